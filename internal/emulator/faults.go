@@ -135,7 +135,6 @@ func (f *fault) deliver(w http.ResponseWriter, r *http.Request, out wire.Reply) 
 	return out.Status
 }
 
-// write sends a body, at once or byte by byte.
 func (f *fault) write(w http.ResponseWriter, r *http.Request, body io.Reader, length int64) {
 	if s := f.Stall; s > 0 && s < length {
 		f.send(w, r, body, s)

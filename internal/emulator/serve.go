@@ -205,7 +205,6 @@ func (s *Server) handle(c *wire.Call) (wire.Object, error) {
 	return c.Route.Handle(c)
 }
 
-// match finds the route of a request and tells why there is none.
 func (s *Server) match(c *wire.Call, r *http.Request) error {
 	c.Request = r
 	inner, found := s.below(r)
@@ -269,7 +268,6 @@ func (s *Server) routeOf(r *http.Request) *wire.Route {
 	return nil
 }
 
-// methodsOf lists the methods that have a route for the path.
 func (s *Server) methodsOf(r *http.Request) []string {
 	return wire.Filter(
 		[]string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete},
@@ -442,7 +440,6 @@ const (
 	serverDate = "server_date"
 )
 
-// envelope is what goes around the payload of a success.
 func (s *Server) envelope(c *wire.Call, success bool, payload wire.Object) wire.Object {
 	head := wire.Object{{"result", s.result(success)}}
 	if s.Options.Wrapped {
@@ -461,7 +458,6 @@ func (s *Server) result(success bool) any {
 	return success
 }
 
-// books are the members beside every payload.
 func (s *Server) books(c *wire.Call, payload wire.Object) wire.Object {
 	books := wire.Object{{"current_api_version", apiVersion}}
 	if _, found := payload.Get(serverDate); s.Options.ServerDate && !found {

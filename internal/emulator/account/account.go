@@ -3,7 +3,6 @@ package account
 
 import (
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -17,12 +16,7 @@ import (
 type Handlers struct {
 	*world.World
 
-	signin *signin.Handlers
-}
-
-// New returns the area of a world.
-func New(w *world.World, signin *signin.Handlers) *Handlers {
-	return &Handlers{World: w, signin: signin}
+	Signin *signin.Handlers
 }
 
 // Codes of the account, the emulator's own.
@@ -112,7 +106,7 @@ func (h *Handlers) UserObject(id, viewer string, lv wire.Level) wire.Object {
 	if id == viewer {
 		r.Put(wire.Full, "phone_country", nil)
 		r.Put(wire.Full, "phone_number", nil)
-		r.Put(wire.Full, "two_factor", h.signin.Auth.Factors[id].Active != nil)
+		r.Put(wire.Full, "two_factor", h.Signin.Auth.Factors[id].Active != nil)
 	}
 	return r.Fields
 }
@@ -137,11 +131,8 @@ func (h *Handlers) searchUsers(c *wire.Call) (wire.Object, error) {
 
 func (h *Handlers) contactsOf(k *wire.Credential) map[string]bool {
 	met := map[string]bool{}
-	for _, id := range slices.Concat(h.OrgList, h.WorkspaceList, h.ShareList) {
-		if h.Role(id, k.User) == "" || h.Covers(k, id) == wire.NoAccess {
-			continue
-		}
-		for other := range maps.Keys(h.Members[id]) {
+	for _, id := range h.reached(k) {
+		for other := range h.Members[id] {
 			if other != k.User && h.Users[other] != nil {
 				met[other] = true
 			}
@@ -152,15 +143,17 @@ func (h *Handlers) contactsOf(k *wire.Credential) map[string]bool {
 
 // availableProfiles names the kinds of profiles the caller reaches. The members are assumed.
 func (h *Handlers) availableProfiles(c *wire.Call) (wire.Object, error) {
-	reached := map[string]bool{}
-	for _, id := range slices.Concat(h.OrgList, h.WorkspaceList, h.ShareList) {
-		if h.Role(id, c.Key.User) != "" && h.Covers(c.Key, id) != wire.NoAccess {
-			reached[h.KindOf(id)] = true
-		}
-	}
-	kinds := wire.Filter([]string{wire.KindOrg, wire.KindWorkspace, wire.KindShare},
-		func(kind string) bool { return reached[kind] })
+	ids := h.reached(c.Key)
+	kinds := wire.Filter([]string{wire.KindOrg, wire.KindWorkspace, wire.KindShare}, func(kind string) bool {
+		return slices.ContainsFunc(ids, func(id string) bool { return h.KindOf(id) == kind })
+	})
 	return wire.Object{{"profiles", kinds}}, nil
+}
+
+// reached lists the organizations, workspaces and shares that a credential reaches as a member.
+func (h *Handlers) reached(k *wire.Credential) []string {
+	return wire.Filter(slices.Concat(h.OrgList, h.WorkspaceList, h.ShareList),
+		func(id string) bool { return h.Role(id, k.User) != "" && h.Covers(k, id) != wire.NoAccess })
 }
 
 // allowed reports whether the caller's country may open organizations and shares. The member is assumed.
@@ -184,7 +177,7 @@ func (h *Handlers) signUp(c *wire.Call) (wire.Object, error) {
 	if h.Options.Account.NoSignUpToken {
 		return nil, nil
 	}
-	return h.signin.StartSession(u.ID, wire.SessionToken, c.Now), nil
+	return h.Signin.StartSession(u.ID, wire.SessionToken, c.Now), nil
 }
 
 func readSignUp(c *wire.Call) world.User {
@@ -234,14 +227,14 @@ func (h *Handlers) validateEmail(c *wire.Call) (wire.Object, error) {
 	}
 	if !confirms {
 		if id != "" {
-			h.signin.Auth.Validations[id] = fmt.Sprintf("%08d", world.Mix(h.NextSerial()^world.Mix(h.Options.Seed))%100_000_000)
+			h.Signin.Auth.Validations[id] = fmt.Sprintf("%08d", world.Mix(h.NextSerial()^world.Mix(h.Options.Seed))%100_000_000)
 		}
 		return nil, nil
 	}
-	if id == "" || code != h.signin.Auth.Validations[id] {
+	if id == "" || code != h.Signin.Auth.Validations[id] {
 		return nil, wire.Refuse(http.StatusNotAcceptable, signin.CodeWrongCode, "The code is wrong or has been used.")
 	}
-	delete(h.signin.Auth.Validations, id)
+	delete(h.Signin.Auth.Validations, id)
 	h.Users[id].Value.Unverified = false
 	return nil, nil
 }
@@ -251,5 +244,5 @@ func (h *Handlers) validateEmail(c *wire.Call) (wire.Object, error) {
 func (h *Handlers) ValidationCode(userID string) string {
 	h.RLock()
 	defer h.RUnlock()
-	return h.signin.Auth.Validations[userID]
+	return h.Signin.Auth.Validations[userID]
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
-// orgs answers with the organizations a user has to do with in one way.
 func (h *Handlers) orgs(fits func(o world.Org, userID string) bool) func(*wire.Call) (wire.Object, error) {
 	return func(c *wire.Call) (wire.Object, error) {
 		ids := wire.Filter(h.OrgList,
@@ -66,7 +65,6 @@ func (h *Handlers) orgObject(id, viewer string, lv wire.Level) wire.Object {
 	return r.Fields
 }
 
-// invited reports whether a user was asked to join a profile and has not answered.
 func (h *Handlers) invited(profileID, userID string) bool {
 	v := h.ExpectedAs(profileID, userID)
 	return v != nil && v.State == world.InvitePending
@@ -240,10 +238,8 @@ func (h *Handlers) meters(c *wire.Call, id string) (wire.Object, error) {
 		c.Check.Add(map[bool]string{true: "workspace_id", false: "share_id"}[share == ""], "invalid",
 			"Not of this organization.", wire.CodeInput)
 	}
-	end := c.DateTime("end_time")
-	end = cmp.Or(end, h.Now())
-	start := c.DateTime("start_time")
-	start = cmp.Or(start, end.AddDate(0, 0, -meterDays))
+	end := cmp.Or(c.DateTime("end_time"), h.Now())
+	start := cmp.Or(c.DateTime("start_time"), end.AddDate(0, 0, -meterDays))
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}

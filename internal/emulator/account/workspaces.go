@@ -108,15 +108,13 @@ func (h *Handlers) checkWorkspaceName(c *wire.Call) (wire.Object, error) {
 		return nil, err
 	}
 	var suggestion wire.Object
+	taken := folderTaken()
 	if org != "" {
 		suggestion = wire.Object{{"suggestion", h.suggestFolder(org + "-" + name)}}
+		taken.Params = suggestion
 	}
 	if h.folderTaken(name, "") {
-		a := folderTaken()
-		if suggestion != nil {
-			a.Params = suggestion
-		}
-		return nil, a
+		return nil, taken
 	}
 	return c.Accepted(suggestion)
 }
@@ -190,10 +188,9 @@ func (h *Handlers) workspaceForAdmin(c *wire.Call) (string, error) {
 	if id == "" {
 		return "", wire.NoSuch(wire.CodeNotFound, wire.KindWorkspace)
 	}
-	if err := h.MayLook(c.Key, world.Venue{Profile: id}); err != nil {
+	switch err := h.MayLook(c.Key, world.Venue{Profile: id}); {
+	case err != nil:
 		return "", err
-	}
-	switch {
 	case !h.AtLeast(id, c.Key.User, world.Admin):
 		return "", wire.Refuse(http.StatusUnauthorized, wire.CodeEntity, "Only administrators change a workspace.")
 	case h.Covers(c.Key, id) < wire.Write:
@@ -217,12 +214,11 @@ func (h *Handlers) readWorkspace(c *wire.Call, w *world.Workspace, create bool) 
 		w.Name = name
 	}
 	if text, given := c.Field("description"); given {
-		if !create && (text == "" || text == "null") {
-			text = ""
+		if w.Description = text; !create && wire.Cleared(text) {
+			w.Description = ""
 		} else {
 			c.Check.Text("description", text, 10, 1000)
 		}
-		w.Description = text
 	}
 	if text, given := c.Field("intelligence"); given {
 		w.NoIntelligence = !c.Check.Yes("intelligence", text)

@@ -322,7 +322,6 @@ func (h *Handlers) card(n uint32) wire.Object {
 	}
 }
 
-// cardOfPath finds the key of a card that is, or was, on the caller's dashboard.
 func (h *Handlers) cardOfPath(c *wire.Call) (string, error) {
 	id, err := h.WorkspaceOfPath(c)
 	if err != nil {

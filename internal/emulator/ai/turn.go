@@ -340,7 +340,6 @@ type streamEvent struct {
 // heartbeat is the pause after which a stream says that it is still there when the options do not say.
 const heartbeat = 15 * time.Second
 
-// streamTurn tells how a turn goes on while it does.
 func (h *Handlers) streamTurn(c *wire.Call, t *turn) (wire.Object, error) {
 	if accept := c.Request.Header.Get("Accept"); !strings.Contains(accept, "text/event-stream") {
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeNotStreamed, "Send Accept: text/event-stream.")
@@ -360,7 +359,6 @@ func (h *Handlers) streamTurn(c *wire.Call, t *turn) (wire.Object, error) {
 	return c.Send(&wire.Reply{Status: http.StatusOK, Header: header, Stream: stream})
 }
 
-// first is the event to begin with.
 func (y *streamStyle) first(t *turn, lastID string) int {
 	last := len(t.events)
 	if t.ended() {

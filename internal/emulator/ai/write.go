@@ -203,7 +203,6 @@ type question struct {
 	mentioned int         // how often the form names any
 }
 
-// reference is a file, note or folder that a question is about.
 type reference struct {
 	id, version string
 	folder      bool

@@ -133,7 +133,6 @@ func (h *Handlers) view(c *wire.Call) view {
 	return view{h: h, user: c.Key.User, properties: h.Options.Comments.Properties}
 }
 
-// omitted is the value of a member that an answer does not have.
 type omitted struct{}
 
 func only(is bool, value any) any {

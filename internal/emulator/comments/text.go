@@ -28,7 +28,6 @@ func mentionsIn(body string) []mention {
 	return found
 }
 
-// visible counts the code points of a body that are no mention. A mention in code is text like any other.
 func visible(body string) int {
 	n := utf8.RuneCountInString(body)
 	for _, m := range mentionsIn(body) {
@@ -58,7 +57,6 @@ func (h *Handlers) reaches(userID string, at world.Venue) bool {
 	return h.Role(at.Profile, userID) != ""
 }
 
-// clean strips the control characters that a body may not hold.
 func clean(body string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\t' && r != '\n' && r != '\r' {

@@ -26,7 +26,6 @@ type post struct {
 
 const commentFields = "body comment_id parent_id properties reference target_id target_ids"
 
-// postComment creates a comment, or changes the one that the body names.
 func (h *Handlers) postComment(c *wire.Call, at world.Venue) (wire.Object, error) {
 	if err := h.mayPost(c.Key, at); err != nil {
 		return nil, err

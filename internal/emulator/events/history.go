@@ -35,7 +35,6 @@ const (
 	crew        = 7 // people invented for a workspace that has none
 )
 
-// habits are what uploaders, reviewers, managers and assistants do.
 func habits() [4][]weight {
 	return [4][]weight{
 		{
@@ -185,7 +184,6 @@ func (g *generator) run(h world.History) {
 	adopt(l, first)
 }
 
-// times spreads the events over the hours people work, in order of time.
 func (g *generator) times(h world.History) func(yield func(int64) bool) {
 	from, hours := h.From.Unix(), int(h.To.Sub(h.From)/time.Hour)+1
 	busy := make([]float64, hours)
@@ -297,7 +295,6 @@ func (g *generator) recentFile() uint32 {
 	return g.files[max(0, len(g.files)-1-back)]
 }
 
-// address is a documentation address.
 func address(n uint64) string {
 	const blocks = 254
 	return "198.51.100." + strconv.FormatUint(n%blocks+1, 10)

@@ -18,12 +18,7 @@ import (
 type Handlers struct {
 	*world.World
 
-	storage *storage.Handlers
-}
-
-// New returns the area of a world.
-func New(w *world.World, storage *storage.Handlers) *Handlers {
-	return &Handlers{World: w, storage: storage}
+	Storage *storage.Handlers
 }
 
 // AddFileShare adds a File Share, or replaces the one with the same id.
@@ -278,7 +273,6 @@ func (h *Handlers) downloadFileShare(c *wire.Call, _ *world.FileShare, n *world.
 	return world.ServeVersion(c, n, n.Current())
 }
 
-// listVersions lists the versions of the file, the latest first.
 func (h *Handlers) listVersions(c *wire.Call, _ *world.FileShare, n *world.Node) (wire.Object, error) {
 	key := "id"
 	if h.Options.FileShares.VersionIDKey {

@@ -21,34 +21,32 @@ const (
 func (h *Handlers) Routes() []*wire.Route {
 	const workspace, one = "/current/workspace/{workspace_id}/", "/current/fileshare/{fileshare_id}/"
 	const stored = one + "storage/"
+	viewer, downloader := h.recipient(world.CanView), h.recipient(world.CanDownload)
+	read, write := h.fileShareToManage(wire.Read), h.fileShareToManage(wire.Write)
 	return append([]*wire.Route{
 		wire.Post("fileshares.Create", workspace+"create/fileshare/",
-			wire.With(h.workspaceToManage(wire.Write), h.createFileShare),
-			wire.Form("node "+fileShareFields)),
+			wire.With(h.workspaceToManage(wire.Write), h.createFileShare), wire.Form("node "+fileShareFields)),
 		wire.Get("fileshares.List", workspace+"list/fileshares/",
 			wire.With(h.workspaceToManage(wire.Read), h.listFileShares), wire.Query("limit offset")),
-		wire.Get("fileshares.Get", one+"details/", wire.With2(h.recipient(world.CanView), h.fileShareDetails), wire.Visit),
-		wire.Post("fileshares.Update", one+"update/", wire.With(h.fileShareToManage(wire.Write), h.updateFileShare),
+		wire.Get("fileshares.Get", one+"details/", wire.With2(viewer, h.fileShareDetails), wire.Visit),
+		wire.Post("fileshares.Update", one+"update/", wire.With(write, h.updateFileShare),
 			wire.Form("node "+fileShareFields)),
-		wire.Patch("fileshares.Update", one+"update/", wire.With(h.fileShareToManage(wire.Write), h.updateFileShare),
+		wire.Patch("fileshares.Update", one+"update/", wire.With(write, h.updateFileShare),
 			wire.Form("node "+fileShareFields)),
-		wire.Delete("fileshares.Delete", one+"delete/", wire.With(h.fileShareToManage(wire.Write), h.deleteFileShare)),
-		wire.Get("fileshares.Grants.List", one+"grants/", wire.With(h.fileShareToManage(wire.Read), h.listGrants)),
-		wire.Post("fileshares.Grants.Set", one+"grants/", wire.With(h.fileShareToManage(wire.Write), h.setGrant),
+		wire.Delete("fileshares.Delete", one+"delete/", wire.With(write, h.deleteFileShare)),
+		wire.Get("fileshares.Grants.List", one+"grants/", wire.With(read, h.listGrants)),
+		wire.Post("fileshares.Grants.Set", one+"grants/", wire.With(write, h.setGrant),
 			wire.Form("user email capability")),
-		wire.Delete("fileshares.Grants.Revoke", one+"grants/",
-			wire.With(h.fileShareToManage(wire.Write), h.revokeGrant), wire.Query("user email")),
-		wire.Get("fileshares.Download", stored+"read/", wire.With2(h.recipient(world.CanDownload), h.downloadFileShare),
-			wire.Visit),
+		wire.Delete("fileshares.Grants.Revoke", one+"grants/", wire.With(write, h.revokeGrant),
+			wire.Query("user email")),
+		wire.Get("fileshares.Download", stored+"read/", wire.With2(downloader, h.downloadFileShare), wire.Visit),
 		wire.Get("fileshares.Preview", stored+"preview/{type}/read/", h.previewFileShare, wire.Visit, wire.Writes),
 		wire.Get(opPreviewHop, stored+"preview/{type}/file/", h.previewFile, wire.Open, wire.Query("download_token")),
-		wire.Get("fileshares.Versions.List", stored+"versions/", wire.With2(h.recipient(world.CanView), h.listVersions),
-			wire.Visit),
+		wire.Get("fileshares.Versions.List", stored+"versions/", wire.With2(viewer, h.listVersions), wire.Visit),
 		wire.Get("fileshares.Versions.Read", stored+"versions/{version_id}/read/",
-			wire.With2(h.recipient(world.CanDownload), h.readVersion), wire.Visit),
-		wire.Get("fileshares.Metadata", stored+"metadata/details/",
-			wire.With2(h.recipient(world.CanView), h.fileShareMetadata), wire.Visit),
-	}, h.storage.UploadRoutes()...)
+			wire.With2(downloader, h.readVersion), wire.Visit),
+		wire.Get("fileshares.Metadata", stored+"metadata/details/", wire.With2(viewer, h.fileShareMetadata), wire.Visit),
+	}, h.Storage.UploadRoutes()...)
 }
 
 func (h *Handlers) createFileShare(c *wire.Call, id string) (wire.Object, error) {
@@ -198,16 +196,10 @@ func (h *Handlers) fileShareObject(c *wire.Call, f *world.FileShare) wire.Object
 		{"file", h.sharedFile(h.Shared(f), have)},
 	}
 	o = o.With(!h.Options.FileShares.NoCapabilities, "effective_capability", have.String())
-	if c.Key == nil {
-		return o
-	}
-	manages := h.Manages(f.Workspace, c.Key.User)
-	o = append(o, wire.Member{"can_manage", manages})
-	if manages {
-		o = append(o, wire.Member{"workspace_id", wire.ProfileID(f.Workspace)},
-			wire.Member{"creator_uid", wire.OptionalProfile(f.Owner)})
-	}
-	return o
+	manages := h.Manages(f.Workspace, c.UserID())
+	return o.With(c.Key != nil, "can_manage", manages).
+		With(manages, "workspace_id", wire.ProfileID(f.Workspace)).
+		With(manages, "creator_uid", wire.OptionalProfile(f.Owner))
 }
 
 // sharedFile is the file behind a link. What was read out of its bytes is for those who may have them.
@@ -225,7 +217,7 @@ func (h *Handlers) sharedFile(n *world.Node, have world.Capability) any {
 		{"created", wire.Stamp(n.Created.Unix())},
 		{"modified", wire.Stamp(n.Updated.Unix())},
 	}
-	o = o.With(have >= world.CanDownload, "summary", h.storage.SummaryObject(n, wire.Full))
+	o = o.With(have >= world.CanDownload, "summary", h.Storage.SummaryObject(n, wire.Full))
 	return o
 }
 

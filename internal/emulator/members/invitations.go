@@ -178,7 +178,6 @@ func notifyOptions(c *wire.Call) string {
 	return value
 }
 
-// ahead reads a time that must be in the future.
 func (h *Handlers) ahead(c *wire.Call, name, value string) time.Time {
 	t := c.ReadDateTime(name, value)
 	c.Check.InvalidIf(!t.IsZero() && !t.After(h.Now()), name, "It has passed.")
@@ -347,7 +346,6 @@ func (h *Handlers) invitationsOf(userID, key string) []*world.Invitation {
 	})
 }
 
-// myInvitations lists what the caller was asked to join and has not answered.
 func (h *Handlers) myInvitations(c *wire.Call) (wire.Object, error) {
 	byID := map[string]*world.Invitation{}
 	var ids []string

@@ -340,7 +340,6 @@ func (h *Handlers) transfersBusy() bool {
 	return true
 }
 
-// writeTransfer writes the events of a transfer: one for the audit log, and one for each of the two.
 func (h *Handlers) writeTransfer(c *wire.Call, id, successor string) {
 	owner, actor := c.Key.User, h.ActorOf(c.Key)
 	h.WriteEvent(world.Event{

@@ -58,7 +58,6 @@ type vocabulary struct {
 	byKey  map[string]*metaField
 }
 
-// fieldKey is what fields are compared by.
 func fieldKey(name string) string { return strings.ToLower(name) }
 
 // vocabularyOf is the vocabulary of a workspace, which begins with the fields the platform itself sorts files by.
@@ -93,7 +92,6 @@ func (v *vocabulary) governing(name string) *metaField {
 	return f
 }
 
-// group is a field and all that were merged into it.
 func (v *vocabulary) group(f *metaField) []*metaField {
 	return wire.Filter(v.fields, func(g *metaField) bool { return v.governing(g.name) == f })
 }
@@ -399,7 +397,6 @@ func (h *Handlers) refuseMerge(workspaceID string, v *vocabulary, source, target
 	return nil
 }
 
-// hides reports whether people gave a node different values under two groups of fields: one would hide the other.
 func (h *Handlers) hides(workspaceID string, a, b []*metaField) bool {
 	for _, n := range h.holders(workspaceID, a...) {
 		for _, f := range a {
@@ -496,7 +493,6 @@ func foldName(name string) string {
 	}, strings.ToLower(name))
 }
 
-// concept replaces the words of a name by those that mean the same.
 func concept(name string) string {
 	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return strings.ContainsRune(fieldSpacers, r) })
 	for i, word := range words {

@@ -124,7 +124,6 @@ func (h *Handlers) ReadFilter(c *wire.Call, workspaceID, param string) *NodeFilt
 	return f
 }
 
-// filter finds the files and notes of a workspace that meet conditions. It looks no further than the pool reaches.
 func (h *Handlers) filter(workspaceID string, clauses []clause) *NodeFilter {
 	f := &NodeFilter{nodes: map[string]bool{}}
 	for _, id := range h.NodeList {

@@ -153,7 +153,6 @@ func (h *Handlers) metadataNode(find finder) func(*wire.Call) (workspaceID strin
 	}
 }
 
-// nodeWithFacts finds the file or note of a call, which may be in the trash.
 func (h *Handlers) nodeWithFacts(c *wire.Call, workspaceID string) (*world.Node, error) {
 	id := c.OpaqueSegment("node_id")
 	if err := c.Check.Refusal(); err != nil {
@@ -358,7 +357,6 @@ func (h *Handlers) detailsObject(n *world.Node, lv wire.Level) wire.Object {
 	}
 }
 
-// metadataVersions lists the changes of the metadata of a node, the latest first.
 func (h *Handlers) metadataVersions(c *wire.Call, _ string, n *world.Node) (wire.Object, error) {
 	versions := []wire.Object{}
 	revisions := h.metadata.revisions[n.ID]
@@ -374,5 +372,4 @@ func (h *Handlers) metadataVersions(c *wire.Call, _ string, n *world.Node) (wire
 	return wire.Object{{"object_id", wire.Hyphenated(n.ID)}, {"count", len(versions)}, {"versions", versions}}, nil
 }
 
-// indexed reports whether a search finds a fact: what was written just now is not there yet.
 func (f *fact) indexed(lag time.Duration, now time.Time) bool { return now.Sub(f.updated) >= lag }

@@ -75,7 +75,6 @@ func (h *Handlers) startAuthorization(c *wire.Call) (wire.Object, error) {
 	return append(payload.With(q.agent != "", "agent_name", q.agent), wire.Member{"login_url", q.loginURL()}), nil
 }
 
-// redirectTo sends a browser elsewhere.
 func redirectTo(status int, target string) *wire.Reply {
 	header := pageHeader()
 	header.Set("Location", target)
@@ -90,7 +89,6 @@ func (q *authorization) loginURL() string {
 	return login
 }
 
-// readAuthorization reads the parameters of a request.
 func readAuthorization(c *wire.Call) *authorization {
 	q := &authorization{
 		clientID: c.Value("client_id"), redirect: c.Value("redirect_uri"), state: c.Value("state"),
@@ -153,7 +151,6 @@ func checkChallenge(c *wire.Call, challenge string) {
 
 func isBase64URL(s string) bool { return wire.IsToken(s) && !strings.ContainsAny(s, ".~+/=") }
 
-// truncated keeps what fits into a name.
 func truncated(name string) string {
 	if runes := []rune(name); len(runes) > wire.LabelLimit {
 		return string(runes[:wire.LabelLimit])
@@ -196,7 +193,6 @@ const (
 	scopeAllWorkflows  = "all_workflows" // retired: it may be asked for and is never granted
 )
 
-// pending finds a request that still waits for the user.
 func (h *Handlers) pending(id string) (*authorization, error) {
 	q := h.oauth.requests[id]
 	if q == nil || wire.Past(q.expires, h.Now()) {
@@ -300,7 +296,6 @@ func (h *Handlers) Decide(loginURL string, d world.Decision) (world.Outcome, err
 	return outcome, nil
 }
 
-// code is an authorization code.
 type code struct {
 	request *authorization
 	userID  string
@@ -329,7 +324,6 @@ func (h *Handlers) decide(q *authorization, d world.Decision) (world.Outcome, er
 	return h.outcome(q, url.Values{"code": {text}}), nil
 }
 
-// outcome is the way back to the client.
 func (h *Handlers) outcome(q *authorization, result url.Values) world.Outcome {
 	if q.display {
 		return world.Outcome{}

@@ -64,7 +64,6 @@ func (h *Handlers) Routes() []*wire.Route {
 	}
 }
 
-// oauthState is what the authorization server remembers.
 type oauthState struct {
 	clients     map[string]*client        // by client id
 	documents   map[string]*document      // fetched metadata, by client id

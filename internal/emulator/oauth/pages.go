@@ -36,7 +36,6 @@ type browser struct {
 
 const browserCookie = "connect"
 
-// page is what the template shows.
 type page struct {
 	Style   template.CSS
 	Body    string // which of the bodies
@@ -103,7 +102,6 @@ func (h *Handlers) notice(status int, title, text string) *wire.Reply {
 	return h.show(status, page{Body: "notice", Title: title, Text: text}, "")
 }
 
-// over is the page of a request that no longer waits.
 func (h *Handlers) over() *wire.Reply {
 	return h.notice(http.StatusNotFound, "This request has ended", "Go back to the application and start again.")
 }
@@ -124,7 +122,6 @@ func (h *Handlers) connect(c *wire.Call) (wire.Object, error) {
 	return c.Send(out)
 }
 
-// visitor finds the browser of a request by its cookie.
 func (h *Handlers) visitor(r *http.Request) (string, *browser) {
 	cookie, err := r.Cookie(browserCookie)
 	if err != nil {
@@ -147,12 +144,10 @@ func setCookie(r *http.Request, value string) string {
 	}).String()
 }
 
-// proof ties a form to the browser and the request it was made for.
 func (h *Handlers) proof(cookie, request string) string {
 	return hex.EncodeToString(h.Sign("form " + cookie + " " + request))
 }
 
-// step shows where a browser stands with a request.
 func (h *Handlers) step(status int, q *authorization, cookie string, b *browser, p page) *wire.Reply {
 	p.Request, p.Proof, p.Client, p.Agent = q.id, h.proof(cookie, q.id), q.clientName, q.agent
 	switch {
@@ -196,7 +191,6 @@ func modeText(m wire.Mode) string {
 	}[m]
 }
 
-// connectSubmit takes a form of one of the pages.
 func (h *Handlers) connectSubmit(c *wire.Call) (wire.Object, error) {
 	_ = c.ReadForm() // anything else is a form without fields
 	q, err := h.pending(c.Form.Get("auth_request_id"))
@@ -211,7 +205,6 @@ func (h *Handlers) connectSubmit(c *wire.Call) (wire.Object, error) {
 	return c.Send(h.submit(c, q, cookie, b))
 }
 
-// submit takes a form that belongs to a browser and a request.
 func (h *Handlers) submit(c *wire.Call, q *authorization, cookie string, b *browser) *wire.Reply {
 	switch c.Form.Get("step") {
 	case "sign-in":
@@ -250,7 +243,6 @@ func (h *Handlers) enter(c *wire.Call, q *authorization, old string, b *browser)
 	return out
 }
 
-// decidePage takes the decision and sends the browser to the client or shows the code.
 func (h *Handlers) decidePage(q *authorization, cookie string, b *browser, form url.Values) *wire.Reply {
 	if h.Users[b.userID] == nil {
 		return h.step(http.StatusUnauthorized, q, cookie, b, page{Problem: "Sign in first."})

@@ -21,7 +21,6 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
-// client is a registered application.
 type client struct {
 	world.Client
 	grants, responses any                // as they were registered
@@ -53,7 +52,6 @@ const (
 	invalidClient     = "invalid_client"
 )
 
-// register makes a client.
 func (h *Handlers) register(c *wire.Call) (wire.Object, error) {
 	fields, err := registration(c)
 	if err != nil {
@@ -156,7 +154,6 @@ func (h *Handlers) managed(c *wire.Call, fields map[string]any) (*client, error)
 	return k, nil
 }
 
-// registrationFields are the fields of a client that registers itself.
 const registrationFields = "client_name redirect_uris token_endpoint_auth_method grant_types response_types"
 
 // registration reads the fields of a client from JSON or a form, where lists are JSON text.
@@ -191,7 +188,6 @@ func registration(c *wire.Call) (map[string]any, error) {
 	return fields, nil
 }
 
-// given is what a caller sent, or what is taken for granted.
 func given(value, fallback any) any {
 	if value == nil {
 		return fallback
@@ -316,7 +312,6 @@ func (h *Handlers) knownClient(id string) *client {
 	return nil
 }
 
-// fetch reads a metadata document.
 func (h *Handlers) fetch(ctx context.Context, id string) (*client, error) {
 	u, err := url.Parse(id)
 	if err != nil || u.Scheme != "https" || u.Host == "" {

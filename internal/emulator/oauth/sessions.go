@@ -55,7 +55,6 @@ func (h *Handlers) sessionObject(at *session, k *wire.Credential) wire.Object {
 	}
 }
 
-// sessionsList answers with the caller's sessions, oldest first.
 func (h *Handlers) sessionsList(c *wire.Call) (wire.Object, error) {
 	return wire.Object{{"sessions", wire.Rows(h.sessionsOf(c.Key.User), func(id string) wire.Object {
 		return h.sessionObject(h.oauth.sessions[id], c.Key)
@@ -192,7 +191,6 @@ func (h *Handlers) tokenScopes(c *wire.Call) (wire.Object, error) {
 	}, nil
 }
 
-// entityID is a number, or the text that stands for all.
 func entityID(id string) any {
 	n, err := strconv.ParseInt(id, 10, 64)
 	if err != nil {

@@ -32,7 +32,6 @@ func badRequest(code, description string) error {
 	return wire.RFCError(http.StatusBadRequest, code, description)
 }
 
-// token answers both grants.
 func (h *Handlers) token(c *wire.Call) (wire.Object, error) {
 	body, err := h.grant(c)
 	out := wire.PlainJSON(http.StatusOK, body)
@@ -122,7 +121,6 @@ func (h *Handlers) exchange(c *wire.Call, form url.Values) (wire.Object, error) 
 	return h.issue(c, at, h.newRefreshToken(at)), nil
 }
 
-// mayExchange checks a code against what its request said.
 func (h *Handlers) mayExchange(k *code, form url.Values) error {
 	verifier := form.Get("code_verifier")
 	switch {
@@ -208,7 +206,6 @@ func (h *Handlers) renew(c *wire.Call, form url.Values) (wire.Object, error) {
 	return h.issue(c, at, token), nil
 }
 
-// issue makes an access token of a session and the answer that carries it.
 func (h *Handlers) issue(c *wire.Call, at *session, refresh string) wire.Object {
 	now := h.Now()
 	at.used = now.Unix()

@@ -39,7 +39,6 @@ type hit struct {
 
 func (h *hit) keyword() float64 { return 2*h.byName + h.byWord }
 
-// matched is which legs found a hit.
 func (h *hit) matched() string {
 	switch {
 	case h.byMeaning == 0:

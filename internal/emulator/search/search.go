@@ -21,16 +21,9 @@ import (
 type Handlers struct {
 	*world.World
 
-	comments *comments.Handlers
-	metadata *metadata.Handlers
-	storage  *storage.Handlers
-}
-
-// New returns the area of a world.
-func New(
-	w *world.World, comments *comments.Handlers, metadata *metadata.Handlers, storage *storage.Handlers,
-) *Handlers {
-	return &Handlers{World: w, comments: comments, metadata: metadata, storage: storage}
+	Comments *comments.Handlers
+	Metadata *metadata.Handlers
+	Storage  *storage.Handlers
 }
 
 // Codes of search. Those that begin with 1010 are the emulator's own.
@@ -85,7 +78,7 @@ func (h *Handlers) Routes() []*wire.Route {
 // searchable finds the storage of a search. A share without storage of its own is not searched.
 func (h *Handlers) searchable(orphanCode int64) func(*wire.Call) (world.Store, error) {
 	return func(c *wire.Call) (world.Store, error) {
-		id, err := h.storage.ScopeOfPath(c)
+		id, err := h.Storage.ScopeOfPath(c)
 		if err != nil {
 			return world.Store{}, err
 		}
@@ -158,7 +151,7 @@ func (h *Handlers) searchStorage(c *wire.Call, in world.Store) (wire.Object, err
 	files := wire.Object{}
 	for _, match := range wire.Cut(found.hits, page) {
 		row := found.entry(in, match, c.Out.Level)
-		row = row.With(detailed, "node", h.storage.NodeObject(in, match.node, c.Out.Level))
+		row = row.With(detailed, "node", h.Storage.NodeObject(in, match.node, c.Out.Level))
 		files = append(files, wire.Member{match.node.ID, row})
 	}
 	payload := wire.Object{{"response_code", http.StatusOK}, {"files", files}, {"pagination", page.Of(len(found.hits))}}
@@ -173,7 +166,7 @@ func (h *Handlers) filterOf(c *wire.Call, in world.Store) *metadata.NodeFilter {
 	}
 	c.Check.InvalidIf(c.Value(metadata.ParamFilters) != "" && c.Value("folders_scope") != "",
 		metadata.ParamFilters, "Not with folders_scope.")
-	return h.metadata.ReadFilter(c, in.Profile, metadata.ParamFilters)
+	return h.Metadata.ReadFilter(c, in.Profile, metadata.ParamFilters)
 }
 
 // entry renders a hit. What only the ranking by meaning knows is left out where it did not run.
@@ -297,7 +290,7 @@ func (h *Handlers) searchAll(c *wire.Call, in world.Store) (wire.Object, error) 
 			{"relevance_score", match.relevance},
 			{"updated", wire.Stamp(match.node.Updated.Unix())},
 		}
-		row = row.With(facts && match.node.HasContent(), "metadata_facts", h.metadata.Facts(match.node, c.Out.Level))
+		row = row.With(facts && match.node.HasContent(), "metadata_facts", h.Metadata.Facts(match.node, c.Out.Level))
 		rows = append(rows, row)
 	}
 	filled := h.fill(byFiles, rows)
@@ -313,7 +306,7 @@ func (h *Handlers) searchAll(c *wire.Call, in world.Store) (wire.Object, error) 
 func (h *Handlers) findFacts(c *wire.Call, in world.Store, text string) []wire.Object {
 	rows := []wire.Object{}
 	best := 0.0
-	for _, match := range h.metadata.FactHits(c, in.Profile, wire.InWords(text)) {
+	for _, match := range h.Metadata.FactHits(c, in.Profile, wire.InWords(text)) {
 		if h.Gone(match.Node) {
 			continue
 		}
@@ -335,8 +328,8 @@ func (h *Handlers) findComments(in world.Store, text string) []wire.Object {
 		score float64
 	}
 	var all []scored
-	for _, cm := range h.comments.Comments.List {
-		if cm.Profile == in.Profile && !cm.IsDeleted() && h.comments.Sees(in.User, cm) {
+	for _, cm := range h.Comments.Comments.List {
+		if cm.Profile == in.Profile && !cm.IsDeleted() && h.Comments.Sees(in.User, cm) {
 			all = append(all, scored{Comment: cm})
 		}
 	}
@@ -472,7 +465,7 @@ func (h *Handlers) expand(in world.Store, sc *searchScope, level []string, depth
 			if depths[id] == 1 {
 				continue
 			}
-			for _, n := range h.storage.ChildrenOf(in.Owner, id) {
+			for _, n := range h.Storage.ChildrenOf(in.Owner, id) {
 				if n.Kind != world.KindFolder || depths[n.ID] >= depths[id]-1 {
 					continue
 				}

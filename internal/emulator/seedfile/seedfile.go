@@ -51,7 +51,6 @@ func Schema() []byte {
 	return append(text, '\n')
 }
 
-// schemaOf derives the schema of a field from its type and its tag.
 func schemaOf(t reflect.Type, tag reflect.StructTag) *schema {
 	switch {
 	case t == reflect.TypeFor[time.Time]():
@@ -144,11 +143,7 @@ func described(kinds string) string { return strings.ReplaceAll(kinds, " ", " or
 
 func isProfile(kinds string) bool {
 	first, _, _ := strings.Cut(kinds, " ")
-	switch first {
-	case "user", "org", "workspace", "share", "fileshare":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"user", "org", "workspace", "share", "fileshare"}, first)
 }
 
 // isVerbatim reports whether a kind has no labels: its texts are unique and
@@ -157,31 +152,19 @@ func isVerbatim(kind string) bool { return kind == "token" || kind == "client" |
 
 // values are those of an enum tag: its own, or those of a long list.
 func values(enum string) []string {
-	switch enum {
-	case "access_options":
-		return []string{
-			"Only members of the Share or Workspace", "Members of the Share, Workspace or Org",
-			"Anyone with a registered account", "Anyone with the link",
-		}
-	case "perm_join":
-		return []string{"Only Org Owners", "Admin or above", "Member or above"}
-	case "perm_member_manage":
-		return []string{"Admin or above", "Member or above"}
-	case "notify_options":
-		return []string{
-			"Do not notify me", "Notify me in app", "Notify me in app and via email",
+	long := map[string]string{
+		"access_options": "Only members of the Share or Workspace|Members of the Share, Workspace or Org|" +
+			"Anyone with a registered account|Anyone with the link",
+		"perm_join":          "Only Org Owners|Admin or above|Member or above",
+		"perm_member_manage": "Admin or above|Member or above",
+		"notify_options": "Do not notify me|Notify me in app|Notify me in app and via email|" +
 			"Notify me via app, email and text message",
-		}
-	case "notify":
-		return []string{"never", "notify_on_file_received", "notify_on_file_sent_or_received"}
-	case "ai_state":
-		return []string{"disabled", "pending", "in_progress", "ready", "indexed", "failed"}
-	case "declared_type":
-		return []string{"string", "bool", "int", "float", "json", "url", "datetime"}
-	case "file_share_access":
-		return []string{"anyone_with_link", "any_registered", "named_people"}
+		"notify":            "never|notify_on_file_received|notify_on_file_sent_or_received",
+		"ai_state":          "disabled|pending|in_progress|ready|indexed|failed",
+		"declared_type":     "string|bool|int|float|json|url|datetime",
+		"file_share_access": "anyone_with_link|any_registered|named_people",
 	}
-	return strings.Split(enum, "|")
+	return strings.Split(cmp.Or(long[enum], enum), "|")
 }
 
 // World is where the objects of a seed file are going to be.

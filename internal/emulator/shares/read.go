@@ -35,9 +35,9 @@ func (h *Handlers) publicDetails(c *wire.Call, id string) (wire.Object, error) {
 	return wire.Object{
 		{"share", h.ShareObject(id, in.User, c.Out.Level)},
 		{"owner", h.shareOwner(in, share)},
-		{"nodes", wire.Rows(h.storage.ChildrenOf(in.Owner, in.Folder),
-			func(n *world.Node) wire.Object { return h.storage.NodeObject(in, n, c.Out.Level) })},
-		{"users", wire.Rows(users, func(user string) wire.Object { return h.account.UserObject(user, in.User, wire.Terse) })},
+		{"nodes", wire.Rows(h.Storage.ChildrenOf(in.Owner, in.Folder),
+			func(n *world.Node) wire.Object { return h.Storage.NodeObject(in, n, c.Out.Level) })},
+		{"users", wire.Rows(users, func(user string) wire.Object { return h.Account.UserObject(user, in.User, wire.Terse) })},
 		{"comments", []wire.Object{}},
 		{"org", h.shareOrg(share)},
 	}, nil
@@ -51,7 +51,7 @@ func (h *Handlers) shareOwner(in world.Store, portal *world.Share) any {
 	if h.Users[id] == nil {
 		return nil
 	}
-	o := h.account.UserObject(id, in.User, wire.Terse)
+	o := h.Account.UserObject(id, in.User, wire.Terse)
 	o = o.With(in.Insider(h.World), "email_address", h.Users[id].Value.Email)
 	return o
 }
@@ -127,7 +127,6 @@ func (h *Handlers) shareRow(id, viewer string, lv wire.Level) wire.Object {
 	return r.Fields
 }
 
-// checkShareName answers 202 for a custom name that is free.
 func (h *Handlers) checkShareName(c *wire.Call) (wire.Object, error) {
 	name := c.Segment("name")
 	switch {
@@ -278,7 +277,7 @@ func (h *Handlers) shareLevel(it *world.Share, viewer string) string {
 		return "member"
 	case role != "":
 		return "guest"
-	case h.storage.Open(it, viewer):
+	case h.Storage.Open(it, viewer):
 		return "public"
 	}
 	return "excluded"

@@ -19,15 +19,10 @@ import (
 type Handlers struct {
 	*world.World
 
-	account *account.Handlers
-	storage *storage.Handlers
+	Account *account.Handlers
+	Storage *storage.Handlers
 
 	shareConflicts int // creations of shares refused as concurrent so far
-}
-
-// New returns the area of a world.
-func New(w *world.World, account *account.Handlers, storage *storage.Handlers) *Handlers {
-	return &Handlers{World: w, account: account, storage: storage}
 }
 
 // Codes of shares. The first four are published; those that begin with 1010 are the emulator's own.
@@ -70,7 +65,7 @@ func (h *Handlers) Routes() []*wire.Route {
 		wire.Get("shares.ListAvailable", "/current/shares/available/", wire.Checked(h.sharesAvailable),
 			wire.Params(wire.ByLevel)),
 		wire.Get("shares.ListByWorkspace", workspace+"list/shares/",
-			wire.With(h.storage.ScopeOfPath, h.sharesOfWorkspace), wire.Query("archived"),
+			wire.With(h.Storage.ScopeOfPath, h.sharesOfWorkspace), wire.Query("archived"),
 			wire.Paged("workspace_id")),
 		wire.Get("shares.ListMine", "/current/user/me/list/shares/", h.sharesOfUser, wire.Query("archived"), wire.Paged()),
 		wire.Get("shares.CheckName", "/current/shares/check/name/{name}/", h.checkShareName),
@@ -121,7 +116,6 @@ func (h *Handlers) roomOfPath(least world.Role) func(*wire.Call) (string, error)
 	}
 }
 
-// tellShare writes an event about a share, to its workspace as well.
 func (h *Handlers) tellShare(c *wire.Call, it *world.Share, event string) {
 	h.WriteEvent(world.Event{
 		Name: event, Share: it.ID, Workspace: it.Workspace, CallingUser: c.Key.User, Actor: h.ActorOf(c.Key),
@@ -236,7 +230,7 @@ func (h *Handlers) mayRead(c *wire.Call, id string, code int64) error {
 		}
 		return nil
 	}
-	switch isOpen := h.storage.Open(share, c.UserID()); {
+	switch isOpen := h.Storage.Open(share, c.UserID()); {
 	case c.Key != nil && !isOpen && h.Covers(c.Key, id) < wire.Read:
 		return h.OutOfScope(id)
 	case h.Shut(id), !isOpen:

@@ -108,7 +108,6 @@ func (d *draft) readStorage() (makesFolder bool) {
 	return makesFolder
 }
 
-// newFolder stands for a folder that is yet to be made.
 const newFolder = "new"
 
 // folder checks the folder that a new share is to show. It can be shared once.
@@ -238,7 +237,7 @@ func (d *draft) intelligence(on bool) {
 	switch {
 	case on && d.ShowsFolder() && !d.creating:
 		d.c.Check.Invalid("intelligence", "The workspace indexes the files of its folders.")
-	case on && !d.ShowsFolder() && d.h.account.NoIntelligence():
+	case on && !d.ShowsFolder() && d.h.Account.NoIntelligence():
 		d.c.Check.Invalid("intelligence", "The plan does not include it.")
 	}
 	d.NoIntelligence = !on || d.ShowsFolder()
@@ -318,7 +317,6 @@ func (d *draft) background() {
 	d.BackgroundImage = n
 }
 
-// exclusions are the rules between fields.
 func (d *draft) exclusions() {
 	password, _ := d.c.Field("password")
 	_, typed := d.c.Field("share_type")

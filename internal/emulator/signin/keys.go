@@ -25,7 +25,6 @@ func (h *Handlers) issueKey(k world.Key) *wire.Credential {
 	return issued
 }
 
-// newKey is a token that no key has.
 func (h *Handlers) newKey() string {
 	return "fio_" + world.Opaque('k', h.Options.Seed, h.NextSerial())
 }
@@ -41,7 +40,6 @@ func (h *Handlers) keysOf(userID string) []*wire.Credential {
 	return keys
 }
 
-// ownKey finds the key a path names among those of the caller.
 func (h *Handlers) ownKey(c *wire.Call) (*wire.Credential, error) {
 	id := c.Segment("id")
 	for _, k := range h.keysOf(c.Key.User) {
@@ -135,10 +133,8 @@ func (h *Handlers) deleteKey(c *wire.Call) (wire.Object, error) {
 	return nil, nil
 }
 
-// keyFields are the fields of a key.
 const keyFields = "memo scopes agent_name expires"
 
-// readKey applies a form to a key.
 func readKey(c *wire.Call, k *world.Key) {
 	if memo, given := c.Field("memo"); given {
 		k.Memo = memo
@@ -186,14 +182,12 @@ func (h *Handlers) guard(c *wire.Call) *factor {
 	return h.Auth.Factors[c.Key.User].Active
 }
 
-// wantsCode notes a one-time code that is missing.
 func (h *Handlers) wantsCode(c *wire.Call) {
 	if code, _ := c.Field("token"); code == "" && h.guard(c) != nil {
 		c.Check.Missing("token", "Send a one-time code.")
 	}
 }
 
-// confirmed checks the one-time code of a call that needs one.
 func (h *Handlers) confirmed(c *wire.Call) bool {
 	code, _ := c.Field("token")
 	f := h.guard(c)

@@ -87,7 +87,6 @@ func (h *Handlers) signOut(c *wire.Call) (wire.Object, error) {
 	return nil, nil
 }
 
-// invalidateAll ends every session token of a user.
 func (h *Handlers) invalidateAll(c *wire.Call) (wire.Object, error) {
 	h.endSessions(c.Key.User, wire.SessionToken, wire.LimitedToken)
 	return nil, nil
@@ -196,7 +195,6 @@ func (h *Handlers) CheckSecondFactor(userID, code string) bool {
 	return active == nil || active.accepts(code, h.Now())
 }
 
-// signIn answers with a session token, or with one that still needs the second factor.
 func (h *Handlers) signIn(c *wire.Call) (wire.Object, error) {
 	email, password, found := c.Request.BasicAuth()
 	if !found { // no account, and so no attempts to count
@@ -214,7 +212,6 @@ func (h *Handlers) signIn(c *wire.Call) (wire.Object, error) {
 	return append(h.StartSession(userID, kind, c.Now), wire.Member{"2factor", kind == wire.LimitedToken}), nil
 }
 
-// checkToken answers with the user of a live credential.
 func (h *Handlers) checkToken(c *wire.Call) (wire.Object, error) {
 	if h.Users[c.Key.User].Value.Unverified {
 		return nil, wire.Refuse(http.StatusForbidden, codeUnverified, "The e-mail address of the account is not verified.")

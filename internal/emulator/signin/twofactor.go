@@ -28,7 +28,6 @@ const (
 // factors are the second factor that guards a user's sign-ins and the one being set up, nil where there is none.
 type factors struct{ Active, pending *factor }
 
-// factor is a second factor.
 type factor struct {
 	channel string
 	secret  []byte // shared with an authenticator app
@@ -49,7 +48,6 @@ func (h *Handlers) SetFactor(u world.User) {
 	}
 }
 
-// send puts a new code into a message to the user.
 func (h *Handlers) send(f *factor, now time.Time) {
 	f.sent, f.until = fmt.Sprintf("%06d", world.Mix(h.NextSerial()^world.Mix(h.Options.Seed))%1_000_000), now.Add(codeLife)
 }
@@ -102,7 +100,6 @@ func (h *Handlers) OneTimeCode(userID string) string {
 	return ""
 }
 
-// latest is the factor that is being set up, or else the active one.
 func (f factors) latest() *factor { return cmp.Or(f.pending, f.Active) }
 
 // twoFactorStatus answers with the state, of which "pending" is assumed.
@@ -134,7 +131,6 @@ func (h *Handlers) enableTwoFactor(c *wire.Call) (wire.Object, error) {
 	return wire.Object{{"binding_uri", f.pending.uri(h.Users[c.Key.User].Value.Email)}}, nil
 }
 
-// uri is what an authenticator app scans.
 func (f *factor) uri(account string) string {
 	return "otpauth://totp/" + url.PathEscape("Fast.io:"+account) + "?" + url.Values{
 		"secret":    {base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(f.secret)},
@@ -145,7 +141,6 @@ func (f *factor) uri(account string) string {
 	}.Encode()
 }
 
-// verifyTwoFactor ends a setup with a code of the new factor.
 func (h *Handlers) verifyTwoFactor(c *wire.Call) (wire.Object, error) {
 	code := c.OneTimeCode()
 	if err := c.MayWrite(); err != nil {
@@ -180,7 +175,6 @@ func (h *Handlers) sendCode(c *wire.Call) (wire.Object, error) {
 	return nil, nil
 }
 
-// completeSignIn turns a limited token into a session.
 func (h *Handlers) completeSignIn(c *wire.Call) (wire.Object, error) {
 	if c.Key.Kind != wire.LimitedToken {
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeComplete, "The token needs no second factor.")

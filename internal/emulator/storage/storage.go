@@ -378,7 +378,6 @@ func (h *Handlers) nodeDetails(c *wire.Call) (wire.Object, error) {
 	return wire.Object{{"format", "single"}, {"node", h.NodeObject(in, n, c.Out.Level)}}, nil
 }
 
-// visibleNode finds a node for a user. What is in the trash is there for members.
 func (h *Handlers) visibleNode(in world.Store, id string) *world.Node {
 	if in.Insider(h.World) {
 		return h.NodeOrTrash(in.Profile, wire.Plain(id))

@@ -18,11 +18,6 @@ type Handlers struct {
 	AllRoutes func() []*wire.Route // the table of endpoints
 }
 
-// New returns the area of a world.
-func New(w *world.World, routes func() []*wire.Route) *Handlers {
-	return &Handlers{World: w, AllRoutes: routes}
-}
-
 const guideVersion = "1.40"
 
 func (h *Handlers) ping(c *wire.Call) (wire.Object, error) {

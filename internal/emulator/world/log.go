@@ -369,7 +369,6 @@ func (w *World) RecordNames(row uint32, ids ...string) {
 	}
 }
 
-// formerName is what something was called at an event, if it was renamed since.
 func (l *Log) formerName(row uint32, id string) (name string, renamed bool) {
 	for _, was := range l.formerly[id] {
 		if row < was.until {

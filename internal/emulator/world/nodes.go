@@ -319,7 +319,6 @@ func (w *World) goOn(n *Node) {
 	})
 }
 
-// nextState is the state after that of a node, "" at the end.
 func (w *World) nextState(n *Node) string {
 	goal := w.goal(n)
 	switch {
