@@ -17,7 +17,6 @@ package emulator
 
 import (
 	"cmp"
-	"context"
 	"io"
 	"net/http"
 	"sync/atomic"
@@ -46,25 +45,40 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
+// The areas whose methods set up the platform, or look into it.
+type (
+	accountArea = account.Handlers
+	activityArea = activity.Handlers
+	aiArea = ai.Handlers
+	commentsArea = comments.Handlers
+	eventsArea = events.Handlers
+	filesharesArea = fileshares.Handlers
+	metadataArea = metadata.Handlers
+	oauthArea = oauth.Handlers
+	quicksharesArea = quickshares.Handlers
+	realtimeArea = realtime.Handlers
+	signinArea = signin.Handlers
+)
+
 // Server is the emulated platform. It is safe for concurrent use.
 type Server struct {
 	*world.World
+	*accountArea
+	*activityArea
+	*aiArea
+	*commentsArea
+	*eventsArea
+	*filesharesArea
+	*metadataArea
+	*oauthArea
+	*quicksharesArea
+	*realtimeArea
+	*signinArea
 
-	account     *account.Handlers
-	activity    *activity.Handlers
-	ai          *ai.Handlers
-	comments    *comments.Handlers
-	events      *events.Handlers
-	fileshares  *fileshares.Handlers
 	howto       *howto.Handlers
 	members     *members.Handlers
-	metadata    *metadata.Handlers
-	oauth       *oauth.Handlers
-	quickshares *quickshares.Handlers
-	realtime    *realtime.Handlers
 	search      *search.Handlers
 	shares      *shares.Handlers
-	signin      *signin.Handlers
 	storage     *storage.Handlers
 	system      *system.Handlers
 
@@ -104,25 +118,25 @@ func New(o Options) *Server {
 func (s *Server) connect() {
 	w := s.World
 	s.storage = storage.New(w)
-	s.signin = signin.New(w)
-	s.oauth = oauth.New(w, s.signin)
-	s.account = &account.Handlers{World: w, Signin: s.signin}
-	s.events = events.New(w)
-	s.activity = activity.New(w, s.events)
-	s.realtime = realtime.New(w, &s.faults)
-	s.comments = comments.New(w)
-	s.metadata = metadata.New(w)
-	s.search = &search.Handlers{World: w, Comments: s.comments, Metadata: s.metadata, Storage: s.storage}
-	s.ai = ai.New(w)
-	s.fileshares = &fileshares.Handlers{World: w, Storage: s.storage}
-	s.quickshares = quickshares.New(w, s.fileshares, s.storage)
-	s.shares = &shares.Handlers{World: w, Account: s.account, Storage: s.storage}
+	s.signinArea = signin.New(w)
+	s.oauthArea = oauth.New(w, s.signinArea)
+	s.accountArea = &account.Handlers{World: w, Signin: s.signinArea}
+	s.eventsArea = events.New(w)
+	s.activityArea = activity.New(w, s.eventsArea)
+	s.realtimeArea = realtime.New(w, &s.faults)
+	s.commentsArea = comments.New(w)
+	s.metadataArea = metadata.New(w)
+	s.search = &search.Handlers{World: w, Comments: s.commentsArea, Metadata: s.metadataArea, Storage: s.storage}
+	s.aiArea = ai.New(w)
+	s.filesharesArea = &fileshares.Handlers{World: w, Storage: s.storage}
+	s.quicksharesArea = quickshares.New(w, s.filesharesArea, s.storage)
+	s.shares = &shares.Handlers{World: w, Account: s.accountArea, Storage: s.storage}
 	s.members = members.New(w, s.shares)
 	s.system = &system.Handlers{World: w, AllRoutes: func() []*wire.Route { return s.routes }}
 	s.howto = howto.New(w, s.system)
-	w.OnUser = s.signin.SetFactor
-	w.OnChange = s.realtime.Inform
-	s.storage.NodeFacts = s.metadata.Facts
+	w.OnUser = s.signinArea.SetFactor
+	w.OnChange = s.realtimeArea.Inform
+	s.storage.NodeFacts = s.metadataArea.Facts
 }
 
 // First returns the token that was added first and the id of the first workspace, "" where there is none.
@@ -132,73 +146,7 @@ func (s *Server) First() (token, workspaceID string) {
 	if len(s.WorkspaceList) > 0 {
 		workspaceID = s.WorkspaceList[0]
 	}
-	return s.signin.FirstKey, workspaceID
-}
-
-// AddKey adds a credential, or replaces the one with the same token, and returns it with its token.
-func (s *Server) AddKey(k Key) Key { return s.signin.AddKey(k) }
-
-// OneTimeCode returns what the user would type now: the code of the latest message that still counts, or else what an
-// authenticator app shows.
-func (s *Server) OneTimeCode(userID string) string { return s.signin.OneTimeCode(userID) }
-
-// ValidationCode returns the code that confirms the e-mail address of a user.
-func (s *Server) ValidationCode(userID string) string { return s.account.ValidationCode(userID) }
-
-// AddClient adds an OAuth client, or replaces the one with the same id.
-func (s *Server) AddClient(c Client) Client { return s.oauth.AddClient(c) }
-
-// Decide answers an authorization request as its user would.
-func (s *Server) Decide(loginURL string, d Decision) (Outcome, error) {
-	return s.oauth.Decide(loginURL, d)
-}
-
-// Generate invents a history of a workspace.
-func (s *Server) Generate(h History) { s.events.Generate(h) }
-
-// BlockLocation makes an organization refuse the details and the acknowledgment of its events because of where the
-// caller is.
-func (s *Server) BlockLocation(orgID string, blocked bool) { s.events.BlockLocation(orgID, blocked) }
-
-// InvalidateCursors makes every cursor handed out so far invalid.
-func (s *Server) InvalidateCursors() { s.events.InvalidateCursors() }
-
-// ExpireChanges ends the retention of the change feed: cursors handed out so far are answered with cursor_expired.
-func (s *Server) ExpireChanges() { s.events.ExpireChanges() }
-
-// CutPolls ends every poll that is held now, as a proxy does that takes its time to be over.
-func (s *Server) CutPolls() { s.activity.CutPolls() }
-
-// AddComment adds a comment without asking the rules, with its events.
-func (s *Server) AddComment(it Comment) Comment { return s.comments.AddComment(it) }
-
-// AddField adds a field to the vocabulary of a workspace.
-func (s *Server) AddField(it Field) Field { return s.metadata.AddField(it) }
-
-// AddFact adds a fact about a file or note.
-func (s *Server) AddFact(it Fact) error { return s.metadata.AddFact(it) }
-
-// Script makes the agent take questions another way. The first script that matches and is not used up decides.
-func (s *Server) Script(it Script) { s.ai.Script(it) }
-
-// AddFileShare adds a File Share, or replaces the one with the same id.
-func (s *Server) AddFileShare(f FileShare) FileShare { return s.fileshares.AddFileShare(f) }
-
-// AddQuickShare adds a QuickShare, or replaces the one with the same id.
-func (s *Server) AddQuickShare(q QuickShare) QuickShare { return s.quickshares.AddQuickShare(q) }
-
-// Sockets returns how many sockets are open.
-func (s *Server) Sockets() int { return s.realtime.Sockets() }
-
-// DropSockets cuts the sockets of a profile, all for "", and returns how many there were.
-func (s *Server) DropSockets(profileID string) int { return s.realtime.DropSockets(profileID) }
-
-// Close ends all sockets and refuses new ones.
-func (s *Server) Close() error { return s.realtime.Close() }
-
-// Attach ends sockets with an HTTP server.
-func (s *Server) Attach(ctx context.Context, server *http.Server) (stop func()) {
-	return s.realtime.Attach(ctx, server)
+	return s.signinArea.FirstKey, workspaceID
 }
 
 // Credits returns the AI credits a profile was billed so far.
@@ -273,7 +221,7 @@ func (o objects) Exists(kind, id string) bool {
 	case "node":
 		return o.Nodes[id] != nil
 	case "comment":
-		return o.comments.Has(id)
+		return o.commentsArea.Has(id)
 	case "event":
 		_, found := o.Log.Find(id)
 		return found

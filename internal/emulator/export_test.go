@@ -25,12 +25,12 @@ func TOTP(secret []byte, t time.Time, digits int) string { return signin.TOTP(se
 func (s *Server) CheckPassword(email, password string) (userID string, refused bool) {
 	s.Lock()
 	defer s.Unlock()
-	userID, err := s.signin.CheckPassword(email, password)
+	userID, err := s.signinArea.CheckPassword(email, password)
 	return userID, err != nil
 }
 
 func (s *Server) CheckSecondFactor(userID, code string) bool {
 	s.Lock()
 	defer s.Unlock()
-	return s.signin.CheckSecondFactor(userID, code)
+	return s.signinArea.CheckSecondFactor(userID, code)
 }

@@ -117,14 +117,14 @@ func opError(op string, err error) error {
 
 // Close lets the peer read what is on its way and breaks what the peer still sends.
 func (c *conn) Close() error {
-	c.out.finish()
+	c.out.finish(false)
 	c.in.abandon()
 	return nil
 }
 
 // Reset is a close that the peer meets as an error, losing what is on its way.
 func (c *conn) Reset() {
-	c.out.lose()
+	c.out.finish(true)
 	c.in.abandon()
 }
 
@@ -223,20 +223,15 @@ func (s *stream) write(p []byte) (int, error) {
 	}
 }
 
-func (s *stream) finish() {
+func (s *stream) finish(lost bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.finished = true
+	if lost {
+		s.lost, s.buffer = true, nil
+	}
 	s.writes.stop()
 	s.change.Broadcast()
-}
-
-func (s *stream) lose() {
-	s.finish()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.lost = true
-	s.buffer = nil
 }
 
 func (s *stream) abandon() {

@@ -20,11 +20,11 @@ import (
 
 func (s *Server) table() []*wire.Route {
 	return slices.Concat(
-		s.oauth.Routes(), s.system.Routes(), s.signin.Routes(), s.events.Routes(), s.account.Routes(),
-		s.activity.Routes(),
-		s.comments.Routes(), s.realtime.Routes(), s.storage.Routes(), s.search.Routes(), s.ai.Routes(),
-		s.metadata.Routes(), s.howto.Routes(), s.members.Routes(), s.shares.Routes(), s.quickshares.Routes(),
-		s.fileshares.Routes(),
+		s.oauthArea.Routes(), s.system.Routes(), s.signinArea.Routes(), s.eventsArea.Routes(), s.accountArea.Routes(),
+		s.activityArea.Routes(),
+		s.commentsArea.Routes(), s.realtimeArea.Routes(), s.storage.Routes(), s.search.Routes(), s.aiArea.Routes(),
+		s.metadataArea.Routes(), s.howto.Routes(), s.members.Routes(), s.shares.Routes(), s.quicksharesArea.Routes(),
+		s.filesharesArea.Routes(),
 	)
 }
 
@@ -94,13 +94,13 @@ func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request) {
 	if f.Reset == seed.BeforeHeader {
 		panic(http.ErrAbortHandler)
 	}
-	ticket, refusal := s.realtime.Handshake(w, r, f.Status, f.Body)
+	ticket, refusal := s.realtimeArea.Handshake(w, r, f.Status, f.Body)
 	if refusal != nil {
 		s.record.end(entry, f.deliver(w, r, *refusal))
 		return
 	}
 	s.record.end(entry, http.StatusSwitchingProtocols)
-	s.realtime.BecomeSocket(w, r, ticket)
+	s.realtimeArea.BecomeSocket(w, r, ticket)
 }
 
 // Refusals returns how many calls were answered with 429 so far.
@@ -169,7 +169,7 @@ func (s *Server) dispatch(c *wire.Call, unknown error, header http.Header) (wire
 			return nil, err
 		}
 		if key.Kind == wire.LimitedToken && !c.Route.Limited {
-			return nil, s.signin.SecondFactorMissing()
+			return nil, s.signinArea.SecondFactorMissing()
 		}
 		c.Key = key
 	}

@@ -88,13 +88,7 @@ func (h *Handlers) workspacesAvailable(c *wire.Call) (wire.Object, error) {
 
 // joins is the least role in the organization of who may join.
 func joins(who string) world.Role {
-	switch who {
-	case orgOwnersOnly:
-		return world.Owner
-	case adminOrAbove:
-		return world.Admin
-	}
-	return world.Member
+	return cmp.Or(map[string]world.Role{orgOwnersOnly: world.Owner, adminOrAbove: world.Admin}[who], world.Member)
 }
 
 // checkWorkspaceName answers with 202 when a folder name is free, as its twin for shares does: that this one does too

@@ -106,11 +106,8 @@ const (
 )
 
 func (t *turn) ended() bool {
-	switch t.status {
-	case turnComplete, turnFailed, turnCancelled, turnLost, turnNeedsInput, turnErrored:
-		return true
-	}
-	return false
+	final := []string{turnComplete, turnFailed, turnCancelled, turnLost, turnNeedsInput, turnErrored}
+	return slices.Contains(final, t.status)
 }
 
 func (th *thread) last() *turn { return th.turns[len(th.turns)-1] }

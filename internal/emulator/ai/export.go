@@ -152,16 +152,11 @@ func (h *Handlers) shareImage(c *wire.Call) (wire.Object, error) {
 	if share == nil {
 		return nil, wire.NoSuch(wire.CodeNotFound, wire.KindShare)
 	}
-	title := ""
-	if strings.HasPrefix(share.Value.Access, "Anyone") || h.showsPrivateImage(id, c.Key) {
+	title := "" // a share that not everybody may enter has a picture for its members, where the plan has it
+	if strings.HasPrefix(share.Value.Access, "Anyone") || c.Key != nil && h.Covers(c.Key, id) >= wire.Read &&
+		h.Role(id, c.Key.User) != "" && h.Lacks(world.FeatureAutoOG) == nil {
 		title = share.Value.Title
 	}
 	return world.Drawn(c, title)
 }
 
-// showsPrivateImage reports whether a share that not everybody may enter shows a picture of its own: to its members,
-// where the plan has it.
-func (h *Handlers) showsPrivateImage(shareID string, k *wire.Credential) bool {
-	return k != nil && h.Covers(k, shareID) >= wire.Read && h.Role(shareID, k.User) != "" &&
-		h.Lacks(world.FeatureAutoOG) == nil
-}

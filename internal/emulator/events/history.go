@@ -252,7 +252,8 @@ func (g *generator) event(created int64, here, above uint32) {
 		e.Actor = l.Actors.Intern(world.Actor{Kind: "system"})
 	}
 	if e.Object == 0 && name != "user_login" && name != "org_updated" {
-		e.Object = g.recentFile()
+		back := int(g.dice.ExpFloat64() * 12) // what was touched lately comes first, as people do
+		e.Object = g.files[max(0, len(g.files)-1-back)]
 	}
 	l.Entries = append(l.Entries, e)
 }
@@ -261,7 +262,7 @@ func (g *generator) login(n uint32, p *person) {
 	word := world.Mix(uint64(n) + g.dice.Uint64())
 	countries := [...]string{"DE", "US", "JP", "BR", "XX"}
 	g.state.Log.Details[n] = &world.Detail{
-		IP:      address(uint64(p.number)<<3 | word&3),
+		IP:      "198.51.100." + strconv.FormatUint((uint64(p.number)<<3|word&3)%254+1, 10), // for documentation
 		Country: countries[p.number%5],
 		Telemetry: map[string]any{
 			"method":      "password",
@@ -287,17 +288,6 @@ func (p *person) does(dice *rand.Rand) string {
 		}
 	}
 	return p.habits[0].event
-}
-
-// recentFile prefers what was touched lately, as people do.
-func (g *generator) recentFile() uint32 {
-	back := int(g.dice.ExpFloat64() * 12)
-	return g.files[max(0, len(g.files)-1-back)]
-}
-
-func address(n uint64) string {
-	const blocks = 254
-	return "198.51.100." + strconv.FormatUint(n%blocks+1, 10)
 }
 
 // adopt indexes all rows from first on at once, which is cheaper than one by one.

@@ -3,7 +3,6 @@ package events
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -139,13 +138,15 @@ func (h *Handlers) mentioned(e *world.Entry, token string) (kind, id string) {
 func (h *Handlers) metrics(rows []uint32) wire.Object {
 	l := &h.Log
 	actors := map[uint32]bool{}
-	categories := map[string]int{}
+	categories := map[string]any{}
 	var first, last any
 	times := make([]int64, 0, len(rows))
 	for _, n := range rows {
 		e := &l.Entries[n]
 		times = append(times, e.Created)
-		categories[l.Kinds.Values[e.Kind].Category]++
+		category := l.Kinds.Values[e.Kind].Category
+		count, _ := categories[category].(int)
+		categories[category] = count + 1
 		if e.Caller != 0 {
 			actors[e.Caller] = true
 		}
@@ -153,15 +154,11 @@ func (h *Handlers) metrics(rows []uint32) wire.Object {
 	if len(times) > 0 {
 		first, last = wire.Stamp(slices.Min(times)), wire.Stamp(slices.Max(times))
 	}
-	counts := wire.Object{}
-	for _, category := range slices.Sorted(maps.Keys(categories)) {
-		counts = append(counts, wire.Member{category, categories[category]})
-	}
 	return wire.Object{
 		{"total_events", len(rows)},
 		{"unique_actors", len(actors)},
 		{"date_range", wire.Object{{"start", first}, {"end", last}}},
-		{"categories", counts},
+		{"categories", wire.FromMap(categories)},
 	}
 }
 

@@ -35,10 +35,8 @@ func (h *Handlers) Routes() []*wire.Route {
 			wire.Form("node "+fileShareFields)),
 		wire.Delete("fileshares.Delete", one+"delete/", wire.With(write, h.deleteFileShare)),
 		wire.Get("fileshares.Grants.List", one+"grants/", wire.With(read, h.listGrants)),
-		wire.Post("fileshares.Grants.Set", one+"grants/", wire.With(write, h.setGrant),
-			wire.Form("user email capability")),
-		wire.Delete("fileshares.Grants.Revoke", one+"grants/", wire.With(write, h.revokeGrant),
-			wire.Query("user email")),
+		wire.Post("fileshares.Grants.Set", one+"grants/", wire.With(write, h.setGrant), wire.Form("user email capability")),
+		wire.Delete("fileshares.Grants.Revoke", one+"grants/", wire.With(write, h.revokeGrant), wire.Query("user email")),
 		wire.Get("fileshares.Download", stored+"read/", wire.With2(downloader, h.downloadFileShare), wire.Visit),
 		wire.Get("fileshares.Preview", stored+"preview/{type}/read/", h.previewFileShare, wire.Visit, wire.Writes),
 		wire.Get(opPreviewHop, stored+"preview/{type}/file/", h.previewFile, wire.Open, wire.Query("download_token")),
@@ -197,8 +195,7 @@ func (h *Handlers) fileShareObject(c *wire.Call, f *world.FileShare) wire.Object
 	}
 	o = o.With(!h.Options.FileShares.NoCapabilities, "effective_capability", have.String())
 	manages := h.Manages(f.Workspace, c.UserID())
-	return o.With(c.Key != nil, "can_manage", manages).
-		With(manages, "workspace_id", wire.ProfileID(f.Workspace)).
+	return o.With(c.Key != nil, "can_manage", manages).With(manages, "workspace_id", wire.ProfileID(f.Workspace)).
 		With(manages, "creator_uid", wire.OptionalProfile(f.Owner))
 }
 

@@ -318,7 +318,7 @@ func fitValue(kind string, value any) (any, bool) {
 		return fitNumber(kind, value)
 	case typeDatetime:
 		t, read := readISO(text)
-		return isoStamp(t), read
+		return t.UTC().Format(time.RFC3339), read
 	case typeURL:
 		return text, isWebAddress(text)
 	default:

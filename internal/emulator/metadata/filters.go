@@ -365,7 +365,7 @@ func (h *Handlers) FactHits(c *wire.Call, workspaceID string, words []string) []
 		}
 		d := document{node: n}
 		for _, f := range h.metadata.factsOf(n) {
-			if f.indexed(h.Options.Metadata.Lag, c.Now) {
+			if c.Now.Sub(f.updated) >= h.Options.Metadata.Lag { // what was written just now is not found yet
 				d.words = append(d.words, wire.InWords(valueText(f.value))...)
 			}
 		}

@@ -8,7 +8,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/fastio-go/fastio/internal/emulator/wire"
@@ -245,8 +244,6 @@ func nameOf(k *wire.Check, param, name string) {
 	}
 }
 
-func isoStamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
-
 const poolMost = 1000 // files a filter looks at
 
 func (h *Handlers) factNode(n *world.Node, lv wire.Level) wire.Object {
@@ -372,4 +369,3 @@ func (h *Handlers) metadataVersions(c *wire.Call, _ string, n *world.Node) (wire
 	return wire.Object{{"object_id", wire.Hyphenated(n.ID)}, {"count", len(versions)}, {"versions", versions}}, nil
 }
 
-func (f *fact) indexed(lag time.Duration, now time.Time) bool { return now.Sub(f.updated) >= lag }

@@ -137,7 +137,7 @@ func checkChallenge(c *wire.Call, challenge string) {
 	switch {
 	case challenge == "":
 		c.Check.Missing("code_challenge", "PKCE is required.")
-	case len(challenge) != 43 || !isBase64URL(challenge):
+	case len(challenge) != 43 || !wire.IsToken(challenge) || strings.ContainsAny(challenge, ".~+/="):
 		c.Check.Invalid("code_challenge", "43 characters of base64url.")
 	}
 	switch c.Value("code_challenge_method") {
@@ -148,8 +148,6 @@ func checkChallenge(c *wire.Call, challenge string) {
 		c.Check.Invalid("code_challenge_method", "Only S256.")
 	}
 }
-
-func isBase64URL(s string) bool { return wire.IsToken(s) && !strings.ContainsAny(s, ".~+/=") }
 
 func truncated(name string) string {
 	if runes := []rune(name); len(runes) > wire.LabelLimit {

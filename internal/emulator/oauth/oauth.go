@@ -104,11 +104,8 @@ const (
 
 // reserved tells the names that only the platform itself goes by. The published rules do not list them.
 func reserved(name string) bool {
-	switch strings.ToLower(strings.TrimSpace(name)) {
-	case "fastio", "fast.io":
-		return true
-	}
-	return false
+	name = strings.ToLower(strings.TrimSpace(name))
+	return name == "fastio" || name == "fast.io"
 }
 
 // serverMetadata is RFC 8414: a document of its own, without the envelope.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -152,32 +153,13 @@ func nameMatches(name string, q *fileQuery) bool {
 	case matchContains:
 		return strings.Contains(name, pattern)
 	}
-	return globMatches([]rune(name), []rune(pattern))
+	return globMatches(name, pattern)
 }
 
 // globMatches compares a whole name with a pattern in which a star is any run of characters and a question mark one.
-func globMatches(name, pattern []rune) bool {
-	star, resume := -1, 0
-	n, p := 0, 0
-	for n < len(name) {
-		switch {
-		case p < len(pattern) && pattern[p] == '*':
-			star, resume = p, n
-			p++
-		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == name[n]):
-			n++
-			p++
-		case star >= 0:
-			resume++
-			n, p = resume, star+1
-		default:
-			return false
-		}
-	}
-	for p < len(pattern) && pattern[p] == '*' {
-		p++
-	}
-	return p == len(pattern)
+func globMatches(name, pattern string) bool {
+	pattern = strings.NewReplacer(`\*`, ".*", `\?`, ".").Replace(regexp.QuoteMeta(pattern))
+	return regexp.MustCompile("(?s)^" + pattern + "$").MatchString(name)
 }
 
 func rateSummaries(hits []*hit, text string) {
@@ -284,11 +266,7 @@ func stem(w string) string {
 }
 
 func isFiller(w string) bool {
-	switch w {
-	case "a", "an", "and", "are", "as", "at", "by", "do", "doe", "for", "from", "how", "in", "is", "it", "of", "on",
-		"or",
-		"our", "that", "the", "thi", "this", "to", "was", "we", "what", "when", "where", "which", "who", "why", "with":
-		return true
-	}
-	return false
+	const fillers = " a an and are as at by do doe for from how in is it of on or our that the thi this to was we what " +
+		"when where which who why with "
+	return strings.Contains(fillers, " "+w+" ")
 }

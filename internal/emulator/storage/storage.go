@@ -201,16 +201,13 @@ func (h *Handlers) nodePage(
 	var next any
 	rows := wire.Rows(page, func(n *world.Node) wire.Object { return h.NodeObject(in, n, c.Out.Level) })
 	if more {
-		next = h.sealKeyset(q.place(page[len(page)-1]), binding)
+		last := q.place(page[len(page)-1])
+		next = h.Seal([]byte(strconv.Itoa(len(last.id))+" "+last.id+last.key), binding)
 	}
 	return wire.Object{
 		{"nodes", wire.Object{{"count", len(rows)}, {"items", rows}}},
 		{"pagination", wire.Object{{"has_more", more}, {"next_cursor", next}, {"page_size", q.size}}},
 	}, nil
-}
-
-func (h *Handlers) sealKeyset(p keysetPlace, binding string) string {
-	return h.Seal([]byte(strconv.Itoa(len(p.id))+" "+p.id+p.key), binding)
 }
 
 func (h *Handlers) openKeyset(text, binding string) (keysetPlace, bool) {

@@ -99,22 +99,13 @@ func ParseOutput(value string) Output {
 	var o Output
 	named := false
 	for token := range strings.SplitSeq(value, ",") {
-		var l Level
-		switch strings.TrimSpace(token) {
-		case "terse":
-			l = Terse
-		case "standard":
-			l = Standard
-		case "full":
-			l = Full
-		case "markdown":
-			o.Markdown = true
-			continue
-		default:
-			continue
+		token = strings.TrimSpace(token)
+		o.Markdown = o.Markdown || token == "markdown"
+		l, isLevel := map[string]Level{"terse": Terse, "standard": Standard, "full": Full}[token]
+		if isLevel {
+			o.Twice = o.Twice || named && l != o.Level
+			o.Level, named = l, true
 		}
-		o.Twice = o.Twice || named && l != o.Level
-		o.Level, named = l, true
 	}
 	return o
 }
