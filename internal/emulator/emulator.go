@@ -47,17 +47,17 @@ import (
 
 // The areas whose methods set up the platform, or look into it.
 type (
-	accountArea = account.Handlers
-	activityArea = activity.Handlers
-	aiArea = ai.Handlers
-	commentsArea = comments.Handlers
-	eventsArea = events.Handlers
-	filesharesArea = fileshares.Handlers
-	metadataArea = metadata.Handlers
-	oauthArea = oauth.Handlers
+	accountArea     = account.Handlers
+	activityArea    = activity.Handlers
+	aiArea          = ai.Handlers
+	commentsArea    = comments.Handlers
+	eventsArea      = events.Handlers
+	filesharesArea  = fileshares.Handlers
+	metadataArea    = metadata.Handlers
+	oauthArea       = oauth.Handlers
 	quicksharesArea = quickshares.Handlers
-	realtimeArea = realtime.Handlers
-	signinArea = signin.Handlers
+	realtimeArea    = realtime.Handlers
+	signinArea      = signin.Handlers
 )
 
 // Server is the emulated platform. It is safe for concurrent use.
@@ -75,12 +75,12 @@ type Server struct {
 	*realtimeArea
 	*signinArea
 
-	howto       *howto.Handlers
-	members     *members.Handlers
-	search      *search.Handlers
-	shares      *shares.Handlers
-	storage     *storage.Handlers
-	system      *system.Handlers
+	howto   *howto.Handlers
+	members *members.Handlers
+	search  *search.Handlers
+	shares  *shares.Handlers
+	storage *storage.Handlers
+	system  *system.Handlers
 
 	mux    *http.ServeMux
 	routes []*wire.Route

@@ -70,8 +70,7 @@ func (h *Handlers) Routes() []*wire.Route {
 		wire.Post("account.Workspaces.Update", workspace+"update/", wire.With(h.workspaceForAdmin, h.updateWorkspace),
 			wire.Form(workspaceFields+" owner_defined")),
 		wire.Get("account.Workspaces.ListMembers", workspace+"members/list/",
-			wire.With(h.WorkspaceOfPath, h.MemberList),
-			wire.Paged("workspace_id")),
+			wire.With(h.WorkspaceOfPath, h.MemberList), wire.Paged("workspace_id")),
 	}
 }
 

@@ -190,7 +190,7 @@ func (h *Handlers) Routes() []*wire.Route {
 		wire.Get(OpPoll, "/current/activity/poll/", h.pollSelf, wire.Unlocked, pollParams()),
 		wire.Get(OpPollProfile, "/current/activity/poll/{profile_id}/", h.pollProfile, wire.Unlocked,
 			pollParams("/profile_id:profile_id:organization, workspace, share, own user")),
-		wire.Get("activity.Dashboard.List", "/current/workspace/{workspace_id}/dashboard/", h.dashboard,
+		wire.Get("activity.Dashboard.List", "/current/workspace/{workspace_id}/dashboard/", wire.With(h.WorkspaceOfPath, h.dashboard),
 			wire.Query("limit offset")),
 		wire.Post("activity.Dashboard.Dismiss", card, wire.With(h.cardOfPath, h.dismissCard), wire.Fields("snooze_until")),
 		wire.Delete("activity.Dashboard.Restore", card, wire.With(h.cardOfPath, h.restoreCard)),
@@ -255,15 +255,8 @@ func (h *Handlers) cardKey(n uint32) string {
 }
 
 // dashboard answers with what calls for the caller's attention in a workspace, youngest first.
-func (h *Handlers) dashboard(c *wire.Call) (wire.Object, error) {
+func (h *Handlers) dashboard(c *wire.Call, id string) (wire.Object, error) {
 	page := c.Page(cardsDefault, cardsMost)
-	id, err := h.WorkspaceOfPath(c)
-	if err == nil {
-		err = c.Check.Refusal()
-	}
-	if err != nil {
-		return nil, err
-	}
 	all := h.cardsOf(c, id)
 	rows := wire.Filter(all, func(n uint32) bool {
 		return !h.dismissals[[2]string{c.Key.User, h.cardKey(n)}].holds(c.Now)
@@ -272,7 +265,7 @@ func (h *Handlers) dashboard(c *wire.Call) (wire.Object, error) {
 		{"cards", wire.Rows(wire.Cut(rows, page), h.card)},
 		{"pagination", page.Of(len(rows))},
 		{"dismissed_recent_count", len(all) - len(rows)},
-	}, nil
+	}, c.Check.Refusal()
 }
 
 func (h *Handlers) cardsOf(c *wire.Call, workspaceID string) []uint32 {

@@ -159,4 +159,3 @@ func (h *Handlers) shareImage(c *wire.Call) (wire.Object, error) {
 	}
 	return world.Drawn(c, title)
 }
-

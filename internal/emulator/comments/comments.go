@@ -160,15 +160,14 @@ func (h *Handlers) tell(cm *Comment, e world.Event) {
 func (h *Handlers) Routes() []*wire.Route {
 	const entity, one = "/current/comments/{entity_type}/{parent_id}/", "/current/comments/{comment_id}/"
 	const fileShare = "/current/comments/fileshare/{fileshare_id}/{node_id}/"
+	list, post, fields := wire.Query(listingQuery), wire.With(h.venueOfPath, h.postComment), wire.JSON(commentFields)
 	return []*wire.Route{
-		wire.Get("comments.List", entity, h.listComments, wire.Query(listingQuery)),
-		wire.Get("comments.ListOnNode", entity+"{node_id}/", h.listComments, wire.Query(listingQuery),
-			wire.OnFileShare(wire.Get("comments.ListOnFileShare", fileShare, h.listComments, wire.Query(listingQuery)))),
-		wire.Post("comments.Create", entity, wire.With(h.venueOfPath, h.postComment), wire.JSON(commentFields)),
-		wire.Post("comments.CreateOnNode", entity+"{node_id}/", wire.With(h.venueOfPath, h.postComment),
-			wire.JSON(commentFields),
-			wire.OnFileShare(wire.Post("comments.CreateOnFileShare", fileShare, wire.With(h.venueOfPath, h.postComment),
-				wire.JSON(commentFields)))),
+		wire.Get("comments.List", entity, h.listComments, list),
+		wire.Get("comments.ListOnNode", entity+"{node_id}/", h.listComments, list,
+			wire.OnFileShare(wire.Get("comments.ListOnFileShare", fileShare, h.listComments, list))),
+		wire.Post("comments.Create", entity, post, fields),
+		wire.Post("comments.CreateOnNode", entity+"{node_id}/", post, fields,
+			wire.OnFileShare(wire.Post("comments.CreateOnFileShare", fileShare, post, fields))),
 		wire.Post("comments.Update", one+"update/", wire.With(h.ownComment, h.updateComment),
 			wire.JSON("body properties reference")),
 		wire.Get("comments.Get", one+"details/", wire.With(h.commentOfPath, h.commentDetails)),

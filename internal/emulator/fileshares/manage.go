@@ -164,9 +164,6 @@ func (h *Handlers) deleteFileShare(c *wire.Call, f *world.FileShare) (wire.Objec
 func (h *Handlers) listFileShares(c *wire.Call, id string) (wire.Object, error) {
 	c.Check.Status = h.Options.FileShares.InvalidStatus
 	page := c.Page(wire.ListDefault, wire.ListLimit)
-	if err := c.Check.Refusal(); err != nil {
-		return nil, err
-	}
 	links := wire.Filter(h.FileShareList, func(link string) bool { return h.FileShares[link].Workspace == id })
 	payload := wire.Object{{"fileshares", wire.Rows(wire.Cut(links, page), func(link string) wire.Object {
 		f := h.FileShares[link]
@@ -174,7 +171,7 @@ func (h *Handlers) listFileShares(c *wire.Call, id string) (wire.Object, error) 
 			wire.Member{"grant_count", len(f.Grants)}, wire.Member{"grants_preview", h.grantRows(f, previewed)})
 	})}}
 	payload = payload.With(!h.Options.FileShares.Unpaged, "pagination", page.Of(len(links)))
-	return payload, nil
+	return payload, c.Check.Refusal()
 }
 
 // fileShareObject is a File Share as the caller sees it. Only those who manage it see where it belongs, and only those

@@ -210,12 +210,9 @@ func (h *Handlers) shareInvitations(c *wire.Call, id string) (wire.Object, error
 	state := c.Segment("state")
 	c.Check.InvalidIf(c.Request.PathValue("state") != "" && !slices.Contains(world.InviteStates(), state),
 		"state", strings.Join(world.InviteStates(), ", ")+".")
-	if err := c.Check.Refusal(); err != nil {
-		return nil, err
-	}
 	list := wire.Filter(h.Invitations,
 		func(v *world.Invitation) bool { return v.Profile == id && (state == "" || v.State == state) })
-	return wire.Object{{"invitations", wire.Rows(list, h.InvitationObject)}}, nil
+	return wire.Object{{"invitations", wire.Rows(list, h.InvitationObject)}}, c.Check.Refusal()
 }
 
 // invitationOfPath finds the invitation of a call, by id or e-mail address. The caller must have the role, and no less

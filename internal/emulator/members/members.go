@@ -49,35 +49,30 @@ const (
 func (h *Handlers) Routes() []*wire.Route {
 	const share, members = "/current/share/{share_id}/", "/current/share/{share_id}/members/"
 	const invitations = members + "invitations/list/"
+	const one, mine = members + "invitation/{invitation_id}/", "/current/user/invitation"
+	self, admin, reached := h.managedShare(world.View), h.managedShare(world.Admin), h.reachedShare(wire.Write)
 	return []*wire.Route{
 		wire.Get("shares.Members.List", members+"list/", wire.With(h.memberedShare, h.MemberList), wire.Paged("share_id")),
 		wire.Post("shares.Members.Add", members+"{email_or_user}/", wire.With(h.managedShare(""), h.addShareMember),
 			wire.Form("permissions notify_options expires notification message invitation_expires")),
 		wire.Get("shares.Members.Get", share+"member/{user_id}/details/", wire.With(h.memberedShare, h.shareMember)),
-		wire.Post("shares.Members.Update", share+"member/{user_id}/update/",
-			wire.With(h.managedShare(world.View), h.updateShareMember),
+		wire.Post("shares.Members.Update", share+"member/{user_id}/update/", wire.With(self, h.updateShareMember),
 			wire.Form("permissions notify_options expires")),
-		wire.Delete("shares.Members.Remove", members+"{user_id}/",
-			wire.With(h.managedShare(world.Admin), h.removeShareMember)),
+		wire.Delete("shares.Members.Remove", members+"{user_id}/", wire.With(admin, h.removeShareMember)),
 		wire.Post("shares.Members.TransferOwnership", share+"member/{user_id}/transfer_ownership/",
 			wire.With(h.memberedShare, h.transferShare)),
-		wire.Delete("shares.Leave", share+"member/", wire.With(h.managedShare(world.View), h.leaveShare)),
-		wire.Post("shares.Join", members+"join/", wire.With(h.reachedShare(wire.Write), h.joinShare),
-			wire.OptionalForm("notify_options")),
+		wire.Delete("shares.Leave", share+"member/", wire.With(self, h.leaveShare)),
+		wire.Post("shares.Join", members+"join/", wire.With(reached, h.joinShare), wire.OptionalForm("notify_options")),
 		wire.Post("shares.JoinWithKey", members+"join/{invitation_key}/{answer}/",
-			wire.With(h.reachedShare(wire.Write), h.answerInvitation)),
+			wire.With(reached, h.answerInvitation)),
 		wire.Get("shares.Invitations.List", invitations, wire.With(h.memberedShare, h.shareInvitations)),
 		wire.Get("shares.Invitations.List", invitations+"{state}/", wire.With(h.memberedShare, h.shareInvitations)),
-		wire.Post("shares.Invitations.Update", members+"invitation/{invitation_id}/",
-			wire.With(h.invitationOfPath(""), h.updateInvitation),
+		wire.Post("shares.Invitations.Update", one, wire.With(h.invitationOfPath(""), h.updateInvitation),
 			wire.Form("permissions notify_options expires state")),
-		wire.Delete("shares.Invitations.Delete", members+"invitation/{invitation_id}/",
-			wire.With(h.invitationOfPath(world.Admin), h.deleteInvitation)),
-		wire.Get("shares.Invitations.Mine", "/current/user/invitations/list/", h.myInvitations,
-			wire.Query("invitation_key limit offset")),
-		wire.Get("shares.Invitations.GetMine", "/current/user/invitation/{invitation_id}/details/",
-			wire.Checked(h.myInvitation)),
-		wire.Post("shares.Invitations.AcceptAll", "/current/user/invitations/acceptall/", h.acceptInvitations,
+		wire.Delete("shares.Invitations.Delete", one, wire.With(h.invitationOfPath(world.Admin), h.deleteInvitation)),
+		wire.Get("shares.Invitations.Mine", mine+"s/list/", h.myInvitations, wire.Query("invitation_key limit offset")),
+		wire.Get("shares.Invitations.GetMine", mine+"/{invitation_id}/details/", wire.Checked(h.myInvitation)),
+		wire.Post("shares.Invitations.AcceptAll", mine+"s/acceptall/", h.acceptInvitations,
 			wire.OptionalForm("invitation_key")),
 	}
 }
@@ -85,10 +80,7 @@ func (h *Handlers) Routes() []*wire.Route {
 // memberedShare finds the share of a call by id or custom name. The caller must belong to it.
 func (h *Handlers) memberedShare(c *wire.Call) (string, error) {
 	id, err := h.reachedShare(wire.Read)(c)
-	if err != nil {
-		return "", err
-	}
-	return id, h.MayLook(c.Key, world.Venue{Profile: id})
+	return id, cmp.Or(err, h.MayLook(c.Key, world.Venue{Profile: id}))
 }
 
 // reachedShare finds the share of a call, if the credential covers it. The caller need not belong to it.

@@ -421,9 +421,6 @@ type proposal struct {
 // made anew for every call.
 func (h *Handlers) mergeCandidates(c *wire.Call, id string) (wire.Object, error) {
 	offset := c.Integer("offset", 0, 0, math.MaxInt32)
-	if err := c.Check.Refusal(); err != nil {
-		return nil, err
-	}
 	v := h.vocabularyOf(id)
 	var all []proposal
 	if !h.Options.Metadata.VocabularyUnscanned {
@@ -445,7 +442,7 @@ func (h *Handlers) mergeCandidates(c *wire.Call, id string) (wire.Object, error)
 		{"vocabulary_scanned", !h.Options.Metadata.VocabularyUnscanned},
 		{"proposals_examined", last},
 		{"proposals_total", len(all)},
-	}, nil
+	}, c.Check.Refusal()
 }
 
 // proposals ranks the pairs that look alike, those that touch the fewest files first. The field with fewer files is

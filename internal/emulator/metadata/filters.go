@@ -180,16 +180,13 @@ func (f *savedFilter) object() wire.Object {
 
 func (h *Handlers) listFilters(c *wire.Call, id string) (wire.Object, error) {
 	p := h.flatPage(c, c.Integer("page_size", filterListSize, 1, filterListMost))
-	if err := c.Check.Refusal(); err != nil {
-		return nil, err
-	}
 	shown := page(h, p, h.metadata.filters, func(f *savedFilter) wire.Object {
 		if f == nil || f.workspace != id {
 			return nil
 		}
 		return f.object()
 	})
-	return slices.DeleteFunc(shown, func(m wire.Member) bool { return m.Key == "page_size" }), nil
+	return slices.DeleteFunc(shown, func(m wire.Member) bool { return m.Key == "page_size" }), c.Check.Refusal()
 }
 
 func (h *Handlers) createFilter(c *wire.Call, id string) (wire.Object, error) {
@@ -283,11 +280,8 @@ func (h *Handlers) deleteFilter(c *wire.Call) (wire.Object, error) {
 
 func (h *Handlers) filterNodes(c *wire.Call, f *savedFilter) (wire.Object, error) {
 	p := h.flatPage(c, pageSize(c))
-	if err := c.Check.Refusal(); err != nil {
-		return nil, err
-	}
 	found := h.filter(f.workspace, f.clauses)
-	return found.Mark(h.listNodes(c, f.workspace, p, found.Passes)), nil
+	return found.Mark(h.listNodes(c, f.workspace, p, found.Passes)), c.Check.Refusal()
 }
 
 func jsonTexts(c *wire.Call, name string, most int) []string {
@@ -336,9 +330,6 @@ func (h *Handlers) searchMetadata(c *wire.Call, id string) (wire.Object, error) 
 	}
 	c.Check.InvalidIf(page.Limit+page.Offset > windowMost,
 		"offset", "Offset and limit together reach "+strconv.Itoa(windowMost)+" at most.")
-	if err := c.Check.Refusal(); err != nil {
-		return nil, err
-	}
 	hits := h.FactHits(c, id, wire.InWords(q))
 	shown := wire.Filter(wire.Cut(hits, page), func(match FactHit) bool { return !h.Gone(match.Node) })
 	return wire.Object{
@@ -347,7 +338,7 @@ func (h *Handlers) searchMetadata(c *wire.Call, id string) (wire.Object, error) 
 			return wire.Object{{"node_id", wire.Hyphenated(n.ID)}, {"score", match.Score}, {"node", h.factNode(n, c.Out.Level)}}
 		})},
 		{"pagination", page.Of(len(hits))},
-	}, nil
+	}, c.Check.Refusal()
 }
 
 // FactHits ranks the nodes whose facts hold all the words, by BM25.

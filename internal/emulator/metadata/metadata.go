@@ -280,9 +280,6 @@ func (h *Handlers) eligible(c *wire.Call, id string) (wire.Object, error) {
 		"parent_id", "opaque_id")
 	filter := h.ReadFilter(c, id, "")
 	p := h.flatPage(c, pageSize(c), "mimetype", "extension", "parent_id", "category")
-	if err := c.Check.Refusal(); err != nil {
-		return nil, err
-	}
 	fits := func(n *world.Node) bool {
 		extension := strings.TrimPrefix(path.Ext(n.Name), ".")
 		return n.HasContent() && filter.Passes(n) &&
@@ -291,7 +288,7 @@ func (h *Handlers) eligible(c *wire.Call, id string) (wire.Object, error) {
 				strings.EqualFold(extension, strings.TrimPrefix(c.Value("extension"), "."))) &&
 			(parent == "" || wire.Plain(h.parentOf(n)) == parent)
 	}
-	return filter.Mark(h.listNodes(c, id, p, fits)), nil
+	return filter.Mark(h.listNodes(c, id, p, fits)), c.Check.Refusal()
 }
 
 // listNodes is a page of the files and notes of a workspace, in the order of their arrival.
@@ -368,4 +365,3 @@ func (h *Handlers) metadataVersions(c *wire.Call, _ string, n *world.Node) (wire
 	}
 	return wire.Object{{"object_id", wire.Hyphenated(n.ID)}, {"count", len(versions)}, {"versions", versions}}, nil
 }
-

@@ -290,4 +290,3 @@ func link(h *world.Share) any {
 	}
 	return wire.Object{{"node_id", wire.Hyphenated(h.Link)}}
 }
-

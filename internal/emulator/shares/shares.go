@@ -43,34 +43,31 @@ const notifyNever = "never"
 // Routes is the part of the table that is about shares.
 func (h *Handlers) Routes() []*wire.Route {
 	const share, workspace = "/current/share/{share_id}/", "/current/workspace/{workspace_id}/"
+	admin, none := h.shareOfPath(world.Admin), wire.BlankForm("")
 	return []*wire.Route{
 		wire.Post("shares.Create", workspace+"create/share/", wire.With(h.roomOfPath(world.Member), h.createShare),
 			wire.Form(shareFields+" storage_mode create_folder folder_node_id folder_name")),
 		wire.Get("shares.Get", share+"details/", wire.With(h.readableShare(world.CodeNoView), h.shareDetails),
 			wire.Visit, wire.Detail("share_id")),
 		wire.Get("shares.GetPublic", share+"public/details/",
-			wire.With(h.readableShare(codeNoPublicView), h.publicDetails), wire.Visit,
-			wire.Detail("share_id")),
-		wire.Post("shares.Update", share+"update/", wire.With(h.shareOfPath(world.Admin), h.updateShare),
+			wire.With(h.readableShare(codeNoPublicView), h.publicDetails), wire.Visit, wire.Detail("share_id")),
+		wire.Post("shares.Update", share+"update/", wire.With(admin, h.updateShare),
 			wire.Form(shareFields+" external_invites share_link_node_id")),
-		wire.Delete("shares.Delete", share+"delete/", wire.With(h.shareOfPath(world.Admin), h.deleteShare),
-			wire.Query("confirm")),
-		wire.Post("shares.Archive", share+"archive/", h.setArchived(true, "share_archived"), wire.BlankForm("")),
-		wire.Post("shares.Unarchive", share+"unarchive/", h.setArchived(false, "share_unarchived"), wire.BlankForm("")),
+		wire.Delete("shares.Delete", share+"delete/", wire.With(admin, h.deleteShare), wire.Query("confirm")),
+		wire.Post("shares.Archive", share+"archive/", h.setArchived(true, "share_archived"), none),
+		wire.Post("shares.Unarchive", share+"unarchive/", h.setArchived(false, "share_unarchived"), none),
 		wire.Post("shares.AuthPassword", share+"auth/password/", wire.With(h.linkOfPath, h.authPassword), wire.Open,
 			wire.BlankForm("password")),
-		wire.Post("shares.AuthGuest", share+"auth/guest/", wire.With(h.linkOfPath, h.authGuest), wire.Open,
-			wire.BlankForm("")),
+		wire.Post("shares.AuthGuest", share+"auth/guest/", wire.With(h.linkOfPath, h.authGuest), wire.Open, none),
 		wire.Get("shares.List", "/current/shares/all/", h.sharesAll, wire.Paged()),
 		wire.Get("shares.ListAvailable", "/current/shares/available/", wire.Checked(h.sharesAvailable),
 			wire.Params(wire.ByLevel)),
 		wire.Get("shares.ListByWorkspace", workspace+"list/shares/",
-			wire.With(h.Storage.ScopeOfPath, h.sharesOfWorkspace), wire.Query("archived"),
-			wire.Paged("workspace_id")),
+			wire.With(h.Storage.ScopeOfPath, h.sharesOfWorkspace), wire.Query("archived"), wire.Paged("workspace_id")),
 		wire.Get("shares.ListMine", "/current/user/me/list/shares/", h.sharesOfUser, wire.Query("archived"), wire.Paged()),
 		wire.Get("shares.CheckName", "/current/shares/check/name/{name}/", h.checkShareName),
 		wire.Post("shares.Import", workspace+"import/share/{share_id}/",
-			wire.With(h.roomOfPath(world.Member), h.importShare), wire.BlankForm("")),
+			wire.With(h.roomOfPath(world.Member), h.importShare), none),
 	}
 }
 
