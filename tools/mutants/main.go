@@ -15,7 +15,7 @@
 //	go run ./tools/mutants -list tools/mutants/list.txt ./AREA . ./internal/contract
 //
 // AREA stands for the package that a mutant changes. The first test package
-// that fails kills the mutant. With -pick it prints a new list instead.
+// that fails kills the mutant.
 package main
 
 import (
@@ -30,12 +30,10 @@ import (
 	"go/token"
 	"io/fs"
 	"log"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -44,17 +42,10 @@ import (
 func main() {
 	log.SetFlags(0)
 	list := flag.String("list", "tools/mutants/list.txt", "file that lists the mutants")
-	pick := flag.Uint64("pick", 0, "print a list picked with this seed, and run nothing")
 	flag.Parse()
 	src, err := load(".")
 	if err != nil {
 		log.Fatal(err)
-	}
-	if *pick != 0 {
-		for _, m := range src.pick(*pick) {
-			fmt.Println(m)
-		}
-		return
 	}
 	mutants, err := readList(*list)
 	if err != nil {
@@ -247,13 +238,11 @@ type name struct {
 	lit   *ast.BasicLit
 	text  string
 	field string // Type.Field of a tag
-	setBy string // function whose first argument it is
 }
 
 // names lists those of a file in their order, but for the fields that errors name.
 func names(f *ast.File) []name {
 	var all []name
-	setBy := map[ast.Expr]string{}
 	ast.Inspect(f, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.TypeSpec:
@@ -265,13 +254,9 @@ func names(f *ast.File) []name {
 		case *ast.CompositeLit:
 			sel, ok := n.Type.(*ast.SelectorExpr)
 			return !ok || sel.Sel.Name != "InputError"
-		case *ast.CallExpr:
-			if len(n.Args) > 1 {
-				setBy[n.Args[0]] = called(n.Fun)
-			}
 		case *ast.BasicLit:
 			if text, err := strconv.Unquote(n.Value); err == nil && n.Kind == token.STRING {
-				all = append(all, name{lit: n, text: text, setBy: setBy[n]})
+				all = append(all, name{lit: n, text: text})
 			}
 		}
 		return true
@@ -289,60 +274,6 @@ func tags(of string, s *ast.StructType) []name {
 		tag, _, _ := strings.Cut(reflect.StructTag(text).Get("json"), ",")
 		if tag != "" && tag != "-" {
 			all = append(all, name{lit: field.Tag, text: tag, field: of + "." + field.Names[0].Name})
-		}
-	}
-	return all
-}
-
-// called is the name of a function, or of the one that returned it.
-func called(fun ast.Expr) string {
-	switch f := fun.(type) {
-	case *ast.SelectorExpr:
-		return f.Sel.Name
-	case *ast.CallExpr:
-		return called(f.Fun)
-	case *ast.Ident:
-		return f.Name
-	}
-	return ""
-}
-
-// pick returns a list that depends on the seed alone.
-func (s *sources) pick(seed uint64) []mutant {
-	sent := regexp.MustCompile(`(?i)(request|body|options|query|form)\.`)
-	setters := regexp.MustCompile(`^(Set|Flag|Text|Line|Given|Add|add|given|set)`)
-	from := map[string][]string{} // lines of the list by kind
-	add := func(kind string, words ...string) {
-		from[kind] = append(from[kind], kind+" "+strings.Join(words, " "))
-	}
-	literal := map[string]bool{}
-	for file, all := range s.names {
-		dir := filepath.ToSlash(filepath.Dir(file))
-		for _, n := range all {
-			literal[n.text] = true
-			switch area := !strings.Contains(dir, "/"); {
-			case area && n.field != "" && ast.IsExported(n.field) && !sent.MatchString(n.field):
-				add("tag", dir, n.field, n.text)
-			case area && setters.MatchString(n.setBy) && n.text == strings.ToLower(n.text): // no header
-				add("field", dir, n.text)
-			}
-		}
-	}
-	for operation, paths := range s.rows {
-		if literal[paths[0]] {
-			add("path", operation)
-		}
-	}
-	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a repeatable choice
-	var all []mutant
-	for _, of := range []struct {
-		kind string
-		n    int
-	}{{"tag", 41}, {"path", 20}, {"field", 20}} {
-		lines := slices.Compact(slices.Sorted(slices.Values(from[of.kind])))
-		random.Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
-		for _, line := range lines[:of.n] {
-			all = append(all, strings.Fields(line))
 		}
 	}
 	return all
