@@ -190,8 +190,8 @@ func (h *Handlers) Routes() []*wire.Route {
 		wire.Get(OpPoll, "/current/activity/poll/", h.pollSelf, wire.Unlocked, pollParams()),
 		wire.Get(OpPollProfile, "/current/activity/poll/{profile_id}/", h.pollProfile, wire.Unlocked,
 			pollParams("/profile_id:profile_id:organization, workspace, share, own user")),
-		wire.Get("activity.Dashboard.List", "/current/workspace/{workspace_id}/dashboard/", wire.With(h.WorkspaceOfPath, h.dashboard),
-			wire.Query("limit offset")),
+		wire.Get("activity.Dashboard.List", "/current/workspace/{workspace_id}/dashboard/",
+			wire.With(h.WorkspaceOfPath, h.dashboard), wire.Query("limit offset")),
 		wire.Post("activity.Dashboard.Dismiss", card, wire.With(h.cardOfPath, h.dismissCard), wire.Fields("snooze_until")),
 		wire.Delete("activity.Dashboard.Restore", card, wire.With(h.cardOfPath, h.restoreCard)),
 	}

@@ -88,9 +88,8 @@ func (h *Handlers) AddComment(it world.Comment) world.Comment {
 
 func (h *Handlers) keepComment(it world.Comment) *Comment {
 	list := &h.Comments
-	if it.ID == "" {
-		it.ID = "c" + world.Opaque('a', h.Options.Seed, uint64(len(list.List))) // two letters begin the ids of comments
-	}
+	// Two letters begin the IDs of comments.
+	it.ID = cmp.Or(it.ID, "c"+world.Opaque('a', h.Options.Seed, uint64(len(list.List))))
 	it.Created = cmp.Or(it.Created, h.Now())
 	it.Created = it.Created.UTC().Truncate(time.Second)
 	cm := &Comment{

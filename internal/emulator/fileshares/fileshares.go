@@ -249,9 +249,7 @@ func (h *Handlers) revokeGrant(c *wire.Call, f *world.FileShare) (wire.Object, e
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
-	if user == "" {
-		user = h.UserOf(email)
-	}
+	user = cmp.Or(user, h.UserOf(email))
 	had := len(f.Grants)
 	f.Grants = slices.DeleteFunc(f.Grants, func(g world.Grant) bool { return world.GrantIsFor(&g, user, email) })
 	if len(f.Grants) < had {

@@ -52,9 +52,10 @@ func (h *Handlers) Routes() []*wire.Route {
 		wire.Delete("oauth.Sessions.RevokeAll", oauth+"sessions/", wire.Writing(h.sessionsRevoke), wire.Bare,
 			wire.Query("exclude_current current_session_id")),
 		wire.Get("oauth.Sessions.Get", oauth+"sessions/{id}/", wire.With(h.ownSession, h.sessionDetails), wire.Bare),
-		wire.Patch("oauth.Sessions.Update", oauth+"sessions/{id}/", wire.Writing(wire.With(h.ownSession, h.sessionUpdate)), wire.Bare,
-			wire.Fields("device_name agent_name scopes")),
-		wire.Delete("oauth.Sessions.Revoke", oauth+"sessions/{id}/", wire.Writing(wire.With(h.ownSession, h.sessionRevoke)), wire.Bare),
+		wire.Patch("oauth.Sessions.Update", oauth+"sessions/{id}/",
+			wire.Writing(wire.With(h.ownSession, h.sessionUpdate)), wire.Bare, wire.Fields("device_name agent_name scopes")),
+		wire.Delete("oauth.Sessions.Revoke", oauth+"sessions/{id}/",
+			wire.Writing(wire.With(h.ownSession, h.sessionRevoke)), wire.Bare),
 		wire.Get("oauth.TokenScopes", "/current/auth/scopes/", wire.Checked(h.tokenScopes), wire.Bare),
 
 		wire.Get(wire.PageArea+".Page", ConnectPath+"/", h.connect, wire.Open, wire.Bare, wire.Writes,

@@ -2,12 +2,16 @@ package oauth
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
 	"maps"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/fastio-go/fastio/internal/emulator/signin"
@@ -113,7 +117,8 @@ func relabel(c *wire.Call, at *session, form url.Values) {
 	}
 	set("device_name", &at.deviceName)
 	set("agent_name", &at.agent)
-	c.Check.MissingIf(!form.Has("device_name") && !form.Has("agent_name") && !form.Has("scopes"), "device_name", "Send device_name, agent_name or scopes.")
+	c.Check.MissingIf(!form.Has("device_name") && !form.Has("agent_name") && !form.Has("scopes"),
+		"device_name", "Send device_name, agent_name or scopes.")
 }
 
 // narrow gives the access tokens of a session less to do, at once.
@@ -197,4 +202,254 @@ func entityID(id string) any {
 		return id
 	}
 	return n
+}
+
+const (
+	grantCode    = "authorization_code"
+	grantRefresh = "refresh_token"
+
+	invalidGrant     = "invalid_grant"
+	invalidTarget    = "invalid_target"
+	unsupportedGrant = "unsupported_grant_type"
+
+	accessLife = time.Hour
+)
+
+// badRequest is a refusal of the token endpoint. The platform publishes neither codes nor statuses: they are those of
+// RFC 6749, and of RFC 8707 for resources.
+func badRequest(code, description string) error {
+	return wire.RFCError(http.StatusBadRequest, code, description)
+}
+
+func (h *Handlers) token(c *wire.Call) (wire.Object, error) {
+	body, err := h.grant(c)
+	out := wire.PlainJSON(http.StatusOK, body)
+	if err != nil {
+		refusal := wire.RefusalOf(err)
+		if h.Options.OAuth.EnvelopedTokenErrors {
+			return nil, wire.Refuse(refusal.Status, codeTokenRefused, refusal.Text)
+		}
+		out = refusal.Reply
+	}
+	if out.Status == http.StatusUnauthorized {
+		scheme, _, _ := strings.Cut(c.Request.Header.Get("Authorization"), " ")
+		out.Header.Set("WWW-Authenticate", scheme)
+	}
+	out.Header.Set("Cache-Control", "no-store")
+	out.Header.Set("Pragma", "no-cache")
+	return c.Send(out)
+}
+
+func (h *Handlers) grant(c *wire.Call) (wire.Object, error) {
+	form, err := tokenForm(c)
+	if err != nil {
+		return nil, err
+	}
+	switch form.Get("grant_type") {
+	case "":
+		return nil, badRequest(invalidRequest, "grant_type is missing.")
+	case grantCode:
+		return h.exchange(c, form)
+	case grantRefresh:
+		return h.renew(c, form)
+	}
+	return nil, badRequest(unsupportedGrant, "The grant types are authorization_code and refresh_token.")
+}
+
+// tokenForm reads the parameters. Clients are public: one that proves who it is by a header or a secret is not known.
+func tokenForm(c *wire.Call) (url.Values, error) {
+	if c.Request.Header.Get("Authorization") != "" {
+		return nil, wire.RFCError(http.StatusUnauthorized, invalidClient,
+			"Clients are public and name themselves by client_id alone.")
+	}
+	if err := c.ReadForm(); err != nil {
+		return nil, badRequest(invalidRequest, "The body must be a form.")
+	}
+	for name, values := range c.Form {
+		if len(values) > 1 {
+			return nil, badRequest(invalidRequest, name+" is repeated.")
+		}
+	}
+	if c.Form.Has("client_secret") {
+		return nil, badRequest(invalidClient, "Clients are public and have no secret.")
+	}
+	return c.Form, nil
+}
+
+func lacks(form url.Values, names ...string) error {
+	for _, name := range names {
+		if form.Get(name) == "" {
+			return badRequest(invalidRequest, name+" is missing.")
+		}
+	}
+	return nil
+}
+
+// exchange turns a code into tokens. A refused attempt leaves the code as it is; a second good one ends what the first
+// one began, for one of the two was a thief.
+func (h *Handlers) exchange(c *wire.Call, form url.Values) (wire.Object, error) {
+	if err := lacks(form, "code", "client_id", "redirect_uri", "code_verifier"); err != nil {
+		return nil, err
+	}
+	k := h.oauth.codes[form.Get("code")]
+	if err := h.mayExchange(k, form); err != nil {
+		return nil, err
+	}
+	q := k.request
+	k.used = true
+	at := &session{
+		id: world.Opaque('s', h.Options.Seed, h.NextSerial()), userID: k.userID, clientID: q.clientID,
+		clientName: q.clientName,
+		deviceName: form.Get("device_name"), deviceType: form.Get("device_type"), agent: q.agent,
+		scopes: k.scopes, word: q.scope, resource: q.resource, created: h.Now().Unix(),
+	}
+	k.session = at.id
+	h.oauth.sessions[at.id] = at
+	h.oauth.sessionList = append(h.oauth.sessionList, at.id)
+	h.signin.LogIn(at.userID, "oauth")
+	return h.issue(c, at, h.newRefreshToken(at)), nil
+}
+
+func (h *Handlers) mayExchange(k *code, form url.Values) error {
+	verifier := form.Get("code_verifier")
+	switch {
+	case k == nil:
+		return badRequest(invalidGrant, "The code is unknown.")
+	case form.Get("client_id") != k.request.clientID:
+		return badRequest(invalidGrant, "The code is another client's.")
+	case form.Get("redirect_uri") != k.request.redirect:
+		return badRequest(invalidGrant, "redirect_uri is not that of the authorization request.")
+	case !isVerifier(verifier):
+		return badRequest(invalidRequest, "code_verifier is not 43 to 128 unreserved characters.")
+	case challengeOf(verifier) != k.request.challenge:
+		return badRequest(invalidGrant, "code_verifier does not fit the challenge.")
+	case k.used:
+		h.endSession(k.session)
+		return badRequest(invalidGrant, "The code was used before.")
+	case wire.Past(k.expires, h.Now()):
+		return badRequest(invalidGrant, "The code has expired.")
+	case utf8.RuneCountInString(form.Get("device_name")) > wire.LabelLimit,
+		utf8.RuneCountInString(form.Get("device_type")) > wire.LabelLimit:
+		return badRequest(invalidRequest, "device_name or device_type is longer than 128 characters.")
+	}
+	return fits(form, k.request.resource)
+}
+
+// fits checks the resource of a token request: it names the one that was authorized or none.
+func fits(form url.Values, resource string) error {
+	if asked := form.Get("resource"); asked != "" && asked != resource {
+		return badRequest(invalidTarget, "resource is not the one that was authorized.")
+	}
+	return nil
+}
+
+func isVerifier(s string) bool {
+	return len(s) >= 43 && len(s) <= 128 && wire.IsToken(s) && !strings.ContainsAny(s, "+/=")
+}
+
+func challengeOf(verifier string) string {
+	sum := sha256.Sum256([]byte(verifier))
+	return base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+// refreshToken is one of a session's refresh tokens. Where they rotate a session has had several.
+type refreshToken struct {
+	session  string
+	consumed bool
+}
+
+func (h *Handlers) newRefreshToken(at *session) string {
+	token := "rt_" + h.Secret()
+	h.oauth.refresh[token] = &refreshToken{session: at.id}
+	return token
+}
+
+// renew issues another access token. A refresh token that was consumed before betrays a copy: its session ends.
+func (h *Handlers) renew(c *wire.Call, form url.Values) (wire.Object, error) {
+	if err := lacks(form, "refresh_token", "client_id"); err != nil {
+		return nil, err
+	}
+	token := form.Get("refresh_token")
+	k := h.oauth.refresh[token]
+	if k == nil {
+		return nil, badRequest(invalidGrant, "The refresh token is unknown or has ended.")
+	}
+	at := h.oauth.sessions[k.session]
+	if form.Get("client_id") != at.clientID {
+		return nil, badRequest(invalidGrant, "The refresh token is another client's.")
+	}
+	if k.consumed {
+		h.endSession(at.id)
+		return nil, badRequest(invalidGrant, "The refresh token was used before.")
+	}
+	if err := fits(form, at.resource); err != nil {
+		return nil, err
+	}
+	switch {
+	case h.Options.OAuth.RotateRefreshTokens:
+		k.consumed = true
+		token = h.newRefreshToken(at)
+	case h.Options.OAuth.OmitRefreshToken:
+		token = ""
+	}
+	return h.issue(c, at, token), nil
+}
+
+func (h *Handlers) issue(c *wire.Call, at *session, refresh string) wire.Object {
+	now := h.Now()
+	at.used = now.Unix()
+	audience := cmp.Or(at.resource, wire.Issuer(c.Request))
+	access := h.JWT(wire.Object{
+		{"iss", wire.Issuer(c.Request)},
+		{"sub", at.userID},
+		{"aud", audience},
+		{"client_id", at.clientID},
+		{"sid", at.id},
+		{"jti", h.Secret()[:32]},
+		{"iat", now.Unix()},
+		{"exp", now.Add(accessLife).Unix()},
+		{"version", "2.0"},
+		{"scopes", at.scopes},
+		{"agent_name", wire.Optional(at.agent)},
+	})
+	h.Credentials[access] = &wire.Credential{
+		Key:  world.Key{Token: access, User: at.userID, AgentName: at.agent, Scopes: at.scopes, Expires: now.Add(accessLife)},
+		Kind: wire.AccessToken, Created: now.Unix(), Session: at.id, Resource: at.resource,
+	}
+	body := wire.Object{
+		{"access_token", access}, {"token_type", "Bearer"}, {"expires_in", int64(accessLife / time.Second)},
+	}
+	return append(body.With(refresh != "", "refresh_token", refresh),
+		wire.Member{"scope", at.word}, wire.Member{"scopes", h.scopesValue(at.scopes)})
+}
+
+// scopesValue is the wire form of granted scopes: a list written as JSON text.
+func (h *Handlers) scopesValue(scopes []string) any {
+	switch {
+	case h.Options.OAuth.LegacyScopes && len(scopes) == 1 && strings.HasPrefix(scopes[0], wire.KindUser+":*:rw"):
+		return nil
+	case h.Options.OAuth.ScopesAsArray:
+		return scopes
+	}
+	text, err := json.Marshal(scopes)
+	if err != nil {
+		return nil
+	}
+	return string(text)
+}
+
+// revoke ends the session of a refresh token, or a single access token. What it does not know is as good as revoked.
+func (h *Handlers) revoke(c *wire.Call) (wire.Object, error) {
+	_ = c.ReadForm() // anything else is a form without fields
+	token := c.Form.Get("token")
+	if token == "" {
+		return nil, wire.RFCError(http.StatusBadRequest, invalidRequest, "token is missing.")
+	}
+	if k := h.oauth.refresh[token]; k != nil {
+		h.endSession(k.session)
+	}
+	if k := h.Credentials[token]; k != nil && k.Kind == wire.AccessToken {
+		delete(h.Credentials, token)
+	}
+	return nil, nil
 }

@@ -295,8 +295,9 @@ func (h *Handlers) searchAll(c *wire.Call, in world.Store) (wire.Object, error) 
 	}
 	filled := h.fill(byFiles, rows)
 	filled = filled.With(q.named, "search_metadata", f.metadata(&q))
-	buckets := wire.Object{{byFiles.name, filled}}
-	buckets = buckets.With(h.KindOf(in.Profile) == wire.KindWorkspace && h.Lacks(metadata.FeatureMetadata) == nil, byFacts.name, h.fill(byFacts, h.findFacts(c, in, q.text)))
+	hasFacts := h.KindOf(in.Profile) == wire.KindWorkspace && h.Lacks(metadata.FeatureMetadata) == nil
+	buckets := wire.Object{{byFiles.name, filled}}.
+		With(hasFacts, byFacts.name, h.fill(byFacts, h.findFacts(c, in, q.text)))
 	if share := h.Shares[in.Profile]; share == nil || !share.Value.NoComments {
 		buckets = append(buckets, wire.Member{byComments.name, h.fill(byComments, h.findComments(in, q.text))})
 	}

@@ -225,7 +225,8 @@ func (h *Handlers) rights(r *wire.Row, it *world.Share, viewer string) {
 	})
 	invites := world.Rank(role) >= world.Rank(world.Admin) || role != "" && it.Invite == InviteGuests
 	r.Put(wire.Full, "invite", wire.Object{{"setting", cmp.Or(it.Invite, inviteOwners)}, {"can_invite", invites}})
-	r.PutIf(isMember, wire.Full, "capabilities", wire.Object{{"can_invite_external", invites && h.DeniesOutsiders(it.ID) == ""}})
+	r.PutIf(isMember, wire.Full, "capabilities",
+		wire.Object{{"can_invite_external", invites && h.DeniesOutsiders(it.ID) == ""}})
 	r.Put(wire.Full, "external_invites", wire.Optional(it.ExternalInvites))
 }
 

@@ -1,6 +1,7 @@
 package signin
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -202,9 +203,7 @@ func (h *Handlers) AddKey(k world.Key) world.Key {
 		k.Token = h.newKey()
 	}
 	k.Scopes = slices.Clone(k.Scopes)
-	if h.FirstKey == "" {
-		h.FirstKey = k.Token
-	}
+	h.FirstKey = cmp.Or(h.FirstKey, k.Token)
 	h.issueKey(k)
 	return k
 }

@@ -234,7 +234,8 @@ func (c *Call) Undeclared() error {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Query)) {
-		c.Check.InvalidIf(!slices.Contains(known, name), name, "Undeclared: "+c.Route.Op+" has no query parameter of this name.")
+		c.Check.InvalidIf(!slices.Contains(known, name), name,
+			"Undeclared: "+c.Route.Op+" has no query parameter of this name.")
 	}
 	known = strings.Fields(c.Route.fields)
 	for _, name := range c.fieldNames() {

@@ -109,9 +109,7 @@ type Check struct {
 
 // Add notes a failed parameter.
 func (k *Check) Add(name, kind, message string, code int64, more ...Member) {
-	if k.code == 0 {
-		k.code = code
-	}
+	k.code = cmp.Or(k.code, code)
 	k.Failed = append(k.Failed, append(Object{
 		{"name", name},
 		{"kind", kind},

@@ -304,7 +304,7 @@ func (f *FileShare) Locked(c *wire.Call) error {
 		[]byte(c.Request.Header.Get("X-Ve-Password"))) == 1 {
 		return nil
 	}
-	return wire.Refuse(http.StatusUnauthorized, codeLinkPassword, "The password of the link is missing or wrong.")
+	return WrongLinkPassword()
 }
 
 // MayServe refuses the bytes of a file that nobody may have.
