@@ -134,9 +134,9 @@ func (s *Server) connect() {
 	s.members = members.New(w, s.shares)
 	s.system = &system.Handlers{World: w, AllRoutes: func() []*wire.Route { return s.routes }}
 	s.howto = howto.New(w, s.system)
-	w.OnUser = s.signinArea.SetFactor
-	w.OnChange = s.realtimeArea.Inform
-	s.storage.NodeFacts = s.metadataArea.Facts
+	w.OnUser = s.SetFactor
+	w.OnChange = s.Inform
+	s.storage.NodeFacts = s.Facts
 }
 
 // First returns the token that was added first and the id of the first workspace, "" where there is none.
@@ -146,7 +146,7 @@ func (s *Server) First() (token, workspaceID string) {
 	if len(s.WorkspaceList) > 0 {
 		workspaceID = s.WorkspaceList[0]
 	}
-	return s.signinArea.FirstKey, workspaceID
+	return s.FirstKey, workspaceID
 }
 
 // Credits returns the AI credits a profile was billed so far.
@@ -221,7 +221,7 @@ func (o objects) Exists(kind, id string) bool {
 	case "node":
 		return o.Nodes[id] != nil
 	case "comment":
-		return o.commentsArea.Has(id)
+		return o.Has(id)
 	case "event":
 		_, found := o.Log.Find(id)
 		return found

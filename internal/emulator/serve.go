@@ -94,13 +94,13 @@ func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request) {
 	if f.Reset == seed.BeforeHeader {
 		panic(http.ErrAbortHandler)
 	}
-	ticket, refusal := s.realtimeArea.Handshake(w, r, f.Status, f.Body)
+	ticket, refusal := s.Handshake(w, r, f.Status, f.Body)
 	if refusal != nil {
 		s.record.end(entry, f.deliver(w, r, *refusal))
 		return
 	}
 	s.record.end(entry, http.StatusSwitchingProtocols)
-	s.realtimeArea.BecomeSocket(w, r, ticket)
+	s.BecomeSocket(w, r, ticket)
 }
 
 // Refusals returns how many calls were answered with 429 so far.
@@ -169,7 +169,7 @@ func (s *Server) dispatch(c *wire.Call, unknown error, header http.Header) (wire
 			return nil, err
 		}
 		if key.Kind == wire.LimitedToken && !c.Route.Limited {
-			return nil, s.signinArea.SecondFactorMissing()
+			return nil, s.SecondFactorMissing()
 		}
 		c.Key = key
 	}
