@@ -38,6 +38,7 @@ const (
 	conflict         // nothing is written, and the store blames another program
 	loseAnswer       // it is written, and the follower is told that it failed
 	loseAnswers      // the same, and the next load fails too
+	failLoad         // it is written unless it conflicts, and the next load fails
 	delay            // it is written, after a while
 )
 
@@ -92,12 +93,12 @@ func (s *unreliable) Save(ctx context.Context, name string, c events.Checkpoint)
 	case fate == conflict:
 		return 0, events.ErrCheckpointTaken
 	}
+	s.deaf = fate == failLoad || fate == loseAnswers
 	revision, err := s.held.Save(ctx, name, c)
 	if err == nil && s.wrote != nil {
 		s.wrote()
 	}
 	if err == nil && (fate == loseAnswer || fate == loseAnswers) {
-		s.deaf = fate == loseAnswers
 		return 0, errCrash
 	}
 	return revision, err

@@ -772,7 +772,7 @@ func TestFollowKnowsItsOwnCheckpoint(t *testing.T) {
 	alone(t, func(t *testing.T, w *world) {
 		want := w.fill(600)
 		store := &unreliable{}
-		fates := []fate{loseAnswers, refuse, accept, loseAnswers, loseAnswers, refuse, loseAnswer}
+		fates := []fate{loseAnswers, failLoad, refuse, accept, loseAnswers, loseAnswers, refuse, loseAnswer}
 		store.roll = func() fate {
 			if len(fates) == 0 {
 				return accept

@@ -135,12 +135,15 @@ func (f *follower) save(ctx context.Context) error {
 	return nil
 }
 
-// saveAgain looks what became of a save that failed. It may be that only its
-// answer was lost, or that of a save before it, whose write is now in the way.
+// saveAgain loads the checkpoint after a save that failed. The save may have succeeded
+// without an answer, or one before it, whose write then conflicts.
 func (f *follower) saveAgain(ctx context.Context, data []byte, failure error) (uint64, error) {
 	held, err := f.o.Store.Load(ctx, f.o.Name)
+	if err != nil { // and not failure, which may be a conflict with a write of our own
+		return 0, err
+	}
 	var p progress
-	if err != nil || held.Revision == f.revision || json.Unmarshal(held.Data, &p) != nil || p.Writer != f.Writer {
+	if held.Revision == f.revision || json.Unmarshal(held.Data, &p) != nil || p.Writer != f.Writer {
 		return 0, failure
 	}
 	if bytes.Equal(held.Data, data) {
