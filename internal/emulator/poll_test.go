@@ -56,15 +56,17 @@ func TestPollHolds(t *testing.T) {
 			}
 			return body, err
 		}
-		if body, err := held(t.Context(), "wait=95"); err != nil || time.Since(begin) != 95*time.Second || !strings.Contains(body, `"activity":[]`) {
+		body, err := held(t.Context(), "wait=95")
+		if err != nil || time.Since(begin) != 95*time.Second || !strings.Contains(body, `"activity":[]`) {
 			t.Errorf("after %v: %s %v", time.Since(begin), body, err)
 		}
 		begin = time.Now()
 		var others sync.WaitGroup
-		for _, fields := range []string{"", "&fields=settings", "&fields=storage"} {
+		for fields, want := range map[string]time.Duration{
+			"": 20 * time.Second, "&fields=settings": 40 * time.Second, "&fields=storage": 20 * time.Second,
+		} {
 			others.Go(func() {
 				body, err := held(t.Context(), "wait=60"+fields)
-				want := map[string]time.Duration{"": 20 * time.Second, "&fields=settings": 40 * time.Second, "&fields=storage": 20 * time.Second}[fields]
 				if err != nil || time.Since(begin) != want {
 					t.Errorf("%q after %v: %s %v", fields, time.Since(begin), body, err)
 				}
@@ -89,7 +91,7 @@ func TestPollHolds(t *testing.T) {
 func TestNoChangeIsLost(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(emulator.Options{Clock: func() time.Time { return epoch }, Limits: seed.LimitOptions{Rules: []emulator.Limit{}}})
+		w := unlimited()
 		const changes = 200
 		cursor := w.poll(t, w.ada, w.room.ID).cursor()
 		var others sync.WaitGroup
@@ -116,7 +118,8 @@ func TestNoChangeIsLost(t *testing.T) {
 func TestProxyCutsPolls(t *testing.T) {
 	t.Parallel()
 	for _, reset := range []bool{false, true} {
-		roads(t, emulator.Options{Activity: seed.ActivityOptions{PollCut: 55 * time.Second, PollCutReset: reset}}, func(t *testing.T, w *world, c doer) {
+		cut := seed.ActivityOptions{PollCut: 55 * time.Second, PollCutReset: reset}
+		roads(t, emulator.Options{Activity: cut}, func(t *testing.T, w *world, c doer) {
 			t.Helper()
 			begin := time.Now()
 			r := request(t.Context(), w, http.MethodGet, "/activity/poll/?wait=95")
@@ -125,10 +128,12 @@ func TestProxyCutsPolls(t *testing.T) {
 			if time.Since(begin) != 55*time.Second {
 				t.Errorf("after %v", time.Since(begin))
 			}
-			if reset && !errors.Is(err, io.EOF) || !reset && (status != http.StatusGatewayTimeout || !strings.HasPrefix(body, "<html>")) {
+			isCut := status == http.StatusGatewayTimeout && strings.HasPrefix(body, "<html>")
+			if reset && !errors.Is(err, io.EOF) || !reset && !isCut {
 				t.Errorf("%d %s %v", status, body, err)
 			}
-			if status, body, err := fetch(c, request(t.Context(), w, http.MethodGet, "/activity/poll/?wait=55")); status != http.StatusOK {
+			status, body, err = fetch(c, request(t.Context(), w, http.MethodGet, "/activity/poll/?wait=55"))
+			if status != http.StatusOK {
 				t.Errorf("a shorter one: %d %s %v", status, body, err)
 			}
 		})

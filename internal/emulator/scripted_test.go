@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"testing/synctest"
 	"time"
 
 	"github.com/fastio-go/fastio/internal/emulator"
@@ -29,6 +30,7 @@ type scripted struct {
 	defaults map[string]string // JSON, by kind
 	keys     map[string]string // tokens, by user or key
 	pages    web
+	net      *network // nil before a socket is opened
 }
 
 // web is the rest of the internet: pages by their address.
@@ -97,6 +99,10 @@ func newScripted(ctx context.Context, steps []step, change ...func(*emulator.Opt
 //	decide URL JSON -> ...   answers the request for access at a login URL: redirect, code and error
 //	mails ADDRESS -> ...     what was sent there
 //	credits ORG N            compares what an organization has spent
+//	listen NAME WHO PROFILE  opens a socket; heard NAME -> ... compares what it heard since the last time
+//	disturb JSON             disturbs sockets, with Go field names; heal ends all disturbances
+//	sockets N                compares how many are open
+//	drop PROFILE N           drops those of a profile, - stands for all, and compares how many
 //	code KIND USER NAME      saves a code: "onetime" of a second factor, or "validation" of an
 //	                         address; the NAME - stands for no code
 func (p *scripted) do(text string) error {
@@ -150,7 +156,7 @@ func (p *scripted) act(verb, rest string) error {
 		kind, text, _ := strings.Cut(rest, " ")
 		p.defaults[kind] = text
 		return nil
-	case "role", "code", "credits":
+	case "role", "code", "credits", "listen", "sockets", "drop":
 		text, err := p.expand(rest, nil)
 		if words := strings.Fields(text); err == nil {
 			err = p.words(verb, append(words, "", "", ""))
@@ -182,6 +188,17 @@ func (p *scripted) act(verb, rest string) error {
 		err := p.decode(rest, &s)
 		p.Script(s)
 		return err
+	case "disturb":
+		var f emulator.SocketFault
+		err := p.decode(rest, &f)
+		p.FailSockets(f)
+		return err
+	case "heal":
+		p.Heal()
+		return nil
+	case "heard":
+		name, want, _ := strings.Cut(rest, " -> ")
+		return p.heard(name, want)
 	case "later":
 		after, step, _ := strings.Cut(rest, " ")
 		d, err := time.ParseDuration(after)
@@ -215,10 +232,23 @@ func (p *scripted) words(verb string, words []string) error {
 			return fmt.Errorf("the code is %q", code)
 		}
 		p.names[words[2]] = code
+	case "listen":
+		return p.listen(words[0], words[1], words[2])
+	case "sockets":
+		synctest.Wait()
+		return differ(words[0], p.Sockets())
+	case "drop":
+		return differ(words[1], p.DropSockets(strings.Trim(words[0], "-")))
 	case "credits":
-		if got := strconv.FormatInt(int64(p.Credits(words[0])), 10); got != words[1] {
-			return fmt.Errorf("%s credits were spent, want %s", got, words[1])
-		}
+		return differ(words[1], p.Credits(words[0]))
+	}
+	return nil
+}
+
+// differ is an error if the number is not the one that is wanted.
+func differ(want string, got any) error {
+	if fmt.Sprint(got) != want {
+		return fmt.Errorf("%v, want %s", got, want)
 	}
 	return nil
 }

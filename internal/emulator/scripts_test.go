@@ -199,6 +199,10 @@ func (s *scenario) run(ctx context.Context) error {
 			failed = append(failed, fmt.Errorf("%s: %s\n%w", step.at, step.text, err))
 		}
 	}
+	if p.net != nil {
+		p.net.stop()
+		failed = append(failed, differ("0", p.Sockets()))
+	}
 	return errors.Join(failed...)
 }
 
