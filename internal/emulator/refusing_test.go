@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/fastio-go/fastio"
-	"github.com/fastio-go/fastio/howto"
 	"github.com/fastio-go/fastio/internal/emulator"
 )
 
@@ -65,20 +64,12 @@ func (w *refusing) client(who string) *fastio.Client {
 	return c
 }
 
-// id is a variable that is an id.
-func (w *refusing) id(name string) string {
-	id, _ := w.names[name].(string)
-	return id
-}
-
 // configure makes the steps of a row that are options.
 func (w *refusing) configure(o *emulator.Options) {
 	for _, text := range w.row.steps {
 		switch verb, rest, _ := strings.Cut(text, " "); verb {
 		case "spent": // by another program of ada's: room for one call in an hour
 			o.Limits.Rules = []emulator.Limit{{Ops: []string{w.row.operation}, Max: 1, Size: time.Hour}}
-		case "busy": // with a question of the same user
-			o.HowTo.Time, o.Limits.Rules = time.Hour, []emulator.Limit{}
 		case "document":
 			o.OAuth.Fetch = metadataDocument(rest)
 		}
@@ -91,18 +82,12 @@ func (w *refusing) perform(text string) {
 	verb, rest, _ := strings.Cut(text, " ")
 	switch verb {
 	case "document": // of configure
-	case "block":
-		w.BlockLocation(w.id("acme"), true)
 	case "fault":
 		w.fail(rest)
 	case "spent":
 		_, request, _ := strings.Cut(w.row.request, " ")
 		_, request, _ = strings.Cut(request, " ")
 		_ = w.ask("; reader "+request, nil) // whether it is refused does not matter
-	case "export":
-		w.export()
-	case "busy":
-		w.busy()
 	default:
 		w.must(w.do(text))
 	}
@@ -125,23 +110,6 @@ func (w *refusing) fail(how string) {
 	}
 	f.Code, _ = strconv.ParseInt(code, 10, 64)
 	w.Server.Fail(f)
-}
-
-// export shares the file of the share for a while, and keeps the token of the link.
-func (w *refusing) export() {
-	w.must(w.do(`ada POST /share/{portal}/ai/share/ files=["{posted}"] -> 200 markdown>markdown`))
-	_, link, _ := strings.Cut(w.id("markdown"), "/current/ai/share/")
-	w.names["token"], _, _ = strings.Cut(link, "?")
-}
-
-// busy has a question under way, which is given up.
-func (w *refusing) busy() {
-	for busy := false; !busy; {
-		brief, stop := context.WithTimeout(w.Context(), 10*time.Millisecond)
-		_, err := w.client("ada").HowTo.Ask(brief, howto.Question{Text: "Why?"})
-		busy = errors.Is(err, howto.ErrBusy)
-		stop()
-	}
 }
 
 // metadataDocument answers the platform's request for a client metadata document: with a

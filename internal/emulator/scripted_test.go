@@ -101,6 +101,7 @@ func newScripted(ctx context.Context, steps []step, change ...func(*emulator.Opt
 //	credits ORG N            compares what an organization has spent
 //	listen NAME WHO PROFILE  opens a socket; heard NAME -> ... compares what it heard since the last time
 //	disturb JSON             disturbs sockets, with Go field names; heal ends all disturbances
+//	block PROFILE            does not serve the location of the caller any more
 //	sockets N                compares how many are open
 //	drop PROFILE N           drops those of a profile, - stands for all, and compares how many
 //	code KIND USER NAME      saves a code: "onetime" of a second factor, or "validation" of an
@@ -156,7 +157,7 @@ func (p *scripted) act(verb, rest string) error {
 		kind, text, _ := strings.Cut(rest, " ")
 		p.defaults[kind] = text
 		return nil
-	case "role", "code", "credits", "listen", "sockets", "drop":
+	case "role", "code", "credits", "listen", "sockets", "drop", "block":
 		text, err := p.expand(rest, nil)
 		if words := strings.Fields(text); err == nil {
 			err = p.words(verb, append(words, "", "", ""))
@@ -203,7 +204,7 @@ func (p *scripted) act(verb, rest string) error {
 		after, step, _ := strings.Cut(rest, " ")
 		d, err := time.ParseDuration(after)
 		time.AfterFunc(d, func() {
-			if err := p.do(step); err != nil {
+			if err := p.do(step); err != nil && p.ctx.Err() == nil {
 				panic(err)
 			}
 		})
@@ -234,6 +235,8 @@ func (p *scripted) words(verb string, words []string) error {
 		p.names[words[2]] = code
 	case "listen":
 		return p.listen(words[0], words[1], words[2])
+	case "block":
+		p.BlockLocation(words[0], true)
 	case "sockets":
 		synctest.Wait()
 		return differ(words[0], p.Sockets())
