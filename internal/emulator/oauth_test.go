@@ -161,3 +161,7 @@ func TestMetadataDocumentFromTheNetwork(t *testing.T) {
 		t.Errorf("%d %s", got.Status, got.Body)
 	}
 }
+
+type webFunc func(r *http.Request) (*http.Response, error)
+
+func (f webFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

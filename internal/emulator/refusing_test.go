@@ -1,9 +1,6 @@
 package emulator_test
 
 import (
-	"context"
-	"errors"
-	"io"
 	"net/http"
 	"slices"
 	"strconv"
@@ -32,7 +29,11 @@ func newRefusing(t *testing.T, before []step, row refusal) *refusing {
 		steps = append(steps, step{row.operation, text})
 	}
 	var err error
-	w.scripted, err = newScripted(t.Context(), steps, w.configure)
+	w.scripted, err = newScripted(t.Context(), steps, func(o *emulator.Options) {
+		if slices.Contains(row.steps, "spent") { // by another program of ada's: room for one call in an hour
+			o.Limits.Rules = []emulator.Limit{{Ops: []string{row.operation}, Max: 1, Size: time.Hour}}
+		}
+	})
 	w.must(err)
 	for _, s := range before {
 		w.must(w.do(s.text))
@@ -64,24 +65,11 @@ func (w *refusing) client(who string) *fastio.Client {
 	return c
 }
 
-// configure makes the steps of a row that are options.
-func (w *refusing) configure(o *emulator.Options) {
-	for _, text := range w.row.steps {
-		switch verb, rest, _ := strings.Cut(text, " "); verb {
-		case "spent": // by another program of ada's: room for one call in an hour
-			o.Limits.Rules = []emulator.Limit{{Ops: []string{w.row.operation}, Max: 1, Size: time.Hour}}
-		case "document":
-			o.OAuth.Fetch = metadataDocument(rest)
-		}
-	}
-}
-
 // perform makes a step of a row.
 func (w *refusing) perform(text string) {
 	w.Helper()
 	verb, rest, _ := strings.Cut(text, " ")
 	switch verb {
-	case "document": // of configure
 	case "fault":
 		w.fail(rest)
 	case "spent":
@@ -111,35 +99,3 @@ func (w *refusing) fail(how string) {
 	f.Code, _ = strconv.ParseInt(code, 10, 64)
 	w.Server.Fail(f)
 }
-
-// metadataDocument answers the platform's request for a client metadata document: with a
-// status, and with a text in place of another, or not at all.
-func metadataDocument(how string) http.RoundTripper {
-	return webFunc(func(r *http.Request) (*http.Response, error) {
-		switch how {
-		case "unreachable":
-			return nil, errors.New("no such host")
-		case "late":
-			return nil, context.DeadlineExceeded
-		case "elsewhere": // on another domain
-			header := http.Header{"Location": {"https://spindle.test/app.json"}}
-			return &http.Response{StatusCode: http.StatusFound, Header: header, Body: http.NoBody, Request: r}, nil
-		}
-		parts := append(strings.SplitN(how, " ", 3), "", "")
-		status, err := strconv.Atoi(parts[0])
-		text := `{"client_id":"https://loom.test/app.json","grant_types":["authorization_code"],` +
-			`"response_types":["code"],"token_endpoint_auth_method":"none",` +
-			`"redirect_uris":["http://127.0.0.1/callback"]}`
-		if parts[1] != "" {
-			text = strings.Replace(text, parts[1], parts[2], 1)
-		}
-		header := http.Header{"Content-Type": {"application/json"}}
-		resp := &http.Response{StatusCode: status, Header: header, Request: r}
-		resp.Body = io.NopCloser(strings.NewReader(text))
-		return resp, err
-	})
-}
-
-type webFunc func(r *http.Request) (*http.Response, error)
-
-func (f webFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
