@@ -110,7 +110,7 @@ func (p *scripted) listen(name, who, profile string) error {
 		return err
 	}
 	ws.SetReadLimit(4 << 20)
-	p.net.ears[name] = (&ear{ws: ws, done: make(chan struct{})}).listen()
+	p.net.ears[name] = (&ear{ws: ws, done: make(chan struct{})}).listen(p.ctx)
 	return nil
 }
 
@@ -154,11 +154,11 @@ type ear struct {
 }
 
 // listen collects messages until the socket ends.
-func (e *ear) listen() *ear {
+func (e *ear) listen(ctx context.Context) *ear {
 	go func() {
 		defer close(e.done)
 		for {
-			kind, text, err := e.ws.Read(context.Background())
+			kind, text, err := e.ws.Read(ctx)
 			e.mu.Lock()
 			if err != nil {
 				e.err = err
@@ -201,7 +201,7 @@ func (w *tower) open(t *testing.T, u emulator.User, profile string) *ear {
 	if e == nil {
 		t.Fatal(status, text)
 	}
-	return e.listen()
+	return e.listen(t.Context())
 }
 
 // keysOfFrames lists the fields that activity messages name.
@@ -356,7 +356,7 @@ func TestBadTokensMayCloseTheSocket(t *testing.T) {
 			if e == nil {
 				t.Fatal(status)
 			}
-			return e.listen().code()
+			return e.listen(t.Context()).code()
 		}
 		ofRoom := w.as(t, w.ada, http.MethodGet, "/realtime/auth/"+w.room.ID).token()
 		codes := []int{try("nonsense"), try(ofRoom), try(removed)}
@@ -398,7 +398,7 @@ func TestSocketLivesAsLongAsItsToken(t *testing.T) {
 				return true
 			},
 		})
-		<-e.listen().done
+		<-e.listen(t.Context()).done
 		mu.Lock()
 		defer mu.Unlock()
 		if age := time.Since(begin); pings != 24*120-1 || e.code() != 4001 || age < life || age > life+time.Second {
@@ -426,7 +426,7 @@ func TestUnansweredPingEndsTheSocket(t *testing.T) {
 		if w.Sockets() != 0 {
 			t.Error("still open")
 		}
-		if e.listen(); e.ended() == nil || e.code() != -1 {
+		if e.listen(t.Context()); e.ended() == nil || e.code() != -1 {
 			t.Errorf("ended by %v", e.ended())
 		}
 	})
