@@ -58,7 +58,7 @@ func (o *office) hasOneThread(t *testing.T, turns int) {
 func TestRetriesKeepTheIdempotencyKey(t *testing.T) {
 	t.Parallel()
 	table.Bubbles(t, map[string]fastiotest.Fault{
-		"nothing happens":        {Op: "none"},
+		"nothing happens":        {Op: "howto.Ask"},
 		"the answer is lost":     {Reset: fastiotest.AfterHeader, Processed: true, Count: 2},
 		"the server fails":       {Status: 500, Count: 2},
 		"it fails having worked": {Status: 503, Processed: true, Count: 2},
@@ -122,7 +122,7 @@ func TestAskAfterAKillBetweenAttempts(t *testing.T) {
 		if err != nil || turn.Answer != answer {
 			t.Errorf("%+v, %v", turn, err)
 		}
-		if sent := o.keys(t, fault.Op); !slices.Equal(sent, []string{q.IdempotencyKey, q.IdempotencyKey}) {
+		if sent := o.keys(t, string(fault.Op)); !slices.Equal(sent, []string{q.IdempotencyKey, q.IdempotencyKey}) {
 			t.Errorf("sent with %q", sent)
 		}
 		o.hasOneThread(t, 1)
@@ -365,8 +365,8 @@ func TestCancellation(t *testing.T) {
 		want   ai.TurnStatus // "" for an answer
 	}
 	table.Bubbles(t, map[string]row{
-		"while it waits":        {fastiotest.Fault{Op: "none"}, false, ai.TurnStatusCancelled},
-		"while it streams":      {fastiotest.Fault{Op: "none"}, true, ai.TurnStatusCancelled},
+		"while it waits":        {fastiotest.Fault{Op: "howto.Ask"}, false, ai.TurnStatusCancelled},
+		"while it streams":      {fastiotest.Fault{Op: "howto.Ask"}, true, ai.TurnStatusCancelled},
 		"when cancelling fails": {fastiotest.Fault{Op: "ai.Turns.Cancel", Status: 406}, false, ""},
 		"while it is lost": {
 			fastiotest.Fault{Op: "ai.Turns.Cancel", Status: 503, Count: 2}, true, ai.TurnStatusCancelled,
@@ -425,7 +425,7 @@ func TestCancellationOfAQuestion(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for _, op := range []string{"ai.Threads.Create", "ai.Turns.Send"} {
+		for _, op := range []fastiotest.Op{"ai.Threads.Create", "ai.Turns.Send"} {
 			o.Fail(fastiotest.Fault{Op: op, Status: 503, Processed: true})
 		}
 		if _, err := o.askFor(t, briefly, thread); !errors.Is(err, context.DeadlineExceeded) {
@@ -485,7 +485,7 @@ func TestWaits(t *testing.T) {
 		"gone":               {fault: fault{Op: get, Status: 404}, final: api.ErrNotFound},
 		"signed out":         {fault: fault{Op: get, Status: 401, Code: 10011}, final: api.ErrUnauthenticated},
 
-		"the activity tells":       {fault{Op: "none"}, nil, 500 * time.Millisecond, 420},
+		"the activity tells":       {fault{Op: "howto.Ask"}, nil, 500 * time.Millisecond, 420},
 		"the activity is no reach": {fault{Op: activity, Status: 406}, nil, 10 * time.Second, 900},
 		"the activity fails":       {fault{Op: activity, Status: 503}, nil, 6 * time.Second, 3000},
 		"the activity does not wait": {

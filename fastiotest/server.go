@@ -41,7 +41,8 @@ var _ interface {
 	http.RoundTripper
 } = (*Server)(nil)
 
-// New returns a Server. It opens no socket. Change sets options:
+// New returns a Server. It opens no socket, and panics if a limit names an operation that
+// the platform does not have. Change sets options:
 //
 //	fastiotest.New(func(o *fastiotest.Options) { o.Events.Order = fastiotest.NewestFirst })
 func New(change ...func(o *Options)) *Server {
@@ -241,20 +242,16 @@ func (s *Server) AddComment(c Comment) Comment { return add(s.platform.AddCommen
 // with what was empty filled in.
 func (s *Server) AddField(f Field) Field { return add(s.platform.AddField, f) }
 
-// AddFact adds a metadata fact to a file or note, or replaces the one under the
-// same field. It fails the test if the file or note does not exist.
-func (s *Server) AddFact(tb testing.TB, f Fact) {
-	tb.Helper()
-	if err := s.platform.AddFact(convert[emulator.Fact](f)); err != nil {
-		tb.Fatal(err)
-	}
-}
+// AddFact adds a metadata fact to a file or note, or replaces the one under the same
+// field. It returns an error if the file or note does not exist.
+func (s *Server) AddFact(f Fact) error { return s.platform.AddFact(convert[emulator.Fact](f)) }
 
 // Script makes the agent of the platform answer questions another way. Scripts
 // add up; the first that matches a question and is not used up wins.
 func (s *Server) Script(it Script) { s.platform.Script(it) }
 
-// Fail makes calls fail. Rules add up; the first that matches a call wins.
+// Fail makes calls fail. Rules add up; the first that matches a call wins. It panics if
+// the platform has no such operation.
 func (s *Server) Fail(f Fault) { s.platform.Fail(f) }
 
 // FailSockets makes WebSockets fail. The first rule that matches a message wins;

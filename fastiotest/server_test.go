@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
+	"regexp"
 	"runtime"
 	"strings"
 	"sync"
@@ -621,7 +623,9 @@ func TestMetadata(t *testing.T) {
 	if field.Origin != "ai" || field.Created.IsZero() {
 		t.Errorf("what was empty was not filled in: %+v", field)
 	}
-	s.AddFact(t, fastiotest.Fact{Node: plan.ID, Field: "pages", Value: 12, Confidence: "high"})
+	if err := s.AddFact(fastiotest.Fact{Node: plan.ID, Field: "pages", Value: 12, Confidence: "high"}); err != nil {
+		t.Fatal(err)
+	}
 	body := read(t, s, "workspace/"+string(room.ID)+"/storage/"+string(plan.ID)+"/metadata/facts/")
 	const want = `"field":"pages","value":12,"declared_type":"int","stored_type":"int","source":"ai",` +
 		`"confidence":"high"`
@@ -676,4 +680,47 @@ func TestMembersAndInvitations(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{"view": "active", "member": "pending"}, rows); diff != "" {
 		t.Errorf("members (-want +got):\n%s", diff)
 	}
+}
+
+// Faults and limits are of operations that exist: those of the constants.
+func TestUnknownOperations(t *testing.T) {
+	t.Parallel()
+	panics := func(f func()) (with any) {
+		defer func() { with = recover() }()
+		f()
+		return nil
+	}
+	for _, op := range operations(t) {
+		if with := panics(func() { fastiotest.New().Fail(fastiotest.Fault{Op: op}) }); with != nil {
+			t.Errorf("%s: %v", op, with)
+		}
+	}
+	const want = `emulator: %s must be an operation of the platform, got "account.Workspaces.All"`
+	unknown := fastiotest.Op("account.Workspaces.All")
+	fault := panics(func() { fastiotest.New().Fail(fastiotest.Fault{Op: unknown}) })
+	limit := panics(func() {
+		fastiotest.New(func(o *fastiotest.Options) {
+			o.Limits.Rules = []fastiotest.Limit{{Ops: []fastiotest.Op{unknown}, Max: 1, Size: time.Second}}
+		})
+	})
+	if fmt.Sprint(fault) != fmt.Sprintf(want, "Fault.Op") || fmt.Sprint(limit) != fmt.Sprintf(want, "Limits.Rules") {
+		t.Errorf("a fault ends with %v, a limit with %v", fault, limit)
+	}
+}
+
+// operations returns the values of the constants of operations.
+func operations(t *testing.T) []fastiotest.Op {
+	t.Helper()
+	source, err := os.ReadFile("ops.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []fastiotest.Op
+	for _, m := range regexp.MustCompile(`Op = "(.*)"`).FindAllSubmatch(source, -1) {
+		all = append(all, fastiotest.Op(m[1]))
+	}
+	if len(all) < 190 {
+		t.Fatalf("found %d constants", len(all))
+	}
+	return all
 }

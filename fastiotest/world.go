@@ -17,6 +17,7 @@ type (
 	StreamStyle = seed.StreamStyle
 	Script      = seed.Script
 	Fault       = seed.Fault
+	Op          = seed.Op
 	Reset       = seed.Reset
 	SocketFault = seed.SocketFault[api.ProfileID]
 	Junk        = seed.Junk
@@ -75,6 +76,9 @@ const (
 	View            = seed.View
 	DefaultPassword = seed.DefaultPassword
 )
+
+// OpRealtimeSocket is the handshake of a WebSocket, for a [Fault].
+const OpRealtimeSocket Op = "realtime.Socket"
 
 // convert returns from as a type that differs in the types of its ids alone.
 func convert[To any](from any) (to To) {

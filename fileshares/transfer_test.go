@@ -127,7 +127,7 @@ func TestDownloadsLoseNothing(t *testing.T) {
 	for _, fault := range faults {
 		synctest.Test(t, func(t *testing.T) {
 			p := send(t, fastiotest.Node{Content: text})
-			for _, op := range []string{"fileshares.Download", "fileshares.Versions.Read"} {
+			for _, op := range []fastiotest.Op{"fileshares.Download", "fileshares.Versions.Read"} {
 				fault.Op = op
 				p.Heal()
 				p.Fail(fault)
@@ -143,7 +143,7 @@ func TestDownloadsLoseNothing(t *testing.T) {
 				if got != text || err != nil {
 					t.Errorf("%+v: %q, %v", fault, got, err)
 				}
-				if p.sent(op) < 2 && fault.Drip == 0 {
+				if p.sent(string(op)) < 2 && fault.Drip == 0 {
 					t.Errorf("%+v did not strike", fault)
 				}
 			}
@@ -287,7 +287,7 @@ func writeBack(t *testing.T, op, content string, fault fastiotest.Fault) {
 	t.Helper()
 	p := send(t, fastiotest.Node{Content: "before"})
 	was := p.current(t)
-	fault.Op, fault.Count = op, 1
+	fault.Op, fault.Count = fastiotest.Op(op), 1
 	p.Fail(fault)
 	node, err := p.guest.Replace(t.Context(), p.link.ID, fileshares.ReplaceRequest{
 		Content: strings.NewReader(content), Size: int64(len(content)), ChunkSize: 1 << 20, IfVersion: was,

@@ -151,18 +151,20 @@ func (s *scene) state() string { return s.started()[0].Get("state") }
 func meets(f fastiotest.Fault) func(*scene) { return func(s *scene) { s.Fail(f) } }
 
 // answers is the answer of one endpoint.
-func answers(op, body string) func(*scene) { return meets(fastiotest.Fault{Op: op, Body: body}) }
+func answers(op fastiotest.Op, body string) func(*scene) {
+	return meets(fastiotest.Fault{Op: op, Body: body})
+}
 
-func refusal(op string, status int, code string) fastiotest.Fault {
+func refusal(op fastiotest.Op, status int, code string) fastiotest.Fault {
 	return fastiotest.Fault{Op: op, Status: status, Body: `{"error":"` + code + `","error_description":"It is not so."}`}
 }
 
-func refuses(op string, status int, code string) func(*scene) {
+func refuses(op fastiotest.Op, status int, code string) func(*scene) {
 	return meets(refusal(op, status, code))
 }
 
 // hangs has an endpoint never answer.
-func hangs(op string) func(*scene) {
+func hangs(op fastiotest.Op) func(*scene) {
 	return meets(fastiotest.Fault{Op: op, Delay: 24 * time.Hour})
 }
 

@@ -113,7 +113,7 @@ func (o *outage) change() {
 // fault makes something fail, mostly for a while.
 func (o *outage) fault() {
 	count, seed := 1+o.IntN(6), o.Uint64()
-	ops := []string{"activity.PollProfile", "realtime.SocketToken", "realtime.Socket", ""}
+	ops := []fastiotest.Op{"activity.PollProfile", "realtime.SocketToken", "realtime.Socket", ""}
 	faults := []fastiotest.Fault{
 		{Status: http.StatusServiceUnavailable},
 		{Status: http.StatusInternalServerError},

@@ -137,6 +137,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		_, err := stdout.Write(seedfile.Schema())
 		return err
 	}
+	if err := emulator.Check(c.options, c.faults...); err != nil {
+		return err
+	}
 	s := emulator.New(c.options)
 	token, workspace, err := furnish(s, c)
 	if err != nil {

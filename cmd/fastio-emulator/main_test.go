@@ -263,7 +263,7 @@ func give(t *testing.T, v reflect.Value, tag reflect.StructTag) string {
 	case *http.RoundTripper:
 		return t.TempDir()
 	case *[]seed.Limit:
-		*to = []seed.Limit{{Ops: []string{"events.Search"}, Max: 5, Size: 10 * time.Second}}
+		*to = []seed.Limit{{Ops: []seed.Op{"events.Search"}, Max: 5, Size: 10 * time.Second}}
 		return `[{"ops": ["events.Search"], "Max": 5, "size": "10s"}]`
 	case *[]string:
 		if first == "" {

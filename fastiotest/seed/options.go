@@ -62,9 +62,12 @@ const (
 	Sliding        WindowKind = "sliding" // looks back from every call
 )
 
+// Op names an operation, such as events.Search.
+type Op string
+
 // Limit allows Max calls of all Ops together in a window of Size, per user.
 type Limit struct {
-	Ops  []string // such as events.Search
+	Ops  []Op
 	Max  int
 	Size time.Duration
 }
@@ -242,7 +245,7 @@ type HowToOptions struct {
 // Fault is a rule that disturbs calls. Without Status or Body the regular answer
 // is sent, disturbed as the other fields say.
 type Fault struct {
-	Op          string  // the operation, such as events.Search; "" means any
+	Op          Op      // "" means any; one that the platform does not have is an error
 	Skip        int     // matching calls to let pass first
 	Count       int     // calls to disturb; 0 means all
 	Probability float64 // of each call to be disturbed; 0 means 1

@@ -170,7 +170,7 @@ func (s step) learns(name, path string) step {
 
 // fault makes the next call of an operation fail.
 func fault(op string, f fastiotest.Fault) step {
-	f.Op, f.Count = op, 1
+	f.Op, f.Count = fastiotest.Op(op), 1
 	return between(func(w *world) { w.server.Fail(f) })
 }
 

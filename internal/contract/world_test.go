@@ -117,7 +117,9 @@ func (w *world) fill(v reflect.Value) reflect.Value {
 func (w *world) add(records ...any) {
 	for _, record := range records {
 		if fact, ok := record.(fastiotest.Fact); ok {
-			w.server.AddFact(w.t, fact)
+			if err := w.server.AddFact(fact); err != nil {
+				w.t.Fatal(err)
+			}
 			continue
 		}
 		v := reflect.New(reflect.TypeOf(record)).Elem()

@@ -92,7 +92,7 @@ type Server struct {
 	refusals atomic.Int64
 }
 
-// New returns an empty platform.
+// New returns an empty platform. It panics if [Check] rejects the options.
 func New(o Options) *Server {
 	if o.Clock == nil {
 		o.Clock = time.Now
@@ -109,6 +109,11 @@ func New(o Options) *Server {
 		}
 		if r.OnFileShare != nil {
 			s.routes = append(s.routes, r.OnFileShare)
+		}
+	}
+	for _, rule := range o.Limits.Rules {
+		if err := s.checkOps("Limits.Rules", rule.Ops...); err != nil {
+			panic(err)
 		}
 	}
 	return s

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"maps"
 	"math/rand/v2"
@@ -32,8 +33,12 @@ type rule struct {
 	aim
 }
 
-// Fail adds a rule. The first rule that matches a call and is not used up decides.
+// Fail adds a rule. The first rule that matches a call and is not used up decides. It
+// panics if [Check] rejects the rule.
 func (s *Server) Fail(f world.Fault) {
+	if err := s.checkOps("Fault.Op", f.Op); err != nil {
+		panic(err)
+	}
 	f.Header, f.Params = f.Header.Clone(), maps.Clone(f.Params)
 	if f.Body != "" && f.Status == 0 {
 		f.Status = http.StatusOK
@@ -42,6 +47,33 @@ func (s *Server) Fail(f world.Fault) {
 	defer s.faults.mu.Unlock()
 	r := &rule{fault: fault(f), aim: s.newAim(f.Skip, f.Count, f.Probability, f.Seed)}
 	s.faults.rules = append(s.faults.rules, r)
+}
+
+// Check returns an error for limits and faults of operations that the platform does not
+// have.
+func Check(o Options, faults ...world.Fault) error {
+	s := New(Options{})
+	for _, rule := range o.Limits.Rules {
+		if err := s.checkOps("Limits.Rules", rule.Ops...); err != nil {
+			return err
+		}
+	}
+	for _, f := range faults {
+		if err := s.checkOps("Fault.Op", f.Op); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Server) checkOps(field string, ops ...seed.Op) error {
+	for _, op := range ops {
+		named := func(r *wire.Route) bool { return r.Op == string(op) }
+		if op != "" && op != opSocket && !slices.ContainsFunc(s.routes, named) {
+			return fmt.Errorf("emulator: %s must be an operation of the platform, got %q", field, op)
+		}
+	}
+	return nil
 }
 
 // Heal removes every rule.
@@ -55,7 +87,7 @@ func (f *faults) pick(op string) *fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, r := range f.rules {
-		if (r.Op == "" || r.Op == op) && r.strikes() {
+		if (r.Op == "" || string(r.Op) == op) && r.strikes() {
 			return &r.fault
 		}
 	}

@@ -22,16 +22,16 @@ const opSearch = "events.Search"
 // so do the polls. It says of merges and of how-to questions that they are limited, and not how much: these numbers are
 // ours.
 func published() []world.Limit {
-	ops := []string{opSearch, events.OpSummarize}
-	polls := []string{activity.OpPoll, activity.OpPollProfile}
+	ops := []seed.Op{opSearch, events.OpSummarize}
+	polls := []seed.Op{activity.OpPoll, activity.OpPollProfile}
 	return []world.Limit{
 		{Ops: ops, Max: 5, Size: 3 * time.Second},
 		{Ops: ops, Max: 15, Size: 30 * time.Second},
 		{Ops: ops, Max: 120, Size: 10 * time.Minute},
 		{Ops: polls, Max: 200, Size: time.Minute},
 		{Ops: polls, Max: 1000, Size: time.Hour},
-		{Ops: []string{metadata.OpMerge}, Max: 30, Size: time.Minute},
-		{Ops: []string{howto.OpHowTo}, Max: 20, Size: time.Minute},
+		{Ops: []seed.Op{metadata.OpMerge}, Max: 30, Size: time.Minute},
+		{Ops: []seed.Op{howto.OpHowTo}, Max: 20, Size: time.Minute},
 	}
 }
 
@@ -74,7 +74,7 @@ func (l *limits) take(op, user string, now time.Time) (q quota, refused bool) {
 	var open []*window
 	var sizes []world.Limit
 	for i, rule := range l.rules {
-		if !slices.Contains(rule.Ops, op) {
+		if !slices.Contains(rule.Ops, seed.Op(op)) {
 			continue
 		}
 		w := l.window(windowKey{i, user}, rule, now)

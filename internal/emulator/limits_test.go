@@ -71,7 +71,7 @@ func TestWindowKinds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				rules := []emulator.Limit{{Ops: []string{"events.Search"}, Max: 2, Size: 10 * time.Second}}
+				rules := []emulator.Limit{{Ops: []seed.Op{"events.Search"}, Max: 2, Size: 10 * time.Second}}
 				w := newWorld(emulator.Options{
 					Clock: time.Now, Limits: seed.LimitOptions{Windows: test.kind, Rules: rules},
 				})

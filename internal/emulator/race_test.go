@@ -12,7 +12,7 @@ import (
 
 func TestConcurrentUse(t *testing.T) {
 	t.Parallel()
-	limit := emulator.Limit{Ops: []string{"events.Search"}, Max: 50, Size: time.Hour}
+	limit := emulator.Limit{Ops: []seed.Op{"events.Search"}, Max: 50, Size: time.Hour}
 	w := newWorld(emulator.Options{Limits: seed.LimitOptions{Rules: []emulator.Limit{limit}}})
 	event := w.AddEvent(emulator.Event{Name: fileAdded, Workspace: w.room.ID})
 	w.Fail(emulator.Fault{Op: "events.Get", Probability: 0.5, Status: 500})

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/emulator"
 )
 
@@ -31,7 +32,7 @@ func newRefusing(t *testing.T, before []step, row refusal) *refusing {
 	var err error
 	w.scripted, err = newScripted(t.Context(), steps, func(o *emulator.Options) {
 		if slices.Contains(row.steps, "spent") { // by another program of ada's: room for one call in an hour
-			o.Limits.Rules = []emulator.Limit{{Ops: []string{row.operation}, Max: 1, Size: time.Hour}}
+			o.Limits.Rules = []emulator.Limit{{Ops: []seed.Op{seed.Op(row.operation)}, Max: 1, Size: time.Hour}}
 		}
 	})
 	w.must(err)
@@ -91,7 +92,7 @@ func (w *refusing) must(err error) {
 // fail has the platform fail inside, for which there is no other cause.
 func (w *refusing) fail(how string) {
 	status, code, _ := strings.Cut(how, " ")
-	f := emulator.Fault{Op: w.row.operation}
+	f := emulator.Fault{Op: seed.Op(w.row.operation)}
 	f.Status, _ = strconv.Atoi(status)
 	if _, err := strconv.Atoi(code); code != "" && err != nil { // in the words of OAuth
 		f.Body = `{"error":"` + code + `"}`

@@ -235,7 +235,7 @@ func TestScriptsFail(t *testing.T) {
 		"options {\"Share\":{}}":                                     `unknown field "Share"`,
 		"portal {}":                                                  `there is no step "portal"`,
 		"wait long":                                                  `invalid duration`,
-		"fault {\"Op\":\"nothing.Get\",\"Status\":500,\"Delay\":0}x": `invalid character`,
+		"fault {\"Op\":\"system.Ping\",\"Status\":500,\"Delay\":0}x": `invalid character`,
 	} {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel()

@@ -39,7 +39,7 @@ func search(t *testing.T, client *fastio.Client, s *fastiotest.Server) error {
 // rate it has.
 func TestHoursWithoutARefusal(t *testing.T) {
 	t.Parallel()
-	me := []string{"account.Me"} // an endpoint that is not held, with the windows of a long poll
+	me := []fastiotest.Op{"account.Me"} // an endpoint that is not held, with the windows of a long poll
 	type loop struct {
 		limits []fastiotest.Limit
 		rate   float64 // calls an hour
@@ -109,7 +109,7 @@ func TestHeadersTeachTheRate(t *testing.T) {
 			const most, size, calls = 10, 10 * time.Second, 100
 			s := fastiotest.New(change, func(o *fastiotest.Options) {
 				o.Limits.Windows = kind
-				o.Limits.Rules = []fastiotest.Limit{{Ops: []string{"account.Me"}, Max: most, Size: size}}
+				o.Limits.Rules = []fastiotest.Limit{{Ops: []fastiotest.Op{"account.Me"}, Max: most, Size: size}}
 			})
 			time.Sleep(3 * time.Second)
 			client := s.Client(t)
