@@ -22,7 +22,8 @@ func TestFilters(t *testing.T) {
 		`{"field":"paid","operator":"exists"}`:                      api.Exists("paid"),
 		`{"field":"paid","operator":"not_exists"}`:                  api.NotExists("paid"),
 		`{"field":"paid","operator":"~","value":1,"unit":"EUR"}`: {
-			Field: "paid", Operator: "~", Value: json.RawMessage("1"), Extra: map[string]json.RawMessage{"unit": json.RawMessage(`"EUR"`)},
+			Field: "paid", Operator: "~", Value: json.RawMessage("1"),
+			Extra: map[string]json.RawMessage{"unit": json.RawMessage(`"EUR"`)},
 		},
 	} {
 		b, err := jsonv2.Marshal(filter)

@@ -173,9 +173,11 @@ func TestFactIsReadByEitherName(t *testing.T) {
 func TestPreviewIsReadFromItsStateAlone(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]api.Preview{
-		`"ready"`:                      {State: api.PreviewStateReady, Ready: true},
-		`{"ready":true}`:               {State: api.PreviewStateReady, Ready: true},
-		`{"state":"error","width":64}`: {State: api.PreviewStateError, Extra: map[string]stdjson.RawMessage{"width": raw("64")}},
+		`"ready"`:        {State: api.PreviewStateReady, Ready: true},
+		`{"ready":true}`: {State: api.PreviewStateReady, Ready: true},
+		`{"state":"error","width":64}`: {
+			State: api.PreviewStateError, Extra: map[string]stdjson.RawMessage{"width": raw("64")},
+		},
 	} {
 		got, err := call.Value[api.Preview]([]byte(in))
 		if diff := cmp.Diff(&want, got); err != nil || diff != "" {

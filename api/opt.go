@@ -7,8 +7,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Opt is a field of an update with three states on the wire: left out, cleared and set. The zero Opt leaves the field out when its JSON
-// tag says omitzero.
+// Opt is a field of an update with three states on the wire: left out, cleared and set.
+// The zero Opt leaves the field out when its JSON tag says omitzero.
 type Opt[T any] struct {
 	value T
 	state optState

@@ -315,7 +315,8 @@ func (p page) keep(name string) {
 		return
 	}
 	for _, scheme := range []string{"light", "dark"} {
-		media := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}}
+		feature := &emulation.MediaFeature{Name: "prefers-color-scheme", Value: scheme}
+		media := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{feature}}
 		if _, err := chromedp.Call(p.ctx, emulation.SetEmulatedMedia, media); err != nil {
 			p.t.Fatal(err)
 		}

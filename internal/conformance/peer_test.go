@@ -69,7 +69,8 @@ func node(t *testing.T) (path string) {
 	if _, err := os.Stat(filepath.Join("peer", "node_modules", "oidc-provider")); err != nil {
 		missing(t, "This test needs another authorization server: run make conformance on a machine with npm.")
 	}
-	if own, err := filepath.Glob(filepath.Join("peer", "node_modules", "node-*", "bin", "node")); err == nil && len(own) > 0 {
+	own, err := filepath.Glob(filepath.Join("peer", "node_modules", "node-*", "bin", "node"))
+	if err == nil && len(own) > 0 {
 		return own[0]
 	}
 	path, err := exec.LookPath("node")

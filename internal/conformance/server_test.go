@@ -154,7 +154,9 @@ func TestServerRefuses(t *testing.T) {
 		code string
 		trip func(c *oauth.Config, v *visitor, w *wire)
 	}{
-		"what the person denies": {oauth.CodeAccessDenied, func(c *oauth.Config, v *visitor, _ *wire) { v.refuse(c.BaseURL) }},
+		"what the person denies": {
+			oauth.CodeAccessDenied, func(c *oauth.Config, v *visitor, _ *wire) { v.refuse(c.BaseURL) },
+		},
 		"a resource it does not know": {oauth.CodeInvalidTarget, func(c *oauth.Config, _ *visitor, _ *wire) {
 			c.Resource = "https://other.example.test/"
 		}},

@@ -30,8 +30,8 @@ func Example() {
 	defer p.Body.Close()
 	body, err := io.ReadAll(p.Body)
 	fmt.Println(p.Status, err)
-	fmt.Print(string(body))
+	fmt.Printf("%.68s ...\n", body)
 	// Output:
 	// 200 OK <nil>
-	// {"result":true,"status":"ok","current_api_version":"1.0","events":[],"pagination":{"has_more":false,"next_cursor":null,"page_size":100}}
+	// {"result":true,"status":"ok","current_api_version":"1.0","events":[] ...
 }

@@ -35,7 +35,7 @@ workspace_storage_file_moved workspace storage member external {{actor}} moved {
 workspace_storage_file_copied workspace storage member external {{actor}} copied {{object}} within {{place}}
 workspace_storage_file_updated workspace storage member external {{actor}} updated {{object}} in {{place}}
 workspace_storage_file_restored workspace storage member external {{actor}} restored {{object}} in {{place}}
-workspace_storage_file_version_restored workspace storage member external {{actor}} brought back a version of {{object}}
+workspace_storage_file_version_restored workspace storage member external {{actor}} restored a version of {{object}}
 workspace_storage_folder_created workspace storage member external {{actor}} created the folder {{object}} in {{place}}
 workspace_storage_folder_deleted workspace storage member external {{actor}} deleted the folder {{object}} from {{place}}
 workspace_storage_folder_moved workspace storage member external {{actor}} moved the folder {{object}} within {{place}}
