@@ -575,25 +575,6 @@ func TestCursors(t *testing.T) {
 	}
 }
 
-func TestDashboardAsks(t *testing.T) {
-	t.Parallel()
-	s := answering(`{"cards":[{"card_key":"mention:1"}],"pagination":{"total":1,"limit":200,"has_more":false}}`)
-	d := activity.New(s).Dashboard
-	for card, err := range d.All(t.Context(), room) {
-		if err != nil || card.Key != "mention:1" {
-			t.Errorf("got %+v, %v", card, err)
-		}
-	}
-	if err := d.Dismiss(t.Context(), room, "mention:1", time.Date(2100, 1, 2, 3, 4, 5, 6, time.UTC)); err != nil {
-		t.Error(err)
-	}
-	_, body, err := api.Encode(s.asked[1].r.Body)
-	const want = `{"snooze_until":"2100-01-02 03:04:05 UTC"}`
-	if got := s.queries()[0]; err != nil || got != "limit=200" || string(body) != want {
-		t.Errorf("sent %s, %s, %v", got, body, err)
-	}
-}
-
 func TestDashboardRefuses(t *testing.T) {
 	t.Parallel()
 	d := activity.New(&script{}).Dashboard

@@ -28,87 +28,6 @@ type (
 	ask       = ai.Question
 )
 
-// What internal/contract does not send: options that are left out, a rename, IDs
-// with hyphens.
-func TestForms(t *testing.T) {
-	t.Parallel()
-	sends := func(name string, query, form url.Values, call func(s *ai.Service) error) {
-		t.Helper()
-		c := script(`{"node":{"id":"n"},"content":"# Hi","turn":{"id":"y"}}`)
-		if err := call(ai.New(c)); err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		got := []url.Values{c.last().Query, formOf(t, c.last())}
-		if diff := gocmp.Diff([]url.Values{query, form}, got); diff != "" {
-			t.Errorf("%s: query and form (-want +got):\n%s", name, diff)
-		}
-	}
-	sends("note renamed", nil, url.Values{"name": {"b.md"}}, func(s *ai.Service) error {
-		return stub.Err(s.Notes.Update(t.Context(), roomID, nodeID, ai.UpdateNoteRequest{Name: "b.md"}))
-	})
-	changed := url.Values{"content": {"a"}, "if_version_id": {"3v1"}}
-	sends("note changed if it has a version", nil, changed, func(s *ai.Service) error {
-		update := ai.UpdateNoteRequest{Content: "a", IfVersionID: "3-V1"}
-		return stub.Err(s.Notes.Update(t.Context(), roomID, nodeID, update))
-	})
-	sends("version of a note", url.Values{"version_id": {"3v1"}}, nil, func(s *ai.Service) error {
-		return stub.Err(s.Notes.Get(t.Context(), share, nodeID, "3-V1"))
-	})
-	plain := url.Values{"question": {"?"}, "idempotency_key": {"k"}}
-	sends("question without files", nil, plain, func(s *ai.Service) error {
-		q := ask{Text: "?", IdempotencyKey: "k", Uploads: []json.RawMessage{}}
-		return stub.Err(s.Turns.Send(t.Context(), share, threadID, q))
-	})
-	sends("title without a context", nil, url.Values{}, func(s *ai.Service) error {
-		return stub.Err(s.Shares.AutoTitle(t.Context(), shareID, nil))
-	})
-}
-
-// All that a question can hold is sent as the platform reads it.
-func TestQuestionFields(t *testing.T) {
-	t.Parallel()
-	raw := func(all ...string) (list []json.RawMessage) {
-		for _, text := range all {
-			list = append(list, json.RawMessage(text))
-		}
-		return list
-	}
-	c := script(`{"result":true,"current_api_version":"1.0","turn_id":"y","status":"pending"}`)
-	turn, err := ai.New(c).Turns.Send(t.Context(), room, threadID, ai.Question{
-		Text:         " Which lease\nends first? ",
-		References:   []ai.Reference{ai.Folder("2-F1"), ai.FileVersion("2-A1", "3-V1")},
-		Subjects:     []ai.Reference{ai.File("2-A2")},
-		ContentParts: raw(`{"type":"text","text":"a"}`),
-		Uploads:      raw(`{"id":1}`, `2`),
-		View:         json.RawMessage(`{"folder":"root"}`),
-		Activity:     raw(`["opened"]`),
-		RoleInOrg:    "Clerk", Effort: ai.EffortHigh, IdempotencyKey: " k1 ",
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	made := &ai.Turn{ID: "y", ThreadID: threadID, Status: ai.TurnStatusPending, IdempotencyKey: "k1"}
-	if diff := gocmp.Diff(made, turn); diff != "" {
-		t.Errorf("the turn (-want +got):\n%s", diff)
-	}
-	want := url.Values{
-		"question": {" Which lease\nends first? "},
-		"references": {`[{"type":"folder","id":"2f1","folder_details":{"node_id":"2f1"}},` +
-			`{"type":"file","id":"2a1","file_details":{"node_id":"2a1","version_id":"3v1"}}]`},
-		"subjects":        {`[{"type":"file","id":"2a2","file_details":{"node_id":"2a2"}}]`},
-		"content_parts":   {`[{"type":"text","text":"a"}]`},
-		"uploads":         {`[{"id":1},2]`},
-		"view":            {`{"folder":"root"}`},
-		"activity":        {`[["opened"]]`},
-		"role_in_org":     {"Clerk"},
-		"effort":          {"high"},
-		"idempotency_key": {"k1"},
-	}
-	if diff := gocmp.Diff(want, formOf(t, c.last())); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
 // A deletion whose answer was lost is a success the second time, and no other
 // refusal is.
 func TestDeleteIsIdempotent(t *testing.T) {
@@ -298,8 +217,6 @@ func (s *scripted) Open(_ context.Context, r *api.Request) (*http.Response, erro
 
 type opening struct{ kind, body string }
 
-func (s *scripted) last() *api.Request { return s.sent[len(s.sent)-1] }
-
 var errReached = errors.New("the call was sent")
 
 func unreachable() *ai.Service { return ai.New(script(errReached)) }
@@ -314,18 +231,6 @@ func refusedField(err error) string {
 		return e.Field
 	}
 	return fmt.Sprint(err)
-}
-
-func formOf(t *testing.T, r *api.Request) url.Values {
-	t.Helper()
-	if r.Body == nil {
-		return nil
-	}
-	kind, content, err := api.Encode(r.Body)
-	if err != nil || kind != "application/x-www-form-urlencoded" {
-		t.Fatalf("the body of %s is %q, %v", r.Op, kind, err)
-	}
-	return formText(t, string(content))
 }
 
 func formText(t *testing.T, text string) url.Values {
@@ -403,16 +308,16 @@ func TestTurnsDecoded(t *testing.T) {
 // thread and a turn, together or apart.
 func TestAnswersToQuestions(t *testing.T) {
 	t.Parallel()
-	q := ai.Question{Text: "?", IdempotencyKey: "k"}
-	made := func(name string, seq int) *ai.Conversation {
-		turn := &ai.Turn{ID: "y", ThreadID: "x", Seq: seq, IdempotencyKey: "k"}
+	q := ai.Question{Text: "?", IdempotencyKey: " k "}
+	made := func(name string, seq int, status ai.TurnStatus) *ai.Conversation {
+		turn := &ai.Turn{ID: "y", ThreadID: "x", Seq: seq, Status: status, IdempotencyKey: "k"}
 		return &ai.Conversation{Thread: &ai.Thread{ID: "x", Name: name}, Turns: []*ai.Turn{turn}, Count: 1}
 	}
 	for answer, want := range map[string]*ai.Conversation{
 		`{"result":true}`: nil,
-		`{"thread":{"thread_id":"x","name":"n"},"turn":{"turn_id":"y"}}`: made("n", 0),
-		`{"thread":{"chat_id":"x"},"turn":{"id":"y"}}`:                   made("", 0),
-		`{"result":"yes","turn_id":"y","thread_id":"x","seq":1}`:         made("", 1),
+		`{"thread":{"thread_id":"x","name":"n"},"turn":{"turn_id":"y"}}`:            made("n", 0, ""),
+		`{"thread":{"chat_id":"x"},"turn":{"id":"y"}}`:                              made("", 0, ""),
+		`{"result":"yes","turn_id":"y","thread_id":"x","seq":1,"status":"pending"}`: made("", 1, "pending"),
 	} {
 		s := ai.New(script(answer))
 		got, err := s.Threads.Create(t.Context(), room, ai.CreateThreadRequest{Question: q})
@@ -518,29 +423,6 @@ func TestUpdateReturnsTheThread(t *testing.T) {
 		got, err := ai.New(script(answer)).Threads.Update(t.Context(), room, threadID, "n")
 		if diff := gocmp.Diff(want, got); diff != "" || err != nil {
 			t.Errorf("%v (-want +got):\n%s", err, diff)
-		}
-	}
-}
-
-// A walk over threads begins where it is asked to, and any ends with an error.
-func TestThreadsAllBeginsAtTheOffset(t *testing.T) {
-	t.Parallel()
-	c := script(`{"chats":{"count":2,"items":[{"thread_id":"x"},{"thread_id":"y"}]}}`)
-	if err := stub.Last(ai.New(c).Threads.All(t.Context(), room, &ai.ThreadListOptions{Offset: 5})); err != nil {
-		t.Fatal(err)
-	}
-	var offsets []string
-	for _, r := range c.sent {
-		offsets = append(offsets, r.Query.Get("offset"))
-	}
-	if diff := gocmp.Diff([]string{"5", "7"}, offsets); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	s := ai.New(script(errReached))
-	threads, turns := s.Threads.All(t.Context(), room, nil), s.Turns.All(t.Context(), room, threadID)
-	for _, err := range []error{stub.Last(threads), stub.Last(turns)} {
-		if !errors.Is(err, errReached) {
-			t.Errorf("ended with %v", err)
 		}
 	}
 }

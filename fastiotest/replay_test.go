@@ -277,14 +277,6 @@ const (
 	formType = "application/x-www-form-urlencoded"
 )
 
-func signed(s *fastiotest.Server) []string { return []string{"Authorization", "Bearer " + s.Token()} }
-
-// read returns an answer to the user of a Server.
-func read(t *testing.T, s *fastiotest.Server, path string, header ...string) string {
-	t.Helper()
-	return send(t, s, http.MethodGet, origin+path, "", "", append(header, signed(s)...)...)
-}
-
 // send makes a request as any program may.
 func send(t *testing.T, road http.RoundTripper, method, address, contentType, body string, header ...string) string {
 	t.Helper()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/account"
+	"github.com/fastio-go/fastio/ai"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/comments"
 	"github.com/fastio-go/fastio/fastiotest"
@@ -51,11 +52,13 @@ func requests() []step {
 	var all []step
 	for _, steps := range [][]step{
 		accountRequests(), commentRequests(), fileShareRequests(), shareRequests(), searchRequests(), metadataRequests(),
+		aiRequests(),
 		{
 			makes("/howto.Ask", howto.Question{Text: " How?\n"}),
 			makes("/howto.Ask", howto.Question{
 				Text: "How?", Context: "I own it.", Surface: howto.SurfaceCode, Client: "loom",
 			}),
+			makes("/activity.Dashboard.Dismiss", workspaceID, "mention:1", time.Date(2126, 1, 2, 3, 4, 5, 999_999_999, time.UTC)),
 			makes("/storage.GetMany", api.Workspace(workspaceID), []api.OpaqueID{"2RII2-9kqzf", "a,b", "c"}),
 		},
 	} {
@@ -209,6 +212,28 @@ func metadataRequests() []step {
 		makes("/metadata.Filters.Update", workspaceID, "C-1", metadata.FilterRequest{
 			Name: "Large", Description: "What counts", Projection: []string{"total"},
 			Filters: []api.Filter{api.Equals("total", int64(9007199254740993))},
+		}),
+	}
+}
+
+func aiRequests() []step {
+	room, guests := api.Workspace(workspaceID), api.Share(portalID)
+	return []step{
+		makes("/ai.Notes.Update", workspaceID, "2-N", ai.UpdateNoteRequest{Name: "b.md"}),
+		makes("/ai.Notes.Update", workspaceID, "2-N", ai.UpdateNoteRequest{Content: "a", IfVersionID: "3-V1"}),
+		makes("/ai.Notes.Get", guests, "2-N", "3-V1"),
+		makes("/ai.Shares.AutoTitle", portalID, nil),
+		makes("/ai.Turns.Send", guests, "9-T", ai.Question{
+			Text: "?", IdempotencyKey: "k", Uploads: []json.RawMessage{},
+		}),
+		makes("/ai.Turns.Send", room, "9-T", ai.Question{
+			Text:         " Which lease\nends first? ",
+			References:   []ai.Reference{ai.Folder("2-F1"), ai.FileVersion("2-A1", "3-V1")},
+			Subjects:     []ai.Reference{ai.File("2-A2")},
+			ContentParts: []json.RawMessage{raw(`{"type":"text","text":"a"}`)},
+			Uploads:      []json.RawMessage{raw(`{"id":1}`), raw("2")},
+			View:         raw(`{"folder":"root"}`), Activity: []json.RawMessage{raw(`["opened"]`)},
+			RoleInOrg: "Clerk", Effort: ai.EffortHigh, IdempotencyKey: " k1 ",
 		}),
 	}
 }

@@ -40,7 +40,8 @@ const (
 	whole = `{"result":true,"session":{"id":"u","status":"stored"},"versions":[],"share":{"id":"5"},"auth_token":"t",` +
 		`"invitation":{"id":"i"},"comment":{"id":"c"},"node":{"id":"n"},"nodes":[{"id":"n"}],"content":"",` +
 		`"fileshare":{"fileshare":"6012345678901234567","file":{"id":"f","name":"q","version":"v"}},` +
-		`"workspace":{"id":"4"},"files":[],"buckets":{},"metadata_filter":{},"filter":{"id":"c1"},"answer":"So."}`
+		`"workspace":{"id":"4"},"files":[],"buckets":{},"metadata_filter":{},"filter":{"id":"c1"},"answer":"So.",` +
+		`"turn":{"id":"y"}}`
 )
 
 // internet is every server there is. Each request that arrives anywhere is noted.
