@@ -11,29 +11,19 @@ import (
 
 	"github.com/fastio-go/fastio/ai"
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/examples/internal/kit"
 	"github.com/fastio-go/fastio/fastiotest"
 )
 
 // The program as a whole, on a real socket.
 func TestChatRunsWithoutConfiguration(t *testing.T) { //nolint:paralleltest // it empties the environment
-	for _, name := range []string{"FASTIO_TOKEN", "FASTIO_API_KEY", "FASTIO_BASE_URL"} {
-		t.Setenv(name, "")
-	}
+	kit.Unconfigured(t)
 	var out bytes.Buffer
 	if err := run(t.Context(), strings.NewReader("When does the lease of Dock 4 end?\n\n"), &out, "", ""); err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
-	says(t, out.String(), "running against an emulator", "The lease of Dock 4 ends on 31 May",
+	kit.Says(t, out.String(), "running against an emulator", "The lease of Dock 4 ends on 31 May",
 		"[1] Dock 4.txt, page 1: ", "Go on with -thread 9")
-}
-
-func says(t *testing.T, out string, words ...string) {
-	t.Helper()
-	for _, want := range words {
-		if !strings.Contains(out, want) {
-			t.Errorf("the output does not say %q:\n%s", want, out)
-		}
-	}
 }
 
 // room is a workspace with a chat in it.
@@ -61,7 +51,7 @@ func TestResuming(t *testing.T) {
 		if err := c.run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		says(t, out.String(), "> When does the lease end?\nFrom the files of Docks:", "> From the files of Docks:",
+		kit.Says(t, out.String(), "> When does the lease end?\nFrom the files of Docks:", "> From the files of Docks:",
 			"[1] Dock 4.txt", "-thread "+string(begun.Thread.ID))
 		turns, err := c.client.AI.Turns.List(t.Context(), c.scope, c.thread, 0)
 		if err != nil || len(turns.Turns) != 2 {
@@ -84,7 +74,7 @@ func TestInterrupting(t *testing.T) {
 		if err := c.run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		says(t, out.String(), "(cancelled)", "-thread "+string(c.thread))
+		kit.Says(t, out.String(), "(cancelled)", "-thread "+string(c.thread))
 		turns, err := c.client.AI.Turns.List(t.Context(), c.scope, c.thread, 0)
 		if err != nil || len(turns.Turns) != 1 || turns.Turns[0].Status != ai.TurnStatusCancelled {
 			t.Errorf("%+v, %v", turns.Turns, err)
@@ -105,7 +95,7 @@ func TestOtherEnds(t *testing.T) {
 		if err := c.run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		says(t, out.String(), "Which dock?", "(failed)", "(cut short)", "become too long", "31 May")
+		kit.Says(t, out.String(), "Which dock?", "(failed)", "(cut short)", "become too long", "31 May")
 		c.in, c.thread = strings.NewReader(""), "9n0n3"
 		if err := c.run(t.Context()); err == nil {
 			t.Error("a conversation that is not there is gone on with")

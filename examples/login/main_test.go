@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fastio-go/fastio/examples/internal/kit"
 	"github.com/fastio-go/fastio/fastiotest"
 )
 
@@ -16,6 +17,7 @@ import (
 func TestLogin(t *testing.T) {
 	t.Parallel()
 	platform := fastiotest.New()
+	approve := func(url string) (fastiotest.Outcome, error) { return platform.Approve(url, fastiotest.Decision{}) }
 	tests := map[string]struct {
 		headless bool
 		answer   func(loginURL string) (fastiotest.Outcome, error)
@@ -23,11 +25,7 @@ func TestLogin(t *testing.T) {
 		fails    string
 	}{
 		"through the browser": {
-			answer: func(url string) (fastiotest.Outcome,
-				error,
-			) {
-				return platform.Approve(url, fastiotest.Decision{})
-			},
+			answer: approve,
 			says: []string{
 				"Sign in at", "The tokens are stored", "Signed in as Ada Lovelace <ada@example.test>",
 				"Signed out",
@@ -35,12 +33,8 @@ func TestLogin(t *testing.T) {
 		},
 		"with a code": {
 			headless: true,
-			answer: func(url string) (fastiotest.Outcome,
-				error,
-			) {
-				return platform.Approve(url, fastiotest.Decision{})
-			},
-			says: []string{"Open this address in any browser", "Signed in as Ada Lovelace", "Signed out"},
+			answer:   approve,
+			says:     []string{"Open this address in any browser", "Signed in as Ada Lovelace", "Signed out"},
 		},
 		"and is told no": {answer: platform.Deny, fails: "you said no"},
 	}
@@ -61,11 +55,7 @@ func TestLogin(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%v\n%s", err, out.String())
 			}
-			for _, want := range test.says {
-				if !strings.Contains(out.String(), want) {
-					t.Errorf("the output does not say %q:\n%s", want, out.String())
-				}
-			}
+			kit.Says(t, out.String(), test.says...)
 			if n := strings.Count(out.String(), "Signed in as"); n != 2 {
 				t.Errorf("somebody is signed in %d times, want once and once again without a browser", n)
 			}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -12,40 +11,22 @@ import (
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/examples/internal/kit"
 	"github.com/fastio-go/fastio/fastiotest"
 	"github.com/fastio-go/fastio/shares"
 )
 
 // The program as a whole, on a real socket.
 func TestPortalRunsWithoutConfiguration(t *testing.T) { //nolint:paralleltest // it empties the environment
-	for _, name := range []string{"FASTIO_TOKEN", "FASTIO_API_KEY", "FASTIO_BASE_URL"} {
-		t.Setenv(name, "")
-	}
+	kit.Unconfigured(t)
 	var out bytes.Buffer
 	p := &program{in: strings.NewReader("\n"), out: &out, title: "Q4 pack", days: 14}
 	if err := p.start(t.Context()); err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
-	says(t, out.String(), "running against an emulator", "Q4 pack is open until 20", "medium security",
+	kit.Says(t, out.String(), "running against an emulator", "Q4 pack is open until 20", "medium security",
 		"bo@example.com, pending",
 		"https://go.fast.io/shared/", "no longer invited", "Q4 pack is gone", "was sent an invitation")
-}
-
-func says(t *testing.T, out string, words ...string) {
-	t.Helper()
-	for _, want := range words {
-		if !strings.Contains(out, want) {
-			t.Errorf("the output does not say %q:\n%s", want, out)
-		}
-	}
-}
-
-// keyboard is read when the program waits for its user.
-type keyboard func()
-
-func (k keyboard) Read([]byte) (int, error) {
-	k()
-	return 0, io.EOF
 }
 
 // desk is a platform, and the program in front of it.
@@ -81,7 +62,7 @@ func TestOpenAndRevoked(t *testing.T) {
 		s, p, _ := desk(t, fastiotest.Org{Name: "Acme"})
 		guest := s.AddUser(fastiotest.User{Email: p.guest})
 		bo := s.Client(t, fastio.WithToken(s.AddKey(fastiotest.Key{User: guest.ID}).Token))
-		p.in = keyboard(func() {
+		p.in = kit.Keyboard(func() {
 			mine, err := bo.Shares.Invitations.Mine(t.Context(), nil)
 			if err != nil || len(mine.Invitations) != 1 {
 				t.Errorf("the guest has the invitations %+v, %v", mine, err)
@@ -146,7 +127,7 @@ func TestNothingIsLeft(t *testing.T) {
 		"the program is interrupted": {
 			//nolint:thelper // it is part of the test
 			before: func(t *testing.T, _ *fastiotest.Server, p *program, interrupt func()) {
-				p.in = keyboard(func() {
+				p.in = kit.Keyboard(func() {
 					interrupt()
 					<-t.Context().Done() // nothing is ever typed
 				})
@@ -171,7 +152,7 @@ func TestNothingIsLeft(t *testing.T) {
 				if (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
 					t.Errorf("got %v, want %q", err, c.err)
 				}
-				says(t, out.String(), c.says)
+				kit.Says(t, out.String(), c.says)
 				if n := left(t, p); n != 0 {
 					t.Errorf("%d portals are left", n)
 				}

@@ -12,25 +12,24 @@ import (
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/examples/internal/kit"
 	"github.com/fastio-go/fastio/fastiotest"
 	"github.com/fastio-go/fastio/fileshares"
 )
 
 // The program as a whole, on a real socket.
 func TestSendRunsWithoutConfiguration(t *testing.T) { //nolint:paralleltest // it empties the environment
-	for _, name := range []string{"FASTIO_TOKEN", "FASTIO_API_KEY", "FASTIO_BASE_URL"} {
-		t.Setenv(name, "")
-	}
+	kit.Unconfigured(t)
 	var out, screen bytes.Buffer
 	p := &program{out: &out, screen: &screen, password: api.NewSecret("correct horse")}
 	if err := p.start(t.Context()); err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
-	says(t, out.String(), "running against an emulator", "The sender lends mill.dat as ",
+	kit.Says(t, out.String(), "running against an emulator", "The sender lends mill.dat as ",
 		"bo@example.com may change it",
 		"The guest has mill.dat: 12582912 bytes, version ", "The guest wrote it back: 12582931 bytes, version ",
 		"the file has another version by now", "begin again from there", "the file stays")
-	says(t, screen.String(), "download", "upload")
+	kit.Says(t, screen.String(), "download", "upload")
 	if strings.Contains(out.String()+screen.String(), "correct horse") {
 		t.Errorf("the password is shown:\n%s", out.String())
 	}
@@ -43,15 +42,6 @@ func TestTheGuestIsMissing(t *testing.T) {
 	p := &program{out: io.Discard, workspace: "1", node: "2"}
 	if err := p.start(t.Context()); err == nil || !strings.Contains(err.Error(), "set FASTIO_GUEST_API_KEY") {
 		t.Errorf("got %v", err)
-	}
-}
-
-func says(t *testing.T, out string, words ...string) {
-	t.Helper()
-	for _, want := range words {
-		if !strings.Contains(out, want) {
-			t.Errorf("the output does not say %q:\n%s", want, out)
-		}
 	}
 }
 
@@ -146,21 +136,13 @@ func TestNothingIsLeft(t *testing.T) {
 				if err := p.run(t.Context()); err == nil || !strings.Contains(err.Error(), c.err) {
 					t.Errorf("got %v, want %q", err, c.err)
 				}
-				says(t, out.String(), "The link is taken back")
+				kit.Says(t, out.String(), "The link is taken back")
 				if left := links(t, p); len(left) != 0 {
 					t.Errorf("there are still the links %+v", left)
 				}
 			})
 		})
 	}
-}
-
-// keyboard is read when the program waits for its user.
-type keyboard func()
-
-func (k keyboard) Read([]byte) (int, error) {
-	k()
-	return 0, io.EOF
 }
 
 // The user changes the file in a program of their own, or gives up.
@@ -171,9 +153,9 @@ func TestPrompt(t *testing.T) {
 		if err := p.prompt(t.Context(), "plan.txt"); err != nil {
 			t.Error(err)
 		}
-		says(t, out.String(), "Change plan.txt as you like")
+		kit.Says(t, out.String(), "Change plan.txt as you like")
 		ctx, interrupt := context.WithCancel(t.Context())
-		p.in = keyboard(func() {
+		p.in = kit.Keyboard(func() {
 			interrupt()
 			<-t.Context().Done() // nothing is ever typed
 		})

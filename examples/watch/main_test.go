@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/fastio-go/fastio/examples/internal/kit"
 	"github.com/fastio-go/fastio/fastiotest"
 )
 
@@ -70,9 +71,7 @@ func TestTwoTerminals(t *testing.T) {
 
 // The program as it is started without configuration.
 func TestDemo(t *testing.T) { //nolint:paralleltest // it empties the environment
-	for _, name := range []string{"FASTIO_TOKEN", "FASTIO_API_KEY", "FASTIO_BASE_URL"} {
-		t.Setenv(name, "")
-	}
+	kit.Unconfigured(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	s := screen{news: make(chan struct{}, 1)}
 	done := make(chan error)
