@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"iter"
 	"net/url"
 	"strconv"
@@ -102,8 +103,7 @@ type CommentHit struct {
 func (s *Service) Unified(
 	ctx context.Context, in api.Profile, q UnifiedQuery, opts ...api.CallOption,
 ) (*Buckets, error) {
-	const op = "search.Unified"
-	query, err := q.values(op, in)
+	query, err := q.values("search.Unified", in)
 	if err != nil {
 		return nil, err
 	}
@@ -156,17 +156,8 @@ func (q *UnifiedQuery) values(op string, in api.Profile) (url.Values, error) {
 func (s *Service) AllFiles(
 	ctx context.Context, in api.Profile, q UnifiedQuery, opts ...api.CallOption,
 ) iter.Seq2[*Hit, error] {
-	q = alone(q, in, q.Files)
-	next := func(ctx context.Context, offset int, opts []api.CallOption) (*Bucket[Hit], error) {
-		at := q
-		at.Files.Offset = offset
-		b, err := s.Unified(ctx, in, at, opts...)
-		if err != nil {
-			return nil, err
-		}
-		return b.Files, nil
-	}
-	return all(ctx, opts, q.Files.Offset, next)
+	window := func(q *UnifiedQuery) *Window { return &q.Files }
+	return all(ctx, s, in, q, opts, window, func(b *Buckets) *Bucket[Hit] { return b.Files })
 }
 
 // AllMetadata does for [Buckets.Metadata] what [Service.AllFiles] does for
@@ -174,76 +165,48 @@ func (s *Service) AllFiles(
 func (s *Service) AllMetadata(
 	ctx context.Context, in api.Profile, q UnifiedQuery, opts ...api.CallOption,
 ) iter.Seq2[*Hit, error] {
-	window := q.Metadata
-	q = alone(q, in, window)
-	q.Files, q.Metadata = Window{Limit: 1}, window
-	next := func(ctx context.Context, offset int, opts []api.CallOption) (*Bucket[Hit], error) {
-		at := q
-		at.Metadata.Offset = offset
-		b, err := s.Unified(ctx, in, at, opts...)
-		if err != nil {
-			return nil, err
-		}
-		return b.Metadata, nil
-	}
-	return all(ctx, opts, window.Offset, next)
+	window := func(q *UnifiedQuery) *Window { return &q.Metadata }
+	return all(ctx, s, in, q, opts, window, func(b *Buckets) *Bucket[Hit] { return b.Metadata })
 }
 
 // AllComments does for [Buckets.Comments] what [Service.AllFiles] does for Files.
 func (s *Service) AllComments(
 	ctx context.Context, in api.Profile, q UnifiedQuery, opts ...api.CallOption,
 ) iter.Seq2[*CommentHit, error] {
-	window := q.Comments
-	q = alone(q, in, window)
-	q.Files, q.Comments = Window{Limit: 1}, window
-	next := func(ctx context.Context, offset int, opts []api.CallOption) (*Bucket[CommentHit], error) {
-		at := q
-		at.Comments.Offset = offset
-		b, err := s.Unified(ctx, in, at, opts...)
-		if err != nil {
-			return nil, err
-		}
-		return b.Comments, nil
-	}
-	return all(ctx, opts, window.Offset, next)
+	window := func(q *UnifiedQuery) *Window { return &q.Comments }
+	return all(ctx, s, in, q, opts, window, func(b *Buckets) *Bucket[CommentHit] { return b.Comments })
 }
 
-// alone returns q with the window of the files, and one hit of each other
-// bucket.
-func alone(q UnifiedQuery, in api.Profile, files Window) UnifiedQuery {
-	q.Files, q.Comments = files, Window{Limit: 1}
+// all iterates over one bucket, and asks for one hit of each other.
+func all[T any](
+	ctx context.Context, s *Service, in api.Profile, q UnifiedQuery, opts []api.CallOption,
+	window func(q *UnifiedQuery) *Window, bucket func(b *Buckets) *Bucket[T],
+) iter.Seq2[*T, error] {
+	const op = "search.Unified"
+	own := *window(&q)
+	q.Files, q.Comments = Window{Limit: 1}, Window{Limit: 1}
 	if in.Kind == api.ProfileKindWorkspace {
 		q.Metadata = Window{Limit: 1}
 	}
-	return q
-}
-
-// all iterates over one bucket.
-func all[T any](
-	ctx context.Context, opts []api.CallOption, start int,
-	fetch func(ctx context.Context, offset int, opts []api.CallOption) (*Bucket[T], error),
-) iter.Seq2[*T, error] {
-	const op = "search.Unified"
+	*window(&q) = own
 	next := func(ctx context.Context, offset int, opts []api.CallOption) (*Bucket[T], error) {
-		b, err := fetch(ctx, offset, opts)
-		switch {
-		case err != nil:
+		at := q
+		window(&at).Offset = offset
+		found, err := s.Unified(ctx, in, at, opts...)
+		if err != nil {
 			return nil, err
-		case b == nil:
+		}
+		b := bucket(found)
+		if b == nil {
 			return new(Bucket[T]), nil
-		case b.Status == StatusDegraded:
-			return nil, &degradedError{op}
+		}
+		if b.Status == StatusDegraded {
+			return nil, fmt.Errorf("fastio: %s: %w", op, ErrDegraded)
 		}
 		return b, nil
 	}
-	pages := page.Offsets(ctx, op, start, opts, next, func(b *Bucket[T]) ([]*T, *api.Pagination) {
+	pages := page.Offsets(ctx, op, own.Offset, opts, next, func(b *Bucket[T]) ([]*T, *api.Pagination) {
 		return b.Items, &api.Pagination{HasMore: b.HasMore, Limit: b.Limit}
 	})
 	return page.Rows(pages, func(b *Bucket[T]) []*T { return b.Items })
 }
-
-type degradedError struct{ op string }
-
-func (e *degradedError) Error() string { return "fastio: " + e.op + ": " + ErrDegraded.Error() }
-
-func (e *degradedError) Unwrap() error { return ErrDegraded }
