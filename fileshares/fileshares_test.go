@@ -1,9 +1,6 @@
 package fileshares_test
 
 import (
-	"cmp"
-	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"os"
@@ -13,7 +10,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	gocmp "github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"github.com/fastio-go/fastio/api"
@@ -34,7 +30,6 @@ const (
 
 var errReached = errors.New("the call was sent")
 
-// set returns a password to be set.
 func set(password string) api.Opt[api.Secret] { return api.Set(api.NewSecret(password)) }
 
 // What cannot be right is refused before anything is sent, and no refusal tells a
@@ -96,11 +91,9 @@ func TestInput(t *testing.T) {
 		"fileshare_id": {stub.Err(s.Get(ctx, "")), stub.Err(s.Get(ctx, ".."))},
 		"limit":        {stub.Err(s.List(ctx, roomID, &fileshares.ListOptions{Limit: 501}))},
 		"offset":       {stub.Err(s.List(ctx, roomID, &fileshares.ListOptions{Offset: -1}))},
-		"range": {
-			stub.Err(s.Download(ctx, linkID, &fileshares.DownloadOptions{Range: api.Range{Offset: -1}})),
-		},
-		"type":       {stub.Err(s.Preview(ctx, linkID, ""))},
-		"version_id": {stub.Err(s.Versions.Read(ctx, linkID, "", nil))},
+		"range":        {stub.Err(s.Download(ctx, linkID, &fileshares.DownloadOptions{Range: api.Range{Offset: -1}}))},
+		"type":         {stub.Err(s.Preview(ctx, linkID, ""))},
+		"version_id":   {stub.Err(s.Versions.Read(ctx, linkID, "", nil))},
 		"user": {
 			grant(fileshares.Grantee{}, "view"), grant(both, "view"), s.Grants.Revoke(ctx, linkID, both),
 			s.Grants.Revoke(ctx, linkID, fileshares.Grantee{User: " "}),
@@ -185,42 +178,15 @@ func TestConflicts(t *testing.T) {
 	}
 }
 
-// All ends, whatever a server makes of offsets.
-func TestAll(t *testing.T) {
+// All asks for no page after the one that is said to be the last. What it asks for
+// otherwise is in internal/contract.
+func TestAllEndsWithTheLastPage(t *testing.T) {
 	t.Parallel()
-	rows := []string{
-		`{"fileshare":"6012345678901234500"}`, `{"fileshare":"6012345678901234501"}`,
-		`{"fileshare":"6012345678901234502"}`,
-	}
-	page := func(from, to int) string { return `"fileshares":[` + strings.Join(rows[from:to], ",") + `]` }
-	for name, tc := range map[string]struct {
-		pages map[string]string // by offset; "any" is for every other one
-		calls int
-	}{
-		"with pages": {map[string]string{
-			"":  page(0, 2) + `,"pagination":{"total":3,"limit":2,"offset":0,"has_more":true}`,
-			"2": page(2, 3) + `,"pagination":{"total":3,"limit":2,"offset":2,"has_more":false}`,
-		}, 2},
-		"with pages that say nothing": {
-			map[string]string{"": page(0, 2), "2": page(2, 3), "3": page(3, 3)},
-			3,
-		},
-		"with everything, whatever the offset": {map[string]string{"any": page(0, 3)}, 2},
-	} {
-		calls := 0
-		s := fileshares.New(stub.Caller(func(_ context.Context, r *api.Request, out any) error {
-			calls++
-			return json.Unmarshal([]byte("{"+cmp.Or(tc.pages[r.Query.Get("offset")], tc.pages["any"])+"}"), out)
-		}))
-		all, err := stub.All(s.All(t.Context(), roomID))
-		var got []api.ProfileID
-		for _, f := range all {
-			got = append(got, f.ID)
-		}
-		want := []api.ProfileID{"6012345678901234500", "6012345678901234501", "6012345678901234502"}
-		if diff := gocmp.Diff(want, got); diff != "" || err != nil || calls != tc.calls {
-			t.Errorf("%s: %v after %d calls (-want +got)\n%s", name, err, calls, diff)
-		}
+	c := stub.Answer(`{"fileshares":[{"fileshare":"6012345678901234500"}],` +
+		`"pagination":{"total":1,"limit":100,"offset":0,"has_more":false}}`)
+	all, err := stub.All(fileshares.New(c).All(t.Context(), roomID))
+	if len(all) != 1 || err != nil || len(c.Got) != 1 {
+		t.Errorf("%v, %v after %d calls", all, err, len(c.Got))
 	}
 }
 

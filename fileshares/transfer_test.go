@@ -25,6 +25,7 @@ import (
 	"github.com/fastio-go/fastio/fastiotest"
 	"github.com/fastio-go/fastio/fileshares"
 	"github.com/fastio-go/fastio/internal/stub"
+	"github.com/fastio-go/fastio/internal/table"
 )
 
 // post is a File Share, with its owner and with a guest who may edit, each behind
@@ -47,8 +48,7 @@ func send(t *testing.T, file fastiotest.Node, change ...func(*fastiotest.Options
 	p.node = p.AddNode(file).ID
 	bo := p.AddUser(fastiotest.User{FirstName: "Bo"})
 	p.link = p.AddFileShare(fastiotest.FileShare{
-		Node: p.node, Owner: p.User().ID, Password: secret,
-		Grants: []fastiotest.Grant{{User: bo.ID, Capability: "edit"}},
+		Node: p.node, Owner: p.User().ID, Password: secret, Grants: []fastiotest.Grant{{User: bo.ID, Capability: "edit"}},
 	})
 	p.network = p.StartInMemory(t)
 	p.guestToken = p.AddKey(fastiotest.Key{User: bo.ID}).Token
@@ -114,8 +114,7 @@ func TestDownloadsLoseNothing(t *testing.T) {
 	t.Parallel()
 	var faults []fastiotest.Fault
 	for at := 1; at < len(text); at += 5 {
-		faults = append(faults, fastiotest.Fault{Cut: int64(at), Count: 2},
-			fastiotest.Fault{Stall: int64(at), Count: 1})
+		faults = append(faults, fastiotest.Fault{Cut: int64(at), Count: 2}, fastiotest.Fault{Stall: int64(at), Count: 1})
 	}
 	faults = append(faults,
 		fastiotest.Fault{Reset: fastiotest.BeforeHeader, Count: 1},
@@ -180,10 +179,8 @@ func TestDownloadsAreOfOneVersion(t *testing.T) {
 			}
 		}
 		p.Fail(fastiotest.Fault{Op: "fileshares.Versions.Read", Cut: 10, Count: 1})
-		was := p.link
-		got, err := p.guest.DownloadFile(
-			t.Context(), was.ID, dir, &fileshares.DownloadOptions{Progress: progress}, unlocked(),
-		)
+		o := &fileshares.DownloadOptions{Progress: progress}
+		got, err := p.guest.DownloadFile(t.Context(), p.link.ID, dir, o, unlocked())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -237,9 +234,7 @@ func TestChangedDownloadsFail(t *testing.T) {
 }
 
 func overwrite(content string) fileshares.ReplaceRequest {
-	return fileshares.ReplaceRequest{
-		Content: strings.NewReader(content), Size: int64(len(content)), Overwrite: true,
-	}
+	return fileshares.ReplaceRequest{Content: strings.NewReader(content), Size: int64(len(content)), Overwrite: true}
 }
 
 // spoilt are the ways in which a call may fail, by name.
@@ -275,8 +270,7 @@ func TestWriteBacksAreWrittenOnce(t *testing.T) {
 			t.Run(op+" "+name, func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
-					writeBack(t, strings.TrimSuffix(op, " of many"), content,
-						fault)
+					writeBack(t, strings.TrimSuffix(op, " of many"), content, fault)
 				})
 			})
 		}
@@ -368,12 +362,9 @@ func TestWriteBacksWaitToLook(t *testing.T) {
 		p := send(t, fastiotest.Node{Content: "before"})
 		content := strings.Repeat("x", fileshares.MaxSingle+1)
 		p.Fail(fastiotest.Fault{Op: "fileshares.Uploads.Complete", Status: 500, Processed: true, Count: 1})
-		p.Fail(
-			fastiotest.Fault{
-				Op: "fileshares.Uploads.Get", Status: 429, Header: http.Header{"Retry-After": {"300"}},
-				Count: 1,
-			},
-		)
+		p.Fail(fastiotest.Fault{
+			Op: "fileshares.Uploads.Get", Status: 429, Header: http.Header{"Retry-After": {"300"}}, Count: 1,
+		})
 		if _, err := p.guest.Replace(t.Context(), p.link.ID, overwrite(content), unlocked()); err != nil ||
 			p.content(t) != content {
 			t.Error(err)
@@ -404,37 +395,41 @@ func TestSendingIsBounded(t *testing.T) {
 	}
 }
 
-// Another version that arrives before the new one is put together is not lost.
+// Another version that arrives before the new one is put together is not lost. A
+// single call may already answer that the version was overtaken.
 func TestConflictsOnTheWay(t *testing.T) {
 	t.Parallel()
 	large := strings.Repeat("x", fileshares.MaxSingle+1)
-	for name, content := range map[string]string{"at once": text, "in pieces": large} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				p := send(t, fastiotest.Node{Content: "before"})
-				was := p.current(t)
-				overtaken := false
-				guest := p.service(t, roundTripper(func(r *http.Request) (*http.Response, error) {
-					if r.Method == http.MethodPost && !overtaken {
-						overtaken = true
-						_, err := p.owner.Replace(r.Context(), p.link.ID, overwrite("between"), unlocked())
-						if err != nil {
-							t.Error(err)
-						}
-					}
-					return p.network.Transport.RoundTrip(r)
-				}), p.guestToken)
-				_, err := guest.Replace(t.Context(), p.link.ID, fileshares.ReplaceRequest{
-					Content: strings.NewReader(content), Size: int64(len(content)), IfVersion: was,
-				}, unlocked())
-				conflict, ok := errors.AsType[*fileshares.VersionConflict](err)
-				if !ok || !conflict.Current.Equal(p.current(t)) || p.content(t) != "between" {
-					t.Errorf("%v, and the file is %q", err, p.content(t))
-				}
-			})
-		})
+	type row struct {
+		content  string
+		answered bool // by the call that uploads
 	}
+	table.Bubbles(t, map[string]row{
+		"at once": {content: text}, "in pieces": {content: large}, "in the answer to the upload": {text, true},
+	}, func(t *testing.T, tc row) {
+		p := send(t, fastiotest.Node{Content: "before"},
+			func(o *fastiotest.Options) { o.Uploads.AssembleAtOnce = tc.answered })
+		was := p.current(t)
+		overtaken := false
+		guest := p.service(t, roundTripper(func(r *http.Request) (*http.Response, error) {
+			if r.Method == http.MethodPost && !overtaken {
+				overtaken = true
+				if _, err := p.owner.Replace(r.Context(), p.link.ID, overwrite("between"), unlocked()); err != nil {
+					t.Error(err)
+				}
+				p.Forget()
+			}
+			return p.network.Transport.RoundTrip(r)
+		}), p.guestToken)
+		_, err := guest.Replace(t.Context(), p.link.ID, fileshares.ReplaceRequest{
+			Content: strings.NewReader(tc.content), Size: int64(len(tc.content)), IfVersion: was,
+		}, unlocked())
+		polls := p.sent("fileshares.Uploads.Get")
+		conflict, ok := errors.AsType[*fileshares.VersionConflict](err)
+		if !ok || !conflict.Current.Equal(p.current(t)) || p.content(t) != "between" || tc.answered != (polls == 0) {
+			t.Errorf("%v after %d polls, and the file is %q", err, polls, p.content(t))
+		}
+	})
 }
 
 type roundTripper func(r *http.Request) (*http.Response, error)
@@ -447,41 +442,13 @@ func TestRefusedConflicts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := send(t, fastiotest.Node{Content: "before"})
 		p.Fail(fastiotest.Fault{
-			Op: "fileshares.Uploads.Create", Status: 409,
-			Params: map[string]any{"current": "v9xq2"},
+			Op: "fileshares.Uploads.Create", Status: 409, Params: map[string]any{"current": "v9xq2"},
 		})
 		_, err := p.guest.Replace(t.Context(), p.link.ID, overwrite(text), unlocked())
 		conflict, ok := errors.AsType[*fileshares.VersionConflict](err)
 		refusal, answered := errors.AsType[*api.Error](err)
 		if !ok || conflict.Current != "v9xq2" || !answered || refusal.Status != http.StatusConflict {
 			t.Errorf("%v", err)
-		}
-	})
-}
-
-// A single call may already answer that the version was overtaken.
-func TestReplaceReadsAConflictInTheAnswerToTheUpload(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		p := send(t, fastiotest.Node{Content: "before"},
-			func(o *fastiotest.Options) { o.Uploads.AssembleAtOnce = true })
-		was := p.current(t)
-		guest := p.service(t, roundTripper(func(r *http.Request) (*http.Response, error) {
-			if r.Method == http.MethodPost {
-				if _, err := p.owner.Replace(r.Context(), p.link.ID, overwrite("between"), unlocked()); err != nil {
-					t.Error(err)
-				}
-				p.Forget()
-			}
-			return p.network.Transport.RoundTrip(r)
-		}), p.guestToken)
-		_, err := guest.Replace(t.Context(), p.link.ID, fileshares.ReplaceRequest{
-			Content: strings.NewReader(text), Size: int64(len(text)), IfVersion: was,
-		}, unlocked())
-		asked := p.sent("fileshares.Uploads.Get")
-		conflict, ok := errors.AsType[*fileshares.VersionConflict](err)
-		if !ok || !conflict.Current.Equal(p.current(t)) || p.content(t) != "between" || asked != 0 {
-			t.Errorf("%v after %d polls, and the file is %q", err, asked, p.content(t))
 		}
 	})
 }
@@ -573,7 +540,6 @@ func TestPreviews(t *testing.T) {
 	}
 }
 
-// heap watches how much memory is in use.
 type heap struct{ before, most uint64 }
 
 func newHeap() *heap {
@@ -590,7 +556,22 @@ func (h *heap) look() {
 	h.most = max(h.most, m.HeapAlloc)
 }
 
-func (h *heap) grown() uint64 { return h.most - h.before }
+// check requires that little memory was in use, and that a file has arrived.
+func (h *heap) check(t *testing.T, arrived hash.Hash, file fastiotest.Version) {
+	t.Helper()
+	grown := h.most - h.before
+	t.Logf("%d MiB in use at most", grown>>20)
+	if grown > held {
+		t.Errorf("%d bytes were in use", grown)
+	}
+	want := sha256.New()
+	if _, err := io.Copy(want, file.Open()); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(arrived.Sum(nil), want.Sum(nil)) {
+		t.Error("another file has arrived")
+	}
+}
 
 const (
 	held  = 64 << 20 // bytes that may be in use, garbage included
@@ -616,45 +597,22 @@ func TestLargeDownloadsTakeNoMemory(t *testing.T) { //nolint:paralleltest // oth
 	if err != nil || got.Bytes != largeFile || p.sent("fileshares.Versions.Read") != 3 {
 		t.Fatalf("%+v, %v after %d requests", got, err, p.sent("fileshares.Versions.Read"))
 	}
-	t.Logf("%d MiB in use at most", h.grown()>>20)
-	if h.grown() > held {
-		t.Errorf("%d bytes were in use", h.grown())
-	}
-	want := sha256.New()
-	if _, err := io.Copy(
-		want, fastiotest.Version{ID: api.OpaqueID(got.Version.Plain()), Size: largeFile}.Open(),
-	); err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(sum.Sum(nil), want.Sum(nil)) {
-		t.Error("another file has arrived")
-	}
+	h.check(t, sum, fastiotest.Version{ID: api.OpaqueID(got.Version.Plain()), Size: largeFile})
 }
 
 // A file of any size is written back in the memory of a piece of it.
 func TestLargeWriteBacksTakeNoMemory(t *testing.T) { //nolint:paralleltest // others would use memory meanwhile
-	content := fastiotest.Version{ID: "v3r510n0fth3l4rg3f1l3", Size: largeFile}.Open()
+	file := fastiotest.Version{ID: "v3r510n0fth3l4rg3f1l3", Size: largeFile}
 	arrived := sha256.New()
 	s := fileshares.New(sink(t, arrived))
 	h := newHeap()
 	_, err := s.Replace(t.Context(), linkID, fileshares.ReplaceRequest{
-		Content: content, Size: largeFile, ChunkSize: 2 << 20, Overwrite: true,
-		Progress: func(int64, int64) { h.look() },
+		Content: file.Open(), Size: largeFile, ChunkSize: 2 << 20, Overwrite: true, Progress: func(int64, int64) { h.look() },
 	}, unlocked())
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d MiB in use at most", h.grown()>>20)
-	if h.grown() > held {
-		t.Errorf("%d bytes were in use", h.grown())
-	}
-	want := sha256.New()
-	if _, err := io.Copy(want, fastiotest.Version{ID: "v3r510n0fth3l4rg3f1l3", Size: largeFile}.Open()); err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(arrived.Sum(nil), want.Sum(nil)) {
-		t.Error("another file has arrived")
-	}
+	h.check(t, arrived, file)
 }
 
 // sink is a client of a server that takes pieces in their order, each once.
@@ -679,7 +637,6 @@ func sink(t *testing.T, arrived hash.Hash) fileshares.Client {
 	}))
 }
 
-// clientOf returns a client that holds a token.
 func clientOf(t *testing.T, network http.RoundTripper) *fastio.Client {
 	t.Helper()
 	c, err := fastio.New(fastio.WithHTTPClient(&http.Client{Transport: network}), fastio.WithToken("token"))
