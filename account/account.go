@@ -123,9 +123,8 @@ func (u *Users) Get(ctx context.Context, id api.ProfileID, opts ...api.CallOptio
 //
 // It calls GET /current/users/search/.
 func (u *Users) Search(ctx context.Context, search string, opts ...api.CallOption) (map[string]string, error) {
-	const op = "account.Users.Search"
 	if strings.TrimSpace(search) == "" {
-		return nil, &api.InputError{Op: op, Field: "search", Rule: "must not be blank"}
+		return nil, &api.InputError{Op: "account.Users.Search", Field: "search", Rule: "must not be blank"}
 	}
 	// The map is under users, or beside the envelope.
 	a, err := call.One[struct {

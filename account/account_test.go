@@ -223,7 +223,6 @@ func TestConfirmEmail(t *testing.T) {
 	}
 }
 
-// sent returns the request of a call.
 func sent(t *testing.T, do func(s *account.Service) error) *api.Request {
 	t.Helper()
 	c := stub.Answer(`{"workspace":{"id":"4"}}`)
@@ -272,15 +271,13 @@ func TestWritesAreChecked(t *testing.T) {
 		"Create: accent_color must be JSON, and not null":             with(cr{AccentColor: json.RawMessage("red")}),
 		"Create: " + managers:                                         with(cr{ManageMembers: owners}),
 
-		"Update: " + managers:                                update(up{ManageMembers: api.Set(owners)}),
-		"Update: fields must not all be left out":            update(up{}),
-		"Update: name must not be cleared, got null":         update(up{Name: api.Null[string]()}),
-		"Update: folder_name must not be cleared, got null":  update(up{FolderName: api.Null[string]()}),
-		"Update: intelligence must not be cleared, got null": update(up{Intelligence: api.Null[bool]()}),
-		"Update: perm_join must not be cleared, got null":    update(up{Join: api.Null[account.Permission]()}),
-		"Update: perm_member_manage must not be cleared, got null": update(
-			up{ManageMembers: api.Null[account.Permission]()},
-		),
+		"Update: " + managers:                                      update(up{ManageMembers: api.Set(owners)}),
+		"Update: fields must not all be left out":                  update(up{}),
+		"Update: name must not be cleared, got null":               update(up{Name: api.Null[string]()}),
+		"Update: folder_name must not be cleared, got null":        update(up{FolderName: api.Null[string]()}),
+		"Update: intelligence must not be cleared, got null":       update(up{Intelligence: api.Null[bool]()}),
+		"Update: perm_join must not be cleared, got null":          update(up{Join: api.Null[account.Permission]()}),
+		"Update: perm_member_manage must not be cleared, got null": update(up{ManageMembers: api.Null[account.Permission]()}),
 		"Update: description must be 10 to 1000 characters, got 0": update(up{Description: api.Set("")}),
 		"Update: description must be 10 to 1000 characters, got 4": update(up{Description: api.Set("null")}),
 		`Update: perm_join must not be blank, got ""`:              update(up{Join: api.Set(account.Permission(""))}),
@@ -341,6 +338,7 @@ func TestCheckName(t *testing.T) {
 	s := fastiotest.New()
 	s.AddWorkspace(fastiotest.Workspace{Name: "Design", FolderName: "design"})
 	c := s.Client(t)
+	inOrg := &account.NameOptions{Org: s.Org().ID}
 	check := func(name string, o *account.NameOptions) (*account.NameCheck, error) {
 		return c.Account.Workspaces.CheckName(t.Context(), name, o)
 	}
@@ -348,16 +346,10 @@ func TestCheckName(t *testing.T) {
 		options *account.NameOptions
 		want    account.NameCheck
 	}{
-		"attic": {nil, account.NameCheck{Free: true}},
-		"Attic": {
-			&account.NameOptions{Org: s.Org().ID},
-			account.NameCheck{Free: true, Suggestion: string(s.Org().ID) + "-Attic"},
-		},
+		"attic":  {nil, account.NameCheck{Free: true}},
+		"Attic":  {inOrg, account.NameCheck{Free: true, Suggestion: string(inOrg.Org) + "-Attic"}},
 		"design": {nil, account.NameCheck{}},
-		"DESIGN": {
-			&account.NameOptions{Org: s.Org().ID},
-			account.NameCheck{Suggestion: string(s.Org().ID) + "-DESIGN"},
-		},
+		"DESIGN": {inOrg, account.NameCheck{Suggestion: string(inOrg.Org) + "-DESIGN"}},
 	} {
 		got, err := check(name, tc.options)
 		if diff := cmp.Diff(&tc.want, got); diff != "" || err != nil {

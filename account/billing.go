@@ -145,8 +145,7 @@ func (q MeterQuery) values(op string) (url.Values, error) {
 func (b *Billing) Meters(
 	ctx context.Context, org api.ProfileID, q MeterQuery, opts ...api.CallOption,
 ) (*Report, error) {
-	const op = "account.Billing.Meters"
-	query, err := q.values(op)
+	query, err := q.values("account.Billing.Meters")
 	if err != nil {
 		return nil, err
 	}

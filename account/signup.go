@@ -80,8 +80,7 @@ func (s *Service) SignUp(ctx context.Context, r SignUpRequest, opts ...api.CallO
 //
 // It calls POST /current/user/email/validate/.
 func (s *Service) ValidateEmail(ctx context.Context, email string, opts ...api.CallOption) error {
-	const op = "account.ValidateEmail"
-	if err := checkAddress(op, "email", email); err != nil {
+	if err := checkAddress("account.ValidateEmail", "email", email); err != nil {
 		return err
 	}
 	return call.Do(ctx, s.c, endpoint.AccountValidateEmail(api.Form{"email": {email}}), opts)

@@ -59,8 +59,7 @@ type CreateRequest struct {
 func (w *Workspaces) Create(
 	ctx context.Context, org api.ProfileID, r CreateRequest, opts ...api.CallOption,
 ) (*Workspace, error) {
-	const op = "account.Workspaces.Create"
-	f := fields{form.New(op)}
+	f := fields{form.New("account.Workspaces.Create")}
 	f.folderName("folder_name", r.FolderName)
 	f.Line(minName, maxName)("name", r.Name)
 	form.Given("description", r.Description, f.Line(minDescription, maxDescription))
@@ -112,8 +111,7 @@ type UpdateRequest struct {
 //
 // It calls POST /current/workspace/{workspace_id}/update/.
 func (w *Workspaces) Update(ctx context.Context, id api.ProfileID, r UpdateRequest, opts ...api.CallOption) error {
-	const op = "account.Workspaces.Update"
-	f := fields{form.New(op)}
+	f := fields{form.New("account.Workspaces.Update")}
 	change(&f, "folder_name", r.FolderName, f.folderName)
 	change(&f, "name", r.Name, f.Line(minName, maxName))
 	form.Optional(&f.Fields, "description", cleared, r.Description, f.Line(minDescription, maxDescription))
@@ -152,8 +150,7 @@ type NameCheck struct {
 func (w *Workspaces) CheckName(
 	ctx context.Context, name string, o *NameOptions, opts ...api.CallOption,
 ) (*NameCheck, error) {
-	const op = "account.Workspaces.CheckName"
-	f := fields{form.New(op)}
+	f := fields{form.New("account.Workspaces.CheckName")}
 	if f.folderName("name", name); f.Err() != nil {
 		return nil, f.Err()
 	}

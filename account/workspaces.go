@@ -83,11 +83,10 @@ type ListByOrgOptions struct {
 func (w *Workspaces) ListByOrg(
 	ctx context.Context, org api.ProfileID, list *ListByOrgOptions, opts ...api.CallOption,
 ) (*WorkspacePage, error) {
-	const op = "account.Workspaces.ListByOrg"
 	if list == nil {
 		list = &ListByOrgOptions{}
 	}
-	q, err := page.Window(op, list.Limit, list.Offset)
+	q, err := page.Window("account.Workspaces.ListByOrg", list.Limit, list.Offset)
 	if err != nil {
 		return nil, err
 	}

@@ -118,8 +118,7 @@ func (g *Grants) Set(
 //
 // It calls DELETE /current/fileshare/{fileshare_id}/grants/.
 func (g *Grants) Revoke(ctx context.Context, id api.ProfileID, from Grantee, opts ...api.CallOption) error {
-	const op = "fileshares.Grants.Revoke"
-	q, err := from.values(op)
+	q, err := from.values("fileshares.Grants.Revoke")
 	if err != nil {
 		return err
 	}

@@ -51,8 +51,7 @@ type CreateRequest struct {
 func (s *Service) Create(
 	ctx context.Context, workspace api.ProfileID, r CreateRequest, opts ...api.CallOption,
 ) (*FileShare, error) {
-	const op = "fileshares.Create"
-	f := fields{form.New(op)}
+	f := fields{form.New("fileshares.Create")}
 	if r.NodeID.Plain() == "" {
 		f.Refuse("node", "must not be blank", strconv.Quote(string(r.NodeID)))
 	}
@@ -97,8 +96,7 @@ type UpdateRequest struct {
 func (s *Service) Update(
 	ctx context.Context, id api.ProfileID, r UpdateRequest, opts ...api.CallOption,
 ) (*FileShare, error) {
-	const op = "fileshares.Update"
-	f := fields{form.New(op)}
+	f := fields{form.New("fileshares.Update")}
 	form.Optional(&f.Fields, fieldTitle, cleared, r.Title, f.Text(1, maxText))
 	form.Optional(&f.Fields, fieldPassword, cleared, r.Password, f.password)
 	f.common(r.Access, r.CommentsEnabled, r.ExpiresIn)

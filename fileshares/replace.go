@@ -180,8 +180,7 @@ type writing struct {
 
 func (w *writing) write(ctx context.Context, f *FileShare) error {
 	r := CreateUploadRequest{
-		FileShareID: f.ID, FileID: f.File.ID, Name: w.request.Name, Size: w.request.Size,
-		IfVersion: w.request.IfVersion,
+		FileShareID: f.ID, FileID: f.File.ID, Name: w.request.Name, Size: w.request.Size, IfVersion: w.request.IfVersion,
 	}
 	if w.request.Size <= MaxSingle {
 		return w.single(ctx, r)

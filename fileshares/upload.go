@@ -140,8 +140,7 @@ func (r CreateUploadRequest) body() api.Body {
 //
 // It calls POST /current/upload/.
 func (u *Uploads) Create(ctx context.Context, r CreateUploadRequest, opts ...api.CallOption) (*Upload, error) {
-	const op = "fileshares.Uploads.Create"
-	if err := r.check(op); err != nil {
+	if err := r.check("fileshares.Uploads.Create"); err != nil {
 		return nil, err
 	}
 	req := endpoint.FileSharesUploadsCreate(r.body())

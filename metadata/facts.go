@@ -90,8 +90,7 @@ const (
 func (f *Facts) Set(
 	ctx context.Context, workspace api.ProfileID, node api.OpaqueID, values map[string]any, opts ...api.CallOption,
 ) (*FactSet, error) {
-	const op = "metadata.Facts.Set"
-	facts, err := encode(op, values)
+	facts, err := encode("metadata.Facts.Set", values)
 	if err != nil {
 		return nil, err
 	}

@@ -88,8 +88,7 @@ func (f *Filters) All(
 func (f *Filters) Create(
 	ctx context.Context, workspace api.ProfileID, r FilterRequest, opts ...api.CallOption,
 ) (*SavedFilter, error) {
-	const op = "metadata.Filters.Create"
-	if err := r.check(op); err != nil {
+	if err := r.check("metadata.Filters.Create"); err != nil {
 		return nil, err
 	}
 	return f.one(ctx, endpoint.MetadataFiltersCreate(workspace, api.JSON(r)), opts)
@@ -113,8 +112,7 @@ func (f *Filters) Get(
 func (f *Filters) Update(
 	ctx context.Context, workspace api.ProfileID, filter api.OpaqueID, r FilterRequest, opts ...api.CallOption,
 ) (*SavedFilter, error) {
-	const op = "metadata.Filters.Update"
-	if err := r.check(op); err != nil {
+	if err := r.check("metadata.Filters.Update"); err != nil {
 		return nil, err
 	}
 	return f.one(ctx, endpoint.MetadataFiltersUpdate(workspace, filter, api.JSON(r)), opts)

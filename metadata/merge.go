@@ -256,7 +256,6 @@ const maxEmpty = 100
 func (f *Fields) AllMergeCandidates(
 	ctx context.Context, workspace api.ProfileID, opts ...api.CallOption,
 ) iter.Seq2[*Candidate, error] {
-	const op = "metadata.Fields.MergeCandidates"
 	return func(yield func(*Candidate, error) bool) {
 		progress := page.Progress{MaxEmpty: maxEmpty}
 		next := func(ctx context.Context, cursor string, opts []api.CallOption) (*CandidatePage, string, error) {
@@ -264,7 +263,7 @@ func (f *Fields) AllMergeCandidates(
 			if err != nil || p.NextOffset == nil {
 				return p, "", err
 			}
-			return p, strconv.Itoa(*p.NextOffset), page.Check(&progress, op, p.Candidates)
+			return p, strconv.Itoa(*p.NextOffset), page.Check(&progress, "metadata.Fields.MergeCandidates", p.Candidates)
 		}
 		pages := page.Calls(ctx, "", opts, next)
 		page.Rows(pages, func(p *CandidatePage) []*Candidate { return p.Candidates })(yield)

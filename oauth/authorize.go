@@ -69,8 +69,7 @@ func (s *Service) StartAuthorization(
 func (r AuthorizationRequest) query(op string) (url.Values, error) {
 	q := url.Values{"response_type": {"code"}, "code_challenge_method": {"S256"}}
 	if err := require(
-		op, q, param{"client_id", r.ClientID}, param{"redirect_uri", r.RedirectURI},
-		param{"state", r.PKCE.State.Reveal()},
+		op, q, param{"client_id", r.ClientID}, param{"redirect_uri", r.RedirectURI}, param{"state", r.PKCE.State.Reveal()},
 	); err != nil {
 		return nil, err
 	}

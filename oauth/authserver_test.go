@@ -144,7 +144,6 @@ func (s *authServer) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	fmt.Fprint(w, `{"result":true}`)
 }
 
-// token answers a refresh.
 func (s *authServer) token(w http.ResponseWriter, form url.Values) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -201,7 +200,6 @@ func (s *authServer) config() oauth.Config {
 	}
 }
 
-// login begins a session and puts its first token into the store.
 func (s *authServer) login(t *testing.T, store oauth.Store, c oauth.Config) {
 	t.Helper()
 	n := 0
@@ -278,7 +276,6 @@ func poke(t *testing.T, store oauth.Store, change func(record map[string]any)) {
 	update(t, store, profile, put(string(b)))
 }
 
-// expire makes the stored access token end.
 func expire(t *testing.T, store oauth.Store) {
 	t.Helper()
 	poke(t, store, func(record map[string]any) {
@@ -396,7 +393,6 @@ func (s *session) signIn(t *testing.T) {
 // another returns the source of another process.
 func (s *session) another() *oauth.Source { return oauth.TokenSource(s.store, s.config()) }
 
-// via has the source use another network.
 func (s *session) via(network http.RoundTripper) oauth.Config {
 	c := s.config()
 	c.HTTPClient = &http.Client{Transport: network}

@@ -82,8 +82,7 @@ func TestBrowserCommands(t *testing.T) {
 		"on a Mac, of one's choice": {"darwin", choice("mine"), "mine open", "mine URL, open URL"},
 		"on Windows":                {"windows", choice("mine"), "rundll32 mine", "rundll32 " + rundll + " URL"},
 		"all that there are": {
-			"linux", both, "a b xdg-open x-www-browser wslview",
-			"b -x URL, a URL, wslview URL, xdg-open URL, x-www-browser URL",
+			"linux", both, "a b xdg-open x-www-browser wslview", "b -x URL, a URL, wslview URL, xdg-open URL, x-www-browser URL",
 		},
 		"without a screen":            {"linux", nil, "xdg-open", ""},
 		"without a program":           {"linux", x11, "", ""},
@@ -133,7 +132,6 @@ func TestBrowserGetsTheAddress(t *testing.T) {
 	}
 }
 
-// wait returns what a program writes.
 func wait(t *testing.T, file string) string {
 	t.Helper()
 	for t.Context().Err() == nil {
@@ -210,7 +208,6 @@ type started struct {
 	address string // its last argument
 }
 
-// login signs in with the browser.
 func (d *desktop) login(ctx context.Context, s *scene, goos string, env map[string]string) (*oauth.Grant, error) {
 	start := time.Now()
 	if d.visit == nil {

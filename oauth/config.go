@@ -84,7 +84,6 @@ const (
 // shows in the end.
 type Prompt func(ctx context.Context, url string) (code string, err error)
 
-// profile is the name of the record in the store.
 func (c *Config) profile() string { return cmp.Or(c.Profile, "default") }
 
 func (c *Config) redirectPath() string { return cmp.Or(c.RedirectPath, "/callback") }
@@ -125,7 +124,6 @@ func (c *Config) checkTLS(op string, base transport.Base) error {
 	}
 }
 
-// base returns where the platform answers.
 func (c *Config) base() (transport.Base, error) {
 	base, err := transport.ParseBase(cmp.Or(c.BaseURL, transport.DefaultAddress))
 	if err != nil {

@@ -48,7 +48,6 @@ const (
 	authDoc     = auth + "/.well-known/oauth-authorization-server/"
 )
 
-// named are metadata with an issuer and other members.
 func named(issuer string, members ...string) string {
 	return `{"` + strings.Join(append([]string{`issuer":"` + issuer + `"`}, members...), `,"`) + `}`
 }

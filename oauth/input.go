@@ -44,7 +44,6 @@ func checkChallenge(op, c string) error {
 	return nil
 }
 
-// invalid is the error of a text that breaks a rule.
 func invalid(op, field, rule, got string) error {
 	return &api.InputError{Op: op, Field: field, Rule: rule, Got: strconv.Quote(got)}
 }
@@ -60,7 +59,6 @@ func joinScopes(op string, scopes []Scope) (string, error) {
 	return strings.Join(words, " "), nil
 }
 
-// checkOneOf refuses any value but those that are allowed.
 func checkOneOf[T ~string](op, field, rule string, got T, allowed ...T) error {
 	if slices.Contains(allowed, got) {
 		return nil

@@ -97,7 +97,6 @@ func (k *Keys) List(ctx context.Context, opts ...api.CallOption) ([]*Key, error)
 //
 // It calls GET /current/user/auth/key/{id}/.
 func (k *Keys) Get(ctx context.Context, id string, opts ...api.CallOption) (*Key, error) {
-	const op = "oauth.Keys.Get"
 	a, err := call.One[keyAnswer](ctx, k.c, endpoint.OAuthKeysGet(id), "", opts)
 	if err != nil {
 		return nil, err
@@ -106,7 +105,7 @@ func (k *Keys) Get(ctx context.Context, id string, opts ...api.CallOption) (*Key
 	if found.ID == "" {
 		found = nil
 	}
-	return call.Found(op, "key", found)
+	return call.Found("oauth.Keys.Get", "key", found)
 }
 
 // UpdateKeyRequest changes a key. It must change something.
@@ -154,10 +153,9 @@ type DeleteKeyOptions struct {
 //
 // It calls DELETE /current/user/auth/key/{id}/.
 func (k *Keys) Delete(ctx context.Context, id string, o *DeleteKeyOptions, opts ...api.CallOption) error {
-	const op = "oauth.Keys.Delete"
 	r := endpoint.OAuthKeysDelete(id)
 	if o != nil && !o.Code.IsZero() {
-		code, err := plainCode(op, o.Code)
+		code, err := plainCode("oauth.Keys.Delete", o.Code)
 		if err != nil {
 			return err
 		}

@@ -85,10 +85,8 @@ var hostile = map[string]struct {
 	"another protocol":                {"EHLO evil.test\r\n\r\n", 400},
 }
 
-// get is a request to the redirect URI.
 func get(query string) string { return request("GET", "/callback?"+query, "{host}") }
 
-// ahead is a request with another header.
 func ahead(header string) string {
 	return request("GET", "/callback?code=x&state={state}", "{host}", header+"\r\n")
 }
@@ -479,7 +477,6 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// checkPage checks the rules of every page.
 func checkPage(t *testing.T, w *httptest.ResponseRecorder) {
 	t.Helper()
 	body := w.Body.String()

@@ -158,7 +158,6 @@ func refresher(store oauth.Store, c oauth.Config, point string) int {
 	return 0
 }
 
-// use shows a token to the server.
 func use(ctx context.Context, address string, token api.Token) error {
 	client, err := fastio.New(fastio.WithBaseURL(address), fastio.WithTokenSource(api.StaticToken(token.AccessToken)))
 	if err != nil {

@@ -120,7 +120,6 @@ func (s *Service) UpdateRegistration(
 	return a, err
 }
 
-// check refuses what the server would.
 func (r *UpdateRegistrationRequest) check(op string) error {
 	if r.ClientID == "" {
 		return &api.InputError{Op: op, Field: "client_id", Rule: "must be given"}

@@ -49,7 +49,6 @@ func newScene(change ...func(*fastiotest.Options)) *scene {
 	return s
 }
 
-// again prepares for another sign-in.
 func (s *scene) again() {
 	s.place = newPlace(transportFunc(s.answer))
 	s.config.HTTPClient, s.pages = s.client(), make(chan page, 8)
@@ -147,10 +146,8 @@ func (s *scene) tokenForms() []url.Values { return sent(s.Server, "oauth.Token")
 // state is that of the first sign-in.
 func (s *scene) state() string { return s.started()[0].Get("state") }
 
-// meets makes the requests of one endpoint fail.
 func meets(f fastiotest.Fault) func(*scene) { return func(s *scene) { s.Fail(f) } }
 
-// answers is the answer of one endpoint.
 func answers(op fastiotest.Op, body string) func(*scene) {
 	return meets(fastiotest.Fault{Op: op, Body: body})
 }
@@ -163,7 +160,6 @@ func refuses(op fastiotest.Op, status int, code string) func(*scene) {
 	return meets(refusal(op, status, code))
 }
 
-// hangs has an endpoint never answer.
 func hangs(op fastiotest.Op) func(*scene) {
 	return meets(fastiotest.Fault{Op: op, Delay: 24 * time.Hour})
 }
@@ -196,7 +192,6 @@ func (s *scene) prompt(ctx context.Context, address string) (string, error) {
 	return browse(ctx, s.client(), address).body, nil
 }
 
-// displaysCode requires that the last authorization shows its code to the person.
 func (s *scene) displaysCode(t *testing.T) {
 	t.Helper()
 	all := s.started()
@@ -206,7 +201,6 @@ func (s *scene) displaysCode(t *testing.T) {
 	}
 }
 
-// underway is a sign-in that waits for the person.
 type underway struct {
 	*scene
 	address chan string // to be opened
@@ -348,7 +342,6 @@ type page struct {
 	err    error
 }
 
-// shows requires a status and a heading.
 func (p page) shows(t *testing.T, status int, heading string) {
 	t.Helper()
 	if p.err != nil || p.status != status || !strings.Contains(p.body, "<h1>"+heading+"</h1>") {

@@ -199,7 +199,6 @@ func (s *scopeWords) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return err
 }
 
-// elements returns the values in a list.
 func elements(list jsontext.Value) []jsontext.Value {
 	var rows []jsontext.Value
 	_ = json.Unmarshal(list, &rows, lenient.Options()) // it is valid: a decoder read it

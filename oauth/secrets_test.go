@@ -34,7 +34,6 @@ const (
 	canaryKey = "canary-key-of-32-bytes-012345678"
 )
 
-// output is all that a program prints.
 type output struct {
 	bytes.Buffer
 
@@ -95,7 +94,6 @@ type echo struct {
 	bare   bool
 }
 
-// says is the answer to a request.
 func (e echo) says(r *http.Request) string {
 	body := bodyOf(r)
 	_, password, _ := r.BasicAuth()
@@ -172,8 +170,7 @@ func TestNothingPrintsAToken(t *testing.T) {
 			oauth.Registration{AccessToken: s}, oauth.Key{Secret: s}, oauth.KeyRequest{Code: s},
 			oauth.UpdateKeyRequest{Code: s}, oauth.DeleteKeyOptions{Code: s}, oauth.TwoFactorSetup{BindingURI: s},
 			map[any]int{apiToken(canary): 1, pkce: 2}, file.Keys, &file, oauth.KeyFile(filepath.Join(dir, "key")),
-			over(t, echo{}), oauth.FromOAuth2(static),
-			oauth.ToOAuth2(t.Context(), api.StaticToken(api.NewSecret(canary))),
+			over(t, echo{}), oauth.FromOAuth2(static), oauth.ToOAuth2(t.Context(), api.StaticToken(api.NewSecret(canary))),
 		)
 		if !strings.Contains(out.String(), "invalid_grant") || !strings.Contains(out.String(), "oauth.Refresh") {
 			t.Error("nothing was printed")
@@ -297,9 +294,7 @@ type life struct {
 // newLife must be called inside a bubble.
 func newLife(t *testing.T, step string, fault func(http.RoundTripper) http.RoundTripper) *life {
 	t.Helper()
-	l := &life{
-		scene: newScene(), step: step, fault: fault, recorded: t.TempDir(), secrets: map[string][]string{},
-	}
+	l := &life{scene: newScene(), step: step, fault: fault, recorded: t.TempDir(), secrets: map[string][]string{}}
 	l.config.HTTPClient = &http.Client{Transport: fastiotest.Record(l.recorded, l)}
 	l.config.AccessMode = oauth.AccessModeAdmin // so that the scopes are requested
 	l.config.Logger = l.out.logger()

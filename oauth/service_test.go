@@ -466,7 +466,6 @@ func response(r *http.Request, status int, body string) *http.Response {
 	}
 }
 
-// bodyOf reads the body of a request.
 func bodyOf(r *http.Request) string {
 	if r.Body == nil {
 		return ""
@@ -496,7 +495,6 @@ func rewriting(next http.RoundTripper, change func(body string) string) http.Rou
 	})
 }
 
-// served is the answer of a handler.
 func served(h http.Handler, r *http.Request) *http.Response {
 	r = r.Clone(r.Context())
 	if r.Body == nil {

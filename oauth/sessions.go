@@ -35,7 +35,6 @@ type Session struct {
 //
 // It calls GET /current/oauth/sessions/.
 func (s *Sessions) List(ctx context.Context, opts ...api.CallOption) ([]*Session, error) {
-	const op = "oauth.Sessions.List"
 	a, err := call.One[sessionList](ctx, s.c, endpoint.OAuthSessionsList(), "", opts)
 	if err != nil {
 		return nil, err
@@ -45,7 +44,7 @@ func (s *Sessions) List(ctx context.Context, opts ...api.CallOption) ([]*Session
 		rows = a.Results
 	}
 	if rows == nil {
-		return nil, errors.New("fastio: " + op + ": the answer holds no sessions")
+		return nil, errors.New("fastio: oauth.Sessions.List: the answer holds no sessions")
 	}
 	sessions := make([]*Session, len(rows))
 	for i := range rows {
@@ -59,12 +58,11 @@ func (s *Sessions) List(ctx context.Context, opts ...api.CallOption) ([]*Session
 //
 // It calls GET /current/oauth/sessions/{id}/.
 func (s *Sessions) Get(ctx context.Context, id string, opts ...api.CallOption) (*Session, error) {
-	const op = "oauth.Sessions.Get"
 	a, err := call.One[sessionAnswer](ctx, s.c, endpoint.OAuthSessionsGet(id), "", opts)
 	if err != nil {
 		return nil, err
 	}
-	return call.Found(op, "session", a.session())
+	return call.Found("oauth.Sessions.Get", "session", a.session())
 }
 
 // UpdateSessionRequest changes a session. It must change something.

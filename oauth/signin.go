@@ -74,14 +74,13 @@ func signedIn(ctx context.Context, c api.Caller, r *api.Request, opts []api.Call
 //
 // It calls GET /current/user/auth/check/.
 func (s *Service) CheckToken(ctx context.Context, opts ...api.CallOption) (api.ProfileID, error) {
-	const op = "oauth.CheckToken"
 	a, err := call.One[struct {
 		ID *api.ProfileID `json:"id"`
 	}](ctx, s.c, endpoint.OAuthCheckToken(), "", opts)
 	if err != nil {
 		return "", err
 	}
-	id, err := call.Found(op, "id", a.ID)
+	id, err := call.Found("oauth.CheckToken", "id", a.ID)
 	if err != nil {
 		return "", err
 	}
@@ -165,8 +164,7 @@ func (f *TwoFactor) Enable(ctx context.Context, channel Channel, opts ...api.Cal
 //
 // It calls POST /current/user/auth/2factor/verify/{token}/.
 func (f *TwoFactor) VerifySetup(ctx context.Context, code api.Secret, opts ...api.CallOption) error {
-	const op = "oauth.TwoFactor.VerifySetup"
-	plain, err := plainCode(op, code)
+	plain, err := plainCode("oauth.TwoFactor.VerifySetup", code)
 	if err != nil {
 		return err
 	}
@@ -219,8 +217,7 @@ func (f *TwoFactor) Complete(ctx context.Context, limited, code api.Secret, opts
 //
 // It calls DELETE /current/user/auth/2factor/{token}/.
 func (f *TwoFactor) Disable(ctx context.Context, code api.Secret, opts ...api.CallOption) error {
-	const op = "oauth.TwoFactor.Disable"
-	plain, err := plainCode(op, code)
+	plain, err := plainCode("oauth.TwoFactor.Disable", code)
 	if err != nil {
 		return err
 	}

@@ -51,7 +51,6 @@ func wantRefreshed(t *testing.T, source *oauth.Source, refused, token string) {
 
 func apiToken(text string) api.Token { return api.Token{AccessToken: api.NewSecret(text)} }
 
-// holds compares what the store has.
 func (s *session) holds(t *testing.T, want kept) {
 	t.Helper()
 	if diff := cmp.Diff(want, stored[kept](t, s.store)); diff != "" {
@@ -59,7 +58,6 @@ func (s *session) holds(t *testing.T, want kept) {
 	}
 }
 
-// together makes n calls at once and waits for them.
 func together(n int, call func()) {
 	var wg sync.WaitGroup
 	for range n {
@@ -68,7 +66,6 @@ func together(n int, call func()) {
 	wg.Wait()
 }
 
-// took measures a call.
 func took(call func()) time.Duration {
 	start := time.Now()
 	call()

@@ -55,9 +55,7 @@ func TestStores(t *testing.T) {
 	for name, store := range map[string]oauth.Store{"memory": new(oauth.MemoryStore), "file": fileStore(t)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			names := []string{
-				"default", "a b", "../../etc/passwd", "CON", "ünï 日本", "\u2028<&>\x00\"", strings.Repeat("é", 128),
-			}
+			names := []string{"default", "a b", "../../etc/passwd", "CON", "ünï 日本", "\u2028<&>\x00\"", strings.Repeat("é", 128)}
 			for _, name := range names {
 				holds(t, store, name, "")
 				update(t, store, name, put("record of "+name))
@@ -173,10 +171,9 @@ func TestStoreWaitsEndWithTheContext(t *testing.T) {
 func TestFileStoreFiles(t *testing.T) {
 	t.Parallel()
 	store := fileStore(t)
-	const canary = "canary-refresh-token"
 	contents := map[string]bool{}
 	for range 3 {
-		update(t, store, "canary-profile", put(canary))
+		update(t, store, "canary-profile", put("canary-refresh-token"))
 		b, err := os.ReadFile(store.Path)
 		if err != nil {
 			t.Fatal(err)

@@ -61,9 +61,7 @@ func (s *Service) Exchange(ctx context.Context, r ExchangeRequest, opts ...api.C
 	); err != nil {
 		return nil, err
 	}
-	offer(
-		form, param{"resource", r.Resource}, param{"device_name", r.DeviceName}, param{"device_type", r.DeviceType},
-	)
+	offer(form, param{"resource", r.Resource}, param{"device_name", r.DeviceName}, param{"device_type", r.DeviceType})
 	return s.token(ctx, endpoint.OAuthExchange(form), form, opts)
 }
 
@@ -90,10 +88,9 @@ type RefreshRequest struct {
 //
 // It calls POST /current/oauth/token/.
 func (s *Service) Refresh(ctx context.Context, r RefreshRequest, opts ...api.CallOption) (*Token, error) {
-	const op = "oauth.Refresh"
 	form := api.Form{"grant_type": {"refresh_token"}}
 	if err := require(
-		op, form, param{"client_id", r.ClientID}, param{"refresh_token", r.RefreshToken.Reveal()},
+		"oauth.Refresh", form, param{"client_id", r.ClientID}, param{"refresh_token", r.RefreshToken.Reveal()},
 	); err != nil {
 		return nil, err
 	}

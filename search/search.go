@@ -182,7 +182,6 @@ func (s *Service) All(ctx context.Context, in api.Profile, q Query, opts ...api.
 	return page.Rows(s.Pages(ctx, in, q, opts...), func(r *Result) []*Hit { return r.Hits })
 }
 
-// setInt sets a parameter unless it is zero.
 func setInt(q url.Values, name string, n int) {
 	if n != 0 {
 		q.Set(name, strconv.Itoa(n))

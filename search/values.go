@@ -34,7 +34,6 @@ const (
 	maxReached = 10_000
 )
 
-// errReached ends an iteration at the limit of the server.
 var errReached = errors.New("fastio: search.Metadata: there are more than the 10000 hits that the server returns")
 
 // Metadata searches the metadata values of the files and notes of a workspace
@@ -45,12 +44,11 @@ var errReached = errors.New("fastio: search.Metadata: there are more than the 10
 func (s *Service) Metadata(
 	ctx context.Context, workspace api.ProfileID, text string, list *ValuesOptions, opts ...api.CallOption,
 ) (*Values, error) {
-	const op = "search.Metadata"
 	var o ValuesOptions
 	if list != nil {
 		o = *list
 	}
-	q, err := o.query(op, text)
+	q, err := o.query("search.Metadata", text)
 	if err != nil {
 		return nil, err
 	}

@@ -58,8 +58,7 @@ func TestWrongInput(t *testing.T) {
 	stub.Refused(t, map[string][]error{
 		"title": {
 			stub.Err(s.Create(ctx, room, cr{})), create(cr{Title: "ü"}), create(cr{Title: " ü "}),
-			create(cr{Title: text(81)}), create(cr{Title: "a\tb"}), create(cr{Title: "ab\xff"}),
-			create(cr{Title: " NULL"}),
+			create(cr{Title: text(81)}), create(cr{Title: "a\tb"}), create(cr{Title: "ab\xff"}), create(cr{Title: " NULL"}),
 			update(up{Title: api.Set("")}), update(up{Title: api.Set("null")}),
 		},
 		"description": {
@@ -108,30 +107,25 @@ func TestWrongInput(t *testing.T) {
 			update(up{Expires: api.Set(time.Time{})}), change(member{Expires: api.Set(time.Time{})}),
 			invitation(invite{AcceptBy: time.Unix(1, 0)}),
 		},
-		"display_type":     {create(cr{DisplayType: " "})},
-		"workspace_style":  {create(cr{WorkspaceStyle: "\t"}), update(up{WorkspaceStyle: "null"})},
-		"background_image": {create(cr{BackgroundImage: -1})},
-		"accent_color": {
-			create(cr{AccentColor: raw("red")}), update(up{AccentColor: api.Set[json.RawMessage](nil)}),
-		},
+		"display_type":      {create(cr{DisplayType: " "})},
+		"workspace_style":   {create(cr{WorkspaceStyle: "\t"}), update(up{WorkspaceStyle: "null"})},
+		"background_image":  {create(cr{BackgroundImage: -1})},
+		"accent_color":      {create(cr{AccentColor: raw("red")}), update(up{AccentColor: api.Set[json.RawMessage](nil)})},
 		"background_color2": {update(up{BackgroundColor2: api.Set(raw(""))})},
 		"link_2":            {create(cr{Link2: raw("")})},
 		"link_3":            {update(up{Link3: api.Set(raw("null"))})},
-		"owner_defined": {
-			create(cr{OwnerDefined: raw(" null")}), update(up{OwnerDefined: api.Set(json.RawMessage{})}),
-		},
-		"external_invites": {update(up{ExternalInvites: shares.ExternalInvitesInherit})},
-		"workspace_id":     {stub.Err(s.Create(ctx, " ", cr{Title: "Q4"}))},
-		"share_id":         {stub.Err(s.Get(ctx, ""))},
-		"fields":           {update(up{}), change(member{}), invitation(invite{})},
+		"owner_defined":     {create(cr{OwnerDefined: raw(" null")}), update(up{OwnerDefined: api.Set(json.RawMessage{})})},
+		"external_invites":  {update(up{ExternalInvites: shares.ExternalInvitesInherit})},
+		"workspace_id":      {stub.Err(s.Create(ctx, " ", cr{Title: "Q4"}))},
+		"share_id":          {stub.Err(s.Get(ctx, ""))},
+		"fields":            {update(up{}), change(member{}), invitation(invite{})},
 		"limit": {
 			of(list{Limit: 501}), stub.Err(s.ListByWorkspace(ctx, room, &list{Limit: 501})),
 			stub.Err(s.Invitations.Mine(ctx, &shares.MineOptions{Limit: -1})),
 		},
 		"offset": {stub.Err(s.ListMine(ctx, &list{Offset: -1}))},
 		"archived": {
-			of(*filtered), stub.Err(s.Members.List(ctx, portal, filtered)),
-			stub.Err(s.QuickShares.List(ctx, room, filtered)),
+			of(*filtered), stub.Err(s.Members.List(ctx, portal, filtered)), stub.Err(s.QuickShares.List(ctx, room, filtered)),
 		},
 		"name": {stub.Err(s.CheckName(ctx, "abc")), stub.Err(s.CheckName(ctx, "ab/cd"))},
 		"permissions": {
@@ -142,9 +136,7 @@ func TestWrongInput(t *testing.T) {
 		"email_or_user":  {add("", shares.AddRequest{})},
 		"answer":         {join("key", "maybe")},
 		"invitation_key": {join("..", shares.InvitationDecisionAccept)},
-		"invitation_id": {
-			s.Invitations.Resend(ctx, portal, ""), stub.Err(s.Invitations.GetMine(ctx, api.NewSecret(" "))),
-		},
+		"invitation_id":  {s.Invitations.Resend(ctx, portal, ""), stub.Err(s.Invitations.GetMine(ctx, api.NewSecret(" ")))},
 		"notify_options": {s.Join(ctx, portal, &shares.JoinOptions{Notify: " "})},
 		"quickshare_id":  {stub.Err(s.QuickShares.Get(ctx, "--"))},
 		"type":           {closed(s.QuickShares.Preview(ctx, link, ""))},
@@ -164,9 +156,8 @@ func TestRightInput(t *testing.T) {
 			Access: shares.AccessAnyone,
 		},
 		"the longest": {
-			Title: text(80), Description: text(500), CustomName: text(80), CustomURL: text(100),
-			Password: secret(text(128)),
-			Access:   shares.AccessAnyone,
+			Title: text(80), Description: text(500), CustomName: text(80), CustomURL: text(100), Password: secret(text(128)),
+			Access: shares.AccessAnyone,
 		},
 		"a folder that is there": {
 			Title: "Q4", StorageMode: shares.StorageModeWorkspaceFolder, FolderNodeID: "2-f", Type: shares.TypeReceive,
@@ -202,9 +193,7 @@ func TestInvitationsUpdateRequiresFutureExpiry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := stub.Answer(`{"result":true}`)
 		update := func(by time.Time) error {
-			return shares.New(c).Invitations.Update(
-				t.Context(), portal, "i1", shares.UpdateInvitationRequest{AcceptBy: by},
-			)
+			return shares.New(c).Invitations.Update(t.Context(), portal, "i1", shares.UpdateInvitationRequest{AcceptBy: by})
 		}
 		const want = "fastio: shares.Invitations.Update: expires must be in the future, got 2000-01-01 00:00:00 UTC"
 		if err := update(time.Now()); err == nil || err.Error() != want {
@@ -218,7 +207,6 @@ func TestInvitationsUpdateRequiresFutureExpiry(t *testing.T) {
 
 func raw(text string) json.RawMessage { return json.RawMessage(text) }
 
-// closed closes a download.
 func closed(d *api.Download, err error) error {
 	if err != nil {
 		return err

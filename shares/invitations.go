@@ -87,8 +87,7 @@ type UpdateInvitationRequest struct {
 func (i *Invitations) Update(
 	ctx context.Context, share api.ProfileID, invitation string, r UpdateInvitationRequest, opts ...api.CallOption,
 ) error {
-	const op = "shares.Invitations.Update"
-	f := newFields(op)
+	f := newFields("shares.Invitations.Update")
 	word(f, "state", r.State)
 	f.role(r.Role)
 	word(f, "notify_options", r.Notify)
@@ -139,11 +138,10 @@ type InvitationPage struct {
 //
 // It calls GET /current/user/invitations/list/.
 func (i *Invitations) Mine(ctx context.Context, list *MineOptions, opts ...api.CallOption) (*InvitationPage, error) {
-	const op = "shares.Invitations.Mine"
 	if list == nil {
 		list = &MineOptions{}
 	}
-	q, err := (&ListOptions{Limit: list.Limit, Offset: list.Offset}).query(op)
+	q, err := (&ListOptions{Limit: list.Limit, Offset: list.Offset}).query("shares.Invitations.Mine")
 	if err != nil {
 		return nil, err
 	}

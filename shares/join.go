@@ -25,8 +25,7 @@ type JoinOptions struct {
 //
 // It calls POST /current/share/{share_id}/members/join/.
 func (s *Service) Join(ctx context.Context, share api.ProfileID, join *JoinOptions, opts ...api.CallOption) error {
-	const op = "shares.Join"
-	f := newFields(op)
+	f := newFields("shares.Join")
 	if join != nil {
 		word(f, "notify_options", join.Notify)
 	}

@@ -139,8 +139,7 @@ func all[P, T any](
 //
 // It calls GET /current/shares/check/name/{name}/.
 func (s *Service) CheckName(ctx context.Context, name string, opts ...api.CallOption) (bool, error) {
-	const op = "shares.CheckName"
-	f := newFields(op)
+	f := newFields("shares.CheckName")
 	if f.name("name", name); f.Err() != nil {
 		return false, f.Err()
 	}

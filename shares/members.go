@@ -45,7 +45,6 @@ func (m *Members) All(ctx context.Context, share api.ProfileID, opts ...api.Call
 //
 // It calls GET /current/share/{share_id}/member/{user_id}/details/.
 func (m *Members) Get(ctx context.Context, share, user api.ProfileID, opts ...api.CallOption) (*api.Member, error) {
-	const op = "shares.Members.Get"
 	a, err := call.One[struct {
 		Member *api.Member `json:"member"` // (assumed name)
 		User   *api.Member `json:"user"`   // (assumed name)
@@ -62,7 +61,7 @@ func (m *Members) Get(ctx context.Context, share, user api.ProfileID, opts ...ap
 	case a.Root.ID != "":
 		return &a.Root, nil
 	}
-	return call.Found[api.Member](op, "member", nil)
+	return call.Found[api.Member]("shares.Members.Get", "member", nil)
 }
 
 // AddRequest holds the options for adding a member to a share. A zero field leaves the
@@ -99,8 +98,7 @@ type Added struct {
 func (m *Members) Add(
 	ctx context.Context, share, emailOrUser api.ProfileID, r AddRequest, opts ...api.CallOption,
 ) (*Added, error) {
-	const op = "shares.Members.Add"
-	f := newFields(op)
+	f := newFields("shares.Members.Add")
 	f.role(r.Role)
 	form.Given("message", r.Message, f.message)
 	form.Given("invitation_expires", r.AcceptBy, f.Time(form.Zone))
@@ -143,8 +141,7 @@ type UpdateMemberRequest struct {
 func (m *Members) Update(
 	ctx context.Context, share, user api.ProfileID, r UpdateMemberRequest, opts ...api.CallOption,
 ) error {
-	const op = "shares.Members.Update"
-	f := newFields(op)
+	f := newFields("shares.Members.Update")
 	f.role(r.Role)
 	word(f, "notify_options", r.Notify)
 	optional(f, "expires", r.Expires, f.Time(form.Zone))

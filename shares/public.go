@@ -52,7 +52,6 @@ type Org struct {
 //
 // It calls GET /current/share/{share_id}/public/details/.
 func (s *Service) GetPublic(ctx context.Context, share api.ProfileID, opts ...api.CallOption) (*Public, error) {
-	const op = "shares.GetPublic"
 	a, err := call.One[struct {
 		Share    *Share          `json:"share"`
 		Owner    *User           `json:"owner"`
@@ -64,7 +63,7 @@ func (s *Service) GetPublic(ctx context.Context, share api.ProfileID, opts ...ap
 	if err != nil {
 		return nil, err
 	}
-	found, err := call.Found(op, "share", a.Share)
+	found, err := call.Found("shares.GetPublic", "share", a.Share)
 	if err != nil {
 		return nil, err
 	}
@@ -83,9 +82,8 @@ func (s *Service) GetPublic(ctx context.Context, share api.ProfileID, opts ...ap
 func (s *Service) AuthPassword(
 	ctx context.Context, share api.ProfileID, password api.Secret, opts ...api.CallOption,
 ) (*api.LinkToken, error) {
-	const op = "shares.AuthPassword"
 	if password.IsZero() {
-		return nil, &api.InputError{Op: op, Field: "password", Rule: "must not be empty"}
+		return nil, &api.InputError{Op: "shares.AuthPassword", Field: "password", Rule: "must not be empty"}
 	}
 	return s.mint(ctx, endpoint.SharesAuthPassword(share, api.Form{"password": {password.Reveal()}}), opts)
 }

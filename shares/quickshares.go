@@ -136,7 +136,6 @@ type QuickShareNote struct {
 //
 // It calls GET /current/quickshare/{quickshare_id}/storage/readnote/.
 func (q *QuickShares) ReadNote(ctx context.Context, id api.OpaqueID, opts ...api.CallOption) (*QuickShareNote, error) {
-	const op = "shares.QuickShares.ReadNote"
 	a, err := call.One[struct {
 		Content *string   `json:"content"`
 		Note    *api.Node `json:"note"`
@@ -144,7 +143,7 @@ func (q *QuickShares) ReadNote(ctx context.Context, id api.OpaqueID, opts ...api
 	if err != nil {
 		return nil, err
 	}
-	content, err := call.Found(op, "content", a.Content)
+	content, err := call.Found("shares.QuickShares.ReadNote", "content", a.Content)
 	if err != nil {
 		return nil, err
 	}

@@ -78,12 +78,11 @@ const (
 //
 // It calls GET /current/share/{share_id}/details/.
 func (s *Service) Get(ctx context.Context, share api.ProfileID, opts ...api.CallOption) (*Share, error) {
-	const op = "shares.Get"
 	a, err := call.One[shareAnswer](ctx, s.c, endpoint.SharesGet(share, nil), "", opts)
 	if err != nil {
 		return nil, err
 	}
-	return call.Found(op, "share", a.share())
+	return call.Found("shares.Get", "share", a.share())
 }
 
 // shareAnswer is an answer that consists of a share, as a member or at the root.

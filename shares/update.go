@@ -57,8 +57,7 @@ type UpdateRequest struct {
 //
 // It calls POST /current/share/{share_id}/update/.
 func (s *Service) Update(ctx context.Context, share api.ProfileID, r UpdateRequest, opts ...api.CallOption) error {
-	const op = "shares.Update"
-	f := newFields(op)
+	f := newFields("shares.Update")
 	r.describe(f)
 	r.open(f)
 	r.brand(f)

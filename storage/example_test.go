@@ -32,8 +32,7 @@ func Example() {
 		}
 		first, last := p.Nodes[0], p.Nodes[len(p.Nodes)-1]
 		fmt.Printf(
-			"%d: %s %s to %s %s, more: %t\n", len(p.Nodes), first.Type, first.Name, last.Type, last.Name,
-			p.NextCursor != "",
+			"%d: %s %s to %s %s, more: %t\n", len(p.Nodes), first.Type, first.Name, last.Type, last.Name, p.NextCursor != "",
 		)
 	}
 	// Output:

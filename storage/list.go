@@ -66,8 +66,7 @@ func pageQuery(op string, size int, cursor string) (url.Values, error) {
 	if size != 0 {
 		if !slices.Contains(pageSizes(), size) {
 			return nil, &api.InputError{
-				Op: op, Field: "page_size", Rule: "must be 100, 250 or 500",
-				Got: strconv.Itoa(size),
+				Op: op, Field: "page_size", Rule: "must be 100, 250 or 500", Got: strconv.Itoa(size),
 			}
 		}
 		q.Set("page_size", strconv.Itoa(size))
@@ -136,11 +135,10 @@ func (n *nodes) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 func (s *Service) List(
 	ctx context.Context, in api.Profile, folder api.OpaqueID, list *ListOptions, opts ...api.CallOption,
 ) (*Page, error) {
-	const op = "storage.List"
 	if list == nil {
 		list = &ListOptions{}
 	}
-	q, err := list.query(op)
+	q, err := list.query("storage.List")
 	if err != nil {
 		return nil, err
 	}
@@ -196,11 +194,10 @@ type RecentOptions struct {
 func (s *Service) Recent(
 	ctx context.Context, workspace api.ProfileID, list *RecentOptions, opts ...api.CallOption,
 ) (*Page, error) {
-	const op = "storage.Recent"
 	if list == nil {
 		list = &RecentOptions{}
 	}
-	q, err := pageQuery(op, list.PageSize, list.Cursor)
+	q, err := pageQuery("storage.Recent", list.PageSize, list.Cursor)
 	if err != nil {
 		return nil, err
 	}

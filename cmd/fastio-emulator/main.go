@@ -210,7 +210,6 @@ func load(s *emulator.Server, name string) (token, workspace string, err error) 
 	return token, workspace, nil
 }
 
-// grow adds an event again and again.
 func grow(ctx context.Context, s *emulator.Server, workspace string, each time.Duration) {
 	if each <= 0 || workspace == "" {
 		return

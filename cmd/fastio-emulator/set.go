@@ -149,7 +149,6 @@ func wanted(err error, text, want string) error {
 	return nil
 }
 
-// items are those of a list with commas.
 func items(text string) []any {
 	var list []any
 	for item := range strings.SplitSeq(text, ",") {
