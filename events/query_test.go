@@ -321,32 +321,3 @@ func TestSummarizeIsNotRetried(t *testing.T) {
 		}
 	})
 }
-
-func TestChanges(t *testing.T) {
-	t.Parallel()
-	alone(t, func(t *testing.T, w *world) {
-		w.fill(3) // before the feed was joined
-		start, err := w.log.Changes(t.Context(), w.Org().ID, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var want []api.OpaqueID
-		for range 1003 {
-			want = append(want, w.add(time.Now(), 0))
-		}
-		var got []api.OpaqueID
-		pages := 0
-		for p, err := range w.log.ChangePages(t.Context(), w.Org().ID, start.Cursor) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			pages++
-			for _, c := range p.Changes {
-				got = append(got, c.EventID)
-			}
-		}
-		if sameSet(t, want, got); pages != 2 {
-			t.Errorf("1003 changes came on %d pages", pages)
-		}
-	})
-}
