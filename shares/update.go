@@ -1,6 +1,7 @@
 package shares
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"time"
@@ -84,11 +85,7 @@ func (r UpdateRequest) describe(f *fields) {
 func (r UpdateRequest) open(f *fields) {
 	_, password := r.Password.Get()
 	anonymous := r.AnonymousUploadsEnabled != nil && *r.AnonymousUploadsEnabled
-	access := r.Access
-	if access == "" {
-		access = AccessAnyone
-	}
-	checkOpen(f, access, password, anonymous, r.Type == TypeSend)
+	checkOpen(f, cmp.Or(r.Access, AccessAnyone), password, anonymous, r.Type == TypeSend)
 	word(f, "share_type", r.Type)
 	word(f, "access_options", r.Access)
 	optional(f, "password", r.Password, f.password)

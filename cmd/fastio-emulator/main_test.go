@@ -186,14 +186,11 @@ func TestParseFault(t *testing.T) {
 	t.Parallel()
 	want := emulator.Fault{
 		Op: "events.Search", Skip: 1, Count: 2, Probability: 0.5, Seed: 3, Delay: time.Second, Status: 500, Code: 9,
-		Text: "No",
-		Body: "{}", ContentType: "text/plain", Processed: true, Cut: 4, Truncate: 5, Gzip: true,
-		Drip:  2 * time.Millisecond,
-		Reset: seed.AfterHeader, Header: http.Header{"Retry-After": {"7"}},
+		Text: "No", Body: "{}", ContentType: "text/plain", Processed: true, Cut: 4, Truncate: 5, Gzip: true,
+		Drip: 2 * time.Millisecond, Reset: seed.AfterHeader, Header: http.Header{"Retry-After": {"7"}},
 	}
 	got, err := parseFault("op=events.Search,skip=1,count=2,probability=0.5,seed=3,delay=1s,status=500,code=9," +
-		"text=No," +
-		"body={},type=text/plain,processed=true,cut=4,truncate=5,gzip=true,drip=2ms,reset=after,header.Retry-After=7")
+		"text=No,body={},type=text/plain,processed=true,cut=4,truncate=5,gzip=true,drip=2ms,reset=after,header.Retry-After=7")
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
