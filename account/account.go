@@ -153,7 +153,6 @@ type ListOptions struct {
 	Offset int // rows to skip
 }
 
-// query checks o and returns it as parameters.
 func (o *ListOptions) query(op string) (url.Values, error) {
 	if o == nil {
 		return url.Values{}, nil

@@ -117,7 +117,6 @@ type MeterQuery struct {
 	ShareID     api.ProfileID // usage of one share only, instead of WorkspaceID
 }
 
-// values checks q and returns it as parameters.
 func (q MeterQuery) values(op string) (url.Values, error) {
 	f := form.New(op)
 	switch {

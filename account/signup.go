@@ -103,7 +103,6 @@ func (s *Service) ConfirmEmail(ctx context.Context, email string, code api.Secre
 	return call.Do(ctx, s.c, endpoint.AccountValidateEmail(api.Form{"email": {email}, "email_token": {plain}}), opts)
 }
 
-// checkAddress refuses what cannot be an e-mail address.
 func checkAddress(op, field, address string) error {
 	name, host, found := strings.Cut(address, "@")
 	if !found || name == "" || host == "" ||

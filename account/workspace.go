@@ -192,7 +192,6 @@ const (
 // cleared is what clears a field.
 const cleared = "null"
 
-// fields are those of a workspace.
 type fields struct{ form.Fields }
 
 // change sends what an update does with a field that cannot be cleared.

@@ -23,7 +23,6 @@ type Grantee struct {
 	Email string        // with or without an account
 }
 
-// values checks g and returns it as form fields.
 func (g Grantee) values(op string) (url.Values, error) {
 	user, email := strings.TrimSpace(string(g.User)), strings.TrimSpace(g.Email)
 	switch {

@@ -107,7 +107,6 @@ func (s *Service) Update(
 	return call.One[FileShare](ctx, s.c, endpoint.FileSharesUpdate(id, f.Form), "fileshare", opts)
 }
 
-// fields are those of a File Share.
 type fields struct{ form.Fields }
 
 // checked returns the first error of the fields, or of their combination.

@@ -169,7 +169,6 @@ func (s *Service) replaced(
 	return &api.Node{ID: was.ID, Name: r.Name, Type: was.Type, Size: r.Size}
 }
 
-// writing is a replacement in progress.
 type writing struct {
 	uploads *Uploads
 	request *ReplaceRequest

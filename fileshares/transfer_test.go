@@ -39,7 +39,6 @@ type post struct {
 	node         api.OpaqueID
 }
 
-// send opens a post with a file.
 func send(t *testing.T, file fastiotest.Node, change ...func(*fastiotest.Options)) *post {
 	t.Helper()
 	p := &post{Server: fastiotest.New(change...)}
@@ -96,7 +95,6 @@ func (p *post) content(t *testing.T) string {
 	return b.String()
 }
 
-// sent counts the requests of an operation.
 func (p *post) sent(op string) int {
 	n := 0
 	for _, r := range p.Requests() {

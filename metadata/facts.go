@@ -103,7 +103,6 @@ func (f *Facts) Set(
 	return set, err
 }
 
-// encode checks values and returns them as JSON.
 func encode(op string, values map[string]any) (map[string]json.RawMessage, error) {
 	if len(values) == 0 || len(values) > maxFacts {
 		return nil, &api.InputError{Op: op, Field: "facts", Rule: "must be 1 to 100", Got: strconv.Itoa(len(values))}

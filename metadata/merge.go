@@ -122,7 +122,6 @@ type mergeBody struct {
 	Confirm bool   `json:"confirm"`
 }
 
-// mergeWire is the answer to a merge.
 type mergeWire struct {
 	Source            string         `json:"source"`
 	Target            string         `json:"target"`

@@ -50,7 +50,6 @@ type ListOptions struct {
 
 const maxPageSize = 250
 
-// query checks o and returns it as parameters.
 func (o *ListOptions) query(op string) (url.Values, error) {
 	q := url.Values{}
 	if o == nil {

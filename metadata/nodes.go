@@ -34,7 +34,6 @@ type NodePage struct {
 	Filter     *api.FilterReport // of a category or a saved filter; nil if not in the answer
 }
 
-// nodesWire is an answer with a NodePage.
 type nodesWire struct {
 	rows[*api.Node]
 	Filter *api.FilterReport `json:"metadata_filter"`

@@ -76,7 +76,6 @@ const (
 	GapFilter   Gap = "filter"   // more than 1,000 files match the filter: the others were not searched
 )
 
-// resultWire is an answer with a Result.
 type resultWire struct {
 	Files        hits              `json:"files"`
 	Results      hits              `json:"results"` // older servers send it in place of Files

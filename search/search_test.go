@@ -176,7 +176,6 @@ func TestUnfiltered(t *testing.T) {
 	}
 }
 
-// index is a search of so many hits.
 type index struct {
 	hits  int
 	asked []url.Values

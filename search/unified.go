@@ -117,7 +117,6 @@ func (s *Service) Unified(
 	return b, nil
 }
 
-// values checks q and returns it as parameters.
 func (q *UnifiedQuery) values(op string, in api.Profile) (url.Values, error) {
 	if err := in.OneOf(op, "scope", api.ProfileKindWorkspace, api.ProfileKindShare); err != nil {
 		return nil, err

@@ -11,7 +11,6 @@ import (
 	"github.com/fastio-go/fastio/internal/form"
 )
 
-// fields are those of a share, a member or an invitation.
 type fields struct{ form.Fields }
 
 func newFields(op string) *fields { return &fields{form.New(op)} }

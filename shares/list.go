@@ -23,7 +23,6 @@ type ListOptions struct {
 	Archived *bool // [Service.ListByWorkspace] and [Service.ListMine] only: nil means the server's default
 }
 
-// query checks o and returns it as parameters.
 func (o *ListOptions) query(op string) (url.Values, error) {
 	if o == nil {
 		return url.Values{}, nil

@@ -40,7 +40,6 @@ const maxPageSize = 500
 
 func pageSizes() []int { return []int{100, 250, maxPageSize} }
 
-// query checks o and returns it as parameters.
 func (o *ListOptions) query(op string) (url.Values, error) {
 	q, err := pageQuery(op, o.PageSize, o.Cursor)
 	if err != nil {
@@ -85,7 +84,6 @@ type Page struct {
 	NextCursor string // where the next page begins; "" after the last
 }
 
-// pageWire is a Page as it arrives.
 type pageWire struct {
 	Nodes      nodes `json:"nodes"`
 	Pagination struct {
@@ -106,7 +104,6 @@ func (w *pageWire) page() *Page {
 	return p
 }
 
-// nodes are rows under items, or bare.
 type nodes []*api.Node
 
 func (n *nodes) UnmarshalJSONFrom(dec *jsontext.Decoder) error {

@@ -66,7 +66,6 @@ func (b *Batch) Err(id api.OpaqueID) error {
 	return nil
 }
 
-// batch is a Batch as it arrives.
 type batch struct {
 	Format string           `json:"format"`
 	Nodes  []*api.Node      `json:"nodes"`

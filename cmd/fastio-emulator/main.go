@@ -57,7 +57,6 @@ func main() {
 	}
 }
 
-// settings are the flags.
 type settings struct {
 	addr       string
 	seed       string
@@ -127,7 +126,6 @@ func parseFault(rule string) (emulator.Fault, error) {
 	return f, nil
 }
 
-// run serves until the context ends.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	c, err := parse(args, stderr)
 	if err != nil {
