@@ -265,11 +265,9 @@ func (g *Group) Release(n uint64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.underway--
-	if len(g.windows) > 0 {
-		now := time.Now()
-		for i := range g.windows {
-			*g.windows[i].place(n) = now
-		}
+	now := time.Now()
+	for i := range g.windows {
+		*g.windows[i].place(n) = now
 	}
 	g.wake()
 }
@@ -382,13 +380,13 @@ func (g *Group) announced(limit int, reset, now time.Time) *window {
 }
 
 // learn corrects the size of a window by the announced reset, and reports whether
-// it is smaller now.
+// it did.
 //
 // The size is the longest time until a reset. A Date or an expiry that is wrong
 // makes it too long. Then other answers announce an earlier reset, which no window
 // does. Answers may arrive out of order, so that this counts only if no answer
 // announces the later reset again; or at once if calls would be delayed for long.
-func (w *window) learn(reset, now time.Time) (shrunk bool) {
+func (w *window) learn(reset, now time.Time) bool {
 	const slack = 2 * time.Second // times are announced in whole seconds
 	left, later := reset.Sub(now), reset.Sub(w.until)
 	switch {
@@ -407,9 +405,8 @@ func (w *window) learn(reset, now time.Time) (shrunk bool) {
 	case now.Before(w.denied.Add(slack)):
 		return false
 	}
-	shrunk = left < w.Size
 	w.Size, w.until, w.denied = max(left, 0), reset, time.Time{}
-	return shrunk
+	return true
 }
 
 // used counts the calls the server may still hold against the window.

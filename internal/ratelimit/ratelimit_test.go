@@ -316,25 +316,6 @@ func TestOthersWithTheSameCredential(t *testing.T) {
 	})
 }
 
-func TestAnOutdatedAnnouncementIsHarmless(t *testing.T) {
-	t.Parallel()
-	type row struct {
-		limit, remaining int
-		in               time.Duration
-	}
-	table.Bubbles(t, map[string]row{
-		"no limit":                      {0, 0, minute},
-		"a negative limit":              {-1, 0, minute},
-		"a window that has ended":       {10, 0, -time.Second},
-		"more left than the limit":      {10, 99, minute},
-		"a limit too large to remember": {1 << 30, 1 << 29, minute},
-	}, func(t *testing.T, test row) {
-		g := ratelimit.New()
-		g.Observe(test.limit, test.remaining, time.Now().Add(test.in))
-		leaves(t, g, 0)
-	})
-}
-
 // The windows outlive any announcement that claims more room than they have.
 func TestKnownWindowsAreNotTalkedAway(t *testing.T) {
 	t.Parallel()
@@ -427,6 +408,7 @@ func TestWaits(t *testing.T) {
 		"longer than the caller's time, its cause": {2 * minute, forever, minute, ratelimit.ErrClosed, 0},
 		"longer than both":                         {2 * minute, minute, minute, context.DeadlineExceeded, 0},
 		"a window that ends after the time":        {0, 0, time.Second, context.DeadlineExceeded, 0},
+		"any when the caller will not wait":        {time.Nanosecond, 0, 0, ratelimit.ErrClosed, 0},
 		"exactly what the caller will wait":        {2 * minute, 2 * minute, 0, nil, 2 * minute},
 		"any when the bound is negative":           {time.Hour, forever, 0, nil, time.Hour},
 		"a window, whatever the bound":             {0, time.Nanosecond, 0, nil, late},
@@ -525,6 +507,150 @@ func TestAnnouncementReachesTheQueue(t *testing.T) {
 		}
 		wg.Wait()
 	})
+}
+
+// What is announced later corrects the size of a window that was learned, and reaches
+// who waits already.
+func TestLearnedWindowsAreCorrected(t *testing.T) {
+	t.Parallel()
+	type row struct { // of seconds
+		size int      // as announced at first
+		told [][2]int // when another end is announced, and the end
+		want int      // the size at last
+	}
+	seconds := func(n int) time.Duration { return time.Duration(n) * time.Second }
+	table.Bubbles(t, map[string]row{
+		"the same end, told two seconds earlier":  {3600, [][2]int{{600, 3598}}, 3600},
+		"the same end, told two seconds later":    {3600, [][2]int{{600, 3602}}, 3600},
+		"an earlier end of a long window":         {3600, [][2]int{{600, 3597}}, 2997},
+		"the next end of a long window":           {3600, [][2]int{{600, 3603}}, 3003},
+		"the next end of a window of a minute":    {60, [][2]int{{10, 63}}, 60},
+		"the next end of one longer by a second":  {61, [][2]int{{10, 64}}, 54},
+		"a later end, in a whole window":          {60, [][2]int{{10, 70}, {11, 12}, {14, 58}}, 60},
+		"a later end, in more than a window":      {60, [][2]int{{10, 71}}, 61},
+		"an earlier end of a window of a minute":  {60, [][2]int{{5, 20}}, 60},
+		"an earlier end of one longer by one":     {61, [][2]int{{5, 20}}, 15},
+		"earlier ends until one has passed":       {60, [][2]int{{5, 7}, {8, 40}}, 60},
+		"earlier ends after one has passed":       {60, [][2]int{{5, 7}, {9, 40}}, 31},
+		"an earlier end that has passed again":    {60, [][2]int{{5, 7}, {9, 8}}, 0},
+		"an earlier end, and the first again":     {60, [][2]int{{5, 7}, {6, 58}, {9, 40}}, 60},
+		"an earlier end, and then the next later": {60, [][2]int{{5, 7}, {6, 63}}, 57},
+	}, func(t *testing.T, test row) {
+		g, start := ratelimit.New(), time.Now()
+		g.Release(acquire(t, g))
+		g.Observe(1, 1, start.Add(seconds(test.size)))
+		want := seconds(test.want) * 1001 / 1000
+		for _, told := range test.told {
+			at := seconds(told[0])
+			time.AfterFunc(at, func() { g.Observe(1, 1, start.Add(seconds(told[1]))) })
+			if test.want == 0 {
+				want = at
+			}
+		}
+		leaves(t, g, want)
+	})
+}
+
+// The calls before an announcement are in its window, and those that maxWait lets go on
+// show whether it is right. What makes no window is harmless.
+func TestLearnedWindows(t *testing.T) {
+	t.Parallel()
+	type announced struct {
+		limit, remaining int
+		in               time.Duration
+	}
+	type row struct {
+		before  int
+		windows []announced
+		free    int // calls that leave at once
+		maxWait time.Duration
+		want    time.Duration // the wait of the next
+	}
+	one := announced{1, 1, minute}
+	table.Bubbles(t, map[string]row{
+		"no call before":             {0, []announced{{5, 5, minute}}, 5, forever, late},
+		"fewer calls before":         {2, []announced{{5, 5, minute}}, 3, forever, late},
+		"more calls before":          {7, []announced{{5, 5, minute}}, 0, forever, late},
+		"the largest window":         {4096, []announced{{4096, 4096, minute}}, 0, forever, late},
+		"a larger one":               {4097, []announced{{4097, 4097, minute}}, 0, forever, 0},
+		"another limit":              {1, []announced{one, {2, 2, minute}}, 1, forever, late},
+		"another that has ended":     {1, []announced{one, {2, 2, 0}}, 0, forever, late},
+		"a full one that has ended":  {0, []announced{{10, 0, -time.Second}}, 0, forever, 0},
+		"more left than the limit":   {0, []announced{{10, 99, minute}}, 10, forever, late},
+		"no limit":                   {0, []announced{{0, 0, minute}}, 0, forever, 0},
+		"a negative limit":           {0, []announced{{-1, 0, minute}}, 0, forever, 0},
+		"a call that does not wait":  {1, []announced{one}, 0, 0, 0},
+		"a call that waits for less": {1, []announced{one}, 0, minute, minute},
+		"a call that waits for more": {1, []announced{one}, 0, 2 * minute, late},
+	}, func(t *testing.T, test row) {
+		g := ratelimit.New()
+		for range test.before {
+			g.Release(acquire(t, g))
+		}
+		for _, w := range test.windows {
+			g.Observe(w.limit, w.remaining, time.Now().Add(w.in))
+		}
+		for range test.free {
+			leaves(t, g, 0)
+		}
+		start := time.Now()
+		if _, err := g.Acquire(t.Context(), test.maxWait, nil); err != nil || time.Since(start) != test.want {
+			t.Errorf("the next call left after %s, want %s: %v", time.Since(start), test.want, err)
+		}
+	})
+}
+
+// A window is full if others have used more of it than own calls, with those under way.
+func TestWindowsThatOthersFill(t *testing.T) {
+	t.Parallel()
+	type row struct {
+		answered  []time.Duration // when own calls were, ten seconds before the announcement at most
+		underway  int
+		remaining int
+		full      bool
+	}
+	table.Bubbles(t, map[string]row{
+		"without a call":                {nil, 0, 0, true},
+		"beside calls under way":        {nil, 2, 0, true},
+		"not by calls under way":        {nil, 3, 0, false},
+		"not by calls in the window":    {[]time.Duration{1, 1, 1}, 0, 0, false},
+		"beside calls before it":        {[]time.Duration{0, 1, 1}, 0, 0, true},
+		"not while there is room":       {[]time.Duration{1}, 0, 1, false},
+		"not by calls of both kinds":    {[]time.Duration{1, 1}, 1, 1, false},
+		"up to the calls under way":     {nil, 1, 1, true},
+		"not with more room than those": {nil, 1, 2, false},
+	}, func(t *testing.T, test row) {
+		g := ratelimit.New(api.RateWindow{Max: 3, Size: 10 * time.Second})
+		for _, at := range test.answered {
+			n := acquire(t, g)
+			time.AfterFunc(at, func() { g.Release(n) })
+		}
+		for range test.underway {
+			acquire(t, g)
+		}
+		time.Sleep(10 * time.Second)
+		g.Observe(3, test.remaining, time.Now().Add(minute))
+		if limit, _ := g.Full(); (limit == 3) != test.full {
+			t.Errorf("announced with %d left: full is %t", test.remaining, !test.full)
+		}
+	})
+}
+
+// Of two full windows the one that is full for longer counts.
+func TestTheLongerClaimCounts(t *testing.T) {
+	t.Parallel()
+	start := time.Now()
+	for next, want := range map[[2]int][2]int{ // limit, minutes; after 5, 60
+		{5, 30}: {5, 30}, {7, 30}: {5, 60}, {7, 60}: {5, 60}, {7, 61}: {7, 61},
+	} {
+		g := ratelimit.New()
+		g.Observe(5, 0, start.Add(time.Hour))
+		g.Observe(next[0], 0, start.Add(time.Duration(next[1])*minute))
+		limit, until := g.Full()
+		if got := [2]int{limit, int(until.Sub(start) / minute)}; got != want {
+			t.Errorf("after %v: got %v, want %v", next, got, want)
+		}
+	}
 }
 
 func TestCloseNeverShortensAClosure(t *testing.T) {
