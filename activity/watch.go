@@ -90,8 +90,7 @@ func (s *Service) newWatch(profile api.Profile, o *WatchOptions, opts []api.Call
 	w.opts = append(slices.Clip(opts), api.Attempts(1), api.MaxWait(api.NoLimit), api.WithResponse(w.answer))
 	w.cursor, w.hold = w.o.Cursor, newHold(cmp.Or(w.o.Wait, maxWait))
 	if w.o.Wait < 0 || w.o.Wait > maxWait || w.o.Wait%time.Second != 0 {
-		const rule = "must be 1 to 95 whole seconds"
-		return nil, &api.InputError{Op: opWatch, Field: "wait", Rule: rule, Got: w.o.Wait.String()}
+		return nil, &api.InputError{Op: opWatch, Field: "wait", Rule: "must be 1 to 95 whole seconds", Got: w.o.Wait.String()}
 	}
 	if err := profile.OneOf(opWatch, "profile_id"); err != nil {
 		return nil, err

@@ -71,9 +71,8 @@ func (f *Files) Share(
 func (f *Files) Read(
 	ctx context.Context, token api.Secret, file int, part *api.Range, opts ...api.CallOption,
 ) (*api.Download, error) {
-	const op = "ai.Files.Read"
 	if file < 0 {
-		return nil, refuse(op, "file", "must be 0 or more", strconv.Itoa(file))
+		return nil, refuse("ai.Files.Read", "file", "must be 0 or more", strconv.Itoa(file))
 	}
 	var o download.Options
 	if part != nil {

@@ -181,7 +181,6 @@ func (n *Notes) write(ctx context.Context, r *api.Request, opts []api.CallOption
 func (n *Notes) Get(
 	ctx context.Context, scope api.Profile, note, version api.OpaqueID, opts ...api.CallOption,
 ) (*Note, error) {
-	const op = "ai.Notes.Get"
 	a, err := call.One[struct {
 		Content *string   `json:"content"`
 		Note    *api.Node `json:"note"`
@@ -190,7 +189,7 @@ func (n *Notes) Get(
 	if err != nil {
 		return nil, err
 	}
-	content, err := call.Found(op, "content", a.Content)
+	content, err := call.Found("ai.Notes.Get", "content", a.Content)
 	if err != nil {
 		return nil, err
 	}

@@ -267,7 +267,6 @@ func (t *Threads) all(
 func (t *Threads) Get(
 	ctx context.Context, scope api.Profile, thread api.OpaqueID, opts ...api.CallOption,
 ) (*Conversation, error) {
-	const op = "ai.Threads.Get"
 	a, err := call.One[struct {
 		Thread *Thread `json:"thread"`
 		Turns  struct {
@@ -278,7 +277,7 @@ func (t *Threads) Get(
 	if err != nil {
 		return nil, err
 	}
-	found, err := call.Found(op, "thread", a.Thread)
+	found, err := call.Found("ai.Threads.Get", "thread", a.Thread)
 	if err != nil {
 		return nil, err
 	}
@@ -292,8 +291,7 @@ func (t *Threads) Get(
 func (t *Threads) Update(
 	ctx context.Context, scope api.Profile, thread api.OpaqueID, name string, opts ...api.CallOption,
 ) (*Thread, error) {
-	const op = "ai.Threads.Update"
-	if err := characters(op, "name", name, 1, maxThreadName, "must be 1 to 100 characters"); err != nil {
+	if err := characters("ai.Threads.Update", "name", name, 1, maxThreadName, "must be 1 to 100 characters"); err != nil {
 		return nil, err
 	}
 	a, err := call.One[struct {

@@ -70,9 +70,8 @@ type TurnPage struct {
 func (t *Turns) List(
 	ctx context.Context, scope api.Profile, thread api.OpaqueID, offset int, opts ...api.CallOption,
 ) (*TurnPage, error) {
-	const op = "ai.Turns.List"
 	if offset < 0 {
-		return nil, refuse(op, "offset", "must be 0 or more", strconv.Itoa(offset))
+		return nil, refuse("ai.Turns.List", "offset", "must be 0 or more", strconv.Itoa(offset))
 	}
 	r := endpoint.AITurnsList(scope, thread)
 	if offset > 0 {
@@ -147,7 +146,6 @@ func unique[T any](
 func (t *Turns) Get(
 	ctx context.Context, scope api.Profile, thread, turn api.OpaqueID, opts ...api.CallOption,
 ) (*Turn, error) {
-	const op = "ai.Turns.Get"
 	a, err := call.One[struct {
 		Message *Turn `json:"message"` // of a workspace
 		Turn    *Turn `json:"turn"`    // of a share
@@ -160,7 +158,7 @@ func (t *Turns) Get(
 	if found == nil && (a.Flat.ID != "" || a.Flat.Status != "") {
 		found, a.Flat.Extra = &a.Flat, nil
 	}
-	if found, err = call.Found(op, "turn", found); err != nil {
+	if found, err = call.Found("ai.Turns.Get", "turn", found); err != nil {
 		return nil, err
 	}
 	found.ID, found.ThreadID = cmp.Or(found.ID, turn), cmp.Or(found.ThreadID, thread)
@@ -174,12 +172,11 @@ func (t *Turns) Get(
 // It calls POST /current/workspace/{workspace_id}/ai/agent/{chat_id}/cancel/.
 // It calls POST /current/share/{share_id}/ai/agent/{chat_id}/cancel/.
 func (t *Turns) Cancel(ctx context.Context, scope api.Profile, thread api.OpaqueID, opts ...api.CallOption) error {
-	const op = "ai.Turns.Cancel"
 	a, err := call.One[struct {
 		Success *api.Bool `json:"success"` // of the older form
 	}](ctx, t.c, endpoint.AITurnsCancel(scope, thread), "", opts)
 	if err == nil && a.Success != nil && !bool(*a.Success) {
-		return errors.New("fastio: " + op + ": the server did not cancel the turn")
+		return errors.New("fastio: ai.Turns.Cancel: the server did not cancel the turn")
 	}
 	return err
 }

@@ -80,9 +80,8 @@ type Reactions struct {
 func (s *Service) React(
 	ctx context.Context, id api.OpaqueID, emoji string, opts ...api.CallOption,
 ) (*Reactions, error) {
-	const op = "comments.React"
 	if emoji = strings.TrimSpace(emoji); emoji == "" || !utf8.ValidString(emoji) {
-		return nil, &api.InputError{Op: op, Field: "emoji", Rule: "must be an emoji", Got: strconv.Quote(emoji)}
+		return nil, &api.InputError{Op: "comments.React", Field: "emoji", Rule: "must be an emoji", Got: strconv.Quote(emoji)}
 	}
 	return s.react(ctx, id, endpoint.CommentsReact(id, api.JSON(map[string]string{"emoji": emoji})), opts)
 }

@@ -64,12 +64,11 @@ const maxChanges = 1000
 func (s *Service) Changes(
 	ctx context.Context, org api.ProfileID, list *ChangeOptions, opts ...api.CallOption,
 ) (*ChangePage, error) {
-	const op = "events.Changes"
 	q := url.Values{}
 	if list != nil {
 		if list.Limit < 0 || list.Limit > maxChanges {
 			got := strconv.Itoa(list.Limit)
-			return nil, &api.InputError{Op: op, Field: "limit", Rule: "must be 1 to 1000", Got: got}
+			return nil, &api.InputError{Op: "events.Changes", Field: "limit", Rule: "must be 1 to 1000", Got: got}
 		}
 		if list.Limit > 0 {
 			q.Set("limit", strconv.Itoa(list.Limit))

@@ -73,8 +73,7 @@ type Pagination struct {
 //
 // It calls GET /current/events/search/.
 func (s *Service) Search(ctx context.Context, q Query, opts ...api.CallOption) (*Page, error) {
-	const op = "events.Search"
-	values, err := q.values(op)
+	values, err := q.values("events.Search")
 	if err != nil {
 		return nil, err
 	}

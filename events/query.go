@@ -121,14 +121,12 @@ func (q Query) check(op string) error {
 		return err
 	}
 	if q.Visibility == VisibilityAudit && q.Profile.Kind == api.ProfileKindUser {
-		const rule = "must be an organization, workspace or share to read the audit log"
-		return refuse("profile", rule, string(q.Profile.Kind))
+		return refuse("profile", "must be an organization, workspace or share to read the audit log", string(q.Profile.Kind))
 	}
 	return nil
 }
 
 func (q Query) checkChildren(refuse func(field, rule, got string) error) error {
-	const rule = "must be left out with parent_event_id"
 	for _, f := range []struct{ name, got string }{
 		{"profile", string(q.Profile.Kind)},
 		{"event", string(q.Event)},
@@ -141,7 +139,7 @@ func (q Query) checkChildren(refuse func(field, rule, got string) error) error {
 		{"created-max", stamp(q.CreatedMax)},
 	} {
 		if f.got != "" {
-			return refuse(f.name, rule, f.got)
+			return refuse(f.name, "must be left out with parent_event_id", f.got)
 		}
 	}
 	if q.Visibility == VisibilityAudit {

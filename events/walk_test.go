@@ -260,13 +260,9 @@ func TestWalkEndsWhenEveryCursorIsRefused(t *testing.T) {
 // through makes every request by do.
 func through(do func(next http.RoundTripper, r *http.Request) (*http.Response, error)) fastio.Option {
 	return fastio.WithMiddleware(func(next http.RoundTripper) http.RoundTripper {
-		return roundTripper(func(r *http.Request) (*http.Response, error) { return do(next, r) })
+		return stub.Network(func(r *http.Request) (*http.Response, error) { return do(next, r) })
 	})
 }
-
-type roundTripper func(r *http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 func TestWalkCursorRefused(t *testing.T) {
 	t.Parallel()

@@ -22,6 +22,7 @@ import (
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/internal/table"
 )
 
@@ -252,12 +253,8 @@ func TestReplayEndsWithTheContext(t *testing.T) {
 	}
 }
 
-type roundTripper func(r *http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
 // answering gives every request the same answer.
-func answering(status int, header http.Header, body string) roundTripper {
+func answering(status int, header http.Header, body string) stub.Network {
 	return func(r *http.Request) (*http.Response, error) {
 		if r.Body != nil {
 			_, _ = io.Copy(io.Discard, r.Body)
@@ -433,7 +430,7 @@ func TestNothingSecretIsRecorded(t *testing.T) {
 		baked    = "canary-baked-0009"
 	)
 	dir := t.TempDir()
-	echo := roundTripper(func(r *http.Request) (*http.Response, error) {
+	echo := stub.Network(func(r *http.Request) (*http.Response, error) {
 		sent, _ := io.ReadAll(r.Body)
 		text, _ := strconv.Unquote(`"` + strings.ReplaceAll(bearer, "/", `\u002f`) + `"`)
 		_, known, _ := r.BasicAuth()
@@ -529,7 +526,7 @@ func TestRecordReportsItsErrors(t *testing.T) {
 		t.Errorf("got %v, want that the exchange could not be recorded", err)
 	}
 	down := errors.New("the line is down")
-	fails := roundTripper(func(*http.Request) (*http.Response, error) { return nil, down })
+	fails := stub.Network(func(*http.Request) (*http.Response, error) { return nil, down })
 	client := s.Client(t, fastio.WithHTTPClient(&http.Client{Transport: fastiotest.Record(t.TempDir(), fails)}))
 	if _, err := client.Ping(t.Context(), api.Attempts(1)); !errors.Is(err, down) {
 		t.Errorf("got %v, want %v", err, down)
@@ -560,7 +557,7 @@ func TestRecordSeesCredentialsAddedBelow(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	const token = "canary-token-0008"
-	road := fastiotest.Record(dir, roundTripper(func(r *http.Request) (*http.Response, error) {
+	road := fastiotest.Record(dir, stub.Network(func(r *http.Request) (*http.Response, error) {
 		signed := r.Clone(r.Context())
 		signed.Header.Set("Authorization", "Bearer "+token)
 		resp, err := answering(http.StatusOK, jsonHeader(), `{"note":"`+token+`"}`).RoundTrip(signed)

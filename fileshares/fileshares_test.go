@@ -190,25 +190,6 @@ func TestAllEndsWithTheLastPage(t *testing.T) {
 	}
 }
 
-// Deleting what an attempt without an answer has deleted is no error.
-func TestDeletedBefore(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct {
-		err  *api.Error
-		want error
-	}{
-		{&api.Error{Status: 404, Attempts: 2}, nil},
-		{&api.Error{Status: 404, Attempts: 1}, api.ErrNotFound},
-		{&api.Error{Status: 404, Code: 9992, Attempts: 2}, api.ErrUnsupported}, // without an endpoint
-		{&api.Error{Status: 403, Attempts: 2}, api.ErrForbidden},
-	} {
-		err := fileshares.New(stub.Fail(tc.err)).Delete(t.Context(), linkID)
-		if !errors.Is(err, tc.want) {
-			t.Errorf("%+v: got %v, want %v", tc.err, err, tc.want)
-		}
-	}
-}
-
 // The rules of this file are those of CONTRIBUTING.md. Those that shares have as well
 // are tested in internal/contract.
 
@@ -247,7 +228,7 @@ func TestServersDoNotChooseWhereFilesGo(t *testing.T) {
 		".bashrc": "bashrc",
 		"..":      "download", "": "download",
 	} {
-		c := clientOf(t, roundTripper(func(r *http.Request) (*http.Response, error) {
+		c := clientOf(t, stub.Network(func(r *http.Request) (*http.Response, error) {
 			if strings.HasSuffix(r.URL.Path, "/details/") {
 				return answered(`{"result":true,"fileshare":{"file":{"id":"f","name":"` + name + `"}}}`), nil
 			}

@@ -409,7 +409,7 @@ func TestConflictsOnTheWay(t *testing.T) {
 			func(o *fastiotest.Options) { o.Uploads.AssembleAtOnce = tc.answered })
 		was := p.current(t)
 		overtaken := false
-		guest := p.service(t, roundTripper(func(r *http.Request) (*http.Response, error) {
+		guest := p.service(t, stub.Network(func(r *http.Request) (*http.Response, error) {
 			if r.Method == http.MethodPost && !overtaken {
 				overtaken = true
 				if _, err := p.owner.Replace(r.Context(), p.link.ID, overwrite("between"), unlocked()); err != nil {
@@ -429,10 +429,6 @@ func TestConflictsOnTheWay(t *testing.T) {
 		}
 	})
 }
-
-type roundTripper func(r *http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // A server that notices a conflict at once says so in its refusal.
 func TestRefusedConflicts(t *testing.T) {
@@ -616,7 +612,7 @@ func TestLargeWriteBacksTakeNoMemory(t *testing.T) { //nolint:paralleltest // ot
 // sink is a client of a server that takes pieces in their order, each once.
 func sink(t *testing.T, arrived hash.Hash) fileshares.Client {
 	t.Helper()
-	return clientOf(t, roundTripper(func(r *http.Request) (*http.Response, error) {
+	return clientOf(t, stub.Network(func(r *http.Request) (*http.Response, error) {
 		if strings.Contains(r.URL.Path, "/chunk/") {
 			parts, err := r.MultipartReader()
 			if err != nil {

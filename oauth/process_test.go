@@ -21,6 +21,7 @@ import (
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/oauth"
 )
 
@@ -121,7 +122,7 @@ func refresher(store oauth.Store, c oauth.Config, point string) int {
 		}
 	}
 	network := new(http.Transport)
-	c.HTTPClient = &http.Client{Transport: transportFunc(func(req *http.Request) (*http.Response, error) {
+	c.HTTPClient = &http.Client{Transport: stub.Network(func(req *http.Request) (*http.Response, error) {
 		resp, err := network.RoundTrip(req)
 		reached(pointAnswered)
 		return resp, err

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/oauth"
 )
 
@@ -50,7 +51,7 @@ func newScene(change ...func(*fastiotest.Options)) *scene {
 }
 
 func (s *scene) again() {
-	s.place = newPlace(transportFunc(s.answer))
+	s.place = newPlace(stub.Network(s.answer))
 	s.config.HTTPClient, s.pages = s.client(), make(chan page, 8)
 	s.config.OpenBrowser = func(ctx context.Context, address string) error {
 		s.pages <- browse(context.WithoutCancel(ctx), s.client(), address) // a browser outlives the sign-in

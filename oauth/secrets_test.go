@@ -26,6 +26,7 @@ import (
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/oauth"
 )
 
@@ -189,7 +190,7 @@ func TestFailuresShowNoSecret(t *testing.T) {
 	for ending, network := range map[string]http.RoundTripper{
 		"an echo": echo{status: 406}, "a bare echo": echo{status: 400, bare: true},
 		"an echo of success": echo{status: 200}, "a bare echo of success": echo{status: 200, bare: true},
-		"a broken connection": transportFunc(breakLoudly),
+		"a broken connection": stub.Network(breakLoudly),
 		"a wrong form":        &answering{body: `{"auth_token":{"a":"` + canary + `"},"id":["` + canary + `"]}`},
 	} {
 		t.Run(ending, func(t *testing.T) {
@@ -241,9 +242,9 @@ func faultyEndings() map[string]func(next http.RoundTripper) http.RoundTripper {
 		"a bare echo":                  constant(echo{status: 400, bare: true}),
 		"an echo with success":         constant(echo{status: 200}),
 		"a bare echo with success":     constant(echo{status: 200, bare: true}),
-		"a redirect to an echo":        constant(transportFunc(redirectToEcho)),
-		"a broken connection":          constant(transportFunc(breakLoudly)),
-		"no answer":                    constant(transportFunc(answerNothing)),
+		"a redirect to an echo":        constant(stub.Network(redirectToEcho)),
+		"a broken connection":          constant(stub.Network(breakLoudly)),
+		"no answer":                    constant(stub.Network(answerNothing)),
 		"an answer cut short":          changed(func(body string) string { return body[:len(body)-1] }),
 		"an answer in a list":          changed(func(body string) string { return "[" + body + "]" }),
 		"an answer of lists": changed(
@@ -312,7 +313,7 @@ func (l *life) lead(t *testing.T) {
 	l.out.print(g, err)
 	if err != nil {
 		l.whole.Store(true)
-		l.place = newPlace(transportFunc(l.answer))
+		l.place = newPlace(stub.Network(l.answer))
 		if g, err = l.login(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -477,13 +477,9 @@ func bodyOf(r *http.Request) string {
 	return string(b)
 }
 
-type transportFunc func(*http.Request) (*http.Response, error)
-
-func (f transportFunc) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
-
 // rewriting changes the bodies of what comes from a network.
 func rewriting(next http.RoundTripper, change func(body string) string) http.RoundTripper {
-	return transportFunc(func(r *http.Request) (*http.Response, error) {
+	return stub.Network(func(r *http.Request) (*http.Response, error) {
 		resp, err := next.RoundTrip(r)
 		if err != nil {
 			return nil, err

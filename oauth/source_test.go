@@ -207,7 +207,7 @@ func TestTokenSource(t *testing.T) {
 			const issuer, revoke = "https://login.other.test/v2/oauth/token/?tenant=7", "https://login.other.test/v2/revoke/"
 			poke(t, s.store, func(record members) { record["server"] = members{"token": issuer, "revoke": revoke} })
 			var sent []string
-			c := s.via(transportFunc(func(req *http.Request) (*http.Response, error) {
+			c := s.via(stub.Network(func(req *http.Request) (*http.Response, error) {
 				sent = append(sent, req.URL.String())
 				return s.RoundTrip(req)
 			}))
@@ -381,7 +381,7 @@ func TestTokenSourceAfterFailures(t *testing.T) {
 		},
 		"Retry-After is the shortest pause": func(t *testing.T, s *session) {
 			time.Sleep(56 * time.Minute)
-			s.via(transportFunc(func(req *http.Request) (*http.Response, error) {
+			s.via(stub.Network(func(req *http.Request) (*http.Response, error) {
 				resp, err := s.RoundTrip(req)
 				if err == nil && resp.StatusCode == http.StatusTooManyRequests {
 					resp.Header.Set("Retry-After", "40")
@@ -706,7 +706,7 @@ func TestTokenSourceWaits(t *testing.T) {
 	for name, pause := range map[string]time.Duration{"the first caller leaves": 0, "all callers leave": time.Minute} {
 		inSessions(t, sessionTests{"for the answer when " + name: func(t *testing.T, s *session) {
 			time.Sleep(time.Hour)
-			s.via(transportFunc(func(req *http.Request) (*http.Response, error) {
+			s.via(stub.Network(func(req *http.Request) (*http.Response, error) {
 				resp, err := s.RoundTrip(req)
 				select {
 				case <-time.After(time.Second):

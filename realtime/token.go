@@ -36,8 +36,7 @@ const (
 //
 // It calls GET /current/websocket/auth/{profile_id}.
 func (s *Service) SocketToken(ctx context.Context, profile api.Profile, opts ...api.CallOption) (*SocketToken, error) {
-	const op = "realtime.SocketToken"
-	if err := profile.OneOf(op, "profile_id"); err != nil {
+	if err := profile.OneOf("realtime.SocketToken", "profile_id"); err != nil {
 		return nil, err
 	}
 	life := longLife
@@ -154,8 +153,7 @@ type Room struct {
 //
 // It calls GET /current/realtime/auth/validate/.
 func (s *Service) ValidateRoomToken(ctx context.Context, token api.Secret, opts ...api.CallOption) (*Room, error) {
-	const op = "realtime.ValidateRoomToken"
-	credential, err := bearer(op, token)
+	credential, err := bearer("realtime.ValidateRoomToken", token)
 	if err != nil {
 		return nil, err
 	}
@@ -185,8 +183,7 @@ type Note struct {
 //
 // It calls GET /current/realtime/note-auth/validate/.
 func (s *Service) ValidateNoteToken(ctx context.Context, token api.Secret, opts ...api.CallOption) (*Note, error) {
-	const op = "realtime.ValidateNoteToken"
-	credential, err := bearer(op, token)
+	credential, err := bearer("realtime.ValidateNoteToken", token)
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fileshares"
 	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/shares"
 )
@@ -91,15 +92,16 @@ func TestRepeatedDeletions(t *testing.T) {
 	gone := &api.Error{Status: http.StatusNotFound, Attempts: 2}
 	never := &api.Error{Status: http.StatusNotFound, Attempts: 1}
 	wrong := &api.Error{Status: http.StatusNotFound, Code: 9992, Attempts: 2}
-	for name, try := range map[string]func(s *shares.Service) error{
-		"a share":      func(s *shares.Service) error { return s.Delete(ctx, portal) },
-		"a member":     func(s *shares.Service) error { return s.Members.Remove(ctx, portal, ada) },
-		"the caller":   func(s *shares.Service) error { return s.Leave(ctx, portal) },
-		"an invite":    func(s *shares.Service) error { return s.Invitations.Delete(ctx, portal, "i1") },
-		"a QuickShare": func(s *shares.Service) error { return s.QuickShares.Revoke(ctx, room, node) },
+	for name, try := range map[string]func(c *stub.Client) error{
+		"a File Share": func(c *stub.Client) error { return fileshares.New(c).Delete(ctx, portal) },
+		"a share":      func(c *stub.Client) error { return shares.New(c).Delete(ctx, portal) },
+		"a member":     func(c *stub.Client) error { return shares.New(c).Members.Remove(ctx, portal, ada) },
+		"the caller":   func(c *stub.Client) error { return shares.New(c).Leave(ctx, portal) },
+		"an invite":    func(c *stub.Client) error { return shares.New(c).Invitations.Delete(ctx, portal, "i1") },
+		"a QuickShare": func(c *stub.Client) error { return shares.New(c).QuickShares.Revoke(ctx, room, node) },
 	} {
 		for err, want := range map[error]error{gone: nil, never: api.ErrNotFound, wrong: api.ErrUnsupported} {
-			if got := try(shares.New(stub.Fail(err))); !errors.Is(got, want) {
+			if got := try(stub.Fail(err)); !errors.Is(got, want) {
 				t.Errorf("%s after %+v: %v", name, err, got)
 			}
 		}

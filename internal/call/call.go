@@ -7,13 +7,16 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/fastio-go/fastio/api"
 )
 
-// One sends r with opts and returns the record that the answer holds under
-// member. An answer without it is an error. If member is "", the members of T stand beside those of
-// the envelope: T must have no JSON methods and no members called result or
+// One sends r with opts and returns the record that the answer holds under member.
+// An answer without it is an error. If member is "", the members of T stand beside
+// those of the envelope: T must have no JSON methods and no members called result or
 // response.
 func One[T any](ctx context.Context, c api.Caller, r *api.Request, member string, opts []api.CallOption) (*T, error) {
 	e := &Envelope[T]{member: member}
@@ -141,4 +144,77 @@ func Partial[T any](err error) *T {
 		return nil
 	}
 	return out
+}
+
+// Expiry is when something ends that was asked for at start and lives so many seconds:
+// early rather than late. What no clock can hold, and 0, is no known end.
+func Expiry(start time.Time, seconds int64) time.Time {
+	const most = int64(1<<63-1) / int64(time.Second)
+	if seconds <= 0 || seconds > most {
+		return time.Time{}
+	}
+	return start.Add(time.Duration(seconds) * time.Second).Round(0) // a wall clock's: it outlives the process
+}
+
+const profileIDLength = 19 // digits
+
+// NumericID returns an [*api.InputError] for a field that accepts the ID of a
+// profile and holds something else, such as a custom name.
+func NumericID(op, field string, id api.ProfileID) error {
+	isOther := func(r rune) bool { return r < '0' || r > '9' }
+	if len(id) == profileIDLength && !strings.ContainsFunc(string(id), isOther) {
+		return nil
+	}
+	return &api.InputError{
+		Op: op, Field: field, Rule: "must be an ID of 19 digits: no custom name is accepted here",
+		Got: strconv.Quote(string(id)),
+	}
+}
+
+// PlainIDs returns ids as they are sent, and an [*api.InputError] for a blank one.
+func PlainIDs(op, field string, ids []api.OpaqueID) ([]string, error) {
+	plain := make([]string, len(ids))
+	for i, id := range ids {
+		if plain[i] = id.Plain(); plain[i] == "" {
+			return nil, &api.InputError{
+				Op: op, Field: field, Rule: "must hold no blank ID",
+				Got: strconv.Quote(string(id)),
+			}
+		}
+	}
+	return plain, nil
+}
+
+// Final reports whether a call that failed with err would fail again and again:
+// its input was rejected locally, or the platform refuses it. All other failures
+// may pass. Among them are answers that cannot be decoded, and those that a proxy
+// gave in place of the platform.
+func Final(err error) bool {
+	if e, ok := errors.AsType[*api.Error](err); ok && !fromPlatform(e) {
+		return false
+	}
+	for _, kind := range []error{
+		api.ErrInvalid, api.ErrUnauthenticated, api.ErrForbidden, api.ErrNotFound, api.ErrPaymentRequired, api.ErrUnsupported,
+	} {
+		if errors.Is(err, kind) {
+			return true
+		}
+	}
+	return false
+}
+
+// fromPlatform reports whether a refusal is the platform's own: it came in the
+// envelope, has a code that is not just the status, or is a word of RFC 6749.
+func fromPlatform(e *api.Error) bool {
+	if _, refused := Unwrap(e.Body); refused {
+		return true
+	}
+	return e.Code != 0 && e.Code != int64(e.Status) || e.Name != "" && strings.HasPrefix(e.Op, "oauth.")
+}
+
+// Gone reports whether a call that takes something away failed because an attempt
+// before had done so, whose answer was lost.
+func Gone(err error) bool {
+	e, refused := errors.AsType[*api.Error](err)
+	return refused && e.Attempts > 1 && e.Is(api.ErrNotFound) && !e.Is(api.ErrUnsupported)
 }

@@ -73,7 +73,7 @@ func node(t *testing.T) (path string) {
 	if err == nil && len(own) > 0 {
 		return own[0]
 	}
-	path, err := exec.LookPath("node")
+	path, err = exec.LookPath("node")
 	if err != nil {
 		missing(t, "This test needs Node.js.")
 	}

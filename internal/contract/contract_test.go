@@ -32,6 +32,7 @@ import (
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/internal/stub"
 )
 
 var update = flag.Bool("update", false, "write the golden files again")
@@ -321,12 +322,8 @@ func (e *exchange) again(t *testing.T, a answer, signed bool) (result, *http.Req
 	return got, sent
 }
 
-type roundTrip func(*http.Request) (*http.Response, error)
-
-func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
 // overNetwork returns a client whose requests go to network, once each.
-func overNetwork(t *testing.T, network roundTrip, opts ...fastio.Option) *fastio.Client {
+func overNetwork(t *testing.T, network stub.Network, opts ...fastio.Option) *fastio.Client {
 	t.Helper()
 	once := fastio.WithRetry(fastio.RetryPolicy{Attempts: 1})
 	c, err := fastio.New(append(opts, once, fastio.WithHTTPClient(&http.Client{Transport: network}))...)

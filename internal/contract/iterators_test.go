@@ -41,7 +41,8 @@ func TestIteratorsEnd(t *testing.T) {
 				}
 			}
 			told := slices.Contains([]string{ // their pages do not say whether there is another
-				"AI.Threads.All", "AI.Threads.AllDeleted", "AI.Turns.All", "Comments.All", "Shares.QuickShares.All", "Shares.Invitations.AllMine", "Search.AllValues",
+				"AI.Threads.All", "AI.Threads.AllDeleted", "AI.Turns.All", "Comments.All",
+				"Shares.QuickShares.All", "Shares.Invitations.AllMine", "Search.AllValues",
 			}, method)
 			if s.requests > 3 && !strings.HasPrefix(method, "Events.") {
 				t.Errorf("%s, %s: %d requests", method, name, s.requests)

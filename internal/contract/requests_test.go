@@ -58,7 +58,8 @@ func requests() []step {
 			makes("/howto.Ask", howto.Question{
 				Text: "How?", Context: "I own it.", Surface: howto.SurfaceCode, Client: "loom",
 			}),
-			makes("/activity.Dashboard.Dismiss", workspaceID, "mention:1", time.Date(2126, 1, 2, 3, 4, 5, 999_999_999, time.UTC)),
+			makes("/activity.Dashboard.Dismiss", workspaceID, "mention:1",
+				time.Date(2126, 1, 2, 3, 4, 5, 999_999_999, time.UTC)),
 			makes("/storage.GetMany", api.Workspace(workspaceID), []api.OpaqueID{"2RII2-9kqzf", "a,b", "c"}),
 		},
 	} {

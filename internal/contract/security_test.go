@@ -495,7 +495,7 @@ func TestPreviewsThatFailElsewhere(t *testing.T) {
 	for name, preview := range previews() {
 		hops := 0
 		var hop func(r *http.Request) (*http.Response, error)
-		c, logged := clientOn(t, roundTrip(func(r *http.Request) (*http.Response, error) {
+		c, logged := clientOn(t, stub.Network(func(r *http.Request) (*http.Response, error) {
 			if r.URL.Host != "cdn.test" {
 				return reply(307, "", "Location", "https://cdn.test/?download_token="+signed).response(r), nil
 			}

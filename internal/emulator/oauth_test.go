@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/fastio-go/fastio/internal/emulator"
+	"github.com/fastio-go/fastio/internal/stub"
 )
 
 // newOAuth is the platform of the scripts of tokens, where Ada has given the app access. Its macros start, allow and
@@ -108,7 +109,7 @@ func TestSlowMetadataDocument(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				p := newOAuth(t, func(o *emulator.Options) {
-					o.OAuth.Fetch = webFunc(func(r *http.Request) (*http.Response, error) {
+					o.OAuth.Fetch = stub.Network(func(r *http.Request) (*http.Response, error) {
 						select {
 						case <-time.After(wait):
 						case <-r.Context().Done():
@@ -161,7 +162,3 @@ func TestMetadataDocumentFromTheNetwork(t *testing.T) {
 		t.Errorf("%d %s", got.Status, got.Body)
 	}
 }
-
-type webFunc func(r *http.Request) (*http.Response, error)
-
-func (f webFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

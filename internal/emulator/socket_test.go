@@ -319,8 +319,7 @@ func TestHandshakes(t *testing.T) {
 				if by := p.Header.Get("X-Powered-By"); test.status != http.StatusNotFound && !strings.HasPrefix(by, "Ratchet/") {
 					t.Errorf("powered by %q", by)
 				}
-				const accept = "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="
-				if got := p.Header.Get("Sec-WebSocket-Accept"); test.status == 101 && got != accept {
+				if got := p.Header.Get("Sec-WebSocket-Accept"); test.status == 101 && got != "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=" {
 					t.Errorf("accepted as %q", got)
 				}
 				last := w.Requests()[len(w.Requests())-1]
@@ -680,4 +679,35 @@ func (w *tower) hearABit(t *testing.T) (heard int) {
 		ws.CloseNow()
 	}
 	return heard
+}
+
+// stage is a world with a File Share.
+type stage struct {
+	*world
+	link emulator.FileShare
+}
+
+func newStage(o emulator.Options) *stage {
+	if o.Limits.Rules == nil {
+		o.Limits.Rules = []emulator.Limit{}
+	}
+	s := &stage{world: newWorld(o)}
+	plan := s.AddNode(emulator.Node{Profile: s.room.ID, Name: "plan.pdf"})
+	s.link = s.AddFileShare(emulator.FileShare{Node: plan.ID, Grants: []emulator.Grant{{User: s.eve.ID}}})
+	return s
+}
+
+// token is the token of an answer, whatever it is for.
+func (p reply) token() string {
+	s, _ := p.get("auth_token").(string)
+	return s
+}
+
+func (s *stage) socketToken(t *testing.T, u emulator.User, profile string) string {
+	t.Helper()
+	token := s.as(t, u, http.MethodGet, "/websocket/auth/"+profile).token()
+	if token == "" {
+		t.Fatal("no token for the socket of " + profile)
+	}
+	return token
 }

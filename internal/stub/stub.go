@@ -26,6 +26,12 @@ func (f Caller) Open(context.Context, *api.Request) (*http.Response, error) {
 	return nil, errors.New("stub: a Caller opens nothing")
 }
 
+// Network is a function that answers requests.
+type Network func(r *http.Request) (*http.Response, error)
+
+// RoundTrip calls f.
+func (f Network) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
 // Client gives the same answer to every call that has a valid path, and keeps the
 // requests.
 type Client struct {

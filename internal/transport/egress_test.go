@@ -251,11 +251,10 @@ func inputError(t *testing.T, name string, r *api.Request, want *api.InputError)
 // that the server knows a repeat.
 func TestHeadersThatAreRefused(t *testing.T) {
 	t.Parallel()
-	const control = "must not hold control characters"
 	const byHand = "must not be set by hand: it is a credential"
 	const once = "must not be set: net/http would repeat a call that must be sent once"
 	inputError(t, "a header of two lines", get(api.Header("X-Note", "a\r\nAuthorization: "+canary)),
-		&api.InputError{Field: "header X-Note", Rule: control, Got: "one at byte 1"})
+		&api.InputError{Field: "header X-Note", Rule: "must not hold control characters", Got: "one at byte 1"})
 	for _, key := range []string{
 		"Authorization", "authorization", "X-VE-Password", "x-ve-password", "Cookie", "Proxy-Authorization",
 	} {

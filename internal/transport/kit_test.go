@@ -121,10 +121,6 @@ func refused(err error) *api.Error {
 	return cmp.Or(e, &api.Error{})
 }
 
-type roundTripFunc func(r *http.Request) (*http.Response, error)
-
-func (f roundTripFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
 // roundTrip is a network made of a function.
 type roundTrip func(r *http.Request) (*http.Response, error)
 

@@ -25,7 +25,7 @@ import (
 // wrap returns middleware made of a function.
 func wrap(f func(r *http.Request, next http.RoundTripper) (*http.Response, error)) func(*config) {
 	return middleware(func(next http.RoundTripper) http.RoundTripper {
-		return roundTripFunc(func(r *http.Request) (*http.Response, error) { return f(r, next) })
+		return stub.Network(func(r *http.Request) (*http.Response, error) { return f(r, next) })
 	})
 }
 
@@ -219,7 +219,7 @@ func TestMisuseIsAnError(t *testing.T) {
 // call that it is used for, as it does in net/http.
 func TestNoResponseIsAnError(t *testing.T) {
 	t.Parallel()
-	nothing := roundTripFunc(func(*http.Request) (*http.Response, error) {
+	nothing := stub.Network(func(*http.Request) (*http.Response, error) {
 		return nil, nil //nolint:nilnil // what is tested
 	})
 	wrap := func(next http.RoundTripper) http.RoundTripper { return wrapped{next} }

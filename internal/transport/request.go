@@ -53,13 +53,11 @@ func checkLink(r *api.Request, option string, secret api.Secret, takes api.Link)
 	case text == "":
 		return nil
 	case r.Link != takes:
-		const rule = "must be left out: the request goes through no link that takes one"
-		return &api.InputError{Field: option, Rule: rule}
+		return &api.InputError{Field: option, Rule: "must be left out: the request goes through no link that takes one"}
 	case controlAt(text) != "":
 		return &api.InputError{Field: option, Rule: "must not hold control characters", Got: controlAt(text)}
 	case strings.Trim(text, " ") != text:
-		const rule = "must neither begin nor end with a blank, which would be lost on the way"
-		return &api.InputError{Field: option, Rule: rule}
+		return &api.InputError{Field: option, Rule: "must neither begin nor end with a blank, which would be lost on the way"}
 	}
 	return nil
 }
@@ -83,8 +81,7 @@ func checkHeader(r *api.Request, key string, values []string) error {
 		return &api.InputError{Field: field, Rule: "must not be set by hand: it is a credential"}
 	case "Idempotency-Key", "X-Idempotency-Key":
 		if r.Replay == api.ReplayOnce {
-			const rule = "must not be set: net/http would repeat a call that must be sent once"
-			return &api.InputError{Field: field, Rule: rule}
+			return &api.InputError{Field: field, Rule: "must not be set: net/http would repeat a call that must be sent once"}
 		}
 	}
 	return nil

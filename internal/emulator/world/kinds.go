@@ -37,7 +37,7 @@ workspace_storage_file_updated workspace storage member external {{actor}} updat
 workspace_storage_file_restored workspace storage member external {{actor}} restored {{object}} in {{place}}
 workspace_storage_file_version_restored workspace storage member external {{actor}} restored a version of {{object}}
 workspace_storage_folder_created workspace storage member external {{actor}} created the folder {{object}} in {{place}}
-workspace_storage_folder_deleted workspace storage member external {{actor}} deleted the folder {{object}} from {{place}}
+workspace_storage_folder_deleted workspace storage member external {{actor}} deleted the folder {{object}} in {{place}}
 workspace_storage_folder_moved workspace storage member external {{actor}} moved the folder {{object}} within {{place}}
 workspace_storage_download_token_created workspace transfer member external {{actor}} opened a download of {{object}}
 workspace_storage_zip_downloaded workspace transfer member external {{actor}} downloaded an archive from {{place}}
