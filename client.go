@@ -2,6 +2,7 @@ package fastio
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 	"net/url"
 
@@ -119,6 +120,9 @@ func (c *Client) Markdown(ctx context.Context, r *api.Request) (string, error) {
 func (c *Client) Network() (origin *url.URL, client *http.Client) {
 	return c.transport.Network()
 }
+
+// Logger returns the logger of [WithLogger], without one a logger that discards.
+func (c *Client) Logger() *slog.Logger { return c.transport.Logger() }
 
 // CloseIdleConnections closes connections that are not in use. The Client stays usable.
 func (c *Client) CloseIdleConnections() { c.transport.CloseIdleConnections() }

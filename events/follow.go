@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/fastio-go/fastio/api"
@@ -22,9 +23,20 @@ type FollowOptions struct {
 	Overlap  time.Duration   // how late events may show up without being missed; default 2 min
 	Sweep    time.Duration   // how often to look further back, for events up to ten overlaps late; default 10 min
 
-	// Gap is called when events may have been missed. Follow goes on if it returns
-	// nil. Without it, a gap ends Follow with a [*GapError], unless its reason is
-	// [GapReasonClock].
+	// Until ends Follow with nil once the events created before it are delivered, as far
+	// as they are visible: time.Now() for a job that handles what is new since its last
+	// run. Default: never.
+	Until time.Time
+
+	// An event must have one value of the set. Only one set can be used, and its field of
+	// the query must be left out. Each value is searched by itself, with a checkpoint of
+	// its own.
+	Events        []Name
+	Categories    []Category
+	SubCategories []SubCategory
+
+	// Gap is called when events may have been missed; its error ends Follow. Default: a
+	// warning in the log of the client.
 	Gap func(ctx context.Context, g Gap) error
 
 	// Retry is called before Follow tries again after a failure that may pass.
@@ -56,16 +68,9 @@ const (
 	GapReasonClock GapReason = "clock" // events have a time that was not searched, such as the future
 )
 
-// GapError is a gap without a [FollowOptions].Gap hook.
-type GapError struct{ Gap Gap }
-
-// Error says why events may have been missed.
-func (e *GapError) Error() string {
-	return fmt.Sprintf("events created until %s may have been missed: %s", stamp(e.Gap.To), e.Gap.Reason)
-}
-
 // Follow calls handle for every event that q finds, past ones first, then new ones,
-// until ctx ends, handle fails, or the platform refuses. It never returns nil.
+// until ctx ends, handle fails, or the platform refuses. It returns nil only with
+// [FollowOptions].Until.
 //
 // Delivery is at least once: after a crash, the events handled since the last
 // checkpoint come again, at most 250, or more of a backlog if the server then rejects
@@ -93,16 +98,24 @@ func (s *Service) Follow(
 	f.o.Interval = cmp.Or(f.o.Interval, 10*time.Second)
 	f.o.Overlap = cmp.Or(f.o.Overlap, 2*time.Minute)
 	f.o.Sweep = cmp.Or(f.o.Sweep, 10*time.Minute)
-	if err := f.check(); err != nil {
+	all, err := f.split()
+	if err != nil {
 		return err
 	}
-	if err := f.load(ctx); err != nil {
-		return fmt.Errorf("fastio: %s: %w", opFollow, err)
+	for _, one := range all {
+		if err := one.load(ctx); err != nil {
+			return fmt.Errorf("fastio: %s: %w", opFollow, err)
+		}
 	}
-	err := f.run(ctx)
+	if err = f.run(ctx, all); err != nil {
+		err = fmt.Errorf("fastio: %s: %w", opFollow, err)
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveGrace)
 	defer cancel()
-	return errors.Join(fmt.Errorf("fastio: %s: %w", opFollow, err), f.save(ctx))
+	for _, one := range all {
+		err = errors.Join(err, one.save(ctx))
+	}
+	return err
 }
 
 type follower struct {
@@ -119,6 +132,49 @@ type follower struct {
 
 	walk  *Walk     // the look under way, nil between two
 	swept time.Time // when the last sweep began, by the local clock
+	done  bool      // what was created before [FollowOptions].Until has been delivered
+}
+
+// split returns a follower for each value of the set, or f without one.
+func (f *follower) split() ([]*follower, error) {
+	var all []*follower
+	var err error
+	add := func(n int, field string, set func(q *Query, i int) (was, value string)) {
+		taken := n > 0 && len(all) > 0
+		for i := range n {
+			one := *f
+			was, value := set(&one.query, i)
+			if taken || was != "" {
+				const rule = "must be the only set, and its field of the query be left out"
+				err = &api.InputError{Op: opFollow, Field: field, Rule: rule}
+			}
+			if f.o.Name != "" {
+				one.o.Name += "-" + value
+			}
+			all = append(all, &one)
+		}
+	}
+	add(len(f.o.Events), "events", func(q *Query, i int) (was, value string) {
+		was, q.Event = string(q.Event), f.o.Events[i]
+		return was, string(q.Event)
+	})
+	add(len(f.o.Categories), "categories", func(q *Query, i int) (was, value string) {
+		was, q.Category = string(q.Category), f.o.Categories[i]
+		return was, string(q.Category)
+	})
+	add(len(f.o.SubCategories), "subcategories", func(q *Query, i int) (was, value string) {
+		was, q.SubCategory = string(q.SubCategory), f.o.SubCategories[i]
+		return was, string(q.SubCategory)
+	})
+	if all == nil {
+		all = []*follower{f}
+	}
+	for _, one := range all {
+		if err == nil {
+			err = one.check()
+		}
+	}
+	return all, err
 }
 
 func (f *follower) check() error {
@@ -138,24 +194,32 @@ func (f *follower) check() error {
 	return f.query.check(opFollow)
 }
 
-// run looks at the log again and again.
-func (f *follower) run(ctx context.Context) error {
+// run polls the log for all followers in turn.
+func (f *follower) run(ctx context.Context, all []*follower) error {
 	failed := func(_ int, err error, pause time.Duration) {
 		if f.o.Retry != nil {
 			f.o.Retry(ctx, err, pause)
 		}
 	}
 	return wait.Poll{Final: final, Failed: failed}.Run(ctx, func() (bool, time.Duration, error) {
-		return false, f.o.Interval, f.look(ctx)
+		done := true
+		var failure error
+		for _, one := range all {
+			if err := one.look(ctx); err != nil {
+				failure = err
+			}
+			if failure != nil && (final(failure) || ctx.Err() != nil) {
+				break
+			}
+			done = done && one.done
+		}
+		return done, f.o.Interval, failure
 	})
 }
 
 // final reports whether trying again would end the same way.
 func final(err error) bool {
 	if _, ok := errors.AsType[*handlerError](err); ok {
-		return true
-	}
-	if _, ok := errors.AsType[*GapError](err); ok {
 		return true
 	}
 	return errors.Is(err, ErrCheckpointTaken) || call.Final(err)
@@ -168,6 +232,9 @@ func (e *handlerError) Unwrap() error { return e.err }
 
 // look hands over what is new, from where it was left to the end of the log.
 func (f *follower) look(ctx context.Context) error {
+	if f.done {
+		return nil
+	}
 	if err := f.saveDue(ctx); err != nil { // the last try may have failed
 		return err
 	}
@@ -191,8 +258,16 @@ func (f *follower) look(ctx context.Context) error {
 			return err
 		}
 	}
+	done := !f.o.Until.IsZero() && !f.walk.mark.Max.Before(f.o.Until.Truncate(time.Second))
 	f.finish()
-	return f.save(ctx)
+	if done {
+		if err := f.reportGaps(ctx); err != nil {
+			return err
+		}
+	}
+	err := f.save(ctx)
+	f.done = done && err == nil
+	return err
 }
 
 // begin prepares a poll, or resumes the one in the checkpoint.
@@ -212,6 +287,7 @@ func (f *follower) begin() {
 		q.CreatedMin = f.From
 		f.walk = f.s.Walk(q, "", f.opts...)
 	}
+	f.walk.last = false // Follow goes back further
 }
 
 // deliver hands one event over unless it was before.
@@ -260,16 +336,21 @@ func (f *follower) reportGaps(ctx context.Context) error {
 		if gap == nil {
 			continue
 		}
-		if f.o.Gap != nil {
-			if err := f.o.Gap(ctx, *gap); err != nil {
-				return &handlerError{err}
-			}
+		if f.o.Gap == nil {
+			f.warn(ctx, gap)
+		} else if err := f.o.Gap(ctx, *gap); err != nil {
+			return &handlerError{err}
 		}
 		*pending = nil
 		f.unsaved++
-		if f.o.Gap == nil && gap.Reason != GapReasonClock {
-			return &GapError{*gap}
-		}
 	}
 	return nil
+}
+
+// warn logs a gap, if the client has a logger.
+func (f *follower) warn(ctx context.Context, g *Gap) {
+	if c, ok := f.s.c.(interface{ Logger() *slog.Logger }); ok {
+		c.Logger().LogAttrs(ctx, slog.LevelWarn, "events may have been missed", slog.String("op", opFollow),
+			slog.String("reason", string(g.Reason)), slog.Time("from", g.From), slog.Time("to", g.To))
+	}
 }

@@ -1,10 +1,12 @@
 package events_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -16,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/fastiotest"
@@ -343,30 +346,84 @@ func TestFollowReportsLateEvents(t *testing.T) {
 	})
 }
 
-func TestFollowEndsAtAGapWithoutAHook(t *testing.T) {
+func TestFollowLogsAGapWithoutAHook(t *testing.T) {
 	t.Parallel()
 	alone(t, func(t *testing.T, w *world) {
 		var box inbox
-		o := &events.FollowOptions{Store: new(events.MemoryStore)}
-		f := w.follow(box.handle, o)
-		var want []api.OpaqueID
-		want = append(want, w.add(time.Now(), 5*time.Minute))
-		go func() {
-			for range 100 {
-				want = append(want, w.add(time.Now(), 0))
-				time.Sleep(10 * time.Second)
-			}
-		}()
-		err := <-f.done
-		gap, ok := errors.AsType[*events.GapError](err)
-		if !ok || gap.Gap.Reason != events.GapReasonLate || gap.Gap.From.IsZero() ||
-			!strings.Contains(err.Error(), "may have been missed") {
-			t.Fatalf("Follow ended with %v", err)
+		var log bytes.Buffer
+		service := logOf(w.Server, fastio.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+		f := followAs(service, w.query(), box.handle, nil)
+		want := []api.OpaqueID{w.add(time.Now(), 5*time.Minute)}
+		for range 100 {
+			want = append(want, w.add(time.Now(), 0))
+			time.Sleep(10 * time.Second)
 		}
-		// It was reported, so the next Follow goes on.
-		time.Sleep(20 * time.Minute)
-		o.Gap = noGap(t)
-		w.followFor(t, 20*time.Minute, w.query(), box.handle, o)
+		time.Sleep(time.Minute)
+		f.end(t)
+		sameSet(t, want, box.all())
+		line := `level=WARN msg="events may have been missed" op=events.Follow reason=late from=2000-01-01T00:00:00.000Z`
+		if !strings.Contains(log.String(), line) {
+			t.Errorf("the log is %s", log.String())
+		}
+	})
+}
+
+// A job that runs every night gets each event in one of the nights.
+func TestFollowUntil(t *testing.T) {
+	t.Parallel()
+	eachOrder(t, func(t *testing.T, w *world) {
+		o, sets := strictly(t), *strictly(t)
+		sets.Categories = []events.Category{events.CategoryOrg, events.CategoryWorkspace}
+		var box, both inbox
+		var want []api.OpaqueID
+		for range 4 {
+			want = append(want, w.fill(300)...)
+			want = append(want, w.add(time.Now().Add(-100*time.Second), 90*time.Second))
+			late := w.add(time.Now(), time.Minute)
+			for handle, o := range map[*inbox]*events.FollowOptions{&box: o, &both: &sets} {
+				o.Until = time.Now()
+				err := logOf(w.Server).Follow(t.Context(), w.query(), handle.handle, o)
+				if err != nil || time.Since(o.Until) > 2*time.Minute {
+					t.Fatalf("after %s: %v", time.Since(o.Until), err)
+				}
+				sameSet(t, want, handle.all())
+			}
+			want = append(want, late)
+			time.Sleep(5 * time.Hour)
+		}
+	})
+}
+
+// Every event that has one of several values comes once, also over a restart.
+func TestFollowSets(t *testing.T) {
+	t.Parallel()
+	eachOrder(t, func(t *testing.T, w *world) {
+		var want []api.OpaqueID
+		names := []events.Name{"comment_created", "workspace_storage_file_added", "workspace_storage_file_updated"}
+		add := func() {
+			for i, name := range names {
+				e := w.AddEvent(fastiotest.Event{Name: string(name), Workspace: w.room.ID, Created: time.Now()})
+				if i < 2 {
+					want = append(want, e.ID)
+				}
+			}
+		}
+		o := strictly(t)
+		o.Events, o.Name = names[:2], "mine"
+		var box inbox
+		for range 3 {
+			add()
+			w.followFor(t, 30*time.Second, w.query(), box.handle, o)
+			sameSet(t, want, box.all())
+		}
+		w.Fail(fastiotest.Fault{Op: search, Status: http.StatusServiceUnavailable, Skip: 1, Count: 1})
+		f := w.follow(func(context.Context, *events.Event) error { return errCrash }, o)
+		time.Sleep(time.Minute)
+		add()
+		if err := <-f.done; !errors.Is(err, errCrash) {
+			t.Errorf("Follow ended with %v", err)
+		}
+		w.followFor(t, 30*time.Second, w.query(), box.handle, o)
 		sameSet(t, want, box.all())
 	})
 }
@@ -458,11 +515,11 @@ func TestFollowAnotherQuery(t *testing.T) {
 		sameSet(t, files, box.all())
 
 		q.Event = ""
-		err := w.log.Follow(t.Context(), q, box.handle, o)
-		gap, ok := errors.AsType[*events.GapError](err)
-		want := events.Gap{Reason: events.GapReasonQuery, From: start, To: last}
-		if !ok || !cmp.Equal(want, gap.Gap) {
-			t.Fatalf("got %v, want %+v", err, want)
+		var gaps []events.Gap
+		o.Gap = into(&gaps)
+		w.followFor(t, 5*time.Second, q, box.handle, o)
+		if diff := cmp.Diff([]events.Gap{{Reason: events.GapReasonQuery, From: start, To: last}}, gaps); diff != "" {
+			t.Fatalf("gaps (-want +got):\n%s", diff)
 		}
 		o.Gap = noGap(t) // reported once; older events are not late
 		f := followAs(w.log, q, box.handle, o)
@@ -715,7 +772,14 @@ func TestFollowRefused(t *testing.T) {
 		},
 		"parent_event_id": {refused(events.Query{ParentEventID: "e1"}, nil)},
 		"limit":           {refused(with(room, func(q *query) { q.Limit = 251 }), nil)},
-		"profile":         {refused(events.Query{}, nil)},
+		"events": {
+			refused(with(room, func(q *query) { q.Event = "a" }), &events.FollowOptions{Events: []events.Name{"b"}}),
+		},
+		"categories": {refused(room, &events.FollowOptions{
+			Events: []events.Name{"b"}, Categories: []events.Category{"c"},
+		})},
+		"event":   {refused(room, &events.FollowOptions{Events: []events.Name{"b", events.Name(strings.Repeat("n", 101))}})},
+		"profile": {refused(events.Query{}, nil)},
 	})
 }
 

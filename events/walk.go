@@ -32,6 +32,8 @@ type Walk struct {
 	err   error // why it cannot start
 
 	handed    ids            // what this Walk has handed out, should it have to start over
+	ended     ids            // those in mark.Last
+	last      bool           // whether mark.Last is kept
 	owed      []api.OpaqueID // handed out before, and not met again since the Walk was taken up or started over
 	requested string         // position of the page asked for last
 	fruitless int            // times it started over since it last handed out an event
@@ -50,7 +52,17 @@ type mark struct {
 	At      string         `json:"at,omitzero"`     // position of the page under way, "" for the first
 	Passed  []api.OpaqueID `json:"passed,omitzero"` // handed out already, of that page or one further on
 	Done    bool           `json:"done,omitzero"`
+
+	// A pass that continues a finished one begins at From, before the end of that one, and
+	// leaves out Tail. Last are the events for the Tail of the next one.
+	From time.Time      `json:"from,omitzero"`
+	Tail []api.OpaqueID `json:"tail,omitzero"`
+	Last []api.OpaqueID `json:"last,omitzero"`
 }
+
+// tail is how late events may become visible without being missed by a pass that
+// continues a finished one.
+const tail = 2 * time.Minute
 
 const (
 	opWalk      = "events.Walk"
@@ -60,6 +72,11 @@ const (
 // Walk starts a pass over the events that q finds, or resumes the one whose
 // [Walk.Cursor] is given. Nothing is lost and nothing repeated, in whatever order the
 // server sends events.
+//
+// The cursor of a finished Walk starts a pass over what was created since: a program that
+// runs every night saves the cursor and gets each event once, if it becomes visible within
+// two minutes. [Service.Follow] finds later ones as well. With q.CreatedMax or
+// q.ParentEventID a finished Walk has no more events.
 //
 // A pass covers what was created up to its beginning by the server's clock, which it
 // gets from a ping if no recent page had it. It waits for the rate limits, and up to
@@ -74,11 +91,14 @@ func (s *Service) Walk(q Query, cursor string, opts ...api.CallOption) *Walk {
 	if q.Limit == 0 {
 		q.Limit = maxLimit
 	}
-	w := &Walk{s: s, query: q, opts: append(slices.Clip(opts), api.MaxWait(api.NoLimit)), handed: newIDs()}
-	w.mark, w.err = q.resume(cursor)
-	for _, id := range w.mark.Passed {
-		w.handed.add(id)
+	w := &Walk{
+		s: s, query: q, opts: append(slices.Clip(opts), api.MaxWait(api.NoLimit)),
+		handed: newIDs(), ended: newIDs(), last: true,
 	}
+	w.mark, w.err = q.resume(cursor)
+	w.handed.add(w.mark.Passed...)
+	w.handed.add(w.mark.Tail...)
+	w.ended.add(w.mark.Last...)
 	return w
 }
 
@@ -103,6 +123,10 @@ func (q Query) resume(cursor string) (mark, error) {
 	}
 	if m.Query != fresh.Query {
 		return mark{}, refuse("must come from a walk of the same query")
+	}
+	if m.Done && !m.Max.IsZero() {
+		fresh.From, fresh.Tail = m.Max.Add(-tail), m.Last
+		return fresh, nil
 	}
 	return m, nil
 }
@@ -155,7 +179,9 @@ func (w *Walk) pass(ctx context.Context, yield func(*Event, error) bool) error {
 			return err
 		}
 		for _, e := range p.Events {
-			if w.take(api.OpaqueID(e.ID.Plain())) && !yield(e, nil) {
+			fresh := w.take(api.OpaqueID(e.ID.Plain()))
+			w.keep(e)
+			if fresh && !yield(e, nil) {
 				return errLeft
 			}
 		}
@@ -190,6 +216,7 @@ func (w *Walk) pages(ctx context.Context) iter.Seq2[fetched, error] {
 	if !w.mark.Max.IsZero() {
 		q.CreatedMax = w.mark.Max
 	}
+	q.CreatedMin = later(q.CreatedMin, w.mark.From)
 	progress := page.Progress{MaxEmpty: maxEmpty}
 	fetch := func(ctx context.Context, position string, opts []api.CallOption) (fetched, string, error) {
 		at := q.from(position)
@@ -242,6 +269,17 @@ func (w *Walk) take(id api.OpaqueID) bool {
 	defer w.mu.Unlock()
 	w.mark.Passed = append(w.mark.Passed, id)
 	return fresh
+}
+
+// keep notes an event that the next pass would find again.
+func (w *Walk) keep(e *Event) {
+	id := api.OpaqueID(e.ID.Plain())
+	if !w.last || id == "" || w.mark.Max.IsZero() || e.Created.Before(w.mark.Max.Add(-tail)) || !w.ended.add(id) {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.mark.Last = append(w.mark.Last, id)
 }
 
 // giveBack makes the cursor count the event that the loop is at as not handed
@@ -326,13 +364,13 @@ func newIDs() ids {
 	return ids{[2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}, map[[2]uint64]struct{}{}}
 }
 
-func (s *ids) add(id api.OpaqueID) bool {
-	key := s.key(id)
-	if _, ok := s.set[key]; ok {
-		return false
+// add reports whether one of the ids was not in the set.
+func (s *ids) add(all ...api.OpaqueID) bool {
+	before := len(s.set)
+	for _, id := range all {
+		s.set[s.key(id)] = struct{}{}
 	}
-	s.set[key] = struct{}{}
-	return true
+	return len(s.set) > before
 }
 
 func (s *ids) key(id api.OpaqueID) [2]uint64 {

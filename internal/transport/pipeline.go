@@ -152,6 +152,14 @@ func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { ret
 // Err returns why no call can be made, or nil.
 func (c *Client) Err() error { return c.invalid }
 
+// Logger returns the logger of the configuration, without one a logger that discards.
+func (c *Client) Logger() *slog.Logger {
+	if c == nil || c.cfg.Logger == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return c.cfg.Logger
+}
+
 // CloseIdleConnections closes the connections that are not in use. Those of a
 // client of the caller's are left open, because they may be shared.
 func (c *Client) CloseIdleConnections() {
