@@ -370,3 +370,13 @@ func TestAvailableWithoutPages(t *testing.T) {
 		t.Errorf("%v, %v; %v, %v; %d requests", orgs, err1, workspaces, err2, len(c.Got))
 	}
 }
+
+func TestWorkspaceURLs(t *testing.T) {
+	t.Parallel()
+	design, made := &account.Workspace{OrgDomain: "acme", FolderName: "de sign"}, &account.Workspace{FolderName: "a"}
+	got := []string{design.URL(), design.NodeURL("2f"), made.URL(), made.NodeURL("2f")}
+	const base = "https://acme.fast.io/workspace/de%20sign"
+	if diff := cmp.Diff([]string{base + "/storage/root", base + "/preview/2f", "", ""}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"net/url"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
@@ -39,6 +40,23 @@ type Workspace struct {
 	Capabilities api.Map[bool] `json:"capabilities"` // by the Capability constants; a missing one is unknown
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
+}
+
+// URL returns the address of the workspace in the web app, "" without its OrgDomain and
+// FolderName.
+func (w *Workspace) URL() string { return w.page("storage/root") }
+
+// NodeURL returns the address of a file, note or folder of the workspace in the web app, ""
+// without the OrgDomain and FolderName of the workspace.
+func (w *Workspace) NodeURL(node api.OpaqueID) string {
+	return w.page("preview/" + url.PathEscape(string(node)))
+}
+
+func (w *Workspace) page(path string) string {
+	if w.OrgDomain == "" || w.FolderName == "" {
+		return ""
+	}
+	return "https://" + url.PathEscape(w.OrgDomain) + ".fast.io/workspace/" + url.PathEscape(w.FolderName) + "/" + path
 }
 
 // Capabilities of an account in a workspace: keys of [Workspace].Capabilities.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"net/url"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
@@ -28,6 +29,11 @@ type QuickShare struct {
 	Created       api.Time      `json:"created,omitzero"`
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
+}
+
+// URL returns the address of the QuickShare in the web app.
+func (q *QuickShare) URL() string {
+	return "https://go.fast.io/quickshare/" + url.PathEscape(string(q.ID))
 }
 
 // Get returns a QuickShare. It requires no token.

@@ -2,6 +2,7 @@ package shares
 
 import (
 	"encoding/json"
+	"net/url"
 
 	jsonv2 "github.com/go-json-experiment/json"
 
@@ -75,6 +76,23 @@ type Share struct {
 	Parents          json.RawMessage `json:"parents,omitzero"`
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
+}
+
+// URL returns the address of the share in the web app, "" without its CustomName.
+func (s *Share) URL() string {
+	if s.CustomName == "" {
+		return ""
+	}
+	return "https://go.fast.io/shared/" + url.PathEscape(s.CustomName)
+}
+
+// NodeURL returns the address of a file of the share in the web app, "" without the
+// CustomName of the share.
+func (s *Share) NodeURL(node api.OpaqueID) string {
+	if s.CustomName == "" {
+		return ""
+	}
+	return s.URL() + "/preview/" + url.PathEscape(string(node))
 }
 
 // Inviting says who may invite to a share.

@@ -85,6 +85,19 @@ func TestCheckName(t *testing.T) {
 	}
 }
 
+func TestURLs(t *testing.T) {
+	t.Parallel()
+	share, made, loan := &shares.Share{CustomName: "q4 pack/1"}, new(shares.Share), &shares.QuickShare{ID: "2a"}
+	got := []string{share.URL(), share.NodeURL("2f"), made.URL(), made.NodeURL("2f"), loan.URL()}
+	want := []string{
+		"https://go.fast.io/shared/q4%20pack%2F1", "https://go.fast.io/shared/q4%20pack%2F1/preview/2f", "", "",
+		"https://go.fast.io/quickshare/2a",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // A retry that no longer finds what it deletes has succeeded.
 func TestRepeatedDeletions(t *testing.T) {
 	t.Parallel()

@@ -11,9 +11,6 @@ import (
 	"github.com/fastio-go/fastio/shares"
 )
 
-// site is where people go, as programs go to the address of the API.
-const site = "https://go.fast.io/shared/"
-
 // patience is how long the end may take.
 const patience = 30 * time.Second
 
@@ -85,7 +82,7 @@ func (p *program) show(ctx context.Context, id api.ProfileID) error {
 		}
 		fmt.Fprintf(p.out, "  %-14s %s, %s\n", member.Role, member.EmailAddress, member.Status)
 	}
-	fmt.Fprintf(p.out, "\n%s%s\n\n", site, portal.CustomName)
+	fmt.Fprintf(p.out, "\n%s\n\n", portal.URL())
 	return nil
 }
 
