@@ -20,7 +20,7 @@ import (
 )
 
 // A Store keeps what sign-ins came to, a record for each profile. Records are
-// secrets: a store that leaves the machine must encrypt them. It is safe for
+// secrets: a store that leaves the machine must encrypt them, such as by [Seal]. It is safe for
 // concurrent use, by several processes if it outlives one.
 type Store interface {
 	// Load returns the record of a profile, nil if there is none. It does not
