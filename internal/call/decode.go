@@ -65,11 +65,8 @@ const sparse = 3 * maxContainers
 // checkSize returns an error for an answer that would take up far more memory
 // than its own size.
 func checkSize(b []byte) error {
-	containers := func() bool { // text may hold braces as well
-		return len(b) > 3*maxContainers && bytes.Count(b, []byte("{"))+bytes.Count(b, []byte("[")) > maxContainers
-	}
-	values := func() bool { return len(b) > 2*maxValues && bytes.Count(b, []byte(",")) > maxValues }
-	if !containers() && !values() {
+	containers := bytes.Count(b, []byte("{")) + bytes.Count(b, []byte("[")) // text may hold them as well
+	if containers <= maxContainers && bytes.Count(b, []byte(",")) <= maxValues {
 		return nil
 	}
 	var containersRead, valuesRead int

@@ -44,7 +44,8 @@ type record struct {
 }
 
 type owner struct {
-	Name string `json:"name"`
+	Name    string   `json:"name"`
+	Friends []*owner `json:"friends"`
 }
 
 type recordPage struct {
@@ -183,7 +184,7 @@ func TestRequiredValuesOfAnotherType(t *testing.T) {
 	for _, answer := range []string{
 		`{"records":"none"}`, `{"records":{"a":1}}`, `{"records":[5]}`, `{"records":[{"id":"a"},"b"]}`,
 		`{"records":[[{"id":"a"}]]}`,
-		`{"records":[{"id":{"a":1}}]}`, `{"records":[{"id":["a"]}]}`, `{"pagination":"last"}`,
+		`{"records":[{"id":{"a":1}}]}`, `{"records":[{"id":["a"]}]}`, `{"records":[{"id":[]}]}`, `{"pagination":"last"}`,
 		`{"pagination":{"has_more":"perhaps"}}`,
 		`{"pagination":{"has_more":{}}}`, `{"pagination":{"has_more":true,"next_cursor":{"a":1}}}`,
 		`{"response":{"records":"none"}}`,
@@ -246,7 +247,20 @@ func TestAnswersThatMultiplyInMemory(t *testing.T) { //nolint:paralleltest // it
 	}
 }
 
-// A part is found by either name, may be a text, and learns its Size from Extra.
+// The bounds on an answer are exact.
+func TestLargestAnswers(t *testing.T) {
+	t.Parallel()
+	for element, most := range map[string]int{`[],`: 50_000 - 2, `{},`: 50_000 - 2, `0,`: 1_000_000 - 4} {
+		for n := most; n <= most+1; n++ {
+			_, err := call.Decode[thing]([]byte(`{"x":[` + strings.Repeat(element, n) + `"{"]}`))
+			if errors.Is(err, api.ErrTooLarge) != (n > most) {
+				t.Errorf("%d times %s: %v", n, element, err)
+			}
+		}
+	}
+}
+
+// A part is found by either name and may be a text, a box learns its Size from Extra.
 type part struct {
 	ID   string `json:"id" also:"part_id,uid" scalar:"true"`
 	Size int    `json:"size"`
@@ -254,12 +268,18 @@ type part struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"`
 }
 
-var _ = lenient.Fix(func(p *part) {
+type box struct {
+	Size int `json:"size"`
+
+	Extra map[string]json.RawMessage `json:",embed,unknown"`
+}
+
+var _ = lenient.Fix(func(b *box) {
 	var size struct {
 		Bytes int `json:"bytes"`
 	}
-	if lenient.Take(p.Extra, &size, "length") {
-		p.Size = size.Bytes
+	if lenient.Take(b.Extra, &size, "length") {
+		b.Size = size.Bytes
 	}
 })
 
@@ -267,6 +287,9 @@ type whole struct {
 	Part  *part           `json:"part" also:"piece"`
 	Parts []*part         `json:"parts"`
 	Named map[string]part `json:"named"`
+	Box   *box            `json:"box"`
+	Rows  []*owner        `json:"rows"`
+	Grid  [][]*owner      `json:"grid"`
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"`
 }
@@ -277,27 +300,41 @@ func TestValueReadsEveryForm(t *testing.T) {
 		return map[string]json.RawMessage{name: json.RawMessage(value)}
 	}
 	for in, want := range map[string]whole{
-		`{"part":{"id":"a"}}`:                              {Part: &part{ID: "a"}},
-		`{"part":{"part_id":"a"}}`:                         {Part: &part{ID: "a"}},
-		`{"part":{"uid":"b","part_id":"a"}}`:               {Part: &part{ID: "a"}},
-		`{"part":{"uid":"b","id":"a"}}`:                    {Part: &part{ID: "a"}},
-		`{"part":{"uid":7}}`:                               {Part: &part{ID: "7"}},
-		`{"part":{"uid":{}}}`:                              {Part: &part{Extra: rest("uid", "{}")}},
-		`{"part":"a"}`:                                     {Part: &part{ID: "a"}},
-		`{"part":7}`:                                       {Extra: rest("part", "7")},
-		`{"piece":"a"}`:                                    {Part: &part{ID: "a"}},
-		`{"piece":{"uid":"a","length":{"bytes":5},"x":1}}`: {Part: &part{ID: "a", Size: 5, Extra: rest("x", "1")}},
-		`{"part":{"id":"a"},"piece":"b","x":1}`:            {Part: &part{ID: "a"}, Extra: rest("x", "1")},
-		`{"parts":[{"uid":"a"},null,"b"]}`:                 {Parts: []*part{{ID: "a"}, {ID: "b"}}},
-		`{"named":{"x":{"uid":"a"},"y":"b"}}`:              {Named: map[string]part{"x": {ID: "a"}, "y": {ID: "b"}}},
-		`{"part":{"id":"a","length":{"bytes":"five"}}}`: {
-			Part: &part{ID: "a", Extra: rest("length", `{"bytes":"five"}`)},
-		},
+		`{"part":{"id":"a"}}`:                        {Part: &part{ID: "a"}},
+		`{"part":{"part_id":"a"}}`:                   {Part: &part{ID: "a"}},
+		`{"part":{"uid":"b","part_id":"a"}}`:         {Part: &part{ID: "a"}},
+		`{"part":{"uid":"b","id":"a"}}`:              {Part: &part{ID: "a"}},
+		`{"part":{"uid":7}}`:                         {Part: &part{ID: "7"}},
+		`{"part":{"uid":{}}}`:                        {Part: &part{Extra: rest("uid", "{}")}},
+		`{"part":"a"}`:                               {Part: &part{ID: "a"}},
+		`{"part":7}`:                                 {Extra: rest("part", "7")},
+		`{"piece":"a"}`:                              {Part: &part{ID: "a"}},
+		`{"piece":{"uid":"a","x":1}}`:                {Part: &part{ID: "a", Extra: rest("x", "1")}},
+		`{"part":{"id":"a"},"piece":"b","x":1}`:      {Part: &part{ID: "a"}, Extra: rest("x", "1")},
+		`{"parts":[{"uid":"a"},null,"b"]}`:           {Parts: []*part{{ID: "a"}, {ID: "b"}}},
+		`{"named":{"x":{"uid":"a"},"y":"b"}}`:        {Named: map[string]part{"x": {ID: "a"}, "y": {ID: "b"}}},
+		`{"part":{"id":"a"},"parts":[7,{"id":"b"}]}`: {Part: &part{ID: "a"}, Parts: []*part{{ID: "b"}}},
+		`{"box":{"length":{"bytes":5},"x":1}}`:       {Box: &box{Size: 5, Extra: rest("x", "1")}},
+		`{"box":{"length":{"bytes":"five"}}}`:        {Box: &box{Extra: rest("length", `{"bytes":"five"}`)}},
+		`{"rows":[{"name":"a","friends":"b"}]}`:      {Rows: []*owner{{Name: "a"}}},
+		`{"grid":[[5,{"name":"a"}]]}`:                {Grid: [][]*owner{{{Name: "a"}}}},
 	} {
 		got, err := call.Value[whole]([]byte(in))
 		if diff := cmp.Diff(&want, got); err != nil || diff != "" {
 			t.Errorf("%s: %v (-want +got):\n%s", in, err, diff)
 		}
+	}
+	type embedding struct {
+		part
+
+		Note string `json:"note"`
+	}
+	got, err := call.Value[embedding]([]byte(`{"uid":"a","size":{},"note":5}`))
+	if err != nil || got.ID != "a" || got.Note != "5" || string(got.Extra["size"]) != "{}" {
+		t.Errorf("an embedded part: %+v, %v", got, err)
+	}
+	if _, err := call.Value[embedding]([]byte(`{"id":{}}`)); err == nil {
+		t.Error("an embedded part needs no ID")
 	}
 }
 

@@ -9,7 +9,29 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/stub"
 )
+
+func TestResultsInEveryForm(t *testing.T) {
+	t.Parallel()
+	for result, refused := range map[string]bool{
+		`true`: false, `"yes"`: false, `"Yes"`: false, `"1"`: false, `1`: false, `-0.5`: false,
+		`false`: true, `"no"`: true, `""`: true, `"0"`: true, `0`: true, `[]`: true,
+	} {
+		answer := []byte(`{"result":` + result + `,"response":{"name":"a"}}`)
+		payload, unwrapped := call.Unwrap(answer)
+		decoded, err := new(call.Envelope[thing]).Decode(answer)
+		if string(payload) != `{"name":"a"}` || unwrapped != refused || decoded != refused || err != nil {
+			t.Errorf("%s: %s, refused %t, %t: %v", result, payload, unwrapped, decoded, err)
+		}
+	}
+	if err := call.Do(t.Context(), stub.Answer(`[]`), request(), nil); err != nil {
+		t.Errorf("an empty list: %v", err)
+	}
+	if _, err := new(call.Envelope[thing]).Decode([]byte(`{"new":1}`), json.RejectUnknownMembers(true)); err == nil {
+		t.Error("an unknown member is not rejected")
+	}
+}
 
 // Only what the platform itself refuses, and what is rejected locally, fails for
 // good.

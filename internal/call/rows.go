@@ -25,7 +25,7 @@ const (
 func finish(r *api.Request, payload any) error {
 	v := reflect.ValueOf(payload).Elem()
 	most := shapeOf(v.Type()).finish(v, true)
-	if most <= spareRows || r == nil {
+	if r == nil {
 		return nil
 	}
 	bound := maxRows
@@ -182,7 +182,7 @@ func (s *shape) finish(v reflect.Value, drop bool) (longest int) {
 		longest = s.finishStruct(v, drop)
 	case reflect.Slice:
 		longest = v.Len()
-		if s.records && longest > 0 && drop {
+		if s.records && drop {
 			dropZero(v)
 		}
 		for i := 0; s.elem != nil && i < v.Len(); i++ {
@@ -209,8 +209,8 @@ func (s *shape) finishStruct(v reflect.Value, drop bool) (longest int) {
 	if s.extra > 0 {
 		extra, _ = reflect.TypeAssert[map[string]stdjson.RawMessage](v.Field(s.extra))
 	}
-	for i := 0; len(extra) > 0 && i < len(s.aliases); i++ {
-		takeAlias(extra, v.Field(s.aliases[i].field), s.aliases[i].names)
+	for _, a := range s.aliases {
+		takeAlias(extra, v.Field(a.field), a.names)
 	}
 	for i, f := range s.fields {
 		longest = max(longest, s.shapes[i].finish(v.Field(f), drop))
@@ -248,18 +248,11 @@ func takeAlias(extra map[string]stdjson.RawMessage, field reflect.Value, names [
 func dropZero(list reflect.Value) {
 	n := 0
 	for i := range list.Len() {
-		elem := list.Index(i)
-		if elem.IsZero() {
-			continue
-		}
-		if n < i {
+		if elem := list.Index(i); !elem.IsZero() {
 			list.Index(n).Set(elem)
+			n++
 		}
-		n++
 	}
-	if n < list.Len() {
-		tail := list.Slice(n, list.Len())
-		tail.Clear()
-		list.SetLen(n)
-	}
+	list.Slice(n, list.Len()).Clear()
+	list.SetLen(n)
 }
