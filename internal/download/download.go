@@ -95,7 +95,7 @@ func (s *stream) take(resp *http.Response) (*api.Download, error) {
 		return nil, s.named(err)
 	}
 	s.size, s.etag, s.header = p.size, strongTag(resp.Header), resp.Header
-	s.end, s.limit = unknown, math.MaxInt64
+	s.limit = math.MaxInt64
 	if last := s.options.last(); last != unknown {
 		s.limit = last + 1
 	}
@@ -111,8 +111,8 @@ func (s *stream) take(resp *http.Response) (*api.Download, error) {
 	default:
 		return d, nil
 	}
-	s.end = s.limit
-	d.Length = s.end - s.at
+	s.known = true
+	d.Length = s.limit - s.at
 	return d, nil
 }
 

@@ -33,12 +33,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // server holds one file. It is asked for it, or for a part.
 type server struct {
 	content string
-	tag     string // ETag
-	whole   bool   // knows nothing of parts
-	most    int    // bytes of a part that it sends at a time; 0 is any number
-	silent  bool   // tells no length
-	cut     []int  // bytes after which the n-th answer breaks; -1 falls silent at once, none is a whole one
-	changed string // the content from the second request on, under another tag
+	tag     string                    // ETag
+	whole   bool                      // knows nothing of parts
+	most    int                       // bytes of a part that it sends at a time; 0 is any number
+	silent  bool                      // tells no length
+	cut     []int                     // bytes after which the n-th answer breaks; -1 falls silent, none is a whole one
+	reader  func(io.Reader) io.Reader // of answers; nil for at once
+	changed string                    // the content from the second request on, under another tag
 	refuse  map[int]error
 
 	modified []string // Last-Modified of the n-th answer
@@ -96,6 +97,9 @@ func (s *server) Open(ctx context.Context, r *api.Request) (*http.Response, erro
 			resp.Body = quiet
 			return resp, nil
 		}
+	}
+	if s.reader != nil {
+		body = s.reader(body)
 	}
 	resp.Body = ending(ctx, body)
 	return resp, nil
@@ -164,17 +168,22 @@ func TestCutsLoseNothing(t *testing.T) {
 					}
 				}
 			}
-			for cut := range 8 {
-				s := &server{content: content, tag: `"1"`, whole: whole, cut: []int{cut}}
+			for cut := range 16 {
+				silent := cut >= 8 // and so the end is not known, unless by the place of a part
+				s := &server{content: content, tag: `"1"`, whole: whole, silent: silent, cut: []int{cut % 8}}
+				from := 4 + cut%8
 				if whole {
 					s.cut[0] += 4
+					if silent && from > 4 {
+						from--
+					}
 				}
 				got, err := fetch(t.Context(), s, download.Options{Range: api.Range{Offset: 4, Length: 10}})
 				if got != content[4:14] || err != nil {
 					t.Errorf("a part, cut at %d, whole %t: %q, %v", cut, whole, got, err)
 				}
 				again := s.asked[1]
-				if again.Get("Range") != fmt.Sprintf("bytes=%d-13", 4+cut) || again.Get("If-Range") != `"1"` ||
+				if again.Get("Range") != fmt.Sprintf("bytes=%d-13", from) || again.Get("If-Range") != `"1"` ||
 					again.Get("Accept-Encoding") != "identity" {
 					t.Errorf("asked again with %v", again)
 				}
@@ -260,11 +269,14 @@ func TestWhatMayNotBeRepeatedIsNot(t *testing.T) {
 		s := &server{content: content, tag: `"1"`, cut: []int{9}}
 		r := reading()
 		r.Replay = api.ReplayOnce
-		n, err := download.Copy(io.Discard, open(t, s, r, download.Options{}), nil)
-		if n != 9 || !errors.Is(err, io.ErrUnexpectedEOF) || len(s.asked) != 1 ||
+		d, buffer := open(t, s, r, download.Options{}), make([]byte, len(content))
+		n, early := d.Read(buffer)
+		more, err := d.Read(buffer)
+		if n != 9 || early != nil || more != 0 || !errors.Is(err, io.ErrUnexpectedEOF) || len(s.asked) != 1 ||
 			err.Error() != "fastio: things.Read: unexpected EOF" {
-			t.Errorf("%d bytes, %v after %d requests", n, err, len(s.asked))
+			t.Errorf("%d bytes, %v, then %d, %v after %d requests", n, early, more, err, len(s.asked))
 		}
+		_ = d.Close()
 	})
 }
 
@@ -285,6 +297,11 @@ func TestTriesEnd(t *testing.T) {
 		"at a refusal":              {&server{cut: []int{9}, refuse: map[int]error{1: down, 2: gone}}, gone, 3},
 		"never while bytes come":    {&server{cut: slices.Repeat([]int{2}, 24)}, nil, 25},
 		"not at stalls of a minute": {&server{cut: []int{9, -1, -1, 3}}, nil, 5},
+
+		"not while bytes come singly":       {&server{reader: iotest.OneByteReader}, nil, 1},
+		"at an end with the last bytes":     {&server{reader: iotest.DataErrReader}, nil, 1},
+		"at a failure with the last bytes":  {&server{reader: iotest.DataErrReader, cut: []int{len(content)}}, nil, 1},
+		"never by a failure with the first": {&server{reader: iotest.DataErrReader, cut: []int{9}}, nil, 2},
 	}, func(t *testing.T, tc row) {
 		tc.server.content, tc.server.tag = content, `"1"`
 		got, err := fetch(t.Context(), tc.server, download.Options{})
@@ -395,18 +412,38 @@ func TestWhatIsRefused(t *testing.T) {
 	})
 }
 
-// A server that sends a part without telling which sends nothing.
-func TestPartsWithoutAPlace(t *testing.T) {
+// A part is where the server says; one that sends a part without telling which sends nothing.
+func TestPlacesOfParts(t *testing.T) {
 	t.Parallel()
-	for _, place := range []string{"", "bytes", "bytes */17", "bytes x-y/z", "lines 1-2/3", "bytes -5-9/17"} {
-		opener := opened(func() *http.Response {
+	type told struct{ length, size int64 }
+	part := func(place string, length int64) (told, error) {
+		d, err := download.Open(t.Context(), opened(func() *http.Response {
 			return &http.Response{
-				StatusCode: http.StatusPartialContent, Header: http.Header{"Content-Range": {place}},
-				Body: io.NopCloser(strings.NewReader(content)),
+				StatusCode: http.StatusPartialContent, ContentLength: length, Body: io.NopCloser(strings.NewReader(content)),
+				Header: http.Header{"Content-Range": {place}, "Content-Disposition": {`inline; filename="a b"`}},
 			}
-		})
-		if _, err := fetch(t.Context(), opener, download.Options{}); err == nil ||
-			!strings.Contains(err.Error(), "without telling which") {
+		}), reading(), download.Options{Range: api.Range{Offset: 4}}, nil)
+		if err != nil {
+			return told{}, err
+		}
+		if d.Name != "a b" {
+			t.Errorf("the name is %q", d.Name)
+		}
+		return told{d.Length, d.Size}, d.Close()
+	}
+	for place, want := range map[string]told{
+		"bytes 0-13/50": {46, 50}, "bytes 4-13/*": {10, -1}, "bytes 4-4/*": {1, -1}, "bytes 4-3/*": {-1, -1},
+		"bytes 4-x/*": {-1, -1}, "bytes 4-13/4": {10, -1}, "bytes 4-13/5": {1, 5}, "bytes 4-13/x": {10, -1},
+	} {
+		if got, err := part(place, -1); got != want || err != nil {
+			t.Errorf("%s: got %+v, want %+v: %v", place, got, want, err)
+		}
+	}
+	if got, err := part("bytes 4-13/*", 7); got != (told{7, -1}) || err != nil {
+		t.Errorf("of another length: got %+v, %v", got, err)
+	}
+	for _, place := range []string{"", "bytes", "bytes */17", "bytes x-y/z", "lines 1-2/3", "bytes -5-9/17"} {
+		if _, err := part(place, 0); err == nil || !strings.Contains(err.Error(), "without telling which") {
 			t.Errorf("%q: %v", place, err)
 		}
 	}
@@ -485,6 +522,7 @@ func TestSaveCloses(t *testing.T) {
 	dir := t.TempDir()
 	for name, path := range map[string]string{
 		"in a directory that is not there": filepath.Join(dir, "none", "kept.txt"), "under a name that is taken": dir,
+		"without a path": "",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, "theirs.txt"), nil, 0o600); err != nil {
 			t.Fatal(err)

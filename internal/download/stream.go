@@ -36,8 +36,8 @@ type stream struct {
 	cancel  context.CancelFunc
 
 	at    int64  // the byte of the file that comes next
-	end   int64  // the byte after the last, -1 if the server did not tell
 	limit int64  // the byte before which the stream ends at the latest
+	known bool   // limit is the end
 	size  int64  // of the file, -1 if the server did not tell
 	etag  string // names the version, "" if nothing does
 
@@ -95,7 +95,7 @@ func (s *stream) Read(p []byte) (int, error) {
 		if n > 0 {
 			s.failed = 0
 		}
-		if err == io.EOF && s.at < s.end { //nolint:errorlint // as a Reader returns it
+		if err == io.EOF && s.known { //nolint:errorlint // as a Reader returns it
 			err = io.ErrUnexpectedEOF
 		}
 		if err != nil && err != io.EOF && s.at < s.limit { //nolint:errorlint // as a Reader returns it
@@ -134,7 +134,7 @@ func (s *stream) resume(cause error) error {
 // reopen asks for the rest.
 func (s *stream) reopen() (io.ReadCloser, error) {
 	from := s.at
-	if s.end == unknown && from > s.options.Range.Offset {
+	if !s.known && from > s.options.Range.Offset {
 		from-- // all may have come, and no server sends what begins behind the end
 	}
 	resp, err := s.open(rangeOf(from, s.options.last()), s.etag) //nolint:bodyclose // the stream closes it
