@@ -127,7 +127,7 @@ func Example_lists() {
 	server.AddWorkspace(fastiotest.Workspace{Name: "Research"})
 	client := must(fastio.New(server.ClientOptions()...))
 	list := func(ctx context.Context) error {
-		for workspace, err := range client.Account.Workspaces.All(ctx) {
+		for workspace, err := range client.Account.Workspaces.All(ctx, nil) {
 			if err != nil {
 				return err
 			}

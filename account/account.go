@@ -6,7 +6,7 @@
 // of others, to which their members invite its account. This package has no call yet
 // that sends such an invitation; package shares invites to a share.
 //
-//	for workspace, err := range client.Account.Workspaces.All(ctx) {
+//	for workspace, err := range client.Account.Workspaces.All(ctx, nil) {
 //		if err != nil {
 //			return err
 //		}
@@ -15,6 +15,7 @@
 package account
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"iter"
@@ -160,16 +161,21 @@ func (o *ListOptions) query(op string) (url.Values, error) {
 	return page.Window(op, o.Limit, o.Offset)
 }
 
-// rows returns the rows of all pages of list; of returns those of a page, and its
-// position.
+// rows returns the rows of all pages of list, from an offset on; of returns those of a
+// page, and its position.
 func rows[P, T any](
-	ctx context.Context, op string, opts []api.CallOption,
+	ctx context.Context, op string, from *ListOptions, opts []api.CallOption,
 	list func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*P, error),
 	of func(*P) ([]*T, *api.Pagination),
 ) iter.Seq2[*T, error] {
-	pages := page.Offsets(ctx, op, 0, opts, func(ctx context.Context, offset int, opts []api.CallOption) (*P, error) {
-		return list(ctx, &ListOptions{Limit: page.MaxLimit, Offset: offset}, opts...)
-	}, of)
+	o := ListOptions{Limit: page.MaxLimit}
+	if from != nil {
+		o = ListOptions{Limit: cmp.Or(from.Limit, page.MaxLimit), Offset: from.Offset}
+	}
+	next := func(ctx context.Context, offset int, opts []api.CallOption) (*P, error) {
+		return list(ctx, &ListOptions{Limit: o.Limit, Offset: offset}, opts...)
+	}
+	pages := page.Offsets(ctx, op, o.Offset, opts, next, of)
 	return page.Rows(pages, func(p *P) []*T {
 		found, _ := of(p)
 		return found

@@ -29,7 +29,7 @@ func TestListInput(t *testing.T) {
 	for op, list := range map[string]func(list *account.ListOptions) error{
 		"Orgs.List":          func(l *account.ListOptions) error { return stub.Err(s.Orgs.List(ctx, l)) },
 		"Orgs.ListExternal":  func(l *account.ListOptions) error { return stub.Err(s.Orgs.ListExternal(ctx, l)) },
-		"Orgs.ListAll":       func(l *account.ListOptions) error { return stub.Err(s.Orgs.ListAll(ctx, l)) },
+		"Orgs.ListAll":       func(l *account.ListOptions) error { return stub.Err(s.Orgs.ListJoinedOrInvited(ctx, l)) },
 		"Orgs.ListAvailable": func(l *account.ListOptions) error { return stub.Err(s.Orgs.ListAvailable(ctx, l)) },
 		"Orgs.ListMembers":   func(l *account.ListOptions) error { return stub.Err(s.Orgs.ListMembers(ctx, "o", l)) },
 		"Workspaces.List":    func(l *account.ListOptions) error { return stub.Err(s.Workspaces.List(ctx, l)) },
@@ -364,8 +364,8 @@ func TestCheckName(t *testing.T) {
 func TestAvailableWithoutPages(t *testing.T) {
 	t.Parallel()
 	c := stub.Answer(`{"orgs":[{"id":"4012345678901234567"}],"workspaces":[{"id":"4012345678901234567"}]}`)
-	orgs, err1 := stub.All(account.New(c).Orgs.AllAvailable(t.Context()))
-	workspaces, err2 := stub.All(account.New(c).Workspaces.AllAvailable(t.Context()))
+	orgs, err1 := stub.All(account.New(c).Orgs.AllAvailable(t.Context(), nil))
+	workspaces, err2 := stub.All(account.New(c).Workspaces.AllAvailable(t.Context(), nil))
 	if len(orgs) != 1 || len(workspaces) != 1 || len(c.Got) != 2 || err1 != nil || err2 != nil {
 		t.Errorf("%v, %v; %v, %v; %d requests", orgs, err1, workspaces, err2, len(c.Got))
 	}

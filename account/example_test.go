@@ -27,7 +27,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	fmt.Println("signed in as", me.EmailAddress)
-	for w, err := range client.Account.Workspaces.All(ctx) {
+	for w, err := range client.Account.Workspaces.All(ctx, nil) {
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -63,11 +63,11 @@ func (o *Orgs) ListExternal(ctx context.Context, list *ListOptions, opts ...api.
 	return call.Page[OrgPage](ctx, o.c, endpoint.AccountOrgsListExternal(nil), list.query, opts)
 }
 
-// ListAll returns one page of the organizations the account belongs to or was invited
-// to. Bounds out of range are [api.ErrInvalid].
+// ListJoinedOrInvited returns one page of the organizations the account belongs to or
+// is invited to. Bounds out of range are [api.ErrInvalid].
 //
 // It calls GET /current/orgs/all/.
-func (o *Orgs) ListAll(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*OrgPage, error) {
+func (o *Orgs) ListJoinedOrInvited(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*OrgPage, error) {
 	return call.Page[OrgPage](ctx, o.c, endpoint.AccountOrgsListAll(nil), list.query, opts)
 }
 
@@ -121,43 +121,41 @@ func (o *Orgs) ListMembers(
 	return call.Page[MemberPage](ctx, o.c, endpoint.AccountOrgsListMembers(org, nil), list.query, opts)
 }
 
-// All returns every organization the account belongs to, then every other it
-// has a workspace in, fetching pages as they are needed.
-func (o *Orgs) All(ctx context.Context, opts ...api.CallOption) iter.Seq2[*Org, error] {
-	return func(yield func(*Org, error) bool) {
-		for _, list := range []lister{o.List, o.ListExternal} {
-			for org, err := range rows(ctx, "account.Orgs.List", opts, list, (*OrgPage).rows) {
-				if !yield(org, err) || err != nil {
-					return
-				}
-			}
-		}
-	}
+// All returns the organizations of all pages of [Orgs.List], from list.Offset on.
+// Default: pages of 500.
+func (o *Orgs) All(ctx context.Context, list *ListOptions, opts ...api.CallOption) iter.Seq2[*Org, error] {
+	return rows(ctx, "account.Orgs.List", list, opts, o.List, (*OrgPage).rows)
 }
 
-type lister func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*OrgPage, error)
-
-// AllJoinedOrInvited returns every organization the account belongs to or was invited
-// to, fetching pages as they are needed.
-func (o *Orgs) AllJoinedOrInvited(ctx context.Context, opts ...api.CallOption) iter.Seq2[*Org, error] {
-	return rows(ctx, "account.Orgs.ListAll", opts, o.ListAll, (*OrgPage).rows)
+// AllExternal returns the organizations of all pages of [Orgs.ListExternal], from
+// list.Offset on. Default: pages of 500.
+func (o *Orgs) AllExternal(ctx context.Context, list *ListOptions, opts ...api.CallOption) iter.Seq2[*Org, error] {
+	return rows(ctx, "account.Orgs.ListExternal", list, opts, o.ListExternal, (*OrgPage).rows)
 }
 
-// AllAvailable returns every organization the account may join, fetching pages as
-// they are needed.
-func (o *Orgs) AllAvailable(ctx context.Context, opts ...api.CallOption) iter.Seq2[*Org, error] {
-	return rows(ctx, "account.Orgs.ListAvailable", opts, o.ListAvailable, func(p *OrgPage) ([]*Org, *api.Pagination) {
+// AllJoinedOrInvited returns the organizations of all pages of
+// [Orgs.ListJoinedOrInvited], from list.Offset on. Default: pages of 500.
+func (o *Orgs) AllJoinedOrInvited(
+	ctx context.Context, list *ListOptions, opts ...api.CallOption,
+) iter.Seq2[*Org, error] {
+	return rows(ctx, "account.Orgs.ListAll", list, opts, o.ListJoinedOrInvited, (*OrgPage).rows)
+}
+
+// AllAvailable returns the organizations of all pages of [Orgs.ListAvailable], from
+// list.Offset on. Default: pages of 500.
+func (o *Orgs) AllAvailable(ctx context.Context, list *ListOptions, opts ...api.CallOption) iter.Seq2[*Org, error] {
+	return rows(ctx, "account.Orgs.ListAvailable", list, opts, o.ListAvailable, func(p *OrgPage) ([]*Org, *api.Pagination) {
 		return p.Orgs, orLast(p.Pagination)
 	})
 }
 
-// AllMembers returns every member of an organization, and whom it has invited,
-// fetching pages as they are needed.
+// AllMembers returns the members of all pages of [Orgs.ListMembers], from list.Offset on.
+// Default: pages of 500.
 func (o *Orgs) AllMembers(
-	ctx context.Context, org api.ProfileID, opts ...api.CallOption,
+	ctx context.Context, org api.ProfileID, list *ListOptions, opts ...api.CallOption,
 ) iter.Seq2[*api.Member, error] {
-	list := func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*MemberPage, error) {
+	fetch := func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*MemberPage, error) {
 		return o.ListMembers(ctx, org, list, opts...)
 	}
-	return rows(ctx, "account.Orgs.ListMembers", opts, list, (*MemberPage).rows)
+	return rows(ctx, "account.Orgs.ListMembers", list, opts, fetch, (*MemberPage).rows)
 }

@@ -145,9 +145,10 @@ func (w *Workspaces) ListMembers(
 	return call.Page[MemberPage](ctx, w.c, endpoint.AccountWorkspacesListMembers(id, nil), list.query, opts)
 }
 
-// All returns every workspace within reach, fetching pages as they are needed.
-func (w *Workspaces) All(ctx context.Context, opts ...api.CallOption) iter.Seq2[*Workspace, error] {
-	return rows(ctx, "account.Workspaces.List", opts, w.List, (*WorkspacePage).rows)
+// All returns the workspaces of all pages of [Workspaces.List], from list.Offset on.
+// Default: pages of 500.
+func (w *Workspaces) All(ctx context.Context, list *ListOptions, opts ...api.CallOption) iter.Seq2[*Workspace, error] {
+	return rows(ctx, "account.Workspaces.List", list, opts, w.List, (*WorkspacePage).rows)
 }
 
 // AllByOrg returns the workspaces that [Workspaces.ListByOrg] has pages of, from
@@ -169,20 +170,22 @@ func (w *Workspaces) AllByOrg(
 	return page.Rows(pages, func(p *WorkspacePage) []*Workspace { return p.Workspaces })
 }
 
-// AllAvailable returns every workspace the account may join, fetching pages as they
-// are needed.
-func (w *Workspaces) AllAvailable(ctx context.Context, opts ...api.CallOption) iter.Seq2[*Workspace, error] {
+// AllAvailable returns the workspaces of all pages of [Workspaces.ListAvailable], from
+// list.Offset on. Default: pages of 500.
+func (w *Workspaces) AllAvailable(
+	ctx context.Context, list *ListOptions, opts ...api.CallOption,
+) iter.Seq2[*Workspace, error] {
 	of := func(p *WorkspacePage) ([]*Workspace, *api.Pagination) { return p.Workspaces, orLast(p.Pagination) }
-	return rows(ctx, "account.Workspaces.ListAvailable", opts, w.ListAvailable, of)
+	return rows(ctx, "account.Workspaces.ListAvailable", list, opts, w.ListAvailable, of)
 }
 
-// AllMembers returns every member of a workspace, and whom it has invited, fetching
-// pages as they are needed.
+// AllMembers returns the members of all pages of [Workspaces.ListMembers], from
+// list.Offset on. Default: pages of 500.
 func (w *Workspaces) AllMembers(
-	ctx context.Context, id api.ProfileID, opts ...api.CallOption,
+	ctx context.Context, id api.ProfileID, list *ListOptions, opts ...api.CallOption,
 ) iter.Seq2[*api.Member, error] {
-	list := func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*MemberPage, error) {
+	fetch := func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*MemberPage, error) {
 		return w.ListMembers(ctx, id, list, opts...)
 	}
-	return rows(ctx, "account.Workspaces.ListMembers", opts, list, (*MemberPage).rows)
+	return rows(ctx, "account.Workspaces.ListMembers", list, opts, fetch, (*MemberPage).rows)
 }

@@ -1,6 +1,7 @@
 package activity
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"iter"
@@ -98,12 +99,19 @@ func (d *Dashboard) List(
 	return call.One[CardPage](ctx, d.c, endpoint.ActivityDashboardList(workspace, q), "", opts)
 }
 
-// All returns every card of a workspace, fetching pages as they are needed.
-func (d *Dashboard) All(ctx context.Context, workspace api.ProfileID, opts ...api.CallOption) iter.Seq2[*Card, error] {
-	list := func(ctx context.Context, offset int, opts []api.CallOption) (*CardPage, error) {
-		return d.List(ctx, workspace, &CardListOptions{Limit: maxCards, Offset: offset}, opts...)
+// All returns the cards of all pages of [Dashboard.List], from o.Offset on. Default: pages
+// of 200.
+func (d *Dashboard) All(
+	ctx context.Context, workspace api.ProfileID, o *CardListOptions, opts ...api.CallOption,
+) iter.Seq2[*Card, error] {
+	at := CardListOptions{Limit: maxCards}
+	if o != nil {
+		at = CardListOptions{cmp.Or(o.Limit, maxCards), o.Offset}
 	}
-	pages := page.Offsets(ctx, "activity.Dashboard.List", 0, opts, list, func(p *CardPage) ([]*Card, *api.Pagination) {
+	list := func(ctx context.Context, offset int, opts []api.CallOption) (*CardPage, error) {
+		return d.List(ctx, workspace, &CardListOptions{at.Limit, offset}, opts...)
+	}
+	pages := page.Offsets(ctx, "activity.Dashboard.List", at.Offset, opts, list, func(p *CardPage) ([]*Card, *api.Pagination) {
 		return p.Cards, p.Pagination
 	})
 	return page.Rows(pages, func(p *CardPage) []*Card { return p.Cards })

@@ -18,7 +18,7 @@ import (
 // report is the program under test: it counts what happened where.
 func report(ctx context.Context, client *fastio.Client) (string, error) {
 	var b strings.Builder
-	for workspace, err := range client.Account.Workspaces.All(ctx) {
+	for workspace, err := range client.Account.Workspaces.All(ctx, nil) {
 		if err != nil {
 			return "", err
 		}

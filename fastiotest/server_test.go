@@ -168,7 +168,7 @@ func TestLoad(t *testing.T) {
 	if err := s.Load(strings.NewReader(seed)); err != nil {
 		t.Fatal(err)
 	}
-	rooms, err := stub.All(s.Client(t, fastio.WithToken("the-key-of-grace")).Account.Workspaces.All(t.Context()))
+	rooms, err := stub.All(s.Client(t, fastio.WithToken("the-key-of-grace")).Account.Workspaces.All(t.Context(), nil))
 	if err != nil || len(rooms) != 1 || rooms[0].Name != "Compilers" {
 		t.Errorf("found %+v, %v", rooms, err)
 	}
@@ -389,7 +389,7 @@ func TestMembersAndInvitations(t *testing.T) {
 	if got := s.Mails("NEW@example.test"); v.Key == "" || !slices.Equal(got, []fastiotest.Mail{mail}) {
 		t.Errorf("mails %+v, want %+v", got, mail)
 	}
-	members, err := stub.All(s.Client(t).Shares.Members.All(t.Context(), portal.ID))
+	members, err := stub.All(s.Client(t).Shares.Members.All(t.Context(), portal.ID, nil))
 	roles := map[string]string{}
 	for _, m := range members {
 		roles[string(m.Role)] = string(m.Status)

@@ -87,9 +87,11 @@ func (f *Fields) Pages(
 	})
 }
 
-// All returns the fields of a workspace.
-func (f *Fields) All(ctx context.Context, workspace api.ProfileID, opts ...api.CallOption) iter.Seq2[*Field, error] {
-	return page.Rows(f.Pages(ctx, workspace, nil, opts...), func(p *FieldPage) []*Field { return p.Fields })
+// All returns the fields of all pages of [Fields.List], from list.Cursor on.
+func (f *Fields) All(
+	ctx context.Context, workspace api.ProfileID, list *ListOptions, opts ...api.CallOption,
+) iter.Seq2[*Field, error] {
+	return page.Rows(f.Pages(ctx, workspace, list, opts...), func(p *FieldPage) []*Field { return p.Fields })
 }
 
 // ValuePage is one page of the values of a field.

@@ -79,7 +79,7 @@ func ExampleMembers_Add() {
 		log.Fatal(err)
 	}
 	fmt.Println(added.Invitation.InviteeEmail, added.Invitation.State)
-	for member, err := range client.Shares.Members.All(ctx, portal.ID) {
+	for member, err := range client.Shares.Members.All(ctx, portal.ID, nil) {
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -121,7 +121,7 @@ func TestWrongInput(t *testing.T) {
 		"fields":            {update(up{}), change(member{}), invitation(invite{})},
 		"limit": {
 			of(list{Limit: 501}), stub.Err(s.ListByWorkspace(ctx, room, &list{Limit: 501})),
-			stub.Err(s.Invitations.Mine(ctx, &shares.MineOptions{Limit: -1})),
+			stub.Err(s.Invitations.ListMine(ctx, &shares.MineOptions{Limit: -1})),
 		},
 		"offset": {stub.Err(s.ListMine(ctx, &list{Offset: -1}))},
 		"archived": {

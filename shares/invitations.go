@@ -133,11 +133,13 @@ type InvitationPage struct {
 	Pagination  *api.Pagination `json:"pagination"` // nil if not in the answer
 }
 
-// Mine returns one page of the invitations that the caller has received, to
+// ListMine returns one page of the invitations that the caller has received, to
 // shares and to other profiles.
 //
 // It calls GET /current/user/invitations/list/.
-func (i *Invitations) Mine(ctx context.Context, list *MineOptions, opts ...api.CallOption) (*InvitationPage, error) {
+func (i *Invitations) ListMine(
+	ctx context.Context, list *MineOptions, opts ...api.CallOption,
+) (*InvitationPage, error) {
 	if list == nil {
 		list = &MineOptions{}
 	}
@@ -151,12 +153,20 @@ func (i *Invitations) Mine(ctx context.Context, list *MineOptions, opts ...api.C
 	return call.One[InvitationPage](ctx, i.c, endpoint.SharesInvitationsMine(q), "", opts)
 }
 
-// AllMine returns the invitations of all pages of [Invitations.Mine].
-func (i *Invitations) AllMine(ctx context.Context, opts ...api.CallOption) iter.Seq2[*Invitation, error] {
-	fetch := func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*InvitationPage, error) {
-		return i.Mine(ctx, &MineOptions{Limit: list.Limit, Offset: list.Offset}, opts...)
+// AllMine returns the invitations of all pages of [Invitations.ListMine], from list.Offset
+// on. Default: pages of 500.
+func (i *Invitations) AllMine(
+	ctx context.Context, list *MineOptions, opts ...api.CallOption,
+) iter.Seq2[*Invitation, error] {
+	var o MineOptions
+	if list != nil {
+		o = *list
 	}
-	return all(ctx, "shares.Invitations.Mine", nil, opts, fetch, func(p *InvitationPage) ([]*Invitation, *api.Pagination) {
+	fetch := func(ctx context.Context, at *ListOptions, opts ...api.CallOption) (*InvitationPage, error) {
+		return i.ListMine(ctx, &MineOptions{Limit: at.Limit, Offset: at.Offset, Key: o.Key}, opts...)
+	}
+	from := &ListOptions{Limit: o.Limit, Offset: o.Offset}
+	return all(ctx, "shares.Invitations.Mine", from, opts, fetch, func(p *InvitationPage) ([]*Invitation, *api.Pagination) {
 		return p.Invitations, p.Pagination
 	})
 }

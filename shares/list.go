@@ -59,9 +59,10 @@ func (s *Service) List(ctx context.Context, list *ListOptions, opts ...api.CallO
 	return call.Page[Page](ctx, s.c, endpoint.SharesList(nil), list.unfiltered, opts)
 }
 
-// All returns the shares of all pages of [Service.List].
-func (s *Service) All(ctx context.Context, opts ...api.CallOption) iter.Seq2[*Share, error] {
-	return all(ctx, "shares.List", nil, opts, s.List, sharesOf)
+// All returns the shares of all pages of [Service.List], from list.Offset on. Default:
+// pages of 500.
+func (s *Service) All(ctx context.Context, list *ListOptions, opts ...api.CallOption) iter.Seq2[*Share, error] {
+	return all(ctx, "shares.List", list, opts, s.List, sharesOf)
 }
 
 // ListAvailable returns the shares that the caller has joined or could join,

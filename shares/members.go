@@ -31,12 +31,15 @@ func (m *Members) List(
 	return call.Page[MemberPage](ctx, m.c, endpoint.SharesMembersList(share, nil), list.unfiltered, opts)
 }
 
-// All returns the members of all pages of [Members.List].
-func (m *Members) All(ctx context.Context, share api.ProfileID, opts ...api.CallOption) iter.Seq2[*api.Member, error] {
+// All returns the members of all pages of [Members.List], from list.Offset on. Default:
+// pages of 500.
+func (m *Members) All(
+	ctx context.Context, share api.ProfileID, list *ListOptions, opts ...api.CallOption,
+) iter.Seq2[*api.Member, error] {
 	fetch := func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*MemberPage, error) {
 		return m.List(ctx, share, list, opts...)
 	}
-	return all(ctx, "shares.Members.List", nil, opts, fetch, func(p *MemberPage) ([]*api.Member, *api.Pagination) {
+	return all(ctx, "shares.Members.List", list, opts, fetch, func(p *MemberPage) ([]*api.Member, *api.Pagination) {
 		return p.Members, p.Pagination
 	})
 }

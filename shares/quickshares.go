@@ -78,14 +78,15 @@ func (q *QuickShares) List(
 	return call.Page[QuickSharePage](ctx, q.c, endpoint.SharesQuickSharesList(workspace, nil), list.unfiltered, opts)
 }
 
-// All returns the QuickShares of all pages of [QuickShares.List].
+// All returns the QuickShares of all pages of [QuickShares.List], from list.Offset on.
+// Default: pages of 500.
 func (q *QuickShares) All(
-	ctx context.Context, workspace api.ProfileID, opts ...api.CallOption,
+	ctx context.Context, workspace api.ProfileID, list *ListOptions, opts ...api.CallOption,
 ) iter.Seq2[*QuickShare, error] {
 	fetch := func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*QuickSharePage, error) {
 		return q.List(ctx, workspace, list, opts...)
 	}
-	return all(ctx, "shares.QuickShares.List", nil, opts, fetch,
+	return all(ctx, "shares.QuickShares.List", list, opts, fetch,
 		func(p *QuickSharePage) ([]*QuickShare, *api.Pagination) {
 			return p.QuickShares, p.Pagination
 		})

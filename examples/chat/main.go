@@ -65,7 +65,7 @@ func run(ctx context.Context, in io.Reader, out io.Writer, workspace api.Profile
 
 // first returns the first workspace there is.
 func first(ctx context.Context, client *fastio.Client) (api.ProfileID, error) {
-	for w, err := range client.Account.Workspaces.All(ctx) {
+	for w, err := range client.Account.Workspaces.All(ctx, nil) {
 		if err != nil {
 			return "", err
 		}

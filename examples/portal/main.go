@@ -73,7 +73,7 @@ func (p *program) start(ctx context.Context) error {
 
 // first returns the first workspace there is.
 func first(ctx context.Context, client *fastio.Client) (api.ProfileID, error) {
-	for w, err := range client.Account.Workspaces.All(ctx) {
+	for w, err := range client.Account.Workspaces.All(ctx, nil) {
 		if err != nil {
 			return "", err
 		}

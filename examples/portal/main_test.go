@@ -63,7 +63,7 @@ func TestOpenAndRevoked(t *testing.T) {
 		guest := s.AddUser(fastiotest.User{Email: p.guest})
 		bo := s.Client(t, fastio.WithToken(s.AddKey(fastiotest.Key{User: guest.ID}).Token))
 		p.in = kit.Keyboard(func() {
-			mine, err := bo.Shares.Invitations.Mine(t.Context(), nil)
+			mine, err := bo.Shares.Invitations.ListMine(t.Context(), nil)
 			if err != nil || len(mine.Invitations) != 1 {
 				t.Errorf("the guest has the invitations %+v, %v", mine, err)
 			}

@@ -76,7 +76,7 @@ func (p *program) show(ctx context.Context, id api.ProfileID) error {
 	fmt.Fprintf(p.out, "%s is open until %s.\n", portal.Title, portal.Expires.Format(time.DateOnly))
 	fmt.Fprintf(p.out, "  who comes in   %s\n", portal.Access)
 	fmt.Fprintf(p.out, "  downloads      %s security\n", portal.DownloadSecurity)
-	for member, err := range p.client.Shares.Members.All(ctx, id) {
+	for member, err := range p.client.Shares.Members.All(ctx, id, nil) {
 		if err != nil {
 			return err
 		}

@@ -85,7 +85,7 @@ func choose(ctx context.Context, out io.Writer, client *fastio.Client) (*account
 	}
 	fmt.Fprintf(out, "\nSigned in as %s %s. Workspaces:\n", me.FirstName, me.LastName)
 	var first *account.Workspace
-	for w, err := range client.Account.Workspaces.All(ctx) {
+	for w, err := range client.Account.Workspaces.All(ctx, nil) {
 		if err != nil {
 			return nil, err
 		}

@@ -86,7 +86,7 @@ func choose(ctx context.Context, client *fastio.Client, name string) (api.Profil
 		}
 		return api.Workspace(w.ID), nil
 	}
-	for w, err := range client.Account.Workspaces.All(ctx) {
+	for w, err := range client.Account.Workspaces.All(ctx, nil) {
 		if err != nil {
 			return api.Profile{}, err
 		}

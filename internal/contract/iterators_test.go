@@ -98,7 +98,11 @@ func iterators(client *fastio.Client, given bool) map[string]iter.Seq2[reflect.V
 			waits := slices.Contains([]string{"Watch", "Changes", "Stream"}, m.Name) // for what happens
 			if m.Type.NumOut() == 1 && m.Type.Out(0).CanSeq2() && !waits {
 				args := arguments(m.Type, reflect.ValueOf(context.Background()), someID)
-				optional := slices.IndexFunc(args, func(v reflect.Value) bool { return given && window(v) })
+				fields := map[string]any{"Limit": 2, "Offset": 1, "PageSize": 100, "Cursor": "c0", "Archived": true}
+				if slices.Contains([]string{"Shares.All", "Shares.Members.All", "Shares.QuickShares.All"}, name+"."+m.Name) {
+					delete(fields, "Archived") // which these lists reject
+				}
+				optional := slices.IndexFunc(args, func(v reflect.Value) bool { return given && window(v, fields) })
 				if !given || optional >= 0 {
 					all[name+"."+m.Name] = call.Call(args)[0].Seq2()
 				}
@@ -109,7 +113,7 @@ func iterators(client *fastio.Client, given bool) map[string]iter.Seq2[reflect.V
 }
 
 // window sets the options of an iteration, and reports whether there are any.
-func window(v reflect.Value) bool {
+func window(v reflect.Value, fields map[string]any) bool {
 	if v.Kind() == reflect.Pointer {
 		if !v.IsNil() || v.Type().Elem().Kind() != reflect.Struct {
 			return false
@@ -118,7 +122,7 @@ func window(v reflect.Value) bool {
 		v = v.Elem()
 	}
 	found := false
-	for field, value := range map[string]any{"Limit": 2, "Offset": 1, "PageSize": 100, "Cursor": "c0", "Archived": true} {
+	for field, value := range fields {
 		if v.Kind() != reflect.Struct || field == "Offset" && v.FieldByName("Cursor").IsValid() {
 			continue
 		}
@@ -133,7 +137,7 @@ func window(v reflect.Value) bool {
 	}
 	for _, inner := range []string{"Files", "Comments", "Metadata"} {
 		if v.Kind() == reflect.Struct && v.FieldByName(inner).IsValid() {
-			found = window(v.FieldByName(inner)) || found
+			found = window(v.FieldByName(inner), fields) || found
 		}
 	}
 	return found

@@ -208,7 +208,7 @@ func linkCalls() map[string]linkCall {
 		},
 		"shares.Invitations.AcceptAll": func(key api.Secret) []any { return []any{key} },
 		"shares.Invitations.GetMine":   func(key api.Secret) []any { return []any{key} },
-		"shares.Invitations.Mine":      func(key api.Secret) []any { return []any{&shares.MineOptions{Key: key}} },
+		"shares.Invitations.ListMine":  func(key api.Secret) []any { return []any{&shares.MineOptions{Key: key}} },
 	} {
 		add(elsewhere, name, args)
 	}
