@@ -68,7 +68,7 @@ func (o *Orgs) ListExternal(ctx context.Context, list *ListOptions, opts ...api.
 //
 // It calls GET /current/orgs/all/.
 func (o *Orgs) ListJoinedOrInvited(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*OrgPage, error) {
-	return call.Page[OrgPage](ctx, o.c, endpoint.AccountOrgsListAll(nil), list.query, opts)
+	return call.Page[OrgPage](ctx, o.c, endpoint.AccountOrgsListJoinedOrInvited(nil), list.query, opts)
 }
 
 // ListAvailable returns organizations the account may join. Whether the server sends
@@ -138,7 +138,7 @@ func (o *Orgs) AllExternal(ctx context.Context, list *ListOptions, opts ...api.C
 func (o *Orgs) AllJoinedOrInvited(
 	ctx context.Context, list *ListOptions, opts ...api.CallOption,
 ) iter.Seq2[*Org, error] {
-	return rows(ctx, "account.Orgs.ListAll", list, opts, o.ListJoinedOrInvited, (*OrgPage).rows)
+	return rows(ctx, "account.Orgs.ListJoinedOrInvited", list, opts, o.ListJoinedOrInvited, (*OrgPage).rows)
 }
 
 // AllAvailable returns the organizations of all pages of [Orgs.ListAvailable], from

@@ -44,7 +44,7 @@ func TestFilters(t *testing.T) {
 func TestCheckFilters(t *testing.T) {
 	t.Parallel()
 	five := []api.Filter{api.Exists("a"), api.Exists("b"), api.Exists("c"), api.Exists("d"), api.Exists("e")}
-	if err := api.CheckFilters("search.Storage", five); err != nil {
+	if err := api.CheckFilters("search.Files", five); err != nil {
 		t.Error(err)
 	}
 	for name, filters := range map[string][]api.Filter{
@@ -54,8 +54,8 @@ func TestCheckFilters(t *testing.T) {
 		"without an operator":    {{Field: "a"}},
 		"what JSON cannot write": {api.Equals("a", math.Inf(1))},
 	} {
-		e, ok := errors.AsType[*api.InputError](api.CheckFilters("search.Storage", filters))
-		if !ok || e.Op != "search.Storage" || e.Field != "filters" || e.Got == "" && len(filters) > 0 {
+		e, ok := errors.AsType[*api.InputError](api.CheckFilters("search.Files", filters))
+		if !ok || e.Op != "search.Files" || e.Field != "filters" || e.Got == "" && len(filters) > 0 {
 			t.Errorf("%s: %v", name, e)
 		}
 	}

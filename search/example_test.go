@@ -36,7 +36,7 @@ func Example() {
 		}
 		fmt.Println(hit.Name, hit.MatchSource, hit.Snippet)
 	}
-	result, err := client.Search.Storage(ctx, api.Workspace(room.ID), search.Query{
+	result, err := client.Search.Files(ctx, api.Workspace(room.ID), search.Query{
 		Text: "lease", Within: []search.Scope{search.InFolder(leases.ID, 1)}, Limit: 1,
 	})
 	if err != nil {
@@ -57,7 +57,7 @@ func ExampleResult() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	result, err := client.Search.Storage(context.Background(), api.Workspace(room.ID), search.Query{Text: "lease"})
+	result, err := client.Search.Files(context.Background(), api.Workspace(room.ID), search.Query{Text: "lease"})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -36,7 +36,7 @@ const (
 	NameMatchGlob     NameMatch = "glob" // * matches any characters, ? one
 )
 
-// Query is the query of [Service.Storage]. Only Text is required.
+// Query is the query of [Service.Files]. Only Text is required.
 type Query struct {
 	Text          string    // not blank; at most 256 characters unless NameMatch is NameMatchAuto
 	Target        Target    // default: TargetBoth

@@ -122,7 +122,7 @@ func gaps(m *Metadata, target Target, within bool) []Gap {
 
 func is(flag *bool, value bool) bool { return flag != nil && *flag == value }
 
-// Storage searches the files, folders and notes of a workspace or share.
+// Files searches the files, folders and notes of a workspace or share.
 //
 // Query.Within narrows the semantic hits only. For a hard boundary skip the
 // hits whose MatchSource is [MatchSourceKeyword].
@@ -135,13 +135,13 @@ func is(flag *bool, value bool) bool { return flag != nil && *flag == value }
 //
 // It calls GET /current/workspace/{workspace_id}/storage/search/.
 // It calls GET /current/share/{share_id}/storage/search/.
-func (s *Service) Storage(ctx context.Context, in api.Profile, q Query, opts ...api.CallOption) (*Result, error) {
-	const op = "search.Storage"
+func (s *Service) Files(ctx context.Context, in api.Profile, q Query, opts ...api.CallOption) (*Result, error) {
+	const op = "search.Files"
 	query, err := q.values(op, in)
 	if err != nil {
 		return nil, err
 	}
-	r := endpoint.SearchStorage(in, query)
+	r := endpoint.SearchFiles(in, query)
 	a, err := call.One[resultWire](ctx, s.c, r, "", opts)
 	if err != nil {
 		return nil, err
@@ -152,7 +152,7 @@ func (s *Service) Storage(ctx context.Context, in api.Profile, q Query, opts ...
 	return a.result(&q), nil
 }
 
-// Pages returns the pages of [Service.Storage], from q.Offset on, with as many
+// Pages returns the pages of [Service.Files], from q.Offset on, with as many
 // hits a page as the server allows by default.
 //
 // The server ranks anew for each page, so a hit may be repeated or missed if
@@ -169,9 +169,9 @@ func (s *Service) Pages(
 	next := func(ctx context.Context, offset int, opts []api.CallOption) (*Result, error) {
 		at := q
 		at.Offset = offset
-		return s.Storage(ctx, in, at, opts...)
+		return s.Files(ctx, in, at, opts...)
 	}
-	return page.Offsets(ctx, "search.Storage", q.Offset, opts, next, func(r *Result) ([]*Hit, *api.Pagination) {
+	return page.Offsets(ctx, "search.Files", q.Offset, opts, next, func(r *Result) ([]*Hit, *api.Pagination) {
 		return r.Hits, r.Pagination
 	})
 }

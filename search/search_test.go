@@ -36,7 +36,7 @@ func TestWrongInput(t *testing.T) {
 		if q.Text == "" {
 			q.Text = "x"
 		}
-		return stub.Err(s.Storage(ctx, in, q))
+		return stub.Err(s.Files(ctx, in, q))
 	}
 	within := func(scopes ...search.Scope) error { return in(room, search.Query{Within: scopes}) }
 	unified := func(in api.Profile, q search.UnifiedQuery) error { return stub.Err(s.Unified(ctx, in, q)) }
@@ -111,7 +111,7 @@ func TestRankIsKept(t *testing.T) {
 		fmt.Fprintf(&files, `,"2%s":{"name":"a"}`, id)
 	}
 	s := search.New(stub.Answer(`{"result":true,"files":{` + files.String()[1:] + `}}`))
-	found, err := s.Storage(t.Context(), api.Workspace(roomID), search.Query{Text: "x"})
+	found, err := s.Files(t.Context(), api.Workspace(roomID), search.Query{Text: "x"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func TestGapsDependOnTheQuestion(t *testing.T) {
 		},
 	} {
 		tc.q.Text = "x"
-		got, err := s.Storage(t.Context(), api.Workspace(roomID), tc.q)
+		got, err := s.Files(t.Context(), api.Workspace(roomID), tc.q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -164,9 +164,9 @@ func TestUnfiltered(t *testing.T) {
 		for _, q := range []search.Query{
 			{Text: "x", Filters: []api.Filter{api.Exists("paid")}}, {Text: "x", Category: api.CategoryLegal},
 		} {
-			got, err := s.Storage(ctx, room, q)
+			got, err := s.Files(ctx, room, q)
 			if got != nil || !errors.Is(err, api.ErrUnfiltered) ||
-				!strings.HasPrefix(err.Error(), "fastio: search.Storage: ") {
+				!strings.HasPrefix(err.Error(), "fastio: search.Files: ") {
 				t.Errorf("got %v, %v", got, err)
 			}
 			if err := stub.Last(s.All(ctx, room, q)); !errors.Is(err, api.ErrUnfiltered) {

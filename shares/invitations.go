@@ -143,14 +143,14 @@ func (i *Invitations) ListMine(
 	if list == nil {
 		list = &MineOptions{}
 	}
-	q, err := (&ListOptions{Limit: list.Limit, Offset: list.Offset}).query("shares.Invitations.Mine")
+	q, err := (&ListOptions{Limit: list.Limit, Offset: list.Offset}).query("shares.Invitations.ListMine")
 	if err != nil {
 		return nil, err
 	}
 	if !list.Key.IsZero() {
 		q.Set("invitation_key", list.Key.Reveal())
 	}
-	return call.One[InvitationPage](ctx, i.c, endpoint.SharesInvitationsMine(q), "", opts)
+	return call.One[InvitationPage](ctx, i.c, endpoint.SharesInvitationsListMine(q), "", opts)
 }
 
 // AllMine returns the invitations of all pages of [Invitations.ListMine], from list.Offset
@@ -166,7 +166,7 @@ func (i *Invitations) AllMine(
 		return i.ListMine(ctx, &MineOptions{Limit: at.Limit, Offset: at.Offset, Key: o.Key}, opts...)
 	}
 	from := &ListOptions{Limit: o.Limit, Offset: o.Offset}
-	return all(ctx, "shares.Invitations.Mine", from, opts, fetch, func(p *InvitationPage) ([]*Invitation, *api.Pagination) {
+	return all(ctx, "shares.Invitations.ListMine", from, opts, fetch, func(p *InvitationPage) ([]*Invitation, *api.Pagination) {
 		return p.Invitations, p.Pagination
 	})
 }

@@ -181,7 +181,7 @@ func shareRequests() []step {
 func searchRequests() []step {
 	room := api.Workspace(workspaceID)
 	return []step{
-		makes("/search.Storage", room, search.Query{
+		makes("/search.Files", room, search.Query{
 			Text: "Q?-*.PDF", Target: search.TargetFilename, NameMatch: search.NameMatchGlob, CaseSensitive: true,
 			Within: []search.Scope{
 				search.InFile("2-A", "3-B"), search.InFolder("2-F", 10), search.InFile("2c", "3d"),

@@ -403,7 +403,7 @@ func each(replace func(name string, v any) any) func(body map[string]any) any {
 
 // exceptions are forms that an answer cannot have, or that mean something else.
 var exceptions = map[string]string{
-	"search.Storage":                           "the order of the members of files is the rank",
+	"search.Files":                             "the order of the members of files is the rank",
 	"system.Introspect":                        "it returns its answer as it is",
 	"account.Profiles list under response":     "its one list is not its payload",
 	"howto.Ask#2 list under response":          "its one list is not its payload",

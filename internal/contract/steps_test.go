@@ -63,7 +63,7 @@ func accountSteps() []step {
 		makes("Users.Get", "1999999999999999999"),
 		makes("Users.Search", "somerville"),
 		makes("Users.Search", "nobody of this name"),
-		makes("Orgs.ListJoinedOrInvited", nil, api.Standard).as("Orgs.ListAll"),
+		makes("Orgs.ListJoinedOrInvited", nil, api.Standard),
 		makes("Orgs.ListAvailable", nil),
 		makes("Orgs.Get", "difference"),
 		makes("Orgs.Get", "royal"),
@@ -497,23 +497,23 @@ func searchSteps() []step {
 	return []step{
 		between((*world).shelve),
 		between((*world).tell),
-		makes("Storage", workspace, search.Query{Text: "mill"}),
-		makes("Storage", workspace, search.Query{
+		makes("Files", workspace, search.Query{Text: "mill"}),
+		makes("Files", workspace, search.Query{
 			Text: "brass", Details: true, Limit: 1,
 			Within: []search.Scope{search.InFile(oiledNote, oiledVersion), search.InFolder(folderID, 1)},
 		}),
-		makes("Storage", workspace, search.Query{
+		makes("Files", workspace, search.Query{
 			Text: "*.md", Target: search.TargetFilename, NameMatch: search.NameMatchGlob,
 		}),
-		makes("Storage", workspace, search.Query{
+		makes("Files", workspace, search.Query{
 			Text: "mill", Filters: []api.Filter{api.Equals("wheels", 25000)}, Category: api.CategoryEngineering,
 		}),
-		makes("Storage", share, search.Query{Text: "poster", Target: search.TargetContent}),
-		makes("Storage", workspace, search.Query{Text: "mill", Within: []search.Scope{search.InFolder(oiledNote, 1)}}),
-		fault("search.Storage", fastiotest.Fault{
+		makes("Files", share, search.Query{Text: "poster", Target: search.TargetContent}),
+		makes("Files", workspace, search.Query{Text: "mill", Within: []search.Scope{search.InFolder(oiledNote, 1)}}),
+		fault("search.Files", fastiotest.Fault{
 			Status: http.StatusServiceUnavailable, Text: "Temporarily Unavailable.",
 		}),
-		makes("Storage", workspace, search.Query{
+		makes("Files", workspace, search.Query{
 			Text: "mill", Filters: []api.Filter{api.Exists("wheels")},
 		}, api.Attempts(1)),
 		makes("Unified", workspace, search.UnifiedQuery{Text: "mill", Facts: true, Files: search.Window{Limit: 1}}),
@@ -602,7 +602,7 @@ func shareSteps() []step {
 		makes("Invitations.Resend", portalID, "jacquard@example.test"),
 		makes("Invitations.Delete", portalID, invitationID),
 		makes("Invitations.Delete", portalID, invitationID),
-		makes("Invitations.ListMine", &shares.MineOptions{Limit: 5, Key: secret(invitationKey)}).as("Invitations.Mine"),
+		makes("Invitations.ListMine", &shares.MineOptions{Limit: 5, Key: secret(invitationKey)}),
 		makes("Invitations.GetMine", secret(myInvitation)),
 		makes("Join", theirShare, &shares.JoinOptions{Notify: api.MemberNotifyApp}),
 		makes("Leave", theirShare),

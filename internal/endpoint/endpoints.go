@@ -919,9 +919,9 @@ func AISharesOGImage(shareID api.ProfileID) *api.Request {
 	}
 }
 
-func SearchStorage(in api.Profile, query url.Values) *api.Request {
+func SearchFiles(in api.Profile, query url.Values) *api.Request {
 	return &api.Request{
-		Op: "search.Storage", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Op: "search.Files", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.ProfilePath(in, []string{
 			"/current/workspace/{workspace_id}/storage/search/",
 			"/current/share/{share_id}/storage/search/",
@@ -1554,9 +1554,9 @@ func SharesInvitationsDelete(shareID api.ProfileID, invitationID string) *api.Re
 	}
 }
 
-func SharesInvitationsMine(query url.Values) *api.Request {
+func SharesInvitationsListMine(query url.Values) *api.Request {
 	return &api.Request{
-		Op: "shares.Invitations.Mine", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Op: "shares.Invitations.ListMine", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path:  api.Path("/current/user/invitations/list/"),
 		Query: query,
 	}
@@ -1930,9 +1930,9 @@ func AccountOrgsListExternal(query url.Values) *api.Request {
 	}
 }
 
-func AccountOrgsListAll(query url.Values) *api.Request {
+func AccountOrgsListJoinedOrInvited(query url.Values) *api.Request {
 	return &api.Request{
-		Op: "account.Orgs.ListAll", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Op: "account.Orgs.ListJoinedOrInvited", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path:  api.Path("/current/orgs/all/"),
 		Query: query,
 	}

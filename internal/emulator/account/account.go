@@ -43,7 +43,7 @@ func (h *Handlers) Routes() []*wire.Route {
 
 		wire.Get("account.Orgs.List", "/current/orgs/list/", h.orgs(h.isMember), wire.Paged()),
 		wire.Get("account.Orgs.ListExternal", "/current/orgs/list/external/", h.orgs(h.isGuest), wire.Paged()),
-		wire.Get("account.Orgs.ListAll", "/current/orgs/all/", h.orgs(h.isExpected), wire.Paged()),
+		wire.Get("account.Orgs.ListJoinedOrInvited", "/current/orgs/all/", h.orgs(h.isExpected), wire.Paged()),
 		wire.Get("account.Orgs.ListAvailable", "/current/orgs/available/", h.orgs(h.mayJoin), wire.Paged()),
 		wire.Get("account.Orgs.Get", org+"details/", wire.Checked(wire.With(h.enteredOrg, h.orgDetails)),
 			wire.Detail("org_id")),

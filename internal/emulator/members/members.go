@@ -70,7 +70,7 @@ func (h *Handlers) Routes() []*wire.Route {
 		wire.Post("shares.Invitations.Update", one, wire.With(h.invitationOfPath(""), h.updateInvitation),
 			wire.Form("permissions notify_options expires state")),
 		wire.Delete("shares.Invitations.Delete", one, wire.With(h.invitationOfPath(world.Admin), h.deleteInvitation)),
-		wire.Get("shares.Invitations.Mine", mine+"s/list/", h.myInvitations, wire.Query("invitation_key limit offset")),
+		wire.Get("shares.Invitations.ListMine", mine+"s/list/", h.myInvitations, wire.Query("invitation_key limit offset")),
 		wire.Get("shares.Invitations.GetMine", mine+"/{invitation_id}/details/", wire.Checked(h.myInvitation)),
 		wire.Post("shares.Invitations.AcceptAll", mine+"s/acceptall/", h.acceptInvitations,
 			wire.OptionalForm("invitation_key")),

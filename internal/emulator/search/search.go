@@ -64,9 +64,9 @@ type fileQuery struct {
 func (h *Handlers) Routes() []*wire.Route {
 	const workspace, share = "/current/workspace/{workspace_id}/", "/current/share/{share_id}/"
 	return []*wire.Route{
-		wire.Get("search.Storage", workspace+"storage/search/",
+		wire.Get("search.Files", workspace+"storage/search/",
 			wire.With(h.searchable(storage.CodeOrphanSearch), h.searchStorage), wire.Query(storageQuery)),
-		wire.Get("search.Storage", share+"storage/search/",
+		wire.Get("search.Files", share+"storage/search/",
 			wire.With(h.searchable(storage.CodeOrphanSearch), h.searchStorage), wire.Query(storageQuery)),
 		wire.Get("search.Unified", workspace+"search/", wire.With(h.searchable(codeOrphanUnified), h.searchAll),
 			wire.Query(unifiedQuery)),
