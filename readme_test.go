@@ -363,7 +363,7 @@ func Example_portal() {
 		if err != nil {
 			return err
 		}
-		_, err = client.Shares.Members.Add(ctx, portal.ID, "bo@example.com", shares.AddRequest{Role: api.RoleGuest})
+		_, err = client.Shares.Members.Add(ctx, portal.ID, api.Invitee{Email: "bo@example.com"}, shares.AddRequest{Role: api.RoleGuest})
 		return err
 	}
 	fmt.Println(invite())

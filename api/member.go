@@ -44,6 +44,12 @@ const (
 	RoleView   Role = "view"
 )
 
+// Invitee is a person to add or to invite, by one of the fields.
+type Invitee struct {
+	User  ProfileID // the ID of a user with an account
+	Email string
+}
+
 // MemberStatus is whether a member has joined or is only invited. Unknown values are
 // kept.
 type MemberStatus string

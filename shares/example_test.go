@@ -73,7 +73,8 @@ func ExampleMembers_Add() {
 		log.Fatal(err)
 	}
 	added, err := client.Shares.Members.Add(
-		ctx, portal.ID, "new@example.com", shares.AddRequest{Role: api.RoleGuest, Message: "Have a look, please."},
+		ctx, portal.ID, api.Invitee{Email: "new@example.com"},
+		shares.AddRequest{Role: api.RoleGuest, Message: "Have a look, please."},
 	)
 	if err != nil {
 		log.Fatal(err)

@@ -45,7 +45,7 @@ func TestWrongInput(t *testing.T) {
 		return create(cr{Password: password, Access: shares.AccessAnyone})
 	}
 	update := func(r up) error { return s.Update(ctx, portal, r) }
-	add := func(who api.ProfileID, r shares.AddRequest) error {
+	add := func(who api.Invitee, r shares.AddRequest) error {
 		return stub.Err(s.Members.Add(ctx, portal, who, r))
 	}
 	change := func(r member) error { return s.Members.Update(ctx, portal, ada, r) }
@@ -129,14 +129,18 @@ func TestWrongInput(t *testing.T) {
 		},
 		"name": {stub.Err(s.CheckName(ctx, "abc")), stub.Err(s.CheckName(ctx, "ab/cd"))},
 		"permissions": {
-			add(ada, shares.AddRequest{Role: api.RoleOwner}), change(member{Role: api.RoleOwner}),
+			add(api.Invitee{User: ada}, shares.AddRequest{Role: api.RoleOwner}), change(member{Role: api.RoleOwner}),
 			invitation(invite{Role: api.RoleOwner}),
 		},
-		"message":        {add("a@b.test", shares.AddRequest{Message: text(9) + "\x00"})},
-		"email_or_user":  {add("", shares.AddRequest{})},
+		"message": {add(api.Invitee{Email: "a@b.test"}, shares.AddRequest{Message: text(9) + "\x00"})},
+		"user": {
+			add(api.Invitee{}, shares.AddRequest{}), add(api.Invitee{User: "a@b.test"}, shares.AddRequest{}),
+			add(api.Invitee{User: ada, Email: "a@b.test"}, shares.AddRequest{}),
+		},
+		"email":          {add(api.Invitee{Email: "a"}, shares.AddRequest{})},
 		"answer":         {join("key", "maybe")},
 		"invitation_key": {join("..", shares.InvitationDecisionAccept)},
-		"invitation_id":  {s.Invitations.Resend(ctx, portal, ""), stub.Err(s.Invitations.GetMine(ctx, api.NewSecret(" ")))},
+		"invitation_id":  {s.Invitations.Resend(ctx, portal, ""), stub.Err(s.Invitations.GetMine(ctx, " "))},
 		"notify_options": {s.Join(ctx, portal, &shares.JoinOptions{Notify: " "})},
 		"quickshare_id":  {stub.Err(s.QuickShares.Get(ctx, "--"))},
 		"type":           {closed(s.QuickShares.Preview(ctx, link, ""))},

@@ -166,31 +166,41 @@ func (i *Invitations) AllMine(
 		return i.ListMine(ctx, &MineOptions{Limit: at.Limit, Offset: at.Offset, Key: o.Key}, opts...)
 	}
 	from := &ListOptions{Limit: o.Limit, Offset: o.Offset}
-	return all(ctx, "shares.Invitations.ListMine", from, opts, fetch, func(p *InvitationPage) ([]*Invitation, *api.Pagination) {
-		return p.Invitations, p.Pagination
-	})
+	of := func(p *InvitationPage) ([]*Invitation, *api.Pagination) { return p.Invitations, p.Pagination }
+	return all(ctx, "shares.Invitations.ListMine", from, opts, fetch, of)
 }
 
-// GetMine returns one invitation that the caller has received, named by its ID
-// or by the key in the link of its e-mail.
+// GetMine returns one invitation that the caller has received.
 //
 // It calls GET /current/user/invitation/{invitation_id}/details/.
-func (i *Invitations) GetMine(ctx context.Context, idOrKey api.Secret, opts ...api.CallOption) (*Invitation, error) {
-	const op = "shares.Invitations.GetMine"
-	if err := checkKey(op, "invitation_id", idOrKey); err != nil {
+func (i *Invitations) GetMine(ctx context.Context, id string, opts ...api.CallOption) (*Invitation, error) {
+	return i.getMine(ctx, id, endpoint.SharesInvitationsGetMine(id), opts)
+}
+
+// GetMineByKey returns the invitation with the key in the link of its e-mail.
+//
+// It calls GET /current/user/invitation/{invitation_id}/details/.
+func (i *Invitations) GetMineByKey(ctx context.Context, key api.Secret, opts ...api.CallOption) (*Invitation, error) {
+	return i.getMine(ctx, key.Reveal(), endpoint.SharesInvitationsGetMineByKey(key.Reveal()), opts)
+}
+
+func (i *Invitations) getMine(
+	ctx context.Context, idOrKey string, r *api.Request, opts []api.CallOption,
+) (*Invitation, error) {
+	if err := checkKey(r.Op, "invitation_id", api.NewSecret(idOrKey)); err != nil {
 		return nil, err
 	}
 	a, err := call.One[struct {
 		Invitation *Invitation `json:"invitation"` // (assumed name)
 		Root       Invitation  `json:",embed,inline"`
-	}](ctx, i.c, endpoint.SharesInvitationsGetMine(idOrKey.Reveal()), "", opts)
+	}](ctx, i.c, r, "", opts)
 	if err != nil {
 		return nil, err
 	}
 	if a.Invitation == nil && a.Root.ID != "" {
 		return &a.Root, nil
 	}
-	return call.Found(op, "invitation", a.Invitation)
+	return call.Found(r.Op, "invitation", a.Invitation)
 }
 
 // AcceptAll accepts all invitations that the caller has received, and the one

@@ -82,14 +82,24 @@ type AddRequest struct {
 	Renotify bool      // sends the e-mail of the membership again
 }
 
+// AddState is what adding a person to a share came to.
+type AddState string
+
+// The states.
+const (
+	AddStateInvited  AddState = "invited"  // an invitation was sent
+	AddStateAccepted AddState = "accepted" // the user was added, or was a member and got the role
+)
+
 // Added is the result of [Members.Add].
 type Added struct {
-	// Invitation was sent by e-mail. Nil means that the user is a member already.
-	Invitation *Invitation `json:"invitation"`
+	State      AddState
+	Invitation *Invitation // with AddStateInvited only
 }
 
-// Add adds a person to a share, by e-mail address or user ID: it invites an address and
-// adds a user. It may send an e-mail, so it is retried only if it was not sent.
+// Add adds a person to a share: it invites an address and adds a user. The response does
+// not tell a new member from one whose role was changed: [Members.Get] returns the role
+// beforehand. It may send an e-mail, so it is retried only if it was not sent.
 //
 // Errors: [api.ErrInvalid] if the role is above the caller's own, or the target
 // is the owner or the caller; [api.ErrLimit] if the quota of invitations is
@@ -99,9 +109,14 @@ type Added struct {
 //
 // It calls POST /current/share/{share_id}/members/{email_or_user}/.
 func (m *Members) Add(
-	ctx context.Context, share, emailOrUser api.ProfileID, r AddRequest, opts ...api.CallOption,
+	ctx context.Context, share api.ProfileID, who api.Invitee, r AddRequest, opts ...api.CallOption,
 ) (*Added, error) {
-	f := newFields("shares.Members.Add")
+	const op = "shares.Members.Add"
+	ref, err := call.Invitee(op, who)
+	if err != nil {
+		return nil, err
+	}
+	f := newFields(op)
 	f.role(r.Role)
 	form.Given("message", r.Message, f.message)
 	form.Given("invitation_expires", r.AcceptBy, f.Time(form.Zone))
@@ -113,7 +128,16 @@ func (m *Members) Add(
 	if err := f.Err(); err != nil {
 		return nil, err
 	}
-	return call.One[Added](ctx, m.c, endpoint.SharesMembersAdd(share, string(emailOrUser), f.Form), "", opts)
+	a, err := call.One[struct {
+		Invitation *Invitation `json:"invitation"`
+	}](ctx, m.c, endpoint.SharesMembersAdd(share, ref, f.Form), "", opts)
+	switch {
+	case err != nil:
+		return nil, err
+	case a.Invitation == nil:
+		return &Added{State: AddStateAccepted}, nil
+	}
+	return &Added{AddStateInvited, a.Invitation}, nil
 }
 
 // role sends the role of a member.

@@ -206,7 +206,7 @@ func TestRefusals(t *testing.T) {
 		"transfer to no member": {transfer(luigi), api.ErrInvalid, refused{406, shares.ReasonSuccessorNotMember, 0}},
 		"transfer under way":    {contested, api.ErrConflict, refused{409, shares.ReasonTransferInProgress, 0}},
 		"external invitation": {
-			stub.Err(c.Members.Add(ctx, own.ID, "c@example.test", shares.AddRequest{})), api.ErrForbidden,
+			stub.Err(c.Members.Add(ctx, own.ID, api.Invitee{Email: "c@example.test"}, shares.AddRequest{})), api.ErrForbidden,
 			refused{403, shares.ReasonExternalInvitesObjectDenied, 0},
 		},
 	} {

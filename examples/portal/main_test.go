@@ -82,7 +82,7 @@ func TestOpenAndRevoked(t *testing.T) {
 			t.Fatal(err)
 		}
 		key := s.Mails(p.guest)[0].Key
-		if _, err := bo.Shares.Invitations.GetMine(t.Context(), api.NewSecret(key)); !errors.Is(err, api.ErrNotFound) {
+		if _, err := bo.Shares.Invitations.GetMineByKey(t.Context(), api.NewSecret(key)); !errors.Is(err, api.ErrNotFound) {
 			t.Errorf("the key of the invitation yields %v", err)
 		}
 		if n := left(t, p); n != 0 {

@@ -51,7 +51,7 @@ func (p *program) open(ctx context.Context) (*shares.Share, error) {
 
 // invite asks the guest in. The invitation is nil for somebody who is in at once.
 func (p *program) invite(ctx context.Context, portal api.ProfileID) (*shares.Invitation, error) {
-	added, err := p.client.Shares.Members.Add(ctx, portal, api.ProfileID(p.guest), shares.AddRequest{
+	added, err := p.client.Shares.Members.Add(ctx, portal, api.Invitee{Email: p.guest}, shares.AddRequest{
 		Role: api.RoleGuest, Message: "The files we talked about.",
 	})
 	if refusal, ok := errors.AsType[*api.Error](err); ok {

@@ -171,6 +171,21 @@ func NumericID(op, field string, id api.ProfileID) error {
 	}
 }
 
+// Invitee returns the path segment of a person, and an [*api.InputError] unless one field
+// is set.
+func Invitee(op string, who api.Invitee) (string, error) {
+	user, email := strings.TrimSpace(string(who.User)), strings.TrimSpace(who.Email)
+	switch {
+	case (user == "") == (email == ""):
+		return "", &api.InputError{Op: op, Field: "user", Rule: "must be given, or else email, and not both"}
+	case strings.Contains(user, "@"):
+		return "", &api.InputError{Op: op, Field: "user", Rule: "must be an ID; Email takes an address", Got: strconv.Quote(user)}
+	case email != "" && !strings.Contains(email, "@"):
+		return "", &api.InputError{Op: op, Field: "email", Rule: "must be an address", Got: strconv.Quote(email)}
+	}
+	return user + email, nil
+}
+
 // PlainIDs returns ids as they are sent, and an [*api.InputError] for a blank one.
 func PlainIDs(op, field string, ids []api.OpaqueID) ([]string, error) {
 	plain := make([]string, len(ids))

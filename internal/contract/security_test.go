@@ -206,9 +206,9 @@ func linkCalls() map[string]linkCall {
 		"shares.JoinWithKey": func(key api.Secret) []any {
 			return []any{portalID, key, shares.InvitationDecisionAccept}
 		},
-		"shares.Invitations.AcceptAll": func(key api.Secret) []any { return []any{key} },
-		"shares.Invitations.GetMine":   func(key api.Secret) []any { return []any{key} },
-		"shares.Invitations.ListMine":  func(key api.Secret) []any { return []any{&shares.MineOptions{Key: key}} },
+		"shares.Invitations.AcceptAll":    func(key api.Secret) []any { return []any{key} },
+		"shares.Invitations.GetMineByKey": func(key api.Secret) []any { return []any{key} },
+		"shares.Invitations.ListMine":     func(key api.Secret) []any { return []any{&shares.MineOptions{Key: key}} },
 	} {
 		add(elsewhere, name, args)
 	}

@@ -575,12 +575,12 @@ func shareSteps() []step {
 		makes("Import", workspaceID, looseShare),
 		makes("Import", workspaceID, looseShare),
 
-		makes("Members.Add", portalID, "new@example.test", shares.AddRequest{Role: api.RoleGuest}),
+		makes("Members.Add", portalID, api.Invitee{Email: "new@example.test"}, shares.AddRequest{Role: api.RoleGuest}),
 		makes("Update", portalID, shares.UpdateRequest{ExternalInvites: shares.ExternalInvitesAllowed}),
-		makes("Members.Add", portalID, "new@example.test", shares.AddRequest{
+		makes("Members.Add", portalID, api.Invitee{Email: "new@example.test"}, shares.AddRequest{
 			Role: api.RoleGuest, Message: "Come and see the mill.", AcceptBy: expires,
 		}),
-		makes("Members.Add", "cards7", luigiID, shares.AddRequest{
+		makes("Members.Add", "cards7", api.Invitee{User: luigiID}, shares.AddRequest{
 			Role: api.RoleView, Notify: api.MemberNotifyNever, Expires: expires, Renotify: true,
 		}),
 		makes("Members.List", portalID, &shares.ListOptions{Limit: 5}),
@@ -603,7 +603,8 @@ func shareSteps() []step {
 		makes("Invitations.Delete", portalID, invitationID),
 		makes("Invitations.Delete", portalID, invitationID),
 		makes("Invitations.ListMine", &shares.MineOptions{Limit: 5, Key: secret(invitationKey)}),
-		makes("Invitations.GetMine", secret(myInvitation)),
+		makes("Invitations.GetMine", myInvitation),
+		makes("Invitations.GetMineByKey", secret(invitationKey)),
 		makes("Join", theirShare, &shares.JoinOptions{Notify: api.MemberNotifyApp}),
 		makes("Leave", theirShare),
 		makes("Leave", "cards7"),

@@ -1572,6 +1572,16 @@ func SharesInvitationsGetMine(invitationID string) *api.Request {
 	}
 }
 
+func SharesInvitationsGetMineByKey(invitationID string) *api.Request {
+	return &api.Request{
+		Op: "shares.Invitations.GetMineByKey", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path: api.Path(
+			"/current/user/invitation/{invitation_id}/details/",
+			invitationID,
+		),
+	}
+}
+
 func SharesInvitationsAcceptAll(body api.Body) *api.Request {
 	return &api.Request{
 		Op: "shares.Invitations.AcceptAll", Method: http.MethodPost, Replay: api.ReplaySafe,
