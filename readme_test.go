@@ -284,13 +284,23 @@ func Example_changes() {
 	defer client.CloseIdleConnections()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	go func() { // a colleague who asks until somebody hears
-		for ctx.Err() == nil {
-			server.AddComment(fastiotest.Comment{Profile: design.ID, User: server.User().ID, Body: "Is that brass?"})
-			time.Sleep(50 * time.Millisecond)
+	go func() { // a colleague
+		defer cancel()
+		for server.Sockets() == 0 {
+			time.Sleep(10 * time.Millisecond)
+		}
+		asked := server.AddComment(fastiotest.Comment{Profile: design.ID, User: server.User().ID, Body: "Is that brass?"})
+		for reads := 0; reads < 2; time.Sleep(10 * time.Millisecond) { // the second is after the first was printed
+			_, _ = client.Comments.Update(ctx, asked.ID, comments.UpdateRequest{Body: "Is that brass?"})
+			reads = 0
+			for _, r := range server.Requests() {
+				if r.Op == "comments.List" {
+					reads++
+				}
+			}
 		}
 	}()
-	if err := hear(ctx, client, api.Workspace(design.ID)); err != nil {
+	if err := hear(ctx, client, api.Workspace(design.ID)); !errors.Is(err, context.Canceled) {
 		fmt.Println(err)
 	}
 
@@ -298,6 +308,8 @@ func Example_changes() {
 }
 
 func hear(ctx context.Context, client *fastio.Client, workspace api.Profile) error {
+	var since time.Time
+	shown := map[api.OpaqueID]bool{}
 	sub, err := client.Realtime.Subscribe(ctx, workspace, nil)
 	if err != nil {
 		return err
@@ -307,21 +319,21 @@ func hear(ctx context.Context, client *fastio.Client, workspace api.Profile) err
 		if err != nil {
 			return err
 		}
-		if change.Field.Name() == activity.NameComments {
-			return newest(ctx, client, workspace)
+		if change.Resync == nil && change.Field.Name() != activity.NameComments {
+			continue
+		}
+		found, err := client.Comments.Since(ctx, comments.On(workspace), since)
+		if err != nil {
+			return err
+		}
+		for _, comment := range found {
+			if !shown[comment.ID] {
+				fmt.Println(comment.Body)
+			}
+			since, shown[comment.ID] = comment.Created.Time, true
 		}
 	}
 	return nil
-}
-
-// newest prints the latest comment.
-func newest(ctx context.Context, client *fastio.Client, workspace api.Profile) error {
-	page, err := client.Comments.List(ctx, comments.On(workspace), &comments.ListOptions{NewestFirst: true, Limit: 2})
-	if err != nil || len(page.Comments) == 0 {
-		return err
-	}
-	_, err = fmt.Fprintln(os.Stdout, page.Comments[0].Body)
-	return err
 }
 
 // The agent answers from the files of a workspace.

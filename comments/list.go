@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
@@ -179,6 +180,26 @@ func (s *Service) All(
 		w := walk{service: s, op: op, on: on, options: o, start: o.Offset, met: map[string]bool{}}
 		page.Rows(page.Calls(ctx, "", opts, w.next), func(p *Page) []*Comment { return p.Comments })(yield)
 	}
+}
+
+// Since returns the comments on a Target that were created at a moment, to the second, or
+// later, oldest first. For the comments after one that is known pass its Created, and
+// leave out the known ones of that second.
+func (s *Service) Since(
+	ctx context.Context, on Target, since time.Time, opts ...api.CallOption,
+) ([]*Comment, error) {
+	var found []*Comment
+	for c, err := range s.All(ctx, on, &ListOptions{NewestFirst: true, Limit: 50}, opts...) {
+		if err != nil {
+			return nil, err
+		}
+		if !c.Created.IsZero() && c.Created.Before(since.Truncate(time.Second)) {
+			break
+		}
+		found = append(found, c)
+	}
+	slices.Reverse(found)
+	return found, nil
 }
 
 const maxStalled = 100 // pages in a row without a new comment, because others were deleted

@@ -6,10 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -320,4 +323,40 @@ func TestAllAtTheEmulator(t *testing.T) {
 			t.Errorf("%s: %v (-want +got):\n%s", what, err, diff)
 		}
 	}
+}
+
+// What was created since a known comment is found behind any number of pages, in the
+// order of its creation.
+func TestSince(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := fastiotest.New()
+		room, client := s.AddWorkspace(fastiotest.Workspace{Name: "Design"}), s.Client(t)
+		var ids []api.OpaqueID
+		add := func(n int) {
+			for range n {
+				ids = append(ids, s.AddComment(fastiotest.Comment{Profile: room.ID, Body: "a"}).ID)
+			}
+			time.Sleep(1500 * time.Millisecond)
+		}
+		add(130)
+		moment := time.Now()
+		add(2)
+		add(120)
+		for want, since := range map[int]time.Time{252: {}, 122: moment, 0: time.Now()} {
+			found, err := client.Comments.Since(t.Context(), comments.On(api.Workspace(room.ID)), since)
+			var got []api.OpaqueID
+			for _, c := range found {
+				got = append(got, c.ID)
+			}
+			if err != nil || !slices.Equal(got, ids[len(ids)-want:]) {
+				t.Errorf("since %s: %d comments, %v; want %d", since, len(got), err, want)
+			}
+		}
+		s.Fail(fastiotest.Fault{Op: fastiotest.OpCommentsList, Skip: 1, Status: http.StatusForbidden})
+		found, err := client.Comments.Since(t.Context(), comments.On(api.Workspace(room.ID)), time.Time{})
+		if found != nil || !errors.Is(err, api.ErrForbidden) {
+			t.Errorf("a page that fails: %d comments, %v", len(found), err)
+		}
+	})
 }

@@ -3,8 +3,9 @@
 //
 //	go run ./examples/watch
 //
-// Without configuration it runs against an emulator of its own, in which a
-// colleague is at work. To see the comments of one terminal arrive in another, run
+// Without configuration it runs against an emulator of its own, in which a colleague is
+// at work. This emulator cuts the connection every ten seconds, to show that no change is
+// lost. To see the comments of one terminal arrive in another, run
 // the emulator beside both and give them what it prints:
 //
 //	go run ./cmd/fastio-emulator
@@ -51,6 +52,7 @@ func run(ctx context.Context, in io.Reader, out io.Writer, workspace string) err
 		demo := startDemo()
 		defer demo.stop()
 		fmt.Fprintf(out, "No FASTIO_API_KEY: running against an emulator at %s\n", demo.address)
+		fmt.Fprintln(out, "It cuts the connection every ten seconds on purpose.")
 		return runOn(ctx, in, out, demo.address, demo.token)
 	}
 	if err != nil {
@@ -99,7 +101,8 @@ type watcher struct {
 	client *fastio.Client
 	room   api.Profile
 	out    io.Writer
-	shown  map[api.OpaqueID]bool // comments on the screen
+	since  time.Time             // creation of the latest known comment
+	shown  map[api.OpaqueID]bool // known comments
 }
 
 func (w *watcher) watch(ctx context.Context, in io.Reader) error {
@@ -108,7 +111,7 @@ func (w *watcher) watch(ctx context.Context, in io.Reader) error {
 		return err
 	}
 	defer func() { _ = sub.Close() }()
-	if err := w.catchUp(ctx, false); err != nil { // after Subscribe, so that no comment falls between
+	if err := w.latest(ctx); err != nil { // after Subscribe, so that no comment falls between
 		return err
 	}
 	fmt.Fprintln(w.out, "Watching. Each line you type becomes a comment; Ctrl-C ends it.")
@@ -129,27 +132,38 @@ func (w *watcher) show(ctx context.Context, c *realtime.Change) error {
 	switch {
 	case c.Resync != nil:
 		fmt.Fprintln(w.out, "  something may have been missed; looking again")
-		return w.catchUp(ctx, true)
+		return w.catchUp(ctx)
 	case c.Field.Name() == activity.NameComments:
-		return w.catchUp(ctx, true)
+		return w.catchUp(ctx)
 	case c.Field != "":
 		fmt.Fprintf(w.out, "%s  %s changed\n", clock(c.At.Time), c.Field)
 	}
 	return nil
 }
 
-// catchUp prints the latest comments that are not on the screen yet, or only
-// notes that they are there.
-func (w *watcher) catchUp(ctx context.Context, show bool) error {
+// latest notes the newest comment: those after it are printed.
+func (w *watcher) latest(ctx context.Context) error {
 	page, err := w.client.Comments.List(ctx, comments.On(w.room), &comments.ListOptions{NewestFirst: true, Limit: 20})
 	if err != nil {
 		return err
 	}
 	for _, c := range slices.Backward(page.Comments) {
-		if show && !w.shown[c.ID] {
+		w.since, w.shown[c.ID] = c.Created.Time, true
+	}
+	return nil
+}
+
+// catchUp prints all comments that are new, also several behind one change.
+func (w *watcher) catchUp(ctx context.Context) error {
+	found, err := w.client.Comments.Since(ctx, comments.On(w.room), w.since)
+	if err != nil {
+		return err
+	}
+	for _, c := range found {
+		if !w.shown[c.ID] {
 			fmt.Fprintf(w.out, "%s  %s: %s\n", clock(c.Created.Time), c.UserID, c.Body)
 		}
-		w.shown[c.ID] = true
+		w.since, w.shown[c.ID] = c.Created.Time, true
 	}
 	return nil
 }
@@ -168,7 +182,7 @@ func (w *watcher) post(ctx context.Context, in io.Reader) {
 	}
 }
 
-// observer tells when changes begin to arrive another way, and why.
+// observer reports when the way of changes is another, and why.
 func (w *watcher) observer() func(realtime.Status) {
 	var mode realtime.Mode
 	return func(s realtime.Status) {
@@ -184,7 +198,7 @@ func (w *watcher) observer() func(realtime.Status) {
 	}
 }
 
-// clock is the time of day of t, or of now when nobody knows t.
+// clock is the time of day of t, or of now if t is unknown.
 func clock(t time.Time) string {
 	if t.IsZero() {
 		t = time.Now()
