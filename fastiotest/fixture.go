@@ -96,6 +96,15 @@ func requestOf(r *http.Request, body []byte, s *redact.Words) asked {
 	}
 }
 
+// without returns a without some parameters of the query, named in their escaped form.
+func (a asked) without(ignored map[string]bool) asked {
+	a.Query = slices.DeleteFunc(slices.Clone(a.Query), func(line string) bool {
+		name, _, _ := strings.Cut(line, "=")
+		return ignored[name]
+	})
+	return a
+}
+
 // platformPath cuts off what stands before the paths of the platform.
 func platformPath(path string) string {
 	for _, root := range [...]string{"/current/", "/.well-known/"} {

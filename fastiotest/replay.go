@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
+	"net/url"
 	"os"
 	"regexp"
 	"slices"
@@ -27,26 +28,43 @@ import (
 //	client, err := fastio.New(fastiotest.Replay(t, "testdata/app")...)
 //
 // A request gets the answer of the fixture with the same method, path, query and
-// body; the host, the order of parameters and members and the values of secrets
-// do not matter. Several answers to one request come in the order of their
+// body; the host, headers, the order of parameters and members, the values of secrets and
+// the parameters of [IgnoreQuery] do not matter. Several answers to one request come in the order of their
 // numbers, and the last one stays. A request that no fixture answers fails the
 // test. Fixtures that are not asked for do not.
 //
 // Nothing is sent anywhere, so it works inside [testing/synctest].
-func Replay(tb testing.TB, dir string) []fastio.Option {
+func Replay(tb testing.TB, dir string, o ...ReplayOption) []fastio.Option {
 	tb.Helper()
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	defer func() { _ = root.Close() }()
-	return ReplayFS(tb, root.FS())
+	return ReplayFS(tb, root.FS(), o...)
+}
+
+// A ReplayOption changes which fixture answers a request.
+type ReplayOption func(ignored map[string]bool)
+
+// IgnoreQuery leaves query parameters out of the comparison, such as created-min if it
+// depends on the clock.
+func IgnoreQuery(names ...string) ReplayOption {
+	return func(ignored map[string]bool) {
+		for _, name := range names {
+			ignored[url.QueryEscape(name)] = true
+		}
+	}
 }
 
 // ReplayFS is [Replay] for the files at the top of a file system, such as an
 // [embed.FS].
-func ReplayFS(tb testing.TB, fixtures fs.FS) []fastio.Option {
+func ReplayFS(tb testing.TB, fixtures fs.FS, o ...ReplayOption) []fastio.Option {
 	tb.Helper()
+	ignored := map[string]bool{}
+	for _, option := range o {
+		option(ignored)
+	}
 	all, err := load(fixtures)
 	if err != nil {
 		tb.Fatal(err)
@@ -56,7 +74,7 @@ func ReplayFS(tb testing.TB, fixtures fs.FS) []fastio.Option {
 	}
 	return []fastio.Option{
 		fastio.WithBaseURL(host), fastio.WithToken("replayed-token"),
-		fastio.WithHTTPClient(&http.Client{Transport: replay(tb, all)}),
+		fastio.WithHTTPClient(&http.Client{Transport: replay(tb, all, ignored)}),
 	}
 }
 
@@ -98,12 +116,13 @@ func splitNumber(file string) (name, number string) {
 }
 
 // replay returns a transport that answers from fixtures.
-func replay(tb testing.TB, all []*fixture) *httpmock.MockTransport {
+func replay(tb testing.TB, all []*fixture, ignored map[string]bool) *httpmock.MockTransport {
 	tb.Helper()
 	byRequest := map[string]*answers{}
 	mock := httpmock.NewMockTransport()
 	anyURL := regexp.MustCompile("")
 	for _, f := range all {
+		f.Request = f.Request.without(ignored)
 		key := f.Request.key()
 		if a := byRequest[key]; a != nil {
 			a.fixtures = append(a.fixtures, f)
@@ -113,7 +132,7 @@ func replay(tb testing.TB, all []*fixture) *httpmock.MockTransport {
 		byRequest[key] = a
 		pattern := f.Request.pattern()
 		same := httpmock.NewMatcher(f.name, func(r *http.Request) bool {
-			asked := incoming(r)
+			asked := incoming(r).without(ignored)
 			return pattern.MatchString(asked.key())
 		})
 		mock.RegisterRegexpMatcherResponder(f.Request.Method, anyURL, same, a.respond)

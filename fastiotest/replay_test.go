@@ -21,6 +21,7 @@ import (
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/fastiotest"
 	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/internal/table"
@@ -619,4 +620,31 @@ func TestRecordAndReplay(t *testing.T) {
 			t.Errorf("Content-Type is %q, want %q", answer.Header.Get("Content-Type"), b.contentType)
 		}
 	})
+}
+
+// A parameter that depends on the clock may differ, and the others may not.
+func TestReplayIgnoresParameters(t *testing.T) {
+	t.Parallel()
+	all := fixtures("events.Search.json", `{"request": {"method": "GET", "path": "/current/events/search/",
+		"query": ["created-min=2026-01-01+00:00:00", "limit=5", "user_id=4"]},
+		"response": {"status": 200, "body": {"result": true, "events": []}}}`)
+	search := func(tb testing.TB, limit int, o ...fastiotest.ReplayOption) error {
+		client := newClient(t, fastiotest.ReplayFS(tb, all, o...)...)
+		_, err := client.Events.Search(t.Context(), events.Query{
+			Profile: api.User("4"), CreatedMin: time.Now(), Limit: limit,
+		})
+		return err
+	}
+	ignored := fastiotest.IgnoreQuery("created-min", "offset")
+	if err := search(t, 5, ignored); err != nil {
+		t.Error(err)
+	}
+	for limit, o := range map[int][]fastiotest.ReplayOption{5: nil, 6: {ignored}} {
+		s := &spy{TB: t}
+		s.run(func(s *spy) {
+			if err := search(s, limit, o...); err == nil {
+				t.Errorf("limit %d with %d options is answered", limit, len(o))
+			}
+		})
+	}
 }
