@@ -96,13 +96,12 @@ func requestOf(r *http.Request, body []byte, s *redact.Words) asked {
 	}
 }
 
-// without returns a without some parameters of the query, named in their escaped form.
-func (a asked) without(ignored map[string]bool) asked {
-	a.Query = slices.DeleteFunc(slices.Clone(a.Query), func(line string) bool {
+// ignore removes parameters of the query, named in their escaped form.
+func (a *asked) ignore(names map[string]bool) {
+	a.Query = slices.DeleteFunc(a.Query, func(line string) bool {
 		name, _, _ := strings.Cut(line, "=")
-		return ignored[name]
+		return names[name]
 	})
-	return a
 }
 
 // platformPath cuts off what stands before the paths of the platform.

@@ -629,6 +629,7 @@ func TestReplayIgnoresParameters(t *testing.T) {
 		"query": ["created-min=2026-01-01+00:00:00", "limit=5", "user_id=4"]},
 		"response": {"status": 200, "body": {"result": true, "events": []}}}`)
 	search := func(tb testing.TB, limit int, o ...fastiotest.ReplayOption) error {
+		tb.Helper()
 		client := newClient(t, fastiotest.ReplayFS(tb, all, o...)...)
 		_, err := client.Events.Search(t.Context(), events.Query{
 			Profile: api.User("4"), CreatedMin: time.Now(), Limit: limit,
