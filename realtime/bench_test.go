@@ -50,8 +50,8 @@ func BenchmarkComment(b *testing.B) {
 	}
 }
 
-// median waits until everything made was told and returns how long that took in
-// the middle.
+// median waits until every comment was reported and returns the median
+// delay.
 func (c *consumer) median(made map[string]time.Time) time.Duration {
 	for {
 		var took []time.Duration

@@ -15,55 +15,55 @@ import (
 	"github.com/fastio-go/fastio/internal/redact"
 )
 
-// Dialer opens sockets. The address holds a token: it must not be logged, nor be
-// part of an error. A refused handshake should be a [*HandshakeError].
+// Dialer opens sockets. The address holds a token, so it must not be part of logs
+// or errors. A refused handshake should be a [*HandshakeError].
 type Dialer interface {
 	Dial(ctx context.Context, address string, header http.Header) (Conn, error)
 }
 
-// Conn is an open socket. ReadMessage is called by one goroutine; the other
-// methods by others, at any time.
+// Conn is an open socket. ReadMessage is called by one goroutine at a time, the
+// other methods concurrently.
 type Conn interface {
-	// ReadMessage waits for a message, or until the Conn is closed.
+	// ReadMessage returns the next message. It fails once the Conn is closed.
 	ReadMessage() (message []byte, text bool, err error)
-	// Ping returns when the answer to a ping has come.
+	// Ping sends a ping and returns when the pong has arrived.
 	Ping(ctx context.Context) error
-	// Close ends all other calls. It may say goodbye first, but not for long.
+	// Close ends all other calls. It may send a close frame first.
 	Close() error
 }
 
 // HandshakeError is a server's refusal to open a socket.
 type HandshakeError struct {
 	Status     int
-	RetryAfter time.Duration // how long the server asks to be left alone; 0 when it does not
+	RetryAfter time.Duration // delay of the Retry-After header; 0 without one
 }
 
-// Error tells the status.
+// Error includes the status.
 func (e *HandshakeError) Error() string {
 	return "the socket was refused (status " + strconv.Itoa(e.Status) + ")"
 }
 
-// TokenPlacement says where a socket's address or handshake carries the token.
+// TokenPlacement is where the address or handshake of a socket holds the token.
 type TokenPlacement string
 
-// Places for the token.
+// Placements of the token.
 const (
-	TokenPlacementBareQuery  TokenPlacement = ""       // it is the whole query
-	TokenPlacementNamedQuery TokenPlacement = "named"  // as the parameter token, for older servers
-	TokenPlacementHeader     TokenPlacement = "header" // as a bearer; {token} in the address is then nothing
+	TokenPlacementBareQuery  TokenPlacement = ""       // the token is the whole query
+	TokenPlacementNamedQuery TokenPlacement = "named"  // the parameter "token", for older servers
+	TokenPlacementHeader     TokenPlacement = "header" // a bearer token; {token} in the address becomes ""
 )
 
-// dial knows how to open the sockets of a subscription.
+// dial holds the settings for the sockets of a subscription.
 type dial struct {
 	dialer    Dialer
-	template  string // with nothing left to fill in but the token
+	template  string // an address that lacks only the token
 	placement TokenPlacement
 	header    http.Header
 }
 
-// closeIdle closes the connections of the network that are not in use. It is for
-// when one was found to be lost: others may be, and a request that takes one of
-// them waits in vain.
+// closeIdle closes the idle connections of the client. It is called after one
+// connection was found broken: others may be broken as well, and a request on one
+// of them would time out.
 func (s *Service) closeIdle() {
 	if n, ok := s.c.(network); ok {
 		if _, client := n.Network(); client != nil {
@@ -72,8 +72,8 @@ func (s *Service) closeIdle() {
 	}
 }
 
-// dialing returns how to open sockets, nil if there can be none: without a network,
-// or for a token in a header that a browser does not send.
+// dialing returns the settings for sockets. It returns nil if sockets are not
+// possible: without a network, or in a browser with a token in a header.
 func (s *Subscription) dialing() (*dial, error) {
 	if s.o.PollOnly {
 		return nil, nil
@@ -100,12 +100,12 @@ func (s *Subscription) dialing() (*dial, error) {
 	address, _, err := d.address(api.NewSecret("token"))
 	u, bad := url.Parse(address)
 	if err != nil || bad != nil || u.Host == "" || u.Scheme != "ws" && u.Scheme != "wss" {
-		return nil, refuse("address", "must be a ws or wss URL, a placement one of the known")
+		return nil, refuse("address", "must be a ws or wss URL, with a known placement")
 	}
 	return d, nil
 }
 
-var errBadToken = errors.New("the token does not fit into an address")
+var errBadToken = errors.New("the token has characters that an address cannot hold")
 
 func (d *dial) address(token api.Secret) (string, http.Header, error) {
 	if strings.ContainsFunc(token.Reveal(), func(r rune) bool { return r <= ' ' || r > '~' || r == '#' }) {
@@ -145,8 +145,8 @@ func (d *dial) open(ctx context.Context, token api.Secret) (Conn, error) {
 
 var errNotOpened = errors.New("the socket could not be opened")
 
-// withoutToken returns err, or if its text repeats the token, an error without a
-// cause.
+// withoutToken returns err, or errNotOpened if the text of err contains the
+// token.
 func withoutToken(err error, token api.Secret) error {
 	var secrets redact.Words
 	secrets.Add(token.Reveal())
@@ -158,11 +158,11 @@ func withoutToken(err error, token api.Secret) error {
 
 type socket struct {
 	ws  *websocket.Conn
-	cut func() // ends the connection at once
+	cut func() // closes the connection without a handshake
 }
 
-// goodbye is how long a peer may take to answer the close frame.
-const goodbye = 300 * time.Millisecond
+// closeTimeout is how long a peer may take to answer the close frame.
+const closeTimeout = 300 * time.Millisecond
 
 func (s *socket) ReadMessage() ([]byte, bool, error) {
 	kind, b, err := s.ws.Read(context.Background()) // Close ends it
@@ -171,10 +171,10 @@ func (s *socket) ReadMessage() ([]byte, bool, error) {
 
 func (s *socket) Ping(ctx context.Context) error { return s.ws.Ping(ctx) }
 
-// Close says goodbye. The library waits five seconds for a peer that does not
-// answer, unless the connection is gone.
+// Close sends a close frame. Without cut, the library would wait five seconds for
+// a peer that does not answer.
 func (s *socket) Close() error {
-	t := time.AfterFunc(goodbye, s.cut)
+	t := time.AfterFunc(closeTimeout, s.cut)
 	defer t.Stop()
 	return s.ws.Close(websocket.StatusNormalClosure, "")
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/coder/websocket"
 )
 
-// A browser sends its own headers with a handshake, and none of a program.
+// A browser sets the headers of a handshake itself.
 const sendsHeaders = false
 
 // dialer opens the sockets of a browser.

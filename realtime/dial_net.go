@@ -28,8 +28,8 @@ func (d *dialer) Dial(ctx context.Context, address string, header http.Header) (
 		network = http.DefaultTransport
 	}
 	line := &line{next: network}
-	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	o := &websocket.DialOptions{HTTPClient: &http.Client{Transport: line, CheckRedirect: stay}, HTTPHeader: header}
+	noRedirect := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	o := &websocket.DialOptions{HTTPClient: &http.Client{Transport: line, CheckRedirect: noRedirect}, HTTPHeader: header}
 	ws, resp, err := websocket.Dial(ctx, address, o) //nolint:bodyclose // the library does
 	if err != nil {
 		if resp != nil && resp.StatusCode != http.StatusSwitchingProtocols {
@@ -42,7 +42,7 @@ func (d *dialer) Dial(ctx context.Context, address string, header http.Header) (
 	return &socket{ws, line.cut}, nil
 }
 
-// line remembers the connection that a handshake was made on.
+// line records the connection of a handshake.
 type line struct {
 	next http.RoundTripper
 

@@ -11,24 +11,24 @@ import (
 	"github.com/fastio-go/fastio/internal/wait"
 )
 
-// history is what of the event log is still to be read.
+// history is the unread range of the event log.
 type history struct {
 	mu   sync.Mutex
-	from time.Time     // of the first event in question, by the server's clock
-	more bool          // something is to be read
-	due  chan struct{} // has something when there is; nil if nobody wants to know
+	from time.Time     // start of the range, by the server's clock
+	more bool          // the range is not empty
+	due  chan struct{} // signaled by enqueueGap; nil without CatchUp
 	seen recent[api.OpaqueID]
 }
 
 const (
-	late       = 2 * time.Minute  // how late an event may show up in the log
-	secondLook = 15 * time.Second // after the first, for those that do
-	maxBacklog = 5_000            // events worth reading; they take two minutes
+	late       = 2 * time.Minute  // maximum delay of an event in the log
+	secondRead = 15 * time.Second // after the first read, for delayed events
+	maxBacklog = 5_000            // events that are read at most; they take two minutes
 	maxSeen    = 10_000
 )
 
-// owe notes that events since a moment may not have been told.
-func (h *history) owe(from time.Time) {
+// enqueueGap records that events since from may have been missed.
+func (h *history) enqueueGap(from time.Time) {
 	if h.due == nil || from.IsZero() {
 		return
 	}
@@ -41,15 +41,15 @@ func (h *history) owe(from time.Time) {
 	signal(h.due)
 }
 
-// owed returns since when events may not have been told, and whether any may.
-func (h *history) owed() (from time.Time, owed bool) {
+// pendingGap returns the start of the unread range, and whether there is one.
+func (h *history) pendingGap() (from time.Time, pending bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.from, h.more
 }
 
-// paid notes that everything was read that was owed at a time.
-func (h *history) paid(from time.Time) {
+// ackGap records that the range from a time on was read.
+func (h *history) ackGap(from time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.from.Equal(from) && len(h.due) == 0 {
@@ -57,8 +57,8 @@ func (h *history) paid(from time.Time) {
 	}
 }
 
-// keepHistory reads the log whenever something is owed: twice, because the log
-// lags behind.
+// keepHistory reads the log after each gap: twice, because events appear late in
+// it.
 func (s *Subscription) keepHistory(ctx context.Context) error {
 	if !s.o.CatchUp {
 		return nil
@@ -70,38 +70,38 @@ func (s *Subscription) keepHistory(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		for look := range 2 {
-			if look > 0 {
-				if err := wait.Sleep(ctx, secondLook); err != nil {
+		for pass := range 2 {
+			if pass > 0 {
+				if err := wait.Sleep(ctx, secondRead); err != nil {
 					return err
 				}
 			}
-			from, _ := h.owed()
+			from, _ := h.pendingGap()
 			if err := s.readLog(ctx, from); err != nil {
 				return err
 			}
-			if look > 0 {
-				h.paid(from)
+			if pass > 0 {
+				h.ackGap(from)
 			}
 		}
 	}
 }
 
-// readLog hands over the events since a moment. It fails with the context alone.
+// readLog queues the events since a moment. It only fails if ctx is done.
 func (s *Subscription) readLog(ctx context.Context, from time.Time) error {
 	q := events.Query{Profile: s.profile, CreatedMin: from.Add(-late)}
 	err := wait.Poll{Final: call.Final, Failed: s.pollFailed}.Run(ctx, func() (bool, time.Duration, error) {
 		return true, 0, s.walkLog(ctx, q)
 	})
 	if err != nil && ctx.Err() == nil {
-		s.pending.miss(ResyncReasonLog, err)
+		s.pending.requestResync(ResyncReasonLog, err)
 	}
 	return ctx.Err()
 }
 
-// pollFailed shows a failure of a call that is repeated after a pause.
+// pollFailed shows a failure of a call that is retried after a pause.
 func (s *Subscription) pollFailed(failures int, err error, pause time.Duration) {
-	s.tell(func(st *Status) { st.fail(true, failures, err, pause) })
+	s.notify(func(st *Status) { st.fail(true, failures, err, pause) })
 }
 
 func (s *Subscription) walkLog(ctx context.Context, q events.Query) error {
@@ -111,7 +111,7 @@ func (s *Subscription) walkLog(ctx context.Context, q events.Query) error {
 			return err
 		}
 		if n++; n > maxBacklog {
-			s.pending.miss(ResyncReasonBacklog, nil)
+			s.pending.requestResync(ResyncReasonBacklog, nil)
 			return nil
 		}
 		if id := api.OpaqueID(e.ID.Plain()); id != "" && !s.history.seen.add(id, maxSeen) {
@@ -124,14 +124,14 @@ func (s *Subscription) walkLog(ctx context.Context, q events.Query) error {
 	return nil
 }
 
-// recent is a set that forgets its oldest members.
+// recent is a bounded set that evicts its oldest members.
 type recent[K comparable] struct {
 	members map[K]bool
 	ring    []K
 	next    int
 }
 
-// add reports whether k was not among the latest.
+// add adds k and reports whether it was new.
 func (r *recent[K]) add(k K, limit int) bool {
 	if r.members[k] {
 		return false

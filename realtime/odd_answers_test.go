@@ -284,8 +284,8 @@ func subscribeOnce(t *testing.T, path string, skip int, odd odd) {
 	if err := c.stop(t); err != nil {
 		t.Error(err)
 	}
-	told := c.news()
-	want = slices.DeleteFunc(want, func(field string) bool { return slices.Contains(told, field) })
+	reported := c.news()
+	want = slices.DeleteFunc(want, func(field string) bool { return slices.Contains(reported, field) })
 	if len(want) > 0 || !m.done {
 		t.Errorf("not reported: %v (the odd answer was given: %t)", want, m.done)
 	}

@@ -50,15 +50,15 @@ type outage struct {
 	position string
 	changed  map[string]time.Time // fields, and when they changed last
 
-	mu     sync.Mutex
-	told   map[string]time.Time
-	resync time.Time
+	mu       sync.Mutex
+	reported map[string]time.Time
+	resync   time.Time
 }
 
 func newOutage(t *testing.T, seed uint64) *outage {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 18))
-	o := &outage{Rand: r, seed: seed, changed: map[string]time.Time{}, told: map[string]time.Time{}}
+	o := &outage{Rand: r, seed: seed, changed: map[string]time.Time{}, reported: map[string]time.Time{}}
 	o.server = fastiotest.New(func(o *fastiotest.Options) {
 		o.Seed = seed
 		o.Wrapped, o.Activity.InclusivePolls, o.ServerDate = r.IntN(4) == 0, r.IntN(4) == 0, r.IntN(4) == 0
@@ -185,7 +185,7 @@ func (o *outage) subscribe(t *testing.T) (stop func()) {
 			if c.Resync != nil {
 				o.resync = time.Now().Add(-slow)
 			} else if c.Field != "" {
-				o.told[string(c.Field)] = time.Now().Add(-slow)
+				o.reported[string(c.Field)] = time.Now().Add(-slow)
 			}
 			o.mu.Unlock()
 		}
@@ -200,8 +200,8 @@ func (o *outage) subscribe(t *testing.T) (stop func()) {
 func (o *outage) check(t *testing.T) {
 	t.Helper()
 	for field, at := range o.changed {
-		if told := o.told[field]; told.Before(at) && o.resync.Before(at) {
-			t.Errorf("schedule %d: %s changed at %v, reported at %v", o.seed, field, at, told)
+		if reported := o.reported[field]; reported.Before(at) && o.resync.Before(at) {
+			t.Errorf("schedule %d: %s changed at %v, reported at %v", o.seed, field, at, reported)
 		}
 	}
 }
@@ -226,7 +226,7 @@ func TestReconnectsAreSpread(t *testing.T) {
 				t.Errorf("%.1f dials a minute and client", mean)
 			}
 			bins, attempts := map[[2]int]int{}, map[string]int{}
-			for _, dial := range p.dials { // the token tells who dials
+			for _, dial := range p.dials { // the token identifies the client
 				attempts[dial.address]++
 				bins[[2]int{attempts[dial.address], int(dial.at.Sub(dropped) / time.Second)}]++
 			}

@@ -13,37 +13,37 @@ import (
 	"github.com/fastio-go/fastio/events"
 )
 
-// pending is what waits for the loop over Changes: a set of fields and not a
-// queue of news, so that whoever adds to it never waits for the loop.
+// pending holds the undelivered changes. They are a set of fields and not a queue,
+// so that adding to it never blocks on the loop over Changes.
 type pending struct {
-	limit  int           // changes that may wait; beyond, one Resync stands for all
-	room   int           // the same in bytes, of what is not of the log
-	window time.Duration // how long what comes is gathered before it is handed over
+	limit  int           // of undelivered changes; beyond, one Resync replaces them all
+	room   int           // the same in bytes, without entries of the log
+	window time.Duration // how long changes are collected before delivery
 
 	mu      sync.Mutex
-	waiting []*Change                  // in the order in which they came to wait
-	fields  map[activity.Field]*Change // those of waiting that have one, by its plain spelling
+	waiting []*Change                  // in order of arrival
+	fields  map[activity.Field]*Change // the fields of waiting, by plain spelling
 	events  int                        // of the socket, in waiting
 	bytes   int                        // in waiting, about
-	entries int                        // of the log, in waiting or in the loop's hands
-	resync  bool                       // a Resync is waiting that stands for every field
-	due     time.Time                  // when the first of waiting is handed over
-	told    recent[told]               // events of the socket
-	retired uint64                     // the latest session whose frames no longer count
+	entries int                        // of the log, in waiting or in the current batch
+	resync  bool                       // a Resync is waiting that replaces every field
+	due     time.Time                  // when the first of waiting is delivered
+	seen    recent[eventKey]           // events of the socket
+	retired uint64                     // the latest session whose frames are ignored
 
-	reached activity.Cursor // what polls have told up to
-	covered activity.Cursor // the same without what waits or is in the loop's hands
-	looping bool            // the loop is at work on what it took
+	reached activity.Cursor // cursor of the latest poll
+	covered activity.Cursor // cursor up to which all changes were delivered
+	looping bool            // the loop has a batch
 
-	wake  chan struct{} // has something when waiting is no longer empty
-	space chan struct{} // has something when the loop is done with entries
+	wake  chan struct{} // signaled when waiting is no longer empty
+	space chan struct{} // signaled when the loop is done with entries
 }
 
 const (
-	maxEvents  = 1000     // of the socket, waiting; the rest is reported by their fields alone
+	maxEvents  = 1000     // of the socket, waiting; further ones only set their field
 	maxEntries = 1000     // of the log
-	maxBytes   = 16 << 20 // that may wait, or one message if those may be longer
-	maxKey     = 1 << 10  // bytes of what is remembered to recognize it: a field or an event
+	maxBytes   = 16 << 20 // waiting; at least one message
+	maxKey     = 1 << 10  // bytes of a field or event that is deduplicated
 )
 
 func newPending(limit int, room int64, window time.Duration) *pending {
@@ -53,7 +53,7 @@ func newPending(limit int, room int64, window time.Duration) *pending {
 	}
 }
 
-// report adds what a poll told and how far it tells.
+// report adds the changes of a poll and its cursor.
 func (p *pending) report(fields map[activity.Field]api.Time, reached activity.Cursor) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -69,7 +69,7 @@ func (p *pending) report(fields map[activity.Field]api.Time, reached activity.Cu
 	}
 }
 
-// frame adds what the socket of a session told.
+// frame adds a frame of a session.
 func (p *pending) frame(session uint64, f frame) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -95,7 +95,7 @@ func (p *pending) frame(session uint64, f frame) {
 	}
 }
 
-// size returns about how many bytes a change takes beside what each one does.
+// size returns the approximate variable size of a change in bytes.
 func (c *Change) size() int {
 	n := 2*len(c.Field) + len(c.Frame) // the field is a key as well
 	for _, e := range c.Events {
@@ -104,7 +104,7 @@ func (c *Change) size() int {
 	return n
 }
 
-// size returns about how many bytes an event takes beside what each one does.
+// size returns the approximate variable size of an event in bytes.
 func (e *Event) size() int {
 	const member = 128 // of a map, empty
 	n := len(e.Name) + len(e.Category) + len(e.SubCategory) + len(e.ObjectID)
@@ -115,8 +115,8 @@ func (e *Event) size() int {
 	return n
 }
 
-// told is what is known of an event to tell it from others: its frame has no ID.
-type told struct {
+// eventKey identifies an event to find duplicates: its frame has no ID.
+type eventKey struct {
 	name   events.Name
 	object string
 	at     int64
@@ -126,17 +126,17 @@ func (p *pending) fresh(e *Event) bool {
 	if e.Triggered.IsZero() || len(e.Name)+len(e.ObjectID) > maxKey {
 		return true
 	}
-	return p.told.add(told{e.Name, e.ObjectID.Plain(), e.Triggered.UnixNano()}, maxEvents)
+	return p.seen.add(eventKey{e.Name, e.ObjectID.Plain(), e.Triggered.UnixNano()}, maxEvents)
 }
 
-// retire makes frames of a session and of all before it count for nothing.
+// retire discards later frames of a session and of all before it.
 func (p *pending) retire(session uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.retired = max(p.retired, session)
 }
 
-// change returns what waits for a field, nil if a Resync stands for it.
+// change returns the pending change of a field, nil if a Resync replaces it.
 func (p *pending) change(f activity.Field, at api.Time) *Change {
 	key := f.Plain()
 	c := p.fields[key]
@@ -154,8 +154,8 @@ func (p *pending) change(f activity.Field, at api.Time) *Change {
 	return c
 }
 
-// add puts something into the queue. It reports false if a Resync stands for it,
-// now or before.
+// add puts a change into the queue. It reports false if a Resync replaces
+// it.
 func (p *pending) add(c *Change) bool {
 	if c.Entry == nil {
 		if p.resync {
@@ -176,8 +176,8 @@ func (p *pending) add(c *Change) bool {
 	return true
 }
 
-// miss tells the loop to list everything again.
-func (p *pending) miss(reason ResyncReason, err error) {
+// requestResync adds a Resync, unless one is pending.
+func (p *pending) requestResync(reason ResyncReason, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.resync {
@@ -185,7 +185,7 @@ func (p *pending) miss(reason ResyncReason, err error) {
 	}
 }
 
-// collapse puts one Resync in the place of all that waits but the log.
+// collapse replaces all pending changes except log entries by one Resync.
 func (p *pending) collapse(reason ResyncReason, err error) {
 	p.waiting = slices.DeleteFunc(p.waiting, func(c *Change) bool { return c.Entry == nil })
 	clear(p.fields)
@@ -194,7 +194,7 @@ func (p *pending) collapse(reason ResyncReason, err error) {
 	p.resync = true
 }
 
-// entry adds an event of the log. It waits while too many wait already.
+// entry adds an event of the log. It blocks while too many are pending.
 func (p *pending) entry(ctx context.Context, e *events.Event) error {
 	for !p.admit(e) {
 		select {
@@ -217,14 +217,14 @@ func (p *pending) admit(e *events.Event) bool {
 	return true
 }
 
-// batch is what the loop takes at once, and how far polls had told then.
+// batch is a list of changes for the loop, and the cursor of the polls then.
 type batch struct {
 	changes []*Change
 	reached activity.Cursor
 }
 
-// take waits for changes until over is closed; what waits then is returned
-// without delay, and nothing after that.
+// take waits for changes until over is closed. After that it returns pending
+// changes at once, or an empty batch.
 func (p *pending) take(over <-chan struct{}) batch {
 	for {
 		b, wait := p.collect(over)
@@ -235,7 +235,7 @@ func (p *pending) take(over <-chan struct{}) batch {
 	}
 }
 
-// await returns after wait, or when something comes to wait or all is over.
+// await returns after wait, when a change arrives, or when over is closed.
 func (p *pending) await(wait time.Duration, over <-chan struct{}) {
 	var due <-chan time.Time
 	if wait > 0 {
@@ -250,8 +250,8 @@ func (p *pending) await(wait time.Duration, over <-chan struct{}) {
 	}
 }
 
-// collect takes what is due, or returns how long that takes; 0 when nothing
-// waits.
+// collect returns the changes that are due, or the time until then; 0 without
+// changes.
 func (p *pending) collect(over <-chan struct{}) (b batch, wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -267,7 +267,7 @@ func (p *pending) collect(over <-chan struct{}) (b batch, wait time.Duration) {
 	return b, 0
 }
 
-// done notes that the loop has finished with a batch.
+// done records that the loop has finished a batch.
 func (p *pending) done(b batch) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -279,19 +279,19 @@ func (p *pending) done(b batch) {
 	}
 }
 
-// giveBack notes that the loop was left at a change of a batch: what comes after
-// it waits again, before all else.
-func (p *pending) giveBack(handed, rest []*Change) {
+// requeue records that the loop was left within a batch. The rest becomes pending
+// again, before later changes.
+func (p *pending) requeue(delivered, rest []*Change) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.looping = false
-	p.release(handed)
+	p.release(delivered)
 	later := p.waiting
 	p.waiting = nil
 	for _, c := range rest {
 		key := c.Field.Plain()
 		switch again := p.fields[key]; {
-		case p.resync && c.Entry == nil: // it stands for this one too
+		case p.resync && c.Entry == nil: // the Resync replaces this one too
 		case again != nil && c.Field != "":
 			if size := c.size(); p.bytes+size <= p.room {
 				again.Events = append(c.Events, again.Events...)
@@ -306,7 +306,7 @@ func (p *pending) giveBack(handed, rest []*Change) {
 			p.resync = p.resync || c.Resync != nil
 		}
 	}
-	if p.resync { // it stands for those that came later as well
+	if p.resync { // the Resync replaces later changes too
 		later = slices.DeleteFunc(later, func(c *Change) bool { return c.Entry == nil && c.Resync == nil })
 		clear(p.fields)
 		p.events, p.bytes = 0, 0
@@ -314,8 +314,8 @@ func (p *pending) giveBack(handed, rest []*Change) {
 	p.waiting = append(p.waiting, later...)
 }
 
-func (p *pending) release(handed []*Change) {
-	for _, c := range handed {
+func (p *pending) release(delivered []*Change) {
+	for _, c := range delivered {
 		if c.Entry != nil {
 			p.entries--
 		}
@@ -323,8 +323,8 @@ func (p *pending) release(handed []*Change) {
 	signal(p.space)
 }
 
-// position returns up to where everything was handed over, and whether entries
-// of the log still wait.
+// position returns the cursor up to which all changes were delivered, and whether
+// entries of the log are pending.
 func (p *pending) position() (covered activity.Cursor, entries bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

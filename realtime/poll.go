@@ -21,49 +21,49 @@ import (
 	"github.com/fastio-go/fastio/internal/wait"
 )
 
-// polled is what polls have told. It belongs to the goroutine that polls: the
-// only one that knows how far the stream has come, because frames tell no time.
+// polled is the state of the polls. Only the polling goroutine uses it and
+// advances the cursor, because frames have no times.
 type polled struct {
 	cursor activity.Cursor
-	told   map[activity.Field]api.Time // the latest of each field, as far back as a sweep looks
+	seen   map[activity.Field]api.Time // the latest of each field, within the lookback of a sweep
 	swept  time.Time
-	now    context.Context // of the state of the link at the start: it ends with that
+	now    context.Context // of the first connState: canceled when it changes
 }
 
 const (
-	grace      = 2 * time.Second // for a socket to open, before polls take over
-	longAbsent = 24 * time.Hour  // for how long the platform keeps activity is not published
-	longSilent = 2 * time.Minute // longer than any poll is held
-	maxTold    = 10_000
+	grace         = 2 * time.Second // for a socket to open, before polls begin
+	longAbsent    = 24 * time.Hour  // the platform does not publish how long it keeps activity
+	longSilent    = 2 * time.Minute // longer than any long poll
+	maxSeenFields = 10_000
 
-	leastSlack = 3 * time.Second // for a poll without a wait; doubled by each failure
+	leastSlack = 3 * time.Second // for a short poll; doubled by each failure
 	mostSlack  = 25 * time.Second
 )
 
-// keepPolling asks for everything while there is no socket, and for what it did
-// not tell when there is one.
+// keepPolling polls continuously while no socket is open. Otherwise it polls for
+// the changes that the socket missed.
 func (s *Subscription) keepPolling(ctx context.Context) error {
 	live, now := false, s.polled.now
 	for {
 		var err error
 		switch {
 		case live:
-			_ = wait.Sleep(now, s.o.Sweep) //nolint:contextcheck // a state of the link lasts no longer than ctx
+			_ = wait.Sleep(now, s.o.Sweep) //nolint:contextcheck // now is derived from ctx
 		case s.dial == nil || wait.Sleep(now, grace) == nil: //nolint:contextcheck // as above
 			err = s.follow(ctx, now)
 		}
 		if err = cmp.Or(err, ctx.Err()); err != nil {
 			return err
 		}
-		live, now = s.link.state() // before the sweep, which is for what went on until then
+		live, now = s.connState.state() // before the sweep, which covers the time until then
 		if err := s.sweep(ctx); err != nil {
 			return err
 		}
 	}
 }
 
-// baseline finds out where a new subscription begins. What changed shortly before
-// is listed by whoever lists after it, and not told.
+// baseline finds the start of a new subscription. Earlier changes are not
+// reported: a list after Subscribe includes them.
 func (s *Subscription) baseline(ctx context.Context) error {
 	var answer api.Response
 	for r, err := range s.s.polls.Watch(ctx, s.profile, s.watching(), s.with(&answer)...) {
@@ -85,7 +85,7 @@ func (s *Subscription) baseline(ctx context.Context) error {
 	return nil
 }
 
-// with returns the call options and one that keeps the answer.
+// with returns the call options and one that stores the response.
 func (s *Subscription) with(answer *api.Response) []api.CallOption {
 	return append(slices.Clip(s.opts), api.WithResponse(answer))
 }
@@ -95,7 +95,7 @@ func (s *Subscription) watching() *activity.WatchOptions {
 		Cursor: s.polled.cursor,
 		Retry: func(_ context.Context, err error, wait time.Duration) {
 			s.suspect(err)
-			s.tell(func(st *Status) { st.fail(true, st.Failures+1, err, wait) })
+			s.notify(func(st *Status) { st.fail(true, st.Failures+1, err, wait) })
 		},
 	}
 }
@@ -110,7 +110,7 @@ func (s *Subscription) follow(ctx, now context.Context) error {
 			return err
 		}
 		s.answered(answer.Header)
-		s.take(r)
+		s.accept(r)
 		if time.Since(s.polled.swept) >= s.o.Sweep {
 			if err := s.sweep(ctx); err != nil {
 				return err
@@ -120,16 +120,16 @@ func (s *Subscription) follow(ctx, now context.Context) error {
 	return ctx.Err()
 }
 
-// sweep asks for everything since a little before the cursor: what was told to
-// nobody, and what became visible late.
+// sweep polls from [Options.Overlap] before the cursor, for changes that were lost
+// or became visible late.
 func (s *Subscription) sweep(ctx context.Context) error {
 	r, err := s.ask(ctx)
 	if err != nil {
 		return err
 	}
-	s.take(r)
+	s.accept(r)
 	s.polled.swept = time.Now()
-	s.tell(func(*Status) {})
+	s.notify(func(*Status) {})
 	return nil
 }
 
@@ -151,18 +151,18 @@ func (s *Subscription) ask(ctx context.Context) (*activity.Report, error) {
 	return report, err
 }
 
-// suspect closes idle connections after a poll that timed out: its own was lost.
+// suspect closes idle connections after a timeout: they may be broken too.
 func (s *Subscription) suspect(err error) {
 	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
 		s.s.closeIdle()
 	}
 }
 
-// take hands over what an answer tells, and goes on from there.
-func (s *Subscription) take(r *activity.Report) {
+// accept queues the changes of a response and advances the cursor.
+func (s *Subscription) accept(r *activity.Report) {
 	fresh := s.news(r)
 	s.advance(r.Cursor)
-	s.forget()
+	s.evict()
 	s.pending.report(fresh, s.polled.cursor)
 	var latest time.Time
 	for _, at := range fresh {
@@ -173,41 +173,41 @@ func (s *Subscription) take(r *activity.Report) {
 	s.lag(latest)
 }
 
-// cursorSlack is how far a cursor may be later than the Date of the response that
-// it came with, which is in whole seconds.
+// cursorSlack is how far a cursor may be ahead of the Date of its response, which
+// is in whole seconds.
 const cursorSlack = 5 * time.Second
 
-// advance goes on from the cursor of an answer, or from the server's time if that
-// is earlier.
+// advance moves to the cursor of a response, or to the server's time if that is
+// earlier.
 func (s *Subscription) advance(next activity.Cursor) {
 	s.polled.cursor = s.polled.cursor.Later(next.Until(s.clock.Latest(cursorSlack)))
 }
 
-// news returns the fields of an answer that no answer told before.
+// news returns the fields of a response that no response reported before.
 func (s *Subscription) news(r *activity.Report) map[activity.Field]api.Time {
 	fresh := make(map[activity.Field]api.Time, len(r.Activity))
-	if s.polled.told == nil {
-		s.polled.told = map[activity.Field]api.Time{}
+	if s.polled.seen == nil {
+		s.polled.seen = map[activity.Field]api.Time{}
 	}
 	for name, at := range r.Activity {
 		f := activity.Field(name)
-		if told, ok := s.polled.told[f.Plain()]; ok && told.Equal(at.Time) && !at.IsZero() {
+		if seen, ok := s.polled.seen[f.Plain()]; ok && seen.Equal(at.Time) && !at.IsZero() {
 			continue
 		}
 		if len(f) <= maxKey {
-			s.polled.told[f.Plain()] = at
+			s.polled.seen[f.Plain()] = at
 		}
 		fresh[f] = at
 	}
 	return fresh
 }
 
-// forget drops what no sweep will be told again.
-func (s *Subscription) forget() {
+// evict removes the fields that no sweep will return again.
+func (s *Subscription) evict() {
 	oldest := s.polled.cursor.Back(2 * s.o.Overlap).Time()
-	maps.DeleteFunc(s.polled.told, func(_ activity.Field, at api.Time) bool { return at.Before(oldest) })
-	if len(s.polled.told) > maxTold {
-		clear(s.polled.told)
+	maps.DeleteFunc(s.polled.seen, func(_ activity.Field, at api.Time) bool { return at.Before(oldest) })
+	if len(s.polled.seen) > maxSeenFields {
+		clear(s.polled.seen)
 	}
 }
 
@@ -219,19 +219,19 @@ func (s *Subscription) lag(at time.Time) {
 	s.note(func(st *Status) { st.Lag = lag })
 }
 
-// answered notes that the server answers, and what it means if it did not for
-// long.
+// answered records a response. After a long silence, changes or events may have
+// been missed.
 func (s *Subscription) answered(h http.Header) {
 	if st := s.Status(); st.polling && st.Err != nil {
-		s.tell(func(st *Status) { st.mend(true) })
+		s.notify(func(st *Status) { st.clearError(true) })
 	}
 	before := s.clock.last()
 	silence := s.clock.answer(h)
 	if silence > longAbsent {
-		s.pending.miss(ResyncReasonAbsence, nil)
+		s.pending.requestResync(ResyncReasonAbsence, nil)
 	}
 	if silence > longSilent {
-		s.history.owe(before)
+		s.history.enqueueGap(before)
 	}
 }
 
@@ -239,22 +239,22 @@ type position struct {
 	Version int             `json:"v"`
 	Profile string          `json:"profile"`
 	Cursor  activity.Cursor `json:"cursor"`
-	Heard   time.Time       `json:"heard,omitzero"` // the latest sign of life, by the server's clock
+	Heard   time.Time       `json:"heard,omitzero"` // the latest response or frame, by the server's clock
 }
 
 const positionVersion = 1
 
-// Position returns what [Options.Position] resumes at. The change that the loop over
-// Changes is at, and maybe a few before it, come again.
+// Position returns a value for [Options.Position]. The current change of the loop
+// over Changes, and maybe a few before it, are delivered again.
 func (s *Subscription) Position() string {
 	covered, entries := s.pending.position()
 	p := position{Version: positionVersion, Profile: s.profile.String(), Cursor: covered, Heard: s.clock.last()}
-	if from, owed := s.history.owed(); owed || entries {
+	if from, missed := s.history.pendingGap(); missed || entries {
 		p.Heard = from
 	}
 	b, err := json.Marshal(p)
 	if err != nil {
-		panic(err) // a position holds nothing that fails to encode
+		panic(err) // a position can always be encoded
 	}
 	return base64.RawURLEncoding.EncodeToString(b)
 }
@@ -272,17 +272,17 @@ func (s *Subscription) resume() (position, error) {
 	return p, nil
 }
 
-// clock is the server's clock and the latest sign of life.
+// clock is the server's clock and the time of the latest response or frame.
 type clock struct {
 	servertime.Clock
 
 	mu    sync.Mutex
-	heard time.Time // the latest sign of life, by the server's clock
-	local time.Time // the same by the local one; zero for one of an earlier subscription
+	heard time.Time // the latest response or frame, by the server's clock
+	local time.Time // the same by the local clock; zero if of an earlier subscription
 }
 
-// answer observes the Date of a response and returns how long nothing was heard
-// before it; 0 for the first.
+// answer observes the Date of a response and returns the silence before it; 0 for
+// the first response.
 func (c *clock) answer(h http.Header) (silence time.Duration) {
 	c.Observe(h)
 	c.mu.Lock()
@@ -298,7 +298,7 @@ func (c *clock) answer(h http.Header) (silence time.Duration) {
 	return c.local.Sub(local)
 }
 
-// alive records a sign of life without a Date.
+// alive records a frame or a pong, which have no Date.
 func (c *clock) alive() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -311,6 +311,6 @@ func (c *clock) last() time.Time {
 	return c.heard
 }
 
-// since returns how long ago a moment of the server's is, 0 if it is still to
-// come.
+// since returns the time since a moment of the server's clock, 0 if it is in the
+// future.
 func (c *clock) since(at time.Time) time.Duration { return max(0, c.Earliest().Sub(at)) }

@@ -1,4 +1,4 @@
-// Package realtime reports what changes, over a socket or, without one, by polls.
+// Package realtime reports changes over a WebSocket, or by polling without one.
 //
 //	sub, err := client.Realtime.Subscribe(ctx, api.Workspace(id), nil)
 //	if err != nil {
@@ -17,7 +17,7 @@
 //		refresh(change.Field)
 //	}
 //
-// It also creates the tokens of sockets, rooms and notes.
+// It also creates tokens for sockets, rooms and notes.
 package realtime
 
 import (
@@ -32,7 +32,7 @@ import (
 	"github.com/fastio-go/fastio/events"
 )
 
-// Service mints tokens and opens subscriptions. Get one from the Realtime field
+// Service creates tokens and opens subscriptions. Get one from the Realtime field
 // of a fastio.Client. It is safe for concurrent use.
 type Service struct {
 	c     api.Caller
@@ -40,8 +40,8 @@ type Service struct {
 	log   *events.Service
 }
 
-// network is what a Caller needs for sockets. A fastio.Client has it; subscriptions of
-// any other Caller poll.
+// network is implemented by a Caller that can open sockets, such as a
+// fastio.Client. Subscriptions of any other Caller poll.
 type network interface {
 	Network() (origin *url.URL, client *http.Client)
 }
@@ -53,25 +53,25 @@ func New(c api.Caller) *Service {
 
 // Change is one of these:
 //
-//   - Field is set: it changed, once or many times. Events holds what the socket sent.
+//   - Field is set: it changed at least once. Events holds what the socket sent.
 //   - Resync is set: anything may have changed. List everything again.
-//   - Entry is set: an event of the log from a time without a connection, where
-//     [Options.CatchUp] asks for them.
+//   - Entry is set: an event of the log from a time without a connection. Requires
+//     [Options.CatchUp].
 //   - Frame is set: the socket sent an unknown frame.
 //   - Only Events is set: the socket sent an event without a field.
 type Change struct {
-	Field  activity.Field  // as it was spelled last
-	At     api.Time        // when Field changed last, if that is known: a socket does not tell
-	Events []*Event        // in the order in which they came; may not be all
+	Field  activity.Field  // in its latest spelling
+	At     api.Time        // when Field changed last; zero if unknown, as over a socket
+	Events []*Event        // in order of arrival; may be incomplete
 	Resync *Resync         //
-	Entry  *events.Event   // each comes once
+	Entry  *events.Event   // delivered once
 	Frame  json.RawMessage // a JSON object
 }
 
-// Resync tells that changes may have been missed.
+// Resync reports that changes may have been missed.
 type Resync struct {
 	Reason ResyncReason
-	Err    error // what kept the log from being read, for ResyncReasonLog
+	Err    error // why the log could not be read, for ResyncReasonLog
 }
 
 // ResyncReason says why changes may have been missed.
@@ -79,14 +79,14 @@ type ResyncReason string
 
 // Reasons to list everything again.
 const (
-	ResyncReasonOverflow ResyncReason = "overflow" // more arrived than may wait for the loop over Changes
-	ResyncReasonAbsence  ResyncReason = "absence"  // nothing was heard for so long that the platform may have forgotten
-	ResyncReasonBacklog  ResyncReason = "backlog"  // more happened than is worth reading from the log
+	ResyncReasonOverflow ResyncReason = "overflow" // the queue for the loop over Changes was full
+	ResyncReasonAbsence  ResyncReason = "absence"  // no answer for longer than the platform may keep changes
+	ResyncReasonBacklog  ResyncReason = "backlog"  // the log has too many unread events
 	ResyncReasonLog      ResyncReason = "log"      // the log could not be read
 )
 
-// RefusedError ends a subscription that the platform refuses. It wraps an
-// [api.ErrForbidden] or an [api.ErrInvalid], as the endpoint that refused has it.
+// RefusedError ends a subscription that the platform refuses. It wraps the
+// [api.ErrForbidden] or [api.ErrInvalid] of the endpoint that refused.
 type RefusedError struct {
 	Profile api.Profile
 	Err     error
@@ -100,25 +100,25 @@ func (e *RefusedError) Error() string {
 // Unwrap returns the refusal.
 func (e *RefusedError) Unwrap() error { return e.Err }
 
-// Mode says how changes arrive.
+// Mode is how changes arrive.
 type Mode string
 
 // Modes of a subscription.
 const (
-	ModePoll   Mode = "poll"   // a change takes a second or so
-	ModeSocket Mode = "socket" // a change takes the way from the server
+	ModePoll   Mode = "poll"   // changes arrive after about a second
+	ModeSocket Mode = "socket" // changes arrive immediately
 )
 
-// Status is how a subscription is doing.
+// Status is the state of a subscription.
 type Status struct {
 	Mode      Mode
-	Since     time.Time     // when it came to be so
+	Since     time.Time     // start of Mode
 	Sockets   int           // opened so far
-	Failures  int           // in a row, to open or keep a socket, or to poll
+	Failures  int           // consecutive ones of sockets or polls
 	Err       error         // the latest failure; nil after a success of the same kind
-	Retry     time.Duration // from Err until the next try
-	Lag       time.Duration // from the latest dated change to its arrival, by the server's clock, to a second
-	Discarded int           // messages that were no frames
+	Retry     time.Duration // delay of the next attempt after Err
+	Lag       time.Duration // delay of the latest dated change by the server's clock, to a second
+	Discarded int           // invalid messages
 
 	polling bool // Err is of a poll
 }
@@ -127,7 +127,7 @@ func (s *Status) fail(polling bool, failures int, err error, wait time.Duration)
 	s.polling, s.Failures, s.Err, s.Retry = polling, failures, err, wait
 }
 
-func (s *Status) mend(polling bool) {
+func (s *Status) clearError(polling bool) {
 	if polling == s.polling {
 		s.Failures, s.Err, s.Retry = 0, nil, 0
 	}

@@ -21,30 +21,30 @@ import (
 	"github.com/fastio-go/fastio/internal/wait"
 )
 
-// keeper opens one socket after the other. It belongs to one goroutine.
-type keeper struct {
+// dialLoop opens one socket after the other. It is used by one goroutine.
+type dialLoop struct {
 	*Subscription
 
-	token    *SocketToken
-	renew    time.Time // when the token is too old for another socket
-	strikes  int       // sockets in a row that ended early with this token
-	failures int       // in a row, to open a socket or keep it for long
-	sessions uint64    // begun so far
+	token         *SocketToken
+	renew         time.Time // when the token is too old for another socket
+	tokenFailures int       // consecutive short sockets with this token
+	failures      int       // consecutive ones to open or keep a socket
+	sessions      uint64    // started so far
 }
 
 const (
-	steady    = 30 * time.Second // a socket that lives this long is no failure
-	leastLife = 10 * time.Second // before a token is exchanged, whatever the server says
-	maxStrike = 2                // early ends that a token is given
+	steady           = 30 * time.Second // a socket that was open for longer is not a failure
+	leastLife        = 10 * time.Second // minimum before a token is replaced
+	maxTokenFailures = 2                // short sockets before a token is replaced
 )
 
-// keepSocket keeps a socket open as long as there can be one. It ends with ctx,
-// or with the refusal of a token.
+// keepSocket keeps a socket open. It returns when ctx is done or when the server
+// refuses a token.
 func (s *Subscription) keepSocket(ctx context.Context) error {
 	if s.dial == nil {
 		return nil
 	}
-	k := &keeper{Subscription: s}
+	k := &dialLoop{Subscription: s}
 	for {
 		n, err := k.open(ctx)
 		if err == nil {
@@ -65,9 +65,9 @@ func (s *Subscription) keepSocket(ctx context.Context) error {
 	}
 }
 
-// pause returns how long to wait before the next try: longer where a server
-// seems to have no sockets at all.
-func (k *keeper) pause(err error) time.Duration {
+// pause returns the delay before the next attempt. It is longer if the server
+// seems not to support sockets.
+func (k *dialLoop) pause(err error) time.Duration {
 	pause := wait.For(k.failures, retryAfter(err))
 	refusal, ok := errors.AsType[*HandshakeError](err)
 	if !ok {
@@ -76,14 +76,14 @@ func (k *keeper) pause(err error) time.Duration {
 	switch refusal.Status {
 	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusGone, http.StatusUpgradeRequired,
 		http.StatusNotImplemented:
-		const about, spread = 48 * time.Second, 24 * time.Second // a minute, give or take a fifth
+		const about, spread = 48 * time.Second, 24 * time.Second // 48 to 72 seconds
 		return max(pause, about+rand.N(spread))                  //nolint:gosec // spreading load needs no secrecy
 	}
 	return pause
 }
 
-// open begins a session, with a new token if the one at hand is too old.
-func (k *keeper) open(ctx context.Context) (*session, error) {
+// open starts a session, with a new token if the current one is too old.
+func (k *dialLoop) open(ctx context.Context) (*session, error) {
 	if k.token == nil || !time.Now().Before(k.renew) {
 		if err := k.mint(ctx); err != nil {
 			return nil, err
@@ -92,7 +92,7 @@ func (k *keeper) open(ctx context.Context) (*session, error) {
 	conn, err := k.dial.open(ctx, k.token.Value)
 	if err != nil {
 		if _, refused := errors.AsType[*HandshakeError](err); refused {
-			k.strike()
+			k.failToken()
 		}
 		if errors.Is(err, errBadToken) {
 			k.token = nil
@@ -105,9 +105,9 @@ func (k *keeper) open(ctx context.Context) (*session, error) {
 	return n, nil
 }
 
-// mint asks for a token. It is exchanged for another when 80 to 90 percent of its
-// life are over.
-func (k *keeper) mint(ctx context.Context) error {
+// mint requests a token. It is replaced after 80 to 90 percent of its
+// lifetime.
+func (k *dialLoop) mint(ctx context.Context) error {
 	asked := time.Now()
 	token, err := k.s.SocketToken(ctx, k.profile, k.opts...)
 	if call.Final(err) && (errors.Is(err, api.ErrForbidden) || errors.Is(err, api.ErrUnauthenticated)) {
@@ -116,33 +116,33 @@ func (k *keeper) mint(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	k.token, k.strikes = token, 0
+	k.token, k.tokenFailures = token, 0
 	life := token.life*8/10 + rand.N(token.life/10+1) //nolint:gosec // spreading load needs no secrecy
 	k.renew = asked.Add(max(life, leastLife))
 	return nil
 }
 
-// strike notes that the token did not keep a socket open. It may be the token's
-// fault.
-func (k *keeper) strike() {
-	if k.strikes++; k.strikes >= maxStrike {
+// failToken counts a socket that failed early. The token is replaced after
+// maxTokenFailures, because it may be the cause.
+func (k *dialLoop) failToken() {
+	if k.tokenFailures++; k.tokenFailures >= maxTokenFailures {
 		k.token = nil
 	}
 }
 
-// serve lets a session be until it ends, and exchanges it for another before its
-// token expires. It returns why the last one ended.
-func (k *keeper) serve(ctx context.Context, n *session) error {
+// serve waits until a session ends, and replaces it before its token expires. It
+// returns the error of the last session.
+func (k *dialLoop) serve(ctx context.Context, n *session) error {
 	renew := time.NewTimer(time.Until(k.renew))
 	defer renew.Stop()
-	k.goLive()
+	k.connected()
 	for failures := 0; ; {
 		select {
 		case <-ctx.Done():
 			n.end()
 			return ctx.Err()
 		case <-n.over:
-			return k.drop(n)
+			return k.disconnect(n)
 		case <-renew.C:
 		}
 		next, err := k.open(ctx)
@@ -150,43 +150,43 @@ func (k *keeper) serve(ctx context.Context, n *session) error {
 			n.end()
 			return refusal
 		}
-		if err != nil { // the old one still does
+		if err != nil { // the old socket is still open
 			failures++
 			pause := wait.For(failures, retryAfter(err))
-			k.tell(func(st *Status) { st.fail(false, failures, err, pause) })
+			k.notify(func(st *Status) { st.fail(false, failures, err, pause) })
 			renew.Reset(pause)
 			continue
 		}
 		n.end()
 		n, failures = next, 0
 		renew.Reset(time.Until(k.renew))
-		k.goLive()
+		k.connected()
 	}
 }
 
-// goLive tells of an open socket, which starts a sweep.
-func (k *keeper) goLive() {
-	k.link.set(true)
-	k.switchTo(ModeSocket, func(st *Status) { st.Sockets++; st.mend(false) })
+// connected reports an open socket, which starts a sweep.
+func (k *dialLoop) connected() {
+	k.connState.set(true)
+	k.switchTo(ModeSocket, func(st *Status) { st.Sockets++; st.clearError(false) })
 }
 
-// drop ends a session that broke off and returns why it did.
-func (k *keeper) drop(n *session) error {
+// disconnect ends a session that failed and returns its error.
+func (k *dialLoop) disconnect(n *session) error {
 	n.end()
 	if errors.Is(n.err, errSilent) {
 		k.s.closeIdle()
 	}
-	k.history.owe(k.clock.last())
-	k.link.set(false)
+	k.history.enqueueGap(k.clock.last())
+	k.connState.set(false)
 	if time.Since(n.began) >= steady {
-		k.failures, k.strikes = 0, 0
+		k.failures, k.tokenFailures = 0, 0
 	} else {
-		k.strike()
+		k.failToken()
 	}
 	return n.err
 }
 
-// session is one socket. What it tells after its end counts for nothing.
+// session is one socket. Frames after its end are ignored.
 type session struct {
 	s      *Subscription
 	number uint64
@@ -196,7 +196,7 @@ type session struct {
 	work sync.WaitGroup
 	stop context.CancelFunc
 	once sync.Once
-	over chan struct{} // closed when it broke off
+	over chan struct{} // closed when it failed
 	err  error         // why
 }
 
@@ -213,7 +213,7 @@ func (n *session) fail(err error) {
 	})
 }
 
-// end closes the socket and waits for those who use it.
+// end closes the socket and waits for its goroutines.
 func (n *session) end() {
 	n.s.pending.retire(n.number)
 	n.stop()
@@ -221,7 +221,7 @@ func (n *session) end() {
 	n.work.Wait()
 }
 
-// read takes in frames. It never waits for anybody but the server.
+// read receives frames. It never blocks on the loop over Changes.
 func (n *session) read() error {
 	for {
 		b, text, err := n.conn.ReadMessage()
@@ -241,7 +241,7 @@ func (n *session) read() error {
 	}
 }
 
-var errSilent = errors.New("the socket gave no sign of life")
+var errSilent = errors.New("the server did not answer a ping in time")
 
 func (n *session) ping(ctx context.Context) error {
 	for {
@@ -261,32 +261,32 @@ func (n *session) ping(ctx context.Context) error {
 	}
 }
 
-// Event is what a socket tells of a change beyond its field, where it does: of
-// events that every member may see, and not to guests of every kind.
+// Event holds the details of a change, if the socket sends them: for events that
+// every member may see. Some kinds of guests do not receive them.
 type Event struct {
 	Name          events.Name        `json:"event"`
 	Category      events.Category    `json:"category"`
 	SubCategory   events.SubCategory `json:"subcategory"`
-	ObjectID      api.OpaqueID       `json:"object_id"`       // what it happened to; "" when there is no such thing
-	CallingUserID api.ProfileID      `json:"calling_user_id"` // who did it; "" when nobody did
-	Field         activity.Field     `json:"activity_field"`  // that changed
+	ObjectID      api.OpaqueID       `json:"object_id"`       // the object it concerns; "" if none
+	CallingUserID api.ProfileID      `json:"calling_user_id"` // the actor; "" for the platform
+	Field         activity.Field     `json:"activity_field"`  // the field that changed
 	Triggered     api.Time           `json:"timestamp"`       // when it happened
-	Sent          api.Time           `json:"time"`            // when the server told
-	Data          stdjson.RawMessage `json:"data"`            // what else the event has to say, as it arrived
+	Sent          api.Time           `json:"time"`            // when the server sent it
+	Data          stdjson.RawMessage `json:"data"`            // other data of the event, undecoded
 
-	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // members this version has no field for
+	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // unknown members
 }
 
-// frame is one message of the socket: fields, an event, or something newer than
-// this package.
+// frame is one message of the socket: fields, an event, or an unknown
+// object.
 type frame struct {
-	fields api.Map[api.Time] // that changed; the times are mostly zero
+	fields api.Map[api.Time] // the fields that changed; most times are zero
 	event  *Event
 	raw    stdjson.RawMessage
 }
 
-// readFrame reads a message of text. It reports false for what is no frame at
-// all.
+// readFrame decodes a text message. It reports false if the message is not a
+// frame.
 func readFrame(b []byte) (frame, bool) {
 	var head struct {
 		Response jsontext.Value `json:"response"`
@@ -296,7 +296,7 @@ func readFrame(b []byte) (frame, bool) {
 		return frame{}, false
 	}
 	var kind string
-	_ = json.Unmarshal(head.Response, &kind) // an object is the envelope of something unknown
+	_ = json.Unmarshal(head.Response, &kind) // an object is the envelope of an unknown frame
 	switch kind {
 	case "activity":
 		if fields, ok := readFields(b, head.Activity); ok {
@@ -310,8 +310,8 @@ func readFrame(b []byte) (frame, bool) {
 	return frame{raw: b}, true
 }
 
-// readFields reads the fields of an activity frame, v: a list, a map with times,
-// or a single one.
+// readFields decodes v, the fields of an activity frame: a list, a map with times,
+// or a single name.
 func readFields(frame []byte, v jsontext.Value) (api.Map[api.Time], bool) {
 	var names []string
 	switch v.Kind() {

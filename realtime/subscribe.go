@@ -15,18 +15,18 @@ import (
 	"github.com/fastio-go/fastio/internal/wait"
 )
 
-// Options changes how [Service.Subscribe] works. Nil, and zero fields, mean the
-// defaults.
+// Options are the optional parameters of [Service.Subscribe]. Nil and zero fields
+// mean the defaults.
 type Options struct {
 	Position   string        // of an earlier subscription to the same profile; "" starts now
-	CatchUp    bool          // also reads the event log of times without a connection; needs an ID, not of a File Share
-	Coalesce   time.Duration // how long changes are gathered, [api.NoLimit] not at all; default 250 ms
-	MaxPending int           // changes that may wait for the loop over Changes; default 10,000. At most 16 MiB wait
-	Sweep      time.Duration // how often to poll for what the socket missed; default 5 min
-	Overlap    time.Duration // how much later than it happened a change may become visible; default 5 s
+	CatchUp    bool          // reads the event log of disconnected times; requires an ID, not of a File Share
+	Coalesce   time.Duration // how long changes are collected before delivery; default 250 ms, [api.NoLimit]: none
+	MaxPending int           // limit of undelivered changes, besides 16 MiB; default 10,000
+	Sweep      time.Duration // interval of polls for changes that the socket missed; default 5 min
+	Overlap    time.Duration // maximum delay until a change becomes visible; default 5 s
 
 	// Observe is called when the mode changes, after a failure and after each sweep.
-	// It must return soon: while it runs, no connection is served.
+	// It must not block: while it runs, no connection is served.
 	Observe func(s Status)
 
 	PollOnly bool // opens no socket
@@ -35,37 +35,37 @@ type Options struct {
 	// {token} the token as Placement says. Default: "{ws}://{host}/api/websocket/?{token}".
 	Address         string
 	Placement       TokenPlacement // default TokenPlacementBareQuery
-	Origin          string         // header of the handshake; default that of the client's address
+	Origin          string         // header of the handshake; default: the origin of the client
 	Dialer          Dialer         // opens sockets; nil uses the network of the client
-	PingInterval    time.Duration  // between pings; default 20 s. Each must be answered within half of that
-	MaxMessageBytes int64          // longer messages end the socket; default 1 MiB. A Dialer has its own limit
+	PingInterval    time.Duration  // default 20 s. A pong must arrive within half of it
+	MaxMessageBytes int64          // limit of a message; default 1 MiB. A Dialer has its own
 }
 
 const (
 	opSubscribe    = "realtime.Subscribe"
 	defaultAddress = "{ws}://{host}/api/websocket/?{token}"
-	longestTime    = 24 * time.Hour // an option may name
+	longestTime    = 24 * time.Hour // maximum of an option
 )
 
-// Subscribe reports what changes about a user, organization, workspace, share or File
-// Share from now on, or from [Options.Position] on, until ctx ends, Close is called,
-// or the platform refuses them. List what there is after it has returned: what happens
-// in between is reported as a change.
+// Subscribe reports the changes of a user, organization, workspace, share or File
+// Share from now on, or from [Options.Position] on, until ctx is done, Close is
+// called, or the platform refuses. List the current state after it has returned:
+// whatever happens in between is reported as a change.
 //
-// Delivery is at least once for each change, with no order between fields. Changes of
-// one field that come close together are reported as one. A [Resync] is reported if
-// changes may have been missed. So a program fetches each field that is reported, and
-// all of them after a Resync. Some changes are never reported, such as files that a
-// cloud sync removes: list everything from time to time.
+// Changes are delivered at least once, in no order between fields. Changes of one
+// field in quick succession are reported as one. A [Resync] is reported if changes
+// may have been missed. So fetch each field that is reported, and all of them after
+// a Resync. Some changes are never reported, such as files that a cloud sync
+// removes: list everything periodically.
 //
-// Changes arrive over a socket as soon as there is one, otherwise by polls. After
-// every change between the two, and every few minutes, a poll finds what was lost. A
+// Changes arrive over a socket when one is open, otherwise by polls. After every
+// switch between the two, and every few minutes, a poll finds missed changes. A
 // half-open socket is detected within 30 seconds; the idle connections of the client
-// are then closed, because they may be lost as well.
+// are then closed, because they may be broken as well.
 //
-// A refusal of the platform ends it with a [*RefusedError], also later, such as after
-// the permission was revoked. Other failures are retried with a backoff and shown in
-// [Status]: failed connections, responses that cannot be decoded, refusals of a proxy.
+// A refusal by the platform ends it with a [*RefusedError], also later, such as after
+// the permission was revoked. Other failures are retried with backoff and shown in
+// [Status]: failed connections, responses that cannot be decoded, refusals by a proxy.
 // The call options apply to every call; [api.WithResponse] is not allowed.
 func (s *Service) Subscribe(
 	ctx context.Context, profile api.Profile, o *Options, opts ...api.CallOption,
@@ -103,7 +103,7 @@ func (o *Options) fill() {
 }
 
 // Subscription is a stream of changes. One loop at a time may range over Changes;
-// all else may be called at any time.
+// the other methods are safe for concurrent use.
 type Subscription struct {
 	s       *Service
 	profile api.Profile
@@ -111,14 +111,14 @@ type Subscription struct {
 	opts    []api.CallOption
 	dial    *dial // nil without sockets
 
-	ctx  context.Context // of all that runs; its cause says why it ended
+	ctx  context.Context // of all goroutines; its cause is the reason of the end
 	stop context.CancelCauseFunc
-	done chan struct{} // closed when nothing runs anymore
+	done chan struct{} // closed when all goroutines have returned
 
-	pending *pending
-	link    *link
-	polled  polled
-	history history
+	pending   *pending
+	connState *connState
+	polled    polled
+	history   history
 
 	clock   clock
 	mu      sync.Mutex
@@ -135,7 +135,7 @@ func (s *Subscription) check(opts []api.CallOption) error {
 	shortest, longest := min(o.Sweep, o.Overlap, o.PingInterval), max(o.Sweep, o.Overlap, o.PingInterval, o.Coalesce)
 	switch resolved := api.Resolve(opts); {
 	case resolved.Response != nil:
-		return refuse("raw", "must be left out: there are many answers")
+		return refuse("raw", "must be left out: there are many responses")
 	case resolved.Err != nil:
 		return resolved.Err
 	case o.MaxPending < 0, o.MaxMessageBytes < 0:
@@ -155,7 +155,7 @@ func (s *Subscription) check(opts []api.CallOption) error {
 	return nil
 }
 
-// begin finds out where changes begin. Nothing runs yet.
+// begin finds the start of the changes, before any goroutine runs.
 func (s *Subscription) begin(ctx context.Context) error {
 	at, err := s.resume()
 	if err != nil {
@@ -165,8 +165,8 @@ func (s *Subscription) begin(ctx context.Context) error {
 		return err
 	}
 	s.pending = newPending(s.o.MaxPending, s.o.MaxMessageBytes, max(0, s.o.Coalesce))
-	s.link = newLink(ctx)
-	_, s.polled.now = s.link.state()
+	s.connState = newConnState(ctx)
+	_, s.polled.now = s.connState.state()
 	s.status = Status{Mode: ModePoll, Since: time.Now()}
 	if s.o.CatchUp {
 		s.history.due = make(chan struct{}, 1)
@@ -182,11 +182,11 @@ func (s *Subscription) begin(ctx context.Context) error {
 		return refuse("position", "must come from a subscription to the same profile")
 	}
 	s.polled.cursor, s.pending.covered, s.clock.heard = at.Cursor, at.Cursor, at.Heard
-	s.history.owe(at.Heard)
+	s.history.enqueueGap(at.Heard)
 	return s.refused(s.sweep(ctx))
 }
 
-// identify finds the caller's own ID, under which the socket goes.
+// identify finds the ID of the caller, which the socket requires.
 func (s *Subscription) identify(ctx context.Context) error {
 	if s.profile != api.User(api.Me) {
 		return nil
@@ -217,7 +217,7 @@ func (s *Subscription) run() {
 	}()
 }
 
-// refused marks an error as one that ends the subscription for good, if it does.
+// refused marks an error that permanently ends the subscription.
 func (s *Subscription) refused(err error) error {
 	_, marked := errors.AsType[*RefusedError](err)
 	if err == nil || marked || s.ctx != nil && s.ctx.Err() != nil || !call.Final(err) {
@@ -226,19 +226,19 @@ func (s *Subscription) refused(err error) error {
 	return &RefusedError{Profile: s.profile, Err: err}
 }
 
-// Changes returns the changes as they come. It ends with an error when the context
-// ends or the platform refuses, and without one after Close. It can be resumed.
+// Changes returns the changes as they arrive. It ends with an error when the context
+// is done or the platform refuses, and without one after Close. It can be resumed.
 func (s *Subscription) Changes() iter.Seq2[*Change, error] {
 	return func(yield func(*Change, error) bool) {
 		for {
 			b := s.pending.take(s.ctx.Done())
 			if len(b.changes) > 0 && !s.interrupted() {
-				if s.hand(b, yield) {
+				if s.deliver(b, yield) {
 					return
 				}
 				continue
 			}
-			s.pending.giveBack(nil, b.changes)
+			s.pending.requeue(nil, b.changes)
 			if err := s.over(); !errors.Is(err, errClosed) {
 				yield(nil, err)
 			}
@@ -247,29 +247,29 @@ func (s *Subscription) Changes() iter.Seq2[*Change, error] {
 	}
 }
 
-// hand passes a batch to the loop and reports whether the loop was left. What
-// the loop does not get to stays.
-func (s *Subscription) hand(b batch, yield func(*Change, error) bool) (left bool) {
-	handed := 0
+// deliver yields a batch to the loop and reports whether the loop was left.
+// Undelivered changes are queued again.
+func (s *Subscription) deliver(b batch, yield func(*Change, error) bool) (left bool) {
+	delivered := 0
 	defer func() {
-		if handed == len(b.changes) && !left {
+		if delivered == len(b.changes) && !left {
 			s.pending.done(b)
 		} else {
-			s.pending.giveBack(b.changes[:handed], b.changes[handed:])
+			s.pending.requeue(b.changes[:delivered], b.changes[delivered:])
 		}
 	}()
-	left = true // should the loop panic
-	for handed < len(b.changes) && !s.interrupted() {
-		handed++
-		if !yield(b.changes[handed-1], nil) {
+	left = true // if the loop panics
+	for delivered < len(b.changes) && !s.interrupted() {
+		delivered++
+		if !yield(b.changes[delivered-1], nil) {
 			return true
 		}
 	}
 	return false
 }
 
-// interrupted reports whether the program has ended the stream, so that nothing
-// more is handed over. After a refusal, what had arrived before still is.
+// interrupted reports whether the program has ended the stream, which stops
+// delivery. After a refusal, earlier changes are still delivered.
 func (s *Subscription) interrupted() bool {
 	_, refused := errors.AsType[*RefusedError](s.over())
 	return s.ctx.Err() != nil && !refused
@@ -277,7 +277,7 @@ func (s *Subscription) interrupted() bool {
 
 var errClosed = errors.New("fastio: the subscription was closed")
 
-// over returns why the stream has ended, nil while it goes on.
+// over returns why the stream has ended, nil while it is open.
 func (s *Subscription) over() error {
 	if s.ctx.Err() == nil {
 		return nil
@@ -285,14 +285,14 @@ func (s *Subscription) over() error {
 	return context.Cause(s.ctx)
 }
 
-// closeTime is how long Close waits at most.
-const closeTime = time.Second
+// closeWait is the longest time that Close waits.
+const closeWait = time.Second
 
-// Close ends the stream. It returns when nothing runs anymore, or after a second
-// if Observe keeps it.
+// Close ends the stream. It returns when all goroutines have ended, or after a
+// second if Observe blocks.
 func (s *Subscription) Close() error {
 	s.stop(errClosed)
-	t := time.NewTimer(closeTime)
+	t := time.NewTimer(closeWait)
 	defer t.Stop()
 	select {
 	case <-s.done:
@@ -301,15 +301,15 @@ func (s *Subscription) Close() error {
 	return nil
 }
 
-// Status returns how the subscription is doing.
+// Status returns the current state of the subscription.
 func (s *Subscription) Status() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.status
 }
 
-// tell changes the status and lets the program see it.
-func (s *Subscription) tell(change func(*Status)) {
+// notify changes the status and calls Observe.
+func (s *Subscription) notify(change func(*Status)) {
 	s.note(change)
 	if s.o.Observe == nil {
 		return
@@ -321,7 +321,7 @@ func (s *Subscription) tell(change func(*Status)) {
 	}
 	defer func() {
 		<-s.observe
-		_ = recover() // a stream must not end because somebody watches it
+		_ = recover() // a panic of Observe must not end the stream
 	}()
 	s.o.Observe(s.Status())
 }
@@ -333,7 +333,7 @@ func (s *Subscription) note(change func(*Status)) {
 }
 
 func (s *Subscription) switchTo(mode Mode, change func(*Status)) {
-	s.tell(func(st *Status) {
+	s.notify(func(st *Status) {
 		if st.Mode != mode {
 			st.Mode, st.Since = mode, time.Now()
 		}
@@ -341,24 +341,24 @@ func (s *Subscription) switchTo(mode Mode, change func(*Status)) {
 	})
 }
 
-// link tells the one who polls whether there is a socket.
-type link struct {
+// connState records whether a socket is open, for the polling goroutine.
+type connState struct {
 	ctx context.Context
 
 	mu   sync.Mutex
 	live bool
-	now  context.Context // ends when that changes
+	now  context.Context // canceled when live is set
 	end  context.CancelFunc
 }
 
-func newLink(ctx context.Context) *link {
-	l := &link{ctx: ctx}
+func newConnState(ctx context.Context) *connState {
+	l := &connState{ctx: ctx}
 	l.now, l.end = context.WithCancel(ctx)
 	return l
 }
 
-// set notes a change. That of one socket for another is one too.
-func (l *link) set(live bool) {
+// set records a change. The replacement of a socket is one too.
+func (l *connState) set(live bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.live = live
@@ -366,9 +366,9 @@ func (l *link) set(live bool) {
 	l.now, l.end = context.WithCancel(l.ctx)
 }
 
-// state returns whether there is a socket, and a context that lasts as long as
-// that stays.
-func (l *link) state() (bool, context.Context) {
+// state returns whether a socket is open, and a context that is canceled by the
+// next change of that.
+func (l *connState) state() (bool, context.Context) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.live, l.now

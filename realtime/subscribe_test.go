@@ -314,7 +314,7 @@ func TestRefusals(t *testing.T) {
 			time.Sleep(10 * time.Minute)
 			<-c.done
 			err = c.err
-			if told := slices.Contains(c.news(), "members"); test.begun && !told {
+			if reported := slices.Contains(c.news(), "members"); test.begun && !reported {
 				t.Error("what had arrived before was not reported")
 			}
 			for range sub.Changes() { // again
@@ -619,7 +619,7 @@ func TestPosition(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			p := newPlatform()
 			position := ""
-			var told []string
+			var reported []string
 			for i := range 50 {
 				sub := open(t, p, func(o *realtime.Options) { o.Position, o.PollOnly = position, pollOnly })
 				c := consume(t, sub)
@@ -630,23 +630,23 @@ func TestPosition(t *testing.T) {
 					t.Fatal(err)
 				}
 				position = sub.Position()
-				told = append(told, c.news()...)
+				reported = append(reported, c.news()...)
 				p.stamp(fmt.Sprint("storage:2b", i))
 				time.Sleep(time.Hour)
 			}
 			c := begin(t, p, func(o *realtime.Options) { o.Position, o.PollOnly = position, pollOnly })
 			time.Sleep(10 * time.Second)
-			told = append(told, c.news()...)
+			reported = append(reported, c.news()...)
 			_ = c.stop(t)
 			for i := range 50 {
 				for _, f := range []string{fmt.Sprint("storage:2a", i), fmt.Sprint("storage:2b", i)} {
-					if !slices.Contains(told, f) {
+					if !slices.Contains(reported, f) {
 						t.Errorf("%s was not reported", f)
 					}
 				}
 			}
-			if len(told) > 200 {
-				t.Errorf("%d changes were reported of 100", len(told))
+			if len(reported) > 200 {
+				t.Errorf("%d changes were reported of 100", len(reported))
 			}
 		})
 	}

@@ -14,25 +14,25 @@ import (
 	"github.com/fastio-go/fastio/internal/endpoint"
 )
 
-// SocketToken lets its bearer into one socket, room or note.
+// SocketToken gives access to one socket, room or note.
 type SocketToken struct {
 	Value  api.Secret
-	life   time.Duration // from the moment it was asked for
+	life   time.Duration // from the request on
 	Expiry time.Time     // by the local clock
 }
 
-// Lives of tokens whose answers do not tell.
+// Default lifetimes of tokens, for responses without one.
 const (
 	longLife  = 24 * time.Hour
-	shortLife = 15 * time.Minute // of notes; and of shares, whose tokens are known to live less than a day
+	shortLife = 15 * time.Minute // of notes, and of shares: their tokens live less than a day
 )
 
 // SocketToken creates a token for the socket of a user, organization, workspace,
 // share or File Share. It is valid for a day, that of a share for less. A File Share
-// requires a member of its workspace, and a share must let its members work together.
+// requires membership in its workspace; a share must allow collaboration.
 // [Service.Subscribe] creates its own tokens.
 //
-// Errors: [api.ErrForbidden] for a profile out of reach.
+// Errors: [api.ErrForbidden] for a profile without access.
 //
 // It calls GET /current/websocket/auth/{profile_id}.
 func (s *Service) SocketToken(ctx context.Context, profile api.Profile, opts ...api.CallOption) (*SocketToken, error) {
@@ -46,9 +46,9 @@ func (s *Service) SocketToken(ctx context.Context, profile api.Profile, opts ...
 	return s.mint(ctx, life, endpoint.RealtimeSocketToken(profile.ID), opts)
 }
 
-// RoomToken creates a token for the room of a workspace or share, where people see
-// each other work. It is valid for a day. The room is named by its ID of 19 digits;
-// a custom name is an [*api.InputError].
+// RoomToken creates a token for the collaboration room of a workspace or share. It
+// is valid for a day. The room is named by its ID of 19 digits; a custom name is an
+// [*api.InputError].
 //
 // Errors: [api.ErrForbidden] if the caller may not enter the room.
 //
@@ -64,8 +64,8 @@ func (s *Service) RoomToken(ctx context.Context, room api.Profile, opts ...api.C
 	return s.mint(ctx, longLife, endpoint.RealtimeRoomToken(room.ID), opts)
 }
 
-// NoteToken creates a token to work on a note of a workspace with others, valid for
-// 15 minutes. It allows what the caller's permission in the workspace allows now.
+// NoteToken creates a token to edit a note of a workspace with others, valid for 15
+// minutes. It has the caller's current permission in the workspace.
 //
 // Errors: [api.ErrNotFound] for a note that does not exist or is in the trash,
 // [api.ErrInvalid] for another node, [api.ErrForbidden].
@@ -77,16 +77,16 @@ func (s *Service) NoteToken(
 	return s.mint(ctx, shortLife, endpoint.RealtimeNoteToken(workspace, note), opts)
 }
 
-// mintTime bounds an attempt, so that one on a lost connection does not keep a
+// mintTimeout bounds an attempt, so that a broken connection does not keep a
 // socket from being opened.
-const mintTime = 15 * time.Second
+const mintTimeout = 15 * time.Second
 
-// mint asks for a token; life is how long it lives if nobody says.
+// mint requests a token; life is its default lifetime.
 func (s *Service) mint(
 	ctx context.Context, life time.Duration, r *api.Request, opts []api.CallOption,
 ) (*SocketToken, error) {
 	asked := time.Now()
-	r.Attempt = mintTime
+	r.Attempt = mintTimeout
 	a, err := call.One[struct {
 		AuthToken api.Secret `json:"auth_token"`
 		Token     api.Secret `json:"token"`
@@ -100,22 +100,22 @@ func (s *Service) mint(
 		t.Value = a.Token
 	}
 	if t.Value.IsZero() {
-		return nil, errors.New("fastio: " + r.Op + ": the answer holds no token")
+		return nil, errors.New("fastio: " + r.Op + ": the response has no token")
 	}
 	if a.ExpiresIn > 0 {
 		t.life = time.Duration(min(a.ExpiresIn, int64(longestLife/time.Second))) * time.Second
-	} else if told := claimedLife(t.Value, asked); told > 0 {
-		t.life = told
+	} else if claimed := claimedLife(t.Value, asked); claimed > 0 {
+		t.life = claimed
 	}
 	t.Expiry = asked.Add(t.life)
 	return t, nil
 }
 
-// longestLife bounds what is believed.
+// longestLife is the longest lifetime that is accepted.
 const longestLife = 366 * 24 * time.Hour
 
-// claimedLife returns the life that a JSON Web Token claims for itself, 0 if it
-// claims none. Without the moment of its issue, that of asking for it counts.
+// claimedLife returns the lifetime in the claims of a JSON Web Token, 0 without
+// one. It counts from the issue of the token, or else from the request.
 func claimedLife(token api.Secret, asked time.Time) time.Duration {
 	parts := strings.Split(token.Reveal(), ".")
 	const header, claims, signature = 0, 1, 3
@@ -140,13 +140,13 @@ func claimedLife(token api.Secret, asked time.Time) time.Duration {
 	return time.Duration(life * float64(time.Second))
 }
 
-// Room is what the token of a room opens.
+// Room is the room that a token is valid for.
 type Room struct {
 	ID api.ProfileID `json:"room_id"` // of the workspace or share
 }
 
-// ValidateRoomToken returns the room that a token opens, for servers that receive such
-// tokens.
+// ValidateRoomToken returns the room that a token is valid for. It is for servers
+// that receive such tokens.
 //
 // Errors: [api.ErrForbidden] for a token that has expired or was not signed by the
 // platform, [api.ErrInvalid] for one of another kind.
@@ -160,8 +160,8 @@ func (s *Service) ValidateRoomToken(ctx context.Context, token api.Secret, opts 
 	return call.One[Room](ctx, s.c, endpoint.RealtimeValidateRoomToken(credential), "", opts)
 }
 
-// NotePermission says what a token allows with its note. Unknown ones pass
-// through.
+// NotePermission is what a token allows with its note. Unknown values are
+// kept.
 type NotePermission string
 
 // Permissions of a note's token.
@@ -170,7 +170,7 @@ const (
 	NotePermissionView NotePermission = "view"
 )
 
-// Note is what the token of a note opens.
+// Note is the note that a token is valid for.
 type Note struct {
 	ProfileID   api.ProfileID  `json:"profile"` // of the workspace
 	NodeID      api.OpaqueID   `json:"node"`
@@ -178,8 +178,8 @@ type Note struct {
 	FileShareID api.ProfileID  `json:"file_share_id"` // "" unless the token was minted for a File Share
 }
 
-// ValidateNoteToken returns what the token of a note allows, for servers that receive
-// such tokens. A token that is not valid is [api.ErrForbidden].
+// ValidateNoteToken returns what the token of a note allows. It is for servers that
+// receive such tokens. An invalid token is [api.ErrForbidden].
 //
 // It calls GET /current/realtime/note-auth/validate/.
 func (s *Service) ValidateNoteToken(ctx context.Context, token api.Secret, opts ...api.CallOption) (*Note, error) {

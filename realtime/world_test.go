@@ -322,7 +322,7 @@ type consumer struct {
 
 	mu      sync.Mutex
 	changes []*realtime.Change
-	told    int // of them
+	seen    int // of them
 	at      []time.Time
 	err     error
 }
@@ -350,8 +350,8 @@ func consume(tb testing.TB, sub *realtime.Subscription) *consumer {
 // news returns the fields reported since the last call.
 func (c *consumer) news() (fields []string) {
 	all := c.all()
-	for ; c.told < len(all); c.told++ {
-		if field := all[c.told].Field; field != "" {
+	for ; c.seen < len(all); c.seen++ {
+		if field := all[c.seen].Field; field != "" {
 			fields = append(fields, string(field))
 		}
 	}
