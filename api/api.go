@@ -1,17 +1,16 @@
-// Package api is the vocabulary that every area of the client shares: the
-// request a method builds, the error a call returns, the options a call takes,
-// the credential it is signed with, and the values that travel in the answers
-// of more than one area.
+// Package api holds the types that all areas of the client share: requests, errors,
+// call options, credentials, and the values in the responses of more than one
+// area.
 //
-// A program needs it to tell failures apart and to name things:
+// A program uses it to distinguish errors and for identifiers:
 //
 //	_, err := client.Account.Workspaces.Get(ctx, "marketing")
 //	if errors.Is(err, api.ErrNotFound) {
 //		...
 //	}
 //
-// An area's Service is built on [Caller], one method wide, so that a test can
-// be the server without HTTP.
+// Each Service depends only on the one-method [Caller], so that a test can fake the
+// server without HTTP.
 package api
 
 import (
@@ -20,17 +19,17 @@ import (
 	"time"
 )
 
-// A Caller sends a request and decodes the answer into out.
+// A Caller sends a request and decodes the response into out.
 //
-// Out is nil for a response that is not needed, a *string or *[]byte for one that is
-// not JSON, and otherwise a value that [encoding/json] can decode into. A
-// fastio.Client is the usual Caller. It is safe for concurrent use.
+// Out is nil to ignore the response, a *string or *[]byte for a response that is not
+// JSON, and otherwise a value that [encoding/json] can decode into. A fastio.Client
+// is a Caller. It must be safe for concurrent use.
 type Caller interface {
 	Call(ctx context.Context, r *Request, out any) error
 }
 
-// An Opener sends a request and returns an answer that reports success, its
-// body unread: what a stream or a download needs. The caller closes the body.
+// An Opener sends a request and returns a successful response with an unread body,
+// for streams and downloads. The caller must close the body.
 type Opener interface {
 	Open(ctx context.Context, r *Request) (*http.Response, error)
 }
@@ -38,28 +37,28 @@ type Opener interface {
 // Token is a credential: an access token or an API key.
 type Token struct {
 	AccessToken Secret
-	Expiry      time.Time // when the server will refuse it; zero when unknown
+	Expiry      time.Time // zero if unknown
 }
 
 // Expired reports whether the token's known expiry has passed.
 func (t Token) Expired() bool { return !t.Expiry.IsZero() && !time.Now().Before(t.Expiry) }
 
-// A TokenSource supplies the token of each attempt. It is called often and from
-// many goroutines: it should answer from memory, refresh at most once at a time,
-// and return when ctx ends.
+// A TokenSource supplies the token of each attempt. It must be safe for concurrent
+// use. It should cache tokens, refresh at most once at a time, and return when ctx
+// is done.
 type TokenSource interface {
 	Token(ctx context.Context) (Token, error)
 }
 
-// A Refresher is a [TokenSource] that can replace a token the server has
-// refused. A client calls Refresh at most once a call, only after an answer
-// that proves the token dead, and sends the request again with the new one.
+// A Refresher is a [TokenSource] that can replace a refused token. A client calls
+// Refresh at most once per call, only after a response that proves the token
+// invalid, and retries the request with the new token.
 type Refresher interface {
 	TokenSource
 	Refresh(ctx context.Context, refused Token) (Token, error)
 }
 
-// StaticToken returns a source of one token that never changes.
+// StaticToken returns a source that always returns token.
 func StaticToken(token Secret) TokenSource {
 	return staticToken{Token{AccessToken: token}}
 }
@@ -71,7 +70,7 @@ func (s staticToken) Token(context.Context) (Token, error) { return s.token, nil
 // Pagination is the position of a page in an offset list.
 type Pagination struct {
 	Total   int  `json:"total"`
-	Limit   int  `json:"limit"` // rows asked for; a page may hold fewer
+	Limit   int  `json:"limit"` // requested rows; a page may have fewer
 	Offset  int  `json:"offset"`
-	HasMore bool `json:"has_more"` // the one sign that there is another page
+	HasMore bool `json:"has_more"` // reports whether there is another page
 }

@@ -5,42 +5,41 @@ import (
 	"io"
 )
 
-// ErrChanged is in the chain when a file became another one while it was read.
-// What was read of it belongs to no version as a whole.
+// ErrChanged reports that a file was changed while it was read. The data already
+// read is an incomplete version.
 var ErrChanged = errors.New("the file has changed while it was read")
 
-// Range is a part of a file. The zero Range is all of it.
+// Range is a part of a file. The zero Range is the whole file.
 type Range struct {
-	Offset int64 // bytes to leave out
-	Length int64 // bytes at most; 0 for all that follow
+	Offset int64 // first byte
+	Length int64 // maximum number of bytes; 0 means the rest of the file
 }
 
-// Download is a file on its way. It is read, and closed, like any other; only its
-// Close may be called while another goroutine reads.
+// Download is the content of a file. It is an [io.ReadCloser]; only Close may be
+// called while another goroutine reads.
 //
-// Where the server can be asked for the rest, a connection that breaks or falls
-// silent is replaced by another, and the reader notices a pause at most. A file
-// that has become another one meanwhile is [ErrChanged]: what is read is never put
-// together from two versions.
+// If the server supports ranges, a download resumes on a new connection after one
+// fails or stalls. It fails with [ErrChanged] if the file was changed meanwhile:
+// the content of two versions is never mixed.
 type Download struct {
 	io.ReadCloser
-	Name   string // as the server calls it, "" if it does not; not safe as the name of a local file
-	Type   string // of its content, as in "text/markdown"
-	Length int64  // bytes that follow; -1 if the server does not tell
-	Size   int64  // bytes of the whole file; -1 if the server does not tell
-	Offset int64  // bytes of the file that were left out before
+	Name   string // from the server, "" if unknown; not safe as a local file name
+	Type   string // media type, such as "text/markdown"
+	Length int64  // bytes of the content; -1 if unknown
+	Size   int64  // bytes of the whole file; -1 if unknown
+	Offset int64  // first byte of the content in the file
 }
 
-// PreviewType names a rendering of a file that can be fetched, as in
+// PreviewType is the type of a preview of a file, as in
 // [Node].Previews.
 type PreviewType string
 
-// The types. Another one is newer than this package.
+// Types of previews. Unknown values are kept.
 const (
 	PreviewTypeBin         PreviewType = "bin"
 	PreviewTypeThumbnail   PreviewType = "thumbnail"
 	PreviewTypeImage       PreviewType = "image"
-	PreviewTypeHLS         PreviewType = "hlsstream" // several files, of which the first is fetched
+	PreviewTypeHLS         PreviewType = "hlsstream" // several files; the first one is fetched
 	PreviewTypePDF         PreviewType = "pdf"
 	PreviewTypeSpreadsheet PreviewType = "spreadsheet"
 	PreviewTypeAudio       PreviewType = "audio"

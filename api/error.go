@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// What went wrong, in the terms a program acts on. Match them with [errors.Is];
-// the details are in an [*Error] or, for a call that was not sent, an [*InputError].
+// Kinds of errors. Match them with [errors.Is]; the details are in an [*Error] or,
+// for a call that was not sent, an [*InputError].
 var (
 	// ErrInvalid is 400, 406 or 422, and an [*InputError]. Some endpoints answer an
 	// exceeded limit with 400 ("Limit Exceeded"). It has no published code of its own,
@@ -60,49 +60,49 @@ var (
 	ErrServer = errors.New("server error")
 )
 
-// ErrTooLarge is in the chain when an answer is larger than a client accepts:
-// 64 MiB of JSON or text, 50,000 objects and lists, 500,000 values, or, for a
-// list, 1,000 rows more than were asked for (10,000 rows if none were).
+// ErrTooLarge reports a response that exceeds a limit of the client: 64 MiB of JSON
+// or text, 50,000 objects and lists, 500,000 values, or, for a list, 1,000 rows more
+// than requested (10,000 rows without a requested number).
 var ErrTooLarge = errors.New("the answer is too large")
 
-// Error is the server's answer to a call it did not carry out.
+// Error is the error response of a server.
 //
 // Status is always set, whether the platform, its OAuth server or a proxy responded; the
-// other fields are zero where the response does not hold them.
+// other fields are zero if the response does not contain them.
 type Error struct {
-	Op     string // the call: "events.Search"
-	Status int    // of HTTP; below 300 when the body alone reports the failure
+	Op     string // the operation: "events.Search"
+	Status int    // of HTTP; below 300 if only the body reports the failure
 
-	Code             int64  // the platform's number; 0 when there was none. Refine on it, do not gate
-	Name             string // the error as a word, such as "invalid_grant"; mostly ""
-	Text             string // the server's words, for people
+	Code             int64  // of the platform; 0 if none. Use it to refine handling, do not rely on it
+	Name             string // such as "invalid_grant"; usually ""
+	Text             string // text of the server
 	DocumentationURL string
-	Resource         string // the endpoint as the server names it
+	Resource         string // the endpoint, named by the server
 
-	Params  []ParamError    // every field that was refused
-	Reason  string          // why, as a word to branch on: "compliance_access_required"
+	Params  []ParamError    // all refused fields
+	Reason  string          // a constant such as "compliance_access_required"
 	Feature string          // the feature that was refused, such as "agent"; the area's package has constants
-	Details json.RawMessage // the error's params when they are an object; may hold more than Reason and Feature
+	Details json.RawMessage // the params of the error if they are an object, with Reason and Feature
 
-	Unauthenticated bool // for 401: no token was sent, or it is dead or has expired. Other 401s refuse access
+	Unauthenticated bool // 401 because the token is missing, invalid or expired; other 401s deny access
 
 	Rate      RateLimit
-	RequestID string // of the answer, for reports to the platform; "" if it has none (assumed: header X-Request-Id)
+	RequestID string // of the response, for support requests; "" if none (assumed: header X-Request-Id)
 	Attempts  int    // how often the request was sent
-	Body      []byte // the answer, at most 64 KiB, secrets masked
+	Body      []byte // the response, at most 64 KiB, secrets masked
 }
 
-// ParamError is one field the server refused.
+// ParamError is a field that the server refused.
 type ParamError struct {
 	Name          string    `json:"name"`
 	Kind          ParamKind `json:"kind"`
 	Message       string    `json:"message"`
 	Code          int64     `json:"code"`
 	ExpectedType  string    `json:"expected_type"`  // for ParamKindTypeMismatch
-	ReceivedAlias string    `json:"received_alias"` // the name the field was sent under, when it has several
+	ReceivedAlias string    `json:"received_alias"` // the name that was sent, if the field has several
 }
 
-// ParamKind says what is wrong with a field. Unknown ones pass through.
+// ParamKind is the kind of error of a field. Unknown values are kept.
 type ParamKind string
 
 // Kinds of refused fields.
@@ -112,12 +112,12 @@ const (
 	ParamKindTypeMismatch ParamKind = "type_mismatch"
 )
 
-// RateLimit is the state of a rate window that a response announces.
+// RateLimit is the state of a rate window in a response.
 type RateLimit struct {
-	Limit      int           // calls the window admits; 0 without an announcement
+	Limit      int           // calls per window; 0 if unknown
 	Remaining  int           // calls left in it
-	Reset      time.Time     // when it starts anew, by the local clock
-	RetryAfter time.Duration // how long to wait before the next request; 0 if the server did not say
+	Reset      time.Time     // end of the window, by the local clock
+	RetryAfter time.Duration // delay before the next request; 0 if none
 }
 
 const (
@@ -127,8 +127,8 @@ const (
 	shownParamRunes = 400
 )
 
-// Error says what was called and what came back. It holds no URL, header or body
-// and is one line of visible characters, so it may be logged.
+// Error returns the operation and the error. It contains no URL, header or body and
+// is one line of printable characters, so it may be logged.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString("fastio: " + e.Op + ": ")
@@ -160,8 +160,8 @@ func (e *Error) Error() string {
 	return visible(b.String())
 }
 
-// visible escapes what is not shown, or shown in another place: control characters,
-// line breaks, and what changes the direction of a text.
+// visible escapes control characters, line breaks, and characters that change the
+// direction of a text.
 func visible(s string) string {
 	q := strconv.QuoteToGraphic(s)
 	return strings.NewReplacer(`\\`, `\`, `\"`, `"`).Replace(q[1 : len(q)-1])
@@ -176,7 +176,7 @@ func cut(s string, runes int) string {
 	return s
 }
 
-// GoString keeps the body out of %#v.
+// GoString returns the error without its body for %#v.
 func (e *Error) GoString() string { return strconv.Quote(e.Error()) }
 
 // LogValue groups the fields for a structured log.
@@ -187,8 +187,8 @@ func (e *Error) LogValue() slog.Value {
 	)
 }
 
-// Is reports whether target is one of this package's Err values that describes
-// e. The HTTP status decides, then the refused fields, then the code.
+// Is reports whether target is the Err value of this package for e. It depends on
+// the HTTP status, then the refused fields, then the code.
 func (e *Error) Is(target error) bool {
 	if kind := e.kind(); kind != nil {
 		return target == kind || target == ErrUnsupported && e.Status == http.StatusNotFound && e.Code == codeNoEndpoint
@@ -230,18 +230,18 @@ func (e *Error) kind() error {
 	return nil
 }
 
-// statusBlocked is outside the registry; the platform answers it for quotas.
+// statusBlocked is not registered; the platform uses it for quotas.
 const statusBlocked = 450
 
-// InputError is a call that was refused before anything was sent.
+// InputError reports an invalid argument. Nothing was sent.
 type InputError struct {
-	Op    string // the call; "" until it is known
+	Op    string // the operation; "" until it is known
 	Field string // the argument or field, by its name on the wire
-	Rule  string // what it must be: "must be 1 to 250"
-	Got   string // what it was; never a secret
+	Rule  string // the rule: "must be 1 to 250"
+	Got   string // the value; never a secret
 }
 
-// Error says which field must be what, and what it was.
+// Error returns the field, the rule and the value.
 func (e *InputError) Error() string {
 	s := "fastio: "
 	if e.Op != "" {

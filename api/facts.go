@@ -7,7 +7,7 @@ import (
 // FactType is the type of a metadata value.
 type FactType string
 
-// The types of a value. Another one is newer than this package.
+// Types of a value. Unknown values are kept.
 const (
 	FactTypeString   FactType = "string"
 	FactTypeBool     FactType = "bool"
@@ -18,22 +18,22 @@ const (
 	FactTypeDatetime FactType = "datetime"
 )
 
-// FactSource says where a value comes from.
+// FactSource is the source of a value.
 type FactSource string
 
-// The sources of a value. Another one is newer than this package.
+// Sources of a value. Unknown values are kept.
 const (
 	FactSourceAI              FactSource = "ai"
-	FactSourceUser            FactSource = "user" // outranks the others and survives a new extraction
+	FactSourceUser            FactSource = "user" // has precedence and is kept by a new extraction
 	FactSourceEXIF            FactSource = "exif"
 	FactSourceMediaInfo       FactSource = "mediainfo"
 	FactSourceValidatedServer FactSource = "validated_server"
 )
 
-// FactConfidence says how sure the source is of a value.
+// FactConfidence is the confidence of the source in a value.
 type FactConfidence string
 
-// The degrees of confidence; "" is none stated.
+// Degrees of confidence; "" means unknown.
 const (
 	FactConfidenceLow     FactConfidence = "low"
 	FactConfidenceMedium  FactConfidence = "medium"
@@ -43,31 +43,31 @@ const (
 
 // Facts are the metadata values of one node.
 //
-// Items come typed values first, then names of identifiers, then the rest, by
-// name within each group. Only an answer at full output has them whole.
+// Items are sorted: typed values, then names of identifiers, then the rest, by name
+// within each group. They are only complete at full output.
 type Facts struct {
 	Count       int64  `json:"count,omitzero"`        // values in Items
-	Total       int64  `json:"total,omitzero"`        // values the node has, never below Count
-	IsTruncated bool   `json:"is_truncated,omitzero"` // Items are not all
+	Total       int64  `json:"total,omitzero"`        // values of the node, at least Count
+	IsTruncated bool   `json:"is_truncated,omitzero"` // Items are incomplete
 	Items       []Fact `json:"items,omitzero"`
-	Fields      string `json:"fields,omitzero"` // the values in one line, in place of Items at terse output
+	Fields      string `json:"fields,omitzero"` // the values in one line, instead of Items at terse output
 
-	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // members newer than this package
+	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // unknown members
 }
 
 // Fact is one metadata value of a node.
 //
-// A field that a user cleared is a Fact with an empty Value and the source
-// user; one that was never extracted is no Fact at all.
+// A field that a user cleared is a Fact with an empty Value and the source user. A
+// field that was never extracted has no Fact.
 type Fact struct {
 	Name         string             `json:"name" also:"field"`      // of the field
-	Value        stdjson.RawMessage `json:"value,omitzero"`         // as it arrived; nil when the answer left it out
-	DeclaredType FactType           `json:"declared_type,omitzero"` // what the field claims; Value need not fit
-	StoredType   FactType           `json:"stored_type,omitzero"`   // what is stored
+	Value        stdjson.RawMessage `json:"value,omitzero"`         // undecoded; nil if missing
+	DeclaredType FactType           `json:"declared_type,omitzero"` // of the field; Value may differ
+	StoredType   FactType           `json:"stored_type,omitzero"`   // of the stored value
 	Source       FactSource         `json:"source,omitzero"`
 	Confidence   FactConfidence     `json:"confidence,omitzero"`
 	Rationale    string             `json:"rationale,omitzero"` // why the source chose the value
 	Updated      Time               `json:"updated,omitzero"`
 
-	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // members newer than this package
+	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // unknown members
 }

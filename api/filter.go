@@ -11,37 +11,37 @@ import (
 	"github.com/fastio-go/fastio/internal/lenient"
 )
 
-// Operator says how a [Filter] compares.
+// Operator is the comparison of a [Filter].
 type Operator string
 
-// The operators that are published; a server may know more.
+// Published operators; a server may support more.
 const (
 	OperatorEqual     Operator = "="
 	OperatorExists    Operator = "exists"     // takes no value
 	OperatorNotExists Operator = "not_exists" // takes no value
 )
 
-// Filter is one condition on a metadata field of a file or note. Where several
-// are given, all of them must hold.
+// Filter is a condition on a metadata field of a file or note. Several conditions
+// are combined with AND.
 type Filter struct {
-	Field    string             `json:"field"` // a name that was merged away stands for the field it went into
+	Field    string             `json:"field"` // the name of a merged field means its target
 	Operator Operator           `json:"operator"`
 	Value    stdjson.RawMessage `json:"value,omitzero"` // nil for none
 
-	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // members newer than this package
+	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // unknown members
 }
 
-// Equals returns the condition that a field has a value. One that JSON cannot write is
-// rejected when the Filter is sent.
+// Equals returns the condition that a field has a value. A value that JSON cannot
+// encode is rejected when the Filter is sent.
 func Equals(field string, value any) Filter {
 	b, err := json.Marshal(value)
 	if err != nil {
-		b = []byte("?") // which is not JSON
+		b = []byte("?") // invalid JSON
 	}
 	return Filter{Field: field, Operator: OperatorEqual, Value: b}
 }
 
-// Exists returns the condition that a field has a value, whatever it is.
+// Exists returns the condition that a field has any value.
 func Exists(field string) Filter { return Filter{Field: field, Operator: OperatorExists} }
 
 // NotExists returns the condition that a field has no value.
@@ -53,9 +53,9 @@ var _ = lenient.Fix(func(f *Filter) {
 	}
 })
 
-// CheckFilters returns nil when there are 1 to 5 filters for the call op, each
-// with a field and an operator and a value that JSON can write, and an
-// [*InputError] otherwise.
+// CheckFilters returns an [*InputError] for the operation op unless there are 1 to 5
+// filters, each with a field, an operator and a value that JSON can
+// encode.
 func CheckFilters(op string, filters []Filter) error {
 	const most = 5
 	refuse := func(rule, got string) error {
@@ -75,10 +75,10 @@ func CheckFilters(op string, filters []Filter) error {
 	return nil
 }
 
-// Category is the value of the metadata field "category", one of a closed list.
+// Category is a value of the metadata field "category".
 type Category string
 
-// The categories. Another one in an answer is older than the list.
+// Categories. Another one in a response is older than the list.
 const (
 	CategoryLegal       Category = "Legal"
 	CategoryFinance     Category = "Finance"
@@ -94,8 +94,8 @@ const (
 	CategoryOther       Category = "Other"
 )
 
-// ErrUnfiltered ends a call whose rows the server did not filter although it was
-// asked to.
+// ErrUnfiltered reports that the server ignored the filters of a
+// call.
 var ErrUnfiltered = errors.New("the server did not apply the metadata filter")
 
 // FilterReport reports that a metadata filter was applied. A response without one was
@@ -105,7 +105,7 @@ type FilterReport struct {
 	Matched     *int               `json:"matched,omitzero"`   // files in the whole workspace; nil means unknown
 	IsTruncated bool               `json:"truncated,omitzero"` // more than 1,000 match, and the others were not looked at
 
-	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // members newer than this package
+	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // unknown members
 }
 
 // Ran reports whether the filter was applied. That of no report was not.

@@ -5,57 +5,57 @@ import (
 	"time"
 )
 
-// Hooks observe what a client does beside sending requests. Each may be nil.
+// Hooks observe the retries, waits and token refreshes of a client. Each may be nil.
 //
-// They run in the goroutine of the call, which continues when they return, also
-// after its deadline; several may run at once. A hook that panics is ignored. A
-// Wait hook must not make a call of the same rate group, which would wait for it.
+// They run in the goroutine of the call, which blocks until they return, even after
+// its deadline. They may run concurrently. Their panics are recovered. A Wait hook
+// must not call the same rate group; that deadlocks.
 type Hooks struct {
-	Retry   func(ctx context.Context, r RetryEvent) // before a request is sent again
+	Retry   func(ctx context.Context, r RetryEvent) // before a retry
 	Wait    func(ctx context.Context, w Wait)       // before a call waits
-	Refresh func(ctx context.Context, r Refresh)    // after a refused token was exchanged for another
+	Refresh func(ctx context.Context, r Refresh)    // after a refused token was replaced
 }
 
 // RetryEvent describes a retry that is about to be sent.
 type RetryEvent struct {
 	Op      string
 	Attempt int           // the one that failed, from 1
-	Wait    time.Duration // until the next; 0 if it is sent at once or the rate limit decides
-	Err     error         // what the attempt ended with
+	Wait    time.Duration // delay of the next; 0 if none or if the rate limit applies
+	Err     error         // error of the attempt
 }
 
-// Wait describes a wait that is about to begin.
+// Wait describes a wait that is about to start.
 type Wait struct {
 	Op     string
-	Group  string // the rate windows the call counts against
+	Group  string // rate group of the call
 	Reason WaitReason
-	Wait   time.Duration // as known when it starts
+	Wait   time.Duration // expected duration
 }
 
-// WaitReason names what a call waits for.
+// WaitReason is the reason of a wait.
 type WaitReason string
 
 // Reasons to wait.
 const (
-	WaitReasonPace    WaitReason = "pace"    // the rate windows have no room
-	WaitReasonServer  WaitReason = "server"  // the server ordered it, such as by Retry-After
-	WaitReasonBackoff WaitReason = "backoff" // a failed attempt is repeated after a pause
+	WaitReasonPace    WaitReason = "pace"    // the rate limit is reached
+	WaitReasonServer  WaitReason = "server"  // requested by the server, for example by Retry-After
+	WaitReasonBackoff WaitReason = "backoff" // before a retry
 )
 
 // Refresh is the result of replacing a refused token.
 type Refresh struct {
 	Op  string
-	Err error // nil when there is a new token
+	Err error // nil on success
 }
 
-// A Limiter shares rate limits beyond one client, such as among all processes that use
-// one credential: see fastio.WithLimiter. It is safe for concurrent use.
+// A Limiter shares rate limits between clients, for example all processes with one
+// credential: see fastio.WithLimiter. It must be safe for concurrent use.
 type Limiter interface {
 	// Acquire waits until a request of a rate group may be sent. Its error ends the call.
 	Acquire(ctx context.Context, group string) error
-	// Observe is called once after each request that Acquire admitted, with the rate limit
-	// that its response announces: zero without a response or an announcement. A RetryAfter
-	// above 0 means that the request was refused for a rate limit.
+	// Observe is called once after each request that Acquire admitted, with the rate
+	// limit of its response: zero without one. A RetryAfter above 0 means that the
+	// request was refused because of a rate limit.
 	Observe(group string, limit RateLimit)
 }
 
@@ -65,8 +65,8 @@ type RateWindow struct {
 	Size time.Duration
 }
 
-// RateWindows returns the windows that the platform publishes for a rate group, nil if
-// it publishes none.
+// RateWindows returns the published windows of a rate group, nil if there are
+// none.
 func RateWindows(group string) []RateWindow {
 	switch group {
 	case "events.search":

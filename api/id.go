@@ -5,26 +5,25 @@ import (
 	"unicode/utf8"
 )
 
-// OpaqueID names what the platform stores: a file, folder, note, version,
-// event, comment, chat, upload and more.
+// OpaqueID identifies a file, folder, note, version, event, comment, chat, upload or
+// other object.
 //
-// Its length and its first letters tell nothing reliable. The same ID is
-// written with hyphens in one answer and without in the next, so two of them
-// are compared with [OpaqueID.Equal] and used as a map key in the form that
-// [OpaqueID.Plain] returns.
+// Its length and first letters have no reliable meaning. The platform returns the
+// same ID with and without hyphens: compare IDs with [OpaqueID.Equal], and use the
+// form of [OpaqueID.Plain] as a map key.
 type OpaqueID string
 
-// Two names stand for folders that every storage has.
+// Aliases of folders in every storage.
 const (
-	Root  OpaqueID = "root"  // the folder that holds all others
-	Trash OpaqueID = "trash" // the folder of what was deleted
+	Root  OpaqueID = "root"  // the top folder
+	Trash OpaqueID = "trash" // the folder of deleted nodes
 )
 
-// idPadding is what may surround an ID without being part of it.
+// idPadding are characters around an ID that are ignored.
 const idPadding = " \t\r\n-"
 
-// Equal reports whether both name the same thing, whatever hyphens, letter
-// case and surrounding blanks they are written with.
+// Equal reports whether two IDs are equal, without hyphens, letter case and
+// surrounding blanks.
 func (id OpaqueID) Equal(other OpaqueID) bool {
 	if id == other {
 		return true
@@ -42,7 +41,7 @@ func (id OpaqueID) Equal(other OpaqueID) bool {
 	}
 }
 
-// Plain returns the ID as it is sent: in lower case, without hyphens and
+// Plain returns the ID in its wire format: in lower case, without hyphens and
 // surrounding blanks.
 func (id OpaqueID) Plain() string {
 	s := strings.Trim(string(id), idPadding)
@@ -64,8 +63,8 @@ func (id OpaqueID) Plain() string {
 	return b.String()
 }
 
-// Hyphenated returns the ID as it is shown to people: its plain form with a
-// hyphen after every five characters. [Root] and [Trash] stay as they are.
+// Hyphenated returns the ID for display: its plain form with a hyphen after every
+// five characters. [Root] and [Trash] are unchanged.
 func (id OpaqueID) Hyphenated() string {
 	const group = 5
 	s := id.Plain()
@@ -93,18 +92,18 @@ func lowerASCII(c byte) byte {
 	return c
 }
 
-// ProfileID names a user, an organization, a workspace, a share or a File
+// ProfileID identifies a user, an organization, a workspace, a share or a File
 // Share: 19 digits, too many for a float64.
 //
-// An argument that names a profile in the path of a request accepts its custom
-// name as well, unless its method says otherwise: the folder name of a workspace,
-// the URL name of a share, the domain of an organization, the e-mail address of a
-// user. [Me] stands for the ID of the caller. Filters of a search, comments and
-// room tokens accept the ID alone.
+// An argument in the path of a request may also be a custom name, unless its method
+// says otherwise: the folder name of a workspace, the URL name of a share, the
+// domain of an organization, the e-mail address of a user. [Me] means the ID of the
+// caller. Filters of a search, comments and room tokens only accept the
+// ID.
 //
 // A File Share has no custom name. Its own calls and those on its comments accept
 // its public ID (29 or 30 characters) as well as the ID.
 type ProfileID string
 
-// Me stands for the signed-in user's own ID.
+// Me means the ID of the signed-in user.
 const Me ProfileID = "me"

@@ -11,15 +11,15 @@ import (
 	"github.com/fastio-go/fastio/internal/lenient"
 )
 
-// Map is a map[string]V that the platform writes as [] when it is empty. It
-// is nil then, and after null; it is written as an object, {} when empty.
+// Map is a map[string]V that the platform encodes as [] if it is empty. It decodes
+// [] and null as nil, and encodes as an object.
 //
-// Reading one replaces what the map held.
+// Decoding replaces the content of the map.
 type Map[V any] map[string]V
 
-var errNotMap = errors.New("fastio: a list with members stands where a map was expected")
+var errNotMap = errors.New("fastio: expected an object, got an array that is not empty")
 
-// MarshalJSON writes an object.
+// MarshalJSON returns an object.
 func (m Map[V]) MarshalJSON() ([]byte, error) {
 	if len(m) == 0 {
 		return []byte("{}"), nil
@@ -27,7 +27,7 @@ func (m Map[V]) MarshalJSON() ([]byte, error) {
 	return json.Marshal(map[string]V(m), json.Deterministic(true), lenient.Options())
 }
 
-// UnmarshalJSON reads an object, an empty array or null.
+// UnmarshalJSON decodes an object, an empty array or null.
 func (m *Map[V]) UnmarshalJSON(b []byte) error {
 	*m = nil
 	switch jsontext.Value(b).Kind() {
@@ -43,12 +43,12 @@ func (m *Map[V]) UnmarshalJSON(b []byte) error {
 	}
 }
 
-// Bool is a boolean that the platform may also write as "yes" or "no", as
-// "true" or "false", in any letter case, or as 1 or 0, with or without quotes.
-// null and "" are false; it is written as true or false.
+// Bool is a boolean that the platform may also encode as "yes" or "no", as "true" or
+// "false", in any letter case, or as 1 or 0, with or without quotes. null and "" are
+// false. It encodes as true or false.
 type Bool bool
 
-// UnmarshalJSON reads any of the forms.
+// UnmarshalJSON decodes any of the forms.
 func (b *Bool) UnmarshalJSON(text []byte) error {
 	switch v := jsontext.Value(text); v.Kind() {
 	case 'n':
@@ -73,8 +73,8 @@ func (b *Bool) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// foldsTo reports whether text is the word, which is in lower case, in any
-// letter case.
+// foldsTo reports whether text is the lower-case word, in any letter
+// case.
 func foldsTo(text []byte, word string) bool {
 	if len(text) != len(word) {
 		return false

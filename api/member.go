@@ -8,31 +8,31 @@ type Member struct {
 	ID           ProfileID    `json:"id"`
 	Kind         ActorKind    `json:"account_type"` // human or agent
 	EmailAddress string       `json:"email_address"`
-	FirstName    string       `json:"first_name"` // of a pending member the address that was invited
+	FirstName    string       `json:"first_name"` // the invited address of a pending member
 	LastName     string       `json:"last_name"`
 	Role         Role         `json:"permissions"`
 	Status       MemberStatus `json:"status"`
 
-	// These are returned to the member itself and to administrators only.
+	// Only returned to the member and to administrators.
 	Added   Time         `json:"member_added_at,omitzero"` // zero means unknown
-	Notify  MemberNotify `json:"notify,omitzero"`          // how the member is notified; "" means unknown
-	Expires Time         `json:"expires,omitzero"`         // when the membership ends; zero means never or unknown
+	Notify  MemberNotify `json:"notify,omitzero"`          // "" means unknown
+	Expires Time         `json:"expires,omitzero"`         // end of the membership; zero means never or unknown
 
 	Invite *MemberInvite `json:"invite"` // of a pending member, else nil
 
-	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // unknown members
 }
 
-// MemberInvite is the invitation behind a pending member.
+// MemberInvite is the invitation of a pending member.
 type MemberInvite struct {
 	ID      string `json:"id"`
 	Created Time   `json:"created,omitzero"`
-	Expires Time   `json:"expires,omitzero"` // until when it can be accepted; zero is without end
+	Expires Time   `json:"expires,omitzero"` // zero means never
 
-	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // unknown members
 }
 
-// Role is what a member may do. Unknown ones pass through.
+// Role is the permission level of a member. Unknown values are kept.
 type Role string
 
 // Roles, highest first.
@@ -60,10 +60,10 @@ const (
 	MemberStatusPending MemberStatus = "pending" // invited by e-mail, without an account so far
 )
 
-// MemberNotify says how a member hears of what happens. Unknown ones pass through.
+// MemberNotify is how a member is notified. Unknown values are kept.
 type MemberNotify string
 
-// How they do.
+// Kinds of notification.
 const (
 	MemberNotifyNever    MemberNotify = "Do not notify me"
 	MemberNotifyApp      MemberNotify = "Notify me in app"
@@ -71,30 +71,30 @@ const (
 	MemberNotifyAll      MemberNotify = "Notify me via app, email and text message"
 )
 
-// ActorKind says what acted.
+// ActorKind is the kind of an actor.
 type ActorKind string
 
-// The kinds of actor. Another value is one that is newer than this package.
+// Kinds of actors. Unknown values are kept.
 const (
 	ActorKindHuman   ActorKind = "human"
 	ActorKindAgent   ActorKind = "agent"
 	ActorKindAPIKey  ActorKind = "api_key"
 	ActorKindApp     ActorKind = "app"
 	ActorKindSystem  ActorKind = "system"
-	ActorKindUnknown ActorKind = "unknown" // from before actions were attributed
+	ActorKindUnknown ActorKind = "unknown" // of actions before attribution existed
 )
 
-// Actor is who did something, and by what means.
+// Actor is the author of an action, and the credential and agent used.
 type Actor struct {
-	UserID         ProfileID `json:"user_id,omitzero"` // whose account was used
+	UserID         ProfileID `json:"user_id,omitzero"` // of the account used
 	Kind           ActorKind `json:"kind,omitzero"`
 	AgentName      string    `json:"agent_name,omitzero"`      // "" if no agent is known
-	NameSource     string    `json:"name_source,omitzero"`     // where AgentName comes from
-	CredentialType string    `json:"credential_type,omitzero"` // what the call was signed with
+	NameSource     string    `json:"name_source,omitzero"`     // source of AgentName
+	CredentialType string    `json:"credential_type,omitzero"` // kind of credential of the call
 
 	// Verified is true only for the platform's built-in agent. Any other
-	// AgentName is what the agent calls itself.
+	// AgentName is chosen by the agent.
 	Verified bool `json:"verified,omitzero"`
 
-	Extra map[string]json.RawMessage `json:",embed,unknown"` // members newer than this package
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // unknown members
 }

@@ -2,10 +2,10 @@ package api
 
 import "strings"
 
-// MentionKind says what a [Mention] names.
+// MentionKind is the kind of object of a [Mention].
 type MentionKind string
 
-// The kinds of mention. Another value is one that is newer than this package.
+// Kinds of mentions. Unknown values are kept.
 const (
 	MentionKindUser      MentionKind = "user"
 	MentionKindProfile   MentionKind = "profile"
@@ -15,18 +15,18 @@ const (
 	MentionKindShare     MentionKind = "share"
 )
 
-// Mention is a name inside a text that links to a person or a thing. In the
-// body of a comment, a user who is mentioned gets notified.
+// Mention is a link in a text to a user or an object. A user who is mentioned in the
+// body of a comment is notified.
 type Mention struct {
 	Kind MentionKind
 	ID   string // a [ProfileID] or an [OpaqueID], by the kind
-	Name string // as shown to people; may be ""
+	Name string // for display; may be ""
 }
 
 // String returns the markup: "@[user:4012345678901234567:Ada Lovelace]".
 //
-// A "]" or a line break would end the markup, so the name gets ")" and a blank
-// in their place.
+// A "]" or a line break would end the markup, so they are replaced by ")" and a
+// blank.
 func (m Mention) String() string {
 	name := strings.NewReplacer("]", ")", "\n", " ", "\r", " ").Replace(m.Name)
 	s := "@[" + string(m.Kind) + ":" + m.ID
@@ -36,14 +36,14 @@ func (m Mention) String() string {
 	return s + "]"
 }
 
-// Mentions returns the mentions in a text in their order, each as often as it
-// stands there; nil if there are none.
+// Mentions returns the mentions in a text in their order, with duplicates; nil if
+// there are none.
 //
-// It reads @[kind:id] and @[kind:id:name], whatever the kind. A name goes to
-// the first "]" of its line and may hold anything else. What does not fit is
-// text, and so is all that stands in markdown code, where the platform notifies
-// no user: a block fenced by three or more backticks or tildes, up to its closing
-// fence or the end of the text, and a span of backticks within one line.
+// It parses @[kind:id] and @[kind:id:name], of any kind. A name ends at the first
+// "]" of its line. Other text is ignored, and so is markdown code, where the
+// platform notifies no user: a block fenced by three or more backticks or tildes, up
+// to its closing fence or the end of the text, and a span of backticks within one
+// line.
 func Mentions(text string) []Mention {
 	if !strings.Contains(text, "@[") {
 		return nil
@@ -71,7 +71,7 @@ func Mentions(text string) []Mention {
 	return found
 }
 
-// fence is the line that opened a block of code; the zero value is none.
+// fence is the opening line of a code block; the zero value means none.
 type fence struct {
 	mark   byte
 	length int
@@ -82,8 +82,8 @@ const (
 	fenceLength = 3 // the fewest marks in one
 )
 
-// fenceOf returns the fence that the line opens. What follows the marks names
-// the language; a backtick there makes them a span instead.
+// fenceOf returns the fence that the line opens. The language follows the marks; with
+// a backtick there, the marks are a span instead.
 func fenceOf(line string) fence {
 	mark, length, rest := fenceMarks(line)
 	if length < fenceLength || mark == '`' && strings.Contains(rest, "`") {
@@ -94,14 +94,14 @@ func fenceOf(line string) fence {
 
 func (f fence) open() bool { return f.length > 0 }
 
-// closedBy reports whether the line holds nothing but a long enough fence.
+// closedBy reports whether the line is a closing fence.
 func (f fence) closedBy(line string) bool {
 	mark, length, rest := fenceMarks(line)
 	return mark == f.mark && length >= f.length && strings.Trim(rest, " \t") == ""
 }
 
-// fenceMarks returns how many equal marks the line begins with, and what
-// follows; no marks if it is indented too far or begins otherwise.
+// fenceMarks returns the number of equal marks at the start of the line, and the
+// rest; no marks if it is indented too far or starts otherwise.
 func fenceMarks(line string) (mark byte, length int, rest string) {
 	s := strings.TrimLeft(line, " ")
 	if len(line)-len(s) > fenceIndent || s == "" || s[0] != '`' && s[0] != '~' {
@@ -121,9 +121,9 @@ func runLength(s string) int {
 	return n
 }
 
-// lineMentions appends the mentions between the line's spans of code.
+// lineMentions appends the mentions of a line outside its code spans.
 func lineMentions(found []Mention, line string) []Mention {
-	start := 0 // of the text since the last span
+	start := 0 // end of the last span
 	for i := 0; i < len(line); {
 		if line[i] != '`' {
 			i++
@@ -141,8 +141,8 @@ func lineMentions(found []Mention, line string) []Mention {
 	return textMentions(found, line[start:])
 }
 
-// spanEnd returns where the next run of exactly n backticks ends, -1 if there
-// is none.
+// spanEnd returns the end of the next run of exactly n backticks, -1 if there is
+// none.
 func spanEnd(line string, from, n int) int {
 	for from < len(line) {
 		i := strings.IndexByte(line[from:], '`')
@@ -159,7 +159,7 @@ func spanEnd(line string, from, n int) int {
 	return -1
 }
 
-// textMentions appends the mentions in a piece of a line without code.
+// textMentions appends the mentions in a part of a line without code.
 func textMentions(found []Mention, s string) []Mention {
 	for {
 		_, after, ok := strings.Cut(s, "@[")

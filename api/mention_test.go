@@ -188,7 +188,7 @@ func BenchmarkMentions(b *testing.B) {
 
 func ExampleMentions() {
 	body := "@[user:4012345678901234567:Ada Lovelace], see @[file:2rii29kqzfb0x4v7mwpdc3hty8n1s:plan.pdf].\n" +
-		"Write `@[user:1:somebody]` to mention somebody."
+		"Write `@[user:1:Ada]` to mention a user."
 
 	for _, m := range api.Mentions(body) {
 		fmt.Printf("%s %s: %s\n", m.Kind, m.ID, m.Name)

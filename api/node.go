@@ -9,10 +9,10 @@ import (
 	"github.com/fastio-go/fastio/internal/lenient"
 )
 
-// NodeType says what a [Node] is.
+// NodeType is the type of a [Node].
 type NodeType string
 
-// The types of node. Another one is newer than this package.
+// Types of nodes. Unknown values are kept.
 const (
 	NodeTypeFile   NodeType = "file"
 	NodeTypeFolder NodeType = "folder"
@@ -20,11 +20,11 @@ const (
 	NodeTypeLink   NodeType = "link"
 )
 
-// AIState says how far the platform's AI has come with a node.
+// AIState is the state of the AI processing of a node.
 type AIState string
 
-// The states. Another one is newer than this package and counts as not ready;
-// "" means that the answer did not tell.
+// States of AI processing. Unknown values are kept and mean not ready; "" means
+// unknown.
 const (
 	AIStateDisabled   AIState = "disabled"
 	AIStatePending    AIState = "pending"
@@ -34,16 +34,16 @@ const (
 	AIStateFailed     AIState = "failed"
 )
 
-// Usable reports whether a chat can work with the node.
+// Usable reports whether a chat can use the node.
 func (s AIState) Usable() bool { return s == AIStateReady || s == AIStateIndexed }
 
 // Searchable reports whether semantic search finds the node.
 func (s AIState) Searchable() bool { return s == AIStateIndexed }
 
-// UnmarshalJSON reads a state in either spelling of [AIStateInProgress].
+// UnmarshalJSON decodes a state, with both spellings of [AIStateInProgress].
 func (s *AIState) UnmarshalJSON(b []byte) error {
 	switch string(b) {
-	case `"ready"`: // the common ones cost no allocation
+	case `"ready"`: // no allocation for the common ones
 		*s = AIStateReady
 	case `"indexed"`:
 		*s = AIStateIndexed
@@ -61,28 +61,28 @@ func (s *AIState) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// NodeAI is what the platform's AI made of a node.
+// NodeAI is the result of the AI processing of a node.
 type NodeAI struct {
-	State   AIState `json:"state,omitzero"`   // from standard output up
+	State   AIState `json:"state,omitzero"`   // at standard and full output
 	Attach  bool    `json:"attach,omitzero"`  // may be attached to a chat; at full output
-	Summary bool    `json:"summary,omitzero"` // there is a summary, see [Node]; at full output
+	Summary bool    `json:"summary,omitzero"` // [Node].Summary exists; at full output
 
-	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // members newer than this package
+	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // unknown members
 }
 
-// NodeSummary is what the platform's AI says about the content of a node.
+// NodeSummary is an AI summary of the content of a node.
 type NodeSummary struct {
 	Title string `json:"title,omitzero"`
 	Short string `json:"short,omitzero"`              // at full output
 	Long  string `json:"long,omitzero" scalar:"true"` // at full output
 
-	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // members newer than this package
+	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // unknown members
 }
 
-// PreviewState says whether a preview can be fetched.
+// PreviewState is the state of a preview.
 type PreviewState string
 
-// The states. Another one is newer than this package.
+// States of previews. Unknown values are kept.
 const (
 	PreviewStateUnknown      PreviewState = "unknown"
 	PreviewStateNotPossible  PreviewState = "not possible"
@@ -92,12 +92,12 @@ const (
 	PreviewStateReady        PreviewState = "ready"
 )
 
-// Preview is one picture or rendering of a node.
+// Preview is an image or rendering of a node.
 type Preview struct {
 	State PreviewState `json:"state,omitzero" scalar:"true"` // "" at terse output if it is not ready
 	Ready bool         `json:"ready,omitzero"`               // it can be fetched; at every level of output
 
-	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // members newer than this package
+	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // unknown members
 }
 
 var _ = lenient.Fix(func(p *Preview) {
@@ -111,10 +111,10 @@ var _ = lenient.Fix(func(p *Preview) {
 
 // Node is a file, folder, note or link in the storage of a workspace or share.
 //
-// How much of it an answer holds depends on the output level of the call; a
-// field the answer left out is zero.
+// The fields of a response depend on the output level of the call; missing fields
+// are zero.
 type Node struct {
-	ID       OpaqueID `json:"id,omitzero" scalar:"true"` // an answer may hold it in place of the node
+	ID       OpaqueID `json:"id,omitzero" scalar:"true"` // a response may hold it instead of the node
 	Name     string   `json:"name,omitzero"`
 	Type     NodeType `json:"type,omitzero"`
 	ParentID OpaqueID `json:"parent_id,omitzero" also:"parent"` // the folder, [Root] or [Trash]
@@ -126,13 +126,13 @@ type Node struct {
 
 	Previews Map[Preview] `json:"previews,omitzero"`       // by type of preview
 	AI       NodeAI       `json:"ai,omitzero"`             // not at terse output
-	Summary  *NodeSummary `json:"summary,omitzero"`        // nil if there is none, or the answer left it out
-	Facts    *Facts       `json:"metadata_facts,omitzero"` // nil if the answer left them out
+	Summary  *NodeSummary `json:"summary,omitzero"`        // nil if none, or missing
+	Facts    *Facts       `json:"metadata_facts,omitzero"` // nil if missing
 
-	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // members newer than this package
+	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // unknown members
 }
 
-// The state of the AI may stand beside its block, and a text in place of a summary's
+// The AI state may be next to its object, and a summary may be a text instead of a
 // flag.
 var (
 	_ = lenient.Fix(func(n *Node) {
@@ -147,23 +147,23 @@ var (
 	})
 )
 
-// NodeError says why a call for several nodes has no answer for one of them. Errors
-// that [errors.Is] reports: [ErrInvalid], [ErrNotFound] or [ErrUnavailable].
+// NodeError is the error of one node in a call for several nodes. It matches
+// [ErrInvalid], [ErrNotFound] or [ErrUnavailable] with [errors.Is].
 type NodeError struct {
 	NodeID  OpaqueID `json:"node_id"`
 	Code    int64    `json:"code"`
-	Message string   `json:"message"` // the server's words, for people
+	Message string   `json:"message"` // text of the server
 
-	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // members newer than this package
+	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // unknown members
 }
 
-// Codes of errors about one node of several: those of storage details, then those of
-// metadata details. Missing includes nodes of another workspace or share.
+// Codes of errors of one node: of storage details, then of metadata details. Missing
+// includes nodes of another workspace or share.
 const (
 	codeNodeID      = 191878 // not an ID
 	codeNodeMissing = 133123
 	codeNodeBusy    = 146256 // transient
-	codeNodeEmpty   = 146950 // its content is gone
+	codeNodeEmpty   = 146950 // no content
 
 	codeMetadataID      = 147196 // not an ID
 	codeMetadataRoot    = 196136 // the alias root
@@ -173,7 +173,7 @@ const (
 	codeFactsBusy       = 157684 // transient
 )
 
-// Error says which node it is about and what happened to it.
+// Error returns the node and the error.
 func (e *NodeError) Error() string {
 	s := "fastio: node " + string(e.NodeID) + ": " + cut(e.Message, shownParamRunes)
 	if e.Message == "" {
@@ -185,8 +185,8 @@ func (e *NodeError) Error() string {
 	return s
 }
 
-// Is reports whether target is the one of this package's Err values that is
-// known to describe e.
+// Is reports whether target is the Err value of this package for
+// e.
 func (e *NodeError) Is(target error) bool {
 	switch e.Code {
 	case codeNodeID, codeMetadataID, codeMetadataRoot, codeNoMetadata:

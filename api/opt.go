@@ -7,8 +7,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Opt is a field of an update with three states on the wire: left out, cleared and set.
-// The zero Opt leaves the field out when its JSON tag says omitzero.
+// Opt is a field of an update with three states on the wire: omitted, cleared and set.
+// The zero Opt is omitted if its JSON tag has omitzero.
 type Opt[T any] struct {
 	value T
 	state optState
@@ -28,17 +28,17 @@ func Set[T any](v T) Opt[T] { return Opt[T]{value: v, state: optSet} }
 // Null returns an Opt that clears the field.
 func Null[T any]() Opt[T] { return Opt[T]{state: optNull} }
 
-// Get returns the value and true when there is one, else the zero value and
+// Get returns the value and true if the field is set, else the zero value and
 // false.
 func (o Opt[T]) Get() (v T, ok bool) { return o.value, o.state == optSet }
 
 // IsNull reports whether the field is cleared.
 func (o Opt[T]) IsNull() bool { return o.state == optNull }
 
-// IsZero reports whether the field is left out.
+// IsZero reports whether the field is omitted.
 func (o Opt[T]) IsZero() bool { return o.state == optUnset }
 
-// String returns the value as it prints by itself, "null" or "unset".
+// String returns the printed value, "null" or "unset".
 func (o Opt[T]) String() string {
 	switch o.state {
 	case optSet:
@@ -50,7 +50,7 @@ func (o Opt[T]) String() string {
 	}
 }
 
-// MarshalJSON writes the value, or null when there is none.
+// MarshalJSON returns the encoded value, or null if there is none.
 func (o Opt[T]) MarshalJSON() ([]byte, error) {
 	if o.state != optSet {
 		return []byte("null"), nil
@@ -58,7 +58,7 @@ func (o Opt[T]) MarshalJSON() ([]byte, error) {
 	return stdjson.Marshal(o.value)
 }
 
-// UnmarshalJSON reads a value, or null for a cleared field.
+// UnmarshalJSON decodes a value, or null for a cleared field.
 func (o *Opt[T]) UnmarshalJSON(b []byte) error {
 	if jsontext.Value(b).Kind() == 'n' {
 		*o = Null[T]()

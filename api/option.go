@@ -5,22 +5,22 @@ import (
 	"time"
 )
 
-// A CallOption changes one call. Every method takes them last:
+// A CallOption changes one call. It is the last argument of every method:
 //
 //	page, err := client.Events.Search(ctx, query, api.Terse, api.Timeout(5*time.Second))
 type CallOption interface{ apply(o *CallOptions) }
 
-// CallOptions is what the options of one call come to. A [Caller] reads it.
+// CallOptions holds the merged options of one call. A [Caller] reads it.
 type CallOptions struct {
-	Output   []Output      // as given; at most one level
+	Output   []Output      // at most one level
 	Header   http.Header   // added to every attempt; may be nil
-	Response *Response     // filled from the last answer; may be nil
-	Timeout  time.Duration // of the call, its retries and waits; 0 leaves it to the context
-	Attempts int           // at most; 0 leaves it to the client
+	Response *Response     // set to the last response; may be nil
+	Timeout  time.Duration // of the call with retries and waits; 0 means none
+	Attempts int           // maximum; 0 means the default of the client
 	Password Secret        // of a link: see [LinkPassword]
 	Token    Secret        // of a link: see [LinkToken]
-	Err      error         // why an option cannot be used, which a [Caller] returns; nil if all can
-	MaxWait  time.Duration // longest wait the server may order; 0 leaves it to the client, NoLimit means any
+	Err      error         // invalid option, returned by a [Caller]; or nil
+	MaxWait  time.Duration // limit of Retry-After; 0 means the default of the client, NoLimit any
 }
 
 // Resolve returns what opts come to.
@@ -60,8 +60,8 @@ type callOption func(o *CallOptions)
 
 func (f callOption) apply(o *CallOptions) { f(o) }
 
-// Header adds a header to every attempt of the call. Headers that carry
-// credentials are refused.
+// Header adds a header to every attempt of the call. Headers with credentials are
+// rejected.
 func Header(key, value string) CallOption {
 	return callOption(func(o *CallOptions) {
 		if o.Header == nil {
@@ -71,31 +71,31 @@ func Header(key, value string) CallOption {
 	})
 }
 
-// NoLimit is the value of a limit that means none.
+// NoLimit means no limit.
 const NoLimit time.Duration = -1
 
-// WithResponse keeps what the server answered beside the typed result: its status,
-// headers and body, also when the call fails. A method that makes several calls
-// leaves the last.
+// WithResponse stores the raw response: its status, headers and body, even if the
+// call fails. If a method sends several requests, it is the last
+// response.
 func WithResponse(answer *Response) CallOption {
 	return callOption(func(o *CallOptions) { o.Response = answer })
 }
 
-// LinkPassword sends the password of a File Share, with the calls on that File Share,
-// its file and its comments. It must not be empty, and neither begin nor end with a
-// blank. A share has a [LinkToken] instead.
+// LinkPassword sends the password of a File Share. It is for calls on that File Share,
+// its file and its comments. It must not be empty or start or end with a blank. A
+// share requires a [LinkToken] instead.
 func LinkPassword(password Secret) CallOption {
 	return callOption(func(o *CallOptions) {
 		o.Password = password
-		if password.IsZero() { // more likely an unset variable than a link without a password
+		if password.IsZero() { // usually an unset variable
 			o.Err = &InputError{Field: "LinkPassword", Rule: "must not be empty"}
 		}
 	})
 }
 
-// LinkToken opens one share that has a password. As a pointer it is a [CallOption] of
-// the calls on that share, its files and its notes. A File Share has a [LinkPassword]
-// instead.
+// LinkToken is the token of a share with a password. As a pointer it is a [CallOption]
+// for calls on that share, its files and its notes. A File Share requires a
+// [LinkPassword] instead.
 type LinkToken struct {
 	Secret Secret    // must not be empty
 	Expiry time.Time // when it expires; zero if unknown
@@ -109,26 +109,26 @@ func (t *LinkToken) apply(o *CallOptions) {
 	o.Token = t.Secret
 }
 
-// Timeout ends the call, its retries and waits after d.
+// Timeout limits the call, including retries and waits, to d.
 func Timeout(d time.Duration) CallOption {
 	return callOption(func(o *CallOptions) { o.Timeout = d })
 }
 
-// Attempts bounds how often the request is sent; 1 never repeats it.
+// Attempts limits how often the request is sent; 1 means no retries.
 func Attempts(n int) CallOption { return callOption(func(o *CallOptions) { o.Attempts = n }) }
 
-// MaxWait bounds a wait that the server orders. A longer one ends the call at once with an
-// [*Error] whose Rate.RetryAfter is its length.
-// [NoLimit] waits for all of them, up to an hour each.
+// MaxWait limits the Retry-After that a call waits for. A longer one ends the call at
+// once with an [*Error] with that Rate.RetryAfter. [NoLimit] allows any, up to an hour
+// each.
 func MaxWait(d time.Duration) CallOption {
 	return callOption(func(o *CallOptions) { o.MaxWait = d })
 }
 
-// Response is what the server sent.
+// Response is a raw response.
 type Response struct {
 	Status   int
 	Header   http.Header
-	Body     []byte // nil for an opened stream
+	Body     []byte // nil for a stream
 	Rate     RateLimit
 	Attempts int // how often the request was sent
 }

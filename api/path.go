@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// A Route is an endpoint's path with its placeholders filled. [Path] makes one; the
-// zero Route cannot be sent.
+// A Route is the path of an endpoint with its placeholders filled, made by [Path].
+// The zero Route is invalid.
 type Route struct {
 	template string
 	path     string
-	escaped  string // "" when it equals path
+	escaped  string // "" if it equals path
 	err      error
 }
 
@@ -20,9 +20,9 @@ type Route struct {
 //
 //	api.Path("/current/event/{event_id}/details/", id)
 //
-// Every segment is escaped, so no argument can leave its place. A segment that
-// is blank or made of dots would name another endpoint; sending such a Route
-// fails with an [*InputError] that names the placeholder.
+// Every segment is escaped, so an argument cannot change the path. A segment that is
+// blank or consists of dots would mean another endpoint: sending such a Route fails
+// with an [*InputError] for the placeholder.
 func Path(template string, segments ...string) Route {
 	if len(segments) == 0 && !strings.Contains(template, "{") {
 		return Route{template: template, path: template}
@@ -58,8 +58,8 @@ func Path(template string, segments ...string) Route {
 	return r
 }
 
-// PathList is [Path] for an endpoint whose last placeholder takes several
-// segments: they are escaped one by one and joined by commas, which are not.
+// PathList is [Path] for an endpoint whose last placeholder accepts several segments.
+// They are escaped one by one and joined by unescaped commas.
 //
 //	api.PathList("/current/workspace/{workspace_id}/storage/{node_id}/details/", []string{id}, nodes...)
 func PathList(template string, segments []string, list ...string) Route {
@@ -75,8 +75,8 @@ func PathList(template string, segments []string, list ...string) Route {
 	return r
 }
 
-// ProfilePath is [Path] for an endpoint that serves several kinds of profile, each
-// under a path of its own:
+// ProfilePath is [Path] for an endpoint with a different path for each kind of
+// profile:
 //
 //	api.ProfilePath(in, []string{
 //		"/current/workspace/{workspace_id}/ai/agent/", "/current/share/{share_id}/ai/agent/",
@@ -98,11 +98,11 @@ func ProfilePath(in Profile, templates, segments []string, list ...string) Route
 	return Route{template: templates[0], err: in.OneOf("", "scope", kinds...)}
 }
 
-// Template returns the path with its placeholders, a name of few values for
+// Template returns the path with its placeholders, a name of low cardinality for
 // logs and metrics.
 func (r Route) Template() string { return r.template }
 
-// String returns the path as it is sent.
+// String returns the escaped path.
 func (r Route) String() string {
 	if r.escaped != "" {
 		return r.escaped
@@ -110,11 +110,11 @@ func (r Route) String() string {
 	return r.path
 }
 
-// Split returns the path as [net/url.URL] wants it: decoded, and encoded when
-// the two differ.
+// Split returns the Path and RawPath of a [net/url.URL]; rawPath is "" unless they
+// differ.
 func (r Route) Split() (path, rawPath string) { return r.path, r.escaped }
 
-// Err returns why the Route cannot be sent, or nil.
+// Err returns why the Route is invalid, or nil.
 func (r Route) Err() error {
 	if r.err == nil && r.template == "" {
 		return &InputError{Field: "path", Rule: "must be made by Path of a template that is not empty"}
@@ -122,8 +122,8 @@ func (r Route) Err() error {
 	return r.err
 }
 
-// unreserved are the bytes RFC 3986 never wants escaped. The platform asks for
-// all others to be, also those that [net/url.PathEscape] leaves alone.
+// unreserved are the bytes that RFC 3986 never escapes. The platform requires all
+// others to be escaped, unlike [net/url.PathEscape].
 const unreserved = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~"
 
 // escape fills the placeholders of template with segments, escaped.

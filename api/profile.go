@@ -2,10 +2,10 @@ package api
 
 import "strings"
 
-// ProfileKind says what a [Profile] is.
+// ProfileKind is the kind of a [Profile].
 type ProfileKind string
 
-// The kinds of profile, written as in the paths of the platform.
+// Kinds of profiles, named as in the paths of the platform.
 const (
 	ProfileKindUser      ProfileKind = "user"
 	ProfileKindOrg       ProfileKind = "org"
@@ -14,7 +14,7 @@ const (
 	ProfileKindFileShare ProfileKind = "fileshare"
 )
 
-// phrase returns the kind as a sentence needs it.
+// phrase returns the kind with its article.
 func (k ProfileKind) phrase() string {
 	switch k {
 	case ProfileKindOrg:
@@ -34,7 +34,7 @@ type Profile struct {
 	ID   ProfileID // or the custom name
 }
 
-// User returns the profile of a person or an agent; [Me] is the caller.
+// User returns the profile of a user or an agent; [Me] is the caller.
 func User(id ProfileID) Profile { return Profile{ProfileKindUser, id} }
 
 // Org returns the profile of an organization.
@@ -52,8 +52,8 @@ func FileShare(id ProfileID) Profile { return Profile{ProfileKindFileShare, id} 
 // String returns the kind and the ID: "workspace 4012345678901234567".
 func (p Profile) String() string { return strings.TrimSpace(string(p.Kind) + " " + string(p.ID)) }
 
-// OneOf returns nil when the profile has an ID and one of the kinds, and an
-// [*InputError] for the field of the call op otherwise. No kinds allow any.
+// OneOf returns an [*InputError] for the field of the operation op unless the profile
+// has an ID and one of the kinds. No kinds means any.
 func (p Profile) OneOf(op, field string, kinds ...ProfileKind) error {
 	served := len(kinds) == 0
 	for _, k := range kinds {

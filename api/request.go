@@ -18,72 +18,72 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// A Request is one call, before anything is known about hosts or tokens.
+// A Request is one call, without host and token.
 //
-// A Caller must not modify it: the maps may belong to the program.
+// A Caller must not modify it: the maps may be shared.
 type Request struct {
-	Op     string     // names the call in errors, logs and hooks: "events.Search"
+	Op     string     // operation in errors, logs and hooks: "events.Search"
 	Method string     // an HTTP method
 	Path   Route      // see [Path]
 	Query  url.Values // may be nil
-	Body   Body       // nil sends no body and no content type
-	Replay Replay     // what a repeat would do
+	Body   Body       // nil means no body and no content type
+	Replay Replay     // idempotence
 
-	Auth       Auth   // which credential goes along
-	Credential Secret // the whole Authorization header when the call brings its own; "" leaves it to Auth
-	Link       Link   // which option opens the link that the request goes through
+	Auth       Auth   // credential to send
+	Credential Secret // complete Authorization header; if "", see Auth
+	Link       Link   // option with the secret of the link of the request
 
-	NoRedirect bool // a redirect is an error, also one within the origin
+	NoRedirect bool // redirects are errors, also within the origin
 
-	Group   string        // the rate windows the call counts against; "" is a group of its own, named Op
-	Attempt time.Duration // bounds each attempt on the network; 0 leaves it to the client's bound
-	Options CallOptions   // what the caller asked of this call alone
+	Group   string        // rate group of the call; default Op
+	Attempt time.Duration // timeout of an attempt; 0 means the default of the client
+	Options CallOptions   // options of the call
 }
 
-// Replay says what sending a request twice would do.
+// Replay is the idempotence of a request.
 type Replay uint8
 
-// A call that says nothing is sent once: a repeat must be known to be harmless.
+// The default is ReplayOnce: retries are opt-in.
 const (
-	ReplayOnce  Replay = iota // sent again only if it provably was not carried out
-	ReplaySafe                // a repeat adds no second effect
-	ReplayKeyed               // the body holds a key by which the server knows a repeat
+	ReplayOnce  Replay = iota // retried only if it provably was not processed
+	ReplaySafe                // idempotent
+	ReplayKeyed               // the body contains an idempotency key
 )
 
-// Auth says whether a call carries the client's token.
+// Auth is whether a call sends the token of the client.
 type Auth uint8
 
-// The token goes along unless a call says otherwise.
+// The default is AuthBearer.
 const (
 	AuthBearer   Auth = iota // always
-	AuthOptional             // when the client has one
+	AuthOptional             // if the client has one
 	AuthNone                 // never
 )
 
-// Link says which option opens the protected link that a request goes through. The
-// secret of that option is sent as x-ve-password. The option is an [*InputError] with
-// any other request.
+// Link is the kind of link of a request, which determines the option with its secret.
+// The secret is sent as x-ve-password. The option is an [*InputError] for any other
+// request.
 type Link uint8
 
-// The links.
+// Kinds of links.
 const (
-	LinkNone          Link = iota // the request goes through none
-	LinkTakesPassword             // to a File Share: [LinkPassword]
-	LinkTakesToken                // to a share: a [LinkToken]
+	LinkNone          Link = iota // no link
+	LinkTakesPassword             // a File Share: [LinkPassword]
+	LinkTakesToken                // a share: [LinkToken]
 )
 
-// A Body is what a request carries: [Form], [JSON], [Bytes], [Stream] and [Multipart]
-// return one, and a caller may have a type of its own.
+// A Body is the body of a request. [Form], [JSON], [Bytes], [Stream] and [Multipart]
+// return one; other implementations are allowed.
 type Body interface {
 	ContentType() string
 
-	// Open returns the content from its beginning and its size in bytes, -1 if it is
-	// unknown. It is called for each attempt, and for the content of a form or of
-	// JSON also after a failure that may repeat a secret of it. The content is
-	// closed in any case.
+	// Open returns the content from its start and its size in bytes, -1 if unknown.
+	// It is called for each attempt, and, for a form or JSON, also to remove its
+	// secrets from an error response. The content is always
+	// closed.
 	//
 	// A body whose content can be read only once returns [ErrBodyUsed] from the
-	// second call on. Its request is sent once, whatever its Replay.
+	// second call on. Its request is sent once, for any Replay.
 	Open() (content io.ReadCloser, size int64, err error)
 }
 
@@ -100,8 +100,8 @@ func Encode(b Body) (contentType string, content []byte, err error) {
 	return b.ContentType(), content, errors.Join(err, r.Close())
 }
 
-// Form is a body of application/x-www-form-urlencoded. An empty Form still
-// sends its content type, which some endpoints insist on.
+// Form is a body of application/x-www-form-urlencoded. An empty Form still sends its
+// content type, which some endpoints require.
 type Form url.Values
 
 // ContentType returns application/x-www-form-urlencoded.
@@ -112,7 +112,7 @@ func (f Form) Open() (content io.ReadCloser, size int64, err error) {
 	return Bytes("", []byte(url.Values(f).Encode())).Open()
 }
 
-// JSON returns a body of application/json that holds v.
+// JSON returns a body of application/json that encodes v.
 func JSON(v any) Body { return jsonBody{v} }
 
 type jsonBody struct{ value any }
@@ -127,7 +127,7 @@ func (b jsonBody) Open() (io.ReadCloser, int64, error) {
 	return Bytes("", content).Open()
 }
 
-// Bytes returns a body that holds content.
+// Bytes returns a body with the given content.
 func Bytes(contentType string, content []byte) Body { return bytesBody{contentType, content} }
 
 type bytesBody struct {
@@ -141,9 +141,9 @@ func (b bytesBody) Open() (io.ReadCloser, int64, error) {
 	return io.NopCloser(bytes.NewReader(b.content)), int64(len(b.content)), nil
 }
 
-// Stream returns a body that reads content, of the size in bytes or -1 if it is
-// unknown, and closes it if it is an [io.Closer]. It can be read once, so that its
-// request is sent once.
+// Stream returns a body that reads content and closes it if it is an [io.Closer]. The
+// size is in bytes, -1 if unknown. It can be read once, so that its request is not
+// retried.
 func Stream(contentType string, content io.Reader, size int64) Body {
 	return &streamBody{contentType: contentType, content: content, size: size}
 }
@@ -167,15 +167,15 @@ func (b *streamBody) Open() (io.ReadCloser, int64, error) {
 	return io.NopCloser(b.content), b.size, nil
 }
 
-// FilePart is the part of a [Multipart] that is a file, or a piece of one.
+// FilePart is a file, or a chunk of one, in a [Multipart].
 type FilePart struct {
 	Field   string // of the form
 	Name    string // of the file
-	Content Body   // its type defaults to application/octet-stream
+	Content Body   // default type: application/octet-stream
 }
 
-// Multipart returns a body of multipart/form-data: the fields sorted by name, and
-// after them the file, nil for none. The content of the file is not held in memory.
+// Multipart returns a body of multipart/form-data: the fields sorted by name, then
+// the file, nil for none. The content of the file is not buffered in memory.
 func Multipart(fields url.Values, file *FilePart) Body {
 	return &multipartBody{fields, file, rand.Text()}
 }
@@ -189,7 +189,7 @@ type multipartBody struct {
 func (m *multipartBody) ContentType() string { return "multipart/form-data; boundary=" + m.boundary }
 
 func (m *multipartBody) Open() (io.ReadCloser, int64, error) {
-	var head bytes.Buffer // whose writes do not fail
+	var head bytes.Buffer // its writes do not fail
 	w := multipart.NewWriter(&head)
 	if err := w.SetBoundary(m.boundary); err != nil {
 		return nil, 0, err

@@ -7,16 +7,16 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Secret is text that nothing prints, logs or encodes: a token, a password or a
-// key. [NewSecret] makes one and Reveal returns its text. Two secrets of the same
-// text are equal. The zero Secret is empty.
+// Secret is a token, password or key that is never printed, logged or encoded. Create
+// it with [NewSecret]; Reveal returns its text. Two secrets of the same text are
+// equal. The zero Secret is empty.
 //
-// No verb of [fmt], no handler of [log/slog] and no encoder shows the text, also
-// not in an unexported field, behind a pointer or as the key of a map. JSON encodes
-// a Secret as null.
+// No verb of [fmt], no handler of [log/slog] and no encoder shows the text, even in
+// an unexported field, behind a pointer or as the key of a map. JSON encodes a Secret
+// as null.
 type Secret struct{ text unique.Handle[string] }
 
-// NewSecret returns a Secret that holds text.
+// NewSecret returns a Secret of text.
 func NewSecret(text string) Secret {
 	if text == "" {
 		return Secret{}
@@ -32,7 +32,7 @@ func (s Secret) Reveal() string {
 	return s.text.Value()
 }
 
-// Equal reports whether two secrets hold the same text.
+// Equal reports whether two secrets have the same text.
 func (s Secret) Equal(other Secret) bool { return s == other }
 
 // IsZero reports whether the Secret is empty.
@@ -57,8 +57,8 @@ func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
 // MarshalJSON returns null.
 func (s Secret) MarshalJSON() ([]byte, error) { return []byte("null"), nil }
 
-// UnmarshalJSON reads the text of a string or a number. Any other value is an empty
-// Secret: it holds no text, and keeping it could show it.
+// UnmarshalJSON decodes a string or a number. Any other value is an empty
+// Secret.
 func (s *Secret) UnmarshalJSON(b []byte) error {
 	*s = Secret{}
 	switch v := jsontext.Value(b); v.Kind() {

@@ -8,8 +8,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Time is a moment, read from any of the forms in which the platform writes
-// one and always in UTC:
+// Time is a time in UTC. It decodes any of the formats that the platform
+// uses:
 //
 //	2026-12-31 23:59:59 UTC          most answers
 //	2026-12-31 23:59:59.123456 UTC   activity
@@ -18,13 +18,13 @@ import (
 //	2026-12-31                       midnight
 //	1798761599[.1234]                Unix seconds, as a number or as text
 //
-// null, "" and a date of zeros are the zero Time, which is written as null and
-// left out of a body by omitzero. A value is written in the first form, in the
-// second when it has microseconds; finer digits are cut off.
+// null, "" and a date of zeros are the zero Time, which encodes as null and is
+// omitted by omitzero. Other values encode in the first format, or in the second with
+// microseconds; further digits are truncated.
 type Time struct{ time.Time }
 
-// ParseTime reads a moment in any form that [Time] knows. Digits of a fraction
-// beyond the ninth are cut off.
+// ParseTime parses a time in any format of [Time]. Digits of a fraction beyond the
+// ninth are truncated.
 func ParseTime(text string) (Time, error) {
 	t, ok := parseTime(text)
 	if !ok {
@@ -33,7 +33,7 @@ func ParseTime(text string) (Time, error) {
 	return t, nil
 }
 
-// String returns the Time as it is sent, "" for the zero Time.
+// String returns the Time in its wire format, "" for the zero Time.
 func (t Time) String() string {
 	if t.IsZero() {
 		return ""
@@ -41,21 +41,21 @@ func (t Time) String() string {
 	return string(t.appendTo(nil))
 }
 
-// MarshalText returns the Time as String does.
+// MarshalText returns the result of String.
 func (t Time) MarshalText() ([]byte, error) { return t.AppendText(nil) }
 
-// AppendText appends what MarshalText returns.
+// AppendText appends the result of MarshalText.
 func (t Time) AppendText(b []byte) ([]byte, error) {
 	switch y := t.UTC().Year(); {
 	case t.IsZero():
 		return b, nil
 	case y < 0 || y > 9999:
-		return b, fmt.Errorf("fastio: year %d cannot be written in a time", y)
+		return b, fmt.Errorf("fastio: year %d cannot be encoded in a time", y)
 	}
 	return t.appendTo(b), nil
 }
 
-// UnmarshalText reads the forms of [ParseTime].
+// UnmarshalText decodes the formats of [ParseTime].
 func (t *Time) UnmarshalText(text []byte) error {
 	u, err := ParseTime(string(text))
 	if err == nil {
@@ -64,10 +64,10 @@ func (t *Time) UnmarshalText(text []byte) error {
 	return err
 }
 
-// MarshalJSON writes a string, or null for the zero Time.
+// MarshalJSON returns a string, or null for the zero Time.
 func (t Time) MarshalJSON() ([]byte, error) { return t.appendJSON(nil) }
 
-// UnmarshalJSON reads a string, a number or null.
+// UnmarshalJSON decodes a string, a number or null.
 func (t *Time) UnmarshalJSON(b []byte) error {
 	const usual = `"2006-01-02 15:04:05 UTC"`
 	if len(b) == len(usual) && b[11] == ' ' && string(b[20:]) == usual[20:] {
@@ -81,7 +81,7 @@ func (t *Time) UnmarshalJSON(b []byte) error {
 	}
 	v, ok := timeFromJSON(b)
 	if !ok {
-		return errNoTime // the text is the server's, and no error repeats that
+		return errNoTime // errors must not contain text of the server
 	}
 	*t = v
 	return nil
@@ -104,14 +104,14 @@ func (t Time) appendTo(b []byte) []byte {
 	return u.AppendFormat(b, layout)
 }
 
-var errNoTime = errors.New("fastio: a time is in no known form")
+var errNoTime = errors.New("fastio: a time has an unknown format")
 
 func badTime(text string) error {
 	const most = 40
 	if len(text) > most {
 		text = text[:most] + "..."
 	}
-	return fmt.Errorf("fastio: %q is not a time in any known form", text)
+	return fmt.Errorf("fastio: %q is not a time of a known format", text)
 }
 
 func timeFromJSON(b []byte) (Time, bool) {
@@ -139,7 +139,7 @@ func timeFromJSON(b []byte) (Time, bool) {
 	}
 }
 
-// parseTime keeps nothing of s, so that callers may convert bytes for free.
+// parseTime does not retain s, so that callers can convert bytes without allocation.
 func parseTime(s string) (Time, bool) {
 	const (
 		date   = len("2006-01-02")
@@ -171,7 +171,7 @@ func parseTime(s string) (Time, bool) {
 		offset, ok2 = zone(s)
 		ok = ok && ok1 && ok2
 	}
-	if !ok || hour > 23 || minute > 59 || sec > 60 { // which is a leap second
+	if !ok || hour > 23 || minute > 59 || sec > 60 { // 60 is a leap second
 		return Time{}, false
 	}
 	if year == 0 && month == 0 && day == 0 {
@@ -190,8 +190,8 @@ func parseTime(s string) (Time, bool) {
 	return Time{t}, true
 }
 
-// unixTime reads seconds since 1970, with or without a fraction, digit by
-// digit: a float64 has too few of them.
+// unixTime parses seconds since 1970, with or without a fraction. A float64 would
+// lose digits.
 func unixTime(s string) (Time, bool) {
 	const (
 		least = -62167219200 // the first second of year 0
@@ -223,7 +223,7 @@ func unixTime(s string) (Time, bool) {
 	return Time{time.Unix(sec, int64(nano)).UTC()}, true
 }
 
-// fraction reads a point or comma and digits, if there are any, as nanoseconds.
+// fraction parses an optional fraction, after a point or comma, as nanoseconds.
 func fraction(s string) (nano int, rest string, ok bool) {
 	if s == "" || s[0] != '.' && s[0] != ',' {
 		return 0, s, true
@@ -237,8 +237,8 @@ func fraction(s string) (nano int, rest string, ok bool) {
 	return nano, s[i:], i > 1
 }
 
-// zone reads what follows the time of day as seconds east of UTC: nothing,
-// " UTC", "Z", "+02:00", "+0200" or "+02", a blank before any of them.
+// zone parses a zone as seconds east of UTC: nothing, " UTC", "Z", "+02:00", "+0200"
+// or "+02", with an optional blank before it.
 func zone(s string) (offset int, ok bool) {
 	if s != "" && s[0] == ' ' {
 		s = s[1:]
@@ -275,7 +275,7 @@ func zone(s string) (offset int, ok bool) {
 	return sign * (hour*60 + minute) * 60, ok && hour < 24 && minute < 60
 }
 
-// twoDigits reads the first two bytes of s, which has them.
+// twoDigits parses the first two bytes of s, which must exist.
 func twoDigits(s string) (n int, ok bool) {
 	return int(s[0]-'0')*10 + int(s[1]-'0'), isDigit(s[0]) && isDigit(s[1])
 }

@@ -17,37 +17,37 @@ import (
 	"github.com/fastio-go/fastio/internal/redact"
 )
 
-// fixture is one exchange as a file keeps it.
+// fixture is the content of a file: one request and its response.
 type fixture struct {
-	Op       string   `json:"op,omitzero"` // "events.Search"; "" when the request was no client's of ours
+	Op       string   `json:"op,omitzero"` // "events.Search"; "" if the request is not of a fastio.Client
 	Request  asked    `json:"request"`
 	Response answered `json:"response"`
 
 	name string // of the file
 }
 
-// asked is a request without its host, its prefix and its headers, so that the
-// same call is the same everywhere.
+// asked is a request without host, prefix and headers, so that it does not depend on
+// the environment.
 type asked struct {
 	Method  string   `json:"method"`
-	Path    string   `json:"path"`           // from /current or /.well-known on, escaped
-	Query   []string `json:"query,omitzero"` // one parameter a line, escaped and sorted
+	Path    string   `json:"path"`           // from /current or /.well-known, escaped
+	Query   []string `json:"query,omitzero"` // one parameter per line, escaped and sorted
 	Content content  `json:",embed,inline"`
 }
 
-// answered is an answer with the headers that mean something.
+// answered is a response with the relevant headers.
 type answered struct {
 	Status  int               `json:"status"`
 	Header  map[string]string `json:"header,omitzero"`
 	Content content           `json:",embed,inline"`
 }
 
-// content is a body in the form that shows best what has changed. At most one
-// member is set.
+// content is a body in the most readable form. At most one member is
+// set.
 type content struct {
 	JSON   jsontext.Value `json:"body,omitzero"` // an object or array
-	Form   []string       `json:"form,omitzero"` // one field a line, escaped and sorted
-	Text   []string       `json:"text,omitzero"` // line by line, line ends included
+	Form   []string       `json:"form,omitzero"` // one field per line, escaped and sorted
+	Text   []string       `json:"text,omitzero"` // lines with their line ends
 	Base64 []byte         `json:"base64,omitzero"`
 }
 
@@ -57,7 +57,7 @@ func (f *fixture) encode() ([]byte, error) {
 	return append(b, '\n'), err
 }
 
-// parseFixture reads a file, strictly: people write some of them.
+// parseFixture decodes a file strictly: files may be written by hand.
 func parseFixture(name string, b []byte) (*fixture, error) {
 	f := &fixture{name: name}
 	err := json.Unmarshal(b, f, lenient.Options(), json.RejectUnknownMembers(true))
@@ -76,7 +76,7 @@ func normal(lines []string) ([]string, error) {
 	return linesOf(values), err
 }
 
-// linesOf returns parameters one by one, nil when there are none.
+// linesOf returns the parameters one by one, nil if there are none.
 func linesOf(values url.Values) []string {
 	if len(values) == 0 {
 		return nil
@@ -84,8 +84,8 @@ func linesOf(values url.Values) []string {
 	return strings.Split(values.Encode(), "&")
 }
 
-// requestOf returns a request as a fixture keeps it. The secrets in it are added to
-// s, which masks them in everything else.
+// requestOf returns the request of a fixture. Its secrets are added to s, which masks
+// them in the response.
 func requestOf(r *http.Request, body []byte, s *redact.Words) asked {
 	path, query := platformPath(r.URL.EscapedPath()), r.URL.Query()
 	s.AddPath(path)
@@ -104,7 +104,7 @@ func (a *asked) ignore(names map[string]bool) {
 	})
 }
 
-// platformPath cuts off what stands before the paths of the platform.
+// platformPath removes the prefix before the paths of the platform.
 func platformPath(path string) string {
 	for _, root := range [...]string{"/current/", "/.well-known/"} {
 		if i := strings.Index(path, root); i >= 0 {
@@ -114,10 +114,10 @@ func platformPath(path string) string {
 	return path
 }
 
-// contentOf returns a body as a fixture keeps it.
+// contentOf returns the body of a fixture.
 func contentOf(contentType string, body []byte, s *redact.Words) content {
 	media, params, _ := mime.ParseMediaType(contentType)
-	if boundary := params["boundary"]; boundary != "" { // which is another one in each request
+	if boundary := params["boundary"]; boundary != "" { // it differs in each request
 		body = bytes.ReplaceAll(body, []byte(boundary), []byte("boundary"))
 	}
 	switch {
@@ -131,7 +131,7 @@ func contentOf(contentType string, body []byte, s *redact.Words) content {
 	case jsonShaped(body) && jsontext.Value(body).IsValid(lenient.Options()):
 		s.AddJSON(body)
 		return content{JSON: s.JSON(body)}
-	case jsonShaped(body) && strings.Contains(media, "json"): // it breaks off, maybe inside a secret, and shall again
+	case jsonShaped(body) && strings.Contains(media, "json"): // truncated, maybe inside a secret, and replayed truncated
 		body = bytes.TrimRight(redact.JSON(body), "]}")
 	}
 	text := s.Text(string(body))
@@ -152,7 +152,7 @@ func (c *content) bytes() []byte {
 	switch {
 	case c.JSON != nil:
 		v := c.JSON.Clone()
-		_ = v.Compact(lenient.Options()) // it was read as JSON
+		_ = v.Compact(lenient.Options()) // valid JSON
 		return v
 	case c.Form != nil:
 		return []byte(strings.Join(c.Form, "&"))
@@ -162,8 +162,8 @@ func (c *content) bytes() []byte {
 	return c.Base64
 }
 
-// key is equal for requests that are the same, in whatever order parameters and
-// members come.
+// key is equal for equal requests, in any order of parameters and
+// members.
 func (a *asked) key() string {
 	body := string(a.Content.bytes())
 	if a.Content.JSON != nil {
@@ -174,7 +174,7 @@ func (a *asked) key() string {
 	return a.String() + "\n" + body
 }
 
-// pattern matches the keys of requests that differ in what is masked at most.
+// pattern matches the keys of requests that differ only in masked values.
 func (a *asked) pattern() *regexp.Regexp {
 	p := regexp.QuoteMeta(a.key())
 	for _, masked := range [...]string{redact.Mask, url.QueryEscape(redact.Mask)} {

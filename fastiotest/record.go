@@ -15,26 +15,26 @@ import (
 	"github.com/fastio-go/fastio/internal/redact"
 )
 
-// Record returns a round tripper that sends requests on through next and keeps
-// every exchange as a file in dir, for [Replay]. Next may lead to the real
-// platform, to a [Server] or anywhere else; nil is a transport like
-// [http.DefaultTransport]. It belongs under a client, where credentials are
-// known, and not among its middleware:
+// Record returns a round tripper that sends requests through next and records every
+// request and response as a file in dir, for [Replay]. Next may be a transport to the
+// real platform, a [Server] or other; nil is a transport like
+// [http.DefaultTransport]. Use it as the transport of a client, where credentials are
+// known, and not as middleware:
 //
 //	fastio.WithHTTPClient(&http.Client{Transport: fastiotest.Record("testdata/app", nil)})
 //
-// A file is named after the call: events.Search.json, then events.Search-2.json.
-// An answer that repeats the one before it to the same request is not kept
-// again. Files of an earlier run are replaced, and those not needed any more
-// stay, so dir had best be empty.
+// A file is named after the operation: events.Search.json, then
+// events.Search-2.json. A response equal to the previous one of the same request is
+// not recorded again. Files of an earlier run are replaced but not removed, so dir
+// should be empty.
 //
-// What is kept holds no secrets: the file leaves out the host and the headers
-// that carry credentials, and masks what the client masks in its logs as well as
-// every repetition of a credential it has seen. Names, addresses and file names
-// are kept: record an account made for it. The answer itself arrives untouched.
+// Files contain no secrets: the host and headers with credentials are omitted, and
+// secrets are masked as in logs of the client, as is every repetition of a known
+// credential. Names, addresses and file names are recorded: use a test account. The
+// response itself is not changed.
 //
-// An answer is read to its end before it is handed over, and one that breaks off
-// is not kept. A file that cannot be written fails the request.
+// A response is read completely before it is returned. A truncated response is not
+// recorded. A file that cannot be written fails the request.
 func Record(dir string, next http.RoundTripper) http.RoundTripper {
 	if next == nil {
 		next = http.DefaultTransport
@@ -45,8 +45,8 @@ func Record(dir string, next http.RoundTripper) http.RoundTripper {
 	return &recorder{dir: dir, next: next, names: map[string]int{}, last: map[string]string{}}
 }
 
-// recorder is safe for concurrent use, and its files are in the order in which
-// answers arrived.
+// recorder is safe for concurrent use. Its files are in the order in which responses
+// arrived.
 type recorder struct {
 	dir  string
 	next http.RoundTripper
@@ -75,7 +75,7 @@ func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	_ = resp.Body.Close()
 	if err != nil {
 		resp.Body = io.NopCloser(io.MultiReader(bytes.NewReader(answer), failing{err}))
-		return resp, nil //nolint:nilerr // the reader gets it after what was received
+		return resp, nil //nolint:nilerr // returned by the body after the received part
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(answer))
 	if err := r.keep(req, body, resp, answer); err != nil {
@@ -84,14 +84,14 @@ func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// CloseIdleConnections closes those of the transport that requests go on to.
+// CloseIdleConnections closes those of the next transport.
 func (r *recorder) CloseIdleConnections() {
 	if c, ok := r.next.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
 	}
 }
 
-// readRequest takes in the body of a request and closes it.
+// readRequest reads the body of a request and closes it.
 func readRequest(req *http.Request) ([]byte, error) {
 	if req.Body == nil || req.Body == http.NoBody {
 		return nil, nil
@@ -100,7 +100,7 @@ func readRequest(req *http.Request) ([]byte, error) {
 	return body, errors.Join(err, req.Body.Close())
 }
 
-// failing is the end of a body that broke off.
+// failing is the end of a truncated body.
 type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
@@ -119,8 +119,8 @@ func (r *recorder) keep(req *http.Request, body []byte, resp *http.Response, ans
 		Status:  resp.StatusCode,
 		Content: contentOf(resp.Header.Get("Content-Type"), answer, &r.secrets),
 	}
-	f.Response.Header = telling(resp.Header, &r.secrets)
-	f.Request = requestOf(req, body, &r.secrets) // again, because the answer may have added secrets
+	f.Response.Header = relevant(resp.Header, &r.secrets)
+	f.Request = requestOf(req, body, &r.secrets) // again, because the response may have added secrets
 	text, err := f.encode()
 	if err != nil {
 		return err
@@ -150,8 +150,8 @@ func (r *recorder) write(name string, text []byte) error {
 	return errors.Join(root.WriteFile(name, text, file), root.Close())
 }
 
-// telling keeps the headers that a client goes by.
-func telling(h http.Header, s *redact.Words) map[string]string {
+// relevant returns the headers that a client uses.
+func relevant(h http.Header, s *redact.Words) map[string]string {
 	out := map[string]string{}
 	for name, values := range h {
 		name = http.CanonicalHeaderKey(name)
@@ -165,7 +165,7 @@ func telling(h http.Header, s *redact.Words) map[string]string {
 	return out
 }
 
-// fileName returns the name of a fixture's file but for number and extension.
+// fileName returns the file name of a fixture without number and extension.
 func fileName(f *fixture) string {
 	name := f.Op
 	if name == "" {

@@ -22,18 +22,18 @@ import (
 	"github.com/fastio-go/fastio/internal/redact"
 )
 
-// Replay returns the options of a client that is answered from the files in dir,
-// written by [Record] or by hand in the same form:
+// Replay returns the options of a client whose responses are the files in dir, written
+// by [Record] or by hand in the same format:
 //
 //	client, err := fastio.New(fastiotest.Replay(t, "testdata/app")...)
 //
-// A request gets the answer of the fixture with the same method, path, query and
-// body; the host, headers, the order of parameters and members, the values of secrets and
-// the parameters of [IgnoreQuery] do not matter. Several answers to one request come in the order of their
-// numbers, and the last one stays. A request that no fixture answers fails the
-// test. Fixtures that are not asked for do not.
+// A request gets the response of the fixture with the same method, path, query and
+// body; the host, headers, the order of parameters and members, the values of secrets
+// and the parameters of [IgnoreQuery] are ignored. Several responses to one request are
+// returned in the order of their numbers, and then the last one again. A request
+// without a fixture fails the test; an unused fixture does not.
 //
-// Nothing is sent anywhere, so it works inside [testing/synctest].
+// It uses no network, so it works inside [testing/synctest].
 func Replay(tb testing.TB, dir string, o ...ReplayOption) []fastio.Option {
 	tb.Helper()
 	root, err := os.OpenRoot(dir)
@@ -47,8 +47,8 @@ func Replay(tb testing.TB, dir string, o ...ReplayOption) []fastio.Option {
 // A ReplayOption changes which fixture answers a request.
 type ReplayOption func(ignored map[string]bool)
 
-// IgnoreQuery leaves query parameters out of the comparison, such as created-min if it
-// depends on the clock.
+// IgnoreQuery ignores query parameters, such as created-min if it depends on the
+// clock.
 func IgnoreQuery(names ...string) ReplayOption {
 	return func(ignored map[string]bool) {
 		for _, name := range names {
@@ -57,7 +57,7 @@ func IgnoreQuery(names ...string) ReplayOption {
 	}
 }
 
-// ReplayFS is [Replay] for the files at the top of a file system, such as an
+// ReplayFS is [Replay] for the files in the root of a file system, such as an
 // [embed.FS].
 func ReplayFS(tb testing.TB, fixtures fs.FS, o ...ReplayOption) []fastio.Option {
 	tb.Helper()
@@ -78,7 +78,7 @@ func ReplayFS(tb testing.TB, fixtures fs.FS, o ...ReplayOption) []fastio.Option 
 	}
 }
 
-// load reads the fixtures in the order in which they were recorded.
+// load reads the fixtures in the order of recording.
 func load(fixtures fs.FS) ([]*fixture, error) {
 	names, err := fs.Glob(fixtures, "*.json")
 	if err != nil {
@@ -97,14 +97,14 @@ func load(fixtures fs.FS) ([]*fixture, error) {
 		}
 		f, err := parseFixture(name, b)
 		if err != nil {
-			return nil, fmt.Errorf("fastiotest: %s is no fixture: %w", name, err)
+			return nil, fmt.Errorf("fastiotest: %s is not a fixture: %w", name, err)
 		}
 		all = append(all, f)
 	}
 	return all, nil
 }
 
-// splitNumber takes the name of a file apart: events.Search and 2.
+// splitNumber splits the name of a file: events.Search and 2.
 func splitNumber(file string) (name, number string) {
 	name = strings.TrimSuffix(file, ".json")
 	if i := strings.LastIndexByte(name, '-'); i >= 0 {
@@ -115,7 +115,7 @@ func splitNumber(file string) (name, number string) {
 	return name, ""
 }
 
-// replay returns a transport that answers from fixtures.
+// replay returns a transport that responds with fixtures.
 func replay(tb testing.TB, all []*fixture, ignored map[string]bool) *httpmock.MockTransport {
 	tb.Helper()
 	byRequest := map[string]*answers{}
@@ -144,15 +144,15 @@ func replay(tb testing.TB, all []*fixture, ignored map[string]bool) *httpmock.Mo
 	return mock
 }
 
-// incoming returns a request as a fixture would keep it.
+// incoming returns a request in the form of a fixture.
 func incoming(r *http.Request) asked {
 	s := new(redact.Words)
 	s.AddHeader(r.Header)
-	body, _ := readRequest(r) // one that cannot be read matches nothing
+	body, _ := readRequest(r) // an unreadable body matches no fixture
 	return requestOf(r, body, s)
 }
 
-// answers are what one request gets, in order.
+// answers are the responses of one request, in order.
 type answers struct {
 	mu       sync.Mutex
 	fixtures []*fixture
@@ -180,7 +180,7 @@ func (a *answered) response(r *http.Request) *http.Response {
 	return resp
 }
 
-// unanswered fails the test for requests that no fixture answers, once each.
+// unanswered fails the test for requests without a fixture, once each.
 type unanswered struct {
 	tb       testing.TB
 	fixtures []*fixture
@@ -209,7 +209,7 @@ func (u *unanswered) respond(r *http.Request) (*http.Response, error) {
 	return nil, err
 }
 
-// closest names the fixture that has the most in common with a request.
+// closest returns the name of the fixture most similar to a request.
 func (u *unanswered) closest(a *asked) string {
 	best := slices.MaxFunc(u.fixtures, func(x, y *fixture) int {
 		return cmp.Compare(a.likeness(&x.Request), a.likeness(&y.Request))
@@ -220,7 +220,7 @@ func (u *unanswered) closest(a *asked) string {
 	return "the closest is " + best.name + " with " + best.Request.String()
 }
 
-// likeness counts what two requests have in common: the path above all.
+// likeness returns the similarity of two requests, mainly of their paths.
 func (a *asked) likeness(b *asked) int {
 	n := 0
 	if a.Method == b.Method {

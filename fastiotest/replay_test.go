@@ -204,9 +204,9 @@ func TestReplayRefusesWhatIsNoFixture(t *testing.T) {
 		"only deeper": {fixtures("variants/account.Me.json", me("Ada")), "no fixture to replay"},
 		"a slip": {
 			fixtures("account.Me.json", `{"request": {"methd": "GET"}}`),
-			"account.Me.json is no fixture",
+			"account.Me.json is not a fixture",
 		},
-		"a file cut short": {fixtures("account.Me.json", me("Ada")[:50]), "account.Me.json is no fixture"},
+		"a file cut short": {fixtures("account.Me.json", me("Ada")[:50]), "account.Me.json is not a fixture"},
 	}, func(t *testing.T, c row) {
 		watched := &spy{TB: t}
 		watched.run(func(s *spy) { fastiotest.ReplayFS(s, c.all) })

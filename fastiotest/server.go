@@ -1,16 +1,16 @@
-// Package fastiotest runs the platform inside a test, and replays what was
-// recorded of the real one.
+// Package fastiotest emulates the platform for tests, and replays recorded
+// responses.
 //
-// A [Server] keeps organizations, workspaces and an event log in memory and
-// answers as the platform does, refusals, rate limits and all:
+// A [Server] keeps organizations, workspaces and an event log in memory and responds
+// like the platform, including errors and rate limits:
 //
 //	s := fastiotest.New()
 //	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
 //	s.Generate(fastiotest.History{Workspace: room.ID, Events: 1000})
 //	client := s.Client(t)
 //
-// It needs no socket, works inside [testing/synctest], and breaks on request:
-// see [Server.Fail].
+// It needs no socket, works inside [testing/synctest], and can inject failures: see
+// [Server.Fail].
 package fastiotest
 
 import (
@@ -27,8 +27,8 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator"
 )
 
-// Server is the platform in memory. It starts with one user, the owner of one
-// organization, and a key of that user's. It is safe for concurrent use.
+// Server is the emulated platform. It starts with one user, the owner of one
+// organization, and an API key of that user. It is safe for concurrent use.
 type Server struct {
 	platform *emulator.Server
 	user     User
@@ -41,8 +41,8 @@ var _ interface {
 	http.RoundTripper
 } = (*Server)(nil)
 
-// New returns a Server. It opens no socket, and panics if a limit names an operation that
-// the platform does not have. Change sets options:
+// New returns a Server. It opens no socket, and panics if a limit has an unknown
+// operation. Change sets options:
 //
 //	fastiotest.New(func(o *fastiotest.Options) { o.Events.Order = fastiotest.NewestFirst })
 func New(change ...func(o *Options)) *Server {
@@ -57,28 +57,28 @@ func New(change ...func(o *Options)) *Server {
 	return s
 }
 
-// User returns the user a Server starts with.
+// User returns the initial user.
 func (s *Server) User() User { return s.user }
 
-// Org returns the organization a Server starts with.
+// Org returns the initial organization.
 func (s *Server) Org() Org { return s.org }
 
-// Token returns the key a Server starts with.
+// Token returns the initial API key.
 func (s *Server) Token() string { return s.token }
 
-// host is where a Server answers that has no socket.
+// host is the address of a Server without a socket.
 const host = "http://fastio.test"
 
-// ClientOptions returns what a client needs to talk to s, and only to s, as its
-// first user.
+// ClientOptions returns the options of a client that sends requests only to s, as its
+// initial user.
 func (s *Server) ClientOptions() []fastio.Option {
 	return []fastio.Option{
 		fastio.WithBaseURL(host), fastio.WithHTTPClient(&http.Client{Transport: s}), fastio.WithToken(s.token),
 	}
 }
 
-// Client returns a client that talks to s without a socket. The options given
-// here win. It fails the test if there is anything wrong with them.
+// Client returns a client of s without a socket. Opts override the default options.
+// It fails the test if they are invalid.
 func (s *Server) Client(tb testing.TB, opts ...fastio.Option) *fastio.Client {
 	tb.Helper()
 	c, err := fastio.New(append(s.ClientOptions(), opts...)...)
@@ -89,7 +89,7 @@ func (s *Server) Client(tb testing.TB, opts ...fastio.Option) *fastio.Client {
 	return c
 }
 
-// Start serves s on a socket until the test ends and returns its address, for
+// Start serves s on a socket until the test ends and returns its URL, for
 // [fastio.WithBaseURL] or a client in another language.
 func (s *Server) Start(tb testing.TB) string {
 	tb.Helper()
@@ -104,10 +104,10 @@ func (s *Server) Start(tb testing.TB) string {
 	return server.URL
 }
 
-// StartInMemory serves s over connections in memory until the test ends, and
-// returns a client of net/http that reaches it under any host name. Everything
-// in between is real, so a test inside [testing/synctest] sees connections
-// break, stall and be used again, in virtual time.
+// StartInMemory serves s over in-memory connections until the test ends, and returns
+// a client of net/http that reaches it by any host name. HTTP is real, so that
+// connections fail, stall and are reused, and works in the virtual time of
+// [testing/synctest].
 func (s *Server) StartInMemory(tb testing.TB) *http.Client {
 	tb.Helper()
 	listener := s.platform.Listen()
@@ -127,51 +127,51 @@ func (s *Server) StartInMemory(tb testing.TB) *http.Client {
 	return &http.Client{Transport: network}
 }
 
-// Listen returns a listener in memory and what dials it, for tests that bring
-// their own server or transport. Closing it closes the WebSockets over it, too.
+// Listen returns an in-memory listener and its dial function, for tests with their own
+// server or transport. Closing the listener also closes its WebSockets.
 func (s *Server) Listen() (net.Listener, func(ctx context.Context, network, address string) (net.Conn, error)) {
 	l := s.platform.Listen()
 	return l, l.DialContext
 }
 
-// ServeHTTP answers r.
+// ServeHTTP handles r.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.platform.ServeHTTP(w, r) }
 
-// RoundTrip answers r without a socket.
+// RoundTrip handles r without a socket.
 func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) { return s.platform.RoundTrip(r) }
 
-// Load adds what a seed file describes, see [seed.File].
+// Load adds the objects of a seed file, see [seed.File].
 func (s *Server) Load(seed io.Reader) error { return s.platform.Load(seed) }
 
-// AddUser adds a user and returns it with what was empty filled in.
+// AddUser adds a user and returns it with empty fields filled in.
 func (s *Server) AddUser(u User) User { return add(s.platform.AddUser, u) }
 
 // add converts ids for a method of the emulator, and back.
 func add[Out, In any](method func(In) In, it Out) Out { return convert[Out](method(convert[In](it))) }
 
-// OneTimeCode returns the valid one-time code of a user: that of the latest
-// message, or else of the authenticator app, also while a second factor is being
-// set up. It is "" when there is none.
+// OneTimeCode returns the valid one-time code of a user: that of the latest message,
+// or else of the authenticator app, also during the setup of a second factor. It is
+// "" if there is none.
 func (s *Server) OneTimeCode(user api.ProfileID) string { return s.platform.OneTimeCode(string(user)) }
 
-// ValidationCode returns the valid code that confirms the e-mail address of a
-// user; "" when there is none.
+// ValidationCode returns the valid code that confirms the e-mail address of a user; ""
+// if there is none.
 func (s *Server) ValidationCode(user api.ProfileID) string {
 	return s.platform.ValidationCode(string(user))
 }
 
-// AddOrg adds an organization and returns it with what was empty filled in.
+// AddOrg adds an organization and returns it with empty fields filled in.
 func (s *Server) AddOrg(o Org) Org { return add(s.platform.AddOrg, o) }
 
 // AddWorkspace adds a workspace, to the Server's first organization unless it
-// names another, and returns it with what was empty filled in.
+// names another, and returns it with empty fields filled in.
 func (s *Server) AddWorkspace(w Workspace) Workspace {
 	w.Org = cmp.Or(w.Org, s.org.ID)
 	return add(s.platform.AddWorkspace, w)
 }
 
 // AddShare adds a share, by default to the organization of its workspace or else
-// to the Server's first, and returns it with what was empty filled in.
+// to the Server's first, and returns it with empty fields filled in.
 func (s *Server) AddShare(share Share) Share {
 	if share.Org == "" && share.Workspace == "" {
 		share.Org = s.org.ID
@@ -180,18 +180,18 @@ func (s *Server) AddShare(share Share) Share {
 }
 
 // AddNode adds a node to the storage of a workspace or share and returns it with
-// what was empty filled in.
+// empty fields filled in.
 func (s *Server) AddNode(n Node) Node { return add(s.platform.AddNode, n) }
 
 // AddFileShare adds a File Share, to the workspace of its node unless it names
-// another, and returns it with what was empty filled in.
+// another, and returns it with empty fields filled in.
 func (s *Server) AddFileShare(f FileShare) FileShare { return add(s.platform.AddFileShare, f) }
 
-// AddQuickShare adds a QuickShare and returns it with what was empty filled in.
+// AddQuickShare adds a QuickShare and returns it with empty fields filled in.
 func (s *Server) AddQuickShare(q QuickShare) QuickShare { return add(s.platform.AddQuickShare, q) }
 
-// SetMember gives a user a role in an organization, workspace or share; "" takes
-// it away.
+// SetMember sets the role of a user in an organization, workspace or share; "" removes
+// the member.
 func (s *Server) SetMember(profile, user api.ProfileID, role Role) {
 	s.platform.SetMember(string(profile), string(user), role)
 }
@@ -201,61 +201,61 @@ func (s *Server) SetMember(profile, user api.ProfileID, role Role) {
 func (s *Server) AddMembership(m Membership) Membership { return add(s.platform.AddMembership, m) }
 
 // AddInvitation adds an invitation, as if its mail had been sent, and returns it
-// with what was empty filled in.
+// with empty fields filled in.
 func (s *Server) AddInvitation(v Invitation) Invitation { return add(s.platform.AddInvitation, v) }
 
 // Mails lists what the platform has sent to an e-mail address about memberships
 // and invitations, oldest first.
 func (s *Server) Mails(to string) []Mail { return convert[[]Mail](s.platform.Mails(to)) }
 
-// AddOAuthClient makes an application known without registration and returns
-// it with what was empty filled in.
+// AddOAuthClient adds an application without registration and returns it with empty
+// fields filled in.
 func (s *Server) AddOAuthClient(c OAuthClient) OAuthClient { return s.platform.AddClient(c) }
 
-// Approve grants an application access, in place of a user who signs in at
-// loginURL. A request for the Redirect finishes the login as a browser would. It
-// is an error if no such login is pending, or if it did not ask for as much.
+// Approve grants an application access, instead of a user at loginURL. A request to
+// the Redirect completes the login, as a browser would. It is an error if no such
+// login is pending, or if d exceeds the requested access.
 func (s *Server) Approve(loginURL string, d Decision) (Outcome, error) {
 	d.User = cmp.Or(d.User, s.user.ID)
 	return s.platform.Decide(loginURL, convert[emulator.Decision](d))
 }
 
-// Deny denies an application access, in place of a user who does so at loginURL.
+// Deny denies an application access, instead of a user at loginURL.
 func (s *Server) Deny(loginURL string) (Outcome, error) {
 	return s.Approve(loginURL, Decision{Deny: true})
 }
 
-// AddKey adds a key and returns it with what was empty filled in.
+// AddKey adds a key and returns it with empty fields filled in.
 func (s *Server) AddKey(k Key) Key { return add(s.platform.AddKey, k) }
 
-// AddEvent adds an event to the log and returns it with what was empty filled in.
+// AddEvent adds an event to the log and returns it with empty fields filled in.
 func (s *Server) AddEvent(e Event) Event { return add(s.platform.AddEvent, e) }
 
-// Generate writes a plausible past to the log of a workspace.
+// Generate adds plausible events to the log of a workspace.
 func (s *Server) Generate(h History) { s.platform.Generate(convert[emulator.History](h)) }
 
 // AddComment adds a comment, with its events and activity, and returns it with
-// what was empty filled in.
+// empty fields filled in.
 func (s *Server) AddComment(c Comment) Comment { return add(s.platform.AddComment, c) }
 
 // AddField adds a metadata field unless there is one of that name, and returns it
-// with what was empty filled in.
+// with empty fields filled in.
 func (s *Server) AddField(f Field) Field { return add(s.platform.AddField, f) }
 
-// AddFact adds a metadata fact to a file or note, or replaces the one under the same
+// AddFact adds a metadata fact to a file or note, or replaces the one of the same
 // field. It returns an error if the file or note does not exist.
 func (s *Server) AddFact(f Fact) error { return s.platform.AddFact(convert[emulator.Fact](f)) }
 
-// Script makes the agent of the platform answer questions another way. Scripts
-// add up; the first that matches a question and is not used up wins.
+// Script adds a script for the answers of the agent of the platform. The first script
+// that matches a question and is not used up applies.
 func (s *Server) Script(it Script) { s.platform.Script(it) }
 
-// Fail makes calls fail. Rules add up; the first that matches a call wins. It panics if
-// the platform has no such operation.
+// Fail adds a rule that makes calls fail. The first rule that matches a call applies.
+// It panics for an unknown operation.
 func (s *Server) Fail(f Fault) { s.platform.Fail(f) }
 
-// FailSockets makes WebSockets fail. The first rule that matches a message wins;
-// of the rules with an age all apply. [Server.Heal] removes them.
+// FailSockets adds a rule that makes WebSockets fail. The first rule that matches a
+// message applies; rules with an age all apply. [Server.Heal] removes them.
 func (s *Server) FailSockets(f SocketFault) {
 	s.platform.FailSockets(convert[emulator.SocketFault](f))
 }
@@ -263,41 +263,41 @@ func (s *Server) FailSockets(f SocketFault) {
 // Heal removes all faults.
 func (s *Server) Heal() { s.platform.Heal() }
 
-// Sockets returns how many WebSockets are open.
+// Sockets returns the number of open WebSockets.
 func (s *Server) Sockets() int { return s.platform.Sockets() }
 
-// DropSockets resets the connections of the WebSockets of a profile, or of all
-// when it is "", and returns how many there were, after they are gone.
+// DropSockets resets the WebSocket connections of a profile, or all for "". It returns
+// their number after they are closed.
 func (s *Server) DropSockets(profile api.ProfileID) int {
 	return s.platform.DropSockets(string(profile))
 }
 
-// CutPolls ends every pending poll with 504, or as
-// [seed.ActivityOptions].PollCutReset says.
+// CutPolls ends every pending poll with 504, or by a reset if
+// [seed.ActivityOptions].PollCutReset is set.
 func (s *Server) CutPolls() { s.platform.CutPolls() }
 
-// Close ends the WebSockets for good and returns when they are gone. Tests that
-// serve s on a listener of their own need it.
+// Close closes the WebSockets and waits for them. It is for tests that serve s on
+// their own listener.
 func (s *Server) Close() error { return s.platform.Close() }
 
-// InvalidateCursors makes s reject every cursor of a search that it has issued.
+// InvalidateCursors makes s reject all issued cursors of searches.
 func (s *Server) InvalidateCursors() { s.platform.InvalidateCursors() }
 
-// ExpireChanges makes s reject every cursor of a change feed that it has issued,
-// as after too long a pause.
+// ExpireChanges makes s reject all issued cursors of change feeds, as if they had
+// expired.
 func (s *Server) ExpireChanges() { s.platform.ExpireChanges() }
 
-// BlockLocation makes an organization block, or no longer block, the place that
-// calls come from.
+// BlockLocation sets whether an organization blocks the country of the
+// caller.
 func (s *Server) BlockLocation(org api.ProfileID, blocked bool) {
 	s.platform.BlockLocation(string(org), blocked)
 }
 
-// Forget empties the list of requests.
+// Forget clears the list of requests.
 func (s *Server) Forget() { s.platform.Forget() }
 
-// Requests returns what has arrived so far, oldest first.
+// Requests returns the received requests, oldest first.
 func (s *Server) Requests() []Request { return s.platform.Requests() }
 
-// Refusals returns how often s has answered 429 by its rate limits.
+// Refusals returns the number of 429 responses of the rate limits.
 func (s *Server) Refusals() int { return s.platform.Refusals() }

@@ -80,7 +80,7 @@ const (
 // OpRealtimeSocket is the handshake of a WebSocket, for a [Fault].
 const OpRealtimeSocket Op = "realtime.Socket"
 
-// convert returns from as a type that differs in the types of its ids alone.
+// convert converts from to a type that differs only in the types of its ids.
 func convert[To any](from any) (to To) {
 	assign(reflect.ValueOf(&to).Elem(), reflect.ValueOf(from))
 	return to

@@ -4,9 +4,9 @@
 //
 //	store := oauth.FileStore{Path: path, Keys: keyring.Open("acme-sync", "tokens")}
 //
-// The keyring holds the key alone, because it may not take as much as a token.
-// A machine without a keyring, such as a server nobody is logged in to, needs
-// another oauth.KeyStore; none is taken behind the program's back.
+// The keyring holds only the key, because the size of entries is limited. A machine
+// without a keyring, such as a server without a login session, requires another
+// oauth.KeyStore. There is no automatic fallback.
 package keyring
 
 import (
@@ -20,23 +20,23 @@ import (
 	"github.com/fastio-go/fastio/oauth"
 )
 
-// ErrUnavailable is in the chain of every error of a keyring that is not there,
-// is locked, or fails; its cause is too.
+// ErrUnavailable reports that the keyring does not exist, is locked, or failed. The
+// error also wraps the cause.
 var ErrUnavailable = errors.New("the system keyring is unavailable")
 
-// ErrForeign is in the chain of the error for an entry that holds no key: another
-// program has it. It is not written over.
+// ErrForeign reports that the entry is not a key but of another program. It is not
+// overwritten.
 var ErrForeign = errors.New("the keyring entry holds something else")
 
-// Open returns a key store in the system's keyring, under the name of a service
-// and an account. Nothing is read before the first use. The system may ask the
-// person at the machine to unlock the keyring; a call whose context ends leaves
-// the question standing.
+// Open returns a key store in the keyring of the system, for a service and an
+// account. Nothing is read before the first use. The system may ask the user to
+// unlock the keyring; a call returns when its context is done, but the prompt stays
+// open.
 func Open(service, account string) oauth.KeyStore { return open(service, account, system{}) }
 
 const keyLen = 32
 
-// backend is a keyring whose calls take as long as they like.
+// backend is a keyring whose calls may block.
 type backend interface {
 	Get(service, account string) (string, error)
 	Set(service, account, secret string) error
@@ -52,7 +52,7 @@ func (system) Set(service, account, secret string) error {
 type entry struct {
 	service, account string
 	backend          backend
-	turn             chan struct{} // holds one value while a call is out: there is never more than one question
+	lock             chan struct{} // holds one value during a call: there is one prompt at most
 }
 
 func open(service, account string, b backend) *entry {
@@ -95,7 +95,7 @@ func (e *entry) load() ([]byte, error) {
 		return nil, unavailable(err)
 	}
 	key, err := base64.StdEncoding.DecodeString(text)
-	if err != nil || len(key) != keyLen { // the error of the decoder may tell of the content
+	if err != nil || len(key) != keyLen { // the error of the decoder may contain the content
 		return nil, fmt.Errorf("fastio: keyring: %w", ErrForeign)
 	}
 	return key, nil
@@ -108,20 +108,20 @@ func unavailable(err error) error {
 	return fmt.Errorf("fastio: keyring: %w: %w", ErrUnavailable, err)
 }
 
-// aside runs a call of the keyring, which knows no context, and leaves it behind
-// when ctx ends.
+// aside runs a call of the keyring in a goroutine, which is abandoned when ctx is
+// done.
 func (e *entry) aside(ctx context.Context, call func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	select {
-	case e.turn <- struct{}{}:
+	case e.lock <- struct{}{}:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 	done := make(chan error, 1)
 	go func() {
-		defer func() { <-e.turn }()
+		defer func() { <-e.lock }()
 		done <- call()
 	}()
 	select {

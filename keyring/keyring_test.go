@@ -24,7 +24,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	zalando.MockInit() // no test may touch the keyring of whoever runs it
+	zalando.MockInit() // tests must not access the real keyring
 	goleak.VerifyTestMain(m)
 }
 
@@ -62,7 +62,7 @@ func TestKeyring(t *testing.T) {
 // ring is a keyring in memory. Its calls fail, or wait, on request.
 type ring struct {
 	err  error
-	hold chan struct{} // a call waits for it; nil holds nobody
+	hold chan struct{} // a call waits for it; nil means no wait
 
 	mu      sync.Mutex
 	entries map[string]string
@@ -210,6 +210,6 @@ func TestCallsEndWithTheContext(t *testing.T) {
 func ExampleOpen() {
 	store := oauth.FileStore{Path: "tokens", Keys: keyring.Open("acme-sync", "tokens")}
 	record, err := store.Load(context.Background(), "default")
-	fmt.Println(len(record), err) // nobody has signed in yet
+	fmt.Println(len(record), err) // no sign-in yet
 	// Output: 0 <nil>
 }

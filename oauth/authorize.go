@@ -16,34 +16,34 @@ import (
 	"github.com/fastio-go/fastio/internal/endpoint"
 )
 
-// AuthorizationRequest asks for a person's consent.
+// AuthorizationRequest requests the consent of a user.
 type AuthorizationRequest struct {
 	ClientID    string // of [Service.Register], or the https URL of a [ClientMetadata]
-	RedirectURI string // a registered one; on 127.0.0.1 any port will do
-	PKCE        PKCE   // of [NewPKCE]; the Verifier stays here
+	RedirectURI string // a registered one; on 127.0.0.1 with any port
+	PKCE        PKCE   // of [NewPKCE]; the Verifier is not sent
 
-	Scopes          []Scope    // none is [ScopeUser]; of several the server takes the broadest
-	AccessMode      AccessMode // the most that may be granted; "" leaves it to consent, up to [AccessModeWrite]
-	AccountSettings bool       // ask for the settings of the account too
-	Resource        string     // an absolute URL that names the reader of the token (RFC 8707); "" for none
+	Scopes          []Scope    // default [ScopeUser]; of several the server uses the broadest
+	AccessMode      AccessMode // maximum to grant; "" leaves it to consent, up to [AccessModeWrite]
+	AccountSettings bool       // also request the settings of the account
+	Resource        string     // absolute URL of the audience of the token (RFC 8707); "" for none
 	AgentName       string     // shown at consent and in the event log; cut to 128 characters, "" for none
-	DisplayCode     bool       // show the code to the person instead of redirecting
+	DisplayCode     bool       // display the code instead of redirecting
 }
 
-// Authorization is a request for consent under way. It lasts ten minutes.
+// Authorization is a pending request for consent. It is valid for ten minutes.
 type Authorization struct {
 	ID         string `json:"auth_request_id"`
 	ClientName string `json:"client_name"`
-	Scope      Scope  `json:"scope"`      // the one the server goes by
+	Scope      Scope  `json:"scope"`      // the effective one
 	AgentName  string `json:"agent_name"` // "" if none was sent
-	LoginURL   string `json:"login_url"`  // to be opened in the person's browser as it is
+	LoginURL   string `json:"login_url"`  // to be opened unchanged in the browser of the user
 }
 
-// StartAuthorization begins an authorization. The person's answer goes to the
-// redirect URI with the State of the [PKCE]. Each call begins another, so it is
-// only repeated when it was never sent. What the server does not accept is
-// [api.ErrInvalid], such as an AgentName that the platform reserves for itself
-// (status 406).
+// StartAuthorization starts an authorization. The answer of the user is sent to the
+// redirect URI with the State of the [PKCE]. It is not idempotent, so it is only
+// retried if it was never sent.
+//
+// Errors: [api.ErrInvalid], also for a reserved AgentName (status 406).
 //
 // It calls GET /current/oauth/authorize/.
 func (s *Service) StartAuthorization(
@@ -59,13 +59,13 @@ func (s *Service) StartAuthorization(
 	if err != nil {
 		return nil, asError(err)
 	}
-	if a.LoginURL == "" { // of a server without a browser sign-in; nobody may make one up
+	if a.LoginURL == "" { // of a server without a browser sign-in
 		return nil, errors.New("fastio: " + op + ": the answer holds no login URL")
 	}
 	return a, nil
 }
 
-// query returns the parameters, or which of them the server would refuse.
+// query returns the parameters, or an error for one that the server would refuse.
 func (r AuthorizationRequest) query(op string) (url.Values, error) {
 	q := url.Values{"response_type": {"code"}, "code_challenge_method": {"S256"}}
 	if err := require(
@@ -92,8 +92,8 @@ func (r AuthorizationRequest) query(op string) (url.Values, error) {
 	return q, nil
 }
 
-// AuthorizationInfo is what a consent screen shows of an authorization. Members of
-// other names are in Extra.
+// AuthorizationInfo describes an authorization for a consent screen. Unknown
+// members are in Extra.
 type AuthorizationInfo struct {
 	ID              string     `json:"auth_request_id"`  // (assumed name)
 	ClientID        string     `json:"client_id"`        // (assumed name)
@@ -101,17 +101,17 @@ type AuthorizationInfo struct {
 	Scope           Scope      `json:"scope"`            // (assumed name)
 	AccessMode      AccessMode `json:"access_mode"`      // "" if the program named none (assumed name)
 	AccountSettings bool       `json:"account_settings"` // (assumed name)
-	AgentName       string     `json:"agent_name"`       // "" if the program gave none (assumed name)
+	AgentName       string     `json:"agent_name"`       // "" if the program sent none (assumed name)
 	Resource        string     `json:"resource"`         // "" if the program named none (assumed name)
-	RedirectMode    string     `json:"redirect_mode"`    // "display_code" when the code is shown to the person
-	ExpiresIn       int64      `json:"expires_in"`       // seconds; 0 when the server does not tell (assumed name)
+	RedirectMode    string     `json:"redirect_mode"`    // "display_code" if the code is displayed to the user
+	ExpiresIn       int64      `json:"expires_in"`       // seconds; 0 if the server does not say (assumed name)
 
-	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // unknown members
 }
 
-// AuthorizationInfo returns what an authorization asks for, by the ID of
-// [Service.StartAuthorization]. It serves those who build a consent screen. One
-// that has been decided or is older than ten minutes is [api.ErrNotFound].
+// AuthorizationInfo returns what an authorization requests, by the ID of
+// [Service.StartAuthorization]. It is for consent screens.
+// Errors: [api.ErrNotFound] after ten minutes or if it was already answered.
 //
 // It calls GET /current/oauth/authorize/info/.
 func (s *Service) AuthorizationInfo(
@@ -124,26 +124,26 @@ func (s *Service) AuthorizationInfo(
 	return call.One[AuthorizationInfo](ctx, s.c, endpoint.OAuthAuthorizationInfo(query), "", opts)
 }
 
-// CompleteAuthorizationRequest is a person's answer to an authorization.
+// CompleteAuthorizationRequest is the answer of a user to an authorization.
 type CompleteAuthorizationRequest struct {
 	ID   string // of [Service.StartAuthorization]
-	Deny bool   // grant nothing; the fields below are then ignored
+	Deny bool   // deny access; the fields below are then ignored
 
-	Scopes          []GrantedScope // what to grant; nil is all that was asked for
-	AccessMode      AccessMode     // the most to grant; "" is what was asked for
-	AccountSettings bool           // grant the settings of the account, if they were asked for
+	Scopes          []GrantedScope // scopes to grant; nil means all that were requested
+	AccessMode      AccessMode     // maximum to grant; "" means the requested one
+	AccountSettings bool           // grant the settings of the account, if requested
 }
 
-// CompletedAuthorization is where the person's answer goes: one of the two, both
-// of them secrets because they hold the code.
+// CompletedAuthorization holds the authorization code: either in a redirect URI or
+// as a code to display. Both are secrets.
 type CompletedAuthorization struct {
 	RedirectURI api.Secret `json:"redirect_uri"` // where to send the browser (assumed name)
-	Code        api.Secret `json:"code"`         // what to show, when the program asked for that (assumed name)
+	Code        api.Secret `json:"code"`         // to display, if the program requested that (assumed name)
 }
 
-// CompleteAuthorization gives the answer of the person whose token the client
-// signs with. The token must be of a sign-in with a password, not of OAuth and no
-// API key. It is only repeated when it was never sent.
+// CompleteAuthorization sends the answer of the user of the client's token. It
+// requires a token of a sign-in with a password, not of OAuth and not an API key.
+// It is only retried if it was never sent.
 //
 // It calls POST /current/oauth/authorize/.
 func (s *Service) CompleteAuthorization(
@@ -158,7 +158,7 @@ func (s *Service) CompleteAuthorization(
 	if err != nil {
 		return nil, asError(err)
 	}
-	if a.RedirectURI.IsZero() && a.Code.IsZero() && !r.Deny { // a denial that is only shown leads nowhere
+	if a.RedirectURI.IsZero() && a.Code.IsZero() && !r.Deny { // a displayed denial has no redirect
 		return nil, errors.New("fastio: " + op + ": the answer holds neither a redirect URI nor a code")
 	}
 	return a, nil
@@ -186,15 +186,15 @@ func (r *CompleteAuthorizationRequest) form(op string) (api.Form, error) {
 	return form, setScopes(op, form, r.Scopes) // as "scopes" (assumed name)
 }
 
-// PKCE is what ties an authorization to the program that asked for it (RFC 7636).
-// One serves one authorization.
+// PKCE binds an authorization to the program that requested it (RFC 7636). Use a
+// new one for each authorization.
 type PKCE struct {
-	Verifier  api.Secret // stays with the program until the code is exchanged
-	Challenge string     // goes along with the request
-	State     api.Secret // comes back with the code
+	Verifier  api.Secret // sent only with the exchange of the code
+	Challenge string     // sent with the authorization request
+	State     api.Secret // returned with the code
 }
 
-// NewPKCE returns fresh random values: 256 bits of verifier, 128 of state.
+// NewPKCE returns random values: 256 bits for the verifier, 128 for the state.
 func NewPKCE() PKCE {
 	verifier := oauth2.GenerateVerifier()
 	return PKCE{

@@ -18,11 +18,11 @@ import (
 	"unicode"
 )
 
-// ErrNoBrowser is in the chain of the error of a [Login] that found no browser to
-// start, as on a machine without a screen.
+// ErrNoBrowser reports that [Login] could not start a browser, for example on a
+// machine without a screen.
 var ErrNoBrowser = errors.New("no browser could be started")
 
-// opener starts a browser of the system it runs on.
+// opener starts a browser of the system.
 type opener struct {
 	goos   string
 	getenv func(name string) string
@@ -32,8 +32,8 @@ type opener struct {
 
 func systemOpener() *opener { return &opener{runtime.GOOS, os.Getenv, exec.LookPath, startBrowser} }
 
-// open shows url in the first browser that starts. No shell sees it. Nothing waits
-// for the browser but a goroutine that ends when the browser's process does.
+// open shows url in the first browser that starts, without a shell. A goroutine
+// waits for the process of the browser.
 func (o *opener) open(ctx context.Context, url string) error {
 	if err := checkWebAddress(url); err != nil {
 		return err
@@ -41,7 +41,7 @@ func (o *opener) open(ctx context.Context, url string) error {
 	return o.run(ctx, url)
 }
 
-// run is open for a file of our own as well.
+// run is open without the check of the URL, for the start page.
 func (o *opener) run(ctx context.Context, url string) error {
 	for _, command := range o.commands(url) {
 		switch err := o.start(ctx, o.goos, command); {
@@ -56,22 +56,22 @@ func (o *opener) run(ctx context.Context, url string) error {
 
 func (o *opener) possible() bool { return len(o.commands("")) > 0 }
 
-// settleTime is how long a program that finds no browser takes to say so. One that
-// runs longer is a browser, or has found one.
+// settleTime is how long a program may take to fail without a browser. One that
+// runs longer has started a browser.
 const settleTime = time.Second
 
-// startBrowser runs a command and returns once it has ended or looks as if it will
-// stay.
+// startBrowser runs a command and returns when it has exited or after
+// settleTime.
 func startBrowser(ctx context.Context, goos string, command []string) error {
-	//nolint:gosec,noctx // the program is the person's choice; the browser must outlive ctx
-	cmd := exec.Command(command[0], command[1:]...) // its output goes nowhere: the terminal is not the browser's
+	//nolint:gosec,noctx // the user configures the program; the browser must outlive ctx
+	cmd := exec.Command(command[0], command[1:]...) // its output is discarded
 	detach(cmd)
 	if err := cmd.Start(); err != nil {
 		return err
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	if goos == "windows" { // where the program's status says nothing
+	if goos == "windows" { // where the exit status has no meaning
 		return nil
 	}
 	select {
@@ -84,15 +84,15 @@ func startBrowser(ctx context.Context, goos string, command []string) error {
 	}
 }
 
-// readsFiles reports whether the browser is one of this system, and other users can
-// read its command line.
+// readsFiles reports whether the browser can read files of this system and other
+// users can read its command line.
 func (o *opener) readsFiles() bool { return o.goos != "windows" && !o.inWSL() }
 
 // inWSL reports whether this is a Windows Subsystem for Linux.
 func (o *opener) inWSL() bool { return o.getenv("WSL_DISTRO_NAME") != "" }
 
-// commands returns what may show url, as far as it is installed: what the person
-// prefers, then what the system has.
+// commands returns the installed commands that can show url: those of BROWSER, then
+// those of the system.
 func (o *opener) commands(url string) [][]string {
 	var all [][]string
 	switch o.goos {
@@ -116,8 +116,8 @@ func (o *opener) commands(url string) [][]string {
 	})
 }
 
-// preferred reads BROWSER: commands between colons, with %s where the URL belongs
-// if that is not the end.
+// preferred reads BROWSER: commands separated by colons, with %s for the URL, which
+// is otherwise appended.
 func (o *opener) preferred(url string) [][]string {
 	var all [][]string
 	for entry := range strings.SplitSeq(o.getenv("BROWSER"), ":") {
@@ -137,13 +137,13 @@ func (o *opener) preferred(url string) [][]string {
 	return all
 }
 
-// checkWebAddress refuses what a browser should not be sent to. The error does not
-// repeat it.
+// checkWebAddress rejects an address that is not http or https. The error does not
+// contain it.
 func checkWebAddress(address string) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" ||
 		strings.ContainsFunc(address, unicode.IsControl) {
-		return errors.New("the login address is no URL of the web")
+		return errors.New("the login address is not an http or https URL")
 	}
 	return nil
 }
@@ -154,14 +154,14 @@ const followTime = 3 * time.Second
 //go:embed start.html
 var startHTML string
 
-// startPage is a file that leads the browser to the login URL without naming it on
-// a command line. It does not contain the URL, only an entry of the receiver.
+// startPage is a file that redirects the browser to the login URL without putting
+// it on a command line. It contains only the address of an entry of the receiver.
 type startPage struct {
 	dir   string
 	entry *entry
 }
 
-// startPage creates the page, nil if the browser is to get the login URL itself.
+// startPage creates the page, nil if the browser opens the login URL itself.
 func (s *signIn) startPage(r *receiver, b *opener, address string) (*startPage, error) {
 	auto := s.OpenMode == OpenModeAuto
 	if s.OpenMode == OpenModeDirect || auto && !b.readsFiles() {
@@ -173,7 +173,7 @@ func (s *signIn) startPage(r *receiver, b *opener, address string) (*startPage, 
 		return p, nil
 	}
 	p.remove()
-	if auto { // on a machine that keeps no files
+	if auto { // without a writable directory
 		return nil, nil
 	}
 	return nil, err
@@ -191,7 +191,7 @@ func (p *startPage) write(to string) (err error) {
 
 func (p *startPage) file() string { return filepath.Join(p.dir, "sign-in.html") }
 
-// url is where a browser finds the page.
+// url returns the file URL of the page.
 func (p *startPage) url() string {
 	path := filepath.ToSlash(p.file())
 	if !strings.HasPrefix(path, "/") { // C:/...
@@ -200,15 +200,15 @@ func (p *startPage) url() string {
 	return (&url.URL{Scheme: "file", Path: path}).String()
 }
 
-// remove deletes the page. It may be called twice.
+// remove deletes the page. It is idempotent.
 func (p *startPage) remove() {
 	if p != nil && p.dir != "" {
-		_ = os.RemoveAll(p.dir) // it leads to a port that is closed by then
+		_ = os.RemoveAll(p.dir) // its port is closed by then
 	}
 }
 
-// show opens the page, if there is one, and then the address, if the browser does
-// not follow it.
+// show opens the page, if there is one, and then the address, if the browser did
+// not follow the page.
 func (s *signIn) show(ctx context.Context, b *opener, p *startPage, address string) error {
 	if p == nil {
 		return b.open(ctx, address)

@@ -14,65 +14,64 @@ import (
 	"github.com/fastio-go/fastio/internal/transport"
 )
 
-// Config says where to sign in, as what program, and what for. The zero value
-// signs in to the platform as an unnamed program that asks for the whole account.
+// Config configures a sign-in: the platform, the program and its scopes. The zero
+// value signs in as an unnamed program that requests the whole account.
 type Config struct {
-	BaseURL    string       // of the platform, read as by fastio.WithBaseURL; "" is fastio.DefaultBaseURL
-	APIPrefix  *string      // before /current in every path, as of fastio.WithAPIPrefix; nil follows the host
-	Issuer     string       // the name the authorization server must give itself; "" is the origin of BaseURL
-	HTTPClient *http.Client // as of fastio.WithHTTPClient; nil has connections of its own
+	BaseURL    string       // as of fastio.WithBaseURL; default fastio.DefaultBaseURL
+	APIPrefix  *string      // as of fastio.WithAPIPrefix; nil means the default of the host
+	Issuer     string       // required issuer of the authorization server; default: the origin of BaseURL
+	HTTPClient *http.Client // as of fastio.WithHTTPClient; nil means a new one
 	UserAgent  string       // as of fastio.WithUserAgent; "" adds nothing
 	Logger     *slog.Logger // as of fastio.WithLogger; nil logs nothing
 
-	ClientID   string // a registered id, or the https URL of a [ClientMetadata]; "" registers the program in Store
-	ClientName string // shown at consent when the program is registered; at most 128 bytes
+	ClientID   string // registered id, or https URL of a [ClientMetadata]; "" registers the program in Store
+	ClientName string // shown at consent if the program is registered; at most 128 bytes
 
-	Scopes          []Scope    // none is [ScopeUser]
-	AccessMode      AccessMode // the most that may be granted; "" leaves it to consent, up to [AccessModeWrite]
-	AccountSettings bool       // ask for the settings of the account too
-	Resource        string     // as of [AuthorizationRequest]; sent with every token request too
+	Scopes          []Scope    // default [ScopeUser]
+	AccessMode      AccessMode // maximum to grant; "" leaves it to consent, up to [AccessModeWrite]
+	AccountSettings bool       // also request the settings of the account
+	Resource        string     // as of [AuthorizationRequest]; sent with token requests too
 	AgentName       string     // as of [AuthorizationRequest]; "" for none
-	DeviceName      string     // names the session for the person; at most 128 characters
-	DeviceType      string     // "cli"; at most 128 characters
+	DeviceName      string     // name of the session; at most 128 characters
+	DeviceType      string     // such as "cli"; at most 128 characters
 
-	Store   Store  // where the tokens go; nil keeps nothing
-	Profile string // under which name; "" is "default"
+	Store   Store  // stores the tokens; nil stores nothing
+	Profile string // name of the record in Store; default "default"
 
-	RedirectPath string   // of the redirect to http://127.0.0.1, at any port; "" is /callback
-	OpenMode     OpenMode // how the system's browser gets the login URL
-	Prompt       Prompt   // has Login fall back to [LoginWithCode] without a browser or a port; nil forbids it
+	RedirectPath string   // of the redirect to http://127.0.0.1, at any port; default /callback
+	OpenMode     OpenMode // how the system's browser opens the login URL
+	Prompt       Prompt   // lets Login fall back to [LoginWithCode] without a browser or port; nil: no fallback
 
-	// ShowURL gets the login URL before the browser does, also without a browser,
-	// unless Prompt gets it. It may be nil.
+	// ShowURL is called with the login URL before the browser is opened, also without
+	// a browser, unless Prompt is called. It may be nil.
 	ShowURL func(url string)
 
-	// OpenBrowser gets the login URL, which is a secret: see [OpenMode]. Nil starts
+	// OpenBrowser opens the login URL, which is a secret: see [OpenMode]. Nil starts
 	// the system's browser.
 	OpenBrowser func(ctx context.Context, url string) error
 
-	// AllowPlainHTTP allows a sign-in at a BaseURL of http on another machine. The
-	// network in between can read and change everything, tokens included.
+	// AllowPlainHTTP allows a BaseURL of http on another machine. Everything is then
+	// sent unencrypted, including tokens.
 	AllowPlainHTTP bool
 }
 
 // OpenMode is how [Login] gives the login URL to the system's browser. The URL
-// contains the state of the sign-in: who reads it can end the sign-in, or complete
-// it as somebody else. On most systems every user can read the command lines of all
-// processes.
+// contains the state of the sign-in: with it, another program can end the sign-in,
+// or complete it as another user. On most systems every user can read the command
+// lines of all processes.
 type OpenMode string
 
 // Values of an OpenMode.
 const (
-	// OpenModeAuto opens a page in a temporary file that only this user can read,
-	// and that leads to the login URL. If the browser does not follow it within three
-	// seconds, as a sandboxed browser that cannot read the file, the URL itself is
-	// put on the command line. That is done at once on Windows, where other users
-	// cannot read it, and in a Windows Subsystem for Linux, whose browser cannot read
-	// the file.
+	// OpenModeAuto opens a temporary file that only this user can read and that
+	// redirects to the login URL. If the browser does not follow it within three
+	// seconds, for example because its sandbox forbids the file, the URL is put on the
+	// command line. That is done at once on Windows, where other users cannot read it,
+	// and in a Windows Subsystem for Linux, whose browser cannot read the file.
 	OpenModeAuto OpenMode = ""
 
-	// OpenModePage opens the page and nothing else. A browser that cannot read the
-	// file does not get to the login URL.
+	// OpenModePage only opens the file. It fails for a browser that cannot read
+	// the file.
 	OpenModePage OpenMode = "page"
 
 	// OpenModeDirect puts the login URL on the command line of the browser. It is for
@@ -80,8 +79,8 @@ const (
 	OpenModeDirect OpenMode = "direct"
 )
 
-// Prompt shows a login URL to the person and returns the code that the browser
-// shows in the end.
+// Prompt shows a login URL to the user and returns the code that the browser
+// displays after consent.
 type Prompt func(ctx context.Context, url string) (code string, err error)
 
 func (c *Config) profile() string { return cmp.Or(c.Profile, "default") }
@@ -97,8 +96,8 @@ func (c *Config) check(op string) error {
 	)
 }
 
-// validate returns where the platform answers. It refuses what would only fail, or
-// harm, once the person has been asked.
+// validate returns the address of the platform. It rejects settings that would
+// fail, or be unsafe, only after consent.
 func (c *Config) validate(op string) (transport.Base, error) {
 	if err := c.check(op); err != nil {
 		return transport.Base{}, err
@@ -138,10 +137,10 @@ func (c *Config) base() (transport.Base, error) {
 	return base, nil
 }
 
-// road returns a client without a token. The caller closes its idle connections.
-func (c *Config) road(base transport.Base) *transport.Client { return c.signedRoad(base, nil) }
+// pipeline returns a client without a token. The caller must close its idle connections.
+func (c *Config) pipeline(base transport.Base) *transport.Client { return c.signedPipeline(base, nil) }
 
-func (c *Config) signedRoad(base transport.Base, tokens api.TokenSource) *transport.Client {
+func (c *Config) signedPipeline(base transport.Base, tokens api.TokenSource) *transport.Client {
 	cfg := transport.Defaults()
 	cfg.Base, cfg.HTTPClient, cfg.Logger, cfg.Tokens = base, c.HTTPClient, c.Logger, tokens
 	if c.UserAgent != "" {
@@ -150,22 +149,22 @@ func (c *Config) signedRoad(base transport.Base, tokens api.TokenSource) *transp
 	return transport.New(cfg)
 }
 
-// at returns a Service for the endpoint of a [server], whose requests all go to that
-// address. "" is the documented one, and so must be one that differs from it by its
-// slash alone. The caller closes the idle connections of its road.
+// at returns a Service that sends all requests to an endpoint of a [server]. ""
+// means the documented address; one that differs only by a slash must be passed as
+// "". The caller must close the idle connections of the pipeline.
 func (c *Config) at(endpoint string) (*Service, *transport.Client, error) {
 	base, err := c.base()
 	if err != nil {
 		return nil, nil, err
 	}
 	if endpoint == "" {
-		road := c.road(base)
-		return New(road), road, nil
+		pipeline := c.pipeline(base)
+		return New(pipeline), pipeline, nil
 	}
 	u, err := parseAddress(base, endpoint)
 	if err != nil {
 		return nil, nil, err
 	}
-	road := c.road(transport.Base{Scheme: u.Scheme, Host: u.Host})
-	return New(elsewhere{road, api.Path(cmp.Or(u.Path, "/")), u.Query()}), road, nil
+	pipeline := c.pipeline(transport.Base{Scheme: u.Scheme, Host: u.Host})
+	return New(elsewhere{pipeline, api.Path(cmp.Or(u.Path, "/")), u.Query()}), pipeline, nil
 }

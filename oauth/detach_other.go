@@ -4,5 +4,5 @@ package oauth
 
 import "os/exec"
 
-// detach does nothing: there are no process groups here.
+// detach does nothing: this system has no process groups.
 func detach(*exec.Cmd) {}

@@ -17,9 +17,9 @@ import (
 	"github.com/fastio-go/fastio/internal/transport"
 )
 
-// IssuerError is a server that calls itself by another name than the one it was
-// asked by, in its metadata or in the answer that the browser brought. If it is the
-// one that is meant, put its name into [Config.Issuer].
+// IssuerError reports that the issuer of a server differs from the expected one, in
+// its metadata or in the redirect of the browser. If the server is the right one,
+// set [Config.Issuer] to its name.
 type IssuerError struct {
 	Asked string // the issuer that was expected
 	Named string // the issuer that was named; "" if none was
@@ -35,16 +35,16 @@ func (e *IssuerError) Error() string {
 	return s + " names itself " + strconv.Quote(cut(e.Named, shown))
 }
 
-// discover asks the platform who lets programs in, and that server where its
-// endpoints are. Where nobody tells, the documented paths hold.
-func (c *Config) discover(ctx context.Context, base transport.Base, road *transport.Client) (server, error) {
-	issuers, err := c.issuers(ctx, base, road)
+// discover finds the authorization server of the platform and its endpoints.
+// Without metadata it uses the documented paths.
+func (c *Config) discover(ctx context.Context, base transport.Base, pipeline *transport.Client) (server, error) {
+	issuers, err := c.issuers(ctx, base, pipeline)
 	if err != nil {
 		return server{}, err
 	}
 	var mismatch error
 	for _, issuer := range issuers {
-		m, err := c.ask(ctx, base, road, issuer)
+		m, err := c.ask(ctx, base, pipeline, issuer)
 		if err != nil {
 			return server{}, err
 		}
@@ -62,9 +62,9 @@ func (c *Config) discover(ctx context.Context, base transport.Base, road *transp
 	return server{}, mismatch
 }
 
-// issuers returns whom to ask, in order. A server of the platform may bear the
-// name that the caller gave, so it is asked before a stranger of that name is.
-func (c *Config) issuers(ctx context.Context, base transport.Base, road *transport.Client) ([]string, error) {
+// issuers returns the candidate issuers, in order. The platform is asked first,
+// because it may itself be the issuer that the caller expects.
+func (c *Config) issuers(ctx context.Context, base transport.Base, pipeline *transport.Client) ([]string, error) {
 	origin := base.Origin()
 	if c.Issuer != "" {
 		if sameIssuer(c.Issuer, origin) {
@@ -73,7 +73,7 @@ func (c *Config) issuers(ctx context.Context, base transport.Base, road *transpo
 		return []string{origin, c.Issuer}, nil
 	}
 	var raw api.Response
-	r, err := New(road).ProtectedResource(ctx, api.WithResponse(&raw))
+	r, err := New(pipeline).ProtectedResource(ctx, api.WithResponse(&raw))
 	switch {
 	case absent(err, &raw):
 		return []string{origin}, nil
@@ -81,7 +81,7 @@ func (c *Config) issuers(ctx context.Context, base transport.Base, road *transpo
 		return nil, err
 	}
 	listed := func(issuer string) bool { return sameIssuer(issuer, origin) }
-	// RFC 9728, section 3.3: what speaks for another resource is not to be used.
+	// RFC 9728, section 3.3: metadata of another resource must not be used.
 	servers := r.AuthorizationServers
 	if !sameIssuer(r.Resource, origin) || len(servers) == 0 || slices.ContainsFunc(servers, listed) {
 		return []string{origin}, nil
@@ -89,26 +89,26 @@ func (c *Config) issuers(ctx context.Context, base transport.Base, road *transpo
 	return servers[:1], nil
 }
 
-// ask returns the metadata of an issuer, nil if there are none.
+// ask returns the metadata of an issuer, nil without any.
 func (c *Config) ask(
-	ctx context.Context, base transport.Base, road *transport.Client, issuer string,
+	ctx context.Context, base transport.Base, pipeline *transport.Client, issuer string,
 ) (*ServerMetadata, error) {
 	u, err := parseAddress(base, issuer)
 	if err != nil {
 		return nil, err
 	}
 	if at := (transport.Base{Scheme: u.Scheme, Host: u.Host}); at.Origin() != base.Origin() {
-		road = c.road(at)
-		defer road.CloseIdleConnections()
+		pipeline = c.pipeline(at)
+		defer pipeline.CloseIdleConnections()
 	}
 	const wellKnown = "/.well-known/oauth-authorization-server"
-	paths := []string{wellKnown + "/", wellKnown} // the documented one, and that of RFC 8414
+	paths := []string{wellKnown + "/", wellKnown} // the documented path, and that of RFC 8414
 	if path := strings.TrimSuffix(u.Path, "/"); path != "" {
 		paths = []string{wellKnown + path}
 	}
 	for _, path := range paths {
 		var raw api.Response
-		m, err := New(elsewhere{road, api.Path(path), nil}).ServerMetadata(ctx, api.WithResponse(&raw))
+		m, err := New(elsewhere{pipeline, api.Path(path), nil}).ServerMetadata(ctx, api.WithResponse(&raw))
 		if !absent(err, &raw) {
 			return m, err
 		}
@@ -116,8 +116,8 @@ func (c *Config) ask(
 	return nil, nil
 }
 
-// absent reports whether an answer says that there is no such document. Many a
-// server says so with a page.
+// absent reports whether a response means that the document does not exist. Some
+// servers return an HTML page.
 func absent(err error, raw *api.Response) bool {
 	if errors.Is(err, api.ErrNotFound) || errors.Is(err, api.ErrUnsupported) {
 		return true
@@ -125,8 +125,8 @@ func absent(err error, raw *api.Response) bool {
 	return raw.Status/100 == 2 && !bytes.HasPrefix(bytes.TrimSpace(raw.Body), []byte("{"))
 }
 
-// sameIssuer compares two names character by character, as RFC 8414 wants it. The
-// slash of an empty path alone may be there or not.
+// sameIssuer compares two names byte by byte (RFC 8414), except for the slash of an
+// empty path.
 func sameIssuer(a, b string) bool { return a == b || withoutSlash(a) == withoutSlash(b) }
 
 func withoutSlash(issuer string) string {
@@ -137,14 +137,14 @@ func withoutSlash(issuer string) string {
 	return bare
 }
 
-// server returns what there is to know about a server whose name is right.
+// server returns the endpoints in the metadata of the expected issuer.
 func (m *ServerMetadata) server(base transport.Base) (server, error) {
 	if len(m.CodeChallengeMethods) > 0 && !slices.Contains(m.CodeChallengeMethods, "S256") {
 		return server{}, errors.New("fastio: oauth: the authorization server does not offer the code challenge S256")
 	}
 	own, err := transport.ParseBase(m.Issuer)
 	if err != nil {
-		return server{}, errors.New("fastio: oauth: the name of the authorization server is no address")
+		return server{}, errors.New("fastio: oauth: the issuer of the authorization server is not a URL")
 	}
 	if own.Origin() == base.Origin() {
 		own = base
@@ -168,9 +168,9 @@ func (m *ServerMetadata) server(base transport.Base) (server, error) {
 	return s, nil
 }
 
-// endpointURL returns where an endpoint is, "" for the documented path of base. One
-// that a server does not tell of is at that path of the server itself: what is
-// meant for it goes nowhere else.
+// endpointURL returns the URL of an endpoint, "" for the documented path of base. An
+// endpoint that is not advertised is at that path of the server, never of another
+// server.
 func endpointURL(base, own transport.Base, advertised, path string) (string, error) {
 	if advertised == "" {
 		u := own.URL(path, "", "")
@@ -186,14 +186,14 @@ func endpointURL(base, own transport.Base, advertised, path string) (string, err
 	return advertised, nil
 }
 
-// parseAddress reads an address that came from a server. One without TLS is good
-// on this machine, and where the platform itself has none.
+// parseAddress parses a URL from a server. It must use TLS, unless it is on this
+// machine or the platform does not use TLS either.
 func parseAddress(base transport.Base, address string) (*url.URL, error) {
 	u, err := url.Parse(address)
 	switch {
 	case err != nil, u.Scheme != "https" && u.Scheme != "http", u.Hostname() == "", u.User != nil, u.Fragment != "",
-		u.RawPath != "", strings.ContainsAny(u.Path, "{}"): // which no [api.Route] takes as it is
-		return nil, errors.New("fastio: oauth: the server advertises an address that is no plain URL")
+		u.RawPath != "", strings.ContainsAny(u.Path, "{}"): // not representable as an [api.Route]
+		return nil, errors.New("fastio: oauth: the server advertises an address that is not a plain URL")
 	case u.Scheme == "http" && base.Scheme != "http":
 		return nil, errors.New("fastio: oauth: the server advertises an address without TLS")
 	}
@@ -201,8 +201,8 @@ func parseAddress(base transport.Base, address string) (*url.URL, error) {
 	return u, nil
 }
 
-// elsewhere sends the requests of one endpoint to another address than the
-// documented one.
+// elsewhere sends the requests of one endpoint to another than the documented
+// address.
 type elsewhere struct {
 	api.Caller
 
@@ -221,7 +221,7 @@ func (e elsewhere) Call(ctx context.Context, r *api.Request, out any) error {
 	return e.Caller.Call(ctx, &moved, out)
 }
 
-// ServerMetadata is what an authorization server tells of itself (RFC 8414).
+// ServerMetadata is the metadata of an authorization server (RFC 8414).
 type ServerMetadata struct {
 	Issuer                string `json:"issuer"` // a URL that names the server
 	AuthorizationEndpoint string `json:"authorization_endpoint"`
@@ -241,19 +241,19 @@ type ServerMetadata struct {
 	NamesIssuer             bool   `json:"authorization_response_iss_parameter_supported"` // RFC 9207
 	ServiceDocumentation    string `json:"service_documentation"`                          // a URL; "" if it has none
 
-	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // unknown members
 }
 
-// ServerMetadata returns what the authorization server tells of itself. A
-// deployment without it answers [api.ErrNotFound]; the documented paths hold
-// there.
+// ServerMetadata returns the metadata of the authorization server.
+// Errors: [api.ErrNotFound] if a deployment has none; it then uses the documented
+// paths.
 //
 // It calls GET /.well-known/oauth-authorization-server/.
 func (s *Service) ServerMetadata(ctx context.Context, opts ...api.CallOption) (*ServerMetadata, error) {
 	return call.One[ServerMetadata](ctx, s.c, endpoint.OAuthServerMetadata(), "", opts)
 }
 
-// ProtectedResource is what the API tells of those who may let a program in (RFC
+// ProtectedResource names the authorization servers of the API (RFC
 // 9728).
 type ProtectedResource struct {
 	Resource             string   `json:"resource"`              // a URL that names the API
@@ -261,11 +261,11 @@ type ProtectedResource struct {
 	BearerMethods        []string `json:"bearer_methods_supported"`
 	Scopes               []Scope  `json:"scopes_supported"`
 
-	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // unknown members
 }
 
-// ProtectedResource returns whom the API trusts to let programs in. A deployment
-// that does not tell answers [api.ErrNotFound].
+// ProtectedResource returns the authorization servers that the API trusts.
+// Errors: [api.ErrNotFound] if a deployment does not publish them.
 //
 // It calls GET /.well-known/oauth-protected-resource/.
 func (s *Service) ProtectedResource(ctx context.Context, opts ...api.CallOption) (*ProtectedResource, error) {

@@ -138,7 +138,7 @@ func discover(t *testing.T, w web, address, issuer string) (got oauth.Endpoints,
 
 func TestDiscoveryFails(t *testing.T) {
 	t.Parallel()
-	const noPlain = "oauth: the server advertises an address that is no plain URL"
+	const noPlain = "oauth: the server advertises an address that is not a plain URL"
 	const noTLS = "oauth: the server advertises an address without TLS"
 	const unnamed = `oauth: the authorization server of "` + host + `" does not name itself`
 	names := func(asked, named string) string {

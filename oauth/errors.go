@@ -11,29 +11,29 @@ import (
 	"github.com/fastio-go/fastio/internal/redact"
 )
 
-// ErrSignInAgain is in the chain of an error that only a new [Login] mends: there
-// is no token, or the refresh token is no longer good.
+// ErrSignInAgain reports that a new [Login] is required: there is no token, or the
+// refresh token is no longer valid.
 var ErrSignInAgain = errors.New("sign in again")
 
-// Error is a refusal in the words of OAuth (RFC 6749), from one of its endpoints
-// or on the way back from the browser. A refusal in the platform's own words is
-// an [*api.Error].
+// Error is an OAuth error (RFC 6749), from an endpoint or in a redirect of the
+// browser. An error in the format of the platform is an
+// [*api.Error].
 type Error struct {
-	Op          string // the call: "oauth.Exchange"; for a refusal in the browser "oauth.Login"
-	Status      int    // of HTTP; 0 for a refusal in the browser
+	Op          string // the operation, such as "oauth.Exchange"; "oauth.Login" for a redirect
+	Status      int    // of HTTP; 0 for a redirect
 	Code        string // such as [CodeInvalidGrant]
-	Description string // the server's words, for people; may be ""
-	URI         string // of a page about the error; mostly ""
+	Description string // text of the server; may be ""
+	URI         string // of a page about the error; usually ""
 
 	cause *api.Error
 }
 
-// Codes of an [Error]. Others pass through.
+// Codes of an [Error]. Unknown values are kept.
 const (
-	CodeAccessDenied           = "access_denied" // the person said no
+	CodeAccessDenied           = "access_denied" // the user denied access
 	CodeInvalidClient          = "invalid_client"
 	CodeInvalidClientMetadata  = "invalid_client_metadata"
-	CodeInvalidGrant           = "invalid_grant" // the code or refresh token is used, revoked, too old or another's
+	CodeInvalidGrant           = "invalid_grant" // the code or refresh token is used or not valid
 	CodeInvalidRedirectURI     = "invalid_redirect_uri"
 	CodeInvalidRequest         = "invalid_request"
 	CodeInvalidScope           = "invalid_scope"
@@ -44,16 +44,16 @@ const (
 	CodeUnsupportedGrantType   = "unsupported_grant_type"
 )
 
-// Reasons of refusals in the platform's own words, found in [api.Error].Reason.
-// All of them are [api.ErrForbidden].
+// Values of [api.Error].Reason. All of them are
+// [api.ErrForbidden].
 const (
-	ReasonScopeWrite   = "scope_write_required"       // the credential may only read
-	ReasonScopeAdmin   = "scope_admin_required"       // the credential must be capable of rwa
-	ReasonScopeExceeds = "scope_exceeds_issuer"       // more was asked for than the credential may do itself
-	ReasonUserDetails  = "userdetails_scope_required" // the credential must reach the settings of the account
+	ReasonScopeWrite   = "scope_write_required"       // the credential is read-only
+	ReasonScopeAdmin   = "scope_admin_required"       // the credential requires [AccessModeAdmin]
+	ReasonScopeExceeds = "scope_exceeds_issuer"       // the request exceeds the scopes of the credential
+	ReasonUserDetails  = "userdetails_scope_required" // the credential requires the scope of account settings
 )
 
-// Error says what was called and what came back, in one line of visible characters.
+// Error returns the operation and the error in one line of printable characters.
 func (e *Error) Error() string {
 	s := "fastio: " + e.Op + ": " + e.Code
 	if e.Description != "" {
@@ -65,8 +65,8 @@ func (e *Error) Error() string {
 	return redact.Visible(s)
 }
 
-// Unwrap returns the answer as any other call would report it, so that the
-// api.Err values match by its status.
+// Unwrap returns the response as an [*api.Error], so that the api.Err values match
+// by its status.
 func (e *Error) Unwrap() error {
 	if e.cause == nil {
 		return nil
@@ -74,16 +74,16 @@ func (e *Error) Unwrap() error {
 	return e.cause
 }
 
-// bareError are the members of an error of RFC 6749.
-type bareError struct {
+// rawError has the members of an error of RFC 6749.
+type rawError struct {
 	Name        string `json:"error"`
 	Description string `json:"error_description"`
 	URI         string `json:"error_uri"`
 }
 
-// failure is an error that came with a status of success, less what it repeats of
-// the secrets that were sent.
-func (b *bareError) failure(op string, sent api.Form) *Error {
+// failure returns an error with a 2xx status, without the secrets of the request
+// that it repeats.
+func (b *rawError) failure(op string, sent api.Form) *Error {
 	var secrets redact.Words
 	secrets.AddValues(url.Values(sent))
 	return &Error{
@@ -92,14 +92,14 @@ func (b *bareError) failure(op string, sent api.Form) *Error {
 	}
 }
 
-// asError turns a refusal in the words of OAuth into an [*Error] and leaves any
-// other error as it is.
+// asError converts an OAuth error into an [*Error] and returns any other error
+// unchanged.
 func asError(err error) error {
 	refusal, ok := errors.AsType[*api.Error](err)
 	if !ok {
 		return err
 	}
-	var b bareError
+	var b rawError
 	if json.Unmarshal(refusal.Body, &b) != nil || b.Name == "" {
 		return err
 	}

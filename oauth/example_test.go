@@ -44,7 +44,7 @@ func Example() {
 	back := visit(platform, consent.LoginURL) // what the browser does
 
 	if back.Get("state") != pkce.State.Reveal() {
-		fmt.Println("somebody else's answer")
+		fmt.Println("the state of another sign-in")
 		return
 	}
 	token, err := client.OAuth.Exchange(ctx, oauth.ExchangeRequest{
@@ -103,7 +103,7 @@ func ExampleService_SignIn() {
 	// Output: [redacted] false
 }
 
-// A key for a program that nobody watches reaches no more than it needs, and ends.
+// A key for an unattended program has minimal scopes and an expiry.
 func ExampleKeys_Create() {
 	platform := fastiotest.New() // stands in for the platform
 	room := platform.AddWorkspace(fastiotest.Workspace{Name: "Drawings"})

@@ -69,9 +69,9 @@ func Discover(ctx context.Context, c Config) (Endpoints, error) {
 	if err != nil {
 		return Endpoints{}, err
 	}
-	road := c.road(base)
-	defer road.CloseIdleConnections()
-	return c.discover(ctx, base, road)
+	pipeline := c.pipeline(base)
+	defer pipeline.CloseIdleConnections()
+	return c.discover(ctx, base, pipeline)
 }
 
 // HasSources reports whether sign-ins to a profile are counted.

@@ -20,17 +20,16 @@ import (
 	"github.com/fastio-go/fastio/internal/durable"
 )
 
-// FileStore keeps the records of all profiles in one file, sealed with a key
-// (AES-256-GCM). It may be used by several processes at once and survives their
-// crashes. The file has mode 0600, and a directory that is missing is created with
-// mode 0700; lock files whose names begin with Path and end in .lock stand beside
-// it. On Windows, which has no such modes, the access rights of the directory
-// protect it.
+// FileStore keeps the records of all profiles in one file, encrypted with a key
+// (AES-256-GCM). It is safe for concurrent use by several processes and survives
+// their crashes. The file has mode 0600, and a missing directory is created with
+// mode 0700; lock files with names from Path to .lock are in the same directory. On
+// Windows, which has no such modes, the access rights of the directory protect it.
 //
-// The key is created when there is neither a file nor a key. What cannot be read
-// with the key at hand, because the file is damaged or was sealed with another, is
-// a [*StoreError] and is never overwritten; [FileStore.Reset] discards it. So is a
-// file of another user, or one that is not a regular file of at most 64 MiB.
+// The key is created if neither file nor key exists. A file that cannot be
+// decrypted, because it is damaged or of another key, is a [*StoreError] and is
+// never overwritten; [FileStore.Reset] removes it. So is a file of another user, or
+// one that is not a regular file of at most 64 MiB.
 //
 // An Update of one profile does not wait for the Update of another.
 type FileStore struct {
@@ -38,8 +37,8 @@ type FileStore struct {
 	Keys KeyStore // such as [KeyFile]
 }
 
-// StoreError says that a file of a [FileStore] cannot be used. The file stays as
-// it is.
+// StoreError reports that a file of a [FileStore] cannot be used. The file is not
+// changed.
 type StoreError struct {
 	Path   string
 	Reason string
@@ -48,7 +47,7 @@ type StoreError struct {
 // Error names the file and the reason.
 func (e *StoreError) Error() string { return "fastio: oauth: " + e.Path + ": " + e.Reason }
 
-// startAfresh ends the reasons that a Reset helps with.
+// startAfresh is the end of a reason that a Reset resolves.
 const startAfresh = "; FileStore.Reset discards it, and all profiles must sign in again"
 
 func storeError(err error) error {
@@ -86,12 +85,12 @@ func (s FileStore) read(ctx context.Context) ([]byte, error) {
 	return sealed, storeError(err)
 }
 
-// saveTime is how long a save waits for the saves of other profiles, which take
+// saveTime is the timeout of the lock of the file, which other saves hold for
 // milliseconds.
 const saveTime = 10 * time.Second
 
 // Update calls edit with the record of a profile. Other profiles can be updated
-// meanwhile: the file itself is only locked while it is written.
+// concurrently: the file itself is only locked while it is written.
 func (s FileStore) Update(
 	ctx context.Context, profile string, edit func(record []byte, save func(record []byte) error) error,
 ) error {
@@ -124,8 +123,8 @@ func (s FileStore) Update(
 	})
 }
 
-// lockName is where the lock of a profile stands: its name may hold what a file
-// name must not.
+// lockName returns the lock file of a profile. The name of the profile is encoded,
+// because it may contain characters that file names must not.
 func lockName(profile string) string {
 	digest := sha256.Sum256([]byte(profile))
 	return hex.EncodeToString(digest[:8])
@@ -144,15 +143,15 @@ func (s FileStore) save(ctx context.Context, key []byte, profile string, record 
 		if err != nil {
 			return nil, err
 		}
-		//nolint:gosec // it makes the nonce itself
+		//nolint:gosec // the AEAD generates the nonce
 		return newAEAD(key).Seal([]byte(header), nil, plain, []byte(header)), nil
 	}))
 }
 
-// Reset discards the records of all profiles, so that the next [Login] starts
-// afresh: it is for a file that is damaged or whose key is lost. It removes the
-// file, and a [KeyFile] that holds no key or that other users have access to; other
-// keys stay. The server is not asked to end any session.
+// Reset removes the records of all profiles. It is for a file that is damaged or
+// whose key is lost; each profile then requires a new [Login]. It removes the file,
+// and a [KeyFile] that is invalid or that other users have access to; other keys
+// stay. No session is ended at the server.
 func (s FileStore) Reset(ctx context.Context) error {
 	if s.Path == "" {
 		return &api.InputError{Op: "oauth.FileStore.Reset", Field: "path", Rule: "must be given"}
@@ -184,8 +183,8 @@ func (s FileStore) check(profile string) error {
 	return checkProfile(profile)
 }
 
-// samePath reports whether two paths, relative or not, name the same file. A file
-// that waits for its own lock would wait for good.
+// samePath reports whether two paths, relative or not, name the same file, which
+// would deadlock on its own lock.
 func samePath(a, b string) bool {
 	a, errA := filepath.Abs(a)
 	b, errB := filepath.Abs(b)
@@ -207,7 +206,7 @@ func (s FileStore) key(ctx context.Context, sealed []byte) ([]byte, error) {
 }
 
 // newKey creates the key of a file that does not exist yet, or returns the one
-// that another process has created meanwhile.
+// that another process has created concurrently.
 func (s FileStore) newKey(ctx context.Context) (key []byte, err error) {
 	err = s.file().Edit(ctx, func(sealed []byte, _ func([]byte) error) error {
 		if key, err = s.key(ctx, sealed); err != nil || key != nil {
@@ -220,14 +219,14 @@ func (s FileStore) newKey(ctx context.Context) (key []byte, err error) {
 	return key, storeError(err)
 }
 
-// header begins every file and is sealed along with the rest. Its number rises
-// with the format.
+// header begins every file and is authenticated. Its number is the version of the
+// format.
 const (
 	headerName = "fastio tokens "
 	header     = headerName + "1\n"
 )
 
-// unseal returns the records of a file, none of one that is not there.
+// unseal returns the records of a file, none if it does not exist.
 func (s FileStore) unseal(key, sealed []byte) (map[string][]byte, error) {
 	records := map[string][]byte{}
 	if sealed == nil {
@@ -247,8 +246,8 @@ func (s FileStore) unseal(key, sealed []byte) (map[string][]byte, error) {
 	return records, nil
 }
 
-// newAEAD returns AES-256-GCM, which puts a new random nonce before what it seals. The
-// key has passed checkKey.
+// newAEAD returns AES-256-GCM, which prepends a random nonce. The key must have
+// passed checkKey.
 func newAEAD(key []byte) cipher.AEAD {
 	block, err := aes.NewCipher(key)
 	if err != nil {
@@ -261,14 +260,14 @@ func newAEAD(key []byte) cipher.AEAD {
 	return aead
 }
 
-// A KeyStore keeps the key a [FileStore] seals its file with: 32 random bytes.
-// Package keyring has one in the system's keyring. It is safe for concurrent use.
+// A KeyStore keeps the key of a [FileStore]: 32 random bytes. Package keyring uses
+// the keyring of the system. It must be safe for concurrent use.
 type KeyStore interface {
 	// LoadKey returns the key, nil if there is none yet.
 	LoadKey(ctx context.Context) ([]byte, error)
 
-	// SaveKey keeps a new key. It is called when LoadKey has said that there is
-	// none, and must not replace a key that somebody saved since.
+	// SaveKey stores a new key. It is called after LoadKey has returned nil, and
+	// must not replace a key that was stored since.
 	SaveKey(ctx context.Context, key []byte) error
 }
 
@@ -281,8 +280,8 @@ func checkKey(key []byte) error {
 	return nil
 }
 
-// StaticKey returns a key the program has from elsewhere, such as a secret
-// manager. A key that is not 32 bytes long fails when it is used.
+// StaticKey returns a KeyStore with a given key, for example from a secret manager.
+// A key that is not 32 bytes long fails on use.
 func StaticKey(key []byte) KeyStore {
 	return staticKey{api.NewSecret(string(key))}
 }
@@ -298,13 +297,13 @@ func (staticKey) SaveKey(context.Context, []byte) error {
 	return errors.New("fastio: oauth: a static key cannot be replaced")
 }
 
-// KeyFile keeps the key in a file of that path, with mode 0600. It is for
-// machines without a keyring. On Unix, a file that another user owns or that other
-// users have access to is a [*StoreError]: they may know the key.
+// KeyFile keeps the key in a file with mode 0600. It is for machines without a
+// keyring. On Unix, a file that another user owns or has access to is a
+// [*StoreError]: the key may be compromised.
 //
-// It protects tokens where the two files are separated: in a backup, an image or a
-// synchronized directory that holds one of them. It does not protect them from
-// programs that can read both, which are all those of the same user, and of root.
+// It protects tokens if only one of the two files is copied: in a backup, an image
+// or a synchronized directory. It does not protect them from programs that can read
+// both files, which are all programs of the same user, and of root.
 func KeyFile(path string) KeyStore { return keyFile(path) }
 
 type keyFile string

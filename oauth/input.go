@@ -70,7 +70,7 @@ func checkAccessMode(op string, m AccessMode) error {
 	return checkOneOf(op, "access_mode", "must be r, rw or rwa", m, "", AccessModeRead, AccessModeWrite, AccessModeAdmin)
 }
 
-// checkResource refuses what RFC 8707 does not call a resource.
+// checkResource rejects a URL that is not a resource of RFC 8707.
 func checkResource(op, resource string) error {
 	if resource == "" {
 		return nil
@@ -92,8 +92,8 @@ func checkIssuer(op, issuer string) error {
 	return nil
 }
 
-// checkClientID refuses a URL that cannot be that of a [ClientMetadata]. Other ids
-// are the server's own.
+// checkClientID rejects a URL that is invalid for a [ClientMetadata]. Other ids are
+// not checked.
 func checkClientID(op, id string) error {
 	if !strings.Contains(id, "://") {
 		return nil
@@ -103,7 +103,7 @@ func checkClientID(op, id string) error {
 
 func dots(segment string) bool { return segment == "." || segment == ".." }
 
-// checkRedirectPath refuses what a browser might send in another form.
+// checkRedirectPath rejects paths that a browser might encode differently.
 func checkRedirectPath(op, path string) error {
 	plain := !strings.ContainsFunc(path, func(r rune) bool { return r != '/' && !unreserved(r) })
 	if !strings.HasPrefix(path, "/") || !plain || slices.ContainsFunc(strings.Split(path, "/"), dots) {
@@ -116,7 +116,7 @@ func checkOpenMode(op string, m OpenMode) error {
 	return checkOneOf(op, "open_mode", "must be an OpenMode", m, OpenModeAuto, OpenModePage, OpenModeDirect)
 }
 
-// checkMost refuses a length over a limit, which is named in words.
+// checkMost rejects a length over a limit; words is the limit with its unit.
 func checkMost(op, field string, n, limit int, words string) error {
 	if n <= limit {
 		return nil
@@ -136,12 +136,12 @@ func checkName(op, field, name string) error {
 	return checkMost(op, field, utf8.RuneCountInString(name), nameMax, "128 characters")
 }
 
-// setLabel puts a name into an update, "" for one that is cleared.
+// setLabel puts a name into an update, "" to clear it.
 func setLabel(op string, form api.Form, field string, label api.Opt[string]) error {
 	return checkName(op, field, setText(form, field, label))
 }
 
-// setText puts a text into an update, "" for one that is cleared, and returns it.
+// setText puts a text into an update, "" to clear it, and returns it.
 func setText(form api.Form, field string, text api.Opt[string]) string {
 	s, _ := text.Get()
 	if !text.IsZero() {
@@ -150,8 +150,8 @@ func setText(form api.Form, field string, text api.Opt[string]) string {
 	return s
 }
 
-// setScopes puts scopes into a form unless they are nil. An empty list would
-// grant nothing, which is never meant.
+// setScopes puts scopes into a form unless they are nil. An empty list is rejected,
+// because it would grant nothing.
 func setScopes(op string, form api.Form, scopes []GrantedScope) error {
 	if scopes == nil {
 		return nil
@@ -184,7 +184,7 @@ func setCode(op string, form api.Form, code api.Secret) error {
 
 type param struct{ name, value string }
 
-// require puts parameters into a form, and refuses one that is empty.
+// require puts parameters into a form, and rejects an empty one.
 func require(op string, form map[string][]string, params ...param) error {
 	for _, p := range params {
 		if p.value == "" {
@@ -195,7 +195,7 @@ func require(op string, form map[string][]string, params ...param) error {
 	return nil
 }
 
-// offer puts parameters into a form, but none that is empty.
+// offer puts the parameters that are not empty into a form.
 func offer(form map[string][]string, params ...param) {
 	for _, p := range params {
 		if p.value != "" {

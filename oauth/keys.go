@@ -19,33 +19,33 @@ import (
 // Key is an API key.
 type Key struct {
 	ID        string         `json:"id"`
-	Secret    api.Secret     `json:"api_key"`    // what a client signs with; told once, by [Keys.Create], else ""
-	Memo      string         `json:"memo"`       // what it is for, in the words of who made it
-	Scopes    []GrantedScope `json:"scopes"`     // what it may do; nil is full access
+	Secret    api.Secret     `json:"api_key"`    // the token; only returned by [Keys.Create], else ""
+	Memo      string         `json:"memo"`       // description by its creator
+	Scopes    []GrantedScope `json:"scopes"`     // permissions; nil is full access
 	AgentName string         `json:"agent_name"` // shown in the event log; "" for none
 	Created   api.Time       `json:"created,omitzero"`
 	Expires   api.Time       `json:"expires,omitzero"` // zero never
-	Admin     bool           `json:"admin"`            // it may administer
-	Legacy    bool           `json:"legacy"`           // from before keys had scopes
+	Admin     bool           `json:"admin"`            // admin access
+	Legacy    bool           `json:"legacy"`           // created before keys had scopes
 
-	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // members this version has no field for
+	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // unknown members
 }
 
 // KeyRequest describes a new key.
 type KeyRequest struct {
-	Memo      string         // what it is for; "" for none
-	Scopes    []GrantedScope // nothing beyond what the caller may do; nil is all of it, an empty list is refused
+	Memo      string         // description; "" for none
+	Scopes    []GrantedScope // within those of the caller; nil means the same ones, an empty list is rejected
 	AgentName string         // shown in the event log; at most 128 characters, "" for none
-	Expires   time.Time      // by the second; zero never
-	Code      api.Secret     // a one-time code, required with a second factor unless an API key signs; "" for none
+	Expires   time.Time      // in whole seconds; zero means never
+	Code      api.Secret     // one-time code, required with a second factor unless the caller uses an API key
 }
 
-// Create makes a key. Its Secret is in this answer and in no other. Each call
-// makes another, so it is only repeated when it was never sent.
+// Create creates a key. Its Secret is only returned here. The call is not
+// idempotent, so it is only retried if it was never sent.
 //
-// Scopes beyond those of the caller are [api.ErrForbidden] with
-// [ReasonScopeExceeds]; a credential that may only read is refused with
-// [ReasonScopeWrite].
+// Errors: [api.ErrForbidden] with [ReasonScopeExceeds] if the scopes exceed those of
+// the caller, with [ReasonScopeWrite] for a read-only
+// credential.
 //
 // It calls POST /current/user/auth/key/.
 func (k *Keys) Create(ctx context.Context, r KeyRequest, opts ...api.CallOption) (*Key, error) {
@@ -73,7 +73,7 @@ func (k *Keys) Create(ctx context.Context, r KeyRequest, opts ...api.CallOption)
 	return call.Found(op, "key", made)
 }
 
-// List returns the account's keys without their secrets, all in one answer.
+// List returns all keys of the account without their secrets.
 //
 // It calls GET /current/user/auth/keys/.
 func (k *Keys) List(ctx context.Context, opts ...api.CallOption) ([]*Key, error) {
@@ -92,8 +92,8 @@ func (k *Keys) List(ctx context.Context, opts ...api.CallOption) ([]*Key, error)
 	return keys, nil
 }
 
-// Get returns one key without its secret. One that is unknown or another
-// account's is [api.ErrNotFound].
+// Get returns one key without its secret.
+// Errors: [api.ErrNotFound] if it is unknown or of another account.
 //
 // It calls GET /current/user/auth/key/{id}/.
 func (k *Keys) Get(ctx context.Context, id string, opts ...api.CallOption) (*Key, error) {
@@ -108,22 +108,21 @@ func (k *Keys) Get(ctx context.Context, id string, opts ...api.CallOption) (*Key
 	return call.Found("oauth.Keys.Get", "key", found)
 }
 
-// UpdateKeyRequest changes a key. It must change something.
+// UpdateKeyRequest changes a key. At least one field must be set.
 type UpdateKeyRequest struct {
 	Memo      api.Opt[string]    // unset leaves it, "" and null clear it
-	Scopes    []GrantedScope     // all that the key may do from now on; nil leaves them, an empty list is refused
+	Scopes    []GrantedScope     // new permissions; nil keeps them, an empty list is rejected
 	AgentName api.Opt[string]    // at most 128 characters; unset leaves it, "" and null clear it
-	Expires   api.Opt[time.Time] // by the second; unset leaves it, the zero time and null clear it
+	Expires   api.Opt[time.Time] // in whole seconds; unset leaves it, the zero time and null clear it
 	Code      api.Secret         // a one-time code, as of [KeyRequest]; "" for none
 }
 
-// Update changes a key. What it then is, [Keys.Get] tells. It is only repeated
-// when it was never sent.
+// Update changes a key. [Keys.Get] returns the result. It is only retried if it was
+// never sent.
 //
-// Scopes beyond those of the caller are [api.ErrForbidden] with
-// [ReasonScopeExceeds]. Scopes that were changed by somebody else meanwhile are
-// [api.ErrConflict]: read the key again, then state anew what it may do. A
-// credential that may only read is refused with [ReasonScopeWrite].
+// Errors: [api.ErrForbidden] with [ReasonScopeExceeds] if the scopes exceed those of
+// the caller, [api.ErrConflict] if the scopes were changed concurrently: read the
+// key again and repeat the update. [ReasonScopeWrite] for a read-only credential.
 //
 // It calls POST /current/user/auth/key/{id}/.
 func (k *Keys) Update(ctx context.Context, id string, r UpdateKeyRequest, opts ...api.CallOption) error {
@@ -142,14 +141,14 @@ func (k *Keys) Update(ctx context.Context, id string, r UpdateKeyRequest, opts .
 	return call.Do(ctx, k.c, endpoint.OAuthKeysUpdate(id, form), opts)
 }
 
-// DeleteKeyOptions confirms that a key may go.
+// DeleteKeyOptions are the optional parameters of [Keys.Delete].
 type DeleteKeyOptions struct {
 	Code api.Secret // a one-time code, as of [KeyRequest]; "" for none
 }
 
-// Delete ends a key. One that has ended already may be [api.ErrNotFound]. A
-// credential that may only read is refused with [ReasonScopeWrite]. The zero
-// options and nil are the same.
+// Delete deletes a key. Nil means no options.
+// Errors: [api.ErrNotFound] if it may already be deleted, [ReasonScopeWrite] for a
+// read-only credential.
 //
 // It calls DELETE /current/user/auth/key/{id}/.
 func (k *Keys) Delete(ctx context.Context, id string, o *DeleteKeyOptions, opts ...api.CallOption) error {
@@ -164,7 +163,7 @@ func (k *Keys) Delete(ctx context.Context, id string, o *DeleteKeyOptions, opts 
 	return call.Do(ctx, k.c, r, opts)
 }
 
-// setExpires puts the end of a key into a form, "" for one that is cleared.
+// setExpires puts the expiry of a key into a form, "" to clear it.
 func setExpires(op string, form api.Form, expires api.Opt[time.Time]) error {
 	end, _ := expires.Get()
 	if end.IsZero() {
@@ -175,14 +174,14 @@ func setExpires(op string, form api.Form, expires api.Opt[time.Time]) error {
 	}
 	end = end.UTC()
 	if y := end.Year(); y < 1 || y > 9999 {
-		return &api.InputError{Op: op, Field: "expires", Rule: "must be of a year from 1 to 9999", Got: strconv.Itoa(y)}
+		return &api.InputError{Op: op, Field: "expires", Rule: "must have a year from 1 to 9999", Got: strconv.Itoa(y)}
 	}
 	form["expires"] = []string{end.Format("2006-01-02 15:04:05 UTC")}
 	return nil
 }
 
-// keyAnswer is a Key as it is read: at the root with its secret under api_key, or
-// itself under api_key.
+// keyAnswer is the wire format of a Key: at the root with its secret in api_key, or
+// as an object in api_key.
 type keyAnswer struct {
 	Key
 
@@ -198,8 +197,8 @@ func (a *keyAnswer) key() *Key {
 	return &a.Key
 }
 
-// known is a key that was made before. What an answer about it calls its secret
-// is a part of one at best.
+// known returns a key of a response other than the creation, without its secret:
+// such a response has a part of the secret at most.
 func (a *keyAnswer) known() *Key {
 	k := a.key()
 	k.Secret = api.Secret{}

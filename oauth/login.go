@@ -17,60 +17,56 @@ import (
 	"github.com/fastio-go/fastio/internal/transport"
 )
 
-// Grant is what a sign-in came to.
+// Grant is the result of a sign-in.
 type Grant struct {
 	Token    *Token
-	ClientID string // what the server knows the program by
+	ClientID string // identifies the program to the server
 
-	AdminWithheld           bool // [AccessModeAdmin] was asked for, and no word came that it was granted
-	AccountSettingsWithheld bool // the settings of the account were asked for and not granted
+	AdminWithheld           bool // [AccessModeAdmin] was requested but not confirmed as granted
+	AccountSettingsWithheld bool // the settings of the account were requested but not granted
 }
 
-// consentTime is how long the person has. An authorization lasts no longer.
+// consentTime is the timeout for consent: the lifetime of an authorization.
 const consentTime = 10 * time.Minute
 
-// Login signs a person in through the browser of this machine and stores the
-// tokens. The browser brings the answer to a port of the loopback interface, and
-// then shows a page that says how it ended. The port is open for as long as Login
-// runs, and answers reloads of that page for less than a second longer, unless ctx
-// ends before.
+// Login signs a user in through the browser of this machine and stores the tokens.
+// The browser is redirected to a port of the loopback interface, and shows a page
+// with the outcome. The port is open while Login runs, and for less than a second
+// longer, for reloads of that page, unless ctx is done earlier.
 //
-// No request ends the sign-in or takes part in it unless it contains the state of
-// this sign-in, which only the server and the browser know, however many programs
-// send requests to that port. The login URL contains the state. So it is not put on
-// the command line of the browser, which other users of the machine can read: the
-// browser opens a page that only this user can read, and that leads it to the URL.
-// See [OpenMode] for the exceptions.
+// Requests to that port without the state of this sign-in are rejected and do not
+// affect it. Only the server and the browser know the state, which is part of the
+// login URL. So the URL is not put on the command line of the browser, which other
+// users of the machine can read: the browser opens a page that only this user can
+// read and that redirects to the URL. See [OpenMode] for the exceptions.
 //
-// Errors: an [*Error] of [CodeAccessDenied] if the person denies access,
+// Errors: an [*Error] of [CodeAccessDenied] if the user denies access,
 // [context.DeadlineExceeded] if there is no answer within ten minutes, an
 // [*IssuerError] if the server, or the answer, does not name the expected issuer.
-// If no browser can be opened, or no port of the loopback interface, Login goes on
-// as [LoginWithCode] if Config has a Prompt; without a browser it waits for the
-// person to open the address if Config has a ShowURL, and fails with
-// [ErrNoBrowser] otherwise.
+// If no browser or no loopback port can be opened, Login falls back to
+// [LoginWithCode] if Config has a Prompt. Otherwise, without a browser, it waits
+// for the user to open the address if Config has a ShowURL, and fails with
+// [ErrNoBrowser] if not.
 //
-// Without a ClientID, Login registers the program and remembers that in the store.
-// It registers the program anew once the server has said that it does not know it,
-// or, if the metadata of the server name an authorization endpoint of their own,
-// after a Login with a remembered registration that got no answer: such a server
-// says so in the browser alone.
+// Without a ClientID, Login registers the program and stores the registration. It
+// registers the program again after the server has reported an unknown client, or,
+// if the metadata of the server name another authorization endpoint, after a Login
+// with a stored registration that got no answer: such a server shows the error in
+// the browser only.
 //
-// A store that cannot be written fails Login before the person is asked. If the
-// person agreed but the tokens could not be stored, the Grant comes along with the
-// error.
+// Login fails before consent if the store cannot be written. If the tokens could
+// not be stored after consent, Login returns the Grant and an error.
 func Login(ctx context.Context, c Config) (*Grant, error) {
 	return login(ctx, c, machine{listenLoopback, systemOpener()})
 }
 
-// LoginWithCode signs a person in on a machine without a browser: prompt shows an
-// address to be opened anywhere, and returns the code that the browser shows there
-// in the end. It may contain blanks and line breaks, quotes around it and the word
-// "code:" before it, or be the address of the page that the browser ended on.
+// LoginWithCode signs a user in on a machine without a browser: prompt shows a URL
+// that can be opened on any machine, and returns the code that the browser displays
+// after consent. The code may contain blanks and line breaks, quotes and the prefix
+// "code:", or be the URL of the last page in the browser.
 //
-// It fails and stores as [Login] does; a person who denies access gives no code.
-// When ctx or the ten minutes end, LoginWithCode does not wait for prompt to
-// return.
+// It stores tokens and returns errors like [Login], but cannot detect a denial.
+// After the timeout or the end of ctx it does not wait for prompt to return.
 func LoginWithCode(ctx context.Context, c Config, prompt Prompt) (*Grant, error) {
 	const op = "oauth.LoginWithCode"
 	if prompt == nil {
@@ -80,11 +76,11 @@ func LoginWithCode(ctx context.Context, c Config, prompt Prompt) (*Grant, error)
 	if err != nil {
 		return nil, err
 	}
-	defer s.road.CloseIdleConnections()
+	defer s.pipeline.CloseIdleConnections()
 	return s.withCode(ctx, prompt)
 }
 
-// machine is what Login needs of the system it runs on.
+// machine abstracts the operating system for Login.
 type machine struct {
 	listen  func(ctx context.Context) (net.Listener, error)
 	browser *opener
@@ -98,8 +94,8 @@ func login(ctx context.Context, c Config, m machine) (*Grant, error) {
 	if c.OpenBrowser == nil && !m.browser.possible() {
 		switch {
 		case c.Prompt != nil:
-			return LoginWithCode(ctx, c, c.Prompt) // does not show an address that cannot be opened here
-		case c.ShowURL == nil: // before a client is registered for nothing
+			return LoginWithCode(ctx, c, c.Prompt) // without ShowURL: no browser can open it here
+		case c.ShowURL == nil: // before a client is registered
 			return nil, fmt.Errorf("fastio: %s: %w: %w", op, errUnopened, ErrNoBrowser)
 		}
 	}
@@ -115,7 +111,7 @@ func login(ctx context.Context, c Config, m machine) (*Grant, error) {
 		_ = ln.Close()
 		return nil, err
 	}
-	defer s.road.CloseIdleConnections()
+	defer s.pipeline.CloseIdleConnections()
 	g, err := s.withBrowser(ctx, ln, m.browser)
 	if errors.Is(err, errUnopened) && c.Prompt != nil {
 		return s.withCode(ctx, c.Prompt)
@@ -128,32 +124,32 @@ type signIn struct {
 
 	op         string
 	base       transport.Base
-	road       *transport.Client // to base
+	pipeline   *transport.Client // to base
 	host       string            // of the redirect URI
 	server     server
 	clientID   string
-	remembered bool // the client id is from the store: the server may have forgotten it
+	remembered bool // the client id is from the store: the server may have deleted it
 }
 
-// newSignIn finds out which server grants access, and which client this program
-// is. The answer comes to ln, or to the person if that is nil. The caller closes the
-// idle connections of the road.
+// newSignIn finds the authorization server and the client id. The answer is
+// redirected to ln, or shown to the user if ln is nil. The caller must close the
+// idle connections of the pipeline.
 func newSignIn(ctx context.Context, c Config, op string, ln net.Listener) (_ *signIn, err error) {
 	base, err := c.validate(op)
 	if err != nil {
 		return nil, err
 	}
-	s := &signIn{Config: c, op: op, base: base, road: c.road(base), clientID: c.ClientID}
+	s := &signIn{Config: c, op: op, base: base, pipeline: c.pipeline(base), clientID: c.ClientID}
 	defer func() {
 		if err != nil {
-			s.road.CloseIdleConnections()
+			s.pipeline.CloseIdleConnections()
 		}
 	}()
 	if err := s.tryStore(ctx); err != nil {
 		return nil, err
 	}
 	if err := s.step(ctx, "asking for the metadata of the authorization server", func(ctx context.Context) error {
-		s.server, err = c.discover(ctx, base, s.road)
+		s.server, err = c.discover(ctx, base, s.pipeline)
 		return err
 	}); err != nil {
 		return nil, err
@@ -165,7 +161,7 @@ func newSignIn(ctx context.Context, c Config, op string, ln net.Listener) (_ *si
 	return s, nil
 }
 
-// step bounds a request that comes before the person is asked.
+// step limits the time of a request before consent.
 func (s *signIn) step(ctx context.Context, what string, request func(ctx context.Context) error) error {
 	bounded, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()
@@ -176,8 +172,8 @@ func (s *signIn) step(ctx context.Context, what string, request func(ctx context
 	return err
 }
 
-// tryStore writes what the store holds back to it, or an empty record: a store
-// that cannot keep the tokens must not be found out after the person was asked.
+// tryStore rewrites the record, or writes an empty one, so that a store that
+// cannot be written fails before consent.
 func (s *signIn) tryStore(ctx context.Context) error {
 	if s.Store == nil {
 		return nil
@@ -194,11 +190,11 @@ func (s *signIn) tryStore(ctx context.Context) error {
 	})
 }
 
-// fail names the sign-in that an error of our own belongs to.
+// fail adds the operation to an error.
 func (s *signIn) fail(err error) error { return fmt.Errorf("fastio: %s: %w", s.op, err) }
 
-// authorize begins an authorization and returns the address to open. A remembered
-// client that the server has forgotten is registered anew, once.
+// authorize starts an authorization and returns the login URL. A stored client
+// that the server does not know is registered again, once.
 func (s *signIn) authorize(ctx context.Context, pkce PKCE, redirectURI string, displayCode bool) (string, error) {
 	address, err := s.request(ctx, pkce, redirectURI, displayCode)
 	if s.remembered && unknownClient(err) {
@@ -227,7 +223,7 @@ func (s *signIn) request(ctx context.Context, pkce PKCE, redirectURI string, dis
 	}
 	var a *Authorization
 	err := s.step(ctx, "asking for the login URL", func(ctx context.Context) (err error) {
-		a, err = New(s.road).StartAuthorization(ctx, r)
+		a, err = New(s.pipeline).StartAuthorization(ctx, r)
 		return err
 	})
 	if err != nil {
@@ -236,9 +232,9 @@ func (s *signIn) request(ctx context.Context, pkce PKCE, redirectURI string, dis
 	return a.LoginURL, nil
 }
 
-// address is the request as any server of RFC 6749 takes it, from the browser. It
-// must ignore the parameters that only the platform knows; they are there if the
-// caller asked for what they mean.
+// address returns the authorization URL of RFC 6749. Parameters that only the
+// platform knows are included if the caller set them; other servers must ignore
+// them.
 func (r AuthorizationRequest) address(op, endpoint string) (string, error) {
 	q, err := r.query(op)
 	if err != nil {
@@ -246,7 +242,7 @@ func (r AuthorizationRequest) address(op, endpoint string) (string, error) {
 	}
 	u, err := url.Parse(endpoint)
 	if err != nil {
-		return "", errors.New("fastio: " + op + ": the endpoint is no URL")
+		return "", errors.New("fastio: " + op + ": the endpoint is not a URL")
 	}
 	all := u.Query()
 	maps.Copy(all, q)
@@ -263,8 +259,8 @@ func (s *signIn) withBrowser(ctx context.Context, ln net.Listener, b *opener) (*
 	return s.grant(ctx, token), err
 }
 
-// outcomeOf is what the person is shown. Only what came back from the browser is
-// shown in its own words.
+// outcomeOf returns the outcome for the page. It includes the description of an
+// error only if the redirect contained it.
 func outcomeOf(err error) outcome {
 	if err == nil {
 		return outcome{State: stateSuccess}
@@ -284,7 +280,7 @@ func outcomeOf(err error) outcome {
 	return o
 }
 
-// receive sends the person to the server and exchanges what comes back.
+// receive opens the login URL, waits for the redirect and exchanges the code.
 func (s *signIn) receive(ctx context.Context, r *receiver, b *opener, pkce PKCE) (*Token, error) {
 	waiting, cancel := context.WithTimeout(ctx, consentTime)
 	defer cancel()
@@ -295,7 +291,7 @@ func (s *signIn) receive(ctx context.Context, r *receiver, b *opener, pkce PKCE)
 	if s.ShowURL != nil {
 		s.ShowURL(address)
 	}
-	open := func() error { return s.OpenBrowser(ctx, address) } // it may take as long as the browser runs
+	open := func() error { return s.OpenBrowser(ctx, address) } // it may block while the browser runs
 	if s.OpenBrowser == nil {
 		page, err := s.startPage(r, b, address)
 		defer page.remove()
@@ -314,7 +310,7 @@ func (s *signIn) receive(ctx context.Context, r *receiver, b *opener, pkce PKCE)
 		}
 		return nil, err
 	case a.foreign != nil:
-		return nil, s.fail(fmt.Errorf("the browser brought an answer of another server: %w", a.foreign))
+		return nil, s.fail(fmt.Errorf("the redirect is from another server: %w", a.foreign))
 	case a.refusal != nil:
 		s.forgetRefused(ctx, a.refusal)
 		return nil, a.refusal
@@ -324,7 +320,7 @@ func (s *signIn) receive(ctx context.Context, r *receiver, b *opener, pkce PKCE)
 
 var errUnopened = errors.New("the browser could not be opened")
 
-// await waits for the answer that counts. One that is there wins over the end of
+// await waits for the genuine answer. An answer has precedence over the end of
 // ctx.
 func (s *signIn) await(ctx context.Context, r *receiver, opened <-chan error) (callback, error) {
 	for {
@@ -347,7 +343,7 @@ func (s *signIn) await(ctx context.Context, r *receiver, opened <-chan error) (c
 	}
 }
 
-// unanswered is the error of a wait that ended. It names a denial without the state.
+// unanswered returns the error of a timeout. It includes a denial without state.
 func (s *signIn) unanswered(ctx context.Context, denial *Error) error {
 	if denial == nil {
 		return s.fail(fmt.Errorf("no answer came from the browser: %w", ctx.Err()))
@@ -356,13 +352,13 @@ func (s *signIn) unanswered(ctx context.Context, denial *Error) error {
 	return s.fail(fmt.Errorf(text, ctx.Err(), denial))
 }
 
-// exchange turns a code into tokens, once, and stores them.
+// exchange exchanges a code for tokens and stores them.
 func (s *signIn) exchange(ctx context.Context, pkce PKCE, code api.Secret, redirectURI string) (*Token, error) {
-	service, road, err := s.at(s.server.Token)
+	service, pipeline, err := s.at(s.server.Token)
 	if err != nil {
 		return nil, err
 	}
-	defer road.CloseIdleConnections()
+	defer pipeline.CloseIdleConnections()
 	t, err := service.Exchange(ctx, ExchangeRequest{
 		ClientID: s.clientID, RedirectURI: redirectURI, Code: code, CodeVerifier: pkce.Verifier,
 		Resource: s.Resource, DeviceName: s.DeviceName, DeviceType: s.DeviceType,
@@ -384,7 +380,7 @@ func (s *signIn) save(ctx context.Context, t *Token) error {
 	})
 }
 
-// grant compares what was granted with what was asked for. Without a token it is nil.
+// grant compares the granted with the requested access. Without a token it is nil.
 func (s *signIn) grant(ctx context.Context, t *Token) *Grant {
 	if t == nil {
 		return nil
@@ -401,13 +397,13 @@ func (s *signIn) grant(ctx context.Context, t *Token) *Grant {
 	return g
 }
 
-// administers asks the platform what the token may do. If it does not tell, what
-// came with the token has to do; nothing said is nothing granted.
+// administers asks the platform whether the token has admin access. If that fails,
+// it uses the scopes of the token; none means no access.
 func (s *signIn) administers(ctx context.Context, t *Token) bool {
-	road := s.signedRoad(s.base, api.StaticToken(t.AccessToken))
-	defer road.CloseIdleConnections()
-	if told, err := New(road).TokenScopes(ctx); err == nil {
-		return told.Admin
+	pipeline := s.signedPipeline(s.base, api.StaticToken(t.AccessToken))
+	defer pipeline.CloseIdleConnections()
+	if scopes, err := New(pipeline).TokenScopes(ctx); err == nil {
+		return scopes.Admin
 	}
 	return slices.ContainsFunc(t.Scopes, func(granted GrantedScope) bool {
 		return granted.AccessMode == AccessModeAdmin
@@ -436,8 +432,8 @@ func (s *signIn) withCode(ctx context.Context, prompt Prompt) (*Grant, error) {
 	return s.grant(ctx, token), err
 }
 
-// ask calls prompt in a goroutine of its own, which is left to itself when ctx
-// ends: one that reads from a terminal cannot be called back.
+// ask calls prompt in a goroutine, which is abandoned when ctx is done: a read from
+// a terminal cannot be canceled.
 func ask(ctx context.Context, prompt Prompt, address string) (string, error) {
 	type reply struct {
 		code string
@@ -456,8 +452,8 @@ func ask(ctx context.Context, prompt Prompt, address string) (string, error) {
 	}
 }
 
-// readPasted returns the code in what a person pasted: the code itself, or the
-// address that the browser was sent to.
+// readPasted returns the code in the input of a user: the code itself, or the
+// address of the redirect.
 func readPasted(op, pasted string, want expected) (api.Secret, error) {
 	pasted = strings.Map(func(r rune) rune {
 		if !unicode.IsGraphic(r) || unicode.IsSpace(r) {
@@ -487,9 +483,9 @@ func readPasted(op, pasted string, want expected) (api.Secret, error) {
 	a, genuine := want.read(query)
 	switch {
 	case a.foreign != nil && genuine:
-		return api.Secret{}, fmt.Errorf("fastio: %s: the code is an answer of another server: %w", op, a.foreign)
+		return api.Secret{}, fmt.Errorf("fastio: %s: the code is from another server: %w", op, a.foreign)
 	case !genuine && !a.stateless:
-		return api.Secret{}, &api.InputError{Op: op, Field: "code", Rule: "must be the one of this sign-in"}
+		return api.Secret{}, &api.InputError{Op: op, Field: "code", Rule: "must be the code of this sign-in"}
 	case a.refusal != nil:
 		a.refusal.Op = op
 		return api.Secret{}, a.refusal
@@ -497,8 +493,8 @@ func readPasted(op, pasted string, want expected) (api.Secret, error) {
 	return a.code, nil
 }
 
-// quotes reports whether a character is one that people put around what they
-// quote. None of them is part of a code.
+// quotes reports whether a character is a quotation mark or a similar one. A code
+// contains none of them.
 func quotes(r rune) bool {
 	return unicode.In(r, unicode.Quotation_Mark) || r == '`' || r == '<' || r == '>'
 }

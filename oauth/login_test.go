@@ -37,7 +37,7 @@ func TestLogin(t *testing.T) {
 		s.config.ShowURL = func(address string) { shown = append(shown, address) }
 		var g *oauth.Grant
 		if d := took(func() { g = s.mustLogin(t) }); d > 0 {
-			t.Errorf("the sign-in waited %s for nobody", d)
+			t.Errorf("the sign-in took %s, want no wait", d)
 		}
 
 		want := &oauth.Grant{ClientID: g.ClientID, AccountSettingsWithheld: true, Token: &oauth.Token{
@@ -110,7 +110,8 @@ func checkRecord(t *testing.T, s *scene, g *oauth.Grant) {
 
 func TestLoginFails(t *testing.T) {
 	t.Parallel()
-	const denied, failed, noURL = "Access denied", "Sign-in failed", "oauth.Login: the login address is no URL of the web"
+	const denied, failed = "Access denied", "Sign-in failed"
+	const noURL = "oauth.Login: the login address is not an http or https URL"
 	address := func(url string) func(*scene) {
 		return answers("oauth.StartAuthorization", `{"login_url":"`+url+`"}`)
 	}
@@ -714,7 +715,7 @@ func TestLoginWithCode(t *testing.T) {
 
 func TestLoginWithCodeFails(t *testing.T) {
 	t.Parallel()
-	const page, another = "http://127.0.0.1/callback?", "code must be the one of this sign-in"
+	const page, another = "http://127.0.0.1/callback?", "code must be the code of this sign-in"
 	type row struct {
 		pasted string
 		err    error

@@ -28,49 +28,49 @@ const (
 	headMax      = 8 << 10                // of a request's first line and headers
 	readTime     = 5 * time.Second        // for a connection to send its request
 	answerTime   = 5 * time.Second        // to be answered
-	holdTime     = 3 * time.Second        // of that, at most, the browser waits for the outcome
-	deliveryTime = 500 * time.Millisecond // for the last page to leave
-	hurry        = 20 * time.Millisecond  // instead, once the caller has given up
-	lingerTime   = 900 * time.Millisecond // for a reload of that page to be answered
+	holdTime     = 3 * time.Second        // part of it: the browser waits for the outcome
+	deliveryTime = 500 * time.Millisecond // to send the last page
+	hurry        = 20 * time.Millisecond  // instead, after the end of the context
+	lingerTime   = 900 * time.Millisecond // to answer reloads of that page
 )
 
-// receiver takes the answer to an authorization on the loopback interface (RFC
+// receiver receives the redirect of an authorization on the loopback interface (RFC
 // 8252). Every program on the machine, and any page in the browser, can send it
-// requests. Only one that knows the state can end the sign-in; all others are
-// refused, and the waiting goes on.
+// requests. Only one with the state can end the sign-in; all others are rejected
+// without effect.
 //
-// The page with the outcome waits for it: the browser's request stays open while
-// the code is exchanged, for [holdTime] at most, so that the page tells the truth.
+// The page shows the outcome: the browser's request stays open while the code is
+// exchanged, for [holdTime] at most.
 type receiver struct {
 	expected
 
 	ln     *boundedListener
 	server *http.Server
-	served chan struct{} // closed when nothing is accepted any more
+	served chan struct{} // closed after the end of Accept
 	host   string
 	path   string
 	pages  *pages
 
-	entry atomic.Pointer[entry] // nil while there is none
+	entry atomic.Pointer[entry] // nil without one
 
-	taken     atomic.Bool   // by the answer that counts
-	answers   chan callback // that one
-	outcomes  chan outcome  // what its page is to say
-	delivered chan struct{} // closed when that page has left
+	taken     atomic.Bool   // by the genuine answer
+	answers   chan callback // the genuine one
+	outcomes  chan outcome  // for its page
+	delivered chan struct{} // closed when that page was sent
 
-	denial atomic.Pointer[Error] // the first that came without a state: any program may have sent it
+	denial atomic.Pointer[Error] // the first without a state, which any program may have sent
 }
 
-// entry is a path that sends the browser on to the login URL, once.
+// entry is a path that redirects to the login URL, once.
 type entry struct {
-	path    string // cannot be guessed
+	path    string // random
 	loginTo string
-	visited chan struct{} // closed by the visit
+	visited chan struct{} // closed by the first request
 	used    atomic.Bool
 }
 
-// newEntry makes the receiver send the browser on to an address, and returns
-// where.
+// newEntry adds an entry that redirects to an address, and returns
+// it.
 func (r *receiver) newEntry(address string) *entry {
 	e := &entry{path: "/" + rand.Text(), loginTo: address, visited: make(chan struct{})}
 	r.entry.Store(e)
@@ -79,7 +79,7 @@ func (r *receiver) newEntry(address string) *entry {
 
 type connKey struct{}
 
-// newReceiver serves on ln until close, under the name of a host.
+// newReceiver serves requests for a host on ln until close.
 func newReceiver(ln net.Listener, host, path string, want expected, p *pages) *receiver {
 	_, port, _ := net.SplitHostPort(ln.Addr().String())
 	r := &receiver{
@@ -87,7 +87,7 @@ func newReceiver(ln net.Listener, host, path string, want expected, p *pages) *r
 		host: host + ":" + port, path: path, pages: p,
 		answers: make(chan callback, 1), outcomes: make(chan outcome, 1), delivered: make(chan struct{}),
 	}
-	const slack = 4 << 10 // that net/http adds
+	const slack = 4 << 10 // added by net/http
 	r.server = &http.Server{
 		Handler: r, ConnState: r.ln.watch,
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
@@ -109,7 +109,7 @@ func (r *receiver) redirectURI() string { return r.address(r.path) }
 
 func (r *receiver) address(path string) string { return "http://" + r.host + path }
 
-// ServeHTTP takes the answer and refuses everything else.
+// ServeHTTP handles the redirect and rejects other requests.
 func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if req.ContentLength != 0 { // net/http would wait for the body before it answers
 		_ = http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0))
@@ -117,14 +117,14 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	e := r.entry.Load()
 	enters := e != nil && same(req.URL.Path, e.path)
 	switch {
-	case req.Host != r.host: // a name that was made to point here
+	case req.Host != r.host: // DNS rebinding
 		r.pages.show(w, http.StatusMisdirectedRequest, outcome{State: stateStray})
 	case req.URL.Path != r.path && !enters:
 		r.pages.show(w, http.StatusNotFound, outcome{State: stateStray})
 	case req.Method != http.MethodGet:
 		w.Header().Set("Allow", http.MethodGet)
 		r.pages.show(w, http.StatusMethodNotAllowed, outcome{State: stateStray})
-	case ahead(req): // the person may never come, and what is answered now may never be shown
+	case ahead(req): // the user may never see the response
 		r.pages.show(w, http.StatusServiceUnavailable, outcome{State: stateStray})
 	case enters:
 		r.enter(w, e)
@@ -133,8 +133,8 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// ahead reports whether a browser fetches a page before the person asks for it. It
-// asks again when the person does.
+// ahead reports whether a request is a prefetch. The browser sends another one when
+// the user opens the page.
 func ahead(req *http.Request) bool {
 	for _, name := range []string{"Sec-Purpose", "Purpose", "X-Purpose", "X-Moz"} {
 		purpose := strings.ToLower(req.Header.Get(name))
@@ -147,7 +147,7 @@ func ahead(req *http.Request) bool {
 	return false
 }
 
-// enter sends the first visitor of the entry to the login URL.
+// enter redirects the first request of the entry to the login URL.
 func (r *receiver) enter(w http.ResponseWriter, e *entry) {
 	if !e.used.CompareAndSwap(false, true) {
 		r.pages.show(w, http.StatusGone, outcome{State: stateStray})
@@ -172,30 +172,29 @@ func (r *receiver) receive(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// take hands over the answer that counts and shows what becomes of it.
+// take delivers the genuine answer and shows the outcome.
 func (r *receiver) take(w http.ResponseWriter, req *http.Request, b callback) {
 	defer close(r.delivered)
 	if c, ok := req.Context().Value(connKey{}).(*boundedConn); ok {
 		c.protect()
 	}
-	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // which would look as if the browser had gone
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // a timeout would look like a disconnect
 	r.answers <- b
 	o := outcome{State: statePending}
 	select {
 	case o = <-r.outcomes:
 	case <-time.After(holdTime):
-	case <-req.Context().Done(): // the browser has gone
+	case <-req.Context().Done(): // the browser disconnected
 		return
 	}
 	r.pages.show(w, http.StatusOK, o)
 	_ = http.NewResponseController(w).Flush()
 }
 
-// close shows the browser how the sign-in ended, if it is waiting for that. After
-// an answer it returns while reloads of the page are still answered, for
-// [lingerTime]; otherwise, and when ctx ends, the socket is closed and nothing is
-// left running. A connection that was refused for its size may take another half
-// second to end.
+// close sends the outcome to a waiting browser. After an answer it returns while
+// reloads of the page are still answered, for [lingerTime]. Otherwise, and when ctx
+// is done, the socket is closed and no goroutine remains. A connection that was
+// rejected for its size may take another half second to end.
 func (r *receiver) close(ctx context.Context, o outcome) {
 	r.outcomes <- o
 	if r.taken.Load() {
@@ -221,7 +220,7 @@ func (r *receiver) shut(ctx context.Context) {
 	within(ctx, 2*deliveryTime, r.ln.idle())
 }
 
-// within waits for done as long as d, and hardly at all once ctx has ended.
+// within waits for done for d at most, and for hurry after the end of ctx.
 func within(ctx context.Context, d time.Duration, done <-chan struct{}) {
 	select {
 	case <-done:
@@ -235,29 +234,29 @@ func within(ctx context.Context, d time.Duration, done <-chan struct{}) {
 	}
 }
 
-// expected is what tells the answer to an authorization from any other.
+// expected identifies the genuine answer to an authorization.
 type expected struct {
 	state  api.Secret
-	issuer string // "" if the server has no name
-	named  bool   // the answer must name it (RFC 9207)
+	issuer string // "" if unknown
+	named  bool   // the answer must contain it (RFC 9207)
 }
 
-// callback is what the browser brought: a code, a refusal, or an answer of another
-// server.
+// callback is the redirect of the browser: a code, a refusal, or an answer of
+// another server.
 type callback struct {
 	code      api.Secret
 	refusal   *Error
 	foreign   *IssuerError
-	stateless bool // it held no state
+	stateless bool // it has no state
 }
 
-// read takes the answer from a query. It is genuine if it knows the state; what
-// does not is only good for a guess.
+// read decodes the answer in a query. It is genuine if it contains the
+// state.
 //
-// A genuine answer of another issuer, or of none where the server announces to
-// name itself, ends the sign-in: RFC 9207 has it rejected, and another answer is
-// not to be expected. That gives no power to others: a program that knows the
-// state could end the sign-in with a denial as well.
+// A genuine answer of another issuer, or of none if the server announces iss, ends
+// the sign-in: RFC 9207 requires its rejection, and no other answer will follow. It
+// is not an attack vector: a program that knows the state could also end the sign-in
+// with a denial.
 func (x *expected) read(query string) (b callback, genuine bool) {
 	q, err := url.ParseQuery(query)
 	if err != nil || q.Has("code") == q.Has("error") {
@@ -287,11 +286,11 @@ func (x *expected) read(query string) (b callback, genuine bool) {
 	return b, genuine
 }
 
-// same compares without telling by its time how much is right.
+// same compares in constant time.
 func same(got, want string) bool { return subtle.ConstantTimeCompare([]byte(got), []byte(want)) == 1 }
 
-// printable returns a text of the server's as it may be shown: it might hold what
-// a terminal obeys.
+// printable returns a text of a server without control sequences of
+// terminals.
 func printable(s string) string {
 	const shown = 300 // characters
 	return cut(strings.TrimSpace(strings.Map(func(r rune) rune {
@@ -312,13 +311,13 @@ func cut(s string, runes int) string {
 }
 
 const (
-	connsMax  = 256                   // open at once, which takes about 5 MB
-	shareTime = 50 * time.Millisecond // that a connection has at least
+	connsMax  = 256                   // concurrent; they need about 5 MB
+	shareTime = 50 * time.Millisecond // minimum lifetime of a connection
 )
 
-// listenLoopback takes any free port of this machine: of 127.0.0.1, or of ::1 if
-// the machine has no other loopback address. The address is a literal one: a name
-// may lead elsewhere (RFC 8252, section 8.3).
+// listenLoopback listens on a free port of 127.0.0.1, or of ::1 if the machine has
+// no other loopback address. It does not use a name, which may resolve to another
+// address (RFC 8252, section 8.3).
 func listenLoopback(ctx context.Context) (net.Listener, error) {
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp4", "127.0.0.1:0")
 	if err == nil {
@@ -330,11 +329,10 @@ func listenLoopback(ctx context.Context) (net.Listener, error) {
 	return nil, err
 }
 
-// boundedListener holds so many connections open at once. When it is full, the
-// oldest makes room for the next, after [shareTime] at the earliest. A browser
-// sends its request as soon as it is connected, so connections that send nothing,
-// or never read what they asked for, cannot keep it out: not by their number, and
-// not by coming back.
+// boundedListener limits the number of open connections. When it is full, it closes
+// the oldest for the next one, after [shareTime] at the earliest. A browser sends
+// its request immediately, so connections that send or read nothing cannot block it,
+// even if they are many or reconnect.
 type boundedListener struct {
 	net.Listener
 
@@ -344,17 +342,17 @@ type boundedListener struct {
 
 	mu      sync.Mutex
 	conns   []*boundedConn // the oldest first
-	ended   chan struct{}  // holds a value when one of them has ended
-	serving sync.WaitGroup // connections that the server has not done with
+	ended   chan struct{}  // signaled when one of them has ended
+	serving sync.WaitGroup // connections that the server is handling
 }
 
-// boundedConn leaves the list of its listener when it is closed.
+// boundedConn is removed from its listener when it is closed.
 type boundedConn struct {
 	net.Conn
 
 	listener *boundedListener
 	since    time.Time
-	keep     bool // must not make room for others; guarded by the mutex of the listener
+	keep     bool // must not be closed for others; guarded by the mutex of the listener
 }
 
 func newBoundedListener(ln net.Listener, limit int) *boundedListener {
@@ -368,7 +366,7 @@ func newBoundedListener(ln net.Listener, limit int) *boundedListener {
 
 func (b *boundedListener) Close() error { return b.close() }
 
-// Accept is for one goroutine, that of an [http.Server] which calls watch.
+// Accept must be called by one goroutine, of an [http.Server] that calls watch.
 func (b *boundedListener) Accept() (net.Conn, error) {
 	conn, err := b.Listener.Accept()
 	if err != nil {
@@ -386,7 +384,7 @@ func (b *boundedListener) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// makeRoom returns when there is room for a connection, false if the listener was
+// makeRoom waits for room for a connection. It returns false if the listener was
 // closed.
 func (b *boundedListener) makeRoom() bool {
 	for {
@@ -408,7 +406,7 @@ func (b *boundedListener) makeRoom() bool {
 	}
 }
 
-// oldest returns the connection that is to make room, nil while there is some.
+// oldest returns the connection to close, nil while there is room.
 func (b *boundedListener) oldest() *boundedConn {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -421,7 +419,7 @@ func (b *boundedListener) oldest() *boundedConn {
 	return nil
 }
 
-// Close closes the connection and makes room for another.
+// Close closes the connection and removes it from the listener.
 func (c *boundedConn) Close() error {
 	b := c.listener
 	b.mu.Lock()
@@ -447,8 +445,8 @@ func (b *boundedListener) watch(_ net.Conn, state http.ConnState) {
 	}
 }
 
-// idle returns a channel that is closed once the server is done with every
-// connection. It closes those that are left. Nothing must be accepted any more.
+// idle closes the remaining connections and returns a channel that is closed when
+// the server is done with all of them. It must be called after the end of Accept.
 func (b *boundedListener) idle() <-chan struct{} {
 	b.mu.Lock()
 	left := slices.Clone(b.conns)
@@ -464,18 +462,18 @@ func (b *boundedListener) idle() <-chan struct{} {
 	return idle
 }
 
-// How a sign-in stands, as its page shows.
+// States of a sign-in, shown by its page.
 const (
-	stateSuccess = "success" // the tokens are there
-	stateDenied  = "denied"  // the person said no
-	stateFailed  = "failed"  // anything else that ends it
-	statePending = "pending" // the exchange takes longer than a browser is kept waiting
-	stateOver    = "over"    // there has been an answer already
-	stateStray   = "stray"   // the request has nothing to do with it
+	stateSuccess = "success" // the tokens were received
+	stateDenied  = "denied"  // the user denied access
+	stateFailed  = "failed"  // any other error
+	statePending = "pending" // the exchange takes longer than holdTime
+	stateOver    = "over"    // the sign-in was already answered
+	stateStray   = "stray"   // the request is of no sign-in
 )
 
-// outcome is what a page shows. Code and Description are only taken from a request
-// that knew the state.
+// outcome is the content of a page. Code and Description are only set from a
+// request with the state.
 type outcome struct {
 	State             string
 	Code, Description string
@@ -484,11 +482,11 @@ type outcome struct {
 //go:embed page.html
 var pageHTML string
 
-// pages shows the person in the browser how the sign-in ended.
+// pages renders the outcome of a sign-in.
 type pages struct {
 	template *template.Template
-	program  string // its name, "" if it has none
-	policy   string // for the browser: nothing but the page's own style
+	program  string // its name; may be ""
+	policy   string // Content-Security-Policy: only the style of the page
 }
 
 func newPages(program string) *pages {
@@ -505,7 +503,7 @@ func newPages(program string) *pages {
 
 func (p *pages) show(w http.ResponseWriter, status int, o outcome) {
 	var page bytes.Buffer
-	_ = p.template.Execute(&page, struct { // it fails for no outcome
+	_ = p.template.Execute(&page, struct { // it cannot fail
 		outcome
 
 		Program string
@@ -515,7 +513,7 @@ func (p *pages) show(w http.ResponseWriter, status int, o outcome) {
 	_, _ = w.Write(page.Bytes())
 }
 
-// redirect sends the browser on, without a word to others about where.
+// redirect redirects the browser without a Referer.
 func (p *pages) redirect(w http.ResponseWriter, address string) {
 	p.setHeaders(w.Header(), 0)
 	w.Header().Set("Location", address)

@@ -33,9 +33,9 @@ import (
 // expected to come near it.
 const guard = 30 * time.Second
 
-// hostile are the requests that may neither end a sign-in nor get anything out of
-// it. They know the address of the receiver; some even the state, which nobody
-// but the server does.
+// hostile are requests that must neither end a sign-in nor obtain any of its data.
+// They use the address of the receiver; some even the state, which is
+// secret.
 var hostile = map[string]struct {
 	request string
 	status  int
@@ -199,8 +199,8 @@ func TestOnlyTheFirstAnswerCounts(t *testing.T) {
 	})
 }
 
-// Nobody is waited for longer than five seconds, and nobody else has to wait
-// meanwhile.
+// A slow connection is closed after five seconds and does not delay
+// others.
 func TestSlowConnections(t *testing.T) {
 	t.Parallel()
 	table.Bubbles(t, map[string]string{

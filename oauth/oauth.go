@@ -1,8 +1,8 @@
-// Package oauth signs people in through their browser, keeps their tokens fresh,
-// and manages what those tokens may do.
+// Package oauth signs users in through their browser, refreshes their tokens, and
+// manages sessions, API keys and scopes.
 //
-// A program that runs where its user sits needs three calls: [Login] once,
-// [TokenSource] ever after, [SignOut] in the end.
+// A program on the machine of its user needs three calls: [Login] once,
+// [TokenSource] at each start, [SignOut] at the end.
 //
 //	store := oauth.FileStore{Path: path, Keys: oauth.KeyFile(keyPath)}
 //	config := oauth.Config{ClientName: "Acme Sync", Store: store}
@@ -11,18 +11,18 @@
 //	}
 //	client, err := fastio.New(fastio.WithTokenSource(oauth.TokenSource(store, config)))
 //
-// A program with a redirect of its own, such as a web application, calls
+// A program with its own redirect, such as a web application, calls
 // [NewPKCE], [Service.StartAuthorization] and [Service.Exchange].
 package oauth
 
 import "github.com/fastio-go/fastio/api"
 
-// Service is the part of the authorization server that speaks to programs. Get
-// one from the OAuth field of a fastio.Client. It is safe for concurrent use.
+// Service calls the endpoints of the authorization server. Get one from the OAuth
+// field of a fastio.Client. It is safe for concurrent use.
 type Service struct {
 	c api.Caller
 
-	Sessions  *Sessions  // the programs that were let in
+	Sessions  *Sessions  // OAuth sessions of programs
 	Keys      *Keys      // API keys
 	TwoFactor *TwoFactor // the second factor of a sign-in with a password
 }
@@ -32,11 +32,11 @@ func New(c api.Caller) *Service {
 	return &Service{c: c, Sessions: &Sessions{c}, Keys: &Keys{c}, TwoFactor: &TwoFactor{c}}
 }
 
-// Sessions are the programs a person has let in, one each time.
+// Sessions manages OAuth sessions: one for each consent of the user.
 type Sessions struct{ c api.Caller }
 
-// Keys are API keys: tokens without an end, for programs nobody watches.
+// Keys manages API keys: long-lived tokens for unattended programs.
 type Keys struct{ c api.Caller }
 
-// TwoFactor is the second factor of a sign-in with a password.
+// TwoFactor manages the second factor of a sign-in with a password.
 type TwoFactor struct{ c api.Caller }

@@ -11,19 +11,19 @@ import (
 	"github.com/fastio-go/fastio/api"
 )
 
-// FromOAuth2 lets a client sign with the tokens of golang.org/x/oauth2.
+// FromOAuth2 adapts a token source of golang.org/x/oauth2 for a client.
 //
-// Such a source knows no context of the call and may block for as long as its own
-// lets it. A call whose context ends leaves it behind; any number of calls wait
-// for one and the same answer of src, which is asked by one goroutine at a time.
+// Such a source has no context per call and may block. A call returns when its
+// context is done; concurrent calls share one result of src, which is called by one
+// goroutine at a time.
 func FromOAuth2(src oauth2.TokenSource) api.TokenSource {
 	s := &shared{ask: func() (api.Token, error) { return fromOAuth2(src.Token()) }}
 	return sourceFunc(s.token)
 }
 
-// ToOAuth2 lets golang.org/x/oauth2 sign with the tokens of src. Its sources know
-// no context of the call, so every call of src gets ctx; when that has ended, so
-// has the source. Note that an [oauth2.Token] prints its secrets.
+// ToOAuth2 adapts src for golang.org/x/oauth2. Its sources have no context per call,
+// so every call of src uses ctx; the source fails after ctx is done. Note that an
+// [oauth2.Token] prints its secrets.
 func ToOAuth2(ctx context.Context, src api.TokenSource) oauth2.TokenSource {
 	return oauth2Func(func() (*oauth2.Token, error) {
 		t, err := src.Token(ctx)
@@ -34,9 +34,9 @@ func ToOAuth2(ctx context.Context, src api.TokenSource) oauth2.TokenSource {
 	})
 }
 
-// OAuth2 returns the token as golang.org/x/oauth2 has it, what was granted under
-// Extra("scopes"), a []string, and the word it was asked for with under
-// Extra("scope"). Note that an [oauth2.Token] prints its secrets.
+// OAuth2 converts the token for golang.org/x/oauth2, with the granted scopes in
+// Extra("scopes"), a []string, and the requested one in Extra("scope"). Note that
+// an [oauth2.Token] prints its secrets.
 func (t Token) OAuth2() *oauth2.Token {
 	extra := map[string]any{}
 	if t.Scope != "" {
@@ -71,12 +71,12 @@ func fromOAuth2(t *oauth2.Token, err error) (api.Token, error) {
 	case err != nil:
 		return api.Token{}, err
 	case t == nil || t.AccessToken == "":
-		return api.Token{}, errors.New("fastio: the oauth2 source holds no access token")
+		return api.Token{}, errors.New("fastio: the oauth2 source returned no access token")
 	}
 	return api.Token{AccessToken: api.NewSecret(t.AccessToken), Expiry: t.Expiry}, nil
 }
 
-// retrieveError keeps the whole answer, which the other prints, to itself.
+// retrieveError hides the response body, which oauth2.RetrieveError prints.
 type retrieveError struct{ refusal *oauth2.RetrieveError }
 
 func (e *retrieveError) Error() string {
@@ -92,12 +92,12 @@ func (e *retrieveError) Error() string {
 
 func (e *retrieveError) Unwrap() error { return e.refusal }
 
-// shared hands each answer of a function that may block to all who wait for it.
+// shared returns each result of a blocking function to all waiting callers.
 type shared struct {
 	ask func() (api.Token, error)
 
 	mu  sync.Mutex
-	now *asking // nil when nobody asks
+	now *asking // nil without a running call
 }
 
 type asking struct {

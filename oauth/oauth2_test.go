@@ -31,7 +31,7 @@ func (f sourceFunc) Token(ctx context.Context) (api.Token, error) { return f(ctx
 
 func TestFromOAuth2(t *testing.T) {
 	t.Parallel()
-	const none = "fastio: the oauth2 source holds no access token"
+	const none = "fastio: the oauth2 source returned no access token"
 	const refused = "fastio: the oauth2 source was refused a token"
 	broken, bad := errors.New("broken"), &http.Response{StatusCode: http.StatusBadRequest}
 	for name, tc := range map[string]struct {

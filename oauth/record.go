@@ -10,14 +10,14 @@ import (
 	"github.com/fastio-go/fastio/api"
 )
 
-// record is what a store keeps for a profile: the program as it was registered,
-// and the token of the person who is signed in.
+// record is the stored data of a profile: the registration of the program and the
+// token of the signed-in user.
 type record struct {
 	Version int            `json:"version"`
-	Address string         `json:"address"`         // of the platform the token is for
-	Client  clientRecord   `json:"client"`          // outlives a sign-out
+	Address string         `json:"address"`         // of the platform of the token
+	Client  clientRecord   `json:"client"`          // kept after a sign-out
 	Server  server         `json:"server,omitzero"` // that issued the token
-	Token   *tokenRecord   `json:"token,omitempty"` // nil when nobody is signed in
+	Token   *tokenRecord   `json:"token,omitempty"` // nil if no user is signed in
 	Refresh refreshHistory `json:"refresh,omitzero"`
 }
 
@@ -25,29 +25,29 @@ const recordVersion = 1
 
 type clientRecord struct {
 	ID                string `json:"id,omitempty"`
-	Issuer            string `json:"issuer,omitempty"` // that knows the id
+	Issuer            string `json:"issuer,omitempty"` // that issued the id
 	Name              string `json:"name,omitempty"`
 	RedirectURI       string `json:"redirect_uri,omitempty"`
 	RegistrationToken stored `json:"registration_token,omitzero"`
 }
 
-// stored is a secret that is written to the store.
+// stored is a secret that is encoded as text.
 type stored struct{ api.Secret }
 
-// MarshalJSON returns the text: only a record is encoded.
+// MarshalJSON returns the text of the secret.
 func (s stored) MarshalJSON() ([]byte, error) { return json.Marshal(s.Reveal()) }
 
-// server is where the endpoints of an authorization server are.
+// server holds the endpoints of an authorization server.
 type server struct {
 	Issuer      string `json:"issuer,omitempty"`       // "" if it publishes no metadata
-	NamesIssuer bool   `json:"names_issuer,omitempty"` // its answers carry iss (RFC 9207)
-	Authorize   string `json:"authorize,omitempty"`    // these are "" where the documented path holds
+	NamesIssuer bool   `json:"names_issuer,omitempty"` // its redirects have iss (RFC 9207)
+	Authorize   string `json:"authorize,omitempty"`    // "" means the documented path, here and below
 	Token       string `json:"token,omitempty"`
 	Revoke      string `json:"revoke,omitempty"`
 	Register    string `json:"register,omitempty"`
 }
 
-// tokenRecord is a Token that can be read back, which a Token itself must not.
+// tokenRecord is the encoding of a Token, which itself hides its secrets.
 type tokenRecord struct {
 	AccessToken  stored         `json:"access_token"`
 	RefreshToken stored         `json:"refresh_token,omitzero"`
@@ -55,19 +55,19 @@ type tokenRecord struct {
 	Expiry       time.Time      `json:"expiry,omitzero"`
 	Scope        Scope          `json:"scope,omitempty"`
 	Scopes       []GrantedScope `json:"scopes,omitempty"` // nil is full access
-	ClientID     string         `json:"client_id"`        // that the token was issued to
+	ClientID     string         `json:"client_id"`        // of the token
 	Resource     string         `json:"resource,omitempty"`
 }
 
-// refreshHistory is what refreshes have shown. Keeps and Rotates are about the
-// server and outlive the refresh token; the others are about the token.
+// refreshHistory records the results of refreshes. Keeps and Rotates are properties
+// of the server and outlive the refresh token; the others are of the token.
 type refreshHistory struct {
-	Keeps   bool      `json:"keeps,omitempty"`   // the server returns the refresh token it is given: it may be used again
+	Keeps   bool      `json:"keeps,omitempty"`   // the server returned the same refresh token: it is reusable
 	Rotates bool      `json:"rotates,omitempty"` // the server has replaced a refresh token
 	Pending bool      `json:"pending,omitempty"` // the refresh token was sent, and the outcome is unknown
-	Twice   bool      `json:"twice,omitempty"`   // so was the one further send
-	Sent    time.Time `json:"sent,omitzero"`     // when the refresh token was last sent, if it is pending
-	Spent   bool      `json:"spent,omitempty"`   // the server has accepted the refresh token in an unreadable answer
+	Twice   bool      `json:"twice,omitempty"`   // also after the one retry
+	Sent    time.Time `json:"sent,omitzero"`     // time of the latest send, if pending
+	Spent   bool      `json:"spent,omitempty"`   // the server accepted the refresh token in an unreadable response
 	Dead    bool      `json:"dead,omitempty"`    // the server has refused the refresh token
 }
 
@@ -85,8 +85,8 @@ func (h refreshHistory) succeeded(kept bool) refreshHistory {
 	return refreshHistory{Keeps: !rotates, Rotates: rotates}
 }
 
-// issuedBy sets where a new token is from. What is known of the same server stays
-// true.
+// issuedBy sets a new token and its origin. The known properties of the same server
+// are kept.
 func (r *record) issuedBy(address string, by server, token *tokenRecord) {
 	r.Refresh = r.Refresh.server()
 	if r.Address != address || r.Server.Issuer != by.Issuer {
@@ -103,8 +103,8 @@ func newTokenRecord(t *Token, clientID, resource string) *tokenRecord {
 	}
 }
 
-// renewed returns what r becomes with the answer to a refresh. The answer may
-// leave out what stays.
+// renewed returns r with the response of a refresh. Members missing there are
+// kept.
 func (r *tokenRecord) renewed(t *Token) *tokenRecord {
 	next := newTokenRecord(t, r.ClientID, r.Resource)
 	next.Scope = cmp.Or(next.Scope, r.Scope)
@@ -116,9 +116,9 @@ func (r *tokenRecord) renewed(t *Token) *tokenRecord {
 
 const renewEarly = 5 * time.Minute
 
-// renewal is when the access token is to be replaced: five minutes before it
-// ends, or halfway if it is that short-lived. It is zero for one without a known
-// end.
+// renewal returns when the access token should be refreshed: five minutes before
+// it expires, or after half of a short lifetime. It is zero without a known
+// expiry.
 func (r *tokenRecord) renewal() time.Time {
 	if r.Expiry.IsZero() {
 		return time.Time{}
@@ -130,13 +130,13 @@ func (r *tokenRecord) renewal() time.Time {
 	return r.Expiry.Add(-early)
 }
 
-// due reports whether the access token is to be replaced now.
+// due reports whether the access token should be refreshed now.
 func (r *tokenRecord) due(refused api.Secret) bool {
 	at := r.renewal()
 	return r.refused(refused) || !at.IsZero() && !time.Now().Before(at)
 }
 
-// good reports whether the access token can still be used.
+// good reports whether the access token is still valid.
 func (r *tokenRecord) good(refused api.Secret) bool {
 	return !r.refused(refused) && !r.api().Expired()
 }
@@ -151,20 +151,20 @@ func (r *tokenRecord) api() api.Token {
 
 var errRecord = errors.New("fastio: oauth: the store holds a record this version cannot read")
 
-// readRecord reads what a store holds; nil is an empty record.
+// readRecord decodes the content of a store; nil is an empty record.
 func readRecord(b []byte) (*record, error) {
 	r := &record{Version: recordVersion}
 	if b == nil {
 		return r, nil
 	}
-	if json.Unmarshal(b, r) != nil || r.Version != recordVersion { // the error of the decoder may repeat a secret
+	if json.Unmarshal(b, r) != nil || r.Version != recordVersion { // the error of the decoder may contain a secret
 		return nil, errRecord
 	}
 	return r, nil
 }
 
-// edit calls change with the record of the profile while nobody else edits it. What
-// change calls to save writes the record as it is then.
+// edit calls change with the record of the profile and its lock held. The function
+// save of change writes the record in its current state.
 func (c *Config) edit(ctx context.Context, store Store, change func(r *record, save func() error) error) error {
 	return store.Update(ctx, c.profile(), func(b []byte, save func([]byte) error) error {
 		r, err := readRecord(b)
@@ -181,10 +181,10 @@ func (c *Config) edit(ctx context.Context, store Store, change func(r *record, s
 	})
 }
 
-// Save keeps the token of a program with a sign-in of its own, by
-// [Service.Exchange] or [Service.SignIn], in store, where [TokenSource] finds it.
-// It replaces the profile's last token. One with a RefreshToken needs the
-// ClientID it was issued to, and the Resource if it was asked for with one.
+// Save stores the token of [Service.Exchange] or [Service.SignIn] for
+// [TokenSource], in a program that does not use [Login]. It replaces the previous
+// token of the profile. A token with a RefreshToken requires its
+// ClientID, and its Resource if it was requested with one.
 func Save(ctx context.Context, store Store, c Config, t *Token) error {
 	const op = "oauth.Save"
 	switch {
@@ -193,7 +193,7 @@ func Save(ctx context.Context, store Store, c Config, t *Token) error {
 	case t == nil || t.AccessToken.IsZero():
 		return &api.InputError{Op: op, Field: "access_token", Rule: "must be given"}
 	case t.TwoFactor:
-		return &api.InputError{Op: op, Field: "access_token", Rule: "must not be one that waits for a second factor"}
+		return &api.InputError{Op: op, Field: "access_token", Rule: "must not require a second factor"}
 	case !t.RefreshToken.IsZero() && c.ClientID == "":
 		return &api.InputError{Op: op, Field: "client_id", Rule: "must be given along with a refresh token"}
 	}

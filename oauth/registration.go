@@ -23,11 +23,11 @@ import (
 type RegisterRequest struct {
 	ClientName    string   `json:"client_name,omitempty"` // shown at consent; at most 128 bytes, "" is "Unknown Client"
 	RedirectURIs  []string `json:"redirect_uris"`         // 1 to 10; https, or http on localhost and 127.0.0.1
-	GrantTypes    []string `json:"grant_types"`           // not checked; nil is "authorization_code" and "refresh_token"
-	ResponseTypes []string `json:"response_types"`        // not checked by the platform; nil is "code"
+	GrantTypes    []string `json:"grant_types"`           // default "authorization_code" and "refresh_token"
+	ResponseTypes []string `json:"response_types"`        // default "code"
 }
 
-// Registration is a program as the authorization server knows it.
+// Registration is a program registered with the authorization server.
 type Registration struct {
 	ClientID        string     `json:"client_id"`
 	ClientName      string     `json:"client_name"`
@@ -35,20 +35,20 @@ type Registration struct {
 	AuthMethod      string     `json:"token_endpoint_auth_method"` // "none"
 	GrantTypes      []string   `json:"grant_types"`
 	ResponseTypes   []string   `json:"response_types"`
-	AccessToken     api.Secret `json:"registration_access_token"` // for [Service.UpdateRegistration]; "" in its answer
-	RegistrationURI string     `json:"registration_client_uri"`   // "" in the answer to an update
+	AccessToken     api.Secret `json:"registration_access_token"` // for [Service.UpdateRegistration]; "" in its result
+	RegistrationURI string     `json:"registration_client_uri"`   // "" in the result of an update
 }
 
-// Register makes a program known. Each call makes another client, so it is only
-// repeated when it was never sent. Names the platform keeps for itself are
-// refused with an [*Error] of [CodeInvalidClientMetadata].
+// Register registers a program as a new client. It is not idempotent, so it is only
+// retried if it was never sent. Errors: [*Error] with [CodeInvalidClientMetadata]
+// for a reserved name.
 //
 // It calls POST /current/oauth/register/.
 func (s *Service) Register(ctx context.Context, r RegisterRequest, opts ...api.CallOption) (*Registration, error) {
 	return s.register(ctx, r, loopbackHost, opts...)
 }
 
-// register lets the caller say which hosts need no TLS.
+// register is Register with a function that reports hosts that need no TLS.
 func (s *Service) register(
 	ctx context.Context, r RegisterRequest, local func(host string) bool, opts ...api.CallOption,
 ) (*Registration, error) {
@@ -79,21 +79,20 @@ func (s *Service) register(
 	return a, nil
 }
 
-// UpdateRegistrationRequest changes a program's registration. It must change
-// something.
+// UpdateRegistrationRequest changes the registration of a program. At least one
+// field must be set.
 type UpdateRegistrationRequest struct {
 	ClientID     string   `json:"client_id"`               // of the [Registration]
 	ClientName   string   `json:"client_name,omitempty"`   // at most 128 characters; "" leaves it
 	RedirectURIs []string `json:"redirect_uris,omitempty"` // as of [RegisterRequest], also on [::1]; nil leaves them
 }
 
-// UpdateRegistration changes what [Service.Register] made known. The token is the
-// AccessToken of the [Registration], which the answer does not repeat.
+// UpdateRegistration changes a registration of [Service.Register]. The token is the
+// AccessToken of the [Registration], which the result does not repeat.
 //
-// Only programs whose redirect URIs are all on this machine may update
-// themselves; any other is refused with an [*Error] of [CodeInvalidRequest]. A
-// token that is not the program's is [CodeInvalidRequest] of status 401, an
-// unknown program [CodeInvalidClient].
+// Errors: [*Error] with [CodeInvalidRequest] unless all redirect URIs of the program
+// are on this machine; with [CodeInvalidRequest] and status 401 for the token of
+// another program, with [CodeInvalidClient] for an unknown program.
 //
 // It calls PUT /current/oauth/register/.
 func (s *Service) UpdateRegistration(
@@ -114,7 +113,7 @@ func (s *Service) UpdateRegistration(
 	a, err := call.One[Registration](ctx, s.c, endpoint.OAuthUpdateRegistration(credential, body), "", opts)
 	err = asError(err)
 	if e, ok := errors.AsType[*Error](err); ok && e.Status == http.StatusBadRequest && e.Code == CodeInvalidRequest {
-		// What else this code stands for has been checked.
+		// The other causes of this code were checked before.
 		err = fmt.Errorf("%w: only programs whose redirect URIs are all local may update themselves", err)
 	}
 	return a, err
@@ -135,18 +134,18 @@ func (r *UpdateRegistrationRequest) check(op string) error {
 
 const registrationMax = 64 << 10 // bytes of JSON
 
-// registrationBody returns the body of a registration, or an error for one that is
-// too long for the platform.
+// registrationBody returns the body of a registration, or an error if it is too
+// long for the platform.
 func registrationBody(op string, v any) (api.Body, error) {
 	body := api.JSON(v)
 	_, content, err := api.Encode(body)
 	return body, cmp.Or(err, checkMost(op, "body", len(content), registrationMax, "64 KB"))
 }
 
-// ClientMetadata describes a program in a document of its own, whose https URL is
-// then its client id: nothing needs to be registered. Serve it as
-// application/json. The platform reads it within 5 seconds, follows no redirect
-// to another domain, and reads it again after an hour.
+// ClientMetadata is a document that describes a program. Its https URL is the client
+// id, so registration is not required. Serve it as application/json. The platform
+// reads it with a timeout of 5 seconds, follows no redirect to another domain, and
+// reads it again after an hour.
 type ClientMetadata struct {
 	ClientID      string   `json:"client_id"`                  // the URL of the document
 	ClientName    string   `json:"client_name,omitempty"`      // shown at consent; "" leaves it out
@@ -160,8 +159,8 @@ type ClientMetadata struct {
 
 const metadataMax = 10 << 10 // bytes
 
-// Validate reports what the platform would not accept in the document, as it is
-// to be served at url, in an [*api.InputError].
+// Validate returns an [*api.InputError] if the platform would not accept the
+// document at url.
 func (m *ClientMetadata) Validate(url string) error {
 	const op = "oauth.ClientMetadata"
 	if err := cmp.Or(checkMetadataURL(op, url), checkRedirects(op, m.RedirectURIs, loopbackHost)); err != nil {
@@ -181,7 +180,7 @@ func (m *ClientMetadata) Validate(url string) error {
 	return cmp.Or(err, checkMost(op, "document", len(document), metadataMax, "10 KB"))
 }
 
-// checkMetadataURL refuses what cannot be the URL of a [ClientMetadata].
+// checkMetadataURL rejects a URL that is invalid for a [ClientMetadata].
 func checkMetadataURL(op, address string) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil || strings.Contains(address, "#") {
@@ -192,8 +191,8 @@ func checkMetadataURL(op, address string) error {
 
 const redirectsMax = 10
 
-// checkRedirects refuses what the server would not register. A local host needs
-// no TLS.
+// checkRedirects rejects redirect URIs that the server would refuse. A local host
+// needs no TLS.
 func checkRedirects(op string, uris []string, local func(host string) bool) error {
 	if n := len(uris); n < 1 || n > redirectsMax {
 		return &api.InputError{Op: op, Field: "redirect_uris", Rule: "must be 1 to 10", Got: strconv.Itoa(n)}
@@ -212,20 +211,20 @@ func checkRedirects(op string, uris []string, local func(host string) bool) erro
 	return nil
 }
 
-// loopbackHost reports whether a host is one the server takes for this machine.
+// loopbackHost reports whether the server considers a host local.
 func loopbackHost(host string) bool {
 	return strings.EqualFold(host, "localhost") || net.ParseIP(host).Equal(net.IPv4(127, 0, 0, 1))
 }
 
-// anyLoopbackHost is loopbackHost where the server takes ::1 as well.
+// anyLoopbackHost is loopbackHost for servers that accept ::1 as well.
 func anyLoopbackHost(host string) bool { return host == "::1" || loopbackHost(host) }
 
-// loopbackURI is the redirect that is registered: servers take any port for it.
+// loopbackURI is the registered redirect: servers accept any port for it.
 func (s *signIn) loopbackURI() string { return "http://" + s.host + s.redirectPath() }
 
-// redirectHost is the host of the redirect URI for a listener, nil for none. The
-// platform does not register redirects to ::1, but it does to localhost, which
-// leads there if there is no 127.0.0.1.
+// redirectHost is the host of the redirect URI of a listener, which may be nil. The
+// platform does not register redirects to ::1, but to localhost, which resolves to
+// ::1 without a 127.0.0.1.
 func redirectHost(ln net.Listener, s server) string {
 	const v4, v6, name = "127.0.0.1", "[::1]", "localhost"
 	if ln == nil {
@@ -241,9 +240,9 @@ func redirectHost(ln net.Listener, s server) string {
 	return v6
 }
 
-// identify takes the client id that the store remembers, unless it has been
-// refused, or registers the program. The store is locked meanwhile, so that one of
-// several processes does.
+// identify uses the stored client id, unless it was refused, or registers the
+// program. The profile is locked meanwhile, so that only one of several processes
+// registers.
 func (s *signIn) identify(ctx context.Context, refused string) error {
 	if s.Store == nil {
 		client, err := s.register(ctx)
@@ -264,11 +263,11 @@ func (s *signIn) identify(ctx context.Context, refused string) error {
 }
 
 func (s *signIn) register(ctx context.Context) (clientRecord, error) {
-	service, road, err := s.at(s.server.Register)
+	service, pipeline, err := s.at(s.server.Register)
 	if err != nil {
 		return clientRecord{}, err
 	}
-	defer road.CloseIdleConnections()
+	defer pipeline.CloseIdleConnections()
 	var r *Registration
 	err = s.step(ctx, "registering the program", func(ctx context.Context) error {
 		r, err = service.register(ctx, RegisterRequest{
@@ -282,27 +281,27 @@ func (s *signIn) register(ctx context.Context) (clientRecord, error) {
 	return s.client(r.ClientID, r.AccessToken), nil
 }
 
-// forgetRefused removes the registration from the store if err says that the server does
-// not know the program. The next sign-in registers it anew.
+// forgetRefused removes the registration from the store if err means that the server
+// does not know the program. The next sign-in registers it again.
 func (s *signIn) forgetRefused(ctx context.Context, err error) {
 	if unknownClient(err) {
 		s.forget(ctx)
 	}
 }
 
-// forgetUnanswered is forgetRefused for a sign-in that got no answer. A server with an
-// authorization endpoint of its own says in the browser alone that it does not know
-// the program, so that a registration from the store is suspect.
+// forgetUnanswered is forgetRefused for a sign-in without an answer. A server with
+// its own authorization endpoint reports an unknown program only in the browser, so
+// that a stored registration may be invalid.
 func (s *signIn) forgetUnanswered(ctx context.Context) {
 	if s.remembered && s.server.Authorize != "" {
 		s.forget(ctx)
 	}
 }
 
-const forgetTime = time.Second // a sign-in whose context has ended waits no longer
+const forgetTime = time.Second // timeout after the context of a sign-in is done
 
-// forget removes the registration from the store. If it cannot be removed, the
-// next sign-in tries to.
+// forget removes the registration from the store. If that fails, the next sign-in
+// retries it.
 func (s *signIn) forget(ctx context.Context) {
 	if s.Store == nil || s.ClientID != "" {
 		return
@@ -318,7 +317,7 @@ func (s *signIn) forget(ctx context.Context) {
 	})
 }
 
-// client is what the store remembers of a registration of this very program.
+// client returns the record of a registration of this program.
 func (s *signIn) client(id string, token api.Secret) clientRecord {
 	return clientRecord{
 		ID: id, Issuer: cmp.Or(s.server.Issuer, s.base.Origin()), Name: strings.TrimSpace(s.ClientName),
@@ -326,8 +325,8 @@ func (s *signIn) client(id string, token api.Secret) clientRecord {
 	}
 }
 
-// unknownClient reports whether a server refused the client id, or what it was
-// registered with.
+// unknownClient reports whether a server refused the client id or its
+// registration.
 func unknownClient(err error) bool {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Code == CodeInvalidClient || e.Code == CodeUnauthorizedClient

@@ -15,55 +15,55 @@ import (
 	"github.com/fastio-go/fastio/internal/lenient"
 )
 
-// Scope is what a program asks for. The person picks the organizations or
-// workspaces at consent. Unknown ones are sent as they are: the platform ignores
-// the words of OpenID (openid, profile, email, offline_access), and a request with
-// no other word asks for [ScopeUser]. It accepts the retired all_workflows, but
+// Scope is a scope that a program requests. The user selects the organizations or
+// workspaces at consent. Unknown values are sent unchanged: the platform ignores
+// the scopes of OpenID (openid, profile, email, offline_access), and a request with
+// no other scope requests [ScopeUser]. It accepts the retired all_workflows, but
 // never grants it: consent fails.
 type Scope string
 
-// Scopes to ask for. Of several the broadest holds.
+// Scopes of a request. Of several the broadest is used.
 const (
-	ScopeUser          Scope = "user"               // the whole account; what a request without a scope means
-	ScopeOrg           Scope = "org"                // organizations the person picks
-	ScopeWorkspace     Scope = "workspace"          // workspaces the person picks
+	ScopeUser          Scope = "user"               // the whole account; the default
+	ScopeOrg           Scope = "org"                // organizations that the user selects
+	ScopeWorkspace     Scope = "workspace"          // workspaces that the user selects
 	ScopeAllOrgs       Scope = "all_orgs"           // every organization, its workspaces and shares
 	ScopeAllWorkspaces Scope = "all_workspaces"     // every workspace and its shares
-	ScopeAllShares     Scope = "all_shares"         // every share the person is a member of
-	ScopeAllEnvelopes  Scope = "all_sign_envelopes" // every sign envelope within the person's reach
+	ScopeAllShares     Scope = "all_shares"         // every share the user is a member of
+	ScopeAllEnvelopes  Scope = "all_sign_envelopes" // every sign envelope the user has access to
 )
 
-// AccessMode bounds what may be done with what a scope names.
+// AccessMode is the access to the objects of a scope.
 type AccessMode string
 
 // Access modes, each including the one before.
 const (
 	AccessModeRead  AccessMode = "r"
 	AccessModeWrite AccessMode = "rw"
-	AccessModeAdmin AccessMode = "rwa" // also to administer: only granted if it was asked for
+	AccessModeAdmin AccessMode = "rwa" // also administration: only granted if requested
 )
 
-// EntityType is what a [GrantedScope] reaches. Unknown ones pass through.
+// EntityType is the kind of object of a [GrantedScope]. Unknown values are kept.
 type EntityType string
 
-// What a granted scope reaches.
+// Kinds of objects of a granted scope.
 const (
-	EntityTypeUser        EntityType = "user" // the account and everything in its reach
+	EntityTypeUser        EntityType = "user" // the account and everything it has access to
 	EntityTypeOrg         EntityType = "org"
 	EntityTypeWorkspace   EntityType = "workspace"
 	EntityTypeShare       EntityType = "share"
 	EntityTypeUserDetails EntityType = "userdetails" // the settings of the account
 )
 
-// GrantedScope is one thing a token may do. A form that this version does not know
-// is kept in EntityType as the server sent it, with the other fields empty.
+// GrantedScope is one permission of a token. An unknown form is kept unchanged in
+// EntityType, with the other fields empty.
 type GrantedScope struct {
 	EntityType EntityType
-	EntityID   api.ProfileID // "*" is all of them
+	EntityID   api.ProfileID // "*" means all
 	AccessMode AccessMode
 }
 
-// ParseScope reads the form that travels: "workspace:4012345678901234567:rw".
+// ParseScope parses the wire format: "workspace:4012345678901234567:rw".
 func ParseScope(s string) (GrantedScope, error) {
 	parts := strings.Split(s, ":")
 	if len(parts) != 3 || parts[0] == "" || parts[1] == "" || parts[2] == "" {
@@ -72,9 +72,9 @@ func ParseScope(s string) (GrantedScope, error) {
 	return GrantedScope{EntityType(parts[0]), api.ProfileID(parts[1]), AccessMode(parts[2])}, nil
 }
 
-var _ encoding.TextMarshaler = GrantedScope{} // so a JSON encoder takes its text
+var _ encoding.TextMarshaler = GrantedScope{} // for JSON encoders
 
-// String returns the form that travels.
+// String returns the wire format.
 func (g GrantedScope) String() string {
 	if g.EntityID == "" && g.AccessMode == "" { // an unknown form
 		return string(g.EntityType)
@@ -86,10 +86,10 @@ func (g GrantedScope) join() string {
 	return string(g.EntityType) + ":" + string(g.EntityID) + ":" + string(g.AccessMode)
 }
 
-// MarshalText writes the form that travels.
+// MarshalText returns the wire format.
 func (g GrantedScope) MarshalText() ([]byte, error) { return []byte(g.String()), nil }
 
-// UnmarshalText reads the form that travels. It accepts any text.
+// UnmarshalText parses the wire format. It accepts any text.
 func (g *GrantedScope) UnmarshalText(text []byte) error {
 	*g = readScope(string(text))
 	return nil
@@ -103,19 +103,19 @@ func readScope(s string) GrantedScope {
 	return g
 }
 
-// TokenScopes is what a token may do. Members of other names are in Extra.
+// TokenScopes are the permissions of a token. Unknown members are in Extra.
 type TokenScopes struct {
-	AuthType   string         `json:"auth_type"`   // what the token is: "api_key", "oauth", "session" (assumed name)
+	AuthType   string         `json:"auth_type"`   // "api_key", "oauth" or "session" (assumed name)
 	Scopes     []GrantedScope `json:"scopes"`      // nil is full access, or unknown: see FullAccess (assumed name)
-	Admin      bool           `json:"admin"`       // it may administer; true only if the server says just that
-	Agent      bool           `json:"is_agent"`    // it acts for a software agent (assumed name)
-	FullAccess bool           `json:"full_access"` // nothing is out of its reach (assumed name)
+	Admin      bool           `json:"admin"`       // admin access; only the JSON value true is true
+	Agent      bool           `json:"is_agent"`    // the token is of a software agent (assumed name)
+	FullAccess bool           `json:"full_access"` // access to everything (assumed name)
 
-	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // members this version has no field for
+	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // unknown members
 }
 
-// TokenScopes returns what the token may do that the client signs with. Whether a
-// request for [AccessModeAdmin] was granted, its Admin tells and nothing else.
+// TokenScopes returns the permissions of the client's token. Only its Admin reports
+// whether [AccessModeAdmin] was granted.
 //
 // It calls GET /current/auth/scopes/.
 func (s *Service) TokenScopes(ctx context.Context, opts ...api.CallOption) (*TokenScopes, error) {
@@ -131,7 +131,7 @@ func (s *Service) TokenScopes(ctx context.Context, opts ...api.CallOption) (*Tok
 	return &a.TokenScopes, nil
 }
 
-// literalTrue takes no word or number for true.
+// literalTrue decodes only the JSON value true as true.
 type literalTrue bool
 
 func (t *literalTrue) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -139,9 +139,9 @@ func (t *literalTrue) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return dec.SkipValue()
 }
 
-// grantedScopes reads a list of scopes, also one that is packed into a string.
-// Nothing, null and a blank string are nil: the full access of old tokens. No form
-// is an error, because scopes are advisory and the token is not.
+// grantedScopes decodes a list of scopes, also from a string. A missing value, null
+// and a blank string are nil: the full access of old tokens. No value is an error,
+// because the token is valid without its scopes.
 type grantedScopes []GrantedScope
 
 func (g *grantedScopes) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -179,7 +179,7 @@ func readScopes(v jsontext.Value) []GrantedScope {
 	}
 }
 
-// scopeWords reads the value of a scope member, also one that is a list of words.
+// scopeWords decodes a scope member, which may be a list of words.
 type scopeWords string
 
 func (s *scopeWords) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -201,7 +201,7 @@ func (s *scopeWords) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 func elements(list jsontext.Value) []jsontext.Value {
 	var rows []jsontext.Value
-	_ = json.Unmarshal(list, &rows, lenient.Options()) // it is valid: a decoder read it
+	_ = json.Unmarshal(list, &rows, lenient.Options()) // it is valid JSON: it was decoded before
 	return rows
 }
 

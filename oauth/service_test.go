@@ -156,7 +156,7 @@ const (
 	badMode    = "access_mode must be r, rw or rwa, got "
 	badScope   = "scope must be words without blanks, got "
 	challenges = "code_challenge must be 43 characters of base64url, got "
-	noBlanks   = " must hold neither blanks nor control characters"
+	noBlanks   = " must not contain blanks or control characters"
 	noScopes   = "scopes must be nil or not empty"
 	redirect   = "redirect_uris must be https, or http on localhost or 127.0.0.1, got "
 	resources  = "resource must be an absolute URL without a user and a fragment"
@@ -314,7 +314,7 @@ func TestSessionAndKeyInput(t *testing.T) {
 	checkRejected(t, "Keys.Create", []rejected{
 		{create(key{AgentName: long}), longAgent},
 		{create(key{Scopes: none}), noScopes},
-		{create(key{Expires: late}), "expires must be of a year from 1 to 9999, got 10000"},
+		{create(key{Expires: late}), "expires must have a year from 1 to 9999, got 10000"},
 		{create(key{Code: code}), badCode},
 		{create(key{Code: api.NewSecret(" ")}), "token must be given"},
 	})
@@ -325,7 +325,7 @@ func TestSessionAndKeyInput(t *testing.T) {
 		{update(change{Code: api.NewSecret("1")}), "memo or scopes, agent_name or expires must be given"},
 		{update(change{AgentName: api.Set(long)}), longAgent},
 		{update(change{Scopes: none}), noScopes},
-		{update(change{Expires: api.Set(early)}), "expires must be of a year from 1 to 9999, got -1"},
+		{update(change{Expires: api.Set(early)}), "expires must have a year from 1 to 9999, got -1"},
 	})
 	checkRejected(t, "Keys.Delete", []rejected{{s.Keys.Delete(ctx, "k", &oauth.DeleteKeyOptions{Code: code}), badCode}})
 }
@@ -336,10 +336,10 @@ func TestSignInInput(t *testing.T) {
 	const email = "ada@example.test"
 	checkRejected(t, "SignIn", []rejected{
 		{fail(s.SignIn(ctx, "", secret)), "email must be given"},
-		{fail(s.SignIn(ctx, "ada:x@example.test", secret)), "email must hold neither a colon nor control characters"},
-		{fail(s.SignIn(ctx, email+"\n", secret)), "email must hold neither a colon nor control characters"},
+		{fail(s.SignIn(ctx, "ada:x@example.test", secret)), "email must not contain a colon or control characters"},
+		{fail(s.SignIn(ctx, email+"\n", secret)), "email must not contain a colon or control characters"},
 		{fail(s.SignIn(ctx, email, api.Secret{})), "password must be given"},
-		{fail(s.SignIn(ctx, email, api.NewSecret("canary\t"))), "password must not hold control characters"},
+		{fail(s.SignIn(ctx, email, api.NewSecret("canary\t"))), "password must not contain control characters"},
 	})
 	checkRejected(t, "TwoFactor.Enable", []rejected{
 		{fail(s.TwoFactor.Enable(ctx, oauth.ChannelCall)), `channel must be sms, totp or whatsapp, got "call"`},

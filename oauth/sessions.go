@@ -15,23 +15,23 @@ import (
 	"github.com/fastio-go/fastio/internal/endpoint"
 )
 
-// Session is one time that a person let a program in.
+// Session is the access of a program after one consent.
 type Session struct {
 	ID         string         `json:"session_id"`
-	DeviceName string         `json:"device_name"`        // "" if the program gave none
-	DeviceType string         `json:"device_type"`        // "cli"; "" if the program gave none
-	AgentName  string         `json:"agent_name"`         // "" if the program gave none
-	Scopes     []GrantedScope `json:"scopes"`             // what the program may do; nil is full access
+	DeviceName string         `json:"device_name"`        // "" if the program sent none
+	DeviceType string         `json:"device_type"`        // "cli"; "" if the program sent none
+	AgentName  string         `json:"agent_name"`         // "" if the program sent none
+	Scopes     []GrantedScope `json:"scopes"`             // permissions; nil is full access
 	ClientID   string         `json:"client_id"`          // (assumed name)
 	ClientName string         `json:"client_name"`        // (assumed name)
 	Created    api.Time       `json:"created,omitzero"`   // (assumed name)
 	LastUsed   api.Time       `json:"last_used,omitzero"` // (assumed name)
-	Expires    api.Time       `json:"expires,omitzero"`   // zero when the server does not tell (assumed name)
+	Expires    api.Time       `json:"expires,omitzero"`   // zero if the server does not say (assumed name)
 
-	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // members this version has no field for
+	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // unknown members
 }
 
-// List returns the account's sessions, all in one answer.
+// List returns all sessions of the account.
 //
 // It calls GET /current/oauth/sessions/.
 func (s *Sessions) List(ctx context.Context, opts ...api.CallOption) ([]*Session, error) {
@@ -53,8 +53,8 @@ func (s *Sessions) List(ctx context.Context, opts ...api.CallOption) ([]*Session
 	return sessions, nil
 }
 
-// Get returns one session. One that is unknown, has ended or is another
-// account's is [api.ErrNotFound].
+// Get returns one session.
+// Errors: [api.ErrNotFound] if it is unknown, has ended or is of another account.
 //
 // It calls GET /current/oauth/sessions/{id}/.
 func (s *Sessions) Get(ctx context.Context, id string, opts ...api.CallOption) (*Session, error) {
@@ -65,20 +65,20 @@ func (s *Sessions) Get(ctx context.Context, id string, opts ...api.CallOption) (
 	return call.Found("oauth.Sessions.Get", "session", a.session())
 }
 
-// UpdateSessionRequest changes a session. It must change something.
+// UpdateSessionRequest changes a session. At least one field must be set.
 type UpdateSessionRequest struct {
 	DeviceName api.Opt[string] // at most 128 characters; unset leaves it, "" and null clear it
 	AgentName  api.Opt[string] // at most 128 characters; unset leaves it, "" and null clear it
-	Scopes     []GrantedScope  // what the program may do from now on, nothing beyond the present; nil leaves them
+	Scopes     []GrantedScope  // new permissions, within the current ones; nil keeps them
 }
 
-// Update renames a session or narrows what it may do, and returns it as it then
-// is. It is only repeated when it was never sent.
+// Update renames a session or reduces its permissions, and returns the result. It
+// is only retried if it was never sent.
 //
-// Scopes that reach further than the present ones are [api.ErrForbidden].
-// Scopes that were changed by somebody else meanwhile are [api.ErrConflict]:
-// read the session again, then state anew what it may do. A credential that may
-// only read is refused with [ReasonScopeWrite].
+// Errors: [api.ErrForbidden] if the scopes exceed the current ones,
+// [api.ErrConflict] if the scopes were changed concurrently: read the session again
+// and repeat the update. [ReasonScopeWrite] for a read-only
+// credential.
 //
 // It calls PATCH /current/oauth/sessions/{id}/.
 func (s *Sessions) Update(
@@ -103,22 +103,22 @@ func (s *Sessions) Update(
 }
 
 // Revoke ends a session. Its access tokens may stay valid until they expire, an
-// hour at most. Errors: [api.ErrNotFound] for a session that has ended already,
-// [ReasonScopeWrite] for a credential that may only read.
+// hour at most. Errors: [api.ErrNotFound] if the session has already ended,
+// [ReasonScopeWrite] for a read-only credential.
 //
 // It calls DELETE /current/oauth/sessions/{id}/.
 func (s *Sessions) Revoke(ctx context.Context, id string, opts ...api.CallOption) error {
 	return call.Do(ctx, s.c, endpoint.OAuthSessionsRevoke(id), opts)
 }
 
-// RevokeAllOptions spares a session.
+// RevokeAllOptions are the optional parameters of [Sessions.RevokeAll].
 type RevokeAllOptions struct {
-	Except string // the id of the session to keep, mostly the program's own; "" keeps none
+	Except string // the id of a session to keep, such as the program's own; "" for none
 }
 
-// RevokeAll ends every session of the account as [Sessions.Revoke] does, the
-// caller's own too unless o spares it: nil spares none. A credential that may only
-// read is refused with [ReasonScopeWrite].
+// RevokeAll ends every session of the account like [Sessions.Revoke], including the
+// caller's own unless o excepts it. Nil means no exception.
+// Errors: [ReasonScopeWrite] for a read-only credential.
 //
 // It calls DELETE /current/oauth/sessions/.
 func (s *Sessions) RevokeAll(ctx context.Context, o *RevokeAllOptions, opts ...api.CallOption) error {
@@ -129,7 +129,7 @@ func (s *Sessions) RevokeAll(ctx context.Context, o *RevokeAllOptions, opts ...a
 	return call.Do(ctx, s.c, endpoint.OAuthSessionsRevokeAll(q), opts)
 }
 
-// sessionRow is a Session as it is read.
+// sessionRow is the wire format of a Session.
 type sessionRow struct {
 	Session
 
@@ -141,13 +141,13 @@ func (r *sessionRow) session() *Session {
 	return &r.Session
 }
 
-// sessionAnswer holds one session: under its name, or at the root.
+// sessionAnswer decodes one session, in a member or at the root.
 type sessionAnswer struct {
 	Named *sessionRow `json:"session"`
 	sessionRow
 }
 
-// session returns nil when there is none.
+// session returns the session, nil without one.
 func (a *sessionAnswer) session() *Session {
 	switch {
 	case a.Named != nil:
@@ -158,13 +158,13 @@ func (a *sessionAnswer) session() *Session {
 	return nil
 }
 
-// sessionList holds many: under sessions, or under results.
+// sessionList decodes a list in sessions or results.
 type sessionList struct {
 	Sessions sessionRows `json:"sessions"` // (assumed name)
 	Results  sessionRows `json:"results"`  // (assumed name)
 }
 
-// sessionRows is nil for what is no list, such as a count, and empty for null.
+// sessionRows is nil if the value is not a list, and empty for null.
 type sessionRows []*sessionRow
 
 func (r *sessionRows) UnmarshalJSONFrom(dec *jsontext.Decoder) error {

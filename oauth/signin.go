@@ -16,15 +16,15 @@ import (
 )
 
 // SignIn exchanges an e-mail address and a password for a token without a refresh
-// token. Most programs want [Login] instead, which never sees the password.
+// token. Most programs should use [Login], which does not handle the password.
 //
-// If the account has a second factor, the token's TwoFactor is set and nothing
-// but [TwoFactor.Send] and [TwoFactor.Complete] takes it.
+// If the account has a second factor, the token's TwoFactor is set and only
+// [TwoFactor.Send] and [TwoFactor.Complete] accept it.
 //
 // A wrong address or password is an [*api.Error] of status 401 and code 10008.
 // Five of them lock the account for about half an hour: [api.ErrRateLimited] with
-// code 10760, whose Rate.RetryAfter tells how long. So the call is never
-// repeated, whatever opts say.
+// code 10760 and the delay in Rate.RetryAfter. So the call is never retried,
+// regardless of opts.
 //
 // It calls GET /current/user/auth/.
 func (s *Service) SignIn(
@@ -34,19 +34,19 @@ func (s *Service) SignIn(
 	switch {
 	case email == "":
 		return nil, &api.InputError{Op: op, Field: "email", Rule: "must be given"}
-	case strings.Contains(email, ":") || strings.ContainsFunc(email, unicode.IsControl): // it ends at the first colon
-		return nil, &api.InputError{Op: op, Field: "email", Rule: "must hold neither a colon nor control characters"}
+	case strings.Contains(email, ":") || strings.ContainsFunc(email, unicode.IsControl): // cut at the first colon
+		return nil, &api.InputError{Op: op, Field: "email", Rule: "must not contain a colon or control characters"}
 	case password.IsZero():
 		return nil, &api.InputError{Op: op, Field: "password", Rule: "must be given"}
 	case strings.ContainsFunc(password.Reveal(), unicode.IsControl):
-		return nil, &api.InputError{Op: op, Field: "password", Rule: "must not hold control characters"}
+		return nil, &api.InputError{Op: op, Field: "password", Rule: "must not contain control characters"}
 	}
 	pair := base64.StdEncoding.EncodeToString([]byte(email + ":" + password.Reveal()))
 	opts = append(slices.Clip(opts), api.Attempts(1))
 	return signedIn(ctx, s.c, endpoint.OAuthSignIn(api.NewSecret("Basic "+pair)), opts)
 }
 
-// signedIn sends a request that yields the token of an account.
+// signedIn sends a request whose response is the token of an account.
 func signedIn(ctx context.Context, c api.Caller, r *api.Request, opts []api.CallOption) (*Token, error) {
 	sent := time.Now()
 	a, err := call.One[struct {
@@ -60,17 +60,17 @@ func signedIn(ctx context.Context, c api.Caller, r *api.Request, opts []api.Call
 	case a.AuthToken.IsZero():
 		return call.Found[Token](r.Op, "token", nil)
 	case !sendable(a.AuthToken):
-		return nil, errors.New("fastio: " + r.Op + ": the token holds a character that no header can carry")
+		return nil, errors.New("fastio: " + r.Op + ": the token contains a character that is invalid in a header")
 	}
 	return &Token{
 		AccessToken: a.AuthToken, TokenType: bearer, Expiry: call.Expiry(sent, int64(a.ExpiresIn)), TwoFactor: a.TwoFactor,
 	}, nil
 }
 
-// CheckToken returns whose token the client signs with. One that is dead or has
-// expired is [api.ErrUnauthenticated]. [api.ErrForbidden] means a living token
-// all the same: of code 10587 its account has not confirmed its e-mail address,
-// of code 10175 it waits for its second factor.
+// CheckToken returns the user of the client's token.
+// Errors: [api.ErrUnauthenticated] if it is invalid or expired. [api.ErrForbidden]
+// if it is valid, but the account has not confirmed its e-mail address (code 10587)
+// or the token requires a second factor (code 10175).
 //
 // It calls GET /current/user/auth/check/.
 func (s *Service) CheckToken(ctx context.Context, opts ...api.CallOption) (api.ProfileID, error) {
@@ -87,25 +87,25 @@ func (s *Service) CheckToken(ctx context.Context, opts ...api.CallOption) (api.P
 	return *id, nil
 }
 
-// SignOut ends the tokens that sign-ins with a password yielded, on every
-// device, as far as they can be revoked. API keys and what OAuth issued stay:
-// those end by [Keys.Delete], [Service.Revoke] and [Sessions.Revoke]. A credential
-// that may only read is refused with [ReasonScopeWrite].
+// SignOut revokes the tokens of sign-ins with a password, on every device, as far
+// as they can be revoked. API keys and OAuth tokens stay valid: see [Keys.Delete],
+// [Service.Revoke] and [Sessions.Revoke].
+// Errors: [ReasonScopeWrite] for a read-only credential.
 //
 // It calls POST /current/user/auth/sign-out/.
 func (s *Service) SignOut(ctx context.Context, opts ...api.CallOption) error {
 	return call.Do(ctx, s.c, endpoint.OAuthSignOut(), opts)
 }
 
-// InvalidateAll is [Service.SignOut] for every such token, whether or not it can
-// be revoked, those that wait for a second factor too.
+// InvalidateAll is [Service.SignOut] for every such token, even if it cannot be
+// revoked or requires a second factor.
 //
 // It calls POST /current/user/auth/invalidate-all/.
 func (s *Service) InvalidateAll(ctx context.Context, opts ...api.CallOption) error {
 	return call.Do(ctx, s.c, endpoint.OAuthInvalidateAll(), opts)
 }
 
-// Channel is how a one-time code reaches a person.
+// Channel is how a one-time code is sent.
 type Channel string
 
 // Channels of one-time codes.
@@ -116,15 +116,15 @@ const (
 	ChannelTOTP     Channel = "totp" // an authenticator app; for [TwoFactor.Enable] only
 )
 
-// TwoFactorStatus tells whether sign-ins ask for a second factor.
+// TwoFactorStatus reports whether sign-ins require a second factor.
 type TwoFactorStatus struct {
 	State TwoFactorState `json:"state"`
-	TOTP  bool           `json:"totp"` // an authenticator app shows the codes
+	TOTP  bool           `json:"totp"` // the codes are of an authenticator app
 
-	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // members this version has no field for
+	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // unknown members
 }
 
-// TwoFactorState is how far a second factor is set up. Unknown ones pass through.
+// TwoFactorState is the state of a second factor. Unknown values are kept.
 type TwoFactorState string
 
 // States of a second factor.
@@ -133,34 +133,34 @@ const (
 	TwoFactorStateDisabled TwoFactorState = "disabled"
 )
 
-// Status tells whether the account has a second factor.
+// Status reports whether the account has a second factor.
 //
 // It calls GET /current/user/auth/2factor/.
 func (f *TwoFactor) Status(ctx context.Context, opts ...api.CallOption) (*TwoFactorStatus, error) {
 	return call.One[TwoFactorStatus](ctx, f.c, endpoint.OAuthTwoFactorStatus(), "", opts)
 }
 
-// TwoFactorSetup is what a person needs to finish setting up a second factor.
+// TwoFactorSetup holds what a user needs to complete the setup.
 type TwoFactorSetup struct {
-	BindingURI api.Secret `json:"binding_uri"` // otpauth://..., mostly shown as a QR code; "" without an authenticator app
+	BindingURI api.Secret `json:"binding_uri"` // otpauth://..., usually shown as a QR code; "" for other channels
 }
 
-// Enable begins to set up a second factor by [ChannelSMS], [ChannelWhatsApp] or
-// [ChannelTOTP]. [TwoFactor.VerifySetup] ends it. A second call may undo the
-// first, so it is only repeated when it was never sent.
+// Enable starts the setup of a second factor by [ChannelSMS], [ChannelWhatsApp] or
+// [ChannelTOTP]. [TwoFactor.VerifySetup] completes it. It is not idempotent, so it
+// is only retried if it was never sent.
 //
 // It calls POST /current/user/auth/2factor/{channel}/.
 func (f *TwoFactor) Enable(ctx context.Context, channel Channel, opts ...api.CallOption) (*TwoFactorSetup, error) {
 	const op = "oauth.TwoFactor.Enable"
-	const rule = "must be sms, totp or whatsapp" // in the path, where another word is another endpoint
+	const rule = "must be sms, totp or whatsapp" // part of the path: other values are other endpoints
 	if err := checkOneOf(op, "channel", rule, channel, ChannelSMS, ChannelTOTP, ChannelWhatsApp); err != nil {
 		return nil, err
 	}
 	return call.One[TwoFactorSetup](ctx, f.c, endpoint.OAuthTwoFactorEnable(string(channel)), "", opts)
 }
 
-// VerifySetup shows that the person gets the codes, which sets the second factor
-// up. Blanks in the code are no matter.
+// VerifySetup completes the setup with a code of the second factor. Blanks in the
+// code are ignored.
 //
 // It calls POST /current/user/auth/2factor/verify/{token}/.
 func (f *TwoFactor) VerifySetup(ctx context.Context, code api.Secret, opts ...api.CallOption) error {
@@ -171,9 +171,9 @@ func (f *TwoFactor) VerifySetup(ctx context.Context, code api.Secret, opts ...ap
 	return call.Do(ctx, f.c, endpoint.OAuthTwoFactorVerifySetup(plain), opts)
 }
 
-// Send has a code sent by [ChannelSMS], [ChannelCall] or [ChannelWhatsApp]. The
-// limited token is the AccessToken of [Service.SignIn]; "" is the client's own.
-// Each call sends a message, so it is only repeated when it was never sent.
+// Send sends a code by [ChannelSMS], [ChannelCall] or [ChannelWhatsApp]. The limited
+// token is the AccessToken of [Service.SignIn]; "" means the client's token. Each
+// call sends a message, so it is only retried if it was never sent.
 //
 // It calls GET /current/user/auth/2factor/send/{channel}/.
 func (f *TwoFactor) Send(ctx context.Context, limited api.Secret, channel Channel, opts ...api.CallOption) error {
@@ -195,7 +195,7 @@ func (f *TwoFactor) Send(ctx context.Context, limited api.Secret, channel Channe
 }
 
 // Complete exchanges the limited token of [Service.SignIn] and a code for a full
-// token. Blanks in the code are no matter. It is only repeated when it was never
+// token. Blanks in the code are ignored. It is only retried if it was never
 // sent.
 //
 // It calls POST /current/user/auth/2factor/auth/{token}/.
@@ -212,8 +212,8 @@ func (f *TwoFactor) Complete(ctx context.Context, limited, code api.Secret, opts
 	return signedIn(ctx, f.c, endpoint.OAuthTwoFactorComplete(plain, credential), opts)
 }
 
-// Disable takes the second factor away. It asks for a code of it. Blanks in the
-// code are no matter.
+// Disable removes the second factor. It requires one of its codes. Blanks in the
+// code are ignored.
 //
 // It calls DELETE /current/user/auth/2factor/{token}/.
 func (f *TwoFactor) Disable(ctx context.Context, code api.Secret, opts ...api.CallOption) error {
@@ -224,7 +224,7 @@ func (f *TwoFactor) Disable(ctx context.Context, code api.Secret, opts ...api.Ca
 	return call.Do(ctx, f.c, endpoint.OAuthTwoFactorDisable(plain), opts)
 }
 
-// plainCode returns a one-time code without the blanks that people type.
+// plainCode returns a one-time code without blanks.
 func plainCode(op string, code api.Secret) (string, error) {
 	plain := strings.Join(strings.Fields(code.Reveal()), "")
 	if plain == "" {
@@ -236,13 +236,13 @@ func plainCode(op string, code api.Secret) (string, error) {
 	return plain, nil
 }
 
-// credentialOf returns the Authorization header for a token that a call brings.
+// credentialOf returns the Authorization header for the token of a call.
 func credentialOf(op, field string, token api.Secret) (api.Secret, error) {
 	switch {
 	case token.IsZero():
 		return token, &api.InputError{Op: op, Field: field, Rule: "must be given"}
 	case strings.ContainsFunc(token.Reveal(), func(c rune) bool { return c <= ' ' || c == 0x7f }):
-		return token, &api.InputError{Op: op, Field: field, Rule: "must hold neither blanks nor control characters"}
+		return token, &api.InputError{Op: op, Field: field, Rule: "must not contain blanks or control characters"}
 	}
 	return api.NewSecret("Bearer " + token.Reveal()), nil
 }

@@ -10,17 +10,16 @@ import (
 	"github.com/fastio-go/fastio/api"
 )
 
-// SignOut ends the session of the profile c names: it has the server revoke the
-// refresh token and sign the user out as [Service.SignOut] does, on every device,
-// and then removes the token from store, whatever the server answered. The
-// registration of the program stays, for the next [Login].
+// SignOut ends the session of the profile of c: it revokes the refresh token, signs
+// the user out on every device like [Service.SignOut], and then removes the token
+// from store, even if the requests failed. The registration of the program stays,
+// for the next [Login].
 //
-// If another process is refreshing the token, SignOut waits for that, up to half a
-// minute. A ctx that ends cuts the requests short; the token is removed
-// nevertheless if the store can be locked within a second. A store that cannot be
-// written does not keep the server from ending the session. The error says what
-// the server may not know, and why the token could not be removed. A profile
-// without a token is no error.
+// If another process is refreshing the token, SignOut waits for it, up to half a
+// minute. The end of ctx cancels the requests; the token is still removed if the
+// store can be locked within a second. The session is ended even if the store
+// cannot be written. The error names the failed requests, and why the token could
+// not be removed. A profile without a token is not an error.
 func SignOut(ctx context.Context, store Store, c Config) error {
 	if store == nil {
 		return &api.InputError{Op: "oauth.SignOut", Field: "store", Rule: "must be given"}
@@ -56,7 +55,7 @@ func SignOut(ctx context.Context, store Store, c Config) error {
 }
 
 // lockContext bounds the wait for the lock of a profile: by [requestTime], and by a
-// second once ctx has ended.
+// second after the end of ctx.
 func lockContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	const grace = time.Second
 	locking, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTime)
@@ -67,7 +66,7 @@ func lockContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	return locking, func() { stop(); cancel() }
 }
 
-// end has the server end the session of a token.
+// end ends the session of a token at the server.
 func (c *Config) end(ctx context.Context, r *record) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()
@@ -78,11 +77,11 @@ func (c *Config) revoke(ctx context.Context, r *record) error {
 	if r.Token.RefreshToken.IsZero() {
 		return nil
 	}
-	service, road, err := c.at(r.Server.Revoke)
+	service, pipeline, err := c.at(r.Server.Revoke)
 	if err != nil {
 		return err
 	}
-	defer road.CloseIdleConnections()
+	defer pipeline.CloseIdleConnections()
 	clientID := ""
 	if r.Server.Revoke != "" {
 		clientID = r.Token.ClientID
@@ -90,16 +89,16 @@ func (c *Config) revoke(ctx context.Context, r *record) error {
 	return service.revoke(ctx, r.Token.RefreshToken.Secret, clientID, nil)
 }
 
-// signOut ends the session at the server. A token that is dead already, or that
-// may not end sessions, is no failure.
+// signOut signs the user out at the server. A token that is invalid, or that may
+// not end sessions, is not a failure.
 func (c *Config) signOut(ctx context.Context, r *record) error {
 	base, err := c.base()
 	if err != nil {
 		return err
 	}
-	road := c.signedRoad(base, api.StaticToken(r.Token.AccessToken.Secret))
-	defer road.CloseIdleConnections()
-	err = New(road).SignOut(ctx)
+	pipeline := c.signedPipeline(base, api.StaticToken(r.Token.AccessToken.Secret))
+	defer pipeline.CloseIdleConnections()
+	err = New(pipeline).SignOut(ctx)
 	e, ok := errors.AsType[*api.Error](err)
 	if !ok {
 		return err

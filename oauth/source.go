@@ -16,20 +16,20 @@ import (
 )
 
 // Source returns the access token of a profile and refreshes it. It is an
-// [api.Refresher], safe for concurrent use, and prints nothing of what it knows.
+// [api.Refresher], safe for concurrent use, and does not print its secrets.
 type Source struct {
 	store   Store
 	config  Config
 	signIns *counter // of the profile, in this process
 
-	current atomic.Pointer[answer] // the last; nil when the next caller must ask the store
+	current atomic.Pointer[answer] // the latest; nil if the next caller must read the store
 
 	mu      sync.Mutex
 	running *refreshCall
-	refused api.Secret // the access token the server has refused last
+	refused api.Secret // the access token that the server refused last
 
 	// Only the running refreshCall uses these.
-	last      *record // that could be read
+	last      *record // the latest readable one
 	version   version // of the store when last was read
 	backoff   backoff
 	unwritten *pendingWrite
@@ -37,73 +37,73 @@ type Source struct {
 
 var _ api.Refresher = (*Source)(nil)
 
-// TokenSource returns the token of the profile c names, from store, where [Login]
-// or [Save] put it. Nothing is read or sent before the first use.
+// TokenSource returns the token that [Login] or [Save] stored for the profile of c.
+// It reads and sends nothing before the first use.
 //
-// Tokens are returned from memory. Five minutes before one expires, or when the
-// server has refused it, it is refreshed: once, no matter how many goroutines and
-// processes share the store. All of them share the error of a failed refresh; it is
-// tried again after a pause of 1 to 30 seconds, and until then the old token is
-// returned as long as it is valid. A call waits for the refresh of another process
-// as long as its context allows, but not longer than two minutes.
+// Tokens are cached. A token is refreshed five minutes before it expires, or after
+// the server has refused it: once for all goroutines and processes that share the
+// store. Concurrent callers share the error of a failed refresh. It is retried after
+// a backoff of 1 to 30 seconds; until then the old token is returned while it is
+// valid. A call waits for the refresh of another process until its context is done,
+// but two minutes at most.
 //
-// A source notices a [Login], [Save] and [SignOut] of this process with its next
-// call, and returns the token of another user who has signed in. It notices those
-// of another process within a second if store is a [FileStore], and within ten
-// seconds if store is of another package.
+// A source detects a [Login], [Save] or [SignOut] of this process in its next call,
+// and then returns the token of the new user. It detects those of another process
+// within a second if store is a [FileStore], and within ten seconds if store is of
+// another package.
 //
 // Errors: [ErrSignInAgain] if no user is signed in, if the server has ended the
-// session or has forgotten the program, and if the refresh token may have been used
-// up. The last depends on the server, because one that rotates refresh tokens takes
-// a second use for theft. If earlier refreshes have shown that it returns the token
-// it is given, a refresh whose answer was lost is repeated as often as it takes. If
-// they have shown that it rotates, such a refresh is final. As long as neither is
-// known, the refresh token is sent one further time, also by the next process if
-// this one is killed; but not if the answer had a status of success and only could
-// not be read, because the token is then used up.
+// session or deleted the registration of the program, or if the refresh token may
+// have been used. The last depends on the server, because one that rotates refresh
+// tokens treats a second use as theft. If earlier refreshes have shown that the
+// server returns the same token, a refresh with a lost response is retried without
+// limit. If they have shown that it rotates, a lost response is final. If neither is
+// known, the refresh token is sent once more, also by the next process if this one
+// is killed; but not after a 2xx response, even an unreadable one, because the token
+// is then used.
 //
-// The token is only sent to the platform at c.BaseURL; a token that another
-// platform issued is an error.
+// The token is only sent to the platform at c.BaseURL. A token of another platform
+// is an error.
 func TokenSource(store Store, c Config) *Source {
 	s := &Source{store: store, config: c}
 	s.signIns = signIns.join(s)
 	return s
 }
 
-// answer is what callers get without asking the store again.
+// answer is a cached token or error.
 type answer struct {
 	token   api.Token
 	err     error
 	until   time.Time
-	signIns uint64 // in this process, before the store was asked
+	signIns uint64 // in this process, before the store was read
 }
 
 func (s *Source) holds(a *answer) bool {
 	return a != nil && a.signIns == s.signIns.Load() && time.Now().Before(a.until)
 }
 
-// refreshCall asks the store, and the server if the token is due, for all callers
-// that wait.
+// refreshCall reads the store, and refreshes the token if it is due, for all waiting
+// callers.
 type refreshCall struct {
-	waiting int    // callers
-	abandon func() // ends the call unless it has sent the refresh token
+	waiting int    // number of callers
+	abandon func() // cancels the call unless the refresh token was sent
 
 	done      chan struct{} // closed when the rest is set
 	answer    *answer
-	abandoned bool // answer is an error that concerns no other caller
+	abandoned bool // the answer is an error for no other caller
 }
 
 const (
 	requestTime  = 30 * time.Second
-	lockTime     = 2 * time.Minute  // to wait for other processes that refresh
-	lockTimeGood = 10 * time.Second // the same while the old token is good
+	lockTime     = 2 * time.Minute  // wait for the refresh of another process
+	lockTimeGood = 10 * time.Second // the same while the old token is valid
 
-	recheck      = time.Second      // how long an answer holds that is an error, or whose store is versioned
-	recheckOther = 10 * time.Second // the same for the token of any other store
+	recheck      = time.Second      // cache time of an error, and of a token of a versioned store
+	recheckOther = 10 * time.Second // cache time of a token of any other store
 )
 
-// Token returns a token that is valid for at least the next minutes, or the best
-// there is.
+// Token returns a token that is valid for some minutes, or the current one if it
+// cannot be refreshed.
 func (s *Source) Token(ctx context.Context) (api.Token, error) {
 	if a := s.current.Load(); s.holds(a) {
 		return a.token, a.err
@@ -111,19 +111,19 @@ func (s *Source) Token(ctx context.Context) (api.Token, error) {
 	return s.wait(ctx)
 }
 
-// Refresh returns another token than the refused one: the one that the store holds
-// by now, or else a new one.
+// Refresh returns another token than the refused one: from the store, or else a new
+// one.
 func (s *Source) Refresh(ctx context.Context, refused api.Token) (api.Token, error) {
 	for {
 		s.refuse(refused.AccessToken)
 		token, err := s.Token(ctx)
 		if err != nil || token.AccessToken != refused.AccessToken {
 			return token, err
-		} // a refreshCall that began before the refusal returned it
+		} // a refreshCall started before the refusal returned it
 	}
 }
 
-// refuse has the next caller ask the store, unless the token has been replaced.
+// refuse makes the next caller read the store, unless the token was replaced.
 func (s *Source) refuse(token api.Secret) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -161,11 +161,11 @@ func (s *Source) wait(ctx context.Context) (api.Token, error) {
 func (s *Source) join(ctx context.Context) (*refreshCall, *answer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if a := s.current.Load(); s.holds(a) { // a call has just ended
+	if a := s.current.Load(); s.holds(a) { // a call has just completed
 		return nil, a
 	}
 	if s.running == nil {
-		ctx, abandon := context.WithCancel(context.WithoutCancel(ctx)) // the other callers do not end with the first
+		ctx, abandon := context.WithCancel(context.WithoutCancel(ctx)) // the first caller does not cancel the others
 		s.running = &refreshCall{done: make(chan struct{}), abandon: abandon}
 		go s.do(ctx, s.running, s.refused)
 	}
@@ -195,7 +195,7 @@ func (s *Source) do(ctx context.Context, c *refreshCall, refused api.Secret) {
 }
 
 // fetch returns the token of the store, refreshed if it is due. A token that cannot
-// be refreshed, or not be read again, is returned until it expires.
+// be refreshed or read again is returned until it expires.
 func (s *Source) fetch(ctx context.Context, refused api.Secret) *answer {
 	a := &answer{signIns: s.signIns.Load()}
 	r, err := s.load(ctx)
@@ -211,7 +211,7 @@ func (s *Source) fetch(ctx context.Context, refused api.Secret) *answer {
 		if !cheap {
 			a.until = now.Add(recheckOther)
 		}
-		if at := r.Token.renewal(); at.After(now) { // else it took its lifetime to arrive
+		if at := r.Token.renewal(); at.After(now) { // else it was expired on arrival
 			a.until = earlier(a.until, at)
 		}
 		return a
@@ -226,7 +226,7 @@ func (s *Source) fetch(ctx context.Context, refused api.Secret) *answer {
 		if end := a.token.Expiry; !end.IsZero() {
 			a.until = earlier(a.until, end)
 		}
-	case cheap && errors.Is(err, ErrSignInAgain): // a sign-in of another process counts at once
+	case cheap && errors.Is(err, ErrSignInAgain): // detect a sign-in of another process at once
 		a.until = now
 	}
 	return a
@@ -239,8 +239,8 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// load returns the record, without waiting for a process that edits it. It reads
-// the store only if that may have changed.
+// load returns the record without waiting for its lock. It reads the store only if
+// that may have changed.
 func (s *Source) load(ctx context.Context) (*record, error) {
 	if s.store == nil {
 		return nil, &api.InputError{Field: "store", Rule: "must be given"}
@@ -264,8 +264,8 @@ func (s *Source) load(ctx context.Context) (*record, error) {
 	return r, err
 }
 
-// renew returns the record with a token that is not due, and else the record as
-// it is and the reason.
+// renew returns the record with a token that is not due, or else the current record
+// and the error.
 func (s *Source) renew(ctx context.Context, r *record, refused api.Secret) (*record, error) {
 	switch {
 	case r.Token != nil && !r.Token.due(refused):
@@ -282,12 +282,12 @@ func (s *Source) renew(ctx context.Context, r *record, refused api.Secret) (*rec
 	}
 	renewed, err := s.refresh(ctx, refused, longest)
 	if err == nil && renewed.Token.refused(refused) {
-		err = errors.New("fastio: oauth: the server has issued the very token it refuses")
+		err = errors.New("fastio: oauth: the server has issued the token that it refuses")
 	}
 	switch {
 	case err == nil:
 		s.backoff = backoff{}
-	case renewed != nil || ctx.Err() == nil: // else no caller waits any more
+	case renewed != nil || ctx.Err() == nil: // else no caller is waiting
 		s.backoff.fail(err)
 	}
 	if renewed == nil { // the lock was not acquired
@@ -296,11 +296,11 @@ func (s *Source) renew(ctx context.Context, r *record, refused api.Secret) (*rec
 	return renewed, err
 }
 
-// backoff is the pause after one or more failed refreshes.
+// backoff is the delay after failed refreshes.
 type backoff struct {
-	err      error // of the last; nil if it succeeded
+	err      error // of the latest; nil if it succeeded
 	failures int
-	retry    time.Time // when the next may be tried
+	retry    time.Time // time of the next attempt
 }
 
 const (
@@ -310,7 +310,7 @@ const (
 
 func (b *backoff) lasts() bool { return b.err != nil && time.Now().Before(b.retry) }
 
-// fail begins a pause, which is as long as the server asked for.
+// fail starts a delay, of Retry-After at least.
 func (b *backoff) fail(err error) {
 	b.err = err
 	b.failures++
@@ -318,7 +318,7 @@ func (b *backoff) fail(err error) {
 	b.retry = time.Now().Add(pause)
 }
 
-// read decodes a record that c may use.
+// read decodes a record and checks its platform.
 func (c *Config) read(b []byte) (*record, error) {
 	r, err := readRecord(b)
 	if err == nil {
@@ -330,7 +330,7 @@ func (c *Config) read(b []byte) (*record, error) {
 	return r, nil
 }
 
-// owns makes sure that a token belongs to the platform of c: no other may see it.
+// owns checks that a token is of the platform of c: it must not be sent to another.
 func (c *Config) owns(r *record) error {
 	base, err := c.base()
 	if err == nil && r.Token != nil && r.Address != base.String() {
@@ -340,7 +340,7 @@ func (c *Config) owns(r *record) error {
 	return err
 }
 
-// over returns why there is nothing to refresh, nil if there is.
+// over returns why the token cannot be refreshed, or nil.
 func (r *record) over() error {
 	switch {
 	case r.Token == nil:
@@ -355,15 +355,15 @@ func (r *record) over() error {
 	return nil
 }
 
-// blocked returns why the refresh token must not be sent now, nil if it may. The
-// caller holds the lock of the profile: a pending refresh is then one whose answer
-// was lost, to this process or to one that has ended.
+// blocked returns why the refresh token must not be sent now, or nil. The caller
+// must hold the lock of the profile: a pending refresh is then one whose response
+// was lost, by this process or by one that has ended.
 //
-// A server that rotates refresh tokens takes a second use of one for theft and ends
-// the session. So a lost answer is final where rotation was seen, and no problem
-// where the server returns the token it is given. As long as neither is known, one
-// further send is allowed, and it waits while the access token lasts: an outage
-// may lose that answer too.
+// A server that rotates refresh tokens treats a second use of one as theft and ends
+// the session. So a lost response is final if rotation was seen, and harmless if the
+// server returns the same token. If neither is known, one more send is allowed. It
+// is delayed while the access token is valid: in an outage, that response may be
+// lost too.
 func (r *record) blocked(refused api.Secret) error {
 	if err := r.over(); err != nil {
 		return err
@@ -390,15 +390,15 @@ func signInAgain(reason string) error {
 	return fmt.Errorf("fastio: oauth: %w: %s", ErrSignInAgain, reason)
 }
 
-// pendingWrite is a renewed token that could not be written. It is not handed out
-// before it is: after a crash the store would be older than what was used.
+// pendingWrite is a renewed token that could not be written. It is not used before
+// that: after a crash the store would be older than the tokens in use.
 type pendingWrite struct {
-	used  stored // the refresh token it was got with
+	used  stored // the refresh token of the request
 	token *tokenRecord
 }
 
-// refresh replaces the token while no other process can, unless one already has.
-// It returns the record as it is then, nil if the lock was not acquired.
+// refresh replaces the token with the lock held, unless another process has already
+// done so. It returns the new record, nil if the lock was not acquired.
 func (s *Source) refresh(ctx context.Context, refused api.Secret, wait time.Duration) (r *record, err error) {
 	lock, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
@@ -411,7 +411,7 @@ func (s *Source) refresh(ctx context.Context, refused api.Secret, wait time.Dura
 			if r.Token != nil && r.Token.RefreshToken == w.used && r.Refresh.Pending {
 				return s.commit(r, w, save)
 			}
-			s.unwritten = nil // it has been replaced by a new sign-in
+			s.unwritten = nil // replaced by a new sign-in
 		}
 		if r.Token != nil && !r.Token.due(refused) {
 			return nil
@@ -424,21 +424,21 @@ func (s *Source) refresh(ctx context.Context, refused api.Secret, wait time.Dura
 	return r, err
 }
 
-// exchange sends the refresh token. It saves the record before, as one whose
-// refresh is pending, and after, with what came of it: whatever ends the process in
+// exchange sends the refresh token. It saves the record before, with the refresh
+// marked as pending, and after, with the outcome. If the process is killed in
 // between, the next one knows that the token was sent.
 func (s *Source) exchange(ctx context.Context, r *record, save func() error) error {
-	service, road, err := s.config.at(r.Server.Token)
+	service, pipeline, err := s.config.at(r.Server.Token)
 	if err != nil {
 		return err
 	}
-	defer road.CloseIdleConnections()
+	defer pipeline.CloseIdleConnections()
 	before := r.Refresh
 	r.Refresh = before.sent()
 	if err := save(); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTime) // else the answer is lost with the callers
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTime) // a canceled caller must not lose it
 	defer cancel()
 	var w wire
 	var raw api.Response
@@ -453,10 +453,10 @@ func (s *Source) exchange(ctx context.Context, r *record, save func() error) err
 		r.Refresh = before
 		r.Refresh.Dead = true
 		if refusal.Code != CodeInvalidGrant && r.Client.ID == r.Token.ClientID {
-			r.Client = clientRecord{} // the server has forgotten the program: the next Login registers it anew
+			r.Client = clientRecord{} // unknown to the server: the next Login registers it again
 		}
 		err = fmt.Errorf("%w: %w", signInAgain("the server has ended the session"), err)
-	case raw.Status/100 == 2: // it is spent, whatever could be read
+	case raw.Status/100 == 2: // the token is used
 		if r.Refresh.Keeps {
 			return err
 		}
@@ -465,18 +465,18 @@ func (s *Source) exchange(ctx context.Context, r *record, save func() error) err
 		err = fmt.Errorf("%w: %w", r.over(), err)
 	case w.notSent(err) || rejected(err):
 		r.Refresh = before
-	default: // the answer was lost
+	default: // the response was lost
 		return err
 	}
 	return errors.Join(err, save())
 }
 
-// ends reports whether only a new [Login] helps against a refusal to refresh.
+// ends reports whether a refused refresh requires a new [Login].
 func (e *Error) ends() bool {
 	return e.Code == CodeInvalidGrant || e.Code == CodeInvalidClient || e.Code == CodeUnauthorizedClient
 }
 
-// commit writes a renewed token. One that cannot be written is not in the record.
+// commit writes a renewed token. The record is unchanged if that fails.
 func (s *Source) commit(r *record, w *pendingWrite, save func() error) error {
 	s.unwritten = w
 	before := *r
@@ -489,7 +489,7 @@ func (s *Source) commit(r *record, w *pendingWrite, save func() error) error {
 	return nil
 }
 
-// wire watches how far a request gets.
+// wire records how far a request got.
 type wire struct{ asked, connected atomic.Bool }
 
 func (w *wire) watch(ctx context.Context) context.Context {
@@ -499,16 +499,16 @@ func (w *wire) watch(ctx context.Context) context.Context {
 	})
 }
 
-// notSent reports whether a failure proves that the request never left.
+// notSent reports whether a failure proves that the request was not sent.
 func (w *wire) notSent(err error) bool {
 	_, refused := errors.AsType[*api.InputError](err)
-	// A transport that is not net/http's may not report its connections.
+	// Transports other than net/http's may not report connections.
 	return refused || w.asked.Load() && !w.connected.Load() || transport.NeverSent(err)
 }
 
-// rejected reports whether an answer proves that the refresh token was not used: a
-// 4xx, a failure in the platform's own envelope, or a 503 in the words of OAuth. Any
-// other 5xx proves nothing, because a gateway may have passed the request on.
+// rejected reports whether a response proves that the refresh token was not used: a
+// 4xx, a failure in the envelope of the platform, or a 503 with an OAuth error. Any
+// other 5xx is ambiguous, because a gateway may have forwarded the request.
 func rejected(err error) bool {
 	e, ok := errors.AsType[*api.Error](err)
 	if !ok {

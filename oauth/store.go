@@ -19,23 +19,23 @@ import (
 	"github.com/fastio-go/fastio/api"
 )
 
-// A Store keeps what sign-ins came to, a record for each profile. Records are
-// secrets: a store that leaves the machine must encrypt them, such as by [Seal]. It is safe for
-// concurrent use, by several processes if it outlives one.
+// A Store persists the results of sign-ins, one record per profile. Records are
+// secrets: a store outside the machine must encrypt them, for example with [Seal].
+// It must be safe for concurrent use, by several processes if it is persistent.
 type Store interface {
 	// Load returns the record of a profile, nil if there is none. It does not
 	// wait for an Update.
 	Load(ctx context.Context, profile string) ([]byte, error)
 
-	// Update calls edit with the record of a profile, nil if there is none. Until
-	// edit returns, nobody else edits the record. What edit gives to save is
-	// durable when save returns; nil removes the record. The error of edit is
-	// returned as it is, and what was saved before stays. Edit may take as long
-	// as a request does; ctx bounds the wait for its turn alone.
+	// Update calls edit with the record of a profile, nil if there is none. The
+	// record is locked until edit returns. A record passed to save is durable when
+	// save returns; nil removes the record. The error of edit is returned unchanged
+	// and does not undo a save. Edit may take as long as a request; ctx bounds only
+	// the wait for the lock.
 	Update(ctx context.Context, profile string, edit func(record []byte, save func(record []byte) error) error) error
 }
 
-// checkProfile refuses what does not name a profile.
+// checkProfile rejects an invalid name of a profile.
 func checkProfile(name string) error {
 	switch {
 	case strings.TrimSpace(name) == "":
@@ -46,8 +46,8 @@ func checkProfile(name string) error {
 	return checkName("", "profile", name)
 }
 
-// MemoryStore keeps records as long as the program runs. The zero value is ready
-// for use, and safe for concurrent use. Nothing prints what it keeps.
+// MemoryStore keeps records in memory. The zero value is ready for use. It is safe
+// for concurrent use and does not print its records.
 type MemoryStore struct {
 	mu       sync.Mutex
 	profiles map[string]*memory
@@ -55,7 +55,7 @@ type MemoryStore struct {
 
 // memory is a profile of a [MemoryStore].
 type memory struct {
-	turn   chan struct{} // holds one value while somebody edits
+	lock   chan struct{} // holds one value while the record is edited
 	record *api.Secret   // nil without a record
 	edits  uint64
 }
@@ -64,7 +64,7 @@ type memory struct {
 func (s *MemoryStore) profile(name string) *memory {
 	p := s.profiles[name]
 	if p == nil {
-		p = &memory{turn: make(chan struct{}, 1)}
+		p = &memory{lock: make(chan struct{}, 1)}
 		if s.profiles == nil {
 			s.profiles = map[string]*memory{}
 		}
@@ -94,8 +94,8 @@ func (s *MemoryStore) Update(
 	p := s.profile(profile)
 	s.mu.Unlock()
 	select {
-	case p.turn <- struct{}{}:
-		defer func() { <-p.turn }()
+	case p.lock <- struct{}{}:
+		defer func() { <-p.lock }()
 	case <-ctx.Done():
 		return fmt.Errorf("fastio: oauth: the profile is busy: %w", ctx.Err())
 	}
@@ -124,8 +124,8 @@ func (p *memory) save(record []byte) {
 	}
 }
 
-// signIns lets the sources of this process notice its sign-ins and sign-outs
-// without asking their stores each time.
+// signIns lets the sources of this process detect its sign-ins and sign-outs
+// without reading their stores each time.
 //
 //nolint:gochecknoglobals // copies of a FileStore share it
 var signIns = registry{seed: maphash.MakeSeed(), counters: map[uint64]*counter{}}
@@ -158,7 +158,7 @@ func (r *registry) key(store Store, profile string) uint64 {
 	return maphash.Comparable(r.seed, id)
 }
 
-// join returns the counter of a profile, for as long as s lives.
+// join returns the counter of a profile for the lifetime of s.
 func (r *registry) join(s *Source) *counter {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -191,18 +191,18 @@ func (r *registry) count(store Store, profile string) {
 	}
 }
 
-// signInto edits the profile on behalf of a sign-in or a sign-out.
+// signInto edits the profile for a sign-in or a sign-out.
 func (c *Config) signInto(ctx context.Context, store Store, change func(r *record, save func() error) error) error {
 	defer signIns.count(store, c.profile())
 	return c.edit(ctx, store, change)
 }
 
-// versioned is a [Store] that reports at little cost whether it has changed.
+// versioned is a [Store] with a cheap check for changes.
 type versioned interface {
 	version(profile string) version
 }
 
-// version identifies the content of a store. The zero value is an unknown one.
+// version identifies the content of a store. The zero value means unknown.
 type version struct {
 	known bool
 	edits uint64      // of a profile in memory

@@ -17,36 +17,36 @@ import (
 	"github.com/fastio-go/fastio/internal/endpoint"
 )
 
-// Token is what a sign-in yields. Nothing prints its secrets.
+// Token is the result of a sign-in. Its secrets are not printed.
 type Token struct {
 	AccessToken  api.Secret
 	TokenType    string     // "Bearer"
 	RefreshToken api.Secret // "" if the server gave none
-	Expiry       time.Time  // of the access token, by the local clock; zero when the server did not tell
+	Expiry       time.Time  // of the access token, by the local clock; zero if unknown
 
-	Scopes []GrantedScope // what was granted; nil is full access
-	Scope  Scope          // the word it was asked for with; not the grant
+	Scopes []GrantedScope // granted scopes; nil is full access
+	Scope  Scope          // the requested scope, not the granted one
 
-	TwoFactor bool // good for nothing but [TwoFactor.Complete] and [TwoFactor.Send]
+	TwoFactor bool // only valid for [TwoFactor.Complete] and [TwoFactor.Send]
 }
 
-// API returns the token as a client signs with it.
+// API returns the token for use by a client.
 func (t Token) API() api.Token { return api.Token{AccessToken: t.AccessToken, Expiry: t.Expiry} }
 
-// ExchangeRequest is an authorization code on its way to become a [Token].
+// ExchangeRequest exchanges an authorization code for a [Token].
 type ExchangeRequest struct {
 	ClientID     string // as given to [Service.StartAuthorization]
 	RedirectURI  string // as given to [Service.StartAuthorization], byte for byte
 	Code         api.Secret
 	CodeVerifier api.Secret // the Verifier of the [PKCE]
 	Resource     string     // as given to [Service.StartAuthorization]; "" for none
-	DeviceName   string     // names the session for the person; at most 128 characters, "" for none
-	DeviceType   string     // "cli"; at most 128 characters, "" for none
+	DeviceName   string     // name of the session; at most 128 characters, "" for none
+	DeviceType   string     // such as "cli"; at most 128 characters, "" for none
 }
 
-// Exchange turns an authorization code into a token. A code is good for five
-// minutes and for one call, so the call is never repeated. A refusal is an
-// [*Error], such as [CodeInvalidGrant] for a code that has been used.
+// Exchange exchanges an authorization code for a token. A code is valid for five
+// minutes and for one call, so the call is never retried.
+// Errors: [*Error] for a refusal, with [CodeInvalidGrant] for a used code.
 //
 // It calls POST /current/oauth/token/.
 func (s *Service) Exchange(ctx context.Context, r ExchangeRequest, opts ...api.CallOption) (*Token, error) {
@@ -65,23 +65,22 @@ func (s *Service) Exchange(ctx context.Context, r ExchangeRequest, opts ...api.C
 	return s.token(ctx, endpoint.OAuthExchange(form), form, opts)
 }
 
-// RefreshRequest asks for a new access token.
+// RefreshRequest requests a new access token.
 type RefreshRequest struct {
 	ClientID     string // as given to [Service.Exchange]
 	RefreshToken api.Secret
 	Resource     string // as given to [Service.Exchange]; "" for none
 }
 
-// Refresh exchanges a refresh token for a new access token. The answer's
-// RefreshToken is the one to use from then on; it is the given one unless the
-// server replaced it.
+// Refresh exchanges a refresh token for a new access token. Use the RefreshToken of
+// the result from then on; it is the given one unless the server replaced it.
 //
-// The call is never retried, because a server that rotates refresh tokens takes a
-// second use for theft and ends the session. After an error with a status of
-// success the refresh token must be taken for used, whatever could be read of the
-// answer. After a lost answer (no answer, a 5xx of a gateway, a redirect) a caller
-// may send it one further time, if the server was never seen to rotate and the
-// caller has stored before that it does so. [TokenSource] follows these rules.
+// The call is never retried, because a server that rotates refresh tokens treats a
+// second use as theft and ends the session. After an error with a 2xx status the
+// refresh token must be considered used. After a lost response (none, a 5xx of a
+// gateway, a redirect) a caller may send it once more, if the server is not known
+// to rotate and the caller has recorded that before. [TokenSource] follows these
+// rules.
 //
 // Errors: [*Error] for a refusal. [CodeInvalidGrant], [CodeInvalidClient] and
 // [CodeUnauthorizedClient] mean that the user must sign in again.
@@ -118,7 +117,7 @@ func (s *Service) token(ctx context.Context, r *api.Request, form api.Form, opts
 		Scope        scopeWords    `json:"scope"`
 		Scopes       grantedScopes `json:"scopes"`
 
-		bareError
+		rawError
 	}](ctx, s.c, r, "", opts)
 	switch {
 	case err != nil:
@@ -138,7 +137,7 @@ func (s *Service) token(ctx context.Context, r *api.Request, form api.Form, opts
 	}, nil
 }
 
-// unusable is the error of an answer that succeeded without a token to sign with.
+// unusable returns the error of a 2xx response without a usable token.
 func unusable(op, description string) error {
 	return &Error{Op: op, Status: http.StatusOK, Code: CodeServerError, Description: description}
 }
@@ -150,8 +149,8 @@ func sendable(token api.Secret) bool {
 	return !strings.ContainsFunc(token.Reveal(), func(r rune) bool { return r < ' ' || r == 0x7f })
 }
 
-// lifetime is a number of seconds, which may be a fraction or text. Anything else
-// is 0, which is an unknown lifetime.
+// lifetime is a number of seconds, which may be a fraction or text. Other values
+// decode as 0, an unknown lifetime.
 type lifetime int64
 
 func (l *lifetime) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
@@ -164,18 +163,18 @@ func (l *lifetime) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return err
 }
 
-// Revoke revokes a refresh token. Access tokens that were issued for it may stay
-// valid until they expire, an hour at most. It succeeds for a token that is unknown
-// or has ended.
+// Revoke revokes a refresh token. Its access tokens may stay valid until they
+// expire, an hour at most. It is idempotent: it succeeds for an unknown or revoked
+// token.
 //
 // It calls POST /current/oauth/revoke/.
 func (s *Service) Revoke(ctx context.Context, refreshToken api.Secret, opts ...api.CallOption) error {
 	return s.revoke(ctx, refreshToken, "", opts)
 }
 
-// revoke names the client as well, unless it is "". The platform does not ask who
-// revokes; other servers do (RFC 7009, section 2.1). A status of success is one,
-// whatever the body is (section 2.2), unless the body is an error.
+// revoke also sends the client id, unless it is "". The platform does not require
+// it; other servers do (RFC 7009, section 2.1). A 2xx status is success with any
+// body (section 2.2), unless the body is an error.
 func (s *Service) revoke(ctx context.Context, refreshToken api.Secret, clientID string, opts []api.CallOption) error {
 	const op = "oauth.Revoke"
 	form := api.Form{}
@@ -188,7 +187,7 @@ func (s *Service) revoke(ctx context.Context, refreshToken api.Secret, clientID 
 	if r.Options.Response == nil {
 		r.Options.Response = new(api.Response)
 	}
-	a, err := call.One[bareError](ctx, s.c, r, "", nil)
+	a, err := call.One[rawError](ctx, s.c, r, "", nil)
 	_, refused := errors.AsType[*api.Error](err)
 	switch {
 	case err == nil && a.Name != "":

@@ -15,7 +15,7 @@
 //
 //	-set OAuth.RotateRefreshTokens=true -set AI.TurnPace=1s -set Lacks=content_ai,ai_agent
 //	-set Limits.Rules='[{"Ops": ["events.Search"], "Max": 5, "Size": "10s"}]'
-//	-set Clock=2026-01-31T12:00:00Z   the clock goes on from there
+//	-set Clock=2026-01-31T12:00:00Z   the clock starts there
 //	-set OAuth.Fetch=documents        client metadata is read from a directory
 //
 // A fault is a list of name=value, or JSON, with the fields of
@@ -156,7 +156,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return serve(ctx, s, l, c.live, workspace)
 }
 
-// serve answers on the listener and keeps the log growing.
+// serve handles requests on the listener and adds events to the log.
 func serve(ctx context.Context, s *emulator.Server, l net.Listener, live time.Duration, workspace string) error {
 	server := &http.Server{Handler: s, ReadHeaderTimeout: time.Minute}
 	ctx, stop := context.WithCancel(ctx)
@@ -177,7 +177,7 @@ func serve(ctx context.Context, s *emulator.Server, l net.Listener, live time.Du
 	return err
 }
 
-// furnish fills the emulator and returns a token and a workspace.
+// furnish adds the initial objects and returns a token and a workspace.
 func furnish(s *emulator.Server, c settings) (token, workspace string, err error) {
 	if c.seed != "" {
 		return load(s, c.seed)

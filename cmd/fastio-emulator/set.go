@@ -65,8 +65,8 @@ func names(target any) []string {
 	return list
 }
 
-// nearest returns the three names that are most like one, in whole or in their
-// last part.
+// nearest returns the three names that are most similar to one, or whose last part
+// is.
 func nearest(names []string, name string) []string {
 	last := func(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
 	far := func(other string) int {
@@ -114,7 +114,7 @@ func assign(v reflect.Value, tag reflect.StructTag, text string) error {
 		return nil
 	}
 	want := "true or false"
-	switch v.Kind() { //nolint:exhaustive // options have no others
+	switch v.Kind() { //nolint:exhaustive // options have no other kinds
 	case reflect.String:
 		allowed := strings.Split(tag.Get("enum"), "|")
 		if allowed[0] != "" && !slices.Contains(allowed, text) {

@@ -1,7 +1,7 @@
-// Package conformance tries the login against what others wrote: a browser,
-// and an authorization server that knows nothing of the platform. It has nothing
-// but tests, in a module of its own, so that nobody links what drives them.
+// Package conformance tests the login with a real browser and with an authorization
+// server of another project. It contains only tests, in a separate module, so that
+// their dependencies are not dependencies of the SDK.
 //
-// With FASTIO_SCREENSHOTS set to a directory, the browser leaves pictures of the
-// pages there.
+// If FASTIO_SCREENSHOTS is a directory, the browser saves screenshots of the pages
+// there.
 package conformance

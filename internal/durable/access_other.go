@@ -11,5 +11,5 @@ func openToRead(path string) (*os.File, error) {
 	return os.Open(path) //nolint:gosec // the caller chose the file
 }
 
-// check accepts every file: there are no Unix owners and modes here.
+// check accepts every file: this system has no Unix owners and modes.
 func (Access) check(*os.File, string, fs.FileInfo) error { return nil }

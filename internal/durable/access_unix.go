@@ -9,14 +9,14 @@ import (
 	"syscall"
 )
 
-// openToRead does not wait for the writer of a named pipe.
+// openToRead does not block on a named pipe.
 func openToRead(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) //nolint:gosec // the caller chose the file
 }
 
 const othersMode fs.FileMode = 0o077
 
-// check refuses a file that another user may have written or read.
+// check rejects a file that another user may have written or read.
 func (a Access) check(file *os.File, path string, info fs.FileInfo) error {
 	if a == AnyAccess {
 		return nil
@@ -28,7 +28,7 @@ func (a Access) check(file *os.File, path string, info fs.FileInfo) error {
 	switch {
 	case mode&othersMode == 0:
 	case a == OwnedAccess:
-		_ = file.Chmod(mode &^ othersMode) // fails on a read-only file system, where the content stays useful
+		_ = file.Chmod(mode &^ othersMode) // may fail on a read-only file system
 	default:
 		const reason = "other users have access to it (mode %#o): make sure that none has used it, then chmod 600"
 		return &FileError{path, fmt.Sprintf(reason, mode)}

@@ -8,13 +8,13 @@ import (
 	"syscall"
 )
 
-// retryBusy calls f, whose file is never busy here.
+// retryBusy calls f once: files are never busy on this system.
 func retryBusy(f func() error) error { return f() }
 
 func rename(from, to string) error { return os.Rename(from, to) }
 
-// syncDir makes the entries of a directory durable. Some file systems have no
-// such operation and say so; there is nothing left to do on those.
+// syncDir makes the entries of a directory durable. File systems that do not support
+// it are ignored.
 func syncDir(dir string) error {
 	d, err := os.Open(dir) //nolint:gosec // the caller chose the directory
 	if err != nil {

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Windows refuses to rename over a file that another process reads at that
-// moment, and to read one that is being replaced. Both pass within milliseconds;
-// a virus scanner may take longer.
+// Windows refuses to rename over a file that another process is reading, and to read
+// one that is being replaced. Both end within milliseconds; a virus scanner may take
+// longer.
 const (
 	busyRetry   = 5 * time.Millisecond
 	busyAtMost  = 2 * time.Second
@@ -17,14 +17,14 @@ const (
 	errDeleting = syscall.Errno(5)  // ERROR_ACCESS_DENIED, while the old file goes away
 )
 
-// retryBusy calls f again while its file is busy.
+// retryBusy retries f while its file is busy.
 func retryBusy(f func() error) error {
 	for end := time.Now().Add(busyAtMost); ; {
 		err := f()
 		if !errors.Is(err, errSharing) && !errors.Is(err, errDeleting) || time.Now().After(end) {
 			return err
 		}
-		time.Sleep(busyRetry) //nolint:forbidigo // no context may cut the wait short, see File.Edit
+		time.Sleep(busyRetry) //nolint:forbidigo // must not be canceled, see File.Edit
 	}
 }
 

@@ -1,9 +1,9 @@
-// Package durable keeps small files that several processes share and that must
-// survive a crash: a token store, a checkpoint.
+// Package durable writes small files atomically, shared by several processes: a token
+// store, a checkpoint.
 //
-// A reader sees the old content or the new content, never a mixture. A writer
-// holds a lock from its read to its last write, so that no change is lost. When
-// [File.Update] returns nil the new content is on the disk.
+// A reader sees either the old or the new content. A writer holds a lock from its
+// read to its last write, so that no update is lost. When [File.Update] returns nil,
+// the new content is durable.
 package durable
 
 import (
@@ -25,22 +25,22 @@ type File struct {
 	path   string
 	access Access
 	disk   disk
-	turn   chan struct{} // holds one value while a goroutine of this process updates
+	lock   chan struct{} // holds one value while a goroutine of this process updates
 }
 
-// Access says whose files are read. It has no effect on systems without Unix
-// owners and modes.
+// Access is the required ownership of a file. It has no effect on systems without
+// Unix owners and modes.
 type Access int
 
 // Values of an Access.
 const (
 	AnyAccess     Access = iota // any file
-	OwnedAccess                 // not one of another user; other users lose the access they have to it
-	PrivateAccess               // not one of another user, nor one that other users have access to
+	OwnedAccess                 // not of another user; access of other users is removed
+	PrivateAccess               // not of another user, and without access of other users
 )
 
-// FileError is a file that is not read because of what it is: not a regular file,
-// too large, or one that the [Access] excludes.
+// FileError reports a file that is rejected: not regular, too large, or excluded by
+// the [Access].
 type FileError struct {
 	Path   string
 	Reason string
@@ -50,17 +50,17 @@ type FileError struct {
 func (e *FileError) Error() string { return "durable: " + e.Path + ": " + e.Reason }
 
 const (
-	lockSuffix  = ".lock" // the file beside ours that carries the lock
-	tempInfix   = ".tmp-" // stands between the name of the file and random digits
+	lockSuffix  = ".lock" // of the lock file next to the file
+	tempInfix   = ".tmp-" // between the name of the file and random digits
 	lockRetry   = 5 * time.Millisecond
 	maxSymlinks = 40       // as many as Linux follows
 	maxSize     = 64 << 20 // of a file, in bytes
 )
 
-// Open returns the file at path. It touches nothing: neither the file nor its
+// Open returns the file at path without accessing it. Neither the file nor its
 // directory need exist.
 func Open(path string) *File {
-	return &File{path: path, disk: osDisk{}, turn: make(chan struct{}, 1)}
+	return &File{path: path, disk: osDisk{}, lock: make(chan struct{}, 1)}
 }
 
 // Restrict sets the access that reads require and returns f. Default: [AnyAccess].
@@ -122,9 +122,9 @@ type readerFunc func(p []byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// Update replaces the content of the file by what fn makes of it. It is an
-// [File.Edit] with one write: fn's error is returned as it is and the file stays
-// as it was; if fn returns nil and no error, the file stays as well.
+// Update replaces the content of the file by the result of fn. It is a [File.Edit]
+// with one write: the error of fn is returned unchanged and the file is not changed;
+// if fn returns nil and no error, the file is not changed either.
 func (f *File) Update(ctx context.Context, fn func(old []byte) ([]byte, error)) error {
 	return f.Edit(ctx, func(old []byte, save func([]byte) error) error {
 		content, err := fn(old)
@@ -135,27 +135,27 @@ func (f *File) Update(ctx context.Context, fn func(old []byte) ([]byte, error)) 
 	})
 }
 
-// Edit calls fn with the content of the file, nil if it does not exist. No other
-// process and no other goroutine edits the file meanwhile; fn may therefore take
-// its time, but must not edit the same file itself.
+// Edit calls fn with the content of the file, nil if it does not exist. The file is
+// locked for other processes and goroutines until fn returns; fn must not edit the
+// same file.
 //
-// What fn gives to save replaces the content, with mode 0600, and is on the disk
-// when save returns nil. Fn may save as often as it likes, but not after it has
-// returned. Its error is returned as it is, and what was saved before stays.
+// The argument of save replaces the content, with mode 0600, and is durable when save
+// returns nil. Fn may call save several times, but not after it has returned. The
+// error of fn is returned unchanged and does not undo a save.
 //
-// The context bounds the wait for the lock. Once fn runs, what it saves is
-// written whether or not the context still stands: it may be the only copy of a
-// rotated token.
+// The context bounds only the wait for the lock. While fn runs, save writes even if
+// the context is done: the content may be the only copy of a rotated
+// token.
 //
-// A failed write leaves the old content. The exception is a failure to flush
-// the directory: then the new content is in place, and a power cut may undo it.
+// A failed write keeps the old content, except for a failure to flush the directory:
+// then the new content is visible, but a power failure may undo it.
 func (f *File) Edit(ctx context.Context, fn func(old []byte, save func(content []byte) error) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	select {
-	case f.turn <- struct{}{}:
-		defer func() { <-f.turn }()
+	case f.lock <- struct{}{}:
+		defer func() { <-f.lock }()
 	case <-ctx.Done():
 		return notLocked(f.path, ctx.Err())
 	}
@@ -168,10 +168,10 @@ func (f *File) Edit(ctx context.Context, fn func(old []byte, save func(content [
 	})
 }
 
-// Lock calls fn while it holds a lock of that name, which must not be "". The lock
-// belongs to the file, but does not keep others from reading and editing it; fn
-// may do both. Locks of other names are independent. The context bounds the wait
-// for the lock.
+// Lock calls fn with a lock of that name held, which must not be "". The lock is
+// associated with the file, but does not lock its content: fn and others may read and
+// edit it. Locks of other names are independent. The context bounds the wait for the
+// lock.
 func (f *File) Lock(ctx context.Context, name string, fn func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -179,8 +179,8 @@ func (f *File) Lock(ctx context.Context, name string, fn func() error) error {
 	return f.locked(ctx, "."+name, func(string) error { return fn() })
 }
 
-// Remove deletes the file. One that does not exist is no error. The context bounds
-// the wait for the lock.
+// Remove deletes the file. It is idempotent. The context bounds the wait for the
+// lock.
 func (f *File) Remove(ctx context.Context) error {
 	return f.locked(ctx, "", func(path string) error {
 		info, err := os.Lstat(path)
@@ -199,9 +199,9 @@ func (f *File) Remove(ctx context.Context) error {
 	})
 }
 
-// locked calls fn with the file that the path leads to. The lock has a file of its
-// own, because ours is replaced, and that file is never deleted: a lock on a
-// deleted file excludes no other process.
+// locked calls fn with the resolved path and the lock held. The lock is a separate
+// file, because the file itself is replaced. The lock file is never deleted: a lock
+// on a deleted file excludes no other process.
 func (f *File) locked(ctx context.Context, name string, fn func(path string) error) (err error) {
 	path, err := f.resolve()
 	if err != nil {
@@ -223,10 +223,10 @@ func notLocked(path string, err error) error {
 	return fmt.Errorf("durable: no lock on %s: %w", path, err)
 }
 
-// replace writes a sibling and renames it over the file. The caller holds the
-// lock.
+// replace writes a temporary file and renames it over the file. The caller must hold
+// the lock.
 func (f *File) replace(path string, content []byte) error {
-	if len(content) > maxSize { // which Read would refuse
+	if len(content) > maxSize { // Read would reject it
 		return &FileError{path, "its content would be larger than 64 MiB"}
 	}
 	name := filepath.Base(path)
@@ -237,16 +237,16 @@ func (f *File) replace(path string, content []byte) error {
 	})
 }
 
-// Write makes a file, or replaces one, by what fn writes. Until all of it is on the
-// disk it has another name in the same directory, ".name.", random digits and
-// ".partial"; nothing is left of it when anything fails, but for what a process
-// leaves that is killed. The file has mode 0600. There is no lock: who comes last
+// Write creates or replaces a file atomically with the output of fn. Until it is
+// durable it has a temporary name in the same directory: ".name.", random digits and
+// ".partial". The temporary file is removed after a failure, unless the process is
+// killed. The file has mode 0600. There is no lock: the last writer
 // wins.
 func Write(path string, fn func(w io.Writer) error) error {
 	return put(osDisk{}, path, "."+filepath.Base(path)+".*.partial", fn)
 }
 
-// put writes a sibling, named after a pattern, and renames it over the file.
+// put writes a temporary file, named by a pattern, and renames it over the file.
 func put(d disk, path, pattern string, fn func(w io.Writer) error) error {
 	dir := filepath.Dir(path)
 	tmp, err := d.create(dir, pattern)
@@ -255,7 +255,7 @@ func put(d disk, path, pattern string, fn func(w io.Writer) error) error {
 	}
 	err = fn(tmp)
 	if err == nil {
-		err = tmp.Sync() // before the rename, or a power cut may leave an empty file under the name
+		err = tmp.Sync() // before the rename, or a power failure may leave an empty file
 	}
 	if e := tmp.Close(); err == nil {
 		err = e
@@ -264,14 +264,14 @@ func put(d disk, path, pattern string, fn func(w io.Writer) error) error {
 		err = d.rename(tmp.Name(), path)
 	}
 	if err != nil {
-		_ = os.Remove(tmp.Name()) // if that fails, too, the next to hold a lock sweeps it
+		_ = os.Remove(tmp.Name()) // if that fails, sweep removes it later
 		return err
 	}
 	return d.syncDir(dir)
 }
 
-// sweep removes the siblings that killed writers left. The caller holds the
-// lock, so none of them is in use. What cannot be removed now can be later.
+// sweep removes the temporary files of killed writers. The caller must hold the lock,
+// so that none of them is in use. Errors are ignored: the next sweep retries.
 func sweep(dir, name string) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
@@ -282,9 +282,9 @@ func sweep(dir, name string) {
 	}
 }
 
-// makeDir creates a directory that is missing, and makes its entry in the
-// parent as durable as the file it is for. For a symbolic link that leads to a
-// missing directory it creates that one.
+// makeDir creates a missing directory durably. For a symbolic link to a missing
+// directory it creates the
+// target.
 func (f *File) makeDir(dir string) error {
 	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -298,14 +298,14 @@ func (f *File) makeDir(dir string) error {
 	}
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		if errors.Is(err, fs.ErrExist) {
-			return nil // another process was faster
+			return nil // created by another process
 		}
 		return err
 	}
 	return f.disk.syncDir(parent)
 }
 
-// target is where a symbolic link leads.
+// target returns the target of a symbolic link.
 func target(link, to string) string {
 	if filepath.IsAbs(to) {
 		return to
@@ -313,9 +313,9 @@ func target(link, to string) string {
 	return filepath.Join(filepath.Dir(link), to)
 }
 
-// resolve returns the file that the path leads to through symbolic links, so that
-// the links stay and every name of a file shares one lock. The file need not
-// exist; directories that are missing are created.
+// resolve resolves symbolic links, so that the links are kept and all names of a file
+// share one lock. The file need not exist; missing directories are
+// created.
 func (f *File) resolve() (string, error) {
 	path := f.path
 	for range maxSymlinks {
@@ -346,7 +346,7 @@ func (f *File) resolve() (string, error) {
 	return "", fmt.Errorf("durable: %s: too many symbolic links", path)
 }
 
-// disk is the part of the operating system that a test lets fail.
+// disk abstracts the file system, so that tests can inject failures.
 type disk interface {
 	create(dir, pattern string) (output, error)
 	rename(from, to string) error
@@ -361,7 +361,7 @@ type output interface {
 
 type osDisk struct{}
 
-// create opens a new file with mode 0600; it never opens one that exists.
+// create creates a new file with mode 0600; it never opens an existing one.
 func (osDisk) create(dir, pattern string) (output, error) { return os.CreateTemp(dir, pattern) }
 func (osDisk) rename(from, to string) error               { return rename(from, to) }
 func (osDisk) syncDir(dir string) error                   { return syncDir(dir) }

@@ -11,13 +11,13 @@ import (
 	"unicode/utf8"
 )
 
-// maxEscapes is how often a text may have been escaped: JSON in a page of a proxy
-// in JSON again.
+// maxEscapes is the supported depth of escapes: JSON in an HTML page in
+// JSON.
 const maxEscapes = 3
 
-// mask replaces the words in s, and what stands under the name of a secret,
-// however it is escaped: as JSON, Go, HTML, PHP and URLs do it, or one in another.
-// If s is cut, it may end with the beginning of a word.
+// mask replaces the words in s, and the values of secret names, with any escapes of
+// JSON, Go, HTML, PHP and URLs, also nested. If s is cut, it may end with the
+// beginning of a word.
 func mask(s string, words []string, cut bool) string {
 	var spans [][2]int
 	v := view{text: blanks(s)}
@@ -36,7 +36,7 @@ func mask(s string, words []string, cut bool) string {
 				spans = append(spans, [2]int{v.source(len(v.text) - n), len(s)})
 			}
 		}
-		if strings.ContainsAny(v.text, ":=") { // which takes a fiftieth of a search for names
+		if strings.ContainsAny(v.text, ":=") { // fifty times faster than the search for names
 			for _, m := range namedValue.FindAllStringSubmatchIndex(v.text, -1) {
 				spans = append(spans, v.named(m)...)
 			}
@@ -63,7 +63,7 @@ func mask(s string, words []string, cut bool) string {
 
 // beginning returns how many bytes of w, but not all, are at the end of s.
 func beginning(s, w string) int {
-	const least = 4 // fewer tell nothing
+	const least = 4 // fewer are no match
 	for n := min(len(w)-1, len(s)); n >= least; n-- {
 		if s[len(s)-n:] == w[:n] {
 			return n
@@ -108,7 +108,7 @@ func (v view) source(i int) int {
 	return v.at[i]
 }
 
-// unescape takes one level of escapes away.
+// unescape removes one level of escapes.
 func (v view) unescape() view {
 	var text []byte
 	var at []int
@@ -123,11 +123,11 @@ func (v view) unescape() view {
 	return view{blanks(string(text)), append(at, v.source(len(v.text)))}
 }
 
-// blanks makes no difference between a plus and a blank, as a form does.
+// blanks replaces plus by blank, as in a form.
 func blanks(s string) string { return strings.ReplaceAll(s, "+", " ") }
 
-// unescape returns the length of the escape that s begins with, and what it means.
-// What is no escape is one byte that means itself.
+// unescape returns the length and the meaning of the escape at the start of s.
+// Otherwise it returns the first byte.
 func unescape(s string) (n int, meaning string) {
 	switch {
 	case len(s) < 2:
@@ -174,7 +174,7 @@ func unescapeBackslash(s string) (n int, meaning string) {
 	return 1, s[:1]
 }
 
-// hex reads so many hexadecimal digits of s.
+// hex parses some hexadecimal digits of s.
 func hex(s string, from, digits int) (rune, bool) {
 	if len(s) < from+digits {
 		return 0, false

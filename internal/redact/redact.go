@@ -1,4 +1,4 @@
-// Package redact decides what logs, errors, dumps and fixtures may show.
+// Package redact masks secrets in logs, errors, dumps and fixtures.
 package redact
 
 import (
@@ -11,11 +11,11 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Mask stands in place of a secret.
+// Mask replaces a secret.
 const Mask = "[redacted]"
 
-// isSecret reports whether a member or parameter of this name holds something
-// that no log, error or fixture may show.
+// isSecret reports whether the value of a member or parameter of this name is a
+// secret.
 func isSecret(name string) bool {
 	switch strings.ToLower(name) {
 	case "secret", "token", "auth_token", "access_token", "refresh_token", "registration_access_token",
@@ -29,27 +29,27 @@ func isSecret(name string) bool {
 	return false
 }
 
-// isSecretParam is isSecret for a query or form, where a sign-in has its state.
+// isSecretParam is isSecret for a query or form, with the state of a sign-in.
 func isSecretParam(name string) bool { return isSecret(name) || strings.EqualFold(name, "state") }
 
-// isSecretMember is isSecret for JSON, where the answer to a consent has an address
-// that holds the code.
+// isSecretMember is isSecret for JSON, with the redirect URI of a consent, which
+// contains the code.
 func isSecretMember(name string) bool {
 	return isSecret(name) || strings.EqualFold(name, "redirect_uri")
 }
 
-// Header reports whether a header carries a credential.
+// Header reports whether a header contains a credential.
 func Header(name string) bool {
 	return isSecret(name) || strings.EqualFold(name, "Proxy-Authorization")
 }
 
-// JSON masks the secrets in a JSON object or list, however deep. Of a text that
-// breaks off it returns what comes before, completed. A text that is neither
-// object nor list has no names, so that only its paths are masked.
+// JSON masks the secrets in a JSON object or list, at any depth. A truncated text is
+// completed. In a text that is neither object nor list, only paths are
+// masked.
 func JSON(b []byte) []byte { return new(Words).JSON(b) }
 
-// Path masks the one-time codes and keys that some endpoints have in their path,
-// also where the path is a part of a text.
+// Path masks the one-time codes and keys in the paths of some endpoints, also within
+// a text.
 func Path(path string) string {
 	if !strings.Contains(path, "/") {
 		return path
@@ -100,15 +100,15 @@ func Cause(err error) error {
 	}
 }
 
-// Visible escapes what is not shown, or shown in another place: control characters,
-// line breaks, and what changes the direction of a text.
+// Visible escapes control characters, line breaks, and characters that change the
+// direction of a text.
 func Visible(s string) string {
 	q := strconv.QuoteToGraphic(s)
 	return strings.NewReplacer(`\\`, `\`, `\"`, `"`).Replace(q[1 : len(q)-1])
 }
 
-// isNumber reports whether v is an integer that is not 0, as the codes of errors
-// are, with or without quotes.
+// isNumber reports whether v is an integer other than 0, such as the code of an
+// error, with or without quotes.
 func isNumber[T ~string | ~[]byte](v T) bool {
 	n, err := strconv.ParseInt(strings.TrimSpace(strings.Trim(string(v), `"`)), 10, 64)
 	return err == nil && n != 0
@@ -130,7 +130,7 @@ func (w *Words) JSON(b []byte) []byte {
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
 }
 
-// complete ends every object and list that is still open.
+// complete closes all open objects and lists.
 func complete(enc *jsontext.Encoder) {
 	for depth := enc.StackDepth(); depth > 0; depth-- {
 		end := jsontext.EndArray

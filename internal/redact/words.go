@@ -9,17 +9,17 @@ import (
 	"strings"
 )
 
-// Words are secrets that are masked wherever they stand and however they are
-// escaped, together with what stands under the name of a secret. The zero value
-// knows none.
+// Words are secrets that are masked anywhere and with any escapes, together with the
+// values of secret names. The zero value has no
+// words.
 type Words struct {
-	Cut   bool // the text is longer than what is there, and may end within a word
+	Cut   bool // the text is truncated and may end within a word
 	known []string
 }
 
-const shortest = 8 // shorter words would mask half an answer
+const shortest = 8 // shorter words would mask other text
 
-// Add adds secrets. Those so short that other text may hold them are left out.
+// Add adds secrets, except for short ones, which may occur in other text.
 func (w *Words) Add(secrets ...string) {
 	for _, s := range secrets {
 		if len(s) >= shortest && s != Mask && !slices.Contains(w.known, s) {
@@ -28,7 +28,7 @@ func (w *Words) Add(secrets ...string) {
 	}
 }
 
-// AddHeader adds the credentials that a header carries.
+// AddHeader adds the credentials in a header.
 func (w *Words) AddHeader(h http.Header) {
 	for name, values := range h {
 		if !Header(name) {
@@ -50,7 +50,7 @@ func (w *Words) AddHeader(h http.Header) {
 	}
 }
 
-// AddPath adds what [Path] masks.
+// AddPath adds the secrets that [Path] masks.
 func (w *Words) AddPath(path string) {
 	shown := strings.Split(Path(path), "/")
 	for i, segment := range strings.Split(path, "/") {
@@ -88,8 +88,8 @@ func Searches(contentType string) bool { return isForm(contentType) || isJSON(co
 func isForm(contentType string) bool { return strings.Contains(contentType, "form-urlencoded") }
 func isJSON(contentType string) bool { return strings.Contains(contentType, "json") }
 
-// AddJSON adds the secrets in a JSON text, but for codes: one may be a word that
-// stands in other places as well.
+// AddJSON adds the secrets in a JSON text, except for codes, which may be common
+// words.
 func (w *Words) AddJSON(content []byte) {
 	w.addJSON(content, func(name string) bool { return isSecretMember(name) && !strings.EqualFold(name, "code") })
 }
@@ -134,12 +134,12 @@ func (w *Words) Values(values url.Values) url.Values {
 	return out
 }
 
-// Text masks the words, what stands under the name of a secret, and what [Path]
-// masks.
+// Text masks the words, the values of secret names, and the secrets of
+// [Path].
 func (w *Words) Text(s string) string { return Path(mask(s, w.known, w.Cut)) }
 
-// Error returns err, or if its text repeats a secret or is not visible, an error
-// with the masked text.
+// Error returns err, or an error with the masked text if the text of err contains a
+// secret or is not printable.
 func (w *Words) Error(err error) error {
 	text := err.Error()
 	if shown := Visible(w.Text(text)); shown != text {

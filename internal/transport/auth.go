@@ -7,7 +7,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 )
 
-// sign is the step that adds the credential, which belongs to one origin.
+// sign is the step that adds the credential, for one origin only.
 func (c *Client) sign(next http.RoundTripper) http.RoundTripper { return &signer{c, next} }
 
 type signer struct {
@@ -25,7 +25,7 @@ func (s *signer) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, refuse(req, err)
 	}
 	signed := req
-	if len(s.client.cfg.Middleware) > 0 { // which still holds this request
+	if len(s.client.cfg.Middleware) > 0 { // which may retain this request
 		signed = req.Clone(req.Context())
 	}
 	if credential != nil {
@@ -71,7 +71,7 @@ func (x *exchange) credential(req *http.Request) ([]string, error) {
 	return b.header, nil
 }
 
-// bearer is the header for a token, made once for as long as the token is used.
+// bearer is the cached header of a token.
 type bearer struct {
 	token  api.Secret
 	header []string
@@ -84,14 +84,14 @@ func newBearer(token api.Secret) (*bearer, error) {
 	return &bearer{token, []string{"Bearer " + token.Reveal()}}, nil
 }
 
-// unsentError is a failure of the pipeline itself: nothing was sent, and another
-// attempt would end the same way.
+// unsentError is a failure of the pipeline itself: nothing was sent, and a retry
+// would fail as well.
 type unsentError struct{ err error }
 
 func (e *unsentError) Error() string { return e.err.Error() }
 func (e *unsentError) Unwrap() error { return e.err }
 
-// refuse returns err as the end of a request that is not sent.
+// refuse ends a request with err before it is sent.
 func refuse(req *http.Request, err error) error {
 	if req.Body != nil {
 		_ = req.Body.Close()

@@ -8,20 +8,20 @@ import (
 	"strings"
 )
 
-// Base is where the platform answers: an origin, and what stands before
-// /current there.
+// Base is the address of the platform: an origin and the prefix before
+// /current.
 type Base struct {
 	Scheme, Host string
-	Prefix       string // "" or "/api", or what a proxy wants; no slash at the end
+	Prefix       string // "" or "/api", or the prefix of a proxy; no trailing slash
 }
 
 const root = "/current"
 
-// ParseBase reads an address as people write it: with or without a scheme, a
-// slash, /api or /current.
+// ParseBase parses an address with or without a scheme, a trailing slash, /api or
+// /current.
 //
-// Dedicated API hosts, whose first label is api, have no prefix; on any other
-// host paths start with /api. A prefix that ends in neither stays in front.
+// Dedicated API hosts, whose first label is api, have no prefix; on any other host
+// paths start with /api. Another prefix is kept before it.
 func ParseBase(address string) (Base, error) {
 	address = strings.TrimSpace(address)
 	if address == "" {
@@ -31,7 +31,7 @@ func ParseBase(address string) (Base, error) {
 		address = guessScheme(address) + "://" + strings.TrimPrefix(address, "//")
 	}
 	u, err := url.Parse(address)
-	if err != nil { // the error of url.Parse repeats the address, which may hold a password
+	if err != nil { // the error of url.Parse contains the address, which may have a password
 		return Base{}, errors.New("the address is not a URL")
 	}
 	switch {
@@ -54,17 +54,17 @@ func ParseBase(address string) (Base, error) {
 	}
 	const prefix = "/api"
 	b.Prefix = trimSuffixFold(b.Prefix, root)
-	bare := trimSuffixFold(b.Prefix, prefix)
+	trimmed := trimSuffixFold(b.Prefix, prefix)
 	switch {
 	case !dedicated(u.Hostname()):
-		b.Prefix = bare + prefix
-	case bare == "": // the prefix of the other hosts
+		b.Prefix = trimmed + prefix
+	case trimmed == "": // the default prefix
 		b.Prefix = ""
 	}
 	return b, nil
 }
 
-// cleanPrefix returns p with one slash before each of its segments.
+// cleanPrefix returns p with one slash before each segment.
 func cleanPrefix(p string) (string, error) {
 	for segment := range strings.SplitSeq(p, "/") {
 		if segment == "." || segment == ".." {
@@ -82,8 +82,8 @@ func trimSuffixFold(s, suffix string) string {
 	return s
 }
 
-// ParsePrefix reads what a caller wants before /current, whatever the host: ""
-// for nothing.
+// ParsePrefix parses the prefix before /current of any host; "" means
+// none.
 func ParsePrefix(prefix string) (string, error) {
 	if strings.ContainsAny(prefix, "?#%") {
 		return "", errors.New("the prefix must be a plain path")
@@ -91,7 +91,7 @@ func ParsePrefix(prefix string) (string, error) {
 	return cleanPrefix(prefix)
 }
 
-// guessScheme is https but for this machine.
+// guessScheme returns http for this machine, else https.
 func guessScheme(address string) string {
 	host, _, _ := strings.Cut(strings.TrimPrefix(address, "//"), "/")
 	if h, _, err := net.SplitHostPort(host); err == nil {
@@ -104,14 +104,14 @@ func guessScheme(address string) string {
 	return "https"
 }
 
-// dedicated reports whether the host serves nothing but the API.
+// dedicated reports whether the host serves only the API.
 func dedicated(host string) bool {
 	first, _, _ := strings.Cut(strings.ToLower(host), ".")
 	return first == "api"
 }
 
 // URL returns the address of a route. Paths outside /current, such as those of
-// /.well-known, stand at the root of the host.
+// /.well-known, are at the root of the host.
 func (b Base) URL(path, rawPath, query string) url.URL {
 	u := url.URL{Scheme: b.Scheme, Host: b.Host, Path: path, RawPath: rawPath, RawQuery: query}
 	if b.Prefix != "" && strings.HasPrefix(path, root+"/") {

@@ -25,10 +25,10 @@ import (
 const (
 	maxAnswer   = 64 << 20 // of JSON or text, after decompression
 	maxError    = 64 << 10
-	maxDrained  = 256 << 10 // read on after an error that is too long, to keep the connection
+	maxDrained  = 256 << 10 // read after an oversized error, to keep the connection
 	bodyTimeout = 2 * time.Minute
 
-	drainTimeout = time.Second // a new connection takes less
+	drainTimeout = time.Second // longer than a new connection takes
 )
 
 // read reads the response of an attempt and returns the error it reports, if any.
@@ -61,7 +61,7 @@ func (x *exchange) read(ctx context.Context, resp *http.Response) error {
 }
 
 func (x *exchange) readRefusal(resp *http.Response, w *watchdog) error {
-	body, _ := x.client.readAll(resp, maxError) // what arrived is better than nothing
+	body, _ := x.client.readAll(resp, maxError) // a partial body is kept
 	x.body = bytes.TrimPrefix(body, []byte(byteOrderMark))
 	w.timer.Reset(drainTimeout)
 	_, _ = io.CopyN(io.Discard, resp.Body, maxDrained)
@@ -70,8 +70,8 @@ func (x *exchange) readRefusal(resp *http.Response, w *watchdog) error {
 
 var errStalled = fmt.Errorf("the answer took too long to arrive: %w", os.ErrDeadlineExceeded)
 
-// A watchdog closes a body that takes too long to arrive. Those of a client are used
-// again: a new one takes three allocations.
+// A watchdog closes a body that takes too long to arrive. Watchdogs are reused: a new
+// one takes three allocations.
 type watchdog struct {
 	body  io.Closer
 	timer *time.Timer
@@ -83,8 +83,8 @@ func newWatchdog() any {
 	return w
 }
 
-// readAll reads a body into one buffer of the right size. An endless body ends in
-// an error.
+// readAll reads a body into one buffer of the right size. A body over the limit is an
+// error.
 func (c *Client) readAll(resp *http.Response, limit int64) ([]byte, error) {
 	if resp.ContentLength > limit && limit == maxAnswer {
 		return nil, api.ErrTooLarge
@@ -93,7 +93,7 @@ func (c *Client) readAll(resp *http.Response, limit int64) ([]byte, error) {
 	if resp.ContentLength >= 0 {
 		size = min(resp.ContentLength, limit)
 	}
-	buf := make([]byte, 0, size+1) // one more, to meet the end without growing
+	buf := make([]byte, 0, size+1) // one more, to read EOF without growing
 	for {
 		n, err := resp.Body.Read(buf[len(buf):cap(buf)])
 		buf = buf[:len(buf)+n]
@@ -116,13 +116,13 @@ func (c *Client) readAll(resp *http.Response, limit int64) ([]byte, error) {
 	}
 }
 
-// grow returns a buffer of twice the size, from a MiB on of four times, or one that
-// takes the limit where that is not far. Those for answers are used again: several
-// that are too large in a row take the memory of one.
+// grow returns a buffer of twice the size, from a MiB on of four times, or of the limit
+// if that is near. Buffers for responses are reused, so that consecutive oversized
+// responses need the memory of one.
 func (c *Client) grow(buf []byte, limit int64) []byte {
 	size := 2 * int64(cap(buf))
 	if size > 1<<20 {
-		size *= 2 // what is not written to takes no memory
+		size *= 2 // unwritten pages take no memory
 	}
 	if size <= limit/4 {
 		return append(make([]byte, 0, size), buf...)
@@ -133,7 +133,7 @@ func (c *Client) grow(buf []byte, limit int64) []byte {
 	return append(make([]byte, 0, limit+1), buf...)
 }
 
-// trim returns buf, or if it is far too large, a copy of what is in it.
+// trim returns buf, or a copy of its content if it is far too large.
 func (c *Client) trim(buf []byte) []byte {
 	if cap(buf) <= maxAnswer || len(buf) > maxAnswer/2 {
 		return buf
@@ -143,8 +143,8 @@ func (c *Client) trim(buf []byte) []byte {
 	return trimmed
 }
 
-// spare is a buffer that takes the longest answer, until the garbage collector
-// takes it.
+// spare is a buffer for the longest response, until the next garbage
+// collection.
 type spare struct {
 	mu     sync.Mutex
 	buffer weak.Pointer[[maxAnswer + 1]byte]
@@ -188,7 +188,7 @@ func (x *exchange) decode(out any) error {
 		return x.decodePlain(out)
 	}
 	refused, err := to.Decode(x.body)
-	if err != nil { // a refusal need not have the shape of the payload
+	if err != nil { // an error need not match the payload
 		_, refused = envelope.Unwrap(x.body)
 	}
 	switch {
@@ -205,7 +205,7 @@ type answer interface {
 	Decode(b []byte, more ...json.Options) (refused bool, err error)
 }
 
-// decodeText returns the answer as it is, but for a refusal of a call of [Client.Markdown].
+// decodeText returns the unchanged response, or the error in one of [Client.Markdown].
 func (x *exchange) decodeText(out *string) error {
 	if slices.Contains(x.request.Options.Output, markdown) {
 		if _, refused := envelope.Unwrap(x.body); refused || bytes.HasPrefix(x.body, []byte(errorHeading)) {
@@ -216,11 +216,11 @@ func (x *exchange) decodeText(out *string) error {
 	return nil
 }
 
-// byteOrderMark may stand before JSON (RFC 8259, section 8.1).
+// byteOrderMark may precede JSON (RFC 8259, section 8.1).
 const byteOrderMark = "\ufeff"
 
-// mayBeEmpty reports whether an answer may say nothing. A page without a body
-// must not pass for a page without rows.
+// mayBeEmpty reports whether a response may have no body. A page without a body must
+// not be treated as a page without rows.
 func mayBeEmpty(status int, out any) bool {
 	switch status {
 	case http.StatusAccepted, http.StatusNoContent, http.StatusResetContent:
@@ -229,8 +229,8 @@ func mayBeEmpty(status int, out any) bool {
 	return out == nil
 }
 
-// decodePlain decodes into a type of the caller's, which knows nothing of
-// envelopes. As with encoding/json, the case of its fields' names does not matter.
+// decodePlain decodes into a type of the caller, without an envelope. As with
+// encoding/json, the names of fields are not case-sensitive.
 func (x *exchange) decodePlain(out any) error {
 	payload, refused := envelope.Unwrap(x.body)
 	if refused {
@@ -243,7 +243,7 @@ func (x *exchange) decodePlain(out any) error {
 	return nil
 }
 
-// decodeError returns the error of a decoder without what it repeats of the answer.
+// decodeError returns the error of a decoder without content of the response.
 func (x *exchange) decodeError(err error) error {
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
@@ -259,8 +259,8 @@ func (x *exchange) decodeError(err error) error {
 	return &callError{op: x.request.Op, err: x.secrets().Error(err)}
 }
 
-// plainPointer replaces the names in p that look like no member of the platform's
-// answers: they are part of what an answer holds.
+// plainPointer masks the names in p that are not like the member names of the
+// platform: they are content of the response.
 func plainPointer(p jsontext.Pointer) jsontext.Pointer {
 	const most = 40
 	var plain jsontext.Pointer

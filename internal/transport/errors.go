@@ -18,11 +18,11 @@ import (
 	"github.com/fastio-go/fastio/internal/wait"
 )
 
-// callError names the call a failure belongs to. The failure keeps its type.
+// callError adds the operation to an error and wraps it.
 type callError struct {
 	op   string
 	err  error
-	last error // what the last attempt before it ended with; may be nil
+	last error // error of the attempt before; may be nil
 }
 
 func (e *callError) Error() string {
@@ -33,7 +33,7 @@ func (e *callError) Error() string {
 	return s
 }
 
-// Unwrap returns the failure and what came before it.
+// Unwrap returns the error and that of the attempt before.
 func (e *callError) Unwrap() []error {
 	if e.last == nil {
 		return []error{e.err}
@@ -41,7 +41,7 @@ func (e *callError) Unwrap() []error {
 	return []error{e.err, e.last}
 }
 
-// refusal returns the answer at hand as an error.
+// refusal returns the response as an error.
 func (x *exchange) refusal() *api.Error {
 	secrets := x.secrets()
 	secrets.Cut = len(x.body) >= maxError
@@ -50,13 +50,13 @@ func (x *exchange) refusal() *api.Error {
 	ordered := e.Rate.RetryAfter
 	e.Op, e.Status, e.Attempts, e.Rate = x.request.Op, x.response.StatusCode, x.attempt, x.rate
 	e.RequestID = secrets.Text(x.response.Header.Get("X-Request-Id"))
-	e.Body = bytes.Clone(body[:min(len(body), maxError)]) // the rest need not be kept for it
+	e.Body = bytes.Clone(body[:min(len(body), maxError)]) // do not retain the whole buffer
 	if e.Status == http.StatusUnauthorized {
 		none := x.token.AccessToken.IsZero() && x.request.Credential.IsZero()
 		dead := e.Code == codeUnparseable || e.Code == codeDead
 		e.Unauthenticated = none || dead || x.token.Expired()
 	}
-	if e.Rate.RetryAfter = ordered; ordered == 0 { // the body knows best
+	if e.Rate.RetryAfter = ordered; ordered == 0 { // the body has precedence
 		e.Rate.RetryAfter = retryAfter(x.response, &x.client.clock)
 	}
 	if e.Status == http.StatusTooManyRequests {
@@ -70,8 +70,8 @@ func (x *exchange) refusal() *api.Error {
 	return e
 }
 
-// fail names the call an error belongs to, and keeps what its last attempt
-// ended with.
+// fail adds the operation to an error, and the error of the last
+// attempt.
 func (x *exchange) fail(err error) error {
 	err = redact.Cause(err)
 	if e, ok := errors.AsType[*api.InputError](err); ok && e.Op == "" {
@@ -87,14 +87,14 @@ func (x *exchange) fail(err error) error {
 		}
 		err, last = context.DeadlineExceeded, refusal
 	}
-	if errors.Is(last, err) { // reading the answer was what it ended
+	if errors.Is(last, err) { // the response was being read
 		last = nil
 	}
 	return &callError{op: x.request.Op, err: err, last: last}
 }
 
-// secrets are what an answer to the call must not show, should it repeat it: the
-// credentials, and what the request holds under the name of a secret.
+// secrets returns the secrets that are masked in the response: the credentials, and
+// the values of secret fields in the request.
 func (x *exchange) secrets() *redact.Words {
 	r := x.request
 	w := new(redact.Words)
@@ -111,9 +111,9 @@ func (x *exchange) secrets() *redact.Words {
 	return w
 }
 
-// parseError reads an error in any of the forms that occur: the platform's, its
-// older flat one, OAuth's bare one, Markdown. Anything else leaves the fields
-// empty; the status then has to say it all.
+// parseError parses an error in any known format: that of the platform, its older
+// flat one, OAuth, Markdown. For any other body the fields are empty, and only the
+// status is known.
 func parseError(contentType string, body []byte) *api.Error {
 	e := new(api.Error)
 	text := bytes.TrimSpace(body)
@@ -126,11 +126,11 @@ func parseError(contentType string, body []byte) *api.Error {
 	return e
 }
 
-// errorHeading begins an error in Markdown.
+// errorHeading is the first line of an error in Markdown.
 const errorHeading = "# Error"
 
-// fault is every member an error answer has been seen with. Each is read by
-// itself, so that one of an unheard-of form does not hide the others.
+// fault has the members of all known error responses. Each is decoded by itself, so
+// that one of an unknown type does not affect the others.
 type fault struct {
 	Code             jsontext.Value `json:"code"`
 	Text             jsontext.Value `json:"text"`
@@ -142,14 +142,14 @@ type fault struct {
 	Reason           jsontext.Value `json:"reason"`
 }
 
-// parseJSONError reads an error at the root of an answer, or under its response.
+// parseJSONError parses an error at the root of a response, or in its member response.
 func parseJSONError(e *api.Error, body []byte) {
 	if response := parseFault(e, body); response.Kind() == '{' && e.Code == 0 && e.Text == "" {
 		parseFault(e, response)
 	}
 }
 
-// parseFault reads an error, and returns the response beside it if there is none.
+// parseFault parses an error. Without one it returns the member response.
 func parseFault(e *api.Error, body []byte) (response jsontext.Value) {
 	var a struct {
 		Error            jsontext.Value `json:"error"`
@@ -159,7 +159,7 @@ func parseFault(e *api.Error, body []byte) (response jsontext.Value) {
 		Message          jsontext.Value `json:"message"`
 		Response         jsontext.Value `json:"response"`
 	}
-	_ = envelope.DecodePlain(body, &a, func() {}) // as far as it can be read
+	_ = envelope.DecodePlain(body, &a, func() {}) // partial results are kept
 	flat := firstOf(word(a.ErrorMessage), word(a.Message))
 	switch a.Error.Kind() {
 	case '"':
@@ -182,8 +182,8 @@ func parseFault(e *api.Error, body []byte) (response jsontext.Value) {
 	return nil
 }
 
-// parseParams reads what is a list of refused fields on a failed validation and
-// an object of reasons on any other refusal.
+// parseParams parses params: a list of refused fields after a failed validation, an
+// object of reasons otherwise.
 func parseParams(e *api.Error, params jsontext.Value) {
 	switch params.Kind() {
 	case '[':
@@ -216,8 +216,8 @@ func parseParams(e *api.Error, params jsontext.Value) {
 	}
 }
 
-// number reads an integer that may be written as text, padded even; 0 if it is
-// none.
+// number parses an integer, also from a string with blanks; 0 if it is not
+// one.
 func number(v jsontext.Value) int64 {
 	n, err := strconv.ParseInt(strings.TrimSpace(strings.Trim(string(v), `"`)), 10, 64)
 	if err != nil {
@@ -226,7 +226,7 @@ func number(v jsontext.Value) int64 {
 	return n
 }
 
-// word reads a string; "" if it is none.
+// word parses a string; "" if it is not one.
 func word(v jsontext.Value) string {
 	if v.Kind() != '"' {
 		return ""
@@ -247,11 +247,11 @@ func firstOf(words ...string) string {
 	return ""
 }
 
-// parseMarkdownError reads the bullets and the params table of an error that
-// was asked for as text.
+// parseMarkdownError parses the bullets and the params table of an error in
+// Markdown.
 func parseMarkdownError(e *api.Error, text string) {
-	var columns []string // of the table under way
-	params := false      // whether the section of the params has begun
+	var columns []string // of the current table
+	params := false      // in the section of the params
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
 		if !strings.HasPrefix(line, "|") {
@@ -275,7 +275,7 @@ func parseMarkdownError(e *api.Error, text string) {
 	}
 }
 
-// setMarkdown takes in a bullet of the error, or of its params.
+// setMarkdown sets a bullet of the error, or of its params.
 func setMarkdown(e *api.Error, name, value string, param bool) {
 	switch name {
 	case "reason":
@@ -285,7 +285,7 @@ func setMarkdown(e *api.Error, name, value string, param bool) {
 	case "retry_after_seconds":
 		e.Rate.RetryAfter = wait.ParseSeconds(value)
 	}
-	if param { // a param may be called as a member of the error is
+	if param { // a param may have the name of a member of the error
 		return
 	}
 	switch name {
@@ -302,9 +302,9 @@ func setMarkdown(e *api.Error, name, value string, param bool) {
 	}
 }
 
-// splitCells returns the cells of a table's row. An escaped bar ends none.
+// splitCells returns the cells of a table row. An escaped bar is no separator.
 func splitCells(line string) []string {
-	const bar = "\x00" // stands in no text
+	const bar = "\x00" // does not occur in text
 	line = strings.ReplaceAll(line, `\|`, bar)
 	line = strings.TrimSuffix(strings.TrimPrefix(line, "|"), "|")
 	cells := strings.Split(line, "|")
@@ -314,7 +314,7 @@ func splitCells(line string) []string {
 	return cells
 }
 
-// uncell takes back what keeps a text in one line and one cell.
+// uncell unescapes the text of a cell.
 func uncell(s string) string {
 	s = strings.NewReplacer(`\|`, "|", "<br>", "\n").Replace(strings.TrimSpace(s))
 	if code, ok := strings.CutPrefix(s, "`"); ok && strings.Count(s, "`") == 2 {
@@ -325,9 +325,9 @@ func uncell(s string) string {
 	return s
 }
 
-// markdownParam reads a row by the names of its columns.
+// markdownParam parses a row by the names of its columns.
 func markdownParam(columns, cells []string) (p api.ParamError) {
-	if strings.Trim(strings.Join(cells, ""), "-: ") == "" { // the line below the names
+	if strings.Trim(strings.Join(cells, ""), "-: ") == "" { // the separator below the names
 		return p
 	}
 	for i, cell := range cells[:min(len(cells), len(columns))] {

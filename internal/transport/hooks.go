@@ -36,7 +36,7 @@ func (c *Client) warn(ctx context.Context, msg string, attrs ...slog.Attr) {
 	}
 }
 
-// run calls a hook. A hook that panics does not end the call.
+// run calls a hook and recovers its panics.
 func run[T any](ctx context.Context, hook func(context.Context, T), v T) {
 	if hook == nil {
 		return

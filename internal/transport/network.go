@@ -19,23 +19,23 @@ import (
 
 // sender is the last step of the pipeline: it sends a request once.
 //
-// net/http sends a request again by itself when a connection breaks or an HTTP/2
-// server refuses it, under some servers without end. Whether a request may be
-// repeated is for the retry loop to decide, which also counts. So what a sender
-// passes on cannot be repeated: its body cannot be read again. A request without
-// a body gets an empty one. Over HTTP/2 that costs a frame and half of a small
-// call, so there a safe request is sent without, and a [watcher] stops net/http.
+// net/http retries a request when a connection fails or an HTTP/2 server refuses it,
+// for some servers without limit. Only the retry loop may decide that, and it counts
+// attempts. So net/http gets requests that it cannot retry: their body cannot be read
+// again. A request without a body gets an empty one. Over HTTP/2 that costs a frame
+// and half the time of a small call, so a safe request is sent without a body, and a
+// [watcher] prevents the retry.
 type sender struct {
 	network http.RoundTripper
-	timeout time.Duration // of an attempt on the network, its body included; 0 is none
-	traced  bool          // network is one of net/http, which reports to httptrace
-	h2c     bool          // network speaks HTTP/2 without TLS
+	timeout time.Duration // of an attempt, including its body; 0 means none
+	traced  bool          // network is a transport of net/http, with httptrace
+	h2c     bool          // network uses HTTP/2 without TLS
 
 	emptyBody io.ReadCloser
 	identity  []string
 }
 
-// senderWithin returns the step for attempts that end after timeout.
+// senderWithin returns the step for attempts with a timeout.
 func senderWithin(timeout time.Duration) func(http.RoundTripper) http.RoundTripper {
 	return func(network http.RoundTripper) http.RoundTripper {
 		s := &sender{network: network, timeout: timeout, emptyBody: io.NopCloser(http.NoBody), identity: []string{"identity"}}
@@ -68,7 +68,7 @@ func (s *sender) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		ctx = httptrace.WithClientTrace(ctx, &w.trace)
 	}
-	req = req.WithContext(ctx) // net/http still needs the other to follow a redirect
+	req = req.WithContext(ctx) // net/http uses the original to follow a redirect
 	if req.GetBody = nil; empty && !stops {
 		s.setEmptyBody(req)
 	}
@@ -90,10 +90,10 @@ func (s *sender) RoundTrip(req *http.Request) (*http.Response, error) {
 
 var errNoResponse = errors.New("the transport returned neither a response nor an error")
 
-// setEmptyBody gives req a body of no bytes that counts as one that cannot be
-// read again. The header is sent as it is without a body.
+// setEmptyBody sets an empty body that net/http cannot read again. The header is the
+// same as without a body.
 func (s *sender) setEmptyBody(req *http.Request) {
-	req.Body, req.TransferEncoding = s.emptyBody, s.identity // in place of chunks
+	req.Body, req.TransferEncoding = s.emptyBody, s.identity // instead of chunks
 	switch req.Method {
 	case http.MethodPost, http.MethodPut, http.MethodPatch:
 		// HTTP/1 sends it; net/http would drop the canonical name. HTTP/2 drops both.
@@ -101,8 +101,8 @@ func (s *sender) setEmptyBody(req *http.Request) {
 	}
 }
 
-// watcher sees which connection net/http sends a request on, and ends the attempt
-// if there is a second one.
+// watcher records the connection of a request, and cancels the attempt if net/http
+// uses a second one.
 type watcher struct {
 	trace  httptrace.ClientTrace
 	cancel context.CancelFunc // of the attempt
@@ -113,9 +113,9 @@ type watcher struct {
 	stopped bool
 }
 
-// gotConn is called with each connection that the request gets. HTTP/2 looks at
-// the context before it writes a request. HTTP/1 does not, but there the
-// connection has no other user, and a closed one sends nothing.
+// gotConn is called with each connection of the request. HTTP/2 checks the context
+// before it writes a request. HTTP/1 does not, but there the connection is not
+// shared, and closing it prevents the request.
 func (w *watcher) gotConn(info httptrace.GotConnInfo) {
 	if !w.wrote.Load() {
 		w.conn = info
@@ -137,11 +137,11 @@ func (w *watcher) isHTTP1(conn net.Conn) bool {
 	return conn != nil && !w.h2c
 }
 
-// lostError is a request that was lost with its connection or HTTP/2 stream.
+// lostError reports a failed connection or HTTP/2 stream.
 type lostError struct {
 	err    error
 	unsent bool // no byte of it was sent
-	stale  bool // the connection had served others before
+	stale  bool // the connection was reused
 }
 
 func (e *lostError) Error() string { return e.err.Error() }
@@ -152,8 +152,8 @@ var (
 	errEnded  = errors.New("the server ended the stream without an answer")
 )
 
-// explain returns what an error of net/http means for the request. Some of these
-// errors have no exported type, others have lost theirs.
+// explain classifies an error of net/http. Some of these errors have no exported
+// type or are not wrapped.
 func (w *watcher) explain(err error) error {
 	if w == nil {
 		w = new(watcher)
@@ -174,8 +174,8 @@ func (w *watcher) explain(err error) error {
 	case text == "http: server closed idle connection": // before anything was written
 		lost.unsent, lost.stale = true, true
 	case ok && op.Op == "write" && http1:
-		lost.unsent = !strings.HasPrefix(text, "net/http: ") // which says that some of it was written
-	case ok && !op.Timeout(), err == io.EOF: //nolint:errorlint // as net/http returns it
+		lost.unsent = !strings.HasPrefix(text, "net/http: ") // else a part was written
+	case ok && !op.Timeout(), err == io.EOF: //nolint:errorlint // net/http does not wrap it
 	default:
 		return err
 	}
@@ -187,9 +187,9 @@ const (
 	headerTimeout = 125 * time.Second
 )
 
-// newNetwork returns a transport of the client's own: the default one keeps two
-// idle connections a host and is shared with the rest of the program. A lost
-// connection is detected within 30 seconds, also while a long poll is held.
+// newNetwork returns the default transport of a client. [http.DefaultTransport] keeps
+// two idle connections per host and is shared with the program. A broken connection
+// is detected within 30 seconds, even during a long poll.
 func newNetwork() *http.Transport {
 	const silence, interval, probes = 15 * time.Second, 5 * time.Second, 3
 	dialer := &net.Dialer{
@@ -206,7 +206,7 @@ func newNetwork() *http.Transport {
 		IdleConnTimeout:       90 * time.Second,
 		TLSHandshakeTimeout:   10 * time.Second,
 		ExpectContinueTimeout: time.Second,
-		ResponseHeaderTimeout: headerTimeout, // the longest poll is held for 95 s
+		ResponseHeaderTimeout: headerTimeout, // the longest poll takes 95 s
 	}
 }
 
@@ -215,9 +215,9 @@ type refusing struct{ err error }
 
 func (r refusing) RoundTrip(*http.Request) (*http.Response, error) { return nil, r.err }
 
-// fixLocation deletes a Location that is no URL: the response then becomes an error
-// like any other, where that of net/http repeats the Location. One that the call
-// looks at by itself is made absolute.
+// fixLocation deletes an invalid Location, so that the error does not contain it, as
+// that of net/http would. If the call handles redirects itself, it makes the Location
+// absolute.
 func (x *exchange) fixLocation(resp *http.Response, base *url.URL) {
 	location := resp.Header.Get("Location")
 	switch to, err := base.Parse(location); {
@@ -228,8 +228,8 @@ func (x *exchange) fixLocation(resp *http.Response, base *url.URL) {
 	}
 }
 
-// checkRedirect follows redirects within one origin, and only for requests that
-// carry nothing: any other is returned as it is and becomes an error.
+// checkRedirect follows redirects within one origin, and only for requests without
+// data. Any other redirect becomes an error.
 func checkRedirect(req *http.Request, via []*http.Request) error {
 	const most = 10
 	first := via[0]

@@ -25,11 +25,11 @@ import (
 	"github.com/fastio-go/fastio/internal/servertime"
 )
 
-// Config is how a Client reaches the platform. Base and UserAgent are required.
+// Config configures a Client. Base and UserAgent are required.
 type Config struct {
 	Base       Base
 	UserAgent  string
-	HTTPClient *http.Client    // nil means one of the package's own
+	HTTPClient *http.Client    // nil means a new one
 	Tokens     api.TokenSource // nil sends no token
 	Middleware []func(http.RoundTripper) http.RoundTripper
 	Hooks      api.Hooks
@@ -46,7 +46,7 @@ const Version = "0.1.0"
 // DefaultAddress is the address of the platform.
 const DefaultAddress = "https://api.fast.io"
 
-// Defaults returns a Config that lacks nothing but its Base.
+// Defaults returns a Config that is complete except for Base.
 func Defaults() Config {
 	return Config{
 		UserAgent: "fastio-go/" + Version + " (" + runtime.Version() + "; " + runtime.GOOS + ")",
@@ -57,20 +57,20 @@ func Defaults() Config {
 
 // Retry is how often and how fast a failed request is retried.
 type Retry struct {
-	Attempts int           // the first included
-	Base     time.Duration // the first pause is random below it, each further one below twice the last
-	Cap      time.Duration // no pause is longer
+	Attempts int           // including the first
+	Base     time.Duration // upper bound of the first random delay; doubles with each attempt
+	Cap      time.Duration // limit of a delay
 }
 
 // Client is an [api.Caller] and an [api.Opener] over HTTP.
 type Client struct {
 	cfg       Config
-	retry     *retryablehttp.Client // begins the pipeline
-	network   http.RoundTripper     // ends it
-	closeIdle func()                // nil for a network of the caller's
+	retry     *retryablehttp.Client // first step of the pipeline
+	network   http.RoundTripper     // last step
+	closeIdle func()                // nil for a client of the caller
 	agent     []string
 	budget    budget
-	clock     servertime.Clock // by the responses that announce a time
+	clock     servertime.Clock // from the Date of responses
 	bearer    atomic.Pointer[bearer]
 	spare     spare
 	watchdogs sync.Pool
@@ -78,7 +78,7 @@ type Client struct {
 	mu     sync.RWMutex
 	groups map[string]*group
 
-	invalid error // why no call can be made
+	invalid error // invalid configuration
 }
 
 var (
@@ -102,20 +102,20 @@ func New(cfg Config) *Client {
 	return c
 }
 
-// pipeline puts the steps of a call together, in the order in which a request
-// takes them. The options of the call are in the request that enters: see
+// pipeline builds the steps of a call, in the order in which they handle a request.
+// The options of the call are in the context of the request: see
 // [exchange.prepare].
 func (c *Client) pipeline(client *http.Client) {
-	c.retry = newRetry(client) // and redirects, which client follows
+	c.retry = newRetry(client) // and redirects, by client
 	steps := slices.Concat(
 		entrance(c.cfg.Middleware), // they see every attempt, and no credential
 		[]func(http.RoundTripper) http.RoundTripper{
-			c.limit,                      // late, so that the server counts a call when the limiter does
-			c.sign,                       // after the wait, so that the token is still good
+			c.limit,                      // late, so that server and limiter count at the same time
+			c.sign,                       // after the wait, so that the token is still valid
 			senderWithin(client.Timeout), // timeouts
 		},
 	)
-	client.Timeout = 0 // which would include the wait for the rate limit
+	client.Timeout = 0 // it would include the wait for the rate limit
 	client.CheckRedirect = checkRedirect
 	client.Transport = c.network
 	for _, step := range slices.Backward(steps) {
@@ -126,9 +126,9 @@ func (c *Client) pipeline(client *http.Client) {
 	}
 }
 
-// entrance puts a step before middleware, if there is any. It hides every method of
-// it but RoundTrip: retryablehttp empties the pool of idle connections after each
-// failure, and cannot without a method to call.
+// entrance puts a step before middleware, if there is any. It hides all methods
+// except RoundTrip, because retryablehttp would call CloseIdleConnections after each
+// failure.
 func entrance(middleware []func(http.RoundTripper) http.RoundTripper) []func(http.RoundTripper) http.RoundTripper {
 	if len(middleware) == 0 {
 		return nil
@@ -149,10 +149,10 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
-// Err returns why no call can be made, or nil.
+// Err returns the error of the configuration, or nil.
 func (c *Client) Err() error { return c.invalid }
 
-// Logger returns the logger of the configuration, without one a logger that discards.
+// Logger returns the logger of the configuration, by default one that discards.
 func (c *Client) Logger() *slog.Logger {
 	if c == nil || c.cfg.Logger == nil {
 		return slog.New(slog.DiscardHandler)
@@ -160,16 +160,16 @@ func (c *Client) Logger() *slog.Logger {
 	return c.cfg.Logger
 }
 
-// CloseIdleConnections closes the connections that are not in use. Those of a
-// client of the caller's are left open, because they may be shared.
+// CloseIdleConnections closes idle connections. Those of a client of the caller stay
+// open, because they may be shared.
 func (c *Client) CloseIdleConnections() {
 	if c != nil && c.closeIdle != nil {
 		c.closeIdle()
 	}
 }
 
-// Network returns the origin of the platform and a client that reaches it by the
-// connections of the pipeline, without any other step of it.
+// Network returns the origin of the platform and a client that uses the connections
+// of the pipeline without its steps.
 func (c *Client) Network() (*url.URL, *http.Client) {
 	if c == nil {
 		return new(url.URL), &http.Client{Transport: refusing{errNotMade}}
@@ -182,19 +182,19 @@ func (c *Client) Network() (*url.URL, *http.Client) {
 
 // An exchange is the state of a call and of its attempts. [exchangeOf] finds it.
 type exchange struct {
-	self *exchange // a context holds its address, of which fmt prints no more than that
+	self *exchange // the value in a context, of which fmt prints only the address
 
 	client   *Client
 	request  *api.Request
 	group    *group
-	stream   bool // the body of a success is left unread
-	attempts int  // at most; the one after a refresh is not counted
+	stream   bool // the body of a success is not read
+	attempts int  // maximum, without the one after a refresh
 	maxWait  time.Duration
 
 	wire retryablehttp.Request
 	url  url.URL
 
-	attempt   int           // the one under way, from 1
+	attempt   int           // the current one, from 1
 	sent      int           // attempts that were sent
 	content   io.ReadCloser // the body of the next attempt
 	size      int64         // of content; -1 if it is unknown
@@ -205,15 +205,15 @@ type exchange struct {
 	body     []byte         // of it, unless it is a stream
 	rate     api.RateLimit
 
-	failure error         // what the last attempt that was sent ended with; nil after a success
-	stopped error         // why there is no further attempt, if that is not the failure itself
+	failure error         // error of the last attempt that was sent; nil after a success
+	stopped error         // why there is no further attempt, if not because of failure
 	wait    time.Duration // before the next attempt
 }
 
 type exchangeKey struct{}
 
-// exchangeOf returns the exchange that a request belongs to, nil if middleware has
-// put the request into another context.
+// exchangeOf returns the exchange of a request, nil if middleware has replaced its
+// context.
 func exchangeOf(ctx context.Context) *exchange {
 	x, _ := ctx.Value(exchangeKey{}).(**exchange)
 	if x == nil {
@@ -222,13 +222,13 @@ func exchangeOf(ctx context.Context) *exchange {
 	return *x
 }
 
-// Info names a call and counts its attempts.
+// Info describes a call and its attempt.
 type Info struct {
 	Op, Route string
 	Attempt   int
 }
 
-// InfoOf returns what is known of the call that ctx belongs to.
+// InfoOf returns the Info of the call of ctx.
 func InfoOf(ctx context.Context) (Info, bool) {
 	x := exchangeOf(ctx)
 	if x == nil {
@@ -237,7 +237,7 @@ func InfoOf(ctx context.Context) (Info, bool) {
 	return Info{x.request.Op, x.request.Path.Template(), x.attempt}, true
 }
 
-// Call sends r and decodes the answer into out.
+// Call sends r and decodes the response into out.
 func (c *Client) Call(ctx context.Context, r *api.Request, out any) error {
 	if err := c.check(ctx, r); err != nil {
 		return err
@@ -246,7 +246,7 @@ func (c *Client) Call(ctx context.Context, r *api.Request, out any) error {
 		return &api.InputError{Op: r.Op, Field: "out", Rule: "must be a pointer that is not nil", Got: fmt.Sprintf("%T", out)}
 	}
 	timeout := r.Options.Timeout
-	if timeout == 0 && r.Attempt == 0 { // else its attempts have timeouts of their own
+	if timeout == 0 && r.Attempt == 0 { // else its attempts have their own timeouts
 		timeout = c.cfg.Timeout
 	}
 	if timeout > 0 {
@@ -263,7 +263,7 @@ func (c *Client) Call(ctx context.Context, r *api.Request, out any) error {
 
 const markdown api.Output = "markdown"
 
-// Markdown sends r and returns the answer as text.
+// Markdown sends r and returns the response as text.
 func (c *Client) Markdown(ctx context.Context, r *api.Request) (string, error) {
 	if err := c.check(ctx, r); err != nil {
 		return "", err
@@ -275,7 +275,7 @@ func (c *Client) Markdown(ctx context.Context, r *api.Request) (string, error) {
 	return text, err
 }
 
-// Open sends r and returns an answer that reports success, its body unread.
+// Open sends r and returns a successful response with an unread body.
 func (c *Client) Open(ctx context.Context, r *api.Request) (*http.Response, error) {
 	if err := c.check(ctx, r); err != nil {
 		return nil, err
@@ -296,7 +296,7 @@ func (c *Client) Open(ctx context.Context, r *api.Request) (*http.Response, erro
 	return x.response, nil
 }
 
-// check returns an error for what no call can be made of.
+// check returns an error for an invalid request.
 func (c *Client) check(ctx context.Context, r *api.Request) error {
 	switch {
 	case r == nil:
@@ -313,13 +313,13 @@ func (c *Client) check(ctx context.Context, r *api.Request) error {
 
 var errNotMade = &api.InputError{Field: "Client", Rule: "must be made by New"}
 
-// send sends the request through the pipeline. It returns nil for an answer that
-// reports success.
+// send sends the request through the pipeline. It returns nil for a successful
+// response.
 func (x *exchange) send(ctx context.Context) error {
 	if err := x.prepare(ctx); err != nil {
 		return x.fail(err)
 	}
-	_, err := x.client.retry.Do(&x.wire) //nolint:bodyclose // decide closes it, but for a stream
+	_, err := x.client.retry.Do(&x.wire) //nolint:bodyclose // decide closes it, unless it is a stream
 	if x.content != nil {                // there was no next attempt
 		_ = x.content.Close()
 	}
@@ -332,7 +332,7 @@ func (x *exchange) send(ctx context.Context) error {
 	switch {
 	case x.stopped != nil:
 		return x.fail(x.stopped)
-	case err != nil && err == ctx.Err(): //nolint:errorlint // as retryablehttp returns it between two attempts
+	case err != nil && err == ctx.Err(): //nolint:errorlint // retryablehttp does not wrap it
 		return x.fail(err)
 	case x.failure != nil:
 		return x.failure
@@ -345,7 +345,7 @@ func (x *exchange) send(ctx context.Context) error {
 	return nil
 }
 
-// prepare makes the request of the first attempt, whose context leads to x.
+// prepare creates the request of the first attempt, with x in its context.
 func (x *exchange) prepare(ctx context.Context) error {
 	c, r := x.client, x.request
 	if err := checkRequest(r); err != nil {
@@ -390,9 +390,9 @@ func (x *exchange) open() error {
 	return err
 }
 
-// fill sets the header and the body of an attempt. Each gets its own header, so that
-// nothing an earlier one was sent with, such as a token, is left in it. There is no
-// GetBody, with which net/http would repeat the request by itself.
+// fill sets the header and the body of an attempt. Each attempt has a new header,
+// without values of an earlier one, such as a token. There is no GetBody, so that
+// net/http does not retry the request.
 func (x *exchange) fill(req *http.Request) {
 	h := make(http.Header, 4)
 	for key, values := range x.request.Options.Header {
@@ -403,7 +403,7 @@ func (x *exchange) fill(req *http.Request) {
 	}
 	if h["User-Agent"] == nil {
 		h["User-Agent"] = x.client.agent
-		if len(x.client.cfg.Middleware) > 0 { // which may write to it
+		if len(x.client.cfg.Middleware) > 0 { // which may modify it
 			h["User-Agent"] = slices.Clone(x.client.agent)
 		}
 	}
@@ -412,7 +412,7 @@ func (x *exchange) fill(req *http.Request) {
 	x.content = nil
 }
 
-// stream is the body of an opened answer.
+// stream is the body of an opened response.
 type stream struct {
 	io.ReadCloser
 	cancel context.CancelFunc

@@ -16,7 +16,7 @@ import (
 	"github.com/fastio-go/fastio/internal/wait"
 )
 
-// limit is the step that holds an attempt until the windows of its group have room.
+// limit is the step that delays an attempt until its group has capacity.
 func (c *Client) limit(next http.RoundTripper) http.RoundTripper { return &limiter{c, next} }
 
 type limiter struct {
@@ -44,7 +44,7 @@ func (l *limiter) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	longest := x.maxWait
 	if longest >= 0 {
-		longest += jitter // which a closure has on top of its Retry-After
+		longest += jitter // added to the Retry-After of a closed group
 	}
 	n, err := x.group.Acquire(req.Context(), longest, waiting)
 	if err != nil {
@@ -65,7 +65,7 @@ func (l *limiter) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// forward releases the slot also if the network panics.
+// forward releases the slot even if the network panics.
 func (l *limiter) forward(req *http.Request, g *group, n uint64) (*http.Response, error) {
 	defer g.Release(n)
 	if shared := l.client.cfg.Limiter; shared != nil {
@@ -87,7 +87,7 @@ func (c *Client) share(g *group, limit api.RateLimit) {
 	}
 }
 
-// group is a rate group and the refusal that closed it last.
+// group is a rate group and the latest refusal that closed it.
 type group struct {
 	*ratelimit.Group
 	name string
@@ -96,7 +96,7 @@ type group struct {
 	refusal *api.Error
 }
 
-// group returns the rate group that r counts against.
+// group returns the rate group of r.
 func (c *Client) group(r *api.Request) *group {
 	name := cmp.Or(r.Group, r.Op)
 	c.mu.RLock()
@@ -132,8 +132,8 @@ func (g *group) close(e *api.Error) {
 	g.Close(until)
 }
 
-// refused returns the error of a call that the group is closed to, after so many
-// attempts: the refusal that closed it, or what a response announced.
+// refused returns the error of a call to a closed group after some attempts: the
+// refusal that closed it, or one from an announced window.
 func (g *group) refused(op string, attempts int) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -153,14 +153,14 @@ const (
 	headerExpires, headerExpiresOld = "X-Ve-Limit-Expires", "X-Rate-Limit-Expiry"
 )
 
-// What is believed of an announcement: the platform's windows are of an hour at
-// most, and a wait beyond a year is a mistake.
+// Limits of announced values: windows are of an hour at most, and a delay of more
+// than a year is an error.
 const (
 	longestWindow = 2 * time.Hour
 	longestWait   = 366 * 24 * time.Hour
 )
 
-// rateOf returns what a response announces of its rate window, by the local clock.
+// rateOf returns the rate window of a response, by the local clock.
 func rateOf(h http.Header, clock *servertime.Clock) api.RateLimit {
 	if cmp.Or(h.Get(headerExpires), h.Get(headerExpiresOld), h.Get("Retry-After")) != "" {
 		clock.Observe(h)
@@ -180,7 +180,7 @@ func rateOf(h http.Header, clock *servertime.Clock) api.RateLimit {
 	return r
 }
 
-// untilExpiry returns how long the announced window goes on.
+// untilExpiry returns the remaining time of the announced window.
 func untilExpiry(h http.Header, clock *servertime.Clock) (time.Duration, bool) {
 	v := strings.TrimSpace(cmp.Or(h.Get(headerExpires), h.Get(headerExpiresOld)))
 	if v == "" {
@@ -198,8 +198,8 @@ func untilExpiry(h http.Header, clock *servertime.Clock) (time.Duration, bool) {
 	return left, left > 0 && left < longestWait
 }
 
-// retryAfter returns how long the headers of an answer ask to wait: by Retry-After,
-// else, for a 429, until its window expires.
+// retryAfter returns the delay in the headers of a response: Retry-After, or for a
+// 429 the remaining time of its window.
 func retryAfter(resp *http.Response, clock *servertime.Clock) time.Duration {
 	if ordered := wait.RetryAfter(resp.Header, clock); ordered > 0 || resp.StatusCode != http.StatusTooManyRequests {
 		return ordered

@@ -17,7 +17,7 @@ const (
 	headerPassword      = "X-Ve-Password"
 )
 
-// checkRequest returns an error for a request that cannot be sent as it is.
+// checkRequest returns an error for an invalid request.
 func checkRequest(r *api.Request) error {
 	if r.Options.Err != nil {
 		return r.Options.Err
@@ -43,10 +43,10 @@ func checkLinks(r *api.Request) error {
 	)
 }
 
-// linkSecret returns what opens the link that a request goes through.
+// linkSecret returns the secret for the link of a request.
 func linkSecret(r *api.Request) api.Secret { return cmp.Or(r.Options.Password, r.Options.Token) }
 
-// checkLink returns an error for a secret that cannot open the link of the request.
+// checkLink returns an error for a secret that does not match the link of the request.
 func checkLink(r *api.Request, option string, secret api.Secret, takes api.Link) error {
 	text := secret.Reveal()
 	switch {
@@ -62,8 +62,8 @@ func checkLink(r *api.Request, option string, secret api.Secret, takes api.Link)
 	return nil
 }
 
-// checkHeader returns an error for a header that a caller must not set. Of its
-// values the error holds nothing.
+// checkHeader returns an error for a header that a caller must not set. The error
+// does not contain its values.
 func checkHeader(r *api.Request, key string, values []string) error {
 	if !isToken(key) {
 		const rule = "must have a name without blanks and separators"
@@ -87,8 +87,8 @@ func checkHeader(r *api.Request, key string, values []string) error {
 	return nil
 }
 
-// isToken reports whether s is a token of RFC 9110, as methods and header names
-// are.
+// isToken reports whether s is a token of RFC 9110, the syntax of methods and header
+// names.
 func isToken(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c <= ' ' || c >= 0x7f || strings.IndexByte(`"(),/:;<=>?@[\]{}`, c) >= 0 {
@@ -98,8 +98,8 @@ func isToken(s string) bool {
 	return s != ""
 }
 
-// controlAt returns where s holds a character that no header can carry, "" if
-// nowhere.
+// controlAt returns the place of a character in s that is invalid in a header, "" if
+// there is none.
 func controlAt(s string) string {
 	i := strings.IndexFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f })
 	if i < 0 {

@@ -18,13 +18,13 @@ import (
 )
 
 // newRetry returns the retry loop, which calls [decide] after each attempt and
-// [prepareRetry] before the next one. The pause is in prepareRetry because the
-// Backoff of retryablehttp sees neither the call nor, after an attempt without a
-// response, anything else: only prepareRetry has the context.
+// [prepareRetry] before the next one. The backoff is in prepareRetry because only that
+// has the context of the call, unlike the Backoff of
+// retryablehttp.
 func newRetry(client *http.Client) *retryablehttp.Client {
 	return &retryablehttp.Client{
 		HTTPClient:   client,
-		RetryMax:     math.MaxInt, // attempts are counted for each call
+		RetryMax:     math.MaxInt, // attempts are counted per call
 		CheckRetry:   decide,
 		Backoff:      func(time.Duration, time.Duration, int, *http.Response) time.Duration { return 0 },
 		PrepareRetry: prepareRetry,
@@ -32,7 +32,7 @@ func newRetry(client *http.Client) *retryablehttp.Client {
 	}
 }
 
-// decide reads the response of an attempt and decides whether there is another.
+// decide reads the response of an attempt and decides whether to retry.
 func decide(ctx context.Context, resp *http.Response, err error) (bool, error) {
 	x := exchangeOf(ctx)
 	x.wait = 0
@@ -65,17 +65,17 @@ func decide(ctx context.Context, resp *http.Response, err error) (bool, error) {
 	return false, x.stopped
 }
 
-// An outcome is what the failure of an attempt means for another one.
+// An outcome classifies the failure of an attempt for retries.
 type outcome uint8
 
 const (
-	final       outcome = iota // another attempt would fail as well
+	final       outcome = iota // a retry would fail as well
 	notSent                    // no byte of the request was sent
-	rateLimited                // refused before any work was done
-	ambiguous                  // it may have been carried out
+	rateLimited                // refused before processing
+	ambiguous                  // the request may have been processed
 )
 
-// mayRepeat reports whether a request may be sent again.
+// mayRepeat reports whether a request may be retried.
 func mayRepeat(r api.Replay, o outcome) bool {
 	switch o {
 	case notSent, rateLimited:
@@ -120,12 +120,12 @@ const (
 	codeLocked      = 10760  // a 429 for an account after too many wrong passwords
 )
 
-// ofWindows reports whether a 429 means that the rate windows have no room.
+// ofWindows reports whether a 429 means that the rate limit is reached.
 func ofWindows(code int64) bool { return code != codeInProgress && code != codeLocked }
 
-// NeverSent reports whether the failure proves that no byte of the request was
-// sent. An HTTP/2 server may say that it did not process a request it has read
-// (REFUSED_STREAM, GOAWAY); that is no proof, because a proxy may say so as well.
+// NeverSent reports whether the failure proves that no byte of the request was sent.
+// An HTTP/2 server can report an unprocessed request (REFUSED_STREAM, GOAWAY). That
+// is no proof, because a proxy can report it as well.
 func NeverSent(err error) bool {
 	if lost, ok := errors.AsType[*lostError](err); ok && lost.unsent {
 		return true
@@ -137,10 +137,10 @@ func NeverSent(err error) bool {
 		return true
 	}
 	notTLS, ok := errors.AsType[tls.RecordHeaderError](err)
-	return ok && notTLS.Conn != nil // which is set before the handshake only
+	return ok && notTLS.Conn != nil // only set before the handshake
 }
 
-// retries decides whether the failed attempt is repeated, and after what pause.
+// retries decides whether to retry the failed attempt, and sets the delay.
 func (x *exchange) retries(ctx context.Context) bool {
 	e, answered := x.failure.(*api.Error) //nolint:errorlint // set by read, never wrapped
 	if answered && e.Unauthenticated {
@@ -158,8 +158,8 @@ func (x *exchange) retries(ctx context.Context) bool {
 	return x.client.budget.spend()
 }
 
-// pause sets the pause before the next attempt. It reports false if that exceeds
-// what the call allows.
+// pause sets the delay of the next attempt. It returns false if that exceeds the
+// limit of the call.
 func (x *exchange) pause(ctx context.Context, e *api.Error) bool {
 	r := x.client.cfg.Retry
 	x.wait = wait.Backoff{Base: r.Base, Cap: r.Cap}.Pause(x.attempt)
@@ -172,7 +172,7 @@ func (x *exchange) pause(ctx context.Context, e *api.Error) bool {
 		}
 		x.wait = max(x.wait, ordered)
 		if e.Status == http.StatusTooManyRequests {
-			x.wait = time.Until(e.Rate.Reset) // when the group opens again
+			x.wait = time.Until(e.Rate.Reset) // when the group reopens
 		}
 	}
 	if dl, ok := ctx.Deadline(); ok && time.Until(dl) < x.wait {
@@ -182,10 +182,10 @@ func (x *exchange) pause(ctx context.Context, e *api.Error) bool {
 	return true
 }
 
-// reconnect repeats an attempt on a connection that the server closed while it
-// was idle. That takes no pause and nothing of the budget: each such connection
-// has served a request before, so that repeats cannot outnumber answers. The last
-// attempt does not use another idle connection, which may be closed as well.
+// reconnect retries an attempt on a connection that the server closed while it was
+// idle. It needs no delay and no retry budget: each such connection has served a
+// request before, so that these retries cannot outnumber responses. The last attempt
+// does not use an idle connection, which may be closed as well.
 func (x *exchange) reconnect() bool {
 	if x.attempt == x.attempts-1 {
 		x.client.CloseIdleConnections()
@@ -193,21 +193,21 @@ func (x *exchange) reconnect() bool {
 	return x.reopen()
 }
 
-// refresh replaces a token that the response proves dead, once a call.
+// refresh replaces a token that the response proves invalid, once per call.
 func (x *exchange) refresh(ctx context.Context) bool {
 	source, ok := x.client.cfg.Tokens.(api.Refresher)
 	if !ok || x.refreshed || x.token.AccessToken.IsZero() {
 		return false
 	}
 	x.refreshed = true
-	x.attempts++ // the one after the refresh does not count
+	x.attempts++ // the retry after the refresh does not count
 	_, x.stopped = source.Refresh(ctx, x.token)
 	x.observeRefresh(ctx, x.stopped)
 	return x.stopped == nil && x.reopen()
 }
 
-// reopen opens the body for another attempt. A body that can be opened only once
-// is sent once.
+// reopen opens the body for a retry. A body that can be opened only once is sent
+// once.
 func (x *exchange) reopen() bool {
 	if x.request.Body == nil {
 		return true
@@ -219,8 +219,8 @@ func (x *exchange) reopen() bool {
 	return err == nil
 }
 
-// prepareRetry waits and prepares the next attempt, which is then held by the
-// limiter and signed as the first one was.
+// prepareRetry waits and prepares the next attempt, which then passes the limiter and
+// the signer like the first one.
 func prepareRetry(req *http.Request) error {
 	x := exchangeOf(req.Context())
 	x.attempt++
@@ -231,8 +231,8 @@ func prepareRetry(req *http.Request) error {
 	return nil
 }
 
-// sleep waits for the next attempt, but not for the limiter, which waits itself
-// until a closed group opens.
+// sleep waits for the backoff. It does not wait for a closed group, because the
+// limiter does.
 func (x *exchange) sleep(ctx context.Context) error {
 	e, _ := x.failure.(*api.Error) //nolint:errorlint // set by read, never wrapped
 	if x.wait <= 0 || e != nil && e.Status == http.StatusTooManyRequests && e.Rate.RetryAfter > 0 {
@@ -246,9 +246,9 @@ func (x *exchange) sleep(ctx context.Context) error {
 	return wait.Sleep(ctx, x.wait)
 }
 
-// budget keeps retries to a small share of all calls when everything fails, so
-// that an outage does not multiply the load. A retry costs 14 of 500 tokens; a
-// call that succeeds returns one.
+// budget limits retries to a small share of all calls during an outage, so that they
+// do not multiply the load. A retry costs 14 of 500 tokens; a successful call
+// returns one.
 type budget struct{ spent atomic.Int64 }
 
 const (
@@ -264,7 +264,7 @@ func (b *budget) spend() bool {
 	return true
 }
 
-// refund returns a token after a success, unless none is missing.
+// refund returns a token after a success, up to the maximum.
 func (b *budget) refund() {
 	for n := b.spent.Load(); n > 0 && !b.spent.CompareAndSwap(n, n-1); {
 		n = b.spent.Load()

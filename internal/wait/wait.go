@@ -1,4 +1,4 @@
-// Package wait decides how long to wait between two attempts, and waits.
+// Package wait implements backoff, polling and Retry-After.
 package wait
 
 import (
@@ -15,17 +15,17 @@ import (
 	"github.com/fastio-go/fastio/internal/servertime"
 )
 
-// Backoff is the pause before the next attempt after failures in a row. It has full
-// jitter, so that many clients that fail together do not come back together.
+// Backoff is the delay after consecutive failures. It has full jitter, so that clients
+// that fail together do not retry together.
 type Backoff struct {
-	Base time.Duration // the longest pause after one failure, which doubles with each further one
-	Cap  time.Duration // no pause is longer
+	Base time.Duration // upper bound after one failure; doubles with each further one
+	Cap  time.Duration // limit of the delay
 }
 
-// Default is the Backoff of everything but the attempts of a single call.
+// Default is the Backoff between calls. The attempts of one call have their own.
 func Default() Backoff { return Backoff{Base: time.Second, Cap: 30 * time.Second} }
 
-// Longest returns the longest pause after so many failures in a row.
+// Longest returns the upper bound of the delay after consecutive failures.
 func (b Backoff) Longest(failures int) time.Duration {
 	d := b.Base
 	for range failures - 1 {
@@ -37,30 +37,30 @@ func (b Backoff) Longest(failures int) time.Duration {
 	return min(d, b.Cap)
 }
 
-// Pause returns a random pause of less than the longest.
+// Pause returns a random delay below Longest.
 func (b Backoff) Pause(failures int) time.Duration {
 	return rand.N(max(b.Longest(failures), 1)) //nolint:gosec // spreading load needs no secrecy
 }
 
-// Interval is the pause between two polls of something that takes seconds or
-// minutes: half a second at first, each half as long again as the one before, and
-// ten seconds at most.
+// Interval is the delay between polls of an operation that takes seconds or minutes:
+// half a second at first, growing by half each time, ten seconds at
+// most.
 type Interval struct{ last time.Duration }
 
-// Next returns the next pause. The zero Interval returns the first one.
+// Next returns the next delay. The zero Interval returns the first one.
 func (i *Interval) Next() time.Duration {
 	const first, most = 500 * time.Millisecond, 10 * time.Second
 	i.last = min(max(i.last+i.last/2, first), most)
 	return i.last
 }
 
-// MaxOrdered is how long a Retry-After is followed where nothing else bounds it: the
-// longest rate window. A wrong one must not silence a program for good.
+// MaxOrdered is the default limit of Retry-After: the longest rate window. A wrong
+// value must not block a program forever.
 const MaxOrdered = time.Hour
 
-// For returns the pause after so many failures in a row, the last of which came
-// with a Retry-After: that of [Default], or the Retry-After up to [MaxOrdered] if it
-// is longer. With 0 failures there is no backoff.
+// For returns the delay after consecutive failures, the last of which had a
+// Retry-After: that of [Default], or the Retry-After up to [MaxOrdered] if it is
+// longer. With 0 failures there is no backoff.
 func For(failures int, retryAfter time.Duration) time.Duration {
 	retryAfter = max(0, min(retryAfter, MaxOrdered))
 	if failures == 0 {
@@ -77,7 +77,7 @@ func Ordered(err error) time.Duration {
 	return 0
 }
 
-// Sleep waits for d, and returns the error of ctx if that ends first.
+// Sleep waits for d. It returns the error of ctx if that is done first.
 func Sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return ctx.Err()
@@ -92,15 +92,15 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// A Poll repeats a step until it is done.
+// A Poll calls a step until it is done.
 type Poll struct {
-	Final  func(err error) bool                               // whether a failure ends the poll
-	Failed func(failures int, err error, pause time.Duration) // is called before the pause after a failure; may be nil
+	Final  func(err error) bool                               // reports whether a failure ends the poll
+	Failed func(failures int, err error, pause time.Duration) // called before the delay after a failure; may be nil
 }
 
-// Run calls step until it returns done, or a failure that is final, or until ctx
-// ends. After any other failure it pauses [For] the failures in a row, and else for
-// as long as step returns. It returns the failure that is final or the error of ctx.
+// Run calls step until it returns done or a final failure, or until ctx is done. After
+// any other failure the delay is [For] the consecutive failures, else the one that
+// step returns. Run returns the final failure or the error of ctx.
 func (p Poll) Run(ctx context.Context, step func() (done bool, pause time.Duration, err error)) error {
 	for failures := 0; ; {
 		done, pause, err := step()
@@ -125,11 +125,11 @@ func (p Poll) Run(ctx context.Context, step func() (done bool, pause time.Durati
 	}
 }
 
-// longest bounds what is believed: a wait beyond a year is a slip.
+// longest is the longest accepted delay: a longer one is an error.
 const longest = 366 * 24 * time.Hour
 
-// RetryAfter returns how long the Retry-After header of a response asks to wait, 0
-// if it does not. A date is compared with the server's clock.
+// RetryAfter returns the delay in the Retry-After header of a response, 0 without
+// one. A date is compared with the server's clock.
 func RetryAfter(h http.Header, clock *servertime.Clock) time.Duration {
 	v := strings.TrimSpace(h.Get("Retry-After"))
 	if v == "" {
@@ -141,8 +141,8 @@ func RetryAfter(h http.Header, clock *servertime.Clock) time.Duration {
 	return ParseSeconds(v)
 }
 
-// ParseSeconds reads a number of seconds, as JSON writes a number or a string. It
-// returns 0 for one that is no sensible wait.
+// ParseSeconds parses a number of seconds, from a JSON number or string. It returns 0
+// for an invalid delay.
 func ParseSeconds(v string) time.Duration {
 	n, err := strconv.ParseFloat(strings.Trim(v, "\" \t\r\n"), 64)
 	if err != nil {
@@ -151,7 +151,7 @@ func ParseSeconds(v string) time.Duration {
 	return seconds(n)
 }
 
-// seconds returns a wait of n seconds, 0 if that is negative or beyond a year.
+// seconds returns a delay of n seconds, 0 if it is negative or more than a year.
 func seconds(n float64) time.Duration {
 	if !(n > 0 && n < longest.Seconds()) {
 		return 0

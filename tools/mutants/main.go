@@ -1,10 +1,9 @@
-// Command mutants checks that the tests notice a wrong name on the wire. It
-// renames one JSON tag of an answer, one path or one field of a request at a
-// time, runs the tests on the changed source, and counts the changes that make
-// them fail.
+// Command mutants checks that the tests detect a wrong name on the wire. It renames
+// one JSON tag of a response, one path or one field of a request at a time, runs the
+// tests on the changed source, and counts the changes that make them fail.
 //
-// The mutants are listed in a file that names what they change and not where
-// it stands, so that one list serves before and after a restructuring:
+// The mutants are listed in a file by name and not by position, so that the list
+// stays valid after refactoring:
 //
 //	tag account Workspace.FolderName folder_name
 //	path comments.Get
@@ -77,7 +76,7 @@ func readList(name string) ([]mutant, error) {
 	for line := range strings.Lines(string(text)) {
 		m := mutant(strings.Fields(line))
 		if len(m) > 0 && len(m) != words[m[0]] {
-			return nil, fmt.Errorf("%s: %q is no mutant", name, line)
+			return nil, fmt.Errorf("%s: %q is not a mutant", name, line)
 		}
 		if len(m) > 0 {
 			all = append(all, m)
@@ -86,7 +85,7 @@ func readList(name string) ([]mutant, error) {
 	return all, nil
 }
 
-// run applies each mutant in turn and prints what became of it.
+// run applies each mutant in turn and prints the result.
 func run(ctx context.Context, src *sources, mutants []mutant, tests []string) error {
 	dir, err := os.MkdirTemp("", "mutants")
 	if err != nil {
@@ -131,8 +130,8 @@ func killer(ctx context.Context, overlay string, m mutant, tests []string) (stri
 	return "", nil
 }
 
-// sources are the files of the module that mutants may change: neither tests nor
-// the emulator, which must not follow a wrong name.
+// sources are the files of the module that mutants may change: not tests and not the
+// emulator, which must keep the right names.
 type sources struct {
 	fset  *token.FileSet
 	names map[string][]name   // by file
@@ -198,7 +197,7 @@ func (s *sources) apply(dir string, m mutant) (string, error) {
 		}
 	}
 	if len(replace) == 0 {
-		return "", fmt.Errorf("%s: nothing in the source is called so", m)
+		return "", fmt.Errorf("%s: no such name in the source", m)
 	}
 	overlay, err := json.Marshal(map[string]any{"Replace": replace})
 	if err != nil {
@@ -208,10 +207,10 @@ func (s *sources) apply(dir string, m mutant) (string, error) {
 	return file, os.WriteFile(file, overlay, 0o600)
 }
 
-// change is what m puts in the place of a name, "" if it leaves it.
+// change returns the replacement of a name by m, "" if unchanged.
 func (s *sources) change(m mutant, dir string, n name) string {
 	switch {
-	case m[0] == "tag" && n.field == m[2] && n.text == m[3]: // wherever the type stands now
+	case m[0] == "tag" && n.field == m[2] && n.text == m[3]: // in any file
 		return strings.Replace(n.lit.Value, `json:"`+n.text, `json:"`+n.text+`_renamed`, 1)
 	case m[0] == "path" && n.field == "" && slices.Contains(s.rows[m[1]], n.text):
 		return strconv.Quote(wrongPath(n.text))
@@ -221,7 +220,7 @@ func (s *sources) change(m mutant, dir string, n name) string {
 	return ""
 }
 
-// wrongPath changes the last segment that is no placeholder.
+// wrongPath changes the last segment that is not a placeholder.
 func wrongPath(path string) string {
 	segments := strings.Split(path, "/")
 	for i, segment := range slices.Backward(segments) {
@@ -240,7 +239,7 @@ type name struct {
 	field string // Type.Field of a tag
 }
 
-// names lists those of a file in their order, but for the fields that errors name.
+// names returns the names of a file in order, without the fields of errors.
 func names(f *ast.File) []name {
 	var all []name
 	ast.Inspect(f, func(n ast.Node) bool {
