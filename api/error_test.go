@@ -99,7 +99,7 @@ func TestErrorKinds(t *testing.T) {
 		want []error
 	}{
 		"401 of no token":                {api.Error{Status: 401, Unauthenticated: true}, []error{api.ErrUnauthenticated}},
-		"401 of a stranger":              {api.Error{Status: 401}, []error{api.ErrForbidden}},
+		"401 of another user":            {api.Error{Status: 401}, []error{api.ErrForbidden}},
 		"401, whatever its label":        {api.Error{Status: 401, Code: 1650}, []error{api.ErrForbidden}},
 		"403, though called signed out":  {api.Error{Status: 403, Unauthenticated: true}, []error{api.ErrForbidden}},
 		"403 with refused fields":        {api.Error{Status: 403, Params: limit}, []error{api.ErrForbidden}},

@@ -132,8 +132,8 @@ func TestReplayMatchesWhatMatters(t *testing.T) {
 	}
 }
 
-// A request that differs in anything else fails the test and the call, and the
-// test is told what comes closest.
+// A request that differs in anything else fails the test and the call. The failure
+// names the closest fixture.
 func TestReplayFailsForOtherRequests(t *testing.T) {
 	t.Parallel()
 	all := fixtures(
@@ -183,12 +183,12 @@ func TestReplayFailsForOtherRequests(t *testing.T) {
 			t.Errorf("the call ended with %v, want %q", err, c.want)
 		}
 		if diff := cmp.Diff("fastiotest: "+c.want+"\n", watched.errors); diff != "" {
-			t.Errorf("the test is told (-want +got):\n%s", diff)
+			t.Errorf("failures of the test (-want +got):\n%s", diff)
 		}
 		watched.end()
 		c.request.Query = map[string][]string{"late": {"1"}}
 		if err := client.Call(t.Context(), &c.request, nil); err == nil || strings.Contains(watched.errors, "late") {
-			t.Errorf("after the end of the test: %v, and it is told %q", err, watched.errors)
+			t.Errorf("after the end of the test: %v, with the failures %q", err, watched.errors)
 		}
 	})
 }
@@ -276,7 +276,7 @@ const (
 )
 
 // send makes a request as any program may.
-func send(t *testing.T, road http.RoundTripper, method, address, contentType, body string, header ...string) string {
+func send(t *testing.T, rt http.RoundTripper, method, address, contentType, body string, header ...string) string {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, address, strings.NewReader(body))
 	if err != nil {
@@ -288,7 +288,7 @@ func send(t *testing.T, road http.RoundTripper, method, address, contentType, bo
 	for i := 0; i < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}
-	resp, err := road.RoundTrip(req)
+	resp, err := rt.RoundTrip(req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -336,8 +336,8 @@ func TestRecordedFile(t *testing.T) {
 		"Content-Length": {"61"},
 	}
 	body := `{"result":true, "id":4012345678901234567,"n":1.50,"list":[],"text":"a\/b \u00fc <&>"}`
-	road := fastiotest.Record(dir, answering(http.StatusOK, header, body))
-	got := send(t, road, http.MethodGet, "https://example.test/some/api/current/orgs/list/?limit=2&name=%C3%BC&a=2&a=1",
+	rt := fastiotest.Record(dir, answering(http.StatusOK, header, body))
+	got := send(t, rt, http.MethodGet, "https://example.test/some/api/current/orgs/list/?limit=2&name=%C3%BC&a=2&a=1",
 		"", "")
 	if got != body {
 		t.Errorf("the answer arrives as %s, want %s", got, body)
@@ -458,19 +458,19 @@ func TestNothingSecretIsRecorded(t *testing.T) {
 		header.Set("Retry-After", bearer)
 		return answering(http.StatusOK, header, body).RoundTrip(r)
 	})
-	road := fastiotest.Record(dir, echo)
+	rt := fastiotest.Record(dir, echo)
 	sign := []string{"Authorization", "Bearer " + bearer, "X-Ve-Password", password, "Cookie", "session=" + cookie}
-	send(t, road, http.MethodPost, origin+"oauth/token/", formType,
+	send(t, rt, http.MethodPost, origin+"oauth/token/", formType,
 		"refresh_token="+refresh+"&code="+code+"&state="+state+"&early="+minted, sign...)
-	send(t, road, http.MethodGet,
+	send(t, rt, http.MethodGet,
 		origin+"user/auth/2factor/auth/"+oneTime+"/?token="+wsToken+"&q="+url.QueryEscape(bearer), "", "", sign...)
-	send(t, road, http.MethodPost, origin+"json/", "application/json", `{"client_secret":"`+code+`","note":"`+code+`"}`,
+	send(t, rt, http.MethodPost, origin+"json/", "application/json", `{"client_secret":"`+code+`","note":"`+code+`"}`,
 		sign...)
 	basic, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, origin, http.NoBody)
 	basic.SetBasicAuth("ada@example.test", account)
-	send(t, road, http.MethodGet, origin+"user/auth/", "", "", "Authorization", basic.Header.Get("Authorization"))
+	send(t, rt, http.MethodGet, origin+"user/auth/", "", "", "Authorization", basic.Header.Get("Authorization"))
 	for _, kind := range []string{"text", "binary", "broken"} {
-		answer := send(t, road, http.MethodGet, origin+"page/?"+kind, "", "", sign...)
+		answer := send(t, rt, http.MethodGet, origin+"page/?"+kind, "", "", sign...)
 		if kind == "text" && !strings.Contains(answer, bearer) {
 			t.Error("the live answer was touched")
 		}
@@ -552,20 +552,20 @@ func TestRecordOverTheNetwork(t *testing.T) {
 	}
 }
 
-// Somebody below signs after the recorder has looked at the request, which only
-// the answer then shows.
+// A transport below signs after the recorder has read the request. Only the response
+// shows the credential.
 func TestRecordSeesCredentialsAddedBelow(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	const token = "canary-token-0008"
-	road := fastiotest.Record(dir, stub.Network(func(r *http.Request) (*http.Response, error) {
+	rt := fastiotest.Record(dir, stub.Network(func(r *http.Request) (*http.Response, error) {
 		signed := r.Clone(r.Context())
 		signed.Header.Set("Authorization", "Bearer "+token)
 		resp, err := answering(http.StatusOK, jsonHeader(), `{"note":"`+token+`"}`).RoundTrip(signed)
 		resp.Request = signed
 		return resp, err
 	}))
-	if got := send(t, road, http.MethodGet, "https://example.test/current/thing/", "", ""); !strings.Contains(got,
+	if got := send(t, rt, http.MethodGet, "https://example.test/current/thing/", "", ""); !strings.Contains(got,
 		token) {
 		t.Errorf("the live answer is %q", got)
 	}

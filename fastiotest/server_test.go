@@ -69,7 +69,7 @@ func newClient(t *testing.T, opts ...fastio.Option) *fastio.Client {
 	return client
 }
 
-// ways reach a Server, each on another road.
+// ways are the ways to reach a Server.
 func ways(s *fastiotest.Server) map[string]func(t *testing.T) []fastio.Option {
 	return map[string]func(t *testing.T) []fastio.Option{
 		"as a round tripper": func(*testing.T) []fastio.Option { return s.ClientOptions() },
@@ -145,7 +145,7 @@ func TestInVirtualTime(t *testing.T) {
 func TestClientTakesOptionsThatWin(t *testing.T) {
 	t.Parallel()
 	s := fastiotest.New()
-	_, err := s.Client(t, fastio.WithToken("nobody")).Account.Me(t.Context())
+	_, err := s.Client(t, fastio.WithToken("unknown")).Account.Me(t.Context())
 	if !errors.Is(err, api.ErrUnauthenticated) {
 		t.Errorf("got %v, want ErrUnauthenticated", err)
 	}

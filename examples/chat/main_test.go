@@ -82,8 +82,8 @@ func TestInterrupting(t *testing.T) {
 	})
 }
 
-// What has no answer is told, and the chat goes on.
-func TestOtherEnds(t *testing.T) {
+// Questions without an answer are reported, and the chat continues.
+func TestQuestionsWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, c, out := room(t, -1)
@@ -98,12 +98,12 @@ func TestOtherEnds(t *testing.T) {
 		kit.Says(t, out.String(), "Which dock?", "(failed)", "(cut short)", "become too long", "31 May")
 		c.in, c.thread = strings.NewReader(""), "9n0n3"
 		if err := c.run(t.Context()); err == nil {
-			t.Error("a conversation that is not there is gone on with")
+			t.Error("a missing conversation was continued")
 		}
 		c.in, c.thread, c.out = strings.NewReader("When?\n"), "", io.Discard
 		s.Fail(fastiotest.Fault{Op: "ai.Threads.Create", Status: 402})
 		if err := c.run(t.Context()); err == nil {
-			t.Error("what is not paid for is not told")
+			t.Error("payment required was not reported")
 		}
 	})
 }

@@ -1,7 +1,7 @@
-// Login signs a person in through the browser, tells who that is and what was
-// granted, and keeps the tokens: the next time it needs no browser.
+// Login signs a user in through the browser, prints the user and the granted scopes,
+// and stores the tokens, so that the next run needs no browser.
 //
-//	go run ./examples/login             signs in, or goes on with the tokens it has
+//	go run ./examples/login             signs in, or uses the stored tokens
 //	go run ./examples/login -headless   shows an address and asks for a code
 //	go run ./examples/login -logout     signs out
 //
@@ -81,7 +81,7 @@ func (p *program) store(ctx context.Context, dir string) (oauth.Store, error) {
 	return oauth.FileStore{Path: filepath.Join(dir, "tokens"), Keys: keys}, err
 }
 
-// show tells who is signed in, and signs somebody in if nobody is.
+// show prints the signed-in user, and signs in first if necessary.
 func (p *program) show(ctx context.Context) error {
 	client, err := fastio.New(
 		fastio.WithBaseURL(p.config.BaseURL), fastio.WithTokenSource(oauth.TokenSource(p.config.Store, p.config)),

@@ -36,7 +36,7 @@ func TestLogin(t *testing.T) {
 			answer:   approve,
 			says:     []string{"Open this address in any browser", "Signed in as Ada Lovelace", "Signed out"},
 		},
-		"and is told no": {answer: platform.Deny, fails: "you said no"},
+		"and is denied": {answer: platform.Deny, fails: "you said no"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -57,7 +57,7 @@ func TestLogin(t *testing.T) {
 			}
 			kit.Says(t, out.String(), test.says...)
 			if n := strings.Count(out.String(), "Signed in as"); n != 2 {
-				t.Errorf("somebody is signed in %d times, want once and once again without a browser", n)
+				t.Errorf("signed in %d times, want once with and once without a browser", n)
 			}
 			if n := strings.Count(out.String(), "connect?auth_request_id="); n != 1 {
 				t.Errorf("the person is asked %d times, want once", n)

@@ -8,8 +8,8 @@ import (
 	"github.com/fastio-go/fastio/fastiotest"
 )
 
-// demonstrate runs the program against an emulator, in whose workspace somebody
-// spelled a field differently before.
+// demonstrate runs the program against an emulator, with an existing field of another
+// spelling.
 func (p *program) demonstrate(ctx context.Context) error {
 	fmt.Fprintln(p.out, "No FASTIO_BASE_URL: running against an emulator")
 	platform := fastiotest.New()

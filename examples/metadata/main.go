@@ -1,11 +1,11 @@
-// Metadata writes down what is known about a file, and tidies the vocabulary in
-// which that is done.
+// Metadata sets metadata values of a file, and merges duplicate metadata
+// fields.
 //
 //	go run ./examples/metadata -workspace ID -node ID total=1250.5 due_date=2026-05-31
-//	go run ./examples/metadata -workspace ID          finds fields that may be one, and tells what merging them would do
-//	go run ./examples/metadata -workspace ID -merge   merges those that are only spelled differently
+//	go run ./examples/metadata -workspace ID          finds duplicate fields and previews their merge
+//	go run ./examples/metadata -workspace ID -merge   merges fields that differ only in spelling
 //
-// Fields and merges are for ever. Without configuration the program shows all of it
+// Fields and merges are permanent. Without configuration the program shows all of it
 // on an emulator of its own; with FASTIO_BASE_URL and FASTIO_TOKEN set it works on
 // that service.
 package main

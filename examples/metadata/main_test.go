@@ -42,7 +42,7 @@ func Example() {
 	// "invoice amount" into "invoice_total" (semantic_same_concept): possible, with 1 file
 }
 
-// What speaks against a merge is told, and nothing is merged unasked.
+// Conflicts of a merge are reported, and nothing is merged without -merge.
 func TestTidy(t *testing.T) {
 	t.Parallel()
 	s := fastiotest.New()

@@ -49,7 +49,7 @@ func (p *program) open(ctx context.Context) (*shares.Share, error) {
 	})
 }
 
-// invite asks the guest in. The invitation is nil for somebody who is in at once.
+// invite invites the guest. The invitation is nil if the guest is a member at once.
 func (p *program) invite(ctx context.Context, portal api.ProfileID) (*shares.Invitation, error) {
 	added, err := p.client.Shares.Members.Add(ctx, portal, api.Invitee{Email: p.guest}, shares.AddRequest{
 		Role: api.RoleGuest, Message: "The files we talked about.",
@@ -66,8 +66,8 @@ func (p *program) invite(ctx context.Context, portal api.ProfileID) (*shares.Inv
 	return added.Invitation, nil
 }
 
-// show tells what there is now, as the server has it: it may have made something else
-// of what was asked for.
+// show prints the current state of the server, which may differ from the
+// request.
 func (p *program) show(ctx context.Context, id api.ProfileID) error {
 	portal, err := p.client.Shares.Get(ctx, id, api.Full)
 	if err != nil {
@@ -108,15 +108,15 @@ func (p *program) revoke(ctx context.Context, portal *shares.Share, invitation *
 	var failed error
 	if invitation != nil {
 		failed = p.client.Shares.Invitations.Delete(ctx, portal.ID, invitation.ID)
-		p.tell(failed, "%s is no longer invited.\n", p.guest)
+		p.report(failed, "%s is no longer invited.\n", p.guest)
 	}
 	err := p.client.Shares.Delete(ctx, portal.ID)
-	p.tell(err, "%s is gone.\n", p.title)
+	p.report(err, "%s is gone.\n", p.title)
 	return errors.Join(failed, err)
 }
 
-// tell says what was done, unless it failed.
-func (p *program) tell(err error, format string, args ...any) {
+// report prints the result, unless it failed.
+func (p *program) report(err error, format string, args ...any) {
 	if err == nil {
 		fmt.Fprintf(p.out, format, args...)
 	}

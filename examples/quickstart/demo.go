@@ -61,7 +61,7 @@ func (d *demo) live(w fastiotest.Workspace) {
 	}
 }
 
-// stop ends the platform and tells what it has seen.
+// stop closes the emulator and prints its statistics.
 func (d *demo) stop(out io.Writer) {
 	close(d.quit)
 	d.life.Wait()

@@ -1,10 +1,10 @@
-// Quickstart is a backend job in small: it finds the workspaces, walks the event
-// log of one, is interrupted and resumed on the way, tells what happened, sees a
-// comment of its own arrive, and then follows what happens next.
+// Quickstart is a small backend job: it lists the workspaces, walks the event log of
+// one, is interrupted and resumed, prints a summary, sees its own comment arrive, and
+// then follows new events.
 //
 //	go run ./examples/quickstart
 //
-// Without configuration it runs against an emulator of its own, on a socket.
+// Without configuration it runs against its own emulator, on a socket.
 // With FASTIO_API_KEY set, and FASTIO_BASE_URL if need be, it runs against the
 // real service.
 package main
@@ -100,7 +100,7 @@ func choose(ctx context.Context, out io.Writer, client *fastio.Client) (*account
 	return first, nil
 }
 
-// unknown is how long a log is that nobody has counted: the bar then only counts.
+// unknown is the length of a log that was not counted: the bar then only counts.
 const unknown = -1
 
 // interruptAt is the event at which the first half of the walk ends.

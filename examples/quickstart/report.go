@@ -36,7 +36,7 @@ func (r *report) add(e *events.Event) {
 	r.actors[actor(e)]++
 }
 
-// actor names who did it, as far as the event tells.
+// actor returns the actor of the event.
 func actor(e *events.Event) string {
 	switch {
 	case e.Actor != nil && e.Actor.AgentName != "":
@@ -46,7 +46,7 @@ func actor(e *events.Event) string {
 	case e.CallingUser != "":
 		return string(e.CallingUser)
 	}
-	return "nobody (the platform itself)"
+	return "the platform itself"
 }
 
 const (

@@ -1,8 +1,8 @@
-// Send lends a file to somebody, and gets it back changed: the sender makes a File
-// Share with a password and a grant, the guest downloads the file, changes it and
-// writes it back as another version. Who then writes back what was made from the first
-// version is told that they came too late. At the end the link is taken back; the file
-// stays, with all of its versions.
+// Send shares a file with a guest who changes it: the sender creates a File Share with
+// a password and a grant; the guest downloads the file, changes it and uploads it as a
+// new version. An upload based on the first version then fails with a version
+// conflict. At the end the link is deleted; the file stays, with all of its
+// versions.
 //
 //	go run ./examples/send -workspace ID -node ID
 //

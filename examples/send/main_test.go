@@ -35,8 +35,8 @@ func TestSendRunsWithoutConfiguration(t *testing.T) { //nolint:paralleltest // i
 	}
 }
 
-// A sender alone has nobody to send to.
-func TestTheGuestIsMissing(t *testing.T) {
+// A sender requires the key of a guest.
+func TestGuestKeyRequired(t *testing.T) {
 	t.Setenv("FASTIO_API_KEY", "sender")
 	t.Setenv("FASTIO_GUEST_API_KEY", "")
 	p := &program{out: io.Discard, workspace: "1", node: "2"}
@@ -70,8 +70,8 @@ func links(t *testing.T, p *program) []*fileshares.FileShare {
 	return page.FileShares
 }
 
-// The file has one more version in the end, the changed one, and nobody has a link.
-func TestThereAndBack(t *testing.T) {
+// The file has one new version, the changed one, and no link is left.
+func TestSendReturnsTheChangedFile(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, p, _ := desk(t)
@@ -112,7 +112,7 @@ func TestNothingIsLeft(t *testing.T) {
 		before func(s *fastiotest.Server, p *program)
 		err    string
 	}{
-		"nobody knows the guest": {func(s *fastiotest.Server, _ *program) {
+		"the guest is unknown": {func(s *fastiotest.Server, _ *program) {
 			s.Fail(fastiotest.Fault{Op: "account.Me", Count: 1, Status: 403})
 		}, "account.Me"},
 		"the grant is refused": {func(s *fastiotest.Server, _ *program) {

@@ -19,7 +19,7 @@ func (p *program) bar(what string) (progress func(done, total int64), finish fun
 	)
 	progress = func(done, total int64) {
 		if bar.GetMax64() != total {
-			bar.ChangeMax64(total) // -1, of a server that does not tell, makes it a spinner
+			bar.ChangeMax64(total) // -1, an unknown size, makes it a spinner
 		}
 		_ = bar.Set64(done)
 	}

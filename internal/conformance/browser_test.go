@@ -69,7 +69,7 @@ func TestBrowser(t *testing.T) {
 			decide: func(p page, _ *fastiotest.Server) { p.press("#deny") },
 			ends:   "Access denied", code: oauth.CodeAccessDenied,
 		},
-		// The page tells how it ended, even when it ends after the browser's part.
+		// The page shows the outcome, even if it is determined after the redirect.
 		"sees a failure": {
 			decide: func(p page, s *fastiotest.Server) {
 				s.Fail(fastiotest.Fault{Op: "oauth.Token", Status: http.StatusBadRequest, Body: `{"error":"invalid_grant"}`})
@@ -214,7 +214,7 @@ func TestBrowserShowsTheCode(t *testing.T) {
 	wantToken(t, c.BaseURL, grant.Token, s.User().ID)
 }
 
-// redirectURI is where the login waits, as it told the server.
+// redirectURI is the redirect URI that the login sent to the server.
 func redirectURI(t *testing.T, s *fastiotest.Server) string {
 	t.Helper()
 	for _, r := range s.Requests() {

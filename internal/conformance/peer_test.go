@@ -131,8 +131,8 @@ func (v *visitor) follow(r *http.Request, _ []*http.Request) error {
 
 // wire is the network, with an ear. It is an http.RoundTripper.
 type wire struct {
-	meddle func(path string, form url.Values) // changes what is sent; may be nil
-	road   http.Transport
+	meddle    func(path string, form url.Values) // changes what is sent; may be nil
+	transport http.Transport
 
 	mu   sync.Mutex
 	sent map[string][]url.Values
@@ -141,14 +141,14 @@ type wire struct {
 func newWire(t *testing.T) *wire {
 	t.Helper()
 	w := &wire{sent: map[string][]url.Values{}}
-	t.Cleanup(w.road.CloseIdleConnections)
+	t.Cleanup(w.transport.CloseIdleConnections)
 	return w
 }
 
 // RoundTrip sends r on.
 func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Body == nil {
-		return w.road.RoundTrip(r)
+		return w.transport.RoundTrip(r)
 	}
 	body, err := io.ReadAll(r.Body)
 	r.Body.Close()
@@ -174,7 +174,7 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	w.mu.Unlock()
 	on := r.Clone(r.Context())
 	on.Body, on.ContentLength, on.GetBody = io.NopCloser(bytes.NewReader(body)), int64(len(body)), nil
-	return w.road.RoundTrip(on)
+	return w.transport.RoundTrip(on)
 }
 
 // forms returns what was posted to a path, oldest first; a body that is no form

@@ -167,7 +167,7 @@ func TestServerRefuses(t *testing.T) {
 			w.meddle = func(_ string, form url.Values) { form.Set("redirect_uri", "http://127.0.0.1:9/callback") }
 		}},
 		"a client it does not know": {oauth.CodeInvalidClient, func(_ *oauth.Config, _ *visitor, w *wire) {
-			w.meddle = func(_ string, form url.Values) { form.Set("client_id", "nobody") }
+			w.meddle = func(_ string, form url.Values) { form.Set("client_id", "unknown") }
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

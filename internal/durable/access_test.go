@@ -52,7 +52,7 @@ func TestReadRefusesWhatIsNotARegularFileOfModestSize(t *testing.T) {
 
 func TestReadRequiresTheAccess(t *testing.T) {
 	t.Parallel()
-	const stranger = 65534
+	const otherUser = 65534
 	type row struct {
 		access  durable.Access
 		mode    fs.FileMode
@@ -79,7 +79,7 @@ func TestReadRequiresTheAccess(t *testing.T) {
 			if os.Geteuid() != 0 {
 				t.Skip("only root gives files away")
 			}
-			_ = os.Chown(path, stranger, stranger)
+			_ = os.Chown(path, otherUser, otherUser)
 		}
 		b, err := durable.Open(path).Restrict(tc.access).Read(t.Context())
 		refused, ok := errors.AsType[*durable.FileError](err)

@@ -268,7 +268,7 @@ func TestUpdateFreesTheLockWhenFnPanics(t *testing.T) {
 	update(t, f, put("x"))
 }
 
-// A writer waits for another, but not beyond its context. A reader waits for nobody.
+// A writer waits for another until its context is done. A reader never waits.
 func TestWaitingEndsWithTheContext(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "store")

@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const canary = "canary-0123456789"
 
-// secretNames are the members and parameters nobody may read in a log.
+// secretNames are the members and parameters that logs must not contain.
 var secretNames = []string{
 	"secret", "token", "auth_token", "access_token", "refresh_token", "registration_access_token", "signing_secret",
 	"inbound_signing_key", "outbound_secret", "api_key", "apikey", "password", "password1", "password2",
@@ -65,7 +65,7 @@ func TestJSON(t *testing.T) {
 			`{"resource":"POST /current/user/auth/2factor/verify/$/"}`,
 		},
 		"and keeps long numbers":     {`{"id":4012345678901234567890}`, ""},
-		"and mends what is no UTF-8": {"{\"a\":\"\xff\"}", `{"a":"` + "\ufffd" + `"}`},
+		"and replaces invalid UTF-8": {"{\"a\":\"\xff\"}", `{"a":"` + "\ufffd" + `"}`},
 		"of a text cut in a secret":  {`{"id":1,"token":"s`, `{"id":1,"token":null}`},
 		"of a text cut behind one":   {`{"id":1,"token":"s"`, `{"id":1,"token":"$"}`},
 		"of a text cut in a name":    {`{"id":1,"tok`, `{"id":1}`},

@@ -352,7 +352,7 @@ func TestStaleConnectionsCostNoBudget(t *testing.T) {
 	})
 }
 
-// unwritable is a connection whose writes fail when it is told to.
+// unwritable is a connection whose writes fail on demand.
 type unwritable struct {
 	net.Conn
 	broken  *atomic.Bool

@@ -134,7 +134,7 @@ func TestRedirectsStayAtTheOrigin(t *testing.T) {
 					}
 					for _, word := range []string{"evil", canary, "://"} {
 						if strings.Contains(err.Error(), word) {
-							t.Errorf("%s, %s, %d: the error tells too much: %v", way, name, status, err)
+							t.Errorf("%s, %s, %d: the error has a secret: %v", way, name, status, err)
 						}
 					}
 				}
@@ -143,8 +143,8 @@ func TestRedirectsStayAtTheOrigin(t *testing.T) {
 	})
 }
 
-// A call that looks at a redirect by itself is told where it leads to, in full.
-func TestRedirectsToLookAt(t *testing.T) {
+// A call that handles redirects itself gets an absolute Location.
+func TestRedirectsReturnedToTheCall(t *testing.T) {
 	t.Parallel()
 	const at = home + "/current/things/t1/"
 	for location, want := range map[string]string{

@@ -19,7 +19,7 @@ import (
 	"github.com/fastio-go/fastio/internal/table"
 )
 
-// seen are the fields of an *api.Error as testdata/errors.txt tells them.
+// seen are the fields of an *api.Error in testdata/errors.txt.
 type seen struct {
 	Code                                                    int64
 	Name, Text, DocumentationURL, Resource, Reason, Feature string
@@ -64,7 +64,7 @@ func kindsOf(err error) []string {
 // goldenError is an answer, and the error that it must become.
 type goldenError struct {
 	answer *answer
-	told   string // its kinds and its text
+	text   string // its kinds and its text
 	fields string // JSON, "" for none
 }
 
@@ -91,8 +91,8 @@ func goldenErrors(tb testing.TB) map[string]goldenError {
 			key, value, _ := strings.Cut(h, ":")
 			a.header = append(a.header, key, strings.TrimSpace(value))
 		}
-		told, fields, _ := strings.Cut(want, "\n")
-		all[name] = goldenError{a, told, fields}
+		text, fields, _ := strings.Cut(want, "\n")
+		all[name] = goldenError{a, text, fields}
 	}
 	return all
 }
@@ -110,8 +110,8 @@ func TestErrorsOfEveryForm(t *testing.T) {
 		if !ok {
 			t.Fatalf("the call ends with %T: %v", err, err)
 		}
-		told := strings.Join(kindsOf(e), ", ") + ": " + strings.TrimPrefix(e.Error(), "fastio: things.Get: ")
-		if diff := gocmp.Diff(golden.told, told) + gocmp.Diff(want, see(e, golden.answer.body)); diff != "" {
+		text := strings.Join(kindsOf(e), ", ") + ": " + strings.TrimPrefix(e.Error(), "fastio: things.Get: ")
+		if diff := gocmp.Diff(golden.text, text) + gocmp.Diff(want, see(e, golden.answer.body)); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 		if e.Op != "things.Get" || e.Attempts != 1 || e.Status != golden.answer.status {
@@ -120,8 +120,8 @@ func TestErrorsOfEveryForm(t *testing.T) {
 	})
 }
 
-// The status tells the kind, whatever the body. In a success the body alone can
-// report a failure; refused fields then tell its kind.
+// The kind depends on the status, for any body. In a 2xx response the body can report
+// a failure; its kind then depends on the refused fields.
 func TestKinds(t *testing.T) {
 	t.Parallel()
 	check := func(status int, body, want string) {
@@ -182,13 +182,13 @@ func TestUnauthenticated(t *testing.T) {
 		"a call that sends none":             {good, anonymous, "", true},
 		"a bearer that is no token":          {good, get(), "10001", true},
 		"a dead bearer":                      {good, get(), "10011", true},
-		"a dead bearer, told as text":        {good, get(), `" 10011 "`, true},
+		"a dead bearer, as text":             {good, get(), `" 10011 "`, true},
 		"an expired bearer":                  {expired, get(), "10545", true},
 		"an expired bearer and no words":     {expired, get(), "", true},
 		"a bearer of unknown expiry":         {fixed(token("token-" + canary)), get(), "", false},
 		"a bearer that is still good":        {good, get(), "", false},
 		"a bearer without the second factor": {good, get(), "10175", false},
-		"a stranger":                         {good, get(), "10545", false},
+		"another user":                       {good, get(), "10545", false},
 		"a share not granted":                {good, get(), "115069", false},
 		"a label of the documents":           {good, get(), "1650", false},
 		"a wrong password":                   {good, basic, "10008", false},
@@ -254,11 +254,11 @@ func FuzzParseError(f *testing.F) {
 		if !ok || e.Status != want || e.Op != "things.Get" || e.Attempts != 1 || len(e.Body) > 64<<10 {
 			t.Fatalf("%d %q ends in %#v", want, body, err)
 		}
-		told, merr := json.Marshal(e) //nolint:musttag // as a program might
+		text, merr := json.Marshal(e) //nolint:musttag // as a program might
 		if merr != nil {
 			t.Errorf("the error cannot be written: %v", merr)
 		}
-		for _, s := range []string{e.Error(), string(told), string(e.Body), string(e.Details)} {
+		for _, s := range []string{e.Error(), string(text), string(e.Body), string(e.Details)} {
 			if strings.Contains(s, canary) && !strings.Contains(strings.ReplaceAll(body, "token-"+canary, ""), canary) {
 				t.Errorf("the token shows in %s", s)
 			}

@@ -61,8 +61,8 @@ func TestHooks(t *testing.T) {
 	})
 }
 
-// On a network that takes no time, a call takes as long as its hooks were told
-// it would wait, and every attempt but the last is reported as failed.
+// On a network without latency, a call takes exactly the waits that its hooks report,
+// and every attempt but the last is reported as failed.
 func TestHooksReportEveryWaitAndAttempt(t *testing.T) {
 	t.Parallel()
 	dice := rand.New(rand.NewPCG(11, 1))
@@ -109,8 +109,8 @@ func TestHooksReportEveryWaitAndAttempt(t *testing.T) {
 	}
 }
 
-// A call must not fail because somebody watches it, nor wait longer than it has
-// to: a hook that takes longer than the wait it reports is not waited for twice.
+// A hook must not make a call fail, nor delay it needlessly: if a hook takes longer
+// than the wait it reports, there is no additional wait.
 func TestHooksCannotBreakACall(t *testing.T) {
 	t.Parallel()
 	const second = time.Second

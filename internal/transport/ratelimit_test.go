@@ -158,7 +158,7 @@ func TestTwoClientsWithOneCredential(t *testing.T) {
 	})
 }
 
-// The rate of one group is no other's. The sixth search waits, and a hook is told.
+// Rate groups are independent. The sixth search waits, and a hook is called.
 func TestGroupsDoNotWaitForEachOther(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -215,7 +215,7 @@ func TestOneWrongDateDoesNotThrottle(t *testing.T) {
 	t.Parallel()
 	for most, slips := range map[int][]time.Duration{
 		5: {-time.Hour, -time.Minute, -20 * time.Second, time.Hour},
-		1: {-time.Hour, -time.Minute, time.Hour}, // one that looks a little longer cannot be told from one that is
+		1: {-time.Hour, -time.Minute, time.Hour}, // a slightly longer one is indistinguishable
 	} {
 		for _, slip := range slips {
 			for odd := range 9 { // 0 is none
@@ -284,8 +284,8 @@ func TestUsedUpWindowIsAnError(t *testing.T) {
 	})
 }
 
-// What an answer tells of its window is told by the local clock, in whichever
-// form and under whichever name it comes, and nonsense tells nothing.
+// Announced windows are converted to the local clock, in every format and under every
+// name. Invalid values are ignored.
 func TestRateHeaders(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -320,7 +320,7 @@ func TestRateHeaders(t *testing.T) {
 			"an expiry beyond all numbers":  {window("9223372036854775807"), partial},
 			"an expiry in words":            {window("soon"), partial},
 			"a debt":                        {[]string{avail, "-2", most, "5"}, api.RateLimit{Limit: 5}},
-			"no calls left told":            {[]string{most, "5"}, api.RateLimit{}},
+			"no number of calls left":       {[]string{most, "5"}, api.RateLimit{}},
 			"no cap":                        {[]string{avail, "3"}, api.RateLimit{}},
 			"a cap of none":                 {[]string{avail, "3", most, "0"}, api.RateLimit{}},
 			"a cap in words":                {[]string{avail, "3", most, "many"}, api.RateLimit{}},

@@ -107,7 +107,7 @@ func (w *watch) check(t *testing.T) {
 	}
 }
 
-// client returns a client that is signed with the token and tells everything to w.
+// client returns a client that signs with the token and reports everything to w.
 func (w *watch) client(t *testing.T, network http.RoundTripper, change ...func(*config)) *transport.Client {
 	t.Helper()
 	return clientOf(t, network, append([]func(*config){signedBy(secret.token), func(c *config) {
@@ -423,8 +423,8 @@ func TestSecretsInWhatIsHeld(t *testing.T) {
 	}
 }
 
-// Middleware that panics takes the program down as any panic does, and the trace
-// of it tells no secret.
+// A panic of middleware ends the program like any panic. Its trace contains no
+// secret.
 func TestSecretsInPanics(t *testing.T) {
 	t.Parallel()
 	w := watching(t)

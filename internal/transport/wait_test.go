@@ -34,7 +34,7 @@ func limited(seconds string, header ...string) *answer {
 	return &answer{status: 429, body: body, header: header}
 }
 
-// What a refusal tells of the wait, in the order in which it is believed.
+// The sources of the delay of a refusal, in the order of their precedence.
 func TestWaitsTheServerOrders(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) // when a bubble begins
@@ -85,14 +85,14 @@ func TestWaitsTheServerOrders(t *testing.T) {
 			t.Errorf("waited %s, want %s and at most %s more", waited, least, most)
 		}
 		if len(seen.waits) != 1 || seen.waits[0].Reason != reason || seen.waits[0].Wait != waited {
-			t.Errorf("waited %s, told %v", waited, seen.waits)
+			t.Errorf("waited %s, hooks got %v", waited, seen.waits)
 		}
 	})
 }
 
-// A thousand refusals, each told in another way by a server whose clock is
-// wrong: nothing of the group leaves too early.
-func TestNothingLeavesBeforeItMay(t *testing.T) {
+// After a thousand refusals in different formats, by a server with a wrong clock, no
+// request of the group is sent too early.
+func TestNoRequestBeforeRetryAfter(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		dice := rand.New(rand.NewPCG(3, 1))
