@@ -96,7 +96,7 @@ func TestSecretShowsNowhere(t *testing.T) {
 	}
 }
 
-func TestSecretOfNothing(t *testing.T) {
+func TestEmptySecret(t *testing.T) {
 	t.Parallel()
 	if s := fmt.Sprintf(
 		"%v|%s|%#v", api.NewSecret(""), api.NewSecret(""), struct{ S api.Secret }{},

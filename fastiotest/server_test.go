@@ -104,7 +104,7 @@ func ways(s *fastiotest.Server) map[string]func(t *testing.T) []fastio.Option {
 	}
 }
 
-func TestEveryWayLeadsToTheServer(t *testing.T) {
+func TestEveryTransportReachesTheServer(t *testing.T) {
 	t.Parallel()
 	s := fastiotest.New()
 	for name, options := range ways(s) {
@@ -323,7 +323,7 @@ func TestCutPollsAndClose(t *testing.T) {
 }
 
 // What a Server fills in is what its clients read.
-func TestTheWorldIsWhatClientsRead(t *testing.T) {
+func TestClientsReadSeededObjects(t *testing.T) {
 	t.Parallel()
 	s := fastiotest.New()
 	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})

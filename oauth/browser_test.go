@@ -162,7 +162,7 @@ func TestBrowserRefuses(t *testing.T) {
 
 // A browser that stays does not hold up the program, nor does it die with the
 // sign-in.
-func TestBrowserMayStay(t *testing.T) {
+func TestBrowserMayKeepRunning(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file, end := filepath.Join(dir, "arguments"), filepath.Join(dir, "end")
@@ -291,7 +291,7 @@ func TestLoginURLStaysOutOfTheProcessList(t *testing.T) {
 }
 
 // The entry leads to the login URL once, and only by its whole path.
-func TestEntryIsGoodForOneVisit(t *testing.T) {
+func TestEntryRedirectsOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, d := newScene(), new(desktop)

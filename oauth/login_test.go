@@ -342,7 +342,7 @@ func TestLoginReplacesTheToken(t *testing.T) {
 
 // A store that cannot keep the tokens is found out before the person is asked,
 // also for a program that has nothing else to keep.
-func TestLoginTriesTheStore(t *testing.T) {
+func TestLoginChecksTheStoreFirst(t *testing.T) {
 	t.Parallel()
 	type row struct {
 		change func(c *oauth.Config)

@@ -545,7 +545,7 @@ func TestTokenSourceNoticesSignIns(t *testing.T) {
 }
 
 // Sign-ins are counted as long as there is a source to notice them.
-func TestTokenSourcesLeaveNothingBehind(t *testing.T) { //nolint:paralleltest // it runs the garbage collector
+func TestTokenSourcesLeakNothing(t *testing.T) { //nolint:paralleltest // it runs the garbage collector
 	type notComparable struct {
 		oauth.Store
 

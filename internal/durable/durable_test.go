@@ -125,7 +125,7 @@ func TestFile(t *testing.T) {
 	left(t, dir, "store", "store.lock")
 }
 
-func TestEditWritesAsOftenAsItLikes(t *testing.T) {
+func TestEditSavesSeveralTimes(t *testing.T) {
 	t.Parallel()
 	f := openTemp(t)
 	refused := errors.New("refused")
@@ -243,7 +243,7 @@ func TestUpdateFollowsLinks(t *testing.T) {
 	})
 }
 
-func TestUpdateSweepsWhatKilledWritersLeft(t *testing.T) {
+func TestUpdateRemovesFilesOfKilledWriters(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	others := []string{"store.tmp-", "store.tmp-1.txt", "store.tmp-2", "store2.tmp-1"}

@@ -303,7 +303,7 @@ func (p *parent) AfterFunc(func()) (stop func() bool) {
 }
 
 // A program may make calls with one context for years.
-func TestCallsLeaveNothingAtTheirContext(t *testing.T) {
+func TestCallsLeakNothingInTheirContext(t *testing.T) {
 	t.Parallel()
 	for _, opts := range [][]api.CallOption{nil, {api.Timeout(time.Minute)}} {
 		table.Bubbles(t, map[string]*answer{"a success": ok(), "a refusal": status(404)},

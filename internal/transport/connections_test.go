@@ -199,7 +199,7 @@ func TestFailuresEmptyNoPool(t *testing.T) {
 
 // Closing idle connections is for a client's own. Those of the user's client may
 // be in use elsewhere.
-func TestWhoseIdleConnectionsAreClosed(t *testing.T) {
+func TestCloseIdleConnectionsKeepsSharedOnes(t *testing.T) {
 	t.Parallel()
 	users := &http.Transport{}
 	t.Cleanup(users.CloseIdleConnections)

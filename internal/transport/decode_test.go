@@ -208,7 +208,7 @@ func TestAnotherTypeThanDocumented(t *testing.T) {
 }
 
 // The second, patient reading must not add to the first.
-func TestSecondReadingStartsAfresh(t *testing.T) {
+func TestLenientDecodeStartsFromZero(t *testing.T) {
 	t.Parallel()
 	type page struct {
 		Things []*thing `json:"things"`

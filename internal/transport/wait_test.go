@@ -342,7 +342,7 @@ func TestNonsenseInRateHeaders(t *testing.T) {
 
 // The timeout of the user's client is for the network: a wait for the rate limit
 // is no failure of it.
-func TestTheTimeoutOfTheHTTPClient(t *testing.T) {
+func TestHTTPClientTimeout(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		succeed(t, newClient(t, answers(limited("50"), ok()), timeout(30*time.Second)), get())
@@ -355,7 +355,7 @@ func TestTheTimeoutOfTheHTTPClient(t *testing.T) {
 
 // An attempt may take as long as the user's client says. A call that the server is
 // asked to hold brings a bound of its own, shorter or longer than that.
-func TestTheBoundOfAnAttempt(t *testing.T) {
+func TestAttemptTimeout(t *testing.T) {
 	t.Parallel()
 	type row struct {
 		client, call time.Duration
