@@ -16,7 +16,7 @@ import (
 // ChangePage is a part of an organization's change feed.
 type ChangePage struct {
 	Changes  []*Change        `json:"changes"`
-	Cursor   string           `json:"cursor"` // where the feed goes on; keep it
+	Cursor   string           `json:"cursor"` // position behind this page; save it to resume
 	HasMore  bool             `json:"has_more"`
 	Profiles ReadableProfiles `json:"profiles"`
 }
@@ -31,33 +31,33 @@ type Change struct {
 	Created     api.Time        `json:"created"`
 }
 
-// ReadableProfiles names the workspaces and shares a feed covers.
+// ReadableProfiles lists the workspaces and shares that a feed covers.
 type ReadableProfiles struct {
-	Version string            `json:"version"` // another one means, as is assumed, that the set has changed
+	Version string            `json:"version"` // assumed to change with the set
 	Items   []ReadableProfile `json:"items"`   // set on the first page, may be empty later
 }
 
-// ReadableProfile is one of them.
+// ReadableProfile is a workspace or share covered by the feed.
 type ReadableProfile struct {
 	ID   api.ProfileID   `json:"id"`
 	Kind api.ProfileKind `json:"type"`
 }
 
-// ChangeOptions asks for one part of a feed. Nil starts it.
+// ChangeOptions selects a page of a feed. Nil starts the feed.
 type ChangeOptions struct {
-	Cursor string // of the page before; "" starts at the present moment
-	Limit  int    // changes a page, 1 to 1000; 0 leaves it to the server, which sends 250
+	Cursor string // of the previous page; default: the current end of the feed
+	Limit  int    // changes per page, 1 to 1000; default 250, set by the server
 }
 
 const maxChanges = 1000
 
-// Changes returns one page of what changed in the storage of every workspace and
-// share of an organization that the caller can read. Without a cursor it returns
-// no changes but the present end of the feed, and what it covers: list that, then
+// Changes returns one page of the storage changes in the workspaces and shares of an
+// organization that the caller can read. Without a cursor it returns no changes but
+// the current end of the feed and the profiles it covers: list their content, then
 // continue from the cursor.
 //
 // Errors: [api.ErrUnsupported] if the server has no feed; [ReasonCursorExpired], or
-// another [api.ErrInvalid] with a cursor, if changes were missed: start over and list
+// another [api.ErrInvalid] with a cursor, if changes were lost: start over and list
 // everything again; [api.ErrForbidden] if nothing is readable.
 //
 // It calls GET /current/org/{org_id}/events/changes/.
@@ -80,12 +80,12 @@ func (s *Service) Changes(
 	return call.One[ChangePage](ctx, s.c, endpoint.EventsChanges(org, q), "", opts)
 }
 
-// errNoPosition is not a page: who kept its cursor would start anew, and miss what
-// happened in between.
+// errNoPosition rejects a page without a cursor: to resume from it would start a new
+// feed and miss the changes in between.
 var errNoPosition = errors.New("fastio: events.Changes: the response has no cursor")
 
-// ChangePages returns what changed since cursor, page by page, up to the end of the
-// feed. The Cursor of the last page resumes there.
+// ChangePages returns the pages of changes from cursor to the end of the feed. To
+// continue later, pass the Cursor of the last page.
 func (s *Service) ChangePages(
 	ctx context.Context, org api.ProfileID, cursor string, opts ...api.CallOption,
 ) iter.Seq2[*ChangePage, error] {

@@ -18,14 +18,14 @@ import (
 	"github.com/fastio-go/fastio/internal/durable"
 )
 
-// Checkpoint is how far a program has come with a log.
+// Checkpoint is the saved progress of a [Service.Follow].
 type Checkpoint struct {
-	Revision uint64 // counts the saves; 0 means that there is none
-	Data     []byte // what [Service.Follow] remembers; opaque to a store
+	Revision uint64 // number of saves; 0 means no checkpoint
+	Data     []byte // opaque to a store
 }
 
 // ErrCheckpointTaken ends a [Service.Follow] whose checkpoint another program has
-// saved: two must not follow under one name. It is an [api.ErrConflict].
+// saved: no two programs may share a name. It is an [api.ErrConflict].
 var ErrCheckpointTaken error = takenError{}
 
 type takenError struct{}
@@ -37,23 +37,23 @@ func (takenError) Is(target error) bool { return target == api.ErrConflict }
 
 // A CheckpointStore keeps checkpoints by name.
 type CheckpointStore interface {
-	// Load returns the checkpoint, or the zero one when there is none.
+	// Load returns the checkpoint, or the zero value if there is none.
 	Load(ctx context.Context, name string) (Checkpoint, error)
 
-	// Save replaces the checkpoint whose revision is c.Revision and returns the
-	// new one's. It fails with [ErrCheckpointTaken] when the revision is another
-	// by now. When it returns nil, c must survive a crash.
+	// Save replaces the checkpoint if its revision is c.Revision, and returns the
+	// new revision. Otherwise it fails with [ErrCheckpointTaken]. If it succeeds, c
+	// must survive a crash.
 	Save(ctx context.Context, name string, c Checkpoint) (revision uint64, err error)
 }
 
-// MemoryStore keeps checkpoints as long as the program runs. The zero value is
-// ready for use, and safe for concurrent use.
+// MemoryStore keeps checkpoints in memory. The zero value is ready to use, and safe
+// for concurrent use.
 type MemoryStore struct {
 	mu  sync.Mutex
 	all map[string]Checkpoint
 }
 
-// Load returns the checkpoint kept under name.
+// Load returns the checkpoint of that name.
 func (s *MemoryStore) Load(_ context.Context, name string) (Checkpoint, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,7 +62,7 @@ func (s *MemoryStore) Load(_ context.Context, name string) (Checkpoint, error) {
 	return c, nil
 }
 
-// Save keeps c under name.
+// Save saves c under name.
 func (s *MemoryStore) Save(_ context.Context, name string, c Checkpoint) (uint64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -76,19 +76,19 @@ func (s *MemoryStore) Save(_ context.Context, name string, c Checkpoint) (uint64
 	return c.Revision + 1, nil
 }
 
-// FileStore keeps checkpoints in the directory of that path, a file each, which
-// several processes may use at once. A file is replaced as a whole and flushed
-// before a save counts. It holds a checksum: a file that was damaged is an error of
-// Load and Save, and stays as it is.
+// FileStore keeps checkpoints in the directory of that path, one file each. It is
+// safe for concurrent use by several processes. Files are replaced atomically and
+// flushed to disk. They hold a checksum: Load and Save return an error for a damaged
+// file and leave it unchanged.
 type FileStore string
 
-// file returns where the checkpoint of that name is kept. Names may hold any
-// character; those a file system could take amiss are escaped.
+// file returns the file of a checkpoint. Names may hold any character; those that
+// are special to a file system are escaped.
 func (s FileStore) file(name string) *durable.File {
 	return durable.Open(filepath.Join(string(s), url.QueryEscape(name)+".checkpoint"))
 }
 
-// Load returns the checkpoint kept under name.
+// Load returns the checkpoint of that name.
 func (s FileStore) Load(ctx context.Context, name string) (Checkpoint, error) {
 	b, err := s.file(name).Read(ctx)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -100,7 +100,7 @@ func (s FileStore) Load(ctx context.Context, name string) (Checkpoint, error) {
 	return parseCheckpoint(b)
 }
 
-// Save keeps c under name.
+// Save saves c under name.
 func (s FileStore) Save(ctx context.Context, name string, c Checkpoint) (uint64, error) {
 	next := Checkpoint{c.Revision + 1, c.Data}
 	err := s.file(name).Update(ctx, func(old []byte) ([]byte, error) {

@@ -29,21 +29,21 @@ var (
 	errStop  = errors.New("stopped")
 )
 
-// fate is what becomes of a save.
+// fate is the result of a save.
 type fate int
 
 const (
 	accept      fate = iota
 	refuse           // nothing is written
-	conflict         // nothing is written, and the store blames another program
-	loseAnswer       // it is written, and the follower is told that it failed
+	conflict         // nothing is written, and the store returns ErrCheckpointTaken
+	loseAnswer       // it is written, and Save returns an error
 	loseAnswers      // the same, and the next load fails too
 	failLoad         // it is written unless it conflicts, and the next load fails
 	delay            // it is written, after a while
 )
 
-// unreliable is a store that fails as stores do. When it is dead, the process it
-// belongs to is: whatever the follower still tries has no effect.
+// unreliable is a store that fails on demand. When it is dead, its process has
+// crashed, and no call has an effect.
 type unreliable struct {
 	mu    sync.Mutex
 	held  events.MemoryStore
@@ -82,7 +82,7 @@ func (s *unreliable) Save(ctx context.Context, name string, c events.Checkpoint)
 		fate = s.roll()
 	}
 	s.mu.Unlock()
-	if fate == delay { // not under the lock: who waits for one holds the virtual time
+	if fate == delay { // without the lock: waiting for a mutex stops the virtual clock
 		time.Sleep(3 * time.Second)
 	}
 	s.mu.Lock()
@@ -104,10 +104,10 @@ func (s *unreliable) Save(ctx context.Context, name string, c events.Checkpoint)
 	return revision, err
 }
 
-// A follower is crashed at random, again and again, over a network and a store
-// that fail at random, while events come that show up late. No event is missed,
-// and after a crash no more come again than were handled since the last
-// checkpoint, which are a page at most.
+// A follower crashes repeatedly at random, with a network and a store that fail at
+// random and events that become visible late. No event is missed, and after a crash
+// only the events handled since the last checkpoint, at most a page, are delivered
+// again.
 func TestFollowSurvivesRandomCrashes(t *testing.T) {
 	t.Parallel()
 	const batch = 100 // schedules in one bubble
@@ -128,15 +128,15 @@ type schedule struct {
 	dice  *rand.Rand
 	world *world
 	query events.Query
-	limit int // of pages, in most lives
+	limit int // of pages, in most processes
 	store unreliable
 
-	written map[api.OpaqueID]time.Time // when each shows up
+	written map[api.OpaqueID]time.Time // when each becomes visible
 	handled map[api.OpaqueID]int
 	unsaved int // handled since the last checkpoint
 	working bool
-	again   int // may come again
-	crashAt int // handled events or saves until the process dies
+	again   int // may be delivered again
+	crashAt int // handled events or saves until the process crashes
 	stop    context.CancelFunc
 }
 
@@ -149,7 +149,7 @@ func newSchedule(t *testing.T, seed uint64, order fastiotest.Order) *schedule {
 	s.world = newWorld(ordered(order), func(o *fastiotest.Options) { o.Seed = seed })
 	s.query, s.limit = s.world.query(), 1+s.dice.IntN(12)
 	n, seconds := s.dice.IntN(30), []int{1, 500, 500}[s.dice.IntN(3)]
-	if s.dice.IntN(50) == 0 { // more than there are between two checkpoints
+	if s.dice.IntN(50) == 0 { // more than between two checkpoints
 		n, s.limit = 300+s.dice.IntN(500), 100+s.dice.IntN(151)
 	}
 	for range n {
@@ -162,7 +162,7 @@ func newSchedule(t *testing.T, seed uint64, order fastiotest.Order) *schedule {
 	return s
 }
 
-// write adds an event that shows up to two minutes after it happened.
+// write adds an event that becomes visible up to two minutes later.
 func (s *schedule) write(created time.Time) {
 	late := time.Duration(0)
 	if s.dice.IntN(3) == 0 {
@@ -202,7 +202,7 @@ func (s *schedule) run() {
 	s.finish()
 }
 
-// round is the life of one process.
+// round runs one process.
 func (s *schedule) round() {
 	s.store.revive()
 	s.store.roll = func() fate {
@@ -216,7 +216,7 @@ func (s *schedule) round() {
 		s.crashAt = s.dice.IntN(800)
 	}
 	age := time.Duration(s.dice.IntN(40_000)) * time.Millisecond
-	killed := s.dice.IntN(2) == 0 // otherwise somebody stops the process
+	killed := s.dice.IntN(2) == 0 // otherwise the process is stopped
 	done := s.start(time.Duration(1+s.dice.IntN(20)) * time.Second)
 	select {
 	case err := <-done:
@@ -234,7 +234,7 @@ func (s *schedule) round() {
 func (s *schedule) start(interval time.Duration) <-chan error {
 	var ctx context.Context
 	ctx, s.stop = context.WithCancel(s.t.Context())
-	s.query.Limit = s.limit + s.dice.IntN(2) // a checkpoint is good for pages of another size
+	s.query.Limit = s.limit + s.dice.IntN(2) // a checkpoint is valid for pages of another size
 	return begin(ctx, logOf(s.world.Server), s.query, s.handle, &events.FollowOptions{
 		Store: &s.store, Interval: interval,
 		Gap: func(_ context.Context, g events.Gap) error {
@@ -244,7 +244,7 @@ func (s *schedule) start(interval time.Duration) <-chan error {
 	})
 }
 
-// dying counts down to the crash of this process.
+// dying counts down to the crash of the process.
 func (s *schedule) dying() bool {
 	s.crashAt--
 	if s.crashAt == 0 {
@@ -256,7 +256,7 @@ func (s *schedule) dying() bool {
 
 func (s *schedule) handle(ctx context.Context, e *events.Event) error {
 	if s.working || s.unsaved >= 250 {
-		s.t.Errorf("%s: handed over with %d unsaved", s.name, s.unsaved)
+		s.t.Errorf("%s: delivered with %d unsaved", s.name, s.unsaved)
 	}
 	if s.dice.IntN(40) == 0 && len(s.written) < 1000 {
 		s.write(time.Now())
@@ -267,15 +267,15 @@ func (s *schedule) handle(ctx context.Context, e *events.Event) error {
 	before := s.dice.IntN(2) == 0
 	if s.dying() {
 		s.store.die()
-		if before { // the event was not taken in
+		if before { // the event was not handled
 			return errCrash
 		}
 		s.handled[e.ID]++
-		s.again++ // it was, but nobody knows
+		s.again++ // it was, without a checkpoint
 		return errCrash
 	}
 	if s.dice.IntN(100) == 0 {
-		return errStop // the program's own failure
+		return errStop // the handler fails
 	}
 	s.working = true
 	s.handled[e.ID]++
@@ -294,7 +294,7 @@ func (s *schedule) saved() {
 	s.unsaved = 0
 }
 
-// ended looks at how a process ended. What it had not saved may come again.
+// ended checks the result of a process. Its unsaved events may be delivered again.
 func (s *schedule) ended(err error) {
 	for _, kind := range []error{context.Canceled, errCrash, errStop, events.ErrCheckpointTaken} {
 		if errors.Is(err, kind) {
@@ -306,7 +306,7 @@ func (s *schedule) ended(err error) {
 	s.t.Errorf("%s: Follow ended with %v", s.name, err)
 }
 
-// finish lets one more process, with a good store, read up.
+// finish reads the rest in a process with a reliable store.
 func (s *schedule) finish() {
 	var last time.Time
 	for _, shown := range s.written {
@@ -328,17 +328,17 @@ func (s *schedule) finish() {
 	total := 0
 	for id := range s.written {
 		if s.handled[id] == 0 {
-			s.t.Errorf("%s: %s is lost", s.name, id)
+			s.t.Errorf("%s: %s is missing", s.name, id)
 		}
 		total += s.handled[id]
 	}
 	if again := total - len(s.written); again > s.again || len(s.handled) > len(s.written) {
-		s.t.Errorf("%s: %d events came again, want at most %d", s.name, again, s.again)
+		s.t.Errorf("%s: %d events were delivered again, want at most %d", s.name, again, s.again)
 	}
 }
 
-// The test binary runs itself as a child, which follows a log, when childEnv
-// holds the address of a server.
+// The test binary runs itself as a child process. It follows the log of the server
+// whose address is in childEnv.
 const (
 	childEnv = "EVENTS_TEST_SERVER"
 	tokenEnv = "EVENTS_TEST_TOKEN"
@@ -379,15 +379,15 @@ func takeIn(c *fastio.Client) error {
 	return c.Events.Follow(context.Background(), q, handle, &events.FollowOptions{Store: events.FileStore(dir)})
 }
 
-// A process that is killed at any moment misses nothing after a restart, and handles
-// no more than a page twice.
+// A process that is killed at any moment misses no event after a restart, and handles
+// at most a page twice.
 func TestFollowSurvivesKills(t *testing.T) {
 	t.Parallel()
-	const most = 600 // events that a life lasts for: two checkpoints and more
+	const most = 600 // events per process: two checkpoints and more
 	dir := t.TempDir()
 	w := newWorld(func(o *fastiotest.Options) { o.Limits.Rules = []fastiotest.Limit{} })
 	address := w.Start(t)
-	all := make([]api.OpaqueID, kills*most*6/10) // a life takes in half of most, on average
+	all := make([]api.OpaqueID, kills*most*6/10) // a process handles half of most, on average
 	for i := range all {
 		all[i] = w.add(noon.Add(time.Duration(i/4)*time.Second), 0)
 	}
@@ -403,7 +403,7 @@ func TestFollowSurvivesKills(t *testing.T) {
 			seen[id] = true
 		}
 		if again > 250 {
-			t.Errorf("life %d: %d events came again", life, again)
+			t.Errorf("process %d: %d events were delivered again", life, again)
 		}
 		t.Logf("life %d: %d events, and %d again", life, fresh, again)
 	}
@@ -415,7 +415,7 @@ func TestFollowSurvivesKills(t *testing.T) {
 }
 
 // killAfter runs a child, kills it after it has reported n new events, and returns
-// what it has written since it began.
+// what it has written.
 func killAfter(t *testing.T, w *world, address, dir string, n int) []string {
 	t.Helper()
 	before := noted(t, dir)

@@ -1,8 +1,8 @@
 // Package events reads the event log: every action in an organization, its
 // workspaces and shares, searchable and acknowledged per user.
 //
-// [Service.All] ranges over what a query finds, [Service.Walk] can also be resumed
-// after a restart, and [Service.Follow] delivers every event, past and to come:
+// [Service.All] iterates over the events of a query, [Service.Walk] can be resumed
+// after a restart, and [Service.Follow] delivers every past and future event:
 //
 //	err := client.Events.Follow(ctx, events.Query{Profile: api.Workspace(id)},
 //		func(ctx context.Context, e *events.Event) error {
@@ -10,8 +10,8 @@
 //		}, &events.FollowOptions{Store: events.FileStore("state")})
 //
 // The rate limits are 5 searches in 3 seconds, 15 in 30 seconds and 120 in 10
-// minutes, summaries included. Calls wait for them: a long walk reads 250 events in 5
-// seconds.
+// minutes, summaries included. Calls wait for them: a long walk reads 250 events
+// every 5 seconds.
 package events
 
 import (
@@ -43,32 +43,32 @@ func New(c api.Caller) *Service { return &Service{c: c} }
 
 // Page is one page of a search.
 type Page struct {
-	Events     []*Event    `json:"events"`     // may be fewer than asked for, or none, with more to come
-	Pagination *Pagination `json:"pagination"` // nil from an older server: go on by offset until a page is empty
+	Events     []*Event    `json:"events"`     // may be short or empty although HasMore is set
+	Pagination *Pagination `json:"pagination"` // nil from an older server: page by offset until a page is empty
 }
 
 // Pagination is the position of a page, and whether there are more.
 type Pagination struct {
-	HasMore    bool   `json:"has_more"`    // the one sign that there is another page
-	NextCursor string `json:"next_cursor"` // "" when there is none, and always with a ParentEventID: go on by offset
-	PageSize   int    `json:"page_size"`   // the limit that was asked for
+	HasMore    bool   `json:"has_more"`    // whether there is another page
+	NextCursor string `json:"next_cursor"` // "" if there is none, and always with a ParentEventID: page by offset
+	PageSize   int    `json:"page_size"`   // the requested limit
 }
 
 // Search returns one page of the events that q finds. Most programs want
 // [Service.All] instead.
 //
-// Events the caller may not see are left out after the page is cut, so a short
-// or empty page does not mean the end: Pagination.HasMore does. Results may lag
-// a little behind what happened, and their order is not published.
+// Events the caller may not see are removed after the page is cut, so a short or
+// empty page is not the end unless Pagination.HasMore is false. Events become
+// visible with some delay, and their order is not published.
 //
-// The audit log ([VisibilityAudit]) of an organization, workspace or share is open to
-// its admins; that of an organization also to its compliance auditors. Events of a
-// legal hold are shown to owners and auditors only. The logins of a user are the
-// events [NameUserLogin] with that CallingUserID in the audit log of an organization;
-// a search of the audit log by user is refused.
+// The audit log ([VisibilityAudit]) of an organization, workspace or share requires
+// an admin; that of an organization admits its compliance auditors as well. Events
+// of a legal hold require an owner or auditor. The logins of a user are the events
+// [NameUserLogin] with that CallingUserID in the audit log of an organization; the
+// audit log of a user cannot be searched.
 //
-// A refused query is [api.ErrInvalid]. A profile outside the token's scope is
-// [api.ErrForbidden]; for the audit log the error's Reason is what is missing:
+// Errors: [api.ErrInvalid] if the query is invalid; [api.ErrForbidden] if the profile
+// is outside the token's scope, and for the audit log with the Reason
 // [ReasonScopeAdmin] or [ReasonComplianceAccess].
 //
 // It calls GET /current/events/search/.
@@ -80,22 +80,22 @@ func (s *Service) Search(ctx context.Context, q Query, opts ...api.CallOption) (
 	return call.One[Page](ctx, s.c, endpoint.EventsSearch(values), "", opts)
 }
 
-// Reasons of refusals, found in [api.Error].Reason.
+// Values of [api.Error].Reason.
 const (
-	ReasonScopeAdmin        = "scope_admin_required"       // the token must be capable of rwa on the profile
+	ReasonScopeAdmin        = "scope_admin_required"       // the token needs rwa scope on the profile
 	ReasonComplianceAccess  = "compliance_access_required" // the caller must be admin of the profile or its auditor
 	ReasonGeoRestricted     = "geo_restricted"             // the organization blocks the caller's place or network
 	ReasonPolicyUnavailable = "access_policy_unavailable"  // try again: the policy could not be read
 	ReasonCursorExpired     = "cursor_expired"             // of the change feed: too much happened since
 )
 
-// All returns every event that q finds, fetching pages of 250 as they are needed
-// unless q.Limit says otherwise.
+// All returns every event that q finds. It fetches pages as needed, of 250 events
+// unless q.Limit is set.
 func (s *Service) All(ctx context.Context, q Query, opts ...api.CallOption) iter.Seq2[*Event, error] {
 	return page.Rows(s.Pages(ctx, q, opts...), func(p *Page) []*Event { return p.Events })
 }
 
-// Pages is All, page by page: for programs that keep cursors.
+// Pages returns the pages of [Service.All], for programs that save cursors.
 func (s *Service) Pages(ctx context.Context, q Query, opts ...api.CallOption) iter.Seq2[*Page, error] {
 	if q.Limit == 0 {
 		q.Limit = maxLimit
@@ -117,17 +117,17 @@ func (s *Service) Pages(ctx context.Context, q Query, opts ...api.CallOption) it
 
 // Get returns one event.
 //
-// One that does not exist is [api.ErrNotFound]; one the caller may not see is
-// [api.ErrInvalid], or [api.ErrForbidden] with [ReasonGeoRestricted].
+// Errors: [api.ErrNotFound] if it does not exist; [api.ErrInvalid], or
+// [api.ErrForbidden] with [ReasonGeoRestricted], if the caller may not see it.
 //
 // It calls GET /current/event/{event_id}/details/.
 func (s *Service) Get(ctx context.Context, id api.OpaqueID, opts ...api.CallOption) (*Event, error) {
 	return call.One[Event](ctx, s.c, endpoint.EventsGet(id, nil), "event", opts)
 }
 
-// Ack marks an event as seen by the caller. It is idempotent. It requires what
-// [Service.Get] requires, and fails as it does; a compliance auditor of the
-// organization may acknowledge [NameOrgSecurityAlert] too.
+// Ack marks an event as seen by the caller. It is idempotent. Its requirements and
+// errors are those of [Service.Get]; a compliance auditor of the organization may
+// acknowledge [NameOrgSecurityAlert] too.
 //
 // It calls POST /current/event/{event_id}/ack/.
 func (s *Service) Ack(ctx context.Context, id api.OpaqueID, opts ...api.CallOption) error {
@@ -136,13 +136,13 @@ func (s *Service) Ack(ctx context.Context, id api.OpaqueID, opts ...api.CallOpti
 
 // Summary is a summary of events as text.
 type Summary struct {
-	Summary *Digest       `json:"summary"`        // nil when none could be made; the events are still there
-	Reason  SummaryReason `json:"summary_reason"` // why Summary is nil, when the server says
-	Events  []*Event      `json:"events"`         // the events the summary is of
+	Summary *Digest       `json:"summary"`        // nil if there is none; Events is set all the same
+	Reason  SummaryReason `json:"summary_reason"` // why Summary is nil; "" if the server gives no reason
+	Events  []*Event      `json:"events"`         // the summarized events
 }
 
-// Digest is the text of a summary and its figures. It covers only the events the
-// caller may see, so it must not pass for complete.
+// Digest is the text of a summary and its metrics. It covers only the events the
+// caller may see, so it may be incomplete.
 type Digest struct {
 	Text    string  `json:"text"` // with mentions: see [api.Mentions]
 	Metrics Metrics `json:"metrics"`
@@ -162,24 +162,26 @@ type DateRange struct {
 	End   api.Time `json:"end"`
 }
 
-// SummaryReason says why there is no summary. Unknown ones pass through.
+// SummaryReason is the reason of a missing summary. Unknown values are kept.
 type SummaryReason string
 
-// SummaryReasonPolicyDenied means that no organization lets the built-in agent read
-// the caller's events.
+// SummaryReasonPolicyDenied means that no organization allows the built-in agent to
+// read the caller's events.
 const SummaryReasonPolicyDenied SummaryReason = "ai_policy_denied"
 
 const maxUserContext = 64
 
-// Summarize returns a summary by the platform's AI of up to q.Limit events from
-// q.Offset on, at most 2,000; q.Cursor must be "". About is the reader's interest, ""
-// for none: at most 64 letters, digits, spaces and . , ! ? ' -
+// Summarize returns an AI summary of up to q.Limit events from q.Offset on, at most
+// 2,000; q.Cursor must be "". About is the reader's interest, "" for none: at most 64
+// letters, digits, spaces and . , ! ? ' -
 //
-// Each call spends AI credits, so it is not retried after a lost answer: those of the
-// organization that owns the profile, and the caller's own for the profile of a user
-// or a parent event. It counts against the rate limits of a search. Errors are those
-// of [Service.Search], [api.ErrForbidden] if the caller is not a member of the profile,
-// [api.ErrNotFound], and [api.ErrUnavailable] with [ReasonPolicyUnavailable].
+// Each call costs AI credits, so it is not retried after a lost response: those of
+// the organization that owns the profile, or the caller's own for the profile of a
+// user or a parent event. It counts against the rate limits of a search.
+//
+// Errors: those of [Service.Search]; [api.ErrForbidden] if the caller is not a member
+// of the profile; [api.ErrNotFound]; [api.ErrUnavailable] with
+// [ReasonPolicyUnavailable].
 //
 // It calls GET /current/events/search/summarize/.
 func (s *Service) Summarize(ctx context.Context, q Query, about string, opts ...api.CallOption) (*Summary, error) {
@@ -208,8 +210,8 @@ func (s *Service) Summarize(ctx context.Context, q Query, about string, opts ...
 	return call.One[Summary](ctx, s.c, endpoint.EventsSummarize(values), "", opts)
 }
 
-// Event is one thing that happened. Which fields are set depends on the level of
-// output, see [api.Output], and on the event; a missing one is zero.
+// Event is an entry of the log. Which fields are set depends on the output level,
+// see [api.Output], and on the event; missing ones are zero.
 type Event struct {
 	ID          api.OpaqueID `json:"event_id"`
 	Name        Name         `json:"event"`
@@ -219,16 +221,16 @@ type Event struct {
 	Permission  Permission   `json:"permission"`
 	Created     api.Time     `json:"created"` // to the second
 
-	ObjectID    api.OpaqueID  `json:"object_id"`    // what it happened to
-	CallingUser api.ProfileID `json:"calling_user"` // who did it, when recorded
-	Actor       *api.Actor    `json:"actor"`        // who did it in more detail; nil on events from before attribution
-	UserID      api.ProfileID `json:"user_id"`      // the subject, if there is one; not a reliable identification
+	ObjectID    api.OpaqueID  `json:"object_id"`    // the affected object
+	CallingUser api.ProfileID `json:"calling_user"` // the acting user; "" if not recorded
+	Actor       *api.Actor    `json:"actor"`        // the actor in detail; nil on events older than attribution
+	UserID      api.ProfileID `json:"user_id"`      // the subject, if any; do not rely on it for identification
 	OrgID       api.ProfileID `json:"org_id"`
 	WorkspaceID api.ProfileID `json:"workspace_id"`
 	ShareID     api.ProfileID `json:"share_id"`
-	Profile     api.ProfileID `json:"event_profile"` // whose log it was recorded in
+	Profile     api.ProfileID `json:"event_profile"` // the profile whose log it is in
 
-	Description  string   `json:"description"` // rendered, for people; names of files appear nowhere else
+	Description  string   `json:"description"` // rendered text; the only field with names of files
 	Template     Template `json:"template"`
 	Severity     string   `json:"severity"`     // a hint for display
 	Notification string   `json:"notification"` // a hint for display
@@ -238,17 +240,17 @@ type Event struct {
 	OperationType      string            `json:"operation_type"` // of events on files and folders
 	RequiresParentNode bool              `json:"requires_parent_node"`
 	RequiredParams     []json.RawMessage `json:"required_params"`
-	AgentDelegation    json.RawMessage   `json:"agent_delegation"` // what events from before attribution have for Actor
+	AgentDelegation    json.RawMessage   `json:"agent_delegation"` // replaced by Actor on newer events
 
-	Audit *Audit `json:",embed,inline"` // nil unless the search was for VisibilityAudit
+	Audit *Audit `json:",embed,inline"` // nil unless found with VisibilityAudit
 
-	// Extra holds what some events put beside the fields above, such as
-	// policy_changes on org_updated.
+	// Extra holds further fields of some events, such as policy_changes on
+	// org_updated.
 	Extra map[string]json.RawMessage `json:",embed,unknown"`
 }
 
 // Audit holds the fields that only the audit log has. The types of the sign-in
-// fields are not published; they are read as text, whatever they are.
+// fields are not published; values of any type are read as text.
 type Audit struct {
 	IP         string `json:"ip"`      // "" when not recorded
 	Country    string `json:"country"` // ISO 3166 alpha-2, XX for unknown, T1 for Tor; "" when not recorded
@@ -263,8 +265,8 @@ type Audit struct {
 	UserAgent  string `json:"user_agent"`
 }
 
-// Template is a description to render: its text holds {{...}} tokens that stand
-// for Params in their order.
+// Template is a description to render: its text holds {{...}} placeholders for
+// Params, in order.
 type Template struct {
 	Description string            `json:"description"`
 	Params      []json.RawMessage `json:"params"`

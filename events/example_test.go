@@ -12,7 +12,7 @@ import (
 	"github.com/fastio-go/fastio/fastiotest"
 )
 
-// platform stands for the real one. It comes with a workspace that has a past.
+// platform replaces the real server. It has a workspace with a history.
 func platform() (client *fastio.Client, room api.ProfileID) {
 	s := fastiotest.New()
 	w := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
@@ -25,7 +25,7 @@ func platform() (client *fastio.Client, room api.ProfileID) {
 	return client, w.ID
 }
 
-// What happened in a workspace on one morning.
+// Count the events of a workspace on one morning.
 func Example() {
 	client, room := platform()
 	q := events.Query{
@@ -47,7 +47,7 @@ func Example() {
 	// map[comments:17 quickshare:2 settings:2 storage:21]
 }
 
-// An export that was interrupted goes on after a restart.
+// Resume an interrupted export after a restart.
 func ExampleService_Walk() {
 	client, room := platform()
 	ctx := context.Background()
@@ -61,7 +61,7 @@ func ExampleService_Walk() {
 			return
 		}
 		if exported++; exported == 100 {
-			break // somebody pulls the plug
+			break // the process is interrupted
 		}
 	}
 	saved := walk.Cursor() // keep it with the export
@@ -79,7 +79,7 @@ func ExampleService_Walk() {
 	// 282 events exported
 }
 
-// A program keeps count of uploads, for as long as it runs and after restarts.
+// Count uploads across restarts.
 func ExampleService_Follow() {
 	client, room := platform()
 	ctx, stop := context.WithCancel(context.Background())
@@ -95,7 +95,7 @@ func ExampleService_Follow() {
 		}
 		return nil
 	}, &events.FollowOptions{
-		Store: new(events.MemoryStore), // a program wants an events.FileStore
+		Store: new(events.MemoryStore), // use an events.FileStore in programs
 		Gap: func(_ context.Context, g events.Gap) error {
 			fmt.Println("count again from", g.From)
 			return nil

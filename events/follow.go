@@ -14,41 +14,41 @@ import (
 	"github.com/fastio-go/fastio/internal/wait"
 )
 
-// FollowOptions changes how [Service.Follow] works. Nil, and zero fields, mean
+// FollowOptions are the options of [Service.Follow]. Nil, and zero fields, mean
 // the defaults.
 type FollowOptions struct {
-	Store    CheckpointStore // where to go on after a restart; nil starts from the beginning each time
-	Name     string          // of the checkpoint in Store; "" takes one that follows from the query
+	Store    CheckpointStore // where progress is saved; nil starts from the beginning each time
+	Name     string          // of the checkpoint in Store; default: derived from the query
 	Interval time.Duration   // pause at the end of the log; default 10 s
-	Overlap  time.Duration   // how late events may show up without being missed; default 2 min
-	Sweep    time.Duration   // how often to look further back, for events up to ten overlaps late; default 10 min
+	Overlap  time.Duration   // greatest delay with which events become visible; default 2 min
+	Sweep    time.Duration   // interval of rescans for events up to ten overlaps late; default 10 min
 
-	// Until ends Follow with nil once the events created before it are delivered, as far
-	// as they are visible: time.Now() for a job that handles what is new since its last
-	// run. Default: never.
+	// Until ends Follow with nil once the visible events created before it are
+	// delivered: time.Now() for a job that handles the events since its last run.
+	// Default: never.
 	Until time.Time
 
-	// An event must have one value of the set. Only one set can be used, and its field of
-	// the query must be left out. Each value is searched by itself, with a checkpoint of
-	// its own.
+	// An event must have one value of the set. Only one set can be used, and the query
+	// must not set its field. Each value is searched separately, with its own
+	// checkpoint.
 	Events        []Name
 	Categories    []Category
 	SubCategories []SubCategory
 
-	// Gap is called when events may have been missed; its error ends Follow. Default: a
-	// warning in the log of the client.
+	// Gap is called when events may have been missed; its error ends Follow. Default:
+	// log a warning to the logger of the client.
 	Gap func(ctx context.Context, g Gap) error
 
-	// Retry is called before Follow tries again after a failure that may pass.
+	// Retry is called before Follow retries after a temporary failure.
 	Retry func(ctx context.Context, err error, wait time.Duration)
 }
 
 const (
-	opFollow   = "events.Follow"
-	sweepDepth = 10       // overlaps by which an event may be late to be found by a sweep
-	saveEvery  = maxLimit // events handled between two checkpoints, at most
-	longest    = 30 * 24 * time.Hour
-	saveGrace  = 5 * time.Second // for the last checkpoint, when the context has ended
+	opFollow    = "events.Follow"
+	rescanDepth = 10       // overlaps that a rescan goes back
+	saveEvery   = maxLimit // greatest number of handled events between two checkpoints
+	maxDuration = 30 * 24 * time.Hour
+	saveTimeout = 5 * time.Second // of the last checkpoint, when the context has ended
 )
 
 // Gap is a range of time in which events may have been missed.
@@ -63,31 +63,32 @@ type GapReason string
 
 // Reasons of gaps.
 const (
-	GapReasonLate  GapReason = "late"  // events came later than the overlap; others may be missing
+	GapReasonLate  GapReason = "late"  // events became visible after the overlap; others may be missing
 	GapReasonQuery GapReason = "query" // the checkpoint is of another query: older events may match this one
-	GapReasonClock GapReason = "clock" // events have a time that was not searched, such as the future
+	GapReasonClock GapReason = "clock" // events were created outside the searched time, such as in the future
 )
 
 // Follow calls handle for every event that q finds, past ones first, then new ones,
-// until ctx ends, handle fails, or the platform refuses. It returns nil only with
-// [FollowOptions].Until.
+// until ctx ends, handle fails, or the platform rejects a request. It returns nil
+// only with [FollowOptions].Until.
 //
 // Delivery is at least once: after a crash, the events handled since the last
-// checkpoint come again, at most 250, or more of a backlog if the server then rejects
-// the cursor. An event counts as handled when handle has returned nil. Events come in
-// no particular order, one at a time. When Follow returns, its checkpoint is saved.
+// checkpoint are delivered again, at most 250, or more of a backlog if the server
+// then rejects the cursor. An event is handled when handle has returned nil. Events
+// are delivered in no particular order, one at a time. Follow saves its checkpoint
+// before it returns.
 //
-// Events become visible with some delay. Each poll of the end of the log goes back by
-// the overlap and leaves out what was delivered; every Sweep, one goes back by ten
-// overlaps. What is found only then is delivered, and a [Gap] is reported, because
-// others may have been later still.
+// Events become visible with some delay. Each poll goes back by the overlap and
+// skips delivered events; every Sweep, a rescan goes back by ten overlaps. An event
+// found only by a rescan is delivered, and a [Gap] is reported, because others may
+// have become visible even later.
 //
-// Refusals of the platform end Follow: a query it rejects, a profile out of reach, a
-// credential that is not valid. Rate limits, failed connections, responses that cannot
-// be decoded and refusals of a proxy are retried with a backoff.
+// Permanent errors end Follow: an invalid query, a profile without access, an
+// invalid credential. Rate limits, failed connections, responses that cannot be
+// decoded and refusals of a proxy are retried with a backoff.
 //
-// Q.CreatedMin is the start without a checkpoint; zero is the beginning of the log.
-// CreatedMax, Cursor, Offset and ParentEventID must be left out.
+// Without a checkpoint, Follow starts at q.CreatedMin; zero is the beginning of the
+// log. CreatedMax, Cursor, Offset and ParentEventID must be zero.
 func (s *Service) Follow(
 	ctx context.Context, q Query, handle func(context.Context, *Event) error, o *FollowOptions, opts ...api.CallOption,
 ) error {
@@ -110,7 +111,7 @@ func (s *Service) Follow(
 	if err = f.run(ctx, all); err != nil {
 		err = fmt.Errorf("fastio: %s: %w", opFollow, err)
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveGrace)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTimeout)
 	defer cancel()
 	for _, one := range all {
 		err = errors.Join(err, one.save(ctx))
@@ -126,13 +127,13 @@ type follower struct {
 	opts   []api.CallOption
 
 	progress
-	revision uint64 // of the checkpoint this progress was saved as
+	revision uint64 // of the last saved checkpoint
 	unsaved  int    // events handled since
-	skipped  int    // events met since that were handled before
+	skipped  int    // duplicates found since
 
-	walk  *Walk     // the look under way, nil between two
-	swept time.Time // when the last sweep began, by the local clock
-	done  bool      // what was created before [FollowOptions].Until has been delivered
+	walk      *Walk     // the current poll, nil between two
+	rescanned time.Time // when the last rescan began, by the local clock
+	done      bool      // the events created before [FollowOptions].Until are delivered
 }
 
 // split returns a follower for each value of the set, or f without one.
@@ -182,10 +183,10 @@ func (f *follower) check() error {
 	switch {
 	case f.handle == nil:
 		return refuse("handle", "must not be nil")
-	case min(f.o.Interval, f.o.Overlap, f.o.Sweep) < 0 || max(f.o.Interval, f.o.Overlap, f.o.Sweep) > longest:
+	case min(f.o.Interval, f.o.Overlap, f.o.Sweep) < 0 || max(f.o.Interval, f.o.Overlap, f.o.Sweep) > maxDuration:
 		return refuse("options", "must be times of 0 to 30 days")
 	case !f.query.CreatedMax.IsZero():
-		return refuse("created-max", "must be left out: there is no end")
+		return refuse("created-max", "must be left out: Follow has no end")
 	case f.query.Cursor != "" || f.query.Offset != 0:
 		return refuse("cursor", "must be left out: the checkpoint says where to go on")
 	case f.query.ParentEventID != "":
@@ -205,7 +206,7 @@ func (f *follower) run(ctx context.Context, all []*follower) error {
 		done := true
 		var failure error
 		for _, one := range all {
-			if err := one.look(ctx); err != nil {
+			if err := one.poll(ctx); err != nil {
 				failure = err
 			}
 			if failure != nil && (final(failure) || ctx.Err() != nil) {
@@ -217,7 +218,7 @@ func (f *follower) run(ctx context.Context, all []*follower) error {
 	})
 }
 
-// final reports whether trying again would end the same way.
+// final reports whether err is permanent, and must not be retried.
 func final(err error) bool {
 	if _, ok := errors.AsType[*handlerError](err); ok {
 		return true
@@ -230,12 +231,12 @@ type handlerError struct{ err error }
 func (e *handlerError) Error() string { return e.err.Error() }
 func (e *handlerError) Unwrap() error { return e.err }
 
-// look hands over what is new, from where it was left to the end of the log.
-func (f *follower) look(ctx context.Context) error {
+// poll delivers new events up to the end of the log.
+func (f *follower) poll(ctx context.Context) error {
 	if f.done {
 		return nil
 	}
-	if err := f.saveDue(ctx); err != nil { // the last try may have failed
+	if err := f.saveDue(ctx); err != nil { // the last attempt may have failed
 		return err
 	}
 	if err := f.reportGaps(ctx); err != nil {
@@ -249,7 +250,7 @@ func (f *follower) look(ctx context.Context) error {
 	}
 	for e, err := range f.walk.Events(ctx) {
 		if errors.Is(err, errNoCursor) || errors.Is(err, page.ErrRepeated) {
-			f.walk.rewind() // the cursor it is at may lead nowhere
+			f.walk.rewind() // the current cursor may be unusable
 		}
 		if err != nil {
 			return err
@@ -258,7 +259,7 @@ func (f *follower) look(ctx context.Context) error {
 			return err
 		}
 	}
-	done := !f.o.Until.IsZero() && !f.walk.mark.Max.Before(f.o.Until.Truncate(time.Second))
+	done := !f.o.Until.IsZero() && !f.walk.state.Max.Before(f.o.Until.Truncate(time.Second))
 	f.finish()
 	if done {
 		if err := f.reportGaps(ctx); err != nil {
@@ -274,23 +275,23 @@ func (f *follower) look(ctx context.Context) error {
 func (f *follower) begin() {
 	if f.Cursor == "" {
 		back := f.o.Overlap
-		if time.Since(f.swept) >= f.o.Sweep {
-			back, f.swept = f.reach, time.Now()
+		if time.Since(f.rescanned) >= f.o.Sweep {
+			back, f.rescanned = f.lookback, time.Now()
 		}
-		f.From = f.lookFrom(back, f.o.Overlap)
+		f.From = f.pollStart(back, f.o.Overlap)
 	}
 	q := f.query
 	q.CreatedMin = f.From
 	f.walk = f.s.Walk(q, f.Cursor, f.opts...)
 	if e, ok := errors.AsType[*api.InputError](f.walk.err); ok && e.Field == "cursor" { // of another version
-		f.From = f.lookFrom(f.o.Overlap, f.o.Overlap)
+		f.From = f.pollStart(f.o.Overlap, f.o.Overlap)
 		q.CreatedMin = f.From
 		f.walk = f.s.Walk(q, "", f.opts...)
 	}
-	f.walk.last = false // Follow goes back further
+	f.walk.keepLast = false // lookback covers more than Last
 }
 
-// deliver hands one event over unless it was before.
+// deliver calls the handler with an event unless it is a duplicate.
 func (f *follower) deliver(ctx context.Context, e *Event) error {
 	if f.has(e.ID) {
 		f.renew(e)
@@ -304,16 +305,16 @@ func (f *follower) deliver(ctx context.Context, e *Event) error {
 		}
 	}
 	if err != nil {
-		f.walk.giveBack(e.ID)
+		f.walk.nack(e.ID)
 		return err
 	}
-	f.note(e)
+	f.record(e)
 	f.unsaved++
 	return f.saveDue(ctx)
 }
 
-// saveDue saves when as many events were handled as may come again, or met as may be
-// read again, so that short runs of a program reach the end of a poll.
+// saveDue saves after saveEvery events. Duplicates count, so that a program with
+// short runs also reaches the end of a poll.
 func (f *follower) saveDue(ctx context.Context) error {
 	if f.unsaved+f.skipped < saveEvery {
 		return nil
@@ -321,11 +322,11 @@ func (f *follower) saveDue(ctx context.Context) error {
 	return f.save(ctx)
 }
 
-// finish ends a look that came to the end of the log.
+// finish ends a poll that has reached the end of the log.
 func (f *follower) finish() {
 	if f.Newest.After(f.Watermark) {
 		f.Watermark = f.Newest
-		f.unsaved++ // the watermark
+		f.unsaved++ // save the watermark
 	}
 	f.walk, f.Cursor, f.From, f.skipped = nil, "", time.Time{}, 0
 }

@@ -60,7 +60,7 @@ func followAs(log *events.Service, q events.Query, handle handler, o *events.Fol
 	return &following{stop, begin(ctx, log, q, handle, o)}
 }
 
-// followFor follows for a while, as another program.
+// followFor follows for some time, as another program.
 func (w *world) followFor(t *testing.T, d time.Duration, q events.Query, handle handler, o *events.FollowOptions) {
 	t.Helper()
 	f := followAs(logOf(w.Server), q, handle, o)
@@ -76,7 +76,7 @@ func begin(
 	return done
 }
 
-// end stops a Follow that must have had no other reason to.
+// end stops a Follow and fails the test if it has ended before.
 func (f *following) end(t *testing.T) {
 	t.Helper()
 	f.stop()
@@ -122,7 +122,7 @@ func TestFollow(t *testing.T) {
 		sameSet(t, want, box.all())
 		f.end(t)
 
-		// A restart repeats nothing, and goes on.
+		// A restart continues without duplicates.
 		f = followAs(logOf(w.Server), w.query(), box.handle, o)
 		want = append(want, w.add(time.Now(), 0))
 		time.Sleep(time.Minute)
@@ -134,7 +134,7 @@ func TestFollow(t *testing.T) {
 		w.followFor(t, time.Minute, w.query(), again.handle, nil)
 		sameSet(t, want, again.all())
 
-		// From now on, nothing older comes.
+		// CreatedMin excludes older events.
 		time.Sleep(700 * time.Millisecond) // times of the server are whole seconds
 		q := w.query()
 		q.CreatedMin = time.Now()
@@ -148,8 +148,8 @@ func TestFollow(t *testing.T) {
 	})
 }
 
-// Nothing comes twice, however long a program runs and pauses.
-func TestFollowInLives(t *testing.T) {
+// No event is delivered twice, however long a program runs and pauses.
+func TestFollowDeliversOnceAcrossRestarts(t *testing.T) {
 	t.Parallel()
 	spread := func(n int, step time.Duration, seconds int) func(w *world) []api.OpaqueID {
 		return func(w *world) (all []api.OpaqueID) {
@@ -160,7 +160,7 @@ func TestFollowInLives(t *testing.T) {
 		}
 	}
 	type row struct {
-		events    func(w *world) []api.OpaqueID // before the first life
+		events    func(w *world) []api.OpaqueID // before the first run
 		limit     int
 		interval  time.Duration
 		lives     int
@@ -368,7 +368,7 @@ func TestFollowLogsAGapWithoutAHook(t *testing.T) {
 	})
 }
 
-// A job that runs every night gets each event in one of the nights.
+// A job that runs every night gets each event once.
 func TestFollowUntil(t *testing.T) {
 	t.Parallel()
 	eachOrder(t, func(t *testing.T, w *world) {
@@ -394,7 +394,7 @@ func TestFollowUntil(t *testing.T) {
 	})
 }
 
-// Every event that has one of several values comes once, also over a restart.
+// Events with one of several values are delivered once, also across a restart.
 func TestFollowSets(t *testing.T) {
 	t.Parallel()
 	eachOrder(t, func(t *testing.T, w *world) {
@@ -450,7 +450,7 @@ func TestFollowReportsAGapAfterACrash(t *testing.T) {
 
 		n := 0
 		err := w.log.Follow(t.Context(), w.query(), func(ctx context.Context, e *events.Event) error {
-			if n++; n == 280 { // behind the checkpoint at 250, before the end of the poll
+			if n++; n == 280 { // after the checkpoint at 250, before the end of the poll
 				store.die()
 				return errCrash
 			}
@@ -539,7 +539,7 @@ func TestFollowAnotherQuery(t *testing.T) {
 	})
 }
 
-// The event that a handler failed on is the first that comes again.
+// After a handler error, its event is the first to be delivered again.
 func TestFollowHandlerError(t *testing.T) {
 	t.Parallel()
 	eachOrder(t, func(t *testing.T, w *world) {
@@ -561,7 +561,7 @@ func TestFollowHandlerError(t *testing.T) {
 			if !errors.Is(err, errCrash) || !strings.HasPrefix(err.Error(), "fastio: events.Follow: ") {
 				t.Fatal(err)
 			}
-			// A handler that fails although it has handled the event gets it again.
+			// An event is delivered again also if the handler failed after its work.
 			for range 2 {
 				err = follow(func(_ context.Context, e *events.Event) error {
 					if e.ID != failed {
@@ -591,7 +591,7 @@ func TestFollowHandlerError(t *testing.T) {
 	})
 }
 
-func TestFollowStopsAtOnce(t *testing.T) {
+func TestFollowStopsImmediately(t *testing.T) {
 	t.Parallel()
 	fails := func(f fastiotest.Fault) func(w *world) {
 		return func(w *world) {
@@ -657,7 +657,7 @@ func TestFollowStopsAtOnce(t *testing.T) {
 		if n := len(box.all()); n != tt.want {
 			t.Errorf("%d events were handled, want %d", n, tt.want)
 		}
-		// The checkpoint was saved: nothing comes again.
+		// The checkpoint was saved: no event is delivered again.
 		if tt.prepare != nil {
 			return
 		}
@@ -725,7 +725,7 @@ func TestFollowRetries(t *testing.T) {
 	})
 }
 
-func TestFollowTwiceUnderOneName(t *testing.T) {
+func TestFollowRefusesASharedName(t *testing.T) {
 	t.Parallel()
 	alone(t, func(t *testing.T, w *world) {
 		all := w.fill(600)
@@ -783,7 +783,7 @@ func TestFollowRefused(t *testing.T) {
 	})
 }
 
-func TestFollowRefusesACheckpointItCannotRead(t *testing.T) {
+func TestFollowRejectsAnUnreadableCheckpoint(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
 	for name, data := range map[string]string{
@@ -810,7 +810,7 @@ func TestFollowRefusesACheckpointItCannotRead(t *testing.T) {
 }
 
 // With a store that fails, no more than a page is delivered without a checkpoint.
-func TestFollowWaitsForItsStore(t *testing.T) {
+func TestFollowStopsDeliveringWhileItCannotSave(t *testing.T) {
 	t.Parallel()
 	alone(t, func(t *testing.T, w *world) {
 		all := w.fill(700)
@@ -831,7 +831,7 @@ func TestFollowWaitsForItsStore(t *testing.T) {
 
 // When the answers to a save and to the load after it are lost, Follow recognizes
 // its own checkpoint.
-func TestFollowKnowsItsOwnCheckpoint(t *testing.T) {
+func TestFollowRecognizesItsOwnCheckpoint(t *testing.T) {
 	t.Parallel()
 	alone(t, func(t *testing.T, w *world) {
 		want := w.fill(600)
@@ -859,7 +859,7 @@ func TestFollowKnowsItsOwnCheckpoint(t *testing.T) {
 	})
 }
 
-func TestFollowKnowsAnIDInAnySpelling(t *testing.T) {
+func TestFollowDeduplicatesSpellingsOfAnID(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		spellings, calls := []string{"e1abc-defgh", "E1ABC-DEFGH", "e1abcdefgh"}, 0
@@ -876,19 +876,19 @@ func TestFollowKnowsAnIDInAnySpelling(t *testing.T) {
 		time.Sleep(time.Hour)
 		f.end(t)
 		if n := len(box.all()); n != 1 {
-			t.Errorf("it came %d times in %d polls", n, calls)
+			t.Errorf("delivered %d times in %d polls", n, calls)
 		}
 	})
 }
 
-// checkAll fails the test unless got holds every event, some of them twice.
+// checkAll fails the test unless got holds every event. Duplicates are allowed.
 func checkAll(t *testing.T, must, got []api.OpaqueID) {
 	t.Helper()
 	once := slices.Compact(slices.Sorted(slices.Values(got)))
 	sameSet(t, must, once)
 }
 
-// Whether a search finds events of the seconds that bound it is not published.
+// Whether the bounds of a search are inclusive is not published.
 func TestBoundsMayBeExclusive(t *testing.T) {
 	t.Parallel()
 	eachOrder(t, func(t *testing.T, w *world) {
@@ -908,8 +908,8 @@ func TestBoundsMayBeExclusive(t *testing.T) {
 	}, func(o *fastiotest.Options) { o.Events.ExclusiveBounds = true })
 }
 
-// smallLog is a log of one page. It sends odd events with every page, whatever
-// the time that is searched.
+// smallLog is a log of one page. Every page also has the odd events, whatever time
+// is searched.
 type smallLog struct {
 	odd []api.OpaqueID
 
@@ -949,13 +949,13 @@ func (l *smallLog) add() api.OpaqueID {
 	return id
 }
 
-// An event whose creation is in the future is delivered once, however often the
-// server sends it, and those created after it was met are delivered as well. It is
-// reported, but does not end a Follow without a handler of gaps.
-func TestFollowGoesOnAfterAnEventOfTheFuture(t *testing.T) {
+// An event created in the future is delivered once, however often the server sends
+// it, and later events are delivered as well. It is reported as a gap, but does not
+// end a Follow without a gap handler.
+func TestFollowContinuesAfterAnEventInTheFuture(t *testing.T) {
 	t.Parallel()
 	room := events.Query{Profile: api.Workspace(roomID)}
-	table.Bubbles(t, map[string]bool{"with a handler of gaps": true, "without": false}, func(t *testing.T, handler bool) {
+	table.Bubbles(t, map[string]bool{"with a gap handler": true, "without": false}, func(t *testing.T, handler bool) {
 		l := &smallLog{odd: []api.OpaqueID{"eodd1", "eodd2"}}
 		var gaps []events.Gap
 		o := &events.FollowOptions{Store: events.FileStore(t.TempDir())}
@@ -985,15 +985,14 @@ func TestFollowGoesOnAfterAnEventOfTheFuture(t *testing.T) {
 	})
 }
 
-// A checkpoint that says to be of the future, as an older version may have saved
-// it, does not silence Follow: it goes on from the latest event it remembers, or
-// from its start if it remembers none.
-func TestFollowTakesBackAWatermarkOfTheFuture(t *testing.T) {
+// With a watermark in the future, which an older version may have saved, Follow
+// continues from the latest remembered event, or from its start if there is none.
+func TestFollowResetsAWatermarkInTheFuture(t *testing.T) {
 	t.Parallel()
 	room := events.Query{Profile: api.Workspace(roomID)}
 	type row struct {
 		damage func(checkpoint map[string]any)
-		again  bool // all events come again
+		again  bool // all events are delivered again
 	}
 	table.Bubbles(t, map[string]row{
 		"the watermark": {damage: func(c map[string]any) { c["mark"] = "2099-01-01T00:00:00Z" }},
@@ -1001,7 +1000,7 @@ func TestFollowTakesBackAWatermarkOfTheFuture(t *testing.T) {
 		"both": {damage: func(c map[string]any) {
 			c["mark"], c["newest"] = "2099-01-01T00:00:00Z", "2099-01-01T00:00:00Z"
 		}},
-		"both, and it remembers nothing": {again: true, damage: func(c map[string]any) {
+		"both, and no remembered events": {again: true, damage: func(c map[string]any) {
 			c["mark"], c["newest"] = "2099-01-01T00:00:00Z", "2099-01-01T00:00:00Z"
 			c["complete"], c["recent"] = "2098-12-31T23:00:00Z", nil
 		}},
@@ -1042,8 +1041,8 @@ func TestFollowTakesBackAWatermarkOfTheFuture(t *testing.T) {
 	})
 }
 
-// A page of changes without a cursor is an error, not the end of the feed: the
-// next call would begin at the present moment.
+// A page of changes without a cursor is an error: the next call would begin at the
+// current end of the feed.
 func TestChangePagesNeedACursor(t *testing.T) {
 	t.Parallel()
 	row := `{"changes":[{"event_id":"e1"}],"cursor":"","has_more":true}`

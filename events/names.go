@@ -1,9 +1,9 @@
 package events
 
-// Name is the name of an event. The platform adds new ones; they pass through.
+// Name is the name of an event. The platform adds new ones; unknown values are kept.
 type Name string
 
-// Category is the broadest kind of an event. Unknown ones pass through.
+// Category is the broadest kind of an event. Unknown values are kept.
 type Category string
 
 // Categories.
@@ -11,8 +11,8 @@ const (
 	CategoryUpload     Category = "upload"
 	CategoryUser       Category = "user"
 	CategoryOrg        Category = "org"
-	CategoryWorkspace  Category = "workspace" // files of workspaces too
-	CategoryShare      Category = "share"     // files of shares too
+	CategoryWorkspace  Category = "workspace" // and its files
+	CategoryShare      Category = "share"     // and its files
 	CategoryAI         Category = "ai"
 	CategoryInvitation Category = "invitation"
 	CategoryEmail      Category = "email"
@@ -20,13 +20,12 @@ const (
 	CategoryMetadata   Category = "metadata"
 	CategoryDomain     Category = "domain"
 	CategoryApps       Category = "apps"
-	CategoryWorkflow   Category = "workflow" // retired: found in old logs only
-	CategoryNode       Category = "node"     // what the AI made of a file
+	CategoryWorkflow   Category = "workflow" // retired; in old logs only
+	CategoryNode       Category = "node"     // AI processing of a file
 	CategoryImport     Category = "import"   // cloud sync
 )
 
-// SubCategory is the kind of an event within its category. Unknown ones pass
-// through.
+// SubCategory is the kind of an event within its category. Unknown values are kept.
 type SubCategory string
 
 // Subcategories.
@@ -52,17 +51,17 @@ const (
 	SubCategoryCloudImport    SubCategory = "cloud_import"
 )
 
-// Visibility says which log an event belongs to. Unknown ones pass through.
+// Visibility is the log that an event belongs to. Unknown values are kept.
 type Visibility string
 
 // Visibilities.
 const (
 	VisibilityInternal Visibility = "internal"           // never readable
 	VisibilityAudit    Visibility = "external_audit_log" // for audits and compliance
-	VisibilityExternal Visibility = "external"           // for everybody the permission admits
+	VisibilityExternal Visibility = "external"           // for all callers with the permission
 )
 
-// Permission says who may see an event. Unknown ones pass through.
+// Permission is the role required to see an event. Unknown values are kept.
 type Permission string
 
 // Permissions.

@@ -17,25 +17,25 @@ import (
 	"github.com/fastio-go/fastio/api"
 )
 
-// progress is the content of a checkpoint. The watermark moves only when a look has
-// reached the end of the log, because the order of a search is not published; within a
-// look, the cursor holds its position.
+// progress is the content of a checkpoint. The watermark moves only when a poll has
+// reached the end of the log, because the order of a search is not published; during
+// a poll, the cursor holds the position.
 type progress struct {
 	Version   int       `json:"v"`
-	Writer    string    `json:"writer"`            // names the Follow that saved it
+	Writer    string    `json:"writer"`            // id of the Follow that saved it
 	Query     string    `json:"query"`             // fingerprint
-	Start     time.Time `json:"start,omitzero"`    // where the first look began; zero for the beginning of the log
-	Watermark time.Time `json:"mark,omitzero"`     // newest creation handed over when the last look ended
-	Newest    time.Time `json:"newest,omitzero"`   // newest creation handed over
-	From      time.Time `json:"from,omitzero"`     // where the look under way began
-	Cursor    string    `json:"cursor,omitzero"`   // of the look under way, "" between two
+	Start     time.Time `json:"start,omitzero"`    // where the first poll began; zero for the beginning of the log
+	Watermark time.Time `json:"mark,omitzero"`     // newest delivered creation when the last poll ended
+	Newest    time.Time `json:"newest,omitzero"`   // newest delivered creation
+	From      time.Time `json:"from,omitzero"`     // where the current poll began
+	Cursor    string    `json:"cursor,omitzero"`   // of the current poll, "" between two
 	Gap       *Gap      `json:"gap,omitzero"`      // not yet reported
 	Doubt     *Gap      `json:"doubt,omitzero"`    // of GapReasonClock, not yet reported
-	Complete  time.Time `json:"complete,omitzero"` // from here on, Recent is
-	Recent    []recent  `json:"recent,omitzero"`   // handed over, for the checkpoint
+	Complete  time.Time `json:"complete,omitzero"` // Recent is complete from this time on
+	Recent    []recent  `json:"recent,omitzero"`   // delivered events, for the checkpoint
 
-	created map[string]int64 // the same, by plain id: when created, in Unix seconds
-	reach   time.Duration    // how far a look may go back, and so events are remembered
+	created  map[string]int64 // delivered events by plain id: creation in Unix seconds
+	lookback time.Duration    // how far a poll may go back, and so events are remembered
 }
 
 type recent struct {
@@ -48,13 +48,13 @@ const (
 	maxRecent       = 10_000 // ids in a checkpoint
 )
 
-// fingerprint names what a query finds, wherever it starts and however it is
-// paged.
+// fingerprint returns a hash of the filters of a query, without its start and its
+// page size.
 func (q Query) fingerprint() string {
 	q.CreatedMin, q.Limit = time.Time{}, 0
 	values, err := q.values(opFollow)
 	if err != nil {
-		return "" // it was checked before
+		return "" // impossible: check has accepted q
 	}
 	sum := sha256.Sum256([]byte(values.Encode()))
 	return hex.EncodeToString(sum[:12])
@@ -78,7 +78,7 @@ func (f *follower) load(ctx context.Context) error {
 		}
 	}
 	f.Writer = rand.Text()
-	f.reach = sweepDepth*f.o.Overlap + f.o.Sweep + f.o.Interval // an event may wait so long for the next sweep
+	f.lookback = rescanDepth*f.o.Overlap + f.o.Sweep + f.o.Interval // an event waits at most this long for a rescan
 	f.created = make(map[string]int64, len(f.Recent))
 	for _, r := range f.Recent {
 		f.created[r.ID] = r.Created
@@ -87,19 +87,19 @@ func (f *follower) load(ctx context.Context) error {
 	return nil
 }
 
-// restore reads a checkpoint. One of another query still says which events were
-// delivered, but not which were not.
+// restore decodes a checkpoint. That of another query still lists delivered events,
+// but not which events of this query were missed.
 func (f *follower) restore(data []byte, query string) error {
 	var p progress
 	if err := json.Unmarshal(data, &p); err != nil {
 		return err
 	}
 	if p.Version != progressVersion {
-		return fmt.Errorf("version %d is not known here", p.Version)
+		return fmt.Errorf("unknown version %d", p.Version)
 	}
 	if p.Query != query {
 		p.Query, p.Cursor, p.From = query, "", time.Time{}
-		p.Complete = later(p.Complete, p.Watermark) // of what this query finds, nothing older was handed over
+		p.Complete = later(p.Complete, p.Watermark) // older events of this query may be undelivered
 		if !p.Watermark.IsZero() {
 			p.Gap = &Gap{Reason: GapReasonQuery, From: p.Start, To: p.Watermark}
 		}
@@ -112,7 +112,7 @@ func (f *follower) save(ctx context.Context) error {
 	if f.unsaved+f.skipped == 0 {
 		return nil
 	}
-	f.forget()
+	f.evict()
 	if f.o.Store == nil {
 		f.unsaved, f.skipped = 0, 0
 		return nil
@@ -120,7 +120,7 @@ func (f *follower) save(ctx context.Context) error {
 	if f.walk != nil {
 		f.Cursor = f.walk.Cursor()
 	}
-	data, err := json.Marshal(f.packed())
+	data, err := json.Marshal(f.snapshot())
 	if err != nil {
 		return err
 	}
@@ -135,11 +135,11 @@ func (f *follower) save(ctx context.Context) error {
 	return nil
 }
 
-// saveAgain loads the checkpoint after a save that failed. The save may have succeeded
-// without an answer, or one before it, whose write then conflicts.
+// saveAgain loads the checkpoint after a failed save. That save, or an earlier one
+// whose write now conflicts, may have succeeded although its response was lost.
 func (f *follower) saveAgain(ctx context.Context, data []byte, failure error) (uint64, error) {
 	held, err := f.o.Store.Load(ctx, f.o.Name)
-	if err != nil { // and not failure, which may be a conflict with a write of our own
+	if err != nil { // failure may be a conflict with our own write
 		return 0, err
 	}
 	var p progress
@@ -152,10 +152,10 @@ func (f *follower) saveAgain(ctx context.Context, data []byte, failure error) (u
 	return f.o.Store.Save(ctx, f.o.Name, Checkpoint{held.Revision, data})
 }
 
-// lookFrom returns where a look begins that goes back from the watermark by
-// back, and by overlap at least. There is no use in going back further than is
-// remembered: all of it would come again.
-func (p *progress) lookFrom(back, overlap time.Duration) time.Time {
+// pollStart returns where a poll begins that goes back from the watermark by back,
+// and by overlap at least. It does not go back further than Complete, where
+// duplicates could not be recognized.
+func (p *progress) pollStart(back, overlap time.Duration) time.Time {
 	if p.Watermark.IsZero() {
 		return p.Start
 	}
@@ -173,15 +173,15 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// has reports whether the event was handed over not long ago.
+// has reports whether the event is among the remembered delivered ones.
 func (p *progress) has(id api.OpaqueID) bool {
 	_, ok := p.created[id.Plain()]
 	return ok
 }
 
-// note remembers that an event was delivered. It was late if it should have been
-// there when the log was last read to its end.
-func (f *follower) note(e *Event) {
+// record remembers a delivered event. It was late if the last poll should have
+// found it.
+func (f *follower) record(e *Event) {
 	at, doubtful := f.creation(e)
 	if doubtful {
 		f.Doubt = f.Doubt.with(GapReasonClock, e.Created.UTC())
@@ -191,23 +191,23 @@ func (f *follower) note(e *Event) {
 		}
 		f.Newest = later(f.Newest, at)
 	}
-	if e.ID != "" && f.matters(at.Unix()) {
+	if e.ID != "" && f.inWindow(at.Unix()) {
 		f.created[e.ID.Plain()] = at.Unix()
 	}
 }
 
-// renew keeps an event remembered that is met for as long as it likes, because it
-// was not created when it says.
+// renew keeps a duplicate from being evicted while searches return it: its creation
+// time may be wrong.
 func (f *follower) renew(e *Event) {
 	at, _ := f.creation(e)
 	f.created[e.ID.Plain()] = max(f.created[e.ID.Plain()], at.Unix())
 }
 
-// creation returns the time at which an event counts as created: at the latest the end
-// of what was searched, also if it has no time, so that the watermark stays in bounds.
-// A time outside of what was searched by more than clocks may differ is doubtful.
+// creation returns the creation time of an event, limited to the end of the searched
+// range, which also replaces a missing time, so that the watermark stays in bounds.
+// A time outside the range by more than clockSkew is doubtful.
 func (f *follower) creation(e *Event) (at time.Time, doubtful bool) {
-	created, end := e.Created.UTC(), f.walk.mark.Max
+	created, end := e.Created.UTC(), f.walk.state.Max
 	switch {
 	case created.IsZero():
 		return end, false
@@ -230,8 +230,8 @@ func (g *Gap) with(reason GapReason, created time.Time) *Gap {
 	return g
 }
 
-// checkWatermark resets a watermark in the future, which a damaged checkpoint or one of
-// an older version may hold, to the latest event it remembers, or to the start.
+// checkWatermark resets a watermark in the future, which a damaged checkpoint or
+// that of an older version may hold, to the latest remembered event or to the start.
 func (f *follower) checkWatermark(ctx context.Context) error {
 	future := func(now time.Time) bool { return later(f.Watermark, f.Newest).After(now.Add(clockSkew)) }
 	if !future(time.Now()) {
@@ -255,23 +255,22 @@ func (f *follower) checkWatermark(ctx context.Context) error {
 	return nil
 }
 
-// matters reports whether an event of that creation may be met again: in the
-// look under way, which goes back from the watermark, or in the next one, which
-// will go back from the newest.
-func (p *progress) matters(created int64) bool {
-	return created >= p.Newest.Add(-p.reach).Unix() ||
-		created <= p.Watermark.Unix() && created >= p.Watermark.Add(-p.reach).Unix()
+// inWindow reports whether an event created then may be found again: in the current
+// poll, which goes back from the watermark, or in the next one, which goes back from
+// the newest event.
+func (p *progress) inWindow(created int64) bool {
+	return created >= p.Newest.Add(-p.lookback).Unix() ||
+		created <= p.Watermark.Unix() && created >= p.Watermark.Add(-p.lookback).Unix()
 }
 
-// forget drops the events that no look will meet again.
-func (p *progress) forget() {
-	maps.DeleteFunc(p.created, func(_ string, created int64) bool { return !p.matters(created) })
-	p.Complete = later(p.Complete, p.Newest.Add(-p.reach))
+// evict forgets the events that no poll can find again.
+func (p *progress) evict() {
+	maps.DeleteFunc(p.created, func(_ string, created int64) bool { return !p.inWindow(created) })
+	p.Complete = later(p.Complete, p.Newest.Add(-p.lookback))
 }
 
-// packed returns p with as much of what was handed over as a checkpoint has
-// room for, newest last.
-func (p *progress) packed() progress {
+// snapshot returns p with the newest maxRecent delivered events, newest last.
+func (p *progress) snapshot() progress {
 	c := *p
 	c.Recent = make([]recent, 0, len(p.created))
 	for id, created := range p.created {
@@ -282,7 +281,7 @@ func (p *progress) packed() progress {
 	})
 	if drop := len(c.Recent) - maxRecent; drop > 0 {
 		c.Recent = c.Recent[drop:]
-		c.Complete = time.Unix(c.Recent[0].Created+1, 0).UTC() // of its own second some may be gone
+		c.Complete = time.Unix(c.Recent[0].Created+1, 0).UTC() // older events of its second may be missing
 	}
 	return c
 }

@@ -12,24 +12,24 @@ import (
 	"github.com/fastio-go/fastio/internal/page"
 )
 
-// Query says which events to find. Every field narrows it; all but Profile or
-// ParentEventID may be left at zero.
+// Query selects events. Zero fields do not filter. Either Profile or ParentEventID
+// is required.
 type Query struct {
-	Profile       api.Profile   // whose log: a user, organization, workspace or share, by id and not by name
-	ParentEventID api.OpaqueID  // the children of a batch; goes with Acknowledged, Visibility, Limit and Offset alone
+	Profile       api.Profile   // owner of the log: a user, organization, workspace or share, by id
+	ParentEventID api.OpaqueID  // a batch; only with Acknowledged, Visibility, Limit and Offset
 	Event         Name          // at most 100 characters
 	Category      Category      //
 	SubCategory   SubCategory   //
-	CallingUserID api.ProfileID // who did it, by id; leaves out events without an actor, such as those of AI pipelines
-	ObjectID      api.OpaqueID  // the file, comment, share... it happened to
-	Acknowledged  *bool         // nil finds both
-	Visibility    Visibility    // "" finds all the caller may see; VisibilityAudit not of a user
-	CreatedMin    time.Time     // to the second; whether events of that very second are found is not published
+	CallingUserID api.ProfileID // the actor, by id; excludes events without one, as of AI pipelines
+	ObjectID      api.OpaqueID  // the affected file, comment, share...
+	Acknowledged  *bool         // default: both
+	Visibility    Visibility    // default: all the caller may see; VisibilityAudit not for a user
+	CreatedMin    time.Time     // to the second; whether it is inclusive is not published
 	CreatedMax    time.Time     // likewise; not before CreatedMin
 
-	Limit  int    // events a page, 1 to 250; 0 leaves it to the server, which sends 100
+	Limit  int    // events per page, 1 to 250; default 100, set by the server
 	Offset int    // events to skip; not with Cursor
-	Cursor string // Pagination.NextCursor of the page before, with the same fields otherwise
+	Cursor string // Pagination.NextCursor of the previous page, with otherwise equal fields
 }
 
 const (
@@ -56,7 +56,7 @@ func (q Query) values(op string) (url.Values, error) {
 		set("workspace_id", string(q.Profile.ID))
 	case api.ProfileKindShare:
 		set("share_id", string(q.Profile.ID))
-	default: // check has seen to it that there is a parent event
+	default: // check requires a parent event
 	}
 	set("parent_event_id", q.ParentEventID.Plain())
 	set("event", string(q.Event))
@@ -87,7 +87,7 @@ func stamp(t time.Time) string {
 	return t.UTC().Format(time.DateTime)
 }
 
-// check refuses what the platform is documented to refuse.
+// check rejects what the platform is documented to reject.
 func (q Query) check(op string) error {
 	refuse := func(field, rule, got string) error {
 		return &api.InputError{Op: op, Field: field, Rule: rule, Got: got}
@@ -153,17 +153,17 @@ var (
 	errNoCursor = errors.New("fastio: events.Search: the response has no cursor, but there are more events")
 )
 
-// maxEmpty is how many pages in a row may be empty where a search goes on by
-// offset: they consist of events the caller may not see.
+// maxEmpty is the greatest number of consecutive empty pages when paging by offset.
+// Such pages consist of events the caller may not see.
 const maxEmpty = 100
 
-// offsetMark marks an offset, as opposed to a cursor of the server, in a position. No
-// cursor starts with it: it is not text.
-const offsetMark = "\x00"
+// offsetPrefix distinguishes an offset from a server cursor in a position. No cursor
+// starts with it: it is not text.
+const offsetPrefix = "\x00"
 
-// from returns q at a position that after has returned; "" is where q starts.
+// from returns q at a position returned by after; "" is the start of q.
 func (q Query) from(position string) Query {
-	if offset, ok := strings.CutPrefix(position, offsetMark); ok {
+	if offset, ok := strings.CutPrefix(position, offsetPrefix); ok {
 		q.Offset, _ = strconv.Atoi(offset)
 		q.Cursor = ""
 	} else if position != "" {
@@ -172,16 +172,16 @@ func (q Query) from(position string) Query {
 	return q
 }
 
-// after returns the position that follows p, "" when p was the last page.
+// after returns the position behind p, "" if p is the last page.
 //
-// A search goes on by cursor where the server offers one. With a parent event,
-// and on older servers, it goes on by offset, which counts the events before
-// those the caller may not see are taken out.
+// A search pages by cursor if the server sends one. With a parent event, and on
+// older servers, it pages by offset, which includes the events that the caller may
+// not see.
 func (q Query) after(p *Page, progress *page.Progress) (string, error) {
 	step := max(q.Limit, len(p.Events))
 	switch {
 	case p.Pagination == nil && (p.Events == nil || q.Cursor != ""):
-		return "", errNoPage // which must not pass for the end
+		return "", errNoPage // not the end
 	case p.Pagination == nil:
 		if len(p.Events) == 0 {
 			return "", nil
@@ -199,5 +199,5 @@ func (q Query) after(p *Page, progress *page.Progress) (string, error) {
 	if err := page.Check(progress, "events.Search", p.Events); err != nil {
 		return "", err
 	}
-	return offsetMark + strconv.Itoa(q.Offset+step), nil
+	return offsetPrefix + strconv.Itoa(q.Offset+step), nil
 }

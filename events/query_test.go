@@ -22,8 +22,8 @@ const roomID = "4012345678901234567"
 
 var noon = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 
-// attempts makes every call that takes a query and returns what it ended with.
-// Calls that take no cursor are left out when there is one.
+// attempts makes every call that takes a query and returns their errors. With a
+// cursor, it skips the calls that accept none.
 func attempts(ctx context.Context, q events.Query) map[string]error {
 	s := unreachable()
 	errs := map[string]error{
@@ -80,7 +80,7 @@ func TestQueryRefused(t *testing.T) {
 	} {
 		for call, err := range attempts(t.Context(), tt.query) {
 			if got := refusedField(err); got != tt.field {
-				t.Errorf("%s: %s blames %q, want %q", tt.name, call, got, tt.field)
+				t.Errorf("%s: %s reports field %q, want %q", tt.name, call, got, tt.field)
 			}
 		}
 	}
@@ -204,7 +204,7 @@ func TestAllContinuesAfterEmptyPages(t *testing.T) {
 			ben := w.AddUser(fastiotest.User{FirstName: "Ben"})
 			w.SetMember(w.room.ID, ben.ID, fastiotest.Member)
 			bens := logOf(w.Server, fastio.WithToken(w.AddKey(fastiotest.Key{User: ben.ID}).Token))
-			w.AddEvent(fastiotest.Event{ // a member gets no imports, whatever permission they ask for
+			w.AddEvent(fastiotest.Event{ // members get no imports, whatever the permission
 				Name: "import_source_sync_failed", Category: "import", Permission: "member", Workspace: w.room.ID,
 				Created: time.Now().Add(-time.Hour),
 			})
@@ -260,7 +260,7 @@ func TestAllWithoutPagination(t *testing.T) {
 	}
 }
 
-func TestChildrenGoByOffset(t *testing.T) {
+func TestChildrenPageByOffset(t *testing.T) {
 	t.Parallel()
 	eachOrder(t, func(t *testing.T, w *world) {
 		parent := w.add(time.Now(), 0)
@@ -287,9 +287,9 @@ func TestChildrenGoByOffset(t *testing.T) {
 	})
 }
 
-// The page after is under way when the loop is left. The bubble waits for every
+// The next page is being fetched when the loop ends. The bubble waits for every
 // goroutine of the test.
-func TestLeavingALoopLeaksNothing(t *testing.T) {
+func TestEndingALoopLeaksNoGoroutine(t *testing.T) {
 	t.Parallel()
 	alone(t, func(t *testing.T, w *world) {
 		w.fill(30)
@@ -306,12 +306,12 @@ func TestLeavingALoopLeaksNothing(t *testing.T) {
 			break
 		}
 		if waited := time.Since(start); waited > 2*time.Hour {
-			t.Errorf("three loops were left after %v: only the first page of two may be waited for", waited)
+			t.Errorf("three loops ended after %v: only the first page of two may be waited for", waited)
 		}
 	})
 }
 
-// A summary costs credits each time.
+// Each summary costs credits.
 func TestSummarizeIsNotRetried(t *testing.T) {
 	t.Parallel()
 	alone(t, func(t *testing.T, w *world) {

@@ -22,107 +22,107 @@ import (
 	"github.com/fastio-go/fastio/internal/page"
 )
 
-// Walk is one pass over the events that a query finds. It can be left at any event
-// and resumed, also after a restart. Get one from [Service.Walk]. One loop at a time
-// may range over Events; Cursor may be called at any time.
+// Walk is one pass over the events that a query finds. It can stop at any event
+// and resume, also after a restart. Get one from [Service.Walk]. One loop at a time
+// may range over Events; Cursor is safe for concurrent use.
 type Walk struct {
 	s     *Service
 	query Query
 	opts  []api.CallOption
-	err   error // why it cannot start
+	err   error // invalid query or cursor; returned by Events
 
-	handed    ids            // what this Walk has handed out, should it have to start over
-	ended     ids            // those in mark.Last
-	last      bool           // whether mark.Last is kept
-	owed      []api.OpaqueID // handed out before, and not met again since the Walk was taken up or started over
-	requested string         // position of the page asked for last
-	fruitless int            // times it started over since it last handed out an event
+	delivered ids            // delivered by this Walk, to deduplicate after a restart of the pass
+	ended     ids            // those in state.Last
+	keepLast  bool           // whether state.Last is maintained
+	unseen    []api.OpaqueID // delivered before the Walk resumed or restarted, not found again since
+	requested string         // position of the last requested page
+	restarts  int            // restarts since the last delivered event
 
-	mu   sync.Mutex
-	mark mark
+	mu    sync.Mutex
+	state cursorState
 }
 
-// mark is the content of a cursor: the server's cursor of a page, and the events of it
-// that were delivered, because the page may hold others when it is read again. One
-// that has moved to a later page stays named until it is met there.
-type mark struct {
+// cursorState is the content of a cursor: the server's cursor of a page, and its
+// delivered events, because the page may hold others when it is read again. An
+// event that has moved to a later page stays listed until it is found there.
+type cursorState struct {
 	Version int            `json:"v"`
 	Query   string         `json:"query"`           // fingerprint
 	Max     time.Time      `json:"max,omitzero"`    // latest creation the pass covers; zero until it begins
-	At      string         `json:"at,omitzero"`     // position of the page under way, "" for the first
-	Passed  []api.OpaqueID `json:"passed,omitzero"` // handed out already, of that page or one further on
+	At      string         `json:"at,omitzero"`     // position of the current page, "" for the first
+	Passed  []api.OpaqueID `json:"passed,omitzero"` // delivered events of that page or a later one
 	Done    bool           `json:"done,omitzero"`
 
-	// A pass that continues a finished one begins at From, before the end of that one, and
-	// leaves out Tail. Last are the events for the Tail of the next one.
+	// A pass that continues a finished one begins at From, before the end of the
+	// finished one, and skips Tail. Last becomes the Tail of the next pass.
 	From time.Time      `json:"from,omitzero"`
 	Tail []api.OpaqueID `json:"tail,omitzero"`
 	Last []api.OpaqueID `json:"last,omitzero"`
 }
 
-// tail is how late events may become visible without being missed by a pass that
-// continues a finished one.
+// tail is the greatest delay with which an event may become visible and still be
+// found by a pass that continues a finished one.
 const tail = 2 * time.Minute
 
 const (
-	opWalk      = "events.Walk"
-	markVersion = 1
+	opWalk       = "events.Walk"
+	stateVersion = 1
 )
 
 // Walk starts a pass over the events that q finds, or resumes the one whose
-// [Walk.Cursor] is given. Nothing is lost and nothing repeated, in whatever order the
-// server sends events.
+// [Walk.Cursor] is given. Each event is delivered once, in whatever order the server
+// sends them.
 //
-// The cursor of a finished Walk starts a pass over what was created since: a program that
-// runs every night saves the cursor and gets each event once, if it becomes visible within
-// two minutes. [Service.Follow] finds later ones as well. With q.CreatedMax or
-// q.ParentEventID a finished Walk has no more events.
+// The cursor of a finished Walk starts a pass over the events created since: a
+// program that runs every night saves the cursor and gets each event once, if it
+// becomes visible within two minutes. [Service.Follow] finds later ones as well.
+// With q.CreatedMax or q.ParentEventID a finished Walk has no more events.
 //
-// A pass covers what was created up to its beginning by the server's clock, which it
-// gets from a ping if no recent page had it. It waits for the rate limits, and up to
-// an hour at a time if the server orders it. If the server rejects its own cursor, the
-// pass starts over and leaves out what this Walk has delivered, for which it remembers
-// 16 bytes an event; what an earlier process delivered comes again.
+// A pass covers events created before it began by the server's clock, which it
+// gets from a ping if no recent page had it. It waits for the rate limits, and for
+// a Retry-After of up to an hour. If the server rejects its own cursor, the pass
+// starts over without the events this Walk has delivered, of which it keeps 16
+// bytes each; events that an earlier process delivered are delivered again.
 //
-// Where searches go on by offset, with a ParentEventID and on older servers,
-// events that come to match or cease to match during the pass shift all others:
-// do not acknowledge what a walk over unacknowledged events has yet to read.
+// With a ParentEventID and on older servers, searches page by offset. Events that
+// start or stop matching during the pass then shift all others: do not acknowledge
+// events while a walk over unacknowledged events is running.
 func (s *Service) Walk(q Query, cursor string, opts ...api.CallOption) *Walk {
 	if q.Limit == 0 {
 		q.Limit = maxLimit
 	}
 	w := &Walk{
 		s: s, query: q, opts: append(slices.Clip(opts), api.MaxWait(api.NoLimit)),
-		handed: newIDs(), ended: newIDs(), last: true,
+		delivered: newIDs(), ended: newIDs(), keepLast: true,
 	}
-	w.mark, w.err = q.resume(cursor)
-	w.handed.add(w.mark.Passed...)
-	w.handed.add(w.mark.Tail...)
-	w.ended.add(w.mark.Last...)
+	w.state, w.err = q.resume(cursor)
+	w.delivered.add(w.state.Passed...)
+	w.delivered.add(w.state.Tail...)
+	w.ended.add(w.state.Last...)
 	return w
 }
 
-func (q Query) resume(cursor string) (mark, error) {
+func (q Query) resume(cursor string) (cursorState, error) {
 	refuse := func(rule string) error { return &api.InputError{Op: opWalk, Field: "cursor", Rule: rule} }
 	if q.Cursor != "" {
-		return mark{}, refuse("must be left out of the query: a walk has its own")
+		return cursorState{}, refuse("must be left out of the query: a walk has its own")
 	}
 	values, err := q.values(opWalk)
 	if err != nil {
-		return mark{}, err
+		return cursorState{}, err
 	}
 	sum := sha256.Sum256([]byte(values.Encode()))
-	fresh := mark{Version: markVersion, Query: hex.EncodeToString(sum[:12])}
+	fresh := cursorState{Version: stateVersion, Query: hex.EncodeToString(sum[:12])}
 	if cursor == "" {
 		return fresh, nil
 	}
-	var m mark
+	var m cursorState
 	b, err := base64.RawURLEncoding.DecodeString(cursor)
-	if err != nil || json.Unmarshal(b, &m) != nil || m.Version != markVersion {
-		return mark{}, refuse("must come from Walk.Cursor")
+	if err != nil || json.Unmarshal(b, &m) != nil || m.Version != stateVersion {
+		return cursorState{}, refuse("must come from Walk.Cursor")
 	}
 	if m.Query != fresh.Query {
-		return mark{}, refuse("must come from a walk of the same query")
+		return cursorState{}, refuse("must come from a walk of the same query")
 	}
 	if m.Done && !m.Max.IsZero() {
 		fresh.From, fresh.Tail = m.Max.Add(-tail), m.Last
@@ -131,20 +131,20 @@ func (q Query) resume(cursor string) (mark, error) {
 	return m, nil
 }
 
-// Cursor returns where the Walk is, to be given to [Service.Walk] with the same
-// query. The event that the loop is at counts as handed out.
+// Cursor returns the position of the Walk. Pass it to [Service.Walk] with the same
+// query to resume. The event in the current iteration counts as delivered.
 func (w *Walk) Cursor() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	b, err := json.Marshal(w.mark)
+	b, err := json.Marshal(w.state)
 	if err != nil {
-		panic(err) // a mark holds nothing that fails to encode
+		panic(err) // every field can be encoded
 	}
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// Events returns the events that are left. A loop that was left early goes on
-// where it was when Events is ranged over again.
+// Events returns the remaining events. After a loop that ended early, the next
+// range over Events continues behind its last event.
 func (w *Walk) Events(ctx context.Context) iter.Seq2[*Event, error] {
 	return func(yield func(*Event, error) bool) {
 		switch {
@@ -155,7 +155,7 @@ func (w *Walk) Events(ctx context.Context) iter.Seq2[*Event, error] {
 			yield(nil, w.err)
 			return
 		}
-		for !w.mark.Done {
+		for !w.state.Done {
 			if err := w.pass(ctx, yield); errors.Is(err, errLeft) {
 				return
 			} else if err != nil && !w.startOver(err) {
@@ -166,34 +166,34 @@ func (w *Walk) Events(ctx context.Context) iter.Seq2[*Event, error] {
 	}
 }
 
-var errLeft = errors.New("the loop was left")
+var errLeft = errors.New("the loop was stopped")
 
-// pass hands out events from the mark to the end.
+// pass delivers events from the current position to the end.
 func (w *Walk) pass(ctx context.Context, yield func(*Event, error) bool) error {
 	if err := w.begin(ctx); err != nil {
 		return err
 	}
-	w.requested, w.owed = w.mark.At, slices.Clone(w.mark.Passed)
+	w.requested, w.unseen = w.state.At, slices.Clone(w.state.Passed)
 	for p, err := range w.pages(ctx) {
 		if err != nil {
 			return err
 		}
 		for _, e := range p.Events {
-			fresh := w.take(api.OpaqueID(e.ID.Plain()))
-			w.keep(e)
+			fresh := w.dedupe(api.OpaqueID(e.ID.Plain()))
+			w.recordLast(e)
 			if fresh && !yield(e, nil) {
 				return errLeft
 			}
 		}
-		w.turn(p.next)
+		w.advance(p.next)
 	}
 	return nil
 }
 
-// begin fixes the moment up to which the pass goes, so that every page is of the
-// same set. Only the server's clock can tell.
+// begin sets the end of the pass by the server's clock, so that all pages are cut
+// from the same set.
 func (w *Walk) begin(ctx context.Context) error {
-	if !w.query.CreatedMax.IsZero() || w.query.ParentEventID != "" || !w.mark.Max.IsZero() {
+	if !w.query.CreatedMax.IsZero() || w.query.ParentEventID != "" || !w.state.Max.IsZero() {
 		return nil
 	}
 	now, err := w.s.now(ctx, api.Resolve(w.opts))
@@ -202,7 +202,7 @@ func (w *Walk) begin(ctx context.Context) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.mark.Max = later(now.Truncate(time.Second), w.query.CreatedMin)
+	w.state.Max = later(now.Truncate(time.Second), w.query.CreatedMin)
 	return nil
 }
 
@@ -213,10 +213,10 @@ type fetched struct {
 
 func (w *Walk) pages(ctx context.Context) iter.Seq2[fetched, error] {
 	q := w.query
-	if !w.mark.Max.IsZero() {
-		q.CreatedMax = w.mark.Max
+	if !w.state.Max.IsZero() {
+		q.CreatedMax = w.state.Max
 	}
-	q.CreatedMin = later(q.CreatedMin, w.mark.From)
+	q.CreatedMin = later(q.CreatedMin, w.state.From)
 	progress := page.Progress{MaxEmpty: maxEmpty}
 	fetch := func(ctx context.Context, position string, opts []api.CallOption) (fetched, string, error) {
 		at := q.from(position)
@@ -236,11 +236,11 @@ func (w *Walk) pages(ctx context.Context) iter.Seq2[fetched, error] {
 		next, err := at.after(p, &progress)
 		return fetched{p, next}, next, err
 	}
-	return page.Calls(ctx, w.mark.At, w.opts, fetch)
+	return page.Calls(ctx, w.state.At, w.opts, fetch)
 }
 
-// lenient searches until the server no longer refuses for its rate limit. The
-// transport waits; only a limit on attempts makes it return here.
+// lenient repeats Search while it is rate limited. The transport does the waiting
+// and returns such an error only because of a limit on attempts.
 func (s *Service) lenient(ctx context.Context, q Query, opts []api.CallOption) (*Page, error) {
 	for {
 		p, err := s.Search(ctx, q, opts...)
@@ -252,83 +252,82 @@ func (s *Service) lenient(ctx context.Context, q Query, opts []api.CallOption) (
 	}
 }
 
-// take notes that an event is met, and reports whether it is to be handed out:
-// whether it was not before.
-func (w *Walk) take(id api.OpaqueID) bool {
+// dedupe records an event and reports whether it is new, and must be delivered.
+func (w *Walk) dedupe(id api.OpaqueID) bool {
 	if id == "" {
 		return true // an event without an ID is never a duplicate
 	}
-	fresh := w.handed.add(id)
+	fresh := w.delivered.add(id)
 	if fresh {
-		w.fruitless = 0
-	} else if i := slices.Index(w.owed, id); i >= 0 { // named already
-		w.owed = slices.Delete(w.owed, i, i+1)
+		w.restarts = 0
+	} else if i := slices.Index(w.unseen, id); i >= 0 { // in Passed already
+		w.unseen = slices.Delete(w.unseen, i, i+1)
 		return false
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.mark.Passed = append(w.mark.Passed, id)
+	w.state.Passed = append(w.state.Passed, id)
 	return fresh
 }
 
-// keep notes an event that the next pass would find again.
-func (w *Walk) keep(e *Event) {
+// recordLast records an event that the next pass would find again.
+func (w *Walk) recordLast(e *Event) {
 	id := api.OpaqueID(e.ID.Plain())
-	if !w.last || id == "" || w.mark.Max.IsZero() || e.Created.Before(w.mark.Max.Add(-tail)) || !w.ended.add(id) {
+	if !w.keepLast || id == "" || w.state.Max.IsZero() || e.Created.Before(w.state.Max.Add(-tail)) || !w.ended.add(id) {
 		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.mark.Last = append(w.mark.Last, id)
+	w.state.Last = append(w.state.Last, id)
 }
 
-// giveBack makes the cursor count the event that the loop is at as not handed
-// out. The loop must then be left for good.
-func (w *Walk) giveBack(id api.OpaqueID) {
+// nack makes the cursor count the event of the current iteration as not delivered.
+// The Walk must not be used afterwards.
+func (w *Walk) nack(id api.OpaqueID) {
 	id = api.OpaqueID(id.Plain())
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.mark.Passed = slices.DeleteFunc(w.mark.Passed, func(passed api.OpaqueID) bool { return passed == id })
+	w.state.Passed = slices.DeleteFunc(w.state.Passed, func(passed api.OpaqueID) bool { return passed == id })
 }
 
-// turn goes on to the page at next, or to the end.
-func (w *Walk) turn(next string) {
+// advance moves to the page at next, or to the end if next is "".
+func (w *Walk) advance(next string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.mark.At, w.mark.Passed, w.mark.Done = next, slices.Clone(w.owed), next == ""
+	w.state.At, w.state.Passed, w.state.Done = next, slices.Clone(w.unseen), next == ""
 	w.requested = next
 }
 
-// startOver goes back to the first page if err says that the platform refuses its
-// cursor, which it may do after a while.
+// startOver restarts at the first page if err rejects the cursor, which the
+// platform may do after a while. It reports whether it did.
 func (w *Walk) startOver(err error) bool {
-	const most = 2 // it would go on like this for ever
-	if w.requested == "" || strings.HasPrefix(w.requested, offsetMark) || w.fruitless >= most ||
+	const maxRestarts = 2 // without a delivered event between them
+	if w.requested == "" || strings.HasPrefix(w.requested, offsetPrefix) || w.restarts >= maxRestarts ||
 		!errors.Is(err, api.ErrInvalid) || !call.Final(err) {
 		return false
 	}
-	w.fruitless++
+	w.restarts++
 	w.rewind()
 	return true
 }
 
-// rewind makes the pass go on from the first page. What was delivered is not
-// delivered again.
+// rewind makes the pass continue from the first page, without the delivered
+// events.
 func (w *Walk) rewind() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.mark.At = ""
+	w.state.At = ""
 }
 
 const (
-	askAgain  = 10 * time.Minute // how old the latest Date may be
+	maxAge    = 10 * time.Minute // of the latest Date header
 	clockSkew = 5 * time.Minute  // between the servers that write events and those that answer
 )
 
-// now returns the server's time by the Dates of pages, or of a ping if none came
-// lately.
+// now returns the server's time, from the Date header of a recent page or of a
+// ping.
 func (s *Service) now(ctx context.Context, o api.CallOptions) (time.Time, error) {
-	if age, known := s.clock.Age(); !known || age >= askAgain {
+	if age, known := s.clock.Age(); !known || age >= maxAge {
 		if err := s.ping(ctx, o); err != nil {
 			return time.Time{}, err
 		}
@@ -336,7 +335,7 @@ func (s *Service) now(ctx context.Context, o api.CallOptions) (time.Time, error)
 	return s.clock.Earliest(), nil
 }
 
-// ping observes the Date of the cheapest call. A refusal has one as well.
+// ping observes the Date header of a ping, also of one that is refused.
 func (s *Service) ping(ctx context.Context, o api.CallOptions) error {
 	var a api.Response
 	r := endpoint.SystemPing()
@@ -347,7 +346,7 @@ func (s *Service) ping(ctx context.Context, o api.CallOptions) error {
 	if _, refused := errors.AsType[*api.Error](err); err != nil && !refused {
 		return err
 	}
-	if a.Header.Get("Date") == "" { // the local clock has to do
+	if a.Header.Get("Date") == "" { // fall back to the local clock
 		a.Header = http.Header{"Date": {time.Now().UTC().Format(http.TimeFormat)}}
 	}
 	s.clock.Observe(a.Header)

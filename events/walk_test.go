@@ -30,8 +30,8 @@ type tester interface {
 	Fatalf(format string, args ...any)
 }
 
-// checkOnce fails the test unless got holds each event that must come, none
-// that may not, and none twice.
+// checkOnce fails the test unless got holds every required event, only allowed ones,
+// and none twice.
 func checkOnce(t tester, what string, must, may, got []api.OpaqueID) {
 	t.Helper()
 	seen := map[api.OpaqueID]int{}
@@ -40,12 +40,12 @@ func checkOnce(t tester, what string, must, may, got []api.OpaqueID) {
 	}
 	for _, id := range must {
 		if seen[id] == 0 {
-			t.Fatalf("%s: %s is lost", what, id)
+			t.Fatalf("%s: %s is missing", what, id)
 		}
 	}
 	for id, n := range seen {
 		if n > 1 {
-			t.Fatalf("%s: %s came %d times", what, id, n)
+			t.Fatalf("%s: %s was delivered %d times", what, id, n)
 		}
 		if !slices.Contains(may, id) {
 			t.Fatalf("%s: %s was not written", what, id)
@@ -53,10 +53,10 @@ func checkOnce(t tester, what string, must, may, got []api.OpaqueID) {
 	}
 }
 
-// However a walk is interrupted, it yields what was there when it began, and nothing
-// that was created later. In one process nothing comes twice, even if the server
-// rejects its cursors; across processes nothing does as long as it accepts them. If
-// nothing becomes visible meanwhile, the order is that of a walk in one range.
+// However a walk is interrupted, it yields the events that existed when it began, and
+// none created later. It yields none twice in one process, even if the server rejects
+// its cursors, nor across processes while the server accepts them. If no event becomes
+// visible meanwhile, the order is that of a walk in one range.
 func TestWalkProperty(t *testing.T) {
 	t.Parallel()
 	table.Each(t, orders, func(t *testing.T, order fastiotest.Order) {
@@ -80,11 +80,11 @@ type stroll struct {
 	faults             int
 }
 
-// interruption is what happens between two ranges.
+// interruption is an action between two ranges.
 type interruption int
 
 const (
-	restart interruption = iota // another process goes on from the cursor
+	restart interruption = iota // another process resumes from the cursor
 	reject                      // the server rejects its cursors
 	write                       // an event is created
 	fault                       // the next search fails
@@ -158,7 +158,7 @@ func (s *stroll) run() {
 	s.nextNight(begun)
 }
 
-// nextNight walks on from the cursor of the finished walk, which began at a moment.
+// nextNight continues from the cursor of the finished walk.
 func (s *stroll) nextNight(begun time.Time) {
 	for range rapid.IntRange(0, 9).Draw(s.T, "later events") {
 		time.Sleep(time.Duration(rapid.IntRange(0, 100).Draw(s.T, "seconds")) * time.Second)
@@ -186,7 +186,7 @@ func (s *stroll) nextNight(begun time.Time) {
 	checkOnce(s.T, "the next night", must, may, s.got)
 }
 
-// stretch takes n events more, and reports whether that was the end of the walk.
+// stretch reads n more events and reports whether the walk has ended.
 func (s *stroll) stretch(n int) (over bool) {
 	for e, err := range s.walk.Events(s.Context()) {
 		if err != nil {
@@ -235,9 +235,9 @@ func (s *stroll) interrupt(begun bool) {
 	}
 }
 
-// When the server rejects its cursor after a restart, what an earlier process
-// delivered comes again, but nothing is lost.
-func TestWalkWhoseCursorIsRefused(t *testing.T) {
+// If the server rejects its cursor after a restart, the events of an earlier process
+// are delivered again, but none is missed.
+func TestWalkRestartsWhenItsCursorIsRejected(t *testing.T) {
 	t.Parallel()
 	eachOrder(t, func(t *testing.T, w *world) {
 		all := w.fill(30)
@@ -247,12 +247,12 @@ func TestWalkWhoseCursorIsRefused(t *testing.T) {
 		second := collect(t, logOf(w.Server).Walk(w.paged(5), walk.Cursor()))
 		checkOnce(t, "the second process", nil, all, second)
 		checkOnce(t, "both", all, all, slices.Compact(slices.Sorted(slices.Values(slices.Concat(first, second)))))
-		// The three events of the page under way are named in the cursor.
+		// The cursor lists the three delivered events of the current page.
 		if len(second) != 30-3 {
 			t.Errorf("the second process has %d events", len(second))
 		}
 
-		// They stay named when the next process fails after it has started over.
+		// It still does when the next process fails after its restart.
 		w.Fail(fastiotest.Fault{Op: search, Skip: 1, Count: 1, Status: http.StatusForbidden})
 		failing := logOf(w.Server).Walk(w.paged(5), walk.Cursor())
 		if err := stub.Last(failing.Events(t.Context())); !errors.Is(err, api.ErrForbidden) {
@@ -262,11 +262,11 @@ func TestWalkWhoseCursorIsRefused(t *testing.T) {
 			t.Errorf("the process after it has %d events", len(rest))
 		}
 
-		sameSet(t, all, slices.Concat(first, collect(t, walk))) // in the first process nothing comes again
+		sameSet(t, all, slices.Concat(first, collect(t, walk))) // no duplicates in the first process
 	})
 }
 
-func TestWalkEndsWhenEveryCursorIsRefused(t *testing.T) {
+func TestWalkEndsWhenEveryCursorIsRejected(t *testing.T) {
 	t.Parallel()
 	alone(t, func(t *testing.T, w *world) {
 		w.fill(20)
@@ -285,7 +285,7 @@ func TestWalkEndsWhenEveryCursorIsRefused(t *testing.T) {
 	})
 }
 
-// through makes every request by do.
+// through sends every request with do.
 func through(do func(next http.RoundTripper, r *http.Request) (*http.Response, error)) fastio.Option {
 	return fastio.WithMiddleware(func(next http.RoundTripper) http.RoundTripper {
 		return stub.Network(func(r *http.Request) (*http.Response, error) { return do(next, r) })
@@ -334,7 +334,7 @@ func TestWalkCursorRefused(t *testing.T) {
 	})
 }
 
-// Whenever a cursor is taken, what it leaves out was delivered by then.
+// The events that a cursor excludes were delivered before Cursor was called.
 func TestWalkCursorFromAnotherGoroutine(t *testing.T) {
 	t.Parallel()
 	eachOrder(t, func(t *testing.T, w *world) {
@@ -384,8 +384,8 @@ func TestWalkCursorFromAnotherGoroutine(t *testing.T) {
 	})
 }
 
-// A pass covers what was created up to its beginning, by the server's clock.
-func TestWalkIsOfOneMoment(t *testing.T) {
+// A pass covers events created before it began, by the server's clock.
+func TestWalkEndsAtTheServerTimeOfItsStart(t *testing.T) {
 	t.Parallel()
 	table.Bubbles(t, orders, func(t *testing.T, order fastiotest.Order) {
 		for _, off := range []time.Duration{-10 * time.Minute, 0, 10 * time.Minute} {
@@ -413,8 +413,7 @@ func TestWalkIsOfOneMoment(t *testing.T) {
 	})
 }
 
-// A start of now is a moment that the server's clock, in whole seconds, has not
-// reached.
+// A CreatedMin of now is later than the server's clock, which counts whole seconds.
 func TestWalkFromNowOn(t *testing.T) {
 	t.Parallel()
 	alone(t, func(t *testing.T, w *world) {
@@ -503,16 +502,15 @@ func FuzzWalkCursor(f *testing.F) {
 			again := s.Walk(events.Query{Profile: api.Workspace(roomID), CreatedMax: noon}, walk.Cursor())
 			for e, err := range again.Events(t.Context()) {
 				if turns > 0 && err == nil {
-					t.Errorf("%v came again", e)
+					t.Errorf("%v was delivered again", e)
 				}
 			}
 		}
 	})
 }
 
-// The raw answer is that of the page the loop is at, though the next is under
-// way.
-func TestRawAnswerIsThatOfThePage(t *testing.T) {
+// WithResponse holds the response of the current page while the next is fetched.
+func TestWithResponseHoldsTheCurrentPage(t *testing.T) {
 	t.Parallel()
 	alone(t, func(t *testing.T, w *world) {
 		w.fill(4)
@@ -548,8 +546,8 @@ func TestWalkWithATimeout(t *testing.T) {
 	})
 }
 
-// An event that moves to a later page while a walk is left comes once, however
-// the walk is taken up.
+// An event that moves to a later page while a walk is interrupted is delivered once,
+// however the walk resumes.
 func TestWalkResumesInsideAPage(t *testing.T) {
 	t.Parallel()
 	for _, byCursor := range []bool{true, false} {
@@ -582,11 +580,11 @@ func TestEventsWithoutAnIDAreAllDelivered(t *testing.T) {
 		return `{"events":[{"event":"x"},{"event":"y"},{"event":"z"}],"pagination":{"has_more":false}}`
 	})
 	if got := collect(t, events.New(c).Walk(events.Query{Profile: api.Workspace("1")}, "")); len(got) != 3 {
-		t.Errorf("%d events were handed out, want 3", len(got))
+		t.Errorf("%d events were delivered, want 3", len(got))
 	}
 }
 
-// A cursor whose page has no further one must not be repeated.
+// A cursor is not requested again if its page has no next cursor.
 func TestCursorOfAPageWithoutOneIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	c := callerFunc(func(r *api.Request) string {

@@ -36,7 +36,7 @@ const (
 	search    = "events.Search"
 )
 
-// world is a platform with a workspace whose log a test fills.
+// world is an emulator with a workspace whose log a test fills.
 type world struct {
 	*fastiotest.Server
 	room fastiotest.Workspace
@@ -44,7 +44,7 @@ type world struct {
 }
 
 // newWorld must be called inside a bubble if the test searches more than a few
-// times: the client keeps to the published limits.
+// times: the client waits for the published rate limits.
 func newWorld(change ...func(o *fastiotest.Options)) *world {
 	s := fastiotest.New(change...)
 	return &world{Server: s, room: s.AddWorkspace(fastiotest.Workspace{Name: "Design"}), log: logOf(s)}
@@ -60,14 +60,14 @@ func logOf(s *fastiotest.Server, opts ...fastio.Option) *events.Service {
 
 func (w *world) query() events.Query { return events.Query{Profile: api.Workspace(w.room.ID)} }
 
-// paged is the query of everything, with pages of so many events.
+// paged returns the query for all events, with the given page size.
 func (w *world) paged(limit int) events.Query {
 	q := w.query()
 	q.Limit = limit
 	return q
 }
 
-// add writes an event that shows up at once, or later.
+// add writes an event that becomes visible after a delay.
 func (w *world) add(created time.Time, late time.Duration) api.OpaqueID {
 	return w.AddEvent(fastiotest.Event{
 		Name: fileAdded, Workspace: w.room.ID, CallingUser: w.User().ID, Created: created, VisibleAt: created.Add(late),
@@ -92,8 +92,8 @@ var orders = map[string]fastiotest.Order{
 	"oldest first": fastiotest.OldestFirst, "newest first": fastiotest.NewestFirst, "in no order": fastiotest.Unordered,
 }
 
-// eachOrder runs a test in a bubble for each order a log may have. What Walk and
-// Follow promise holds in every order.
+// eachOrder runs a test in a bubble for each order of a log. Walk and Follow make
+// the same guarantees in every order.
 func eachOrder(t *testing.T, test func(t *testing.T, w *world), change ...func(o *fastiotest.Options)) {
 	t.Helper()
 	table.Bubbles(t, orders, func(t *testing.T, order fastiotest.Order) {
@@ -164,10 +164,10 @@ func (f callerFunc) Call(_ context.Context, r *api.Request, out any) error {
 
 var errReached = errors.New("the call was sent")
 
-// unreachable fails any call: what is refused must be refused before.
+// unreachable fails every call: invalid input must be rejected before.
 func unreachable() *events.Service { return events.New(stub.Fail(errReached)) }
 
-// refusedField returns the field an error blames, or the error.
+// refusedField returns the field of an input error, or the error.
 func refusedField(err error) string {
 	if e, ok := errors.AsType[*api.InputError](err); ok && errors.Is(err, api.ErrInvalid) {
 		return e.Field
