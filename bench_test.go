@@ -263,7 +263,7 @@ func newClient(b *testing.B, address string, rt http.RoundTripper) *fastio.Clien
 }
 
 // free makes the calls of a benchmark wait for nothing: it sends them through a
-// rate group nobody has published windows for.
+// rate group without published windows.
 type free struct{ *fastio.Client }
 
 func (f free) Call(ctx context.Context, r *api.Request, out any) error {

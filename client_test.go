@@ -65,7 +65,7 @@ func TestClientCall(t *testing.T) {
 	if err := c.Call(t.Context(), r, nil); err != nil {
 		t.Error(err)
 	}
-	r.Path = api.Path("/current/workspace/{workspace_id}/details/", "nobody")
+	r.Path = api.Path("/current/workspace/{workspace_id}/details/", "unknown")
 	if err := c.Call(t.Context(), r, nil); !errors.Is(err, api.ErrNotFound) {
 		t.Errorf("what does not exist is %v", err)
 	}

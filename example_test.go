@@ -37,7 +37,7 @@ func Example() {
 	// Ada added logo.svg
 }
 
-// Kinds of failure are told apart with errors.Is, details with errors.AsType.
+// errors.Is distinguishes kinds of failure; errors.AsType gives details.
 func Example_errors() {
 	client, err := fastio.New(fastiotest.New().ClientOptions()...)
 	if err != nil {

@@ -308,8 +308,8 @@ func TestCallFromContext(t *testing.T) {
 	}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if info, ok := fastio.CallFromContext(context.Background()); ok { //nolint:usetesting // a context of nobody's
-		t.Errorf("a context of nobody's tells of %v", info)
+	if info, ok := fastio.CallFromContext(context.Background()); ok { //nolint:usetesting // a context without a call
+		t.Errorf("a context without a call has %v", info)
 	}
 }
 
@@ -332,12 +332,12 @@ func TestRetryKeepsDefaults(t *testing.T) {
 		"the client's, not a zero": {fastio.RetryPolicy{Base: 1, Cap: 1}, []api.CallOption{api.Attempts(0)}, 3},
 	} {
 		w := &wire{status: 503}
-		var told []string
+		var retried []string
 		_, err := w.client(t, fastio.WithRetry(tc.retry), fastio.WithHooks(api.Hooks{
-			Retry: func(_ context.Context, r api.RetryEvent) { told = append(told, r.Op) },
+			Retry: func(_ context.Context, r api.RetryEvent) { retried = append(retried, r.Op) },
 		}), fastio.WithLogger(slog.New(slog.DiscardHandler))).Ping(t.Context(), tc.call...)
-		if err == nil || len(w.seen) != tc.want || len(told) != tc.want-1 {
-			t.Errorf("%s: %v after %d requests and %d hooks, want %d", name, err, len(w.seen), len(told), tc.want)
+		if err == nil || len(w.seen) != tc.want || len(retried) != tc.want-1 {
+			t.Errorf("%s: %v after %d requests and %d hooks, want %d", name, err, len(w.seen), len(retried), tc.want)
 		}
 	}
 }

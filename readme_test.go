@@ -86,7 +86,7 @@ func office() (server *fastiotest.Server, design fastiotest.Workspace) {
 	return server, design
 }
 
-// A client can be told how patient to be, and tells what it waits for.
+// A client has configurable limits on waiting, and reports its waits.
 func Example_patience() {
 	server, design := office()
 	server.Fail(fastiotest.Fault{Op: "events.Search", Count: 1, Status: 503})
@@ -284,7 +284,7 @@ func Example_changes() {
 	defer client.CloseIdleConnections()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	go func() { // a colleague
+	go func() { // another user
 		defer cancel()
 		for server.Sockets() == 0 {
 			time.Sleep(10 * time.Millisecond)
@@ -401,7 +401,7 @@ func Example_fileShare() {
 	fmt.Println(edit(ctx, guest, link.ID, password, mine, func() error {
 		return os.WriteFile(mine, []byte("A mill of iron."), 0o600)
 	}))
-	err := edit(ctx, guest, link.ID, password, mine, func() error { // somebody else is faster
+	err := edit(ctx, guest, link.ID, password, mine, func() error { // another user is faster
 		return edit(ctx, guest, link.ID, password, theirs, func() error { return nil })
 	})
 	fmt.Println(errors.Is(err, api.ErrConflict))

@@ -33,7 +33,7 @@ type Org struct {
 // OrgPage is one page of organizations.
 type OrgPage struct {
 	Orgs       []*Org          `json:"orgs"`
-	Pagination *api.Pagination `json:"pagination"` // nil from a server that does not tell
+	Pagination *api.Pagination `json:"pagination"` // nil if the server sends none
 }
 
 func (p *OrgPage) rows() ([]*Org, *api.Pagination) { return p.Orgs, p.Pagination }
@@ -41,7 +41,7 @@ func (p *OrgPage) rows() ([]*Org, *api.Pagination) { return p.Orgs, p.Pagination
 // MemberPage is one page of the members of an organization or workspace.
 type MemberPage struct {
 	Members    []*api.Member   `json:"users"`
-	Pagination *api.Pagination `json:"pagination"` // nil from a server that does not tell
+	Pagination *api.Pagination `json:"pagination"` // nil if the server sends none
 }
 
 func (p *MemberPage) rows() ([]*api.Member, *api.Pagination) { return p.Members, p.Pagination }

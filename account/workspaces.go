@@ -68,7 +68,7 @@ const (
 // WorkspacePage is one page of workspaces.
 type WorkspacePage struct {
 	Workspaces []*Workspace    `json:"workspaces"`
-	Pagination *api.Pagination `json:"pagination"` // nil from a server that does not tell
+	Pagination *api.Pagination `json:"pagination"` // nil if the server sends none
 }
 
 func (p *WorkspacePage) rows() ([]*Workspace, *api.Pagination) { return p.Workspaces, p.Pagination }

@@ -28,7 +28,7 @@ func TestWatchResumesAtItsCursor(t *testing.T) {
 			if n == 0 {
 				return quiet(second(0)), nil
 			}
-			return told(fmt.Sprintf("storage:2%d", n), second(n)), held(ctx, q, 20*time.Second)
+			return changed(fmt.Sprintf("storage:2%d", n), second(n)), held(ctx, q, 20*time.Second)
 		}}
 		reports := watched(t, s, nil, 4)
 		for i, r := range reports {
@@ -79,7 +79,7 @@ func TestWatchNeverGoesBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{answer: func(ctx context.Context, n int, q url.Values) (string, error) {
-			return told("members", second([]int{9, 3, 10, 1}[n])), held(ctx, q, time.Minute)
+			return changed("members", second([]int{9, 3, 10, 1}[n])), held(ctx, q, time.Minute)
 		}}
 		var got []string
 		for _, r := range watched(t, s, nil, 4) {
@@ -102,7 +102,7 @@ func TestWatchNeverSpins(t *testing.T) {
 	table.Bubbles(t, map[string]row{
 		"when everything changes all the time":    {nil, 1010, true},
 		"when the server does not wait":           {answering(quiet(second(0))), 370, false},
-		"when the bound is part of what is asked": {answering(told("members", second(1))), 370, false},
+		"when the bound is part of what is asked": {answering(changed("members", second(1))), 370, false},
 		"when there is never a cursor":            {answering(`{"result":true,"activity":[]}`), 370, false},
 	}, func(t *testing.T, test row) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
@@ -110,7 +110,7 @@ func TestWatchNeverSpins(t *testing.T) {
 		s := test.s
 		if s == nil {
 			s = &script{answer: func(_ context.Context, n int, _ url.Values) (string, error) {
-				return told("members", second(n)), nil
+				return changed("members", second(n)), nil
 			}}
 		}
 		reported := 0
@@ -227,7 +227,7 @@ func TestWatchGoesOnAfterOddAnswers(t *testing.T) {
 	const future = "2099-01-01 00:00:00.000000 UTC"
 	for _, odd := range []string{
 		`{"result":true,"activity":[1]}`, `{"result":true,"activity":5}`, `"ok"`, `{}`, `{"result":true}`,
-		told("members", "soon"), quiet("soon"), quiet(future), told("members", future),
+		changed("members", "soon"), quiet("soon"), quiet(future), changed("members", future),
 	} {
 		for at := range 3 {
 			synctest.Test(t, func(t *testing.T) {
@@ -240,7 +240,7 @@ func TestWatchGoesOnAfterOddAnswers(t *testing.T) {
 						return quiet(q.Get("lastactivity")), held(ctx, q, time.Hour)
 					}
 					err := held(ctx, q, 20*time.Second)
-					return told(fmt.Sprint("storage:", n), now()), err
+					return changed(fmt.Sprint("storage:", n), now()), err
 				}}
 				s.date = time.Now
 				last, took := watched(t, s, nil, 10)[9], time.Since(s.asked[0].at)
@@ -303,7 +303,7 @@ func TestWatchEndsWithItsContext(t *testing.T) {
 			return quiet(second(0)), held(ctx, q, time.Hour)
 		},
 		"between two polls": func(_ context.Context, n int, _ url.Values) (string, error) {
-			return told("members", second(n)), nil
+			return changed("members", second(n)), nil
 		},
 		"between two tries": func(context.Context, int, url.Values) (string, error) {
 			return "", &api.Error{Status: 429, Rate: api.RateLimit{RetryAfter: time.Hour}}
@@ -431,7 +431,7 @@ func quiet(cursor string) string {
 	return fmt.Sprintf(`{"result":true,"results":0,"activity":[],"lastactivity":%q}`, cursor)
 }
 
-func told(field, at string) string {
+func changed(field, at string) string {
 	return fmt.Sprintf(`{"result":true,"results":1,"activity":{%q:%q},"lastactivity":%q}`, field, at, at)
 }
 

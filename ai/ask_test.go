@@ -485,7 +485,7 @@ func TestWaits(t *testing.T) {
 		"gone":               {fault: fault{Op: get, Status: 404}, final: api.ErrNotFound},
 		"signed out":         {fault: fault{Op: get, Status: 401, Code: 10011}, final: api.ErrUnauthenticated},
 
-		"the activity tells":       {fault{Op: "howto.Ask"}, nil, 500 * time.Millisecond, 420},
+		"the activity reports it":  {fault{Op: "howto.Ask"}, nil, 500 * time.Millisecond, 420},
 		"the activity is no reach": {fault{Op: activity, Status: 406}, nil, 10 * time.Second, 900},
 		"the activity fails":       {fault{Op: activity, Status: 503}, nil, 6 * time.Second, 3000},
 		"the activity does not wait": {
@@ -634,7 +634,7 @@ func TestErrorsDoNotHoldTheAnswer(t *testing.T) {
 	}
 }
 
-// checkPolls holds the polls to what tells of one thread alone: the first asks for
+// checkPolls requires polls for the fields of one thread: the first asks for
 // the moment, and the others for what comes after.
 func (o *office) checkPolls(t *testing.T, turn *ai.Turn) {
 	t.Helper()

@@ -100,12 +100,12 @@ func ExampleNotes_Update() {
 		update := ai.UpdateNoteRequest{Content: content, IfVersionID: plan.Version}
 		_, err := notes.Update(ctx, docks.ID, plan.ID, update)
 		if _, conflict := errors.AsType[*ai.NoteConflictError](err); conflict {
-			fmt.Println("somebody else was first")
+			fmt.Println("another user was first")
 			continue
 		}
 		fmt.Println(content, err)
 	}
 	// Output:
 	// # Plan B <nil>
-	// somebody else was first
+	// another user was first
 }

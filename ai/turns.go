@@ -227,7 +227,7 @@ type Turn struct {
 	Updated        api.Time `json:"updated_at"`
 
 	Answer        string            // markdown; may be "" for a complete turn
-	Truncated     bool              // the answer was cut short; tell the reader
+	Truncated     bool              // the answer was cut short; show that to the user
 	Citations     []*Citation       `json:"citations"` // the sources of the answer
 	References    []json.RawMessage // in a form that is not published
 	Clarification *Clarification    `json:"clarification"` // the question of the agent, with TurnStatusNeedsInput

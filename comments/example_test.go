@@ -34,7 +34,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println("told of it:", len(question.Mentions))
+	fmt.Println("notified:", len(question.Mentions))
 	_, err = client.Comments.Create(ctx, onPlan, comments.CreateRequest{
 		Body: "It is. Ship it!", ParentID: question.ID,
 	})
@@ -60,7 +60,7 @@ func Example() {
 		}
 	}
 	// Output:
-	// told of it: 1
+	// notified: 1
 	// - on page 7 @Charles, is this right? map[👍:1]
 	//   - It is. Ship it!
 }

@@ -48,7 +48,7 @@ func Example() {
 	// dock 4.md 2 []
 }
 
-// What a search could not do is told, although it succeeds.
+// A successful search reports what it could not cover.
 func ExampleResult() {
 	s := fastiotest.New()
 	room := s.AddWorkspace(fastiotest.Workspace{Name: "Docks", NoIntelligence: true})

@@ -125,8 +125,8 @@ func TestRankIsKept(t *testing.T) {
 
 func TestGapsDependOnTheQuestion(t *testing.T) {
 	t.Parallel()
-	const told = `"search_metadata":{"semantic_available":false,"content_search_available":false,"scoped":false}`
-	s := search.New(stub.Answer(`{"files":[],` + told + `,"buckets":{"files":{"items":[],` + told + `}}}`))
+	const metadata = `"search_metadata":{"semantic_available":false,"content_search_available":false,"scoped":false}`
+	s := search.New(stub.Answer(`{"files":[],` + metadata + `,"buckets":{"files":{"items":[],` + metadata + `}}}`))
 	scope := []search.Scope{search.InFile("2", "3")}
 	for name, tc := range map[string]struct {
 		q    search.Query

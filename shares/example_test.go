@@ -59,7 +59,7 @@ func Example() {
 	// true
 }
 
-// Somebody is invited by e-mail, and is a pending member until they accept.
+// Invite a user by e-mail, who is a pending member until accepting.
 func ExampleMembers_Add() {
 	s := fastiotest.New()
 	room := s.AddWorkspace(fastiotest.Workspace{Name: "Books"})

@@ -196,7 +196,7 @@ func TestRefusals(t *testing.T) {
 			stub.Err(c.Create(ctx, closed, shares.CreateRequest{Title: "Q1"})), api.ErrForbidden,
 			refused{403, shares.ReasonSharingDisabled, 0},
 		},
-		"share of strangers": {
+		"share of other users": {
 			stub.Err(c.Get(ctx, hidden)), api.ErrForbidden, refused{401, "", shares.CodeNoViewPermission},
 		},
 		"share not public": {

@@ -40,7 +40,7 @@ func Example() {
 	// 22: file wheel 098.svg to file wheel 119.svg, more: false
 }
 
-// What is not there does not keep the rest from being told.
+// Missing nodes do not prevent the result of the others.
 func ExampleService_GetMany() {
 	s := fastiotest.New()
 	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})

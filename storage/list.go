@@ -79,7 +79,7 @@ func pageQuery(op string, size int, cursor string) (url.Values, error) {
 // Page is one page of nodes.
 type Page struct {
 	Nodes      []*api.Node
-	PageSize   int    // nodes a page holds at most; 0 when the answer did not tell
+	PageSize   int    // greatest number of nodes per page; 0 if not in the response
 	HasMore    bool   // whether there is another page
 	NextCursor string // where the next page begins; "" after the last
 }

@@ -56,7 +56,7 @@ func (b *Batch) Node(id api.OpaqueID) *api.Node {
 	return nil
 }
 
-// Err returns why there is no node with the ID, nil if the answer did not tell.
+// Err returns why there is no node with the ID, nil if the response did not say.
 func (b *Batch) Err(id api.OpaqueID) error {
 	for _, e := range b.Errors {
 		if e != nil && e.NodeID.Equal(id) {

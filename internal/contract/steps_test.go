@@ -62,7 +62,7 @@ func accountSteps() []step {
 		makes("Users.Get", "notator@example.test"),
 		makes("Users.Get", "1999999999999999999"),
 		makes("Users.Search", "somerville"),
-		makes("Users.Search", "nobody of this name"),
+		makes("Users.Search", "an unknown name"),
 		makes("Orgs.ListJoinedOrInvited", nil, api.Standard),
 		makes("Orgs.ListAvailable", nil),
 		makes("Orgs.Get", "difference"),
@@ -277,7 +277,7 @@ func fileShareSteps() []step {
 	}
 	atOnce := upload // after a version that is not the current one
 	atOnce.Content, atOnce.IfVersion = []byte(deedText), "v3r510n0fth3d33db3ta123456789"
-	nobody := fileshares.Grantee{Email: "nobody@example.test"}
+	unknown := fileshares.Grantee{Email: "unknown@example.test"}
 	return []step{
 		between((*world).lend),
 		makes("Create", workspaceID, fileshares.CreateRequest{
@@ -291,10 +291,10 @@ func fileShareSteps() []step {
 		makes("Get", "6999999999999999999", unlocked),
 		makes("Update", loanID, fileshares.UpdateRequest{Title: api.Null[string](), ExpiresAt: api.Null[time.Time]()}),
 		makes("Grants.Set", loanID, fileshares.Grantee{Email: "charles@example.test"}, fileshares.CapabilityEdit),
-		makes("Grants.Set", loanID, nobody, fileshares.CapabilityDownload),
+		makes("Grants.Set", loanID, unknown, fileshares.CapabilityDownload),
 		makes("Grants.Set", loanID, fileshares.Grantee{User: "3999999999999999999"}, fileshares.CapabilityDownload),
 		makes("Grants.List", loanID),
-		makes("Grants.Revoke", loanID, nobody),
+		makes("Grants.Revoke", loanID, unknown),
 		makes("Download", loanID, nil, unlocked),
 		makes("Preview", loanID, api.PreviewTypeThumbnail, unlocked),
 		makes("Preview", loanID, api.PreviewTypeMP4, unlocked),
@@ -330,7 +330,7 @@ func metadataSteps() []step {
 	}
 	return []step{
 		between((*world).shelve),
-		between((*world).tell),
+		between((*world).addFacts),
 		makes("Fields.List", workspaceID, nil),
 		makes("Fields.List", workspaceID, &metadata.ListOptions{PageSize: 2}, api.Terse),
 		makes("Fields.Values", workspaceID, "material", nil),
@@ -496,7 +496,7 @@ func searchSteps() []step {
 	workspace, share := api.Workspace(workspaceID), api.Share(shareID)
 	return []step{
 		between((*world).shelve),
-		between((*world).tell),
+		between((*world).addFacts),
 		makes("Files", workspace, search.Query{Text: "mill"}),
 		makes("Files", workspace, search.Query{
 			Text: "brass", Details: true, Limit: 1,

@@ -408,8 +408,8 @@ func (w *world) shelve() {
 	)
 }
 
-// tell adds facts about what is stored, under more names than are needed.
-func (w *world) tell() {
+// addFacts adds facts about nodes, under more names than are needed.
+func (w *world) addFacts() {
 	w.add(
 		fastiotest.Fact{
 			Node: drawingID, Field: "wheels", Value: 25000, Confidence: "high", Rationale: "Page 1 says so.",

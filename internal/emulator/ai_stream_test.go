@@ -66,8 +66,8 @@ func (c chat) whole(t *testing.T, lastID string) string {
 	return text
 }
 
-// roads are the ways to reach the emulator in a bubble.
-func (c chat) roads(t *testing.T) map[string]*http.Client {
+// transports returns the clients of the emulator in a bubble, by name.
+func (c chat) transports(t *testing.T) map[string]*http.Client {
 	t.Helper()
 	listener := c.Listen()
 	server := &http.Server{Handler: c.Server}
@@ -198,7 +198,7 @@ func TestDisturbedStreams(t *testing.T) {
 				all := c.whole(t, "")
 				test.fault.Op = "ai.Turns.Stream"
 				c.Fail(test.fault)
-				for road, client := range c.roads(t) {
+				for name, client := range c.transports(t) {
 					ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 					defer cancel()
 					began := time.Now()
@@ -208,7 +208,7 @@ func TestDisturbedStreams(t *testing.T) {
 						want = all[:test.length]
 					}
 					if text != want || !errors.Is(err, test.err) || time.Since(began) != test.took {
-						t.Errorf("%s: %q, %v after %v", road, text, err, time.Since(began))
+						t.Errorf("%s: %q, %v after %v", name, text, err, time.Since(began))
 					}
 				}
 			})
@@ -222,7 +222,7 @@ func TestStreamsCutAtEveryByte(t *testing.T) {
 		c := newChat(t)
 		time.Sleep(time.Minute)
 		all := c.whole(t, "")
-		for road, client := range c.roads(t) {
+		for name, client := range c.transports(t) {
 			for n := range len(all) {
 				fault := emulator.Fault{Op: "ai.Turns.Stream", Cut: int64(n)}
 				if n == 0 {
@@ -232,7 +232,7 @@ func TestStreamsCutAtEveryByte(t *testing.T) {
 				c.Fail(fault)
 				text, err := c.read(t.Context(), t, client)
 				if text != all[:n] || !errors.Is(err, io.ErrUnexpectedEOF) {
-					t.Fatalf("%s: cut at %d: %q, %v", road, n, text, err)
+					t.Fatalf("%s: cut at %d: %q, %v", name, n, text, err)
 				}
 			}
 		}
@@ -244,8 +244,8 @@ func TestLeavingAStream(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newChat(t, func(o *emulator.Options) { o.AI.TurnPace = time.Hour })
-		roads := c.roads(t)
-		for _, client := range roads {
+		transports := c.transports(t)
+		for _, client := range transports {
 			resp := c.open(t.Context(), t, client, "http://emulator.test")
 			synctest.Wait()
 			c.must(t, "ben GET {chat}/details/ -> 200")
@@ -253,7 +253,7 @@ func TestLeavingAStream(t *testing.T) {
 			synctest.Wait()
 		}
 		time.Sleep(24 * time.Hour)
-		resp := c.open(t.Context(), t, roads["round trip"], "http://emulator.test")
+		resp := c.open(t.Context(), t, transports["round trip"], "http://emulator.test")
 		synctest.Wait()
 		c.must(t, "ben POST {chat}/message/ question=And? -> 200")
 		resp.Body.Close()

@@ -26,12 +26,12 @@ type answer struct {
 	took   time.Duration
 }
 
-// checkStatus compares an answer with a status, the whole error, and members:
+// checkStatus compares a response with a status, the whole error, and members:
 //
 //	-> 406 10022 title:invalid
 //	-> 200 share.id>id share.title="Fair" !share.password users.*.status=["active","pending"]
 //
-// An error is its code, its word, its reason and the refused parameters with their kinds.
+// An error is its code, its word, its reason and the rejected parameters with their kinds.
 func (p *scripted) checkStatus(a answer, want string) error {
 	status, rest, _ := strings.Cut(want, " ")
 	n, err := strconv.Atoi(status)
@@ -55,7 +55,7 @@ func (p *scripted) checkStatus(a answer, want string) error {
 	return errors.Join(err, p.check(a, rest))
 }
 
-// signs are the parts of an error.
+// signs returns the parts of an error.
 func (a answer) signs() []string {
 	var said []string
 	if code, ok := member(a.json, []string{"error", "code"}); ok {
@@ -81,7 +81,7 @@ func (a answer) signs() []string {
 
 var expected = regexp.MustCompile(`^(!?)([^\s=~>]+)([=~>]?)`)
 
-// check compares members of an answer:
+// check compares members of a response:
 //
 //	user.name            is there
 //	!user.name           is not there
@@ -181,7 +181,7 @@ func (e *expectation) check(value json.RawMessage, found bool, names map[string]
 	return fmt.Errorf("%s is %s, want %s%s%s", e.path, shown(value), not, strings.Trim(e.operator, "="), e.text)
 }
 
-// text is a JSON value, without the quotes of a string.
+// text returns a JSON value, without the quotes of a string.
 func text(value json.RawMessage) string {
 	var s string
 	if json.Unmarshal(value, &s) == nil {
@@ -197,7 +197,7 @@ func shown(value json.RawMessage) string {
 	return string(value)
 }
 
-// at is the member at a path.
+// at returns the member at a path.
 func (a answer) at(path string) (json.RawMessage, bool) {
 	name, isHeader := strings.CutPrefix(path, "@")
 	switch {

@@ -91,7 +91,7 @@ func (w *world) body(t *testing.T, token, method, path, contentType, body string
 	return w.send(t, r)
 }
 
-// is fails the test unless an answer has a status and an error code, 0 for a success.
+// is fails the test unless a response has a status and an error code, 0 for a success.
 func (p reply) is(t *testing.T, status, code int) {
 	t.Helper()
 	if p.Status != status || p.code() != code {
@@ -109,7 +109,7 @@ func (w *world) complete(t *testing.T, token, code string) reply {
 	return w.form(t, token, http.MethodPost, twoFactor+"auth/"+code+"/")
 }
 
-// other is a code that differs from the one given.
+// other returns a code that differs from the one given.
 func other(code string) string {
 	n, _ := strconv.Atoi(code)
 	return strconv.Itoa(1_000_000 + (n+1)%1_000_000)[1:]

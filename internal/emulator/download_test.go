@@ -70,7 +70,7 @@ func TestHugeFilesTakeNoMemory(t *testing.T) {
 	}
 }
 
-// counter is an answer that nobody keeps.
+// counter counts the bytes of a response and discards them.
 type counter struct {
 	header http.Header
 	n      int64
@@ -92,7 +92,7 @@ func (w *counter) Write(b []byte) (int, error) {
 
 func TestDownloadsBreakOffAnywhere(t *testing.T) {
 	t.Parallel()
-	roads(t, emulator.Options{}, func(t *testing.T, w *world, c doer) {
+	overBoth(t, emulator.Options{}, func(t *testing.T, w *world, c doer) {
 		t.Helper()
 		const size = 300_000
 		n, path := w.film(emulator.Node{Size: size})

@@ -1,6 +1,7 @@
-// Package emulator is the platform in memory: organizations, workspaces, keys, an event log and the rules around them,
-// behind an [http.Handler]. It knows nothing of the client; its wire forms come from the published API alone, so a
-// client that misreads the API fails against it.
+// Package emulator emulates the platform in memory, behind an [http.Handler]:
+// organizations, workspaces, keys, an event log and their rules. It is
+// independent of the client and follows the published API, so that a client
+// that misreads the API fails.
 //
 //	s := emulator.New(emulator.Options{})
 //	ada := s.AddUser(emulator.User{FirstName: "Ada"})
@@ -10,9 +11,10 @@
 //	s.Generate(emulator.History{Workspace: room.ID, Events: 10_000})
 //	client := &http.Client{Transport: s} // send "Authorization: Bearer " + key.Token
 //
-// This package is the server: the table of routes, authentication, limits, faults, the record of calls and the
-// listener. Package wire is what handlers get and return, package world what they share, and every other package
-// answers the calls of one area. Imports go down only: server, areas, world, wire.
+// This package is the server: routes, authentication, limits, faults, recorded
+// calls and the listener. Package wire has requests and responses, package
+// world the shared state, and every other package the calls of one area.
+// Imports go down only: server, areas, world, wire.
 package emulator
 
 import (
@@ -45,7 +47,7 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
-// The areas whose methods set up the platform, or look into it.
+// The areas with methods for tests.
 type (
 	accountArea     = account.Handlers
 	activityArea    = activity.Handlers
@@ -119,7 +121,7 @@ func New(o Options) *Server {
 	return s
 }
 
-// connect makes the areas, the lower ones first.
+// connect creates the areas, lower ones first.
 func (s *Server) connect() {
 	w := s.World
 	s.storage = storage.New(w)
@@ -144,7 +146,8 @@ func (s *Server) connect() {
 	s.storage.NodeFacts = s.Facts
 }
 
-// First returns the token that was added first and the id of the first workspace, "" where there is none.
+// First returns the first token and the id of the first workspace, "" if there
+// is none.
 func (s *Server) First() (token, workspaceID string) {
 	s.RLock()
 	defer s.RUnlock()
@@ -154,14 +157,14 @@ func (s *Server) First() (token, workspaceID string) {
 	return s.FirstKey, workspaceID
 }
 
-// Credits returns the AI credits a profile was billed so far.
+// Credits returns the AI credits billed to a profile.
 func (s *Server) Credits(profileID string) int {
 	s.RLock()
 	defer s.RUnlock()
 	return s.World.Credits[profileID]
 }
 
-// labelSpace keeps the serials of objects with a label apart from those of all others.
+// labelSpace separates the serials of labelled objects from all others.
 const labelSpace = 1 << 61
 
 // Load adds the state that a seed file describes; see package seed. It adds nothing if there is an error.

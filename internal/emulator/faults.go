@@ -33,8 +33,8 @@ type rule struct {
 	aim
 }
 
-// Fail adds a rule. The first rule that matches a call and is not used up decides. It
-// panics if [Check] rejects the rule.
+// Fail adds a rule. The first rule that matches a call and has uses left
+// applies. It panics if [Check] rejects the rule.
 func (s *Server) Fail(f world.Fault) {
 	if err := s.checkOps("Fault.Op", f.Op); err != nil {
 		panic(err)
@@ -96,7 +96,7 @@ func (f *faults) pick(op string) *fault {
 
 func (f *fault) runs() bool { return f.Processed || f.Status == 0 && f.Reset != seed.BeforeHeader }
 
-// refusal is an ordered failure; a status below 400 is an empty success.
+// refusal returns the error of a rule; a status below 400 is an empty success.
 func (f *fault) refusal() error {
 	if f.Status < http.StatusBadRequest {
 		return nil
@@ -131,7 +131,8 @@ func (f *fault) wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// deliver writes a reply, spoiled as the fault says, and returns the status that went out whole.
+// deliver writes a reply, with the fault applied, and returns its status if it
+// was sent in full.
 func (f *fault) deliver(w http.ResponseWriter, r *http.Request, out wire.Reply) int {
 	if out.Stream != nil {
 		return f.deliverStream(w, r, out)
@@ -201,14 +202,14 @@ func (f *fault) send(w http.ResponseWriter, r *http.Request, body io.Reader, len
 	}
 }
 
-// stall says nothing more until the client gives up.
+// stall sends nothing until the client gives up.
 func stall(w http.ResponseWriter, r *http.Request) {
 	flush(w)
 	<-r.Context().Done()
 	panic(http.ErrAbortHandler)
 }
 
-// deliverStream writes a body while it comes about, spoiled as the fault says.
+// deliverStream writes a streamed body, with the fault applied.
 func (f *fault) deliverStream(w http.ResponseWriter, r *http.Request, out wire.Reply) int {
 	maps.Copy(w.Header(), out.Header)
 	maps.Copy(w.Header(), f.Header)
@@ -252,7 +253,7 @@ type socketRule struct {
 	aim
 }
 
-// aim decides which of the matching things a rule strikes.
+// aim selects the matches that a rule applies to.
 type aim struct {
 	skip, count  int
 	probability  float64
@@ -277,8 +278,8 @@ func (a *aim) strikes() bool {
 	return true
 }
 
-// FailSockets adds a rule. The first rule that matches a message and is not used up decides; of the rules with an age
-// every one does. [Server.Heal] removes them, too.
+// FailSockets adds a rule. The first rule that matches a message and has uses
+// left applies; rules with an age all do. [Server.Heal] removes them, too.
 func (s *Server) FailSockets(f world.SocketFault) {
 	s.faults.mu.Lock()
 	defer s.faults.mu.Unlock()
@@ -286,7 +287,8 @@ func (s *Server) FailSockets(f world.SocketFault) {
 	s.faults.sockets = append(s.faults.sockets, r)
 }
 
-// Next returns the fault of the next message of a socket, one without effect when no rule strikes.
+// Next returns the fault of the next message of a socket, the zero one if no
+// rule applies.
 func (f *faults) Next(profileID string) *world.SocketFault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -298,7 +300,7 @@ func (f *faults) Next(profileID string) *world.SocketFault {
 	return &world.SocketFault{}
 }
 
-// Aged returns the faults that a socket which has just opened will meet.
+// Aged returns the faults of a newly opened socket.
 func (f *faults) Aged(profileID string) []*world.SocketFault {
 	f.mu.Lock()
 	defer f.mu.Unlock()

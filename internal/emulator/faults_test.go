@@ -16,13 +16,13 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator"
 )
 
-// doer is either road into the emulator.
+// doer sends requests to the emulator.
 type doer interface {
 	Do(r *http.Request) (*http.Response, error)
 }
 
-// roads runs a test over the round tripper and over an HTTP server, both in virtual time.
-func roads(t *testing.T, o emulator.Options, test func(t *testing.T, w *world, c doer)) {
+// overBoth runs a test over the round tripper and an HTTP server, in virtual time.
+func overBoth(t *testing.T, o emulator.Options, test func(t *testing.T, w *world, c doer)) {
 	t.Helper()
 	for _, name := range []string{"round tripper", "listener"} {
 		t.Run(name, func(t *testing.T) {
@@ -56,7 +56,7 @@ func request(ctx context.Context, w *world, method, path string) *http.Request {
 	return r
 }
 
-// fetch returns what arrives of an answer.
+// fetch returns what arrives of a response.
 func fetch(c doer, r *http.Request) (status int, body string, err error) {
 	p, err := c.Do(r)
 	if err != nil {
@@ -69,7 +69,7 @@ func fetch(c doer, r *http.Request) (status int, body string, err error) {
 
 func TestFaults(t *testing.T) {
 	t.Parallel()
-	roads(t, emulator.Options{}, func(t *testing.T, w *world, c doer) {
+	overBoth(t, emulator.Options{}, func(t *testing.T, w *world, c doer) {
 		t.Helper()
 		whole := `{"result":true,"status":"ok","current_api_version":"1.0"`
 		failed := `{"result":false,"error":{"code":`
@@ -124,7 +124,7 @@ func TestFaults(t *testing.T) {
 
 func TestFaultDelaysAndDrips(t *testing.T) {
 	t.Parallel()
-	roads(t, emulator.Options{}, func(t *testing.T, w *world, c doer) {
+	overBoth(t, emulator.Options{}, func(t *testing.T, w *world, c doer) {
 		t.Helper()
 		w.Fail(emulator.Fault{Op: "system.Ping", Count: 1, Delay: time.Minute})
 		w.Fail(emulator.Fault{Op: "system.Ping", Count: 1, Status: 200, Body: "0123456789", Drip: time.Second})

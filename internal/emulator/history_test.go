@@ -121,7 +121,7 @@ func TestHistoriesFollowEachOther(t *testing.T) {
 		}
 	}
 	if shared == 0 {
-		t.Error("nobody speaks of yesterday's files")
+		t.Error("no event is about yesterday's files")
 	}
 }
 

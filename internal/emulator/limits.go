@@ -18,9 +18,9 @@ import (
 
 const opSearch = "events.Search"
 
-// published are the limits the platform documents: searches and summaries share one budget per user, and
-// so do the polls. It says of merges and of how-to questions that they are limited, and not how much: these numbers are
-// ours.
+// published returns the documented limits: searches and summaries share a
+// budget per user, and so do polls. For merges and how-to questions no numbers
+// are published: these are ours.
 func published() []world.Limit {
 	ops := []seed.Op{opSearch, events.OpSummarize}
 	polls := []seed.Op{activity.OpPoll, activity.OpPollProfile}
@@ -47,7 +47,7 @@ type windowKey struct {
 	user string
 }
 
-// window is one count. A sliding one keeps the times of its calls, the fixed ones their number.
+// window counts calls: a sliding one their times, a fixed one their number.
 type window struct {
 	start time.Time
 	used  int
@@ -66,8 +66,9 @@ func (l *limits) start(o world.Options) {
 	}
 }
 
-// take counts a call in every window of its operation, unless one of them is full: a refused call costs nothing. The
-// quota is that of the tightest window; the zero quota belongs to an operation without limits.
+// take counts a call in every window of its operation unless one is full:
+// rejected calls are free. It returns the quota of the tightest window, zero
+// without limits.
 func (l *limits) take(op, user string, now time.Time) (q quota, refused bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -136,7 +137,8 @@ func (l *limits) quota(w *window, rule world.Limit, now time.Time) quota {
 	return q
 }
 
-// tighter picks the quota with less room, and of two without room the one that waits longer.
+// tighter returns the quota with less room, or with the longer wait if both
+// have none.
 func tighter(a, b quota, first bool) quota {
 	if first || b.avail < a.avail || b.avail == a.avail && b.expires.After(a.expires) {
 		return b
@@ -166,7 +168,7 @@ func (s *Server) announce(q quota, header http.Header) {
 	if s.Options.Limits.NoHeaders {
 		return
 	}
-	// Rounded up: whoever waits until then finds the window open.
+	// Rounded up: the window is open after the wait.
 	end := q.expires.Add(s.Options.ClockSkew + time.Second - 1).Truncate(time.Second).UTC()
 	expires := strconv.FormatInt(end.Unix(), 10)
 	if s.Options.Limits.DateExpires {

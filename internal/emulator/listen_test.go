@@ -36,12 +36,12 @@ func TestConnIsBuffered(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		client, server := connect(t)
-		if n, err := client.Write([]byte("nobody reads yet")); n != 16 || err != nil {
+		if n, err := client.Write([]byte("no reader so far")); n != 16 || err != nil {
 			t.Fatal(n, err)
 		}
 		client.Close()
 		got, err := io.ReadAll(server)
-		if string(got) != "nobody reads yet" || err != nil {
+		if string(got) != "no reader so far" || err != nil {
 			t.Errorf("%q %v", got, err)
 		}
 		if _, err := server.Write([]byte("x")); !errors.Is(err, syscall.ECONNRESET) {
@@ -133,14 +133,14 @@ func TestListenerCloses(t *testing.T) {
 			t.Errorf("dial: %v", err)
 		}
 		if _, err := waiting.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
-			t.Errorf("a connection nobody accepted: %v", err)
+			t.Errorf("a connection that was not accepted: %v", err)
 		}
 	})
 }
 
 func TestServerOverListener(t *testing.T) {
 	t.Parallel()
-	roads(t, emulator.Options{Limits: seed.LimitOptions{Rules: []emulator.Limit{}}}, func(t *testing.T, w *world, c doer) {
+	overBoth(t, emulator.Options{Limits: seed.LimitOptions{Rules: []emulator.Limit{}}}, func(t *testing.T, w *world, c doer) {
 		t.Helper()
 		w.Generate(emulator.History{Workspace: w.room.ID, Events: 300})
 		for range 3 { // kept alive in between
@@ -172,7 +172,7 @@ func TestRoundTripEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// An answer nobody reads must not keep its handler.
+// A response that is not read must not block its handler.
 func TestRoundTripBodyMayBeClosedUnread(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

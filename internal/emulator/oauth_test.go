@@ -17,14 +17,14 @@ import (
 	"github.com/fastio-go/fastio/internal/stub"
 )
 
-// newOAuth is the platform of the scripts of tokens, where Ada has given the app access. Its macros start, allow and
+// newOAuth returns the platform of the scripts of tokens, where Ada has given the app access. Its macros start, allow and
 // exchange do it again.
 func newOAuth(t *testing.T, change ...func(*emulator.Options)) *scripted {
 	t.Helper()
 	return newScript(t, "testdata/scripts/oauth_tokens.txt", change...)
 }
 
-// newScript is the platform after the first scenario of a file.
+// newScript returns the platform after the first scenario of a file.
 func newScript(t *testing.T, file string, change ...func(*emulator.Options)) *scripted {
 	t.Helper()
 	steps := stepsOf(t, file, worldSteps(t))
@@ -71,7 +71,7 @@ func TestConcurrentLogins(t *testing.T) {
 			func(p *scripted) {
 				p.must(t, "{start}", "{allow}", "{exchange} {token}", "{renew}={refresh} {token}",
 					"{access} GET /workspaces/all/ -> 200", "{session} {list} -> 200",
-					"nobody POST /oauth/revoke/ token={refresh} -> 200")
+					"anon POST /oauth/revoke/ token={refresh} -> 200")
 			},
 			func(p *scripted) {
 				p.must(t, "{session} {list} -> 200")
@@ -81,8 +81,8 @@ func TestConcurrentLogins(t *testing.T) {
 			},
 			func(p *scripted) {
 				const form = `body~"_id\" value=\"(?<id>\\w+)[^!]*proof\" value=\"(?<proof>\\w+)"`
-				p.must(t, "{start}", `nobody GET {login} -> 200 @Set-Cookie~"^(?<cookie>connect=[^;]+)" `+form)
-				p.must(t, "nobody POST {site}/connect @Cookie={cookie} auth_request_id={id}&proof={proof}&step=sign-in"+
+				p.must(t, "{start}", `anon GET {login} -> 200 @Set-Cookie~"^(?<cookie>connect=[^;]+)" `+form)
+				p.must(t, "anon POST {site}/connect @Cookie={cookie} auth_request_id={id}&proof={proof}&step=sign-in"+
 					"&email=ada@example.test&password=correct+horse+battery+staple -> 303")
 			},
 		} {

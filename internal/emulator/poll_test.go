@@ -46,7 +46,7 @@ const object29 = "2abcdefghijklmnopqrstuvwxyz12"
 // A poll is held until something changes, until the wait is over, or until the caller is gone.
 func TestPollHolds(t *testing.T) {
 	t.Parallel()
-	roads(t, emulator.Options{}, func(t *testing.T, w *world, c doer) {
+	overBoth(t, emulator.Options{}, func(t *testing.T, w *world, c doer) {
 		t.Helper()
 		begin := time.Now()
 		held := func(ctx context.Context, query string) (string, error) {
@@ -119,7 +119,7 @@ func TestProxyCutsPolls(t *testing.T) {
 	t.Parallel()
 	for _, reset := range []bool{false, true} {
 		cut := seed.ActivityOptions{PollCut: 55 * time.Second, PollCutReset: reset}
-		roads(t, emulator.Options{Activity: cut}, func(t *testing.T, w *world, c doer) {
+		overBoth(t, emulator.Options{Activity: cut}, func(t *testing.T, w *world, c doer) {
 			t.Helper()
 			begin := time.Now()
 			r := request(t.Context(), w, http.MethodGet, "/activity/poll/?wait=95")

@@ -22,7 +22,7 @@ import (
 //
 // METHOD and path are only given where they differ from those of the operation.
 // The request is one of a script; see request_test.go. Steps, which come before it, are those of scripts and of
-// refusing_test.go. A * marks what a program cannot tell from another row of the operation.
+// refusing_test.go. A * marks a row whose response equals that of another row.
 type refusal struct {
 	operation, cause, request, want string
 	steps                           []string
@@ -86,7 +86,7 @@ func parseRefusal(t *testing.T, head []string, line string) refusal {
 	return r
 }
 
-// Every request is refused with the error that a program can branch on.
+// Every request is rejected with the error that a program can branch on.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	before := stepsOf(t, "testdata/refusals-world.txt", worldSteps(t))
@@ -114,7 +114,7 @@ func (row *refusal) check(t *testing.T, before []step) {
 	}
 }
 
-// Rows of one operation are refused alike only if all of them are marked.
+// Rows of one operation are rejected alike only if all of them are marked.
 func TestRefusalsAreToldApart(t *testing.T) {
 	t.Parallel()
 	rows := refusals(t)
@@ -128,8 +128,8 @@ func TestRefusalsAreToldApart(t *testing.T) {
 	}
 }
 
-// signs are what a program can branch on: the status, the code if it is one that the
-// documents name, the word and the reason of the error, and the fields that were refused.
+// signs returns what a program can branch on: the status, the code if it is one that the
+// documents name, the word and the reason of the error, and the fields that were rejected.
 func signs(err error) string {
 	e, ok := errors.AsType[*api.Error](err)
 	if !ok {
@@ -171,7 +171,7 @@ func (w *refusing) ask(request string, out any) error {
 	case asked.body != "":
 		r.Body = api.Bytes(asked.contentType, []byte(asked.body))
 	}
-	if asked.who == "nobody" {
+	if asked.who == "anon" {
 		asked.who, r.Auth = "ada", api.AuthNone
 	}
 	return w.client(asked.who).Call(w.Context(), r, out)

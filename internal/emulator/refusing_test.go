@@ -55,7 +55,7 @@ func (w *refusing) client(who string) *fastio.Client {
 		return c
 	}
 	if w.keys[who] == "" {
-		w.Fatalf("nobody is called %q", who)
+		w.Fatalf("no user %q", who)
 	}
 	c, err := fastio.New(
 		fastio.WithBaseURL("http://emulator.test"), fastio.WithHTTPClient(&http.Client{Transport: w.Server}),
@@ -76,7 +76,7 @@ func (w *refusing) perform(text string) {
 	case "spent":
 		_, request, _ := strings.Cut(w.row.request, " ")
 		_, request, _ = strings.Cut(request, " ")
-		_ = w.ask("; reader "+request, nil) // whether it is refused does not matter
+		_ = w.ask("; reader "+request, nil) // whether it is rejected does not matter
 	default:
 		w.must(w.do(text))
 	}

@@ -18,11 +18,11 @@ import (
 //
 //	WHO METHOD PATH[?QUERY] [@Header=value ...] [BODY]
 //
-// WHO is a user or a key by name, {variable} with a token, or nobody, who sends no token. ada+x is ada with the
-// password x of a link, and an address:password signs in; + is a blank there. BODY begins with { or [ and is JSON, or
-// is a form; "form" is a form without a field, and "multipart" precedes the fields of a multipart form, where chunk is
-// a file. With a header @Content-Type the body is sent as it is written; none
-// stands for no type.
+// WHO is the name of a user or key, a {variable} with a token, or anon for no token.
+// ada+x is ada with the link password x. An address:password signs in; + is a blank
+// there. A BODY that begins with { or [ is JSON, any other a form; "form" is an empty
+// form, and "multipart" precedes a multipart form, whose chunk is a file. With a header
+// @Content-Type the body is sent unchanged; none sends no type.
 type asked struct {
 	who, password     string
 	method, path      string
@@ -63,7 +63,7 @@ func (p *scripted) parse(text string) (*asked, error) {
 	r.who = expand(parts[0], nil)
 	if strings.Contains(r.who, ":") {
 		pair := base64.StdEncoding.EncodeToString([]byte(strings.ReplaceAll(r.who, "+", " ")))
-		r.who = "nobody"
+		r.who = "anon"
 		r.header.Set("Authorization", "Basic "+pair)
 	}
 	r.who, r.password, _ = strings.Cut(r.who, "+")
@@ -94,7 +94,7 @@ func (p *scripted) parse(text string) (*asked, error) {
 	return r, err
 }
 
-// multipartOf is a multipart form. The field chunk is a file.
+// multipartOf returns a multipart form. The field chunk is a file.
 func multipartOf(fields url.Values) (body, contentType string) {
 	var b bytes.Buffer
 	w := multipart.NewWriter(&b)
@@ -115,7 +115,7 @@ func multipartOf(fields url.Values) (body, contentType string) {
 	return b.String(), w.FormDataContentType()
 }
 
-// exchange sends a request and checks the answer.
+// exchange sends a request and checks the response.
 func (p *scripted) exchange(text string) error {
 	text, want, ok := strings.Cut(text, " -> ")
 	if !ok {
@@ -152,7 +152,7 @@ func (p *scripted) send(r *asked) (answer, error) {
 	switch {
 	case len(r.who) > 20: // a token
 		token = r.who
-	case r.who == "nobody":
+	case r.who == "anon":
 	case !known:
 		return answer{}, fmt.Errorf("%q is unknown", r.who)
 	}

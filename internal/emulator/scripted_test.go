@@ -248,7 +248,7 @@ func (p *scripted) words(verb string, words []string) error {
 	return nil
 }
 
-// differ is an error if the number is not the one that is wanted.
+// differ returns an error if the number is not the one that is wanted.
 func differ(want string, got any) error {
 	if fmt.Sprint(got) != want {
 		return fmt.Errorf("%v, want %s", got, want)
@@ -323,7 +323,7 @@ var kinds = map[string]func(p *scripted, kind, rest string) error{
 	"fact":        adding(func(s *emulator.Server, f emulator.Fact) error { return s.AddFact(f) }),
 }
 
-// adding is a step that adds an object of a kind, described by JSON.
+// adding returns a step that adds an object of a kind, described by JSON.
 func adding[In, Out any](add func(*emulator.Server, In) Out) func(p *scripted, kind, rest string) error {
 	return func(p *scripted, kind, rest string) error {
 		name, text, named := strings.Cut(rest, " ")
@@ -379,7 +379,7 @@ func (p *scripted) keep(name string, it any) error {
 // save names a JSON value.
 func (p *scripted) save(name string, value json.RawMessage) { p.names[name] = unquoted(value) }
 
-// unquoted is a JSON value, where a string is without its quotes, and nil is none.
+// unquoted returns a JSON value, where a string is without its quotes, and nil is none.
 func unquoted(value json.RawMessage) any {
 	var s string
 	switch {
@@ -393,7 +393,7 @@ func unquoted(value json.RawMessage) any {
 
 var duration = regexp.MustCompile(`"-?(\d+(ms|s|m|h))+"`)
 
-// decode reads JSON with variables and durations, and refuses members that there are not.
+// decode reads JSON with variables and durations, and rejects members that there are not.
 func (p *scripted) decode(text string, into any) error {
 	text, err := p.expand(text, jsonQuoted)
 	if err != nil {
@@ -458,7 +458,7 @@ func chunks(s string, n int) func(yield func(string) bool) {
 	}
 }
 
-// jsonQuoted is a text within the quotes of JSON.
+// jsonQuoted returns a text within the quotes of JSON.
 func jsonQuoted(s string) string {
 	text, err := json.Marshal(s)
 	if err != nil {

@@ -29,7 +29,7 @@ import (
 // first case. A line "for a=1 | b=2" runs the scenario with {a} and {b} replaced in every step; several such lines run
 // it several times. <65*x> repeats x, and in it {#} is 0, 1, ...
 //
-// The steps are in scripted_test.go, requests in request_test.go, and what is said of an answer in answer_test.go.
+// The steps are in scripted_test.go, requests in request_test.go, and what is said of a response in answer_test.go.
 type scenario struct {
 	name  string
 	steps []step
@@ -75,7 +75,7 @@ func (b *block) add(at, line string) error {
 	return nil
 }
 
-// scenarios are a block, once for every row and every case.
+// scenarios returns a block, once for every row and every case.
 func (b *block) scenarios(before []step) []scenario {
 	rows, cases := b.rows, b.cases
 	if rows == nil {
@@ -103,7 +103,7 @@ func (b *block) scenarios(before []step) []scenario {
 	return all
 }
 
-// lineOf is the number of the line of the first step.
+// lineOf returns the number of the line of the first step.
 func lineOf(steps []step) string {
 	if steps == nil {
 		return ""
@@ -143,7 +143,7 @@ func worldSteps(tb testing.TB) []step {
 	return stepsOf(tb, "testdata/world.txt", nil)
 }
 
-// stepsOf are the steps of the first scenario of a file.
+// stepsOf returns the steps of the first scenario of a file.
 func stepsOf(tb testing.TB, file string, before []step) []step {
 	tb.Helper()
 	text, err := os.ReadFile(file)
@@ -223,7 +223,7 @@ func TestScriptsFail(t *testing.T) {
 		"ada GET /user/me/details/":                                  `a request needs " -> " and a status`,
 		"ada GET /user/me/details/ -> ok":                            `"ok" is no status`,
 		"ada GET /user/me/details/ -> 200 user=Ada":                  `user=`,
-		"ada GET /user/{nobody}/details/ -> 200":                     `{nobody} is unknown`,
+		"ada GET /user/{missing}/details/ -> 200":                    `{missing} is unknown`,
 		"zoe GET /user/me/details/ -> 200":                           `"zoe" is unknown`,
 		"eve GET /share/{portal}/member/me/details/ -> 401":          `the error is 10545, want none`,
 		"eve GET /share/{portal}/member/me/details/ -> 401 10546":    `the error is 10545, want 10546`,

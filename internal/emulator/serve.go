@@ -30,7 +30,7 @@ func (s *Server) table() []*wire.Route {
 
 type endpoint struct{ *wire.Route }
 
-// ServeHTTP carries the call that the mux matched, path values included.
+// ServeHTTP stores the matched call, with its path values.
 func (e endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rt := e.Route
 	if rt.OnFileShare != nil && r.PathValue("entity_type") == wire.KindFileShare {
@@ -83,10 +83,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	status = f.deliver(w, r, out)
 }
 
-// opSocket names handshakes in the record and in faults.
+// opSocket is the operation of handshakes in records and faults.
 const opSocket = "realtime.Socket"
 
-// serveSocket answers a request for a socket: with a refusal, or by becoming the socket until that ends.
+// serveSocket serves a socket until it ends, or rejects the request.
 func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request) {
 	entry := s.record.begin(opSocket, r, nil, s.Now())
 	f := s.faults.pick(opSocket)
@@ -106,7 +106,8 @@ func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request) {
 // Refusals returns how many calls were answered with 429 so far.
 func (s *Server) Refusals() int { return int(s.refusals.Load()) }
 
-// operation names a call as the checklist of endpoints does, "" when there is no such endpoint.
+// operation returns the name of an endpoint in endpoints.tsv, "" if it has
+// none.
 func (s *Server) operation(c *wire.Call) string {
 	switch {
 	case c.Request.Method == http.MethodOptions:
@@ -188,7 +189,7 @@ func (s *Server) dispatch(c *wire.Call, unknown error, header http.Header) (wire
 	return s.handle(c)
 }
 
-// handle runs the handler of a call, with the lock on the state that its route asks for.
+// handle runs the handler with the lock that its route requires.
 func (s *Server) handle(c *wire.Call) (wire.Object, error) {
 	switch {
 	case c.Route.Unlocked:
@@ -229,7 +230,7 @@ func (s *Server) match(c *wire.Call, r *http.Request) error {
 	return a
 }
 
-// below cuts the prefix off the path of a request and keeps empty segments from being cleaned away.
+// below removes the prefix of a path and protects empty segments from cleaning.
 func (s *Server) below(r *http.Request) (*http.Request, bool) {
 	p := r.URL.EscapedPath()
 	if !atRoot(p) {
@@ -250,16 +251,17 @@ func (s *Server) below(r *http.Request) (*http.Request, bool) {
 	return &inner, true
 }
 
-// BasePath is the path that all calls have in common.
+// BasePath returns the path that all calls have in common.
 func (s *Server) BasePath() string { return s.Prefix() + "/current" }
 
-// atRoot tells the paths that stand at the root of the host whatever the prefix.
+// atRoot reports whether a path is at the root of the host, without the prefix.
 func atRoot(path string) bool {
 	return strings.HasPrefix(path, "/.well-known/") || path == oauth.ConnectPath ||
 		strings.HasPrefix(path, oauth.ConnectPath+"/")
 }
 
-// routeOf asks the mux without letting it answer: its redirects and its plain 404 and 405 are not the platform's.
+// routeOf finds the route of a request without the redirects and errors of the
+// mux.
 func (s *Server) routeOf(r *http.Request) *wire.Route {
 	h, _ := s.mux.Handler(r)
 	if e, found := h.(endpoint); found && e.Method == r.Method {
@@ -280,8 +282,8 @@ func withMethod(r *http.Request, method string) *http.Request {
 	return &probe
 }
 
-// meant reports whether a token was issued for this server: for its origin or its API, or for no resource in
-// particular.
+// meant reports whether a token was issued for this server: for its origin, its
+// API or no specific resource.
 func (s *Server) meant(k *wire.Credential, r *http.Request) bool {
 	here := wire.Issuer(r)
 	switch strings.TrimSuffix(k.Resource, "/") {
@@ -363,7 +365,7 @@ func (l *record) begin(op string, r *http.Request, body []byte, at time.Time) *w
 	return q
 }
 
-// recordable is what is kept of a body: of a long one a copy of how it begins, not the whole behind it.
+// recordable returns a copy of the beginning of a body, for the record.
 func recordable(body []byte) []byte {
 	if len(body) > recordedBody {
 		return slices.Clone(body[:recordedBody])
@@ -377,7 +379,8 @@ func (l *record) end(q *world.Request, status int) {
 	q.Status = status
 }
 
-// Requests returns the recorded calls in the order of arrival. Only the latest are kept, some ten thousand at least.
+// Requests returns the latest recorded calls, at least ten thousand, in order
+// of arrival.
 func (s *Server) Requests() []world.Request {
 	s.record.mu.Lock()
 	defer s.record.mu.Unlock()
@@ -388,7 +391,7 @@ func (s *Server) Requests() []world.Request {
 	return list
 }
 
-// Forget clears the record of calls.
+// Forget clears the recorded calls.
 func (s *Server) Forget() {
 	s.record.mu.Lock()
 	defer s.record.mu.Unlock()
@@ -461,7 +464,7 @@ func (s *Server) result(success bool) any {
 func (s *Server) books(c *wire.Call, payload wire.Object) wire.Object {
 	books := wire.Object{{"current_api_version", apiVersion}}
 	if _, found := payload.Get(serverDate); s.Options.ServerDate && !found {
-		// Just before the call: whoever polls from there on misses nothing that the call did not show.
+		// Just before the call, so that polls from this cursor miss no change.
 		books = append(books, wire.Member{serverDate, wire.MicroStamp(c.Now.UnixMicro() - 1)})
 	}
 	return books

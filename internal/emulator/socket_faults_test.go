@@ -15,10 +15,10 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator"
 )
 
-// nodeID is the id of the n-th node that a test adds.
+// nodeID returns the id of the n-th node that a test adds.
 func nodeID(n int) string { return fmt.Sprintf("2node%024d", n) }
 
-// brief shortens messages to what tells them apart.
+// brief shortens messages to what distinguishes them.
 func brief(frames []string) []string {
 	short := []string{}
 	for _, f := range frames {

@@ -184,7 +184,7 @@ func (e *ear) take() []string {
 	return heard
 }
 
-// ended tells how the socket ended, nil when it has not.
+// ended returns the error that ended the socket, nil while it is open.
 func (e *ear) ended() error {
 	synctest.Wait()
 	e.mu.Lock()
@@ -194,7 +194,7 @@ func (e *ear) ended() error {
 
 func (e *ear) code() int { return int(websocket.CloseStatus(e.ended())) }
 
-// open is a socket of a profile that listens.
+// open returns a socket of a profile that listens.
 func (w *tower) open(t *testing.T, u emulator.User, profile string) *ear {
 	t.Helper()
 	e, status, text := w.dial(t, w.socketToken(t, u, profile))
@@ -249,25 +249,25 @@ func TestHandshakes(t *testing.T) {
 		change  func(r *http.Request)
 		status  int
 	}{
-		"a good one":                {none, unchanged, 101},
-		"another verb":              {none, func(r *http.Request) { r.Method = http.MethodPost }, 405},
-		"no upgrade":                {none, func(r *http.Request) { r.Header.Del("Upgrade") }, 426},
-		"an upgrade to something":   {none, header("Upgrade", "h2c"), 426},
-		"several upgrades":          {none, header("Connection", "keep-alive, Upgrade"), 101},
-		"an old version":            {none, header("Sec-WebSocket-Version", "8"), 426},
-		"no key":                    {none, func(r *http.Request) { r.Header.Del("Sec-WebSocket-Key") }, 400},
-		"a sub-protocol":            {none, header("Sec-WebSocket-Protocol", "chat"), 426},
-		"headers beyond the limit":  {none, header("Cookie", long), 413},
-		"headers just below it":     {none, header("Cookie", long[:7000]), 101},
-		"an origin nobody asks for": {none, header("Origin", "https://evil.test"), 101},
-		"an allowed origin":         {origins("go.fast.test"), header("Origin", "https://go.fast.test"), 101},
-		"a starred origin":          {origins("*.fast.test"), header("Origin", "https://go.fast.test:8443"), 101},
-		"a star is one label":       {origins("*.fast.test"), header("Origin", "https://a.go.fast.test"), 403},
-		"a star is no nothing":      {origins("*.fast.test"), header("Origin", "https://fast.test"), 403},
-		"another origin":            {origins("go.fast.test"), header("Origin", "https://evil.test"), 403},
-		"no origin":                 {origins("go.fast.test"), unchanged, 403},
-		"no token":                  {none, func(r *http.Request) { r.URL.RawQuery = "" }, 401},
-		"a key for a token":         {none, func(r *http.Request) { r.URL.RawQuery = "fio_key" }, 401},
+		"a good one":               {none, unchanged, 101},
+		"another verb":             {none, func(r *http.Request) { r.Method = http.MethodPost }, 405},
+		"no upgrade":               {none, func(r *http.Request) { r.Header.Del("Upgrade") }, 426},
+		"an upgrade to something":  {none, header("Upgrade", "h2c"), 426},
+		"several upgrades":         {none, header("Connection", "keep-alive, Upgrade"), 101},
+		"an old version":           {none, header("Sec-WebSocket-Version", "8"), 426},
+		"no key":                   {none, func(r *http.Request) { r.Header.Del("Sec-WebSocket-Key") }, 400},
+		"a sub-protocol":           {none, header("Sec-WebSocket-Protocol", "chat"), 426},
+		"headers beyond the limit": {none, header("Cookie", long), 413},
+		"headers just below it":    {none, header("Cookie", long[:7000]), 101},
+		"an unknown origin":        {none, header("Origin", "https://evil.test"), 101},
+		"an allowed origin":        {origins("go.fast.test"), header("Origin", "https://go.fast.test"), 101},
+		"a starred origin":         {origins("*.fast.test"), header("Origin", "https://go.fast.test:8443"), 101},
+		"a star is one label":      {origins("*.fast.test"), header("Origin", "https://a.go.fast.test"), 403},
+		"a star is no nothing":     {origins("*.fast.test"), header("Origin", "https://fast.test"), 403},
+		"another origin":           {origins("go.fast.test"), header("Origin", "https://evil.test"), 403},
+		"no origin":                {origins("go.fast.test"), unchanged, 403},
+		"no token":                 {none, func(r *http.Request) { r.URL.RawQuery = "" }, 401},
+		"a key for a token":        {none, func(r *http.Request) { r.URL.RawQuery = "fio_key" }, 401},
 		"a changed token": {none, func(r *http.Request) {
 			r.URL.RawQuery = r.URL.RawQuery[:len(r.URL.RawQuery)-3] + "AAA"
 		}, 401},
@@ -413,7 +413,7 @@ func TestUnansweredPingEndsTheSocket(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, emulator.Options{}, func(t *testing.T, w *tower) {
 		t.Helper()
-		e, _, _ := w.dial(t, w.socketToken(t, w.ben, w.room.ID)) // nobody reads, so nobody answers
+		e, _, _ := w.dial(t, w.socketToken(t, w.ben, w.room.ID)) // without a reader no ping is answered
 		defer e.ws.CloseNow()
 		time.Sleep(59 * time.Second)
 		synctest.Wait()
@@ -431,7 +431,7 @@ func TestUnansweredPingEndsTheSocket(t *testing.T) {
 	})
 }
 
-// A reader that is too slow loses its socket, and nobody waits for it.
+// A reader that is too slow loses its socket and delays no other.
 func TestSlowReaderIsCutOff(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, emulator.Options{}, func(t *testing.T, w *tower) {
@@ -480,7 +480,7 @@ func TestClientsMayTalkAndLeave(t *testing.T) {
 		if synctest.Wait(); w.Sockets() != 0 {
 			t.Error("the server did not notice")
 		}
-		w.AddNode(emulator.Node{Profile: w.room.ID}) // nobody is there to hear it
+		w.AddNode(emulator.Node{Profile: w.room.ID}) // no socket is open
 	})
 }
 
@@ -503,7 +503,7 @@ func TestCloseEndsSockets(t *testing.T) {
 	})
 }
 
-// Whoever serves on a listener in memory need not know of sockets.
+// Sockets work with any server on a listener in memory.
 func TestSocketsEndWithTheirListener(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -697,7 +697,7 @@ func newStage(o emulator.Options) *stage {
 	return s
 }
 
-// token is the token of an answer, whatever it is for.
+// token returns the token of a response, whatever it is for.
 func (p reply) token() string {
 	s, _ := p.get("auth_token").(string)
 	return s

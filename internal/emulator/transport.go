@@ -16,8 +16,9 @@ import (
 	"time"
 )
 
-// RoundTrip answers a request without a network: the emulator is an [http.RoundTripper]. The body streams, the context
-// of the request ends the call, and a dropped connection is an error as it is on a socket.
+// RoundTrip serves a request without a network: the emulator is an
+// [http.RoundTripper]. The body streams, and a dropped connection is an error,
+// as on a socket.
 func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	if err := ctx.Err(); err != nil {
@@ -80,7 +81,7 @@ func closeBody(r *http.Request) {
 	}
 }
 
-// serve runs the handler and tells how the answer ends: nil when it is whole.
+// serve runs the handler and returns how the body ends: nil if it is complete.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) (err error) {
 	defer func() {
 		p := recover()
@@ -117,7 +118,7 @@ func (w *pipeWriter) Write(p []byte) (int, error) {
 	return w.body.Write(p)
 }
 
-// Flush does nothing: every write is on its way at once.
+// Flush does nothing: writes are not buffered.
 func (w *pipeWriter) Flush() {}
 
 func (w *pipeWriter) end(err error) {
@@ -140,7 +141,7 @@ func (w *pipeWriter) response(r *http.Request, body io.ReadCloser) *http.Respons
 	if _, err := fmt.Sscan(w.sent.Get("Content-Length"), &p.ContentLength); err != nil {
 		p.ContentLength = -1
 	}
-	// Like http.Transport, it undoes a compression the caller did not ask for by name.
+	// Like http.Transport, decompress unless the caller set Accept-Encoding.
 	if w.sent.Get("Content-Encoding") == "gzip" && r.Header.Get("Accept-Encoding") == "" {
 		p.Body = &gzipBody{body: body}
 		p.ContentLength = -1
@@ -151,7 +152,7 @@ func (w *pipeWriter) response(r *http.Request, body io.ReadCloser) *http.Respons
 	return p
 }
 
-// pipeBody is the client's half; closing it ends the handler.
+// pipeBody is the client's end of the pipe; closing it ends the handler.
 type pipeBody struct {
 	io.Reader
 	end func()
@@ -162,7 +163,7 @@ func (b *pipeBody) Close() error {
 	return nil
 }
 
-// gzipBody decompresses from the first read on.
+// gzipBody decompresses lazily, from the first read on.
 type gzipBody struct {
 	body io.ReadCloser
 	z    *gzip.Reader
@@ -181,15 +182,16 @@ func (b *gzipBody) Read(p []byte) (int, error) {
 
 func (b *gzipBody) Close() error { return b.body.Close() }
 
-// Listener is a network in memory. Unlike sockets its waits are visible to [testing/synctest], so a whole HTTP server
-// and its clients run in virtual time:
+// Listener is an in-memory network. Unlike those of sockets, its waits are
+// visible to [testing/synctest], so that an HTTP server and its clients run in
+// virtual time:
 //
 //	l := s.Listen()
 //	server := &http.Server{Handler: s}
 //	go server.Serve(l)
 //	client := &http.Client{Transport: &http.Transport{DialContext: l.DialContext}}
 //
-// The name in the address does not matter.
+// The host of the address is ignored.
 type Listener struct {
 	conns chan net.Conn
 	done  chan struct{}
@@ -218,7 +220,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 	}
 }
 
-// Close ends the listener. Connections that were not accepted are dropped; those that were live on.
+// Close ends the listener and drops connections that were not accepted.
 func (l *Listener) Close() error {
 	l.once.Do(func() { close(l.done) })
 	for {
@@ -231,10 +233,10 @@ func (l *Listener) Close() error {
 	}
 }
 
-// Addr is the address all these listeners share.
+// Addr returns the address of every Listener.
 func (l *Listener) Addr() net.Addr { return memoryAddr{} }
 
-// DialContext connects to the listener, whatever the address.
+// DialContext connects to the listener and ignores the address.
 func (l *Listener) DialContext(ctx context.Context, _, _ string) (net.Conn, error) {
 	select {
 	case <-l.done:
@@ -286,20 +288,20 @@ func opError(op string, err error) error {
 	return &net.OpError{Op: op, Net: "memory", Addr: memoryAddr{}, Err: err}
 }
 
-// Close lets the peer read what is on its way and breaks what the peer still sends.
+// Close lets the peer read buffered data and fails its further writes.
 func (c *conn) Close() error {
 	c.out.finish(false)
 	c.in.abandon()
 	return nil
 }
 
-// Reset is a close that the peer meets as an error, losing what is on its way.
+// Reset closes the connection with an error for the peer and drops buffered data.
 func (c *conn) Reset() {
 	c.out.finish(true)
 	c.in.abandon()
 }
 
-// Listening is closed with the listener; it is nil on the side of the client.
+// Listening is closed with the listener; it is nil on the client side.
 func (c *conn) Listening() <-chan struct{} { return c.listener }
 
 func (*conn) LocalAddr() net.Addr { return memoryAddr{} }
@@ -321,7 +323,7 @@ func (c *conn) SetWriteDeadline(t time.Time) error {
 	return nil
 }
 
-// streamBuffer is what a direction holds before writers wait, as a socket buffer does.
+// streamBuffer is the size of the buffer of a direction, as of a socket.
 const streamBuffer = 256 << 10
 
 type stream struct {

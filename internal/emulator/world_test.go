@@ -56,12 +56,12 @@ func newWorld(o emulator.Options) *world {
 	return w
 }
 
-// unlimited is a world without rate windows.
+// unlimited returns a world without rate windows.
 func unlimited() *world {
 	return newWorld(emulator.Options{Limits: seed.LimitOptions{Rules: []emulator.Limit{}}})
 }
 
-// reply is an answer, decoded as far as it goes.
+// reply is a response, decoded as far as it goes.
 type reply struct {
 	Status int
 	Header http.Header
@@ -149,7 +149,7 @@ func expect(t *testing.T, got reply, status, code int, failures ...string) {
 	}
 }
 
-// code is the error code of an answer, 0 for a success.
+// code returns the error code of a response, 0 for a success.
 func (p reply) code() int {
 	n, _ := p.get("error.code").(float64)
 	return int(n)

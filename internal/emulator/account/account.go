@@ -1,4 +1,4 @@
-// Package account is users, organizations and workspaces, and what they pay.
+// Package account emulates users, organizations, workspaces and billing.
 package account
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
-// Handlers answers the calls of the area.
+// Handlers handles the calls of the area.
 type Handlers struct {
 	*world.World
 
@@ -26,7 +26,7 @@ const (
 	codeSpaceQuota = 199953
 )
 
-// Routes is the part of the table that is about users, organizations and workspaces.
+// Routes returns the routes of users, organizations and workspaces.
 func (h *Handlers) Routes() []*wire.Route {
 	const org, workspace = "/current/org/{org_id}/", "/current/workspace/{workspace_id}/"
 	return []*wire.Route{
@@ -78,7 +78,7 @@ func (h *Handlers) me(c *wire.Call) (wire.Object, error) {
 	return wire.Object{{"user", h.UserObject(c.Key.User, c.Key.User, c.Out.Level)}}, nil
 }
 
-// userDetails answers for an id, an e-mail address or me.
+// userDetails returns the user of an id, an e-mail address or me.
 func (h *Handlers) userDetails(c *wire.Call) (wire.Object, error) {
 	name := c.Segment("user_id")
 	for id, u := range h.Users {
@@ -89,7 +89,7 @@ func (h *Handlers) userDetails(c *wire.Call) (wire.Object, error) {
 	return nil, wire.Refuse(http.StatusNotFound, wire.CodeNotFound, "There is no such user.")
 }
 
-// UserObject renders a user; what is private shows to the user alone.
+// UserObject renders a user; private fields only for the user.
 func (h *Handlers) UserObject(id, viewer string, lv wire.Level) wire.Object {
 	u := h.Users[id]
 	r := wire.Row{Level: lv}
@@ -110,9 +110,9 @@ func (h *Handlers) UserObject(id, viewer string, lv wire.Level) wire.Object {
 	return r.Fields
 }
 
-// searchUsers finds contacts: the people who share an organization, workspace or share with the caller, by a part of
-// name or address. Nothing but search is read, and without it all of them are found. That the map stands under users is
-// assumed.
+// searchUsers finds users who share an organization, workspace or share with the
+// caller, by a part of the name or address. It reads search only; without it, it
+// returns all. The shape of the response is assumed.
 func (h *Handlers) searchUsers(c *wire.Call) (wire.Object, error) {
 	words := strings.ToLower(strings.TrimSpace(c.Value("search")))
 	found := map[string]any{}
@@ -140,7 +140,8 @@ func (h *Handlers) contactsOf(k *wire.Credential) map[string]bool {
 	return met
 }
 
-// availableProfiles names the kinds of profiles the caller reaches. The members are assumed.
+// availableProfiles returns the kinds of profiles of the caller. The members are
+// assumed.
 func (h *Handlers) availableProfiles(c *wire.Call) (wire.Object, error) {
 	ids := h.reached(c.Key)
 	kinds := wire.Filter([]string{wire.KindOrg, wire.KindWorkspace, wire.KindShare}, func(kind string) bool {
@@ -149,7 +150,7 @@ func (h *Handlers) availableProfiles(c *wire.Call) (wire.Object, error) {
 	return wire.Object{{"profiles", kinds}}, nil
 }
 
-// reached lists the organizations, workspaces and shares that a credential reaches as a member.
+// reached lists the profiles that a credential covers and its user is a member of.
 func (h *Handlers) reached(k *wire.Credential) []string {
 	return wire.Filter(slices.Concat(h.OrgList, h.WorkspaceList, h.ShareList),
 		func(id string) bool { return h.Role(id, k.User) != "" && h.Covers(k, id) != wire.NoAccess })
@@ -160,8 +161,9 @@ func (h *Handlers) allowed(c *wire.Call) (wire.Object, error) {
 	return wire.Object{{"allowed", !h.Options.Account.CountryBlocked}}, nil
 }
 
-// signUp opens an account, and lets it in wherever its address was invited. For an address that has one the answer is
-// the same, but for the token: who may not read the mail of the address learns nothing from it.
+// signUp creates an account and accepts its invitations. For an existing address
+// the response is the same, but without a token, so that it does not reveal
+// accounts.
 func (h *Handlers) signUp(c *wire.Call) (wire.Object, error) {
 	u := readSignUp(c)
 	if err := c.Check.Refusal(); err != nil {
@@ -209,9 +211,10 @@ func address(c *wire.Call, name string) string {
 	return text
 }
 
-// validateEmail sends a code to the address of an account, or takes the code of the latest message. The credential is
-// optional; with one, the address must be the caller's own (assumed). Without one the answer about an address that has
-// no account is the same (assumed).
+// validateEmail sends a code to the address of an account, or accepts the latest
+// code. The credential is optional; with one, the address must be the caller's own
+// (assumed). Without one the response does not reveal whether there is an account
+// (assumed).
 func (h *Handlers) validateEmail(c *wire.Call) (wire.Object, error) {
 	email := address(c, "email")
 	id := h.UserOf(email)
@@ -238,8 +241,8 @@ func (h *Handlers) validateEmail(c *wire.Call) (wire.Object, error) {
 	return nil, nil
 }
 
-// ValidationCode returns the code of the latest message that asks a user to confirm the e-mail address, "" when there
-// is none that still counts.
+// ValidationCode returns the code of the latest message that confirms the e-mail
+// address of a user, "" if none is valid.
 func (h *Handlers) ValidationCode(userID string) string {
 	h.RLock()
 	defer h.RUnlock()

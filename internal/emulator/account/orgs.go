@@ -21,12 +21,13 @@ func (h *Handlers) orgs(fits func(o world.Org, userID string) bool) func(*wire.C
 
 func (h *Handlers) isMember(o world.Org, userID string) bool { return h.Role(o.ID, userID) != "" }
 
-// isGuest holds for those reached only through a workspace or a share.
+// isGuest selects organizations of which only a workspace or share is accessible.
 func (h *Handlers) isGuest(o world.Org, userID string) bool {
 	return !h.isMember(o, userID) && h.guestOf(o.ID, userID)
 }
 
-// isExpected holds for those the user belongs to, and for those that asked for it.
+// isExpected selects the organizations of the user, and those that invited the
+// user.
 func (h *Handlers) isExpected(o world.Org, userID string) bool {
 	return h.isMember(o, userID) || h.invited(o.ID, userID)
 }
@@ -88,7 +89,7 @@ func (h *Handlers) orgKey() string {
 	return "org"
 }
 
-// orgPublic shows everybody what an organization shows in the open; which members that are is assumed.
+// orgPublic returns the public fields of an organization, which are assumed.
 func (h *Handlers) orgPublic(c *wire.Call, id string) (wire.Object, error) {
 	o := h.Orgs[id]
 	r := wire.Row{Level: c.Out.Level}
@@ -101,7 +102,7 @@ func (h *Handlers) orgPublic(c *wire.Call, id string) (wire.Object, error) {
 	return wire.Object{{h.orgKey(), r.Fields}}, nil
 }
 
-// enteredOrg finds the organization of a call, if credential and user reach it.
+// enteredOrg finds the organization of a call, with access by credential and user.
 func (h *Handlers) enteredOrg(c *wire.Call) (string, error) {
 	id, err := h.OrgOfPath(c)
 	switch {
@@ -115,7 +116,7 @@ func (h *Handlers) enteredOrg(c *wire.Call) (string, error) {
 	return id, nil
 }
 
-// Plan is what an organization pays for.
+// Plan is the plan of an organization.
 type Plan struct {
 	name       string
 	credits    int // a month
@@ -134,8 +135,8 @@ func plans() []Plan {
 	}
 }
 
-// planByID is the plan of an id from the list of plans, which names the period too. The ids of plans paid by the year
-// are the emulator's own.
+// planByID returns the plan and period of an id in the list of plans. The ids of
+// yearly plans are ours.
 func planByID(id string) (Plan, bool) {
 	name, period, _ := strings.Cut(strings.Replace(id, "_v2", "", 1), "_")
 	if name == "solo" {
@@ -145,7 +146,7 @@ func planByID(id string) (Plan, bool) {
 	return p, p.name == name && id != name && (period == "monthly" || period == "annual")
 }
 
-// PlanNamed is the plan of a name; the empty one stands for business.
+// PlanNamed returns the plan of a name; default: business.
 func PlanNamed(name string) Plan {
 	all := plans()
 	for _, p := range all {
@@ -156,8 +157,8 @@ func PlanNamed(name string) Plan {
 	return all[1]
 }
 
-// orgFor finds the organization of a call by a caller whose role in it and whose credential reach far enough. Which
-// role an endpoint wants is assumed wherever this is called.
+// orgFor finds the organization of a call and requires a role in it and a mode of
+// the credential. The roles of endpoints are assumed.
 func (h *Handlers) orgFor(least world.Role, needed wire.Mode) func(*wire.Call) (string, error) {
 	return func(c *wire.Call) (string, error) {
 		id, err := h.enteredOrg(c)
@@ -178,7 +179,8 @@ func (h *Handlers) orgFor(least world.Role, needed wire.Mode) func(*wire.Call) (
 	}
 }
 
-// changePlan subscribes an organization to a plan, or moves it to another one. The answer to the second is assumed.
+// changePlan subscribes an organization to a plan, or changes it. The response to
+// a change is assumed.
 func (h *Handlers) changePlan(c *wire.Call, id string) (wire.Object, error) {
 	o := &h.Orgs[id].Value
 	chosen := PlanNamed(o.Plan)
@@ -218,8 +220,8 @@ func (h *Handlers) usedCredits(c *wire.Call, id string) (wire.Object, error) {
 
 const meterDays = 30 // of a time series whose start is left out
 
-// meters answers with the usage of an organization, day by day. The members of the answer are assumed; all meters but
-// the storage are zero.
+// meters returns the daily usage of an organization. The members are assumed; all
+// meters but the storage are zero.
 func (h *Handlers) meters(c *wire.Call, id string) (wire.Object, error) {
 	meter := c.Value("meter")
 	switch meter {
@@ -251,7 +253,8 @@ func (h *Handlers) meters(c *wire.Call, id string) (wire.Object, error) {
 	return wire.Object{{"meter", meter}, {"usage", points}}, c.Check.Refusal()
 }
 
-// stored is the size of what an organization, or one workspace or share of it, has in its storage at some time.
+// stored returns the size of the storage of an organization, workspace or share at
+// a time.
 func (h *Handlers) stored(org, place string, at time.Time) int64 {
 	var size int64
 	for _, n := range h.Nodes {

@@ -69,14 +69,15 @@ func (h *Handlers) workspaceDetails(c *wire.Call, id string) (wire.Object, error
 	return wire.Object{{"workspace", h.workspaceObject(id, c.Key.User, c.Out.Level)}}, nil
 }
 
-// Who may do something in a workspace, as it goes over the wire.
+// Wire values of workspace permissions.
 const (
 	orgOwnersOnly = "Only Org Owners"
 	adminOrAbove  = "Admin or above"
 	memberOrAbove = "Member or above"
 )
 
-// workspacesAvailable answers with the workspaces that the caller may join: others of the organizations it belongs to.
+// workspacesAvailable returns the workspaces of the caller's organizations that
+// the caller may join.
 func (h *Handlers) workspacesAvailable(c *wire.Call) (wire.Object, error) {
 	ids := wire.Filter(h.WorkspaceList, func(id string) bool {
 		w := h.Workspaces[id].Value
@@ -86,13 +87,14 @@ func (h *Handlers) workspacesAvailable(c *wire.Call) (wire.Object, error) {
 	return h.List(c, "workspaces", ids, h.workspaceObject)
 }
 
-// joins is the least role in the organization of who may join.
+// joins returns the organization role required to join a workspace.
 func joins(who string) world.Role {
 	return cmp.Or(map[string]world.Role{orgOwnersOnly: world.Owner, adminOrAbove: world.Admin}[who], world.Member)
 }
 
-// checkWorkspaceName answers with 202 when a folder name is free, as its twin for shares does: that this one does too
-// is assumed, and where it suggests another name. For an organization it suggests one that begins with its id.
+// checkWorkspaceName returns 202 for a free folder name, as for shares (assumed),
+// or else suggests one (assumed). For an organization the suggestion begins with
+// its id.
 func (h *Handlers) checkWorkspaceName(c *wire.Call) (wire.Object, error) {
 	name := c.Segment("name")
 	h.checkFolderName(c, "name", name)
@@ -136,7 +138,8 @@ func folderTaken() *wire.Refusal {
 	return wire.Refuse(http.StatusNotAcceptable, codeFolderName, "The folder name is in use.")
 }
 
-// createWorkspace makes a workspace in an organization. What it answers with is assumed: the new workspace.
+// createWorkspace creates a workspace. The response, the new workspace, is
+// assumed.
 func (h *Handlers) createWorkspace(c *wire.Call, org string) (wire.Object, error) {
 	made := world.Workspace{Org: org, NoIntelligence: h.NoIntelligence()}
 	h.readWorkspace(c, &made, true)
@@ -157,8 +160,8 @@ func (h *Handlers) createWorkspace(c *wire.Call, org string) (wire.Object, error
 	return wire.Object{{"workspace", h.workspaceObject(made.ID, c.Key.User, c.Out.Level)}}, nil
 }
 
-// updateWorkspace changes what the form names; a description of null or nothing is cleared. Without intelligence the
-// embeddings of its files are gone.
+// updateWorkspace changes the given fields; a null or empty description is
+// cleared. Without intelligence the embeddings of files are deleted.
 func (h *Handlers) updateWorkspace(c *wire.Call, id string) (wire.Object, error) {
 	w := h.Workspaces[id]
 	changed := w.Value
@@ -240,7 +243,7 @@ func (h *Handlers) readWorkspace(c *wire.Call, w *world.Workspace, create bool) 
 	}
 }
 
-// Permission reads who may do something.
+// Permission reads a permission.
 func Permission(c *wire.Call, name string, into *string, known ...string) {
 	if who, given := c.Field(name); given {
 		c.Check.InvalidIf(!slices.Contains(known, who), name, "One of "+strings.Join(known, ", ")+".")
@@ -248,7 +251,7 @@ func Permission(c *wire.Call, name string, into *string, known ...string) {
 	}
 }
 
-// JSON reads a field that is JSON as text, and is cleared.
+// JSON reads a field of JSON text, which may be cleared.
 func JSON(c *wire.Call, name string, into *seed.JSON) {
 	value, given := c.Field(name)
 	switch {
@@ -262,12 +265,13 @@ func JSON(c *wire.Call, name string, into *seed.JSON) {
 	*into = seed.JSON(value)
 }
 
-// NoIntelligence reports whether the plan has no features to index files with.
+// NoIntelligence reports whether the plan lacks a feature of the index.
 func (h *Handlers) NoIntelligence() bool {
 	return slices.Contains(h.Options.Lacks, world.FeatureAI) || slices.Contains(h.Options.Lacks, world.FeatureAgent)
 }
 
-// checkFolderName holds a folder name to its pattern: letters, digits and hyphens.
+// checkFolderName checks the pattern of a folder name: letters, digits and
+// hyphens.
 func (h *Handlers) checkFolderName(c *wire.Call, field, name string) {
 	other := func(r rune) bool { return r != '-' && !unicode.IsLetter(r) && !unicode.In(r, unicode.N) }
 	c.Check.InvalidIf(c.Check.Text(field, name, folderLeast, folderMost) && strings.ContainsFunc(name, other),

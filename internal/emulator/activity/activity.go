@@ -1,4 +1,4 @@
-// Package activity is the polls for what changed last, and the dashboard.
+// Package activity emulates activity polls and the dashboard.
 package activity
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
-// Handlers answers the calls of the area.
+// Handlers handles the calls of the area.
 type Handlers struct {
 	*world.World
 
@@ -23,7 +23,7 @@ type Handlers struct {
 	dismissals dismissals
 }
 
-// New returns the area of a world.
+// New returns the handlers of a world.
 func New(w *world.World, events *events.Handlers) *Handlers {
 	return &Handlers{World: w, events: events, dismissals: dismissals{}}
 }
@@ -50,7 +50,8 @@ type poll struct {
 	inclusive bool
 }
 
-// wants reports whether a field is one of those asked for: by its key, or by the name before the id.
+// wants reports whether a field is selected by its key or by its name without the
+// id.
 func (q *poll) wants(field string) bool {
 	name, _, _ := strings.Cut(field, ":")
 	return len(q.fields) == 0 || slices.Contains(q.fields, field) || slices.Contains(q.fields, name)
@@ -104,8 +105,8 @@ func isField(s string) bool {
 	return isName && (!qualified || wire.IsOpaque(wire.Plain(id)) || wire.IsProfile(id))
 }
 
-// hold answers at once when there is something to tell, and otherwise when there is or the wait is over. It never
-// waits with the lock in hand.
+// hold responds immediately if there are changes, otherwise on the next change or
+// after the wait. It does not wait with the lock held.
 func (h *Handlers) hold(c *wire.Call, q *poll) (wire.Object, error) {
 	wait, cut := q.wait, false
 	if h.Options.Activity.PollCut > 0 && h.Options.Activity.PollCut < wait {
@@ -128,15 +129,15 @@ func (h *Handlers) hold(c *wire.Call, q *poll) (wire.Object, error) {
 			}
 			over = true
 		case <-c.Request.Context().Done():
-			panic(http.ErrAbortHandler) // nobody is there to answer
+			panic(http.ErrAbortHandler) // the caller is gone
 		}
 	}
 }
 
 type pollWaits struct{ change, cut <-chan struct{} }
 
-// pollOnce returns the answer of a poll, or the channels that end its wait when there is nothing to tell yet. The
-// caller's rights are looked at every time: they can end while a poll is held.
+// pollOnce returns the response of a poll, or the channels to wait on if there are
+// no changes yet. It checks the permissions each time: they may end during a poll.
 func (h *Handlers) pollOnce(c *wire.Call, q *poll, over bool) (payload wire.Object, wait *pollWaits, err error) {
 	h.Lock()
 	defer h.Unlock()
@@ -157,7 +158,7 @@ func (h *Handlers) pollOnce(c *wire.Call, q *poll, over bool) (payload wire.Obje
 	return wire.Object{{"results", len(rows)}, {"activity", rows}, {"lastactivity", wire.MicroStamp(latest)}}, nil, nil
 }
 
-// CutPolls ends every poll that is held now, as a proxy does that takes its time to be over: see
+// CutPolls ends all held polls, as a proxy does at its timeout: see
 // [Options].PollCutReset.
 func (h *Handlers) CutPolls() {
 	h.Lock()
@@ -166,7 +167,7 @@ func (h *Handlers) CutPolls() {
 	h.Activity.Cut = make(chan struct{})
 }
 
-// cutPoll is what a proxy makes of a hold that takes too long.
+// cutPoll ends a held poll as a proxy does.
 func (h *Handlers) cutPoll() *wire.Reply {
 	if h.Options.Activity.PollCutReset {
 		panic(http.ErrAbortHandler)
@@ -183,7 +184,7 @@ func pollParams(path ...string) wire.RouteOption {
 		"fields:string:at most 30, name or name:id")...)
 }
 
-// Routes is the part of the table that is about what changed last.
+// Routes returns the routes of polls and the dashboard.
 func (h *Handlers) Routes() []*wire.Route {
 	const card = "/current/workspace/{workspace_id}/dashboard/cards/{card_key}/dismiss/"
 	return []*wire.Route{
@@ -197,8 +198,9 @@ func (h *Handlers) Routes() []*wire.Route {
 	}
 }
 
-// changed lists the fields of a profile that a poll asks for, by name, and the moment of the latest. Without a change
-// since the cursor there are none; with one, all of them unless the poll wants only what is new.
+// changed returns the selected fields of a profile and the latest time: none
+// without changes since the cursor, otherwise all, or the changed ones only if the
+// poll says so.
 func changed(a *world.Activity, profileID string, q *poll) (rows wire.Object, latest int64) {
 	all := a.Fields[profileID]
 	for _, field := range slices.Sorted(maps.Keys(all)) {
@@ -227,7 +229,7 @@ const (
 	codeCardBody = 149351
 )
 
-// dismissal takes a card off one user's dashboard, until a time or for good.
+// dismissal hides a card of a user until a time, or permanently.
 type dismissal struct{ at, until time.Time }
 
 func (d dismissal) holds(now time.Time) bool {
@@ -244,7 +246,7 @@ func cardTypes() map[string]string {
 	}
 }
 
-// cardKey names the card of a row, "" when it makes none.
+// cardKey returns the key of the card of a row, "" if it has none.
 func (h *Handlers) cardKey(n uint32) string {
 	l := &h.Log
 	kind := cardTypes()[l.Kinds.Values[l.Entries[n].Kind].Event]
@@ -254,7 +256,7 @@ func (h *Handlers) cardKey(n uint32) string {
 	return kind + ":" + l.ID(n)
 }
 
-// dashboard answers with what calls for the caller's attention in a workspace, youngest first.
+// dashboard returns the caller's cards of a workspace, newest first.
 func (h *Handlers) dashboard(c *wire.Call, id string) (wire.Object, error) {
 	page := c.Page(cardsDefault, cardsMost)
 	all := h.cardsOf(c, id)
@@ -330,7 +332,7 @@ func (h *Handlers) cardOfPath(c *wire.Call) (string, error) {
 	return "", wire.Refuse(http.StatusNotAcceptable, codeCardKey, "There is no such card.")
 }
 
-// dismissCard takes a card off the caller's dashboard: for good, or with a body until a time to come.
+// dismissCard hides a card permanently, or until the time in the body.
 func (h *Handlers) dismissCard(c *wire.Call, key string) (wire.Object, error) {
 	d := dismissal{at: c.Now}
 	if len(c.Body) > 0 {
@@ -356,7 +358,7 @@ func (h *Handlers) dismissCard(c *wire.Call, key string) (wire.Object, error) {
 	}}}, nil
 }
 
-// restoreCard puts a card back. One that is there already stays.
+// restoreCard restores a card. It is idempotent.
 func (h *Handlers) restoreCard(c *wire.Call, key string) (wire.Object, error) {
 	delete(h.dismissals, [2]string{c.Key.User, key})
 	return nil, nil

@@ -1,4 +1,4 @@
-// Package ai is the conversations with the platform's agent.
+// Package ai emulates conversations with the platform's agent.
 package ai
 
 import (
@@ -12,21 +12,22 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
-// Handlers answers the calls of the area.
+// Handlers handles the calls of the area.
 type Handlers struct {
 	*world.World
 
 	chats chatState
 }
 
-// New returns the area of a world.
+// New returns the handlers of a world.
 func New(w *world.World) *Handlers {
 	return &Handlers{World: w, chats: chatState{
 		threads: map[string]*thread{}, keys: map[askKey]*turn{}, exports: map[string]*export{},
 	}}
 }
 
-// Script makes the agent take questions another way. The first script that matches and is not used up decides.
+// Script changes how the agent handles questions. The first script that matches
+// and has uses left applies.
 func (h *Handlers) Script(it world.Script) {
 	h.Lock()
 	defer h.Unlock()
@@ -48,10 +49,10 @@ type script struct {
 	used int
 }
 
-// askKey tells a question that was sent again from a new one. A key counts for whoever sent it, where it was sent.
+// askKey identifies a retried question, by key, caller and place.
 type askKey struct{ user, place, key string }
 
-// thread is a conversation, which nobody but its creator can see.
+// thread is a conversation, which only its creator can see.
 type thread struct {
 	id, profile, creator string
 	name, kind           string
@@ -125,7 +126,7 @@ func (h *Handlers) tellChat(th *thread, event string) {
 	h.EventIn(th.profile, world.Event{Name: event, CallingUser: th.creator, Object: th.id, ObjectName: th.name})
 }
 
-// Routes is the part of the table that is about the agent. Notes are storage.
+// Routes returns the routes of the agent. Notes are storage.
 func (h *Handlers) Routes() []*wire.Route {
 	reader, writer := h.aiPlace(wire.Read), h.aiPlace(wire.Write)
 	routes := []*wire.Route{
@@ -186,7 +187,8 @@ const (
 // finder finds the workspace or share of a call.
 type finder = func(*wire.Call) (string, error)
 
-// visited is the share that a user visits as a guest, one that forbids nothing for members and in workspaces.
+// visited returns the share that a user visits as a guest, without restrictions
+// for members.
 func (h *Handlers) visited(place, userID string) world.Share {
 	share := h.Shares[place]
 	if share == nil || h.AtLeast(place, userID, world.Member) {
@@ -195,8 +197,8 @@ func (h *Handlers) visited(place, userID string) world.Share {
 	return share.Value
 }
 
-// aiPlace finds the workspace or share of a call whose plan has the agent's surface, and checks that the caller has
-// the rights.
+// aiPlace finds the workspace or share of a call and requires a plan with the
+// agent and the rights.
 func (h *Handlers) aiPlace(least wire.Mode) finder {
 	return func(c *wire.Call) (string, error) {
 		id, err := h.aiProfile(least)(c)
@@ -210,7 +212,8 @@ func (h *Handlers) aiPlace(least wire.Mode) finder {
 	}
 }
 
-// aiProfile finds the workspace or share of a call that the caller may look at, or change with its credential.
+// aiProfile finds the workspace or share of a call that the caller may read, or
+// change.
 func (h *Handlers) aiProfile(least wire.Mode) finder {
 	return func(c *wire.Call) (string, error) {
 		if err := c.Check.Refusal(); err != nil {
@@ -247,7 +250,8 @@ func (h *Handlers) mayAsk(profileID string) error {
 	return cmp.Or(h.agentDenied(profileID), h.IntelligenceDenied(profileID))
 }
 
-// agentDenied is the policy about the agent, which goes before the one about its index.
+// agentDenied returns the policy error of the agent, which precedes that of the
+// index.
 func (h *Handlers) agentDenied(profileID string) error {
 	if !h.PlanOf(profileID).AIPolicy.DenyAgent {
 		return nil
@@ -255,7 +259,8 @@ func (h *Handlers) agentDenied(profileID string) error {
 	return world.Forbidden("ai_policy_denied", "agent")
 }
 
-// threadOfPath finds the conversation of a call, for its creator alone. Reads miss it with 404, changes with 406.
+// threadOfPath finds a conversation of its creator. If missing, reads get 404 and
+// changes 406.
 func (h *Handlers) threadOfPath(find finder, status int) func(*wire.Call) (*thread, error) {
 	return func(c *wire.Call) (*thread, error) {
 		place, err := find(c)
@@ -297,7 +302,7 @@ func (h *Handlers) turnOfPath(c *wire.Call) (*turn, error) {
 
 const transactionsMost = 40
 
-// threads answers with the caller's conversations, the latest change first.
+// threads returns the caller's conversations, the last updated first.
 func (h *Handlers) threads(deleted bool) func(*wire.Call, string) (wire.Object, error) {
 	return func(c *wire.Call, place string) (wire.Object, error) {
 		kind := cmp.Or(c.Value("kind"), "user")
@@ -325,7 +330,8 @@ func (h *Handlers) threadDetails(c *wire.Call, th *thread) (wire.Object, error) 
 	return wire.Object{{"thread", h.countedThread(th)}, {"turns", counted(wire.Rows(th.turns, (*turn).object))}}, nil
 }
 
-// listTurns answers with the turns of a conversation, oldest first. The path says where to begin; a query says nothing.
+// listTurns returns the turns of a conversation, oldest first. The offset is in
+// the path, not in the query.
 func (h *Handlers) listTurns(c *wire.Call, th *thread) (wire.Object, error) {
 	offset := 0
 	if given := c.Segment("offset"); given != "" {
@@ -395,7 +401,7 @@ func costObject(credits, tokens int) wire.Object {
 	return wire.Object{{"credits", credits}, {"tokens", tokens}}
 }
 
-// object is a turn without its answer.
+// object returns a turn without its answer.
 func (t *turn) object() wire.Object {
 	return wire.Object{
 		{"turn_id", wire.Hyphenated(t.id)},
@@ -421,7 +427,7 @@ func (t *turn) failure() any {
 	return nil
 }
 
-// detailed is a turn with its result and the record of what was done for it.
+// detailed returns a turn with its result and actions.
 func (t *turn) detailed() wire.Object {
 	actions := make([]wire.Object, 0, len(t.actions))
 	for i, a := range t.actions {

@@ -15,7 +15,7 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
-// turnPace is the pause between the steps of a turn when the options do not say.
+// turnPace is the default pause between the steps of a turn.
 const turnPace = 20 * time.Millisecond
 
 func (h *Handlers) begin(t *turn) {
@@ -42,7 +42,8 @@ func (ch *chatState) pick(query string) world.Script {
 	return world.Script{}
 }
 
-// course plans what happens to a turn: its statuses, the search, the answer piece by piece, the sources and the end.
+// course schedules the steps of a turn: statuses, search, answer in pieces,
+// sources and end.
 func (t *turn) course(text, place string) {
 	steps := t.script.Steps
 	if steps == nil {
@@ -96,7 +97,7 @@ func (h *Handlers) goOnTurn(t *turn, at time.Time) {
 	})
 }
 
-// wake tells those who read the stream of a turn that there is more.
+// wake notifies the readers of the stream of a turn.
 func (t *turn) wake() {
 	close(t.change)
 	t.change = make(chan struct{})
@@ -128,7 +129,7 @@ func (h *Handlers) cancel(t *turn) bool {
 	return true
 }
 
-// move puts a turn into a status. One that ends it ends what the agent is doing, too.
+// move sets the status of a turn. A final one also ends the running action.
 func (t *turn) move(status string, at time.Time) {
 	t.status, t.updated = status, at
 	t.thread.updated = at
@@ -184,7 +185,8 @@ func (t *turn) emit(name string, data wire.Object) {
 
 const fewWords = 24 // bytes, at least
 
-// split cuts a text into the pieces it is streamed in: at words, or at so many bytes, never inside a character.
+// split cuts a text into pieces to stream: at words or after n bytes, on character
+// boundaries.
 func split(text string, size int) []string {
 	var pieces []string
 	for text != "" {
@@ -217,7 +219,8 @@ type passage struct {
 
 const citationsMost = 3
 
-// lookUp finds the passages that a question is about: in what it refers to, or in everything that is indexed.
+// lookUp finds the passages for a question, in its references or in all indexed
+// files.
 func (h *Handlers) lookUp(t *turn) []passage {
 	words := terms(t.query)
 	var found []passage
@@ -232,8 +235,8 @@ func (h *Handlers) lookUp(t *turn) []passage {
 	return found[:min(citationsMost, len(found))]
 }
 
-// readable lists what the agent may read for a question. Folders, and the whole place when nothing is named, need the
-// index.
+// readable lists the files the agent may read for a question. Folders, and
+// questions without references, require the index.
 func (h *Handlers) readable(t *turn) []passage {
 	place := t.thread.profile
 	var list []passage
@@ -256,7 +259,8 @@ func (h *Handlers) readable(t *turn) []passage {
 	return list
 }
 
-// search picks the sentence that shares most words with a question, the first one of those that share as many.
+// search returns the first of the sentences that share the most words with a
+// question.
 func (src *passage) search(text string, words []string) {
 	if !utf8.ValidString(text) {
 		return
@@ -289,7 +293,7 @@ func sentences(text string) (list []string) {
 	return append(list, text[begin:])
 }
 
-// terms lists the words of a text that say what it is about, each once and without its plural.
+// terms lists the distinct significant words of a text, in the singular.
 func terms(text string) []string {
 	const empty = " about and are can did does for from has have how not our that the there this was what when where " +
 		"which who will with you your "
@@ -337,7 +341,7 @@ type streamEvent struct {
 	upTo  int
 }
 
-// heartbeat is the pause after which a stream says that it is still there when the options do not say.
+// heartbeat is the default interval of keep-alive events of a stream.
 const heartbeat = 15 * time.Second
 
 func (h *Handlers) streamTurn(c *wire.Call, t *turn) (wire.Object, error) {
@@ -362,7 +366,7 @@ func (h *Handlers) streamTurn(c *wire.Call, t *turn) (wire.Object, error) {
 func (y *streamStyle) first(t *turn, lastID string) int {
 	last := len(t.events)
 	if t.ended() {
-		last-- // the end is told again
+		last-- // the end is sent again
 		if y.LateDone {
 			return last
 		}
@@ -374,7 +378,8 @@ func (y *streamStyle) first(t *turn, lastID string) int {
 	return min(n, last)
 }
 
-// follow writes the events of a turn as they come, until it ends. It never waits or writes with the lock in hand.
+// follow streams the events of a turn until it ends. It does not wait or write
+// with the lock held.
 func (h *Handlers) follow(ctx context.Context, t *turn, from int, style *streamStyle, write func(string) bool) {
 	pace := h.Options.AI.Heartbeat
 	if pace <= 0 {
@@ -409,7 +414,7 @@ func (h *Handlers) follow(ctx context.Context, t *turn, from int, style *streamS
 			}
 			h.Settle()
 		case <-ctx.Done():
-			panic(http.ErrAbortHandler) // nobody is there to read
+			panic(http.ErrAbortHandler) // the reader is gone
 		}
 	}
 }
@@ -432,7 +437,8 @@ func (y *streamStyle) lines(text string) string {
 	return strings.ReplaceAll(text, "\n", y.Newline)
 }
 
-// render writes an event. The answer is all of it that is known, of which the event has its part.
+// render writes an event. answer is the whole answer so far, of which the event
+// has a part.
 func (y *streamStyle) render(e *streamEvent, id int, answer string) string {
 	data := e.data
 	switch {

@@ -68,7 +68,7 @@ func (h *Handlers) keepThread(th *thread, q *question) {
 	chats.list = append(chats.list, th)
 }
 
-// keepTurn adds a question to a conversation. Without a key of the caller it gets one that nobody else knows.
+// keepTurn adds a question to a conversation. Without a key it gets a random one.
 func (h *Handlers) keepTurn(th *thread, q *question, key askKey) *turn {
 	now := h.Now()
 	t := &turn{
@@ -119,7 +119,7 @@ func (h *Handlers) sendTurn(c *wire.Call, place string) (wire.Object, error) {
 	return t.object(), nil
 }
 
-// committing refuses whoever comes before the first turn of a conversation is stored for good.
+// committing rejects calls until the first turn of a conversation is committed.
 func (h *Handlers) committing(th *thread) error {
 	if h.Now().Sub(th.created) >= h.Options.AI.CommitTime {
 		return nil
@@ -149,7 +149,7 @@ func (h *Handlers) updateThread(c *wire.Call, th *thread) (wire.Object, error) {
 	return wire.Object{{"thread", h.threadObject(th)}}, nil
 }
 
-// deleteThread moves a conversation to the deleted ones. What is being answered is cancelled.
+// deleteThread deletes a conversation and cancels its running turn.
 func (h *Handlers) deleteThread(c *wire.Call, th *thread) (wire.Object, error) {
 	h.cancel(th.last())
 	th.deleted, th.updated = true, h.Now()
@@ -157,10 +157,10 @@ func (h *Handlers) deleteThread(c *wire.Call, th *thread) (wire.Object, error) {
 	return nil, nil
 }
 
-// publishThread is off on the whole platform.
+// publishThread is disabled on the platform.
 func publishThread(*wire.Call, *thread) (wire.Object, error) { return nil, notPublic() }
 
-// cancelTurn cancels whatever a conversation is being answered. Nothing is no failure.
+// cancelTurn cancels the running turn of a conversation. None is no error.
 func (h *Handlers) cancelTurn(c *wire.Call) (wire.Object, error) {
 	th, err := h.threadOfPath(h.aiPlace(wire.Write), http.StatusNotAcceptable)(c)
 	if err == nil && len(c.Body) > 0 {
@@ -260,7 +260,8 @@ func (q *question) limits(c *wire.Call) {
 	}
 }
 
-// contentParts reads the parts of a question that is text with references in between, and returns the text.
+// contentParts reads the parts of a question, text and references, and returns the
+// text.
 func contentParts(c *wire.Call, q *question) string {
 	var text strings.Builder
 	for _, item := range listField(c, "content_parts") {
@@ -324,7 +325,7 @@ func readReference(c *wire.Call, q *question, name string, item any) {
 	}
 }
 
-// resolve checks what a question refers to. One bad reference refuses all.
+// resolve checks the references of a question. One invalid reference fails all.
 func (h *Handlers) resolve(c *wire.Call, place string, q *question) error {
 	var size int64
 	for _, ref := range q.refs {
@@ -350,7 +351,7 @@ func (h *Handlers) resolve(c *wire.Call, place string, q *question) error {
 	return c.Check.Refusal()
 }
 
-// threadFields reads what only a new conversation has. Workspaces and shares take the same fields.
+// threadFields reads the fields of a new conversation, for workspaces and shares.
 func threadFields(c *wire.Call, th *thread) (public bool) {
 	kind, hasKind := c.Field("kind")
 	privacy, hasPrivacy := c.Field("privacy")
@@ -469,7 +470,7 @@ func exportText(title string, files []*world.Node, link string) string {
 	return b.String()
 }
 
-// readExport hands out a file behind a link. Whoever has the token may read, a few times.
+// readExport serves the file of a link, to any caller with the token, a few times.
 func (h *Handlers) readExport(c *wire.Call) (wire.Object, error) {
 	e := h.chats.exports[c.Segment("token")]
 	i, err := strconv.Atoi(c.Value("file"))

@@ -1,4 +1,4 @@
-// Package comments is the comments on workspaces, shares, File Shares and their files.
+// Package comments emulates comments on workspaces, shares, File Shares and files.
 package comments
 
 import (
@@ -14,19 +14,19 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
-// Handlers answers the calls of the area.
+// Handlers handles the calls of the area.
 type Handlers struct {
 	*world.World
 
 	Comments commentState
 }
 
-// New returns the area of a world.
+// New returns the handlers of a world.
 func New(w *world.World) *Handlers {
 	return &Handlers{World: w, Comments: commentState{byID: map[string]*Comment{}}}
 }
 
-// Comment is a comment as the platform keeps it.
+// Comment is a stored comment.
 type Comment struct {
 	world.Comment
 	number    int  // in the order of arrival
@@ -49,13 +49,14 @@ func (cm *Comment) venue() world.Venue {
 // IsDeleted reports whether a comment was deleted.
 func (cm *Comment) IsDeleted() bool { return !cm.Deleted.IsZero() }
 
-// threads is the day from which on lists of a whole profile know comments. Older ones are found on their node only.
+// threads is the date from which comments are in profile lists. Older ones are
+// found by node only.
 func threads() time.Time { return time.Date(2026, time.March, 15, 0, 0, 0, 0, time.UTC) }
 
 // Has reports whether there is a comment with a plain id. The caller holds the lock.
 func (h *Handlers) Has(id string) bool { return h.Comments.byID[id] != nil }
 
-// AddComment puts a comment there, with its events, and returns it with what was filled in.
+// AddComment adds a comment with its events and returns it with defaults.
 func (h *Handlers) AddComment(it world.Comment) world.Comment {
 	h.Lock()
 	defer h.Unlock()
@@ -108,7 +109,7 @@ func (h *Handlers) keepComment(it world.Comment) *Comment {
 	return cm
 }
 
-// hash identifies the content of a comment, "" for those from before there were hashes.
+// hash returns a hash of the content of a comment, "" for old comments.
 func (cm *Comment) hash() string {
 	if cm.Unattributed {
 		return ""
@@ -117,31 +118,31 @@ func (cm *Comment) hash() string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// announceNew writes the events of a new comment, of its own date. It is news to those it mentions and to those it
-// answers.
+// announceNew writes the events of a new comment, of its date, for mentioned users
+// and the author it replies to.
 func (h *Handlers) announceNew(cm *Comment) {
-	h.tell(cm, world.Event{Name: "comment_created", CallingUser: cm.User, Created: cm.Created, Actor: cm.Actor})
+	h.announce(cm, world.Event{Name: "comment_created", CallingUser: cm.User, Created: cm.Created, Actor: cm.Actor})
 	h.announceMentions(cm, nil, cm.Created)
 	if parent := h.Comments.byID[cm.Parent]; parent != nil {
-		h.tell(cm, world.Event{Name: "comment_replied", CallingUser: cm.User, User: parent.User, Created: cm.Created})
+		h.announce(cm, world.Event{Name: "comment_replied", CallingUser: cm.User, User: parent.User, Created: cm.Created})
 	}
 }
 
-// announceMentions tells those a comment mentions and did not mention before. Nobody needs to be told of oneself.
+// announceMentions writes events for new mentions, except of the author.
 func (h *Handlers) announceMentions(cm *Comment, before []string, created time.Time) {
 	for _, user := range cm.mentions {
 		if user != cm.User && !slices.Contains(before, user) {
-			h.tell(cm, world.Event{Name: "comment_mentioned", CallingUser: cm.User, User: user, Created: created})
+			h.announce(cm, world.Event{Name: "comment_mentioned", CallingUser: cm.User, User: user, Created: created})
 		}
 	}
 }
 
 func (h *Handlers) announceChange(cm *Comment, event, caller string) {
-	h.tell(cm, world.Event{Name: event, CallingUser: caller})
+	h.announce(cm, world.Event{Name: event, CallingUser: caller})
 }
 
-// tell writes an event about a comment. What happens on a File Share is told to its workspace and to itself.
-func (h *Handlers) tell(cm *Comment, e world.Event) {
+// announce writes an event about a comment, for a File Share to its workspace too.
+func (h *Handlers) announce(cm *Comment, e world.Event) {
 	e.Object = cm.Node
 	if n := h.Nodes[cm.Node]; n != nil {
 		e.ObjectName = n.Name
@@ -155,7 +156,7 @@ func (h *Handlers) tell(cm *Comment, e world.Event) {
 	}
 }
 
-// Routes is the part of the table that is about comments.
+// Routes returns the routes of comments.
 func (h *Handlers) Routes() []*wire.Route {
 	const entity, one = "/current/comments/{entity_type}/{parent_id}/", "/current/comments/{comment_id}/"
 	const fileShare = "/current/comments/fileshare/{fileshare_id}/{node_id}/"
@@ -264,8 +265,8 @@ func (h *Handlers) mayPost(k *wire.Credential, at world.Venue) error {
 	return nil
 }
 
-// posts reports whether a user may comment in a venue: guests where their share lets them, recipients where the owner
-// of the File Share does.
+// posts reports whether a user may comment in a venue: a guest if the share allows
+// it, a recipient if the owner of the File Share does.
 func (h *Handlers) posts(userID string, at world.Venue) bool {
 	if f := h.FileShares[at.FileShare]; at.FileShare != "" {
 		return f != nil && f.TakesComments() && h.Admits(f, userID)
@@ -277,8 +278,9 @@ func (h *Handlers) posts(userID string, at world.Venue) bool {
 	return world.Rank(role) >= world.Rank(world.Member)
 }
 
-// Sees reports whether a user who may look at the venue of a comment sees the comment: members see all, guests their
-// own and what the share shows them, recipients those of other recipients.
+// Sees reports whether a user with access to the venue of a comment sees it:
+// members see all, guests their own and those the share shows, recipients those of
+// recipients.
 func (h *Handlers) Sees(userID string, cm *Comment) bool {
 	if cm.FileShare != "" || cm.User == userID || h.AtLeast(cm.Profile, userID, world.Member) {
 		return true
@@ -337,14 +339,14 @@ func isDeleted() error {
 	return wire.Refuse(http.StatusNotAcceptable, codeIsDeleted, "Comment is deleted")
 }
 
-// inside reports whether a user meets a comment where it was written. To the members of a workspace the comments of
-// File Share recipients are there to read.
+// inside reports whether a user sees a comment in its own venue. Members of a
+// workspace may read the comments of File Share recipients.
 func (h *Handlers) inside(userID string, cm *Comment) bool {
 	return cm.FileShare == "" || cm.User == userID || !h.AtLeast(cm.Profile, userID, world.Member)
 }
 
-// mayDelete reports whether a user may delete a comment: the author, and an admin of the workspace or share, but not of
-// what was written on a File Share.
+// mayDelete reports whether a user may delete a comment: the author, or an admin
+// of the workspace or share unless it is on a File Share.
 func (h *Handlers) mayDelete(userID string, cm *Comment) bool {
 	return cm.User == userID || cm.FileShare == "" && h.AtLeast(cm.Profile, userID, world.Admin)
 }

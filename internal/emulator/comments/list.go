@@ -83,8 +83,8 @@ func (h *Handlers) listComments(c *wire.Call) (wire.Object, error) {
 	return payload, nil
 }
 
-// shows reports whether a list of a venue holds a comment. A node of a workspace shows what File Share recipients wrote
-// on it as well; recipients see nothing of the workspace's.
+// shows reports whether the list of a venue includes a comment. The list of a node
+// includes those of File Share recipients; recipients see none of the workspace.
 func shows(at world.Venue, cm *Comment) bool {
 	switch {
 	case cm.Profile != at.Profile:
@@ -97,7 +97,8 @@ func shows(at world.Venue, cm *Comment) bool {
 	return cm.Node == at.Node
 }
 
-// room is how many comments the plan still allows. Those of File Shares do not count for the workspace.
+// room returns how many comments the plan still allows, not counting a workspace's
+// File Shares.
 func (h *Handlers) room(at world.Venue) (left int, limited bool) {
 	if h.Options.Comments.Limit <= 0 {
 		return 0, false
@@ -119,7 +120,7 @@ func (h *Handlers) commentDetails(c *wire.Call, cm *Comment) (wire.Object, error
 
 func (v view) inside(cm *Comment) bool { return v.h.inside(v.user, cm) }
 
-// view is how a caller meets comments: what an answer of one kind shows to one user.
+// view renders the comments of one kind of response for one user.
 type view struct {
 	h          *Handlers
 	user       string
@@ -142,8 +143,8 @@ func only(is bool, value any) any {
 	return omitted{}
 }
 
-// comment renders a comment; inside reports whether it is met where it was written. The workspace behind a File Share
-// is nothing for its recipients to know.
+// comment renders a comment; inside reports whether it is shown in its own venue.
+// Recipients of a File Share do not see its workspace.
 func (v view) comment(cm *Comment, inside bool) wire.Object {
 	var kind, profile any
 	if cm.FileShare == "" || v.h.AtLeast(cm.Profile, v.user, world.Member) {

@@ -36,7 +36,7 @@ func visible(body string) int {
 	return n
 }
 
-// usersMentioned lists the users whose mention in a comment takes effect: those who reach the place it is in.
+// usersMentioned lists the mentioned users who have access to the venue.
 func (h *Handlers) usersMentioned(cm *Comment) []string {
 	var users []string
 	for _, m := range mentionsIn(cm.Body) {
@@ -49,7 +49,7 @@ func (h *Handlers) usersMentioned(cm *Comment) []string {
 
 func (h *Handlers) reaches(userID string, at world.Venue) bool {
 	if f := h.FileShares[at.FileShare]; f != nil {
-		// Being free to come is not being there: a tier that admits everybody makes nobody a recipient.
+		// An open tier alone makes no user a recipient.
 		named := *f
 		named.Access = world.NamedPeople
 		return h.Users[userID] != nil && h.Admits(&named, userID)
@@ -66,8 +66,9 @@ func clean(body string) string {
 	}, body)
 }
 
-// proseOf lists the parts of a body that are not markdown code. Code is a fenced block, up to its closing fence or the
-// end of the body, and a span of backticks within one line, nothing else: fences in quotes and indented code are text.
+// proseOf lists the parts of a body that are not markdown code: a fenced block up
+// to its closing fence or the end, and a span of backticks in one line. Fences in
+// quotes and indented code are text.
 func proseOf(body string) []string {
 	var prose []string
 	mark, length := byte(0), 0 // of the open fence

@@ -92,8 +92,7 @@ func (h *Handlers) create(c *wire.Call, at world.Venue, p *post) (wire.Object, e
 	}, nil
 }
 
-// top finds the comment a reply goes under: threads have one level, so a reply to a reply is one to what that replies
-// to.
+// top finds the first comment of the thread of a reply. Threads have one level.
 func (h *Handlers) top(at world.Venue, id string) (string, error) {
 	if id == "" {
 		return "", nil
@@ -116,7 +115,7 @@ func (h *Handlers) updateComment(c *wire.Call, cm *Comment) (wire.Object, error)
 	return h.edit(c, cm, p)
 }
 
-// edit changes a comment where it is: entity, scope and thread stay.
+// edit changes a comment; entity, scope and thread stay.
 func (h *Handlers) edit(c *wire.Call, cm *Comment, p *post) (wire.Object, error) {
 	before := cm.mentions
 	cm.Body = p.body
@@ -144,7 +143,7 @@ const (
 	contextMost   = 100
 )
 
-// referenceTypes are the kinds of anchors, and what list calls may ask for.
+// referenceTypes returns the kinds of anchors, and what list calls may ask for.
 func referenceTypes() []string { return []string{"video", "image", "document", "general", "audio"} }
 
 // reference reads an anchor. Unknown members are kept.
@@ -221,8 +220,8 @@ func isNumber(v any, least, most float64) bool {
 	return isNumber && err == nil && x >= least && x <= most
 }
 
-// encodedLen is the length of a value in the platform's encoding, which escapes everything beyond ASCII: six bytes,
-// twice that for what takes a surrogate pair.
+// encodedLen returns the length of a value in the platform's encoding: 6 bytes for
+// a character beyond ASCII, 12 for a surrogate pair.
 func encodedLen(v any) int {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -244,7 +243,7 @@ func encodedLen(v any) int {
 	return n
 }
 
-// bodyOf reads and checks the text of a comment. Too long a text is refused, never cut.
+// bodyOf reads and checks the text of a comment. Text over the limit is rejected.
 func (h *Handlers) bodyOf(c *wire.Call, f wire.Members, tooLong int64) (string, error) {
 	body := f.Text(c, "body")
 	c.Check.MissingIf(!f.Has("body"), "body", "1 to 8192 characters.")
@@ -307,7 +306,8 @@ func (h *Handlers) erase(c *wire.Call, cm *Comment) {
 	h.announceChange(cm, "comment_deleted", c.Key.User)
 }
 
-// deleteComments deletes many comments, each if the caller may, and leaves their replies alone.
+// deleteComments deletes comments that the caller may delete, without their
+// replies.
 func (h *Handlers) deleteComments(c *wire.Call) (wire.Object, error) {
 	f := c.JSON
 	ids := f.Texts(c, "comment_ids", bulkMost)
@@ -362,7 +362,7 @@ func (h *Handlers) unreact(c *wire.Call, cm *Comment) (wire.Object, error) {
 	return h.setReaction(c, cm, "")
 }
 
-// setReaction is silent when nothing changes.
+// setReaction writes no event if nothing changes.
 func (h *Handlers) setReaction(c *wire.Call, cm *Comment, emoji string) (wire.Object, error) {
 	user := c.Key.User
 	switch err := h.mayPost(c.Key, cm.venue()); {
@@ -419,7 +419,8 @@ func targets(f wire.Members, c *wire.Call, required bool) []string {
 	return ids
 }
 
-// attachable adds targets to those a comment has. One that the author cannot see, and one too many, refuse all.
+// attachable adds targets to those of a comment. One that the author cannot see,
+// or one over the limit, fails all.
 func (h *Handlers) attachable(userID string, has, more []string) ([]string, error) {
 	all := slices.Clone(has)
 	for _, id := range more {
@@ -443,7 +444,7 @@ func (h *Handlers) attachments(c *wire.Call, cm *Comment) (wire.Object, error) {
 	return wire.Object{{"attachments", h.view(c).attachments(cm)}, {"attachment_count", len(cm.Targets)}}, nil
 }
 
-// attach adds objects to a comment. What is attached already is skipped.
+// attach adds objects to a comment and skips attached ones.
 func (h *Handlers) attach(c *wire.Call, cm *Comment) (wire.Object, error) {
 	ids := targets(c.JSON, c, true)
 	if err := c.Check.Refusal(); err != nil {
@@ -460,7 +461,7 @@ func (h *Handlers) attach(c *wire.Call, cm *Comment) (wire.Object, error) {
 	return h.attachments(c, cm)
 }
 
-// detach removes one object from a comment. Removing one that is not attached succeeds.
+// detach removes an object from a comment. It is idempotent.
 func (h *Handlers) detach(c *wire.Call, cm *Comment) (wire.Object, error) {
 	delete(c.JSON, "target_ids") // only one object at a time
 	ids := targets(c.JSON, c, true)
@@ -480,7 +481,7 @@ func (h *Handlers) detach(c *wire.Call, cm *Comment) (wire.Object, error) {
 	return append(list, wire.Member{"removed", removed}), err
 }
 
-// unlinkComment frees a comment of what the workflows of old linked it to.
+// unlinkComment removes the link of a comment to an entity of an old workflow.
 func (h *Handlers) unlinkComment(c *wire.Call, cm *Comment) (wire.Object, error) {
 	if cm.LinkedEntityType != "" || cm.LinkedEntity != "" {
 		cm.LinkedEntityType, cm.LinkedEntity = "", ""

@@ -16,7 +16,8 @@ const (
 	feedDefault = 250
 )
 
-// changes answers the change feed of an organization: storage changes in the order they became visible.
+// changes returns the change feed of an organization: storage changes in the order
+// of becoming visible.
 func (h *Handlers) changes(c *wire.Call) (wire.Object, error) {
 	if h.Options.Events.NoChanges {
 		return nil, wire.UnknownRoute()
@@ -59,7 +60,7 @@ func (h *Handlers) feedBinding(c *wire.Call, orgID string, retention uint64) str
 	return fmt.Sprint("feed ", h.Cursors, " ", retention, " ", orgID, " ", c.Key.Token, " ", c.Key.Scopes)
 }
 
-// refuseFeedCursor tells a cursor that outlived the retention from one that was never good.
+// refuseFeedCursor distinguishes an expired cursor from an invalid one.
 func (h *Handlers) refuseFeedCursor(c *wire.Call, orgID, text string) error {
 	for old := range h.retention {
 		if _, valid := h.OpenCursor(text, h.feedBinding(c, orgID, old)); valid {

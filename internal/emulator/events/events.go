@@ -1,4 +1,5 @@
-// Package events is the log of events: search, summaries, the change feed, and invented histories.
+// Package events emulates the event log: search, summaries, the change feed and
+// generated histories.
 package events
 
 import (
@@ -15,7 +16,7 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
-// Handlers answers the calls of the area.
+// Handlers handles the calls of the area.
 type Handlers struct {
 	*world.World
 
@@ -26,7 +27,7 @@ type Handlers struct {
 	recent    map[string][]uint32        // files of a workspace that histories touched last
 }
 
-// New returns the area of a world.
+// New returns the handlers of a world.
 func New(w *world.World) *Handlers {
 	return &Handlers{
 		World: w, acked: map[string]map[uint32]bool{}, blocked: map[string]bool{}, recent: map[string][]uint32{},
@@ -50,7 +51,7 @@ const (
 	nameLimit     = 100
 )
 
-// Query is a search with every parameter read.
+// Query is a parsed search.
 type Query struct {
 	profile, kind string // the filter that applies, and what it names
 	parent        string
@@ -99,7 +100,7 @@ func (h *Handlers) parseSearch(c *wire.Call) Query {
 	return q
 }
 
-// readTimes turns the bounds into whole seconds, which is what rows carry.
+// readTimes converts the bounds into whole seconds, the unit of rows.
 func (q *Query) readTimes(c *wire.Call, exclusive bool) {
 	q.from, q.to = math.MinInt64, math.MaxInt64
 	from, to := c.Moment("created-min"), c.Moment("created-max")
@@ -162,7 +163,7 @@ func (h *Handlers) search(c *wire.Call) (wire.Object, error) {
 	}
 	q := h.parseSearch(c)
 	start, valid := h.start(c, &q)
-	if !valid && q.parent == "" { // beside a parent it was refused already
+	if !valid && q.parent == "" { // beside a parent it was rejected already
 		c.Check.Invalid("cursor", "The cursor is not valid for this search.")
 	}
 	if err := c.Check.Refusal(); err != nil {
@@ -199,7 +200,7 @@ func (h *Handlers) searchBinding(c *wire.Call, q *Query) string {
 	return fmt.Sprint("search ", h.Cursors, " ", c.Key.User, " ", q.fingerprint())
 }
 
-// page collects the rows that match, in the order of the log and before anybody asks who may see them.
+// page collects the matching rows in log order, before the visibility check.
 func (h *Handlers) page(v *Viewer, q *Query, start *world.Position) (rows []uint32, more bool) {
 	m := v.matcher(q)
 	skip := q.offset
@@ -261,7 +262,7 @@ func (m *matcher) matches(n uint32) bool {
 		(m.want == "" || m.want == "true" == m.acked[n])
 }
 
-// Viewer decides what one caller sees.
+// Viewer decides what a caller sees.
 type Viewer struct {
 	h     *Handlers
 	key   *wire.Credential
@@ -271,7 +272,7 @@ type Viewer struct {
 	modes map[string]wire.Mode
 }
 
-// Viewer decides for the caller of a query.
+// Viewer returns the viewer of the caller of a query.
 func (h *Handlers) Viewer(c *wire.Call, q *Query) *Viewer {
 	return &Viewer{
 		h: h, key: c.Key, now: c.Now, audit: q.audit(),
@@ -297,7 +298,8 @@ func (v *Viewer) covers(profileID string) wire.Mode {
 	return m
 }
 
-// gate refuses a search as a whole: credentials that do not reach the profile, and audit searches without the right.
+// gate rejects a search: for a credential without access, or an audit search
+// without the role.
 func (v *Viewer) gate(q *Query) error {
 	if q.audit() && (q.kind == wire.KindUser || q.parent != "") {
 		return wire.Refuse(http.StatusUnauthorized, codeAuditAnchor,
@@ -503,7 +505,7 @@ func rows(l *world.Log, q *Query) []uint32 {
 	return l.Index[q.profile]
 }
 
-// Routes is the part of the table that is about the log of events.
+// Routes returns the routes of the log of events.
 func (h *Handlers) Routes() []*wire.Route {
 	const event, id = "/current/event/{event_id}/", "/event_id:opaque_id:with or without hyphens"
 	return []*wire.Route{
@@ -520,29 +522,30 @@ func (h *Handlers) Routes() []*wire.Route {
 	}
 }
 
-// BlockLocation makes an organization refuse the details and the acknowledgment of its events because of where the
-// caller is.
+// BlockLocation makes details and acknowledgments of an organization's events fail
+// because of the caller's location.
 func (h *Handlers) BlockLocation(orgID string, blocked bool) {
 	h.Lock()
 	defer h.Unlock()
 	h.blocked[orgID] = blocked
 }
 
-// InvalidateCursors makes every cursor handed out so far invalid.
+// InvalidateCursors invalidates all cursors issued so far.
 func (h *Handlers) InvalidateCursors() {
 	h.Lock()
 	defer h.Unlock()
 	h.Cursors++
 }
 
-// ExpireChanges ends the retention of the change feed: cursors handed out so far are answered with cursor_expired.
+// ExpireChanges makes all cursors of the change feed expire with cursor_expired.
 func (h *Handlers) ExpireChanges() {
 	h.Lock()
 	defer h.Unlock()
 	h.retention++
 }
 
-// candidates walks the indexed rows of a query from behind start, within the positions its times allow.
+// candidates iterates over the indexed rows of a query after start, within its
+// times.
 func candidates(l *world.Log, q *Query, start *world.Position) iter.Seq[uint32] {
 	rows := rows(l, q)
 	first, last := l.Span(q.from, q.to)

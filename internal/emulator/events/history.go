@@ -12,7 +12,7 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
-// weight is how often somebody does something; of the weights of one person only the proportions matter.
+// weight is the relative frequency of an action of one user.
 type weight struct {
 	event  string
 	weight int
@@ -79,8 +79,9 @@ func habits() [4][]weight {
 	}
 }
 
-// Generate invents the past of a workspace: people with habits and hours of work, files that are added, changed,
-// discussed and described. The same seed and state give the same past. A workspace without members gets some.
+// Generate generates the history of a workspace: users with working hours and
+// preferences; files that are added, changed and discussed. It is deterministic
+// for a seed and state. A workspace without members gets some.
 func (h *Handlers) Generate(history world.History) {
 	h.Lock()
 	defer h.Unlock()
@@ -290,7 +291,7 @@ func (p *person) does(dice *rand.Rand) string {
 	return p.habits[0].event
 }
 
-// adopt indexes all rows from first on at once, which is cheaper than one by one.
+// adopt indexes all rows from first on at once, which is faster.
 func adopt(l *world.Log, first uint32) {
 	added := map[string][]uint32{}
 	feeds := map[string][]uint32{}
@@ -323,7 +324,8 @@ func mergeSorted(rows, more []uint32, compare func(a, b uint32) int) []uint32 {
 	return rows
 }
 
-// touchTail stamps what the youngest events since first changed: all of a long history would be as many fields.
+// touchTail stamps the fields of the latest events since first; all would be too
+// many.
 func (h *Handlers) touchTail(now time.Time, first int) {
 	entries := h.Log.Entries
 	for n := max(first, len(entries)-world.Remembered); n < len(entries); n++ {

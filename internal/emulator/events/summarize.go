@@ -52,7 +52,7 @@ func checkContext(c *wire.Call) {
 	c.Check.InvalidIf(strings.ContainsFunc(text, outside), "user_context", "Letters, digits, spaces and . , ! ? ' - only.")
 }
 
-// summaryGate is the gate of search with membership on top.
+// summaryGate is the gate of search, and requires membership.
 func (h *Handlers) summaryGate(v *Viewer, q *Query) error {
 	if q.profile != "" && h.KindOf(q.profile) == "" {
 		return wire.Refuse(http.StatusNotFound, wire.CodeNotFound, "There is no such profile.")
@@ -70,7 +70,8 @@ func (h *Handlers) summaryGate(v *Viewer, q *Query) error {
 	return nil
 }
 
-// summaryWindow is up to limit visible rows behind offset; the offset counts rows before visibility does.
+// summaryWindow returns up to limit visible rows; the offset counts invisible rows
+// as well.
 func (h *Handlers) summaryWindow(v *Viewer, q *Query) []uint32 {
 	m := v.matcher(q)
 	var rows []uint32

@@ -1,4 +1,4 @@
-// Package fileshares is the links to single files.
+// Package fileshares emulates links to single files.
 package fileshares
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
-// Handlers answers the calls of the area.
+// Handlers handles the calls of the area.
 type Handlers struct {
 	*world.World
 
@@ -37,7 +37,7 @@ func (h *Handlers) AddFileShare(f world.SeedFileShare) world.SeedFileShare {
 	return f
 }
 
-// keepFileShare completes a File Share and puts it into the order of creation.
+// keepFileShare fills in the defaults of a File Share and stores it.
 func (h *Handlers) keepFileShare(f world.SeedFileShare) *world.FileShare {
 	f.ID = h.NewProfile(f.ID)
 	if f.IDAlt = wire.Plain(f.IDAlt); f.IDAlt == "" {
@@ -60,8 +60,8 @@ func (h *Handlers) keepFileShare(f world.SeedFileShare) *world.FileShare {
 	return kept
 }
 
-// watchExpiry lets a File Share lapse when it expires, and go for good with the next cleanup, which comes every hour.
-// Until then another expiry rescues it.
+// watchExpiry makes a File Share expire on time and deletes it at the next hourly
+// cleanup, unless its expiry changes before.
 func (h *Handlers) watchExpiry(f *world.FileShare) {
 	ends := f.Expires
 	f.Lapsed = false
@@ -81,7 +81,7 @@ func (h *Handlers) watchExpiry(f *world.FileShare) {
 	})
 }
 
-// dropFileShare ends a link, and with it what was granted. The file stays.
+// dropFileShare deletes a link and its grants, but not the file.
 func (h *Handlers) dropFileShare(f *world.FileShare, caller string) {
 	h.FileShareEvent(f, world.Event{Name: "file_share_deleted", CallingUser: caller})
 	h.Touch(h.Now(), f.ID, world.FieldSettings)
@@ -115,7 +115,7 @@ func (h *Handlers) give(f *world.FileShare, g world.Grant) world.Grant {
 	return g
 }
 
-// Codes of File Shares. The first is known, the others are the emulator's own.
+// Codes of File Shares. The first is known, the others are ours.
 const (
 	codeNoPreview  = 143705
 	codeNotManager = 199702
@@ -128,8 +128,8 @@ func (h *Handlers) recipient(need world.Capability) func(*wire.Call) (*world.Fil
 	}
 }
 
-// fileShareToManage finds the File Share of a call by a member of its workspace. Those can still rescue one that has
-// expired.
+// fileShareToManage finds the File Share of a call, expired or not, for a member
+// of its workspace.
 func (h *Handlers) fileShareToManage(need wire.Mode) func(*wire.Call) (*world.FileShare, error) {
 	return func(c *wire.Call) (*world.FileShare, error) {
 		f := h.FileShareNamed(c.Segment("fileshare_id"))
@@ -172,7 +172,8 @@ func (h *Handlers) grantRows(f *world.FileShare, most int) []wire.Object {
 	return wire.Rows(f.Grants[:min(most, len(f.Grants))], func(g world.Grant) wire.Object { return h.grantObject(f, &g) })
 }
 
-// grantObject is a grant as members of the workspace see it. It ends with the File Share at the latest.
+// grantObject renders a grant for members of the workspace. It expires with the
+// File Share at the latest.
 func (h *Handlers) grantObject(f *world.FileShare, g *world.Grant) wire.Object {
 	ends := g.Expires
 	if !f.Expires.IsZero() && (ends.IsZero() || ends.After(f.Expires)) {
@@ -193,7 +194,7 @@ func (h *Handlers) grantObject(f *world.FileShare, g *world.Grant) wire.Object {
 	}
 }
 
-// setGrant gives a File Share to somebody. The answer depends on how that one was named, and known.
+// setGrant grants a File Share. The response depends on how the user is named.
 func (h *Handlers) setGrant(c *wire.Call, f *world.FileShare) (wire.Object, error) {
 	user, _ := c.Field("user")
 	email, _ := c.Field("email")
@@ -242,7 +243,7 @@ func (h *Handlers) tellGrant(f *world.FileShare, event, user string, c *wire.Cal
 	h.Touch(h.Now(), f.ID, world.FieldsFor("member", user, world.FieldMembers)...)
 }
 
-// revokeGrant removes the grant of a grantee named in the query. Removing a missing grant succeeds.
+// revokeGrant removes the grant of the grantee in the query. It is idempotent.
 func (h *Handlers) revokeGrant(c *wire.Call, f *world.FileShare) (wire.Object, error) {
 	user, email := c.Value("user"), c.Value("email")
 	h.checkGrantee(c, user, email)
@@ -299,7 +300,7 @@ func (h *Handlers) readVersion(c *wire.Call, _ *world.FileShare, n *world.Node) 
 	return world.ServeVersion(c, n, v)
 }
 
-// previewTypes are the kinds of previews, with the files they are made of; "" is any.
+// previewTypes returns the kinds of previews, with the files they are made of; "" is any.
 func previewTypes() map[string][]string {
 	return map[string][]string{
 		"bin":         {""},
@@ -313,13 +314,15 @@ func previewTypes() map[string][]string {
 	}
 }
 
-// hasPreview reports whether there is a preview of a file: it takes the platform a moment to make one.
+// hasPreview reports whether the preview of a file exists: it is made with a
+// delay.
 func hasPreview(n *world.Node, kind string) bool {
 	return n.AIState != world.AIPending && n.AIState != world.AIInProgress &&
 		slices.ContainsFunc(previewTypes()[kind], func(prefix string) bool { return strings.HasPrefix(n.MimeType, prefix) })
 }
 
-// previewFileShare answers with a preview of the file, or with the way to one that is several files.
+// previewFileShare returns a preview of the file, or a redirect to one of several
+// files.
 func (h *Handlers) previewFileShare(c *wire.Call) (wire.Object, error) {
 	kind := c.Segment("type")
 	f, n, err := h.recipient(world.CanView)(c)
@@ -333,7 +336,7 @@ func (h *Handlers) previewFileShare(c *wire.Call) (wire.Object, error) {
 	return h.Preview(c, n, kind, "fileshare/"+f.ID, f.ID)
 }
 
-// Preview answers with a preview of a file, or with the way to one that is several files, below the path of its link.
+// Preview returns a preview of a file, or a redirect to one of several files.
 func (h *Handlers) Preview(c *wire.Call, n *world.Node, kind, link, id string) (wire.Object, error) {
 	if previewTypes()[kind] == nil {
 		c.Check.Invalid("type", "bin, thumbnail, image, hlsstream, pdf, spreadsheet, audio or mp4.")
@@ -350,7 +353,8 @@ func (h *Handlers) Preview(c *wire.Call, n *world.Node, kind, link, id string) (
 	return world.ServeVersion(c, n, n.Current())
 }
 
-// previewElsewhere sends the caller to the first file of a preview, with a token instead of other credentials.
+// previewElsewhere redirects to the first file of a preview, with a token in the
+// URL.
 func (h *Handlers) previewElsewhere(c *wire.Call, kind, link, id string) (wire.Object, error) {
 	token := h.SignClaims(world.Claims{Scope: previewScope, User: c.UserID(), Profile: id}, previewTokenLife)
 	target := h.Prefix() + "/current/" + link + "/storage/preview/" + kind + "/file/?download_token=" +
@@ -362,7 +366,7 @@ func (h *Handlers) previewElsewhere(c *wire.Call, kind, link, id string) (wire.O
 	return c.Send(&out)
 }
 
-// previewFile is where redirects of previews lead. The token is all it wants to see.
+// previewFile serves the target of preview redirects. It requires the token only.
 func (h *Handlers) previewFile(c *wire.Call) (wire.Object, error) {
 	f := h.FileShareNamed(c.Segment("fileshare_id"))
 	if !f.Open(h.World) {
@@ -371,7 +375,7 @@ func (h *Handlers) previewFile(c *wire.Call) (wire.Object, error) {
 	return h.FirstFile(c, f.ID)
 }
 
-// FirstFile is the first file of a preview of what a link leads to.
+// FirstFile returns the first file of a preview.
 func (h *Handlers) FirstFile(c *wire.Call, id string) (wire.Object, error) {
 	if c.Request.Header.Get("Authorization") != "" || c.Request.Header.Get("X-Ve-Password") != "" {
 		return nil, wire.Refuse(http.StatusBadRequest, codePreviewHop, "No credential but the token belongs here.")

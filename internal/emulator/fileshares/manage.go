@@ -17,7 +17,7 @@ const (
 	previewed    = 3             // grants in a row of a list
 )
 
-// Routes is the part of the table that is about File Shares.
+// Routes returns the routes of File Shares.
 func (h *Handlers) Routes() []*wire.Route {
 	const workspace, one = "/current/workspace/{workspace_id}/", "/current/fileshare/{fileshare_id}/"
 	const stored = one + "storage/"
@@ -74,7 +74,7 @@ func (h *Handlers) createFileShare(c *wire.Call, id string) (wire.Object, error)
 	return wire.Object{{wire.KindFileShare, h.fileShareObject(c, kept)}}, nil
 }
 
-// sameSettings reports whether two states of a File Share do not differ in what a call may change.
+// sameSettings reports whether two File Shares have the same settings.
 func sameSettings(a, b *world.SeedFileShare) bool {
 	return a.Title == b.Title && a.Access == b.Access && a.Password == b.Password &&
 		a.CommentsEnabled == b.CommentsEnabled && a.Expires.Equal(b.Expires)
@@ -108,8 +108,8 @@ func (h *Handlers) readFileShare(c *wire.Call, f *world.SeedFileShare, isNew boo
 	}
 }
 
-// readExpiry reads an expiry in either of its forms, seconds from now or a moment. An empty moment, or the word null,
-// takes it away.
+// readExpiry reads an expiry, in seconds from now or as a time. An empty time or
+// null clears it.
 func (h *Handlers) readExpiry(c *wire.Call) *time.Time {
 	after, relative := c.Field("expires")
 	moment, absolute := c.Field("expires_at")
@@ -134,7 +134,7 @@ func (h *Handlers) readExpiry(c *wire.Call) *time.Time {
 	return nil
 }
 
-// updateFileShare changes a File Share. Nobody is told of a change that changes nothing.
+// updateFileShare changes a File Share. Without a change it writes no event.
 func (h *Handlers) updateFileShare(c *wire.Call, f *world.FileShare) (wire.Object, error) {
 	c.Check.Status = h.Options.FileShares.InvalidStatus
 	changed := f.SeedFileShare
@@ -160,7 +160,7 @@ func (h *Handlers) deleteFileShare(c *wire.Call, f *world.FileShare) (wire.Objec
 	return nil, nil
 }
 
-// listFileShares lists the links to files of a workspace, those that have expired included.
+// listFileShares lists the links to files of a workspace, including expired ones.
 func (h *Handlers) listFileShares(c *wire.Call, id string) (wire.Object, error) {
 	c.Check.Status = h.Options.FileShares.InvalidStatus
 	page := c.Page(wire.ListDefault, wire.ListLimit)
@@ -174,8 +174,8 @@ func (h *Handlers) listFileShares(c *wire.Call, id string) (wire.Object, error) 
 	return payload, c.Check.Refusal()
 }
 
-// fileShareObject is a File Share as the caller sees it. Only those who manage it see where it belongs, and only those
-// with an account are told whether they do.
+// fileShareObject renders a File Share for the caller. Only managers see its
+// workspace, and only callers with an account see whether they manage it.
 func (h *Handlers) fileShareObject(c *wire.Call, f *world.FileShare) wire.Object {
 	have := h.Capability(f, c.UserID())
 	o := wire.Object{
@@ -196,7 +196,8 @@ func (h *Handlers) fileShareObject(c *wire.Call, f *world.FileShare) wire.Object
 		With(manages, "creator_uid", wire.OptionalProfile(f.Owner))
 }
 
-// sharedFile is the file behind a link. What was read out of its bytes is for those who may have them.
+// sharedFile renders the file of a link. Extracted data require access to the
+// content.
 func (h *Handlers) sharedFile(n *world.Node, have world.Capability) any {
 	if n == nil {
 		return nil
@@ -219,7 +220,8 @@ func (h *Handlers) fileShareDetails(c *wire.Call, f *world.FileShare, _ *world.N
 	return wire.Object{{wire.KindFileShare, h.fileShareObject(c, f)}}, nil
 }
 
-// fileShareMetadata answers what the file is and whether metadata can be read out of it, and never with any.
+// fileShareMetadata returns the type of the file and whether it is extractable,
+// but no metadata.
 func (h *Handlers) fileShareMetadata(c *wire.Call, f *world.FileShare, n *world.Node) (wire.Object, error) {
 	return wire.Object{
 		{"node_id", h.sharedFile(n, h.Capability(f, c.UserID()))}, {"autoextractable", n.Extractable()},

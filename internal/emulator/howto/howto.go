@@ -1,4 +1,4 @@
-// Package howto is the questions about the platform itself.
+// Package howto emulates questions about the platform itself.
 package howto
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
-// Handlers answers the calls of the area.
+// Handlers handles the calls of the area.
 type Handlers struct {
 	*world.World
 
@@ -22,7 +22,7 @@ type Handlers struct {
 	asking map[string]bool // users with a question under way
 }
 
-// New returns the area of a world.
+// New returns the handlers of a world.
 func New(w *world.World, system *system.Handlers) *Handlers {
 	return &Handlers{World: w, system: system, asking: map[string]bool{}}
 }
@@ -42,13 +42,14 @@ const (
 	surfaceCode = "code"
 )
 
-// Routes is the part of the table that is about questions.
+// Routes returns the routes of questions.
 func (h *Handlers) Routes() []*wire.Route {
 	return []*wire.Route{wire.Post(OpHowTo, "/current/how-to/", h.howTo, wire.Unlocked,
 		wire.Form("question context surface client"))}
 }
 
-// howTo answers a question about the platform, or asks back. Each user has one question at a time.
+// howTo answers a question about the platform, or asks back. A user has one
+// question at a time.
 func (h *Handlers) howTo(c *wire.Call) (wire.Object, error) {
 	question, _ := c.Field("question")
 	background, _ := c.Field("context")
@@ -82,8 +83,8 @@ func (h *Handlers) howTo(c *wire.Call) (wire.Object, error) {
 	return h.explain(question, background, surface)
 }
 
-// think takes the time an answer takes, and reports whether the user had no other question under way. The work goes on
-// although nobody waits for it any more.
+// think waits for the duration of an answer and reports whether the user has no
+// other question running. The work continues if the caller disconnects.
 func (h *Handlers) think(c *wire.Call) bool {
 	h.Lock()
 	if h.asking[c.Key.User] {
@@ -111,8 +112,9 @@ func (h *Handlers) think(c *wire.Call) bool {
 	}
 }
 
-// explain answers from the endpoints whose names share most words with the question, or with what is known about its
-// background when it has none. A question of a few words that fit nothing is asked back.
+// explain answers from the endpoints whose names share the most words with the
+// question, or else with its background. It asks back if a short question matches
+// none.
 func (h *Handlers) explain(question, background, surface string) (wire.Object, error) {
 	const tooVague = 4
 	words := wire.InWords(question)
@@ -155,7 +157,7 @@ func phrase(rt *wire.Route, surface string) string {
 	return "Call `" + rt.Method + " " + rt.Pattern + "`."
 }
 
-// steps are the routes that have most words in common with others, three at most.
+// steps returns up to three routes that share the most words with others.
 func (h *Handlers) steps(words []string) []*wire.Route {
 	const most = 3
 	var found []*wire.Route

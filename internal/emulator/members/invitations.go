@@ -89,7 +89,7 @@ func (h *Handlers) addDirectly(c *wire.Call, id, user string) (wire.Object, erro
 	return nil, nil
 }
 
-// mailMember tells a user of a membership, though not twice in a minute.
+// mailMember mails a user about a membership, at most once a minute.
 func (h *Handlers) mailMember(id, user string, m *world.Membership) {
 	now := h.Now()
 	if !m.Mailed.IsZero() && now.Sub(m.Mailed) < mailPause {
@@ -99,7 +99,7 @@ func (h *Handlers) mailMember(id, user string, m *world.Membership) {
 	h.Outbox = append(h.Outbox, world.Mail{To: h.Users[user].Value.Email, Profile: id, At: now})
 }
 
-// invite sends an invitation to an e-mail address, or the one that is on its way once more, on the new terms.
+// invite sends an invitation, or sends a pending one again with the new terms.
 func (h *Handlers) invite(c *wire.Call, id, email, user string) (wire.Object, error) {
 	t := h.readInvite(c)
 	message, _ := c.Field("message")
@@ -129,7 +129,8 @@ func (h *Handlers) invite(c *wire.Call, id, email, user string) (wire.Object, er
 	}}, nil
 }
 
-// readInvite reads what an invitation says. The fields of those who become members at once mean nothing here.
+// readInvite reads the fields of an invitation and ignores those of direct
+// additions.
 func (h *Handlers) readInvite(c *wire.Call) conditions {
 	t := conditions{role: world.Member, expires: new(time.Time{})}
 	if value, given := c.Field("permissions"); given {
@@ -147,8 +148,8 @@ type conditions struct {
 	expires *time.Time // nil is not said, zero is without end
 }
 
-// readTerms reads permissions, notify_options and expires. The literal null and the empty value take an end away where
-// the call may do that.
+// readTerms reads permissions, notify_options and expires. null and "" clear the
+// expiry if the call allows it.
 func (h *Handlers) readTerms(c *wire.Call, clears bool) conditions {
 	var t conditions
 	if value, given := c.Field("permissions"); given {
@@ -165,7 +166,7 @@ func (h *Handlers) readTerms(c *wire.Call, clears bool) conditions {
 	return t
 }
 
-// role reads a role. The owner's is one, though none to be given.
+// role reads a role. owner is valid, but cannot be assigned.
 func role(c *wire.Call, name string) world.Role {
 	c.Check.InvalidIf(world.Rank(world.Role(name)) == 0, "permissions", "admin, member, guest or view.")
 	return world.Role(name)
@@ -184,14 +185,14 @@ func (h *Handlers) ahead(c *wire.Call, name, value string) time.Time {
 	return t
 }
 
-// widens reports whether conditions are more than a role until a time; the zero time is none.
+// widens reports whether terms exceed a role and an expiry; zero means none.
 func (t conditions) widens(role world.Role, expires time.Time) bool {
 	return world.Rank(t.role) > world.Rank(role) ||
 		t.expires != nil && !expires.IsZero() && (t.expires.IsZero() || t.expires.After(expires))
 }
 
-// refuseRole refuses a role that nobody gets by being added, and one above the caller's. An invitation to be changed
-// has a code for the latter, which comes first.
+// refuseRole rejects a role that cannot be granted, and one above the caller's.
+// For an existing invitation the latter has its own code and is checked first.
 func (h *Handlers) refuseRole(where, caller string, role world.Role, above int64) error {
 	exceeds := world.Rank(role) > world.Rank(h.Role(where, caller))
 	switch {
@@ -215,8 +216,8 @@ func (h *Handlers) shareInvitations(c *wire.Call, id string) (wire.Object, error
 	return wire.Object{{"invitations", wire.Rows(list, h.InvitationObject)}}, c.Check.Refusal()
 }
 
-// invitationOfPath finds the invitation of a call, by id or e-mail address. The caller must have the role, and no less
-// of one than the invitation gives.
+// invitationOfPath finds the invitation of a call, by id or e-mail address. It
+// requires the role, and at least that of the invitation.
 func (h *Handlers) invitationOfPath(least world.Role) func(*wire.Call) (*world.Invitation, error) {
 	return func(c *wire.Call) (*world.Invitation, error) {
 		id, err := h.managedShare(least)(c)
@@ -236,8 +237,8 @@ func (h *Handlers) invitationOfPath(least world.Role) func(*wire.Call) (*world.I
 
 func noInvitation() error { return wire.NoSuch(codeNoInvitation, "invitation") }
 
-// updateInvitation answers an invitation for its guest, which takes an admin, sends it again or gives it other terms:
-// all of what the call says, or nothing.
+// updateInvitation accepts or declines for the guest, which requires an admin,
+// sends again, or changes the terms, atomically.
 func (h *Handlers) updateInvitation(c *wire.Call, v *world.Invitation) (wire.Object, error) {
 	t := h.readTerms(c, false)
 	state, _ := c.Field("state")
@@ -283,7 +284,7 @@ func (h *Handlers) revise(c *wire.Call, v *world.Invitation, t conditions) error
 	return nil
 }
 
-// settleInvitation moves an invitation to a state. Pending is what sends it again [A].
+// settleInvitation sets the state of an invitation. Pending sends it again [A].
 func (h *Handlers) settleInvitation(c *wire.Call, v *world.Invitation, state string) error {
 	user := h.UserNamed(v.Email)
 	switch state {
@@ -312,7 +313,7 @@ func (h *Handlers) deleteInvitation(c *wire.Call, v *world.Invitation) (wire.Obj
 	return nil, nil
 }
 
-// answerInvitation accepts or declines an invitation for whoever has its key.
+// answerInvitation accepts or declines an invitation by its key.
 func (h *Handlers) answerInvitation(c *wire.Call, id string) (wire.Object, error) {
 	reply := c.Segment("answer")
 	c.Check.InvalidIf(reply != "accept" && reply != "decline", "answer", "accept or decline.")
@@ -354,7 +355,7 @@ func (h *Handlers) myInvitations(c *wire.Call) (wire.Object, error) {
 		func(id, _ string, _ wire.Level) wire.Object { return h.InvitationObject(byID[id]) })
 }
 
-// myInvitation shows one invitation to whoever it is for, or has its key.
+// myInvitation returns an invitation to its addressee, or by its key.
 func (h *Handlers) myInvitation(c *wire.Call) (wire.Object, error) {
 	name := c.Segment("invitation_id")
 	for _, v := range h.Invitations {
@@ -366,8 +367,8 @@ func (h *Handlers) myInvitation(c *wire.Call) (wire.Object, error) {
 	return nil, noInvitation()
 }
 
-// acceptInvitations accepts all that the caller was asked to join. What cannot be accepted stays pending; it is the
-// answer where nothing else could be [A].
+// acceptInvitations accepts all invitations of the caller. Those that fail stay
+// pending; the error is returned if all fail [A].
 func (h *Handlers) acceptInvitations(c *wire.Call) (wire.Object, error) {
 	if err := c.MayWrite(); err != nil {
 		return nil, err

@@ -1,4 +1,5 @@
-// Package members is the members of shares, their invitations and the transfer of ownership.
+// Package members emulates members of shares, invitations and transfers of
+// ownership.
 package members
 
 import (
@@ -12,7 +13,7 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
-// Handlers answers the calls of the area.
+// Handlers handles the calls of the area.
 type Handlers struct {
 	*world.World
 
@@ -21,13 +22,13 @@ type Handlers struct {
 	transfers transferState
 }
 
-// New returns the area of a world.
+// New returns the handlers of a world.
 func New(w *world.World, shares *shares.Handlers) *Handlers {
 	return &Handlers{World: w, shares: shares, transfers: transferState{halfway: map[string]string{}}}
 }
 
-// Codes of memberships and invitations: a published one, and from 199901 on the emulator's own. The label 1692 of an
-// added owner is no code.
+// Codes of memberships and invitations: one published, and from 199901 on our own.
+// The label 1692 of an added owner is no code.
 const (
 	codeInviteRole      = 127022
 	codeOwnerRole       = 199901
@@ -45,7 +46,7 @@ const (
 	codeHalfTransfer    = 199917
 )
 
-// Routes is the part of the table that is about members of shares and their invitations.
+// Routes returns the routes of members of shares and their invitations.
 func (h *Handlers) Routes() []*wire.Route {
 	const share, members = "/current/share/{share_id}/", "/current/share/{share_id}/members/"
 	const invitations = members + "invitations/list/"
@@ -77,13 +78,15 @@ func (h *Handlers) Routes() []*wire.Route {
 	}
 }
 
-// memberedShare finds the share of a call by id or custom name. The caller must belong to it.
+// memberedShare finds the share of a call by id or custom name and requires
+// membership.
 func (h *Handlers) memberedShare(c *wire.Call) (string, error) {
 	id, err := h.reachedShare(wire.Read)(c)
 	return id, cmp.Or(err, h.MayLook(c.Key, world.Venue{Profile: id}))
 }
 
-// reachedShare finds the share of a call, if the credential covers it. The caller need not belong to it.
+// reachedShare finds the share of a call and requires a credential for it, not
+// membership.
 func (h *Handlers) reachedShare(needed wire.Mode) func(*wire.Call) (string, error) {
 	return func(c *wire.Call) (string, error) {
 		id := h.ShareNamed(c.Segment("share_id"))
@@ -102,8 +105,8 @@ func (h *Handlers) reachedShare(needed wire.Mode) func(*wire.Call) (string, erro
 	}
 }
 
-// managedShare finds the share of a call that changes who belongs to it. The caller must have the role, or
-// for "" that of those who invite.
+// managedShare finds the share of a call that changes members. It requires the
+// role, or for "" the right to invite.
 func (h *Handlers) managedShare(least world.Role) func(*wire.Call) (string, error) {
 	return func(c *wire.Call) (string, error) {
 		id, err := h.memberedShare(c)
@@ -137,8 +140,8 @@ func (h *Handlers) shareMember(c *wire.Call, id string) (wire.Object, error) {
 	return wire.Object{{key, row}}, nil
 }
 
-// memberNamed finds the member, active or pending, that a path names by user id, e-mail address or me. It returns ""
-// for none.
+// memberNamed finds the active or pending member of a path, by user id, e-mail
+// address or me, "" if there is none.
 func (h *Handlers) memberNamed(where string, c *wire.Call) string {
 	name := c.Segment("user_id")
 	if name == "me" {
@@ -165,7 +168,7 @@ func (h *Handlers) updateShareMember(c *wire.Call, id string) (wire.Object, erro
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
-	if t.role == world.Owner { // which is nobody's to give here, and no mistake either
+	if t.role == world.Owner { // ignored: ownership is transferred otherwise
 		t.role = ""
 	}
 	user := h.memberNamed(id, c)
@@ -182,7 +185,8 @@ func (h *Handlers) updateShareMember(c *wire.Call, id string) (wire.Object, erro
 	}
 }
 
-// change gives a membership other terms. What members want to hear of is theirs to say, all else an admin's.
+// change updates a membership. Notifications are changed by the member, all else
+// by an admin.
 func (h *Handlers) change(c *wire.Call, id, user string, t conditions) error {
 	m, caller := h.Members[id][user], h.Role(id, c.Key.User)
 	private := user == c.Key.User && t.role == "" && t.expires == nil
@@ -240,8 +244,8 @@ func (h *Handlers) leaveShare(c *wire.Call, id string) (wire.Object, error) {
 	return nil, nil
 }
 
-// joinShare makes the caller a member where the share is open to members of the workspace, or of the organization as
-// well. Somebody who is a member stays what they are.
+// joinShare makes the caller a member of a share that is open to members of the
+// workspace or organization. Members keep their role.
 func (h *Handlers) joinShare(c *wire.Call, id string) (wire.Object, error) {
 	user, share := c.Key.User, &h.Shares[id].Value
 	notify := notifyOptions(c)
@@ -266,8 +270,9 @@ func (h *Handlers) joinShare(c *wire.Call, id string) (wire.Object, error) {
 	return nil, nil
 }
 
-// transferShare makes another member the owner. The successor is promoted before the former owner becomes an admin, so
-// that a share is never without one; a transfer that stopped in between is completed by the same call.
+// transferShare makes another member the owner. The successor is promoted first,
+// so that a share always has an owner; repeating the call completes an interrupted
+// transfer.
 func (h *Handlers) transferShare(c *wire.Call, id string) (wire.Object, error) {
 	owner, successor := c.Key.User, h.memberNamed(id, c)
 	if err := h.mayTransfer(c, id, successor); err != nil {
@@ -298,8 +303,8 @@ type transferState struct {
 	halfway      map[string]string // who was promoted, by share
 }
 
-// mayTransfer refuses a transfer: the credential, the caller, the one under way and the successor stand against it, in
-// this order.
+// mayTransfer checks, in order, the credential, the caller, a running transfer and
+// the successor.
 func (h *Handlers) mayTransfer(c *wire.Call, id, successor string) error {
 	unfit := func(reason, text string) error {
 		return wire.Because(http.StatusNotAcceptable, codeSuccessor, reason, text)
@@ -322,7 +327,7 @@ func (h *Handlers) mayTransfer(c *wire.Call, id, successor string) error {
 	return nil
 }
 
-// transfersBusy counts the transfers that the options refuse.
+// transfersBusy counts the transfers that the options fail.
 func (h *Handlers) transfersBusy() bool {
 	t := &h.transfers
 	if t.busy >= h.Options.Shares.TransferConflicts {

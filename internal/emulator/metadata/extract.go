@@ -24,7 +24,7 @@ const (
 	jobBatch     = "batch"
 )
 
-// extraction is a job of the platform's agent: to read one file or note and write down what it says.
+// extraction is a job of the agent that extracts facts from a file or note.
 type extraction struct {
 	id, workspace, user string
 	node                *world.Node
@@ -55,7 +55,7 @@ func (j *extraction) object() wire.Object {
 	}
 }
 
-// readExtraction reads the fields that a job shall look for, none for all.
+// readExtraction reads the fields to extract; none means all.
 func (h *Handlers) readExtraction(c *wire.Call, workspaceID string) ([]string, error) {
 	if err := c.ReadForm(); err != nil {
 		return nil, err
@@ -93,7 +93,8 @@ func extractAnswer(job any, n *world.Node, fields []string, status, uri string) 
 	return wire.Object{{"job_id", job}, {"node_id", n.ID}, {"fields", fields}, {"status", status}, {"status_uri", uri}}
 }
 
-// allExtracted reports whether every one of the named fields has a row on a node, emptied or not.
+// allExtracted reports whether all named fields have a row on a node, even an
+// empty one.
 func (h *Handlers) allExtracted(n *world.Node, fields []string) bool {
 	return len(fields) > 0 && !slices.ContainsFunc(fields, func(name string) bool {
 		return h.metadata.facts[n.ID][fieldKey(name)] == nil
@@ -143,7 +144,7 @@ func (h *Handlers) extractTime() time.Duration {
 	return max(0, cmp.Or(h.Options.Metadata.ExtractTime, extractTime))
 }
 
-// finish ends a job. One that failed can be tried again by the platform itself, and so come to another end.
+// finish ends a job. The platform may retry a failed one, with another result.
 func (h *Handlers) finish(j *extraction, retries int) {
 	j.updated = h.Now()
 	j.status = jobErrored
@@ -163,7 +164,7 @@ func (h *Handlers) finish(j *extraction, retries int) {
 	}
 }
 
-// takeDown files what a text says. What a person wrote stays.
+// takeDown stores the facts of a text. Those written by users stay.
 func (h *Handlers) takeDown(j *extraction, text string) []string {
 	v := h.vocabularyOf(j.workspace)
 	var names []string
@@ -195,7 +196,8 @@ func (h *Handlers) takeDown(j *extraction, text string) []string {
 	return names
 }
 
-// fieldFor finds the field that a label in a text means, and makes one where the job may and the workspace has room.
+// fieldFor finds the field of a label, or creates it if the job may and the limit
+// allows.
 func (h *Handlers) fieldFor(v *vocabulary, label string, value any, mayAdd bool) *metaField {
 	for _, f := range v.fields {
 		if foldName(f.name) == foldName(label) {
@@ -208,7 +210,7 @@ func (h *Handlers) fieldFor(v *vocabulary, label string, value any, mayAdd bool)
 	return v.add(strings.ReplaceAll(strings.ToLower(label), " ", "_"), typeOf(value), originAI, h.Now())
 }
 
-// statement reads a line that says "label: value".
+// statement parses a line "label: value".
 func statement(line string) (label string, value any, said bool) {
 	label, text, said := strings.Cut(strings.TrimLeft(strings.TrimSpace(line), "-*# "), ": ")
 	label, text = strings.Trim(label, "* "), strings.Trim(text, "* ")
@@ -238,7 +240,7 @@ func sortOf(n *world.Node, text string) (category, sub string) {
 	return categoryOther, categoryOther
 }
 
-// jobs lists the jobs of a workspace. Those that ended are forgotten after an hour.
+// jobs lists the jobs of a workspace. Ended ones are deleted after an hour.
 func (h *Handlers) jobs(c *wire.Call, id string) (wire.Object, error) {
 	list := wire.Filter(h.metadata.extractions, func(j *extraction) bool {
 		return j.workspace == id && (j.status == jobQueued || c.Now.Sub(j.updated) < jobsKept)

@@ -28,8 +28,8 @@ const (
 	eventExtracted    = "metadata_kv_extract"
 )
 
-// fact is what a node has under a field. The value is a string, a bool, a json.Number, a map or a list, and "" once
-// it was emptied.
+// fact is the value of a field on a node: a string, a bool, a json.Number, a map
+// or a list, "" if emptied.
 type fact struct {
 	field                         *metaField // it is filed under, which may be retired
 	value                         any
@@ -77,8 +77,8 @@ func (m *metadataState) factsOf(n *world.Node) []*fact {
 	})
 }
 
-// object is a fact under the key of its name that an answer uses. Only full shows where it is from, and only standard
-// and full its value.
+// object renders a fact with the given name of its key. The source requires the
+// level full, the value standard.
 func (f *fact) object(nameKey string, lv wire.Level) wire.Object {
 	r := wire.Row{Level: lv}
 	r.Put(wire.Terse, nameKey, f.field.name)
@@ -92,7 +92,7 @@ func (f *fact) object(nameKey string, lv wire.Level) wire.Object {
 	return r.Fields
 }
 
-// Facts is the block in a listing of nodes. It is cut where a node has many facts.
+// Facts renders the facts of a node in a listing, up to a limit.
 func (h *Handlers) Facts(n *world.Node, lv wire.Level) wire.Object {
 	all := h.metadata.factsOf(n)
 	shown := all[:min(len(all), blockMost)]
@@ -119,8 +119,8 @@ type written struct {
 	value      any
 }
 
-// writeFacts writes what a person says about a file or note, all of it or nothing. Names that nobody used before
-// become fields.
+// writeFacts atomically writes the facts a user states about a file or note. New
+// names become fields.
 func (h *Handlers) writeFacts(c *wire.Call, id string, n *world.Node) (wire.Object, error) {
 	v := h.vocabularyOf(id)
 	entries, err := readFactEntries(c, v)
@@ -151,7 +151,8 @@ func (h *Handlers) writeFacts(c *wire.Call, id string, n *world.Node) (wire.Obje
 	return h.readFacts(c, id, n)
 }
 
-// storedType is the type of a value that fits a field; emptied fields hold an empty text.
+// storedType returns the type of a valid value; an emptied field has an empty
+// text.
 func storedType(kind string, value any) string {
 	if value == "" {
 		return typeString
@@ -159,7 +160,8 @@ func storedType(kind string, value any) string {
 	return kind
 }
 
-// readFactEntries reads the body of a write, with the fields its names stand for. What is null is left out.
+// readFactEntries reads the body of a write and the fields of its names, without
+// nulls.
 func readFactEntries(c *wire.Call, v *vocabulary) ([]written, error) {
 	f := c.JSON
 	if f.Has("template_id") {
@@ -217,7 +219,8 @@ func readFact(c *wire.Call, v *vocabulary, name string, value any) (written, boo
 	return w, true
 }
 
-// deleteFacts deletes values of a file or note: those the keys name, all of them without keys.
+// deleteFacts deletes the facts of a file or note with the given keys, or all of
+// them.
 func (h *Handlers) deleteFacts(c *wire.Call, id string) (wire.Object, error) {
 	var keys []string
 	if _, sent := c.Query["keys"]; sent {
@@ -246,8 +249,8 @@ func (h *Handlers) deleteFacts(c *wire.Call, id string) (wire.Object, error) {
 	return wire.Object{{"object_id", wire.Hyphenated(n.ID)}, {"deleted", len(deleted)}}, nil
 }
 
-// AddFact adds a fact, or replaces the one under the same field. A field that does not exist yet takes its type from
-// the value. The node must exist.
+// AddFact adds a fact, or replaces that of the same field. A new field gets the
+// type of the value. The node must exist.
 func (h *Handlers) AddFact(it world.Fact) error {
 	h.Lock()
 	defer h.Unlock()
@@ -299,8 +302,8 @@ func fieldTypes() []string {
 
 const valueMost = 4096 // characters of a string
 
-// fitValue is a value as a field of a type stores it. An empty text empties a field of any type. The value is a
-// string, a bool, a json.Number, a map or a list.
+// fitValue returns a value as stored in a field of a type: a string, a bool, a
+// json.Number, a map or a list. An empty text empties a field of any type.
 func fitValue(kind string, value any) (any, bool) {
 	text, isText := value.(string)
 	if isText && text == "" {
@@ -326,7 +329,8 @@ func fitValue(kind string, value any) (any, bool) {
 	}
 }
 
-// fitNumber takes numbers and plain texts of them: no thousands, no currency.
+// fitNumber accepts numbers and plain texts of them, without separators or
+// currency.
 func fitNumber(kind string, value any) (any, bool) {
 	n, isNumber := value.(json.Number)
 	if text, isText := value.(string); isText {
@@ -364,7 +368,7 @@ func isStructure(value any) bool {
 	return false
 }
 
-// typeOf is the type of a value that a new field takes from it.
+// typeOf returns the type that a new field gets from a value.
 func typeOf(value any) string {
 	switch v := value.(type) {
 	case bool:
@@ -387,7 +391,7 @@ func typeOf(value any) string {
 	}
 }
 
-// readText is what a value in a text means: texts know no numbers.
+// readText returns the value of a text; texts are never numbers.
 func readText(text string) any {
 	switch {
 	case text == "true", text == "false":
@@ -398,10 +402,10 @@ func readText(text string) any {
 	return text
 }
 
-// sameValue compares stored values, numbers by what they are worth.
+// sameValue compares stored values, numbers by value.
 func sameValue(a, b any) bool { return valueText(a) == valueText(b) }
 
-// valueText is a value as people search for it.
+// valueText returns a value as searchable text.
 func valueText(value any) string {
 	switch v := value.(type) {
 	case string:
@@ -420,7 +424,7 @@ func valueText(value any) string {
 	return string(text)
 }
 
-// listed finds a word in a closed list, in the spelling of the list.
+// listed returns a word of a closed list in its spelling.
 func listed(allowed []string, value any) (string, bool) {
 	text, isText := value.(string)
 	i := slices.IndexFunc(allowed, func(word string) bool { return isText && strings.EqualFold(word, text) })

@@ -43,7 +43,8 @@ func subCategories() []string {
 	}
 }
 
-// metaField is a field of a vocabulary. Nothing renames or deletes one; a merge retires it.
+// metaField is a field of a vocabulary. It cannot be renamed or deleted; a merge
+// retires it.
 type metaField struct {
 	name, kind, origin string
 	allowed            []string
@@ -60,7 +61,8 @@ type vocabulary struct {
 
 func fieldKey(name string) string { return strings.ToLower(name) }
 
-// vocabularyOf is the vocabulary of a workspace, which begins with the fields the platform itself sorts files by.
+// vocabularyOf returns the vocabulary of a workspace, which begins with the
+// standard fields.
 func (h *Handlers) vocabularyOf(workspaceID string) *vocabulary {
 	v := h.metadata.vocabularies[workspaceID]
 	if v == nil {
@@ -83,7 +85,7 @@ func (v *vocabulary) add(name, kind, origin string, created time.Time) *metaFiel
 	return f
 }
 
-// governing is the live field that a name stands for, nil when nobody has named one so.
+// governing returns the live field of a name, nil if there is none.
 func (v *vocabulary) governing(name string) *metaField {
 	f := v.byKey[fieldKey(name)]
 	for f != nil && f.into != nil {
@@ -108,7 +110,8 @@ func fieldLimit() error {
 		"The workspace has as many fields as it may have.")
 }
 
-// holders are the files and notes, in the trash or not, that have a value under one of the fields.
+// holders returns the files and notes, in the trash or not, with a value of one of
+// the fields.
 func (h *Handlers) holders(workspaceID string, group ...*metaField) []*world.Node {
 	var found []*world.Node
 	for _, id := range h.NodeList {
@@ -121,7 +124,7 @@ func (h *Handlers) holders(workspaceID string, group ...*metaField) []*world.Nod
 	return found
 }
 
-// fact is the value a node has under exactly this field, nil when there is none or it was emptied.
+// fact returns the value of exactly this field, nil if it has none or was emptied.
 func (m *metadataState) fact(n *world.Node, f *metaField) *fact {
 	found := m.facts[n.ID][fieldKey(f.name)]
 	if found == nil || found.value == "" {
@@ -155,7 +158,7 @@ func (h *Handlers) fieldObject(workspaceID string, v *vocabulary, f *metaField, 
 	return r.Fields
 }
 
-// listFields answers with the live fields of a workspace, or with the values of the one that the call names.
+// listFields returns the live fields of a workspace, or the values of a named one.
 func (h *Handlers) listFields(c *wire.Call, id string) (wire.Object, error) {
 	v := h.vocabularyOf(id)
 	p := h.flatPage(c, c.Integer("page_size", fieldPage, 1, fieldPageMost), "field")
@@ -186,7 +189,7 @@ type observation struct {
 	count int
 }
 
-// observed lists the values of a field with how often they occur, the frequent ones first.
+// observed lists the values of a field and their counts, most frequent first.
 func (h *Handlers) observed(workspaceID string, group []*metaField) []*observation {
 	var values []*observation
 	for _, n := range h.holders(workspaceID, group...) {
@@ -207,7 +210,7 @@ func (h *Handlers) observed(workspaceID string, group []*metaField) []*observati
 	return values
 }
 
-// declareField makes a field, or answers with the one that the name stands for already.
+// declareField creates a field, or returns the existing one of the name.
 func (h *Handlers) declareField(c *wire.Call, id string) (wire.Object, error) {
 	name, _ := c.Field("name")
 	name = strings.TrimSpace(name)
@@ -243,7 +246,7 @@ func isFieldName(name string) bool {
 	return !strings.ContainsFunc(name, unicode.IsControl) && !strings.ContainsAny(name, forbiddenInName)
 }
 
-// AddField adds a field. A name that is taken stays what it is.
+// AddField adds a field unless the name exists.
 func (h *Handlers) AddField(it world.Field) world.Field {
 	h.Lock()
 	defer h.Unlock()
@@ -272,8 +275,8 @@ type merging struct {
 	confirm        bool
 }
 
-// mergeFields folds a field into another, or tells what that would do. What speaks against it is part of the answer,
-// not an error.
+// mergeFields merges a field into another, or previews the merge. Obstacles are
+// part of the response, not an error.
 func (h *Handlers) mergeFields(c *wire.Call, id string) (wire.Object, error) {
 	m, err := readMerging(c)
 	if err != nil {
@@ -289,7 +292,8 @@ func (h *Handlers) mergeFields(c *wire.Call, id string) (wire.Object, error) {
 	return h.merge(c, id, m)
 }
 
-// readMerging reads the body, which is JSON or a form as its type says, and never the query. Names stay as they are.
+// readMerging reads the body, JSON or a form by its type, and ignores the query.
+// Names are not normalized.
 func readMerging(c *wire.Call) (merging, error) {
 	var m merging
 	if wire.MediaType(c.Request.Header) == wire.FormType {
@@ -371,7 +375,7 @@ func orNothing(o wire.Object) any {
 	return o
 }
 
-// refuseMerge tells what speaks against a merge, nil when nothing does or it was done before.
+// refuseMerge returns why a merge is rejected, nil if it is allowed or done.
 func (h *Handlers) refuseMerge(workspaceID string, v *vocabulary, source, target *metaField) wire.Object {
 	reason := func(name, message string, more ...wire.Member) wire.Object {
 		return append(wire.Object{{"reason", name}, {"message", message}}, more...)
@@ -417,8 +421,8 @@ type proposal struct {
 	affected       int
 }
 
-// mergeCandidates answers with the pairs that can be merged among the next few that look alike, in a ranking that is
-// made anew for every call.
+// mergeCandidates returns the mergeable pairs among the next few similar ones. The
+// ranking is computed for each call.
 func (h *Handlers) mergeCandidates(c *wire.Call, id string) (wire.Object, error) {
 	offset := c.Integer("offset", 0, 0, math.MaxInt32)
 	v := h.vocabularyOf(id)
@@ -445,8 +449,8 @@ func (h *Handlers) mergeCandidates(c *wire.Call, id string) (wire.Object, error)
 	}, c.Check.Refusal()
 }
 
-// proposals ranks the pairs that look alike, those that touch the fewest files first. The field with fewer files is
-// the source, the younger of two with as many.
+// proposals ranks similar pairs, those with the fewest files first. The source is
+// the field with fewer files, or else the younger.
 func (h *Handlers) proposals(workspaceID string, v *vocabulary) []proposal {
 	counts := map[*metaField]int{}
 	for _, f := range v.fields {
@@ -470,7 +474,7 @@ func (h *Handlers) proposals(workspaceID string, v *vocabulary) []proposal {
 	return found
 }
 
-// alike tells why two names may mean the same, "" when they do not seem to.
+// alike returns why two names may mean the same, "" if they do not.
 func alike(a, b string) string {
 	switch {
 	case foldName(a) == foldName(b):

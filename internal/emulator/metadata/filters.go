@@ -36,7 +36,7 @@ type clause struct {
 	value           any
 }
 
-// readClauses reads conditions. It tells apart only whether they can be used.
+// readClauses reads conditions and checks that they can be used.
 func readClauses(list []any) ([]clause, bool) {
 	var clauses []clause
 	for _, entry := range list {
@@ -66,8 +66,8 @@ func parseClauses(text string) ([]clause, bool) {
 	return readClauses(list)
 }
 
-// holds reports whether a node meets a condition. A retired name stands for the field it was merged into, with all that
-// is filed under either.
+// holds reports whether a node meets a condition. A retired name means the field
+// it was merged into, with the facts of both.
 func (cl clause) holds(h *Handlers, n *world.Node) bool {
 	var held []*fact
 	if v := h.metadata.vocabularies[n.Profile]; v != nil {
@@ -93,14 +93,14 @@ func allHold(h *Handlers, n *world.Node, clauses []clause) bool {
 	return !slices.ContainsFunc(clauses, func(cl clause) bool { return !cl.holds(h, n) })
 }
 
-// NodeFilter is what a search or listing asks of the facts of nodes. One that asks nothing is nil.
+// NodeFilter is a filter on the facts of nodes; nil passes all.
 type NodeFilter struct {
 	nodes     map[string]bool
 	category  string
 	truncated bool
 }
 
-// ReadFilter reads the category of a call and the conditions in one of its parameters, "" for none.
+// ReadFilter reads the category of a call and the conditions in one of its parameters, "" if there is none.
 func (h *Handlers) ReadFilter(c *wire.Call, workspaceID, param string) *NodeFilter {
 	var clauses []clause
 	if text := c.Value(param); param != "" && text != "" {
@@ -143,7 +143,7 @@ func (h *Handlers) filter(workspaceID string, clauses []clause) *NodeFilter {
 // Passes reports whether a node passes the filter.
 func (f *NodeFilter) Passes(n *world.Node) bool { return f == nil || f.nodes[n.ID] }
 
-// Mark acknowledges a filter that ran.
+// Mark reports an applied filter in the response.
 func (f *NodeFilter) Mark(o wire.Object) wire.Object {
 	if f == nil {
 		return o
@@ -250,7 +250,7 @@ func (h *Handlers) getFilter(_ *wire.Call, f *savedFilter) (wire.Object, error) 
 	return wire.Object{{"filter", f.object()}}, nil
 }
 
-// updateFilter replaces a saved filter. What the body leaves out is cleared.
+// updateFilter replaces a saved filter. Omitted fields are cleared.
 func (h *Handlers) updateFilter(c *wire.Call, f *savedFilter) (wire.Object, error) {
 	sent, err := readSavedFilter(c)
 	if err != nil {
@@ -263,7 +263,7 @@ func (h *Handlers) updateFilter(c *wire.Call, f *savedFilter) (wire.Object, erro
 	return wire.Object{{"filter", f.object()}}, nil
 }
 
-// deleteFilter deletes a saved filter. One that is gone already is deleted as well.
+// deleteFilter deletes a saved filter. It is idempotent.
 func (h *Handlers) deleteFilter(c *wire.Call) (wire.Object, error) {
 	f, err := h.filterOfPath(h.metadataOf(world.Member, wire.Write))(c)
 	if err != nil {
@@ -299,7 +299,7 @@ func jsonTexts(c *wire.Call, name string, most int) []string {
 	return list
 }
 
-// QueryMost is the length of a query, in characters.
+// QueryMost is the greatest length of a query, in characters.
 const QueryMost = 1024
 
 const (
@@ -310,13 +310,14 @@ const (
 	compoundMost    = 100
 )
 
-// FactHit is a node that a search found.
+// FactHit is a node in the result of a search.
 type FactHit struct {
 	Node  *world.Node
 	Score float64
 }
 
-// searchMetadata finds nodes by the values of their facts. The total counts what is in the trash, which is not shown.
+// searchMetadata finds nodes by their facts. The total includes nodes in the
+// trash, which are not shown.
 func (h *Handlers) searchMetadata(c *wire.Call, id string) (wire.Object, error) {
 	q := strings.TrimSpace(c.Value("q"))
 	switch n := utf8.RuneCountInString(q); {
@@ -393,7 +394,8 @@ func (h *Handlers) FactHits(c *wire.Call, workspaceID string, words []string) []
 	return hits
 }
 
-// timesIn counts the words that a token is part of. One that is too long must be the whole word.
+// timesIn counts the words that contain a token. Long tokens must be the whole
+// word.
 func timesIn(words []string, token string) int {
 	found := 0
 	for _, word := range words {
@@ -404,7 +406,8 @@ func timesIn(words []string, token string) int {
 	return found
 }
 
-// searchCompound finds nodes by conditions on their facts and, with a content query, by what is in them.
+// searchCompound finds nodes by conditions on their facts and an optional content
+// query.
 func (h *Handlers) searchCompound(c *wire.Call, id string) (wire.Object, error) {
 	if err := h.Lacks(world.FeatureAI); err != nil {
 		return nil, err
@@ -430,7 +433,7 @@ func (h *Handlers) searchCompound(c *wire.Call, id string) (wire.Object, error) 
 	return h.compound(c, id, clauses, wire.InWords(query), asked, limit)
 }
 
-// compoundLimit reads a limit that is cut, not refused, and what it was before.
+// compoundLimit reads a limit, clamps it, and returns both values.
 func compoundLimit(c *wire.Call) (asked any, limit int) {
 	text, sent := c.Field("limit")
 	if !sent || text == "" {
@@ -447,8 +450,8 @@ func compoundLimit(c *wire.Call) (asked any, limit int) {
 	return asked, limit
 }
 
-// compound answers with the nodes that meet the conditions. What is not indexed cannot be found by content, so the
-// count is a lower bound then.
+// compound returns the nodes that meet the conditions. With a content query the
+// count is a lower bound: it finds indexed nodes only.
 func (h *Handlers) compound(
 	c *wire.Call, workspaceID string, clauses []clause, words []string, asked any, limit int,
 ) (wire.Object, error) {

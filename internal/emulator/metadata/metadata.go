@@ -1,4 +1,4 @@
-// Package metadata is the facts about files, the vocabulary of their fields, filters and extraction.
+// Package metadata emulates facts about files, fields, filters and extraction.
 package metadata
 
 import (
@@ -14,14 +14,14 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
-// Handlers answers the calls of the area.
+// Handlers handles the calls of the area.
 type Handlers struct {
 	*world.World
 
 	metadata metadataState
 }
 
-// New returns the area of a world.
+// New returns the handlers of a world.
 func New(w *world.World) *Handlers {
 	return &Handlers{World: w, metadata: metadataState{
 		vocabularies: map[string]*vocabulary{},
@@ -49,7 +49,7 @@ const (
 	codeNothingToRead = 199507
 )
 
-// FeatureMetadata is the part of a plan that metadata belong to.
+// FeatureMetadata is the plan feature of metadata.
 const FeatureMetadata = "metadata"
 
 const fieldMetadata = "metadata" // of activity
@@ -60,10 +60,10 @@ type metadataState struct {
 	revisions    map[string][]factRevision   // by node, oldest first
 	extractions  []*extraction
 	filters      []*savedFilter
-	busy         int // writes refused so far because the vocabulary was in use
+	busy         int // writes rejected so far because the vocabulary was in use
 }
 
-// Routes is the part of the table that is about metadata.
+// Routes returns the routes of metadata.
 func (h *Handlers) Routes() []*wire.Route {
 	const workspace = "/current/workspace/{workspace_id}/"
 	const fields, filters, one = workspace +
@@ -109,8 +109,8 @@ const filterFields = "name description filters projection"
 // finder finds the workspace of a call.
 type finder = func(*wire.Call) (string, error)
 
-// metadataOf finds the workspace of a call. The caller must have the role in it, the credential the mode on it, and the
-// plan the feature.
+// metadataOf finds the workspace of a call and requires the role, the mode of the
+// credential, and the plan feature.
 func (h *Handlers) metadataOf(role world.Role, needed wire.Mode) finder {
 	return func(c *wire.Call) (string, error) {
 		id, err := h.WorkspaceOfPath(c)
@@ -129,7 +129,7 @@ func (h *Handlers) metadataOf(role world.Role, needed wire.Mode) finder {
 	}
 }
 
-// vocabularyBusy refuses as many writes of vocabulary and facts as the options say.
+// vocabularyBusy fails as many writes of fields and facts as the options say.
 func (h *Handlers) vocabularyBusy() error {
 	if h.metadata.busy >= h.Options.Metadata.VocabularyBusy {
 		return nil
@@ -138,7 +138,8 @@ func (h *Handlers) vocabularyBusy() error {
 	return wire.Refuse(http.StatusServiceUnavailable, codeVocabulary, "Temporarily Unavailable: the vocabulary is in use.")
 }
 
-// metadataNode finds the workspace of a path and the file or note in it, for who may do as much there.
+// metadataNode finds the workspace and the file or note of a path, with the
+// required rights.
 func (h *Handlers) metadataNode(find finder) func(*wire.Call) (workspaceID string, n *world.Node, err error) {
 	return func(c *wire.Call) (workspaceID string, n *world.Node, err error) {
 		if workspaceID, err = find(c); err != nil {
@@ -167,14 +168,15 @@ func (h *Handlers) nodeWithFacts(c *wire.Call, workspaceID string) (*world.Node,
 	return n, nil
 }
 
-// flatPage is a page of a listing whose members stand at the root of the answer.
+// flatPage is a page of a list with its members at the root of the response.
 type flatPage struct {
 	size    int
 	binding string
 	start   uint64
 }
 
-// flatPage reads the cursor of a call. It belongs to the caller, the path and what the call asks for.
+// flatPage reads the cursor of a call, which is bound to the caller, path and
+// query.
 func (h *Handlers) flatPage(c *wire.Call, size int, params ...string) flatPage {
 	p := flatPage{size: size}
 	p.binding = fmt.Sprint("flat ", h.Cursors, " ", c.Key.User, " ", c.Request.URL.Path)
@@ -189,7 +191,7 @@ func (h *Handlers) flatPage(c *wire.Call, size int, params ...string) flatPage {
 	return p
 }
 
-// page lays the page of a list out, without the elements that have no row.
+// page renders the page of a list, without elements that have no row.
 func page[T any](h *Handlers, p flatPage, list []T, render func(T) wire.Object) wire.Object {
 	items, cursor := []wire.Object{}, any(nil)
 	for i, it := range list {
@@ -215,7 +217,7 @@ func page[T any](h *Handlers, p flatPage, list []T, render func(T) wire.Object) 
 	}
 }
 
-// pageSize reads a page size that is cut to its bounds and then snapped to one of three.
+// pageSize reads a page size, clamps it and rounds it to one of three.
 func pageSize(c *wire.Call) int {
 	const few, some, many = 25, 100, 250
 	switch n := clamped(c, "page_size", some, many); {
@@ -228,13 +230,13 @@ func pageSize(c *wire.Call) int {
 	}
 }
 
-// clamped reads a number that is cut to its bounds instead of refused.
+// clamped reads a number and clamps it to its bounds.
 func clamped(c *wire.Call, name string, fallback, most int) int {
 	const unbounded = 1<<31 - 1
 	return max(1, min(c.Integer(name, fallback, -unbounded, unbounded), most))
 }
 
-// nameOf reads the name of a field from a form. It is as long as the sender made it.
+// nameOf reads the name of a field from a form, of any length.
 func nameOf(k *wire.Check, param, name string) {
 	switch {
 	case strings.TrimSpace(name) == "":
@@ -272,7 +274,8 @@ func (h *Handlers) identity(n *world.Node, lv wire.Level) wire.Object {
 	return r.Fields
 }
 
-// eligible lists the files and notes of a workspace, those in the trash as well, with their facts.
+// eligible lists the files and notes of a workspace and its trash, with their
+// facts.
 func (h *Handlers) eligible(c *wire.Call, id string) (wire.Object, error) {
 	parent := wire.Plain(c.Value("parent_id"))
 	c.Check.MistypedIf(parent != "" && parent != world.RootFolder && parent != world.TrashFolder &&
@@ -291,7 +294,7 @@ func (h *Handlers) eligible(c *wire.Call, id string) (wire.Object, error) {
 	return filter.Mark(h.listNodes(c, id, p, fits)), c.Check.Refusal()
 }
 
-// listNodes is a page of the files and notes of a workspace, in the order of their arrival.
+// listNodes returns a page of the files and notes of a workspace, in the order of their arrival.
 func (h *Handlers) listNodes(c *wire.Call, workspaceID string, p flatPage, fits func(*world.Node) bool) wire.Object {
 	return page(h, p, h.NodeList, func(id string) wire.Object {
 		n := h.Nodes[id]
@@ -302,8 +305,8 @@ func (h *Handlers) listNodes(c *wire.Call, workspaceID string, p flatPage, fits 
 	})
 }
 
-// metadataDetails answers with the metadata of one node, or of up to 25 whose ids stand in the path with commas in
-// between.
+// metadataDetails returns the metadata of a node, or of up to 25 comma-separated
+// ids in the path.
 func (h *Handlers) metadataDetails(c *wire.Call, id string) (wire.Object, error) {
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err

@@ -20,7 +20,7 @@ const (
 	exchangeLife = 5 * time.Minute
 )
 
-// authorization is a client's request that waits for the user.
+// authorization is a pending authorization request of a client.
 type authorization struct {
 	id         string
 	clientID   string
@@ -39,7 +39,7 @@ type authorization struct {
 	expires    time.Time
 }
 
-// ceiling is the most that consent may grant.
+// ceiling returns the greatest access that consent may grant.
 func (q *authorization) ceiling() wire.Mode {
 	if q.mode == wire.NoAccess {
 		return wire.Write
@@ -47,7 +47,7 @@ func (q *authorization) ceiling() wire.Mode {
 	return q.mode
 }
 
-// startAuthorization keeps a client's request and sends the browser to the sign-in page.
+// startAuthorization stores a request and redirects to the sign-in page.
 func (h *Handlers) startAuthorization(c *wire.Call) (wire.Object, error) {
 	q := readAuthorization(c)
 	if err := c.Check.Refusal(); err != nil {
@@ -156,7 +156,8 @@ func truncated(name string) string {
 	return name
 }
 
-// resolveScope returns the scope as it is reported and the word that counts, "" when there is none.
+// resolveScope returns the reported scope and the word in effect, "" if there is
+// none.
 func resolveScope(sent string) (reported, word string) {
 	openID := []string{"openid", "profile", "email", "offline_access"}
 	words := strings.Fields(sent)
@@ -167,7 +168,7 @@ func resolveScope(sent string) (reported, word string) {
 	case len(rest) == 0:
 		return sent, scopeUser
 	}
-	// Broadest first. Between a choice of organizations and all workspaces the published rules decide nothing.
+	// Broadest first. The order of organizations and all workspaces is not published.
 	for _, word := range [...]string{
 		scopeUser, scopeAllOrgs, scopeAllWorkspaces, scopeOrg, scopeWorkspace, scopeAllShares, scopeAllEnvelopes,
 		scopeAllWorkflows,
@@ -225,7 +226,7 @@ func (h *Handlers) authorizationInfo(c *wire.Call) (wire.Object, error) {
 	return payload.With(q.display, "redirect_mode", "display_code"), nil
 }
 
-// completeAuthorization is the consent of a signed-in user. Fields and members are assumed:
+// completeAuthorization takes the consent of a signed-in user. Names are assumed:
 //
 //	auth_request_id   the request
 //	decision          approve (default) or deny
@@ -272,7 +273,8 @@ func (h *Handlers) completeAuthorization(c *wire.Call) (wire.Object, error) {
 	return wire.Object{{"redirect_uri", outcome.Redirect}}, nil
 }
 
-// Decide answers an authorization request in place of a user and a browser. The login URL names the request.
+// Decide decides a request in place of a user and a browser. The login URL
+// identifies it.
 func (h *Handlers) Decide(loginURL string, d world.Decision) (world.Outcome, error) {
 	u, err := url.Parse(loginURL)
 	if err != nil {
@@ -303,7 +305,7 @@ type code struct {
 	session string // that it was exchanged for
 }
 
-// decide ends a request. One that cannot be granted as decided goes on waiting.
+// decide ends a request. If the decision is invalid, the request stays pending.
 func (h *Handlers) decide(q *authorization, d world.Decision) (world.Outcome, error) {
 	if d.Deny {
 		delete(h.oauth.requests, q.id)
@@ -339,7 +341,7 @@ func (h *Handlers) outcome(q *authorization, result url.Values) world.Outcome {
 	return world.Outcome{Redirect: q.redirect + between + result.Encode()}
 }
 
-// granted is what a decision grants of what was asked for.
+// granted returns the scopes that a decision grants.
 func (h *Handlers) granted(q *authorization, d world.Decision) ([]string, error) {
 	m := q.ceiling()
 	if d.Mode != "" {
@@ -398,7 +400,7 @@ func (h *Handlers) asked(q *authorization, userID string) []string {
 	return scopes
 }
 
-// choices lists what a user may pick from when the scope leaves the choice.
+// choices lists the options of the user if the scope leaves a choice.
 func (h *Handlers) choices(scope, userID string) []string {
 	ids := map[string][]string{scopeOrg: h.OrgList, scopeWorkspace: h.WorkspaceList}[scope]
 	return wire.Filter(ids, func(id string) bool { return h.Role(id, userID) != "" })

@@ -1,4 +1,5 @@
-// Package oauth is the authorization server: clients, consent, tokens, sessions, and the pages a browser sees.
+// Package oauth emulates the authorization server: clients, consent, tokens,
+// sessions and pages.
 package oauth
 
 import (
@@ -12,7 +13,7 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
-// Handlers answers the calls of the area.
+// Handlers handles the calls of the area.
 type Handlers struct {
 	*world.World
 
@@ -22,12 +23,12 @@ type Handlers struct {
 	pages func() *template.Template
 }
 
-// New returns the area of a world.
+// New returns the handlers of a world.
 func New(w *world.World, signin *signin.Handlers) *Handlers {
 	return &Handlers{World: w, signin: signin, oauth: newOAuthState(w.Options), pages: sync.OnceValue(parsePages)}
 }
 
-// Routes are the endpoints of the authorization server and its pages.
+// Routes returns the endpoints of the authorization server and its pages.
 func (h *Handlers) Routes() []*wire.Route {
 	const oauth = "/current/oauth/"
 	return []*wire.Route{
@@ -90,7 +91,7 @@ func newOAuthState(o world.Options) oauthState {
 	}
 }
 
-// Codes that the platform publishes for OAuth, and, from 199201 on, the emulator's own where it is silent.
+// Codes of OAuth: published ones and, from 199201 on, our own.
 const (
 	codeAccountSettings = 117053
 	codeAccessMode      = 180242
@@ -103,13 +104,13 @@ const (
 	codeTokenRefused    = 199207
 )
 
-// reserved tells the names that only the platform itself goes by. The published rules do not list them.
+// reserved reports whether a client name is reserved. The rule is not published.
 func reserved(name string) bool {
 	name = strings.ToLower(strings.TrimSpace(name))
 	return name == "fastio" || name == "fast.io"
 }
 
-// serverMetadata is RFC 8414: a document of its own, without the envelope.
+// serverMetadata returns the RFC 8414 document, without the envelope.
 func (h *Handlers) serverMetadata(c *wire.Call) (wire.Object, error) {
 	origin := wire.Issuer(c.Request)
 	endpoint := func(name string) string { return origin + h.Prefix() + "/current/oauth/" + name }

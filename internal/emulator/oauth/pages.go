@@ -17,7 +17,8 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
-// ConnectPath is where people sign in and decide. It stands at the root of the host, outside the API.
+// ConnectPath is the sign-in and consent page, at the root of the host, outside
+// the API.
 const ConnectPath = "/connect"
 
 //go:embed pages.html
@@ -28,7 +29,7 @@ var pagesCSS string
 
 func parsePages() *template.Template { return template.Must(template.New("page").Parse(pagesHTML)) }
 
-// browser is one that has been here before.
+// browser is the state of a browser with our cookie.
 type browser struct {
 	userID string // signed in
 	halfID string // signed in but for the second factor
@@ -58,7 +59,7 @@ type page struct {
 
 type option struct{ Value, Label string }
 
-// pageHeader keeps pages out of caches and frames and leaves nothing to scripts.
+// pageHeader forbids caches, frames and scripts.
 func pageHeader() http.Header {
 	return http.Header{
 		"Cache-Control":              {"no-store"},
@@ -69,8 +70,8 @@ func pageHeader() http.Header {
 	}
 }
 
-// show renders a page. Browsers hold a form's redirect to the policy of the page it stood on, so the client's address
-// is part of it.
+// show renders a page. Its policy must list the client's address, as it applies to
+// redirects of the form.
 func (h *Handlers) show(status int, p page, leadsTo string) *wire.Reply {
 	p.Style, p.Path = template.CSS(pagesCSS), ConnectPath //nolint:gosec // our own style sheet
 	var body bytes.Buffer
@@ -86,7 +87,7 @@ func (h *Handlers) show(status int, p page, leadsTo string) *wire.Reply {
 	return &wire.Reply{Status: status, Header: header, Body: body.Bytes()}
 }
 
-// source is the origin of a redirect URI in the words of a policy, which has none for IPv6 addresses.
+// source returns the origin of a redirect URI as a policy source; IPv6 has none.
 func source(redirect string) string {
 	u, err := url.Parse(redirect)
 	switch {
@@ -106,7 +107,7 @@ func (h *Handlers) over() *wire.Reply {
 	return h.notice(http.StatusNotFound, "This request has ended", "Go back to the application and start again.")
 }
 
-// connect shows the next step of a request: signing in, the one-time code, or the decision.
+// connect shows the next step: sign-in, one-time code or decision.
 func (h *Handlers) connect(c *wire.Call) (wire.Object, error) {
 	q, err := h.pending(c.Value("auth_request_id"))
 	if err != nil {
@@ -136,7 +137,7 @@ func (h *Handlers) remember(b *browser) (cookie string) {
 	return cookie
 }
 
-// setCookie writes a cookie. Lax lets it come along when the application opens the page.
+// setCookie sets a cookie. Lax sends it when the application opens the page.
 func setCookie(r *http.Request, value string) string {
 	return (&http.Cookie{ //nolint:gosec // Secure where the connection is: a test server has no TLS
 		Name: browserCookie, Value: value, Path: ConnectPath, HttpOnly: true, Secure: r.TLS != nil,
@@ -229,13 +230,13 @@ func (h *Handlers) signInPage(c *wire.Call, q *authorization, cookie string, b *
 		refusal := wire.RefusalOf(err)
 		return h.step(refusal.Status, q, cookie, b, page{Problem: refusal.Text, Email: c.Form.Get("email")})
 	}
-	if !h.signin.CheckSecondFactor(userID, "") { // whoever has none passes without a code
+	if !h.signin.CheckSecondFactor(userID, "") { // a user without a second factor needs no code
 		return h.enter(c, q, cookie, &browser{halfID: userID})
 	}
 	return h.enter(c, q, cookie, &browser{userID: userID})
 }
 
-// enter gives a browser its new standing and a new cookie with it, so that one known to others is worth nothing.
+// enter changes the state of a browser and its cookie, against session fixation.
 func (h *Handlers) enter(c *wire.Call, q *authorization, old string, b *browser) *wire.Reply {
 	delete(h.oauth.browsers, old)
 	out := redirectTo(http.StatusSeeOther, ConnectPath+"?auth_request_id="+q.id)

@@ -29,8 +29,8 @@ type client struct {
 
 const unknownClient = "Unknown Client"
 
-// AddClient adds an application that is known without registration, or replaces the one with the same id, and returns
-// it with what was empty filled in.
+// AddClient adds a preregistered client, or replaces the one with the same id, and
+// returns it with defaults.
 func (h *Handlers) AddClient(c world.Client) world.Client {
 	h.Lock()
 	defer h.Unlock()
@@ -97,7 +97,7 @@ func (k *client) record() wire.Object {
 	}
 }
 
-// updateRegistration changes name and redirect URIs of a client that lives on its user's machine.
+// updateRegistration changes the name and redirect URIs of a registered client.
 func (h *Handlers) updateRegistration(c *wire.Call) (wire.Object, error) {
 	fields, err := registration(c)
 	if err != nil {
@@ -125,8 +125,8 @@ func (h *Handlers) updateRegistration(c *wire.Call) (wire.Object, error) {
 	return c.PlainJSON(http.StatusOK, changed.record())
 }
 
-// managed finds the client that the bearer of a registration access token may change. An unknown client is told before
-// the token is looked at: there is nothing to compare it with.
+// managed finds the client that a registration access token may change. An unknown
+// client is rejected before the token is checked.
 func (h *Handlers) managed(c *wire.Call, fields map[string]any) (*client, error) {
 	id, _ := fields["client_id"].(string)
 	if id == "" {
@@ -195,7 +195,8 @@ func given(value, fallback any) any {
 	return value
 }
 
-// clientName reads the name of a client, "" when there is none. How its length counts differs between the calls.
+// clientName reads the name of a client, "" if there is none. Calls count its
+// length differently.
 func clientName(value any, length func(string) int) (string, error) {
 	name, isText := value.(string)
 	name = strings.TrimSpace(name)
@@ -231,7 +232,7 @@ func redirectList(value any) ([]string, error) {
 	return redirects, nil
 }
 
-// redirectFault tells what keeps a text from being a redirect URI.
+// redirectFault returns why a text is not a valid redirect URI, "" if it is.
 func redirectFault(text string) string {
 	u, err := url.Parse(text)
 	switch {
@@ -251,15 +252,15 @@ func redirectFault(text string) string {
 
 func loopback(host string) bool { return host == "localhost" || host == "127.0.0.1" || host == "::1" }
 
-// allows reports whether a client may be answered at a redirect URI: one of its own to the letter, or, on the loopback
-// interface, one that differs in the port.
+// allows reports whether a redirect URI is one of the client, exactly or, on the
+// loopback interface, with any port.
 func (k *client) allows(redirect string) bool {
 	return slices.ContainsFunc(k.RedirectURIs, func(own string) bool {
 		return own == redirect || withoutPort(own) != "" && withoutPort(own) == withoutPort(redirect)
 	})
 }
 
-// withoutPort is an http URI of the loopback interface less its port, "" for any other.
+// withoutPort returns a loopback http URI without its port, "" for any other.
 func withoutPort(redirect string) string {
 	u, err := url.Parse(redirect)
 	if err != nil || u.Scheme != "http" || u.User != nil || !loopback(u.Hostname()) {
@@ -275,14 +276,14 @@ const (
 	documentLife    = time.Hour
 )
 
-// document is a client that describes itself at its own URL, as it was fetched.
+// document is a fetched client metadata document.
 type document struct {
 	client  *client
 	expires time.Time
 }
 
-// findClient returns the client with an id, fetching its document if need be. It must not be called with the lock held:
-// a slow document would stop the platform.
+// findClient returns a client and fetches its document if necessary. It must not
+// be called with the lock held, as fetching blocks.
 func (h *Handlers) findClient(ctx context.Context, id string) (*client, error) {
 	if k := h.knownClient(id); k != nil {
 		return k, nil
@@ -352,7 +353,7 @@ func sameDomain(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// parseDocument holds a document to the rules of registration.
+// parseDocument checks a document by the rules of registration.
 func parseDocument(id string, text []byte) (*client, error) {
 	var d struct {
 		ID        string   `json:"client_id"`

@@ -19,7 +19,7 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
-// session is what a user granted to a client, and all tokens that come of it.
+// session is a grant to a client and all its tokens.
 type session struct {
 	id, userID             string
 	clientID, clientName   string
@@ -31,7 +31,7 @@ type session struct {
 	created, used          int64
 }
 
-// endSession takes a session's tokens away. Consumed refresh tokens go too: they are refused either way.
+// endSession revokes the tokens of a session and forgets its used refresh tokens.
 func (h *Handlers) endSession(id string) {
 	delete(h.oauth.sessions, id)
 	h.oauth.sessionList = slices.DeleteFunc(h.oauth.sessionList, func(other string) bool { return other == id })
@@ -40,8 +40,8 @@ func (h *Handlers) endSession(id string) {
 		func(_ string, k *wire.Credential) bool { return k.Kind == wire.AccessToken && k.Session == id })
 }
 
-// sessionObject renders a session. The published documents show session_id, the names and the scopes; the rest is
-// assumed.
+// sessionObject renders a session. session_id, names and scopes are published; the
+// rest is assumed.
 func (h *Handlers) sessionObject(at *session, k *wire.Credential) wire.Object {
 	return wire.Object{
 		{"session_id", at.id},
@@ -71,7 +71,7 @@ func (h *Handlers) sessionsOf(userID string) []string {
 	})
 }
 
-// ownSession finds the session a path names. Those of others do not exist.
+// ownSession finds the session of a path. Those of other users do not exist.
 func (h *Handlers) ownSession(c *wire.Call) (*session, error) {
 	at := h.oauth.sessions[c.Segment("id")]
 	if at == nil || at.userID != c.Key.User {
@@ -84,7 +84,7 @@ func (h *Handlers) sessionDetails(c *wire.Call, at *session) (wire.Object, error
 	return wire.Object{{"session", h.sessionObject(at, c.Key)}}, nil
 }
 
-// sessionUpdate changes labels, scopes or both, all or nothing.
+// sessionUpdate atomically changes labels, scopes or both.
 func (h *Handlers) sessionUpdate(c *wire.Call, at *session) (wire.Object, error) {
 	_ = c.ReadForm()
 	changed := *at
@@ -104,7 +104,7 @@ func (h *Handlers) sessionUpdate(c *wire.Call, at *session) (wire.Object, error)
 	return h.sessionDetails(c, at)
 }
 
-// relabel reads the names of a session; an empty one is taken away.
+// relabel reads the names of a session; an empty one clears.
 func relabel(c *wire.Call, at *session, form url.Values) {
 	set := func(name string, field *string) {
 		if !form.Has(name) {
@@ -121,7 +121,7 @@ func relabel(c *wire.Call, at *session, form url.Values) {
 		"device_name", "Send device_name, agent_name or scopes.")
 }
 
-// narrow gives the access tokens of a session less to do, at once.
+// narrow reduces the scopes of the access tokens of a session immediately.
 func (h *Handlers) narrow(c *wire.Call, at *session, scopes []string) error {
 	if h.signin.Exceeds(&wire.Credential{Key: world.Key{User: at.userID, Scopes: at.scopes}}, scopes) {
 		return wire.Because(http.StatusForbidden, signin.CodeExceeds, "scope_exceeds_issuer",
@@ -147,8 +147,8 @@ func (h *Handlers) sessionRevoke(_ *wire.Call, at *session) (wire.Object, error)
 	return nil, nil
 }
 
-// sessionsRevoke ends all sessions of the caller but the one to keep. A caller that wants to keep one and names none
-// keeps its own; which one that is must be clear before any ends.
+// sessionsRevoke ends all sessions of the caller but the one to keep, by default
+// its own. It resolves that one first.
 func (h *Handlers) sessionsRevoke(c *wire.Call) (wire.Object, error) {
 	keep := ""
 	if c.Boolean("exclude_current") {
@@ -172,7 +172,7 @@ func (h *Handlers) sessionsRevoke(c *wire.Call) (wire.Object, error) {
 	return nil, nil
 }
 
-// tokenScopes tells a caller what its credential may do. Of the members only admin is published.
+// tokenScopes returns the scopes of the credential. Only admin is published.
 func (h *Handlers) tokenScopes(c *wire.Call) (wire.Object, error) {
 	scopes := c.Key.Scopes
 	if len(scopes) == 0 {
@@ -215,8 +215,8 @@ const (
 	accessLife = time.Hour
 )
 
-// badRequest is a refusal of the token endpoint. The platform publishes neither codes nor statuses: they are those of
-// RFC 6749, and of RFC 8707 for resources.
+// badRequest returns an error of the token endpoint. Codes and statuses are those
+// of RFC 6749, and of RFC 8707 for resources.
 func badRequest(code, description string) error {
 	return wire.RFCError(http.StatusBadRequest, code, description)
 }
@@ -256,7 +256,8 @@ func (h *Handlers) grant(c *wire.Call) (wire.Object, error) {
 	return nil, badRequest(unsupportedGrant, "The grant types are authorization_code and refresh_token.")
 }
 
-// tokenForm reads the parameters. Clients are public: one that proves who it is by a header or a secret is not known.
+// tokenForm reads the parameters. Clients are public: client authentication is
+// rejected.
 func tokenForm(c *wire.Call) (url.Values, error) {
 	if c.Request.Header.Get("Authorization") != "" {
 		return nil, wire.RFCError(http.StatusUnauthorized, invalidClient,
@@ -285,8 +286,8 @@ func lacks(form url.Values, names ...string) error {
 	return nil
 }
 
-// exchange turns a code into tokens. A refused attempt leaves the code as it is; a second good one ends what the first
-// one began, for one of the two was a thief.
+// exchange exchanges a code for tokens. A rejected attempt does not use up the
+// code; a second valid one ends the session of the first, as the code was stolen.
 func (h *Handlers) exchange(c *wire.Call, form url.Values) (wire.Object, error) {
 	if err := lacks(form, "code", "client_id", "redirect_uri", "code_verifier"); err != nil {
 		return nil, err
@@ -335,7 +336,7 @@ func (h *Handlers) mayExchange(k *code, form url.Values) error {
 	return fits(form, k.request.resource)
 }
 
-// fits checks the resource of a token request: it names the one that was authorized or none.
+// fits checks the resource of a token request: the authorized one or none.
 func fits(form url.Values, resource string) error {
 	if asked := form.Get("resource"); asked != "" && asked != resource {
 		return badRequest(invalidTarget, "resource is not the one that was authorized.")
@@ -352,7 +353,7 @@ func challengeOf(verifier string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// refreshToken is one of a session's refresh tokens. Where they rotate a session has had several.
+// refreshToken is a refresh token of a session, which has several if they rotate.
 type refreshToken struct {
 	session  string
 	consumed bool
@@ -364,7 +365,7 @@ func (h *Handlers) newRefreshToken(at *session) string {
 	return token
 }
 
-// renew issues another access token. A refresh token that was consumed before betrays a copy: its session ends.
+// renew issues an access token. Reuse of a rotated refresh token ends the session.
 func (h *Handlers) renew(c *wire.Call, form url.Values) (wire.Object, error) {
 	if err := lacks(form, "refresh_token", "client_id"); err != nil {
 		return nil, err
@@ -423,7 +424,7 @@ func (h *Handlers) issue(c *wire.Call, at *session, refresh string) wire.Object 
 		wire.Member{"scope", at.word}, wire.Member{"scopes", h.scopesValue(at.scopes)})
 }
 
-// scopesValue is the wire form of granted scopes: a list written as JSON text.
+// scopesValue returns granted scopes as JSON text.
 func (h *Handlers) scopesValue(scopes []string) any {
 	switch {
 	case h.Options.OAuth.LegacyScopes && len(scopes) == 1 && strings.HasPrefix(scopes[0], wire.KindUser+":*:rw"):
@@ -438,7 +439,8 @@ func (h *Handlers) scopesValue(scopes []string) any {
 	return string(text)
 }
 
-// revoke ends the session of a refresh token, or a single access token. What it does not know is as good as revoked.
+// revoke ends the session of a refresh token, or an access token. Unknown tokens
+// succeed.
 func (h *Handlers) revoke(c *wire.Call) (wire.Object, error) {
 	_ = c.ReadForm() // anything else is a form without fields
 	token := c.Form.Get("token")

@@ -1,4 +1,4 @@
-// Package quickshares is the deprecated links to single files.
+// Package quickshares emulates the deprecated links to single files.
 package quickshares
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
-// Handlers answers the calls of the area.
+// Handlers handles the calls of the area.
 type Handlers struct {
 	*world.World
 
@@ -23,7 +23,7 @@ type Handlers struct {
 	quickShares quickShares
 }
 
-// New returns the area of a world.
+// New returns the handlers of a world.
 func New(w *world.World, fileshares *fileshares.Handlers, storage *storage.Handlers) *Handlers {
 	return &Handlers{
 		World: w, fileshares: fileshares, storage: storage,
@@ -41,10 +41,10 @@ const (
 
 const opQuickPreviewHop = "shares.QuickShares.PreviewFile" // is reached by redirects alone
 
-// statusBandwidth is the platform's own.
+// statusBandwidth is a status of the platform.
 const statusBandwidth = 450
 
-// What a QuickShare may transfer.
+// Transfer limits of a QuickShare.
 const (
 	quickBytesMost   = 10 << 30
 	quickTimes       = 100 // the size of the file
@@ -76,8 +76,8 @@ func (h *Handlers) AddQuickShare(q world.QuickShare) world.QuickShare {
 	return q
 }
 
-// Routes is the part of the table that is about QuickShares. That reads are where those of File Shares are
-// is assumed.
+// Routes returns the routes of QuickShares. Read paths like those of File Shares
+// are assumed.
 func (h *Handlers) Routes() []*wire.Route {
 	const open = "/current/quickshare/{quickshare_id}/"
 	const node = "/current/workspace/{workspace_id}/storage/{node_id}/quickshare/"
@@ -104,7 +104,7 @@ func (h *Handlers) createQuickShare(*wire.Call) (wire.Object, error) {
 	return nil, wire.Refuse(http.StatusForbidden, codeNoQuickShares, "Quickshare Deprecated: make a File Share.")
 }
 
-// quickFile is what a QuickShare leads to, nil when its time is over or the file is gone.
+// quickFile returns the file of a QuickShare, nil if expired or deleted.
 func (h *Handlers) quickFile(q *world.QuickShare) *world.Node {
 	if q == nil || !q.Expires.IsZero() && wire.Past(q.Expires, h.Clock()) {
 		return nil
@@ -144,7 +144,7 @@ func (h *Handlers) quickShareDetails(c *wire.Call, q *world.QuickShare, _ *world
 	return wire.Object{{"quickshare", h.quickShareObject(q.ID, "", c.Out.Level)}}, nil
 }
 
-// quickShareObject renders a QuickShare. Its node shows no more than a visitor may know.
+// quickShareObject renders a QuickShare with the public fields of its node.
 func (h *Handlers) quickShareObject(id, _ string, lv wire.Level) wire.Object {
 	q := h.quickShares.byID[id]
 	var node any
@@ -161,7 +161,7 @@ func (h *Handlers) quickShareObject(id, _ string, lv wire.Level) wire.Object {
 	}
 }
 
-// downloadQuickShare answers with the bytes of the file, as long as there were not too many.
+// downloadQuickShare serves the file up to the transfer limit.
 func (h *Handlers) downloadQuickShare(c *wire.Call, q *world.QuickShare, n *world.Node) (wire.Object, error) {
 	switch {
 	case !n.HasContent():
@@ -188,7 +188,7 @@ func (h *Handlers) readQuickNote(c *wire.Call, q *world.QuickShare, n *world.Nod
 	return wire.Object{{"content", storage.Sanitized(n.Content)}, {"note", note}}, nil
 }
 
-// previewQuickShare answers with a preview of the file, as long as there were not too many bytes of them.
+// previewQuickShare serves a preview up to the transfer limit.
 func (h *Handlers) previewQuickShare(c *wire.Call) (wire.Object, error) {
 	return h.previewed(c, func(q *world.QuickShare, n *world.Node) (wire.Object, error) {
 		return h.fileshares.Preview(c, n, c.Segment("type"), "quickshare/"+q.ID, q.ID)
@@ -239,7 +239,7 @@ func (h *Handlers) quickShareOfNode(c *wire.Call, q *world.QuickShare) (wire.Obj
 	return wire.Object{{"quickshare", h.quickShareObject(q.ID, c.Key.User, c.Out.Level)}}, nil
 }
 
-// revokeQuickShare ends a link. The file stays.
+// revokeQuickShare deletes a link, but not the file.
 func (h *Handlers) revokeQuickShare(c *wire.Call, q *world.QuickShare) (wire.Object, error) {
 	if h.Covers(c.Key, q.Workspace) < wire.Write {
 		return nil, c.Key.RefuseWrite()

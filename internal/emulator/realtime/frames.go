@@ -14,10 +14,10 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
-// eventData is how many bytes of details an event frame carries at most.
+// eventData is the greatest size of the details of an event frame, in bytes.
 const eventData = 4000
 
-// frame is a message on its way to a client. One without text only carries a fault.
+// frame is an outgoing message. One without text has a fault only.
 type frame struct {
 	text  func(sent time.Time) []byte
 	fault *world.SocketFault
@@ -28,10 +28,10 @@ type news struct {
 	at      int64  // the stamp of the last field
 	row     uint32 // of the event behind it
 	event   bool   // there is one that listeners may see
-	blurred bool   // without what would tell the object
+	blurred bool   // without what identifies the object
 }
 
-// Inform tells the sockets of a profile what has changed. The caller holds the lock.
+// Inform sends a change to the sockets of a profile. The caller holds the lock.
 func (h *Handlers) Inform(profileID string, fields []string, row *uint32) {
 	if slices.Contains(fields, world.FieldMembers) || slices.Contains(fields, world.FieldSettings) {
 		h.review()
@@ -59,8 +59,8 @@ func (h *Handlers) Inform(profileID string, fields []string, row *uint32) {
 	}
 }
 
-// review ends the sockets of those who may not listen any more. Roles reach down from organizations, so that any change
-// of members or settings can concern any socket.
+// review closes the sockets of users who lost access. Roles are inherited, so a
+// change of members or settings can affect any socket.
 func (h *Handlers) review() {
 	for _, listeners := range h.sockets {
 		for k := range listeners {
@@ -71,14 +71,16 @@ func (h *Handlers) review() {
 	}
 }
 
-// isBroadcast reports whether an event is sent whole: what only admins or one person may see is activity and no more.
+// isBroadcast reports whether an event is sent in full. Restricted events are sent
+// as activity only.
 func (h *Handlers) isBroadcast(row uint32) bool {
 	k := &h.Log.Kinds.Values[h.Log.Entries[row].Kind]
 	return k.Permission == world.ForMember && k.Visibility != world.InternalOnly && k.Category != "import"
 }
 
-// forGuest cuts a change down to what a guest of a share may know: of members, settings and the team's tools nothing,
-// of comments those the share shows, and of files elsewhere only that there is something new.
+// forGuest reduces a change to what a guest of a share may see: nothing of
+// members, settings and tools, visible comments, and of files elsewhere only the
+// change.
 func (h *Handlers) forGuest(n news, shareID, guest string, row *uint32) news {
 	if row != nil && h.hidesComment(shareID, guest, *row) {
 		return news{}
@@ -101,8 +103,8 @@ func (h *Handlers) forGuest(n news, shareID, guest string, row *uint32) news {
 	return n
 }
 
-// hidesComment reports whether an event is about comments and its actor among those whose comments the share keeps from
-// its guests.
+// hidesComment reports whether an event is about a comment that the share hides
+// from its guests.
 func (h *Handlers) hidesComment(shareID, guest string, row uint32) bool {
 	l := &h.Log
 	e := &l.Entries[row]
@@ -122,7 +124,7 @@ func activityFrame(fields []string) frame {
 	return frame{text: func(time.Time) []byte { return text }}
 }
 
-// eventFrame is an event as sockets carry it: without an id, and the id of the object without hyphens.
+// eventFrame returns an event as sent: without an id, and with a plain object id.
 func (h *Handlers) eventFrame(n news) frame {
 	l := &h.Log
 	e := &l.Entries[n.row]
@@ -147,7 +149,7 @@ func (h *Handlers) eventFrame(n news) frame {
 	}}
 }
 
-// eventData is what an event is about, and nothing when that is too much for a frame.
+// eventData returns what an event is about, and nothing when that is too much for a frame.
 func (h *Handlers) eventData(row uint32) wire.Object {
 	l := &h.Log
 	e := &l.Entries[row]
@@ -169,13 +171,13 @@ func (h *Handlers) eventData(row uint32) wire.Object {
 	return data
 }
 
-// sentAt is a time without a zone and with as many digits as it needs.
+// sentAt returns a time without a zone and without trailing zeros.
 func sentAt(t time.Time) string {
 	text := t.UTC().Format("2006-01-02 15:04:05.000000")
 	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
 }
 
-// microtime is a moment as PHP prints a float.
+// microtime returns a time as PHP prints a float.
 func microtime(micros int64) string {
 	const second = 1_000_000
 	fraction := strconv.FormatInt(second+micros%second, 10)[1:]
@@ -183,7 +185,7 @@ func microtime(micros int64) string {
 	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
 }
 
-// write sends what waits until the socket shall end.
+// write sends queued frames until the socket ends.
 func (k *socket) write() {
 	for k.ctx.Err() == nil {
 		select {
@@ -198,7 +200,8 @@ func (k *socket) write() {
 	}
 }
 
-// send writes one message. A deadline is set when the socket shall end, so that no peer holds it for ever.
+// send writes one message. An ending socket has a deadline, so that no peer blocks
+// it.
 func (k *socket) send(kind websocket.MessageType, text []byte) {
 	if err := k.ws.Write(context.WithoutCancel(k.ctx), kind, text); err != nil {
 		k.end(closing{reason: "the client has gone"})

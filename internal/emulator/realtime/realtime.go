@@ -1,4 +1,4 @@
-// Package realtime is the WebSockets that tell of changes, and the tokens that open them.
+// Package realtime emulates the WebSockets of changes, and their tokens.
 package realtime
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
-// Handlers answers the calls of the area.
+// Handlers handles the calls of the area.
 type Handlers struct {
 	*world.World
 
@@ -23,7 +23,7 @@ type Handlers struct {
 	closed  bool                        // no more sockets
 }
 
-// New returns the area of a world.
+// New returns the handlers of a world.
 func New(w *world.World, faults messageFaults) *Handlers {
 	return &Handlers{World: w, messageFaults: faults, sockets: map[string]map[*socket]bool{}}
 }
@@ -50,13 +50,13 @@ const (
 	codeNoteToken    = 199426
 )
 
-// What a note token allows.
+// Permissions of a note token.
 const (
 	permEdit = "edit"
 	permView = "view"
 )
 
-// Routes is the part of the table that is about tokens. The sockets are no part of the API.
+// Routes returns the routes of tokens. The sockets are no part of the API.
 func (h *Handlers) Routes() []*wire.Route {
 	const room, note = "/current/realtime/auth/", "/current/realtime/note-auth/"
 	return []*wire.Route{
@@ -68,7 +68,7 @@ func (h *Handlers) Routes() []*wire.Route {
 	}
 }
 
-// socketToken issues the key to the socket of a profile. Whoever may poll a profile may listen to it.
+// socketToken issues the token of a profile's socket. It requires what a poll requires.
 func (h *Handlers) socketToken(c *wire.Call) (wire.Object, error) {
 	id := h.ProfileOfPath(c)
 	if err := c.Check.Refusal(); err != nil {
@@ -103,7 +103,8 @@ func (h *Handlers) roomToken(c *wire.Call) (wire.Object, error) {
 	return h.tokenAnswer("auth_token", roomTokenLife, world.Claims{Scope: roomScope, User: c.Key.User, Profile: id}), nil
 }
 
-// noteToken issues the key to one note. What it allows stays as it is now until the token ends.
+// noteToken issues the token of a note. Its permissions are fixed until it
+// expires.
 func (h *Handlers) noteToken(c *wire.Call) (wire.Object, error) {
 	id, note := h.ProfileOfPath(c), c.NamedSegment("note_id", "Name a note.")
 	if err := c.Check.Refusal(); err != nil {
@@ -134,7 +135,8 @@ func (h *Handlers) tokenAnswer(name string, life time.Duration, c world.Claims) 
 	return wire.Object{{"expires_in", int64(life / time.Second)}, {name, h.SignClaims(c, life)}}
 }
 
-// noRealtime tells why a caller may not listen to a profile. The codes are those that no new access token would help.
+// noRealtime returns why a caller may not listen to a profile. No code asks for a
+// new access token.
 func (h *Handlers) noRealtime(k *wire.Credential, profileID string) error {
 	switch kind := h.KindOf(profileID); {
 	case kind != "" && h.Covers(k, profileID) < wire.Read:
@@ -148,7 +150,7 @@ func (h *Handlers) noRealtime(k *wire.Credential, profileID string) error {
 	return wire.NotMember()
 }
 
-// validateRoomToken tells what a room token is for. It reads the scope before it trusts the token.
+// validateRoomToken returns the claims of a room token. The scope is checked first.
 func (h *Handlers) validateRoomToken(c *wire.Call) (wire.Object, error) {
 	header := c.Request.Header.Get("Authorization")
 	if header == "" {
@@ -169,7 +171,7 @@ func (h *Handlers) validateRoomToken(c *wire.Call) (wire.Object, error) {
 	return wire.Object{{"room_id", wire.ProfileID(t.Profile)}}, nil
 }
 
-// validateNoteToken tells what a note token allows. Any other token is none.
+// validateNoteToken returns the claims of a note token and rejects any other.
 func (h *Handlers) validateNoteToken(c *wire.Call) (wire.Object, error) {
 	t := h.OpenToken(wire.Bearer(c.Request.Header.Get("Authorization")))
 	if !t.Genuine || t.Scope != world.NoteScope {
@@ -188,7 +190,8 @@ const (
 	poweredBy   = "Ratchet/0.4.4" // the library the platform's sockets run on
 )
 
-// Handshake reads the token of a request for a socket, or returns the refusal. A status above 0 is the order to refuse.
+// Handshake reads the token of a socket request, or returns an error. A status
+// above 0 orders one.
 func (h *Handlers) Handshake(
 	w http.ResponseWriter, r *http.Request, status int, why string,
 ) (world.Token, *wire.Reply) {
@@ -208,7 +211,7 @@ func (h *Handlers) Handshake(
 	return t, nil
 }
 
-// acceptable looks at everything but the token. The socket server refuses in plain HTTP.
+// acceptable checks all but the token. The socket server rejects in plain HTTP.
 func (h *Handlers) acceptable(r *http.Request) (status int, why string) {
 	header := r.Header
 	switch {
@@ -254,7 +257,7 @@ func names(h http.Header, header, token string) bool {
 	return false
 }
 
-// allows matches an origin against hosts; a star stands for exactly one label.
+// allows matches an origin against hosts; a star matches one label.
 func allows(hosts []string, origin string) bool {
 	u, err := url.Parse(origin)
 	if err != nil || u.Hostname() == "" {
@@ -265,7 +268,8 @@ func allows(hosts []string, origin string) bool {
 	return slices.Contains(hosts, host) || slices.Contains(hosts, "*."+parent)
 }
 
-// ticket reads the token of a handshake. With CloseOnBadToken its faults are told after the handshake.
+// ticket reads the token of a handshake. With CloseOnBadToken, errors are sent after
+// the handshake.
 func (h *Handlers) ticket(r *http.Request) (t world.Token, status int, why string) {
 	token := r.URL.RawQuery
 	if h.Options.Realtime.NamedToken {

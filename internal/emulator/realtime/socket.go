@@ -23,7 +23,7 @@ const (
 	closeGrace  = time.Second      // for the peer to answer a close frame
 )
 
-// Close codes. The platform publishes none; those from 4000 on are left to applications.
+// Close codes. None is published; those from 4000 on are for applications.
 const (
 	closeGoingAway = 1001
 	closeTooSlow   = 1008
@@ -31,11 +31,12 @@ const (
 	closeAccess    = 4003
 )
 
-// messageFaults decides what happens to the messages of sockets.
+// messageFaults selects the faults of socket messages.
 type messageFaults interface {
-	// Aged returns the faults that a socket which has just opened will meet.
+	// Aged returns the faults of a newly opened socket.
 	Aged(profileID string) []*world.SocketFault
-	// Next returns the fault of the next message of a socket, one without effect when there is none.
+	// Next returns the fault of the next message of a socket, the zero one if there is
+	// none.
 	Next(profileID string) *world.SocketFault
 }
 
@@ -60,7 +61,7 @@ type closing struct {
 
 func (c closing) Error() string { return c.reason }
 
-// BecomeSocket takes the connection over until the socket ends.
+// BecomeSocket hijacks the connection and serves the socket until it ends.
 func (h *Handlers) BecomeSocket(w http.ResponseWriter, r *http.Request, t world.Token) {
 	ctx, stop := context.WithCancelCause(context.WithoutCancel(r.Context()))
 	defer stop(nil)
@@ -68,7 +69,7 @@ func (h *Handlers) BecomeSocket(w http.ResponseWriter, r *http.Request, t world.
 		h: h, ticket: t.Claims, queue: make(chan frame, socketQueue), request: r.Context(),
 		ctx: ctx, stop: stop, done: make(chan struct{}),
 	}
-	// It listens before the client learns that it is open: nothing that changes from then on is missed.
+	// Subscribe before the response, so that the client misses no change.
 	refused := h.enlist(k, t.Genuine)
 	defer h.delist(k)
 	w.Header().Set("X-Powered-By", poweredBy)
@@ -114,7 +115,7 @@ func (h *Handlers) lostAccess() closing {
 	return closing{code: websocket.StatusCode(code), reason: "you may not listen to this profile any more"}
 }
 
-// end begins the end of a socket. It never waits, and the first reason counts.
+// end starts to close a socket. It does not block, and the first reason counts.
 func (k *socket) end(c closing) { k.stop(c) }
 
 func (k *socket) push(f frame) {
@@ -145,9 +146,9 @@ func (k *socket) run() {
 	parts.Wait()
 }
 
-// read answers pings and throws away what clients say, until the connection ends.
+// read answers pings and discards messages until the connection ends.
 func (k *socket) read() {
-	// A context that ended would take the connection with it, close frame and all.
+	// A cancelled context would close the connection without a close frame.
 	ctx := context.WithoutCancel(k.ctx)
 	for {
 		if _, _, err := k.ws.Read(ctx); err != nil {
@@ -179,7 +180,7 @@ func (k *socket) ping() {
 	}
 }
 
-// watch ends the socket with the server that took its connection.
+// watch ends the socket with its HTTP server.
 func (k *socket) watch() {
 	select {
 	case <-k.ctx.Done():
@@ -190,13 +191,13 @@ func (k *socket) watch() {
 	k.end(closing{code: closeGoingAway, reason: "the server is closing"})
 }
 
-// hasten frees a writer that a peer keeps waiting, once the socket shall end.
+// hasten unblocks a writer of an ending socket.
 func (k *socket) hasten() {
 	if k.closing().reset {
 		k.line.reset()
 		return
 	}
-	_ = k.line.SetDeadline(time.Now().Add(closeGrace)) // one that is closed already keeps nobody waiting
+	_ = k.line.SetDeadline(time.Now().Add(closeGrace)) // no effect on a closed connection
 }
 
 func (k *socket) closing() closing {
@@ -204,7 +205,7 @@ func (k *socket) closing() closing {
 	return c
 }
 
-// hangUp closes the connection. What can go wrong is that the peer has done so before.
+// hangUp closes the connection. It fails only if the peer has closed it.
 func (k *socket) hangUp() {
 	switch c := k.closing(); {
 	case c.reset:
@@ -215,7 +216,7 @@ func (k *socket) hangUp() {
 	_ = k.ws.CloseNow()
 }
 
-// Sockets returns how many WebSockets are open.
+// Sockets returns the number of open WebSockets.
 func (h *Handlers) Sockets() int {
 	h.RLock()
 	defer h.RUnlock()
@@ -226,15 +227,16 @@ func (h *Handlers) Sockets() int {
 	return n
 }
 
-// DropSockets resets the connections of the sockets of a profile, or of all when it is empty, without a close frame. It
-// returns how many there were, and when they are gone.
+// DropSockets resets the connections of the sockets of a profile, or all if it is
+// "", without a close frame, and waits for their end. It returns their number.
 func (h *Handlers) DropSockets(profileID string) int {
 	return h.endSockets(closing{reason: "dropped", reset: true}, func(k *socket) bool {
 		return profileID == "" || k.ticket.Profile == profileID
 	})
 }
 
-// Close ends every socket, and those to come, for good. It returns when they are gone. The other endpoints go on.
+// Close ends all sockets and rejects new ones. It waits for them. Other endpoints
+// keep working.
 func (h *Handlers) Close() error {
 	h.Lock()
 	h.closed = true
@@ -243,9 +245,9 @@ func (h *Handlers) Close() error {
 	return nil
 }
 
-// Attach makes sockets end with an HTTP server that is about to serve the emulator: net/http forgets connections that
-// became sockets. Stop closes the server and returns when its sockets are gone. They and every request end with the
-// context, too.
+// Attach ends sockets with an HTTP server that is about to serve the emulator:
+// net/http does not track hijacked connections. Stop closes the server and waits
+// for its sockets. Sockets and requests also end with the context.
 func (h *Handlers) Attach(ctx context.Context, server *http.Server) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	server.BaseContext = func(net.Listener) context.Context { return ctx }
@@ -275,13 +277,13 @@ func (h *Handlers) endSockets(c closing, which func(*socket) bool) int {
 	return len(ending)
 }
 
-// line is a connection that can fail in ways of its own.
+// line is a connection with injected faults.
 type line struct {
 	net.Conn
 	silent atomic.Bool // half-open: the connection stands and nothing passes
 }
 
-// Read returns nothing of what arrives on a silent line. It still reads, so as to notice when the peer hangs up.
+// Read discards what arrives on a silent line, but detects a closed connection.
 func (l *line) Read(p []byte) (int, error) {
 	for {
 		n, err := l.Conn.Read(p)
@@ -298,7 +300,7 @@ func (l *line) Write(p []byte) (int, error) {
 	return l.Conn.Write(p)
 }
 
-// reset closes the connection so that the peer meets an error instead of an end.
+// reset closes the connection with an error for the peer.
 func (l *line) reset() {
 	switch c := l.Conn.(type) {
 	case *net.TCPConn:
@@ -309,7 +311,7 @@ func (l *line) reset() {
 	_ = l.Close()
 }
 
-// listener is closed with the listener of a connection in memory, nil for others.
+// listener is closed with the listener of an in-memory connection, nil for others.
 func (l *line) listener() <-chan struct{} {
 	if c, found := l.Conn.(interface{ Listening() <-chan struct{} }); found {
 		return c.Listening()
@@ -331,7 +333,7 @@ func (u *upgrade) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return u.line, bufio.NewReadWriter(both.Reader, bufio.NewWriter(u.line)), nil
 }
 
-// overtaking is how long a message waits for another to go first.
+// overtaking is how long a message is held back for reordering.
 const overtaking = time.Second
 
 func (k *socket) deliver(f frame, fault *world.SocketFault) {

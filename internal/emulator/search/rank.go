@@ -29,7 +29,7 @@ type found struct {
 	reason       string // why contents were not searched at all
 }
 
-// hit is a node that fits, with what each leg makes of it; 0 is nothing.
+// hit is a matching node with the score of each leg; 0 means no match.
 type hit struct {
 	node           *world.Node
 	byName, byWord float64 // the name, and what the platform's agent says of the file
@@ -50,7 +50,7 @@ func (h *hit) matched() string {
 	return "both"
 }
 
-// source is which score stands for a hit. Names have none.
+// source returns the origin of the score of a hit. Names have none.
 func (h *hit) source() (name string, raw any) {
 	switch {
 	case h.byMeaning > 0:
@@ -61,8 +61,8 @@ func (h *hit) source() (name string, raw any) {
 	return inNames, nil
 }
 
-// findFiles ranks the nodes of a storage. Names and summaries are one leg; the excerpts of what is indexed
-// are the other, which alone keeps to a scope.
+// findFiles ranks the nodes of a storage by two legs: names and summaries, and
+// indexed excerpts, which alone are limited to a scope.
 func (h *Handlers) findFiles(in world.Store, q *fileQuery) *found {
 	f := &found{intelligence: h.Intelligent(in.Profile)}
 	f.semantic = f.intelligence && !h.Options.Search.NoSemantic && h.IntelligenceDenied(in.Profile) == nil
@@ -91,7 +91,7 @@ func (h *Handlers) findFiles(in world.Store, q *fileQuery) *found {
 	return f
 }
 
-// whyNot tells why contents could not be searched where summaries are not shown, "" when they could.
+// whyNot returns why contents could not be searched, "" if they could.
 func (f *found) whyNot(anyIndexed bool) string {
 	switch {
 	case !f.intelligence:
@@ -104,7 +104,8 @@ func (f *found) whyNot(anyIndexed bool) string {
 	return ""
 }
 
-// rank sorts hits by where they stand in the legs. Where only one ran its order counts, and there are no scores.
+// rank sorts hits by their positions in the legs. With one leg its order counts,
+// without scores.
 func (f *found) rank() {
 	legs := []func(*hit) float64{(*hit).keyword, func(h *hit) float64 { return h.byMeaning }}
 	const damping = 60
@@ -156,7 +157,7 @@ func nameMatches(name string, q *fileQuery) bool {
 	return globMatches(name, pattern)
 }
 
-// globMatches compares a whole name with a pattern in which a star is any run of characters and a question mark one.
+// globMatches matches a whole name against a pattern with * and ?.
 func globMatches(name, pattern string) bool {
 	pattern = strings.NewReplacer(`\*`, ".*", `\?`, ".").Replace(regexp.QuoteMeta(pattern))
 	return regexp.MustCompile("(?s)^" + pattern + "$").MatchString(name)
@@ -175,7 +176,8 @@ type excerpt struct {
 	number, page int // number counts from 0, pages from 1
 }
 
-// rateExcerpts finds the best excerpt of what is indexed and within the scope, and reports whether there is anything.
+// rateExcerpts finds the best indexed excerpt in the scope, and reports whether
+// any is indexed.
 func (h *Handlers) rateExcerpts(hits []*hit, q *fileQuery) bool {
 	var all []excerpt
 	for _, match := range hits {
@@ -204,7 +206,7 @@ func excerptsOf(h *hit, text string) []excerpt {
 	return all
 }
 
-// corpus is texts to be rated against each other: what is rare among them counts more.
+// corpus is a set of texts to be rated: rare words count more.
 type corpus struct {
 	counts    []map[string]float64
 	lengths   []float64
@@ -227,7 +229,7 @@ func newCorpus(n int, text func(i int) string) *corpus {
 	return c
 }
 
-// rate rates every text by the words of a query; 0 shares none.
+// rate scores every text by the words of a query; 0 means no match.
 func (c *corpus) rate(query string) []float64 {
 	scores := make([]float64, len(c.counts))
 	wanted := words(query)

@@ -1,4 +1,4 @@
-// Package search is the search for files, facts and comments.
+// Package search emulates the search for files, facts and comments.
 package search
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
-// Handlers answers the calls of the area.
+// Handlers handles the calls of the area.
 type Handlers struct {
 	*world.World
 
@@ -42,14 +42,14 @@ const (
 	examinedMost     = 1000
 )
 
-// Where a search looks.
+// Targets of a search.
 const (
 	inNames   = "filename"
 	inContent = "content"
 	inBoth    = "both"
 )
 
-// fileQuery is what is searched for in a storage, with every parameter read.
+// fileQuery is a parsed search for files.
 type fileQuery struct {
 	text   string
 	in     string // filename, content or both
@@ -60,7 +60,7 @@ type fileQuery struct {
 	filter *metadata.NodeFilter // nil lets everything pass
 }
 
-// Routes is the part of the table that is about search.
+// Routes returns the routes of search.
 func (h *Handlers) Routes() []*wire.Route {
 	const workspace, share = "/current/workspace/{workspace_id}/", "/current/share/{share_id}/"
 	return []*wire.Route{
@@ -75,7 +75,8 @@ func (h *Handlers) Routes() []*wire.Route {
 	}
 }
 
-// searchable finds the storage of a search. A share without storage of its own is not searched.
+// searchable finds the storage of a search. Shares of workspace folders are not
+// searchable.
 func (h *Handlers) searchable(orphanCode int64) func(*wire.Call) (world.Store, error) {
 	return func(c *wire.Call) (world.Store, error) {
 		id, err := h.Storage.ScopeOfPath(c)
@@ -159,7 +160,7 @@ func (h *Handlers) searchStorage(c *wire.Call, in world.Store) (wire.Object, err
 	return q.filter.Mark(payload), nil
 }
 
-// filterOf reads the conditions on the metadata of what is searched for. Shares ignore them.
+// filterOf reads the metadata filter of a search. Shares ignore it.
 func (h *Handlers) filterOf(c *wire.Call, in world.Store) *metadata.NodeFilter {
 	if h.KindOf(in.Profile) != wire.KindWorkspace {
 		return nil
@@ -169,7 +170,7 @@ func (h *Handlers) filterOf(c *wire.Call, in world.Store) *metadata.NodeFilter {
 	return h.Metadata.ReadFilter(c, in.Profile, metadata.ParamFilters)
 }
 
-// entry renders a hit. What only the ranking by meaning knows is left out where it did not run.
+// entry renders a hit, without semantic fields if that leg did not run.
 func (f *found) entry(in world.Store, h *hit, lv wire.Level) wire.Object {
 	n := h.node
 	o := wire.Object{{"name", n.Name}, {"parent_id", storage.Parent(in, n)}, {"type", n.Kind}}
@@ -252,7 +253,7 @@ func readBucket(c *wire.Call, name string) bucket {
 	return bucket{wire.Page{Limit: limit, Offset: c.Integer(name+"_offset", 0, 0, math.MaxInt32)}, name}
 }
 
-// fill renders a bucket. One that failed is empty, and no worry of the others.
+// fill renders a bucket. A failed one is empty and does not affect others.
 func (h *Handlers) fill(b bucket, rows []wire.Object) wire.Object {
 	status := "ok"
 	if slices.Contains(h.Options.Search.DegradedBuckets, b.name) {
@@ -322,7 +323,7 @@ func (h *Handlers) findFacts(c *wire.Call, in world.Store, text string) []wire.O
 	return rows
 }
 
-// findComments ranks the comments of a profile that the caller sees, those of its File Shares as well.
+// findComments ranks the visible comments of a profile and its File Shares.
 func (h *Handlers) findComments(in world.Store, text string) []wire.Object {
 	type scored struct {
 		*comments.Comment
@@ -356,7 +357,7 @@ const (
 	scopeDepthMost = 10
 )
 
-// searchScope is where the leg of a search that goes by meaning looks.
+// searchScope limits the semantic leg of a search.
 type searchScope struct {
 	versions   map[string][]string // of files, by node
 	folders    map[string]bool     // their files, without what is in folders inside
@@ -381,7 +382,8 @@ func (sc *searchScope) take(folder string) bool {
 	return true
 }
 
-// scopeOf reads the scope of a search, nil when it has none. What names nodes that are gone narrows to nothing.
+// scopeOf reads the scope of a search, nil without one. Deleted nodes match
+// nothing.
 func (h *Handlers) scopeOf(c *wire.Call, in world.Store) *searchScope {
 	files, folders := entries(c, "files_scope"), entries(c, "folders_scope")
 	if len(files)+len(folders) == 0 {
@@ -458,7 +460,7 @@ func (h *Handlers) folderOf(c *wire.Call, in world.Store, entry string) (string,
 	return id, depth
 }
 
-// expand adds the folders inside those of a scope, the upper levels first.
+// expand adds the subfolders of a scope, level by level.
 func (h *Handlers) expand(in world.Store, sc *searchScope, level []string, depths map[string]int) {
 	for len(level) > 0 {
 		var next []string

@@ -339,7 +339,7 @@ func walk(v reflect.Value, tag reflect.StructTag, path string, visit func(reflec
 	}
 }
 
-// plain is the form of an id in which it is compared.
+// plain returns the form of an id in which it is compared.
 func plain(id string) string { return strings.ToLower(strings.ReplaceAll(id, "-", "")) }
 
 // isID reports whether a text has the form of an id, as opposed to a label.

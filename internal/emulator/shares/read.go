@@ -24,7 +24,8 @@ func (h *Handlers) readableShare(code int64) func(*wire.Call) (string, error) {
 	}
 }
 
-// publicDetails answers with what a visitor meets: the share, whose it is, and what lies in its root.
+// publicDetails returns a visitor's view: the share, its owner and its root
+// folder.
 func (h *Handlers) publicDetails(c *wire.Call, id string) (wire.Object, error) {
 	share := &h.Shares[id].Value
 	in := h.StoreOf(id, c)
@@ -66,8 +67,8 @@ func (h *Handlers) shareOrg(portal *world.Share) any {
 	}
 }
 
-// sharesAll answers with the shares that a user has joined, was invited to or owns. Those that lost their folder are
-// not among them.
+// sharesAll returns the shares that a user joined, was invited to or owns, without
+// those whose folder is deleted.
 func (h *Handlers) sharesAll(c *wire.Call) (wire.Object, error) {
 	return h.List(c, "shares", h.sharesFor(c.Key, func(it *world.Share) bool {
 		return (h.joined(it, c.Key.User) || h.ExpectedAs(it.ID, c.Key.User) != nil) &&
@@ -75,7 +76,8 @@ func (h *Handlers) sharesAll(c *wire.Call) (wire.Object, error) {
 	}), h.shareRow)
 }
 
-// sharesAvailable answers with the shares that a user is in or may join, without pages.
+// sharesAvailable returns the shares that a user has joined or may join, without
+// pages.
 func (h *Handlers) sharesAvailable(c *wire.Call) (wire.Object, error) {
 	ids := h.sharesFor(c.Key, func(it *world.Share) bool {
 		return (h.joined(it, c.Key.User) || h.Joinable(it, c.Key.User)) && !h.Orphaned(h.StoreFor(it.ID, c.Key.User))
@@ -105,7 +107,7 @@ func (h *Handlers) sharesFor(k *wire.Credential, holds func(*world.Share) bool) 
 
 func (h *Handlers) joined(it *world.Share, userID string) bool { return h.Direct(it.ID, userID) != "" }
 
-// Joinable reports whether a user may become a member of a share without being invited.
+// Joinable reports whether a user may join a share without an invitation.
 func (h *Handlers) Joinable(it *world.Share, userID string) bool {
 	isMember := h.Role(it.ID, userID) != "" || h.Role(it.Workspace, userID) != ""
 	switch it.AccessOption() {
@@ -141,8 +143,8 @@ func (h *Handlers) checkShareName(c *wire.Call) (wire.Object, error) {
 	return c.Accepted(nil)
 }
 
-// ShareObject renders a share for a user, "" for a visitor. Absent is not false: what a viewer may not know is left
-// out.
+// ShareObject renders a share for a user, "" for a visitor. Fields hidden from the
+// viewer are absent, not false.
 func (h *Handlers) ShareObject(id, viewer string, lv wire.Level) wire.Object {
 	held := h.Shares[id]
 	share := &held.Value
@@ -178,7 +180,7 @@ func (h *Handlers) ShareObject(id, viewer string, lv wire.Level) wire.Object {
 	return r.Fields
 }
 
-// rights are the members of the full level that say who may do what.
+// rights returns the permission fields of the full level.
 func (h *Handlers) rights(r *wire.Row, it *world.Share, viewer string) {
 	role := h.Role(it.ID, viewer)
 	isMember := world.Rank(role) >= world.Rank(world.Member)
@@ -230,7 +232,8 @@ func (h *Handlers) rights(r *wire.Row, it *world.Share, viewer string) {
 	r.Put(wire.Full, "external_invites", wire.Optional(it.ExternalInvites))
 }
 
-// look are the other members of the full level. Of those without a published shape there is the plainest.
+// look returns the other fields of the full level, in plausible shapes if
+// unpublished.
 func look(h *world.Share, r *wire.Row, role world.Role) {
 	parent := wire.KindWorkspace
 	if h.Workspace == "" {
@@ -284,7 +287,7 @@ func (h *Handlers) shareLevel(it *world.Share, viewer string) string {
 	return "excluded"
 }
 
-// link is where the share stands in the storage of its workspace.
+// link returns the folder of a share in its workspace.
 func link(h *world.Share) any {
 	if h.Link == "" {
 		return nil

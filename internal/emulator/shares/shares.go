@@ -1,4 +1,4 @@
-// Package shares is shares: making, changing, listing and opening them.
+// Package shares emulates creating, changing, listing and opening shares.
 package shares
 
 import (
@@ -15,17 +15,18 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
-// Handlers answers the calls of the area.
+// Handlers handles the calls of the area.
 type Handlers struct {
 	*world.World
 
 	Account *account.Handlers
 	Storage *storage.Handlers
 
-	shareConflicts int // creations of shares refused as concurrent so far
+	shareConflicts int // creations of shares rejected as concurrent so far
 }
 
-// Codes of shares. The first four are published; those that begin with 1010 are the emulator's own.
+// Codes of shares. The first four are published; those that begin with 1010 are
+// ours.
 const (
 	codeNoPublicView  = 183836
 	codeNoConfirm     = 130987
@@ -40,7 +41,7 @@ const (
 
 const notifyNever = "never"
 
-// Routes is the part of the table that is about shares.
+// Routes returns the routes of shares.
 func (h *Handlers) Routes() []*wire.Route {
 	const share, workspace = "/current/share/{share_id}/", "/current/workspace/{workspace_id}/"
 	admin, none := h.shareOfPath(world.Admin), wire.BlankForm("")
@@ -71,7 +72,8 @@ func (h *Handlers) Routes() []*wire.Route {
 	}
 }
 
-// shareOfPath finds the share of a call whose caller has a role and a credential that go far enough.
+// shareOfPath finds the share of a call and requires a role and a mode of the
+// credential.
 func (h *Handlers) shareOfPath(least world.Role) func(*wire.Call) (*world.Share, error) {
 	return func(c *wire.Call) (*world.Share, error) {
 		if err := c.Check.Refusal(); err != nil {
@@ -88,7 +90,7 @@ func (h *Handlers) shareOfPath(least world.Role) func(*wire.Call) (*world.Share,
 	}
 }
 
-// mayAct refuses a caller whose role on a profile is lower, or whose credential may not change it.
+// mayAct requires a role on a profile and a credential that may change it.
 func (h *Handlers) mayAct(k *wire.Credential, id string, least world.Role) error {
 	if err := h.MayLook(k, world.Venue{Profile: id}); err != nil {
 		return err
@@ -102,7 +104,8 @@ func (h *Handlers) mayAct(k *wire.Credential, id string, least world.Role) error
 	return nil
 }
 
-// roomOfPath finds the workspace of a call whose caller has a role and a credential that go far enough.
+// roomOfPath finds the workspace of a call and requires a role and a mode of the
+// credential.
 func (h *Handlers) roomOfPath(least world.Role) func(*wire.Call) (string, error) {
 	return func(c *wire.Call) (string, error) {
 		id := h.WorkspaceNamed(c.Segment("workspace_id"), c.Key.User)
@@ -119,7 +122,8 @@ func (h *Handlers) tellShare(c *wire.Call, it *world.Share, event string) {
 	})
 }
 
-// deleteShare deletes a share. The query confirms it with its id or its custom name; a body is not read.
+// deleteShare deletes a share. The query must repeat its id or custom name; a body
+// is ignored.
 func (h *Handlers) deleteShare(c *wire.Call, share *world.Share) (wire.Object, error) {
 	switch confirm := c.Value("confirm"); {
 	case confirm == "":
@@ -214,11 +218,11 @@ func (h *Handlers) shareQuota(workspaceID string) error {
 	return wire.Refuse(http.StatusPreconditionFailed, codeShareLimit, "Feature Limit: the plan has no more shares.")
 }
 
-// linkTokenLife is ours: the platform does not say how long such tokens live.
+// linkTokenLife is ours: the lifetime of such tokens is not published.
 const linkTokenLife = time.Hour
 
-// mayRead refuses a caller who may not look at the details of a share, with the code of that read. The password of the
-// link is asked of whoever is no member, as the token it was exchanged for.
+// mayRead requires access to the details of a share, or fails with the code of
+// that read. All but members need the token of the link password.
 func (h *Handlers) mayRead(c *wire.Call, id string, code int64) error {
 	share := &h.Shares[id].Value
 	if c.Key != nil && h.Role(id, c.Key.User) != "" && h.Covers(c.Key, id) >= wire.Read {
@@ -268,8 +272,8 @@ func (h *Handlers) authPassword(c *wire.Call, share *world.Share) (wire.Object, 
 	return h.linkToken(share, world.PasswordScope, h.PasswordMark(share))
 }
 
-// authGuest gives a visitor without an account a token. What it opens the platform does not say, so it opens nothing
-// that is not open already.
+// authGuest issues a token to a visitor without an account. Its access is not
+// published, so it opens only what is public.
 func (h *Handlers) authGuest(c *wire.Call, share *world.Share) (wire.Object, error) {
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err

@@ -40,7 +40,8 @@ func (h *Handlers) createShare(c *wire.Call, room string) (wire.Object, error) {
 	return h.makeShare(c, d, makesFolder)
 }
 
-// createRefusal is the answer to failed fields. Older servers had a status of their own for a missing intelligence.
+// createRefusal returns the error of failed fields. Older servers have another
+// status for intelligence.
 func (h *Handlers) createRefusal(c *wire.Call) error {
 	err := c.Check.Refusal()
 	if err == nil || h.Options.Shares.IntelligenceStatus == 0 || len(c.Check.Failed) != 1 {
@@ -83,7 +84,8 @@ func (h *Handlers) makeShare(c *wire.Call, d *draft, makesFolder bool) (wire.Obj
 
 const sharedFolder = "Shared Folder"
 
-// readStorage reads where a new share keeps its files, and reports whether it asks for a new folder.
+// readStorage reads the storage of a new share and reports whether it needs a new
+// folder.
 func (d *draft) readStorage() (makesFolder bool) {
 	c := d.c
 	mode := world.ModeIndependent
@@ -110,7 +112,7 @@ func (d *draft) readStorage() (makesFolder bool) {
 
 const newFolder = "new"
 
-// folder checks the folder that a new share is to show. It can be shared once.
+// folder checks the folder of a new share. A folder can be shared once.
 func (d *draft) folder() {
 	n := d.h.Node(d.Workspace, d.Folder)
 	if n == nil || n.Kind != world.KindFolder {
@@ -151,7 +153,7 @@ func (h *Handlers) updateShare(c *wire.Call, it *world.Share) (wire.Object, erro
 	return nil, nil
 }
 
-// Who may invite.
+// Wire values of invite permissions.
 const (
 	inviteOwners = "owners"
 	InviteGuests = "guests"
@@ -168,7 +170,7 @@ const (
 	pictureMost                       = 128 // pictures there are
 )
 
-// draft is a share as a form changes it. Nothing of it holds before every field was read and every rule asked.
+// draft is a share with the changes of a form, applied after all checks.
 type draft struct {
 	h *Handlers
 	c *wire.Call
@@ -232,7 +234,7 @@ func (d *draft) flags() {
 	}
 }
 
-// intelligence is for portals, where the plan has it. A new share of a folder goes without it, whatever was sent.
+// intelligence applies to portals, if in the plan. A share of a folder ignores it.
 func (d *draft) intelligence(on bool) {
 	switch {
 	case on && d.ShowsFolder() && !d.creating:
@@ -333,11 +335,11 @@ func (d *draft) exclusions() {
 	}
 }
 
-// featureAnonymousUploads has no published name: this one is ours.
+// featureAnonymousUploads is ours: the name is not published.
 const featureAnonymousUploads = "anonymous_uploads"
 
-// follow does what follows from the new values: what needs to know people upgrades a link for anyone to one for
-// accounts, and what such a link alone may have goes with it.
+// follow applies dependent values: settings that require an identity restrict a
+// link for anyone to registered users and clear what only such a link may have.
 func (d *draft) follow() {
 	notify, notified := d.c.Field("notify")
 	needsIdentity := d.comments || notified && notify != notifyNever

@@ -12,7 +12,7 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
-// issueKey makes an API key work. One with the same token is replaced and leaves its id.
+// issueKey activates an API key and replaces one with the same token.
 func (h *Handlers) issueKey(k world.Key) *wire.Credential {
 	issued := &wire.Credential{Key: k, Kind: wire.APIKey, Created: h.Now().Unix()}
 	if old := h.Credentials[k.Token]; old != nil && old.Kind == wire.APIKey {
@@ -51,7 +51,7 @@ func (h *Handlers) ownKey(c *wire.Call) (*wire.Credential, error) {
 	return nil, wire.Refuse(http.StatusNotFound, wire.CodeNotFound, "There is no such key.")
 }
 
-// object renders a key without its secret. What makes one admin or legacy is assumed.
+// object renders a key without its secret. Its admin and legacy flags are assumed.
 func object(k *wire.Credential) wire.Object {
 	var scopes any
 	if len(k.Scopes) > 0 {
@@ -73,7 +73,7 @@ func object(k *wire.Credential) wire.Object {
 	}
 }
 
-// createKey issues a key; its secret is shown in this answer alone.
+// createKey issues a key and returns its secret, which no other call returns.
 func (h *Handlers) createKey(c *wire.Call) (wire.Object, error) {
 	made := world.Key{User: c.Key.User}
 	readKey(c, &made)
@@ -88,7 +88,7 @@ func (h *Handlers) createKey(c *wire.Call) (wire.Object, error) {
 	return append(wire.Object{{"api_key", made.Token}}, object(h.issueKey(made))...), nil
 }
 
-// listKeys answers with null when there are none.
+// listKeys returns the keys, null if there are none.
 func (h *Handlers) listKeys(c *wire.Call) (wire.Object, error) {
 	keys := h.keysOf(c.Key.User)
 	if len(keys) == 0 {
@@ -99,7 +99,7 @@ func (h *Handlers) listKeys(c *wire.Call) (wire.Object, error) {
 
 func getKey(_ *wire.Call, k *wire.Credential) (wire.Object, error) { return object(k), nil }
 
-// updateKey changes what the form names; scopes replace the whole set.
+// updateKey changes the given fields; scopes are replaced as a whole.
 func (h *Handlers) updateKey(c *wire.Call, k *wire.Credential) (wire.Object, error) {
 	changed := *k
 	readKey(c, &changed.Key)
@@ -154,7 +154,7 @@ func readKey(c *wire.Call, k *world.Key) {
 	}
 }
 
-// mayGrant also refuses scopes that reach further than the caller's.
+// mayGrant also rejects scopes beyond the caller's.
 func (h *Handlers) mayGrant(c *wire.Call, scopes []string) error {
 	if err := c.MayWrite(); err != nil {
 		return err
@@ -166,7 +166,7 @@ func (h *Handlers) mayGrant(c *wire.Call, scopes []string) error {
 		"The scopes reach further than the credential that asks for them.", wire.Member{"credential_type", c.Key.TypeName()})
 }
 
-// overtaken refuses as many updates of scopes as the options say, as if another update had come first.
+// overtaken fails as many updates of scopes as the options say, with a conflict.
 func (h *Handlers) overtaken() error {
 	if h.Auth.conflicts >= h.Options.OAuth.KeyConflicts {
 		return nil
@@ -175,7 +175,8 @@ func (h *Handlers) overtaken() error {
 	return wire.Refuse(http.StatusConflict, codeOvertaken, "The scopes have changed. Read them again.")
 }
 
-// guard is the second factor that a call has to show again, nil when it has not: API keys never do.
+// guard returns the second factor to be shown again, nil if there is none. API
+// keys need none.
 func (h *Handlers) guard(c *wire.Call) *factor {
 	if c.Key.Kind == wire.APIKey {
 		return nil
@@ -208,7 +209,7 @@ func (h *Handlers) AddKey(k world.Key) world.Key {
 	return k
 }
 
-// ReadScopes reads scopes from the text of a JSON array. One without members would grant nothing and is refused.
+// ReadScopes reads scopes from a JSON array. An empty one is rejected.
 func ReadScopes(c *wire.Call, name, text string) []string {
 	var scopes []string
 	switch err := json.Unmarshal([]byte(text), &scopes); {
@@ -224,7 +225,7 @@ func ReadScopes(c *wire.Call, name, text string) []string {
 	return scopes
 }
 
-// isScope reports whether a scope can be read as entity:id:mode.
+// isScope reports whether a text is a valid entity:id:mode.
 func isScope(scope string) bool {
 	entity, id, access := wire.SplitScope(scope)
 	switch entity {
@@ -235,7 +236,8 @@ func isScope(scope string) bool {
 	return scope == world.UserDetails
 }
 
-// Exceeds reports whether scopes reach further than a credential does; none are the whole account.
+// Exceeds reports whether scopes exceed those of a credential; none means the
+// whole account.
 func (h *Handlers) Exceeds(k *wire.Credential, scopes []string) bool {
 	if len(k.Scopes) == 0 {
 		return false
@@ -251,9 +253,9 @@ func (h *Handlers) grants(k *wire.Credential, scope string) bool {
 	})
 }
 
-// encloses reports whether everything under one scope lies under another of a credential. Every workspace and share
-// belongs to an organization; a share that stands alone belongs to no workspace, so workspace:* does not enclose
-// share:*.
+// encloses reports whether a scope is within one of a credential. Workspaces and
+// shares are within organizations; a share may have no workspace, so workspace:*
+// does not enclose share:*.
 func (h *Handlers) encloses(k *wire.Credential, outer, inner string) bool {
 	entity, id, _ := wire.SplitScope(outer)
 	kind, one, _ := wire.SplitScope(inner)

@@ -1,4 +1,5 @@
-// Package signin is signing in with a password and a second factor, and API keys.
+// Package signin emulates sign-in with a password and a second factor, and API
+// keys.
 package signin
 
 import (
@@ -20,7 +21,7 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
-// Handlers answers the calls of the area.
+// Handlers handles the calls of the area.
 type Handlers struct {
 	*world.World
 
@@ -28,7 +29,7 @@ type Handlers struct {
 	FirstKey string // the token that was added first
 }
 
-// New returns the area of a world.
+// New returns the handlers of a world.
 func New(w *world.World) *Handlers {
 	return &Handlers{World: w, Auth: authState{
 		attempts: map[string]attempts{}, Factors: map[string]factors{}, Validations: map[string]string{},
@@ -64,7 +65,7 @@ func (h *Handlers) StartSession(userID string, kind wire.CredentialKind, now tim
 	return wire.Object{{"auth_token", token}, {"expires_in", int64(life / time.Second)}}
 }
 
-// LogIn writes a sign-in to the audit log of every organization of the user's.
+// LogIn writes a sign-in to the audit logs of the user's organizations.
 func (h *Handlers) LogIn(userID, method string) {
 	for _, id := range h.OrgList {
 		if h.Role(id, userID) != "" {
@@ -76,14 +77,14 @@ func (h *Handlers) LogIn(userID, method string) {
 	}
 }
 
-// SecondFactorMissing refuses a limited token.
+// SecondFactorMissing rejects a limited token.
 func (h *Handlers) SecondFactorMissing() error {
 	return wire.Refuse(cmp.Or(h.Options.OAuth.LimitedStatus, http.StatusForbidden), CodeLimited,
 		"The token does not reach this endpoint before the second factor.")
 }
 
-// signOut ends the session tokens of a user that can be revoked: neither API keys nor what OAuth issued, and not the
-// limited tokens, which only invalidateAll ends.
+// signOut revokes the session tokens of a user, but not API keys, OAuth tokens,
+// and limited tokens, which only invalidateAll revokes.
 func (h *Handlers) signOut(c *wire.Call) (wire.Object, error) {
 	if c.Key.Kind == wire.APIKey && h.Users[c.Key.User].Value.AccountType == "agent" {
 		return nil, wire.Refuse(http.StatusUnauthorized, codeAgentSignOut, "The key of an agent account cannot sign out.")
@@ -105,7 +106,7 @@ func (h *Handlers) endSessions(userID string, kinds ...wire.CredentialKind) {
 	})
 }
 
-// Routes is the part of the table that is about signing in with a password, and about keys.
+// Routes returns the routes of sign-in and keys.
 func (h *Handlers) Routes() []*wire.Route {
 	const key, twoFactor = "/current/user/auth/key/{id}/", "/current/user/auth/2factor/"
 	return []*wire.Route{
@@ -132,7 +133,7 @@ const (
 	lockTime    = 30 * time.Minute
 )
 
-// Codes around signing in: published ones, and from 199101 on the emulator's own.
+// Codes of sign-in: published ones, and from 199101 on our own.
 const (
 	codePassword     = 10008
 	CodeLimited      = 10175
@@ -147,25 +148,26 @@ const (
 	codeOvertaken    = 199105
 )
 
-// authState is what signing in and API keys leave behind.
+// authState is the state of sign-ins and API keys.
 type authState struct {
 	attempts  map[string]attempts // by e-mail address in lower case
 	Factors   map[string]factors  // by user
 	keys      []string            // tokens of API keys, oldest first
 	keysMade  uint64
-	conflicts int // refused updates of scopes so far
+	conflicts int // rejected updates of scopes so far
 
 	Validations map[string]string // codes that confirm an e-mail address, by user
 }
 
-// attempts are the failed sign-ins to an address since the last one that succeeded.
+// attempts counts failed sign-ins to an address since the last success.
 type attempts struct {
 	failed int
 	locked time.Time // until then; zero is open
 }
 
-// CheckPassword finds the user of an e-mail address and a password. Addresses of nobody are counted and locked as
-// accounts are, and so tell nothing.
+// CheckPassword finds the user of an e-mail address and a password. Unknown
+// addresses are counted and locked as well, so that responses do not reveal
+// accounts.
 func (h *Handlers) CheckPassword(email, password string) (userID string, err error) {
 	address := strings.ToLower(email)
 	tried, now := h.Auth.attempts[address], h.Now()
@@ -188,15 +190,15 @@ func (h *Handlers) CheckPassword(email, password string) (userID string, err err
 	return "", a
 }
 
-// locked sets the wait itself: it is not that of a rate window, which the options switch.
+// locked sets Retry-After itself: the lock is not a rate window of the options.
 func locked(wait time.Duration) error {
 	a := wire.Refuse(http.StatusTooManyRequests, codeLocked, "The account is locked after too many failed sign-ins.")
 	a.Params = wire.Object{{"retry_after_seconds", int64((wait + time.Second - 1) / time.Second)}}
 	return a
 }
 
-// CheckSecondFactor reports whether a one-time code completes the sign-in of a user. Without a second factor every code
-// does, "" included.
+// CheckSecondFactor reports whether a one-time code is valid for a user. Without a
+// second factor any code is.
 func (h *Handlers) CheckSecondFactor(userID, code string) bool {
 	active := h.Auth.Factors[userID].Active
 	return active == nil || active.accepts(code, h.Now())
@@ -235,7 +237,8 @@ const (
 	codeLife   = 10 * time.Minute // of a code in a message, assumed
 )
 
-// factors are the second factor that guards a user's sign-ins and the one being set up, nil where there is none.
+// factors are the active second factor and the one being set up, nil if there is
+// none.
 type factors struct{ Active, pending *factor }
 
 type factor struct {
@@ -250,7 +253,7 @@ func (h *Handlers) newFactor(channel string) *factor {
 	return &factor{channel: channel, secret: secret[:totpSecret]}
 }
 
-// SetFactor gives a user the second factor it was added with.
+// SetFactor sets the second factor of a new user.
 func (h *Handlers) SetFactor(u world.User) {
 	delete(h.Auth.Factors, u.ID)
 	if u.TwoFactor != "" {
@@ -262,8 +265,8 @@ func (h *Handlers) send(f *factor, now time.Time) {
 	f.sent, f.until = fmt.Sprintf("%06d", world.Mix(h.NextSerial()^world.Mix(h.Options.Seed))%1_000_000), now.Add(codeLife)
 }
 
-// accepts takes the code of the latest message once, and of an app the code of the moment or of a step around it. An
-// app's code works again within its time: a test under a stopped clock may sign in twice.
+// accepts checks the latest sent code, which is used once, or the code of an app
+// within a step, which may be reused while the clock of a test stands still.
 func (f *factor) accepts(code string, now time.Time) bool {
 	if code != "" && code == f.sent && now.Before(f.until) {
 		f.sent = ""
@@ -275,7 +278,7 @@ func (f *factor) accepts(code string, now time.Time) bool {
 
 func (f *factor) at(t time.Time) string { return TOTP(f.secret, t, totpDigits) }
 
-// TOTP is the time-based one-time password of RFC 6238.
+// TOTP returns the time-based one-time password of RFC 6238.
 func TOTP(secret []byte, t time.Time, digits int) string {
 	var counter [8]byte
 	binary.BigEndian.PutUint64(counter[:],
@@ -292,8 +295,9 @@ func TOTP(secret []byte, t time.Time, digits int) string {
 	return fmt.Sprintf("%0*d", digits, value%modulus)
 }
 
-// OneTimeCode returns what the user would type now: the code of the latest message that still counts, or else what an
-// authenticator app shows. While a second factor is being set up it is that one's. It is "" when there is none.
+// OneTimeCode returns the current code of a user: of the latest valid message, or
+// else of the authenticator app, preferring a factor being set up. It is "" if
+// there is none.
 func (h *Handlers) OneTimeCode(userID string) string {
 	h.RLock()
 	defer h.RUnlock()
@@ -312,7 +316,7 @@ func (h *Handlers) OneTimeCode(userID string) string {
 
 func (f factors) latest() *factor { return cmp.Or(f.pending, f.Active) }
 
-// twoFactorStatus answers with the state, of which "pending" is assumed.
+// twoFactorStatus returns the state; "pending" is assumed.
 func (h *Handlers) twoFactorStatus(c *wire.Call) (wire.Object, error) {
 	f := h.Auth.Factors[c.Key.User]
 	state := "disabled"
@@ -325,7 +329,8 @@ func (h *Handlers) twoFactorStatus(c *wire.Call) (wire.Object, error) {
 	return wire.Object{{"state", state}, {"totp", f.Active != nil && f.Active.channel == channelTOTP}}, nil
 }
 
-// enableTwoFactor begins a setup, anew if one was under way. The active factor holds until the new one is verified.
+// enableTwoFactor starts a setup again. The active factor stays until the new one
+// is verified.
 func (h *Handlers) enableTwoFactor(c *wire.Call) (wire.Object, error) {
 	channel := c.Channel(channelTOTP, "sms", "whatsapp")
 	if err := c.MayWrite(); err != nil {
@@ -367,8 +372,8 @@ func (h *Handlers) verifyTwoFactor(c *wire.Call) (wire.Object, error) {
 	return nil, nil
 }
 
-// sendCode sends a message: to a sign-in the code of its factor, to a full token that of a setup under way first. Every
-// channel delivers, whatever the factor's own: how a user gets at the phone is not the platform's question.
+// sendCode sends a code: at sign-in that of the factor, with a full token that of
+// a setup first. Every channel works, whatever the factor.
 func (h *Handlers) sendCode(c *wire.Call) (wire.Object, error) {
 	c.Channel("sms", "call", "whatsapp")
 	if err := c.Check.Refusal(); err != nil {
@@ -404,7 +409,7 @@ func (h *Handlers) completeSignIn(c *wire.Call) (wire.Object, error) {
 	return h.StartSession(c.Key.User, wire.SessionToken, c.Now), nil
 }
 
-// disableTwoFactor takes the second factor away, and a setup under way with it.
+// disableTwoFactor removes the second factor and a pending setup.
 func (h *Handlers) disableTwoFactor(c *wire.Call) (wire.Object, error) {
 	code := c.OneTimeCode()
 	if err := c.MayWrite(); err != nil {
@@ -421,8 +426,8 @@ func (h *Handlers) disableTwoFactor(c *wire.Call) (wire.Object, error) {
 	return nil, nil
 }
 
-// wrongCode is a failed authentication and so 401, yet with a code of its own: the token it came with lives on. The
-// published answer is not known.
+// wrongCode returns 401 with a code of our own, as the token stays valid. The
+// published response is not known.
 func wrongCode() error {
 	return wire.Refuse(http.StatusUnauthorized, CodeWrongCode, "The one-time code is wrong or has ended.")
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
-// Codes of notes, beside the published one of what is no note.
+// Codes of notes. That of a file in place of a note is published.
 const (
 	CodeVersionGone = 199603
 	codeNotCurrent  = 199604
@@ -92,7 +92,7 @@ func noteName(c *wire.Call, required bool) string {
 	return name
 }
 
-// noteContent reads the text of a note, without what a text has no use for.
+// noteContent reads the text of a note and removes invalid characters.
 func noteContent(c *wire.Call, required bool) string {
 	content, given := c.Field("content")
 	switch {
@@ -109,7 +109,7 @@ func noteContent(c *wire.Call, required bool) string {
 	return Sanitized(content)
 }
 
-// Sanitized is the text of a note without what browsers would run.
+// Sanitized returns the text of a note without active content.
 func Sanitized(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' && r != '\t' && r != '\n' && r != '\r' || r >= 0x7f && r < 0xa0 {
@@ -154,7 +154,7 @@ func (h *Handlers) updateNote(c *wire.Call, in world.Store, n *world.Node) (wire
 	return wire.Object{{"node", h.NodeObject(in, n, c.Out.Level)}}, nil
 }
 
-// overtaken refuses a write to a version that is not the current one any more, and tells which is.
+// overtaken rejects a write to an old version and returns the current one.
 func overtaken(current world.Version) error {
 	a := wire.Refuse(http.StatusConflict, codeNotCurrent, "The note has another version by now.")
 	sum := sha256.Sum256([]byte(current.Content))

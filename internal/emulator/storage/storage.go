@@ -1,4 +1,4 @@
-// Package storage is nodes, notes and uploads.
+// Package storage emulates nodes, notes and uploads.
 package storage
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
-// Handlers answers the calls of the area.
+// Handlers handles the calls of the area.
 type Handlers struct {
 	*world.World
 
@@ -24,7 +24,7 @@ type Handlers struct {
 	uploads map[string]*upload
 }
 
-// New returns the area of a world.
+// New returns the handlers of a world.
 func New(w *world.World) *Handlers {
 	return &Handlers{World: w, uploads: map[string]*upload{}}
 }
@@ -40,7 +40,7 @@ const (
 	CodeNoContent    = 199602
 )
 
-// Routes is the part of the table that is about what is stored.
+// Routes returns the routes of storage.
 func (h *Handlers) Routes() []*wire.Route {
 	const workspace, share = "/current/workspace/{workspace_id}/storage/", "/current/share/{share_id}/storage/"
 	return append([]*wire.Route{
@@ -90,12 +90,12 @@ func (h *Handlers) listFolder(c *wire.Call) (wire.Object, error) {
 	return h.nodePage(c, in, q, found, "list "+in.Profile+" "+wire.Plain(parent))
 }
 
-// ChildrenOf lists what lies in a folder, and nothing below.
+// ChildrenOf lists the direct children of a folder.
 func (h *Handlers) ChildrenOf(profileID, folder string) []*world.Node {
 	return slices.DeleteFunc(h.NodesOf(profileID), func(n *world.Node) bool { return n.Parent != folder })
 }
 
-// trashOf lists what was thrown away, and not what lies in thrown folders.
+// trashOf lists deleted nodes, without the content of deleted folders.
 func (h *Handlers) trashOf(in world.Store) []*world.Node {
 	var found []*world.Node
 	for _, id := range h.NodeList {
@@ -156,7 +156,7 @@ func nodePageSize(c *wire.Call) int {
 	}
 }
 
-// key is what a node is sorted by. Nodes with the same key follow their ids.
+// key returns the sort key of a node; ties are ordered by id.
 func (q *keyset) key(n *world.Node) string {
 	moment := func(t time.Time) string { return fmt.Sprintf("%020d", t.UnixMicro()) }
 	switch q.by {
@@ -170,7 +170,7 @@ func (q *keyset) key(n *world.Node) string {
 	return strings.ToLower(n.Name)
 }
 
-// place is where a node stands in the order; a cursor holds that of the last node of its page.
+// place returns the position of a node; a cursor holds that of the last node.
 func (q *keyset) place(n *world.Node) keysetPlace { return keysetPlace{q.key(n), n.ID} }
 
 type keysetPlace struct{ key, id string }
@@ -220,7 +220,7 @@ func (h *Handlers) openKeyset(text, binding string) (keysetPlace, bool) {
 	return keysetPlace{key: rest[n:], id: rest[:n]}, sealed
 }
 
-// StorageOfPath finds the storage of a call, and checks that the caller may look.
+// StorageOfPath finds the storage of a call and requires access.
 func (h *Handlers) StorageOfPath(c *wire.Call) (world.Store, error) {
 	id, err := h.ScopeOfPath(c)
 	if err != nil {
@@ -233,7 +233,8 @@ func (h *Handlers) StorageOfPath(c *wire.Call) (world.Store, error) {
 	return in, nil
 }
 
-// ScopeOfPath finds the workspace or share a path names, by id or name, and checks that the caller may look.
+// ScopeOfPath finds the workspace or share of a path, by id or name, and requires
+// access.
 func (h *Handlers) ScopeOfPath(c *wire.Call) (string, error) {
 	if name := c.Segment("share_id"); name != "" {
 		id := h.ShareNamed(name)
@@ -249,8 +250,8 @@ func (h *Handlers) ScopeOfPath(c *wire.Call) (string, error) {
 	return id, h.MayLook(c.Key, world.Venue{Profile: id})
 }
 
-// mayVisit refuses a caller who may not look into a share. Members need no password, and others no membership where
-// the share is open to them. The header holds the token that the password was exchanged for, never the password.
+// mayVisit requires access to a share. Members need no password, others no
+// membership of an open share. The header holds the token of the password.
 func (h *Handlers) mayVisit(c *wire.Call, id string) error {
 	share := &h.Shares[id].Value
 	if c.Key != nil {
@@ -270,7 +271,7 @@ func (h *Handlers) mayVisit(c *wire.Call, id string) error {
 	return nil
 }
 
-// Open reports whether a share lets a user in who has no role on it.
+// Open reports whether a share admits a user without a role.
 func (h *Handlers) Open(it *world.Share, userID string) bool {
 	switch it.Access {
 	case world.AccessAnyone:
@@ -283,7 +284,7 @@ func (h *Handlers) Open(it *world.Share, userID string) bool {
 	return false
 }
 
-// NodeObject renders a node as the storage of a workspace or share shows it.
+// NodeObject renders a node of the storage of a workspace or share.
 func (h *Handlers) NodeObject(in world.Store, n *world.Node, lv wire.Level) wire.Object {
 	r := wire.Row{Level: lv}
 	r.Put(wire.Terse, "id", wire.Hyphenated(n.ID))
@@ -313,8 +314,8 @@ func (h *Handlers) NodeObject(in world.Store, n *world.Node, lv wire.Level) wire
 	return r.Fields
 }
 
-// SummaryObject is what the agent says of a file, nil without a summary. Its title is the name of the file without its
-// extension (assumed).
+// SummaryObject renders the AI summary of a file, nil if it has none. Its title is
+// the file name without extension (assumed).
 func (h *Handlers) SummaryObject(n *world.Node, lv wire.Level) any {
 	text := n.Summarized()
 	if text == "" {
@@ -327,7 +328,7 @@ func (h *Handlers) SummaryObject(n *world.Node, lv wire.Level) any {
 	return r.Fields
 }
 
-// previewObject says whether a preview is there; at terse output it has another form.
+// previewObject reports whether there is a preview; terse output has another form.
 func previewObject(n *world.Node, lv wire.Level) wire.Object {
 	switch {
 	case lv == wire.Terse:
@@ -338,7 +339,7 @@ func previewObject(n *world.Node, lv wire.Level) wire.Object {
 	return wire.Object{{"state", "not generated"}}
 }
 
-// Parent is the folder of a node, or the place that is none.
+// Parent returns the folder of a node, or a pseudo-folder.
 func Parent(in world.Store, n *world.Node) string {
 	switch {
 	case n.Trashed:
@@ -349,7 +350,7 @@ func Parent(in world.Store, n *world.Node) string {
 	return wire.Hyphenated(n.Parent)
 }
 
-// nodeDetails answers with one node, or with each of several that can be had.
+// nodeDetails returns one node, or those of several that exist.
 func (h *Handlers) nodeDetails(c *wire.Call) (wire.Object, error) {
 	ids := c.Segments("node_id")
 	if len(ids) > world.DetailsMost {
@@ -382,7 +383,7 @@ func (h *Handlers) visibleNode(in world.Store, id string) *world.Node {
 	return h.Node(in.Profile, wire.Plain(id))
 }
 
-// manyDetails answers for several nodes. It is not found when none of them is.
+// manyDetails returns several nodes, 404 if none exists.
 func (h *Handlers) manyDetails(c *wire.Call, in world.Store, ids []string) (wire.Object, error) {
 	rows, failed := []wire.Object{}, []wire.Object{}
 	seen := map[string]bool{}

@@ -43,7 +43,7 @@ const (
 	uploadNotStored  = "store_failed"
 )
 
-// UploadRoutes is the part of the table that is about uploads, which only File Shares take.
+// UploadRoutes returns the routes of uploads, for File Shares only.
 func (h *Handlers) UploadRoutes() []*wire.Route {
 	const one = "/current/upload/{upload_id}/"
 	return []*wire.Route{
@@ -56,7 +56,7 @@ func (h *Handlers) UploadRoutes() []*wire.Route {
 	}
 }
 
-// upload is a new content of the file behind a File Share, on its way.
+// upload is a pending replacement of the file of a File Share.
 type upload struct {
 	id, user  string
 	fileShare string
@@ -68,8 +68,8 @@ type upload struct {
 	message   string
 }
 
-// readUpload reads a form or a multipart body: the fields go to the form of the call, and the bytes are those of the
-// part named chunk, nil without one.
+// readUpload reads a form or multipart body: fields into the form of the call, and
+// the bytes of the part named chunk, nil without one.
 func readUpload(c *wire.Call) (chunk []byte, readable bool) {
 	kind, params, err := mime.ParseMediaType(c.Request.Header.Get("Content-Type"))
 	if err != nil || kind != "multipart/form-data" {
@@ -103,7 +103,8 @@ func noUploadForm() error {
 	return wire.Refuse(http.StatusNotAcceptable, codeUploadForm, "The body must be a form or a whole multipart body.")
 }
 
-// createUpload begins to replace the file behind a File Share, or does all of it when the bytes come along.
+// createUpload starts a replacement of the file, or completes it if the bytes are
+// included.
 func (h *Handlers) createUpload(c *wire.Call) (wire.Object, error) {
 	chunk, readable := readUpload(c)
 	if !readable {
@@ -229,7 +230,8 @@ func (h *Handlers) uploadDetails(_ *wire.Call, u *upload) (wire.Object, error) {
 	return wire.Object{{"session", session}}, nil
 }
 
-// uploadOfPath finds an upload of the caller, who must still be let in, password included.
+// uploadOfPath finds an upload of the caller, and requires access and password
+// again.
 func (h *Handlers) uploadOfPath(c *wire.Call) (*upload, error) {
 	u := h.uploads[wire.Plain(c.Segment("upload_id"))]
 	if u == nil || u.user != c.UserID() {
@@ -239,7 +241,8 @@ func (h *Handlers) uploadOfPath(c *wire.Call) (*upload, error) {
 	return u, err
 }
 
-// uploadChunk takes a part of the bytes. Parts come in any order, and one that comes again replaces itself.
+// uploadChunk stores a chunk. Chunks come in any order; a repeated one is
+// replaced.
 func (h *Handlers) uploadChunk(c *wire.Call, u *upload) (wire.Object, error) {
 	chunk, readable := readUpload(c)
 	if !readable {
@@ -306,13 +309,13 @@ func (u *upload) gapless() bool {
 	return true
 }
 
-// assembleLater makes a version of the bytes, and stores it, each in its time.
+// assembleLater assembles the version, then stores it, each after its delay.
 func (h *Handlers) assembleLater(u *upload) {
 	h.moveUpload(u, uploadAssembling, "")
 	h.Later(h.Now().Add(h.uploadPace()), func() { h.assembled(u) })
 }
 
-// assembled makes a version of the bytes now, and stores it in its time.
+// assembled assembles the version now and stores it after its delay.
 func (h *Handlers) assembled(u *upload) {
 	h.moveUpload(h.assemble(u))
 	if u.status == uploadComplete {
@@ -324,7 +327,7 @@ func (h *Handlers) uploadPace() time.Duration {
 	return max(0, cmp.Or(h.Options.Uploads.Pace, uploadPace))
 }
 
-// assemble gives the file another version, unless it has one already that the caller did not read.
+// assemble adds the version, unless the current version is not the expected one.
 func (h *Handlers) assemble(u *upload) (done *upload, status, message string) {
 	f := h.FileShares[u.fileShare]
 	if !f.Open(h.World) {

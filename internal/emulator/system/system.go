@@ -1,4 +1,4 @@
-// Package system is what the platform says of itself.
+// Package system emulates the endpoints about the platform itself.
 package system
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
-// Handlers answers the calls of the area.
+// Handlers handles the calls of the area.
 type Handlers struct {
 	*world.World
 
@@ -60,7 +60,7 @@ func (h *Handlers) agents(c *wire.Call) (wire.Object, error) {
 		"Read /current/llms/ for the topics and branch on the HTTP status first.\n")
 }
 
-// Topics are the areas of the routes.
+// Topics returns the areas of the routes.
 func (h *Handlers) Topics() []string {
 	var names []string
 	for _, r := range h.AllRoutes() {
@@ -86,7 +86,7 @@ func (h *Handlers) topic(name string) string {
 	return b.String()
 }
 
-// Routes is the part of the table that is about the platform itself.
+// Routes returns the routes about the platform itself.
 func (h *Handlers) Routes() []*wire.Route {
 	return []*wire.Route{
 		wire.Get("system.Ping", "/current/ping/", h.ping, wire.Open),

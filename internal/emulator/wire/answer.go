@@ -14,8 +14,9 @@ import (
 	"time"
 )
 
-// Object is the payload of an answer. It keeps the order of its members, which the Markdown form shows. Their values
-// are nil, string, bool, int, int64, ProfileID, Object, []Object, []any, []string and map[string]any.
+// Object is the payload of a response. Its members keep their order, for the
+// Markdown form. Values are nil, string, bool, int, int64, ProfileID, Object,
+// []Object, []any, []string and map[string]any.
 type Object []Member
 
 // Member is a member of an object.
@@ -24,35 +25,35 @@ type Member = struct {
 	Value any
 }
 
-// ProfileID is an id that answers can show as a number.
+// ProfileID is an id that responses may write as a number.
 type ProfileID string
 
-// Accepted answers with a success that goes on after the answer.
+// Accepted responds with 202: the work continues after the response.
 func (c *Call) Accepted(payload Object) (Object, error) {
 	c.Status = http.StatusAccepted
 	return payload, nil
 }
 
-// Send answers with something that has no envelope.
+// Send responds without an envelope.
 func (c *Call) Send(r *Reply) (Object, error) {
 	c.Reply = r
 	return nil, nil
 }
 
-// Markdown answers with a document.
+// Markdown responds with a document.
 func (c *Call) Markdown(text string) (Object, error) {
 	return c.Send(NewReply(http.StatusOK, MarkdownType, []byte(text)))
 }
 
-// PlainJSON answers without the envelope.
+// PlainJSON responds without an envelope.
 func (c *Call) PlainJSON(status int, body Object) (Object, error) {
 	return c.Send(PlainJSON(status, body))
 }
 
-// Level is how much of a record the caller wants.
+// Level is the output level.
 type Level int
 
-// Levels, the one with most first.
+// Levels, the most detailed first.
 const (
 	Full Level = iota
 	Standard
@@ -67,7 +68,7 @@ func (o Object) With(is bool, key string, value any) Object {
 	return append(o, Member{key, value})
 }
 
-// Row builds a record and leaves out what lies above the level asked for.
+// Row builds a record without the fields above the requested level.
 type Row struct {
 	Level  Level
 	Fields Object
@@ -110,7 +111,7 @@ func ParseOutput(value string) Output {
 	return o
 }
 
-// Reply is an answer on its way out.
+// Reply is a response to be written.
 type Reply struct {
 	Status int
 	Header http.Header
@@ -121,12 +122,12 @@ type Reply struct {
 	Length  int64     // of content
 }
 
-// NewReply is an answer with a body of a media type.
+// NewReply returns a response with a body of a media type.
 func NewReply(status int, contentType string, body []byte) *Reply {
 	return &Reply{Status: status, Header: http.Header{"Content-Type": {contentType}}, Body: body}
 }
 
-// Open is the body of an answer, and its length.
+// Open returns the body of a response, and its length.
 func (p *Reply) Open() (io.Reader, int64) {
 	if p.Content != nil {
 		return p.Content, p.Length
@@ -134,7 +135,8 @@ func (p *Reply) Open() (io.Reader, int64) {
 	return bytes.NewReader(p.Body), int64(len(p.Body))
 }
 
-// AppendValue writes a value as the platform's encoder does: a map without members is an empty array.
+// AppendValue appends the JSON of a value. An empty map is an array, as on the
+// platform.
 func AppendValue(b []byte, v any, numeric bool) []byte {
 	switch v := v.(type) {
 	case nil:
@@ -205,7 +207,7 @@ func appendString(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
-// appendForeign is for what a caller of the package put in, such as promoted fields.
+// appendForeign appends a value set by a test, such as promoted fields.
 func appendForeign(b []byte, v any) []byte {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -214,7 +216,7 @@ func appendForeign(b []byte, v any) []byte {
 	return append(b, text...)
 }
 
-// FromMap is a map as an object, with its members by name.
+// FromMap returns a map as an object, sorted by name.
 func FromMap(m map[string]any) Object {
 	o := make(Object, 0, len(m))
 	for _, key := range slices.Sorted(maps.Keys(m)) {
@@ -236,15 +238,15 @@ func orNull[T ~string](s T) any {
 // OptionalProfile turns an empty profile id into null.
 func OptionalProfile(id string) any { return orNull(ProfileID(id)) }
 
-// Stamp is the default wire form of a time.
+// Stamp returns the default wire form of a time.
 func Stamp(unix int64) string { return time.Unix(unix, 0).UTC().Format("2006-01-02 15:04:05 UTC") }
 
-// MicroStamp is the wire form of a moment of activity.
+// MicroStamp returns the wire form of an activity time.
 func MicroStamp(micros int64) string {
 	return time.UnixMicro(micros).UTC().Format("2006-01-02 15:04:05.000000 UTC")
 }
 
-// When is the wire form of a time, null for none.
+// When returns the wire form of a time, null for none.
 func When(t time.Time) any {
 	if t.IsZero() {
 		return nil
@@ -264,7 +266,7 @@ const (
 // MarkdownType is the media type of Markdown.
 const MarkdownType = "text/markdown; charset=UTF-8"
 
-// WriteObject writes scalars as bullets and everything with members as a section below.
+// WriteObject writes scalars as bullets and objects as sections below.
 func WriteObject(b *strings.Builder, o Object, heading string) {
 	var sections Object
 	first := true
@@ -334,7 +336,7 @@ func writeTable(b *strings.Builder, rows []Object) {
 	}
 }
 
-// columnsOf is every key in order of first sight: rows may leave members out.
+// columnsOf returns the keys of all rows in order of appearance.
 func columnsOf(rows []Object) []string {
 	var columns []string
 	seen := map[string]bool{}
@@ -359,7 +361,7 @@ func (o Object) Get(key string) (any, bool) {
 	return nil, false
 }
 
-// cell is a value on one line that cannot end a table cell.
+// cell returns a value escaped for a table cell.
 func cell(v any) string {
 	switch v := v.(type) {
 	case nil:

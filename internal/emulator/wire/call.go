@@ -1,5 +1,5 @@
-// Package wire is what goes over the wire: the calls that handlers get, the checks of what was sent, and the answers
-// and refusals that they return.
+// Package wire has the requests that handlers get, the checks of their input,
+// and the responses and refusals that handlers return.
 package wire
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/fastio-go/fastio/fastiotest/seed"
 )
 
-// Call is one request on its way through the platform.
+// Call is a request.
 type Call struct {
 	Route   *Route
 	Request *http.Request // below the prefix, with path values
@@ -38,7 +38,8 @@ type Call struct {
 	Reply  *Reply // goes out instead of the envelope
 }
 
-// Value is the last value of a query parameter, as the platform reads repeated ones.
+// Value returns the last value of a query parameter; the platform ignores the
+// others.
 func (c *Call) Value(name string) string {
 	values := c.Query[name]
 	if len(values) == 0 {
@@ -47,7 +48,7 @@ func (c *Call) Value(name string) string {
 	return values[len(values)-1]
 }
 
-// Segment is a path value, empty when the path left it out.
+// Segment returns a path value, "" if the path omits it.
 func (c *Call) Segment(name string) string {
 	if v := c.Request.PathValue(name); v != leftOut {
 		return v
@@ -55,7 +56,8 @@ func (c *Call) Segment(name string) string {
 	return ""
 }
 
-// Segments are the path values that commas set apart. A comma that is escaped belongs to a value.
+// Segments returns comma-separated path values. An escaped comma belongs to a
+// value.
 func (c *Call) Segments(name string) []string {
 	at := slices.Index(strings.Split(c.Route.Pattern, "/"), "{"+name+"}")
 	list := strings.Split(strings.Split(c.Request.URL.EscapedPath(), "/")[at], ",")
@@ -69,10 +71,10 @@ func (c *Call) Segments(name string) []string {
 	return list
 }
 
-// leftOut stands for an empty path segment, which the mux would clean away.
+// leftOut replaces an empty path segment, which the mux would remove.
 const leftOut = "\x00"
 
-// UserID is the caller, "" for one without a credential.
+// UserID returns the caller, "" without a credential.
 func (c *Call) UserID() string {
 	if c.Key == nil {
 		return ""
@@ -99,7 +101,7 @@ func (c *Call) OpaqueSegment(name string) string {
 	return id
 }
 
-// NamedSegment is [Call.OpaqueSegment] for what has a refusal of its own if it was left out.
+// NamedSegment is [Call.OpaqueSegment] with its own error for a missing value.
 func (c *Call) NamedSegment(name, missing string) string {
 	if Plain(c.Segment(name)) == "" {
 		c.Check.Missing(name, missing)
@@ -108,7 +110,7 @@ func (c *Call) NamedSegment(name, missing string) string {
 	return c.OpaqueSegment(name)
 }
 
-// Bearer returns the token of an Authorization header, "" when there is none.
+// Bearer returns the token of an Authorization header, "" if there is none.
 func Bearer(header string) string {
 	scheme, token, _ := strings.Cut(header, " ")
 	if !strings.EqualFold(scheme, "Bearer") {
@@ -148,7 +150,7 @@ func (c *Call) readMembers() (err error) {
 	return err
 }
 
-// MayWrite refuses credentials that only read, and parameters that failed.
+// MayWrite rejects read-only credentials and invalid parameters.
 func (c *Call) MayWrite() error {
 	if err := c.Key.ReadOnly(); err != nil {
 		return err
@@ -156,7 +158,8 @@ func (c *Call) MayWrite() error {
 	return c.Check.Refusal()
 }
 
-// Field is the last value of a form field, as the platform reads repeated ones.
+// Field returns the last value of a form field; the platform ignores the
+// others.
 func (c *Call) Field(name string) (value string, given bool) {
 	values := c.Form[name]
 	if len(values) == 0 {
@@ -179,7 +182,7 @@ func (c *Call) OneTimeCode() string {
 	return code
 }
 
-// RFCError is a refusal in the bare form of the OAuth standards.
+// RFCError returns a refusal in the form of the OAuth RFCs, without an envelope.
 func RFCError(status int, code, description string) *Refusal {
 	return &Refusal{
 		Status: status, Text: code + ": " + description,
@@ -187,10 +190,10 @@ func RFCError(status int, code, description string) *Refusal {
 	}
 }
 
-// PageArea is the area of the pages a browser sees; they are no part of the API.
+// PageArea is the area of the HTML pages, which are not part of the API.
 const PageArea = "connect"
 
-// Issuer is the origin a request was sent to. What a proxy says about its own side is not asked.
+// Issuer returns the origin of the request. Headers of proxies are ignored.
 func Issuer(r *http.Request) string {
 	if r.TLS != nil {
 		return "https://" + r.Host
@@ -204,7 +207,7 @@ const (
 	JSONType = "application/json"
 )
 
-// MediaType is the media type of a body without its parameters, "" for none.
+// MediaType returns the media type of a body without its parameters, "" if there is none.
 func MediaType(h http.Header) string {
 	kind, _, err := mime.ParseMediaType(h.Get("Content-Type"))
 	if err != nil {
@@ -213,19 +216,20 @@ func MediaType(h http.Header) string {
 	return kind
 }
 
-// PlainJSON is an answer without the envelope.
+// PlainJSON returns a response without the envelope.
 func PlainJSON(status int, body Object) *Reply {
 	return NewReply(status, JSONType, AppendValue(nil, body, false))
 }
 
-// Past reports whether a moment has come.
+// Past reports whether a time has been reached.
 func Past(moment, now time.Time) bool { return !now.Before(moment) }
 
-// Seconds is the time left until a moment.
+// Seconds returns the seconds until a time.
 func Seconds(moment, now time.Time) int64 { return int64(moment.Sub(now) / time.Second) }
 
-// Undeclared refuses a call that sends a query parameter or a body field its route does not declare. The platform
-// ignores them, so a misspelled name changes nothing and still succeeds; see Options.DropUndeclared.
+// Undeclared rejects query parameters and body fields that the route does not
+// declare. The platform ignores them, so that a misspelled name has no effect;
+// see Options.DropUndeclared.
 func (c *Call) Undeclared() error {
 	known := append(strings.Fields(c.Route.query), "output")
 	for _, p := range c.Route.Params {
@@ -244,8 +248,9 @@ func (c *Call) Undeclared() error {
 	return c.Check.Refusal()
 }
 
-// fieldNames are the names of the fields in the body: of a form, of a multipart body or at the root of a JSON object. A
-// body that cannot be read has none; its handler refuses it.
+// fieldNames returns the field names of a body: of a form, a multipart body or
+// the root of a JSON object. It returns none for a body that cannot be read;
+// its handler rejects that.
 func (c *Call) fieldNames() []string {
 	kind, params, _ := mime.ParseMediaType(c.Request.Header.Get("Content-Type"))
 	switch kind {
@@ -273,7 +278,7 @@ func (c *Call) fieldNames() []string {
 // Members are the members of a JSON body. Numbers are json.Number.
 type Members map[string]any
 
-// ReadJSON reads the body of a call, an object. Nothing but JSON is taken, which is what a form is refused for.
+// ReadJSON reads the body of a call, an object. Nothing but JSON is taken, which is what a form is rejected for.
 func (c *Call) ReadJSON() (Members, error) {
 	if c.Request.Header.Get("Content-Type") != "" && MediaType(c.Request.Header) != JSONType {
 		return nil, notJSON("The body must be JSON.")
@@ -285,7 +290,7 @@ func (c *Call) ReadJSON() (Members, error) {
 	return f, nil
 }
 
-// Decode reads a single JSON value, with numbers as they are.
+// Decode reads one JSON value and keeps numbers as json.Number.
 func Decode(text []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
@@ -302,7 +307,7 @@ func notJSON(text string) error {
 	return Refuse(http.StatusNotAcceptable, codeNotJSON, text)
 }
 
-// Has reports whether a member is there and not null.
+// Has reports whether a member is present and not null.
 func (m Members) Has(name string) bool { return m[name] != nil }
 
 // Text reads a string member, "" when it is absent or null.
@@ -339,7 +344,7 @@ func (m Members) Texts(c *Call, name string, most int) []string {
 	return texts
 }
 
-// Object reads a map; the platform's own encoder writes an empty one as a list.
+// Object reads a map; an empty list is an empty map, as on the platform.
 func (m Members) Object(c *Call, name string) map[string]any {
 	switch v := m[name].(type) {
 	case nil:
@@ -358,10 +363,10 @@ func (m Members) Object(c *Call, name string) map[string]any {
 // Null is the text that clears a field.
 const Null = "null"
 
-// Cleared tells the values that stand for nothing.
+// Cleared reports whether a value clears a field.
 func Cleared(value string) bool { return value == "" || value == Null }
 
-// Parsed shows JSON text as what it says.
+// Parsed returns the value of a JSON text.
 func Parsed(text seed.JSON) any {
 	if text == "" {
 		return nil

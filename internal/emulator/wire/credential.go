@@ -8,7 +8,7 @@ import (
 	"github.com/fastio-go/fastio/fastiotest/seed"
 )
 
-// CredentialKind tells what issued a bearer token, and so what ends it.
+// CredentialKind is the issuer of a bearer token, which decides what revokes it.
 type CredentialKind int
 
 // Kinds of credentials.
@@ -19,8 +19,8 @@ const (
 	AccessToken                 // of OAuth
 )
 
-// Credential is what a bearer token stands for. Calls read it without a lock: what changes is replaced by a copy, what
-// ends leaves the map.
+// Credential is the meaning of a bearer token. Calls read it without a lock:
+// changes replace it with a copy, and revocation removes it from the map.
 type Credential struct {
 	seed.Key[string]
 	Kind    CredentialKind
@@ -31,7 +31,7 @@ type Credential struct {
 	Resource string // of OAuth; a token for another resource is none here
 }
 
-// TypeName is how refusals name the kind of a credential.
+// TypeName returns the kind of a credential as used in errors.
 func (k *Credential) TypeName() string {
 	switch k.Kind {
 	case AccessToken:
@@ -43,7 +43,7 @@ func (k *Credential) TypeName() string {
 	}
 }
 
-// ReadOnly refuses a credential that may not change anything, nil when it may.
+// ReadOnly rejects a read-only credential.
 func (k *Credential) ReadOnly() error {
 	if k.Writes() {
 		return nil
@@ -51,22 +51,22 @@ func (k *Credential) ReadOnly() error {
 	return k.RefuseWrite()
 }
 
-// RefuseAdmin is the refusal of a credential that may not administer something.
+// RefuseAdmin returns the error of a credential without admin mode.
 func (k *Credential) RefuseAdmin(what string) error {
 	return Because(http.StatusForbidden, CodeScopeAdmin, "scope_admin_required",
 		"The credential must be able to administer this "+what+".", Member{"credential_type", k.TypeName()})
 }
 
-// RefuseWrite is the refusal of a credential that may only read.
+// RefuseWrite returns the error of a read-only credential.
 func (k *Credential) RefuseWrite() error {
 	return Because(http.StatusForbidden, codeScopeWrite, "scope_write_required",
 		"The credential may only read.", Member{"credential_type", k.TypeName()})
 }
 
-// KindEnvelope is the entity of a scope that no endpoint here has.
+// KindEnvelope is a scope entity without endpoints here.
 const KindEnvelope = "sign_envelope" // assumed: no published name
 
-// Mode is what a credential may do with an entity.
+// Mode is the access mode of a credential to an entity.
 type Mode int
 
 // Modes, the least first.
@@ -81,17 +81,17 @@ func modes() []string { return []string{"", "r", "rw", "rwa"} }
 
 func (m Mode) String() string { return modes()[m] }
 
-// ParseMode reads a mode, NoAccess for what is none.
+// ParseMode parses a mode and returns NoAccess if it is invalid.
 func ParseMode(s string) Mode { return Mode(max(0, slices.Index(modes(), s))) }
 
-// SplitScope takes entity:id:mode apart.
+// SplitScope splits entity:id:mode.
 func SplitScope(scope string) (entity, id, access string) {
 	entity, rest, _ := strings.Cut(scope, ":")
 	id, access, _ = strings.Cut(rest, ":")
 	return entity, id, access
 }
 
-// Writes reports whether a credential may change anything at all.
+// Writes reports whether a credential has any write access.
 func (k *Credential) Writes() bool {
 	return len(k.Scopes) == 0 || slices.ContainsFunc(k.Scopes, func(scope string) bool {
 		_, _, access := SplitScope(scope)
@@ -116,7 +116,7 @@ func IsProfile(id string) bool { return len(id) == ProfileLen && strings.Trim(id
 
 const digits, letters = "0123456789", "abcdefghijklmnopqrstuvwxyz"
 
-// Plain is the stored form of an opaque id: no hyphens, lower case.
+// Plain returns the stored form of an opaque id: lower case, no hyphens.
 func Plain(id string) string { return strings.ToLower(strings.ReplaceAll(id, "-", "")) }
 
 // IsOpaque reports whether a plain id has the form the platform accepts.
@@ -124,7 +124,7 @@ func IsOpaque(id string) bool {
 	return (len(id) == OpaqueLen || len(id) == OpaqueLen+1) && strings.Trim(id, digits+letters) == ""
 }
 
-// Hyphenated is the display form: a hyphen after every five characters.
+// Hyphenated returns the display form: a hyphen after every five characters.
 func Hyphenated(id string) string {
 	var parts []string
 	for part := range slices.Chunk([]byte(id), 5) {

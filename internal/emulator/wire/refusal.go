@@ -14,7 +14,7 @@ import (
 	"unicode/utf8"
 )
 
-// Refusal is the error of a handler: a call that is answered with a failure.
+// Refusal is the error of a handler, sent as a failed response.
 type Refusal struct { //nolint:errname // the word for it everywhere here
 	Status int
 	Code   int64
@@ -28,7 +28,7 @@ type Refusal struct { //nolint:errname // the word for it everywhere here
 
 func (r *Refusal) Error() string { return "emulator: " + r.Text }
 
-// RefusalOf is the refusal that an error stands for.
+// RefusalOf returns the Refusal of an error.
 func RefusalOf(err error) *Refusal {
 	if r, found := errors.AsType[*Refusal](err); found {
 		return r
@@ -36,45 +36,46 @@ func RefusalOf(err error) *Refusal {
 	return Refuse(http.StatusInternalServerError, codeInternal, err.Error())
 }
 
-// Refuse is a refusal with a status, a code and a text.
+// Refuse returns a refusal with a status, a code and a text.
 func Refuse(status int, code int64, text string) *Refusal {
 	return &Refusal{Status: status, Code: code, Text: text}
 }
 
-// Because is a refusal that carries a reason to branch on.
+// Because returns a refusal with a machine-readable reason.
 func Because(status int, code int64, reason, text string, more ...Member) *Refusal {
 	r := Refuse(status, code, text)
 	r.Params = append(Object{{"reason", reason}}, more...)
 	return r
 }
 
-// Denied refuses a caller who may not do this here.
+// Denied returns the error of a caller without permission.
 func Denied(text string) error {
 	return Refuse(http.StatusUnauthorized, codeDenied, "Access Denied: "+text)
 }
 
-// NoSuch refuses a path that names nothing.
+// NoSuch returns the error of a path to an unknown object.
 func NoSuch(code int64, what string) error {
 	return Refuse(http.StatusNotFound, code, "There is no such "+what+".")
 }
 
-// NotMember refuses a caller who does not belong to a profile.
+// NotMember returns the error of a caller who is not a member of a profile.
 func NotMember() error {
 	return Refuse(http.StatusUnauthorized, CodeEntity, "You are not a member of this profile.")
 }
 
-// NoProfile refuses a path that names no profile.
+// NoProfile returns the error of a path to an unknown profile.
 func NoProfile() error {
 	return Refuse(http.StatusNotFound, CodeNotFound, "There is no such profile.")
 }
 
-// UnknownRoute refuses a path or a method that no route has.
+// UnknownRoute returns the error of an unknown path or method.
 func UnknownRoute() error {
 	return Refuse(http.StatusNotFound, codeRoute, "There is no such endpoint.")
 }
 
-// Codes that every area has. The platform publishes those below 190000; where it publishes none, the emulator has its
-// own: 199001 to 199999, six digits as the codes of the platform and none of those it is known to use.
+// Codes of all areas. Those below 190000 are published; where none is, the
+// emulator has its own, 199001 to 199999: six digits, and none that the
+// platform is known to use.
 const (
 	CodeInput      = 1605
 	codeRoute      = 9992
@@ -99,7 +100,8 @@ const (
 	codeNotJSON  = 199313
 )
 
-// Check collects every failed parameter of a call, so that one answer names them all.
+// Check collects the failed parameters of a call, so that one response lists
+// them all.
 type Check struct {
 	Failed []Object
 	code   int64
@@ -107,7 +109,7 @@ type Check struct {
 	Status int // of the refusal, 0 is 406
 }
 
-// Add notes a failed parameter.
+// Add records a failed parameter.
 func (k *Check) Add(name, kind, message string, code int64, more ...Member) {
 	k.code = cmp.Or(k.code, code)
 	k.Failed = append(k.Failed, append(Object{
@@ -118,39 +120,40 @@ func (k *Check) Add(name, kind, message string, code int64, more ...Member) {
 	}, more...))
 }
 
-// Missing notes a parameter that was not sent.
+// Missing records a missing parameter.
 func (k *Check) Missing(name, message string) { k.Add(name, "missing", message, codeMissing) }
 
-// Invalid notes a value that is not acceptable.
+// Invalid records an invalid value.
 func (k *Check) Invalid(name, message string) { k.Add(name, "invalid", message, CodeInvalid) }
 
-// Mistyped notes a value of another type.
+// Mistyped records a value of the wrong type.
 func (k *Check) Mistyped(name, expected string) {
 	k.Add(name, "type_mismatch", "The value cannot be read.", codeType, Member{"expected_type", expected})
 }
 
-// MissingIf notes a parameter that is missing if the condition holds.
+// MissingIf records a missing parameter if the condition holds.
 func (k *Check) MissingIf(is bool, name, message string) {
 	if is {
 		k.Missing(name, message)
 	}
 }
 
-// InvalidIf notes a value that is not acceptable if the condition holds.
+// InvalidIf records an invalid value if the condition holds.
 func (k *Check) InvalidIf(is bool, name, message string) {
 	if is {
 		k.Invalid(name, message)
 	}
 }
 
-// MistypedIf notes a value of another type if the condition holds.
+// MistypedIf records a value of the wrong type if the condition holds.
 func (k *Check) MistypedIf(is bool, name, expected string) {
 	if is {
 		k.Mistyped(name, expected)
 	}
 }
 
-// Refusal is the answer to a call with failed parameters, nil when there are none.
+// Refusal returns the error of a call with failed parameters, nil if there are
+// none.
 func (k *Check) Refusal() error {
 	if len(k.Failed) == 0 {
 		return nil
@@ -164,7 +167,7 @@ func (k *Check) Refusal() error {
 	return a
 }
 
-// Integer reads a whole number within bounds.
+// Integer reads an integer within bounds.
 func (c *Call) Integer(name string, fallback, least, most int) int {
 	value := c.Value(name)
 	if value == "" {
@@ -182,7 +185,7 @@ func (c *Call) Integer(name string, fallback, least, most int) int {
 	return fallback
 }
 
-// Page is the part of a list that a call asks for.
+// Page is the requested part of a list.
 type Page struct{ Limit, Offset int }
 
 // Page reads limit and offset.
@@ -190,18 +193,18 @@ func (c *Call) Page(fallback, most int) Page {
 	return Page{c.Integer("limit", fallback, 1, most), c.Integer("offset", 0, 0, math.MaxInt32)}
 }
 
-// Of is the pagination of a list with so many rows.
+// Of returns the pagination of a list of n rows.
 func (p Page) Of(total int) Object {
 	return Object{{"total", total}, {"limit", p.Limit}, {"offset", p.Offset}, {"has_more", p.Limit < total-p.Offset}}
 }
 
-// Cut is the rows of a page.
+// Cut returns the rows of a page.
 func Cut[T any](rows []T, p Page) []T {
 	first := min(p.Offset, len(rows))
 	return rows[first:min(first+p.Limit, len(rows))]
 }
 
-// Rows renders a list. Without elements it is empty and not null.
+// Rows renders a list; an empty one is [], not null.
 func Rows[T any](list []T, render func(T) Object) []Object {
 	rows := make([]Object, 0, len(list))
 	for _, it := range list {
@@ -210,12 +213,12 @@ func Rows[T any](list []T, render func(T) Object) []Object {
 	return rows
 }
 
-// Filter is the elements of a list that a condition holds for.
+// Filter returns the elements for which a condition holds.
 func Filter[T any](list []T, holds func(T) bool) []T {
 	return slices.DeleteFunc(slices.Clone(list), func(it T) bool { return !holds(it) })
 }
 
-// Whole reads a whole number that has a lower bound alone.
+// Whole reads an integer with a lower bound.
 func (c *Call) Whole(name, value string, least int) int {
 	n, err := strconv.Atoi(value)
 	switch {
@@ -227,10 +230,10 @@ func (c *Call) Whole(name, value string, least int) int {
 	return n
 }
 
-// Moment reads a time in any accepted layout, UTC when it names no zone.
+// Moment reads a time in any accepted layout; without a zone it is UTC.
 func (c *Call) Moment(name string) time.Time { return c.ReadMoment(name, c.Value(name)) }
 
-// ReadMoment reads a time in any accepted layout, UTC when it names no zone.
+// ReadMoment reads a time in any accepted layout; without a zone it is UTC.
 func (c *Call) ReadMoment(name, value string) time.Time {
 	if value == "" {
 		return time.Time{}
@@ -251,7 +254,7 @@ func (c *Call) ReadMoment(name, value string) time.Time {
 // DateTime reads a query parameter as [Call.ReadDateTime] does.
 func (c *Call) DateTime(name string) time.Time { return c.ReadDateTime(name, c.Value(name)) }
 
-// ReadDateTime reads a time in UTC, whether its zone is named or not. ISO 8601 is refused.
+// ReadDateTime reads a UTC time with or without a zone. ISO 8601 is rejected.
 func (c *Call) ReadDateTime(name, value string) time.Time {
 	if value == "" {
 		return time.Time{}
@@ -267,7 +270,7 @@ const (
 	ListDefault = 100
 )
 
-// Text checks the length of a text in characters, and that it has no control characters.
+// Text checks the length of a text, and that it has no control characters.
 func (k *Check) Text(name, value string, least, most int) bool {
 	switch n := utf8.RuneCountInString(value); {
 	case value == "":
@@ -294,7 +297,7 @@ func (c *Call) Boolean(name string) bool {
 	return false
 }
 
-// Yes reads a boolean of a form.
+// Yes reads a boolean form field.
 func (k *Check) Yes(name, text string) bool {
 	switch strings.ToLower(text) {
 	case "true", "1", "yes", "on":
@@ -306,13 +309,13 @@ func (k *Check) Yes(name, text string) bool {
 	return false
 }
 
-// InWords takes a text apart into its words, in lower case.
+// InWords splits a text into lower-case words.
 func InWords(text string) []string {
 	return strings.FieldsFunc(strings.ToLower(text),
 		func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 }
 
-// LabelLimit is the length of a name that a user gives, in characters.
+// LabelLimit is the greatest length of a user-defined name, in characters.
 const LabelLimit = 128
 
 // IsEmail reports whether a text is an e-mail address and nothing else.

@@ -23,15 +23,16 @@ type Route struct {
 	query    string      // names of its query parameters besides output and those of Params
 	Params   []Parameter // described by OPTIONS; nil answers it with 405
 
-	// ReadBody reads the body of a call, which is checked before anything else.
+	// ReadBody reads the body of a call; it runs before all other checks.
 	ReadBody func(*Call) error
 
-	// OnFileShare takes the calls on paths that name a File Share as the entity. The mux could not tell them from
-	// paths like /comments/{comment_id}/attachments/detach/.
+	// OnFileShare handles paths with a File Share as the entity, which the mux
+	// cannot distinguish from paths like
+	// /comments/{comment_id}/attachments/detach/.
 	OnFileShare *Route
 }
 
-// With is the handler of calls that are about what find finds in them, or refuses.
+// With returns a handler that gets the object that find returns.
 func With[T any](find func(*Call) (T, error), handle func(*Call, T) (Object, error)) func(*Call) (Object, error) {
 	return func(c *Call) (Object, error) {
 		found, err := find(c)
@@ -42,7 +43,7 @@ func With[T any](find func(*Call) (T, error), handle func(*Call, T) (Object, err
 	}
 }
 
-// With2 is [With] for two things that belong together.
+// With2 is [With] for two related objects.
 func With2[T, U any](
 	find func(*Call) (T, U, error), handle func(*Call, T, U) (Object, error),
 ) func(*Call) (Object, error) {
@@ -55,7 +56,7 @@ func With2[T, U any](
 	}
 }
 
-// Checked refuses calls with failed parameters before they are handled.
+// Checked rejects calls with failed parameters before the handler runs.
 func Checked(handle func(*Call) (Object, error)) func(*Call) (Object, error) {
 	return func(c *Call) (Object, error) {
 		if err := c.Check.Refusal(); err != nil {
@@ -65,7 +66,7 @@ func Checked(handle func(*Call) (Object, error)) func(*Call) (Object, error) {
 	}
 }
 
-// Writing refuses credentials that only read.
+// Writing rejects read-only credentials.
 func Writing(handle func(*Call) (Object, error)) func(*Call) (Object, error) {
 	return func(c *Call) (Object, error) {
 		if err := c.Key.ReadOnly(); err != nil {
@@ -75,30 +76,30 @@ func Writing(handle func(*Call) (Object, error)) func(*Call) (Object, error) {
 	}
 }
 
-// RouteOption is what a route has that others have not.
+// RouteOption configures a route.
 type RouteOption func(*Route)
 
-// Get is a route that reads.
+// Get returns a route that reads.
 func Get(op, pattern string, handle func(*Call) (Object, error), options ...RouteOption) *Route {
 	return newRoute(http.MethodGet, op, pattern, handle, options)
 }
 
-// Post is a route that writes, as are those of the methods below.
+// Post returns a route that writes, as do the functions below.
 func Post(op, pattern string, handle func(*Call) (Object, error), options ...RouteOption) *Route {
 	return newRoute(http.MethodPost, op, pattern, handle, options)
 }
 
-// Put is a route that writes.
+// Put returns a route that writes.
 func Put(op, pattern string, handle func(*Call) (Object, error), options ...RouteOption) *Route {
 	return newRoute(http.MethodPut, op, pattern, handle, options)
 }
 
-// Patch is a route that writes.
+// Patch returns a route that writes.
 func Patch(op, pattern string, handle func(*Call) (Object, error), options ...RouteOption) *Route {
 	return newRoute(http.MethodPatch, op, pattern, handle, options)
 }
 
-// Delete is a route that writes.
+// Delete returns a route that writes.
 func Delete(op, pattern string, handle func(*Call) (Object, error), options ...RouteOption) *Route {
 	return newRoute(http.MethodDelete, op, pattern, handle, options)
 }
@@ -114,47 +115,48 @@ func newRoute(method, op, pattern string, handle func(*Call) (Object, error), op
 	return r
 }
 
-// Open lets callers without a credential in.
+// Open admits callers without a credential.
 func Open(r *Route) { r.Open = true }
 
-// Visit lets callers leave their credential out.
+// Visit makes the credential optional.
 func Visit(r *Route) { r.Visit = true }
 
-// Limited lets in tokens that lack their second factor.
+// Limited admits tokens that lack their second factor.
 func Limited(r *Route) { r.Limited = true }
 
-// Bare answers without the last slash too.
+// Bare also matches the path without its last slash.
 func Bare(r *Route) { r.bare = true }
 
-// Large takes bodies of more than a megabyte.
+// Large accepts bodies of more than a megabyte.
 func Large(r *Route) { r.Large = true }
 
-// Unlocked leaves the lock on the state to the handler.
+// Unlocked makes the handler take the lock itself.
 func Unlocked(r *Route) { r.Unlocked = true }
 
-// Writes is for a GET that changes the state.
+// Writes marks a GET that changes the state.
 func Writes(r *Route) { r.Writes = true }
 
-// Fields names the fields of a body that the handler reads.
+// Fields declares the body fields that the handler reads.
 func Fields(names string) RouteOption { return func(r *Route) { r.fields = names } }
 
-// Form wants a form with these fields, empty or not.
+// Form requires a form with these fields, which may be empty.
 func Form(fields string) RouteOption { return body((*Call).ReadForm, fields) }
 
-// BlankForm wants a form, or the JSON {} that the vendor's client sends where a call has no fields.
+// BlankForm requires a form, or JSON {}, which the vendor's client sends
+// without fields.
 func BlankForm(fields string) RouteOption { return body((*Call).readBlankForm, fields) }
 
-// OptionalForm takes what BlankForm takes, or nothing.
+// OptionalForm is BlankForm with an optional body.
 func OptionalForm(fields string) RouteOption { return body((*Call).readOptionalForm, fields) }
 
-// JSON wants a JSON object with these members.
+// JSON requires a JSON object with these members.
 func JSON(members string) RouteOption { return body((*Call).readMembers, members) }
 
 func body(read func(*Call) error, fields string) RouteOption {
 	return func(r *Route) { r.ReadBody, r.fields = read, fields }
 }
 
-// Query names query parameters, besides output and those of Params.
+// Query declares query parameters, besides output and those of Params.
 func Query(names string) RouteOption { return func(r *Route) { r.query = names } }
 
 // Parameter describes one input of an endpoint.
@@ -163,11 +165,11 @@ type Parameter struct {
 	Required                       bool
 }
 
-// ByLevel describes the parameter that chooses level and form of an answer.
+// ByLevel describes the output parameter.
 const ByLevel = "output:string:terse, standard or full; markdown"
 
-// Params describes parameters, which answers OPTIONS: their names, kinds and rules with colons in between. Those of the
-// path begin with a slash and are required.
+// Params describes parameters, for OPTIONS: names, kinds and rules, separated
+// by colons. Path parameters begin with a slash and are required.
 func Params(described ...string) RouteOption {
 	return func(r *Route) {
 		for _, text := range described {
@@ -194,11 +196,11 @@ func Paged(path ...string) RouteOption {
 		"limit:integer:1 to 500, default 100", "offset:integer:0 or more, default 0", ByLevel)...)
 }
 
-// OnFileShare takes the calls on paths that name a File Share as the entity.
+// OnFileShare handles paths with a File Share as the entity.
 func OnFileShare(other *Route) RouteOption { return func(r *Route) { r.OnFileShare = other } }
 
-// Patterns are what the mux knows a route by. Where the path ends in a parameter without a slash, it may be left out:
-// the route answers for that, too.
+// Patterns returns the mux patterns of a route. A final path parameter without
+// a slash may be omitted: the route handles that path as well.
 func (r *Route) Patterns() []string {
 	path, isOpen := strings.CutSuffix(r.Pattern, "/")
 	switch {
@@ -210,7 +212,7 @@ func (r *Route) Patterns() []string {
 	return []string{path + "/{$}"}
 }
 
-// Area is the first part of the name of the operation.
+// Area returns the first part of the operation name.
 func (r *Route) Area() string {
 	area, _, _ := strings.Cut(r.Op, ".")
 	return area

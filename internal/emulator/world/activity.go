@@ -8,7 +8,7 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/wire"
 )
 
-// Activity is state, not history: when what last changed, in microseconds.
+// Activity is the time of the latest change of each field, in microseconds.
 type Activity struct {
 	Last    int64                       // the latest moment given out
 	Fields  map[string]map[string]int64 // by profile
@@ -16,7 +16,7 @@ type Activity struct {
 	Cut     chan struct{}               // closed to cut every poll that is held
 }
 
-// Names of activity fields; with an id behind them they say what of a kind changed.
+// Names of activity fields; with an id they identify one object.
 const (
 	FieldStorage  = "storage"
 	FieldComments = "comments"
@@ -24,14 +24,14 @@ const (
 	FieldSettings = "settings"
 )
 
-// Tick returns a moment that is later than every one before. Whoever holds it as a cursor misses nothing that is
-// stamped from then on.
+// Tick returns a time later than all earlier ones. As a cursor it misses no later
+// stamp.
 func (a *Activity) Tick(now time.Time) int64 {
 	a.Last = max(now.UnixMicro(), a.Last+1)
 	return a.Last
 }
 
-// Next returns a channel that the next change of a profile closes.
+// Next returns a channel that is closed by the next change of a profile.
 func (a *Activity) Next(profileID string) <-chan struct{} {
 	if a.changes[profileID] == nil {
 		a.changes[profileID] = make(chan struct{})
@@ -39,12 +39,13 @@ func (a *Activity) Next(profileID string) <-chan struct{} {
 	return a.changes[profileID]
 }
 
-// Touch stamps fields of a profile and tells whoever waits for it. Every mutation calls it beside the event it writes.
+// Touch stamps fields of a profile and wakes its pollers. Every mutation calls it
+// with its event.
 func (w *Core) Touch(now time.Time, profileID string, fields ...string) {
 	w.mark(now, profileID, fields, nil)
 }
 
-// mark is [Core.Touch] with the event behind it, if there is one.
+// mark is [Core.Touch] with an optional event.
 func (w *Core) mark(now time.Time, profileID string, fields []string, row *uint32) {
 	a := &w.Activity
 	if profileID == "" || len(fields) == 0 {
@@ -63,7 +64,7 @@ func (w *Core) mark(now time.Time, profileID string, fields []string, row *uint3
 	w.OnChange(profileID, fields, row)
 }
 
-// TouchEvent stamps what an event of the log says has changed, in every profile that sees it.
+// TouchEvent stamps the fields of an event in every profile that sees it.
 func (w *World) TouchEvent(now time.Time, n uint32) {
 	l := &w.Log
 	e := &l.Entries[n]
@@ -91,7 +92,7 @@ func (w *World) TouchEvent(now time.Time, n uint32) {
 	}
 }
 
-// fieldsOf names the activity fields of an event. One that fits none of the documented patterns has its subcategory.
+// fieldsOf returns the activity fields of an event; by default its subcategory.
 func fieldsOf(k *EventKind, objectID, subject string) []string {
 	switch {
 	case strings.HasPrefix(k.Event, "node_ai_"):
@@ -114,7 +115,7 @@ func fieldsOf(k *EventKind, objectID, subject string) []string {
 	return []string{k.Sub}
 }
 
-// FieldsFor is the field of one thing and the field of all of its kind.
+// FieldsFor returns the field of one object and the field of its kind.
 func FieldsFor(name, id, all string) []string {
 	if id == "" {
 		return []string{all}
@@ -122,13 +123,15 @@ func FieldsFor(name, id, all string) []string {
 	return []string{Keyed(name, id), all}
 }
 
-// Keyed is the name of the field of one object.
+// Keyed returns the field of one object.
 func Keyed(name, id string) string { return name + ":" + wire.Plain(id) }
 
-// Remembered is how many files the next history of a workspace goes on with.
+// Remembered is the number of files that the next history of a workspace continues
+// with.
 const Remembered = 100 // files the next history of a workspace goes on with
 
-// MayPoll reports whether a credential may see the activity of a profile. Those a File Share was given to have no feed.
+// MayPoll reports whether a credential may see the activity of a profile.
+// Recipients of a File Share may not.
 func (w *Directory) MayPoll(k *wire.Credential, profileID string) bool {
 	role := w.Role(profileID, k.User)
 	if w.Covers(k, profileID) < wire.Read {

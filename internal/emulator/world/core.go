@@ -1,5 +1,6 @@
-// Package world is what the areas of the platform share: profiles and who may do what with them, nodes, invitations,
-// the log of events, activity, ids, secrets, the clock, and the one lock on all of it and on what the areas keep.
+// Package world has the state that areas share: profiles and permissions, nodes,
+// invitations, the event log, activity, ids, secrets, the clock, and the one lock
+// on all state.
 package world
 
 import (
@@ -20,8 +21,8 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/wire"
 )
 
-// Core is what everything rests on: the options, the clock with what is due, the lock on all state, secrets, and what
-// changed last.
+// Core has the options, the clock with its timers, the lock on all state, secrets,
+// and the latest changes.
 type Core struct {
 	sync.RWMutex // guards the state of the world and of every area
 
@@ -31,14 +32,14 @@ type Core struct {
 	Serials  uint64 // things made so far
 	Cursors  uint64 // raised to refuse the cursors handed out
 
-	// OnChange is called with every change of activity and the event behind it, if there is one.
+	// OnChange is called with every change of activity and its event, if any.
 	OnChange func(profileID string, fields []string, row *uint32)
 
 	due []timer // by time
 }
 
-// Directory holds the profiles and who may do what with them. Lists keep the order of creation, which list endpoints
-// answer in.
+// Directory holds the profiles and their permissions. Lists are in order of
+// creation, as in responses.
 type Directory struct {
 	Core
 
@@ -57,7 +58,7 @@ type Directory struct {
 	Credits     map[string]int                    // spent, by billed profile
 }
 
-// World is what the areas of the platform share.
+// World is the state that areas share.
 type World struct {
 	Directory
 
@@ -67,13 +68,13 @@ type World struct {
 	Outbox      []Mail
 	Log         Log
 
-	// OnUser is called with every user that is added.
+	// OnUser is called with every new user.
 	OnUser func(User)
 
 	versions uint64 // of nodes, so far
 }
 
-// New returns a world without anybody in it.
+// New returns an empty world.
 func New(o Options) *World {
 	return &World{
 		Directory: Directory{
@@ -106,8 +107,8 @@ type timer struct {
 	do func()
 }
 
-// Later lets do happen at a moment of the platform's clock, while the lock is held, as the caller holds it
-// already. Whatever the clock is, every call finds done what was due before it.
+// Later calls do at a time of the platform's clock, with the lock held, as the
+// caller must hold it. Every call sees the effects of the timers due before it.
 func (w *Core) Later(at time.Time, do func()) {
 	wait := at.Sub(w.Now())
 	if wait <= 0 {
@@ -125,7 +126,7 @@ func (w *Core) Later(at time.Time, do func()) {
 	time.AfterFunc(wait, w.Settle)
 }
 
-// Settle does what is due.
+// Settle runs the timers that are due.
 func (w *Core) Settle() {
 	now := w.Now()
 	w.RLock()
@@ -143,8 +144,9 @@ func (w *Core) Settle() {
 	}
 }
 
-// Mix is a bijection of 64-bit words that leaves no visible pattern, and unmix its inverse: an id can be turned back
-// into the serial it was made from, so a million ids cost no map.
+// Mix is a bijection of 64-bit words without a visible pattern, and unmix its
+// inverse: an id is converted back into its serial, so that no map of ids is
+// needed.
 func Mix(x uint64) uint64 {
 	x ^= x >> 30
 	x *= 0xbf58476d1ce4e5b9
@@ -161,7 +163,8 @@ func unmix(x uint64) uint64 {
 	return x ^ x>>30 ^ x>>60
 }
 
-// Opaque makes the id of the n-th thing whose ids begin with kind: the kind, two words and two check characters.
+// Opaque returns the n-th id that begins with kind: the kind, two words and two
+// check characters.
 func Opaque(kind byte, seed, n uint64) string {
 	first := Mix(n ^ Mix(seed+uint64(kind)))
 	second := Mix(first + seed)
@@ -197,25 +200,25 @@ func AppendWord(b []byte, word uint64) []byte {
 
 func digit(n uint64) byte { return "0123456789abcdefghijklmnopqrstuvwxyz"[n%36] }
 
-// profile makes the n-th profile id: 19 digits that fit a signed 64-bit integer and not a float.
+// profile returns the n-th profile id: 19 digits that fit int64 but not a float.
 func profile(seed, n uint64) string {
 	const span = 5_000_000_000_000_000_000
 	return strconv.FormatUint(4_000_000_000_000_000_000+Mix(n^Mix(seed))%span, 10)
 }
 
-// A cursor is a position and a seal over it and over what it is bound to, 25 bytes in all: in base 64 that gives
-// the characters a careless client forgets to escape.
+// A cursor is a position and a MAC over it and its search, 25 bytes in all: in
+// base64 it has the characters that must be escaped.
 const (
 	positionLen = 8 + 4
 	sealLen     = 13
 )
 
-// Cursor is the opaque form of a position that is bound to a search.
+// Cursor returns the opaque form of a position, bound to a search.
 func (w *Core) Cursor(p Position, binding string) string {
 	return w.Seal(binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint64(nil, p.Key), p.Tie), binding)
 }
 
-// OpenCursor reads a cursor, if it was made for the same search.
+// OpenCursor reads a cursor of the same search.
 func (w *Core) OpenCursor(text, binding string) (Position, bool) {
 	b, sealed := w.Unseal(text, binding)
 	if !sealed || len(b) != positionLen {
@@ -224,7 +227,7 @@ func (w *Core) OpenCursor(text, binding string) (Position, bool) {
 	return Position{binary.BigEndian.Uint64(b), binary.BigEndian.Uint32(b[8:])}, true
 }
 
-// Seal is b in a form that proves that this server made it for what it is bound to.
+// Seal returns b with a MAC, bound to a purpose.
 func (w *Core) Seal(b []byte, binding string) string {
 	return base64.StdEncoding.EncodeToString(append(b, w.proof(b, binding)...))
 }
@@ -237,7 +240,7 @@ func (w *Core) proof(b []byte, binding string) []byte {
 	return h.Sum(nil)[:sealLen]
 }
 
-// Unseal reads what [Core.Seal] made for the same purpose.
+// Unseal reads the result of [Core.Seal] for the same purpose.
 func (w *Core) Unseal(text, binding string) ([]byte, bool) {
 	b, err := base64.StdEncoding.DecodeString(text)
 	if err != nil || len(b) < sealLen {
@@ -247,25 +250,26 @@ func (w *Core) Unseal(text, binding string) ([]byte, bool) {
 	return b, bytes.Equal(seal, w.proof(b, binding))
 }
 
-// Secret makes a value of 64 hex digits that no one guesses from the ones before. The caller holds the lock.
+// Secret returns an unpredictable value of 64 hex digits. The caller holds the
+// lock.
 func (w *Core) Secret() string {
 	return hex.EncodeToString(w.Sign(fmt.Sprintf("secret %d", w.NextSerial())))
 }
 
-// NextSerial counts the things made so far. The caller holds the lock.
+// NextSerial returns the next serial number. The caller holds the lock.
 func (w *Core) NextSerial() uint64 {
 	w.Serials++
 	return w.Serials
 }
 
-// Sign authenticates a text with a key of this server's own.
+// Sign returns a MAC of a text with the key of this server.
 func (w *Core) Sign(text string) []byte {
 	mac := hmac.New(sha256.New, fmt.Appendf(nil, "emulator %d", w.Options.Seed))
 	mac.Write([]byte(text))
 	return mac.Sum(nil)
 }
 
-// JWT is a signed token in the compact form.
+// JWT returns a signed token in the compact form.
 func (w *Core) JWT(claims wire.Object) string {
 	encode := base64.RawURLEncoding.EncodeToString
 	text := encode([]byte(`{"alg":"HS256","typ":"JWT"}`)) + "." + encode(wire.AppendValue(nil, claims, false))
@@ -275,7 +279,7 @@ func (w *Core) JWT(claims wire.Object) string {
 // NoteScope is the scope of realtime tokens for a note.
 const NoteScope = "realtime-note"
 
-// Claims are what a realtime token says. Nothing about it is kept: whoever signed it needs no list.
+// Claims are the claims of a realtime token. Tokens are signed and not stored.
 type Claims struct {
 	Scope   string `json:"scope"`
 	User    string `json:"sub"`
@@ -285,7 +289,7 @@ type Claims struct {
 	Expires int64  `json:"exp"` // Unix seconds
 }
 
-// Token is a token as far as it could be read.
+// Token is the readable part of a token.
 type Token struct {
 	Claims
 	Shaped   bool // three parts in base64url
@@ -293,7 +297,7 @@ type Token struct {
 	Genuine  bool // signed here and not expired
 }
 
-// SignClaims makes a token. The caller holds the lock.
+// SignClaims returns a signed token. The caller holds the lock.
 func (w *Core) SignClaims(c Claims, life time.Duration) string {
 	now := w.Now()
 	ends := now.Add(life + time.Second - 1) // never earlier than it was promised
@@ -305,7 +309,7 @@ func (w *Core) SignClaims(c Claims, life time.Duration) string {
 		wire.Member{"jti", strconv.FormatUint(w.NextSerial(), 36)}))
 }
 
-// OpenToken reads a token and says how far it is to be trusted.
+// OpenToken reads a token and reports its form and validity.
 func (w *Core) OpenToken(token string) (t Token) {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
@@ -326,5 +330,5 @@ func (w *Core) OpenToken(token string) (t Token) {
 	return t
 }
 
-// Ends is when a token ends.
+// Ends returns the expiry of a token.
 func (c *Claims) Ends() time.Time { return time.Unix(c.Expires, 0) }

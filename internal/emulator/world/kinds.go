@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// EventKind is what all events of one name have in common.
+// EventKind has the common fields of all events of one name.
 type EventKind struct {
 	Event, Category, Sub     string
 	Visibility, Permission   string
@@ -134,7 +134,8 @@ legal_hold_placed org security admin external_audit_log {{actor}} placed a legal
 legal_hold_released org security admin external_audit_log {{actor}} released the legal hold on {{object}}
 `
 
-// kindOf returns what the catalogue says of a name; a name it does not list is classified by its words.
+// kindOf returns the kind of an event name; unlisted names are classified by their
+// words.
 func kindOf(event string) EventKind {
 	k := EventKind{Event: event, Visibility: External, Permission: ForMember, Severity: "info", Notification: "none"}
 	for line := range strings.Lines(catalogue) {

@@ -14,8 +14,8 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/wire"
 )
 
-// Entry is one event. It holds numbers only: names are interned and texts are rendered when they are asked for, so a
-// million events take little more than a hundred megabytes.
+// Entry is one event. It holds numbers only: names are interned and texts rendered
+// on demand, so a million events take little more than 100 MB.
 type Entry struct {
 	Created int64 // Unix seconds, as the wire has it
 	Shown   int64 // Unix nanoseconds from which on searches find it
@@ -30,16 +30,17 @@ type Entry struct {
 // Scope is where an event happened.
 type Scope struct{ Org, Workspace, Share string }
 
-// LogObject is an object events are about. One without id was invented and gets id and name from its number.
+// LogObject is the object of events. Without an id it was generated, and its
+// number gives its id and name.
 type LogObject struct{ id, name string }
 
-// naming is what something was called up to an event.
+// naming is the name of something until an event.
 type naming struct {
 	until uint32 // the first event that has the next name
 	name  string
 }
 
-// Detail is what few events have.
+// Detail has the fields that few events have.
 type Detail struct {
 	id, parent, description, Delegation string
 	IP, Country                         string
@@ -57,7 +58,7 @@ func (p Position) Compare(q Position) int {
 	return cmp.Or(cmp.Compare(p.Key, q.Key), cmp.Compare(p.Tie, q.Tie))
 }
 
-// Log holds the events with an index per profile, sorted in the order of search.
+// Log holds the events with an index per profile, sorted in search order.
 type Log struct {
 	seed    uint64
 	order   seed.Order
@@ -70,7 +71,7 @@ type Log struct {
 	Things []LogObject
 	byID   map[string]uint32 // given objects
 
-	// Events are rendered when they are asked for, with the names of the moment they were written.
+	// Events are rendered on demand, with the names at the time of writing.
 	called   map[string]string   // profiles, by their latest event
 	formerly map[string][]naming // profiles and objects that were renamed
 
@@ -103,7 +104,7 @@ func (t *table[T]) Intern(v T) uint32 {
 	return n
 }
 
-// Number narrows a count; the log would fill the memory of any machine long before it overflowed.
+// Number converts a count, which cannot overflow before memory is full.
 func Number(n int) uint32 {
 	if n < 0 || int64(n) > math.MaxUint32 {
 		panic("emulator: event log overflow")
@@ -132,16 +133,17 @@ func newLog(seed uint64, order seed.Order) Log {
 	}
 }
 
-// AddEvent records an event and returns it with what was filled in: id, category and rights from the name, creation
-// now, the organization of its workspace or share, and the actor from the calling user. A share's event belongs to the
-// share and the organization; one that names a workspace as well is found there, too.
+// AddEvent records an event and returns it with defaults: id, creation now, the
+// category and visibility of its name, the organization of its workspace or share,
+// and the actor of the calling user. An event of a share with a workspace is found
+// in that as well.
 func (w *World) AddEvent(e Event) Event {
 	w.Lock()
 	defer w.Unlock()
 	return w.WriteEvent(e)
 }
 
-// WriteEvent is [World.AddEvent] while the caller holds the lock. What it records is activity, too.
+// WriteEvent is [World.AddEvent] with the lock held. It also stamps activity.
 func (w *World) WriteEvent(e Event) Event {
 	now := w.Now()
 	w.fill(&e, now)
@@ -176,7 +178,7 @@ func (w *World) fill(e *Event, now time.Time) {
 	}
 }
 
-// Actor is the attribution of a signed-in user, or of the platform itself.
+// Actor returns the attribution to a user, or to the platform itself.
 func (w *Directory) Actor(userID string) *Actor {
 	u := w.Users[userID]
 	switch {
@@ -233,7 +235,7 @@ func (l *Log) kind(e Event) uint16 {
 	return narrow(l.Kinds.Intern(k))
 }
 
-// Named interns the unchanged kind of a name; histories use it for every event.
+// Named interns the default kind of a name, for generated histories.
 func (l *Log) Named(event string) uint16 {
 	n, found := l.known[event]
 	if !found {
@@ -281,13 +283,13 @@ func insertSorted(rows []uint32, n uint32, compare func(a, b uint32) int) []uint
 	return slices.Insert(rows, at, n)
 }
 
-// ByPosition orders rows as searches meet them.
+// ByPosition compares rows in search order.
 func (l *Log) ByPosition(a, b uint32) int { return l.Position(a).Compare(l.Position(b)) }
 
-// ByShown orders rows as the change feed meets them.
+// ByShown compares rows in the order of the change feed.
 func (l *Log) ByShown(a, b uint32) int { return l.ShownAt(a).Compare(l.ShownAt(b)) }
 
-// Position is where search meets a row.
+// Position returns where search meets a row.
 func (l *Log) Position(n uint32) Position {
 	switch l.order {
 	case seed.NewestFirst:
@@ -299,13 +301,13 @@ func (l *Log) Position(n uint32) Position {
 	return Position{TimeKey(l.Entries[n].Created), n}
 }
 
-// ShownAt is where the change feed meets a row.
+// ShownAt returns the position of a row in the change feed.
 func (l *Log) ShownAt(n uint32) Position { return Position{TimeKey(l.Entries[n].Shown), n} }
 
 // TimeKey maps signed times to unsigned keys of the same order.
 func TimeKey(t int64) uint64 { return uint64(t) ^ 1<<63 } //nolint:gosec // the wrap is the point
 
-// Span is the range of positions that a range of times can occupy.
+// Span returns the range of positions of a range of times.
 func (l *Log) Span(from, to int64) (first, last Position) {
 	first, last = Position{}, Position{math.MaxUint64, math.MaxUint32}
 	switch l.order {
@@ -318,7 +320,7 @@ func (l *Log) Span(from, to int64) (first, last Position) {
 	return first, last
 }
 
-// ID is the plain id of a row.
+// ID returns the plain id of a row.
 func (l *Log) ID(n uint32) string {
 	if d := l.Details[n]; d != nil && d.id != "" {
 		return d.id
@@ -339,7 +341,7 @@ func (l *Log) Find(id string) (uint32, bool) {
 	return row, l.ID(row) == id
 }
 
-// thing numbers the object of an event, which may give it another name.
+// thing returns the number of the object of an event, and records its name.
 func (l *Log) thing(row uint32, id, name string) uint32 {
 	if id == "" {
 		return 0
@@ -357,7 +359,7 @@ func (l *Log) thing(row uint32, id, name string) uint32 {
 	return n
 }
 
-// RecordNames keeps what profiles are called at an event.
+// RecordNames records the names of profiles at an event.
 func (w *World) RecordNames(row uint32, ids ...string) {
 	l := &w.Log
 	for _, id := range ids {
@@ -397,7 +399,7 @@ func (l *Log) FindThing(id string) (uint32, bool) {
 	return uint32(n), true //nolint:gosec // below the number of things
 }
 
-// ObjectID is the plain id of an object, "" for none.
+// ObjectID returns the plain id of an object, "" if there is none.
 func (l *Log) ObjectID(n uint32) string {
 	switch {
 	case n == 0:
@@ -408,7 +410,7 @@ func (l *Log) ObjectID(n uint32) string {
 	return Opaque('2', l.seed, uint64(n))
 }
 
-// ObjectName is what an object was called at an event.
+// ObjectName returns the name of an object at the time of an event.
 func (l *Log) ObjectName(row, n uint32) string {
 	if name, renamed := l.formerName(row, l.ObjectID(n)); renamed {
 		return name
@@ -431,7 +433,7 @@ func fileName(word uint64) string {
 	return fmt.Sprintf("%s %d.%s", subject, word>>6%900+100, kind)
 }
 
-// ProfileID is the profile an event was recorded against: the narrowest there is.
+// ProfileID returns the narrowest profile of an event.
 func (l *Log) ProfileID(e *Entry) string {
 	at := l.Places.Values[e.Place]
 	return cmp.Or(at.Share, at.Workspace, at.Org, l.Names.Values[e.User])
@@ -470,7 +472,7 @@ func (w *World) tokenValue(n uint32, token string) string {
 	}
 }
 
-// RenderText puts the values in the place of the placeholders.
+// RenderText replaces the placeholders by their values.
 func RenderText(text string, names, values []string) string {
 	for i, name := range names {
 		text = strings.Replace(text, "{{"+name+"}}", values[i], 1)
@@ -478,7 +480,7 @@ func RenderText(text string, names, values []string) string {
 	return text
 }
 
-// ActorOf is the attribution of a credential.
+// ActorOf returns the attribution of a credential.
 func (w *Directory) ActorOf(k *wire.Credential) *Actor {
 	a := w.Actor(k.User)
 	if a.Kind == "agent" {

@@ -11,16 +11,16 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/wire"
 )
 
-// Membership is what ties a user to a profile.
+// Membership is the membership of a user in a profile.
 type Membership struct {
 	Role    Role
 	Notify  string
 	added   int64 // Unix seconds, 0 is as long as the profile exists
 	Expires time.Time
-	Mailed  time.Time // when its user was last told of it
+	Mailed  time.Time // time of the last mail to its user
 }
 
-// NotifyOptions are what members may ask the platform to tell them.
+// NotifyOptions returns the notification settings of a member.
 func NotifyOptions() []string {
 	return []string{
 		"Do not notify me", "Notify me in app", "Notify me in app and via email",
@@ -28,7 +28,7 @@ func NotifyOptions() []string {
 	}
 }
 
-// AddMembership makes a user a member, or replaces the membership there is, and returns it with what was filled in.
+// AddMembership adds or replaces a membership and returns it with defaults.
 func (w *World) AddMembership(m SeedMembership) SeedMembership {
 	w.Lock()
 	defer w.Unlock()
@@ -43,7 +43,8 @@ func (w *World) AddMembership(m SeedMembership) SeedMembership {
 	return m
 }
 
-// SetMember gives a user a role on an organization, workspace or share; the empty role removes the user.
+// SetMember sets the role of a user on an organization, workspace or share; the
+// empty role removes the user.
 func (w *World) SetMember(profileID, userID string, role Role) {
 	w.Lock()
 	defer w.Unlock()
@@ -55,7 +56,7 @@ func (w *World) SetMember(profileID, userID string, role Role) {
 	w.Touch(w.Now(), profileID, Keyed("member", userID), FieldMembers)
 }
 
-// PutMember gives a user a role; the empty role ends the membership.
+// PutMember sets the role of a user; the empty role ends the membership.
 func (w *Directory) PutMember(profileID, userID string, role Role) {
 	if role == "" {
 		delete(w.Members[profileID], userID)
@@ -71,7 +72,7 @@ func (w *Directory) PutMember(profileID, userID string, role Role) {
 	w.Members[profileID][userID] = &Membership{Role: role}
 }
 
-// Direct is the role a user has on a profile itself, "" for none.
+// Direct returns the role a user has on a profile itself, "" if there is none.
 func (w *Directory) Direct(profileID, userID string) Role {
 	if m := w.Members[profileID][userID]; m != nil {
 		return m.Role
@@ -84,7 +85,7 @@ func (w *Directory) MembersOf(profileID string) []string {
 	return slices.Sorted(maps.Keys(w.Members[profileID]))
 }
 
-// EndAt lets a membership end by itself; the zero time lets it go on.
+// EndAt sets the expiry of a membership; the zero time removes it.
 func (w *World) EndAt(profileID, userID string, at time.Time) {
 	m := w.Members[profileID][userID]
 	m.Expires = at
@@ -98,7 +99,7 @@ func (w *World) EndAt(profileID, userID string, at time.Time) {
 	})
 }
 
-// EndMembership takes a user out of a profile, and says so in the log.
+// EndMembership removes a user from a profile and writes the event.
 func (w *World) EndMembership(profileID, userID, caller string, actor *Actor) {
 	w.PutMember(profileID, userID, "")
 	w.WriteMembership("removed_member_from_"+w.KindOf(profileID), profileID, userID, caller, actor)
@@ -110,8 +111,8 @@ func (w *World) WriteMembership(event, profileID, userID, caller string, actor *
 		Event{Name: event, Category: w.KindOf(profileID), User: userID, CallingUser: caller, Actor: actor})
 }
 
-// MemberList answers with those who belong to a profile: the members in the order of their ids, then those who were
-// invited and have not come yet. The caller holds the lock and has checked that whoever asks may look.
+// MemberList returns the members of a profile in order of id, then its pending
+// invitations. The caller holds the lock and has checked access.
 func (w *World) MemberList(c *wire.Call, where string) (wire.Object, error) {
 	ids := w.MembersOf(where)
 	for _, v := range w.Expected(where) {
@@ -124,8 +125,8 @@ func (w *World) MemberList(c *wire.Call, where string) (wire.Object, error) {
 	})
 }
 
-// MemberObject renders a member of a profile, or somebody invited, as the viewer may see it: since when somebody is a
-// member, and on what terms, is for the member and for admins to know.
+// MemberObject renders a member or invitee for a viewer. Dates and settings are
+// for the member and for admins only.
 func (w *World) MemberObject(where, id, viewer string) wire.Object {
 	m, v := w.Members[where][id], w.ExpectedAs(where, id)
 	var o wire.Object
@@ -183,7 +184,7 @@ func (w *Directory) madeAt(id string) int64 {
 	return 0
 }
 
-// zoneless is the form of times in the invite of a member row.
+// zoneless returns the form of times in the invite of a member row.
 func zoneless(t time.Time) any {
 	text, given := wire.When(t).(string)
 	if !given {
@@ -199,10 +200,10 @@ const (
 	InviteDeclined = "declined"
 )
 
-// InviteStates are the states of an invitation.
+// InviteStates returns the states of an invitation.
 func InviteStates() []string { return []string{InvitePending, InviteAccepted, InviteDeclined} }
 
-// Invitation is an invitation as the platform keeps it.
+// Invitation is a stored invitation.
 type Invitation struct {
 	SeedInvitation
 	stand      string // the id of the pending member as long as the address has no account
@@ -211,14 +212,15 @@ type Invitation struct {
 	Updated    time.Time
 }
 
-// AddInvitation puts an invitation there, as if its mail had gone out, and returns it with what was filled in.
+// AddInvitation adds an invitation, as if its mail had been sent, and returns it
+// with defaults.
 func (w *World) AddInvitation(it SeedInvitation) SeedInvitation {
 	w.Lock()
 	defer w.Unlock()
 	return w.KeepInvitation(it, w.Actor(it.Inviter)).SeedInvitation
 }
 
-// Mails lists what was sent to an e-mail address, oldest first.
+// Mails returns the mails to an e-mail address, oldest first.
 func (w *World) Mails(to string) []Mail {
 	w.RLock()
 	defer w.RUnlock()
@@ -243,33 +245,35 @@ func (w *World) KeepInvitation(it SeedInvitation, actor *Actor) *Invitation {
 	return v
 }
 
-// MailInvitation puts the mail about an invitation into the outbox.
+// MailInvitation sends the mail of an invitation to the outbox.
 func (w *World) MailInvitation(v *Invitation) {
 	w.Outbox = append(w.Outbox, Mail{
 		To: v.Email, Profile: v.Profile, Invitation: v.ID, Key: v.Key, Message: v.Message, At: w.Now(),
 	})
 }
 
-// TouchInvitation stamps that the members of a profile look different now.
+// TouchInvitation stamps a change of the members of a profile.
 func (w *World) TouchInvitation(v *Invitation) {
 	w.Touch(w.Now(), v.Profile, Keyed("member", w.GuestID(v)), FieldMembers)
 }
 
-// Open reports whether an invitation can still make somebody a member. One that an admin accepted for an address
+// Open reports whether an invitation can still be accepted. One that an admin accepted for an address
 // without an account waits for it.
 func (v *Invitation) Open() bool {
 	return v.State == InvitePending || v.State == InviteAccepted && v.AcceptedBy == ""
 }
 
-// GuestID is who is shown as the pending member: the account of the address, as soon as there is one.
+// GuestID returns the id of the pending member: the account of the address, if
+// there is one.
 func (w *Directory) GuestID(v *Invitation) string { return cmp.Or(w.UserNamed(v.Email), v.stand) }
 
-// Expected lists the invitations to a profile whose guests have not come yet.
+// Expected returns the pending invitations to a profile.
 func (w *World) Expected(profileID string) []*Invitation {
 	return wire.Filter(w.Invitations, func(v *Invitation) bool { return v.Profile == profileID && v.Open() })
 }
 
-// ExpectedAs finds the open invitation behind a pending member, nil when there is none.
+// ExpectedAs returns the open invitation of a pending member, nil if there is
+// none.
 func (w *World) ExpectedAs(profileID, guest string) *Invitation {
 	for _, v := range w.Expected(profileID) {
 		if w.GuestID(v) == guest {
@@ -279,7 +283,8 @@ func (w *World) ExpectedAs(profileID, guest string) *Invitation {
 	return nil
 }
 
-// InvitationNamed finds an invitation to a profile by id or e-mail address; of several to one address the latest.
+// InvitationNamed finds an invitation by id or e-mail address, the latest of
+// several.
 func (w *World) InvitationNamed(profileID, name string) *Invitation {
 	for _, v := range slices.Backward(w.Invitations) {
 		if v.Profile == profileID && (v.ID == wire.Plain(name) || strings.EqualFold(v.Email, name)) {
@@ -289,13 +294,13 @@ func (w *World) InvitationNamed(profileID, name string) *Invitation {
 	return nil
 }
 
-// DropInvitation revokes an invitation, and with it the pending member.
+// DropInvitation revokes an invitation and removes its pending member.
 func (w *World) DropInvitation(v *Invitation) {
 	w.TouchInvitation(v)
 	w.Invitations = slices.DeleteFunc(w.Invitations, func(other *Invitation) bool { return other == v })
 }
 
-// UserNamed finds a user by id or e-mail address, "" for none.
+// UserNamed finds a user by id or e-mail address, "" if there is none.
 func (w *Directory) UserNamed(name string) string {
 	if w.Users[name] != nil {
 		return name
@@ -303,7 +308,7 @@ func (w *Directory) UserNamed(name string) string {
 	return w.UserOf(name)
 }
 
-// InvitationObject renders an invitation. Its key is in the mail alone.
+// InvitationObject renders an invitation. Only its mail has the key.
 func (w *World) InvitationObject(v *Invitation) wire.Object {
 	return wire.Object{
 		{"id", wire.Hyphenated(v.ID)},
@@ -321,16 +326,16 @@ func (w *World) InvitationObject(v *Invitation) wire.Object {
 	}
 }
 
-// Joiner is who acts where somebody becomes a member.
+// Joiner acts when a user becomes a member.
 type Joiner struct {
 	caller string
 	actor  *Actor
 }
 
-// Joiner is the holder of a credential.
+// Joiner returns the holder of a credential.
 func (w *Directory) Joiner(k *wire.Credential) Joiner { return Joiner{k.User, w.ActorOf(k)} }
 
-// Redeem makes an account a member as an invitation says. What the policy refuses stays as it is.
+// Redeem accepts an invitation for an account, unless the policy forbids it.
 func (w *World) Redeem(v *Invitation, userID string, by Joiner) error {
 	if err := w.Redeemable(v, userID); err != nil {
 		return err
@@ -340,7 +345,8 @@ func (w *World) Redeem(v *Invitation, userID string, by Joiner) error {
 	return nil
 }
 
-// Redeemable refuses to accept an invitation that was answered, is past its time or stands against the policy.
+// Redeemable rejects an invitation that is answered, expired or against the
+// policy.
 func (w *World) Redeemable(v *Invitation, userID string) error {
 	switch {
 	case !v.Open():
@@ -352,13 +358,13 @@ func (w *World) Redeemable(v *Invitation, userID string) error {
 	return w.RefuseOutsider(v.Profile, userID, v.Role)
 }
 
-// Settled refuses to answer an invitation twice.
+// Settled rejects a second answer to an invitation.
 func Settled() error {
 	return wire.Refuse(http.StatusNotAcceptable, codeInvitationSettled, "The invitation has been answered.")
 }
 
-// JoinInvited makes a new account a member wherever its e-mail address was invited. Where the policy is against it, the
-// invitation stays pending.
+// JoinInvited accepts all invitations to the e-mail address of a new account.
+// Those against the policy stay pending.
 func (w *World) JoinInvited(userID string) {
 	email := w.Users[userID].Value.Email
 	for _, v := range w.Invitations {
@@ -368,8 +374,8 @@ func (w *World) JoinInvited(userID string) {
 	}
 }
 
-// Enroll makes a user a member. Who is one already keeps the higher role. Other invitations of the user to the same
-// place have served their purpose.
+// Enroll makes a user a member. An existing member keeps the higher role. Other
+// invitations of the user to the profile are removed.
 func (w *World) Enroll(where, userID string, role Role, notify string, by Joiner) *Membership {
 	before := w.Direct(where, userID)
 	w.PutMember(where, userID, higher(before, role))
@@ -388,9 +394,9 @@ func (w *World) Enroll(where, userID string, role Role, notify string, by Joiner
 	return m
 }
 
-// RefuseOutsider refuses to widen what somebody outside the organization may do, where a policy forbids it. The role is
-// the one to be had; userID is "" for an address without an account. The organization has the first word: a share that
-// allows outsiders does not overrule it [A].
+// RefuseOutsider rejects a wider role for a user outside the organization if a
+// policy forbids it; userID is "" for an address without an account. The
+// organization takes precedence over a share that allows external users [A].
 func (w *Directory) RefuseOutsider(where, userID string, role Role) error {
 	if w.AtLeast(where, userID, role) {
 		return nil
@@ -398,7 +404,7 @@ func (w *Directory) RefuseOutsider(where, userID string, role Role) error {
 	return w.OutsiderPolicy(where, userID)
 }
 
-// OutsiderPolicy is [Directory.RefuseOutsider] for what widens in another way.
+// OutsiderPolicy is [Directory.RefuseOutsider] for other wider terms.
 func (w *Directory) OutsiderPolicy(where, userID string) error {
 	org := w.OrgOf(where)
 	if w.Role(org, userID) != "" {
@@ -412,16 +418,16 @@ func (w *Directory) OutsiderPolicy(where, userID string) error {
 	if reason == reasonOutsidersObject {
 		code = codeOutsidersObject
 	}
-	return wire.Because(http.StatusForbidden, code, reason, "Nobody outside the organization may be given access.")
+	return wire.Because(http.StatusForbidden, code, reason, "Users outside the organization may not be given access.")
 }
 
-// Reasons against people outside the organization.
+// Reasons of refusals of external users.
 const (
 	reasonOutsiders       = "external_invites_denied"
 	reasonOutsidersObject = "external_invites_object_denied"
 )
 
-// DeniesOutsiders is the reason why nobody outside the organization may be let in to a profile, "" when they may.
+// DeniesOutsiders returns why a profile admits no external users, "" if it does.
 func (w *Directory) DeniesOutsiders(where string) string {
 	if o := w.Orgs[w.OrgOf(where)]; o != nil && o.Value.ExternalInvites == policyDenied {
 		return reasonOutsiders

@@ -20,7 +20,7 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/wire"
 )
 
-// Node is a node as the platform keeps it.
+// Node is a stored node.
 type Node SeedNode
 
 // Kinds of nodes.
@@ -31,13 +31,13 @@ const (
 	KindLink   = "link"
 )
 
-// Places in storage that are no node.
+// Pseudo-folders that are not nodes.
 const (
 	RootFolder  = "root"
 	TrashFolder = "trash"
 )
 
-// nodeSpace keeps the serials of nodes apart from those of the things that histories invent.
+// nodeSpace separates the serials of nodes from those of generated objects.
 const nodeSpace = 1 << 62
 
 // AddNode adds a node, or replaces the one with the same id. Its ids are plain.
@@ -53,7 +53,7 @@ func (w *World) AddNode(n SeedNode) SeedNode {
 	return n
 }
 
-// KeepNode completes a node and puts it into the order of arrival.
+// KeepNode fills in the defaults of a node and stores it.
 func (w *World) KeepNode(n Node) *Node {
 	n.ID = wire.Plain(n.ID)
 	if n.ID == "" {
@@ -78,7 +78,7 @@ func (w *World) KeepNode(n Node) *Node {
 	return &n
 }
 
-// keepVersions completes the versions of a node. The content is that of the last one.
+// keepVersions fills in the defaults of versions. Content is that of the last one.
 func (w *World) keepVersions(n *Node) {
 	given := n.Versions
 	n.Versions = nil
@@ -109,7 +109,7 @@ func (w *World) AddVersion(n *Node, v Version) {
 // HasContent reports whether a node has versions.
 func (n *Node) HasContent() bool { return n.Kind == KindFile || n.Kind == KindNote }
 
-// Current is the current version, the zero Version for what has none.
+// Current returns the current version, zero without versions.
 func (n *Node) Current() Version {
 	if len(n.Versions) == 0 {
 		return Version{}
@@ -129,8 +129,8 @@ func (n *Node) Version(id string) (Version, bool) {
 	return n.Versions[i], true
 }
 
-// storageOf is whose nodes the storage of a profile shows, and the folder they are in: a share can stand for a folder
-// of its workspace.
+// storageOf returns the profile that owns the nodes shown by a profile, and their
+// folder: a share may show a folder of its workspace.
 func (w *Directory) storageOf(profileID string) (owner, folder string) {
 	if h := w.Shares[profileID]; h != nil && h.Value.Folder != "" {
 		return h.Value.Workspace, h.Value.Folder
@@ -138,7 +138,7 @@ func (w *Directory) storageOf(profileID string) (owner, folder string) {
 	return profileID, ""
 }
 
-// Node finds what is in the storage of a profile and not in its trash.
+// Node finds a node in the storage of a profile, without its trash.
 func (w *World) Node(profileID, id string) *Node {
 	n := w.NodeOrTrash(profileID, id)
 	if n == nil || w.Gone(n) {
@@ -147,7 +147,7 @@ func (w *World) Node(profileID, id string) *Node {
 	return n
 }
 
-// NodeOrTrash finds what is in the storage of a profile, trash included.
+// NodeOrTrash finds a node in the storage of a profile or its trash.
 func (w *World) NodeOrTrash(profileID, id string) *Node {
 	n := w.Nodes[id]
 	owner, folder := w.storageOf(profileID)
@@ -157,7 +157,7 @@ func (w *World) NodeOrTrash(profileID, id string) *Node {
 	return n
 }
 
-// NodesOf lists what is in the storage of a profile and not in its trash, by arrival.
+// NodesOf lists the nodes of a profile in order of arrival, without its trash.
 func (w *World) NodesOf(profileID string) []*Node {
 	owner, folder := w.storageOf(profileID)
 	var found []*Node
@@ -184,12 +184,12 @@ func (w *World) InFolder(n *Node, folder string) bool {
 	return slices.ContainsFunc(w.ancestors(n), func(up *Node) bool { return up.ID == folder })
 }
 
-// Gone reports whether a node is in the trash, by itself or with a folder around it.
+// Gone reports whether a node or one of its folders is in the trash.
 func (w *World) Gone(n *Node) bool {
 	return n.Trashed || slices.ContainsFunc(w.ancestors(n), func(up *Node) bool { return up.Trashed })
 }
 
-// Text is what there is to read in a node, "" when it is no text.
+// Text returns the text of a node, "" if it has none.
 func (n *Node) Text() string {
 	if !n.HasContent() || !utf8.ValidString(n.Content) {
 		return ""
@@ -197,7 +197,7 @@ func (n *Node) Text() string {
 	return n.Content
 }
 
-// Summarized is what the platform's agent says of a node, "" before it has looked at it.
+// Summarized returns the AI summary of a node, "" before it is indexed.
 func (n *Node) Summarized() string {
 	if !n.Usable() {
 		return ""
@@ -229,21 +229,21 @@ func mimeType(kind, name string) string {
 	return cmp.Or(known[strings.ToLower(path.Ext(name))], "application/octet-stream")
 }
 
-// DetailsMost is how many nodes a call may name.
+// DetailsMost is the greatest number of nodes per call.
 const DetailsMost = 25
 
-// Extractable reports whether metadata can be read out of a node.
+// Extractable reports whether metadata can be extracted from a node.
 func (n *Node) Extractable() bool {
 	return n.Text() != "" && n.AIState != aiDisabled && n.AIState != aiFailed
 }
 
-// ShowsSummaries reports whether the caller may read what the agent says of files.
+// ShowsSummaries reports whether the caller may read AI summaries.
 func (w *World) ShowsSummaries(in Store) bool {
 	h := w.Shares[in.Profile]
 	return h == nil || !h.Value.NoSummaries || in.Insider(w)
 }
 
-// ManyNodes answers a call for several nodes: with 404 when none of them was found.
+// ManyNodes responds to a call for several nodes, with 404 if none was found.
 func ManyNodes(c *wire.Call, key string, rows, failed []wire.Object) (wire.Object, error) {
 	if len(rows) == 0 {
 		c.Status = http.StatusNotFound
@@ -251,12 +251,12 @@ func ManyNodes(c *wire.Call, key string, rows, failed []wire.Object) (wire.Objec
 	return wire.Object{{"format", "multi"}, {key, rows}, {"errors", failed}}, nil
 }
 
-// NodeError names a node as the caller wrote it.
+// NodeError returns the error of a node, named as the caller wrote it.
 func NodeError(id string, code int64, message string) wire.Object {
 	return wire.Object{{"node_id", id}, {"code", code}, {"message", message}}
 }
 
-// States of a file on its way into the index.
+// States of indexing.
 const (
 	aiDisabled   = "disabled"
 	AIPending    = "pending"
@@ -266,10 +266,10 @@ const (
 	aiFailed     = "failed"
 )
 
-// indexPace is how long a file stays in each state when the options do not say.
+// indexPace is the default duration of each state.
 const indexPace = 2 * time.Second
 
-// Usable reports whether the platform's agent can read a node.
+// Usable reports whether the agent can read a node.
 func (n *Node) Usable() bool { return n.AIState == aiReady || n.AIState == AIIndexed }
 
 // Intelligent reports whether the contents of a profile are indexed.
@@ -295,14 +295,14 @@ func (w *World) goal(n *Node) string {
 	return aiReady
 }
 
-// Index puts a node into a state and lets it go on from there.
+// Index sets the state of a node and schedules the next ones.
 func (w *World) Index(n *Node, from string) {
 	n.AIState = from
 	w.goOn(n)
 }
 
-// goOn plans the next state of a node. A node that was written again or replaced meanwhile has plans of its own, and
-// what is not indexed any more has none.
+// goOn schedules the next state of a node. Nodes that were rewritten have a
+// schedule of their own, and nodes no longer indexed have none.
 func (w *World) goOn(n *Node) {
 	next := w.nextState(n)
 	if next == "" {
@@ -334,11 +334,12 @@ func (w *World) nextState(n *Node) string {
 	return ""
 }
 
-// ingestion is what indexing a page costs, in credits; a file or note counts as one.
+// ingestion is the price of indexing a page, in credits; a file or note counts as
+// one.
 const ingestion = 10
 
-// SetIntelligence says whether the files of a workspace or share are indexed. Without it their embeddings are gone;
-// having them made again is billed.
+// SetIntelligence enables or disables the index of a workspace or share. Disabling
+// deletes the embeddings; making them again is billed.
 func (w *World) SetIntelligence(profileID, userID string, on bool) {
 	if w.Intelligent(profileID) == on {
 		return
@@ -391,10 +392,10 @@ func (w *World) EventIn(profileID string, e Event) {
 	w.WriteEvent(e)
 }
 
-// TitleMost is the length of a title, in characters.
+// TitleMost is the greatest length of a title, in characters.
 const TitleMost = 80 // characters
 
-// Drawn is a picture in the color of a title, or the one for all that have none.
+// Drawn returns an image in the color of a title, or the default image.
 func Drawn(c *wire.Call, title string) (wire.Object, error) {
 	shade := color.RGBA{R: 0x80, G: 0x80, B: 0x80, A: 0xff}
 	if title != "" {
@@ -410,8 +411,8 @@ func Drawn(c *wire.Call, title string) (wire.Object, error) {
 	return c.Send(wire.NewReply(http.StatusOK, "image/png", picture.Bytes()))
 }
 
-// ServeVersion answers with the bytes of a version, or with the range of them that the call asks for. Several ranges at
-// once are answered with everything.
+// ServeVersion serves the content of a version, or the requested range. Requests
+// for several ranges get the whole content.
 func ServeVersion(c *wire.Call, n *Node, v Version) (wire.Object, error) {
 	asked := c.Request
 	if strings.Contains(asked.Header.Get("Range"), ",") {
@@ -436,7 +437,7 @@ func ServeVersion(c *wire.Call, n *Node, v Version) (wire.Object, error) {
 	return c.Send(&out)
 }
 
-// opening takes status and header of what net/http would serve.
+// opening records the status and header that net/http would send.
 type opening struct {
 	header http.Header
 	status int
@@ -448,7 +449,7 @@ func (w *opening) WriteHeader(status int) { w.status = status }
 
 func (w *opening) Write(b []byte) (int, error) { return len(b), nil }
 
-// unread is sought and not read: it stands where the body of the answer begins.
+// unread supports Seek only: it marks where the body begins.
 type unread struct{ io.Seeker }
 
 func (unread) Read([]byte) (int, error) { return 0, io.EOF }

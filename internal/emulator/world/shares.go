@@ -12,7 +12,7 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/wire"
 )
 
-// Values of share fields, as they go over the wire.
+// Wire values of share fields.
 const (
 	ShareSend       = "send"
 	ShareReceive    = "receive"
@@ -25,13 +25,13 @@ const (
 	SecurityOff     = "off"
 )
 
-// Share is a share as the platform keeps it.
+// Share is a stored share.
 type Share SeedShare
 
-// ShowsFolder reports whether the storage of a share is a folder of its workspace.
+// ShowsFolder reports whether a share shows a folder of its workspace.
 func (s *Share) ShowsFolder() bool { return s.Folder != "" }
 
-// Mode says whether a share has storage of its own.
+// Mode returns the storage mode of a share.
 func (s *Share) Mode() string {
 	if s.ShowsFolder() {
 		return ModeFolder
@@ -39,7 +39,7 @@ func (s *Share) Mode() string {
 	return ModeIndependent
 }
 
-// Category is how answers call a share.
+// Category returns the storage mode as named in responses.
 func (s *Share) Category() string {
 	if s.ShowsFolder() {
 		return "shared_folder"
@@ -47,7 +47,7 @@ func (s *Share) Category() string {
 	return "portal"
 }
 
-// Kind is what a share is for.
+// Kind returns the type of a share.
 func (s *Share) Kind() string {
 	switch {
 	case s.Type != "":
@@ -58,10 +58,10 @@ func (s *Share) Kind() string {
 	return ShareSend
 }
 
-// AccessOption says who is let in.
+// AccessOption returns the access option of a share.
 func (s *Share) AccessOption() string { return cmp.Or(s.Access, AccessMembers) }
 
-// Security says how far downloads are allowed.
+// Security returns the download security of a share.
 func (s *Share) Security() string {
 	if s.NoGuestDownloads {
 		return SecurityHigh
@@ -69,18 +69,18 @@ func (s *Share) Security() string {
 	return cmp.Or(s.DownloadSecurity, SecurityOff)
 }
 
-// Shut reports whether a share keeps its guests out: it is archived or its time is over.
+// Shut reports whether a share is closed to guests: archived or expired.
 func (w *Directory) Shut(id string) bool {
 	h := w.Shares[id]
 	return h != nil && (h.Value.Archived || !h.Value.Expires.IsZero() && wire.Past(h.Value.Expires, w.Clock()))
 }
 
-// ShutOut reports whether a share is shut and the user no more than a guest.
+// ShutOut reports whether a share is closed to a user, who is at most a guest.
 func (w *Directory) ShutOut(id, userID string) bool {
 	return w.Shut(id) && !w.AtLeast(id, userID, Member)
 }
 
-// Lapse ends the sockets of guests when the time of a share is over.
+// Lapse closes the sockets of guests when a share expires.
 func (w *Directory) Lapse(h *Share) {
 	if expires := h.Expires; expires.After(w.Now()) {
 		w.Later(expires, func() {
@@ -91,7 +91,8 @@ func (w *Directory) Lapse(h *Share) {
 	}
 }
 
-// Sharing reports whether the policies of a workspace and of its organization allow new shares.
+// Sharing reports whether the policies of a workspace and its organization allow
+// new shares.
 func (w *Directory) Sharing(workspaceID string) bool {
 	workspace := w.Workspaces[workspaceID].Value
 	o := w.Orgs[workspace.Org]
@@ -104,28 +105,29 @@ const (
 	GuestScope    = "share-guest"
 )
 
-// Unseen refuses a caller who may not look at a share.
+// Unseen returns the error of a caller without access to a share.
 func Unseen(code int64) error {
 	return wire.Refuse(http.StatusUnauthorized, code, "You may not look at this share.")
 }
 
-// WrongLinkPassword refuses a caller without the password of a link.
+// WrongLinkPassword returns the error of a missing or wrong link password.
 func WrongLinkPassword() error {
 	return wire.Refuse(http.StatusUnauthorized, codeLinkPassword, "The password of the link is missing or wrong.")
 }
 
-// OpensLink reports whether a token was given for the password that a share has now.
+// OpensLink reports whether a token was issued for the current password of a
+// share.
 func (w *Core) OpensLink(h *Share, token string) bool {
 	t := w.OpenToken(token)
 	return t.Genuine && t.Scope == PasswordScope && t.Profile == h.ID && t.Perm == w.PasswordMark(h)
 }
 
-// PasswordMark binds a token to a password without telling it.
+// PasswordMark returns a MAC of a password, which binds a token to it.
 func (w *Core) PasswordMark(h *Share) string {
 	return hex.EncodeToString(w.Sign("password of " + h.ID + " " + h.Password))[:16]
 }
 
-// RootOf is the id of the root of the storage of a share.
+// RootOf returns the id of the root of the storage of a share.
 func (w *Core) RootOf(h *Share) string {
 	if h.ShowsFolder() {
 		return h.Folder
@@ -137,7 +139,7 @@ func (w *Core) RootOf(h *Share) string {
 	return Opaque('2', w.Options.Seed, n)
 }
 
-// FileShare is a File Share as the platform keeps it.
+// FileShare is a stored File Share.
 type FileShare struct {
 	SeedFileShare
 	Lapsed bool // expired, and not cleaned up yet
@@ -150,7 +152,7 @@ const (
 	NamedPeople    = "named_people"
 )
 
-// Capability is what somebody may do with a File Share.
+// Capability is what a user may do with a File Share.
 type Capability int
 
 // Capabilities, the least first.
@@ -175,7 +177,7 @@ func (m Capability) String() string {
 	return capabilities()[m-1]
 }
 
-// FileShareEvent writes an event about a File Share. Its object is the file.
+// FileShareEvent writes an event whose object is the file of a File Share.
 func (w *World) FileShareEvent(f *FileShare, e Event) {
 	e.Workspace, e.Object = f.Workspace, f.Node
 	if n := w.Nodes[f.Node]; n != nil {
@@ -184,7 +186,7 @@ func (w *World) FileShareEvent(f *FileShare, e Event) {
 	w.WriteEvent(e)
 }
 
-// GrantIsFor reports whether a grant is that of a user, or of the address of somebody without an account.
+// GrantIsFor reports whether a grant belongs to a user, or to an unknown address.
 func GrantIsFor(g *Grant, userID, email string) bool {
 	if g.User != "" || userID != "" {
 		return g.User == userID
@@ -192,7 +194,7 @@ func GrantIsFor(g *Grant, userID, email string) bool {
 	return strings.EqualFold(g.Email, email)
 }
 
-// activateGrants hands a new user what was given to the e-mail address before there was an account.
+// activateGrants assigns the grants to an e-mail address to its new account.
 func (w *Directory) activateGrants(u User) {
 	for _, f := range w.FileShares {
 		for i, g := range f.Grants {
@@ -213,13 +215,13 @@ func (w *Directory) FileShareNamed(name string) *FileShare {
 	return nil
 }
 
-// Shared is the file behind a link, nil when it is in the trash or gone.
+// Shared returns the file of a link, nil if it is deleted or in the trash.
 func (w *World) Shared(f *FileShare) *Node { return w.Node(f.Workspace, f.Node) }
 
-// Open reports whether a link still leads somewhere.
+// Open reports whether a link is valid.
 func (f *FileShare) Open(w *World) bool { return f != nil && !f.Lapsed && w.Shared(f) != nil }
 
-// conferred is what a user may do with a File Share by role in the workspace or by grant, whatever its tier.
+// conferred returns a user's capability by role in the workspace or by grant.
 func (w *Directory) conferred(f *FileShare, userID string) Capability {
 	if userID == "" {
 		return NoCapability
@@ -239,8 +241,8 @@ func (w *Directory) conferred(f *FileShare, userID string) Capability {
 	return most
 }
 
-// Admits reports whether a File Share is open to a user, "" being one without an account. Members of the workspace are
-// let in whatever its tier.
+// Admits reports whether a user may open a File Share, "" being a caller without
+// an account. Members of the workspace may open every tier.
 func (w *Directory) Admits(f *FileShare, userID string) bool {
 	switch {
 	case f.Lapsed:
@@ -253,7 +255,8 @@ func (w *Directory) Admits(f *FileShare, userID string) bool {
 	return w.conferred(f, userID) > NoCapability
 }
 
-// Capability is what somebody may do with a File Share. Its tier never lets anybody edit.
+// Capability returns what a user may do with a File Share. The tier alone never
+// allows edits.
 func (w *Directory) Capability(f *FileShare, userID string) Capability {
 	most := w.conferred(f, userID)
 	if f.Access == AnyoneWithLink || f.Access == AnyRegistered && userID != "" {
@@ -262,11 +265,12 @@ func (w *Directory) Capability(f *FileShare, userID string) Capability {
 	return most
 }
 
-// TakesComments reports whether the owner lets recipients comment. Links for anyone never do.
+// TakesComments reports whether recipients may comment. On links for anyone they
+// may not.
 func (f *FileShare) TakesComments() bool { return f.CommentsEnabled && f.Access != AnyoneWithLink }
 
-// Recipient finds a File Share for a caller who may do with it what is needed, and the file behind it. What never was,
-// what has ended and what was taken back look the same.
+// Recipient finds a File Share, and its file, for a caller with a capability.
+// Unknown, expired and revoked ones have the same error.
 func (w *World) Recipient(c *wire.Call, name string, need Capability) (*FileShare, *Node, error) {
 	f := w.FileShareNamed(name)
 	if !f.Open(w) {
@@ -282,7 +286,7 @@ func (w *World) Recipient(c *wire.Call, name string, need Capability) (*FileShar
 	return f, w.Shared(f), nil
 }
 
-// mayReceive refuses whoever a File Share is not open to, or who does not have its password.
+// mayReceive requires access to a File Share, and its password.
 func (w *Directory) mayReceive(c *wire.Call, f *FileShare) error {
 	switch {
 	case c.Key != nil && w.Covers(c.Key, f.ID) < wire.Read:
@@ -298,7 +302,7 @@ func (w *Directory) mayReceive(c *wire.Call, f *FileShare) error {
 	}
 }
 
-// Locked refuses a call without the password of the link. Nobody is spared, and only the header counts.
+// Locked requires the password of the link of every caller, in the header.
 func (f *FileShare) Locked(c *wire.Call) error {
 	if f.Password == "" || subtle.ConstantTimeCompare([]byte(f.Password),
 		[]byte(c.Request.Header.Get("X-Ve-Password"))) == 1 {
@@ -307,7 +311,7 @@ func (f *FileShare) Locked(c *wire.Call) error {
 	return WrongLinkPassword()
 }
 
-// MayServe refuses the bytes of a file that nobody may have.
+// MayServe rejects downloads of blocked files.
 func (n *Node) MayServe() error {
 	if n.Withheld == "" {
 		return nil

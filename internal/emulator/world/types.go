@@ -5,8 +5,8 @@ import (
 	"github.com/fastio-go/fastio/fastiotest/seed"
 )
 
-// The types of package seed, with ids that are strings. Those with Seed before their name the world keeps in a form of
-// its own.
+// Aliases of the types of package seed, with ids as strings. Those named Seed...
+// have another stored form.
 
 type (
 	Options        = seed.Options

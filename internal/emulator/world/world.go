@@ -13,13 +13,14 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/wire"
 )
 
-// Record is a profile with the moment it was made.
+// Record is a profile and its creation time.
 type Record[T any] struct {
 	Value   T
 	Created int64
 }
 
-// AddUser adds a user, or replaces the one with the same id, and returns it with what was filled in.
+// AddUser adds a user, or replaces the one with the same id, and returns it with
+// defaults.
 func (w *World) AddUser(u User) User {
 	w.Lock()
 	defer w.Unlock()
@@ -27,7 +28,7 @@ func (w *World) AddUser(u User) User {
 	return w.NewUser(u)
 }
 
-// NewUser adds a user while the caller holds the lock.
+// NewUser is AddUser with the lock held.
 func (w *World) NewUser(u User) User {
 	u.ID = w.NewProfile(u.ID)
 	u.AccountType = cmp.Or(u.AccountType, "human")
@@ -66,7 +67,7 @@ func (w *World) AddWorkspace(workspace Workspace) Workspace {
 	return w.NewWorkspace(workspace)
 }
 
-// NewWorkspace adds a workspace while the caller holds the lock.
+// NewWorkspace is AddWorkspace with the lock held.
 func (w *World) NewWorkspace(workspace Workspace) Workspace {
 	workspace.ID = w.NewProfile(workspace.ID)
 	workspace.Name = cmp.Or(workspace.Name, "Workspace "+strconv.Itoa(len(w.Workspaces)+1))
@@ -79,8 +80,8 @@ func (w *World) NewWorkspace(workspace Workspace) Workspace {
 	return workspace
 }
 
-// AddShare adds a share, or replaces the one with the same id. One in a workspace takes its organization from there.
-// Its creator becomes the owner.
+// AddShare adds a share, or replaces the one with the same id. Its organization is
+// that of its workspace. Its creator becomes the owner.
 func (w *World) AddShare(h SeedShare) SeedShare {
 	w.Lock()
 	defer w.Unlock()
@@ -104,7 +105,7 @@ func (w *World) AddShare(h SeedShare) SeedShare {
 	return h
 }
 
-// NewProfile keeps a given id and makes one otherwise.
+// NewProfile returns id, or a new id if it is "".
 func (w *Directory) NewProfile(given string) string {
 	for given == "" || !wire.IsProfile(given) {
 		if id := profile(w.Options.Seed, w.NextSerial()); w.KindOf(id) == "" {
@@ -114,10 +115,10 @@ func (w *Directory) NewProfile(given string) string {
 	return given
 }
 
-// Now is the time of the platform.
+// Now returns the time of the platform.
 func (w *Core) Now() time.Time { return w.Options.Clock() }
 
-// KindOf tells what a profile id stands for, "" when it stands for nothing.
+// KindOf returns the kind of a profile id, "" if it is unknown.
 func (w *Directory) KindOf(id string) string {
 	switch {
 	case w.Users[id] != nil:
@@ -134,7 +135,7 @@ func (w *Directory) KindOf(id string) string {
 	return ""
 }
 
-// profileNamed finds a profile by its id, its custom name or me, "" for none. A File Share has no custom name.
+// profileNamed finds a profile by its id, its custom name or me, "" if there is none. A File Share has no custom name.
 func (w *Directory) profileNamed(name, userID string) string {
 	switch {
 	case name == "":
@@ -147,7 +148,7 @@ func (w *Directory) profileNamed(name, userID string) string {
 	return cmp.Or(w.orgNamed(name), w.WorkspaceNamed(name, userID), w.ShareNamed(name), w.UserOf(name))
 }
 
-// OrgOf is the organization a profile belongs to.
+// OrgOf returns the organization of a profile.
 func (w *Directory) OrgOf(id string) string {
 	switch w.KindOf(id) {
 	case wire.KindOrg:
@@ -162,11 +163,12 @@ func (w *Directory) OrgOf(id string) string {
 	return ""
 }
 
-// Rank orders roles, the highest last.
+// Rank returns the order of a role, the highest last.
 func Rank(r Role) int { return 1 + slices.Index([]Role{View, Guest, Member, Admin, Owner}, r) }
 
-// Role is what a user may do on a profile. Owners and admins of an organization administer everything in it; what a
-// workspace grants from member upwards holds for its shares.
+// Role returns the role of a user on a profile. Owners and admins of an
+// organization are admins of its profiles; the roles of a workspace, from member
+// up, hold for its shares.
 func (w *Directory) Role(profileID, userID string) Role {
 	direct := w.Direct(profileID, userID)
 	switch w.KindOf(profileID) {
@@ -195,7 +197,7 @@ func (w *Directory) Role(profileID, userID string) Role {
 	return direct
 }
 
-// AtLeast reports whether a user has a role on a profile, or a higher one.
+// AtLeast reports whether a user has a role or a higher one.
 func (w *Directory) AtLeast(profileID, userID string, least Role) bool {
 	return Rank(w.Role(profileID, userID)) >= Rank(least)
 }
@@ -213,7 +215,7 @@ func (w *Directory) Auditor(orgID, userID string) bool {
 	return o != nil && slices.Contains(o.Value.Auditors, userID)
 }
 
-// ProfileName is what people call a profile.
+// ProfileName returns the display name of a profile.
 func (w *Directory) ProfileName(id string) string {
 	switch w.KindOf(id) {
 	case wire.KindUser:
@@ -231,7 +233,8 @@ func (w *Directory) ProfileName(id string) string {
 	return ""
 }
 
-// Slug is the folder form of a name: letters, digits and hyphens, four characters at least.
+// Slug returns the folder form of a name: letters, digits and hyphens, at least
+// four.
 func Slug(name string) string {
 	folded := strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) {
@@ -245,12 +248,12 @@ func Slug(name string) string {
 	return folded
 }
 
-// Prefix stands before every path of the API.
+// Prefix begins every path of the API.
 func (w *Core) Prefix() string {
 	return strings.TrimSuffix(cmp.Or(w.Options.Prefix, "/api"), "/")
 }
 
-// OrgOfPath finds the organization a path names by id or domain.
+// OrgOfPath finds the organization of a path by id or domain.
 func (w *Directory) OrgOfPath(c *wire.Call) (string, error) {
 	if id := w.orgNamed(c.Segment("org_id")); id != "" {
 		return id, nil
@@ -267,7 +270,7 @@ func (w *Directory) orgNamed(name string) string {
 	return ""
 }
 
-// WorkspaceNamed finds a workspace by id or folder name, one of the caller's own first.
+// WorkspaceNamed finds a workspace by id or folder name, preferring the caller's.
 func (w *Directory) WorkspaceNamed(name, userID string) string {
 	found := ""
 	for _, id := range w.WorkspaceList {
@@ -282,7 +285,7 @@ func (w *Directory) WorkspaceNamed(name, userID string) string {
 	return found
 }
 
-// UserOf finds a user by e-mail address, "" for none.
+// UserOf finds a user by e-mail address, "" if there is none.
 func (w *Directory) UserOf(email string) string {
 	for id, u := range w.Users {
 		if strings.EqualFold(u.Value.Email, email) {
@@ -292,7 +295,7 @@ func (w *Directory) UserOf(email string) string {
 	return ""
 }
 
-// WorkspaceOfPath finds the workspace that a path names, if the caller may look at it.
+// WorkspaceOfPath finds the workspace of a path, if the caller has access.
 func (w *Directory) WorkspaceOfPath(c *wire.Call) (string, error) {
 	id := w.WorkspaceNamed(c.Segment("workspace_id"), c.Key.User)
 	if id == "" {
@@ -309,7 +312,7 @@ func (w *Directory) ProfileOfPath(c *wire.Call) string {
 	return c.ProfileSegment("profile_id")
 }
 
-// List pages through profiles.
+// List returns a page of profiles.
 func (w *Directory) List(
 	c *wire.Call, key string, ids []string, render func(id, viewer string, lv wire.Level) wire.Object,
 ) (wire.Object, error) {
@@ -318,8 +321,8 @@ func (w *Directory) List(
 	return wire.Object{{key, rows}, {"pagination", page.Of(len(ids))}}, c.Check.Refusal()
 }
 
-// Covers is the best a credential may do on a profile: a scope reaches down from an organization to its workspaces
-// and shares. A credential without scopes is the whole account.
+// Covers returns the mode of a credential on a profile: a scope on an organization
+// covers its workspaces and shares. Without scopes it covers the whole account.
 func (w *Directory) Covers(k *wire.Credential, profileID string) wire.Mode {
 	if len(k.Scopes) == 0 {
 		return wire.Admin
@@ -334,7 +337,7 @@ func (w *Directory) Covers(k *wire.Credential, profileID string) wire.Mode {
 	return best
 }
 
-// Within reports whether a profile lies under the entity of a scope.
+// Within reports whether a profile is in the entity of a scope.
 func (w *Directory) Within(k *wire.Credential, profileID, entity, id string) bool {
 	named := func(profile string) bool { return profile != "" && (id == "*" || id == profile) }
 	kind := w.KindOf(profileID)
@@ -357,13 +360,13 @@ func (w *Directory) Within(k *wire.Credential, profileID, entity, id string) boo
 	return false
 }
 
-// Enabled reports whether a user has an account that is not switched off.
+// Enabled reports whether a user has an enabled account.
 func (w *Directory) Enabled(userID string) bool {
 	u := w.Users[userID]
 	return u != nil && !u.Value.Disabled
 }
 
-// OutOfScope refuses a credential that does not reach a profile.
+// OutOfScope rejects a credential whose scopes exclude a profile.
 func (w *Directory) OutOfScope(profileID string) error {
 	code := int64(wire.CodeScope)
 	if kind := w.KindOf(profileID); kind == wire.KindOrg || kind == wire.KindUser {
@@ -372,10 +375,10 @@ func (w *Directory) OutOfScope(profileID string) error {
 	return wire.Refuse(http.StatusForbidden, code, "The credential does not cover this profile.")
 }
 
-// UserDetails is the scope of the settings of the account.
+// UserDetails is the scope of account settings.
 const UserDetails = "userdetails:*:rw" // the account's own settings, which no other scope reaches
 
-// Touches reports whether a credential reaches an organization or anything in it.
+// Touches reports whether a credential covers an organization or a part of it.
 func (w *Directory) Touches(k *wire.Credential, orgID string) bool {
 	return w.Covers(k, orgID) != wire.NoAccess ||
 		slices.ContainsFunc(slices.Concat(w.WorkspaceList, w.ShareList), func(id string) bool {
@@ -383,17 +386,17 @@ func (w *Directory) Touches(k *wire.Credential, orgID string) bool {
 		})
 }
 
-// Venue is where comments are exchanged: people in one cannot reply to those in another.
+// Venue is the place of a comment thread: users of one cannot reply in another.
 type Venue struct {
 	Profile   string
 	FileShare string
 	Node      string // "" for the profile as a whole
 }
 
-// Reached is the profile whose scopes decide about a venue.
+// Reached returns the profile whose scopes apply to a venue.
 func (at Venue) Reached() string { return cmp.Or(at.FileShare, at.Profile) }
 
-// MayLook refuses a credential that does not reach a venue.
+// MayLook rejects a credential whose scopes exclude a venue.
 func (w *Directory) MayLook(k *wire.Credential, at Venue) error {
 	switch f := w.FileShares[at.FileShare]; {
 	case w.Covers(k, at.Reached()) < wire.Read:
@@ -416,7 +419,7 @@ const (
 	FeatureAutoOG    = "ai_autoog"
 )
 
-// PlanOf is what the organization of a profile has paid for and allows.
+// PlanOf returns the plan and policy of the organization of a profile.
 func (w *Directory) PlanOf(profileID string) Org {
 	if o := w.Orgs[w.OrgOf(profileID)]; o != nil {
 		return o.Value
@@ -424,10 +427,10 @@ func (w *Directory) PlanOf(profileID string) Org {
 	return Org{}
 }
 
-// Payer is who is billed for what happens on a profile.
+// Payer returns the profile that is billed for a profile.
 func (w *Directory) Payer(profileID, userID string) string { return cmp.Or(w.OrgOf(profileID), userID) }
 
-// Lacks refuses what the plan does not have.
+// Lacks returns the error of a feature that is missing in the plan.
 func (w *Directory) Lacks(feature string) error {
 	if !slices.Contains(w.Options.Lacks, feature) {
 		return nil
@@ -435,7 +438,8 @@ func (w *Directory) Lacks(feature string) error {
 	return wire.Refuse(http.StatusPaymentRequired, codePlan, "Upgrade Required: the plan does not have "+feature+".")
 }
 
-// IntelligenceDenied is the policy about the index. Where there is none the agent answers without it.
+// IntelligenceDenied returns the policy error of the index. It never applies
+// without one.
 func (w *Directory) IntelligenceDenied(profileID string) error {
 	policy := w.PlanOf(profileID).AIPolicy
 	workspace := profileID
@@ -453,20 +457,22 @@ func (w *Directory) IntelligenceDenied(profileID string) error {
 	return nil
 }
 
-// Forbidden refuses what the policy of an organization forbids.
+// Forbidden returns the error of an action that the policy of an organization
+// forbids.
 func Forbidden(reason, feature string) error {
 	return wire.Because(http.StatusForbidden, codeAIPolicy, reason, "The organization does not allow this.",
 		wire.Member{"feature", feature})
 }
 
-// Access options of a share, as they go over the wire. Any other value is for members only.
+// Wire values of the access options of a share. Any other value means members
+// only.
 const (
 	AccessOrg        = "Members of the Share, Workspace or Org"
 	AccessRegistered = "Anyone with a registered account"
 	AccessAnyone     = "Anyone with the link"
 )
 
-// Store is the storage a call is about.
+// Store is the storage of a call.
 type Store struct {
 	Profile string // the workspace or share that was named
 	Owner   string // whose nodes it shows
@@ -474,22 +480,22 @@ type Store struct {
 	User    string // the caller, "" without a credential
 }
 
-// StoreOf is the storage of a profile for the caller.
+// StoreOf returns the storage of a profile for the caller.
 func (w *Directory) StoreOf(profileID string, c *wire.Call) Store {
 	return w.StoreFor(profileID, c.UserID())
 }
 
-// StoreFor is the storage of a profile for a user.
+// StoreFor returns the storage of a profile for a user.
 func (w *Directory) StoreFor(profileID, userID string) Store {
 	in := Store{Profile: profileID, User: userID}
 	in.Owner, in.Folder = w.storageOf(profileID)
 	return in
 }
 
-// Insider reports whether the caller is a member of what was named, or more.
+// Insider reports whether the caller has at least the role member.
 func (in Store) Insider(w *World) bool { return w.AtLeast(in.Profile, in.User, Member) }
 
-// Orphaned reports whether a share lost the folder it stands for.
+// Orphaned reports whether the folder of a share is deleted.
 func (w *World) Orphaned(in Store) bool {
 	return in.Folder != "" && w.Node(in.Owner, in.Folder) == nil
 }
@@ -504,7 +510,8 @@ func (w *Directory) ShareNamed(name string) string {
 	return ""
 }
 
-// Codes of what several areas refuse. The platform publishes those below 190000; the others are the emulator's own.
+// Codes used by several areas. Those below 190000 are published; the others are
+// ours.
 const (
 	CodeNotGranted = 115069
 	CodeNoView     = 144499
