@@ -146,8 +146,7 @@ func (s *Server) connect() {
 	s.storage.NodeFacts = s.Facts
 }
 
-// First returns the first token and the id of the first workspace, "" if there
-// is none.
+// First returns the first token and the id of the first workspace, or "".
 func (s *Server) First() (token, workspaceID string) {
 	s.RLock()
 	defer s.RUnlock()

@@ -131,8 +131,7 @@ func (f *fault) wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// deliver writes a reply, with the fault applied, and returns its status if it
-// was sent in full.
+// deliver writes a reply, with the fault, and returns its status if sent in full.
 func (f *fault) deliver(w http.ResponseWriter, r *http.Request, out wire.Reply) int {
 	if out.Stream != nil {
 		return f.deliverStream(w, r, out)

@@ -137,8 +137,7 @@ func (l *limits) quota(w *window, rule world.Limit, now time.Time) quota {
 	return q
 }
 
-// tighter returns the quota with less room, or with the longer wait if both
-// have none.
+// tighter returns the quota with less room, or else the longer wait.
 func tighter(a, b quota, first bool) quota {
 	if first || b.avail < a.avail || b.avail == a.avail && b.expires.After(a.expires) {
 		return b

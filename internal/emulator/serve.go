@@ -106,8 +106,7 @@ func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request) {
 // Refusals returns how many calls were answered with 429 so far.
 func (s *Server) Refusals() int { return int(s.refusals.Load()) }
 
-// operation returns the name of an endpoint in endpoints.tsv, "" if it has
-// none.
+// operation returns the name of an endpoint in endpoints.tsv, or "".
 func (s *Server) operation(c *wire.Call) string {
 	switch {
 	case c.Request.Method == http.MethodOptions:
@@ -260,8 +259,7 @@ func atRoot(path string) bool {
 		strings.HasPrefix(path, oauth.ConnectPath+"/")
 }
 
-// routeOf finds the route of a request without the redirects and errors of the
-// mux.
+// routeOf finds the route of a request without redirects and errors of the mux.
 func (s *Server) routeOf(r *http.Request) *wire.Route {
 	h, _ := s.mux.Handler(r)
 	if e, found := h.(endpoint); found && e.Method == r.Method {
@@ -379,8 +377,7 @@ func (l *record) end(q *world.Request, status int) {
 	q.Status = status
 }
 
-// Requests returns the latest recorded calls, at least ten thousand, in order
-// of arrival.
+// Requests returns the latest calls, at least ten thousand, in order of arrival.
 func (s *Server) Requests() []world.Request {
 	s.record.mu.Lock()
 	defer s.record.mu.Unlock()

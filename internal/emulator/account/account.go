@@ -140,8 +140,7 @@ func (h *Handlers) contactsOf(k *wire.Credential) map[string]bool {
 	return met
 }
 
-// availableProfiles returns the kinds of profiles of the caller. The members are
-// assumed.
+// availableProfiles returns the kinds of the caller's profiles (assumed members).
 func (h *Handlers) availableProfiles(c *wire.Call) (wire.Object, error) {
 	ids := h.reached(c.Key)
 	kinds := wire.Filter([]string{wire.KindOrg, wire.KindWorkspace, wire.KindShare}, func(kind string) bool {
@@ -162,8 +161,7 @@ func (h *Handlers) allowed(c *wire.Call) (wire.Object, error) {
 }
 
 // signUp creates an account and accepts its invitations. For an existing address
-// the response is the same, but without a token, so that it does not reveal
-// accounts.
+// only the token is missing in the response, so as not to reveal accounts.
 func (h *Handlers) signUp(c *wire.Call) (wire.Object, error) {
 	u := readSignUp(c)
 	if err := c.Check.Refusal(); err != nil {

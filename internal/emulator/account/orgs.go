@@ -26,8 +26,7 @@ func (h *Handlers) isGuest(o world.Org, userID string) bool {
 	return !h.isMember(o, userID) && h.guestOf(o.ID, userID)
 }
 
-// isExpected selects the organizations of the user, and those that invited the
-// user.
+// isExpected selects the organizations that the user is in or invited to.
 func (h *Handlers) isExpected(o world.Org, userID string) bool {
 	return h.isMember(o, userID) || h.invited(o.ID, userID)
 }
@@ -179,8 +178,7 @@ func (h *Handlers) orgFor(least world.Role, needed wire.Mode) func(*wire.Call) (
 	}
 }
 
-// changePlan subscribes an organization to a plan, or changes it. The response to
-// a change is assumed.
+// changePlan subscribes an organization, or changes its plan (assumed response).
 func (h *Handlers) changePlan(c *wire.Call, id string) (wire.Object, error) {
 	o := &h.Orgs[id].Value
 	chosen := PlanNamed(o.Plan)
@@ -253,8 +251,7 @@ func (h *Handlers) meters(c *wire.Call, id string) (wire.Object, error) {
 	return wire.Object{{"meter", meter}, {"usage", points}}, c.Check.Refusal()
 }
 
-// stored returns the size of the storage of an organization, workspace or share at
-// a time.
+// stored returns the size of the storage of a profile at a time.
 func (h *Handlers) stored(org, place string, at time.Time) int64 {
 	var size int64
 	for _, n := range h.Nodes {

@@ -76,8 +76,7 @@ const (
 	memberOrAbove = "Member or above"
 )
 
-// workspacesAvailable returns the workspaces of the caller's organizations that
-// the caller may join.
+// workspacesAvailable returns the workspaces that the caller may join.
 func (h *Handlers) workspacesAvailable(c *wire.Call) (wire.Object, error) {
 	ids := wire.Filter(h.WorkspaceList, func(id string) bool {
 		w := h.Workspaces[id].Value
@@ -138,8 +137,7 @@ func folderTaken() *wire.Refusal {
 	return wire.Refuse(http.StatusNotAcceptable, codeFolderName, "The folder name is in use.")
 }
 
-// createWorkspace creates a workspace. The response, the new workspace, is
-// assumed.
+// createWorkspace creates a workspace and returns it (assumed).
 func (h *Handlers) createWorkspace(c *wire.Call, org string) (wire.Object, error) {
 	made := world.Workspace{Org: org, NoIntelligence: h.NoIntelligence()}
 	h.readWorkspace(c, &made, true)
@@ -270,8 +268,7 @@ func (h *Handlers) NoIntelligence() bool {
 	return slices.Contains(h.Options.Lacks, world.FeatureAI) || slices.Contains(h.Options.Lacks, world.FeatureAgent)
 }
 
-// checkFolderName checks the pattern of a folder name: letters, digits and
-// hyphens.
+// checkFolderName requires letters, digits and hyphens.
 func (h *Handlers) checkFolderName(c *wire.Call, field, name string) {
 	other := func(r rune) bool { return r != '-' && !unicode.IsLetter(r) && !unicode.In(r, unicode.N) }
 	c.Check.InvalidIf(c.Check.Text(field, name, folderLeast, folderMost) && strings.ContainsFunc(name, other),

@@ -50,8 +50,7 @@ type poll struct {
 	inclusive bool
 }
 
-// wants reports whether a field is selected by its key or by its name without the
-// id.
+// wants reports whether a field is selected by its key, or its name without id.
 func (q *poll) wants(field string) bool {
 	name, _, _ := strings.Cut(field, ":")
 	return len(q.fields) == 0 || slices.Contains(q.fields, field) || slices.Contains(q.fields, name)

@@ -212,8 +212,7 @@ func (h *Handlers) aiPlace(least wire.Mode) finder {
 	}
 }
 
-// aiProfile finds the workspace or share of a call that the caller may read, or
-// change.
+// aiProfile finds the workspace or share of a call that the caller may use.
 func (h *Handlers) aiProfile(least wire.Mode) finder {
 	return func(c *wire.Call) (string, error) {
 		if err := c.Check.Refusal(); err != nil {
@@ -250,8 +249,7 @@ func (h *Handlers) mayAsk(profileID string) error {
 	return cmp.Or(h.agentDenied(profileID), h.IntelligenceDenied(profileID))
 }
 
-// agentDenied returns the policy error of the agent, which precedes that of the
-// index.
+// agentDenied returns the policy error of the agent, checked before the index.
 func (h *Handlers) agentDenied(profileID string) error {
 	if !h.PlanOf(profileID).AIPolicy.DenyAgent {
 		return nil

@@ -42,8 +42,7 @@ func (ch *chatState) pick(query string) world.Script {
 	return world.Script{}
 }
 
-// course schedules the steps of a turn: statuses, search, answer in pieces,
-// sources and end.
+// course schedules a turn: statuses, search, pieces of the answer, sources, end.
 func (t *turn) course(text, place string) {
 	steps := t.script.Steps
 	if steps == nil {
@@ -185,8 +184,7 @@ func (t *turn) emit(name string, data wire.Object) {
 
 const fewWords = 24 // bytes, at least
 
-// split cuts a text into pieces to stream: at words or after n bytes, on character
-// boundaries.
+// split cuts a text into pieces, at words or by size, on character boundaries.
 func split(text string, size int) []string {
 	var pieces []string
 	for text != "" {
@@ -219,8 +217,7 @@ type passage struct {
 
 const citationsMost = 3
 
-// lookUp finds the passages for a question, in its references or in all indexed
-// files.
+// lookUp finds the passages for a question, in its references or in all files.
 func (h *Handlers) lookUp(t *turn) []passage {
 	words := terms(t.query)
 	var found []passage
@@ -259,8 +256,7 @@ func (h *Handlers) readable(t *turn) []passage {
 	return list
 }
 
-// search returns the first of the sentences that share the most words with a
-// question.
+// search returns the first sentence that shares the most words with a question.
 func (src *passage) search(text string, words []string) {
 	if !utf8.ValidString(text) {
 		return
@@ -378,8 +374,7 @@ func (y *streamStyle) first(t *turn, lastID string) int {
 	return min(n, last)
 }
 
-// follow streams the events of a turn until it ends. It does not wait or write
-// with the lock held.
+// follow streams the events of a turn until it ends, without holding the lock.
 func (h *Handlers) follow(ctx context.Context, t *turn, from int, style *streamStyle, write func(string) bool) {
 	pace := h.Options.AI.Heartbeat
 	if pace <= 0 {
@@ -437,8 +432,7 @@ func (y *streamStyle) lines(text string) string {
 	return strings.ReplaceAll(text, "\n", y.Newline)
 }
 
-// render writes an event. answer is the whole answer so far, of which the event
-// has a part.
+// render writes an event with its part of the answer so far.
 func (y *streamStyle) render(e *streamEvent, id int, answer string) string {
 	data := e.data
 	switch {

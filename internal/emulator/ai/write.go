@@ -260,8 +260,7 @@ func (q *question) limits(c *wire.Call) {
 	}
 }
 
-// contentParts reads the parts of a question, text and references, and returns the
-// text.
+// contentParts reads the parts of a question and returns the text.
 func contentParts(c *wire.Call, q *question) string {
 	var text strings.Builder
 	for _, item := range listField(c, "content_parts") {

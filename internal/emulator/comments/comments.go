@@ -49,8 +49,7 @@ func (cm *Comment) venue() world.Venue {
 // IsDeleted reports whether a comment was deleted.
 func (cm *Comment) IsDeleted() bool { return !cm.Deleted.IsZero() }
 
-// threads is the date from which comments are in profile lists. Older ones are
-// found by node only.
+// threads is the date from which comments are in profile lists.
 func threads() time.Time { return time.Date(2026, time.March, 15, 0, 0, 0, 0, time.UTC) }
 
 // Has reports whether there is a comment with a plain id. The caller holds the lock.

@@ -97,8 +97,7 @@ func shows(at world.Venue, cm *Comment) bool {
 	return cm.Node == at.Node
 }
 
-// room returns how many comments the plan still allows, not counting a workspace's
-// File Shares.
+// room returns how many comments the plan allows, without those of File Shares.
 func (h *Handlers) room(at world.Venue) (left int, limited bool) {
 	if h.Options.Comments.Limit <= 0 {
 		return 0, false

@@ -306,8 +306,7 @@ func (h *Handlers) erase(c *wire.Call, cm *Comment) {
 	h.announceChange(cm, "comment_deleted", c.Key.User)
 }
 
-// deleteComments deletes comments that the caller may delete, without their
-// replies.
+// deleteComments deletes comments, but not their replies.
 func (h *Handlers) deleteComments(c *wire.Call) (wire.Object, error) {
 	f := c.JSON
 	ids := f.Texts(c, "comment_ids", bulkMost)

@@ -16,8 +16,7 @@ const (
 	feedDefault = 250
 )
 
-// changes returns the change feed of an organization: storage changes in the order
-// of becoming visible.
+// changes returns the change feed of an organization, in order of visibility.
 func (h *Handlers) changes(c *wire.Call) (wire.Object, error) {
 	if h.Options.Events.NoChanges {
 		return nil, wire.UnknownRoute()

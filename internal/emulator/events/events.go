@@ -298,8 +298,7 @@ func (v *Viewer) covers(profileID string) wire.Mode {
 	return m
 }
 
-// gate rejects a search: for a credential without access, or an audit search
-// without the role.
+// gate rejects a search by a credential without access, or the role to audit.
 func (v *Viewer) gate(q *Query) error {
 	if q.audit() && (q.kind == wire.KindUser || q.parent != "") {
 		return wire.Refuse(http.StatusUnauthorized, codeAuditAnchor,
@@ -544,8 +543,7 @@ func (h *Handlers) ExpireChanges() {
 	h.retention++
 }
 
-// candidates iterates over the indexed rows of a query after start, within its
-// times.
+// candidates iterates over the rows of a query after start, within its times.
 func candidates(l *world.Log, q *Query, start *world.Position) iter.Seq[uint32] {
 	rows := rows(l, q)
 	first, last := l.Span(q.from, q.to)

@@ -324,8 +324,7 @@ func mergeSorted(rows, more []uint32, compare func(a, b uint32) int) []uint32 {
 	return rows
 }
 
-// touchTail stamps the fields of the latest events since first; all would be too
-// many.
+// touchTail stamps the fields of the latest events only, since first.
 func (h *Handlers) touchTail(now time.Time, first int) {
 	entries := h.Log.Entries
 	for n := max(first, len(entries)-world.Remembered); n < len(entries); n++ {

@@ -70,8 +70,7 @@ func (h *Handlers) summaryGate(v *Viewer, q *Query) error {
 	return nil
 }
 
-// summaryWindow returns up to limit visible rows; the offset counts invisible rows
-// as well.
+// summaryWindow returns limit visible rows; the offset counts invisible ones, too.
 func (h *Handlers) summaryWindow(v *Viewer, q *Query) []uint32 {
 	m := v.matcher(q)
 	var rows []uint32

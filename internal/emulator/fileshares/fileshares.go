@@ -128,8 +128,7 @@ func (h *Handlers) recipient(need world.Capability) func(*wire.Call) (*world.Fil
 	}
 }
 
-// fileShareToManage finds the File Share of a call, expired or not, for a member
-// of its workspace.
+// fileShareToManage finds a File Share, expired or not, for workspace members.
 func (h *Handlers) fileShareToManage(need wire.Mode) func(*wire.Call) (*world.FileShare, error) {
 	return func(c *wire.Call) (*world.FileShare, error) {
 		f := h.FileShareNamed(c.Segment("fileshare_id"))
@@ -314,15 +313,13 @@ func previewTypes() map[string][]string {
 	}
 }
 
-// hasPreview reports whether the preview of a file exists: it is made with a
-// delay.
+// hasPreview reports whether the preview of a file exists, made with a delay.
 func hasPreview(n *world.Node, kind string) bool {
 	return n.AIState != world.AIPending && n.AIState != world.AIInProgress &&
 		slices.ContainsFunc(previewTypes()[kind], func(prefix string) bool { return strings.HasPrefix(n.MimeType, prefix) })
 }
 
-// previewFileShare returns a preview of the file, or a redirect to one of several
-// files.
+// previewFileShare returns a preview of the file, or redirects to one of several.
 func (h *Handlers) previewFileShare(c *wire.Call) (wire.Object, error) {
 	kind := c.Segment("type")
 	f, n, err := h.recipient(world.CanView)(c)
@@ -353,8 +350,7 @@ func (h *Handlers) Preview(c *wire.Call, n *world.Node, kind, link, id string) (
 	return world.ServeVersion(c, n, n.Current())
 }
 
-// previewElsewhere redirects to the first file of a preview, with a token in the
-// URL.
+// previewElsewhere redirects to the first file of a preview, with a token.
 func (h *Handlers) previewElsewhere(c *wire.Call, kind, link, id string) (wire.Object, error) {
 	token := h.SignClaims(world.Claims{Scope: previewScope, User: c.UserID(), Profile: id}, previewTokenLife)
 	target := h.Prefix() + "/current/" + link + "/storage/preview/" + kind + "/file/?download_token=" +

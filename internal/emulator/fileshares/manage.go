@@ -196,8 +196,7 @@ func (h *Handlers) fileShareObject(c *wire.Call, f *world.FileShare) wire.Object
 		With(manages, "creator_uid", wire.OptionalProfile(f.Owner))
 }
 
-// sharedFile renders the file of a link. Extracted data require access to the
-// content.
+// sharedFile renders the file of a link. Extracted data require download access.
 func (h *Handlers) sharedFile(n *world.Node, have world.Capability) any {
 	if n == nil {
 		return nil
@@ -220,8 +219,7 @@ func (h *Handlers) fileShareDetails(c *wire.Call, f *world.FileShare, _ *world.N
 	return wire.Object{{wire.KindFileShare, h.fileShareObject(c, f)}}, nil
 }
 
-// fileShareMetadata returns the type of the file and whether it is extractable,
-// but no metadata.
+// fileShareMetadata returns the type of the file, but no metadata.
 func (h *Handlers) fileShareMetadata(c *wire.Call, f *world.FileShare, n *world.Node) (wire.Object, error) {
 	return wire.Object{
 		{"node_id", h.sharedFile(n, h.Capability(f, c.UserID()))}, {"autoextractable", n.Extractable()},

@@ -48,8 +48,7 @@ func (h *Handlers) Routes() []*wire.Route {
 		wire.Form("question context surface client"))}
 }
 
-// howTo answers a question about the platform, or asks back. A user has one
-// question at a time.
+// howTo answers a question, or asks back. A user has one question at a time.
 func (h *Handlers) howTo(c *wire.Call) (wire.Object, error) {
 	question, _ := c.Field("question")
 	background, _ := c.Field("context")

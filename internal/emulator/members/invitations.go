@@ -129,8 +129,7 @@ func (h *Handlers) invite(c *wire.Call, id, email, user string) (wire.Object, er
 	}}, nil
 }
 
-// readInvite reads the fields of an invitation and ignores those of direct
-// additions.
+// readInvite reads an invitation and ignores the fields of direct additions.
 func (h *Handlers) readInvite(c *wire.Call) conditions {
 	t := conditions{role: world.Member, expires: new(time.Time{})}
 	if value, given := c.Field("permissions"); given {

@@ -78,15 +78,13 @@ func (h *Handlers) Routes() []*wire.Route {
 	}
 }
 
-// memberedShare finds the share of a call by id or custom name and requires
-// membership.
+// memberedShare finds a share by id or custom name and requires membership.
 func (h *Handlers) memberedShare(c *wire.Call) (string, error) {
 	id, err := h.reachedShare(wire.Read)(c)
 	return id, cmp.Or(err, h.MayLook(c.Key, world.Venue{Profile: id}))
 }
 
-// reachedShare finds the share of a call and requires a credential for it, not
-// membership.
+// reachedShare finds a share and requires a credential for it, not membership.
 func (h *Handlers) reachedShare(needed wire.Mode) func(*wire.Call) (string, error) {
 	return func(c *wire.Call) (string, error) {
 		id := h.ShareNamed(c.Segment("share_id"))
@@ -185,8 +183,7 @@ func (h *Handlers) updateShareMember(c *wire.Call, id string) (wire.Object, erro
 	}
 }
 
-// change updates a membership. Notifications are changed by the member, all else
-// by an admin.
+// change updates a membership. Members set notifications, admins all else.
 func (h *Handlers) change(c *wire.Call, id, user string, t conditions) error {
 	m, caller := h.Members[id][user], h.Role(id, c.Key.User)
 	private := user == c.Key.User && t.role == "" && t.expires == nil
@@ -303,8 +300,7 @@ type transferState struct {
 	halfway      map[string]string // who was promoted, by share
 }
 
-// mayTransfer checks, in order, the credential, the caller, a running transfer and
-// the successor.
+// mayTransfer checks the credential, caller, running transfer and successor.
 func (h *Handlers) mayTransfer(c *wire.Call, id, successor string) error {
 	unfit := func(reason, text string) error {
 		return wire.Because(http.StatusNotAcceptable, codeSuccessor, reason, text)

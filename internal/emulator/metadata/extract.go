@@ -93,8 +93,7 @@ func extractAnswer(job any, n *world.Node, fields []string, status, uri string) 
 	return wire.Object{{"job_id", job}, {"node_id", n.ID}, {"fields", fields}, {"status", status}, {"status_uri", uri}}
 }
 
-// allExtracted reports whether all named fields have a row on a node, even an
-// empty one.
+// allExtracted reports whether all named fields have a row on a node.
 func (h *Handlers) allExtracted(n *world.Node, fields []string) bool {
 	return len(fields) > 0 && !slices.ContainsFunc(fields, func(name string) bool {
 		return h.metadata.facts[n.ID][fieldKey(name)] == nil
@@ -196,8 +195,7 @@ func (h *Handlers) takeDown(j *extraction, text string) []string {
 	return names
 }
 
-// fieldFor finds the field of a label, or creates it if the job may and the limit
-// allows.
+// fieldFor finds the field of a label, or creates it if allowed.
 func (h *Handlers) fieldFor(v *vocabulary, label string, value any, mayAdd bool) *metaField {
 	for _, f := range v.fields {
 		if foldName(f.name) == foldName(label) {

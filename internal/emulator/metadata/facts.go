@@ -151,8 +151,7 @@ func (h *Handlers) writeFacts(c *wire.Call, id string, n *world.Node) (wire.Obje
 	return h.readFacts(c, id, n)
 }
 
-// storedType returns the type of a valid value; an emptied field has an empty
-// text.
+// storedType returns the type of a valid value, or of an empty text.
 func storedType(kind string, value any) string {
 	if value == "" {
 		return typeString
@@ -160,8 +159,7 @@ func storedType(kind string, value any) string {
 	return kind
 }
 
-// readFactEntries reads the body of a write and the fields of its names, without
-// nulls.
+// readFactEntries reads a write and the fields of its names, without nulls.
 func readFactEntries(c *wire.Call, v *vocabulary) ([]written, error) {
 	f := c.JSON
 	if f.Has("template_id") {
@@ -219,8 +217,7 @@ func readFact(c *wire.Call, v *vocabulary, name string, value any) (written, boo
 	return w, true
 }
 
-// deleteFacts deletes the facts of a file or note with the given keys, or all of
-// them.
+// deleteFacts deletes the facts of a node with the given keys, or all.
 func (h *Handlers) deleteFacts(c *wire.Call, id string) (wire.Object, error) {
 	var keys []string
 	if _, sent := c.Query["keys"]; sent {
@@ -329,8 +326,7 @@ func fitValue(kind string, value any) (any, bool) {
 	}
 }
 
-// fitNumber accepts numbers and plain texts of them, without separators or
-// currency.
+// fitNumber accepts numbers and texts of them without separators or currency.
 func fitNumber(kind string, value any) (any, bool) {
 	n, isNumber := value.(json.Number)
 	if text, isText := value.(string); isText {

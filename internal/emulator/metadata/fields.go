@@ -43,8 +43,7 @@ func subCategories() []string {
 	}
 }
 
-// metaField is a field of a vocabulary. It cannot be renamed or deleted; a merge
-// retires it.
+// metaField is a field of a vocabulary. It is never deleted; a merge retires it.
 type metaField struct {
 	name, kind, origin string
 	allowed            []string
@@ -61,8 +60,7 @@ type vocabulary struct {
 
 func fieldKey(name string) string { return strings.ToLower(name) }
 
-// vocabularyOf returns the vocabulary of a workspace, which begins with the
-// standard fields.
+// vocabularyOf returns the fields of a workspace, the standard ones first.
 func (h *Handlers) vocabularyOf(workspaceID string) *vocabulary {
 	v := h.metadata.vocabularies[workspaceID]
 	if v == nil {

@@ -394,8 +394,7 @@ func (h *Handlers) FactHits(c *wire.Call, workspaceID string, words []string) []
 	return hits
 }
 
-// timesIn counts the words that contain a token. Long tokens must be the whole
-// word.
+// timesIn counts the words that contain a token, or equal a long one.
 func timesIn(words []string, token string) int {
 	found := 0
 	for _, word := range words {
@@ -406,8 +405,7 @@ func timesIn(words []string, token string) int {
 	return found
 }
 
-// searchCompound finds nodes by conditions on their facts and an optional content
-// query.
+// searchCompound finds nodes by conditions and an optional content query.
 func (h *Handlers) searchCompound(c *wire.Call, id string) (wire.Object, error) {
 	if err := h.Lacks(world.FeatureAI); err != nil {
 		return nil, err

@@ -138,8 +138,7 @@ func (h *Handlers) vocabularyBusy() error {
 	return wire.Refuse(http.StatusServiceUnavailable, codeVocabulary, "Temporarily Unavailable: the vocabulary is in use.")
 }
 
-// metadataNode finds the workspace and the file or note of a path, with the
-// required rights.
+// metadataNode finds the file or note of a path and requires the rights.
 func (h *Handlers) metadataNode(find finder) func(*wire.Call) (workspaceID string, n *world.Node, err error) {
 	return func(c *wire.Call) (workspaceID string, n *world.Node, err error) {
 		if workspaceID, err = find(c); err != nil {
@@ -274,8 +273,7 @@ func (h *Handlers) identity(n *world.Node, lv wire.Level) wire.Object {
 	return r.Fields
 }
 
-// eligible lists the files and notes of a workspace and its trash, with their
-// facts.
+// eligible lists the files and notes of a workspace, in the trash or not.
 func (h *Handlers) eligible(c *wire.Call, id string) (wire.Object, error) {
 	parent := wire.Plain(c.Value("parent_id"))
 	c.Check.MistypedIf(parent != "" && parent != world.RootFolder && parent != world.TrashFolder &&

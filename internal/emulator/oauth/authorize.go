@@ -156,8 +156,7 @@ func truncated(name string) string {
 	return name
 }
 
-// resolveScope returns the reported scope and the word in effect, "" if there is
-// none.
+// resolveScope returns the reported scope and the word in effect, or "".
 func resolveScope(sent string) (reported, word string) {
 	openID := []string{"openid", "profile", "email", "offline_access"}
 	words := strings.Fields(sent)

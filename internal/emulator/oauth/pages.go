@@ -17,8 +17,7 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
-// ConnectPath is the sign-in and consent page, at the root of the host, outside
-// the API.
+// ConnectPath is the sign-in and consent page, at the root of the host.
 const ConnectPath = "/connect"
 
 //go:embed pages.html

@@ -256,8 +256,7 @@ func (h *Handlers) grant(c *wire.Call) (wire.Object, error) {
 	return nil, badRequest(unsupportedGrant, "The grant types are authorization_code and refresh_token.")
 }
 
-// tokenForm reads the parameters. Clients are public: client authentication is
-// rejected.
+// tokenForm reads the parameters and rejects client authentication.
 func tokenForm(c *wire.Call) (url.Values, error) {
 	if c.Request.Header.Get("Authorization") != "" {
 		return nil, wire.RFCError(http.StatusUnauthorized, invalidClient,
@@ -439,8 +438,7 @@ func (h *Handlers) scopesValue(scopes []string) any {
 	return string(text)
 }
 
-// revoke ends the session of a refresh token, or an access token. Unknown tokens
-// succeed.
+// revoke revokes a session or an access token. Unknown tokens succeed.
 func (h *Handlers) revoke(c *wire.Call) (wire.Object, error) {
 	_ = c.ReadForm() // anything else is a form without fields
 	token := c.Form.Get("token")

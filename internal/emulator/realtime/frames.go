@@ -71,8 +71,7 @@ func (h *Handlers) review() {
 	}
 }
 
-// isBroadcast reports whether an event is sent in full. Restricted events are sent
-// as activity only.
+// isBroadcast reports whether an event is sent in full, or as activity only.
 func (h *Handlers) isBroadcast(row uint32) bool {
 	k := &h.Log.Kinds.Values[h.Log.Entries[row].Kind]
 	return k.Permission == world.ForMember && k.Visibility != world.InternalOnly && k.Category != "import"
@@ -103,8 +102,7 @@ func (h *Handlers) forGuest(n news, shareID, guest string, row *uint32) news {
 	return n
 }
 
-// hidesComment reports whether an event is about a comment that the share hides
-// from its guests.
+// hidesComment reports whether a share hides the comment of an event from guests.
 func (h *Handlers) hidesComment(shareID, guest string, row uint32) bool {
 	l := &h.Log
 	e := &l.Entries[row]
@@ -200,8 +198,7 @@ func (k *socket) write() {
 	}
 }
 
-// send writes one message. An ending socket has a deadline, so that no peer blocks
-// it.
+// send writes one message. An ending socket has a deadline.
 func (k *socket) send(kind websocket.MessageType, text []byte) {
 	if err := k.ws.Write(context.WithoutCancel(k.ctx), kind, text); err != nil {
 		k.end(closing{reason: "the client has gone"})

@@ -103,8 +103,7 @@ func (h *Handlers) roomToken(c *wire.Call) (wire.Object, error) {
 	return h.tokenAnswer("auth_token", roomTokenLife, world.Claims{Scope: roomScope, User: c.Key.User, Profile: id}), nil
 }
 
-// noteToken issues the token of a note. Its permissions are fixed until it
-// expires.
+// noteToken issues the token of a note, with permissions fixed until it expires.
 func (h *Handlers) noteToken(c *wire.Call) (wire.Object, error) {
 	id, note := h.ProfileOfPath(c), c.NamedSegment("note_id", "Name a note.")
 	if err := c.Check.Refusal(); err != nil {
@@ -135,8 +134,7 @@ func (h *Handlers) tokenAnswer(name string, life time.Duration, c world.Claims) 
 	return wire.Object{{"expires_in", int64(life / time.Second)}, {name, h.SignClaims(c, life)}}
 }
 
-// noRealtime returns why a caller may not listen to a profile. No code asks for a
-// new access token.
+// noRealtime returns why a caller may not listen. No code asks for a new token.
 func (h *Handlers) noRealtime(k *wire.Credential, profileID string) error {
 	switch kind := h.KindOf(profileID); {
 	case kind != "" && h.Covers(k, profileID) < wire.Read:
@@ -190,8 +188,7 @@ const (
 	poweredBy   = "Ratchet/0.4.4" // the library the platform's sockets run on
 )
 
-// Handshake reads the token of a socket request, or returns an error. A status
-// above 0 orders one.
+// Handshake reads the token of a request, or rejects with the given status.
 func (h *Handlers) Handshake(
 	w http.ResponseWriter, r *http.Request, status int, why string,
 ) (world.Token, *wire.Reply) {
@@ -268,8 +265,7 @@ func allows(hosts []string, origin string) bool {
 	return slices.Contains(hosts, host) || slices.Contains(hosts, "*."+parent)
 }
 
-// ticket reads the token of a handshake. With CloseOnBadToken, errors are sent after
-// the handshake.
+// ticket reads the token of a handshake. CloseOnBadToken delays its errors.
 func (h *Handlers) ticket(r *http.Request) (t world.Token, status int, why string) {
 	token := r.URL.RawQuery
 	if h.Options.Realtime.NamedToken {

@@ -104,8 +104,7 @@ func (f *found) whyNot(anyIndexed bool) string {
 	return ""
 }
 
-// rank sorts hits by their positions in the legs. With one leg its order counts,
-// without scores.
+// rank sorts hits by their ranks in the legs. One leg alone has no scores.
 func (f *found) rank() {
 	legs := []func(*hit) float64{(*hit).keyword, func(h *hit) float64 { return h.byMeaning }}
 	const damping = 60
@@ -176,8 +175,7 @@ type excerpt struct {
 	number, page int // number counts from 0, pages from 1
 }
 
-// rateExcerpts finds the best indexed excerpt in the scope, and reports whether
-// any is indexed.
+// rateExcerpts finds the best excerpt in the scope and whether any is indexed.
 func (h *Handlers) rateExcerpts(hits []*hit, q *fileQuery) bool {
 	var all []excerpt
 	for _, match := range hits {

@@ -75,8 +75,7 @@ func (h *Handlers) Routes() []*wire.Route {
 	}
 }
 
-// searchable finds the storage of a search. Shares of workspace folders are not
-// searchable.
+// searchable finds the storage of a search, unless it is a workspace folder.
 func (h *Handlers) searchable(orphanCode int64) func(*wire.Call) (world.Store, error) {
 	return func(c *wire.Call) (world.Store, error) {
 		id, err := h.Storage.ScopeOfPath(c)
@@ -382,8 +381,7 @@ func (sc *searchScope) take(folder string) bool {
 	return true
 }
 
-// scopeOf reads the scope of a search, nil without one. Deleted nodes match
-// nothing.
+// scopeOf reads the scope of a search, or nil. Deleted nodes match nothing.
 func (h *Handlers) scopeOf(c *wire.Call, in world.Store) *searchScope {
 	files, folders := entries(c, "files_scope"), entries(c, "folders_scope")
 	if len(files)+len(folders) == 0 {

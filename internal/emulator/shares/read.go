@@ -24,8 +24,7 @@ func (h *Handlers) readableShare(code int64) func(*wire.Call) (string, error) {
 	}
 }
 
-// publicDetails returns a visitor's view: the share, its owner and its root
-// folder.
+// publicDetails returns a visitor's view: the share, its owner, its root folder.
 func (h *Handlers) publicDetails(c *wire.Call, id string) (wire.Object, error) {
 	share := &h.Shares[id].Value
 	in := h.StoreOf(id, c)
@@ -76,8 +75,7 @@ func (h *Handlers) sharesAll(c *wire.Call) (wire.Object, error) {
 	}), h.shareRow)
 }
 
-// sharesAvailable returns the shares that a user has joined or may join, without
-// pages.
+// sharesAvailable returns the shares that a user is in or may join, without pages.
 func (h *Handlers) sharesAvailable(c *wire.Call) (wire.Object, error) {
 	ids := h.sharesFor(c.Key, func(it *world.Share) bool {
 		return (h.joined(it, c.Key.User) || h.Joinable(it, c.Key.User)) && !h.Orphaned(h.StoreFor(it.ID, c.Key.User))
@@ -232,8 +230,7 @@ func (h *Handlers) rights(r *wire.Row, it *world.Share, viewer string) {
 	r.Put(wire.Full, "external_invites", wire.Optional(it.ExternalInvites))
 }
 
-// look returns the other fields of the full level, in plausible shapes if
-// unpublished.
+// look returns the other fields of the full level.
 func look(h *world.Share, r *wire.Row, role world.Role) {
 	parent := wire.KindWorkspace
 	if h.Workspace == "" {

@@ -72,8 +72,7 @@ func (h *Handlers) Routes() []*wire.Route {
 	}
 }
 
-// shareOfPath finds the share of a call and requires a role and a mode of the
-// credential.
+// shareOfPath finds the share of a call and requires a role and a mode.
 func (h *Handlers) shareOfPath(least world.Role) func(*wire.Call) (*world.Share, error) {
 	return func(c *wire.Call) (*world.Share, error) {
 		if err := c.Check.Refusal(); err != nil {
@@ -104,8 +103,7 @@ func (h *Handlers) mayAct(k *wire.Credential, id string, least world.Role) error
 	return nil
 }
 
-// roomOfPath finds the workspace of a call and requires a role and a mode of the
-// credential.
+// roomOfPath finds the workspace of a call and requires a role and a mode.
 func (h *Handlers) roomOfPath(least world.Role) func(*wire.Call) (string, error) {
 	return func(c *wire.Call) (string, error) {
 		id := h.WorkspaceNamed(c.Segment("workspace_id"), c.Key.User)
@@ -122,8 +120,7 @@ func (h *Handlers) tellShare(c *wire.Call, it *world.Share, event string) {
 	})
 }
 
-// deleteShare deletes a share. The query must repeat its id or custom name; a body
-// is ignored.
+// deleteShare deletes a share. The query must repeat its id or custom name.
 func (h *Handlers) deleteShare(c *wire.Call, share *world.Share) (wire.Object, error) {
 	switch confirm := c.Value("confirm"); {
 	case confirm == "":

@@ -40,8 +40,7 @@ func (h *Handlers) createShare(c *wire.Call, room string) (wire.Object, error) {
 	return h.makeShare(c, d, makesFolder)
 }
 
-// createRefusal returns the error of failed fields. Older servers have another
-// status for intelligence.
+// createRefusal returns the error of failed fields, as newer or older servers do.
 func (h *Handlers) createRefusal(c *wire.Call) error {
 	err := c.Check.Refusal()
 	if err == nil || h.Options.Shares.IntelligenceStatus == 0 || len(c.Check.Failed) != 1 {
@@ -84,8 +83,7 @@ func (h *Handlers) makeShare(c *wire.Call, d *draft, makesFolder bool) (wire.Obj
 
 const sharedFolder = "Shared Folder"
 
-// readStorage reads the storage of a new share and reports whether it needs a new
-// folder.
+// readStorage reads the storage of a share and whether it needs a new folder.
 func (d *draft) readStorage() (makesFolder bool) {
 	c := d.c
 	mode := world.ModeIndependent

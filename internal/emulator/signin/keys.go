@@ -175,8 +175,7 @@ func (h *Handlers) overtaken() error {
 	return wire.Refuse(http.StatusConflict, codeOvertaken, "The scopes have changed. Read them again.")
 }
 
-// guard returns the second factor to be shown again, nil if there is none. API
-// keys need none.
+// guard returns the second factor to be shown again, or nil.
 func (h *Handlers) guard(c *wire.Call) *factor {
 	if c.Key.Kind == wire.APIKey {
 		return nil
@@ -236,8 +235,7 @@ func isScope(scope string) bool {
 	return scope == world.UserDetails
 }
 
-// Exceeds reports whether scopes exceed those of a credential; none means the
-// whole account.
+// Exceeds reports whether scopes, none meaning all, exceed those of a credential.
 func (h *Handlers) Exceeds(k *wire.Credential, scopes []string) bool {
 	if len(k.Scopes) == 0 {
 		return false

@@ -197,8 +197,7 @@ func locked(wait time.Duration) error {
 	return a
 }
 
-// CheckSecondFactor reports whether a one-time code is valid for a user. Without a
-// second factor any code is.
+// CheckSecondFactor checks a one-time code, if the user has a second factor.
 func (h *Handlers) CheckSecondFactor(userID, code string) bool {
 	active := h.Auth.Factors[userID].Active
 	return active == nil || active.accepts(code, h.Now())
@@ -237,8 +236,7 @@ const (
 	codeLife   = 10 * time.Minute // of a code in a message, assumed
 )
 
-// factors are the active second factor and the one being set up, nil if there is
-// none.
+// factors are the active second factor and the one being set up, or nil.
 type factors struct{ Active, pending *factor }
 
 type factor struct {
@@ -329,8 +327,7 @@ func (h *Handlers) twoFactorStatus(c *wire.Call) (wire.Object, error) {
 	return wire.Object{{"state", state}, {"totp", f.Active != nil && f.Active.channel == channelTOTP}}, nil
 }
 
-// enableTwoFactor starts a setup again. The active factor stays until the new one
-// is verified.
+// enableTwoFactor starts a setup. The active factor stays until it is verified.
 func (h *Handlers) enableTwoFactor(c *wire.Call) (wire.Object, error) {
 	channel := c.Channel(channelTOTP, "sms", "whatsapp")
 	if err := c.MayWrite(); err != nil {

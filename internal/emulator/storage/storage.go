@@ -233,8 +233,7 @@ func (h *Handlers) StorageOfPath(c *wire.Call) (world.Store, error) {
 	return in, nil
 }
 
-// ScopeOfPath finds the workspace or share of a path, by id or name, and requires
-// access.
+// ScopeOfPath finds the workspace or share of a path and requires access.
 func (h *Handlers) ScopeOfPath(c *wire.Call) (string, error) {
 	if name := c.Segment("share_id"); name != "" {
 		id := h.ShareNamed(name)

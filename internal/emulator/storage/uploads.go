@@ -103,8 +103,7 @@ func noUploadForm() error {
 	return wire.Refuse(http.StatusNotAcceptable, codeUploadForm, "The body must be a form or a whole multipart body.")
 }
 
-// createUpload starts a replacement of the file, or completes it if the bytes are
-// included.
+// createUpload starts a replacement of the file, or does it if it has the bytes.
 func (h *Handlers) createUpload(c *wire.Call) (wire.Object, error) {
 	chunk, readable := readUpload(c)
 	if !readable {
@@ -230,8 +229,7 @@ func (h *Handlers) uploadDetails(_ *wire.Call, u *upload) (wire.Object, error) {
 	return wire.Object{{"session", session}}, nil
 }
 
-// uploadOfPath finds an upload of the caller, and requires access and password
-// again.
+// uploadOfPath finds an upload of the caller and requires access again.
 func (h *Handlers) uploadOfPath(c *wire.Call) (*upload, error) {
 	u := h.uploads[wire.Plain(c.Segment("upload_id"))]
 	if u == nil || u.user != c.UserID() {
@@ -241,8 +239,7 @@ func (h *Handlers) uploadOfPath(c *wire.Call) (*upload, error) {
 	return u, err
 }
 
-// uploadChunk stores a chunk. Chunks come in any order; a repeated one is
-// replaced.
+// uploadChunk stores a chunk, in any order, and replaces a repeated one.
 func (h *Handlers) uploadChunk(c *wire.Call, u *upload) (wire.Object, error) {
 	chunk, readable := readUpload(c)
 	if !readable {

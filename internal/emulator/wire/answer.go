@@ -135,8 +135,7 @@ func (p *Reply) Open() (io.Reader, int64) {
 	return bytes.NewReader(p.Body), int64(len(p.Body))
 }
 
-// AppendValue appends the JSON of a value. An empty map is an array, as on the
-// platform.
+// AppendValue appends the JSON of a value. An empty map is written as [].
 func AppendValue(b []byte, v any, numeric bool) []byte {
 	switch v := v.(type) {
 	case nil:

@@ -38,8 +38,7 @@ type Call struct {
 	Reply  *Reply // goes out instead of the envelope
 }
 
-// Value returns the last value of a query parameter; the platform ignores the
-// others.
+// Value returns the last value of a query parameter, as the platform does.
 func (c *Call) Value(name string) string {
 	values := c.Query[name]
 	if len(values) == 0 {
@@ -56,8 +55,7 @@ func (c *Call) Segment(name string) string {
 	return ""
 }
 
-// Segments returns comma-separated path values. An escaped comma belongs to a
-// value.
+// Segments returns comma-separated path values. Commas in values are escaped.
 func (c *Call) Segments(name string) []string {
 	at := slices.Index(strings.Split(c.Route.Pattern, "/"), "{"+name+"}")
 	list := strings.Split(strings.Split(c.Request.URL.EscapedPath(), "/")[at], ",")
@@ -158,8 +156,7 @@ func (c *Call) MayWrite() error {
 	return c.Check.Refusal()
 }
 
-// Field returns the last value of a form field; the platform ignores the
-// others.
+// Field returns the last value of a form field, as the platform does.
 func (c *Call) Field(name string) (value string, given bool) {
 	values := c.Form[name]
 	if len(values) == 0 {

@@ -100,8 +100,7 @@ const (
 	codeNotJSON  = 199313
 )
 
-// Check collects the failed parameters of a call, so that one response lists
-// them all.
+// Check collects the failed parameters of a call for one response.
 type Check struct {
 	Failed []Object
 	code   int64

@@ -142,8 +142,7 @@ func Fields(names string) RouteOption { return func(r *Route) { r.fields = names
 // Form requires a form with these fields, which may be empty.
 func Form(fields string) RouteOption { return body((*Call).ReadForm, fields) }
 
-// BlankForm requires a form, or JSON {}, which the vendor's client sends
-// without fields.
+// BlankForm requires a form, or the JSON {} of the vendor's client.
 func BlankForm(fields string) RouteOption { return body((*Call).readBlankForm, fields) }
 
 // OptionalForm is BlankForm with an optional body.

@@ -24,8 +24,7 @@ const (
 	FieldSettings = "settings"
 )
 
-// Tick returns a time later than all earlier ones. As a cursor it misses no later
-// stamp.
+// Tick returns a time later than all earlier ones, and before all later stamps.
 func (a *Activity) Tick(now time.Time) int64 {
 	a.Last = max(now.UnixMicro(), a.Last+1)
 	return a.Last
@@ -39,8 +38,7 @@ func (a *Activity) Next(profileID string) <-chan struct{} {
 	return a.changes[profileID]
 }
 
-// Touch stamps fields of a profile and wakes its pollers. Every mutation calls it
-// with its event.
+// Touch stamps fields of a profile and wakes its pollers.
 func (w *Core) Touch(now time.Time, profileID string, fields ...string) {
 	w.mark(now, profileID, fields, nil)
 }
@@ -126,8 +124,7 @@ func FieldsFor(name, id, all string) []string {
 // Keyed returns the field of one object.
 func Keyed(name, id string) string { return name + ":" + wire.Plain(id) }
 
-// Remembered is the number of files that the next history of a workspace continues
-// with.
+// Remembered is how many files the next history of a workspace continues with.
 const Remembered = 100 // files the next history of a workspace goes on with
 
 // MayPoll reports whether a credential may see the activity of a profile.

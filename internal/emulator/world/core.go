@@ -163,8 +163,7 @@ func unmix(x uint64) uint64 {
 	return x ^ x>>30 ^ x>>60
 }
 
-// Opaque returns the n-th id that begins with kind: the kind, two words and two
-// check characters.
+// Opaque returns the n-th id of a kind: the kind, two words, two check characters.
 func Opaque(kind byte, seed, n uint64) string {
 	first := Mix(n ^ Mix(seed+uint64(kind)))
 	second := Mix(first + seed)
@@ -250,8 +249,7 @@ func (w *Core) Unseal(text, binding string) ([]byte, bool) {
 	return b, bytes.Equal(seal, w.proof(b, binding))
 }
 
-// Secret returns an unpredictable value of 64 hex digits. The caller holds the
-// lock.
+// Secret returns 64 unpredictable hex digits. The caller holds the lock.
 func (w *Core) Secret() string {
 	return hex.EncodeToString(w.Sign(fmt.Sprintf("secret %d", w.NextSerial())))
 }

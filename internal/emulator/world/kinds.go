@@ -134,8 +134,7 @@ legal_hold_placed org security admin external_audit_log {{actor}} placed a legal
 legal_hold_released org security admin external_audit_log {{actor}} released the legal hold on {{object}}
 `
 
-// kindOf returns the kind of an event name; unlisted names are classified by their
-// words.
+// kindOf returns the kind of an event name, by its words if it is not listed.
 func kindOf(event string) EventKind {
 	k := EventKind{Event: event, Visibility: External, Permission: ForMember, Severity: "info", Notification: "none"}
 	for line := range strings.Lines(catalogue) {

@@ -212,8 +212,7 @@ type Invitation struct {
 	Updated    time.Time
 }
 
-// AddInvitation adds an invitation, as if its mail had been sent, and returns it
-// with defaults.
+// AddInvitation adds an invitation, as if mailed, and returns it with defaults.
 func (w *World) AddInvitation(it SeedInvitation) SeedInvitation {
 	w.Lock()
 	defer w.Unlock()
@@ -263,8 +262,7 @@ func (v *Invitation) Open() bool {
 	return v.State == InvitePending || v.State == InviteAccepted && v.AcceptedBy == ""
 }
 
-// GuestID returns the id of the pending member: the account of the address, if
-// there is one.
+// GuestID returns the id of the pending member: of the account, if there is one.
 func (w *Directory) GuestID(v *Invitation) string { return cmp.Or(w.UserNamed(v.Email), v.stand) }
 
 // Expected returns the pending invitations to a profile.
@@ -272,8 +270,7 @@ func (w *World) Expected(profileID string) []*Invitation {
 	return wire.Filter(w.Invitations, func(v *Invitation) bool { return v.Profile == profileID && v.Open() })
 }
 
-// ExpectedAs returns the open invitation of a pending member, nil if there is
-// none.
+// ExpectedAs returns the open invitation of a pending member, or nil.
 func (w *World) ExpectedAs(profileID, guest string) *Invitation {
 	for _, v := range w.Expected(profileID) {
 		if w.GuestID(v) == guest {
@@ -283,8 +280,7 @@ func (w *World) ExpectedAs(profileID, guest string) *Invitation {
 	return nil
 }
 
-// InvitationNamed finds an invitation by id or e-mail address, the latest of
-// several.
+// InvitationNamed finds the latest invitation by id or e-mail address.
 func (w *World) InvitationNamed(profileID, name string) *Invitation {
 	for _, v := range slices.Backward(w.Invitations) {
 		if v.Profile == profileID && (v.ID == wire.Plain(name) || strings.EqualFold(v.Email, name)) {
@@ -345,8 +341,7 @@ func (w *World) Redeem(v *Invitation, userID string, by Joiner) error {
 	return nil
 }
 
-// Redeemable rejects an invitation that is answered, expired or against the
-// policy.
+// Redeemable rejects an answered, expired or forbidden invitation.
 func (w *World) Redeemable(v *Invitation, userID string) error {
 	switch {
 	case !v.Open():

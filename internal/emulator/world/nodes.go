@@ -334,8 +334,7 @@ func (w *World) nextState(n *Node) string {
 	return ""
 }
 
-// ingestion is the price of indexing a page, in credits; a file or note counts as
-// one.
+// ingestion is the price of indexing a page, file or note, in credits.
 const ingestion = 10
 
 // SetIntelligence enables or disables the index of a workspace or share. Disabling

@@ -91,8 +91,7 @@ func (w *Directory) Lapse(h *Share) {
 	}
 }
 
-// Sharing reports whether the policies of a workspace and its organization allow
-// new shares.
+// Sharing reports whether the policies allow new shares of a workspace.
 func (w *Directory) Sharing(workspaceID string) bool {
 	workspace := w.Workspaces[workspaceID].Value
 	o := w.Orgs[workspace.Org]
@@ -115,8 +114,7 @@ func WrongLinkPassword() error {
 	return wire.Refuse(http.StatusUnauthorized, codeLinkPassword, "The password of the link is missing or wrong.")
 }
 
-// OpensLink reports whether a token was issued for the current password of a
-// share.
+// OpensLink reports whether a token is of the current password of a share.
 func (w *Core) OpensLink(h *Share, token string) bool {
 	t := w.OpenToken(token)
 	return t.Genuine && t.Scope == PasswordScope && t.Profile == h.ID && t.Perm == w.PasswordMark(h)
@@ -255,8 +253,7 @@ func (w *Directory) Admits(f *FileShare, userID string) bool {
 	return w.conferred(f, userID) > NoCapability
 }
 
-// Capability returns what a user may do with a File Share. The tier alone never
-// allows edits.
+// Capability returns what a user may do with a File Share. No tier allows edits.
 func (w *Directory) Capability(f *FileShare, userID string) Capability {
 	most := w.conferred(f, userID)
 	if f.Access == AnyoneWithLink || f.Access == AnyRegistered && userID != "" {
@@ -265,8 +262,7 @@ func (w *Directory) Capability(f *FileShare, userID string) Capability {
 	return most
 }
 
-// TakesComments reports whether recipients may comment. On links for anyone they
-// may not.
+// TakesComments reports whether recipients may comment, never on open links.
 func (f *FileShare) TakesComments() bool { return f.CommentsEnabled && f.Access != AnyoneWithLink }
 
 // Recipient finds a File Share, and its file, for a caller with a capability.

@@ -19,8 +19,7 @@ type Record[T any] struct {
 	Created int64
 }
 
-// AddUser adds a user, or replaces the one with the same id, and returns it with
-// defaults.
+// AddUser adds or replaces a user and returns it with defaults.
 func (w *World) AddUser(u User) User {
 	w.Lock()
 	defer w.Unlock()
@@ -233,8 +232,7 @@ func (w *Directory) ProfileName(id string) string {
 	return ""
 }
 
-// Slug returns the folder form of a name: letters, digits and hyphens, at least
-// four.
+// Slug returns the folder form of a name: at least four letters, digits, hyphens.
 func Slug(name string) string {
 	folded := strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) {
@@ -438,8 +436,7 @@ func (w *Directory) Lacks(feature string) error {
 	return wire.Refuse(http.StatusPaymentRequired, codePlan, "Upgrade Required: the plan does not have "+feature+".")
 }
 
-// IntelligenceDenied returns the policy error of the index. It never applies
-// without one.
+// IntelligenceDenied returns the policy error of the index, if there is an index.
 func (w *Directory) IntelligenceDenied(profileID string) error {
 	policy := w.PlanOf(profileID).AIPolicy
 	workspace := profileID
@@ -457,8 +454,7 @@ func (w *Directory) IntelligenceDenied(profileID string) error {
 	return nil
 }
 
-// Forbidden returns the error of an action that the policy of an organization
-// forbids.
+// Forbidden returns the error of a policy of an organization.
 func Forbidden(reason, feature string) error {
 	return wire.Because(http.StatusForbidden, codeAIPolicy, reason, "The organization does not allow this.",
 		wire.Member{"feature", feature})
