@@ -65,8 +65,8 @@ func Example() {
 	//   - It is. Ship it!
 }
 
-// What comes back is tied to a moment of a video, and what is too long is told by
-// its code.
+// Anchor a comment to a moment of a video. A body that is too long fails with a
+// code.
 func ExampleService_Create() {
 	s := fastiotest.New()
 	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})

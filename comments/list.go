@@ -219,7 +219,7 @@ type walk struct {
 	stalled int // pages in a row without a new comment
 }
 
-// next fetches a page and takes out what has come before. The cursors only tell
+// next fetches a page and removes known comments. The cursors only show
 // pages apart: the walk counts offsets itself.
 func (w *walk) next(ctx context.Context, _ string, opts []api.CallOption) (*Page, string, error) {
 	p, err := w.service.list(ctx, w.on, w.options, opts)

@@ -32,7 +32,7 @@ var errReached = errors.New("the call was sent")
 
 func set(password string) api.Opt[api.Secret] { return api.Set(api.NewSecret(password)) }
 
-// What cannot be right is refused before anything is sent, and no refusal tells a
+// Invalid input is rejected before a request is sent, and no error contains a
 // password.
 func TestInput(t *testing.T) {
 	t.Parallel()

@@ -98,7 +98,7 @@ type Added struct {
 }
 
 // Add adds a person to a share: it invites an address and adds a user. The response does
-// not tell a new member from one whose role was changed: [Members.Get] returns the role
+// not distinguish a new member from a changed role: [Members.Get] returns the role
 // beforehand. It may send an e-mail, so it is retried only if it was not sent.
 //
 // Errors: [api.ErrInvalid] if the role is above the caller's own, or the target

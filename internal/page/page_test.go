@@ -49,8 +49,8 @@ func collect[T any](seq iter.Seq2[T, error]) (got []T, errs []error) {
 	return got, errs
 }
 
-// Whatever the pages hold, all rows come once and in order, a second range tells
-// the same, and a range that is left and taken up again loses nothing.
+// Whatever the pages hold, all rows are yielded once and in order, a second range
+// yields the same, and a range that is stopped and resumed loses no row.
 func TestLayouts(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
