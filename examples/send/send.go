@@ -79,7 +79,7 @@ func (p *program) work(ctx context.Context, link api.ProfileID, dir string) erro
 	if err := p.writeBack(ctx, link, got); err != nil {
 		return err
 	}
-	fmt.Fprintln(p.out, "\nSomebody else has the first version as well, and comes second:")
+	fmt.Fprintln(p.out, "\nAnother person has the first version as well, and comes second:")
 	err = p.writeBack(ctx, link, got)
 	conflict, ok := errors.AsType[*fileshares.VersionConflict](err)
 	if !ok {

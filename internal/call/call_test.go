@@ -49,7 +49,7 @@ func TestOne(t *testing.T) {
 		"beside a response that is a list":   {`{"result":true,"response":[1,{"name":"z"}],` + members + `}`, full},
 		"partly here and partly there": {`{"result":true,"name":"a","count":2,"response":{"tags":["x"],` +
 			`"inner":{"name":"b"}}}`, full},
-		"among members nobody knows": {`{"result":true,"status":"ok","current_api_version":"1.0",` +
+		"among unknown members": {`{"result":true,"status":"ok","current_api_version":"1.0",` +
 			`"new":{"deep":[]},` + members + `}`, full},
 		"with a member twice":  {`{"result":true,"name":"z",` + members + `}`, full},
 		"empty":                {`{"result":true}`, thing{}},

@@ -36,7 +36,7 @@ type server struct {
 	tag     string                    // ETag
 	whole   bool                      // knows nothing of parts
 	most    int                       // bytes of a part that it sends at a time; 0 is any number
-	silent  bool                      // tells no length
+	silent  bool                      // reports no length
 	cut     []int                     // bytes after which the n-th answer breaks; -1 falls silent, none is a whole one
 	reader  func(io.Reader) io.Reader // of answers; nil for at once
 	changed string                    // the content from the second request on, under another tag
@@ -227,7 +227,7 @@ func TestChangesAreNotMixed(t *testing.T) {
 				s := &server{content: content, tag: tag, cut: []int{9}, changed: changed}
 				got, err := fetch(t.Context(), s, download.Options{})
 				want := api.ErrChanged
-				if tag != `"1"` { // then nobody would know
+				if tag != `"1"` { // then a change cannot be noticed
 					want = io.ErrUnexpectedEOF
 				}
 				if got != content[:9] || !errors.Is(err, want) {
@@ -358,7 +358,7 @@ func TestClose(t *testing.T) {
 
 func TestWhatAnAnswerTells(t *testing.T) {
 	t.Parallel()
-	type told struct {
+	type placed struct {
 		Name, Type           string
 		Length, Size, Offset int64
 	}
@@ -366,25 +366,25 @@ func TestWhatAnAnswerTells(t *testing.T) {
 		part   api.Range
 		whole  bool
 		silent bool
-		want   told
+		want   placed
 	}
 	rest, part, tail := api.Range{Offset: 4}, api.Range{Offset: 4, Length: 10}, api.Range{Offset: 40, Length: 100}
 	endless := api.Range{Offset: 4, Length: math.MaxInt64}
 	const whole, silent = true, true
 	table.Each(t, map[string]row{
-		"all of it":                       {api.Range{}, !whole, !silent, told{Length: 50, Size: 50}},
-		"a part":                          {part, !whole, !silent, told{Length: 10, Size: 50, Offset: 4}},
-		"a part that goes beyond the end": {tail, !whole, !silent, told{Length: 10, Size: 50, Offset: 40}},
-		"a part as long as can be told":   {endless, !whole, !silent, told{Length: 46, Size: 50, Offset: 4}},
-		"the rest":                        {rest, !whole, !silent, told{Length: 46, Size: 50, Offset: 4}},
-		"a part, out of all":              {part, whole, !silent, told{Length: 10, Size: 50, Offset: 4}},
-		"all of it, without a length":     {api.Range{}, !whole, silent, told{Length: -1, Size: -1}},
-		"a part, without a length":        {part, whole, silent, told{Length: -1, Size: -1, Offset: 4}},
-		"a part, told by its place only":  {part, !whole, silent, told{Length: 10, Size: 50, Offset: 4}},
+		"all of it":                        {api.Range{}, !whole, !silent, placed{Length: 50, Size: 50}},
+		"a part":                           {part, !whole, !silent, placed{Length: 10, Size: 50, Offset: 4}},
+		"a part that goes beyond the end":  {tail, !whole, !silent, placed{Length: 10, Size: 50, Offset: 40}},
+		"a part as long as can be placed":  {endless, !whole, !silent, placed{Length: 46, Size: 50, Offset: 4}},
+		"the rest":                         {rest, !whole, !silent, placed{Length: 46, Size: 50, Offset: 4}},
+		"a part, out of all":               {part, whole, !silent, placed{Length: 10, Size: 50, Offset: 4}},
+		"all of it, without a length":      {api.Range{}, !whole, silent, placed{Length: -1, Size: -1}},
+		"a part, without a length":         {part, whole, silent, placed{Length: -1, Size: -1, Offset: 4}},
+		"a part, placed by its place only": {part, !whole, silent, placed{Length: 10, Size: 50, Offset: 4}},
 	}, func(t *testing.T, tc row) {
 		d := open(t, &server{content: content, whole: tc.whole, silent: tc.silent}, reading(),
 			download.Options{Range: tc.part})
-		if diff := cmp.Diff(tc.want, told{d.Name, d.Type, d.Length, d.Size, d.Offset}); diff != "" {
+		if diff := cmp.Diff(tc.want, placed{d.Name, d.Type, d.Length, d.Size, d.Offset}); diff != "" {
 			t.Errorf("(-want +got)\n%s", diff)
 		}
 		end := len(content)
@@ -415,8 +415,8 @@ func TestWhatIsRefused(t *testing.T) {
 // A part is where the server says; one that sends a part without telling which sends nothing.
 func TestPlacesOfParts(t *testing.T) {
 	t.Parallel()
-	type told struct{ length, size int64 }
-	part := func(place string, length int64) (told, error) {
+	type placed struct{ length, size int64 }
+	part := func(place string, length int64) (placed, error) {
 		d, err := download.Open(t.Context(), opened(func() *http.Response {
 			return &http.Response{
 				StatusCode: http.StatusPartialContent, ContentLength: length, Body: io.NopCloser(strings.NewReader(content)),
@@ -424,14 +424,14 @@ func TestPlacesOfParts(t *testing.T) {
 			}
 		}), reading(), download.Options{Range: api.Range{Offset: 4}}, nil)
 		if err != nil {
-			return told{}, err
+			return placed{}, err
 		}
 		if d.Name != "a b" {
 			t.Errorf("the name is %q", d.Name)
 		}
-		return told{d.Length, d.Size}, d.Close()
+		return placed{d.Length, d.Size}, d.Close()
 	}
-	for place, want := range map[string]told{
+	for place, want := range map[string]placed{
 		"bytes 0-13/50": {46, 50}, "bytes 4-13/*": {10, -1}, "bytes 4-4/*": {1, -1}, "bytes 4-3/*": {-1, -1},
 		"bytes 4-x/*": {-1, -1}, "bytes 4-13/4": {10, -1}, "bytes 4-13/5": {1, 5}, "bytes 4-13/x": {10, -1},
 	} {
@@ -439,7 +439,7 @@ func TestPlacesOfParts(t *testing.T) {
 			t.Errorf("%s: got %+v, want %+v: %v", place, got, want, err)
 		}
 	}
-	if got, err := part("bytes 4-13/*", 7); got != (told{7, -1}) || err != nil {
+	if got, err := part("bytes 4-13/*", 7); got != (placed{7, -1}) || err != nil {
 		t.Errorf("of another length: got %+v, %v", got, err)
 	}
 	for _, place := range []string{"", "bytes", "bytes */17", "bytes x-y/z", "lines 1-2/3", "bytes -5-9/17"} {
@@ -458,12 +458,12 @@ func TestProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := open(t, &server{content: content, tag: `"1"`, cut: []int{9, 20}}, reading(),
 			download.Options{Range: api.Range{Offset: 1}})
-		var told [][2]int64
+		var placed [][2]int64
 		if _, err := download.Copy(io.Discard, d,
-			func(done, total int64) { told = append(told, [2]int64{done, total}) }); err != nil {
+			func(done, total int64) { placed = append(placed, [2]int64{done, total}) }); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff([][2]int64{{9, 49}, {29, 49}, {49, 49}}, told); diff != "" {
+		if diff := cmp.Diff([][2]int64{{9, 49}, {29, 49}, {49, 49}}, placed); diff != "" {
 			t.Errorf("(-want +got)\n%s", diff)
 		}
 	})

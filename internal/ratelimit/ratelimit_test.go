@@ -267,7 +267,7 @@ func TestFiftyCallersGetEqualShares(t *testing.T) {
 	})
 }
 
-// A group nobody has published windows of is held to what the headers tell.
+// A group without published windows is held to those that headers announce.
 func TestUnknownWindowsAreLearned(t *testing.T) {
 	t.Parallel()
 	rows := map[string]kind{}
@@ -391,7 +391,7 @@ func TestACancelledCallTakesNoPlace(t *testing.T) {
 	})
 }
 
-// A wait that is too long is not begun, and its cause is known. Who waits is told once,
+// A wait that is too long is not begun, and its cause is known. A wait is reported once,
 // how long and for whom.
 func TestWaits(t *testing.T) {
 	t.Parallel()
@@ -425,19 +425,19 @@ func TestWaits(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), test.timeout)
 		defer cancel()
-		told := 0
+		reports := 0
 		time.AfterFunc(time.Millisecond, func() { g.Close(start) }) // which changes nothing, and wakes who waits
 		n, err := g.Acquire(ctx, test.maxWait, func(wait time.Duration, ordered bool) {
-			if told++; wait != test.took || ordered != (test.took == test.close) {
-				t.Errorf("told of a wait of %s, ordered: %t", wait, ordered)
+			if reports++; wait != test.took || ordered != (test.took == test.close) {
+				t.Errorf("a wait of %s, ordered: %t", wait, ordered)
 			}
-			time.Sleep(10 * time.Second) // a slow listener delays nobody
+			time.Sleep(10 * time.Second) // a slow listener delays no call
 		})
 		if !errors.Is(err, test.want) || (err == nil) != (test.want == nil) || time.Since(start) != test.took {
 			t.Errorf("got %v after %s, want %v after %s", err, time.Since(start), test.want, test.took)
 		}
-		if (told == 1) != (err == nil) {
-			t.Errorf("told %d times", told)
+		if (reports == 1) != (err == nil) {
+			t.Errorf("reported %d times", reports)
 		}
 		if err == nil {
 			g.Release(n)
@@ -472,7 +472,7 @@ func TestAPatientCallerDoesNotHoldUpTheOthers(t *testing.T) {
 					t.Errorf("got %v, want %v", err, want)
 				}
 				if waited := time.Since(start); waited > 0 {
-					t.Errorf("an impatient caller was told after %s", waited)
+					t.Errorf("an impatient caller was rejected after %s", waited)
 				}
 			})
 		}
@@ -515,34 +515,34 @@ func TestLearnedWindowsAreCorrected(t *testing.T) {
 	t.Parallel()
 	type row struct { // of seconds
 		size int      // as announced at first
-		told [][2]int // when another end is announced, and the end
+		ends [][2]int // when another end is announced, and the end
 		want int      // the size at last
 	}
 	seconds := func(n int) time.Duration { return time.Duration(n) * time.Second }
 	table.Bubbles(t, map[string]row{
-		"the same end, told two seconds earlier":  {3600, [][2]int{{600, 3598}}, 3600},
-		"the same end, told two seconds later":    {3600, [][2]int{{600, 3602}}, 3600},
-		"an earlier end of a long window":         {3600, [][2]int{{600, 3597}}, 2997},
-		"the next end of a long window":           {3600, [][2]int{{600, 3603}}, 3003},
-		"the next end of a window of a minute":    {60, [][2]int{{10, 63}}, 60},
-		"the next end of one longer by a second":  {61, [][2]int{{10, 64}}, 54},
-		"a later end, in a whole window":          {60, [][2]int{{10, 70}, {11, 12}, {14, 58}}, 60},
-		"a later end, in more than a window":      {60, [][2]int{{10, 71}}, 61},
-		"an earlier end of a window of a minute":  {60, [][2]int{{5, 20}}, 60},
-		"an earlier end of one longer by one":     {61, [][2]int{{5, 20}}, 15},
-		"earlier ends until one has passed":       {60, [][2]int{{5, 7}, {8, 40}}, 60},
-		"earlier ends after one has passed":       {60, [][2]int{{5, 7}, {9, 40}}, 31},
-		"an earlier end that has passed again":    {60, [][2]int{{5, 7}, {9, 8}}, 0},
-		"an earlier end, and the first again":     {60, [][2]int{{5, 7}, {6, 58}, {9, 40}}, 60},
-		"an earlier end, and then the next later": {60, [][2]int{{5, 7}, {6, 63}}, 57},
+		"the same end, announced two seconds earlier": {3600, [][2]int{{600, 3598}}, 3600},
+		"the same end, announced two seconds later":   {3600, [][2]int{{600, 3602}}, 3600},
+		"an earlier end of a long window":             {3600, [][2]int{{600, 3597}}, 2997},
+		"the next end of a long window":               {3600, [][2]int{{600, 3603}}, 3003},
+		"the next end of a window of a minute":        {60, [][2]int{{10, 63}}, 60},
+		"the next end of one longer by a second":      {61, [][2]int{{10, 64}}, 54},
+		"a later end, in a whole window":              {60, [][2]int{{10, 70}, {11, 12}, {14, 58}}, 60},
+		"a later end, in more than a window":          {60, [][2]int{{10, 71}}, 61},
+		"an earlier end of a window of a minute":      {60, [][2]int{{5, 20}}, 60},
+		"an earlier end of one longer by one":         {61, [][2]int{{5, 20}}, 15},
+		"earlier ends until one has passed":           {60, [][2]int{{5, 7}, {8, 40}}, 60},
+		"earlier ends after one has passed":           {60, [][2]int{{5, 7}, {9, 40}}, 31},
+		"an earlier end that has passed again":        {60, [][2]int{{5, 7}, {9, 8}}, 0},
+		"an earlier end, and the first again":         {60, [][2]int{{5, 7}, {6, 58}, {9, 40}}, 60},
+		"an earlier end, and then the next later":     {60, [][2]int{{5, 7}, {6, 63}}, 57},
 	}, func(t *testing.T, test row) {
 		g, start := ratelimit.New(), time.Now()
 		g.Release(acquire(t, g))
 		g.Observe(1, 1, start.Add(seconds(test.size)))
 		want := seconds(test.want) * 1001 / 1000
-		for _, told := range test.told {
-			at := seconds(told[0])
-			time.AfterFunc(at, func() { g.Observe(1, 1, start.Add(seconds(told[1]))) })
+		for _, end := range test.ends {
+			at := seconds(end[0])
+			time.AfterFunc(at, func() { g.Observe(1, 1, start.Add(seconds(end[1]))) })
 			if test.want == 0 {
 				want = at
 			}
