@@ -52,9 +52,10 @@ func newScene(change ...func(*fastiotest.Options)) *scene {
 
 func (s *scene) again() {
 	s.place = newPlace(stub.Network(s.answer))
-	s.config.HTTPClient, s.pages = s.client(), make(chan page, 8)
+	client, pages := s.client(), make(chan page, 8)
+	s.config.HTTPClient, s.pages = client, pages
 	s.config.OpenBrowser = func(ctx context.Context, address string) error {
-		s.pages <- browse(context.WithoutCancel(ctx), s.client(), address) // a browser outlives the sign-in
+		pages <- browse(context.WithoutCancel(ctx), client, address) // a browser outlives the sign-in
 		return nil
 	}
 }

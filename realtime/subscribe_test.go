@@ -869,6 +869,7 @@ func TestObserve(t *testing.T) {
 			t.Errorf("Close took %s, %v", time.Since(start), err)
 		}
 		time.Sleep(time.Minute) // until it has returned
+		synctest.Wait()
 		const poll = " 1 connection reset by peer"
 		want := []string{"socket 1 0 <nil>", "poll 1" + poll, "socket 2 0 <nil>", "poll 2" + poll}
 		if diff := cmp.Diff(want, slices.Compact(seen)); diff != "" {
