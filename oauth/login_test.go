@@ -289,6 +289,7 @@ func TestRegistrations(t *testing.T) {
 	}, func(t *testing.T, logins []login) {
 		s := newScene()
 		for i, l := range logins {
+			synctest.Wait() // for the browser of the sign-in before
 			s.again()
 			s.Heal()
 			s.deny = ""

@@ -52,10 +52,9 @@ func newScene(change ...func(*fastiotest.Options)) *scene {
 
 func (s *scene) again() {
 	s.place = newPlace(stub.Network(s.answer))
-	client, pages := s.client(), make(chan page, 8)
-	s.config.HTTPClient, s.pages = client, pages
+	s.config.HTTPClient, s.pages = s.client(), make(chan page, 8)
 	s.config.OpenBrowser = func(ctx context.Context, address string) error {
-		pages <- browse(context.WithoutCancel(ctx), client, address) // a browser outlives the sign-in
+		s.pages <- browse(context.WithoutCancel(ctx), s.client(), address) // a browser outlives the sign-in
 		return nil
 	}
 }
