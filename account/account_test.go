@@ -27,12 +27,14 @@ func TestListInput(t *testing.T) {
 	t.Parallel()
 	s, ctx := account.New(stub.Answer(`{}`)), t.Context()
 	for op, list := range map[string]func(list *account.ListOptions) error{
-		"Orgs.List":                func(l *account.ListOptions) error { return stub.Err(s.Orgs.List(ctx, l)) },
-		"Orgs.ListExternal":        func(l *account.ListOptions) error { return stub.Err(s.Orgs.ListExternal(ctx, l)) },
-		"Orgs.ListJoinedOrInvited": func(l *account.ListOptions) error { return stub.Err(s.Orgs.ListJoinedOrInvited(ctx, l)) },
-		"Orgs.ListAvailable":       func(l *account.ListOptions) error { return stub.Err(s.Orgs.ListAvailable(ctx, l)) },
-		"Orgs.ListMembers":         func(l *account.ListOptions) error { return stub.Err(s.Orgs.ListMembers(ctx, "o", l)) },
-		"Workspaces.List":          func(l *account.ListOptions) error { return stub.Err(s.Workspaces.List(ctx, l)) },
+		"Orgs.List":         func(l *account.ListOptions) error { return stub.Err(s.Orgs.List(ctx, l)) },
+		"Orgs.ListExternal": func(l *account.ListOptions) error { return stub.Err(s.Orgs.ListExternal(ctx, l)) },
+		"Orgs.ListJoinedOrInvited": func(l *account.ListOptions) error {
+			return stub.Err(s.Orgs.ListJoinedOrInvited(ctx, l))
+		},
+		"Orgs.ListAvailable": func(l *account.ListOptions) error { return stub.Err(s.Orgs.ListAvailable(ctx, l)) },
+		"Orgs.ListMembers":   func(l *account.ListOptions) error { return stub.Err(s.Orgs.ListMembers(ctx, "o", l)) },
+		"Workspaces.List":    func(l *account.ListOptions) error { return stub.Err(s.Workspaces.List(ctx, l)) },
 		"Workspaces.ListByOrg": func(l *account.ListOptions) error {
 			by := &account.ListByOrgOptions{Limit: l.Limit, Offset: l.Offset}
 			return stub.Err(s.Workspaces.ListByOrg(ctx, "o", by))

@@ -144,9 +144,8 @@ func (o *Orgs) AllJoinedOrInvited(
 // AllAvailable returns the organizations of all pages of [Orgs.ListAvailable], from
 // list.Offset on. Default: pages of 500.
 func (o *Orgs) AllAvailable(ctx context.Context, list *ListOptions, opts ...api.CallOption) iter.Seq2[*Org, error] {
-	return rows(ctx, "account.Orgs.ListAvailable", list, opts, o.ListAvailable, func(p *OrgPage) ([]*Org, *api.Pagination) {
-		return p.Orgs, orLast(p.Pagination)
-	})
+	of := func(p *OrgPage) ([]*Org, *api.Pagination) { return p.Orgs, orLast(p.Pagination) }
+	return rows(ctx, "account.Orgs.ListAvailable", list, opts, o.ListAvailable, of)
 }
 
 // AllMembers returns the members of all pages of [Orgs.ListMembers], from list.Offset on.

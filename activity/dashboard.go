@@ -111,9 +111,8 @@ func (d *Dashboard) All(
 	list := func(ctx context.Context, offset int, opts []api.CallOption) (*CardPage, error) {
 		return d.List(ctx, workspace, &CardListOptions{at.Limit, offset}, opts...)
 	}
-	pages := page.Offsets(ctx, "activity.Dashboard.List", at.Offset, opts, list, func(p *CardPage) ([]*Card, *api.Pagination) {
-		return p.Cards, p.Pagination
-	})
+	of := func(p *CardPage) ([]*Card, *api.Pagination) { return p.Cards, p.Pagination }
+	pages := page.Offsets(ctx, "activity.Dashboard.List", at.Offset, opts, list, of)
 	return page.Rows(pages, func(p *CardPage) []*Card { return p.Cards })
 }
 

@@ -179,7 +179,8 @@ func Invitee(op string, who api.Invitee) (string, error) {
 	case (user == "") == (email == ""):
 		return "", &api.InputError{Op: op, Field: "user", Rule: "must be given, or else email, and not both"}
 	case strings.Contains(user, "@"):
-		return "", &api.InputError{Op: op, Field: "user", Rule: "must be an ID; Email takes an address", Got: strconv.Quote(user)}
+		const rule = "must be an ID; Email takes an address"
+		return "", &api.InputError{Op: op, Field: "user", Rule: rule, Got: strconv.Quote(user)}
 	case email != "" && !strings.Contains(email, "@"):
 		return "", &api.InputError{Op: op, Field: "email", Rule: "must be an address", Got: strconv.Quote(email)}
 	}

@@ -140,7 +140,8 @@ func TestListenerCloses(t *testing.T) {
 
 func TestServerOverListener(t *testing.T) {
 	t.Parallel()
-	overBoth(t, emulator.Options{Limits: seed.LimitOptions{Rules: []emulator.Limit{}}}, func(t *testing.T, w *world, c doer) {
+	none := emulator.Options{Limits: seed.LimitOptions{Rules: []emulator.Limit{}}}
+	overBoth(t, none, func(t *testing.T, w *world, c doer) {
 		t.Helper()
 		w.Generate(emulator.History{Workspace: w.room.ID, Events: 300})
 		for range 3 { // kept alive in between
