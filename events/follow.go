@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/fastio-go/fastio/api"
@@ -145,9 +147,13 @@ func (f *follower) split() ([]*follower, error) {
 		for i := range n {
 			one := *f
 			was, value := set(&one.query, i)
+			same := func(f *follower) bool { return f.query == one.query }
 			if taken || was != "" {
 				const rule = "must be the only set, and its field of the query be left out"
 				err = &api.InputError{Op: opFollow, Field: field, Rule: rule}
+			} else if value == "" || slices.ContainsFunc(all, same) {
+				const rule = "must hold no blank and no repeated value"
+				err = &api.InputError{Op: opFollow, Field: field, Rule: rule, Got: strconv.Quote(value)}
 			}
 			if f.o.Name != "" {
 				one.o.Name += "-" + value

@@ -773,6 +773,8 @@ func TestFollowRefused(t *testing.T) {
 		"parent_event_id": {refused(events.Query{ParentEventID: "e1"}, nil)},
 		"limit":           {refused(with(room, func(q *query) { q.Limit = 251 }), nil)},
 		"events": {
+			refused(room, &events.FollowOptions{Events: []events.Name{"b", "b"}}),
+			refused(room, &events.FollowOptions{Events: []events.Name{"b", ""}}),
 			refused(with(room, func(q *query) { q.Event = "a" }), &events.FollowOptions{Events: []events.Name{"b"}}),
 		},
 		"categories": {refused(room, &events.FollowOptions{

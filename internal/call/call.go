@@ -146,8 +146,8 @@ func Partial[T any](err error) *T {
 	return out
 }
 
-// Expiry is when something ends that was asked for at start and lives so many seconds:
-// early rather than late. What no clock can hold, and 0, is no known end.
+// Expiry returns when something expires that was requested at start and lives for so
+// many seconds. It is zero, unknown, for 0 seconds and for more than a clock can hold.
 func Expiry(start time.Time, seconds int64) time.Time {
 	const most = int64(1<<63-1) / int64(time.Second)
 	if seconds <= 0 || seconds > most {

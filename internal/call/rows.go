@@ -165,10 +165,10 @@ func newShape(t reflect.Type, building map[reflect.Type]*shape) *shape {
 	return nil
 }
 
-// finish drops, if asked to, the null elements of the lists and maps in v, so that no
-// caller meets a nil record. It takes fields from their aliases and calls what was registered for a type,
-// inner values first. It returns the length of the longest list that is not a part of
-// a record of another.
+// finish takes fields from their aliases and calls what was registered for a type,
+// inner values first. With drop it removes the null elements of lists and maps, so
+// that no caller gets a nil record. It returns the length of the longest list that is
+// not a part of a record of another.
 func (s *shape) finish(v reflect.Value, drop bool) (longest int) {
 	if s == nil {
 		return 0

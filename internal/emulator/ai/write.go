@@ -160,7 +160,7 @@ func (h *Handlers) deleteThread(c *wire.Call, th *thread) (wire.Object, error) {
 // publishThread is disabled on the platform.
 func publishThread(*wire.Call, *thread) (wire.Object, error) { return nil, notPublic() }
 
-// cancelTurn cancels the running turn of a conversation. None is no error.
+// cancelTurn cancels the running turn of a conversation. It succeeds if there is none.
 func (h *Handlers) cancelTurn(c *wire.Call) (wire.Object, error) {
 	th, err := h.threadOfPath(h.aiPlace(wire.Write), http.StatusNotAcceptable)(c)
 	if err == nil && len(c.Body) > 0 {
