@@ -340,9 +340,9 @@ func TestCalls(t *testing.T) {
 		t.Run(area, func(t *testing.T) {
 			t.Parallel()
 			var text strings.Builder
-			edits := readShapes(t, area)
+			edits, p := readShapes(t, area), &printer{shown: map[string][]version{}}
 			for _, e := range calls {
-				text.WriteString(e.render(t))
+				text.WriteString(p.render(t, e))
 				for _, s := range edits[e.name] {
 					text.WriteString(e.renderShape(t, s))
 				}

@@ -38,10 +38,25 @@ func compareGolden(t *testing.T, area, got string) {
 	}
 }
 
-// render returns the entry of the golden file: what the call fills into the path,
-// what it sends and what it returns.
-func (e *exchange) render(t *testing.T) string {
+// A printer writes the golden file of an area. It shows a record with an ID as a whole
+// once, and later what differs from the most similar time, and the call that was:
+// {ID:x Changed:now -Gone ...List#2}.
+type printer struct {
+	call  string
+	shown map[string][]version // by type and ID
+}
+
+// A version is what a call returned of a record: the text of each member.
+type version struct {
+	call    string
+	members map[string]string
+}
+
+// render returns the entry of a call: what it fills into the path, what it sends and
+// what it returns.
+func (p *printer) render(t *testing.T, e *exchange) string {
 	t.Helper()
+	_, p.call, _ = strings.Cut(e.name, ".")
 	head := []string{e.name}
 	for _, r := range rows(t, false) {
 		if r.operation == e.request.Op && r.method == e.request.Method {
@@ -51,12 +66,46 @@ func (e *exchange) render(t *testing.T) string {
 			}
 		}
 	}
-	sent := e.sent(t)
 	text := fill("", head)
-	if len(sent) > 0 {
+	if sent := e.sent(t); len(sent) > 0 {
 		text += fill("> ", sent)
 	}
-	return text + fill("< ", append([]string{strconv.Itoa(e.request.Status)}, e.result.tokens()...))
+	returned := []string{strconv.Itoa(e.request.Status)}
+	if v := reflect.ValueOf(e.result.value); v.IsValid() && !isNil(v) {
+		returned = append(returned, p.tokens(v)...)
+	}
+	if e.result.err != nil {
+		returned = append(append(returned, "error"), p.tokens(reflect.ValueOf(e.failure()))...)
+	}
+	return text + fill("< ", returned)
+}
+
+// failure returns the error of a call without the operation, status and resource if they
+// are those of the entry, and with those that are missing as none.
+func (e *exchange) failure() error {
+	whole, ok := e.result.err.(*api.Error) //nolint:errorlint // it is shown as it is
+	if !ok {
+		return e.result.err
+	}
+	failed := *whole
+	besides := func(got, usual string) string {
+		switch got {
+		case usual:
+			return ""
+		case "":
+			return "(none)"
+		}
+		return got
+	}
+	failed.Op = besides(failed.Op, e.op)
+	failed.Resource = besides(failed.Resource, e.request.Method+" "+e.path())
+	switch failed.Status {
+	case e.request.Status:
+		failed.Status = 0
+	case 0:
+		failed.Status = -1
+	}
+	return &failed
 }
 
 // sent lists the parameters of a request by name.
@@ -157,25 +206,14 @@ func fill(indent string, tokens []string) string {
 	return text.String() + line + "\n"
 }
 
-// tokens spells a result with the names of its Go fields, so that two members
-// that end in each other's field are seen. What is zero is left out.
-func (r result) tokens() []string {
-	var all []string
-	if r.value != nil && !isNil(reflect.ValueOf(r.value)) {
-		all = tokens(reflect.ValueOf(r.value))
-	}
-	if r.err != nil {
-		all = append(all, "error")
-		all = append(all, tokens(reflect.ValueOf(r.err))...)
-	}
-	return all
-}
-
 func isNil(v reflect.Value) bool {
 	return (v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface) && v.IsNil()
 }
 
-func tokens(v reflect.Value) []string {
+// tokens spells a value with the names of its Go fields, so that two members that end in
+// each other's field are seen. What is zero is left out. A nil printer shows all records
+// as a whole.
+func (p *printer) tokens(v reflect.Value) []string {
 	if text, simple := scalar(v); simple {
 		return []string{text}
 	}
@@ -185,24 +223,58 @@ func tokens(v reflect.Value) []string {
 			return []string{text}
 		}
 	}
+	same, rest := p.repeated(v)
 	var all []string
 	brackets := "{}"
 	if v.Kind() == reflect.Slice {
 		brackets = "[]"
 	}
 	for name, member := range members(v) {
-		inner := tokens(member)
+		if same[name] {
+			continue
+		}
+		inner := p.tokens(member)
 		if v.Kind() != reflect.Slice {
 			inner[0] = name + ":" + inner[0]
 		}
 		all = append(all, inner...)
 	}
-	if len(all) == 0 {
+	if all = append(all, rest...); len(all) == 0 {
 		return []string{brackets}
 	}
 	all[0] = brackets[:1] + all[0]
 	all[len(all)-1] += brackets[1:]
 	return all
+}
+
+// repeated returns the members of a record that an earlier version has as well, and what
+// stands for them and for those that are gone, if it is less.
+func (p *printer) repeated(v reflect.Value) (same map[string]bool, rest []string) {
+	if p == nil || v.Kind() != reflect.Struct || !v.FieldByName("ID").IsValid() || v.FieldByName("ID").IsZero() {
+		return nil, nil
+	}
+	now := version{p.call, map[string]string{}}
+	for name, member := range members(v) {
+		now.members[name] = strings.Join((*printer)(nil).tokens(member), " ")
+	}
+	key, gain := fmt.Sprint(v.Type(), v.FieldByName("ID")), 0
+	earlier := p.shown[key]
+	for _, e := range slices.Backward(earlier) {
+		kept, gone := map[string]bool{}, []string{}
+		for name, text := range e.members {
+			if now.members[name] == "" {
+				gone = append(gone, "-"+name)
+			} else if name != "ID" && now.members[name] == text {
+				kept[name] = true
+			}
+		}
+		if len(kept)-len(gone) > gain {
+			gain, same = len(kept)-len(gone), kept
+			rest = append(slices.Sorted(slices.Values(gone)), "..."+e.call)
+		}
+	}
+	p.shown[key] = append(slices.DeleteFunc(earlier, func(e version) bool { return e.call == p.call }), now)
+	return same, rest
 }
 
 // flat lists the scalars of a result by where they stand, perhaps without those

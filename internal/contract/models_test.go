@@ -167,28 +167,19 @@ func (notOpened) Open(context.Context, *api.Request) (*http.Response, error) {
 // extras lists what a value holds in fields for what has none.
 func extras(v reflect.Value) []member {
 	var all []member
-	switch v.Kind() {
-	case reflect.Pointer, reflect.Interface:
-		if !v.IsNil() {
-			return extras(v.Elem())
+	walk(v, "", func(_ string, v reflect.Value) {
+		if v.Kind() != reflect.Struct {
+			return
 		}
-	case reflect.Slice:
-		for i := range v.Len() {
-			all = append(all, extras(v.Index(i))...)
-		}
-	case reflect.Struct:
-		for field := range v.Type().Fields() {
-			f := v.FieldByIndex(field.Index)
+		for field, f := range v.Fields() {
 			if !strings.HasSuffix(field.Tag.Get("json"), ",unknown") {
-				all = append(all, extras(f)...)
 				continue
 			}
 			for _, key := range f.MapKeys() {
 				all = append(all, member{v.Type().String(), key.String()})
 			}
 		}
-	default:
-	}
+	})
 	return all
 }
 

@@ -18,15 +18,16 @@ import (
 // A shape is another form of one answer that the platform has been seen or is
 // documented to use. testdata/AREA.shapes lists them:
 //
+//	comments.Get no-comment: rm /comment
 //	comments.Get older-keys
 //		mv /comment/entity /comment/entity_id
-//		set /comment/profile_type "planet"
+//		set /comment/profile_type /comment/kind "planet"
 //
-// The edits are rm, set, mv (to "" makes a member the whole answer), lift (the
-// members of an object into the one around it), nest (the payload under a name),
-// replace (in the text), text (instead of JSON), header and status. A pointer may
-// have a * for every element of a list. The golden file says what changes in the
-// result.
+// The edits are rm and set (of any number of members), mv (to "" makes a member the
+// whole answer), lift (the members of an object into the one around it), nest (the
+// payload under a name), replace (in the text), text (instead of JSON), header and
+// status. A pointer may have a * for every element of a list. The golden file says what
+// changes in the result.
 type shape struct {
 	name  string
 	edits []string
@@ -50,9 +51,12 @@ func readShapes(t *testing.T, area string) map[string][]shape {
 			last := &all[call][len(all[call])-1]
 			last.edits = append(last.edits, edit)
 		} else if line != "" {
-			var name string
-			call, name, _ = strings.Cut(line, " ")
-			all[call] = append(all[call], shape{name: name})
+			head, edit, one := strings.Cut(line, ": ")
+			s := shape{}
+			if call, s.name, _ = strings.Cut(head, " "); one {
+				s.edits = []string{edit}
+			}
+			all[call] = append(all[call], s)
 		}
 	}
 	return all
@@ -130,13 +134,19 @@ func (a answer) with(t *testing.T, edit string) answer {
 			t.Fatalf("%s: the answer does not contain it", edit)
 		}
 	default:
-		root := decode(a.body)
-		for i := range elements(root, first) {
-			to := second
-			if verb == "mv" {
-				to = strings.Replace(second, "*", i, 1)
+		root, pointers := decode(a.body), []string{first}
+		for verb != "mv" && strings.HasPrefix(second, "/") {
+			first, second, _ = strings.Cut(second, " ")
+			pointers = append(pointers, first)
+		}
+		for _, at := range pointers {
+			for i := range elements(root, at) {
+				to := second
+				if verb == "mv" {
+					to = strings.Replace(second, "*", i, 1)
+				}
+				root = alter(root, verb, strings.Replace(at, "*", i, 1), to)
 			}
-			root = alter(root, verb, strings.Replace(first, "*", i, 1), to)
 		}
 		a.body = []byte(encode(root))
 	}

@@ -2,17 +2,19 @@ package contract_test
 
 import (
 	"bytes"
+	stdjson "encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/fastio-go/fastio"
 )
@@ -59,7 +61,7 @@ func mutate(t *testing.T, calls []*exchange) {
 			value, err := e.do(call{t.Context(), client, &w})
 			if _, failed := errors.AsType[*json.SemanticError](err); failed && !m.mayFail {
 				t.Errorf("%s with %s: %v", e.name, m.what, err)
-			} else if where := nilRecord(reflect.ValueOf(value), ""); where != "" && err == nil {
+			} else if where := nilRecord(reflect.ValueOf(value)); where != "" && err == nil {
 				t.Errorf("%s with %s: a nil record at %s", e.name, m.what, where)
 			}
 			if strict && !m.mayFail && !m.frame() {
@@ -77,18 +79,20 @@ var readable = []string{
 }
 
 // frame reports whether a mutation is of the envelope.
-func (m mutation) frame() bool { return m.at == "/response" || m.at == "/current_api_version" }
+func (m mutation) frame() bool {
+	return len(m.at) == 1 && (m.at[0] == "response" || m.at[0] == "current_api_version")
+}
 
 // check requires that an answer is read in spite of m, unless m takes its record,
 // and that a newer member is kept. Pages and their frames have no place for one.
 func (m mutation) check(t *testing.T, name string, value any, err error) {
 	t.Helper()
-	if err != nil && !strings.HasSuffix(err.Error(), "the answer holds no "+m.at.LastToken()) {
+	if err != nil && !strings.HasSuffix(err.Error(), "the answer holds no "+m.at[len(m.at)-1]) {
 		t.Errorf("%s with %s: %v", name, m.what, err)
 	}
-	closed := func(frame string) bool { return strings.Contains(string(m.at), frame) }
-	frames := []string{"/pagination", "/template", "/profiles", "/changes", "/summary", "/capabilities", "/categories"}
-	if !m.newer || slices.ContainsFunc(frames, closed) {
+	frames := []string{"pagination", "template", "profiles", "changes", "summary", "capabilities", "categories"}
+	closed := func(name string) bool { return slices.Contains(frames, name) }
+	if !m.newer || slices.ContainsFunc(m.at, closed) {
 		return
 	}
 	if left, err := json.Marshal(value); err != nil || !bytes.Contains(left, []byte(unknownMember)) {
@@ -104,166 +108,118 @@ func (e *exchange) decoded() bool {
 
 // mutation is an answer with another value in one place.
 type mutation struct {
-	at      jsontext.Pointer
+	at      []string
 	what    string
 	body    []byte
 	mayFail bool // the answer makes no sense without the value that was there
 	newer   bool // an object has a member more
 }
 
-// span is where a value stands in a text.
-type span struct {
-	at         jsontext.Pointer
-	kind       jsontext.Kind
-	start, end int64
-	name       int64 // where the name of the member ends; 0 for an element
-	inRow      bool
-}
-
-// spans lists the values of a JSON text.
-func spans(body []byte) []span {
-	dec := jsontext.NewDecoder(bytes.NewReader(body))
-	var all []span
-	token := func() {
-		if _, err := dec.ReadToken(); err != nil {
-			panic(err)
-		}
-	}
-	var read func(name int64, inRow bool)
-	read = func(name int64, inRow bool) {
-		s := span{kind: dec.PeekKind(), name: name, inRow: inRow}
-		if s.kind != '{' && s.kind != '[' {
-			v, err := dec.ReadValue()
-			if err != nil {
-				panic(err)
-			}
-			s.at, s.end = dec.StackPointer(), dec.InputOffset()
-			s.start = s.end - int64(len(v))
-			all = append(all, s)
-			return
-		}
-		token()
-		s.at, s.start = dec.StackPointer(), dec.InputOffset()-1
-		i := len(all)
-		all = append(all, s)
-		for k := dec.PeekKind(); k != '}' && k != ']'; k = dec.PeekKind() {
-			if s.kind == '[' {
-				read(0, true)
-				continue
-			}
-			token()
-			read(dec.InputOffset(), inRow)
-		}
-		token()
-		all[i].end = dec.InputOffset()
-	}
-	read(0, false)
-	return all
-}
-
 // required are the members that an answer may make no sense without.
-var required = []string{"has_more", "next_cursor", "cursor", "next_offset", "lastactivity"}
-
-// newer begins an object with a member that is unknown.
-const newer = `{"` + unknownMember + `":{"id":4012345678901234567,"a":[null]}`
+var required = []string{"has_more", "next_cursor", "cursor", "next_offset", "lastactivity", "id", "fileshare"}
 
 // mutations returns an answer with each of its values replaced.
 func mutations(body []byte) []mutation {
 	var all []mutation
-	for _, s := range spans(body) {
-		if s.at == "" || strings.HasPrefix(string(s.at), "/result") && strings.Count(string(s.at), "/") == 1 {
-			continue
+	var visit func(at []string, v any, inRow bool)
+	visit = func(at []string, v any, inRow bool) {
+		if len(at) > 1 || len(at) == 1 && !strings.HasPrefix(at[0], "result") {
+			all = append(all, mutationsAt(body, at, v, inRow)...)
 		}
-		last := s.at.LastToken()
-		replace := func(by string, mayFail bool) {
-			text := slices.Concat(body[:s.start], []byte(by), body[s.end:])
-			newer := strings.HasPrefix(by, newer)
-			all = append(all, mutation{s.at, fmt.Sprintf("%.60s for %s", by, s.at), text, mayFail, newer})
-		}
-		id := slices.Contains(required, last) || last == "id" || last == "fileshare" || strings.HasSuffix(last, "_id")
-		old := string(body[s.start:s.end])
-		replace("null", false)
-		if s.name > 0 { // another name: the member is missing, and there is an unknown one
-			text := slices.Concat(body[:s.name-1], []byte(`_new"`), body[s.name:])
-			all = append(all, mutation{s.at, "no " + string(s.at), text, false, false})
-		}
-		switch s.kind {
-		case '{':
-			replace("[]", false)
-			if rest := strings.TrimSpace(old[1 : len(old)-1]); rest == "" {
-				replace(newer+"}", true) // which may be a map of another type
-			} else {
-				replace(newer+","+rest+"}", false)
+		switch v := v.(type) {
+		case map[string]any:
+			for name, member := range v {
+				visit(append(slices.Clip(at), name), member, inRow)
 			}
-			replace(`"text"`, true)
-			replace(`[null]`, true)
-		case '[':
-			rest := strings.TrimSpace(old[1 : len(old)-1])
-			replace("[]", false)
-			replace("[null]", rest == "") // which may stand for an empty map
-			if rest != "" {
-				replace("[null,"+rest+",null]", false)
-			}
-			replace(`"text"`, !s.inRow)
-			replace(`5`, !s.inRow)
-		case '"':
-			replace(`"never-heard-of"`, false)
-			replace(`""`, false)
-			replace(`4012345678901234567`, false)
-			replace(`{"a":1}`, id)
-			replace(`[1]`, id)
-			replace(`true`, false)
-		case '0':
-			replace(`"`+old+`"`, false)
-			replace(`"many"`, id)
-			replace(`{"a":1}`, id)
-			replace(`[]`, id)
-			replace(`-1.5`, id)
-		case 't', 'f':
-			for _, word := range []string{`"yes"`, `"no"`, `1`, `0`, `"1"`, `"true"`, `""`} {
-				replace(word, false)
-			}
-			replace(`"perhaps"`, id)
-			replace(`{"a":1}`, id)
-			replace(`[]`, id)
-		default: // null, in place of which there may be anything
-			for _, value := range []string{`"text"`, `1`, `true`, `{"a":1}`, `[1]`} {
-				replace(value, true)
+		case []any:
+			for i, elem := range v {
+				visit(append(slices.Clip(at), strconv.Itoa(i)), elem, true)
 			}
 		}
+	}
+	visit(nil, decode(body), false)
+	return all
+}
+
+// mutationsAt replaces the value v of an answer.
+func mutationsAt(body []byte, at []string, v any, inRow bool) []mutation {
+	var all []mutation
+	last := at[len(at)-1]
+	id := slices.Contains(required, last) || strings.HasSuffix(last, "_id")
+	replace := func(mayFail bool, values ...any) {
+		for _, value := range values {
+			text := encode(put(decode(body), at, value))
+			what := fmt.Sprintf("%.60s for %s", encode(value), strings.Join(at, "/"))
+			all = append(all, mutation{at, what, []byte(text), mayFail, false})
+		}
+	}
+	object, empty := map[string]any{"a": 1}, []any{}
+	replace(false, nil)
+	if _, err := strconv.Atoi(last); err != nil { // another name: the member is missing, and there is an unknown one
+		root, member := take(decode(body), at)
+		root = put(root, append(slices.Clip(at[:len(at)-1]), last+"_new"), member)
+		all = append(all, mutation{at, "no " + last, []byte(encode(root)), false, false})
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		replace(false, empty)
+		newer := maps.Clone(v)
+		newer[unknownMember] = map[string]any{"id": stdjson.Number("4012345678901234567"), "a": []any{nil}}
+		replace(len(v) == 0, newer) // what is empty may be a map of another type
+		all[len(all)-1].newer = true
+		replace(true, "text", []any{nil})
+	case []any:
+		replace(false, empty)
+		replace(len(v) == 0, []any{nil}) // which may stand for an empty map
+		if len(v) > 0 {
+			replace(false, slices.Concat([]any{nil}, v, []any{nil}))
+		}
+		replace(!inRow, "text", 5)
+	case string:
+		replace(false, "never-heard-of", "", stdjson.Number("4012345678901234567"), true)
+		replace(id, object, []any{1})
+	case stdjson.Number:
+		replace(false, v.String())
+		replace(id, "many", object, empty, -1.5)
+	case bool:
+		replace(false, "yes", "no", 1, 0, "1", "true", "")
+		replace(id, "perhaps", object, empty)
+	default: // null, in place of which there may be anything
+		replace(true, "text", 1, true, object, []any{1})
 	}
 	return all
 }
 
 // nilRecord returns where a value holds a nil pointer in a list or map.
-func nilRecord(v reflect.Value, at string) string {
+func nilRecord(v reflect.Value) (where string) {
+	walk(v, "", func(at string, v reflect.Value) {
+		if v.Kind() == reflect.Pointer && v.IsNil() && strings.HasSuffix(at, "]") {
+			where = at
+		}
+	})
+	return where
+}
+
+// walk calls f with all that a value holds, and where it stands.
+func walk(v reflect.Value, at string, f func(at string, v reflect.Value)) {
+	f(at, v)
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
 		if !v.IsNil() {
-			return nilRecord(v.Elem(), at)
+			walk(v.Elem(), at, f)
 		}
 	case reflect.Struct:
-		for f := range v.Type().Fields() {
-			if f.IsExported() {
-				if where := nilRecord(v.FieldByIndex(f.Index), at+"."+f.Name); where != "" {
-					return where
-				}
+		for field, inner := range v.Fields() {
+			if field.IsExported() {
+				walk(inner, at+"."+field.Name, f)
 			}
 		}
 	case reflect.Slice, reflect.Map:
-		if v.Type().Elem().Kind() == reflect.Uint8 {
-			return ""
-		}
 		for i, elem := range v.Seq2() {
-			where := at + "[" + fmt.Sprint(i.Interface()) + "]"
-			if elem.Kind() == reflect.Pointer && elem.IsNil() {
-				return where
-			}
-			if where := nilRecord(elem, where); where != "" {
-				return where
+			if elem.Kind() != reflect.Uint8 {
+				walk(elem, fmt.Sprintf("%s[%v]", at, i), f)
 			}
 		}
 	default:
 	}
-	return ""
 }
