@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
-	"net/url"
 
 	"github.com/fastio-go/fastio/account"
 	"github.com/fastio-go/fastio/activity"
@@ -49,10 +48,7 @@ type Client struct {
 	Storage    *storage.Service    // files, folders, notes and links, read-only
 }
 
-var (
-	_ api.Caller = (*Client)(nil)
-	_ api.Opener = (*Client)(nil)
-)
+var _ api.Client = (*Client)(nil)
 
 // New returns a Client. It reads no environment and opens no connection.
 func New(opts ...Option) (*Client, error) {
@@ -82,7 +78,8 @@ func connect(cfg config) (*Client, error) {
 	c.HowTo = howto.New(c.transport)
 	c.Metadata = metadata.New(c.transport)
 	c.OAuth = oauth.New(c.transport)
-	c.Realtime = realtime.New(c)
+	origin, network := c.transport.Network()
+	c.Realtime = realtime.New(c.transport, &realtime.Network{Origin: origin, Client: network})
 	c.Search = search.New(c.transport)
 	c.Shares = shares.New(c.transport)
 	c.Storage = storage.New(c.transport)
@@ -112,13 +109,6 @@ func (c *Client) Open(ctx context.Context, r *api.Request) (*http.Response, erro
 // r.Options.Output counts. A refusal is still an [*api.Error].
 func (c *Client) Markdown(ctx context.Context, r *api.Request) (string, error) {
 	return c.transport.Markdown(ctx, r)
-}
-
-// Network returns the origin of the platform, and an HTTP client with the transport of
-// [WithHTTPClient] but without credentials, middleware, timeout and redirects. It is for
-// connections outside of calls, such as the sockets of package realtime.
-func (c *Client) Network() (origin *url.URL, client *http.Client) {
-	return c.transport.Network()
 }
 
 // Logger returns the logger of [WithLogger], without one a logger that discards.

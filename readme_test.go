@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/account"
 	"github.com/fastio-go/fastio/activity"
 	"github.com/fastio-go/fastio/ai"
 	"github.com/fastio-go/fastio/api"
@@ -375,7 +376,8 @@ func Example_portal() {
 		if err != nil {
 			return err
 		}
-		_, err = client.Shares.Members.Add(ctx, portal.ID, api.Invitee{Email: "bo@example.com"}, shares.AddRequest{Role: api.RoleGuest})
+		_, err = client.Shares.Members.Add(ctx, portal.ID, account.Invitee{Email: "bo@example.com"},
+			shares.AddRequest{Role: account.RoleGuest})
 		return err
 	}
 	fmt.Println(invite())

@@ -31,7 +31,7 @@ import (
 // Service reads the account and changes what belongs to it. Get one from the
 // Account field of a fastio.Client. It is safe for concurrent use.
 type Service struct {
-	c api.Caller
+	c api.Client
 
 	Users      *Users      // other people and agents
 	Orgs       *Orgs       // organizations
@@ -40,7 +40,7 @@ type Service struct {
 }
 
 // New returns a Service that sends its requests through c.
-func New(c api.Caller) *Service {
+func New(c api.Client) *Service {
 	return &Service{c: c, Users: &Users{c}, Orgs: &Orgs{c}, Billing: &Billing{c}, Workspaces: &Workspaces{c}}
 }
 
@@ -108,7 +108,7 @@ func (s *Service) Allowed(ctx context.Context, opts ...api.CallOption) (*Permit,
 }
 
 // Users finds other people and agents.
-type Users struct{ c api.Caller }
+type Users struct{ c api.Client }
 
 // Get returns a user, named by id or e-mail address. One that does not exist is
 // [api.ErrNotFound]. What is private of others is left out.

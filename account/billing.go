@@ -15,7 +15,7 @@ import (
 
 // Billing reads and changes what organizations pay for. Most answers of its endpoints
 // are not published and are returned as they are, in the Extra of a [Report].
-type Billing struct{ c api.Caller }
+type Billing struct{ c api.Client }
 
 // Plan names the plan of an organization, as in [Org]. Unknown ones pass through. To
 // change it takes a [PlanID].

@@ -12,7 +12,7 @@ import (
 )
 
 // Orgs lists and reads organizations.
-type Orgs struct{ c api.Caller }
+type Orgs struct{ c api.Client }
 
 // Org is an organization. Which fields are set depends on the level of output.
 type Org struct {
@@ -40,11 +40,11 @@ func (p *OrgPage) rows() ([]*Org, *api.Pagination) { return p.Orgs, p.Pagination
 
 // MemberPage is one page of the members of an organization or workspace.
 type MemberPage struct {
-	Members    []*api.Member   `json:"users"`
+	Members    []*Member       `json:"users"`
 	Pagination *api.Pagination `json:"pagination"` // nil if the server sends none
 }
 
-func (p *MemberPage) rows() ([]*api.Member, *api.Pagination) { return p.Members, p.Pagination }
+func (p *MemberPage) rows() ([]*Member, *api.Pagination) { return p.Members, p.Pagination }
 
 // List returns one page of the organizations the account belongs to. Those it
 // only reaches through a workspace are in [Orgs.ListExternal]. Bounds out of
@@ -152,7 +152,7 @@ func (o *Orgs) AllAvailable(ctx context.Context, list *ListOptions, opts ...api.
 // Default: pages of 500.
 func (o *Orgs) AllMembers(
 	ctx context.Context, org api.ProfileID, list *ListOptions, opts ...api.CallOption,
-) iter.Seq2[*api.Member, error] {
+) iter.Seq2[*Member, error] {
 	fetch := func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*MemberPage, error) {
 		return o.ListMembers(ctx, org, list, opts...)
 	}

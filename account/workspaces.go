@@ -14,7 +14,7 @@ import (
 )
 
 // Workspaces lists, reads, makes and changes workspaces.
-type Workspaces struct{ c api.Caller }
+type Workspaces struct{ c api.Client }
 
 // Workspace is a shared space of files and what grows around them. Which fields
 // are set depends on the level of output.
@@ -183,7 +183,7 @@ func (w *Workspaces) AllAvailable(
 // list.Offset on. Default: pages of 500.
 func (w *Workspaces) AllMembers(
 	ctx context.Context, id api.ProfileID, list *ListOptions, opts ...api.CallOption,
-) iter.Seq2[*api.Member, error] {
+) iter.Seq2[*Member, error] {
 	fetch := func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*MemberPage, error) {
 		return w.ListMembers(ctx, id, list, opts...)
 	}

@@ -32,13 +32,13 @@ import (
 // Service polls activity. Get one from the Activity field of a fastio.Client. It
 // is safe for concurrent use.
 type Service struct {
-	c api.Caller
+	c api.Client
 
 	Dashboard *Dashboard // cards about a workspace
 }
 
 // New returns a Service that sends its requests through c.
-func New(c api.Caller) *Service { return &Service{c: c, Dashboard: &Dashboard{c}} }
+func New(c api.Client) *Service { return &Service{c: c, Dashboard: &Dashboard{c}} }
 
 // PollOptions says what to report. Nil asks for everything, at once.
 type PollOptions struct {

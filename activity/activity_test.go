@@ -362,6 +362,8 @@ const room = api.ProfileID("4012345678901234567")
 // script answers polls, the first being number 0, with the text of an answer or
 // an error. It keeps what was asked and when.
 type script struct {
+	stub.NotOpened
+
 	answer answerFunc
 
 	date func() time.Time // of the Date headers; nil for a fixed one

@@ -17,7 +17,7 @@ import (
 
 // Dashboard is the caller's own list of cards about a workspace. Dismissing one
 // changes nothing for others.
-type Dashboard struct{ c api.Caller }
+type Dashboard struct{ c api.Client }
 
 // CardKind says what a [Card] is about. Unknown ones pass through.
 type CardKind string

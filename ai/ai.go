@@ -17,12 +17,6 @@ import (
 	"github.com/fastio-go/fastio/api"
 )
 
-// Client is what a [Service] sends requests through: a fastio.Client.
-type Client interface {
-	api.Caller
-	api.Opener
-}
-
 // Service is the AI field of a fastio.Client. It is safe for concurrent use.
 type Service struct {
 	Threads      *Threads
@@ -61,7 +55,7 @@ const (
 )
 
 // New returns a Service that sends its requests through c.
-func New(c Client) *Service {
+func New(c api.Client) *Service {
 	return &Service{
 		Threads: &Threads{c}, Turns: &Turns{c, activity.New(c)}, Notes: &Notes{c}, Files: &Files{c}, Shares: &Shares{c},
 		Transactions: &Transactions{c},
@@ -69,7 +63,7 @@ func New(c Client) *Service {
 }
 
 // client returns what requests are sent through; nil if New did not make s.
-func (s *Service) client() Client {
+func (s *Service) client() api.Client {
 	if s.Turns == nil {
 		return nil
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // Files exports files to an AI outside the platform.
-type Files struct{ c Client }
+type Files struct{ c api.Client }
 
 const maxShared = 25
 

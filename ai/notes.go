@@ -17,11 +17,12 @@ import (
 	"github.com/fastio-go/fastio/internal/download"
 	"github.com/fastio-go/fastio/internal/endpoint"
 	"github.com/fastio-go/fastio/internal/lenient"
+	"github.com/fastio-go/fastio/storage"
 )
 
 // Notes creates, changes and reads markdown documents of a workspace. The agent
 // indexes them like files.
-type Notes struct{ c Client }
+type Notes struct{ c api.Client }
 
 // CreateNoteRequest is a new note.
 type CreateNoteRequest struct {
@@ -38,8 +39,8 @@ type UpdateNoteRequest struct {
 
 // Note is a note and its content.
 type Note struct {
-	Content string    // markdown, without control characters
-	Node    *api.Node // its Version is the IfVersionID of an update
+	Content string        // markdown, without control characters
+	Node    *storage.Node // its Version is the IfVersionID of an update
 }
 
 // NoteConflictError is returned if the version of a note is not the expected
@@ -65,7 +66,7 @@ const maxNoteContent = 100 << 10
 // It calls POST /current/workspace/{workspace_id}/storage/{parent_id}/createnote/.
 func (n *Notes) Create(
 	ctx context.Context, workspace api.ProfileID, parent api.OpaqueID, r CreateNoteRequest, opts ...api.CallOption,
-) (*api.Node, error) {
+) (*storage.Node, error) {
 	const op = "ai.Notes.Create"
 	if err := checkNote(op, r.Name, r.Content); err != nil {
 		return nil, err
@@ -88,7 +89,7 @@ func (n *Notes) Create(
 // It calls POST /current/workspace/{workspace_id}/storage/{node_id}/updatenote/.
 func (n *Notes) Update(
 	ctx context.Context, workspace api.ProfileID, note api.OpaqueID, r UpdateNoteRequest, opts ...api.CallOption,
-) (*api.Node, error) {
+) (*storage.Node, error) {
 	const op = "ai.Notes.Update"
 	if r.Name == "" && r.Content == "" {
 		return nil, refuse(op, "content", "must be set if the name is not", "")
@@ -145,10 +146,10 @@ func checkNote(op, name, content string) error {
 }
 
 // write sends a request whose answer is a node, as node, note or at the root.
-func (n *Notes) write(ctx context.Context, r *api.Request, opts []api.CallOption) (*api.Node, error) {
+func (n *Notes) write(ctx context.Context, r *api.Request, opts []api.CallOption) (*storage.Node, error) {
 	a, err := call.One[struct {
-		Node  *api.Node                  `json:"node"` // (assumed name)
-		Note  *api.Node                  `json:"note"` // (assumed name)
+		Node  *storage.Node              `json:"node"` // (assumed name)
+		Note  *storage.Node              `json:"note"` // (assumed name)
 		ID    api.OpaqueID               `json:"id"`   // (assumed name)
 		Extra map[string]json.RawMessage `json:",embed,unknown"`
 	}](ctx, n.c, r, "", opts)
@@ -162,7 +163,7 @@ func (n *Notes) write(ctx context.Context, r *api.Request, opts []api.CallOption
 			return nil, err
 		}
 		wrapped, err := call.Decode[struct {
-			Node *api.Node `json:"node"`
+			Node *storage.Node `json:"node"`
 		}](bare)
 		if err != nil {
 			return nil, err
@@ -182,9 +183,9 @@ func (n *Notes) Get(
 	ctx context.Context, scope api.Profile, note, version api.OpaqueID, opts ...api.CallOption,
 ) (*Note, error) {
 	a, err := call.One[struct {
-		Content *string   `json:"content"`
-		Note    *api.Node `json:"note"`
-		Node    *api.Node `json:"node"`
+		Content *string       `json:"content"`
+		Note    *storage.Node `json:"note"`
+		Node    *storage.Node `json:"node"`
 	}](ctx, n.c, endpoint.AINotesGet(scope, note, versionQuery(version)), "", opts)
 	if err != nil {
 		return nil, err

@@ -76,7 +76,7 @@ type Reference struct {
 }
 
 // File returns a reference to the current version of a file or note, which must
-// be ready for AI: see [api.NodeAI].
+// be ready for AI: see [storage.NodeAI].
 func File(node api.OpaqueID) Reference { return Reference{Type: ReferenceTypeFile, Node: node} }
 
 // FileVersion returns a reference to one version of a file or note.
@@ -306,7 +306,7 @@ const conflictAttempts = 6 // whose pauses add up to 9.5 s
 // keyed sends a question with its key until the server accepts it. A conflict
 // usually means that the thread is still being committed, which takes less than
 // a second: a retry with the same key then finds the turn.
-func keyed(ctx context.Context, c Client, r *api.Request, key string, opts []api.CallOption) (*sent, error) {
+func keyed(ctx context.Context, c api.Client, r *api.Request, key string, opts []api.CallOption) (*sent, error) {
 	r.Options = api.Resolve(opts)
 	if r.Options.Timeout > 0 { // of all attempts together
 		var cancel context.CancelFunc

@@ -14,7 +14,7 @@ import (
 )
 
 // Shares generates the title and the Open Graph image of shares.
-type Shares struct{ c Client }
+type Shares struct{ c api.Client }
 
 // AutoTitleOptions are the options of [Shares.AutoTitle]. Nil means no options.
 type AutoTitleOptions struct {
@@ -57,7 +57,7 @@ func (s *Shares) OGImage(ctx context.Context, share api.ProfileID, opts ...api.C
 }
 
 // Transactions lists what AI has cost a workspace.
-type Transactions struct{ c Client }
+type Transactions struct{ c api.Client }
 
 // Transaction is one entry. Its form is not published: fields that are not in
 // the answer are zero, and other members are in Extra.

@@ -15,7 +15,7 @@ import (
 
 // Threads manages the caller's conversations with the agent of a workspace or
 // share: the scope of each call, [api.Workspace] or [api.Share].
-type Threads struct{ c Client }
+type Threads struct{ c api.Client }
 
 // ThreadKind says who leads a thread. It is immutable. Unknown values pass
 // through.

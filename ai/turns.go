@@ -20,7 +20,7 @@ import (
 // Turns asks the questions of a thread and reads their answers, in the scope of
 // the thread.
 type Turns struct {
-	c    Client
+	c    api.Client
 	bell *activity.Service
 }
 

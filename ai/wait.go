@@ -67,7 +67,7 @@ func (t *Turns) Wait(
 
 // bounded returns a context with the timeout of all calls of an operation.
 func bounded(
-	ctx context.Context, c Client, op string, opts []api.CallOption,
+	ctx context.Context, c api.Client, op string, opts []api.CallOption,
 ) (context.Context, context.CancelFunc, error) {
 	if err := call.Check(ctx, c, op); err != nil {
 		return nil, nil, err

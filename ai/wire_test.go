@@ -21,6 +21,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
 	"github.com/fastio-go/fastio/internal/stub"
+	"github.com/fastio-go/fastio/storage"
 )
 
 type (
@@ -346,7 +347,7 @@ func TestNotesDecoded(t *testing.T) {
 	t.Parallel()
 	s := ai.New(script(`{"result":true,"id":"n","name":"a.md","type":"note","version":"v"}`, `{"result":true}`))
 	got, err := s.Notes.Create(t.Context(), roomID, api.Root, ai.CreateNoteRequest{Name: "a.md", Content: "a"})
-	want := &api.Node{ID: "n", Name: "a.md", Type: api.NodeTypeNote, Version: "v"}
+	want := &storage.Node{ID: "n", Name: "a.md", Type: storage.NodeTypeNote, Version: "v"}
 	if diff := gocmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}

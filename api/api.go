@@ -9,8 +9,8 @@
 //		...
 //	}
 //
-// Each Service depends only on the one-method [Caller], so that a test can fake the
-// server without HTTP.
+// Each Service depends only on the two methods of [Client], so that a test can fake
+// the server without HTTP.
 package api
 
 import (
@@ -22,8 +22,8 @@ import (
 // A Caller sends a request and decodes the response into out.
 //
 // Out is nil to ignore the response, a *string or *[]byte for a response that is not
-// JSON, and otherwise a value that [encoding/json] can decode into. A fastio.Client
-// is a Caller. It must be safe for concurrent use.
+// JSON, and otherwise a value that [encoding/json] can decode into. It must be safe
+// for concurrent use.
 type Caller interface {
 	Call(ctx context.Context, r *Request, out any) error
 }
@@ -32,6 +32,13 @@ type Caller interface {
 // for streams and downloads. The caller must close the body.
 type Opener interface {
 	Open(ctx context.Context, r *Request) (*http.Response, error)
+}
+
+// Client is what each Service sends its requests through. A fastio.Client is a
+// Client.
+type Client interface {
+	Caller
+	Opener
 }
 
 // Token is a credential: an access token or an API key.

@@ -33,7 +33,10 @@ type Request struct {
 	Credential Secret // complete Authorization header; if "", see Auth
 	Link       Link   // option with the secret of the link of the request
 
-	NoRedirect bool // redirects are errors, also within the origin
+	// Hop is for a response that may be elsewhere: [Opener.Open] follows one redirect
+	// with status 307 to any host, with a request that carries nothing of this one.
+	// All other redirects are errors, also within the origin.
+	Hop bool
 
 	Group   string        // rate group of the call; default Op
 	Attempt time.Duration // timeout of an attempt; 0 means the default of the client

@@ -13,7 +13,7 @@ import (
 
 // Attachments reads and changes the attachments of comments: references to objects,
 // not uploads.
-type Attachments struct{ c api.Caller }
+type Attachments struct{ c api.Client }
 
 // Attachment is one object that a comment points at. Of its members only
 // Available is published.

@@ -28,13 +28,13 @@ import (
 // Service reads and writes comments. Get one from the Comments field of a
 // fastio.Client. It is safe for concurrent use.
 type Service struct {
-	c api.Caller
+	c api.Client
 
 	Attachments *Attachments // the objects that a comment points at
 }
 
 // New returns a Service that sends its requests through c.
-func New(c api.Caller) *Service {
+func New(c api.Client) *Service {
 	return &Service{c: c, Attachments: &Attachments{c}}
 }
 

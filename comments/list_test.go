@@ -25,6 +25,8 @@ import (
 
 // thread is a list of comments that changes while it is read.
 type thread struct {
+	stub.NotOpened
+
 	ids    []string
 	silent bool                       // sends no totals
 	stuck  bool                       // ignores offsets

@@ -34,12 +34,12 @@ import (
 // Service reads the event log. Get one from the Events field of a fastio.Client.
 // It is safe for concurrent use.
 type Service struct {
-	c     api.Caller
+	c     api.Client
 	clock servertime.Clock
 }
 
 // New returns a Service that sends its requests through c.
-func New(c api.Caller) *Service { return &Service{c: c} }
+func New(c api.Client) *Service { return &Service{c: c} }
 
 // Page is one page of a search.
 type Page struct {

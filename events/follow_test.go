@@ -913,6 +913,8 @@ func TestBoundsMayBeExclusive(t *testing.T) {
 // smallLog is a log of one page. Every page also has the odd events, whatever time
 // is searched.
 type smallLog struct {
+	stub.NotOpened
+
 	odd []api.OpaqueID
 
 	mu   sync.Mutex

@@ -245,7 +245,7 @@ func TestAllContinuesAfterEmptyPages(t *testing.T) {
 func TestAllWithoutPagination(t *testing.T) {
 	t.Parallel()
 	offsets := []string{}
-	var c api.Caller = callerFunc(func(r *api.Request) string {
+	c := callerFunc(func(r *api.Request) string {
 		offsets = append(offsets, r.Query.Get("offset"))
 		return []string{
 			`{"events":[{"event_id":"a"},{"event_id":"b"}]}`, `{"events":[{"event_id":"c"}]}`, `{"events":[]}`,

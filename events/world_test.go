@@ -156,10 +156,9 @@ func (w *world) count(op string) int {
 	return n
 }
 
-type callerFunc func(r *api.Request) string
-
-func (f callerFunc) Call(_ context.Context, r *api.Request, out any) error {
-	return json.Unmarshal([]byte(f(r)), out)
+// callerFunc returns a client whose calls return the JSON text of f.
+func callerFunc(f func(r *api.Request) string) stub.Caller {
+	return func(_ context.Context, r *api.Request, out any) error { return json.Unmarshal([]byte(f(r)), out) }
 }
 
 var errReached = errors.New("the call was sent")

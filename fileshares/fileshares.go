@@ -30,18 +30,13 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/storage"
 )
-
-// Client is what a [Service] sends requests through: a fastio.Client.
-type Client interface {
-	api.Caller
-	api.Opener
-}
 
 // Service creates, manages and reads File Shares. It is the FileShares field of
 // a fastio.Client, and safe for concurrent use.
 type Service struct {
-	c Client
+	c api.Client
 
 	Grants   *Grants
 	Versions *Versions
@@ -49,7 +44,7 @@ type Service struct {
 }
 
 // New returns a Service that sends its requests through c.
-func New(c Client) *Service {
+func New(c api.Client) *Service {
 	return &Service{c: c, Grants: &Grants{c}, Versions: &Versions{c}, Uploads: &Uploads{c}}
 }
 
@@ -97,12 +92,12 @@ type FileShare struct {
 	ID       api.ProfileID `json:"fileshare"` // numeric; packages comments and realtime require it
 	PublicID api.OpaqueID  `json:"id_alt"`    // the ID in links; this package accepts it too, as an api.ProfileID
 
-	Title           string     `json:"title"`
-	Access          Access     `json:"access_option"`
-	HasPassword     bool       `json:"has_password"`
-	CommentsEnabled bool       `json:"comments_enabled"`
-	Capability      Capability `json:"effective_capability"` // of the caller; "" means unknown
-	File            *api.Node  `json:"file"`                 // with its ID, Name, Size and current Version
+	Title           string        `json:"title"`
+	Access          Access        `json:"access_option"`
+	HasPassword     bool          `json:"has_password"`
+	CommentsEnabled bool          `json:"comments_enabled"`
+	Capability      Capability    `json:"effective_capability"` // of the caller; "" means unknown
+	File            *storage.Node `json:"file"`                 // with its ID, Name, Size and current Version
 
 	Expires api.Time `json:"expires"` // zero means never; as the next two, also zero if not in the answer
 	Created api.Time `json:"created"`
@@ -144,8 +139,8 @@ func (s *Service) Delete(ctx context.Context, id api.ProfileID, opts ...api.Call
 // Metadata identifies a file and says whether metadata can be extracted from
 // it. It never holds extracted values.
 type Metadata struct {
-	File            *api.Node // nil if not in the answer
-	AutoExtractable *bool     // whether the AI can extract metadata from it; nil means unknown
+	File            *storage.Node // nil if not in the answer
+	AutoExtractable *bool         // whether the AI can extract metadata from it; nil means unknown
 
 	Extra map[string]json.RawMessage // members this version has no field for
 }
@@ -157,7 +152,7 @@ type Metadata struct {
 // It calls GET /current/fileshare/{fileshare_id}/storage/metadata/details/.
 func (s *Service) Metadata(ctx context.Context, id api.ProfileID, opts ...api.CallOption) (*Metadata, error) {
 	a, err := call.One[struct {
-		Node            *api.Node                  `json:"node" also:"file,node_id"` // (assumed name)
+		Node            *storage.Node              `json:"node" also:"file,node_id"` // (assumed name)
 		AutoExtractable *bool                      `json:"autoextractable"`          // (assumed name)
 		Extra           map[string]json.RawMessage `json:",embed,unknown"`
 	}](ctx, s.c, endpoint.FileSharesMetadata(id), "", opts)

@@ -15,7 +15,7 @@ import (
 
 // Grants manages who has which capability of a File Share. The calls require
 // membership of the workspace: [api.ErrForbidden] otherwise.
-type Grants struct{ c api.Caller }
+type Grants struct{ c api.Client }
 
 // Grantee names the recipient of a grant. Exactly one field must be set.
 type Grantee struct {

@@ -133,11 +133,13 @@ func (s *Service) receive(
 func (s *Service) Preview(
 	ctx context.Context, id api.ProfileID, kind api.PreviewType, opts ...api.CallOption,
 ) (*api.Download, error) {
-	return download.OpenHop(ctx, s.c, endpoint.FileSharesPreview(id, string(kind)), opts)
+	r := endpoint.FileSharesPreview(id, string(kind))
+	r.Hop = true
+	return download.Open(ctx, s.c, r, download.Options{}, opts)
 }
 
 // Versions reads the versions of the file of a link.
-type Versions struct{ c Client }
+type Versions struct{ c api.Client }
 
 // Version is one version of a file.
 type Version struct {

@@ -13,6 +13,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/wait"
+	"github.com/fastio-go/fastio/storage"
 )
 
 // ReplaceRequest is the new content of a file.
@@ -95,7 +96,7 @@ func (e *UploadError) Unwrap() error { return e.Err }
 // VersionConflict.
 func (s *Service) Replace(
 	ctx context.Context, id api.ProfileID, r ReplaceRequest, opts ...api.CallOption,
-) (*api.Node, error) {
+) (*storage.Node, error) {
 	if err := r.check(); err != nil {
 		return nil, err
 	}
@@ -123,7 +124,7 @@ func (s *Service) Replace(
 // file. The name of the local file is not used.
 func (s *Service) ReplaceFile(
 	ctx context.Context, id api.ProfileID, path string, r ReplaceRequest, opts ...api.CallOption,
-) (*api.Node, error) {
+) (*storage.Node, error) {
 	file, err := os.Open(path) //nolint:gosec // the path is the caller's
 	if err != nil {
 		return nil, err
@@ -160,13 +161,13 @@ func (r ReplaceRequest) check() error {
 // replaced reads the file after its replacement. An error here is ignored: the
 // file was replaced.
 func (s *Service) replaced(
-	ctx context.Context, id api.ProfileID, was *api.Node, r *ReplaceRequest, opts []api.CallOption,
-) *api.Node {
+	ctx context.Context, id api.ProfileID, was *storage.Node, r *ReplaceRequest, opts []api.CallOption,
+) *storage.Node {
 	f, err := s.Get(ctx, id, opts...)
 	if err == nil && f.File != nil {
 		return f.File
 	}
-	return &api.Node{ID: was.ID, Name: r.Name, Type: was.Type, Size: r.Size}
+	return &storage.Node{ID: was.ID, Name: r.Name, Type: was.Type, Size: r.Size}
 }
 
 type writing struct {

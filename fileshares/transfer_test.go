@@ -610,7 +610,7 @@ func TestLargeWriteBacksTakeNoMemory(t *testing.T) { //nolint:paralleltest // ot
 }
 
 // sink is a client of a server that takes pieces in their order, each once.
-func sink(t *testing.T, arrived hash.Hash) fileshares.Client {
+func sink(t *testing.T, arrived hash.Hash) api.Client {
 	t.Helper()
 	return clientOf(t, stub.Network(func(r *http.Request) (*http.Response, error) {
 		if strings.Contains(r.URL.Path, "/chunk/") {

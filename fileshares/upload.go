@@ -23,7 +23,7 @@ const MaxSingle = 4 << 20
 // A file of up to [MaxSingle] bytes is sent by Create alone. For a larger one
 // Create starts an upload, Chunk sends its chunks, and Complete assembles them.
 // [Uploads.Get] returns the result of either.
-type Uploads struct{ c api.Caller }
+type Uploads struct{ c api.Client }
 
 // UploadStatus is the state of an upload.
 type UploadStatus string

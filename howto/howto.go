@@ -29,12 +29,12 @@ import (
 // Service asks questions. It is the HowTo field of a fastio.Client, and safe
 // for concurrent use; concurrent questions are sent one after the other.
 type Service struct {
-	c    api.Caller
+	c    api.Client
 	turn chan struct{} // held by the current question
 }
 
 // New returns a Service that sends its requests through c.
-func New(c api.Caller) *Service { return &Service{c: c, turn: make(chan struct{}, 1)} }
+func New(c api.Client) *Service { return &Service{c: c, turn: make(chan struct{}, 1)} }
 
 // Surface selects the form of the steps of an answer.
 type Surface string

@@ -6,9 +6,9 @@ import (
 	"log"
 
 	"github.com/fastio-go/fastio"
-	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
 	"github.com/fastio-go/fastio/metadata"
+	"github.com/fastio-go/fastio/storage"
 )
 
 // What is known about an invoice is written down, and read with where it is from.
@@ -21,7 +21,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	ctx := context.Background()
-	total, err := client.Metadata.Fields.Declare(ctx, room.ID, "total", api.FactTypeFloat)
+	total, err := client.Metadata.Fields.Declare(ctx, room.ID, "total", storage.FactTypeFloat)
 	if err != nil {
 		log.Fatal(err)
 	}

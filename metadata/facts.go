@@ -18,21 +18,22 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/storage"
 )
 
 // Facts reads and writes the facts of one file or note.
-type Facts struct{ c api.Caller }
+type Facts struct{ c api.Client }
 
 // FactSet holds all facts of a file or note.
 type FactSet struct {
-	NodeID api.OpaqueID `json:"object_id"`
-	Count  int          `json:"count"`
-	Facts  []*api.Fact  `json:"items"`
+	NodeID api.OpaqueID    `json:"object_id"`
+	Count  int             `json:"count"`
+	Facts  []*storage.Fact `json:"items"`
 }
 
 // Fact returns the fact of a field, without regard to case; nil if there is
 // none.
-func (s *FactSet) Fact(field string) *api.Fact {
+func (s *FactSet) Fact(field string) *storage.Fact {
 	for _, f := range s.Facts {
 		if f != nil && strings.EqualFold(f.Name, field) {
 			return f

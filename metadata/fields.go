@@ -11,24 +11,25 @@ import (
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
 	"github.com/fastio-go/fastio/internal/page"
+	"github.com/fastio-go/fastio/storage"
 )
 
 // Fields reads and changes the vocabulary of a workspace.
-type Fields struct{ c api.Caller }
+type Fields struct{ c api.Client }
 
 // Field is a field of a vocabulary. It is identified by its name, without
 // regard to case.
 type Field struct {
-	Name         string       `json:"name"`
-	DeclaredType api.FactType `json:"declared_type"`
-	Constraints  *Constraints `json:"constraints"` // nil means none; set by the platform only
-	Aliases      []string     `json:"aliases"`     // retired names that resolve to this field
-	Provisional  bool         `json:"provisional"` // not related to Origin
-	Origin       Origin       `json:"origin"`
-	Revision     int          `json:"revision"`   // increments with each change of the definition
-	FileCount    *int         `json:"file_count"` // files and notes with a value, also in the trash; nil means unknown
-	Created      api.Time     `json:"created"`
-	Updated      api.Time     `json:"updated"`
+	Name         string           `json:"name"`
+	DeclaredType storage.FactType `json:"declared_type"`
+	Constraints  *Constraints     `json:"constraints"` // nil means none; set by the platform only
+	Aliases      []string         `json:"aliases"`     // retired names that resolve to this field
+	Provisional  bool             `json:"provisional"` // not related to Origin
+	Origin       Origin           `json:"origin"`
+	Revision     int              `json:"revision"`   // increments with each change of the definition
+	FileCount    *int             `json:"file_count"` // files and notes with a value, also in the trash; nil means unknown
+	Created      api.Time         `json:"created"`
+	Updated      api.Time         `json:"updated"`
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
@@ -145,15 +146,16 @@ type Declaration struct {
 //
 // It calls POST /current/workspace/{workspace_id}/metadata/fields/.
 func (f *Fields) Declare(
-	ctx context.Context, workspace api.ProfileID, name string, declared api.FactType, opts ...api.CallOption,
+	ctx context.Context, workspace api.ProfileID, name string, declared storage.FactType, opts ...api.CallOption,
 ) (*Declaration, error) {
 	const op = "metadata.Fields.Declare"
 	if err := checkName(op, "name", strings.TrimSpace(name)); err != nil {
 		return nil, err
 	}
 	switch declared {
-	case api.FactTypeString, api.FactTypeBool, api.FactTypeInt, api.FactTypeFloat, api.FactTypeJSON, api.FactTypeURL,
-		api.FactTypeDatetime:
+	case storage.FactTypeString, storage.FactTypeBool, storage.FactTypeInt, storage.FactTypeFloat,
+		storage.FactTypeJSON, storage.FactTypeURL,
+		storage.FactTypeDatetime:
 	default:
 		return nil, &api.InputError{
 			Op: op, Field: "declared_type", Rule: "must be string, bool, int, float, json, url or datetime",

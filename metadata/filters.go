@@ -11,17 +11,18 @@ import (
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
 	"github.com/fastio-go/fastio/internal/page"
+	"github.com/fastio-go/fastio/storage"
 )
 
 // Filters manages the saved filters of a workspace.
-type Filters struct{ c api.Caller }
+type Filters struct{ c api.Client }
 
 // SavedFilter is a named filter on facts.
 type SavedFilter struct {
 	ID          api.OpaqueID  `json:"id" also:"filter_id"` // (assumed name: filter_id)
 	Name        string        `json:"name"`
 	Description string        `json:"description"`
-	Filters     []*api.Filter `json:"filters"`    // all must match
+	Filters     []*Filter     `json:"filters"`    // all must match
 	Projection  []string      `json:"projection"` // the fields to show; nil means all
 	Creator     api.ProfileID `json:"creator"`
 	Created     api.Time      `json:"created"`
@@ -32,17 +33,17 @@ type SavedFilter struct {
 
 // FilterRequest is a filter to save.
 type FilterRequest struct {
-	Name        string       `json:"name"`                 // not blank
-	Description string       `json:"description,omitzero"` // "" means none
-	Filters     []api.Filter `json:"filters"`              // 1 to 5, all must match
-	Projection  []string     `json:"projection,omitzero"`  // the fields to show; nil means all
+	Name        string   `json:"name"`                 // not blank
+	Description string   `json:"description,omitzero"` // "" means none
+	Filters     []Filter `json:"filters"`              // 1 to 5, all must match
+	Projection  []string `json:"projection,omitzero"`  // the fields to show; nil means all
 }
 
 func (r *FilterRequest) check(op string) error {
 	if strings.TrimSpace(r.Name) == "" {
 		return &api.InputError{Op: op, Field: "name", Rule: "must not be blank", Got: strconv.Quote(r.Name)}
 	}
-	return api.CheckFilters(op, r.Filters)
+	return CheckFilters(op, r.Filters)
 }
 
 // FilterPage is one page of saved filters.
@@ -144,7 +145,7 @@ func (f *Filters) Nodes(
 // AllNodes returns the files and notes that match a saved filter.
 func (f *Filters) AllNodes(
 	ctx context.Context, workspace api.ProfileID, filter api.OpaqueID, opts ...api.CallOption,
-) iter.Seq2[*api.Node, error] {
+) iter.Seq2[*storage.Node, error] {
 	next := func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*NodePage, error) {
 		return f.Nodes(ctx, workspace, filter, list, opts...)
 	}

@@ -30,7 +30,7 @@ import (
 //
 // All calls return [api.ErrPaymentRequired] if the plan lacks metadata.
 type Service struct {
-	c api.Caller
+	c api.Client
 
 	Fields  *Fields
 	Facts   *Facts
@@ -38,7 +38,7 @@ type Service struct {
 }
 
 // New returns a Service that sends its requests through c.
-func New(c api.Caller) *Service {
+func New(c api.Client) *Service {
 	return &Service{c: c, Fields: &Fields{c}, Facts: &Facts{c}, Filters: &Filters{c}}
 }
 

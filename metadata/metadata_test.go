@@ -17,6 +17,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/metadata"
+	"github.com/fastio-go/fastio/storage"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -49,14 +50,14 @@ func TestWrongInput(t *testing.T) {
 	}
 	set := func(values map[string]any) error { return stub.Err(s.Facts.Set(ctx, room, node, values)) }
 	value := func(v any) error { return set(map[string]any{"a": v}) }
-	declare := func(name string, of api.FactType) error { return stub.Err(s.Fields.Declare(ctx, room, name, of)) }
+	declare := func(name string, of storage.FactType) error { return stub.Err(s.Fields.Declare(ctx, room, name, of)) }
 	merge := func(source, target string) error { return stub.Err(s.Fields.Merge(ctx, room, source, target)) }
 	remove := func(fields ...string) error { return s.Facts.Delete(ctx, room, node, fields) }
 	details := func(nodes ...api.OpaqueID) error { return stub.Err(s.Details(ctx, room, nodes)) }
 	extract := func(fields ...string) error { return stub.Err(s.Extract(ctx, room, node, fields)) }
 	eligible := func(o metadata.EligibleOptions) error { return stub.Err(s.Eligible(ctx, room, &o)) }
 	page := func(size int) *metadata.ListOptions { return &metadata.ListOptions{PageSize: size} }
-	paid := []api.Filter{api.Exists("paid")}
+	paid := []metadata.Filter{metadata.Exists("paid")}
 	stub.Refused(t, map[string][]error{
 		"page_size": {
 			stub.Err(s.Fields.List(ctx, room, page(251))), stub.Last(s.Fields.Pages(ctx, room, page(-1))),
@@ -65,7 +66,7 @@ func TestWrongInput(t *testing.T) {
 		},
 		"field": {stub.Err(s.Fields.Values(ctx, room, " ", nil))},
 		"name": {
-			declare(" \t", api.FactTypeInt), declare(text(65), api.FactTypeInt),
+			declare(" \t", storage.FactTypeInt), declare(text(65), storage.FactTypeInt),
 			stub.Err(s.Filters.Create(ctx, room, metadata.FilterRequest{Name: " ", Filters: paid})),
 		},
 		"declared_type": {declare("n", "number")},
@@ -88,7 +89,7 @@ func TestWrongInput(t *testing.T) {
 		"workspace_id": {stub.Err(s.Filters.List(ctx, " ", nil))},
 	})
 	for name, err := range map[string]error{
-		"a name":     declare(" "+text(64)+" ", api.FactTypeInt),
+		"a name":     declare(" "+text(64)+" ", storage.FactTypeInt),
 		"a source":   merge(text(64), "b"),
 		"facts":      set(values(many(100)...)),
 		"texts":      set(map[string]any{"a": strings.Repeat("\n", 4096), "b": []string{text(4097)}}),
@@ -168,7 +169,7 @@ func TestMergings(t *testing.T) {
 
 func TestFactIgnoresCase(t *testing.T) {
 	t.Parallel()
-	set := metadata.FactSet{Facts: []*api.Fact{{Name: "Total"}, {Name: "paid"}}}
+	set := metadata.FactSet{Facts: []*storage.Fact{{Name: "Total"}, {Name: "paid"}}}
 	if set.Fact("TOTAL") != set.Facts[0] || set.Fact("due") != nil {
 		t.Errorf("found %v and %v", set.Fact("TOTAL"), set.Fact("due"))
 	}
@@ -200,13 +201,13 @@ func TestUnfiltered(t *testing.T) {
 	t.Parallel()
 	for _, report := range []string{``, `,"metadata_filter":null`, `,"metadata_filter":{"applied":false}`} {
 		s := metadata.New(stub.Answer(`{"result":true,"items":[{"id":"2a"}]` + report + `}`))
-		legal := &metadata.EligibleOptions{Category: api.CategoryLegal}
+		legal := &metadata.EligibleOptions{Category: metadata.CategoryLegal}
 		got, err := s.Eligible(t.Context(), room, legal)
-		if got != nil || !errors.Is(err, api.ErrUnfiltered) ||
+		if got != nil || !errors.Is(err, metadata.ErrUnfiltered) ||
 			!strings.HasPrefix(err.Error(), "fastio: metadata.Eligible: ") {
 			t.Errorf("%s: %v, %v", report, got, err)
 		}
-		if err := stub.Last(s.AllEligible(t.Context(), room, legal)); !errors.Is(err, api.ErrUnfiltered) {
+		if err := stub.Last(s.AllEligible(t.Context(), room, legal)); !errors.Is(err, metadata.ErrUnfiltered) {
 			t.Errorf("AllEligible%s: %v", report, err)
 		}
 		if _, err := s.Eligible(t.Context(), room, nil); err != nil {

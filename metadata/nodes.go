@@ -12,6 +12,7 @@ import (
 	"github.com/fastio-go/fastio/internal/endpoint"
 	"github.com/fastio-go/fastio/internal/lenient"
 	"github.com/fastio-go/fastio/internal/page"
+	"github.com/fastio-go/fastio/storage"
 )
 
 // EligibleOptions selects a page of files and notes. Nil means the first page
@@ -22,21 +23,21 @@ type EligibleOptions struct {
 	MIMEType  string       // of the file, exactly; "" means all, as for the others
 	Extension string       // of the name, exactly
 	ParentID  api.OpaqueID // the folder, without its subfolders
-	Category  api.Category // the value of the field category
+	Category  Category     // the value of the field category
 }
 
 // NodePage is one page of files and notes, with their Facts.
 type NodePage struct {
-	Nodes      []*api.Node
+	Nodes      []*storage.Node
 	PageSize   int
-	HasMore    bool              // whether there is another page
-	NextCursor string            // "" after the last page
-	Filter     *api.FilterReport // of a category or a saved filter; nil if not in the answer
+	HasMore    bool          // whether there is another page
+	NextCursor string        // "" after the last page
+	Filter     *FilterReport // of a category or a saved filter; nil if not in the answer
 }
 
 type nodesWire struct {
-	rows[*api.Node]
-	Filter *api.FilterReport `json:"metadata_filter"`
+	rows[*storage.Node]
+	Filter *FilterReport `json:"metadata_filter"`
 }
 
 func (w *nodesWire) page() *NodePage {
@@ -46,7 +47,7 @@ func (w *nodesWire) page() *NodePage {
 // Eligible returns one page of the files and notes of a workspace, including
 // the trash, with their facts.
 //
-// Errors: [api.ErrUnfiltered] if the server ignored the category.
+// Errors: [ErrUnfiltered] if the server ignored the category.
 //
 // It calls GET /current/workspace/{workspace_id}/metadata/eligible/.
 func (s *Service) Eligible(
@@ -80,7 +81,7 @@ func (s *Service) Eligible(
 		return nil, err
 	}
 	if list.Category != "" && !a.Filter.Ran() {
-		return nil, fmt.Errorf("fastio: %s: %w", op, api.ErrUnfiltered)
+		return nil, fmt.Errorf("fastio: %s: %w", op, ErrUnfiltered)
 	}
 	return a.page(), nil
 }
@@ -88,7 +89,7 @@ func (s *Service) Eligible(
 // AllEligible returns the files and notes of all pages of [Service.Eligible].
 func (s *Service) AllEligible(
 	ctx context.Context, workspace api.ProfileID, list *EligibleOptions, opts ...api.CallOption,
-) iter.Seq2[*api.Node, error] {
+) iter.Seq2[*storage.Node, error] {
 	var o EligibleOptions
 	if list != nil {
 		o = *list
@@ -104,13 +105,13 @@ func (s *Service) AllEligible(
 
 func nextNodes(p *NodePage) (bool, string) { return p.HasMore, p.NextCursor }
 
-func nodesOf(p *NodePage) []*api.Node { return p.Nodes }
+func nodesOf(p *NodePage) []*storage.Node { return p.Nodes }
 
 // Details is the metadata of one file or note.
 type Details struct {
-	Node            *api.Node  `json:"node" also:"node_id"`
-	Facts           *api.Facts `json:"metadata_facts"`
-	AutoExtractable *bool      `json:"autoextractable"` // whether the AI can extract facts from it; nil means unknown
+	Node            *storage.Node  `json:"node" also:"node_id"`
+	Facts           *storage.Facts `json:"metadata_facts"`
+	AutoExtractable *bool          `json:"autoextractable"` // whether the AI can extract facts from it; nil means unknown
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
@@ -123,9 +124,9 @@ var _ = lenient.Fix(func(d *Details) {
 
 // Batch holds the results of a call for several nodes, in no particular order.
 type Batch struct {
-	Format  string           `json:"format"`
-	Details []*Details       `json:"objects"`
-	Errors  []*api.NodeError `json:"errors"` // also of folders and links, which have no metadata
+	Format  string               `json:"format"`
+	Details []*Details           `json:"objects"`
+	Errors  []*storage.NodeError `json:"errors"` // also of folders and links, which have no metadata
 }
 
 const maxBatch = 25

@@ -204,7 +204,7 @@ func parseAddress(base transport.Base, address string) (*url.URL, error) {
 // elsewhere sends the requests of one endpoint to another than the documented
 // address.
 type elsewhere struct {
-	api.Caller
+	api.Client
 
 	path  api.Route
 	query url.Values
@@ -218,7 +218,7 @@ func (e elsewhere) Call(ctx context.Context, r *api.Request, out any) error {
 		moved.Query = maps.Clone(e.query)
 		maps.Copy(moved.Query, r.Query)
 	}
-	return e.Caller.Call(ctx, &moved, out)
+	return e.Client.Call(ctx, &moved, out)
 }
 
 // ServerMetadata is the metadata of an authorization server (RFC 8414).

@@ -20,7 +20,7 @@ import "github.com/fastio-go/fastio/api"
 // Service calls the endpoints of the authorization server. Get one from the OAuth
 // field of a fastio.Client. It is safe for concurrent use.
 type Service struct {
-	c api.Caller
+	c api.Client
 
 	Sessions  *Sessions  // OAuth sessions of programs
 	Keys      *Keys      // API keys
@@ -28,15 +28,15 @@ type Service struct {
 }
 
 // New returns a Service that sends its requests through c.
-func New(c api.Caller) *Service {
+func New(c api.Client) *Service {
 	return &Service{c: c, Sessions: &Sessions{c}, Keys: &Keys{c}, TwoFactor: &TwoFactor{c}}
 }
 
 // Sessions manages OAuth sessions: one for each consent of the user.
-type Sessions struct{ c api.Caller }
+type Sessions struct{ c api.Client }
 
 // Keys manages API keys: long-lived tokens for unattended programs.
-type Keys struct{ c api.Caller }
+type Keys struct{ c api.Client }
 
 // TwoFactor manages the second factor of a sign-in with a password.
-type TwoFactor struct{ c api.Caller }
+type TwoFactor struct{ c api.Client }

@@ -47,7 +47,7 @@ func (s *Service) SignIn(
 }
 
 // signedIn sends a request whose response is the token of an account.
-func signedIn(ctx context.Context, c api.Caller, r *api.Request, opts []api.CallOption) (*Token, error) {
+func signedIn(ctx context.Context, c api.Client, r *api.Request, opts []api.CallOption) (*Token, error) {
 	sent := time.Now()
 	a, err := call.One[struct {
 		AuthToken api.Secret `json:"auth_token"`

@@ -65,10 +65,8 @@ type dial struct {
 // connection was found broken: others may be broken as well, and a request on one
 // of them would time out.
 func (s *Service) closeIdle() {
-	if n, ok := s.c.(network); ok {
-		if _, client := n.Network(); client != nil {
-			client.CloseIdleConnections()
-		}
+	if s.net != nil {
+		s.net.Client.CloseIdleConnections()
 	}
 }
 
@@ -79,8 +77,8 @@ func (s *Subscription) dialing() (*dial, error) {
 		return nil, nil
 	}
 	d := &dial{dialer: s.o.Dialer, template: s.o.Address, placement: s.o.Placement, header: http.Header{}}
-	if n, ok := s.s.c.(network); ok {
-		origin, client := n.Network()
+	if n := s.s.net; n != nil {
+		origin := n.Origin
 		scheme := "wss"
 		if origin.Scheme == "http" {
 			scheme = "ws"
@@ -88,14 +86,14 @@ func (s *Subscription) dialing() (*dial, error) {
 		d.template = strings.NewReplacer("{ws}", scheme, "{host}", origin.Host).Replace(d.template)
 		d.header.Set("Origin", origin.Scheme+"://"+origin.Host)
 		if d.dialer == nil && (sendsHeaders || d.placement != TokenPlacementHeader) {
-			d.dialer = &dialer{client, s.o.MaxMessageBytes}
+			d.dialer = &dialer{n.Client, s.o.MaxMessageBytes}
 		}
 	}
 	if s.o.Origin != "" {
 		d.header.Set("Origin", s.o.Origin)
 	}
 	if d.dialer == nil || strings.Contains(d.template, "{host}") || strings.Contains(d.template, "{ws}") {
-		return nil, nil // a Caller without a network
+		return nil, nil // without a network
 	}
 	address, _, err := d.address(api.NewSecret("token"))
 	u, bad := url.Parse(address)

@@ -63,13 +63,9 @@ func newWired(t *testing.T, serve http.HandlerFunc) *wired {
 	return w
 }
 
-func (w *wired) Network() (*url.URL, *http.Client) {
-	return &url.URL{Scheme: "http", Host: "api.fastio.test"}, w.client
-}
-
 func (w *wired) subscribe(t *testing.T, o *realtime.Options) *consumer {
 	t.Helper()
-	return subscribed(t, realtime.New(w), api.Workspace(room), o)
+	return subscribed(t, realtime.New(w, network("http", w.client)), api.Workspace(room), o)
 }
 
 // accepted serves a socket until it ends, after doing something with it.
@@ -301,12 +297,12 @@ func (leakingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, errors.New("no way to " + r.URL.String())
 }
 
-// A Caller without a network polls.
-func TestCallerWithoutANetwork(t *testing.T) {
+// A Service without a network polls.
+func TestServiceWithoutANetwork(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newPlatform()
-		c := subscribed(t, realtime.New(struct{ api.Caller }{p}), api.User(api.Me), nil)
+		c := subscribed(t, realtime.New(p, nil), api.User(api.Me), nil)
 		time.Sleep(time.Minute)
 		p.stamp("upload:1")
 		time.Sleep(2 * time.Second)

@@ -35,20 +35,22 @@ import (
 // Service creates tokens and opens subscriptions. Get one from the Realtime field
 // of a fastio.Client. It is safe for concurrent use.
 type Service struct {
-	c     api.Caller
+	c     api.Client
 	polls *activity.Service
 	log   *events.Service
+	net   *Network
 }
 
-// network is implemented by a Caller that can open sockets, such as a
-// fastio.Client. Subscriptions of any other Caller poll.
-type network interface {
-	Network() (origin *url.URL, client *http.Client)
+// Network is what sockets are opened with.
+type Network struct {
+	Origin *url.URL     // of the platform; its path is ignored
+	Client *http.Client // without credentials, timeout and redirects
 }
 
-// New returns a Service that sends its requests through c.
-func New(c api.Caller) *Service {
-	return &Service{c: c, polls: activity.New(c), log: events.New(c)}
+// New returns a Service that sends its requests through c. Its subscriptions poll if n
+// is nil, unless [Options] have a Dialer and an Address.
+func New(c api.Client, n *Network) *Service {
+	return &Service{c: c, polls: activity.New(c), log: events.New(c), net: n}
 }
 
 // Change is one of these:

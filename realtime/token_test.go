@@ -42,7 +42,7 @@ func TestTokenLife(t *testing.T) {
 		"of a JWT, unreadable":   {share, `{"auth_token":"a.b.c"}`, 15 * time.Minute},
 		"bounded":                {share, `{"expires_in":99999999999999,"auth_token":"abc"}`, 366 * 24 * time.Hour},
 	}, func(t *testing.T, test row) {
-		got, err := test.mint(realtime.New(stub.Answer(test.answer)))
+		got, err := test.mint(realtime.New(stub.Answer(test.answer), nil))
 		if err != nil || got.Value.IsZero() {
 			t.Fatal(got, err)
 		}
@@ -54,7 +54,7 @@ func TestTokenLife(t *testing.T) {
 
 func TestTokensRefuse(t *testing.T) {
 	t.Parallel()
-	s := realtime.New(stub.Answer(`{"auth_token":"abc"}`))
+	s := realtime.New(stub.Answer(`{"auth_token":"abc"}`), nil)
 	stub.Refused(t, map[string][]error{
 		"profile_id": {stub.Err(s.SocketToken(t.Context(), api.Workspace("")))},
 		"room_id": {

@@ -23,6 +23,7 @@ import (
 	"github.com/fastio-go/fastio/activity"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/realtime"
 )
 
@@ -36,6 +37,8 @@ const stampLayout = "2006-01-02 15:04:05.000000 UTC"
 // that are held, tokens and sockets. It is a Caller, has a network, and opens
 // sockets itself.
 type platform struct {
+	stub.NotOpened
+
 	skew time.Duration // of its clock
 
 	mu       sync.Mutex
@@ -74,10 +77,12 @@ func newPlatform() *platform {
 
 func (p *platform) now() time.Time { return time.Now().Add(p.skew).UTC() }
 
-func (p *platform) service() *realtime.Service { return realtime.New(p) }
+func (p *platform) service() *realtime.Service {
+	return realtime.New(p, network("https", new(http.Client)))
+}
 
-func (p *platform) Network() (*url.URL, *http.Client) {
-	return &url.URL{Scheme: "https", Host: "api.fastio.test"}, nil
+func network(scheme string, client *http.Client) *realtime.Network {
+	return &realtime.Network{Origin: &url.URL{Scheme: scheme, Host: "api.fastio.test"}, Client: client}
 }
 
 func (p *platform) locked(change func()) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/lenient"
+	"github.com/fastio-go/fastio/storage"
 )
 
 // MatchSource says how a hit was found. Unknown values pass through.
@@ -34,12 +35,12 @@ const (
 // answer is zero: hits by name have no scores, MIME type, page or media
 // segment.
 type Hit struct {
-	ID       api.OpaqueID `json:"node_id" also:"id"`
-	Name     string       `json:"name"`
-	ParentID api.OpaqueID `json:"parent_id"` // the folder, [api.Root] or [api.Trash]
-	Type     api.NodeType `json:"type"`
-	MIMEType string       `json:"mimetype"`
-	Updated  api.Time     `json:"updated"`
+	ID       api.OpaqueID     `json:"node_id" also:"id"`
+	Name     string           `json:"name"`
+	ParentID api.OpaqueID     `json:"parent_id"` // the folder, [api.Root] or [api.Trash]
+	Type     storage.NodeType `json:"type"`
+	MIMEType string           `json:"mimetype"`
+	Updated  api.Time         `json:"updated"`
 
 	Score       *float64    `json:"relevance_score"`        // of 0 to 1, the best; comparable within one answer only
 	RawScore    *float64    `json:"raw_score" also:"score"` // before normalization; of Storage only
@@ -50,8 +51,8 @@ type Hit struct {
 	Page         *PageRange    `json:"page"`                           // in a document
 	MediaSegment *MediaSegment `json:"media_segment"`                  // in audio or video
 
-	Node  *api.Node  `json:"node"`           // with Query.Details
-	Facts *api.Facts `json:"metadata_facts"` // with UnifiedQuery.Facts, of a workspace
+	Node  *storage.Node  `json:"node"`           // with Query.Details
+	Facts *storage.Facts `json:"metadata_facts"` // with UnifiedQuery.Facts, of a workspace
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
@@ -76,7 +77,7 @@ var _ = lenient.Fix(func(h *Hit) {
 })
 
 // fill takes from the node what the hit leaves out.
-func (h *Hit) fill(n *api.Node) {
+func (h *Hit) fill(n *storage.Node) {
 	if h.ID == "" {
 		h.ID = n.ID
 	}

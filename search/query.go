@@ -11,6 +11,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/page"
+	"github.com/fastio-go/fastio/metadata"
 )
 
 // Target says what a search looks at.
@@ -48,8 +49,8 @@ type Query struct {
 	// keyword hits nor a search with TargetFilename.
 	Within []Scope
 
-	Filters  []api.Filter // at most 5, all of which must match; workspaces only
-	Category api.Category // workspaces only; "" means all
+	Filters  []metadata.Filter // at most 5, all of which must match; workspaces only
+	Category metadata.Category // workspaces only; "" means all
 
 	Details bool // fills Hit.Node
 	Limit   int  // hits a page, 1 to 500; default: 100, or 10 with Details
@@ -64,7 +65,7 @@ type Scope struct {
 	folder        bool
 }
 
-// InFile returns the scope of one version of a file or note. [api.Node].Version
+// InFile returns the scope of one version of a file or note. [storage.Node].Version
 // is the current one.
 func InFile(file, version api.OpaqueID) Scope {
 	return Scope{node: file.Plain(), version: version.Plain()}
@@ -216,8 +217,8 @@ func (q *Query) setFilters(op string, in api.Profile, v url.Values) error {
 }
 
 // filtersText returns 1 to 5 filters as JSON.
-func filtersText(op string, filters []api.Filter) (string, error) {
-	if err := api.CheckFilters(op, filters); err != nil {
+func filtersText(op string, filters []metadata.Filter) (string, error) {
+	if err := metadata.CheckFilters(op, filters); err != nil {
 		return "", err
 	}
 	b, err := json.Marshal(filters, json.Deterministic(true))

@@ -21,22 +21,23 @@ import (
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
 	"github.com/fastio-go/fastio/internal/page"
+	"github.com/fastio-go/fastio/metadata"
 )
 
 // Service searches. It is the Search field of a fastio.Client, and safe for
 // concurrent use.
-type Service struct{ c api.Caller }
+type Service struct{ c api.Client }
 
 // New returns a Service that sends its requests through c.
-func New(c api.Caller) *Service { return &Service{c} }
+func New(c api.Client) *Service { return &Service{c} }
 
 // Result is one page of hits, the best first.
 type Result struct {
 	Hits       []*Hit
-	Pagination *api.Pagination   // nil if not in the answer
-	Metadata   *Metadata         // nil if not in the answer
-	Filter     *api.FilterReport // of Query.Filters and Query.Category; nil means none
-	Gaps       []Gap             // what the search could not do; empty if complete
+	Pagination *api.Pagination        // nil if not in the answer
+	Metadata   *Metadata              // nil if not in the answer
+	Filter     *metadata.FilterReport // of Query.Filters and Query.Category; nil means none
+	Gaps       []Gap                  // what the search could not do; empty if complete
 
 	ResponseCode json.RawMessage // its values are not published
 }
@@ -77,12 +78,12 @@ const (
 )
 
 type resultWire struct {
-	Files        hits              `json:"files"`
-	Results      hits              `json:"results"` // older servers send it in place of Files
-	Pagination   *api.Pagination   `json:"pagination"`
-	Metadata     *Metadata         `json:"search_metadata"`
-	Filter       *api.FilterReport `json:"metadata_filter"`
-	ResponseCode json.RawMessage   `json:"response_code"`
+	Files        hits                   `json:"files"`
+	Results      hits                   `json:"results"` // older servers send it in place of Files
+	Pagination   *api.Pagination        `json:"pagination"`
+	Metadata     *Metadata              `json:"search_metadata"`
+	Filter       *metadata.FilterReport `json:"metadata_filter"`
+	ResponseCode json.RawMessage        `json:"response_code"`
 }
 
 func (w *resultWire) result(q *Query) *Result {
@@ -131,7 +132,7 @@ func is(flag *bool, value bool) bool { return flag != nil && *flag == value }
 // is not a node of its type or not a version of the file, or if there are more
 // than 100 files; [api.ErrNotFound] if the share is of a workspace folder:
 // search the workspace; [api.ErrUnavailable] if a filter could not be
-// evaluated; [api.ErrUnfiltered] if the server ignored a filter.
+// evaluated; [metadata.ErrUnfiltered] if the server ignored a filter.
 //
 // It calls GET /current/workspace/{workspace_id}/storage/search/.
 // It calls GET /current/share/{share_id}/storage/search/.
@@ -147,7 +148,7 @@ func (s *Service) Files(ctx context.Context, in api.Profile, q Query, opts ...ap
 		return nil, err
 	}
 	if q.filtered() && !a.Filter.Ran() {
-		return nil, fmt.Errorf("fastio: %s: %w", op, api.ErrUnfiltered)
+		return nil, fmt.Errorf("fastio: %s: %w", op, metadata.ErrUnfiltered)
 	}
 	return a.result(&q), nil
 }

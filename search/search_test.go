@@ -17,6 +17,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/stub"
+	"github.com/fastio-go/fastio/metadata"
 	"github.com/fastio-go/fastio/search"
 )
 
@@ -45,7 +46,7 @@ func TestWrongInput(t *testing.T) {
 		return stub.Err(s.Metadata(ctx, roomID, text, &list))
 	}
 	many := slices.Repeat([]search.Scope{search.InFile("2", "3")}, 101)
-	paid := []api.Filter{api.Exists("paid")}
+	paid := []metadata.Filter{metadata.Exists("paid")}
 	text := func(n int) string { return strings.Repeat("ü", n) }
 	aMetadata := search.UnifiedQuery{Text: "x", Metadata: search.Window{Limit: 1}}
 	stub.Refused(t, map[string][]error{
@@ -72,8 +73,8 @@ func TestWrongInput(t *testing.T) {
 			within(search.InFolder("2", 0)), within(search.InFolder("2", 11)),
 		},
 		"filters": {
-			in(room, search.Query{Filters: make([]api.Filter, 6)}), in(share, search.Query{Filters: paid}),
-			in(room, search.Query{Filters: []api.Filter{api.Exists("")}}), compound(search.CompoundQuery{Text: "x"}),
+			in(room, search.Query{Filters: make([]metadata.Filter, 6)}), in(share, search.Query{Filters: paid}),
+			in(room, search.Query{Filters: []metadata.Filter{metadata.Exists("")}}), compound(search.CompoundQuery{Text: "x"}),
 		},
 		"category":        {in(share, search.Query{Category: "Legal"})},
 		"scope":           {in(api.Org("1"), search.Query{}), unified(api.Org("1"), search.UnifiedQuery{Text: "x"})},
@@ -162,14 +163,14 @@ func TestUnfiltered(t *testing.T) {
 	for _, report := range []string{``, `,"metadata_filter":{"applied":false}`} {
 		s := search.New(stub.Answer(`{"result":true,"files":{"2a":{}}` + report + `}`))
 		for _, q := range []search.Query{
-			{Text: "x", Filters: []api.Filter{api.Exists("paid")}}, {Text: "x", Category: api.CategoryLegal},
+			{Text: "x", Filters: []metadata.Filter{metadata.Exists("paid")}}, {Text: "x", Category: metadata.CategoryLegal},
 		} {
 			got, err := s.Files(ctx, room, q)
-			if got != nil || !errors.Is(err, api.ErrUnfiltered) ||
+			if got != nil || !errors.Is(err, metadata.ErrUnfiltered) ||
 				!strings.HasPrefix(err.Error(), "fastio: search.Files: ") {
 				t.Errorf("got %v, %v", got, err)
 			}
-			if err := stub.Last(s.All(ctx, room, q)); !errors.Is(err, api.ErrUnfiltered) {
+			if err := stub.Last(s.All(ctx, room, q)); !errors.Is(err, metadata.ErrUnfiltered) {
 				t.Errorf("All: %v", err)
 			}
 		}
@@ -177,6 +178,8 @@ func TestUnfiltered(t *testing.T) {
 }
 
 type index struct {
+	stub.NotOpened
+
 	hits  int
 	asked []url.Values
 }

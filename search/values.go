@@ -14,6 +14,7 @@ import (
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
 	"github.com/fastio-go/fastio/internal/page"
+	"github.com/fastio-go/fastio/metadata"
 )
 
 // Values is one page of files and notes by the values of their fields, the best
@@ -109,9 +110,9 @@ func (s *Service) AllValues(
 
 // CompoundQuery is the query of [Service.Compound].
 type CompoundQuery struct {
-	Filters []api.Filter // 1 to 5, all must match
-	Text    string       // a query for the content: at most 1,024 characters; "" means any
-	Limit   int          // hits; 0 means the default of the server, which also lowers a limit that is too high
+	Filters []metadata.Filter // 1 to 5, all must match
+	Text    string            // a query for the content: at most 1,024 characters; "" means any
+	Limit   int               // hits; 0 means the default of the server, which also lowers a limit that is too high
 }
 
 // Compound is the result of a compound search.

@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/account"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
 	"github.com/fastio-go/fastio/shares"
@@ -73,8 +74,8 @@ func ExampleMembers_Add() {
 		log.Fatal(err)
 	}
 	added, err := client.Shares.Members.Add(
-		ctx, portal.ID, api.Invitee{Email: "new@example.com"},
-		shares.AddRequest{Role: api.RoleGuest, Message: "Have a look, please."},
+		ctx, portal.ID, account.Invitee{Email: "new@example.com"},
+		shares.AddRequest{Role: account.RoleGuest, Message: "Have a look, please."},
 	)
 	if err != nil {
 		log.Fatal(err)

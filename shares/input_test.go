@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/fastio-go/fastio/account"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/shares"
@@ -45,7 +46,7 @@ func TestWrongInput(t *testing.T) {
 		return create(cr{Password: password, Access: shares.AccessAnyone})
 	}
 	update := func(r up) error { return s.Update(ctx, portal, r) }
-	add := func(who api.Invitee, r shares.AddRequest) error {
+	add := func(who account.Invitee, r shares.AddRequest) error {
 		return stub.Err(s.Members.Add(ctx, portal, who, r))
 	}
 	change := func(r member) error { return s.Members.Update(ctx, portal, ada, r) }
@@ -129,15 +130,15 @@ func TestWrongInput(t *testing.T) {
 		},
 		"name": {stub.Err(s.CheckName(ctx, "abc")), stub.Err(s.CheckName(ctx, "ab/cd"))},
 		"permissions": {
-			add(api.Invitee{User: ada}, shares.AddRequest{Role: api.RoleOwner}), change(member{Role: api.RoleOwner}),
-			invitation(invite{Role: api.RoleOwner}),
+			add(account.Invitee{User: ada}, shares.AddRequest{Role: account.RoleOwner}), change(member{Role: account.RoleOwner}),
+			invitation(invite{Role: account.RoleOwner}),
 		},
-		"message": {add(api.Invitee{Email: "a@b.test"}, shares.AddRequest{Message: text(9) + "\x00"})},
+		"message": {add(account.Invitee{Email: "a@b.test"}, shares.AddRequest{Message: text(9) + "\x00"})},
 		"user": {
-			add(api.Invitee{}, shares.AddRequest{}), add(api.Invitee{User: "a@b.test"}, shares.AddRequest{}),
-			add(api.Invitee{User: ada, Email: "a@b.test"}, shares.AddRequest{}),
+			add(account.Invitee{}, shares.AddRequest{}), add(account.Invitee{User: "a@b.test"}, shares.AddRequest{}),
+			add(account.Invitee{User: ada, Email: "a@b.test"}, shares.AddRequest{}),
 		},
-		"email":          {add(api.Invitee{Email: "a"}, shares.AddRequest{})},
+		"email":          {add(account.Invitee{Email: "a"}, shares.AddRequest{})},
 		"answer":         {join("key", "maybe")},
 		"invitation_key": {join("..", shares.InvitationDecisionAccept)},
 		"invitation_id":  {s.Invitations.Resend(ctx, portal, ""), stub.Err(s.Invitations.GetMine(ctx, " "))},

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fastio-go/fastio/account"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
@@ -15,7 +16,7 @@ import (
 
 // Invitations reads and changes invitations. [Members.Add] creates them. The
 // calls for the invitations of a share require its admin role.
-type Invitations struct{ c Client }
+type Invitations struct{ c api.Client }
 
 // Invitation is an invitation of a person to a share.
 type Invitation struct {
@@ -65,8 +66,8 @@ func (i *Invitations) List(
 // value unchanged.
 type UpdateInvitationRequest struct {
 	State    InvitationState // accepted or declined, on behalf of the invited person
-	Role     api.Role        // not above the caller's own, nor api.RoleOwner
-	Notify   api.MemberNotify
+	Role     account.Role    // not above the caller's own, nor account.RoleOwner
+	Notify   account.MemberNotify
 	AcceptBy time.Time // when the invitation expires, to the second; must be in the future
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/url"
 
+	"github.com/fastio-go/fastio/account"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
@@ -11,10 +12,10 @@ import (
 
 // JoinOptions are the options of [Service.Join]. Nil means no options.
 type JoinOptions struct {
-	Notify api.MemberNotify
+	Notify account.MemberNotify
 }
 
-// Join makes the caller a member, with [api.RoleMember], of a share that is
+// Join makes the caller a member, with [account.RoleMember], of a share that is
 // open to the members of its workspace ([AccessMembers]) or of its organization
 // ([AccessOrg]). The effect of a repeat is not published, so it is retried only
 // if it was not sent.

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/fastio-go/fastio/account"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
@@ -14,12 +15,12 @@ import (
 
 // Members manages the people and agents of a share. All calls but List and Get
 // require the admin role.
-type Members struct{ c Client }
+type Members struct{ c api.Client }
 
 // MemberPage is one page of members.
 type MemberPage struct {
-	Members    []*api.Member   `json:"users"`
-	Pagination *api.Pagination `json:"pagination"` // nil if not in the answer
+	Members    []*account.Member `json:"users"`
+	Pagination *api.Pagination   `json:"pagination"` // nil if not in the answer
 }
 
 // List returns one page of the members of a share.
@@ -35,11 +36,11 @@ func (m *Members) List(
 // pages of 500.
 func (m *Members) All(
 	ctx context.Context, share api.ProfileID, list *ListOptions, opts ...api.CallOption,
-) iter.Seq2[*api.Member, error] {
+) iter.Seq2[*account.Member, error] {
 	fetch := func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*MemberPage, error) {
 		return m.List(ctx, share, list, opts...)
 	}
-	return all(ctx, "shares.Members.List", list, opts, fetch, func(p *MemberPage) ([]*api.Member, *api.Pagination) {
+	return all(ctx, "shares.Members.List", list, opts, fetch, func(p *MemberPage) ([]*account.Member, *api.Pagination) {
 		return p.Members, p.Pagination
 	})
 }
@@ -47,11 +48,11 @@ func (m *Members) All(
 // Get returns one member of a share.
 //
 // It calls GET /current/share/{share_id}/member/{user_id}/details/.
-func (m *Members) Get(ctx context.Context, share, user api.ProfileID, opts ...api.CallOption) (*api.Member, error) {
+func (m *Members) Get(ctx context.Context, share, user api.ProfileID, opts ...api.CallOption) (*account.Member, error) {
 	a, err := call.One[struct {
-		Member *api.Member `json:"member"` // (assumed name)
-		User   *api.Member `json:"user"`   // (assumed name)
-		Root   api.Member  `json:",embed,inline"`
+		Member *account.Member `json:"member"` // (assumed name)
+		User   *account.Member `json:"user"`   // (assumed name)
+		Root   account.Member  `json:",embed,inline"`
 	}](ctx, m.c, endpoint.SharesMembersGet(share, user), "", opts)
 	if err != nil {
 		return nil, err
@@ -64,20 +65,20 @@ func (m *Members) Get(ctx context.Context, share, user api.ProfileID, opts ...ap
 	case a.Root.ID != "":
 		return &a.Root, nil
 	}
-	return call.Found[api.Member]("shares.Members.Get", "member", nil)
+	return call.Found[account.Member]("shares.Members.Get", "member", nil)
 }
 
 // AddRequest holds the options for adding a member to a share. A zero field leaves the
 // default to the server.
 type AddRequest struct {
-	Role api.Role // default: api.RoleMember. Not above the caller's own, nor api.RoleOwner
+	Role account.Role // default: account.RoleMember. Not above the caller's own, nor account.RoleOwner
 
 	// Of an invitation by e-mail.
 	Message  string    // in one or more lines; the server accepts 10 to 255 characters (assumed)
 	AcceptBy time.Time // when the invitation expires, to the second
 
 	// Of a user with an account.
-	Notify   api.MemberNotify
+	Notify   account.MemberNotify
 	Expires  time.Time // when the membership ends, to the second
 	Renotify bool      // sends the e-mail of the membership again
 }
@@ -109,10 +110,10 @@ type Added struct {
 //
 // It calls POST /current/share/{share_id}/members/{email_or_user}/.
 func (m *Members) Add(
-	ctx context.Context, share api.ProfileID, who api.Invitee, r AddRequest, opts ...api.CallOption,
+	ctx context.Context, share api.ProfileID, who account.Invitee, r AddRequest, opts ...api.CallOption,
 ) (*Added, error) {
 	const op = "shares.Members.Add"
-	ref, err := call.Invitee(op, who)
+	ref, err := call.Invitee(op, who.User, who.Email)
 	if err != nil {
 		return nil, err
 	}
@@ -141,8 +142,8 @@ func (m *Members) Add(
 }
 
 // role sends the role of a member.
-func (f *fields) role(role api.Role) {
-	if role == api.RoleOwner {
+func (f *fields) role(role account.Role) {
+	if role == account.RoleOwner {
 		f.Refuse("permissions", "must not be owner: ownership is transferred", string(role))
 	}
 	word(f, "permissions", role)
@@ -151,8 +152,8 @@ func (f *fields) role(role api.Role) {
 // UpdateMemberRequest is a change of a member. A zero field leaves the value
 // unchanged.
 type UpdateMemberRequest struct {
-	Role    api.Role // not above the caller's own, nor api.RoleOwner
-	Notify  api.MemberNotify
+	Role    account.Role // not above the caller's own, nor account.RoleOwner
+	Notify  account.MemberNotify
 	Expires api.Opt[time.Time] // to the second; [api.Null] means never
 }
 

@@ -9,13 +9,14 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/storage"
 )
 
 // Public is the public view of a share.
 type Public struct {
 	Share *Share
-	Owner *User       // nil if not in the answer
-	Nodes []*api.Node // of the root folder
+	Owner *User           // nil if not in the answer
+	Nodes []*storage.Node // of the root folder
 	Users []*User
 	Org   *Org // nil if not in the answer
 }
@@ -53,12 +54,12 @@ type Org struct {
 // It calls GET /current/share/{share_id}/public/details/.
 func (s *Service) GetPublic(ctx context.Context, share api.ProfileID, opts ...api.CallOption) (*Public, error) {
 	a, err := call.One[struct {
-		Share    *Share          `json:"share"`
-		Owner    *User           `json:"owner"`
-		Nodes    rows[api.Node]  `json:"nodes"`
-		Users    rows[User]      `json:"users"`
-		Org      *Org            `json:"org"`
-		Comments json.RawMessage `json:"comments"` // always empty
+		Share    *Share             `json:"share"`
+		Owner    *User              `json:"owner"`
+		Nodes    rows[storage.Node] `json:"nodes"`
+		Users    rows[User]         `json:"users"`
+		Org      *Org               `json:"org"`
+		Comments json.RawMessage    `json:"comments"` // always empty
 	}](ctx, s.c, endpoint.SharesGetPublic(share, nil), "", opts)
 	if err != nil {
 		return nil, err

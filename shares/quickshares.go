@@ -10,6 +10,7 @@ import (
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/download"
 	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/storage"
 )
 
 // QuickShares reads and revokes the links to single files that File Shares have
@@ -17,12 +18,12 @@ import (
 // [api.ErrForbidden] with [CodeQuickShareDeprecated].
 //
 // Deprecated: use package fileshares for new links.
-type QuickShares struct{ c Client }
+type QuickShares struct{ c api.Client }
 
 // QuickShare is a link to a file.
 type QuickShare struct {
 	ID            api.OpaqueID  `json:"id"`
-	Node          *api.Node     `json:"node"`
+	Node          *storage.Node `json:"node"`
 	CreatorID     api.ProfileID `json:"creator_uid"`
 	LimitExceeded bool          `json:"limit_exceeded"` // its transfer limit is used up, permanently
 	Expires       api.Time      `json:"expires,omitzero"`
@@ -127,13 +128,15 @@ func (q *QuickShares) Download(
 func (q *QuickShares) Preview(
 	ctx context.Context, id api.OpaqueID, kind api.PreviewType, opts ...api.CallOption,
 ) (*api.Download, error) {
-	return download.OpenHop(ctx, q.c, endpoint.SharesQuickSharesPreview(id, string(kind)), opts)
+	r := endpoint.SharesQuickSharesPreview(id, string(kind))
+	r.Hop = true
+	return download.Open(ctx, q.c, r, download.Options{}, opts)
 }
 
 // QuickShareNote is a note and its text.
 type QuickShareNote struct {
 	Content string // markdown
-	Note    *api.Node
+	Note    *storage.Node
 }
 
 // ReadNote returns the note of a QuickShare and its text. The path is assumed.
@@ -144,8 +147,8 @@ type QuickShareNote struct {
 // It calls GET /current/quickshare/{quickshare_id}/storage/readnote/.
 func (q *QuickShares) ReadNote(ctx context.Context, id api.OpaqueID, opts ...api.CallOption) (*QuickShareNote, error) {
 	a, err := call.One[struct {
-		Content *string   `json:"content"`
-		Note    *api.Node `json:"note"`
+		Content *string       `json:"content"`
+		Note    *storage.Node `json:"note"`
 	}](ctx, q.c, endpoint.SharesQuickSharesReadNote(id), "", opts)
 	if err != nil {
 		return nil, err

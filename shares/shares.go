@@ -23,16 +23,10 @@ import (
 	"github.com/fastio-go/fastio/internal/endpoint"
 )
 
-// Client is what a [Service] sends requests through: a fastio.Client.
-type Client interface {
-	api.Caller
-	api.Opener
-}
-
 // Service creates, reads, changes and deletes shares. It is the Shares field of
 // a fastio.Client, and safe for concurrent use.
 type Service struct {
-	c Client
+	c api.Client
 
 	Members     *Members
 	Invitations *Invitations
@@ -44,7 +38,7 @@ type Service struct {
 }
 
 // New returns a Service that sends its requests through c.
-func New(c Client) *Service {
+func New(c api.Client) *Service {
 	return &Service{c: c, Members: &Members{c}, Invitations: &Invitations{c}, QuickShares: &QuickShares{c}}
 }
 

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/account"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
 	"github.com/fastio-go/fastio/fileshares"
@@ -206,7 +207,8 @@ func TestRefusals(t *testing.T) {
 		"transfer to no member": {transfer(luigi), api.ErrInvalid, refused{406, shares.ReasonSuccessorNotMember, 0}},
 		"transfer under way":    {contested, api.ErrConflict, refused{409, shares.ReasonTransferInProgress, 0}},
 		"external invitation": {
-			stub.Err(c.Members.Add(ctx, own.ID, api.Invitee{Email: "c@example.test"}, shares.AddRequest{})), api.ErrForbidden,
+			stub.Err(c.Members.Add(ctx, own.ID, account.Invitee{Email: "c@example.test"},
+				shares.AddRequest{})), api.ErrForbidden,
 			refused{403, shares.ReasonExternalInvitesObjectDenied, 0},
 		},
 	} {

@@ -78,7 +78,7 @@ func pageQuery(op string, size int, cursor string) (url.Values, error) {
 
 // Page is one page of nodes.
 type Page struct {
-	Nodes      []*api.Node
+	Nodes      []*Node
 	PageSize   int    // greatest number of nodes per page; 0 if not in the response
 	HasMore    bool   // whether there is another page
 	NextCursor string // where the next page begins; "" after the last
@@ -104,16 +104,16 @@ func (w *pageWire) page() *Page {
 	return p
 }
 
-type nodes []*api.Node
+type nodes []*Node
 
 func (n *nodes) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	*n = nil
 	if dec.PeekKind() != '{' {
-		return jsonv2.UnmarshalDecode(dec, (*[]*api.Node)(n))
+		return jsonv2.UnmarshalDecode(dec, (*[]*Node)(n))
 	}
 	var w struct {
-		Count int         `json:"count"`
-		Items []*api.Node `json:"items"`
+		Count int     `json:"count"`
+		Items []*Node `json:"items"`
 	}
 	err := jsonv2.UnmarshalDecode(dec, &w)
 	*n = w.Items
@@ -170,18 +170,18 @@ func (s *Service) Pages(
 // All returns the nodes of the pages of [Service.Pages].
 func (s *Service) All(
 	ctx context.Context, in api.Profile, folder api.OpaqueID, list *ListOptions, opts ...api.CallOption,
-) iter.Seq2[*api.Node, error] {
+) iter.Seq2[*Node, error] {
 	return page.Rows(s.Pages(ctx, in, folder, list, opts...), rows)
 }
 
-func rows(p *Page) []*api.Node { return p.Nodes }
+func rows(p *Page) []*Node { return p.Nodes }
 
 // RecentOptions asks for one page of the nodes that changed last. Nil asks for
 // the first.
 type RecentOptions struct {
-	Type     api.NodeType // nodes of this type alone; "" for all
-	PageSize int          // as in [ListOptions]
-	Cursor   string       // Page.NextCursor of the page before, with the same Type and size
+	Type     NodeType // nodes of this type alone; "" for all
+	PageSize int      // as in [ListOptions]
+	Cursor   string   // Page.NextCursor of the page before, with the same Type and size
 }
 
 // Recent returns one page of the nodes of a workspace that changed last, the
@@ -212,7 +212,7 @@ func (s *Service) Recent(
 // because most callers stop early.
 func (s *Service) AllRecent(
 	ctx context.Context, workspace api.ProfileID, list *RecentOptions, opts ...api.CallOption,
-) iter.Seq2[*api.Node, error] {
+) iter.Seq2[*Node, error] {
 	var o RecentOptions
 	if list != nil {
 		o = *list

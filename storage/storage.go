@@ -1,5 +1,5 @@
 // Package storage lists and describes what workspaces and shares hold: files,
-// folders, notes and links, all of them an [api.Node].
+// folders, notes and links, all of them an [Node].
 //
 //	for node, err := range client.Storage.All(ctx, api.Workspace(id), api.Root, nil) {
 //		...
@@ -17,10 +17,10 @@ import (
 
 // Service reads the storage of workspaces and shares. Get one from the Storage
 // field of a fastio.Client. It is safe for concurrent use.
-type Service struct{ c api.Caller }
+type Service struct{ c api.Client }
 
 // New returns a Service that sends its requests through c.
-func New(c api.Caller) *Service { return &Service{c} }
+func New(c api.Client) *Service { return &Service{c} }
 
 // Get returns one node of a workspace or share. The fields depend on the
 // level of output: the state of the AI requires [api.Standard], other fields of it
@@ -35,19 +35,19 @@ func New(c api.Caller) *Service { return &Service{c} }
 // It calls GET /current/share/{share_id}/storage/{node_id}/details/.
 func (s *Service) Get(
 	ctx context.Context, in api.Profile, node api.OpaqueID, opts ...api.CallOption,
-) (*api.Node, error) {
-	return call.One[api.Node](ctx, s.c, endpoint.StorageGet(in, node, nil), "node", opts)
+) (*Node, error) {
+	return call.One[Node](ctx, s.c, endpoint.StorageGet(in, node, nil), "node", opts)
 }
 
 // Batch is what a call for several nodes found, and what it did not. Every node
 // asked for is in one of the two, in no order.
 type Batch struct {
-	Nodes  []*api.Node
-	Errors []*api.NodeError
+	Nodes  []*Node
+	Errors []*NodeError
 }
 
 // Node returns the node with the ID, nil if it was not found.
-func (b *Batch) Node(id api.OpaqueID) *api.Node {
+func (b *Batch) Node(id api.OpaqueID) *Node {
 	for _, n := range b.Nodes {
 		if n != nil && n.ID.Equal(id) {
 			return n
@@ -67,10 +67,10 @@ func (b *Batch) Err(id api.OpaqueID) error {
 }
 
 type batch struct {
-	Format string           `json:"format"`
-	Nodes  []*api.Node      `json:"nodes"`
-	Node   *api.Node        `json:"node"` // in place of Nodes, if there is one
-	Errors []*api.NodeError `json:"errors"`
+	Format string       `json:"format"`
+	Nodes  []*Node      `json:"nodes"`
+	Node   *Node        `json:"node"` // in place of Nodes, if there is one
+	Errors []*NodeError `json:"errors"`
 }
 
 const maxBatch = 25

@@ -25,6 +25,7 @@ import (
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/metadata"
+	"github.com/fastio-go/fastio/storage"
 )
 
 func main() {
@@ -104,20 +105,20 @@ func (p *program) write(ctx context.Context, facts []string) error {
 }
 
 // read takes a text for a number or a truth, a date, or else for a text.
-func read(text string) (any, api.FactType) {
+func read(text string) (any, storage.FactType) {
 	var value any
 	if json.Unmarshal([]byte(text), &value) == nil {
 		switch value.(type) {
 		case float64:
-			return json.RawMessage(text), api.FactTypeFloat // as many digits as were given
+			return json.RawMessage(text), storage.FactTypeFloat // as many digits as were given
 		case bool:
-			return value, api.FactTypeBool
+			return value, storage.FactTypeBool
 		}
 	}
 	if _, err := time.Parse(time.DateOnly, text); err == nil {
-		return text, api.FactTypeDatetime
+		return text, storage.FactTypeDatetime
 	}
-	return text, api.FactTypeString
+	return text, storage.FactTypeString
 }
 
 // tidy goes through the fields that may be one.

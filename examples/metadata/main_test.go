@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/fastio-go/fastio"
-	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/storage"
 )
 
 func Example() {
@@ -86,10 +86,11 @@ func TestFacts(t *testing.T) {
 		err.Error() != `"total" is not of the form name=value` {
 		t.Errorf("got %v", err)
 	}
-	for text, want := range map[string]api.FactType{
-		"1250.50": api.FactTypeFloat, "-7": api.FactTypeFloat, "true": api.FactTypeBool,
-		"2026-05-31": api.FactTypeDatetime,
-		"null":       api.FactTypeString, "[1]": api.FactTypeString, "": api.FactTypeString, "May": api.FactTypeString,
+	for text, want := range map[string]storage.FactType{
+		"1250.50": storage.FactTypeFloat, "-7": storage.FactTypeFloat, "true": storage.FactTypeBool,
+		"2026-05-31": storage.FactTypeDatetime,
+		"null":       storage.FactTypeString, "[1]": storage.FactTypeString, "": storage.FactTypeString,
+		"May": storage.FactTypeString,
 	} {
 		if _, got := read(text); got != want {
 			t.Errorf("%q is read as %s, want %s", text, got, want)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/fastio-go/fastio/account"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/shares"
 )
@@ -51,8 +52,8 @@ func (p *program) open(ctx context.Context) (*shares.Share, error) {
 
 // invite invites the guest. The invitation is nil if the guest is a member at once.
 func (p *program) invite(ctx context.Context, portal api.ProfileID) (*shares.Invitation, error) {
-	added, err := p.client.Shares.Members.Add(ctx, portal, api.Invitee{Email: p.guest}, shares.AddRequest{
-		Role: api.RoleGuest, Message: "The files we talked about.",
+	added, err := p.client.Shares.Members.Add(ctx, portal, account.Invitee{Email: p.guest}, shares.AddRequest{
+		Role: account.RoleGuest, Message: "The files we talked about.",
 	})
 	if refusal, ok := errors.AsType[*api.Error](err); ok {
 		switch refusal.Reason {

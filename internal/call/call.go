@@ -171,10 +171,10 @@ func NumericID(op, field string, id api.ProfileID) error {
 	}
 }
 
-// Invitee returns the path segment of a person, and an [*api.InputError] unless one field
-// is set.
-func Invitee(op string, who api.Invitee) (string, error) {
-	user, email := strings.TrimSpace(string(who.User)), strings.TrimSpace(who.Email)
+// Invitee returns the path segment of a person with an ID or an address, and an
+// [*api.InputError] unless one of them is given.
+func Invitee(op string, id api.ProfileID, address string) (string, error) {
+	user, email := strings.TrimSpace(string(id)), strings.TrimSpace(address)
 	switch {
 	case (user == "") == (email == ""):
 		return "", &api.InputError{Op: op, Field: "user", Rule: "must be given, or else email, and not both"}

@@ -15,30 +15,31 @@ import (
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/lenient"
 	"github.com/fastio-go/fastio/internal/stub"
+	"github.com/fastio-go/fastio/storage"
 )
 
 type record struct {
-	ID      api.OpaqueID      `json:"id"`
-	Name    string            `json:"name"`
-	Size    int8              `json:"size"`
-	Ratio   float64           `json:"ratio"`
-	Done    bool              `json:"done"`
-	Flag    api.Bool          `json:"flag"`
-	State   api.AIState       `json:"ai_state"`
-	Created api.Time          `json:"created"`
-	Seen    *api.Time         `json:"seen"`
-	Count   *int              `json:"count"`
-	Owner   *owner            `json:"owner"`
-	Home    owner             `json:"home"`
-	Tags    []string          `json:"tags"`
-	Parts   []*record         `json:"parts"`
-	Votes   api.Map[int]      `json:"votes"`
-	Plain   map[string]bool   `json:"plain"`
-	Failure *api.NodeError    `json:"failure"`
-	Preview *api.Preview      `json:"preview"`
-	Facts   []api.Fact        `json:"facts"`
-	Any     any               `json:"any"`
-	Raw     []json.RawMessage `json:"raw"`
+	ID      api.OpaqueID       `json:"id"`
+	Name    string             `json:"name"`
+	Size    int8               `json:"size"`
+	Ratio   float64            `json:"ratio"`
+	Done    bool               `json:"done"`
+	Flag    api.Bool           `json:"flag"`
+	State   storage.AIState    `json:"ai_state"`
+	Created api.Time           `json:"created"`
+	Seen    *api.Time          `json:"seen"`
+	Count   *int               `json:"count"`
+	Owner   *owner             `json:"owner"`
+	Home    owner              `json:"home"`
+	Tags    []string           `json:"tags"`
+	Parts   []*record          `json:"parts"`
+	Votes   api.Map[int]       `json:"votes"`
+	Plain   map[string]bool    `json:"plain"`
+	Failure *storage.NodeError `json:"failure"`
+	Preview *storage.Preview   `json:"preview"`
+	Facts   []storage.Fact     `json:"facts"`
+	Any     any                `json:"any"`
+	Raw     []json.RawMessage  `json:"raw"`
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"`
 }
@@ -90,7 +91,7 @@ func TestNullRecordsAreDropped(t *testing.T) {
 		Records: []*record{
 			{
 				ID: "a", Parts: []*record{{ID: "b", Parts: []*record{}}}, Tags: []string{"x"},
-				Facts: []api.Fact{{Name: "f"}},
+				Facts: []storage.Fact{{Name: "f"}},
 			}, {ID: "c"},
 		},
 		ByName: map[string]*record{"y": {ID: "d", Parts: []*record{}}},
@@ -161,7 +162,7 @@ func TestAdvisoryValuesOfAnotherType(t *testing.T) {
 		`{"id":"a","tags":["x",{"y":1},5]}`:              {ID: "a", Tags: []string{"x", "", "5"}},
 		`{"id":"a","parts":[5,{"id":"b"},"x"]}`:          {ID: "a", Parts: []*record{{ID: "b"}}},
 		`{"id":"a","owner":{"name":[]}}`:                 {ID: "a", Owner: &owner{}},
-		`{"id":"a","failure":[],"owner":[]}`:             {ID: "a", Failure: &api.NodeError{}, Owner: &owner{}},
+		`{"id":"a","failure":[],"owner":[]}`:             {ID: "a", Failure: &storage.NodeError{}, Owner: &owner{}},
 		`{"id":"a","any":{"x":[null]},"size":"2"}`:       {ID: "a", Any: map[string]any{"x": []any{nil}}, Size: 2},
 		`{"id":"a","raw":[null,{"x":null}],"size":"2"}`: {
 			ID:  "a",

@@ -197,7 +197,7 @@ func byHand(t *testing.T, server, path string) *oauth.Service {
 }
 
 type detour struct {
-	api.Caller
+	api.Client
 
 	path api.Route
 }
@@ -206,5 +206,5 @@ type detour struct {
 func (d detour) Call(ctx context.Context, r *api.Request, out any) error {
 	moved := *r
 	moved.Path = d.path
-	return d.Caller.Call(ctx, &moved, out)
+	return d.Client.Call(ctx, &moved, out)
 }

@@ -21,6 +21,7 @@ import (
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/stub"
 )
 
 // An iteration over a server that goes on for ever comes to an end: one that
@@ -60,7 +61,7 @@ func TestIteratorsEnd(t *testing.T) {
 // neverLast is a Caller that answers with the pages of the scripts, each of which says
 // that it is not the last.
 type neverLast struct {
-	notOpened
+	stub.NotOpened
 	pages    map[string][]byte // by operation
 	rows     bool
 	requests int
@@ -196,7 +197,7 @@ func pagesOf(all map[string][]*exchange) map[string][]byte {
 // threePages is a Caller that answers each operation with three pages of two rows, made
 // of the answers of the scripts.
 type threePages struct {
-	notOpened
+	stub.NotOpened
 	pages map[string][]byte // by operation
 	fails bool              // the second page does
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net/http"
 	"reflect"
 	"regexp"
 	"slices"
@@ -27,6 +26,7 @@ import (
 	"github.com/fastio-go/fastio/howto"
 	decoding "github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/metadata"
 	"github.com/fastio-go/fastio/oauth"
 	"github.com/fastio-go/fastio/realtime"
@@ -128,18 +128,18 @@ func unknownMembers(t *testing.T, e *exchange) []member {
 }
 
 // overCaller returns a Client without a transport.
-func overCaller(s ai.Client) *fastio.Client {
+func overCaller(s api.Client) *fastio.Client {
 	return &fastio.Client{
 		Account: account.New(s), Activity: activity.New(s), AI: ai.New(s), Comments: comments.New(s),
 		Events: events.New(s), HowTo: howto.New(s), Metadata: metadata.New(s), OAuth: oauth.New(s),
-		Realtime: realtime.New(s), Search: search.New(s), Shares: shares.New(s), Storage: storage.New(s),
+		Realtime: realtime.New(s, nil), Search: search.New(s), Shares: shares.New(s), Storage: storage.New(s),
 		FileShares: fileshares.New(s),
 	}
 }
 
 // strict is a Caller that answers with one body and rejects what has no field.
 type strict struct {
-	notOpened
+	stub.NotOpened
 	body    jsontext.Value
 	unknown []member
 }
@@ -155,13 +155,6 @@ func (s *strict) Call(_ context.Context, _ *api.Request, out any) error {
 		s.unknown = append(s.unknown, member{"", at})
 		s.body = without(s.body, string(e.JSONPointer))
 	}
-}
-
-// notOpened is the part of a Caller that no test uses.
-type notOpened struct{}
-
-func (notOpened) Open(context.Context, *api.Request) (*http.Response, error) {
-	return nil, errors.New("an answer was opened")
 }
 
 // extras lists what a value holds in fields for what has none.

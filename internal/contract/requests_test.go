@@ -172,7 +172,7 @@ func shareRequests() []step {
 			BackgroundColor2: value, Link1: value, Link2: value, Link3: value, OwnerDefined: value,
 		}),
 		makes("/shares.Invitations.Update", portalID, "new@example.com", shares.UpdateInvitationRequest{
-			State: shares.InvitationStateAccepted, Role: api.RoleView, Notify: api.MemberNotifyApp, AcceptBy: noon,
+			State: shares.InvitationStateAccepted, Role: account.RoleView, Notify: account.MemberNotifyApp, AcceptBy: noon,
 		}),
 		makes("/shares.Invitations.AcceptAll", secret("k&1")),
 	}
@@ -187,8 +187,8 @@ func searchRequests() []step {
 				search.InFile("2-A", "3-B"), search.InFolder("2-F", 10), search.InFile("2c", "3d"),
 				search.InFolder("2e", 1),
 			},
-			Filters:  []api.Filter{api.Equals("total", int64(math.MaxInt64)), api.NotExists("paid")},
-			Category: api.CategoryFinance, Details: true, Limit: 500, Offset: 20,
+			Filters:  []metadata.Filter{metadata.Equals("total", int64(math.MaxInt64)), metadata.NotExists("paid")},
+			Category: metadata.CategoryFinance, Details: true, Limit: 500, Offset: 20,
 		}),
 		makes("/search.Unified", room, search.UnifiedQuery{
 			Text: "x", Target: search.TargetFilename, NameMatch: search.NameMatchPrefix, CaseSensitive: true,
@@ -205,14 +205,14 @@ func metadataRequests() []step {
 		makes("/metadata.Fields.Values", workspaceID, "total", &list),
 		makes("/metadata.Eligible", workspaceID, &metadata.EligibleOptions{
 			ListOptions: list, MIMEType: "application/pdf", Extension: "pdf", ParentID: "2-F",
-			Category: api.CategoryLegal,
+			Category: metadata.CategoryLegal,
 		}),
 		makes("/metadata.Facts.Set", workspaceID, planFile, map[string]any{
 			"total": 1250.5, "n": int64(math.MaxInt64), "paid": false, "note": "", "tags": []string{"a"},
 		}),
 		makes("/metadata.Filters.Update", workspaceID, "C-1", metadata.FilterRequest{
 			Name: "Large", Description: "What counts", Projection: []string{"total"},
-			Filters: []api.Filter{api.Equals("total", int64(9007199254740993))},
+			Filters: []metadata.Filter{metadata.Equals("total", int64(9007199254740993))},
 		}),
 	}
 }

@@ -326,7 +326,7 @@ func howToSteps() []step {
 func metadataSteps() []step {
 	brass := metadata.FilterRequest{
 		Name: "Brass", Description: "What does not rust", Projection: []string{"material"},
-		Filters: []api.Filter{api.Equals("material", "brass"), api.NotExists("sold")},
+		Filters: []metadata.Filter{metadata.Equals("material", "brass"), metadata.NotExists("sold")},
 	}
 	return []step{
 		between((*world).shelve),
@@ -334,9 +334,9 @@ func metadataSteps() []step {
 		makes("Fields.List", workspaceID, nil),
 		makes("Fields.List", workspaceID, &metadata.ListOptions{PageSize: 2}, api.Terse),
 		makes("Fields.Values", workspaceID, "material", nil),
-		makes("Fields.Declare", workspaceID, " Weight (kg) ", api.FactTypeFloat),
-		makes("Fields.Declare", workspaceID, "Stuff", api.FactTypeString),
-		makes("Fields.Declare", workspaceID, "<weight>", api.FactTypeFloat),
+		makes("Fields.Declare", workspaceID, " Weight (kg) ", storage.FactTypeFloat),
+		makes("Fields.Declare", workspaceID, "Stuff", storage.FactTypeString),
+		makes("Fields.Declare", workspaceID, "<weight>", storage.FactTypeFloat),
 		makes("Fields.MergeCandidates", workspaceID, 0),
 		makes("Fields.Preflight", workspaceID, "MA-terial", "stuff").as("Fields.Merge"),
 		makes("Fields.Merge", workspaceID, "ma-terial", "material"),
@@ -357,7 +357,7 @@ func metadataSteps() []step {
 			Status: http.StatusNotAcceptable, Code: 10022, Text: "Not accepted.",
 		}),
 		makes("Facts.Set", workspaceID, oiledNote, map[string]any{"sold": true}),
-		makes("Eligible", workspaceID, &metadata.EligibleOptions{Category: api.CategoryEngineering}),
+		makes("Eligible", workspaceID, &metadata.EligibleOptions{Category: metadata.CategoryEngineering}),
 		makes("Eligible", workspaceID, &metadata.EligibleOptions{Extension: "md"}, api.Terse),
 		makes("Details", workspaceID, []api.OpaqueID{drawingID, folderID, missingNode}),
 		// each of which fails
@@ -375,7 +375,7 @@ func metadataSteps() []step {
 		makes("Filters.List", workspaceID, nil),
 		makes("Filters.Nodes", workspaceID, "$filter", nil),
 		makes("Filters.Update", workspaceID, "$filter", metadata.FilterRequest{
-			Name: "Wheels", Filters: []api.Filter{api.Exists("wheels")},
+			Name: "Wheels", Filters: []metadata.Filter{metadata.Exists("wheels")},
 		}),
 		makes("Filters.Get", workspaceID, "$filter"),
 		makes("Filters.Delete", workspaceID, "$filter"),
@@ -506,7 +506,7 @@ func searchSteps() []step {
 			Text: "*.md", Target: search.TargetFilename, NameMatch: search.NameMatchGlob,
 		}),
 		makes("Files", workspace, search.Query{
-			Text: "mill", Filters: []api.Filter{api.Equals("wheels", 25000)}, Category: api.CategoryEngineering,
+			Text: "mill", Filters: []metadata.Filter{metadata.Equals("wheels", 25000)}, Category: metadata.CategoryEngineering,
 		}),
 		makes("Files", share, search.Query{Text: "poster", Target: search.TargetContent}),
 		makes("Files", workspace, search.Query{Text: "mill", Within: []search.Scope{search.InFolder(oiledNote, 1)}}),
@@ -514,13 +514,13 @@ func searchSteps() []step {
 			Status: http.StatusServiceUnavailable, Text: "Temporarily Unavailable.",
 		}),
 		makes("Files", workspace, search.Query{
-			Text: "mill", Filters: []api.Filter{api.Exists("wheels")},
+			Text: "mill", Filters: []metadata.Filter{metadata.Exists("wheels")},
 		}, api.Attempts(1)),
 		makes("Unified", workspace, search.UnifiedQuery{Text: "mill", Facts: true, Files: search.Window{Limit: 1}}),
 		makes("Unified", share, search.UnifiedQuery{Text: "poster"}),
 		makes("Metadata", workspaceID, "brass", &search.ValuesOptions{Limit: 5}),
 		makes("Compound", workspaceID, search.CompoundQuery{
-			Filters: []api.Filter{api.Exists("wheels")}, Text: "wheels", Limit: 5000,
+			Filters: []metadata.Filter{metadata.Exists("wheels")}, Text: "wheels", Limit: 5000,
 		}),
 	}
 }
@@ -575,18 +575,19 @@ func shareSteps() []step {
 		makes("Import", workspaceID, looseShare),
 		makes("Import", workspaceID, looseShare),
 
-		makes("Members.Add", portalID, api.Invitee{Email: "new@example.test"}, shares.AddRequest{Role: api.RoleGuest}),
+		makes("Members.Add", portalID, account.Invitee{Email: "new@example.test"},
+			shares.AddRequest{Role: account.RoleGuest}),
 		makes("Update", portalID, shares.UpdateRequest{ExternalInvites: shares.ExternalInvitesAllowed}),
-		makes("Members.Add", portalID, api.Invitee{Email: "new@example.test"}, shares.AddRequest{
-			Role: api.RoleGuest, Message: "Come and see the mill.", AcceptBy: expires,
+		makes("Members.Add", portalID, account.Invitee{Email: "new@example.test"}, shares.AddRequest{
+			Role: account.RoleGuest, Message: "Come and see the mill.", AcceptBy: expires,
 		}),
-		makes("Members.Add", "cards7", api.Invitee{User: luigiID}, shares.AddRequest{
-			Role: api.RoleView, Notify: api.MemberNotifyNever, Expires: expires, Renotify: true,
+		makes("Members.Add", "cards7", account.Invitee{User: luigiID}, shares.AddRequest{
+			Role: account.RoleView, Notify: account.MemberNotifyNever, Expires: expires, Renotify: true,
 		}),
 		makes("Members.List", portalID, &shares.ListOptions{Limit: 5}),
 		makes("Members.Get", "cards7", luigiID),
 		makes("Members.Update", "cards7", luigiID, shares.UpdateMemberRequest{
-			Role: api.RoleAdmin, Notify: api.MemberNotifyAll, Expires: api.Null[time.Time](),
+			Role: account.RoleAdmin, Notify: account.MemberNotifyAll, Expires: api.Null[time.Time](),
 		}),
 		makes("Members.Remove", "cards7", luigiID),
 		makes("Members.TransferOwnership", "cards7", luigiID),
@@ -597,7 +598,7 @@ func shareSteps() []step {
 		makes("Invitations.List", portalID, ""),
 		makes("Invitations.List", portalID, shares.InvitationStateAccepted),
 		makes("Invitations.Update", portalID, invitationID, shares.UpdateInvitationRequest{
-			Role: api.RoleView, AcceptBy: expires.AddDate(100, 0, 0),
+			Role: account.RoleView, AcceptBy: expires.AddDate(100, 0, 0),
 		}),
 		makes("Invitations.Resend", portalID, "jacquard@example.test"),
 		makes("Invitations.Delete", portalID, invitationID),
@@ -605,7 +606,7 @@ func shareSteps() []step {
 		makes("Invitations.ListMine", &shares.MineOptions{Limit: 5, Key: secret(invitationKey)}),
 		makes("Invitations.GetMine", myInvitation),
 		makes("Invitations.GetMineByKey", secret(invitationKey)),
-		makes("Join", theirShare, &shares.JoinOptions{Notify: api.MemberNotifyApp}),
+		makes("Join", theirShare, &shares.JoinOptions{Notify: account.MemberNotifyApp}),
 		makes("Leave", theirShare),
 		makes("Leave", "cards7"),
 		makes("JoinWithKey", theirShare, secret("an0th3rk3y"), shares.InvitationDecisionDecline),
@@ -648,7 +649,7 @@ func storageSteps() []step {
 		makes("GetMany", workspace, []api.OpaqueID{missingNode}),
 		makes("GetMany", share, []api.OpaqueID{posterFile}, token),
 		makes("GetMany", workspace, []api.OpaqueID{missingNode, "nonsense"}), // each of which fails
-		makes("Recent", workspaceID, &storage.RecentOptions{Type: api.NodeTypeNote}),
+		makes("Recent", workspaceID, &storage.RecentOptions{Type: storage.NodeTypeNote}),
 	}
 }
 

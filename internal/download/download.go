@@ -31,20 +31,6 @@ type Options struct {
 // with the same bytes: the file is fixed, or the server gave its version a name.
 // One that may not be repeated never asks again.
 func Open(ctx context.Context, c api.Opener, r *api.Request, o Options, opts []api.CallOption) (*api.Download, error) {
-	s, err := prepare(ctx, c, r, o, opts)
-	if err != nil {
-		return nil, err
-	}
-	resp, err := s.open(rangeOf(o.Range.Offset, o.last()), "") //nolint:bodyclose // the caller closes it
-	if err != nil {
-		s.cancel()
-		return nil, err
-	}
-	return s.take(resp)
-}
-
-// prepare returns a stream that still has to be opened.
-func prepare(ctx context.Context, c api.Opener, r *api.Request, o Options, opts []api.CallOption) (*stream, error) {
 	if err := call.Prepare(ctx, c, r, opts); err != nil {
 		return nil, err
 	}
@@ -59,7 +45,12 @@ func prepare(ctx context.Context, c api.Opener, r *api.Request, o Options, opts 
 	}
 	s := &stream{opener: c, request: r, options: o}
 	s.bound(ctx)
-	return s, nil
+	resp, err := s.open(rangeOf(o.Range.Offset, o.last()), "") //nolint:bodyclose // the caller closes it
+	if err != nil {
+		s.cancel()
+		return nil, err
+	}
+	return s.take(resp)
 }
 
 // last is the last byte that is asked for, -1 for that of the file.
@@ -84,6 +75,11 @@ func rangeOf(first, last int64) string {
 
 // take makes a Download of the first answer.
 func (s *stream) take(resp *http.Response) (*api.Download, error) {
+	if s.request.Hop && resp.Request.Response != nil { // an address that was valid once
+		once := *s.request
+		once.Replay = api.ReplayOnce
+		s.request = &once
+	}
 	s.body = idle.Body(resp.Body, silence)
 	s.at = s.options.Range.Offset
 	p, err := placeOf(resp)

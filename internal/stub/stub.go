@@ -21,9 +21,17 @@ type Caller func(ctx context.Context, r *api.Request, out any) error
 // Call calls f.
 func (f Caller) Call(ctx context.Context, r *api.Request, out any) error { return f(ctx, r, out) }
 
-// Open is for calls that must not be made.
-func (f Caller) Open(context.Context, *api.Request) (*http.Response, error) {
-	return nil, errors.New("stub: a Caller opens nothing")
+// Open returns an error.
+func (f Caller) Open(ctx context.Context, r *api.Request) (*http.Response, error) {
+	return NotOpened{}.Open(ctx, r)
+}
+
+// NotOpened is the Open method of clients whose tests open nothing.
+type NotOpened struct{}
+
+// Open returns an error.
+func (NotOpened) Open(context.Context, *api.Request) (*http.Response, error) {
+	return nil, errors.New("stub: no call must open a response")
 }
 
 // Network is a function that answers requests.

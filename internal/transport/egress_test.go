@@ -42,9 +42,9 @@ func secretive() map[string]*api.Request {
 			},
 			"a secret in a query": func(r *api.Request) { r.Query = url.Values{"token": {canary}} },
 			"a signed address":    func(r *api.Request) { r.Query = signedAddress },
-			"a token, to stay":    func(r *api.Request) { r.NoRedirect = true },
-			"all three, to stay": func(r *api.Request) {
-				withPassword(r, "password-"+canary).NoRedirect, r.Query = true, signedAddress
+			"a token, to hop":     func(r *api.Request) { r.Hop = true },
+			"all three, to hop": func(r *api.Request) {
+				withPassword(r, "password-"+canary).Hop, r.Query = true, signedAddress
 			},
 		} {
 			if name == "a secret field" && method == "GET" {
@@ -112,9 +112,12 @@ func TestRedirectsStayAtTheOrigin(t *testing.T) {
 		"home, relative":          {"../../other/", follows},
 	}, func(t *testing.T, tc row) {
 		for name, r := range secretive() {
-			may := tc.home && r.Method == http.MethodGet && r.Link == api.LinkNone && !r.NoRedirect
+			may := tc.home && r.Method == http.MethodGet && r.Link == api.LinkNone && !r.Hop
 			for _, status := range []int{300, 301, 302, 303, 304, 305, 306, 307, 308} {
 				for way, send := range ways() {
+					if r.Hop && r.Method == http.MethodGet && way == "opened" && status == 307 {
+						continue // the tests of previews
+					}
 					w := redirecting(status, tc.location)
 					err := send(clientOf(t, w), t.Context(), r)
 					got, sent := w.visited(), w.requests()
@@ -143,25 +146,23 @@ func TestRedirectsStayAtTheOrigin(t *testing.T) {
 	})
 }
 
-// A call that handles redirects itself gets an absolute Location.
-func TestRedirectsReturnedToTheCall(t *testing.T) {
+// The address of a hop is in no response that the caller sees.
+func TestHopsHideTheirAddress(t *testing.T) {
 	t.Parallel()
-	const at = home + "/current/things/t1/"
 	for location, want := range map[string]string{
-		"https://evil.test/x?y#z": "https://evil.test/x?y#z", "//evil.test/": "https://evil.test/",
-		"/x": home + "/x", "../x": home + "/current/things/x", "?x": at + "?x", "": "", "https://evil.test:port/": "",
+		"https://evil.test/x?y#z": "https://evil.test/x?y#z", "/x": "/x", "": "", "https://evil.test:port/": "",
 	} {
-		for _, stays := range []bool{true, false} {
+		for _, hops := range []bool{false, true} {
 			w := redirecting(307, location)
 			var raw api.Response
 			r := withPassword(get(api.WithResponse(&raw)), "p")
-			r.NoRedirect = stays
+			r.Hop = hops
 			err := clientOf(t, w).Call(t.Context(), r, nil)
-			if !stays && want != "" {
-				want = location
+			if hops {
+				want = ""
 			}
 			if got := raw.Header.Get("Location"); got != want || err == nil || w.sent() != 1 {
-				t.Errorf("%q, stays %t: %q, want %q; %v at %s", location, stays, got, want, err, w.visited())
+				t.Errorf("%q, hops %t: %q, want %q; %v at %s", location, hops, got, want, err, w.visited())
 			}
 		}
 	}

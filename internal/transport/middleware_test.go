@@ -172,7 +172,7 @@ func TestMisuseIsAnError(t *testing.T) {
 	unmade := func(ctx context.Context, _ *fastio.Client) error { return new(fastio.Client).Call(ctx, get(), nil) }
 	network := func(context.Context, *fastio.Client) error {
 		new(fastio.Client).CloseIdleConnections()
-		_, network := new(fastio.Client).Network()
+		_, network := (*transport.Client)(nil).Network()
 		return errors.Unwrap(stub.Err(network.Get("http://localhost/"))) //nolint:bodyclose // there is none
 	}
 	unnamed, nowhere := request("BAD METHOD", api.ReplaySafe), get()

@@ -216,15 +216,16 @@ type refusing struct{ err error }
 func (r refusing) RoundTrip(*http.Request) (*http.Response, error) { return nil, r.err }
 
 // fixLocation deletes an invalid Location, so that the error does not contain it, as
-// that of net/http would. If the call handles redirects itself, it makes the Location
-// absolute.
+// that of net/http would. That of a hop is a secret: it is only in x.away.
 func (x *exchange) fixLocation(resp *http.Response, base *url.URL) {
 	location := resp.Header.Get("Location")
-	switch to, err := base.Parse(location); {
-	case err != nil:
+	to, err := base.Parse(location)
+	if x.away = nil; err == nil && location != "" && x.request.Hop && x.request.Method == http.MethodGet &&
+		resp.StatusCode == http.StatusTemporaryRedirect {
+		x.away = to
+	}
+	if err != nil || x.request.Hop {
 		resp.Header.Del("Location")
-	case location != "" && x.request.NoRedirect:
-		resp.Header.Set("Location", to.String())
 	}
 }
 
@@ -234,7 +235,7 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 	const most = 10
 	first := via[0]
 	r := exchangeOf(first.Context()).request
-	if len(via) >= most || first.Method != http.MethodGet || r.NoRedirect || !linkSecret(r).IsZero() ||
+	if len(via) >= most || first.Method != http.MethodGet || r.Hop || !linkSecret(r).IsZero() ||
 		req.URL.Scheme != first.URL.Scheme || req.URL.Host != first.URL.Host || req.URL.User != nil {
 		return http.ErrUseLastResponse
 	}

@@ -202,6 +202,7 @@ type exchange struct {
 	refreshed bool
 
 	response *http.Response // the last
+	away     *url.URL       // where a hop goes
 	body     []byte         // of it, unless it is a stream
 	rate     api.RateLimit
 
@@ -287,7 +288,11 @@ func (c *Client) Open(ctx context.Context, r *api.Request) (*http.Response, erro
 		ctx, cancel = context.WithCancel(ctx)
 	}
 	x := &exchange{client: c, request: r, stream: true}
-	if err := x.send(ctx); err != nil {
+	err := x.send(ctx)
+	if err != nil && x.away != nil {
+		err = x.hop(ctx)
+	}
+	if err != nil {
 		cancel()
 		return nil, err
 	}

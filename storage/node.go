@@ -1,11 +1,13 @@
-package api
+package storage
 
 import (
 	stdjson "encoding/json"
+	"fmt"
 	"strconv"
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/lenient"
 )
 
@@ -114,20 +116,20 @@ var _ = lenient.Fix(func(p *Preview) {
 // The fields of a response depend on the output level of the call; missing fields
 // are zero.
 type Node struct {
-	ID       OpaqueID `json:"id,omitzero" scalar:"true"` // a response may hold it instead of the node
-	Name     string   `json:"name,omitzero"`
-	Type     NodeType `json:"type,omitzero"`
-	ParentID OpaqueID `json:"parent_id,omitzero" also:"parent"` // the folder, [Root] or [Trash]
-	Size     int64    `json:"size,omitzero"`                    // in bytes
-	MIMEType string   `json:"mimetype,omitzero"`
-	Version  OpaqueID `json:"version,omitzero"` // the current one
-	Created  Time     `json:"created,omitzero"`
-	Updated  Time     `json:"updated,omitzero" also:"modified"`
+	ID       api.OpaqueID `json:"id,omitzero" scalar:"true"` // a response may hold it instead of the node
+	Name     string       `json:"name,omitzero"`
+	Type     NodeType     `json:"type,omitzero"`
+	ParentID api.OpaqueID `json:"parent_id,omitzero" also:"parent"` // the folder, [api.Root] or [api.Trash]
+	Size     int64        `json:"size,omitzero"`                    // in bytes
+	MIMEType string       `json:"mimetype,omitzero"`
+	Version  api.OpaqueID `json:"version,omitzero"` // the current one
+	Created  api.Time     `json:"created,omitzero"`
+	Updated  api.Time     `json:"updated,omitzero" also:"modified"`
 
-	Previews Map[Preview] `json:"previews,omitzero"`       // by type of preview
-	AI       NodeAI       `json:"ai,omitzero"`             // not at terse output
-	Summary  *NodeSummary `json:"summary,omitzero"`        // nil if none, or missing
-	Facts    *Facts       `json:"metadata_facts,omitzero"` // nil if missing
+	Previews api.Map[Preview] `json:"previews,omitzero"`       // by type of preview
+	AI       NodeAI           `json:"ai,omitzero"`             // not at terse output
+	Summary  *NodeSummary     `json:"summary,omitzero"`        // nil if none, or missing
+	Facts    *Facts           `json:"metadata_facts,omitzero"` // nil if missing
 
 	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // unknown members
 }
@@ -148,11 +150,11 @@ var (
 )
 
 // NodeError is the error of one node in a call for several nodes. It matches
-// [ErrInvalid], [ErrNotFound] or [ErrUnavailable] with [errors.Is].
+// [api.ErrInvalid], [api.ErrNotFound] or [api.ErrUnavailable] with [errors.Is].
 type NodeError struct {
-	NodeID  OpaqueID `json:"node_id"`
-	Code    int64    `json:"code"`
-	Message string   `json:"message"` // text of the server
+	NodeID  api.OpaqueID `json:"node_id"`
+	Code    int64        `json:"code"`
+	Message string       `json:"message"` // text of the server
 
 	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // unknown members
 }
@@ -175,9 +177,11 @@ const (
 
 // Error returns the node and the error.
 func (e *NodeError) Error() string {
-	s := "fastio: node " + string(e.NodeID) + ": " + cut(e.Message, shownParamRunes)
+	s := "fastio: node " + string(e.NodeID) + ": "
 	if e.Message == "" {
 		s += "refused"
+	} else {
+		s += fmt.Sprintf("%.400s", e.Message)
 	}
 	if e.Code != 0 {
 		s += " (code " + strconv.FormatInt(e.Code, 10) + ")"
@@ -185,16 +189,15 @@ func (e *NodeError) Error() string {
 	return s
 }
 
-// Is reports whether target is the Err value of this package for
-// e.
+// Is reports whether target is the Err value of package api for e.
 func (e *NodeError) Is(target error) bool {
 	switch e.Code {
 	case codeNodeID, codeMetadataID, codeMetadataRoot, codeNoMetadata:
-		return target == ErrInvalid
+		return target == api.ErrInvalid
 	case codeNodeMissing, codeNodeEmpty, codeMetadataMissing:
-		return target == ErrNotFound
+		return target == api.ErrNotFound
 	case codeNodeBusy, codeMetadataBusy, codeFactsBusy:
-		return target == ErrUnavailable
+		return target == api.ErrUnavailable
 	}
 	return false
 }

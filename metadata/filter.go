@@ -1,4 +1,4 @@
-package api
+package metadata
 
 import (
 	stdjson "encoding/json"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/lenient"
 )
 
@@ -53,13 +54,13 @@ var _ = lenient.Fix(func(f *Filter) {
 	}
 })
 
-// CheckFilters returns an [*InputError] for the operation op unless there are 1 to 5
+// CheckFilters returns an [*api.InputError] for the operation op unless there are 1 to 5
 // filters, each with a field, an operator and a value that JSON can
 // encode.
 func CheckFilters(op string, filters []Filter) error {
 	const most = 5
 	refuse := func(rule, got string) error {
-		return &InputError{Op: op, Field: "filters", Rule: rule, Got: got}
+		return &api.InputError{Op: op, Field: "filters", Rule: rule, Got: got}
 	}
 	if len(filters) == 0 || len(filters) > most {
 		return refuse("must be 1 to 5", strconv.Itoa(len(filters)))
@@ -69,7 +70,7 @@ func CheckFilters(op string, filters []Filter) error {
 			return refuse("must each have a field and an operator", strconv.Quote(f.Field+" "+string(f.Operator)))
 		}
 		if _, err := json.Marshal(f); err != nil {
-			return refuse("must have values that JSON can write", err.Error())
+			return refuse("must have values that api.JSON can write", err.Error())
 		}
 	}
 	return nil

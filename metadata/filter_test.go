@@ -1,9 +1,10 @@
-package api_test
+package metadata_test
 
 import (
 	"encoding/json"
 	"errors"
 	"math"
+	"slices"
 	"testing"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -11,16 +12,18 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/metadata"
+	"github.com/fastio-go/fastio/storage"
 )
 
 func TestFilters(t *testing.T) {
 	t.Parallel()
-	for want, filter := range map[string]api.Filter{
-		`{"field":"total","operator":"=","value":9007199254740993}`: api.Equals("total", int64(9007199254740993)),
-		`{"field":"paid","operator":"=","value":false}`:             api.Equals("paid", false),
-		`{"field":"Payée le","operator":"=","value":""}`:            api.Equals("Payée le", ""),
-		`{"field":"paid","operator":"exists"}`:                      api.Exists("paid"),
-		`{"field":"paid","operator":"not_exists"}`:                  api.NotExists("paid"),
+	for want, filter := range map[string]metadata.Filter{
+		`{"field":"total","operator":"=","value":9007199254740993}`: metadata.Equals("total", int64(9007199254740993)),
+		`{"field":"paid","operator":"=","value":false}`:             metadata.Equals("paid", false),
+		`{"field":"Payée le","operator":"=","value":""}`:            metadata.Equals("Payée le", ""),
+		`{"field":"paid","operator":"exists"}`:                      metadata.Exists("paid"),
+		`{"field":"paid","operator":"not_exists"}`:                  metadata.NotExists("paid"),
 		`{"field":"paid","operator":"~","value":1,"unit":"EUR"}`: {
 			Field: "paid", Operator: "~", Value: json.RawMessage("1"),
 			Extra: map[string]json.RawMessage{"unit": json.RawMessage(`"EUR"`)},
@@ -30,31 +33,31 @@ func TestFilters(t *testing.T) {
 		if err != nil || string(b) != want {
 			t.Errorf("wrote %s, %v; want %s", b, err, want)
 		}
-		read, err := call.Value[api.Filter](b)
+		read, err := call.Value[metadata.Filter](b)
 		if diff := cmp.Diff(&filter, read); err != nil || diff != "" {
 			t.Errorf("%s: %v (-want +got):\n%s", b, err, diff)
 		}
 	}
-	none, err := call.Value[api.Filter]([]byte(`{"field":"paid","operator":"exists","value":null}`))
-	if diff := cmp.Diff(new(api.Exists("paid")), none); err != nil || diff != "" {
+	none, err := call.Value[metadata.Filter]([]byte(`{"field":"paid","operator":"exists","value":null}`))
+	if diff := cmp.Diff(new(metadata.Exists("paid")), none); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 }
 
 func TestCheckFilters(t *testing.T) {
 	t.Parallel()
-	five := []api.Filter{api.Exists("a"), api.Exists("b"), api.Exists("c"), api.Exists("d"), api.Exists("e")}
-	if err := api.CheckFilters("search.Files", five); err != nil {
+	five := slices.Repeat([]metadata.Filter{metadata.Exists("a")}, 5)
+	if err := metadata.CheckFilters("search.Files", five); err != nil {
 		t.Error(err)
 	}
-	for name, filters := range map[string][]api.Filter{
+	for name, filters := range map[string][]metadata.Filter{
 		"none":                   nil,
-		"one too many":           append(five, api.Exists("f")),
-		"without a field":        {api.Exists(" ")},
+		"one too many":           append(five, metadata.Exists("f")),
+		"without a field":        {metadata.Exists(" ")},
 		"without an operator":    {{Field: "a"}},
-		"what JSON cannot write": {api.Equals("a", math.Inf(1))},
+		"what JSON cannot write": {metadata.Equals("a", math.Inf(1))},
 	} {
-		e, ok := errors.AsType[*api.InputError](api.CheckFilters("search.Files", filters))
+		e, ok := errors.AsType[*api.InputError](metadata.CheckFilters("search.Files", filters))
 		if !ok || e.Op != "search.Files" || e.Field != "filters" || e.Got == "" && len(filters) > 0 {
 			t.Errorf("%s: %v", name, e)
 		}
@@ -68,14 +71,14 @@ func TestNodeErrors(t *testing.T) {
 		191878: "invalid", 150183: "invalid", 147196: "invalid", 196136: "invalid", 191049: "missing", 133123: "missing",
 		146950: "missing", 146256: "busy", 190770: "busy", 157684: "busy", 179961: "",
 	} {
-		e := &api.NodeError{NodeID: "2a", Code: code}
+		e := &storage.NodeError{NodeID: "2a", Code: code}
 		for name, kind := range kinds {
 			if got := errors.Is(e, kind); got != (name == want) {
 				t.Errorf("%v is %s: %t", e, name, got)
 			}
 		}
 	}
-	for want, e := range map[string]*api.NodeError{
+	for want, e := range map[string]*storage.NodeError{
 		"fastio: node 2a: Gone. (code 133123)": {NodeID: "2a", Code: 133123, Message: "Gone."},
 		"fastio: node 2a: refused":             {NodeID: "2a"},
 	} {
@@ -87,7 +90,7 @@ func TestNodeErrors(t *testing.T) {
 
 func TestNodeErrorsDecoded(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]api.NodeError{
+	for text, want := range map[string]storage.NodeError{
 		`{"node_id":"2a","code":133123,"message":"Gone."}`: {NodeID: "2a", Code: 133123, Message: "Gone."},
 		`{"node_id":"2a","code":"133123"}`:                 {NodeID: "2a", Code: 133123},
 		`{"code":"gone","since":1}`: {
@@ -95,7 +98,7 @@ func TestNodeErrorsDecoded(t *testing.T) {
 		},
 		`{"code":null}`: {},
 	} {
-		got, err := call.Value[api.NodeError]([]byte(text))
+		got, err := call.Value[storage.NodeError]([]byte(text))
 		if err != nil {
 			t.Fatal(err)
 		}

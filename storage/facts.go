@@ -1,7 +1,9 @@
-package api
+package storage
 
 import (
 	stdjson "encoding/json"
+
+	"github.com/fastio-go/fastio/api"
 )
 
 // FactType is the type of a metadata value.
@@ -67,7 +69,7 @@ type Fact struct {
 	Source       FactSource         `json:"source,omitzero"`
 	Confidence   FactConfidence     `json:"confidence,omitzero"`
 	Rationale    string             `json:"rationale,omitzero"` // why the source chose the value
-	Updated      Time               `json:"updated,omitzero"`
+	Updated      api.Time           `json:"updated,omitzero"`
 
 	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // unknown members
 }
