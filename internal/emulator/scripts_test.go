@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -27,7 +28,7 @@ import (
 // with the steps of testdata/world.txt and those above the first scenario of the file. Every line that begins with
 // "* " is a case: it and the lines up to the next case run on a platform of their own, after the steps above the
 // first case. A line "for a=1 | b=2" runs the scenario with {a} and {b} replaced in every step; several such lines run
-// it several times. <65*x> repeats x, and in it {#} is 0, 1, ...
+// it several times. <65*x> repeats x, and in it {#} is 0, 1, ... A step with <a|b> is performed with a, then with b.
 //
 // The steps are in scripted_test.go, requests in request_test.go, and what is said of a response in answer_test.go.
 type scenario struct {
@@ -93,12 +94,29 @@ func (b *block) scenarios(before []step) []scenario {
 					s.steps = append(s.steps, step{row.at, "let " + name + " " + value})
 				}
 			}
-			s.steps = append(append(s.steps, b.common...), c...)
+			for _, written := range slices.Concat(b.common, c) {
+				s.steps = append(s.steps, written.choices()...)
+			}
 			if len(b.rows)+len(b.cases) > 0 {
 				s.name += "/" + strings.TrimSpace(lineOf([]step{row})+" "+lineOf(c))
 			}
 			all = append(all, s)
 		}
+	}
+	return all
+}
+
+var choice = regexp.MustCompile(`<([^<>]*\|[^<>]*)>`)
+
+// choices returns a step once for each of the texts that it lists.
+func (s step) choices() []step {
+	m := choice.FindStringSubmatchIndex(s.text)
+	if m == nil {
+		return []step{s}
+	}
+	var all []step
+	for text := range strings.SplitSeq(s.text[m[2]:m[3]], "|") {
+		all = append(all, step{s.at, s.text[:m[0]] + text + s.text[m[1]:]})
 	}
 	return all
 }
@@ -256,7 +274,7 @@ func TestScriptsFail(t *testing.T) {
 func TestScriptsAreCases(t *testing.T) {
 	t.Parallel()
 	const text = "\tlet who ada\n# A comment.\na\n\tfor x=1 | y=2\n\tfor x=3 | y=\n\twait 0s\n\t\t&z\n\t\tz\n" +
-		"\t* b\n\tc\n\t* d\ne\n\tf\n"
+		"\t* b\n\tc\n\t* d\ne\n\tf<g|<2*h>|>i\n"
 	all, err := readScript("a.txt", text, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -273,7 +291,7 @@ func TestScriptsAreCases(t *testing.T) {
 a/4 11: let who ada, let x 1, let y 2, wait 0s&z z, d
 a/5 9: let who ada, let x 3, let y , wait 0s&z z, b, c
 a/5 11: let who ada, let x 3, let y , wait 0s&z z, d
-e: let who ada, f`
+e: let who ada, fgi, fhhi, fi`
 	if got := strings.Join(got, "\n"); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
