@@ -9,18 +9,19 @@ import (
 	"unicode/utf8"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/page"
 )
 
 // Query selects events. Zero fields do not filter. Either Profile or ParentEventID
 // is required.
 type Query struct {
-	Profile       api.Profile   // owner of the log: a user, organization, workspace or share, by id
+	Profile       api.Profile   // owner of the log: a user, organization, workspace or share, by an ID of 19 digits; or api.User(api.Me)
 	ParentEventID api.OpaqueID  // a batch; only with Acknowledged, Visibility, Limit and Offset
 	Event         Name          // at most 100 characters
 	Category      Category      //
 	SubCategory   SubCategory   //
-	CallingUserID api.ProfileID // the actor, by id; excludes events without one, as of AI pipelines
+	CallingUserID api.ProfileID // the actor, an ID; excludes events without one, as of AI pipelines
 	ObjectID      api.OpaqueID  // the affected file, comment, share...
 	Acknowledged  *bool         // default: both
 	Visibility    Visibility    // default: all the caller may see; VisibilityAudit not for a user
@@ -119,6 +120,16 @@ func (q Query) check(op string) error {
 		op, "profile", api.ProfileKindUser, api.ProfileKindOrg, api.ProfileKindWorkspace, api.ProfileKindShare,
 	); err != nil {
 		return err
+	}
+	if q.Profile != api.User(api.Me) {
+		if err := call.NumericID(op, "profile", q.Profile.ID); err != nil {
+			return err
+		}
+	}
+	if q.CallingUserID != "" {
+		if err := call.NumericID(op, "calling_user_id", q.CallingUserID); err != nil {
+			return err
+		}
 	}
 	if q.Visibility == VisibilityAudit && q.Profile.Kind == api.ProfileKindUser {
 		return refuse("profile", "must be an organization, workspace or share to read the audit log", string(q.Profile.Kind))

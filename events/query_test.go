@@ -55,6 +55,8 @@ func TestQueryRefused(t *testing.T) {
 		{"no profile", "profile", events.Query{}},
 		{"a profile without an ID", "profile", events.Query{Profile: api.Workspace(" ")}},
 		{"an ID without a kind", "profile", events.Query{Profile: api.Profile{ID: roomID}}},
+		{"a custom name", "profile", events.Query{Profile: api.Workspace("marketing")}},
+		{"an address of an actor", "calling_user_id", with(room, func(q *query) { q.CallingUserID = "a@example.test" })},
 		{"a File Share", "profile", events.Query{Profile: api.FileShare(roomID)}},
 		{"a limit below 0", "limit", with(room, func(q *query) { q.Limit = -1 })},
 		{"a limit of 251", "limit", with(room, func(q *query) { q.Limit = 251 })},
@@ -91,7 +93,7 @@ func TestQueryAccepted(t *testing.T) {
 	room := api.Workspace(roomID)
 	for name, q := range map[string]events.Query{
 		"a user":                     {Profile: api.User(api.Me)},
-		"an organization":            {Profile: api.Org("acme")},
+		"an organization":            {Profile: api.Org("3012345678901234567")},
 		"a workspace":                {Profile: room},
 		"a share":                    {Profile: api.Share(roomID)},
 		"the audit log of a share":   {Profile: api.Share(roomID), Visibility: events.VisibilityAudit},
@@ -127,10 +129,10 @@ func TestQuerySent(t *testing.T) {
 			"created-max=2026-03-01+23%3A02%3A04&created-min=2026-03-01+23%3A02%3A03&cursor=o%2Bp%2Fa%3D&" +
 			"event=comment_created&limit=7&object_id=2abcdefghi3&subcategory=comments&visibility=external&" +
 			"workspace_id=" + roomID: full,
-		"user_id=me":                               {Profile: api.User("me")},
-		"acknowledged=true&org_id=acme":            {Profile: api.Org("acme"), Acknowledged: new(true)},
-		"offset=3&share_id=" + roomID:              {Profile: api.Share(roomID), Offset: 3},
-		"limit=5&offset=10&parent_event_id=e1abcd": {ParentEventID: "e1ab-CD", Limit: 5, Offset: 10},
+		"user_id=me": {Profile: api.User("me")},
+		"acknowledged=true&org_id=3012345678901234567": {Profile: api.Org("3012345678901234567"), Acknowledged: new(true)},
+		"offset=3&share_id=" + roomID:                  {Profile: api.Share(roomID), Offset: 3},
+		"limit=5&offset=10&parent_event_id=e1abcd":     {ParentEventID: "e1ab-CD", Limit: 5, Offset: 10},
 	} {
 		var got string
 		c := callerFunc(func(r *api.Request) string {

@@ -558,7 +558,7 @@ func TestWalkResumesInsideAPage(t *testing.T) {
 			}
 			return `{"events":[` + one + `],"pagination":{"has_more":true,"next_cursor":"2"}}`
 		}))
-		q := events.Query{Profile: api.Workspace("1")}
+		q := events.Query{Profile: api.Workspace(roomID)}
 		w := s.Walk(q, "")
 		got := some(t, w, 1)
 		one, two = `{"event_id":"b"},{"event_id":"n"}`, `{"event_id":"c"},{"event_id":"a"}`
@@ -579,7 +579,7 @@ func TestEventsWithoutAnIDAreAllDelivered(t *testing.T) {
 	c := callerFunc(func(*api.Request) string {
 		return `{"events":[{"event":"x"},{"event":"y"},{"event":"z"}],"pagination":{"has_more":false}}`
 	})
-	if got := collect(t, events.New(c).Walk(events.Query{Profile: api.Workspace("1")}, "")); len(got) != 3 {
+	if got := collect(t, events.New(c).Walk(events.Query{Profile: api.Workspace(roomID)}, "")); len(got) != 3 {
 		t.Errorf("%d events were delivered, want 3", len(got))
 	}
 }
@@ -594,7 +594,7 @@ func TestCursorOfAPageWithoutOneIsNotRepeated(t *testing.T) {
 		}
 		return `{"events":[{"event_id":"e"}],"pagination":{` + next + `"has_more":true}}`
 	})
-	got, err := stub.All(events.New(c).All(t.Context(), events.Query{Profile: api.Workspace("1")}))
+	got, err := stub.All(events.New(c).All(t.Context(), events.Query{Profile: api.Workspace(roomID)}))
 	if err == nil || len(got) != 1 {
 		t.Errorf("%d rows, then %v", len(got), err)
 	}

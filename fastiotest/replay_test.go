@@ -626,13 +626,13 @@ func TestRecordAndReplay(t *testing.T) {
 func TestReplayIgnoresParameters(t *testing.T) {
 	t.Parallel()
 	all := fixtures("events.Search.json", `{"request": {"method": "GET", "path": "/current/events/search/",
-		"query": ["created-min=2026-01-01+00:00:00", "limit=5", "user_id=4"]},
+		"query": ["created-min=2026-01-01+00:00:00", "limit=5", "user_id=me"]},
 		"response": {"status": 200, "body": {"result": true, "events": []}}}`)
 	search := func(tb testing.TB, limit int, o ...fastiotest.ReplayOption) error {
 		tb.Helper()
 		client := newClient(t, fastiotest.ReplayFS(tb, all, o...)...)
 		_, err := client.Events.Search(t.Context(), events.Query{
-			Profile: api.User("4"), CreatedMin: time.Now(), Limit: limit,
+			Profile: api.User(api.Me), CreatedMin: time.Now(), Limit: limit,
 		})
 		return err
 	}
