@@ -1,6 +1,7 @@
 package sse
 
 import (
+	"io"
 	"strings"
 	"testing"
 )
@@ -54,5 +55,47 @@ func TestIDWithNULIsIgnored(t *testing.T) {
 				t.Errorf("%q: %+v, %v", id, e, err)
 			}
 		}
+	}
+}
+
+// A buffer that is full moves its content or doubles; one over a MiB shrinks again after
+// a small event.
+func TestBufferSize(t *testing.T) {
+	t.Parallel()
+	const frame = len("data: \n\n")
+	for _, test := range []struct {
+		sizes []int // of the data of each event
+		want  int
+	}{
+		{[]int{leastRoom - frame, firstSize - frame}, firstSize},
+		{[]int{leastRoom - frame - 1, firstSize - frame}, 2 * firstSize},
+		{[]int{600 << 10, 1}, keptSize},
+		{[]int{keptSize, 1}, smallSize},
+		{[]int{keptSize, smallSize - 3}, smallSize},
+		{[]int{keptSize, smallSize - 2}, 2 * keptSize},
+	} {
+		var stream strings.Builder
+		for _, size := range test.sizes {
+			stream.WriteString("data: " + strings.Repeat("x", size) + "\n\n")
+		}
+		r := NewReader(strings.NewReader(stream.String()), 0)
+		for _, err := r.Next(); err == nil; {
+			_, err = r.Next()
+		}
+		if len(r.buf) != test.want {
+			t.Errorf("after events of %v bytes the buffer has %d bytes, want %d", test.sizes, len(r.buf), test.want)
+		}
+	}
+}
+
+func TestMovedBytesAreNotSearchedAgain(t *testing.T) {
+	t.Parallel()
+	r := NewReader(strings.NewReader("data: a\ndata: b"), 0)
+	if _, err := r.Next(); err != io.ErrUnexpectedEOF { //nolint:errorlint // as readers return it
+		t.Fatal(err)
+	}
+	r.makeRoom()
+	if r.lf.at != r.end || r.cr.at != r.end {
+		t.Errorf("the search goes on at %d and %d of %d bytes", r.lf.at, r.cr.at, r.end)
 	}
 }

@@ -26,8 +26,9 @@ type Event struct {
 const (
 	firstSize = 8 << 10
 	keptSize  = 1 << 20 // a larger buffer goes with the event that needed it
-	leastRoom = 512     // to read into
-	idleReads = 100     // reads in a row that may bring nothing
+	smallSize = 256 << 10
+	leastRoom = 512 // to read into
+	idleReads = 100 // reads in a row that may bring nothing
 )
 
 // Reader reads events.
@@ -120,15 +121,18 @@ func (r *Reader) plain() bool {
 		return false
 	}
 	var id, kind []byte
-	from, to := 0, -1
+	from, to := 0, 0
 	pos := r.pos
-	for pos < r.end && r.buf[pos] != '\n' {
+	for {
 		n := bytes.IndexByte(r.buf[pos:r.end], '\n')
 		if n < 0 {
 			return false
 		}
+		if n == 0 {
+			break
+		}
 		switch line := r.buf[pos : pos+n]; {
-		case to < 0 && n >= len("data: ") && string(line[:len("data: ")]) == "data: ":
+		case to == 0 && n >= len("data: ") && string(line[:len("data: ")]) == "data: ":
 			from, to = pos+len("data: "), pos+n
 		case n > len("event: ") && string(line[:len("event: ")]) == "event: ":
 			kind = line[len("event: "):]
@@ -139,7 +143,7 @@ func (r *Reader) plain() bool {
 		}
 		pos += n + 1
 	}
-	if pos == r.end || to < 0 || pos-r.pos > r.limit {
+	if to == 0 || pos-r.pos > r.limit {
 		return false
 	}
 	if kind == nil {
@@ -303,10 +307,11 @@ func (r *Reader) makeRoom() {
 	r.moveTo(to, data)
 }
 
-// shrink gives a large buffer back when the last event had no need for it.
+// shrink gives a large buffer back when the last event and what is unread do not
+// need it.
 func (r *Reader) shrink() {
-	if left := r.end - r.pos; len(r.buf) > keptSize && r.to-r.from < keptSize/8 && left < keptSize/8 {
-		r.moveTo(make([]byte, keptSize/4), nil)
+	if len(r.buf) > keptSize && r.end-r.from < smallSize {
+		r.moveTo(make([]byte, smallSize), nil)
 	}
 }
 
@@ -332,22 +337,17 @@ func (r *Reader) keep() {
 
 // finder remembers where it has looked for a character.
 type finder struct {
-	char  byte
-	at    int // where the character is or, as long as it is not found, where to go on
-	found bool
+	char byte
+	at   int // where the character is or, as long as it is not found, where to go on
 }
 
 // find returns the first place of the character in buf[from:to], else to.
 func (f *finder) find(buf []byte, from, to int) int {
-	if f.found && f.at >= from {
-		return f.at
-	}
 	f.at = max(f.at, from)
-	i := bytes.IndexByte(buf[f.at:to], f.char)
-	if f.found = i >= 0; !f.found {
+	if i := bytes.IndexByte(buf[f.at:to], f.char); i >= 0 {
+		f.at += i
+	} else {
 		f.at = to
-		return to
 	}
-	f.at += i
 	return f.at
 }

@@ -25,7 +25,7 @@ func (s *signer) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, refuse(req, err)
 	}
 	signed := req
-	if len(s.client.cfg.Middleware) > 0 { // which may retain this request
+	if s.client.cfg.Middleware != nil { // which may retain this request
 		signed = req.Clone(req.Context())
 	}
 	if credential != nil {

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -468,6 +469,59 @@ func TestLargeAnswersShareNoMemory(t *testing.T) {
 			t.Errorf("answer %d holds %d bytes that are not all its own", i, len(b))
 		}
 	}
+}
+
+// A response gets a buffer of its announced length, or one that grows with it. A large
+// buffer that is filled by half at most is not returned.
+func TestResponseBuffers(t *testing.T) {
+	t.Parallel()
+	type row struct {
+		status, length, size int
+		buffers              []int // that it is read into
+		returned             int   // capacity
+	}
+	const kib, mib = 1 << 10, 1 << 20
+	growing := []int{4097, 8194, 16388, 32776, 65552, 131104, 262208, 524416, 2097664, 8390656, mostAnswer + 1}
+	table.Each(t, map[string]row{
+		"no content":                 {200, 0, 0, []int{1}, 1},
+		"the announced length":       {200, 100, 100, []int{101}, 101},
+		"a short one":                {200, -1, 100, []int{4097}, 4097},
+		"a large one":                {200, -1, mostAnswer / 2, growing, mostAnswer / 2},
+		"a larger one":               {200, -1, mostAnswer/2 + 1, growing, mostAnswer + 1},
+		"the limit":                  {200, mostAnswer, mostAnswer, []int{mostAnswer + 1}, mostAnswer + 1},
+		"less than the announced":    {200, mostAnswer - 1, 1, []int{mostAnswer}, mostAnswer},
+		"more than 512 KiB":          {200, 512*kib - 1, 512 * kib, []int{512 * kib, mib}, mib},
+		"more than 4 MiB":            {200, 4*mib - 1, 4 * mib, []int{4 * mib, 16 * mib}, 16 * mib},
+		"an error":                   {500, -1, 64 * kib, []int{4097, 8194, 64*kib + 1}, 64*kib + 1},
+		"an error that announces it": {500, mostAnswer, 64 * kib, []int{64*kib + 1}, 64*kib + 1},
+	}, func(t *testing.T, tc row) {
+		body := &buffers{left: tc.size}
+		network := flooding(tc.status, int64(tc.length), func() io.ReadCloser { return io.NopCloser(body) })
+		var raw api.Response
+		_ = clientOf(t, network).Call(t.Context(), get(api.WithResponse(&raw)), new([]byte))
+		if !slices.Equal(body.sizes, tc.buffers) || len(raw.Body) != tc.size || cap(raw.Body) != tc.returned {
+			t.Errorf("%d of %d bytes, after buffers of %d bytes", len(raw.Body), cap(raw.Body), body.sizes)
+		}
+	})
+}
+
+// buffers is a body that notes the sizes of the buffers it is read into.
+type buffers struct {
+	sizes      []int
+	read, left int
+	ended      bool
+}
+
+func (b *buffers) Read(p []byte) (int, error) {
+	if size := b.read + len(p); !b.ended && !slices.Contains(b.sizes, size) {
+		b.sizes = append(b.sizes, size)
+	}
+	if b.ended = b.left == 0; b.ended {
+		return 0, io.EOF
+	}
+	n := min(len(p), b.left)
+	b.read, b.left = b.read+n, b.left-n
+	return n, nil
 }
 
 // A refusal that is nested as deep as it is long is read once, not once a level.

@@ -104,10 +104,7 @@ func (c *Client) readAll(resp *http.Response, limit int64) ([]byte, error) {
 		case int64(len(buf)) > limit:
 			return buf[:limit], api.ErrTooLarge
 		case err == io.EOF:
-			if cap(buf) > maxAnswer {
-				buf = c.trim(buf)
-			}
-			return buf, nil
+			return c.trim(buf), nil
 		case err != nil:
 			return c.trim(buf), err
 		case len(buf) == cap(buf):

@@ -86,6 +86,7 @@ func TestCallFailsOnAnotherAnswer(t *testing.T) {
 		out  any
 		want string
 	}
+	longest := strings.Repeat("a", 40)
 	table.Each(t, map[string]row{
 		"an empty page":          {"", new(page), "unexpected EOF"},
 		"an empty envelope":      {"", new(call.Envelope[page]), "unexpected EOF"},
@@ -97,6 +98,9 @@ func TestCallFailsOnAnotherAnswer(t *testing.T) {
 		"a number too long":      {`{"things":[{"size":40123456789012345678}]}`, new(page), "things"},
 		"a web page":             {"<html>" + canary + "</html>", new(page), "invalid character"},
 		"a web page for nothing": {"<html>" + canary + "</html>", nil, "invalid character"},
+		"a name of content":      {`{"` + canary + `":{}}`, &map[string]string{}, `"/*"`},
+		"a name at its longest":  {`{"` + longest + `":{}}`, &map[string]string{}, "/" + longest},
+		"a name that is longer":  {`{"` + longest + `a":{}}`, &map[string]string{}, `"/*"`},
 		"a struct by value":      {`{"name":"` + canary + `"}`, thing{}, "out must be a pointer"},
 		"a nil pointer":          {`{"name":"` + canary + `"}`, (*thing)(nil), "out must be a pointer"},
 	}, func(t *testing.T, tc row) {
@@ -118,19 +122,27 @@ func TestCallFailsOnAnotherAnswer(t *testing.T) {
 // so and whatever shape the rest has.
 func TestVerdicts(t *testing.T) {
 	t.Parallel()
+	type record struct {
+		ID string `json:"id"`
+	}
 	for verdict, refuses := range map[string]bool{
 		`true`: false, `"yes"`: false, `"YES"`: false, `"ok"`: false, `"success"`: false, `"true"`: false,
 		`"True"`: false, `1`: false, `"1"`: false, `2.5`: false,
 		`false`: true, `"no"`: true, `"No"`: true, `"false"`: true, `0`: true, `"partial"`: true, `"duplicate"`: true,
 		`null`: true, `""`: true, `[]`: true, `{}`: true, `"error"`: true, `0.0`: true, `"0"`: true,
 	} {
-		for _, rest := range []string{`,"name":"a"`, `,"name":["of","another","type"]`, `,"response":{"name":{}}`} {
-			if !refuses && rest != `,"name":"a"` {
+		result := `"result":` + verdict
+		for _, members := range []string{
+			result + `,"name":"a"`, result + `,"name":["of","another","type"]`, result + `,"response":{"name":{}}`,
+			`"id":{},` + result,
+		} {
+			if !refuses && members != result+`,"name":"a"` {
 				continue
 			}
-			body := `{"result":` + verdict + rest + `,"error":{"code":"10022","text":"Bad limit."}}`
+			body := `{` + members + `,"error":{"code":"10022","text":"Bad limit."}}`
 			for kind, out := range map[string]any{
 				"plain": new(thing), "envelope": new(call.Envelope[thing]), "nothing": nil,
+				"record": new(call.Envelope[record]),
 			} {
 				err := clientOf(t, answering(200, body)).Call(t.Context(), get(), out)
 				e := refused(err)

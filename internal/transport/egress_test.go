@@ -235,6 +235,14 @@ func TestCredentials(t *testing.T) {
 	})
 }
 
+func TestTenRequestsAreRedirectedAtMost(t *testing.T) {
+	t.Parallel()
+	network := answering(302, "", "Location", "/current/")
+	if err := clientOf(t, network).Call(t.Context(), get(), nil); refused(err).Status != 302 || network.sent() != 10 {
+		t.Errorf("%d requests, %v", network.sent(), err)
+	}
+}
+
 // inputError requires that a call is rejected before it is sent, in words that hold no
 // secret.
 func inputError(t *testing.T, name string, r *api.Request, want *api.InputError) {
@@ -261,6 +269,12 @@ func TestHeadersThatAreRefused(t *testing.T) {
 	} {
 		want := &api.InputError{Field: "header " + http.CanonicalHeaderKey(key), Rule: byHand}
 		inputError(t, key, get(api.Header(key, canary)), want)
+	}
+	for _, separator := range "\t \"(),/:;<=>?@[\\]{}\x7fé" {
+		name := "X" + string(separator)
+		inputError(t, name, get(api.Header(name, canary)), &api.InputError{
+			Field: "header", Rule: "must have a name without blanks and separators", Got: strconv.Quote(name),
+		})
 	}
 	for _, key := range []string{"Idempotency-Key", "x-idempotency-key"} {
 		want := &api.InputError{Field: "header " + http.CanonicalHeaderKey(key), Rule: once}
@@ -298,6 +312,7 @@ func TestLinkSecretsAreChecked(t *testing.T) {
 		api.LinkTakesPassword: "LinkPassword", api.LinkTakesToken: "LinkToken",
 	} {
 		for secret, want := range map[string]*api.InputError{
+			"\n" + canary:   {Rule: control, Got: "one at byte 0"},
 			"p\n" + canary:  {Rule: control, Got: "one at byte 1"},
 			canary + "\x00": {Rule: control, Got: "one at byte " + strconv.Itoa(len(canary))},
 			" " + canary:    {Rule: blanks}, canary + " ": {Rule: blanks}, " ": {Rule: blanks},

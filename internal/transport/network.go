@@ -200,7 +200,7 @@ func newNetwork() *http.Transport {
 		Proxy:                 http.ProxyFromEnvironment,
 		DialContext:           dialer.DialContext,
 		ForceAttemptHTTP2:     true,
-		HTTP2:                 &http.HTTP2Config{SendPingTimeout: silence, PingTimeout: probes * interval},
+		HTTP2:                 &http.HTTP2Config{SendPingTimeout: silence, PingTimeout: silence},
 		MaxIdleConns:          idleConns,
 		MaxIdleConnsPerHost:   idleConns,
 		IdleConnTimeout:       90 * time.Second,

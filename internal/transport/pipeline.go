@@ -344,9 +344,7 @@ func (x *exchange) send(ctx context.Context) error {
 	case err != nil:
 		return x.fail(err)
 	}
-	if x.client.budget.spent.Load() > 0 {
-		x.client.budget.refund()
-	}
+	x.client.budget.refund()
 	return nil
 }
 
@@ -408,7 +406,7 @@ func (x *exchange) fill(req *http.Request) {
 	}
 	if h["User-Agent"] == nil {
 		h["User-Agent"] = x.client.agent
-		if len(x.client.cfg.Middleware) > 0 { // which may modify it
+		if x.client.cfg.Middleware != nil { // which may modify it
 			h["User-Agent"] = slices.Clone(x.client.agent)
 		}
 	}

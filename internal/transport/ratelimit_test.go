@@ -315,6 +315,7 @@ func TestRateHeaders(t *testing.T) {
 				[]string{avail, " 3 ", most, " 5 ", expires, " " + epoch(in7) + " "}, whole,
 			},
 			"no expiry":                     {[]string{avail, "3", most, "5"}, partial},
+			"an expiry at this moment":      {window(epoch(now)), partial},
 			"an expiry that has passed":     {window(epoch(now.Add(-time.Second))), partial},
 			"an expiry beyond every window": {window(epoch(now.Add(3 * time.Hour))), partial},
 			"an expiry beyond all numbers":  {window("9223372036854775807"), partial},
