@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -21,7 +20,6 @@ import (
 	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/fastiotest"
 	"github.com/fastio-go/fastio/fileshares"
-	"github.com/fastio-go/fastio/oauth"
 	"github.com/fastio-go/fastio/shares"
 )
 
@@ -29,7 +27,7 @@ import (
 func TestReadmeSnippetsAreCompiled(t *testing.T) {
 	t.Parallel()
 	var compiled []string
-	for _, file := range []string{"example_test.go", "readme_test.go", "examples/hello/main.go"} {
+	for _, file := range []string{"example_test.go", "readme_test.go", "examples/hello/main.go", "oauth/example_desktop_test.go"} {
 		compiled = append(compiled, unindented(readFile(t, file)))
 	}
 	snippets := strings.Split(readFile(t, "README.md"), "```go\n")[1:]
@@ -216,63 +214,6 @@ func TestAProgramAgainstAServer(t *testing.T) {
 	if n == 0 {
 		t.Error("a bad day must not hide what happened")
 	}
-}
-
-// A program signs a person in once, and needs no browser from then on.
-func Example_login() {
-	server := fastiotest.New() // stands in for the platform, and below for the person and the browser
-	socket := httptest.NewServer(server)
-	defer socket.Close()
-	dir := must(os.MkdirTemp("", "login"))
-	defer func() { _ = os.RemoveAll(dir) }()
-	ctx := context.Background()
-
-	store := oauth.FileStore{Path: filepath.Join(dir, "tokens"), Keys: oauth.KeyFile(filepath.Join(dir, "key"))}
-	client, err := signIn(ctx, oauth.Config{
-		BaseURL: socket.URL, ClientName: "Acme Sync", Store: store,
-		OpenBrowser: func(ctx context.Context, url string) error { return approve(ctx, server, url) },
-	})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer client.CloseIdleConnections()
-	me, err := client.Account.Me(ctx)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println("signed in as", me.FirstName, me.LastName)
-
-	// Output: signed in as Ada Lovelace
-}
-
-func signIn(ctx context.Context, config oauth.Config) (*fastio.Client, error) {
-	if _, err := oauth.Login(ctx, config); err != nil { // opens the browser
-		return nil, err
-	}
-	return fastio.New(
-		fastio.WithBaseURL(config.BaseURL),
-		fastio.WithTokenSource(oauth.TokenSource(config.Store, config)),
-	)
-}
-
-// approve says yes in the name of the first user, and goes where the browser is
-// sent.
-func approve(ctx context.Context, server *fastiotest.Server, url string) error {
-	outcome, err := server.Approve(url, fastiotest.Decision{})
-	if err != nil {
-		return err
-	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, outcome.Redirect, http.NoBody)
-	if err != nil {
-		return err
-	}
-	resp, err := new(http.Client).Do(r)
-	if err != nil {
-		return err
-	}
-	return resp.Body.Close()
 }
 
 // A program hears of a comment as it is made.

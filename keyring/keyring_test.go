@@ -107,7 +107,7 @@ func (r *ring) Set(service, account, secret string) error {
 // saveToken saves a token in a file whose key is in a keyring.
 func saveToken(t *testing.T, store oauth.Store) error {
 	t.Helper()
-	return oauth.Save(t.Context(), store, oauth.Config{}, &oauth.Token{AccessToken: api.NewSecret("access")})
+	return oauth.Save(t.Context(), oauth.Config{Store: store}, &oauth.Token{AccessToken: api.NewSecret("access")})
 }
 
 func TestFileStoreWithAKeyring(t *testing.T) {
@@ -118,12 +118,12 @@ func TestFileStoreWithAKeyring(t *testing.T) {
 		t.Fatal(err)
 	}
 	store.Keys = keyring.OpenOn("acme", "tokens", r)
-	token, err := oauth.TokenSource(store, oauth.Config{}).Token(t.Context())
+	token, err := oauth.TokenSource(oauth.Config{Store: store}).Token(t.Context())
 	if token.AccessToken != api.NewSecret("access") || err != nil {
 		t.Errorf("got %q, error %v", token.AccessToken.Reveal(), err)
 	}
 	store.Keys = keyring.OpenOn("acme", "tokens", new(ring))
-	_, err = oauth.TokenSource(store, oauth.Config{}).Token(t.Context())
+	_, err = oauth.TokenSource(oauth.Config{Store: store}).Token(t.Context())
 	if _, ok := errors.AsType[*oauth.StoreError](err); !ok {
 		t.Errorf("without its key: %v", err)
 	}

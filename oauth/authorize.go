@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/url"
 	"strings"
 
@@ -28,6 +29,7 @@ type AuthorizationRequest struct {
 	Resource        string     // absolute URL of the audience of the token (RFC 8707); "" for none
 	AgentName       string     // shown at consent and in the event log; cut to 128 characters, "" for none
 	DisplayCode     bool       // display the code instead of redirecting
+	Parameters      url.Values // others, such as login_hint; each once and none of the protocol
 }
 
 // Authorization is a pending request for consent. It is valid for ten minutes.
@@ -73,23 +75,33 @@ func (r AuthorizationRequest) query(op string) (url.Values, error) {
 	); err != nil {
 		return nil, err
 	}
-	scope, err := joinScopes(op, r.Scopes)
-	if err := cmp.Or(
-		checkChallenge(op, r.PKCE.Challenge), err, checkAccessMode(op, r.AccessMode), checkResource(op, r.Resource),
-	); err != nil {
+	if err := cmp.Or(checkChallenge(op, r.PKCE.Challenge), r.access(op, q)); err != nil {
 		return nil, err
 	}
+	q.Set("code_challenge", r.PKCE.Challenge)
+	if r.DisplayCode {
+		q.Set("display_code", "true")
+	}
+	return q, nil
+}
+
+// access adds what is requested to the parameters.
+func (r AuthorizationRequest) access(op string, q url.Values) error {
+	scope, err := joinScopes(op, r.Scopes)
+	if err := cmp.Or(
+		err, checkAccessMode(op, r.AccessMode), checkResource(op, r.Resource), checkParameters(op, r.Parameters),
+	); err != nil {
+		return err
+	}
+	maps.Copy(q, r.Parameters)
 	offer(
-		q, param{"code_challenge", r.PKCE.Challenge}, param{"scope", scope}, param{"access_mode", string(r.AccessMode)},
+		q, param{"scope", scope}, param{"access_mode", string(r.AccessMode)},
 		param{"resource", r.Resource}, param{"agent_name", strings.TrimSpace(r.AgentName)},
 	)
 	if r.AccountSettings {
 		q.Set("account_settings", "1")
 	}
-	if r.DisplayCode {
-		q.Set("display_code", "true")
-	}
-	return q, nil
+	return nil
 }
 
 // AuthorizationInfo describes an authorization for a consent screen. Unknown

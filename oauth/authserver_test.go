@@ -214,9 +214,15 @@ func (s *authServer) login(t *testing.T, store oauth.Store, c oauth.Config) {
 	})
 }
 
+// storing returns c with another store.
+func storing(store oauth.Store, c oauth.Config) oauth.Config {
+	c.Store = store
+	return c
+}
+
 func save(tb testing.TB, store oauth.Store, c oauth.Config, token *oauth.Token) {
 	tb.Helper()
-	if err := oauth.Save(tb.Context(), store, c, token); err != nil {
+	if err := oauth.Save(tb.Context(), storing(store, c), token); err != nil {
 		tb.Fatal(err)
 	}
 }
@@ -391,12 +397,12 @@ func (s *session) signIn(t *testing.T) {
 }
 
 // another returns the source of another process.
-func (s *session) another() *oauth.Source { return oauth.TokenSource(s.store, s.config()) }
+func (s *session) another() *oauth.Source { return oauth.TokenSource(storing(s.store, s.config())) }
 
 func (s *session) via(network http.RoundTripper) oauth.Config {
 	c := s.config()
 	c.HTTPClient = &http.Client{Transport: network}
-	s.source = oauth.TokenSource(s.store, c)
+	s.source = oauth.TokenSource(storing(s.store, c))
 	return c
 }
 

@@ -34,16 +34,29 @@ type Config struct {
 	AgentName       string     // as of [AuthorizationRequest]; "" for none
 	DeviceName      string     // name of the session; at most 128 characters
 	DeviceType      string     // such as "cli"; at most 128 characters
+	Parameters      url.Values // as of [AuthorizationRequest]
 
 	Store   Store  // stores the tokens; nil stores nothing
 	Profile string // name of the record in Store; default "default"
 
-	RedirectPath string   // of the redirect to http://127.0.0.1, at any port; default /callback
+	RedirectPath string   // of the redirect to http://127.0.0.1; default /callback
+	RedirectPort int      // of that redirect; 0 means any free port
 	OpenMode     OpenMode // how the system's browser opens the login URL
-	Prompt       Prompt   // lets Login fall back to [LoginWithCode] without a browser or port; nil: no fallback
+
+	// SuccessPage and FailurePage are HTML documents that the browser shows instead of
+	// the pages of this package: after the tokens were received, and after a denial or
+	// another failure. They are served without scripts and without content of other
+	// servers; inline styles and data: images are allowed. At most 256 KB of UTF-8
+	// each; "" means the page of this package.
+	SuccessPage, FailurePage string
+
+	// ShowDeviceCode and Prompt are for machines without a browser: the user signs in
+	// with another device. With both, Prompt is for servers without the device flow.
+	ShowDeviceCode func(ctx context.Context, d DeviceCode) error
+	Prompt         Prompt
 
 	// ShowURL is called with the login URL before the browser is opened, also without
-	// a browser, unless Prompt is called. It may be nil.
+	// a browser, unless Prompt or ShowDeviceCode is called. It may be nil.
 	ShowURL func(url string)
 
 	// OpenBrowser opens the login URL, which is a secret: see [OpenMode]. Nil starts
@@ -77,10 +90,15 @@ const (
 	// OpenModeDirect puts the login URL on the command line of the browser. It is for
 	// machines with a single user.
 	OpenModeDirect OpenMode = "direct"
+
+	// OpenModeNone opens no browser, as on a machine without one.
+	OpenModeNone OpenMode = "none"
 )
 
-// Prompt shows a login URL to the user and returns the code that the browser
-// displays after consent.
+// Prompt shows a login URL, which can be opened on any machine, and returns the code
+// that the browser displays after consent. The code may contain blanks and line
+// breaks, quotes and the prefix "code:", or be the URL of the last page in the
+// browser. Login does not wait for a Prompt after the end of its context.
 type Prompt func(ctx context.Context, url string) (code string, err error)
 
 func (c *Config) profile() string { return cmp.Or(c.Profile, "default") }
@@ -92,7 +110,10 @@ func (c *Config) check(op string) error {
 	return cmp.Or(
 		checkIssuer(op, c.Issuer), checkClientID(op, c.ClientID), checkClientName(op, c.ClientName),
 		scopes, checkAccessMode(op, c.AccessMode), checkResource(op, c.Resource),
-		checkDevice(op, c.DeviceName, c.DeviceType), checkRedirectPath(op, c.redirectPath()), checkOpenMode(op, c.OpenMode),
+		checkDevice(op, c.DeviceName, c.DeviceType), checkRedirectPath(op, c.redirectPath()),
+		checkRedirectPort(op, c.RedirectPort),
+		checkOpenMode(op, c.OpenMode), checkParameters(op, c.Parameters),
+		checkPage(op, "success_page", c.SuccessPage), checkPage(op, "failure_page", c.FailurePage),
 	)
 }
 

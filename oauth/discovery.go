@@ -151,7 +151,12 @@ func (m *ServerMetadata) server(base transport.Base) (server, error) {
 	} else if own, err = transport.ParseBase(own.Origin()); err != nil {
 		return server{}, err
 	}
-	s := server{Issuer: m.Issuer, NamesIssuer: m.NamesIssuer}
+	s := server{Issuer: m.Issuer, NamesIssuer: m.NamesIssuer, Device: m.DeviceAuthorizationEndpoint}
+	if s.Device != "" {
+		if _, err := parseAddress(base, s.Device); err != nil {
+			return server{}, err
+		}
+	}
 	for _, e := range []struct {
 		to               *string
 		advertised, path string
@@ -228,6 +233,10 @@ type ServerMetadata struct {
 	TokenEndpoint         string `json:"token_endpoint"`
 	RevocationEndpoint    string `json:"revocation_endpoint"`   // "" if it has none
 	RegistrationEndpoint  string `json:"registration_endpoint"` // "" if it has none
+
+	// Of the device flow (RFC 8628), which no document of the platform mentions; "" if
+	// it has none.
+	DeviceAuthorizationEndpoint string `json:"device_authorization_endpoint"`
 
 	ResponseTypes            []string     `json:"response_types_supported"`
 	GrantTypes               []string     `json:"grant_types_supported"`

@@ -15,6 +15,21 @@ import (
 // refresh token is no longer valid.
 var ErrSignInAgain = errors.New("sign in again")
 
+// PortError reports that Config.RedirectPort cannot be opened, usually because another
+// program uses it.
+type PortError struct {
+	Port int
+	Err  error
+}
+
+// Error contains the port.
+func (e *PortError) Error() string {
+	return "the port " + strconv.Itoa(e.Port) + " of the redirect cannot be opened: " + e.Err.Error()
+}
+
+// Unwrap returns the error of the system.
+func (e *PortError) Unwrap() error { return e.Err }
+
 // Error is an OAuth error (RFC 6749), from an endpoint or in a redirect of the
 // browser. An error in the format of the platform is an
 // [*api.Error].
@@ -31,6 +46,7 @@ type Error struct {
 // Codes of an [Error]. Unknown values are kept.
 const (
 	CodeAccessDenied           = "access_denied" // the user denied access
+	CodeExpiredToken           = "expired_token" // the user has not used the [DeviceCode] in time
 	CodeInvalidClient          = "invalid_client"
 	CodeInvalidClientMetadata  = "invalid_client_metadata"
 	CodeInvalidGrant           = "invalid_grant" // the code or refresh token is used or not valid

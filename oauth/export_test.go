@@ -10,7 +10,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 )
 
-type listenFunc = func(ctx context.Context) (net.Listener, error)
+type listenFunc = func(ctx context.Context, port int) (net.Listener, error)
 
 // LoginOn is Login with a socket of the test and no browser but that of the Config.
 func LoginOn(ctx context.Context, c Config, listen listenFunc) (*Grant, error) {
@@ -20,6 +20,11 @@ func LoginOn(ctx context.Context, c Config, listen listenFunc) (*Grant, error) {
 // LoginThrough is LoginOn with a browser of the system's.
 func LoginThrough(ctx context.Context, c Config, listen listenFunc, o Opener) (*Grant, error) {
 	return login(ctx, c, machine{listen, o.opener})
+}
+
+// LoginIfNeededOn is LoginIfNeeded, as LoginOn is Login.
+func LoginIfNeededOn(ctx context.Context, c Config, listen listenFunc) (*Source, error) {
+	return loginIfNeeded(ctx, c, machine{listen, NewOpener("linux", nil, "/nonexistent").opener})
 }
 
 // Detach keeps the signals of the terminal from a process.
@@ -56,8 +61,8 @@ func ReadCallback(query, state, issuer string, named bool) (code string, refusal
 }
 
 // ShowPage answers with the page of an outcome.
-func ShowPage(w http.ResponseWriter, program, state, code, description string) {
-	newPages(program).show(w, http.StatusOK, outcome{state, code, description})
+func ShowPage(w http.ResponseWriter, c Config, state, code, description string) {
+	c.newPages().show(w, http.StatusOK, outcome{state, code, description})
 }
 
 // Endpoints is what discovery found.

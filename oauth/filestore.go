@@ -11,7 +11,9 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strconv"
 	"time"
@@ -35,6 +37,28 @@ import (
 type FileStore struct {
 	Path string
 	Keys KeyStore // such as [KeyFile]
+}
+
+// UserStore returns a store in the configuration directory of the user: the files
+// tokens and key ([KeyFile]) in a directory with the name of the program, which must
+// be a single element of a path. If there is no such directory, all calls fail.
+func UserStore(program string) FileStore {
+	const op = "oauth.UserStore"
+	if program != filepath.Base(program) || !filepath.IsLocal(program) || program == "." {
+		return FileStore{Keys: noKeys{err: invalid(op, "program", "must be a name of a directory", program)}}
+	}
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		return FileStore{Keys: noKeys{err: fmt.Errorf("fastio: %s: %w", op, err)}}
+	}
+	dir = filepath.Join(dir, program)
+	return FileStore{Path: filepath.Join(dir, "tokens"), Keys: KeyFile(filepath.Join(dir, "key"))}
+}
+
+// noKeys are the keys of a store without a directory.
+type noKeys struct {
+	KeyStore
+	err error
 }
 
 // StoreError reports that a file of a [FileStore] cannot be used. The file is not
@@ -153,6 +177,9 @@ func (s FileStore) save(ctx context.Context, key []byte, profile string, record 
 // and a [KeyFile] that is invalid or that other users have access to; other keys
 // stay. No session is ended at the server.
 func (s FileStore) Reset(ctx context.Context) error {
+	if k, ok := s.Keys.(noKeys); ok {
+		return k.err
+	}
 	if s.Path == "" {
 		return &api.InputError{Op: "oauth.FileStore.Reset", Field: "path", Rule: "must be given"}
 	}
@@ -171,6 +198,9 @@ func (s FileStore) Reset(ctx context.Context) error {
 }
 
 func (s FileStore) check(profile string) error {
+	if k, ok := s.Keys.(noKeys); ok {
+		return k.err
+	}
 	if s.Path == "" {
 		return &api.InputError{Field: "path", Rule: "must be given"}
 	}

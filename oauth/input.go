@@ -3,6 +3,7 @@ package oauth
 import (
 	"cmp"
 	"errors"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -112,8 +113,44 @@ func checkRedirectPath(op, path string) error {
 	return nil
 }
 
+func checkRedirectPort(op string, port int) error {
+	if port < 0 || port > 0xffff {
+		return &api.InputError{Op: op, Field: "redirect_port", Rule: "must be 0 to 65535", Got: strconv.Itoa(port)}
+	}
+	return nil
+}
+
 func checkOpenMode(op string, m OpenMode) error {
-	return checkOneOf(op, "open_mode", "must be an OpenMode", m, OpenModeAuto, OpenModePage, OpenModeDirect)
+	const rule = "must be an OpenMode"
+	return checkOneOf(op, "open_mode", rule, m, OpenModeAuto, OpenModePage, OpenModeDirect, OpenModeNone)
+}
+
+const pageMax = 256 << 10 // bytes
+
+func checkPage(op, field, page string) error {
+	if !utf8.ValidString(page) {
+		return &api.InputError{Op: op, Field: field, Rule: "must be UTF-8"}
+	}
+	return checkMost(op, field, len(page), pageMax, "256 KB")
+}
+
+// checkParameters rejects parameters that would replace one of the protocol, and
+// repeated ones (RFC 6749, section 3.1).
+func checkParameters(op string, all url.Values) error {
+	const protocol = " client_id redirect_uri response_type response_mode response_format state code_challenge " +
+		"code_challenge_method scope access_mode account_settings resource agent_name display_code request " +
+		"request_uri client_secret client_assertion client_assertion_type grant_type code code_verifier device_code "
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		switch {
+		case name == "" || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r == 0x7f }):
+			return invalid(op, "parameters", "must have names without blanks", name)
+		case strings.Contains(protocol, " "+name+" "):
+			return invalid(op, "parameters", "must not be one of the protocol", name)
+		case len(all[name]) != 1:
+			return invalid(op, "parameters", "must have one value each", name)
+		}
+	}
+	return nil
 }
 
 // checkMost rejects a length over a limit; words is the limit with its unit.

@@ -29,10 +29,13 @@ type Grant struct {
 // consentTime is the timeout for consent: the lifetime of an authorization.
 const consentTime = 10 * time.Minute
 
-// Login signs a user in through the browser of this machine and stores the tokens.
-// The browser is redirected to a port of the loopback interface, and shows a page
-// with the outcome. The port is open while Login runs, and for less than a second
-// longer, for reloads of that page, unless ctx is done earlier.
+// Login signs a user in, in every case, and stores the tokens. [LoginIfNeeded] only
+// does that without a usable token.
+//
+// The user signs in with the browser of this machine, which is then redirected to a
+// port of the loopback interface, and shows a page with the outcome. The port is open
+// while Login runs, and for less than a second longer, for reloads of that page,
+// unless ctx is done earlier.
 //
 // Requests to that port without the state of this sign-in are rejected and do not
 // affect it. Only the server and the browser know the state, which is part of the
@@ -40,13 +43,19 @@ const consentTime = 10 * time.Minute
 // users of the machine can read: the browser opens a page that only this user can
 // read and that redirects to the URL. See [OpenMode] for the exceptions.
 //
-// Errors: an [*Error] of [CodeAccessDenied] if the user denies access,
-// [context.DeadlineExceeded] if there is no answer within ten minutes, an
-// [*IssuerError] if the server, or the answer, does not name the expected issuer.
-// If no browser or no loopback port can be opened, Login falls back to
-// [LoginWithCode] if Config has a Prompt. Otherwise, without a browser, it waits
-// for the user to open the address if Config has a ShowURL, and fails with
-// [ErrNoBrowser] if not.
+// If no browser or no loopback port can be opened, the user signs in with another
+// device: with a [DeviceCode] if Config has a ShowDeviceCode and the metadata of the
+// server announce the device flow (RFC 8628), or else with the code that the browser
+// displays if Config has a Prompt. Without either, Login waits for the user to open
+// the address on this machine if Config has a ShowURL.
+//
+// Errors: an [*Error] of [CodeAccessDenied] if the user denies access, which a Prompt
+// does not detect; [context.DeadlineExceeded] if there is no answer within ten
+// minutes, an [*Error] of [CodeExpiredToken] if a DeviceCode expires; an
+// [*IssuerError] if the server, or the answer, does not name the expected issuer; a
+// [*PortError] if the RedirectPort cannot be opened; [ErrNoBrowser] without a way to
+// ask the user, [ErrNoDeviceFlow] if ShowDeviceCode is the only one and the server
+// does not offer it.
 //
 // Without a ClientID, Login registers the program and stores the registration. It
 // registers the program again after the server has reported an unknown client, or,
@@ -60,29 +69,47 @@ func Login(ctx context.Context, c Config) (*Grant, error) {
 	return login(ctx, c, machine{listenLoopback, systemOpener()})
 }
 
-// LoginWithCode signs a user in on a machine without a browser: prompt shows a URL
-// that can be opened on any machine, and returns the code that the browser displays
-// after consent. The code may contain blanks and line breaks, quotes and the prefix
-// "code:", or be the URL of the last page in the browser.
+// LoginIfNeeded returns the [TokenSource] of c, and calls [Login] before if the Store
+// holds no usable token: none at all, one that has expired and cannot be refreshed,
+// or one of a session that the server is known to have ended. So a second run of a
+// program opens no browser.
 //
-// It stores tokens and returns errors like [Login], but cannot detect a denial.
-// After the timeout or the end of ctx it does not wait for prompt to return.
-func LoginWithCode(ctx context.Context, c Config, prompt Prompt) (*Grant, error) {
-	const op = "oauth.LoginWithCode"
-	if prompt == nil {
-		return nil, &api.InputError{Op: op, Field: "prompt", Rule: "must be given"}
+// It does not ask the server about a token that is not due for a refresh. If the
+// session was ended elsewhere, the first call of the client fails with
+// [ErrSignInAgain]; LoginIfNeeded then signs in, and the source that it returned
+// before uses the new token as well.
+//
+// Errors: those of Login; that of the refresh if the server did not answer it.
+// [Service.TokenScopes] returns what the user has granted.
+func LoginIfNeeded(ctx context.Context, c Config) (*Source, error) {
+	return loginIfNeeded(ctx, c, machine{listenLoopback, systemOpener()})
+}
+
+func loginIfNeeded(ctx context.Context, c Config, m machine) (*Source, error) {
+	const op = "oauth.LoginIfNeeded"
+	if c.Store == nil {
+		return nil, &api.InputError{Op: op, Field: "store", Rule: "must be given"}
 	}
-	s, err := newSignIn(ctx, c, op, nil)
+	if _, err := c.validate(op); err != nil {
+		return nil, err
+	}
+	s := TokenSource(c)
+	_, err := s.Token(ctx)
+	if err == nil && s.last.Refresh.ended() { // the token is valid for some minutes at most
+		err = ErrSignInAgain
+	}
+	if errors.Is(err, ErrSignInAgain) {
+		_, err = login(ctx, c, m)
+	}
 	if err != nil {
 		return nil, err
 	}
-	defer s.pipeline.CloseIdleConnections()
-	return s.withCode(ctx, prompt)
+	return s, nil
 }
 
 // machine abstracts the operating system for Login.
 type machine struct {
-	listen  func(ctx context.Context) (net.Listener, error)
+	listen  func(ctx context.Context, port int) (net.Listener, error)
 	browser *opener
 }
 
@@ -91,33 +118,42 @@ func login(ctx context.Context, c Config, m machine) (*Grant, error) {
 	if _, err := c.validate(op); err != nil {
 		return nil, err
 	}
-	if c.OpenBrowser == nil && !m.browser.possible() {
-		switch {
-		case c.Prompt != nil:
-			return LoginWithCode(ctx, c, c.Prompt) // without ShowURL: no browser can open it here
-		case c.ShowURL == nil: // before a client is registered
-			return nil, fmt.Errorf("fastio: %s: %w: %w", op, errUnopened, ErrNoBrowser)
+	headless := c.OpenMode == OpenModeNone || c.OpenBrowser == nil && !m.browser.possible()
+	another := c.Prompt != nil || c.ShowDeviceCode != nil // device can be asked
+	if headless && !another && c.ShowURL == nil {         // before a client is registered
+		return nil, fmt.Errorf("fastio: %s: %w: %w", op, errUnopened, ErrNoBrowser)
+	}
+	var ln net.Listener
+	if !headless || !another {
+		var err error
+		if ln, err = m.listen(ctx, c.RedirectPort); err != nil && (!another || ctx.Err() != nil) {
+			return nil, fmt.Errorf("fastio: %s: %w", op, err)
 		}
-	}
-	ln, err := m.listen(ctx)
-	if err != nil && c.Prompt != nil && ctx.Err() == nil {
-		return LoginWithCode(ctx, c, c.Prompt)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("fastio: %s: %w", op, err)
 	}
 	s, err := newSignIn(ctx, c, op, ln)
 	if err != nil {
-		_ = ln.Close()
+		if ln != nil {
+			_ = ln.Close()
+		}
 		return nil, err
 	}
 	defer s.pipeline.CloseIdleConnections()
-	g, err := s.withBrowser(ctx, ln, m.browser)
-	if errors.Is(err, errUnopened) && c.Prompt != nil {
-		return s.withCode(ctx, c.Prompt)
+	if ln != nil {
+		g, err := s.withBrowser(ctx, ln, m.browser)
+		if !errors.Is(err, errUnopened) || !s.another() {
+			return g, err
+		}
 	}
-	return g, err
+	if s.offersDevices() {
+		return s.withDevice(ctx)
+	}
+	return s.withCode(ctx)
 }
+
+// another reports whether the user can sign in with another device.
+func (s *signIn) another() bool { return s.Prompt != nil || s.offersDevices() }
+
+func (s *signIn) offersDevices() bool { return s.ShowDeviceCode != nil && s.server.Device != "" }
 
 type signIn struct {
 	Config
@@ -132,7 +168,7 @@ type signIn struct {
 }
 
 // newSignIn finds the authorization server and the client id. The answer is
-// redirected to ln, or shown to the user if ln is nil. The caller must close the
+// redirected to ln; if that is nil, the user signs in with another device. The caller must close the
 // idle connections of the pipeline.
 func newSignIn(ctx context.Context, c Config, op string, ln net.Listener) (_ *signIn, err error) {
 	base, err := c.validate(op)
@@ -153,6 +189,9 @@ func newSignIn(ctx context.Context, c Config, op string, ln net.Listener) (_ *si
 		return err
 	}); err != nil {
 		return nil, err
+	}
+	if ln == nil && !s.another() {
+		return nil, s.fail(ErrNoDeviceFlow)
 	}
 	s.host = redirectHost(ln, s.server)
 	if s.clientID == "" {
@@ -213,11 +252,8 @@ func (s *signIn) authorize(ctx context.Context, pkce PKCE, redirectURI string, d
 }
 
 func (s *signIn) request(ctx context.Context, pkce PKCE, redirectURI string, displayCode bool) (string, error) {
-	r := AuthorizationRequest{
-		ClientID: s.clientID, RedirectURI: redirectURI, PKCE: pkce,
-		Scopes: s.Scopes, AccessMode: s.AccessMode, AccountSettings: s.AccountSettings,
-		Resource: s.Resource, AgentName: s.AgentName, DisplayCode: displayCode,
-	}
+	r := s.authorization()
+	r.RedirectURI, r.PKCE, r.DisplayCode = redirectURI, pkce, displayCode
 	if s.server.Authorize != "" {
 		return r.address(s.op, s.server.Authorize)
 	}
@@ -230,6 +266,13 @@ func (s *signIn) request(ctx context.Context, pkce PKCE, redirectURI string, dis
 		return "", err
 	}
 	return a.LoginURL, nil
+}
+
+func (s *signIn) authorization() AuthorizationRequest {
+	return AuthorizationRequest{
+		ClientID: s.clientID, Scopes: s.Scopes, AccessMode: s.AccessMode, AccountSettings: s.AccountSettings,
+		Resource: s.Resource, AgentName: s.AgentName, Parameters: s.Parameters,
+	}
 }
 
 // address returns the authorization URL of RFC 6749. Parameters that only the
@@ -253,7 +296,10 @@ func (r AuthorizationRequest) address(op, endpoint string) (string, error) {
 func (s *signIn) withBrowser(ctx context.Context, ln net.Listener, b *opener) (*Grant, error) {
 	pkce := NewPKCE()
 	x := expected{pkce.State, s.server.Issuer, s.server.NamesIssuer}
-	r := newReceiver(ln, s.host, s.redirectPath(), x, newPages(s.ClientName))
+	r := newReceiver(ln, s.host, s.redirectPath(), x, s.newPages())
+	if s.RedirectPort == 0 { // else the port must be free for the next Login
+		r.linger = lingerTime
+	}
 	token, err := s.receive(ctx, r, b, pkce)
 	r.close(ctx, outcomeOf(err))
 	return s.grant(ctx, token), err
@@ -292,7 +338,9 @@ func (s *signIn) receive(ctx context.Context, r *receiver, b *opener, pkce PKCE)
 		s.ShowURL(address)
 	}
 	open := func() error { return s.OpenBrowser(ctx, address) } // it may block while the browser runs
-	if s.OpenBrowser == nil {
+	if s.OpenMode == OpenModeNone {
+		open = func() error { return ErrNoBrowser }
+	} else if s.OpenBrowser == nil {
 		page, err := s.startPage(r, b, address)
 		defer page.remove()
 		open = func() error { return s.show(waiting, b, page, address) }
@@ -329,7 +377,7 @@ func (s *signIn) await(ctx context.Context, r *receiver, opened <-chan error) (c
 			return a, nil
 		case err := <-opened:
 			opened = nil
-			if err != nil && ctx.Err() == nil && (s.Prompt != nil || s.ShowURL == nil) {
+			if err != nil && ctx.Err() == nil && (s.another() || s.ShowURL == nil) {
 				return callback{}, s.fail(fmt.Errorf("%w: %w", errUnopened, err))
 			}
 		case <-ctx.Done():
@@ -363,6 +411,11 @@ func (s *signIn) exchange(ctx context.Context, pkce PKCE, code api.Secret, redir
 		ClientID: s.clientID, RedirectURI: redirectURI, Code: code, CodeVerifier: pkce.Verifier,
 		Resource: s.Resource, DeviceName: s.DeviceName, DeviceType: s.DeviceType,
 	})
+	return s.keep(ctx, t, err)
+}
+
+// keep stores the tokens of a successful request.
+func (s *signIn) keep(ctx context.Context, t *Token, err error) (*Token, error) {
 	if err != nil {
 		s.forgetRefused(ctx, err)
 		return nil, err
@@ -374,7 +427,7 @@ func (s *signIn) save(ctx context.Context, t *Token) error {
 	if s.Store == nil {
 		return nil
 	}
-	return s.signInto(ctx, s.Store, func(r *record, save func() error) error {
+	return s.signInto(ctx, func(r *record, save func() error) error {
 		r.issuedBy(s.base.String(), s.server, newTokenRecord(t, s.clientID, s.Resource))
 		return save()
 	})
@@ -410,7 +463,7 @@ func (s *signIn) administers(ctx context.Context, t *Token) bool {
 	})
 }
 
-func (s *signIn) withCode(ctx context.Context, prompt Prompt) (*Grant, error) {
+func (s *signIn) withCode(ctx context.Context) (*Grant, error) {
 	pkce, redirectURI := NewPKCE(), s.loopbackURI()
 	waiting, cancel := context.WithTimeout(ctx, consentTime)
 	defer cancel()
@@ -418,7 +471,7 @@ func (s *signIn) withCode(ctx context.Context, prompt Prompt) (*Grant, error) {
 	if err != nil {
 		return nil, err
 	}
-	pasted, err := ask(waiting, prompt, address)
+	pasted, err := ask(waiting, s.Prompt, address)
 	if err != nil {
 		s.forgetUnanswered(ctx)
 		return nil, s.fail(err)

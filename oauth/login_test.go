@@ -105,7 +105,7 @@ func checkRecord(t *testing.T, s *scene, g *oauth.Grant) {
 	}, record); diff != "" {
 		t.Errorf("the record (-want +got):\n%s", diff)
 	}
-	want(t, oauth.TokenSource(s.config.Store, s.config), g.Token.AccessToken.Reveal())
+	want(t, oauth.TokenSource(s.config), g.Token.AccessToken.Reveal())
 }
 
 func TestLoginFails(t *testing.T) {
@@ -220,25 +220,28 @@ func TestLoginRejectsAWrongConfig(t *testing.T) {
 		"a path without a slash":    {func(c *oauth.Config) { c.RedirectPath = "callback" }, "redirect_uri"},
 		"a path with a query":       {func(c *oauth.Config) { c.RedirectPath = "/callback?x=1" }, "redirect_uri"},
 		"a path with dots":          {func(c *oauth.Config) { c.RedirectPath = "/a/../callback" }, "redirect_uri"},
+		"a negative port":           {func(c *oauth.Config) { c.RedirectPort = -1 }, "redirect_port"},
+		"a port that is too high":   {func(c *oauth.Config) { c.RedirectPort = 65536 }, "redirect_port"},
+		"an unknown open mode":      {func(c *oauth.Config) { c.OpenMode = "x" }, "open_mode"},
+		"a long page":               {func(c *oauth.Config) { c.SuccessPage = strings.Repeat("x", 256<<10+1) }, "success_page"},
+		"a page that is not UTF-8":  {func(c *oauth.Config) { c.FailurePage = "\xff" }, "failure_page"},
+		"a parameter of the protocol": {
+			func(c *oauth.Config) { c.Parameters = url.Values{"state": {"x"}} }, "parameters",
+		},
 	}, func(t *testing.T, tc row) {
 		s := newScene()
 		tc.change(&s.config)
-		for op, sign := range map[string]func() (*oauth.Grant, error){
-			"oauth.Login": func() (*oauth.Grant, error) { return s.login(t.Context()) },
-			"oauth.LoginWithCode": func() (*oauth.Grant, error) {
-				return oauth.LoginWithCode(t.Context(), s.config, s.prompt)
-			},
+		for op, sign := range map[string]func() error{
+			"oauth.Login":         func() error { return fail(s.login(t.Context())) },
+			"oauth.LoginIfNeeded": func() error { return fail(s.loginIfNeeded(t.Context())) },
 		} {
-			g, err := sign()
+			err := sign()
 			e, ok := errors.AsType[*api.InputError](err)
-			if g != nil || !ok || e.Op != op || e.Field != tc.field || len(s.Requests()) > 0 {
+			if !ok || e.Op != op || e.Field != tc.field || len(s.Requests()) > 0 {
 				t.Errorf("got %v after %v, want an input error about %s", err, s.Requests(), tc.field)
 			}
 		}
 	})
-	if _, err := oauth.LoginWithCode(t.Context(), oauth.Config{}, nil); !errors.Is(err, api.ErrInvalid) {
-		t.Errorf("without a prompt: %v", err)
-	}
 }
 
 // A program is registered once for each name, redirect and profile, and anew if the
@@ -397,13 +400,16 @@ func TestForeignServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScene(announced)
 		s.config.BaseURL, s.config.Resource, s.config.AccessMode = foreign, "https://reader.test/", oauth.AccessModeRead
+		s.config.Parameters = url.Values{"login_hint": {"ada@example.test"}}
+		s.config.SuccessPage = "<h1>Welcome</h1>"
 		var opened string
 		s.config.ShowURL = func(address string) { opened = address }
 		g := s.mustLogin(t)
+		(<-s.pages).shows(t, 200, "Welcome")
 		const endpoints = foreign + "/api/current/oauth/"
 		address, q, _ := splitQuery(opened)
 		if diff := cmp.Diff(url.Values{
-			"tenant": {"7"}, "response_type": {"code"}, "client_id": {g.ClientID}, "access_mode": {"r"},
+			"tenant": {"7"}, "login_hint": {"ada@example.test"}, "response_type": {"code"}, "client_id": {g.ClientID}, "access_mode": {"r"},
 			"redirect_uri": {"http://" + receiverHost + "/callback"}, "state": q["state"],
 			"code_challenge": q["code_challenge"], "code_challenge_method": {"S256"}, "resource": {"https://reader.test/"},
 		}, q); diff != "" || address != endpoints+"authorize" {
@@ -494,7 +500,7 @@ func TestLoginWaits(t *testing.T) {
 		"for a prompt": {func(s *scene) {
 			s.config.OpenBrowser = nil
 			s.config.Prompt = func(context.Context, string) (string, error) { time.Sleep(time.Hour); return "x", nil }
-		}, consent, "WithCode", "", false},
+		}, consent, "", "", false},
 		"for a locked store": {func(s *scene) {
 			hold(s.config.Store, func(record string) string { time.Sleep(time.Minute); return record })
 		}, 0, "", "", false},
@@ -587,7 +593,7 @@ func TestPageShowsTheOutcome(t *testing.T) {
 //nolint:thelper // its rows are tests
 func TestLoginOnOtherMachines(t *testing.T) {
 	t.Parallel()
-	noPort := func(context.Context) (net.Listener, error) { return nil, syscall.EADDRNOTAVAIL }
+	noPort := func(context.Context, int) (net.Listener, error) { return nil, syscall.EADDRNOTAVAIL }
 	rows := map[string]func(t *testing.T, s *scene){
 		"without a port": func(t *testing.T, s *scene) {
 			_, err := oauth.LoginOn(t.Context(), s.config, noPort)
@@ -692,7 +698,7 @@ func TestLoginWithCode(t *testing.T) {
 	}, func(t *testing.T, paste func(code, state string) string) {
 		s := newScene()
 		s.config.Resource = "https://reader.test/"
-		g, err := oauth.LoginWithCode(t.Context(), s.config, func(ctx context.Context, url string) (string, error) {
+		g, err := s.loginWithCode(t.Context(), func(ctx context.Context, url string) (string, error) {
 			code, err := s.prompt(ctx, url)
 			return paste(code, s.started()[0].Get("state")), err
 		})
@@ -738,8 +744,8 @@ func TestLoginWithCodeFails(t *testing.T) {
 	}, func(t *testing.T, tc row) {
 		s := newScene()
 		prompt := func(context.Context, string) (string, error) { return tc.pasted, tc.err }
-		g, err := oauth.LoginWithCode(t.Context(), s.config, prompt)
-		op, exchanges := "oauth.LoginWithCode", 0
+		g, err := s.loginWithCode(t.Context(), prompt)
+		op, exchanges := "oauth.Login", 0
 		if tc.pasted == "mistyped" {
 			op, exchanges = "oauth.Exchange", 1
 		}
@@ -786,7 +792,7 @@ func TestClientsStaySignedInUntilTheSessionEnds(t *testing.T) {
 		s.Forget()
 		var clients []*fastio.Client
 		for range 3 { // processes
-			source := oauth.TokenSource(s.config.Store, s.config)
+			source := oauth.TokenSource(s.config)
 			clients = append(clients, s.Client(t, fastio.WithTokenSource(source)))
 		}
 		for hour := range 12 {

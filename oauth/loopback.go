@@ -31,7 +31,7 @@ const (
 	holdTime     = 3 * time.Second        // part of it: the browser waits for the outcome
 	deliveryTime = 500 * time.Millisecond // to send the last page
 	hurry        = 20 * time.Millisecond  // instead, after the end of the context
-	lingerTime   = 900 * time.Millisecond // to answer reloads of that page
+	lingerTime   = 900 * time.Millisecond // default of linger
 )
 
 // receiver receives the redirect of an authorization on the loopback interface (RFC
@@ -50,6 +50,7 @@ type receiver struct {
 	host   string
 	path   string
 	pages  *pages
+	linger time.Duration // to answer reloads of the last page
 
 	entry atomic.Pointer[entry] // nil without one
 
@@ -192,7 +193,7 @@ func (r *receiver) take(w http.ResponseWriter, req *http.Request, b callback) {
 }
 
 // close sends the outcome to a waiting browser. After an answer it returns while
-// reloads of the page are still answered, for [lingerTime]. Otherwise, and when ctx
+// reloads of the page are still answered. Otherwise, without time to linger, and when ctx
 // is done, the socket is closed and no goroutine remains. A connection that was
 // rejected for its size may take another half second to end.
 func (r *receiver) close(ctx context.Context, o outcome) {
@@ -200,13 +201,13 @@ func (r *receiver) close(ctx context.Context, o outcome) {
 	if r.taken.Load() {
 		within(ctx, deliveryTime, r.delivered)
 	}
-	if !r.taken.Load() || ctx.Err() != nil {
+	if !r.taken.Load() || r.linger == 0 || ctx.Err() != nil {
 		r.shut(ctx)
 		return
 	}
 	go func() {
 		select {
-		case <-time.After(lingerTime):
+		case <-time.After(r.linger):
 		case <-ctx.Done():
 		}
 		r.shut(ctx)
@@ -315,13 +316,16 @@ const (
 	shareTime = 50 * time.Millisecond // minimum lifetime of a connection
 )
 
-// listenLoopback listens on a free port of 127.0.0.1, or of ::1 if the machine has
-// no other loopback address. It does not use a name, which may resolve to another
-// address (RFC 8252, section 8.3).
-func listenLoopback(ctx context.Context) (net.Listener, error) {
-	ln, err := new(net.ListenConfig).Listen(ctx, "tcp4", "127.0.0.1:0")
-	if err == nil {
+// listenLoopback listens on a port of 127.0.0.1, by default a free one, or then of ::1
+// if the machine has no other loopback address. It does not use a name, which may
+// resolve to another address (RFC 8252, section 8.3).
+func listenLoopback(ctx context.Context, port int) (net.Listener, error) {
+	ln, err := new(net.ListenConfig).Listen(ctx, "tcp4", "127.0.0.1:"+strconv.Itoa(port))
+	switch {
+	case err == nil:
 		return ln, nil
+	case port != 0:
+		return nil, &PortError{port, err}
 	}
 	if ln, err := new(net.ListenConfig).Listen(ctx, "tcp6", "[::1]:0"); err == nil {
 		return ln, nil
@@ -485,17 +489,26 @@ var pageHTML string
 // pages renders the outcome of a sign-in.
 type pages struct {
 	template *template.Template
-	program  string // its name; may be ""
-	policy   string // Content-Security-Policy: only the style of the page
+	program  string            // its name; may be ""
+	policy   string            // Content-Security-Policy: only the style of the page
+	own      map[string]string // pages of the program by state
 }
 
-func newPages(program string) *pages {
+// ownPolicy is the Content-Security-Policy of the pages of a program. They contain
+// nothing of a request.
+const ownPolicy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; " +
+	"frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+
+func (c *Config) newPages() *pages {
 	_, style, _ := strings.Cut(pageHTML, "<style>")
 	style, _, _ = strings.Cut(style, "</style>")
 	digest := sha256.Sum256([]byte(style))
 	return &pages{
 		template: template.Must(template.New("").Parse(pageHTML)),
-		program:  printable(program),
+		program:  printable(c.ClientName),
+		own: map[string]string{
+			stateSuccess: c.SuccessPage, stateDenied: c.FailurePage, stateFailed: c.FailurePage,
+		},
 		policy: "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(digest[:]) +
 			"'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
 	}
@@ -503,29 +516,35 @@ func newPages(program string) *pages {
 
 func (p *pages) show(w http.ResponseWriter, status int, o outcome) {
 	var page bytes.Buffer
-	_ = p.template.Execute(&page, struct { // it cannot fail
-		outcome
+	policy := p.policy
+	if own := p.own[o.State]; own != "" {
+		policy = ownPolicy
+		page.WriteString(own)
+	} else {
+		_ = p.template.Execute(&page, struct { // it cannot fail
+			outcome
 
-		Program string
-	}{o, p.program})
-	p.setHeaders(w.Header(), page.Len())
+			Program string
+		}{o, p.program})
+	}
+	setHeaders(w.Header(), policy, page.Len())
 	w.WriteHeader(status)
 	_, _ = w.Write(page.Bytes())
 }
 
 // redirect redirects the browser without a Referer.
 func (p *pages) redirect(w http.ResponseWriter, address string) {
-	p.setHeaders(w.Header(), 0)
+	setHeaders(w.Header(), p.policy, 0)
 	w.Header().Set("Location", address)
 	w.WriteHeader(http.StatusSeeOther)
 }
 
-func (p *pages) setHeaders(h http.Header, length int) {
+func setHeaders(h http.Header, policy string, length int) {
 	for name, value := range map[string]string{
 		"Cache-Control":                "no-store",
 		"Connection":                   "close",
 		"Content-Length":               strconv.Itoa(length),
-		"Content-Security-Policy":      p.policy,
+		"Content-Security-Policy":      policy,
 		"Content-Type":                 "text/html; charset=utf-8",
 		"Cross-Origin-Opener-Policy":   "same-origin",
 		"Cross-Origin-Resource-Policy": "same-origin",

@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -453,7 +454,7 @@ func TestPages(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := httptest.NewRecorder()
-			oauth.ShowPage(w, tc.program, tc.state, tc.code, tc.description)
+			oauth.ShowPage(w, oauth.Config{ClientName: tc.program}, tc.state, tc.code, tc.description)
 			_, got, _ := strings.Cut(w.Body.String(), "<body>\n") // the head is the same for all, and so is the end
 			got, ends := strings.CutSuffix(got, "</main>\n</body>\n</html>\n")
 			if !ends {
@@ -517,6 +518,36 @@ func checkPage(t *testing.T, w *httptest.ResponseRecorder) {
 	delete(got, "Content-Length")
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the headers (-want +got):\n%s", diff)
+	}
+}
+
+// Pages of the program replace those of an outcome, and are as restricted: they hold
+// nothing of a request, and load nothing.
+func TestPagesOfTheProgram(t *testing.T) {
+	t.Parallel()
+	c := oauth.Config{ClientName: "Acme", SuccessPage: "<style>p{}</style><p>Done {{.Code}}", FailurePage: "<p>No"}
+	for state, want := range map[string]string{
+		"success": c.SuccessPage, "denied": c.FailurePage, "failed": c.FailurePage, "pending": "", "over": "", "stray": "",
+	} {
+		w, plain := httptest.NewRecorder(), httptest.NewRecorder()
+		oauth.ShowPage(w, c, state, "code", "description")
+		oauth.ShowPage(plain, oauth.Config{ClientName: "Acme"}, state, "code", "description")
+		policy := plain.Header().Get("Content-Security-Policy")
+		if want == "" {
+			want = plain.Body.String()
+		} else {
+			style, rest, _ := strings.Cut(strings.TrimPrefix(policy, "default-src 'none'; style-src "), ";")
+			if !strings.HasPrefix(style, "'sha256-") {
+				t.Errorf("the policy of the own page is %s", policy)
+			}
+			policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:;" + rest
+		}
+		header := plain.Header().Clone()
+		header.Set("Content-Length", strconv.Itoa(len(want)))
+		header.Set("Content-Security-Policy", policy)
+		if diff := cmp.Diff(header, w.Header()); diff != "" || w.Body.String() != want {
+			t.Errorf("%s shows %q, headers (-want +got):\n%s", state, w.Body, diff)
+		}
 	}
 }
 

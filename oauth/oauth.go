@@ -1,15 +1,24 @@
 // Package oauth signs users in through their browser, refreshes their tokens, and
 // manages sessions, API keys and scopes.
 //
-// A program on the machine of its user needs three calls: [Login] once,
-// [TokenSource] at each start, [SignOut] at the end.
+// A program on the machine of its user signs in with one call, which opens the
+// browser only if the stored token cannot be used:
 //
-//	store := oauth.FileStore{Path: path, Keys: oauth.KeyFile(keyPath)}
-//	config := oauth.Config{ClientName: "Acme Sync", Store: store}
-//	if _, err := oauth.Login(ctx, config); err != nil {
+//	config := oauth.Config{ClientName: "Acme Sync", Store: oauth.UserStore("acme-sync")}
+//	source, err := oauth.LoginIfNeeded(ctx, config)
+//	if err != nil {
 //		return err
 //	}
-//	client, err := fastio.New(fastio.WithTokenSource(oauth.TokenSource(store, config)))
+//	client, err := fastio.New(fastio.WithTokenSource(source))
+//	if err != nil {
+//		return err
+//	}
+//	me, err := client.Account.Me(ctx)
+//
+// [Login] signs in again, for example as another user, [TokenSource] never opens a
+// browser, and [SignOut] ends the session. [Config] has what differs between
+// programs: scopes, the store, the page after the sign-in, a fixed port, machines
+// without a browser.
 //
 // A program with its own redirect, such as a web application, calls
 // [NewPKCE], [Service.StartAuthorization] and [Service.Exchange].

@@ -83,7 +83,7 @@ func crowd(store oauth.Store, c oauth.Config) int {
 			refused := last
 			get = func() (api.Token, error) { return source.Refresh(ctx, refused) }
 		} else {
-			source = oauth.TokenSource(store, c)
+			source = oauth.TokenSource(storing(store, c))
 		}
 		var mu sync.Mutex
 		given := map[string]int{}
@@ -138,7 +138,7 @@ func refresher(store oauth.Store, c oauth.Config, point string) int {
 		reached(after)
 		return err
 	}
-	token, err := oauth.TokenSource(halting, c).Token(ctx)
+	token, err := oauth.TokenSource(storing(halting, c)).Token(ctx)
 	said := used
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -280,7 +280,7 @@ func killRefreshes(t *testing.T, first, step int) {
 		history := s.checkStore(t, store, 0).Refresh
 
 		posts, _ := s.count()
-		token, err := oauth.TokenSource(store, c).Token(t.Context())
+		token, err := oauth.TokenSource(storing(store, c)).Token(t.Context())
 		if err == nil {
 			err = use(t.Context(), c.BaseURL, token)
 		}
@@ -321,7 +321,7 @@ func TestKilledRefreshesAreRepeatedOnce(t *testing.T) {
 	for range 2 {
 		endRefresher(t, dir, c.BaseURL, pointNoted, false)
 	}
-	want(t, oauth.TokenSource(store, c), "")
+	want(t, oauth.TokenSource(storing(store, c)), "")
 	s.wantPosts(t, 0)
 }
 

@@ -45,6 +45,7 @@ type server struct {
 	Token       string `json:"token,omitempty"`
 	Revoke      string `json:"revoke,omitempty"`
 	Register    string `json:"register,omitempty"`
+	Device      string `json:"-"` // only for a sign-in; "" means that there is no device flow
 }
 
 // tokenRecord is the encoding of a Token, which itself hides its secrets.
@@ -74,6 +75,9 @@ type refreshHistory struct {
 func (h refreshHistory) server() refreshHistory {
 	return refreshHistory{Keeps: h.Keeps, Rotates: h.Rotates}
 }
+
+// ended reports whether the refresh token is no longer valid.
+func (h refreshHistory) ended() bool { return h.Dead || h.Spent }
 
 func (h refreshHistory) sent() refreshHistory {
 	h.Pending, h.Twice, h.Sent = true, h.Pending, time.Now().Round(0)
@@ -165,8 +169,8 @@ func readRecord(b []byte) (*record, error) {
 
 // edit calls change with the record of the profile and its lock held. The function
 // save of change writes the record in its current state.
-func (c *Config) edit(ctx context.Context, store Store, change func(r *record, save func() error) error) error {
-	return store.Update(ctx, c.profile(), func(b []byte, save func([]byte) error) error {
+func (c *Config) edit(ctx context.Context, change func(r *record, save func() error) error) error {
+	return c.Store.Update(ctx, c.profile(), func(b []byte, save func([]byte) error) error {
 		r, err := readRecord(b)
 		if err != nil {
 			return err
@@ -181,14 +185,14 @@ func (c *Config) edit(ctx context.Context, store Store, change func(r *record, s
 	})
 }
 
-// Save stores the token of [Service.Exchange] or [Service.SignIn] for
+// Save stores the token of [Service.Exchange] or [Service.SignIn] in c.Store, for
 // [TokenSource], in a program that does not use [Login]. It replaces the previous
 // token of the profile. A token with a RefreshToken requires its
 // ClientID, and its Resource if it was requested with one.
-func Save(ctx context.Context, store Store, c Config, t *Token) error {
+func Save(ctx context.Context, c Config, t *Token) error {
 	const op = "oauth.Save"
 	switch {
-	case store == nil:
+	case c.Store == nil:
 		return &api.InputError{Op: op, Field: "store", Rule: "must be given"}
 	case t == nil || t.AccessToken.IsZero():
 		return &api.InputError{Op: op, Field: "access_token", Rule: "must be given"}
@@ -204,7 +208,7 @@ func Save(ctx context.Context, store Store, c Config, t *Token) error {
 	if err != nil {
 		return err
 	}
-	return c.signInto(ctx, store, func(r *record, save func() error) error {
+	return c.signInto(ctx, func(r *record, save func() error) error {
 		r.issuedBy(base.String(), server{}, newTokenRecord(t, c.ClientID, c.Resource))
 		return save()
 	})

@@ -220,7 +220,14 @@ func loopbackHost(host string) bool {
 func anyLoopbackHost(host string) bool { return host == "::1" || loopbackHost(host) }
 
 // loopbackURI is the registered redirect: servers accept any port for it.
-func (s *signIn) loopbackURI() string { return "http://" + s.host + s.redirectPath() }
+// If the program has a fixed port, it may have servers that do not.
+func (s *signIn) loopbackURI() string {
+	port := ""
+	if s.RedirectPort != 0 {
+		port = ":" + strconv.Itoa(s.RedirectPort)
+	}
+	return "http://" + s.host + port + s.redirectPath()
+}
 
 // redirectHost is the host of the redirect URI of a listener, which may be nil. The
 // platform does not register redirects to ::1, but to localhost, which resolves to
@@ -249,7 +256,7 @@ func (s *signIn) identify(ctx context.Context, refused string) error {
 		s.clientID = client.ID
 		return err
 	}
-	return s.edit(ctx, s.Store, func(r *record, save func() error) (err error) {
+	return s.edit(ctx, func(r *record, save func() error) (err error) {
 		if r.Client.ID != refused && r.Client == s.client(r.Client.ID, r.Client.RegistrationToken.Secret) {
 			s.clientID, s.remembered = r.Client.ID, true
 			return nil
@@ -268,11 +275,13 @@ func (s *signIn) register(ctx context.Context) (clientRecord, error) {
 		return clientRecord{}, err
 	}
 	defer pipeline.CloseIdleConnections()
+	request := RegisterRequest{ClientName: strings.TrimSpace(s.ClientName), RedirectURIs: []string{s.loopbackURI()}}
+	if s.server.Device != "" {
+		request.GrantTypes = []string{"authorization_code", "refresh_token", deviceGrant}
+	}
 	var r *Registration
 	err = s.step(ctx, "registering the program", func(ctx context.Context) error {
-		r, err = service.register(ctx, RegisterRequest{
-			ClientName: strings.TrimSpace(s.ClientName), RedirectURIs: []string{s.loopbackURI()},
-		}, anyLoopbackHost)
+		r, err = service.register(ctx, request, anyLoopbackHost)
 		return err
 	})
 	if err != nil {
@@ -308,7 +317,7 @@ func (s *signIn) forget(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), forgetTime)
 	defer cancel()
-	_ = s.edit(ctx, s.Store, func(r *record, save func() error) error {
+	_ = s.edit(ctx, func(r *record, save func() error) error {
 		if r.Client.ID != s.clientID {
 			return nil
 		}

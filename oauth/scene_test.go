@@ -73,8 +73,11 @@ func (s *scene) answer(r *http.Request) (*http.Response, error) {
 	case strings.HasSuffix(path, "/authorize/"):
 		next = rewriting(next, strings.NewReplacer("/connect?", "/connect?x=a%20b&").Replace)
 	case path == authorize && strings.Contains(r.URL.RawQuery, "tenant=7"):
+		q := r.URL.Query()
+		q.Del("tenant")
+		q.Del("login_hint") // which is not a parameter of the platform
 		r = r.Clone(r.Context())
-		r.URL.RawQuery = strings.Replace(r.URL.RawQuery, "&tenant=7", "", 1)
+		r.URL.RawQuery = q.Encode()
 	case strings.HasPrefix(r.URL.String(), foreign+"/.well-known/"):
 		next = rewriting(next, strings.NewReplacer(authorize, authorize+"?tenant=7").Replace)
 	}
@@ -109,6 +112,16 @@ func splitQuery(address string) (path string, q url.Values, err error) {
 
 func (s *scene) login(ctx context.Context) (*oauth.Grant, error) {
 	return oauth.LoginOn(ctx, s.config, s.listen)
+}
+
+func (s *scene) loginIfNeeded(ctx context.Context) (*oauth.Source, error) {
+	return oauth.LoginIfNeededOn(ctx, s.config, s.listen)
+}
+
+// loginWithCode is login without a browser.
+func (s *scene) loginWithCode(ctx context.Context, prompt oauth.Prompt) (*oauth.Grant, error) {
+	s.config.OpenMode, s.config.Prompt = oauth.OpenModeNone, prompt
+	return s.login(ctx)
 }
 
 func (s *scene) mustLogin(t *testing.T) *oauth.Grant {
@@ -278,7 +291,7 @@ func newPlace(server http.RoundTripper) *place {
 	}
 }
 
-func (p *place) listen(context.Context) (net.Listener, error) {
+func (p *place) listen(context.Context, int) (net.Listener, error) {
 	p.listening.Store(true)
 	return p, nil
 }

@@ -133,7 +133,7 @@ func TestNothingPrintsAToken(t *testing.T) {
 				Expiry: time.Now().Add(time.Hour),
 			}
 			save(t, store, c, token)
-			source := oauth.TokenSource(store, c)
+			source := oauth.TokenSource(storing(store, c))
 			type holder struct {
 				Source *oauth.Source
 				Config oauth.Config
@@ -159,7 +159,7 @@ func TestNothingPrintsAToken(t *testing.T) {
 				show()
 				time.Sleep(time.Minute)
 			}
-			out.print(oauth.SignOut(t.Context(), store, c))
+			out.print(oauth.SignOut(t.Context(), storing(store, c)))
 			show()
 		}
 		static := oauth2.StaticTokenSource(&oauth2.Token{AccessToken: canary, RefreshToken: canary})
@@ -320,7 +320,7 @@ func (l *life) lead(t *testing.T) {
 		l.out.print(g)
 		l.whole.Store(false)
 	}
-	source := oauth.TokenSource(l.config.Store, l.config)
+	source := oauth.TokenSource(l.config)
 	c, err := fastio.New(
 		fastio.WithBaseURL(origin), fastio.WithHTTPClient(l.config.HTTPClient), fastio.WithTokenSource(source),
 		fastio.WithLogger(l.config.Logger), fastio.WithHooks(api.Hooks{
@@ -340,7 +340,7 @@ func (l *life) lead(t *testing.T) {
 	l.out.print(me, err)
 	fresh, err := source.Refresh(t.Context(), g.Token.API())
 	l.out.print(fresh, err)
-	l.out.print(oauth.SignOut(t.Context(), l.config.Store, l.config), l.config)
+	l.out.print(oauth.SignOut(t.Context(), l.config), l.config)
 	synctest.Wait() // fmt reads a mutex without locking it
 	l.out.print(source)
 	l.check(t)

@@ -8,7 +8,9 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -212,6 +214,32 @@ func TestAuthorizationInput(t *testing.T) {
 		{start(func(r *authorize) { r.Resource = "https://acme.test/#" }), resources},
 		{start(func(r *authorize) { r.Resource = "https://a:pw@acme.test/" }), resources},
 	})
+	with := func(name string, values ...string) error {
+		return start(func(r *authorize) { r.Parameters = url.Values{name: values} })
+	}
+	checkRejected(t, "StartAuthorization", []rejected{
+		{with("request_uri", "x"), `parameters must not be one of the protocol, got "request_uri"`},
+		{with("", "x"), `parameters must have names without blanks, got ""`},
+		{with("a b", "x"), `parameters must have names without blanks, got "a b"`},
+		{with("prompt"), `parameters must have one value each, got "prompt"`},
+		{with("prompt", "login", "none"), `parameters must have one value each, got "prompt"`},
+	})
+	client := stub.Fail(errors.New("sent"))
+	whole := authorization()
+	whole.Scopes, whole.AccessMode, whole.AccountSettings = []oauth.Scope{"org"}, oauth.AccessModeRead, true
+	whole.Resource, whole.AgentName, whole.DisplayCode = "https://reader.test/", "builder", true
+	whole.Parameters = url.Values{"login_hint": {"a&b"}}
+	_ = fail(oauth.New(client).StartAuthorization(ctx, whole))
+	q := client.Got[0].Query
+	if got := q["login_hint"]; !slices.Equal(got, []string{"a&b"}) || len(q) != 14 {
+		t.Errorf("the query is %v", q)
+	}
+	delete(q, "login_hint")
+	for name := range q {
+		if err := with(name, "x"); !errors.Is(err, api.ErrInvalid) {
+			t.Errorf("%s can be replaced: %v", name, err)
+		}
+	}
 	checkRejected(t, "AuthorizationInfo", []rejected{
 		{fail(s.AuthorizationInfo(ctx, "")), "auth_request_id must be given"},
 	})

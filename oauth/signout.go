@@ -12,7 +12,7 @@ import (
 
 // SignOut ends the session of the profile of c: it revokes the refresh token, signs
 // the user out on every device like [Service.SignOut], and then removes the token
-// from store, even if the requests failed. The registration of the program stays,
+// from c.Store, even if the requests failed. The registration of the program stays,
 // for the next [Login].
 //
 // If another process is refreshing the token, SignOut waits for it, up to half a
@@ -20,14 +20,14 @@ import (
 // store can be locked within a second. The session is ended even if the store
 // cannot be written. The error names the failed requests, and why the token could
 // not be removed. A profile without a token is not an error.
-func SignOut(ctx context.Context, store Store, c Config) error {
-	if store == nil {
+func SignOut(ctx context.Context, c Config) error {
+	if c.Store == nil {
 		return &api.InputError{Op: "oauth.SignOut", Field: "store", Rule: "must be given"}
 	}
 	locking, cancel := lockContext(ctx)
 	defer cancel()
 	locked := false
-	err := c.signInto(locking, store, func(r *record, save func() error) error {
+	err := c.signInto(locking, func(r *record, save func() error) error {
 		locked = true
 		if err := c.owns(r); err != nil || r.Token == nil {
 			return err
@@ -40,7 +40,7 @@ func SignOut(ctx context.Context, store Store, c Config) error {
 		return err
 	}
 	err = fmt.Errorf("fastio: oauth.SignOut: the token was not removed from the store: %w", errors.Join(err, ctx.Err()))
-	b, loadErr := store.Load(ctx, c.profile())
+	b, loadErr := c.Store.Load(ctx, c.profile())
 	if loadErr != nil {
 		return err
 	}

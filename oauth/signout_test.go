@@ -22,7 +22,7 @@ const (
 // signOut signs out and requires the calls that it makes.
 func (s *session) signOut(ctx context.Context, t *testing.T, calls ...string) error {
 	t.Helper()
-	err := oauth.SignOut(ctx, s.store, s.config())
+	err := oauth.SignOut(ctx, storing(s.store, s.config()))
 	if diff := cmp.Diff(calls, s.calls); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
@@ -127,7 +127,7 @@ func TestSignOutInOtherStates(t *testing.T) {
 			}
 		},
 		"no store": func(t *testing.T, s *session) {
-			if err := oauth.SignOut(t.Context(), nil, s.config()); !isInput(err) {
+			if err := oauth.SignOut(t.Context(), s.config()); !isInput(err) {
 				t.Errorf("got %v", err)
 			}
 		},
@@ -139,26 +139,26 @@ func TestSaveRejects(t *testing.T) {
 	good := &oauth.Token{AccessToken: api.NewSecret("at"), RefreshToken: api.NewSecret("rt")}
 	limited := &oauth.Token{AccessToken: api.NewSecret("at"), TwoFactor: true}
 	store := new(oauth.MemoryStore)
+	type config = oauth.Config
 	for name, tt := range map[string]struct {
-		store  oauth.Store
 		config oauth.Config
 		token  *oauth.Token
 		field  string
 	}{
-		"no store":                           {nil, oauth.Config{ClientID: "c"}, good, "store"},
-		"no token":                           {store, oauth.Config{ClientID: "c"}, nil, "access_token"},
-		"an empty token":                     {store, oauth.Config{ClientID: "c"}, new(oauth.Token), "access_token"},
-		"a token that waits for a code":      {store, oauth.Config{ClientID: "c"}, limited, "access_token"},
-		"a refresh token of no program":      {store, oauth.Config{}, good, "client_id"},
-		"a resource that is no absolute URL": {store, oauth.Config{ClientID: "c", Resource: "reader"}, good, "resource"},
-		"a profile without a name":           {store, oauth.Config{ClientID: "c", Profile: " "}, good, "profile"},
+		"no store":                           {config{ClientID: "c"}, good, "store"},
+		"no token":                           {config{Store: store, ClientID: "c"}, nil, "access_token"},
+		"an empty token":                     {config{Store: store, ClientID: "c"}, new(oauth.Token), "access_token"},
+		"a token that waits for a code":      {config{Store: store, ClientID: "c"}, limited, "access_token"},
+		"a refresh token of no program":      {config{Store: store}, good, "client_id"},
+		"a resource that is no absolute URL": {config{Store: store, ClientID: "c", Resource: "reader"}, good, "resource"},
+		"a profile without a name":           {config{Store: store, ClientID: "c", Profile: " "}, good, "profile"},
 	} {
-		err := oauth.Save(t.Context(), tt.store, tt.config, tt.token)
+		err := oauth.Save(t.Context(), tt.config, tt.token)
 		if e, ok := errors.AsType[*api.InputError](err); !ok || e.Field != tt.field {
 			t.Errorf("%s: got %v, want an error about %s", name, err, tt.field)
 		}
 	}
-	if err := oauth.Save(t.Context(), store, oauth.Config{ClientID: "c", BaseURL: "ftp://x"}, good); err == nil {
+	if err := oauth.Save(t.Context(), config{Store: store, ClientID: "c", BaseURL: "ftp://x"}, good); err == nil {
 		t.Error("saved a token of no platform")
 	}
 }
@@ -182,6 +182,6 @@ func TestSave(t *testing.T) {
 	if k.Client.ID != "registered" || k.Refresh.Dead || k.Token.AccessToken != "at-2" {
 		t.Errorf("the store holds %+v, %+v", k, k.Token)
 	}
-	want(t, oauth.TokenSource(store, s.config()), "at-2")
-	want(t, oauth.TokenSource(store, work), "at-work")
+	want(t, oauth.TokenSource(storing(store, s.config())), "at-2")
+	want(t, oauth.TokenSource(storing(store, work)), "at-work")
 }

@@ -18,7 +18,6 @@ import (
 // Source returns the access token of a profile and refreshes it. It is an
 // [api.Refresher], safe for concurrent use, and does not print its secrets.
 type Source struct {
-	store   Store
 	config  Config
 	signIns *counter // of the profile, in this process
 
@@ -37,8 +36,8 @@ type Source struct {
 
 var _ api.Refresher = (*Source)(nil)
 
-// TokenSource returns the token that [Login] or [Save] stored for the profile of c.
-// It reads and sends nothing before the first use.
+// TokenSource returns the token that [Login] or [Save] stored in the Store of c, for
+// its profile. It reads and sends nothing before the first use, and opens no browser.
 //
 // Tokens are cached. A token is refreshed five minutes before it expires, or after
 // the server has refused it: once for all goroutines and processes that share the
@@ -49,7 +48,7 @@ var _ api.Refresher = (*Source)(nil)
 //
 // A source detects a [Login], [Save] or [SignOut] of this process in its next call,
 // and then returns the token of the new user. It detects those of another process
-// within a second if store is a [FileStore], and within ten seconds if store is of
+// within a second if the store is a [FileStore], and within ten seconds if it is of
 // another package.
 //
 // Errors: [ErrSignInAgain] if no user is signed in, if the server has ended the
@@ -64,8 +63,8 @@ var _ api.Refresher = (*Source)(nil)
 //
 // The token is only sent to the platform at c.BaseURL. A token of another platform
 // is an error.
-func TokenSource(store Store, c Config) *Source {
-	s := &Source{store: store, config: c}
+func TokenSource(c Config) *Source {
+	s := &Source{config: c}
 	s.signIns = signIns.join(s)
 	return s
 }
@@ -203,7 +202,7 @@ func (s *Source) fetch(ctx context.Context, refused api.Secret) *answer {
 		r, err = s.renew(ctx, r, refused)
 		s.last = r
 	}
-	_, cheap := s.store.(versioned)
+	_, cheap := s.config.Store.(versioned)
 	now := time.Now()
 	a.until = now.Add(recheck)
 	if err == nil {
@@ -242,18 +241,18 @@ func earlier(a, b time.Time) time.Time {
 // load returns the record without waiting for its lock. It reads the store only if
 // that may have changed.
 func (s *Source) load(ctx context.Context) (*record, error) {
-	if s.store == nil {
+	if s.config.Store == nil {
 		return nil, &api.InputError{Field: "store", Rule: "must be given"}
 	}
 	var now version
-	if v, ok := s.store.(versioned); ok {
+	if v, ok := s.config.Store.(versioned); ok {
 		if now = v.version(s.config.profile()); s.last != nil && now.same(s.version) {
 			return s.last, nil
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()
-	b, err := s.store.Load(ctx, s.config.profile())
+	b, err := s.config.Store.Load(ctx, s.config.profile())
 	if err != nil {
 		return nil, err
 	}
@@ -271,7 +270,7 @@ func (s *Source) renew(ctx context.Context, r *record, refused api.Secret) (*rec
 	case r.Token != nil && !r.Token.due(refused):
 		s.backoff = backoff{}
 		return r, nil
-	case r.over() != nil:
+	case r.over() != nil && !r.diesOf(refused):
 		return r, r.over()
 	case s.backoff.lasts():
 		return r, s.backoff.err
@@ -355,6 +354,12 @@ func (r *record) over() error {
 	return nil
 }
 
+// diesOf reports whether a refusal of the access token ends a session that has no
+// refresh token, and is not recorded yet.
+func (r *record) diesOf(refused api.Secret) bool {
+	return r.Token != nil && r.Token.RefreshToken.IsZero() && r.Token.refused(refused) && !r.Refresh.Dead
+}
+
 // blocked returns why the refresh token must not be sent now, or nil. The caller
 // must hold the lock of the profile: a pending refresh is then one whose response
 // was lost, by this process or by one that has ended.
@@ -402,7 +407,7 @@ type pendingWrite struct {
 func (s *Source) refresh(ctx context.Context, refused api.Secret, wait time.Duration) (r *record, err error) {
 	lock, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	err = s.config.edit(lock, s.store, func(read *record, save func() error) error {
+	err = s.config.edit(lock, func(read *record, save func() error) error {
 		if err := s.config.owns(read); err != nil {
 			return err
 		}
@@ -417,6 +422,10 @@ func (s *Source) refresh(ctx context.Context, refused api.Secret, wait time.Dura
 			return nil
 		}
 		if err := r.blocked(refused); err != nil {
+			if r.diesOf(refused) {
+				r.Refresh.Dead = true // for the next process
+				err = errors.Join(err, save())
+			}
 			return err
 		}
 		return s.exchange(ctx, r, save)

@@ -171,7 +171,7 @@ func TestTokenSource(t *testing.T) {
 				}
 			}
 			for _, source := range []*oauth.Source{
-				oauth.TokenSource(nil, s.config()), oauth.TokenSource(s.store, oauth.Config{BaseURL: "ftp://x"}),
+				oauth.TokenSource(s.config()), oauth.TokenSource(oauth.Config{Store: s.store, BaseURL: "ftp://x"}),
 			} {
 				if _, err := source.Token(t.Context()); err == nil {
 					t.Error("a source without a store or platform gave a token")
@@ -184,7 +184,7 @@ func TestTokenSource(t *testing.T) {
 			for _, address := range []string{"https://api.other.test", "http://api.fast.test", "https://api.fast.test:8443"} {
 				c := s.config()
 				c.BaseURL = address
-				source := oauth.TokenSource(s.store, c)
+				source := oauth.TokenSource(storing(s.store, c))
 				_, err := source.Token(t.Context())
 				if err == nil || errors.Is(err, oauth.ErrSignInAgain) || !strings.Contains(err.Error(), authAddress) {
 					t.Errorf("%s: got %v", address, err)
@@ -192,7 +192,7 @@ func TestTokenSource(t *testing.T) {
 				if _, err := source.Refresh(t.Context(), apiToken("at-1")); err == nil {
 					t.Errorf("%s: a refresh was made", address)
 				}
-				if err := oauth.SignOut(t.Context(), s.store, c); err == nil {
+				if err := oauth.SignOut(t.Context(), storing(s.store, c)); err == nil {
 					t.Errorf("%s: signed out", address)
 				}
 			}
@@ -212,7 +212,7 @@ func TestTokenSource(t *testing.T) {
 				return s.RoundTrip(req)
 			}))
 			want(t, s.source, "at-2")
-			if err := oauth.SignOut(t.Context(), s.store, c); err != nil {
+			if err := oauth.SignOut(t.Context(), storing(s.store, c)); err != nil {
 				t.Error(err)
 			}
 			if diff := cmp.Diff([]string{issuer, revoke, authAddress + "/current/user/auth/sign-out/"}, sent); diff != "" {
@@ -226,7 +226,7 @@ func TestTokenSourceAllocatesNothing(t *testing.T) { //nolint:paralleltest // it
 	var s authServer
 	store := new(oauth.MemoryStore)
 	s.login(t, store, s.config())
-	source := oauth.TokenSource(store, s.config())
+	source := oauth.TokenSource(storing(store, s.config()))
 	ctx := t.Context()
 	if n := testing.AllocsPerRun(100, func() { _, _ = source.Token(ctx) }); n != 0 {
 		t.Errorf("a token from memory costs %v allocations", n)
@@ -518,7 +518,7 @@ func TestTokenSourceNoticesSignIns(t *testing.T) {
 				want(t, s.source, "")
 				s.signIn(t)
 				want(t, s.source, token)
-				if err := oauth.SignOut(t.Context(), store, s.config()); err != nil {
+				if err := oauth.SignOut(t.Context(), storing(store, s.config())); err != nil {
 					t.Error(err)
 				}
 			}
@@ -556,8 +556,8 @@ func TestTokenSourcesLeakNothing(t *testing.T) { //nolint:paralleltest // it run
 	for _, pair := range [][2]oauth.Store{
 		{memory, memory}, {file, other}, {notComparable{Store: file}, notComparable{Store: other}},
 	} {
-		first := oauth.TokenSource(pair[0], oauth.Config{})
-		second := oauth.TokenSource(pair[1], oauth.Config{})
+		first := oauth.TokenSource(oauth.Config{Store: pair[0]})
+		second := oauth.TokenSource(oauth.Config{Store: pair[1]})
 		if !oauth.HasSources(pair[0], profile) {
 			t.Errorf("%T: a source is not known", pair[0])
 		}
@@ -595,7 +595,7 @@ func TestTokenSourceWithoutATokenAsksNoKey(t *testing.T) {
 		keys := &countingKeys{KeyStore: store.Keys}
 		store.Keys = keys
 		s := newSession(t, store)
-		if err := oauth.SignOut(t.Context(), store, s.config()); err != nil {
+		if err := oauth.SignOut(t.Context(), storing(store, s.config())); err != nil {
 			t.Fatal(err)
 		}
 		before := keys.loads.Load()
@@ -833,7 +833,7 @@ func BenchmarkToken(b *testing.B) {
 				save(b, store, c, token)
 			}
 			b.Run(fmt.Sprintf("store=%s/signed-in=%v", name, signedIn), func(b *testing.B) {
-				source := oauth.TokenSource(store, c)
+				source := oauth.TokenSource(storing(store, c))
 				b.ReportAllocs()
 				b.RunParallel(func(p *testing.PB) {
 					for p.Next() {

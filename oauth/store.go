@@ -162,7 +162,7 @@ func (r *registry) key(store Store, profile string) uint64 {
 func (r *registry) join(s *Source) *counter {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	key := r.key(s.store, s.config.profile())
+	key := r.key(s.config.Store, s.config.profile())
 	c := r.counters[key]
 	if c == nil {
 		c = new(counter)
@@ -192,9 +192,9 @@ func (r *registry) count(store Store, profile string) {
 }
 
 // signInto edits the profile for a sign-in or a sign-out.
-func (c *Config) signInto(ctx context.Context, store Store, change func(r *record, save func() error) error) error {
-	defer signIns.count(store, c.profile())
-	return c.edit(ctx, store, change)
+func (c *Config) signInto(ctx context.Context, change func(r *record, save func() error) error) error {
+	defer signIns.count(c.Store, c.profile())
+	return c.edit(ctx, change)
 }
 
 // versioned is a [Store] with a cheap check for changes.

@@ -2,7 +2,7 @@
 // and stores the tokens, so that the next run needs no browser.
 //
 //	go run ./examples/login             signs in, or uses the stored tokens
-//	go run ./examples/login -headless   shows an address and asks for a code
+//	go run ./examples/login -headless   shows an address, and a code or a prompt for one
 //	go run ./examples/login -logout     signs out
 //
 // Without configuration it runs against an emulator of its own, whose people are
@@ -22,7 +22,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/keyring"
@@ -30,7 +29,7 @@ import (
 )
 
 func main() {
-	headless := flag.Bool("headless", false, "do not open a browser: show an address and ask for a code")
+	headless := flag.Bool("headless", false, "do not open a browser: show an address for another device")
 	logout := flag.Bool("logout", false, "sign out")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -81,22 +80,26 @@ func (p *program) store(ctx context.Context, dir string) (oauth.Store, error) {
 	return oauth.FileStore{Path: filepath.Join(dir, "tokens"), Keys: keys}, err
 }
 
-// show prints the signed-in user, and signs in first if necessary.
+// show prints the signed-in user, who signs in first if necessary.
 func (p *program) show(ctx context.Context) error {
-	client, err := fastio.New(
-		fastio.WithBaseURL(p.config.BaseURL), fastio.WithTokenSource(oauth.TokenSource(p.config.Store, p.config)),
-	)
+	p.config.ClientName, p.config.DeviceName, p.config.DeviceType = "Login example", "login example", "cli"
+	p.config.ShowURL = func(url string) { fmt.Fprintf(p.out, "\nSign in at\n  %s\n", url) }
+	if p.headless {
+		p.config.OpenMode, p.config.Prompt, p.config.ShowDeviceCode = oauth.OpenModeNone, p.ask, p.showCode
+	}
+	source, err := oauth.LoginIfNeeded(ctx, p.config)
+	if refusal, ok := errors.AsType[*oauth.Error](err); ok && refusal.Code == oauth.CodeAccessDenied {
+		return errors.New("you denied access; nothing was stored")
+	}
+	if err != nil {
+		return err
+	}
+	client, err := fastio.New(fastio.WithBaseURL(p.config.BaseURL), fastio.WithTokenSource(source))
 	if err != nil {
 		return err
 	}
 	defer client.CloseIdleConnections()
 	me, err := client.Account.Me(ctx)
-	if errors.Is(err, oauth.ErrSignInAgain) {
-		if err := p.signIn(ctx); err != nil {
-			return err
-		}
-		me, err = client.Account.Me(ctx)
-	}
 	if err != nil {
 		return err
 	}
@@ -114,25 +117,9 @@ func (p *program) show(ctx context.Context) error {
 	return nil
 }
 
-func (p *program) signIn(ctx context.Context) error {
-	p.config.ClientName, p.config.DeviceName, p.config.DeviceType = "Login example", "login example", "cli"
-	p.config.ShowURL = func(url string) { fmt.Fprintf(p.out, "\nSign in at\n  %s\n", url) }
-	var grant *oauth.Grant
-	var err error
-	if p.headless {
-		grant, err = oauth.LoginWithCode(ctx, p.config, p.ask)
-	} else {
-		grant, err = oauth.Login(ctx, p.config)
-	}
-	refusal, refused := errors.AsType[*oauth.Error](err)
-	switch {
-	case refused && refusal.Code == oauth.CodeAccessDenied:
-		return errors.New("you said no; nothing was stored")
-	case err != nil:
-		return err
-	}
-	fmt.Fprintf(p.out, "\nThe tokens are stored. This one is good until %s and renews itself.\n",
-		grant.Token.Expiry.Format(time.TimeOnly))
+// showCode is for a server with the device flow.
+func (p *program) showCode(_ context.Context, d oauth.DeviceCode) error {
+	fmt.Fprintf(p.out, "\nOpen this address on any device, and type the code %s:\n  %s\n", d.UserCode, d.VerificationURI)
 	return nil
 }
 
@@ -147,7 +134,7 @@ func (p *program) ask(_ context.Context, url string) (string, error) {
 }
 
 func (p *program) signOut(ctx context.Context) error {
-	if err := oauth.SignOut(ctx, p.config.Store, p.config); err != nil {
+	if err := oauth.SignOut(ctx, p.config); err != nil {
 		return err
 	}
 	fmt.Fprintln(p.out, "Signed out. Nothing is left of the tokens.")

@@ -27,7 +27,7 @@ func TestLogin(t *testing.T) {
 		"through the browser": {
 			answer: approve,
 			says: []string{
-				"Sign in at", "The tokens are stored", "Signed in as Ada Lovelace <ada@example.test>",
+				"Sign in at", "Signed in as Ada Lovelace <ada@example.test>",
 				"Signed out",
 			},
 		},
@@ -36,7 +36,7 @@ func TestLogin(t *testing.T) {
 			answer:   approve,
 			says:     []string{"Open this address in any browser", "Signed in as Ada Lovelace", "Signed out"},
 		},
-		"and is denied": {answer: platform.Deny, fails: "you said no"},
+		"and is denied": {answer: platform.Deny, fails: "you denied access"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -200,14 +200,15 @@ func TestBrowserStartsFromAPage(t *testing.T) {
 func TestBrowserShowsTheCode(t *testing.T) {
 	t.Parallel()
 	p, s := openPage(t), fastiotest.New()
-	c := oauth.Config{BaseURL: s.Start(t), ClientName: "Conformance"}
-	grant, err := oauth.LoginWithCode(t.Context(), c, func(_ context.Context, loginURL string) (string, error) {
+	c := oauth.Config{BaseURL: s.Start(t), ClientName: "Conformance", OpenMode: oauth.OpenModeNone}
+	c.Prompt = func(_ context.Context, loginURL string) (string, error) {
 		p.signIn(loginURL, s, s.User())
 		p.press("#approve")
 		code := p.text("#code")
 		p.keep("code")
 		return code, nil
-	})
+	}
+	grant, err := oauth.Login(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -94,7 +94,7 @@ func TestServerRotation(t *testing.T) {
 	grant := mustLogin(t, c)
 	last := grant.Token.API()
 	for range 3 {
-		token, err := oauth.TokenSource(c.Store, c).Refresh(t.Context(), last)
+		token, err := oauth.TokenSource(c).Refresh(t.Context(), last)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,7 +118,7 @@ func TestServerRotation(t *testing.T) {
 	}
 
 	wantEnded(t, "a second use of a refresh token", c, grant)
-	if _, err := oauth.TokenSource(c.Store, c).Refresh(t.Context(), last); !errors.Is(err, oauth.ErrSignInAgain) {
+	if _, err := oauth.TokenSource(c).Refresh(t.Context(), last); !errors.Is(err, oauth.ErrSignInAgain) {
 		t.Errorf("the family of a refresh token that was used twice gives %v", err)
 	}
 }
@@ -137,7 +137,7 @@ func TestServerSignOut(t *testing.T) {
 	c, _, w := setUp(t)
 	grant := mustLogin(t, c)
 	// The other server is not the platform, whose own sign-out it does not have.
-	err := oauth.SignOut(t.Context(), c.Store, c)
+	err := oauth.SignOut(t.Context(), c)
 	if !errors.Is(err, api.ErrNotFound) || strings.Contains(err.Error(), "oauth.Revoke") {
 		t.Errorf("signing out ends with %v, want a refusal of oauth.SignOut alone", err)
 	}
@@ -179,7 +179,7 @@ func TestServerRefuses(t *testing.T) {
 			if page := <-v.landed; strings.Contains(page, "Signed in") {
 				t.Errorf("the browser ends at %s", page)
 			}
-			if _, err := oauth.TokenSource(c.Store, c).Token(t.Context()); !errors.Is(err, oauth.ErrSignInAgain) {
+			if _, err := oauth.TokenSource(c).Token(t.Context()); !errors.Is(err, oauth.ErrSignInAgain) {
 				t.Errorf("the store gives %v", err)
 			}
 		})

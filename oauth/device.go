@@ -1,0 +1,179 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/internal/wait"
+)
+
+// ErrNoDeviceFlow reports that the metadata of the server do not announce the device
+// flow (RFC 8628), as those of the platform at the time of writing.
+var ErrNoDeviceFlow = errors.New("the server does not announce the device flow")
+
+// DeviceCode is what a user needs to sign in with another device. [Login] passes it
+// to Config.ShowDeviceCode, which may return at once or show it until its context is
+// done; an error ends the sign-in.
+//
+// No document of the platform describes the device flow: everything here is that of
+// RFC 8628, and only assumed of the platform.
+type DeviceCode struct {
+	UserCode                string    // to be entered at the VerificationURI
+	VerificationURI         string    // of a page that the user can open on any device
+	VerificationURIComplete string    // the same with the code, to be shown as a QR code; "" if there is none
+	Expires                 time.Time // by the local clock
+}
+
+const deviceGrant = "urn:ietf:params:oauth:grant-type:device_code"
+
+const (
+	deviceLife  = 30 * time.Minute // maximum lifetime of a code; also if the server names none
+	intervalMax = time.Minute      // the longest interval that a server may demand
+	slowDown    = 5 * time.Second  // added to the interval (RFC 8628, section 3.5)
+	userCodeMax = 128              // bytes
+
+	codePending  = "authorization_pending"
+	codeSlowDown = "slow_down"
+)
+
+// deviceAuthorization is a pending authorization of the device flow.
+type deviceAuthorization struct {
+	DeviceCode
+
+	secret   api.Secret // the device code of the RFC
+	interval time.Duration
+}
+
+// withDevice has the user sign in with another device.
+func (s *signIn) withDevice(ctx context.Context) (*Grant, error) {
+	d, err := s.startDevice(ctx)
+	if s.remembered && unknownClient(err) {
+		if err := s.identify(ctx, s.clientID); err != nil {
+			return nil, err
+		}
+		d, err = s.startDevice(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	waiting, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	go func() {
+		if err := s.ShowDeviceCode(waiting, d.DeviceCode); err != nil {
+			stop(err)
+		}
+	}()
+	token, err := s.poll(waiting, d)
+	token, err = s.keep(ctx, token, err)
+	return s.grant(ctx, token), err
+}
+
+// startDevice requests a code. It checks what is shown to the user.
+func (s *signIn) startDevice(ctx context.Context) (*deviceAuthorization, error) {
+	form := url.Values{"client_id": {s.clientID}}
+	if err := s.authorization().access(s.op, form); err != nil {
+		return nil, err
+	}
+	service, pipeline, err := s.at(s.server.Device)
+	if err != nil {
+		return nil, err
+	}
+	defer pipeline.CloseIdleConnections()
+	requested := time.Now()
+	type answer struct { // the names of the RFC
+		DeviceCode              api.Secret `json:"device_code"`
+		UserCode                string     `json:"user_code"`
+		VerificationURI         string     `json:"verification_uri"`
+		VerificationURIComplete string     `json:"verification_uri_complete"`
+		ExpiresIn               lifetime   `json:"expires_in"`
+		Interval                lifetime   `json:"interval"`
+	}
+	var a *answer
+	err = s.step(ctx, "asking for a device code", func(ctx context.Context) (err error) {
+		a, err = call.One[answer](ctx, service.c, &api.Request{
+			Op: s.op, Method: http.MethodPost, Path: api.Path("/"), Body: api.Form(form),
+			Auth: api.AuthNone, Replay: api.ReplayOnce,
+		}, "", nil)
+		return asError(err)
+	})
+	if err != nil {
+		return nil, err
+	}
+	code := strings.TrimSpace(a.UserCode)
+	hidden := func(r rune) bool { return !unicode.IsGraphic(r) }
+	switch {
+	case a.DeviceCode.IsZero():
+		return nil, s.fail(errors.New("the answer holds no device code"))
+	case code == "" || len(code) > userCodeMax || strings.ContainsFunc(code, hidden):
+		return nil, s.fail(errors.New("the answer holds no user code that can be shown"))
+	}
+	if err := checkWebAddress(a.VerificationURI); err != nil {
+		return nil, s.fail(err)
+	}
+	if checkWebAddress(a.VerificationURIComplete) != nil {
+		a.VerificationURIComplete = ""
+	}
+	d := &deviceAuthorization{
+		DeviceCode{code, a.VerificationURI, a.VerificationURIComplete, requested.Add(deviceLife)}, a.DeviceCode, slowDown,
+	}
+	if a.ExpiresIn > 0 && a.ExpiresIn < lifetime(deviceLife/time.Second) {
+		d.Expires = requested.Add(time.Duration(a.ExpiresIn) * time.Second)
+	}
+	if a.Interval > 0 {
+		d.interval = time.Duration(min(a.Interval, lifetime(intervalMax/time.Second))) * time.Second
+	}
+	return d, nil
+}
+
+// poll requests the token until the user has answered or the code has expired.
+func (s *signIn) poll(ctx context.Context, d *deviceAuthorization) (*Token, error) {
+	service, pipeline, err := s.at(s.server.Token)
+	if err != nil {
+		return nil, err
+	}
+	defer pipeline.CloseIdleConnections()
+	for {
+		if wait.Sleep(ctx, min(d.interval, time.Until(d.Expires))) != nil {
+			return nil, s.fail(fmt.Errorf("the user has not signed in: %w", context.Cause(ctx)))
+		}
+		if !time.Now().Before(d.Expires) {
+			return nil, &Error{Op: s.op, Code: CodeExpiredToken, Description: "the user has not signed in before the code expired"}
+		}
+		var raw api.Response
+		t, err := s.pollOnce(ctx, service, d, api.WithResponse(&raw))
+		refusal, refused := errors.AsType[*Error](err)
+		_, input := errors.AsType[*api.InputError](err)
+		switch {
+		case err == nil:
+			return t, nil
+		case refused && refusal.Code == codePending:
+		case refused && refusal.Code == codeSlowDown:
+			d.interval += slowDown
+		case raw.Status == 0 && !input, raw.Status/100 == 5, raw.Status == http.StatusTooManyRequests:
+			d.interval = max(min(2*d.interval, intervalMax), min(wait.Ordered(err), intervalMax))
+		default:
+			return nil, err
+		}
+	}
+}
+
+func (s *signIn) pollOnce(
+	ctx context.Context, service *Service, d *deviceAuthorization, opts ...api.CallOption,
+) (*Token, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTime)
+	defer cancel()
+	form := api.Form{"grant_type": {deviceGrant}, "client_id": {s.clientID}, "device_code": {d.secret.Reveal()}}
+	offer(
+		form, param{"resource", s.Resource}, param{"device_name", s.DeviceName}, param{"device_type", s.DeviceType},
+	)
+	return service.token(ctx, endpoint.OAuthExchange(form), form, opts)
+}
