@@ -42,8 +42,7 @@ type answered struct {
 	Content content           `json:",embed,inline"`
 }
 
-// content is a body in the most readable form. At most one member is
-// set.
+// content is a body in the most readable form. At most one member is set.
 type content struct {
 	JSON   jsontext.Value `json:"body,omitzero"` // an object or array
 	Form   []string       `json:"form,omitzero"` // one field per line, escaped and sorted
@@ -162,8 +161,7 @@ func (c *content) bytes() []byte {
 	return c.Base64
 }
 
-// key is equal for equal requests, in any order of parameters and
-// members.
+// key is equal for equal requests, in any order of parameters and members.
 func (a *asked) key() string {
 	body := string(a.Content.bytes())
 	if a.Content.JSON != nil {

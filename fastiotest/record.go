@@ -45,8 +45,7 @@ func Record(dir string, next http.RoundTripper) http.RoundTripper {
 	return &recorder{dir: dir, next: next, names: map[string]int{}, last: map[string]string{}}
 }
 
-// recorder is safe for concurrent use. Its files are in the order in which responses
-// arrived.
+// recorder is safe for concurrent use. Files are in the order of the responses.
 type recorder struct {
 	dir  string
 	next http.RoundTripper

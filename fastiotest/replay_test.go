@@ -71,8 +71,7 @@ func TestReplayInOrder(t *testing.T) {
 	}
 }
 
-// Hosts, prefixes, tokens and the order of parameters and members make no
-// difference.
+// Hosts, prefixes, tokens and the order of parameters and members are ignored.
 func TestReplayMatchesWhatMatters(t *testing.T) {
 	t.Parallel()
 	all := fixtures(
@@ -413,8 +412,7 @@ func TestRecordedNames(t *testing.T) {
 	}
 }
 
-// No file holds a secret, whatever way it went over the wire, and no answer is
-// touched.
+// No file holds a secret, however it was sent. Responses are not changed.
 func TestNothingSecretIsRecorded(t *testing.T) {
 	t.Parallel()
 	const (

@@ -25,6 +25,7 @@ import (
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/emulator"
+	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
 // Server is the emulated platform. It starts with one user, the owner of one
@@ -217,7 +218,7 @@ func (s *Server) AddOAuthClient(c OAuthClient) OAuthClient { return s.platform.A
 // login is pending, or if d exceeds the requested access.
 func (s *Server) Approve(loginURL string, d Decision) (Outcome, error) {
 	d.User = cmp.Or(d.User, s.user.ID)
-	return s.platform.Decide(loginURL, convert[emulator.Decision](d))
+	return s.platform.Decide(loginURL, convert[world.Decision](d))
 }
 
 // Deny denies an application access, instead of a user at loginURL.
@@ -232,7 +233,7 @@ func (s *Server) AddKey(k Key) Key { return add(s.platform.AddKey, k) }
 func (s *Server) AddEvent(e Event) Event { return add(s.platform.AddEvent, e) }
 
 // Generate adds plausible events to the log of a workspace.
-func (s *Server) Generate(h History) { s.platform.Generate(convert[emulator.History](h)) }
+func (s *Server) Generate(h History) { s.platform.Generate(convert[world.History](h)) }
 
 // AddComment adds a comment, with its events and activity, and returns it with
 // empty fields filled in.
@@ -244,7 +245,7 @@ func (s *Server) AddField(f Field) Field { return add(s.platform.AddField, f) }
 
 // AddFact adds a metadata fact to a file or note, or replaces the one of the same
 // field. It returns an error if the file or note does not exist.
-func (s *Server) AddFact(f Fact) error { return s.platform.AddFact(convert[emulator.Fact](f)) }
+func (s *Server) AddFact(f Fact) error { return s.platform.AddFact(convert[world.Fact](f)) }
 
 // Script adds a script for the answers of the agent of the platform. The first script
 // that matches a question and is not used up applies.
@@ -257,7 +258,7 @@ func (s *Server) Fail(f Fault) { s.platform.Fail(f) }
 // FailSockets adds a rule that makes WebSockets fail. The first rule that matches a
 // message applies; rules with an age all apply. [Server.Heal] removes them.
 func (s *Server) FailSockets(f SocketFault) {
-	s.platform.FailSockets(convert[emulator.SocketFault](f))
+	s.platform.FailSockets(convert[world.SocketFault](f))
 }
 
 // Heal removes all faults.
@@ -287,8 +288,7 @@ func (s *Server) InvalidateCursors() { s.platform.InvalidateCursors() }
 // expired.
 func (s *Server) ExpireChanges() { s.platform.ExpireChanges() }
 
-// BlockLocation sets whether an organization blocks the country of the
-// caller.
+// BlockLocation sets whether an organization blocks the country of the caller.
 func (s *Server) BlockLocation(org api.ProfileID, blocked bool) {
 	s.platform.BlockLocation(string(org), blocked)
 }

@@ -40,8 +40,10 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/emulator"
 	"github.com/fastio-go/fastio/internal/emulator/seedfile"
+	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
 func main() {
@@ -63,13 +65,13 @@ type settings struct {
 	events     int
 	workspaces int
 	live       time.Duration
-	options    emulator.Options
-	faults     []emulator.Fault
+	options    seed.Options
+	faults     []seed.Fault
 	schema     bool
 }
 
 func parse(args []string, stderr io.Writer) (settings, error) {
-	c := settings{options: emulator.Options{DropUndeclared: true}}
+	c := settings{options: seed.Options{DropUndeclared: true}}
 	f := flag.NewFlagSet("fastio-emulator", flag.ContinueOnError)
 	f.SetOutput(stderr)
 	f.StringVar(&c.addr, "addr", "127.0.0.1:8787", "address to listen on; port 0 picks a free one")
@@ -105,8 +107,8 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 }
 
 // parseFault reads a rule: a list of name=value, or JSON.
-func parseFault(rule string) (emulator.Fault, error) {
-	f := emulator.Fault{Header: http.Header{}}
+func parseFault(rule string) (seed.Fault, error) {
+	f := seed.Fault{Header: http.Header{}}
 	if strings.HasPrefix(rule, "{") {
 		return f, assign(reflect.ValueOf(&f).Elem(), "", rule)
 	}
@@ -182,14 +184,14 @@ func furnish(s *emulator.Server, c settings) (token, workspace string, err error
 	if c.seed != "" {
 		return load(s, c.seed)
 	}
-	owner := s.AddUser(emulator.User{Email: "owner@example.test", FirstName: "Olive", LastName: "Owner"})
-	org := s.AddOrg(emulator.Org{Domain: "example", Name: "Example", Owner: owner.ID})
+	owner := s.AddUser(world.User{Email: "owner@example.test", FirstName: "Olive", LastName: "Owner"})
+	org := s.AddOrg(world.Org{Domain: "example", Name: "Example", Owner: owner.ID})
 	for range c.workspaces {
-		w := s.AddWorkspace(emulator.Workspace{Org: org.ID})
-		s.Generate(emulator.History{Workspace: w.ID, Events: c.events})
+		w := s.AddWorkspace(world.Workspace{Org: org.ID})
+		s.Generate(world.History{Workspace: w.ID, Events: c.events})
 		workspace = w.ID
 	}
-	return s.AddKey(emulator.Key{User: owner.ID}).Token, workspace, nil
+	return s.AddKey(world.Key{User: owner.ID}).Token, workspace, nil
 }
 
 // load reads a seed file. The token printed is the first in the file and new events go to the first workspace.
@@ -217,7 +219,7 @@ func grow(ctx context.Context, s *emulator.Server, workspace string, each time.D
 	for {
 		select {
 		case <-t.C:
-			s.Generate(emulator.History{Workspace: workspace, Events: 1, From: time.Now().Add(-time.Second)})
+			s.Generate(world.History{Workspace: workspace, Events: 1, From: time.Now().Add(-time.Second)})
 		case <-ctx.Done():
 			return
 		}

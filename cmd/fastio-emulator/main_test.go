@@ -23,7 +23,6 @@ import (
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/fastiotest/seed"
-	"github.com/fastio-go/fastio/internal/emulator"
 	"github.com/fastio-go/fastio/internal/emulator/seedfile"
 	"github.com/fastio-go/fastio/internal/table"
 )
@@ -184,7 +183,7 @@ func TestRejectsBadFlags(t *testing.T) {
 
 func TestParseFault(t *testing.T) {
 	t.Parallel()
-	want := emulator.Fault{
+	want := seed.Fault{
 		Op: "events.Search", Skip: 1, Count: 2, Probability: 0.5, Seed: 3, Delay: time.Second, Status: 500, Code: 9,
 		Text: "No", Body: "{}", ContentType: "text/plain", Processed: true, Cut: 4, Truncate: 5, Gzip: true,
 		Drip: 2 * time.Millisecond, Reset: seed.AfterHeader, Header: http.Header{"Retry-After": {"7"}},
@@ -194,9 +193,9 @@ func TestParseFault(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	want = emulator.Fault{
+	want = seed.Fault{
 		Status: 403, Params: map[string]any{"reason": "scope"}, Header: http.Header{"A": {"b"}},
-		Stream: &emulator.StreamStyle{Retry: time.Second},
+		Stream: &seed.StreamStyle{Retry: time.Second},
 	}
 	got, err = parseFault(`{"status": 403, "params": {"reason": "scope"}, "header": {"A": ["b"]}, "stream": ` +
 		`{"retry": "1s"}}`)

@@ -65,8 +65,7 @@ func names(target any) []string {
 	return list
 }
 
-// nearest returns the three names that are most similar to one, or whose last part
-// is.
+// nearest returns the three names most similar to one, or to its last part.
 func nearest(names []string, name string) []string {
 	last := func(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
 	far := func(other string) int {

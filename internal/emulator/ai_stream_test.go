@@ -18,13 +18,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fastio-go/fastio/fastiotest/seed"
-	"github.com/fastio-go/fastio/internal/emulator"
 )
 
 // chat is a platform where Ben has asked what has a short answer.
 type chat struct{ *scripted }
 
-func newChat(t *testing.T, change ...func(*emulator.Options)) chat {
+func newChat(t *testing.T, change ...func(*seed.Options)) chat {
 	t.Helper()
 	return chat{newScript(t, "testdata/scripts/ai_streams.txt", change...)}
 }
@@ -112,47 +111,47 @@ func TestStreamStyles(t *testing.T) {
 	t.Parallel()
 	replace := func(pairs ...string) func(string) string { return strings.NewReplacer(pairs...).Replace }
 	for name, test := range map[string]struct {
-		style  emulator.StreamStyle
+		style  seed.StreamStyle
 		lastID string
 		change func(all string) string
 	}{
-		"CRLF":    {emulator.StreamStyle{Newline: "\r\n"}, "", replace("\n", "\r\n")},
-		"CR":      {emulator.StreamStyle{Newline: "\r"}, "", replace("\n", "\r")},
-		"a BOM":   {emulator.StreamStyle{BOM: true}, "", replace("id: 1", "\ufeffid: 1")},
-		"a pause": {emulator.StreamStyle{Retry: 1500 * time.Millisecond}, "", replace("id: 1", "retry: 1500\n\nid: 1")},
-		"restart": {emulator.StreamStyle{Restart: true}, "3", replace()},
-		"no ids": {emulator.StreamStyle{NoIDs: true}, "3", func(all string) string {
+		"CRLF":    {seed.StreamStyle{Newline: "\r\n"}, "", replace("\n", "\r\n")},
+		"CR":      {seed.StreamStyle{Newline: "\r"}, "", replace("\n", "\r")},
+		"a BOM":   {seed.StreamStyle{BOM: true}, "", replace("id: 1", "\ufeffid: 1")},
+		"a pause": {seed.StreamStyle{Retry: 1500 * time.Millisecond}, "", replace("id: 1", "retry: 1500\n\nid: 1")},
+		"restart": {seed.StreamStyle{Restart: true}, "3", replace()},
+		"no ids": {seed.StreamStyle{NoIDs: true}, "3", func(all string) string {
 			return regexp.MustCompile("id: .\n").ReplaceAllString(all, "")
 		}},
-		"no end": {emulator.StreamStyle{NoEnd: true}, "", func(all string) string {
+		"no end": {seed.StreamStyle{NoEnd: true}, "", func(all string) string {
 			return all[:strings.Index(all, "id: 5")]
 		}},
-		"end alone": {emulator.StreamStyle{LateDone: true}, "", func(all string) string {
+		"end alone": {seed.StreamStyle{LateDone: true}, "", func(all string) string {
 			return all[strings.Index(all, "id: 5"):]
 		}},
-		"cumulative": {emulator.StreamStyle{Cumulative: true}, "", replace(`"delta":"It`, `"text":"It`,
+		"cumulative": {seed.StreamStyle{Cumulative: true}, "", replace(`"delta":"It`, `"text":"It`,
 			`"delta":"lease`, `"text":"It ends on 31 May, as the lease`)},
-		"unnamed": {emulator.StreamStyle{Unnamed: true}, "", func(all string) string {
+		"unnamed": {seed.StreamStyle{Unnamed: true}, "", func(all string) string {
 			for _, name := range []string{"status", "action", "delta", "done"} {
 				all = strings.ReplaceAll(all, "event: "+name+"\ndata: {", "data: {\"type\":\""+name+"\",")
 			}
 			return all
 		}},
-		"comments": {emulator.StreamStyle{Comments: true}, "", func(all string) string {
+		"comments": {seed.StreamStyle{Comments: true}, "", func(all string) string {
 			for i, name := range []string{"status", "action", "delta", "delta", "done"} {
 				id := fmt.Sprintf("id: %d\n", i+1)
 				all = strings.Replace(all, id, ": "+name+"\n:\n"+id, 1)
 			}
 			return all
 		}},
-		"lines": {emulator.StreamStyle{SplitData: true}, "", replace("data: {", "data: {\ndata: ", "}\n\n", "\ndata: }\n\n")},
+		"lines": {seed.StreamStyle{SplitData: true}, "", replace("data: {", "data: {\ndata: ", "}\n\n", "\ndata: }\n\n")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				c := newChat(t, func(o *emulator.Options) { o.AI.Stream = test.style })
+				c := newChat(t, func(o *seed.Options) { o.AI.Stream = test.style })
 				time.Sleep(time.Minute)
-				c.Fail(emulator.Fault{Op: "ai.Turns.Stream", Count: 1, Stream: &emulator.StreamStyle{}})
+				c.Fail(seed.Fault{Op: "ai.Turns.Stream", Count: 1, Stream: &seed.StreamStyle{}})
 				c.must(t, `{read} -> 200 body="{all}" body>body`)
 				plain, _ := c.names["body"].(string)
 				if diff := cmp.Diff(test.change(plain), c.whole(t, test.lastID)); diff != "" {
@@ -181,14 +180,14 @@ func TestHeartbeatsOfATurnThatDoesNotEnd(t *testing.T) {
 func TestDisturbedStreams(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		fault  emulator.Fault
+		fault  seed.Fault
 		length int // 0 is all
 		err    error
 		took   time.Duration
 	}{
-		"ended":        {emulator.Fault{Truncate: 50}, 50, nil, 0},
-		"stalled":      {emulator.Fault{Stall: 50}, 50, context.DeadlineExceeded, time.Hour},
-		"byte by byte": {emulator.Fault{Drip: time.Second}, 0, nil, 417 * time.Second},
+		"ended":        {seed.Fault{Truncate: 50}, 50, nil, 0},
+		"stalled":      {seed.Fault{Stall: 50}, 50, context.DeadlineExceeded, time.Hour},
+		"byte by byte": {seed.Fault{Drip: time.Second}, 0, nil, 417 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -224,7 +223,7 @@ func TestStreamsCutAtEveryByte(t *testing.T) {
 		all := c.whole(t, "")
 		for name, client := range c.transports(t) {
 			for n := range len(all) {
-				fault := emulator.Fault{Op: "ai.Turns.Stream", Cut: int64(n)}
+				fault := seed.Fault{Op: "ai.Turns.Stream", Cut: int64(n)}
 				if n == 0 {
 					fault.Reset = seed.AfterHeader
 				}
@@ -243,7 +242,7 @@ func TestStreamsCutAtEveryByte(t *testing.T) {
 func TestLeavingAStream(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := newChat(t, func(o *emulator.Options) { o.AI.TurnPace = time.Hour })
+		c := newChat(t, func(o *seed.Options) { o.AI.TurnPace = time.Hour })
 		transports := c.transports(t)
 		for _, client := range transports {
 			resp := c.open(t.Context(), t, client, "http://emulator.test")
@@ -262,7 +261,7 @@ func TestLeavingAStream(t *testing.T) {
 
 func TestConcurrentChats(t *testing.T) {
 	t.Parallel()
-	c := newChat(t, func(o *emulator.Options) { o.AI.TurnPace = 100 * time.Microsecond })
+	c := newChat(t, func(o *seed.Options) { o.AI.TurnPace = 100 * time.Microsecond })
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
@@ -289,7 +288,7 @@ func TestConcurrentChats(t *testing.T) {
 
 func TestStreamOverASocket(t *testing.T) {
 	t.Parallel()
-	c := newChat(t, func(o *emulator.Options) { o.AI.TurnPace = time.Millisecond })
+	c := newChat(t, func(o *seed.Options) { o.AI.TurnPace = time.Millisecond })
 	server := httptest.NewServer(c.Server)
 	defer server.Close()
 	resp := c.open(t.Context(), t, server.Client(), server.URL)

@@ -17,25 +17,26 @@ import (
 
 	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/emulator"
+	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
 const twoFactor = "/user/auth/2factor/"
 
-// clockWorld is a world whose time moves on request.
+// clockWorld is a platform whose time moves on request.
 type clockWorld struct {
-	*world
+	*platform
 	now time.Time
 }
 
-func newClockWorld(o emulator.Options) *clockWorld {
+func newClockWorld(o seed.Options) *clockWorld {
 	w := &clockWorld{now: epoch}
 	o.Clock = func() time.Time { return w.now }
-	w.world = newWorld(o)
+	w.platform = newWorld(o)
 	return w
 }
 
 // authorized sends a request with a header of the test's own and no body.
-func (w *world) authorized(t *testing.T, header, path string) reply {
+func (w *platform) authorized(t *testing.T, header, path string) reply {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://emulator.test/api/current"+path, nil)
 	if err != nil {
@@ -51,13 +52,13 @@ func basic(email, password string) string {
 	return "Basic " + base64.StdEncoding.EncodeToString([]byte(email+":"+password))
 }
 
-func (w *world) signIn(t *testing.T, email, password string) reply {
+func (w *platform) signIn(t *testing.T, email, password string) reply {
 	t.Helper()
 	return w.authorized(t, basic(email, password), "/user/auth/")
 }
 
 // session signs a user in and returns the token, limited or full.
-func (w *world) session(t *testing.T, u emulator.User) string {
+func (w *platform) session(t *testing.T, u world.User) string {
 	t.Helper()
 	got := w.signIn(t, u.Email, u.Password)
 	token, found := got.get("auth_token").(string)
@@ -68,7 +69,7 @@ func (w *world) session(t *testing.T, u emulator.User) string {
 }
 
 // form sends pairs of names and values as a form.
-func (w *world) form(t *testing.T, token, method, path string, fields ...string) reply {
+func (w *platform) form(t *testing.T, token, method, path string, fields ...string) reply {
 	t.Helper()
 	values := url.Values{}
 	for i := 0; i < len(fields); i += 2 {
@@ -77,7 +78,7 @@ func (w *world) form(t *testing.T, token, method, path string, fields ...string)
 	return w.body(t, token, method, path, "application/x-www-form-urlencoded", values.Encode())
 }
 
-func (w *world) body(t *testing.T, token, method, path, contentType, body string) reply {
+func (w *platform) body(t *testing.T, token, method, path, contentType, body string) reply {
 	t.Helper()
 	address := "http://emulator.test/api/current" + path
 	r, err := http.NewRequestWithContext(t.Context(), method, address, strings.NewReader(body))
@@ -100,11 +101,11 @@ func (p reply) is(t *testing.T, status, code int) {
 }
 
 // guarded adds a user with a second factor.
-func (w *world) guarded(channel string) emulator.User {
-	return w.AddUser(emulator.User{Email: channel + "@example.test", TwoFactor: channel})
+func (w *platform) guarded(channel string) world.User {
+	return w.AddUser(world.User{Email: channel + "@example.test", TwoFactor: channel})
 }
 
-func (w *world) complete(t *testing.T, token, code string) reply {
+func (w *platform) complete(t *testing.T, token, code string) reply {
 	t.Helper()
 	return w.form(t, token, http.MethodPost, twoFactor+"auth/"+code+"/")
 }
@@ -134,7 +135,7 @@ func TestSessionToken(t *testing.T) {
 	if claims["sub"] != w.ada.ID || claims["exp"] != float64(epoch.Unix()+2592000) {
 		t.Errorf("claims %s", text)
 	}
-	if other := newWorld(emulator.Options{Seed: 1}).session(t, w.ada); other == token {
+	if other := newWorld(seed.Options{Seed: 1}).session(t, w.ada); other == token {
 		t.Error("two servers issue the same token")
 	}
 }
@@ -142,7 +143,7 @@ func TestSessionToken(t *testing.T) {
 func TestSignInPage(t *testing.T) {
 	t.Parallel()
 	w := unlimited()
-	guarded := w.AddUser(emulator.User{Email: "guarded@example.test", TwoFactor: "totp"})
+	guarded := w.AddUser(world.User{Email: "guarded@example.test", TwoFactor: "totp"})
 	if id, refused := w.CheckPassword(w.ada.Email, w.ada.Password); id != w.ada.ID || refused {
 		t.Errorf("the right password: %q %v", id, refused)
 	}
@@ -222,7 +223,7 @@ func TestBindingURI(t *testing.T) {
 
 func TestTOTPSteps(t *testing.T) {
 	t.Parallel()
-	w := newClockWorld(emulator.Options{})
+	w := newClockWorld(seed.Options{})
 	u := w.guarded("totp")
 	code := w.OneTimeCode(u.ID) // epoch is the beginning of a step
 	for offset, want := range map[time.Duration]bool{
@@ -261,7 +262,7 @@ func TestOneSessionForALimitedToken(t *testing.T) {
 
 func TestConcurrentAuth(t *testing.T) {
 	t.Parallel()
-	w := newWorld(emulator.Options{Limits: seed.LimitOptions{Rules: []emulator.Limit{}}})
+	w := newWorld(seed.Options{Limits: seed.LimitOptions{Rules: []seed.Limit{}}})
 	u := w.guarded("totp")
 	ada := w.keys[w.ada.ID]
 	id := w.as(t, w.ada, http.MethodGet, "/user/auth/keys/").get("api_keys.0.id").(string)
@@ -281,7 +282,7 @@ func TestConcurrentAuth(t *testing.T) {
 			made := w.form(t, w.keys[w.cleo.ID], http.MethodPost, "/user/auth/key/")
 			w.as(t, w.cleo, http.MethodDelete, "/user/auth/key/"+made.get("id").(string)+"/").is(t, 200, 0)
 		},
-		func() { w.AddKey(emulator.Key{User: w.dora.ID}) },
+		func() { w.AddKey(world.Key{User: w.dora.ID}) },
 		func() { w.form(t, w.keys[w.dora.ID], http.MethodPost, twoFactor+"sms/").is(t, 200, 0) },
 		func() { w.OneTimeCode(w.dora.ID) },
 		func() { w.CheckPassword(w.cleo.Email, w.cleo.Password) },

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/fastio-go/fastio/fastiotest/seed"
-	"github.com/fastio-go/fastio/internal/emulator"
+	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
-func (w *world) feed(t *testing.T, u emulator.User, query ...string) reply {
+func (w *platform) feed(t *testing.T, u world.User, query ...string) reply {
 	t.Helper()
 	return w.as(t, u, http.MethodGet, "/org/acme/events/changes/", query...)
 }
@@ -25,11 +25,11 @@ func cursorOf(p reply) string {
 func TestChangesMissNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(emulator.Options{Clock: time.Now, Limits: seed.LimitOptions{Rules: []emulator.Limit{}}})
+		w := newWorld(seed.Options{Clock: time.Now, Limits: seed.LimitOptions{Rules: []seed.Limit{}}})
 		cursor := cursorOf(w.feed(t, w.ada))
 		var want, got []any
 		for i := range 60 {
-			e := emulator.Event{Name: fileAdded, Workspace: w.room.ID, Created: time.Now()}
+			e := world.Event{Name: fileAdded, Workspace: w.room.ID, Created: time.Now()}
 			if i%7 == 0 {
 				e.VisibleAt = time.Now().Add(time.Duration(i) * time.Second)
 			}
@@ -61,8 +61,8 @@ func TestChangesOfAHistory(t *testing.T) {
 	t.Parallel()
 	w := unlimited()
 	cursor := cursorOf(w.feed(t, w.ada))
-	w.Generate(emulator.History{Workspace: w.room.ID, Events: 500})
-	w.Generate(emulator.History{Workspace: w.attic.ID, Events: 500})
+	w.Generate(world.History{Workspace: w.room.ID, Events: 500})
+	w.Generate(world.History{Workspace: w.attic.ID, Events: 500})
 	seen := map[any]bool{}
 	for more := any(true); more == true; {
 		p := w.feed(t, w.ada, "cursor", cursor, "limit", "100")

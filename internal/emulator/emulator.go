@@ -3,12 +3,12 @@
 // independent of the client and follows the published API, so that a client
 // that misreads the API fails.
 //
-//	s := emulator.New(emulator.Options{})
-//	ada := s.AddUser(emulator.User{FirstName: "Ada"})
-//	org := s.AddOrg(emulator.Org{Domain: "acme", Owner: ada.ID})
-//	room := s.AddWorkspace(emulator.Workspace{Org: org.ID, Name: "Design"})
-//	key := s.AddKey(emulator.Key{User: ada.ID})
-//	s.Generate(emulator.History{Workspace: room.ID, Events: 10_000})
+//	s := emulator.New(seed.Options{})
+//	ada := s.AddUser(world.User{FirstName: "Ada"})
+//	org := s.AddOrg(world.Org{Domain: "acme", Owner: ada.ID})
+//	room := s.AddWorkspace(world.Workspace{Org: org.ID, Name: "Design"})
+//	key := s.AddKey(world.Key{User: ada.ID})
+//	s.Generate(world.History{Workspace: room.ID, Events: 10_000})
 //	client := &http.Client{Transport: s} // send "Authorization: Bearer " + key.Token
 //
 // This package is the server: routes, authentication, limits, faults, recorded
@@ -95,7 +95,7 @@ type Server struct {
 }
 
 // New returns an empty platform. It panics if [Check] rejects the options.
-func New(o Options) *Server {
+func New(o seed.Options) *Server {
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}

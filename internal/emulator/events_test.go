@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/fastio-go/fastio/fastiotest/seed"
-	"github.com/fastio-go/fastio/internal/emulator"
+	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
 const fileAdded = "workspace_storage_file_added"
@@ -18,7 +18,7 @@ func TestInvalidateCursors(t *testing.T) {
 	t.Parallel()
 	w := unlimited()
 	for range 3 {
-		w.AddEvent(emulator.Event{Name: fileAdded, Workspace: w.room.ID})
+		w.AddEvent(world.Event{Name: fileAdded, Workspace: w.room.ID})
 	}
 	page := func(cursor string) reply {
 		return w.search(t, w.ada, "workspace_id", w.room.ID, "limit", "1", "cursor", cursor)
@@ -38,7 +38,7 @@ func TestInvalidateCursors(t *testing.T) {
 }
 
 // walk follows cursors to the end and returns the ids in order.
-func (w *world) walk(t *testing.T, u emulator.User, between func(page int), query ...string) []string {
+func (w *platform) walk(t *testing.T, u world.User, between func(page int), query ...string) []string {
 	t.Helper()
 	var ids []string
 	cursor := ""
@@ -69,11 +69,11 @@ func TestEveryOrderYieldsEachEventOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(emulator.Options{
-				Events: seed.EventOptions{Order: order}, Seed: 3, Limits: seed.LimitOptions{Rules: []emulator.Limit{}},
+			w := newWorld(seed.Options{
+				Events: seed.EventOptions{Order: order}, Seed: 3, Limits: seed.LimitOptions{Rules: []seed.Limit{}},
 			})
-			w.Generate(emulator.History{Workspace: w.room.ID, Events: 700, Seed: 1})
-			w.Generate(emulator.History{Workspace: w.attic.ID, Events: 600, Seed: 2}) // interleaves
+			w.Generate(world.History{Workspace: w.room.ID, Events: 700, Seed: 1})
+			w.Generate(world.History{Workspace: w.attic.ID, Events: 600, Seed: 2}) // interleaves
 			all := w.walk(t, w.ada, nil, "org_id", w.org.ID, "limit", "250", "output", "terse")
 			seen := map[string]bool{}
 			for _, id := range all {
@@ -85,7 +85,7 @@ func TestEveryOrderYieldsEachEventOnce(t *testing.T) {
 			// The same rows whatever the page size, and none lost when the log grows under the walk.
 			again := w.walk(t, w.ada, func(page int) {
 				earlier := epoch.Add(-time.Duration(page*7919) * time.Second)
-				w.AddEvent(emulator.Event{Name: fileAdded, Workspace: w.room.ID, Created: earlier})
+				w.AddEvent(world.Event{Name: fileAdded, Workspace: w.room.ID, Created: earlier})
 			}, "org_id", w.org.ID, "limit", "90", "output", "terse")
 			found := map[string]int{}
 			for _, id := range again {
@@ -104,7 +104,7 @@ func TestEveryOrderYieldsEachEventOnce(t *testing.T) {
 func TestHowToGoesOnWithoutItsCaller(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := newOAuth(t, func(o *emulator.Options) { o.HowTo.Time = 10 * time.Second })
+		p := newOAuth(t, func(o *seed.Options) { o.HowTo.Time = 10 * time.Second })
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		q := p.fork()

@@ -6,16 +6,18 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/emulator"
+	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
 func Example() {
-	s := emulator.New(emulator.Options{Clock: func() time.Time { return time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC) }})
-	ada := s.AddUser(emulator.User{FirstName: "Ada"})
-	org := s.AddOrg(emulator.Org{Domain: "acme", Owner: ada.ID})
-	room := s.AddWorkspace(emulator.Workspace{Org: org.ID, Name: "Design"})
-	key := s.AddKey(emulator.Key{User: ada.ID})
-	s.AddEvent(emulator.Event{Name: "workspace_created", Workspace: room.ID, CallingUser: ada.ID})
+	s := emulator.New(seed.Options{Clock: func() time.Time { return time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC) }})
+	ada := s.AddUser(world.User{FirstName: "Ada"})
+	org := s.AddOrg(world.Org{Domain: "acme", Owner: ada.ID})
+	room := s.AddWorkspace(world.Workspace{Org: org.ID, Name: "Design"})
+	key := s.AddKey(world.Key{User: ada.ID})
+	s.AddEvent(world.Event{Name: "workspace_created", Workspace: room.ID, CallingUser: ada.ID})
 
 	address := "http://emulator.test/api/current/events/search/?output=terse&event=workspace_deleted&org_id=" + org.ID
 	r, err := http.NewRequest(http.MethodGet, address, nil)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/fastio-go/fastio/internal/emulator/signin"
 	"github.com/fastio-go/fastio/internal/emulator/wire"
+	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
 // AddSession signs a user in and returns the token.
@@ -13,7 +14,7 @@ func (s *Server) AddSession(userID string) string {
 	defer s.Unlock()
 	token := s.JWT(wire.Object{{"sub", userID}, {"jti", s.Secret()}})
 	s.Credentials[token] = &wire.Credential{
-		Key: Key{Token: token, User: userID}, Kind: wire.SessionToken, Created: s.Now().Unix(),
+		Key: world.Key{Token: token, User: userID}, Kind: wire.SessionToken, Created: s.Now().Unix(),
 	}
 	return token
 }

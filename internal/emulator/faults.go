@@ -49,10 +49,9 @@ func (s *Server) Fail(f world.Fault) {
 	s.faults.rules = append(s.faults.rules, r)
 }
 
-// Check returns an error for limits and faults of operations that the platform does not
-// have.
-func Check(o Options, faults ...world.Fault) error {
-	s := New(Options{})
+// Check returns an error for limits and faults of unknown operations.
+func Check(o seed.Options, faults ...seed.Fault) error {
+	s := New(seed.Options{})
 	for _, rule := range o.Limits.Rules {
 		if err := s.checkOps("Limits.Rules", rule.Ops...); err != nil {
 			return err
@@ -286,8 +285,7 @@ func (s *Server) FailSockets(f world.SocketFault) {
 	s.faults.sockets = append(s.faults.sockets, r)
 }
 
-// Next returns the fault of the next message of a socket, the zero one if no
-// rule applies.
+// Next returns the fault of the next message of a socket, or the zero one.
 func (f *faults) Next(profileID string) *world.SocketFault {
 	f.mu.Lock()
 	defer f.mu.Unlock()

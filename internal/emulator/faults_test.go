@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fastio-go/fastio/fastiotest/seed"
-	"github.com/fastio-go/fastio/internal/emulator"
+	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
 // doer sends requests to the emulator.
@@ -22,7 +22,7 @@ type doer interface {
 }
 
 // overBoth runs a test over the round tripper and an HTTP server, in virtual time.
-func overBoth(t *testing.T, o emulator.Options, test func(t *testing.T, w *world, c doer)) {
+func overBoth(t *testing.T, o seed.Options, test func(t *testing.T, w *platform, c doer)) {
 	t.Helper()
 	for _, name := range []string{"round tripper", "listener"} {
 		t.Run(name, func(t *testing.T) {
@@ -47,7 +47,7 @@ func overBoth(t *testing.T, o emulator.Options, test func(t *testing.T, w *world
 	}
 }
 
-func request(ctx context.Context, w *world, method, path string) *http.Request {
+func request(ctx context.Context, w *platform, method, path string) *http.Request {
 	r, err := http.NewRequestWithContext(ctx, method, "http://emulator.test/api/current"+path, nil)
 	if err != nil {
 		panic(err)
@@ -69,34 +69,34 @@ func fetch(c doer, r *http.Request) (status int, body string, err error) {
 
 func TestFaults(t *testing.T) {
 	t.Parallel()
-	overBoth(t, emulator.Options{}, func(t *testing.T, w *world, c doer) {
+	overBoth(t, seed.Options{}, func(t *testing.T, w *platform, c doer) {
 		t.Helper()
 		whole := `{"result":true,"status":"ok","current_api_version":"1.0"`
 		failed := `{"result":false,"error":{"code":`
 		me := `"documentation_url":null,"resource":"GET /current/user/me/details/"`
 		tests := map[string]struct {
-			fault  emulator.Fault
+			fault  seed.Fault
 			status int
 			body   string // prefix
 			length int    // 0 is any
 			err    error  // nil is none, io.EOF any
 		}{
 			"a status": {
-				emulator.Fault{Status: 503, Code: 99, Text: "Busy."}, 503, failed + `99,"text":"Busy.",` + me + `}`, 0, nil,
+				seed.Fault{Status: 503, Code: 99, Text: "Busy."}, 503, failed + `99,"text":"Busy.",` + me + `}`, 0, nil,
 			},
 			"params": {
-				emulator.Fault{Status: 429, Params: map[string]any{"retry_after_seconds": 7}},
+				seed.Fault{Status: 429, Params: map[string]any{"retry_after_seconds": 7}},
 				429, failed + `0,"text":"Too Many Requests",` + me + `,"params":{"retry_after_seconds":7}}`, 0, nil,
 			},
-			"a proxy's page":         {emulator.Fault{Status: 502, Body: "<html>Bad gateway</html>"}, 502, "<html>", 24, nil},
-			"an empty object":        {emulator.Fault{Body: "{}"}, 200, "{}", 2, nil},
-			"a body cut":             {emulator.Fault{Cut: 20}, 200, whole[:20], 20, io.ErrUnexpectedEOF},
-			"an error cut":           {emulator.Fault{Status: 500, Cut: 10}, 500, `{"result":`, 10, io.ErrUnexpectedEOF},
-			"truncated JSON":         {emulator.Fault{Truncate: 30}, 200, whole[:30], 30, nil},
-			"a reset behind headers": {emulator.Fault{Reset: seed.AfterHeader}, 200, "", 0, io.ErrUnexpectedEOF},
-			"a reset before headers": {emulator.Fault{Reset: seed.BeforeHeader}, 0, "", 0, io.EOF},
-			"damaged gzip":           {emulator.Fault{Gzip: true}, 200, "", 0, io.EOF},
-			"only a header":          {emulator.Fault{Header: http.Header{"X-Fault": {"1"}}}, 200, whole, 0, nil},
+			"a proxy's page":         {seed.Fault{Status: 502, Body: "<html>Bad gateway</html>"}, 502, "<html>", 24, nil},
+			"an empty object":        {seed.Fault{Body: "{}"}, 200, "{}", 2, nil},
+			"a body cut":             {seed.Fault{Cut: 20}, 200, whole[:20], 20, io.ErrUnexpectedEOF},
+			"an error cut":           {seed.Fault{Status: 500, Cut: 10}, 500, `{"result":`, 10, io.ErrUnexpectedEOF},
+			"truncated JSON":         {seed.Fault{Truncate: 30}, 200, whole[:30], 30, nil},
+			"a reset behind headers": {seed.Fault{Reset: seed.AfterHeader}, 200, "", 0, io.ErrUnexpectedEOF},
+			"a reset before headers": {seed.Fault{Reset: seed.BeforeHeader}, 0, "", 0, io.EOF},
+			"damaged gzip":           {seed.Fault{Gzip: true}, 200, "", 0, io.EOF},
+			"only a header":          {seed.Fault{Header: http.Header{"X-Fault": {"1"}}}, 200, whole, 0, nil},
 		}
 		for name, test := range tests {
 			test.fault.Op, test.fault.Count = "account.Me", 1
@@ -124,11 +124,11 @@ func TestFaults(t *testing.T) {
 
 func TestFaultDelaysAndDrips(t *testing.T) {
 	t.Parallel()
-	overBoth(t, emulator.Options{}, func(t *testing.T, w *world, c doer) {
+	overBoth(t, seed.Options{}, func(t *testing.T, w *platform, c doer) {
 		t.Helper()
-		w.Fail(emulator.Fault{Op: "system.Ping", Count: 1, Delay: time.Minute})
-		w.Fail(emulator.Fault{Op: "system.Ping", Count: 1, Status: 200, Body: "0123456789", Drip: time.Second})
-		w.Fail(emulator.Fault{Op: "system.Ping", Delay: time.Hour})
+		w.Fail(seed.Fault{Op: "system.Ping", Count: 1, Delay: time.Minute})
+		w.Fail(seed.Fault{Op: "system.Ping", Count: 1, Status: 200, Body: "0123456789", Drip: time.Second})
+		w.Fail(seed.Fault{Op: "system.Ping", Delay: time.Hour})
 		for _, want := range []time.Duration{time.Minute, 10 * time.Second} {
 			begin := time.Now()
 			status, _, err := fetch(c, request(t.Context(), w, http.MethodGet, "/ping/"))
@@ -149,7 +149,7 @@ func TestFaultDelaysAndDrips(t *testing.T) {
 			t.Errorf("an abandoned call has status %d", last.Status)
 		}
 		w.Heal()
-		w.Fail(emulator.Fault{Op: "system.Ping", Stall: 5})
+		w.Fail(seed.Fault{Op: "system.Ping", Stall: 5})
 		ctx, cancel = context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		_, body, err := fetch(c, request(ctx, w, http.MethodGet, "/ping/"))
@@ -161,20 +161,20 @@ func TestFaultDelaysAndDrips(t *testing.T) {
 
 func TestFaultSelection(t *testing.T) {
 	t.Parallel()
-	statuses := func(w *world, n int) (list []int) {
+	statuses := func(w *platform, n int) (list []int) {
 		for range n {
 			list = append(list, w.as(t, w.ada, http.MethodGet, "/user/me/details/").Status)
 		}
 		return list
 	}
 	for name, test := range map[string]struct {
-		faults []emulator.Fault
+		faults []seed.Fault
 		want   []int // the last one after Heal
 	}{
-		"skip and count":    {[]emulator.Fault{{Skip: 1, Count: 2, Status: 500}}, []int{200, 500, 500, 200, 200}},
-		"another operation": {[]emulator.Fault{{Op: "events.Search", Status: 500}}, []int{200, 200}},
+		"skip and count":    {[]seed.Fault{{Skip: 1, Count: 2, Status: 500}}, []int{200, 500, 500, 200, 200}},
+		"another operation": {[]seed.Fault{{Op: "events.Search", Status: 500}}, []int{200, 200}},
 		"rules in a row": {
-			[]emulator.Fault{{Count: 1, Status: 500}, {Op: "account.Me", Count: 1, Status: 503}, {Status: 504}},
+			[]seed.Fault{{Count: 1, Status: 500}, {Op: "account.Me", Count: 1, Status: 503}, {Status: 504}},
 			[]int{500, 503, 504, 200},
 		},
 	} {
@@ -196,7 +196,7 @@ func TestFaultSelection(t *testing.T) {
 		var runs [2][]int
 		for i := range runs {
 			w := unlimited()
-			w.Fail(emulator.Fault{Probability: 0.3, Seed: 5, Status: 500})
+			w.Fail(seed.Fault{Probability: 0.3, Seed: 5, Status: 500})
 			runs[i] = statuses(w, 100)
 		}
 		if diff := cmp.Diff(runs[0], runs[1]); diff != "" {
@@ -218,21 +218,21 @@ func TestFaultSelection(t *testing.T) {
 func TestFaultsAndEffects(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		fault emulator.Fault
+		fault seed.Fault
 		want  bool
 	}{
-		"a status":                 {emulator.Fault{Status: 504}, false},
-		"a status after the fact":  {emulator.Fault{Status: 504, Processed: true}, true},
-		"a reset":                  {emulator.Fault{Reset: seed.BeforeHeader}, false},
-		"a reset after the fact":   {emulator.Fault{Reset: seed.BeforeHeader, Processed: true}, true},
-		"a reset behind the head":  {emulator.Fault{Reset: seed.AfterHeader}, true},
-		"a body cut":               {emulator.Fault{Cut: 5}, true},
-		"a gateway's page instead": {emulator.Fault{Status: 502, Body: "<html>", Processed: true}, true},
+		"a status":                 {seed.Fault{Status: 504}, false},
+		"a status after the fact":  {seed.Fault{Status: 504, Processed: true}, true},
+		"a reset":                  {seed.Fault{Reset: seed.BeforeHeader}, false},
+		"a reset after the fact":   {seed.Fault{Reset: seed.BeforeHeader, Processed: true}, true},
+		"a reset behind the head":  {seed.Fault{Reset: seed.AfterHeader}, true},
+		"a body cut":               {seed.Fault{Cut: 5}, true},
+		"a gateway's page instead": {seed.Fault{Status: 502, Body: "<html>", Processed: true}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := unlimited()
-			e := w.AddEvent(emulator.Event{Name: fileAdded, Workspace: w.room.ID})
+			e := w.AddEvent(world.Event{Name: fileAdded, Workspace: w.room.ID})
 			test.fault.Op = "events.Ack"
 			w.Fail(test.fault)
 			c := &http.Client{Transport: w.Server}
@@ -257,7 +257,7 @@ func TestRequestsAreRecorded(t *testing.T) {
 	w.send(t, r)
 	w.as(t, w.ada, http.MethodGet, "/nowhere/")
 	got := w.Requests()
-	want := []emulator.Request{
+	want := []seed.Request{
 		{
 			Op: "events.Ack", Method: "POST", Path: "/api/current/event/a%2Fb/ack/", Query: "q=1",
 			Header: http.Header{"X-Test": {"yes"}}, Body: []byte("event_id=1"), Status: 401, At: epoch,

@@ -11,14 +11,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fastio-go/fastio/fastiotest/seed"
-	"github.com/fastio-go/fastio/internal/emulator"
+	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
 func TestHistoryIsRepeatable(t *testing.T) {
 	t.Parallel()
-	read := func(seed uint64) string {
-		w := newWorld(emulator.Options{Seed: 9})
-		w.Generate(emulator.History{Workspace: w.attic.ID, Events: 200, Seed: seed})
+	read := func(from uint64) string {
+		w := newWorld(seed.Options{Seed: 9})
+		w.Generate(world.History{Workspace: w.attic.ID, Events: 200, Seed: from})
 		return w.search(t, w.ada, "workspace_id", w.attic.ID, "limit", "250").Body
 	}
 	if diff := cmp.Diff(read(1), read(1)); diff != "" {
@@ -33,7 +33,7 @@ func TestHistoryIsBelievable(t *testing.T) {
 	t.Parallel()
 	w := unlimited()
 	from, to := time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC), time.Date(2026, 2, 2, 0, 0, 0, 0, time.UTC)
-	w.Generate(emulator.History{Workspace: w.attic.ID, Events: 5000, From: from, To: to})
+	w.Generate(world.History{Workspace: w.attic.ID, Events: 5000, From: from, To: to})
 	var last string
 	actors, categories, agents, night, weekend, total := map[any]int{}, map[any]int{}, 0, 0, 0, 0
 	cursor := ""
@@ -85,14 +85,14 @@ func TestHistoryIsBelievable(t *testing.T) {
 func TestHistoryUsesTheMembers(t *testing.T) {
 	t.Parallel()
 	w := unlimited()
-	w.Generate(emulator.History{Workspace: w.room.ID, Events: 100})
+	w.Generate(world.History{Workspace: w.room.ID, Events: 100})
 	for _, e := range w.search(t, w.ada, "workspace_id", w.room.ID).events() {
 		if who := e["calling_user"]; who != nil && who != w.ben.ID && who != w.cleo.ID {
 			t.Errorf("%v is no member", who)
 		}
 	}
-	w.Generate(emulator.History{Workspace: "nowhere", Events: 100})
-	w.Generate(emulator.History{Workspace: w.room.ID})
+	w.Generate(world.History{Workspace: "nowhere", Events: 100})
+	w.Generate(world.History{Workspace: w.room.ID})
 }
 
 // A history goes on with the files of the one before it.
@@ -111,9 +111,9 @@ func TestHistoriesFollowEachOther(t *testing.T) {
 		}
 		return seen
 	}
-	w.Generate(emulator.History{Workspace: w.attic.ID, Events: 200, To: epoch.Add(-24 * time.Hour)})
+	w.Generate(world.History{Workspace: w.attic.ID, Events: 200, To: epoch.Add(-24 * time.Hour)})
 	before := objects("")
-	w.Generate(emulator.History{Workspace: w.attic.ID, Events: 40, From: epoch.Add(-23 * time.Hour)})
+	w.Generate(world.History{Workspace: w.attic.ID, Events: 40, From: epoch.Add(-23 * time.Hour)})
 	shared := 0
 	for id := range objects("2026-03-01 11:00:00") {
 		if before[id] {
@@ -128,9 +128,9 @@ func TestHistoriesFollowEachOther(t *testing.T) {
 func TestFutureHistoryArrivesInTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(emulator.Options{Clock: time.Now, Limits: seed.LimitOptions{Rules: []emulator.Limit{}}})
+		w := newWorld(seed.Options{Clock: time.Now, Limits: seed.LimitOptions{Rules: []seed.Limit{}}})
 		begin := time.Now()
-		w.Generate(emulator.History{Workspace: w.room.ID, Events: 100, From: begin, To: begin.Add(time.Hour)})
+		w.Generate(world.History{Workspace: w.room.ID, Events: 100, From: begin, To: begin.Add(time.Hour)})
 		seen := 0
 		for range 4 {
 			time.Sleep(15 * time.Minute)
@@ -158,7 +158,7 @@ func TestLongHistory(t *testing.T) { //nolint:paralleltest // it measures the he
 	runtime.ReadMemStats(&before)
 	w := unlimited()
 	begin := time.Now()
-	w.Generate(emulator.History{Workspace: w.room.ID, Events: events})
+	w.Generate(world.History{Workspace: w.room.ID, Events: events})
 	made := time.Since(begin)
 	runtime.GC()
 	runtime.ReadMemStats(&after)
@@ -180,7 +180,7 @@ func TestLongHistory(t *testing.T) { //nolint:paralleltest // it measures the he
 
 func BenchmarkSearch(b *testing.B) {
 	w := unlimited()
-	w.Generate(emulator.History{Workspace: w.room.ID, Events: 100_000})
+	w.Generate(world.History{Workspace: w.room.ID, Events: 100_000})
 	r := request(b.Context(), w, http.MethodGet, "/events/search/?limit=250&workspace_id="+w.room.ID)
 	for b.Loop() {
 		p, err := w.RoundTrip(r)
@@ -194,6 +194,6 @@ func BenchmarkSearch(b *testing.B) {
 func BenchmarkGenerate(b *testing.B) {
 	for b.Loop() {
 		w := unlimited()
-		w.Generate(emulator.History{Workspace: w.room.ID, Events: 100_000})
+		w.Generate(world.History{Workspace: w.room.ID, Events: 100_000})
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/fastio-go/fastio/fastiotest/seed"
-	"github.com/fastio-go/fastio/internal/emulator"
 )
 
 func unix(t time.Time) string { return strconv.FormatInt(t.Unix(), 10) }
@@ -17,7 +16,7 @@ func unix(t time.Time) string { return strconv.FormatInt(t.Unix(), 10) }
 func TestWiderWindowsRefuse(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(emulator.Options{Clock: time.Now})
+		w := newWorld(seed.Options{Clock: time.Now})
 		begin := time.Now()
 		served, refused := 0, 0
 		for time.Since(begin) < 10*time.Minute {
@@ -71,8 +70,8 @@ func TestWindowKinds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				rules := []emulator.Limit{{Ops: []seed.Op{"events.Search"}, Max: 2, Size: 10 * time.Second}}
-				w := newWorld(emulator.Options{
+				rules := []seed.Limit{{Ops: []seed.Op{"events.Search"}, Max: 2, Size: 10 * time.Second}}
+				w := newWorld(seed.Options{
 					Clock: time.Now, Limits: seed.LimitOptions{Windows: test.kind, Rules: rules},
 				})
 				begin := time.Now()

@@ -15,12 +15,13 @@ import (
 
 	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/emulator"
+	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
 // connect returns both ends of a connection.
 func connect(t *testing.T) (client, server net.Conn) {
 	t.Helper()
-	l := emulator.New(emulator.Options{}).Listen()
+	l := emulator.New(seed.Options{}).Listen()
 	client, err := l.DialContext(t.Context(), "tcp", "anywhere:443")
 	if err != nil {
 		t.Fatal(err)
@@ -119,7 +120,7 @@ func TestConnDeadlines(t *testing.T) {
 func TestListenerCloses(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := emulator.New(emulator.Options{}).Listen()
+		l := emulator.New(seed.Options{}).Listen()
 		waiting, err := l.DialContext(t.Context(), "tcp", "x")
 		if err != nil {
 			t.Fatal(err)
@@ -140,10 +141,10 @@ func TestListenerCloses(t *testing.T) {
 
 func TestServerOverListener(t *testing.T) {
 	t.Parallel()
-	none := emulator.Options{Limits: seed.LimitOptions{Rules: []emulator.Limit{}}}
-	overBoth(t, none, func(t *testing.T, w *world, c doer) {
+	none := seed.Options{Limits: seed.LimitOptions{Rules: []seed.Limit{}}}
+	overBoth(t, none, func(t *testing.T, w *platform, c doer) {
 		t.Helper()
-		w.Generate(emulator.History{Workspace: w.room.ID, Events: 300})
+		w.Generate(world.History{Workspace: w.room.ID, Events: 300})
 		for range 3 { // kept alive in between
 			path := "/events/search/?limit=250&workspace_id=" + w.room.ID
 			status, body, err := fetch(c, request(t.Context(), w, http.MethodGet, path))
@@ -159,7 +160,7 @@ func TestRoundTripEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := unlimited()
-		w.Fail(emulator.Fault{Status: 200, Body: strings.Repeat("x", 100), Drip: time.Second})
+		w.Fail(seed.Fault{Status: 200, Body: strings.Repeat("x", 100), Drip: time.Second})
 		ctx, cancel := context.WithTimeout(t.Context(), 10500*time.Millisecond)
 		defer cancel()
 		status, body, err := fetch(&http.Client{Transport: w.Server}, request(ctx, w, http.MethodGet, "/ping/"))
@@ -178,7 +179,7 @@ func TestRoundTripBodyMayBeClosedUnread(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := unlimited()
-		w.Generate(emulator.History{Workspace: w.room.ID, Events: 300})
+		w.Generate(world.History{Workspace: w.room.ID, Events: 300})
 		p, err := w.RoundTrip(request(t.Context(), w, http.MethodGet, "/events/search/?workspace_id="+w.room.ID))
 		if err != nil {
 			t.Fatal(err)

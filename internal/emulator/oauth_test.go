@@ -13,19 +13,19 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/fastio-go/fastio/internal/emulator"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/stub"
 )
 
-// newOAuth returns the platform of the scripts of tokens, where Ada has given the app access. Its macros start, allow and
-// exchange do it again.
-func newOAuth(t *testing.T, change ...func(*emulator.Options)) *scripted {
+// newOAuth returns the platform of the scripts of tokens, where Ada has given the app access. Its macros start, allow
+// and exchange do it again.
+func newOAuth(t *testing.T, change ...func(*seed.Options)) *scripted {
 	t.Helper()
 	return newScript(t, "testdata/scripts/oauth_tokens.txt", change...)
 }
 
 // newScript returns the platform after the first scenario of a file.
-func newScript(t *testing.T, file string, change ...func(*emulator.Options)) *scripted {
+func newScript(t *testing.T, file string, change ...func(*seed.Options)) *scripted {
 	t.Helper()
 	steps := stepsOf(t, file, worldSteps(t))
 	p, err := newScripted(t.Context(), steps, change...)
@@ -56,7 +56,7 @@ func (p *scripted) fork() *scripted {
 
 func TestConcurrentLogins(t *testing.T) {
 	t.Parallel()
-	p := newOAuth(t, func(o *emulator.Options) { o.OAuth.RotateRefreshTokens = true })
+	p := newOAuth(t, func(o *seed.Options) { o.OAuth.RotateRefreshTokens = true })
 	p.must(t, "{start}", "{allow}",
 		"ada@example.test:correct+horse+battery+staple GET /user/auth/ -> 200 auth_token>session")
 	var good atomic.Int64
@@ -108,7 +108,7 @@ func TestSlowMetadataDocument(t *testing.T) {
 		t.Run(wait.String(), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				p := newOAuth(t, func(o *emulator.Options) {
+				p := newOAuth(t, func(o *seed.Options) {
 					o.OAuth.Fetch = stub.Network(func(r *http.Request) (*http.Response, error) {
 						select {
 						case <-time.After(wait):

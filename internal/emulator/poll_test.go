@@ -13,10 +13,10 @@ import (
 	"time"
 
 	"github.com/fastio-go/fastio/fastiotest/seed"
-	"github.com/fastio-go/fastio/internal/emulator"
+	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
-func (w *world) poll(t *testing.T, u emulator.User, profile string, query ...string) reply {
+func (w *platform) poll(t *testing.T, u world.User, profile string, query ...string) reply {
 	t.Helper()
 	path := "/activity/poll/"
 	if profile != "" {
@@ -46,7 +46,7 @@ const object29 = "2abcdefghijklmnopqrstuvwxyz12"
 // A poll is held until something changes, until the wait is over, or until the caller is gone.
 func TestPollHolds(t *testing.T) {
 	t.Parallel()
-	overBoth(t, emulator.Options{}, func(t *testing.T, w *world, c doer) {
+	overBoth(t, seed.Options{}, func(t *testing.T, w *platform, c doer) {
 		t.Helper()
 		begin := time.Now()
 		held := func(ctx context.Context, query string) (string, error) {
@@ -73,9 +73,9 @@ func TestPollHolds(t *testing.T) {
 			})
 		}
 		time.Sleep(20 * time.Second)
-		w.AddEvent(emulator.Event{Name: fileAdded, Workspace: w.room.ID, Object: object29})
+		w.AddEvent(world.Event{Name: fileAdded, Workspace: w.room.ID, Object: object29})
 		time.Sleep(20 * time.Second)
-		w.AddEvent(emulator.Event{Name: "workspace_updated", Workspace: w.room.ID})
+		w.AddEvent(world.Event{Name: "workspace_updated", Workspace: w.room.ID})
 		others.Wait()
 
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -97,7 +97,7 @@ func TestNoChangeIsLost(t *testing.T) {
 		var others sync.WaitGroup
 		others.Go(func() {
 			for range changes {
-				w.AddNode(emulator.Node{Profile: w.room.ID})
+				w.AddNode(world.SeedNode{Profile: w.room.ID})
 			}
 		})
 		seen := map[string]bool{}
@@ -119,7 +119,7 @@ func TestProxyCutsPolls(t *testing.T) {
 	t.Parallel()
 	for _, reset := range []bool{false, true} {
 		cut := seed.ActivityOptions{PollCut: 55 * time.Second, PollCutReset: reset}
-		overBoth(t, emulator.Options{Activity: cut}, func(t *testing.T, w *world, c doer) {
+		overBoth(t, seed.Options{Activity: cut}, func(t *testing.T, w *platform, c doer) {
 			t.Helper()
 			begin := time.Now()
 			r := request(t.Context(), w, http.MethodGet, "/activity/poll/?wait=95")

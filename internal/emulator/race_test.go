@@ -7,17 +7,17 @@ import (
 	"time"
 
 	"github.com/fastio-go/fastio/fastiotest/seed"
-	"github.com/fastio-go/fastio/internal/emulator"
+	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
 func TestConcurrentUse(t *testing.T) {
 	t.Parallel()
-	limit := emulator.Limit{Ops: []seed.Op{"events.Search"}, Max: 50, Size: time.Hour}
-	w := newWorld(emulator.Options{Limits: seed.LimitOptions{Rules: []emulator.Limit{limit}}})
-	event := w.AddEvent(emulator.Event{Name: fileAdded, Workspace: w.room.ID})
-	w.Fail(emulator.Fault{Op: "events.Get", Probability: 0.5, Status: 500})
-	node := w.AddNode(emulator.Node{Profile: w.room.ID})
-	comment := w.AddComment(emulator.Comment{Profile: w.room.ID, Node: node.ID, User: w.ada.ID, Body: "x"})
+	limit := seed.Limit{Ops: []seed.Op{"events.Search"}, Max: 50, Size: time.Hour}
+	w := newWorld(seed.Options{Limits: seed.LimitOptions{Rules: []seed.Limit{limit}}})
+	event := w.AddEvent(world.Event{Name: fileAdded, Workspace: w.room.ID})
+	w.Fail(seed.Fault{Op: "events.Get", Probability: 0.5, Status: 500})
+	node := w.AddNode(world.SeedNode{Profile: w.room.ID})
+	comment := w.AddComment(world.Comment{Profile: w.room.ID, Node: node.ID, User: w.ada.ID, Body: "x"})
 	var all sync.WaitGroup
 	for range 4 {
 		for _, work := range []func(){
@@ -27,22 +27,22 @@ func TestConcurrentUse(t *testing.T) {
 			func() { w.as(t, w.ada, http.MethodPost, "/event/"+event.ID+"/ack/") },
 			func() { w.feed(t, w.ada) },
 			func() { w.as(t, w.ada, http.MethodGet, "/workspaces/all/") },
-			func() { w.AddEvent(emulator.Event{Name: fileAdded, Workspace: w.room.ID}) },
-			func() { w.Generate(emulator.History{Workspace: w.attic.ID, Events: 20}) },
-			func() { w.AddUser(emulator.User{}) },
-			func() { w.SetMember(w.attic.ID, w.ben.ID, emulator.Admin) },
+			func() { w.AddEvent(world.Event{Name: fileAdded, Workspace: w.room.ID}) },
+			func() { w.Generate(world.History{Workspace: w.attic.ID, Events: 20}) },
+			func() { w.AddUser(world.User{}) },
+			func() { w.SetMember(w.attic.ID, w.ben.ID, seed.Admin) },
 			func() { w.InvalidateCursors() },
 			func() { w.poll(t, w.ada, w.room.ID, "lastactivity", "2026-01-01") },
 			func() { w.as(t, w.ada, http.MethodGet, "/comments/workspace/"+w.room.ID+"/") },
 			func() { w.as(t, w.ada, http.MethodDelete, "/comments/"+comment.ID+"/reactions/") },
 			func() {
-				w.AddComment(emulator.Comment{Profile: w.room.ID, Node: node.ID, User: w.ben.ID, Body: "x"})
+				w.AddComment(world.Comment{Profile: w.room.ID, Node: node.ID, User: w.ben.ID, Body: "x"})
 			},
-			func() { w.AddFileShare(emulator.FileShare{Node: w.AddNode(emulator.Node{Profile: w.room.ID}).ID}) },
+			func() { w.AddFileShare(world.SeedFileShare{Node: w.AddNode(world.SeedNode{Profile: w.room.ID}).ID}) },
 			func() { w.as(t, w.ada, http.MethodGet, "/share/"+w.portal.ID+"/members/list/") },
 			func() { w.as(t, w.ada, http.MethodPost, "/share/"+w.portal.ID+"/members/join/") },
 			func() {
-				v := w.AddInvitation(emulator.Invitation{Profile: w.portal.ID, Email: "eve@example.test"})
+				v := w.AddInvitation(world.SeedInvitation{Profile: w.portal.ID, Email: "eve@example.test"})
 				w.as(t, w.eve, http.MethodPost, "/share/"+w.portal.ID+"/members/join/"+v.Key+"/accept/")
 			},
 			func() { w.Mails("eve@example.test") },
@@ -65,7 +65,7 @@ func TestConcurrentUse(t *testing.T) {
 // Nothing a client sends in a query breaks the server, and no cursor but its own is taken.
 func FuzzSearch(f *testing.F) {
 	w := unlimited()
-	w.Generate(emulator.History{Workspace: w.room.ID, Events: 300})
+	w.Generate(world.History{Workspace: w.room.ID, Events: 300})
 	f.Add("created-min", "2026-01-01T00:00:00Z")
 	f.Add("created-max", "0000-00-00 00:00:00")
 	f.Add("limit", "99999999999999999999")
@@ -88,7 +88,7 @@ func FuzzSearch(f *testing.F) {
 // Nothing a client puts into a comment breaks the server.
 func FuzzComment(f *testing.F) {
 	w := unlimited()
-	plan := w.AddNode(emulator.Node{Profile: w.room.ID})
+	plan := w.AddNode(world.SeedNode{Profile: w.room.ID})
 	f.Add(`{"body":"x"}`)
 	f.Add(`{"body":"` + "```" + `\n@[user:4000000000000000001:x]"}`)
 	f.Add(`{"body":"@[user:` + w.ada.ID + `:Ada]","reference":{"type":"image","region":{"x":1e400}}}`)

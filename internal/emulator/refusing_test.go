@@ -10,7 +10,6 @@ import (
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/fastiotest/seed"
-	"github.com/fastio-go/fastio/internal/emulator"
 )
 
 // refusing is the platform that a refusal is asked of, and who asks.
@@ -30,9 +29,9 @@ func newRefusing(t *testing.T, before []step, row refusal) *refusing {
 		steps = append(steps, step{row.operation, text})
 	}
 	var err error
-	w.scripted, err = newScripted(t.Context(), steps, func(o *emulator.Options) {
+	w.scripted, err = newScripted(t.Context(), steps, func(o *seed.Options) {
 		if slices.Contains(row.steps, "spent") { // by another program of ada's: room for one call in an hour
-			o.Limits.Rules = []emulator.Limit{{Ops: []seed.Op{seed.Op(row.operation)}, Max: 1, Size: time.Hour}}
+			o.Limits.Rules = []seed.Limit{{Ops: []seed.Op{seed.Op(row.operation)}, Max: 1, Size: time.Hour}}
 		}
 	})
 	w.must(err)
@@ -92,7 +91,7 @@ func (w *refusing) must(err error) {
 // fail has the platform fail inside, for which there is no other cause.
 func (w *refusing) fail(how string) {
 	status, code, _ := strings.Cut(how, " ")
-	f := emulator.Fault{Op: seed.Op(w.row.operation)}
+	f := seed.Fault{Op: seed.Op(w.row.operation)}
 	f.Status, _ = strconv.Atoi(status)
 	if _, err := strconv.Atoi(code); code != "" && err != nil { // in the words of OAuth
 		f.Body = `{"error":"` + code + `"}`

@@ -16,7 +16,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/emulator"
+	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
 // scripted is the platform of a scenario or a refusal. It runs in a bubble of package synctest, where its clock starts
@@ -47,13 +49,13 @@ func (w web) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // newScripted returns a platform with the options that the steps set.
-func newScripted(ctx context.Context, steps []step, change ...func(*emulator.Options)) (*scripted, error) {
+func newScripted(ctx context.Context, steps []step, change ...func(*seed.Options)) (*scripted, error) {
 	p := &scripted{
 		ctx: ctx, macros: map[string]string{}, names: map[string]any{}, added: map[string]string{},
 		defaults: map[string]string{}, keys: map[string]string{}, pages: web{},
 	}
 	start, noon := time.Now(), time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
-	o := emulator.Options{Clock: func() time.Time { return noon.Add(time.Since(start)) }}
+	o := seed.Options{Clock: func() time.Time { return noon.Add(time.Since(start)) }}
 	for _, s := range steps {
 		verb, rest, _ := strings.Cut(p.macro(s.text), " ")
 		var err error
@@ -174,7 +176,7 @@ func (p *scripted) act(verb, rest string) error {
 		time.Sleep(d)
 		return err
 	case "fault":
-		var f emulator.Fault
+		var f seed.Fault
 		err := p.decode(rest, &f)
 		p.Fail(f)
 		return err
@@ -185,12 +187,12 @@ func (p *scripted) act(verb, rest string) error {
 		p.ExpireChanges()
 		return nil
 	case "script":
-		var s emulator.Script
+		var s seed.Script
 		err := p.decode(rest, &s)
 		p.Script(s)
 		return err
 	case "disturb":
-		var f emulator.SocketFault
+		var f world.SocketFault
 		err := p.decode(rest, &f)
 		p.FailSockets(f)
 		return err
@@ -223,7 +225,7 @@ func (p *scripted) act(verb, rest string) error {
 func (p *scripted) words(verb string, words []string) error {
 	switch verb {
 	case "role":
-		p.SetMember(words[0], words[1], emulator.Role(words[2]))
+		p.SetMember(words[0], words[1], seed.Role(words[2]))
 	case "code":
 		code := p.ValidationCode(words[1])
 		if words[0] == "onetime" {
@@ -280,7 +282,7 @@ func (p *scripted) page(rest string) error {
 func (p *scripted) decide(rest string) error {
 	rest, want, _ := strings.Cut(rest, " -> ")
 	login, decision, _ := strings.Cut(rest, " ")
-	var d emulator.Decision
+	var d world.Decision
 	login, err := p.expand(login, nil)
 	if err := errors.Join(err, p.decode(decision, &d)); err != nil {
 		return err
@@ -296,7 +298,7 @@ func (p *scripted) mails(rest string) error {
 	if err != nil {
 		return err
 	}
-	text, err := json.Marshal(append([]emulator.Mail{}, p.Mails(address)...))
+	text, err := json.Marshal(append([]world.Mail{}, p.Mails(address)...))
 	if err != nil {
 		return err
 	}
@@ -318,9 +320,9 @@ var kinds = map[string]func(p *scripted, kind, rest string) error{
 	"event":       adding((*emulator.Server).AddEvent),
 	"field":       adding((*emulator.Server).AddField),
 	"key":         adding((*emulator.Server).AddKey),
-	"oauthclient": adding(func(s *emulator.Server, c emulator.Client) emulator.Client { return s.AddClient(c) }),
-	"history":     adding(func(s *emulator.Server, h emulator.History) emulator.History { s.Generate(h); return h }),
-	"fact":        adding(func(s *emulator.Server, f emulator.Fact) error { return s.AddFact(f) }),
+	"oauthclient": adding(func(s *emulator.Server, c world.Client) world.Client { return s.AddClient(c) }),
+	"history":     adding(func(s *emulator.Server, h world.History) world.History { s.Generate(h); return h }),
+	"fact":        adding(func(s *emulator.Server, f world.Fact) error { return s.AddFact(f) }),
 }
 
 // adding returns a step that adds an object of a kind, described by JSON.
@@ -362,12 +364,12 @@ func (p *scripted) keep(name string, it any) error {
 	}
 	p.added[name] = string(text)
 	switch it := it.(type) {
-	case emulator.User:
+	case world.User:
 		if p.keys[name] == "" {
-			p.keys[name] = p.AddKey(emulator.Key{User: it.ID}).Token
+			p.keys[name] = p.AddKey(world.Key{User: it.ID}).Token
 			p.names[name+".token"] = p.keys[name]
 		}
-	case emulator.Key:
+	case world.Key:
 		p.keys[name] = it.Token
 	}
 	if id, ok := member(text, []string{"id"}); ok {

@@ -280,8 +280,7 @@ func withMethod(r *http.Request, method string) *http.Request {
 	return &probe
 }
 
-// meant reports whether a token was issued for this server: for its origin, its
-// API or no specific resource.
+// meant reports whether a token is for this server, its API or any resource.
 func (s *Server) meant(k *wire.Credential, r *http.Request) bool {
 	here := wire.Issuer(r)
 	switch strings.TrimSuffix(k.Resource, "/") {

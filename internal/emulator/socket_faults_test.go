@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fastio-go/fastio/fastiotest/seed"
-	"github.com/fastio-go/fastio/internal/emulator"
+	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
 // nodeID returns the id of the n-th node that a test adds.
@@ -42,12 +42,12 @@ func brief(frames []string) []string {
 
 func TestDelayedMessages(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, emulator.Options{}, func(t *testing.T, w *tower) {
+	inVirtualTime(t, seed.Options{}, func(t *testing.T, w *tower) {
 		t.Helper()
-		w.FailSockets(emulator.SocketFault{Count: 1, Delay: time.Minute})
+		w.FailSockets(world.SocketFault{Count: 1, Delay: time.Minute})
 		e := w.open(t, w.ben, w.room.ID)
 		begin := time.Now()
-		w.AddEvent(emulator.Event{Name: fileAdded, Workspace: w.room.ID, Object: nodeID(1)})
+		w.AddEvent(world.Event{Name: fileAdded, Workspace: w.room.ID, Object: nodeID(1)})
 		time.Sleep(59 * time.Second)
 		if heard := e.take(); heard != nil {
 			t.Errorf("heard too early: %q", heard)
@@ -69,16 +69,16 @@ func TestDelayedMessages(t *testing.T) {
 // A half-open socket keeps its connection, whatever the client tries, until the client gives up.
 func TestHalfOpenSocket(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, emulator.Options{}, func(t *testing.T, w *tower) {
+	inVirtualTime(t, seed.Options{}, func(t *testing.T, w *tower) {
 		t.Helper()
-		w.FailSockets(emulator.SocketFault{Age: 10 * time.Second, Count: 1, HalfOpen: true})
+		w.FailSockets(world.SocketFault{Age: 10 * time.Second, Count: 1, HalfOpen: true})
 		e := w.open(t, w.ben, w.room.ID)
 		time.Sleep(9 * time.Second)
 		if err := e.ws.Ping(t.Context()); err != nil {
 			t.Errorf("before: %v", err)
 		}
 		time.Sleep(2 * time.Second)
-		w.AddNode(emulator.Node{Profile: w.room.ID})
+		w.AddNode(world.SeedNode{Profile: w.room.ID})
 		pinged := make(chan error, 1)
 		go func() { pinged <- e.ws.Ping(t.Context()) }()
 		time.Sleep(time.Hour)
@@ -99,7 +99,7 @@ func TestHalfOpenSocket(t *testing.T) {
 		}
 		second := w.open(t, w.ben, w.room.ID) // the rule has struck
 		time.Sleep(time.Hour)
-		w.AddNode(emulator.Node{Profile: w.room.ID})
+		w.AddNode(world.SeedNode{Profile: w.room.ID})
 		if len(second.take()) != 1 {
 			t.Error("the second socket is silent, too")
 		}
@@ -109,12 +109,12 @@ func TestHalfOpenSocket(t *testing.T) {
 // A handshake is a call that faults strike like any other.
 func TestRefusedHandshakes(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, emulator.Options{}, func(t *testing.T, w *tower) {
+	inVirtualTime(t, seed.Options{}, func(t *testing.T, w *tower) {
 		t.Helper()
-		w.Fail(emulator.Fault{
+		w.Fail(seed.Fault{
 			Op: "realtime.Socket", Skip: 1, Count: 2, Status: http.StatusBadGateway, Delay: time.Second, Body: "<html>",
 		})
-		w.Fail(emulator.Fault{Op: "realtime.Socket", Skip: 1, Count: 1, Reset: seed.BeforeHeader})
+		w.Fail(seed.Fault{Op: "realtime.Socket", Skip: 1, Count: 1, Reset: seed.BeforeHeader})
 		token := w.socketToken(t, w.ben, w.room.ID)
 		var got []string
 		for range 5 {

@@ -22,6 +22,7 @@ import (
 
 	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/emulator"
+	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
 // tower is a stage whose sockets are reached over a listener in memory.
@@ -32,7 +33,7 @@ type tower struct {
 }
 
 // inVirtualTime runs a test against a server in a bubble.
-func inVirtualTime(t *testing.T, o emulator.Options, test func(t *testing.T, w *tower)) {
+func inVirtualTime(t *testing.T, o seed.Options, test func(t *testing.T, w *tower)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		o := o
@@ -195,7 +196,7 @@ func (e *ear) ended() error {
 func (e *ear) code() int { return int(websocket.CloseStatus(e.ended())) }
 
 // open returns a socket of a profile that listens.
-func (w *tower) open(t *testing.T, u emulator.User, profile string) *ear {
+func (w *tower) open(t *testing.T, u world.User, profile string) *ear {
 	t.Helper()
 	e, status, text := w.dial(t, w.socketToken(t, u, profile))
 	if e == nil {
@@ -235,17 +236,17 @@ func TestHandshakes(t *testing.T) {
 	header := func(name, value string) func(r *http.Request) {
 		return func(r *http.Request) { r.Header.Set(name, value) }
 	}
-	origins := func(all ...string) emulator.Options {
-		return emulator.Options{Realtime: seed.RealtimeOptions{Origins: all}}
+	origins := func(all ...string) seed.Options {
+		return seed.Options{Realtime: seed.RealtimeOptions{Origins: all}}
 	}
-	var none emulator.Options
-	named := emulator.Options{Realtime: seed.RealtimeOptions{NamedToken: true}}
+	var none seed.Options
+	named := seed.Options{Realtime: seed.RealtimeOptions{NamedToken: true}}
 	addName := func(r *http.Request) { r.URL.RawQuery = "token=" + r.URL.RawQuery }
-	brief := emulator.Options{Realtime: seed.RealtimeOptions{TokenLife: time.Second}}
+	brief := seed.Options{Realtime: seed.RealtimeOptions{TokenLife: time.Second}}
 	unchanged := func(*http.Request) {}
 	path := func(path string) func(r *http.Request) { return func(r *http.Request) { r.URL.Path = path } }
 	tests := map[string]struct {
-		options emulator.Options
+		options seed.Options
 		change  func(r *http.Request)
 		status  int
 	}{
@@ -275,7 +276,7 @@ func TestHandshakes(t *testing.T) {
 		"a named token of old":         {named, addName, 101},
 		"a bare token of old":          {named, unchanged, 401},
 		"an expired token":             {brief, func(*http.Request) { time.Sleep(2 * time.Second) }, 401},
-		"under another prefix":         {emulator.Options{Prefix: "/"}, path("/websocket/"), 101},
+		"under another prefix":         {seed.Options{Prefix: "/"}, path("/websocket/"), 101},
 		"beside the prefix":            {none, path("/websocket/"), 404},
 		"without the slash at the end": {none, path("/api/websocket"), 404},
 	}
@@ -288,7 +289,7 @@ func TestHandshakes(t *testing.T) {
 				if test.options.Prefix != "" {
 					prefix = "http://emulator.test"
 				}
-				r := request(t.Context(), w.world, http.MethodGet, "")
+				r := request(t.Context(), w.platform, http.MethodGet, "")
 				r.URL.Path = strings.TrimPrefix(prefix, "http://emulator.test") + "/current/websocket/auth/" + w.room.ID
 				p, err := w.client.Do(r)
 				if err != nil {
@@ -333,7 +334,7 @@ func TestHandshakes(t *testing.T) {
 
 func TestHandshakeOfSomebodyRemoved(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, emulator.Options{}, func(t *testing.T, w *tower) {
+	inVirtualTime(t, seed.Options{}, func(t *testing.T, w *tower) {
 		t.Helper()
 		token := w.socketToken(t, w.ben, w.room.ID)
 		w.SetMember(w.room.ID, w.ben.ID, "")
@@ -345,7 +346,7 @@ func TestHandshakeOfSomebodyRemoved(t *testing.T) {
 
 func TestBadTokensMayCloseTheSocket(t *testing.T) {
 	t.Parallel()
-	o := emulator.Options{Realtime: seed.RealtimeOptions{CloseOnBadToken: true, TokenLife: time.Minute}}
+	o := seed.Options{Realtime: seed.RealtimeOptions{CloseOnBadToken: true, TokenLife: time.Minute}}
 	inVirtualTime(t, o, func(t *testing.T, w *tower) {
 		t.Helper()
 		removed, expired := w.socketToken(t, w.ben, w.room.ID), w.socketToken(t, w.ada, w.room.ID)
@@ -370,7 +371,7 @@ func TestBadTokensMayCloseTheSocket(t *testing.T) {
 // A client without a network has no connection to take over.
 func TestRoundTripIsNoSocket(t *testing.T) {
 	t.Parallel()
-	s := newStage(emulator.Options{})
+	s := newStage(seed.Options{})
 	_, status, text := dial(t, "ws://emulator.test/api/websocket/?"+s.socketToken(t, s.ben, s.room.ID),
 		&websocket.DialOptions{HTTPClient: &http.Client{Transport: s.Server}})
 	if status != http.StatusNotImplemented || text != "This connection cannot become a WebSocket." {
@@ -382,7 +383,7 @@ func TestRoundTripIsNoSocket(t *testing.T) {
 func TestSocketLivesAsLongAsItsToken(t *testing.T) {
 	t.Parallel()
 	life := 24*time.Hour - 15*time.Second // it does not end at the time of a ping
-	o := emulator.Options{Realtime: seed.RealtimeOptions{TokenLife: life}}
+	o := seed.Options{Realtime: seed.RealtimeOptions{TokenLife: life}}
 	inVirtualTime(t, o, func(t *testing.T, w *tower) {
 		t.Helper()
 		var mu sync.Mutex
@@ -411,7 +412,7 @@ func TestSocketLivesAsLongAsItsToken(t *testing.T) {
 
 func TestUnansweredPingEndsTheSocket(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, emulator.Options{}, func(t *testing.T, w *tower) {
+	inVirtualTime(t, seed.Options{}, func(t *testing.T, w *tower) {
 		t.Helper()
 		e, _, _ := w.dial(t, w.socketToken(t, w.ben, w.room.ID)) // without a reader no ping is answered
 		defer e.ws.CloseNow()
@@ -434,7 +435,7 @@ func TestUnansweredPingEndsTheSocket(t *testing.T) {
 // A reader that is too slow loses its socket and delays no other.
 func TestSlowReaderIsCutOff(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, emulator.Options{}, func(t *testing.T, w *tower) {
+	inVirtualTime(t, seed.Options{}, func(t *testing.T, w *tower) {
 		t.Helper()
 		slow, _, _ := w.dial(t, w.socketToken(t, w.ben, w.room.ID))
 		defer slow.ws.CloseNow()
@@ -443,7 +444,7 @@ func TestSlowReaderIsCutOff(t *testing.T) {
 		const events = 5000
 		for n := range events {
 			extra := map[string]any{"note": strings.Repeat("x", 300)}
-			w.AddEvent(emulator.Event{Name: "workspace_archived", Workspace: w.room.ID, Extra: extra})
+			w.AddEvent(world.Event{Name: "workspace_archived", Workspace: w.room.ID, Extra: extra})
 			if n%100 == 0 {
 				synctest.Wait()
 			}
@@ -464,7 +465,7 @@ func TestSlowReaderIsCutOff(t *testing.T) {
 
 func TestClientsMayTalkAndLeave(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, emulator.Options{}, func(t *testing.T, w *tower) {
+	inVirtualTime(t, seed.Options{}, func(t *testing.T, w *tower) {
 		t.Helper()
 		e := w.open(t, w.ben, w.room.ID)
 		if err := e.ws.Write(t.Context(), websocket.MessageText, []byte(`{"hello":true}`)); err != nil {
@@ -480,13 +481,13 @@ func TestClientsMayTalkAndLeave(t *testing.T) {
 		if synctest.Wait(); w.Sockets() != 0 {
 			t.Error("the server did not notice")
 		}
-		w.AddNode(emulator.Node{Profile: w.room.ID}) // no socket is open
+		w.AddNode(world.SeedNode{Profile: w.room.ID}) // no socket is open
 	})
 }
 
 func TestCloseEndsSockets(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, emulator.Options{}, func(t *testing.T, w *tower) {
+	inVirtualTime(t, seed.Options{}, func(t *testing.T, w *tower) {
 		t.Helper()
 		e := w.open(t, w.ben, w.room.ID)
 		deaf, _, _ := w.dial(t, w.socketToken(t, w.ada, w.room.ID))
@@ -507,7 +508,7 @@ func TestCloseEndsSockets(t *testing.T) {
 func TestSocketsEndWithTheirListener(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := newStage(emulator.Options{Clock: time.Now})
+		s := newStage(seed.Options{Clock: time.Now})
 		l := s.Listen()
 		server := &http.Server{Handler: s.Server}
 		go server.Serve(l)
@@ -525,7 +526,7 @@ func TestSocketsEndWithTheirListener(t *testing.T) {
 func TestSocketsEndWithTheirContext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := newStage(emulator.Options{Clock: time.Now})
+		s := newStage(seed.Options{Clock: time.Now})
 		l := s.Listen()
 		server := &http.Server{Handler: s.Server}
 		ctx, cancel := context.WithCancel(t.Context())
@@ -548,12 +549,12 @@ func TestCutPolls(t *testing.T) {
 	for name, reset := range map[string]bool{"with a status": false, "without an answer": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o := emulator.Options{Activity: seed.ActivityOptions{PollCutReset: reset}}
+			o := seed.Options{Activity: seed.ActivityOptions{PollCutReset: reset}}
 			inVirtualTime(t, o, func(t *testing.T, w *tower) {
 				t.Helper()
 				poll := func(wait string) (status int, err error) {
 					path := "/activity/poll/" + w.room.ID + "/?wait=" + wait
-					status, _, err = fetch(w.client, request(t.Context(), w.world, http.MethodGet, path))
+					status, _, err = fetch(w.client, request(t.Context(), w.platform, http.MethodGet, path))
 					return status, err
 				}
 				begin := time.Now()
@@ -575,7 +576,7 @@ func TestCutPolls(t *testing.T) {
 // Over real sockets the same holds, and a drop is a reset.
 func TestSocketsOverTCP(t *testing.T) {
 	t.Parallel()
-	s := newStage(emulator.Options{Clock: time.Now})
+	s := newStage(seed.Options{Clock: time.Now})
 	server := httptest.NewUnstartedServer(s.Server)
 	stop := s.Attach(t.Context(), server.Config)
 	server.Start()
@@ -590,7 +591,7 @@ func TestSocketsOverTCP(t *testing.T) {
 		return e.ws
 	}
 	ws := listen(s.room.ID)
-	s.AddNode(emulator.Node{Profile: s.room.ID, ID: object29})
+	s.AddNode(world.SeedNode{Profile: s.room.ID, ID: object29})
 	_, text, err := ws.Read(t.Context())
 	want := `{"response":"activity","activity":["storage:` + object29 + `","storage"]}`
 	if string(text) != want || err != nil {
@@ -626,20 +627,20 @@ func TestSocketsOverTCP(t *testing.T) {
 // Everything at once, for the race detector.
 func TestSocketsConcurrently(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, emulator.Options{}, func(t *testing.T, w *tower) {
+	inVirtualTime(t, seed.Options{}, func(t *testing.T, w *tower) {
 		t.Helper()
-		w.FailSockets(emulator.SocketFault{Probability: 0.05, Drop: true})
-		w.FailSockets(emulator.SocketFault{Probability: 0.1, Junk: seed.BinaryJunk, Copies: 1})
-		w.FailSockets(emulator.SocketFault{Age: time.Millisecond, Probability: 0.2, HalfOpen: true})
+		w.FailSockets(world.SocketFault{Probability: 0.05, Drop: true})
+		w.FailSockets(world.SocketFault{Probability: 0.1, Junk: seed.BinaryJunk, Copies: 1})
+		w.FailSockets(world.SocketFault{Age: time.Millisecond, Probability: 0.2, HalfOpen: true})
 		var all sync.WaitGroup
 		heard := make(chan int, 4)
 		for range cap(heard) {
 			all.Go(func() { heard <- w.hearABit(t) })
 			all.Go(func() {
 				for range 50 {
-					w.AddNode(emulator.Node{Profile: w.room.ID})
-					w.AddEvent(emulator.Event{Name: fileAdded, Workspace: w.room.ID, CallingUser: w.ada.ID})
-					w.SetMember(w.room.ID, w.ben.ID, emulator.Member)
+					w.AddNode(world.SeedNode{Profile: w.room.ID})
+					w.AddEvent(world.Event{Name: fileAdded, Workspace: w.room.ID, CallingUser: w.ada.ID})
+					w.SetMember(w.room.ID, w.ben.ID, seed.Member)
 					w.CutPolls()
 					w.Sockets()
 					time.Sleep(50 * time.Millisecond)
@@ -681,19 +682,19 @@ func (w *tower) hearABit(t *testing.T) (heard int) {
 	return heard
 }
 
-// stage is a world with a File Share.
+// stage is a platform with a File Share.
 type stage struct {
-	*world
-	link emulator.FileShare
+	*platform
+	link world.SeedFileShare
 }
 
-func newStage(o emulator.Options) *stage {
+func newStage(o seed.Options) *stage {
 	if o.Limits.Rules == nil {
-		o.Limits.Rules = []emulator.Limit{}
+		o.Limits.Rules = []seed.Limit{}
 	}
-	s := &stage{world: newWorld(o)}
-	plan := s.AddNode(emulator.Node{Profile: s.room.ID, Name: "plan.pdf"})
-	s.link = s.AddFileShare(emulator.FileShare{Node: plan.ID, Grants: []emulator.Grant{{User: s.eve.ID}}})
+	s := &stage{platform: newWorld(o)}
+	plan := s.AddNode(world.SeedNode{Profile: s.room.ID, Name: "plan.pdf"})
+	s.link = s.AddFileShare(world.SeedFileShare{Node: plan.ID, Grants: []world.Grant{{User: s.eve.ID}}})
 	return s
 }
 
@@ -703,7 +704,7 @@ func (p reply) token() string {
 	return s
 }
 
-func (s *stage) socketToken(t *testing.T, u emulator.User, profile string) string {
+func (s *stage) socketToken(t *testing.T, u world.User, profile string) string {
 	t.Helper()
 	token := s.as(t, u, http.MethodGet, "/websocket/auth/"+profile).token()
 	if token == "" {

@@ -9,7 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/emulator"
+	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
 // eventNames are the documented names: the first word of a line goes before each of the others.
@@ -59,7 +61,7 @@ func TestEveryDocumentedEventIsClassified(t *testing.T) {
 	for line := range strings.Lines(eventNames) {
 		words := strings.Fields(line)
 		for i := 1; i < len(words); i++ {
-			e := w.AddEvent(emulator.Event{Name: words[0] + words[i], Workspace: w.room.ID})
+			e := w.AddEvent(world.Event{Name: words[0] + words[i], Workspace: w.room.ID})
 			if !categories[e.Category] || !subs[e.SubCategory] {
 				t.Errorf("%s: category %q, subcategory %q", e.Name, e.Category, e.SubCategory)
 			}
@@ -73,16 +75,16 @@ func TestEveryDocumentedEventIsClassified(t *testing.T) {
 
 func TestAddFillsWhatIsEmpty(t *testing.T) {
 	t.Parallel()
-	s := emulator.New(emulator.Options{})
-	o := s.AddOrg(emulator.Org{})
-	w := s.AddWorkspace(emulator.Workspace{Org: o.ID, Name: "A & B"})
-	short := s.AddWorkspace(emulator.Workspace{Org: o.ID, Name: "X"})
-	h := s.AddShare(emulator.Share{Workspace: w.ID})
+	s := emulator.New(seed.Options{})
+	o := s.AddOrg(world.Org{})
+	w := s.AddWorkspace(world.Workspace{Org: o.ID, Name: "A & B"})
+	short := s.AddWorkspace(world.Workspace{Org: o.ID, Name: "X"})
+	h := s.AddShare(world.SeedShare{Workspace: w.ID})
 	got := []string{o.Domain, o.Name, w.FolderName, short.FolderName, h.Org, h.Title, h.CustomName}
 	if diff := cmp.Diff([]string{"org1", "org1", "a---b", "x-room", o.ID, "Share 1", "share1"}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	again := s.AddOrg(emulator.Org{ID: o.ID, Domain: "renamed"})
+	again := s.AddOrg(world.Org{ID: o.ID, Domain: "renamed"})
 	if again.ID != o.ID || again.Domain != "renamed" {
 		t.Errorf("%+v", again)
 	}
@@ -95,8 +97,8 @@ func TestCallerMayNotChangeStateFromOutside(t *testing.T) {
 	t.Parallel()
 	w := unlimited()
 	extra, scopes := map[string]any{"a": 1}, []string{"user:*:r"}
-	w.AddEvent(emulator.Event{Name: fileAdded, Workspace: w.room.ID, Extra: extra})
-	key := w.AddKey(emulator.Key{User: w.ada.ID, Scopes: scopes})
+	w.AddEvent(world.Event{Name: fileAdded, Workspace: w.room.ID, Extra: extra})
+	key := w.AddKey(world.Key{User: w.ada.ID, Scopes: scopes})
 	extra["b"], scopes[0] = 2, "share:*:r"
 	got := w.with(t, key.Token, http.MethodGet, "/events/search/", "workspace_id", w.room.ID)
 	if got.Status != 200 || got.get("events.0.b") != nil || got.get("events.0.a") != 1.0 {
@@ -106,7 +108,7 @@ func TestCallerMayNotChangeStateFromOutside(t *testing.T) {
 
 func TestListenerAddressAndDial(t *testing.T) {
 	t.Parallel()
-	l := emulator.New(emulator.Options{}).Listen()
+	l := emulator.New(seed.Options{}).Listen()
 	defer l.Close()
 	if a := l.Addr(); a.Network() != "memory" || a.String() != "memory" {
 		t.Errorf("%v %v", a.Network(), a)

@@ -14,51 +14,52 @@ import (
 
 	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/emulator"
+	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// epoch is the clock of every world that does not run in a bubble.
+// epoch is the clock of every platform that does not run in a bubble.
 var epoch = time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)
 
-// world is a small platform: Ada owns Acme, Ben is a member of its workspace, Cleo a guest there, Dora audits, Eve
+// platform is a small one: Ada owns Acme, Ben is a member of its workspace, Cleo a guest there, Dora audits, Eve
 // belongs nowhere.
-type world struct {
+type platform struct {
 	*emulator.Server
-	ada, ben, cleo, dora, eve emulator.User
-	org, other                emulator.Org
-	room, attic               emulator.Workspace
-	portal                    emulator.Share
+	ada, ben, cleo, dora, eve world.User
+	org, other                world.Org
+	room, attic               world.Workspace
+	portal                    world.SeedShare
 	keys                      map[string]string // by user id
 }
 
-func newWorld(o emulator.Options) *world {
+func newWorld(o seed.Options) *platform {
 	if o.Clock == nil {
 		o.Clock = func() time.Time { return epoch }
 	}
 	s := emulator.New(o)
-	w := &world{Server: s, keys: map[string]string{}}
+	w := &platform{Server: s, keys: map[string]string{}}
 	for _, p := range []struct {
 		name string
-		user *emulator.User
+		user *world.User
 	}{{"Ada", &w.ada}, {"Ben", &w.ben}, {"Cleo", &w.cleo}, {"Dora", &w.dora}, {"Eve", &w.eve}} {
 		email := strings.ToLower(p.name) + "@example.test"
-		*p.user = s.AddUser(emulator.User{FirstName: p.name, LastName: "Stone", Email: email})
-		w.keys[p.user.ID] = s.AddKey(emulator.Key{User: p.user.ID}).Token
+		*p.user = s.AddUser(world.User{FirstName: p.name, LastName: "Stone", Email: email})
+		w.keys[p.user.ID] = s.AddKey(world.Key{User: p.user.ID}).Token
 	}
-	w.org = s.AddOrg(emulator.Org{Domain: "acme", Name: "Acme", Owner: w.ada.ID, Auditors: []string{w.dora.ID}})
-	w.other = s.AddOrg(emulator.Org{Domain: "other", Owner: w.eve.ID})
-	w.room = s.AddWorkspace(emulator.Workspace{Org: w.org.ID, Name: "Design Room"})
-	w.attic = s.AddWorkspace(emulator.Workspace{Org: w.org.ID, Name: "Attic"})
-	w.portal = s.AddShare(emulator.Share{Workspace: w.room.ID, Title: "Portal"})
-	s.SetMember(w.room.ID, w.ben.ID, emulator.Member)
-	s.SetMember(w.room.ID, w.cleo.ID, emulator.Guest)
+	w.org = s.AddOrg(world.Org{Domain: "acme", Name: "Acme", Owner: w.ada.ID, Auditors: []string{w.dora.ID}})
+	w.other = s.AddOrg(world.Org{Domain: "other", Owner: w.eve.ID})
+	w.room = s.AddWorkspace(world.Workspace{Org: w.org.ID, Name: "Design Room"})
+	w.attic = s.AddWorkspace(world.Workspace{Org: w.org.ID, Name: "Attic"})
+	w.portal = s.AddShare(world.SeedShare{Workspace: w.room.ID, Title: "Portal"})
+	s.SetMember(w.room.ID, w.ben.ID, seed.Member)
+	s.SetMember(w.room.ID, w.cleo.ID, seed.Guest)
 	return w
 }
 
-// unlimited returns a world without rate windows.
-func unlimited() *world {
-	return newWorld(emulator.Options{Limits: seed.LimitOptions{Rules: []emulator.Limit{}}})
+// unlimited returns a platform without rate windows.
+func unlimited() *platform {
+	return newWorld(seed.Options{Limits: seed.LimitOptions{Rules: []seed.Limit{}}})
 }
 
 // reply is a response, decoded as far as it goes.
@@ -70,12 +71,12 @@ type reply struct {
 }
 
 // as sends a request with the key of a user.
-func (w *world) as(t *testing.T, u emulator.User, method, path string, query ...string) reply {
+func (w *platform) as(t *testing.T, u world.User, method, path string, query ...string) reply {
 	t.Helper()
 	return w.with(t, w.keys[u.ID], method, path, query...)
 }
 
-func (w *world) with(t *testing.T, token, method, path string, query ...string) reply {
+func (w *platform) with(t *testing.T, token, method, path string, query ...string) reply {
 	t.Helper()
 	values := url.Values{}
 	for i := 0; i < len(query); i += 2 {
@@ -94,7 +95,7 @@ func (w *world) with(t *testing.T, token, method, path string, query ...string) 
 	return w.send(t, r)
 }
 
-func (w *world) send(t *testing.T, r *http.Request) reply {
+func (w *platform) send(t *testing.T, r *http.Request) reply {
 	t.Helper()
 	p, err := w.RoundTrip(r)
 	if err != nil {
@@ -114,7 +115,7 @@ func (w *world) send(t *testing.T, r *http.Request) reply {
 	return out
 }
 
-func (w *world) search(t *testing.T, u emulator.User, query ...string) reply {
+func (w *platform) search(t *testing.T, u world.User, query ...string) reply {
 	t.Helper()
 	return w.as(t, u, http.MethodGet, "/events/search/", query...)
 }

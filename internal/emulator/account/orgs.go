@@ -134,8 +134,7 @@ func plans() []Plan {
 	}
 }
 
-// planByID returns the plan and period of an id in the list of plans. The ids of
-// yearly plans are ours.
+// planByID returns the plan and period of an id. The ids of yearly plans are ours.
 func planByID(id string) (Plan, bool) {
 	name, period, _ := strings.Cut(strings.Replace(id, "_v2", "", 1), "_")
 	if name == "solo" {
@@ -218,8 +217,7 @@ func (h *Handlers) usedCredits(c *wire.Call, id string) (wire.Object, error) {
 
 const meterDays = 30 // of a time series whose start is left out
 
-// meters returns the daily usage of an organization. The members are assumed; all
-// meters but the storage are zero.
+// meters returns the usage per day. Members are assumed; all but storage are zero.
 func (h *Handlers) meters(c *wire.Call, id string) (wire.Object, error) {
 	meter := c.Value("meter")
 	switch meter {

@@ -157,8 +157,7 @@ func (h *Handlers) pollOnce(c *wire.Call, q *poll, over bool) (payload wire.Obje
 	return wire.Object{{"results", len(rows)}, {"activity", rows}, {"lastactivity", wire.MicroStamp(latest)}}, nil, nil
 }
 
-// CutPolls ends all held polls, as a proxy does at its timeout: see
-// [Options].PollCutReset.
+// CutPolls ends all held polls, as a proxy does: see [Options].PollCutReset.
 func (h *Handlers) CutPolls() {
 	h.Lock()
 	defer h.Unlock()

@@ -26,8 +26,7 @@ func New(w *world.World) *Handlers {
 	}}
 }
 
-// Script changes how the agent handles questions. The first script that matches
-// and has uses left applies.
+// Script changes the answers of the agent. The first match with uses left applies.
 func (h *Handlers) Script(it world.Script) {
 	h.Lock()
 	defer h.Unlock()
@@ -187,8 +186,7 @@ const (
 // finder finds the workspace or share of a call.
 type finder = func(*wire.Call) (string, error)
 
-// visited returns the share that a user visits as a guest, without restrictions
-// for members.
+// visited returns the share that a user visits as a guest; members are not limited.
 func (h *Handlers) visited(place, userID string) world.Share {
 	share := h.Shares[place]
 	if share == nil || h.AtLeast(place, userID, world.Member) {
@@ -197,8 +195,7 @@ func (h *Handlers) visited(place, userID string) world.Share {
 	return share.Value
 }
 
-// aiPlace finds the workspace or share of a call and requires a plan with the
-// agent and the rights.
+// aiPlace is aiProfile, and requires a plan with the agent and the rights.
 func (h *Handlers) aiPlace(least wire.Mode) finder {
 	return func(c *wire.Call) (string, error) {
 		id, err := h.aiProfile(least)(c)
@@ -257,8 +254,7 @@ func (h *Handlers) agentDenied(profileID string) error {
 	return world.Forbidden("ai_policy_denied", "agent")
 }
 
-// threadOfPath finds a conversation of its creator. If missing, reads get 404 and
-// changes 406.
+// threadOfPath finds a thread of its creator, or fails: reads with 404, changes 406.
 func (h *Handlers) threadOfPath(find finder, status int) func(*wire.Call) (*thread, error) {
 	return func(c *wire.Call) (*thread, error) {
 		place, err := find(c)
@@ -328,8 +324,7 @@ func (h *Handlers) threadDetails(c *wire.Call, th *thread) (wire.Object, error) 
 	return wire.Object{{"thread", h.countedThread(th)}, {"turns", counted(wire.Rows(th.turns, (*turn).object))}}, nil
 }
 
-// listTurns returns the turns of a conversation, oldest first. The offset is in
-// the path, not in the query.
+// listTurns returns the turns, oldest first. The offset is in the path.
 func (h *Handlers) listTurns(c *wire.Call, th *thread) (wire.Object, error) {
 	offset := 0
 	if given := c.Segment("offset"); given != "" {

@@ -117,8 +117,7 @@ func (cm *Comment) hash() string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// announceNew writes the events of a new comment, of its date, for mentioned users
-// and the author it replies to.
+// announceNew writes the events for the mentioned users and the parent's author.
 func (h *Handlers) announceNew(cm *Comment) {
 	h.announce(cm, world.Event{Name: "comment_created", CallingUser: cm.User, Created: cm.Created, Actor: cm.Actor})
 	h.announceMentions(cm, nil, cm.Created)

@@ -418,8 +418,7 @@ func targets(f wire.Members, c *wire.Call, required bool) []string {
 	return ids
 }
 
-// attachable adds targets to those of a comment. One that the author cannot see,
-// or one over the limit, fails all.
+// attachable adds targets. One that the author cannot see, or too many, fail all.
 func (h *Handlers) attachable(userID string, has, more []string) ([]string, error) {
 	all := slices.Clone(has)
 	for _, id := range more {

@@ -1,5 +1,4 @@
-// Package events emulates the event log: search, summaries, the change feed and
-// generated histories.
+// Package events emulates the event log: search, summaries, feed and histories.
 package events
 
 import (
@@ -521,8 +520,7 @@ func (h *Handlers) Routes() []*wire.Route {
 	}
 }
 
-// BlockLocation makes details and acknowledgments of an organization's events fail
-// because of the caller's location.
+// BlockLocation rejects reads of an organization's events by the caller's location.
 func (h *Handlers) BlockLocation(orgID string, blocked bool) {
 	h.Lock()
 	defer h.Unlock()

@@ -171,8 +171,7 @@ func (h *Handlers) grantRows(f *world.FileShare, most int) []wire.Object {
 	return wire.Rows(f.Grants[:min(most, len(f.Grants))], func(g world.Grant) wire.Object { return h.grantObject(f, &g) })
 }
 
-// grantObject renders a grant for members of the workspace. It expires with the
-// File Share at the latest.
+// grantObject renders a grant for members. It expires with its File Share.
 func (h *Handlers) grantObject(f *world.FileShare, g *world.Grant) wire.Object {
 	ends := g.Expires
 	if !f.Expires.IsZero() && (ends.IsZero() || ends.After(f.Expires)) {

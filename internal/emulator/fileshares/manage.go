@@ -108,8 +108,7 @@ func (h *Handlers) readFileShare(c *wire.Call, f *world.SeedFileShare, isNew boo
 	}
 }
 
-// readExpiry reads an expiry, in seconds from now or as a time. An empty time or
-// null clears it.
+// readExpiry reads seconds from now, or a time. An empty time or null clears it.
 func (h *Handlers) readExpiry(c *wire.Call) *time.Time {
 	after, relative := c.Field("expires")
 	moment, absolute := c.Field("expires_at")

@@ -147,8 +147,7 @@ type conditions struct {
 	expires *time.Time // nil is not said, zero is without end
 }
 
-// readTerms reads permissions, notify_options and expires. null and "" clear the
-// expiry if the call allows it.
+// readTerms reads the terms. null and "" clear the expiry if the call allows it.
 func (h *Handlers) readTerms(c *wire.Call, clears bool) conditions {
 	var t conditions
 	if value, given := c.Field("permissions"); given {

@@ -1,5 +1,4 @@
-// Package members emulates members of shares, invitations and transfers of
-// ownership.
+// Package members emulates members of shares, invitations and transfers.
 package members
 
 import (
@@ -103,8 +102,7 @@ func (h *Handlers) reachedShare(needed wire.Mode) func(*wire.Call) (string, erro
 	}
 }
 
-// managedShare finds the share of a call that changes members. It requires the
-// role, or for "" the right to invite.
+// managedShare finds the share of a path and requires a role; "" is that to invite.
 func (h *Handlers) managedShare(least world.Role) func(*wire.Call) (string, error) {
 	return func(c *wire.Call) (string, error) {
 		id, err := h.memberedShare(c)
@@ -138,8 +136,7 @@ func (h *Handlers) shareMember(c *wire.Call, id string) (wire.Object, error) {
 	return wire.Object{{key, row}}, nil
 }
 
-// memberNamed finds the active or pending member of a path, by user id, e-mail
-// address or me, "" if there is none.
+// memberNamed finds an active or pending member by id, e-mail address or me, or "".
 func (h *Handlers) memberNamed(where string, c *wire.Call) string {
 	name := c.Segment("user_id")
 	if name == "me" {

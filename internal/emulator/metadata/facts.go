@@ -28,8 +28,7 @@ const (
 	eventExtracted    = "metadata_kv_extract"
 )
 
-// fact is the value of a field on a node: a string, a bool, a json.Number, a map
-// or a list, "" if emptied.
+// fact is a value of a node: string, bool, json.Number, map or list, "" if emptied.
 type fact struct {
 	field                         *metaField // it is filed under, which may be retired
 	value                         any
@@ -77,8 +76,7 @@ func (m *metadataState) factsOf(n *world.Node) []*fact {
 	})
 }
 
-// object renders a fact with the given name of its key. The source requires the
-// level full, the value standard.
+// object renders a fact: its source at the level full, its value from standard on.
 func (f *fact) object(nameKey string, lv wire.Level) wire.Object {
 	r := wire.Row{Level: lv}
 	r.Put(wire.Terse, nameKey, f.field.name)
@@ -119,8 +117,7 @@ type written struct {
 	value      any
 }
 
-// writeFacts atomically writes the facts a user states about a file or note. New
-// names become fields.
+// writeFacts writes the facts of a node, all or none. New names become fields.
 func (h *Handlers) writeFacts(c *wire.Call, id string, n *world.Node) (wire.Object, error) {
 	v := h.vocabularyOf(id)
 	entries, err := readFactEntries(c, v)

@@ -108,8 +108,7 @@ func fieldLimit() error {
 		"The workspace has as many fields as it may have.")
 }
 
-// holders returns the files and notes, in the trash or not, with a value of one of
-// the fields.
+// holders returns the nodes, also in the trash, with a value of one of the fields.
 func (h *Handlers) holders(workspaceID string, group ...*metaField) []*world.Node {
 	var found []*world.Node
 	for _, id := range h.NodeList {
@@ -273,8 +272,7 @@ type merging struct {
 	confirm        bool
 }
 
-// mergeFields merges a field into another, or previews the merge. Obstacles are
-// part of the response, not an error.
+// mergeFields merges two fields, or previews it. Obstacles are no error.
 func (h *Handlers) mergeFields(c *wire.Call, id string) (wire.Object, error) {
 	m, err := readMerging(c)
 	if err != nil {
@@ -290,8 +288,7 @@ func (h *Handlers) mergeFields(c *wire.Call, id string) (wire.Object, error) {
 	return h.merge(c, id, m)
 }
 
-// readMerging reads the body, JSON or a form by its type, and ignores the query.
-// Names are not normalized.
+// readMerging reads JSON or a form, not the query. Names are not normalized.
 func readMerging(c *wire.Call) (merging, error) {
 	var m merging
 	if wire.MediaType(c.Request.Header) == wire.FormType {
@@ -419,8 +416,7 @@ type proposal struct {
 	affected       int
 }
 
-// mergeCandidates returns the mergeable pairs among the next few similar ones. The
-// ranking is computed for each call.
+// mergeCandidates returns the mergeable pairs among the next similar ones.
 func (h *Handlers) mergeCandidates(c *wire.Call, id string) (wire.Object, error) {
 	offset := c.Integer("offset", 0, 0, math.MaxInt32)
 	v := h.vocabularyOf(id)

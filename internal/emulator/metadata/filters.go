@@ -316,8 +316,7 @@ type FactHit struct {
 	Score float64
 }
 
-// searchMetadata finds nodes by their facts. The total includes nodes in the
-// trash, which are not shown.
+// searchMetadata finds nodes by facts. The total includes nodes in the trash.
 func (h *Handlers) searchMetadata(c *wire.Call, id string) (wire.Object, error) {
 	q := strings.TrimSpace(c.Value("q"))
 	switch n := utf8.RuneCountInString(q); {

@@ -109,8 +109,7 @@ const filterFields = "name description filters projection"
 // finder finds the workspace of a call.
 type finder = func(*wire.Call) (string, error)
 
-// metadataOf finds the workspace of a call and requires the role, the mode of the
-// credential, and the plan feature.
+// metadataOf finds the workspace and requires a role, a mode and the plan feature.
 func (h *Handlers) metadataOf(role world.Role, needed wire.Mode) finder {
 	return func(c *wire.Call) (string, error) {
 		id, err := h.WorkspaceOfPath(c)
@@ -174,8 +173,7 @@ type flatPage struct {
 	start   uint64
 }
 
-// flatPage reads the cursor of a call, which is bound to the caller, path and
-// query.
+// flatPage reads the cursor of a call, which is bound to caller, path and query.
 func (h *Handlers) flatPage(c *wire.Call, size int, params ...string) flatPage {
 	p := flatPage{size: size}
 	p.binding = fmt.Sprint("flat ", h.Cursors, " ", c.Key.User, " ", c.Request.URL.Path)
@@ -303,8 +301,7 @@ func (h *Handlers) listNodes(c *wire.Call, workspaceID string, p flatPage, fits 
 	})
 }
 
-// metadataDetails returns the metadata of a node, or of up to 25 comma-separated
-// ids in the path.
+// metadataDetails returns the metadata of a node, or of up to 25 nodes.
 func (h *Handlers) metadataDetails(c *wire.Call, id string) (wire.Object, error) {
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err

@@ -272,8 +272,7 @@ func (h *Handlers) completeAuthorization(c *wire.Call) (wire.Object, error) {
 	return wire.Object{{"redirect_uri", outcome.Redirect}}, nil
 }
 
-// Decide decides a request in place of a user and a browser. The login URL
-// identifies it.
+// Decide decides the request of a login URL, in place of a user and a browser.
 func (h *Handlers) Decide(loginURL string, d world.Decision) (world.Outcome, error) {
 	u, err := url.Parse(loginURL)
 	if err != nil {

@@ -1,5 +1,4 @@
-// Package oauth emulates the authorization server: clients, consent, tokens,
-// sessions and pages.
+// Package oauth emulates the authorization server and its pages.
 package oauth
 
 import (

@@ -69,8 +69,7 @@ func pageHeader() http.Header {
 	}
 }
 
-// show renders a page. Its policy must list the client's address, as it applies to
-// redirects of the form.
+// show renders a page. Its policy also applies to redirects of the form.
 func (h *Handlers) show(status int, p page, leadsTo string) *wire.Reply {
 	p.Style, p.Path = template.CSS(pagesCSS), ConnectPath //nolint:gosec // our own style sheet
 	var body bytes.Buffer

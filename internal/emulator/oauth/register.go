@@ -29,8 +29,7 @@ type client struct {
 
 const unknownClient = "Unknown Client"
 
-// AddClient adds a preregistered client, or replaces the one with the same id, and
-// returns it with defaults.
+// AddClient adds or replaces a client and returns it with defaults.
 func (h *Handlers) AddClient(c world.Client) world.Client {
 	h.Lock()
 	defer h.Unlock()
@@ -195,8 +194,7 @@ func given(value, fallback any) any {
 	return value
 }
 
-// clientName reads the name of a client, "" if there is none. Calls count its
-// length differently.
+// clientName reads the name of a client, or "". Calls count its length differently.
 func clientName(value any, length func(string) int) (string, error) {
 	name, isText := value.(string)
 	name = strings.TrimSpace(name)
@@ -252,8 +250,7 @@ func redirectFault(text string) string {
 
 func loopback(host string) bool { return host == "localhost" || host == "127.0.0.1" || host == "::1" }
 
-// allows reports whether a redirect URI is one of the client, exactly or, on the
-// loopback interface, with any port.
+// allows reports whether a client has a redirect URI, with any port on loopback.
 func (k *client) allows(redirect string) bool {
 	return slices.ContainsFunc(k.RedirectURIs, func(own string) bool {
 		return own == redirect || withoutPort(own) != "" && withoutPort(own) == withoutPort(redirect)

@@ -40,8 +40,7 @@ func (h *Handlers) endSession(id string) {
 		func(_ string, k *wire.Credential) bool { return k.Kind == wire.AccessToken && k.Session == id })
 }
 
-// sessionObject renders a session. session_id, names and scopes are published; the
-// rest is assumed.
+// sessionObject renders a session: session_id, names and scopes are published.
 func (h *Handlers) sessionObject(at *session, k *wire.Credential) wire.Object {
 	return wire.Object{
 		{"session_id", at.id},
@@ -147,8 +146,7 @@ func (h *Handlers) sessionRevoke(_ *wire.Call, at *session) (wire.Object, error)
 	return nil, nil
 }
 
-// sessionsRevoke ends all sessions of the caller but the one to keep, by default
-// its own. It resolves that one first.
+// sessionsRevoke ends all sessions but one, which it resolves first.
 func (h *Handlers) sessionsRevoke(c *wire.Call) (wire.Object, error) {
 	keep := ""
 	if c.Boolean("exclude_current") {

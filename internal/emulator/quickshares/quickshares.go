@@ -76,8 +76,7 @@ func (h *Handlers) AddQuickShare(q world.QuickShare) world.QuickShare {
 	return q
 }
 
-// Routes returns the routes of QuickShares. Read paths like those of File Shares
-// are assumed.
+// Routes returns the routes of QuickShares. The read paths are assumed.
 func (h *Handlers) Routes() []*wire.Route {
 	const open = "/current/quickshare/{quickshare_id}/"
 	const node = "/current/workspace/{workspace_id}/storage/{node_id}/quickshare/"

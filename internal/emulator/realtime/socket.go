@@ -35,8 +35,7 @@ const (
 type messageFaults interface {
 	// Aged returns the faults of a newly opened socket.
 	Aged(profileID string) []*world.SocketFault
-	// Next returns the fault of the next message of a socket, the zero one if there is
-	// none.
+	// Next returns the fault of the next message, or the zero one.
 	Next(profileID string) *world.SocketFault
 }
 
@@ -235,8 +234,7 @@ func (h *Handlers) DropSockets(profileID string) int {
 	})
 }
 
-// Close ends all sockets and rejects new ones. It waits for them. Other endpoints
-// keep working.
+// Close ends all sockets, waits for them and rejects new ones only.
 func (h *Handlers) Close() error {
 	h.Lock()
 	h.closed = true

@@ -1,5 +1,4 @@
-// Package seedfile reads and checks seed files, whose form is that of
-// [seed.File].
+// Package seedfile reads and checks seed files, in the form of [seed.File].
 package seedfile
 
 import (
@@ -20,8 +19,7 @@ import (
 	"github.com/fastio-go/fastio/fastiotest/seed"
 )
 
-// schema is a JSON Schema of draft 2020-12, in the words of it that seed files
-// need.
+// schema is a JSON Schema of draft 2020-12, as far as seed files need it.
 type schema struct {
 	Dialect    string             `json:"$schema,omitzero"`
 	Title      string             `json:"title,omitzero"`
@@ -146,8 +144,7 @@ func isProfile(kinds string) bool {
 	return slices.Contains([]string{"user", "org", "workspace", "share", "fileshare"}, first)
 }
 
-// isVerbatim reports whether a kind has no labels: its texts are unique and
-// otherwise free.
+// isVerbatim reports whether a kind has no labels: its texts are unique.
 func isVerbatim(kind string) bool { return kind == "token" || kind == "client" || kind == "email" }
 
 // values are those of an enum tag: its own, or those of a long list.
@@ -171,8 +168,7 @@ func values(enum string) []string {
 type World interface {
 	// NewID returns an unused id for an object of a kind.
 	NewID(kind string) string
-	// Exists reports whether there is an object of a kind. Ids are in lower case
-	// and without hyphens.
+	// Exists reports whether an object exists, by its lower-case id without hyphens.
 	Exists(kind, id string) bool
 }
 

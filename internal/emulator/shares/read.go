@@ -66,8 +66,7 @@ func (h *Handlers) shareOrg(portal *world.Share) any {
 	}
 }
 
-// sharesAll returns the shares that a user joined, was invited to or owns, without
-// those whose folder is deleted.
+// sharesAll returns a user's shares and invitations, without deleted folders.
 func (h *Handlers) sharesAll(c *wire.Call) (wire.Object, error) {
 	return h.List(c, "shares", h.sharesFor(c.Key, func(it *world.Share) bool {
 		return (h.joined(it, c.Key.User) || h.ExpectedAs(it.ID, c.Key.User) != nil) &&
@@ -141,8 +140,7 @@ func (h *Handlers) checkShareName(c *wire.Call) (wire.Object, error) {
 	return c.Accepted(nil)
 }
 
-// ShareObject renders a share for a user, "" for a visitor. Fields hidden from the
-// viewer are absent, not false.
+// ShareObject renders a share for a user, or "". Hidden fields are absent.
 func (h *Handlers) ShareObject(id, viewer string, lv wire.Level) wire.Object {
 	held := h.Shares[id]
 	share := &held.Value

@@ -25,8 +25,7 @@ type Handlers struct {
 	shareConflicts int // creations of shares rejected as concurrent so far
 }
 
-// Codes of shares. The first four are published; those that begin with 1010 are
-// ours.
+// Codes of shares. The first four are published.
 const (
 	codeNoPublicView  = 183836
 	codeNoConfirm     = 130987
@@ -269,8 +268,7 @@ func (h *Handlers) authPassword(c *wire.Call, share *world.Share) (wire.Object, 
 	return h.linkToken(share, world.PasswordScope, h.PasswordMark(share))
 }
 
-// authGuest issues a token to a visitor without an account. Its access is not
-// published, so it opens only what is public.
+// authGuest issues a token without an account (assumed: it opens what is public).
 func (h *Handlers) authGuest(c *wire.Call, share *world.Share) (wire.Object, error) {
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err

@@ -1,5 +1,4 @@
-// Package signin emulates sign-in with a password and a second factor, and API
-// keys.
+// Package signin emulates sign-in, second factors and API keys.
 package signin
 
 import (
@@ -423,8 +422,7 @@ func (h *Handlers) disableTwoFactor(c *wire.Call) (wire.Object, error) {
 	return nil, nil
 }
 
-// wrongCode returns 401 with a code of our own, as the token stays valid. The
-// published response is not known.
+// wrongCode returns 401 with our own code: the published response is not known.
 func wrongCode() error {
 	return wire.Refuse(http.StatusUnauthorized, CodeWrongCode, "The one-time code is wrong or has ended.")
 }

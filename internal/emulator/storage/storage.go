@@ -313,8 +313,7 @@ func (h *Handlers) NodeObject(in world.Store, n *world.Node, lv wire.Level) wire
 	return r.Fields
 }
 
-// SummaryObject renders the AI summary of a file, nil if it has none. Its title is
-// the file name without extension (assumed).
+// SummaryObject renders the AI summary of a file, or nil. The title is assumed.
 func (h *Handlers) SummaryObject(n *world.Node, lv wire.Level) any {
 	text := n.Summarized()
 	if text == "" {

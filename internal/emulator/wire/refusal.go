@@ -151,8 +151,7 @@ func (k *Check) MistypedIf(is bool, name, expected string) {
 	}
 }
 
-// Refusal returns the error of a call with failed parameters, nil if there are
-// none.
+// Refusal returns the error of the failed parameters, nil if there are none.
 func (k *Check) Refusal() error {
 	if len(k.Failed) == 0 {
 		return nil

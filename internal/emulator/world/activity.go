@@ -127,8 +127,7 @@ func Keyed(name, id string) string { return name + ":" + wire.Plain(id) }
 // Remembered is how many files the next history of a workspace continues with.
 const Remembered = 100 // files the next history of a workspace goes on with
 
-// MayPoll reports whether a credential may see the activity of a profile.
-// Recipients of a File Share may not.
+// MayPoll reports whether a credential may poll a profile; recipients may not.
 func (w *Directory) MayPoll(k *wire.Credential, profileID string) bool {
 	role := w.Role(profileID, k.User)
 	if w.Covers(k, profileID) < wire.Read {

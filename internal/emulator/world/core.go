@@ -21,8 +21,7 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/wire"
 )
 
-// Core has the options, the clock with its timers, the lock on all state, secrets,
-// and the latest changes.
+// Core has the options, the clock, the lock on all state, secrets and changes.
 type Core struct {
 	sync.RWMutex // guards the state of the world and of every area
 
@@ -38,8 +37,7 @@ type Core struct {
 	due []timer // by time
 }
 
-// Directory holds the profiles and their permissions. Lists are in order of
-// creation, as in responses.
+// Directory holds the profiles and their permissions, in order of creation.
 type Directory struct {
 	Core
 

@@ -30,8 +30,7 @@ type Entry struct {
 // Scope is where an event happened.
 type Scope struct{ Org, Workspace, Share string }
 
-// LogObject is the object of events. Without an id it was generated, and its
-// number gives its id and name.
+// LogObject is the object of events. One without an id was generated.
 type LogObject struct{ id, name string }
 
 // naming is the name of something until an event.

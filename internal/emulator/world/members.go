@@ -125,8 +125,7 @@ func (w *World) MemberList(c *wire.Call, where string) (wire.Object, error) {
 	})
 }
 
-// MemberObject renders a member or invitee for a viewer. Dates and settings are
-// for the member and for admins only.
+// MemberObject renders a member; dates and settings for the member and admins only.
 func (w *World) MemberObject(where, id, viewer string) wire.Object {
 	m, v := w.Members[where][id], w.ExpectedAs(where, id)
 	var o wire.Object

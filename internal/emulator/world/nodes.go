@@ -410,8 +410,7 @@ func Drawn(c *wire.Call, title string) (wire.Object, error) {
 	return c.Send(wire.NewReply(http.StatusOK, "image/png", picture.Bytes()))
 }
 
-// ServeVersion serves the content of a version, or the requested range. Requests
-// for several ranges get the whole content.
+// ServeVersion serves a version or one range of it; several ranges get the whole.
 func ServeVersion(c *wire.Call, n *Node, v Version) (wire.Object, error) {
 	asked := c.Request
 	if strings.Contains(asked.Header.Get("Range"), ",") {

@@ -460,8 +460,7 @@ func Forbidden(reason, feature string) error {
 		wire.Member{"feature", feature})
 }
 
-// Wire values of the access options of a share. Any other value means members
-// only.
+// Access options of a share. Any other value means members only.
 const (
 	AccessOrg        = "Members of the Share, Workspace or Org"
 	AccessRegistered = "Anyone with a registered account"
@@ -506,8 +505,7 @@ func (w *Directory) ShareNamed(name string) string {
 	return ""
 }
 
-// Codes used by several areas. Those below 190000 are published; the others are
-// ours.
+// Codes used by several areas. Those below 190000 are published.
 const (
 	CodeNotGranted = 115069
 	CodeNoView     = 144499
