@@ -153,32 +153,26 @@ func TestMarkdownOfThePlatform(t *testing.T) {
 func TestRaw(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		wire wire
-		want api.Response
+		status   int
+		body     string
+		attempts int
 	}{
-		"a success": {
-			wire{body: `{"result":true}`},
-			api.Response{Status: 200, Body: []byte(`{"result":true}`), Attempts: 1},
-		},
-		"a refusal": {
-			wire{status: 404, body: `{"result":false}`},
-			api.Response{Status: 404, Body: []byte(`{"result":false}`), Attempts: 1},
-		},
-		"a refusal within": {
-			wire{body: `{"result":false}`},
-			api.Response{Status: 200, Body: []byte(`{"result":false}`), Attempts: 1},
-		},
-		"another answer":      {wire{body: `<html>`}, api.Response{Status: 200, Body: []byte(`<html>`), Attempts: 1}},
-		"a refusal, repeated": {wire{status: 503, body: `x`}, api.Response{Status: 503, Body: []byte(`x`), Attempts: 3}},
+		"a success":           {200, `{"result":true}`, 1},
+		"a refusal":           {404, `{"result":false}`, 1},
+		"a refusal within":    {200, `{"result":false}`, 1},
+		"another answer":      {200, `<html>`, 1},
+		"a refusal, repeated": {503, `x`, 3},
 	} {
 		var got api.Response
-		client := tc.wire.client(t, fastio.WithRetry(fastio.RetryPolicy{Base: 1, Cap: 1}))
+		w := &wire{status: tc.status, body: tc.body}
+		client := w.client(t, fastio.WithRetry(fastio.RetryPolicy{Base: 1, Cap: 1}))
 		_, err := client.Ping(t.Context(), api.WithResponse(&got))
 		if (err == nil) != (name == "a success") || got.Header.Get("X-Answer") != "a" {
 			t.Errorf("%s ends with %v and %v", name, err, got.Header)
 		}
 		got.Header = nil
-		if diff := cmp.Diff(tc.want, got); diff != "" {
+		want := api.Response{Status: tc.status, Body: []byte(tc.body), Attempts: tc.attempts}
+		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}

@@ -454,28 +454,3 @@ func TestFiles(t *testing.T) {
 		}
 	})
 }
-
-// A server that does not know parts sends it all, and the part is taken from it.
-func TestReadCutsTheRangeFromAWholeFile(t *testing.T) {
-	t.Parallel()
-	whole := opening{"text/plain", "The lease"}
-	for o, want := range map[api.Range]string{
-		{Offset: 4}: "lease", {Offset: 4, Length: 2}: "le", {Length: 3}: "The", {Offset: 9}: "",
-	} {
-		d, err := ai.New(script(whole)).Files.Read(t.Context(), api.NewSecret("t"), 0, &o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if d.Length != int64(len(want)) || d.Offset != o.Offset || d.Size != 9 {
-			t.Errorf("%+v: %+v", o, d)
-		}
-		if got := content(t, d); got != want {
-			t.Errorf("%+v: %q, want %q", o, got, want)
-		}
-	}
-	if _, err := ai.New(script(whole)).Files.Read(
-		t.Context(), api.NewSecret("t"), 0, &api.Range{Offset: 10},
-	); !errors.Is(err, io.EOF) {
-		t.Errorf("beyond the end: %v", err)
-	}
-}

@@ -111,8 +111,9 @@ func (s *unreliable) Save(ctx context.Context, name string, c events.Checkpoint)
 func TestFollowSurvivesRandomCrashes(t *testing.T) {
 	t.Parallel()
 	const batch = 100 // schedules in one bubble
+	each := uint64(table.Rounds(400, 30_000) / len(orders))
 	table.Each(t, orders, func(t *testing.T, order fastiotest.Order) {
-		for first := uint64(0); first < crashSchedules/uint64(len(orders)); first += batch {
+		for first := uint64(0); first < each; first += batch {
 			synctest.Test(t, func(t *testing.T) {
 				for seed := first; seed < first+batch && !t.Failed(); seed++ {
 					newSchedule(t, seed, order).run()
@@ -387,7 +388,7 @@ func TestFollowSurvivesKills(t *testing.T) {
 	dir := t.TempDir()
 	w := newWorld(func(o *fastiotest.Options) { o.Limits.Rules = []fastiotest.Limit{} })
 	address := w.Start(t)
-	all := make([]api.OpaqueID, kills*most*6/10) // a process handles half of most, on average
+	all := make([]api.OpaqueID, table.Rounds(10, 500)*most*6/10) // a process handles half of most, on average
 	for i := range all {
 		all[i] = w.add(noon.Add(time.Duration(i/4)*time.Second), 0)
 	}

@@ -234,10 +234,11 @@ func TestFollowForADay(t *testing.T) {
 		order fastiotest.Order
 		hours int
 	}
+	day := table.Rounds(3, 24)
 	table.Bubbles(t, map[string]row{
 		"with fixed windows":        {fastiotest.FixedFromFirst, fastiotest.Unordered, 24},
-		"with windows by the clock": {fastiotest.FixedToClock, fastiotest.NewestFirst, shortDay},
-		"with sliding windows":      {fastiotest.Sliding, fastiotest.OldestFirst, shortDay},
+		"with windows by the clock": {fastiotest.FixedToClock, fastiotest.NewestFirst, day},
+		"with sliding windows":      {fastiotest.Sliding, fastiotest.OldestFirst, day},
 	}, func(t *testing.T, kind row) {
 		w := newWorld(ordered(kind.order), func(o *fastiotest.Options) { o.Limits.Windows = kind.kind })
 		var box inbox

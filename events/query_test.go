@@ -113,38 +113,6 @@ func TestQueryAccepted(t *testing.T) {
 	}
 }
 
-func TestQuerySent(t *testing.T) {
-	t.Parallel()
-	east := time.FixedZone("east", 2*60*60)
-	full := events.Query{
-		Profile: api.Workspace(roomID), Event: events.NameCommentCreated,
-		Category: events.CategoryWorkspace, SubCategory: events.SubCategoryComments,
-		CallingUserID: "1012345678901234567", ObjectID: " 2ABCD-efghi-3 ", Acknowledged: new(false),
-		Visibility: events.VisibilityExternal,
-		CreatedMin: time.Date(2026, 3, 2, 1, 2, 3, 999, east), CreatedMax: time.Date(2026, 3, 2, 1, 2, 4, 0, east),
-		Limit: 7, Cursor: "o+p/a=",
-	}
-	for want, query := range map[string]events.Query{
-		"acknowledged=false&calling_user_id=1012345678901234567&category=workspace&" +
-			"created-max=2026-03-01+23%3A02%3A04&created-min=2026-03-01+23%3A02%3A03&cursor=o%2Bp%2Fa%3D&" +
-			"event=comment_created&limit=7&object_id=2abcdefghi3&subcategory=comments&visibility=external&" +
-			"workspace_id=" + roomID: full,
-		"user_id=me": {Profile: api.User("me")},
-		"acknowledged=true&org_id=3012345678901234567": {Profile: api.Org("3012345678901234567"), Acknowledged: new(true)},
-		"offset=3&share_id=" + roomID:                  {Profile: api.Share(roomID), Offset: 3},
-		"limit=5&offset=10&parent_event_id=e1abcd":     {ParentEventID: "e1ab-CD", Limit: 5, Offset: 10},
-	} {
-		var got string
-		c := callerFunc(func(r *api.Request) string {
-			got = r.Query.Encode()
-			return `{"result":true}`
-		})
-		if _, err := events.New(c).Search(t.Context(), query); err != nil || got != want {
-			t.Errorf("sent %s, %v, want %s", got, err, want)
-		}
-	}
-}
-
 func TestSummarizeRefused(t *testing.T) {
 	t.Parallel()
 	s, room := unreachable(), events.Query{Profile: api.Workspace(roomID)}

@@ -27,6 +27,7 @@ import (
 func TestOutages(t *testing.T) {
 	t.Parallel()
 	const workers = 4
+	schedules := table.Rounds(300, 10_000)
 	for worker := range workers {
 		t.Run(fmt.Sprint("worker ", worker), func(t *testing.T) {
 			t.Parallel()
@@ -210,7 +211,7 @@ func (o *outage) check(t *testing.T) {
 func TestReconnectsAreSpread(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := newPlatform()
+		p, crowd := newPlatform(), table.Rounds(500, 10_000)
 		var all []*realtime.Subscription
 		for range crowd {
 			all = append(all, open(t, p))
@@ -222,7 +223,7 @@ func TestReconnectsAreSpread(t *testing.T) {
 		const outage = 10 * time.Minute
 		time.Sleep(outage)
 		p.locked(func() {
-			if mean := float64(len(p.dials)) / crowd / outage.Minutes(); mean > 6 {
+			if mean := float64(len(p.dials)) / float64(crowd) / outage.Minutes(); mean > 6 {
 				t.Errorf("%.1f dials a minute and client", mean)
 			}
 			bins, attempts := map[[2]int]int{}, map[string]int{}

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/internal/table"
 	"github.com/fastio-go/fastio/realtime"
 )
@@ -886,37 +887,30 @@ func TestObserve(t *testing.T) {
 
 func TestSubscribeRefuses(t *testing.T) {
 	t.Parallel()
-	p := newPlatform()
-	here := api.Workspace(room)
-	var raw api.Response
+	p, here := newPlatform(), api.Workspace(room)
+	refused := func(in api.Profile, o realtime.Options, opts ...api.CallOption) error {
+		o.Dialer = p
+		return stub.Err(p.service().Subscribe(t.Context(), in, &o, opts...))
+	}
 	type options = realtime.Options
 	other := base64URL(`{"v":1,"profile":"org 1","cursor":"2026-03-02 09:30:00.000001 UTC"}`)
-	for name, test := range map[string]struct {
-		field   string
-		profile api.Profile
-		o       options
-		opts    []api.CallOption
-	}{
-		"no profile":                     {"profile_id", api.Workspace(""), options{}, nil},
-		"a profile of an unknown kind":   {"profile_id", api.Profile{Kind: "moon", ID: "1"}, options{}, nil},
-		"an unreadable position":         {"position", here, options{Position: "AAAA"}, nil},
-		"a position of another profile":  {"position", here, options{Position: other}, nil},
-		"an unreadable address":          {"address", here, options{Address: "https://{host}/?{token}"}, nil},
-		"an unknown placement":           {"address", here, options{Placement: "moon"}, nil},
-		"a negative time":                {"options", here, options{Sweep: -1}, nil},
-		"a time over the maximum":        {"options", here, options{Coalesce: 48 * time.Hour}, nil},
-		"a negative number":              {"options", here, options{MaxPending: -1}, nil},
-		"the log by a custom name":       {"profile_id", api.Workspace("design"), options{CatchUp: true}, nil},
-		"the log of a File Share":        {"profile", api.FileShare("1"), options{CatchUp: true}, nil},
-		"text":                           {"output", here, options{}, []api.CallOption{api.Output("markdown")}},
-		"the raw answer of one of calls": {"raw", here, options{}, []api.CallOption{api.WithResponse(&raw)}},
-	} {
-		test.o.Dialer = p
-		_, err := p.service().Subscribe(t.Context(), test.profile, &test.o, test.opts...)
-		if e, ok := errors.AsType[*api.InputError](err); !ok || e.Field != test.field {
-			t.Errorf("%s: got %v", name, err)
-		}
-	}
+	stub.Refused(t, map[string][]error{
+		"profile_id": {
+			refused(api.Workspace(""), options{}), refused(api.Profile{Kind: "moon", ID: "1"}, options{}),
+			refused(api.Workspace("design"), options{CatchUp: true}), // whose log has no custom name
+		},
+		"profile":  {refused(api.FileShare("1"), options{CatchUp: true})},
+		"position": {refused(here, options{Position: "AAAA"}), refused(here, options{Position: other})},
+		"address": {
+			refused(here, options{Address: "https://{host}/?{token}"}), refused(here, options{Placement: "moon"}),
+		},
+		"options": {
+			refused(here, options{Sweep: -1}), refused(here, options{Coalesce: 48 * time.Hour}),
+			refused(here, options{MaxPending: -1}),
+		},
+		"output": {refused(here, options{}, api.Output("markdown"))},
+		"raw":    {refused(here, options{}, api.WithResponse(new(api.Response)))},
+	})
 }
 
 // No frame ends the stream.

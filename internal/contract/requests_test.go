@@ -14,6 +14,7 @@ import (
 	"github.com/fastio-go/fastio/ai"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/comments"
+	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/fastiotest"
 	"github.com/fastio-go/fastio/fileshares"
 	"github.com/fastio-go/fastio/howto"
@@ -52,7 +53,7 @@ func requests() []step {
 	var all []step
 	for _, steps := range [][]step{
 		accountRequests(), commentRequests(), fileShareRequests(), shareRequests(), searchRequests(), metadataRequests(),
-		aiRequests(),
+		aiRequests(), eventRequests(),
 		{
 			makes("/howto.Ask", howto.Question{Text: " How?\n"}),
 			makes("/howto.Ask", howto.Question{
@@ -214,6 +215,23 @@ func metadataRequests() []step {
 			Name: "Large", Description: "What counts", Projection: []string{"total"},
 			Filters: []metadata.Filter{metadata.Equals("total", int64(9007199254740993))},
 		}),
+	}
+}
+
+func eventRequests() []step {
+	east := time.FixedZone("east", 2*60*60)
+	return []step{
+		makes("/events.Search", events.Query{
+			Profile: api.Workspace(workspaceID), Event: events.NameCommentCreated,
+			Category: events.CategoryWorkspace, SubCategory: events.SubCategoryComments,
+			CallingUserID: luigiID, ObjectID: " 2ABCD-efghi-3 ", Acknowledged: new(false),
+			Visibility: events.VisibilityExternal, CreatedMin: time.Date(2026, 3, 2, 1, 2, 3, 999, east),
+			CreatedMax: time.Date(2026, 3, 2, 1, 2, 4, 0, east), Limit: 7, Cursor: "o+p/a=",
+		}),
+		makes("/events.Search", events.Query{Profile: api.User(api.Me)}),
+		makes("/events.Search", events.Query{Profile: api.Org(orgID), Acknowledged: new(true)}),
+		makes("/events.Search", events.Query{Profile: api.Share(shareID), Offset: 3}),
+		makes("/events.Search", events.Query{ParentEventID: "e1ab-CD", Limit: 5, Offset: 10}),
 	}
 }
 

@@ -378,6 +378,9 @@ func TestWhatAnAnswerTells(t *testing.T) {
 		"a part as long as can be placed":  {endless, !whole, !silent, placed{Length: 46, Size: 50, Offset: 4}},
 		"the rest":                         {rest, !whole, !silent, placed{Length: 46, Size: 50, Offset: 4}},
 		"a part, out of all":               {part, whole, !silent, placed{Length: 10, Size: 50, Offset: 4}},
+		"a part at the start, out of all":  {api.Range{Length: 3}, whole, !silent, placed{Length: 3, Size: 50}},
+		"the rest, out of all":             {rest, whole, !silent, placed{Length: 46, Size: 50, Offset: 4}},
+		"no rest, out of all":              {api.Range{Offset: 50}, whole, !silent, placed{Size: 50, Offset: 50}},
 		"all of it, without a length":      {api.Range{}, !whole, silent, placed{Length: -1, Size: -1}},
 		"a part, without a length":         {part, whole, silent, placed{Length: -1, Size: -1, Offset: 4}},
 		"a part, placed by its place only": {part, !whole, silent, placed{Length: 10, Size: 50, Offset: 4}},
@@ -397,6 +400,10 @@ func TestWhatAnAnswerTells(t *testing.T) {
 		}
 		_ = d.Close()
 	})
+	s, beyond := &server{content: content, whole: true}, download.Options{Range: api.Range{Offset: 51}}
+	if _, err := fetch(t.Context(), s, beyond); !errors.Is(err, io.EOF) {
+		t.Errorf("beyond the end: %v", err)
+	}
 }
 
 func TestWhatIsRefused(t *testing.T) {

@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"github.com/fastio-go/fastio/internal/durable"
+	"github.com/fastio-go/fastio/internal/table"
 )
 
 // The test binary runs itself as a writer when pathEnv is set.
@@ -132,7 +133,7 @@ func TestKilledWriters(t *testing.T) {
 	f := durable.Open(path)
 	steps := append([]string{"", stepLocked, stepSaved}, replacement()...)
 	leftovers := 0
-	for round := range killRounds {
+	for round := range table.Rounds(40, 500) {
 		step := steps[round%len(steps)]
 		reported := killWriter(t, path, step)
 		doc, err := f.Read(t.Context())

@@ -1,4 +1,5 @@
-// Package table runs the rows of a test as parallel subtests.
+// Package table runs the rows of a test as parallel subtests, and long tests more often
+// under the tag soak.
 package table
 
 import (
@@ -23,4 +24,12 @@ func Bubbles[T any](t *testing.T, rows map[string]T, test func(t *testing.T, row
 	Each(t, rows, func(t *testing.T, row T) { //nolint:thelper // it is a test
 		synctest.Test(t, func(t *testing.T) { test(t, row) })
 	})
+}
+
+// Rounds returns how often a long test repeats: long under the tag soak, else short.
+func Rounds(short, long int) int {
+	if soak {
+		return long
+	}
+	return short
 }

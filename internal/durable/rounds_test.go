@@ -1,5 +1,0 @@
-//go:build !soak
-
-package durable_test
-
-const killRounds = 40

@@ -1,0 +1,5 @@
+//go:build soak
+
+package table
+
+const soak = true
