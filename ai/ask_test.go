@@ -521,7 +521,7 @@ func TestWaits(t *testing.T) {
 		if n := o.count(get); tc.late > 0 && n > tc.looks {
 			t.Errorf("looked %d times in %v", n, took)
 		}
-		if tc.fault.Op == "none" {
+		if tc.fault.Op == "howto.Ask" {
 			o.checkPolls(t, turn)
 		}
 	})

@@ -191,14 +191,3 @@ func TestText(t *testing.T) {
 		t.Errorf("got %q, %v", got, err)
 	}
 }
-
-func TestFound(t *testing.T) {
-	t.Parallel()
-	if got, err := call.Found("things.Get", "thing", &thing{Name: "a"}); err != nil || got.Name != "a" {
-		t.Errorf("got %v, %v", got, err)
-	}
-	got, err := call.Found[thing]("things.Get", "thing", nil)
-	if got != nil || err == nil || err.Error() != "fastio: things.Get: the answer holds no thing" {
-		t.Errorf("got %v, %v", got, err)
-	}
-}

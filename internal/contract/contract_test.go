@@ -343,8 +343,16 @@ func TestCalls(t *testing.T) {
 			edits, p := readShapes(t, area), &printer{shown: map[string][]version{}}
 			for _, e := range calls {
 				text.WriteString(p.render(t, e))
+				same := []string{"same:"}
 				for _, s := range edits[e.name] {
-					text.WriteString(e.renderShape(t, s))
+					if changes := e.changes(t, s); len(changes) > 0 {
+						text.WriteString(fill("~ ", append([]string{s.name}, changes...)))
+					} else {
+						same = append(same, s.name)
+					}
+				}
+				if len(same) > 1 {
+					text.WriteString(fill("~ ", same))
 				}
 				delete(edits, e.name)
 				text.WriteString("\n")

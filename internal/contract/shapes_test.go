@@ -62,8 +62,8 @@ func readShapes(t *testing.T, area string) map[string][]shape {
 	return all
 }
 
-// renderShape returns what a shape changes in the result of a call.
-func (e *exchange) renderShape(t *testing.T, s shape) string {
+// changes lists what a shape changes in the result of a call.
+func (e *exchange) changes(t *testing.T, s shape) []string {
 	t.Helper()
 	a := answer{e.answer.status, e.answer.header.Clone(), e.answer.body}
 	for _, edit := range s.edits {
@@ -71,7 +71,7 @@ func (e *exchange) renderShape(t *testing.T, s shape) string {
 	}
 	got, _ := e.again(t, a, true)
 	was, is := e.result.flat(true), got.flat(true)
-	changes := []string{s.name}
+	var changes []string
 	for _, at := range slices.Sorted(maps.Keys(was)) {
 		if _, kept := is[at]; !kept {
 			changes = append(changes, "-"+gone(at, is))
@@ -83,10 +83,7 @@ func (e *exchange) renderShape(t *testing.T, s shape) string {
 			changes = append(changes, at+":"+is[at])
 		}
 	}
-	if len(changes) == 1 {
-		changes = append(changes, "same")
-	}
-	return fill("~ ", changes)
+	return changes
 }
 
 // gone returns the outermost place around one of which nothing is left, "" if there
