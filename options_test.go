@@ -247,6 +247,7 @@ func TestHTTPClientIsNotChanged(t *testing.T) {
 
 func TestUserAgent(t *testing.T) {
 	t.Parallel()
+	agent := fastio.WithUserAgent
 	plain := "fastio-go/" + fastio.Version + " (" + runtime.Version() + "; " + runtime.GOOS + ")"
 	for name, tc := range map[string]struct {
 		opts []fastio.Option
@@ -254,16 +255,10 @@ func TestUserAgent(t *testing.T) {
 		want string
 	}{
 		"the client's":        {nil, nil, plain},
-		"a product before it": {[]fastio.Option{fastio.WithUserAgent("backup/1.2")}, nil, "backup/1.2 " + plain},
-		"two products": {
-			[]fastio.Option{fastio.WithUserAgent("lib/3"), fastio.WithUserAgent("app/1 (x)")},
-			nil,
-			"app/1 (x) lib/3 " + plain,
-		},
+		"a product before it": {with(agent("backup/1.2")), nil, "backup/1.2 " + plain},
+		"two products":        {with(agent("lib/3"), agent("app/1 (x)")), nil, "app/1 (x) lib/3 " + plain},
 		"a call's own instead": {
-			[]fastio.Option{fastio.WithUserAgent("backup/1.2")},
-			[]api.CallOption{api.Header("user-agent", "other/1")},
-			"other/1",
+			with(agent("backup/1.2")), []api.CallOption{api.Header("user-agent", "other/1")}, "other/1",
 		},
 	} {
 		w := &wire{body: `{"result":true}`}

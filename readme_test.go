@@ -27,7 +27,9 @@ import (
 func TestReadmeSnippetsAreCompiled(t *testing.T) {
 	t.Parallel()
 	var compiled []string
-	for _, file := range []string{"example_test.go", "readme_test.go", "examples/hello/main.go", "oauth/example_desktop_test.go"} {
+	for _, file := range []string{
+		"example_test.go", "readme_test.go", "examples/hello/main.go", "oauth/example_desktop_test.go",
+	} {
 		compiled = append(compiled, unindented(readFile(t, file)))
 	}
 	snippets := strings.Split(readFile(t, "README.md"), "```go\n")[1:]

@@ -16,7 +16,7 @@ import (
 // Query selects events. Zero fields do not filter. Either Profile or ParentEventID
 // is required.
 type Query struct {
-	Profile       api.Profile   // owner of the log: a user, organization, workspace or share, by an ID of 19 digits; or api.User(api.Me)
+	Profile       api.Profile   // owner of the log, other than a File Share, by an ID of 19 digits; or api.User(api.Me)
 	ParentEventID api.OpaqueID  // a batch; only with Acknowledged, Visibility, Limit and Offset
 	Event         Name          // at most 100 characters
 	Category      Category      //

@@ -30,11 +30,30 @@ func TestIteratorsEnd(t *testing.T) {
 	t.Parallel()
 	pages := pagesOf(live(t))
 	for name, withRows := range map[string]bool{"the same page": true, "empty pages": false} {
-		s := &neverLast{pages: pages, rows: withRows}
+		again := each(func(name string, v any) any {
+			switch _, isList := v.([]any); {
+			case name == "has_more":
+				return true
+			case name == "next_cursor" || name == "cursor":
+				return nil
+			case name == "next_offset":
+				return 3
+			case isList && !withRows:
+				return []any{}
+			}
+			return v
+		})
+		requests := 0
+		s := stub.Caller(func(_ context.Context, r *api.Request, out any) error {
+			if requests++; requests > 120 {
+				return errEndless
+			}
+			return json.Unmarshal([]byte(encode(again(decode(pages[r.Op]).(map[string]any)))), out)
+		})
 		found := 0
 		for method, seq := range iterators(overCaller(s), false) {
 			found++
-			s.requests = 0
+			requests = 0
 			var err error
 			for _, e := range seq {
 				if !e.IsNil() {
@@ -45,11 +64,11 @@ func TestIteratorsEnd(t *testing.T) {
 				"AI.Threads.All", "AI.Threads.AllDeleted", "AI.Turns.All", "Comments.All",
 				"Shares.QuickShares.All", "Shares.Invitations.AllMine", "Search.AllValues",
 			}, method)
-			if s.requests > 3 && !strings.HasPrefix(method, "Events.") {
-				t.Errorf("%s, %s: %d requests", method, name, s.requests)
+			if requests > 3 && !strings.HasPrefix(method, "Events.") {
+				t.Errorf("%s, %s: %d requests", method, name, requests)
 			}
-			if s.requests == 0 || errors.Is(err, errEndless) || err == nil && !exempt {
-				t.Errorf("%s, %s: %d requests, %v", method, name, s.requests, err)
+			if requests == 0 || errors.Is(err, errEndless) || err == nil && !exempt {
+				t.Errorf("%s, %s: %d requests, %v", method, name, requests, err)
 			}
 		}
 		if found < 30 {
@@ -58,37 +77,7 @@ func TestIteratorsEnd(t *testing.T) {
 	}
 }
 
-// neverLast is a Caller that answers with the pages of the scripts, each of which says
-// that it is not the last.
-type neverLast struct {
-	stub.NotOpened
-	pages    map[string][]byte // by operation
-	rows     bool
-	requests int
-}
-
 var errEndless = errors.New("the iteration does not end")
-
-func (s *neverLast) Call(_ context.Context, r *api.Request, out any) error {
-	const most = 120
-	if s.requests++; s.requests > most {
-		return errEndless
-	}
-	again := each(func(name string, v any) any {
-		switch _, isList := v.([]any); {
-		case name == "has_more":
-			return true
-		case name == "next_cursor" || name == "cursor":
-			return nil
-		case name == "next_offset":
-			return 3
-		case isList && !s.rows:
-			return []any{}
-		}
-		return v
-	})
-	return json.Unmarshal([]byte(encode(again(decode(s.pages[r.Op]).(map[string]any)))), out)
-}
 
 // iterators returns those of a client, begun: pairs of a value and an error. They have
 // options if given.
