@@ -68,20 +68,9 @@ func (c chat) whole(t *testing.T, lastID string) string {
 // transports returns the clients of the emulator in a bubble, by name.
 func (c chat) transports(t *testing.T) map[string]*http.Client {
 	t.Helper()
-	listener := c.Listen()
-	server := &http.Server{Handler: c.Server}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_ = server.Serve(listener)
-	}()
-	network := &http.Transport{DialContext: listener.DialContext}
-	t.Cleanup(func() {
-		network.CloseIdleConnections()
-		_ = server.Close()
-		<-done
-	})
-	return map[string]*http.Client{"round trip": {Transport: c.Server}, "listener": {Transport: network}}
+	client, stop := serve(t.Context(), c.Server)
+	t.Cleanup(stop)
+	return map[string]*http.Client{"round trip": {Transport: c.Server}, "listener": client}
 }
 
 func TestEventsAreSentAtOnce(t *testing.T) {

@@ -2,8 +2,6 @@ package emulator_test
 
 import (
 	"encoding/base32"
-	"encoding/base64"
-	"encoding/json"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -22,39 +20,11 @@ import (
 
 const twoFactor = "/user/auth/2factor/"
 
-// clockWorld is a platform whose time moves on request.
-type clockWorld struct {
-	*platform
-	now time.Time
-}
-
-func newClockWorld(o seed.Options) *clockWorld {
-	w := &clockWorld{now: epoch}
-	o.Clock = func() time.Time { return w.now }
-	w.platform = newWorld(o)
-	return w
-}
-
-// authorized sends a request with a header of the test's own and no body.
-func (w *platform) authorized(t *testing.T, header, path string) reply {
-	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://emulator.test/api/current"+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if header != "" {
-		r.Header.Set("Authorization", header)
-	}
-	return w.send(t, r)
-}
-
-func basic(email, password string) string {
-	return "Basic " + base64.StdEncoding.EncodeToString([]byte(email+":"+password))
-}
-
 func (w *platform) signIn(t *testing.T, email, password string) reply {
 	t.Helper()
-	return w.authorized(t, basic(email, password), "/user/auth/")
+	r := request(t.Context(), w, http.MethodGet, "/user/auth/")
+	r.SetBasicAuth(email, password)
+	return w.send(t, r)
 }
 
 // session signs a user in and returns the token, limited or full.
@@ -85,10 +55,11 @@ func (w *platform) body(t *testing.T, token, method, path, contentType, body str
 	if err != nil {
 		t.Fatal(err)
 	}
-	if token != "" {
-		r.Header.Set("Authorization", "Bearer "+token)
+	for name, value := range map[string]string{"Authorization": "Bearer " + token, "Content-Type": contentType} {
+		if value != "" && value != "Bearer " {
+			r.Header.Set(name, value)
+		}
 	}
-	r.Header.Set("Content-Type", contentType)
 	return w.send(t, r)
 }
 
@@ -114,55 +85,6 @@ func (w *platform) complete(t *testing.T, token, code string) reply {
 func other(code string) string {
 	n, _ := strconv.Atoi(code)
 	return strconv.Itoa(1_000_000 + (n+1)%1_000_000)[1:]
-}
-
-func TestSessionToken(t *testing.T) {
-	t.Parallel()
-	w := unlimited()
-	token := w.session(t, w.ada)
-	parts := strings.Split(token, ".")
-	if len(parts) != 3 {
-		t.Fatalf("%q is no JWT", token)
-	}
-	text, err := base64.RawURLEncoding.DecodeString(parts[1])
-	if err != nil {
-		t.Fatal(err)
-	}
-	var claims map[string]any
-	if err := json.Unmarshal(text, &claims); err != nil {
-		t.Fatal(err)
-	}
-	if claims["sub"] != w.ada.ID || claims["exp"] != float64(epoch.Unix()+2592000) {
-		t.Errorf("claims %s", text)
-	}
-	if other := newWorld(seed.Options{Seed: 1}).session(t, w.ada); other == token {
-		t.Error("two servers issue the same token")
-	}
-}
-
-func TestSignInPage(t *testing.T) {
-	t.Parallel()
-	w := unlimited()
-	guarded := w.AddUser(world.User{Email: "guarded@example.test", TwoFactor: "totp"})
-	if id, refused := w.CheckPassword(w.ada.Email, w.ada.Password); id != w.ada.ID || refused {
-		t.Errorf("the right password: %q %v", id, refused)
-	}
-	if id, refused := w.CheckPassword(w.ada.Email, "guess"); id != "" || !refused {
-		t.Errorf("a wrong password: %q %v", id, refused)
-	}
-	for name, test := range map[string]struct {
-		user, code string
-		want       bool
-	}{
-		"the code":                {guarded.ID, w.OneTimeCode(guarded.ID), true},
-		"no code":                 {guarded.ID, "", false},
-		"a wrong code":            {guarded.ID, "12345", false},
-		"no second factor to ask": {w.ada.ID, "", true},
-	} {
-		if got := w.CheckSecondFactor(test.user, test.code); got != test.want {
-			t.Errorf("%s: %v", name, got)
-		}
-	}
 }
 
 // The vectors of RFC 6238, appendix B.
@@ -223,14 +145,15 @@ func TestBindingURI(t *testing.T) {
 
 func TestTOTPSteps(t *testing.T) {
 	t.Parallel()
-	w := newClockWorld(seed.Options{})
+	now := epoch
+	w := newWorld(seed.Options{Clock: func() time.Time { return now }})
 	u := w.guarded("totp")
 	code := w.OneTimeCode(u.ID) // epoch is the beginning of a step
 	for offset, want := range map[time.Duration]bool{
 		-31 * time.Second: false, -30 * time.Second: true, -1: true, 0: true, 29 * time.Second: true,
 		30 * time.Second: true, 60*time.Second - 1: true, 60 * time.Second: false,
 	} {
-		w.now = epoch.Add(offset)
+		now = epoch.Add(offset)
 		if got := w.CheckSecondFactor(u.ID, code); got != want {
 			t.Errorf("%v later: %v", offset, got)
 		}
@@ -285,7 +208,7 @@ func TestConcurrentAuth(t *testing.T) {
 		func() { w.AddKey(world.Key{User: w.dora.ID}) },
 		func() { w.form(t, w.keys[w.dora.ID], http.MethodPost, twoFactor+"sms/").is(t, 200, 0) },
 		func() { w.OneTimeCode(w.dora.ID) },
-		func() { w.CheckPassword(w.cleo.Email, w.cleo.Password) },
+		func() { w.signIn(t, w.cleo.Email, w.cleo.Password).is(t, 200, 0) },
 	} {
 		all.Go(func() {
 			for range 20 {

@@ -3,6 +3,7 @@ package emulator_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"testing"
 	"testing/synctest"
@@ -13,29 +14,6 @@ import (
 )
 
 const fileAdded = "workspace_storage_file_added"
-
-func TestInvalidateCursors(t *testing.T) {
-	t.Parallel()
-	w := unlimited()
-	for range 3 {
-		w.AddEvent(world.Event{Name: fileAdded, Workspace: w.room.ID})
-	}
-	page := func(cursor string) reply {
-		return w.search(t, w.ada, "workspace_id", w.room.ID, "limit", "1", "cursor", cursor)
-	}
-	old := page("").get("pagination.next_cursor").(string)
-	for _, changed := range []string{"_" + old[1:], old[:len(old)-4]} {
-		expect(t, page(changed), 406, 10022, "cursor invalid")
-	}
-	w.InvalidateCursors()
-	if got := page(old); got.Status != http.StatusNotAcceptable {
-		t.Errorf("an invalidated cursor got %d", got.Status)
-	}
-	fresh := page("").get("pagination.next_cursor").(string)
-	if got := page(fresh); got.Status != http.StatusOK {
-		t.Errorf("a fresh cursor got %d: %s", got.Status, got.Body)
-	}
-}
 
 // walk follows cursors to the end and returns the ids in order.
 func (w *platform) walk(t *testing.T, u world.User, between func(page int), query ...string) []string {
@@ -116,4 +94,73 @@ func TestHowToGoesOnWithoutItsCaller(t *testing.T) {
 		synctest.Wait()
 		p.must(t, "eve POST /how-to/ question=merge -> 200")
 	})
+}
+
+func (w *platform) feed(t *testing.T, u world.User, query ...string) reply {
+	t.Helper()
+	return w.as(t, u, http.MethodGet, "/org/acme/events/changes/", query...)
+}
+
+func cursorOf(p reply) string {
+	s, _ := p.get("cursor").(string)
+	return s
+}
+
+// The feed is sorted by when rows became visible, so a late one is never behind a cursor.
+func TestChangesMissNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(seed.Options{Clock: time.Now, Limits: seed.LimitOptions{Rules: []seed.Limit{}}})
+		cursor := cursorOf(w.feed(t, w.ada))
+		var want, got []any
+		for i := range 60 {
+			e := world.Event{Name: fileAdded, Workspace: w.room.ID, Created: time.Now()}
+			if i%7 == 0 {
+				e.VisibleAt = time.Now().Add(time.Duration(i) * time.Second)
+			}
+			want = append(want, w.AddEvent(e).ID)
+			time.Sleep(time.Second)
+			p := w.feed(t, w.ada, "cursor", cursor, "limit", "2")
+			got = append(got, p.names("changes", "event_id")...)
+			cursor = cursorOf(p)
+		}
+		time.Sleep(time.Hour)
+		for more := any(true); more == true; {
+			p := w.feed(t, w.ada, "cursor", cursor, "limit", "1000")
+			got, cursor, more = append(got, p.names("changes", "event_id")...), cursorOf(p), p.get("has_more")
+		}
+		seen := map[any]int{}
+		for _, id := range got {
+			seen[id]++
+		}
+		for _, id := range want {
+			if seen[id] != 1 {
+				t.Errorf("%v came %d times", id, seen[id])
+			}
+		}
+		synctest.Wait()
+	})
+}
+
+func TestChangesOfAHistory(t *testing.T) {
+	t.Parallel()
+	w := unlimited()
+	cursor := cursorOf(w.feed(t, w.ada))
+	w.Generate(world.History{Workspace: w.room.ID, Events: 500})
+	w.Generate(world.History{Workspace: w.attic.ID, Events: 500})
+	seen := map[any]bool{}
+	for more := any(true); more == true; {
+		p := w.feed(t, w.ada, "cursor", cursor, "limit", "100")
+		for _, id := range p.names("changes", "event_id") {
+			if seen[id] {
+				t.Fatal(fmt.Sprint(id, " twice"))
+			}
+			seen[id] = true
+		}
+		cursor, more = cursorOf(p), p.get("has_more")
+	}
+	storage := w.walk(t, w.ada, nil, "org_id", w.org.ID, "subcategory", "storage", "limit", "250")
+	if len(storage) != len(seen) {
+		t.Errorf("%d changes, %d storage events", len(seen), len(storage))
+	}
 }

@@ -35,13 +35,9 @@ func overBoth(t *testing.T, o seed.Options, test func(t *testing.T, w *platform,
 					test(t, w, &http.Client{Transport: w.Server})
 					return
 				}
-				l := w.Listen()
-				server := &http.Server{Handler: w.Server}
-				go server.Serve(l)
-				transport := &http.Transport{DialContext: l.DialContext}
-				test(t, w, &http.Client{Transport: transport})
-				transport.CloseIdleConnections()
-				server.Close()
+				client, stop := serve(t.Context(), w.Server)
+				test(t, w, client)
+				stop()
 			})
 		})
 	}

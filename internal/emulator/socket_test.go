@@ -21,15 +21,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fastio-go/fastio/fastiotest/seed"
-	"github.com/fastio-go/fastio/internal/emulator"
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
 // tower is a stage whose sockets are reached over a listener in memory.
 type tower struct {
 	*stage
-	listener *emulator.Listener
-	client   *http.Client
+	client *http.Client
 }
 
 // inVirtualTime runs a test against a server in a bubble.
@@ -39,14 +37,8 @@ func inVirtualTime(t *testing.T, o seed.Options, test func(t *testing.T, w *towe
 		o := o
 		o.Clock = time.Now
 		s := newStage(o)
-		w := &tower{stage: s, listener: s.Listen()}
-		server := &http.Server{Handler: s.Server}
-		stop := s.Attach(t.Context(), server)
-		go server.Serve(w.listener)
-		network := &http.Transport{DialContext: w.listener.DialContext}
-		w.client = &http.Client{Transport: network}
-		test(t, w)
-		network.CloseIdleConnections()
+		client, stop := serve(t.Context(), s.Server)
+		test(t, &tower{stage: s, client: client})
 		stop()
 		if n := s.Sockets(); n != 0 {
 			t.Errorf("%d sockets outlive their server", n)
@@ -83,22 +75,11 @@ type network struct {
 	stop   func()
 }
 
-func (p *scripted) serve() *network {
-	listener := p.Listen()
-	server := &http.Server{Handler: p.Server}
-	stop := p.Attach(p.ctx, server)
-	go server.Serve(listener)
-	transport := &http.Transport{DialContext: listener.DialContext}
-	return &network{client: &http.Client{Transport: transport}, ears: map[string]*ear{}, stop: func() {
-		transport.CloseIdleConnections()
-		stop()
-	}}
-}
-
 // listen opens a socket of a profile.
 func (p *scripted) listen(name, who, profile string) error {
 	if p.net == nil {
-		p.net = p.serve()
+		client, stop := serve(p.ctx, p.Server)
+		p.net = &network{client: client, ears: map[string]*ear{}, stop: stop}
 	}
 	a, err := p.send(&asked{who: who, method: http.MethodGet, path: "/websocket/auth/" + profile, header: http.Header{}})
 	if err != nil {
@@ -512,7 +493,7 @@ func TestSocketsEndWithTheirListener(t *testing.T) {
 		l := s.Listen()
 		server := &http.Server{Handler: s.Server}
 		go server.Serve(l)
-		w := &tower{stage: s, listener: l, client: &http.Client{Transport: &http.Transport{DialContext: l.DialContext}}}
+		w := &tower{stage: s, client: &http.Client{Transport: &http.Transport{DialContext: l.DialContext}}}
 		e := w.open(t, s.ben, s.room.ID)
 		synctest.Wait() // net/http may close a connection that it has hardly let go
 		server.Close()
@@ -527,19 +508,13 @@ func TestSocketsEndWithTheirContext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(seed.Options{Clock: time.Now})
-		l := s.Listen()
-		server := &http.Server{Handler: s.Server}
 		ctx, cancel := context.WithCancel(t.Context())
-		stop := s.Attach(ctx, server)
-		go server.Serve(l)
-		network := &http.Transport{DialContext: l.DialContext}
-		w := &tower{stage: s, listener: l, client: &http.Client{Transport: network}}
-		e := w.open(t, s.ben, s.room.ID)
+		client, stop := serve(ctx, s.Server)
+		e := (&tower{stage: s, client: client}).open(t, s.ben, s.room.ID)
 		cancel()
 		if e.code() != 1001 || s.Sockets() != 0 {
 			t.Errorf("closed with %v, %d left", e.ended(), s.Sockets())
 		}
-		network.CloseIdleConnections()
 		stop()
 	})
 }

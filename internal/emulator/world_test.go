@@ -1,6 +1,7 @@
 package emulator_test
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -9,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"github.com/fastio-go/fastio/fastiotest/seed"
@@ -62,6 +62,18 @@ func unlimited() *platform {
 	return newWorld(seed.Options{Limits: seed.LimitOptions{Rules: []seed.Limit{}}})
 }
 
+// serve serves a platform over connections in memory until stop.
+func serve(ctx context.Context, s *emulator.Server) (client *http.Client, stop func()) {
+	listener, server := s.Listen(), &http.Server{Handler: s}
+	end := s.Attach(ctx, server)
+	go server.Serve(listener)
+	network := &http.Transport{DialContext: listener.DialContext}
+	return &http.Client{Transport: network}, func() {
+		network.CloseIdleConnections()
+		end()
+	}
+}
+
 // reply is a response, decoded as far as it goes.
 type reply struct {
 	Status int
@@ -85,14 +97,7 @@ func (w *platform) with(t *testing.T, token, method, path string, query ...strin
 	if len(values) > 0 {
 		path += "?" + values.Encode()
 	}
-	r, err := http.NewRequestWithContext(t.Context(), method, "http://emulator.test/api/current"+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if token != "" {
-		r.Header.Set("Authorization", "Bearer "+token)
-	}
-	return w.send(t, r)
+	return w.body(t, token, method, path, "", "")
 }
 
 func (w *platform) send(t *testing.T, r *http.Request) reply {
@@ -140,16 +145,6 @@ func (p reply) get(path string) any {
 	return v
 }
 
-// expect compares status, code and, when it matters, the failed parameters.
-func expect(t *testing.T, got reply, status, code int, failures ...string) {
-	t.Helper()
-	if got.Status != status || code != 0 && got.code() != code ||
-		len(failures) > 0 && !cmp.Equal(got.failures(), failures) {
-		t.Errorf("%d %d %v, want %d %d %v: %s",
-			got.Status, got.code(), got.failures(), status, code, failures, got.Body)
-	}
-}
-
 // code returns the error code of a response, 0 for a success.
 func (p reply) code() int {
 	n, _ := p.get("error.code").(float64)
@@ -172,17 +167,6 @@ func (p reply) column(name string) []any {
 		values = append(values, e[name])
 	}
 	return values
-}
-
-// failures lists name and kind of every failed parameter.
-func (p reply) failures() []string {
-	list, _ := p.get("error.params").([]any)
-	var names []string
-	for _, f := range list {
-		f := f.(map[string]any)
-		names = append(names, f["name"].(string)+" "+f["kind"].(string))
-	}
-	return names
 }
 
 func set(names string) map[string]bool {
