@@ -10,7 +10,6 @@ replace (
 require (
 	github.com/fastio-go/fastio v0.0.0-00010101000000-000000000000
 	github.com/fastio-go/fastio/keyring v0.0.0-00010101000000-000000000000
-	github.com/schollz/progressbar/v3 v3.19.1
 )
 
 require (
@@ -22,10 +21,7 @@ require (
 	github.com/hashicorp/go-cleanhttp v0.5.2 // indirect
 	github.com/hashicorp/go-retryablehttp v0.7.8 // indirect
 	github.com/jarcoal/httpmock v1.4.2 // indirect
-	github.com/mitchellh/colorstring v0.0.0-20190213212951-d06e56a500db // indirect
-	github.com/rivo/uniseg v0.4.7 // indirect
 	github.com/zalando/go-keyring v0.2.8 // indirect
 	golang.org/x/oauth2 v0.37.0 // indirect
 	golang.org/x/sys v0.47.0 // indirect
-	golang.org/x/term v0.44.0 // indirect
 )

@@ -10,15 +10,15 @@ import (
 	"github.com/fastio-go/fastio/fastiotest"
 )
 
-// demo is a platform of our own, with three workspaces and 100,000 events, in
-// which life goes on.
+// demo is an emulator with three workspaces and 100,000 events, to which it keeps
+// adding.
 type demo struct {
 	address, token string
 
 	platform *fastiotest.Server
 	server   *httptest.Server
 	quit     chan struct{}
-	life     sync.WaitGroup
+	live     sync.WaitGroup
 }
 
 const (
@@ -36,12 +36,12 @@ func startDemo() *demo {
 	}
 	d := &demo{platform: p, server: httptest.NewServer(p), token: p.Token(), quit: make(chan struct{})}
 	d.address = d.server.URL
-	d.life.Go(func() { d.live(design) })
+	d.live.Go(func() { d.add(design) })
 	return d
 }
 
-// live lets something happen twice a second.
-func (d *demo) live(w fastiotest.Workspace) {
+// add adds an event twice a second.
+func (d *demo) add(w fastiotest.Workspace) {
 	names := []string{
 		"workspace_storage_file_added", "comment_created", "workspace_storage_file_updated",
 		"ai_chat_new_message",
@@ -64,9 +64,9 @@ func (d *demo) live(w fastiotest.Workspace) {
 // stop closes the emulator and prints its statistics.
 func (d *demo) stop(out io.Writer) {
 	close(d.quit)
-	d.life.Wait()
+	d.live.Wait()
 	_ = d.platform.Close()
 	d.server.Close()
-	fmt.Fprintf(out, "\nThe emulator answered %d requests and refused %d for their rate.\n", len(d.platform.Requests()),
+	fmt.Fprintf(out, "\nThe emulator received %d requests and answered %d with 429.\n", len(d.platform.Requests()),
 		d.platform.Refusals())
 }

@@ -9,12 +9,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/events"
 )
 
-// report counts what happened.
+// report counts events.
 type report struct {
-	expected   int // unknown, or about how many events there are
+	names      map[api.ProfileID]string
 	total      int
 	newest     time.Time
 	categories map[string]int
@@ -22,8 +23,8 @@ type report struct {
 	actors     map[string]int
 }
 
-func newReport() *report {
-	return &report{categories: map[string]int{}, days: map[string]int{}, actors: map[string]int{}}
+func newReport(names map[api.ProfileID]string) *report {
+	return &report{names: names, categories: map[string]int{}, days: map[string]int{}, actors: map[string]int{}}
 }
 
 func (r *report) add(e *events.Event) {
@@ -33,20 +34,16 @@ func (r *report) add(e *events.Event) {
 	}
 	r.categories[string(e.Category)]++
 	r.days[e.Created.Format(time.DateOnly)]++
-	r.actors[actor(e)]++
+	r.actors[r.actor(e)]++
 }
 
-// actor returns the actor of the event.
-func actor(e *events.Event) string {
-	switch {
-	case e.Actor != nil && e.Actor.AgentName != "":
-		return e.Actor.AgentName + " (" + string(e.Actor.Kind) + ")"
-	case e.Actor != nil && e.CallingUser != "":
-		return string(e.CallingUser) + " (" + string(e.Actor.Kind) + ")"
-	case e.CallingUser != "":
-		return string(e.CallingUser)
+// actor returns the name of the actor of an event, or the ID if it is unknown.
+func (r *report) actor(e *events.Event) string {
+	name := cmp.Or(r.names[e.CallingUser], string(e.CallingUser), "the platform itself")
+	if e.Actor == nil {
+		return name
 	}
-	return "the platform itself"
+	return fmt.Sprintf("%s (%s)", cmp.Or(e.Actor.AgentName, name), e.Actor.Kind)
 }
 
 const (

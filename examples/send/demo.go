@@ -11,11 +11,11 @@ import (
 	"github.com/fastio-go/fastio/fastiotest"
 )
 
-// demoSize is that of the file: more than is sent in one piece.
+// demoSize is the size of the file: more than one chunk.
 const demoSize = 12 << 20
 
-// demonstrate runs the program against an emulator, whose guest writes a line below
-// the file. Files take a while there, so that there is something to see.
+// demonstrate runs the program against an emulator; the guest appends a line to the
+// file. The emulator takes a while to store a file, so that there is progress to see.
 func (p *program) demonstrate(ctx context.Context) error {
 	platform := fastiotest.New(func(o *fastiotest.Options) { o.Uploads.Pace = 300 * time.Millisecond })
 	p.workspace = platform.AddWorkspace(fastiotest.Workspace{Name: "Design"}).ID

@@ -28,7 +28,7 @@ import (
 func main() {
 	p := &program{in: os.Stdin, out: os.Stdout, screen: os.Stderr, password: api.NewSecret(rand.Text())}
 	flag.StringVar((*string)(&p.workspace), "workspace", "", "the ID of the workspace")
-	flag.StringVar((*string)(&p.node), "node", "", "the ID of the file to lend")
+	flag.StringVar((*string)(&p.node), "node", "", "the ID of the file to share")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	err := p.start(ctx)
@@ -41,12 +41,12 @@ func main() {
 
 type program struct {
 	in          io.Reader
-	out, screen io.Writer // screen has the bars
+	out, screen io.Writer // screen gets the progress
 
 	sender, guest *fastio.Client
 	workspace     api.ProfileID
 	node          api.OpaqueID
-	password      api.Secret // reaches the guest on another way than the link
+	password      api.Secret // is given to the guest separately from the link
 
 	edit func(ctx context.Context, path string) error // changes the file that was downloaded
 }
@@ -63,7 +63,7 @@ func (p *program) start(ctx context.Context) error {
 	defer p.sender.CloseIdleConnections()
 	key := os.Getenv("FASTIO_GUEST_API_KEY")
 	if key == "" || p.workspace == "" || p.node == "" {
-		return errors.New("set FASTIO_GUEST_API_KEY, -workspace and -node: a guest, and the file that they get")
+		return errors.New("set FASTIO_GUEST_API_KEY, -workspace and -node: the guest, and the file to share")
 	}
 	if p.guest, err = fastio.FromEnv(fastio.WithToken(key)); err != nil {
 		return err

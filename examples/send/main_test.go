@@ -25,11 +25,16 @@ func TestSendRunsWithoutConfiguration(t *testing.T) { //nolint:paralleltest // i
 	if err := p.start(t.Context()); err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
-	kit.Says(t, out.String(), "running against an emulator", "The sender lends mill.dat as ",
+	kit.Says(t, out.String(), "running against an emulator", "The sender shares mill.dat as ",
 		"bo@example.com may change it",
-		"The guest has mill.dat: 12582912 bytes, version ", "The guest wrote it back: 12582931 bytes, version ",
-		"the file has another version by now", "begin again from there", "the file stays")
-	kit.Says(t, screen.String(), "download", "upload")
+		"The guest downloaded mill.dat: 12582912 bytes, version ", "The guest uploaded it: 12582931 bytes, version ",
+		"the file has another version by now", "It has to be repeated on", "the file stays")
+	for line := range strings.Lines(screen.String()) {
+		if last := line[strings.LastIndex(line, "\r")+1:]; !strings.Contains(last, " 100 % |") {
+			t.Errorf("a transfer does not end at 100 %%: %q", line)
+		}
+	}
+	kit.Says(t, screen.String(), "download 100 %", "upload   100 %", " 12.6 MB")
 	if strings.Contains(out.String()+screen.String(), "correct horse") {
 		t.Errorf("the password is shown:\n%s", out.String())
 	}
@@ -45,7 +50,7 @@ func TestGuestKeyRequired(t *testing.T) {
 	}
 }
 
-// desk is a platform with a file on it, and the program in front of it.
+// desk returns an emulator with a file, and the program.
 func desk(t *testing.T) (*fastiotest.Server, *program, *bytes.Buffer) {
 	t.Helper()
 	s := fastiotest.New()
@@ -60,7 +65,7 @@ func desk(t *testing.T) (*fastiotest.Server, *program, *bytes.Buffer) {
 	}, out
 }
 
-// links returns the File Shares there are.
+// links returns the existing File Shares.
 func links(t *testing.T, p *program) []*fileshares.FileShare {
 	t.Helper()
 	page, err := p.sender.FileShares.List(t.Context(), p.workspace, nil)
@@ -105,8 +110,8 @@ func TestSendReturnsTheChangedFile(t *testing.T) {
 	})
 }
 
-// Whatever goes wrong, no link is left behind.
-func TestNothingIsLeft(t *testing.T) {
+// The link is deleted after every failure.
+func TestLinkIsDeletedAfterFailures(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		before func(s *fastiotest.Server, p *program)
@@ -124,7 +129,7 @@ func TestNothingIsLeft(t *testing.T) {
 		"the guest cannot change it": {func(_ *fastiotest.Server, p *program) {
 			p.edit = func(context.Context, string) error { return os.ErrPermission }
 		}, os.ErrPermission.Error()},
-		"the file is not taken back": {func(s *fastiotest.Server, _ *program) {
+		"the upload is refused": {func(s *fastiotest.Server, _ *program) {
 			s.Fail(fastiotest.Fault{Op: "fileshares.Uploads.Create", Count: 1, Status: 409})
 		}, "fileshares.Uploads.Create"},
 	} {
@@ -136,7 +141,7 @@ func TestNothingIsLeft(t *testing.T) {
 				if err := p.run(t.Context()); err == nil || !strings.Contains(err.Error(), c.err) {
 					t.Errorf("got %v, want %q", err, c.err)
 				}
-				kit.Says(t, out.String(), "The link is taken back")
+				kit.Says(t, out.String(), "The link is deleted")
 				if left := links(t, p); len(left) != 0 {
 					t.Errorf("there are still the links %+v", left)
 				}
@@ -157,7 +162,7 @@ func TestPrompt(t *testing.T) {
 		ctx, interrupt := context.WithCancel(t.Context())
 		p.in = kit.Keyboard(func() {
 			interrupt()
-			<-t.Context().Done() // nothing is ever typed
+			<-t.Context().Done() // nothing is typed
 		})
 		p.edit = p.prompt
 		if err := p.run(ctx); !errors.Is(err, context.Canceled) {

@@ -9,23 +9,24 @@ import (
 	"time"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/examples/internal/show"
 	"github.com/fastio-go/fastio/fileshares"
 )
 
-// patience is how long the end may take.
-const patience = 30 * time.Second
+// cleanupTimeout limits the deletion of the link.
+const cleanupTimeout = 30 * time.Second
 
-// run lends the file, lets the guest work on it, and takes the link back, also when it
-// is interrupted or when anything fails in between.
+// run shares the file, does what the guest does, and deletes the link, also after an
+// interrupt or a failure.
 func (p *program) run(ctx context.Context) (err error) {
-	link, err := p.lend(ctx)
+	link, err := p.share(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 		defer cancel()
-		err = errors.Join(err, p.takeBack(ctx, link))
+		err = errors.Join(err, p.revoke(ctx, link))
 	}()
 	if err := p.grant(ctx, link); err != nil {
 		return err
@@ -38,8 +39,8 @@ func (p *program) run(ctx context.Context) (err error) {
 	return p.work(ctx, link.ID, dir)
 }
 
-// lend makes the link: for those who are named, with a password, for a day.
-func (p *program) lend(ctx context.Context) (*fileshares.FileShare, error) {
+// share creates the link: for named people, with a password, for a day.
+func (p *program) share(ctx context.Context) (*fileshares.FileShare, error) {
 	const day = 24 * time.Hour
 	link, err := p.sender.FileShares.Create(ctx, p.workspace, fileshares.CreateRequest{
 		NodeID: p.node, Access: fileshares.AccessNamedPeople, Password: api.Set(p.password), ExpiresIn: day,
@@ -47,7 +48,7 @@ func (p *program) lend(ctx context.Context) (*fileshares.FileShare, error) {
 	if err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(p.out, "The sender lends %s as %s.\n", link.File.Name, link.PublicID)
+	fmt.Fprintf(p.out, "The sender shares %s as %s.\n", link.File.Name, link.PublicID)
 	return link, nil
 }
 
@@ -66,8 +67,8 @@ func (p *program) grant(ctx context.Context, link *fileshares.FileShare) error {
 	return nil
 }
 
-// work is what the guest does: gets the file, changes it, gives it back, and once more
-// from the version that it was before.
+// work is what the guest does: download the file, change it, upload it, and then upload
+// a change that is based on the first version.
 func (p *program) work(ctx context.Context, link api.ProfileID, dir string) error {
 	got, err := p.download(ctx, link, dir)
 	if err != nil {
@@ -76,57 +77,55 @@ func (p *program) work(ctx context.Context, link api.ProfileID, dir string) erro
 	if err := p.edit(ctx, got.Path); err != nil {
 		return err
 	}
-	if err := p.writeBack(ctx, link, got); err != nil {
+	if err := p.upload(ctx, link, got); err != nil {
 		return err
 	}
-	fmt.Fprintln(p.out, "\nAnother person has the first version as well, and comes second:")
-	err = p.writeBack(ctx, link, got)
+	fmt.Fprintln(p.out, "\nA second guest, who downloaded the first version as well, uploads a change:")
+	err = p.upload(ctx, link, got)
 	conflict, ok := errors.AsType[*fileshares.VersionConflict](err)
 	if !ok {
-		return errors.Join(errors.New("the file was not checked for its version"), err)
+		return errors.Join(errors.New("the upload was not rejected"), err)
 	}
 	fmt.Fprintf(p.out, "%v\n", err)
-	fmt.Fprintf(p.out, "Theirs was made from %s. They download %s and begin again from there.\n", got.Version,
-		conflict.Current)
+	fmt.Fprintf(p.out, "The change was based on %s. It has to be repeated on %s.\n", got.Version, conflict.Current)
 	return nil
 }
 
-// download puts the file into the directory, under a name that the server chooses as
+// download saves the file in the directory, under the name that the server sends, as
 // far as that is safe.
 func (p *program) download(ctx context.Context, link api.ProfileID, dir string) (fileshares.Received, error) {
-	progress, finish := p.bar("  download")
-	defer finish()
+	bar := show.Bytes(p.screen, "download")
 	got, err := p.guest.FileShares.DownloadFile(
-		ctx, link, dir+string(filepath.Separator), &fileshares.DownloadOptions{Progress: progress},
+		ctx, link, dir+string(filepath.Separator), &fileshares.DownloadOptions{Progress: bar.Set},
 		api.LinkPassword(p.password),
 	)
+	bar.End()
 	if err != nil {
 		return got, err
 	}
-	fmt.Fprintf(p.out, "The guest has %s: %d bytes, version %s.\n", filepath.Base(got.Path), got.Bytes, got.Version)
+	fmt.Fprintf(p.out, "The guest downloaded %s: %d bytes, version %s.\n", filepath.Base(got.Path), got.Bytes, got.Version)
 	return got, nil
 }
 
-// writeBack makes the changed file the next version after the one that it was made
-// from.
-func (p *program) writeBack(ctx context.Context, link api.ProfileID, got fileshares.Received) error {
-	progress, finish := p.bar("  upload  ")
-	defer finish()
+// upload makes the changed file the next version after the downloaded one.
+func (p *program) upload(ctx context.Context, link api.ProfileID, got fileshares.Received) error {
+	bar := show.Bytes(p.screen, "upload  ")
 	file, err := p.guest.FileShares.ReplaceFile(ctx, link, got.Path, fileshares.ReplaceRequest{
-		IfVersion: got.Version, Progress: progress,
+		IfVersion: got.Version, Progress: bar.Set,
 	}, api.LinkPassword(p.password))
+	bar.End()
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(p.out, "The guest wrote it back: %d bytes, version %s.\n", file.Size, file.Version)
+	fmt.Fprintf(p.out, "The guest uploaded it: %d bytes, version %s.\n", file.Size, file.Version)
 	return nil
 }
 
-// takeBack ends the link, which is named once more: there is no way back.
-func (p *program) takeBack(ctx context.Context, link *fileshares.FileShare) error {
+// revoke deletes the link.
+func (p *program) revoke(ctx context.Context, link *fileshares.FileShare) error {
 	if err := p.sender.FileShares.Delete(ctx, link.ID); err != nil {
 		return err
 	}
-	fmt.Fprintln(p.out, "\nThe link is taken back; the file stays.")
+	fmt.Fprintln(p.out, "\nThe link is deleted; the file stays.")
 	return nil
 }

@@ -9,15 +9,15 @@ import (
 	"github.com/fastio-go/fastio/fastiotest"
 )
 
-// demo is a platform of our own, with a colleague at work in its only workspace
-// and a network that fails now and then.
+// demo is an emulator with one workspace, a colleague who works in it, and a network
+// that fails now and then.
 type demo struct {
 	address, token string
 
 	platform *fastiotest.Server
 	server   *httptest.Server
 	quit     chan struct{}
-	life     sync.WaitGroup
+	live     sync.WaitGroup
 }
 
 func startDemo() *demo {
@@ -27,13 +27,13 @@ func startDemo() *demo {
 	p.SetMember(room.ID, grace.ID, fastiotest.Member)
 	d := &demo{platform: p, server: httptest.NewServer(p), token: p.Token(), quit: make(chan struct{})}
 	d.address = d.server.URL
-	d.life.Go(func() { d.live(room, grace) })
+	d.live.Go(func() { d.act(room, grace) })
 	return d
 }
 
-// live lets the colleague do something every second, and drops the sockets every
-// tenth.
-func (d *demo) live(room fastiotest.Workspace, colleague fastiotest.User) {
+// act makes a change by the colleague every second; every tenth second it drops the
+// sockets instead.
+func (d *demo) act(room fastiotest.Workspace, colleague fastiotest.User) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for i := 1; ; i++ {
@@ -61,7 +61,7 @@ func (d *demo) live(room fastiotest.Workspace, colleague fastiotest.User) {
 
 func (d *demo) stop() {
 	close(d.quit)
-	d.life.Wait()
+	d.live.Wait()
 	_ = d.platform.Close()
 	d.server.Close()
 }

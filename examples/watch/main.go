@@ -6,16 +6,18 @@
 // Without configuration it runs against an emulator of its own, in which a colleague is
 // at work. This emulator cuts the connection every ten seconds, to show that no change is
 // lost. To see the comments of one terminal arrive in another, run
-// the emulator beside both and give them what it prints:
+// the emulator in a third and set the variables that it prints:
 //
 //	go run ./cmd/fastio-emulator
 //	FASTIO_BASE_URL=... FASTIO_API_KEY=... go run ./examples/watch
 //
-// The same variables, and -workspace, lead it to the real service.
+// With FASTIO_API_KEY alone it runs against the real service; -workspace chooses the
+// workspace.
 package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -30,11 +32,12 @@ import (
 	"github.com/fastio-go/fastio/activity"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/comments"
+	"github.com/fastio-go/fastio/examples/internal/show"
 	"github.com/fastio-go/fastio/realtime"
 )
 
 func main() {
-	workspace := flag.String("workspace", "", "name or id of the workspace; the first one unless given")
+	workspace := flag.String("workspace", "", "ID or folder name of the workspace; default: the first one")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	err := run(ctx, os.Stdin, os.Stdout, *workspace)
@@ -71,38 +74,45 @@ func runOn(ctx context.Context, in io.Reader, out io.Writer, address, token stri
 
 func watch(ctx context.Context, client *fastio.Client, in io.Reader, out io.Writer, workspace string) error {
 	defer client.CloseIdleConnections()
-	room, err := choose(ctx, client, workspace)
+	id, err := choose(ctx, client, workspace)
 	if err != nil {
 		return err
 	}
-	w := &watcher{client: client, room: room, out: out, shown: map[api.OpaqueID]bool{}}
+	names, err := show.Names(ctx, client, id)
+	if err != nil {
+		return err
+	}
+	w := &watcher{
+		client: client, room: api.Workspace(id), out: out, names: names, shown: map[api.OpaqueID]bool{},
+	}
 	return w.watch(ctx, in)
 }
 
-// choose returns the workspace of that name, or else the first.
-func choose(ctx context.Context, client *fastio.Client, name string) (api.Profile, error) {
+// choose returns the workspace with that ID or folder name; "" means the first.
+func choose(ctx context.Context, client *fastio.Client, name string) (api.ProfileID, error) {
 	if name != "" {
 		w, err := client.Account.Workspaces.Get(ctx, api.ProfileID(name))
 		if err != nil {
-			return api.Profile{}, err
+			return "", err
 		}
-		return api.Workspace(w.ID), nil
+		return w.ID, nil
 	}
 	for w, err := range client.Account.Workspaces.All(ctx, nil) {
 		if err != nil {
-			return api.Profile{}, err
+			return "", err
 		}
-		return api.Workspace(w.ID), nil
+		return w.ID, nil
 	}
-	return api.Profile{}, errors.New("there is no workspace to watch")
+	return "", errors.New("the user has no workspace")
 }
 
 type watcher struct {
 	client *fastio.Client
 	room   api.Profile
 	out    io.Writer
-	since  time.Time             // creation of the latest known comment
-	shown  map[api.OpaqueID]bool // known comments
+	names  map[api.ProfileID]string // of members
+	since  time.Time                // creation of the latest known comment
+	shown  map[api.OpaqueID]bool    // known comments
 }
 
 func (w *watcher) watch(ctx context.Context, in io.Reader) error {
@@ -115,7 +125,7 @@ func (w *watcher) watch(ctx context.Context, in io.Reader) error {
 		return err
 	}
 	fmt.Fprintln(w.out, "Watching. Each line you type becomes a comment; Ctrl-C ends it.")
-	go w.post(ctx, in) // reads until the program ends: a terminal cannot be called back
+	go w.post(ctx, in) // reads until the program ends: a read of a terminal cannot be interrupted
 	for change, err := range sub.Changes() {
 		if err != nil {
 			return err
@@ -131,7 +141,7 @@ func (w *watcher) watch(ctx context.Context, in io.Reader) error {
 func (w *watcher) show(ctx context.Context, c *realtime.Change) error {
 	switch {
 	case c.Resync != nil:
-		fmt.Fprintln(w.out, "  something may have been missed; looking again")
+		fmt.Fprintln(w.out, "  changes may have been missed; reading the comments again")
 		return w.catchUp(ctx)
 	case c.Field.Name() == activity.NameComments:
 		return w.catchUp(ctx)
@@ -161,7 +171,7 @@ func (w *watcher) catchUp(ctx context.Context) error {
 	}
 	for _, c := range found {
 		if !w.shown[c.ID] {
-			fmt.Fprintf(w.out, "%s  %s: %s\n", clock(c.Created.Time), c.UserID, c.Body)
+			fmt.Fprintf(w.out, "%s  %s: %s\n", clock(c.Created.Time), cmp.Or(w.names[c.UserID], string(c.UserID)), c.Body)
 		}
 		w.since, w.shown[c.ID] = c.Created.Time, true
 	}
@@ -182,7 +192,7 @@ func (w *watcher) post(ctx context.Context, in io.Reader) {
 	}
 }
 
-// observer reports when the way of changes is another, and why.
+// observer prints how changes arrive, and why that has changed.
 func (w *watcher) observer() func(realtime.Status) {
 	var mode realtime.Mode
 	return func(s realtime.Status) {
@@ -190,7 +200,7 @@ func (w *watcher) observer() func(realtime.Status) {
 		case s.Mode != mode && s.Mode == realtime.ModeSocket:
 			fmt.Fprintf(w.out, "  connected: changes arrive over a socket (number %d)\n", s.Sockets)
 		case s.Mode != mode:
-			fmt.Fprintln(w.out, "  no socket: changes arrive by polls")
+			fmt.Fprintln(w.out, "  no socket: changes are polled")
 		case s.Err != nil:
 			fmt.Fprintf(w.out, "  %v; trying again in %v\n", s.Err, s.Retry.Round(time.Second))
 		}

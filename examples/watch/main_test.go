@@ -42,7 +42,7 @@ func TestTwoTerminals(t *testing.T) {
 	steps := []step{
 		{func() {}, "Watching."},
 		{func() {}, "changes arrive over a socket"},
-		{func() { _, _ = io.WriteString(keyboards[0], "Is that brass?\n") }, "Is that brass?"},
+		{func() { _, _ = io.WriteString(keyboards[0], "Is that brass?\n") }, "  Ada Lovelace: Is that brass?"},
 		{func() { platform.DropSockets(room.ID) }, "trying again"},
 		{func() { _, _ = io.WriteString(keyboards[1], "It is.\n\n") }, "It is."},
 		{func() {
@@ -76,7 +76,7 @@ func TestDemo(t *testing.T) { //nolint:paralleltest // it empties the environmen
 	s := screen{news: make(chan struct{}, 1)}
 	done := make(chan error)
 	go func() { done <- run(ctx, strings.NewReader(""), &s, "design") }()
-	for _, want := range []string{"running against an emulator", "Watching.", "storage", "Thought number 1."} {
+	for _, want := range []string{"running against an emulator", "Watching.", "storage", "Grace Hopper: Thought number 1."} {
 		if !s.shows(t.Context(), want) {
 			t.Errorf("the screen does not show %q:\n%s", want, s.String())
 		}
