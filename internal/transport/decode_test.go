@@ -86,7 +86,7 @@ func TestCallFailsOnAnotherAnswer(t *testing.T) {
 		out  any
 		want string
 	}
-	longest := strings.Repeat("a", 40)
+	longest := strings.Repeat("az_09", 8)
 	table.Each(t, map[string]row{
 		"an empty page":          {"", new(page), "unexpected EOF"},
 		"an empty envelope":      {"", new(call.Envelope[page]), "unexpected EOF"},
@@ -99,6 +99,7 @@ func TestCallFailsOnAnotherAnswer(t *testing.T) {
 		"a web page":             {"<html>" + canary + "</html>", new(page), "invalid character"},
 		"a web page for nothing": {"<html>" + canary + "</html>", nil, "invalid character"},
 		"a name of content":      {`{"` + canary + `":{}}`, &map[string]string{}, `"/*"`},
+		"a name in upper case":   {`{"A":{}}`, &map[string]string{}, `"/*"`},
 		"a name at its longest":  {`{"` + longest + `":{}}`, &map[string]string{}, "/" + longest},
 		"a name that is longer":  {`{"` + longest + `a":{}}`, &map[string]string{}, `"/*"`},
 		"a struct by value":      {`{"name":"` + canary + `"}`, thing{}, "out must be a pointer"},

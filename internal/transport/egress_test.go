@@ -235,14 +235,6 @@ func TestCredentials(t *testing.T) {
 	})
 }
 
-func TestTenRequestsAreRedirectedAtMost(t *testing.T) {
-	t.Parallel()
-	network := answering(302, "", "Location", "/current/")
-	if err := clientOf(t, network).Call(t.Context(), get(), nil); refused(err).Status != 302 || network.sent() != 10 {
-		t.Errorf("%d requests, %v", network.sent(), err)
-	}
-}
-
 // inputError requires that a call is rejected before it is sent, in words that hold no
 // secret.
 func inputError(t *testing.T, name string, r *api.Request, want *api.InputError) {

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"math/rand/v2"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -107,6 +109,23 @@ func TestHooksReportEveryWaitAndAttempt(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestLoggerReportsWaitsAndFailuresWithoutHooks(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var log strings.Builder
+		logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		client := newClient(t, answers(status(404), ok()), func(c *config) { c.Logger = logger })
+		for range 6 {
+			_ = client.Call(t.Context(), of("events.search"), nil)
+		}
+		for part, want := range map[string]int{"fastio call": 6, "fastio wait": 1, " err.status=": 1} {
+			if n := strings.Count(log.String(), part); n != want {
+				t.Errorf("%q is logged %d times, want %d:\n%s", part, n, want, log.String())
+			}
+		}
+	})
 }
 
 // A hook must not make a call fail, nor delay it needlessly: if a hook takes longer

@@ -431,10 +431,20 @@ func TestBudgetDoesNotGrow(t *testing.T) {
 			}
 			return sent.Load() - int64(calls)
 		}
-		first := outage(100)
-		for range 1000 {
-			_ = client.Call(t.Context(), get(), nil)
+		calls := func(n int) {
+			for range n {
+				_ = client.Call(t.Context(), get(), nil)
+			}
 		}
+		calls(1)
+		first := outage(100) // 35 retries of 14 tokens leave 10 of 500
+		calls(3)
+		early := outage(1)
+		calls(1)
+		if retries := outage(1); early != 0 || retries != 1 {
+			t.Errorf("%d retries after three successes, %d after four", early, retries)
+		}
+		calls(1000)
 		for range 200 { // many successes at the same moment, with little left to make up for
 			outage(1)
 			var wg sync.WaitGroup
