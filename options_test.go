@@ -329,7 +329,7 @@ func TestRetryKeepsDefaults(t *testing.T) {
 		w := &wire{status: 503}
 		var retried []string
 		_, err := w.client(t, fastio.WithRetry(tc.retry), fastio.WithHooks(api.Hooks{
-			Retry: func(_ context.Context, r api.RetryEvent) { retried = append(retried, r.Op) },
+			OnRetry: func(_ context.Context, r api.RetryEvent) { retried = append(retried, r.Op) },
 		}), fastio.WithLogger(slog.New(slog.DiscardHandler))).Ping(t.Context(), tc.call...)
 		if err == nil || len(w.seen) != tc.want || len(retried) != tc.want-1 {
 			t.Errorf("%s: %v after %d requests and %d hooks, want %d", name, err, len(w.seen), len(retried), tc.want)

@@ -95,7 +95,7 @@ func Example_patience() {
 		fastio.WithMaxWait(5*time.Second),
 		fastio.WithRetry(fastio.RetryPolicy{Attempts: 5, Base: time.Millisecond}),
 		fastio.WithHooks(api.Hooks{
-			Wait: func(_ context.Context, w api.Wait) { fmt.Println(w.Op, "waits:", w.Reason) },
+			OnWait: func(_ context.Context, w api.WaitEvent) { fmt.Println(w.Op, "waits:", w.Reason) },
 		}),
 	)...)
 	if err != nil {

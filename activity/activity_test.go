@@ -152,11 +152,11 @@ func TestWatchSurvivesAProxy(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		var retries []time.Duration
-		o := &activity.WatchOptions{Retry: func(_ context.Context, err error, wait time.Duration) {
-			if !errors.Is(err, cut) {
-				t.Errorf("retried after %v", err)
+		o := &activity.WatchOptions{OnRetry: func(_ context.Context, e api.RetryEvent) {
+			if !errors.Is(e.Err, cut) {
+				t.Errorf("retried after %v", e.Err)
 			}
-			retries = append(retries, wait)
+			retries = append(retries, e.Wait)
 		}}
 		reports := 0
 		var waits []string
@@ -278,11 +278,11 @@ func TestWatchWaitsOut(t *testing.T) {
 			return quiet(second(n)), nil
 		}}
 		var waits []time.Duration
-		watched(t, s, &activity.WatchOptions{Retry: func(_ context.Context, err error, wait time.Duration) {
-			if !errors.Is(err, test.err) {
-				t.Errorf("retried after %v", err)
+		watched(t, s, &activity.WatchOptions{OnRetry: func(_ context.Context, e api.RetryEvent) {
+			if !errors.Is(e.Err, test.err) || e.Op != "activity.Watch" || e.Attempt != len(waits)+1 {
+				t.Errorf("retried after %+v", e)
 			}
-			waits = append(waits, wait)
+			waits = append(waits, e.Wait)
 		}}, 1)
 		if len(waits) != failures {
 			t.Fatalf("%d waits", len(waits))

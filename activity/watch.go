@@ -22,8 +22,8 @@ type WatchOptions struct {
 	Fields []Field       // the only ones to report, 30 at most; none reports all
 	Wait   time.Duration // longest time a poll may be held: whole seconds, 1 to 95; default 95 s
 
-	// Retry is called before a poll is retried after a failure that may pass.
-	Retry func(ctx context.Context, err error, wait time.Duration)
+	// OnRetry is called before a poll is retried after a temporary failure.
+	OnRetry func(ctx context.Context, e api.RetryEvent)
 }
 
 const opWatch = "activity.Watch"
@@ -178,8 +178,8 @@ func (w *watch) endure(ctx context.Context, err error, held time.Duration) {
 		w.failures++
 	}
 	w.pause = wait.For(w.failures, wait.Ordered(err))
-	if w.o.Retry != nil {
-		w.o.Retry(ctx, err, w.pause)
+	if w.o.OnRetry != nil {
+		w.o.OnRetry(ctx, api.RetryEvent{Op: opWatch, Attempt: w.failures, Wait: w.pause, Err: err})
 	}
 }
 

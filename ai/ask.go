@@ -21,11 +21,11 @@ type AskOptions struct {
 	// Text receives the answer while it is generated. If the server restarts it,
 	// which is rare, an empty line and the answer from its start follow.
 	Text io.Writer
-	// Event is called with the events of [Turns.Stream], but the last.
-	Event func(e *StreamEvent)
-	// Begun is called with the turn as soon as it exists. Its ID and ThreadID are
+	// OnEvent is called with the events of [Turns.Stream], except the last.
+	OnEvent func(ctx context.Context, e *StreamEvent)
+	// OnTurn is called with the turn as soon as it exists. Its ID and ThreadID are
 	// the arguments of [Service.Resume] after a restart.
-	Begun func(t *Turn)
+	OnTurn func(ctx context.Context, t *Turn)
 
 	// CancelTurn cancels the turn on the server when ctx ends, for which the call
 	// may take 15 seconds more. Otherwise the turn continues, and is billed.
@@ -68,8 +68,8 @@ func (s *Service) Ask(
 			}
 			return nil, err
 		}
-		if o.Begun != nil {
-			o.Begun(t)
+		if o.OnTurn != nil {
+			o.OnTurn(ctx, t)
 		}
 		ended, ending := s.Resume(ctx, scope, t.ThreadID, t.ID, o, opts...)
 		failed, ok := errors.AsType[*TurnError](ending)
@@ -118,7 +118,7 @@ func (s *Service) Resume(
 	}
 	defer stop()
 	var t *Turn
-	if o.Text == nil && o.Event == nil {
+	if o.Text == nil && o.OnEvent == nil {
 		t, err = s.Turns.Wait(ctx, scope, thread, turn, opts...)
 	} else {
 		t, err = s.show(ctx, scope, thread, turn, o, opts)
@@ -141,8 +141,8 @@ func (s *Service) show(
 			last = e.Turn
 			break
 		}
-		if o.Event != nil {
-			o.Event(e)
+		if o.OnEvent != nil {
+			o.OnEvent(ctx, e)
 		}
 		if err := write(o.Text, e); err != nil {
 			return nil, &TurnError{Op: "ai.Ask", ThreadID: thread, TurnID: turn, Err: err}

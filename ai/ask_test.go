@@ -110,7 +110,7 @@ func TestAskAfterAKillBetweenAttempts(t *testing.T) {
 		fault.Op = "ai.Threads.Create"
 		o.Fail(fault)
 		ctx, kill := context.WithCancel(t.Context())
-		first := o.Client(t, fastio.WithHooks(api.Hooks{Retry: func(context.Context, api.RetryEvent) { kill() }}))
+		first := o.Client(t, fastio.WithHooks(api.Hooks{OnRetry: func(context.Context, api.RetryEvent) { kill() }}))
 		q := ai.Question{Text: question, IdempotencyKey: ai.NewIdempotencyKey()}
 		_, err := first.AI.Ask(ctx, o.room, q, nil)
 		if e, ok := errors.AsType[*ai.SendError](err); !ok || e.IdempotencyKey != q.IdempotencyKey ||
@@ -211,8 +211,8 @@ func TestAsk(t *testing.T) {
 		kinds := map[ai.StreamEventKind]int{}
 		second, err := o.answer(t, question, &ai.AskOptions{
 			Thread: first.ThreadID, Text: &text,
-			Begun: func(t *ai.Turn) { begun = append(begun, t) },
-			Event: func(e *ai.StreamEvent) { kinds[e.Kind]++ },
+			OnTurn:  func(_ context.Context, t *ai.Turn) { begun = append(begun, t) },
+			OnEvent: func(_ context.Context, e *ai.StreamEvent) { kinds[e.Kind]++ },
 		})
 		if err != nil || second.Seq != 2 || second.ThreadID != first.ThreadID || text.String() != answer {
 			t.Fatalf("%+v, %v, %q", second, err, text.String())
@@ -271,7 +271,7 @@ func TestLostTurns(t *testing.T) {
 			var begun []string
 			q := ai.Question{Text: "Why?", IdempotencyKey: "mine"}
 			turn, err := o.client.AI.Ask(t.Context(), o.room, q, &ai.AskOptions{
-				Begun: func(t *ai.Turn) { begun = append(begun, t.IdempotencyKey) },
+				OnTurn: func(_ context.Context, t *ai.Turn) { begun = append(begun, t.IdempotencyKey) },
 			})
 			if losses == 3 {
 				if e, ok := errors.AsType[*ai.TurnError](err); !ok || e.Status() != ai.TurnStatusLost {
@@ -336,8 +336,8 @@ func TestResume(t *testing.T) {
 		ctx, kill := context.WithCancel(t.Context())
 		key := ai.NewIdempotencyKey()
 		_, err := o.client.AI.Ask(ctx, o.room, ai.Question{Text: question, IdempotencyKey: key}, &ai.AskOptions{
-			Begun: func(t *ai.Turn) { kept = t },
-			Event: func(*ai.StreamEvent) { kill() },
+			OnTurn:  func(_ context.Context, t *ai.Turn) { kept = t },
+			OnEvent: func(_ context.Context, _ *ai.StreamEvent) { kill() },
 		})
 		e, ok := errors.AsType[*ai.TurnError](err)
 		if !ok || !errors.Is(err, context.Canceled) || e.ThreadID != kept.ThreadID || e.TurnID != kept.ID {
@@ -381,7 +381,7 @@ func TestCancellation(t *testing.T) {
 			options.Text = io.Discard
 		}
 		var turn *ai.Turn
-		options.Begun = func(t *ai.Turn) { turn = t }
+		options.OnTurn = func(_ context.Context, t *ai.Turn) { turn = t }
 		_, err := o.client.AI.Ask(ctx, o.room, ai.Question{Text: question}, options)
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("ends with %v", err)

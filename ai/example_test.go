@@ -66,7 +66,7 @@ func ExampleService_Ask() {
 	}
 	ctx, crash := context.WithCancel(context.Background())
 	_, err = client.AI.Ask(ctx, api.Workspace(docks.ID), ai.Question{Text: "Which lease ends first?"}, &ai.AskOptions{
-		Begun: func(*ai.Turn) { crash() },
+		OnTurn: func(_ context.Context, _ *ai.Turn) { crash() },
 	})
 	interrupted, ok := errors.AsType[*ai.TurnError](err)
 	if !ok {

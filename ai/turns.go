@@ -95,7 +95,8 @@ func (t *Turns) List(
 	return &TurnPage{found.Items, found.Count}, nil
 }
 
-// All returns the turns of a thread, each once, in order.
+// All returns the turns of a thread, each once, in order, without the answers:
+// [Turns.Get] returns a turn with its answer.
 func (t *Turns) All(
 	ctx context.Context, scope api.Profile, thread api.OpaqueID, opts ...api.CallOption,
 ) iter.Seq2[*Turn, error] {

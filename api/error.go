@@ -92,6 +92,10 @@ type Error struct {
 	Body      []byte // the response, at most 64 KiB, secrets masked
 }
 
+// ReasonScopeAdmin is the [Error].Reason of calls in several areas: the credential
+// requires the access mode rwa for the object of the call.
+const ReasonScopeAdmin = "scope_admin_required"
+
 // ParamError is a field that the server refused.
 type ParamError struct {
 	Name          string    `json:"name"`

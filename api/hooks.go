@@ -8,24 +8,25 @@ import (
 // Hooks observe the retries, waits and token refreshes of a client. Each may be nil.
 //
 // They run in the goroutine of the call, which blocks until they return, even after
-// its deadline. They may run concurrently. Their panics are recovered. A Wait hook
+// its deadline. They may run concurrently. Their panics are recovered. OnWait
 // must not call the same rate group; that deadlocks.
 type Hooks struct {
-	Retry   func(ctx context.Context, r RetryEvent) // before a retry
-	Wait    func(ctx context.Context, w Wait)       // before a call waits
-	Refresh func(ctx context.Context, r Refresh)    // after a refused token was replaced
+	OnRetry   func(ctx context.Context, e RetryEvent)   // before a retry
+	OnWait    func(ctx context.Context, e WaitEvent)    // before a call waits
+	OnRefresh func(ctx context.Context, e RefreshEvent) // after a refused token was replaced
 }
 
-// RetryEvent describes a retry that is about to be sent.
+// RetryEvent describes a retry that is about to be made, of a request or of an
+// operation that goes on for long, such as events.Follow.
 type RetryEvent struct {
 	Op      string
-	Attempt int           // the one that failed, from 1
+	Attempt int           // the one that failed, from 1; of an operation, failures in a row
 	Wait    time.Duration // delay of the next; 0 if none or if the rate limit applies
 	Err     error         // error of the attempt
 }
 
-// Wait describes a wait that is about to start.
-type Wait struct {
+// WaitEvent describes a wait that is about to start.
+type WaitEvent struct {
 	Op     string
 	Group  string // rate group of the call
 	Reason WaitReason
@@ -42,8 +43,8 @@ const (
 	WaitReasonBackoff WaitReason = "backoff" // before a retry
 )
 
-// Refresh is the result of replacing a refused token.
-type Refresh struct {
+// RefreshEvent is the result of replacing a refused token.
+type RefreshEvent struct {
 	Op  string
 	Err error // nil on success
 }

@@ -238,7 +238,7 @@ func (s *schedule) start(interval time.Duration) <-chan error {
 	s.query.Limit = s.limit + s.dice.IntN(2) // a checkpoint is valid for pages of another size
 	return begin(ctx, logOf(s.world.Server), s.query, s.handle, &events.FollowOptions{
 		Store: &s.store, Interval: interval,
-		Gap: func(_ context.Context, g events.Gap) error {
+		OnGap: func(_ context.Context, g events.Gap) error {
 			s.t.Errorf("%s: a gap: %+v", s.name, g)
 			return nil
 		},

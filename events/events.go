@@ -69,7 +69,7 @@ type Pagination struct {
 //
 // Errors: [api.ErrInvalid] if the query is invalid; [api.ErrForbidden] if the profile
 // is outside the token's scope, and for the audit log with the Reason
-// [ReasonScopeAdmin] or [ReasonComplianceAccess].
+// [api.ReasonScopeAdmin] or [ReasonComplianceAccess].
 //
 // It calls GET /current/events/search/.
 func (s *Service) Search(ctx context.Context, q Query, opts ...api.CallOption) (*Page, error) {
@@ -82,7 +82,6 @@ func (s *Service) Search(ctx context.Context, q Query, opts ...api.CallOption) (
 
 // Values of [api.Error].Reason.
 const (
-	ReasonScopeAdmin        = "scope_admin_required"       // the token needs rwa scope on the profile
 	ReasonComplianceAccess  = "compliance_access_required" // the caller must be admin of the profile or its auditor
 	ReasonGeoRestricted     = "geo_restricted"             // the organization blocks the caller's place or network
 	ReasonPolicyUnavailable = "access_policy_unavailable"  // try again: the policy could not be read

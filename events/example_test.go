@@ -96,7 +96,7 @@ func ExampleService_Follow() {
 		return nil
 	}, &events.FollowOptions{
 		Store: new(events.MemoryStore), // use an events.FileStore in programs
-		Gap: func(_ context.Context, g events.Gap) error {
+		OnGap: func(_ context.Context, g events.Gap) error {
 			fmt.Println("count again from", g.From)
 			return nil
 		},

@@ -37,12 +37,12 @@ type FollowOptions struct {
 	Categories    []Category
 	SubCategories []SubCategory
 
-	// Gap is called when events may have been missed; its error ends Follow. Default:
+	// OnGap is called when events may have been missed; its error ends Follow. Default:
 	// log a warning to the logger of the client.
-	Gap func(ctx context.Context, g Gap) error
+	OnGap func(ctx context.Context, g Gap) error
 
-	// Retry is called before Follow retries after a temporary failure.
-	Retry func(ctx context.Context, err error, wait time.Duration)
+	// OnRetry is called before Follow retries after a temporary failure.
+	OnRetry func(ctx context.Context, e api.RetryEvent)
 }
 
 const (
@@ -203,9 +203,9 @@ func (f *follower) check() error {
 
 // run polls the log for all followers in turn.
 func (f *follower) run(ctx context.Context, all []*follower) error {
-	failed := func(_ int, err error, pause time.Duration) {
-		if f.o.Retry != nil {
-			f.o.Retry(ctx, err, pause)
+	failed := func(n int, err error, pause time.Duration) {
+		if f.o.OnRetry != nil {
+			f.o.OnRetry(ctx, api.RetryEvent{Op: opFollow, Attempt: n, Wait: pause, Err: err})
 		}
 	}
 	return wait.Poll{Final: final, Failed: failed}.Run(ctx, func() (bool, time.Duration, error) {
@@ -343,9 +343,9 @@ func (f *follower) reportGaps(ctx context.Context) error {
 		if gap == nil {
 			continue
 		}
-		if f.o.Gap == nil {
+		if f.o.OnGap == nil {
 			f.warn(ctx, gap)
-		} else if err := f.o.Gap(ctx, *gap); err != nil {
+		} else if err := f.o.OnGap(ctx, *gap); err != nil {
 			return &handlerError{err}
 		}
 		*pending = nil

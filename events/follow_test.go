@@ -103,7 +103,7 @@ func noGap(t *testing.T) func(context.Context, events.Gap) error {
 // strictly are the options of a Follow that must find no gap.
 func strictly(t *testing.T) *events.FollowOptions {
 	t.Helper()
-	return &events.FollowOptions{Store: new(events.MemoryStore), Gap: noGap(t)}
+	return &events.FollowOptions{Store: new(events.MemoryStore), OnGap: noGap(t)}
 }
 
 func TestFollow(t *testing.T) {
@@ -112,7 +112,7 @@ func TestFollow(t *testing.T) {
 		want := w.fill(600)
 		var box inbox
 		store := new(events.MemoryStore)
-		o := &events.FollowOptions{Store: store, Gap: noGap(t)}
+		o := &events.FollowOptions{Store: store, OnGap: noGap(t)}
 		f := w.follow(box.handle, o)
 		for i := range 30 {
 			time.Sleep(7 * time.Second)
@@ -243,7 +243,7 @@ func TestFollowForADay(t *testing.T) {
 		w := newWorld(ordered(kind.order), func(o *fastiotest.Options) { o.Limits.Windows = kind.kind })
 		var box inbox
 		store := new(events.MemoryStore)
-		f := w.follow(box.handle, &events.FollowOptions{Gap: noGap(t), Store: store, Name: "mine"})
+		f := w.follow(box.handle, &events.FollowOptions{OnGap: noGap(t), Store: store, Name: "mine"})
 		dice := rand.New(rand.NewPCG(1, 2))
 		var want []api.OpaqueID
 		for end := time.Now().Add(time.Duration(kind.hours) * time.Hour); time.Now().Before(end); {
@@ -308,7 +308,7 @@ func TestFollowReportsLateEvents(t *testing.T) {
 		test := func(t *testing.T, w *world) { //nolint:thelper // it is a test
 			var box inbox
 			var gaps []events.Gap
-			o := &events.FollowOptions{Store: new(events.MemoryStore), Gap: into(&gaps)}
+			o := &events.FollowOptions{Store: new(events.MemoryStore), OnGap: into(&gaps)}
 			if tt.events > 1 {
 				o.Interval = time.Minute
 			}
@@ -436,7 +436,7 @@ func TestFollowReportsAGapAfterACrash(t *testing.T) {
 		var box inbox
 		store := &unreliable{}
 		var gaps []events.Gap
-		o := &events.FollowOptions{Store: store, Gap: into(&gaps)}
+		o := &events.FollowOptions{Store: store, OnGap: into(&gaps)}
 		want := w.fill(1)
 		w.followFor(t, time.Minute, w.query(), box.handle, o)
 		late := time.Now().UTC().Truncate(time.Second)
@@ -479,7 +479,7 @@ func TestFollowReportsAGapAgainAfterAnError(t *testing.T) {
 		q := w.query()
 		q.Category = events.CategoryWorkspace
 		reports := 0
-		o.Gap = func(context.Context, events.Gap) error {
+		o.OnGap = func(context.Context, events.Gap) error {
 			if reports++; reports == 1 {
 				return errCrash
 			}
@@ -517,12 +517,12 @@ func TestFollowAnotherQuery(t *testing.T) {
 
 		q.Event = ""
 		var gaps []events.Gap
-		o.Gap = into(&gaps)
+		o.OnGap = into(&gaps)
 		w.followFor(t, 5*time.Second, q, box.handle, o)
 		if diff := cmp.Diff([]events.Gap{{Reason: events.GapReasonQuery, From: start, To: last}}, gaps); diff != "" {
 			t.Fatalf("gaps (-want +got):\n%s", diff)
 		}
-		o.Gap = noGap(t) // reported once; older events are not late
+		o.OnGap = noGap(t) // reported once; older events are not late
 		f := followAs(w.log, q, box.handle, o)
 		time.Sleep(15 * time.Minute)
 		fresh := w.add(time.Now(), 0)
@@ -683,10 +683,8 @@ func TestFollowEndsWithAPermanentError(t *testing.T) {
 			}
 			w.Fail(fastiotest.Fault{Op: search, Skip: 1, Count: 1, Status: status, Code: 10011})
 			var box inbox
-			retry := func(_ context.Context, err error, _ time.Duration) {
-				t.Errorf("status %d: retried after %v", status, err)
-			}
-			o := &events.FollowOptions{Store: new(events.MemoryStore), Retry: retry}
+			retry := func(_ context.Context, e api.RetryEvent) { t.Errorf("status %d: retried after %v", status, e.Err) }
+			o := &events.FollowOptions{Store: new(events.MemoryStore), OnRetry: retry}
 			if err := w.log.Follow(t.Context(), q, box.handle, o); !errors.Is(err, kind) || len(box.all()) != want {
 				t.Errorf("status %d: %v after %d events", status, err, len(box.all()))
 			}
@@ -714,9 +712,9 @@ func TestFollowRetries(t *testing.T) {
 		w.Fail(fastiotest.Fault{Op: "system.Ping", Reset: fastiotest.BeforeHeader, Count: 5})
 		retries := 0
 		var box inbox
-		o := &events.FollowOptions{Gap: noGap(t), Retry: func(_ context.Context, err error, wait time.Duration) {
-			if retries++; err == nil || wait <= 0 || wait > 30*time.Second+1 {
-				t.Errorf("the hook got %v and a wait of %v", err, wait)
+		o := &events.FollowOptions{OnGap: noGap(t), OnRetry: func(_ context.Context, e api.RetryEvent) {
+			if retries++; e.Op != "events.Follow" || e.Attempt < 1 || e.Err == nil || e.Wait <= 0 || e.Wait > 30*time.Second+1 {
+				t.Errorf("the hook got %+v", e)
 			}
 		}}
 		w.followFor(t, 2*time.Hour, w.paged(4), box.handle, o)
@@ -965,7 +963,7 @@ func TestFollowContinuesAfterAnEventInTheFuture(t *testing.T) {
 		var gaps []events.Gap
 		o := &events.FollowOptions{Store: events.FileStore(t.TempDir())}
 		if handler {
-			o.Gap = into(&gaps)
+			o.OnGap = into(&gaps)
 		}
 		var box inbox
 		want := append([]api.OpaqueID{}, l.odd...)
@@ -1011,7 +1009,7 @@ func TestFollowResetsAWatermarkInTheFuture(t *testing.T) {
 		}},
 	}, func(t *testing.T, tt row) {
 		l, store, box := &smallLog{}, new(events.MemoryStore), new(inbox)
-		o := &events.FollowOptions{Store: store, Name: "mine", Gap: noGap(t)}
+		o := &events.FollowOptions{Store: store, Name: "mine", OnGap: noGap(t)}
 		follow := func() (added []api.OpaqueID) {
 			f := followAs(events.New(l), room, box.handle, o)
 			for range 20 {

@@ -64,7 +64,6 @@ const (
 // [api.ErrForbidden].
 const (
 	ReasonScopeWrite   = "scope_write_required"       // the credential is read-only
-	ReasonScopeAdmin   = "scope_admin_required"       // the credential requires [AccessModeAdmin]
 	ReasonScopeExceeds = "scope_exceeds_issuer"       // the request exceeds the scopes of the credential
 	ReasonUserDetails  = "userdetails_scope_required" // the credential requires the scope of account settings
 )

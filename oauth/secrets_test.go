@@ -324,9 +324,9 @@ func (l *life) lead(t *testing.T) {
 	c, err := fastio.New(
 		fastio.WithBaseURL(origin), fastio.WithHTTPClient(l.config.HTTPClient), fastio.WithTokenSource(source),
 		fastio.WithLogger(l.config.Logger), fastio.WithHooks(api.Hooks{
-			Retry:   func(_ context.Context, r api.RetryEvent) { l.out.print(r, r.Err) },
-			Wait:    func(_ context.Context, w api.Wait) { l.out.print(w) },
-			Refresh: func(_ context.Context, r api.Refresh) { l.out.print(r, r.Err) },
+			OnRetry:   func(_ context.Context, r api.RetryEvent) { l.out.print(r, r.Err) },
+			OnWait:    func(_ context.Context, w api.WaitEvent) { l.out.print(w) },
+			OnRefresh: func(_ context.Context, r api.RefreshEvent) { l.out.print(r, r.Err) },
 		}),
 	)
 	if err != nil {

@@ -274,7 +274,9 @@ func TestFailuresKeepTheToken(t *testing.T) {
 	}, func(t *testing.T, test row) {
 		w := newWired(t, nil)
 		var seen strings.Builder // by one goroutine at a time, and none after the end
-		o := &realtime.Options{Observe: func(s realtime.Status) { fmt.Fprintf(&seen, "%v %+v %#v\n", s.Err, s, s) }}
+		o := &realtime.Options{OnStatus: func(_ context.Context, s realtime.Status) {
+			fmt.Fprintf(&seen, "%v %+v %#v\n", s.Err, s, s)
+		}}
 		test.spoil(w, o)
 		c := w.subscribe(t, o)
 		time.Sleep(time.Minute)
@@ -406,7 +408,7 @@ func TestTLS(t *testing.T) {
 	}
 	live := make(chan struct{})
 	var once sync.Once
-	o := &realtime.Options{Observe: func(st realtime.Status) {
+	o := &realtime.Options{OnStatus: func(_ context.Context, st realtime.Status) {
 		if st.Mode == realtime.ModeSocket {
 			once.Do(func() { close(live) })
 		}

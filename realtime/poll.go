@@ -93,9 +93,9 @@ func (s *Subscription) with(answer *api.Response) []api.CallOption {
 func (s *Subscription) watching() *activity.WatchOptions {
 	return &activity.WatchOptions{
 		Cursor: s.polled.cursor,
-		Retry: func(_ context.Context, err error, wait time.Duration) {
-			s.suspect(err)
-			s.notify(func(st *Status) { st.fail(true, st.Failures+1, err, wait) })
+		OnRetry: func(_ context.Context, e api.RetryEvent) {
+			s.suspect(e.Err)
+			s.notify(func(st *Status) { st.fail(true, st.Failures+1, e.Err, e.Wait) })
 		},
 	}
 }

@@ -25,9 +25,9 @@ type Options struct {
 	Sweep      time.Duration // interval of polls for changes that the socket missed; default 5 min
 	Overlap    time.Duration // maximum delay until a change becomes visible; default 5 s
 
-	// Observe is called when the mode changes, after a failure and after each sweep.
+	// OnStatus is called when the mode changes, after a failure and after each sweep.
 	// It must not block: while it runs, no connection is served.
-	Observe func(s Status)
+	OnStatus func(ctx context.Context, s Status)
 
 	PollOnly bool // opens no socket
 
@@ -123,7 +123,7 @@ type Subscription struct {
 	clock   clock
 	mu      sync.Mutex
 	status  Status
-	observe chan struct{} // full while Observe runs: one call at a time
+	observe chan struct{} // full while OnStatus runs: one call at a time
 }
 
 func refuse(field, rule string) error {
@@ -289,7 +289,7 @@ func (s *Subscription) over() error {
 const closeWait = time.Second
 
 // Close ends the stream. It returns when all goroutines have ended, or after a
-// second if Observe blocks.
+// second if OnStatus blocks.
 func (s *Subscription) Close() error {
 	s.stop(errClosed)
 	t := time.NewTimer(closeWait)
@@ -308,10 +308,10 @@ func (s *Subscription) Status() Status {
 	return s.status
 }
 
-// notify changes the status and calls Observe.
+// notify changes the status and calls OnStatus.
 func (s *Subscription) notify(change func(*Status)) {
 	s.note(change)
-	if s.o.Observe == nil {
+	if s.o.OnStatus == nil {
 		return
 	}
 	select {
@@ -321,9 +321,9 @@ func (s *Subscription) notify(change func(*Status)) {
 	}
 	defer func() {
 		<-s.observe
-		_ = recover() // a panic of Observe must not end the stream
+		_ = recover() // a panic of OnStatus must not end the stream
 	}()
-	s.o.Observe(s.Status())
+	s.o.OnStatus(s.ctx, s.Status())
 }
 
 func (s *Subscription) note(change func(*Status)) {

@@ -845,7 +845,7 @@ func TestSubscribeEndsWithItsContext(t *testing.T) {
 
 // The observer gets every change of the status. A slow one delays neither changes
 // nor Close, and its panics are recovered (P27).
-func TestObserve(t *testing.T) {
+func TestOnStatus(t *testing.T) {
 	t.Parallel()
 	var seen []string
 	streaming(t, func(t *testing.T, p *platform, c *consumer) {
@@ -870,7 +870,7 @@ func TestObserve(t *testing.T) {
 			t.Errorf("(-want +got)\n%s", diff)
 		}
 	}, func(o *realtime.Options) {
-		o.Observe = func(s realtime.Status) {
+		o.OnStatus = func(_ context.Context, s realtime.Status) {
 			seen = append(seen, fmt.Sprint(s.Mode, " ", s.Sockets, " ", s.Failures, " ", s.Err))
 			time.Sleep(10 * time.Second)
 			panic("of the observer")

@@ -210,7 +210,7 @@ type Ownership struct {
 // [ReasonSuccessorNotMember] or [ReasonSuccessorUnavailable]; [api.ErrConflict]
 // with [ReasonTransferInProgress] and [api.ErrUnavailable], after which the
 // call may be repeated; [api.ErrForbidden] if the caller is not the owner, also
-// after an earlier attempt whose answer was lost, or with [ReasonScopeAdmin] if
+// after an earlier attempt whose answer was lost, or with [api.ReasonScopeAdmin] if
 // the token lacks the scope.
 //
 // It calls POST /current/share/{share_id}/member/{user_id}/transfer_ownership/.

@@ -51,7 +51,6 @@ const (
 	ReasonSuccessorNotMember          = "successor_not_member"           // the successor must be a member first
 	ReasonSuccessorUnavailable        = "successor_unavailable"          // the account of the successor is not enabled
 	ReasonTransferInProgress          = "transfer_in_progress"           // another transfer is in progress; try again
-	ReasonScopeAdmin                  = "scope_admin_required"           // the token lacks the rwa scope for the share
 )
 
 // Codes of errors, in [api.Error].Code.

@@ -75,7 +75,7 @@ func (c *chat) ask(ctx context.Context, question string) error {
 	defer stop()
 	options := c.options()
 	options.Thread = c.thread
-	options.Begun = func(t *ai.Turn) { c.thread = t.ThreadID }
+	options.OnTurn = func(_ context.Context, t *ai.Turn) { c.thread = t.ThreadID }
 	turn, err := c.client.AI.Ask(ctx, c.scope, ai.Question{Text: question}, options)
 	return c.finish(turn, err)
 }

@@ -214,7 +214,7 @@ func (p *program) follow(ctx context.Context, query events.Query, d time.Duratio
 // waits reports long waits for the rate limit.
 func (p *program) waits() api.Hooks {
 	const noticeable = 3 * time.Second
-	return api.Hooks{Wait: func(_ context.Context, w api.Wait) {
+	return api.Hooks{OnWait: func(_ context.Context, w api.WaitEvent) {
 		if w.Wait >= noticeable {
 			fmt.Fprintf(p.screen, "\n  waiting %v for room in the rate limit\n", w.Wait.Round(time.Second))
 		}

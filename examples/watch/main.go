@@ -116,7 +116,7 @@ type watcher struct {
 }
 
 func (w *watcher) watch(ctx context.Context, in io.Reader) error {
-	sub, err := w.client.Realtime.Subscribe(ctx, w.room, &realtime.Options{Observe: w.observer()})
+	sub, err := w.client.Realtime.Subscribe(ctx, w.room, &realtime.Options{OnStatus: w.observer()})
 	if err != nil {
 		return err
 	}
@@ -193,9 +193,9 @@ func (w *watcher) post(ctx context.Context, in io.Reader) {
 }
 
 // observer prints how changes arrive, and why that has changed.
-func (w *watcher) observer() func(realtime.Status) {
+func (w *watcher) observer() func(context.Context, realtime.Status) {
 	var mode realtime.Mode
-	return func(s realtime.Status) {
+	return func(_ context.Context, s realtime.Status) {
 		switch {
 		case s.Mode != mode && s.Mode == realtime.ModeSocket:
 			fmt.Fprintf(w.out, "  connected: changes arrive over a socket (number %d)\n", s.Sockets)

@@ -552,7 +552,7 @@ func TestRepeatedSecretsAreMasked(t *testing.T) {
 					`,"x-ve-password":"`+canary+`"}}`)
 			}}
 			var hooks []string
-			c, logged := clientOn(t, w, fastio.WithHooks(api.Hooks{Retry: func(_ context.Context, r api.RetryEvent) {
+			c, logged := clientOn(t, w, fastio.WithHooks(api.Hooks{OnRetry: func(_ context.Context, r api.RetryEvent) {
 				hooks = append(hooks, fmt.Sprintf("%+v", r))
 			}}))
 			err := call.do(t.Context(), c, api.NewSecret(canary))

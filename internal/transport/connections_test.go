@@ -151,7 +151,7 @@ func TestOtherConnectionsAreKept(t *testing.T) {
 		})
 		source := &source{}
 		client := closing(t, server, hasty(3), tokens(source),
-			hooks(api.Hooks{Retry: func(context.Context, api.RetryEvent) { cancel() }}))
+			hooks(api.Hooks{OnRetry: func(context.Context, api.RetryEvent) { cancel() }}))
 		together(t, client, &waiting, idle)
 		if n := conns.Load(); n != idle {
 			t.Fatalf("%d connections, want %d", n, idle)

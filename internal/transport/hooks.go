@@ -14,20 +14,20 @@ func (x *exchange) observeRetry(ctx context.Context) {
 	r := api.RetryEvent{Op: x.request.Op, Attempt: x.attempt, Wait: x.wait, Err: x.failure}
 	x.client.warn(ctx, "fastio retry", slog.String("op", r.Op), slog.Int("attempt", r.Attempt),
 		slog.Duration("wait", r.Wait), slog.Any("err", r.Err))
-	run(ctx, x.client.cfg.Hooks.Retry, r)
+	run(ctx, x.client.cfg.Hooks.OnRetry, r)
 }
 
 func (x *exchange) observeWait(ctx context.Context, reason api.WaitReason, wait time.Duration) {
-	w := api.Wait{Op: x.request.Op, Group: x.group.name, Reason: reason, Wait: wait}
+	w := api.WaitEvent{Op: x.request.Op, Group: x.group.name, Reason: reason, Wait: wait}
 	x.client.warn(ctx, "fastio wait", slog.String("op", w.Op), slog.String("group", w.Group),
 		slog.String("reason", string(reason)), slog.Duration("wait", wait))
-	run(ctx, x.client.cfg.Hooks.Wait, w)
+	run(ctx, x.client.cfg.Hooks.OnWait, w)
 }
 
 func (x *exchange) observeRefresh(ctx context.Context, err error) {
-	r := api.Refresh{Op: x.request.Op, Err: err}
+	r := api.RefreshEvent{Op: x.request.Op, Err: err}
 	x.client.warn(ctx, "fastio refresh", slog.String("op", r.Op), slog.Any("err", err))
-	run(ctx, x.client.cfg.Hooks.Refresh, r)
+	run(ctx, x.client.cfg.Hooks.OnRefresh, r)
 }
 
 func (c *Client) warn(ctx context.Context, msg string, attrs ...slog.Attr) {

@@ -50,12 +50,12 @@ func TestHooks(t *testing.T) {
 		pause, wait := at[2]-at[1], at[3]-at[2]
 		const op = "things.Get"
 		want := []any{
-			api.Refresh{Op: op},
+			api.RefreshEvent{Op: op},
 			api.RetryEvent{Op: op, Attempt: 1, Err: api.ErrUnauthenticated},
 			api.RetryEvent{Op: op, Attempt: 2, Wait: pause, Err: api.ErrUnavailable},
-			api.Wait{Op: op, Group: "group", Reason: api.WaitReasonBackoff, Wait: pause},
+			api.WaitEvent{Op: op, Group: "group", Reason: api.WaitReasonBackoff, Wait: pause},
 			api.RetryEvent{Op: op, Attempt: 3, Wait: wait, Err: api.ErrRateLimited},
-			api.Wait{Op: op, Group: "group", Reason: api.WaitReasonServer, Wait: wait},
+			api.WaitEvent{Op: op, Group: "group", Reason: api.WaitReasonServer, Wait: wait},
 		}
 		if diff := cmp.Diff(want, seen, cmpopts.EquateErrors()); diff != "" {
 			t.Errorf("(-want +got)\n%s", diff)
@@ -225,7 +225,7 @@ func TestRefresh(t *testing.T) {
 			t.Errorf("got %v, want %v", err, test.want)
 		}
 		diff := cmp.Diff(slices.Repeat([]api.Token{test.first}, test.refreshes), given, cmpopts.EquateEmpty())
-		want := slices.Repeat([]api.Refresh{{Op: test.r.Op, Err: failure}}, test.refreshes)
+		want := slices.Repeat([]api.RefreshEvent{{Op: test.r.Op, Err: failure}}, test.refreshes)
 		diff += cmp.Diff(want, seen.refreshes, cmpopts.EquateErrors(), cmpopts.EquateEmpty())
 		if n := network.sent(); diff != "" || n != test.requests {
 			t.Fatalf("%d requests, want %d; refused tokens and reports (-want +got)\n%s", n, test.requests, diff)

@@ -268,7 +268,7 @@ func TestHTTP2FaultsAreNotRepeatedByTheTransport(t *testing.T) {
 func meetHTTP2(t *testing.T, s *h2Server, network h2Network, methods []string) {
 	t.Helper()
 	hook := 0
-	client := overHTTP2(t, s, network, hooks(api.Hooks{Retry: func(context.Context, api.RetryEvent) { hook++ }}))
+	client := overHTTP2(t, s, network, hooks(api.Hooks{OnRetry: func(context.Context, api.RetryEvent) { hook++ }}))
 	meet := func(call string, want int, do func(api.CallOption) error) {
 		t.Helper()
 		s.requests.Store(0)

@@ -364,9 +364,9 @@ func renewed() *source {
 // allHooks makes one function all hooks, which learns the name of each.
 func allHooks(f func(ctx context.Context, hook string, v any)) func(*config) {
 	return hooks(api.Hooks{
-		Retry:   func(ctx context.Context, v api.RetryEvent) { f(ctx, "Retry", v) },
-		Wait:    func(ctx context.Context, v api.Wait) { f(ctx, "Wait", v) },
-		Refresh: func(ctx context.Context, v api.Refresh) { f(ctx, "Refresh", v) },
+		OnRetry:   func(ctx context.Context, v api.RetryEvent) { f(ctx, "Retry", v) },
+		OnWait:    func(ctx context.Context, v api.WaitEvent) { f(ctx, "Wait", v) },
+		OnRefresh: func(ctx context.Context, v api.RefreshEvent) { f(ctx, "Refresh", v) },
 	})
 }
 
@@ -374,8 +374,8 @@ func allHooks(f func(ctx context.Context, hook string, v any)) func(*config) {
 type record struct {
 	mu        sync.Mutex
 	retries   []api.RetryEvent
-	waits     []api.Wait
-	refreshes []api.Refresh
+	waits     []api.WaitEvent
+	refreshes []api.RefreshEvent
 }
 
 func (r *record) hooks() func(*config) {
@@ -385,9 +385,9 @@ func (r *record) hooks() func(*config) {
 		switch v := v.(type) {
 		case api.RetryEvent:
 			r.retries = append(r.retries, v)
-		case api.Wait:
+		case api.WaitEvent:
 			r.waits = append(r.waits, v)
-		case api.Refresh:
+		case api.RefreshEvent:
 			r.refreshes = append(r.refreshes, v)
 		}
 	})

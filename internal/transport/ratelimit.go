@@ -33,7 +33,7 @@ func (l *limiter) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	req.Host = req.URL.Host // http.Client copies the URL of a request that has one
 	var waiting func(time.Duration, bool)
-	if l.client.cfg.Hooks.Wait != nil || l.client.cfg.Logger != nil {
+	if l.client.cfg.Hooks.OnWait != nil || l.client.cfg.Logger != nil {
 		waiting = func(wait time.Duration, ordered bool) {
 			reason := api.WaitReasonPace
 			if ordered {

@@ -173,7 +173,7 @@ func TestGroupsDoNotWaitForEachOther(t *testing.T) {
 		start := time.Now()
 		succeed(t, client, of("events.search"))
 		const wait = 3003 * time.Millisecond
-		want := []api.Wait{{Op: "things.Get", Group: "events.search", Reason: api.WaitReasonPace, Wait: wait}}
+		want := []api.WaitEvent{{Op: "things.Get", Group: "events.search", Reason: api.WaitReasonPace, Wait: wait}}
 		if diff := cmp.Diff(want, seen.waits); diff != "" || time.Since(start) != wait {
 			t.Errorf("waited %s (-want +got)\n%s", time.Since(start), diff)
 		}

@@ -113,9 +113,9 @@ func (w *watch) client(t *testing.T, network http.RoundTripper, change ...func(*
 	return clientOf(t, network, append([]func(*config){signedBy(secret.token), func(c *config) {
 		c.Logger = slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: slog.LevelDebug, AddSource: true}))
 		c.Hooks = api.Hooks{
-			Retry:   func(_ context.Context, r api.RetryEvent) { w.print(r); w.printError(r.Err) },
-			Wait:    func(_ context.Context, r api.Wait) { w.print(r) },
-			Refresh: func(_ context.Context, r api.Refresh) { w.print(r); w.printError(r.Err) },
+			OnRetry:   func(_ context.Context, r api.RetryEvent) { w.print(r); w.printError(r.Err) },
+			OnWait:    func(_ context.Context, r api.WaitEvent) { w.print(r) },
+			OnRefresh: func(_ context.Context, r api.RefreshEvent) { w.print(r); w.printError(r.Err) },
 		}
 	}}, change...)...)
 }

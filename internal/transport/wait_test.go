@@ -311,7 +311,7 @@ func TestRetryAfterOfAServiceThatIsDown(t *testing.T) {
 			if err != nil || network.times()[1] != want {
 				t.Errorf("got %v after %v", err, network.times())
 			}
-			waits := []api.Wait{{Op: "things.Get", Group: "things.Get", Reason: api.WaitReasonServer, Wait: want}}
+			waits := []api.WaitEvent{{Op: "things.Get", Group: "things.Get", Reason: api.WaitReasonServer, Wait: want}}
 			if diff := cmp.Diff(waits, seen.waits); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
