@@ -146,7 +146,7 @@ func (s *signIn) poll(ctx context.Context, d *deviceAuthorization) (*Token, erro
 			return nil, s.fail(fmt.Errorf("the user has not signed in: %w", context.Cause(ctx)))
 		}
 		if !time.Now().Before(d.Expires) {
-			return nil, &Error{Op: s.op, Code: CodeExpiredToken, Description: "the user has not signed in before the code expired"}
+			return nil, &Error{Op: s.op, Code: CodeExpiredToken, Description: "the user has not answered in time"}
 		}
 		var raw api.Response
 		t, err := s.pollOnce(ctx, service, d, api.WithResponse(&raw))

@@ -88,6 +88,11 @@ func TestDiscovery(t *testing.T) {
 			Issuer: host, Authorize: "https://login.test/go?a=1", Token: host + "/current/oauth/token",
 			Register: documented + "register//",
 		}},
+		"a device flow": {
+			web{serverDoc: named(host, `device_authorization_endpoint":"`+auth+`/device?a=1"`)},
+			"",
+			oauth.Endpoints{Issuer: host, Device: auth + "/device?a=1"},
+		},
 		"the form of RFC 8414":         {web{bareDoc: named(host)}, "", platform},
 		"a redirect within the origin": {web{serverDoc: "to /else", host + "/else": named(host)}, "", platform},
 		"an issuer with a slash":       {web{serverDoc: named(host + "/")}, "", oauth.Endpoints{Issuer: host + "/"}},
@@ -159,7 +164,10 @@ func TestDiscoveryFails(t *testing.T) {
 			web{serverDoc: named(host, `code_challenge_methods_supported":["plain"]`)},
 			"oauth: the authorization server does not offer the code challenge S256",
 		},
-		"an endpoint without TLS":      {web{serverDoc: named(host, `token_endpoint":"http://go.fast.test/token/"`)}, noTLS},
+		"an endpoint without TLS": {web{serverDoc: named(host, `token_endpoint":"http://go.fast.test/token/"`)}, noTLS},
+		"a device flow without TLS": {
+			web{serverDoc: named(host, `device_authorization_endpoint":"http://a.test/"`)}, noTLS,
+		},
 		"a server without TLS":         {web{resourceDoc: resource(host, "http://auth.test")}, noTLS},
 		"an endpoint of this machine":  {web{serverDoc: named(host, `token_endpoint":"http://127.0.0.1:8080/token"`)}, noTLS},
 		"a server that is no URL":      {web{resourceDoc: resource(host, "auth.test")}, noPlain},

@@ -207,6 +207,7 @@ func TestLoginRejectsAWrongConfig(t *testing.T) {
 		change func(c *oauth.Config)
 		field  string
 	}
+	longPage := strings.Repeat("x", 256<<10+1)
 	table.Each(t, map[string]row{
 		"an issuer without a host":  {func(c *oauth.Config) { c.Issuer = "fast.io" }, "issuer"},
 		"a document without TLS":    {func(c *oauth.Config) { c.ClientID = "http://acme.test/client.json" }, "client_id"},
@@ -223,7 +224,7 @@ func TestLoginRejectsAWrongConfig(t *testing.T) {
 		"a negative port":           {func(c *oauth.Config) { c.RedirectPort = -1 }, "redirect_port"},
 		"a port that is too high":   {func(c *oauth.Config) { c.RedirectPort = 65536 }, "redirect_port"},
 		"an unknown open mode":      {func(c *oauth.Config) { c.OpenMode = "x" }, "open_mode"},
-		"a long page":               {func(c *oauth.Config) { c.SuccessPage = strings.Repeat("x", 256<<10+1) }, "success_page"},
+		"a long page":               {func(c *oauth.Config) { c.SuccessPage = longPage }, "success_page"},
 		"a page that is not UTF-8":  {func(c *oauth.Config) { c.FailurePage = "\xff" }, "failure_page"},
 		"a parameter of the protocol": {
 			func(c *oauth.Config) { c.Parameters = url.Values{"state": {"x"}} }, "parameters",
@@ -409,7 +410,8 @@ func TestForeignServer(t *testing.T) {
 		const endpoints = foreign + "/api/current/oauth/"
 		address, q, _ := splitQuery(opened)
 		if diff := cmp.Diff(url.Values{
-			"tenant": {"7"}, "login_hint": {"ada@example.test"}, "response_type": {"code"}, "client_id": {g.ClientID}, "access_mode": {"r"},
+			"tenant": {"7"}, "login_hint": {"ada@example.test"}, "access_mode": {"r"}, "response_type": {"code"},
+			"client_id":    {g.ClientID},
 			"redirect_uri": {"http://" + receiverHost + "/callback"}, "state": q["state"],
 			"code_challenge": q["code_challenge"], "code_challenge_method": {"S256"}, "resource": {"https://reader.test/"},
 		}, q); diff != "" || address != endpoints+"authorize" {
@@ -633,6 +635,13 @@ func TestLoginOnOtherMachines(t *testing.T) {
 				t.Errorf("the store remembers %v", client)
 			}
 		},
+	}
+	rows["without opening the browser"] = func(t *testing.T, s *scene) {
+		s.config.OpenMode = oauth.OpenModeNone
+		open := s.config.OpenBrowser
+		s.config.OpenBrowser = func(context.Context, string) error { t.Error("a browser opens"); return nil }
+		s.config.ShowURL = func(address string) { time.AfterFunc(time.Minute, func() { _ = open(t.Context(), address) }) }
+		s.mustLogin(t)
 	}
 	fails := func(context.Context, string) error { return io.ErrClosedPipe }
 	for name, open := range map[string]func(context.Context, string) error{

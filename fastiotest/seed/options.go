@@ -85,6 +85,7 @@ type OAuthOptions struct {
 	Fetch                http.RoundTripper // fetches client metadata documents; nil means the network
 	AnnounceIssuer       bool              // metadata announces iss, and redirects after a login have it
 	DenialWithoutState   bool              // a login that was denied returns without state
+	DeviceFlow           bool              // metadata announces the device flow (RFC 8628), unlike those of the platform
 	RotateRefreshTokens  bool              // each refresh returns another one; reuse of an old one ends the session
 	OmitRefreshToken     bool              // a refresh returns no refresh token, unless they rotate
 	ScopesAsArray        bool              // granted scopes as a JSON array instead of JSON text

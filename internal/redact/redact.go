@@ -22,6 +22,7 @@ func isSecret(name string) bool {
 		"signing_secret", "inbound_signing_key", "outbound_secret", "api_key", "apikey",
 		"password", "password1", "password2", "current_password", "private_key", "public_key", "encryption_key",
 		"client_secret", "client_info", "hosted_invoice_url", "invoice_pdf", "code", "code_verifier",
+		"device_code", "user_code", "verification_uri_complete",
 		"email_token", "lock_token", "downloadtoken", "download_token", "invitation_key", "invite_url", "binding_uri",
 		"x-ve-password", "authorization", "cookie", "set-cookie":
 		return true

@@ -37,6 +37,7 @@ type authorization struct {
 	display    bool // shows the code instead of redirecting
 	issuer     string
 	expires    time.Time
+	device     *device // that waits for the answer, nil without one
 }
 
 // ceiling returns the greatest access that consent may grant.
@@ -92,7 +93,7 @@ func (q *authorization) loginURL() string {
 func readAuthorization(c *wire.Call) *authorization {
 	q := &authorization{
 		clientID: c.Value("client_id"), redirect: c.Value("redirect_uri"), state: c.Value("state"),
-		challenge: c.Value("code_challenge"), resource: c.Value("resource"),
+		challenge: c.Value("code_challenge"),
 	}
 	if q.clientID == "" {
 		c.Check.Add("client_id", "missing", "Name the client.", wire.CodeInput)
@@ -100,22 +101,7 @@ func readAuthorization(c *wire.Call) *authorization {
 	c.Check.MissingIf(q.redirect == "", "redirect_uri", "Name a redirect URI of the client.")
 	c.Check.MissingIf(q.state == "", "state", "Send a state.")
 	checkChallenge(c, q.challenge)
-	q.sent, q.scope = resolveScope(c.Value("scope"))
-	if q.scope == "" {
-		c.Check.Add("scope", "invalid", "invalid_scope: none of the scopes is known.", codeScopeWords)
-	}
-	if text := c.Value("access_mode"); text != "" {
-		if q.mode = wire.ParseMode(text); q.mode == wire.NoAccess {
-			c.Check.Add("access_mode", "invalid", "One of r, rw and rwa.", codeAccessMode)
-		}
-	}
-	switch c.Value("account_settings") {
-	case "", "0":
-	case "1":
-		q.account = true
-	default:
-		c.Check.Add("account_settings", "invalid", "0 or 1.", codeAccountSettings)
-	}
+	q.readAccess(c, c.Value)
 	switch c.Value("display_code") {
 	case "", "0", "false":
 	case "1", "true":
@@ -123,14 +109,35 @@ func readAuthorization(c *wire.Call) *authorization {
 	default:
 		c.Check.Add("display_code", "invalid", "true or false.", codeDisplayCode)
 	}
-	if q.agent = truncated(strings.TrimSpace(c.Value("agent_name"))); reserved(q.agent) {
+	return q
+}
+
+// readAccess reads what a client requests.
+func (q *authorization) readAccess(c *wire.Call, value func(name string) string) {
+	q.resource = value("resource")
+	q.sent, q.scope = resolveScope(value("scope"))
+	if q.scope == "" {
+		c.Check.Add("scope", "invalid", "invalid_scope: none of the scopes is known.", codeScopeWords)
+	}
+	if text := value("access_mode"); text != "" {
+		if q.mode = wire.ParseMode(text); q.mode == wire.NoAccess {
+			c.Check.Add("access_mode", "invalid", "One of r, rw and rwa.", codeAccessMode)
+		}
+	}
+	switch value("account_settings") {
+	case "", "0":
+	case "1":
+		q.account = true
+	default:
+		c.Check.Add("account_settings", "invalid", "0 or 1.", codeAccountSettings)
+	}
+	if q.agent = truncated(strings.TrimSpace(value("agent_name"))); reserved(q.agent) {
 		c.Check.Add("agent_name", "invalid", "This name is reserved.", codeReservedName)
 	}
 	if u, err := url.Parse(q.resource); q.resource != "" &&
 		(err != nil || !u.IsAbs() || u.Host == "" || strings.Contains(q.resource, "#")) {
 		c.Check.Add("resource", "invalid", "An absolute URI without a fragment.", codeResource)
 	}
-	return q
 }
 
 func checkChallenge(c *wire.Call, challenge string) {
@@ -272,7 +279,8 @@ func (h *Handlers) completeAuthorization(c *wire.Call) (wire.Object, error) {
 	return wire.Object{{"redirect_uri", outcome.Redirect}}, nil
 }
 
-// Decide decides the request of a login URL, in place of a user and a browser.
+// Decide decides the request of a login URL, or of a URL with a user code, in place of
+// a user and a browser.
 func (h *Handlers) Decide(loginURL string, d world.Decision) (world.Outcome, error) {
 	u, err := url.Parse(loginURL)
 	if err != nil {
@@ -280,7 +288,11 @@ func (h *Handlers) Decide(loginURL string, d world.Decision) (world.Outcome, err
 	}
 	h.Lock()
 	defer h.Unlock()
-	q, refusal := h.pending(u.Query().Get("auth_request_id"))
+	id := u.Query().Get("auth_request_id")
+	if q := h.deviceOf(u.Query().Get("user_code")); q != nil {
+		id = q.id
+	}
+	q, refusal := h.pending(id)
 	if refusal == nil && h.Users[d.User] == nil {
 		return world.Outcome{}, fmt.Errorf("emulator: there is no user %q", d.User)
 	}
@@ -307,6 +319,9 @@ type code struct {
 func (h *Handlers) decide(q *authorization, d world.Decision) (world.Outcome, error) {
 	if d.Deny {
 		delete(h.oauth.requests, q.id)
+		if q.device != nil {
+			q.device.denied = true
+		}
 		return h.outcome(q, url.Values{"error": {"access_denied"}}), nil
 	}
 	scopes, err := h.granted(q, d)
@@ -314,8 +329,13 @@ func (h *Handlers) decide(q *authorization, d world.Decision) (world.Outcome, er
 		return world.Outcome{}, err
 	}
 	delete(h.oauth.requests, q.id)
+	k := &code{request: q, userID: d.User, scopes: scopes, expires: h.Now().Add(exchangeLife)}
+	if q.device != nil {
+		q.device.code = k
+		return world.Outcome{}, nil
+	}
 	text := h.Secret()
-	h.oauth.codes[text] = &code{request: q, userID: d.User, scopes: scopes, expires: h.Now().Add(exchangeLife)}
+	h.oauth.codes[text] = k
 	if q.display {
 		return world.Outcome{Code: text}, nil
 	}
@@ -323,7 +343,7 @@ func (h *Handlers) decide(q *authorization, d world.Decision) (world.Outcome, er
 }
 
 func (h *Handlers) outcome(q *authorization, result url.Values) world.Outcome {
-	if q.display {
+	if q.display || q.device != nil {
 		return world.Outcome{}
 	}
 	if !h.Options.OAuth.DenialWithoutState || !result.Has("error") {

@@ -30,7 +30,7 @@ func New(w *world.World, signin *signin.Handlers) *Handlers {
 // Routes returns the endpoints of the authorization server and its pages.
 func (h *Handlers) Routes() []*wire.Route {
 	const oauth = "/current/oauth/"
-	return []*wire.Route{
+	return append([]*wire.Route{
 		wire.Get("oauth.ServerMetadata", "/.well-known/oauth-authorization-server/", h.serverMetadata, wire.Open, wire.Bare),
 		wire.Get("oauth.ProtectedResource", "/.well-known/oauth-protected-resource/", h.protectedResource, wire.Open,
 			wire.Bare),
@@ -46,7 +46,7 @@ func (h *Handlers) Routes() []*wire.Route {
 			wire.Query("auth_request_id")),
 		wire.Post("oauth.Token", oauth+"token/", h.token, wire.Open, wire.Bare,
 			wire.Fields("grant_type code client_id redirect_uri code_verifier refresh_token resource "+
-				"device_name device_type client_secret")),
+				"device_code device_name device_type client_secret")),
 		wire.Post("oauth.Revoke", oauth+"revoke/", h.revoke, wire.Open, wire.Bare, wire.Fields("token")),
 		wire.Get("oauth.Sessions.List", oauth+"sessions/", wire.Checked(h.sessionsList), wire.Bare),
 		wire.Delete("oauth.Sessions.RevokeAll", oauth+"sessions/", wire.Writing(h.sessionsRevoke), wire.Bare,
@@ -62,13 +62,14 @@ func (h *Handlers) Routes() []*wire.Route {
 			wire.Query("auth_request_id display_code")),
 		wire.Post(wire.PageArea+".Submit", ConnectPath+"/", h.connectSubmit, wire.Open, wire.Bare,
 			wire.Fields("step proof auth_request_id email password code decision access_mode account_settings choice")),
-	}
+	}, h.deviceRoutes()...)
 }
 
 type oauthState struct {
 	clients     map[string]*client        // by client id
 	documents   map[string]*document      // fetched metadata, by client id
 	requests    map[string]*authorization // that wait for the user, by id
+	devices     map[string]*device        // by device code
 	codes       map[string]*code          // those used up too: using one again must be seen
 	sessions    map[string]*session
 	sessionList []string
@@ -82,6 +83,7 @@ func newOAuthState(o world.Options) oauthState {
 		clients:   map[string]*client{},
 		documents: map[string]*document{},
 		requests:  map[string]*authorization{},
+		devices:   map[string]*device{},
 		codes:     map[string]*code{},
 		sessions:  map[string]*session{},
 		refresh:   map[string]*refreshToken{},
@@ -113,6 +115,10 @@ func reserved(name string) bool {
 func (h *Handlers) serverMetadata(c *wire.Call) (wire.Object, error) {
 	origin := wire.Issuer(c.Request)
 	endpoint := func(name string) string { return origin + h.Prefix() + "/current/oauth/" + name }
+	grants := []string{grantCode, grantRefresh}
+	if h.Options.OAuth.DeviceFlow {
+		grants = append(grants, grantDevice)
+	}
 	body := wire.Object{
 		{"issuer", origin},
 		{"authorization_endpoint", endpoint("authorize")},
@@ -120,7 +126,7 @@ func (h *Handlers) serverMetadata(c *wire.Call) (wire.Object, error) {
 		{"revocation_endpoint", endpoint("revoke")},
 		{"registration_endpoint", endpoint("register")},
 		{"response_types_supported", []string{"code"}},
-		{"grant_types_supported", []string{grantCode, grantRefresh}},
+		{"grant_types_supported", grants},
 		{"code_challenge_methods_supported", []string{"S256"}},
 		{"token_endpoint_auth_methods_supported", []string{"none"}},
 		{"scopes_supported", scopeWords()},
@@ -129,6 +135,7 @@ func (h *Handlers) serverMetadata(c *wire.Call) (wire.Object, error) {
 		{"resource_indicators_supported", true},
 		{"service_documentation", origin + h.Prefix() + "/current/llms/"},
 	}
+	body = body.With(h.Options.OAuth.DeviceFlow, "device_authorization_endpoint", endpoint("device_authorization"))
 	return c.PlainJSON(http.StatusOK,
 		body.With(h.Options.OAuth.AnnounceIssuer, "authorization_response_iss_parameter_supported", true))
 }

@@ -266,6 +266,8 @@ func (h *Handlers) decidePage(q *authorization, cookie string, b *browser, form 
 		return h.step(refusal.Status, q, cookie, b, page{Problem: refusal.Text})
 	case outcome.Redirect != "":
 		return redirectTo(http.StatusFound, outcome.Redirect)
+	case q.device != nil && !d.Deny:
+		return h.notice(http.StatusOK, "Device connected", "You can close this window and go back to your device.")
 	case d.Deny:
 		return h.notice(http.StatusOK, "Access denied", "You can close this window. The application gets no access.")
 	}

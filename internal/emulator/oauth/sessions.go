@@ -250,6 +250,10 @@ func (h *Handlers) grant(c *wire.Call) (wire.Object, error) {
 		return h.exchange(c, form)
 	case grantRefresh:
 		return h.renew(c, form)
+	case grantDevice:
+		if h.Options.OAuth.DeviceFlow {
+			return h.poll(c, form)
+		}
 	}
 	return nil, badRequest(unsupportedGrant, "The grant types are authorization_code and refresh_token.")
 }
@@ -293,6 +297,12 @@ func (h *Handlers) exchange(c *wire.Call, form url.Values) (wire.Object, error) 
 	if err := h.mayExchange(k, form); err != nil {
 		return nil, err
 	}
+	at := h.openSession(form, k)
+	return h.issue(c, at, h.newRefreshToken(at)), nil
+}
+
+// openSession uses up a code.
+func (h *Handlers) openSession(form url.Values, k *code) *session {
 	q := k.request
 	k.used = true
 	at := &session{
@@ -305,7 +315,7 @@ func (h *Handlers) exchange(c *wire.Call, form url.Values) (wire.Object, error) 
 	h.oauth.sessions[at.id] = at
 	h.oauth.sessionList = append(h.oauth.sessionList, at.id)
 	h.signin.LogIn(at.userID, "oauth")
-	return h.issue(c, at, h.newRefreshToken(at)), nil
+	return at
 }
 
 func (h *Handlers) mayExchange(k *code, form url.Values) error {

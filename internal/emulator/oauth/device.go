@@ -1,0 +1,141 @@
+package oauth
+
+import (
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/fastio-go/fastio/internal/emulator/wire"
+)
+
+// DevicePath is the page on which a user enters a user code.
+const DevicePath = ConnectPath + "/device"
+
+// device is an authorization of the device flow (RFC 8628). The platform is not known
+// to have it: all of this follows the RFC.
+type device struct {
+	request  *authorization
+	userCode string
+	interval time.Duration
+	polled   time.Time
+	denied   bool
+	code     *code // nil until the user has approved
+}
+
+const (
+	grantDevice    = "urn:ietf:params:oauth:grant-type:device_code"
+	deviceInterval = 5 * time.Second
+)
+
+// deviceRoutes are the endpoints of the device flow, none without the option.
+func (h *Handlers) deviceRoutes() []*wire.Route {
+	if !h.Options.OAuth.DeviceFlow {
+		return nil
+	}
+	return []*wire.Route{
+		wire.Post(wire.PageArea+".StartDevice", "/current/oauth/device_authorization/", h.startDevice, wire.Open, wire.Bare,
+			wire.Unlocked, wire.Fields("client_id scope access_mode account_settings agent_name resource")),
+		wire.Get(wire.PageArea+".Device", DevicePath+"/", h.devicePage, wire.Open, wire.Bare, wire.Query("user_code")),
+	}
+}
+
+func (h *Handlers) startDevice(c *wire.Call) (wire.Object, error) {
+	if err := c.ReadForm(); err != nil {
+		return nil, badRequest(invalidRequest, "The body must be a form.")
+	}
+	q := &authorization{clientID: c.Form.Get("client_id")}
+	q.readAccess(c, c.Form.Get)
+	if c.Check.Refusal() != nil {
+		return nil, badRequest(invalidRequest, "A parameter is not valid.")
+	}
+	client, err := h.findClient(c.Request.Context(), q.clientID)
+	switch {
+	case err != nil:
+		return nil, wire.RFCError(http.StatusUnauthorized, invalidClient, err.Error())
+	case client.grants != nil && !strings.Contains(fmt.Sprint(client.grants), grantDevice):
+		return nil, badRequest("unauthorized_client", "The client is not registered for the device flow.")
+	}
+	q.clientName, q.issuer = client.Name, wire.Issuer(c.Request)
+	h.Lock()
+	defer h.Unlock()
+	q.id, q.expires = h.Secret(), h.Now().Add(requestLife)
+	q.device = &device{request: q, userCode: userCode(h.Secret()), interval: deviceInterval}
+	secret := h.Secret()
+	h.oauth.requests[q.id], h.oauth.devices[secret] = q, q.device
+	page := q.issuer + DevicePath
+	return c.PlainJSON(http.StatusOK, wire.Object{
+		{"device_code", secret},
+		{"user_code", q.device.userCode},
+		{"verification_uri", page},
+		{"verification_uri_complete", page + "?user_code=" + q.device.userCode},
+		{"expires_in", int64(requestLife / time.Second)},
+		{"interval", int64(deviceInterval / time.Second)},
+	})
+}
+
+// userCode returns a code that is easy to type, from a random one.
+func userCode(secret string) string {
+	const letters = "BCDFGHJKLMNPQRSTVWXZ"
+	random, _ := hex.DecodeString(secret[:16])
+	for i, b := range random {
+		random[i] = letters[int(b)%len(letters)]
+	}
+	return string(random[:4]) + "-" + string(random[4:])
+}
+
+// deviceOf returns the pending authorization of a user code, or nil.
+func (h *Handlers) deviceOf(userCode string) *authorization {
+	for _, d := range h.oauth.devices {
+		if q, err := h.pending(d.request.id); err == nil && strings.EqualFold(d.userCode, strings.TrimSpace(userCode)) {
+			return q
+		}
+	}
+	return nil
+}
+
+// devicePage asks for a user code and leads to the consent.
+func (h *Handlers) devicePage(c *wire.Call) (wire.Object, error) {
+	text := c.Value("user_code")
+	if q := h.deviceOf(text); q != nil {
+		return c.Send(redirectTo(http.StatusFound, q.loginURL()))
+	}
+	p := page{Body: "device", Title: "Connect a device", Code: text}
+	if text != "" {
+		p.Problem = "The code is unknown, or it has expired."
+	}
+	return c.Send(h.show(http.StatusOK, p, ""))
+}
+
+// poll answers a token request of the device flow.
+func (h *Handlers) poll(c *wire.Call, form url.Values) (wire.Object, error) {
+	if err := lacks(form, "device_code", "client_id"); err != nil {
+		return nil, err
+	}
+	d, now := h.oauth.devices[form.Get("device_code")], h.Now()
+	if d == nil || d.request.clientID != form.Get("client_id") {
+		return nil, badRequest(invalidGrant, "The device code is unknown, or another client's.")
+	}
+	early := now.Sub(d.polled) < d.interval
+	d.polled = now
+	switch {
+	case d.denied:
+		return nil, badRequest("access_denied", "The user denied access.")
+	case d.code != nil && d.code.used:
+		return nil, badRequest(invalidGrant, "The device code was used before.")
+	case d.code == nil && wire.Past(d.request.expires, now):
+		return nil, badRequest("expired_token", "The device code has expired.")
+	case early:
+		d.interval += deviceInterval
+		return nil, badRequest("slow_down", "Wait longer between requests.")
+	case d.code == nil:
+		return nil, badRequest("authorization_pending", "The user has not answered.")
+	}
+	if err := fits(form, d.request.resource); err != nil {
+		return nil, err
+	}
+	at := h.openSession(form, d.code)
+	return h.issue(c, at, h.newRefreshToken(at)), nil
+}
