@@ -89,8 +89,8 @@ func TestPlacesAreNamed(t *testing.T) {
 	const other = "entity_type must be a workspace or a share, got "
 	for want, p := range map[string]api.Profile{
 		other + "org": api.Org("1"),
-		"entity_type must have an ID, got workspace without one":                              api.Workspace(" "),
-		`parent_id must be an ID of 19 digits: no custom name is accepted here, got "design"`: api.Workspace("design"),
+		"entity_type must have an ID, got workspace without one":                api.Workspace(" "),
+		`parent_id must be an ID of 19 digits, not a custom name, got "design"`: api.Workspace("design"),
 	} {
 		calls("", comments.On(p)).refused(t, want)
 		calls("OnNode", comments.OnNode(p, nodeID)).refused(t, want)

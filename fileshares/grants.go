@@ -27,7 +27,7 @@ func (g Grantee) values(op string) (url.Values, error) {
 	user, email := strings.TrimSpace(string(g.User)), strings.TrimSpace(g.Email)
 	switch {
 	case (user == "") == (email == ""):
-		return nil, &api.InputError{Op: op, Field: "user", Rule: "must be given, or else email, and not both"}
+		return nil, &api.InputError{Op: op, Field: "user", Rule: "must be set if and only if email is empty"}
 	case user != "":
 		return url.Values{"user": {user}}, nil
 	default:

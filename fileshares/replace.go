@@ -150,9 +150,9 @@ func (r ReplaceRequest) check() error {
 	case r.Size < 0:
 		return refuse("size", "must be 0 or more", strconv.FormatInt(r.Size, 10))
 	case r.ChunkSize < 0:
-		return refuse("chunk", "must be pieces of 1 byte or more", strconv.Itoa(r.ChunkSize))
+		return refuse("chunk", "must be 1 byte or more", strconv.Itoa(r.ChunkSize))
 	case (r.IfVersion.Plain() == "") != r.Overwrite:
-		const rule = "must be given, or else Overwrite be true, and not both"
+		const rule = "must be set if and only if Overwrite is false"
 		return refuse("if_version_id", rule, strconv.Quote(string(r.IfVersion)))
 	}
 	return nil

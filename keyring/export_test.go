@@ -2,7 +2,7 @@ package keyring
 
 import "github.com/fastio-go/fastio/oauth"
 
-// A Backend stands in for the keyring of the system.
+// A Backend replaces the system keyring.
 type Backend = backend
 
 // OpenOn is [Open] on another keyring.

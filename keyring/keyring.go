@@ -20,13 +20,13 @@ import (
 	"github.com/fastio-go/fastio/oauth"
 )
 
-// ErrUnavailable reports that the keyring does not exist, is locked, or failed. The
-// error also wraps the cause.
+// ErrUnavailable reports that the keyring does not exist, is locked, or failed.
+// The error also wraps the cause.
 var ErrUnavailable = errors.New("the system keyring is unavailable")
 
-// ErrForeign reports that the entry is not a key but of another program. It is not
+// ErrForeign reports that the entry belongs to another program. It is not
 // overwritten.
-var ErrForeign = errors.New("the keyring entry holds something else")
+var ErrForeign = errors.New("the keyring entry holds no key of this program")
 
 // Open returns a key store in the keyring of the system, for a service and an
 // account. Nothing is read before the first use. The system may ask the user to
@@ -52,7 +52,7 @@ func (system) Set(service, account, secret string) error {
 type entry struct {
 	service, account string
 	backend          backend
-	lock             chan struct{} // holds one value during a call: there is one prompt at most
+	lock             chan struct{} // holds one value during a call, so that at most one prompt is open
 }
 
 func open(service, account string, b backend) *entry {
@@ -80,7 +80,7 @@ func (e *entry) SaveKey(ctx context.Context, key []byte) error {
 		case err != nil:
 			return err
 		case held != nil:
-			return errors.New("fastio: keyring: the entry holds a key already")
+			return errors.New("fastio: keyring: the entry already holds a key")
 		}
 		return unavailable(e.backend.Set(e.service, e.account, text))
 	})

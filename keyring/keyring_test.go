@@ -48,18 +48,18 @@ func TestKeyring(t *testing.T) {
 		t.Error("a key was replaced")
 	}
 	if got, err := keys.LoadKey(t.Context()); !bytes.Equal(got, key) || err != nil {
-		t.Errorf("after a refused replacement: %d bytes, error %v", len(got), err)
+		t.Errorf("after a rejected replacement: %d bytes, error %v", len(got), err)
 	}
 	store := oauth.FileStore{Path: "tokens", Keys: keys}
 	out := fmt.Sprintf("%v %+v %#v %x %+v %#v %x", keys, keys, keys, keys, store, store, store)
 	for _, form := range []string{string(key), base64.StdEncoding.EncodeToString(key), hex.EncodeToString(key)} {
 		if strings.Contains(out, form) {
-			t.Errorf("it shows in %s", out)
+			t.Errorf("the key is printed in %s", out)
 		}
 	}
 }
 
-// ring is a keyring in memory. Its calls fail, or wait, on request.
+// ring is a keyring in memory whose calls can fail or block.
 type ring struct {
 	err  error
 	hold chan struct{} // a call waits for it; nil means no wait
@@ -104,7 +104,7 @@ func (r *ring) Set(service, account, secret string) error {
 	return nil
 }
 
-// saveToken saves a token in a file whose key is in a keyring.
+// saveToken saves a token in a file with a key in the keyring.
 func saveToken(t *testing.T, store oauth.Store) error {
 	t.Helper()
 	return oauth.Save(t.Context(), oauth.Config{Store: store}, &oauth.Token{AccessToken: api.NewSecret("access")})
@@ -162,7 +162,7 @@ func TestForeignEntryIsNotReplaced(t *testing.T) {
 			t.Errorf("%q: saving: %v", text, err)
 		}
 		if r.entries["acme/tokens"] != text {
-			t.Errorf("%q was written over", text)
+			t.Errorf("%q was replaced", text)
 		}
 	}
 }
@@ -177,7 +177,7 @@ func TestCallsEndWithTheContext(t *testing.T) {
 		if _, err := keys.LoadKey(ended); !errors.Is(err, context.Canceled) || r.calls != 0 {
 			t.Errorf("with an ended context: %d calls, error %v", r.calls, err)
 		}
-		for range 3 { // one is under way, the others wait for it
+		for range 3 { // one call runs, the others wait
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			start := time.Now()
 			_, err := keys.LoadKey(ctx)
@@ -195,14 +195,14 @@ func TestCallsEndWithTheContext(t *testing.T) {
 		calls := r.calls
 		r.mu.Unlock()
 		if calls != 1 {
-			t.Errorf("%d questions at once", calls)
+			t.Errorf("%d concurrent calls", calls)
 		}
 		close(r.hold)
 		if err := keys.SaveKey(t.Context(), make([]byte, 32)); err != nil {
-			t.Errorf("saving after all: %v", err)
+			t.Errorf("saving afterwards: %v", err)
 		}
 		if key, err := keys.LoadKey(t.Context()); len(key) != 32 || err != nil {
-			t.Errorf("loading after all: %d bytes, error %v", len(key), err)
+			t.Errorf("loading afterwards: %d bytes, error %v", len(key), err)
 		}
 	})
 }

@@ -62,7 +62,7 @@ func (s *Service) StartAuthorization(
 		return nil, asError(err)
 	}
 	if a.LoginURL == "" { // of a server without a browser sign-in
-		return nil, errors.New("fastio: " + op + ": the answer holds no login URL")
+		return nil, errors.New("fastio: " + op + ": the response holds no login URL")
 	}
 	return a, nil
 }

@@ -112,9 +112,9 @@ func (s *signIn) startDevice(ctx context.Context) (*deviceAuthorization, error) 
 	hidden := func(r rune) bool { return !unicode.IsGraphic(r) }
 	switch {
 	case a.DeviceCode.IsZero():
-		return nil, s.fail(errors.New("the answer holds no device code"))
+		return nil, s.fail(errors.New("the response holds no device code"))
 	case code == "" || len(code) > userCodeMax || strings.ContainsFunc(code, hidden):
-		return nil, s.fail(errors.New("the answer holds no user code that can be shown"))
+		return nil, s.fail(errors.New("the response holds no user code that can be shown"))
 	}
 	if err := checkWebAddress(a.VerificationURI); err != nil {
 		return nil, s.fail(err)

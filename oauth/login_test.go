@@ -148,11 +148,11 @@ func TestLoginFails(t *testing.T) {
 		},
 		"the login address is left out": {
 			answers("oauth.StartAuthorization", `{"result":true,"auth_request_id":"1"}`),
-			"oauth.StartAuthorization: the answer holds no login URL", "", "", nil,
+			"oauth.StartAuthorization: the response holds no login URL", "", "", nil,
 		},
 		"the login address is no page": {address("file:///etc/passwd"), noURL, "", "", nil},
 		"the program is registered without an id": {
-			answers("oauth.Register", `{"result":true}`), "oauth.Register: the answer holds no client id", "", "", nil,
+			answers("oauth.Register", `{"result":true}`), "oauth.Register: the response holds no client id", "", "", nil,
 		},
 		"the name is refused": {
 			refuses("oauth.Register", 400, "invalid_client_metadata"),

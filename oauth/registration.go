@@ -74,7 +74,7 @@ func (s *Service) register(
 		return nil, asError(err)
 	}
 	if a.ClientID == "" {
-		return nil, errors.New("fastio: " + op + ": the answer holds no client id")
+		return nil, errors.New("fastio: " + op + ": the response holds no client id")
 	}
 	return a, nil
 }

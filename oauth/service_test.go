@@ -662,7 +662,7 @@ func TestTokenRefusals(t *testing.T) {
 		},
 		`{"error":"invalid_client"}`: {401, "invalid_client (status 401)", api.ErrUnauthenticated},
 		`<html>`:                     {502, "Bad Gateway (status 502)", api.ErrUnavailable},
-		`{"result":true}`:            {200, "server_error: the answer holds no access token (status 200)", nil},
+		`{"result":true}`:            {200, "server_error: the response holds no access token (status 200)", nil},
 		`{"access_token":"at\r\nX-Header: 1"}`: {
 			200, "server_error: the access token holds a character that no header can carry (status 200)", nil,
 		},
@@ -777,16 +777,16 @@ func TestAnswersWithoutTheirRecord(t *testing.T) {
 		limited, code := api.NewSecret("limited"), api.NewSecret("123456")
 		register := oauth.RegisterRequest{RedirectURIs: []string{loopback}}
 		for want, err := range map[string]error{
-			"oauth.Sessions.List: the answer holds no sessions":       fail(s.Sessions.List(t.Context())),
-			"oauth.Sessions.Get: the answer holds no session":         fail(s.Sessions.Get(t.Context(), "s1")),
-			"oauth.Sessions.Update: the answer holds no session":      fail(s.Sessions.Update(t.Context(), "s1", device)),
-			"oauth.Keys.Create: the answer holds no key":              fail(s.Keys.Create(t.Context(), oauth.KeyRequest{})),
-			"oauth.Keys.Get: the answer holds no key":                 fail(s.Keys.Get(t.Context(), "k_77")),
-			"oauth.SignIn: the answer holds no token":                 fail(s.SignIn(t.Context(), "ada@x.test", code)),
-			"oauth.TwoFactor.Complete: the answer holds no token":     fail(s.TwoFactor.Complete(t.Context(), limited, code)),
-			"oauth.CheckToken: the answer holds no id":                fail(s.CheckToken(t.Context())),
-			"oauth.Register: the answer holds no client id":           fail(s.Register(t.Context(), register)),
-			"oauth.StartAuthorization: the answer holds no login URL": fail(s.StartAuthorization(t.Context(), authorization())),
+			"oauth.Sessions.List: the response holds no sessions":       fail(s.Sessions.List(t.Context())),
+			"oauth.Sessions.Get: the response holds no session":         fail(s.Sessions.Get(t.Context(), "s1")),
+			"oauth.Sessions.Update: the response holds no session":      fail(s.Sessions.Update(t.Context(), "s1", device)),
+			"oauth.Keys.Create: the response holds no key":              fail(s.Keys.Create(t.Context(), oauth.KeyRequest{})),
+			"oauth.Keys.Get: the response holds no key":                 fail(s.Keys.Get(t.Context(), "k_77")),
+			"oauth.SignIn: the response holds no token":                 fail(s.SignIn(t.Context(), "ada@x.test", code)),
+			"oauth.TwoFactor.Complete: the response holds no token":     fail(s.TwoFactor.Complete(t.Context(), limited, code)),
+			"oauth.CheckToken: the response holds no id":                fail(s.CheckToken(t.Context())),
+			"oauth.Register: the response holds no client id":           fail(s.Register(t.Context(), register)),
+			"oauth.StartAuthorization: the response holds no login URL": fail(s.StartAuthorization(t.Context(), authorization())),
 		} {
 			if err == nil || err.Error() != "fastio: "+want {
 				t.Errorf("%s: %v, want %s", body, err, want)

@@ -44,7 +44,7 @@ func (s *Sessions) List(ctx context.Context, opts ...api.CallOption) ([]*Session
 		rows = a.Results
 	}
 	if rows == nil {
-		return nil, errors.New("fastio: oauth.Sessions.List: the answer holds no sessions")
+		return nil, errors.New("fastio: oauth.Sessions.List: the response holds no sessions")
 	}
 	sessions := make([]*Session, len(rows))
 	for i := range rows {

@@ -261,7 +261,7 @@ func TestTokenSourceAfterAFailedRefresh(t *testing.T) {
 		"no answer comes":                    {fault: faultHang, says: lost},
 		"the answer is lost":                 {fault: faultLost, says: lost, consumed: true},
 		"the answer is cut short":            {fault: faultCut, says: spent, consumed: true},
-		"the answer holds no token":          {fault: faultNoToken, says: spent, consumed: true},
+		"the response holds no token":        {fault: faultNoToken, says: spent, consumed: true},
 	}
 	for name, f := range faults {
 		for _, keeps := range []bool{true, false} {

@@ -125,7 +125,7 @@ func (s *Service) token(ctx context.Context, r *api.Request, form api.Form, opts
 	case a.Name != "":
 		return nil, a.failure(op, form)
 	case a.AccessToken.IsZero():
-		return nil, unusable(op, "the answer holds no access token")
+		return nil, unusable(op, "the response holds no access token")
 	case !sendable(a.AccessToken):
 		return nil, unusable(op, "the access token holds a character that no header can carry")
 	case !strings.EqualFold(a.TokenType, bearer) && a.TokenType != "":

@@ -100,7 +100,7 @@ func (s *Service) mint(
 		t.Value = a.Token
 	}
 	if t.Value.IsZero() {
-		return nil, errors.New("fastio: " + r.Op + ": the answer holds no token")
+		return nil, errors.New("fastio: " + r.Op + ": the response holds no token")
 	}
 	if a.ExpiresIn > 0 {
 		t.life = time.Duration(min(a.ExpiresIn, int64(longestLife/time.Second))) * time.Second

@@ -1,5 +1,5 @@
-// Package call is the step between a typed method and the [api.Caller] it
-// sends through.
+// Package call connects typed methods to the [api.Caller] that sends their
+// requests.
 package call
 
 import (
@@ -14,10 +14,10 @@ import (
 	"github.com/fastio-go/fastio/api"
 )
 
-// One sends r with opts and returns the record that the answer holds under member.
-// An answer without it is an error. If member is "", the members of T stand beside
-// those of the envelope: T must have no JSON methods and no members called result or
-// response.
+// One sends r with opts and returns the record in the member of the response. A
+// response without that member is an error. If member is "", the members of T
+// stand beside those of the envelope: T must then have no JSON methods and no
+// members called result or response.
 func One[T any](ctx context.Context, c api.Caller, r *api.Request, member string, opts []api.CallOption) (*T, error) {
 	e := &Envelope[T]{member: member}
 	if err := Prepare(ctx, c, r, opts); err != nil {
@@ -50,8 +50,8 @@ func List[T any](ctx context.Context, c api.Caller, r *api.Request, member strin
 	return e.payload, nil
 }
 
-// Page is One for a page of a list with the parameters that query returns, which
-// checks them.
+// Page is One for a page of a list. query checks the parameters and returns
+// them.
 func Page[T any](
 	ctx context.Context, c api.Caller, r *api.Request, query func(op string) (url.Values, error), opts []api.CallOption,
 ) (_ *T, err error) {
@@ -61,7 +61,7 @@ func Page[T any](
 	return One[T](ctx, c, r, "", opts)
 }
 
-// Do is One for an answer that holds nothing but its success.
+// Do is One for a response without a payload.
 func Do(ctx context.Context, c api.Caller, r *api.Request, opts []api.CallOption) error {
 	if err := Prepare(ctx, c, r, opts); err != nil {
 		return err
@@ -69,7 +69,7 @@ func Do(ctx context.Context, c api.Caller, r *api.Request, opts []api.CallOption
 	return c.Call(ctx, r, Nothing())
 }
 
-// Remove is Do for a call that takes something away, which it has if it is [Gone].
+// Remove is Do for a deletion. It succeeds if the record is already [Gone].
 func Remove(ctx context.Context, c api.Caller, r *api.Request, opts []api.CallOption) error {
 	if err := Do(ctx, c, r, opts); !Gone(err) {
 		return err
@@ -77,7 +77,7 @@ func Remove(ctx context.Context, c api.Caller, r *api.Request, opts []api.CallOp
 	return nil
 }
 
-// Text is One for an answer that is not JSON.
+// Text is One for a response that is not JSON.
 func Text(ctx context.Context, c api.Caller, r *api.Request, opts []api.CallOption) (string, error) {
 	if err := Prepare(ctx, c, r, opts); err != nil {
 		return "", err
@@ -87,7 +87,7 @@ func Text(ctx context.Context, c api.Caller, r *api.Request, opts []api.CallOpti
 	return out, err
 }
 
-// Prepare gives r the options, unless there are none, and returns an error if it
+// Prepare sets the options of r if there are any. It returns an error if r
 // cannot be sent through c.
 func Prepare(ctx context.Context, c any, r *api.Request, opts []api.CallOption) error {
 	if len(opts) > 0 {
@@ -106,8 +106,8 @@ func Prepare(ctx context.Context, c any, r *api.Request, opts []api.CallOption) 
 	return err
 }
 
-// Check refuses a call that has no context, or that is made through a Service that
-// its New did not make.
+// Check rejects a call without a context, or through a Service that was not
+// made by its New.
 func Check(ctx context.Context, c any, op string) error {
 	switch {
 	case ctx == nil:
@@ -118,8 +118,8 @@ func Check(ctx context.Context, c any, op string) error {
 	return nil
 }
 
-// Found returns a record that an answer may hold under several names, or an error
-// if it holds it under none.
+// Found returns record, which a response may hold under one of several names,
+// or an error if it is nil.
 func Found[T any](op, name string, record *T) (*T, error) {
 	if record == nil {
 		return nil, missing(op, name)
@@ -128,11 +128,12 @@ func Found[T any](op, name string, record *T) (*T, error) {
 }
 
 func missing(op, name string) error {
-	return errors.New("fastio: " + op + ": the answer holds no " + name)
+	return errors.New("fastio: " + op + ": the response holds no " + name)
 }
 
-// Partial reads what a call for several records answers when it found none of
-// them: a 404 with the members of a success. It returns nil for any other error.
+// Partial decodes the 404 of a call for several records none of which was
+// found. It has the members of a success. Partial returns nil for any other
+// error.
 func Partial[T any](err error) *T {
 	e, refused := errors.AsType[*api.Error](err)
 	if !refused || e.Status != http.StatusNotFound {
@@ -146,38 +147,39 @@ func Partial[T any](err error) *T {
 	return out
 }
 
-// Expiry returns when something expires that was requested at start and lives for so
-// many seconds. It is zero, unknown, for 0 seconds and for more than a clock can hold.
+// Expiry returns start plus a lifetime in seconds. It is zero, for unknown, if
+// seconds is 0 or the sum is out of range.
 func Expiry(start time.Time, seconds int64) time.Time {
 	const most = int64(1<<63-1) / int64(time.Second)
 	if seconds <= 0 || seconds > most {
 		return time.Time{}
 	}
-	return start.Add(time.Duration(seconds) * time.Second).Round(0) // a wall clock's: it outlives the process
+	return start.Add(time.Duration(seconds) * time.Second).Round(0) // no monotonic clock: the time outlives the process
 }
 
 const profileIDLength = 19 // digits
 
-// NumericID returns an [*api.InputError] for a field that accepts the ID of a
-// profile and holds something else, such as a custom name.
+// NumericID returns an [*api.InputError] if id is not a numeric ID, for a field
+// that accepts no custom name.
 func NumericID(op, field string, id api.ProfileID) error {
 	isOther := func(r rune) bool { return r < '0' || r > '9' }
 	if len(id) == profileIDLength && !strings.ContainsFunc(string(id), isOther) {
 		return nil
 	}
 	return &api.InputError{
-		Op: op, Field: field, Rule: "must be an ID of 19 digits: no custom name is accepted here",
+		Op: op, Field: field, Rule: "must be an ID of 19 digits, not a custom name",
 		Got: strconv.Quote(string(id)),
 	}
 }
 
-// Invitee returns the path segment of a person with an ID or an address, and an
-// [*api.InputError] unless one of them is given.
+// Invitee returns the path segment of a person, who is identified by either an
+// ID or an email address. It returns an [*api.InputError] unless exactly one is
+// given.
 func Invitee(op string, id api.ProfileID, address string) (string, error) {
 	user, email := strings.TrimSpace(string(id)), strings.TrimSpace(address)
 	switch {
 	case (user == "") == (email == ""):
-		return "", &api.InputError{Op: op, Field: "user", Rule: "must be given, or else email, and not both"}
+		return "", &api.InputError{Op: op, Field: "user", Rule: "must be set if and only if email is empty"}
 	case strings.Contains(user, "@"):
 		const rule = "must be an ID; Email takes an address"
 		return "", &api.InputError{Op: op, Field: "user", Rule: rule, Got: strconv.Quote(user)}
@@ -187,7 +189,7 @@ func Invitee(op string, id api.ProfileID, address string) (string, error) {
 	return user + email, nil
 }
 
-// PlainIDs returns ids as they are sent, and an [*api.InputError] for a blank one.
+// PlainIDs returns ids as strings, or an [*api.InputError] for a blank one.
 func PlainIDs(op, field string, ids []api.OpaqueID) ([]string, error) {
 	plain := make([]string, len(ids))
 	for i, id := range ids {
@@ -201,10 +203,10 @@ func PlainIDs(op, field string, ids []api.OpaqueID) ([]string, error) {
 	return plain, nil
 }
 
-// Final reports whether a call that failed with err would fail again and again:
-// its input was rejected locally, or the platform refuses it. All other failures
-// may pass. Among them are answers that cannot be decoded, and those that a proxy
-// gave in place of the platform.
+// Final reports whether a retry of the call that returned err must fail too:
+// the input was rejected locally, or the platform rejected the request. Other
+// failures may be temporary, including responses that cannot be decoded and
+// error pages of a proxy.
 func Final(err error) bool {
 	if e, ok := errors.AsType[*api.Error](err); ok && !fromPlatform(e) {
 		return false
@@ -219,8 +221,8 @@ func Final(err error) bool {
 	return false
 }
 
-// fromPlatform reports whether a refusal is the platform's own: it came in the
-// envelope, has a code that is not just the status, or is a word of RFC 6749.
+// fromPlatform reports whether the platform itself sent the error: it is in an
+// envelope, has a code other than the status, or has an error name of RFC 6749.
 func fromPlatform(e *api.Error) bool {
 	if _, refused := Unwrap(e.Body); refused {
 		return true
@@ -228,8 +230,8 @@ func fromPlatform(e *api.Error) bool {
 	return e.Code != 0 && e.Code != int64(e.Status) || e.Name != "" && strings.HasPrefix(e.Op, "oauth.")
 }
 
-// Gone reports whether a call that takes something away failed because an attempt
-// before had done so, whose answer was lost.
+// Gone reports whether a deletion got 404 on a retry: an earlier attempt
+// succeeded, but its response was lost.
 func Gone(err error) bool {
 	e, refused := errors.AsType[*api.Error](err)
 	return refused && e.Attempts > 1 && e.Is(api.ErrNotFound) && !e.Is(api.ErrUnsupported)

@@ -29,7 +29,7 @@ func request() *api.Request {
 	return &api.Request{Op: "things.Get", Method: http.MethodGet, Path: api.Path("/current/things/")}
 }
 
-// The payload is found wherever the platform puts it.
+// The payload is found at every place where the platform puts it.
 func TestOne(t *testing.T) {
 	t.Parallel()
 	full := thing{Name: "a", Count: 2, Tags: []string{"x"}, Inner: &thing{Name: "b"}}
@@ -65,8 +65,8 @@ func TestOne(t *testing.T) {
 	})
 }
 
-// A record with a name is found wherever the platform puts it, and a wrong type
-// next to it does not lose it.
+// A named record is found at every place where the platform puts it, also next
+// to a member of the wrong type.
 func TestOneWithName(t *testing.T) {
 	t.Parallel()
 	want := &thing{Name: "a", Count: 2}
@@ -90,7 +90,7 @@ func TestOneWithName(t *testing.T) {
 		`{"response":[{"name":"a"}]}`,
 	} {
 		got, err := call.One[thing](t.Context(), stub.Answer(answer), request(), "thing", nil)
-		if got != nil || err == nil || err.Error() != "fastio: things.Get: the answer holds no thing" {
+		if got != nil || err == nil || err.Error() != "fastio: things.Get: the response holds no thing" {
 			t.Errorf("%s: %v, %v", answer, got, err)
 		}
 	}
@@ -128,8 +128,7 @@ func TestList(t *testing.T) {
 	}
 }
 
-// A request that cannot be sent does not reach the caller.
-func TestPathsThatCannotBeSent(t *testing.T) {
+func TestInvalidPathIsRejected(t *testing.T) {
 	t.Parallel()
 	r, c := request(), stub.Answer(`{}`)
 	r.Path = api.Path("/current/things/{id}/", " ")
@@ -139,7 +138,6 @@ func TestPathsThatCannotBeSent(t *testing.T) {
 	}
 }
 
-// Every answer is decoded into memory of its own.
 func TestResultsDoNotShareMemory(t *testing.T) {
 	t.Parallel()
 	c := stub.Answer(`{"result":true,"name":"a"}`)
@@ -157,7 +155,7 @@ func TestResultsDoNotShareMemory(t *testing.T) {
 	}
 }
 
-// The options of a call reach the caller, and its error comes back, by every way there is.
+// Every function passes the options to the caller and returns its error.
 func TestOptionsAndErrors(t *testing.T) {
 	t.Parallel()
 	opts := []api.CallOption{api.Terse, api.Timeout(time.Second)}

@@ -17,18 +17,17 @@ import (
 	"github.com/fastio-go/fastio/api"
 )
 
-// Bounds on one answer. They keep the memory of a decoded answer in proportion
-// to what a page of any list needs: "{}," takes 3 bytes on the wire and some
-// hundred once it is decoded.
+// Limits on one response. They keep the memory of a decoded response in
+// proportion to the largest page of any list: "{}," takes 3 bytes on the wire
+// and some hundred once it is decoded.
 const (
 	maxContainers = 50_000  // objects and lists
 	maxValues     = 500_000 // members and elements
 )
 
-// DecodePlain decodes b into out, a value of a type that the caller brings. Of
-// the lenience of an answer's it only has the conversions of scalars and of
-// empty lists: a member that cannot be read is an error. reset empties out
-// between the two decodes.
+// DecodePlain decodes b into out, a value of a type of the program. It converts
+// scalars and empty lists but is otherwise strict: any other mismatch is an
+// error. It calls reset to empty out before a second decode.
 func DecodePlain(b []byte, out any, reset func(), more ...json.Options) error {
 	opts := json.JoinOptions(append(more, strict)...)
 	err := json.Unmarshal(b, out, opts)
@@ -39,33 +38,33 @@ func DecodePlain(b []byte, out any, reset func(), more ...json.Options) error {
 		}
 	}
 	if v := reflect.ValueOf(out); err == nil && !v.IsNil() {
-		shapeOf(v.Type()).finish(v, false) // every element of the caller's lists is kept
+		shapeOf(v.Type()).finish(v, false) // zero elements of the program's lists are kept
 	}
 	return err
 }
 
-//nolint:gochecknoglobals // a constant in all but type
+//nolint:gochecknoglobals // a constant
 var strict = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 
-// converting returns the option that converts scalars and empty lists.
+// converting returns the option that only converts scalars and empty lists.
 func converting() json.Options {
 	return json.WithUnmarshalers(json.UnmarshalFromFunc(new(converter).value))
 }
 
-// mismatched reports whether a decode failed on a value of another type than the
-// documented one.
+// mismatched reports whether a decode failed because a value does not have the
+// documented type.
 func mismatched(err error) bool {
 	_, ok := errors.AsType[*json.SemanticError](err)
 	return ok
 }
 
-// sparse is the length of the longest answer that cannot exceed the bounds.
+// sparse is the largest size of a response that cannot exceed the limits.
 const sparse = 3 * maxContainers
 
-// checkSize returns an error for an answer that would take up far more memory
+// checkSize returns an error for a response that would take far more memory
 // than its own size.
 func checkSize(b []byte) error {
-	containers := bytes.Count(b, []byte("{")) + bytes.Count(b, []byte("[")) // text may hold them as well
+	containers := bytes.Count(b, []byte("{")) + bytes.Count(b, []byte("[")) // an upper bound: strings may contain braces
 	if containers <= maxContainers && bytes.Count(b, []byte(",")) <= maxValues {
 		return nil
 	}
@@ -73,7 +72,7 @@ func checkSize(b []byte) error {
 	for dec := jsontext.NewDecoder(bytes.NewReader(b), strict); ; {
 		t, err := dec.ReadToken()
 		if err != nil {
-			return nil //nolint:nilerr // the end; or the decode fails in the same place
+			return nil //nolint:nilerr // EOF, or an error that the decode returns as well
 		}
 		switch t.Kind() {
 		case '{', '[':
@@ -82,26 +81,26 @@ func checkSize(b []byte) error {
 			continue
 		default:
 		}
-		if valuesRead++; containersRead > maxContainers || valuesRead > 2*maxValues { // a name counts as well
+		if valuesRead++; containersRead > maxContainers || valuesRead > 2*maxValues { // names are counted as well
 			const text = "%w: it holds more than %d objects and lists, or %d values"
 			return fmt.Errorf(text, api.ErrTooLarge, maxContainers, maxValues)
 		}
 	}
 }
 
-// converter decodes values of another type than the documented one. Where both can
-// mean the same it converts: numbers to text, text to numbers, words to flags,
-// empty lists to empty objects.
+// converter decodes values that do not have the documented type. It converts
+// numbers to text, text to numbers, words to booleans, and empty lists to empty
+// objects.
 //
-// A value that cannot be converted is an error, unless advisory is set: then a
-// value that the rest of the answer makes sense without is left zero and kept in
-// the Extra of the struct around it, if that has one. Required
-// are the IDs of records, the members that say whether there is another page, and
-// the records and lists of records that the call was made for.
+// A value that cannot be converted is an error, unless advisory is set and the
+// value is not required: then it is left zero and kept in the Extra map of the
+// enclosing struct, if there is one. Required are the IDs of records, the
+// members that control paging, and the records and lists of records that the
+// call returns.
 type converter struct {
 	advisory bool
-	scalars  json.Options    // that convert and nothing else
-	frames   []reflect.Value // the structs around the value at hand, by depth; invalid for another container
+	scalars  json.Options    // converts scalars only
+	frames   []reflect.Value // the enclosing structs by depth; invalid for other containers
 }
 
 var errUnreadable = errors.New("a value has another type than the documented one")
@@ -114,9 +113,9 @@ func (c *converter) value(dec *jsontext.Decoder, v any) error {
 	}
 	t := traitsOf(element(to.Type()))
 	if kind == 'n' || kind == jsontext.KindInvalid || t.own && !c.advisory || c.fits(to, t, kind) {
-		return errSkip // the decoder then does what it does without this method
+		return errSkip // use the default decoding
 	}
-	if t.kind == reflect.Map && t.own && kind == '{' { // whose method would not know of c
+	if t.kind == reflect.Map && t.own && kind == '{' { // its own method would not use c
 		plain := reflect.PointerTo(reflect.MapOf(to.Type().Key(), to.Type().Elem()))
 		return json.UnmarshalDecode(dec, to.Addr().Convert(plain).Interface())
 	}
@@ -135,12 +134,12 @@ func (c *converter) value(dec *jsontext.Decoder, v any) error {
 	return c.unreadable(dec, to, raw)
 }
 
-// traits are what decoding has to know of a type.
+// traits are what the decoder needs to know of a type.
 type traits struct {
 	kind  reflect.Kind
-	own   bool // it decodes its JSON itself
-	text  bool // its values are written as text, such as times
-	wraps bool // it is a nested of any type
+	own   bool // has its own JSON method
+	text  bool // is a string in JSON, such as a time
+	wraps bool // is a nested of any type
 }
 
 var known sync.Map //nolint:gochecknoglobals // a cache of *traits by reflect.Type
@@ -159,7 +158,7 @@ func traitsOf(t reflect.Type) *traits {
 	return found
 }
 
-// fits reports whether a value of this JSON kind is decoded into a t as ever.
+// fits reports whether the default decoding accepts a value of this JSON kind.
 func (c *converter) fits(to reflect.Value, t *traits, kind jsontext.Kind) bool {
 	switch t.kind {
 	case reflect.Struct:
@@ -174,12 +173,12 @@ func (c *converter) fits(to reflect.Value, t *traits, kind jsontext.Kind) bool {
 		return (kind == 't' || kind == 'f') && !t.own
 	case reflect.Interface:
 		return true
-	default: // a number, which may be too large or have a fraction
+	default: // a number may be too large or have a fraction
 		return false
 	}
 }
 
-// enter notes the container that begins.
+// enter records the container that begins.
 func (c *converter) enter(depth int, to reflect.Value) {
 	for len(c.frames) <= depth {
 		c.frames = append(c.frames, reflect.Value{})
@@ -189,8 +188,8 @@ func (c *converter) enter(depth int, to reflect.Value) {
 	}
 }
 
-// unreadable leaves out the value that was read last, raw, if the answer makes
-// sense without it.
+// unreadable stores raw, the value that was read last, in Extra, unless it is
+// required.
 func (c *converter) unreadable(dec *jsontext.Decoder, to reflect.Value, raw jsontext.Value) error {
 	if !c.advisory || c.required(dec, element(to.Type())) {
 		return errUnreadable
@@ -211,8 +210,8 @@ func (c *converter) unreadable(dec *jsontext.Decoder, to reflect.Value, raw json
 	return nil
 }
 
-// required reports whether an answer makes no sense without the value that was
-// read last, of which t is the documented type.
+// required reports whether the value that was read last, of documented type t,
+// is required.
 func (c *converter) required(dec *jsontext.Decoder, t reflect.Type) bool {
 	depth := dec.StackDepth()
 	if depth == 0 {
@@ -231,17 +230,18 @@ func (c *converter) required(dec *jsontext.Decoder, t reflect.Type) bool {
 	}
 	for i := 1; i <= depth; i++ {
 		if kind, _ := dec.StackIndex(i); kind == '[' {
-			return false // it is a part of a row
+			return false // inside a row
 		}
 	}
 	if !container || frame.IsValid() && extraOf(frame).IsValid() {
-		return false // it is a part of a record
+		return false // inside a record
 	}
 	root := depth <= 1 || depth == 2 && strings.HasPrefix(string(dec.StackPointer()), "/response/")
 	return root || isRecords(t)
 }
 
-// element returns what a pointer type points to, and any other type itself.
+// element returns the type that a pointer type points to, and t for other
+// types.
 func element(t reflect.Type) reflect.Type {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -249,7 +249,7 @@ func element(t reflect.Type) reflect.Type {
 	return t
 }
 
-// isContainer reports whether t is for objects or lists.
+// isContainer reports whether t is decoded from an object or a list.
 func isContainer(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Struct:
@@ -266,13 +266,13 @@ func isRecords(t reflect.Type) bool {
 	return t.Kind() == reflect.Slice && element(t.Elem()).Kind() == reflect.Struct && !isText(element(t.Elem()))
 }
 
-// inlined are the structs whose members stand among those of t.
+// inlined reports whether the members of f stand among those of its struct.
 func inlined(f reflect.StructField) bool {
 	tag := f.Tag.Get("json")
 	return tag == "" && f.Anonymous || strings.HasPrefix(tag, ",embed,inline")
 }
 
-// fieldOf returns the name of the field of a struct that has the JSON name.
+// fieldOf returns the name of the field with the given JSON name.
 func fieldOf(t reflect.Type, name string) string {
 	for f := range t.Fields() {
 		if tag, _, _ := strings.Cut(f.Tag.Get("json"), ","); tag == name {
@@ -289,8 +289,8 @@ func fieldOf(t reflect.Type, name string) string {
 	return ""
 }
 
-// extraOf returns the map of a struct that takes the members without a field;
-// invalid if it has none.
+// extraOf returns the map of a struct that holds members without a field, or an
+// invalid value if it has none.
 func extraOf(v reflect.Value) reflect.Value {
 	for v.Kind() == reflect.Pointer {
 		v = v.Elem()
@@ -311,19 +311,19 @@ func extraOf(v reflect.Value) reflect.Value {
 	return reflect.Value{}
 }
 
-// isText reports whether the values of a type are written as text, such as times.
+// isText reports whether values of t are strings in JSON, such as times.
 func isText(t reflect.Type) bool {
 	return reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
 }
 
-// isEmptyList reports whether raw is [], the form an empty object has on this
-// platform.
+// isEmptyList reports whether raw is [], which the platform also sends for an
+// empty object.
 func isEmptyList(raw jsontext.Value) bool {
 	return raw.Kind() == '[' && len(bytes.TrimSpace(raw[1:len(raw)-1])) == 0
 }
 
-// scalarField returns the field of a struct that takes a text in place of an object,
-// by the tag scalar:"true".
+// scalarField returns the field tagged scalar:"true", which takes a string in
+// place of the object.
 func scalarField(t reflect.Type) (reflect.StructField, bool) {
 	for f := range t.Fields() {
 		if f.Tag.Get("scalar") != "" {
@@ -333,8 +333,8 @@ func scalarField(t reflect.Type) (reflect.StructField, bool) {
 	return reflect.StructField{Index: []int{}}, false
 }
 
-// convert stores a JSON value in a Go value of another type, where both can mean
-// the same. It reports whether they can.
+// convert stores a JSON value in a Go value of another type. It reports whether
+// that is possible without loss.
 func convert(to reflect.Value, raw jsontext.Value) bool {
 	kind := raw.Kind()
 	if kind == '{' || kind == '[' {

@@ -59,7 +59,7 @@ type recordPage struct {
 	} `json:"pagination"`
 }
 
-// recordList has no other members, so that its records may be the whole answer.
+// recordList has no other members, so the list alone may be the whole response.
 type recordList struct {
 	Records []*record `json:"records"`
 }
@@ -69,7 +69,7 @@ func decoded(t *testing.T, answer string) (*recordPage, error) {
 	return call.One[recordPage](t.Context(), stub.Answer(answer), request(), "", nil)
 }
 
-// sameRecords compares the records of a page that must be read.
+// sameRecords checks that err is nil and that got holds the records want.
 func sameRecords(t *testing.T, name string, want []*record, got *recordPage, err error) {
 	t.Helper()
 	if err != nil {
@@ -101,8 +101,7 @@ func TestNullRecordsAreDropped(t *testing.T) {
 	}
 }
 
-// The records are found without a name, too.
-func TestListWithoutName(t *testing.T) {
+func TestRecordsWithoutNameAreFound(t *testing.T) {
 	t.Parallel()
 	want := []*record{{ID: "a", Size: 1}, {ID: "b"}}
 	for _, answer := range []string{
@@ -129,8 +128,8 @@ func TestListWithoutName(t *testing.T) {
 	}
 }
 
-// A value of another type than the documented one, that nothing depends on, is
-// left zero and kept in Extra.
+// A value of the wrong type that is not required is left zero and kept in
+// Extra.
 func TestAdvisoryValuesOfAnotherType(t *testing.T) {
 	t.Parallel()
 	for _, member := range []string{
@@ -178,8 +177,7 @@ func TestAdvisoryValuesOfAnotherType(t *testing.T) {
 	}
 }
 
-// An answer that makes no sense without a value is an error if the value cannot
-// be read.
+// A required value of the wrong type is an error.
 func TestRequiredValuesOfAnotherType(t *testing.T) {
 	t.Parallel()
 	for _, answer := range []string{
@@ -197,7 +195,7 @@ func TestRequiredValuesOfAnotherType(t *testing.T) {
 	}
 }
 
-func TestPageOfFarTooManyRows(t *testing.T) {
+func TestPageWithTooManyRowsIsRejected(t *testing.T) {
 	t.Parallel()
 	page := func(n int) string { return `{"records":[` + strings.Repeat(`{},`, n-1) + `{}]}` }
 	for name, tc := range map[string]struct {
@@ -222,9 +220,8 @@ func TestPageOfFarTooManyRows(t *testing.T) {
 	}
 }
 
-// Answers that would take up a multiple of their size are refused before they
-// do.
-func TestAnswersThatMultiplyInMemory(t *testing.T) { //nolint:paralleltest // it measures all allocations
+// Responses that would take many times their size in memory are rejected first.
+func TestResponseExpandingInMemoryIsRejected(t *testing.T) { //nolint:paralleltest // it measures all allocations
 	for name, answer := range map[string]string{
 		"objects":         `{"records":[` + strings.Repeat(`{},`, 2<<20) + `{}]}`,
 		"in one another":  `{"records":[` + strings.Repeat(`{"parts":[{},{},{},{}]},`, 1<<18) + `{}]}`,
@@ -248,8 +245,7 @@ func TestAnswersThatMultiplyInMemory(t *testing.T) { //nolint:paralleltest // it
 	}
 }
 
-// The bounds on an answer are exact.
-func TestLargestAnswers(t *testing.T) {
+func TestResponseLimitsAreExact(t *testing.T) {
 	t.Parallel()
 	for element, most := range map[string]int{`[],`: 50_000 - 2, `{},`: 50_000 - 2, `0,`: 1_000_000 - 4} {
 		for n := most; n <= most+1; n++ {
@@ -261,7 +257,8 @@ func TestLargestAnswers(t *testing.T) {
 	}
 }
 
-// A part is found by either name and may be a text, a box learns its Size from Extra.
+// A part is found by either name and may be a string; a box takes Size from
+// Extra.
 type part struct {
 	ID   string `json:"id" also:"part_id,uid" scalar:"true"`
 	Size int    `json:"size"`
@@ -295,7 +292,7 @@ type whole struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"`
 }
 
-func TestValueReadsEveryForm(t *testing.T) {
+func TestValueDecodesEveryForm(t *testing.T) {
 	t.Parallel()
 	rest := func(name, value string) map[string]json.RawMessage {
 		return map[string]json.RawMessage{name: json.RawMessage(value)}
@@ -339,7 +336,7 @@ func TestValueReadsEveryForm(t *testing.T) {
 	}
 }
 
-// A type of the caller's keeps all elements of its lists, also zero ones.
+// A type of the program keeps all elements of its lists, also zero ones.
 func TestDecodePlainKeepsZeroElements(t *testing.T) {
 	t.Parallel()
 	type row struct {

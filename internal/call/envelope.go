@@ -8,27 +8,27 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Envelope decodes the platform's envelope and the payload in one pass. The payload
-// stands beside the envelope's members, or under one that is called response.
+// Envelope decodes the platform's envelope and the payload in one pass. The
+// payload stands beside the envelope's members, or in the member response.
 type Envelope[T any] struct {
 	root[T]
 
 	member  string // the name of the payload; "" if its members stand beside those of the envelope
 	payload T
-	found   bool // the answer holds the member
+	found   bool // the response has the member
 }
 
 // root is an envelope whose payload has no name.
 type root[T any] struct {
 	Result   result    `json:"result"`
 	Response nested[T] `json:"response"`
-	Payload  *T        `json:",embed,inline"` // embed is called inline in Go 1.26's own package
+	Payload  *T        `json:",embed,inline"` // the embed option is called inline in the standard library's package of Go 1.26
 }
 
-// Nothing returns an envelope whose payload is ignored.
+// Nothing returns an envelope that ignores the payload.
 func Nothing() *Envelope[struct{}] { return new(Envelope[struct{}]) }
 
-// Decode decodes an answer that did not come from an [api.Caller] as a T.
+// Decode decodes a response that did not come from an [api.Caller] as a T.
 func Decode[T any](answer []byte) (*T, error) {
 	e := new(Envelope[T])
 	if _, err := e.Decode(answer); err != nil {
@@ -38,8 +38,8 @@ func Decode[T any](answer []byte) (*T, error) {
 	return &e.payload, nil
 }
 
-// Unwrap returns the JSON an envelope wraps, for a type that knows nothing of
-// envelopes, and whether the envelope says that the call failed.
+// Unwrap returns the JSON in an envelope and whether the envelope reports a
+// failure.
 func Unwrap(answer []byte) (payload []byte, refused bool) {
 	var e struct {
 		Result   result         `json:"result"`
@@ -61,7 +61,7 @@ func (e *Envelope[T]) UnmarshalJSON(b []byte) error {
 }
 
 // UnmarshalJSONFrom does the same as UnmarshalJSON. Of the options of dec it
-// heeds [json.RejectUnknownMembers].
+// uses only [json.RejectUnknownMembers].
 func (e *Envelope[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	b, err := dec.ReadValue()
 	if err != nil {
@@ -72,9 +72,10 @@ func (e *Envelope[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return err
 }
 
-// Decode decodes an answer, and reports whether it says that the call failed. Nearly
-// every answer has the documented types, and a strict decode costs least; any other is
-// decoded a second time, leniently.
+// Decode decodes a response and reports whether the envelope says that the call
+// failed. Most responses have the documented types, so the first decode is
+// strict, which is fastest; only after a mismatch is there a second, lenient
+// one.
 func (e *Envelope[T]) Decode(b []byte, more ...json.Options) (refused bool, err error) {
 	if len(b) > sparse {
 		if err := checkSize(b); err != nil {
@@ -97,7 +98,7 @@ func (e *Envelope[T]) Decode(b []byte, more ...json.Options) (refused bool, err 
 	return e.Result == failed, err
 }
 
-// Value decodes a part of an answer as a T.
+// Value decodes a part of a response as a T.
 func Value[T any](b []byte) (*T, error) {
 	out := new(T)
 	if err := decode(b, out, func() { *out = *new(T) }, strict); err != nil {
@@ -107,8 +108,8 @@ func Value[T any](b []byte) (*T, error) {
 	return out, nil
 }
 
-// decode decodes b into out, the second time leniently. reset empties out between the
-// two.
+// decode decodes b into out, leniently if a strict decode fails. It calls reset
+// to empty out between the two.
 func decode(b []byte, out any, reset func(), opts json.Options) error {
 	err := json.Unmarshal(b, out, opts)
 	if err == nil || !mismatched(err) {
@@ -154,8 +155,8 @@ func (e *record[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return err
 }
 
-// response decodes the member response: an object that wraps the record, or the
-// list that the record is.
+// response decodes the member response: an object around the record, or the
+// record itself if that is a list.
 func (e *record[T]) response(dec *jsontext.Decoder) error {
 	switch {
 	case dec.PeekKind() == '{':
@@ -175,12 +176,12 @@ func skipUnknown(dec *jsontext.Decoder) error {
 	return dec.SkipValue()
 }
 
-// nested decodes an object into the payload, and a list into the list of records
-// that the payload consists of. Anything else under its name is not an
-// envelope's: live frames carry a word there.
+// nested decodes an object into the payload, and a list into the list of
+// records that is the payload. Any other value is skipped: the member of a live
+// frame holds a word.
 type nested[T any] struct{ to *T }
 
-// wrapper is a nested of any T.
+// wrapper is implemented by a nested of any T.
 type wrapper interface{ wraps() }
 
 func (*nested[T]) wraps() {}
@@ -198,7 +199,7 @@ func (n *nested[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return dec.SkipValue()
 }
 
-// result is an envelope's result: true, "yes", 1, their opposites, or absent.
+// result is the member result: true, "yes", 1, their opposites, or absent.
 type result uint8
 
 const (
@@ -221,7 +222,7 @@ func (v *result) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return nil
 }
 
-// resultOf reads the rarer forms: any case, and any number but zero.
+// resultOf decodes the rarer forms: any case, and any number but zero.
 func resultOf(b jsontext.Value) result {
 	switch b.Kind() {
 	case '"':

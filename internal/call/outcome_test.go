@@ -12,7 +12,7 @@ import (
 	"github.com/fastio-go/fastio/internal/stub"
 )
 
-func TestResultsInEveryForm(t *testing.T) {
+func TestEveryFormOfResultIsDecoded(t *testing.T) {
 	t.Parallel()
 	for result, refused := range map[string]bool{
 		`true`: false, `"yes"`: false, `"Yes"`: false, `"1"`: false, `1`: false, `-0.5`: false,
@@ -33,9 +33,8 @@ func TestResultsInEveryForm(t *testing.T) {
 	}
 }
 
-// Only what the platform itself refuses, and what is rejected locally, fails for
-// good.
-func TestFinalIsTheRefusalOfThePlatform(t *testing.T) {
+// Only errors of the platform itself and local rejections are final.
+func TestFinal(t *testing.T) {
 	t.Parallel()
 	const final = true
 	answer := func(status int, code int64, body string) *api.Error {

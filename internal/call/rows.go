@@ -16,12 +16,12 @@ import (
 )
 
 const (
-	maxRows   = 10_000 // of a call that asks for no number
-	spareRows = 1_000  // beyond those asked for: no page of any list is larger
+	maxRows   = 10_000 // if the call requests no number
+	spareRows = 1_000  // beyond those requested: no page of any list is larger
 )
 
-// finish does what decoding leaves to do: see [shape.finish]. It returns an error for
-// a page of far more rows than r asks for.
+// finish completes the decoding: see [shape.finish]. It returns an error for a
+// page of far more rows than r requests.
 func finish(r *api.Request, payload any) error {
 	v := reflect.ValueOf(payload).Elem()
 	most := shapeOf(v.Type()).finish(v, true)
@@ -49,8 +49,7 @@ func shapeOf(t reflect.Type) *shape {
 	return found
 }
 
-// askedFor returns the number of rows that a query asks for, 0 if it asks for
-// none.
+// askedFor returns the number of rows that a query requests, 0 if it sets none.
 func askedFor(q url.Values) int {
 	most := 0
 	for name := range q {
@@ -63,9 +62,9 @@ func askedFor(q url.Values) int {
 	return most
 }
 
-// recordsOf returns the list of records that v is or, if v is a struct, consists
-// of; invalid if there is none. It is the first, or the first of the first struct
-// that has one.
+// recordsOf returns the list of records that v is, or that the struct v
+// consists of: its first, or the first of its first struct that has one. It is
+// invalid if there is none.
 func recordsOf(v reflect.Value) reflect.Value {
 	switch {
 	case isRecords(v.Type()):
@@ -88,9 +87,9 @@ func recordsOf(v reflect.Value) reflect.Value {
 	return reflect.Value{}
 }
 
-// onlyRecords reports whether a type is a list of records, or a struct that has
-// nothing but such lists. An answer may then be the list itself, as no other member
-// of the answer is missing.
+// onlyRecords reports whether a type is a list of records, or a struct of
+// nothing but such lists. The response may then be the list itself: no other
+// member is missing.
 func onlyRecords(t reflect.Type) bool {
 	if t.Kind() != reflect.Struct {
 		return isRecords(t)
@@ -103,21 +102,21 @@ func onlyRecords(t reflect.Type) bool {
 	return t.NumField() > 0
 }
 
-// shape says what is left to do in the values of a type once they are decoded. It is
-// nil for a type that has nothing left to do.
+// shape describes what to complete in decoded values of a type. It is nil if
+// there is nothing to complete.
 type shape struct {
 	kind    reflect.Kind
-	records bool   // of a list or map: its elements are records
+	records bool   // of a list or map: the elements are records
 	elem    *shape // of a list, map or pointer
-	fields  []int  // of a struct: those that have something left to do
+	fields  []int  // of a struct: those with something to complete
 	shapes  []*shape
 	aliases []alias
-	extra   int               // the field that holds the members without a field; 0 for none
-	fix     func(pointer any) // registered by [lenient.Fix]; nil for none
+	extra   int               // the field for members without a field; 0 means none
+	fix     func(pointer any) // registered by [lenient.Fix]; nil means none
 }
 
-// alias is a field whose value may have another name than its own. The tag
-// also:"a,b" of the field lists them.
+// alias is a field that also takes its value from other members, listed in its
+// tag also:"a,b".
 type alias struct {
 	field int
 	names []string
@@ -127,7 +126,7 @@ var shapes sync.Map //nolint:gochecknoglobals // a cache of *shape by reflect.Ty
 
 func newShape(t reflect.Type, building map[reflect.Type]*shape) *shape {
 	if s, ok := building[t]; ok {
-		return s // the type holds itself, in a list
+		return s // a recursive type
 	}
 	s := &shape{kind: t.Kind()}
 	building[t] = s
@@ -165,10 +164,10 @@ func newShape(t reflect.Type, building map[reflect.Type]*shape) *shape {
 	return nil
 }
 
-// finish takes fields from their aliases and calls what was registered for a type,
-// inner values first. With drop it removes the null elements of lists and maps, so
-// that no caller gets a nil record. It returns the length of the longest list that is
-// not a part of a record of another.
+// finish fills fields from their aliases and calls the registered functions,
+// inner values first. With drop it removes null elements of lists and maps, so
+// that no caller gets a nil record. It returns the length of the longest list
+// that is not part of a record of another list.
 func (s *shape) finish(v reflect.Value, drop bool) (longest int) {
 	if s == nil {
 		return 0
@@ -224,8 +223,8 @@ func (s *shape) finishStruct(v reflect.Value, drop bool) (longest int) {
 	return longest
 }
 
-// takeAlias moves the first of the named members into a field that is zero. What
-// cannot be read stays.
+// takeAlias moves the first of the named members into a field that is zero. A
+// value that cannot be decoded stays in extra.
 func takeAlias(extra map[string]stdjson.RawMessage, field reflect.Value, names []string) {
 	for _, name := range names {
 		raw, found := extra[name]
@@ -244,7 +243,7 @@ func takeAlias(extra map[string]stdjson.RawMessage, field reflect.Value, names [
 	}
 }
 
-// dropZero takes the zero elements out of a list, which stand for null.
+// dropZero removes the zero elements of a list, which stand for null.
 func dropZero(list reflect.Value) {
 	n := 0
 	for i := range list.Len() {

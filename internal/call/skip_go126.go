@@ -4,5 +4,5 @@ package call
 
 import "encoding/json/v2"
 
-// errSkip passes a value on to the decoder's own way of reading it.
+// errSkip makes the decoder use its default decoding.
 var errSkip = json.SkipFunc

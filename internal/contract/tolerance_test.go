@@ -87,7 +87,7 @@ func (m mutation) frame() bool {
 // and that a newer member is kept. Pages and their frames have no place for one.
 func (m mutation) check(t *testing.T, name string, value any, err error) {
 	t.Helper()
-	if err != nil && !strings.HasSuffix(err.Error(), "the answer holds no "+m.at[len(m.at)-1]) {
+	if err != nil && !strings.HasSuffix(err.Error(), "the response holds no "+m.at[len(m.at)-1]) {
 		t.Errorf("%s with %s: %v", name, m.what, err)
 	}
 	frames := []string{"pagination", "template", "profiles", "changes", "summary", "capabilities", "categories"}

@@ -1,5 +1,5 @@
-// Package download opens answers that are files, and brings them home whole: over
-// broken connections, to a writer or to a file.
+// Package download downloads files to a writer or to a file, and resumes
+// interrupted transfers.
 package download
 
 import (
@@ -16,36 +16,36 @@ import (
 	"github.com/fastio-go/fastio/internal/idle"
 )
 
-const unknown = -1 // a number of bytes
+const unknown = -1 // as a number of bytes
 
-// Options says what is asked for.
+// Options selects what Open downloads.
 type Options struct {
 	Range api.Range
-	Fixed bool // the content is never another: a version, say
+	Fixed bool // the content never changes, as of a version
 }
 
-// Open opens an answer that is a file, or the part of it that is asked for, also
-// where the server sends more. The caller closes it.
+// Open opens a file or, with a range, a part of it, even if the server sends
+// more. The caller closes the download.
 //
-// A request that may be repeated resumes by itself where that is sure to go on
-// with the same bytes: the file is fixed, or the server gave its version a name.
-// One that may not be repeated never asks again.
+// After a lost connection, an idempotent request is resumed if it certainly
+// continues with the same bytes: the file is fixed, or the server sent a strong
+// ETag. Any other request is sent once.
 func Open(ctx context.Context, c api.Opener, r *api.Request, o Options, opts []api.CallOption) (*api.Download, error) {
 	if err := call.Prepare(ctx, c, r, opts); err != nil {
 		return nil, err
 	}
 	refuse := func(field, rule string) error { return &api.InputError{Op: r.Op, Field: field, Rule: rule} }
 	if o.Range.Offset < 0 || o.Range.Length < 0 {
-		return nil, refuse("range", "must begin at 0 or more and not be shorter than nothing")
+		return nil, refuse("range", "must have an offset and a length of 0 or more")
 	}
 	for _, name := range [...]string{headerEncoding, headerRange, headerIfRange} {
 		if r.Options.Header.Get(name) != "" {
-			return nil, refuse("header "+name, "must be left out: it says how the file is sent")
+			return nil, refuse("header "+name, "must not be set: downloads set it")
 		}
 	}
 	s := &stream{opener: c, request: r, options: o}
 	s.bound(ctx)
-	resp, err := s.open(rangeOf(o.Range.Offset, o.last()), "") //nolint:bodyclose // the caller closes it
+	resp, err := s.open(rangeOf(o.Range.Offset, o.last()), "") //nolint:bodyclose // the caller closes the body
 	if err != nil {
 		s.cancel()
 		return nil, err
@@ -53,7 +53,7 @@ func Open(ctx context.Context, c api.Opener, r *api.Request, o Options, opts []a
 	return s.take(resp)
 }
 
-// last is the last byte that is asked for, -1 for that of the file.
+// last returns the last byte of the requested part, -1 for that of the file.
 func (o *Options) last() int64 {
 	if o.Range.Length == 0 || o.Range.Length > math.MaxInt64-o.Range.Offset {
 		return unknown
@@ -61,7 +61,8 @@ func (o *Options) last() int64 {
 	return o.Range.Offset + o.Range.Length - 1
 }
 
-// rangeOf is the header that asks for the bytes first to last, "" for all.
+// rangeOf returns the Range header for the bytes first to last, "" for all
+// bytes.
 func rangeOf(first, last int64) string {
 	switch {
 	case last != unknown:
@@ -73,9 +74,9 @@ func rangeOf(first, last int64) string {
 	}
 }
 
-// take makes a Download of the first answer.
+// take makes a Download from the first response.
 func (s *stream) take(resp *http.Response) (*api.Download, error) {
-	if s.request.Hop && resp.Request.Response != nil { // an address that was valid once
+	if s.request.Hop && resp.Request.Response != nil { // the redirect led to a one-time address
 		once := *s.request
 		once.Replay = api.ReplayOnce
 		s.request = &once
@@ -112,14 +113,15 @@ func (s *stream) take(resp *http.Response) (*api.Download, error) {
 	return d, nil
 }
 
-// place is which bytes of a file an answer holds.
+// place is the part of a file that a response holds.
 type place struct {
 	first  int64
-	length int64 // -1 if the answer does not tell
-	size   int64 // of the file; likewise
+	length int64 // -1 if unknown
+	size   int64 // of the file; -1 if unknown
 }
 
-// placeOf reads "bytes 5-9/17" where a part was sent.
+// placeOf parses the Content-Range of a partial response, such as "bytes
+// 5-9/17".
 func placeOf(resp *http.Response) (place, error) {
 	if resp.StatusCode != http.StatusPartialContent {
 		return place{0, resp.ContentLength, resp.ContentLength}, nil
@@ -131,7 +133,7 @@ func placeOf(resp *http.Response) (place, error) {
 	first, last, dash := strings.Cut(span, "-")
 	n, err := strconv.ParseInt(first, 10, 64)
 	if !ok || !dash || err != nil || n < 0 {
-		return p, fmt.Errorf("the server sent a part of the file without telling which: %q", text)
+		return p, fmt.Errorf("invalid Content-Range: %q", text)
 	}
 	p.first = n
 	if n, err := strconv.ParseInt(last, 10, 64); err == nil && n >= p.first && p.length == unknown {
@@ -143,7 +145,7 @@ func placeOf(resp *http.Response) (place, error) {
 	return p, nil
 }
 
-// nameOf returns what the server calls the file.
+// nameOf returns the file name in the Content-Disposition header.
 func nameOf(h http.Header) string {
 	_, params, err := mime.ParseMediaType(h.Get("Content-Disposition"))
 	if err != nil {
@@ -152,7 +154,7 @@ func nameOf(h http.Header) string {
 	return params["filename"]
 }
 
-// strongTag returns the name of the version, "" unless it stands for every byte.
+// strongTag returns the ETag, "" if it is weak or missing.
 func strongTag(h http.Header) string {
 	if tag := h.Get("ETag"); strings.HasPrefix(tag, `"`) {
 		return tag

@@ -30,19 +30,19 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// server holds one file. It is asked for it, or for a part.
+// server serves one file, whole or in part.
 type server struct {
 	content string
 	tag     string                    // ETag
-	whole   bool                      // knows nothing of parts
-	most    int                       // bytes of a part that it sends at a time; 0 is any number
-	silent  bool                      // reports no length
-	cut     []int                     // bytes after which the n-th answer breaks; -1 falls silent, none is a whole one
-	reader  func(io.Reader) io.Reader // of answers; nil for at once
-	changed string                    // the content from the second request on, under another tag
+	whole   bool                      // ignores Range headers
+	most    int                       // bytes sent of a part at a time; 0 means no limit
+	silent  bool                      // sends no length
+	cut     []int                     // bytes after which the n-th response breaks off; -1 stalls
+	reader  func(io.Reader) io.Reader // wraps the bodies; nil for none
+	changed string                    // the content from the second request on, with another ETag
 	refuse  map[int]error
 
-	modified []string // Last-Modified of the n-th answer
+	modified []string // of the n-th response
 
 	asked []http.Header
 }
@@ -105,7 +105,7 @@ func (s *server) Open(ctx context.Context, r *api.Request) (*http.Response, erro
 	return resp, nil
 }
 
-// ending is a body that ends with its context.
+// ending returns a body whose reads fail once ctx is done.
 func ending(ctx context.Context, r io.Reader) io.ReadCloser {
 	return io.NopCloser(readFunc(func(p []byte) (int, error) {
 		if err := ctx.Err(); err != nil {
@@ -126,7 +126,7 @@ func reading() *api.Request {
 	}
 }
 
-// open opens what must open.
+// open calls Open, which must succeed.
 func open(t *testing.T, s api.Opener, r *api.Request, o download.Options) *api.Download {
 	t.Helper()
 	d, err := download.Open(t.Context(), s, r, o, nil)
@@ -151,8 +151,8 @@ func fetch(ctx context.Context, s api.Opener, o download.Options, opts ...api.Ca
 
 const content = "The Analytical Engine weaves algebraical patterns."
 
-// A connection may break anywhere, and the next one as well.
-func TestCutsLoseNothing(t *testing.T) {
+// Connections that break at any byte, also twice, lose no bytes.
+func TestResumeAfterLostConnections(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		for _, whole := range []bool{false, true} {
@@ -169,7 +169,7 @@ func TestCutsLoseNothing(t *testing.T) {
 				}
 			}
 			for cut := range 16 {
-				silent := cut >= 8 // and so the end is not known, unless by the place of a part
+				silent := cut >= 8 // the end is then known only from a Content-Range
 				s := &server{content: content, tag: `"1"`, whole: whole, silent: silent, cut: []int{cut % 8}}
 				from := 4 + cut%8
 				if whole {
@@ -192,9 +192,9 @@ func TestCutsLoseNothing(t *testing.T) {
 	})
 }
 
-// A server may send less than the part that it was asked for. The rest is asked for as
-// if the connection had broken, and is never taken for the end.
-func TestShortPartsLoseNothing(t *testing.T) {
+// A server may send less than the requested part. The rest is requested again,
+// and a short part is never mistaken for the end.
+func TestResumeAfterShortParts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		for _, part := range []api.Range{{Offset: 1}, {Offset: 4, Length: 20}, {Offset: 4, Length: 100}} {
@@ -210,14 +210,14 @@ func TestShortPartsLoseNothing(t *testing.T) {
 				s = &server{content: content, most: 7, silent: silent}
 				if got, err := fetch(t.Context(), s, download.Options{Range: part}); got != want[:7] ||
 					!errors.Is(err, io.ErrUnexpectedEOF) {
-					t.Errorf("%+v, of a version without a name: %q, %v", part, got, err)
+					t.Errorf("%+v, without an ETag: %q, %v", part, got, err)
 				}
 			}
 		}
 	})
 }
 
-func TestChangesAreNotMixed(t *testing.T) {
+func TestChangedFileIsNotMixed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		for name, changed := range map[string]string{
@@ -227,7 +227,7 @@ func TestChangesAreNotMixed(t *testing.T) {
 				s := &server{content: content, tag: tag, cut: []int{9}, changed: changed}
 				got, err := fetch(t.Context(), s, download.Options{})
 				want := api.ErrChanged
-				if tag != `"1"` { // then a change cannot be noticed
+				if tag != `"1"` { // without a strong ETag a change cannot be noticed
 					want = io.ErrUnexpectedEOF
 				}
 				if got != content[:9] || !errors.Is(err, want) {
@@ -238,7 +238,7 @@ func TestChangesAreNotMixed(t *testing.T) {
 	})
 }
 
-// A server that gives versions no names may be asked again for what never changes.
+// A fixed file is resumed without an ETag.
 func TestFixedFilesResume(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -247,7 +247,7 @@ func TestFixedFilesResume(t *testing.T) {
 			t.Errorf("%q, %v", got, err)
 		}
 		upper, times := strings.ToUpper(content), []string{"Mon", "Tue"}
-		for name, s := range map[string]*server{ // If-Range is heeded, or parts are not known at all
+		for name, s := range map[string]*server{ // whether the server applies If-Range or ignores Range
 			"size":                   {changed: content[:20]},
 			"version":                {tag: `"1"`, changed: upper},
 			"version, without parts": {tag: `"1"`, changed: upper, whole: true},
@@ -263,7 +263,7 @@ func TestFixedFilesResume(t *testing.T) {
 	})
 }
 
-func TestWhatMayNotBeRepeatedIsNot(t *testing.T) {
+func TestNonIdempotentRequestIsNotResumed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{content: content, tag: `"1"`, cut: []int{9}}
@@ -280,7 +280,7 @@ func TestWhatMayNotBeRepeatedIsNot(t *testing.T) {
 	})
 }
 
-func TestTriesEnd(t *testing.T) {
+func TestResumeAttemptsAreLimited(t *testing.T) {
 	t.Parallel()
 	gone := &api.Error{Op: "things.Read", Status: http.StatusNotFound, Code: 10753}
 	down := &api.Error{Op: "things.Read", Status: http.StatusServiceUnavailable}
@@ -311,8 +311,8 @@ func TestTriesEnd(t *testing.T) {
 	})
 }
 
-// The context, and the timeout of the call, count for all connections together.
-func TestContexts(t *testing.T) {
+// The context and the timeout of the call apply to all connections together.
+func TestContextSpansConnections(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
@@ -335,8 +335,8 @@ func TestContexts(t *testing.T) {
 	})
 }
 
-// Close ends a read that waits for another connection.
-func TestClose(t *testing.T) {
+// Close interrupts a read that waits to reconnect.
+func TestCloseInterruptsRead(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{content: content, tag: `"1"`, cut: []int{0, -1}}
@@ -351,12 +351,12 @@ func TestClose(t *testing.T) {
 			t.Error(err)
 		}
 		if err := <-ended; err == nil {
-			t.Error("the read ended as if all had come")
+			t.Error("the interrupted read returned no error")
 		}
 	})
 }
 
-func TestWhatAnAnswerTells(t *testing.T) {
+func TestDownloadMetadata(t *testing.T) {
 	t.Parallel()
 	type placed struct {
 		Name, Type           string
@@ -406,7 +406,7 @@ func TestWhatAnAnswerTells(t *testing.T) {
 	}
 }
 
-func TestWhatIsRefused(t *testing.T) {
+func TestInvalidOptionsAreRejected(t *testing.T) {
 	t.Parallel()
 	try := func(o download.Options, opts ...api.CallOption) []error {
 		return []error{stub.Err(fetch(t.Context(), &server{}, o, opts...))}
@@ -419,8 +419,9 @@ func TestWhatIsRefused(t *testing.T) {
 	})
 }
 
-// A part is where the server says; one that sends a part without telling which sends nothing.
-func TestPlacesOfParts(t *testing.T) {
+// The part is where Content-Range says. A part without a valid Content-Range is
+// an error.
+func TestContentRange(t *testing.T) {
 	t.Parallel()
 	type placed struct{ length, size int64 }
 	part := func(place string, length int64) (placed, error) {
@@ -450,7 +451,7 @@ func TestPlacesOfParts(t *testing.T) {
 		t.Errorf("of another length: got %+v, %v", got, err)
 	}
 	for _, place := range []string{"", "bytes", "bytes */17", "bytes x-y/z", "lines 1-2/3", "bytes -5-9/17"} {
-		if _, err := part(place, 0); err == nil || !strings.Contains(err.Error(), "without telling which") {
+		if _, err := part(place, 0); err == nil || !strings.Contains(err.Error(), "invalid Content-Range") {
 			t.Errorf("%q: %v", place, err)
 		}
 	}
@@ -481,7 +482,7 @@ func save(t *testing.T, s *server, path, name string) (string, error) {
 	return download.Save(path, open(t, s, reading(), download.Options{}), name, nil)
 }
 
-// left returns what is in a directory.
+// left returns the files in a directory.
 func left(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -523,7 +524,7 @@ func TestSave(t *testing.T) {
 	}
 }
 
-// What cannot be saved is not left open.
+// A download that cannot be saved is closed.
 func TestSaveCloses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -552,8 +553,8 @@ func (c *closing) Close() error {
 	return nil
 }
 
-// A file that does not come whole does not come at all, and leaves nothing.
-func TestSaveLeavesNothingHalf(t *testing.T) {
+// A download that fails leaves no file.
+func TestSaveIsAtomic(t *testing.T) {
 	t.Parallel()
 	for cut := range len(content) {
 		dir := t.TempDir()
@@ -571,7 +572,7 @@ func TestSaveLeavesNothingHalf(t *testing.T) {
 	}
 }
 
-func TestHostileNames(t *testing.T) {
+func TestNameIsSafe(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
 		"q3.pdf": "q3.pdf", "Q3 report (final).pdf": "Q3 report (final).pdf", "größe.txt": "größe.txt",

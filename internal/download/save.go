@@ -15,12 +15,12 @@ import (
 	"github.com/fastio-go/fastio/internal/durable"
 )
 
-// Progress is called with the number of bytes received and their total, -1 if it is
-// unknown. It may be nil.
+// Progress is called with the number of bytes received and the total, -1 if
+// that is unknown. It may be nil.
 type Progress func(done, total int64)
 
-// Copy writes all of d to w and closes d. It returns how many bytes were written,
-// also when it fails.
+// Copy writes all of d to w and closes d. It returns the number of bytes
+// written, also with an error.
 func Copy(w io.Writer, d *api.Download, progress Progress) (n int64, err error) {
 	defer func() { _ = d.Close() }()
 	if progress != nil {
@@ -42,10 +42,11 @@ func (t *reporter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Save writes all of d to a file and closes d. A path that is a directory, or ends
-// in a separator, gets a file called name in it, as far as that is safe; it must
-// be new, for the name is the server's. A path of any other kind is replaced. The
-// file is there as a whole or not at all. Save returns its path.
+// Save writes all of d to a file and closes d. If path is a directory or ends
+// in a separator, the file is called name in that directory, made safe by
+// [Name], and must not exist: the name is the server's choice. A file at any
+// other path is replaced. Save is atomic: it writes the whole file or none. It
+// returns the path of the file.
 func Save(path string, d *api.Download, name string, progress Progress) (string, error) {
 	path, err := target(path, name)
 	if err != nil {
@@ -56,7 +57,7 @@ func Save(path string, d *api.Download, name string, progress Progress) (string,
 		_, err := Copy(w, d, progress)
 		return err
 	})
-	_ = d.Close() // if it was never begun
+	_ = d.Close() // if nothing was read
 	if err != nil {
 		return "", err
 	}
@@ -78,25 +79,25 @@ func target(path, name string) (string, error) {
 
 const (
 	nameless = "download"
-	maxName  = 200 // bytes; file systems take 255, and a name for the time before needs some more
+	maxName  = 200 // bytes; file systems allow 255, and a temporary name needs some more
 )
 
-// Name returns what a file may be called here that a server calls name: one element
-// of a path, not hidden, that means the same on every system.
+// Name returns a safe file name made from name: one path element, not hidden,
+// that means the same on every system.
 func Name(name string) string {
 	name = strings.ToValidUTF8(name, "")
 	name = name[strings.LastIndexAny(name, `/\`)+1:]
 	name = strings.Map(func(r rune) rune {
 		switch {
-		case !unicode.IsPrint(r): // control characters, and those that turn the direction
+		case !unicode.IsPrint(r): // control characters, also those that change the text direction
 			return -1
-		case strings.ContainsRune(`<>:"|?*`, r): // which Windows takes for something else
+		case strings.ContainsRune(`<>:"|?*`, r): // special on Windows
 			return '_'
 		}
 		return r
 	}, name)
 	name = strings.TrimLeft(name, ". ")
-	name = strings.ToValidUTF8(name[:min(len(name), maxName)], "") // without what is left of a character
+	name = strings.ToValidUTF8(name[:min(len(name), maxName)], "") // drop a truncated character
 	name = strings.TrimRight(name, ". ")
 	if name == "" {
 		return nameless
@@ -107,5 +108,6 @@ func Name(name string) string {
 	return name
 }
 
-// device is a name that Windows takes, whatever its extension, for a device.
+// device matches the names that Windows reserves for devices, with any
+// extension.
 var device = regexp.MustCompile(`(?i)^(CON|PRN|AUX|NUL|(COM|LPT)[0-9¹²³]) *(\.|$)`)

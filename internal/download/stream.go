@@ -23,36 +23,36 @@ const (
 	headerRange    = "Range"
 	headerIfRange  = "If-Range"
 
-	silence  = time.Minute // without a byte, after which a connection is given up
-	maxTries = 5           // to go on, without a byte in between
+	silence  = time.Minute // without a byte, after which a connection is abandoned
+	maxTries = 5           // to resume without receiving a byte
 )
 
-// stream is a file that is read over as many connections as it takes.
+// stream reads a file over several connections if necessary.
 type stream struct {
 	opener  api.Opener
 	request *api.Request
 	options Options
-	ctx     context.Context //nolint:containedctx // the calls of a Reader have none, and a download is one call
+	ctx     context.Context //nolint:containedctx // Read has no context, and a download is one call
 	cancel  context.CancelFunc
 
-	at    int64  // the byte of the file that comes next
-	limit int64  // the byte before which the stream ends at the latest
-	known bool   // limit is the end
-	size  int64  // of the file, -1 if the server did not tell
-	etag  string // names the version, "" if nothing does
+	at    int64  // offset of the next byte
+	limit int64  // offset at which the stream ends at the latest
+	known bool   // limit is the exact end
+	size  int64  // of the file, -1 if unknown
+	etag  string // strong ETag of the file, "" if it has none
 
 	header http.Header // of the first response
 
-	failed int   // connections in a row that brought nothing
-	ended  error // how the connection at hand ended, nil while it holds
+	failed int   // connections in a row that brought no byte
+	ended  error // why the current connection ended; nil while it is open
 
 	mu     sync.Mutex
 	body   io.ReadCloser
 	closed bool
 }
 
-// bound gives the stream the context of the call, and its timeout, which counts
-// for all connections together.
+// bound gives the stream the context and the timeout of the call, which apply
+// to all connections together.
 func (s *stream) bound(ctx context.Context) {
 	if d := s.request.Options.Timeout; d > 0 {
 		s.request.Options.Timeout = 0
@@ -62,15 +62,14 @@ func (s *stream) bound(ctx context.Context) {
 	s.ctx, s.cancel = context.WithCancel(ctx)
 }
 
-// open asks for a part, all if that is "", on the condition that the file is still
-// the one named.
+// open requests a part, all if part is "", with condition as If-Range.
 func (s *stream) open(part, condition string) (*http.Response, error) {
 	r := *s.request
 	h := maps.Clone(r.Options.Header)
 	if h == nil {
 		h = http.Header{}
 	}
-	h.Set(headerEncoding, "identity") // lengths and places are then those of the file
+	h.Set(headerEncoding, "identity") // so that lengths and ranges are those of the file
 	if part != "" {
 		h.Set(headerRange, part)
 	}
@@ -81,7 +80,7 @@ func (s *stream) open(part, condition string) (*http.Response, error) {
 	return s.opener.Open(s.ctx, &r)
 }
 
-// Read goes on over another connection when one ends before its time.
+// Read reads the file, and reconnects when a connection ends too early.
 func (s *stream) Read(p []byte) (int, error) {
 	for {
 		switch {
@@ -95,10 +94,10 @@ func (s *stream) Read(p []byte) (int, error) {
 		if n > 0 {
 			s.failed = 0
 		}
-		if err == io.EOF && s.known { //nolint:errorlint // as a Reader returns it
+		if err == io.EOF && s.known { //nolint:errorlint // readers return io.EOF unwrapped
 			err = io.ErrUnexpectedEOF
 		}
-		if err != nil && err != io.EOF && s.at < s.limit { //nolint:errorlint // as a Reader returns it
+		if err != nil && err != io.EOF && s.at < s.limit { //nolint:errorlint // readers return io.EOF unwrapped
 			err = s.resume(err)
 		}
 		s.ended = err
@@ -108,7 +107,8 @@ func (s *stream) Read(p []byte) (int, error) {
 	}
 }
 
-// resume replaces a connection that ended with cause, and returns why it cannot.
+// resume replaces a connection that ended with cause. It returns an error if it
+// must not or cannot.
 func (s *stream) resume(cause error) error {
 	_ = s.body.Close()
 	for s.request.Replay == api.ReplaySafe && (s.options.Fixed || s.etag != "") && s.failed < maxTries {
@@ -131,15 +131,15 @@ func (s *stream) resume(cause error) error {
 	return s.named(cause)
 }
 
-// reopen asks for the rest.
+// reopen requests the rest of the file.
 func (s *stream) reopen() (io.ReadCloser, error) {
 	from := s.at
 	if !s.known && from > s.options.Range.Offset {
-		from-- // all may have come, and no server sends what begins behind the end
+		from-- // all bytes may have been read, and a range that begins at the end is rejected
 	}
-	resp, err := s.open(rangeOf(from, s.options.last()), s.etag) //nolint:bodyclose // the stream closes it
+	resp, err := s.open(rangeOf(from, s.options.last()), s.etag) //nolint:bodyclose // the stream closes the body
 	if e, refused := errors.AsType[*api.Error](err); refused && e.Status == http.StatusRequestedRangeNotSatisfiable {
-		return nil, s.named(api.ErrChanged) // it has become shorter
+		return nil, s.named(api.ErrChanged) // the file is now shorter
 	}
 	if err != nil {
 		return nil, err
@@ -160,9 +160,9 @@ func (s *stream) reopen() (io.ReadCloser, error) {
 	return body, nil
 }
 
-// changed reports whether a response is of another version than the first. Of a
-// fixed file there is none, unless the server says so: its parts may come without
-// an ETag.
+// changed reports whether a response has another version than the first. For a
+// fixed file it does only if both have the header and differ: partial responses
+// may lack an ETag.
 func (s *stream) changed(h http.Header) bool {
 	if !s.options.Fixed {
 		return strongTag(h) != s.etag
@@ -175,16 +175,16 @@ func (s *stream) changed(h http.Header) bool {
 	return false
 }
 
-// skip leaves out what a server sends before the part that it was asked for.
+// skip discards what the server sends before the requested part.
 func skip(body io.Reader, from, to int64) error {
 	if from > to {
-		return fmt.Errorf("the server sent the file from byte %d on, not from %d", from, to)
+		return fmt.Errorf("the server sent bytes from %d, not from %d", from, to)
 	}
 	_, err := io.CopyN(io.Discard, body, to-from)
 	return err
 }
 
-// replace takes up another connection, unless the stream was closed meanwhile.
+// replace sets the connection, unless the stream was closed meanwhile.
 func (s *stream) replace(body io.ReadCloser) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -196,7 +196,7 @@ func (s *stream) replace(body io.ReadCloser) error {
 	return nil
 }
 
-// Close gives up what is on its way.
+// Close cancels requests and closes the connection.
 func (s *stream) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,8 +17,8 @@ import (
 	"github.com/fastio-go/fastio/internal/table"
 )
 
-// A file at the path that nothing useful can come from is refused at once.
-func TestReadRefusesWhatIsNotARegularFileOfModestSize(t *testing.T) {
+// A path that is not a regular file of modest size is rejected at once.
+func TestReadRejectsIrregularAndLargeFiles(t *testing.T) {
 	t.Parallel()
 	type row struct {
 		create func(path string) error
@@ -40,7 +40,7 @@ func TestReadRefusesWhatIsNotARegularFileOfModestSize(t *testing.T) {
 		defer cancel()
 		f := durable.Open(path)
 		_, read := f.Read(ctx)
-		edit := f.Update(ctx, func([]byte) ([]byte, error) { t.Error("it is edited"); return nil, nil })
+		edit := f.Update(ctx, func([]byte) ([]byte, error) { t.Error("fn was called"); return nil, nil })
 		for _, err := range []error{read, edit} {
 			if refused, ok := errors.AsType[*durable.FileError](err); !ok ||
 				!strings.Contains(refused.Reason, tc.want) {
@@ -100,7 +100,7 @@ func TestModes(t *testing.T) {
 	path := filepath.Join(dir, "store")
 	update(t, durable.Open(path), put("secret"))
 	_ = os.Chmod(path, 0o644)
-	update(t, durable.Open(path), put("secret")) // closes what another program opened
+	update(t, durable.Open(path), put("secret")) // removes the temporary file of another program
 	for name, want := range map[string]fs.FileMode{dir: fs.ModeDir | 0o700, path: 0o600, path + ".lock": 0o600} {
 		if info, err := os.Stat(name); err != nil || info.Mode() != want {
 			t.Errorf("%s has the mode %v, error %v, want %v", name, info.Mode(), err, want)
@@ -108,7 +108,7 @@ func TestModes(t *testing.T) {
 	}
 }
 
-func TestUpdateRejectsALoopOfLinks(t *testing.T) {
+func TestUpdateRejectsLinkCycle(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "store")
 	if err := errors.Join(os.Symlink(path, path), durable.Open(path).Update(t.Context(), put("lost"))); err == nil {
@@ -129,7 +129,7 @@ func TestRemove(t *testing.T) {
 			t.Error(err)
 		}
 		if _, err := durable.Open(path).Read(t.Context()); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("after it the file reads with %v", err)
+			t.Errorf("reading the removed file: %v", err)
 		}
 	}
 	if err := os.Mkdir(path, 0o700); err != nil {

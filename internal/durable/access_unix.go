@@ -11,7 +11,7 @@ import (
 
 // openToRead does not block on a named pipe.
 func openToRead(path string) (*os.File, error) {
-	return os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) //nolint:gosec // the caller chose the file
+	return os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) //nolint:gosec // the path is the caller's
 }
 
 const othersMode fs.FileMode = 0o077

@@ -16,7 +16,7 @@ func rename(from, to string) error { return os.Rename(from, to) }
 // syncDir makes the entries of a directory durable. File systems that do not support
 // it are ignored.
 func syncDir(dir string) error {
-	d, err := os.Open(dir) //nolint:gosec // the caller chose the directory
+	d, err := os.Open(dir) //nolint:gosec // the path is the caller's
 	if err != nil {
 		return err
 	}

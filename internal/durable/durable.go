@@ -283,8 +283,7 @@ func sweep(dir, name string) {
 }
 
 // makeDir creates a missing directory durably. For a symbolic link to a missing
-// directory it creates the
-// target.
+// directory it creates the target.
 func (f *File) makeDir(dir string) error {
 	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
 		return err

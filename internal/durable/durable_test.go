@@ -21,8 +21,7 @@ import (
 	"github.com/fastio-go/fastio/internal/table"
 )
 
-// guard is how long a test waits before it calls a step stuck. Nothing is
-// expected to come near it.
+// guard is the time after which a test considers a step stuck.
 const guard = 30 * time.Second
 
 func TestMain(m *testing.M) {
@@ -65,7 +64,7 @@ func names(t *testing.T, dir string) (all []string) {
 	return all
 }
 
-// left requires the names of the files in a directory.
+// left requires that a directory holds exactly the named files.
 func left(t *testing.T, dir string, want ...string) {
 	t.Helper()
 	if diff := cmp.Diff(want, names(t, dir)); diff != "" {
@@ -73,7 +72,7 @@ func left(t *testing.T, dir string, want ...string) {
 	}
 }
 
-// holds requires the content of a file.
+// holds requires that a file has the given content.
 func holds(t *testing.T, f *durable.File, want string) {
 	t.Helper()
 	if got, err := f.Read(t.Context()); err != nil || string(got) != want {
@@ -149,7 +148,7 @@ func TestEditSavesSeveralTimes(t *testing.T) {
 	holds(t, f, "three")
 }
 
-// replacement are the steps of one, in order.
+// replacement returns the steps of one replacement in order.
 func replacement() []string {
 	return []string{
 		durable.StepCreate, durable.StepWrite, durable.StepSync, durable.StepClose, durable.StepRename,
@@ -157,7 +156,7 @@ func replacement() []string {
 	}
 }
 
-// A write that fails does not undo the one before it, nor forbid the next.
+// A failed write does not undo the previous one or prevent the next.
 func TestFailingDisk(t *testing.T) {
 	t.Parallel()
 	for _, step := range replacement() {
@@ -174,7 +173,7 @@ func TestFailingDisk(t *testing.T) {
 				return nil
 			})
 			update(t, f, put("one"))
-			want := append([]string{durable.StepSyncDir}, replacement()...) // of the parent, which has a new directory
+			want := append([]string{durable.StepSyncDir}, replacement()...) // of the parent of the new directory
 			if diff := cmp.Diff(want, steps); diff != "" {
 				t.Errorf("steps (-want +got):\n%s", diff)
 			}
@@ -203,11 +202,11 @@ func TestFailingDisk(t *testing.T) {
 	}
 }
 
-// Every name of a file shares one lock, and the links stay links. The directories that
-// they lead to are created like any other.
+// All names of a file share one lock, and links are kept. Missing directories
+// behind links are created.
 func TestUpdateFollowsLinks(t *testing.T) {
 	t.Parallel()
-	table.Each(t, map[string]map[string]string{ // from and to, which "/" puts under the root
+	table.Each(t, map[string]map[string]string{ // links and their targets, where "/" is the root
 		"a link to a file":               {"store": "missing/deeper/file"},
 		"a link to a directory":          {"dir": "missing/deeper"},
 		"a link to a link":               {"dir": "next", "next": "missing/deeper"},
@@ -268,7 +267,7 @@ func TestUpdateFreesTheLockWhenFnPanics(t *testing.T) {
 	update(t, f, put("x"))
 }
 
-// A writer waits for another until its context is done. A reader never waits.
+// A writer waits for another until its context is done. A reader does not wait.
 func TestWaitingEndsWithTheContext(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "store")
@@ -310,7 +309,7 @@ func TestGoroutinesLoseNoUpdate(t *testing.T) {
 	for i := range 8 {
 		f := shared
 		if i%2 == 0 {
-			f = durable.Open(path) // as good as another process
+			f = durable.Open(path) // like another process
 		}
 		writers.Go(func() {
 			for range 25 {

@@ -21,20 +21,20 @@ import (
 	"github.com/fastio-go/fastio/internal/table"
 )
 
-// The test binary runs itself as a writer when pathEnv is set.
+// With pathEnv set, the test binary runs as a writer.
 const (
 	pathEnv = "DURABLE_TEST_PATH"
-	stepEnv = "DURABLE_TEST_STEP" // where the writer halts to be killed; empty lets it run on
+	stepEnv = "DURABLE_TEST_STEP" // where the writer halts to be killed; empty means no halt
 
-	stepLocked = "locked" // before the steps of a replacement
-	stepSaved  = "saved"  // after two of them, in the same edit
-	stepNone   = "none"   // which it never comes to
+	stepLocked = "locked" // before a replacement
+	stepSaved  = "saved"  // after two replacements in one edit
+	stepNone   = "none"   // is never reached
 	halted     = "halted"
 
-	writerSaves = 50 // unless it runs on
+	writerSaves = 50 // with stepNone
 )
 
-// writer saves two versions an edit, and reports each.
+// writer saves two versions in each edit and reports each.
 func writer(path, stop string) error {
 	f, saves := durable.Open(path), 0
 	haltAt := func(step string) {
@@ -67,7 +67,7 @@ func writer(path, stop string) error {
 	return nil
 }
 
-// document is a version number, some filling, and a checksum of both.
+// document returns a version number, filler, and a checksum of both.
 func document(n int) []byte {
 	s := strconv.Itoa(n) + "\n" + strings.Repeat("filling ", n%7*1000) + "\n"
 	sum := sha256.Sum256([]byte(s))
@@ -124,8 +124,8 @@ func TestProcessesLoseNoUpdate(t *testing.T) {
 	holds(t, durable.Open(path), string(document(8*writerSaves)))
 }
 
-// A writer is killed at every step in turn, and at moments of no choosing. What it has
-// saved stays, though its edit never comes to its end.
+// A writer is killed at each step and at random moments. Saved content is kept
+// even if the edit did not complete.
 func TestKilledWriters(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -141,7 +141,7 @@ func TestKilledWriters(t *testing.T) {
 			err = nil
 		}
 		n, corrupt := parse(doc)
-		// The write under way may have ended or not; no other may be missing.
+		// The write in progress may be complete; no earlier one may be missing.
 		underWay := step != stepLocked && step != stepSaved && n == reported+1
 		if err = errors.Join(err, corrupt); err != nil || n != reported && !underWay {
 			t.Fatalf("round %d, killed at %q: version %d after %d was reported, %v", round, step, n, reported, err)
@@ -156,12 +156,12 @@ func TestKilledWriters(t *testing.T) {
 		}
 	}
 	if leftovers == 0 {
-		t.Error("no writer was killed between the creation of its sibling and the rename")
+		t.Error("no writer was killed between the creation of the temporary file and the rename")
 	}
 }
 
-// killWriter runs a writer, kills it at a step, or at any moment when step is
-// empty, and returns the last version that it reported as written.
+// killWriter runs a writer and kills it at a step, or at a random moment if
+// step is empty. It returns the last version that the writer reported.
 func killWriter(t *testing.T, path, step string) (reported int) {
 	t.Helper()
 	cmd := command(t, path, step)
@@ -171,7 +171,7 @@ func killWriter(t *testing.T, path, step string) (reported int) {
 	}
 	enough := 1 + rand.N(20)
 	killed := false
-	for lines := bufio.NewScanner(out); lines.Scan(); { // what it wrote before it died is still read
+	for lines := bufio.NewScanner(out); lines.Scan(); { // output before the kill is still read
 		if lines.Text() == halted {
 			killed = true
 		} else if reported, err = strconv.Atoi(lines.Text()); err != nil {

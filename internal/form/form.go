@@ -1,5 +1,4 @@
-// Package form collects the fields of a form, and what is wrong with the first that
-// cannot be sent.
+// Package form collects the fields of a form and the first error in them.
 package form
 
 import (
@@ -15,7 +14,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 )
 
-// Fields are those of the form of one call.
+// Fields are the form fields of one call.
 type Fields struct {
 	Form api.Form
 
@@ -26,10 +25,10 @@ type Fields struct {
 // New returns the empty form of a call.
 func New(op string) Fields { return Fields{Form: api.Form{}, op: op} }
 
-// Err returns what is wrong with the first field that cannot be sent.
+// Err returns the error of the first invalid field.
 func (f *Fields) Err() error { return f.err }
 
-// Changed is Err for an update, which must not be without a field.
+// Changed is Err for an update, which requires a field.
 func (f *Fields) Changed() error {
 	if len(f.Form) == 0 {
 		f.Refuse("fields", "must not all be left out", "")
@@ -37,24 +36,25 @@ func (f *Fields) Changed() error {
 	return f.err
 }
 
-// Refuse says what is wrong with a field.
+// Refuse records that a field is invalid.
 func (f *Fields) Refuse(field, rule, got string) {
 	if f.err == nil {
 		f.err = &api.InputError{Op: f.op, Field: field, Rule: rule, Got: got}
 	}
 }
 
-// Set sends a field as it is.
+// Set sets a field without a check.
 func (f *Fields) Set(field, value string) { f.Form[field] = []string{value} }
 
-// Flag sends a boolean unless it is nil.
+// Flag sets a boolean unless it is nil.
 func (f *Fields) Flag(field string, value *bool) {
 	if value != nil {
 		f.Set(field, strconv.FormatBool(*value))
 	}
 }
 
-// Text returns what sends a text of so many characters. No error holds any of it.
+// Text returns a setter for text of a limited length, in characters. Errors do
+// not hold the text.
 func (f *Fields) Text(least, most int) func(field, value string) {
 	return func(field, value string) {
 		switch n := utf8.RuneCountInString(value); {
@@ -77,8 +77,8 @@ func (f *Fields) Line(least, most int) func(field, value string) {
 	}
 }
 
-// JSON sends a JSON value as text. The server would take null for a field to be
-// cleared.
+// JSON sets a field to a JSON value. Null is rejected: the server would clear
+// the field.
 func (f *Fields) JSON(field string, value json.RawMessage) {
 	v := jsontext.Value(value)
 	if v.Kind() == 'n' || !v.IsValid() {
@@ -87,14 +87,13 @@ func (f *Fields) JSON(field string, value json.RawMessage) {
 	f.Set(field, string(value))
 }
 
-// Layouts of times, which endpoints want with and without their zone. It is always
-// UTC.
+// Layouts of times in UTC. Endpoints differ in whether they accept a zone.
 const (
 	Bare = "2006-01-02 15:04:05"
 	Zone = "2006-01-02 15:04:05 UTC"
 )
 
-// Time returns what sends a time, by the second.
+// Time returns a setter for times, with a precision of a second.
 func (f *Fields) Time(layout string) func(field string, value time.Time) {
 	return func(field string, value time.Time) {
 		utc := value.UTC()
@@ -105,14 +104,14 @@ func (f *Fields) Time(layout string) func(field string, value time.Time) {
 	}
 }
 
-// Given sends a field unless it is zero.
+// Given sets a field unless the value is zero.
 func Given[T comparable](field string, value T, set func(field string, value T)) {
 	if value != *new(T) {
 		set(field, value)
 	}
 }
 
-// Optional does what an update asks for: it leaves a field, clears it, or sets it.
+// Optional leaves a field of an update out, clears it, or sets it.
 func Optional[T any](f *Fields, field, cleared string, o api.Opt[T], set func(field string, value T)) {
 	if o.IsNull() {
 		f.Set(field, cleared)

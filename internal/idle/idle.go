@@ -1,4 +1,4 @@
-// Package idle bounds how long an answer may bring nothing.
+// Package idle limits the time in which a response body brings no bytes.
 package idle
 
 import (
@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// ErrSilent ends a body that brought nothing for too long.
-var ErrSilent = fmt.Errorf("the connection has gone silent: %w", os.ErrDeadlineExceeded)
+// ErrSilent is returned by reads of a body that brought no bytes for too long.
+var ErrSilent = fmt.Errorf("idle timeout of the connection: %w", os.ErrDeadlineExceeded)
 
-// Body returns body with a bound on how long a read may bring nothing. What passes
-// between two reads does not count. A read that takes longer ends in [ErrSilent],
-// and the body is closed.
+// Body returns body with a limit on how long a read may block. The time between
+// reads does not count. A read that takes longer returns [ErrSilent], and the
+// body is closed.
 func Body(body io.ReadCloser, after time.Duration) io.ReadCloser {
 	b := &bounded{ReadCloser: body, after: after}
 	b.timer = time.AfterFunc(after, func() {
 		b.silent.Store(true)
-		_ = body.Close() // which ends the read
+		_ = body.Close() // ends the read
 	})
 	b.timer.Stop()
 	return b

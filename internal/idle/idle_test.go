@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A silent body ends; a slow reader does not make it silent.
+// A stalled body ends; a slow reader does not count as a stall.
 func TestBody(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -33,7 +33,7 @@ func TestBody(t *testing.T) {
 			if _, err := body.Read(buf); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(time.Hour) // the reader has other things to do
+			time.Sleep(time.Hour) // a busy reader
 		}
 		busy := time.Since(start)
 		_, err := body.Read(buf)

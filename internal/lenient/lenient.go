@@ -1,5 +1,4 @@
-// Package lenient reads JSON as the platform writes it, where its form is not
-// published.
+// Package lenient decodes JSON of the platform whose form is not documented.
 package lenient
 
 import (
@@ -11,17 +10,17 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Options returns the options for values that are not decoded as an answer:
+// Options returns the options for values that are not part of a response:
 // duplicate names and invalid UTF-8 are accepted.
 func Options() jsonv2.Options {
 	return jsonv2.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
 
-// Members are those of a JSON object.
+// Members are the members of a JSON object.
 type Members map[string]json.RawMessage
 
-// Take moves the first of the named members that has the type of to. A number may
-// be quoted. Members of another type are kept.
+// Take moves the first of the named members whose value fits the type of to. A
+// number may be quoted. Other members are kept.
 func Take[T any](m Members, to *T, names ...string) bool {
 	for _, name := range names {
 		raw, ok := m[name]
@@ -47,9 +46,9 @@ func (m Members) Rest() map[string]json.RawMessage {
 
 var fixes sync.Map //nolint:gochecknoglobals // a registry of func(any) by reflect.Type
 
-// Fix registers what remains to be done with each T of an answer after it was decoded:
-// reading what no tag can describe from its Extra. It is called in the declaration of a
-// package variable, before any answer is decoded.
+// Fix registers a function to complete each decoded T from its Extra, for what
+// no tag can describe. It must be called in the declaration of a package
+// variable, before any response is decoded.
 func Fix[T any](fix func(*T)) struct{} {
 	fixes.Store(reflect.TypeFor[T](), func(pointer any) {
 		if v, ok := pointer.(*T); ok {
@@ -59,7 +58,7 @@ func Fix[T any](fix func(*T)) struct{} {
 	return struct{}{}
 }
 
-// FixOf returns what was registered for a type, nil if nothing was.
+// FixOf returns the function registered for a type, nil if there is none.
 func FixOf(t reflect.Type) func(pointer any) {
 	fix, _ := fixes.Load(t)
 	f, _ := fix.(func(any))

@@ -13,20 +13,20 @@ import (
 	"github.com/fastio-go/fastio/api"
 )
 
-// ErrNoProgress ends an iteration whose server reports further rows but does not
-// send them: asking on would never end.
+// ErrNoProgress ends an iteration if the server reports more rows but does not
+// send them, as it would never end.
 var ErrNoProgress = errors.New("the server reports more rows, but sends none or the same again")
 
 const (
 	maxStep = 1000 // no page of any list is larger
-	maxSame = 2    // pages in a row that are the same, of one row at most
+	maxSame = 2    // identical pages in a row, of one row at most
 )
 
-// Offsets walks the pages of an offset list, from the row at start to the last.
+// Offsets iterates over the pages of an offset list, from the row at start.
 //
-// Rows the caller may not see are dropped after the server has cut its page, so
-// a page steps by the rows asked for, not by those that came. A server that does
-// not report its pages is asked until one is empty or the same as the one before.
+// The server drops rows the caller may not see after it cut the page, so the
+// offset advances by the limit, not by the rows received. If the server sends
+// no pagination, the end is a page that is empty or the same as the one before.
 func Offsets[P, T any](
 	ctx context.Context, op string, start int, opts []api.CallOption,
 	fetch func(ctx context.Context, offset int, opts []api.CallOption) (P, error),
@@ -69,20 +69,20 @@ func Offsets[P, T any](
 	}
 }
 
-// errEnd ends an iteration at a page that the one before has brought.
+// errEnd ends an iteration at a page that repeats the one before.
 var errEnd = errors.New("the page has been read")
 
 // Progress checks that the pages of an iteration have new rows.
 type Progress struct {
-	MaxEmpty int // empty pages in a row; default 2
+	MaxEmpty int // empty pages allowed in a row; default 2
 
-	last string // what the last page looked like
-	same int    // pages like it, itself included
+	last string // fingerprint of the last page
+	same int    // pages in a row with that fingerprint
 }
 
-// Check returns [ErrNoProgress] for a page like the one before. For one with a
-// single row, which another row may have pushed back meanwhile, it does so the
-// third time, and for empty ones after MaxEmpty.
+// Check returns [ErrNoProgress] for a page like the one before. A page of one
+// row may come twice, as a new row may have shifted it, and an empty one
+// MaxEmpty times.
 func Check[T any](s *Progress, op string, rows []T) error {
 	looks := fingerprint(rows)
 	if s.same++; looks == "" || looks != s.last {
@@ -104,9 +104,9 @@ func Check[T any](s *Progress, op string, rows []T) error {
 
 func errNoProgress(op string) error { return fmt.Errorf("fastio: %s: %w", op, ErrNoProgress) }
 
-// fingerprint returns what a page looks like: how many rows it has, the first and
-// the last; "" if they have no JSON. It is taken before the rows are handed over,
-// because the program may change them.
+// fingerprint returns the number of rows and the first and the last row, or ""
+// if they cannot be encoded. It is taken before the caller gets the rows,
+// because the caller may change them.
 func fingerprint[T any](rows []T) string {
 	if len(rows) == 0 {
 		return "[]"
@@ -118,7 +118,7 @@ func fingerprint[T any](rows []T) string {
 	return string(b)
 }
 
-// Offset reads a cursor that is an offset; start is what "" stands for.
+// Offset parses a cursor that is an offset; "" means start.
 func Offset(cursor string, start int) int {
 	if n, err := strconv.Atoi(cursor); err == nil {
 		return n
@@ -126,11 +126,11 @@ func Offset(cursor string, start int) int {
 	return start
 }
 
-// MaxLimit is how many rows a page of an offset list may have.
+// MaxLimit is the largest page of an offset list, in rows.
 const MaxLimit = 500
 
-// Window returns the parameters that ask an offset list for a part: limit rows, 1 to
-// MaxLimit, behind offset of them. 0 leaves one to the server.
+// Window returns the parameters that request limit rows, 1 to MaxLimit, after
+// the first offset rows. Zero leaves a parameter to the server.
 func Window(op string, limit, offset int) (url.Values, error) {
 	q := url.Values{}
 	switch {

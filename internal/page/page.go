@@ -1,5 +1,5 @@
-// Package page turns a paged endpoint into iterators, which request one page ahead of the
-// loop.
+// Package page turns a paged endpoint into iterators, which request one page
+// ahead of the loop.
 package page
 
 import (
@@ -12,15 +12,15 @@ import (
 	"github.com/fastio-go/fastio/api"
 )
 
-// ErrRepeated ends an iteration whose server hands out a cursor twice: following
-// it would never end.
+// ErrRepeated ends an iteration if the server sends a cursor twice, as it would
+// never end.
 var ErrRepeated = errors.New("fastio: the server sent the same cursor twice")
 
-// ErrNoCursor ends an iteration whose server reports another page, but not where
-// it begins.
+// ErrNoCursor ends an iteration if the server reports another page without a
+// cursor.
 var ErrNoCursor = errors.New("the server reports another page without a cursor")
 
-// Next returns the cursor of the page after one of op, "" when there is none.
+// Next returns the cursor of the next page, "" after the last.
 func Next(op string, more bool, cursor string) (string, error) {
 	switch {
 	case !more:
@@ -32,18 +32,18 @@ func Next(op string, more bool, cursor string) (string, error) {
 }
 
 // Fetch returns the page at cursor, "" being the first, and the cursor of the
-// page after it, "" when there is none. Numbers count as cursors too.
+// next page, "" after the last. The cursor may be a number.
 type Fetch[P any] func(ctx context.Context, cursor string) (page P, next string, err error)
 
-// Pages walks from start to the last page. The next page is under way while the
-// caller works on one.
+// Pages iterates over the pages from start to the last. It fetches the next
+// page while the caller works on one.
 //
-// Nothing is fetched before the first range, each range starts over, and an
-// error is yielded once, last. Leaving the loop ends the fetch under way and
-// waits for it.
+// Nothing is fetched before the first range, and each range starts over. An
+// error is yielded once, last. Leaving the loop cancels the fetch in progress
+// and waits for it.
 func Pages[P any](ctx context.Context, start string, fetch Fetch[P]) iter.Seq2[P, error] {
 	return func(yield func(P, error) bool) {
-		if ctx == nil { // the call says so
+		if ctx == nil { // the call returns the error
 			p, _, err := fetch(ctx, start)
 			yield(p, err)
 			return
@@ -52,7 +52,7 @@ func Pages[P any](ctx context.Context, start string, fetch Fetch[P]) iter.Seq2[P
 		pages := make(chan result[P])
 		defer func() {
 			cancel()
-			for range pages { // until the producer is gone
+			for range pages { // until the producer has ended
 			}
 		}()
 		go produce(inner, start, fetch, pages)
@@ -65,7 +65,7 @@ func Pages[P any](ctx context.Context, start string, fetch Fetch[P]) iter.Seq2[P
 				return
 			}
 		}
-		yield(*new(P), ctx.Err()) // the producer gave up with the caller's context
+		yield(*new(P), ctx.Err()) // the caller's context was cancelled
 	}
 }
 
@@ -75,8 +75,7 @@ type result[P any] struct {
 	err  error
 }
 
-// produce sends one page after the other until the last, an error, or the end
-// of ctx.
+// produce sends pages until the last, an error, or the end of ctx.
 func produce[P any](ctx context.Context, cursor string, fetch Fetch[P], pages chan<- result[P]) {
 	defer close(pages)
 	guard := guard{}
@@ -101,8 +100,8 @@ func produce[P any](ctx context.Context, cursor string, fetch Fetch[P], pages ch
 	}
 }
 
-// guard finds cycles of any length without remembering every cursor: it compares
-// with the last one and with one remembered at ever greater distance.
+// guard detects cycles of any length without storing every cursor: it compares
+// with the last one and with one stored at growing intervals.
 type guard struct {
 	anchor      string
 	steps, turn int
@@ -118,7 +117,7 @@ func (g *guard) met(cursor, next string) bool {
 	return false
 }
 
-// Rows walks the rows of pages.
+// Rows iterates over the rows of pages.
 func Rows[P, T any](pages iter.Seq2[P, error], rows func(P) []T) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for p, err := range pages {
@@ -135,10 +134,10 @@ func Rows[P, T any](pages iter.Seq2[P, error], rows func(P) []T) iter.Seq2[T, er
 	}
 }
 
-// Calls is Pages for a fetch that makes a call with the options it is given.
+// Calls is Pages for a fetch that passes on call options.
 //
-// What [api.WithResponse] asks for is there when the loop is at the page it belongs to,
-// while the fetch of the next one keeps its own.
+// The response for [api.WithResponse] is that of the page the loop is at, not
+// of the page fetched ahead.
 func Calls[P any](
 	ctx context.Context, start string, opts []api.CallOption,
 	fetch func(ctx context.Context, cursor string, opts []api.CallOption) (page P, next string, err error),

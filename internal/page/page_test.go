@@ -49,9 +49,9 @@ func collect[T any](seq iter.Seq2[T, error]) (got []T, errs []error) {
 	return got, errs
 }
 
-// Whatever the pages hold, all rows are yielded once and in order, a second range
-// yields the same, and a range that is stopped and resumed loses no row.
-func TestLayouts(t *testing.T) {
+// For every layout of pages, all rows are yielded once and in order, a second
+// range yields the same, and a range that is stopped and resumed loses no row.
+func TestAllRowsInOrder(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
 		b := book(rapid.SliceOfN(rapid.SliceOfN(rapid.Int(), 0, 5), 1, 12).Draw(r, "pages"))
@@ -89,8 +89,8 @@ func TestLayouts(t *testing.T) {
 	})
 }
 
-// Nothing is fetched before the range. While the caller works on a page the next one
-// is under way, and no other: a page costs the longer of the two.
+// Nothing is fetched before the range. One page and no more is fetched ahead
+// while the caller works, so a page takes the longer of the two times.
 func TestOnePageAhead(t *testing.T) {
 	t.Parallel()
 	type row struct{ latency, work time.Duration }
@@ -133,8 +133,7 @@ func TestOnePageAhead(t *testing.T) {
 	})
 }
 
-// Leaving the loop ends the fetch under way and waits until it has.
-func TestBreak(t *testing.T) {
+func TestBreakWaitsForFetch(t *testing.T) {
 	t.Parallel()
 	table.Bubbles(t, map[string]func(seq iter.Seq2[[]int, error]){
 		"by break": func(seq iter.Seq2[[]int, error]) {
@@ -160,7 +159,7 @@ func TestBreak(t *testing.T) {
 			defer ended.Add(1)
 			if begun.Add(1) > 1 {
 				<-ctx.Done()
-				time.Sleep(time.Second) // it takes a while to notice
+				time.Sleep(time.Second) // slow to notice the cancellation
 				return nil, "", ctx.Err()
 			}
 			return b.fetch(ctx, cursor)
@@ -218,7 +217,7 @@ func TestEveryFetchGetsTheCallersContext(t *testing.T) {
 	}
 }
 
-// An iteration that did not come to its end never looks as if it had.
+// A cancelled iteration never ends without an error.
 func TestCancelIsReported(t *testing.T) {
 	t.Parallel()
 	type when func(t *testing.T, cancel func()) page.Fetch[[]int]
@@ -289,7 +288,7 @@ func TestCancelIsReported(t *testing.T) {
 	})
 }
 
-// A walk that was cancelled on its last page has seen everything.
+// An iteration that is cancelled on its last page is complete.
 func TestCancelOnTheLastPage(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -302,10 +301,9 @@ func TestCancelOnTheLastPage(t *testing.T) {
 	}
 }
 
-// A server that hands out a cursor for the second time would be followed for ever.
-// Cycles of every length behind ways of every length are found before they have been
-// gone round often, and what is no cycle is walked to its end. A way of -1 begins in the
-// cycle.
+// Cycles of cursors of any length, after any number of pages, are detected
+// within few rounds. Cursors without a cycle are followed to the end. A way of
+// -1 starts inside the cycle.
 func TestRepeatedCursors(t *testing.T) {
 	t.Parallel()
 	for way := -1; way < 20; way++ {
@@ -318,7 +316,7 @@ func TestRepeatedCursors(t *testing.T) {
 			fetches := 0
 			seq := page.Pages(t.Context(), start, func(_ context.Context, cursor string) (int, string, error) {
 				if fetches++; fetches > 1000 {
-					return 0, "", errors.New("followed for ever")
+					return 0, "", errors.New("the cycle was not detected")
 				}
 				n := page.Offset(cursor, 0) + 1
 				if n >= first+cycle {
@@ -327,7 +325,7 @@ func TestRepeatedCursors(t *testing.T) {
 				return n, strconv.Itoa(n), nil
 			})
 			most := 5*(max(way, 0)+cycle)/2 + 1
-			if way <= 0 && cycle <= 3+way { // at once
+			if way <= 0 && cycle <= 3+way { // detected within the first round
 				most = way + cycle + 1
 			}
 			for range 2 {
@@ -349,14 +347,14 @@ type offsetPage struct {
 	pagination *api.Pagination
 }
 
-// offsets walks the pages that answer returns and returns what was asked for, the
-// rows that came, and how it ended.
+// offsets iterates over the pages that answer returns. It returns the requested
+// offsets, the rows and the error.
 func offsets(t *testing.T, start int, answer func(offset int) offsetPage) (asked []int, rows []string, err error) {
 	t.Helper()
 	pages := page.Offsets(t.Context(), "things.List", start, nil,
 		func(_ context.Context, offset int, _ []api.CallOption) (offsetPage, error) {
 			if asked = append(asked, offset); len(asked) > 100 {
-				return offsetPage{}, errors.New("asked for ever")
+				return offsetPage{}, errors.New("too many requests")
 			}
 			return answer(offset), nil
 		}, func(p offsetPage) ([]string, *api.Pagination) { return p.rows, p.pagination })
@@ -462,7 +460,7 @@ func TestOffset(t *testing.T) {
 	}
 }
 
-// Ranges over one iterator may go on at the same time.
+// An iterator supports concurrent ranges.
 func TestRangesAreIndependent(t *testing.T) {
 	t.Parallel()
 	b := make(book, 50)

@@ -1,4 +1,5 @@
-// Package ratelimit delays the calls of a rate group until its limits have room.
+// Package ratelimit delays the calls of a rate group to keep them within its
+// limits.
 package ratelimit
 
 import (
@@ -11,58 +12,59 @@ import (
 	"github.com/fastio-go/fastio/api"
 )
 
-// ErrClosed ends an Acquire that would wait for the server for longer than its
-// caller allows.
-var ErrClosed = errors.New("the server orders a longer wait")
+// ErrClosed is returned by Acquire if the server requires a longer wait than
+// the caller allows.
+var ErrClosed = errors.New("the server requires a longer wait")
 
-// errLate is an ErrClosed for want of time.
+// errLate is an ErrClosed because of the deadline of the context.
 var errLate = fmt.Errorf("%w: %w", ErrClosed, context.DeadlineExceeded)
 
-// Group keeps calls inside windows, however the server aligns them.
+// Group keeps calls within rate windows, however the server aligns them.
 //
-// Call n uses place n mod Max of each window, and leaves once the call that had
-// the place before was answered a whole Size ago. Of any Max+1 calls two share a
-// place, so no Max+1 reach the server within one Size. Callers leave in the
-// order they came, unless the server refuses one. It is safe for concurrent use.
+// Call n uses slot n mod Max of each window. It starts a whole Size after the
+// call that used the slot before has ended. Of any Max+1 calls two share a
+// slot, so no Max+1 calls reach the server within one Size. Callers are served
+// in order, except for those that return an error. A Group is safe for
+// concurrent use.
 type Group struct {
-	turn chan struct{} // full while the next to leave waits; a channel queues the others in order
+	head chan struct{} // held by the next caller to start; the channel queues the others in order
 
 	mu       sync.Mutex
 	next     uint64
 	underway int
 	windows  []window
-	refused  time.Time     // no call leaves before: the server has refused one
-	full     claim         // of a window that others have used up
-	closed   chan struct{} // closed at the next refusal or claim; nil unless a caller is in the queue
-	answer   chan struct{} // closed at the next change; nil unless a caller waits for one
+	refused  time.Time     // the end of the last Retry-After: no call starts before
+	full     claim         // that others have used up a window
+	closed   chan struct{} // closed at the next Retry-After or claim; nil unless a caller is in the queue
+	changed  chan struct{} // closed at the next change; nil unless a caller waits for it
 }
 
 type window struct {
 	api.RateWindow
-	places []time.Time // when the last call in a place was answered; busy until it is
+	slots []time.Time // when the last call in a slot ended; busy while it runs
 
 	learned bool
 	until   time.Time // the announced end that Size was learned from
-	denied  time.Time // an earlier end that was announced since; zero for none
+	denied  time.Time // an earlier end that was announced since; zero means none
 }
 
-// A claim is an announcement that a window has no room. It may be wrong, and is
-// believed for a while: then a call is sent to see.
+// A claim is an announcement that a window is used up. It may be wrong, so it
+// is trusted for a limited time, after which a call is sent to check.
 type claim struct {
 	limit    int
-	until    time.Time // when the window starts anew, as announced
+	until    time.Time // the announced start of the next window
 	believed time.Time
 }
 
-// believed is how long a claim closes a group.
+// believed is how long a claim is trusted.
 const believed = time.Minute
 
-// busy is later than any answer, so that a place in use is never free.
-var busy = time.Unix(1<<40, 0) //nolint:gochecknoglobals // a constant in all but type
+// busy marks a slot in use: it is later than any time.
+var busy = time.Unix(1<<40, 0) //nolint:gochecknoglobals // a constant
 
-// New returns a Group with the given windows. It learns more from Observe.
+// New returns a Group with the given windows. Observe adds others.
 func New(windows ...api.RateWindow) *Group {
-	g := &Group{turn: make(chan struct{}, 1)}
+	g := &Group{head: make(chan struct{}, 1)}
 	for _, w := range windows {
 		g.windows = append(g.windows, newWindow(w))
 	}
@@ -70,22 +72,22 @@ func New(windows ...api.RateWindow) *Group {
 }
 
 func newWindow(w api.RateWindow) window {
-	return window{RateWindow: w, places: make([]time.Time, w.Max)}
+	return window{RateWindow: w, slots: make([]time.Time, w.Max)}
 }
 
-// Waiting is called with the length of a wait, and whether the server orders it.
+// Waiting is called with the length of a wait and whether it is a Retry-After.
 type Waiting func(wait time.Duration, ordered bool)
 
-// Acquire waits until a call may leave and returns its number, for Release.
+// Acquire waits until a call may start and returns its number for Release.
 //
-// It calls waiting, unless nil, once it knows how long. It returns at once when
-// the wait would outlast ctx, or when the server orders it and it exceeds maxWait,
-// unless that is negative. The error says both when both hold. A window that was
-// learned from announcements delays the next call by maxWait at most: that
-// call shows whether the window is as announced.
+// It calls waiting, unless nil, once the length of the wait is known. It fails
+// at once if the wait exceeds the deadline of ctx, or if the server requires it
+// and it exceeds maxWait, unless maxWait is negative. If both hold, the error
+// wraps both. A window learned from announcements delays a call by maxWait at
+// most: that call verifies the window.
 func (g *Group) Acquire(ctx context.Context, maxWait time.Duration, waiting Waiting) (uint64, error) {
 	select {
-	case g.turn <- struct{}{}:
+	case g.head <- struct{}{}:
 	default:
 		if err := g.queue(ctx, maxWait); err != nil {
 			return 0, err
@@ -100,15 +102,15 @@ func (g *Group) Acquire(ctx context.Context, maxWait time.Duration, waiting Wait
 			return g.wait(ctx, maxWait, waiting, o, changed)
 		}
 	}
-	<-g.turn
+	<-g.head
 	return n, err
 }
 
-// wait is the rest of an Acquire whose call may not leave at once.
+// wait completes an Acquire whose call cannot start at once.
 func (g *Group) wait(
 	ctx context.Context, maxWait time.Duration, waiting Waiting, o opening, changed <-chan struct{},
 ) (n uint64, err error) {
-	defer func() { <-g.turn }()
+	defer func() { <-g.head }()
 	for since := time.Now(); changed != nil; n, o, changed = g.admit(since, maxWait) {
 		if o.at.Before(busy) {
 			if err := worthwhile(ctx, maxWait, o); err != nil {
@@ -129,15 +131,15 @@ func (g *Group) wait(
 	return n, nil
 }
 
-// opening is when the next call may leave.
+// opening describes when the next call may start.
 type opening struct {
 	at      time.Time
-	ordered time.Time // what the server asks for, which maxWait bounds
-	refused bool      // at is the end of a refusal
+	ordered time.Time // the wait the server requires, limited by maxWait
+	refused bool      // at is the end of a Retry-After
 }
 
-// queue returns when the caller is the next to leave. A Retry-After reaches those in
-// the queue at once: some will not wait for so long, whatever those before them do.
+// queue returns when the caller is the next to start. Callers in the queue
+// learn of a Retry-After at once and fail if it is longer than they allow.
 func (g *Group) queue(ctx context.Context, maxWait time.Duration) error {
 	for {
 		o, closed := g.closure()
@@ -147,7 +149,7 @@ func (g *Group) queue(ctx context.Context, maxWait time.Duration) error {
 			}
 		}
 		select {
-		case g.turn <- struct{}{}:
+		case g.head <- struct{}{}:
 			return nil
 		case <-ctx.Done():
 			return ctx.Err()
@@ -156,8 +158,8 @@ func (g *Group) queue(ctx context.Context, maxWait time.Duration) error {
 	}
 }
 
-// closure returns until when the server has closed the group, and a channel that
-// is closed when it does so again.
+// closure returns the opening that the server requires, and a channel that is
+// closed when it changes.
 func (g *Group) closure() (o opening, closed <-chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -167,7 +169,7 @@ func (g *Group) closure() (o opening, closed <-chan struct{}) {
 	return g.ordered(time.Now()), g.closed
 }
 
-// ordered returns when the group opens by what the server said of it.
+// ordered returns the opening that the server requires.
 func (g *Group) ordered(now time.Time) opening {
 	o := opening{g.refused, g.refused, true}
 	if !now.Before(g.full.believed) {
@@ -180,8 +182,8 @@ func (g *Group) ordered(now time.Time) opening {
 	return o
 }
 
-// worthwhile refuses a wait that ctx cannot outlast, or that the server orders and
-// maxWait forbids.
+// worthwhile returns an error for a wait that exceeds the deadline of ctx, or
+// that the server requires and exceeds maxWait.
 func worthwhile(ctx context.Context, maxWait time.Duration, o opening) error {
 	dl, bounded := ctx.Deadline()
 	late := bounded && dl.Before(o.at)
@@ -196,7 +198,7 @@ func worthwhile(ctx context.Context, maxWait time.Duration, o opening) error {
 	return nil
 }
 
-// pause returns after wait, at a change, or with the error of ctx.
+// pause returns after wait, after a change, or with the error of ctx.
 func pause(ctx context.Context, wait time.Duration, changed <-chan struct{}) error {
 	t := time.NewTimer(wait)
 	defer t.Stop()
@@ -209,9 +211,9 @@ func pause(ctx context.Context, wait time.Duration, changed <-chan struct{}) err
 	return nil
 }
 
-// admit lets the next call leave, if every window has room, and returns its number.
-// Otherwise it returns when there will be room and a channel that is closed if
-// that changes. The caller waits since then, the zero time means now.
+// admit starts the next call and returns its number if every window has room.
+// Otherwise it returns when there will be room, and a channel that is closed if
+// that changes. The caller has waited since then; the zero time means now.
 func (g *Group) admit(since time.Time, maxWait time.Duration) (n uint64, o opening, changed <-chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -233,46 +235,46 @@ func (g *Group) admit(since time.Time, maxWait time.Duration) (n uint64, o openi
 		}
 	}
 	if o.at.After(now) {
-		if g.answer == nil {
-			g.answer = make(chan struct{})
+		if g.changed == nil {
+			g.changed = make(chan struct{})
 		}
-		return 0, o, g.answer
+		return 0, o, g.changed
 	}
 	n = g.next
 	g.next++
 	g.underway++
 	for i := range g.windows {
-		*g.windows[i].place(n) = busy
+		*g.windows[i].slot(n) = busy
 	}
 	return n, o, nil
 }
 
-// place returns where call n notes its answer.
-func (w *window) place(n uint64) *time.Time { return &w.places[n%uint64(len(w.places))] }
+// slot returns the slot of call n.
+func (w *window) slot(n uint64) *time.Time { return &w.slots[n%uint64(len(w.slots))] }
 
-// free returns when call n finds its place free. A thousandth is added because
-// the server's clock need not run as fast as ours.
+// free returns when the slot of call n becomes free. A thousandth is added
+// because the server's clock may run slower.
 func (w *window) free(n uint64) time.Time {
-	last := *w.place(n)
+	last := *w.slot(n)
 	if last.IsZero() || last.Equal(busy) {
 		return last
 	}
 	return last.Add(w.Size + w.Size/1000)
 }
 
-// Release notes that call n was answered, or will not be.
+// Release records that call n has ended or was not made.
 func (g *Group) Release(n uint64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.underway--
 	now := time.Now()
 	for i := range g.windows {
-		*g.windows[i].place(n) = now
+		*g.windows[i].slot(n) = now
 	}
 	g.wake()
 }
 
-// Close lets no call leave before until: the server has refused one.
+// Close starts no call before until, the end of a Retry-After.
 func (g *Group) Close(until time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -280,7 +282,7 @@ func (g *Group) Close(until time.Time) {
 	g.close()
 }
 
-// close makes callers look again at when the group opens.
+// close wakes the waiting callers to check the opening again.
 func (g *Group) close() {
 	g.wake()
 	if g.closed != nil {
@@ -289,8 +291,8 @@ func (g *Group) close() {
 	}
 }
 
-// Full returns the limit of a window that is announced to have no room, and when
-// it starts anew.
+// Full returns the limit of a window announced as used up, and the start of the
+// next one.
 func (g *Group) Full() (limit int, until time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -312,20 +314,20 @@ func earlier(a, b time.Time) time.Time {
 }
 
 func (g *Group) wake() {
-	if g.answer != nil {
-		close(g.answer)
-		g.answer = nil
+	if g.changed != nil {
+		close(g.changed)
+		g.changed = nil
 	}
 }
 
-// maxLearned bounds the memory an announced window may take.
+// maxLearned limits the memory of an announced window.
 const maxLearned = 4096
 
-// Observe takes in what an answer announces: the limit of a window, the calls left
-// in it, and when it starts anew.
+// Observe records an announcement of a response: the limit of a window, the
+// calls left in it, and the start of the next one.
 //
-// Own calls are counted here, so an announcement matters in two cases: it is of a
-// window that is not known yet, or of one that others use as well.
+// As own calls are counted here, it matters only if the window is not known
+// yet, or if others use it too.
 func (g *Group) Observe(limit, remaining int, reset time.Time) {
 	if limit <= 0 {
 		return
@@ -347,8 +349,8 @@ func (g *Group) Observe(limit, remaining int, reset time.Time) {
 	}
 }
 
-// announced returns the window of the given limit, learned from its reset unless
-// it is known. It is nil for a limit that is too large to keep places for.
+// announced returns the window of the given limit, which it learns from its
+// reset unless it is known. It is nil if the limit is too large to track.
 func (g *Group) announced(limit int, reset, now time.Time) *window {
 	for i := range g.windows {
 		w := &g.windows[i]
@@ -366,8 +368,8 @@ func (g *Group) announced(limit int, reset, now time.Time) *window {
 	}
 	learned := newWindow(api.RateWindow{Max: limit, Size: left})
 	learned.learned, learned.until = true, reset
-	for i := range min(g.next, uint64(len(learned.places))) { // the calls before are in it, for all that is known
-		*learned.place(g.next - 1 - i) = now
+	for i := range min(g.next, uint64(len(learned.slots))) { // assume that the calls before count against it
+		*learned.slot(g.next - 1 - i) = now
 	}
 	for i := range g.windows {
 		if g.windows[i].learned { // the limit has changed
@@ -379,13 +381,13 @@ func (g *Group) announced(limit int, reset, now time.Time) *window {
 	return &g.windows[len(g.windows)-1]
 }
 
-// learn corrects the size of a window by the announced reset, and reports whether
-// it did.
+// learn corrects the size of a window by the announced reset. It reports
+// whether it did.
 //
-// The size is the longest time until a reset. A Date or an expiry that is wrong
-// makes it too long. Then other answers announce an earlier reset, which no window
-// does. Answers may arrive out of order, so that this counts only if no answer
-// announces the later reset again; or at once if calls would be delayed for long.
+// The size is the longest time until a reset. A wrong Date or reset can make it
+// too long; other responses then announce an earlier reset. As responses may
+// arrive out of order, the earlier reset counts only if no response announces
+// the later one again, or at once if calls would be delayed for long.
 func (w *window) learn(reset, now time.Time) bool {
 	const slack = 2 * time.Second // times are announced in whole seconds
 	left, later := reset.Sub(now), reset.Sub(w.until)
@@ -409,10 +411,11 @@ func (w *window) learn(reset, now time.Time) bool {
 	return true
 }
 
-// used counts the calls the server may still hold against the window.
+// used returns the number of calls that the server may still count in the
+// window.
 func (w *window) used(now time.Time) int {
 	n := 0
-	for _, answered := range w.places {
+	for _, answered := range w.slots {
 		if now.Sub(answered) < w.Size {
 			n++
 		}

@@ -23,12 +23,12 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const (
-	forever = time.Duration(-1) // a caller who waits however long the server wishes
+	forever = time.Duration(-1) // no limit on the wait that the server requires
 	minute  = time.Minute
-	late    = minute + minute/1000 // when a place of a minute's window is free again
+	late    = minute + minute/1000 // when a slot of a window of a minute is free again
 )
 
-// kind says how a server aligns its windows. The platform does not tell.
+// kind is the alignment of the server's windows, which is not documented.
 type kind string
 
 const (
@@ -39,13 +39,13 @@ const (
 
 func kinds() []kind { return []kind{fromFirst, toClock, sliding} }
 
-// server counts calls in windows, written independently of what is tested.
+// server counts calls in windows, independently of the tested code.
 type server struct {
 	mu      sync.Mutex
 	kind    kind
 	windows []api.RateWindow
-	calls   [][]time.Time // per window, those that still count
-	starts  []time.Time   // per window, of the current turn
+	calls   [][]time.Time // per window, those that count
+	starts  []time.Time   // per window, of the current one
 	refused int
 	served  int
 }
@@ -57,8 +57,8 @@ func newServer(k kind, windows ...api.RateWindow) *server {
 	}
 }
 
-// call makes a call that takes so long there and back, and shows g what is announced of
-// window i.
+// call makes a call with the given latencies and passes the announcement of
+// window i to g.
 func (s *server) call(t *testing.T, g *ratelimit.Group, there, back time.Duration, i int) {
 	t.Helper()
 	n := acquire(t, g)
@@ -72,7 +72,7 @@ func (s *server) call(t *testing.T, g *ratelimit.Group, there, back time.Duratio
 	g.Observe(limit, remaining, reset)
 }
 
-// take counts a call that arrives now, unless a window is full.
+// take counts a call that arrives now, and rejects it if a window is full.
 func (s *server) take() bool {
 	now := time.Now()
 	full := false
@@ -91,7 +91,7 @@ func (s *server) take() bool {
 	return true
 }
 
-// advance forgets the calls that no longer count against window i.
+// advance drops the calls that no longer count in window i.
 func (s *server) advance(i int, now time.Time) {
 	size := s.windows[i].Size
 	switch s.kind {
@@ -110,7 +110,7 @@ func (s *server) advance(i int, now time.Time) {
 	}
 }
 
-// announce is what the headers of an answer tell of window i.
+// announce returns the headers of a response about window i.
 func (s *server) announce(i int) (limit, remaining int, reset time.Time) {
 	w := s.windows[i]
 	reset = s.starts[i].Add(w.Size)
@@ -129,7 +129,7 @@ func acquire(t *testing.T, g *ratelimit.Group) uint64 {
 	return n
 }
 
-// leaves requires that the next call leaves after want.
+// leaves requires that the next call starts after want.
 func leaves(t *testing.T, g *ratelimit.Group, want time.Duration) {
 	t.Helper()
 	start := time.Now()
@@ -154,8 +154,8 @@ func TestPublishedRates(t *testing.T) {
 	}
 }
 
-// Sixty searches take 96 s at best: four batches of 15, 30 s apart, and each
-// batch in three bursts of 5, 3 s apart.
+// Sixty searches take at least 96 s: four batches of 15, 30 s apart, each of
+// three bursts of 5, 3 s apart.
 func TestWorkersFinishOnTime(t *testing.T) {
 	t.Parallel()
 	const (
@@ -200,7 +200,7 @@ func TestWorkersFinishOnTime(t *testing.T) {
 	})
 }
 
-// Whatever the windows, the latencies and the number of callers: no refusal.
+// No call is rejected, whatever the windows, latencies and number of callers.
 func TestNoScheduleOverfillsAWindow(t *testing.T) {
 	t.Parallel()
 	const rounds = 300
@@ -267,7 +267,7 @@ func TestFiftyCallersGetEqualShares(t *testing.T) {
 	})
 }
 
-// A group without published windows is held to those that headers announce.
+// A Group without published windows learns them from headers.
 func TestUnknownWindowsAreLearned(t *testing.T) {
 	t.Parallel()
 	rows := map[string]kind{}
@@ -275,7 +275,7 @@ func TestUnknownWindowsAreLearned(t *testing.T) {
 		rows[string(k)] = k
 	}
 	table.Bubbles(t, rows, func(t *testing.T, k kind) {
-		time.Sleep(13 * time.Second) // a window of the clock's is known by its rest at first
+		time.Sleep(13 * time.Second) // shortens the first window that is learned, as it is aligned to the clock
 		window := api.RateWindow{Max: 50, Size: 10 * time.Second}
 		g, s := ratelimit.New(), newServer(k, window)
 		start := time.Now()
@@ -293,8 +293,8 @@ func TestUnknownWindowsAreLearned(t *testing.T) {
 	})
 }
 
-// Two clients with one credential cannot count each other's calls, but the
-// headers tell how much of a window is gone.
+// Clients with one credential cannot count each other's calls, but the headers
+// report how much of a window is used.
 func TestOthersWithTheSameCredential(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -316,8 +316,8 @@ func TestOthersWithTheSameCredential(t *testing.T) {
 	})
 }
 
-// The windows outlive any announcement that claims more room than they have.
-func TestKnownWindowsAreNotTalkedAway(t *testing.T) {
+// An announcement of more room does not widen a known window.
+func TestAnnouncementDoesNotWidenAKnownWindow(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := ratelimit.New(api.RateWindow{Max: 5, Size: 3 * time.Second})
@@ -332,7 +332,7 @@ func TestKnownWindowsAreNotTalkedAway(t *testing.T) {
 	})
 }
 
-// Callers leave in the order they came, but for one that is cancelled.
+// Callers start in order, except for those that are cancelled.
 func TestCancelledCallersLeaveTheQueue(t *testing.T) {
 	t.Parallel()
 	const callers = 30
@@ -375,14 +375,14 @@ func TestCancelledCallersLeaveTheQueue(t *testing.T) {
 	})
 }
 
-// A place must not be spent on a call that cannot go on anyway.
-func TestACancelledCallTakesNoPlace(t *testing.T) {
+// A call that is already cancelled uses no slot.
+func TestCancelledCallTakesNoSlot(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := ratelimit.New(api.RateWindow{Max: 1, Size: minute})
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		for range 100 { // a select that finds both ready takes either
+		for range 100 { // select chooses at random if both are ready
 			if _, err := g.Acquire(ctx, forever, nil); !errors.Is(err, context.Canceled) {
 				t.Fatalf("got %v", err)
 			}
@@ -391,15 +391,15 @@ func TestACancelledCallTakesNoPlace(t *testing.T) {
 	})
 }
 
-// A wait that is too long is not begun, and its cause is known. A wait is reported once,
-// how long and for whom.
+// A wait that is too long fails at once with its cause. Any other is reported
+// once, with its length and cause.
 func TestWaits(t *testing.T) {
 	t.Parallel()
 	type row struct {
-		close   time.Duration // by the server; 0 leaves the group to its window
+		close   time.Duration // by a Retry-After; 0 means only the window delays
 		maxWait time.Duration
-		timeout time.Duration // of the caller; 0 is none
-		want    error         // at once, or nil after took
+		timeout time.Duration // of the caller; 0 means none
+		want    error         // returned at once; nil after took
 		took    time.Duration
 	}
 	table.Bubbles(t, map[string]row{
@@ -426,12 +426,12 @@ func TestWaits(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), test.timeout)
 		defer cancel()
 		reports := 0
-		time.AfterFunc(time.Millisecond, func() { g.Close(start) }) // which changes nothing, and wakes who waits
+		time.AfterFunc(time.Millisecond, func() { g.Close(start) }) // wakes the waiting caller without a change
 		n, err := g.Acquire(ctx, test.maxWait, func(wait time.Duration, ordered bool) {
 			if reports++; wait != test.took || ordered != (test.took == test.close) {
 				t.Errorf("a wait of %s, ordered: %t", wait, ordered)
 			}
-			time.Sleep(10 * time.Second) // a slow listener delays no call
+			time.Sleep(10 * time.Second) // a slow callback delays no call
 		})
 		if !errors.Is(err, test.want) || (err == nil) != (test.want == nil) || time.Since(start) != test.took {
 			t.Errorf("got %v after %s, want %v after %s", err, time.Since(start), test.want, test.took)
@@ -445,11 +445,10 @@ func TestWaits(t *testing.T) {
 	})
 }
 
-// One caller may be ready to wait for an hour. The others must hear at once
-// that it takes as long.
-func TestAPatientCallerDoesNotHoldUpTheOthers(t *testing.T) {
+// A caller that accepts a long wait does not delay the errors of the others.
+func TestLongWaitDoesNotDelayOtherCallers(t *testing.T) {
 	t.Parallel()
-	table.Bubbles(t, map[string]bool{ // whether the group is closed before they come
+	table.Bubbles(t, map[string]bool{ // whether the group is closed first
 		"who come while the group is closed": true, "who stood in line when it closed": false,
 	}, func(t *testing.T, closed bool) {
 		g := ratelimit.New(api.RateWindow{Max: 1, Size: minute})
@@ -472,7 +471,7 @@ func TestAPatientCallerDoesNotHoldUpTheOthers(t *testing.T) {
 					t.Errorf("got %v, want %v", err, want)
 				}
 				if waited := time.Since(start); waited > 0 {
-					t.Errorf("an impatient caller was rejected after %s", waited)
+					t.Errorf("the other caller failed after %s", waited)
 				}
 			})
 		}
@@ -483,8 +482,8 @@ func TestAPatientCallerDoesNotHoldUpTheOthers(t *testing.T) {
 	})
 }
 
-// An announcement that others have used up a window reaches callers in the queue.
-// Who is ready to wait for long does so for a minute: it may be wrong.
+// An announcement that others have used up a window reaches callers in the
+// queue. As it may be wrong, it delays callers by a minute at most.
 func TestAnnouncementReachesTheQueue(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -509,14 +508,14 @@ func TestAnnouncementReachesTheQueue(t *testing.T) {
 	})
 }
 
-// What is announced later corrects the size of a window that was learned, and reaches
-// who waits already.
+// Later announcements correct the size of a learned window, also for callers
+// that wait.
 func TestLearnedWindowsAreCorrected(t *testing.T) {
 	t.Parallel()
-	type row struct { // of seconds
-		size int      // as announced at first
-		ends [][2]int // when another end is announced, and the end
-		want int      // the size at last
+	type row struct { // in seconds
+		size int      // as first announced
+		ends [][2]int // when another end is announced, and that end
+		want int      // the final size
 	}
 	seconds := func(n int) time.Duration { return time.Duration(n) * time.Second }
 	table.Bubbles(t, map[string]row{
@@ -551,8 +550,8 @@ func TestLearnedWindowsAreCorrected(t *testing.T) {
 	})
 }
 
-// The calls before an announcement are in its window, and those that maxWait lets go on
-// show whether it is right. What makes no window is harmless.
+// Calls before an announcement count in its window. Calls that maxWait releases
+// verify it. Invalid announcements are ignored.
 func TestLearnedWindows(t *testing.T) {
 	t.Parallel()
 	type announced struct {
@@ -562,9 +561,9 @@ func TestLearnedWindows(t *testing.T) {
 	type row struct {
 		before  int
 		windows []announced
-		free    int // calls that leave at once
+		free    int // calls that start at once
 		maxWait time.Duration
-		want    time.Duration // the wait of the next
+		want    time.Duration // of the next call
 	}
 	one := announced{1, 1, minute}
 	table.Bubbles(t, map[string]row{
@@ -600,11 +599,12 @@ func TestLearnedWindows(t *testing.T) {
 	})
 }
 
-// A window is full if others have used more of it than own calls, with those under way.
+// A window is full if other clients have used more than all own calls,
+// including those in progress.
 func TestWindowsThatOthersFill(t *testing.T) {
 	t.Parallel()
 	type row struct {
-		answered  []time.Duration // when own calls were, ten seconds before the announcement at most
+		answered  []time.Duration // when own calls ended, at most ten seconds before the announcement
 		underway  int
 		remaining int
 		full      bool
@@ -636,7 +636,7 @@ func TestWindowsThatOthersFill(t *testing.T) {
 	})
 }
 
-// Of two full windows the one that is full for longer counts.
+// Of two full windows, the one with the later end counts.
 func TestTheLongerClaimCounts(t *testing.T) {
 	t.Parallel()
 	start := time.Now()
@@ -665,8 +665,8 @@ func TestCloseNeverShortensAClosure(t *testing.T) {
 	})
 }
 
-// A call under way holds its place until it is answered, however long it takes.
-func TestACallUnderWayHoldsItsPlace(t *testing.T) {
+// A call in progress holds its slot until it ends.
+func TestCallInProgressHoldsItsSlot(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := ratelimit.New(api.RateWindow{Max: 1, Size: time.Second})
@@ -676,7 +676,7 @@ func TestACallUnderWayHoldsItsPlace(t *testing.T) {
 	})
 }
 
-// roomy returns a call of a group whose windows have room.
+// roomy returns a function that makes a call without a wait.
 func roomy(tb testing.TB) func() {
 	tb.Helper()
 	g := ratelimit.New(api.RateWindow{Max: 4000, Size: time.Nanosecond},
@@ -694,8 +694,8 @@ func roomy(tb testing.TB) func() {
 	}
 }
 
-//nolint:paralleltest // AllocsPerRun counts what the whole process allocates
-func TestRoomCostsNoMemory(t *testing.T) {
+//nolint:paralleltest // AllocsPerRun counts allocations of the whole process
+func TestCallWithoutWaitDoesNotAllocate(t *testing.T) {
 	if allocs := testing.AllocsPerRun(1000, roomy(t)); allocs > 0 {
 		t.Errorf("%v allocations a call", allocs)
 	}

@@ -11,8 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// maxEscapes is the supported depth of escapes: JSON in an HTML page in
-// JSON.
+// maxEscapes is the supported depth of escapes: JSON in an HTML page in JSON.
 const maxEscapes = 3
 
 // mask replaces the words in s, and the values of secret names, with any escapes of
@@ -63,7 +62,7 @@ func mask(s string, words []string, cut bool) string {
 
 // beginning returns how many bytes of w, but not all, are at the end of s.
 func beginning(s, w string) int {
-	const least = 4 // fewer are no match
+	const least = 4 // fewer bytes are no match
 	for n := min(len(w)-1, len(s)); n >= least; n-- {
 		if s[len(s)-n:] == w[:n] {
 			return n
@@ -88,7 +87,7 @@ func (v view) named(m []int) (spans [][2]int) {
 			continue
 		}
 		if strings.EqualFold(v.text[m[name]:m[name+1]], "code") && isNumber(v.text[m[value]:m[value+1]]) {
-			continue // of an error
+			continue // an error code
 		}
 		spans = append(spans, [2]int{v.source(m[value]), v.source(m[value+1])})
 	}
@@ -98,7 +97,7 @@ func (v view) named(m []int) (spans [][2]int) {
 // view is a text without its escapes.
 type view struct {
 	text string
-	at   []int // where each byte of text, and its end, is in the source; nil if they are the same
+	at   []int // where each byte of text, and its end, is in the source; nil for the same place
 }
 
 func (v view) source(i int) int {

@@ -14,8 +14,7 @@ import (
 // Mask replaces a secret.
 const Mask = "[redacted]"
 
-// isSecret reports whether the value of a member or parameter of this name is a
-// secret.
+// isSecret reports whether a member or parameter of this name is a secret.
 func isSecret(name string) bool {
 	switch strings.ToLower(name) {
 	case "secret", "token", "auth_token", "access_token", "refresh_token", "registration_access_token",
@@ -44,9 +43,8 @@ func Header(name string) bool {
 	return isSecret(name) || strings.EqualFold(name, "Proxy-Authorization")
 }
 
-// JSON masks the secrets in a JSON object or list, at any depth. A truncated text is
-// completed. In a text that is neither object nor list, only paths are
-// masked.
+// JSON masks the secrets in a JSON object or list, at any depth. A truncated
+// text is completed. In any other text only paths are masked.
 func JSON(b []byte) []byte { return new(Words).JSON(b) }
 
 // Path masks the one-time codes and keys in the paths of some endpoints, also within
@@ -145,7 +143,7 @@ func complete(enc *jsontext.Encoder) {
 	}
 }
 
-// value masks the next value. In a fault, a code is not a secret.
+// value masks the next value. In an error object, a code is not a secret.
 func (w *Words) value(dec *jsontext.Decoder, enc *jsontext.Encoder, fault bool) error {
 	kind, err := w.token(dec, enc)
 	if err != nil || kind != '{' && kind != '[' {

@@ -34,7 +34,7 @@ var secretNames = []string{
 
 func TestJSON(t *testing.T) {
 	t.Parallel()
-	type row struct{ in, want string } // "" is unchanged, $ is the mask
+	type row struct{ in, want string } // "" means unchanged, $ is the mask
 	table.Each(t, map[string]row{
 		"at the root": {`{"token":"s","id":1}`, `{"token":"$","id":1}`},
 		"deep down":   {`{"a":[{"b":{"API_Key":"s"}}]}`, `{"a":[{"b":{"API_Key":"$"}}]}`},
@@ -100,12 +100,12 @@ func TestEverySecretNameIsKnown(t *testing.T) {
 	}
 	for _, name := range []string{"Authorization", "proxy-authorization", "X-VE-Password", "Cookie", "set-cookie"} {
 		if !redact.Header(name) {
-			t.Errorf("the header %s passes for harmless", name)
+			t.Errorf("the header %s is not masked", name)
 		}
 	}
 	for _, name := range []string{"Content-Type", "X-Ve-Limit-Max", "Date"} {
 		if redact.Header(name) {
-			t.Errorf("the header %s passes for a secret", name)
+			t.Errorf("the header %s is masked", name)
 		}
 	}
 	if got := new(redact.Words).Values(url.Values{"state": {canary}}); got.Get("state") != "[redacted]" {
@@ -149,8 +149,8 @@ func TestPath(t *testing.T) {
 	}
 }
 
-// What was valid stays valid, nothing stands under the name of a secret, and
-// redacting twice changes nothing more.
+// Valid JSON stays valid, secret names have no value, and redacting again
+// changes nothing.
 func FuzzJSON(f *testing.F) {
 	for _, s := range []string{
 		`{"token":"s","error":{"code":1,"params":[{"code":"2"}]},"deep":[[{"password":{"a":[]}}]]}`,
@@ -166,7 +166,7 @@ func FuzzJSON(f *testing.F) {
 			if again := redact.JSON(out); string(again) != string(out) {
 				t.Errorf("%q becomes %q, then %q", in, out, again)
 			}
-			trimmed := strings.Trim(in, " \t\r\n") // what JSON takes for blank
+			trimmed := strings.Trim(in, " \t\r\n") // JSON whitespace
 			if !strings.HasPrefix(trimmed, "{") && !strings.HasPrefix(trimmed, "[") {
 				continue
 			}

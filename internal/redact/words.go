@@ -9,9 +9,8 @@ import (
 	"strings"
 )
 
-// Words are secrets that are masked anywhere and with any escapes, together with the
-// values of secret names. The zero value has no
-// words.
+// Words are secrets to mask wherever they occur, also escaped, together with
+// the values of secret names. The zero value has no words.
 type Words struct {
 	Cut   bool // the text is truncated and may end within a word
 	known []string
@@ -134,8 +133,7 @@ func (w *Words) Values(values url.Values) url.Values {
 	return out
 }
 
-// Text masks the words, the values of secret names, and the secrets of
-// [Path].
+// Text masks the words, the values of secret names, and the secrets of [Path].
 func (w *Words) Text(s string) string { return Path(mask(s, w.known, w.Cut)) }
 
 // Error returns err, or an error with the masked text if the text of err contains a

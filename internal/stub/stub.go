@@ -1,5 +1,5 @@
-// Package stub holds what the tests of areas use in place of a client, and their
-// checks of errors.
+// Package stub has stubs of a client for the tests of areas, and checks of
+// errors.
 package stub
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 )
 
-// Caller is a function that answers calls.
+// Caller is a function that handles calls.
 type Caller func(ctx context.Context, r *api.Request, out any) error
 
 // Call calls f.
@@ -26,7 +26,8 @@ func (f Caller) Open(ctx context.Context, r *api.Request) (*http.Response, error
 	return NotOpened{}.Open(ctx, r)
 }
 
-// NotOpened is the Open method of clients whose tests open nothing.
+// NotOpened is the Open method of clients in tests that must not open a
+// response.
 type NotOpened struct{}
 
 // Open returns an error.
@@ -34,24 +35,24 @@ func (NotOpened) Open(context.Context, *api.Request) (*http.Response, error) {
 	return nil, errors.New("stub: no call must open a response")
 }
 
-// Network is a function that answers requests.
+// Network is a function that handles HTTP requests.
 type Network func(r *http.Request) (*http.Response, error)
 
 // RoundTrip calls f.
 func (f Network) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// Client gives the same answer to every call that has a valid path, and keeps the
-// requests.
+// Client returns the same response to every call with a valid path and records
+// the requests.
 type Client struct {
 	Answer string
-	Err    error // in place of the answer
+	Err    error // returned in place of the response
 	Got    []*api.Request
 }
 
-// Answer returns a Client with an answer; "" leaves results as they are.
+// Answer returns a Client with that response; "" leaves results unchanged.
 func Answer(text string) *Client { return &Client{Answer: text} }
 
-// Fail returns a Client whose calls end with an error.
+// Fail returns a Client whose calls return an error.
 func Fail(err error) *Client { return &Client{Err: err} }
 
 func (c *Client) take(r *api.Request) error {
@@ -62,7 +63,7 @@ func (c *Client) take(r *api.Request) error {
 	return c.Err
 }
 
-// Call decodes the answer.
+// Call decodes the response.
 func (c *Client) Call(_ context.Context, r *api.Request, out any) error {
 	if err := c.take(r); err != nil || c.Answer == "" {
 		return err
@@ -70,7 +71,7 @@ func (c *Client) Call(_ context.Context, r *api.Request, out any) error {
 	return json.Unmarshal([]byte(c.Answer), out)
 }
 
-// Open returns the answer as a body.
+// Open returns the response as a body.
 func (c *Client) Open(_ context.Context, r *api.Request) (*http.Response, error) {
 	if err := c.take(r); err != nil {
 		return nil, err
@@ -81,13 +82,13 @@ func (c *Client) Open(_ context.Context, r *api.Request) (*http.Response, error)
 	}, nil
 }
 
-// Err drops what came with an error.
+// Err returns only the error of two results.
 func Err[T any](_ T, err error) error { return err }
 
-// Last returns the error that an iteration ends with.
+// Last returns the error that ends an iteration.
 func Last[T any](seq iter.Seq2[T, error]) error { return Err(All(seq)) }
 
-// All returns the rows of an iteration, and the error that ends it.
+// All returns the rows of an iteration and the error that ends it.
 func All[T any](seq iter.Seq2[T, error]) ([]T, error) {
 	var all []T
 	for v, err := range seq {
@@ -99,8 +100,8 @@ func All[T any](seq iter.Seq2[T, error]) ([]T, error) {
 	return all, nil
 }
 
-// Refused requires errors that blame the input they are listed under, and hold no
-// secret.
+// Refused checks that each error is an InputError for the field it is listed
+// under and holds no secret.
 func Refused(t *testing.T, refused map[string][]error, secrets ...string) {
 	t.Helper()
 	for field, errs := range refused {

@@ -1,5 +1,5 @@
-// Package table runs the rows of a test as parallel subtests, and long tests more often
-// under the tag soak.
+// Package table runs the rows of a test as parallel subtests, and repeats long
+// tests more often with the build tag soak.
 package table
 
 import (
@@ -18,7 +18,7 @@ func Each[T any](t *testing.T, rows map[string]T, test func(t *testing.T, row T)
 	}
 }
 
-// Bubbles runs test for every row, in a bubble of its own.
+// Bubbles runs test for every row, each in its own synctest bubble.
 func Bubbles[T any](t *testing.T, rows map[string]T, test func(t *testing.T, row T)) {
 	t.Helper()
 	Each(t, rows, func(t *testing.T, row T) { //nolint:thelper // it is a test
@@ -26,7 +26,8 @@ func Bubbles[T any](t *testing.T, rows map[string]T, test func(t *testing.T, row
 	})
 }
 
-// Rounds returns how often a long test repeats: long under the tag soak, else short.
+// Rounds returns how often a long test repeats: long with the build tag soak,
+// else short.
 func Rounds(short, long int) int {
 	if soak {
 		return long

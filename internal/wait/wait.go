@@ -39,7 +39,7 @@ func (b Backoff) Longest(failures int) time.Duration {
 
 // Pause returns a random delay below Longest.
 func (b Backoff) Pause(failures int) time.Duration {
-	return rand.N(max(b.Longest(failures), 1)) //nolint:gosec // spreading load needs no secrecy
+	return rand.N(max(b.Longest(failures), 1)) //nolint:gosec // jitter needs no secure randomness
 }
 
 // Interval is the delay between polls of an operation that takes seconds or minutes:

@@ -20,9 +20,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// Pauses fill what they may take evenly, so that many clients that fail together
-// come back apart.
-func TestDefaultIsSpreadEvenly(t *testing.T) {
+// Delays are distributed evenly, so that clients that fail together do not
+// retry together.
+func TestDefaultIsDistributedEvenly(t *testing.T) {
 	t.Parallel()
 	for failures, limit := range map[int]time.Duration{
 		0: time.Second, 1: time.Second, 2: 2 * time.Second, 3: 4 * time.Second, 5: 16 * time.Second,
@@ -45,8 +45,8 @@ func TestDefaultIsSpreadEvenly(t *testing.T) {
 	}
 }
 
-// An order to wait is followed, but not for longer than an hour.
-func TestWaitFollowsOrdersForAnHour(t *testing.T) {
+// A Retry-After is followed, but for an hour at most.
+func TestRetryAfterIsLimitedToAnHour(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		failures             int
@@ -112,8 +112,8 @@ func TestBackoffDoublesUpToItsCap(t *testing.T) {
 	}
 }
 
-// A poll pauses as its step says, backs off after failures, and ends when the step
-// is done, fails for good, or ctx ends.
+// A poll pauses as its step returns, backs off after failures, and ends when
+// the step is done or fails finally, or when ctx is done.
 func TestPoll(t *testing.T) {
 	t.Parallel()
 	final, passing := errors.New("final"), &api.Error{Status: 503, Rate: api.RateLimit{RetryAfter: time.Minute}}
@@ -154,12 +154,12 @@ func TestPoll(t *testing.T) {
 	})
 }
 
-// A Retry-After is a number of seconds or a date by the server's clock; nonsense
-// asks for no wait.
+// A Retry-After is a number of seconds, or a date by the server's clock. An
+// invalid one is ignored.
 func TestRetryAfter(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		server := time.Now().Add(-time.Hour) // whose clock is slow
+		server := time.Now().Add(-time.Hour) // with a slow clock
 		date := func(d time.Duration) string { return server.Add(d).UTC().Format(http.TimeFormat) }
 		for v, want := range map[string]time.Duration{
 			"9": 9 * time.Second, " 0.25 ": 250 * time.Millisecond, date(9 * time.Second): 9 * time.Second,

@@ -62,7 +62,7 @@ func write(name string, source []byte) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(name, source, 0o644) //nolint:gosec // it is source
+	return os.WriteFile(name, source, 0o644) //nolint:gosec // source code
 }
 
 // ops returns a file with a constant for each operation.
@@ -120,7 +120,7 @@ func read() ([]row, error) {
 		switch {
 		case unmade:
 			left = slices.Delete(left, at, at+1)
-		case i == 0, r.note("removed") != "", strings.Contains(r.path, "{path}"): // the path of any endpoint
+		case i == 0, r.note("removed") != "", strings.Contains(r.path, "{path}"): // {path} stands for any path
 		default:
 			rows = append(rows, r)
 		}
@@ -131,7 +131,7 @@ func read() ([]row, error) {
 	return rows, nil
 }
 
-// note returns the note that begins with a word, "" if there is none.
+// note returns the note that starts with a word, "" if there is none.
 func (r row) note(word string) string {
 	for _, n := range r.notes {
 		if strings.HasPrefix(n, word) {
@@ -143,7 +143,7 @@ func (r row) note(word string) string {
 
 var alias = regexp.MustCompile(`^([a-z]+(?:\.[A-Z]\w*)+)(?: = (.*)| likewise$)`)
 
-// named returns the row under the names of all operations that it serves.
+// named returns one row for each operation of r.
 func (r row) named() []row {
 	if grants, several := strings.CutPrefix(r.note("two grants: "), "two grants: "); several {
 		var all []row
@@ -165,14 +165,14 @@ func (r row) named() []row {
 	return all
 }
 
-// A constructor serves the rows of one operation whose paths differ only in the
-// kind of profile that they begin with.
+// A constructor serves the rows of one operation, whose paths differ only in
+// the kind of profile at the start.
 type constructor struct {
 	row
 
 	name  string
 	paths []string
-	auths []string // as the paths
+	auths []string // of the paths
 	list  bool     // the last placeholder takes several IDs
 }
 
@@ -186,8 +186,8 @@ func constructors(rows []row) []*constructor {
 	return all
 }
 
-// add adds r to the constructor of its operation, or a constructor for it. A
-// second path of an operation is named after the parameter that the first lacks.
+// add adds r to the constructor of its operation. A second path of an operation
+// is named after the parameter that the first lacks.
 func add(all *[]*constructor, r row) {
 	name := identifier(r.op)
 	for _, c := range *all {
@@ -214,7 +214,7 @@ var (
 	profile     = regexp.MustCompile(`^/current/(\w+)/\{\w+_id\}/`)
 )
 
-// rest returns a path without the profile that it begins with.
+// rest returns a path without the profile at its start.
 func rest(path string) string { return profile.ReplaceAllString(path, "") }
 
 // identifier returns the Go name of an operation: "AIThreadsGet" for
@@ -241,7 +241,7 @@ func title(name string) string {
 	return b.String()
 }
 
-// A parameter of a constructor, and the path's segments that it becomes.
+// A parameter is a parameter of a constructor and the path segments it fills.
 type parameter struct{ name, kind, segment string }
 
 // parameterOf returns the parameter for a placeholder of a path.
@@ -294,8 +294,8 @@ func (c *constructor) write(b *bytes.Buffer) error {
 	return nil
 }
 
-// link returns the constant for what opens the link behind one of the paths, "" if
-// there is no link.
+// link returns the constant for the password header of a link path, "" for
+// other paths.
 func (c *constructor) link(path int) string {
 	switch {
 	case !strings.HasSuffix(c.auths[path], "+password"):
@@ -309,7 +309,7 @@ func (c *constructor) link(path int) string {
 
 func kindOf(path string) string { return profile.FindStringSubmatch(path)[1] }
 
-// fields returns the fields of the request, and the parameters that fill them.
+// fields returns the fields of the request and the parameters that fill them.
 func (c *constructor) fields() (fields string, params []parameter, err error) {
 	var b strings.Builder
 	replay := map[string]string{"once": "ReplayOnce", "safe": "ReplaySafe", "keyed": "ReplayKeyed"}[c.replay]
@@ -345,7 +345,7 @@ func (c *constructor) fields() (fields string, params []parameter, err error) {
 	return b.String() + content, params, nil
 }
 
-// authOf returns the constant for a word of the table.
+// authOf returns the constant for an auth word of the table.
 func authOf(auth string) string {
 	switch strings.TrimSuffix(auth, "+password") {
 	case "bearer":
@@ -357,7 +357,7 @@ func authOf(auth string) string {
 	}
 }
 
-// content returns the field for what the request carries besides its path.
+// content returns the field for the query or the body of the request.
 func (c *constructor) content() (field string, p parameter) {
 	switch {
 	case c.encoding == "-", c.encoding == "empty":
