@@ -40,7 +40,7 @@ import (
 type canned struct {
 	events, pages [][]byte
 	ids           []api.OpaqueID
-	workspace     api.ProfileID
+	workspace     api.ID
 }
 
 const variety = 64

@@ -356,7 +356,7 @@ func Example_fileShare() {
 }
 
 func lend(
-	ctx context.Context, client *fastio.Client, workspace api.ProfileID, file api.OpaqueID, password api.Secret,
+	ctx context.Context, client *fastio.Client, workspace api.ID, file api.OpaqueID, password api.Secret,
 ) (*fileshares.FileShare, error) {
 	link, err := client.FileShares.Create(ctx, workspace, fileshares.CreateRequest{
 		NodeID: file, Password: api.Set(password),
@@ -370,7 +370,7 @@ func lend(
 }
 
 func edit(
-	ctx context.Context, guest *fastio.Client, link api.ProfileID, password api.Secret, path string, work func() error,
+	ctx context.Context, guest *fastio.Client, link api.ID, password api.Secret, path string, work func() error,
 ) error {
 	unlock := api.LinkPassword(password)
 	got, err := guest.FileShares.DownloadFile(ctx, link, path, nil, unlock)

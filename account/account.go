@@ -47,16 +47,16 @@ func New(c api.Client) *Service {
 // User is a person or a software agent. Which fields are set depends on the
 // level of output and on who asks.
 type User struct {
-	ID           api.ProfileID `json:"id"`
-	Kind         UserKind      `json:"account_type"`
-	EmailAddress string        `json:"email_address"`
-	FirstName    string        `json:"first_name"`
-	LastName     string        `json:"last_name"`
-	ProfilePic   string        `json:"profile_pic"` // a URL; "" without a picture
-	PhoneCountry string        `json:"phone_country"`
-	PhoneNumber  string        `json:"phone_number"`
-	Created      api.Time      `json:"created,omitzero"`
-	Updated      api.Time      `json:"updated,omitzero"`
+	ID           api.ID   `json:"id"`
+	Kind         UserKind `json:"account_type"`
+	EmailAddress string   `json:"email_address"`
+	FirstName    string   `json:"first_name"`
+	LastName     string   `json:"last_name"`
+	ProfilePic   string   `json:"profile_pic"` // a URL; "" without a picture
+	PhoneCountry string   `json:"phone_country"`
+	PhoneNumber  string   `json:"phone_number"`
+	Created      api.Time `json:"created,omitzero"`
+	Updated      api.Time `json:"updated,omitzero"`
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
@@ -114,7 +114,7 @@ type Users struct{ c api.Client }
 // [api.ErrNotFound]. What is private of others is left out.
 //
 // It calls GET /current/user/{user_id}/details/.
-func (u *Users) Get(ctx context.Context, id api.ProfileID, opts ...api.CallOption) (*User, error) {
+func (u *Users) Get(ctx context.Context, id api.ID, opts ...api.CallOption) (*User, error) {
 	return call.One[User](ctx, u.c, endpoint.AccountUsersGet(id, nil), "user", opts)
 }
 

@@ -76,7 +76,7 @@ type SetupIntent struct {
 //
 // It calls POST /current/org/{org_id}/billing/.
 func (b *Billing) ChangePlan(
-	ctx context.Context, org api.ProfileID, plan PlanID, opts ...api.CallOption,
+	ctx context.Context, org api.ID, plan PlanID, opts ...api.CallOption,
 ) (*Subscription, error) {
 	const op, field = "account.Billing.ChangePlan", "billing_plan"
 	if strings.TrimSpace(string(plan)) == "" {
@@ -94,7 +94,7 @@ func (b *Billing) ChangePlan(
 // not see its usage.
 //
 // It calls GET /current/org/{org_id}/billing/usage/limits/credits/.
-func (b *Billing) Credits(ctx context.Context, org api.ProfileID, opts ...api.CallOption) (*Report, error) {
+func (b *Billing) Credits(ctx context.Context, org api.ID, opts ...api.CallOption) (*Report, error) {
 	return call.One[Report](ctx, b.c, endpoint.AccountBillingCredits(org), "", opts)
 }
 
@@ -113,8 +113,8 @@ type MeterQuery struct {
 	Meter      Meter     // required
 	Start, End time.Time // by the second. Default: from 30 days ago until now
 
-	WorkspaceID api.ProfileID // usage of one workspace only
-	ShareID     api.ProfileID // usage of one share only, instead of WorkspaceID
+	WorkspaceID api.ID // usage of one workspace only
+	ShareID     api.ID // usage of one share only, instead of WorkspaceID
 }
 
 func (q MeterQuery) values(op string) (url.Values, error) {
@@ -142,7 +142,7 @@ func (q MeterQuery) values(op string) (url.Values, error) {
 //
 // It calls GET /current/org/{org_id}/billing/usage/meters/list/.
 func (b *Billing) Meters(
-	ctx context.Context, org api.ProfileID, q MeterQuery, opts ...api.CallOption,
+	ctx context.Context, org api.ID, q MeterQuery, opts ...api.CallOption,
 ) (*Report, error) {
 	query, err := q.values("account.Billing.Meters")
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 // Member is a user who is a member of an organization, workspace or share, or is
 // invited to it.
 type Member struct {
-	ID           api.ProfileID `json:"id"`
+	ID           api.ID        `json:"id"`
 	Kind         api.ActorKind `json:"account_type"` // human or agent
 	EmailAddress string        `json:"email_address"`
 	FirstName    string        `json:"first_name"` // the invited address of a pending member
@@ -50,7 +50,7 @@ const (
 
 // Invitee is a person to add or to invite, by one of the fields.
 type Invitee struct {
-	User  api.ProfileID // the ID of a user with an account
+	User  api.ID // the ID of a user with an account
 	Email string
 }
 

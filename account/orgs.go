@@ -16,16 +16,16 @@ type Orgs struct{ c api.Client }
 
 // Org is an organization. Which fields are set depends on the level of output.
 type Org struct {
-	ID          api.ProfileID `json:"id"`
-	Domain      string        `json:"domain"` // may stand for ID in a path
-	Name        string        `json:"name"`
-	Description string        `json:"description"`
-	Logo        string        `json:"logo"`        // a URL; "" without one
-	Member      bool          `json:"member"`      // false when the account only reaches one of its workspaces
-	UserStatus  string        `json:"user_status"` // the account's standing in it
-	Plan        Plan          `json:"plan"`
-	Created     api.Time      `json:"created,omitzero"`
-	Updated     api.Time      `json:"updated,omitzero"`
+	ID          api.ID   `json:"id"`
+	Domain      string   `json:"domain"` // may stand for ID in a path
+	Name        string   `json:"name"`
+	Description string   `json:"description"`
+	Logo        string   `json:"logo"`        // a URL; "" without one
+	Member      bool     `json:"member"`      // false when the account only reaches one of its workspaces
+	UserStatus  string   `json:"user_status"` // the account's standing in it
+	Plan        Plan     `json:"plan"`
+	Created     api.Time `json:"created,omitzero"`
+	Updated     api.Time `json:"updated,omitzero"`
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
@@ -84,7 +84,7 @@ func (o *Orgs) ListAvailable(ctx context.Context, list *ListOptions, opts ...api
 // exist is [api.ErrNotFound], one out of reach [api.ErrForbidden].
 //
 // It calls GET /current/org/{org_id}/details/.
-func (o *Orgs) Get(ctx context.Context, id api.ProfileID, opts ...api.CallOption) (*Org, error) {
+func (o *Orgs) Get(ctx context.Context, id api.ID, opts ...api.CallOption) (*Org, error) {
 	return o.get(ctx, endpoint.AccountOrgsGet(id, nil), opts)
 }
 
@@ -93,7 +93,7 @@ func (o *Orgs) Get(ctx context.Context, id api.ProfileID, opts ...api.CallOption
 // does not exist is [api.ErrNotFound].
 //
 // It calls GET /current/org/{org_id}/public/details/.
-func (o *Orgs) GetPublic(ctx context.Context, id api.ProfileID, opts ...api.CallOption) (*Org, error) {
+func (o *Orgs) GetPublic(ctx context.Context, id api.ID, opts ...api.CallOption) (*Org, error) {
 	return o.get(ctx, endpoint.AccountOrgsGetPublic(id, nil), opts)
 }
 
@@ -116,7 +116,7 @@ func (o *Orgs) get(ctx context.Context, r *api.Request, opts []api.CallOption) (
 //
 // It calls GET /current/org/{org_id}/members/list/.
 func (o *Orgs) ListMembers(
-	ctx context.Context, org api.ProfileID, list *ListOptions, opts ...api.CallOption,
+	ctx context.Context, org api.ID, list *ListOptions, opts ...api.CallOption,
 ) (*MemberPage, error) {
 	return call.Page[MemberPage](ctx, o.c, endpoint.AccountOrgsListMembers(org, nil), list.query, opts)
 }
@@ -151,7 +151,7 @@ func (o *Orgs) AllAvailable(ctx context.Context, list *ListOptions, opts ...api.
 // AllMembers returns the members of all pages of [Orgs.ListMembers], from list.Offset on.
 // Default: pages of 500.
 func (o *Orgs) AllMembers(
-	ctx context.Context, org api.ProfileID, list *ListOptions, opts ...api.CallOption,
+	ctx context.Context, org api.ID, list *ListOptions, opts ...api.CallOption,
 ) iter.Seq2[*Member, error] {
 	fetch := func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*MemberPage, error) {
 		return o.ListMembers(ctx, org, list, opts...)

@@ -57,7 +57,7 @@ type CreateRequest struct {
 //
 // It calls POST /current/org/{org_id}/create/workspace/.
 func (w *Workspaces) Create(
-	ctx context.Context, org api.ProfileID, r CreateRequest, opts ...api.CallOption,
+	ctx context.Context, org api.ID, r CreateRequest, opts ...api.CallOption,
 ) (*Workspace, error) {
 	f := fields{form.New("account.Workspaces.Create")}
 	f.folderName("folder_name", r.FolderName)
@@ -110,7 +110,7 @@ type UpdateRequest struct {
 // [api.ErrForbidden].
 //
 // It calls POST /current/workspace/{workspace_id}/update/.
-func (w *Workspaces) Update(ctx context.Context, id api.ProfileID, r UpdateRequest, opts ...api.CallOption) error {
+func (w *Workspaces) Update(ctx context.Context, id api.ID, r UpdateRequest, opts ...api.CallOption) error {
 	f := fields{form.New("account.Workspaces.Update")}
 	change(&f, "folder_name", r.FolderName, f.folderName)
 	change(&f, "name", r.Name, f.Line(minName, maxName))
@@ -133,7 +133,7 @@ func (w *Workspaces) Update(ctx context.Context, id api.ProfileID, r UpdateReque
 
 // NameOptions says what a folder name is for.
 type NameOptions struct {
-	Org api.ProfileID // the organization of the workspace: a suggestion begins with its ID; "" requests none
+	Org api.ID // the organization of the workspace: a suggestion begins with its ID; "" requests none
 }
 
 // NameCheck is what came of a check.

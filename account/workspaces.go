@@ -19,14 +19,14 @@ type Workspaces struct{ c api.Client }
 // Workspace is a shared space of files and what grows around them. Which fields
 // are set depends on the level of output.
 type Workspace struct {
-	ID          api.ProfileID `json:"id"`
-	Name        string        `json:"name"`
-	FolderName  string        `json:"folder_name"` // may stand for ID in a path
-	Description string        `json:"description"`
-	OrgID       api.ProfileID `json:"org_id"`
-	OrgDomain   string        `json:"org_domain"`
-	UserStatus  string        `json:"user_status"` // the account's standing in it
-	Archived    bool          `json:"archived"`
+	ID          api.ID `json:"id"`
+	Name        string `json:"name"`
+	FolderName  string `json:"folder_name"` // may stand for ID in a path
+	Description string `json:"description"`
+	OrgID       api.ID `json:"org_id"`
+	OrgDomain   string `json:"org_domain"`
+	UserStatus  string `json:"user_status"` // the account's standing in it
+	Archived    bool   `json:"archived"`
 
 	// files are indexed for search and the agent; nil means unknown
 	Intelligence       *bool      `json:"intelligence"`
@@ -99,7 +99,7 @@ type ListByOrgOptions struct {
 //
 // It calls GET /current/org/{org_id}/list/workspaces/.
 func (w *Workspaces) ListByOrg(
-	ctx context.Context, org api.ProfileID, list *ListByOrgOptions, opts ...api.CallOption,
+	ctx context.Context, org api.ID, list *ListByOrgOptions, opts ...api.CallOption,
 ) (*WorkspacePage, error) {
 	if list == nil {
 		list = &ListByOrgOptions{}
@@ -118,7 +118,7 @@ func (w *Workspaces) ListByOrg(
 // not exist is [api.ErrNotFound], one out of reach [api.ErrForbidden].
 //
 // It calls GET /current/workspace/{workspace_id}/details/.
-func (w *Workspaces) Get(ctx context.Context, id api.ProfileID, opts ...api.CallOption) (*Workspace, error) {
+func (w *Workspaces) Get(ctx context.Context, id api.ID, opts ...api.CallOption) (*Workspace, error) {
 	return call.One[Workspace](ctx, w.c, endpoint.AccountWorkspacesGet(id, nil), "workspace", opts)
 }
 
@@ -140,7 +140,7 @@ func (w *Workspaces) ListAvailable(
 //
 // It calls GET /current/workspace/{workspace_id}/members/list/.
 func (w *Workspaces) ListMembers(
-	ctx context.Context, id api.ProfileID, list *ListOptions, opts ...api.CallOption,
+	ctx context.Context, id api.ID, list *ListOptions, opts ...api.CallOption,
 ) (*MemberPage, error) {
 	return call.Page[MemberPage](ctx, w.c, endpoint.AccountWorkspacesListMembers(id, nil), list.query, opts)
 }
@@ -154,7 +154,7 @@ func (w *Workspaces) All(ctx context.Context, list *ListOptions, opts ...api.Cal
 // AllByOrg returns the workspaces that [Workspaces.ListByOrg] has pages of, from
 // list.Offset to the last. Default: pages of 500.
 func (w *Workspaces) AllByOrg(
-	ctx context.Context, org api.ProfileID, list *ListByOrgOptions, opts ...api.CallOption,
+	ctx context.Context, org api.ID, list *ListByOrgOptions, opts ...api.CallOption,
 ) iter.Seq2[*Workspace, error] {
 	var o ListByOrgOptions
 	if list != nil {
@@ -182,7 +182,7 @@ func (w *Workspaces) AllAvailable(
 // AllMembers returns the members of all pages of [Workspaces.ListMembers], from
 // list.Offset on. Default: pages of 500.
 func (w *Workspaces) AllMembers(
-	ctx context.Context, id api.ProfileID, list *ListOptions, opts ...api.CallOption,
+	ctx context.Context, id api.ID, list *ListOptions, opts ...api.CallOption,
 ) iter.Seq2[*Member, error] {
 	fetch := func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*MemberPage, error) {
 		return w.ListMembers(ctx, id, list, opts...)

@@ -179,7 +179,7 @@ func (f Field) Name() Name {
 }
 
 // ID returns what stands behind the first colon: an [api.OpaqueID], for
-// [NameMember] an [api.ProfileID]. It is "" for a name that stands alone.
+// [NameMember] an [api.ID]. It is "" for a name that stands alone.
 func (f Field) ID() string {
 	_, id, _ := strings.Cut(string(f), ":")
 	return id

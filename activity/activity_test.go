@@ -357,7 +357,7 @@ func TestWatchOfMe(t *testing.T) {
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const room = api.ProfileID("4012345678901234567")
+const room = api.ID("4012345678901234567")
 
 // script answers polls, the first being number 0, with the text of an answer or
 // an error. It keeps what was asked and when.

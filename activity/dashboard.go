@@ -79,7 +79,7 @@ const maxCards = 200
 //
 // It calls GET /current/workspace/{workspace_id}/dashboard/.
 func (d *Dashboard) List(
-	ctx context.Context, workspace api.ProfileID, o *CardListOptions, opts ...api.CallOption,
+	ctx context.Context, workspace api.ID, o *CardListOptions, opts ...api.CallOption,
 ) (*CardPage, error) {
 	const op = "activity.Dashboard.List"
 	q := url.Values{}
@@ -102,7 +102,7 @@ func (d *Dashboard) List(
 // All returns the cards of all pages of [Dashboard.List], from o.Offset on. Default: pages
 // of 200.
 func (d *Dashboard) All(
-	ctx context.Context, workspace api.ProfileID, o *CardListOptions, opts ...api.CallOption,
+	ctx context.Context, workspace api.ID, o *CardListOptions, opts ...api.CallOption,
 ) iter.Seq2[*Card, error] {
 	at := CardListOptions{Limit: maxCards}
 	if o != nil {
@@ -121,7 +121,7 @@ func (d *Dashboard) All(
 //
 // It calls POST /current/workspace/{workspace_id}/dashboard/cards/{card_key}/dismiss/.
 func (d *Dashboard) Dismiss(
-	ctx context.Context, workspace api.ProfileID, key string, until time.Time, opts ...api.CallOption,
+	ctx context.Context, workspace api.ID, key string, until time.Time, opts ...api.CallOption,
 ) error {
 	r := endpoint.ActivityDashboardDismiss(workspace, key, nil)
 	if !until.IsZero() {
@@ -137,6 +137,6 @@ func (d *Dashboard) Dismiss(
 // Restore puts a card back that was dismissed.
 //
 // It calls DELETE /current/workspace/{workspace_id}/dashboard/cards/{card_key}/dismiss/.
-func (d *Dashboard) Restore(ctx context.Context, workspace api.ProfileID, key string, opts ...api.CallOption) error {
+func (d *Dashboard) Restore(ctx context.Context, workspace api.ID, key string, opts ...api.CallOption) error {
 	return call.Do(ctx, d.c, endpoint.ActivityDashboardRestore(workspace, key), opts)
 }

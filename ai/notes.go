@@ -65,7 +65,7 @@ const maxNoteContent = 100 << 10
 //
 // It calls POST /current/workspace/{workspace_id}/storage/{parent_id}/createnote/.
 func (n *Notes) Create(
-	ctx context.Context, workspace api.ProfileID, parent api.OpaqueID, r CreateNoteRequest, opts ...api.CallOption,
+	ctx context.Context, workspace api.ID, parent api.OpaqueID, r CreateNoteRequest, opts ...api.CallOption,
 ) (*storage.Node, error) {
 	const op = "ai.Notes.Create"
 	if err := checkNote(op, r.Name, r.Content); err != nil {
@@ -88,7 +88,7 @@ func (n *Notes) Create(
 //
 // It calls POST /current/workspace/{workspace_id}/storage/{node_id}/updatenote/.
 func (n *Notes) Update(
-	ctx context.Context, workspace api.ProfileID, note api.OpaqueID, r UpdateNoteRequest, opts ...api.CallOption,
+	ctx context.Context, workspace api.ID, note api.OpaqueID, r UpdateNoteRequest, opts ...api.CallOption,
 ) (*storage.Node, error) {
 	const op = "ai.Notes.Update"
 	if r.Name == "" && r.Content == "" {
@@ -202,7 +202,7 @@ func (n *Notes) Get(
 //
 // It calls GET /current/workspace/{workspace_id}/storage/{node_id}/read/.
 func (n *Notes) Read(
-	ctx context.Context, workspace api.ProfileID, note, version api.OpaqueID, opts ...api.CallOption,
+	ctx context.Context, workspace api.ID, note, version api.OpaqueID, opts ...api.CallOption,
 ) (*api.Download, error) {
 	r := endpoint.AINotesRead(workspace, note, versionQuery(version))
 	return download.Open(ctx, n.c, r, download.Options{}, opts)

@@ -37,7 +37,7 @@ type AutoTitle struct {
 //
 // It calls POST /current/share/{share_id}/ai/autotitle/.
 func (s *Shares) AutoTitle(
-	ctx context.Context, share api.ProfileID, o *AutoTitleOptions, opts ...api.CallOption,
+	ctx context.Context, share api.ID, o *AutoTitleOptions, opts ...api.CallOption,
 ) (*AutoTitle, error) {
 	form := api.Form{}
 	if o != nil && o.UserContext != "" {
@@ -52,7 +52,7 @@ func (s *Shares) AutoTitle(
 // the plan has [PlanFeatureAutoOG]. The caller must close it.
 //
 // It calls GET /current/share/{share_id}/ai/autoog/.
-func (s *Shares) OGImage(ctx context.Context, share api.ProfileID, opts ...api.CallOption) (*api.Download, error) {
+func (s *Shares) OGImage(ctx context.Context, share api.ID, opts ...api.CallOption) (*api.Download, error) {
 	return download.Open(ctx, s.c, endpoint.AISharesOGImage(share), download.Options{}, opts)
 }
 
@@ -62,11 +62,11 @@ type Transactions struct{ c api.Client }
 // Transaction is one entry. Its form is not published: fields that are not in
 // the answer are zero, and other members are in Extra.
 type Transaction struct {
-	ThreadID api.OpaqueID  `json:"thread_id"`  // (assumed name)
-	TurnID   api.OpaqueID  `json:"turn_id"`    // (assumed name)
-	UserID   api.ProfileID `json:"user_id"`    // (assumed name)
-	Cost     Cost          `json:"cost"`       // (assumed name)
-	Created  api.Time      `json:"created_at"` // (assumed name)
+	ThreadID api.OpaqueID `json:"thread_id"`  // (assumed name)
+	TurnID   api.OpaqueID `json:"turn_id"`    // (assumed name)
+	UserID   api.ID       `json:"user_id"`    // (assumed name)
+	Cost     Cost         `json:"cost"`       // (assumed name)
+	Created  api.Time     `json:"created_at"` // (assumed name)
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // all other members
 }
@@ -90,7 +90,7 @@ func (t *transactions) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 //
 // It calls GET /current/workspace/{workspace_id}/ai/transactions/.
 func (t *Transactions) List(
-	ctx context.Context, workspace api.ProfileID, opts ...api.CallOption,
+	ctx context.Context, workspace api.ID, opts ...api.CallOption,
 ) ([]*Transaction, error) {
 	a, err := call.One[struct {
 		Transactions transactions `json:"transactions"`

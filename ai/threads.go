@@ -46,7 +46,7 @@ const ThreadStatusActive ThreadStatus = "active"
 // Party is a user, workspace or share that a thread belongs to.
 type Party struct {
 	Type api.ProfileKind `json:"type"`
-	ID   api.ProfileID   `json:"id"`
+	ID   api.ID          `json:"id"`
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }

@@ -161,8 +161,8 @@ func TestBadInput(t *testing.T) {
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const (
-	roomID   = api.ProfileID("4012345678901234567")
-	shareID  = api.ProfileID("5012345678901234567")
+	roomID   = api.ID("4012345678901234567")
+	shareID  = api.ID("5012345678901234567")
 	threadID = api.OpaqueID("9iacg-qx2wz-7fm3n-e5tbd-a1kcv-4h6m")
 	turnID   = api.OpaqueID("9qk2t-mz4xw-1rb7c-y5nfp-d3hgs-8j0p")
 	nodeID   = api.OpaqueID("2rii2-9kqzf-b0x4v-7mwpd-c3hty-8n1s")

@@ -17,7 +17,7 @@ const (
 
 // Actor is the author of an action, and the credential and agent used.
 type Actor struct {
-	UserID         ProfileID `json:"user_id,omitzero"` // of the account used
+	UserID         ID        `json:"user_id,omitzero"` // of the account used
 	Kind           ActorKind `json:"kind,omitzero"`
 	AgentName      string    `json:"agent_name,omitzero"`      // "" if no agent is known
 	NameSource     string    `json:"name_source,omitzero"`     // source of AgentName

@@ -92,18 +92,24 @@ func lowerASCII(c byte) byte {
 	return c
 }
 
-// ProfileID identifies a user, an organization, a workspace, a share or a File
-// Share: 19 digits, too many for a float64.
+// ID identifies a user, an organization, a workspace, a share or a File Share: 19
+// digits, too many for a float64.
 //
 // An argument in the path of a request may also be a custom name, unless its method
 // says otherwise: the folder name of a workspace, the URL name of a share, the
 // domain of an organization, the e-mail address of a user. [Me] means the ID of the
-// caller. Filters of a search, comments and room tokens only accept the
-// ID.
+// caller. Filters of a search, comments and room tokens require the ID.
 //
 // A File Share has no custom name. Its own calls and those on its comments accept
 // its public ID (29 or 30 characters) as well as the ID.
-type ProfileID string
+type ID string
+
+// ProfileID is the former name of [ID].
+//
+// Deprecated: use [ID].
+//
+//go:fix inline
+type ProfileID = ID
 
 // Me means the ID of the signed-in user.
-const Me ProfileID = "me"
+const Me ID = "me"

@@ -19,7 +19,7 @@ const (
 // body of a comment is notified.
 type Mention struct {
 	Kind MentionKind
-	ID   string // a [ProfileID] or an [OpaqueID], by the kind
+	ID   string // an [ID] or an [OpaqueID], by the kind
 	Name string // for display; may be ""
 }
 

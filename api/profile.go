@@ -31,23 +31,23 @@ func (k ProfileKind) phrase() string {
 // of another kind.
 type Profile struct {
 	Kind ProfileKind
-	ID   ProfileID // or the custom name
+	ID   ID // or the custom name
 }
 
 // User returns the profile of a user or an agent; [Me] is the caller.
-func User(id ProfileID) Profile { return Profile{ProfileKindUser, id} }
+func User(id ID) Profile { return Profile{ProfileKindUser, id} }
 
 // Org returns the profile of an organization.
-func Org(id ProfileID) Profile { return Profile{ProfileKindOrg, id} }
+func Org(id ID) Profile { return Profile{ProfileKindOrg, id} }
 
 // Workspace returns the profile of a workspace.
-func Workspace(id ProfileID) Profile { return Profile{ProfileKindWorkspace, id} }
+func Workspace(id ID) Profile { return Profile{ProfileKindWorkspace, id} }
 
 // Share returns the profile of a share.
-func Share(id ProfileID) Profile { return Profile{ProfileKindShare, id} }
+func Share(id ID) Profile { return Profile{ProfileKindShare, id} }
 
 // FileShare returns the profile of a File Share, by its number or public ID.
-func FileShare(id ProfileID) Profile { return Profile{ProfileKindFileShare, id} }
+func FileShare(id ID) Profile { return Profile{ProfileKindFileShare, id} }
 
 // String returns the kind and the ID: "workspace 4012345678901234567".
 func (p Profile) String() string { return strings.TrimSpace(string(p.Kind) + " " + string(p.ID)) }

@@ -42,7 +42,7 @@ func TestBodies(t *testing.T) {
 		"an update of nothing":        {api.JSON(update{}), json, `{}`},
 		"a list of nothing":           {api.JSON([]string(nil)), json, `[]`},
 		"a number beyond a float":     {api.JSON(int64(4012345678901234567)), json, `4012345678901234567`},
-		"a name by hand, as a string": {api.JSON(api.ProfileID("4012345678901234567")), json, `"4012345678901234567"`},
+		"a name by hand, as a string": {api.JSON(api.ID("4012345678901234567")), json, `"4012345678901234567"`},
 	} {
 		for range 2 { // a repeat sends the same bytes
 			kind, content, err := api.Encode(tc.body)

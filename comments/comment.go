@@ -17,20 +17,20 @@ import (
 
 // Comment is one comment. What the answer leaves out is zero.
 type Comment struct {
-	ID       api.OpaqueID  `json:"id"`
-	ParentID api.OpaqueID  `json:"parent_id"` // the first comment of the thread; "" on that one itself
-	UserID   api.ProfileID `json:"user_id"`   // the author
-	Actor    *api.Actor    `json:"actor"`     // the author in more detail
-	Body     string        `json:"body"`      // with mentions: see [api.Mentions]
+	ID       api.OpaqueID `json:"id"`
+	ParentID api.OpaqueID `json:"parent_id"` // the first comment of the thread; "" on that one itself
+	UserID   api.ID       `json:"user_id"`   // the author
+	Actor    *api.Actor   `json:"actor"`     // the author in more detail
+	Body     string       `json:"body"`      // with mentions: see [api.Mentions]
 
 	Entity      api.OpaqueID    `json:"entity" also:"entity_id"` // the node, workspace or share it is about
 	ProfileType api.ProfileKind `json:"profile_type"`            // of what it belongs to: a workspace or share
-	ProfileID   api.ProfileID   `json:"profile_id"`              // what it belongs to; never the author
-	ScopeID     api.ProfileID   `json:"scope_id"`                // the File Share whose recipient wrote it; "" for others
+	ProfileID   api.ID          `json:"profile_id"`              // what it belongs to; never the author
+	ScopeID     api.ID          `json:"scope_id"`                // the File Share whose recipient wrote it; "" for others
 
 	Reference  *Anchor                  `json:"reference"`  // the place in the file; nil for all of it
 	Properties api.Map[json.RawMessage] `json:"properties"` // those set on Create and Update, if the answer has them
-	Mentions   []api.ProfileID          `json:"mentions"`   // whom it notified; not those without access
+	Mentions   []api.ID                 `json:"mentions"`   // whom it notified; not those without access
 
 	Reactions    api.Map[int] `json:"reactions"`     // how often each emoji was chosen
 	UserReaction string       `json:"user_reaction"` // the caller's; "" for none
@@ -126,7 +126,7 @@ func (s *Service) react(
 // name to show: "@[user:4012345678901234567:Ada Lovelace]". In the name, brackets
 // become parentheses, a backtick an apostrophe, and control characters blanks, so that
 // [api.Mentions] finds the mention. With an ID that is not one it returns the name.
-func Mention(user api.ProfileID, name string) string {
+func Mention(user api.ID, name string) string {
 	name = strings.Map(func(r rune) rune {
 		switch {
 		case r == '[':

@@ -112,7 +112,7 @@ func TestMention(t *testing.T) {
 		"A":                              {"1]", "A"},
 		"B":                              {"é", "B"},
 	} {
-		if got := comments.Mention(api.ProfileID(in[0]), in[1]); got != want {
+		if got := comments.Mention(api.ID(in[0]), in[1]); got != want {
 			t.Errorf("Mention(%q, %q) = %q, want %q", in[0], in[1], got, want)
 		}
 	}
@@ -128,7 +128,7 @@ func TestMentionRoundTrip(t *testing.T) {
 			id := rapid.StringMatching(`[0-9a-zA-Z_-]{1,19}`).Draw(r, "id")
 			name := rapid.OneOf(rapid.String(), rapid.StringMatching("[\\[\\]`:@~\\r\\n\\x00 a]{0,8}")).Draw(r, "name")
 			body.WriteString(rapid.SampledFrom([]string{"", "Hi ", "\n", "> ", "    ", "a_"}).Draw(r, "before"))
-			body.WriteString(comments.Mention(api.ProfileID(id), name))
+			body.WriteString(comments.Mention(api.ID(id), name))
 			want = append(want, api.Mention{Kind: api.MentionKindUser, ID: id, Name: shown(name)})
 		}
 		if diff := cmp.Diff(want, api.Mentions(body.String())); diff != "" {

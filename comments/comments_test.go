@@ -18,8 +18,8 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const (
-	roomID  = api.ProfileID("4012345678901234567")
-	shareID = api.ProfileID("5012345678901234567")
+	roomID  = api.ID("4012345678901234567")
+	shareID = api.ID("5012345678901234567")
 	nodeID  = api.OpaqueID("2rii2-9kqzf-b0x4v-7mwpd-c3hty-8n1s")
 )
 

@@ -306,7 +306,7 @@ func TestAllAtTheEmulator(t *testing.T) {
 		}
 	}
 	c, ctx := s.Client(t).Comments, t.Context()
-	on, lent := api.Workspace(room.ID), api.FileShare(api.ProfileID(link.IDAlt))
+	on, lent := api.Workspace(room.ID), api.FileShare(api.ID(link.IDAlt))
 	unlock, pages := api.LinkPassword(api.NewSecret("s3cret")), &comments.ListOptions{Limit: 50}
 	for what, in := range map[string]struct {
 		rows iter.Seq2[*comments.Comment, error]

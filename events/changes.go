@@ -25,7 +25,7 @@ type ChangePage struct {
 type Change struct {
 	EventID     api.OpaqueID    `json:"event_id"`
 	Name        Name            `json:"event"`
-	ProfileID   api.ProfileID   `json:"profile_id"`
+	ProfileID   api.ID          `json:"profile_id"`
 	ProfileType api.ProfileKind `json:"profile_type"` // a workspace or share
 	ObjectID    api.OpaqueID    `json:"object_id"`
 	Created     api.Time        `json:"created"`
@@ -39,7 +39,7 @@ type ReadableProfiles struct {
 
 // ReadableProfile is a workspace or share covered by the feed.
 type ReadableProfile struct {
-	ID   api.ProfileID   `json:"id"`
+	ID   api.ID          `json:"id"`
 	Kind api.ProfileKind `json:"type"`
 }
 
@@ -62,7 +62,7 @@ const maxChanges = 1000
 //
 // It calls GET /current/org/{org_id}/events/changes/.
 func (s *Service) Changes(
-	ctx context.Context, org api.ProfileID, list *ChangeOptions, opts ...api.CallOption,
+	ctx context.Context, org api.ID, list *ChangeOptions, opts ...api.CallOption,
 ) (*ChangePage, error) {
 	q := url.Values{}
 	if list != nil {
@@ -87,7 +87,7 @@ var errNoPosition = errors.New("fastio: events.Changes: the response has no curs
 // ChangePages returns the pages of changes from cursor to the end of the feed. To
 // continue later, pass the Cursor of the last page.
 func (s *Service) ChangePages(
-	ctx context.Context, org api.ProfileID, cursor string, opts ...api.CallOption,
+	ctx context.Context, org api.ID, cursor string, opts ...api.CallOption,
 ) iter.Seq2[*ChangePage, error] {
 	fetch := func(ctx context.Context, cursor string, opts []api.CallOption) (*ChangePage, string, error) {
 		p, err := s.Changes(ctx, org, &ChangeOptions{Cursor: cursor, Limit: maxChanges}, opts...)

@@ -376,7 +376,7 @@ func takeIn(c *fastio.Client) error {
 		_, err := fmt.Fprintln(os.Stdout, e.ID)
 		return err
 	}
-	q := events.Query{Profile: api.Workspace(api.ProfileID(os.Getenv(roomEnv)))}
+	q := events.Query{Profile: api.Workspace(api.ID(os.Getenv(roomEnv)))}
 	return c.Events.Follow(context.Background(), q, handle, &events.FollowOptions{Store: events.FileStore(dir)})
 }
 

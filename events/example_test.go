@@ -13,7 +13,7 @@ import (
 )
 
 // platform replaces the real server. It has a workspace with a history.
-func platform() (client *fastio.Client, room api.ProfileID) {
+func platform() (client *fastio.Client, room api.ID) {
 	s := fastiotest.New()
 	w := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
 	day := time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)

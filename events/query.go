@@ -16,17 +16,17 @@ import (
 // Query selects events. Zero fields do not filter. Either Profile or ParentEventID
 // is required.
 type Query struct {
-	Profile       api.Profile   // owner of the log, other than a File Share, by an ID of 19 digits; or api.User(api.Me)
-	ParentEventID api.OpaqueID  // a batch; only with Acknowledged, Visibility, Limit and Offset
-	Event         Name          // at most 100 characters
-	Category      Category      //
-	SubCategory   SubCategory   //
-	CallingUserID api.ProfileID // the actor, an ID; excludes events without one, as of AI pipelines
-	ObjectID      api.OpaqueID  // the affected file, comment, share...
-	Acknowledged  *bool         // default: both
-	Visibility    Visibility    // default: all the caller may see; VisibilityAudit not for a user
-	CreatedMin    time.Time     // to the second; whether it is inclusive is not published
-	CreatedMax    time.Time     // likewise; not before CreatedMin
+	Profile       api.Profile  // owner of the log, other than a File Share, by an ID of 19 digits; or api.User(api.Me)
+	ParentEventID api.OpaqueID // a batch; only with Acknowledged, Visibility, Limit and Offset
+	Event         Name         // at most 100 characters
+	Category      Category     //
+	SubCategory   SubCategory  //
+	CallingUserID api.ID       // the actor, an ID; excludes events without one, as of AI pipelines
+	ObjectID      api.OpaqueID // the affected file, comment, share...
+	Acknowledged  *bool        // default: both
+	Visibility    Visibility   // default: all the caller may see; VisibilityAudit not for a user
+	CreatedMin    time.Time    // to the second; whether it is inclusive is not published
+	CreatedMax    time.Time    // likewise; not before CreatedMin
 
 	Limit  int    // events per page, 1 to 250; default 100, set by the server
 	Offset int    // events to skip; not with Cursor

@@ -153,11 +153,11 @@ func add[Out, In any](method func(In) In, it Out) Out { return convert[Out](meth
 // OneTimeCode returns the valid one-time code of a user: that of the latest message,
 // or else of the authenticator app, also during the setup of a second factor. It is
 // "" if there is none.
-func (s *Server) OneTimeCode(user api.ProfileID) string { return s.platform.OneTimeCode(string(user)) }
+func (s *Server) OneTimeCode(user api.ID) string { return s.platform.OneTimeCode(string(user)) }
 
 // ValidationCode returns the valid code that confirms the e-mail address of a user; ""
 // if there is none.
-func (s *Server) ValidationCode(user api.ProfileID) string {
+func (s *Server) ValidationCode(user api.ID) string {
 	return s.platform.ValidationCode(string(user))
 }
 
@@ -193,7 +193,7 @@ func (s *Server) AddQuickShare(q QuickShare) QuickShare { return add(s.platform.
 
 // SetMember sets the role of a user in an organization, workspace or share; "" removes
 // the member.
-func (s *Server) SetMember(profile, user api.ProfileID, role Role) {
+func (s *Server) SetMember(profile, user api.ID, role Role) {
 	s.platform.SetMember(string(profile), string(user), role)
 }
 
@@ -269,7 +269,7 @@ func (s *Server) Sockets() int { return s.platform.Sockets() }
 
 // DropSockets resets the WebSocket connections of a profile, or all for "". It returns
 // their number after they are closed.
-func (s *Server) DropSockets(profile api.ProfileID) int {
+func (s *Server) DropSockets(profile api.ID) int {
 	return s.platform.DropSockets(string(profile))
 }
 
@@ -289,7 +289,7 @@ func (s *Server) InvalidateCursors() { s.platform.InvalidateCursors() }
 func (s *Server) ExpireChanges() { s.platform.ExpireChanges() }
 
 // BlockLocation sets whether an organization blocks the country of the caller.
-func (s *Server) BlockLocation(org api.ProfileID, blocked bool) {
+func (s *Server) BlockLocation(org api.ID, blocked bool) {
 	s.platform.BlockLocation(string(org), blocked)
 }
 

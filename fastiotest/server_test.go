@@ -230,7 +230,7 @@ func TestApprove(t *testing.T) {
 
 // listen opens the WebSocket of a profile.
 func listen(
-	t *testing.T, s *fastiotest.Server, network *http.Client, base string, profile api.ProfileID,
+	t *testing.T, s *fastiotest.Server, network *http.Client, base string, profile api.ID,
 ) *websocket.Conn {
 	t.Helper()
 	target := base + "/api/current/websocket/auth/" + string(profile)

@@ -19,37 +19,37 @@ type (
 	Fault       = seed.Fault
 	Op          = seed.Op
 	Reset       = seed.Reset
-	SocketFault = seed.SocketFault[api.ProfileID]
+	SocketFault = seed.SocketFault[api.ID]
 	Junk        = seed.Junk
 	Request     = seed.Request
-	Mail        = seed.Mail[api.ProfileID, api.OpaqueID]
-	Decision    = seed.Decision[api.ProfileID]
+	Mail        = seed.Mail[api.ID, api.OpaqueID]
+	Decision    = seed.Decision[api.ID]
 	Outcome     = seed.Outcome
 )
 
 // Objects of a [Server], whose fields are documented in package [seed], with the
 // ids of package api.
 type (
-	User        = seed.User[api.ProfileID]
-	Org         = seed.Org[api.ProfileID]
-	AIPolicy    = seed.AIPolicy[api.ProfileID]
-	Workspace   = seed.Workspace[api.ProfileID]
-	Share       = seed.Share[api.ProfileID, api.OpaqueID]
-	Membership  = seed.Membership[api.ProfileID]
+	User        = seed.User[api.ID]
+	Org         = seed.Org[api.ID]
+	AIPolicy    = seed.AIPolicy[api.ID]
+	Workspace   = seed.Workspace[api.ID]
+	Share       = seed.Share[api.ID, api.OpaqueID]
+	Membership  = seed.Membership[api.ID]
 	Role        = seed.Role
-	Invitation  = seed.Invitation[api.ProfileID, api.OpaqueID]
+	Invitation  = seed.Invitation[api.ID, api.OpaqueID]
 	OAuthClient = seed.OAuthClient
-	Key         = seed.Key[api.ProfileID]
-	Actor       = seed.Actor[api.ProfileID]
-	Event       = seed.Event[api.ProfileID, api.OpaqueID]
-	History     = seed.History[api.ProfileID]
-	Node        = seed.Node[api.ProfileID, api.OpaqueID]
-	Version     = seed.Version[api.ProfileID, api.OpaqueID]
-	FileShare   = seed.FileShare[api.ProfileID, api.OpaqueID]
-	Grant       = seed.Grant[api.ProfileID]
-	QuickShare  = seed.QuickShare[api.ProfileID, api.OpaqueID]
-	Comment     = seed.Comment[api.ProfileID, api.OpaqueID]
-	Field       = seed.Field[api.ProfileID]
+	Key         = seed.Key[api.ID]
+	Actor       = seed.Actor[api.ID]
+	Event       = seed.Event[api.ID, api.OpaqueID]
+	History     = seed.History[api.ID]
+	Node        = seed.Node[api.ID, api.OpaqueID]
+	Version     = seed.Version[api.ID, api.OpaqueID]
+	FileShare   = seed.FileShare[api.ID, api.OpaqueID]
+	Grant       = seed.Grant[api.ID]
+	QuickShare  = seed.QuickShare[api.ID, api.OpaqueID]
+	Comment     = seed.Comment[api.ID, api.OpaqueID]
+	Field       = seed.Field[api.ID]
 	Fact        = seed.Fact[api.OpaqueID]
 )
 

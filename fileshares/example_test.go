@@ -46,7 +46,7 @@ func Example() {
 	}
 	password := api.LinkPassword(api.NewSecret("correct horse"))
 	var text bytes.Buffer
-	got, err := guest.FileShares.DownloadTo(ctx, api.ProfileID(link.PublicID), &text, nil, password)
+	got, err := guest.FileShares.DownloadTo(ctx, api.ID(link.PublicID), &text, nil, password)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -89,8 +89,8 @@ func (c Capability) MayAllow(need Capability) bool {
 
 // FileShare is a link to a file, as the caller sees it.
 type FileShare struct {
-	ID       api.ProfileID `json:"fileshare"` // numeric; packages comments and realtime require it
-	PublicID api.OpaqueID  `json:"id_alt"`    // the ID in links; this package accepts it too, as an api.ProfileID
+	ID       api.ID       `json:"fileshare"` // numeric; packages comments and realtime require it
+	PublicID api.OpaqueID `json:"id_alt"`    // the ID in links; this package accepts it too, as an api.ID
 
 	Title           string        `json:"title"`
 	Access          Access        `json:"access_option"`
@@ -103,9 +103,9 @@ type FileShare struct {
 	Created api.Time `json:"created"`
 	Updated api.Time `json:"updated"`
 
-	CanManage   *bool         `json:"can_manage"`   // nil for a caller without a token
-	WorkspaceID api.ProfileID `json:"workspace_id"` // only if CanManage, as the next
-	Creator     api.ProfileID `json:"creator_uid"`
+	CanManage   *bool  `json:"can_manage"`   // nil for a caller without a token
+	WorkspaceID api.ID `json:"workspace_id"` // only if CanManage, as the next
+	Creator     api.ID `json:"creator_uid"`
 
 	GrantCount    *int            `json:"grant_count"`    // in lists only
 	GrantsPreview json.RawMessage `json:"grants_preview"` // in lists only, in a form that is not published
@@ -123,7 +123,7 @@ type FileShare struct {
 // session of the account.
 //
 // It calls GET /current/fileshare/{fileshare_id}/details/.
-func (s *Service) Get(ctx context.Context, id api.ProfileID, opts ...api.CallOption) (*FileShare, error) {
+func (s *Service) Get(ctx context.Context, id api.ID, opts ...api.CallOption) (*FileShare, error) {
 	return call.One[FileShare](ctx, s.c, endpoint.FileSharesGet(id), "fileshare", opts)
 }
 
@@ -132,7 +132,7 @@ func (s *Service) Get(ctx context.Context, id api.ProfileID, opts ...api.CallOpt
 // lost answer is a success.
 //
 // It calls DELETE /current/fileshare/{fileshare_id}/delete/.
-func (s *Service) Delete(ctx context.Context, id api.ProfileID, opts ...api.CallOption) error {
+func (s *Service) Delete(ctx context.Context, id api.ID, opts ...api.CallOption) error {
 	return call.Remove(ctx, s.c, endpoint.FileSharesDelete(id), opts)
 }
 
@@ -150,7 +150,7 @@ type Metadata struct {
 // [Service.Get].
 //
 // It calls GET /current/fileshare/{fileshare_id}/storage/metadata/details/.
-func (s *Service) Metadata(ctx context.Context, id api.ProfileID, opts ...api.CallOption) (*Metadata, error) {
+func (s *Service) Metadata(ctx context.Context, id api.ID, opts ...api.CallOption) (*Metadata, error) {
 	a, err := call.One[struct {
 		Node            *storage.Node              `json:"node" also:"file,node_id"` // (assumed name)
 		AutoExtractable *bool                      `json:"autoextractable"`          // (assumed name)

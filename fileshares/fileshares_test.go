@@ -21,8 +21,8 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const (
-	roomID = api.ProfileID("4012345678901234567")
-	linkID = api.ProfileID("6012345678901234567")
+	roomID = api.ID("4012345678901234567")
+	linkID = api.ID("6012345678901234567")
 	nodeID = api.OpaqueID("2rii2-9kqzf-b0x4v-7mwpd-c3hty-8n1s")
 
 	secret = "s3cr3t 0f th3 l1nk"
@@ -207,7 +207,7 @@ func TestLinksThatDoNotOpenLookTheSame(t *testing.T) {
 		}
 		time.Sleep(2 * time.Minute)
 		var said []string
-		for _, id := range []api.ProfileID{"6999999999999999999", expired.ID, revoked.ID} {
+		for _, id := range []api.ID{"6999999999999999999", expired.ID, revoked.ID} {
 			_, err := p.guest.Get(t.Context(), id)
 			if !errors.Is(err, api.ErrNotFound) {
 				t.Errorf("%s: %v", id, err)

@@ -19,8 +19,8 @@ type Grants struct{ c api.Client }
 
 // Grantee names the recipient of a grant. Exactly one field must be set.
 type Grantee struct {
-	User  api.ProfileID // a user ID of 19 digits
-	Email string        // with or without an account
+	User  api.ID // a user ID of 19 digits
+	Email string // with or without an account
 }
 
 func (g Grantee) values(op string) (url.Values, error) {
@@ -46,13 +46,13 @@ const (
 
 // Grant is the grant of one user.
 type Grant struct {
-	User       api.ProfileID `json:"user"` // "" if the address has no account, as the next
-	Name       string        `json:"name"`
-	Email      string        `json:"email"`
-	Capability Capability    `json:"capability"`
-	State      GrantState    `json:"state"`
-	Created    api.Time      `json:"created"`
-	Expires    api.Time      `json:"expires"` // zero means with the File Share
+	User       api.ID     `json:"user"` // "" if the address has no account, as the next
+	Name       string     `json:"name"`
+	Email      string     `json:"email"`
+	Capability Capability `json:"capability"`
+	State      GrantState `json:"state"`
+	Created    api.Time   `json:"created"`
+	Expires    api.Time   `json:"expires"` // zero means with the File Share
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
@@ -60,15 +60,15 @@ type Grant struct {
 // List returns the grants of a File Share, at most the first 1,000.
 //
 // It calls GET /current/fileshare/{fileshare_id}/grants/.
-func (g *Grants) List(ctx context.Context, id api.ProfileID, opts ...api.CallOption) ([]*Grant, error) {
+func (g *Grants) List(ctx context.Context, id api.ID, opts ...api.CallOption) ([]*Grant, error) {
 	return call.List[*Grant](ctx, g.c, endpoint.FileSharesGrantsList(id), "grants", opts)
 }
 
 // Granted is the result of [Grants.Set]. User is "" and Pending nil only if the
 // answer to an address holds neither.
 type Granted struct {
-	User    api.ProfileID // the user who has the grant
-	Pending *Grant        // the grant of an address without an account, which was sent an invitation
+	User    api.ID // the user who has the grant
+	Pending *Grant // the grant of an address without an account, which was sent an invitation
 }
 
 // Set grants a capability, or changes the one granted before. An address
@@ -80,7 +80,7 @@ type Granted struct {
 //
 // It calls POST /current/fileshare/{fileshare_id}/grants/.
 func (g *Grants) Set(
-	ctx context.Context, id api.ProfileID, to Grantee, capability Capability, opts ...api.CallOption,
+	ctx context.Context, id api.ID, to Grantee, capability Capability, opts ...api.CallOption,
 ) (*Granted, error) {
 	const op = "fileshares.Grants.Set"
 	form, err := to.values(op)
@@ -95,7 +95,7 @@ func (g *Grants) Set(
 	form.Set("capability", string(capability))
 	a, err := call.One[struct {
 		User *struct {
-			ID api.ProfileID `json:"id"`
+			ID api.ID `json:"id"`
 		} `json:"user"`
 		Grant *Grant `json:"grant"`
 	}](ctx, g.c, endpoint.FileSharesGrantsSet(id, api.Form(form)), "", opts)
@@ -108,7 +108,7 @@ func (g *Grants) Set(
 	case a.User != nil:
 		return &Granted{User: a.User.ID}, nil
 	default: // the answer for a user ID is empty
-		return &Granted{User: api.ProfileID(form.Get("user"))}, nil
+		return &Granted{User: api.ID(form.Get("user"))}, nil
 	}
 }
 
@@ -116,7 +116,7 @@ func (g *Grants) Set(
 // not exist is a success.
 //
 // It calls DELETE /current/fileshare/{fileshare_id}/grants/.
-func (g *Grants) Revoke(ctx context.Context, id api.ProfileID, from Grantee, opts ...api.CallOption) error {
+func (g *Grants) Revoke(ctx context.Context, id api.ID, from Grantee, opts ...api.CallOption) error {
 	q, err := from.values("fileshares.Grants.Revoke")
 	if err != nil {
 		return err

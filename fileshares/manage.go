@@ -49,7 +49,7 @@ type CreateRequest struct {
 //
 // It calls POST /current/workspace/{workspace_id}/create/fileshare/.
 func (s *Service) Create(
-	ctx context.Context, workspace api.ProfileID, r CreateRequest, opts ...api.CallOption,
+	ctx context.Context, workspace api.ID, r CreateRequest, opts ...api.CallOption,
 ) (*FileShare, error) {
 	f := fields{form.New("fileshares.Create")}
 	if r.NodeID.Plain() == "" {
@@ -94,7 +94,7 @@ type UpdateRequest struct {
 //
 // It calls POST /current/fileshare/{fileshare_id}/update/.
 func (s *Service) Update(
-	ctx context.Context, id api.ProfileID, r UpdateRequest, opts ...api.CallOption,
+	ctx context.Context, id api.ID, r UpdateRequest, opts ...api.CallOption,
 ) (*FileShare, error) {
 	f := fields{form.New("fileshares.Update")}
 	form.Optional(&f.Fields, fieldTitle, cleared, r.Title, f.Text(1, maxText))
@@ -182,14 +182,14 @@ type Page struct {
 //
 // It calls GET /current/workspace/{workspace_id}/list/fileshares/.
 func (s *Service) List(
-	ctx context.Context, workspace api.ProfileID, list *ListOptions, opts ...api.CallOption,
+	ctx context.Context, workspace api.ID, list *ListOptions, opts ...api.CallOption,
 ) (*Page, error) {
 	return call.Page[Page](ctx, s.c, endpoint.FileSharesList(workspace, nil), list.query, opts)
 }
 
 // All returns the File Shares of all pages of [Service.List].
 func (s *Service) All(
-	ctx context.Context, workspace api.ProfileID, opts ...api.CallOption,
+	ctx context.Context, workspace api.ID, opts ...api.CallOption,
 ) iter.Seq2[*FileShare, error] {
 	next := func(ctx context.Context, offset int, opts []api.CallOption) (*Page, error) {
 		return s.List(ctx, workspace, &ListOptions{Offset: offset}, opts...)

@@ -39,7 +39,7 @@ func orAll(o *DownloadOptions) DownloadOptions {
 //
 // It calls GET /current/fileshare/{fileshare_id}/storage/read/.
 func (s *Service) Download(
-	ctx context.Context, id api.ProfileID, o *DownloadOptions, opts ...api.CallOption,
+	ctx context.Context, id api.ID, o *DownloadOptions, opts ...api.CallOption,
 ) (*api.Download, error) {
 	return download.Open(ctx, s.c, endpoint.FileSharesDownload(id), download.Options{Range: orAll(o).Range}, opts)
 }
@@ -57,7 +57,7 @@ type Received struct {
 // version and reads that one. After an error w holds the first Received.Bytes
 // bytes.
 func (s *Service) DownloadTo(
-	ctx context.Context, id api.ProfileID, w io.Writer, o *DownloadOptions, opts ...api.CallOption,
+	ctx context.Context, id api.ID, w io.Writer, o *DownloadOptions, opts ...api.CallOption,
 ) (Received, error) {
 	d, got, err := s.receive(ctx, id, orAll(o), opts)
 	if err != nil {
@@ -78,7 +78,7 @@ func (s *Service) DownloadTo(
 // Errors: those of [Service.Download]; [io/fs.ErrExist] if the file exists in
 // the directory.
 func (s *Service) DownloadFile(
-	ctx context.Context, id api.ProfileID, path string, o *DownloadOptions, opts ...api.CallOption,
+	ctx context.Context, id api.ID, path string, o *DownloadOptions, opts ...api.CallOption,
 ) (Received, error) {
 	d, got, err := s.receive(ctx, id, orAll(o), opts)
 	if err != nil {
@@ -99,7 +99,7 @@ func (s *Service) DownloadFile(
 
 // receive opens the current version of the file.
 func (s *Service) receive(
-	ctx context.Context, id api.ProfileID, o DownloadOptions, opts []api.CallOption,
+	ctx context.Context, id api.ID, o DownloadOptions, opts []api.CallOption,
 ) (*api.Download, Received, error) {
 	f, err := s.Get(ctx, id, opts...)
 	if err != nil {
@@ -131,7 +131,7 @@ func (s *Service) receive(
 //
 // It calls GET /current/fileshare/{fileshare_id}/storage/preview/{type}/read/.
 func (s *Service) Preview(
-	ctx context.Context, id api.ProfileID, kind api.PreviewType, opts ...api.CallOption,
+	ctx context.Context, id api.ID, kind api.PreviewType, opts ...api.CallOption,
 ) (*api.Download, error) {
 	r := endpoint.FileSharesPreview(id, string(kind))
 	r.Hop = true
@@ -155,7 +155,7 @@ type Version struct {
 // has the errors of [Service.Get].
 //
 // It calls GET /current/fileshare/{fileshare_id}/storage/versions/.
-func (v *Versions) List(ctx context.Context, id api.ProfileID, opts ...api.CallOption) ([]*Version, error) {
+func (v *Versions) List(ctx context.Context, id api.ID, opts ...api.CallOption) ([]*Version, error) {
 	return call.List[*Version](ctx, v.c, endpoint.FileSharesVersionsList(id), "versions", opts)
 }
 
@@ -165,7 +165,7 @@ func (v *Versions) List(ctx context.Context, id api.ProfileID, opts ...api.CallO
 //
 // It calls GET /current/fileshare/{fileshare_id}/storage/versions/{version_id}/read/.
 func (v *Versions) Read(
-	ctx context.Context, id api.ProfileID, version api.OpaqueID, o *DownloadOptions, opts ...api.CallOption,
+	ctx context.Context, id api.ID, version api.OpaqueID, o *DownloadOptions, opts ...api.CallOption,
 ) (*api.Download, error) {
 	r := endpoint.FileSharesVersionsRead(id, version)
 	return download.Open(ctx, v.c, r, download.Options{Range: orAll(o).Range, Fixed: true}, opts)

@@ -95,7 +95,7 @@ func (e *UploadError) Unwrap() error { return e.Err }
 // may be repeated after any error: if the file was replaced the result is a
 // VersionConflict.
 func (s *Service) Replace(
-	ctx context.Context, id api.ProfileID, r ReplaceRequest, opts ...api.CallOption,
+	ctx context.Context, id api.ID, r ReplaceRequest, opts ...api.CallOption,
 ) (*storage.Node, error) {
 	if err := r.check(); err != nil {
 		return nil, err
@@ -123,7 +123,7 @@ func (s *Service) Replace(
 // ReplaceFile calls [Service.Replace] with the content and size of a local
 // file. The name of the local file is not used.
 func (s *Service) ReplaceFile(
-	ctx context.Context, id api.ProfileID, path string, r ReplaceRequest, opts ...api.CallOption,
+	ctx context.Context, id api.ID, path string, r ReplaceRequest, opts ...api.CallOption,
 ) (*storage.Node, error) {
 	file, err := os.Open(path) //nolint:gosec // the path is the caller's
 	if err != nil {
@@ -161,7 +161,7 @@ func (r ReplaceRequest) check() error {
 // replaced reads the file after its replacement. An error here is ignored: the
 // file was replaced.
 func (s *Service) replaced(
-	ctx context.Context, id api.ProfileID, was *storage.Node, r *ReplaceRequest, opts []api.CallOption,
+	ctx context.Context, id api.ID, was *storage.Node, r *ReplaceRequest, opts []api.CallOption,
 ) *storage.Node {
 	f, err := s.Get(ctx, id, opts...)
 	if err == nil && f.File != nil {

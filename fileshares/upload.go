@@ -82,10 +82,10 @@ func (a *uploadAnswer) upload() *Upload {
 
 // CreateUploadRequest is a new version of the file of a link.
 type CreateUploadRequest struct {
-	FileShareID api.ProfileID // FileShare.ID, the numeric one
-	FileID      api.OpaqueID  // FileShare.File.ID
-	Name        string        // of the file
-	Size        int64         // in bytes
+	FileShareID api.ID       // FileShare.ID, the numeric one
+	FileID      api.OpaqueID // FileShare.File.ID
+	Name        string       // of the file
+	Size        int64        // in bytes
 
 	// IfVersion is the version that the upload replaces. If the file has another
 	// version the upload fails. "" replaces any version.

@@ -43,7 +43,7 @@ const maxExtracted = 50
 //
 // It calls POST /current/workspace/{workspace_id}/storage/{node_id}/metadata/extract/.
 func (s *Service) Extract(
-	ctx context.Context, workspace api.ProfileID, node api.OpaqueID, fields []string, opts ...api.CallOption,
+	ctx context.Context, workspace api.ID, node api.OpaqueID, fields []string, opts ...api.CallOption,
 ) (*Extraction, error) {
 	const op = "metadata.Extract"
 	form := api.Form{}
@@ -66,7 +66,7 @@ func (s *Service) Extract(
 //
 // It calls POST /current/workspace/{workspace_id}/storage/{node_id}/metadata/extract-all/.
 func (s *Service) ExtractAll(
-	ctx context.Context, workspace api.ProfileID, folder api.OpaqueID, opts ...api.CallOption,
+	ctx context.Context, workspace api.ID, folder api.OpaqueID, opts ...api.CallOption,
 ) (*Extraction, error) {
 	return call.One[Extraction](ctx, s.c, endpoint.MetadataExtractAll(workspace, folder, api.Form{}), "", opts)
 }
@@ -123,6 +123,6 @@ type Job struct {
 // Jobs returns the jobs of a workspace.
 //
 // It calls GET /current/workspace/{workspace_id}/jobs/status/.
-func (s *Service) Jobs(ctx context.Context, workspace api.ProfileID, opts ...api.CallOption) (*JobList, error) {
+func (s *Service) Jobs(ctx context.Context, workspace api.ID, opts ...api.CallOption) (*JobList, error) {
 	return call.One[JobList](ctx, s.c, endpoint.MetadataJobs(workspace), "jobs", opts)
 }

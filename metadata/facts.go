@@ -50,7 +50,7 @@ func (s *FactSet) Fact(field string) *storage.Fact {
 //
 // It calls GET /current/workspace/{workspace_id}/storage/{node_id}/metadata/facts/.
 func (f *Facts) Get(
-	ctx context.Context, workspace api.ProfileID, node api.OpaqueID, opts ...api.CallOption,
+	ctx context.Context, workspace api.ID, node api.OpaqueID, opts ...api.CallOption,
 ) (*FactSet, error) {
 	if len(api.Resolve(opts).Output) == 0 { // lower levels leave out the values or their provenance
 		opts = append(slices.Clip(opts), api.Full)
@@ -89,7 +89,7 @@ const (
 //
 // It calls POST /current/workspace/{workspace_id}/storage/{node_id}/metadata/facts/.
 func (f *Facts) Set(
-	ctx context.Context, workspace api.ProfileID, node api.OpaqueID, values map[string]any, opts ...api.CallOption,
+	ctx context.Context, workspace api.ID, node api.OpaqueID, values map[string]any, opts ...api.CallOption,
 ) (*FactSet, error) {
 	facts, err := encode("metadata.Facts.Set", values)
 	if err != nil {
@@ -147,7 +147,7 @@ func characters(value jsontext.Value) int {
 //
 // It calls DELETE /current/workspace/{workspace_id}/storage/{node_id}/metadata/.
 func (f *Facts) Delete(
-	ctx context.Context, workspace api.ProfileID, node api.OpaqueID, fields []string, opts ...api.CallOption,
+	ctx context.Context, workspace api.ID, node api.OpaqueID, fields []string, opts ...api.CallOption,
 ) error {
 	const op = "metadata.Facts.Delete"
 	if len(fields) == 0 { // without keys the server deletes all values
@@ -163,7 +163,7 @@ func (f *Facts) Delete(
 // DeleteAll removes all values from a file or note, including those written by
 // users. It sends the request of [Facts.Delete] without field names.
 func (f *Facts) DeleteAll(
-	ctx context.Context, workspace api.ProfileID, node api.OpaqueID, opts ...api.CallOption,
+	ctx context.Context, workspace api.ID, node api.OpaqueID, opts ...api.CallOption,
 ) error {
 	return call.Do(ctx, f.c, endpoint.MetadataFactsDelete(workspace, node, nil), opts)
 }

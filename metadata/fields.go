@@ -67,7 +67,7 @@ type FieldPage struct {
 //
 // It calls GET /current/workspace/{workspace_id}/metadata/fields/.
 func (f *Fields) List(
-	ctx context.Context, workspace api.ProfileID, list *ListOptions, opts ...api.CallOption,
+	ctx context.Context, workspace api.ID, list *ListOptions, opts ...api.CallOption,
 ) (*FieldPage, error) {
 	a, err := call.Page[rows[*Field]](ctx, f.c, endpoint.MetadataFieldsList(workspace, nil), list.query, opts)
 	if err != nil {
@@ -78,7 +78,7 @@ func (f *Fields) List(
 
 // Pages returns the pages of [Fields.List], from list.Cursor on.
 func (f *Fields) Pages(
-	ctx context.Context, workspace api.ProfileID, list *ListOptions, opts ...api.CallOption,
+	ctx context.Context, workspace api.ID, list *ListOptions, opts ...api.CallOption,
 ) iter.Seq2[*FieldPage, error] {
 	next := func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*FieldPage, error) {
 		return f.List(ctx, workspace, list, opts...)
@@ -90,7 +90,7 @@ func (f *Fields) Pages(
 
 // All returns the fields of all pages of [Fields.List], from list.Cursor on.
 func (f *Fields) All(
-	ctx context.Context, workspace api.ProfileID, list *ListOptions, opts ...api.CallOption,
+	ctx context.Context, workspace api.ID, list *ListOptions, opts ...api.CallOption,
 ) iter.Seq2[*Field, error] {
 	return page.Rows(f.Pages(ctx, workspace, list, opts...), func(p *FieldPage) []*Field { return p.Fields })
 }
@@ -108,7 +108,7 @@ type ValuePage struct {
 //
 // It calls GET /current/workspace/{workspace_id}/metadata/fields/.
 func (f *Fields) Values(
-	ctx context.Context, workspace api.ProfileID, field string, list *ListOptions, opts ...api.CallOption,
+	ctx context.Context, workspace api.ID, field string, list *ListOptions, opts ...api.CallOption,
 ) (*ValuePage, error) {
 	const op = "metadata.Fields.Values"
 	if err := checkName(op, "field", field); err != nil {
@@ -146,7 +146,7 @@ type Declaration struct {
 //
 // It calls POST /current/workspace/{workspace_id}/metadata/fields/.
 func (f *Fields) Declare(
-	ctx context.Context, workspace api.ProfileID, name string, declared storage.FactType, opts ...api.CallOption,
+	ctx context.Context, workspace api.ID, name string, declared storage.FactType, opts ...api.CallOption,
 ) (*Declaration, error) {
 	const op = "metadata.Fields.Declare"
 	if err := checkName(op, "name", strings.TrimSpace(name)); err != nil {

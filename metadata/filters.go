@@ -19,14 +19,14 @@ type Filters struct{ c api.Client }
 
 // SavedFilter is a named filter on facts.
 type SavedFilter struct {
-	ID          api.OpaqueID  `json:"id" also:"filter_id"` // (assumed name: filter_id)
-	Name        string        `json:"name"`
-	Description string        `json:"description"`
-	Filters     []*Filter     `json:"filters"`    // all must match
-	Projection  []string      `json:"projection"` // the fields to show; nil means all
-	Creator     api.ProfileID `json:"creator"`
-	Created     api.Time      `json:"created"`
-	Updated     api.Time      `json:"updated"`
+	ID          api.OpaqueID `json:"id" also:"filter_id"` // (assumed name: filter_id)
+	Name        string       `json:"name"`
+	Description string       `json:"description"`
+	Filters     []*Filter    `json:"filters"`    // all must match
+	Projection  []string     `json:"projection"` // the fields to show; nil means all
+	Creator     api.ID       `json:"creator"`
+	Created     api.Time     `json:"created"`
+	Updated     api.Time     `json:"updated"`
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
@@ -58,7 +58,7 @@ type FilterPage struct {
 //
 // It calls GET /current/workspace/{workspace_id}/metadata/filters/.
 func (f *Filters) List(
-	ctx context.Context, workspace api.ProfileID, list *ListOptions, opts ...api.CallOption,
+	ctx context.Context, workspace api.ID, list *ListOptions, opts ...api.CallOption,
 ) (*FilterPage, error) {
 	a, err := call.Page[rows[*SavedFilter]](ctx, f.c, endpoint.MetadataFiltersList(workspace, nil), list.query, opts)
 	if err != nil {
@@ -69,7 +69,7 @@ func (f *Filters) List(
 
 // All returns the saved filters of a workspace.
 func (f *Filters) All(
-	ctx context.Context, workspace api.ProfileID, opts ...api.CallOption,
+	ctx context.Context, workspace api.ID, opts ...api.CallOption,
 ) iter.Seq2[*SavedFilter, error] {
 	next := func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*FilterPage, error) {
 		return f.List(ctx, workspace, list, opts...)
@@ -87,7 +87,7 @@ func (f *Filters) All(
 //
 // It calls POST /current/workspace/{workspace_id}/metadata/filters/.
 func (f *Filters) Create(
-	ctx context.Context, workspace api.ProfileID, r FilterRequest, opts ...api.CallOption,
+	ctx context.Context, workspace api.ID, r FilterRequest, opts ...api.CallOption,
 ) (*SavedFilter, error) {
 	if err := r.check("metadata.Filters.Create"); err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func (f *Filters) Create(
 //
 // It calls GET /current/workspace/{workspace_id}/metadata/filters/{filter_id}/.
 func (f *Filters) Get(
-	ctx context.Context, workspace api.ProfileID, filter api.OpaqueID, opts ...api.CallOption,
+	ctx context.Context, workspace api.ID, filter api.OpaqueID, opts ...api.CallOption,
 ) (*SavedFilter, error) {
 	return f.one(ctx, endpoint.MetadataFiltersGet(workspace, filter), opts)
 }
@@ -111,7 +111,7 @@ func (f *Filters) Get(
 //
 // It calls PUT /current/workspace/{workspace_id}/metadata/filters/{filter_id}/.
 func (f *Filters) Update(
-	ctx context.Context, workspace api.ProfileID, filter api.OpaqueID, r FilterRequest, opts ...api.CallOption,
+	ctx context.Context, workspace api.ID, filter api.OpaqueID, r FilterRequest, opts ...api.CallOption,
 ) (*SavedFilter, error) {
 	if err := r.check("metadata.Filters.Update"); err != nil {
 		return nil, err
@@ -124,7 +124,7 @@ func (f *Filters) Update(
 //
 // It calls DELETE /current/workspace/{workspace_id}/metadata/filters/{filter_id}/.
 func (f *Filters) Delete(
-	ctx context.Context, workspace api.ProfileID, filter api.OpaqueID, opts ...api.CallOption,
+	ctx context.Context, workspace api.ID, filter api.OpaqueID, opts ...api.CallOption,
 ) error {
 	return call.Do(ctx, f.c, endpoint.MetadataFiltersDelete(workspace, filter), opts)
 }
@@ -133,7 +133,7 @@ func (f *Filters) Delete(
 //
 // It calls GET /current/workspace/{workspace_id}/metadata/filters/{filter_id}/nodes/.
 func (f *Filters) Nodes(
-	ctx context.Context, workspace api.ProfileID, filter api.OpaqueID, list *ListOptions, opts ...api.CallOption,
+	ctx context.Context, workspace api.ID, filter api.OpaqueID, list *ListOptions, opts ...api.CallOption,
 ) (*NodePage, error) {
 	a, err := call.Page[nodesWire](ctx, f.c, endpoint.MetadataFiltersNodes(workspace, filter, nil), list.query, opts)
 	if err != nil {
@@ -144,7 +144,7 @@ func (f *Filters) Nodes(
 
 // AllNodes returns the files and notes that match a saved filter.
 func (f *Filters) AllNodes(
-	ctx context.Context, workspace api.ProfileID, filter api.OpaqueID, opts ...api.CallOption,
+	ctx context.Context, workspace api.ID, filter api.OpaqueID, opts ...api.CallOption,
 ) iter.Seq2[*storage.Node, error] {
 	next := func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*NodePage, error) {
 		return f.Nodes(ctx, workspace, filter, list, opts...)

@@ -78,7 +78,7 @@ type Snapshot struct {
 //
 // It sends the request of Merge without the confirmation, and has its errors.
 func (f *Fields) Preflight(
-	ctx context.Context, workspace api.ProfileID, source, target string, opts ...api.CallOption,
+	ctx context.Context, workspace api.ID, source, target string, opts ...api.CallOption,
 ) (*Merging, error) {
 	r, err := mergeRequest(workspace, mergeBody{Source: source, Target: target})
 	if err != nil {
@@ -107,7 +107,7 @@ func (f *Fields) Preflight(
 //
 // It calls POST /current/workspace/{workspace_id}/metadata/fields/merge/.
 func (f *Fields) Merge(
-	ctx context.Context, workspace api.ProfileID, source, target string, opts ...api.CallOption,
+	ctx context.Context, workspace api.ID, source, target string, opts ...api.CallOption,
 ) (*Merging, error) {
 	r, err := mergeRequest(workspace, mergeBody{source, target, true})
 	if err != nil {
@@ -133,7 +133,7 @@ type mergeWire struct {
 	Snapshot          *Snapshot      `json:"snapshot"`
 }
 
-func mergeRequest(workspace api.ProfileID, body mergeBody) (*api.Request, error) {
+func mergeRequest(workspace api.ID, body mergeBody) (*api.Request, error) {
 	const op = "metadata.Fields.Merge"
 	if err := checkName(op, "source", body.Source); err != nil {
 		return nil, err
@@ -233,7 +233,7 @@ type CandidatePage struct {
 //
 // It calls GET /current/workspace/{workspace_id}/metadata/fields/merge-candidates/.
 func (f *Fields) MergeCandidates(
-	ctx context.Context, workspace api.ProfileID, offset int, opts ...api.CallOption,
+	ctx context.Context, workspace api.ID, offset int, opts ...api.CallOption,
 ) (*CandidatePage, error) {
 	const op = "metadata.Fields.MergeCandidates"
 	if offset < 0 {
@@ -253,7 +253,7 @@ const maxEmpty = 100
 // AllMergeCandidates returns the pairs of all pages of
 // [Fields.MergeCandidates]. It does not report whether they have been computed.
 func (f *Fields) AllMergeCandidates(
-	ctx context.Context, workspace api.ProfileID, opts ...api.CallOption,
+	ctx context.Context, workspace api.ID, opts ...api.CallOption,
 ) iter.Seq2[*Candidate, error] {
 	return func(yield func(*Candidate, error) bool) {
 		progress := page.Progress{MaxEmpty: maxEmpty}

@@ -23,7 +23,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const (
-	room = api.ProfileID("4012345678901234567")
+	room = api.ID("4012345678901234567")
 	node = api.OpaqueID("2RII2-9kqzf")
 )
 

@@ -51,7 +51,7 @@ func (w *nodesWire) page() *NodePage {
 //
 // It calls GET /current/workspace/{workspace_id}/metadata/eligible/.
 func (s *Service) Eligible(
-	ctx context.Context, workspace api.ProfileID, list *EligibleOptions, opts ...api.CallOption,
+	ctx context.Context, workspace api.ID, list *EligibleOptions, opts ...api.CallOption,
 ) (*NodePage, error) {
 	const op = "metadata.Eligible"
 	if list == nil {
@@ -88,7 +88,7 @@ func (s *Service) Eligible(
 
 // AllEligible returns the files and notes of all pages of [Service.Eligible].
 func (s *Service) AllEligible(
-	ctx context.Context, workspace api.ProfileID, list *EligibleOptions, opts ...api.CallOption,
+	ctx context.Context, workspace api.ID, list *EligibleOptions, opts ...api.CallOption,
 ) iter.Seq2[*storage.Node, error] {
 	var o EligibleOptions
 	if list != nil {
@@ -136,7 +136,7 @@ const maxBatch = 25
 //
 // It calls GET /current/workspace/{workspace_id}/storage/{node_id}/metadata/details/.
 func (s *Service) Details(
-	ctx context.Context, workspace api.ProfileID, nodes []api.OpaqueID, opts ...api.CallOption,
+	ctx context.Context, workspace api.ID, nodes []api.OpaqueID, opts ...api.CallOption,
 ) (*Batch, error) {
 	const op = "metadata.Details"
 	if len(nodes) == 0 || len(nodes) > maxBatch {
@@ -168,7 +168,7 @@ type VersionList struct {
 //
 // It calls GET /current/workspace/{workspace_id}/storage/{node_id}/metadata/versions/.
 func (s *Service) Versions(
-	ctx context.Context, workspace api.ProfileID, node api.OpaqueID, opts ...api.CallOption,
+	ctx context.Context, workspace api.ID, node api.OpaqueID, opts ...api.CallOption,
 ) (*VersionList, error) {
 	a, err := call.One[struct {
 		Members map[string]json.RawMessage `json:",embed,unknown"`

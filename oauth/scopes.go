@@ -59,7 +59,7 @@ const (
 // EntityType, with the other fields empty.
 type GrantedScope struct {
 	EntityType EntityType
-	EntityID   api.ProfileID // "*" means all
+	EntityID   api.ID // "*" means all
 	AccessMode AccessMode
 }
 
@@ -69,7 +69,7 @@ func ParseScope(s string) (GrantedScope, error) {
 	if len(parts) != 3 || parts[0] == "" || parts[1] == "" || parts[2] == "" {
 		return GrantedScope{}, &api.InputError{Field: "scopes", Rule: "must be entity:id:mode", Got: s}
 	}
-	return GrantedScope{EntityType(parts[0]), api.ProfileID(parts[1]), AccessMode(parts[2])}, nil
+	return GrantedScope{EntityType(parts[0]), api.ID(parts[1]), AccessMode(parts[2])}, nil
 }
 
 var _ encoding.TextMarshaler = GrantedScope{} // for JSON encoders

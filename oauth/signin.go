@@ -73,9 +73,9 @@ func signedIn(ctx context.Context, c api.Client, r *api.Request, opts []api.Call
 // or the token requires a second factor (code 10175).
 //
 // It calls GET /current/user/auth/check/.
-func (s *Service) CheckToken(ctx context.Context, opts ...api.CallOption) (api.ProfileID, error) {
+func (s *Service) CheckToken(ctx context.Context, opts ...api.CallOption) (api.ID, error) {
 	a, err := call.One[struct {
-		ID *api.ProfileID `json:"id"`
+		ID *api.ID `json:"id"`
 	}](ctx, s.c, endpoint.OAuthCheckToken(), "", opts)
 	if err != nil {
 		return "", err

@@ -346,7 +346,7 @@ func TestEveryKindOfProfile(t *testing.T) {
 				{api.Org(s.Org().ID), event(fastiotest.Event{Name: "org_updated", Org: s.Org().ID}), "settings"},
 				{api.Workspace(w.ID), comment(fastiotest.Comment{Profile: w.ID}), onFile},
 				{
-					api.Workspace(api.ProfileID(w.FolderName)),
+					api.Workspace(api.ID(w.FolderName)),
 					func() { s.AddNode(fastiotest.Node{Profile: w.ID}) }, "storage",
 				},
 				{api.Share(share.ID), event(fastiotest.Event{Name: "share_updated", Share: share.ID}), "settings"},

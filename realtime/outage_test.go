@@ -45,7 +45,7 @@ type outage struct {
 	seed     uint64
 	server   *fastiotest.Server
 	lines    *lines
-	room     api.ProfileID
+	room     api.ID
 	client   *fastio.Client
 	options  realtime.Options
 	position string

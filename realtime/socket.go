@@ -268,7 +268,7 @@ type Event struct {
 	Category      events.Category    `json:"category"`
 	SubCategory   events.SubCategory `json:"subcategory"`
 	ObjectID      api.OpaqueID       `json:"object_id"`       // the object it concerns; "" if none
-	CallingUserID api.ProfileID      `json:"calling_user_id"` // the actor; "" for the platform
+	CallingUserID api.ID             `json:"calling_user_id"` // the actor; "" for the platform
 	Field         activity.Field     `json:"activity_field"`  // the field that changed
 	Triggered     api.Time           `json:"timestamp"`       // when it happened
 	Sent          api.Time           `json:"time"`            // when the server sent it

@@ -193,7 +193,7 @@ func (s *Subscription) identify(ctx context.Context) error {
 	}
 	me, err := call.One[struct {
 		User struct {
-			ID api.ProfileID `json:"id"`
+			ID api.ID `json:"id"`
 		} `json:"user"`
 	}](ctx, s.s.c, endpoint.AccountMe(nil), "", s.opts)
 	if err == nil && me.User.ID != "" {

@@ -72,7 +72,7 @@ func (s *Service) RoomToken(ctx context.Context, room api.Profile, opts ...api.C
 //
 // It calls GET /current/realtime/note-auth/{profile_id}/{note_id}.
 func (s *Service) NoteToken(
-	ctx context.Context, workspace api.ProfileID, note api.OpaqueID, opts ...api.CallOption,
+	ctx context.Context, workspace api.ID, note api.OpaqueID, opts ...api.CallOption,
 ) (*SocketToken, error) {
 	return s.mint(ctx, shortLife, endpoint.RealtimeNoteToken(workspace, note), opts)
 }
@@ -142,7 +142,7 @@ func claimedLife(token api.Secret, asked time.Time) time.Duration {
 
 // Room is the room that a token is valid for.
 type Room struct {
-	ID api.ProfileID `json:"room_id"` // of the workspace or share
+	ID api.ID `json:"room_id"` // of the workspace or share
 }
 
 // ValidateRoomToken returns the room that a token is valid for. It is for servers
@@ -172,10 +172,10 @@ const (
 
 // Note is the note that a token is valid for.
 type Note struct {
-	ProfileID   api.ProfileID  `json:"profile"` // of the workspace
+	ProfileID   api.ID         `json:"profile"` // of the workspace
 	NodeID      api.OpaqueID   `json:"node"`
 	Permission  NotePermission `json:"perm"`
-	FileShareID api.ProfileID  `json:"file_share_id"` // "" unless the token was minted for a File Share
+	FileShareID api.ID         `json:"file_share_id"` // "" unless the token was minted for a File Share
 }
 
 // ValidateNoteToken returns what the token of a note allows. It is for servers that

@@ -29,7 +29,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const room = api.ProfileID("4012345678901234567")
+const room = api.ID("4012345678901234567")
 
 const stampLayout = "2006-01-02 15:04:05.000000 UTC"
 
@@ -436,7 +436,7 @@ func subscribe(t *testing.T, p *platform, change ...func(o *realtime.Options)) (
 }
 
 // update changes a file of a workspace and returns the field that reports it.
-func update(s *fastiotest.Server, workspace api.ProfileID, n int) (field string) {
+func update(s *fastiotest.Server, workspace api.ID, n int) (field string) {
 	object := api.OpaqueID(fmt.Sprintf("2object%022d", n))
 	s.AddEvent(fastiotest.Event{
 		Name: "workspace_storage_file_updated", Workspace: workspace, CallingUser: s.User().ID, Object: object,

@@ -24,8 +24,8 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const (
-	roomID  = api.ProfileID("4012345678901234567")
-	shareID = api.ProfileID("5012345678901234567")
+	roomID  = api.ID("4012345678901234567")
+	shareID = api.ID("5012345678901234567")
 )
 
 func TestWrongInput(t *testing.T) {

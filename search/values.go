@@ -43,7 +43,7 @@ var errReached = errors.New("fastio: search.Metadata: there are more than the 10
 //
 // It calls GET /current/workspace/{workspace_id}/metadata/search/.
 func (s *Service) Metadata(
-	ctx context.Context, workspace api.ProfileID, text string, list *ValuesOptions, opts ...api.CallOption,
+	ctx context.Context, workspace api.ID, text string, list *ValuesOptions, opts ...api.CallOption,
 ) (*Values, error) {
 	var o ValuesOptions
 	if list != nil {
@@ -81,7 +81,7 @@ func (o *ValuesOptions) query(op, text string) (url.Values, error) {
 // AllValues returns the hits of all pages of [Service.Metadata]. It ends with
 // an error if there are more than the 10,000 hits that the server returns.
 func (s *Service) AllValues(
-	ctx context.Context, workspace api.ProfileID, text string, list *ValuesOptions, opts ...api.CallOption,
+	ctx context.Context, workspace api.ID, text string, list *ValuesOptions, opts ...api.CallOption,
 ) iter.Seq2[*Hit, error] {
 	o := ValuesOptions{}
 	if list != nil {
@@ -140,7 +140,7 @@ type CompoundScope struct {
 //
 // It calls POST /current/workspace/{workspace_id}/metadata/compound-search/.
 func (s *Service) Compound(
-	ctx context.Context, workspace api.ProfileID, q CompoundQuery, opts ...api.CallOption,
+	ctx context.Context, workspace api.ID, q CompoundQuery, opts ...api.CallOption,
 ) (*Compound, error) {
 	const op = "search.Compound"
 	filters, err := filtersText(op, q.Filters)

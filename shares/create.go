@@ -71,7 +71,7 @@ type CreateRequest struct {
 //
 // It calls POST /current/workspace/{workspace_id}/create/share/.
 func (s *Service) Create(
-	ctx context.Context, workspace api.ProfileID, r CreateRequest, opts ...api.CallOption,
+	ctx context.Context, workspace api.ID, r CreateRequest, opts ...api.CallOption,
 ) (*Share, error) {
 	const op = "shares.Create"
 	f := newFields(op)

@@ -21,11 +21,11 @@ type Invitations struct{ c api.Client }
 // Invitation is an invitation of a person to a share.
 type Invitation struct {
 	ID           string          `json:"id,omitzero"`
-	Inviter      api.ProfileID   `json:"inviter,omitzero"`
+	Inviter      api.ID          `json:"inviter,omitzero"`
 	InviterActor *api.Actor      `json:"inviter_actor,omitzero"`
 	InviteeEmail string          `json:"invitee_email,omitzero"`
-	InviteeID    api.ProfileID   `json:"invitee_uid,omitzero"`  // "" if the address has no account
-	AcceptedID   api.ProfileID   `json:"accepted_uid,omitzero"` // who accepted it
+	InviteeID    api.ID          `json:"invitee_uid,omitzero"`  // "" if the address has no account
+	AcceptedID   api.ID          `json:"accepted_uid,omitzero"` // who accepted it
 	EntityType   api.ProfileKind `json:"entity_type,omitzero"`  // of the profile it invites to
 	Share        json.RawMessage `json:"share,omitzero"`        // after creation only, in a form that is not published
 	State        InvitationState `json:"state,omitzero"`
@@ -53,7 +53,7 @@ const (
 // It calls GET /current/share/{share_id}/members/invitations/list/.
 // It calls GET /current/share/{share_id}/members/invitations/list/{state}/.
 func (i *Invitations) List(
-	ctx context.Context, share api.ProfileID, state InvitationState, opts ...api.CallOption,
+	ctx context.Context, share api.ID, state InvitationState, opts ...api.CallOption,
 ) ([]*Invitation, error) {
 	r := endpoint.SharesInvitationsList(share)
 	if state != "" {
@@ -86,7 +86,7 @@ type UpdateInvitationRequest struct {
 //
 // It calls POST /current/share/{share_id}/members/invitation/{invitation_id}/.
 func (i *Invitations) Update(
-	ctx context.Context, share api.ProfileID, invitation string, r UpdateInvitationRequest, opts ...api.CallOption,
+	ctx context.Context, share api.ID, invitation string, r UpdateInvitationRequest, opts ...api.CallOption,
 ) error {
 	f := newFields("shares.Invitations.Update")
 	word(f, "state", r.State)
@@ -105,7 +105,7 @@ func (i *Invitations) Update(
 //
 // It calls POST /current/share/{share_id}/members/invitation/{invitation_id}/.
 func (i *Invitations) Resend(
-	ctx context.Context, share api.ProfileID, invitation string, opts ...api.CallOption,
+	ctx context.Context, share api.ID, invitation string, opts ...api.CallOption,
 ) error {
 	body := api.Form{"state": {string(InvitationStatePending)}}
 	return call.Do(ctx, i.c, endpoint.SharesInvitationsResend(share, invitation, body), opts)
@@ -116,7 +116,7 @@ func (i *Invitations) Resend(
 //
 // It calls DELETE /current/share/{share_id}/members/invitation/{invitation_id}/.
 func (i *Invitations) Delete(
-	ctx context.Context, share api.ProfileID, invitation string, opts ...api.CallOption,
+	ctx context.Context, share api.ID, invitation string, opts ...api.CallOption,
 ) error {
 	return call.Remove(ctx, i.c, endpoint.SharesInvitationsDelete(share, invitation), opts)
 }

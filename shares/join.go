@@ -25,7 +25,7 @@ type JoinOptions struct {
 // policy denies external members.
 //
 // It calls POST /current/share/{share_id}/members/join/.
-func (s *Service) Join(ctx context.Context, share api.ProfileID, join *JoinOptions, opts ...api.CallOption) error {
+func (s *Service) Join(ctx context.Context, share api.ID, join *JoinOptions, opts ...api.CallOption) error {
 	f := newFields("shares.Join")
 	if join != nil {
 		word(f, "notify_options", join.Notify)
@@ -53,7 +53,7 @@ const (
 //
 // It calls POST /current/share/{share_id}/members/join/{invitation_key}/{answer}/.
 func (s *Service) JoinWithKey(
-	ctx context.Context, share api.ProfileID, key api.Secret, answer InvitationDecision, opts ...api.CallOption,
+	ctx context.Context, share api.ID, key api.Secret, answer InvitationDecision, opts ...api.CallOption,
 ) error {
 	const op = "shares.JoinWithKey"
 	if err := checkKey(op, "invitation_key", key); err != nil {
@@ -72,7 +72,7 @@ func (s *Service) JoinWithKey(
 // earlier attempt removed them and its answer was lost.
 //
 // It calls DELETE /current/share/{share_id}/member/.
-func (s *Service) Leave(ctx context.Context, share api.ProfileID, opts ...api.CallOption) error {
+func (s *Service) Leave(ctx context.Context, share api.ID, opts ...api.CallOption) error {
 	return call.Remove(ctx, s.c, endpoint.SharesLeave(share), opts)
 }
 
@@ -84,7 +84,7 @@ func (s *Service) Leave(ctx context.Context, share api.ProfileID, opts ...api.Ca
 // does not exist.
 //
 // It calls DELETE /current/share/{share_id}/delete/.
-func (s *Service) Delete(ctx context.Context, share api.ProfileID, opts ...api.CallOption) error {
+func (s *Service) Delete(ctx context.Context, share api.ID, opts ...api.CallOption) error {
 	return call.Remove(ctx, s.c, endpoint.SharesDelete(share, url.Values{"confirm": {string(share)}}), opts)
 }
 
@@ -94,7 +94,7 @@ func (s *Service) Delete(ctx context.Context, share api.ProfileID, opts ...api.C
 // Errors: [api.ErrInvalid] if the share is of a workspace folder.
 //
 // It calls POST /current/share/{share_id}/archive/.
-func (s *Service) Archive(ctx context.Context, share api.ProfileID, opts ...api.CallOption) error {
+func (s *Service) Archive(ctx context.Context, share api.ID, opts ...api.CallOption) error {
 	return call.Do(ctx, s.c, endpoint.SharesArchive(share), opts)
 }
 
@@ -102,7 +102,7 @@ func (s *Service) Archive(ctx context.Context, share api.ProfileID, opts ...api.
 // errors.
 //
 // It calls POST /current/share/{share_id}/unarchive/.
-func (s *Service) Unarchive(ctx context.Context, share api.ProfileID, opts ...api.CallOption) error {
+func (s *Service) Unarchive(ctx context.Context, share api.ID, opts ...api.CallOption) error {
 	return call.Do(ctx, s.c, endpoint.SharesUnarchive(share), opts)
 }
 
@@ -114,6 +114,6 @@ func (s *Service) Unarchive(ctx context.Context, share api.ProfileID, opts ...ap
 // earlier import; [api.ErrLimit] if the workspace allows no more shares.
 //
 // It calls POST /current/workspace/{workspace_id}/import/share/{share_id}/.
-func (s *Service) Import(ctx context.Context, workspace, share api.ProfileID, opts ...api.CallOption) error {
+func (s *Service) Import(ctx context.Context, workspace, share api.ID, opts ...api.CallOption) error {
 	return call.Do(ctx, s.c, endpoint.SharesImport(workspace, share), opts)
 }

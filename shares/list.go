@@ -77,7 +77,7 @@ func (s *Service) ListAvailable(ctx context.Context, opts ...api.CallOption) (*P
 //
 // It calls GET /current/workspace/{workspace_id}/list/shares/.
 func (s *Service) ListByWorkspace(
-	ctx context.Context, workspace api.ProfileID, list *ListOptions, opts ...api.CallOption,
+	ctx context.Context, workspace api.ID, list *ListOptions, opts ...api.CallOption,
 ) (*Page, error) {
 	return call.Page[Page](ctx, s.c, endpoint.SharesListByWorkspace(workspace, nil), list.query, opts)
 }
@@ -85,7 +85,7 @@ func (s *Service) ListByWorkspace(
 // AllByWorkspace returns the shares of all pages of [Service.ListByWorkspace],
 // from list.Offset on, with 500 shares a page by default.
 func (s *Service) AllByWorkspace(
-	ctx context.Context, workspace api.ProfileID, list *ListOptions, opts ...api.CallOption,
+	ctx context.Context, workspace api.ID, list *ListOptions, opts ...api.CallOption,
 ) iter.Seq2[*Share, error] {
 	fetch := func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*Page, error) {
 		return s.ListByWorkspace(ctx, workspace, list, opts...)

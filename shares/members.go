@@ -27,7 +27,7 @@ type MemberPage struct {
 //
 // It calls GET /current/share/{share_id}/members/list/.
 func (m *Members) List(
-	ctx context.Context, share api.ProfileID, list *ListOptions, opts ...api.CallOption,
+	ctx context.Context, share api.ID, list *ListOptions, opts ...api.CallOption,
 ) (*MemberPage, error) {
 	return call.Page[MemberPage](ctx, m.c, endpoint.SharesMembersList(share, nil), list.unfiltered, opts)
 }
@@ -35,7 +35,7 @@ func (m *Members) List(
 // All returns the members of all pages of [Members.List], from list.Offset on. Default:
 // pages of 500.
 func (m *Members) All(
-	ctx context.Context, share api.ProfileID, list *ListOptions, opts ...api.CallOption,
+	ctx context.Context, share api.ID, list *ListOptions, opts ...api.CallOption,
 ) iter.Seq2[*account.Member, error] {
 	fetch := func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*MemberPage, error) {
 		return m.List(ctx, share, list, opts...)
@@ -48,7 +48,7 @@ func (m *Members) All(
 // Get returns one member of a share.
 //
 // It calls GET /current/share/{share_id}/member/{user_id}/details/.
-func (m *Members) Get(ctx context.Context, share, user api.ProfileID, opts ...api.CallOption) (*account.Member, error) {
+func (m *Members) Get(ctx context.Context, share, user api.ID, opts ...api.CallOption) (*account.Member, error) {
 	a, err := call.One[struct {
 		Member *account.Member `json:"member"` // (assumed name)
 		User   *account.Member `json:"user"`   // (assumed name)
@@ -110,7 +110,7 @@ type Added struct {
 //
 // It calls POST /current/share/{share_id}/members/{email_or_user}/.
 func (m *Members) Add(
-	ctx context.Context, share api.ProfileID, who account.Invitee, r AddRequest, opts ...api.CallOption,
+	ctx context.Context, share api.ID, who account.Invitee, r AddRequest, opts ...api.CallOption,
 ) (*Added, error) {
 	const op = "shares.Members.Add"
 	ref, err := call.Invitee(op, who.User, who.Email)
@@ -167,7 +167,7 @@ type UpdateMemberRequest struct {
 //
 // It calls POST /current/share/{share_id}/member/{user_id}/update/.
 func (m *Members) Update(
-	ctx context.Context, share, user api.ProfileID, r UpdateMemberRequest, opts ...api.CallOption,
+	ctx context.Context, share, user api.ID, r UpdateMemberRequest, opts ...api.CallOption,
 ) error {
 	f := newFields("shares.Members.Update")
 	f.role(r.Role)
@@ -185,16 +185,16 @@ func (m *Members) Update(
 // Errors: [api.ErrInvalid] if the member is the owner.
 //
 // It calls DELETE /current/share/{share_id}/members/{user_id}/.
-func (m *Members) Remove(ctx context.Context, share, user api.ProfileID, opts ...api.CallOption) error {
+func (m *Members) Remove(ctx context.Context, share, user api.ID, opts ...api.CallOption) error {
 	return call.Remove(ctx, m.c, endpoint.SharesMembersRemove(share, user), opts)
 }
 
 // Ownership is a change of owner.
 type Ownership struct {
-	ProfileID     api.ProfileID   `json:"profile_id"`
+	ProfileID     api.ID          `json:"profile_id"`
 	ProfileType   api.ProfileKind `json:"profile_type"`
-	PreviousOwner api.ProfileID   `json:"previous_owner"` // an admin from now on
-	NewOwner      api.ProfileID   `json:"new_owner"`
+	PreviousOwner api.ID          `json:"previous_owner"` // an admin from now on
+	NewOwner      api.ID          `json:"new_owner"`
 	Transferred   api.Time        `json:"transferred_at,omitzero"`
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
@@ -215,7 +215,7 @@ type Ownership struct {
 //
 // It calls POST /current/share/{share_id}/member/{user_id}/transfer_ownership/.
 func (m *Members) TransferOwnership(
-	ctx context.Context, share, user api.ProfileID, opts ...api.CallOption,
+	ctx context.Context, share, user api.ID, opts ...api.CallOption,
 ) (*Ownership, error) {
 	return call.One[Ownership](ctx, m.c, endpoint.SharesMembersTransferOwnership(share, user), "ownership", opts)
 }

@@ -23,7 +23,7 @@ type Public struct {
 
 // User is a person or agent of a share.
 type User struct {
-	ID           api.ProfileID `json:"id"`
+	ID           api.ID        `json:"id"`
 	Kind         api.ActorKind `json:"account_type"`
 	EmailAddress string        `json:"email_address"` // for members only
 	FirstName    string        `json:"first_name"`
@@ -35,10 +35,10 @@ type User struct {
 
 // Org is the organization that a share belongs to.
 type Org struct {
-	ID     api.ProfileID `json:"id"`
-	Domain string        `json:"domain"`
-	Name   string        `json:"name"`
-	Logo   string        `json:"logo"` // a URL; "" means none
+	ID     api.ID `json:"id"`
+	Domain string `json:"domain"`
+	Name   string `json:"name"`
+	Logo   string `json:"logo"` // a URL; "" means none
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
@@ -52,7 +52,7 @@ type Org struct {
 // with [CodeStorageFailure] if its storage failed.
 //
 // It calls GET /current/share/{share_id}/public/details/.
-func (s *Service) GetPublic(ctx context.Context, share api.ProfileID, opts ...api.CallOption) (*Public, error) {
+func (s *Service) GetPublic(ctx context.Context, share api.ID, opts ...api.CallOption) (*Public, error) {
 	a, err := call.One[struct {
 		Share    *Share             `json:"share"`
 		Owner    *User              `json:"owner"`
@@ -81,7 +81,7 @@ func (s *Service) GetPublic(ctx context.Context, share api.ProfileID, opts ...ap
 //
 // It calls POST /current/share/{share_id}/auth/password/.
 func (s *Service) AuthPassword(
-	ctx context.Context, share api.ProfileID, password api.Secret, opts ...api.CallOption,
+	ctx context.Context, share api.ID, password api.Secret, opts ...api.CallOption,
 ) (*api.LinkToken, error) {
 	if password.IsZero() {
 		return nil, &api.InputError{Op: "shares.AuthPassword", Field: "password", Rule: "must not be empty"}
@@ -94,7 +94,7 @@ func (s *Service) AuthPassword(
 // Each call makes another token, so it is only retried if it was not sent.
 //
 // It calls POST /current/share/{share_id}/auth/guest/.
-func (s *Service) AuthGuest(ctx context.Context, share api.ProfileID, opts ...api.CallOption) (*api.LinkToken, error) {
+func (s *Service) AuthGuest(ctx context.Context, share api.ID, opts ...api.CallOption) (*api.LinkToken, error) {
 	return s.mint(ctx, endpoint.SharesAuthGuest(share), opts)
 }
 

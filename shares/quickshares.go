@@ -24,7 +24,7 @@ type QuickShares struct{ c api.Client }
 type QuickShare struct {
 	ID            api.OpaqueID  `json:"id"`
 	Node          *storage.Node `json:"node"`
-	CreatorID     api.ProfileID `json:"creator_uid"`
+	CreatorID     api.ID        `json:"creator_uid"`
 	LimitExceeded bool          `json:"limit_exceeded"` // its transfer limit is used up, permanently
 	Expires       api.Time      `json:"expires,omitzero"`
 	Created       api.Time      `json:"created,omitzero"`
@@ -50,7 +50,7 @@ func (q *QuickShares) Get(ctx context.Context, id api.OpaqueID, opts ...api.Call
 //
 // It calls GET /current/workspace/{workspace_id}/storage/{node_id}/quickshare/.
 func (q *QuickShares) GetByNode(
-	ctx context.Context, workspace api.ProfileID, node api.OpaqueID, opts ...api.CallOption,
+	ctx context.Context, workspace api.ID, node api.OpaqueID, opts ...api.CallOption,
 ) (*QuickShare, error) {
 	return call.One[QuickShare](ctx, q.c, endpoint.SharesQuickSharesGetByNode(workspace, node), "quickshare", opts)
 }
@@ -59,7 +59,7 @@ func (q *QuickShares) GetByNode(
 //
 // It calls DELETE /current/workspace/{workspace_id}/storage/{node_id}/quickshare/.
 func (q *QuickShares) Revoke(
-	ctx context.Context, workspace api.ProfileID, node api.OpaqueID, opts ...api.CallOption,
+	ctx context.Context, workspace api.ID, node api.OpaqueID, opts ...api.CallOption,
 ) error {
 	return call.Remove(ctx, q.c, endpoint.SharesQuickSharesRevoke(workspace, node), opts)
 }
@@ -74,7 +74,7 @@ type QuickSharePage struct {
 //
 // It calls GET /current/workspace/{workspace_id}/quickshares/.
 func (q *QuickShares) List(
-	ctx context.Context, workspace api.ProfileID, list *ListOptions, opts ...api.CallOption,
+	ctx context.Context, workspace api.ID, list *ListOptions, opts ...api.CallOption,
 ) (*QuickSharePage, error) {
 	return call.Page[QuickSharePage](ctx, q.c, endpoint.SharesQuickSharesList(workspace, nil), list.unfiltered, opts)
 }
@@ -82,7 +82,7 @@ func (q *QuickShares) List(
 // All returns the QuickShares of all pages of [QuickShares.List], from list.Offset on.
 // Default: pages of 500.
 func (q *QuickShares) All(
-	ctx context.Context, workspace api.ProfileID, list *ListOptions, opts ...api.CallOption,
+	ctx context.Context, workspace api.ID, list *ListOptions, opts ...api.CallOption,
 ) iter.Seq2[*QuickShare, error] {
 	fetch := func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*QuickSharePage, error) {
 		return q.List(ctx, workspace, list, opts...)

@@ -15,12 +15,12 @@ import (
 // not in the answer is zero; a flag is nil then, which does not mean false.
 type Share struct {
 	// At [api.Terse].
-	ID      api.ProfileID `json:"id,omitzero"`
-	Title   string        `json:"title,omitzero"`
-	Type    Type          `json:"share_type,omitzero"`
-	Level   Level         `json:"share_level,omitzero"`   // the caller's relation to it
-	RootID  api.OpaqueID  `json:"share_root_id,omitzero"` // its root folder; for members only
-	Creator api.ProfileID `json:"creator,omitzero"`
+	ID      api.ID       `json:"id,omitzero"`
+	Title   string       `json:"title,omitzero"`
+	Type    Type         `json:"share_type,omitzero"`
+	Level   Level        `json:"share_level,omitzero"`   // the caller's relation to it
+	RootID  api.OpaqueID `json:"share_root_id,omitzero"` // its root folder; for members only
+	Creator api.ID       `json:"creator,omitzero"`
 
 	// From [api.Standard] up.
 	Description             string           `json:"description,omitzero"`
@@ -45,8 +45,8 @@ type Share struct {
 
 	// At [api.Full].
 	ParentType       ParentType         `json:"parent_type,omitzero"`
-	ParentWorkspace  api.ProfileID      `json:"parent_workspace,omitzero"`
-	ParentOrg        api.ProfileID      `json:"parent_org,omitzero"`
+	ParentWorkspace  api.ID             `json:"parent_workspace,omitzero"`
+	ParentOrg        api.ID             `json:"parent_org,omitzero"`
 	Access           Access             `json:"access_options,omitzero"`
 	Password         api.Secret         `json:"password,omitzero"`
 	Notify           Notify             `json:"notify,omitzero"`

@@ -70,7 +70,7 @@ const (
 // [api.ErrUnauthenticated] if it requires a sign-in.
 //
 // It calls GET /current/share/{share_id}/details/.
-func (s *Service) Get(ctx context.Context, share api.ProfileID, opts ...api.CallOption) (*Share, error) {
+func (s *Service) Get(ctx context.Context, share api.ID, opts ...api.CallOption) (*Share, error) {
 	a, err := call.One[shareAnswer](ctx, s.c, endpoint.SharesGet(share, nil), "", opts)
 	if err != nil {
 		return nil, err

@@ -23,9 +23,9 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const (
-	room   = api.ProfileID("4012345678901234567")
-	portal = api.ProfileID("5123456789012345678")
-	ada    = api.ProfileID("3000000000000000001")
+	room   = api.ID("4012345678901234567")
+	portal = api.ID("5123456789012345678")
+	ada    = api.ID("3000000000000000001")
 	link   = api.OpaqueID("Q2ABC-1defg")
 	node   = api.OpaqueID("2RII2-9kqzf")
 )
@@ -181,7 +181,7 @@ func TestRefusals(t *testing.T) {
 	}
 	elsewhere := s.AddOrg(fastiotest.Org{Domain: "elsewhere", Owner: luigi}).ID
 	hidden := s.AddShare(fastiotest.Share{Title: "Hidden", Org: elsewhere, Creator: luigi}).ID
-	transfer := func(to api.ProfileID) error {
+	transfer := func(to api.ID) error {
 		return stub.Err(c.Members.TransferOwnership(ctx, own.ID, to, api.Attempts(1)))
 	}
 	contested := transfer(luigi)

@@ -57,7 +57,7 @@ type UpdateRequest struct {
 // expires nor has Intelligence, and a password requires [AccessAnyone].
 //
 // It calls POST /current/share/{share_id}/update/.
-func (s *Service) Update(ctx context.Context, share api.ProfileID, r UpdateRequest, opts ...api.CallOption) error {
+func (s *Service) Update(ctx context.Context, share api.ID, r UpdateRequest, opts ...api.CallOption) error {
 	f := newFields("shares.Update")
 	r.describe(f)
 	r.open(f)

@@ -189,7 +189,7 @@ type RecentOptions struct {
 //
 // It calls GET /current/workspace/{workspace_id}/storage/recent/.
 func (s *Service) Recent(
-	ctx context.Context, workspace api.ProfileID, list *RecentOptions, opts ...api.CallOption,
+	ctx context.Context, workspace api.ID, list *RecentOptions, opts ...api.CallOption,
 ) (*Page, error) {
 	if list == nil {
 		list = &RecentOptions{}
@@ -211,7 +211,7 @@ func (s *Service) Recent(
 // AllRecent returns the nodes of all pages of [Service.Recent]. Default page size: 100,
 // because most callers stop early.
 func (s *Service) AllRecent(
-	ctx context.Context, workspace api.ProfileID, list *RecentOptions, opts ...api.CallOption,
+	ctx context.Context, workspace api.ID, list *RecentOptions, opts ...api.CallOption,
 ) iter.Seq2[*Node, error] {
 	var o RecentOptions
 	if list != nil {

@@ -16,7 +16,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const (
-	roomID = api.ProfileID("4012345678901234567")
+	roomID = api.ID("4012345678901234567")
 	nodeID = api.OpaqueID("2RII2-9kqzf")
 )
 

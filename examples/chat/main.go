@@ -29,14 +29,14 @@ func main() {
 		"the ID of the workspace, or its folder name; the first one unless it is given")
 	thread := flag.String("thread", "", "the conversation to go on with")
 	flag.Parse()
-	err := run(context.Background(), os.Stdin, os.Stdout, api.ProfileID(*workspace), api.OpaqueID(*thread))
+	err := run(context.Background(), os.Stdin, os.Stdout, api.ID(*workspace), api.OpaqueID(*thread))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, in io.Reader, out io.Writer, workspace api.ProfileID, thread api.OpaqueID) error {
+func run(ctx context.Context, in io.Reader, out io.Writer, workspace api.ID, thread api.OpaqueID) error {
 	client, err := fastio.FromEnv()
 	if errors.Is(err, fastio.ErrNoToken) {
 		demo := startDemo()
@@ -64,7 +64,7 @@ func run(ctx context.Context, in io.Reader, out io.Writer, workspace api.Profile
 }
 
 // first returns the first workspace there is.
-func first(ctx context.Context, client *fastio.Client) (api.ProfileID, error) {
+func first(ctx context.Context, client *fastio.Client) (api.ID, error) {
 	for w, err := range client.Account.Workspaces.All(ctx, nil) {
 		if err != nil {
 			return "", err

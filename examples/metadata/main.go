@@ -46,7 +46,7 @@ func main() {
 type program struct {
 	out       io.Writer
 	client    *fastio.Client
-	workspace api.ProfileID
+	workspace api.ID
 	node      api.OpaqueID
 	merge     bool
 }

@@ -44,7 +44,7 @@ type program struct {
 	in        io.Reader
 	out       io.Writer
 	client    *fastio.Client
-	workspace api.ProfileID
+	workspace api.ID
 	title     string
 	guest     string
 	days      int
@@ -72,7 +72,7 @@ func (p *program) start(ctx context.Context) error {
 }
 
 // first returns the first workspace there is.
-func first(ctx context.Context, client *fastio.Client) (api.ProfileID, error) {
+func first(ctx context.Context, client *fastio.Client) (api.ID, error) {
 	for w, err := range client.Account.Workspaces.All(ctx, nil) {
 		if err != nil {
 			return "", err

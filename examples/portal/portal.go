@@ -51,7 +51,7 @@ func (p *program) open(ctx context.Context) (*shares.Share, error) {
 }
 
 // invite invites the guest. The invitation is nil if the guest is a member at once.
-func (p *program) invite(ctx context.Context, portal api.ProfileID) (*shares.Invitation, error) {
+func (p *program) invite(ctx context.Context, portal api.ID) (*shares.Invitation, error) {
 	added, err := p.client.Shares.Members.Add(ctx, portal, account.Invitee{Email: p.guest}, shares.AddRequest{
 		Role: account.RoleGuest, Message: "The files we talked about.",
 	})
@@ -69,7 +69,7 @@ func (p *program) invite(ctx context.Context, portal api.ProfileID) (*shares.Inv
 
 // show prints the current state of the server, which may differ from the
 // request.
-func (p *program) show(ctx context.Context, id api.ProfileID) error {
+func (p *program) show(ctx context.Context, id api.ID) error {
 	portal, err := p.client.Shares.Get(ctx, id, api.Full)
 	if err != nil {
 		return err

@@ -15,7 +15,7 @@ import (
 
 // report counts events.
 type report struct {
-	names      map[api.ProfileID]string
+	names      map[api.ID]string
 	total      int
 	newest     time.Time
 	categories map[string]int
@@ -23,7 +23,7 @@ type report struct {
 	actors     map[string]int
 }
 
-func newReport(names map[api.ProfileID]string) *report {
+func newReport(names map[api.ID]string) *report {
 	return &report{names: names, categories: map[string]int{}, days: map[string]int{}, actors: map[string]int{}}
 }
 

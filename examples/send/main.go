@@ -44,7 +44,7 @@ type program struct {
 	out, screen io.Writer // screen gets the progress
 
 	sender, guest *fastio.Client
-	workspace     api.ProfileID
+	workspace     api.ID
 	node          api.OpaqueID
 	password      api.Secret // is given to the guest separately from the link
 

@@ -69,7 +69,7 @@ func (p *program) grant(ctx context.Context, link *fileshares.FileShare) error {
 
 // work is what the guest does: download the file, change it, upload it, and then upload
 // a change that is based on the first version.
-func (p *program) work(ctx context.Context, link api.ProfileID, dir string) error {
+func (p *program) work(ctx context.Context, link api.ID, dir string) error {
 	got, err := p.download(ctx, link, dir)
 	if err != nil {
 		return err
@@ -93,7 +93,7 @@ func (p *program) work(ctx context.Context, link api.ProfileID, dir string) erro
 
 // download saves the file in the directory, under the name that the server sends, as
 // far as that is safe.
-func (p *program) download(ctx context.Context, link api.ProfileID, dir string) (fileshares.Received, error) {
+func (p *program) download(ctx context.Context, link api.ID, dir string) (fileshares.Received, error) {
 	bar := show.Bytes(p.screen, "download")
 	got, err := p.guest.FileShares.DownloadFile(
 		ctx, link, dir+string(filepath.Separator), &fileshares.DownloadOptions{Progress: bar.Set},
@@ -108,7 +108,7 @@ func (p *program) download(ctx context.Context, link api.ProfileID, dir string) 
 }
 
 // upload makes the changed file the next version after the downloaded one.
-func (p *program) upload(ctx context.Context, link api.ProfileID, got fileshares.Received) error {
+func (p *program) upload(ctx context.Context, link api.ID, got fileshares.Received) error {
 	bar := show.Bytes(p.screen, "upload  ")
 	file, err := p.guest.FileShares.ReplaceFile(ctx, link, got.Path, fileshares.ReplaceRequest{
 		IfVersion: got.Version, Progress: bar.Set,

@@ -89,9 +89,9 @@ func watch(ctx context.Context, client *fastio.Client, in io.Reader, out io.Writ
 }
 
 // choose returns the workspace with that ID or folder name; "" means the first.
-func choose(ctx context.Context, client *fastio.Client, name string) (api.ProfileID, error) {
+func choose(ctx context.Context, client *fastio.Client, name string) (api.ID, error) {
 	if name != "" {
-		w, err := client.Account.Workspaces.Get(ctx, api.ProfileID(name))
+		w, err := client.Account.Workspaces.Get(ctx, api.ID(name))
 		if err != nil {
 			return "", err
 		}
@@ -110,9 +110,9 @@ type watcher struct {
 	client *fastio.Client
 	room   api.Profile
 	out    io.Writer
-	names  map[api.ProfileID]string // of members
-	since  time.Time                // creation of the latest known comment
-	shown  map[api.OpaqueID]bool    // known comments
+	names  map[api.ID]string     // of members
+	since  time.Time             // creation of the latest known comment
+	shown  map[api.OpaqueID]bool // known comments
 }
 
 func (w *watcher) watch(ctx context.Context, in io.Reader) error {

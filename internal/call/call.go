@@ -161,7 +161,7 @@ const profileIDLength = 19 // digits
 
 // NumericID returns an [*api.InputError] if id is not a numeric ID, for a field
 // that accepts no custom name.
-func NumericID(op, field string, id api.ProfileID) error {
+func NumericID(op, field string, id api.ID) error {
 	isOther := func(r rune) bool { return r < '0' || r > '9' }
 	if len(id) == profileIDLength && !strings.ContainsFunc(string(id), isOther) {
 		return nil
@@ -175,7 +175,7 @@ func NumericID(op, field string, id api.ProfileID) error {
 // Invitee returns the path segment of a person, who is identified by either an
 // ID or an email address. It returns an [*api.InputError] unless exactly one is
 // given.
-func Invitee(op string, id api.ProfileID, address string) (string, error) {
+func Invitee(op string, id api.ID, address string) (string, error) {
 	user, email := strings.TrimSpace(string(id)), strings.TrimSpace(address)
 	switch {
 	case (user == "") == (email == ""):

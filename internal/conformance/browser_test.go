@@ -155,7 +155,7 @@ func TestBrowser(t *testing.T) {
 }
 
 // wantToken checks whose token it is.
-func wantToken(t *testing.T, server string, token *oauth.Token, person api.ProfileID) {
+func wantToken(t *testing.T, server string, token *oauth.Token, person api.ID) {
 	t.Helper()
 	client, err := fastio.New(fastio.WithBaseURL(server), fastio.WithTokenSource(api.StaticToken(token.AccessToken)))
 	if err != nil {

@@ -68,9 +68,9 @@ func filled(t reflect.Type, id string) reflect.Value {
 	case reflect.Struct:
 		switch t {
 		case reflect.TypeFor[api.Profile]():
-			return reflect.ValueOf(api.Workspace(api.ProfileID(id)))
+			return reflect.ValueOf(api.Workspace(api.ID(id)))
 		case reflect.TypeFor[comments.Target]():
-			return reflect.ValueOf(comments.OnNode(api.FileShare(api.ProfileID(id)), api.OpaqueID(id)))
+			return reflect.ValueOf(comments.OnNode(api.FileShare(api.ID(id)), api.OpaqueID(id)))
 		case reflect.TypeFor[api.Secret]():
 			return reflect.ValueOf(api.NewSecret(id))
 		}

@@ -15,16 +15,16 @@ import (
 
 // Ids that calls mention, as the platform shows them; requests carry them plain.
 const (
-	orgID           = api.ProfileID("4210987654321098765")
-	workspaceID     = api.ProfileID("4219876543210987654")
-	closedWorkspace = api.ProfileID("4229876543210987654")
-	shareID         = api.ProfileID("5217654321098765432")
-	portalID        = api.ProfileID("5317654321098765432")
-	theirShare      = api.ProfileID("5417654321098765432")
-	looseShare      = api.ProfileID("5517654321098765432")
-	fileShareID     = api.ProfileID("6217654321098765432")
+	orgID           = api.ID("4210987654321098765")
+	workspaceID     = api.ID("4219876543210987654")
+	closedWorkspace = api.ID("4229876543210987654")
+	shareID         = api.ID("5217654321098765432")
+	portalID        = api.ID("5317654321098765432")
+	theirShare      = api.ID("5417654321098765432")
+	looseShare      = api.ID("5517654321098765432")
+	fileShareID     = api.ID("6217654321098765432")
 	loanID          = "6214365870987654321"
-	luigiID         = api.ProfileID("1912345678901234567")
+	luigiID         = api.ID("1912345678901234567")
 
 	uploadEvent  = api.OpaqueID("eup10-ad0fd-3s1gn-f1135-b3ta1-2345")
 	childEvent   = api.OpaqueID("ech11-d0fth-3up10-adb3t-a1234-5678")
@@ -125,7 +125,7 @@ func (w *world) add(records ...any) {
 		v := reflect.New(reflect.TypeOf(record)).Elem()
 		v.Set(reflect.ValueOf(record))
 		kind, _, _ := strings.Cut(v.Type().Name(), "[")
-		for field, id := range map[string]api.ProfileID{"Creator": w.server.User().ID, "Profile": workspaceID} {
+		for field, id := range map[string]api.ID{"Creator": w.server.User().ID, "Profile": workspaceID} {
 			if f := v.FieldByName(field); f.IsValid() && f.IsZero() && (kind == "Node" || kind == "QuickShare") {
 				f.Set(reflect.ValueOf(id))
 			}
@@ -162,7 +162,7 @@ func newWorld(t *testing.T, change ...func(o *fastiotest.Options)) *world {
 	return w
 }
 
-func (w *world) addEvents(ada api.ProfileID) {
+func (w *world) addEvents(ada api.ID) {
 	at := func(minute int) time.Time { return epoch().Add(time.Duration(minute-60) * time.Minute) }
 	w.add(
 		fastiotest.Event{
@@ -198,8 +198,8 @@ func (w *world) addEvents(ada api.ProfileID) {
 
 // populate adds people, and places that can be joined.
 func (w *world) populate() {
-	ada, royal, mint := w.server.User(), api.ProfileID("4381234567890123456"), api.ProfileID("4391234567890123456")
-	mary, bot := api.ProfileID("1912345678901234567"), api.ProfileID("1987654321098765432")
+	ada, royal, mint := w.server.User(), api.ID("4381234567890123456"), api.ID("4391234567890123456")
+	mary, bot := api.ID("1912345678901234567"), api.ID("1987654321098765432")
 	w.add(
 		fastiotest.User{ID: mary, FirstName: "Mary", LastName: "Somerville", Email: "mary@example.test"},
 		fastiotest.User{ID: bot, FirstName: "Notator", Email: "notator@example.test", AccountType: "agent"},
@@ -261,8 +261,8 @@ func (w *world) furnishChats() {
 // discuss adds comments on a drawing, which also go into the log.
 func (w *world) discuss() {
 	ada, at := w.server.User().ID, epoch().Add(-30*time.Minute)
-	charles, recipient := api.ProfileID("1912345678901234567"), api.ProfileID("1987654321098765432")
-	vault, hidden := api.ProfileID("4399999999999999999"), api.ProfileID("4299999999999999999")
+	charles, recipient := api.ID("1912345678901234567"), api.ID("1987654321098765432")
+	vault, hidden := api.ID("4399999999999999999"), api.ID("4299999999999999999")
 	w.add(fastiotest.User{ID: charles, FirstName: "Charles"})
 	w.server.SetMember(workspaceID, charles, fastiotest.Member)
 	w.add(

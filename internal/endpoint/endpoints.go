@@ -385,7 +385,7 @@ func CommentsCreateOnNode(in api.Profile, nodeID api.OpaqueID, body api.Body) *a
 	}
 }
 
-func CommentsListOnFileShare(fileshareID api.ProfileID, nodeID api.OpaqueID, query url.Values) *api.Request {
+func CommentsListOnFileShare(fileshareID api.ID, nodeID api.OpaqueID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "comments.ListOnFileShare", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
@@ -397,7 +397,7 @@ func CommentsListOnFileShare(fileshareID api.ProfileID, nodeID api.OpaqueID, que
 	}
 }
 
-func CommentsCreateOnFileShare(fileshareID api.ProfileID, nodeID api.OpaqueID, body api.Body) *api.Request {
+func CommentsCreateOnFileShare(fileshareID api.ID, nodeID api.OpaqueID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "comments.CreateOnFileShare", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.Path(
@@ -552,7 +552,7 @@ func EventsAck(eventID api.OpaqueID, body api.Body) *api.Request {
 	}
 }
 
-func EventsChanges(orgID api.ProfileID, query url.Values) *api.Request {
+func EventsChanges(orgID api.ID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "events.Changes", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
@@ -572,7 +572,7 @@ func ActivityPoll(query url.Values) *api.Request {
 	}
 }
 
-func ActivityPollProfile(profileID api.ProfileID, query url.Values) *api.Request {
+func ActivityPollProfile(profileID api.ID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "activity.PollProfile", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
@@ -584,7 +584,7 @@ func ActivityPollProfile(profileID api.ProfileID, query url.Values) *api.Request
 	}
 }
 
-func ActivityDashboardList(workspaceID api.ProfileID, query url.Values) *api.Request {
+func ActivityDashboardList(workspaceID api.ID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "activity.Dashboard.List", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
@@ -595,7 +595,7 @@ func ActivityDashboardList(workspaceID api.ProfileID, query url.Values) *api.Req
 	}
 }
 
-func ActivityDashboardDismiss(workspaceID api.ProfileID, cardKey string, body api.Body) *api.Request {
+func ActivityDashboardDismiss(workspaceID api.ID, cardKey string, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "activity.Dashboard.Dismiss", Method: http.MethodPost, Replay: api.ReplaySafe,
 		Path: api.Path(
@@ -606,7 +606,7 @@ func ActivityDashboardDismiss(workspaceID api.ProfileID, cardKey string, body ap
 	}
 }
 
-func ActivityDashboardRestore(workspaceID api.ProfileID, cardKey string) *api.Request {
+func ActivityDashboardRestore(workspaceID api.ID, cardKey string) *api.Request {
 	return &api.Request{
 		Op: "activity.Dashboard.Restore", Method: http.MethodDelete, Replay: api.ReplaySafe,
 		Path: api.Path(
@@ -616,7 +616,7 @@ func ActivityDashboardRestore(workspaceID api.ProfileID, cardKey string) *api.Re
 	}
 }
 
-func RealtimeSocketToken(profileID api.ProfileID) *api.Request {
+func RealtimeSocketToken(profileID api.ID) *api.Request {
 	return &api.Request{
 		Op: "realtime.SocketToken", Method: http.MethodGet, Replay: api.ReplayOnce,
 		Path: api.Path(
@@ -626,7 +626,7 @@ func RealtimeSocketToken(profileID api.ProfileID) *api.Request {
 	}
 }
 
-func RealtimeRoomToken(roomID api.ProfileID) *api.Request {
+func RealtimeRoomToken(roomID api.ID) *api.Request {
 	return &api.Request{
 		Op: "realtime.RoomToken", Method: http.MethodGet, Replay: api.ReplayOnce,
 		Path: api.Path(
@@ -636,7 +636,7 @@ func RealtimeRoomToken(roomID api.ProfileID) *api.Request {
 	}
 }
 
-func RealtimeNoteToken(profileID api.ProfileID, noteID api.OpaqueID) *api.Request {
+func RealtimeNoteToken(profileID api.ID, noteID api.OpaqueID) *api.Request {
 	return &api.Request{
 		Op: "realtime.NoteToken", Method: http.MethodGet, Replay: api.ReplayOnce,
 		Path: api.Path(
@@ -813,7 +813,7 @@ func AITurnsStream(in api.Profile, chatID api.OpaqueID, messageID api.OpaqueID) 
 	}
 }
 
-func AITransactionsList(workspaceID api.ProfileID) *api.Request {
+func AITransactionsList(workspaceID api.ID) *api.Request {
 	return &api.Request{
 		Op: "ai.Transactions.List", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
@@ -823,7 +823,7 @@ func AITransactionsList(workspaceID api.ProfileID) *api.Request {
 	}
 }
 
-func AINotesCreate(workspaceID api.ProfileID, parentID api.OpaqueID, body api.Body) *api.Request {
+func AINotesCreate(workspaceID api.ID, parentID api.OpaqueID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "ai.Notes.Create", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.Path(
@@ -834,7 +834,7 @@ func AINotesCreate(workspaceID api.ProfileID, parentID api.OpaqueID, body api.Bo
 	}
 }
 
-func AINotesUpdate(workspaceID api.ProfileID, nodeID api.OpaqueID, body api.Body) *api.Request {
+func AINotesUpdate(workspaceID api.ID, nodeID api.OpaqueID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "ai.Notes.Update", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.Path(
@@ -845,7 +845,7 @@ func AINotesUpdate(workspaceID api.ProfileID, nodeID api.OpaqueID, body api.Body
 	}
 }
 
-func AINotesRead(workspaceID api.ProfileID, nodeID api.OpaqueID, query url.Values) *api.Request {
+func AINotesRead(workspaceID api.ID, nodeID api.OpaqueID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "ai.Notes.Read", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
@@ -897,7 +897,7 @@ func AIFilesRead(token string, query url.Values) *api.Request {
 	}
 }
 
-func AISharesAutoTitle(shareID api.ProfileID, body api.Body) *api.Request {
+func AISharesAutoTitle(shareID api.ID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "ai.Shares.AutoTitle", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.Path(
@@ -908,7 +908,7 @@ func AISharesAutoTitle(shareID api.ProfileID, body api.Body) *api.Request {
 	}
 }
 
-func AISharesOGImage(shareID api.ProfileID) *api.Request {
+func AISharesOGImage(shareID api.ID) *api.Request {
 	return &api.Request{
 		Op: "ai.Shares.OGImage", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
@@ -943,7 +943,7 @@ func SearchUnified(in api.Profile, query url.Values) *api.Request {
 	}
 }
 
-func SearchMetadata(workspaceID api.ProfileID, query url.Values) *api.Request {
+func SearchMetadata(workspaceID api.ID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "search.Metadata", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
@@ -954,7 +954,7 @@ func SearchMetadata(workspaceID api.ProfileID, query url.Values) *api.Request {
 	}
 }
 
-func SearchCompound(workspaceID api.ProfileID, body api.Body) *api.Request {
+func SearchCompound(workspaceID api.ID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "search.Compound", Method: http.MethodPost, Replay: api.ReplaySafe,
 		Path: api.Path(
@@ -1017,7 +1017,7 @@ func StorageGetMany(in api.Profile, nodeIDs []string, query url.Values) *api.Req
 	return r
 }
 
-func StorageRecent(workspaceID api.ProfileID, query url.Values) *api.Request {
+func StorageRecent(workspaceID api.ID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "storage.Recent", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
@@ -1028,7 +1028,7 @@ func StorageRecent(workspaceID api.ProfileID, query url.Values) *api.Request {
 	}
 }
 
-func MetadataFieldsList(workspaceID api.ProfileID, query url.Values) *api.Request {
+func MetadataFieldsList(workspaceID api.ID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "metadata.Fields.List", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
@@ -1039,7 +1039,7 @@ func MetadataFieldsList(workspaceID api.ProfileID, query url.Values) *api.Reques
 	}
 }
 
-func MetadataFieldsValues(workspaceID api.ProfileID, query url.Values) *api.Request {
+func MetadataFieldsValues(workspaceID api.ID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "metadata.Fields.Values", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
@@ -1050,7 +1050,7 @@ func MetadataFieldsValues(workspaceID api.ProfileID, query url.Values) *api.Requ
 	}
 }
 
-func MetadataFieldsDeclare(workspaceID api.ProfileID, body api.Body) *api.Request {
+func MetadataFieldsDeclare(workspaceID api.ID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "metadata.Fields.Declare", Method: http.MethodPost, Replay: api.ReplaySafe,
 		Path: api.Path(
@@ -1061,7 +1061,7 @@ func MetadataFieldsDeclare(workspaceID api.ProfileID, body api.Body) *api.Reques
 	}
 }
 
-func MetadataFieldsMerge(workspaceID api.ProfileID, body api.Body) *api.Request {
+func MetadataFieldsMerge(workspaceID api.ID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "metadata.Fields.Merge", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.Path(
@@ -1072,7 +1072,7 @@ func MetadataFieldsMerge(workspaceID api.ProfileID, body api.Body) *api.Request 
 	}
 }
 
-func MetadataFieldsMergeCandidates(workspaceID api.ProfileID, query url.Values) *api.Request {
+func MetadataFieldsMergeCandidates(workspaceID api.ID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "metadata.Fields.MergeCandidates", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
@@ -1083,7 +1083,7 @@ func MetadataFieldsMergeCandidates(workspaceID api.ProfileID, query url.Values) 
 	}
 }
 
-func MetadataFactsGet(workspaceID api.ProfileID, nodeID api.OpaqueID, query url.Values) *api.Request {
+func MetadataFactsGet(workspaceID api.ID, nodeID api.OpaqueID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "metadata.Facts.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
@@ -1094,7 +1094,7 @@ func MetadataFactsGet(workspaceID api.ProfileID, nodeID api.OpaqueID, query url.
 	}
 }
 
-func MetadataFactsSet(workspaceID api.ProfileID, nodeID api.OpaqueID, body api.Body) *api.Request {
+func MetadataFactsSet(workspaceID api.ID, nodeID api.OpaqueID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "metadata.Facts.Set", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.Path(
@@ -1105,7 +1105,7 @@ func MetadataFactsSet(workspaceID api.ProfileID, nodeID api.OpaqueID, body api.B
 	}
 }
 
-func MetadataFactsDelete(workspaceID api.ProfileID, nodeID api.OpaqueID, query url.Values) *api.Request {
+func MetadataFactsDelete(workspaceID api.ID, nodeID api.OpaqueID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "metadata.Facts.Delete", Method: http.MethodDelete, Replay: api.ReplaySafe,
 		Path: api.Path(
@@ -1116,7 +1116,7 @@ func MetadataFactsDelete(workspaceID api.ProfileID, nodeID api.OpaqueID, query u
 	}
 }
 
-func MetadataEligible(workspaceID api.ProfileID, query url.Values) *api.Request {
+func MetadataEligible(workspaceID api.ID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "metadata.Eligible", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
@@ -1127,7 +1127,7 @@ func MetadataEligible(workspaceID api.ProfileID, query url.Values) *api.Request 
 	}
 }
 
-func MetadataDetails(workspaceID api.ProfileID, nodeIDs []string, query url.Values) *api.Request {
+func MetadataDetails(workspaceID api.ID, nodeIDs []string, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "metadata.Details", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.PathList(
@@ -1138,7 +1138,7 @@ func MetadataDetails(workspaceID api.ProfileID, nodeIDs []string, query url.Valu
 	}
 }
 
-func MetadataVersions(workspaceID api.ProfileID, nodeID api.OpaqueID, query url.Values) *api.Request {
+func MetadataVersions(workspaceID api.ID, nodeID api.OpaqueID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "metadata.Versions", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
@@ -1149,7 +1149,7 @@ func MetadataVersions(workspaceID api.ProfileID, nodeID api.OpaqueID, query url.
 	}
 }
 
-func MetadataExtract(workspaceID api.ProfileID, nodeID api.OpaqueID, body api.Body) *api.Request {
+func MetadataExtract(workspaceID api.ID, nodeID api.OpaqueID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "metadata.Extract", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.Path(
@@ -1160,7 +1160,7 @@ func MetadataExtract(workspaceID api.ProfileID, nodeID api.OpaqueID, body api.Bo
 	}
 }
 
-func MetadataExtractAll(workspaceID api.ProfileID, nodeID api.OpaqueID, body api.Body) *api.Request {
+func MetadataExtractAll(workspaceID api.ID, nodeID api.OpaqueID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "metadata.ExtractAll", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.Path(
@@ -1171,7 +1171,7 @@ func MetadataExtractAll(workspaceID api.ProfileID, nodeID api.OpaqueID, body api
 	}
 }
 
-func MetadataJobs(workspaceID api.ProfileID) *api.Request {
+func MetadataJobs(workspaceID api.ID) *api.Request {
 	return &api.Request{
 		Op: "metadata.Jobs", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
@@ -1181,7 +1181,7 @@ func MetadataJobs(workspaceID api.ProfileID) *api.Request {
 	}
 }
 
-func MetadataFiltersList(workspaceID api.ProfileID, query url.Values) *api.Request {
+func MetadataFiltersList(workspaceID api.ID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "metadata.Filters.List", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
@@ -1192,7 +1192,7 @@ func MetadataFiltersList(workspaceID api.ProfileID, query url.Values) *api.Reque
 	}
 }
 
-func MetadataFiltersCreate(workspaceID api.ProfileID, body api.Body) *api.Request {
+func MetadataFiltersCreate(workspaceID api.ID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "metadata.Filters.Create", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.Path(
@@ -1203,7 +1203,7 @@ func MetadataFiltersCreate(workspaceID api.ProfileID, body api.Body) *api.Reques
 	}
 }
 
-func MetadataFiltersGet(workspaceID api.ProfileID, filterID api.OpaqueID) *api.Request {
+func MetadataFiltersGet(workspaceID api.ID, filterID api.OpaqueID) *api.Request {
 	return &api.Request{
 		Op: "metadata.Filters.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
@@ -1213,7 +1213,7 @@ func MetadataFiltersGet(workspaceID api.ProfileID, filterID api.OpaqueID) *api.R
 	}
 }
 
-func MetadataFiltersUpdate(workspaceID api.ProfileID, filterID api.OpaqueID, body api.Body) *api.Request {
+func MetadataFiltersUpdate(workspaceID api.ID, filterID api.OpaqueID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "metadata.Filters.Update", Method: http.MethodPut, Replay: api.ReplaySafe,
 		Path: api.Path(
@@ -1224,7 +1224,7 @@ func MetadataFiltersUpdate(workspaceID api.ProfileID, filterID api.OpaqueID, bod
 	}
 }
 
-func MetadataFiltersDelete(workspaceID api.ProfileID, filterID api.OpaqueID) *api.Request {
+func MetadataFiltersDelete(workspaceID api.ID, filterID api.OpaqueID) *api.Request {
 	return &api.Request{
 		Op: "metadata.Filters.Delete", Method: http.MethodDelete, Replay: api.ReplaySafe,
 		Path: api.Path(
@@ -1234,7 +1234,7 @@ func MetadataFiltersDelete(workspaceID api.ProfileID, filterID api.OpaqueID) *ap
 	}
 }
 
-func MetadataFiltersNodes(workspaceID api.ProfileID, filterID api.OpaqueID, query url.Values) *api.Request {
+func MetadataFiltersNodes(workspaceID api.ID, filterID api.OpaqueID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "metadata.Filters.Nodes", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
@@ -1245,7 +1245,7 @@ func MetadataFiltersNodes(workspaceID api.ProfileID, filterID api.OpaqueID, quer
 	}
 }
 
-func SharesCreate(workspaceID api.ProfileID, body api.Body) *api.Request {
+func SharesCreate(workspaceID api.ID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "shares.Create", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.Path(
@@ -1256,7 +1256,7 @@ func SharesCreate(workspaceID api.ProfileID, body api.Body) *api.Request {
 	}
 }
 
-func SharesGet(shareID api.ProfileID, query url.Values) *api.Request {
+func SharesGet(shareID api.ID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "shares.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
@@ -1269,7 +1269,7 @@ func SharesGet(shareID api.ProfileID, query url.Values) *api.Request {
 	}
 }
 
-func SharesGetPublic(shareID api.ProfileID, query url.Values) *api.Request {
+func SharesGetPublic(shareID api.ID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "shares.GetPublic", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
@@ -1282,7 +1282,7 @@ func SharesGetPublic(shareID api.ProfileID, query url.Values) *api.Request {
 	}
 }
 
-func SharesUpdate(shareID api.ProfileID, body api.Body) *api.Request {
+func SharesUpdate(shareID api.ID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "shares.Update", Method: http.MethodPost, Replay: api.ReplaySafe,
 		Path: api.Path(
@@ -1293,7 +1293,7 @@ func SharesUpdate(shareID api.ProfileID, body api.Body) *api.Request {
 	}
 }
 
-func SharesDelete(shareID api.ProfileID, query url.Values) *api.Request {
+func SharesDelete(shareID api.ID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "shares.Delete", Method: http.MethodDelete, Replay: api.ReplaySafe,
 		Path: api.Path(
@@ -1304,7 +1304,7 @@ func SharesDelete(shareID api.ProfileID, query url.Values) *api.Request {
 	}
 }
 
-func SharesArchive(shareID api.ProfileID) *api.Request {
+func SharesArchive(shareID api.ID) *api.Request {
 	return &api.Request{
 		Op: "shares.Archive", Method: http.MethodPost, Replay: api.ReplaySafe,
 		Path: api.Path(
@@ -1315,7 +1315,7 @@ func SharesArchive(shareID api.ProfileID) *api.Request {
 	}
 }
 
-func SharesUnarchive(shareID api.ProfileID) *api.Request {
+func SharesUnarchive(shareID api.ID) *api.Request {
 	return &api.Request{
 		Op: "shares.Unarchive", Method: http.MethodPost, Replay: api.ReplaySafe,
 		Path: api.Path(
@@ -1326,7 +1326,7 @@ func SharesUnarchive(shareID api.ProfileID) *api.Request {
 	}
 }
 
-func SharesAuthPassword(shareID api.ProfileID, body api.Body) *api.Request {
+func SharesAuthPassword(shareID api.ID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "shares.AuthPassword", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.Path(
@@ -1338,7 +1338,7 @@ func SharesAuthPassword(shareID api.ProfileID, body api.Body) *api.Request {
 	}
 }
 
-func SharesAuthGuest(shareID api.ProfileID) *api.Request {
+func SharesAuthGuest(shareID api.ID) *api.Request {
 	return &api.Request{
 		Op: "shares.AuthGuest", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.Path(
@@ -1366,7 +1366,7 @@ func SharesListAvailable(query url.Values) *api.Request {
 	}
 }
 
-func SharesListByWorkspace(workspaceID api.ProfileID, query url.Values) *api.Request {
+func SharesListByWorkspace(workspaceID api.ID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "shares.ListByWorkspace", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
@@ -1395,7 +1395,7 @@ func SharesCheckName(name string) *api.Request {
 	}
 }
 
-func SharesImport(workspaceID api.ProfileID, shareID api.ProfileID) *api.Request {
+func SharesImport(workspaceID api.ID, shareID api.ID) *api.Request {
 	return &api.Request{
 		Op: "shares.Import", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.Path(
@@ -1406,7 +1406,7 @@ func SharesImport(workspaceID api.ProfileID, shareID api.ProfileID) *api.Request
 	}
 }
 
-func SharesMembersList(shareID api.ProfileID, query url.Values) *api.Request {
+func SharesMembersList(shareID api.ID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "shares.Members.List", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
@@ -1417,7 +1417,7 @@ func SharesMembersList(shareID api.ProfileID, query url.Values) *api.Request {
 	}
 }
 
-func SharesMembersAdd(shareID api.ProfileID, emailOrUser string, body api.Body) *api.Request {
+func SharesMembersAdd(shareID api.ID, emailOrUser string, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "shares.Members.Add", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.Path(
@@ -1428,7 +1428,7 @@ func SharesMembersAdd(shareID api.ProfileID, emailOrUser string, body api.Body) 
 	}
 }
 
-func SharesMembersGet(shareID api.ProfileID, userID api.ProfileID) *api.Request {
+func SharesMembersGet(shareID api.ID, userID api.ID) *api.Request {
 	return &api.Request{
 		Op: "shares.Members.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
@@ -1438,7 +1438,7 @@ func SharesMembersGet(shareID api.ProfileID, userID api.ProfileID) *api.Request 
 	}
 }
 
-func SharesMembersUpdate(shareID api.ProfileID, userID api.ProfileID, body api.Body) *api.Request {
+func SharesMembersUpdate(shareID api.ID, userID api.ID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "shares.Members.Update", Method: http.MethodPost, Replay: api.ReplaySafe,
 		Path: api.Path(
@@ -1449,7 +1449,7 @@ func SharesMembersUpdate(shareID api.ProfileID, userID api.ProfileID, body api.B
 	}
 }
 
-func SharesMembersRemove(shareID api.ProfileID, userID api.ProfileID) *api.Request {
+func SharesMembersRemove(shareID api.ID, userID api.ID) *api.Request {
 	return &api.Request{
 		Op: "shares.Members.Remove", Method: http.MethodDelete, Replay: api.ReplaySafe,
 		Path: api.Path(
@@ -1459,7 +1459,7 @@ func SharesMembersRemove(shareID api.ProfileID, userID api.ProfileID) *api.Reque
 	}
 }
 
-func SharesMembersTransferOwnership(shareID api.ProfileID, userID api.ProfileID) *api.Request {
+func SharesMembersTransferOwnership(shareID api.ID, userID api.ID) *api.Request {
 	return &api.Request{
 		Op: "shares.Members.TransferOwnership", Method: http.MethodPost, Replay: api.ReplaySafe,
 		Path: api.Path(
@@ -1470,7 +1470,7 @@ func SharesMembersTransferOwnership(shareID api.ProfileID, userID api.ProfileID)
 	}
 }
 
-func SharesLeave(shareID api.ProfileID) *api.Request {
+func SharesLeave(shareID api.ID) *api.Request {
 	return &api.Request{
 		Op: "shares.Leave", Method: http.MethodDelete, Replay: api.ReplaySafe,
 		Path: api.Path(
@@ -1480,7 +1480,7 @@ func SharesLeave(shareID api.ProfileID) *api.Request {
 	}
 }
 
-func SharesJoin(shareID api.ProfileID, body api.Body) *api.Request {
+func SharesJoin(shareID api.ID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "shares.Join", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.Path(
@@ -1491,7 +1491,7 @@ func SharesJoin(shareID api.ProfileID, body api.Body) *api.Request {
 	}
 }
 
-func SharesJoinWithKey(shareID api.ProfileID, invitationKey string, answer string) *api.Request {
+func SharesJoinWithKey(shareID api.ID, invitationKey string, answer string) *api.Request {
 	return &api.Request{
 		Op: "shares.JoinWithKey", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.Path(
@@ -1502,7 +1502,7 @@ func SharesJoinWithKey(shareID api.ProfileID, invitationKey string, answer strin
 	}
 }
 
-func SharesInvitationsList(shareID api.ProfileID) *api.Request {
+func SharesInvitationsList(shareID api.ID) *api.Request {
 	return &api.Request{
 		Op: "shares.Invitations.List", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
@@ -1512,7 +1512,7 @@ func SharesInvitationsList(shareID api.ProfileID) *api.Request {
 	}
 }
 
-func SharesInvitationsListByState(shareID api.ProfileID, state string) *api.Request {
+func SharesInvitationsListByState(shareID api.ID, state string) *api.Request {
 	return &api.Request{
 		Op: "shares.Invitations.List", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
@@ -1522,7 +1522,7 @@ func SharesInvitationsListByState(shareID api.ProfileID, state string) *api.Requ
 	}
 }
 
-func SharesInvitationsUpdate(shareID api.ProfileID, invitationID string, body api.Body) *api.Request {
+func SharesInvitationsUpdate(shareID api.ID, invitationID string, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "shares.Invitations.Update", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.Path(
@@ -1533,7 +1533,7 @@ func SharesInvitationsUpdate(shareID api.ProfileID, invitationID string, body ap
 	}
 }
 
-func SharesInvitationsResend(shareID api.ProfileID, invitationID string, body api.Body) *api.Request {
+func SharesInvitationsResend(shareID api.ID, invitationID string, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "shares.Invitations.Resend", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.Path(
@@ -1544,7 +1544,7 @@ func SharesInvitationsResend(shareID api.ProfileID, invitationID string, body ap
 	}
 }
 
-func SharesInvitationsDelete(shareID api.ProfileID, invitationID string) *api.Request {
+func SharesInvitationsDelete(shareID api.ID, invitationID string) *api.Request {
 	return &api.Request{
 		Op: "shares.Invitations.Delete", Method: http.MethodDelete, Replay: api.ReplaySafe,
 		Path: api.Path(
@@ -1634,7 +1634,7 @@ func SharesQuickSharesPreview(quickshareID api.OpaqueID, kind string) *api.Reque
 	}
 }
 
-func SharesQuickSharesGetByNode(workspaceID api.ProfileID, nodeID api.OpaqueID) *api.Request {
+func SharesQuickSharesGetByNode(workspaceID api.ID, nodeID api.OpaqueID) *api.Request {
 	return &api.Request{
 		Op: "shares.QuickShares.GetByNode", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
@@ -1644,7 +1644,7 @@ func SharesQuickSharesGetByNode(workspaceID api.ProfileID, nodeID api.OpaqueID) 
 	}
 }
 
-func SharesQuickSharesRevoke(workspaceID api.ProfileID, nodeID api.OpaqueID) *api.Request {
+func SharesQuickSharesRevoke(workspaceID api.ID, nodeID api.OpaqueID) *api.Request {
 	return &api.Request{
 		Op: "shares.QuickShares.Revoke", Method: http.MethodDelete, Replay: api.ReplaySafe,
 		Path: api.Path(
@@ -1654,7 +1654,7 @@ func SharesQuickSharesRevoke(workspaceID api.ProfileID, nodeID api.OpaqueID) *ap
 	}
 }
 
-func SharesQuickSharesList(workspaceID api.ProfileID, query url.Values) *api.Request {
+func SharesQuickSharesList(workspaceID api.ID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "shares.QuickShares.List", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
@@ -1665,7 +1665,7 @@ func SharesQuickSharesList(workspaceID api.ProfileID, query url.Values) *api.Req
 	}
 }
 
-func FileSharesCreate(workspaceID api.ProfileID, body api.Body) *api.Request {
+func FileSharesCreate(workspaceID api.ID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "fileshares.Create", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.Path(
@@ -1676,7 +1676,7 @@ func FileSharesCreate(workspaceID api.ProfileID, body api.Body) *api.Request {
 	}
 }
 
-func FileSharesList(workspaceID api.ProfileID, query url.Values) *api.Request {
+func FileSharesList(workspaceID api.ID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "fileshares.List", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
@@ -1687,7 +1687,7 @@ func FileSharesList(workspaceID api.ProfileID, query url.Values) *api.Request {
 	}
 }
 
-func FileSharesGet(fileshareID api.ProfileID) *api.Request {
+func FileSharesGet(fileshareID api.ID) *api.Request {
 	return &api.Request{
 		Op: "fileshares.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
@@ -1699,7 +1699,7 @@ func FileSharesGet(fileshareID api.ProfileID) *api.Request {
 	}
 }
 
-func FileSharesUpdate(fileshareID api.ProfileID, body api.Body) *api.Request {
+func FileSharesUpdate(fileshareID api.ID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "fileshares.Update", Method: http.MethodPost, Replay: api.ReplaySafe,
 		Path: api.Path(
@@ -1710,7 +1710,7 @@ func FileSharesUpdate(fileshareID api.ProfileID, body api.Body) *api.Request {
 	}
 }
 
-func FileSharesDelete(fileshareID api.ProfileID) *api.Request {
+func FileSharesDelete(fileshareID api.ID) *api.Request {
 	return &api.Request{
 		Op: "fileshares.Delete", Method: http.MethodDelete, Replay: api.ReplaySafe,
 		Path: api.Path(
@@ -1720,7 +1720,7 @@ func FileSharesDelete(fileshareID api.ProfileID) *api.Request {
 	}
 }
 
-func FileSharesGrantsList(fileshareID api.ProfileID) *api.Request {
+func FileSharesGrantsList(fileshareID api.ID) *api.Request {
 	return &api.Request{
 		Op: "fileshares.Grants.List", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
@@ -1730,7 +1730,7 @@ func FileSharesGrantsList(fileshareID api.ProfileID) *api.Request {
 	}
 }
 
-func FileSharesGrantsSet(fileshareID api.ProfileID, body api.Body) *api.Request {
+func FileSharesGrantsSet(fileshareID api.ID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "fileshares.Grants.Set", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.Path(
@@ -1741,7 +1741,7 @@ func FileSharesGrantsSet(fileshareID api.ProfileID, body api.Body) *api.Request 
 	}
 }
 
-func FileSharesGrantsRevoke(fileshareID api.ProfileID, query url.Values) *api.Request {
+func FileSharesGrantsRevoke(fileshareID api.ID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "fileshares.Grants.Revoke", Method: http.MethodDelete, Replay: api.ReplaySafe,
 		Path: api.Path(
@@ -1752,7 +1752,7 @@ func FileSharesGrantsRevoke(fileshareID api.ProfileID, query url.Values) *api.Re
 	}
 }
 
-func FileSharesDownload(fileshareID api.ProfileID) *api.Request {
+func FileSharesDownload(fileshareID api.ID) *api.Request {
 	return &api.Request{
 		Op: "fileshares.Download", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
@@ -1764,7 +1764,7 @@ func FileSharesDownload(fileshareID api.ProfileID) *api.Request {
 	}
 }
 
-func FileSharesPreview(fileshareID api.ProfileID, kind string) *api.Request {
+func FileSharesPreview(fileshareID api.ID, kind string) *api.Request {
 	return &api.Request{
 		Op: "fileshares.Preview", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
@@ -1776,7 +1776,7 @@ func FileSharesPreview(fileshareID api.ProfileID, kind string) *api.Request {
 	}
 }
 
-func FileSharesVersionsList(fileshareID api.ProfileID) *api.Request {
+func FileSharesVersionsList(fileshareID api.ID) *api.Request {
 	return &api.Request{
 		Op: "fileshares.Versions.List", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
@@ -1788,7 +1788,7 @@ func FileSharesVersionsList(fileshareID api.ProfileID) *api.Request {
 	}
 }
 
-func FileSharesVersionsRead(fileshareID api.ProfileID, versionID api.OpaqueID) *api.Request {
+func FileSharesVersionsRead(fileshareID api.ID, versionID api.OpaqueID) *api.Request {
 	return &api.Request{
 		Op: "fileshares.Versions.Read", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
@@ -1800,7 +1800,7 @@ func FileSharesVersionsRead(fileshareID api.ProfileID, versionID api.OpaqueID) *
 	}
 }
 
-func FileSharesMetadata(fileshareID api.ProfileID) *api.Request {
+func FileSharesMetadata(fileshareID api.ID) *api.Request {
 	return &api.Request{
 		Op: "fileshares.Metadata", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
@@ -1891,7 +1891,7 @@ func AccountMe(query url.Values) *api.Request {
 	}
 }
 
-func AccountUsersGet(userID api.ProfileID, query url.Values) *api.Request {
+func AccountUsersGet(userID api.ID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "account.Users.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
@@ -1956,7 +1956,7 @@ func AccountOrgsListAvailable(query url.Values) *api.Request {
 	}
 }
 
-func AccountOrgsGet(orgID api.ProfileID, query url.Values) *api.Request {
+func AccountOrgsGet(orgID api.ID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "account.Orgs.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
@@ -1967,7 +1967,7 @@ func AccountOrgsGet(orgID api.ProfileID, query url.Values) *api.Request {
 	}
 }
 
-func AccountOrgsGetPublic(orgID api.ProfileID, query url.Values) *api.Request {
+func AccountOrgsGetPublic(orgID api.ID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "account.Orgs.GetPublic", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
@@ -1979,7 +1979,7 @@ func AccountOrgsGetPublic(orgID api.ProfileID, query url.Values) *api.Request {
 	}
 }
 
-func AccountOrgsListMembers(orgID api.ProfileID, query url.Values) *api.Request {
+func AccountOrgsListMembers(orgID api.ID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "account.Orgs.ListMembers", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
@@ -1990,7 +1990,7 @@ func AccountOrgsListMembers(orgID api.ProfileID, query url.Values) *api.Request 
 	}
 }
 
-func AccountBillingChangePlan(orgID api.ProfileID, body api.Body) *api.Request {
+func AccountBillingChangePlan(orgID api.ID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "account.Billing.ChangePlan", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.Path(
@@ -2001,7 +2001,7 @@ func AccountBillingChangePlan(orgID api.ProfileID, body api.Body) *api.Request {
 	}
 }
 
-func AccountBillingCredits(orgID api.ProfileID) *api.Request {
+func AccountBillingCredits(orgID api.ID) *api.Request {
 	return &api.Request{
 		Op: "account.Billing.Credits", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
@@ -2011,7 +2011,7 @@ func AccountBillingCredits(orgID api.ProfileID) *api.Request {
 	}
 }
 
-func AccountBillingMeters(orgID api.ProfileID, query url.Values) *api.Request {
+func AccountBillingMeters(orgID api.ID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "account.Billing.Meters", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
@@ -2030,7 +2030,7 @@ func AccountWorkspacesList(query url.Values) *api.Request {
 	}
 }
 
-func AccountWorkspacesListByOrg(orgID api.ProfileID, query url.Values) *api.Request {
+func AccountWorkspacesListByOrg(orgID api.ID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "account.Workspaces.ListByOrg", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
@@ -2049,7 +2049,7 @@ func AccountWorkspacesListAvailable(query url.Values) *api.Request {
 	}
 }
 
-func AccountWorkspacesCreate(orgID api.ProfileID, body api.Body) *api.Request {
+func AccountWorkspacesCreate(orgID api.ID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "account.Workspaces.Create", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.Path(
@@ -2060,7 +2060,7 @@ func AccountWorkspacesCreate(orgID api.ProfileID, body api.Body) *api.Request {
 	}
 }
 
-func AccountWorkspacesGet(workspaceID api.ProfileID, query url.Values) *api.Request {
+func AccountWorkspacesGet(workspaceID api.ID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "account.Workspaces.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
@@ -2071,7 +2071,7 @@ func AccountWorkspacesGet(workspaceID api.ProfileID, query url.Values) *api.Requ
 	}
 }
 
-func AccountWorkspacesUpdate(workspaceID api.ProfileID, body api.Body) *api.Request {
+func AccountWorkspacesUpdate(workspaceID api.ID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "account.Workspaces.Update", Method: http.MethodPost, Replay: api.ReplaySafe,
 		Path: api.Path(
@@ -2093,7 +2093,7 @@ func AccountWorkspacesCheckName(name string, query url.Values) *api.Request {
 	}
 }
 
-func AccountWorkspacesListMembers(workspaceID api.ProfileID, query url.Values) *api.Request {
+func AccountWorkspacesListMembers(workspaceID api.ID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "account.Workspaces.ListMembers", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(

@@ -85,12 +85,12 @@ func (b *Bar) amount(out io.Writer, n int64) {
 }
 
 // Names returns the names of the signed-in user and of the members of a workspace.
-func Names(ctx context.Context, client *fastio.Client, workspace api.ProfileID) (map[api.ProfileID]string, error) {
+func Names(ctx context.Context, client *fastio.Client, workspace api.ID) (map[api.ID]string, error) {
 	me, err := client.Account.Me(ctx)
 	if err != nil {
 		return nil, err
 	}
-	names := map[api.ProfileID]string{me.ID: strings.TrimSpace(me.FirstName + " " + me.LastName)}
+	names := map[api.ID]string{me.ID: strings.TrimSpace(me.FirstName + " " + me.LastName)}
 	for m, err := range client.Account.Workspaces.AllMembers(ctx, workspace, nil) {
 		if err != nil {
 			return nil, err

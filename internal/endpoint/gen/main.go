@@ -250,7 +250,7 @@ func parameterOf(name string) parameter {
 	p := parameter{name: strings.ToLower(long[:1]) + long[1:]}
 	switch name {
 	case "workspace_id", "org_id", "share_id", "user_id", "fileshare_id", "profile_id", "room_id":
-		p.kind, p.segment = "api.ProfileID", "string("+p.name+")"
+		p.kind, p.segment = "api.ID", "string("+p.name+")"
 	case "node_id", "parent_id", "comment_id", "event_id", "chat_id", "message_id", "note_id",
 		"quickshare_id", "filter_id", "version_id", "upload_id", "intent_id":
 		p.kind, p.segment = "api.OpaqueID", p.name+".Plain()"
