@@ -1,10 +1,10 @@
-// Package account has the signed-in user, organizations and workspaces with their members,
-// and the creation of accounts.
+// Package account reads the signed-in user, organizations and workspaces with
+// their members, and creates accounts.
 //
-// A program works with the API key of a person, with an account of its own
-// ([SignUpRequest] with Agent), or as a collaborator in an organization or workspace
-// of others, to which their members invite its account. This package has no call yet
-// that sends such an invitation; package shares invites to a share.
+// A program uses the API key of a person, an account of its own
+// ([SignUpRequest] with Agent), or an account that was invited to an
+// organization or workspace. This package cannot send such invitations yet;
+// package shares invites to a share.
 //
 //	for workspace, err := range client.Account.Workspaces.All(ctx, nil) {
 //		if err != nil {
@@ -28,14 +28,14 @@ import (
 	"github.com/fastio-go/fastio/internal/page"
 )
 
-// Service reads the account and changes what belongs to it. Get one from the
-// Account field of a fastio.Client. It is safe for concurrent use.
+// Service reads and changes the account and what it has access to. It is the
+// Account field of a fastio.Client, and safe for concurrent use.
 type Service struct {
 	c api.Client
 
-	Users      *Users      // other people and agents
+	Users      *Users      // other users
 	Orgs       *Orgs       // organizations
-	Billing    *Billing    // what organizations pay for
+	Billing    *Billing    // plans, credits and usage of organizations
 	Workspaces *Workspaces // workspaces
 }
 
@@ -45,14 +45,14 @@ func New(c api.Client) *Service {
 }
 
 // User is a person or a software agent. Which fields are set depends on the
-// level of output and on who asks.
+// output level and on the caller.
 type User struct {
 	ID           api.ID   `json:"id"`
 	Kind         UserKind `json:"account_type"`
 	EmailAddress string   `json:"email_address"`
 	FirstName    string   `json:"first_name"`
 	LastName     string   `json:"last_name"`
-	ProfilePic   string   `json:"profile_pic"` // a URL; "" without a picture
+	ProfilePic   string   `json:"profile_pic"` // a URL; "" means none
 	PhoneCountry string   `json:"phone_country"`
 	PhoneNumber  string   `json:"phone_number"`
 	Created      api.Time `json:"created,omitzero"`
@@ -61,7 +61,7 @@ type User struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// UserKind is the kind of a user, a person or software. Unknown values are kept.
+// UserKind distinguishes persons from software. Unknown values are kept.
 type UserKind string
 
 // Kinds of users.
@@ -70,17 +70,17 @@ const (
 	UserKindAgent UserKind = "agent"
 )
 
-// Me returns the signed-in user. Without a token that is still good it fails with
-// [api.ErrUnauthenticated].
+// Me returns the signed-in user. Errors: [api.ErrUnauthenticated] if the token
+// is not valid.
 //
 // It calls GET /current/user/me/details/.
 func (s *Service) Me(ctx context.Context, opts ...api.CallOption) (*User, error) {
 	return call.One[User](ctx, s.c, endpoint.AccountMe(nil), "user", opts)
 }
 
-// Available is which kinds of profiles the account reaches. The platform's documents
-// describe none of its members, so all of them are in Extra, those of the envelope
-// too.
+// Available lists the kinds of profiles that the account has access to. Its
+// members are not documented: all of them are in Extra, including those of the
+// envelope.
 type Available struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"`
 }
@@ -92,11 +92,11 @@ func (s *Service) Profiles(ctx context.Context, opts ...api.CallOption) (*Availa
 	return call.One[Available](ctx, s.c, endpoint.AccountProfiles(), "", opts)
 }
 
-// Permit is whether the platform serves the country that a call comes from.
+// Permit reports whether the platform serves the country of the caller.
 type Permit struct {
-	Allowed *api.Bool `json:"allowed"` // nil if the answer does not say (assumed name)
+	Allowed *api.Bool `json:"allowed"` // nil if not in the response (assumed name)
 
-	Extra map[string]json.RawMessage `json:",embed,unknown"` // other members, those of the envelope too
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // other members, including those of the envelope
 }
 
 // Allowed reports whether organizations and shares may be created from the location of
@@ -107,27 +107,27 @@ func (s *Service) Allowed(ctx context.Context, opts ...api.CallOption) (*Permit,
 	return call.One[Permit](ctx, s.c, endpoint.AccountAllowed(), "", opts)
 }
 
-// Users finds other people and agents.
+// Users reads other persons and agents.
 type Users struct{ c api.Client }
 
-// Get returns a user, named by id or e-mail address. One that does not exist is
-// [api.ErrNotFound]. What is private of others is left out.
+// Get returns a user by ID or e-mail address, without private fields. Errors:
+// [api.ErrNotFound] if the user does not exist.
 //
 // It calls GET /current/user/{user_id}/details/.
 func (u *Users) Get(ctx context.Context, id api.ID, opts ...api.CallOption) (*User, error) {
 	return call.One[User](ctx, u.c, endpoint.AccountUsersGet(id, nil), "user", opts)
 }
 
-// Search returns the names of contacts by their e-mail address, those that a part of
-// a name or address leads to. It returns no IDs: [Users.Get] takes an address as well.
-// A blank search is an [*api.InputError].
+// Search returns the names of contacts by e-mail address, for a part of a name
+// or address. It returns no IDs: pass an address to [Users.Get]. A blank search
+// is an [*api.InputError].
 //
 // It calls GET /current/users/search/.
 func (u *Users) Search(ctx context.Context, search string, opts ...api.CallOption) (map[string]string, error) {
 	if strings.TrimSpace(search) == "" {
 		return nil, &api.InputError{Op: "account.Users.Search", Field: "search", Rule: "must not be blank"}
 	}
-	// The map is under users, or beside the envelope.
+	// The map is in users, or in the envelope.
 	a, err := call.One[struct {
 		Users  api.Map[string]            `json:"users"` // (assumed name)
 		Beside map[string]json.RawMessage `json:",embed,unknown"`
@@ -148,9 +148,9 @@ func (u *Users) Search(ctx context.Context, search string, opts ...api.CallOptio
 	return found, nil
 }
 
-// ListOptions asks for one part of a list. Nil asks for the first.
+// ListOptions selects a page of a list. Nil means the first.
 type ListOptions struct {
-	Limit  int // rows a page, 1 to 500; 0 leaves it to the server, which sends 100
+	Limit  int // rows a page, 1 to 500; 0 means the default of the server, 100
 	Offset int // rows to skip
 }
 
@@ -161,8 +161,8 @@ func (o *ListOptions) query(op string) (url.Values, error) {
 	return page.Window(op, o.Limit, o.Offset)
 }
 
-// rows returns the rows of all pages of list, from an offset on; of returns those of a
-// page, and its position.
+// rows iterates over the rows of all pages of list from an offset. Of returns
+// the rows of a page and its pagination.
 func rows[P, T any](
 	ctx context.Context, op string, from *ListOptions, opts []api.CallOption,
 	list func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*P, error),
@@ -182,8 +182,8 @@ func rows[P, T any](
 	})
 }
 
-// orLast returns the position of a page. Without one, it is the last page: a server
-// that ignores the offset would send it again.
+// orLast returns the pagination of a page. A page without one is the last: a
+// server that ignores the offset would send it again.
 func orLast(p *api.Pagination) *api.Pagination {
 	if p == nil {
 		return &api.Pagination{}

@@ -70,11 +70,11 @@ func newcomer() account.SignUpRequest {
 	}
 }
 
-// canary is a secret; no text may hold it.
+// canary is a secret that no text may contain.
 const canary = "canary-0123456789"
 
-// The token of a new account signs calls at once; an address that has an account is
-// no error, and looks like a server that returns no tokens.
+// The token of a new account is valid at once. An address with an account is
+// not an error and looks like a server that returns no tokens.
 func TestSignUp(t *testing.T) {
 	t.Parallel()
 	s := fastiotest.New()
@@ -87,7 +87,7 @@ func TestSignUp(t *testing.T) {
 		t.Fatal(made, err)
 	}
 	if life := made.Token.Expiry.Sub(before).Round(time.Hour); life != 30*24*time.Hour {
-		t.Errorf("the token lives for %s", life)
+		t.Errorf("the token expires in %s", life)
 	}
 	luigi := s.Client(t, fastio.WithToken(made.Token.AccessToken.Reveal()))
 	me, err := luigi.Account.Me(t.Context())
@@ -100,7 +100,7 @@ func TestSignUp(t *testing.T) {
 	}
 	again, err := c.Account.SignUp(t.Context(), newcomer())
 	if diff := cmp.Diff(&account.SignedUp{}, again); diff != "" || err != nil {
-		t.Errorf("again: %v (-want +got):\n%s", err, diff)
+		t.Errorf("second sign-up: %v (-want +got):\n%s", err, diff)
 	}
 	older := fastiotest.New(func(o *fastiotest.Options) { o.Account.NoSignUpToken = true })
 	made, err = older.Client(t).Account.SignUp(t.Context(), newcomer())
@@ -109,8 +109,8 @@ func TestSignUp(t *testing.T) {
 	}
 }
 
-// One request, whatever happens and whatever was asked for; no token of another
-// account goes along; and a redirect ends the call where it is.
+// A sign-up is sent once, whatever the outcome and the options. It carries no
+// token of another account, and redirects are not followed.
 func TestSignUpIsSentOnce(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]fastiotest.Fault{
@@ -146,7 +146,7 @@ func TestSignUpIsSentOnce(t *testing.T) {
 			}
 			if text := fmt.Sprintf("%v %+v %#v ", err, err, err) + log.String(); strings.Contains(text, canary) ||
 				strings.Contains(text, "elsewhere") {
-				t.Errorf("a secret is in %s", text)
+				t.Errorf("the text contains a secret: %s", text)
 			}
 		})
 	}
@@ -162,7 +162,7 @@ func TestSignUpLogsNoSecret(t *testing.T) {
 	}
 	text, token := log.String(), made.Token.AccessToken.Reveal()
 	if text == "" || strings.Contains(text, canary) || strings.Contains(text, token) {
-		t.Errorf("it shows: %s", text)
+		t.Errorf("the log contains a secret: %s", text)
 	}
 }
 
@@ -201,7 +201,7 @@ func TestConfirmEmail(t *testing.T) {
 	if !errors.Is(err, api.ErrInvalid) || strings.Contains(fmt.Sprintf("%+v", err), canary) {
 		t.Errorf("a wrong code: %v", err)
 	}
-	code := api.NewSecret(" " + s.ValidationCode(ben.ID) + "\n") // as it is pasted
+	code := api.NewSecret(" " + s.ValidationCode(ben.ID) + "\n") // with the blanks of a paste
 	if err := c.Account.ConfirmEmail(t.Context(), ben.Email, code); err != nil {
 		t.Error(err)
 	}
@@ -225,8 +225,7 @@ func TestConfirmEmail(t *testing.T) {
 	}
 }
 
-// Invalid input is not sent.
-func TestWritesAreChecked(t *testing.T) {
+func TestInvalidInputIsNotSent(t *testing.T) {
 	t.Parallel()
 	type (
 		cr = account.CreateRequest
@@ -234,7 +233,7 @@ func TestWritesAreChecked(t *testing.T) {
 	)
 	s, ctx := account.New(stub.Fail(errors.New("sent"))), t.Context()
 	create := func(r cr) error { return stub.Err(s.Workspaces.Create(ctx, "acme", r)) }
-	with := func(r cr) error { // names that are all right
+	with := func(r cr) error { // with valid names
 		r.FolderName, r.Name = "rooms", "Rooms"
 		return create(r)
 	}
@@ -293,8 +292,7 @@ func TestWritesAreChecked(t *testing.T) {
 	})
 }
 
-// The limits themselves are within them.
-func TestLimitsAreWithin(t *testing.T) {
+func TestLimitsAreInclusive(t *testing.T) {
 	t.Parallel()
 	for _, r := range []account.CreateRequest{
 		{FolderName: "ab-1", Name: "No", Description: "Ten chars."},
@@ -328,7 +326,7 @@ func TestSubscriptionNeedsPayment(t *testing.T) {
 	}
 }
 
-// 202 is free; 406 is not, unless it is about something else.
+// Status 202 means available; 406 means taken, unless its error is another.
 func TestCheckName(t *testing.T) {
 	t.Parallel()
 	s := fastiotest.New()
@@ -354,15 +352,16 @@ func TestCheckName(t *testing.T) {
 	}
 	if got, err := check("attic", &account.NameOptions{Org: "4999999999999999999"}); got != nil ||
 		!errors.Is(err, api.ErrInvalid) {
-		t.Errorf("for no organization: %+v, %v", got, err)
+		t.Errorf("without an organization: %+v, %v", got, err)
 	}
 	s.Fail(fastiotest.Fault{Op: "account.Workspaces.CheckName", Status: http.StatusForbidden})
 	if got, err := check("attic", nil); got != nil || !errors.Is(err, api.ErrForbidden) {
-		t.Errorf("where it is forbidden: %+v, %v", got, err)
+		t.Errorf("if it is forbidden: %+v, %v", got, err)
 	}
 }
 
-// A list that says nothing of pages is asked for once: the same rows would come again.
+// A list without pagination is requested once: the server would send the same
+// rows.
 func TestAvailableWithoutPages(t *testing.T) {
 	t.Parallel()
 	c := stub.Answer(`{"orgs":[{"id":"4012345678901234567"}],"workspaces":[{"id":"4012345678901234567"}]}`)

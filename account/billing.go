@@ -13,63 +13,61 @@ import (
 	"github.com/fastio-go/fastio/internal/form"
 )
 
-// Billing reads and changes what organizations pay for. Most answers of its endpoints
-// are not published and are returned as they are, in the Extra of a [Report].
+// Billing reads and changes the plans of organizations. Most responses are not
+// documented; they are in the Extra of a [Report].
 type Billing struct{ c api.Client }
 
-// Plan names the plan of an organization, as in [Org]. Unknown ones pass through. To
-// change it takes a [PlanID].
+// Plan is the plan of an organization, as in [Org]. Unknown values are kept.
+// [Billing.ChangePlan] requires a [PlanID].
 type Plan string
 
-// Plans of organizations. All of them have the features content_ai, ai_agent and
-// signing.
+// The plans. All of them have the features content_ai, ai_agent and signing.
 const (
-	PlanStarter  Plan = "starter"  // stops when its credits run out
-	PlanBusiness Plan = "business" // charges for credits beyond those it includes
+	PlanStarter  Plan = "starter"  // stops when its credits are used up
+	PlanBusiness Plan = "business" // charges for additional credits
 	PlanGrowth   Plan = "growth"   // also allows more than 50 users
 )
 
-// PlanID identifies a plan together with its billing period, such as one paid by the
-// month. The IDs change: use those of the platform's list of plans,
-// GET /current/org/billing/plan/list/.
+// PlanID identifies a plan and its billing period. The IDs change: use those of
+// the platform's list of plans, GET /current/org/billing/plan/list/.
 type PlanID string
 
-// Report is an answer about billing whose members are not published. All of them are
-// in Extra, those of the envelope too.
+// Report is an undocumented response about billing. All members are in Extra,
+// including those of the envelope.
 type Report struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"`
 }
 
 // Subscription is the result of [Billing.ChangePlan].
 type Subscription struct {
-	SetupIntent *SetupIntent `json:"setup_intent"` // how a new subscription is paid for; nil if nothing is to be paid
-	Active      *bool        `json:"is_active"`    // nil if the answer does not say
+	SetupIntent *SetupIntent `json:"setup_intent"` // how to pay for a new subscription; nil if there is nothing to pay
+	Active      *bool        `json:"is_active"`    // nil if not in the response
 	PublicKey   api.Secret   `json:"public_key"`   // of the payment provider, for its own client libraries
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// NeedsPayment reports whether the subscription starts only when a person completes
-// the payment, at https://go.fast.io/onboarding.
+// NeedsPayment reports whether a person must complete the payment, at
+// https://go.fast.io/onboarding, before the subscription starts.
 func (s *Subscription) NeedsPayment() bool {
 	return s.SetupIntent != nil && (s.Active == nil || !*s.Active)
 }
 
-// SetupIntent is a payment method that is to be set up with the payment provider.
+// SetupIntent is a payment method to set up with the payment provider.
 type SetupIntent struct {
 	ID           string     `json:"id"`
 	Status       string     `json:"status"`        // such as "requires_payment_method"
-	ClientSecret api.Secret `json:"client_secret"` // permits to complete the setup, once
+	ClientSecret api.Secret `json:"client_secret"` // completes the setup once
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// ChangePlan subscribes an organization to a plan, or moves its subscription to another
-// one, which may be charged at once. The organization may be named by its domain. It is
-// only retried if it was not sent.
+// ChangePlan subscribes an organization to a plan, or changes the plan of its
+// subscription, which may be charged at once. The organization may be named by
+// its domain. The call is retried only if it was not sent.
 //
-// A new subscription must still be paid for if Active is false and there is a
-// SetupIntent, see [Subscription.NeedsPayment].
+// A new subscription must still be paid for if [Subscription.NeedsPayment]
+// reports true.
 //
 // Errors: [api.ErrInvalid] if there is no such plan, [api.ErrForbidden] if the caller
 // may not change it.
@@ -87,21 +85,21 @@ func (b *Billing) ChangePlan(
 	)
 }
 
-// Credits returns how many credits an organization has used and how many its plan
+// Credits returns the credits that an organization has used and those its plan
 // includes. The organization may be named by its domain.
 //
-// Errors: [api.ErrNotFound] if it does not exist, [api.ErrForbidden] if the caller may
-// not see its usage.
+// Errors: [api.ErrNotFound] if it does not exist; [api.ErrForbidden] if the
+// caller may not see its usage.
 //
 // It calls GET /current/org/{org_id}/billing/usage/limits/credits/.
 func (b *Billing) Credits(ctx context.Context, org api.ID, opts ...api.CallOption) (*Report, error) {
 	return call.One[Report](ctx, b.c, endpoint.AccountBillingCredits(org), "", opts)
 }
 
-// Meter names something that is counted. Unknown ones pass through.
+// Meter is a kind of usage. Unknown values are kept.
 type Meter string
 
-// Meters known so far.
+// The known meters.
 const (
 	MeterStorage   Meter = "storage_bytes"
 	MeterBandwidth Meter = "bandwidth_bytes"
@@ -111,10 +109,10 @@ const (
 // MeterQuery selects the usage that [Billing.Meters] returns.
 type MeterQuery struct {
 	Meter      Meter     // required
-	Start, End time.Time // by the second. Default: from 30 days ago until now
+	Start, End time.Time // to the second. Default: the last 30 days
 
-	WorkspaceID api.ID // usage of one workspace only
-	ShareID     api.ID // usage of one share only, instead of WorkspaceID
+	WorkspaceID api.ID // only usage of this workspace
+	ShareID     api.ID // only usage of this share, instead of WorkspaceID
 }
 
 func (q MeterQuery) values(op string) (url.Values, error) {
@@ -133,9 +131,9 @@ func (q MeterQuery) values(op string) (url.Values, error) {
 	return url.Values(f.Form), f.Err()
 }
 
-// Meters returns how the usage of an organization developed, for one meter per call.
-// The organization may be named by its domain. The members of the answer are not
-// published: Extra has all of them.
+// Meters returns the usage of an organization over time, for one meter. The
+// organization may be named by its domain. The members of the response are not
+// documented: all of them are in Extra.
 //
 // Errors: [api.ErrNotFound] if the organization does not exist, [api.ErrForbidden] if
 // the caller may not see its usage, [api.ErrInvalid] if q is not valid.

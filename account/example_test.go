@@ -13,7 +13,7 @@ import (
 )
 
 func Example() {
-	s := fastiotest.New() // stands in for the platform
+	s := fastiotest.New() // a fake of the platform
 	s.AddWorkspace(fastiotest.Workspace{Name: "Design", FolderName: "design"})
 	s.AddWorkspace(fastiotest.Workspace{Name: "Sales", FolderName: "sales"})
 
@@ -45,7 +45,7 @@ func Example() {
 }
 
 func ExampleWorkspaces_Update() {
-	s := fastiotest.New() // stands in for the platform
+	s := fastiotest.New() // a fake of the platform
 	client, err := fastio.New(s.ClientOptions()...)
 	if err != nil {
 		log.Fatal(err)
@@ -57,7 +57,7 @@ func ExampleWorkspaces_Update() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	err = workspaces.Update(ctx, room.ID, account.UpdateRequest{ // the folder name stays
+	err = workspaces.Update(ctx, room.ID, account.UpdateRequest{ // the folder name is kept
 		Name:        api.Set("Boiler Room"),
 		Description: api.Null[string](),
 	})
@@ -72,7 +72,7 @@ func ExampleWorkspaces_Update() {
 }
 
 func ExampleService_SignUp() {
-	s := fastiotest.New() // stands in for the platform
+	s := fastiotest.New() // a fake of the platform
 	client, err := fastio.New(s.ClientOptions()...)
 	if err != nil {
 		log.Fatal(err)

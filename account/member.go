@@ -48,20 +48,20 @@ const (
 	RoleView   Role = "view"
 )
 
-// Invitee is a person to add or to invite, by one of the fields.
+// Invitee is a person to add or invite. Exactly one field must be set.
 type Invitee struct {
 	User  api.ID // the ID of a user with an account
 	Email string
 }
 
-// MemberStatus is whether a member has joined or is only invited. Unknown values are
-// kept.
+// MemberStatus reports whether a member has joined or is only invited. Unknown
+// values are kept.
 type MemberStatus string
 
 // States of a member.
 const (
 	MemberStatusActive  MemberStatus = "active"
-	MemberStatusPending MemberStatus = "pending" // invited by e-mail, without an account so far
+	MemberStatusPending MemberStatus = "pending" // invited by e-mail, without an account
 )
 
 // MemberNotify is how a member is notified. Unknown values are kept.

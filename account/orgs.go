@@ -17,12 +17,12 @@ type Orgs struct{ c api.Client }
 // Org is an organization. Which fields are set depends on the level of output.
 type Org struct {
 	ID          api.ID   `json:"id"`
-	Domain      string   `json:"domain"` // may stand for ID in a path
+	Domain      string   `json:"domain"` // accepted in place of ID
 	Name        string   `json:"name"`
 	Description string   `json:"description"`
-	Logo        string   `json:"logo"`        // a URL; "" without one
-	Member      bool     `json:"member"`      // false when the account only reaches one of its workspaces
-	UserStatus  string   `json:"user_status"` // the account's standing in it
+	Logo        string   `json:"logo"`        // a URL; "" means none
+	Member      bool     `json:"member"`      // false if the account only has access to one of its workspaces
+	UserStatus  string   `json:"user_status"` // the caller's relation to it
 	Plan        Plan     `json:"plan"`
 	Created     api.Time `json:"created,omitzero"`
 	Updated     api.Time `json:"updated,omitzero"`
@@ -33,7 +33,7 @@ type Org struct {
 // OrgPage is one page of organizations.
 type OrgPage struct {
 	Orgs       []*Org          `json:"orgs"`
-	Pagination *api.Pagination `json:"pagination"` // nil if the server sends none
+	Pagination *api.Pagination `json:"pagination"` // nil if not in the response
 }
 
 func (p *OrgPage) rows() ([]*Org, *api.Pagination) { return p.Orgs, p.Pagination }
@@ -41,63 +41,64 @@ func (p *OrgPage) rows() ([]*Org, *api.Pagination) { return p.Orgs, p.Pagination
 // MemberPage is one page of the members of an organization or workspace.
 type MemberPage struct {
 	Members    []*Member       `json:"users"`
-	Pagination *api.Pagination `json:"pagination"` // nil if the server sends none
+	Pagination *api.Pagination `json:"pagination"` // nil if not in the response
 }
 
 func (p *MemberPage) rows() ([]*Member, *api.Pagination) { return p.Members, p.Pagination }
 
-// List returns one page of the organizations the account belongs to. Those it
-// only reaches through a workspace are in [Orgs.ListExternal]. Bounds out of
-// range are [api.ErrInvalid].
+// List returns one page of the organizations of which the account is a member.
+// [Orgs.ListExternal] returns those with access to a workspace only. Errors:
+// [api.ErrInvalid] if a bound is out of range.
 //
 // It calls GET /current/orgs/list/.
 func (o *Orgs) List(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*OrgPage, error) {
 	return call.Page[OrgPage](ctx, o.c, endpoint.AccountOrgsList(nil), list.query, opts)
 }
 
-// ListExternal returns one page of the organizations the account does not belong
-// to but has a workspace in. Bounds out of range are [api.ErrInvalid].
+// ListExternal returns one page of the organizations in which the account only
+// has access to a workspace. Errors: [api.ErrInvalid] if a bound is out of
+// range.
 //
 // It calls GET /current/orgs/list/external/.
 func (o *Orgs) ListExternal(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*OrgPage, error) {
 	return call.Page[OrgPage](ctx, o.c, endpoint.AccountOrgsListExternal(nil), list.query, opts)
 }
 
-// ListJoinedOrInvited returns one page of the organizations the account belongs to or
-// is invited to. Bounds out of range are [api.ErrInvalid].
+// ListJoinedOrInvited returns one page of the organizations of which the
+// account is a member or an invited one. Errors: as [Orgs.List].
 //
 // It calls GET /current/orgs/all/.
 func (o *Orgs) ListJoinedOrInvited(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*OrgPage, error) {
 	return call.Page[OrgPage](ctx, o.c, endpoint.AccountOrgsListJoinedOrInvited(nil), list.query, opts)
 }
 
-// ListAvailable returns organizations the account may join. Whether the server sends
-// them in pages is not published: without a Pagination these are all. Bounds out of
-// range are [api.ErrInvalid].
+// ListAvailable returns organizations that the account may join: one page, or
+// all if Pagination is nil. Errors: [api.ErrInvalid] if a bound is out of
+// range.
 //
 // It calls GET /current/orgs/available/.
 func (o *Orgs) ListAvailable(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*OrgPage, error) {
 	return call.Page[OrgPage](ctx, o.c, endpoint.AccountOrgsListAvailable(nil), list.query, opts)
 }
 
-// Get returns one organization, named by its id or its domain. One that does not
-// exist is [api.ErrNotFound], one out of reach [api.ErrForbidden].
+// Get returns one organization by ID or domain. Errors: [api.ErrNotFound] if it
+// does not exist; [api.ErrForbidden] without access to it.
 //
 // It calls GET /current/org/{org_id}/details/.
 func (o *Orgs) Get(ctx context.Context, id api.ID, opts ...api.CallOption) (*Org, error) {
 	return o.get(ctx, endpoint.AccountOrgsGet(id, nil), opts)
 }
 
-// GetPublic returns what an organization shows to everybody. It takes no token, but
-// sends the one the client has. The organization may be named by its domain; one that
-// does not exist is [api.ErrNotFound].
+// GetPublic returns the public fields of an organization by ID or domain. It
+// requires no token, and sends the client's token if there is one. Errors:
+// [api.ErrNotFound] if it does not exist.
 //
 // It calls GET /current/org/{org_id}/public/details/.
 func (o *Orgs) GetPublic(ctx context.Context, id api.ID, opts ...api.CallOption) (*Org, error) {
 	return o.get(ctx, endpoint.AccountOrgsGetPublic(id, nil), opts)
 }
 
-// get reads one organization, which has either of two names.
+// get reads an organization, which stands under either of two names.
 func (o *Orgs) get(ctx context.Context, r *api.Request, opts []api.CallOption) (*Org, error) {
 	a, err := call.One[struct {
 		Org          *Org `json:"org"`          // (assumed name)
@@ -109,10 +110,10 @@ func (o *Orgs) get(ctx context.Context, r *api.Request, opts []api.CallOption) (
 	return call.Found(r.Op, "organization", cmp.Or(a.Org, a.Organization))
 }
 
-// ListMembers returns one page of the members of an organization, and of those it has
-// invited. The organization may be named by its domain. One that does not exist is
-// [api.ErrNotFound], one the account does not belong to [api.ErrForbidden], bounds
-// out of range are [api.ErrInvalid].
+// ListMembers returns one page of the members of an organization, including
+// invited ones. The organization may be named by its domain. Errors:
+// [api.ErrNotFound] if it does not exist; [api.ErrForbidden] if the account is
+// not a member; [api.ErrInvalid] if a bound is out of range.
 //
 // It calls GET /current/org/{org_id}/members/list/.
 func (o *Orgs) ListMembers(
@@ -148,8 +149,8 @@ func (o *Orgs) AllAvailable(ctx context.Context, list *ListOptions, opts ...api.
 	return rows(ctx, "account.Orgs.ListAvailable", list, opts, o.ListAvailable, of)
 }
 
-// AllMembers returns the members of all pages of [Orgs.ListMembers], from list.Offset on.
-// Default: pages of 500.
+// AllMembers returns the members of all pages of [Orgs.ListMembers], from
+// list.Offset on. Default: pages of 500.
 func (o *Orgs) AllMembers(
 	ctx context.Context, org api.ID, list *ListOptions, opts ...api.CallOption,
 ) iter.Seq2[*Member, error] {

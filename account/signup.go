@@ -16,27 +16,27 @@ import (
 type SignUpRequest struct {
 	EmailAddress string
 	Password     api.Secret
-	AgreeToTerms bool   // to the platform's terms of service; the call is refused without
-	FirstName    string // "" for none
-	LastName     string // "" for none
-	Agent        bool   // the account is a software agent's, for good
+	AgreeToTerms bool   // to the platform's terms of service; required
+	FirstName    string // "" means none
+	LastName     string // "" means none
+	Agent        bool   // the account is a software agent's, permanently
 }
 
-// SignedUp is what came of a sign-up.
+// SignedUp is the result of a sign-up.
 type SignedUp struct {
-	// Token signs the calls of the new account. It is nil when the server only says
-	// that the request was taken: the address may have an account already, which the
-	// platform keeps to itself, or the server is one that returns no tokens. The owner
-	// of the address learns more by mail, or by signing in.
+	// Token is the token of the new account. It is nil if the server does not
+	// return one: an older server, or an address that already has an account,
+	// which the platform does not disclose. The owner of the address gets a
+	// mail, or can sign in.
 	Token *api.Token
 }
 
-// SignUp opens an account. For an address that has one the answer is no error either:
-// see [SignedUp]. Invitations that wait for the address are accepted with it. The new
-// account has to confirm its address, see [Service.ValidateEmail].
+// SignUp creates an account and accepts pending invitations of the address. If
+// the address already has an account it returns no error: see [SignedUp]. The
+// new account must confirm its address, see [Service.ValidateEmail].
 //
-// It sends no token, and is sent once, whatever opts say: after an error the account
-// may exist.
+// It sends no token. It is sent once, whatever opts say; after an error the
+// account may exist.
 //
 // It calls POST /current/user/.
 func (s *Service) SignUp(ctx context.Context, r SignUpRequest, opts ...api.CallOption) (*SignedUp, error) {
@@ -74,9 +74,9 @@ func (s *Service) SignUp(ctx context.Context, r SignUpRequest, opts ...api.CallO
 	return &SignedUp{&api.Token{AccessToken: a.AuthToken, Expiry: call.Expiry(sent, a.ExpiresIn)}}, nil
 }
 
-// ValidateEmail requests a mail with a code for the e-mail address of an account;
-// every call sends another. [Service.ConfirmEmail] takes the code. It requires no
-// sign-in, and sends the client's token if there is one.
+// ValidateEmail sends a mail with a code for [Service.ConfirmEmail] to the
+// address of an account. Each call sends another. It requires no sign-in, and
+// sends the client's token if there is one.
 //
 // It calls POST /current/user/email/validate/.
 func (s *Service) ValidateEmail(ctx context.Context, email string, opts ...api.CallOption) error {
@@ -97,7 +97,7 @@ func (s *Service) ConfirmEmail(ctx context.Context, email string, code api.Secre
 		return err
 	}
 	plain := strings.TrimSpace(code.Reveal())
-	if plain == "" { // without one the server would send another
+	if plain == "" { // without a code the server sends another mail
 		return &api.InputError{Op: op, Field: "email_token", Rule: "must be given"}
 	}
 	return call.Do(ctx, s.c, endpoint.AccountValidateEmail(api.Form{"email": {email}, "email_token": {plain}}), opts)

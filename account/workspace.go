@@ -19,11 +19,11 @@ import (
 	"github.com/fastio-go/fastio/internal/form"
 )
 
-// Permission says who may do something in a workspace, in the words of the platform.
-// Unknown ones pass through.
+// Permission is the set of users who may perform an action in a workspace.
+// Unknown values are kept.
 type Permission string
 
-// Permissions, narrowest first. PermissionOrgOwners is for joining only.
+// The permissions, narrowest first. PermissionOrgOwners is for Join only.
 const (
 	PermissionOrgOwners Permission = "Only Org Owners"
 	PermissionAdmins    Permission = "Admin or above"
@@ -32,28 +32,29 @@ const (
 
 // CreateRequest describes a new workspace.
 type CreateRequest struct {
-	FolderName  string // of letters, digits and hyphens, 4 to 80; stands for the id in paths, no two workspaces share one
+	FolderName  string // 4 to 80 letters, digits and hyphens; accepted in place of the ID; unique
 	Name        string // 2 to 100 characters
-	Description string // 10 to 1000 characters; "" for none
+	Description string // 10 to 1000 characters; "" means none
 
-	Intelligence       *bool // index its files for search and the agent; nil: if the plan allows it
-	MetadataExtraction *bool // extract metadata from indexed files; nil leaves it to the server. Default: true
+	Intelligence       *bool // index its files for search and the agent; nil means if the plan allows it
+	MetadataExtraction *bool // extract metadata from indexed files; nil means the default of the server, true
 
 	Join          Permission // which members of the organization may join by themselves. Default: PermissionMembers
 	ManageMembers Permission // who may manage its members, not PermissionOrgOwners. Default: PermissionAdmins
 
-	AccentColor      json.RawMessage // a color as JSON, whose form is not published; nil for none
-	BackgroundColor1 json.RawMessage // likewise
-	BackgroundColor2 json.RawMessage // likewise
+	AccentColor      json.RawMessage // an undocumented color as JSON; nil means none
+	BackgroundColor1 json.RawMessage // as AccentColor
+	BackgroundColor2 json.RawMessage // as AccentColor
 }
 
-// Create makes a workspace in an organization, which may be named by its domain, and
-// returns the fields that the response holds. It is not idempotent and is retried only
-// if no byte of it was sent.
+// Create creates a workspace in an organization, which may be named by its
+// domain, and returns the fields in the response. It is not idempotent and is
+// retried only if it was not sent.
 //
-// What breaks a rule is an [*api.InputError]. [api.ErrInvalid] means a folder name that
-// is in use, or Intelligence on a plan without content_ai and ai_agent. A plan without
-// room for another workspace is [api.ErrLimit], who may not is [api.ErrForbidden].
+// Errors: [*api.InputError] for an invalid field; [api.ErrInvalid] if the
+// folder name is in use, or for Intelligence on a plan without content_ai and
+// ai_agent; [api.ErrLimit] if the plan allows no more workspaces;
+// [api.ErrForbidden] if the caller may not create one.
 //
 // It calls POST /current/org/{org_id}/create/workspace/.
 func (w *Workspaces) Create(
@@ -81,33 +82,34 @@ func (w *Workspaces) Create(
 	return call.One[Workspace](ctx, w.c, request, "workspace", opts) // (assumed name)
 }
 
-// UpdateRequest changes a workspace. What is unset stays; it must change something.
+// UpdateRequest changes a workspace. Unset fields are kept; at least one is
+// required.
 type UpdateRequest struct {
 	FolderName  api.Opt[string] // as of [CreateRequest]; cannot be cleared
 	Name        api.Opt[string] // as of [CreateRequest]; cannot be cleared
-	Description api.Opt[string] // 10 to 1000 characters; null clears it, "" is refused
+	Description api.Opt[string] // 10 to 1000 characters; null clears it, "" is rejected
 
-	// Intelligence says whether the files are indexed. False destroys their embeddings;
-	// true has them made again, which costs credits. It cannot be cleared.
+	// Intelligence is whether files are indexed. False deletes the index; true
+	// rebuilds it, which costs credits. It cannot be cleared.
 	Intelligence api.Opt[bool]
 
-	MetadataExtraction api.Opt[bool]       // extract it from indexed files; false deletes none; cannot be cleared
+	MetadataExtraction api.Opt[bool]       // extract metadata from indexed files; false deletes none; cannot be cleared
 	Join               api.Opt[Permission] // which members of the organization may join by themselves; cannot be cleared
 	ManageMembers      api.Opt[Permission] // who may manage its members, not PermissionOrgOwners; cannot be cleared
 
-	AccentColor      api.Opt[json.RawMessage] // a color as JSON, whose form is not published; null clears it
-	BackgroundColor1 api.Opt[json.RawMessage] // likewise
-	BackgroundColor2 api.Opt[json.RawMessage] // likewise
-	OwnerDefined     api.Opt[json.RawMessage] // any JSON, kept for the owner; null clears it
+	AccentColor      api.Opt[json.RawMessage] // an undocumented color as JSON; null clears it
+	BackgroundColor1 api.Opt[json.RawMessage] // as AccentColor
+	BackgroundColor2 api.Opt[json.RawMessage] // as AccentColor
+	OwnerDefined     api.Opt[json.RawMessage] // any JSON, for use by the owner; null clears it
 }
 
-// Update changes a workspace, named by its id or its folder name. It takes an
-// administrator. A repeat changes nothing more.
+// Update changes a workspace, named by its ID or folder name. It requires an
+// administrator. It is idempotent.
 //
-// What breaks a rule, an empty request too, is an [*api.InputError]. [api.ErrInvalid]
-// means a folder name that is in use, or Intelligence on a plan without content_ai and
-// ai_agent. A workspace that does not exist is [api.ErrNotFound]; who may not is
-// [api.ErrForbidden].
+// Errors: [*api.InputError] for an invalid field or an empty request;
+// [api.ErrInvalid] if the folder name is in use, or for Intelligence on a plan
+// without content_ai and ai_agent; [api.ErrNotFound] if the workspace does not
+// exist; [api.ErrForbidden] if the caller may not change it.
 //
 // It calls POST /current/workspace/{workspace_id}/update/.
 func (w *Workspaces) Update(ctx context.Context, id api.ID, r UpdateRequest, opts ...api.CallOption) error {
@@ -131,20 +133,20 @@ func (w *Workspaces) Update(ctx context.Context, id api.ID, r UpdateRequest, opt
 	return call.Do(ctx, w.c, endpoint.AccountWorkspacesUpdate(id, f.Form), opts)
 }
 
-// NameOptions says what a folder name is for.
+// NameOptions are the options of [Workspaces.CheckName].
 type NameOptions struct {
-	Org api.ID // the organization of the workspace: a suggestion begins with its ID; "" requests none
+	Org api.ID // the organization of the workspace: the suggestion starts with its ID; "" requests none
 }
 
-// NameCheck is what came of a check.
+// NameCheck is the result of [Workspaces.CheckName].
 type NameCheck struct {
-	Free       bool   // no workspace has it; false for one that the server does not like, too
-	Suggestion string // another name; "" for none
+	Free       bool   // false if the name is in use or the server rejects it
+	Suggestion string // another name; "" means none
 }
 
-// CheckName reports whether a workspace could have a folder name. One that breaks the
-// rule of [CreateRequest] is an [*api.InputError]. Between the check and the creation
-// another caller may take the name. Nil options ask for no suggestion.
+// CheckName reports whether a folder name is available. A name that breaks the
+// rule of [CreateRequest] is an [*api.InputError]. The name is not reserved.
+// Nil options request no suggestion.
 //
 // It calls GET /current/workspaces/check/name/{name}/.
 func (w *Workspaces) CheckName(
@@ -170,7 +172,7 @@ func (w *Workspaces) CheckName(
 		return nil, err
 	}
 	var found suggestion
-	_ = json.Unmarshal(e.Details, &found) // an answer may come without
+	_ = json.Unmarshal(e.Details, &found) // optional in the response
 	return &NameCheck{Suggestion: found.Suggestion}, nil
 }
 
@@ -189,12 +191,12 @@ const (
 	fieldManageMembers = "perm_member_manage"
 )
 
-// cleared is what clears a field.
+// cleared clears a field.
 const cleared = "null"
 
 type fields struct{ form.Fields }
 
-// change sends what an update does with a field that cannot be cleared.
+// change sets a field that an update cannot clear.
 func change[T any](f *fields, field string, o api.Opt[T], set func(field string, value T)) {
 	if o.IsNull() {
 		f.Refuse(field, "must not be cleared", "null")

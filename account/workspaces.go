@@ -13,22 +13,22 @@ import (
 	"github.com/fastio-go/fastio/internal/page"
 )
 
-// Workspaces lists, reads, makes and changes workspaces.
+// Workspaces lists, reads, creates and changes workspaces.
 type Workspaces struct{ c api.Client }
 
-// Workspace is a shared space of files and what grows around them. Which fields
-// are set depends on the level of output.
+// Workspace is a shared space of files. Which fields are set depends on the
+// output level.
 type Workspace struct {
 	ID          api.ID `json:"id"`
 	Name        string `json:"name"`
-	FolderName  string `json:"folder_name"` // may stand for ID in a path
+	FolderName  string `json:"folder_name"` // accepted in place of ID
 	Description string `json:"description"`
 	OrgID       api.ID `json:"org_id"`
 	OrgDomain   string `json:"org_domain"`
-	UserStatus  string `json:"user_status"` // the account's standing in it
+	UserStatus  string `json:"user_status"` // the caller's relation to it
 	Archived    bool   `json:"archived"`
 
-	// files are indexed for search and the agent; nil means unknown
+	// whether files are indexed for search and the agent; nil means unknown
 	Intelligence       *bool      `json:"intelligence"`
 	MetadataExtraction *bool      `json:"metadata_extraction"` // nil means unknown (assumed name)
 	Join               Permission `json:"perm_join"`           // who may join without an invitation (assumed name)
@@ -37,7 +37,7 @@ type Workspace struct {
 	Created api.Time `json:"created,omitzero"`
 	Updated api.Time `json:"updated,omitzero"`
 
-	Capabilities api.Map[bool] `json:"capabilities"` // by the Capability constants; a missing one is unknown
+	Capabilities api.Map[bool] `json:"capabilities"` // keyed by the Capability constants; a missing key means unknown
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
@@ -46,8 +46,8 @@ type Workspace struct {
 // FolderName.
 func (w *Workspace) URL() string { return w.page("storage/root") }
 
-// NodeURL returns the address of a file, note or folder of the workspace in the web app, ""
-// without the OrgDomain and FolderName of the workspace.
+// NodeURL returns the address of a file, note or folder of the workspace in the
+// web app, "" without the OrgDomain and FolderName of the workspace.
 func (w *Workspace) NodeURL(node api.OpaqueID) string {
 	return w.page("preview/" + url.PathEscape(string(node)))
 }
@@ -68,13 +68,13 @@ const (
 // WorkspacePage is one page of workspaces.
 type WorkspacePage struct {
 	Workspaces []*Workspace    `json:"workspaces"`
-	Pagination *api.Pagination `json:"pagination"` // nil if the server sends none
+	Pagination *api.Pagination `json:"pagination"` // nil if not in the response
 }
 
 func (p *WorkspacePage) rows() ([]*Workspace, *api.Pagination) { return p.Workspaces, p.Pagination }
 
-// List returns one page of the workspaces within reach, over all organizations,
-// archived ones included.
+// List returns one page of the workspaces that the account has access to, in
+// all organizations, including archived ones.
 //
 // Errors: [api.ErrInvalid] if a bound is out of range.
 //
@@ -83,19 +83,19 @@ func (w *Workspaces) List(ctx context.Context, list *ListOptions, opts ...api.Ca
 	return call.Page[WorkspacePage](ctx, w.c, endpoint.AccountWorkspacesList(nil), list.query, opts)
 }
 
-// ListByOrgOptions selects one part of the workspaces of an organization. Nil selects
-// the first of those that are not archived.
+// ListByOrgOptions selects a page of the workspaces of an organization. Nil
+// means the first of those that are not archived.
 type ListByOrgOptions struct {
-	Limit    int  // rows per page, 1 to 500; 0 leaves it to the server. Default: 100
+	Limit    int  // rows a page, 1 to 500; 0 means the default of the server, 100
 	Offset   int  // rows to skip
 	Archived bool // list the archived workspaces, instead of the others
 }
 
-// ListByOrg returns one page of an organization's workspaces: without options, of those
-// that are not archived. The organization may be named by its domain.
+// ListByOrg returns one page of an organization's workspaces; without options,
+// of those that are not archived. The organization may be named by its domain.
 //
-// Errors: [api.ErrNotFound] if it does not exist, [api.ErrForbidden] if it is out of
-// reach, [api.ErrInvalid] if a bound is out of range.
+// Errors: [api.ErrNotFound] if it does not exist; [api.ErrForbidden] without
+// access to it; [api.ErrInvalid] if a bound is out of range.
 //
 // It calls GET /current/org/{org_id}/list/workspaces/.
 func (w *Workspaces) ListByOrg(
@@ -114,17 +114,16 @@ func (w *Workspaces) ListByOrg(
 	return call.One[WorkspacePage](ctx, w.c, endpoint.AccountWorkspacesListByOrg(org, q), "", opts)
 }
 
-// Get returns one workspace, named by its id or its folder name. One that does
-// not exist is [api.ErrNotFound], one out of reach [api.ErrForbidden].
+// Get returns one workspace by ID or folder name. Errors: [api.ErrNotFound] if
+// it does not exist; [api.ErrForbidden] without access to it.
 //
 // It calls GET /current/workspace/{workspace_id}/details/.
 func (w *Workspaces) Get(ctx context.Context, id api.ID, opts ...api.CallOption) (*Workspace, error) {
 	return call.One[Workspace](ctx, w.c, endpoint.AccountWorkspacesGet(id, nil), "workspace", opts)
 }
 
-// ListAvailable returns workspaces the account may join. Whether the server sends them
-// in pages is not published: without a Pagination these are all. Bounds out of range
-// are [api.ErrInvalid].
+// ListAvailable returns workspaces that the account may join: one page, or all
+// if Pagination is nil. Errors: [api.ErrInvalid] if a bound is out of range.
 //
 // It calls GET /current/workspaces/available/.
 func (w *Workspaces) ListAvailable(
@@ -133,10 +132,10 @@ func (w *Workspaces) ListAvailable(
 	return call.Page[WorkspacePage](ctx, w.c, endpoint.AccountWorkspacesListAvailable(nil), list.query, opts)
 }
 
-// ListMembers returns one page of the members of a workspace, and of those it has
-// invited. The workspace may be named by its folder name. One that does not exist is
-// [api.ErrNotFound], one out of reach [api.ErrForbidden], bounds out of range are
-// [api.ErrInvalid].
+// ListMembers returns one page of the members of a workspace, including invited
+// ones. The workspace may be named by its folder name. Errors:
+// [api.ErrNotFound] if it does not exist; [api.ErrForbidden] without access to
+// it; [api.ErrInvalid] if a bound is out of range.
 //
 // It calls GET /current/workspace/{workspace_id}/members/list/.
 func (w *Workspaces) ListMembers(
@@ -151,8 +150,8 @@ func (w *Workspaces) All(ctx context.Context, list *ListOptions, opts ...api.Cal
 	return rows(ctx, "account.Workspaces.List", list, opts, w.List, (*WorkspacePage).rows)
 }
 
-// AllByOrg returns the workspaces that [Workspaces.ListByOrg] has pages of, from
-// list.Offset to the last. Default: pages of 500.
+// AllByOrg returns the workspaces of all pages of [Workspaces.ListByOrg], from
+// list.Offset on. Default: pages of 500.
 func (w *Workspaces) AllByOrg(
 	ctx context.Context, org api.ID, list *ListByOrgOptions, opts ...api.CallOption,
 ) iter.Seq2[*Workspace, error] {

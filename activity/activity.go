@@ -1,5 +1,5 @@
-// Package activity reports what about a user, organization, workspace or share
-// changed and when, but not how.
+// Package activity reports which fields of a user, organization, workspace or
+// share changed, and when, but not the change itself.
 //
 //	for report, err := range client.Activity.Watch(ctx, api.Workspace(id), nil) {
 //		if err != nil {
@@ -10,8 +10,8 @@
 //		}
 //	}
 //
-// A field keeps the time of its latest change only, so that one poll reports
-// everything that changed since a moment.
+// A field keeps only the time of its latest change, so one poll reports all
+// changes since a moment.
 //
 // The rate limit is 200 polls a minute and 1000 an hour. Calls wait for it.
 package activity
@@ -29,32 +29,32 @@ import (
 	"github.com/fastio-go/fastio/internal/endpoint"
 )
 
-// Service polls activity. Get one from the Activity field of a fastio.Client. It
-// is safe for concurrent use.
+// Service polls activity. It is the Activity field of a fastio.Client, and safe
+// for concurrent use.
 type Service struct {
 	c api.Client
 
-	Dashboard *Dashboard // cards about a workspace
+	Dashboard *Dashboard // cards of a workspace
 }
 
 // New returns a Service that sends its requests through c.
 func New(c api.Client) *Service { return &Service{c: c, Dashboard: &Dashboard{c}} }
 
-// PollOptions says what to report. Nil asks for everything, at once.
+// PollOptions selects what to report. Nil means everything, without a wait.
 type PollOptions struct {
-	Cursor  Cursor        // of the report before; "" starts at the moment of the call
-	Wait    time.Duration // how long the server may wait for a change: whole seconds, 95 at most
-	Slack   time.Duration // how long an attempt may take beyond Wait; default 25 s
-	Updated bool          // leaves out what has not changed since Cursor
-	Fields  []Field       // the only ones to report, 30 at most: a name, or a name and an ID; none reports all
+	Cursor  Cursor        // of the previous report; "" means the time of the call
+	Wait    time.Duration // how long the server may wait for a change: whole seconds, at most 95
+	Slack   time.Duration // time of an attempt beyond Wait; default: 25 s
+	Updated bool          // omits fields without a change since Cursor
+	Fields  []Field       // only these fields, at most 30: a name, or a name and an ID; nil means all
 }
 
-// Report is what a poll found.
+// Report is the result of a poll.
 type Report struct {
-	Results    int               `json:"results"`      // fields in Activity
-	Activity   api.Map[api.Time] `json:"activity"`     // when each [Field] changed last, to the microsecond
-	Cursor     Cursor            `json:"lastactivity"` // where the next poll goes on
-	ServerDate string            `json:"server_date"`  // the server's clock, as it wrote it; "" unless it did
+	Results    int               `json:"results"`      // number of fields in Activity
+	Activity   api.Map[api.Time] `json:"activity"`     // when each [Field] last changed, to the microsecond
+	Cursor     Cursor            `json:"lastactivity"` // where the next poll starts
+	ServerDate string            `json:"server_date"`  // the server's clock, as received; "" if not in the response
 }
 
 const (
@@ -63,9 +63,9 @@ const (
 	slack     = 25 * time.Second
 )
 
-// Poll reports what changed about the signed-in user, such as the progress of
-// uploads. A wait ends with the first change, or with an empty report. Each attempt
-// may take Wait and Slack, whatever the timeout of the client.
+// Poll reports changes of the signed-in user, such as the progress of uploads.
+// A wait ends with the first change, or with an empty report. Each attempt may
+// take Wait and Slack, whatever the timeout of the client.
 //
 // Errors: [api.ErrInvalid] for more than 30 fields or names the server rejects.
 //
@@ -74,11 +74,12 @@ func (s *Service) Poll(ctx context.Context, o *PollOptions, opts ...api.CallOpti
 	return s.poll(ctx, endpoint.ActivityPoll(nil), o, opts)
 }
 
-// PollProfile reports what changed about an organization, workspace, share or
-// user, or about a File Share if the caller is a member of its workspace.
+// PollProfile reports changes of an organization, workspace, share or user, or
+// of a File Share if the caller is a member of its workspace.
 //
-// A profile out of reach is [api.ErrInvalid], as is one that does not exist; a
-// share must let its members work together. It works like [Service.Poll].
+// It works like [Service.Poll]. A share must allow its members to collaborate.
+// Errors: [api.ErrInvalid] if the profile does not exist, or without access to
+// it.
 //
 // It calls GET /current/activity/poll/{profile_id}/.
 func (s *Service) PollProfile(
@@ -143,14 +144,14 @@ func joinFields(op string, fields []Field) (string, error) {
 	return strings.Join(words, ","), nil
 }
 
-// Field is something about a profile that changes: a name, such as "members", or
-// a name and an ID, such as "storage:2abc". Unknown ones pass through.
+// Field is a part of a profile that changes: a name, such as "members", or a
+// name and an ID, such as "storage:2abc". Unknown values are kept.
 type Field string
 
-// Name says what kind of thing a [Field] is about.
+// Name is the kind of a [Field].
 type Name string
 
-// Names of fields. Most stand before the ID of what changed; some stand alone.
+// Names of fields. Most are followed by the ID of the changed object.
 const (
 	NameStorage   Name = "storage"   // of a file or folder: added, updated or removed
 	NamePreview   Name = "preview"   // of a file: a preview is ready
@@ -158,13 +159,13 @@ const (
 	NameAIChat    Name = "ai_chat"   // of a chat: a message was added or updated
 	NameComments  Name = "comments"  // of a file or folder: a comment was added or updated
 	NameMember    Name = "member"    // of a user: the membership changed
-	NameMembers   Name = "members"   // alone
-	NameSettings  Name = "settings"  // alone
-	NameUpload    Name = "upload"    // of an upload, on the channel of its user
-	NameCloudSync Name = "cloudsync" // alone
+	NameMembers   Name = "members"   // without an ID
+	NameSettings  Name = "settings"  // without an ID
+	NameUpload    Name = "upload"    // of an upload; reported for its user
+	NameCloudSync Name = "cloudsync" // without an ID
 )
 
-// FieldOf returns the field of a name and an ID; "" for a name that stands alone.
+// FieldOf returns the field of a name and an ID; "" means without an ID.
 func FieldOf(name Name, id string) Field {
 	if id == "" {
 		return Field(name)
@@ -172,21 +173,21 @@ func FieldOf(name Name, id string) Field {
 	return Field(string(name) + ":" + id)
 }
 
-// Name returns what stands before the first colon.
+// Name returns the part before the first colon.
 func (f Field) Name() Name {
 	name, _, _ := strings.Cut(string(f), ":")
 	return Name(name)
 }
 
-// ID returns what stands behind the first colon: an [api.OpaqueID], for
-// [NameMember] an [api.ID]. It is "" for a name that stands alone.
+// ID returns the part after the first colon: an [api.OpaqueID], for
+// [NameMember] an [api.ID]. It is "" for a field without an ID.
 func (f Field) ID() string {
 	_, id, _ := strings.Cut(string(f), ":")
 	return id
 }
 
-// Plain returns the field in one spelling, to compare it by: an ID may be written
-// with hyphens or without. Fields with an unknown name stay as they are.
+// Plain returns the field with the hyphens of its ID removed, for comparisons.
+// Fields with an unknown name are unchanged.
 func (f Field) Plain() Field {
 	switch name := f.Name(); name {
 	case NameStorage, NamePreview, NameAIState, NameAIChat, NameComments, NameMember, NameUpload:
@@ -196,10 +197,10 @@ func (f Field) Plain() Field {
 	}
 }
 
-// Cursor is a moment of a profile's activity, as the server wrote it.
+// Cursor is a time in a profile's activity, as the server wrote it.
 type Cursor string
 
-// Time returns the moment; the zero time if it cannot be read.
+// Time returns the time of the cursor, zero if it cannot be parsed.
 func (c Cursor) Time() time.Time {
 	t, err := api.ParseTime(string(c))
 	if err != nil {
@@ -208,8 +209,8 @@ func (c Cursor) Time() time.Time {
 	return t.Time
 }
 
-// Back returns a cursor that is d earlier, to find what became visible late; c
-// itself if its moment cannot be read.
+// Back returns a cursor that is d earlier, to find changes that became visible
+// late. It returns c if its time cannot be parsed.
 func (c Cursor) Back(d time.Duration) Cursor {
 	t := c.Time()
 	if t.IsZero() {
@@ -218,8 +219,8 @@ func (c Cursor) Back(d time.Duration) Cursor {
 	return cursorAt(t.Add(-d))
 }
 
-// Until returns the earlier of c and the cursor of a moment. A poll that goes on
-// from a cursor in the future reports nothing until then.
+// Until returns the earlier of c and the cursor of latest. A poll from a future
+// cursor reports nothing until then.
 func (c Cursor) Until(latest time.Time) Cursor {
 	if !c.Time().After(latest) {
 		return c
@@ -227,8 +228,8 @@ func (c Cursor) Until(latest time.Time) Cursor {
 	return cursorAt(latest)
 }
 
-// Later returns the later of two cursors: c if next is missing, or unreadable
-// where c is not, and next if only c is.
+// Later returns the later of two cursors. A cursor that cannot be parsed is the
+// earlier one.
 func (c Cursor) Later(next Cursor) Cursor {
 	at, to := c.Time(), next.Time()
 	if next == "" || !at.IsZero() && (to.IsZero() || at.After(to)) {
@@ -237,7 +238,7 @@ func (c Cursor) Later(next Cursor) Cursor {
 	return next
 }
 
-// cursorAt writes a moment as the platform does: with all six digits.
+// cursorAt formats a time as the platform does, with six digits of the second.
 func cursorAt(t time.Time) Cursor {
 	return Cursor(t.UTC().Format("2006-01-02 15:04:05.000000 UTC"))
 }

@@ -52,11 +52,11 @@ func TestWatchResumesAtItsCursor(t *testing.T) {
 	})
 }
 
-func TestWatchBeginsWithoutACursorOfTheServer(t *testing.T) {
+func TestWatchStartsWithoutServerCursor(t *testing.T) {
 	t.Parallel()
 	for answer, want := range map[string]string{
 		`{"result":true,"activity":[],"server_date":"tea time"}`: "tea time",
-		`{"result":true,"activity":[]}`:                          "2026-03-02 11:59:59.000000 UTC", // by the Date
+		`{"result":true,"activity":[]}`:                          "2026-03-02 11:59:59.000000 UTC", // from the Date header
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := &script{answer: func(ctx context.Context, _ int, q url.Values) (string, error) {
@@ -68,14 +68,14 @@ func TestWatchBeginsWithoutACursorOfTheServer(t *testing.T) {
 				}
 			}
 			if got := s.asked[2].r.Query.Get("lastactivity"); got != want {
-				t.Errorf("asked for what is new since %q", got)
+				t.Errorf("the request has the cursor %q", got)
 			}
 		})
 	}
 }
 
-// A cursor that goes back would report the same again, or loop.
-func TestWatchNeverGoesBack(t *testing.T) {
+// An earlier cursor would report the same changes again or loop.
+func TestWatchIgnoresEarlierCursor(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{answer: func(ctx context.Context, n int, q url.Values) (string, error) {
@@ -91,11 +91,11 @@ func TestWatchNeverGoesBack(t *testing.T) {
 	})
 }
 
-// However fast a server answers, polls are a second or more apart.
-func TestWatchNeverSpins(t *testing.T) {
+// Polls are at least a second apart, however fast the server responds.
+func TestWatchLimitsRateOfPolls(t *testing.T) {
 	t.Parallel()
 	type row struct {
-		s    *script // nil answers each poll with another change
+		s    *script // nil responds to each poll with another change
 		most int     // polls an hour
 		news bool
 	}
@@ -120,7 +120,7 @@ func TestWatchNeverSpins(t *testing.T) {
 			}
 		}
 		since := s.since()
-		for i := 2; i < len(since); i++ { // the first says where to begin
+		for i := 2; i < len(since); i++ { // the first poll gets the start
 			if gap := since[i] - since[i-1]; gap < time.Second {
 				t.Fatalf("poll %d came after %s", i, gap)
 			}
@@ -134,9 +134,9 @@ func TestWatchNeverSpins(t *testing.T) {
 	})
 }
 
-// A proxy ends what takes too long. Polls become short enough for it, and long
-// again when it is gone.
-func TestWatchSurvivesAProxy(t *testing.T) {
+// Polls become shorter than the timeout of a proxy, and longer again without
+// it.
+func TestWatchAdaptsToProxyTimeout(t *testing.T) {
 	t.Parallel()
 	table.Bubbles(t, map[string]error{
 		"that resets connections": errCut,
@@ -183,8 +183,8 @@ func TestWatchSurvivesAProxy(t *testing.T) {
 	})
 }
 
-// While the proxy stays, longer polls are tried ever less often.
-func TestWatchProbesLessAndLess(t *testing.T) {
+// Longer polls are tried less and less often while the proxy cuts them.
+func TestWatchProbesLessOften(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{answer: func(ctx context.Context, _ int, q url.Values) (string, error) {
@@ -201,7 +201,7 @@ func TestWatchProbesLessAndLess(t *testing.T) {
 	})
 }
 
-func TestWatchEndsForGood(t *testing.T) {
+func TestWatchEndsAtFinalErrors(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{400, 401, 402, 403, 404, 405, 406} {
 		synctest.Test(t, func(t *testing.T) {
@@ -220,9 +220,9 @@ func TestWatchEndsForGood(t *testing.T) {
 	}
 }
 
-// A response that cannot be decoded, or that leaves no cursor to go on from, does
-// not end a watch, nor silence it.
-func TestWatchGoesOnAfterOddAnswers(t *testing.T) {
+// A response that cannot be decoded or has no cursor does not end a watch or
+// stop its reports.
+func TestWatchContinuesAfterInvalidResponses(t *testing.T) {
 	t.Parallel()
 	const future = "2099-01-01 00:00:00.000000 UTC"
 	for _, odd := range []string{
@@ -252,8 +252,9 @@ func TestWatchGoesOnAfterOddAnswers(t *testing.T) {
 	}
 }
 
-// Failures that may pass are retried after the wait that the Retry hook gets.
-func TestWatchWaitsOut(t *testing.T) {
+// Temporary failures are retried after the delay passed to the OnRetry
+// callback.
+func TestWatchRetriesTemporaryFailures(t *testing.T) {
 	t.Parallel()
 	after := func(status int, d time.Duration) *api.Error {
 		return &api.Error{Status: status, Rate: api.RateLimit{RetryAfter: d}}
@@ -329,7 +330,7 @@ func TestWatchEndsWithItsContext(t *testing.T) {
 	})
 }
 
-func TestWatchRefuses(t *testing.T) {
+func TestWatchRejectsInvalidOptions(t *testing.T) {
 	t.Parallel()
 	refused := func(p api.Profile, o *activity.WatchOptions, opts ...api.CallOption) []error {
 		return []error{stub.Last(activity.New(nil).Watch(t.Context(), p, o, opts...))}
@@ -342,7 +343,8 @@ func TestWatchRefuses(t *testing.T) {
 	})
 }
 
-// The signed-in user's activity has a path of its own, and Raw shows each answer.
+// The signed-in user's activity has its own path, and WithResponse returns each
+// response.
 func TestWatchOfMe(t *testing.T) {
 	t.Parallel()
 	s := answering(quiet(second(0)))
@@ -359,8 +361,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const room = api.ID("4012345678901234567")
 
-// script answers polls, the first being number 0, with the text of an answer or
-// an error. It keeps what was asked and when.
+// script responds to polls, numbered from 0, with a text or an error. It
+// records the requests and their times.
 type script struct {
 	stub.NotOpened
 
@@ -402,7 +404,7 @@ func (s *script) queries() (all []string) {
 	return all
 }
 
-// waits are those that polls asked for.
+// waits returns the requested waits.
 func (s *script) waits() (all []string) {
 	for _, a := range s.asked {
 		all = append(all, a.r.Query.Get("wait"))
@@ -410,7 +412,7 @@ func (s *script) waits() (all []string) {
 	return all
 }
 
-// since returns when each poll was sent, seen from the first.
+// since returns the times of the polls, relative to the first.
 func (s *script) since() (all []time.Duration) {
 	for _, a := range s.asked {
 		all = append(all, a.at.Sub(s.asked[0].at))
@@ -418,7 +420,7 @@ func (s *script) since() (all []time.Duration) {
 	return all
 }
 
-// held waits for as long as a poll asks, or less.
+// held waits as long as a poll requests, at most most.
 func held(ctx context.Context, q url.Values, most time.Duration) error {
 	wait, _ := time.ParseDuration(q.Get("wait") + "s")
 	select {
@@ -439,7 +441,7 @@ func changed(field, at string) string {
 
 const stampLayout = "2006-01-02 15:04:05.000000 UTC"
 
-// second is a time of the platform's.
+// second returns a time in the format of the platform.
 func second(n int) string {
 	return time.Date(2026, 3, 2, 9, 30, 0, 1000, time.UTC).Add(time.Duration(n) * time.Second).Format(stampLayout)
 }
@@ -453,7 +455,8 @@ func watched(t *testing.T, s *script, o *activity.WatchOptions, n int) []*activi
 	return reports
 }
 
-// watchedUntil takes up to n reports, and the error before that.
+// watchedUntil returns up to n reports and the error that ends the watch
+// earlier.
 func watchedUntil(t *testing.T, s *script, o *activity.WatchOptions, n int) (reports []*activity.Report, err error) {
 	t.Helper()
 	for r, err := range activity.New(s).Watch(t.Context(), api.Workspace(room), o) {
@@ -469,7 +472,7 @@ func watchedUntil(t *testing.T, s *script, o *activity.WatchOptions, n int) (rep
 
 var errCut = errors.New("connection reset by peer")
 
-func TestPollAsks(t *testing.T) {
+func TestPollRequests(t *testing.T) {
 	t.Parallel()
 	const cursor = "2026-09-01 10:00:00.482900 UTC"
 	opaque := &activity.PollOptions{Cursor: "opaque:1", Slack: time.Second}
@@ -503,12 +506,12 @@ func TestPollAsks(t *testing.T) {
 	}
 }
 
-// answering returns a script with one answer to every poll.
+// answering returns a script with one response to every poll.
 func answering(answer string) *script {
 	return &script{answer: func(context.Context, int, url.Values) (string, error) { return answer, nil }}
 }
 
-func TestPollRefuses(t *testing.T) {
+func TestPollRejectsInvalidOptions(t *testing.T) {
 	t.Parallel()
 	s := activity.New(&script{})
 	field := func(f activity.Field) activity.PollOptions { return activity.PollOptions{Fields: []activity.Field{f}} }
@@ -577,7 +580,7 @@ func TestCursors(t *testing.T) {
 	}
 }
 
-func TestDashboardRefuses(t *testing.T) {
+func TestDashboardRejectsInvalidOptions(t *testing.T) {
 	t.Parallel()
 	d := activity.New(&script{}).Dashboard
 	stub.Refused(t, map[string][]error{

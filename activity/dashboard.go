@@ -15,23 +15,23 @@ import (
 	"github.com/fastio-go/fastio/internal/page"
 )
 
-// Dashboard is the caller's own list of cards about a workspace. Dismissing one
-// changes nothing for others.
+// Dashboard is the caller's own list of cards of a workspace. Other users have
+// their own.
 type Dashboard struct{ c api.Client }
 
-// CardKind says what a [Card] is about. Unknown ones pass through.
+// CardKind is the subject of a [Card]. Unknown values are kept.
 type CardKind string
 
 // Kinds of cards.
 const (
-	CardKindSignature   CardKind = "signature" // only where signatures are switched on
+	CardKindSignature   CardKind = "signature" // only if signatures are enabled
 	CardKindMention     CardKind = "mention"
 	CardKindFileVersion CardKind = "file_version"
 	CardKindFileAdded   CardKind = "file_added"
 	CardKindSynthesis   CardKind = "synthesis"
 )
 
-// CardSource says what made a [Card]. Unknown ones pass through.
+// CardSource is the origin of a [Card]. Unknown values are kept.
 type CardSource string
 
 // Sources of cards.
@@ -47,14 +47,14 @@ type Card struct {
 	Kind            CardKind   `json:"type"`
 	Source          CardSource `json:"source"`
 	Blocking        bool       `json:"blocking"`
-	DueAt           api.Time   `json:"due_at,omitzero"` // zero without a date
+	DueAt           api.Time   `json:"due_at,omitzero"` // zero means none
 	AISummary       string     `json:"ai_summary"`
-	Urgency         *int       `json:"urgency"` // 0 to 100; nil when not rated
+	Urgency         *int       `json:"urgency"` // 0 to 100; nil means unknown
 	SuggestedAction string     `json:"suggested_action"`
 	Dismissible     bool       `json:"dismissible"`
 
-	AISeed        json.RawMessage `json:"ripley_seed"`    // what to ask the platform's AI about it, as it arrived
-	PrimaryAction json.RawMessage `json:"primary_action"` // the call that would deal with it, as it arrived
+	AISeed        json.RawMessage `json:"ripley_seed"`    // a question for the platform's AI, as received
+	PrimaryAction json.RawMessage `json:"primary_action"` // the call that completes the card, as received
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
@@ -62,20 +62,20 @@ type Card struct {
 // CardPage is one page of cards.
 type CardPage struct {
 	Cards           []*Card         `json:"cards"`
-	Pagination      *api.Pagination `json:"pagination"`             // nil if the server sends none
+	Pagination      *api.Pagination `json:"pagination"`             // nil if not in the response
 	DismissedLately int             `json:"dismissed_recent_count"` // cards dismissed recently
 }
 
-// CardListOptions asks for one part of a dashboard. Nil asks for the first.
+// CardListOptions selects a page of a dashboard. Nil means the first.
 type CardListOptions struct {
-	Limit  int // cards a page, 1 to 200; 0 leaves it to the server, which sends 50
+	Limit  int // cards a page, 1 to 200; 0 means the default of the server, 50
 	Offset int // cards to skip
 }
 
 const maxCards = 200
 
-// List returns one page of the cards of a workspace, which may be named by its
-// folder name. One out of reach is [api.ErrForbidden].
+// List returns one page of the cards of a workspace, named by its ID or folder
+// name. Errors: [api.ErrForbidden] without access to it.
 //
 // It calls GET /current/workspace/{workspace_id}/dashboard/.
 func (d *Dashboard) List(
@@ -99,8 +99,8 @@ func (d *Dashboard) List(
 	return call.One[CardPage](ctx, d.c, endpoint.ActivityDashboardList(workspace, q), "", opts)
 }
 
-// All returns the cards of all pages of [Dashboard.List], from o.Offset on. Default: pages
-// of 200.
+// All returns the cards of all pages of [Dashboard.List], from o.Offset on.
+// Default: pages of 200.
 func (d *Dashboard) All(
 	ctx context.Context, workspace api.ID, o *CardListOptions, opts ...api.CallOption,
 ) iter.Seq2[*Card, error] {
@@ -116,8 +116,9 @@ func (d *Dashboard) All(
 	return page.Rows(pages, func(p *CardPage) []*Card { return p.Cards })
 }
 
-// Dismiss removes a card from the caller's dashboard until the given time, or for
-// good if that is zero. It is idempotent. An unknown key is [api.ErrInvalid].
+// Dismiss removes a card from the caller's dashboard until the given time; zero
+// means permanently. It is idempotent. Errors: [api.ErrInvalid] if the key is
+// unknown.
 //
 // It calls POST /current/workspace/{workspace_id}/dashboard/cards/{card_key}/dismiss/.
 func (d *Dashboard) Dismiss(
@@ -134,7 +135,7 @@ func (d *Dashboard) Dismiss(
 	return call.Do(ctx, d.c, r, opts)
 }
 
-// Restore puts a card back that was dismissed.
+// Restore restores a dismissed card.
 //
 // It calls DELETE /current/workspace/{workspace_id}/dashboard/cards/{card_key}/dismiss/.
 func (d *Dashboard) Restore(ctx context.Context, workspace api.ID, key string, opts ...api.CallOption) error {

@@ -12,10 +12,9 @@ import (
 	"github.com/fastio-go/fastio/fastiotest"
 )
 
-// A preview takes a while to make. There is no need to ask for it again and
-// again.
+// Wait for a preview without polling it.
 func Example() {
-	s := fastiotest.New() // stands in for the platform
+	s := fastiotest.New() // a fake of the platform
 	w := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
 	drawing := s.AddNode(fastiotest.Node{Profile: w.ID, Name: "Mill.pdf"})
 
@@ -30,7 +29,7 @@ func Example() {
 			fmt.Println(err)
 			return
 		}
-		if !begun { // from here on, nothing is missed
+		if !begun { // no change is missed from here on
 			begun = true
 			s.AddEvent(fastiotest.Event{Name: "workspace_storage_file_updated", Workspace: w.ID, Object: drawing.ID})
 			continue

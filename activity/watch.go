@@ -15,12 +15,12 @@ import (
 	"github.com/fastio-go/fastio/internal/wait"
 )
 
-// WatchOptions changes how [Service.Watch] works. Nil, and zero fields, mean the
+// WatchOptions are the options of [Service.Watch]. Nil and zero fields mean the
 // defaults.
 type WatchOptions struct {
-	Cursor Cursor        // of the last report of an earlier watch; "" starts now
-	Fields []Field       // the only ones to report, 30 at most; none reports all
-	Wait   time.Duration // longest time a poll may be held: whole seconds, 1 to 95; default 95 s
+	Cursor Cursor        // of the last report of an earlier watch; "" means now
+	Fields []Field       // only these fields, at most 30; nil means all
+	Wait   time.Duration // the longest wait of a poll: whole seconds, 1 to 95; default: 95 s
 
 	// OnRetry is called before a poll is retried after a temporary failure.
 	OnRetry func(ctx context.Context, e api.RetryEvent)
@@ -28,23 +28,23 @@ type WatchOptions struct {
 
 const opWatch = "activity.Watch"
 
-// Watch polls without end and yields each report, also those without changes. It
-// ends with ctx, or when the platform refuses a poll: invalid options, a profile
-// out of reach, a credential that is not valid.
+// Watch polls until ctx is done and yields each report, also those without
+// changes. It also ends with an error if the platform rejects a poll: invalid
+// options, no access to the profile, an invalid credential.
 //
-// Without a cursor the first report comes at once and holds the cursor that the
-// watch begins at. List what there is after it, so that no change in between is
-// missed. A later watch resumes at the Cursor of any report.
+// Without a cursor the first report comes at once and holds the cursor at which
+// the watch starts. List the existing objects after it, so that no change is
+// missed. A later watch can resume at the Cursor of any report.
 //
-// A report leaves out what the one before it reported. A field may be reported
-// again all the same, and one that changed twice is reported once.
+// A report omits the changes of the previous one. A field may be reported more
+// than once, and a field that changed twice may be reported once.
 //
-// Polls are a second apart, and up to 3.6 seconds while changes go on, which is
-// the rate limit of an hour. Where a proxy cuts long polls, they become shorter,
-// 55 and 25 seconds, and longer again when that passes. All other failures are
-// waited out with a backoff of up to half a minute: failed connections, responses
-// that cannot be decoded, refusals of a proxy. Waits that the server orders are
-// followed, for an hour at most.
+// Polls are at least a second apart, and up to 3.6 seconds during frequent
+// changes, to keep the hourly rate limit. If a proxy cuts long polls, they are
+// shortened to 55 or 25 seconds and later lengthened again. Other temporary
+// failures are retried with a backoff of at most half a minute: failed
+// connections, responses that cannot be decoded, errors of a proxy. A
+// Retry-After is followed, for an hour at most.
 func (s *Service) Watch(
 	ctx context.Context, profile api.Profile, o *WatchOptions, opts ...api.CallOption,
 ) iter.Seq2[*Report, error] {
@@ -72,7 +72,7 @@ type watch struct {
 
 	cursor   Cursor
 	clock    servertime.Clock
-	reported api.Map[api.Time] // by the last answer
+	reported api.Map[api.Time] // by the last response
 	hold     hold
 	tempo    tempo
 	failures int
@@ -101,7 +101,7 @@ func (s *Service) newWatch(profile api.Profile, o *WatchOptions, opts []api.Call
 	return w, nil
 }
 
-// next polls until there is an answer.
+// next polls until there is a response.
 func (w *watch) next(ctx context.Context) (*Report, error) {
 	for {
 		if err := wait.Sleep(ctx, w.pause); err != nil {
@@ -121,7 +121,7 @@ func (w *watch) next(ctx context.Context) (*Report, error) {
 	}
 }
 
-// poll asks for what is new; the first poll of all asks where to begin.
+// poll requests the changes since the cursor; the first poll gets the start.
 func (w *watch) poll(ctx context.Context) (*Report, error) {
 	o := &PollOptions{Fields: w.o.Fields}
 	if w.cursor != "" {
@@ -133,12 +133,12 @@ func (w *watch) poll(ctx context.Context) (*Report, error) {
 	return w.s.PollProfile(ctx, w.profile, o, w.opts...)
 }
 
-// take advances to an answer and leaves in it what has changed.
+// take advances to a response and keeps only the changes in it.
 func (w *watch) take(r *Report, held time.Duration) {
 	reported := maps.Clone(r.Activity)
 	maps.DeleteFunc(r.Activity, func(field string, at api.Time) bool {
 		before, ok := w.reported[field]
-		return ok && before.Equal(at.Time) && !at.IsZero() // a time that cannot be read is zero
+		return ok && before.Equal(at.Time) && !at.IsZero() // an invalid time is zero
 	})
 	w.failures, w.reported = 0, reported
 	w.clock.Observe(w.answer.Header)
@@ -153,13 +153,13 @@ func (w *watch) take(r *Report, held time.Duration) {
 	r.Cursor = w.cursor
 }
 
-// cursorSlack is how far a cursor may be later than the Date of the response that
-// it came with, which is in whole seconds.
+// cursorSlack is the maximum time of a cursor after the Date of its response,
+// which is in whole seconds.
 const cursorSlack = 5 * time.Second
 
-// first returns where a watch begins: at the cursor of the response, at the
-// server's date, whose layout is not published, or else at the Date header, less
-// the fraction of a second that it leaves out.
+// first returns the start of a watch: the cursor of the response, the server's
+// date, whose format is not documented, or the Date header less a second, as
+// that is rounded.
 func (w *watch) first(cursor, date Cursor) Cursor {
 	if cursor.Time().IsZero() {
 		cursor = ""
@@ -167,8 +167,8 @@ func (w *watch) first(cursor, date Cursor) Cursor {
 	return cmp.Or(cursor, date.Until(w.clock.Latest(cursorSlack)), cursorAt(w.clock.Earliest().Add(-time.Second)))
 }
 
-// endure decides when to retry after a failure that may pass. A poll that failed
-// after it had been held for long was cut on the way: a shorter one is sent at once.
+// endure schedules the retry after a temporary failure. If a poll failed after
+// a long wait, a proxy has probably cut it: a shorter one is sent at once.
 func (w *watch) endure(ctx context.Context, err error, held time.Duration) {
 	_, answered := errors.AsType[*api.Error](err)
 	if held >= longHold && w.cursor != "" && (!answered || errors.Is(err, api.ErrUnavailable)) {
@@ -183,19 +183,19 @@ func (w *watch) endure(ctx context.Context, err error, held time.Duration) {
 	}
 }
 
-// longHold is how long a poll must have been held for its failure to be a cut.
+// longHold is the wait after which a failed poll counts as cut.
 const longHold = 10 * time.Second
 
-// hold adapts how long polls are held.
+// hold adapts the wait of polls.
 type hold struct {
 	most, wait time.Duration
-	full       int // polls in a row that were held to their end
-	enough     int // how many of them it takes to try a longer one
+	full       int // completed polls in a row
+	enough     int // completed polls before a longer one is tried
 }
 
 func newHold(most time.Duration) hold { return hold{most: most, wait: most, enough: 1 << 3} }
 
-// steps are the waits between the longest and the shortest, downwards.
+// steps returns the possible waits in descending order.
 func (h *hold) steps() []time.Duration {
 	steps := []time.Duration{h.most}
 	for _, s := range []time.Duration{55 * time.Second, 25 * time.Second} {
@@ -206,7 +206,7 @@ func (h *hold) steps() []time.Duration {
 	return steps
 }
 
-// cut makes the wait shorter than a poll that was cut.
+// cut reduces the wait below that of a poll that was cut.
 func (h *hold) cut(after time.Duration) {
 	const most = 1 << 7
 	limit := min(after, h.wait)
@@ -218,7 +218,7 @@ func (h *hold) cut(after time.Duration) {
 	}
 }
 
-// kept lengthens the wait when enough polls were held to their end.
+// kept increases the wait after enough completed polls.
 func (h *hold) kept(held time.Duration) {
 	if h.wait == h.most || held < h.wait {
 		return
@@ -231,13 +231,13 @@ func (h *hold) kept(held time.Duration) {
 	h.wait = steps[max(0, slices.Index(steps, h.wait)-1)]
 }
 
-// tempo keeps polls apart that would follow one another too fast.
+// tempo limits the rate of polls.
 type tempo struct{ gap time.Duration }
 
 const (
 	shortestGap = time.Second
-	steadyGap   = 3600 * time.Millisecond // an hour's worth of polls
-	longestGap  = 10 * time.Second        // for a server that answers at once without changes
+	steadyGap   = 3600 * time.Millisecond // the hourly rate limit
+	longestGap  = 10 * time.Second        // for a server that responds at once without changes
 )
 
 // after returns the pause after a poll.

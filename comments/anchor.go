@@ -15,41 +15,42 @@ import (
 	"github.com/fastio-go/fastio/internal/lenient"
 )
 
-// AnchorType is what a comment is anchored in. Unknown ones are sent as they are.
+// AnchorType is the kind of content that a comment is anchored in. Unknown
+// values are kept.
 type AnchorType string
 
 // Types of anchors.
 const (
 	AnchorTypeVideo    AnchorType = "video"
 	AnchorTypeImage    AnchorType = "image"
-	AnchorTypeDocument AnchorType = "document" // pages and text alike
+	AnchorTypeDocument AnchorType = "document" // pages and text
 	AnchorTypeGeneral  AnchorType = "general"
 	AnchorTypeAudio    AnchorType = "audio"
 )
 
 // Anchor ties a comment to a place in a file. [ImageAnchor], [VideoAnchor],
-// [AudioAnchor], [PageAnchor] and [TextAnchor] make one. Its type decides which
-// fields are set. Unknown members, and those of another type, are kept in Extra and
-// sent as they came.
+// [AudioAnchor], [PageAnchor] and [TextAnchor] create one. Its type decides
+// which fields are set. Unknown members and members of another type are kept in
+// Extra and sent unchanged.
 type Anchor struct {
 	Type AnchorType `json:"type,omitzero"` // required
 
-	Region    *Region        `json:"region,omitzero"` // of an image or a frame; nil for all of it
-	Timestamp *time.Duration `json:"-"`               // in a video or a sound, from its start; nil for none
+	Region    *Region        `json:"region,omitzero"` // of an image or a frame; nil means all of it
+	Timestamp *time.Duration `json:"-"`               // from the start of a video or audio; nil means none
 
-	Page        int    `json:"page,omitzero"`         // of a document, from 1; 0 for none
+	Page        int    `json:"page,omitzero"`         // of a document, from 1; 0 means none
 	TextSnippet string `json:"text_snippet,omitzero"` // the text selected on the page
 
-	Exact       string `json:"exact,omitzero"`        // the text selected in a note or a text file, at most 500 characters
-	Prefix      string `json:"prefix,omitzero"`       // what stands before it, at most 100 characters
-	Suffix      string `json:"suffix,omitzero"`       // what stands after it, at most 100 characters
-	StartOffset *int   `json:"start_offset,omitzero"` // characters before the selection; edits make it wrong
-	EndOffset   *int   `json:"end_offset,omitzero"`   // likewise, before its end
+	Exact       string `json:"exact,omitzero"`        // the selected text in a note or text file, at most 500 characters
+	Prefix      string `json:"prefix,omitzero"`       // the text before it, at most 100 characters
+	Suffix      string `json:"suffix,omitzero"`       // the text after it, at most 100 characters
+	StartOffset *int   `json:"start_offset,omitzero"` // characters before the selection; may be outdated by edits
+	EndOffset   *int   `json:"end_offset,omitzero"`   // characters before its end
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"`
 }
 
-// Region is a rectangle. Its numbers are fractions of the whole width and height.
+// Region is a rectangle in fractions of the width and height.
 type Region struct {
 	X      float64 `json:"x"`
 	Y      float64 `json:"y"`
@@ -59,12 +60,12 @@ type Region struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// Quote is a piece of a text. 30 to 50 characters before and after it help to find it
-// again after an edit.
+// Quote is a passage of a text. 30 to 50 characters of Prefix and Suffix help
+// to find it after an edit.
 type Quote struct {
-	Exact          string // the piece, unaltered; at most 500 characters
-	Prefix, Suffix string // what stands before and after it, at most 100 characters each; may be ""
-	Start, End     int    // where it is, in characters of the text; both 0 to leave them out
+	Exact          string // the passage, unchanged; at most 500 characters
+	Prefix, Suffix string // the text before and after it, at most 100 characters each; may be ""
+	Start, End     int    // its position in characters; both 0 means unknown
 }
 
 // ImageAnchor returns an anchor to a part of an image.
@@ -72,24 +73,24 @@ func ImageAnchor(part Region) *Anchor {
 	return &Anchor{Type: AnchorTypeImage, Region: &part}
 }
 
-// VideoAnchor returns an anchor to a moment of a video and a part of its frame,
-// nil for all of it.
+// VideoAnchor returns an anchor to a time in a video and a part of the frame;
+// nil means all of it.
 func VideoAnchor(at time.Duration, part *Region) *Anchor {
 	return &Anchor{Type: AnchorTypeVideo, Timestamp: &at, Region: part}
 }
 
-// AudioAnchor returns an anchor to a moment of a sound.
+// AudioAnchor returns an anchor to a time in an audio file.
 func AudioAnchor(at time.Duration) *Anchor {
 	return &Anchor{Type: AnchorTypeAudio, Timestamp: &at}
 }
 
-// PageAnchor returns an anchor to a page, the first being 1, of a document such as
-// a PDF, and to the text selected on it, "" for none.
+// PageAnchor returns an anchor to a page, from 1, of a document such as a PDF,
+// and to the selected text on it; "" means none.
 func PageAnchor(page int, snippet string) *Anchor {
 	return &Anchor{Type: AnchorTypeDocument, Page: page, TextSnippet: snippet}
 }
 
-// TextAnchor returns an anchor to a piece of a note or a text file.
+// TextAnchor returns an anchor to a passage of a note or a text file.
 func TextAnchor(q Quote) *Anchor {
 	a := &Anchor{Type: AnchorTypeDocument, Exact: q.Exact, Prefix: q.Prefix, Suffix: q.Suffix}
 	if q.Start != 0 || q.End != 0 {
@@ -98,12 +99,13 @@ func TextAnchor(q Quote) *Anchor {
 	return a
 }
 
-// MaxAnchorSize is what the Size of an anchor may be.
+// MaxAnchorSize is the largest Size of an anchor.
 const MaxAnchorSize = 2048
 
-// Size returns the size of the anchor's JSON as the platform counts it: 6 bytes for a
-// character outside of ASCII, 12 outside of the first plane of Unicode. The server
-// rejects an anchor over [MaxAnchorSize]. Size is 0 if the anchor cannot be sent.
+// Size returns the size of the anchor's JSON as the platform counts it: 6 bytes
+// for a character outside of ASCII, 12 outside of the Basic Multilingual Plane.
+// The server rejects an anchor over [MaxAnchorSize]. Size is 0 if the anchor
+// cannot be encoded.
 func (a Anchor) Size() int {
 	const escape = len(`\u0000`)
 	text, err := a.MarshalJSON()
@@ -129,7 +131,7 @@ const (
 	maxContext = 100
 )
 
-// checkAnchor checks an anchor, which may be nil.
+// checkAnchor checks an anchor; nil is valid.
 func checkAnchor(op string, a *Anchor) error {
 	if a == nil {
 		return nil
@@ -174,13 +176,13 @@ func checkAnchor(op string, a *Anchor) error {
 
 type plainAnchor Anchor
 
-// anchorWire is an Anchor with its timestamp as it is sent, in seconds.
+// anchorWire is the wire form of an Anchor, with its timestamp in seconds.
 type anchorWire struct {
 	Anchor  *plainAnchor `json:",embed,inline"`
 	Seconds *float64     `json:"timestamp,omitzero"`
 }
 
-// MarshalJSON writes the anchor with its Extra.
+// MarshalJSON encodes the anchor with its Extra.
 func (a Anchor) MarshalJSON() ([]byte, error) {
 	w := anchorWire{Anchor: (*plainAnchor)(&a)}
 	if a.Timestamp != nil {
@@ -189,9 +191,10 @@ func (a Anchor) MarshalJSON() ([]byte, error) {
 	return jsonv2.Marshal(&w, jsonv2.Deterministic(true))
 }
 
-var errNotAnchor = errors.New("fastio: a list with members stands where an anchor was expected")
+var errNotAnchor = errors.New("fastio: got a list, want an anchor")
 
-// UnmarshalJSON reads an object, or the empty list that stands for an empty one.
+// UnmarshalJSON decodes an object, or the empty list that the platform sends
+// for an empty one.
 func (a *Anchor) UnmarshalJSON(b []byte) error {
 	*a = Anchor{}
 	var m lenient.Members
@@ -221,7 +224,7 @@ func (a *Anchor) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// takeDuration reads a number of seconds. One too great for a Duration stays.
+// takeDuration takes a number of seconds. A number out of range is left in m.
 func takeDuration(m lenient.Members, name string) *time.Duration {
 	var seconds *float64
 	raw := m[name]

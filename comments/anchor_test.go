@@ -56,7 +56,7 @@ func TestAnchors(t *testing.T) {
 	}
 }
 
-// extra returns one member without a field.
+// extra returns a map of one member without a field.
 func extra(name, value string) map[string]json.RawMessage {
 	return map[string]json.RawMessage{name: json.RawMessage(value)}
 }
@@ -98,7 +98,7 @@ func TestAnchorDecoded(t *testing.T) {
 	}
 	for _, text := range []string{`[1]`, `"page"`, `7`, `true`} {
 		if err := json.Unmarshal([]byte(text), new(comments.Anchor)); err == nil {
-			t.Errorf("%s is read as an anchor", text)
+			t.Errorf("%s is decoded as an anchor", text)
 		}
 	}
 }
@@ -107,7 +107,7 @@ func TestAnchorSize(t *testing.T) {
 	t.Parallel()
 	const around = len(`{"type":"document","exact":""}`)
 	for exact, want := range map[string]int{
-		"":                       around - len(`,"exact":""`), // which is left out
+		"":                       around - len(`,"exact":""`), // omitted
 		"abc":                    around + 3,
 		"<&>":                    around + 3,
 		"é":                      around + 6,
@@ -149,7 +149,7 @@ func TestTimestampRoundTrip(t *testing.T) {
 	})
 }
 
-// Any object is read as an anchor, and what is written from it is read as the same.
+// Any object can be decoded as an anchor, and encoding it keeps its value.
 func FuzzAnchor(f *testing.F) {
 	for _, s := range []string{
 		`{"type":"image","region":{"x":0.12,"y":0.40,"width":0.25,"height":0.10,"unit":"px"}}`,
@@ -173,7 +173,7 @@ func FuzzAnchor(f *testing.F) {
 		b, err := a.MarshalJSON()
 		if err != nil {
 			if strict(text) {
-				t.Fatalf("%q is read, but not written: %v", text, err)
+				t.Fatalf("%q is decoded but not encoded: %v", text, err)
 			}
 			return
 		}
@@ -190,7 +190,7 @@ func FuzzAnchor(f *testing.F) {
 	})
 }
 
-// sameJSON compares what is written, however it is spelled.
+// sameJSON compares JSON values regardless of their encoding.
 func sameJSON(a, b json.RawMessage) bool {
 	var va, vb any
 	return json.Unmarshal(a, &va) == nil && json.Unmarshal(b, &vb) == nil && cmp.Equal(va, vb) || string(a) == string(b)
@@ -201,6 +201,6 @@ func isEmptyList(text string) bool {
 	return json.Unmarshal([]byte(text), &none) == nil && none != nil && len(none) == 0
 }
 
-// strict reports whether a text is JSON without repeated names or broken letters,
-// which are read, but never sent.
+// strict reports whether a text is JSON without duplicate names or invalid
+// UTF-8, which are decoded but never sent.
 func strict(text string) bool { return jsontext.Value(text).IsValid() }

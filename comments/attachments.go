@@ -11,19 +11,19 @@ import (
 	"github.com/fastio-go/fastio/internal/lenient"
 )
 
-// Attachments reads and changes the attachments of comments: references to objects,
-// not uploads.
+// Attachments reads and changes the attachments of comments, which are
+// references to objects, not uploads.
 type Attachments struct{ c api.Client }
 
-// Attachment is one object that a comment points at. Of its members only
-// Available is published.
+// Attachment is an object that is attached to a comment. Only Available is
+// documented.
 type Attachment struct {
 	TargetID api.OpaqueID `json:"target_id"` // (assumed name)
 	Type     string       `json:"type"`      // of the object: "node", "share" (assumed name)
 	Name     string       `json:"name"`      // "" unless it is available (assumed name)
 
-	// Available is false for an object the caller may not see, and if the answer does
-	// not say. Show nothing about it, not even what is in Extra.
+	// Available is false if the caller may not see the object, or if it is not
+	// in the response. Then show nothing about it, including Extra.
 	Available bool `json:"available"`
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
@@ -35,23 +35,23 @@ var _ = lenient.Fix(func(a *Attachment) {
 	}
 })
 
-// AttachmentList is everything attached to one comment.
+// AttachmentList holds all attachments of a comment.
 type AttachmentList struct {
 	Attachments []*Attachment `json:"attachments"`      // (assumed name)
 	Count       int           `json:"attachment_count"` // (assumed name)
 }
 
-// List returns what is attached to a comment.
+// List returns the attachments of a comment.
 //
 // It calls GET /current/comments/{comment_id}/attachments/.
 func (a *Attachments) List(ctx context.Context, comment api.OpaqueID, opts ...api.CallOption) (*AttachmentList, error) {
 	return call.One[AttachmentList](ctx, a.c, endpoint.CommentsAttachmentsList(comment), "", opts)
 }
 
-// Attach attaches objects to a comment of the caller's own and returns all that are
-// attached to it: files, folders and signature envelopes by their ID, workspaces,
-// shares and File Shares by their number. A comment holds at most 25. It is
-// idempotent, and atomic: if one cannot be attached, none is.
+// Attach attaches objects to a comment of the caller and returns all its
+// attachments: files, folders and signature envelopes by ID, workspaces, shares
+// and File Shares by numeric ID. A comment has at most 25. It is idempotent and
+// atomic: all objects are attached or none.
 //
 // It calls POST /current/comments/{comment_id}/attachments/.
 func (a *Attachments) Attach(
@@ -68,16 +68,16 @@ func (a *Attachments) Attach(
 	return call.One[AttachmentList](ctx, a.c, endpoint.CommentsAttachmentsAttach(comment, api.JSON(body)), "", opts)
 }
 
-// Detachment is what is left after one object was detached.
+// Detachment is the result of [Attachments.Detach].
 type Detachment struct {
 	AttachmentList
 
-	Removed bool `json:"removed"` // false if the object was not attached, or a lost attempt had detached it
+	Removed bool `json:"removed"` // false if the object was not attached, or an earlier attempt detached it
 }
 
-// Detach removes one object from a comment of the caller's own. It is idempotent: an
-// object that is not attached is not an error. If the answer to an attempt was lost,
-// Removed may be false.
+// Detach removes an object from a comment of the caller. It is idempotent: an
+// object that is not attached is not an error. After a lost response Removed
+// may be false.
 //
 // It calls POST /current/comments/{comment_id}/attachments/detach/.
 func (a *Attachments) Detach(

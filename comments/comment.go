@@ -15,42 +15,42 @@ import (
 	"github.com/fastio-go/fastio/internal/lenient"
 )
 
-// Comment is one comment. What the answer leaves out is zero.
+// Comment is one comment. A field that is not in the response is zero.
 type Comment struct {
 	ID       api.OpaqueID `json:"id"`
-	ParentID api.OpaqueID `json:"parent_id"` // the first comment of the thread; "" on that one itself
+	ParentID api.OpaqueID `json:"parent_id"` // the first comment of the thread; "" on that comment
 	UserID   api.ID       `json:"user_id"`   // the author
-	Actor    *api.Actor   `json:"actor"`     // the author in more detail
+	Actor    *api.Actor   `json:"actor"`     // details of the author
 	Body     string       `json:"body"`      // with mentions: see [api.Mentions]
 
-	Entity      api.OpaqueID    `json:"entity" also:"entity_id"` // the node, workspace or share it is about
-	ProfileType api.ProfileKind `json:"profile_type"`            // of what it belongs to: a workspace or share
-	ProfileID   api.ID          `json:"profile_id"`              // what it belongs to; never the author
-	ScopeID     api.ID          `json:"scope_id"`                // the File Share whose recipient wrote it; "" for others
+	Entity      api.OpaqueID    `json:"entity" also:"entity_id"` // the node, workspace or share that is commented on
+	ProfileType api.ProfileKind `json:"profile_type"`            // kind of its profile: workspace or share
+	ProfileID   api.ID          `json:"profile_id"`              // the workspace or share; never the author
+	ScopeID     api.ID          `json:"scope_id"`                // the File Share whose recipient wrote it; "" for other comments
 
-	Reference  *Anchor                  `json:"reference"`  // the place in the file; nil for all of it
-	Properties api.Map[json.RawMessage] `json:"properties"` // those set on Create and Update, if the answer has them
-	Mentions   []api.ID                 `json:"mentions"`   // whom it notified; not those without access
+	Reference  *Anchor                  `json:"reference"`  // the place in the file; nil means all of it
+	Properties api.Map[json.RawMessage] `json:"properties"` // as set by Create and Update; nil if not in the response
+	Mentions   []api.ID                 `json:"mentions"`   // the users notified; not those without access
 
-	Reactions    api.Map[int] `json:"reactions"`     // how often each emoji was chosen
-	UserReaction string       `json:"user_reaction"` // the caller's; "" for none
+	Reactions    api.Map[int] `json:"reactions"`     // number of uses of each emoji
+	UserReaction string       `json:"user_reaction"` // the caller's; "" means none
 
 	AttachmentCount int           `json:"attachment_count"`
-	Attachments     []*Attachment `json:"attachments"` // after Get and Create alone
+	Attachments     []*Attachment `json:"attachments"` // only from Get and Create
 
 	Version     int      `json:"version"` // from 1
 	VersionHash string   `json:"version_hash"`
-	EditedAt    api.Time `json:"edited_at"` // zero if it never was
+	EditedAt    api.Time `json:"edited_at"` // zero means never
 	Created     api.Time `json:"created"`
 	Updated     api.Time `json:"updated"`
-	Deleted     api.Time `json:"deleted"` // after Get and Delete alone; zero for one that was not
+	Deleted     api.Time `json:"deleted"` // only from Get and Delete; zero means not deleted
 
-	CanEdit   bool `json:"can_edit"`   // by the caller, as the next two
+	CanEdit   bool `json:"can_edit"`   // by the caller, as in the next two
 	CanDelete bool `json:"can_delete"` //
-	CanReply  bool `json:"can_reply"`  // false on every reply
+	CanReply  bool `json:"can_reply"`  // false for every reply
 
-	// Old comments alone have these: an entity they were linked to, and authors
-	// without an account.
+	// Only old comments have these: a linked entity, and authors without an
+	// account.
 	LinkedEntityType      string       `json:"linked_entity_type"`
 	LinkedEntityID        api.OpaqueID `json:"linked_entity_id"`
 	ExternalAuthorEmail   string       `json:"external_author_email"`
@@ -60,7 +60,7 @@ type Comment struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// An empty list stands for no reference.
+// An empty list means no reference.
 var _ = lenient.Fix(func(c *Comment) {
 	if c.Reference != nil && reflect.ValueOf(*c.Reference).IsZero() {
 		c.Reference = nil
@@ -69,12 +69,13 @@ var _ = lenient.Fix(func(c *Comment) {
 
 // Reactions are the reactions to a comment.
 type Reactions struct {
-	Counts api.Map[int] // how often each emoji was chosen
-	Own    string       // the caller's emoji; "" for none
+	Counts api.Map[int] // number of uses of each emoji
+	Own    string       // the caller's emoji; "" means none
 }
 
-// React sets the caller's reaction to a comment, one emoji, and returns all reactions
-// to it. If the answer has none, React reads the comment, which takes a second call.
+// React sets the caller's reaction to a comment, one emoji, and returns all its
+// reactions. If they are not in the response, React reads the comment, which is
+// a second call.
 //
 // It calls POST /current/comments/{comment_id}/reactions/.
 func (s *Service) React(
@@ -86,14 +87,16 @@ func (s *Service) React(
 	return s.react(ctx, id, endpoint.CommentsReact(id, api.JSON(map[string]string{"emoji": emoji})), opts)
 }
 
-// Unreact removes the caller's reaction and returns the others like [Service.React].
+// Unreact removes the caller's reaction and returns the others, as
+// [Service.React].
 //
 // It calls DELETE /current/comments/{comment_id}/reactions/.
 func (s *Service) Unreact(ctx context.Context, id api.OpaqueID, opts ...api.CallOption) (*Reactions, error) {
 	return s.react(ctx, id, endpoint.CommentsUnreact(id), opts)
 }
 
-// reacted is an answer to either: a comment, the two members of one, or neither.
+// reacted is a response to React or Unreact: a comment, its two members, or
+// neither.
 type reacted struct {
 	Comment   *Comment      `json:"comment"`       // (assumed name)
 	Reactions *api.Map[int] `json:"reactions"`     // (assumed name)
@@ -122,10 +125,11 @@ func (s *Service) react(
 	return &Reactions{c.Reactions, c.UserReaction}, nil
 }
 
-// Mention returns the markup that mentions a user in the body of a comment, with the
-// name to show: "@[user:4012345678901234567:Ada Lovelace]". In the name, brackets
-// become parentheses, a backtick an apostrophe, and control characters blanks, so that
-// [api.Mentions] finds the mention. With an ID that is not one it returns the name.
+// Mention returns the markup that mentions a user in the body of a comment,
+// with a name to show: "@[user:4012345678901234567:Ada Lovelace]". In the name,
+// brackets become parentheses, a backtick an apostrophe, and control characters
+// blanks, so that [api.Mentions] finds the mention. If the ID is not valid it
+// returns the name.
 func Mention(user api.ID, name string) string {
 	name = strings.Map(func(r rune) rune {
 		switch {
@@ -133,7 +137,7 @@ func Mention(user api.ID, name string) string {
 			return '('
 		case r == ']':
 			return ')'
-		case r == '`': // two of them would make code of what is between
+		case r == '`': // two backticks would start and end code
 			return '\''
 		case unicode.IsControl(r):
 			return ' '

@@ -15,8 +15,8 @@ import (
 	"github.com/fastio-go/fastio/internal/stub"
 )
 
-// A deletion whose answer was lost has still been carried out.
-func TestDeleteIsRepeatedAfterALostAnswer(t *testing.T) {
+// A retry of a deletion whose response was lost succeeds.
+func TestDeleteIsRetriedAfterLostResponse(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		err  api.Error
@@ -37,7 +37,7 @@ func TestDeleteIsRepeatedAfterALostAnswer(t *testing.T) {
 	}
 }
 
-// react gives a reaction, or takes it back.
+// react sets or removes a reaction.
 func react(ctx context.Context, s *comments.Service, op string, opts ...api.CallOption) (*comments.Reactions, error) {
 	if op == "comments.React" {
 		return s.React(ctx, "ca1", "🦉", opts...)
@@ -45,8 +45,8 @@ func react(ctx context.Context, s *comments.Service, op string, opts ...api.Call
 	return s.Unreact(ctx, "ca1", opts...)
 }
 
-// The reactions are read from the answer or, if it has none, from the comment, with
-// the same options.
+// The reactions are taken from the response or, if it has none, from the
+// comment, which is read with the same options.
 func TestReactions(t *testing.T) {
 	t.Parallel()
 	const comment = `{"result":true,"comment":{"id":"ca1","reactions":{"🦉":1},"user_reaction":"🦉"}}`
@@ -118,7 +118,7 @@ func TestMention(t *testing.T) {
 	}
 }
 
-// Mentions of any name are found again, anywhere in a text.
+// Mentions of any name are found anywhere in a text.
 func TestMentionRoundTrip(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
@@ -137,10 +137,10 @@ func TestMentionRoundTrip(t *testing.T) {
 	})
 }
 
-// shown is what a name becomes.
+// shown returns the form of a name in a mention.
 func shown(name string) string {
 	var b strings.Builder
-	for _, r := range name { // which reads broken letters as U+FFFD
+	for _, r := range name { // invalid UTF-8 becomes U+FFFD
 		switch {
 		case r < ' ', r == 0x7F, 0x80 <= r && r < 0xA0:
 			b.WriteByte(' ')

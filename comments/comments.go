@@ -1,17 +1,17 @@
 // Package comments reads and writes comments on workspaces, shares and the files
 // in them.
 //
-// A comment belongs to a workspace or share, or to one node in it, or was posted by
-// a recipient of a File Share. Threads have one level: a reply is a comment with a
-// ParentID.
+// A comment is on a workspace or share, or on one node in it; recipients of a
+// File Share can comment on its file. Threads have one level: a reply is a
+// comment with a ParentID.
 //
 //	c, err := client.Comments.Create(ctx, comments.OnNode(api.Workspace(id), node), comments.CreateRequest{
 //		Body:      comments.Mention(ada, "Ada") + " is this right?",
 //		Reference: comments.PageAnchor(7, "net 30 days"),
 //	})
 //
-// A body may hold markdown and mentions: [Mention] writes one, [api.Mentions]
-// reads them.
+// A body may contain markdown and mentions: [Mention] formats one,
+// [api.Mentions] parses them.
 package comments
 
 import (
@@ -25,12 +25,12 @@ import (
 	"github.com/fastio-go/fastio/internal/lenient"
 )
 
-// Service reads and writes comments. Get one from the Comments field of a
-// fastio.Client. It is safe for concurrent use.
+// Service reads and writes comments. It is the Comments field of a
+// fastio.Client, and safe for concurrent use.
 type Service struct {
 	c api.Client
 
-	Attachments *Attachments // the objects that a comment points at
+	Attachments *Attachments // objects attached to comments
 }
 
 // New returns a Service that sends its requests through c.
@@ -38,7 +38,7 @@ func New(c api.Client) *Service {
 	return &Service{c: c, Attachments: &Attachments{c}}
 }
 
-// Get returns one comment with its attachments, also one that was deleted.
+// Get returns one comment with its attachments, also a deleted one.
 //
 // Errors: [api.ErrNotFound], [api.ErrForbidden].
 //
@@ -47,18 +47,19 @@ func (s *Service) Get(ctx context.Context, id api.OpaqueID, opts ...api.CallOpti
 	return call.One[Comment](ctx, s.c, endpoint.CommentsGet(id), "comment", opts)
 }
 
-// UpdateRequest is a change of a comment. Its place, thread and attachments stay.
+// UpdateRequest is a change of a comment. Its place, thread and attachments are
+// kept.
 type UpdateRequest struct {
 	Body       string         `json:"body"`                // as in a [CreateRequest]
-	Properties map[string]any `json:"properties,omitzero"` // merged into those the comment has; nil keeps them
-	Reference  *Anchor        `json:"reference,omitzero"`  // in place of the one the comment has; nil keeps it
+	Properties map[string]any `json:"properties,omitzero"` // merged into the existing properties; nil keeps them
+	Reference  *Anchor        `json:"reference,omitzero"`  // replaces the existing reference; nil keeps it
 }
 
-// Update changes a comment of the caller's own and returns it. Each call raises its
-// Version, so it is retried only if it was not sent.
+// Update changes a comment of the caller and returns it. Each call increments
+// its Version, so it is retried only if it was not sent.
 //
-// Errors: [api.ErrForbidden] for a comment of another author, [api.ErrInvalid] for
-// one that was deleted and for what [Service.Create] rejects.
+// Errors: [api.ErrForbidden] for a comment of another author; [api.ErrInvalid]
+// for a deleted comment and for input that [Service.Create] rejects.
 //
 // It calls POST /current/comments/{comment_id}/update/.
 func (s *Service) Update(
@@ -74,17 +75,19 @@ func (s *Service) Update(
 	return call.One[Comment](ctx, s.c, endpoint.CommentsUpdate(id, api.JSON(r)), "comment", opts)
 }
 
-// Deleted is a comment that was deleted.
+// Deleted is the result of [Service.Delete].
 type Deleted struct {
-	Comment *Comment // with the time in its Deleted
-	Message string   // a text of the platform for people; may be ""
+	Comment *Comment // with Deleted set
+	Message string   // a text of the platform for display; may be ""
 }
 
 // Delete deletes a comment and all replies to it. It requires the author of the
-// comment or an administrator of the workspace or share; on a File Share the author.
+// comment or an administrator of the workspace or share; on a File Share the
+// author.
 //
-// It is retried after a lost answer: a retry that does not find the comment is not an
-// error. The Comment has only an ID then, and if the answer has no comment.
+// It is idempotent over retries: a comment that is gone after a lost response
+// is a success. The Comment then has only an ID, as it has if the response
+// holds no comment.
 //
 // Errors: [api.ErrForbidden] if the caller may not delete the comment.
 //
@@ -103,8 +106,8 @@ func (s *Service) Delete(ctx context.Context, id api.OpaqueID, opts ...api.CallO
 	return &Deleted{Comment: orID(a.Comment, id), Message: a.Message}, nil
 }
 
-// Unlink separates a comment from the entity it was linked to, which only old
-// comments are. The form of the answer is not published: the result may have only an
+// Unlink removes the link between a comment and an entity, which only old
+// comments have. The response is not documented: the result may have only an
 // ID.
 //
 // It calls POST /current/comments/{comment_id}/unlink/.
@@ -118,7 +121,7 @@ func (s *Service) Unlink(ctx context.Context, id api.OpaqueID, opts ...api.CallO
 	return orID(a.Comment, id), nil
 }
 
-// orID returns the comment or, if the answer left it out, one with the ID alone.
+// orID returns the comment or, if it is nil, one with the ID only.
 func orID(c *Comment, id api.OpaqueID) *Comment {
 	if c == nil {
 		return &Comment{ID: id}
@@ -126,22 +129,22 @@ func orID(c *Comment, id api.OpaqueID) *Comment {
 	return c
 }
 
-// Deletion is the result of [Service.DeleteMany]. Its form is not published: any of
-// it may be missing or incomplete.
+// Deletion is the result of [Service.DeleteMany]. Its form is not documented:
+// any of it may be missing or incomplete.
 type Deletion struct {
-	Count   *int              // comments that were deleted; nil if unknown
-	IDs     []api.OpaqueID    // which
-	Results []json.RawMessage // for single comments, as they arrived
-	Errors  []json.RawMessage // likewise
+	Count   *int              // comments deleted; nil means unknown
+	IDs     []api.OpaqueID    // of the deleted comments
+	Results []json.RawMessage // for each comment, as received
+	Errors  []json.RawMessage // for each comment, as received
 
-	Extra map[string]json.RawMessage // the rest of the answer
+	Extra map[string]json.RawMessage // the rest of the response
 }
 
 const maxDeleted = 100
 
-// DeleteMany deletes up to 100 comments, but not the replies to them, whose ParentID
-// then names a deleted comment. Comments that the caller may not delete are skipped:
-// success does not mean that all are deleted.
+// DeleteMany deletes up to 100 comments, but not their replies, whose ParentID
+// then names a deleted comment. Comments that the caller may not delete are
+// skipped without an error.
 //
 // It calls POST /current/comments/bulk/delete/.
 func (s *Service) DeleteMany(ctx context.Context, ids []api.OpaqueID, opts ...api.CallOption) (*Deletion, error) {
@@ -162,7 +165,7 @@ func (s *Service) DeleteMany(ctx context.Context, ids []api.OpaqueID, opts ...ap
 	return deletionOf(a.Members), nil
 }
 
-// deletionOf finds the members that such answers usually have.
+// deletionOf takes the members that such responses usually have.
 func deletionOf(m lenient.Members) *Deletion {
 	d := &Deletion{Extra: m}
 	lenient.Take(m, &d.Results, "results") // (assumed name)

@@ -25,10 +25,10 @@ const (
 
 var errReached = errors.New("the call was sent")
 
-// unreachable is where nothing may arrive.
+// unreachable returns a Service whose calls must not be sent.
 func unreachable() *comments.Service { return comments.New(stub.Fail(errReached)) }
 
-// targets are one of each kind, by what its operations are called after.
+// targets returns a Target of each kind by the name of its operations.
 func targets() map[string]comments.Target {
 	room := api.Workspace(roomID)
 	return map[string]comments.Target{
@@ -37,14 +37,14 @@ func targets() map[string]comments.Target {
 	}
 }
 
-// errs are errors of calls by the name of the call.
+// errs are the errors of calls by name.
 type errs map[string]error
 
-// refused fails the test unless every error refuses an input with this text.
+// refused requires that every call was rejected locally with this text.
 func (e errs) refused(t *testing.T, want string) {
 	t.Helper()
 	if len(e) == 0 {
-		t.Errorf("no call is refused with %q", want)
+		t.Errorf("no call is rejected with %q", want)
 	}
 	for call, err := range e {
 		want := "fastio: comments." + strings.Replace(call, "All", "List", 1) + ": " + want
@@ -54,7 +54,7 @@ func (e errs) refused(t *testing.T, want string) {
 	}
 }
 
-func TestListRefuses(t *testing.T) {
+func TestListRejectsInvalidOptions(t *testing.T) {
 	t.Parallel()
 	s, ctx, room := unreachable(), t.Context(), targets()[""]
 	lists := func(list comments.ListOptions) errs {
@@ -77,7 +77,7 @@ func TestListRefuses(t *testing.T) {
 		"page must be left out of an iteration: it may begin at an offset, got 1")
 }
 
-func TestPlacesAreNamed(t *testing.T) {
+func TestErrorsNameTheField(t *testing.T) {
 	t.Parallel()
 	s, ctx, room, hi := unreachable(), t.Context(), api.Workspace(roomID), comments.CreateRequest{Body: "Hi"}
 	calls := func(kind string, on comments.Target) errs {
@@ -117,7 +117,7 @@ func TestPlacesAreNamed(t *testing.T) {
 	}
 }
 
-func TestCreateAndUpdateRefuse(t *testing.T) {
+func TestCreateAndUpdateRejectInvalidInput(t *testing.T) {
 	t.Parallel()
 	s, ctx := unreachable(), t.Context()
 	creates := func(r comments.CreateRequest) errs {
@@ -156,7 +156,7 @@ func TestCreateAndUpdateRefuse(t *testing.T) {
 		writes("Hi", a).refused(t, "reference."+want)
 	}
 	parent := creates(comments.CreateRequest{Body: "Hi", ParentID: "--"})
-	parent.refused(t, `parent_id must hold more than hyphens and blanks, got "--"`)
+	parent.refused(t, `parent_id must not consist of hyphens and blanks, got "--"`)
 	for want, ids := range map[string][]api.OpaqueID{
 		"must be at most 25, got 26": copies(26), `must hold no blank ID, got " "`: {"a", " "},
 	} {
@@ -166,7 +166,7 @@ func TestCreateAndUpdateRefuse(t *testing.T) {
 
 func copies(n int) []api.OpaqueID { return slices.Repeat([]api.OpaqueID{"ca1"}, n) }
 
-func TestOtherCallsRefuse(t *testing.T) {
+func TestOtherCallsRejectInvalidInput(t *testing.T) {
 	t.Parallel()
 	s, ctx := unreachable(), t.Context()
 	for want, ids := range map[string][]api.OpaqueID{
@@ -186,8 +186,8 @@ func TestOtherCallsRefuse(t *testing.T) {
 		`target_id must not be blank, got "-"`)
 }
 
-// Values at the bounds are sent.
-func TestBounds(t *testing.T) {
+// Values at the limits are sent.
+func TestLimitsAreInclusive(t *testing.T) {
 	t.Parallel()
 	s, ctx, room := unreachable(), t.Context(), targets()[""]
 	long := strings.Repeat("🦉", 100)

@@ -13,14 +13,14 @@ import (
 
 // CreateRequest is a new comment. Only Body is required.
 type CreateRequest struct {
-	Body       string         // 1 to 8192 characters, at most 500 of them shown; markdown and mentions may be used
-	ParentID   api.OpaqueID   // the comment it replies to, in the same place; a reply to a reply joins its thread
-	Reference  *Anchor        // the place in the file; nil for all of it
-	Properties map[string]any // the program's own, in terms of JSON; nil for none
+	Body       string         // 1 to 8192 characters, at most 500 of them visible; markdown and mentions are allowed
+	ParentID   api.OpaqueID   // the comment to reply to, on the same Target; a reply to a reply joins its thread
+	Reference  *Anchor        // the place in the file; nil means all of it
+	Properties map[string]any // for use by the program, as JSON values; nil means none
 	Targets    []api.OpaqueID // at most 25 objects to attach, as in [Attachments.Attach]
 }
 
-// CodeTooLong is the [api.Error].Code of a comment that shows more than 500
+// CodeTooLong is the [api.Error].Code of a comment with more than 500 visible
 // characters. The markup of a mention does not count, except in markdown code.
 const CodeTooLong = 166910
 
@@ -29,7 +29,7 @@ const (
 	maxTargets = 25
 )
 
-// createBody is a CreateRequest as it is sent.
+// createBody is the wire form of a CreateRequest.
 type createBody struct {
 	Body       string         `json:"body"`
 	ParentID   string         `json:"parent_id,omitzero"`
@@ -50,15 +50,15 @@ func (t Target) create() *api.Request {
 	}
 }
 
-// Create creates a comment on a Target and returns it with its attachments. On the
-// file of a File Share the caller writes as one of its recipients: it must have
-// comments enabled and not be open to anyone with the link. Create is retried only if
-// it was not sent.
+// Create creates a comment on a Target and returns it with its attachments. On
+// the file of a File Share the caller comments as a recipient: the File Share
+// must have comments enabled and not be open to anyone with the link. It is
+// retried only if it was not sent.
 //
-// Errors: [api.ErrInvalid] for text that shows more than 500 characters, with
-// [CodeTooLong], for spam, and over the limit of the plan; [api.ErrForbidden] for a
-// guest of a share without comments; [api.ErrNotFound] for a node that does not exist,
-// and for a ParentID of another place.
+// Errors: [api.ErrInvalid] for more than 500 visible characters, with
+// [CodeTooLong], for spam, and over the limit of the plan; [api.ErrForbidden]
+// for a guest of a share without comments; [api.ErrNotFound] for a node that
+// does not exist, and for a ParentID on another Target.
 //
 // It calls POST /current/comments/{entity_type}/{parent_id}/.
 // It calls POST /current/comments/{entity_type}/{parent_id}/{node_id}/.
@@ -80,20 +80,20 @@ func (s *Service) Create(ctx context.Context, on Target, r CreateRequest, opts .
 	if err != nil {
 		return nil, err
 	}
-	if a.Comment != nil && a.Attachments != nil { // which stand beside the comment
+	if a.Comment != nil && a.Attachments != nil { // they stand beside the comment
 		a.Comment.Attachments, a.Comment.AttachmentCount = a.Attachments, a.Count
 	}
 	return call.Found(req.Op, "comment", a.Comment)
 }
 
-// body checks r and returns what is sent.
+// body checks r and returns its wire form.
 func (r CreateRequest) body(op string) (b createBody, err error) {
 	if err := checkBody(op, r.Body); err != nil {
 		return b, err
 	}
 	parent := r.ParentID.Plain()
 	if parent == "" && r.ParentID != "" {
-		const rule = "must hold more than hyphens and blanks"
+		const rule = "must not consist of hyphens and blanks"
 		return b, &api.InputError{Op: op, Field: "parent_id", Rule: rule, Got: strconv.Quote(string(r.ParentID))}
 	}
 	if err := checkAnchor(op, r.Reference); err != nil {
@@ -119,13 +119,13 @@ func checkBody(op, body string) error {
 	return nil
 }
 
-// targets are the objects to attach: one, or several under another name.
+// targets are the objects to attach: one, or several in another member.
 type targets struct {
 	One  string   `json:"target_id,omitzero"`
 	Many []string `json:"target_ids,omitzero"`
 }
 
-// targetsOf checks ids, which may be none.
+// targetsOf checks ids, which may be empty.
 func targetsOf(op string, ids []api.OpaqueID) (targets, error) {
 	if len(ids) > maxTargets {
 		const rule = "must be at most 25"

@@ -14,9 +14,9 @@ import (
 	"github.com/fastio-go/fastio/fastiotest"
 )
 
-// A colleague is asked about a page, answers, and the thread is read.
+// Ask a user about a page, and list the thread with the reply.
 func Example() {
-	s := fastiotest.New() // stands in for the platform
+	s := fastiotest.New() // a fake of the platform
 	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
 	plan := s.AddNode(fastiotest.Node{Profile: room.ID, Name: "plan.pdf"})
 	charles := s.AddUser(fastiotest.User{FirstName: "Charles"})
@@ -65,7 +65,7 @@ func Example() {
 	//   - It is. Ship it!
 }
 
-// Anchor a comment to a moment of a video. A body that is too long fails with a
+// Anchor a comment to a time in a video. A body that is too long has an error
 // code.
 func ExampleService_Create() {
 	s := fastiotest.New()

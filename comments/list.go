@@ -18,14 +18,14 @@ import (
 
 // ListOptions selects comments. Nil means no options.
 type ListOptions struct {
-	NewestFirst    bool       // by the time of creation; else the oldest come first
-	IncludeDeleted bool       // deleted comments too
-	ReferenceType  AnchorType // only comments on such a place; "" for all
+	NewestFirst    bool       // by time of creation; default: oldest first
+	IncludeDeleted bool       // include deleted comments
+	ReferenceType  AnchorType // only comments with such an anchor; "" means all
 
-	Limit        int  // comments a page, 2 to 200; 0 leaves it to the server
+	Limit        int  // comments a page, 2 to 200; 0 means the default of the server
 	Offset       int  // comments to skip
-	Page         int  // in place of Offset: the page, from 1
-	IncludeTotal bool // has the page count all comments
+	Page         int  // instead of Offset: the page, from 1
+	IncludeTotal bool // request the totals of [Page]
 }
 
 const (
@@ -40,8 +40,8 @@ func orFirst(o *ListOptions) ListOptions {
 	return *o
 }
 
-// query checks o and returns it as parameters. The order is always sent, because
-// servers differ on the default.
+// query checks o and returns its parameters. The order is always sent, because
+// the default depends on the server.
 func (o ListOptions) query(op string) (url.Values, error) {
 	refuse := func(field, rule string, got int) (url.Values, error) {
 		return nil, &api.InputError{Op: op, Field: field, Rule: rule, Got: strconv.Itoa(got)}
@@ -80,35 +80,35 @@ func (o ListOptions) query(op string) (url.Values, error) {
 type Page struct {
 	Comments  []*Comment `json:"comments"`
 	Count     int        `json:"count"`     // comments on this page
-	Allowed   bool       `json:"allowed"`   // whether the caller may post another comment under the limits of the plan
-	Remaining *int       `json:"remaining"` // how many more the plan allows; nil if it has no limit
+	Allowed   bool       `json:"allowed"`   // whether the plan allows the caller another comment
+	Remaining *int       `json:"remaining"` // comments the plan still allows; nil means no limit
 
-	// Total is how many comments the caller may see; nil unless it was asked for,
-	// as the next two. In a workspace it includes those of File Share recipients,
-	// which Allowed and Remaining do not count.
+	// Total is the number of comments the caller may see; nil without
+	// IncludeTotal, as in the next two. In a workspace it includes those of
+	// File Share recipients, which do not count in Allowed and Remaining.
 	Total  *int `json:"total"`
 	Limit  int  `json:"limit"`
 	Offset int  `json:"offset"`
 }
 
-// A Target is what comments are about. [On] and [OnNode] return one.
+// A Target is the object of comments. [On] and [OnNode] return one.
 type Target struct {
 	in     api.Profile
 	node   api.OpaqueID
 	onNode bool
 }
 
-// On returns the Target of a workspace or share as a whole. It requires the ID of 19
-// digits, not a custom name.
+// On returns the Target of a workspace or share itself. It requires the ID of
+// 19 digits, not a custom name.
 func On(in api.Profile) Target { return Target{in: in} }
 
-// OnNode returns the Target of a file, folder, note or link of a workspace or share, by
-// its ID of 19 digits; or of the file of a File Share, by any of its IDs. The comments
-// of a File Share are those of its recipients; one with a password requires an
-// [api.LinkPassword].
+// OnNode returns the Target of a file, folder, note or link of a workspace or
+// share, by the ID of 19 digits; or of the file of a File Share, by any of its
+// IDs. The comments on a File Share are those of its recipients. If it has a
+// password, calls require an [api.LinkPassword].
 func OnNode(in api.Profile, node api.OpaqueID) Target { return Target{in, node, true} }
 
-// check refuses what has no comments of its own, and a custom name.
+// check rejects a profile without comments and a custom name.
 func (t Target) check(op string) error {
 	if t.in.Kind == api.ProfileKindFileShare && t.onNode {
 		return nil
@@ -131,13 +131,13 @@ func (t Target) list(query url.Values) *api.Request {
 	}
 }
 
-// List returns one page of the comments on a Target: those on a workspace or share
-// include those on its nodes, but for comments made before 2026-03-16, and those on a
-// node of a workspace include those of File Share recipients, which have a ScopeID and
-// are read-only.
+// List returns one page of the comments on a Target. Those on a workspace or
+// share include those on its nodes, except for comments made before 2026-03-16.
+// Those on a node of a workspace include those of File Share recipients, which
+// have a ScopeID and are read-only.
 //
-// Guests of a share see their own comments, and those of others as far as the
-// share permits.
+// Guests of a share see their own comments, and those of others if the share
+// permits it.
 //
 // Errors: [api.ErrNotFound], [api.ErrForbidden].
 //
@@ -160,8 +160,8 @@ func (s *Service) list(ctx context.Context, on Target, list ListOptions, opts []
 	return call.One[Page](ctx, s.c, r, "", opts)
 }
 
-// All returns the comments of [Service.List], each once. Default: 200 a page, the
-// oldest first, so that new comments are found at the end. list.Page must be 0.
+// All returns the comments of [Service.List], each once. Default: 200 a page,
+// oldest first, so that new comments come last. list.Page must be 0.
 func (s *Service) All(
 	ctx context.Context, on Target, list *ListOptions, opts ...api.CallOption,
 ) iter.Seq2[*Comment, error] {
@@ -182,9 +182,9 @@ func (s *Service) All(
 	}
 }
 
-// Since returns the comments on a Target that were created at a moment, to the second, or
-// later, oldest first. For the comments after one that is known pass its Created, and
-// leave out the known ones of that second.
+// Since returns the comments on a Target created at a time, to the second, or
+// later, oldest first. To list the comments after a known one pass its Created
+// and skip the known comments of that second.
 func (s *Service) Since(
 	ctx context.Context, on Target, since time.Time, opts ...api.CallOption,
 ) ([]*Comment, error) {
@@ -202,9 +202,9 @@ func (s *Service) Since(
 	return found, nil
 }
 
-const maxStalled = 100 // pages in a row without a new comment, because others were deleted
+const maxStalled = 100 // pages in a row without a new comment, after deletions
 
-// walk is one range over a list that may change meanwhile.
+// walk is one iteration over a list that may change meanwhile.
 type walk struct {
 	service *Service
 	op      string
@@ -212,15 +212,15 @@ type walk struct {
 	options ListOptions // of the next page
 	start   int         // the first offset
 
-	met     map[string]bool // the comments that have come
-	found   int             // how many
-	total   int             // comments in the list, by the last page
+	met     map[string]bool // the IDs of the comments received
+	found   int             // their number
+	total   int             // comments in the list, according to the last page
 	pages   int
 	stalled int // pages in a row without a new comment
 }
 
-// next fetches a page and removes known comments. The cursors only show
-// pages apart: the walk counts offsets itself.
+// next fetches a page and removes known comments. The cursors only distinguish
+// pages: the walk keeps the offset itself.
 func (w *walk) next(ctx context.Context, _ string, opts []api.CallOption) (*Page, string, error) {
 	p, err := w.service.list(ctx, w.on, w.options, opts)
 	if err != nil {
@@ -243,13 +243,13 @@ func (w *walk) known(c *Comment) bool {
 	return known
 }
 
-// advance moves behind a page of so many comments and reports whether there may be
-// more.
+// advance moves the offset after a page of came comments. It reports whether
+// there may be more.
 func (w *walk) advance(p *Page, came int) (more bool, err error) {
 	fresh := len(p.Comments)
 	w.found += fresh
 	end := w.options.Offset + came
-	if p.Total == nil { // until nothing new comes
+	if p.Total == nil { // until a page has no new comment
 		w.options.Offset = end
 		return fresh > 0, nil
 	}
@@ -261,7 +261,7 @@ func (w *walk) advance(p *Page, came int) (more bool, err error) {
 	switch {
 	case w.stalled > maxStalled:
 		return false, fmt.Errorf("fastio: %s: %w", w.op, page.ErrNoProgress)
-	case slid > 0: // as many were deleted, and others took their places in pages gone by
+	case slid > 0: // deletions have shifted as many comments to earlier pages
 		w.options.Offset = max(w.start, w.options.Offset-slid)
 		return true, nil
 	case came == 0, end >= w.total && w.start+w.found >= w.total:

@@ -23,17 +23,17 @@ import (
 	"github.com/fastio-go/fastio/internal/stub"
 )
 
-// thread is a list of comments that changes while it is read.
+// thread is a list of comments that changes during an iteration.
 type thread struct {
 	stub.NotOpened
 
 	ids    []string
 	silent bool                       // sends no totals
 	stuck  bool                       // ignores offsets
-	capped int                        // the most it sends, if not 0
-	turn   func(page int, th *thread) // before each page
+	capped int                        // the maximum of comments a page, if not 0
+	turn   func(page int, th *thread) // called before each page
 	pages  []string                   // what was requested: LIMIT@OFFSET
-	other  string                     // what else was requested, the last time
+	other  string                     // the last other parameters
 }
 
 func (th *thread) Call(_ context.Context, r *api.Request, out any) error {
@@ -98,7 +98,7 @@ func (th *thread) all(t *testing.T, list *comments.ListOptions) ([]string, error
 func TestAll(t *testing.T) {
 	t.Parallel()
 	backwards := []string{"c3", "c2", "c1", "c0"}
-	second := func(change func(th *thread)) func(page int, th *thread) { // before the second page
+	second := func(change func(th *thread)) func(page int, th *thread) { // called before the second page
 		return func(page int, th *thread) {
 			if page == 1 {
 				change(th)
@@ -138,12 +138,12 @@ func TestAll(t *testing.T) {
 			&thread{ids: numbered(0, 4), turn: second(func(th *thread) { th.add(4, 1) })},
 			&options{NewestFirst: true, Limit: 2}, backwards, "2@0 2@2 2@4 2@5",
 		},
-		"comments are deleted": { // c200 and c201 take the places of c0 and c1
+		"comments are deleted": { // c200 and c201 replace c0 and c1
 			&thread{ids: numbered(0, 450), turn: deleting(2)}, nil,
 			slices.Concat(numbered(0, 200), numbered(202, 402), numbered(200, 202), numbered(402, 450)),
 			"200@0 200@200 200@198 200@398",
 		},
-		"a comment is deleted before the last page": { // c200 takes the place of c0
+		"a comment is deleted before the last page": { // c200 replaces c0
 			&thread{ids: numbered(0, 201), turn: deleting(1)}, nil, numbered(0, 201), "200@0 200@200 200@199",
 		},
 	} {
@@ -168,8 +168,8 @@ func TestAll(t *testing.T) {
 	}
 }
 
-// Nulls are left out; rows without an ID do not hide each other.
-func TestAllOfOddRows(t *testing.T) {
+// Null rows are dropped; rows without an ID are all kept.
+func TestAllWithInvalidRows(t *testing.T) {
 	t.Parallel()
 	s := comments.New(stub.Answer(
 		`{"total":3,"comments":[null,{"body":"a"},{"body":"b"},{"id":"CA-1"},{"id":"ca1"}]}`,
@@ -186,7 +186,7 @@ func TestAllOfOddRows(t *testing.T) {
 	}
 }
 
-// A server that ignores offsets sends the same comments without end.
+// A server that ignores offsets sends the same comments again and again.
 func TestAllEndsOnServerWithoutOffsets(t *testing.T) {
 	t.Parallel()
 	th := threadOf(500)
@@ -229,15 +229,15 @@ func TestAllEndsWithItsContext(t *testing.T) {
 			}
 		}
 		cancel()
-		if !errors.Is(end, context.Canceled) || n < 200 || n > 400 { // a page and the one under way
+		if !errors.Is(end, context.Canceled) || n < 200 || n > 400 { // a page and the one fetched ahead
 			t.Errorf("List%s ends with %v after %d comments", kind, end, n)
 		}
 	}
 }
 
-// All returns every comment that is there all the time once, whatever is added
-// and deleted in the meantime.
-func TestAllMissesNothing(t *testing.T) {
+// All returns each comment that exists throughout once, whatever is added and
+// deleted meanwhile.
+func TestAllIsCompleteDuringChanges(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
 		th := threadOf(rapid.IntRange(0, 20).Draw(r, "comments"))
@@ -327,8 +327,8 @@ func TestAllAtTheEmulator(t *testing.T) {
 	}
 }
 
-// What was created since a known comment is found behind any number of pages, in the
-// order of its creation.
+// Since finds the comments created since a known one, over any number of pages,
+// in order of creation.
 func TestSince(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -15,10 +15,10 @@ import (
 	"github.com/fastio-go/fastio/fileshares"
 )
 
-// One side lends a file, the other one reads it and writes it back.
+// A recipient downloads a shared file and replaces it.
 func Example() {
 	ctx := context.Background()
-	s := fastiotest.New() // stands in for the platform
+	s := fastiotest.New() // a fake of the platform
 	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
 	file := s.AddNode(fastiotest.Node{Profile: room.ID, Name: "plan.txt", Content: "A mill of brass."})
 	bo := s.AddUser(fastiotest.User{Email: "bo@example.com"})
@@ -65,7 +65,7 @@ func Example() {
 	// plan.txt 15 true
 }
 
-// Who comes too late learns which version was there first.
+// A conflicting update returns the current version.
 func ExampleVersionConflict() {
 	ctx := context.Background()
 	s := fastiotest.New(func(o *fastiotest.Options) { o.Uploads.Pace = -1 })
@@ -92,7 +92,7 @@ func ExampleVersionConflict() {
 	// false true true
 }
 
-// The number of a File Share names it to the other areas.
+// Comments on a File Share use its numeric ID.
 func ExampleService_All() {
 	ctx := context.Background()
 	s := fastiotest.New()

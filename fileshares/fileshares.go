@@ -48,8 +48,7 @@ func New(c api.Client) *Service {
 	return &Service{c: c, Grants: &Grants{c}, Versions: &Versions{c}, Uploads: &Uploads{c}}
 }
 
-// CodeNoPreview is the [api.Error].Code if the File Share exists, but not the
-// preview.
+// CodeNoPreview is the [api.Error].Code if the preview does not exist.
 const CodeNoPreview = 143705
 
 // Access is the tier of a link: who may open it without a grant. No tier grants
@@ -64,8 +63,7 @@ const (
 	AccessNamedPeople    Access = "named_people"     // users with a grant
 )
 
-// Capability says what a user may do with a File Share. Each includes those
-// before it.
+// Capability is a permission on a File Share. Each includes those before it.
 type Capability string
 
 // The capabilities. "" means unknown, not that nothing is allowed. Unknown values
@@ -99,7 +97,7 @@ type FileShare struct {
 	Capability      Capability    `json:"effective_capability"` // of the caller; "" means unknown
 	File            *storage.Node `json:"file"`                 // with its ID, Name, Size and current Version
 
-	Expires api.Time `json:"expires"` // zero means never; as the next two, also zero if not in the answer
+	Expires api.Time `json:"expires"` // zero means never; as the next two, also zero if not in the response
 	Created api.Time `json:"created"`
 	Updated api.Time `json:"updated"`
 
@@ -108,9 +106,9 @@ type FileShare struct {
 	Creator     api.ID `json:"creator_uid"`
 
 	GrantCount    *int            `json:"grant_count"`    // in lists only
-	GrantsPreview json.RawMessage `json:"grants_preview"` // in lists only, in a form that is not published
+	GrantsPreview json.RawMessage `json:"grants_preview"` // in lists only, in an undocumented form
 
-	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members without a field
 }
 
 // Get returns a File Share, named by its numeric ID or by the ID in links. It
@@ -127,22 +125,22 @@ func (s *Service) Get(ctx context.Context, id api.ID, opts ...api.CallOption) (*
 	return call.One[FileShare](ctx, s.c, endpoint.FileSharesGet(id), "fileshare", opts)
 }
 
-// Delete revokes a link and its grants; the file is kept. It cannot be undone. It requires
-// membership of the workspace. It is idempotent over retries: a link that is gone after a
-// lost answer is a success.
+// Delete revokes a link and its grants; the file is kept. It cannot be undone.
+// It requires membership of the workspace. It is idempotent over retries: a
+// link that is gone after a lost response is a success.
 //
 // It calls DELETE /current/fileshare/{fileshare_id}/delete/.
 func (s *Service) Delete(ctx context.Context, id api.ID, opts ...api.CallOption) error {
 	return call.Remove(ctx, s.c, endpoint.FileSharesDelete(id), opts)
 }
 
-// Metadata identifies a file and says whether metadata can be extracted from
+// Metadata identifies a file and reports whether metadata can be extracted from
 // it. It never holds extracted values.
 type Metadata struct {
-	File            *storage.Node // nil if not in the answer
+	File            *storage.Node // nil if not in the response
 	AutoExtractable *bool         // whether the AI can extract metadata from it; nil means unknown
 
-	Extra map[string]json.RawMessage // members this version has no field for
+	Extra map[string]json.RawMessage // members without a field
 }
 
 // Metadata returns the identity of the file and whether metadata can be

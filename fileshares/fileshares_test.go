@@ -126,8 +126,8 @@ func TestInput(t *testing.T) {
 	}
 }
 
-// A server may say nothing to a grant by user ID.
-func TestGrantOfAUserWithoutAnAnswer(t *testing.T) {
+// The response to a grant by user ID may be empty.
+func TestGrantByUserIDWithEmptyResponse(t *testing.T) {
 	t.Parallel()
 	got, err := fileshares.New(stub.Answer(`{"result":true}`)).Grants.Set(
 		t.Context(), linkID, fileshares.Grantee{User: "3000000000000000009"}, "view",
@@ -152,7 +152,7 @@ func TestCapabilities(t *testing.T) {
 		{edit, edit, true},
 		{"", edit, true},
 		{"annotate", edit, true},
-		{view, "annotate", true}, // unknown: who tries will see
+		{view, "annotate", true}, // an unknown capability is not rejected locally
 	} {
 		if got := tc.have.MayAllow(tc.need); got != tc.want {
 			t.Errorf("%q may allow %q: %t", tc.have, tc.need, got)
@@ -174,12 +174,12 @@ func TestConflicts(t *testing.T) {
 	}
 	u := fileshares.Upload{Status: fileshares.UploadStatusStoreFailed, StatusMessage: "CONFLICT_VERSION_MISMATCH:v9xq2"}
 	if u.Conflict() != "" || u.Status.Done() || !u.Status.Failed() {
-		t.Error("a file that could not be stored passes for a conflict")
+		t.Error("a file that could not be stored is reported as a conflict")
 	}
 }
 
-// All asks for no page after the one that is said to be the last. What it asks for
-// otherwise is in internal/contract.
+// All requests no page after the last. internal/contract tests its other
+// requests.
 func TestAllEndsWithTheLastPage(t *testing.T) {
 	t.Parallel()
 	c := stub.Answer(`{"fileshares":[{"fileshare":"6012345678901234500"}],` +
@@ -190,11 +190,11 @@ func TestAllEndsWithTheLastPage(t *testing.T) {
 	}
 }
 
-// The rules of this file are those of CONTRIBUTING.md. Those that shares have as well
-// are tested in internal/contract.
+// The rules below are those of CONTRIBUTING.md. The rules that also apply to
+// shares are tested in internal/contract.
 
-// Rule 9: what never was, what has expired and what was taken back look the same.
-func TestLinksThatDoNotOpenLookTheSame(t *testing.T) {
+// Rule 9: unknown, expired and revoked links return the same error.
+func TestInvalidLinksHaveOneError(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := send(t, fastiotest.Node{Content: text})
@@ -215,13 +215,13 @@ func TestLinksThatDoNotOpenLookTheSame(t *testing.T) {
 			said = append(said, err.Error())
 		}
 		if said[0] != said[1] || said[1] != said[2] {
-			t.Errorf("they differ: %q", said)
+			t.Errorf("the errors differ: %q", said)
 		}
 	})
 }
 
-// Rule 12: the name that a server gives a file cannot place it anywhere else.
-func TestServersDoNotChooseWhereFilesGo(t *testing.T) {
+// Rule 12: a file name from the server cannot leave the target directory.
+func TestServerFileNameStaysInDirectory(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
 		"../../../etc/passwd": "passwd", "/etc/passwd": "passwd", `..\\..\\autoexec.bat`: "autoexec.bat",
@@ -237,7 +237,7 @@ func TestServersDoNotChooseWhereFilesGo(t *testing.T) {
 			return resp, nil
 		}))
 		if name == "" {
-			want = "profile" // of the header, then
+			want = "profile" // from the header
 		}
 		dir := filepath.Join(t.TempDir(), "inner")
 		if err := os.Mkdir(dir, 0o700); err != nil {
@@ -248,7 +248,7 @@ func TestServersDoNotChooseWhereFilesGo(t *testing.T) {
 			t.Errorf("%q becomes %q, %v", name, got.Path, err)
 		}
 		if entries, err := os.ReadDir(filepath.Dir(dir)); err != nil || len(entries) != 1 {
-			t.Errorf("%q: beside it there is %v, %v", name, entries, err)
+			t.Errorf("%q: other files: %v, %v", name, entries, err)
 		}
 	}
 }

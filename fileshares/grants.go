@@ -35,7 +35,7 @@ func (g Grantee) values(op string) (url.Values, error) {
 	}
 }
 
-// GrantState says whether a grant is in effect.
+// GrantState is the state of a grant.
 type GrantState string
 
 // The states. Unknown values pass through.
@@ -54,7 +54,7 @@ type Grant struct {
 	Created    api.Time   `json:"created"`
 	Expires    api.Time   `json:"expires"` // zero means with the File Share
 
-	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members without a field
 }
 
 // List returns the grants of a File Share, at most the first 1,000.

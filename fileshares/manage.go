@@ -126,7 +126,7 @@ const (
 	cleared = "" // the word null, which clears a field elsewhere, has no effect here
 )
 
-// password sends the password. No error holds any of it.
+// password sends the password. Errors do not contain it.
 func (f *fields) password(field string, password api.Secret) {
 	f.Text(1, maxText)(field, password.Reveal())
 	switch {
@@ -173,7 +173,7 @@ func (o *ListOptions) query(op string) (url.Values, error) {
 // Page is one page of File Shares.
 type Page struct {
 	FileShares []*FileShare    `json:"fileshares"`
-	Pagination *api.Pagination `json:"pagination"` // nil if not in the answer
+	Pagination *api.Pagination `json:"pagination"` // nil if not in the response
 }
 
 // List returns one page of the File Shares of a workspace, with their

@@ -144,11 +144,11 @@ type Versions struct{ c api.Client }
 // Version is one version of a file.
 type Version struct {
 	ID      api.OpaqueID `json:"id" also:"version_id"` // (assumed name)
-	Size    *int64       `json:"size"`                 // in bytes; nil if not in the answer, as the next (assumed name)
+	Size    *int64       `json:"size"`                 // in bytes; nil if not in the response, as the next (assumed name)
 	Current *bool        `json:"current"`              // (assumed name)
-	Created api.Time     `json:"created"`              // zero if not in the answer (assumed name)
+	Created api.Time     `json:"created"`              // zero if not in the response (assumed name)
 
-	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members without a field
 }
 
 // List returns the versions of the file. It requires the view capability, and

@@ -39,10 +39,10 @@ const (
 
 // VersionConflict is returned if a file was not replaced because its version is
 // not the expected one. It is an [api.ErrConflict].
-type VersionConflict struct { //nolint:errname // it says what happened, and the file is all right
+type VersionConflict struct { //nolint:errname // the name states the cause, and the file is intact
 	Op      string
 	Current api.OpaqueID // the version of the file
-	Err     error        // the answer of the server; nil if it discarded a complete upload
+	Err     error        // the response of the server; nil if it discarded a complete upload
 }
 
 // Error returns the version of the file.
@@ -105,7 +105,7 @@ func (s *Service) Replace(
 		return nil, err
 	}
 	if f.File == nil || f.File.ID == "" {
-		return nil, errors.New("fastio: " + opReplace + ": the response names no file to replace")
+		return nil, errors.New("fastio: " + opReplace + ": the response holds no file to replace")
 	}
 	if have := f.File.Version; have != "" && r.IfVersion != "" && !have.Equal(r.IfVersion) {
 		return nil, &VersionConflict{Op: opReplace, Current: have}
@@ -212,7 +212,7 @@ func (w *writing) chunked(ctx context.Context, r CreateUploadRequest) error {
 	}
 	w.upload = *u
 	if u.ID == "" {
-		return errors.New("fastio: " + opReplace + ": the answer names no upload")
+		return errors.New("fastio: " + opReplace + ": the response holds no upload")
 	}
 	size := w.request.ChunkSize
 	if size == 0 {
@@ -276,7 +276,7 @@ func (w *writing) end(ctx context.Context, cause error) error {
 	}
 	if !ended() {
 		if w.upload.ID == "" {
-			return w.indeterminate(errors.New("the answer names no upload"))
+			return w.indeterminate(errors.New("the response holds no upload"))
 		}
 		if err := (wait.Poll{Final: call.Final}).Run(ctx, step); err != nil {
 			return w.indeterminate(errors.Join(cause, err))

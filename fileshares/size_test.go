@@ -2,5 +2,6 @@
 
 package fileshares_test
 
-// How large the large files are; ten gigabytes under the tag soak.
+// largeFile is the size of the large files: ten gigabytes with the build tag
+// soak.
 const largeFile = 128 << 20

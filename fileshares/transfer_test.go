@@ -28,8 +28,8 @@ import (
 	"github.com/fastio-go/fastio/internal/table"
 )
 
-// post is a File Share, with its owner and with a guest who may edit, each behind
-// connections in memory that can break.
+// post is a File Share with an owner and a guest who may edit, both connected
+// in memory over connections that can fail.
 type post struct {
 	*fastiotest.Server
 	network      *http.Client
@@ -107,8 +107,8 @@ func (p *post) sent(op string) int {
 
 const text = "The engine weaves patterns just as the loom weaves flowers and leaves."
 
-// A download is whole, wherever its connections break, stall or are reset.
-func TestDownloadsLoseNothing(t *testing.T) {
+// A download is complete, wherever its connections break, stall or are reset.
+func TestDownloadsResume(t *testing.T) {
 	t.Parallel()
 	var faults []fastiotest.Fault
 	for at := 1; at < len(text); at += 5 {
@@ -141,7 +141,7 @@ func TestDownloadsLoseNothing(t *testing.T) {
 					t.Errorf("%+v: %q, %v", fault, got, err)
 				}
 				if p.sent(string(op)) < 2 && fault.Drip == 0 {
-					t.Errorf("%+v did not strike", fault)
+					t.Errorf("%+v had no effect", fault)
 				}
 			}
 		})
@@ -157,7 +157,7 @@ func all(d *api.Download, err error) (string, error) {
 	return string(b), err
 }
 
-// What is saved is one version, although another one comes in between.
+// A download has one version even if another is stored meanwhile.
 func TestDownloadsAreOfOneVersion(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -189,20 +189,20 @@ func TestDownloadsAreOfOneVersion(t *testing.T) {
 		}
 		versions := p.versions(t)
 		if len(versions) != 2 || !got.Version.Equal(versions[1].ID) {
-			t.Errorf("got %s of %d versions", got.Version, len(versions))
+			t.Errorf("got version %s of %d", got.Version, len(versions))
 		}
 		var conflict *fileshares.VersionConflict
 		_, err = p.guest.ReplaceFile(
 			t.Context(), p.link.ID, got.Path, fileshares.ReplaceRequest{IfVersion: got.Version}, unlocked(),
 		)
 		if !errors.As(err, &conflict) || !conflict.Current.Equal(versions[0].ID) || !errors.Is(err, api.ErrConflict) {
-			t.Errorf("written back: %v", err)
+			t.Errorf("replacing the new version: %v", err)
 		}
-		if n := p.sent("fileshares.Uploads.Create"); n != 1 { // the one in between
-			t.Errorf("what could only be refused was sent: %d uploads", n)
+		if n := p.sent("fileshares.Uploads.Create"); n != 1 { // that of the other version
+			t.Errorf("a conflicting file was uploaded: %d uploads", n)
 		}
 		if _, err := p.guest.DownloadFile(t.Context(), p.link.ID, dir, nil, unlocked()); !errors.Is(err, fs.ErrExist) {
-			t.Errorf("saved again under the name of the server's: %v", err)
+			t.Errorf("saved again under the server's name: %v", err)
 		}
 		part := &fileshares.DownloadOptions{Range: api.Range{Offset: 4, Length: 6}}
 		d, err := p.guest.Download(t.Context(), p.link.ID, part, unlocked())
@@ -212,7 +212,7 @@ func TestDownloadsAreOfOneVersion(t *testing.T) {
 	})
 }
 
-// A download of whatever is current notices that it has become another version.
+// A download of the current version notices that the version has changed.
 func TestChangedDownloadsFail(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -235,7 +235,7 @@ func overwrite(content string) fileshares.ReplaceRequest {
 	return fileshares.ReplaceRequest{Content: strings.NewReader(content), Size: int64(len(content)), Overwrite: true}
 }
 
-// spoilt are the ways in which a call may fail, by name.
+// spoilt returns the failures of a call by name.
 func spoilt() map[string]fastiotest.Fault {
 	return map[string]fastiotest.Fault{
 		"reset before anything was done":      {Reset: fastiotest.BeforeHeader},
@@ -253,10 +253,10 @@ func spoilt() map[string]fastiotest.Fault {
 	}
 }
 
-// Rule 11: however a call of a write-back fails, what it returns is true, nothing is written
-// twice, and what is written is whole. A file that is sent at once is sent once, unless
-// it was sent back unread.
-func TestWriteBacksAreWrittenOnce(t *testing.T) {
+// Rule 11: however a call of Replace fails, its result is correct, and the file
+// is written completely and at most once. A file sent in one request is retried
+// only if the server did not read it.
+func TestReplaceWritesOnce(t *testing.T) {
 	t.Parallel()
 	large := strings.Repeat("0123456789abcdef", fileshares.MaxSingle/16+1)
 	for name, fault := range spoilt() {
@@ -284,9 +284,9 @@ func writeBack(t *testing.T, op, content string, fault fastiotest.Fault) {
 	node, err := p.guest.Replace(t.Context(), p.link.ID, fileshares.ReplaceRequest{
 		Content: strings.NewReader(content), Size: int64(len(content)), ChunkSize: 1 << 20, IfVersion: was,
 	}, unlocked(), api.Timeout(5*time.Minute))
-	time.Sleep(time.Minute) // what is under way ends
+	time.Sleep(time.Minute) // until calls in progress end
 	if n := p.sent("fileshares.Uploads.Create"); n > 1 && fault.Status != http.StatusTooManyRequests {
-		t.Errorf("an upload was begun %d times", n)
+		t.Errorf("%d uploads were created", n)
 	}
 	versions := p.versions(t)
 	lost, unsure := errors.AsType[*fileshares.UploadError](err)
@@ -301,9 +301,9 @@ func writeBack(t *testing.T, op, content string, fault fastiotest.Fault) {
 		t.Fatalf("%v, and the file has %d versions", err, len(versions))
 	}
 	if len(versions) == 2 && p.content(t) != content {
-		t.Error("what was written is not what was sent")
+		t.Error("the stored content is not the content sent")
 	}
-	// Who repeats it writes nothing twice.
+	// Repeating the call writes nothing twice.
 	_, again := p.guest.Replace(t.Context(), p.link.ID, fileshares.ReplaceRequest{
 		Content: strings.NewReader(text), Size: int64(len(text)), IfVersion: was,
 	}, unlocked())
@@ -313,18 +313,19 @@ func writeBack(t *testing.T, op, content string, fault fastiotest.Fault) {
 	if n := len(p.versions(t)); n != 2 {
 		t.Errorf("repeated, the file has %d versions", n)
 	}
-	// Where the server did its part, only the answer to all of it at once is worth more.
+	// After the server has processed a call, only the call that completes the
+	// upload may fail.
 	done := fault.Processed || fault.Cut > 0 || fault.Stall > 0
 	switch {
 	case err == nil, op == "fileshares.Uploads.Create", op == "fileshares.Uploads.Complete" && !done,
 		op == "fileshares.Get" && fault.Delay > 0:
 	default:
-		t.Errorf("it failed, although it did not have to: %v", err)
+		t.Errorf("got %v, want a retry that succeeds", err)
 	}
 }
 
-// 4 MiB are sent at once, and a byte more in pieces.
-func TestWriteBacksAtOnceAndInPieces(t *testing.T) {
+// Up to 4 MiB are sent in one request, more in chunks.
+func TestReplaceSendsLargeFilesInChunks(t *testing.T) {
 	t.Parallel()
 	calls := func(create, chunk, complete int) map[string]int {
 		return map[string]int{
@@ -353,8 +354,8 @@ func TestWriteBacksAtOnceAndInPieces(t *testing.T) {
 	}
 }
 
-// Retry-After is honored before the state of an upload is read.
-func TestWriteBacksWaitToLook(t *testing.T) {
+// Retry-After is honored before the state of an upload is polled.
+func TestReplaceWaitsBeforePolling(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := send(t, fastiotest.Node{Content: "before"})
@@ -370,8 +371,8 @@ func TestWriteBacksWaitToLook(t *testing.T) {
 	})
 }
 
-// An attempt is bounded by what it has to send.
-func TestSendingIsBounded(t *testing.T) {
+// The timeout of an attempt depends on its size.
+func TestUploadTimeoutDependsOnSize(t *testing.T) {
 	t.Parallel()
 	for size, want := range map[int]time.Duration{
 		1: 2 * time.Minute, fileshares.MaxSingle: 2*time.Minute + 256*time.Second,
@@ -385,22 +386,22 @@ func TestSendingIsBounded(t *testing.T) {
 		}
 		r.Content = make([]byte, size)
 		if _, err := s.Uploads.Create(t.Context(), r); err != nil || attempt() != want {
-			t.Errorf("%d bytes at once: %v, %s", size, err, attempt())
+			t.Errorf("%d bytes in one request: %v, %s", size, err, attempt())
 		}
 		if err := s.Uploads.Chunk(t.Context(), "u", 1, r.Content); err != nil || attempt() != want {
-			t.Errorf("a piece of %d bytes: %v, %s", size, err, attempt())
+			t.Errorf("a chunk of %d bytes: %v, %s", size, err, attempt())
 		}
 	}
 }
 
-// Another version that arrives before the new one is put together is not lost. A
-// single call may already answer that the version was overtaken.
-func TestConflictsOnTheWay(t *testing.T) {
+// A version stored before the upload is assembled is not overwritten. The
+// response to a single request may already report the conflict.
+func TestReplaceReportsConflicts(t *testing.T) {
 	t.Parallel()
 	large := strings.Repeat("x", fileshares.MaxSingle+1)
 	type row struct {
 		content  string
-		answered bool // by the call that uploads
+		answered bool // in the response to the upload
 	}
 	table.Bubbles(t, map[string]row{
 		"at once": {content: text}, "in pieces": {content: large}, "in the answer to the upload": {text, true},
@@ -430,8 +431,8 @@ func TestConflictsOnTheWay(t *testing.T) {
 	})
 }
 
-// A server that notices a conflict at once says so in its refusal.
-func TestRefusedConflicts(t *testing.T) {
+// A rejected upload may report the conflict.
+func TestRejectedUploadReportsConflict(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := send(t, fastiotest.Node{Content: "before"})
@@ -447,7 +448,7 @@ func TestRefusedConflicts(t *testing.T) {
 	})
 }
 
-func TestUploadsThatFail(t *testing.T) {
+func TestReplaceReportsFailedUploads(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := send(t, fastiotest.Node{Content: "before"}, func(o *fastiotest.Options) { o.Uploads.FailStoring = "q3" })
@@ -457,7 +458,7 @@ func TestUploadsThatFail(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	})
-	synctest.Test(t, func(t *testing.T) { // whose end is not awaited
+	synctest.Test(t, func(t *testing.T) { // the wait is cancelled
 		p := send(t, fastiotest.Node{Content: "before"}, func(o *fastiotest.Options) { o.Uploads.Pace = time.Hour })
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
@@ -469,10 +470,10 @@ func TestUploadsThatFail(t *testing.T) {
 		time.Sleep(3 * time.Hour)
 		u, err := p.guest.Uploads.Get(t.Context(), e.Upload.ID, unlocked())
 		if err != nil || !u.Status.Done() {
-			t.Errorf("looked at later: %+v, %v", u, err)
+			t.Errorf("polled later: %+v, %v", u, err)
 		}
 	})
-	synctest.Test(t, func(t *testing.T) { // whose content ends before its time
+	synctest.Test(t, func(t *testing.T) { // the content is shorter than Size
 		p := send(t, fastiotest.Node{Content: "before"})
 		for _, size := range []int64{10, fileshares.MaxSingle + 10} {
 			r := overwrite("short")
@@ -486,7 +487,7 @@ func TestUploadsThatFail(t *testing.T) {
 }
 
 // Progress is reported after every chunk.
-func TestWriteBackProgress(t *testing.T) {
+func TestReplaceReportsProgress(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := send(t, fastiotest.Node{Content: "before"})
@@ -508,8 +509,8 @@ func TestWriteBackProgress(t *testing.T) {
 	})
 }
 
-// A preview that stands elsewhere is fetched there, whether the server names the host
-// or not; a missing preview has a code of its own.
+// A preview is fetched from the address of a redirect, absolute or relative; a
+// missing preview has its own code.
 func TestPreviews(t *testing.T) {
 	t.Parallel()
 	for _, absolute := range []bool{false, true} {
@@ -523,12 +524,12 @@ func TestPreviews(t *testing.T) {
 			}
 			if got, err = all(p.guest.Preview(t.Context(), p.link.ID, api.PreviewTypeMP4, unlocked())); got != text ||
 				err != nil {
-				t.Errorf("at once: %q, %v", got, err)
+				t.Errorf("without a redirect: %q, %v", got, err)
 			}
 			_, err = p.guest.Preview(t.Context(), p.link.ID, api.PreviewTypeSpreadsheet, unlocked())
 			if e, ok := errors.AsType[*api.Error](err); !ok || e.Code != fileshares.CodeNoPreview ||
 				!errors.Is(err, api.ErrNotFound) {
-				t.Errorf("without one: %v", err)
+				t.Errorf("missing preview: %v", err)
 			}
 		})
 	}
@@ -550,7 +551,8 @@ func (h *heap) look() {
 	h.most = max(h.most, m.HeapAlloc)
 }
 
-// check requires that little memory was in use, and that a file has arrived.
+// check requires that little memory was used and that the whole file has
+// arrived.
 func (h *heap) check(t *testing.T, arrived hash.Hash, file fastiotest.Version) {
 	t.Helper()
 	grown := h.most - h.before
@@ -563,18 +565,18 @@ func (h *heap) check(t *testing.T, arrived hash.Hash, file fastiotest.Version) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(arrived.Sum(nil), want.Sum(nil)) {
-		t.Error("another file has arrived")
+		t.Error("the wrong content has arrived")
 	}
 }
 
 const (
-	held  = 64 << 20 // bytes that may be in use, garbage included
-	looks = 64       // at the memory
+	held  = 64 << 20 // allowed memory use in bytes, including garbage
+	looks = 64       // measurements of memory
 )
 
-// A file of any size is received in the memory of a small one, over connections that
-// break on the way.
-func TestLargeDownloadsTakeNoMemory(t *testing.T) { //nolint:paralleltest // others would use memory meanwhile
+// Downloads of any size need the memory of a small one, also over connections
+// that break.
+func TestDownloadMemoryIsConstant(t *testing.T) { //nolint:paralleltest // it measures the memory of the process
 	p := send(t, fastiotest.Node{Size: largeFile})
 	p.Fail(fastiotest.Fault{Op: "fileshares.Versions.Read", Cut: largeFile / 3, Count: 2})
 	sum := sha256.New()
@@ -594,8 +596,8 @@ func TestLargeDownloadsTakeNoMemory(t *testing.T) { //nolint:paralleltest // oth
 	h.check(t, sum, fastiotest.Version{ID: api.OpaqueID(got.Version.Plain()), Size: largeFile})
 }
 
-// A file of any size is written back in the memory of a piece of it.
-func TestLargeWriteBacksTakeNoMemory(t *testing.T) { //nolint:paralleltest // others would use memory meanwhile
+// Uploads of any size need the memory of one chunk.
+func TestUploadMemoryIsConstant(t *testing.T) { //nolint:paralleltest // it measures the memory of the process
 	file := fastiotest.Version{ID: "v3r510n0fth3l4rg3f1l3", Size: largeFile}
 	arrived := sha256.New()
 	s := fileshares.New(sink(t, arrived))
@@ -609,7 +611,7 @@ func TestLargeWriteBacksTakeNoMemory(t *testing.T) { //nolint:paralleltest // ot
 	h.check(t, arrived, file)
 }
 
-// sink is a client of a server that takes pieces in their order, each once.
+// sink is a client of a server that accepts chunks in order, each once.
 func sink(t *testing.T, arrived hash.Hash) api.Client {
 	t.Helper()
 	return clientOf(t, stub.Network(func(r *http.Request) (*http.Response, error) {

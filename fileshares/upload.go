@@ -50,7 +50,7 @@ type Upload struct {
 	Status        UploadStatus `json:"status"`
 	StatusMessage string       `json:"status_message"` // why it failed
 
-	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members without a field
 }
 
 // conflicting begins the status message of a version conflict. The current
@@ -67,7 +67,7 @@ func (u *Upload) Conflict() api.OpaqueID {
 	return api.OpaqueID(strings.TrimSpace(current))
 }
 
-// uploadAnswer is an answer with an Upload: under session, or at the root.
+// uploadAnswer is a response with an Upload: under session, or at the root.
 type uploadAnswer struct {
 	Session *Upload `json:"session"`
 	Bare    Upload  `json:",embed,inline"`

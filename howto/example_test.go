@@ -10,9 +10,9 @@ import (
 	"github.com/fastio-go/fastio/howto"
 )
 
-// A question that is too short is asked back.
+// A question that is too short gets a clarification.
 func Example() {
-	s := fastiotest.New() // stands in for the platform
+	s := fastiotest.New() // a fake of the platform
 	client, err := fastio.New(s.ClientOptions()...)
 	if err != nil {
 		log.Fatal(err)

@@ -84,7 +84,7 @@ func (*Clarification) reply() {}
 // platform answers one question at a time and does not queue. It is not an
 // [api.ErrRateLimited], as the time until the next attempt is unknown. The
 // error is an [*api.Error] as well.
-var ErrBusy = errors.New("another question is under way")
+var ErrBusy = errors.New("another question is in progress")
 
 const codeBusy = 145858
 
@@ -143,7 +143,7 @@ func (q *Question) form() api.Form {
 	return f
 }
 
-// replyWire is the answer to a question, of either kind.
+// replyWire is the response to a question, of either kind.
 type replyWire struct {
 	Status    string   `json:"status"`
 	Answer    *string  `json:"answer"`
@@ -195,7 +195,7 @@ func (s *Service) Ask(ctx context.Context, q Question, opts ...api.CallOption) (
 	case len(a.Questions) > 0:
 		return &Clarification{a.Questions, a.Extra}, nil
 	}
-	return nil, errors.New("fastio: " + op + ": the answer holds neither an answer nor a question")
+	return nil, errors.New("fastio: " + op + ": the response holds neither an answer nor a question")
 }
 
 // busy returns the error of a concurrent question as [ErrBusy].

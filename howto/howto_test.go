@@ -23,7 +23,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const answer = `{"result":true,"status":"answer","answer":"Press *Share*.","escalated":false,"topics_used":["shares"]}`
 
-func TestWrongInput(t *testing.T) {
+func TestInvalidInputIsRejected(t *testing.T) {
 	t.Parallel()
 	s := howto.New(stub.Answer(answer))
 	refused := map[string][]error{}
@@ -69,8 +69,8 @@ func TestRepliesDecoded(t *testing.T) {
 	}
 }
 
-// A question elsewhere is not a limit that ends at a known time.
-func TestBusy(t *testing.T) {
+// A concurrent question is not a rate limit with a known end.
+func TestConcurrentQuestionIsErrBusy(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		refusal       *api.Error
@@ -97,7 +97,7 @@ func TestBusy(t *testing.T) {
 }
 
 // A client asks one question at a time.
-func TestOneAtATime(t *testing.T) {
+func TestQuestionsAreSerialized(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		asked := make(chan struct{}, 1)
@@ -127,7 +127,7 @@ func TestOneAtATime(t *testing.T) {
 	})
 }
 
-// A caller whose context ends stops waiting, and asks nothing.
+// A caller whose context ends stops waiting and sends nothing.
 func TestWaitEndsWithTheContext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -11,9 +11,9 @@ import (
 	"github.com/fastio-go/fastio/storage"
 )
 
-// What is known about an invoice is written down, and read with where it is from.
+// Write facts of an invoice and read them with their source.
 func Example() {
-	s := fastiotest.New() // stands in for the platform
+	s := fastiotest.New() // a fake of the platform
 	room := s.AddWorkspace(fastiotest.Workspace{Name: "Books"})
 	invoice := s.AddNode(fastiotest.Node{Profile: room.ID, Name: "invoice 7.pdf"})
 	client, err := fastio.New(s.ClientOptions()...)
@@ -41,7 +41,7 @@ func Example() {
 	// total_currency: "EUR", by user
 }
 
-// A merge is tried before it is carried out, because nothing takes it back.
+// Preview a merge before it is carried out, because it cannot be undone.
 func ExampleFields_Merge() {
 	s := fastiotest.New()
 	room := s.AddWorkspace(fastiotest.Workspace{Name: "Books"})

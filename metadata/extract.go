@@ -34,10 +34,10 @@ type Extraction struct {
 
 const maxExtracted = 50
 
-// Extract starts the extraction of up to 50 fields, which must exist, from a
-// file or note by the AI of the platform; nil means all that it finds. It takes
-// a while and costs credits: [Service.Jobs] reports its state. Values written
-// by users are kept.
+// Extract starts the extraction of up to 50 existing fields from a file or note
+// by the AI of the platform; nil means all fields it finds. It takes a while
+// and costs credits: [Service.Jobs] reports its state. Values written by users
+// are kept.
 //
 // It is retried only if it was not sent.
 //
@@ -60,9 +60,9 @@ func (s *Service) Extract(
 	return call.One[Extraction](ctx, s.c, endpoint.MetadataExtract(workspace, node, form), "", opts)
 }
 
-// ExtractAll starts what [Service.Extract] does for all files and notes of a
-// folder; [api.Root] means the whole workspace. It requires the admin role in
-// the workspace.
+// ExtractAll starts the extraction from all files and notes of a folder;
+// [api.Root] means the whole workspace. It requires the admin role in the
+// workspace.
 //
 // It calls POST /current/workspace/{workspace_id}/storage/{node_id}/metadata/extract-all/.
 func (s *Service) ExtractAll(
@@ -76,13 +76,13 @@ func (s *Service) ExtractAll(
 type JobList struct {
 	Extractions []*Job `json:"metadata_extract"`
 
-	// Other kinds of work on the workspace, nil if there is none. Their members are
-	// not published.
+	// Other kinds of work on the workspace, nil if there is none. They are not
+	// documented.
 	Intelligence api.Map[json.RawMessage] `json:"intelligence"`
 	Summarize    api.Map[json.RawMessage] `json:"summarize"`
 	UpsertFile   api.Map[json.RawMessage] `json:"upsert_file"`
 
-	Extra map[string]json.RawMessage `json:",embed,unknown"` // kinds of jobs this version has no field for
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // unknown kinds of jobs
 }
 
 // Of returns the extractions from one file or note.
@@ -112,7 +112,7 @@ type Job struct {
 	NodeID       api.OpaqueID    `json:"node_id"` // without hyphens: compare with [api.OpaqueID.Equal]
 	Fields       []string        `json:"fields"`
 	Status       JobStatus       `json:"status"`
-	Progress     json.RawMessage `json:"progress"`      // its form is not published (assumed name)
+	Progress     json.RawMessage `json:"progress"`      // undocumented (assumed name)
 	ErrorMessage string          `json:"error_message"` // why it failed; set with JobStatusErrored
 	Created      api.Time        `json:"created"`
 	Updated      api.Time        `json:"updated"`

@@ -52,15 +52,15 @@ func (s *FactSet) Fact(field string) *storage.Fact {
 func (f *Facts) Get(
 	ctx context.Context, workspace api.ID, node api.OpaqueID, opts ...api.CallOption,
 ) (*FactSet, error) {
-	if len(api.Resolve(opts).Output) == 0 { // lower levels leave out the values or their provenance
+	if len(api.Resolve(opts).Output) == 0 { // lower levels omit the values or their provenance
 		opts = append(slices.Clip(opts), api.Full)
 	}
 	return call.One[FactSet](ctx, f.c, endpoint.MetadataFactsGet(workspace, node, nil), "", opts)
 }
 
-// ErrAmbiguous says that the result of a refused write of facts is unknown: read
-// the facts before another write. The error is an [*api.Error] as well.
-var ErrAmbiguous = errors.New("whether anything was written is not known")
+// ErrAmbiguous reports that the result of a rejected write of facts is unknown:
+// read the facts before another write. The error is also an [*api.Error].
+var ErrAmbiguous = errors.New("it is unknown whether anything was written")
 
 const (
 	maxFacts = 100
@@ -133,7 +133,7 @@ func encode(op string, values map[string]any) (map[string]json.RawMessage, error
 	return facts, nil
 }
 
-// characters counts those of a value that is a string.
+// characters returns the length of a value that is a string.
 func characters(value jsontext.Value) int {
 	if value.Kind() != '"' || len(value) <= maxValue {
 		return 0

@@ -22,11 +22,11 @@ type Fields struct{ c api.Client }
 type Field struct {
 	Name         string           `json:"name"`
 	DeclaredType storage.FactType `json:"declared_type"`
-	Constraints  *Constraints     `json:"constraints"` // nil means none; set by the platform only
+	Constraints  *Constraints     `json:"constraints"` // nil means none; only the platform sets it
 	Aliases      []string         `json:"aliases"`     // retired names that resolve to this field
 	Provisional  bool             `json:"provisional"` // not related to Origin
 	Origin       Origin           `json:"origin"`
-	Revision     int              `json:"revision"`   // increments with each change of the definition
+	Revision     int              `json:"revision"`   // incremented by each change of the definition
 	FileCount    *int             `json:"file_count"` // files and notes with a value, also in the trash; nil means unknown
 	Created      api.Time         `json:"created"`
 	Updated      api.Time         `json:"updated"`
@@ -34,7 +34,7 @@ type Field struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// Origin says who created a field.
+// Origin is the creator of a field.
 type Origin string
 
 // The origins.
@@ -46,7 +46,7 @@ const (
 // Constraints limit the values of a field.
 type Constraints struct {
 	Allowed []string        `json:"allowed"`      // the allowed values; nil means any
-	Min     json.RawMessage `json:"min,omitzero"` // as in the answer, as the next
+	Min     json.RawMessage `json:"min,omitzero"` // as in the response, as the next
 	Max     json.RawMessage `json:"max,omitzero"`
 	Regex   string          `json:"regex"`
 
@@ -97,7 +97,7 @@ func (f *Fields) All(
 
 // ValuePage is one page of the values of a field.
 type ValuePage struct {
-	Values     []json.RawMessage // each with its number of occurrences, in a form that is not published
+	Values     []json.RawMessage // each with its number of occurrences, in an undocumented form
 	PageSize   int
 	HasMore    bool   // whether there is another page
 	NextCursor string // "" after the last page
@@ -131,14 +131,14 @@ type Declaration struct {
 	Field *Field `json:"field"` // the field of that name; its spelling and type may differ from those declared
 
 	// Created reports whether the last attempt created the field. It is also false
-	// if an earlier attempt created it and the answer was lost.
+	// if an earlier attempt created it and the response was lost.
 	Created bool `json:"field_created"`
 }
 
 // Declare adds a field to the vocabulary of a workspace, permanently. The name
-// has 1 to 64 characters, without the blanks around it, which are trimmed. It
-// is idempotent: if the name is that of a field, or of one merged into another,
-// it changes nothing and returns that field. It requires the admin role in the
+// has 1 to 64 characters, not counting leading and trailing blanks, which are
+// removed. It is idempotent: if the field exists or was merged into another, it
+// changes nothing and returns that field. It requires the admin role in the
 // workspace.
 //
 // Errors: [api.ErrInvalid] if the server does not accept the name;

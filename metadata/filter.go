@@ -15,7 +15,7 @@ import (
 // Operator is the comparison of a [Filter].
 type Operator string
 
-// Published operators; a server may support more.
+// The documented operators; a server may support more.
 const (
 	OperatorEqual     Operator = "="
 	OperatorExists    Operator = "exists"     // takes no value
@@ -27,13 +27,13 @@ const (
 type Filter struct {
 	Field    string             `json:"field"` // the name of a merged field means its target
 	Operator Operator           `json:"operator"`
-	Value    stdjson.RawMessage `json:"value,omitzero"` // nil for none
+	Value    stdjson.RawMessage `json:"value,omitzero"` // nil means none
 
 	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // unknown members
 }
 
-// Equals returns the condition that a field has a value. A value that JSON cannot
-// encode is rejected when the Filter is sent.
+// Equals returns the condition that a field has a value. A value that JSON
+// cannot encode is rejected when the Filter is sent.
 func Equals(field string, value any) Filter {
 	b, err := json.Marshal(value)
 	if err != nil {
@@ -54,9 +54,8 @@ var _ = lenient.Fix(func(f *Filter) {
 	}
 })
 
-// CheckFilters returns an [*api.InputError] for the operation op unless there are 1 to 5
-// filters, each with a field, an operator and a value that JSON can
-// encode.
+// CheckFilters returns an [*api.InputError] for the operation op unless there
+// are 1 to 5 filters, each with a field, an operator and a valid value.
 func CheckFilters(op string, filters []Filter) error {
 	const most = 5
 	refuse := func(rule, got string) error {
@@ -79,7 +78,7 @@ func CheckFilters(op string, filters []Filter) error {
 // Category is a value of the metadata field "category".
 type Category string
 
-// Categories. Another one in a response is older than the list.
+// The categories. A response may have an older one.
 const (
 	CategoryLegal       Category = "Legal"
 	CategoryFinance     Category = "Finance"
@@ -95,19 +94,18 @@ const (
 	CategoryOther       Category = "Other"
 )
 
-// ErrUnfiltered reports that the server ignored the filters of a
-// call.
+// ErrUnfiltered reports that the server ignored the filters of a call.
 var ErrUnfiltered = errors.New("the server did not apply the metadata filter")
 
-// FilterReport reports that a metadata filter was applied. A response without one was
-// not filtered.
+// FilterReport reports that a metadata filter was applied. A response without
+// one was not filtered.
 type FilterReport struct {
-	Applied     stdjson.RawMessage `json:"applied,omitzero"`   // as it arrived; its form is not published
+	Applied     stdjson.RawMessage `json:"applied,omitzero"`   // undocumented, as received
 	Matched     *int               `json:"matched,omitzero"`   // files in the whole workspace; nil means unknown
-	IsTruncated bool               `json:"truncated,omitzero"` // more than 1,000 match, and the others were not looked at
+	IsTruncated bool               `json:"truncated,omitzero"` // more than 1,000 match, and the others were not examined
 
 	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // unknown members
 }
 
-// Ran reports whether the filter was applied. That of no report was not.
+// Ran reports whether the filter was applied; false for nil.
 func (r *FilterReport) Ran() bool { return r != nil && string(r.Applied) != "false" }

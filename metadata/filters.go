@@ -49,7 +49,7 @@ func (r *FilterRequest) check(op string) error {
 // FilterPage is one page of saved filters.
 type FilterPage struct {
 	Filters    []*SavedFilter
-	PageSize   int    // 0 if not in the answer
+	PageSize   int    // 0 if not in the response
 	HasMore    bool   // whether there is another page
 	NextCursor string // "" after the last page
 }
@@ -106,8 +106,7 @@ func (f *Filters) Get(
 	return f.one(ctx, endpoint.MetadataFiltersGet(workspace, filter), opts)
 }
 
-// Update replaces a saved filter as a whole: fields that r leaves out are
-// cleared.
+// Update replaces a saved filter; fields that r leaves out are cleared.
 //
 // It calls PUT /current/workspace/{workspace_id}/metadata/filters/{filter_id}/.
 func (f *Filters) Update(
@@ -153,14 +152,14 @@ func (f *Filters) AllNodes(
 	return page.Rows(pages, nodesOf)
 }
 
-// filterAnswer is an answer with a filter, as a member or at the root.
+// filterAnswer is a response with a filter, as a member or at the root.
 type filterAnswer struct {
 	Filter   *SavedFilter `json:"filter"`
 	Bare     SavedFilter  `json:",embed,inline"`
 	FilterID api.OpaqueID `json:"filter_id"` // (assumed name)
 }
 
-// one sends a request whose answer is a filter.
+// one sends a request for one filter.
 func (f *Filters) one(ctx context.Context, r *api.Request, opts []api.CallOption) (*SavedFilter, error) {
 	a, err := call.One[filterAnswer](ctx, f.c, r, "", opts)
 	if err != nil {

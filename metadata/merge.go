@@ -22,7 +22,7 @@ type Outcome string
 
 // The outcomes.
 const (
-	OutcomeUnknown       Outcome = ""               // the answer does not say
+	OutcomeUnknown       Outcome = ""               // not in the response
 	OutcomePossible      Outcome = "possible"       // of a Preflight: the merge would succeed
 	OutcomeRefused       Outcome = "refused"        // the merge was or would be refused: see Refusal
 	OutcomeMerged        Outcome = "merged"         // the merge was carried out
@@ -36,12 +36,12 @@ type Merging struct {
 
 	Source            string    // in the spelling of the vocabulary
 	Target            string    // the field that the target resolves to
-	FilesAffected     *int      // files and notes with a value of the source; nil if not in the answer, as the next
+	FilesAffected     *int      // files and notes with a value of the source; nil if not in the response, as the next
 	TargetFilesBefore *int      // files and notes with a value of the target, before the merge
 	Snapshot          *Snapshot // nil if there is nothing to merge
 }
 
-// Refusal says why two fields are not merged.
+// Refusal is the reason why two fields are not merged.
 type Refusal struct {
 	Reason     RefusalReason `json:"reason"`
 	Message    string        `json:"message"`            // for display
@@ -50,8 +50,7 @@ type Refusal struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// RefusalReason says why two fields are not merged. Unknown values pass
-// through.
+// RefusalReason is the code of a [Refusal]. Unknown values pass through.
 type RefusalReason string
 
 // The reasons.
@@ -68,13 +67,13 @@ const (
 type Snapshot struct {
 	SourceRevision int `json:"source_revision"`
 	TargetRevision int `json:"target_revision"`
-	GroupSize      int `json:"group_size"` // its meaning is not published
+	GroupSize      int `json:"group_size"` // undocumented
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// Preflight reports what [Fields.Merge] would do, and writes nothing. Its
-// counts may have changed by the time of the merge.
+// Preflight reports what [Fields.Merge] would do without writing. Its counts
+// may change before the merge.
 //
 // It sends the request of Merge without the confirmation, and has its errors.
 func (f *Fields) Preflight(
@@ -157,7 +156,7 @@ func (f *Fields) merge(ctx context.Context, r *api.Request, confirmed bool, opts
 	return m, nil
 }
 
-// outcome distinguishes a success from a refusal, which have the same status.
+// outcome distinguishes success and refusal, which have the same status.
 func (w *mergeWire) outcome(confirmed bool) (Outcome, *Refusal) {
 	switch w.WouldRefuse.Kind() {
 	case '{':
@@ -166,7 +165,7 @@ func (w *mergeWire) outcome(confirmed bool) (Outcome, *Refusal) {
 			r = &Refusal{Extra: map[string]json.RawMessage{"would_refuse": json.RawMessage(w.WouldRefuse)}}
 		}
 		return OutcomeRefused, r
-	case 'n', jsontext.KindInvalid: // not refused, or not in the answer
+	case 'n', jsontext.KindInvalid: // not refused, or not in the response
 	default:
 		return OutcomeUnknown, nil
 	}
@@ -191,17 +190,17 @@ type Candidate struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// CandidateReason says why two fields may mean the same. Unknown values pass
+// CandidateReason is why two fields may mean the same. Unknown values pass
 // through.
 type CandidateReason string
 
 // The reasons.
 const (
-	CandidateReasonSpelling CandidateReason = "separator_or_case_variant" // the same letters, but for case and separators
+	CandidateReasonSpelling CandidateReason = "separator_or_case_variant" // same letters except for case and separators
 	CandidateReasonConcept  CandidateReason = "semantic_same_concept"     // a suggestion only
 )
 
-// The names may be given as fields.
+// The response may name the two in fields.
 var _ = lenient.Fix(func(c *Candidate) {
 	var field struct {
 		Name string `json:"name"`
@@ -246,8 +245,8 @@ func (f *Fields) MergeCandidates(
 	return call.One[CandidatePage](ctx, f.c, endpoint.MetadataFieldsMergeCandidates(workspace, q), "", opts)
 }
 
-// maxEmpty is how many pages in a row may hold no candidates. Each examines some
-// pairs of fields.
+// maxEmpty is the number of pages in a row that may hold no candidates. Each
+// examines some pairs of fields.
 const maxEmpty = 100
 
 // AllMergeCandidates returns the pairs of all pages of

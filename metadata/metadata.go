@@ -67,7 +67,7 @@ func (o *ListOptions) query(op string) (url.Values, error) {
 	return q, nil
 }
 
-// rows are one page of a list, whose members are at the root of the answer.
+// rows are one page of a list, whose members are at the root of the response.
 type rows[T any] struct {
 	Count    int    `json:"count"`
 	PageSize int    `json:"page_size"`
@@ -122,7 +122,7 @@ func walk[P any](
 // maxName is the limit of the name of a field, in characters.
 const maxName = 64
 
-// checkName rejects what cannot be the name of a field. Blanks around it count.
+// checkName rejects an invalid field name. Surrounding blanks count.
 func checkName(op, field, name string) error {
 	switch n := utf8.RuneCountInString(name); {
 	case strings.TrimSpace(name) == "":

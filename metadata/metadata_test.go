@@ -29,7 +29,7 @@ const (
 
 func raw(text string) json.RawMessage { return json.RawMessage(text) }
 
-func TestWrongInput(t *testing.T) {
+func TestInvalidInputIsRejected(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	s := metadata.New(stub.Answer(`{"field":{}}`))
@@ -97,13 +97,14 @@ func TestWrongInput(t *testing.T) {
 		"extraction": extract(many(50)...),
 	} {
 		if err != nil {
-			t.Errorf("%s as large as may be: %v", name, err)
+			t.Errorf("%s at the limit: %v", name, err)
 		}
 	}
 }
 
-// A refusal is neither an error nor a success, and neither is a silent answer.
-func TestMergings(t *testing.T) {
+// A refused merge is neither an error nor a success, nor is a response without
+// outcome.
+func TestMergeOutcomes(t *testing.T) {
 	t.Parallel()
 	mismatch := &metadata.Refusal{Reason: metadata.RefusalReasonTypeMismatch, Message: "No."}
 	for name, tc := range map[string]struct {
@@ -175,8 +176,8 @@ func TestFactIgnoresCase(t *testing.T) {
 	}
 }
 
-// A refusal that names no value leaves open what was written.
-func TestDoubt(t *testing.T) {
+// After a rejection that names no value, the result of the write is unknown.
+func TestAmbiguousWrite(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		refusal  error
@@ -196,7 +197,7 @@ func TestDoubt(t *testing.T) {
 	}
 }
 
-// A result that was not filtered is an error.
+// A list that was not filtered is an error.
 func TestUnfiltered(t *testing.T) {
 	t.Parallel()
 	for _, report := range []string{``, `,"metadata_filter":null`, `,"metadata_filter":{"applied":false}`} {
@@ -216,7 +217,7 @@ func TestUnfiltered(t *testing.T) {
 	}
 }
 
-func TestNothingOfABatch(t *testing.T) {
+func TestDetailsOfMissingNodes(t *testing.T) {
 	t.Parallel()
 	for body, found := range map[string]bool{
 		`{"result":false,"objects":[],"errors":[{"node_id":"2b","code":150183,"message":"A folder."}]}`: true,

@@ -15,12 +15,12 @@ import (
 	"github.com/fastio-go/fastio/storage"
 )
 
-// EligibleOptions selects a page of files and notes. Nil means the first page
-// of all.
+// EligibleOptions selects a page of files and notes. Nil means the first page,
+// unfiltered.
 type EligibleOptions struct {
 	ListOptions // the server rounds PageSize to 25, 100 or 250
 
-	MIMEType  string       // of the file, exactly; "" means all, as for the others
+	MIMEType  string       // of the file, exactly; "" means any, as in the next three
 	Extension string       // of the name, exactly
 	ParentID  api.OpaqueID // the folder, without its subfolders
 	Category  Category     // the value of the field category
@@ -32,7 +32,7 @@ type NodePage struct {
 	PageSize   int
 	HasMore    bool          // whether there is another page
 	NextCursor string        // "" after the last page
-	Filter     *FilterReport // of a category or a saved filter; nil if not in the answer
+	Filter     *FilterReport // of a category or a saved filter; nil if not in the response
 }
 
 type nodesWire struct {
@@ -63,7 +63,7 @@ func (s *Service) Eligible(
 	}
 	if list.ParentID != "" && list.ParentID.Plain() == "" {
 		return nil, &api.InputError{
-			Op: op, Field: "parent_id", Rule: "must hold more than hyphens and blanks",
+			Op: op, Field: "parent_id", Rule: "must not consist of hyphens and blanks",
 			Got: strconv.Quote(string(list.ParentID)),
 		}
 	}
@@ -111,7 +111,7 @@ func nodesOf(p *NodePage) []*storage.Node { return p.Nodes }
 type Details struct {
 	Node            *storage.Node  `json:"node" also:"node_id"`
 	Facts           *storage.Facts `json:"metadata_facts"`
-	AutoExtractable *bool          `json:"autoextractable"` // whether the AI can extract facts from it; nil means unknown
+	AutoExtractable *bool          `json:"autoextractable"` // whether the AI can extract facts; nil means unknown
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
@@ -147,7 +147,7 @@ func (s *Service) Details(
 		ids = append(ids, id.Plain())
 	}
 	if len(ids) == 1 {
-		ids = append(ids, ids[0]) // the answer to a single ID has another form
+		ids = append(ids, ids[0]) // a single ID would get another form of response
 	}
 	a, err := call.One[Batch](ctx, s.c, endpoint.MetadataDetails(workspace, ids, nil), "", opts)
 	if err != nil {
@@ -160,8 +160,8 @@ func (s *Service) Details(
 
 // VersionList is the history of the metadata of a file or note.
 type VersionList struct {
-	Versions []json.RawMessage          // in a form that is not published
-	Extra    map[string]json.RawMessage // the other members of the answer
+	Versions []json.RawMessage          // in an undocumented form
+	Extra    map[string]json.RawMessage // the other members of the response
 }
 
 // Versions returns the history of the metadata of a file or note.

@@ -11,9 +11,9 @@ import (
 	"github.com/fastio-go/fastio/search"
 )
 
-// A workspace is searched by what its notes mean, and then within one folder.
+// Search a workspace by meaning, then within one folder.
 func Example() {
-	s := fastiotest.New() // stands in for the platform
+	s := fastiotest.New() // a fake of the platform
 	room := s.AddWorkspace(fastiotest.Workspace{Name: "Docks"})
 	leases := s.AddNode(fastiotest.Node{Profile: room.ID, Name: "Leases", Kind: "folder"})
 	s.AddNode(fastiotest.Node{
@@ -48,7 +48,7 @@ func Example() {
 	// dock 4.md 2 []
 }
 
-// A successful search reports what it could not cover.
+// A successful search reports its gaps.
 func ExampleResult() {
 	s := fastiotest.New()
 	room := s.AddWorkspace(fastiotest.Workspace{Name: "Docks", NoIntelligence: true})

@@ -11,7 +11,7 @@ import (
 	"github.com/fastio-go/fastio/storage"
 )
 
-// MatchSource says how a hit was found. Unknown values pass through.
+// MatchSource is the method that found a hit. Unknown values pass through.
 type MatchSource string
 
 // The match sources.
@@ -21,7 +21,7 @@ const (
 	MatchSourceBoth     MatchSource = "both"
 )
 
-// ScoreSource says what a RawScore measures. Unknown values pass through.
+// ScoreSource is the measure of a RawScore. Unknown values pass through.
 type ScoreSource string
 
 // The score sources.
@@ -32,7 +32,7 @@ const (
 )
 
 // Hit is a file, folder or note that a search found. A field that is not in the
-// answer is zero: hits by name have no scores, MIME type, page or media
+// response is zero: hits by name have no scores, MIME type, page or media
 // segment.
 type Hit struct {
 	ID       api.OpaqueID     `json:"node_id" also:"id"`
@@ -42,7 +42,7 @@ type Hit struct {
 	MIMEType string           `json:"mimetype"`
 	Updated  api.Time         `json:"updated"`
 
-	Score       *float64    `json:"relevance_score"`        // of 0 to 1, the best; comparable within one answer only
+	Score       *float64    `json:"relevance_score"`        // 0 to 1, the best; comparable within one response only
 	RawScore    *float64    `json:"raw_score" also:"score"` // before normalization; of Storage only
 	ScoreSource ScoreSource `json:"score_source"`
 	MatchSource MatchSource `json:"match_source"`
@@ -57,8 +57,7 @@ type Hit struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// PageRange is the position of a passage in a document, with pages counted from
-// 1.
+// PageRange is the position of a passage in a document, in pages from 1.
 type PageRange struct {
 	Start int `json:"start_page"`
 	End   int `json:"end_page"`
@@ -76,7 +75,7 @@ var _ = lenient.Fix(func(h *Hit) {
 	}
 })
 
-// fill takes from the node what the hit leaves out.
+// fill copies fields that the hit lacks from the node.
 func (h *Hit) fill(n *storage.Node) {
 	if h.ID == "" {
 		h.ID = n.ID
@@ -101,7 +100,7 @@ func (h *Hit) fill(n *storage.Node) {
 	}
 }
 
-// hits are an object by node ID, whose order is the rank, or an array.
+// hits are an object by node ID, in order of rank, or an array.
 type hits []*Hit
 
 func (h *hits) UnmarshalJSONFrom(dec *jsontext.Decoder) error {

@@ -14,7 +14,7 @@ import (
 	"github.com/fastio-go/fastio/metadata"
 )
 
-// Target says what a search looks at.
+// Target is the set of data to search.
 type Target string
 
 // The targets.
@@ -24,7 +24,7 @@ const (
 	TargetContent  Target = "content"  // the AI summary and the semantic index, not the bytes of files
 )
 
-// NameMatch says how names are matched.
+// NameMatch is the method of matching names.
 type NameMatch string
 
 // The matches. All but NameMatchAuto examine at most 1,000 files, so a broad
@@ -49,7 +49,7 @@ type Query struct {
 	// keyword hits nor a search with TargetFilename.
 	Within []Scope
 
-	Filters  []metadata.Filter // at most 5, all of which must match; workspaces only
+	Filters  []metadata.Filter // at most 5, all must match; workspaces only
 	Category metadata.Category // workspaces only; "" means all
 
 	Details bool // fills Hit.Node
@@ -87,8 +87,8 @@ const (
 
 func (q *Query) filtered() bool { return len(q.Filters) > 0 || q.Category != "" }
 
-// values checks q and returns it as parameters. The target is always sent:
-// without it the answer does not say what could not be searched.
+// values checks q and returns its parameters. It always sends the target,
+// without which the response has no report of the parts that were not searched.
 func (q *Query) values(op string, in api.Profile) (url.Values, error) {
 	if err := in.OneOf(op, "scope", api.ProfileKindWorkspace, api.ProfileKindShare); err != nil {
 		return nil, err
@@ -145,7 +145,7 @@ func checkPattern(op, pattern string, match NameMatch) error {
 		}
 	}
 	if match == NameMatchGlob && strings.Trim(pattern, "*?") == "" {
-		return &api.InputError{Op: op, Field: "search", Rule: "must hold more than * and ?", Got: strconv.Quote(pattern)}
+		return &api.InputError{Op: op, Field: "search", Rule: "must not consist of * and ?", Got: strconv.Quote(pattern)}
 	}
 	return nil
 }
@@ -175,7 +175,7 @@ func setScopes(op string, scopes []Scope, v url.Values) error {
 		}
 		if s.node == "" || s.version == "" {
 			return &api.InputError{
-				Op: op, Field: "files_scope", Rule: "must name files and their versions",
+				Op: op, Field: "files_scope", Rule: "must have files with their versions",
 				Got: strconv.Quote(s.node + ":" + s.version),
 			}
 		}
@@ -201,7 +201,7 @@ func (q *Query) setFilters(op string, in api.Profile, v url.Values) error {
 		if len(q.Filters) > 0 {
 			field = "filters"
 		}
-		return &api.InputError{Op: op, Field: field, Rule: "must be left out: a share is not filtered", Got: string(in.Kind)}
+		return &api.InputError{Op: op, Field: field, Rule: "must be left out for a share", Got: string(in.Kind)}
 	}
 	if len(q.Filters) > 0 {
 		text, err := filtersText(op, q.Filters)

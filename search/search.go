@@ -5,8 +5,8 @@
 //		...
 //	}
 //
-// A search that could only do a part of its work is not an error. The Gaps of a
-// [Result], or the Gaps and Status of a [Bucket], say what is missing.
+// A partial search is not an error. The Gaps of a [Result], or the Gaps and
+// Status of a [Bucket], list what is missing.
 package search
 
 import (
@@ -34,15 +34,15 @@ func New(c api.Client) *Service { return &Service{c} }
 // Result is one page of hits, the best first.
 type Result struct {
 	Hits       []*Hit
-	Pagination *api.Pagination        // nil if not in the answer
-	Metadata   *Metadata              // nil if not in the answer
+	Pagination *api.Pagination        // nil if not in the response
+	Metadata   *Metadata              // nil if not in the response
 	Filter     *metadata.FilterReport // of Query.Filters and Query.Category; nil means none
-	Gaps       []Gap                  // what the search could not do; empty if complete
+	Gaps       []Gap                  // parts that were not searched; empty if complete
 
-	ResponseCode json.RawMessage // its values are not published
+	ResponseCode json.RawMessage // undocumented
 }
 
-// Metadata describes the search itself. A nil field is not in the answer.
+// Metadata describes the search itself. A nil field is not in the response.
 type Metadata struct {
 	IntelligenceEnabled    *bool  `json:"intelligence_enabled"`     // files are indexed for semantic search
 	SemanticAvailable      *bool  `json:"semantic_available"`       // the semantic index was searched
@@ -54,7 +54,7 @@ type Metadata struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// Reason says why the content of files was not searched. Unknown values pass
+// Reason is why the content of files was not searched. Unknown values pass
 // through.
 type Reason string
 
@@ -100,7 +100,7 @@ func (w *resultWire) result(q *Query) *Result {
 	return r
 }
 
-// gaps returns the parts of a search that m says were not done.
+// gaps returns the parts of a search that were not done according to m.
 func gaps(m *Metadata, target Target, within bool) []Gap {
 	if m == nil {
 		return nil

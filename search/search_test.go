@@ -28,7 +28,7 @@ const (
 	shareID = api.ID("5012345678901234567")
 )
 
-func TestWrongInput(t *testing.T) {
+func TestInvalidInputIsRejected(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	s := search.New(stub.Answer(`{"buckets":{}}`))
@@ -96,12 +96,12 @@ func TestWrongInput(t *testing.T) {
 		"a content":                   compound(search.CompoundQuery{Filters: paid, Text: text(1024)}),
 	} {
 		if err != nil {
-			t.Errorf("%s is refused: %v", name, err)
+			t.Errorf("%s is rejected: %v", name, err)
 		}
 	}
 }
 
-// Hits come in the order of the wire, whatever their IDs.
+// Hits keep the order of the response, whatever their IDs.
 func TestRankIsKept(t *testing.T) {
 	t.Parallel()
 	var files strings.Builder
@@ -124,7 +124,7 @@ func TestRankIsKept(t *testing.T) {
 	}
 }
 
-func TestGapsDependOnTheQuestion(t *testing.T) {
+func TestGapsDependOnTheQuery(t *testing.T) {
 	t.Parallel()
 	const metadata = `"search_metadata":{"semantic_available":false,"content_search_available":false,"scoped":false}`
 	s := search.New(stub.Answer(`{"files":[],` + metadata + `,"buckets":{"files":{"items":[],` + metadata + `}}}`))
@@ -203,7 +203,7 @@ func (x *index) Call(_ context.Context, r *api.Request, out any) error {
 		answer, most, from, from+most < x.hits), out)
 }
 
-// What other iterations ask for is in internal/contract.
+// internal/contract tests the requests of other iterations.
 func TestIterations(t *testing.T) {
 	t.Parallel()
 	ctx, room := t.Context(), api.Workspace(roomID)
@@ -240,7 +240,7 @@ func TestIterations(t *testing.T) {
 	}
 }
 
-func TestIterationsFail(t *testing.T) {
+func TestIterationsReturnErrors(t *testing.T) {
 	t.Parallel()
 	ctx, room, q := t.Context(), api.Workspace(roomID), search.UnifiedQuery{Text: "x"}
 	const degraded = `{"items":[],"status":"degraded"}`
@@ -257,7 +257,7 @@ func TestIterationsFail(t *testing.T) {
 		}
 	}
 	s = search.New(stub.Answer(`{"result":true,"buckets":{}}`))
-	for _, in := range []api.Profile{room, api.Share(shareID)} { // a search of a share asks for no metadata
+	for _, in := range []api.Profile{room, api.Share(shareID)} { // a search of a share requests no metadata
 		if n, err := stub.All(s.AllComments(ctx, in, q)); len(n) > 0 || err != nil {
 			t.Errorf("a bucket that is left out: %v, %v", n, err)
 		}
@@ -268,7 +268,7 @@ func TestIterationsFail(t *testing.T) {
 	}
 }
 
-// A total may promise more than there is.
+// A total may be higher than the number of hits.
 func TestValuesEndAtAnEmptyPage(t *testing.T) {
 	t.Parallel()
 	c := stub.Answer(`{"results":[],"pagination":{"total":1,"limit":100,"offset":0,"has_more":true}}`)

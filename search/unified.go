@@ -35,14 +35,14 @@ type Window struct {
 	Limit  int // hits; default: 25
 }
 
-// Buckets holds what [Service.Unified] found, by kind of hit. A bucket that is
-// not in the answer is nil: shares have no metadata and may have no comments.
+// Buckets is the result of [Service.Unified] by kind of hit. A bucket that is
+// not in the response is nil: shares have no metadata and may have no comments.
 type Buckets struct {
 	Files    *Bucket[Hit]        `json:"files"`
 	Metadata *Bucket[Hit]        `json:"metadata"` // files and notes by their facts
 	Comments *Bucket[CommentHit] `json:"comments"` // of a workspace also those of its File Shares
 
-	Extra map[string]json.RawMessage `json:",embed,unknown"` // buckets this version has no field for
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // unknown buckets
 }
 
 // Bucket is a page of hits of one kind, the best first.
@@ -54,13 +54,13 @@ type Bucket[T any] struct {
 	TotalRelation TotalRelation `json:"total_relation"`
 	HasMore       bool          `json:"has_more"`
 	Status        Status        `json:"status"`
-	Metadata      *Metadata     `json:"search_metadata"` // of files only; nil if not in the answer
-	Gaps          []Gap         `json:"-"`               // of files only: what the search could not do
+	Metadata      *Metadata     `json:"search_metadata"` // of files only; nil if not in the response
+	Gaps          []Gap         `json:"-"`               // of files only: parts that were not searched
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// TotalRelation says whether a Total is exact.
+// TotalRelation is the precision of a Total.
 type TotalRelation string
 
 // The relations.
@@ -69,7 +69,7 @@ const (
 	TotalRelationAtLeast TotalRelation = "gte"
 )
 
-// Status says whether a bucket was searched. Unknown values pass through.
+// Status is the state of a bucket. Unknown values pass through.
 type Status string
 
 // The states.
@@ -78,14 +78,15 @@ const (
 	StatusDegraded Status = "degraded" // the search of this bucket failed, and it is empty
 )
 
-// ErrDegraded ends an iteration over a bucket that could not be searched.
+// ErrDegraded is returned by an iteration over a bucket that could not be
+// searched.
 var ErrDegraded = errors.New("the bucket could not be searched")
 
 // CommentHit is a comment that a search found.
 type CommentHit struct {
 	ID      api.OpaqueID `json:"comment_id"`
 	Snippet string       `json:"snippet"`
-	Score   *float64     `json:"relevance_score"` // comparable within one answer only
+	Score   *float64     `json:"relevance_score"` // comparable within one response only
 	Updated api.Time     `json:"updated"`
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
@@ -131,7 +132,7 @@ func (q *UnifiedQuery) values(op string, in api.Profile) (url.Values, error) {
 		return nil, err
 	}
 	if in.Kind == api.ProfileKindShare && q.Metadata != (Window{}) {
-		return nil, &api.InputError{Op: op, Field: "metadata_limit", Rule: "must be left out: a share has no metadata"}
+		return nil, &api.InputError{Op: op, Field: "metadata_limit", Rule: "must be left out for a share"}
 	}
 	for name, w := range map[string]Window{"files": q.Files, "comments": q.Comments, "metadata": q.Metadata} {
 		if w.Offset < 0 {
@@ -159,8 +160,7 @@ func (s *Service) AllFiles(
 	return all(ctx, s, in, q, opts, window, func(b *Buckets) *Bucket[Hit] { return b.Files })
 }
 
-// AllMetadata does for [Buckets.Metadata] what [Service.AllFiles] does for
-// Files.
+// AllMetadata returns the hits of [Buckets.Metadata], as [Service.AllFiles].
 func (s *Service) AllMetadata(
 	ctx context.Context, in api.Profile, q UnifiedQuery, opts ...api.CallOption,
 ) iter.Seq2[*Hit, error] {
@@ -168,7 +168,7 @@ func (s *Service) AllMetadata(
 	return all(ctx, s, in, q, opts, window, func(b *Buckets) *Bucket[Hit] { return b.Metadata })
 }
 
-// AllComments does for [Buckets.Comments] what [Service.AllFiles] does for Files.
+// AllComments returns the hits of [Buckets.Comments], as [Service.AllFiles].
 func (s *Service) AllComments(
 	ctx context.Context, in api.Profile, q UnifiedQuery, opts ...api.CallOption,
 ) iter.Seq2[*CommentHit, error] {
@@ -176,7 +176,7 @@ func (s *Service) AllComments(
 	return all(ctx, s, in, q, opts, window, func(b *Buckets) *Bucket[CommentHit] { return b.Comments })
 }
 
-// all iterates over one bucket, and asks for one hit of each other.
+// all iterates over one bucket and requests one hit of each other.
 func all[T any](
 	ctx context.Context, s *Service, in api.Profile, q UnifiedQuery, opts []api.CallOption,
 	window func(q *UnifiedQuery) *Window, bucket func(b *Buckets) *Bucket[T],

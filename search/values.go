@@ -35,11 +35,11 @@ const (
 	maxReached = 10_000
 )
 
-var errReached = errors.New("fastio: search.Metadata: there are more than the 10000 hits that the server returns")
+var errReached = errors.New("fastio: search.Metadata: the server returns at most 10000 hits, and there are more")
 
 // Metadata searches the metadata values of the files and notes of a workspace
-// for words, all of which must match. A value is found a second or two after it
-// was written.
+// for words, all of which must match. New values are found a second or two
+// after the write.
 //
 // It calls GET /current/workspace/{workspace_id}/metadata/search/.
 func (s *Service) Metadata(
@@ -78,8 +78,8 @@ func (o *ValuesOptions) query(op, text string) (url.Values, error) {
 	return q, nil
 }
 
-// AllValues returns the hits of all pages of [Service.Metadata]. It ends with
-// an error if there are more than the 10,000 hits that the server returns.
+// AllValues returns the hits of all pages of [Service.Metadata]. If there are
+// more than the 10,000 hits that the server returns, it ends with an error.
 func (s *Service) AllValues(
 	ctx context.Context, workspace api.ID, text string, list *ValuesOptions, opts ...api.CallOption,
 ) iter.Seq2[*Hit, error] {
@@ -121,13 +121,13 @@ type Compound struct {
 	Scope CompoundScope `json:"scope"`
 }
 
-// CompoundScope says how complete the hits are.
+// CompoundScope describes how complete the hits are.
 type CompoundScope struct {
 	MatchRelation    TotalRelation `json:"match_relation"`     // of MatchCount
 	MatchCount       *int          `json:"match_count"`        // nil means unknown, as the next
 	FilesNotIndexed  *int          `json:"files_not_indexed"`  // files whose content could not be searched
 	LimitClampedFrom *int          `json:"limit_clamped_from"` // the requested limit; nil if it was not lowered
-	// why there may be more, in a form that is not published
+	// the reasons why there may be more hits, in an undocumented form
 	Causes []json.RawMessage `json:"causes"`
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for

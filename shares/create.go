@@ -13,11 +13,11 @@ import (
 )
 
 // CreateRequest is a new share. A zero field leaves the default to the server;
-// the known defaults are given.
+// known defaults are documented.
 type CreateRequest struct {
 	Title       string // 2 to 80 characters; required
 	Description string // 10 to 500 characters
-	CustomName  string // in its address: 4 to 80 letters and digits, unique; default: generated
+	CustomName  string // part of the address: 4 to 80 letters and digits, unique; default: generated
 	CustomURL   string // 10 to 100 characters
 
 	Type        Type        // default: TypeSend; of a folder TypeExchange. A portal is always TypeSend
@@ -49,10 +49,10 @@ type CreateRequest struct {
 	DisplayType      DisplayType // default: DisplayTypeGrid
 	WorkspaceStyle   string
 	BackgroundImage  int             // a number from 0; the server accepts 0 to 128 (assumed)
-	AccentColor      json.RawMessage // a color as JSON, in a form that is not published; as the next two
+	AccentColor      json.RawMessage // a color as JSON, in an undocumented form; as the next two
 	BackgroundColor1 json.RawMessage
 	BackgroundColor2 json.RawMessage
-	Link1            json.RawMessage // a link as JSON, in a form that is not published; as the next two
+	Link1            json.RawMessage // a link as JSON, in an undocumented form; as the next two
 	Link2            json.RawMessage
 	Link3            json.RawMessage
 	OwnerDefined     json.RawMessage // any JSON, for use by the owner
@@ -89,8 +89,8 @@ func (s *Service) Create(
 	return call.Found(op, "share", a.share())
 }
 
-// check rejects fields that contradict one another. Combinations that the
-// server adjusts, such as comments with AccessAnyone, are sent.
+// check rejects contradictory fields. Combinations that the server adjusts,
+// such as comments with AccessAnyone, are sent.
 func (r CreateRequest) check(f *fields) {
 	if r.Title == "" {
 		f.Refuse("title", "must not be empty", "")
@@ -107,7 +107,8 @@ func (r CreateRequest) check(f *fields) {
 	checkOpen(f, r.Access, !r.Password.IsZero(), r.AnonymousUploadsEnabled, r.Type == TypeSend || !folder)
 }
 
-// checkFolder rejects what a share of a workspace folder cannot have.
+// checkFolder rejects fields that are invalid for a share of a workspace
+// folder.
 func (r CreateRequest) checkFolder(f *fields) {
 	const mode = " when storage_mode is workspace_folder"
 	switch {
@@ -127,7 +128,7 @@ func (r CreateRequest) checkFolder(f *fields) {
 	}
 }
 
-// checkPortal rejects what only a share of a workspace folder can have.
+// checkPortal rejects fields that are valid only for a portal.
 func (r CreateRequest) checkPortal(f *fields) {
 	const mode = " unless storage_mode is workspace_folder"
 	switch {
@@ -142,7 +143,7 @@ func (r CreateRequest) checkPortal(f *fields) {
 	}
 }
 
-// checkOpen rejects what only a share that is open to anyone can have.
+// checkOpen rejects fields that are valid only with AccessAnyone.
 func checkOpen(f *fields, access Access, password, anonymous, send bool) {
 	rule := "must be left out unless access_options is " + strconv.Quote(string(AccessAnyone))
 	switch {

@@ -14,9 +14,9 @@ import (
 	"github.com/fastio-go/fastio/shares"
 )
 
-// A portal is made for a client, who comes in by a password.
+// Create a portal for a client, protected by a password.
 func Example() {
-	s := fastiotest.New() // stands in for the platform
+	s := fastiotest.New() // a fake of the platform
 	room := s.AddWorkspace(fastiotest.Workspace{Name: "Books"})
 	client, err := fastio.New(s.ClientOptions()...)
 	if err != nil {
@@ -93,7 +93,7 @@ func ExampleMembers_Add() {
 	// new@example.com guest pending
 }
 
-// An update changes what it names: a field is left, set or cleared.
+// An update leaves, sets or clears each field.
 func ExampleService_Update() {
 	s := fastiotest.New()
 	room := s.AddWorkspace(fastiotest.Workspace{Name: "Books"})
@@ -121,7 +121,7 @@ func ExampleService_Update() {
 	}
 	fmt.Printf("%s: %s %t %t\n", now.Title, now.Description, now.Password.IsZero(), *now.GuestChatEnabled)
 
-	// What is empty clears nothing.
+	// An empty value is rejected; it does not clear the field.
 	err = client.Shares.Update(ctx, portal.ID, shares.UpdateRequest{Description: api.Set("")})
 	fmt.Println(err)
 	// Output:

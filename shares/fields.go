@@ -15,15 +15,15 @@ type fields struct{ form.Fields }
 
 func newFields(op string) *fields { return &fields{form.New(op)} }
 
-// null clears a field. It is rejected as the text of one.
+// null clears a field, so it is rejected as a text.
 const null = "null"
 
-// optional sends the change that an update makes to a field.
+// optional leaves a field of an update out, clears it, or sets it.
 func optional[T any](f *fields, field string, o api.Opt[T], set func(field string, value T)) {
 	form.Optional(&f.Fields, field, null, o, set)
 }
 
-// word sends one of a set of values. "" leaves the field out.
+// word sets a field to one of a set of values. "" leaves the field out.
 func word[T ~string](f *fields, field string, value T) {
 	switch text := string(value); {
 	case text == "":
@@ -34,9 +34,9 @@ func word[T ~string](f *fields, field string, value T) {
 	}
 }
 
-// text returns a function that sends a text of least to most characters, with
-// and without the blanks at its ends. The server would take an empty text, or
-// the word null, as clearing the field.
+// text returns a setter for a text of least to most characters, with and
+// without leading and trailing blanks. The server clears a field whose text is
+// empty or the word null.
 func (f *fields) text(least, most int) func(field, value string) {
 	line := f.Line(least, most)
 	return func(field, value string) {
@@ -49,7 +49,7 @@ func (f *fields) text(least, most int) func(field, value string) {
 	}
 }
 
-// name sends a custom name.
+// name sets a custom name.
 func (f *fields) name(field, value string) {
 	f.text(minName, maxName)(field, value)
 	if strings.ContainsFunc(value, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) }) {
@@ -57,7 +57,7 @@ func (f *fields) name(field, value string) {
 	}
 }
 
-// future sends a time that must not have passed by the local clock.
+// future sets a time, which must be in the future by the local clock.
 func (f *fields) future(field string, value time.Time) {
 	if !value.After(time.Now()) {
 		f.Refuse(field, "must be in the future", value.UTC().Format(form.Zone))
@@ -65,14 +65,14 @@ func (f *fields) future(field string, value time.Time) {
 	f.Time(form.Zone)(field, value)
 }
 
-// message sends a text that may have several lines. Its length is left to the
-// server: the documents print no limit.
+// message sets a text of one or more lines. The server checks its length: the
+// limit is not documented.
 func (f *fields) message(field, value string) {
 	f.text(0, math.MaxInt)(field, strings.NewReplacer("\n", " ", "\r", " ", "\t", " ").Replace(value))
 	f.Set(field, value)
 }
 
-// password sends the password of a link. No error holds any of it.
+// password sets the password of a link. Errors do not contain it.
 func (f *fields) password(field string, value api.Secret) {
 	if strings.EqualFold(strings.TrimSpace(value.Reveal()), null) {
 		f.Refuse(field, "must not be the word that clears it", "")
@@ -80,8 +80,8 @@ func (f *fields) password(field string, value api.Secret) {
 	f.Text(minPassword, maxPassword)(field, value.Reveal())
 }
 
-// image sends the number of a background image. Its range is left to the server:
-// the documents do not print it.
+// image sets the number of a background image. The server checks its range,
+// which is not documented.
 func (f *fields) image(field string, value int) {
 	if value < 0 {
 		f.Refuse(field, "must not be negative", strconv.Itoa(value))

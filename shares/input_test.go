@@ -18,8 +18,8 @@ func text(n int) string { return strings.Repeat("ü", n) }
 
 func secret(text string) api.Opt[api.Secret] { return api.Set(api.NewSecret(text)) }
 
-// What the server would refuse, or take for something else, is not sent.
-func TestWrongInput(t *testing.T) {
+// Input that the server would reject or misinterpret is not sent.
+func TestInvalidInputIsRejected(t *testing.T) {
 	t.Parallel()
 	type (
 		cr     = shares.CreateRequest
@@ -152,8 +152,8 @@ func TestWrongInput(t *testing.T) {
 	}
 }
 
-// What is as long as it may be is sent, and so is what the server makes fit.
-func TestRightInput(t *testing.T) {
+// The longest valid values are sent, and so are values that the server adjusts.
+func TestValidInputIsSent(t *testing.T) {
 	t.Parallel()
 	for name, r := range map[string]shares.CreateRequest{
 		"the shortest": {

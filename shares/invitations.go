@@ -27,15 +27,15 @@ type Invitation struct {
 	InviteeID    api.ID          `json:"invitee_uid,omitzero"`  // "" if the address has no account
 	AcceptedID   api.ID          `json:"accepted_uid,omitzero"` // who accepted it
 	EntityType   api.ProfileKind `json:"entity_type,omitzero"`  // of the profile it invites to
-	Share        json.RawMessage `json:"share,omitzero"`        // after creation only, in a form that is not published
+	Share        json.RawMessage `json:"share,omitzero"`        // after creation only, in an undocumented form
 	State        InvitationState `json:"state,omitzero"`
 	Consumed     *bool           `json:"consumed,omitzero"` // it has been used
 	Created      api.Time        `json:"created,omitzero"`
 	Updated      api.Time        `json:"updated,omitzero"`
 	Expires      api.Time        `json:"expires,omitzero"`        // when it can no longer be accepted; zero means never
-	Key          api.Secret      `json:"invitation_key,omitzero"` // a credential that accepts it; "" if not in the answer
+	Key          api.Secret      `json:"invitation_key,omitzero"` // a credential that accepts it; "" if not in the response
 
-	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members without a field
 }
 
 // InvitationState is the state of an invitation. Unknown values pass through.
@@ -74,15 +74,14 @@ type UpdateInvitationRequest struct {
 // Update changes an invitation, named by its ID or by the invited address. It
 // may send an e-mail, so it is retried only if it was not sent.
 //
-// A State of accepted answers exactly one invitation. The invited person may do
-// so only where the platform permits it: it documents an administrator, and
-// [Service.JoinWithKey] for everybody else.
+// The State accepted accepts exactly one invitation. The platform documents
+// that an administrator may do so; the invited person uses
+// [Service.JoinWithKey].
 //
 // Errors: [api.ErrInvalid] with [CodeInvitationRole] if the role is above the
 // caller's own; [api.ErrForbidden] if the caller may not change the invitation,
-// and with [ReasonExternalInvitesDenied] or
-// [ReasonExternalInvitesObjectDenied] if the change gives more rights and a
-// policy denies external members.
+// and with [ReasonExternalInvitesDenied] or [ReasonExternalInvitesObjectDenied]
+// if the change gives more rights and a policy denies external members.
 //
 // It calls POST /current/share/{share_id}/members/invitation/{invitation_id}/.
 func (i *Invitations) Update(
@@ -99,9 +98,10 @@ func (i *Invitations) Update(
 	return call.Do(ctx, i.c, endpoint.SharesInvitationsUpdate(share, invitation, f.Form), opts)
 }
 
-// Resend sends the e-mail of a pending invitation again. That an update to the
-// state pending does so is assumed. It has the errors of [Invitations.Update].
-// For a user with an account use [Members.Add] with Renotify.
+// Resend sends the e-mail of a pending invitation again, by an update to the
+// state pending, whose effect is assumed. It has the errors of
+// [Invitations.Update]. For a user with an account use [Members.Add] with
+// Renotify.
 //
 // It calls POST /current/share/{share_id}/members/invitation/{invitation_id}/.
 func (i *Invitations) Resend(
@@ -131,7 +131,7 @@ type MineOptions struct {
 // InvitationPage is one page of invitations.
 type InvitationPage struct {
 	Invitations []*Invitation   `json:"invitations"`
-	Pagination  *api.Pagination `json:"pagination"` // nil if not in the answer
+	Pagination  *api.Pagination `json:"pagination"` // nil if not in the response
 }
 
 // ListMine returns one page of the invitations that the caller has received, to
@@ -154,8 +154,8 @@ func (i *Invitations) ListMine(
 	return call.One[InvitationPage](ctx, i.c, endpoint.SharesInvitationsListMine(q), "", opts)
 }
 
-// AllMine returns the invitations of all pages of [Invitations.ListMine], from list.Offset
-// on. Default: pages of 500.
+// AllMine returns the invitations of all pages of [Invitations.ListMine], from
+// list.Offset on. Default: pages of 500.
 func (i *Invitations) AllMine(
 	ctx context.Context, list *MineOptions, opts ...api.CallOption,
 ) iter.Seq2[*Invitation, error] {
@@ -217,7 +217,8 @@ func (i *Invitations) AcceptAll(ctx context.Context, key api.Secret, opts ...api
 	return call.Do(ctx, i.c, endpoint.SharesInvitationsAcceptAll(form), opts)
 }
 
-// checkKey rejects a key that cannot be a path segment, without repeating it.
+// checkKey rejects a key that cannot be a path segment. The error does not
+// contain it.
 func checkKey(op, field string, key api.Secret) error {
 	if t := strings.TrimSpace(key.Reveal()); t == "" || t == "." || t == ".." {
 		return &api.InputError{Op: op, Field: field, Rule: "must be neither blank nor made of dots"}

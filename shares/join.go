@@ -17,8 +17,8 @@ type JoinOptions struct {
 
 // Join makes the caller a member, with [account.RoleMember], of a share that is
 // open to the members of its workspace ([AccessMembers]) or of its organization
-// ([AccessOrg]). The effect of a repeat is not published, so it is retried only
-// if it was not sent.
+// ([AccessOrg]). It may not be idempotent, so it is retried only if it was not
+// sent.
 //
 // Errors: [api.ErrForbidden] if the share is not open to the caller, or with
 // [ReasonExternalInvitesDenied] or [ReasonExternalInvitesObjectDenied] if a
@@ -36,16 +36,16 @@ func (s *Service) Join(ctx context.Context, share api.ID, join *JoinOptions, opt
 	return call.Do(ctx, s.c, endpoint.SharesJoin(share, f.Form), opts)
 }
 
-// InvitationDecision is an answer to an invitation.
+// InvitationDecision accepts or declines an invitation.
 type InvitationDecision string
 
-// The answers.
+// The decisions.
 const (
 	InvitationDecisionAccept  InvitationDecision = "accept"
 	InvitationDecisionDecline InvitationDecision = "decline"
 )
 
-// JoinWithKey answers an invitation by the key in its link.
+// JoinWithKey accepts or declines an invitation by the key in its link.
 //
 // Errors: [api.ErrForbidden] with [ReasonExternalInvitesDenied] or
 // [ReasonExternalInvitesObjectDenied] if a policy denies external members,
@@ -69,19 +69,19 @@ func (s *Service) JoinWithKey(
 //
 // Errors: [api.ErrInvalid] if the caller is the owner, who must transfer the
 // share first; [api.ErrForbidden] if the caller is not a member, also if an
-// earlier attempt removed them and its answer was lost.
+// earlier attempt removed them and its response was lost.
 //
 // It calls DELETE /current/share/{share_id}/member/.
 func (s *Service) Leave(ctx context.Context, share api.ID, opts ...api.CallOption) error {
 	return call.Remove(ctx, s.c, endpoint.SharesLeave(share), opts)
 }
 
-// Delete deletes a share, named by its ID or custom name. It cannot be undone. It requires
-// the owner or admin role in the share. It is idempotent over retries: a share that is gone
-// after a lost answer is a success.
+// Delete deletes a share, named by its ID or custom name. It cannot be undone.
+// It requires the owner or admin role in the share. It is idempotent over
+// retries: a share that is gone after a lost response is a success.
 //
-// Errors: [api.ErrForbidden] if the caller lacks the role; [api.ErrNotFound] if the share
-// does not exist.
+// Errors: [api.ErrForbidden] if the caller lacks the role; [api.ErrNotFound] if
+// the share does not exist.
 //
 // It calls DELETE /current/share/{share_id}/delete/.
 func (s *Service) Delete(ctx context.Context, share api.ID, opts ...api.CallOption) error {

@@ -37,7 +37,7 @@ func (o *ListOptions) query(op string) (url.Values, error) {
 	return q, nil
 }
 
-// unfiltered is query for a list without the filter for archived shares.
+// unfiltered is query for lists that cannot filter by Archived.
 func (o *ListOptions) unfiltered(op string) (url.Values, error) {
 	if o != nil && o.Archived != nil {
 		return nil, &api.InputError{Op: op, Field: "archived", Rule: "must be left out: this list has no such filter"}
@@ -48,7 +48,7 @@ func (o *ListOptions) unfiltered(op string) (url.Values, error) {
 // Page is one page of shares.
 type Page struct {
 	Shares     []*Share        `json:"shares"`
-	Pagination *api.Pagination `json:"pagination"` // nil if not in the answer
+	Pagination *api.Pagination `json:"pagination"` // nil if not in the response
 }
 
 // List returns one page of the shares that the caller owns, has joined or is
@@ -65,8 +65,8 @@ func (s *Service) All(ctx context.Context, list *ListOptions, opts ...api.CallOp
 	return all(ctx, "shares.List", list, opts, s.List, sharesOf)
 }
 
-// ListAvailable returns the shares that the caller has joined or could join,
-// all in one answer. Its Pagination is nil unless the server sends one.
+// ListAvailable returns the shares that the caller has joined or could join, in
+// one page. Its Pagination is nil unless the server sends one.
 //
 // It calls GET /current/shares/available/.
 func (s *Service) ListAvailable(ctx context.Context, opts ...api.CallOption) (*Page, error) {
@@ -150,8 +150,8 @@ func (s *Service) CheckName(ctx context.Context, name string, opts ...api.CallOp
 	return err == nil, err
 }
 
-// rows are an array, or an object with an array of items. Any other value,
-// whose form is not published, has none.
+// rows are an array, or an object with an array of items. Any other value is
+// undocumented and has no rows.
 type rows[T any] []*T
 
 func (r *rows[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {

@@ -20,7 +20,7 @@ type Members struct{ c api.Client }
 // MemberPage is one page of members.
 type MemberPage struct {
 	Members    []*account.Member `json:"users"`
-	Pagination *api.Pagination   `json:"pagination"` // nil if not in the answer
+	Pagination *api.Pagination   `json:"pagination"` // nil if not in the response
 }
 
 // List returns one page of the members of a share.
@@ -83,7 +83,7 @@ type AddRequest struct {
 	Renotify bool      // sends the e-mail of the membership again
 }
 
-// AddState is what adding a person to a share came to.
+// AddState is the result of adding a person to a share.
 type AddState string
 
 // The states.
@@ -141,7 +141,7 @@ func (m *Members) Add(
 	return &Added{AddStateInvited, a.Invitation}, nil
 }
 
-// role sends the role of a member.
+// role sets the role of a member.
 func (f *fields) role(role account.Role) {
 	if role == account.RoleOwner {
 		f.Refuse("permissions", "must not be owner: ownership is transferred", string(role))
@@ -157,8 +157,9 @@ type UpdateMemberRequest struct {
 	Expires api.Opt[time.Time] // to the second; [api.Null] means never
 }
 
-// Update changes the role, the notifications or the expiry of a member. The role of
-// owner is an [*api.InputError]: the platform would ignore it and report success.
+// Update changes the role, the notifications or the expiry of a member. The
+// role of owner is an [*api.InputError]: the platform ignores it and reports
+// success.
 //
 // Errors: [api.ErrInvalid] if the role is above the caller's own;
 // [api.ErrForbidden] with [ReasonExternalInvitesDenied] or
@@ -210,7 +211,7 @@ type Ownership struct {
 // [ReasonSuccessorNotMember] or [ReasonSuccessorUnavailable]; [api.ErrConflict]
 // with [ReasonTransferInProgress] and [api.ErrUnavailable], after which the
 // call may be repeated; [api.ErrForbidden] if the caller is not the owner, also
-// after an earlier attempt whose answer was lost, or with [api.ReasonScopeAdmin] if
+// after an earlier attempt whose response was lost, or with [api.ReasonScopeAdmin] if
 // the token lacks the scope.
 //
 // It calls POST /current/share/{share_id}/member/{user_id}/transfer_ownership/.

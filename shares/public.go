@@ -15,10 +15,10 @@ import (
 // Public is the public view of a share.
 type Public struct {
 	Share *Share
-	Owner *User           // nil if not in the answer
+	Owner *User           // nil if not in the response
 	Nodes []*storage.Node // of the root folder
 	Users []*User
-	Org   *Org // nil if not in the answer
+	Org   *Org // nil if not in the response
 }
 
 // User is a person or agent of a share.
@@ -71,10 +71,10 @@ func (s *Service) GetPublic(ctx context.Context, share api.ID, opts ...api.CallO
 	return &Public{Share: found, Owner: a.Owner, Nodes: a.Nodes, Users: a.Users, Org: a.Org}, nil
 }
 
-// AuthPassword exchanges the password of a share for a token, which is an option of
-// calls that read the share, its files or its notes. It requires no
-// sign-in, and sends the client's token if there is one. Each call makes another
-// token, so it is only retried if it was not sent.
+// AuthPassword exchanges the password of a share for a token, which is an
+// option of calls that read the share, its files or its notes. It requires no
+// sign-in, and sends the client's token if there is one. Each call creates a
+// token, so it is retried only if it was not sent.
 //
 // Errors: [api.ErrForbidden] or [api.ErrUnauthenticated] if the password is wrong;
 // neither ends the caller's own session.
@@ -90,16 +90,17 @@ func (s *Service) AuthPassword(
 }
 
 // AuthGuest returns a guest token of a share. It requires no sign-in, and sends
-// the client's token if there is one. What a guest token permits is not published.
-// Each call makes another token, so it is only retried if it was not sent.
+// the client's token if there is one. The permissions of a guest token are not
+// documented. Each call creates a token, so it is retried only if it was not
+// sent.
 //
 // It calls POST /current/share/{share_id}/auth/guest/.
 func (s *Service) AuthGuest(ctx context.Context, share api.ID, opts ...api.CallOption) (*api.LinkToken, error) {
 	return s.mint(ctx, endpoint.SharesAuthGuest(share), opts)
 }
 
-// mint sends a request for a token. The name of the token in the answer is not
-// published, so the names that other endpoints use are tried.
+// mint sends a request for a token. The member that holds the token is not
+// documented, so the names that other endpoints use are tried.
 func (s *Service) mint(ctx context.Context, r *api.Request, opts []api.CallOption) (*api.LinkToken, error) {
 	sent := time.Now()
 	a, err := call.One[struct {

@@ -13,8 +13,8 @@ import (
 	"github.com/fastio-go/fastio/storage"
 )
 
-// QuickShares reads and revokes the links to single files that File Shares have
-// replaced. The server no longer creates or extends them: it answers
+// QuickShares reads and revokes links to single files, which File Shares have
+// replaced. The server no longer creates or extends them: it returns
 // [api.ErrForbidden] with [CodeQuickShareDeprecated].
 //
 // Deprecated: use package fileshares for new links.
@@ -67,7 +67,7 @@ func (q *QuickShares) Revoke(
 // QuickSharePage is one page of QuickShares.
 type QuickSharePage struct {
 	QuickShares []*QuickShare   `json:"quickshares"`
-	Pagination  *api.Pagination `json:"pagination"` // nil if not in the answer
+	Pagination  *api.Pagination `json:"pagination"` // nil if not in the response
 }
 
 // List returns one page of the QuickShares of a workspace.

@@ -12,7 +12,8 @@ import (
 // Share is a portal, or a shared folder of a workspace.
 //
 // Each output level adds fields to those of the level below. A field that is
-// not in the answer is zero; a flag is nil then, which does not mean false.
+// not in the response is zero; for a flag that is nil, which does not mean
+// false.
 type Share struct {
 	// At [api.Terse].
 	ID      api.ID       `json:"id,omitzero"`
@@ -29,7 +30,7 @@ type Share struct {
 	Category                Category         `json:"share_category,omitzero"`
 	StorageMode             StorageMode      `json:"storage_mode,omitzero"`
 	FolderNodeID            api.OpaqueID     `json:"folder_node_id,omitzero"` // of [StorageModeWorkspaceFolder]
-	Link                    json.RawMessage  `json:"share_link,omitzero"`     // in a form that is not published
+	Link                    json.RawMessage  `json:"share_link,omitzero"`     // in an undocumented form
 	DownloadSecurity        DownloadSecurity `json:"download_security,omitzero"`
 	Expires                 api.Time         `json:"expires,omitzero"` // zero means never
 	Created                 api.Time         `json:"created,omitzero"`
@@ -64,7 +65,7 @@ type Share struct {
 	WorkspaceStyle   string             `json:"workspace_style,omitzero"`
 	BackgroundImage  *int               `json:"background_image,omitzero"`
 
-	// At [api.Full], in forms that are not published.
+	// At [api.Full], in undocumented forms.
 	AccentColor      json.RawMessage `json:"accent_color,omitzero"`
 	BackgroundColor1 json.RawMessage `json:"background_color1,omitzero"`
 	BackgroundColor2 json.RawMessage `json:"background_color2,omitzero"`
@@ -95,7 +96,7 @@ func (s *Share) NodeURL(node api.OpaqueID) string {
 	return s.URL() + "/preview/" + url.PathEscape(string(node))
 }
 
-// Inviting says who may invite to a share.
+// Inviting describes the right to invite to a share.
 type Inviting struct {
 	Setting   Invite `json:"setting"`
 	CanInvite *bool  `json:"can_invite"` // the caller may invite
@@ -103,14 +104,14 @@ type Inviting struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// Capabilities says what the caller may do with a share. Nil means unknown.
+// Capabilities are the caller's permissions on a share. Nil means unknown.
 type Capabilities struct {
 	CanInviteExternal *bool `json:"can_invite_external"` // may invite people from outside the organization
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// ActivityTracking says whose activity a share shows.
+// ActivityTracking is the visibility of activity in a share.
 type ActivityTracking struct {
 	Enabled           *bool `json:"enabled"`
 	OwnerActivity     *bool `json:"owner_activity"`
@@ -121,7 +122,7 @@ type ActivityTracking struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// CommentVisibility says whose comments are visible in a share.
+// CommentVisibility is the visibility of comments in a share.
 type CommentVisibility struct {
 	Enabled                *bool `json:"enabled"`
 	OwnerCommentsVisible   *bool `json:"owner_comments_visible"`
@@ -132,7 +133,8 @@ type CommentVisibility struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// Filesystem says what can be done with the files and folders of a share.
+// Filesystem describes the permitted operations on files and folders of a
+// share.
 type Filesystem struct {
 	FileCreation       *bool `json:"file_creation"`
 	FileModification   *bool `json:"file_modification"`
@@ -144,7 +146,7 @@ type Filesystem struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// EventFlow says whose events are visible in a share.
+// EventFlow is the visibility of events in a share.
 type EventFlow struct {
 	Enabled           *bool `json:"enabled"`
 	CanSeeOwnEvents   *bool `json:"can_see_own_events"`
@@ -154,7 +156,7 @@ type EventFlow struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// Multiplayer says who sees the presence of whom in a share.
+// Multiplayer is the visibility of presence in a share.
 type Multiplayer struct {
 	EnabledForUser     *bool `json:"enabled_for_user"`
 	EnabledForOwners   *bool `json:"enabled_for_owners"`
@@ -165,7 +167,7 @@ type Multiplayer struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// MemberVisibility says who sees the members of a share.
+// MemberVisibility is the visibility of the members of a share.
 type MemberVisibility struct {
 	UserCanSeeMembers   *bool `json:"user_can_see_members"`
 	OwnersCanSeeMembers *bool `json:"owners_can_see_members"`
@@ -185,7 +187,8 @@ const (
 	TypeExchange Type = "exchange" // in both directions
 )
 
-// StorageMode says where the files of a share are stored. It is immutable.
+// StorageMode is the place where the files of a share are stored. It is
+// immutable.
 type StorageMode string
 
 // The storage modes.
@@ -194,7 +197,7 @@ const (
 	StorageModeWorkspaceFolder StorageMode = "workspace_folder" // in a folder of the workspace
 )
 
-// Category is the name of the storage mode in answers.
+// Category is the name of the storage mode in responses.
 type Category string
 
 // The categories.
@@ -215,7 +218,7 @@ const (
 	LevelExcluded Level = "excluded"
 )
 
-// Access says who may open a share without an invitation.
+// Access is the set of users who may open a share without an invitation.
 type Access string
 
 // The access options. The server narrows AccessAnyone to AccessRegistered, which
@@ -229,16 +232,16 @@ const (
 	AccessAnyone     Access = "Anyone with the link"
 )
 
-// Invite says who may manage the invitations of a share.
+// Invite is the set of members who may manage the invitations of a share.
 type Invite string
 
-// The settings.
+// The invitation settings.
 const (
 	InviteOwners Invite = "owners"
 	InviteGuests Invite = "guests"
 )
 
-// Notify says when a share sends notifications.
+// Notify is when a share sends notifications.
 type Notify string
 
 // The notification settings.
@@ -248,7 +251,7 @@ const (
 	NotifySentOrReceived Notify = "notify_on_file_sent_or_received"
 )
 
-// DownloadSecurity says how guests may download files.
+// DownloadSecurity is how guests may download files.
 type DownloadSecurity string
 
 // The download settings.
@@ -258,7 +261,7 @@ const (
 	DownloadSecurityHigh   DownloadSecurity = "high"   // downloads are disabled
 )
 
-// DisplayType says how files are displayed.
+// DisplayType is how files are displayed.
 type DisplayType string
 
 // The display types.
@@ -285,18 +288,18 @@ const (
 	ParentTypeUser      ParentType = "user"
 )
 
-// ExternalInvites says whether people from outside the organization may be
-// invited to a share; "" means unknown.
+// ExternalInvites permits or denies invitations of people outside the
+// organization; "" means unknown.
 type ExternalInvites string
 
-// The settings.
+// The settings for external invitations.
 const (
 	ExternalInvitesAllowed ExternalInvites = "allowed"
 	ExternalInvitesDenied  ExternalInvites = "denied"
 	ExternalInvitesInherit ExternalInvites = "inherit" // that of the organization; an update cannot set it
 )
 
-// UnmarshalJSON reads null as [ExternalInvitesInherit].
+// UnmarshalJSON decodes null as [ExternalInvitesInherit].
 func (e *ExternalInvites) UnmarshalJSON(b []byte) error {
 	if string(b) == "null" {
 		*e = ExternalInvitesInherit

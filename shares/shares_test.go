@@ -58,7 +58,7 @@ func TestTokens(t *testing.T) {
 	})
 }
 
-// A name that is taken is no error.
+// A name that is taken is not an error.
 func TestCheckName(t *testing.T) {
 	t.Parallel()
 	down := &api.Error{Status: http.StatusServiceUnavailable}
@@ -99,8 +99,8 @@ func TestURLs(t *testing.T) {
 	}
 }
 
-// A retry that no longer finds what it deletes has succeeded.
-func TestRepeatedDeletions(t *testing.T) {
+// A retry of a deletion succeeds if the record is already gone.
+func TestRetriedDeletionSucceeds(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	gone := &api.Error{Status: http.StatusNotFound, Attempts: 2}
@@ -122,8 +122,8 @@ func TestRepeatedDeletions(t *testing.T) {
 	}
 }
 
-// Rule 9 of CONTRIBUTING.md. The rules that File Shares have as well are tested in
-// internal/contract.
+// Rule 9 of CONTRIBUTING.md. The rules that also apply to File Shares are
+// tested in internal/contract.
 func TestMissingSharesHaveOneError(t *testing.T) {
 	t.Parallel()
 	const never = `{"result":false,"error":{"code":10,"text":"It is not available."}`
@@ -140,15 +140,15 @@ func TestMissingSharesHaveOneError(t *testing.T) {
 		said = append(said, err.Error())
 	}
 	if said[0] != said[1] {
-		t.Errorf("they differ: %q", said)
+		t.Errorf("the errors differ: %q", said)
 	}
 }
 
-// refused describes a refusal by what a program branches on.
+// refused holds what programs check of an error.
 type refused struct {
 	Status int
 	Reason string
-	Code   int64 // where it is published
+	Code   int64 // if it is documented
 }
 
 func refusal(err error) refused {
@@ -166,8 +166,8 @@ func refusal(err error) refused {
 	return r
 }
 
-// The reasons and codes of this package are those that the server sends.
-func TestRefusals(t *testing.T) {
+// The server sends the reasons and codes of this package.
+func TestReasonsAndCodesOfErrors(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	s := fastiotest.New(func(o *fastiotest.Options) { o.Shares.TransferConflicts = 1 })
@@ -218,8 +218,9 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// A QuickShare cannot be made any more: there is no method, and the server says why.
-func TestQuickSharesAreNotMade(t *testing.T) {
+// A QuickShare can no longer be created: there is no method, and the server
+// rejects the request.
+func TestQuickSharesCannotBeCreated(t *testing.T) {
 	t.Parallel()
 	s := fastiotest.New()
 	w := s.AddWorkspace(fastiotest.Workspace{Name: "Mine"})
@@ -235,9 +236,9 @@ func TestQuickSharesAreNotMade(t *testing.T) {
 	}
 }
 
-// A visitor without an account comes in by the password, and loses the way in when it
-// is another.
-func TestVisitors(t *testing.T) {
+// A visitor without an account opens a share by password, and loses access when
+// the password changes.
+func TestVisitorWithPassword(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	s := fastiotest.New()
@@ -278,7 +279,7 @@ func TestVisitors(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := visitor.Shares.GetPublic(ctx, made.ID, token); !errors.Is(err, api.ErrUnauthenticated) {
-		t.Errorf("with the token of the password before: %v", err)
+		t.Errorf("with the token of the previous password: %v", err)
 	}
 	if err := owner.Shares.Update(ctx, made.ID, shares.UpdateRequest{Password: api.Null[api.Secret]()}); err != nil {
 		t.Fatal(err)

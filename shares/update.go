@@ -14,12 +14,12 @@ import (
 
 // UpdateRequest is a change of a share. A zero field leaves the value
 // unchanged, [api.Null] clears it, and the limits of [CreateRequest] apply. An
-// empty text is rejected. The server answers [api.ErrInvalid] to clearing a
-// required field, such as the title.
+// empty text is rejected. Clearing a required field, such as the title, is an
+// [api.ErrInvalid].
 type UpdateRequest struct {
 	Title       api.Opt[string]
 	Description api.Opt[string]
-	CustomName  string // which cannot be cleared
+	CustomName  string // cannot be cleared
 	CustomURL   api.Opt[string]
 
 	Type                    Type   // TypeSend disables anonymous uploads
@@ -80,8 +80,8 @@ func (r UpdateRequest) describe(f *fields) {
 	word(f, "download_security", r.DownloadSecurity)
 }
 
-// open sets who may open the share. The current values are not known here, so
-// only contradictions within the request are rejected.
+// open sets who may open the share. It rejects only contradictions within the
+// request, because the current values are unknown.
 func (r UpdateRequest) open(f *fields) {
 	_, password := r.Password.Get()
 	anonymous := r.AnonymousUploadsEnabled != nil && *r.AnonymousUploadsEnabled

@@ -11,10 +11,10 @@ import (
 	"github.com/fastio-go/fastio/storage"
 )
 
-// A folder is read page by page. The cursor of a page is all that a program has to
-// keep to go on after it.
+// List a folder page by page. A program can stop after any page and resume from
+// its cursor.
 func Example() {
-	s := fastiotest.New() // stands in for the platform
+	s := fastiotest.New() // a fake of the platform
 	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
 	s.AddNode(fastiotest.Node{Profile: room.ID, Name: "Drawings", Kind: "folder"})
 	s.AddNode(fastiotest.Node{Profile: room.ID, Name: "mill.md", Kind: "note", Content: "It grinds numbers."})

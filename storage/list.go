@@ -16,10 +16,10 @@ import (
 	"github.com/fastio-go/fastio/internal/page"
 )
 
-// SortBy is what a list is sorted by.
+// SortBy is the order of a list.
 type SortBy string
 
-// What a list can be sorted by.
+// The orders.
 const (
 	SortByName    SortBy = "name"
 	SortByUpdated SortBy = "updated"
@@ -27,13 +27,13 @@ const (
 	SortByType    SortBy = "type"
 )
 
-// ListOptions asks for one page of a folder, in an order. Nil asks for the
-// first, by name.
+// ListOptions selects a page of a folder and the order. Nil means the first
+// page, by name.
 type ListOptions struct {
-	SortBy     SortBy // "" is by name
-	Descending bool   // else ascending
-	PageSize   int    // nodes a page: 100, 250 or 500; 0 leaves it to the server, which sends 100
-	Cursor     string // Page.NextCursor of the page before, with the same order and size
+	SortBy     SortBy // "" means by name
+	Descending bool   // default: ascending
+	PageSize   int    // nodes a page: 100, 250 or 500; 0 means the default of the server, 100
+	Cursor     string // the NextCursor of the previous page, of the same order and size
 }
 
 const maxPageSize = 500
@@ -79,9 +79,9 @@ func pageQuery(op string, size int, cursor string) (url.Values, error) {
 // Page is one page of nodes.
 type Page struct {
 	Nodes      []*Node
-	PageSize   int    // greatest number of nodes per page; 0 if not in the response
+	PageSize   int    // the maximum of nodes a page; 0 if not in the response
 	HasMore    bool   // whether there is another page
-	NextCursor string // where the next page begins; "" after the last
+	NextCursor string // "" after the last page
 }
 
 type pageWire struct {
@@ -120,12 +120,12 @@ func (n *nodes) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return err
 }
 
-// List returns one page of what a folder of a workspace or share holds, without
-// what its folders hold. [api.Root] is the folder that holds all others,
-// [api.Trash] what was deleted.
+// List returns one page of the nodes in a folder of a workspace or share,
+// without those in its subfolders. [api.Root] is the top folder, [api.Trash]
+// the trash.
 //
-// A folder that is not there is [api.ErrNotFound]; a cursor of another query, or
-// one that has gone stale, is [api.ErrInvalid].
+// Errors: [api.ErrNotFound] if the folder does not exist; [api.ErrInvalid] if
+// the cursor is from another query or has expired.
 //
 // It calls GET /current/workspace/{workspace_id}/storage/{parent_id}/list/.
 // It calls GET /current/share/{share_id}/storage/{parent_id}/list/.
@@ -146,9 +146,9 @@ func (s *Service) List(
 	return a.page(), nil
 }
 
-// Pages returns the pages of a folder, from list.Cursor to the last, of 500 nodes
-// unless list says otherwise. A program that keeps the NextCursor of a page it is
-// done with can go on there after a restart, with the same order and PageSize.
+// Pages returns the pages of a folder from list.Cursor on. Default: pages of
+// 500. A program can resume from the NextCursor of a page, with the same order
+// and PageSize.
 func (s *Service) Pages(
 	ctx context.Context, in api.Profile, folder api.OpaqueID, list *ListOptions, opts ...api.CallOption,
 ) iter.Seq2[*Page, error] {
@@ -176,16 +176,16 @@ func (s *Service) All(
 
 func rows(p *Page) []*Node { return p.Nodes }
 
-// RecentOptions asks for one page of the nodes that changed last. Nil asks for
-// the first.
+// RecentOptions selects a page of the nodes that changed last. Nil means the
+// first.
 type RecentOptions struct {
-	Type     NodeType // nodes of this type alone; "" for all
+	Type     NodeType // only nodes of this type; "" means all
 	PageSize int      // as in [ListOptions]
-	Cursor   string   // Page.NextCursor of the page before, with the same Type and size
+	Cursor   string   // the NextCursor of the previous page, of the same Type and size
 }
 
-// Recent returns one page of the nodes of a workspace that changed last, the
-// latest first.
+// Recent returns one page of the nodes of a workspace by the time of their last
+// change, latest first.
 //
 // It calls GET /current/workspace/{workspace_id}/storage/recent/.
 func (s *Service) Recent(
@@ -225,7 +225,7 @@ func (s *Service) AllRecent(
 	return page.Rows(walk(ctx, "storage.Recent", o.Cursor, opts, fetch), rows)
 }
 
-// walk returns the pages from a cursor to the last.
+// walk returns the pages from a cursor on.
 func walk(
 	ctx context.Context, op, start string, opts []api.CallOption,
 	fetch func(ctx context.Context, cursor string, opts []api.CallOption) (*Page, error),

@@ -45,7 +45,7 @@ func (s AIState) Searchable() bool { return s == AIStateIndexed }
 // UnmarshalJSON decodes a state, with both spellings of [AIStateInProgress].
 func (s *AIState) UnmarshalJSON(b []byte) error {
 	switch string(b) {
-	case `"ready"`: // no allocation for the common ones
+	case `"ready"`: // the common states need no allocation
 		*s = AIStateReady
 	case `"indexed"`:
 		*s = AIStateIndexed
@@ -97,7 +97,7 @@ const (
 // Preview is an image or rendering of a node.
 type Preview struct {
 	State PreviewState `json:"state,omitzero" scalar:"true"` // "" at terse output if it is not ready
-	Ready bool         `json:"ready,omitzero"`               // it can be fetched; at every level of output
+	Ready bool         `json:"ready,omitzero"`               // can be fetched; at every output level
 
 	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // unknown members
 }
@@ -134,8 +134,8 @@ type Node struct {
 	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // unknown members
 }
 
-// The AI state may be next to its object, and a summary may be a text instead of a
-// flag.
+// The AI state may be next to its object, and a summary may be text instead of
+// a boolean.
 var (
 	_ = lenient.Fix(func(n *Node) {
 		var state AIState

@@ -75,7 +75,7 @@ func TestNodeJSON(t *testing.T) {
 	}
 }
 
-func TestNodeReads(t *testing.T) {
+func TestNodeDecodesEveryForm(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		in   string
@@ -141,7 +141,7 @@ func TestNodeReads(t *testing.T) {
 	}
 }
 
-func TestFactIsReadByEitherName(t *testing.T) {
+func TestFactIsDecodedByEitherName(t *testing.T) {
 	t.Parallel()
 	got, err := call.Value[storage.Fact]([]byte(`{"field":"due","value":{"a":1},"unit":"EUR"}`))
 	want := &storage.Fact{Name: "due", Value: raw(`{"a":1}`), Extra: map[string]stdjson.RawMessage{"unit": raw(`"EUR"`)}}
@@ -150,7 +150,7 @@ func TestFactIsReadByEitherName(t *testing.T) {
 	}
 }
 
-func TestPreviewIsReadFromItsStateAlone(t *testing.T) {
+func TestPreviewIsDecodedFromItsState(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]storage.Preview{
 		`"ready"`:        {State: storage.PreviewStateReady, Ready: true},

@@ -1,5 +1,5 @@
-// Package storage lists and describes what workspaces and shares hold: files,
-// folders, notes and links, all of them an [Node].
+// Package storage lists and reads the files, folders, notes and links of
+// workspaces and shares. Each of them is a [Node].
 //
 //	for node, err := range client.Storage.All(ctx, api.Workspace(id), api.Root, nil) {
 //		...
@@ -15,21 +15,20 @@ import (
 	"github.com/fastio-go/fastio/internal/endpoint"
 )
 
-// Service reads the storage of workspaces and shares. Get one from the Storage
-// field of a fastio.Client. It is safe for concurrent use.
+// Service reads the storage of workspaces and shares. It is the Storage field
+// of a fastio.Client, and safe for concurrent use.
 type Service struct{ c api.Client }
 
 // New returns a Service that sends its requests through c.
 func New(c api.Client) *Service { return &Service{c} }
 
-// Get returns one node of a workspace or share. The fields depend on the
-// level of output: the state of the AI requires [api.Standard], other fields of it
-// [api.Full].
+// Get returns one node of a workspace or share. The fields depend on the output
+// level: the AI state requires [api.Standard], other AI fields [api.Full].
 //
-// A node that is not there, or not in that workspace or share, is
-// [api.ErrNotFound]; one out of reach is [api.ErrForbidden]. A share that is open
-// to anyone with the link requires no access token; one with a password requires
-// the [api.LinkToken] of shares.Service.AuthPassword as an option.
+// A public share requires no token; one with a password requires the
+// [api.LinkToken] of shares.Service.AuthPassword as an option. Errors:
+// [api.ErrNotFound] if the node is not in that workspace or share;
+// [api.ErrForbidden] without access to it.
 //
 // It calls GET /current/workspace/{workspace_id}/storage/{node_id}/details/.
 // It calls GET /current/share/{share_id}/storage/{node_id}/details/.
@@ -39,14 +38,14 @@ func (s *Service) Get(
 	return call.One[Node](ctx, s.c, endpoint.StorageGet(in, node, nil), "node", opts)
 }
 
-// Batch is what a call for several nodes found, and what it did not. Every node
-// asked for is in one of the two, in no order.
+// Batch is the result of a call for several nodes. Each requested node is
+// either in Nodes or in Errors, in no particular order.
 type Batch struct {
 	Nodes  []*Node
 	Errors []*NodeError
 }
 
-// Node returns the node with the ID, nil if it was not found.
+// Node returns the node with the ID, or nil if it was not found.
 func (b *Batch) Node(id api.OpaqueID) *Node {
 	for _, n := range b.Nodes {
 		if n != nil && n.ID.Equal(id) {
@@ -56,7 +55,8 @@ func (b *Batch) Node(id api.OpaqueID) *Node {
 	return nil
 }
 
-// Err returns why there is no node with the ID, nil if the response did not say.
+// Err returns the error of the node with the ID, or nil if the response has
+// none.
 func (b *Batch) Err(id api.OpaqueID) error {
 	for _, e := range b.Errors {
 		if e != nil && e.NodeID.Equal(id) {
@@ -75,9 +75,9 @@ type batch struct {
 
 const maxBatch = 25
 
-// GetMany returns up to 25 nodes of a workspace or share in one call. The [Batch]
-// lists those that cannot be returned, also if these are all of them: the call fails only
-// if the response says nothing about any.
+// GetMany returns up to 25 nodes of a workspace or share in one call. The
+// [Batch] lists the errors of nodes; the call fails only if the response
+// describes none.
 //
 // It calls GET /current/workspace/{workspace_id}/storage/{node_id}/details/.
 // It calls GET /current/share/{share_id}/storage/{node_id}/details/.
@@ -93,7 +93,7 @@ func (s *Service) GetMany(
 		return nil, err
 	}
 	if len(ids) == 1 {
-		ids = append(ids, ids[0]) // a lone ID is answered in another form
+		ids = append(ids, ids[0]) // a single ID would get another form of response
 	}
 	a, err := call.One[batch](ctx, s.c, endpoint.StorageGetMany(in, ids, nil), "", opts)
 	if err != nil {

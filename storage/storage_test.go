@@ -20,7 +20,7 @@ const (
 	nodeID = api.OpaqueID("2RII2-9kqzf")
 )
 
-func TestWrongInput(t *testing.T) {
+func TestInvalidInputIsRejected(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	s := storage.New(stub.Answer(`{}`))
@@ -61,12 +61,12 @@ func TestBatchNode(t *testing.T) {
 	}
 	s := storage.New(stub.Answer(`{"result":true}`))
 	if _, err := s.Get(t.Context(), api.Workspace(roomID), nodeID); err == nil {
-		t.Error("an answer without a node is no error")
+		t.Error("a response without a node is not an error")
 	}
 }
 
-// If nothing was found, each node has its error, in any form of the refusal.
-func TestNothingOfABatch(t *testing.T) {
+// If no node was found, each has its error, in any form of the response.
+func TestGetManyOfMissingNodes(t *testing.T) {
 	t.Parallel()
 	const errs = `"format":"multi","nodes":[],"errors":[{"node_id":"2a","code":133123,"message":"Gone."},` +
 		`{"node_id":"2b","code":146256}]`

@@ -179,7 +179,7 @@ func serve(ctx context.Context, s *emulator.Server, l net.Listener, live time.Du
 	return err
 }
 
-// furnish adds the initial objects and returns a token and a workspace.
+// furnish adds the initial objects. It returns a token and a workspace.
 func furnish(s *emulator.Server, c settings) (token, workspace string, err error) {
 	if c.seed != "" {
 		return load(s, c.seed)
@@ -194,9 +194,9 @@ func furnish(s *emulator.Server, c settings) (token, workspace string, err error
 	return s.AddKey(world.Key{User: owner.ID}).Token, workspace, nil
 }
 
-// load reads a seed file. The token printed is the first in the file and new events go to the first workspace.
+// load reads a seed file. It returns the first token and workspace in the file.
 func load(s *emulator.Server, name string) (token, workspace string, err error) {
-	file, err := os.ReadFile(name) //nolint:gosec // the operator names the file
+	file, err := os.ReadFile(name) //nolint:gosec // the path is a flag
 	if err != nil {
 		return "", "", err
 	}

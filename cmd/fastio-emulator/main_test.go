@@ -29,7 +29,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// start runs the command and returns what it printed; it is stopped and checked when the test ends.
+// start runs the command and returns the base URL and token it prints. The
+// command is stopped when the test ends.
 func start(t *testing.T, args ...string) (base, token string) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -92,7 +93,8 @@ func TestServes(t *testing.T) {
 			t.Errorf("ping %d, want %d", status, want)
 		}
 	}
-	// The second workspace grows; its first has what was asked for, internal events aside.
+	// The second workspace gets the live events; the first has the requested
+	// number.
 	counts := func(i int) int {
 		var p page
 		get(t, base, token, "/events/search/?limit=250&output=terse&workspace_id="+spaces.Workspaces[i].ID, &p)
@@ -108,7 +110,7 @@ func TestServes(t *testing.T) {
 	}
 }
 
-func TestStrictRefusesUndeclaredParameters(t *testing.T) {
+func TestStrictRejectsUndeclaredParameters(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		flags []string
@@ -223,7 +225,7 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// Every option has a name that reaches it, and nothing else.
+// Every option can be set by its name.
 func TestSetReachesEveryOption(t *testing.T) {
 	t.Parallel()
 	ignored := cmp.Options{
@@ -246,7 +248,7 @@ func TestSetReachesEveryOption(t *testing.T) {
 	}
 }
 
-// give sets an option to a value, and returns the text of it.
+// give sets an option to a value and returns its text form.
 func give(t *testing.T, v reflect.Value, tag reflect.StructTag) string {
 	t.Helper()
 	first, _, _ := strings.Cut(tag.Get("enum"), "|")
@@ -312,7 +314,7 @@ func TestSetRejects(t *testing.T) {
 	}
 }
 
-func TestClockGoesOn(t *testing.T) {
+func TestClockAdvancesFromItsStart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var o seed.Options
@@ -321,7 +323,7 @@ func TestClockGoesOn(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		if want := time.Date(2026, 1, 31, 12, 1, 0, 0, time.UTC); !o.Clock().Equal(want) {
-			t.Errorf("a minute later it is %v, want %v", o.Clock(), want)
+			t.Errorf("a minute later the clock is %v, want %v", o.Clock(), want)
 		}
 	})
 }

@@ -25,7 +25,7 @@ func set(target any, setting string) error {
 	return assign(v, tag, text)
 }
 
-// field finds a field by its path, and creates the structs on it.
+// field finds a field by its path and creates missing structs.
 func field(v reflect.Value, path string) (value reflect.Value, tag reflect.StructTag, found bool) {
 	for part := range strings.SplitSeq(path, ".") {
 		if v.Kind() == reflect.Pointer && v.IsNil() {
@@ -75,7 +75,7 @@ func nearest(names []string, name string) []string {
 	return names[:min(3, len(names))]
 }
 
-// distance is the number of letters to change, add or drop between two words.
+// distance returns the edit distance of two words.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
@@ -113,7 +113,7 @@ func assign(v reflect.Value, tag reflect.StructTag, text string) error {
 		return nil
 	}
 	want := "true or false"
-	switch v.Kind() { //nolint:exhaustive // options have no other kinds
+	switch v.Kind() { //nolint:exhaustive // options have only these kinds
 	case reflect.String:
 		allowed := strings.Split(tag.Get("enum"), "|")
 		if allowed[0] != "" && !slices.Contains(allowed, text) {
@@ -156,7 +156,7 @@ func items(text string) []any {
 	return list
 }
 
-// fill sets v to a JSON value, whose members are named as the fields are.
+// fill sets v to a JSON value whose members are named like fields.
 func fill(v reflect.Value, tag reflect.StructTag, tree any) error {
 	list, isList := tree.([]any)
 	members, isObject := tree.(map[string]any)

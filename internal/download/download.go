@@ -40,7 +40,7 @@ func Open(ctx context.Context, c api.Opener, r *api.Request, o Options, opts []a
 	}
 	for _, name := range [...]string{headerEncoding, headerRange, headerIfRange} {
 		if r.Options.Header.Get(name) != "" {
-			return nil, refuse("header "+name, "must not be set: downloads set it")
+			return nil, refuse("header "+name, "must be left out: downloads set it")
 		}
 	}
 	s := &stream{opener: c, request: r, options: o}

@@ -69,7 +69,8 @@ func run(profile string) error {
 	return nil
 }
 
-// covered reads a line of the profile: where a block that ran begins.
+// covered parses a line of the profile and returns the start of a block that
+// ran.
 func covered(text string) (name string, line, column int, ok bool) {
 	place, counts, _ := strings.Cut(text, " ")
 	name, span, found := strings.Cut(place, ":")
@@ -96,7 +97,7 @@ func parse(name string) (*source, error) {
 	return s, err
 }
 
-// at returns the innermost function that holds a position.
+// at returns the innermost function at a position.
 func (s *source) at(line, column int) function {
 	var found function
 	ast.Inspect(s.file, func(n ast.Node) bool {

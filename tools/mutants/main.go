@@ -55,7 +55,7 @@ func main() {
 	}
 }
 
-// A mutant is one change: the words of its line of the list.
+// A mutant is one change, as the words of its line in the list.
 type mutant []string
 
 func (m mutant) String() string { return strings.Join(m, " ") }
@@ -130,8 +130,8 @@ func killer(ctx context.Context, overlay string, m mutant, tests []string) (stri
 	return "", nil
 }
 
-// sources are the files of the module that mutants may change: not tests and not the
-// emulator, which must keep the right names.
+// sources are the files of the module that mutants may change: no tests, and
+// not the emulator, which must keep the right names.
 type sources struct {
 	fset  *token.FileSet
 	names map[string][]name   // by file

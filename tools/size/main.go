@@ -21,7 +21,7 @@ import (
 	"unicode/utf8"
 )
 
-const columns = 120 // of the longest line
+const columns = 120 // the longest line allowed
 
 func main() {
 	log.SetFlags(0)
@@ -43,7 +43,7 @@ type pkg struct{ lines, files int }
 type report struct {
 	fset             *token.FileSet
 	lines            map[string]int // by kind
-	long             []string       // places of hand-written lines over columns
+	long             []string       // hand-written lines over columns
 	packages         map[string]*pkg
 	types            map[string]int // methods, by package and receiver
 	hiding           int            // methods that only hide secrets
@@ -57,7 +57,7 @@ var generated = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
 func (r *report) add(name string) error {
 	content, err := os.ReadFile(name)
 	if os.IsNotExist(err) {
-		return nil // deleted, and not yet committed
+		return nil // deleted but not committed
 	}
 	if err != nil {
 		return err
@@ -156,7 +156,7 @@ func (r *report) print() {
 	}
 }
 
-// largest are the keys of m, the one with the largest value first.
+// largest returns the keys of m in descending order of size.
 func largest[V any](m map[string]V, size func(V) int) []string {
 	return slices.SortedFunc(maps.Keys(m), func(a, b string) int {
 		return cmp.Or(size(m[b])-size(m[a]), strings.Compare(a, b))
