@@ -2,17 +2,18 @@
 // of people and software agents keep files, comment, search, chat with a
 // built-in AI and watch everything through an event log.
 //
-//	client, err := fastio.New(fastio.WithToken(os.Getenv("FASTIO_API_KEY")))
+//	client, err := fastio.FromEnv() // FASTIO_API_KEY
 //	if err != nil {
-//		return err
+//		log.Fatal(err)
 //	}
-//	workspace, err := client.Account.Workspaces.Get(ctx, "marketing")
+//	ctx := context.Background()
+//	me, err := client.Account.Me(ctx)
 //	if err != nil {
-//		return err
+//		log.Fatal(err)
 //	}
-//	for event, err := range client.Events.All(ctx, events.Query{Profile: api.Workspace(workspace.ID)}) {
+//	for event, err := range client.Events.All(ctx, events.Query{Profile: api.User(me.ID)}) {
 //		if err != nil {
-//			return err
+//			log.Fatal(err)
 //		}
 //		fmt.Println(event.Created, event.Description)
 //	}

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"go/doc/comment"
+	"go/parser"
+	"go/token"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -46,6 +49,56 @@ func TestReadmeSnippetsAreCompiled(t *testing.T) {
 		if !found {
 			t.Errorf("this snippet is compiled nowhere:\n%s", s)
 		}
+	}
+}
+
+// The comment of every public package begins with its purpose and an example, which
+// an example of the package compiles.
+func TestPackageCommentsBeginWithAnExample(t *testing.T) {
+	t.Parallel()
+	const packages = 19
+	found := 0
+	for _, pattern := range []string{"*.go", "*/*.go", "fastiotest/*/*.go", "cmd/*/*.go"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range files {
+			file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.PackageClauseOnly|parser.ParseComments)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if file.Doc.Text() == "" || strings.HasSuffix(name, "_test.go") {
+				continue
+			}
+			found++
+			content := new(comment.Parser).Parse(file.Doc.Text()).Content
+			kind, of := "Package", file.Name.Name
+			if of == "main" {
+				kind, of = "Command", filepath.Base(filepath.Dir(name))
+			}
+			if !strings.HasPrefix(file.Doc.Text(), kind+" "+of+" ") {
+				t.Errorf("%s: the comment does not begin with its name", name)
+			}
+			code, ok := content[1].(*comment.Code)
+			if !ok {
+				t.Errorf("%s: the second paragraph is no example", name)
+				continue
+			}
+			compiled := filepath.Join(filepath.Dir(name), "example_test.go")
+			switch of {
+			case "fastio":
+				compiled = "examples/hello/main.go"
+			case "oauth":
+				compiled = "oauth/example_desktop_test.go"
+			}
+			if kind == "Package" && !strings.Contains(unindented(readFile(t, compiled)), unindented(code.Text)) {
+				t.Errorf("%s: %s does not have the example:\n%s", name, compiled, code.Text)
+			}
+		}
+	}
+	if found != packages {
+		t.Errorf("found %d public packages, want %d", found, packages)
 	}
 }
 

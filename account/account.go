@@ -1,17 +1,21 @@
-// Package account reads the signed-in user, organizations and workspaces with
-// their members, and creates accounts.
+// Package account reads the signed-in user, organizations and workspaces with their
+// members, and creates accounts.
 //
-// A program uses the API key of a person, an account of its own
-// ([SignUpRequest] with Agent), or an account that was invited to an
-// organization or workspace. This package cannot send such invitations yet;
-// package shares invites to a share.
-//
+//	me, err := client.Account.Me(ctx)
+//	if err != nil {
+//		log.Fatal(err)
+//	}
+//	fmt.Println("signed in as", me.EmailAddress)
 //	for workspace, err := range client.Account.Workspaces.All(ctx, nil) {
 //		if err != nil {
-//			return err
+//			log.Fatal(err)
 //		}
-//		fmt.Println(workspace.Name)
+//		fmt.Println("-", workspace.Name, "of", workspace.OrgDomain)
 //	}
+//
+// A program uses the API key of a person, an account of its own ([SignUpRequest] with
+// Agent), or an account that was invited to an organization or workspace. This package
+// cannot send such invitations yet; package shares invites to a share.
 package account
 
 import (

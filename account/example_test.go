@@ -27,11 +27,11 @@ func Example() {
 		log.Fatal(err)
 	}
 	fmt.Println("signed in as", me.EmailAddress)
-	for w, err := range client.Account.Workspaces.All(ctx, nil) {
+	for workspace, err := range client.Account.Workspaces.All(ctx, nil) {
 		if err != nil {
 			log.Fatal(err)
 		}
-		fmt.Println("-", w.Name, "of", w.OrgDomain)
+		fmt.Println("-", workspace.Name, "of", workspace.OrgDomain)
 	}
 	if _, err := client.Account.Workspaces.Get(ctx, "marketing"); errors.Is(err, api.ErrNotFound) {
 		fmt.Println("there is no marketing")

@@ -1,10 +1,11 @@
 // Package activity reports which fields of a user, organization, workspace or
 // share changed, and when, but not the change itself.
 //
-//	for report, err := range client.Activity.Watch(ctx, api.Workspace(id), nil) {
+//	for report, err := range client.Activity.Watch(ctx, workspace, nil) {
 //		if err != nil {
 //			return err
 //		}
+//		save(report.Cursor) // a later watch continues here
 //		for field := range report.Activity {
 //			refresh(activity.Field(field))
 //		}

@@ -2,9 +2,8 @@ package activity_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/activity"
@@ -12,35 +11,49 @@ import (
 	"github.com/fastio-go/fastio/fastiotest"
 )
 
-// Wait for a preview without polling it.
+// watch calls refresh for each field that changes.
+func watch(
+	ctx context.Context, client *fastio.Client, workspace api.Profile,
+	save func(activity.Cursor), refresh func(activity.Field),
+) error {
+	for report, err := range client.Activity.Watch(ctx, workspace, nil) {
+		if err != nil {
+			return err
+		}
+		save(report.Cursor) // a later watch continues here
+		for field := range report.Activity {
+			refresh(activity.Field(field))
+		}
+	}
+	return nil
+}
+
 func Example() {
 	s := fastiotest.New() // a fake of the platform
 	w := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
 	drawing := s.AddNode(fastiotest.Node{Profile: w.ID, Name: "Mill.pdf"})
-
 	client, err := fastio.New(s.ClientOptions()...)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	begun := false
-	for report, err := range client.Activity.Watch(context.Background(), api.Workspace(w.ID), nil) {
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
-		if !begun { // no change is missed from here on
-			begun = true
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	var saved activity.Cursor
+	save := func(c activity.Cursor) {
+		if saved == "" { // the watch has begun: another user changes the file
 			s.AddEvent(fastiotest.Event{Name: "workspace_storage_file_updated", Workspace: w.ID, Object: drawing.ID})
-			continue
 		}
-		for _, field := range slices.Sorted(maps.Keys(report.Activity)) {
-			f := activity.Field(field)
-			fmt.Println(f.Name(), f.ID() == drawing.ID.Plain())
-		}
-		break
+		saved = c
 	}
+	err = watch(ctx, client, api.Workspace(w.ID), save, func(f activity.Field) {
+		if f == activity.FieldOf(activity.NameStorage, drawing.ID.Plain()) {
+			fmt.Println("the drawing has changed")
+			stop()
+		}
+	})
+	fmt.Println(errors.Is(err, context.Canceled))
 	// Output:
-	// storage false
-	// storage true
+	// the drawing has changed
+	// true
 }

@@ -1,12 +1,18 @@
-// Package ai asks the agent of a workspace or share questions, and reads its
-// answers and citations. It also manages notes and exports files for other AIs.
+// Package ai asks the agent of a workspace or share questions, and reads its answers
+// and citations. It also manages notes and exports files for other AIs.
 //
-// A conversation is a thread of turns, each a question and its answer.
-// [Service.Ask] asks a question and waits for the answer:
+//	turn, err := client.AI.Ask(ctx, workspace, ai.Question{Text: "When does the lease end?"}, nil)
+//	if err != nil {
+//		log.Fatal(err)
+//	}
+//	fmt.Println(turn.Answer)
+//	for i, citation := range turn.Citations {
+//		fmt.Printf("[%d] %s\n", i+1, citation.Name)
+//	}
 //
-//	turn, err := client.AI.Ask(ctx, api.Workspace(id), ai.Question{Text: "Which lease ends first?"}, nil)
-//
-// The methods of [Threads] and [Turns] are its steps.
+// A conversation is a thread of turns, each a question and its answer. [Service.Ask]
+// asks a question and waits for the answer. The methods of [Threads] and [Turns] are
+// its steps.
 package ai
 
 import (

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
 	"os"
 
 	"github.com/fastio-go/fastio"
@@ -12,7 +13,7 @@ import (
 	"github.com/fastio-go/fastio/fastiotest"
 )
 
-// A question is answered from the files of a workspace, and asked on.
+// Ask a question about the files of a workspace, then another about one file.
 func Example() {
 	s := fastiotest.New() // stands in for the platform
 	docks := s.AddWorkspace(fastiotest.Workspace{Name: "Docks"})
@@ -22,27 +23,22 @@ func Example() {
 
 	client, err := fastio.New(s.ClientOptions()...)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
-	ctx := context.Background()
-	turn, err := client.AI.Ask(ctx, api.Workspace(docks.ID), ai.Question{
-		Text: "When does the lease end?", Subjects: []ai.Reference{ai.File(lease.ID)},
-	}, nil)
+	ctx, workspace := context.Background(), api.Workspace(docks.ID)
+	turn, err := client.AI.Ask(ctx, workspace, ai.Question{Text: "When does the lease end?"}, nil)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	fmt.Println(turn.Answer)
-	for i, c := range turn.Citations {
-		fmt.Printf("[%d] %s\n", i+1, c.Name)
+	for i, citation := range turn.Citations {
+		fmt.Printf("[%d] %s\n", i+1, citation.Name)
 	}
-	turn, err = client.AI.Ask(
-		ctx, api.Workspace(docks.ID), ai.Question{Text: "Of which dock?"}, &ai.AskOptions{Thread: turn.ThreadID},
-	)
+	turn, err = client.AI.Ask(ctx, workspace, ai.Question{
+		Text: "Of which dock?", Subjects: []ai.Reference{ai.File(lease.ID)},
+	}, &ai.AskOptions{Thread: turn.ThreadID})
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	fmt.Println("turn", turn.Seq, turn.Status)
 	// Output:
@@ -53,8 +49,8 @@ func Example() {
 	// turn 2 complete
 }
 
-// The answer is shown while it is written. A program that ends early goes on
-// where it was, given the IDs that it kept.
+// The answer is printed while it is written. A program that was interrupted resumes
+// with the IDs of the turn.
 func ExampleService_Ask() {
 	s := fastiotest.New()
 	s.Script(fastiotest.Script{Text: "The Dock 4 lease, on 31 May."})
@@ -81,7 +77,7 @@ func ExampleService_Ask() {
 	// The Dock 4 lease, on 31 May.<nil>
 }
 
-// A note is changed only by those who know what it says.
+// An update that is based on an outdated version is rejected.
 func ExampleNotes_Update() {
 	s := fastiotest.New()
 	docks := s.AddWorkspace(fastiotest.Workspace{Name: "Docks"})

@@ -1,12 +1,13 @@
 // Package api holds the types that all areas of the client share: requests, errors,
-// call options, credentials, and the values in the responses of more than one
-// area.
-//
-// A program uses it to distinguish errors and for identifiers:
+// call options, credentials, and the values in the responses of more than one area.
+// A program uses it to distinguish errors, and for identifiers:
 //
 //	_, err := client.Account.Workspaces.Get(ctx, "marketing")
 //	if errors.Is(err, api.ErrNotFound) {
-//		...
+//		fmt.Println("there is no such workspace")
+//	}
+//	if refusal, ok := errors.AsType[*api.Error](err); ok {
+//		fmt.Println("status", refusal.Status, "of", refusal.Op)
 //	}
 //
 // Each Service depends only on the two methods of [Client], so that a test can fake

@@ -1,17 +1,20 @@
-// Package comments reads and writes comments on workspaces, shares and the files
-// in them.
+// Package comments reads and writes comments on workspaces, shares and the files in
+// them.
 //
-// A comment is on a workspace or share, or on one node in it; recipients of a
-// File Share can comment on its file. Threads have one level: a reply is a
-// comment with a ParentID.
-//
-//	c, err := client.Comments.Create(ctx, comments.OnNode(api.Workspace(id), node), comments.CreateRequest{
-//		Body:      comments.Mention(ada, "Ada") + " is this right?",
+//	onPlan := comments.OnNode(api.Workspace(room.ID), plan.ID)
+//	question, err := client.Comments.Create(ctx, onPlan, comments.CreateRequest{
+//		Body:      comments.Mention(charles.ID, "Charles") + ", is this right?",
 //		Reference: comments.PageAnchor(7, "net 30 days"),
 //	})
+//	if err != nil {
+//		log.Fatal(err)
+//	}
+//	fmt.Println("notified:", len(question.Mentions))
 //
-// A body may contain markdown and mentions: [Mention] formats one,
-// [api.Mentions] parses them.
+// A comment is on a workspace or share, or on one node in it; recipients of a File
+// Share can comment on its file. Threads have one level: a reply is a comment with a
+// ParentID. A body may hold markdown and mentions: [Mention] writes one, [api.Mentions]
+// reads them.
 package comments
 
 import (

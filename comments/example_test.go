@@ -14,7 +14,7 @@ import (
 	"github.com/fastio-go/fastio/fastiotest"
 )
 
-// Ask a user about a page, and list the thread with the reply.
+// Ask a colleague about a page, reply, and read the thread.
 func Example() {
 	s := fastiotest.New() // a fake of the platform
 	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
@@ -26,7 +26,8 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	ctx, onPlan := context.Background(), comments.OnNode(api.Workspace(room.ID), plan.ID)
+	ctx := context.Background()
+	onPlan := comments.OnNode(api.Workspace(room.ID), plan.ID)
 	question, err := client.Comments.Create(ctx, onPlan, comments.CreateRequest{
 		Body:      comments.Mention(charles.ID, "Charles") + ", is this right?",
 		Reference: comments.PageAnchor(7, "net 30 days"),

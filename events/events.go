@@ -1,13 +1,16 @@
 // Package events reads the event log: every action in an organization, its
 // workspaces and shares, searchable and acknowledged per user.
 //
-// [Service.All] iterates over the events of a query, [Service.Walk] can be resumed
-// after a restart, and [Service.Follow] delivers every past and future event:
+//	query := events.Query{Profile: api.Workspace(room), Category: events.CategoryWorkspace}
+//	for event, err := range client.Events.All(ctx, query) {
+//		if err != nil {
+//			log.Fatal(err)
+//		}
+//		kinds[event.SubCategory]++
+//	}
 //
-//	err := client.Events.Follow(ctx, events.Query{Profile: api.Workspace(id)},
-//		func(ctx context.Context, e *events.Event) error {
-//			return index.Add(ctx, e)
-//		}, &events.FollowOptions{Store: events.FileStore("state")})
+// [Service.All] iterates over the events of a query, [Service.Walk] can be resumed
+// after a restart, and [Service.Follow] delivers every past and future event.
 //
 // The rate limits are 5 searches in 3 seconds, 15 in 30 seconds and 120 in 10
 // minutes, summaries included. Calls wait for them: a long walk reads 250 events

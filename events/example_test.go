@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
 	"time"
 
 	"github.com/fastio-go/fastio"
@@ -25,26 +26,20 @@ func platform() (client *fastio.Client, room api.ID) {
 	return client, w.ID
 }
 
-// Count the events of a workspace on one morning.
+// Count the events of a workspace by kind.
 func Example() {
 	client, room := platform()
-	q := events.Query{
-		Profile:    api.Workspace(room),
-		Category:   events.CategoryWorkspace,
-		CreatedMin: time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC),
-		CreatedMax: time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC),
-	}
-	kinds := map[events.SubCategory]int{}
-	for e, err := range client.Events.All(context.Background(), q) {
+	ctx, kinds := context.Background(), map[events.SubCategory]int{}
+	query := events.Query{Profile: api.Workspace(room), Category: events.CategoryWorkspace}
+	for event, err := range client.Events.All(ctx, query) {
 		if err != nil {
-			fmt.Println(err)
-			return
+			log.Fatal(err)
 		}
-		kinds[e.SubCategory]++
+		kinds[event.SubCategory]++
 	}
 	fmt.Println(kinds)
 	// Output:
-	// map[comments:17 quickshare:2 settings:2 storage:21]
+	// map[comments:75 members:3 quickshare:5 settings:4 storage:60 transfer:4]
 }
 
 // Resume an interrupted export after a restart.

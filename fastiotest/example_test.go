@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
@@ -15,7 +16,7 @@ import (
 	"github.com/fastio-go/fastio/fastiotest"
 )
 
-// report is the program under test: it counts what happened where.
+// report is the program under test: it counts the events of each workspace.
 func report(ctx context.Context, client *fastio.Client) (string, error) {
 	var b strings.Builder
 	for workspace, err := range client.Account.Workspaces.All(ctx, nil) {
@@ -34,8 +35,22 @@ func report(ctx context.Context, client *fastio.Client) (string, error) {
 	return b.String(), nil
 }
 
-// A program is tested against a Server, which has the platform's rules. Inside a
-// test, client := s.Client(t) does what the options do here.
+// A test inside a synctest bubble does not wait for retries and rate limits.
+func TestReport(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := fastiotest.New()
+		design := server.AddWorkspace(fastiotest.Workspace{Name: "Design"})
+		server.AddEvent(fastiotest.Event{Name: "comment_created", Workspace: design.ID})
+		server.Fail(fastiotest.Fault{Op: "events.Search", Count: 2, Status: http.StatusServiceUnavailable})
+		text, err := report(t.Context(), server.Client(t))
+		if err != nil || text != "Design: 1\n" {
+			t.Errorf("got %q, %v", text, err)
+		}
+	})
+}
+
+// Outside of a test, ClientOptions takes the place of Client.
 func Example() {
 	s := fastiotest.New()
 	design := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
@@ -57,7 +72,7 @@ func Example() {
 	// <nil> 3 requests
 }
 
-// A Server fails on request, for programs that must cope.
+// A Server injects failures.
 func ExampleServer_Fail() {
 	s := fastiotest.New()
 	s.Fail(fastiotest.Fault{Op: "account.Workspaces.List", Status: http.StatusForbidden, Text: "Not today."})
@@ -71,8 +86,8 @@ func ExampleServer_Fail() {
 	// Output: fastio: account.Workspaces.List: Not today. (status 403)
 }
 
-// What the platform answers is recorded once and replayed ever after. Here a
-// Server plays the platform.
+// Responses are recorded once, without secrets. Here a Server stands in for the
+// platform.
 func ExampleRecord() {
 	dir, err := os.MkdirTemp("", "fixtures")
 	if err != nil {
@@ -97,8 +112,7 @@ func ExampleRecord() {
 	// Output: [account.Me.json] <nil>
 }
 
-// Answers recorded earlier stand in for the platform. Inside a test, t goes
-// where this example has a stand-in.
+// Recorded responses replace the platform. A test passes its t.
 func ExampleReplay() {
 	var t testing.TB = noTest{}
 	client, err := fastio.New(fastiotest.Replay(t, "testdata/app")...)
@@ -115,7 +129,7 @@ func ExampleReplay() {
 	// Output: Ada Lovelace
 }
 
-// noTest is what an example has for a test.
+// noTest replaces the test that an example does not have.
 type noTest struct{ testing.TB }
 
 func (noTest) Helper()        {}

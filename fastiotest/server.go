@@ -1,16 +1,17 @@
-// Package fastiotest emulates the platform for tests, and replays recorded
-// responses.
+// Package fastiotest emulates the platform for tests, and replays recorded responses.
+//
+//	server := fastiotest.New()
+//	design := server.AddWorkspace(fastiotest.Workspace{Name: "Design"})
+//	server.AddEvent(fastiotest.Event{Name: "comment_created", Workspace: design.ID})
+//	server.Fail(fastiotest.Fault{Op: "events.Search", Count: 2, Status: http.StatusServiceUnavailable})
+//	text, err := report(t.Context(), server.Client(t))
+//	if err != nil || text != "Design: 1\n" {
+//		t.Errorf("got %q, %v", text, err)
+//	}
 //
 // A [Server] keeps organizations, workspaces and an event log in memory and responds
-// like the platform, including errors and rate limits:
-//
-//	s := fastiotest.New()
-//	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
-//	s.Generate(fastiotest.History{Workspace: room.ID, Events: 1000})
-//	client := s.Client(t)
-//
-// It needs no socket, works inside [testing/synctest], and can inject failures: see
-// [Server.Fail].
+// like the platform, including errors and rate limits. It needs no socket and works
+// inside testing/synctest. [Record] and [Replay] need a real server once.
 package fastiotest
 
 import (

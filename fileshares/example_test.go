@@ -15,7 +15,7 @@ import (
 	"github.com/fastio-go/fastio/fileshares"
 )
 
-// A recipient downloads a shared file and replaces it.
+// Share a file with one person, who downloads and replaces it.
 func Example() {
 	ctx := context.Background()
 	s := fastiotest.New() // a fake of the platform
@@ -27,15 +27,16 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	link, err := owner.FileShares.Create(
-		ctx, room.ID, fileshares.CreateRequest{NodeID: file.ID, Password: set("correct horse")},
-	)
+	password := api.NewSecret("correct horse")
+	link, err := owner.FileShares.Create(ctx, room.ID, fileshares.CreateRequest{
+		NodeID: file.ID, Access: fileshares.AccessNamedPeople, Password: api.Set(password),
+	})
 	if err != nil {
 		log.Fatal(err)
 	}
-	if _, err := owner.FileShares.Grants.Set(
-		ctx, link.ID, fileshares.Grantee{Email: "bo@example.com"}, fileshares.CapabilityEdit,
-	); err != nil {
+	grantee := fileshares.Grantee{Email: "bo@example.com"}
+	_, err = owner.FileShares.Grants.Set(ctx, link.ID, grantee, fileshares.CapabilityEdit)
+	if err != nil {
 		log.Fatal(err)
 	}
 
@@ -44,9 +45,9 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	password := api.LinkPassword(api.NewSecret("correct horse"))
+	unlock := api.LinkPassword(password)
 	var text bytes.Buffer
-	got, err := guest.FileShares.DownloadTo(ctx, api.ID(link.PublicID), &text, nil, password)
+	got, err := guest.FileShares.DownloadTo(ctx, api.ID(link.PublicID), &text, nil, unlock)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -55,7 +56,7 @@ func Example() {
 	better := strings.Replace(text.String(), "brass", "iron", 1)
 	node, err := guest.FileShares.Replace(ctx, link.ID, fileshares.ReplaceRequest{
 		Content: strings.NewReader(better), Size: int64(len(better)), IfVersion: got.Version,
-	}, password)
+	}, unlock)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -65,7 +66,7 @@ func Example() {
 	// plan.txt 15 true
 }
 
-// A conflicting update returns the current version.
+// A conflict has the version that the file has in the meantime.
 func ExampleVersionConflict() {
 	ctx := context.Background()
 	s := fastiotest.New(func(o *fastiotest.Options) { o.Uploads.Pace = -1 })
@@ -92,7 +93,7 @@ func ExampleVersionConflict() {
 	// false true true
 }
 
-// Comments on a File Share use its numeric ID.
+// Other areas take the numeric ID of a File Share.
 func ExampleService_All() {
 	ctx := context.Background()
 	s := fastiotest.New()

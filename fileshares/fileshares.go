@@ -2,24 +2,21 @@
 // single file of a workspace, with access tiers, grants to people, and
 // optionally a password and an expiry.
 //
-//	link, err := client.FileShares.Create(ctx, workspace, fileshares.CreateRequest{
-//		NodeID: file, Access: fileshares.AccessNamedPeople, Password: api.Set(api.NewSecret("correct horse")),
+//	link, err := owner.FileShares.Create(ctx, room.ID, fileshares.CreateRequest{
+//		NodeID: file.ID, Access: fileshares.AccessNamedPeople, Password: api.Set(password),
 //	})
-//	bo := fileshares.Grantee{Email: "bo@example.com"}
-//	_, err = client.FileShares.Grants.Set(ctx, link.ID, bo, fileshares.CapabilityEdit)
+//	if err != nil {
+//		log.Fatal(err)
+//	}
+//	grantee := fileshares.Grantee{Email: "bo@example.com"}
+//	_, err = owner.FileShares.Grants.Set(ctx, link.ID, grantee, fileshares.CapabilityEdit)
 //
-// A recipient reads the file, without a sign-in if the tier allows it, and
-// replaces it with the edit capability:
-//
-//	unlock := api.LinkPassword(password)
-//	got, err := client.FileShares.DownloadFile(ctx, id, "q3.pdf", nil, unlock)
-//	next := fileshares.ReplaceRequest{IfVersion: got.Version}
-//	_, err = client.FileShares.ReplaceFile(ctx, id, "q3.pdf", next, unlock)
-//
-// The password of a link is an [api.LinkPassword] of the calls of its recipients. It is
-// sent in a header that is never forwarded by a redirect. Comments on the file are in
-// package comments, and its changes in package realtime: both take the numeric ID of a
-// File Share, not the public one.
+// A recipient reads the file with [Service.DownloadFile], without a sign-in if the tier
+// allows it, and replaces it with [Service.ReplaceFile], which requires the edit
+// capability. Both take the password of a link as an [api.LinkPassword]. It is sent in a
+// header that is never forwarded by a redirect. Comments on the file are in package
+// comments, and its changes in package realtime: both take the numeric ID of a File
+// Share, not the public one.
 package fileshares
 
 import (

@@ -10,26 +10,23 @@ import (
 	"github.com/fastio-go/fastio/howto"
 )
 
-// A question that is too short gets a clarification.
 func Example() {
 	s := fastiotest.New() // a fake of the platform
 	client, err := fastio.New(s.ClientOptions()...)
 	if err != nil {
 		log.Fatal(err)
 	}
-	for _, question := range []string{"Help?", "How do I list metadata fields?"} {
-		reply, err := client.HowTo.Ask(context.Background(), howto.Question{Text: question})
-		if err != nil {
-			log.Fatal(err)
-		}
-		switch r := reply.(type) {
-		case *howto.Answer:
-			fmt.Print(r.Text)
-		case *howto.Clarification:
-			fmt.Println("asked back:", len(r.Questions) > 0)
-		}
+	ctx := context.Background()
+	reply, err := client.HowTo.Ask(ctx, howto.Question{Text: "How do I list metadata fields?"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	switch r := reply.(type) {
+	case *howto.Answer:
+		fmt.Print(r.Text)
+	case *howto.Clarification:
+		fmt.Println(r.Questions)
 	}
 	// Output:
-	// asked back: true
 	// - Call `GET /current/workspace/{workspace_id}/metadata/fields/`.
 }

@@ -1,12 +1,12 @@
 // Package howto asks the platform questions about its usage.
 //
-//	reply, err := client.HowTo.Ask(ctx, howto.Question{Text: "How do I share a folder with a guest?"})
+//	reply, err := client.HowTo.Ask(ctx, howto.Question{Text: "How do I list metadata fields?"})
 //	if err != nil {
-//		return err
+//		log.Fatal(err)
 //	}
 //	switch r := reply.(type) {
 //	case *howto.Answer:
-//		fmt.Println(r.Text)
+//		fmt.Print(r.Text)
 //	case *howto.Clarification:
 //		fmt.Println(r.Questions)
 //	}

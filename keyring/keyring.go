@@ -1,12 +1,17 @@
-// Package keyring keeps the key of an oauth.FileStore in the keyring of the
-// system: Keychain on macOS, Credential Manager on Windows, the Secret Service
-// (GNOME Keyring, KWallet) elsewhere.
+// Package keyring keeps the key of an [oauth.FileStore] in the keyring of the system:
+// Keychain on macOS, Credential Manager on Windows, the Secret Service (GNOME Keyring,
+// KWallet) elsewhere.
 //
-//	store := oauth.FileStore{Path: path, Keys: keyring.Open("acme-sync", "tokens")}
+//	store := oauth.UserStore("acme-sync")
+//	store.Keys = keyring.Open("acme-sync", "tokens")
+//	source, err := oauth.LoginIfNeeded(ctx, oauth.Config{ClientName: "Acme Sync", Store: store})
+//	if errors.Is(err, keyring.ErrUnavailable) {
+//		log.Fatal("this machine has no keyring: use oauth.KeyFile")
+//	}
 //
 // The keyring holds only the key, because the size of entries is limited. A machine
 // without a keyring, such as a server without a login session, requires another
-// oauth.KeyStore. There is no automatic fallback.
+// [oauth.KeyStore]. There is no automatic fallback.
 package keyring
 
 import (

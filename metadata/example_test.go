@@ -11,7 +11,7 @@ import (
 	"github.com/fastio-go/fastio/storage"
 )
 
-// Write facts of an invoice and read them with their source.
+// Write facts about an invoice.
 func Example() {
 	s := fastiotest.New() // a fake of the platform
 	room := s.AddWorkspace(fastiotest.Workspace{Name: "Books"})
@@ -26,9 +26,9 @@ func Example() {
 		log.Fatal(err)
 	}
 	fmt.Println(total.Field.Name, total.Field.DeclaredType, total.Created)
-	set, err := client.Metadata.Facts.Set(
-		ctx, room.ID, invoice.ID, map[string]any{"total": 1250.5, "total_currency": "EUR"},
-	)
+	set, err := client.Metadata.Facts.Set(ctx, room.ID, invoice.ID, map[string]any{
+		"total": 1250.5, "total_currency": "EUR",
+	})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func Example() {
 	// total_currency: "EUR", by user
 }
 
-// Preview a merge before it is carried out, because it cannot be undone.
+// A merge cannot be undone: preview it first.
 func ExampleFields_Merge() {
 	s := fastiotest.New()
 	room := s.AddWorkspace(fastiotest.Workspace{Name: "Books"})

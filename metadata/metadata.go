@@ -1,14 +1,22 @@
 // Package metadata reads and writes the metadata of the files and notes of a
 // workspace.
 //
-// A workspace has a vocabulary of fields, each with a name and a type. A file
-// or note has at most one value for each field: a fact, extracted by the AI of
-// the platform or written by a user.
+//	set, err := client.Metadata.Facts.Set(ctx, room.ID, invoice.ID, map[string]any{
+//		"total": 1250.5, "total_currency": "EUR",
+//	})
+//	if err != nil {
+//		log.Fatal(err)
+//	}
+//	for _, fact := range set.Facts {
+//		fmt.Printf("%s: %s, by %s\n", fact.Name, fact.Value, fact.Source)
+//	}
 //
-//	set, err := client.Metadata.Facts.Set(ctx, workspace, node, map[string]any{"invoice_total": 1250.5})
+// A workspace has a vocabulary of fields, each with a name and a type. A file or note
+// has at most one value for each field: a fact, extracted by the AI of the platform or
+// written by a user.
 //
-// Fields are permanent: they cannot be renamed or deleted. Two fields that mean
-// the same can be merged; [Fields.Preflight] reports the effect beforehand.
+// Fields are permanent: they cannot be renamed or deleted. Two fields that mean the
+// same can be merged; [Fields.Preflight] reports the effect beforehand.
 package metadata
 
 import (

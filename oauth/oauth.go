@@ -1,20 +1,19 @@
 // Package oauth signs users in through their browser, refreshes their tokens, and
 // manages sessions, API keys and scopes.
 //
-// A program on the machine of its user signs in with one call, which opens the
-// browser only if the stored token cannot be used:
-//
-//	config := oauth.Config{ClientName: "Acme Sync", Store: oauth.UserStore("acme-sync")}
 //	source, err := oauth.LoginIfNeeded(ctx, config)
 //	if err != nil {
-//		return err
+//		return nil, err
 //	}
-//	client, err := fastio.New(fastio.WithTokenSource(source))
+//	client, err := fastio.New(fastio.WithBaseURL(config.BaseURL), fastio.WithTokenSource(source))
 //	if err != nil {
-//		return err
+//		return nil, err
 //	}
-//	me, err := client.Account.Me(ctx)
+//	return client.Account.Me(ctx)
 //
+// A program on the machine of its user signs in with [LoginIfNeeded], which opens the
+// browser only if the stored token cannot be used. The tokens are in the Store of a
+// [Config], such as [UserStore]("acme-sync").
 // [Login] signs in again, for example as another user, [TokenSource] never opens a
 // browser, and [SignOut] ends the session. [Config] has what differs between
 // programs: scopes, the store, the page after the sign-in, a fixed port, machines

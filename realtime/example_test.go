@@ -2,6 +2,7 @@ package realtime_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http/httptest"
 
@@ -12,7 +13,7 @@ import (
 	"github.com/fastio-go/fastio/realtime"
 )
 
-// start returns what stands in for the platform, on a network of its own.
+// start returns an emulator of the platform on a socket, and its client.
 func start() (s *fastiotest.Server, client *fastio.Client, stop func()) {
 	s = fastiotest.New()
 	server := httptest.NewServer(s)
@@ -27,41 +28,53 @@ func start() (s *fastiotest.Server, client *fastio.Client, stop func()) {
 	}
 }
 
-// A program shows what is in a workspace and keeps it up to date.
+// keepUpToDate calls list at the beginning and after missed changes, and refresh for
+// each change.
+func keepUpToDate(
+	ctx context.Context, client *fastio.Client, workspace api.Profile, list func(), refresh func(activity.Field),
+) error {
+	sub, err := client.Realtime.Subscribe(ctx, workspace, nil)
+	if err != nil {
+		return err
+	}
+	defer sub.Close()
+	list() // later changes are reported
+	for change, err := range sub.Changes() {
+		switch {
+		case err != nil:
+			return err
+		case change.Resync != nil: // changes may have been missed
+			list()
+		default:
+			refresh(change.Field)
+		}
+	}
+	return nil
+}
+
 func Example() {
 	s, client, stop := start()
 	defer stop()
 	w := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
 	drawing := s.AddNode(fastiotest.Node{Profile: w.ID, Name: "Mill.pdf"})
-
-	sub, err := client.Realtime.Subscribe(context.Background(), api.Workspace(w.ID), nil)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer func() { _ = sub.Close() }()
-
-	fmt.Println("list everything") // after Subscribe, so that nothing is missed in between
-	s.AddComment(fastiotest.Comment{Profile: w.ID, Node: drawing.ID, User: s.User().ID, Body: "Is that brass?"})
-
-	for change, err := range sub.Changes() {
-		switch {
-		case err != nil:
-			fmt.Println(err)
-			return
-		case change.Resync != nil:
-			fmt.Println("list everything again")
-		case change.Field == activity.FieldOf(activity.NameComments, drawing.ID.Plain()):
+	ctx, cancel := context.WithCancel(context.Background())
+	err := keepUpToDate(ctx, client, api.Workspace(w.ID), func() {
+		fmt.Println("list everything")
+		s.AddComment(fastiotest.Comment{Profile: w.ID, Node: drawing.ID, User: s.User().ID, Body: "Is that brass?"})
+	}, func(changed activity.Field) {
+		if changed == activity.FieldOf(activity.NameComments, drawing.ID.Plain()) {
 			fmt.Println("read the comments on the drawing")
-			return
+			cancel()
 		}
-	}
+	})
+	fmt.Println(errors.Is(err, context.Canceled))
 	// Output:
 	// list everything
 	// read the comments on the drawing
+	// true
 }
 
-// A program that was away learns what changed in the meantime.
+// A Position continues a Subscription of an earlier run.
 func ExampleSubscription_Position() {
 	s, client, stop := start()
 	defer stop()

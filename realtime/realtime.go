@@ -1,20 +1,20 @@
 // Package realtime reports changes over a WebSocket, or by polling without one.
 //
-//	sub, err := client.Realtime.Subscribe(ctx, api.Workspace(id), nil)
+//	sub, err := client.Realtime.Subscribe(ctx, workspace, nil)
 //	if err != nil {
 //		return err
 //	}
 //	defer sub.Close()
-//	list(everything) // later changes are reported
+//	list() // later changes are reported
 //	for change, err := range sub.Changes() {
-//		if err != nil {
+//		switch {
+//		case err != nil:
 //			return err
+//		case change.Resync != nil: // changes may have been missed
+//			list()
+//		default:
+//			refresh(change.Field)
 //		}
-//		if change.Resync != nil {
-//			list(everything)
-//			continue
-//		}
-//		refresh(change.Field)
 //	}
 //
 // It also creates tokens for sockets, rooms and notes.

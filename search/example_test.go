@@ -11,7 +11,7 @@ import (
 	"github.com/fastio-go/fastio/search"
 )
 
-// Search a workspace by meaning, then within one folder.
+// Search a workspace by meaning, then one folder by keyword.
 func Example() {
 	s := fastiotest.New() // a fake of the platform
 	room := s.AddWorkspace(fastiotest.Workspace{Name: "Docks"})

@@ -1,8 +1,11 @@
 // Package search finds files, folders, notes and comments of workspaces and
 // shares by name, by keyword, by meaning (semantic search) and by metadata.
 //
-//	for hit, err := range client.Search.All(ctx, api.Workspace(id), search.Query{Text: "lease of dock 4"}) {
-//		...
+//	for hit, err := range client.Search.All(ctx, api.Workspace(room.ID), search.Query{Text: "broken crane"}) {
+//		if err != nil {
+//			log.Fatal(err)
+//		}
+//		fmt.Println(hit.Name, hit.MatchSource, hit.Snippet)
 //	}
 //
 // A partial search is not an error. The Gaps of a [Result], or the Gaps and

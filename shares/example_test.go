@@ -14,7 +14,8 @@ import (
 	"github.com/fastio-go/fastio/shares"
 )
 
-// Create a portal for a client, protected by a password.
+// Create a portal with a password, open it as a visitor without an account, and delete
+// it.
 func Example() {
 	s := fastiotest.New() // a fake of the platform
 	room := s.AddWorkspace(fastiotest.Workspace{Name: "Books"})
@@ -25,12 +26,13 @@ func Example() {
 	ctx := context.Background()
 	portal, err := client.Shares.Create(ctx, room.ID, shares.CreateRequest{
 		Title: "Q4 pack", CustomName: "q4pack", Access: shares.AccessAnyone,
-		Password:         api.Set[api.Secret](api.NewSecret("0p3n s3sam3")),
+		Password:         api.Set(api.NewSecret("0p3n s3sam3")),
 		DownloadSecurity: shares.DownloadSecurityMedium,
 	})
 	if err != nil {
 		log.Fatal(err)
 	}
+	fmt.Println(portal.URL())
 	s.AddNode(fastiotest.Node{Profile: portal.ID, Name: "q4.pdf"})
 
 	visitor, err := fastio.New(fastio.WithBaseURL("http://fastio.test"),
@@ -55,6 +57,7 @@ func Example() {
 	_, err = client.Shares.Get(ctx, portal.ID)
 	fmt.Println(errors.Is(err, api.ErrNotFound))
 	// Output:
+	// https://go.fast.io/shared/q4pack
 	// [redacted]
 	// Q4 pack public q4.pdf
 	// true
@@ -93,7 +96,7 @@ func ExampleMembers_Add() {
 	// new@example.com guest pending
 }
 
-// An update leaves, sets or clears each field.
+// An update sets or clears the fields that it has.
 func ExampleService_Update() {
 	s := fastiotest.New()
 	room := s.AddWorkspace(fastiotest.Workspace{Name: "Books"})
@@ -121,7 +124,7 @@ func ExampleService_Update() {
 	}
 	fmt.Printf("%s: %s %t %t\n", now.Title, now.Description, now.Password.IsZero(), *now.GuestChatEnabled)
 
-	// An empty value is rejected; it does not clear the field.
+	// An empty value does not clear a field.
 	err = client.Shares.Update(ctx, portal.ID, shares.UpdateRequest{Description: api.Set("")})
 	fmt.Println(err)
 	// Output:

@@ -2,13 +2,17 @@
 // inside and outside an organization exchange files, either with a storage of
 // their own or with a folder of a workspace.
 //
-//	portal, err := client.Shares.Create(ctx, workspace, shares.CreateRequest{
-//		Title: "Q4 pack", Access: shares.AccessAnyone, DownloadSecurity: shares.DownloadSecurityMedium,
+//	portal, err := client.Shares.Create(ctx, room.ID, shares.CreateRequest{
+//		Title: "Q4 pack", CustomName: "q4pack", Access: shares.AccessAnyone,
+//		Password:         api.Set(api.NewSecret("0p3n s3sam3")),
+//		DownloadSecurity: shares.DownloadSecurityMedium,
 //	})
+//	if err != nil {
+//		log.Fatal(err)
+//	}
+//	fmt.Println(portal.URL())
 //
-// The files of a share are read with package storage:
-//
-//	client.Storage.All(ctx, api.Share(portal.ID), api.Root, nil)
+// The files of a share are read with package storage, from [api.Share].
 //
 // For a link to a single file use package fileshares. It replaces QuickShares,
 // which can no longer be created; existing ones are read, listed and revoked

@@ -11,13 +11,32 @@ import (
 	"github.com/fastio-go/fastio/storage"
 )
 
-// List a folder page by page. A program can stop after any page and resume from
-// its cursor.
 func Example() {
 	s := fastiotest.New() // a fake of the platform
 	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
 	s.AddNode(fastiotest.Node{Profile: room.ID, Name: "Drawings", Kind: "folder"})
 	s.AddNode(fastiotest.Node{Profile: room.ID, Name: "mill.md", Kind: "note", Content: "It grinds numbers."})
+	client, err := fastio.New(s.ClientOptions()...)
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx := context.Background()
+	for node, err := range client.Storage.All(ctx, api.Workspace(room.ID), api.Root, nil) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(node.Type, node.Name)
+	}
+	// Output:
+	// folder Drawings
+	// note mill.md
+}
+
+// List a folder page by page. The cursor of a page leads to the next one, also in
+// another process.
+func ExampleService_Pages() {
+	s := fastiotest.New() // stands in for the platform
+	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
 	for i := range 120 {
 		s.AddNode(fastiotest.Node{Profile: room.ID, Name: fmt.Sprintf("wheel %03d.svg", i)})
 	}
@@ -36,11 +55,11 @@ func Example() {
 		)
 	}
 	// Output:
-	// 100: folder Drawings to file wheel 097.svg, more: true
-	// 22: file wheel 098.svg to file wheel 119.svg, more: false
+	// 100: file wheel 000.svg to file wheel 099.svg, more: true
+	// 20: file wheel 100.svg to file wheel 119.svg, more: false
 }
 
-// Missing nodes do not prevent the result of the others.
+// The result has an error for each missing node.
 func ExampleService_GetMany() {
 	s := fastiotest.New()
 	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})

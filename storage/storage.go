@@ -1,8 +1,11 @@
-// Package storage lists and reads the files, folders, notes and links of
-// workspaces and shares. Each of them is a [Node].
+// Package storage lists and describes what workspaces and shares hold: files,
+// folders, notes and links, each of them a [Node].
 //
-//	for node, err := range client.Storage.All(ctx, api.Workspace(id), api.Root, nil) {
-//		...
+//	for node, err := range client.Storage.All(ctx, api.Workspace(room.ID), api.Root, nil) {
+//		if err != nil {
+//			log.Fatal(err)
+//		}
+//		fmt.Println(node.Type, node.Name)
 //	}
 package storage
 

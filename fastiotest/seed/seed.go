@@ -1,6 +1,16 @@
 // Package seed declares the options of an emulator of the platform, the objects
 // in it, and the seed file that describes such objects in JSON.
 //
+//	file := seed.File{
+//		Orgs:       []seed.Org[string]{{ID: "acme", Domain: "acme", Name: "Acme"}},
+//		Workspaces: []seed.Workspace[string]{{ID: "design", Org: "acme", Name: "Design"}},
+//	}
+//	text, err := json.Marshal(file)
+//	if err != nil {
+//		log.Fatal(err)
+//	}
+//	err = fastiotest.New().Load(bytes.NewReader(text))
+//
 // P is the type of the ids of profiles: users, organizations, workspaces, shares
 // and File Shares. O is the type of the ids of everything else. Package
 // fastiotest names the types with the ids of package api.
