@@ -21,8 +21,8 @@ import (
 var ErrNoDeviceFlow = errors.New("the server does not announce the device flow")
 
 // DeviceCode is what a user needs to sign in with another device. [Login] passes it
-// to Config.ShowDeviceCode, which may return at once or show it until its context is
-// done; an error ends the sign-in.
+// to Config.ShowDeviceCode, which may return at once, or show it until its context is
+// done after the answer of the user. An error of it ends the sign-in.
 //
 // No document of the platform describes the device flow: everything here is that of
 // RFC 8628, and only assumed of the platform.
@@ -67,12 +67,19 @@ func (s *signIn) withDevice(ctx context.Context) (*Grant, error) {
 	}
 	waiting, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
+	shown := make(chan struct{})
 	go func() {
+		defer close(shown)
 		if err := s.ShowDeviceCode(waiting, d.DeviceCode); err != nil {
 			stop(err)
 		}
 	}()
 	token, err := s.poll(waiting, d)
+	stop(nil)
+	select {
+	case <-shown:
+	case <-time.After(hurry): // it ignores its context
+	}
 	token, err = s.keep(ctx, token, err)
 	return s.grant(ctx, token), err
 }

@@ -16,9 +16,15 @@ import (
 // Such a source has no context per call and may block. A call returns when its
 // context is done; concurrent calls share one result of src, which is called by one
 // goroutine at a time.
-func FromOAuth2(src oauth2.TokenSource) api.TokenSource {
-	s := &shared{ask: func() (api.Token, error) { return fromOAuth2(src.Token()) }}
-	return sourceFunc(s.token)
+//
+// A refused token leads to one request for another, if src is one of
+// [oauth2.Config.TokenSource] or [oauth2.ReuseTokenSource], which cache tokens: src
+// itself then keeps the refused token until it expires, and must not be used
+// concurrently. A failed request is retried after a backoff of 1 to 30 seconds. Any
+// other src is asked once. If its token is the refused one again, that is an error.
+func FromOAuth2(src oauth2.TokenSource) api.Refresher {
+	s := &shared{src: src}
+	return adapted{s.get, s.refresh}
 }
 
 // ToOAuth2 adapts src for golang.org/x/oauth2. Its sources have no context per call,
@@ -57,12 +63,20 @@ func (t Token) OAuth2() *oauth2.Token {
 
 // The sources are functions because an [oauth2.TokenSource] prints its tokens.
 type (
-	sourceFunc func(ctx context.Context) (api.Token, error)
+	adapted struct {
+		token   func(ctx context.Context) (api.Token, error)
+		refresh func(ctx context.Context, refused api.Token) (api.Token, error)
+	}
 	oauth2Func func() (*oauth2.Token, error)
 )
 
-func (f sourceFunc) Token(ctx context.Context) (api.Token, error) { return f(ctx) }
-func (f oauth2Func) Token() (*oauth2.Token, error)                { return f() }
+func (a adapted) Token(ctx context.Context) (api.Token, error) { return a.token(ctx) }
+
+func (a adapted) Refresh(ctx context.Context, refused api.Token) (api.Token, error) {
+	return a.refresh(ctx, refused)
+}
+
+func (f oauth2Func) Token() (*oauth2.Token, error) { return f() }
 
 func fromOAuth2(t *oauth2.Token, err error) (api.Token, error) {
 	switch refusal, refused := errors.AsType[*oauth2.RetrieveError](err); {
@@ -92,44 +106,93 @@ func (e *retrieveError) Error() string {
 
 func (e *retrieveError) Unwrap() error { return e.refusal }
 
-// shared returns each result of a blocking function to all waiting callers.
+// shared returns each result of a source to all waiting callers.
 type shared struct {
-	ask func() (api.Token, error)
-
 	mu  sync.Mutex
 	now *asking // nil without a running call
+
+	// Only the running call uses these.
+	src     oauth2.TokenSource
+	renewed api.Secret // the refused token that src was asked to replace last
+	backoff backoff    // of failures to replace it
 }
 
+// asking is a call of the source.
 type asking struct {
-	done  chan struct{} // closed when the rest is set
-	token api.Token
-	err   error
+	refused api.Secret    // the token to be replaced, if any
+	done    chan struct{} // closed when the rest is set
+	token   api.Token
+	err     error
 }
 
-func (s *shared) token(ctx context.Context) (api.Token, error) {
+func (s *shared) get(ctx context.Context) (api.Token, error) {
+	a, err := s.wait(ctx, api.Secret{})
+	return a.token, err
+}
+
+func (s *shared) refresh(ctx context.Context, refused api.Token) (api.Token, error) {
+	for {
+		a, err := s.wait(ctx, refused.AccessToken)
+		if err != nil || a.token.AccessToken != refused.AccessToken {
+			return a.token, err
+		} // a call that started before the refusal returned the token
+	}
+}
+
+// wait joins the running call, or starts one.
+func (s *shared) wait(ctx context.Context, refused api.Secret) (*asking, error) {
 	if err := ctx.Err(); err != nil {
-		return api.Token{}, err
+		return new(asking), err
 	}
 	s.mu.Lock()
 	a := s.now
 	if a == nil {
-		a = &asking{done: make(chan struct{})}
+		a = &asking{refused: refused, done: make(chan struct{})}
 		s.now = a
 		go s.answer(a)
 	}
 	s.mu.Unlock()
 	select {
 	case <-a.done:
-		return a.token, a.err
+		return a, a.err
 	case <-ctx.Done():
-		return api.Token{}, ctx.Err()
+		return new(asking), ctx.Err()
 	}
 }
 
 func (s *shared) answer(a *asking) {
-	a.token, a.err = s.ask()
+	a.token, a.err = fromOAuth2(s.src.Token())
+	if a.err == nil && a.token.AccessToken == a.refused {
+		a.token, a.err = s.renew(a.refused)
+	}
 	s.mu.Lock()
 	s.now = nil
 	s.mu.Unlock()
 	close(a.done)
 }
+
+// renew replaces a token that src has cached. [oauth2.ReuseTokenSource] then returns a
+// source that shares the origin of src, but not its cached token.
+func (s *shared) renew(refused api.Secret) (api.Token, error) {
+	reuses := oauth2.ReuseTokenSource(nil, s.src) == s.src
+	if !reuses || s.renewed == refused {
+		return api.Token{}, errSameToken
+	}
+	if s.backoff.lasts() {
+		return api.Token{}, s.backoff.err
+	}
+	src := oauth2.ReuseTokenSource(new(oauth2.Token), s.src)
+	token, err := fromOAuth2(src.Token())
+	if err != nil {
+		s.backoff.fail(err)
+		return api.Token{}, err
+	}
+	s.renewed, s.backoff = refused, backoff{}
+	if token.AccessToken == refused {
+		return api.Token{}, errSameToken
+	}
+	s.src = src
+	return token, nil
+}
+
+var errSameToken = errors.New("fastio: the oauth2 source returned the token that was refused")

@@ -15,7 +15,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/oauth2"
 
+	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/internal/stub"
+	"github.com/fastio-go/fastio/internal/table"
 	"github.com/fastio-go/fastio/oauth"
 )
 
@@ -110,6 +114,141 @@ func TestFromOAuth2WithContexts(t *testing.T) {
 			t.Errorf("the next answer is %q, %v", got.AccessToken.Reveal(), err)
 		}
 	})
+}
+
+// oauth2Session is a source of golang.org/x/oauth2 with the first token of a session,
+// which is refused.
+type oauth2Session struct {
+	authServer
+
+	source api.Refresher
+}
+
+func newOAuth2Session(t *testing.T) *oauth2Session {
+	t.Helper()
+	s := new(oauth2Session)
+	s.set(func() { s.n, s.valid = 1, 1 })
+	network := stub.Network(func(r *http.Request) (*http.Response, error) {
+		resp, err := s.RoundTrip(r)
+		if err == nil {
+			resp.Header.Set("Content-Type", "application/json")
+		}
+		return resp, err
+	})
+	ctx := context.WithValue(t.Context(), oauth2.HTTPClient, &http.Client{Transport: network})
+	c := oauth2.Config{ClientID: "client", Endpoint: oauth2.Endpoint{
+		TokenURL: authAddress + "/current/oauth/token/", AuthStyle: oauth2.AuthStyleInParams,
+	}}
+	s.source = oauth.FromOAuth2(c.TokenSource(ctx, &oauth2.Token{
+		AccessToken: "at-1", RefreshToken: "rt-1", Expiry: time.Now().Add(time.Hour),
+	}))
+	return s
+}
+
+// refuse has a token replaced and compares the next; "" stands for an error.
+func refuse(t *testing.T, source api.Refresher, refused, want string) error {
+	t.Helper()
+	got, err := source.Refresh(t.Context(), apiToken(refused))
+	if got.AccessToken.Reveal() != want || (err == nil) != (want != "") {
+		t.Errorf("got %q, %v, want %q", got.AccessToken.Reveal(), err, want)
+	}
+	return err
+}
+
+// A refused token is replaced by one request, however many callers were refused it.
+//
+//nolint:thelper // its rows are tests
+func TestFromOAuth2ReplacesARefusedToken(t *testing.T) {
+	t.Parallel()
+	table.Bubbles(t, map[string]func(t *testing.T, s *oauth2Session){
+		"once for all callers": func(t *testing.T, s *oauth2Session) {
+			together(50, func() { _ = refuse(t, s.source, "at-1", "at-2") })
+			_ = refuse(t, s.source, "at-1", "at-2")
+			got, err := s.source.Token(t.Context())
+			wantToken(t, got, err, "at-2")
+			s.wantPosts(t, 1)
+			_ = refuse(t, s.source, "at-2", "at-3") // with the refresh token that was rotated
+			time.Sleep(2 * time.Hour)
+			got, err = s.source.Token(t.Context())
+			wantToken(t, got, err, "at-4")
+			s.wantPosts(t, 3)
+		},
+		"after a backoff if that fails": func(t *testing.T, s *oauth2Session) {
+			s.fail("503")
+			first := refuse(t, s.source, "at-1", "")
+			if err := refuse(t, s.source, "at-1", ""); !errors.Is(err, first) {
+				t.Errorf("got %v, want %v", err, first)
+			}
+			s.wantPosts(t, 1)
+			time.Sleep(time.Minute)
+			_ = refuse(t, s.source, "at-1", "at-2")
+		},
+		"for calls that wait for one that began before": func(t *testing.T, _ *oauth2Session) {
+			asked := 0
+			source := oauth.FromOAuth2(oauth2.ReuseTokenSource(nil, oauth2Func(func() (*oauth2.Token, error) {
+				asked++
+				time.Sleep(time.Second)
+				return &oauth2.Token{AccessToken: fmt.Sprint("at-", asked)}, nil
+			})))
+			go func() { _, _ = source.Token(t.Context()) }()
+			synctest.Wait()
+			together(10, func() { _ = refuse(t, source, "at-1", "at-2") })
+			if asked != 2 {
+				t.Errorf("asked %d times", asked)
+			}
+		},
+		"not again if the new token is the same": func(t *testing.T, _ *oauth2Session) {
+			asked := 0
+			constant := oauth2Func(func() (*oauth2.Token, error) { asked++; return &oauth2.Token{AccessToken: "at-1"}, nil })
+			source := oauth.FromOAuth2(oauth2.ReuseTokenSource(&oauth2.Token{AccessToken: "at-1"}, constant))
+			for range 10 {
+				_ = refuse(t, source, "at-1", "")
+				time.Sleep(time.Hour)
+			}
+			if asked != 1 {
+				t.Errorf("asked %d times", asked)
+			}
+		},
+		"by the source itself if that caches nothing": func(t *testing.T, _ *oauth2Session) {
+			asked := 0
+			source := oauth.FromOAuth2(oauth2Func(func() (*oauth2.Token, error) {
+				asked++
+				return &oauth2.Token{AccessToken: fmt.Sprint("at-", asked)}, nil
+			}))
+			_ = refuse(t, source, "at-0", "at-1")
+			_ = refuse(t, source, "at-2", "")
+			if asked != 2 {
+				t.Errorf("asked %d times", asked)
+			}
+		},
+	}, func(t *testing.T, test func(*testing.T, *oauth2Session)) { test(t, newOAuth2Session(t)) })
+}
+
+// A client retries a call with the new token, once, and reports the refusal of a token
+// that cannot be replaced.
+func TestClientOfAnOAuth2Source(t *testing.T) {
+	t.Parallel()
+	s := fastiotest.New()
+	asked := 0
+	source := oauth2.ReuseTokenSource(&oauth2.Token{AccessToken: "dead"}, oauth2Func(func() (*oauth2.Token, error) {
+		asked++
+		return &oauth2.Token{AccessToken: s.Token()}, nil
+	}))
+	client := s.Client(t, fastio.WithTokenSource(oauth.FromOAuth2(source)))
+	for range 2 {
+		if _, err := client.Account.Me(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(s.Requests()) != 3 || asked != 1 {
+		t.Errorf("%d requests with %d new tokens", len(s.Requests()), asked)
+	}
+	s.Forget()
+	static := oauth.FromOAuth2(oauth2.StaticTokenSource(&oauth2.Token{AccessToken: "dead"}))
+	_, err := s.Client(t, fastio.WithTokenSource(static)).Account.Me(t.Context())
+	if !errors.Is(err, api.ErrUnauthenticated) || len(s.Requests()) != 1 {
+		t.Errorf("got %v after %d requests", err, len(s.Requests()))
+	}
 }
 
 func TestToOAuth2(t *testing.T) {

@@ -53,8 +53,7 @@ func (x *exchange) refusal() *api.Error {
 	e.Body = bytes.Clone(body[:min(len(body), maxError)]) // do not retain the whole buffer
 	if e.Status == http.StatusUnauthorized {
 		none := x.token.AccessToken.IsZero() && x.request.Credential.IsZero()
-		dead := e.Code == codeUnparseable || e.Code == codeDead
-		e.Unauthenticated = none || dead || x.token.Expired()
+		e.Unauthenticated = none || proves(e) || x.token.Expired()
 	}
 	if e.Rate.RetryAfter = ordered; ordered == 0 { // the body has precedence
 		e.Rate.RetryAfter = retryAfter(x.response, &x.client.clock)
@@ -110,6 +109,12 @@ func (x *exchange) secrets() *redact.Words {
 	}
 	return w
 }
+
+// proves reports whether a 401 proves that the token is invalid.
+func proves(e *api.Error) bool { return e.Code == codeUnparseable || e.Code == codeDead }
+
+// TokenInvalid reports whether the body of a 401 proves that the token is invalid.
+func TokenInvalid(contentType string, body []byte) bool { return proves(parseError(contentType, body)) }
 
 // parseError parses an error in any known format: that of the platform, its older
 // flat one, OAuth, Markdown. For any other body the fields are empty, and only the
