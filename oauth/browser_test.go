@@ -268,7 +268,7 @@ func TestLoginURLStaysOutOfTheProcessList(t *testing.T) {
 				s, d := newScene(), new(desktop)
 				s.config.OpenMode = mode
 				var shown string
-				s.config.ShowURL = func(address string) { shown = address }
+				s.config.ShowURL = func(_ context.Context, address string) { shown = address }
 				if _, err := d.login(t.Context(), s, goos, env); err != nil {
 					t.Fatal(err)
 				}

@@ -57,7 +57,7 @@ type Config struct {
 
 	// ShowURL is called with the login URL before the browser is opened, also without
 	// a browser, unless Prompt or ShowDeviceCode is called. It may be nil.
-	ShowURL func(url string)
+	ShowURL func(ctx context.Context, url string)
 
 	// OpenBrowser opens the login URL, which is a secret: see [OpenMode]. Nil starts
 	// the system's browser.

@@ -271,7 +271,7 @@ func TestDeviceWaits(t *testing.T) {
 // with, or an error.
 func TestDeviceCodes(t *testing.T) {
 	t.Parallel()
-	const noDevice, noUser = "the answer holds no device code", "the answer holds no user code that can be shown"
+	const noDevice, noUser = "the response holds no device code", "the response holds no user code that can be shown"
 	const noPage = "the login address is not an http or https URL"
 	type row struct {
 		members  string // after good ones, which they replace

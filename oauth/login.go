@@ -335,7 +335,7 @@ func (s *signIn) receive(ctx context.Context, r *receiver, b *opener, pkce PKCE)
 		return nil, err
 	}
 	if s.ShowURL != nil {
-		s.ShowURL(address)
+		s.ShowURL(waiting, address)
 	}
 	open := func() error { return s.OpenBrowser(ctx, address) } // it may block while the browser runs
 	if s.OpenMode == OpenModeNone {

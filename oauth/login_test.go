@@ -34,7 +34,7 @@ func TestLogin(t *testing.T) {
 		s.config.AgentName, s.config.Resource = "builder-1", "https://reader.test/x"
 		s.config.DeviceName, s.config.DeviceType = "My laptop", "cli"
 		var shown []string
-		s.config.ShowURL = func(address string) { shown = append(shown, address) }
+		s.config.ShowURL = func(_ context.Context, address string) { shown = append(shown, address) }
 		var g *oauth.Grant
 		if d := took(func() { g = s.mustLogin(t) }); d > 0 {
 			t.Errorf("the sign-in took %s, want no wait", d)
@@ -404,7 +404,7 @@ func TestForeignServer(t *testing.T) {
 		s.config.Parameters = url.Values{"login_hint": {"ada@example.test"}}
 		s.config.SuccessPage = "<h1>Welcome</h1>"
 		var opened string
-		s.config.ShowURL = func(address string) { opened = address }
+		s.config.ShowURL = func(_ context.Context, address string) { opened = address }
 		g := s.mustLogin(t)
 		(<-s.pages).shows(t, 200, "Welcome")
 		const endpoints = foreign + "/api/current/oauth/"
@@ -640,7 +640,9 @@ func TestLoginOnOtherMachines(t *testing.T) {
 		s.config.OpenMode = oauth.OpenModeNone
 		open := s.config.OpenBrowser
 		s.config.OpenBrowser = func(context.Context, string) error { t.Error("a browser opens"); return nil }
-		s.config.ShowURL = func(address string) { time.AfterFunc(time.Minute, func() { _ = open(t.Context(), address) }) }
+		s.config.ShowURL = func(ctx context.Context, address string) {
+			time.AfterFunc(time.Minute, func() { _ = open(ctx, address) })
+		}
 		s.mustLogin(t)
 	}
 	fails := func(context.Context, string) error { return io.ErrClosedPipe }
@@ -654,8 +656,9 @@ func TestLoginOnOtherMachines(t *testing.T) {
 		}
 		rows[name+", the person opens the address"] = func(t *testing.T, s *scene) {
 			s.config.OpenBrowser = open
-			s.config.ShowURL = func(address string) {
-				time.AfterFunc(time.Minute, func() { s.pages <- browse(t.Context(), s.client(), address) })
+			s.config.ShowURL = func(ctx context.Context, address string) {
+				ctx = context.WithoutCancel(ctx) // a browser outlives the sign-in
+				time.AfterFunc(time.Minute, func() { s.pages <- browse(ctx, s.client(), address) })
 			}
 			s.mustLogin(t)
 		}

@@ -83,7 +83,7 @@ func (p *program) store(ctx context.Context, dir string) (oauth.Store, error) {
 // show prints the signed-in user, who signs in first if necessary.
 func (p *program) show(ctx context.Context) error {
 	p.config.ClientName, p.config.DeviceName, p.config.DeviceType = "Login example", "login example", "cli"
-	p.config.ShowURL = func(url string) { fmt.Fprintf(p.out, "\nSign in at\n  %s\n", url) }
+	p.config.ShowURL = func(_ context.Context, url string) { fmt.Fprintf(p.out, "\nSign in at\n  %s\n", url) }
 	if p.headless {
 		p.config.OpenMode, p.config.Prompt, p.config.ShowDeviceCode = oauth.OpenModeNone, p.ask, p.showCode
 	}
