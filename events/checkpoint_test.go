@@ -48,7 +48,7 @@ func TestCheckpointStores(t *testing.T) {
 				}
 				_, err := s.Save(t.Context(), "yours", events.Checkpoint{Revision: 1})
 				if !errors.Is(err, events.ErrCheckpointTaken) {
-					t.Errorf("a revision of nothing: %v", err)
+					t.Errorf("a revision without a checkpoint: %v", err)
 				}
 				holds(t, s, "mine", events.Checkpoint{Revision: 2, Data: []byte("b")})
 			},
@@ -98,7 +98,7 @@ func TestCheckpointStores(t *testing.T) {
 						})
 					}
 					if all.Wait(); won.Load() != 1 {
-						t.Fatalf("revision %d: %d have won", revision, won.Load())
+						t.Fatalf("revision %d: %d saves succeeded", revision, won.Load())
 					}
 				}
 			},
@@ -124,7 +124,7 @@ func holds(t *testing.T, s events.CheckpointStore, name string, want events.Chec
 	}
 }
 
-func TestFileStoreKeepsAFileEach(t *testing.T) {
+func TestFileStoreUsesOneFilePerCheckpoint(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := events.FileStore(dir)
@@ -135,8 +135,8 @@ func TestFileStoreKeepsAFileEach(t *testing.T) {
 	}
 }
 
-// A file with one wrong byte is an error and stays, so that it is not taken for no
-// checkpoint.
+// A file with one wrong byte is an error and is kept. It is not treated as a
+// missing checkpoint.
 func TestFileStoreDetectsDamage(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "mine.checkpoint")

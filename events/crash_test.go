@@ -39,7 +39,7 @@ const (
 	loseAnswer       // it is written, and Save returns an error
 	loseAnswers      // the same, and the next load fails too
 	failLoad         // it is written unless it conflicts, and the next load fails
-	delay            // it is written, after a while
+	delay            // it is written after a delay
 )
 
 // unreliable is a store that fails on demand. When it is dead, its process has

@@ -263,7 +263,7 @@ func TestFollowForADay(t *testing.T) {
 	})
 }
 
-func TestFollowAQuietLog(t *testing.T) {
+func TestFollowQuietLog(t *testing.T) {
 	t.Parallel()
 	alone(t, func(t *testing.T, w *world) {
 		w.fill(10)
@@ -469,7 +469,7 @@ func TestFollowReportsAGapAfterACrash(t *testing.T) {
 	})
 }
 
-func TestFollowReportsAGapAgainAfterAnError(t *testing.T) {
+func TestFollowReportsGapAgainAfterError(t *testing.T) {
 	t.Parallel()
 	alone(t, func(t *testing.T, w *world) {
 		w.fill(3)
@@ -499,7 +499,8 @@ func TestFollowAnotherQuery(t *testing.T) {
 	t.Parallel()
 	eachOrder(t, func(t *testing.T, w *world) {
 		start := time.Now().UTC().Truncate(time.Second)
-		// Ten minutes that the first query leaves out, and a rescan would find.
+		// The first query excludes events of ten minutes, which a rescan would
+		// find.
 		for i := range 20 {
 			at := start.Add(time.Duration(i*30) * time.Second)
 			w.AddEvent(fastiotest.Event{Name: "comment_created", Workspace: w.room.ID, Created: at})
@@ -751,7 +752,7 @@ func TestFollowRefusesASharedName(t *testing.T) {
 	})
 }
 
-func TestFollowRefused(t *testing.T) {
+func TestFollowRejectsInvalidOptions(t *testing.T) {
 	t.Parallel()
 	room := events.Query{Profile: api.Workspace(roomID)}
 	take := func(context.Context, *events.Event) error { return nil }
@@ -784,7 +785,7 @@ func TestFollowRefused(t *testing.T) {
 	})
 }
 
-func TestFollowRejectsAnUnreadableCheckpoint(t *testing.T) {
+func TestFollowRejectsInvalidCheckpoint(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
 	for name, data := range map[string]string{
@@ -810,7 +811,7 @@ func TestFollowRejectsAnUnreadableCheckpoint(t *testing.T) {
 	}
 }
 
-// With a store that fails, no more than a page is delivered without a checkpoint.
+// While saves fail, no more than a page is delivered without a checkpoint.
 func TestFollowStopsDeliveringWhileItCannotSave(t *testing.T) {
 	t.Parallel()
 	alone(t, func(t *testing.T, w *world) {
@@ -830,7 +831,7 @@ func TestFollowStopsDeliveringWhileItCannotSave(t *testing.T) {
 	})
 }
 
-// When the answers to a save and to the load after it are lost, Follow recognizes
+// If the responses to a save and to the next load are lost, Follow recognizes
 // its own checkpoint.
 func TestFollowRecognizesItsOwnCheckpoint(t *testing.T) {
 	t.Parallel()
@@ -889,12 +890,12 @@ func checkAll(t *testing.T, must, got []api.OpaqueID) {
 	sameSet(t, must, once)
 }
 
-// Whether the bounds of a search are inclusive is not published.
-func TestBoundsMayBeExclusive(t *testing.T) {
+// It is not documented whether the bounds of a search are inclusive.
+func TestExclusiveBounds(t *testing.T) {
 	t.Parallel()
 	eachOrder(t, func(t *testing.T, w *world) {
 		want := w.fill(700)
-		time.Sleep(2 * time.Second) // a pass may leave out the second it begins in
+		time.Sleep(2 * time.Second) // a pass may omit the second it starts in
 		sameSet(t, want, collect(t, w.log.Walk(w.query(), "")))
 
 		var box inbox
@@ -909,8 +910,8 @@ func TestBoundsMayBeExclusive(t *testing.T) {
 	}, func(o *fastiotest.Options) { o.Events.ExclusiveBounds = true })
 }
 
-// smallLog is a log of one page. Every page also has the odd events, whatever time
-// is searched.
+// smallLog is a log of one page. Every page also has the odd events, whatever
+// times are requested.
 type smallLog struct {
 	stub.NotOpened
 
@@ -1044,8 +1045,8 @@ func TestFollowResetsAWatermarkInTheFuture(t *testing.T) {
 	})
 }
 
-// A page of changes without a cursor is an error: the next call would begin at the
-// current end of the feed.
+// A page of changes without a cursor is an error: the next call would start at
+// the end of the feed.
 func TestChangePagesNeedACursor(t *testing.T) {
 	t.Parallel()
 	row := `{"changes":[{"event_id":"e1"}],"cursor":"","has_more":true}`

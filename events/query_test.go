@@ -43,7 +43,7 @@ func with(q query, change func(q *query)) query {
 	return q
 }
 
-func TestQueryRefused(t *testing.T) {
+func TestInvalidQueryIsRejected(t *testing.T) {
 	t.Parallel()
 	room := events.Query{Profile: api.Workspace(roomID)}
 	children, long := query{ParentEventID: "e1"}, strings.Repeat("é", 101)
@@ -88,7 +88,7 @@ func TestQueryRefused(t *testing.T) {
 	}
 }
 
-func TestQueryAccepted(t *testing.T) {
+func TestValidQueryIsSent(t *testing.T) {
 	t.Parallel()
 	room := api.Workspace(roomID)
 	for name, q := range map[string]events.Query{
@@ -113,7 +113,7 @@ func TestQueryAccepted(t *testing.T) {
 	}
 }
 
-func TestSummarizeRefused(t *testing.T) {
+func TestSummarizeRejectsInvalidInput(t *testing.T) {
 	t.Parallel()
 	s, room := unreachable(), events.Query{Profile: api.Workspace(roomID)}
 	_, err := s.Summarize(t.Context(), events.Query{Profile: room.Profile, Cursor: "c"}, "")
@@ -165,7 +165,7 @@ func TestAll(t *testing.T) {
 	})
 }
 
-// The server cuts its page before it removes what the caller may not see.
+// The server removes events that the caller may not see after it cuts the page.
 func TestAllContinuesAfterEmptyPages(t *testing.T) {
 	t.Parallel()
 	for _, older := range []bool{false, true} {
@@ -174,7 +174,7 @@ func TestAllContinuesAfterEmptyPages(t *testing.T) {
 			ben := w.AddUser(fastiotest.User{FirstName: "Ben"})
 			w.SetMember(w.room.ID, ben.ID, fastiotest.Member)
 			bens := logOf(w.Server, fastio.WithToken(w.AddKey(fastiotest.Key{User: ben.ID}).Token))
-			w.AddEvent(fastiotest.Event{ // members get no imports, whatever the permission
+			w.AddEvent(fastiotest.Event{ // members get no imports
 				Name: "import_source_sync_failed", Category: "import", Permission: "member", Workspace: w.room.ID,
 				Created: time.Now().Add(-time.Hour),
 			})

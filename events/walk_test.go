@@ -24,13 +24,13 @@ import (
 	"github.com/fastio-go/fastio/internal/table"
 )
 
-// tester is what *testing.T and *rapid.T have in common.
+// tester is the common interface of *testing.T and *rapid.T.
 type tester interface {
 	Helper()
 	Fatalf(format string, args ...any)
 }
 
-// checkOnce fails the test unless got holds every required event, only allowed ones,
+// checkOnce requires that got holds every required event, only allowed ones,
 // and none twice.
 func checkOnce(t tester, what string, must, may, got []api.OpaqueID) {
 	t.Helper()
@@ -252,7 +252,7 @@ func TestWalkRestartsWhenItsCursorIsRejected(t *testing.T) {
 			t.Errorf("the second process has %d events", len(second))
 		}
 
-		// It still does when the next process fails after its restart.
+		// Also if the next process fails after its restart.
 		w.Fail(fastiotest.Fault{Op: search, Skip: 1, Count: 1, Status: http.StatusForbidden})
 		failing := logOf(w.Server).Walk(w.paged(5), walk.Cursor())
 		if err := stub.Last(failing.Events(t.Context())); !errors.Is(err, api.ErrForbidden) {
@@ -292,7 +292,7 @@ func through(do func(next http.RoundTripper, r *http.Request) (*http.Response, e
 	})
 }
 
-func TestWalkCursorRefused(t *testing.T) {
+func TestWalkRejectsInvalidCursor(t *testing.T) {
 	t.Parallel()
 	alone(t, func(t *testing.T, w *world) {
 		w.fill(10)
@@ -520,9 +520,9 @@ func TestWithResponseHoldsTheCurrentPage(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(time.Minute) // the next page comes
+			time.Sleep(time.Minute) // until the next page is fetched
 			if pages++; !strings.Contains(string(raw.Body), string(e.ID)) {
-				t.Errorf("at %s the answer is %s", e.ID, raw.Body)
+				t.Errorf("at %s the response is %s", e.ID, raw.Body)
 			}
 		}
 		if pages != 4 {

@@ -36,7 +36,7 @@ const (
 	search    = "events.Search"
 )
 
-// world is an emulator with a workspace whose log a test fills.
+// world is an emulator with a workspace and its log.
 type world struct {
 	*fastiotest.Server
 	room fastiotest.Workspace
@@ -101,7 +101,7 @@ func eachOrder(t *testing.T, test func(t *testing.T, w *world), change ...func(o
 	})
 }
 
-// alone runs a test in a bubble with a world of its own.
+// alone runs a test in a bubble with its own world.
 func alone(t *testing.T, test func(t *testing.T, w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) { test(t, newWorld()) })
@@ -138,7 +138,7 @@ func taken(t *testing.T, all iter.Seq2[*events.Event, error], n int) (got []api.
 	return got
 }
 
-// sameSet fails the test unless both hold the same ids, each as often.
+// sameSet requires that both hold the same IDs, each equally often.
 func sameSet(t *testing.T, want, got []api.OpaqueID) {
 	t.Helper()
 	if diff := cmp.Diff(slices.Sorted(slices.Values(want)), slices.Sorted(slices.Values(got))); diff != "" {
@@ -163,7 +163,8 @@ func callerFunc(f func(r *api.Request) string) stub.Caller {
 
 var errReached = errors.New("the call was sent")
 
-// unreachable fails every call: invalid input must be rejected before.
+// unreachable returns a Service for which every call is an error: invalid input
+// must be rejected before.
 func unreachable() *events.Service { return events.New(stub.Fail(errReached)) }
 
 // refusedField returns the field of an input error, or the error.

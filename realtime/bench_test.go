@@ -13,10 +13,10 @@ import (
 	"github.com/fastio-go/fastio/realtime"
 )
 
-// BenchmarkComment reports how long a comment takes from the platform to a loop
-// over changes, by a socket and by polls at the same time: the median of each in
-// milliseconds. Comments come every 50 to 250 ms. The quarter of a second for
-// which changes are gathered by default is not part of it.
+// BenchmarkComment reports the time from the creation of a comment to the loop
+// over changes, by a socket and by polls: the median of each in milliseconds.
+// Comments are created every 50 to 250 ms. The default coalescing window of a
+// quarter of a second is not included.
 func BenchmarkComment(b *testing.B) {
 	s := fastiotest.New()
 	w := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
@@ -44,14 +44,13 @@ func BenchmarkComment(b *testing.B) {
 		s.AddComment(fastiotest.Comment{Profile: w.ID, Node: node.ID, User: s.User().ID, Body: "Brass?"})
 		time.Sleep(time.Duration(50+rand.IntN(200)) * time.Millisecond)
 	}
-	b.ReportMetric(0, "ns/op") // which would be the pauses
+	b.ReportMetric(0, "ns/op") // it would be the pauses
 	for mode, c := range listeners {
 		b.ReportMetric(float64(c.median(made).Microseconds())/1000, string(mode)+"-ms")
 	}
 }
 
-// median waits until every comment was reported and returns the median
-// delay.
+// median waits until every comment was reported and returns the median delay.
 func (c *consumer) median(made map[string]time.Time) time.Duration {
 	for {
 		var took []time.Duration

@@ -29,7 +29,7 @@ func (p *platform) searched() []url.Values {
 	return slices.Clone(p.searches)
 }
 
-// entries returns the events of the log that were reported, and the resyncs.
+// entries returns the reported events of the log and the resyncs.
 func (c *consumer) entries() (ids []string, resyncs []realtime.ResyncReason) {
 	for _, change := range c.all() {
 		if change.Entry != nil {
@@ -42,14 +42,14 @@ func (c *consumer) entries() (ids []string, resyncs []realtime.ResyncReason) {
 	return ids, resyncs
 }
 
-// After a drop the log is read, twice because it lags, and each event is reported
-// once.
+// After a disconnect the log is read twice, because it lags, and each event is
+// reported once.
 func TestCatchUp(t *testing.T) {
 	t.Parallel()
 	streaming(t, func(t *testing.T, p *platform, c *consumer) {
 		time.Sleep(10 * time.Minute)
 		if len(p.searched()) > 0 {
-			t.Errorf("%d searches without need", len(p.searched()))
+			t.Errorf("%d searches before a disconnect", len(p.searched()))
 		}
 		p.locked(func() { p.entries = []string{"e1", "e2"} })
 		dropped := p.now()
@@ -74,8 +74,8 @@ func TestCatchUp(t *testing.T) {
 	}, catchUp)
 }
 
-// After a restart the log is read from the end of the last subscription, also if an
-// earlier attempt to read it failed.
+// After a restart the log is read from the end of the last subscription, even
+// if an earlier attempt to read it failed.
 func TestCatchUpAfterARestart(t *testing.T) {
 	t.Parallel()
 	streaming(t, func(t *testing.T, p *platform, c *consumer) {
@@ -106,8 +106,8 @@ func TestCatchUpAfterARestart(t *testing.T) {
 	}, catchUp)
 }
 
-// A log that cannot be read, or is too long, becomes a Resync.
-func TestCatchUpThatFails(t *testing.T) {
+// If the log cannot be read, or is too long, a Resync is reported.
+func TestFailedCatchUpReportsResync(t *testing.T) {
 	t.Parallel()
 	for want, spoil := range map[realtime.ResyncReason]func(p *platform){
 		realtime.ResyncReasonLog:     func(p *platform) { p.logErr = &api.Error{Status: 403, Code: 10545} },
@@ -126,20 +126,20 @@ func TestCatchUpThatFails(t *testing.T) {
 			}
 			for _, change := range c.all() {
 				if r := change.Resync; r != nil && (r.Err != nil) != (want == realtime.ResyncReasonLog) {
-					t.Errorf("because of %v", r.Err)
+					t.Errorf("the Resync has the error %v", r.Err)
 				}
 			}
 			p.stamp("members")
 			time.Sleep(time.Second)
 			if !slices.Contains(c.news(), "members") {
-				t.Error("the stream has stopped")
+				t.Error("changes after the failure are not reported")
 			}
 		})
 	}
 }
 
-// A slow loop delays the reading of the log, but nothing else.
-func TestCatchUpOfASlowLoop(t *testing.T) {
+// A slow loop delays only the reading of the log.
+func TestCatchUpWithSlowLoop(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		many := numbered(3000)

@@ -26,7 +26,7 @@ import (
 	"github.com/fastio-go/fastio/realtime"
 )
 
-// wired is a platform whose sockets are real ones, on a network in memory.
+// wired is a platform with real sockets on a network in memory.
 type wired struct {
 	*platform
 	client *http.Client
@@ -36,7 +36,7 @@ type wired struct {
 	seen []*http.Request
 }
 
-// newWired serves sockets by a function, which has the connection for itself.
+// newWired serves each socket by a function.
 func newWired(t *testing.T, serve http.HandlerFunc) *wired {
 	t.Helper()
 	w := &wired{platform: newPlatform(), serve: serve}
@@ -68,7 +68,7 @@ func (w *wired) subscribe(t *testing.T, o *realtime.Options) *consumer {
 	return subscribed(t, realtime.New(w, network("http", w.client)), api.Workspace(room), o)
 }
 
-// accepted serves a socket until it ends, after doing something with it.
+// accepted runs do with an accepted socket and then serves it to its end.
 func accepted(t *testing.T, do func(ctx context.Context, ws *websocket.Conn)) http.HandlerFunc {
 	t.Helper()
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -110,7 +110,7 @@ func TestHandshake(t *testing.T) {
 		c := w.subscribe(t, &test.o)
 		time.Sleep(time.Minute)
 		if mode(c) != realtime.ModeSocket || len(w.seen) != 1 {
-			t.Fatalf("%d handshakes, %+v", len(w.seen), c.sub.Status())
+			t.Fatalf("%d handshakes, status %+v", len(w.seen), c.sub.Status())
 		}
 		r := w.seen[0]
 		got := []string{r.Host, r.RequestURI, r.Header.Get("Origin"), r.Header.Get("Authorization")}
@@ -125,7 +125,7 @@ func TestHandshake(t *testing.T) {
 	})
 }
 
-// A socket carries frames and pings for a day, and is closed normally.
+// A socket carries frames and pings for a day and is closed normally.
 func TestRealSocket(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -157,8 +157,8 @@ func TestRealSocket(t *testing.T) {
 	})
 }
 
-// A peer that neither reads nor writes is detected within half a minute, and Close
-// takes less than a second.
+// A peer that neither reads nor writes is detected within half a minute, and
+// Close takes less than a second.
 func TestSilentPeer(t *testing.T) {
 	t.Parallel()
 	table.Bubbles(t, map[string]time.Duration{
@@ -180,7 +180,8 @@ func TestSilentPeer(t *testing.T) {
 	})
 }
 
-// Messages over the limit, and ends of all kinds, lead to another socket.
+// The socket is replaced after a message over the limit and after any kind of
+// end.
 func TestBrokenSockets(t *testing.T) {
 	t.Parallel()
 	written := func(n int) func(ctx context.Context, ws *websocket.Conn) {
@@ -217,8 +218,9 @@ func TestBrokenSockets(t *testing.T) {
 	})
 }
 
-// The error of a refused handshake holds the status and Retry-After, but no address.
-func TestRefusedHandshakes(t *testing.T) {
+// The error of a rejected handshake has the status and Retry-After, but no
+// address.
+func TestRejectedHandshake(t *testing.T) {
 	t.Parallel()
 	const forbidden, unavailable = http.StatusForbidden, http.StatusServiceUnavailable
 	type row struct {
@@ -247,14 +249,14 @@ func TestRefusedHandshakes(t *testing.T) {
 		}
 		for _, r := range w.seen {
 			if r.Host != "api.fastio.test" {
-				t.Errorf("asked %s", r.Host)
+				t.Errorf("the request has the host %s", r.Host)
 			}
 		}
 	})
 }
 
-// No error of a dial holds the token (P11).
-func TestFailuresKeepTheToken(t *testing.T) {
+// No error of a dial contains the token (P11).
+func TestDialErrorsHideTheToken(t *testing.T) {
 	t.Parallel()
 	refused := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("no route")}
@@ -273,7 +275,7 @@ func TestFailuresKeepTheToken(t *testing.T) {
 		}, "could not be opened"},
 	}, func(t *testing.T, test row) {
 		w := newWired(t, nil)
-		var seen strings.Builder // by one goroutine at a time, and none after the end
+		var seen strings.Builder // written by one goroutine at a time, and not after the end
 		o := &realtime.Options{OnStatus: func(_ context.Context, s realtime.Status) {
 			fmt.Fprintf(&seen, "%v %+v %#v\n", s.Err, s, s)
 		}}
@@ -299,7 +301,7 @@ func (leakingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, errors.New("no way to " + r.URL.String())
 }
 
-// A Service without a network polls.
+// A Service without a network uses polls only.
 func TestServiceWithoutANetwork(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -315,7 +317,7 @@ func TestServiceWithoutANetwork(t *testing.T) {
 	})
 }
 
-// Every kind of profile has a stream, over a socket and by polls.
+// Changes of every kind of profile are reported, by sockets and by polls.
 func TestEveryKindOfProfile(t *testing.T) {
 	t.Parallel()
 	for _, m := range []realtime.Mode{realtime.ModeSocket, realtime.ModePoll} {
@@ -371,7 +373,8 @@ func TestEveryKindOfProfile(t *testing.T) {
 	}
 }
 
-// Without a network there are no sockets, and polls are enough.
+// With a custom RoundTripper there are no sockets, and changes are reported by
+// polls.
 func TestRoundTripper(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -388,7 +391,7 @@ func TestRoundTripper(t *testing.T) {
 	})
 }
 
-// A server that speaks HTTP/2 and TLS opens sockets too.
+// Sockets also work with a server that uses HTTP/2 and TLS.
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	s := fastiotest.New()
@@ -399,7 +402,7 @@ func TestTLS(t *testing.T) {
 	t.Cleanup(server.Close)
 	t.Cleanup(func() { _ = s.Close() })
 	network := server.Client()
-	network.Timeout = time.Second // which a socket outlives
+	network.Timeout = time.Second // does not apply to the socket
 	client, err := fastio.New(
 		fastio.WithBaseURL(server.URL), fastio.WithToken(s.Token()), fastio.WithHTTPClient(network),
 	)

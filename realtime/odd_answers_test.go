@@ -25,7 +25,7 @@ import (
 
 type odd func(*http.Response)
 
-// instead answers with a status, a body, and header fields as "Name: value".
+// instead responds with a status, a body, and header fields as "Name: value".
 func instead(status int, body string, header ...string) odd {
 	return func(r *http.Response) {
 		r.StatusCode, r.Status = status, ""
@@ -47,7 +47,7 @@ func dated(off time.Duration) odd {
 	return func(r *http.Response) { r.Header.Set("Date", time.Now().Add(off).UTC().Format(http.TimeFormat)) }
 }
 
-// limitedFor answers with a rate window that has no room for so long.
+// limitedFor responds with a full rate window for the given time.
 func limitedFor(d time.Duration) odd {
 	return func(r *http.Response) {
 		r.Header.Set("X-Ve-Limit-Max", "5")
@@ -89,7 +89,7 @@ const (
 	far       = "2099-01-01 00:00:00"
 )
 
-// Answers that may come to any request.
+// oddAnswers are responses that any request may get.
 func oddAnswers() map[string]odd {
 	all := map[string]odd{
 		"200 and a page":             instead(200, challenge),
@@ -127,7 +127,7 @@ func oddAnswers() map[string]odd {
 	return all
 }
 
-// oddPolls may come to a poll of activity, too.
+// oddPolls are responses that a poll of activity may get as well.
 func oddPolls() map[string]odd {
 	all := oddAnswers()
 	maps.Copy(all, map[string]odd{
@@ -163,7 +163,7 @@ func oddPolls() map[string]odd {
 	return all
 }
 
-// oddTokens may come to the request of a token for a socket, too.
+// oddTokens are responses that the request of a socket token may get as well.
 func oddTokens() map[string]odd {
 	all := oddAnswers()
 	maps.Copy(all, map[string]odd{
@@ -179,7 +179,7 @@ func oddTokens() map[string]odd {
 	return all
 }
 
-// oddPages may come to a search of events, too.
+// oddPages are responses that a search of events may get as well.
 func oddPages() map[string]odd {
 	nulls := edited(func(a map[string]any) { a["events"], a["pagination"] = []any{nil, nil}, nil })
 	more := func(next any) odd {
@@ -213,8 +213,8 @@ func oddPages() map[string]odd {
 
 type meddler struct {
 	next http.RoundTripper
-	path string // part of the request's
-	skip int    // requests before it
+	path string // a part of the request's path
+	skip int    // number of requests before it
 	odd  odd
 
 	mu   sync.Mutex
@@ -235,8 +235,8 @@ func (m *meddler) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// spoiled returns a client of s whose request after so many to a path gets an odd
-// answer.
+// spoiled returns a client of s. After skip requests to a path, the next one
+// gets an odd response.
 func spoiled(t *testing.T, s *fastiotest.Server, path string, skip int, odd odd) (*fastio.Client, *meddler) {
 	t.Helper()
 	network := s.StartInMemory(t)
@@ -245,15 +245,15 @@ func spoiled(t *testing.T, s *fastiotest.Server, path string, skip int, odd odd)
 	return s.Client(t, fastio.WithHTTPClient(network)), m
 }
 
-// One odd answer neither ends a subscription nor silences it: every change after
-// it is reported, over a socket in the end where there are sockets.
-func TestSubscribeSurvivesOddAnswers(t *testing.T) {
+// After one odd response a subscription continues and reports every later
+// change, finally over a socket if the platform has sockets.
+func TestSubscribeSurvivesOddResponses(t *testing.T) {
 	t.Parallel()
 	each(t, "/activity/poll/", oddPolls(), []int{0, 1, 4}, subscribeOnce)
 	each(t, "/websocket/auth/", oddTokens(), []int{0}, subscribeOnce)
 }
 
-// each runs a test for every odd answer to one of the requests of a path.
+// each runs a test for every odd response to one of the requests of a path.
 func each(
 	t *testing.T, path string, answers map[string]odd, skip []int,
 	test func(t *testing.T, path string, skip int, odd odd),
@@ -287,22 +287,22 @@ func subscribeOnce(t *testing.T, path string, skip int, odd odd) {
 	reported := c.news()
 	want = slices.DeleteFunc(want, func(field string) bool { return slices.Contains(reported, field) })
 	if len(want) > 0 || !m.done {
-		t.Errorf("not reported: %v (the odd answer was given: %t)", want, m.done)
+		t.Errorf("not reported: %v (the odd response was sent: %t)", want, m.done)
 	}
 	if !polls && status.Mode != realtime.ModeSocket {
 		t.Errorf("the status is %+v", status)
 	}
 }
 
-// One odd answer neither ends Follow nor makes it miss an event.
-func TestFollowSurvivesOddAnswers(t *testing.T) {
+// After one odd response Follow continues and misses no event.
+func TestFollowSurvivesOddResponses(t *testing.T) {
 	t.Parallel()
 	each(t, "/events/search/", oddPages(), []int{0, 3, 9}, followOnce)
 	each(t, "/ping/", oddAnswers(), []int{0}, followOnce)
 }
 
-// followOnce follows a log that starts with the newest event: what is not read
-// before a poll ends is missed.
+// followOnce follows a log that starts with the newest event: an event that is
+// not read before a poll ends is missed.
 func followOnce(t *testing.T, path string, skip int, odd odd) {
 	t.Helper()
 	s := fastiotest.New(func(o *fastiotest.Options) { o.Events.Order = fastiotest.NewestFirst })
@@ -341,7 +341,7 @@ func followOnce(t *testing.T, path string, skip int, odd odd) {
 	cancel()
 	added = slices.DeleteFunc(added, func(id api.OpaqueID) bool { return delivered[id] > 0 })
 	if len(added) > 0 || !m.done {
-		t.Errorf("%d events were missed (the odd answer was given: %t)", len(added), m.done)
+		t.Errorf("%d events were missed (the odd response was sent: %t)", len(added), m.done)
 	}
 	for id, n := range delivered {
 		if n != 1 && strings.HasPrefix(string(id), "eodd") {

@@ -22,8 +22,8 @@ import (
 	"github.com/fastio-go/fastio/realtime"
 )
 
-// Under random faults every change is reported after it happened, or a Resync stands
-// for it (P18).
+// Under random faults every change is reported after it happened, or by a
+// Resync (P18).
 func TestOutages(t *testing.T) {
 	t.Parallel()
 	const workers = 4
@@ -38,7 +38,7 @@ func TestOutages(t *testing.T) {
 	}
 }
 
-// outage is one random schedule of changes and faults against the emulator.
+// outage is a random schedule of changes and faults.
 type outage struct {
 	*rand.Rand
 
@@ -49,7 +49,7 @@ type outage struct {
 	client   *fastio.Client
 	options  realtime.Options
 	position string
-	changed  map[string]time.Time // fields, and when they changed last
+	changed  map[string]time.Time // fields and the times of their last changes
 
 	mu       sync.Mutex
 	reported map[string]time.Time
@@ -81,7 +81,8 @@ func newOutage(t *testing.T, seed uint64) *outage {
 	return o
 }
 
-// run lets a few minutes of faults pass, then heals everything and waits for a sweep.
+// run injects faults for a few minutes, then removes them all and waits for a
+// rescan.
 func (o *outage) run(t *testing.T) {
 	t.Helper()
 	stop := o.subscribe(t)
@@ -111,7 +112,7 @@ func (o *outage) change() {
 	o.changed[update(o.server, o.room, o.IntN(12))] = time.Now()
 }
 
-// fault makes something fail, mostly for a while.
+// fault injects a random fault, usually for a limited time.
 func (o *outage) fault() {
 	count, seed := 1+o.IntN(6), o.Uint64()
 	ops := []fastiotest.Op{"activity.PollProfile", "realtime.SocketToken", "realtime.Socket", ""}
@@ -163,7 +164,7 @@ func (o *outage) fault() {
 	}
 }
 
-// subscribe begins a loop, and returns what ends it for good.
+// subscribe starts a loop and returns a function that stops it.
 func (o *outage) subscribe(t *testing.T) (stop func()) {
 	t.Helper()
 	options := o.options
@@ -207,7 +208,8 @@ func (o *outage) check(t *testing.T) {
 	}
 }
 
-// Many clients that lose their sockets at once do not reconnect at once (P19).
+// Clients that lose their sockets at the same time do not reconnect at the same
+// time (P19).
 func TestReconnectsAreSpread(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -231,7 +233,7 @@ func TestReconnectsAreSpread(t *testing.T) {
 				attempts[dial.address]++
 				bins[[2]int{attempts[dial.address], int(dial.at.Sub(dropped) / time.Second)}]++
 			}
-			for bin, n := range bins { // the fourth pause is of eight seconds at most, so a second has an eighth of it
+			for bin, n := range bins { // the fourth delay is at most eight seconds, so an eighth falls into each second
 				if attempt := bin[0]; attempt > 4 && n > crowd/10 || attempt == 4 && n > crowd/6 {
 					t.Errorf("%d of %d clients tried for the %dth time in second %d", n, crowd, attempt, bin[1])
 				}
@@ -248,9 +250,9 @@ func TestReconnectsAreSpread(t *testing.T) {
 	})
 }
 
-// Frames of a closed socket are ignored, and there is one socket at most, two while
-// a token is replaced (P20).
-func TestStaleSessions(t *testing.T) {
+// Frames of a closed socket are ignored, and there is at most one socket, two
+// during the rotation of a token (P20).
+func TestFramesOfClosedSocketsAreIgnored(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newPlatform()
@@ -271,7 +273,7 @@ func TestStaleSessions(t *testing.T) {
 		_ = c.stop(t)
 		for _, f := range c.news() {
 			if f == "stale" {
-				t.Fatal("a stale session was heard")
+				t.Fatal("a frame of a closed socket was reported")
 			}
 		}
 		if n := said.Load(); n < 50 || p.open > 2 {
@@ -300,7 +302,8 @@ func (s *lastWord) ReadMessage() ([]byte, bool, error) {
 	return b, text, err
 }
 
-// lines are the connections of a client, which a test spoils. New ones work.
+// lines are the connections of a client, with injected faults. New connections
+// work.
 type lines struct {
 	dial func(ctx context.Context, network, address string) (net.Conn, error)
 
@@ -313,9 +316,9 @@ type line struct {
 
 	mu     sync.Mutex
 	socket bool
-	lost   bool          // carries nothing anymore, without an error, as where a firewall forgets it
-	stall  chan struct{} // closed when it goes on; nil while it does
-	left   int           // bytes until it is cut; negative for no end
+	lost   bool          // drops all data without an error, like a firewall that lost its state
+	stall  chan struct{} // closed when the stall ends; nil without one
+	left   int           // bytes until the connection is cut; negative means no limit
 }
 
 func linesOf(network *http.Client) *lines {
@@ -353,7 +356,7 @@ func (c *line) locked(change func()) {
 	change()
 }
 
-// carry waits while the line is stalled, and reports whether it carries n bytes.
+// carry waits while the line is stalled. It reports whether n bytes are sent.
 func (c *line) carry(n int) (bool, error) {
 	for {
 		c.mu.Lock()
@@ -430,25 +433,25 @@ func (c *line) goOn() {
 	})
 }
 
-// cut ends a connection in the middle of what it carries next.
+// cut ends a connection within its next 200 bytes.
 func (c *line) cut() { c.locked(func() { c.left = rand.IntN(200) }) }
 
-// After connections were lost without a sign, a change is reported as soon as that
-// is noticed, and the first poll after it does not wait for another lost connection
+// After connections are lost without an error, a change is reported as soon as
+// that is detected, and the next poll does not wait for another lost connection
 // (P18).
-func TestBlackHoles(t *testing.T) {
+func TestSilentlyLostConnections(t *testing.T) {
 	t.Parallel()
 	type blackHole struct {
 		idle     int  // connections
-		sockets  bool // are lost as well; else they end
+		sockets  bool // sockets are lost as well; otherwise they end
 		pollOnly bool
 		most     time.Duration
 	}
 	tests := map[string]blackHole{
-		"of idle connections": {3, false, false, 5 * time.Second},           // with the end of the socket
-		"of polls":            {3, true, true, 2*time.Minute + time.Second}, // when the one that is held times out
+		"of idle connections": {3, false, false, 5 * time.Second},           // when the socket ends
+		"of polls":            {3, true, true, 2*time.Minute + time.Second}, // when the current poll times out
 	}
-	for idle := range 4 { // when the socket is found to be half open, which takes 30 s at most
+	for idle := range 4 { // detection of a half-open socket takes at most 30 s
 		tests[fmt.Sprint("of all, and ", idle, " are idle")] = blackHole{idle, true, false, 32 * time.Second}
 	}
 	table.Bubbles(t, tests, func(t *testing.T, test blackHole) {
@@ -465,7 +468,7 @@ func TestBlackHoles(t *testing.T) {
 				t.Fatalf("round %d: the status is %+v", round, c.sub.Status())
 			}
 			var polls sync.WaitGroup
-			for range test.idle { // at once, so that each has a connection
+			for range test.idle { // concurrently, so that each has a connection
 				polls.Go(func() { _, _ = client.Activity.PollProfile(t.Context(), api.Workspace(room), nil) })
 			}
 			polls.Wait()

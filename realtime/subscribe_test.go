@@ -21,7 +21,7 @@ import (
 
 func mode(c *consumer) realtime.Mode { return c.sub.Status().Mode }
 
-// want fails the test unless exactly these fields were reported since the last call.
+// want requires that exactly these fields were reported since the last call.
 func (c *consumer) want(t *testing.T, when string, fields ...string) {
 	t.Helper()
 	got := c.news()
@@ -51,7 +51,7 @@ func TestChangesArriveOverSocketsAndByPolls(t *testing.T) {
 			}
 			c.want(t, "two changes", "comments:2abc", "storage:2abc")
 			time.Sleep(20 * time.Minute)
-			if m == realtime.ModeSocket { // the sweep dates what the socket did not
+			if m == realtime.ModeSocket { // the rescan adds the time of the change
 				c.want(t, "the sweep after them", "comments:2abc", "storage:2abc")
 			}
 			c.want(t, "later")
@@ -59,8 +59,8 @@ func TestChangesArriveOverSocketsAndByPolls(t *testing.T) {
 	}
 }
 
-// What changes before the first connection is reported.
-func TestNothingIsLostAtTheStart(t *testing.T) {
+// A change before the first connection is reported.
+func TestChangesBeforeConnectingAreReported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newPlatform()
@@ -71,14 +71,14 @@ func TestNothingIsLostAtTheStart(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		c.want(t, "before there is a socket", "members")
 		time.Sleep(24 * time.Second)
-		p.lose("settings") // while the socket opens
+		p.lose("settings") // while the socket is dialed
 		time.Sleep(5 * time.Second)
 		c.want(t, "when there is one", "settings")
 	})
 }
 
-// Sweeps find the changes whose frames were lost.
-func TestSweeps(t *testing.T) {
+// Rescans find changes whose frames were lost.
+func TestRescans(t *testing.T) {
 	t.Parallel()
 	streaming(t, func(t *testing.T, p *platform, c *consumer) {
 		time.Sleep(time.Minute)
@@ -93,23 +93,23 @@ func TestSweeps(t *testing.T) {
 			}
 			for i, q := range p.polls {
 				if isLong(q) || q.Get("updated") != "1" {
-					t.Errorf("a sweep sent %v", q)
+					t.Errorf("a rescan sent %v", q)
 				}
 				if back := p.now().Add(-21 * time.Minute).Sub(cursorOf(q)); i > 0 && back > 5*time.Minute {
-					t.Errorf("sweep %d goes back too far: %s", i, back)
+					t.Errorf("rescan %d starts too early: %s", i, back)
 				}
 			}
 		})
 	})
 }
 
-// A change that becomes visible behind the cursor is found.
+// A change that becomes visible late, with a time before the cursor, is found.
 func TestLateChanges(t *testing.T) {
 	t.Parallel()
 	streaming(t, func(t *testing.T, p *platform, c *consumer) {
 		time.Sleep(4*time.Minute + 58*time.Second)
 		at := p.now()
-		time.Sleep(4 * time.Second) // a sweep has gone by
+		time.Sleep(4 * time.Second) // after a rescan
 		p.locked(func() { p.fields["storage:2late"] = at.Truncate(time.Microsecond) })
 		p.each((*socket).drop)
 		time.Sleep(5 * time.Second)
@@ -117,8 +117,8 @@ func TestLateChanges(t *testing.T) {
 	})
 }
 
-// Long polls send the exact cursor, sweeps one a little earlier, whatever the local
-// clock is.
+// Long polls send the exact cursor, rescans a slightly earlier one, whatever
+// the local clock.
 func TestCursors(t *testing.T) {
 	t.Parallel()
 	for _, skew := range []time.Duration{0, 10 * time.Minute, -10 * time.Minute} {
@@ -153,13 +153,13 @@ func TestCursors(t *testing.T) {
 	}
 }
 
-// When a socket is lost, polls take over as soon as that is noticed, and the socket
-// is opened again (P18).
+// When a socket is lost, polls replace it once that is detected, and the socket
+// is dialed again (P18).
 func TestLostSockets(t *testing.T) {
 	t.Parallel()
 	type row struct {
 		lose  func(*socket)
-		after time.Duration // is it noticed
+		after time.Duration // time to detect it
 	}
 	table.Bubbles(t, map[string]row{
 		"by a drop": {(*socket).drop, 0},
@@ -198,8 +198,8 @@ func TestLostSockets(t *testing.T) {
 	})
 }
 
-// The drop of a socket that was open for long is followed by the next at once.
-func TestDropAfterALongLife(t *testing.T) {
+// If a socket that was open for long ends, the next one is dialed at once.
+func TestLongLivedSocketIsRedialedAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newPlatform()
@@ -219,8 +219,8 @@ func TestDropAfterALongLife(t *testing.T) {
 	})
 }
 
-// A token is replaced in the last fifth of its life; the new socket opens before the
-// old one is closed.
+// A token is replaced in the last fifth of its lifetime; the new socket opens
+// before the old one is closed.
 func TestRotation(t *testing.T) {
 	t.Parallel()
 	for _, life := range []time.Duration{15 * time.Minute, 24 * time.Hour} {
@@ -251,8 +251,8 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// A rotation that fails keeps the old socket and is retried.
-func TestRotationThatFails(t *testing.T) {
+// A failed rotation keeps the old socket and is retried.
+func TestFailedRotationKeepsSocket(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newPlatform()
@@ -277,14 +277,14 @@ func TestRotationThatFails(t *testing.T) {
 	})
 }
 
-// A permanent refusal ends the stream with its reason.
-func TestRefusals(t *testing.T) {
+// A permanent error ends the subscription with its cause.
+func TestPermanentErrorEndsSubscription(t *testing.T) {
 	t.Parallel()
 	refusal := func(status int) error { return &api.Error{Op: "x", Status: status, Code: 10545} }
 	type row struct {
 		err             error
 		spoil           func(p *platform, err error)
-		pollOnly, begun bool // when it is refused
+		pollOnly, begun bool // whether the error comes later
 	}
 	tests := map[string]row{}
 	poll := func(p *platform, err error) {
@@ -316,9 +316,9 @@ func TestRefusals(t *testing.T) {
 			<-c.done
 			err = c.err
 			if reported := slices.Contains(c.news(), "members"); test.begun && !reported {
-				t.Error("what had arrived before was not reported")
+				t.Error("changes before the error were not reported")
 			}
-			for range sub.Changes() { // again
+			for range sub.Changes() { // a second time
 				break
 			}
 			closeWithin(t, sub)
@@ -331,9 +331,9 @@ func TestRefusals(t *testing.T) {
 	})
 }
 
-// What a proxy refuses does not end the stream, however long it lasts: it is shown
-// in the status, and everything that changed is reported afterwards.
-func TestRefusalsOfAProxyAreWaitedOut(t *testing.T) {
+// Errors of a proxy do not end the subscription, however long they last: they
+// are in the status, and all changes are reported afterwards.
+func TestProxyErrorsAreRetried(t *testing.T) {
 	t.Parallel()
 	page := func(status int) error {
 		return &api.Error{Op: "x", Status: status, Body: []byte("<html>Just a moment...")}
@@ -351,7 +351,7 @@ func TestRefusalsOfAProxyAreWaitedOut(t *testing.T) {
 		p.each((*socket).drop)
 		p.lose("members")
 		time.Sleep(time.Hour)
-		err := c.sub.Status().Err // of the attempt that failed last, a poll or a socket
+		err := c.sub.Status().Err // of the last failed attempt, a poll or a socket
 		if e, ok := errors.AsType[*api.Error](err); !errors.Is(err, errReset) && (!ok || e.Status/100 != 4) {
 			t.Errorf("the status is %+v", c.sub.Status())
 		}
@@ -364,14 +364,14 @@ func TestRefusalsOfAProxyAreWaitedOut(t *testing.T) {
 	})
 }
 
-// Without sockets, polls go on, and the socket is retried.
+// Without sockets changes are reported by polls, and the socket is retried.
 func TestWithoutSockets(t *testing.T) {
 	t.Parallel()
 	limited := &api.Error{Status: 429, Rate: api.RateLimit{RetryAfter: time.Minute}}
 	type row struct {
 		dialErr, mintErr error
 		hang             bool
-		least            time.Duration // between two dials, at the end
+		least            time.Duration // minimum time between the last two dials
 	}
 	table.Bubbles(t, map[string]row{
 		"when nothing can be dialed":     {dialErr: errors.New("no route")},
@@ -423,9 +423,9 @@ func TestWithoutSockets(t *testing.T) {
 
 const dialTime = 10 * time.Second
 
-// When sockets end right after they are opened, dials slow down and the token is
+// If sockets end right after they are opened, dials slow down and the token is
 // replaced.
-func TestSocketsThatEndAtOnce(t *testing.T) {
+func TestShortLivedSocketsSlowDownDials(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newPlatform()
@@ -446,7 +446,7 @@ func TestSocketsThatEndAtOnce(t *testing.T) {
 	})
 }
 
-// Everything about one field within the window is one change.
+// All changes of a field within the window are reported as one.
 func TestCoalescing(t *testing.T) {
 	t.Parallel()
 	streaming(t, func(t *testing.T, p *platform, c *consumer) {
@@ -458,7 +458,7 @@ func TestCoalescing(t *testing.T) {
 		}
 		p.stamp("comments:2abcd")
 		p.frame(event("1772443800.123456", "c1"))
-		p.frame(event("1772443800.123456", "C-1")) // the same again
+		p.frame(event("1772443800.123456", "C-1")) // a duplicate
 		p.stamp("comments:2ABC-D")
 		p.frame(event("1772443800.223456", "c2"))
 		time.Sleep(100 * time.Millisecond)
@@ -484,9 +484,9 @@ func TestCoalescing(t *testing.T) {
 	})
 }
 
-// What waits for a busy loop is a set, bounded in number and in bytes, and a Resync
-// stands for what is dropped. A field that events name is reported without them. The
-// socket stays open meanwhile.
+// Changes that wait for a busy loop are limited in number and bytes, and a
+// Resync replaces those that are dropped. A field named by events is reported
+// without them. The socket stays open.
 func TestQueueIsBounded(t *testing.T) {
 	t.Parallel()
 	const most = 16 << 20
@@ -497,8 +497,8 @@ func TestQueueIsBounded(t *testing.T) {
 	}
 	type row struct {
 		frame  func(i int) string
-		fields int // reported; 0 for a Resync in place of them
-		frames int // 24 by default
+		fields int // expected fields; 0 means a Resync
+		frames int // default: 24
 	}
 	named := func(n int) func(i int) string {
 		return func(i int) string { return fmt.Sprintf(`{"response":"activity","activity":["storage:2%d"]}`, i%n) }
@@ -537,7 +537,7 @@ func TestQueueIsBounded(t *testing.T) {
 		for i := range max(test.frames, 24) {
 			p.frame(test.frame(i))
 			if i%100 == 99 {
-				time.Sleep(time.Second) // for the reader
+				time.Sleep(time.Second) // until they are read
 			}
 		}
 		time.Sleep(time.Minute)
@@ -565,7 +565,7 @@ func TestQueueIsBounded(t *testing.T) {
 	})
 }
 
-// Unknown frames are yielded, and what is not a frame is counted.
+// Unknown frames are yielded, and invalid ones are counted.
 func TestUnknownFrames(t *testing.T) {
 	t.Parallel()
 	streaming(t, func(t *testing.T, p *platform, c *consumer) {
@@ -611,7 +611,7 @@ func TestUnknownFrames(t *testing.T) {
 	})
 }
 
-// A subscription resumes at its position, and repeats little.
+// A subscription resumes at its position with few duplicates.
 func TestPosition(t *testing.T) {
 	t.Parallel()
 	for _, pollOnly := range []bool{true, false} {
@@ -651,7 +651,7 @@ func TestPosition(t *testing.T) {
 	}
 }
 
-// A position does not cover the change that the loop is at.
+// A position does not include the change that the loop is handling.
 func TestPositionInsideTheLoop(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -684,8 +684,8 @@ func TestPositionInsideTheLoop(t *testing.T) {
 	})
 }
 
-// Changes after a loop was left, by break or by a panic, resumes it.
-func TestLeavingTheLoop(t *testing.T) {
+// Changes can be ranged over again after a loop ended by break or panic.
+func TestChangesResumeAfterLoop(t *testing.T) {
 	t.Parallel()
 	for _, panics := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -710,7 +710,7 @@ func TestLeavingTheLoop(t *testing.T) {
 					}
 				}()
 			}
-			p.stamp("storage:24") // waits already
+			p.stamp("storage:24") // before the loop resumes
 			p.stamp("storage:25")
 			c := consume(t, sub)
 			time.Sleep(time.Second)
@@ -722,7 +722,7 @@ func TestLeavingTheLoop(t *testing.T) {
 	}
 }
 
-// After an absence of more than a day, everything must be listed again.
+// After an absence of more than a day a Resync is reported.
 func TestLongAbsence(t *testing.T) {
 	t.Parallel()
 	streaming(t, func(t *testing.T, p *platform, c *consumer) {
@@ -797,7 +797,7 @@ func cancellable(t *testing.T, p *platform) (*realtime.Subscription, context.Can
 }
 
 // No change is yielded after the end.
-func TestEndInsideTheLoop(t *testing.T) {
+func TestNoChangeAfterEnd(t *testing.T) {
 	t.Parallel()
 	for _, byContext := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
@@ -843,8 +843,8 @@ func TestSubscribeEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// The observer gets every change of the status. A slow one delays neither changes
-// nor Close, and its panics are recovered (P27).
+// The callback gets every change of the status. A slow one delays neither
+// changes nor Close, and its panics are recovered (P27).
 func TestOnStatus(t *testing.T) {
 	t.Parallel()
 	var seen []string
@@ -862,7 +862,7 @@ func TestOnStatus(t *testing.T) {
 		if err := c.sub.Close(); err != nil || time.Since(start) > time.Second {
 			t.Errorf("Close took %s, %v", time.Since(start), err)
 		}
-		time.Sleep(time.Minute) // until it has returned
+		time.Sleep(time.Minute) // until the callback returns
 		synctest.Wait()
 		const poll = " 1 connection reset by peer"
 		want := []string{"socket 1 0 <nil>", "poll 1" + poll, "socket 2 0 <nil>", "poll 2" + poll}
@@ -878,7 +878,7 @@ func TestOnStatus(t *testing.T) {
 	})
 }
 
-func TestSubscribeRefuses(t *testing.T) {
+func TestSubscribeRejectsInvalidOptions(t *testing.T) {
 	t.Parallel()
 	p, here := newPlatform(), api.Workspace(room)
 	refused := func(in api.Profile, o realtime.Options, opts ...api.CallOption) error {
@@ -890,7 +890,7 @@ func TestSubscribeRefuses(t *testing.T) {
 	stub.Refused(t, map[string][]error{
 		"profile_id": {
 			refused(api.Workspace(""), options{}), refused(api.Profile{Kind: "moon", ID: "1"}, options{}),
-			refused(api.Workspace("design"), options{CatchUp: true}), // whose log has no custom name
+			refused(api.Workspace("design"), options{CatchUp: true}), // its log has no custom name
 		},
 		"profile":  {refused(api.FileShare("1"), options{CatchUp: true})},
 		"position": {refused(here, options{Position: "AAAA"}), refused(here, options{Position: other})},
@@ -906,7 +906,7 @@ func TestSubscribeRefuses(t *testing.T) {
 	})
 }
 
-// No frame ends the stream.
+// No frame ends the subscription.
 func FuzzFrames(f *testing.F) {
 	for _, seed := range []string{
 		`{"response":"activity","activity":["storage:2abc","preview:2abc"]}`,

@@ -29,7 +29,7 @@ func TestTokenLife(t *testing.T) {
 		answer string
 		life   time.Duration
 	}
-	table.Bubbles(t, map[string]row{ // which begin in the year 2000, at 946684800
+	table.Bubbles(t, map[string]row{ // bubbles start in the year 2000, at 946684800
 		"of the answer":          {share, `{"expires_in":600,"auth_token":"abc"}`, 10 * time.Minute},
 		"beside the other name":  {workspace, `{"expires_in":60,"token":"abc"}`, time.Minute},
 		"of a share by default":  {share, `{"auth_token":"abc"}`, 15 * time.Minute},
@@ -52,7 +52,7 @@ func TestTokenLife(t *testing.T) {
 	})
 }
 
-func TestTokensRefuse(t *testing.T) {
+func TestTokensRejectInvalidInput(t *testing.T) {
 	t.Parallel()
 	s := realtime.New(stub.Answer(`{"auth_token":"abc"}`), nil)
 	stub.Refused(t, map[string][]error{

@@ -33,9 +33,8 @@ const room = api.ID("4012345678901234567")
 
 const stampLayout = "2006-01-02 15:04:05.000000 UTC"
 
-// platform is as much of the real one as a subscription meets: activity, polls
-// that are held, tokens and sockets. It is a Caller, has a network, and opens
-// sockets itself.
+// platform is a fake of what a subscription uses: activity, long polls, tokens
+// and sockets. It is a Caller with a network and opens sockets itself.
 type platform struct {
 	stub.NotOpened
 
@@ -49,17 +48,17 @@ type platform struct {
 	life     time.Duration // of tokens
 	minted   []api.Secret
 	dials    []dialed
-	open     int // most sockets at a time
+	open     int // maximum of concurrent sockets
 	polls    []url.Values
 	pollErr  error
 	mintErr  error
 	dialErr  error
-	entries  []string // IDs of the log
+	entries  []string // IDs in the log
 	logErr   error
 	searches []url.Values
-	hang     bool // dials take for ever
+	hang     bool // dials block
 	wrap     func(s *socket) realtime.Conn
-	slow     time.Duration // tokens take so long
+	slow     time.Duration // delay of tokens
 }
 
 type dialed struct {
@@ -91,7 +90,7 @@ func (p *platform) locked(change func()) {
 	change()
 }
 
-// stamp changes a field, for polls and sockets to see.
+// stamp changes a field, visible to polls and sockets.
 func (p *platform) stamp(field string) {
 	p.lose(field)
 	p.frame(fmt.Sprintf(`{"response":"activity","activity":[%q]}`, field))
@@ -106,7 +105,7 @@ func (p *platform) lose(field string) {
 	})
 }
 
-// ring ends the polls that are held.
+// ring ends the waiting polls.
 func (p *platform) ring() {
 	close(p.change)
 	p.change = make(chan struct{})
@@ -154,7 +153,7 @@ func (p *platform) Call(ctx context.Context, r *api.Request, out any) error {
 	return json.Unmarshal([]byte(answer), out)
 }
 
-// logPage returns a page of 250 entries. The cursor is the index of its first.
+// logPage returns a page of 250 entries. The cursor is the index of the first.
 func (p *platform) logPage(cursor string) string {
 	from, _ := strconv.Atoi(cursor)
 	to := min(from+250, len(p.entries))
@@ -188,7 +187,7 @@ func (p *platform) poll(ctx context.Context, q url.Values) (string, error) {
 		}
 		change, err, now := p.change, p.pollErr, p.now()
 		now = later(now, p.latest)
-		p.latest = now // what changes from here on is later
+		p.latest = now // later changes have a later time
 		p.mu.Unlock()
 		if err != nil {
 			return "", err
@@ -264,7 +263,7 @@ type message struct {
 	binary bool
 }
 
-// socket is one end of a connection to the platform; the other is the platform.
+// socket is one end of a connection to the platform.
 type socket struct {
 	p        *platform
 	frames   chan message
@@ -320,19 +319,19 @@ func (s *socket) Close() error {
 	return nil
 }
 
-// consumer ranges over a subscription and remembers what is reported.
+// consumer ranges over a subscription and records its changes.
 type consumer struct {
 	sub  *realtime.Subscription
 	done chan struct{}
 
 	mu      sync.Mutex
 	changes []*realtime.Change
-	seen    int // of them
+	seen    int // number of changes returned by news
 	at      []time.Time
 	err     error
 }
 
-// consume starts a loop over the changes, which ends with the test at the latest.
+// consume starts a loop over the changes, which ends with the test.
 func consume(tb testing.TB, sub *realtime.Subscription) *consumer {
 	tb.Helper()
 	c := &consumer{sub: sub, done: make(chan struct{})}
@@ -397,14 +396,14 @@ func subscribed(tb testing.TB, s *realtime.Service, profile api.Profile, o *real
 	return consume(tb, sub)
 }
 
-// begin subscribes and consumes, over sockets of the platform's unless the
-// options say otherwise.
+// begin subscribes and starts a consumer, by default over sockets of the
+// platform.
 func begin(t *testing.T, p *platform, change ...func(o *realtime.Options)) *consumer {
 	t.Helper()
 	return consume(t, open(t, p, change...))
 }
 
-// streaming runs a test in a bubble of its own, with a subscription.
+// streaming runs a test in its own bubble with a subscription.
 func streaming(
 	t *testing.T, test func(t *testing.T, p *platform, c *consumer), change ...func(o *realtime.Options),
 ) {

@@ -16,14 +16,14 @@ import (
 const (
 	assumedFile = root + "/testdata/assumed-names.txt"
 
-	// assumedMark stands in the comment of a line that names a field or parameter
-	// which no document of the platform shows. A line that names others as well says
-	// which: (assumed name: filter_id).
+	// assumedMark marks the comment of a line whose name of a field or
+	// parameter is not documented. If the line has other names as well, the
+	// comment lists the assumed ones: (assumed name: filter_id).
 	assumedMark = "(assumed name"
 )
 
-// Every name that is assumed is listed with the operations that send or read it.
-// With -update the test writes the list.
+// Every assumed name is listed with the operations that send or decode it. With
+// -update the test writes the list.
 func TestAssumedNamesAreListed(t *testing.T) {
 	t.Parallel()
 	got := assumedNames(t)
@@ -46,8 +46,8 @@ type mark struct {
 	found     bool
 }
 
-// assumedNames returns a line for each name: its operation, itself and its
-// direction, with tabs in between.
+// assumedNames returns a line for each name: operation, name and direction,
+// separated by tabs.
 func assumedNames(t *testing.T) []string {
 	t.Helper()
 	known := map[string]bool{}
@@ -66,7 +66,7 @@ func assumedNames(t *testing.T) []string {
 	for _, name := range slices.Sorted(maps.Keys(packages)) {
 		d := packages[name]
 		for _, m := range d.pkg.methods() {
-			if !known[m.operation] { // it is made of others
+			if !known[m.operation] { // a part of other operations
 				continue
 			}
 			reached := reach{packages: packages, seen: map[ast.Node]bool{}}
@@ -82,7 +82,7 @@ func assumedNames(t *testing.T) []string {
 	for _, d := range packages {
 		for _, k := range d.marks {
 			if !k.found {
-				t.Errorf("%s: no operation sends or reads what is marked %s", k.at, assumedMark)
+				t.Errorf("%s: no operation sends or decodes the name marked %s", k.at, assumedMark)
 			}
 		}
 	}
@@ -136,7 +136,7 @@ func declare(t *testing.T, p *pkg) *declarations {
 var (
 	tagName = regexp.MustCompile(`(json|also):"([^"]+)`)
 	quoted  = regexp.MustCompile(`"([A-Za-z_]\w*)"`)
-	reading = regexp.MustCompile(`\blenient\.Take\(|call\.(One|List)\[`) // functions that read members by name
+	reading = regexp.MustCompile(`\blenient\.Take\(|call\.(One|List)\[`) // functions that decode members by name
 )
 
 func (d *declarations) addMarks(t *testing.T, f *ast.File) {
@@ -172,7 +172,7 @@ func (d *declarations) addMarks(t *testing.T, f *ast.File) {
 	}
 }
 
-// tagNames returns the names that the tags of a field read.
+// tagNames returns the names that the tags of a field decode.
 func tagNames(line string) (names []string) {
 	for _, tag := range tagName.FindAllStringSubmatch(line, -1) {
 		all := strings.Split(tag[2], ",")
@@ -184,7 +184,7 @@ func tagNames(line string) (names []string) {
 	return names
 }
 
-// reach collects what a method refers to, however deep.
+// reach collects the declarations that a method uses, directly or not.
 type reach struct {
 	packages map[string]*declarations
 	seen     map[ast.Node]bool
@@ -209,7 +209,7 @@ func (r *reach) visit(d *declarations, n ast.Node) {
 	r.walk(d, n, self, of)
 }
 
-// walk follows the names in n, but not those of fields.
+// walk follows the names in n, except for those of fields.
 func (r *reach) walk(d *declarations, n ast.Node, self, of string) {
 	ast.Inspect(n, func(n ast.Node) bool {
 		switch n := n.(type) {

@@ -1,10 +1,10 @@
 // Package contract_test holds the SDK to testdata/endpoints.tsv.
 //
-// Every area has a script: calls that are made in order against one emulator with
-// a clock and a seed of its own. What each call sends and returns is compared
-// with the area's golden file, and with the row of the endpoint. The answers of
-// the script are then sent in other shapes, which must make no difference or one
-// that the golden file shows.
+// Every area has a script: calls made in order against an emulator with its own
+// clock and seed. The request and the result of each call are compared with the
+// area's golden file and with the row of the endpoint. The responses of the
+// script are then sent in other shapes, which must not change the result, or
+// change it as the golden file shows.
 //
 //	go test ./internal/contract -update
 //
@@ -39,14 +39,14 @@ var update = flag.Bool("update", false, "write the golden files again")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A step is one call or, without an operation, what happens between two calls. The
+// A step is one call or, without an operation, an action between two calls. The
 // operation is named without its area.
 type step struct {
 	op string
 	do func(c call) (any, error)
 }
 
-// A call is what a step makes its call with.
+// A call is the input of a step.
 type call struct {
 	context.Context
 	*fastio.Client
@@ -61,9 +61,10 @@ func between(change func(w *world)) step {
 	}}
 }
 
-// makes is a step that calls the method of an operation, of the script's area unless it
-// begins with a slash. A text in an argument that begins with $ stands for what was
-// learned under that name. Downloads and iterations are read to their end.
+// makes returns a step that calls the method of an operation, of the script's
+// area unless it begins with a slash. A text argument that begins with $ stands
+// for the text learned under that name. Downloads and iterations are read to
+// the end.
 func makes(op string, args ...any) step {
 	return step{op, func(c call) (any, error) {
 		path, whole := strings.CutPrefix(op, "/")
@@ -84,7 +85,7 @@ func makes(op string, args ...any) step {
 	}}
 }
 
-// argument is arg as the i-th parameter of a method.
+// argument converts arg to the i-th parameter of a method.
 func (c call) argument(method reflect.Type, i int, arg any) reflect.Value {
 	if method.IsVariadic() {
 		i = min(i, method.NumIn()-1)
@@ -99,14 +100,15 @@ func (c call) argument(method reflect.Type, i int, arg any) reflect.Value {
 	return c.fill(reflect.ValueOf(arg)).Convert(t)
 }
 
-// A file is what a download holds.
+// A file is the content of a download.
 type file struct {
 	Type         string
 	Length, Size int64
 	Content      []byte
 }
 
-// finished returns what a method returned, after its downloads and iterations.
+// finished returns the results of a method, after reading its downloads and
+// iterations.
 func finished(out []reflect.Value) (any, error) {
 	if out[0].Kind() == reflect.Func {
 		all := reflect.MakeSlice(reflect.SliceOf(out[0].Type().In(0).In(0)), 0, 0)
@@ -138,15 +140,15 @@ func read(d *api.Download, err error) (string, error) {
 	return string(b), errors.Join(err, d.Close())
 }
 
-// as gives a step another operation than the name of its method, or none: then it is
-// not compared with anything.
+// as gives a step another operation than the name of its method, or none: then
+// nothing is compared.
 func (s step) as(op string) step {
 	s.op = op
 	return s
 }
 
-// learns keeps a text of a result for further steps. The path to it has the names of
-// fields and the indexes of lists.
+// learns stores a text of a result for further steps. Its path has names of
+// fields and indexes of lists.
 func (s step) learns(name, path string) step {
 	return step{s.op, func(c call) (any, error) {
 		got, err := s.do(c)
@@ -175,19 +177,19 @@ func fault(op string, f fastiotest.Fault) step {
 	return between(func(w *world) { w.server.Fail(f) })
 }
 
-// An exchange is a call that was made, and what came of it.
+// An exchange is a call and its result.
 type exchange struct {
 	step
-	name    string // the operation, with a number from its second call on
-	before  world  // what the call knew
+	name    string // the operation, numbered from its second call on
+	before  world  // the input of the call
 	request fastiotest.Request
 	answer  answer
-	further []answer // of other calls that this one makes
+	further []answer // of the other requests of this call
 	result  result
-	signed  bool // with the token of the client
+	signed  bool // sent with the token of the client
 }
 
-// An answer is what arrives.
+// An answer is a response of the server.
 type answer struct {
 	status int
 	header http.Header
@@ -201,7 +203,7 @@ func (a answer) response(r *http.Request) *http.Response {
 	}
 }
 
-// A result is what a call returns.
+// A result is the result of a call.
 type result struct {
 	value any
 	err   error
@@ -212,7 +214,7 @@ var (
 	lived    map[string][]*exchange
 )
 
-// live makes the calls of all areas, once.
+// live makes the calls of all areas once.
 func live(t *testing.T) map[string][]*exchange {
 	t.Helper()
 	liveOnce.Lock()
@@ -275,7 +277,7 @@ func run(t *testing.T, steps []step, m *fieldAdder, change ...func(o *fastiotest
 	return all
 }
 
-// recorder keeps the answers that pass through it.
+// recorder records the responses.
 type recorder struct {
 	next    http.RoundTripper
 	answers []answer
@@ -296,7 +298,7 @@ func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	return a.response(req), nil
 }
 
-// again makes a call with another answer, without the emulator.
+// again repeats a call with another response, without the emulator.
 func (e *exchange) again(t *testing.T, a answer, signed bool) (result, *http.Request) {
 	t.Helper()
 	var sent *http.Request
@@ -322,7 +324,7 @@ func (e *exchange) again(t *testing.T, a answer, signed bool) (result, *http.Req
 	return got, sent
 }
 
-// overNetwork returns a client whose requests go to network, once each.
+// overNetwork returns a client that sends requests to network without retries.
 func overNetwork(t *testing.T, network stub.Network, opts ...fastio.Option) *fastio.Client {
 	t.Helper()
 	once := fastio.WithRetry(fastio.RetryPolicy{Attempts: 1})
@@ -333,7 +335,7 @@ func overNetwork(t *testing.T, network stub.Network, opts ...fastio.Option) *fas
 	return c
 }
 
-// Every call sends and returns what the golden file of its area says.
+// The request and the result of every call match the golden file of its area.
 func TestCalls(t *testing.T) {
 	t.Parallel()
 	for area, calls := range live(t) {

@@ -38,22 +38,22 @@ func compareGolden(t *testing.T, area, got string) {
 	}
 }
 
-// A printer writes the golden file of an area. It shows a record with an ID as a whole
-// once, and later what differs from the most similar time, and the call that was:
-// {ID:x Changed:now -Gone ...List#2}.
+// A printer writes the golden file of an area. It prints a record with an ID
+// completely once, and later only the differences from the most similar version
+// and the call that returned it: {ID:x Changed:now -Gone ...List#2}.
 type printer struct {
 	call  string
 	shown map[string][]version // by type and ID
 }
 
-// A version is what a call returned of a record: the text of each member.
+// A version is a record as a call returned it: the text of each member.
 type version struct {
 	call    string
 	members map[string]string
 }
 
-// render returns the entry of a call: what it fills into the path, what it sends and
-// what it returns.
+// render returns the entry of a call: the values of its path, its request and
+// its result.
 func (p *printer) render(t *testing.T, e *exchange) string {
 	t.Helper()
 	_, p.call, _ = strings.Cut(e.name, ".")
@@ -80,10 +80,10 @@ func (p *printer) render(t *testing.T, e *exchange) string {
 	return text + fill("< ", returned)
 }
 
-// failure returns the error of a call without the operation, status and resource if they
-// are those of the entry, and with those that are missing as none.
+// failure returns the error of a call, without the operation, status and
+// resource if they are those of the entry, and with "none" for missing ones.
 func (e *exchange) failure() error {
-	whole, ok := e.result.err.(*api.Error) //nolint:errorlint // it is shown as it is
+	whole, ok := e.result.err.(*api.Error) //nolint:errorlint // unwrapped
 	if !ok {
 		return e.result.err
 	}
@@ -171,7 +171,7 @@ func parts(t *testing.T, body []byte, boundary string) url.Values {
 	values := url.Values{}
 	for r := multipart.NewReader(bytes.NewReader(body), boundary); ; {
 		part, err := r.NextPart()
-		if err == io.EOF { //nolint:errorlint // the reader returns it as it is
+		if err == io.EOF { //nolint:errorlint // readers return io.EOF unwrapped
 			return values
 		}
 		if err != nil {
@@ -210,9 +210,9 @@ func isNil(v reflect.Value) bool {
 	return (v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface) && v.IsNil()
 }
 
-// tokens spells a value with the names of its Go fields, so that two members that end in
-// each other's field are seen. What is zero is left out. A nil printer shows all records
-// as a whole.
+// tokens prints a value with the names of its Go fields, so that members
+// decoded into the wrong field are noticed. Zero values are omitted. A nil
+// printer prints all records completely.
 func (p *printer) tokens(v reflect.Value) []string {
 	if text, simple := scalar(v); simple {
 		return []string{text}
@@ -247,8 +247,9 @@ func (p *printer) tokens(v reflect.Value) []string {
 	return all
 }
 
-// repeated returns the members of a record that an earlier version has as well, and what
-// stands for them and for those that are gone, if it is less.
+// repeated returns the members that an earlier version of the record has as
+// well, and the text that replaces them and reports missing ones, if it is
+// shorter.
 func (p *printer) repeated(v reflect.Value) (same map[string]bool, rest []string) {
 	if p == nil || v.Kind() != reflect.Struct || !v.FieldByName("ID").IsValid() || v.FieldByName("ID").IsZero() {
 		return nil, nil
@@ -277,8 +278,8 @@ func (p *printer) repeated(v reflect.Value) (same map[string]bool, rest []string
 	return same, rest
 }
 
-// flat lists the scalars of a result by where they stand, perhaps without those
-// that are kept as they came.
+// flat lists the scalars of a result by their paths, with undecoded ones if raw
+// is set.
 func (r result) flat(raw bool) map[string]string {
 	all := map[string]string{}
 	if r.value != nil && !isNil(reflect.ValueOf(r.value)) {
@@ -314,10 +315,10 @@ func flatten(all map[string]string, at string, v reflect.Value, raw bool) {
 	}
 }
 
-// unknownMember is what a shape adds to every object.
+// unknownMember is the member that a shape adds to every object.
 const unknownMember = "_new"
 
-// members lists what a struct, map or list holds. What is zero is left out.
+// members lists the members of a struct, map or list that are not zero.
 func members(v reflect.Value) func(yield func(string, reflect.Value) bool) {
 	return func(yield func(string, reflect.Value) bool) {
 		switch v.Kind() {
@@ -350,8 +351,7 @@ func members(v reflect.Value) func(yield func(string, reflect.Value) bool) {
 	}
 }
 
-// vacant reports whether a field holds nothing: an empty list or map is as good
-// as none.
+// vacant reports whether a field is empty: an empty list or map counts as none.
 func vacant(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.Slice:
@@ -364,13 +364,13 @@ func vacant(v reflect.Value) bool {
 	}
 }
 
-// scalar returns the text of a value that has no members.
+// scalar returns the text of a value without members.
 func scalar(v reflect.Value) (string, bool) {
 	if isNil(v) {
 		return "nil", true
 	}
 	if err, ok := reflect.TypeAssert[error](v); ok {
-		if _, ours := err.(*api.Error); !ours { //nolint:errorlint // it is shown as it is
+		if _, ours := err.(*api.Error); !ours { //nolint:errorlint // unwrapped
 			return quote(err.Error()), true
 		}
 	}
@@ -402,7 +402,7 @@ func scalar(v reflect.Value) (string, bool) {
 	}
 }
 
-// quote is word, and sets texts apart from values of other types.
+// quote is word, but distinguishes texts from values of other types.
 func quote(s string) string {
 	if s == "nil" || s == "true" || s == "false" {
 		return strconv.Quote(s)
@@ -412,7 +412,7 @@ func quote(s string) string {
 
 var plain = regexp.MustCompile(`^[-\w.@]+$`)
 
-// word leaves out the quotation marks of a plain word.
+// word removes the quotation marks of a plain word.
 func word(s string) string {
 	if plain.MatchString(s) {
 		return s
@@ -430,7 +430,7 @@ func short(s string) string {
 	return fmt.Sprintf("%s... (%d bytes, SHA-256 %.4x)", begin, len(s), sum)
 }
 
-// canonical is a JSON text with sorted members.
+// canonical returns a JSON text with sorted members.
 func canonical(text []byte) string {
 	var v any
 	dec := stdjson.NewDecoder(bytes.NewReader(text))
@@ -441,7 +441,7 @@ func canonical(text []byte) string {
 	return short(encode(v))
 }
 
-// encode is the JSON text of what was decoded, without unknown members.
+// encode returns a decoded value as JSON, without unknown members.
 func encode(v any) string {
 	var b bytes.Buffer
 	enc := stdjson.NewEncoder(&b)

@@ -24,8 +24,8 @@ import (
 	"github.com/fastio-go/fastio/internal/stub"
 )
 
-// An iteration over a server that goes on for ever comes to an end: one that
-// reports another page, but sends the same again, or none, and no cursor.
+// An iteration ends even if the server sends the same page, empty pages or no
+// cursor and always reports another page.
 func TestIteratorsEnd(t *testing.T) {
 	t.Parallel()
 	pages := pagesOf(live(t))
@@ -60,7 +60,7 @@ func TestIteratorsEnd(t *testing.T) {
 					err, _ = reflect.TypeAssert[error](e)
 				}
 			}
-			exempt := slices.Contains([]string{ // their pages do not say whether there is another
+			exempt := slices.Contains([]string{ // their pages do not report whether there is another
 				"AI.Threads.All", "AI.Threads.AllDeleted", "AI.Turns.All", "Comments.All",
 				"Shares.QuickShares.All", "Shares.Invitations.AllMine", "Search.AllValues",
 			}, method)
@@ -79,18 +79,18 @@ func TestIteratorsEnd(t *testing.T) {
 
 var errEndless = errors.New("the iteration does not end")
 
-// iterators returns those of a client, begun: pairs of a value and an error. They have
-// options if given.
+// iterators returns the iterators of a client as pairs of a value and an error,
+// with options if given is set.
 func iterators(client *fastio.Client, given bool) map[string]iter.Seq2[reflect.Value, reflect.Value] {
 	all := map[string]iter.Seq2[reflect.Value, reflect.Value]{}
 	groups(client, func(name string, group reflect.Value) {
 		for m, call := range group.Methods() {
-			waits := slices.Contains([]string{"Watch", "Changes", "Stream"}, m.Name) // for what happens
+			waits := slices.Contains([]string{"Watch", "Changes", "Stream"}, m.Name) // they wait for changes
 			if m.Type.NumOut() == 1 && m.Type.Out(0).CanSeq2() && !waits {
 				args := arguments(m.Type, reflect.ValueOf(context.Background()), someID)
 				fields := map[string]any{"Limit": 2, "Offset": 1, "PageSize": 100, "Cursor": "c0", "Archived": true}
 				if slices.Contains([]string{"Shares.All", "Shares.Members.All", "Shares.QuickShares.All"}, name+"."+m.Name) {
-					delete(fields, "Archived") // which these lists reject
+					delete(fields, "Archived") // these lists reject it
 				}
 				optional := slices.IndexFunc(args, func(v reflect.Value) bool { return given && window(v, fields) })
 				if !given || optional >= 0 {
@@ -102,7 +102,7 @@ func iterators(client *fastio.Client, given bool) map[string]iter.Seq2[reflect.V
 	return all
 }
 
-// window sets the options of an iteration, and reports whether there are any.
+// window sets the options of an iteration. It reports whether there are any.
 func window(v reflect.Value, fields map[string]any) bool {
 	if v.Kind() == reflect.Pointer {
 		if !v.IsNil() || v.Type().Elem().Kind() != reflect.Struct {
@@ -133,10 +133,10 @@ func window(v reflect.Value, fields map[string]any) bool {
 	return found
 }
 
-// Every iterator yields the rows of three pages. What it asks for is in
-// testdata/iterators.golden, without its options and with them: one request, and what is
-// other in the next ones. Each range starts over, leaves the options as they are, and
-// ends with the error of a page after the rows before it.
+// Every iterator yields the rows of three pages. Its requests, without and with
+// options, are in testdata/iterators.golden: the first request, and the changes
+// in the others. Each range starts over, leaves the options unchanged, and ends
+// with the error of a page after the rows of the pages before.
 func TestIterators(t *testing.T) {
 	t.Parallel()
 	pages := pagesOf(live(t))
@@ -150,7 +150,7 @@ func TestIterators(t *testing.T) {
 				want := slices.Repeat([]string{
 					"page0-0", "page0-1", "page1-0", "page1-1", "page2-0", "page2-1",
 				}, len(s.calls))
-				if method == "Search.AllMetadata" { // of which the script finds none
+				if method == "Search.AllMetadata" { // the script finds none
 					want = nil
 				}
 				again, _, _ := s.run(all[method])
@@ -170,7 +170,7 @@ func TestIterators(t *testing.T) {
 	compareGolden(t, "iterators", text.String())
 }
 
-// pagesOf returns the first answer to each operation.
+// pagesOf returns the first response to each operation.
 func pagesOf(all map[string][]*exchange) map[string][]byte {
 	pages := map[string][]byte{}
 	for _, calls := range all {
@@ -183,20 +183,21 @@ func pagesOf(all map[string][]*exchange) map[string][]byte {
 	return pages
 }
 
-// threePages is a Caller that answers each operation with three pages of two rows, made
-// of the answers of the scripts.
+// threePages is a Caller that responds to each operation with three pages of
+// two rows, made from the responses of the scripts.
 type threePages struct {
 	stub.NotOpened
 	pages map[string][]byte // by operation
-	fails bool              // the second page does
+	fails bool              // the second page fails
 
 	mu    sync.Mutex
 	calls map[string]int
-	asked []string   // what each request is for
-	last  url.Values // of the request before
+	asked []string   // the requests
+	last  url.Values // of the previous request
 }
 
-// run returns what an iteration asks for, the marks of its rows, and its error.
+// run returns the requests of an iteration, the marks of its rows, and its
+// error.
 func (s *threePages) run(seq iter.Seq2[reflect.Value, reflect.Value]) (asked, rows []string, err error) {
 	s.calls, s.asked = map[string]int{}, nil
 	for row, e := range seq {
@@ -236,7 +237,7 @@ func (s *threePages) Call(_ context.Context, r *api.Request, out any) error {
 	return json.Unmarshal([]byte(encode(body)), out)
 }
 
-// turn makes an answer the n-th page.
+// turn changes a response to the n-th page.
 func (s *threePages) turn(v any, n int, query url.Values) {
 	object, ok := v.(map[string]any)
 	if !ok {
@@ -266,7 +267,7 @@ func (s *threePages) turn(v any, n int, query url.Values) {
 			s.turn(member, n, query)
 		}
 	}
-	if files, ok := object["files"].(map[string]any); ok && files["items"] == nil && len(files) > 0 { // by id
+	if files, ok := object["files"].(map[string]any); ok && files["items"] == nil && len(files) > 0 { // keyed by ID
 		object["files"] = map[string]any{}
 		for i, row := range marked(map[string]any{}, n) {
 			object["files"].(map[string]any)[fmt.Sprintf("page%d-%d", n, i)] = row
@@ -274,7 +275,7 @@ func (s *threePages) turn(v any, n int, query url.Values) {
 	}
 }
 
-// marked returns the rows of the n-th page, in the form of one.
+// marked returns the rows of the n-th page, made from one row.
 func marked(row any, n int) []any {
 	rows := []any{}
 	for i := range 2 {

@@ -15,7 +15,7 @@ import (
 	"github.com/fastio-go/fastio/shares"
 )
 
-// groups calls f with every Service of a Client and every group of methods in it.
+// groups calls f with every Service of a Client and every group of its methods.
 func groups(client *fastio.Client, f func(name string, group reflect.Value)) {
 	var visit func(name string, v reflect.Value)
 	visit = func(name string, v reflect.Value) {
@@ -37,10 +37,10 @@ func groups(client *fastio.Client, f func(name string, group reflect.Value)) {
 	}
 }
 
-// someID is an identifier that any method takes.
+// someID is an identifier that every method accepts.
 const someID = "1234567890123456789"
 
-// arguments returns a context and what else a method may accept, without the
+// arguments returns a context and valid arguments of a method, without the
 // variadic ones. Its identifiers are id.
 func arguments(method reflect.Type, ctx reflect.Value, id string) []reflect.Value {
 	args := []reflect.Value{ctx}
@@ -52,7 +52,7 @@ func arguments(method reflect.Type, ctx reflect.Value, id string) []reflect.Valu
 	return args
 }
 
-// filled returns a value of type t that a method may accept, with an identifier.
+// filled returns a valid value of type t with the identifier id.
 func filled(t reflect.Type, id string) reflect.Value {
 	v := reflect.New(t).Elem()
 	switch t.Kind() {
@@ -84,7 +84,7 @@ func filled(t reflect.Type, id string) reflect.Value {
 	return v
 }
 
-// misuse calls every method of group that takes a context with ctx, and reports
+// misuse calls every method of group that takes a context with ctx. It reports
 // those that panic or return no error.
 func misuse(t *testing.T, name string, group, ctx reflect.Value) {
 	t.Helper()
@@ -120,9 +120,9 @@ func misuse(t *testing.T, name string, group, ctx reflect.Value) {
 	}
 }
 
-// A nil context and a Service that New did not make are errors of every method,
-// and nothing is sent.
-func TestMisuseIsAnErrorOfEveryMethod(t *testing.T) {
+// A nil context and a Service that was not made by New are errors of every
+// method, and nothing is sent.
+func TestMisuseIsRejected(t *testing.T) {
 	t.Parallel()
 	var sent atomic.Int64
 	network := func(r *http.Request) (*http.Response, error) {

@@ -35,31 +35,31 @@ import (
 	"github.com/fastio-go/fastio/storage"
 )
 
-// unmodeled are the members of answers that have no field: those of a
-// type that keeps them under Extra by the name of the type, others by where they
-// stand. The platform's documents describe none of them.
+// unmodeled are the members of responses without a field: those in the Extra of
+// a type by the name of the type, others by their path. None of them is
+// documented.
 var unmodeled = map[string][]string{
 	"": {
 		"/status", "/current_api_version", // of every envelope
 		"/format",                         // of a node: always "json"
-		"/results", "/transactions/count", // how long the list beside it is
+		"/results", "/transactions/count", // length of the list beside it
 	},
 
-	"fastio.Health": {"current_api_version", "system"}, // no member of the status is published
+	"fastio.Health": {"current_api_version", "system"}, // undocumented
 	"account.User":  {"status", "two_factor"},
 	"account.Org":   {"accent_color", "capabilities", "closed", "owner"},
 	"account.Workspace": {
 		"accent_color", "background_color1", "background_color2", "logo", "owner", "owner_defined",
 	},
-	"account.Available":    {"current_api_version", "profiles", "status"}, // no member is published
+	"account.Available":    {"current_api_version", "profiles", "status"}, // undocumented
 	"account.Permit":       {"current_api_version", "status"},
-	"account.Report":       {"credits", "current_api_version", "meter", "status", "usage"}, // no member is published
+	"account.Report":       {"credits", "current_api_version", "meter", "status", "usage"}, // undocumented
 	"account.Subscription": {"current_api_version", "status"},
 	"events.Event":         {"policy_changes"}, // promoted by one kind of event
 
-	"search.Hit": {"ai", "created", "size", "version"}, // of a compound search, whose items are not published
+	"search.Hit": {"ai", "created", "size", "version"}, // of a compound search, whose items are undocumented
 
-	// What stands at the root has the envelope's members too.
+	// Responses without a payload member have the members of the envelope, too.
 	"ai.AutoTitle":            {"current_api_version", "status"},
 	"metadata.Extraction":     {"current_api_version"},
 	"oauth.AuthorizationInfo": {"current_api_version", "status"},
@@ -68,13 +68,13 @@ var unmodeled = map[string][]string{
 	"oauth.TokenScopes":       {"current_api_version", "scopes_detail", "status"},
 	"oauth.TwoFactorStatus":   {"current_api_version", "status"},
 
-	"shares.Share": {"assets", "chat", "deleted", "platform", "search"}, // of no published form
+	"shares.Share": {"assets", "chat", "deleted", "platform", "search"}, // undocumented
 }
 
-// Every member of an answer has a field, or is known to have none.
+// Every member of a response has a field or is listed in unmodeled.
 func TestModelsAreComplete(t *testing.T) {
 	t.Parallel()
-	found := map[string]map[string]string{} // type, member, a fixture that has it
+	found := map[string]map[string]string{} // by type and member: a fixture that has it
 	for _, calls := range live(t) {
 		for _, e := range calls {
 			if !e.decoded() {
@@ -98,21 +98,21 @@ func TestModelsAreComplete(t *testing.T) {
 	for of, members := range unmodeled {
 		for _, member := range members {
 			if found[of][member] == "" {
-				t.Errorf("%s of %s is listed, but no fixture needs it to be", member, of)
+				t.Errorf("%s of %s is listed, but not in any fixture", member, of)
 			}
 		}
 	}
 }
 
-// member is one without a field, of a type that has an Extra or of none.
+// member is one without a field. Of is empty if its type has no Extra.
 type member struct{ of, name string }
 
-// unknownMembers decodes an answer as the call does and lists the members that
-// ended nowhere but in an Extra.
+// unknownMembers decodes a response as the call does and lists the members
+// without a field.
 func unknownMembers(t *testing.T, e *exchange) []member {
 	t.Helper()
 	s, w, do := &strict{body: e.answer.body}, e.before, e.do
-	if strings.HasPrefix(e.op, "system.") { // whose methods belong to the Client itself
+	if strings.HasPrefix(e.op, "system.") { // their methods are those of the Client
 		do = func(c call) (any, error) {
 			return decoding.One[fastio.Health](c, s, endpoint.SystemPing(), "", nil)
 		}
@@ -121,7 +121,7 @@ func unknownMembers(t *testing.T, e *exchange) []member {
 	if err != nil {
 		t.Errorf("%s: %v", e.name, err)
 	}
-	if value == nil { // who asks for nothing needs no field
+	if value == nil { // a call without a result needs no field
 		return nil
 	}
 	return append(s.unknown, extras(reflect.ValueOf(value))...)
@@ -137,7 +137,7 @@ func overCaller(s api.Client) *fastio.Client {
 	}
 }
 
-// strict is a Caller that answers with one body and rejects what has no field.
+// strict is a Caller that returns one body and rejects unknown members.
 type strict struct {
 	stub.NotOpened
 	body    jsontext.Value
@@ -157,7 +157,7 @@ func (s *strict) Call(_ context.Context, _ *api.Request, out any) error {
 	}
 }
 
-// extras lists what a value holds in fields for what has none.
+// extras lists the members of a value in its Extra fields.
 func extras(v reflect.Value) []member {
 	var all []member
 	walk(v, "", func(_ string, v reflect.Value) {
@@ -182,7 +182,7 @@ func without(text []byte, at string) []byte {
 	return []byte(encode(root))
 }
 
-// Every result survives being written and read by both JSON packages, but for its
+// Every result survives a round trip through both JSON packages, except for
 // secrets, which are written as null.
 func TestResultsSurviveJSON(t *testing.T) {
 	t.Parallel()

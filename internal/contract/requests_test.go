@@ -23,9 +23,8 @@ import (
 	"github.com/fastio-go/fastio/shares"
 )
 
-// What calls send that no script makes is in testdata/requests.golden: all fields of
-// their requests, the longest values, and what is written in another form than it is
-// given in.
+// Requests that no script sends are in testdata/requests.golden: those with all
+// fields, with the longest values, and with values that are converted.
 func TestRequests(t *testing.T) {
 	t.Parallel()
 	var text strings.Builder
@@ -79,7 +78,7 @@ func accountRequests() []step {
 			AccentColor: raw(`{"r":1}`), BackgroundColor1: raw(`"a"`), BackgroundColor2: raw(`2`),
 		}),
 		makes("/account.Workspaces.Create", "acme", account.CreateRequest{
-			FolderName: "rooms", Name: "Rooms", Intelligence: new(true), Join: "Guest or above", // which is unknown
+			FolderName: "rooms", Name: "Rooms", Intelligence: new(true), Join: "Guest or above", // an unknown value
 		}),
 		makes("/account.Workspaces.Update", "design", account.UpdateRequest{Intelligence: api.Set(false)}),
 		makes("/account.Workspaces.Update", "design", account.UpdateRequest{

@@ -28,8 +28,8 @@ type row struct{ operation, method, path, auth, encoding, note string }
 // key identifies the row in endpoints-open.txt.
 func (r row) key() string { return r.operation + " " + r.method + " " + r.path }
 
-// calls are the operations of the methods that call an endpoint: its own, unless
-// its note names two, and those that the note says are the same call.
+// calls returns the operations that call an endpoint: its own, unless the note
+// names two, and those that the note names as the same call.
 func (r row) calls() []string {
 	if named, several := strings.CutPrefix(r.note, "two grants: "); several {
 		named, _, _ = strings.Cut(named, ",")
@@ -43,8 +43,8 @@ func (r row) calls() []string {
 	return all
 }
 
-// methods are the operations by the names of their methods, which differ where one
-// method calls several endpoints.
+// methods returns the operations by the names of their methods, which differ if
+// one method calls several endpoints.
 func (r row) methods() []string {
 	if _, named, several := strings.Cut(r.note, "method = "); several {
 		named, _, _ = strings.Cut(named, ";")
@@ -53,7 +53,7 @@ func (r row) methods() []string {
 	return r.calls()
 }
 
-// rows returns the rows that have a method or, if open, those that have none yet.
+// rows returns the rows with a method or, if open, those without one.
 func rows(t *testing.T, open bool) []row {
 	t.Helper()
 	listed := strings.Split(readFile(t, openFile), "\n")
@@ -80,13 +80,13 @@ func readFile(t *testing.T, name string) string {
 	return string(b)
 }
 
-// Every row is called by every method that its note names, and every call has a
-// row that it agrees with.
+// Every row is called by every method that its note names, and every request
+// agrees with its row.
 func TestRows(t *testing.T) {
 	t.Parallel()
 	rows := rows(t, false)
-	called := map[string]bool{} // keys of rows and operations, after a success
-	locked := map[string]bool{} // rows that were called with the password of a link
+	called := map[string]bool{} // keys of rows, and operations, with a successful call
+	locked := map[string]bool{} // rows called with the password of a link
 	for _, calls := range live(t) {
 		for _, e := range calls {
 			i := slices.IndexFunc(rows, func(r row) bool {
@@ -104,7 +104,7 @@ func TestRows(t *testing.T) {
 	for _, r := range rows {
 		for _, operation := range r.calls() {
 			if !called[r.key()+operation] {
-				t.Errorf("no call of %s succeeds at %s %s", operation, r.method, r.path)
+				t.Errorf("no call of %s to %s %s succeeds", operation, r.method, r.path)
 			}
 		}
 		if protected := strings.HasSuffix(r.auth, "+password"); locked[r.key()] != protected {
@@ -113,21 +113,21 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// pattern matches the paths of a row. Its groups are the values of the placeholders.
+// pattern matches the paths of a row. Its groups are the placeholders.
 func (r row) pattern() *regexp.Regexp {
 	text := regexp.MustCompile(`\\\{[^}]*\\\}`).ReplaceAllString(regexp.QuoteMeta(r.path), "([^/]+)")
-	if r.operation == "system.Introspect" { // describes any path
+	if r.operation == "system.Introspect" { // it describes any path
 		text = strings.Replace(text, "([^/]+)", "(.+)", 1)
 	}
 	return regexp.MustCompile("^" + text + "$")
 }
 
-// matches reports whether a request goes to the endpoint of the row.
+// matches reports whether a request is to the endpoint of the row.
 func (r row) matches(sent *http.Request) bool {
 	return r.method == sent.Method && r.pattern().MatchString(sent.URL.EscapedPath())
 }
 
-// path is the path of the request below the base URL.
+// path returns the path of the request below the base URL.
 func (e *exchange) path() string { return strings.TrimPrefix(e.request.Path, "/api") }
 
 func (r row) succeeded(e *exchange) bool {
@@ -160,7 +160,7 @@ func (r row) check(t *testing.T, e *exchange) {
 	if text := got.Header.Get("Content-Type"); text != "" {
 		kind, _, _ = mime.ParseMediaType(text)
 	}
-	filled := len(got.Body) > 0 || kind != "" && r.encoding == "form" // which may have no field
+	filled := len(got.Body) > 0 || kind != "" && r.encoding == "form" // a form may be empty
 	if !known || kind != want && !slices.Contains(strings.Fields(want), kind) || filled != (kind != "") {
 		t.Errorf(
 			"%s: the content type is %q with %d bytes, but the encoding of the row is %q", e.name, kind, len(got.Body),
@@ -168,7 +168,7 @@ func (r row) check(t *testing.T, e *exchange) {
 		)
 	}
 	query, err := url.ParseQuery(got.Query)
-	delete(query, "output") // of any call
+	delete(query, "output") // allowed for every call
 	if err != nil || len(query) > 0 && !slices.Contains([]string{"query", "multipart", "raw"}, r.encoding) {
 		t.Errorf("%s: the query is %q, but the encoding of the row is %q", e.name, got.Query, r.encoding)
 	}
@@ -190,7 +190,7 @@ func (r row) checkCredential(t *testing.T, e *exchange) {
 		ok = signed && sent.Header.Get("Authorization") == ""
 	case "basic":
 		ok = strings.HasPrefix(credential, "Basic ")
-	case "registration", "limited", "realtime": // a token of its own
+	case "registration", "limited", "realtime": // another token
 		ok = strings.HasPrefix(credential, "Bearer ") && !signed
 	}
 	if !ok {
@@ -198,8 +198,8 @@ func (r row) checkCredential(t *testing.T, e *exchange) {
 	}
 }
 
-// The emulator answers what has no method yet as the platform answers what it
-// does not know, so that no test passes by accident.
+// The emulator responds to endpoints without a method as the platform does to
+// unknown ones, so that no test passes by accident.
 func TestOpenEndpointsAreNotEmulated(t *testing.T) {
 	t.Parallel()
 	s := fastiotest.New()
@@ -225,7 +225,7 @@ func TestOpenEndpointsAreNotEmulated(t *testing.T) {
 		}
 		_ = resp.Body.Close()
 		unknown := resp.StatusCode == http.StatusNotFound && bytes.Contains(body, []byte(`"code":9992,`))
-		otherMethod := resp.StatusCode == http.StatusMethodNotAllowed // the path belongs to another endpoint as well
+		otherMethod := resp.StatusCode == http.StatusMethodNotAllowed // another endpoint has the same path
 		if !unknown && !otherMethod {
 			t.Errorf("%s %s %s: status %d %s", row.operation, row.method, row.path, resp.StatusCode, body)
 		}
@@ -234,9 +234,9 @@ func TestOpenEndpointsAreNotEmulated(t *testing.T) {
 
 const readmeFile = root + "/README.md"
 
-// The README has a table of the areas: the fields of the Client, what their
-// comments say, and how many endpoints each has by testdata/endpoints.tsv. It is
-// written here, by -update.
+// The README has a table of the areas: the fields of the Client, their
+// comments, and their numbers of endpoints in testdata/endpoints.tsv. With
+// -update the test writes it.
 func TestReadmeAreas(t *testing.T) { //nolint:paralleltest // may write the README
 	const begin, end = "<!-- areas -->\n", "<!-- end of areas -->\n"
 	readme := readFile(t, readmeFile)

@@ -27,8 +27,8 @@ import (
 	"github.com/fastio-go/fastio/shares"
 )
 
-// The rules of this file are those of CONTRIBUTING.md. Rules of one area are tested
-// there.
+// The rules of this file are those of CONTRIBUTING.md. Rules of a single area
+// are tested in that area.
 
 const (
 	home   = "https://api.fast.io"
@@ -36,7 +36,7 @@ const (
 	canary = "s3cr3t 0f th3 l1nk"
 	signed = "d0wnl04d-t0k3n"
 
-	// What any of these calls takes for an answer.
+	// A response that each of these calls accepts.
 	whole = `{"result":true,"session":{"id":"u","status":"stored"},"versions":[],"share":{"id":"5"},"auth_token":"t",` +
 		`"invitation":{"id":"i"},"comment":{"id":"c"},"node":{"id":"n"},"nodes":[{"id":"n"}],"content":"",` +
 		`"fileshare":{"fileshare":"6012345678901234567","file":{"id":"f","name":"q","version":"v"}},` +
@@ -44,7 +44,7 @@ const (
 		`"turn":{"id":"y"}}`
 )
 
-// internet is every server there is. Each request that arrives anywhere is noted.
+// internet serves all hosts and records the requests.
 type internet struct {
 	answer func(r *http.Request, n int) answer // n counts from 1
 	seen   []*http.Request
@@ -64,7 +64,7 @@ func (w *internet) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.answer(r, len(w.seen)).response(r), nil
 }
 
-// visited returns where requests arrived.
+// visited returns the addresses of the requests.
 func (w *internet) visited() []string {
 	var all []string
 	for _, r := range w.seen {
@@ -81,12 +81,12 @@ func reply(status int, body string, header ...string) answer {
 	return a
 }
 
-// always is an internet with one answer.
+// always returns an internet that sends the same response to each request.
 func always(status int, body string, header ...string) *internet {
 	return &internet{answer: func(*http.Request, int) answer { return reply(status, body, header...) }}
 }
 
-// redirecting sends the first request elsewhere.
+// redirecting returns an internet that redirects the first request.
 func redirecting(status int, location string) *internet {
 	return &internet{answer: func(_ *http.Request, n int) answer {
 		if n == 1 {
@@ -96,7 +96,7 @@ func redirecting(status int, location string) *internet {
 	}}
 }
 
-// clientOn returns a client that holds a token, and what it logs.
+// clientOn returns a client with a token, and its log.
 func clientOn(t *testing.T, w http.RoundTripper, opts ...fastio.Option) (*fastio.Client, *bytes.Buffer) {
 	t.Helper()
 	var logged bytes.Buffer
@@ -124,8 +124,9 @@ const (
 	elsewhere  = "key"          // the key of an invitation
 )
 
-// openCalls are the arguments of the calls that take an option for a link, by the kind
-// of the link. The method of a name ends at a space.
+// openCalls returns the arguments of the calls that accept an option for a
+// link, by the kind of link. The part of a key after a space is not part of the
+// method.
 func openCalls() map[string]map[string][]any {
 	upload := fileshares.CreateUploadRequest{FileShareID: loanID, FileID: deedFile, Name: "q3.pdf", Size: 3}
 	atOnce := upload
@@ -223,7 +224,7 @@ func opening(in string, secret api.Secret) api.CallOption {
 	return api.LinkPassword(secret)
 }
 
-// sentIn returns the calls that send their secret in one of these places.
+// sentIn returns the calls that send their secret in one of the places.
 func sentIn(places ...string) map[string]linkCall {
 	calls := linkCalls()
 	for name, c := range calls {
@@ -234,7 +235,7 @@ func sentIn(places ...string) map[string]linkCall {
 	return calls
 }
 
-// holds reports whether a text holds a secret, in any encoding.
+// holds reports whether a text contains a secret, in any encoding.
 func holds(text, secret string) bool {
 	hex := fmt.Sprintf("%x", secret)
 	for _, s := range []string{secret, url.QueryEscape(secret), url.PathEscape(secret), hex, strings.ToUpper(hex)} {
@@ -245,7 +246,7 @@ func holds(text, secret string) bool {
 	return false
 }
 
-// printed is all that a program may print of an error.
+// printed returns all texts of an error that a program may print.
 func printed(err error) string {
 	var b strings.Builder
 	for ; err != nil; err = errors.Unwrap(err) {
@@ -257,9 +258,9 @@ func printed(err error) string {
 	return b.String()
 }
 
-// Rule 1: the password of a link is in the header x-ve-password, that to be set in the
-// form, and neither is anywhere else: no URL, other header, log or error.
-func TestThePasswordIsInOnePlaceAlone(t *testing.T) {
+// Rule 1: the password of a link is in the header x-ve-password, a new password
+// is in the form, and neither is in a URL, another header, a log or an error.
+func TestPasswordIsInHeaderOrFormOnly(t *testing.T) {
 	t.Parallel()
 	const plain = `pässw0rd/?&=%"<☃`
 	for name, call := range sentIn(inPassword, inToken, inForm) {
@@ -279,23 +280,23 @@ func TestThePasswordIsInOnePlaceAlone(t *testing.T) {
 				form, _ := url.ParseQuery(w.bodies[i])
 				switch {
 				case call.in == inForm && (field != "" || form.Get("password") != plain):
-					t.Errorf("%s, %d: it is not in the form: %q, %q", name, status, field, w.bodies[i])
+					t.Errorf("%s, %d: the secret is not in the form: %q, %q", name, status, field, w.bodies[i])
 				case call.in != inForm && (field != plain || len(r.Header["Cookie"]) != 0 || holds(w.bodies[i], plain)):
-					t.Errorf("%s, %d: it is not in the header: %q, %q", name, status, field, w.bodies[i])
+					t.Errorf("%s, %d: the secret is not in the header: %q, %q", name, status, field, w.bodies[i])
 				case holds(r.URL.String()+fmt.Sprint(r.Header), plain):
-					t.Errorf("%s, %d: it is in %s or %v", name, status, r.URL, r.Header)
+					t.Errorf("%s, %d: the secret is in %s or %v", name, status, r.URL, r.Header)
 				}
 			}
 			if said := printed(err) + logged.String(); holds(said, plain) {
-				t.Errorf("%s, %d: it is in the log or the error: %s", name, status, said)
+				t.Errorf("%s, %d: the secret is in the log or the error: %s", name, status, said)
 			}
 		}
 	}
 }
 
-// Rule 2: what no header carries as it is never leaves, nor does an empty secret. The
-// refusal names the option and not the value.
-func TestPasswordsThatNoHeaderCarriesAreRefused(t *testing.T) {
+// Rule 2: an empty secret, and one that is invalid in a header, is rejected
+// locally. The error names the option and not the value.
+func TestPasswordInvalidInHeaderIsRejected(t *testing.T) {
 	t.Parallel()
 	for name, call := range sentIn(inPassword, inToken) {
 		for _, bad := range []string{
@@ -313,9 +314,9 @@ func TestPasswordsThatNoHeaderCarriesAreRefused(t *testing.T) {
 	}
 }
 
-// Rule 2: a secret goes to a link that takes it. Every method is called with both, and
-// sends nothing anywhere else.
-func TestLinkSecretsGoToTheirLinksAlone(t *testing.T) {
+// Rule 2: a secret is sent to its kind of link only. Every method is called
+// with both kinds.
+func TestLinkSecretsAreSentToTheirLinksOnly(t *testing.T) {
 	t.Parallel()
 	w, sent := always(200, whole), map[string]bool{}
 	client, _ := clientOn(t, w)
@@ -351,10 +352,10 @@ func TestLinkSecretsGoToTheirLinksAlone(t *testing.T) {
 	}
 }
 
-// Rule 3: no redirect takes a password anywhere, not even at home. It is an error after
-// one request, which states neither the address nor the secret. The same goes for all
-// that writes, with a password or without.
-func TestNoRedirectCarriesAPassword(t *testing.T) {
+// Rule 3: a redirect of a request with a password is not followed, even to the
+// same host. It is an error after one request, with neither the address nor the
+// secret. The same applies to all writes.
+func TestRedirectsWithPasswordAreNotFollowed(t *testing.T) {
 	t.Parallel()
 	for _, location := range []string{
 		"https://evil.test/", home + ":8443/", "http://api.fast.io/", "https://me@api.fast.io/", "//evil.test/",
@@ -386,11 +387,12 @@ func TestNoRedirectCarriesAPassword(t *testing.T) {
 		FileShareID: loanID, FileID: deedFile, Name: "n", Size: 1, Content: []byte("x"),
 	})
 	if len(w.seen) != 1 || err == nil {
-		t.Errorf("a write-back without a password: %v at %s", err, w.visited())
+		t.Errorf("a replacement without a password: %v at %s", err, w.visited())
 	}
 }
 
-// previews are the calls that follow a redirect. That of QuickShares has no password.
+// previews returns the calls that follow a redirect. QuickShares have no
+// password.
 func previews() map[string]func(c *fastio.Client, p api.Secret, opts ...api.CallOption) (any, error) {
 	ctx := context.Background()
 	return map[string]func(c *fastio.Client, p api.Secret, opts ...api.CallOption) (any, error){
@@ -406,9 +408,9 @@ func previews() map[string]func(c *fastio.Client, p api.Secret, opts ...api.Call
 	}
 }
 
-// Rule 4: a preview is the answer, or one redirect of 307 away. There goes a request
-// with nothing of the call.
-func TestPreviewsFollowOneRedirectWithNothing(t *testing.T) {
+// Rule 4: a preview is the response, or follows one redirect with status 307.
+// That request carries nothing of the call.
+func TestPreviewFollowsOneRedirectWithoutCredentials(t *testing.T) {
 	t.Parallel()
 	for name, preview := range previews() {
 		for _, location := range []string{
@@ -441,14 +443,15 @@ func TestPreviewsFollowOneRedirectWithNothing(t *testing.T) {
 		w := always(200, "bytes")
 		c, _ := clientOn(t, w)
 		if got, err := preview(c, api.NewSecret(canary)); got != "bytes" || err != nil || len(w.seen) != 1 {
-			t.Errorf("%s, at once: %q, %v", name, got, err)
+			t.Errorf("%s, without a redirect: %q, %v", name, got, err)
 		}
 	}
 }
 
-// Rule 4: any other redirect, a second one, and an address that no credential belongs
-// to end in an error with the status alone. Rule 5: signed addresses are in none.
-func TestPreviewsGoNoFurther(t *testing.T) {
+// Rule 4: any other redirect, a second one, and a redirect to an invalid
+// address is an error with the status only. Rule 5: signed addresses are in no
+// error.
+func TestPreviewRejectsOtherRedirects(t *testing.T) {
 	t.Parallel()
 	const cdn = "https://cdn.test/?download_token=" + signed
 	check := func(w *internet, status, requests int) {
@@ -486,10 +489,10 @@ func TestPreviewsGoNoFurther(t *testing.T) {
 	}
 }
 
-// A preview elsewhere that breaks is not asked for again, and no answer that the
-// caller sees has its address. Rule 5: one that cannot be reached is in no error, not
-// even in what net/http says about it. It is bounded by the timeout of the call.
-func TestPreviewsThatFailElsewhere(t *testing.T) {
+// A broken preview on another host is not requested again, and its address is
+// not in the response of WithResponse. Rule 5: nor is it in an error, even one
+// of net/http. The timeout of the call applies.
+func TestFailedPreviewHidesItsAddress(t *testing.T) {
 	t.Parallel()
 	down := errors.New("dial cdn.test: no route to ?download_token=" + signed)
 	for name, preview := range previews() {
@@ -518,7 +521,7 @@ func TestPreviewsThatFailElsewhere(t *testing.T) {
 		hop = func(*http.Request) (*http.Response, error) { return nil, down }
 		_, err = preview(c, api.NewSecret(canary))
 		if !errors.Is(err, down) || holds(err.Error()+logged.String(), signed) || strings.Contains(err.Error(), "cdn") {
-			t.Errorf("%s, where it cannot be reached: %v", name, err)
+			t.Errorf("%s, host not reachable: %v", name, err)
 		}
 		hop = func(r *http.Request) (*http.Response, error) {
 			<-r.Context().Done()
@@ -535,15 +538,15 @@ func TestPreviewsThatFailElsewhere(t *testing.T) {
 	}
 }
 
-// Rules 5 and 6: a server that repeats the secrets of a request is not believed to have
-// said them.
+// Rules 5 and 6: secrets of a request that the server repeats in a response are
+// masked.
 func TestRepeatedSecretsAreMasked(t *testing.T) {
 	t.Parallel()
 	for name, call := range linkCalls() {
 		for _, status := range []int{200, 307, 401, 403, 404, 406, 500, 503} {
 			w := &internet{answer: func(r *http.Request, _ int) answer {
 				echo := `"` + strings.Join([]string{canary, bearer, r.URL.String(), url.PathEscape(canary)}, " ") + `"`
-				if status == http.StatusOK { // of an unexpected form
+				if status == http.StatusOK { // not the expected form
 					return reply(status,
 						`{"result":true,"share":`+echo+`,"invitation":7,"invitations":7,"auth_token":{},`+
 							`"fileshare":`+echo+`,"versions":7,"session":`+echo+`}`)
@@ -561,14 +564,14 @@ func TestRepeatedSecretsAreMasked(t *testing.T) {
 			}
 			text := printed(err) + logged.String() + strings.Join(hooks, " ")
 			if holds(text, canary) || holds(text, bearer) {
-				t.Errorf("%s, %d: a secret shows in %s", name, status, text)
+				t.Errorf("%s, %d: a secret is in %s", name, status, text)
 			}
 		}
 	}
 }
 
-// Rule 6: a value with a secret prints without it, by any verb.
-func TestNothingPrintsASecret(t *testing.T) {
+// Rule 6: a value with a secret prints without it, with every verb.
+func TestSecretsAreNotPrinted(t *testing.T) {
 	t.Parallel()
 	secret := api.NewSecret(canary)
 	set, token, password := api.Set(secret), &api.LinkToken{Secret: secret}, api.LinkPassword(secret)
@@ -593,12 +596,12 @@ func TestNothingPrintsASecret(t *testing.T) {
 			slog.New(slog.NewJSONHandler(&b, nil)).Info("json", slog.Any("v", value))
 		}
 		if holds(b.String(), canary) {
-			t.Errorf("%T shows it: %s", v, b.String())
+			t.Errorf("%T prints the secret: %s", v, b.String())
 		}
 	}
 }
 
-// tokenSource is a source of tokens that counts how often one is to be replaced.
+// tokenSource counts how often its token was rejected.
 type tokenSource struct {
 	err       error
 	refreshed int
@@ -613,9 +616,9 @@ func (s *tokenSource) Refresh(ctx context.Context, _ api.Token) (api.Token, erro
 	return s.Token(ctx)
 }
 
-// Rule 9: a link that does not open says nothing of the account: no token is refreshed
-// for it, and the error is not that of a missing sign-in.
-func TestRefusedLinksLeaveTheSessionAlone(t *testing.T) {
+// Rule 9: the error of an invalid link does not refresh the token and is not
+// that of a missing sign-in.
+func TestInvalidLinkDoesNotRefreshToken(t *testing.T) {
 	t.Parallel()
 	for name, call := range sentIn(inPassword, inToken, inForm) {
 		for _, code := range []string{"0", "10022", "199800", "144499", "183836"} {
@@ -631,8 +634,8 @@ func TestRefusedLinksLeaveTheSessionAlone(t *testing.T) {
 	}
 }
 
-// Rule 10: who has a token and cannot have it at the moment does not go on without.
-func TestNoCallBecomesAnonymous(t *testing.T) {
+// Rule 10: if the token source fails, no request is sent without a token.
+func TestFailedTokenSourceSendsNothing(t *testing.T) {
 	t.Parallel()
 	locked := errors.New("the keyring is locked")
 	for name, call := range sentIn(inPassword, inToken) {
@@ -645,13 +648,13 @@ func TestNoCallBecomesAnonymous(t *testing.T) {
 		c, _ = clientOn(t, w)
 		err := call.do(t.Context(), c, api.NewSecret(canary))
 		if !errors.Is(err, api.ErrUnauthenticated) || len(w.seen) != 1 {
-			t.Errorf("%s with a token that is dead: %v after %d requests", name, err, len(w.seen))
+			t.Errorf("%s with an expired token: %v after %d requests", name, err, len(w.seen))
 		}
 	}
 }
 
-// Rule 12: an identifier stays in its segment of the path, and none is blank or made of
-// dots. Every method is called with the same text in place of all its identifiers.
+// Rule 12: an identifier stays in its path segment, and blank ones and dots are
+// rejected. Every method is called with the same text for all identifiers.
 func TestIdentifiersStayInTheirSegment(t *testing.T) {
 	t.Parallel()
 	w := always(200, whole)
@@ -699,7 +702,7 @@ func eachMethod(t *testing.T, client *fastio.Client, f func(op string, rows []ro
 	})
 }
 
-// invoke calls a method and closes what it opens.
+// invoke calls a method and closes its results.
 func invoke(method reflect.Value, args ...reflect.Value) {
 	if c, ok := reflect.TypeAssert[io.Closer](method.Call(args)[0]); ok && !isNil(reflect.ValueOf(c)) {
 		_ = c.Close()

@@ -15,19 +15,19 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A shape is another form of one answer that the platform has been seen or is
-// documented to use. testdata/AREA.shapes lists them:
+// A shape is another form of a response that the platform was seen or is
+// documented to send. testdata/AREA.shapes lists them:
 //
 //	comments.Get no-comment: rm /comment
 //	comments.Get older-keys
 //		mv /comment/entity /comment/entity_id
 //		set /comment/profile_type /comment/kind "planet"
 //
-// The edits are rm and set (of any number of members), mv (to "" makes a member the
-// whole answer), lift (the members of an object into the one around it), nest (the
-// payload under a name), replace (in the text), text (instead of JSON), header and
-// status. A pointer may have a * for every element of a list. The golden file says what
-// changes in the result.
+// The edits are rm and set (of any number of members), mv (to "" makes a member
+// the whole response), lift (the members of an object into the one around it),
+// nest (the payload under a name), replace (in the text), text (instead of
+// JSON), header and status. A pointer may have a * for every element of a list.
+// The golden file shows the changes of the result.
 type shape struct {
 	name  string
 	edits []string
@@ -62,7 +62,7 @@ func readShapes(t *testing.T, area string) map[string][]shape {
 	return all
 }
 
-// changes lists what a shape changes in the result of a call.
+// changes lists the changes of a shape in the result of a call.
 func (e *exchange) changes(t *testing.T, s shape) []string {
 	t.Helper()
 	a := answer{e.answer.status, e.answer.header.Clone(), e.answer.body}
@@ -86,8 +86,8 @@ func (e *exchange) changes(t *testing.T, s shape) []string {
 	return changes
 }
 
-// gone returns the outermost place around one of which nothing is left, "" if there
-// is an error in place of the result.
+// gone returns the outermost path at or around a missing one below which
+// nothing is left, "" if the result is an error.
 func gone(at string, left map[string]string) string {
 	kept := slices.Collect(maps.Keys(left))
 	result := func(at string) bool { return !strings.HasPrefix(at, "error") }
@@ -103,7 +103,7 @@ func gone(at string, left map[string]string) string {
 	return at
 }
 
-// with returns an edited answer.
+// with returns an edited response.
 func (a answer) with(t *testing.T, edit string) answer {
 	t.Helper()
 	defer func() {
@@ -128,7 +128,7 @@ func (a answer) with(t *testing.T, edit string) answer {
 		before := string(a.body)
 		a.body = []byte(strings.ReplaceAll(before, unquote(t, first), unquote(t, strings.TrimSpace(rest[len(first):]))))
 		if string(a.body) == before {
-			t.Fatalf("%s: the answer does not contain it", edit)
+			t.Fatalf("%s: the response does not contain it", edit)
 		}
 	default:
 		root, pointers := decode(a.body), []string{first}
@@ -159,7 +159,7 @@ func unquote(t *testing.T, text string) string {
 	return s
 }
 
-// elements returns the indexes that the * of a pointer stands for.
+// elements returns the indexes that the * of a pointer matches.
 func elements(root any, p string) map[string]bool {
 	before, _, wild := strings.Cut(p, "/*")
 	if !wild {
@@ -175,7 +175,7 @@ func elements(root any, p string) map[string]bool {
 	return all
 }
 
-// alter makes one edit of a JSON text.
+// alter applies one edit to a JSON value.
 func alter(root any, verb, first, second string) any {
 	switch verb {
 	case "set":
@@ -199,7 +199,7 @@ func alter(root any, verb, first, second string) any {
 		delete(inner, "current_api_version")
 		return outer
 	default:
-		panic("there is no edit " + verb)
+		panic("unknown edit " + verb)
 	}
 }
 
@@ -221,7 +221,7 @@ func pointer(p string) []string {
 	return strings.Split(p, "/")[1:]
 }
 
-// put sets a member, and makes the objects around it.
+// put sets a member and creates the objects around it.
 func put(v any, at []string, member any) any {
 	if len(at) == 0 {
 		return member
@@ -245,7 +245,7 @@ func put(v any, at []string, member any) any {
 	return object
 }
 
-// take removes a member, which must be there, and returns what is left and it.
+// take removes a member, which must exist. It returns the rest and the member.
 func take(v any, at []string) (left, member any) {
 	switch holder := v.(type) {
 	case map[string]any:
@@ -270,13 +270,13 @@ func take(v any, at []string) (left, member any) {
 		holder[i], member = take(holder[i], at[1:])
 		return holder, member
 	}
-	panic("there is no member " + at[0])
+	panic("no member " + at[0])
 }
 
-// An alteration is a form that any answer may come in.
+// An alteration is a form that any response may have.
 type alteration struct {
 	name   string
-	change func(body map[string]any) any // nil when the answer has no such form
+	change func(body map[string]any) any // nil if the response has no such form
 }
 
 func alterations() []alteration {
@@ -317,7 +317,7 @@ func alterations() []alteration {
 			return v
 		})},
 		{"unknown members", each(func(name string, v any) any {
-			if object, ok := v.(map[string]any); ok && name != "files" { // which are found by id
+			if object, ok := v.(map[string]any); ok && name != "files" { // keyed by ID
 				object[unknownMember] = map[string]any{"a": []any{nil}}
 			}
 			return v
@@ -335,7 +335,7 @@ func isEmpty(v any) bool {
 	return false
 }
 
-// wrapped puts the payload under response.
+// wrapped moves the payload into response.
 func wrapped(body map[string]any) any {
 	if body["result"] != true {
 		return nil
@@ -347,7 +347,7 @@ func wrapped(body map[string]any) any {
 	return outer
 }
 
-// listUnderResponse puts a payload that is one list under response.
+// listUnderResponse moves a payload that is one list into response.
 func listUnderResponse(body map[string]any) any {
 	if body["result"] != true {
 		return nil
@@ -378,10 +378,10 @@ func booleans(yes, no any) func(body map[string]any) any {
 	})
 }
 
-// kept are members whose values belong to the caller, or are kept as they came.
+// kept are members whose values are the caller's, or are not decoded.
 var kept = []string{"properties", "owner_defined"}
 
-// each replaces every value inside an answer, the innermost first.
+// each replaces every value inside a response, innermost first.
 func each(replace func(name string, v any) any) func(body map[string]any) any {
 	var visit func(name string, v any) any
 	visit = func(name string, v any) any {
@@ -408,7 +408,8 @@ func each(replace func(name string, v any) any) func(body map[string]any) any {
 	}
 }
 
-// exceptions are forms that an answer cannot have, or that mean something else.
+// exceptions are forms that a response cannot have, or that have another
+// meaning.
 var exceptions = map[string]string{
 	"search.Files":                             "the order of the members of files is the rank",
 	"system.Introspect":                        "it returns its answer as it is",
@@ -420,7 +421,7 @@ var exceptions = map[string]string{
 	"shares.ListMine no nulls":                 "null inherits, and nothing is unknown",
 }
 
-// An answer in any of the forms of alterations decodes to the same.
+// A response in any of the alterations decodes to the same result.
 func TestShapesDecodeToTheSame(t *testing.T) {
 	t.Parallel()
 	for area, calls := range live(t) {

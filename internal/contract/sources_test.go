@@ -17,14 +17,14 @@ import (
 	"unicode"
 )
 
-// The functions of this file read the sources for other tests.
+// The functions of this file parse the sources for other tests.
 
 // A pkg is one directory of sources.
 type pkg struct {
 	fset  *token.FileSet
 	dir   string // slash-separated, below the root; "." for the root
 	name  string
-	files []*ast.File // of the package itself
+	files []*ast.File // without tests
 	tests []*ast.File
 }
 
@@ -59,7 +59,7 @@ func load(t *testing.T) []*pkg {
 
 const root = "../.." // of the repository
 
-// sources lists the files that are written by hand, slash-separated.
+// sources lists the hand-written files, slash-separated.
 func sources(t *testing.T) []string {
 	t.Helper()
 	var all []string
@@ -81,8 +81,8 @@ func sources(t *testing.T) []string {
 	return all
 }
 
-// area is the first word of the package's operations, "" if it has none: the
-// areas are the directories that testdata/endpoints.tsv names.
+// area returns the first word of the package's operations, "" if it has none.
+// The areas are the directories in testdata/endpoints.tsv.
 func (p *pkg) area() string {
 	switch {
 	case p.dir == ".":
@@ -111,10 +111,10 @@ type method struct {
 	decl      *ast.FuncDecl
 }
 
-// methods returns the exported methods of the Client, or of the area's Service and
-// of the groups that are its fields.
+// methods returns the exported methods of the Client, or of the area's Service
+// and its groups.
 func (p *pkg) methods() []method {
-	services := map[string]string{"Client": ""} // type -> what is between area and method
+	services := map[string]string{"Client": ""} // by type: the words between area and method
 	switch p.area() {
 	case "":
 		return nil
@@ -160,7 +160,7 @@ func functions(files ...*ast.File) []*ast.FuncDecl {
 	return all
 }
 
-// specs are the top-level declarations of types, constants and variables.
+// specs returns the top-level declarations of types, constants and variables.
 func specs(files ...*ast.File) []ast.Spec {
 	var all []ast.Spec
 	for _, f := range files {
@@ -173,7 +173,7 @@ func specs(files ...*ast.File) []ast.Spec {
 	return all
 }
 
-// exported returns the exported names of a package, and those of the methods of
+// exported returns the exported names of a package, including the methods of
 // its Service.
 func (p *pkg) exported() []*ast.Ident {
 	var all []*ast.Ident
@@ -193,7 +193,7 @@ func (p *pkg) exported() []*ast.Ident {
 	return slices.DeleteFunc(all, func(id *ast.Ident) bool { return !id.IsExported() })
 }
 
-// receiver is the name of the type that fn is a method of, "" for a function.
+// receiver returns the name of the receiver type of fn, "" for a function.
 func receiver(fn *ast.FuncDecl) string {
 	if fn.Recv == nil {
 		return ""
@@ -201,7 +201,7 @@ func receiver(fn *ast.FuncDecl) string {
 	return strings.TrimPrefix(exprString(fn.Recv.List[0].Type), "*")
 }
 
-// types spells the types of a parameter list, one for each parameter.
+// types returns the types of a parameter list, one for each parameter.
 func types(list *ast.FieldList) []string {
 	var all []string
 	for i := 0; list != nil && i < len(list.List); i++ {
@@ -211,7 +211,7 @@ func types(list *ast.FieldList) []string {
 	return all
 }
 
-// exprString spells an expression as far as the tests compare it.
+// exprString formats an expression as far as the tests compare it.
 func exprString(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.Ident:
@@ -232,8 +232,8 @@ func exprString(e ast.Expr) string {
 	return ""
 }
 
-// The tests of this file read the sources and check the conventions that neither
-// the compiler nor a linter knows. CONTRIBUTING.md gives the reasons.
+// The tests of this file check conventions in the sources that neither the
+// compiler nor a linter checks. CONTRIBUTING.md gives the reasons.
 
 // TestMethods checks the arguments of all methods, and that each endpoint has a
 // method whose comment ends with its path.
@@ -260,7 +260,7 @@ func TestMethods(t *testing.T) {
 		}
 	}
 	for name := range exempt {
-		t.Errorf("%s is exempt, and does not exist", name)
+		t.Errorf("%s is exempt but does not exist", name)
 	}
 	for _, r := range rows {
 		if slices.ContainsFunc(r.methods(), func(operation string) bool { return !done[operation] }) {
@@ -269,8 +269,8 @@ func TestMethods(t *testing.T) {
 	}
 }
 
-// checkArguments requires a context first and call options last of every method
-// that can fail or takes call options. One that returns an iterator fails later.
+// checkArguments requires that every method that can fail or has call options
+// takes a context first and call options last. An iterator fails later.
 func (p *pkg) checkArguments(t *testing.T, m method) {
 	t.Helper()
 	const options = "...api.CallOption"
@@ -321,7 +321,8 @@ func TestNamesDoNotRepeatThePackage(t *testing.T) {
 	}
 }
 
-// A result beside the members of the envelope must not have members that hide them.
+// A result that stands beside the members of the envelope must not have members
+// of the same names.
 func TestResultsFitTheEnvelope(t *testing.T) {
 	t.Parallel()
 	for _, p := range load(t) {
@@ -359,8 +360,8 @@ func TestResultsFitTheEnvelope(t *testing.T) {
 	}
 }
 
-// What is not done is not started, or is in the list of open endpoints.
-func TestNothingIsLeftForLater(t *testing.T) {
+// Sources hold no reminders: unfinished work is in the list of open endpoints.
+func TestSourcesHaveNoTODO(t *testing.T) {
 	t.Parallel()
 	words := regexp.MustCompile(`\b(TO` + `DO|FIX` + `ME|XX` + `X)\b`)
 	for _, name := range sources(t) {

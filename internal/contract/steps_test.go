@@ -23,7 +23,7 @@ import (
 	"github.com/fastio-go/fastio/storage"
 )
 
-// scripts returns the steps of each area, with whole names of operations.
+// scripts returns the steps of each area, with complete names of operations.
 func scripts() map[string][]step {
 	all := map[string][]step{
 		"account": accountSteps(), "activity": activitySteps(), "ai": aiSteps(), "comments": commentSteps(),
@@ -166,7 +166,7 @@ func aiSteps() []step {
 		makes("Notes.Get", room, millNote, ""),
 		makes("Notes.Get", portal, postedNote, ""),
 		makes("Notes.Read", workspaceID, millNote, ""),
-		makes("Files.Share", room, slices.Repeat([]api.OpaqueID{millNote}, 6)), // more than five come without links
+		makes("Files.Share", room, slices.Repeat([]api.OpaqueID{millNote}, 6)), // more than five are returned without links
 		makes("Files.Share", room, []api.OpaqueID{millNote, missingEvent}),
 		{"Files.Share", func(c call) (any, error) {
 			text, err := c.AI.Files.Share(c, room, []api.OpaqueID{millNote})
@@ -275,7 +275,7 @@ func fileShareSteps() []step {
 	upload := fileshares.CreateUploadRequest{
 		FileShareID: loanID, FileID: deedFile, Name: "Deed.pdf", Size: int64(len(deedText)),
 	}
-	atOnce := upload // after a version that is not the current one
+	atOnce := upload // based on a version that is not current
 	atOnce.Content, atOnce.IfVersion = []byte(deedText), "v3r510n0fth3d33db3ta123456789"
 	unknown := fileshares.Grantee{Email: "unknown@example.test"}
 	return []step{
@@ -360,9 +360,9 @@ func metadataSteps() []step {
 		makes("Eligible", workspaceID, &metadata.EligibleOptions{Category: metadata.CategoryEngineering}),
 		makes("Eligible", workspaceID, &metadata.EligibleOptions{Extension: "md"}, api.Terse),
 		makes("Details", workspaceID, []api.OpaqueID{drawingID, folderID, missingNode}),
-		// each of which fails
+		// each of them fails
 		makes("Details", workspaceID, []api.OpaqueID{missingNode, "nonsense", api.Root, folderID}),
-		// sent twice, as one alone is answered in another form
+		// sent twice, as the response to a single one has another form
 		makes("Details", workspaceID, []api.OpaqueID{drawingID}),
 		makes("Versions", workspaceID, oiledNote),
 		makes("Facts.Delete", workspaceID, oiledNote, []string{"sold"}),
@@ -441,7 +441,7 @@ func oauthSteps() []step {
 		}}),
 		makes("Sessions.RevokeAll", &oauth.RevokeAllOptions{Except: "$session"}),
 		makes("Sessions.Revoke", "$session"),
-		makes("Revoke", secret("$refresh")), // of a session that has ended
+		makes("Revoke", secret("$refresh")), // of an ended session
 		makes("Refresh", refresh),
 
 		makes("Keys.Create", oauth.KeyRequest{
@@ -469,7 +469,7 @@ func oauthSteps() []step {
 		makes("TwoFactor.Disable", secret("$code")),
 		makes("InvalidateAll"),
 		makes("SignOut"),
-		signIn.learns("token", "AccessToken").as(""), // which ends the sign-in of the client
+		signIn.learns("token", "AccessToken").as(""), // it ends the sign-in of the client
 		makes("/oauth.StartAuthorization", authorization).learns("request", "ID").as(""),
 		makes("CompleteAuthorization", complete),
 	}
@@ -648,7 +648,7 @@ func storageSteps() []step {
 		makes("GetMany", workspace, []api.OpaqueID{oiledNote, missingNode, linkNode}),
 		makes("GetMany", workspace, []api.OpaqueID{missingNode}),
 		makes("GetMany", share, []api.OpaqueID{posterFile}, token),
-		makes("GetMany", workspace, []api.OpaqueID{missingNode, "nonsense"}), // each of which fails
+		makes("GetMany", workspace, []api.OpaqueID{missingNode, "nonsense"}), // each of them fails
 		makes("Recent", workspaceID, &storage.RecentOptions{Type: storage.NodeTypeNote}),
 	}
 }

@@ -19,11 +19,11 @@ import (
 	"github.com/fastio-go/fastio"
 )
 
-// Every value of every answer is replaced by what the platform, or a newer one,
-// may send in its place. Nothing of that fails a decode, except where the answer
-// makes no sense without the value, and no list holds a nil record. An answer of
-// the calls in readable can be read whatever its value is, wrapped or not, and
-// newer members of it are kept.
+// Every value of every response is replaced by values that the platform, or a
+// later version, may send instead. None of them fails the decoding, unless the
+// response requires the value, and no list holds a nil record. A response of
+// the calls in readable can be decoded whatever its value is, wrapped or not,
+// and its unknown members are kept.
 func TestMutatedAnswersAreDecoded(t *testing.T) {
 	t.Parallel()
 	left := slices.Clone(readable)
@@ -71,20 +71,21 @@ func mutate(t *testing.T, calls []*exchange) {
 	}
 }
 
-// readable are calls whose answers can be read whatever a single value is.
+// readable are calls whose responses can be decoded whatever a single value is.
 var readable = []string{
 	"system.Ping", "system.Status", "account.Me", "account.Orgs.List", "account.Orgs.ListExternal",
 	"account.Workspaces.List", "account.Workspaces.ListByOrg", "account.Workspaces.Get",
 	"events.Search", "events.Get", "events.Summarize", "events.Changes",
 }
 
-// frame reports whether a mutation is of the envelope.
+// frame reports whether a mutation changes the envelope.
 func (m mutation) frame() bool {
 	return len(m.at) == 1 && (m.at[0] == "response" || m.at[0] == "current_api_version")
 }
 
-// check requires that an answer is read in spite of m, unless m takes its record,
-// and that a newer member is kept. Pages and their frames have no place for one.
+// check requires that a response with m is decoded, unless m removes its
+// record, and that an unknown member is kept. Pages and envelopes do not keep
+// one.
 func (m mutation) check(t *testing.T, name string, value any, err error) {
 	t.Helper()
 	if err != nil && !strings.HasSuffix(err.Error(), "the response holds no "+m.at[len(m.at)-1]) {
@@ -100,25 +101,25 @@ func (m mutation) check(t *testing.T, name string, value any, err error) {
 	}
 }
 
-// decoded reports whether a call succeeded and returns its decoded answer.
+// decoded reports whether a call succeeded with a decoded response.
 func (e *exchange) decoded() bool {
 	object := bytes.HasPrefix(e.answer.body, []byte("{"))
 	return e.answer.status == http.StatusOK && object && e.op != "system.Introspect"
 }
 
-// mutation is an answer with another value in one place.
+// mutation is a response with another value in one place.
 type mutation struct {
 	at      []string
 	what    string
 	body    []byte
-	mayFail bool // the answer makes no sense without the value that was there
-	newer   bool // an object has a member more
+	mayFail bool // the response requires the value
+	newer   bool // an object has an unknown member
 }
 
-// required are the members that an answer may make no sense without.
+// required are the members that a response may require.
 var required = []string{"has_more", "next_cursor", "cursor", "next_offset", "lastactivity", "id", "fileshare"}
 
-// mutations returns an answer with each of its values replaced.
+// mutations returns a response with each of its values replaced.
 func mutations(body []byte) []mutation {
 	var all []mutation
 	var visit func(at []string, v any, inRow bool)
@@ -141,7 +142,7 @@ func mutations(body []byte) []mutation {
 	return all
 }
 
-// mutationsAt replaces the value v of an answer.
+// mutationsAt replaces the value v of a response.
 func mutationsAt(body []byte, at []string, v any, inRow bool) []mutation {
 	var all []mutation
 	last := at[len(at)-1]
@@ -155,7 +156,7 @@ func mutationsAt(body []byte, at []string, v any, inRow bool) []mutation {
 	}
 	object, empty := map[string]any{"a": 1}, []any{}
 	replace(false, nil)
-	if _, err := strconv.Atoi(last); err != nil { // another name: the member is missing, and there is an unknown one
+	if _, err := strconv.Atoi(last); err != nil { // another name: a missing and an unknown member
 		root, member := take(decode(body), at)
 		root = put(root, append(slices.Clip(at[:len(at)-1]), last+"_new"), member)
 		all = append(all, mutation{at, "no " + last, []byte(encode(root)), false, false})
@@ -165,12 +166,12 @@ func mutationsAt(body []byte, at []string, v any, inRow bool) []mutation {
 		replace(false, empty)
 		newer := maps.Clone(v)
 		newer[unknownMember] = map[string]any{"id": stdjson.Number("4012345678901234567"), "a": []any{nil}}
-		replace(len(v) == 0, newer) // what is empty may be a map of another type
+		replace(len(v) == 0, newer) // an empty list may be a map of another type
 		all[len(all)-1].newer = true
 		replace(true, "text", []any{nil})
 	case []any:
 		replace(false, empty)
-		replace(len(v) == 0, []any{nil}) // which may stand for an empty map
+		replace(len(v) == 0, []any{nil}) // it may stand for an empty map
 		if len(v) > 0 {
 			replace(false, slices.Concat([]any{nil}, v, []any{nil}))
 		}
@@ -184,13 +185,13 @@ func mutationsAt(body []byte, at []string, v any, inRow bool) []mutation {
 	case bool:
 		replace(false, "yes", "no", 1, 0, "1", "true", "")
 		replace(id, "perhaps", object, empty)
-	default: // null, in place of which there may be anything
+	default: // null may stand for any type
 		replace(true, "text", 1, true, object, []any{1})
 	}
 	return all
 }
 
-// nilRecord returns where a value holds a nil pointer in a list or map.
+// nilRecord returns the path of a nil pointer in a list or map.
 func nilRecord(v reflect.Value) (where string) {
 	walk(v, "", func(at string, v reflect.Value) {
 		if v.Kind() == reflect.Pointer && v.IsNil() && strings.HasSuffix(at, "]") {
@@ -200,7 +201,7 @@ func nilRecord(v reflect.Value) (where string) {
 	return where
 }
 
-// walk calls f with all that a value holds, and where it stands.
+// walk calls f with all values inside a value and their paths.
 func walk(v reflect.Value, at string, f func(at string, v reflect.Value)) {
 	f(at, v)
 	switch v.Kind() {

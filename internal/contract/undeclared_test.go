@@ -14,7 +14,7 @@ import (
 	"github.com/fastio-go/fastio/fastiotest"
 )
 
-// undeclared is a name that no endpoint has.
+// undeclared is a name that no endpoint accepts.
 const undeclared = "undeclared_field"
 
 // A fieldAdder adds an undeclared field to the request of a call.
@@ -22,15 +22,15 @@ type fieldAdder struct {
 	t       *testing.T
 	next    http.RoundTripper
 	server  *fastiotest.Server
-	call    string          // that is made next; "" after its first request
-	succeed map[string]bool // the calls that do
-	drops   bool            // the emulator ignores such fields; else it must refuse them without an effect
+	call    string          // the next call; "" after its first request
+	succeed map[string]bool // calls that succeed
+	drops   bool            // the emulator must ignore such fields; else it must reject them without an effect
 }
 
 func (m *fieldAdder) RoundTrip(r *http.Request) (*http.Response, error) {
 	call := m.call
 	m.call = ""
-	if !m.succeed[call] || r.Method == http.MethodOptions { // which describes an endpoint, and takes nothing
+	if !m.succeed[call] || r.Method == http.MethodOptions { // describes an endpoint and has no fields
 		return m.next.RoundTrip(r)
 	}
 	var body []byte
@@ -76,14 +76,14 @@ func withBody(r *http.Request, body []byte) *http.Request {
 	r = r.Clone(r.Context())
 	r.Body, r.ContentLength = http.NoBody, int64(len(body))
 	if len(body) > 0 {
-		delete(r.Header, "content-length") // of an empty form
+		delete(r.Header, "content-length") // an empty form
 		r.Body = io.NopCloser(bytes.NewReader(body))
 	}
 	return r
 }
 
-// Every endpoint refuses a field it does not have, without an effect, and ignores
-// it with DropUndeclared.
+// Every endpoint rejects an unknown field without an effect, and ignores it
+// with DropUndeclared.
 func TestUndeclaredFields(t *testing.T) {
 	t.Parallel()
 	for area, calls := range live(t) {

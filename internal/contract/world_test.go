@@ -13,7 +13,8 @@ import (
 	"github.com/fastio-go/fastio/fastiotest"
 )
 
-// Ids that calls mention, as the platform shows them; requests carry them plain.
+// IDs in calls, as the platform displays them; requests hold them without
+// hyphens.
 const (
 	orgID           = api.ID("4210987654321098765")
 	workspaceID     = api.ID("4219876543210987654")
@@ -62,34 +63,35 @@ const (
 	invitationKey = "k3y0fth31nv1tat10n"
 )
 
-// The clock of the emulator starts at epoch and goes as the test's.
+// epoch is the start of the emulator's clock, which advances with the test's.
 func epoch() time.Time { return time.Date(2026, time.March, 2, 9, 30, 0, 0, time.UTC) }
 
-// keyEnd is when keys and links end.
+// keyEnd is the expiry of keys and links.
 func keyEnd() time.Time { return time.Date(2027, time.March, 2, 9, 30, 0, 0, time.UTC) }
 
 func secret(text string) api.Secret { return api.NewSecret(text) }
 
-// A world is what the calls of one script work on, and what they learn.
+// A world holds the objects that the calls of one script use and the texts they
+// learn.
 type world struct {
-	t      *testing.T // neither is there for calls, which are repeated without the emulator
+	t      *testing.T // both are nil when calls are repeated without the emulator
 	server *fastiotest.Server
 	area   string            // of the call
 	known  map[string]string // what calls have learned, by the names of learns
 }
 
-// Token is what the client signs with.
+// Token returns the token of the client.
 func (w *world) Token(context.Context) (api.Token, error) {
 	return api.Token{AccessToken: secret(w.known["token"])}, nil
 }
 
-// learn keeps a text, and leaves copies of the world as they are.
+// learn stores a text without changing copies of the world.
 func (w *world) learn(name, text string) {
 	w.known = maps.Clone(w.known)
 	w.known[name] = text
 }
 
-// fill returns a copy of a value with the texts that were learned in place of their
+// fill returns a copy of a value with the learned texts in place of their
 // names, which begin with $.
 func (w *world) fill(v reflect.Value) reflect.Value {
 	filled := reflect.New(v.Type()).Elem()
@@ -112,8 +114,8 @@ func (w *world) fill(v reflect.Value) reflect.Value {
 	return filled
 }
 
-// add puts records into the world: nodes into the workspace unless they say where
-// else, and what names no creator is the caller's.
+// add adds records to the world: nodes to the workspace unless they name
+// another profile, and records without a creator as the caller's.
 func (w *world) add(records ...any) {
 	for _, record := range records {
 		if fact, ok := record.(fastiotest.Fact); ok {
@@ -196,7 +198,7 @@ func (w *world) addEvents(ada api.ID) {
 	)
 }
 
-// populate adds people, and places that can be joined.
+// populate adds users, and workspaces and shares to join.
 func (w *world) populate() {
 	ada, royal, mint := w.server.User(), api.ID("4381234567890123456"), api.ID("4391234567890123456")
 	mary, bot := api.ID("1912345678901234567"), api.ID("1987654321098765432")
@@ -219,13 +221,13 @@ func (w *world) populate() {
 	w.server.SetMember(mint, ada.ID, fastiotest.Member)
 }
 
-// readMail finds the code in the latest message to the signed-in user.
+// readMail learns the code in the latest message to the signed-in user.
 func (w *world) readMail() { w.learn("code", w.server.ValidationCode(w.server.User().ID)) }
 
-// readCode looks at the person's authenticator app.
+// readCode learns the one-time code of the signed-in user.
 func (w *world) readCode() { w.learn("code", w.server.OneTimeCode(w.server.User().ID)) }
 
-// approve is what a person does in the browser.
+// approve approves the authorization as a user in the browser.
 func (w *world) approve() {
 	outcome, err := w.server.Approve(w.known["login"], fastiotest.Decision{})
 	if err != nil {
@@ -238,8 +240,7 @@ func (w *world) approve() {
 	w.learn("code", to.Query().Get("code"))
 }
 
-// furnishChats puts what is asked about into the world, and says how the agent
-// answers.
+// furnishChats adds the files for questions, and the replies of the agent.
 func (w *world) furnishChats() {
 	w.add(
 		fastiotest.Node{ID: millNote, Kind: "note", Name: "Mill.md", Versions: []fastiotest.Version{
@@ -258,7 +259,7 @@ func (w *world) furnishChats() {
 	w.server.Script(fastiotest.Script{Match: "Why", Status: "failed", Error: "The mill stands still."})
 }
 
-// discuss adds comments on a drawing, which also go into the log.
+// discuss adds comments on a drawing, and events for them.
 func (w *world) discuss() {
 	ada, at := w.server.User().ID, epoch().Add(-30*time.Minute)
 	charles, recipient := api.ID("1912345678901234567"), api.ID("1987654321098765432")
@@ -306,7 +307,7 @@ func (w *world) discuss() {
 	)
 }
 
-// addEvent adds to the log, so that a feed has a change.
+// addEvent adds an event, so that a feed has a change.
 func (w *world) addEvent() {
 	w.add(fastiotest.Event{
 		ID: "e1at3r0fth3up10adb3ta12345678", Name: "workspace_storage_file_updated", Workspace: workspaceID,
@@ -314,7 +315,7 @@ func (w *world) addEvent() {
 	})
 }
 
-// lend puts a file into the scene, and a link to it.
+// lend adds a file and a link to it.
 func (w *world) lend() {
 	w.add(fastiotest.Node{ID: deedFile, Name: "Deed.pdf", Content: deedText}, fastiotest.FileShare{
 		ID: loanID, IDAlt: "q2d33d0fth3m111b3ta1234567890", Node: deedFile, Owner: w.server.User().ID,
@@ -323,7 +324,7 @@ func (w *world) lend() {
 	})
 }
 
-// openPortals puts shares, and who has to do with them, into the world.
+// openPortals adds shares and their members.
 func (w *world) openPortals() {
 	ada, epoch := w.server.User(), time.Date(2026, time.March, 2, 9, 0, 0, 0, time.UTC)
 	w.add(fastiotest.User{ID: luigiID, FirstName: "Luigi", LastName: "Menabrea", Email: "luigi@example.test"})
@@ -364,7 +365,7 @@ func (w *world) openPortals() {
 	)
 }
 
-// invite lets the caller into a share once more.
+// invite invites the caller to a share once more.
 func (w *world) invite() {
 	w.add(fastiotest.Invitation{Key: "0th3rk3y", Profile: theirShare, Email: w.server.User().Email, Inviter: luigiID})
 }
@@ -377,7 +378,7 @@ func (w *world) link() {
 	)
 }
 
-// write puts a note into the workspace.
+// write adds a note to the workspace.
 func (w *world) write() { w.add(fastiotest.Node{ID: minutesNote, Kind: "note", Name: "Minutes"}) }
 
 // shelve adds files, folders and notes to the workspace, and a share.
@@ -408,7 +409,7 @@ func (w *world) shelve() {
 	)
 }
 
-// addFacts adds facts about nodes, under more names than are needed.
+// addFacts adds facts about nodes, with unused fields as well.
 func (w *world) addFacts() {
 	w.add(
 		fastiotest.Fact{
