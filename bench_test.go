@@ -28,15 +28,15 @@ import (
 	"github.com/fastio-go/fastio/internal/stub"
 )
 
-// Every figure stands beside two others of the same run. The floor is what a
-// program writes by hand with net/http, io.ReadAll and encoding/json; the best
-// is what anyone could: one read of the right size and one decode by the faster
-// package. Compare with
+// Every result is compared with two others of the same run. "floor" is what a
+// program usually does with net/http, io.ReadAll and encoding/json; "best" is
+// the fastest known way: one read of the right size and one decode by the
+// faster package. Compare with
 //
 //	go test -run '^$' -bench . -count 8 . | benchstat -col /by -
 
-// canned are answers as the platform gives them, many of each kind, because a
-// decoder that sees one body again and again looks better than it is.
+// canned are responses of the platform, many of each kind, because a decoder is
+// unrealistically fast on a body it has just decoded.
 type canned struct {
 	events, pages [][]byte
 	ids           []api.OpaqueID
@@ -52,7 +52,7 @@ func (c *canned) query() events.Query {
 	return events.Query{Profile: api.Workspace(c.workspace), Limit: 100}
 }
 
-// values are what query sends.
+// values returns the parameters of query.
 func (c *canned) values() url.Values {
 	return url.Values{"workspace_id": {string(c.workspace)}, "limit": {"100"}}
 }
@@ -83,7 +83,7 @@ func newCanned(b *testing.B) *canned {
 	return out
 }
 
-// transport answers from memory, each call with the next body.
+// rotation responds from memory, to each call with the next body.
 type rotation struct {
 	bodies [][]byte
 	next   atomic.Uint64
@@ -114,8 +114,8 @@ func newRotation(bodies [][]byte) *rotation {
 	return &rotation{bodies: bodies, header: http.Header{"Content-Type": {"application/json"}}}
 }
 
-// measure runs f and reports the CPU time of the whole process, which unlike the
-// elapsed time counts what goes on beside the loop.
+// measure runs f and reports the CPU time of the whole process, which includes
+// other goroutines.
 func measure(b *testing.B, f func()) {
 	b.Helper()
 	b.ReportAllocs()
@@ -131,7 +131,7 @@ func measure(b *testing.B, f func()) {
 	b.ReportMetric(float64(cpu)/float64(n), "cpu-ns/op")
 }
 
-// plainTime is a timestamp as one reads it by hand.
+// plainTime is a time decoded by hand.
 type plainTime struct{ time.Time }
 
 func (t *plainTime) UnmarshalJSON(b []byte) error {
@@ -198,7 +198,7 @@ const (
 	benchToken = "a-token-of-the-usual-length-0123456789"
 )
 
-// byHand sends a GET the way one does without a client, and returns the body.
+// byHand sends a GET without a client and returns the response.
 func byHand(ctx context.Context, c *http.Client, address string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
 	if err != nil {
@@ -209,7 +209,7 @@ func byHand(ctx context.Context, c *http.Client, address string) (*http.Response
 	return c.Do(req)
 }
 
-// floor decodes an answer as most programs do.
+// floor decodes a response as most programs do.
 func floor(ctx context.Context, c *http.Client, address string, out any) error {
 	resp, err := byHand(ctx, c, address)
 	if err != nil {
@@ -223,7 +223,7 @@ func floor(ctx context.Context, c *http.Client, address string, out any) error {
 	return json.Unmarshal(body, out)
 }
 
-// best decodes an answer as fast as is known.
+// best decodes a response in the fastest known way.
 func best(ctx context.Context, c *http.Client, address string, out any) error {
 	resp, err := byHand(ctx, c, address)
 	if err != nil {
@@ -237,7 +237,8 @@ func best(ctx context.Context, c *http.Client, address string, out any) error {
 	return jsonv2.Unmarshal(body, out, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
 
-// network returns a way to the canned answers, in memory or over a socket.
+// network returns a transport to the canned responses, in memory or over a
+// socket.
 func network(b *testing.B, kind string, bodies [][]byte) (string, http.RoundTripper) {
 	b.Helper()
 	if kind == "mem" {
@@ -262,8 +263,8 @@ func newClient(b *testing.B, address string, rt http.RoundTripper) *fastio.Clien
 	return c
 }
 
-// free makes the calls of a benchmark wait for nothing: it sends them through a
-// rate group without published windows.
+// free makes the calls of a benchmark without rate limits, in a rate group
+// without published windows.
 type free struct{ *fastio.Client }
 
 func (f free) Call(ctx context.Context, r *api.Request, out any) error {
@@ -278,7 +279,7 @@ func check(b *testing.B, err error) {
 	}
 }
 
-// compare measures the floor, the best and a call of a client, over each network.
+// compare measures floor, best and a call of a client, over each network.
 func compare[F, B any](b *testing.B, bodies [][]byte, path string, caller func(c *fastio.Client) func() error) {
 	b.Helper()
 	for _, kind := range []string{"mem", "tcp"} {
@@ -297,7 +298,7 @@ func compare[F, B any](b *testing.B, bodies [][]byte, path string, caller func(c
 	}
 }
 
-// one is an answer that holds an event.
+// one is a response with an event.
 type one[E any] struct {
 	Result bool `json:"result"`
 	Event  *E   `json:"event"`
@@ -324,7 +325,7 @@ func BenchmarkList(b *testing.B) {
 	})
 }
 
-// chain serves a log of so many pages: each body with the cursor of the next.
+// chain serves a log of several pages: each body has the cursor of the next.
 type chain struct {
 	*rotation
 	pages int
@@ -372,7 +373,7 @@ func BenchmarkIterate(b *testing.B) {
 	})
 }
 
-// pageByPage reads all pages with Search, and works on each.
+// pageByPage reads all pages with Search and works on each.
 func pageByPage(b *testing.B, s *events.Service, q events.Query, work time.Duration) {
 	b.Helper()
 	for {
@@ -385,7 +386,7 @@ func pageByPage(b *testing.B, s *events.Service, q events.Query, work time.Durat
 	}
 }
 
-// slow answers after a while, as a server far away does.
+// slow delays responses, like a distant server.
 type slow struct {
 	http.RoundTripper
 	latency time.Duration
@@ -396,9 +397,9 @@ func (s slow) RoundTrip(req *http.Request) (*http.Response, error) {
 	return s.RoundTripper.RoundTrip(req)
 }
 
-// BenchmarkPrefetch works as long on a page as a page takes to come. Page after
-// page that is the sum of both; with the next one under way, the greater of the
-// two: the elapsed time is what counts.
+// BenchmarkPrefetch works on a page as long as a fetch takes. Without
+// prefetching the elapsed time is the sum of both, with it the greater of the
+// two.
 func BenchmarkPrefetch(b *testing.B) {
 	const pages, latency = 20, 5 * time.Millisecond
 	data := newCanned(b)
@@ -419,8 +420,8 @@ func BenchmarkPrefetch(b *testing.B) {
 	})
 }
 
-// BenchmarkThroughput has many goroutines call at once, with the client as it
-// comes against a transport tuned by hand.
+// BenchmarkThroughput calls from many goroutines, with the default client and
+// with a tuned transport.
 func BenchmarkThroughput(b *testing.B) {
 	data := newCanned(b)
 	for _, workers := range []int{8, 64, 256} {

@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// Long numbers come through as they are, wherever they stand.
+// Long numbers are decoded exactly, also in unknown members.
 func TestLongNumbers(t *testing.T) {
 	t.Parallel()
 	const id = "4012345678901234567"
@@ -67,7 +67,7 @@ func TestClientCall(t *testing.T) {
 	}
 	r.Path = api.Path("/current/workspace/{workspace_id}/details/", "unknown")
 	if err := c.Call(t.Context(), r, nil); !errors.Is(err, api.ErrNotFound) {
-		t.Errorf("what does not exist is %v", err)
+		t.Errorf("a missing record is %v", err)
 	}
 	r.Path = api.Path("/current/workspace/{workspace_id}/details/")
 	if err := c.Call(t.Context(), r, nil); !errors.Is(err, api.ErrInvalid) {
@@ -75,7 +75,7 @@ func TestClientCall(t *testing.T) {
 	}
 }
 
-// The level is sent as asked for, once, and only where it means something.
+// The output level is sent once, and only where it has an effect.
 func TestOutput(t *testing.T) {
 	t.Parallel()
 	with := func(opts ...api.CallOption) []api.CallOption { return opts }
@@ -178,8 +178,8 @@ func TestRaw(t *testing.T) {
 	}
 }
 
-// WithTimeout bounds a call unless the call, or each of its attempts, has a timeout of
-// its own.
+// WithTimeout applies to a call unless the call, or each of its attempts, has
+// its own timeout.
 func TestTimeouts(t *testing.T) {
 	t.Parallel()
 	const short, long = 3 * time.Second, time.Hour

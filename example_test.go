@@ -63,8 +63,7 @@ func Example_errors() {
 	// fastio: events.Search: limit must be 1 to 250, got 1000
 }
 
-// A server that asks for a longer wait than the program is ready to is not
-// waited for.
+// A wait that is longer than the program allows is an error.
 func Example_limits() {
 	s := fastiotest.New()
 	s.Fail(fastiotest.Fault{Status: http.StatusTooManyRequests, Params: map[string]any{"retry_after_seconds": 600}})

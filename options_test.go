@@ -26,8 +26,8 @@ import (
 
 const canary = "canary-0123456789-secret"
 
-// wire is a network that answers everything with one body and keeps what it was
-// asked.
+// wire is a network that responds to every request with one body and records
+// the requests.
 type wire struct {
 	status int
 	kind   string
@@ -100,7 +100,7 @@ func TestBaseURLAndPrefix(t *testing.T) {
 	})
 }
 
-func TestWrongOptions(t *testing.T) {
+func TestInvalidOptionsAreRejected(t *testing.T) {
 	t.Parallel()
 	for want, opt := range map[string]fastio.Option{
 		"WithBaseURL: the address is empty":                         fastio.WithBaseURL(""),
@@ -121,7 +121,7 @@ func TestWrongOptions(t *testing.T) {
 		for _, opts := range [][]fastio.Option{{opt}, {fastio.WithToken("t"), opt, fastio.WithUserAgent("a")}} {
 			c, err := fastio.New(opts...)
 			if err == nil || err.Error() != "fastio: "+want || c != nil {
-				t.Errorf("New fails with %v, want %s", err, want)
+				t.Errorf("New returns %v, want %s", err, want)
 			}
 		}
 	}
@@ -216,7 +216,7 @@ func TestFromEnv(t *testing.T) {
 	}
 }
 
-// A client of net/http is used as it is, and stays as it is.
+// An http.Client is used unchanged and not modified.
 func TestHTTPClientIsNotChanged(t *testing.T) {
 	t.Parallel()
 	jar, err := cookiejar.New(nil)
@@ -281,7 +281,7 @@ func TestCallFromContext(t *testing.T) {
 		return middleware(func(r *http.Request) (*http.Response, error) {
 			info, ok := fastio.CallFromContext(r.Context())
 			if !ok {
-				t.Error("the request belongs to no call")
+				t.Error("the request has no call in its context")
 			}
 			got = append(got, info)
 			return next.RoundTrip(r)
@@ -337,7 +337,7 @@ func TestRetryKeepsDefaults(t *testing.T) {
 	}
 }
 
-// counter is a limiter that admits so many requests.
+// counter is a limiter that admits a number of requests.
 type counter struct {
 	left int
 	log  []string
@@ -357,7 +357,8 @@ func (c *counter) Observe(group string, limit api.RateLimit) {
 	c.log = append(c.log, fmt.Sprintf("observe %s %d of %d, %s", group, limit.Remaining, limit.Limit, limit.RetryAfter))
 }
 
-// Every attempt asks the shared limiter, which gets what each response announces.
+// Every attempt asks the shared limiter, which gets the announcement of each
+// response.
 func TestSharedLimiter(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -26,7 +26,7 @@ import (
 	"github.com/fastio-go/fastio/shares"
 )
 
-// Every Go snippet of the README stands in a file that is compiled and run.
+// Every Go snippet of the README is in a file that is compiled and run.
 func TestReadmeSnippetsAreCompiled(t *testing.T) {
 	t.Parallel()
 	var compiled []string
@@ -111,7 +111,7 @@ func readFile(t *testing.T, name string) string {
 	return string(b)
 }
 
-// unindented drops what stands before each line.
+// unindented removes the indentation of each line.
 func unindented(s string) string {
 	var b strings.Builder
 	for line := range strings.Lines(s) {
@@ -120,7 +120,7 @@ func unindented(s string) string {
 	return b.String()
 }
 
-// must returns the value of a call that does not fail.
+// must returns the value of a call that must not fail.
 func must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)
@@ -128,7 +128,7 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// office returns a platform in memory with a little life in it.
+// office returns a fake of the platform with some data.
 func office() (server *fastiotest.Server, design fastiotest.Workspace) {
 	server = fastiotest.New()
 	design = server.AddWorkspace(fastiotest.Workspace{Name: "Design", FolderName: "design"})
@@ -162,7 +162,7 @@ func Example_patience() {
 	// 3 events
 }
 
-// One call can differ from the rest.
+// Options of a call override those of the client.
 func Example_options() {
 	server, design := office()
 	client := must(fastio.New(server.ClientOptions()...))
@@ -196,8 +196,7 @@ func Example_lists() {
 	// <nil>
 }
 
-// A pass over the log goes on where it was left: the second run finds that the
-// first has seen everything.
+// A walk resumes at its saved cursor: the second run finds no more events.
 func Example_walk() {
 	server, design := office()
 	client := must(fastio.New(server.ClientOptions()...))
@@ -250,8 +249,8 @@ func Example_follow() {
 	// true
 }
 
-// A test against the platform in memory while that is having a bad day.
-func TestAProgramAgainstAServer(t *testing.T) {
+// A program lists events although the server fails twice.
+func TestProgramSurvivesServerErrors(t *testing.T) {
 	t.Parallel()
 	server := fastiotest.New()
 	design := server.AddWorkspace(fastiotest.Workspace{Name: "Design"})
@@ -267,11 +266,11 @@ func TestAProgramAgainstAServer(t *testing.T) {
 		n++
 	}
 	if n == 0 {
-		t.Error("a bad day must not hide what happened")
+		t.Error("no events after the failures")
 	}
 }
 
-// A program hears of a comment as it is made.
+// A comment is reported as soon as it is made.
 func Example_changes() {
 	server, design := office()
 	socket := httptest.NewServer(server)
@@ -360,7 +359,7 @@ func Example_agent() {
 	// The lease of Dock 4 ends on 31 May. [1]
 }
 
-// A client is let into a portal.
+// Create a portal and invite a client to it.
 func Example_portal() {
 	server, design := office()
 	client := must(fastio.New(server.ClientOptions()...))
@@ -383,7 +382,7 @@ func Example_portal() {
 	// 1 mail
 }
 
-// A file is lent, and comes back changed.
+// Share a file and receive its changed version.
 func Example_fileShare() {
 	server, design := office()
 	file := server.AddNode(fastiotest.Node{Profile: design.ID, Name: "plan.txt", Content: "A mill of brass."}).ID

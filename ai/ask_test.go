@@ -29,7 +29,7 @@ func (o *office) answer(t *testing.T, text string, options *ai.AskOptions) (*ai.
 	return o.client.AI.Ask(t.Context(), o.room, ai.Question{Text: text}, options)
 }
 
-// keys returns the idempotency keys that arrived with calls of op.
+// keys returns the idempotency keys of the calls of op.
 func (o *office) keys(t *testing.T, op string) (all []string) {
 	t.Helper()
 	for _, r := range o.of(op) {
@@ -44,7 +44,7 @@ func (o *office) of(op string) []fastiotest.Request {
 	return slices.DeleteFunc(o.Requests(), func(r fastiotest.Request) bool { return r.Op != op })
 }
 
-// hasOneThread fails the test unless there is one thread, with so many turns.
+// hasOneThread requires that there is one thread with so many turns.
 func (o *office) hasOneThread(t *testing.T, turns int) {
 	t.Helper()
 	p, err := o.client.AI.Threads.List(t.Context(), o.room, nil)
@@ -53,8 +53,8 @@ func (o *office) hasOneThread(t *testing.T, turns int) {
 	}
 }
 
-// One question, one thread, whatever becomes of the answers: the key is the same
-// on every attempt, and the caller gets it.
+// Lost responses lead to one thread: every attempt has the same key, which the
+// caller gets.
 func TestRetriesKeepTheIdempotencyKey(t *testing.T) {
 	t.Parallel()
 	table.Bubbles(t, map[string]fastiotest.Fault{
@@ -98,9 +98,9 @@ func TestRetriesKeepTheIdempotencyKey(t *testing.T) {
 	})
 }
 
-// A program that is killed between two attempts has kept its key, and the next one
-// asks nothing twice with it.
-func TestAskAfterAKillBetweenAttempts(t *testing.T) {
+// A program that is killed between two attempts resumes with the key it saved
+// and creates no second turn.
+func TestAskWithSavedKeyAfterKill(t *testing.T) {
 	t.Parallel()
 	table.Bubbles(t, map[string]fastiotest.Fault{
 		"before it arrives": {Reset: fastiotest.BeforeHeader},
@@ -129,19 +129,20 @@ func TestAskAfterAKillBetweenAttempts(t *testing.T) {
 	})
 }
 
-// A permanent conflict is returned at once, any other after a while, with the key.
-func TestConflicts(t *testing.T) {
+// A permanent conflict is returned at once, any other is retried, with the same
+// key.
+func TestConflictsAreRetried(t *testing.T) {
 	t.Parallel()
 	conflict := func(code int64) *api.Error {
 		return &api.Error{Op: "ai.Turns.Send", Status: 409, Code: code, Text: "no"}
 	}
-	const all = 9500 * time.Millisecond // of six requests
+	const all = 9500 * time.Millisecond // the duration of six requests
 	const two = 2 * time.Second
 	type row struct {
 		err   error
 		opts  []api.CallOption
-		limit time.Duration // of the context
-		given time.Duration // until it is cancelled
+		limit time.Duration // the timeout of the context
+		given time.Duration // the time until it is cancelled
 		sent  int
 		took  time.Duration
 		is    error
@@ -189,7 +190,7 @@ func TestConflicts(t *testing.T) {
 	})
 }
 
-// A conversation goes on from turn to turn until it is too large.
+// A thread continues from turn to turn until it is too large.
 func TestAsk(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -231,9 +232,9 @@ func TestAsk(t *testing.T) {
 	})
 }
 
-// What is shown by and by is followed by the answer from its start where the two
-// differ.
-func TestAskWritesACorrectedAnswerAgain(t *testing.T) {
+// If the final answer differs from the text already written, the whole answer
+// is written after it.
+func TestAskRewritesCorrectedAnswer(t *testing.T) {
 	t.Parallel()
 	c := script(opening{"text/event-stream", "data: It ends in \n\ndata: May.\n\n"},
 		`{"message":{"status":"complete","result":{"answer":"It ends in June."}}}`)
@@ -244,7 +245,7 @@ func TestAskWritesACorrectedAnswerAgain(t *testing.T) {
 	}
 }
 
-// The agent may ask back. That is no error.
+// A clarification by the agent is not an error.
 func TestAskReturnsAClarification(t *testing.T) {
 	t.Parallel()
 	alone(t, func(t *testing.T, o *office) {
@@ -258,8 +259,8 @@ func TestAskReturnsAClarification(t *testing.T) {
 	})
 }
 
-// A turn that the server loses is asked again, as a new one, twice at most.
-func TestLostTurns(t *testing.T) {
+// A turn that the server loses is asked again as a new one, twice at most.
+func TestLostTurnsAreAskedAgain(t *testing.T) {
 	t.Parallel()
 	for losses, want := range []int{1, 2, 3, 3} {
 		synctest.Test(t, func(t *testing.T) {
@@ -288,8 +289,8 @@ func TestLostTurns(t *testing.T) {
 	}
 }
 
-// A call with the key of a question whose turn was lost gets the turn
-// that was made in place of it, even if the answer to that was lost, too.
+// A call with the key of a lost turn gets the turn that replaced it, even if
+// the response to that was lost, too.
 func TestLostTurnsAreReplacedOnce(t *testing.T) {
 	t.Parallel()
 	alone(t, func(t *testing.T, o *office) {
@@ -311,7 +312,7 @@ func TestLostTurnsAreReplacedOnce(t *testing.T) {
 	})
 }
 
-// Statuses that are newer than this package are waited on.
+// Wait continues on unknown statuses.
 func TestWaitContinuesOnUnknownStatuses(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -327,7 +328,7 @@ func TestWaitContinuesOnUnknownStatuses(t *testing.T) {
 	})
 }
 
-// A program that was killed goes on with the IDs that it kept, or with the key.
+// A program that was killed resumes with the IDs or the key it saved.
 func TestResume(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -355,14 +356,14 @@ func TestResume(t *testing.T) {
 	})
 }
 
-// When asked to, a program that gives up takes the turn along, unless that has
-// ended first.
-func TestCancellation(t *testing.T) {
+// With CancelTurn, a call that ends early cancels the turn, unless that has
+// already ended.
+func TestCancelTurn(t *testing.T) {
 	t.Parallel()
 	type row struct {
 		fault  fastiotest.Fault
 		stream bool
-		want   ai.TurnStatus // "" for an answer
+		want   ai.TurnStatus // "" means an answer
 	}
 	table.Bubbles(t, map[string]row{
 		"while it waits":        {fastiotest.Fault{Op: "howto.Ask"}, false, ai.TurnStatusCancelled},
@@ -388,7 +389,7 @@ func TestCancellation(t *testing.T) {
 		}
 		if tc.fault.Op == "ai.Turns.Cancel" && tc.want == "" {
 			if !errors.Is(err, api.ErrInvalid) {
-				t.Errorf("the refusal is not returned: %v", err)
+				t.Errorf("the error of the cancellation is not returned: %v", err)
 			}
 			return
 		}
@@ -402,7 +403,7 @@ func TestCancellation(t *testing.T) {
 	})
 }
 
-// askFor asks for so long, and takes the turn along when it gives up.
+// askFor asks with a timeout and CancelTurn.
 func (o *office) askFor(t *testing.T, d time.Duration, thread api.OpaqueID) (*ai.Turn, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), d)
@@ -410,8 +411,9 @@ func (o *office) askFor(t *testing.T, d time.Duration, thread api.OpaqueID) (*ai
 	return o.client.AI.Ask(ctx, o.room, ai.Question{Text: question}, &ai.AskOptions{CancelTurn: true, Thread: thread})
 }
 
-// A question that is given up while it is sent takes the turn along if there is one.
-func TestCancellationOfAQuestion(t *testing.T) {
+// A call that ends while it sends the question cancels the turn if one was
+// created.
+func TestCancelTurnWhileSending(t *testing.T) {
 	t.Parallel()
 	slow := func(o *fastiotest.Options) { o.AI.TurnPace = time.Second }
 	const briefly = 10 * time.Millisecond
@@ -448,7 +450,7 @@ func TestCancellationOfAQuestion(t *testing.T) {
 			t.Errorf("another turn is %+v, %v", now, err)
 		}
 	})
-	synctest.Test(t, func(t *testing.T) { // it ends between the first look and the second
+	synctest.Test(t, func(t *testing.T) { // the turn ends between two requests of its state
 		turn, err := open(t).askFor(t, 900*time.Millisecond, "")
 		if err != nil && !errors.Is(err, context.DeadlineExceeded) || err == nil && turn.Answer != answer {
 			t.Errorf("%+v, %v", turn, err)
@@ -456,12 +458,12 @@ func TestCancellationOfAQuestion(t *testing.T) {
 	})
 }
 
-// Failures that may pass are waited out; others end the wait, with the IDs. The end
-// of a long answer is known at once, without asking again and again.
-func TestWaits(t *testing.T) {
+// Temporary failures are retried; others end the wait with an error that has
+// the IDs. The end of a long turn is known at once, without frequent requests.
+func TestWaitRetriesTemporaryFailures(t *testing.T) {
 	t.Parallel()
 	const (
-		pace     = 4*time.Minute + 7*time.Second // which ends within a poll
+		pace     = 4*time.Minute + 7*time.Second // it ends during a poll
 		get      = "ai.Turns.Get"
 		activity = "activity.PollProfile"
 	)
@@ -469,9 +471,9 @@ func TestWaits(t *testing.T) {
 		fault = fastiotest.Fault
 		row   struct {
 			fault fault
-			final error         // that ends the wait
-			late  time.Duration // after the end at most; 0 for an answer that takes no time
-			looks int           // at most
+			final error         // the error that ends the wait
+			late  time.Duration // the maximum delay after the end; 0 for an immediate answer
+			looks int           // the maximum of requests
 		}
 	)
 	busy := fault{Op: get, Status: 429, Count: 2, Header: map[string][]string{"Retry-After": {"90"}}}
@@ -519,7 +521,7 @@ func TestWaits(t *testing.T) {
 			t.Errorf("took %v", took)
 		}
 		if n := o.count(get); tc.late > 0 && n > tc.looks {
-			t.Errorf("looked %d times in %v", n, took)
+			t.Errorf("%d requests of the turn in %v", n, took)
 		}
 		if tc.fault.Op == "howto.Ask" {
 			o.checkPolls(t, turn)
@@ -527,9 +529,9 @@ func TestWaits(t *testing.T) {
 	})
 }
 
-// A timeout is for all that a call is made of, and cancels the turn like the end of
-// the context.
-func TestTimeoutBoundsTheWholeCall(t *testing.T) {
+// A timeout applies to the whole call and cancels the turn like the end of the
+// context.
+func TestTimeoutAppliesToTheWholeCall(t *testing.T) {
 	t.Parallel()
 	within := api.Timeout(5 * time.Second)
 	table.Bubbles(t, map[string]func(ctx context.Context, o *office, turn *ai.Turn) error{
@@ -561,7 +563,7 @@ func TestTimeoutBoundsTheWholeCall(t *testing.T) {
 	})
 }
 
-// A writer that fails ends the show, not the turn.
+// An error of the writer ends the output, but not the turn.
 func TestAskReportsAWriteError(t *testing.T) {
 	t.Parallel()
 	alone(t, func(t *testing.T, o *office) {
@@ -574,7 +576,7 @@ func TestAskReportsAWriteError(t *testing.T) {
 	})
 }
 
-// Lists are walked in pages where servers have some, and once where they do not.
+// Lists are iterated in pages if the server has pages, else requested once.
 func TestLists(t *testing.T) {
 	t.Parallel()
 	table.Bubbles(t, map[string]bool{"in pages": true, "at once": false}, func(t *testing.T, paged bool) {
@@ -622,7 +624,7 @@ func checkRows[T any, K comparable](t *testing.T, rows iter.Seq2[T, error], key 
 	}
 }
 
-// The text of an answer is in no error.
+// No error contains the text of an answer.
 func TestErrorsDoNotHoldTheAnswer(t *testing.T) {
 	t.Parallel()
 	e := &ai.TurnError{Op: "ai.Ask", Turn: &ai.Turn{
@@ -634,8 +636,8 @@ func TestErrorsDoNotHoldTheAnswer(t *testing.T) {
 	}
 }
 
-// checkPolls requires polls for the fields of one thread: the first asks for
-// the moment, and the others for what comes after.
+// checkPolls requires that all polls are for one thread: the first requests the
+// current cursor, the others the changes after it.
 func (o *office) checkPolls(t *testing.T, turn *ai.Turn) {
 	t.Helper()
 	for n, r := range o.of("activity.PollProfile") {
@@ -650,7 +652,7 @@ func (o *office) checkPolls(t *testing.T, turn *ai.Turn) {
 	}
 }
 
-// A pause that the server orders is kept.
+// Retry-After is honored.
 func TestWaitHonorsRetryAfter(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -23,7 +23,7 @@ import (
 	"github.com/fastio-go/fastio/internal/table"
 )
 
-// office is a workspace whose agent answers questions from its files.
+// office is a workspace whose agent answers questions about its files.
 type office struct {
 	*fastiotest.Server
 	client *fastio.Client
@@ -48,7 +48,7 @@ func open(t *testing.T, change ...func(*fastiotest.Options)) *office {
 	return &office{Server: s, client: s.Client(t), room: api.Workspace(room.ID)}
 }
 
-// alone runs a test in a bubble with an office of its own.
+// alone runs a test in a bubble with its own office.
 func alone(t *testing.T, test func(t *testing.T, o *office)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) { test(t, open(t)) })
@@ -69,7 +69,7 @@ func (o *office) asks(t *testing.T, text string) *ai.Turn {
 }
 
 type reading struct {
-	text   string // as it stands at the end
+	text   string // the final text
 	resets int
 	frames int
 	end    *ai.Turn
@@ -112,8 +112,7 @@ func (r *reading) check(t *testing.T, how string) {
 
 func (o *office) opened() int { return o.count("ai.Turns.Stream") }
 
-// styles are the forms that a stream may have: the platform's documents leave it
-// open.
+// styles returns the possible forms of a stream, which is not documented.
 func styles() map[string]fastiotest.StreamStyle {
 	return map[string]fastiotest.StreamStyle{
 		"as it comes":          {},
@@ -133,8 +132,8 @@ func styles() map[string]fastiotest.StreamStyle {
 	}
 }
 
-// An answer is complete and correct in every form of the stream, while it is
-// written and afterwards.
+// The answer is complete and correct in every form of the stream, during the
+// turn and afterwards.
 func TestStreamStyles(t *testing.T) {
 	t.Parallel()
 	table.Bubbles(t, styles(), func(t *testing.T, style fastiotest.StreamStyle) {
@@ -145,20 +144,20 @@ func TestStreamStyles(t *testing.T) {
 		again := o.read(t.Context(), turn, nil)
 		again.check(t, "afterwards")
 		if live.resets+again.resets > 0 {
-			t.Errorf("began anew %d and %d times", live.resets, again.resets)
+			t.Errorf("%d and %d resets", live.resets, again.resets)
 		}
 		if streams := !style.JSON; streams != (live.frames > 10) {
-			t.Errorf("%d frames came", live.frames)
+			t.Errorf("%d frames were received", live.frames)
 		}
 		if late := style.LateDone || style.JSON; late == (again.frames > 10) {
-			t.Errorf("%d frames came afterwards", again.frames)
+			t.Errorf("%d frames were received afterwards", again.frames)
 		}
 	})
 }
 
-// An answer is complete and correct although the stream is cut at any byte: of a
-// recorded stream here, and of one that is being written below.
-func TestEveryCut(t *testing.T) {
+// The answer is complete and correct if the stream is cut at any byte: of a
+// recorded stream here, of a live one below.
+func TestStreamCutAtEveryByte(t *testing.T) {
 	t.Parallel()
 	names := []string{"as it comes", "with CRLF", "in pretty data", "cumulative, no IDs", "beginning anew"}
 	for _, name := range names {
@@ -184,7 +183,7 @@ func TestEveryCut(t *testing.T) {
 	}
 }
 
-func TestEveryCutOfALiveStream(t *testing.T) {
+func TestLiveStreamCutAtEveryByte(t *testing.T) {
 	t.Parallel()
 	table.Bubbles(t, map[string]fastiotest.StreamStyle{
 		"with IDs": {}, "without": {NoIDs: true}, "anew": {Restart: true, Cumulative: true},
@@ -192,7 +191,7 @@ func TestEveryCutOfALiveStream(t *testing.T) {
 		o := open(t, func(o *fastiotest.Options) {
 			o.AI.Stream, o.AI.TurnPace, o.Limits.Rules = style, 300*time.Millisecond, []fastiotest.Limit{}
 		})
-		const step = 7 // of a stream of its own each
+		const step = 7 // each cut needs its own stream
 		size := 2000
 		for at := 1; at < size; at += step {
 			o.Heal()
@@ -201,13 +200,13 @@ func TestEveryCutOfALiveStream(t *testing.T) {
 			got := o.read(t.Context(), turn, nil)
 			got.check(t, fmt.Sprintf("cut at byte %d", at))
 			if got.resets > 0 {
-				t.Fatalf("cut at byte %d: began anew", at)
+				t.Fatalf("cut at byte %d: the text was reset", at)
 			}
 		}
 	})
 }
 
-// A stream that is taken up where it was brings nothing twice.
+// A resumed stream repeats no event.
 func TestStreamResumesWithTheLastEventID(t *testing.T) {
 	t.Parallel()
 	alone(t, func(t *testing.T, o *office) {
@@ -221,12 +220,12 @@ func TestStreamResumesWithTheLastEventID(t *testing.T) {
 	})
 }
 
-// An answer is complete whatever becomes of its stream. One that goes silent is given
-// up after a minute, which heartbeats put off, and so is a connection that is never
-// answered; a server that asks for a long pause does not hold up the answer for long.
-// A stream that never gets further is done without, as each connection would bring the
-// same again, and without any stream the end is waited for all the same.
-func TestDisturbedStreams(t *testing.T) {
+// The answer is complete whatever happens to its stream. A stream that stalls
+// is abandoned after a minute, which heartbeats extend, and so is a request
+// without a response. A long retry field delays the answer only briefly. If
+// reconnecting brings no progress, or there is no stream, the state of the turn
+// is polled.
+func TestAnswerSurvivesStreamFailures(t *testing.T) {
 	t.Parallel()
 	type (
 		style = fastiotest.StreamStyle
@@ -237,9 +236,9 @@ func TestDisturbedStreams(t *testing.T) {
 			pace        time.Duration
 			wait        time.Duration // before the stream is read
 			idle        time.Duration
-			opens, most int           // streams that are opened; 0 for any number, 0 for no more
+			opens, most int           // streams opened; 0 means any number, for most none
 			took        time.Duration // at least
-			exact       bool          // and not a second longer
+			exact       bool          // at most a second longer
 		}
 	)
 	const sec, minute = time.Second, time.Minute
@@ -291,7 +290,7 @@ func TestDisturbedStreams(t *testing.T) {
 	})
 }
 
-// The bound of a client on its requests is not one on streams.
+// The timeout of the http.Client does not apply to streams.
 func TestStreamIgnoresTheTimeoutOfTheHTTPClient(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -305,7 +304,7 @@ func TestStreamIgnoresTheTimeoutOfTheHTTPClient(t *testing.T) {
 	})
 }
 
-// Events may be kept, however many follow.
+// Events stay valid after later ones.
 func TestStreamEventsStayValid(t *testing.T) {
 	t.Parallel()
 	var body strings.Builder
@@ -323,7 +322,7 @@ func TestStreamEventsStayValid(t *testing.T) {
 	}
 }
 
-// A stream may be kept alive for ever although its turn was lost.
+// A stream that only sends heartbeats ends after its turn is lost.
 func TestStreamOfHeartbeatsEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -339,7 +338,7 @@ func TestStreamOfHeartbeatsEnds(t *testing.T) {
 	})
 }
 
-// beating opens streams that give signs of life and say nothing.
+// beating opens streams that send heartbeats only.
 type beating struct{ *scripted }
 
 func (beating) Open(ctx context.Context, _ *api.Request) (*http.Response, error) {
@@ -362,8 +361,8 @@ func (beating) Open(ctx context.Context, _ *api.Request) (*http.Response, error)
 	}, nil
 }
 
-// A stream that gets further with every connection is gone on with, however many
-// it takes.
+// A stream that makes progress with every connection is continued, however many
+// it needs.
 func TestStreamContinuesWhileItProgresses(t *testing.T) {
 	t.Parallel()
 	table.Bubbles(t, map[string]string{"with IDs": "id: %d\n", "without": ""}, func(t *testing.T, id string) {
@@ -385,7 +384,7 @@ func TestStreamContinuesWhileItProgresses(t *testing.T) {
 	})
 }
 
-// A stream ends with any of the names that say so.
+// Every name of a final event ends a stream.
 func TestStreamEndsAtEveryFinalEvent(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{
@@ -399,7 +398,7 @@ func TestStreamEndsAtEveryFinalEvent(t *testing.T) {
 	}
 }
 
-// The headers of a caller are sent, and stay the caller's.
+// The caller's headers are sent and not changed.
 func TestStreamHeaders(t *testing.T) {
 	t.Parallel()
 	c := script(text("event: done\ndata: {}\n\n"), complete)
@@ -410,8 +409,8 @@ func TestStreamHeaders(t *testing.T) {
 	}
 }
 
-// An answer of another wording than the stream, as after a correction, replaces
-// what was shown.
+// An answer that differs from the streamed text, as after a correction,
+// replaces it.
 func TestStreamResetsToTheAnswer(t *testing.T) {
 	t.Parallel()
 	details := `{"message":{"turn_id":"y","status":"complete","result":{"answer":"It ends in June."}}}`
@@ -437,7 +436,7 @@ func TestStreamResetsToTheAnswer(t *testing.T) {
 			if e.Kind != ai.StreamEventKindEnd {
 				got = append(got, string(e.Kind)+" "+e.Text)
 			} else if e.Turn.Answer != "It ends in June." {
-				t.Errorf("%q: answered %q", stream, e.Turn.Answer)
+				t.Errorf("%q: the answer is %q", stream, e.Turn.Answer)
 			}
 		}
 		if diff := gocmp.Diff(want, got); diff != "" {
@@ -446,7 +445,7 @@ func TestStreamResetsToTheAnswer(t *testing.T) {
 	}
 }
 
-// After a break or a cancellation nothing is left running.
+// No goroutine is left after a break or a cancellation.
 func TestStreamStopsWithTheLoop(t *testing.T) {
 	t.Parallel()
 	alone(t, func(t *testing.T, o *office) {
@@ -459,7 +458,7 @@ func TestStreamStopsWithTheLoop(t *testing.T) {
 				break
 			}
 		}
-		o.read(t.Context(), turn, nil) // it goes on without a reader
+		o.read(t.Context(), turn, nil) // the turn continues without a reader
 
 		slow := open(t, func(o *fastiotest.Options) { o.AI.TurnPace = time.Hour })
 		turn = slow.ask(t)
@@ -475,7 +474,7 @@ func TestStreamStopsWithTheLoop(t *testing.T) {
 	})
 }
 
-// A turn without an answer says why.
+// A turn without an answer is an error with the reason.
 func TestFailedTurnsAreErrors(t *testing.T) {
 	t.Parallel()
 	for _, status := range []ai.TurnStatus{
@@ -498,7 +497,7 @@ func TestFailedTurnsAreErrors(t *testing.T) {
 	}
 }
 
-// A piece of the answer may be large. One that is larger than the caller wants
+// A large part of the answer is streamed. One over the limit of the caller
 // comes with the turn.
 func TestStreamOfLargeEvents(t *testing.T) {
 	t.Parallel()
@@ -518,8 +517,9 @@ func TestStreamOfLargeEvents(t *testing.T) {
 	})
 }
 
-// Text beyond the bound is not kept: the rest of the answer comes with the turn.
-func TestStreamIsBoundedInText(t *testing.T) {
+// Text over the limit is dropped from the stream: the complete answer comes
+// with the turn.
+func TestStreamLimitsText(t *testing.T) {
 	t.Parallel()
 	alone(t, func(t *testing.T, o *office) {
 		long := strings.Repeat("So it goes on. ", 100)
@@ -547,8 +547,9 @@ func TestStreamIsBoundedInText(t *testing.T) {
 	})
 }
 
-// A stream that never ends is given up, and takes no more memory than its bound.
-func TestStreamWithoutAnEndIsGivenUp(t *testing.T) {
+// A stream that never ends is abandoned, and takes no more memory than its
+// limit.
+func TestEndlessStreamIsAbandoned(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		endless := strings.Repeat("data: {\"delta\":\""+strings.Repeat("text ", 200<<10)+"\"}\n\n", 30)
@@ -564,8 +565,8 @@ func TestStreamWithoutAnEndIsGivenUp(t *testing.T) {
 	})
 }
 
-// A server may say that the turn has ended before it has written that down.
-func TestStreamWaitsForTheTurnAfterItsEnd(t *testing.T) {
+// The end of a stream may be sent before the state of the turn changes.
+func TestStreamWaitsForEndOfTurn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := script(text("event: done\ndata: {}\n\n"), running, activity, so)

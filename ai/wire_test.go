@@ -29,8 +29,8 @@ type (
 	ask       = ai.Question
 )
 
-// A deletion whose answer was lost is a success the second time, and no other
-// refusal is.
+// A retry of a deletion succeeds if the record is already gone; other errors
+// are returned.
 func TestDeleteIsIdempotent(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -57,7 +57,7 @@ func references(n int, node func(api.OpaqueID) ai.Reference) []ai.Reference {
 	return all
 }
 
-// Questions that the platform would refuse are not sent, and longest ones are.
+// Invalid questions are rejected locally, and the longest valid ones are sent.
 func TestQuestionLimits(t *testing.T) {
 	t.Parallel()
 	files := func(n int) []ai.Reference { return references(n, ai.File) }
@@ -66,7 +66,7 @@ func TestQuestionLimits(t *testing.T) {
 	raw := func(text string) []json.RawMessage { return []json.RawMessage{json.RawMessage(text)} }
 	for name, tc := range map[string]struct {
 		q     ask
-		field string // "" is sent
+		field string // "" means it is sent
 	}{
 		"blank":                      {ask{Text: " \n"}, "question"},
 		"32,000 characters":          {ask{Text: strings.Repeat("é", 32_000)}, ""},
@@ -108,7 +108,7 @@ func TestQuestionLimits(t *testing.T) {
 	}
 }
 
-func TestBadInput(t *testing.T) {
+func TestInvalidInputIsRejected(t *testing.T) {
 	t.Parallel()
 	ctx, room, share, long := t.Context(), room, share, strings.Repeat("n", 101)
 	q, s := ai.Question{Text: "?"}, unreachable()
@@ -152,7 +152,7 @@ func TestBadInput(t *testing.T) {
 	for field, errs := range refused {
 		for _, err := range errs {
 			if _, ok := errors.AsType[*ai.TurnError](err); ok {
-				t.Errorf("%s: a turn is to blame for %v", field, err)
+				t.Errorf("%s: the error is a TurnError: %v", field, err)
 			}
 		}
 	}
@@ -170,8 +170,8 @@ const (
 
 var room, share = api.Workspace(roomID), api.Share(shareID)
 
-// scripted answers calls one after the other, the last answer again and again,
-// and keeps the requests.
+// scripted responds to calls in order, repeats the last response, and records
+// the requests.
 type scripted struct {
 	answers []any // a string, an error, or an opening
 
@@ -222,8 +222,8 @@ var errReached = errors.New("the call was sent")
 
 func unreachable() *ai.Service { return ai.New(script(errReached)) }
 
-// refusedField returns the field an error blames, or the error, which no turn is
-// to blame for.
+// refusedField returns the field of an InputError that is no TurnError, or the
+// error itself.
 func refusedField(err error) string {
 	if _, ok := errors.AsType[*ai.TurnError](err); ok {
 		return fmt.Sprint(err)
@@ -243,7 +243,8 @@ func formText(t *testing.T, text string) url.Values {
 	return form
 }
 
-// stream returns the events of a scripted stream, which must end without an error.
+// stream returns the events of a scripted stream, which must end without an
+// error.
 func (s *scripted) stream(t *testing.T, opts ...api.CallOption) (all []*ai.StreamEvent) {
 	t.Helper()
 	for e, err := range ai.New(s).Turns.Stream(t.Context(), room, threadID, turnID, nil, opts...) {
@@ -263,7 +264,7 @@ const (
 	activity = `{"lastactivity":"2026-09-01 10:00:00.000000 UTC"}`
 )
 
-// The forms of a turn that internal/contract does not have.
+// The forms of a turn that internal/contract does not test.
 func TestTurnsDecoded(t *testing.T) {
 	t.Parallel()
 	raw := func(text string) json.RawMessage { return json.RawMessage(text) }
@@ -301,13 +302,13 @@ func TestTurnsDecoded(t *testing.T) {
 		}
 	}
 	if _, err := ai.New(script(`{"result":true}`)).Turns.Get(t.Context(), share, threadID, turnID); err == nil {
-		t.Error("an answer without a turn is no error")
+		t.Error("a response without a turn is not an error")
 	}
 }
 
-// An answer without a turn is an error that holds the key. A question makes a
-// thread and a turn, together or apart.
-func TestAnswersToQuestions(t *testing.T) {
+// A response without a turn is an error with the key. A new thread and its turn
+// may be sent together or apart.
+func TestResponsesToQuestions(t *testing.T) {
 	t.Parallel()
 	q := ai.Question{Text: "?", IdempotencyKey: " k "}
 	made := func(name string, seq int, status ai.TurnStatus) *ai.Conversation {
@@ -333,7 +334,7 @@ func TestAnswersToQuestions(t *testing.T) {
 	}
 }
 
-func TestCancelAnswers(t *testing.T) {
+func TestResponsesToCancel(t *testing.T) {
 	t.Parallel()
 	for answer, ok := range map[string]bool{`{}`: true, `{"success":"yes"}`: true, `{"success":false}`: false} {
 		if err := ai.New(script(answer)).Turns.Cancel(t.Context(), share, threadID); (err == nil) != ok {
@@ -342,7 +343,7 @@ func TestCancelAnswers(t *testing.T) {
 	}
 }
 
-// A note may be the whole answer.
+// A note may be the whole response.
 func TestNotesDecoded(t *testing.T) {
 	t.Parallel()
 	s := ai.New(script(`{"result":true,"id":"n","name":"a.md","type":"note","version":"v"}`, `{"result":true}`))
@@ -352,7 +353,7 @@ func TestNotesDecoded(t *testing.T) {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 	if _, err := s.Notes.Update(t.Context(), roomID, nodeID, ai.UpdateNoteRequest{Content: "a"}); err == nil {
-		t.Error("an answer without a node is no error")
+		t.Error("a response without a node is not an error")
 	}
 }
 
@@ -366,8 +367,8 @@ func content(t *testing.T, d *api.Download) string {
 	return string(b)
 }
 
-// An update of an old version of a note is a conflict that holds the current one.
-func TestNotes(t *testing.T) {
+// An update of an old version of a note is a conflict with the current version.
+func TestNoteUpdateConflict(t *testing.T) {
 	t.Parallel()
 	alone(t, func(t *testing.T, o *office) {
 		notes := o.client.AI.Notes
@@ -401,7 +402,7 @@ func TestNotes(t *testing.T) {
 	})
 }
 
-// A note may be as long as is documented, and only another version is a conflict.
+// The longest valid note is sent, and only another version is a conflict.
 func TestOnlyStatus409IsANoteConflict(t *testing.T) {
 	t.Parallel()
 	longest := ai.UpdateNoteRequest{Content: strings.Repeat("x", 100<<10)}
@@ -414,7 +415,7 @@ func TestOnlyStatus409IsANoteConflict(t *testing.T) {
 	}
 }
 
-// Update returns the thread even if the answer has none.
+// Update returns the thread even if the response has none.
 func TestUpdateReturnsTheThread(t *testing.T) {
 	t.Parallel()
 	for answer, want := range map[string]*ai.Thread{
@@ -428,7 +429,7 @@ func TestUpdateReturnsTheThread(t *testing.T) {
 	}
 }
 
-// Files are read by their links, whole or in part.
+// Files are downloaded by their links, whole or in part.
 func TestFiles(t *testing.T) {
 	t.Parallel()
 	alone(t, func(t *testing.T, o *office) {

@@ -85,8 +85,8 @@ func TestInputErrorText(t *testing.T) {
 	}
 }
 
-// A kind is found through any wrapping, and depends on more than the status. The kind of
-// each status is checked with the client.
+// errors.Is finds the kind through any wrapping, and depends on more than the
+// status. The kind of each status is tested with the client.
 func TestErrorKinds(t *testing.T) {
 	t.Parallel()
 	kinds := []error{
@@ -124,7 +124,8 @@ func TestErrorKinds(t *testing.T) {
 	}
 }
 
-// An error is one line of visible characters, whatever the server says.
+// The text of an error is one line of visible characters, whatever the server
+// sends.
 func TestErrorIsOneVisibleLine(t *testing.T) {
 	t.Parallel()
 	const hidden = "a\x1b[31m\r\nFAKE\x00\u202e\u2066\u2028\u2029\u200f\ufeff\u0085\xff \"é\\ \u00a0日本🙂"
@@ -151,11 +152,11 @@ func TestTokenExpires(t *testing.T) {
 		token := api.Token{AccessToken: api.NewSecret("t"), Expiry: time.Now().Add(time.Minute)}
 		time.Sleep(time.Minute - 1)
 		if token.Expired() {
-			t.Error("it expires too early")
+			t.Error("the token expires too early")
 		}
 		time.Sleep(time.Nanosecond)
 		if !token.Expired() {
-			t.Error("it does not expire in time")
+			t.Error("the token does not expire in time")
 		}
 		if (api.Token{AccessToken: api.NewSecret("t")}).Expired() {
 			t.Error("a token of unknown expiry expires")

@@ -68,7 +68,7 @@ func TestOpaqueIDForms(t *testing.T) {
 	}
 }
 
-// checkIDs states what holds for all IDs, however they are written.
+// checkIDs checks the properties of all IDs.
 func checkIDs(t interface{ Fatalf(string, ...any) }, a, b api.OpaqueID) {
 	plain, shown := api.OpaqueID(a.Plain()), api.OpaqueID(a.Hyphenated())
 	if plain.Plain() != string(plain) || strings.Contains(string(plain), "-") {

@@ -70,7 +70,7 @@ func TestBoolJSON(t *testing.T) {
 	}
 }
 
-func TestLenientTypesRefuseBrokenJSON(t *testing.T) {
+func TestLenientTypesRejectInvalidJSON(t *testing.T) {
 	t.Parallel()
 	for _, in := range []string{``, `"`, `[`, `[1`, `{`, `"\x"`} {
 		if err := new(api.Map[int]).UnmarshalJSON([]byte(in)); err == nil {

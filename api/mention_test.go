@@ -139,7 +139,7 @@ func TestMentionRoundTrip(t *testing.T) {
 	})
 }
 
-// checkMentions states what holds for every text.
+// checkMentions checks the properties of the mentions in any text.
 func checkMentions(t interface{ Fatalf(string, ...any) }, text string) {
 	rest := text
 	for _, m := range api.Mentions(text) {
@@ -149,13 +149,13 @@ func checkMentions(t interface{ Fatalf(string, ...any) }, text string) {
 		start := "@[" + string(m.Kind) + ":" + m.ID
 		i := strings.Index(rest, start)
 		if i < 0 {
-			t.Fatalf("Mentions(%q) has %+v, which does not stand there", text, m)
+			t.Fatalf("Mentions(%q) has %+v, which is not in the text", text, m)
 		}
 		rest = rest[i+len(start):]
 	}
 }
 
-func TestMentionsStandInTheText(t *testing.T) {
+func TestMentionsAreInTheText(t *testing.T) {
 	t.Parallel()
 	piece := rapid.SampledFrom([]string{
 		"@[", "]", ":", "user", "1", "a b", "`", "``", "```", "~~~", "\n", "\r", " ", "   ", "\t", "> ", "@[user:1:A]",

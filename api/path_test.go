@@ -78,15 +78,15 @@ func TestPathList(t *testing.T) {
 		"path": api.PathList(template, []string{"1"}),
 	} {
 		if e, ok := errors.AsType[*api.InputError](r.Err()); !ok || e.Field != field {
-			t.Errorf("got %v, want %s refused", r.Err(), field)
+			t.Errorf("got %v, want an error for %s", r.Err(), field)
 		}
 	}
 	if r := api.PathList("/none/", nil, "a"); r.Err() == nil {
-		t.Errorf("a list without a place is sent to %s", r)
+		t.Errorf("a list without a placeholder has the path %s", r)
 	}
 }
 
-func TestPathRefuses(t *testing.T) {
+func TestPathRejectsInvalidInput(t *testing.T) {
 	t.Parallel()
 	const (
 		rule      = "must be neither blank nor made of dots"
@@ -116,7 +116,7 @@ func TestPathRefuses(t *testing.T) {
 		"a placeholder alone": {"/{a", nil, path(few, "/{a")},
 	} {
 		r := api.Path(tc.template, tc.segments...)
-		got, ok := r.Err().(*api.InputError) //nolint:errorlint // it must not be wrapped
+		got, ok := r.Err().(*api.InputError) //nolint:errorlint // must not be wrapped
 		if !ok {
 			t.Fatalf("%s: the path is %s, %v", name, r, r.Err())
 		}
@@ -129,7 +129,7 @@ func TestPathRefuses(t *testing.T) {
 	}
 }
 
-// Whatever an argument holds, it stays in its place and comes out as it went in.
+// Any argument stays in its segment and can be decoded again.
 func FuzzPath(f *testing.F) {
 	for _, s := range []string{"1", "..", "a/b", "%2e%2e", "größe", "\xff", "a b", "?#", "{b}", "\\", ";", "a\u0000b"} {
 		f.Add(s, "2")
@@ -147,7 +147,7 @@ func FuzzPath(f *testing.F) {
 		segments := strings.Split(r.String(), "/")
 		if len(segments) != 8 || segments[1] != "current" || segments[2] != "x" || segments[4] != "y" ||
 			segments[6] != "details" {
-			t.Fatalf("%q and %q leave their places: %s", a, b, r)
+			t.Fatalf("%q and %q leave their segments: %s", a, b, r)
 		}
 		for i, want := range map[int]string{3: a, 5: b} {
 			if got, err := url.PathUnescape(segments[i]); err != nil || got != want {

@@ -44,7 +44,7 @@ func TestBodies(t *testing.T) {
 		"a number beyond a float":     {api.JSON(int64(4012345678901234567)), json, `4012345678901234567`},
 		"a name by hand, as a string": {api.JSON(api.ID("4012345678901234567")), json, `"4012345678901234567"`},
 	} {
-		for range 2 { // a repeat sends the same bytes
+		for range 2 { // a retry sends the same bytes
 			kind, content, err := api.Encode(tc.body)
 			if err != nil || kind != tc.kind || string(content) != tc.want {
 				t.Errorf("%s: it is sent as %s: %s, %v; want %s: %s", name, kind, content, err, tc.kind, tc.want)
@@ -80,12 +80,12 @@ func TestResolve(t *testing.T) {
 			t.Errorf("%s: (-want +got):\n%s", name, diff)
 		}
 		if got.Response != tc.want.Response {
-			t.Error(name, "another place would be filled")
+			t.Error(name, "another variable would be set")
 		}
 	}
 }
 
-// Options may be kept and used again: what one call made of them is its own.
+// Options may be reused: a call does not change them.
 func TestOptionsAreNotShared(t *testing.T) {
 	t.Parallel()
 	opts := []api.CallOption{api.Header("X-Note", "a"), api.Terse}
@@ -99,7 +99,8 @@ func TestOptionsAreNotShared(t *testing.T) {
 	}
 }
 
-// parts reads a body back: names in their order, those of files in brackets.
+// parts decodes a body and returns the names in order, those of files in
+// brackets.
 func parts(t *testing.T, m api.Body) []string {
 	t.Helper()
 	kind, content, err := api.Encode(m)
@@ -147,7 +148,7 @@ func TestMultipart(t *testing.T) {
 	}
 }
 
-// Every body has a boundary of its own, which no content can hold.
+// Every body has its own boundary, which no content can contain.
 func TestMultipartBoundaries(t *testing.T) {
 	t.Parallel()
 	inner := api.Multipart(nil, &api.FilePart{Field: "chunk", Name: "x", Content: api.Bytes("", []byte("a"))})
@@ -161,7 +162,7 @@ func TestMultipartBoundaries(t *testing.T) {
 	}
 }
 
-// The size of a body is that of its content, and unknown if that of the file is.
+// The size of a body is that of its content, or unknown if a file's is.
 func TestMultipartSize(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int64{5, -1} {
@@ -177,7 +178,7 @@ func TestMultipartSize(t *testing.T) {
 			t.Errorf("a file of %d bytes: size %d, %d were read, %v", size, got, want, err)
 		}
 		if _, _, err := m.Open(); !errors.Is(err, api.ErrBodyUsed) {
-			t.Errorf("it is opened again: %v", err)
+			t.Errorf("the second open: %v", err)
 		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 )
 
-func TestSecretShowsNowhere(t *testing.T) {
+func TestSecretIsNotPrinted(t *testing.T) {
 	t.Parallel()
 	const canary = "canary-0123456789"
 	secret := api.NewSecret(canary)
@@ -72,7 +72,7 @@ func TestSecretShowsNowhere(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	for _, v := range []any{secret, held, map[api.Secret]bool{secret: true}} { // an error is fine
+	for _, v := range []any{secret, held, map[api.Secret]bool{secret: true}} { // an error is allowed
 		_ = gob.NewEncoder(&out).Encode(v)
 		for _, marshal := range []func(any) ([]byte, error){
 			stdjson.Marshal, xml.Marshal, func(v any) ([]byte, error) { return json.Marshal(v) },
@@ -85,14 +85,14 @@ func TestSecretShowsNowhere(t *testing.T) {
 		canary, fmt.Sprintf("%x", canary), fmt.Sprintf("%X", canary), fmt.Sprintf("%d", []byte(canary)), canary[:6],
 	} {
 		if at := strings.Index(out.String(), form); at >= 0 {
-			t.Errorf("it shows: %s", out.String()[max(0, at-80):at+len(form)])
+			t.Errorf("the secret is printed: %s", out.String()[max(0, at-80):at+len(form)])
 		}
 	}
 	if !strings.Contains(out.String(), "[redacted]") {
-		t.Error("nothing takes its place")
+		t.Error("the mask is not printed")
 	}
 	if secret.Reveal() != canary {
-		t.Errorf("it holds %s", secret.Reveal())
+		t.Errorf("the secret is %s", secret.Reveal())
 	}
 }
 
@@ -101,7 +101,7 @@ func TestEmptySecret(t *testing.T) {
 	if s := fmt.Sprintf(
 		"%v|%s|%#v", api.NewSecret(""), api.NewSecret(""), struct{ S api.Secret }{},
 	); strings.Contains(s, "redacted") {
-		t.Errorf("no secret prints as %s", s)
+		t.Errorf("an empty secret prints as %s", s)
 	}
 	if got := api.NewSecret("").GoString() + api.NewSecret("a").GoString(); got != `"""[redacted]"` {
 		t.Errorf("GoString is %s", got)

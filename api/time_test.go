@@ -63,7 +63,7 @@ func TestParseTime(t *testing.T) {
 	}
 }
 
-func TestParseTimeRefuses(t *testing.T) {
+func TestParseTimeRejectsInvalidTimes(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
 		"words":                     "tomorrow",
@@ -104,7 +104,7 @@ func TestParseTimeRefuses(t *testing.T) {
 	}
 }
 
-// codecs are the packages with which a program may read and write our types.
+// codecs are the packages that a program may encode and decode the types with.
 func codecs() map[string]struct {
 	marshal   func(any) ([]byte, error)
 	unmarshal func([]byte, any) error
@@ -167,7 +167,7 @@ func TestTimeJSON(t *testing.T) {
 	}
 }
 
-func TestTimeRefusesBrokenJSON(t *testing.T) {
+func TestTimeRejectsInvalidJSON(t *testing.T) {
 	t.Parallel()
 	for _, in := range []string{``, `"`, `"2026`, `"\x"`, `x`} {
 		if err := new(api.Time).UnmarshalJSON([]byte(in)); err == nil {
