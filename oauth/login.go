@@ -77,7 +77,7 @@ func Login(ctx context.Context, c Config) (*Grant, error) {
 // It does not ask the server about a token that is not due for a refresh. If the
 // session was ended elsewhere, the first call of the client fails with
 // [ErrSignInAgain]; LoginIfNeeded then signs in, and the source that it returned
-// before uses the new token as well.
+// before uses the new token as well. Concurrent calls may each open a browser.
 //
 // Errors: those of Login; that of the refresh if the server did not answer it.
 // [Service.TokenScopes] returns what the user has granted.

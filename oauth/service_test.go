@@ -775,6 +775,7 @@ func TestAnswersWithoutTheirRecord(t *testing.T) {
 		s := answered(t, body)
 		device := oauth.UpdateSessionRequest{DeviceName: api.Set("")}
 		limited, code := api.NewSecret("limited"), api.NewSecret("123456")
+		start := authorization()
 		register := oauth.RegisterRequest{RedirectURIs: []string{loopback}}
 		for want, err := range map[string]error{
 			"oauth.Sessions.List: the response holds no sessions":       fail(s.Sessions.List(t.Context())),
@@ -786,7 +787,7 @@ func TestAnswersWithoutTheirRecord(t *testing.T) {
 			"oauth.TwoFactor.Complete: the response holds no token":     fail(s.TwoFactor.Complete(t.Context(), limited, code)),
 			"oauth.CheckToken: the response holds no id":                fail(s.CheckToken(t.Context())),
 			"oauth.Register: the response holds no client id":           fail(s.Register(t.Context(), register)),
-			"oauth.StartAuthorization: the response holds no login URL": fail(s.StartAuthorization(t.Context(), authorization())),
+			"oauth.StartAuthorization: the response holds no login URL": fail(s.StartAuthorization(t.Context(), start)),
 		} {
 			if err == nil || err.Error() != "fastio: "+want {
 				t.Errorf("%s: %v, want %s", body, err, want)
