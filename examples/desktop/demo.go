@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/oauth"
+)
+
+// demonstrate runs the program twice against an emulator. The second run downloads a
+// file, without a browser.
+func (p *program) demonstrate(ctx context.Context, config oauth.Config) error {
+	platform := fastiotest.New()
+	design := platform.AddWorkspace(fastiotest.Workspace{Name: "Design"})
+	platform.AddNode(fastiotest.Node{Profile: design.ID, Name: "Drawings", Kind: "folder"})
+	platform.AddNode(fastiotest.Node{
+		Profile: design.ID, Name: "mill.txt", Content: strings.Repeat("A mill of brass.\n", 100_000),
+	})
+	server := httptest.NewServer(platform)
+	defer server.Close()
+	var err error
+	if p.dir, err = os.MkdirTemp("", "desktop"); err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(p.dir) }()
+	fmt.Fprintf(p.out, "No FASTIO_BASE_URL: running against an emulator at %s\n\n", server.URL)
+	config.BaseURL = server.URL
+	config.Store = oauth.FileStore{
+		Path: filepath.Join(p.dir, "tokens"), Keys: oauth.KeyFile(filepath.Join(p.dir, "key")),
+	}
+	config.OpenBrowser = func(ctx context.Context, url string) error { return approve(ctx, platform, url) }
+	if err := p.run(ctx, config); err != nil {
+		return err
+	}
+	fmt.Fprintln(p.out, "\nA second run, with the stored tokens:")
+	p.file = "mill.txt"
+	return p.run(ctx, config)
+}
+
+// approve gives consent as the user of the emulator, and visits the address to which the
+// browser is then redirected.
+func approve(ctx context.Context, platform *fastiotest.Server, url string) error {
+	outcome, err := platform.Approve(url, fastiotest.Decision{})
+	if err != nil {
+		return err
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, outcome.Redirect, http.NoBody)
+	if err != nil {
+		return err
+	}
+	resp, err := new(http.Client).Do(r)
+	if err != nil {
+		return err
+	}
+	return resp.Body.Close()
+}

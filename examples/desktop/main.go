@@ -1,0 +1,150 @@
+// Desktop is a program on the machine of its user: it signs the user in through the
+// browser, lists the files of a workspace, and downloads one of them.
+//
+//	go run ./examples/desktop                          lists the first workspace
+//	go run ./examples/desktop -workspace ID            lists another workspace
+//	go run ./examples/desktop -get plan.pdf            downloads a file
+//
+// The tokens are stored, so that only the first run opens a browser. Without
+// configuration the program runs against an emulator of its own, on a socket, and plays
+// the browser as well. With FASTIO_BASE_URL set, it runs against that service.
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+
+	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/examples/internal/show"
+	"github.com/fastio-go/fastio/oauth"
+	"github.com/fastio-go/fastio/storage"
+)
+
+func main() {
+	p := &program{out: os.Stdout, screen: os.Stderr}
+	flag.StringVar((*string)(&p.workspace), "workspace", "", "the ID of the workspace; default: the first one")
+	flag.StringVar(&p.file, "get", "", "the name of a file to download from its root")
+	flag.StringVar(&p.dir, "dir", ".", "the directory to download to")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := p.start(ctx)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+type program struct {
+	out, screen io.Writer // screen gets the progress
+	workspace   api.ID
+	file, dir   string
+	client      *fastio.Client
+}
+
+func (p *program) start(ctx context.Context) error {
+	config := oauth.Config{
+		BaseURL: os.Getenv("FASTIO_BASE_URL"), ClientName: "Desktop example", Store: oauth.UserStore("fastio-desktop-example"),
+		ShowURL: func(url string) { fmt.Fprintf(p.out, "Sign in at %s\n", url) },
+	}
+	if config.BaseURL == "" {
+		return p.demonstrate(ctx, config)
+	}
+	return p.run(ctx, config)
+}
+
+func (p *program) run(ctx context.Context, config oauth.Config) error {
+	source, err := oauth.LoginIfNeeded(ctx, config)
+	if err != nil {
+		return err
+	}
+	p.client, err = fastio.New(fastio.WithBaseURL(config.BaseURL), fastio.WithTokenSource(source))
+	if err != nil {
+		return err
+	}
+	defer p.client.CloseIdleConnections()
+	me, err := p.client.Account.Me(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(p.out, "Signed in as %s %s.\n", me.FirstName, me.LastName)
+	workspace := p.workspace
+	for w, err := range p.client.Account.Workspaces.All(ctx, nil) {
+		if err != nil {
+			return err
+		}
+		workspace = cmp.Or(workspace, w.ID)
+	}
+	if workspace == "" {
+		return errors.New("the user has no workspace")
+	}
+	return p.list(ctx, workspace)
+}
+
+// list prints the root of a workspace, and downloads the file with the requested name.
+func (p *program) list(ctx context.Context, workspace api.ID) error {
+	var found *storage.Node
+	for node, err := range p.client.Storage.All(ctx, api.Workspace(workspace), api.Root, nil) {
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(p.out, "  %-8s %10d  %s\n", node.Type, node.Size, node.Name)
+		if node.Name == p.file {
+			found = node
+		}
+	}
+	switch {
+	case p.file == "":
+		return nil
+	case found == nil:
+		return fmt.Errorf("there is no file %q", p.file)
+	}
+	return p.download(ctx, workspace, found)
+}
+
+// download replaces the local file when all bytes have arrived. The name comes from
+// the server: only its last element is used.
+func (p *program) download(ctx context.Context, workspace api.ID, node *storage.Node) (err error) {
+	content, err := p.client.AI.Notes.Read(ctx, workspace, node.ID, "")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = content.Close() }()
+	file, err := os.CreateTemp(p.dir, "download")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(file.Name()) }() // unless it was renamed
+	bar := show.Bytes(p.screen, node.Name)
+	_, err = io.Copy(file, io.TeeReader(content, &counter{bar: bar, total: content.Length}))
+	bar.End()
+	if err := errors.Join(err, file.Close()); err != nil {
+		return err
+	}
+	path := filepath.Join(p.dir, filepath.Base(node.Name))
+	if err := os.Rename(file.Name(), path); err != nil {
+		return err
+	}
+	fmt.Fprintf(p.out, "Saved %s.\n", path)
+	return nil
+}
+
+// counter shows the progress of what is written to it.
+type counter struct {
+	bar         *show.Bar
+	done, total int64
+}
+
+func (c *counter) Write(p []byte) (int, error) {
+	c.done += int64(len(p))
+	c.bar.Set(c.done, c.total)
+	return len(p), nil
+}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"time"
+
+	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/fastiotest"
+)
+
+// demonstrate makes three runs against an emulator: one that is interrupted, one that
+// completes the file, and one after more events.
+func (p *program) demonstrate(ctx context.Context) error {
+	platform := fastiotest.New()
+	p.workspace = platform.AddWorkspace(fastiotest.Workspace{Name: "Design"}).ID
+	before := time.Now().AddDate(0, 0, -1)
+	platform.Generate(fastiotest.History{Workspace: p.workspace, Events: 500, To: before, Seed: 1})
+	server := httptest.NewServer(platform)
+	defer server.Close()
+	fmt.Fprintf(p.out, "No FASTIO_API_KEY: running against an emulator at %s\n", server.URL)
+	var err error
+	if p.dir, err = os.MkdirTemp("", "nightly"); err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(p.dir) }()
+	if p.client, err = fastio.New(fastio.WithBaseURL(server.URL), fastio.WithToken(platform.Token())); err != nil {
+		return err
+	}
+	defer p.client.CloseIdleConnections()
+
+	fmt.Fprint(p.out, "\nA run that is interrupted: ")
+	interrupted, interrupt := context.WithCancel(ctx)
+	p.added = func(n int) {
+		if n == 100 {
+			interrupt()
+		}
+	}
+	if err := p.run(interrupted); !errors.Is(err, context.Canceled) {
+		return err
+	}
+	p.added = nil
+	fmt.Fprint(p.out, "The next run: ")
+	if err := p.run(ctx); err != nil {
+		return err
+	}
+	for range 3 {
+		platform.AddEvent(fastiotest.Event{Name: "comment_created", Workspace: p.workspace})
+	}
+	fmt.Fprint(p.out, "A run after three more events: ")
+	return p.run(ctx)
+}

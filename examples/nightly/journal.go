@@ -1,0 +1,83 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/events"
+)
+
+// journal is a file with one event per line.
+type journal struct {
+	file  *os.File
+	known map[api.OpaqueID]bool // events in the file
+	added int                   // by this run
+	onAdd func(n int)           // may be nil
+}
+
+// openJournal opens or creates a journal, and removes the incomplete line of a run that
+// was killed. Each write is flushed to disk, so that the file is never behind the
+// checkpoint.
+func openJournal(path string) (*journal, error) {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_SYNC, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	j := &journal{file: file, known: map[api.OpaqueID]bool{}}
+	if err := j.read(); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return j, nil
+}
+
+func (j *journal) read() error {
+	var size int64
+	for lines := bufio.NewReader(j.file); ; {
+		line, err := lines.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		var event events.Event
+		if err := json.Unmarshal(line, &event); err != nil {
+			return fmt.Errorf("%s: %w", j.file.Name(), err)
+		}
+		j.known[event.ID] = true
+		size += int64(len(line))
+	}
+	if err := j.file.Truncate(size); err != nil {
+		return err
+	}
+	_, err := j.file.Seek(size, io.SeekStart)
+	return err
+}
+
+// add appends an event unless the file has it.
+func (j *journal) add(_ context.Context, e *events.Event) error {
+	if j.known[e.ID] {
+		return nil
+	}
+	line, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	if _, err := j.file.Write(append(line, '\n')); err != nil {
+		return err
+	}
+	j.known[e.ID] = true
+	j.added++
+	if j.onAdd != nil {
+		j.onAdd(j.added)
+	}
+	return nil
+}
+
+func (j *journal) close() error { return j.file.Close() }
