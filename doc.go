@@ -20,24 +20,28 @@
 //
 // # Errors
 //
-// A call that the server refuses returns an [*api.Error] with the server's words. A
-// call with an invalid argument is rejected locally and returns an [*api.InputError].
-// [errors.Is] reports the kind, such as [api.ErrNotFound]; each kind documents
-// its statuses. Any other failure keeps its type and gains the name of the call.
+// A request that the server refuses returns an [*api.Error] with the status, the code
+// and the text of the server. Invalid arguments are rejected locally, before any request
+// is sent, with an [*api.InputError] that names the argument, the rule and the value.
+// [errors.Is] reports the kind, such as [api.ErrNotFound]; each kind documents its
+// statuses. Any other failure, such as a broken connection, keeps its type and gains
+// the name of the call. No error text holds a token, a URL or a body.
 //
 // # Retries
 //
 // A failed call is retried if it is idempotent: reads, and writes that the platform
 // deduplicates by a key. Any other write is retried only if the server provably did
-// not process it: no connection was made, or the answer was a 429. A retry budget per
+// not process it: no connection was made, or the response was a 429. A retry budget per
 // client limits retries to a small share of all calls during an outage.
 //
 // # Rate limits
 //
 // A call waits for room in the platform's rate windows before it is sent, so that a
 // single process using a credential receives no 429 from endpoints whose limits are
-// published. That wait ends only with the context. A wait that the server orders is
-// bounded by [WithMaxWait].
+// published, such as event search. Other limits are learned from responses. That wait
+// ends only with the context. A Retry-After of the server is honoured up to
+// [WithMaxWait]; a longer one fails at once with [api.ErrRateLimited], and
+// Rate.RetryAfter of the error is its length. Hooks and the logger report every wait.
 //
 // # Defaults
 //

@@ -23,6 +23,7 @@ import (
 	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/fastiotest"
 	"github.com/fastio-go/fastio/fileshares"
+	"github.com/fastio-go/fastio/search"
 	"github.com/fastio-go/fastio/shares"
 )
 
@@ -31,7 +32,7 @@ func TestReadmeSnippetsAreCompiled(t *testing.T) {
 	t.Parallel()
 	var compiled []string
 	for _, file := range []string{
-		"example_test.go", "readme_test.go", "examples/hello/main.go", "oauth/example_desktop_test.go",
+		"example_test.go", "readme_test.go", "fastiotest/example_test.go", "examples/hello/main.go", "oauth/example_desktop_test.go",
 	} {
 		compiled = append(compiled, unindented(readFile(t, file)))
 	}
@@ -359,30 +360,63 @@ func Example_agent() {
 	// The lease of Dock 4 ends on 31 May. [1]
 }
 
-// Create a portal and invite a client to it.
+// Files are found by their words, and facts are written about them.
+func Example_search() {
+	server, design := office()
+	for _, name := range []string{"invoice 7.txt", "plan.txt"} {
+		server.AddNode(fastiotest.Node{Profile: design.ID, Name: name, Content: "About a mill of brass."})
+	}
+	client := must(fastio.New(server.ClientOptions()...))
+	ctx, workspace := context.Background(), design.ID
+	markPaid := func() error {
+		result, err := client.Search.Files(ctx, api.Workspace(workspace), search.Query{Text: "invoice"})
+		if err != nil {
+			return err
+		}
+		for _, hit := range result.Hits {
+			set, err := client.Metadata.Facts.Set(ctx, workspace, hit.ID, map[string]any{"paid": true})
+			if err != nil {
+				return err
+			}
+			fmt.Printf("%s: %s is %s\n", hit.Name, set.Facts[0].Name, set.Facts[0].Value)
+		}
+		return nil
+	}
+	fmt.Println(markPaid())
+	// Output:
+	// invoice 7.txt: paid is true
+	// <nil>
+}
+
+// A guest is invited to a portal, which is then deleted.
 func Example_portal() {
 	server, design := office()
 	client := must(fastio.New(server.ClientOptions()...))
 	ctx, workspace := context.Background(), design.ID
 	invite := func() error {
 		portal, err := client.Shares.Create(ctx, workspace, shares.CreateRequest{
-			Title: "Q4 pack", DownloadSecurity: shares.DownloadSecurityMedium, Expires: time.Now().AddDate(0, 1, 0),
+			Title: "Q4 pack", CustomName: "q4pack", Expires: time.Now().AddDate(0, 1, 0),
 		})
 		if err != nil {
 			return err
 		}
 		_, err = client.Shares.Members.Add(ctx, portal.ID, account.Invitee{Email: "bo@example.com"},
 			shares.AddRequest{Role: account.RoleGuest})
-		return err
+		if err != nil {
+			return err
+		}
+		fmt.Println(portal.URL())
+		return client.Shares.Delete(ctx, portal.ID)
 	}
 	fmt.Println(invite())
 	fmt.Println(len(server.Mails("bo@example.com")), "mail")
 	// Output:
+	// https://go.fast.io/shared/q4pack
 	// <nil>
 	// 1 mail
 }
 
-// Share a file and receive its changed version.
+// A guest downloads a shared file and uploads a change.
 func Example_fileShare() {
 	server, design := office()
 	file := server.AddNode(fastiotest.Node{Profile: design.ID, Name: "plan.txt", Content: "A mill of brass."}).ID
@@ -390,11 +424,11 @@ func Example_fileShare() {
 	client := must(fastio.New(server.ClientOptions()...))
 	key := server.AddKey(fastiotest.Key{User: bo.ID})
 	guest := must(fastio.New(append(server.ClientOptions(), fastio.WithToken(key.Token))...))
-	dir := must(os.MkdirTemp("", "lent"))
+	dir := must(os.MkdirTemp("", "shared"))
 	defer func() { _ = os.RemoveAll(dir) }()
 	mine, theirs := filepath.Join(dir, "plan.txt"), filepath.Join(dir, "copy.txt")
 	ctx, password := context.Background(), api.NewSecret("correct horse")
-	link := must(lend(ctx, client, design.ID, file, password))
+	link := must(share(ctx, client, design.ID, file, password))
 	fmt.Println(edit(ctx, guest, link.ID, password, mine, func() error {
 		return os.WriteFile(mine, []byte("A mill of iron."), 0o600)
 	}))
@@ -407,7 +441,7 @@ func Example_fileShare() {
 	// true
 }
 
-func lend(
+func share(
 	ctx context.Context, client *fastio.Client, workspace api.ID, file api.OpaqueID, password api.Secret,
 ) (*fileshares.FileShare, error) {
 	link, err := client.FileShares.Create(ctx, workspace, fileshares.CreateRequest{
@@ -434,7 +468,7 @@ func edit(
 	}
 	_, err = guest.FileShares.ReplaceFile(ctx, link, path, fileshares.ReplaceRequest{IfVersion: got.Version}, unlock)
 	if conflict, ok := errors.AsType[*fileshares.VersionConflict](err); ok {
-		return fmt.Errorf("begin again from %s: %w", conflict.Current, err)
+		return fmt.Errorf("repeat the change on %s: %w", conflict.Current, err)
 	}
 	return err
 }
