@@ -53,7 +53,7 @@ type program struct {
 func (p *program) start(ctx context.Context) error {
 	config := oauth.Config{
 		BaseURL: os.Getenv("FASTIO_BASE_URL"), ClientName: "Desktop example", Store: oauth.UserStore("fastio-desktop-example"),
-		ShowURL: func(url string) { fmt.Fprintf(p.out, "Sign in at %s\n", url) },
+		ShowURL: func(_ context.Context, url string) { fmt.Fprintf(p.out, "Sign in at %s\n", url) },
 	}
 	if config.BaseURL == "" {
 		return p.demonstrate(ctx, config)
