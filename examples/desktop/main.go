@@ -52,7 +52,8 @@ type program struct {
 
 func (p *program) start(ctx context.Context) error {
 	config := oauth.Config{
-		BaseURL: os.Getenv("FASTIO_BASE_URL"), ClientName: "Desktop example", Store: oauth.UserStore("fastio-desktop-example"),
+		BaseURL: os.Getenv("FASTIO_BASE_URL"), ClientName: "Desktop example",
+		Store:   oauth.UserStore("fastio-desktop-example"),
 		ShowURL: func(_ context.Context, url string) { fmt.Fprintf(p.out, "Sign in at %s\n", url) },
 	}
 	if config.BaseURL == "" {

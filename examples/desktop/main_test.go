@@ -36,7 +36,9 @@ func TestDownload(t *testing.T) {
 	s := fastiotest.New()
 	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
 	s.AddNode(fastiotest.Node{Profile: room.ID, Name: "plan.txt", Content: "A mill of iron."})
-	p := &program{out: new(bytes.Buffer), screen: new(bytes.Buffer), client: s.Client(t), file: "plan.txt", dir: t.TempDir()}
+	p := &program{
+		out: new(bytes.Buffer), screen: new(bytes.Buffer), client: s.Client(t), file: "plan.txt", dir: t.TempDir(),
+	}
 	if err := os.WriteFile(filepath.Join(p.dir, "plan.txt"), []byte("A mill of brass."), 0o600); err != nil {
 		t.Fatal(err)
 	}
