@@ -26,7 +26,7 @@ type Comment struct {
 	Entity      api.OpaqueID    `json:"entity" also:"entity_id"` // the node, workspace or share that is commented on
 	ProfileType api.ProfileKind `json:"profile_type"`            // kind of its profile: workspace or share
 	ProfileID   api.ID          `json:"profile_id"`              // the workspace or share; never the author
-	ScopeID     api.ID          `json:"scope_id"`                // the File Share whose recipient wrote it; "" for other comments
+	ScopeID     api.ID          `json:"scope_id"`                // the File Share of the recipient who wrote it, else ""
 
 	Reference  *Anchor                  `json:"reference"`  // the place in the file; nil means all of it
 	Properties api.Map[json.RawMessage] `json:"properties"` // as set by Create and Update; nil if not in the response

@@ -55,7 +55,10 @@ func TestStores(t *testing.T) {
 	for name, store := range map[string]oauth.Store{"memory": new(oauth.MemoryStore), "file": fileStore(t)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			names := []string{"default", "a b", "../../etc/passwd", "CON", "ünï 日本", "\u2028<&>\x00\"", strings.Repeat("é", 128)}
+			names := []string{
+				"default", "a b", "../../etc/passwd", "CON", "ünï 日本", "\u2028<&>\x00\"",
+				strings.Repeat("é", 128),
+			}
 			for _, name := range names {
 				holds(t, store, name, "")
 				update(t, store, name, put("record of "+name))

@@ -33,7 +33,7 @@ type Invitation struct {
 	Created      api.Time        `json:"created,omitzero"`
 	Updated      api.Time        `json:"updated,omitzero"`
 	Expires      api.Time        `json:"expires,omitzero"`        // when it can no longer be accepted; zero means never
-	Key          api.Secret      `json:"invitation_key,omitzero"` // a credential that accepts it; "" if not in the response
+	Key          api.Secret      `json:"invitation_key,omitzero"` // a credential that accepts it; "" if missing
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members without a field
 }

@@ -22,7 +22,7 @@ type Envelope[T any] struct {
 type root[T any] struct {
 	Result   result    `json:"result"`
 	Response nested[T] `json:"response"`
-	Payload  *T        `json:",embed,inline"` // the embed option is called inline in the standard library's package of Go 1.26
+	Payload  *T        `json:",embed,inline"` // embed is called inline in the package of Go 1.26
 }
 
 // Nothing returns an envelope that ignores the payload.
