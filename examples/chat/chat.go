@@ -25,7 +25,7 @@ type chat struct {
 	interruptible func(ctx context.Context) (context.Context, context.CancelFunc)
 }
 
-// run asks what is typed, line by line.
+// run asks each line that is typed.
 func (c *chat) run(ctx context.Context) error {
 	if c.thread != "" {
 		if err := c.recall(ctx); err != nil {
@@ -44,15 +44,14 @@ func (c *chat) run(ctx context.Context) error {
 	}
 	fmt.Fprintln(c.out)
 	if c.thread != "" {
-		fmt.Fprintf(c.out, "Go on with -thread %s\n", c.thread)
+		fmt.Fprintf(c.out, "Continue with -thread %s\n", c.thread)
 	}
 	return lines.Err()
 }
 
 func (c *chat) prompt() { fmt.Fprint(c.out, "> ") }
 
-// recall shows what was said before. An answer that was under way when the program
-// ended is waited for.
+// recall prints the earlier turns, and waits for an answer that is not complete.
 func (c *chat) recall(ctx context.Context) error {
 	for turn, err := range c.client.AI.Turns.All(ctx, c.scope, c.thread) {
 		if err != nil {
@@ -82,7 +81,7 @@ func (c *chat) ask(ctx context.Context, question string) error {
 
 func (c *chat) options() *ai.AskOptions { return &ai.AskOptions{Text: c.out, CancelTurn: true} }
 
-// finish shows what belongs below an answer, or why there is none.
+// finish prints the sources of an answer, or why there is none.
 func (c *chat) finish(turn *ai.Turn, err error) error {
 	failed, ended := errors.AsType[*ai.TurnError](err)
 	switch {

@@ -7,7 +7,7 @@ import (
 	"github.com/fastio-go/fastio/fastiotest"
 )
 
-// demo is a platform of our own, with a workspace to ask about.
+// demo is an emulator with a workspace.
 type demo struct {
 	platform *fastiotest.Server
 	server   *httptest.Server

@@ -1,10 +1,10 @@
-// Chat talks to the agent of a workspace: answers appear while they are written,
-// with their sources as footnotes.
+// Chat asks the agent of a workspace questions: answers are printed while they are
+// written, followed by their sources.
 //
 //	go run ./examples/chat                  begins a conversation
-//	go run ./examples/chat -thread ID       goes on with one
+//	go run ./examples/chat -thread ID       continues one
 //
-// Ctrl-C cancels the answer under way, and ends the program when there is none.
+// Ctrl-C cancels the current answer, and ends the program when there is none.
 //
 // Without configuration it runs against an emulator of its own, on a socket, which
 // forgets everything when the program ends. With FASTIO_API_KEY set, and
@@ -26,8 +26,8 @@ import (
 
 func main() {
 	workspace := flag.String("workspace", "",
-		"the ID of the workspace, or its folder name; the first one unless it is given")
-	thread := flag.String("thread", "", "the conversation to go on with")
+		"the ID of the workspace, or its folder name; default: the first one")
+	thread := flag.String("thread", "", "the ID of the conversation to continue")
 	flag.Parse()
 	err := run(context.Background(), os.Stdin, os.Stdout, api.ID(*workspace), api.OpaqueID(*thread))
 	if err != nil {
@@ -57,13 +57,13 @@ func run(ctx context.Context, in io.Reader, out io.Writer, workspace api.ID, thr
 	c := &chat{
 		client: client, scope: api.Workspace(workspace), thread: thread, in: in, out: out,
 		interruptible: func(ctx context.Context) (context.Context, context.CancelFunc) {
-			return signal.NotifyContext(ctx, os.Interrupt) // at the prompt, Ctrl-C does what it always does
+			return signal.NotifyContext(ctx, os.Interrupt) // at the prompt, Ctrl-C ends the program
 		},
 	}
 	return c.run(ctx)
 }
 
-// first returns the first workspace there is.
+// first returns the first workspace.
 func first(ctx context.Context, client *fastio.Client) (api.ID, error) {
 	for w, err := range client.Account.Workspaces.All(ctx, nil) {
 		if err != nil {
@@ -71,5 +71,5 @@ func first(ctx context.Context, client *fastio.Client) (api.ID, error) {
 		}
 		return w.ID, nil
 	}
-	return "", errors.New("there is no workspace to talk to")
+	return "", errors.New("the user has no workspace")
 }

@@ -23,10 +23,10 @@ func TestChatRunsWithoutConfiguration(t *testing.T) { //nolint:paralleltest // i
 		t.Fatalf("%v\n%s", err, out.String())
 	}
 	kit.Says(t, out.String(), "running against an emulator", "The lease of Dock 4 ends on 31 May",
-		"[1] Dock 4.txt, page 1: ", "Go on with -thread 9")
+		"[1] Dock 4.txt, page 1: ", "Continue with -thread 9")
 }
 
-// room is a workspace with a chat in it.
+// room returns an emulator with a workspace, and a chat.
 func room(t *testing.T, pace time.Duration) (*fastiotest.Server, *chat, *bytes.Buffer) {
 	t.Helper()
 	s := fastiotest.New(func(o *fastiotest.Options) { o.AI.TurnPace, o.AI.ConversationLimit = pace, 200 })
@@ -36,8 +36,7 @@ func room(t *testing.T, pace time.Duration) (*fastiotest.Server, *chat, *bytes.B
 	return s, &chat{client: s.Client(t), scope: api.Workspace(w.ID), out: out, interruptible: context.WithCancel}, out
 }
 
-// Another run goes on with the conversation, and with the answer that was under
-// way.
+// Another run continues the conversation, and an answer that is not complete.
 func TestResuming(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -60,7 +59,7 @@ func TestResuming(t *testing.T) {
 	})
 }
 
-// Ctrl-C takes the answer back, on the server as well, and leaves the chat.
+// Ctrl-C cancels the answer, on the server as well, and does not end the chat.
 func TestInterrupting(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	"github.com/fastio-go/fastio/oauth"
 )
 
-// demonstrate runs the program three times against an emulator: signing in, going
-// on without the browser, signing out.
+// demonstrate runs the program three times against an emulator: it signs in, uses the
+// stored tokens, and signs out.
 func (p *program) demonstrate(ctx context.Context) error {
 	return p.demonstrateOn(ctx, fastiotest.New())
 }
@@ -27,8 +27,7 @@ func (p *program) demonstrateOn(ctx context.Context, platform *fastiotest.Server
 	defer func() { _ = os.RemoveAll(dir) }()
 	p.config.BaseURL = server.URL
 	fmt.Fprintf(p.out, "No FASTIO_BASE_URL: running against an emulator at %s\n", server.URL)
-	fmt.Fprintf(p.out, "Its only person is %s, password %q\n", platform.User().Email, fastiotest.DefaultPassword)
-	// What is gone in a moment is no business of the system's keyring.
+	fmt.Fprintf(p.out, "Its only user is %s, password %q\n", platform.User().Email, fastiotest.DefaultPassword)
 	p.config.Store = oauth.FileStore{Path: filepath.Join(dir, "tokens"), Keys: oauth.KeyFile(filepath.Join(dir, "key"))}
 	if err := p.show(ctx); err != nil {
 		return err

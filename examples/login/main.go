@@ -5,9 +5,8 @@
 //	go run ./examples/login -headless   shows an address, and a code or a prompt for one
 //	go run ./examples/login -logout     signs out
 //
-// Without configuration it runs against an emulator of its own, whose people are
-// printed; that one forgets everything when the program ends, so the program
-// starts again by itself. With FASTIO_BASE_URL set, and FASTIO_CLIENT_ID if the
+// Without configuration it runs against an emulator of its own, whose user and password
+// it prints, and runs three times in one process. With FASTIO_BASE_URL set, and FASTIO_CLIENT_ID if the
 // program is registered, it runs against that service.
 package main
 
@@ -68,13 +67,13 @@ func (p *program) run(ctx context.Context, logout bool) error {
 	return p.show(ctx)
 }
 
-// store is a sealed file. Its key is in the system's keyring or, where there is
-// none, in a file beside it.
+// store returns an encrypted file. Its key is in the system's keyring or, if there is
+// none, in a second file.
 func (p *program) store(ctx context.Context, dir string) (oauth.Store, error) {
 	keys := keyring.Open("fastio-login-example", "tokens")
 	_, err := keys.LoadKey(ctx)
 	if errors.Is(err, keyring.ErrUnavailable) {
-		fmt.Fprintln(p.out, "There is no keyring here: the key of the tokens is kept in a file.")
+		fmt.Fprintln(p.out, "This machine has no keyring: the key of the tokens is in a file.")
 		keys, err = oauth.KeyFile(filepath.Join(dir, "key")), nil
 	}
 	return oauth.FileStore{Path: filepath.Join(dir, "tokens"), Keys: keys}, err
@@ -123,7 +122,7 @@ func (p *program) showCode(_ context.Context, d oauth.DeviceCode) error {
 	return nil
 }
 
-// ask is for a machine whose browser, if any, is another's.
+// ask prints the address and reads the code, on a machine without a browser.
 func (p *program) ask(_ context.Context, url string) (string, error) {
 	fmt.Fprintf(p.out, "\nOpen this address in any browser:\n  %s\nThen type the code it shows: ", url)
 	code, err := bufio.NewReader(p.in).ReadString('\n')
@@ -137,6 +136,6 @@ func (p *program) signOut(ctx context.Context) error {
 	if err := oauth.SignOut(ctx, p.config); err != nil {
 		return err
 	}
-	fmt.Fprintln(p.out, "Signed out. Nothing is left of the tokens.")
+	fmt.Fprintln(p.out, "Signed out. The tokens are revoked and deleted.")
 	return nil
 }

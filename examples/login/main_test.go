@@ -13,7 +13,7 @@ import (
 	"github.com/fastio-go/fastio/fastiotest"
 )
 
-// The program as a whole, on a real socket, with a person who answers at once.
+// The program as a whole, on a real socket, with a user who answers at once.
 func TestLogin(t *testing.T) {
 	t.Parallel()
 	platform := fastiotest.New()
@@ -60,7 +60,7 @@ func TestLogin(t *testing.T) {
 				t.Errorf("signed in %d times, want once with and once without a browser", n)
 			}
 			if n := strings.Count(out.String(), "connect?auth_request_id="); n != 1 {
-				t.Errorf("the person is asked %d times, want once", n)
+				t.Errorf("the user is asked %d times, want once", n)
 			}
 		})
 	}

@@ -33,6 +33,6 @@ func (p *program) demonstrate(ctx context.Context) error {
 		return err
 	}
 	p.merge = true
-	fmt.Fprintln(p.out, "\nMerging what is only spelled differently:")
+	fmt.Fprintln(p.out, "\nMerging the fields that differ only in spelling:")
 	return p.run(ctx, nil)
 }

@@ -31,8 +31,8 @@ import (
 func main() {
 	p := &program{out: os.Stdout}
 	flag.StringVar((*string)(&p.workspace), "workspace", "", "the ID of the workspace")
-	flag.StringVar((*string)(&p.node), "node", "", "the ID of a file or note to write facts about")
-	flag.BoolVar(&p.merge, "merge", false, "merge fields that are only spelled differently")
+	flag.StringVar((*string)(&p.node), "node", "", "the ID of a file or note whose facts are set")
+	flag.BoolVar(&p.merge, "merge", false, "merge fields that differ only in spelling")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	err := p.start(ctx, flag.Args())
@@ -73,7 +73,7 @@ func (p *program) run(ctx context.Context, facts []string) error {
 	return p.tidy(ctx)
 }
 
-// write declares the fields that facts need and writes them about the node.
+// write declares the fields of the facts, and sets the facts of the node.
 func (p *program) write(ctx context.Context, facts []string) error {
 	values := map[string]any{}
 	for _, fact := range facts {
@@ -92,7 +92,7 @@ func (p *program) write(ctx context.Context, facts []string) error {
 		values[d.Field.Name] = value
 	}
 	set, err := p.client.Metadata.Facts.Set(ctx, p.workspace, p.node, values)
-	if errors.Is(err, metadata.ErrAmbiguous) { // what stands there now is the answer
+	if errors.Is(err, metadata.ErrAmbiguous) { // read whether it was written
 		set, err = p.client.Metadata.Facts.Get(ctx, p.workspace, p.node)
 	}
 	if err != nil {
@@ -104,7 +104,7 @@ func (p *program) write(ctx context.Context, facts []string) error {
 	return nil
 }
 
-// read takes a text for a number or a truth, a date, or else for a text.
+// read converts a text to a number, a boolean or a date, if it is one.
 func read(text string) (any, storage.FactType) {
 	var value any
 	if json.Unmarshal([]byte(text), &value) == nil {
@@ -121,7 +121,7 @@ func read(text string) (any, storage.FactType) {
 	return text, storage.FactTypeString
 }
 
-// tidy goes through the fields that may be one.
+// tidy previews the merge of duplicate fields, and merges them if requested.
 func (p *program) tidy(ctx context.Context) error {
 	fields := p.client.Metadata.Fields
 	for c, err := range fields.AllMergeCandidates(ctx, p.workspace) {

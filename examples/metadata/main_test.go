@@ -36,7 +36,7 @@ func Example() {
 	// "due_date" into "Due-Date" (separator_or_case_variant): possible, with 1 file
 	// "invoice amount" into "invoice_total" (semantic_same_concept): possible, with 1 file
 	//
-	// Merging what is only spelled differently:
+	// Merging the fields that differ only in spelling:
 	// "due_date" into "Due-Date" (separator_or_case_variant): possible, with 1 file
 	// "due_date" into "Due-Date" (separator_or_case_variant): merged
 	// "invoice amount" into "invoice_total" (semantic_same_concept): possible, with 1 file

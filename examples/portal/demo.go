@@ -10,14 +10,14 @@ import (
 	"github.com/fastio-go/fastio/fastiotest"
 )
 
-// demonstrate runs the program against an emulator, and shows what the guest got.
+// demonstrate runs the program against an emulator, and prints the mail to the guest.
 func (p *program) demonstrate(ctx context.Context) error {
 	platform := fastiotest.New()
 	p.workspace = platform.AddWorkspace(fastiotest.Workspace{Name: "Books"}).ID
 	p.guest = cmp.Or(p.guest, "bo@example.com")
 	server := httptest.NewServer(platform)
 	defer server.Close()
-	fmt.Fprintf(p.out, "No FASTIO_API_KEY: running against an emulator at %s, which no link leads to\n\n", server.URL)
+	fmt.Fprintf(p.out, "No FASTIO_API_KEY: running against an emulator at %s; the link does not lead to it\n\n", server.URL)
 	var err error
 	if p.client, err = fastio.New(fastio.WithBaseURL(server.URL), fastio.WithToken(platform.Token())); err != nil {
 		return err

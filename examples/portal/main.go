@@ -1,11 +1,11 @@
-// Portal opens a portal for a client: it makes one that ends by itself and whose files
-// are downloaded through short-lived links alone, invites a guest, and shows the link.
-// When Enter is pressed it takes all of that back.
+// Portal creates a portal that expires and whose files can be downloaded only through
+// short-lived links, invites a guest, and prints the link. When Enter is pressed it
+// deletes the invitation and the portal.
 //
 //	go run ./examples/portal -guest bo@example.com
 //	go run ./examples/portal -guest bo@example.com -title "Q4 pack" -days 30
 //
-// Ctrl-C takes it back, too. Without configuration the program runs against an
+// Ctrl-C deletes them as well. Without configuration the program runs against an
 // emulator of its own, on a socket. With FASTIO_API_KEY set, and FASTIO_BASE_URL if
 // need be, it runs against the real service.
 package main
@@ -26,10 +26,10 @@ import (
 func main() {
 	p := &program{in: os.Stdin, out: os.Stdout}
 	flag.StringVar((*string)(&p.workspace), "workspace", "",
-		"the ID of the workspace, or its folder name; the first one unless it is given")
-	flag.StringVar(&p.title, "title", "Q4 pack", "what the portal is called")
+		"the ID of the workspace, or its folder name; default: the first one")
+	flag.StringVar(&p.title, "title", "Q4 pack", "the title of the portal")
 	flag.StringVar(&p.guest, "guest", "", "the e-mail address of the guest")
-	flag.IntVar(&p.days, "days", 14, "how long the portal is open")
+	flag.IntVar(&p.days, "days", 14, "the days until the portal expires")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	err := p.start(ctx)
@@ -61,7 +61,7 @@ func (p *program) start(ctx context.Context) error {
 	}
 	defer p.client.CloseIdleConnections()
 	if p.guest == "" {
-		return errors.New("who is invited? Give an address with -guest")
+		return errors.New("set -guest: the e-mail address of the guest")
 	}
 	if p.workspace == "" {
 		if p.workspace, err = first(ctx, p.client); err != nil {
@@ -71,7 +71,7 @@ func (p *program) start(ctx context.Context) error {
 	return p.run(ctx)
 }
 
-// first returns the first workspace there is.
+// first returns the first workspace.
 func first(ctx context.Context, client *fastio.Client) (api.ID, error) {
 	for w, err := range client.Account.Workspaces.All(ctx, nil) {
 		if err != nil {
@@ -79,5 +79,5 @@ func first(ctx context.Context, client *fastio.Client) (api.ID, error) {
 		}
 		return w.ID, nil
 	}
-	return "", errors.New("there is no workspace to make a portal in")
+	return "", errors.New("the user has no workspace")
 }

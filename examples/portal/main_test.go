@@ -26,10 +26,10 @@ func TestPortalRunsWithoutConfiguration(t *testing.T) { //nolint:paralleltest //
 	}
 	kit.Says(t, out.String(), "running against an emulator", "Q4 pack is open until 20", "medium security",
 		"bo@example.com, pending",
-		"https://go.fast.io/shared/", "no longer invited", "Q4 pack is gone", "was sent an invitation")
+		"https://go.fast.io/shared/", "The invitation of bo@example.com is deleted", "Q4 pack is deleted", "was sent an invitation")
 }
 
-// desk is a platform, and the program in front of it.
+// desk returns an emulator and the program.
 func desk(
 	t *testing.T, org fastiotest.Org, change ...func(*fastiotest.Options),
 ) (*fastiotest.Server, *program, *bytes.Buffer) {
@@ -45,7 +45,7 @@ func desk(
 	}, out
 }
 
-// left returns how many shares there are.
+// left returns the number of shares.
 func left(t *testing.T, p *program) int {
 	t.Helper()
 	page, err := p.client.Shares.ListMine(t.Context(), nil)
@@ -55,7 +55,7 @@ func left(t *testing.T, p *program) int {
 	return len(page.Shares)
 }
 
-// The portal is as it should be for as long as it is there, and so is the invitation.
+// The portal has the requested settings and an invitation until it is deleted.
 func TestOpenAndRevoked(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -91,8 +91,8 @@ func TestOpenAndRevoked(t *testing.T) {
 	})
 }
 
-// Whatever happens, no portal is left behind.
-func TestNothingIsLeft(t *testing.T) {
+// The portal is deleted after every failure.
+func TestPortalIsDeletedAfterFailures(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		org    fastiotest.Org
@@ -109,30 +109,30 @@ func TestNothingIsLeft(t *testing.T) {
 			says: "bo@example.com, active",
 		},
 		"a policy keeps guests out": {
-			org: fastiotest.Org{Name: "Acme", ExternalInvites: "denied"}, err: "a policy keeps bo@example.com out",
-			says: "Q4 pack is gone",
+			org: fastiotest.Org{Name: "Acme", ExternalInvites: "denied"}, err: "a policy of the organization excludes bo@example.com",
+			says: "Q4 pack is deleted",
 		},
 		"the portal cannot be shown": {
 			before: func(_ *testing.T, s *fastiotest.Server, _ *program, _ func()) {
 				s.Fail(fastiotest.Fault{Op: "shares.Get", Count: 1, Status: 403})
 			},
-			err: "shares.Get", says: "no longer invited",
+			err: "shares.Get", says: "The invitation of bo@example.com is deleted",
 		},
-		"the invitation cannot be taken back": {
+		"the invitation cannot be deleted": {
 			before: func(_ *testing.T, s *fastiotest.Server, _ *program, _ func()) {
 				s.Fail(fastiotest.Fault{Op: "shares.Invitations.Delete", Count: 1, Status: 403})
 			},
-			err: "shares.Invitations.Delete", says: "Q4 pack is gone",
+			err: "shares.Invitations.Delete", says: "Q4 pack is deleted",
 		},
 		"the program is interrupted": {
 			//nolint:thelper // it is part of the test
 			before: func(t *testing.T, _ *fastiotest.Server, p *program, interrupt func()) {
 				p.in = kit.Keyboard(func() {
 					interrupt()
-					<-t.Context().Done() // nothing is ever typed
+					<-t.Context().Done() // nothing is typed
 				})
 			},
-			says: "Q4 pack is gone",
+			says: "Q4 pack is deleted",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

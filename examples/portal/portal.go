@@ -12,11 +12,10 @@ import (
 	"github.com/fastio-go/fastio/shares"
 )
 
-// patience is how long the end may take.
-const patience = 30 * time.Second
+// cleanupTimeout limits the deletion of the portal.
+const cleanupTimeout = 30 * time.Second
 
-// run opens the portal and takes it back, also when it is interrupted or when
-// anything fails in between.
+// run creates the portal and deletes it, also after an interrupt or a failure.
 func (p *program) run(ctx context.Context) (err error) {
 	portal, err := p.open(ctx)
 	if err != nil {
@@ -24,7 +23,7 @@ func (p *program) run(ctx context.Context) (err error) {
 	}
 	var invitation *shares.Invitation
 	defer func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 		defer cancel()
 		err = errors.Join(err, p.revoke(ctx, portal, invitation))
 	}()
@@ -38,8 +37,8 @@ func (p *program) run(ctx context.Context) (err error) {
 	return nil
 }
 
-// open makes the portal. What protects it is there from the beginning: there is no
-// moment in which it is open for ever.
+// open creates the portal. Access, security and expiry are set by the same request, so
+// that it is never without them.
 func (p *program) open(ctx context.Context) (*shares.Share, error) {
 	const day = 24 * time.Hour
 	return p.client.Shares.Create(ctx, p.workspace, shares.CreateRequest{
@@ -58,7 +57,7 @@ func (p *program) invite(ctx context.Context, portal api.ID) (*shares.Invitation
 	if refusal, ok := errors.AsType[*api.Error](err); ok {
 		switch refusal.Reason {
 		case shares.ReasonExternalInvitesDenied, shares.ReasonExternalInvitesObjectDenied:
-			return nil, fmt.Errorf("a policy keeps %s out: %w", p.guest, err)
+			return nil, fmt.Errorf("a policy of the organization excludes %s: %w", p.guest, err)
 		}
 	}
 	if err != nil {
@@ -67,15 +66,14 @@ func (p *program) invite(ctx context.Context, portal api.ID) (*shares.Invitation
 	return added.Invitation, nil
 }
 
-// show prints the current state of the server, which may differ from the
-// request.
+// show prints the portal as the server has it, which may differ from the request.
 func (p *program) show(ctx context.Context, id api.ID) error {
 	portal, err := p.client.Shares.Get(ctx, id, api.Full)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(p.out, "%s is open until %s.\n", portal.Title, portal.Expires.Format(time.DateOnly))
-	fmt.Fprintf(p.out, "  who comes in   %s\n", portal.Access)
+	fmt.Fprintf(p.out, "  access         %s\n", portal.Access)
 	fmt.Fprintf(p.out, "  downloads      %s security\n", portal.DownloadSecurity)
 	for member, err := range p.client.Shares.Members.All(ctx, id, nil) {
 		if err != nil {
@@ -87,10 +85,9 @@ func (p *program) show(ctx context.Context, id api.ID) error {
 	return nil
 }
 
-// wait returns when a line is typed, when there are none, and when the program is
-// interrupted.
+// wait returns when a line is typed, at the end of the input, and when ctx ends.
 func (p *program) wait(ctx context.Context) {
-	fmt.Fprint(p.out, "Press Enter to take it back. ")
+	fmt.Fprint(p.out, "Press Enter to delete it. ")
 	typed := make(chan struct{})
 	go func() {
 		defer close(typed)
@@ -103,16 +100,15 @@ func (p *program) wait(ctx context.Context) {
 	fmt.Fprintln(p.out)
 }
 
-// revoke takes back the invitation, and the portal with all who are in it whatever
-// becomes of that. The portal is named once more, for there is no way back.
+// revoke deletes the invitation and the portal, also if the first fails.
 func (p *program) revoke(ctx context.Context, portal *shares.Share, invitation *shares.Invitation) error {
 	var failed error
 	if invitation != nil {
 		failed = p.client.Shares.Invitations.Delete(ctx, portal.ID, invitation.ID)
-		p.report(failed, "%s is no longer invited.\n", p.guest)
+		p.report(failed, "The invitation of %s is deleted.\n", p.guest)
 	}
 	err := p.client.Shares.Delete(ctx, portal.ID)
-	p.report(err, "%s is gone.\n", p.title)
+	p.report(err, "%s is deleted.\n", p.title)
 	return errors.Join(failed, err)
 }
 

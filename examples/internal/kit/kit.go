@@ -1,4 +1,4 @@
-// Package kit is what the tests of several examples use.
+// Package kit has helpers for the tests of several examples.
 package kit
 
 import (
@@ -25,7 +25,7 @@ func Says(t *testing.T, out string, words ...string) {
 	}
 }
 
-// Keyboard is called when the program waits for its user, who types nothing.
+// Keyboard is an input without text: it is called when the program reads it.
 type Keyboard func()
 
 func (k Keyboard) Read([]byte) (int, error) {
