@@ -25,7 +25,7 @@ type chat struct{ *scripted }
 
 func newChat(t *testing.T, change ...func(*seed.Options)) chat {
 	t.Helper()
-	return chat{newScript(t, "testdata/scripts/ai_streams.txt", change...)}
+	return chat{newScript(t, "ai_streams.txt", change...)}
 }
 
 // open asks for the stream of the turn.
@@ -68,9 +68,7 @@ func (c chat) whole(t *testing.T, lastID string) string {
 // transports returns the clients of the emulator in a bubble, by name.
 func (c chat) transports(t *testing.T) map[string]*http.Client {
 	t.Helper()
-	client, stop := serve(t.Context(), c.Server)
-	t.Cleanup(stop)
-	return map[string]*http.Client{"round trip": {Transport: c.Server}, "listener": client}
+	return map[string]*http.Client{"round trip": {Transport: c.Server}, "listener": c.connect().client}
 }
 
 func TestEventsAreSentAtOnce(t *testing.T) {

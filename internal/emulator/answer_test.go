@@ -3,10 +3,12 @@ package emulator_test
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"regexp"
 	"slices"
@@ -24,6 +26,7 @@ type answer struct {
 	body   []byte
 	json   json.RawMessage // nil for another type
 	took   time.Duration
+	err    error // that ended it
 }
 
 // checkStatus compares a response with a status, the whole error, and members:
@@ -31,9 +34,16 @@ type answer struct {
 //	-> 406 10022 title:invalid
 //	-> 200 share.id>id share.title="Fair" !share.password users.*.status=["active","pending"]
 //
-// An error is its code, its word, its reason and the rejected parameters with their kinds.
+// An error is its code, its word, its reason and the rejected parameters with their kinds. The status "any" stands for
+// any status and error, and 0 for none. What fails on the way is an error unless the path ended is compared.
 func (p *scripted) checkStatus(a answer, want string) error {
 	status, rest, _ := strings.Cut(want, " ")
+	if a.err != nil && !strings.Contains(rest, "ended") {
+		return a.err
+	}
+	if status == "any" {
+		return p.check(a, rest)
+	}
 	n, err := strconv.Atoi(status)
 	if err != nil {
 		return fmt.Errorf("%q is no status", status)
@@ -92,7 +102,7 @@ var expected = regexp.MustCompile(`^(!?)([^\s=~>]+)([=~>]?)`)
 //
 // In a path 0 is the first element, * all of them, length their number, keys the names of the members in one text, and
 // claims those of a JSON Web Token. The path body is the body as a text, body.length its bytes, took the time of the
-// request, and @Allow a header.
+// request, ended how it failed, and @Allow a header.
 func (p *scripted) check(a answer, want string) error {
 	want, err := p.expand(want, jsonQuoted)
 	if err != nil {
@@ -208,10 +218,27 @@ func (a answer) at(path string) (json.RawMessage, bool) {
 		return quoted(string(a.body)), true
 	case path == "took":
 		return quoted(a.took.String()), true
+	case path == "ended":
+		return quoted(a.ended()), true
 	case path == "body.length":
 		return json.RawMessage(strconv.Itoa(len(a.body))), true
 	}
 	return member(a.json, strings.Split(path, "."))
+}
+
+// ended says how a request failed, "" if it did not.
+func (a answer) ended() string {
+	switch {
+	case a.err == nil:
+		return ""
+	case errors.Is(a.err, io.ErrUnexpectedEOF):
+		return "cut"
+	case errors.Is(a.err, io.EOF):
+		return "dropped"
+	case errors.Is(a.err, context.DeadlineExceeded):
+		return "late"
+	}
+	return a.err.Error()
 }
 
 func quoted(s string) json.RawMessage {

@@ -1,166 +1,154 @@
 package emulator_test
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"net/http"
+	"encoding/json"
+	"maps"
+	"net/url"
+	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/emulator/world"
+	"github.com/fastio-go/fastio/internal/table"
 )
 
 const fileAdded = "workspace_storage_file_added"
 
-// walk follows cursors to the end and returns the ids in order.
-func (w *platform) walk(t *testing.T, u world.User, between func(page int), query ...string) []string {
+// walk follows the cursors of a search to the end and returns how often each event came.
+func (p *scripted) walk(t *testing.T, query string, between func(page int)) map[string]int {
 	t.Helper()
-	var ids []string
-	cursor := ""
-	for page := range 10_000 {
-		p := w.search(t, u, append([]string{"cursor", cursor}, query...)...)
-		if p.Status != http.StatusOK {
-			t.Fatalf("page %d: %s", page, p.Body)
+	seen := map[string]int{}
+	for n, found := 0, p.search(t, query); ; n++ {
+		for _, id := range idsOf(found.Events) {
+			seen[id]++
 		}
-		for _, id := range p.column("event_id") {
-			ids = append(ids, id.(string))
+		if !found.Pagination.HasMore {
+			return seen
 		}
-		if p.get("pagination.has_more") == false {
-			return ids
-		}
-		cursor = p.get("pagination.next_cursor").(string)
-		if between != nil {
-			between(page)
-		}
+		between(n)
+		found = p.search(t, query+"&cursor="+url.QueryEscape(found.Pagination.NextCursor))
 	}
-	t.Fatal("the walk does not end")
-	return nil
 }
+
+// follow reads the change feed to its end and returns how often each event came.
+func (p *scripted) follow(t *testing.T, cursor string, seen map[string]int) {
+	t.Helper()
+	for more := true; more; {
+		found := p.list(t, "ada GET /org/acme/events/changes/?limit=100&cursor="+url.QueryEscape(cursor))
+		for _, id := range idsOf(found.Changes) {
+			seen[id]++
+		}
+		cursor, more = found.Cursor, found.HasMore
+	}
+}
+
+func twice(n int) bool { return n != 1 }
 
 func TestEveryOrderYieldsEachEventOnce(t *testing.T) {
 	t.Parallel()
-	for order, name := range map[seed.Order]string{
-		seed.OldestFirst: "oldest first", seed.NewestFirst: "newest first", seed.Unordered: "unordered",
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(seed.Options{
-				Events: seed.EventOptions{Order: order}, Seed: 3, Limits: seed.LimitOptions{Rules: []seed.Limit{}},
-			})
-			w.Generate(world.History{Workspace: w.room.ID, Events: 700, Seed: 1})
-			w.Generate(world.History{Workspace: w.attic.ID, Events: 600, Seed: 2}) // interleaves
-			all := w.walk(t, w.ada, nil, "org_id", w.org.ID, "limit", "250", "output", "terse")
-			seen := map[string]bool{}
-			for _, id := range all {
-				if seen[id] {
-					t.Fatalf("%s twice", id)
-				}
-				seen[id] = true
-			}
-			// The same rows whatever the page size, and none lost when the log grows under the walk.
-			again := w.walk(t, w.ada, func(page int) {
-				earlier := epoch.Add(-time.Duration(page*7919) * time.Second)
-				w.AddEvent(world.Event{Name: fileAdded, Workspace: w.room.ID, Created: earlier})
-			}, "org_id", w.org.ID, "limit", "90", "output", "terse")
-			found := map[string]int{}
-			for _, id := range again {
-				found[id]++
-			}
-			for id := range seen {
-				if found[id] != 1 {
-					t.Fatalf("%s came %d times", id, found[id])
-				}
-			}
+	table.Each(t, map[string]seed.Order{
+		"oldest first": seed.OldestFirst, "newest first": seed.NewestFirst, "unordered": seed.Unordered,
+	}, func(t *testing.T, order seed.Order) {
+		p := newScript(t, "", func(o *seed.Options) { o.Events.Order, o.Seed = order, 3 })
+		p.must(t, `history {"workspace_id":"{room}","events":700,"seed":1}`,
+			`history {"workspace_id":"{attic}","events":600,"seed":2}`) // interleaves
+		all := p.walk(t, "org_id={acme}&output=terse", func(int) {})
+		// The same rows whatever the page size, and none lost when the log grows under the walk.
+		again := p.walk(t, "org_id={acme}&output=terse&limit=90", func(page int) {
+			earlier := noon.Add(-time.Duration(page*7919) * time.Second)
+			p.AddEvent(world.Event{Name: fileAdded, Workspace: p.id("room"), Created: earlier})
 		})
-	}
-}
-
-// A caller who stops waiting has not stopped the work.
-func TestHowToGoesOnWithoutItsCaller(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		p := newOAuth(t, func(o *seed.Options) { o.HowTo.Time = 10 * time.Second })
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		q := p.fork()
-		q.ctx = ctx
-		if err := q.do("eve POST /how-to/ question=merge -> 200"); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("got %v", err)
+		for id, n := range all {
+			if n != 1 || again[id] != 1 {
+				t.Fatalf("%s came %d and %d times", id, n, again[id])
+			}
 		}
-		p.must(t, "eve POST /how-to/ question=merge -> 429 145858", "wait 9s")
-		synctest.Wait()
-		p.must(t, "eve POST /how-to/ question=merge -> 200")
 	})
-}
-
-func (w *platform) feed(t *testing.T, u world.User, query ...string) reply {
-	t.Helper()
-	return w.as(t, u, http.MethodGet, "/org/acme/events/changes/", query...)
-}
-
-func cursorOf(p reply) string {
-	s, _ := p.get("cursor").(string)
-	return s
 }
 
 // The feed is sorted by when rows became visible, so a late one is never behind a cursor.
 func TestChangesMissNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(seed.Options{Clock: time.Now, Limits: seed.LimitOptions{Rules: []seed.Limit{}}})
-		cursor := cursorOf(w.feed(t, w.ada))
-		var want, got []any
+		p := newScript(t, "changes.txt")
+		cursor := p.list(t, "ada {feed}").Cursor
+		seen, added := map[string]int{}, []string{}
 		for i := range 60 {
-			e := world.Event{Name: fileAdded, Workspace: w.room.ID, Created: time.Now()}
+			now := noon.Add(time.Duration(i) * time.Second)
+			e := world.Event{Name: fileAdded, Workspace: p.id("room"), Created: now}
 			if i%7 == 0 {
-				e.VisibleAt = time.Now().Add(time.Duration(i) * time.Second)
+				e.VisibleAt = now.Add(time.Duration(i) * time.Second)
 			}
-			want = append(want, w.AddEvent(e).ID)
+			added = append(added, p.AddEvent(e).ID)
 			time.Sleep(time.Second)
-			p := w.feed(t, w.ada, "cursor", cursor, "limit", "2")
-			got = append(got, p.names("changes", "event_id")...)
-			cursor = cursorOf(p)
+			found := p.list(t, "ada {feed}?limit=2&cursor="+url.QueryEscape(cursor))
+			for _, id := range idsOf(found.Changes) {
+				seen[id]++
+			}
+			cursor = found.Cursor
 		}
 		time.Sleep(time.Hour)
-		for more := any(true); more == true; {
-			p := w.feed(t, w.ada, "cursor", cursor, "limit", "1000")
-			got, cursor, more = append(got, p.names("changes", "event_id")...), cursorOf(p), p.get("has_more")
-		}
-		seen := map[any]int{}
-		for _, id := range got {
-			seen[id]++
-		}
-		for _, id := range want {
+		p.follow(t, cursor, seen)
+		for _, id := range added {
 			if seen[id] != 1 {
 				t.Errorf("%v came %d times", id, seen[id])
 			}
 		}
-		synctest.Wait()
 	})
 }
 
 func TestChangesOfAHistory(t *testing.T) {
 	t.Parallel()
-	w := unlimited()
-	cursor := cursorOf(w.feed(t, w.ada))
-	w.Generate(world.History{Workspace: w.room.ID, Events: 500})
-	w.Generate(world.History{Workspace: w.attic.ID, Events: 500})
-	seen := map[any]bool{}
-	for more := any(true); more == true; {
-		p := w.feed(t, w.ada, "cursor", cursor, "limit", "100")
-		for _, id := range p.names("changes", "event_id") {
-			if seen[id] {
-				t.Fatal(fmt.Sprint(id, " twice"))
-			}
-			seen[id] = true
+	p := newScript(t, "")
+	cursor := p.list(t, "ada GET /org/acme/events/changes/").Cursor
+	p.must(t, `history {"workspace_id":"{room}","events":500}`, `history {"workspace_id":"{attic}","events":500}`)
+	seen := map[string]int{}
+	p.follow(t, cursor, seen)
+	storage := p.walk(t, "org_id={acme}&subcategory=storage", func(int) {})
+	if len(storage) != len(seen) || slices.ContainsFunc(slices.Collect(maps.Values(seen)), twice) {
+		t.Errorf("%d changes, %d storage events: %v", len(seen), len(storage), seen)
+	}
+}
+
+// However changes and polls interleave, a follower of the cursor sees the last of every field.
+func TestNoChangeIsLost(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newScript(t, "")
+		const changes = 200
+		type poll struct {
+			Results      int             `json:"results"`
+			Activity     json.RawMessage `json:"activity"`
+			LastActivity string          `json:"lastactivity"`
 		}
-		cursor, more = cursorOf(p), p.get("has_more")
-	}
-	storage := w.walk(t, w.ada, nil, "org_id", w.org.ID, "subcategory", "storage", "limit", "250")
-	if len(storage) != len(seen) {
-		t.Errorf("%d changes, %d storage events", len(seen), len(storage))
-	}
+		ask := func(query string) (got poll) {
+			if err := json.Unmarshal(p.reply(t, "ada GET /activity/poll/{room}/"+query).json, &got); err != nil {
+				t.Fatal(err)
+			}
+			return got
+		}
+		cursor := ask("").LastActivity
+		var others sync.WaitGroup
+		others.Go(func() {
+			for range changes {
+				p.AddNode(world.SeedNode{Profile: p.id("room")})
+			}
+		})
+		seen := map[string]bool{}
+		for len(seen) < changes+1 {
+			got := ask("?wait=30&updated=1&lastactivity=" + url.QueryEscape(cursor))
+			if got.LastActivity <= cursor || got.Results == 0 {
+				t.Fatalf("%d seen, from %s: %+v", len(seen), cursor, got)
+			}
+			cursor = got.LastActivity
+			fields, _, _ := elements(got.Activity)
+			for _, field := range fields {
+				seen[field] = true
+			}
+		}
+		others.Wait()
+	})
 }

@@ -1,8 +1,10 @@
 package emulator_test
 
 import (
-	"net/http"
+	"fmt"
+	"net/url"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -11,15 +13,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fastio-go/fastio/fastiotest/seed"
-	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
 func TestHistoryIsRepeatable(t *testing.T) {
 	t.Parallel()
-	read := func(from uint64) string {
-		w := newWorld(seed.Options{Seed: 9})
-		w.Generate(world.History{Workspace: w.attic.ID, Events: 200, Seed: from})
-		return w.search(t, w.ada, "workspace_id", w.attic.ID, "limit", "250").Body
+	read := func(from int) (body string) {
+		synctest.Test(t, func(t *testing.T) {
+			p := newScript(t, "", func(o *seed.Options) { o.Seed = 9 })
+			p.must(t, fmt.Sprintf(`history {"workspace_id":"{attic}","events":200,"seed":%d}`, from))
+			body = string(p.reply(t, "ada GET /events/search/?workspace_id={attic}&limit=250").body)
+		})
+		return body
 	}
 	if diff := cmp.Diff(read(1), read(1)); diff != "" {
 		t.Errorf("the same seed twice:\n%s", diff)
@@ -31,15 +35,14 @@ func TestHistoryIsRepeatable(t *testing.T) {
 
 func TestHistoryIsBelievable(t *testing.T) {
 	t.Parallel()
-	w := unlimited()
+	p := newScript(t, "")
 	from, to := time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC), time.Date(2026, 2, 2, 0, 0, 0, 0, time.UTC)
-	w.Generate(world.History{Workspace: w.attic.ID, Events: 5000, From: from, To: to})
+	p.must(t, `history {"workspace_id":"{attic}","events":5000,"from":"2026-01-05T00:00:00Z","to":"2026-02-02T00:00:00Z"}`)
 	var last string
 	actors, categories, agents, night, weekend, total := map[any]int{}, map[any]int{}, 0, 0, 0, 0
-	cursor := ""
-	for {
-		p := w.search(t, w.ada, "org_id", w.org.ID, "limit", "250", "cursor", cursor)
-		for _, e := range p.events() {
+	for cursor, more := "", true; more; {
+		found := p.search(t, "org_id={acme}&cursor="+cursor)
+		for _, e := range found.Events {
 			total++
 			created := e["created"].(string)
 			at, err := time.Parse("2006-01-02 15:04:05 UTC", created)
@@ -63,10 +66,7 @@ func TestHistoryIsBelievable(t *testing.T) {
 				night++
 			}
 		}
-		if p.get("pagination.has_more") == false {
-			break
-		}
-		cursor = p.get("pagination.next_cursor").(string)
+		cursor, more = url.QueryEscape(found.Pagination.NextCursor), found.Pagination.HasMore
 	}
 	if total < 4600 || total > 5000 { // internal events stay hidden
 		t.Errorf("%d events", total)
@@ -84,26 +84,23 @@ func TestHistoryIsBelievable(t *testing.T) {
 
 func TestHistoryUsesTheMembers(t *testing.T) {
 	t.Parallel()
-	w := unlimited()
-	w.Generate(world.History{Workspace: w.room.ID, Events: 100})
-	for _, e := range w.search(t, w.ada, "workspace_id", w.room.ID).events() {
-		if who := e["calling_user"]; who != nil && who != w.ben.ID && who != w.cleo.ID {
+	p := newScript(t, "")
+	p.must(t, `history {"workspace_id":"{room}","events":100}`)
+	for _, e := range p.search(t, "workspace_id={room}").Events {
+		if who := e["calling_user"]; !slices.Contains([]any{nil, p.id("ben"), p.id("cleo")}, who) {
 			t.Errorf("%v is no member", who)
 		}
 	}
-	w.Generate(world.History{Workspace: "nowhere", Events: 100})
-	w.Generate(world.History{Workspace: w.room.ID})
+	p.must(t, `history {"workspace_id":"nowhere","events":100}`, `history {"workspace_id":"{room}"}`)
 }
 
 // A history goes on with the files of the one before it.
 func TestHistoriesFollowEachOther(t *testing.T) {
 	t.Parallel()
-	w := unlimited()
+	p := newScript(t, "")
 	objects := func(from string) map[any]bool {
 		seen := map[any]bool{}
-		found := w.search(t, w.ada,
-			"workspace_id", w.attic.ID, "subcategory", "comments", "limit", "250", "created-min", from)
-		for _, e := range found.events() {
+		for _, e := range p.search(t, "workspace_id={attic}&subcategory=comments&created-min="+from).Events {
 			if e["object_id"] == nil {
 				t.Errorf("a comment on nothing: %v", e["description"])
 			}
@@ -111,11 +108,11 @@ func TestHistoriesFollowEachOther(t *testing.T) {
 		}
 		return seen
 	}
-	w.Generate(world.History{Workspace: w.attic.ID, Events: 200, To: epoch.Add(-24 * time.Hour)})
+	p.must(t, `history {"workspace_id":"{attic}","events":200,"to":"2026-05-31T12:00:00Z"}`)
 	before := objects("")
-	w.Generate(world.History{Workspace: w.attic.ID, Events: 40, From: epoch.Add(-23 * time.Hour)})
+	p.must(t, `history {"workspace_id":"{attic}","events":40,"from":"2026-05-31T13:00:00Z"}`)
 	shared := 0
-	for id := range objects("2026-03-01 11:00:00") {
+	for id := range objects("2026-05-31+13:00:00") {
 		if before[id] {
 			shared++
 		}
@@ -128,15 +125,15 @@ func TestHistoriesFollowEachOther(t *testing.T) {
 func TestFutureHistoryArrivesInTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(seed.Options{Clock: time.Now, Limits: seed.LimitOptions{Rules: []seed.Limit{}}})
-		begin := time.Now()
-		w.Generate(world.History{Workspace: w.room.ID, Events: 100, From: begin, To: begin.Add(time.Hour)})
+		p := newScript(t, "")
+		p.must(t, `history {"workspace_id":"{room}","events":100,"from":"2026-06-01T12:00:00Z","to":"2026-06-01T13:00:00Z"}`)
 		seen := 0
-		for range 4 {
+		for i := range 4 {
 			time.Sleep(15 * time.Minute)
-			for _, e := range w.search(t, w.ada, "workspace_id", w.room.ID).column("created") {
-				if at, _ := time.Parse("2006-01-02 15:04:05 UTC", e.(string)); at.After(time.Now()) {
-					t.Errorf("%s shows at %s", at, time.Now())
+			now := noon.Add(time.Duration(i+1) * 15 * time.Minute)
+			for _, e := range p.search(t, "workspace_id={room}").Events {
+				if at, err := time.Parse("2006-01-02 15:04:05 UTC", e["created"].(string)); err != nil || at.After(now) {
+					t.Errorf("%s shows at %s", at, now)
 				}
 				seen++
 			}
@@ -156,20 +153,18 @@ func TestLongHistory(t *testing.T) { //nolint:paralleltest // it measures the he
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	w := unlimited()
+	p := newScript(t, "")
 	begin := time.Now()
-	w.Generate(world.History{Workspace: w.room.ID, Events: events})
+	p.must(t, fmt.Sprintf(`history {"workspace_id":"{room}","events":%d}`, events))
 	made := time.Since(begin)
 	runtime.GC()
 	runtime.ReadMemStats(&after)
 	each := (int64(after.HeapAlloc) - int64(before.HeapAlloc)) / events
 	begin = time.Now()
-	middle := epoch.Add(-45 * 24 * time.Hour).Format(time.DateTime)
-	query := []string{"workspace_id", w.room.ID, "created-min", middle, "limit", "250", "output", "terse", "cursor"}
 	cursor := ""
 	for range 51 {
-		p := w.search(t, w.ada, append(query, cursor)...)
-		cursor = p.get("pagination.next_cursor").(string)
+		found := p.search(t, "workspace_id={room}&created-min=2026-04-17+12:00:00&output=terse&cursor="+cursor)
+		cursor = url.QueryEscape(found.Pagination.NextCursor)
 	}
 	t.Logf("%d events in %v, %d bytes each; 51 pages in %v", events, made, each, time.Since(begin))
 	// Generous guards: they catch another order of magnitude, not a busy machine.
@@ -179,21 +174,20 @@ func TestLongHistory(t *testing.T) { //nolint:paralleltest // it measures the he
 }
 
 func BenchmarkSearch(b *testing.B) {
-	w := unlimited()
-	w.Generate(world.History{Workspace: w.room.ID, Events: 100_000})
-	r := request(b.Context(), w, http.MethodGet, "/events/search/?limit=250&workspace_id="+w.room.ID)
+	p := newScript(b, "")
+	p.must(b, `history {"workspace_id":"{room}","events":100000}`)
+	r := p.raw(b.Context(), b, "ada GET /events/search/?limit=250&workspace_id={room}")
 	for b.Loop() {
-		p, err := w.RoundTrip(r)
+		got, err := p.RoundTrip(r)
 		if err != nil {
 			b.Fatal(err)
 		}
-		p.Body.Close()
+		got.Body.Close()
 	}
 }
 
 func BenchmarkGenerate(b *testing.B) {
 	for b.Loop() {
-		w := unlimited()
-		w.Generate(world.History{Workspace: w.room.ID, Events: 100_000})
+		newScript(b, "").must(b, `history {"workspace_id":"{room}","events":100000}`)
 	}
 }

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
-	"net/http"
 	"os"
-	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -15,7 +13,6 @@ import (
 
 	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/emulator"
-	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
 // connect returns both ends of a connection.
@@ -139,54 +136,19 @@ func TestListenerCloses(t *testing.T) {
 	})
 }
 
-func TestServerOverListener(t *testing.T) {
-	t.Parallel()
-	none := seed.Options{Limits: seed.LimitOptions{Rules: []seed.Limit{}}}
-	overBoth(t, none, func(t *testing.T, w *platform, c doer) {
-		t.Helper()
-		w.Generate(world.History{Workspace: w.room.ID, Events: 300})
-		for range 3 { // kept alive in between
-			path := "/events/search/?limit=250&workspace_id=" + w.room.ID
-			status, body, err := fetch(c, request(t.Context(), w, http.MethodGet, path))
-			if status != 200 || err != nil || !strings.Contains(body, `"page_size":250`) {
-				t.Errorf("%d %v", status, err)
-			}
-			time.Sleep(time.Minute)
-		}
-	})
-}
-
-func TestRoundTripEndsWithItsContext(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := unlimited()
-		w.Fail(seed.Fault{Status: 200, Body: strings.Repeat("x", 100), Drip: time.Second})
-		ctx, cancel := context.WithTimeout(t.Context(), 10500*time.Millisecond)
-		defer cancel()
-		status, body, err := fetch(&http.Client{Transport: w.Server}, request(ctx, w, http.MethodGet, "/ping/"))
-		if status != 200 || len(body) != 10 || !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%d %d %v", status, len(body), err)
-		}
-		cancel()
-		if status, _, err := fetch(&http.Client{Transport: w.Server}, request(ctx, w, http.MethodGet, "/ping/")); err == nil {
-			t.Errorf("a dead context got %d", status)
-		}
-	})
-}
-
 // A response that is not read must not block its handler.
 func TestRoundTripBodyMayBeClosedUnread(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := unlimited()
-		w.Generate(world.History{Workspace: w.room.ID, Events: 300})
-		p, err := w.RoundTrip(request(t.Context(), w, http.MethodGet, "/events/search/?workspace_id="+w.room.ID))
+		p := newScript(t, "")
+		p.must(t, `history {"workspace_id":"{room}","events":300}`)
+		got, err := p.RoundTrip(p.raw(t.Context(), t, "ada GET /events/search/?workspace_id={room}"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.Body.Close()
+		got.Body.Close()
 		synctest.Wait()
-		if n, err := p.Body.Read(make([]byte, 1)); n != 0 || err == nil {
+		if n, err := got.Body.Read(make([]byte, 1)); n != 0 || err == nil {
 			t.Errorf("read %d %v after close", n, err)
 		}
 	})
@@ -196,17 +158,17 @@ func TestRoundTripBodyMayBeClosedUnread(t *testing.T) {
 func TestRoundTripContextFreesTheHandler(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := unlimited()
+		p := newScript(t, "")
 		ctx, cancel := context.WithCancel(t.Context())
-		p, err := w.RoundTrip(request(ctx, w, http.MethodGet, "/llms/full/"))
+		got, err := p.RoundTrip(p.raw(ctx, t, "ada GET /llms/full/"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		cancel()
 		synctest.Wait() // the bubble cannot end while the handler waits for a reader
-		if _, err := io.ReadAll(p.Body); !errors.Is(err, context.Canceled) {
+		if _, err := io.ReadAll(got.Body); !errors.Is(err, context.Canceled) {
 			t.Errorf("reading on: %v", err)
 		}
-		p.Body.Close()
+		got.Body.Close()
 	})
 }

@@ -3,7 +3,6 @@ package emulator_test
 import (
 	"context"
 	"errors"
-	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"github.com/fastio-go/fastio/fastiotest/seed"
+	"github.com/fastio-go/fastio/internal/emulator"
 	"github.com/fastio-go/fastio/internal/stub"
 )
 
@@ -21,37 +21,7 @@ import (
 // and exchange do it again.
 func newOAuth(t *testing.T, change ...func(*seed.Options)) *scripted {
 	t.Helper()
-	return newScript(t, "testdata/scripts/oauth_tokens.txt", change...)
-}
-
-// newScript returns the platform after the first scenario of a file.
-func newScript(t *testing.T, file string, change ...func(*seed.Options)) *scripted {
-	t.Helper()
-	steps := stepsOf(t, file, worldSteps(t))
-	p, err := newScripted(t.Context(), steps, change...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, s := range steps {
-		p.must(t, s.text)
-	}
-	return p
-}
-
-func (p *scripted) must(t *testing.T, steps ...string) {
-	t.Helper()
-	for _, step := range steps {
-		if err := p.do(step); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
-// fork has names of its own.
-func (p *scripted) fork() *scripted {
-	q := *p
-	q.names, q.macros = maps.Clone(p.names), maps.Clone(p.macros)
-	return &q
+	return newScript(t, "oauth_tokens.txt", change...)
 }
 
 func TestConcurrentLogins(t *testing.T) {
@@ -144,21 +114,15 @@ func TestSlowMetadataDocument(t *testing.T) {
 // Without a Fetch the network itself is asked, and a request that its caller gives up is given up.
 func TestMetadataDocumentFromTheNetwork(t *testing.T) {
 	t.Parallel()
-	w := unlimited()
+	p := newScript(t, "")
+	p.Server = emulator.New(seed.Options{})
+	p.client = p.Server
+	const authorize = "anon GET /oauth/authorize/?client_id=https://127.0.0.1:1/client.json&response_type=code&state=x" +
+		"&redirect_uri=http://127.0.0.1:4711/callback&code_challenge_method=S256&response_format=json&code_challenge="
+	p.must(t, authorize+strings.Repeat("x", 43)+" -> 406 1605 client_id:invalid")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://emulator.test/api/current/oauth/authorize/", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if answer, err := w.RoundTrip(r); !errors.Is(err, context.Canceled) {
-		_ = answer.Body.Close()
-		t.Errorf("got %v", err)
-	}
-	got := w.with(t, "", http.MethodGet, "/oauth/authorize/", "client_id", "https://127.0.0.1:1/client.json",
-		"redirect_uri", "http://127.0.0.1:4711/callback", "response_type", "code", "code_challenge_method", "S256",
-		"code_challenge", strings.Repeat("x", 43), "state", "x", "response_format", "json")
-	if got.Status != http.StatusNotAcceptable || got.code() != 1605 {
-		t.Errorf("%d %s", got.Status, got.Body)
+	if p.ctx = ctx; !errors.Is(p.reply(t, authorize).err, context.Canceled) {
+		t.Error("a request that was given up is answered")
 	}
 }

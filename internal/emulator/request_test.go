@@ -133,6 +133,28 @@ func (p *scripted) exchange(text string) error {
 }
 
 func (p *scripted) send(r *asked) (answer, error) {
+	request, err := p.request(r)
+	if err != nil {
+		return answer{}, err
+	}
+	began := time.Now()
+	response, err := p.client.RoundTrip(request)
+	if err != nil {
+		return answer{err: err, took: time.Since(began)}, nil
+	}
+	defer response.Body.Close()
+	a := answer{status: response.StatusCode, header: response.Header}
+	if a.status != http.StatusSwitchingProtocols {
+		a.body, a.err = io.ReadAll(response.Body)
+	}
+	a.took = time.Since(began)
+	if strings.HasPrefix(a.header.Get("Content-Type"), "application/json") {
+		a.json = a.body
+	}
+	return a, nil
+}
+
+func (p *scripted) request(r *asked) (*http.Request, error) {
 	address := r.path
 	switch {
 	case strings.HasPrefix(r.path, "/api/"):
@@ -141,11 +163,11 @@ func (p *scripted) send(r *asked) (answer, error) {
 		address = "http://emulator.test/api/current" + strings.TrimPrefix(r.path, "/current")
 	}
 	if len(r.query) > 0 {
-		address += "?" + r.query.Encode()
+		address += "?" + strings.TrimSuffix(r.query.Encode(), "=") // the token of a socket has no name
 	}
 	request, err := http.NewRequestWithContext(p.ctx, r.method, address, strings.NewReader(r.body))
 	if err != nil {
-		return answer{}, err
+		return nil, err
 	}
 	request.Header = r.header
 	token, known := p.keys[r.who]
@@ -154,7 +176,7 @@ func (p *scripted) send(r *asked) (answer, error) {
 		token = r.who
 	case r.who == "anon":
 	case !known:
-		return answer{}, fmt.Errorf("%q is unknown", r.who)
+		return nil, fmt.Errorf("%q is unknown", r.who)
 	}
 	for name, value := range map[string]string{
 		"Authorization": "Bearer " + token, "X-Ve-Password": r.password, "Content-Type": r.contentType,
@@ -166,16 +188,5 @@ func (p *scripted) send(r *asked) (answer, error) {
 	if r.contentType == "none" {
 		request.Header.Del("Content-Type")
 	}
-	began := time.Now()
-	response, err := p.RoundTrip(request)
-	if err != nil {
-		return answer{}, err
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	a := answer{status: response.StatusCode, header: response.Header, body: body, took: time.Since(began)}
-	if strings.HasPrefix(a.header.Get("Content-Type"), "application/json") {
-		a.json = body
-	}
-	return a, err
+	return request, nil
 }

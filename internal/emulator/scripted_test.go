@@ -32,7 +32,8 @@ type scripted struct {
 	defaults map[string]string // JSON, by kind
 	keys     map[string]string // tokens, by user or key
 	pages    web
-	net      *network // nil before a socket is opened
+	client   http.RoundTripper // of the requests, the server itself unless a step says otherwise
+	net      *network          // nil before a socket is opened
 }
 
 // web is the rest of the internet: pages by their address.
@@ -77,6 +78,7 @@ func newScripted(ctx context.Context, steps []step, change ...func(*seed.Options
 		o.OAuth.Fetch = p.pages
 	}
 	p.Server = emulator.New(o)
+	p.client = p.Server
 	return p, nil
 }
 
@@ -101,7 +103,13 @@ func newScripted(ctx context.Context, steps []step, change ...func(*seed.Options
 //	decide URL JSON -> ...   answers the request for access at a login URL: redirect, code and error
 //	mails ADDRESS -> ...     what was sent there
 //	credits ORG N            compares what an organization has spent
+//	within DURATION STEP     performs a step whose requests are given up then
+//	listener                 sends the requests that follow over connections in memory
+//	requests -> ...          compares the record of requests, with Go field names; forget empties it
+//	cut polls                cuts the polls that are held
 //	listen NAME WHO PROFILE  opens a socket; heard NAME -> ... compares what it heard since the last time
+//	deaf NAME WHO PROFILE    opens a socket that is not read before "heard"
+//	dial NAME TOKEN          opens a socket with a token
 //	disturb JSON             disturbs sockets, with Go field names; heal ends all disturbances
 //	block PROFILE            does not serve the location of the caller any more
 //	sockets N                compares how many are open
@@ -159,7 +167,7 @@ func (p *scripted) act(verb, rest string) error {
 		kind, text, _ := strings.Cut(rest, " ")
 		p.defaults[kind] = text
 		return nil
-	case "role", "code", "credits", "listen", "sockets", "drop", "block":
+	case "role", "code", "credits", "listen", "deaf", "dial", "sockets", "drop", "block":
 		text, err := p.expand(rest, nil)
 		if words := strings.Fields(text); err == nil {
 			err = p.words(verb, append(words, "", "", ""))
@@ -202,6 +210,25 @@ func (p *scripted) act(verb, rest string) error {
 	case "heard":
 		name, want, _ := strings.Cut(rest, " -> ")
 		return p.heard(name, want)
+	case "listener":
+		p.client = p.connect().client.Transport
+		return nil
+	case "requests":
+		synctest.Wait()
+		text, err := json.Marshal(p.Requests())
+		return errors.Join(err, p.check(answer{json: text}, strings.TrimPrefix(rest, "-> ")))
+	case "forget":
+		p.Forget()
+		return nil
+	case "cut":
+		p.CutPolls()
+		return nil
+	case "within":
+		limit, step, _ := strings.Cut(rest, " ")
+		d, err := time.ParseDuration(limit)
+		q, cancel := p.within(d)
+		defer cancel()
+		return errors.Join(err, q.do(step))
 	case "later":
 		after, step, _ := strings.Cut(rest, " ")
 		d, err := time.ParseDuration(after)
@@ -235,8 +262,14 @@ func (p *scripted) words(verb string, words []string) error {
 			return fmt.Errorf("the code is %q", code)
 		}
 		p.names[words[2]] = code
-	case "listen":
-		return p.listen(words[0], words[1], words[2])
+	case "listen", "deaf":
+		token, err := p.socketToken(words[1], words[2])
+		if err == nil {
+			err = p.dial(words[0], token, verb == "listen")
+		}
+		return err
+	case "dial":
+		return p.dial(words[0], words[1], true)
 	case "block":
 		p.BlockLocation(words[0], true)
 	case "sockets":

@@ -3,10 +3,10 @@ package emulator_test
 import (
 	"context"
 	"errors"
-	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -56,21 +56,20 @@ share_storage _lock_overridden
 
 func TestEveryDocumentedEventIsClassified(t *testing.T) {
 	t.Parallel()
-	categories := set(`upload user org workspace share ai invitation email billing metadata domain apps workflow node
-		import`)
-	subs := set(`storage comments members lifecycle settings security authentication ai invitations billing assets upload
-		transfer import_export quickshare metadata workflow fileshare cloud_import`)
-	w := unlimited()
+	categories := strings.Fields(`upload user org workspace share ai invitation email billing metadata domain apps
+		workflow node import`)
+	subs := strings.Fields(`storage comments members lifecycle settings security authentication ai invitations billing
+		assets upload transfer import_export quickshare metadata workflow fileshare cloud_import`)
+	p := newScript(t, "")
 	for line := range strings.Lines(eventNames) {
 		words := strings.Fields(line)
 		for i := 1; i < len(words); i++ {
-			e := w.AddEvent(world.Event{Name: words[0] + words[i], Workspace: w.room.ID})
-			if !categories[e.Category] || !subs[e.SubCategory] {
+			e := p.AddEvent(world.Event{Name: words[0] + words[i], Workspace: p.id("room")})
+			if !slices.Contains(categories, e.Category) || !slices.Contains(subs, e.SubCategory) {
 				t.Errorf("%s: category %q, subcategory %q", e.Name, e.Category, e.SubCategory)
 			}
-			got := w.as(t, w.ada, http.MethodGet, "/event/"+e.ID+"/details/")
-			if e.Permission != "targeted" && (got.Status != 200 || got.get("event.description") == "") {
-				t.Errorf("%s: %s", e.Name, got.Body)
+			if e.Permission != "targeted" {
+				p.must(t, "ada GET /event/"+e.ID+`/details/ -> 200 event.description~"."`)
 			}
 		}
 	}
@@ -98,15 +97,12 @@ func TestAddFillsWhatIsEmpty(t *testing.T) {
 
 func TestCallerMayNotChangeStateFromOutside(t *testing.T) {
 	t.Parallel()
-	w := unlimited()
+	p := newScript(t, "")
 	extra, scopes := map[string]any{"a": 1}, []string{"user:*:r"}
-	w.AddEvent(world.Event{Name: fileAdded, Workspace: w.room.ID, Extra: extra})
-	key := w.AddKey(world.Key{User: w.ada.ID, Scopes: scopes})
+	p.AddEvent(world.Event{Name: fileAdded, Workspace: p.id("room"), Extra: extra})
+	p.keys["reader"] = p.AddKey(world.Key{User: p.id("ada"), Scopes: scopes}).Token
 	extra["b"], scopes[0] = 2, "share:*:r"
-	got := w.with(t, key.Token, http.MethodGet, "/events/search/", "workspace_id", w.room.ID)
-	if got.Status != 200 || got.get("events.0.b") != nil || got.get("events.0.a") != 1.0 {
-		t.Errorf("%d %s", got.Status, got.Body)
-	}
+	p.must(t, "reader GET /events/search/?workspace_id={room} -> 200 !events.0.b events.0.a=1")
 }
 
 func TestListenerAddressAndDial(t *testing.T) {
@@ -141,14 +137,12 @@ func TestLoadFullSample(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	w := &platform{Server: emulator.New(seed.Options{})}
-	if err := w.Load(file); err != nil {
+	p := newScript(t, "")
+	if err := p.Load(file); err != nil {
 		t.Fatal(err)
 	}
-	node := w.with(t, "all", http.MethodGet, "/workspace/design/storage/2abcdefghijklmnopqrstuvwxyz12/details/")
-	if node.get("node.name") != "plan.pdf" {
-		t.Errorf("%s", node.Body)
-	}
+	p.keys["all"] = "all"
+	p.must(t, `all GET /workspace/design/storage/2abcdefghijklmnopqrstuvwxyz12/details/ -> 200 node.name="plan.pdf"`)
 }
 
 func TestLoadRefers(t *testing.T) {
