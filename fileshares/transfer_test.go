@@ -574,11 +574,14 @@ const (
 	looks = 64       // measurements of memory
 )
 
+// largeFile returns the size of a large file.
+func largeFile() int64 { return table.Rounds[int64](128<<20, 10<<30) }
+
 // Downloads of any size need the memory of a small one, also over connections
 // that break.
 func TestDownloadMemoryIsConstant(t *testing.T) { //nolint:paralleltest // it measures the memory of the process
-	p := send(t, fastiotest.Node{Size: largeFile})
-	p.Fail(fastiotest.Fault{Op: "fileshares.Versions.Read", Cut: largeFile / 3, Count: 2})
+	p := send(t, fastiotest.Node{Size: largeFile()})
+	p.Fail(fastiotest.Fault{Op: "fileshares.Versions.Read", Cut: largeFile() / 3, Count: 2})
 	sum := sha256.New()
 	h := newHeap()
 	next := int64(0)
@@ -590,20 +593,21 @@ func TestDownloadMemoryIsConstant(t *testing.T) { //nolint:paralleltest // it me
 			}
 		},
 	}, unlocked())
-	if err != nil || got.Bytes != largeFile || p.sent("fileshares.Versions.Read") != 3 {
+	if err != nil || got.Bytes != largeFile() || p.sent("fileshares.Versions.Read") != 3 {
 		t.Fatalf("%+v, %v after %d requests", got, err, p.sent("fileshares.Versions.Read"))
 	}
-	h.check(t, sum, fastiotest.Version{ID: api.OpaqueID(got.Version.Plain()), Size: largeFile})
+	h.check(t, sum, fastiotest.Version{ID: api.OpaqueID(got.Version.Plain()), Size: largeFile()})
 }
 
 // Uploads of any size need the memory of one chunk.
 func TestUploadMemoryIsConstant(t *testing.T) { //nolint:paralleltest // it measures the memory of the process
-	file := fastiotest.Version{ID: "v3r510n0fth3l4rg3f1l3", Size: largeFile}
+	file := fastiotest.Version{ID: "v3r510n0fth3l4rg3f1l3", Size: largeFile()}
 	arrived := sha256.New()
 	s := fileshares.New(sink(t, arrived))
 	h := newHeap()
 	_, err := s.Replace(t.Context(), linkID, fileshares.ReplaceRequest{
-		Content: file.Open(), Size: largeFile, ChunkSize: 2 << 20, Overwrite: true, Progress: func(int64, int64) { h.look() },
+		Content: file.Open(), Size: largeFile(), ChunkSize: 2 << 20, Overwrite: true,
+		Progress: func(int64, int64) { h.look() },
 	}, unlocked())
 	if err != nil {
 		t.Fatal(err)

@@ -28,7 +28,7 @@ func Bubbles[T any](t *testing.T, rows map[string]T, test func(t *testing.T, row
 
 // Rounds returns how often a long test repeats: long with the build tag soak,
 // else short.
-func Rounds(short, long int) int {
+func Rounds[N int | int64](short, long N) N {
 	if soak {
 		return long
 	}

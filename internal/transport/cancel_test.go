@@ -150,7 +150,7 @@ func TestCancel(t *testing.T) {
 	t.Parallel()
 	table.Each(t, states(), func(t *testing.T, s state) {
 		for _, after := range []time.Duration{0, 3 * time.Second, 61 * time.Second} {
-			for range cancelRounds {
+			for range table.Rounds(20, 1000) {
 				synctest.Test(t, func(t *testing.T) { s.leave(t, after, context.Canceled) })
 			}
 		}
@@ -223,7 +223,7 @@ func TestCancelledByAHook(t *testing.T) {
 		"before a wait the server orders":  {limited("5"), "Wait"},
 		"after a refresh":                  {failed(401, 10011), "Refresh"},
 	}, func(t *testing.T, test row) {
-		for range cancelRounds {
+		for range table.Rounds(20, 1000) {
 			ctx, cancel := context.WithCancel(t.Context())
 			network := answers(test.answer, ok())
 			client := newClient(t, network, tokens(renewed()), allHooks(func(_ context.Context, hook string, _ any) {

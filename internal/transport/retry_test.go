@@ -206,7 +206,7 @@ func TestRandomFaults(t *testing.T) {
 		t.Run(strconv.FormatUint(worker, 10), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				schedules(t, rand.New(rand.NewPCG(worker, 7)), faultSchedules/workers)
+				schedules(t, rand.New(rand.NewPCG(worker, 7)), table.Rounds(10_000, 200_000)/workers)
 			})
 		})
 	}
@@ -348,7 +348,7 @@ func TestPausesAreSpreadEvenly(t *testing.T) {
 		"after the third attempt":  {3, 2 * time.Second},
 		"after the sixth attempt":  {6, 8 * time.Second},
 	}, func(t *testing.T, test row) {
-		const draws = pauseDraws
+		draws := table.Rounds(2000, 10_000)
 		pauses := make([]float64, 0, draws)
 		for range draws {
 			network := answers(status(503))
@@ -362,10 +362,10 @@ func TestPausesAreSpreadEvenly(t *testing.T) {
 		}
 		distance := 0.0 // of Kolmogorov and Smirnov
 		for i, p := range pauses {
-			distance = max(distance, math.Abs(p-float64(i)/draws), math.Abs(p-float64(i+1)/draws))
+			distance = max(distance, math.Abs(p-float64(i)/float64(draws)), math.Abs(p-float64(i+1)/float64(draws)))
 		}
 		// Chance exceeds this once in thirty million runs.
-		if chance := 3 / math.Sqrt(draws); distance > chance {
+		if chance := 3 / math.Sqrt(float64(draws)); distance > chance {
 			t.Errorf("the pauses are %.4f away from an even spread, at most %.4f is chance", distance, chance)
 		}
 	})

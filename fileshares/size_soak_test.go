@@ -1,5 +1,0 @@
-//go:build soak
-
-package fileshares_test
-
-const largeFile = 10 << 30
