@@ -237,8 +237,7 @@ func best(ctx context.Context, c *http.Client, address string, out any) error {
 	return jsonv2.Unmarshal(body, out, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
 
-// network returns a transport to the canned responses, in memory or over a
-// socket.
+// network returns a transport to the canned responses, in memory or over a socket.
 func network(b *testing.B, kind string, bodies [][]byte) (string, http.RoundTripper) {
 	b.Helper()
 	if kind == "mem" {
@@ -397,9 +396,8 @@ func (s slow) RoundTrip(req *http.Request) (*http.Response, error) {
 	return s.RoundTripper.RoundTrip(req)
 }
 
-// BenchmarkPrefetch works on a page as long as a fetch takes. Without
-// prefetching the elapsed time is the sum of both, with it the greater of the
-// two.
+// BenchmarkPrefetch works on a page as long as a fetch takes. Without prefetching
+// the elapsed time is the sum of both, with it the greater of the two.
 func BenchmarkPrefetch(b *testing.B) {
 	const pages, latency = 20, 5 * time.Millisecond
 	data := newCanned(b)

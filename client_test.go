@@ -112,12 +112,12 @@ func TestOutput(t *testing.T) {
 		if tc.rule != "" {
 			e, ok := errors.AsType[*api.InputError](err)
 			if !ok || e.Field != "output" || e.Rule != tc.rule || e.Op != "things.Get" || len(w.seen) != 0 {
-				t.Errorf("the call ends with %v after %d requests", err, len(w.seen))
+				t.Errorf("got error %v after %d requests", err, len(w.seen))
 			}
 			return
 		}
 		if err != nil || w.seen[0].URL.RawQuery != tc.want {
-			t.Errorf("it is asked for %s, %v; want %s", w.seen[0].URL.RawQuery, err, tc.want)
+			t.Errorf("the query is %s, %v; want %s", w.seen[0].URL.RawQuery, err, tc.want)
 		}
 		if tc.query != nil && tc.query["output"][0] != "full" {
 			t.Error("the caller's query was changed")
@@ -150,7 +150,7 @@ func TestMarkdownOfThePlatform(t *testing.T) {
 	}
 }
 
-func TestRaw(t *testing.T) {
+func TestWithResponse(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		status   int

@@ -14,7 +14,7 @@ import (
 )
 
 func Example() {
-	s := fastiotest.New() // stands in for the platform
+	s := fastiotest.New() // a fake of the platform
 	room := s.AddWorkspace(fastiotest.Workspace{Name: "Marketing"})
 	s.AddEvent(fastiotest.Event{
 		Name: "workspace_storage_file_added", Workspace: room.ID, Description: "Ada added logo.svg",

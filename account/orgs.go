@@ -55,9 +55,8 @@ func (o *Orgs) List(ctx context.Context, list *ListOptions, opts ...api.CallOpti
 	return call.Page[OrgPage](ctx, o.c, endpoint.AccountOrgsList(nil), list.query, opts)
 }
 
-// ListExternal returns one page of the organizations in which the account only
-// has access to a workspace. Errors: [api.ErrInvalid] if a bound is out of
-// range.
+// ListExternal returns one page of the organizations in which the account only has
+// access to a workspace. Errors: [api.ErrInvalid] if a bound is out of range.
 //
 // It calls GET /current/orgs/list/external/.
 func (o *Orgs) ListExternal(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*OrgPage, error) {
@@ -72,9 +71,8 @@ func (o *Orgs) ListJoinedOrInvited(ctx context.Context, list *ListOptions, opts 
 	return call.Page[OrgPage](ctx, o.c, endpoint.AccountOrgsListJoinedOrInvited(nil), list.query, opts)
 }
 
-// ListAvailable returns organizations that the account may join: one page, or
-// all if Pagination is nil. Errors: [api.ErrInvalid] if a bound is out of
-// range.
+// ListAvailable returns organizations that the account may join: one page, or all
+// if Pagination is nil. Errors: [api.ErrInvalid] if a bound is out of range.
 //
 // It calls GET /current/orgs/available/.
 func (o *Orgs) ListAvailable(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*OrgPage, error) {

@@ -79,8 +79,7 @@ func (s *Service) Poll(ctx context.Context, o *PollOptions, opts ...api.CallOpti
 // of a File Share if the caller is a member of its workspace.
 //
 // It works like [Service.Poll]. A share must allow its members to collaborate.
-// Errors: [api.ErrInvalid] if the profile does not exist, or without access to
-// it.
+// Errors: [api.ErrInvalid] if the profile does not exist, or without access to it.
 //
 // It calls GET /current/activity/poll/{profile_id}/.
 func (s *Service) PollProfile(

@@ -134,8 +134,7 @@ func TestWatchLimitsRateOfPolls(t *testing.T) {
 	})
 }
 
-// Polls become shorter than the timeout of a proxy, and longer again without
-// it.
+// Polls become shorter than the timeout of a proxy, and longer again without it.
 func TestWatchAdaptsToProxyTimeout(t *testing.T) {
 	t.Parallel()
 	table.Bubbles(t, map[string]error{
@@ -252,8 +251,7 @@ func TestWatchContinuesAfterInvalidResponses(t *testing.T) {
 	}
 }
 
-// Temporary failures are retried after the delay passed to the OnRetry
-// callback.
+// Temporary failures are retried after the delay passed to the OnRetry callback.
 func TestWatchRetriesTemporaryFailures(t *testing.T) {
 	t.Parallel()
 	after := func(status int, d time.Duration) *api.Error {
@@ -455,8 +453,7 @@ func watched(t *testing.T, s *script, o *activity.WatchOptions, n int) []*activi
 	return reports
 }
 
-// watchedUntil returns up to n reports and the error that ends the watch
-// earlier.
+// watchedUntil returns up to n reports and the error that ends the watch earlier.
 func watchedUntil(t *testing.T, s *script, o *activity.WatchOptions, n int) (reports []*activity.Report, err error) {
 	t.Helper()
 	for r, err := range activity.New(s).Watch(t.Context(), api.Workspace(room), o) {

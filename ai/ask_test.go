@@ -115,7 +115,7 @@ func TestAskWithSavedKeyAfterKill(t *testing.T) {
 		_, err := first.AI.Ask(ctx, o.room, q, nil)
 		if e, ok := errors.AsType[*ai.SendError](err); !ok || e.IdempotencyKey != q.IdempotencyKey ||
 			!errors.Is(err, context.Canceled) {
-			t.Errorf("ends with %v", err)
+			t.Errorf("got error %v", err)
 		}
 		o.Heal()
 		turn, err := o.client.AI.Ask(t.Context(), o.room, q, nil)
@@ -179,7 +179,7 @@ func TestConflictsAreRetried(t *testing.T) {
 		e, ok := errors.AsType[*ai.SendError](err)
 		if !ok || e.IdempotencyKey != "mine" || !errors.Is(err, tc.err) ||
 			errors.Is(err, ai.ErrConversationTooLarge) != errors.Is(tc.is, api.ErrConflict) {
-			t.Errorf("ends with %v", err)
+			t.Errorf("got error %v", err)
 		}
 		if tc.is != nil && !errors.Is(err, tc.is) {
 			t.Errorf("got %v, want %v", err, tc.is)
@@ -227,7 +227,7 @@ func TestAsk(t *testing.T) {
 			_, err = o.answer(t, question, &ai.AskOptions{Thread: first.ThreadID})
 		}
 		if !errors.Is(err, ai.ErrConversationTooLarge) || !errors.Is(err, api.ErrConflict) {
-			t.Errorf("ends with %v", err)
+			t.Errorf("got error %v", err)
 		}
 	})
 }
@@ -276,7 +276,7 @@ func TestLostTurnsAreAskedAgain(t *testing.T) {
 			})
 			if losses == 3 {
 				if e, ok := errors.AsType[*ai.TurnError](err); !ok || e.Status() != ai.TurnStatusLost {
-					t.Errorf("ends with %v", err)
+					t.Errorf("got error %v", err)
 				}
 			} else if err != nil || turn.Answer != answer || turn.Seq != want {
 				t.Errorf("after %d losses: %+v, %v", losses, turn, err)
@@ -302,7 +302,7 @@ func TestLostTurnsAreReplacedOnce(t *testing.T) {
 		lost, isTurn := errors.AsType[*ai.TurnError](err)
 		_, isSend := errors.AsType[*ai.SendError](err)
 		if !isTurn || !isSend || lost.Status() != ai.TurnStatusLost || lost.ThreadID == "" || lost.TurnID == "" {
-			t.Fatalf("ends with %v", err)
+			t.Fatalf("got error %v", err)
 		}
 		o.Heal()
 		turn, err := o.client.AI.Ask(t.Context(), o.room, q, nil)
@@ -342,7 +342,7 @@ func TestResume(t *testing.T) {
 		})
 		e, ok := errors.AsType[*ai.TurnError](err)
 		if !ok || !errors.Is(err, context.Canceled) || e.ThreadID != kept.ThreadID || e.TurnID != kept.ID {
-			t.Fatalf("ends with %v", err)
+			t.Fatalf("got error %v", err)
 		}
 		var text bytes.Buffer
 		turn, err := o.client.AI.Resume(t.Context(), o.room, kept.ThreadID, kept.ID, &ai.AskOptions{Text: &text})
@@ -385,7 +385,7 @@ func TestCancelTurn(t *testing.T) {
 		options.OnTurn = func(_ context.Context, t *ai.Turn) { turn = t }
 		_, err := o.client.AI.Ask(ctx, o.room, ai.Question{Text: question}, options)
 		if !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("ends with %v", err)
+			t.Errorf("got error %v", err)
 		}
 		if tc.fault.Op == "ai.Turns.Cancel" && tc.want == "" {
 			if !errors.Is(err, api.ErrInvalid) {
@@ -394,7 +394,7 @@ func TestCancelTurn(t *testing.T) {
 			return
 		}
 		if e, ok := errors.AsType[*ai.TurnError](err); !ok || e.Status() != tc.want {
-			t.Errorf("ends with %v", err)
+			t.Errorf("got error %v", err)
 		}
 		if now, err := o.client.AI.Turns.Get(t.Context(), o.room, turn.ThreadID, turn.ID); err != nil ||
 			now.Status != tc.want {
@@ -431,7 +431,7 @@ func TestCancelTurnWhileSending(t *testing.T) {
 			o.Fail(fastiotest.Fault{Op: op, Status: 503, Processed: true})
 		}
 		if _, err := o.askFor(t, briefly, thread); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("ends with %v", err)
+			t.Errorf("got error %v", err)
 		}
 		list, err := o.client.AI.Threads.List(t.Context(), o.room, nil)
 		if err != nil || len(list.Threads) != 1 || list.Threads[0].LatestMessage.Status != ai.TurnStatusCancelled {
@@ -443,7 +443,7 @@ func TestCancelTurnWhileSending(t *testing.T) {
 		other := o.ask(t)
 		o.Fail(fastiotest.Fault{Op: "ai.Threads.Create", Reset: fastiotest.BeforeHeader})
 		if _, err := o.askFor(t, briefly, ""); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("ends with %v", err)
+			t.Errorf("got error %v", err)
 		}
 		now, err := o.client.AI.Turns.Get(t.Context(), o.room, other.ThreadID, other.ID)
 		if err != nil || now.Status.Ended() {
@@ -510,7 +510,7 @@ func TestWaitRetriesTemporaryFailures(t *testing.T) {
 		if tc.final != nil {
 			e, ok := errors.AsType[*ai.TurnError](err)
 			if !ok || e.ThreadID != turn.ThreadID || e.TurnID != turn.ID || !errors.Is(err, tc.final) {
-				t.Errorf("ends with %v", err)
+				t.Errorf("got error %v", err)
 			}
 			return
 		}
@@ -555,7 +555,7 @@ func TestTimeoutAppliesToTheWholeCall(t *testing.T) {
 		err := call(t.Context(), o, turn)
 		if e, ok := errors.AsType[*ai.TurnError](err); !ok || !errors.Is(err, context.DeadlineExceeded) ||
 			strings.HasSuffix(t.Name(), "/Resume") && e.Status() != ai.TurnStatusCancelled {
-			t.Errorf("ends with %v", err)
+			t.Errorf("got error %v", err)
 		}
 		if took := time.Since(start); took.Truncate(time.Second) != 5*time.Second {
 			t.Errorf("took %v", took)
@@ -571,7 +571,7 @@ func TestAskReportsAWriteError(t *testing.T) {
 		_ = r.Close()
 		_, err := o.answer(t, question, &ai.AskOptions{Text: w})
 		if e, ok := errors.AsType[*ai.TurnError](err); !ok || !errors.Is(err, io.ErrClosedPipe) || e.TurnID == "" {
-			t.Errorf("ends with %v", err)
+			t.Errorf("got error %v", err)
 		}
 	})
 }

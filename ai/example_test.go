@@ -15,7 +15,7 @@ import (
 
 // Ask a question about the files of a workspace, then another about one file.
 func Example() {
-	s := fastiotest.New() // stands in for the platform
+	s := fastiotest.New() // a fake of the platform
 	docks := s.AddWorkspace(fastiotest.Workspace{Name: "Docks"})
 	lease := s.AddNode(
 		fastiotest.Node{Profile: docks.ID, Name: "lease.txt", Content: "The lease of Dock 4 ends on 31 May."},

@@ -220,11 +220,10 @@ func TestStreamResumesWithTheLastEventID(t *testing.T) {
 	})
 }
 
-// The answer is complete whatever happens to its stream. A stream that stalls
-// is abandoned after a minute, which heartbeats extend, and so is a request
-// without a response. A long retry field delays the answer only briefly. If
-// reconnecting brings no progress, or there is no stream, the state of the turn
-// is polled.
+// The answer is complete whatever happens to its stream. A stream that stalls is
+// abandoned after a minute, which heartbeats extend, and so is a request without a
+// response. A long retry field delays the answer only briefly. If reconnecting
+// brings no progress, or there is no stream, the state of the turn is polled.
 func TestAnswerSurvivesStreamFailures(t *testing.T) {
 	t.Parallel()
 	type (
@@ -330,7 +329,7 @@ func TestStreamOfHeartbeatsEnds(t *testing.T) {
 		start := time.Now()
 		err := stub.Last(ai.New(c).Turns.Stream(t.Context(), room, threadID, turnID, nil))
 		if e, ok := errors.AsType[*ai.TurnError](err); !ok || e.Status() != ai.TurnStatusLost {
-			t.Errorf("ends with %v", err)
+			t.Errorf("got error %v", err)
 		}
 		if took := time.Since(start); took != 5*time.Minute {
 			t.Errorf("took %v", took)
@@ -469,7 +468,7 @@ func TestStreamStopsWithTheLoop(t *testing.T) {
 		failed, ok := errors.AsType[*ai.TurnError](got.err)
 		if !ok || !errors.Is(got.err, context.DeadlineExceeded) || failed.ThreadID != turn.ThreadID ||
 			failed.TurnID != turn.ID || time.Since(start) > 90*time.Minute {
-			t.Errorf("ends with %v after %v", got.err, time.Since(start))
+			t.Errorf("got error %v after %v", got.err, time.Since(start))
 		}
 	})
 }
@@ -547,8 +546,7 @@ func TestStreamLimitsText(t *testing.T) {
 	})
 }
 
-// A stream that never ends is abandoned, and takes no more memory than its
-// limit.
+// A stream that never ends is abandoned, and takes no more memory than its limit.
 func TestEndlessStreamIsAbandoned(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -243,8 +243,7 @@ func formText(t *testing.T, text string) url.Values {
 	return form
 }
 
-// stream returns the events of a scripted stream, which must end without an
-// error.
+// stream returns the events of a scripted stream, which must end without an error.
 func (s *scripted) stream(t *testing.T, opts ...api.CallOption) (all []*ai.StreamEvent) {
 	t.Helper()
 	for e, err := range ai.New(s).Turns.Stream(t.Context(), room, threadID, turnID, nil, opts...) {

@@ -12,7 +12,7 @@ import (
 )
 
 func Example() {
-	client, err := fastio.New(fastiotest.New().ClientOptions()...) // a Server stands in for the platform
+	client, err := fastio.New(fastiotest.New().ClientOptions()...) // a fake of the platform
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -99,8 +99,7 @@ func TestOptionsAreNotShared(t *testing.T) {
 	}
 }
 
-// parts decodes a body and returns the names in order, those of files in
-// brackets.
+// parts decodes a body and returns the names in order, those of files in brackets.
 func parts(t *testing.T, m api.Body) []string {
 	t.Helper()
 	kind, content, err := api.Encode(m)

@@ -49,8 +49,7 @@ type Comment struct {
 	CanDelete bool `json:"can_delete"` //
 	CanReply  bool `json:"can_reply"`  // false for every reply
 
-	// Only old comments have these: a linked entity, and authors without an
-	// account.
+	// Only old comments have these: a linked entity, and authors without an account.
 	LinkedEntityType      string       `json:"linked_entity_type"`
 	LinkedEntityID        api.OpaqueID `json:"linked_entity_id"`
 	ExternalAuthorEmail   string       `json:"external_author_email"`

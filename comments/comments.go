@@ -109,9 +109,8 @@ func (s *Service) Delete(ctx context.Context, id api.OpaqueID, opts ...api.CallO
 	return &Deleted{Comment: orID(a.Comment, id), Message: a.Message}, nil
 }
 
-// Unlink removes the link between a comment and an entity, which only old
-// comments have. The response is not documented: the result may have only an
-// ID.
+// Unlink removes the link between a comment and an entity, which only old comments
+// have. The response is not documented: the result may have only an ID.
 //
 // It calls POST /current/comments/{comment_id}/unlink/.
 func (s *Service) Unlink(ctx context.Context, id api.OpaqueID, opts ...api.CallOption) (*Comment, error) {

@@ -276,7 +276,7 @@ func TestAllIsCompleteDuringChanges(t *testing.T) {
 	})
 }
 
-func TestAllAtTheEmulator(t *testing.T) {
+func TestAllOnEmulator(t *testing.T) {
 	t.Parallel()
 	s := fastiotest.New()
 	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})

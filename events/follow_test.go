@@ -499,8 +499,7 @@ func TestFollowAnotherQuery(t *testing.T) {
 	t.Parallel()
 	eachOrder(t, func(t *testing.T, w *world) {
 		start := time.Now().UTC().Truncate(time.Second)
-		// The first query excludes events of ten minutes, which a rescan would
-		// find.
+		// The first query excludes events of ten minutes, which a rescan would find.
 		for i := range 20 {
 			at := start.Add(time.Duration(i*30) * time.Second)
 			w.AddEvent(fastiotest.Event{Name: "comment_created", Workspace: w.room.ID, Created: at})
@@ -567,7 +566,7 @@ func TestFollowHandlerError(t *testing.T) {
 			for range 2 {
 				err = follow(func(_ context.Context, e *events.Event) error {
 					if e.ID != failed {
-						t.Errorf("%s came again, want %s", e.ID, failed)
+						t.Errorf("%s was delivered again, want %s", e.ID, failed)
 					}
 					return errStop
 				})
@@ -725,7 +724,7 @@ func TestFollowRetries(t *testing.T) {
 	})
 }
 
-func TestFollowRefusesASharedName(t *testing.T) {
+func TestFollowRejectsSharedName(t *testing.T) {
 	t.Parallel()
 	alone(t, func(t *testing.T, w *world) {
 		all := w.fill(600)

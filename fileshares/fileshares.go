@@ -140,9 +140,8 @@ type Metadata struct {
 	Extra map[string]json.RawMessage // members without a field
 }
 
-// Metadata returns the identity of the file and whether metadata can be
-// extracted from it, without extracted values. It has the errors of
-// [Service.Get].
+// Metadata returns the identity of the file and whether metadata can be extracted
+// from it, without extracted values. It has the errors of [Service.Get].
 //
 // It calls GET /current/fileshare/{fileshare_id}/storage/metadata/details/.
 func (s *Service) Metadata(ctx context.Context, id api.ID, opts ...api.CallOption) (*Metadata, error) {

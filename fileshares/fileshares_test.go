@@ -34,7 +34,7 @@ func set(password string) api.Opt[api.Secret] { return api.Set(api.NewSecret(pas
 
 // Invalid input is rejected before a request is sent, and no error contains a
 // password.
-func TestInput(t *testing.T) {
+func TestInvalidInputIsRejected(t *testing.T) {
 	t.Parallel()
 	type (
 		cr          = fileshares.CreateRequest
@@ -178,8 +178,7 @@ func TestConflicts(t *testing.T) {
 	}
 }
 
-// All requests no page after the last. internal/contract tests its other
-// requests.
+// All requests no page after the last. internal/contract tests its other requests.
 func TestAllEndsWithTheLastPage(t *testing.T) {
 	t.Parallel()
 	c := stub.Answer(`{"fileshares":[{"fileshare":"6012345678901234500"}],` +

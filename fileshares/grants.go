@@ -65,7 +65,7 @@ func (g *Grants) List(ctx context.Context, id api.ID, opts ...api.CallOption) ([
 }
 
 // Granted is the result of [Grants.Set]. User is "" and Pending nil only if the
-// answer to an address holds neither.
+// response for an email address has neither.
 type Granted struct {
 	User    api.ID // the user who has the grant
 	Pending *Grant // the grant of an address without an account, which was sent an invitation
@@ -107,7 +107,7 @@ func (g *Grants) Set(
 		return &Granted{Pending: a.Grant}, nil
 	case a.User != nil:
 		return &Granted{User: a.User.ID}, nil
-	default: // the answer for a user ID is empty
+	default: // the response for a user ID is empty
 		return &Granted{User: api.ID(form.Get("user"))}, nil
 	}
 }

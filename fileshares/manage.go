@@ -85,10 +85,9 @@ type UpdateRequest struct {
 	CommentsEnabled *bool
 }
 
-// Update changes a File Share and returns it. The file is immutable. It
-// requires membership of the workspace. An expired File Share can be given
-// another expiry, or none, until the server deletes it, which happens within an
-// hour.
+// Update changes a File Share and returns it. The file is immutable. It requires
+// membership of the workspace. An expired File Share can be given another expiry,
+// or none, until the server deletes it, which happens within an hour.
 //
 // Errors: [api.ErrForbidden] if the caller is not a member.
 //
@@ -176,9 +175,8 @@ type Page struct {
 	Pagination *api.Pagination `json:"pagination"` // nil if not in the response
 }
 
-// List returns one page of the File Shares of a workspace, with their
-// GrantCount. It requires membership of the workspace: [api.ErrForbidden]
-// otherwise.
+// List returns one page of the File Shares of a workspace, with their GrantCount.
+// It requires membership of the workspace: [api.ErrForbidden] otherwise.
 //
 // It calls GET /current/workspace/{workspace_id}/list/fileshares/.
 func (s *Service) List(

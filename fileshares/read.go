@@ -53,9 +53,8 @@ type Received struct {
 }
 
 // DownloadTo writes one version of the file, or a part of it, to w, and resumes
-// broken connections. It makes at least two calls: it looks up the current
-// version and reads that one. After an error w holds the first Received.Bytes
-// bytes.
+// broken connections. It makes at least two calls: it looks up the current version
+// and reads that one. After an error w holds the first Received.Bytes bytes.
 func (s *Service) DownloadTo(
 	ctx context.Context, id api.ID, w io.Writer, o *DownloadOptions, opts ...api.CallOption,
 ) (Received, error) {

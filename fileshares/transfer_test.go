@@ -551,8 +551,7 @@ func (h *heap) look() {
 	h.most = max(h.most, m.HeapAlloc)
 }
 
-// check requires that little memory was used and that the whole file has
-// arrived.
+// check requires that little memory was used and that the whole file has arrived.
 func (h *heap) check(t *testing.T, arrived hash.Hash, file fastiotest.Version) {
 	t.Helper()
 	grown := h.most - h.before

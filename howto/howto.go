@@ -59,7 +59,7 @@ type Question struct {
 //sumtype:decl
 type Reply interface{ reply() }
 
-// Answer is an answer.
+// Answer is the answer to a question.
 type Answer struct {
 	Text      string   // markdown
 	Topics    []string // topics of the documentation that it is based on; may be empty

@@ -31,8 +31,7 @@ type FactSet struct {
 	Facts  []*storage.Fact `json:"items"`
 }
 
-// Fact returns the fact of a field, without regard to case; nil if there is
-// none.
+// Fact returns the fact of a field, without regard to case; nil if there is none.
 func (s *FactSet) Fact(field string) *storage.Fact {
 	for _, f := range s.Facts {
 		if f != nil && strings.EqualFold(f.Name, field) {

@@ -135,11 +135,10 @@ type Declaration struct {
 	Created bool `json:"field_created"`
 }
 
-// Declare adds a field to the vocabulary of a workspace, permanently. The name
-// has 1 to 64 characters, not counting leading and trailing blanks, which are
-// removed. It is idempotent: if the field exists or was merged into another, it
-// changes nothing and returns that field. It requires the admin role in the
-// workspace.
+// Declare adds a field to the vocabulary of a workspace, permanently. The name has
+// 1 to 64 characters, not counting leading and trailing blanks, which are removed.
+// It is idempotent: if the field exists or was merged into another, it changes
+// nothing and returns that field. It requires the admin role in the workspace.
 //
 // Errors: [api.ErrInvalid] if the server does not accept the name;
 // [api.ErrLimit] if the workspace has no room for another field, permanently.

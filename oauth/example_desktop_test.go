@@ -16,7 +16,7 @@ import (
 
 // A desktop program opens the browser in its first run only.
 func ExampleLoginIfNeeded() {
-	platform := fastiotest.New() // stands in for the platform, and below for the user and the browser
+	platform := fastiotest.New() // a fake of the platform, and below for the user and the browser
 	server := httptest.NewServer(platform)
 	defer server.Close()
 	dir, err := os.MkdirTemp("", "login")

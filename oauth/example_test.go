@@ -17,7 +17,7 @@ import (
 
 // A web application sends people to the platform and gets a code back.
 func Example() {
-	platform := fastiotest.New() // stands in for the platform
+	platform := fastiotest.New() // a fake of the platform
 	client, err := fastio.New(platform.ClientOptions()...)
 	if err != nil {
 		fmt.Println(err)
@@ -73,7 +73,7 @@ func visit(platform *fastiotest.Server, loginURL string) url.Values {
 
 // A sign-in with a password may ask for a code.
 func ExampleService_SignIn() {
-	platform := fastiotest.New() // stands in for the platform
+	platform := fastiotest.New() // a fake of the platform
 	grace := platform.AddUser(fastiotest.User{Email: "grace@example.test", TwoFactor: "sms"})
 	client, err := fastio.New(platform.ClientOptions()...)
 	if err != nil {
@@ -104,7 +104,7 @@ func ExampleService_SignIn() {
 
 // A key for an unattended program has minimal scopes and an expiry.
 func ExampleKeys_Create() {
-	platform := fastiotest.New() // stands in for the platform
+	platform := fastiotest.New() // a fake of the platform
 	room := platform.AddWorkspace(fastiotest.Workspace{Name: "Drawings"})
 	client, err := fastio.New(platform.ClientOptions()...)
 	if err != nil {
@@ -129,7 +129,7 @@ func ExampleKeys_Create() {
 
 // A program that has tokens of golang.org/x/oauth2 already keeps them.
 func ExampleFromOAuth2() {
-	platform := fastiotest.New() // stands in for the platform
+	platform := fastiotest.New() // a fake of the platform
 	source := oauth2.StaticTokenSource(&oauth2.Token{AccessToken: platform.Token()})
 
 	client, err := fastio.New(append(platform.ClientOptions(), fastio.WithTokenSource(oauth.FromOAuth2(source)))...)

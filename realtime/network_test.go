@@ -180,8 +180,7 @@ func TestSilentPeer(t *testing.T) {
 	})
 }
 
-// The socket is replaced after a message over the limit and after any kind of
-// end.
+// The socket is replaced after a message over the limit and after any kind of end.
 func TestBrokenSockets(t *testing.T) {
 	t.Parallel()
 	written := func(n int) func(ctx context.Context, ws *websocket.Conn) {

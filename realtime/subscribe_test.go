@@ -416,7 +416,7 @@ func TestWithoutSockets(t *testing.T) {
 		}
 		time.Sleep(max(test.least, 72*time.Second) + dialTime)
 		if mode(c) != realtime.ModeSocket {
-			t.Errorf("no socket came back: %+v", c.sub.Status())
+			t.Errorf("no new socket: %+v", c.sub.Status())
 		}
 	})
 }

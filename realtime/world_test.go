@@ -396,8 +396,7 @@ func subscribed(tb testing.TB, s *realtime.Service, profile api.Profile, o *real
 	return consume(tb, sub)
 }
 
-// begin subscribes and starts a consumer, by default over sockets of the
-// platform.
+// begin subscribes and starts a consumer, by default over sockets of the platform.
 func begin(t *testing.T, p *platform, change ...func(o *realtime.Options)) *consumer {
 	t.Helper()
 	return consume(t, open(t, p, change...))

@@ -32,8 +32,7 @@ const (
 )
 
 // Hit is a file, folder or note that a search found. A field that is not in the
-// response is zero: hits by name have no scores, MIME type, page or media
-// segment.
+// response is zero: hits by name have no scores, MIME type, page or media segment.
 type Hit struct {
 	ID       api.OpaqueID     `json:"node_id" also:"id"`
 	Name     string           `json:"name"`

@@ -190,8 +190,7 @@ func setScopes(op string, scopes []Scope, v url.Values) error {
 	return nil
 }
 
-// setFilters checks the filters, which only workspaces have, and adds them to
-// v.
+// setFilters checks the filters, which only workspaces have, and adds them to v.
 func (q *Query) setFilters(op string, in api.Profile, v url.Values) error {
 	if !q.filtered() {
 		return nil

@@ -232,10 +232,10 @@ func TestIterations(t *testing.T) {
 			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
 		}
 		if len(x.asked) != tc.pages {
-			t.Fatalf("%s: asked for %d pages, want %d", name, len(x.asked), tc.pages)
+			t.Fatalf("%s: %d pages requested, want %d", name, len(x.asked), tc.pages)
 		}
 		if q := x.asked[tc.pages-1]; q.Get("limit") != tc.limit || q.Get("offset") != tc.offset {
-			t.Errorf("%s: the last page is asked for with %v", name, q)
+			t.Errorf("%s: the last request has %v", name, q)
 		}
 	}
 }

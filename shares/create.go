@@ -107,8 +107,7 @@ func (r CreateRequest) check(f *fields) {
 	checkOpen(f, r.Access, !r.Password.IsZero(), r.AnonymousUploadsEnabled, r.Type == TypeSend || !folder)
 }
 
-// checkFolder rejects fields that are invalid for a share of a workspace
-// folder.
+// checkFolder rejects fields that are invalid for a share of a workspace folder.
 func (r CreateRequest) checkFolder(f *fields) {
 	const mode = " when storage_mode is workspace_folder"
 	switch {

@@ -74,9 +74,8 @@ type UpdateInvitationRequest struct {
 // Update changes an invitation, named by its ID or by the invited address. It
 // may send an e-mail, so it is retried only if it was not sent.
 //
-// The State accepted accepts exactly one invitation. The platform documents
-// that an administrator may do so; the invited person uses
-// [Service.JoinWithKey].
+// The State accepted accepts exactly one invitation. The platform documents that
+// an administrator may do so; the invited person uses [Service.JoinWithKey].
 //
 // Errors: [api.ErrInvalid] with [CodeInvitationRole] if the role is above the
 // caller's own; [api.ErrForbidden] if the caller may not change the invitation,
@@ -98,10 +97,9 @@ func (i *Invitations) Update(
 	return call.Do(ctx, i.c, endpoint.SharesInvitationsUpdate(share, invitation, f.Form), opts)
 }
 
-// Resend sends the e-mail of a pending invitation again, by an update to the
-// state pending, whose effect is assumed. It has the errors of
-// [Invitations.Update]. For a user with an account use [Members.Add] with
-// Renotify.
+// Resend sends the e-mail of a pending invitation again, by an update to the state
+// pending, whose effect is assumed. It has the errors of [Invitations.Update]. For
+// a user with an account use [Members.Add] with Renotify.
 //
 // It calls POST /current/share/{share_id}/members/invitation/{invitation_id}/.
 func (i *Invitations) Resend(

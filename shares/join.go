@@ -98,8 +98,7 @@ func (s *Service) Archive(ctx context.Context, share api.ID, opts ...api.CallOpt
 	return call.Do(ctx, s.c, endpoint.SharesArchive(share), opts)
 }
 
-// Unarchive reverses [Service.Archive]. It has the same requirements and
-// errors.
+// Unarchive reverses [Service.Archive]. It has the same requirements and errors.
 //
 // It calls POST /current/share/{share_id}/unarchive/.
 func (s *Service) Unarchive(ctx context.Context, share api.ID, opts ...api.CallOption) error {
@@ -107,8 +106,7 @@ func (s *Service) Unarchive(ctx context.Context, share api.ID, opts ...api.CallO
 }
 
 // Import moves a share that a user owns into a workspace, and unarchives it. It
-// requires the caller to be the only owner. It is retried only if it was not
-// sent.
+// requires the caller to be the only owner. It is retried only if it was not sent.
 //
 // Errors: [api.ErrInvalid] if the caller is not the only owner, also after an
 // earlier import; [api.ErrLimit] if the workspace allows no more shares.

@@ -157,9 +157,8 @@ type UpdateMemberRequest struct {
 	Expires api.Opt[time.Time] // to the second; [api.Null] means never
 }
 
-// Update changes the role, the notifications or the expiry of a member. The
-// role of owner is an [*api.InputError]: the platform ignores it and reports
-// success.
+// Update changes the role, the notifications or the expiry of a member. The role
+// of owner is an [*api.InputError]: the platform ignores it and reports success.
 //
 // Errors: [api.ErrInvalid] if the role is above the caller's own;
 // [api.ErrForbidden] with [ReasonExternalInvitesDenied] or

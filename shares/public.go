@@ -91,8 +91,7 @@ func (s *Service) AuthPassword(
 
 // AuthGuest returns a guest token of a share. It requires no sign-in, and sends
 // the client's token if there is one. The permissions of a guest token are not
-// documented. Each call creates a token, so it is retried only if it was not
-// sent.
+// documented. Each call creates a token, so it is retried only if it was not sent.
 //
 // It calls POST /current/share/{share_id}/auth/guest/.
 func (s *Service) AuthGuest(ctx context.Context, share api.ID, opts ...api.CallOption) (*api.LinkToken, error) {

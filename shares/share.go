@@ -11,9 +11,8 @@ import (
 
 // Share is a portal, or a shared folder of a workspace.
 //
-// Each output level adds fields to those of the level below. A field that is
-// not in the response is zero; for a flag that is nil, which does not mean
-// false.
+// Each output level adds fields to those of the level below. A field that is not
+// in the response is zero; for a flag that is nil, which does not mean false.
 type Share struct {
 	// At [api.Terse].
 	ID      api.ID       `json:"id,omitzero"`
@@ -133,8 +132,7 @@ type CommentVisibility struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// Filesystem describes the permitted operations on files and folders of a
-// share.
+// Filesystem describes the permitted operations on files and folders of a share.
 type Filesystem struct {
 	FileCreation       *bool `json:"file_creation"`
 	FileModification   *bool `json:"file_modification"`
@@ -187,8 +185,7 @@ const (
 	TypeExchange Type = "exchange" // in both directions
 )
 
-// StorageMode is the place where the files of a share are stored. It is
-// immutable.
+// StorageMode is the place where the files of a share are stored. It is immutable.
 type StorageMode string
 
 // The storage modes.

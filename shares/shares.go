@@ -82,8 +82,7 @@ func (s *Service) Get(ctx context.Context, share api.ID, opts ...api.CallOption)
 	return call.Found("shares.Get", "share", a.share())
 }
 
-// shareAnswer is a response that consists of a share, as a member or at the
-// root.
+// shareAnswer is a response that consists of a share, as a member or at the root.
 type shareAnswer struct {
 	Share *Share `json:"share"` // (assumed name)
 	Root  Share  `json:",embed,inline"`

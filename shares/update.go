@@ -12,10 +12,9 @@ import (
 	"github.com/fastio-go/fastio/internal/form"
 )
 
-// UpdateRequest is a change of a share. A zero field leaves the value
-// unchanged, [api.Null] clears it, and the limits of [CreateRequest] apply. An
-// empty text is rejected. Clearing a required field, such as the title, is an
-// [api.ErrInvalid].
+// UpdateRequest is a change of a share. A zero field leaves the value unchanged,
+// [api.Null] clears it, and the limits of [CreateRequest] apply. An empty text is
+// rejected. Clearing a required field, such as the title, is an [api.ErrInvalid].
 type UpdateRequest struct {
 	Title       api.Opt[string]
 	Description api.Opt[string]

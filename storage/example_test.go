@@ -35,7 +35,7 @@ func Example() {
 // List a folder page by page. The cursor of a page leads to the next one, also in
 // another process.
 func ExampleService_Pages() {
-	s := fastiotest.New() // stands in for the platform
+	s := fastiotest.New() // a fake of the platform
 	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
 	for i := range 120 {
 		s.AddNode(fastiotest.Node{Profile: room.ID, Name: fmt.Sprintf("wheel %03d.svg", i)})

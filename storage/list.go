@@ -120,9 +120,8 @@ func (n *nodes) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return err
 }
 
-// List returns one page of the nodes in a folder of a workspace or share,
-// without those in its subfolders. [api.Root] is the top folder, [api.Trash]
-// the trash.
+// List returns one page of the nodes in a folder of a workspace or share, without
+// those in its subfolders. [api.Root] is the top folder, [api.Trash] the trash.
 //
 // Errors: [api.ErrNotFound] if the folder does not exist; [api.ErrInvalid] if
 // the cursor is from another query or has expired.

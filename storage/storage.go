@@ -58,8 +58,7 @@ func (b *Batch) Node(id api.OpaqueID) *Node {
 	return nil
 }
 
-// Err returns the error of the node with the ID, or nil if the response has
-// none.
+// Err returns the error of the node with the ID, or nil if the response has none.
 func (b *Batch) Err(id api.OpaqueID) error {
 	for _, e := range b.Errors {
 		if e != nil && e.NodeID.Equal(id) {
@@ -78,9 +77,8 @@ type batch struct {
 
 const maxBatch = 25
 
-// GetMany returns up to 25 nodes of a workspace or share in one call. The
-// [Batch] lists the errors of nodes; the call fails only if the response
-// describes none.
+// GetMany returns up to 25 nodes of a workspace or share in one call. The [Batch]
+// lists the errors of nodes; the call fails only if the response describes none.
 //
 // It calls GET /current/workspace/{workspace_id}/storage/{node_id}/details/.
 // It calls GET /current/share/{share_id}/storage/{node_id}/details/.

@@ -93,8 +93,7 @@ func TestServes(t *testing.T) {
 			t.Errorf("ping %d, want %d", status, want)
 		}
 	}
-	// The second workspace gets the live events; the first has the requested
-	// number.
+	// The second workspace gets the live events; the first has the requested number.
 	counts := func(i int) int {
 		var p page
 		get(t, base, token, "/events/search/?limit=250&output=terse&workspace_id="+spaces.Workspaces[i].ID, &p)

@@ -50,8 +50,7 @@ func List[T any](ctx context.Context, c api.Caller, r *api.Request, member strin
 	return e.payload, nil
 }
 
-// Page is One for a page of a list. query checks the parameters and returns
-// them.
+// Page is One for a page of a list. query checks the parameters and returns them.
 func Page[T any](
 	ctx context.Context, c api.Caller, r *api.Request, query func(op string) (url.Values, error), opts []api.CallOption,
 ) (_ *T, err error) {
@@ -131,9 +130,8 @@ func missing(op, name string) error {
 	return errors.New("fastio: " + op + ": the response holds no " + name)
 }
 
-// Partial decodes the 404 of a call for several records none of which was
-// found. It has the members of a success. Partial returns nil for any other
-// error.
+// Partial decodes the 404 of a call for several records none of which was found.
+// It has the members of a success. Partial returns nil for any other error.
 func Partial[T any](err error) *T {
 	e, refused := errors.AsType[*api.Error](err)
 	if !refused || e.Status != http.StatusNotFound {

@@ -94,9 +94,8 @@ func checkSize(b []byte) error {
 //
 // A value that cannot be converted is an error, unless advisory is set and the
 // value is not required: then it is left zero and kept in the Extra map of the
-// enclosing struct, if there is one. Required are the IDs of records, the
-// members that control paging, and the records and lists of records that the
-// call returns.
+// enclosing struct, if there is one. Required are the IDs of records, the members
+// that control paging, and the records and lists of records that the call returns.
 type converter struct {
 	advisory bool
 	scalars  json.Options    // converts scalars only
@@ -240,8 +239,7 @@ func (c *converter) required(dec *jsontext.Decoder, t reflect.Type) bool {
 	return root || isRecords(t)
 }
 
-// element returns the type that a pointer type points to, and t for other
-// types.
+// element returns the type that a pointer type points to, and t for other types.
 func element(t reflect.Type) reflect.Type {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()

@@ -128,8 +128,7 @@ func TestRecordsWithoutNameAreFound(t *testing.T) {
 	}
 }
 
-// A value of the wrong type that is not required is left zero and kept in
-// Extra.
+// A value of the wrong type that is not required is left zero and kept in Extra.
 func TestAdvisoryValuesOfAnotherType(t *testing.T) {
 	t.Parallel()
 	for _, member := range []string{
@@ -257,8 +256,7 @@ func TestResponseLimitsAreExact(t *testing.T) {
 	}
 }
 
-// A part is found by either name and may be a string; a box takes Size from
-// Extra.
+// A part is found by either name and may be a string; a box takes Size from Extra.
 type part struct {
 	ID   string `json:"id" also:"part_id,uid" scalar:"true"`
 	Size int    `json:"size"`

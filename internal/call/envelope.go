@@ -73,9 +73,8 @@ func (e *Envelope[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // Decode decodes a response and reports whether the envelope says that the call
-// failed. Most responses have the documented types, so the first decode is
-// strict, which is fastest; only after a mismatch is there a second, lenient
-// one.
+// failed. Most responses have the documented types, so the first decode is strict,
+// which is fastest; only after a mismatch is there a second, lenient one.
 func (e *Envelope[T]) Decode(b []byte, more ...json.Options) (refused bool, err error) {
 	if len(b) > sparse {
 		if err := checkSize(b); err != nil {

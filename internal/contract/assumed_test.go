@@ -42,7 +42,7 @@ func TestAssumedNamesAreListed(t *testing.T) {
 type mark struct {
 	at        token.Position
 	names     []string
-	direction string // request or answer
+	direction string // request or response
 	found     bool
 }
 
@@ -154,7 +154,7 @@ func (d *declarations) addMarks(t *testing.T, f *ast.File) {
 			line := strings.Split(text, "\n")[k.at.Line-1]
 			k.names = tagNames(line)
 			if k.names != nil || reading.MatchString(line) {
-				k.direction = "answer"
+				k.direction = "response"
 			}
 			if k.names == nil {
 				for _, m := range quoted.FindAllStringSubmatch(line, -1) {

@@ -61,10 +61,9 @@ func between(change func(w *world)) step {
 	}}
 }
 
-// makes returns a step that calls the method of an operation, of the script's
-// area unless it begins with a slash. A text argument that begins with $ stands
-// for the text learned under that name. Downloads and iterations are read to
-// the end.
+// makes returns a step that calls the method of an operation, of the script's area
+// unless it begins with a slash. A text argument that begins with $ stands for the
+// text learned under that name. Downloads and iterations are read to the end.
 func makes(op string, args ...any) step {
 	return step{op, func(c call) (any, error) {
 		path, whole := strings.CutPrefix(op, "/")

@@ -247,9 +247,8 @@ func (p *printer) tokens(v reflect.Value) []string {
 	return all
 }
 
-// repeated returns the members that an earlier version of the record has as
-// well, and the text that replaces them and reports missing ones, if it is
-// shorter.
+// repeated returns the members that an earlier version of the record has as well,
+// and the text that replaces them and reports missing ones, if it is shorter.
 func (p *printer) repeated(v reflect.Value) (same map[string]bool, rest []string) {
 	if p == nil || v.Kind() != reflect.Struct || !v.FieldByName("ID").IsValid() || v.FieldByName("ID").IsZero() {
 		return nil, nil

@@ -196,8 +196,7 @@ type threePages struct {
 	last  url.Values // of the previous request
 }
 
-// run returns the requests of an iteration, the marks of its rows, and its
-// error.
+// run returns the requests of an iteration, the marks of its rows, and its error.
 func (s *threePages) run(seq iter.Seq2[reflect.Value, reflect.Value]) (asked, rows []string, err error) {
 	s.calls, s.asked = map[string]int{}, nil
 	for row, e := range seq {

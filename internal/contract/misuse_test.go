@@ -141,7 +141,7 @@ func TestMisuseIsRejected(t *testing.T) {
 	}
 }
 
-func TestSystemInput(t *testing.T) {
+func TestSystemRejectsInvalidInput(t *testing.T) {
 	t.Parallel()
 	c := overNetwork(t, nil)
 	_, topic := c.DocsTopic(t.Context(), "")

@@ -35,9 +35,8 @@ import (
 	"github.com/fastio-go/fastio/storage"
 )
 
-// unmodeled are the members of responses without a field: those in the Extra of
-// a type by the name of the type, others by their path. None of them is
-// documented.
+// unmodeled are the members of responses without a field: those in the Extra of a
+// type by the name of the type, others by their path. None of them is documented.
 var unmodeled = map[string][]string{
 	"": {
 		"/status", "/current_api_version", // of every envelope

@@ -124,9 +124,8 @@ const (
 	elsewhere  = "key"          // the key of an invitation
 )
 
-// openCalls returns the arguments of the calls that accept an option for a
-// link, by the kind of link. The part of a key after a space is not part of the
-// method.
+// openCalls returns the arguments of the calls that accept an option for a link,
+// by the kind of link. The part of a key after a space is not part of the method.
 func openCalls() map[string]map[string][]any {
 	upload := fileshares.CreateUploadRequest{FileShareID: loanID, FileID: deedFile, Name: "q3.pdf", Size: 3}
 	atOnce := upload
@@ -391,8 +390,7 @@ func TestRedirectsWithPasswordAreNotFollowed(t *testing.T) {
 	}
 }
 
-// previews returns the calls that follow a redirect. QuickShares have no
-// password.
+// previews returns the calls that follow a redirect. QuickShares have no password.
 func previews() map[string]func(c *fastio.Client, p api.Secret, opts ...api.CallOption) (any, error) {
 	ctx := context.Background()
 	return map[string]func(c *fastio.Client, p api.Secret, opts ...api.CallOption) (any, error){
@@ -448,9 +446,8 @@ func TestPreviewFollowsOneRedirectWithoutCredentials(t *testing.T) {
 	}
 }
 
-// Rule 4: any other redirect, a second one, and a redirect to an invalid
-// address is an error with the status only. Rule 5: signed addresses are in no
-// error.
+// Rule 4: any other redirect, a second one, and a redirect to an invalid address
+// is an error with the status only. Rule 5: signed addresses are in no error.
 func TestPreviewRejectsOtherRedirects(t *testing.T) {
 	t.Parallel()
 	const cdn = "https://cdn.test/?download_token=" + signed

@@ -408,8 +408,7 @@ func each(replace func(name string, v any) any) func(body map[string]any) any {
 	}
 }
 
-// exceptions are forms that a response cannot have, or that have another
-// meaning.
+// exceptions are forms that a response cannot have, or that have another meaning.
 var exceptions = map[string]string{
 	"search.Files":                             "the order of the members of files is the rank",
 	"system.Introspect":                        "it returns its answer as it is",

@@ -24,7 +24,7 @@ import (
 // response requires the value, and no list holds a nil record. A response of
 // the calls in readable can be decoded whatever its value is, wrapped or not,
 // and its unknown members are kept.
-func TestMutatedAnswersAreDecoded(t *testing.T) {
+func TestMutatedResponsesAreDecoded(t *testing.T) {
 	t.Parallel()
 	left := slices.Clone(readable)
 	for area, calls := range live(t) {
@@ -83,9 +83,8 @@ func (m mutation) frame() bool {
 	return len(m.at) == 1 && (m.at[0] == "response" || m.at[0] == "current_api_version")
 }
 
-// check requires that a response with m is decoded, unless m removes its
-// record, and that an unknown member is kept. Pages and envelopes do not keep
-// one.
+// check requires that a response with m is decoded, unless m removes its record,
+// and that an unknown member is kept. Pages and envelopes do not keep one.
 func (m mutation) check(t *testing.T, name string, value any, err error) {
 	t.Helper()
 	if err != nil && !strings.HasSuffix(err.Error(), "the response holds no "+m.at[len(m.at)-1]) {

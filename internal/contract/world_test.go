@@ -13,8 +13,7 @@ import (
 	"github.com/fastio-go/fastio/fastiotest"
 )
 
-// IDs in calls, as the platform displays them; requests hold them without
-// hyphens.
+// IDs in calls, as the platform displays them; requests hold them without hyphens.
 const (
 	orgID           = api.ID("4210987654321098765")
 	workspaceID     = api.ID("4219876543210987654")

@@ -61,8 +61,7 @@ func (o *Options) last() int64 {
 	return o.Range.Offset + o.Range.Length - 1
 }
 
-// rangeOf returns the Range header for the bytes first to last, "" for all
-// bytes.
+// rangeOf returns the Range header for the bytes first to last, "" for all bytes.
 func rangeOf(first, last int64) string {
 	switch {
 	case last != unknown:
@@ -120,8 +119,7 @@ type place struct {
 	size   int64 // of the file; -1 if unknown
 }
 
-// placeOf parses the Content-Range of a partial response, such as "bytes
-// 5-9/17".
+// placeOf parses the Content-Range of a partial response, such as "bytes 5-9/17".
 func placeOf(resp *http.Response) (place, error) {
 	if resp.StatusCode != http.StatusPartialContent {
 		return place{0, resp.ContentLength, resp.ContentLength}, nil

@@ -144,7 +144,7 @@ func fetch(ctx context.Context, s api.Opener, o download.Options, opts ...api.Ca
 	var out bytes.Buffer
 	n, err := download.Copy(&out, d, nil)
 	if int64(out.Len()) != n {
-		return "", fmt.Errorf("%d bytes were reported, %d came", n, out.Len())
+		return "", fmt.Errorf("%d bytes were reported, %d received", n, out.Len())
 	}
 	return out.String(), err
 }
@@ -185,7 +185,7 @@ func TestResumeAfterLostConnections(t *testing.T) {
 				again := s.asked[1]
 				if again.Get("Range") != fmt.Sprintf("bytes=%d-13", from) || again.Get("If-Range") != `"1"` ||
 					again.Get("Accept-Encoding") != "identity" {
-					t.Errorf("asked again with %v", again)
+					t.Errorf("the resumed request has %v", again)
 				}
 			}
 		}

@@ -108,6 +108,5 @@ func Name(name string) string {
 	return name
 }
 
-// device matches the names that Windows reserves for devices, with any
-// extension.
+// device matches the names that Windows reserves for devices, with any extension.
 var device = regexp.MustCompile(`(?i)^(CON|PRN|AUX|NUL|(COM|LPT)[0-9¹²³]) *(\.|$)`)

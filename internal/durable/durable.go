@@ -143,9 +143,8 @@ func (f *File) Update(ctx context.Context, fn func(old []byte) ([]byte, error)) 
 // returns nil. Fn may call save several times, but not after it has returned. The
 // error of fn is returned unchanged and does not undo a save.
 //
-// The context bounds only the wait for the lock. While fn runs, save writes even if
-// the context is done: the content may be the only copy of a rotated
-// token.
+// The context bounds only the wait for the lock. While fn runs, save writes even
+// if the context is done: the content may be the only copy of a rotated token.
 //
 // A failed write keeps the old content, except for a failure to flush the directory:
 // then the new content is visible, but a power failure may undo it.
@@ -312,9 +311,8 @@ func target(link, to string) string {
 	return filepath.Join(filepath.Dir(link), to)
 }
 
-// resolve resolves symbolic links, so that the links are kept and all names of a file
-// share one lock. The file need not exist; missing directories are
-// created.
+// resolve resolves symbolic links, so that the links are kept and all names of a
+// file share one lock. The file need not exist; missing directories are created.
 func (f *File) resolve() (string, error) {
 	path := f.path
 	for range maxSymlinks {

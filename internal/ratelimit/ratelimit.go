@@ -21,11 +21,10 @@ var errLate = fmt.Errorf("%w: %w", ErrClosed, context.DeadlineExceeded)
 
 // Group keeps calls within rate windows, however the server aligns them.
 //
-// Call n uses slot n mod Max of each window. It starts a whole Size after the
-// call that used the slot before has ended. Of any Max+1 calls two share a
-// slot, so no Max+1 calls reach the server within one Size. Callers are served
-// in order, except for those that return an error. A Group is safe for
-// concurrent use.
+// Call n uses slot n mod Max of each window. It starts a whole Size after the call
+// that used the slot before has ended. Of any Max+1 calls two share a slot, so no
+// Max+1 calls reach the server within one Size. Callers are served in order,
+// except for those that return an error. A Group is safe for concurrent use.
 type Group struct {
 	head chan struct{} // held by the next caller to start; the channel queues the others in order
 
@@ -411,8 +410,7 @@ func (w *window) learn(reset, now time.Time) bool {
 	return true
 }
 
-// used returns the number of calls that the server may still count in the
-// window.
+// used returns the number of calls that the server may still count in the window.
 func (w *window) used(now time.Time) int {
 	n := 0
 	for _, answered := range w.slots {

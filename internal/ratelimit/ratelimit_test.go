@@ -295,7 +295,7 @@ func TestUnknownWindowsAreLearned(t *testing.T) {
 
 // Clients with one credential cannot count each other's calls, but the headers
 // report how much of a window is used.
-func TestOthersWithTheSameCredential(t *testing.T) {
+func TestClientsSharingACredential(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		window := api.RateWindow{Max: 10, Size: 10 * time.Second}
@@ -393,7 +393,7 @@ func TestCancelledCallTakesNoSlot(t *testing.T) {
 
 // A wait that is too long fails at once with its cause. Any other is reported
 // once, with its length and cause.
-func TestWaits(t *testing.T) {
+func TestWaitLimits(t *testing.T) {
 	t.Parallel()
 	type row struct {
 		close   time.Duration // by a Retry-After; 0 means only the window delays
@@ -601,7 +601,7 @@ func TestLearnedWindows(t *testing.T) {
 
 // A window is full if other clients have used more than all own calls,
 // including those in progress.
-func TestWindowsThatOthersFill(t *testing.T) {
+func TestWindowFilledByOthers(t *testing.T) {
 	t.Parallel()
 	type row struct {
 		answered  []time.Duration // when own calls ended, at most ten seconds before the announcement
@@ -637,7 +637,7 @@ func TestWindowsThatOthersFill(t *testing.T) {
 }
 
 // Of two full windows, the one with the later end counts.
-func TestTheLongerClaimCounts(t *testing.T) {
+func TestLongerClaimWins(t *testing.T) {
 	t.Parallel()
 	start := time.Now()
 	for next, want := range map[[2]int][2]int{ // limit, minutes; after 5, 60

@@ -90,7 +90,7 @@ func TestEverySecretNameIsKnown(t *testing.T) {
 		for _, spelt := range []string{name, strings.ToUpper(name)} {
 			in := `{"deep":[{"` + spelt + `":"` + canary + `"}]}`
 			if out := redact.JSON([]byte(in)); strings.Contains(string(out), canary) {
-				t.Errorf("%s shows in %s", spelt, out)
+				t.Errorf("%s is not masked in %s", spelt, out)
 			}
 			values := new(redact.Words).Values(url.Values{spelt: {canary, "other " + canary}, "limit": {"1"}})
 			if diff := gocmp.Diff(url.Values{spelt: {"[redacted]", "[redacted]"}, "limit": {"1"}}, values); diff != "" {

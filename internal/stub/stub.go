@@ -1,5 +1,4 @@
-// Package stub has stubs of a client for the tests of areas, and checks of
-// errors.
+// Package stub has stubs of a client for the tests of areas, and checks of errors.
 package stub
 
 import (
@@ -26,8 +25,7 @@ func (f Caller) Open(ctx context.Context, r *api.Request) (*http.Response, error
 	return NotOpened{}.Open(ctx, r)
 }
 
-// NotOpened is the Open method of clients in tests that must not open a
-// response.
+// NotOpened is the Open method of clients in tests that must not open a response.
 type NotOpened struct{}
 
 // Open returns an error.

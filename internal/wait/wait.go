@@ -42,9 +42,8 @@ func (b Backoff) Pause(failures int) time.Duration {
 	return rand.N(max(b.Longest(failures), 1)) //nolint:gosec // jitter needs no secure randomness
 }
 
-// Interval is the delay between polls of an operation that takes seconds or minutes:
-// half a second at first, growing by half each time, ten seconds at
-// most.
+// Interval is the delay between polls of an operation that takes seconds or
+// minutes: half a second at first, growing by half each time, ten seconds at most.
 type Interval struct{ last time.Duration }
 
 // Next returns the next delay. The zero Interval returns the first one.

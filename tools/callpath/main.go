@@ -69,8 +69,7 @@ func run(profile string) error {
 	return nil
 }
 
-// covered parses a line of the profile and returns the start of a block that
-// ran.
+// covered parses a line of the profile and returns the start of a block that ran.
 func covered(text string) (name string, line, column int, ok bool) {
 	place, counts, _ := strings.Cut(text, " ")
 	name, span, found := strings.Cut(place, ":")
