@@ -121,7 +121,7 @@ func killer(ctx context.Context, overlay string, m mutant, tests []string) (stri
 		test := exec.CommandContext(ctx, "go", "test", "-failfast", "-timeout=3m", "-overlay", overlay, pkg)
 		out, err := test.CombinedOutput()
 		switch _, failed := errors.AsType[*exec.ExitError](err); {
-		case failed && (strings.Contains(string(out), "--- FAIL") || strings.Contains(string(out), "panic: ")):
+		case failed && strings.Contains(string(out), "\nFAIL\t") && !strings.Contains(string(out), " failed]"): // it compiles
 			return pkg, nil
 		case err != nil:
 			return "", fmt.Errorf("%w\n%s", err, out)
