@@ -32,7 +32,8 @@ func TestReadmeSnippetsAreCompiled(t *testing.T) {
 	t.Parallel()
 	var compiled []string
 	for _, file := range []string{
-		"example_test.go", "readme_test.go", "fastiotest/example_test.go", "examples/hello/main.go", "oauth/example_desktop_test.go",
+		"example_test.go", "readme_test.go", "fastiotest/example_test.go", "examples/hello/main.go",
+		"oauth/example_desktop_test.go",
 	} {
 		compiled = append(compiled, unindented(readFile(t, file)))
 	}

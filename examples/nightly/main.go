@@ -76,7 +76,7 @@ func (p *program) run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, journal.close()) }()
 	query := events.Query{Profile: api.Workspace(p.workspace)}
 	err = p.client.Events.Follow(ctx, query, journal.add, &events.FollowOptions{
-		Store: events.FileStore(filepath.Join(p.dir, "checkpoints")),
+		Store: checkpoints{events.FileStore(filepath.Join(p.dir, "checkpoints")), journal},
 		Until: time.Now(),
 		OnGap: func(_ context.Context, g events.Gap) error {
 			fmt.Fprintf(p.out, "events from %v to %v may be missing: %s\n", g.From, g.To, g.Reason)

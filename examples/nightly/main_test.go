@@ -48,7 +48,7 @@ func TestEachEventOnce(t *testing.T) {
 			if err := p.run(ctx); !errors.Is(err, context.Canceled) {
 				t.Fatalf("the run that is interrupted after %d events ends with %v", after, err)
 			}
-			appendText(t, file, `{"event_id": "2abc", "description": "`+strings.Repeat("x", 1<<20)) // what a killed process leaves
+			appendText(t, file, `{"description": "`+strings.Repeat("x", 1<<20)) // as a killed process leaves it
 		}
 		p.added = nil
 		complete := func() {

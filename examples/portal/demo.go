@@ -17,7 +17,8 @@ func (p *program) demonstrate(ctx context.Context) error {
 	p.guest = cmp.Or(p.guest, "bo@example.com")
 	server := httptest.NewServer(platform)
 	defer server.Close()
-	fmt.Fprintf(p.out, "No FASTIO_API_KEY: running against an emulator at %s; the link does not lead to it\n\n", server.URL)
+	fmt.Fprintf(p.out, "No FASTIO_API_KEY: running against an emulator at %s; the link does not lead to it\n\n",
+		server.URL)
 	var err error
 	if p.client, err = fastio.New(fastio.WithBaseURL(server.URL), fastio.WithToken(platform.Token())); err != nil {
 		return err

@@ -26,7 +26,8 @@ func TestPortalRunsWithoutConfiguration(t *testing.T) { //nolint:paralleltest //
 	}
 	kit.Says(t, out.String(), "running against an emulator", "Q4 pack is open until 20", "medium security",
 		"bo@example.com, pending",
-		"https://go.fast.io/shared/", "The invitation of bo@example.com is deleted", "Q4 pack is deleted", "was sent an invitation")
+		"https://go.fast.io/shared/", "The invitation of bo@example.com is deleted",
+		"Q4 pack is deleted", "was sent an invitation")
 }
 
 // desk returns an emulator and the program.
@@ -109,7 +110,8 @@ func TestPortalIsDeletedAfterFailures(t *testing.T) {
 			says: "bo@example.com, active",
 		},
 		"a policy keeps guests out": {
-			org: fastiotest.Org{Name: "Acme", ExternalInvites: "denied"}, err: "a policy of the organization excludes bo@example.com",
+			org:  fastiotest.Org{Name: "Acme", ExternalInvites: "denied"},
+			err:  "a policy of the organization excludes bo@example.com",
 			says: "Q4 pack is deleted",
 		},
 		"the portal cannot be shown": {
