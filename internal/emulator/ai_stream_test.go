@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -18,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fastio-go/fastio/fastiotest/seed"
+	"github.com/fastio-go/fastio/internal/table"
 )
 
 // chat is a platform where Ben has asked what has a short answer.
@@ -29,32 +31,13 @@ func newChat(t *testing.T, change ...func(*seed.Options)) chat {
 }
 
 // open asks for the stream of the turn.
-func (c chat) open(ctx context.Context, t *testing.T, client *http.Client, base string) *http.Response {
+func (c chat) open(t *testing.T, network http.RoundTripper) *http.Response {
 	t.Helper()
-	path, err := c.expand(c.macro("/api/current{path}"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, base+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header.Set("Authorization", "Bearer "+c.keys["ben"])
-	r.Header.Set("Accept", "text/event-stream")
-	resp, err := client.Do(r)
+	resp, err := network.RoundTrip(c.raw(t.Context(), t, "{read}"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return resp
-}
-
-// read returns what arrives of the stream.
-func (c chat) read(ctx context.Context, t *testing.T, client *http.Client) (string, error) {
-	t.Helper()
-	resp := c.open(ctx, t, client, "http://emulator.test")
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	return string(text), err
 }
 
 // whole reads the stream to its end, from an event on.
@@ -65,17 +48,11 @@ func (c chat) whole(t *testing.T, lastID string) string {
 	return text
 }
 
-// transports returns the clients of the emulator in a bubble, by name.
-func (c chat) transports(t *testing.T) map[string]*http.Client {
-	t.Helper()
-	return map[string]*http.Client{"round trip": {Transport: c.Server}, "listener": c.connect().client}
-}
-
 func TestEventsAreSentAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newChat(t)
-		resp := c.open(t.Context(), t, &http.Client{Transport: c.Server}, "http://emulator.test")
+		resp := c.open(t, c.Server)
 		defer resp.Body.Close()
 		began, lines := time.Now(), bufio.NewScanner(resp.Body)
 		events := 0
@@ -149,66 +126,13 @@ func TestStreamStyles(t *testing.T) {
 	}
 }
 
-func TestHeartbeatsOfATurnThatDoesNotEnd(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c := newChat(t)
-		c.must(t, `script {"Status":"post_processing","Match":"for ever"}`)
-		c.must(t, "ben POST /workspace/{room}/ai/agent/ question=for+ever -> 200 thread.thread_id>thread turn.turn_id>turn")
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		text, err := c.read(ctx, t, &http.Client{Transport: c.Server})
-		if n := strings.Count(text, ": heartbeat"); n != 3 || !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%d heartbeats, then %v", n, err)
-		}
-	})
-}
-
-func TestDisturbedStreams(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		fault  seed.Fault
-		length int // 0 is all
-		err    error
-		took   time.Duration
-	}{
-		"ended":        {seed.Fault{Truncate: 50}, 50, nil, 0},
-		"stalled":      {seed.Fault{Stall: 50}, 50, context.DeadlineExceeded, time.Hour},
-		"byte by byte": {seed.Fault{Drip: time.Second}, 0, nil, 417 * time.Second},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				c := newChat(t)
-				time.Sleep(time.Minute)
-				all := c.whole(t, "")
-				test.fault.Op = "ai.Turns.Stream"
-				c.Fail(test.fault)
-				for name, client := range c.transports(t) {
-					ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-					defer cancel()
-					began := time.Now()
-					text, err := c.read(ctx, t, client)
-					want := all
-					if test.length > 0 {
-						want = all[:test.length]
-					}
-					if text != want || !errors.Is(err, test.err) || time.Since(began) != test.took {
-						t.Errorf("%s: %q, %v after %v", name, text, err, time.Since(began))
-					}
-				}
-			})
-		})
-	}
-}
-
 func TestStreamsCutAtEveryByte(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c := newChat(t)
-		time.Sleep(time.Minute)
-		all := c.whole(t, "")
-		for name, client := range c.transports(t) {
+	table.Bubbles(t, map[string]string{"round tripper": "wait 0s", "listener": "listener"},
+		func(t *testing.T, over string) {
+			c := newChat(t)
+			c.must(t, over, "wait 1m")
+			all := c.whole(t, "")
 			for n := range len(all) {
 				fault := seed.Fault{Op: "ai.Turns.Stream", Cut: int64(n)}
 				if n == 0 {
@@ -216,13 +140,12 @@ func TestStreamsCutAtEveryByte(t *testing.T) {
 				}
 				c.Heal()
 				c.Fail(fault)
-				text, err := c.read(t.Context(), t, client)
-				if text != all[:n] || !errors.Is(err, io.ErrUnexpectedEOF) {
-					t.Fatalf("%s: cut at %d: %q, %v", name, n, text, err)
+				got := c.reply(t, "{read}")
+				if string(got.body) != all[:n] || !errors.Is(got.err, io.ErrUnexpectedEOF) {
+					t.Fatalf("cut at %d: %q, %v", n, got.body, got.err)
 				}
 			}
-		}
-	})
+		})
 }
 
 // A client that leaves a stream, or does not read it, holds up no other call.
@@ -230,16 +153,15 @@ func TestLeavingAStream(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newChat(t, func(o *seed.Options) { o.AI.TurnPace = time.Hour })
-		transports := c.transports(t)
-		for _, client := range transports {
-			resp := c.open(t.Context(), t, client, "http://emulator.test")
+		for _, network := range []http.RoundTripper{c.Server, c.connect().client.Transport} {
+			resp := c.open(t, network)
 			synctest.Wait()
 			c.must(t, "ben GET {chat}/details/ -> 200")
 			resp.Body.Close()
 			synctest.Wait()
 		}
 		time.Sleep(24 * time.Hour)
-		resp := c.open(t.Context(), t, transports["round trip"], "http://emulator.test")
+		resp := c.open(t, c.Server)
 		synctest.Wait()
 		c.must(t, "ben POST {chat}/message/ question=And? -> 200")
 		resp.Body.Close()
@@ -278,7 +200,11 @@ func TestStreamOverASocket(t *testing.T) {
 	c := newChat(t, func(o *seed.Options) { o.AI.TurnPace = time.Millisecond })
 	server := httptest.NewServer(c.Server)
 	defer server.Close()
-	resp := c.open(t.Context(), t, server.Client(), server.URL)
+	network := &http.Transport{DialContext: func(ctx context.Context, kind, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, kind, server.Listener.Addr().String())
+	}}
+	defer network.CloseIdleConnections()
+	resp := c.open(t, network)
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
 	if err != nil || strings.Count(string(text), "event: delta\n") != 2 ||

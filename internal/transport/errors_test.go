@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -65,7 +67,22 @@ func kindsOf(err error) []string {
 type goldenError struct {
 	answer *answer
 	text   string // its kinds and its text
-	fields string // JSON, "" for none
+	fields string // JSON of those that text does not hold, "" for none
+}
+
+var errorText = regexp.MustCompile(`^[^:]*: (.*) \(status \d+(?:, code (\d+))?(?:, reason (\w+))?`)
+
+// want returns the fields of the error: text holds its message, code and reason.
+func (g goldenError) want() (s seen, err error) {
+	m := errorText.FindStringSubmatch(g.text)
+	if s.Text = m[1]; s.Text == cmp.Or(http.StatusText(g.answer.status), "refused") {
+		s.Text = "" // the status stands for it
+	}
+	if s.Reason = m[3]; m[2] != "" {
+		s.Code, err = strconv.ParseInt(m[2], 10, 64)
+	}
+	fields := cmp.Or(g.fields, "{}")
+	return s, errors.Join(err, json.Unmarshal([]byte(fields), &s)) //nolint:musttag // the file names the fields
 }
 
 // goldenErrors reads testdata/errors.txt: "== name: status | header | header", the body,
@@ -100,8 +117,7 @@ func goldenErrors(tb testing.TB) map[string]goldenError {
 func TestErrorsOfEveryForm(t *testing.T) {
 	t.Parallel()
 	table.Each(t, goldenErrors(t), func(t *testing.T, golden goldenError) { // with a token that cannot be refreshed
-		var want seen
-		err := json.Unmarshal([]byte(cmp.Or(golden.fields, "{}")), &want) //nolint:musttag // the file names the fields
+		want, err := golden.want()
 		if err != nil {
 			t.Fatal(err)
 		}
