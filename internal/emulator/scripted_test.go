@@ -232,8 +232,9 @@ func (p *scripted) act(verb, rest string) error {
 	case "later":
 		after, step, _ := strings.Cut(rest, " ")
 		d, err := time.ParseDuration(after)
+		q := p.fork()
 		time.AfterFunc(d, func() {
-			if err := p.do(step); err != nil && p.ctx.Err() == nil {
+			if err := q.do(step); err != nil && p.ctx.Err() == nil {
 				panic(err)
 			}
 		})
