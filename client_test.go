@@ -91,19 +91,19 @@ func TestOutput(t *testing.T) {
 	}
 	full := map[string][]string{"output": {"full"}, "limit": {"1"}}
 	table.Each(t, map[string]row{
-		"nothing":                    {things, nil, nil, "", ""},
-		"a level":                    {things, nil, with(api.Terse), "output=terse", ""},
-		"a level twice":              {things, nil, with(api.Full, api.Full), "output=full", ""},
-		"a level and more":           {things, nil, with(api.Standard, api.Output("x")), "output=standard%2Cx", ""},
-		"something newer":            {things, nil, with(api.Output("newer"), api.Output("x")), "output=newer%2Cx", ""},
-		"in place of the request's":  {things, full, with(api.Terse), "limit=1&output=terse", ""},
-		"two levels":                 {things, nil, with(api.Terse, api.Full), "", one},
-		"text":                       {things, nil, with(api.Output("markdown")), "", text},
-		"a level of a token":         {token, nil, with(api.Terse), "", record},
-		"a level of a file":          {file, nil, with(api.Terse), "", record},
-		"a level of a download":      {"/current/x/download/", nil, with(api.Terse), "", record},
-		"no level of a file":         {file, nil, nil, "", ""},
-		"a level of what reads like": {"/current/x/ready/", nil, with(api.Terse), "output=terse", ""},
+		"nothing":                   {things, nil, nil, "", ""},
+		"a level":                   {things, nil, with(api.Terse), "output=terse", ""},
+		"a level twice":             {things, nil, with(api.Full, api.Full), "output=full", ""},
+		"a level and more":          {things, nil, with(api.Standard, api.Output("x")), "output=standard%2Cx", ""},
+		"something newer":           {things, nil, with(api.Output("newer"), api.Output("x")), "output=newer%2Cx", ""},
+		"in place of the request's": {things, full, with(api.Terse), "limit=1&output=terse", ""},
+		"two levels":                {things, nil, with(api.Terse, api.Full), "", one},
+		"text":                      {things, nil, with(api.Output("markdown")), "", text},
+		"a level of a token":        {token, nil, with(api.Terse), "", record},
+		"a level of a file":         {file, nil, with(api.Terse), "", record},
+		"a level of a download":     {"/current/x/download/", nil, with(api.Terse), "", record},
+		"no level of a file":        {file, nil, nil, "", ""},
+		"a level of a similar path": {"/current/x/ready/", nil, with(api.Terse), "output=terse", ""},
 	}, func(t *testing.T, tc row) {
 		w := &wire{body: `{"result":true}`}
 		r := anyRequest(tc.opts...)

@@ -243,7 +243,7 @@ func TestInvalidInputIsNotSent(t *testing.T) {
 	check := func(name string) error { return stub.Err(s.Workspaces.CheckName(ctx, name, nil)) }
 	text := func(n int) string { return strings.Repeat("ö", n) }
 	const (
-		letters  = "folder_name must hold letters, digits and hyphens alone, got "
+		letters  = "folder_name must hold only letters, digits and hyphens, got "
 		managers = `perm_member_manage must be "Admin or above" or "Member or above", got "Only Org Owners"`
 		owners   = account.PermissionOrgOwners
 	)
@@ -275,8 +275,8 @@ func TestInvalidInputIsNotSent(t *testing.T) {
 		`Update: perm_join must not be blank, got ""`:              update(up{Join: api.Set(account.Permission(""))}),
 		"Update: " + letters + `"my_rooms"`:                        update(up{FolderName: api.Set("my_rooms")}),
 
-		"CheckName: name must be 4 to 80 characters, got 3":                           check("abc"),
-		`CheckName: name must hold letters, digits and hyphens alone, got "../rooms"`: check("../rooms"),
+		"CheckName: name must be 4 to 80 characters, got 3":                          check("abc"),
+		`CheckName: name must hold only letters, digits and hyphens, got "../rooms"`: check("../rooms"),
 	} {
 		if err == nil || err.Error() != "fastio: account.Workspaces."+want || !errors.Is(err, api.ErrInvalid) {
 			t.Errorf("got %v, want %s", err, want)

@@ -221,6 +221,6 @@ func (f *fields) permission(field string, p Permission) {
 func (f *fields) folderName(field, name string) {
 	f.Line(minFolderName, maxFolderName)(field, name)
 	if strings.ContainsFunc(name, func(r rune) bool { return r != '-' && !unicode.IsLetter(r) && !unicode.IsNumber(r) }) {
-		f.Refuse(field, "must hold letters, digits and hyphens alone", strconv.Quote(name))
+		f.Refuse(field, "must hold only letters, digits and hyphens", strconv.Quote(name))
 	}
 }

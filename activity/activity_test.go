@@ -100,10 +100,10 @@ func TestWatchLimitsRateOfPolls(t *testing.T) {
 		news bool
 	}
 	table.Bubbles(t, map[string]row{
-		"when everything changes all the time":    {nil, 1010, true},
-		"when the server does not wait":           {answering(quiet(second(0))), 370, false},
-		"when the bound is part of what is asked": {answering(changed("members", second(1))), 370, false},
-		"when there is never a cursor":            {answering(`{"result":true,"activity":[]}`), 370, false},
+		"when everything changes all the time": {nil, 1010, true},
+		"when the server does not wait":        {answering(quiet(second(0))), 370, false},
+		"when every poll has the same change":  {answering(changed("members", second(1))), 370, false},
+		"when there is never a cursor":         {answering(`{"result":true,"activity":[]}`), 370, false},
 	}, func(t *testing.T, test row) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()

@@ -488,7 +488,7 @@ func TestWaitRetriesTemporaryFailures(t *testing.T) {
 		"signed out":         {fault: fault{Op: get, Status: 401, Code: 10011}, final: api.ErrUnauthenticated},
 
 		"the activity reports it":  {fault{Op: "howto.Ask"}, nil, 500 * time.Millisecond, 420},
-		"the activity is no reach": {fault{Op: activity, Status: 406}, nil, 10 * time.Second, 900},
+		"the activity is rejected": {fault{Op: activity, Status: 406}, nil, 10 * time.Second, 900},
 		"the activity fails":       {fault{Op: activity, Status: 503}, nil, 6 * time.Second, 3000},
 		"the activity does not wait": {
 			fault{Op: activity, Status: 200, Body: still}, nil, 10 * time.Second, 900,

@@ -246,7 +246,7 @@ func TestAnswerSurvivesStreamFailures(t *testing.T) {
 		"silent after the end":    {fault: stall, opens: 1, took: minute, exact: true},
 		"silent before the end":   {fault: stall, pace: 8 * sec, opens: 2, took: minute},
 		"silent for a short time": {fault: stall, pace: 8 * sec, idle: 20 * sec, opens: 2, took: 20 * sec},
-		"silent but for beats":    {fault: fault{Op: "howto.Ask"}, pace: 4 * minute, opens: 1, took: minute},
+		"only heartbeats":         {fault: fault{Op: "howto.Ask"}, pace: 4 * minute, opens: 1, took: minute},
 		"unanswered":              {fault: fault{Delay: 100 * time.Hour, Count: 1}, took: 2 * minute, exact: true},
 		"5 s of retry": {
 			fault: fault{Cut: 200, Count: 1}, style: style{Retry: 5 * sec}, took: 5 * sec, exact: true,

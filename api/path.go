@@ -39,7 +39,7 @@ func Path(template string, segments ...string) Route {
 			return r
 		}
 		if t := strings.TrimSpace(s); t == "" || t == "." || t == ".." {
-			r.err = &InputError{Field: name, Rule: "must be neither blank nor made of dots", Got: strconv.Quote(s)}
+			r.err = &InputError{Field: name, Rule: "must not be blank or consist of dots", Got: strconv.Quote(s)}
 			return r
 		}
 		path.WriteString(before)

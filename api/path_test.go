@@ -23,22 +23,22 @@ func TestPath(t *testing.T) {
 		"with one": {
 			details, []string{"4012345678901234567"}, "/current/user/4012345678901234567/details/",
 		},
-		"with two":                    {"/current/{a}/x/{b}/", []string{"1", "2"}, "/current/1/x/2/"},
-		"with one at the end":         {"/current/{a}", []string{"1"}, "/current/1"},
-		"with one at the start":       {"{a}/x/", []string{"a b"}, "a%20b/x/"},
-		"with neighbours":             {"/{a}/{b}{c}/", []string{"1", "2", "3"}, "/1/23/"},
-		"with what needs no escaping": {details, []string{"aZ09-._~"}, "/current/user/aZ09-._~/details/"},
+		"with two":              {"/current/{a}/x/{b}/", []string{"1", "2"}, "/current/1/x/2/"},
+		"with one at the end":   {"/current/{a}", []string{"1"}, "/current/1"},
+		"with one at the start": {"{a}/x/", []string{"a b"}, "a%20b/x/"},
+		"with neighbours":       {"/{a}/{b}{c}/", []string{"1", "2", "3"}, "/1/23/"},
+		"without escaping":      {details, []string{"aZ09-._~"}, "/current/user/aZ09-._~/details/"},
 		"with an address": {
 			details, []string{"Ada+x@example.test"}, "/current/user/Ada%2Bx%40example.test/details/",
 		},
 		"with a slash":                   {details, []string{"a/b"}, "/current/user/a%2Fb/details/"},
-		"with a way out":                 {details, []string{"../../x"}, "/current/user/..%2F..%2Fx/details/"},
+		"with parent directories":        {details, []string{"../../x"}, "/current/user/..%2F..%2Fx/details/"},
 		"with a query":                   {details, []string{"a?b=c#d"}, "/current/user/a%3Fb%3Dc%23d/details/"},
 		"with escapes":                   {details, []string{"%2e%2e"}, "/current/user/%252e%252e/details/"},
 		"with three dots":                {details, []string{"..."}, "/current/user/.../details/"},
 		"with dots and more":             {details, []string{".a"}, "/current/user/.a/details/"},
 		"with blanks around":             {details, []string{" a "}, "/current/user/%20a%20/details/"},
-		"with what only escapes in Go":   {details, []string{"$&+=:@"}, "/current/user/%24%26%2B%3D%3A%40/details/"},
+		"with reserved characters":       {details, []string{"$&+=:@"}, "/current/user/%24%26%2B%3D%3A%40/details/"},
 		"with letters beyond ASCII":      {details, []string{"größe"}, "/current/user/gr%C3%B6%C3%9Fe/details/"},
 		"with bytes that are no text":    {details, []string{"\xff\x00"}, "/current/user/%FF%00/details/"},
 		"with braces":                    {details, []string{"{user_id}"}, "/current/user/%7Buser_id%7D/details/"},
@@ -89,7 +89,7 @@ func TestPathList(t *testing.T) {
 func TestPathRejectsInvalidInput(t *testing.T) {
 	t.Parallel()
 	const (
-		rule      = "must be neither blank nor made of dots"
+		rule      = "must not be blank or consist of dots"
 		many, few = "must have a placeholder for each segment", "must have a segment for each placeholder"
 	)
 	segment := func(got string) api.InputError { return api.InputError{Field: "event_id", Rule: rule, Got: got} }

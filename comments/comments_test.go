@@ -98,10 +98,10 @@ func TestErrorsNameTheField(t *testing.T) {
 	calls("OnFileShare", comments.On(api.FileShare("1"))).refused(t, other+"fileshare")
 	calls("", comments.Target{}).refused(t, strings.TrimSuffix(other, ", got "))
 	for kind, p := range map[string]api.Profile{"OnNode": room, "OnFileShare": api.FileShare("fs")} {
-		calls(kind, comments.OnNode(p, "-")).refused(t, `node_id must be neither blank nor made of dots, got ""`)
+		calls(kind, comments.OnNode(p, "-")).refused(t, `node_id must not be blank or consist of dots, got ""`)
 	}
 	calls("OnFileShare", comments.OnNode(api.FileShare(""), nodeID)).refused(t,
-		`fileshare_id must be neither blank nor made of dots, got ""`)
+		`fileshare_id must not be blank or consist of dots, got ""`)
 	for id, got := range map[api.OpaqueID]string{" ": `""`, "..": `".."`} {
 		errs{
 			"Get":                stub.Err(s.Get(ctx, id)),
@@ -113,7 +113,7 @@ func TestErrorsNameTheField(t *testing.T) {
 			"Attachments.List":   stub.Err(s.Attachments.List(ctx, id)),
 			"Attachments.Attach": stub.Err(s.Attachments.Attach(ctx, id, []api.OpaqueID{"f1"})),
 			"Attachments.Detach": stub.Err(s.Attachments.Detach(ctx, id, "f1")),
-		}.refused(t, "comment_id must be neither blank nor made of dots, got "+got)
+		}.refused(t, "comment_id must not be blank or consist of dots, got "+got)
 	}
 }
 

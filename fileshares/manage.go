@@ -111,7 +111,7 @@ type fields struct{ form.Fields }
 // checked returns the first error of the fields, or of their combination.
 func (f *fields) checked() error {
 	if f.Form[fieldExpires] != nil && f.Form[fieldExpiresAt] != nil {
-		f.Refuse(fieldExpires, "must be left out with expires_at, also where that is cleared", "")
+		f.Refuse(fieldExpires, "must be left out with expires_at, even to clear that", "")
 	}
 	return f.Err()
 }
@@ -130,9 +130,9 @@ func (f *fields) password(field string, password api.Secret) {
 	f.Text(1, maxText)(field, password.Reveal())
 	switch {
 	case strings.Trim(password.Reveal(), " ") != password.Reveal():
-		f.Refuse(field, "must neither begin nor end with a blank: no header keeps those", "")
+		f.Refuse(field, "must not begin or end with a blank: headers drop it", "")
 	case strings.ContainsFunc(password.Reveal(), func(r rune) bool { return r < ' ' || r == 0x7f }):
-		f.Refuse(field, "must not hold control characters: no header can", "")
+		f.Refuse(field, "must not hold control characters: headers cannot", "")
 	}
 }
 

@@ -108,9 +108,9 @@ func (r CreateUploadRequest) check(op string) error {
 	case r.Size < 0:
 		return refuse("size", "must be 0 or more", strconv.FormatInt(r.Size, 10))
 	case r.Content != nil && int64(len(r.Content)) != r.Size:
-		return refuse("size", "must be that of the content", strconv.FormatInt(r.Size, 10))
+		return refuse("size", "must be the length of Content", strconv.FormatInt(r.Size, 10))
 	case len(r.Content) > MaxSingle:
-		return refuse("chunk", "must be at most 4194304 bytes to be sent at once", strconv.Itoa(len(r.Content)))
+		return refuse("chunk", "must be at most 4194304 bytes in one request", strconv.Itoa(len(r.Content)))
 	}
 	return nil
 }

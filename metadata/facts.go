@@ -118,7 +118,7 @@ func encode(op string, values map[string]any) (map[string]json.RawMessage, error
 		case name != strings.TrimSpace(name):
 			rule = "must have names without blanks around them"
 		case err != nil:
-			rule = "must have values that JSON can write"
+			rule = "must have values that JSON can encode"
 		case string(b) == "null":
 			rule = `must not be null, which has no effect: "" empties a field, Delete removes its value`
 		case n > maxValue:

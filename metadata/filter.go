@@ -69,7 +69,7 @@ func CheckFilters(op string, filters []Filter) error {
 			return refuse("must each have a field and an operator", strconv.Quote(f.Field+" "+string(f.Operator)))
 		}
 		if _, err := json.Marshal(f); err != nil {
-			return refuse("must have values that api.JSON can write", err.Error())
+			return refuse("must have values that api.JSON can encode", err.Error())
 		}
 	}
 	return nil

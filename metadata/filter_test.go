@@ -51,11 +51,11 @@ func TestCheckFilters(t *testing.T) {
 		t.Error(err)
 	}
 	for name, filters := range map[string][]metadata.Filter{
-		"none":                   nil,
-		"one too many":           append(five, metadata.Exists("f")),
-		"without a field":        {metadata.Exists(" ")},
-		"without an operator":    {{Field: "a"}},
-		"what JSON cannot write": {metadata.Equals("a", math.Inf(1))},
+		"none":                  nil,
+		"one too many":          append(five, metadata.Exists("f")),
+		"without a field":       {metadata.Exists(" ")},
+		"without an operator":   {{Field: "a"}},
+		"not encodable as JSON": {metadata.Equals("a", math.Inf(1))},
 	} {
 		e, ok := errors.AsType[*api.InputError](metadata.CheckFilters("search.Files", filters))
 		if !ok || e.Op != "search.Files" || e.Field != "filters" || e.Got == "" && len(filters) > 0 {

@@ -124,7 +124,7 @@ func TestMergeOutcomes(t *testing.T) {
 			`"would_refuse":{"reason":"merge_refused_type_mismatch","message":"No."},"merged":false`,
 			metadata.OutcomeRefused, metadata.OutcomeRefused, mismatch,
 		},
-		"refused, whatever else is said": {
+		"refused, with contradicting members": {
 			`"merged":true,"already_merged":true,` +
 				`"would_refuse":{"reason":"merge_refused_type_mismatch","message":"No."}`,
 			metadata.OutcomeRefused, metadata.OutcomeRefused, mismatch,

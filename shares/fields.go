@@ -42,7 +42,7 @@ func (f *fields) text(least, most int) func(field, value string) {
 	return func(field, value string) {
 		trimmed := strings.TrimSpace(value)
 		if strings.EqualFold(trimmed, null) {
-			f.Refuse(field, "must not be the word that clears it", strconv.Quote(value))
+			f.Refuse(field, "must not be the reserved word null", strconv.Quote(value))
 		}
 		line(field, trimmed)
 		line(field, value)
@@ -53,7 +53,7 @@ func (f *fields) text(least, most int) func(field, value string) {
 func (f *fields) name(field, value string) {
 	f.text(minName, maxName)(field, value)
 	if strings.ContainsFunc(value, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) }) {
-		f.Refuse(field, "must hold letters and digits alone", strconv.Quote(value))
+		f.Refuse(field, "must hold only letters and digits", strconv.Quote(value))
 	}
 }
 
@@ -75,7 +75,7 @@ func (f *fields) message(field, value string) {
 // password sets the password of a link. Errors do not contain it.
 func (f *fields) password(field string, value api.Secret) {
 	if strings.EqualFold(strings.TrimSpace(value.Reveal()), null) {
-		f.Refuse(field, "must not be the word that clears it", "")
+		f.Refuse(field, "must not be the reserved word null", "")
 	}
 	f.Text(minPassword, maxPassword)(field, value.Reveal())
 }

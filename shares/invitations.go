@@ -219,7 +219,7 @@ func (i *Invitations) AcceptAll(ctx context.Context, key api.Secret, opts ...api
 // contain it.
 func checkKey(op, field string, key api.Secret) error {
 	if t := strings.TrimSpace(key.Reveal()); t == "" || t == "." || t == ".." {
-		return &api.InputError{Op: op, Field: field, Rule: "must be neither blank nor made of dots"}
+		return &api.InputError{Op: op, Field: field, Rule: "must not be blank or consist of dots"}
 	}
 	return nil
 }

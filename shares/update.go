@@ -91,7 +91,7 @@ func (r UpdateRequest) open(f *fields) {
 	f.Flag("anonymous_uploads_enabled", r.AnonymousUploadsEnabled)
 	word(f, "invite", r.Invite)
 	if r.ExternalInvites == ExternalInvitesInherit {
-		f.Refuse("external_invites", "must be allowed or denied: no update returns to what the organization has", "")
+		f.Refuse("external_invites", "must be allowed or denied: an update cannot restore inherit", "")
 	}
 	word(f, "external_invites", r.ExternalInvites)
 	optional(f, "expires", r.Expires, f.Time(form.Bare))

@@ -102,7 +102,7 @@ type converter struct {
 	frames   []reflect.Value // the enclosing structs by depth; invalid for other containers
 }
 
-var errUnreadable = errors.New("a value has another type than the documented one")
+var errUnreadable = errors.New("a value does not have the documented type")
 
 func (c *converter) value(dec *jsontext.Decoder, v any) error {
 	kind := dec.PeekKind()

@@ -202,13 +202,13 @@ func TestPageWithTooManyRowsIsRejected(t *testing.T) {
 		rows  int
 		fails bool
 	}{
-		"as many as asked for":                {url.Values{"limit": {"250"}}, 250, false},
-		"a limit the server ignores":          {url.Values{"limit": {"1"}}, 1000, false},
-		"beyond the limit":                    {url.Values{"limit": {"250"}}, 1251, true},
-		"beyond the page size":                {url.Values{"page_size": {"500"}}, 1501, true},
-		"within the page size":                {url.Values{"page_size": {"500"}}, 1500, false},
-		"of an unlimited call":                {nil, 10_000, false},
-		"beyond what any unlimited call gets": {nil, 10_001, true},
+		"as many as asked for":             {url.Values{"limit": {"250"}}, 250, false},
+		"a limit the server ignores":       {url.Values{"limit": {"1"}}, 1000, false},
+		"beyond the limit":                 {url.Values{"limit": {"250"}}, 1251, true},
+		"beyond the page size":             {url.Values{"page_size": {"500"}}, 1501, true},
+		"within the page size":             {url.Values{"page_size": {"500"}}, 1500, false},
+		"of an unlimited call":             {nil, 10_000, false},
+		"over the limit without a request": {nil, 10_001, true},
 	} {
 		r := request()
 		r.Query = tc.query

@@ -384,7 +384,7 @@ func TestOffsets(t *testing.T) {
 		rows   []string
 	}
 	table.Each(t, map[string]row{
-		"steps by what was asked for": {200, func(offset int) offsetPage {
+		"steps by the limit": {200, func(offset int) offsetPage {
 			return offsetPage{numbered(offset, offset+2), &api.Pagination{HasMore: offset < 400, Limit: 100}}
 		}, []int{200, 300, 400}, []string{"200", "201", "300", "301", "400", "401"}},
 		"steps over rows that are hidden": {0, func(offset int) offsetPage {
@@ -396,25 +396,25 @@ func TestOffsets(t *testing.T) {
 		"steps by the rows without a limit": {10, func(offset int) offsetPage {
 			return offsetPage{numbered(offset, offset+7), &api.Pagination{HasMore: offset < 20}}
 		}, []int{10, 17, 24}, numbered(10, 31)},
-		"never steps back over what came": {0, func(offset int) offsetPage {
+		"steps at least by the rows received": {0, func(offset int) offsetPage {
 			return offsetPage{numbered(offset, offset+10), &api.Pagination{HasMore: offset == 0, Limit: 5}}
 		}, []int{0, 10}, numbered(0, 20)},
 		"takes no step that is larger than a page": {0, func(offset int) offsetPage {
 			return offsetPage{numbered(offset, offset+1), &api.Pagination{HasMore: offset == 0, Limit: math.MaxInt}}
 		}, []int{0, 1000}, []string{"0", "1000"}},
-		"ends where the server says": {0, func(int) offsetPage {
+		"ends where HasMore is false": {0, func(int) offsetPage {
 			return offsetPage{numbered(0, 100), &api.Pagination{Limit: 100}}
 		}, []int{0}, numbered(0, 100)},
 		"ends where nothing moves": {10, func(int) offsetPage {
 			return offsetPage{nil, &api.Pagination{HasMore: true}}
 		}, []int{10}, nil},
-		"goes on to an empty page when the server reports nothing": {20, func(offset int) offsetPage {
+		"continues to an empty page without pagination": {20, func(offset int) offsetPage {
 			return offsetPage{numbered(offset, min(offset+10, 35)), nil}
 		}, []int{20, 30, 35}, numbered(20, 35)},
 		"ends at a repeated page when the server reports nothing": {0, func(int) offsetPage {
 			return offsetPage{numbered(0, 3), nil}
 		}, []int{0, 3}, numbered(0, 3)},
-		"goes on after a row that was pushed back": {0, func(offset int) offsetPage {
+		"continues after a repeated row": {0, func(offset int) offsetPage {
 			return offsetPage{
 				numbered(max(offset-1, 0), max(offset, 1)),
 				&api.Pagination{HasMore: offset < 3, Limit: 1},

@@ -409,9 +409,9 @@ func TestWaitLimits(t *testing.T) {
 		"longer than both":                         {2 * minute, minute, minute, context.DeadlineExceeded, 0},
 		"a window that ends after the time":        {0, 0, time.Second, context.DeadlineExceeded, 0},
 		"any when the caller will not wait":        {time.Nanosecond, 0, 0, ratelimit.ErrClosed, 0},
-		"exactly what the caller will wait":        {2 * minute, 2 * minute, 0, nil, 2 * minute},
-		"any when the bound is negative":           {time.Hour, forever, 0, nil, time.Hour},
-		"a window, whatever the bound":             {0, time.Nanosecond, 0, nil, late},
+		"exactly the limit of the caller":          {2 * minute, 2 * minute, 0, nil, 2 * minute},
+		"any with a negative limit":                {time.Hour, forever, 0, nil, time.Hour},
+		"a window, with any limit":                 {0, time.Nanosecond, 0, nil, late},
 		"a window that takes longer":               {time.Second, forever, 0, nil, late},
 	}, func(t *testing.T, test row) {
 		g := ratelimit.New(api.RateWindow{Max: 1, Size: minute})

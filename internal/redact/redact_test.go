@@ -39,11 +39,11 @@ func TestJSON(t *testing.T) {
 		"at the root": {`{"token":"s","id":1}`, `{"token":"$","id":1}`},
 		"deep down":   {`{"a":[{"b":{"API_Key":"s"}}]}`, `{"a":[{"b":{"API_Key":"$"}}]}`},
 		"in a list":   {`[{"password":"s"},{"password":"t"}]`, `[{"password":"$"},{"password":"$"}]`},
-		"whatever its type": {
+		"of any type": {
 			`{"secret":{"a":"s"},"token":["s"],"apikey":7,"password":true}`,
 			`{"secret":"$","token":"$","apikey":"$","password":"$"}`,
 		},
-		"not what is absent":           {`{"token":null}`, ""},
+		"not null":                     {`{"token":null}`, ""},
 		"by an escaped name":           {`{"tok\u0065n":"s"}`, `{"token":"$"}`},
 		"twice":                        {`{"token":"s","token":"t"}`, `{"token":"$","token":"$"}`},
 		"not names that only resemble": {`{"tokens":1,"codes":["a"],"public":"k"}`, ""},
