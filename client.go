@@ -105,7 +105,7 @@ func (c *Client) Open(ctx context.Context, r *api.Request) (*http.Response, erro
 	return c.transport.Open(ctx, r)
 }
 
-// Markdown is Call for an answer as text for people, in Markdown. A level in
+// Markdown is Call for a response as text for people, in Markdown. A level in
 // r.Options.Output counts. A refusal is still an [*api.Error].
 func (c *Client) Markdown(ctx context.Context, r *api.Request) (string, error) {
 	return c.transport.Markdown(ctx, r)

@@ -52,10 +52,10 @@
 //	whole call                      no limit                WithTimeout, api.Timeout, the context
 //	attempt                         no limit                http.Client.Timeout of WithHTTPClient
 //	  connecting, TLS               30 s, 10 s              transport of WithHTTPClient
-//	  first byte of the answer      125 s                   transport of WithHTTPClient
-//	  rest of a JSON answer         2 minutes
+//	  first byte of the response    125 s                   transport of WithHTTPClient
+//	  rest of a JSON response       2 minutes
 //	  download without a byte       1 minute, then resumed
-//	answer                          64 MiB of JSON or text
+//	response                        64 MiB of JSON or text
 //	rows a page                     List: the server's default; All and Pages: the largest page
 //
 // The shortest limit that applies ends a call. [WithTimeout] and [api.Timeout] include

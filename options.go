@@ -40,7 +40,7 @@ func (c *config) apply(opts []Option) error {
 	return nil
 }
 
-// base returns where the platform answers.
+// base returns the base URL of the platform.
 func (c *config) base() (transport.Base, error) {
 	base, err := transport.ParseBase(c.address)
 	if err != nil {
@@ -178,7 +178,7 @@ func WithRetry(r RetryPolicy) Option {
 // with an [*api.Error] whose Rate.RetryAfter is its length. [api.NoLimit] waits for all
 // of them, up to an hour each. Default: 1 minute.
 //
-// It also bounds the wait for a rate window that was learned from answers. Waits for
+// It also bounds the wait for a rate window that was learned from responses. Waits for
 // the published windows are not bounded.
 func WithMaxWait(d time.Duration) Option {
 	return func(c *config) error {
@@ -192,7 +192,7 @@ func WithMaxWait(d time.Duration) Option {
 
 // WithTimeout bounds each call, with its retries and waits; [api.Timeout] replaces it
 // for one call. Not bounded are calls whose attempts have timeouts of their own, which
-// are polls of package activity, socket tokens and uploads of content, and answers that
+// are polls of package activity, socket tokens and uploads of content, and responses that
 // are read as a stream, such as downloads.
 // Default: no limit. See the package comment for how timeouts combine.
 func WithTimeout(d time.Duration) Option {

@@ -63,7 +63,7 @@ var (
 // ErrTooLarge reports a response that exceeds a limit of the client: 64 MiB of JSON
 // or text, 50,000 objects and lists, 500,000 values, or, for a list, 1,000 rows more
 // than requested (10,000 rows without a requested number).
-var ErrTooLarge = errors.New("the answer is too large")
+var ErrTooLarge = errors.New("the response is too large")
 
 // Error is the error response of a server.
 //

@@ -77,8 +77,8 @@ const NoLimit time.Duration = -1
 // WithResponse stores the raw response: its status, headers and body, even if the
 // call fails. If a method sends several requests, it is the last
 // response.
-func WithResponse(answer *Response) CallOption {
-	return callOption(func(o *CallOptions) { o.Response = answer })
+func WithResponse(to *Response) CallOption {
+	return callOption(func(o *CallOptions) { o.Response = to })
 }
 
 // LinkPassword sends the password of a File Share. It is for calls on that File Share,

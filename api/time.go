@@ -11,7 +11,7 @@ import (
 // Time is a time in UTC. It decodes any of the formats that the platform
 // uses:
 //
-//	2026-12-31 23:59:59 UTC          most answers
+//	2026-12-31 23:59:59 UTC          most responses
 //	2026-12-31 23:59:59.123456 UTC   activity
 //	2026-12-31 23:59:59[.123]        no zone: UTC
 //	2026-12-31T23:59:59+02:00        RFC 3339 and ISO 8601

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -233,8 +234,15 @@ func TestReconnectsAreSpread(t *testing.T) {
 				attempts[dial.address]++
 				bins[[2]int{attempts[dial.address], int(dial.at.Sub(dropped) / time.Second)}]++
 			}
-			for bin, n := range bins { // the fourth delay is at most eight seconds, so an eighth falls into each second
-				if attempt := bin[0]; attempt > 4 && n > crowd/10 || attempt == 4 && n > crowd/6 {
+			for bin, n := range bins {
+				attempt, share := bin[0], float64(crowd)
+				switch {
+				case attempt == 4: // the delay is random, up to 8 s
+					share /= 8
+				case attempt > 4: // up to 16 s or more
+					share /= 16
+				}
+				if float64(n) > share+5*math.Sqrt(share) {
 					t.Errorf("%d of %d clients tried for the %dth time in second %d", n, crowd, attempt, bin[1])
 				}
 			}

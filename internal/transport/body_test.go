@@ -428,7 +428,7 @@ func TestEndlessAnswer(t *testing.T) { //nolint:paralleltest // it measures the 
 				var raw api.Response
 				err := c.Call(t.Context(), request(http.MethodGet, api.ReplayOnce, api.WithResponse(&raw)), new([]byte))
 				tooLarge(t, err, tc.status, tc.refused)
-				if !tc.refused && (err.Error() != "fastio: things.Get: the answer is too large" || raw.Body != nil) {
+				if !tc.refused && (err.Error() != "fastio: things.Get: the response is too large" || raw.Body != nil) {
 					t.Errorf("the call ends with %v and %d bytes", err, len(raw.Body))
 				}
 				if body.read > tc.most || !body.closed || body.peak > before+mostHeap {
