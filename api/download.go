@@ -30,18 +30,8 @@ type Download struct {
 	Offset int64  // first byte of the content in the file
 }
 
-// PreviewType is the type of a preview of a file, as in
-// [Node].Previews.
-type PreviewType string
-
-// Types of previews. Unknown values are kept.
-const (
-	PreviewTypeBin         PreviewType = "bin"
-	PreviewTypeThumbnail   PreviewType = "thumbnail"
-	PreviewTypeImage       PreviewType = "image"
-	PreviewTypeHLS         PreviewType = "hlsstream" // several files; the first one is fetched
-	PreviewTypePDF         PreviewType = "pdf"
-	PreviewTypeSpreadsheet PreviewType = "spreadsheet"
-	PreviewTypeAudio       PreviewType = "audio"
-	PreviewTypeMP4         PreviewType = "mp4"
-)
+// Progress is the state of a transfer. Of a part of a file, it counts the part.
+type Progress struct {
+	Done  int64 // bytes transferred
+	Total int64 // -1 if unknown
+}

@@ -10,15 +10,15 @@ import (
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/download"
 	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/storage"
 )
 
 // DownloadOptions are the options of a download. Nil means the whole file.
 type DownloadOptions struct {
 	Range api.Range // a part of the file; zero means all of it
 
-	// Progress is called with the bytes received and the total, -1 if unknown, by
-	// DownloadTo and DownloadFile only, in the goroutine of the call.
-	Progress func(done, total int64)
+	// OnProgress is called by DownloadTo and DownloadFile after each write.
+	OnProgress func(ctx context.Context, p api.Progress)
 }
 
 func orAll(o *DownloadOptions) DownloadOptions {
@@ -62,7 +62,7 @@ func (s *Service) DownloadTo(
 	if err != nil {
 		return Received{}, err
 	}
-	got.Bytes, err = download.Copy(w, d, orAll(o).Progress)
+	got.Bytes, err = download.Copy(w, d, reporter(ctx, orAll(o).OnProgress))
 	return got, err
 }
 
@@ -83,10 +83,11 @@ func (s *Service) DownloadFile(
 	if err != nil {
 		return Received{}, err
 	}
-	count := func(done, total int64) {
-		got.Bytes = done
-		if progress := orAll(o).Progress; progress != nil {
-			progress(done, total)
+	report := reporter(ctx, orAll(o).OnProgress)
+	count := func(p api.Progress) {
+		got.Bytes = p.Done
+		if report != nil {
+			report(p)
 		}
 	}
 	got.Path, err = download.Save(path, d, got.Name, count)
@@ -94,6 +95,14 @@ func (s *Service) DownloadFile(
 		return Received{}, err
 	}
 	return got, nil
+}
+
+// reporter returns a callback with its context, nil for nil.
+func reporter(ctx context.Context, on func(context.Context, api.Progress)) func(api.Progress) {
+	if on == nil {
+		return nil
+	}
+	return func(p api.Progress) { on(ctx, p) }
 }
 
 // receive opens the current version of the file.
@@ -130,7 +139,7 @@ func (s *Service) receive(
 //
 // It calls GET /current/fileshare/{fileshare_id}/storage/preview/{type}/read/.
 func (s *Service) Preview(
-	ctx context.Context, id api.ID, kind api.PreviewType, opts ...api.CallOption,
+	ctx context.Context, id api.ID, kind storage.PreviewType, opts ...api.CallOption,
 ) (*api.Download, error) {
 	r := endpoint.FileSharesPreview(id, string(kind))
 	r.Hop = true

@@ -28,8 +28,10 @@ type ReplaceRequest struct {
 	IfVersion api.OpaqueID
 	Overwrite bool // required without IfVersion: replaces any version
 
-	ChunkSize int                     // bytes sent at a time and held in memory, beyond MaxSingle; default: 8 MiB
-	Progress  func(done, total int64) // is called with the bytes that the server has, and the total
+	ChunkSize int // bytes sent at a time and held in memory, beyond MaxSingle; default: 8 MiB
+
+	// OnProgress is called with the bytes that the server has received.
+	OnProgress func(ctx context.Context, p api.Progress)
 }
 
 const (
@@ -199,7 +201,7 @@ func (w *writing) single(ctx context.Context, r CreateUploadRequest) error {
 		return w.indeterminate(err)
 	}
 	w.upload = *u
-	w.report(r.Size)
+	w.report(ctx, r.Size)
 	return w.end(ctx, nil)
 }
 
@@ -228,7 +230,7 @@ func (w *writing) chunked(ctx context.Context, r CreateUploadRequest) error {
 			return refusal(err)
 		}
 		at += int64(len(piece))
-		w.report(at)
+		w.report(ctx, at)
 	}
 	if err := w.uploads.Complete(ctx, u.ID, w.opts...); err != nil {
 		if !ambiguous(err) {
@@ -251,9 +253,9 @@ func (w *writing) read(p []byte, at int64) error {
 	return fmt.Errorf("fastio: %s: reading the content: %w", opReplace, err)
 }
 
-func (w *writing) report(done int64) {
-	if w.request.Progress != nil {
-		w.request.Progress(done, w.request.Size)
+func (w *writing) report(ctx context.Context, done int64) {
+	if w.request.OnProgress != nil {
+		w.request.OnProgress(ctx, api.Progress{Done: done, Total: w.request.Size})
 	}
 }
 

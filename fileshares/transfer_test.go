@@ -26,6 +26,7 @@ import (
 	"github.com/fastio-go/fastio/fileshares"
 	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/internal/table"
+	"github.com/fastio-go/fastio/storage"
 )
 
 // post is a File Share with an owner and a guest who may edit, both connected
@@ -164,20 +165,20 @@ func TestDownloadsAreOfOneVersion(t *testing.T) {
 		p := send(t, fastiotest.Node{Content: text})
 		dir := t.TempDir()
 		replaced := false
-		progress := func(done, total int64) {
-			if total != int64(len(text)) {
-				t.Errorf("%d of %d", done, total)
+		progress := func(ctx context.Context, got api.Progress) {
+			if got.Total != int64(len(text)) {
+				t.Errorf("%d of %d", got.Done, got.Total)
 			}
 			if !replaced {
 				replaced = true
 				other := overwrite(strings.ToUpper(text))
-				if _, err := p.owner.Replace(t.Context(), p.link.ID, other, unlocked()); err != nil {
+				if _, err := p.owner.Replace(ctx, p.link.ID, other, unlocked()); err != nil {
 					t.Error(err)
 				}
 			}
 		}
 		p.Fail(fastiotest.Fault{Op: "fileshares.Versions.Read", Cut: 10, Count: 1})
-		o := &fileshares.DownloadOptions{Progress: progress}
+		o := &fileshares.DownloadOptions{OnProgress: progress}
 		got, err := p.guest.DownloadFile(t.Context(), p.link.ID, dir, o, unlocked())
 		if err != nil {
 			t.Fatal(err)
@@ -499,7 +500,7 @@ func TestReplaceReportsProgress(t *testing.T) {
 			var got []string
 			r := overwrite(content)
 			r.ChunkSize = 2 << 20
-			r.Progress = func(done, total int64) { got = append(got, fmt.Sprintf("%d/%d", done, total)) }
+			r.OnProgress = func(_ context.Context, p api.Progress) { got = append(got, fmt.Sprintf("%d/%d", p.Done, p.Total)) }
 			node, err := p.guest.Replace(t.Context(), p.link.ID, r, unlocked())
 			if diff := cmp.Diff(want, got); diff != "" || err != nil || node.Size != int64(len(content)) ||
 				node.Name != "q3.txt" {
@@ -518,15 +519,15 @@ func TestPreviews(t *testing.T) {
 			p := send(t, fastiotest.Node{MimeType: "video/mp4", Content: text}, func(o *fastiotest.Options) {
 				o.FileShares.AbsoluteRedirects = absolute
 			})
-			got, err := all(p.guest.Preview(t.Context(), p.link.ID, api.PreviewTypeHLS, unlocked()))
+			got, err := all(p.guest.Preview(t.Context(), p.link.ID, storage.PreviewTypeHLS, unlocked()))
 			if err != nil || !strings.HasPrefix(got, "#EXTM3U") {
 				t.Errorf("absolute %t: %q, %v", absolute, got, err)
 			}
-			if got, err = all(p.guest.Preview(t.Context(), p.link.ID, api.PreviewTypeMP4, unlocked())); got != text ||
+			if got, err = all(p.guest.Preview(t.Context(), p.link.ID, storage.PreviewTypeMP4, unlocked())); got != text ||
 				err != nil {
 				t.Errorf("without a redirect: %q, %v", got, err)
 			}
-			_, err = p.guest.Preview(t.Context(), p.link.ID, api.PreviewTypeSpreadsheet, unlocked())
+			_, err = p.guest.Preview(t.Context(), p.link.ID, storage.PreviewTypeSpreadsheet, unlocked())
 			if e, ok := errors.AsType[*api.Error](err); !ok || e.Code != fileshares.CodeNoPreview ||
 				!errors.Is(err, api.ErrNotFound) {
 				t.Errorf("missing preview: %v", err)
@@ -585,10 +586,10 @@ func TestDownloadMemoryIsConstant(t *testing.T) { //nolint:paralleltest // it me
 	h := newHeap()
 	next := int64(0)
 	got, err := p.guest.DownloadTo(t.Context(), p.link.ID, sum, &fileshares.DownloadOptions{
-		Progress: func(done, total int64) {
-			if done >= next {
+		OnProgress: func(_ context.Context, p api.Progress) {
+			if p.Done >= next {
 				h.look()
-				next += total / looks
+				next += p.Total / looks
 			}
 		},
 	}, unlocked())
@@ -606,7 +607,7 @@ func TestUploadMemoryIsConstant(t *testing.T) { //nolint:paralleltest // it meas
 	h := newHeap()
 	_, err := s.Replace(t.Context(), linkID, fileshares.ReplaceRequest{
 		Content: file.Open(), Size: largeFile(), ChunkSize: 2 << 20, Overwrite: true,
-		Progress: func(int64, int64) { h.look() },
+		OnProgress: func(context.Context, api.Progress) { h.look() },
 	}, unlocked())
 	if err != nil {
 		t.Fatal(err)

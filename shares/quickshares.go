@@ -126,7 +126,7 @@ func (q *QuickShares) Download(
 //
 // It calls GET /current/quickshare/{quickshare_id}/storage/preview/{type}/read/.
 func (q *QuickShares) Preview(
-	ctx context.Context, id api.OpaqueID, kind api.PreviewType, opts ...api.CallOption,
+	ctx context.Context, id api.OpaqueID, kind storage.PreviewType, opts ...api.CallOption,
 ) (*api.Download, error) {
 	r := endpoint.SharesQuickSharesPreview(id, string(kind))
 	r.Hop = true

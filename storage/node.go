@@ -94,6 +94,21 @@ const (
 	PreviewStateReady        PreviewState = "ready"
 )
 
+// PreviewType is the type of a preview of a file, as in [Node].Previews.
+type PreviewType string
+
+// Types of previews. Unknown values are kept.
+const (
+	PreviewTypeBin         PreviewType = "bin"
+	PreviewTypeThumbnail   PreviewType = "thumbnail"
+	PreviewTypeImage       PreviewType = "image"
+	PreviewTypeHLS         PreviewType = "hlsstream" // several files; the first one is fetched
+	PreviewTypePDF         PreviewType = "pdf"
+	PreviewTypeSpreadsheet PreviewType = "spreadsheet"
+	PreviewTypeAudio       PreviewType = "audio"
+	PreviewTypeMP4         PreviewType = "mp4"
+)
+
 // Preview is an image or rendering of a node.
 type Preview struct {
 	State PreviewState `json:"state,omitzero" scalar:"true"` // "" at terse output if it is not ready

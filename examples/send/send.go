@@ -96,7 +96,7 @@ func (p *program) work(ctx context.Context, link api.ID, dir string) error {
 func (p *program) download(ctx context.Context, link api.ID, dir string) (fileshares.Received, error) {
 	bar := show.Bytes(p.screen, "download")
 	got, err := p.guest.FileShares.DownloadFile(
-		ctx, link, dir+string(filepath.Separator), &fileshares.DownloadOptions{Progress: bar.Set},
+		ctx, link, dir+string(filepath.Separator), &fileshares.DownloadOptions{OnProgress: bar.On},
 		api.LinkPassword(p.password),
 	)
 	bar.End()
@@ -111,7 +111,7 @@ func (p *program) download(ctx context.Context, link api.ID, dir string) (filesh
 func (p *program) upload(ctx context.Context, link api.ID, got fileshares.Received) error {
 	bar := show.Bytes(p.screen, "upload  ")
 	file, err := p.guest.FileShares.ReplaceFile(ctx, link, got.Path, fileshares.ReplaceRequest{
-		IfVersion: got.Version, Progress: bar.Set,
+		IfVersion: got.Version, OnProgress: bar.On,
 	}, api.LinkPassword(p.password))
 	bar.End()
 	if err != nil {

@@ -25,6 +25,7 @@ import (
 	"github.com/fastio-go/fastio/fileshares"
 	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/shares"
+	"github.com/fastio-go/fastio/storage"
 )
 
 // The rules of this file are those of CONTRIBUTING.md. Rules of a single area
@@ -138,7 +139,7 @@ func openCalls() map[string]map[string][]any {
 			"fileshares.Metadata":               {loanID},
 			"fileshares.Download":               {loanID, nil},
 			"fileshares.DownloadTo":             {loanID, io.Discard, nil},
-			"fileshares.Preview":                {loanID, api.PreviewTypePDF},
+			"fileshares.Preview":                {loanID, storage.PreviewTypePDF},
 			"fileshares.Versions.List":          {loanID},
 			"fileshares.Versions.Read":          {loanID, "v", nil},
 			"fileshares.Uploads.Create":         {upload},
@@ -398,10 +399,10 @@ func previews() map[string]func(c *fastio.Client, p api.Secret, opts ...api.Call
 			if !p.IsZero() {
 				opts = append(opts, api.LinkPassword(p))
 			}
-			return read(c.FileShares.Preview(ctx, loanID, api.PreviewTypeHLS, opts...))
+			return read(c.FileShares.Preview(ctx, loanID, storage.PreviewTypeHLS, opts...))
 		},
 		"shares.QuickShares.Preview": func(c *fastio.Client, _ api.Secret, opts ...api.CallOption) (any, error) {
-			return read(c.Shares.QuickShares.Preview(ctx, "q1", api.PreviewTypeHLS, opts...))
+			return read(c.Shares.QuickShares.Preview(ctx, "q1", storage.PreviewTypeHLS, opts...))
 		},
 	}
 }

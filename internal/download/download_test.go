@@ -466,12 +466,12 @@ func TestProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := open(t, &server{content: content, tag: `"1"`, cut: []int{9, 20}}, reading(),
 			download.Options{Range: api.Range{Offset: 1}})
-		var placed [][2]int64
-		if _, err := download.Copy(io.Discard, d,
-			func(done, total int64) { placed = append(placed, [2]int64{done, total}) }); err != nil {
+		var reports []api.Progress
+		if _, err := download.Copy(io.Discard, d, func(p api.Progress) { reports = append(reports, p) }); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff([][2]int64{{9, 49}, {29, 49}, {49, 49}}, placed); diff != "" {
+		want := []api.Progress{{Done: 9, Total: 49}, {Done: 29, Total: 49}, {Done: 49, Total: 49}}
+		if diff := cmp.Diff(want, reports); diff != "" {
 			t.Errorf("(-want +got)\n%s", diff)
 		}
 	})

@@ -15,30 +15,27 @@ import (
 	"github.com/fastio-go/fastio/internal/durable"
 )
 
-// Progress is called with the number of bytes received and the total, -1 if
-// that is unknown. It may be nil.
-type Progress func(done, total int64)
-
 // Copy writes all of d to w and closes d. It returns the number of bytes
-// written, also with an error.
-func Copy(w io.Writer, d *api.Download, progress Progress) (n int64, err error) {
+// written, also with an error. It calls report, if that is not nil, after each
+// write.
+func Copy(w io.Writer, d *api.Download, report func(api.Progress)) (n int64, err error) {
 	defer func() { _ = d.Close() }()
-	if progress != nil {
-		w = &reporter{w, progress, 0, d.Length}
+	if report != nil {
+		w = &reporter{w, report, api.Progress{Total: d.Length}}
 	}
 	return io.Copy(w, d)
 }
 
 type reporter struct {
 	io.Writer
-	progress    Progress
-	done, total int64
+	report func(api.Progress)
+	p      api.Progress
 }
 
 func (t *reporter) Write(p []byte) (int, error) {
 	n, err := t.Writer.Write(p)
-	t.done += int64(n)
-	t.progress(t.done, t.total)
+	t.p.Done += int64(n)
+	t.report(t.p)
 	return n, err
 }
 
@@ -47,14 +44,14 @@ func (t *reporter) Write(p []byte) (int, error) {
 // [Name], and must not exist: the name is the server's choice. A file at any
 // other path is replaced. Save is atomic: it writes the whole file or none. It
 // returns the path of the file.
-func Save(path string, d *api.Download, name string, progress Progress) (string, error) {
+func Save(path string, d *api.Download, name string, report func(api.Progress)) (string, error) {
 	path, err := target(path, name)
 	if err != nil {
 		_ = d.Close()
 		return "", err
 	}
 	err = durable.Write(path, func(w io.Writer) error {
-		_, err := Copy(w, d, progress)
+		_, err := Copy(w, d, report)
 		return err
 	})
 	_ = d.Close() // if nothing was read

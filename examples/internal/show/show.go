@@ -45,6 +45,9 @@ func (b *Bar) Set(done, total int64) {
 	}
 }
 
+// On is Set for the OnProgress of a transfer.
+func (b *Bar) On(_ context.Context, p api.Progress) { b.Set(p.Done, p.Total) }
+
 // End shows the latest position and ends the line.
 func (b *Bar) End() {
 	if !b.shown.IsZero() {
