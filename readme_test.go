@@ -198,7 +198,7 @@ func Example_lists() {
 	// <nil>
 }
 
-// A walk resumes at its saved cursor: the second run finds no more events.
+// A walk resumes at its saved cursor: the second run finds the new event.
 func Example_walk() {
 	server, design := office()
 	client := must(fastio.New(server.ClientOptions()...))
@@ -212,15 +212,18 @@ func Example_walk() {
 			fmt.Println(event.Name)
 			saved = walk.Cursor() // keep it somewhere safe
 		}
+		saved = walk.Cursor() // of the finished walk
 		return nil
 	}
 	fmt.Println(run(context.Background()))
+	server.AddEvent(fastiotest.Event{Name: "workspace_updated", Workspace: design.ID})
 	fmt.Println(run(context.Background()))
 	// Output:
 	// workspace_storage_file_added
 	// comment_created
 	// workspace_storage_file_updated
 	// <nil>
+	// workspace_updated
 	// <nil>
 }
 
