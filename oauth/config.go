@@ -107,8 +107,12 @@ func (c *Config) redirectPath() string { return cmp.Or(c.RedirectPath, "/callbac
 
 func (c *Config) check(op string) error {
 	_, scopes := joinScopes(op, c.Scopes)
+	var clientID error
+	if strings.Contains(c.ClientID, "://") { // else it is the id of a registration
+		clientID = checkMetadataURL(op, c.ClientID)
+	}
 	return cmp.Or(
-		checkIssuer(op, c.Issuer), checkClientID(op, c.ClientID), checkClientName(op, c.ClientName),
+		checkIssuer(op, c.Issuer), clientID, checkClientName(op, c.ClientName),
 		scopes, checkAccessMode(op, c.AccessMode), checkResource(op, c.Resource),
 		checkDevice(op, c.DeviceName, c.DeviceType), checkRedirectPath(op, c.redirectPath()),
 		checkRedirectPort(op, c.RedirectPort),

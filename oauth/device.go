@@ -55,13 +55,7 @@ type deviceAuthorization struct {
 
 // withDevice has the user sign in with another device.
 func (s *signIn) withDevice(ctx context.Context) (*Grant, error) {
-	d, err := s.startDevice(ctx)
-	if s.remembered && unknownClient(err) {
-		if err := s.identify(ctx, s.clientID); err != nil {
-			return nil, err
-		}
-		d, err = s.startDevice(ctx)
-	}
+	d, err := identified(ctx, s, func() (*deviceAuthorization, error) { return s.startDevice(ctx) })
 	if err != nil {
 		return nil, err
 	}

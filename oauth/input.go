@@ -93,15 +93,6 @@ func checkIssuer(op, issuer string) error {
 	return nil
 }
 
-// checkClientID rejects a URL that is invalid for a [ClientMetadata]. Other ids are
-// not checked.
-func checkClientID(op, id string) error {
-	if !strings.Contains(id, "://") {
-		return nil
-	}
-	return checkMetadataURL(op, id)
-}
-
 func dots(segment string) bool { return segment == "." || segment == ".." }
 
 // checkRedirectPath rejects paths that a browser might encode differently.

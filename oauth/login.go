@@ -232,16 +232,22 @@ func (s *signIn) tryStore(ctx context.Context) error {
 // fail adds the operation to an error.
 func (s *signIn) fail(err error) error { return fmt.Errorf("fastio: %s: %w", s.op, err) }
 
-// authorize starts an authorization and returns the login URL. A stored client
-// that the server does not know is registered again, once.
-func (s *signIn) authorize(ctx context.Context, pkce PKCE, redirectURI string, displayCode bool) (string, error) {
-	address, err := s.request(ctx, pkce, redirectURI, displayCode)
-	if s.remembered && unknownClient(err) {
-		if err := s.identify(ctx, s.clientID); err != nil {
-			return "", err
-		}
-		address, err = s.request(ctx, pkce, redirectURI, displayCode)
+// identified makes a request with the client id. A stored client that the server
+// does not know is registered again, once.
+func identified[T any](ctx context.Context, s *signIn, request func() (T, error)) (T, error) {
+	answer, err := request()
+	if !s.remembered || !unknownClient(err) {
+		return answer, err
 	}
+	if err := s.identify(ctx, s.clientID); err != nil {
+		return answer, err
+	}
+	return request()
+}
+
+// authorize starts an authorization and returns the login URL.
+func (s *signIn) authorize(ctx context.Context, pkce PKCE, redirectURI string, displayCode bool) (string, error) {
+	address, err := identified(ctx, s, func() (string, error) { return s.request(ctx, pkce, redirectURI, displayCode) })
 	if err != nil {
 		return "", err
 	}
@@ -420,14 +426,10 @@ func (s *signIn) keep(ctx context.Context, t *Token, err error) (*Token, error) 
 		s.forgetRefused(ctx, err)
 		return nil, err
 	}
-	return t, s.save(ctx, t)
-}
-
-func (s *signIn) save(ctx context.Context, t *Token) error {
 	if s.Store == nil {
-		return nil
+		return t, nil
 	}
-	return s.signInto(ctx, func(r *record, save func() error) error {
+	return t, s.signInto(ctx, func(r *record, save func() error) error {
 		r.issuedBy(s.base.String(), s.server, newTokenRecord(t, s.clientID, s.Resource))
 		return save()
 	})
