@@ -145,6 +145,7 @@ func (s *authServer) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 }
 
 func (s *authServer) token(w http.ResponseWriter, form url.Values) {
+	w.Header().Set("Content-Type", "application/json")
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if given := form.Get("refresh_token"); s.ended || given != refreshToken(s.valid) {

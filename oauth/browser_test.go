@@ -297,11 +297,7 @@ func TestEntryRedirectsOnce(t *testing.T) {
 		s, d := newScene(), new(desktop)
 		entries := make(chan string, 1)
 		d.visit = func(address string) { entries <- address }
-		done := make(chan error, 1)
-		go func() {
-			_, err := d.login(t.Context(), s, "linux", x11)
-			done <- err
-		}()
+		done := ends(func() (*oauth.Grant, error) { return d.login(t.Context(), s, "linux", x11) })
 		entry, err := url.Parse(<-entries)
 		if err != nil || entry.Host != receiverHost || len(entry.Path) < 27 {
 			t.Fatalf("the page leads to %v, error %v", entry, err)

@@ -58,8 +58,15 @@ func TestHTTPClient(t *testing.T) {
 			401,
 		},
 		"not as a member": {"GET", here, nil, map[string]string{"at-1": member}, []string{"api.fast.test at-1 "}, 401},
+		"with a dead token of a dead session": {
+			"GET", here, nil,
+			map[string]string{"at-1": dead},
+			[]string{"api.fast.test at-1 "},
+			0,
+		},
 	}, func(t *testing.T, tc row) {
 		s := newSession(t, new(oauth.MemoryStore))
+		s.ended = tc.status == 0
 		var sent []string
 		last := ""
 		s.via(stub.Network(func(r *http.Request) (*http.Response, error) {
@@ -84,6 +91,13 @@ func TestHTTPClient(t *testing.T) {
 			req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader("body")), nil }
 		}
 		resp, err := s.source.HTTPClient().Do(req)
+		if tc.status == 0 {
+			_, refused := errors.AsType[*api.Error](err)
+			if !refused || !errors.Is(err, oauth.ErrSignInAgain) || fmt.Sprint(sent) != fmt.Sprint(tc.want) {
+				t.Errorf("got %v after %q", err, sent)
+			}
+			return
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -114,25 +128,6 @@ func TestHTTPClientWithoutAToken(t *testing.T) {
 		if err == nil || c.BaseURL == "" && !errors.Is(err, oauth.ErrSignInAgain) || !body.closed {
 			t.Errorf("got %v; the body was closed: %v", err, body.closed)
 		}
-	}
-	s := newSession(t, new(oauth.MemoryStore))
-	c := s.via(stub.Network(func(r *http.Request) (*http.Response, error) {
-		if strings.HasSuffix(r.URL.Path, tokenPath) {
-			return response(r, http.StatusBadRequest, `{"error":"invalid_grant"}`), nil
-		}
-		return response(r, http.StatusUnauthorized, `{"error":{"code":10001}}`), nil
-	}))
-	c.Store = s.store
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, authAddress, http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp, err := oauth.TokenSource(c).HTTPClient().Do(r)
-	if err == nil {
-		resp.Body.Close()
-	}
-	if _, refused := errors.AsType[*api.Error](err); !errors.Is(err, oauth.ErrSignInAgain) || !refused {
-		t.Errorf("got %v", err)
 	}
 }
 

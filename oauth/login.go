@@ -235,12 +235,12 @@ func (s *signIn) fail(err error) error { return fmt.Errorf("fastio: %s: %w", s.o
 // identified makes a request with the client id. A stored client that the server
 // does not know is registered again, once.
 func identified[T any](ctx context.Context, s *signIn, request func() (T, error)) (T, error) {
-	answer, err := request()
+	result, err := request()
 	if !s.remembered || !unknownClient(err) {
-		return answer, err
+		return result, err
 	}
 	if err := s.identify(ctx, s.clientID); err != nil {
-		return answer, err
+		return result, err
 	}
 	return request()
 }

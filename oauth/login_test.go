@@ -570,11 +570,7 @@ func TestPageShowsTheOutcome(t *testing.T) {
 		fault.Delay = tc.exchange
 		s.Fail(fault)
 		start := time.Now()
-		done := make(chan error)
-		go func() {
-			_, err := s.login(t.Context())
-			done <- err
-		}()
+		done := ends(func() (*oauth.Grant, error) { return s.login(t.Context()) })
 		p := <-s.pages
 		p.shows(t, 200, tc.want)
 		if took := time.Since(start); took != tc.page {

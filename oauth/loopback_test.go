@@ -317,13 +317,10 @@ func TestCrowdsOfSlowConnectionsDoNotDelayTheAnswer(t *testing.T) {
 func TestThousandHostileRequests(t *testing.T) {
 	t.Parallel()
 	s := fastiotest.New()
-	addresses, done := make(chan string, 1), make(chan error, 1)
+	addresses := make(chan string, 1)
 	c := oauth.Config{BaseURL: s.Start(t)}
 	c.OpenBrowser = func(_ context.Context, address string) error { addresses <- address; return nil }
-	go func() {
-		_, err := oauth.Login(t.Context(), c)
-		done <- err
-	}()
+	done := ends(func() (*oauth.Grant, error) { return oauth.Login(t.Context(), c) })
 	address := ""
 	select {
 	case address = <-addresses:

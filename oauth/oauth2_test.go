@@ -18,7 +18,6 @@ import (
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
-	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/internal/table"
 	"github.com/fastio-go/fastio/oauth"
 )
@@ -128,14 +127,7 @@ func newOAuth2Session(t *testing.T) *oauth2Session {
 	t.Helper()
 	s := new(oauth2Session)
 	s.set(func() { s.n, s.valid = 1, 1 })
-	network := stub.Network(func(r *http.Request) (*http.Response, error) {
-		resp, err := s.RoundTrip(r)
-		if err == nil {
-			resp.Header.Set("Content-Type", "application/json")
-		}
-		return resp, err
-	})
-	ctx := context.WithValue(t.Context(), oauth2.HTTPClient, &http.Client{Transport: network})
+	ctx := context.WithValue(t.Context(), oauth2.HTTPClient, &http.Client{Transport: s})
 	c := oauth2.Config{ClientID: "client", Endpoint: oauth2.Endpoint{
 		TokenURL: authAddress + "/current/oauth/token/", AuthStyle: oauth2.AuthStyleInParams,
 	}}

@@ -22,6 +22,7 @@ import (
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/stub"
+	"github.com/fastio-go/fastio/internal/table"
 	"github.com/fastio-go/fastio/oauth"
 )
 
@@ -265,7 +266,7 @@ func killRefreshes(t *testing.T, first, step int) {
 	c, dir := s.serve(t), t.TempDir()
 	store := storeIn(dir)
 	points := []string{pointLocked, pointNoted, pointAnswered, pointUnsaved, pointSaved, pointUsed, pointNone}
-	for round := first; round < killedRefreshes; round += step {
+	for round := first; round < table.Rounds(56, 504); round += step {
 		point, kind := points[round%len(points)], round/len(points)
 		keeps, known := kind&1 != 0, kind&2 != 0 // whether the server returns refresh tokens, and the store knows
 		before := 0

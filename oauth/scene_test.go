@@ -118,6 +118,13 @@ func (s *scene) loginIfNeeded(ctx context.Context) (*oauth.Source, error) {
 	return oauth.LoginIfNeededOn(ctx, s.config, s.listen)
 }
 
+// ends runs a sign-in in a goroutine and returns where its error arrives.
+func ends(login func() (*oauth.Grant, error)) <-chan error {
+	done := make(chan error, 1)
+	go func() { done <- fail(login()) }()
+	return done
+}
+
 // loginWithCode is login without a browser.
 func (s *scene) loginWithCode(ctx context.Context, prompt oauth.Prompt) (*oauth.Grant, error) {
 	s.config.OpenMode, s.config.Prompt = oauth.OpenModeNone, prompt
@@ -218,20 +225,17 @@ func (s *scene) displaysCode(t *testing.T) {
 type underway struct {
 	*scene
 	address chan string // to be opened
-	done    chan error
+	done    <-chan error
 }
 
 func startLogin(t *testing.T, s *scene) *underway {
 	t.Helper()
-	u := &underway{s, make(chan string, 1), make(chan error, 1)}
+	u := &underway{scene: s, address: make(chan string, 1)}
 	u.config.OpenBrowser = func(_ context.Context, address string) error {
 		u.address <- address
 		return nil
 	}
-	go func() {
-		_, err := u.login(t.Context())
-		u.done <- err
-	}()
+	u.done = ends(func() (*oauth.Grant, error) { return u.login(t.Context()) })
 	synctest.Wait()
 	return u
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/oauth"
 )
 
@@ -395,17 +396,26 @@ func isInput(err error) bool {
 	return ok
 }
 
-// keyless cannot keep what it is given.
-type keyless struct{ err error }
+// vault is a KeyStore of a program: it keeps the first key, unless it fails.
+type vault struct {
+	key  []byte
+	fail error
+}
 
-func (k keyless) LoadKey(context.Context) ([]byte, error) { return nil, nil }
-func (k keyless) SaveKey(context.Context, []byte) error   { return k.err }
+func (v *vault) LoadKey(context.Context) ([]byte, error) { return v.key, nil }
+
+func (v *vault) SaveKey(_ context.Context, key []byte) error {
+	if v.fail == nil && v.key == nil {
+		v.key = key
+	}
+	return v.fail
+}
 
 // A key that cannot be kept is found out before it is used. One that a crash has
 // left without a file is used by the next process.
 func TestFileStoreSavesItsKeyFirst(t *testing.T) {
 	t.Parallel()
-	store := oauth.FileStore{Path: filepath.Join(t.TempDir(), "tokens"), Keys: keyless{errors.New("no room")}}
+	store := oauth.FileStore{Path: filepath.Join(t.TempDir(), "tokens"), Keys: &vault{fail: errors.New("no room")}}
 	err := store.Update(t.Context(), "default", func([]byte, func([]byte) error) error { t.Error("edited"); return nil })
 	if err == nil || err.Error() != "no room" {
 		t.Errorf("got %v", err)
@@ -420,4 +430,53 @@ func TestFileStoreSavesItsKeyFirst(t *testing.T) {
 	}
 	update(t, store, "default", put("a record"))
 	holds(t, oauth.FileStore{Path: store.Path, Keys: oauth.StaticKey(key)}, "default", "a record")
+}
+
+func TestSealedRecords(t *testing.T) {
+	t.Parallel()
+	ctx, keys, record := t.Context(), new(vault), []byte(`{"token":"canary"}`)
+	sealed, err := oauth.Seal(ctx, keys, "ada", record)
+	if err != nil || bytes.Contains(sealed, []byte("canary")) {
+		t.Fatalf("%q, %v", sealed, err)
+	}
+	again, err := oauth.Seal(ctx, keys, "ada", record)
+	if err != nil || bytes.Equal(sealed, again) {
+		t.Errorf("sealed twice it is %q and %q, %v", sealed, again, err)
+	}
+	for _, s := range [][]byte{sealed, again} {
+		if got, err := oauth.Unseal(ctx, keys, "ada", s); err != nil || !bytes.Equal(got, record) {
+			t.Errorf("got %q, %v", got, err)
+		}
+	}
+	if got, err := oauth.Unseal(ctx, keys, "ada", nil); got != nil || err != nil {
+		t.Errorf("without a record: %q, %v", got, err)
+	}
+	unseal := func(keys oauth.KeyStore, profile string, sealed []byte) error {
+		_, err := oauth.Unseal(ctx, keys, profile, sealed)
+		return err
+	}
+	damaged := bytes.Clone(sealed)
+	damaged[len(damaged)-1] ^= 1
+	for name, err := range map[string]error{
+		"another profile":  unseal(keys, "eve", sealed),
+		"another key":      unseal(oauth.StaticKey(make([]byte, 32)), "ada", sealed),
+		"no key":           unseal(new(vault), "ada", sealed),
+		"damaged":          unseal(keys, "ada", damaged),
+		"cut":              unseal(keys, "ada", sealed[:20]),
+		"not sealed":       unseal(keys, "ada", record),
+		"an unwritten key": stub.Err(oauth.Seal(ctx, &vault{fail: errors.New("disk full")}, "ada", record)),
+	} {
+		if e, ok := errors.AsType[*oauth.StoreError](err); !ok || bytes.Contains([]byte(e.Error()), []byte("canary")) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for name, err := range map[string]error{
+		"no keys":         unseal(nil, "ada", sealed),
+		"a short key":     unseal(oauth.StaticKey([]byte("short")), "ada", sealed),
+		"a blank profile": unseal(keys, " ", sealed),
+	} {
+		if !errors.Is(err, api.ErrInvalid) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }

@@ -1,5 +1,0 @@
-//go:build soak
-
-package oauth_test
-
-const killedRefreshes = 504
