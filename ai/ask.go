@@ -42,9 +42,9 @@ const (
 // [TurnStatusNeedsInput]. To answer that, ask again in the same thread.
 //
 // The time is limited by the deadline of ctx or [api.Timeout] only. Broken
-// streams and transient failures are retried. A turn that the server has lost
-// is asked again up to twice, as a new turn whose key is derived from the
-// first: asking again with the first key finds these turns as well.
+// streams and transient failures are retried. If the server has lost the turn, Ask
+// sends the question again, up to twice. Each new turn has a key derived from the
+// first, so that a later Ask with the first key finds it.
 //
 // Errors: those of [Threads.Create] and [Turns.Send]; [*SendError] if the
 // question may have been sent and no turn is known; [*TurnError] if the turn

@@ -21,8 +21,8 @@ type AutoTitleOptions struct {
 	UserContext string // the purpose of the share, as free text
 }
 
-// AutoTitle is the result of [Shares.AutoTitle]. The form of the answer is not
-// published: shares.Service.Get returns what was applied.
+// AutoTitle is the result of [Shares.AutoTitle]. The form of the response is not
+// published; shares.Service.Get returns the title and description of the share.
 type AutoTitle struct {
 	Title       string `json:"title"`
 	Description string `json:"description"`

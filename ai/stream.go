@@ -72,13 +72,13 @@ const (
 	eventless     = 5 * time.Minute // with keep-alive comments only
 )
 
-// Stream yields an answer for display while it is generated, and last the turn
-// of [Turns.Get], in an event of [StreamEventKindEnd]. The Text of the events
-// then adds up to the Answer of the turn: what the stream left out is added.
+// Stream yields an answer for display while it is generated. The last event is of
+// [StreamEventKindEnd] and holds the turn of [Turns.Get]. The Texts of all events,
+// joined, are the Answer of the turn: text that the stream omitted is added at the end.
 //
-// A broken or silent connection is not an error: the stream is resumed, and if
-// that is not possible the end of the turn is waited for. Leaving the loop
-// closes the connection, but the turn continues: see [Turns.Cancel].
+// A broken or silent connection is not an error: Stream resumes the stream or, if that
+// is not possible, waits for the end of the turn. Leaving the loop closes the
+// connection, but the turn continues: see [Turns.Cancel].
 //
 // Errors: those of [Turns.Wait].
 //

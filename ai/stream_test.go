@@ -160,7 +160,7 @@ func TestStreamStyles(t *testing.T) {
 func TestStreamCutAtEveryByte(t *testing.T) {
 	t.Parallel()
 	names := []string{"as it comes", "with CRLF", "in pretty data", "cumulative, no IDs", "beginning anew"}
-	for _, name := range names {
+	for _, name := range names[:table.Rounds(len(names), len(names))] {
 		style := styles()[name]
 		synctest.Test(t, func(t *testing.T) {
 			o := open(t, func(o *fastiotest.Options) { o.AI.Stream = style })

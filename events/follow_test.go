@@ -236,7 +236,7 @@ func TestFollowForADay(t *testing.T) {
 	}
 	day := table.Rounds(3, 24)
 	table.Bubbles(t, map[string]row{
-		"with fixed windows":        {fastiotest.FixedFromFirst, fastiotest.Unordered, 24},
+		"with fixed windows":        {fastiotest.FixedFromFirst, fastiotest.Unordered, table.Rounds(24, 24)},
 		"with windows by the clock": {fastiotest.FixedToClock, fastiotest.NewestFirst, day},
 		"with sliding windows":      {fastiotest.Sliding, fastiotest.OldestFirst, day},
 	}, func(t *testing.T, kind row) {

@@ -1,8 +1,9 @@
-// Package table runs the rows of a test as parallel subtests, and repeats long
-// tests more often with the build tag soak.
+// Package table runs the rows of a test as parallel subtests, and determines how often
+// long tests repeat.
 package table
 
 import (
+	"runtime/debug"
 	"testing"
 	"testing/synctest"
 )
@@ -26,11 +27,26 @@ func Bubbles[T any](t *testing.T, rows map[string]T, test func(t *testing.T, row
 	})
 }
 
-// Rounds returns how often a long test repeats: long with the build tag soak,
-// else short.
+// Rounds returns how often a long test repeats: long with the build tag soak, else
+// short, or a quarter of that under the race detector.
 func Rounds[N int | int64](short, long N) N {
-	if soak {
+	switch {
+	case setting("-tags") == "soak":
 		return long
+	case setting("-race") == "true":
+		return max(short/4, 1)
 	}
 	return short
+}
+
+// setting returns a setting of the build.
+func setting(key string) string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == key {
+				return s.Value
+			}
+		}
+	}
+	return ""
 }

@@ -1,5 +1,0 @@
-//go:build soak
-
-package table
-
-const soak = true
