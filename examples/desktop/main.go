@@ -111,9 +111,13 @@ func (p *program) list(ctx context.Context, workspace api.ID) error {
 	return p.download(ctx, workspace, found)
 }
 
-// download replaces the local file when all bytes have arrived. The name comes from
+// download creates the local file when all bytes have arrived. The name comes from
 // the server: only its last element is used.
 func (p *program) download(ctx context.Context, workspace api.ID, node *storage.Node) (err error) {
+	path := filepath.Join(p.dir, filepath.Base(node.Name))
+	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("%s is not replaced: %w", path, cmp.Or(err, os.ErrExist))
+	}
 	content, err := p.client.AI.Notes.Read(ctx, workspace, node.ID, "")
 	if err != nil {
 		return err
@@ -130,7 +134,6 @@ func (p *program) download(ctx context.Context, workspace api.ID, node *storage.
 	if err := errors.Join(err, file.Close()); err != nil {
 		return err
 	}
-	path := filepath.Join(p.dir, filepath.Base(node.Name))
 	if err := os.Rename(file.Name(), path); err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ func TestDesktopRunsWithoutConfiguration(t *testing.T) {
 	}
 }
 
-// A download replaces the local file, and leaves no other.
+// A download replaces no file of the user, and leaves none but its own.
 func TestDownload(t *testing.T) {
 	t.Parallel()
 	s := fastiotest.New()
@@ -39,25 +39,22 @@ func TestDownload(t *testing.T) {
 	p := &program{
 		out: new(bytes.Buffer), screen: new(bytes.Buffer), client: s.Client(t), file: "plan.txt", dir: t.TempDir(),
 	}
-	if err := os.WriteFile(filepath.Join(p.dir, "plan.txt"), []byte("A mill of brass."), 0o600); err != nil {
-		t.Fatal(err)
+	list := func(want string) {
+		t.Helper()
+		if err := p.list(t.Context(), room.ID); err == nil && want != "" || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
 	}
-	if err := p.list(t.Context(), room.ID); err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(filepath.Join(p.dir, "plan.txt"))
-	if err != nil || string(text) != "A mill of iron." {
+	s.Fail(fastiotest.Fault{Op: "ai.Notes.Read", Status: 403, Count: 1})
+	list("403")
+	list("")
+	plan := filepath.Join(p.dir, "plan.txt")
+	if text, err := os.ReadFile(plan); err != nil || string(text) != "A mill of iron." {
 		t.Errorf("the file is %q, %v", text, err)
 	}
-	s.Fail(fastiotest.Fault{Op: "ai.Notes.Read", Status: 403})
+	list("not replaced")
 	p.file = "missing.txt"
-	if err := p.list(t.Context(), room.ID); err == nil || !strings.Contains(err.Error(), "missing.txt") {
-		t.Errorf("a missing file: %v", err)
-	}
-	p.file = "plan.txt"
-	if err := p.list(t.Context(), room.ID); err == nil {
-		t.Error("a download that was refused is not reported")
-	}
+	list("missing.txt")
 	if files, err := os.ReadDir(p.dir); err != nil || len(files) != 1 {
 		t.Errorf("the directory has %v, %v", files, err)
 	}

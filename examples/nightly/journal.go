@@ -9,6 +9,8 @@ import (
 	"io"
 	"os"
 
+	"github.com/gofrs/flock"
+
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/events"
 )
@@ -16,21 +18,30 @@ import (
 // journal is a file with one event per line.
 type journal struct {
 	file  *os.File
+	lock  *flock.Flock
 	known map[api.OpaqueID]bool // events in the file
 	added int                   // by this run
 	onAdd func(n int)           // may be nil
 }
 
 // openJournal opens or creates a journal, and removes the incomplete line of a run that
-// was killed.
+// was killed. It fails while another run has the journal open.
 func openJournal(path string) (*journal, error) {
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	lock := flock.New(path + ".lock")
+	locked, err := lock.TryLock()
 	if err != nil {
 		return nil, err
 	}
-	j := &journal{file: file, known: map[api.OpaqueID]bool{}}
+	if !locked {
+		return nil, fmt.Errorf("%s is in use by another run", path)
+	}
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, errors.Join(err, lock.Unlock())
+	}
+	j := &journal{file: file, lock: lock, known: map[api.OpaqueID]bool{}}
 	if err := j.read(); err != nil {
-		return nil, errors.Join(err, file.Close())
+		return nil, errors.Join(err, j.close())
 	}
 	return j, nil
 }
@@ -79,7 +90,7 @@ func (j *journal) add(_ context.Context, e *events.Event) error {
 	return nil
 }
 
-func (j *journal) close() error { return j.file.Close() }
+func (j *journal) close() error { return errors.Join(j.file.Close(), j.lock.Unlock()) }
 
 // checkpoints flushes the journal to disk before it saves a checkpoint, so that the
 // file is never behind.

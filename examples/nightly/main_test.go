@@ -112,6 +112,22 @@ func requireAll(t *testing.T, p *program, file string) {
 	}
 }
 
+// A run while another one writes would corrupt the file.
+func TestSecondRunFails(t *testing.T) {
+	t.Parallel()
+	p := &program{out: io.Discard, dir: t.TempDir()}
+	first, err := openJournal(filepath.Join(p.dir, "events.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.run(t.Context()); err == nil || !strings.Contains(err.Error(), "in use") {
+		t.Errorf("got %v", err)
+	}
+	if err := first.close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // A run with a key requires a workspace.
 func TestWorkspaceRequired(t *testing.T) {
 	t.Setenv("FASTIO_API_KEY", "key")

@@ -158,8 +158,8 @@ func (p *program) walkSome(ctx context.Context, query events.Query, checkpoint s
 }
 
 // converse posts a comment, waits until it arrives like any change of the workspace,
-// and deletes it.
-func (p *program) converse(ctx context.Context, workspace api.Profile) error {
+// and deletes it, even if it is interrupted.
+func (p *program) converse(ctx context.Context, workspace api.Profile) (err error) {
 	const limit = 30 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -173,6 +173,12 @@ func (p *program) converse(ctx context.Context, workspace api.Profile) error {
 	if err != nil {
 		return err
 	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+		defer cancel()
+		_, deleted := p.client.Comments.Delete(ctx, posted.ID)
+		err = errors.Join(err, deleted)
+	}()
 	start := time.Now()
 	for change, err := range sub.Changes() {
 		if err != nil {
@@ -192,8 +198,7 @@ func (p *program) converse(ctx context.Context, workspace api.Profile) error {
 			break
 		}
 	}
-	_, err = p.client.Comments.Delete(ctx, posted.ID)
-	return err
+	return nil
 }
 
 // follow prints events as they happen.
