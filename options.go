@@ -141,8 +141,8 @@ func WithHooks(hooks api.Hooks) Option {
 }
 
 // WithLogger logs attempts at debug level, and retries, waits and refreshes at warn
-// level. It never logs queries, headers, bodies or IDs in paths; it does log the
-// server's words about a refusal. It replaces an earlier logger.
+// level. It never logs queries, headers, bodies or IDs in paths; it does log the text
+// of the server's errors. It replaces an earlier logger.
 func WithLogger(logger *slog.Logger) Option {
 	return func(c *config) error { c.Logger = logger; return nil }
 }

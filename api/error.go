@@ -13,16 +13,16 @@ import (
 // Kinds of errors. Match them with [errors.Is]; the details are in an [*Error] or,
 // for a call that was not sent, an [*InputError].
 var (
-	// ErrInvalid is 400, 406 or 422, and an [*InputError]. Some endpoints answer an
-	// exceeded limit with 400 ("Limit Exceeded"). It has no published code of its own,
-	// so it is this error and not [ErrLimit].
+	// ErrInvalid is 400, 406 or 422, and an [*InputError]. Some endpoints return 400
+	// ("Limit Exceeded") for an exceeded limit. That error has no published code of its
+	// own, so it is ErrInvalid and not [ErrLimit].
 	ErrInvalid = errors.New("invalid input")
 
 	// ErrUnauthenticated is 401 if no credential was sent, or the credential is
 	// invalid or has expired.
 	ErrUnauthenticated = errors.New("not signed in")
 
-	// ErrForbidden is 403, and any other 401.
+	// ErrForbidden is 403, or a 401 that is not ErrUnauthenticated.
 	ErrForbidden = errors.New("not allowed")
 
 	// ErrPaymentRequired is 402, for one of three causes: no active subscription or
@@ -48,9 +48,9 @@ var (
 	// ErrLocked is 423.
 	ErrLocked = errors.New("locked")
 
-	// ErrRateLimited is 429. Some endpoints also answer 429 for a limit that waiting does
-	// not lift ("Max Limit"). It has no published code of its own, so the call waits
-	// and is retried as for a rate limit, within [MaxWait].
+	// ErrRateLimited is 429. Some endpoints also return 429 ("Max Limit") for a limit
+	// that does not reset. That error has no published code of its own, so the call is
+	// retried as for a rate limit, within [MaxWait].
 	ErrRateLimited = errors.New("rate limited")
 
 	// ErrUnavailable is 408, 502, 503 or 504.

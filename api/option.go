@@ -23,10 +23,10 @@ type CallOptions struct {
 	MaxWait  time.Duration // limit of Retry-After; 0 means the default of the client, NoLimit any
 }
 
-// Resolve returns what opts come to.
+// Resolve merges opts.
 func Resolve(opts []CallOption) CallOptions {
 	if len(opts) == 0 {
-		return CallOptions{} // most calls: without leaving one to the garbage collector
+		return CallOptions{} // most calls: it does not escape to the heap
 	}
 	var o CallOptions
 	for _, opt := range opts {

@@ -53,7 +53,7 @@ const (
 	ReplayKeyed               // the body contains an idempotency key
 )
 
-// Auth is whether a call sends the token of the client.
+// Auth selects whether a call sends the token of the client.
 type Auth uint8
 
 // The default is AuthBearer.
@@ -63,9 +63,9 @@ const (
 	AuthNone                 // never
 )
 
-// Link is the kind of link of a request, which determines the option with its secret.
-// The secret is sent as x-ve-password. The option is an [*InputError] for any other
-// request.
+// Link selects the option that may carry the secret of the link of a request. The
+// secret is sent as x-ve-password. That option is an [*InputError] for all other
+// requests.
 type Link uint8
 
 // Kinds of links.

@@ -44,7 +44,7 @@ func Replay(tb testing.TB, dir string, o ...ReplayOption) []fastio.Option {
 	return ReplayFS(tb, root.FS(), o...)
 }
 
-// A ReplayOption changes which fixture answers a request.
+// A ReplayOption changes how requests are matched to fixtures.
 type ReplayOption func(ignored map[string]bool)
 
 // IgnoreQuery ignores query parameters, such as created-min if it depends on the

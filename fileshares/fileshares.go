@@ -67,7 +67,7 @@ type Capability string
 // pass through.
 const (
 	CapabilityView     Capability = "view"     // details and previews
-	CapabilityDownload Capability = "download" // the bytes, and in details the metadata extracted from them
+	CapabilityDownload Capability = "download" // the content, and the metadata extracted from it
 	CapabilityEdit     Capability = "edit"     // to replace the file
 )
 

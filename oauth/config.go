@@ -19,7 +19,7 @@ import (
 type Config struct {
 	BaseURL    string       // as of fastio.WithBaseURL; default fastio.DefaultBaseURL
 	APIPrefix  *string      // as of fastio.WithAPIPrefix; nil means the default of the host
-	Issuer     string       // required issuer of the authorization server; default: the origin of BaseURL
+	Issuer     string       // expected issuer of the authorization server; default: the origin of BaseURL
 	HTTPClient *http.Client // as of fastio.WithHTTPClient; nil means a new one
 	UserAgent  string       // as of fastio.WithUserAgent; "" adds nothing
 	Logger     *slog.Logger // as of fastio.WithLogger; nil logs nothing
@@ -51,7 +51,8 @@ type Config struct {
 	SuccessPage, FailurePage string
 
 	// ShowDeviceCode and Prompt are for machines without a browser: the user signs in
-	// with another device. With both, Prompt is for servers without the device flow.
+	// with another device. If both are set, Prompt is used with servers that do not
+	// support the device flow.
 	ShowDeviceCode func(ctx context.Context, d DeviceCode) error
 	Prompt         Prompt
 

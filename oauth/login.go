@@ -29,8 +29,8 @@ type Grant struct {
 // consentTime is the timeout for consent: the lifetime of an authorization.
 const consentTime = 10 * time.Minute
 
-// Login signs a user in, in every case, and stores the tokens. [LoginIfNeeded] only
-// does that without a usable token.
+// Login signs a user in and stores the tokens. It always starts a new sign-in;
+// [LoginIfNeeded] reuses a stored token.
 //
 // The user signs in with the browser of this machine, which is then redirected to a
 // port of the loopback interface, and shows a page with the outcome. The port is open
@@ -46,22 +46,24 @@ const consentTime = 10 * time.Minute
 // If no browser or no loopback port can be opened, the user signs in with another
 // device: with a [DeviceCode] if Config has a ShowDeviceCode and the metadata of the
 // server announce the device flow (RFC 8628), or else with the code that the browser
-// displays if Config has a Prompt. Without either, Login waits for the user to open
-// the address on this machine if Config has a ShowURL.
+// displays if Config has a Prompt. With neither, but with a ShowURL, Login waits for
+// the user to open the URL on this machine.
 //
-// Errors: an [*Error] of [CodeAccessDenied] if the user denies access, which a Prompt
-// does not detect; [context.DeadlineExceeded] if there is no answer within ten
-// minutes, an [*Error] of [CodeExpiredToken] if a DeviceCode expires; an
-// [*IssuerError] if the server, or the answer, does not name the expected issuer; a
-// [*PortError] if the RedirectPort cannot be opened; [ErrNoBrowser] without a way to
-// ask the user, [ErrNoDeviceFlow] if ShowDeviceCode is the only one and the server
-// does not offer it.
+// Errors:
+//   - an [*Error] of [CodeAccessDenied] if the user denies access; a Prompt does not
+//     detect that;
+//   - [context.DeadlineExceeded] if the user does not respond within ten minutes, or
+//     an [*Error] of [CodeExpiredToken] if a DeviceCode expires;
+//   - an [*IssuerError] if the metadata or the redirect do not name the expected issuer;
+//   - a [*PortError] if the RedirectPort cannot be opened;
+//   - [ErrNoBrowser] if there is no way to ask the user;
+//   - [ErrNoDeviceFlow] if ShowDeviceCode is the only way and the server does not
+//     support it.
 //
-// Without a ClientID, Login registers the program and stores the registration. It
-// registers the program again after the server has reported an unknown client, or,
-// if the metadata of the server name another authorization endpoint, after a Login
-// with a stored registration that got no answer: such a server shows the error in
-// the browser only.
+// Without a ClientID, Login registers the program and stores the registration. If the
+// server reports that it does not know a stored client, Login registers the program
+// again. A server with an authorization endpoint of its own reports that in the
+// browser only: there, a Login registers again if the one before got no redirect.
 //
 // Login fails before consent if the store cannot be written. If the tokens could
 // not be stored after consent, Login returns the Grant and an error.

@@ -52,14 +52,15 @@ var _ api.Refresher = (*Source)(nil)
 // another package.
 //
 // Errors: [ErrSignInAgain] if no user is signed in, if the server has ended the
-// session or deleted the registration of the program, or if the refresh token may
-// have been used. The last depends on the server, because one that rotates refresh
-// tokens treats a second use as theft. If earlier refreshes have shown that the
-// server returns the same token, a refresh with a lost response is retried without
-// limit. If they have shown that it rotates, a lost response is final. If neither is
-// known, the refresh token is sent once more, also by the next process if this one
-// is killed; but not after a 2xx response, even an unreadable one, because the token
-// is then used.
+// session or deleted the registration of the program, or if the response to a refresh
+// was lost and the refresh token must not be sent again, because a server that rotates
+// refresh tokens ends the session when one is used twice. What happens after a lost
+// response depends on earlier refreshes:
+//   - if the server returned the same refresh token, the refresh is retried without limit;
+//   - if it returned another one, the session is lost;
+//   - if there was none, the refresh token is sent once more, by this process or, if it
+//     is killed, by the next one. It is not sent again after a 2xx response, even an
+//     unreadable one.
 //
 // The token is only sent to the platform at c.BaseURL. A token of another platform
 // is an error.

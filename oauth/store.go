@@ -28,10 +28,10 @@ type Store interface {
 	Load(ctx context.Context, profile string) ([]byte, error)
 
 	// Update calls edit with the record of a profile, nil if there is none. The
-	// record is locked until edit returns. A record passed to save is durable when
-	// save returns; nil removes the record. The error of edit is returned unchanged
-	// and does not undo a save. Edit may take as long as a request; ctx bounds only
-	// the wait for the lock.
+	// record is locked until edit returns, which may take as long as a request; ctx
+	// limits the wait for the lock only. A record passed to save is durable when
+	// save returns; nil removes the record. Update returns the error of edit
+	// unchanged; it does not undo a save.
 	Update(ctx context.Context, profile string, edit func(record []byte, save func(record []byte) error) error) error
 }
 

@@ -32,7 +32,7 @@ type Options struct {
 	PollOnly bool // opens no socket
 
 	// Address of the socket: {ws} is ws or wss, {host} the host of the client, and
-	// {token} the token as Placement says. Default: "{ws}://{host}/api/websocket/?{token}".
+	// {token} the token in the form of Placement. Default: "{ws}://{host}/api/websocket/?{token}".
 	Address         string
 	Placement       TokenPlacement // default TokenPlacementBareQuery
 	Origin          string         // header of the handshake; default: the origin of the client

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Options are the differences of an emulator from its default, mostly in what
-// the documents of the platform leave open. The zero value is the default.
+// Options configure an emulator. Zero values are the defaults. Most fields select
+// between behaviors that the documents of the platform leave open.
 type Options struct {
 	Seed      uint64           // determines every generated id, token and order
 	Clock     func() time.Time // nil means time.Now, which is virtual inside testing/synctest
@@ -19,9 +19,9 @@ type Options struct {
 	// status 406, so that a test fails on a misspelled name.
 	DropUndeclared bool
 
-	Wrapped      bool // payload under "response", with result "yes" and "no"
+	Wrapped      bool // responses have the payload under "response", and result "yes" or "no"
 	NumericIDs   bool // profile ids as JSON numbers
-	ServerDate   bool // server_date beside every payload
+	ServerDate   bool // responses have server_date beside the payload
 	LevelsStatus int  // status of a call that names two levels of output; 0 means 406
 
 	Limits     LimitOptions
@@ -46,20 +46,20 @@ type LimitOptions struct {
 	Windows        WindowKind `enum:"first|clock|sliding"`
 	Rules          []Limit    // nil means the published limits, an empty list none
 	LegacyHeaders  bool       // X-Rate-Limit-... instead of x-ve-limit-...
-	NoHeaders      bool       // as behind an edge that drops the rate headers
+	NoHeaders      bool       // no rate headers, as behind a proxy that drops them
 	DateExpires    bool       // limits expire at a date string instead of Unix seconds
 	RetryAfter     bool       // Retry-After on rejected calls
 	BodyRetryAfter bool       // params.retry_after_seconds on rejected calls
 }
 
-// WindowKind says how a rate window begins and ends.
+// WindowKind selects when a rate window begins and ends.
 type WindowKind string
 
 // Kinds of rate windows.
 const (
-	FixedFromFirst WindowKind = "first"   // opens with the first call; the default
-	FixedToClock   WindowKind = "clock"   // opens at multiples of its size
-	Sliding        WindowKind = "sliding" // looks back from every call
+	FixedFromFirst WindowKind = "first"   // begins with the first call; the default
+	FixedToClock   WindowKind = "clock"   // begins at multiples of its size
+	Sliding        WindowKind = "sliding" // ends with each call
 )
 
 // Op names an operation, such as events.Search.
@@ -75,9 +75,9 @@ type Limit struct {
 // AccountOptions concern users, organizations and workspaces.
 type AccountOptions struct {
 	NoSignUpToken   bool // as older servers: opening an account returns no token
-	FlatContacts    bool // found contacts are at the root of the answer instead of under users
+	FlatContacts    bool // found contacts are at the root of the response instead of under users
 	OrganizationKey bool // details of an organization are under organization instead of org
-	CountryBlocked  bool // calls come from where no organizations and shares may be opened
+	CountryBlocked  bool // calls come from a country where no organization or share may be created
 }
 
 // OAuthOptions concern sign-in, tokens, keys and scopes.
@@ -93,7 +93,7 @@ type OAuthOptions struct {
 	EnvelopedTokenErrors bool              // errors of the token endpoint in the envelope of the platform
 	ScopeConflicts       int               // number of writes of the scopes of a session that fail with 409
 	KeyConflicts         int               // number of updates of the scopes of a key that fail with 409
-	LimitedStatus        int               // status of calls that lack the second factor; 0 means 403, older servers: 401
+	LimitedStatus        int               // status of calls without the second factor; 0 means 403, older servers: 401
 	PermanentSessions    bool              // session tokens outlive a sign-out; invalidating all of them ends them
 }
 
@@ -107,26 +107,26 @@ type EventOptions struct {
 	SummaryPolicyDown bool  // summaries fail with 503 access_policy_unavailable
 }
 
-// Order is the order in which a search goes through the log.
+// Order is the order of the events of a search.
 type Order string
 
 // Orders of a search. The documents of the platform name none.
 const (
 	OldestFirst Order = "oldest" // the default
 	NewestFirst Order = "newest"
-	Unordered   Order = "random" // always the same, yet unrelated to time
+	Unordered   Order = "random" // the same in each search, but not by time
 )
 
 // ActivityOptions concern polls for activity.
 type ActivityOptions struct {
-	InclusivePolls bool          // polls repeat what changed at lastactivity itself
-	PollCut        time.Duration // a proxy ends longer polls with 504; 0 means none does
-	PollCutReset   bool          // that proxy drops the connection instead
+	InclusivePolls bool          // polls include changes at lastactivity itself
+	PollCut        time.Duration // longer polls are ended with 504, as by a proxy; 0 means none
+	PollCutReset   bool          // longer polls are ended by a reset of the connection instead
 }
 
 // RealtimeOptions concern WebSockets and their tokens.
 type RealtimeOptions struct {
-	TokenKey       string        // of the answer with a socket token; "" means auth_token
+	TokenKey       string        // name of the socket token in responses; "" means auth_token
 	NoExpiresIn    bool          // socket tokens come without their lifetime
 	TokenLife      time.Duration // 0 means 24 hours
 	ShareTokenLife time.Duration // of the socket tokens of shares; 0 means 15 minutes
@@ -134,21 +134,21 @@ type RealtimeOptions struct {
 	NamedToken      bool     // sockets take their token as token=..., not as the whole query
 	Origins         []string // hosts that may open sockets, *.host for one label more; nil means no check
 	CloseOnBadToken bool     // a bad token closes the open socket instead of failing the handshake
-	OutliveToken    bool     // the end of a token does not close the socket
+	OutliveToken    bool     // the expiry of a token does not close the socket
 	AccessLostCode  int      // close code after the loss of access; 0 means 4003
 }
 
 // StorageOptions concern files, folders and notes.
 type StorageOptions struct {
-	IndexPace    time.Duration // a file is pending, in progress and ready; 0 means 2 seconds, less means no time
+	IndexPace    time.Duration // for which a file is pending, and then in progress; 0 means 2 seconds, negative no time
 	FailIndexing string        // indexing fails for files and notes whose name contains it; "" means none
 }
 
 // UploadOptions concern uploads.
 type UploadOptions struct {
-	BareSessions   bool          // the session of an upload is not wrapped
-	Pace           time.Duration // how long an upload is assembled, and then stored; 0 means 2 seconds, less means no time
-	AssembleAtOnce bool          // an upload in one call is assembled before the answer, which then can be assembly_failed
+	BareSessions   bool          // the session of an upload is not under a key of its own
+	Pace           time.Duration // for which an upload is assembled, and then stored; 0 means 2 seconds, negative no time
+	AssembleAtOnce bool          // an upload in one call is assembled before the response, which can be assembly_failed
 	FailStoring    string        // storing fails for uploads whose name contains it; "" means none
 }
 
@@ -156,9 +156,9 @@ type UploadOptions struct {
 type CommentOptions struct {
 	Limit         int    // comments on one workspace, share or File Share; 0 means no limit
 	SpamWord      string // bodies that contain it are rejected; "" means none
-	Properties    bool   // answers have the properties of comments
-	BareReactions bool   // a reaction answers with reactions and user_reaction instead of the comment
-	BulkErrors    bool   // bulk deletion answers with count and errors instead of deleted and results
+	Properties    bool   // responses have the properties of comments
+	BareReactions bool   // a reaction returns reactions and user_reaction instead of the comment
+	BulkErrors    bool   // bulk deletion returns count and errors instead of deleted and results
 }
 
 // ShareOptions concern shares, their members and QuickShares.
@@ -166,23 +166,23 @@ type ShareOptions struct {
 	Limit              int    // shares in the workspaces of an organization; 0 means that of its plan
 	Conflicts          int    // number of creations of shares that fail with 409
 	IntelligenceStatus int    // status of the creation of a share without intelligence; 0 means 406
-	LinkTokenKey       string // of the answer to the password of a share; "" means auth_token
-	NoLinkExpiry       bool   // that answer lacks the lifetime of its token
+	LinkTokenKey       string // name of the token in the response to the password of a share; "" means auth_token
+	NoLinkExpiry       bool   // that response has no lifetime of the token
 	CorruptSource      string // QuickShares of files whose name contains it fail with 422; "" means none
 
 	InvitationLimit   int    // pending invitations to a share; 0 means no limit
 	AddByEmail        bool   // the e-mail address of an account makes it a member at once, without an invitation
-	MemberKey         string // of the answer that shows one member; "" means member, "-" means none
-	HalfTransfers     int    // number of transfers of ownership that stop half-way with 500
+	MemberKey         string // name of the member in responses with one; "" means member, "-" none
+	HalfTransfers     int    // number of transfers of ownership that fail with 500 after half of their changes
 	TransferConflicts int    // number of transfers of ownership that fail with 409
 }
 
 // FileShareOptions concern File Shares.
 type FileShareOptions struct {
-	TierCapability    string `enum:"view|download|edit"` // of all that the access tier admits; "" means download
+	TierCapability    string `enum:"view|download|edit"` // of everyone with access by the access tier; "" means download
 	InvalidStatus     int    // status of invalid input; 0 means 406
 	Hidden            bool   // without access, a File Share is not found
-	NoCapabilities    bool   // File Shares do not say what the caller may do with them
+	NoCapabilities    bool   // File Shares have no capabilities of the caller
 	Unpaged           bool   // lists come without their pagination
 	VersionIDKey      bool   // versions have their id as version_id
 	AbsoluteRedirects bool   // redirects of previews name the host
@@ -190,120 +190,119 @@ type FileShareOptions struct {
 
 // MetadataOptions concern metadata.
 type MetadataOptions struct {
-	FieldLimit          int           // fields of a workspace, the built-in two included; 0 means no limit
+	FieldLimit          int           // fields of a workspace, including the two built-in ones; 0 means no limit
 	FilterLimit         int           // saved filters of a workspace; 0 means no limit
 	CountsUnreadable    bool          // fields come without file_count, and merges fail with 503
 	VocabularyBusy      int           // number of merges and writes of facts that fail with 503
 	VocabularyUnscanned bool          // no scan for merge candidates has run yet
-	Lag                 time.Duration // until a search finds what was written
-	ExtractTime         time.Duration // how long an extraction takes; 0 means 2 seconds, less means no time
+	Lag                 time.Duration // until a search finds a written fact
+	ExtractTime         time.Duration // duration of an extraction; 0 means 2 seconds, negative no time
 	ExtractRetries      int           // number of times that extractions fail before they end
 }
 
 // SearchOptions concern the search for files.
 type SearchOptions struct {
-	NoSemantic      bool     // the semantic leg of searches fails
-	ScopeIncomplete bool     // scopes lack the folders inside the ones they name
+	NoSemantic      bool     // the semantic part of searches fails
+	ScopeIncomplete bool     // scopes omit the folders inside the named ones
 	DegradedBuckets []string `enum:"files|comments|metadata"` // buckets of unified searches that fail
 }
 
 // AIOptions concern conversations with the agent of the platform.
 type AIOptions struct {
-	TurnPace          time.Duration // between the steps of a turn; 0 means 20 milliseconds, less means no time
-	CommitTime        time.Duration // how long a new chat rejects messages, and its own key, with 409
+	TurnPace          time.Duration // between the steps of a turn; 0 means 20 milliseconds, negative no time
+	CommitTime        time.Duration // for which a new chat rejects messages, and its own key, with 409
 	ConversationLimit int           // bytes of questions and answers in a chat; 0 means no limit
-	PagedChats        bool          // lists of chats obey limit and offset
+	PagedChats        bool          // lists of chats support limit and offset
 	MessagePage       int           // turns in one page of messages; 0 means no limit
-	LegacyCancel      bool          // cancelling answers in its older forms
-	Heartbeat         time.Duration // pause of a stream before a comment keeps it alive; 0 means 15 seconds
+	LegacyCancel      bool          // cancelling returns the older forms
+	Heartbeat         time.Duration // silence of a stream before a comment is sent; 0 means 15 seconds
 	Stream            StreamStyle
 }
 
-// StreamStyle is the form of the stream of a turn, which the documents of the
-// platform leave open. The zero value has names and ids for its events and the
-// pieces of the answer as "delta".
+// StreamStyle is the format of the stream of a turn, which the documents of the
+// platform leave open. In the default format, events have names and ids, and parts of
+// the answer are in "delta".
 type StreamStyle struct {
 	Newline    string // "" means "\n"
 	BOM        bool
 	Comments   bool          // before every event
 	SplitData  bool          // the data of an event in several lines
-	Cumulative bool          // a piece of the answer comes with all before it, as "text"
+	Cumulative bool          // events have the whole answer so far, in "text"
 	Unnamed    bool          // events have a "type" in their data instead of a name
-	NoIDs      bool          // events have no ids, and a resumed stream begins anew
-	Restart    bool          // a resumed stream begins anew although its events have ids
-	Retry      time.Duration // the reconnection delay that it announces; 0 means none
-	JSON       bool          // the turn as JSON instead of a stream
-	LateDone   bool          // the stream of a turn that has ended is its last event alone
-	NoEnd      bool          // it ends without its last event
+	NoIDs      bool          // events have no ids, and a resumed stream starts over
+	Restart    bool          // a resumed stream starts over although its events have ids
+	Retry      time.Duration // reconnection delay sent to the client; 0 means none
+	JSON       bool          // the response is the turn as JSON instead of a stream
+	LateDone   bool          // the stream of a turn that has ended has the last event only
+	NoEnd      bool          // streams end without the last event
 }
 
 // HowToOptions concern how-to questions.
 type HowToOptions struct {
-	Time          time.Duration // how long an answer takes; 0 means no time
+	Time          time.Duration // until an answer is ready
 	NoToolCatalog bool          // answers name endpoints instead of tools
 }
 
-// Fault is a rule that disturbs calls. Without Status or Body the regular answer
-// is sent, disturbed as the other fields say.
+// Fault is a rule that changes the responses to calls. Without Status and Body, the
+// normal response is sent, modified by the other fields.
 type Fault struct {
-	Op          Op      // "" means any; one that the platform does not have is an error
-	Skip        int     // matching calls to let pass first
-	Count       int     // calls to disturb; 0 means all
-	Probability float64 // of each call to be disturbed; 0 means 1
-	Seed        uint64  // of that probability
+	Op          Op      // "" means any; an unknown one is an error
+	Skip        int     // number of first matching calls without the fault
+	Count       int     // number of calls with the fault; 0 means all
+	Probability float64 // of the fault in each of them; 0 means 1
+	Seed        uint64  // of the random numbers for Probability
 
 	Delay       time.Duration  // before anything else
-	Status      int            // of the answer to send instead
-	Code        int64          // of its error
-	Text        string         // of its error
-	Params      map[string]any // of its error
-	Header      http.Header    // added to the answer
+	Status      int            // of an error, which is sent instead of the normal response
+	Code        int64          // of the error
+	Text        string         // of the error
+	Params      map[string]any // of the error
+	Header      http.Header    // added to the response
 	Body        string         // instead of an error
 	ContentType string         // of Body
-	Processed   bool           // with Status or Reset: the call takes effect all the same
+	Processed   bool           // with Status or Reset: the call takes effect nevertheless
 
-	Cut      int64         // drop the connection after that many bytes of the body
-	Truncate int64         // end the answer regularly after that many bytes of the body
-	Gzip     bool          // announce gzip and send something else
+	Cut      int64         // reset the connection after that many bytes of the body
+	Truncate int64         // end the response without an error after that many bytes of the body
+	Gzip     bool          // declare the encoding gzip for a body that is not compressed
 	Drip     time.Duration // pause before every byte of the body
-	Stall    int64         // send nothing after that many bytes of the body, and keep the connection
+	Stall    int64         // send nothing more after that many bytes of the body, and keep the connection open
 	Stream   *StreamStyle  // of the stream of a turn, instead of the one in Options
 	Reset    Reset         `enum:"before|after"`
 }
 
-// Reset says where a [Fault] drops the connection.
+// Reset selects when a [Fault] resets the connection.
 type Reset string
 
-// Places to drop a connection.
+// Times of a reset. The default is NoReset.
 const (
 	NoReset      Reset = ""
 	BeforeHeader Reset = "before"
 	AfterHeader  Reset = "after"
 )
 
-// SocketFault is a rule that disturbs what WebSockets send: messages, or with Age
-// whole sockets. The effects from Delay on occur in their order. For handshakes
-// there is [Fault], with the operation realtime.Socket.
+// SocketFault is a rule that changes the messages sent by WebSockets or, with Age,
+// applies to open sockets. The effects from Delay on occur in the order of the fields.
+// A [Fault] of realtime.Socket applies to handshakes.
 type SocketFault[P ~string] struct {
 	Profile     P             // of the socket; "" means any
-	Age         time.Duration // applies to sockets when they have been open that long; 0 applies to messages
-	Skip        int           // messages, or sockets, to let pass first
-	Count       int           // messages, or sockets, to disturb; 0 means all
-	Probability float64       // of each to be disturbed; 0 means 1
-	Seed        uint64        // of that probability
+	Age         time.Duration // for sockets: when they have been open that long; 0 means for messages
+	Skip        int           // number of first messages, or sockets, without the fault
+	Count       int           // number of messages, or sockets, with the fault; 0 means all
+	Probability float64       // of the fault in each of them; 0 means 1
+	Seed        uint64        // of the random numbers for Probability
 
-	Delay    time.Duration // before the message and all behind it
-	Junk     Junk          // ahead of the message
-	Overtake bool          // the next message goes first, if one comes within a second
+	Delay    time.Duration // before the message and all later ones
+	Junk     Junk          // sent before the message
+	Overtake bool          // the next message is sent first, if there is one within a second
 	Lose     bool          // the message is not sent
-	Copies   int           // of the message, in addition
-	HalfOpen bool          // from then on nothing is sent, read or answered, and the connection stays
-	Close    int           // the code to close with; 4001 is an expired token
+	Copies   int           // number of additional copies of the message
+	HalfOpen bool          // from then on nothing is sent or read, and the connection stays open
+	Close    int           // code of a close frame; 4001 is an expired token
 	Drop     bool          // reset the connection instead of sending the message, without a close frame
 }
 
-// Junk is a kind of frame that a WebSocket sends although the platform does not
-// define it.
+// Junk is a kind of frame that the platform does not define.
 type Junk string
 
 // Kinds of junk.
@@ -315,36 +314,36 @@ const (
 	HugeJunk   Junk = "huge"   // an activity message of more than a MiB
 )
 
-// Script says how the agent of the platform answers questions. Without one it
-// looks its answers up in files and notes.
+// Script defines an answer of the agent of the platform. Without one, the agent quotes
+// files and notes.
 type Script struct {
 	Match string // questions that contain it; "" means any
 	Count int    // questions to answer; 0 means all
 
-	Text        string   // the answer; "" means to look it up
-	Chunk       int      // bytes of it in one event of the stream; 0 means a few words
-	Status      string   // at the end of the turn; "" means complete; the turn stays in a status that is not final
-	Steps       []string // statuses between pending and the end; nil means running
+	Text        string   // the answer; "" means quotations
+	Chunk       int      // bytes of the answer in one event of the stream; 0 means a few words
+	Status      string   // last one of the turn, final or not; "" means complete
+	Steps       []string // statuses after pending and before Status; nil means running
 	Question    string   // of a turn that ends with needs_input
 	Error       string   // of a turn that failed
-	Truncated   bool     // the answer was clipped
-	NoCitations bool     // it names no sources
+	Truncated   bool     // the answer is marked as truncated
+	NoCitations bool     // the answer has no citations
 }
 
-// Decision is the answer of a user to an application that asks for access. The
-// zero value grants all that was asked for, account settings aside.
+// Decision is the decision of a user at consent. The zero value grants everything
+// requested except account settings.
 type Decision[P ~string] struct {
 	User            P        // "" means the first user of a fastiotest.Server
 	Deny            bool     // denies access
-	Scopes          []string // to grant, such as org:4012345678901234567:rw; nil means all that was asked for
-	Mode            string   // r, rw or rwa, if Scopes is nil; "" means the most that may be granted
-	AccountSettings bool     // grants them too, if they were asked for
+	Scopes          []string // to grant, such as org:4012345678901234567:rw; nil means all requested ones
+	Mode            string   // r, rw or rwa, if Scopes is nil; "" means the maximum
+	AccountSettings bool     // grants them if they were requested
 }
 
 // Outcome is the result of a [Decision].
 type Outcome struct {
 	Redirect string // where the browser is redirected, with a code or an error; "" if it is not
-	Code     string // that the browser shows; "" if it is redirected or access was denied
+	Code     string // displayed by the browser; "" if it is redirected or access was denied
 }
 
 // Mail is an e-mail that the platform has sent about a membership or an
@@ -357,11 +356,11 @@ type Mail[P, O ~string] struct {
 	At           time.Time
 }
 
-// Request is a call that has arrived.
+// Request is a received call.
 type Request struct {
 	Op, Method, Path, Query string
 	Header                  http.Header
 	Body                    []byte // at most 64 KiB
-	Status                  int    // of the answer; 0 when none was completed
+	Status                  int    // of the response; 0 if it was not completed
 	At                      time.Time
 }
