@@ -19,6 +19,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/internal/table"
+	"github.com/fastio-go/fastio/internal/wait"
 )
 
 func TestWatchResumesAtItsCursor(t *testing.T) {
@@ -420,13 +421,8 @@ func (s *script) since() (all []time.Duration) {
 
 // held waits as long as a poll requests, at most most.
 func held(ctx context.Context, q url.Values, most time.Duration) error {
-	wait, _ := time.ParseDuration(q.Get("wait") + "s")
-	select {
-	case <-time.After(min(wait, most)):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	requested, _ := time.ParseDuration(q.Get("wait") + "s")
+	return wait.Sleep(ctx, min(requested, most))
 }
 
 func quiet(cursor string) string {

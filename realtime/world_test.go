@@ -24,6 +24,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
 	"github.com/fastio-go/fastio/internal/stub"
+	"github.com/fastio-go/fastio/internal/wait"
 	"github.com/fastio-go/fastio/realtime"
 )
 
@@ -167,8 +168,8 @@ func (p *platform) logPage(cursor string) string {
 }
 
 func (p *platform) poll(ctx context.Context, q url.Values) (string, error) {
-	wait, _ := time.ParseDuration(q.Get("wait") + "s")
-	over := time.After(wait)
+	longest, _ := time.ParseDuration(q.Get("wait") + "s")
+	over := time.After(longest)
 	since := p.now()
 	if cursor := q.Get("lastactivity"); cursor != "" {
 		var err error
@@ -192,13 +193,13 @@ func (p *platform) poll(ctx context.Context, q url.Values) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if len(found) > 0 || wait == 0 {
+		if len(found) > 0 || longest == 0 {
 			return pollAnswer(found, now), nil
 		}
 		select {
 		case <-change:
 		case <-over:
-			return pollAnswer(nil, now.Add(wait)), nil
+			return pollAnswer(nil, now.Add(longest)), nil
 		case <-ctx.Done():
 			return "", ctx.Err()
 		}
@@ -220,10 +221,8 @@ func (p *platform) mint(ctx context.Context) (string, error) {
 	p.mu.Lock()
 	slow := p.slow
 	p.mu.Unlock()
-	select {
-	case <-time.After(slow):
-	case <-ctx.Done():
-		return "", ctx.Err()
+	if err := wait.Sleep(ctx, slow); err != nil {
+		return "", err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
