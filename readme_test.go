@@ -309,8 +309,7 @@ func Example_changes() {
 }
 
 func hear(ctx context.Context, client *fastio.Client, workspace api.Profile) error {
-	var since time.Time
-	shown := map[api.OpaqueID]bool{}
+	since, shown := time.Now().Add(-time.Minute), map[api.OpaqueID]bool{}
 	sub, err := client.Realtime.Subscribe(ctx, workspace, nil)
 	if err != nil {
 		return err
@@ -364,31 +363,36 @@ func Example_agent() {
 	// The lease of Dock 4 ends on 31 May. [1]
 }
 
-// Files are found by their words, and facts are written about them.
+// Files are found by their words, and their facts are read.
 func Example_search() {
 	server, design := office()
 	for _, name := range []string{"invoice 7.txt", "plan.txt"} {
-		server.AddNode(fastiotest.Node{Profile: design.ID, Name: name, Content: "About a mill of brass."})
+		node := server.AddNode(fastiotest.Node{Profile: design.ID, Name: name, Content: "About a mill of brass."})
+		if err := server.AddFact(fastiotest.Fact{Node: node.ID, Field: "total", Value: 1250.5}); err != nil {
+			fmt.Println(err)
+		}
 	}
 	client := must(fastio.New(server.ClientOptions()...))
 	ctx, workspace := context.Background(), design.ID
-	markPaid := func() error {
+	totals := func() error {
 		result, err := client.Search.Files(ctx, api.Workspace(workspace), search.Query{Text: "invoice"})
 		if err != nil {
 			return err
 		}
 		for _, hit := range result.Hits {
-			set, err := client.Metadata.Facts.Set(ctx, workspace, hit.ID, map[string]any{"paid": true})
+			facts, err := client.Metadata.Facts.Get(ctx, workspace, hit.ID)
 			if err != nil {
 				return err
 			}
-			fmt.Printf("%s: %s is %s\n", hit.Name, set.Facts[0].Name, set.Facts[0].Value)
+			if total := facts.Fact("total"); total != nil {
+				fmt.Printf("%s: %s, by %s\n", hit.Name, total.Value, total.Source)
+			}
 		}
 		return nil
 	}
-	fmt.Println(markPaid())
+	fmt.Println(totals())
 	// Output:
-	// invoice 7.txt: paid is true
+	// invoice 7.txt: 1250.5, by ai
 	// <nil>
 }
 

@@ -27,7 +27,8 @@ type FollowOptions struct {
 
 	// Until ends Follow with nil once the visible events created before it are
 	// delivered: time.Now() for a job that handles the events since its last run.
-	// Default: never.
+	// It is a time of the server's clock: if the local one is fast, Follow ends that
+	// much later. Default: never.
 	Until time.Time
 
 	// An event must have one value of the set. Only one set can be used, and the query
@@ -58,6 +59,10 @@ type Gap struct {
 	Reason GapReason `json:"reason"`
 	From   time.Time `json:"from,omitzero"` // creation of the first event; zero for the beginning of the log
 	To     time.Time `json:"to"`            // creation of the last
+
+	// Value is the value of Events, Categories or SubCategories of the [FollowOptions]
+	// that the gap is about; "" without such a set.
+	Value string `json:"value,omitzero"`
 }
 
 // GapReason says why events may have been missed.
@@ -124,6 +129,7 @@ func (s *Service) Follow(
 type follower struct {
 	s      *Service
 	query  Query
+	value  string // of the set, in query
 	handle func(context.Context, *Event) error
 	o      FollowOptions
 	opts   []api.CallOption
@@ -147,6 +153,7 @@ func (f *follower) split() ([]*follower, error) {
 		for i := range n {
 			one := *f
 			was, value := set(&one.query, i)
+			one.value = value
 			same := func(f *follower) bool { return f.query == one.query }
 			if taken || was != "" {
 				const rule = "must be the only set, and its field of the query be left out"
@@ -343,6 +350,7 @@ func (f *follower) reportGaps(ctx context.Context) error {
 		if gap == nil {
 			continue
 		}
+		gap.Value = f.value
 		if f.o.OnGap == nil {
 			f.warn(ctx, gap)
 		} else if err := f.o.OnGap(ctx, *gap); err != nil {
@@ -358,6 +366,7 @@ func (f *follower) reportGaps(ctx context.Context) error {
 func (f *follower) warn(ctx context.Context, g *Gap) {
 	if c, ok := f.s.c.(interface{ Logger() *slog.Logger }); ok {
 		c.Logger().LogAttrs(ctx, slog.LevelWarn, "events may have been missed", slog.String("op", opFollow),
-			slog.String("reason", string(g.Reason)), slog.Time("from", g.From), slog.Time("to", g.To))
+			slog.String("reason", string(g.Reason)), slog.String("value", g.Value),
+			slog.Time("from", g.From), slog.Time("to", g.To))
 	}
 }

@@ -603,8 +603,9 @@ func TestCursorOfAPageWithoutOneIsNotRepeated(t *testing.T) {
 func TestGapAsJSON(t *testing.T) {
 	t.Parallel()
 	from := time.Date(2026, time.March, 2, 9, 30, 0, 0, time.UTC)
-	got, err := json.Marshal(events.Gap{Reason: events.GapReasonLate, From: from, To: from.Add(time.Hour)})
-	want := `{"reason":"late","from":"2026-03-02T09:30:00Z","to":"2026-03-02T10:30:00Z"}`
+	gap := events.Gap{Reason: events.GapReasonLate, From: from, To: from.Add(time.Hour), Value: "files"}
+	got, err := json.Marshal(gap)
+	want := `{"reason":"late","from":"2026-03-02T09:30:00Z","to":"2026-03-02T10:30:00Z","value":"files"}`
 	if err != nil || string(got) != want {
 		t.Errorf("got %s, %v, want %s", got, err, want)
 	}
