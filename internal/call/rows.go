@@ -25,7 +25,7 @@ const (
 func finish(r *api.Request, payload any) error {
 	v := reflect.ValueOf(payload).Elem()
 	most := shapeOf(v.Type()).finish(v, true)
-	if r == nil {
+	if most <= spareRows || r == nil {
 		return nil
 	}
 	bound := maxRows
@@ -181,7 +181,7 @@ func (s *shape) finish(v reflect.Value, drop bool) (longest int) {
 		longest = s.finishStruct(v, drop)
 	case reflect.Slice:
 		longest = v.Len()
-		if s.records && drop {
+		if s.records && drop && longest > 0 {
 			dropZero(v)
 		}
 		for i := 0; s.elem != nil && i < v.Len(); i++ {
@@ -208,8 +208,10 @@ func (s *shape) finishStruct(v reflect.Value, drop bool) (longest int) {
 	if s.extra > 0 {
 		extra, _ = reflect.TypeAssert[map[string]stdjson.RawMessage](v.Field(s.extra))
 	}
-	for _, a := range s.aliases {
-		takeAlias(extra, v.Field(a.field), a.names)
+	if len(extra) > 0 {
+		for _, a := range s.aliases {
+			takeAlias(extra, v.Field(a.field), a.names)
+		}
 	}
 	for i, f := range s.fields {
 		longest = max(longest, s.shapes[i].finish(v.Field(f), drop))
@@ -248,7 +250,9 @@ func dropZero(list reflect.Value) {
 	n := 0
 	for i := range list.Len() {
 		if elem := list.Index(i); !elem.IsZero() {
-			list.Index(n).Set(elem)
+			if n < i {
+				list.Index(n).Set(elem)
+			}
 			n++
 		}
 	}

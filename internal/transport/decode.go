@@ -103,10 +103,14 @@ func (c *Client) readAll(resp *http.Response, limit int64) ([]byte, error) {
 			return nil, api.ErrTooLarge
 		case int64(len(buf)) > limit:
 			return buf[:limit], api.ErrTooLarge
-		case err == io.EOF:
-			return c.trim(buf), nil
 		case err != nil:
-			return c.trim(buf), err
+			if cap(buf) > maxAnswer {
+				buf = c.trim(buf)
+			}
+			if err == io.EOF {
+				err = nil
+			}
+			return buf, err
 		case len(buf) == cap(buf):
 			buf = c.grow(buf, limit)
 		}
@@ -130,9 +134,9 @@ func (c *Client) grow(buf []byte, limit int64) []byte {
 	return append(make([]byte, 0, limit+1), buf...)
 }
 
-// trim returns buf, or a copy of its content if it is far too large.
+// trim returns a large buffer, or a copy of its content if that is far smaller.
 func (c *Client) trim(buf []byte) []byte {
-	if cap(buf) <= maxAnswer || len(buf) > maxAnswer/2 {
+	if len(buf) > maxAnswer/2 {
 		return buf
 	}
 	trimmed := bytes.Clone(buf)
