@@ -2,13 +2,10 @@ package emulator_test
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"net/http/httptest"
 	"regexp"
 	"strings"
 	"sync"
@@ -193,22 +190,4 @@ func TestConcurrentChats(t *testing.T) {
 	}
 	all.Wait()
 	c.must(t, "ben GET /workspace/{room}/ai/agent/list/ -> 200 chats.items.length=33")
-}
-
-func TestStreamOverASocket(t *testing.T) {
-	t.Parallel()
-	c := newChat(t, func(o *seed.Options) { o.AI.TurnPace = time.Millisecond })
-	server := httptest.NewServer(c.Server)
-	defer server.Close()
-	network := &http.Transport{DialContext: func(ctx context.Context, kind, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, kind, server.Listener.Addr().String())
-	}}
-	defer network.CloseIdleConnections()
-	resp := c.open(t, network)
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil || strings.Count(string(text), "event: delta\n") != 2 ||
-		!strings.Contains(string(text), "event: done\n") {
-		t.Errorf("%q, %v", text, err)
-	}
 }

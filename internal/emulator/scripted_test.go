@@ -85,7 +85,8 @@ func newScripted(ctx context.Context, steps []step, change ...func(*seed.Options
 // A step is a request, or one of these:
 //
 //	options JSON             the emulator's, with Go field names; "5s" is a duration
-//	let NAME TEXT            replaces {NAME} by the text in the steps that follow
+//	let NAME TEXT            replaces {NAME} by the text in the steps that follow; a step that is just {NAME} performs
+//	                         the steps in the text, which are separated by "; "
 //	KIND [NAME] JSON         adds an object in the form of a seed file; {NAME} is its id, {NAME-} the id with
 //	                         hyphens, {NAME.member} a member. A NAME that exists is changed. A user has a key.
 //	default KIND JSON        is where additions of a kind start from
@@ -117,6 +118,14 @@ func newScripted(ctx context.Context, steps []step, change ...func(*seed.Options
 //	code KIND USER NAME      saves a code: "onetime" of a second factor, or "validation" of an
 //	                         address; the NAME - stands for no code
 func (p *scripted) do(text string) error {
+	if steps := strings.Split(p.macros[strings.Trim(text, "{}")], "; "); len(steps) > 1 && text[0] == '{' {
+		for _, step := range steps {
+			if err := p.do(step); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	text = p.macro(text)
 	if isRequest.MatchString(text) && !strings.HasPrefix(text, "repeat ") {
 		return p.exchange(text)

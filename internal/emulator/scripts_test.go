@@ -28,7 +28,8 @@ import (
 // with the steps of testdata/world.txt and those above the first scenario of the file. Every line that begins with
 // "* " is a case: it and the lines up to the next case run on a platform of their own, after the steps above the
 // first case. A line "for a=1 | b=2" runs the scenario with {a} and {b} replaced in every step; several such lines run
-// it several times. <65*x> repeats x, and in it {#} is 0, 1, ... A step with <a|b> is performed with a, then with b.
+// it several times. <65*x> repeats x, and in it {#} is 0, 1, ... A step with <a|b> is performed with a, then with b, and
+// <=> behind it is a again, up to its "="; a line "for" with it counts as one for each.
 //
 // The steps are in scripted_test.go, requests in request_test.go, and what is said of a response in answer_test.go.
 type scenario struct {
@@ -58,7 +59,7 @@ func (b *block) add(at, line string) error {
 		if b.last == nil {
 			return fmt.Errorf("%s: continues no step", at)
 		}
-		if !strings.HasPrefix(text, "&") {
+		if text[0] != '&' && (text[0] != '|' || text[1] == ' ') {
 			text = " " + text
 		}
 		*b.last += text
@@ -78,7 +79,11 @@ func (b *block) add(at, line string) error {
 
 // scenarios returns a block, once for every row and every case.
 func (b *block) scenarios(before []step) []scenario {
-	rows, cases := b.rows, b.cases
+	var rows []step
+	for _, row := range b.rows {
+		rows = append(rows, row.choices()...)
+	}
+	cases := b.cases
 	if rows == nil {
 		rows = []step{{}}
 	}
@@ -116,7 +121,9 @@ func (s step) choices() []step {
 	}
 	var all []step
 	for text := range strings.SplitSeq(s.text[m[2]:m[3]], "|") {
-		all = append(all, step{s.at, s.text[:m[0]] + text + s.text[m[1]:]})
+		name, _, _ := strings.Cut(text, "=")
+		rest := strings.ReplaceAll(s.text[m[1]:], "<=>", name)
+		all = append(all, step{s.at, s.text[:m[0]] + text + rest}.choices()...)
 	}
 	return all
 }
@@ -273,8 +280,8 @@ func TestScriptsFail(t *testing.T) {
 
 func TestScriptsAreCases(t *testing.T) {
 	t.Parallel()
-	const text = "\tlet who ada\n# A comment.\na\n\tfor x=1 | y=2\n\tfor x=3 | y=\n\twait 0s\n\t\t&z\n\t\tz\n" +
-		"\t* b\n\tc\n\t* d\ne\n\tf<g|<2*h>|>i\n"
+	const text = "\tlet who ada\n# A comment.\na\n\tfor x=1 | y=2\n\tfor x=<3|4> | y=\n\twait 0s\n\t\t&z\n\t\tz\n" +
+		"\t* b\n\tc\n\t* d\ne\n\tf<g=1|<2*h>\n\t\t|>-<=>j<k|l>\n"
 	all, err := readScript("a.txt", text, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -291,7 +298,9 @@ func TestScriptsAreCases(t *testing.T) {
 a/4 11: let who ada, let x 1, let y 2, wait 0s&z z, d
 a/5 9: let who ada, let x 3, let y , wait 0s&z z, b, c
 a/5 11: let who ada, let x 3, let y , wait 0s&z z, d
-e: let who ada, fgi, fhhi, fi`
+a/5 9: let who ada, let x 4, let y , wait 0s&z z, b, c
+a/5 11: let who ada, let x 4, let y , wait 0s&z z, d
+e: let who ada, fg=1-gjk, fg=1-gjl, fhh-hhjk, fhh-hhjl, f-jk, f-jl`
 	if got := strings.Join(got, "\n"); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -265,62 +263,6 @@ func TestSocketsEndWithTheirServer(t *testing.T) {
 		cancel()
 		p.must(t, "heard it -> code=1001", "sockets 0")
 	})
-}
-
-// Over real sockets the same holds, and a drop is a reset.
-func TestSocketsOverTCP(t *testing.T) {
-	t.Parallel()
-	p := newScript(t, "")
-	server := httptest.NewUnstartedServer(p.Server)
-	stop := p.Attach(t.Context(), server.Config)
-	server.Start()
-	defer server.Close()
-	defer stop()
-	listen := func(profile string) *websocket.Conn {
-		token, err := p.socketToken("ben", profile)
-		if err != nil {
-			t.Fatal(err)
-		}
-		url := "ws" + strings.TrimPrefix(server.URL, "http") + "/api/websocket/?" + token
-		o := &websocket.DialOptions{HTTPClient: server.Client()}
-		ws, _, err := websocket.Dial(t.Context(), url, o) //nolint:bodyclose // the socket has it
-		if err != nil {
-			t.Fatal(err)
-		}
-		return ws
-	}
-	ws := listen(p.id("room"))
-	p.must(t, `node {"id":"2abcdefghijklmnopqrstuvwxyz12"}`)
-	_, text, err := ws.Read(t.Context())
-	const want = `{"response":"activity","activity":["storage:2abcdefghijklmnopqrstuvwxyz12","storage"]}`
-	if string(text) != want || err != nil {
-		t.Errorf("%s %v", text, err)
-	}
-	if n := p.DropSockets(""); n != 1 {
-		t.Errorf("%d dropped", n)
-	}
-	if _, _, err := ws.Read(t.Context()); !errors.Is(err, syscall.ECONNRESET) {
-		t.Errorf("%v, want a reset", err)
-	}
-	ws.CloseNow()
-	ws = listen(p.id("link"))
-	p.must(t, "fileshare link {}")
-	if _, _, err := ws.Read(t.Context()); err != nil { // net/http may close a connection that it has hardly let go
-		t.Fatal(err)
-	}
-	stopped := make(chan struct{})
-	go func() {
-		defer close(stopped)
-		stop()
-	}()
-	if _, _, err := ws.Read(t.Context()); websocket.CloseStatus(err) != websocket.StatusGoingAway {
-		t.Errorf("%v, want 1001", err)
-	}
-	<-stopped
-	_, err = new(net.Dialer).DialContext(t.Context(), "tcp", server.Listener.Addr().String())
-	if err == nil || p.Sockets() != 0 {
-		t.Errorf("%d sockets, %v", p.Sockets(), err)
-	}
 }
 
 // Everything at once, for the race detector.
