@@ -133,8 +133,7 @@ func TestSignUpIsSentOnce(t *testing.T) {
 			s.Fail(fault)
 			var log bytes.Buffer
 			c := s.Client(
-				t, fastio.WithLogger(slog.New(slog.NewTextHandler(&log,
-					&slog.HandlerOptions{Level: slog.LevelDebug - 8}))),
+				t, fastio.WithLogger(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug - 8}))),
 			)
 			made, err := c.Account.SignUp(t.Context(), newcomer(), api.Attempts(5))
 			if err == nil || made != nil {

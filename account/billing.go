@@ -139,9 +139,7 @@ func (q MeterQuery) values(op string) (url.Values, error) {
 // the caller may not see its usage, [api.ErrInvalid] if q is not valid.
 //
 // It calls GET /current/org/{org_id}/billing/usage/meters/list/.
-func (b *Billing) Meters(
-	ctx context.Context, org api.ID, q MeterQuery, opts ...api.CallOption,
-) (*Report, error) {
+func (b *Billing) Meters(ctx context.Context, org api.ID, q MeterQuery, opts ...api.CallOption) (*Report, error) {
 	query, err := q.values("account.Billing.Meters")
 	if err != nil {
 		return nil, err

@@ -155,9 +155,7 @@ func TestConflictsAreRetried(t *testing.T) {
 		"permanent":                {err: conflict(1), sent: 6, took: all},
 		"one attempt":              {err: conflict(1), opts: []api.CallOption{api.Attempts(1)}, sent: 1},
 		"20 attempts":              {err: conflict(1), opts: []api.CallOption{api.Attempts(20)}, sent: 6, took: all},
-		"deadline": {
-			err: conflict(1), limit: two, sent: 3, took: 1500 * time.Millisecond, is: context.DeadlineExceeded,
-		},
+		"deadline":                 {err: conflict(1), limit: two, sent: 3, took: 1500 * time.Millisecond, is: context.DeadlineExceeded},
 		"timeout": {
 			err: conflict(1), opts: []api.CallOption{api.Timeout(two)}, sent: 3, took: 1500 * time.Millisecond,
 			is: context.DeadlineExceeded,
@@ -173,9 +171,7 @@ func TestConflictsAreRetried(t *testing.T) {
 		}
 		c := script(tc.err)
 		start := time.Now()
-		_, err := ai.New(c).Turns.Send(
-			ctx, room, threadID, ai.Question{Text: "?", IdempotencyKey: "mine"}, tc.opts...,
-		)
+		_, err := ai.New(c).Turns.Send(ctx, room, threadID, ai.Question{Text: "?", IdempotencyKey: "mine"}, tc.opts...)
 		e, ok := errors.AsType[*ai.SendError](err)
 		if !ok || e.IdempotencyKey != "mine" || !errors.Is(err, tc.err) ||
 			errors.Is(err, ai.ErrConversationTooLarge) != errors.Is(tc.is, api.ErrConflict) {
@@ -369,9 +365,7 @@ func TestCancelTurn(t *testing.T) {
 		"while it waits":        {fastiotest.Fault{Op: "howto.Ask"}, false, ai.TurnStatusCancelled},
 		"while it streams":      {fastiotest.Fault{Op: "howto.Ask"}, true, ai.TurnStatusCancelled},
 		"when cancelling fails": {fastiotest.Fault{Op: "ai.Turns.Cancel", Status: 406}, false, ""},
-		"while it is lost": {
-			fastiotest.Fault{Op: "ai.Turns.Cancel", Status: 503, Count: 2}, true, ai.TurnStatusCancelled,
-		},
+		"while it is lost":      {fastiotest.Fault{Op: "ai.Turns.Cancel", Status: 503, Count: 2}, true, ai.TurnStatusCancelled},
 	}, func(t *testing.T, tc row) {
 		o := open(t, func(o *fastiotest.Options) { o.AI.TurnPace = time.Second })
 		o.Fail(tc.fault)
@@ -487,15 +481,11 @@ func TestWaitRetriesTemporaryFailures(t *testing.T) {
 		"gone":               {fault: fault{Op: get, Status: 404}, final: api.ErrNotFound},
 		"signed out":         {fault: fault{Op: get, Status: 401, Code: 10011}, final: api.ErrUnauthenticated},
 
-		"the activity reports it":  {fault{Op: "howto.Ask"}, nil, 500 * time.Millisecond, 420},
-		"the activity is rejected": {fault{Op: activity, Status: 406}, nil, 10 * time.Second, 900},
-		"the activity fails":       {fault{Op: activity, Status: 503}, nil, 6 * time.Second, 3000},
-		"the activity does not wait": {
-			fault{Op: activity, Status: 200, Body: still}, nil, 10 * time.Second, 900,
-		},
-		"the activity does not say": {
-			fault{Op: activity, Status: 200, Body: silent}, nil, 10 * time.Second, 900,
-		},
+		"the activity reports it":    {fault{Op: "howto.Ask"}, nil, 500 * time.Millisecond, 420},
+		"the activity is rejected":   {fault{Op: activity, Status: 406}, nil, 10 * time.Second, 900},
+		"the activity fails":         {fault{Op: activity, Status: 503}, nil, 6 * time.Second, 3000},
+		"the activity does not wait": {fault{Op: activity, Status: 200, Body: still}, nil, 10 * time.Second, 900},
+		"the activity does not say":  {fault{Op: activity, Status: 200, Body: silent}, nil, 10 * time.Second, 900},
 	}, func(t *testing.T, tc row) {
 		o := open(t, func(o *fastiotest.Options) {
 			if tc.late > 0 {

@@ -89,9 +89,7 @@ func (t *transactions) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 // List returns the latest transactions of a workspace, at most 40.
 //
 // It calls GET /current/workspace/{workspace_id}/ai/transactions/.
-func (t *Transactions) List(
-	ctx context.Context, workspace api.ID, opts ...api.CallOption,
-) ([]*Transaction, error) {
+func (t *Transactions) List(ctx context.Context, workspace api.ID, opts ...api.CallOption) ([]*Transaction, error) {
 	a, err := call.One[struct {
 		Transactions transactions `json:"transactions"`
 	}](ctx, t.c, endpoint.AITransactionsList(workspace), "", opts)

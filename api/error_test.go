@@ -70,10 +70,8 @@ func TestInputErrorText(t *testing.T) {
 		"fastio: events.Search: limit must be 1 to 250, got 500": {
 			Op: "events.Search", Field: "limit", Rule: "must be 1 to 250", Got: "500",
 		},
-		"fastio: limit must be 1 to 250, got 500": {Field: "limit", Rule: "must be 1 to 250", Got: "500"},
-		"fastio: events.Search: profile must be set": {
-			Op: "events.Search", Field: "profile", Rule: "must be set",
-		},
+		"fastio: limit must be 1 to 250, got 500":    {Field: "limit", Rule: "must be 1 to 250", Got: "500"},
+		"fastio: events.Search: profile must be set": {Op: "events.Search", Field: "profile", Rule: "must be set"},
 	} {
 		if got := err.Error(); got != want {
 			t.Errorf("it reads %q, want %q", got, want)

@@ -24,9 +24,7 @@ func TestMentions(t *testing.T) {
 	}{
 		"no text":    {"", nil},
 		"no mention": {"Hello, @Ada [see] @ [1].", nil},
-		"a user": {
-			"Hi @[user:4012345678901234567:Ada Lovelace]!", one("user", "4012345678901234567", "Ada Lovelace"),
-		},
+		"a user":     {"Hi @[user:4012345678901234567:Ada Lovelace]!", one("user", "4012345678901234567", "Ada Lovelace")},
 		"a profile without a name": {
 			"@[profile:4012345678901234567]", []api.Mention{{Kind: "profile", ID: "4012345678901234567"}},
 		},

@@ -34,8 +34,7 @@ func TestAnchors(t *testing.T) {
 		`{"type":"image","region":{"x":0.12,"y":0.4,"width":0.25,"height":0.1}}`:                 comments.ImageAnchor(part),
 		`{"type":"image","region":{"x":0,"y":0,"width":0,"height":0,"unit":"px"}}`:               comments.ImageAnchor(odd),
 		`{"type":"video","region":{"x":0.5,"y":0.5,"width":0.2,"height":0.2},"timestamp":81.25}`: frame,
-		`{"type":"document","page":7,"text_snippet":"a"}`: comments.PageAnchor(7,
-			"a"),
+		`{"type":"document","page":7,"text_snippet":"a"}`:                                        comments.PageAnchor(7, "a"),
 
 		`{"type":"document","exact":"a","prefix":"p ","suffix":" s","start_offset":0,"end_offset":1}`: text,
 	} {

@@ -36,9 +36,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	fmt.Println("notified:", len(question.Mentions))
-	_, err = client.Comments.Create(ctx, onPlan, comments.CreateRequest{
-		Body: "It is. Ship it!", ParentID: question.ID,
-	})
+	_, err = client.Comments.Create(ctx, onPlan, comments.CreateRequest{Body: "It is. Ship it!", ParentID: question.ID})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -76,9 +74,8 @@ func ExampleService_Create() {
 		log.Fatal(err)
 	}
 	_, err = client.Comments.Create(context.Background(), comments.On(api.Workspace(room.ID)), comments.CreateRequest{
-		Body: strings.Repeat("Cut! ", 200),
-		Reference: comments.VideoAnchor(81250*time.Millisecond,
-			&comments.Region{X: 0.5, Y: 0.5, Width: 0.2, Height: 0.2}),
+		Body:      strings.Repeat("Cut! ", 200),
+		Reference: comments.VideoAnchor(81250*time.Millisecond, &comments.Region{X: 0.5, Y: 0.5, Width: 0.2, Height: 0.2}),
 	})
 	if e, ok := errors.AsType[*api.Error](err); ok && e.Code == comments.CodeTooLong {
 		fmt.Println("say it in 500 characters")

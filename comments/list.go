@@ -185,9 +185,7 @@ func (s *Service) All(
 // Since returns the comments on a Target created at a time, to the second, or
 // later, oldest first. To list the comments after a known one pass its Created
 // and skip the known comments of that second.
-func (s *Service) Since(
-	ctx context.Context, on Target, since time.Time, opts ...api.CallOption,
-) ([]*Comment, error) {
+func (s *Service) Since(ctx context.Context, on Target, since time.Time, opts ...api.CallOption) ([]*Comment, error) {
 	var found []*Comment
 	for c, err := range s.All(ctx, on, &ListOptions{NewestFirst: true, Limit: 50}, opts...) {
 		if err != nil {

@@ -124,9 +124,7 @@ func TestAll(t *testing.T) {
 		"at most 100 at a time": {
 			&thread{ids: numbered(0, 250), capped: 100}, nil, numbered(0, 250), "200@0 200@100 200@200",
 		},
-		"without totals": {
-			&thread{ids: numbered(0, 201), silent: true}, nil, numbered(0, 201), "200@0 200@200 200@201",
-		},
+		"without totals": {&thread{ids: numbered(0, 201), silent: true}, nil, numbered(0, 201), "200@0 200@200 200@201"},
 		"without totals and offsets": {
 			&thread{ids: numbered(0, 2), silent: true, stuck: true}, nil, numbered(0, 2), "200@0 200@2",
 		},

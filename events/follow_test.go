@@ -611,10 +611,8 @@ func TestFollowStopsImmediately(t *testing.T) {
 		want    int // events handled, and saved
 	}
 	table.Bubbles(t, map[string]row{
-		"between two polls": {after: 5 * time.Second, want: 10},
-		"during a search": {
-			prepare: fails(fastiotest.Fault{Delay: time.Hour}), after: time.Second, want: 4,
-		},
+		"between two polls":               {after: 5 * time.Second, want: 10},
+		"during a search":                 {prepare: fails(fastiotest.Fault{Delay: time.Hour}), after: time.Second, want: 4},
 		"while the rate limit is used up": {prepare: func(w *world) { w.fill(400) }, after: 4 * time.Second, want: 40},
 		"during Retry-After": {
 			prepare: fails(fastiotest.Fault{Status: http.StatusTooManyRequests, Header: retryAfter}),

@@ -184,9 +184,7 @@ func TestAllContinuesAfterEmptyPages(t *testing.T) {
 				if i%29 == 0 {
 					permission = "member"
 				}
-				e := w.AddEvent(fastiotest.Event{
-					Name: fileAdded, Workspace: w.room.ID, Created: created, Permission: permission,
-				})
+				e := w.AddEvent(fastiotest.Event{Name: fileAdded, Workspace: w.room.ID, Created: created, Permission: permission})
 				if permission == "member" {
 					want = append(want, e.ID)
 				}

@@ -535,9 +535,7 @@ func TestWithResponseHoldsTheCurrentPage(t *testing.T) {
 func TestWalkWithATimeout(t *testing.T) {
 	t.Parallel()
 	alone(t, func(t *testing.T, w *world) {
-		w.Fail(fastiotest.Fault{
-			Op: search, Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"3"}},
-		})
+		w.Fail(fastiotest.Fault{Op: search, Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"3"}}})
 		last := stub.Last(w.log.Walk(w.query(), "", api.Timeout(time.Second)).Events(t.Context()))
 		n := w.count(search)
 		if !errors.Is(last, context.DeadlineExceeded) || !errors.Is(last, api.ErrRateLimited) || n != 1 {

@@ -40,8 +40,7 @@ func Example() {
 		log.Fatal(err)
 	}
 
-	guest, err := fastio.New(append(s.ClientOptions(),
-		fastio.WithToken(s.AddKey(fastiotest.Key{User: bo.ID}).Token))...)
+	guest, err := fastio.New(append(s.ClientOptions(), fastio.WithToken(s.AddKey(fastiotest.Key{User: bo.ID}).Token))...)
 	if err != nil {
 		log.Fatal(err)
 	}

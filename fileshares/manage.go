@@ -143,8 +143,7 @@ func (f *fields) common(access Access, comments *bool, expires time.Duration) {
 	case AccessAnyoneWithLink, AccessAnyRegistered, AccessNamedPeople:
 		f.Set("access_option", string(access))
 	default:
-		f.Refuse("access_option", "must be anyone_with_link, any_registered or named_people",
-			strconv.Quote(string(access)))
+		f.Refuse("access_option", "must be anyone_with_link, any_registered or named_people", strconv.Quote(string(access)))
 	}
 	f.Flag("comments_enabled", comments)
 	if expires == 0 {
@@ -186,9 +185,7 @@ func (s *Service) List(
 }
 
 // All returns the File Shares of all pages of [Service.List].
-func (s *Service) All(
-	ctx context.Context, workspace api.ID, opts ...api.CallOption,
-) iter.Seq2[*FileShare, error] {
+func (s *Service) All(ctx context.Context, workspace api.ID, opts ...api.CallOption) iter.Seq2[*FileShare, error] {
 	next := func(ctx context.Context, offset int, opts []api.CallOption) (*Page, error) {
 		return s.List(ctx, workspace, &ListOptions{Offset: offset}, opts...)
 	}

@@ -437,9 +437,7 @@ func TestRejectedUploadReportsConflict(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := send(t, fastiotest.Node{Content: "before"})
-		p.Fail(fastiotest.Fault{
-			Op: "fileshares.Uploads.Create", Status: 409, Params: map[string]any{"current": "v9xq2"},
-		})
+		p.Fail(fastiotest.Fault{Op: "fileshares.Uploads.Create", Status: 409, Params: map[string]any{"current": "v9xq2"}})
 		_, err := p.guest.Replace(t.Context(), p.link.ID, overwrite(text), unlocked())
 		conflict, ok := errors.AsType[*fileshares.VersionConflict](err)
 		refusal, answered := errors.AsType[*api.Error](err)

@@ -161,8 +161,6 @@ func (f *Facts) Delete(
 
 // DeleteAll removes all values from a file or note, including those written by
 // users. It sends the request of [Facts.Delete] without field names.
-func (f *Facts) DeleteAll(
-	ctx context.Context, workspace api.ID, node api.OpaqueID, opts ...api.CallOption,
-) error {
+func (f *Facts) DeleteAll(ctx context.Context, workspace api.ID, node api.OpaqueID, opts ...api.CallOption) error {
 	return call.Do(ctx, f.c, endpoint.MetadataFactsDelete(workspace, node, nil), opts)
 }

@@ -68,9 +68,7 @@ func (f *Filters) List(
 }
 
 // All returns the saved filters of a workspace.
-func (f *Filters) All(
-	ctx context.Context, workspace api.ID, opts ...api.CallOption,
-) iter.Seq2[*SavedFilter, error] {
+func (f *Filters) All(ctx context.Context, workspace api.ID, opts ...api.CallOption) iter.Seq2[*SavedFilter, error] {
 	next := func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*FilterPage, error) {
 		return f.List(ctx, workspace, list, opts...)
 	}
@@ -122,9 +120,7 @@ func (f *Filters) Update(
 // is a success.
 //
 // It calls DELETE /current/workspace/{workspace_id}/metadata/filters/{filter_id}/.
-func (f *Filters) Delete(
-	ctx context.Context, workspace api.ID, filter api.OpaqueID, opts ...api.CallOption,
-) error {
+func (f *Filters) Delete(ctx context.Context, workspace api.ID, filter api.OpaqueID, opts ...api.CallOption) error {
 	return call.Do(ctx, f.c, endpoint.MetadataFiltersDelete(workspace, filter), opts)
 }
 

@@ -340,16 +340,10 @@ func TestEveryKindOfProfile(t *testing.T) {
 				change  func()
 				field   activity.Field
 			}{
-				{
-					api.User(api.Me), event(fastiotest.Event{Name: "user_updated", User: me, CallingUser: me}),
-					"settings",
-				},
+				{api.User(api.Me), event(fastiotest.Event{Name: "user_updated", User: me, CallingUser: me}), "settings"},
 				{api.Org(s.Org().ID), event(fastiotest.Event{Name: "org_updated", Org: s.Org().ID}), "settings"},
 				{api.Workspace(w.ID), comment(fastiotest.Comment{Profile: w.ID}), onFile},
-				{
-					api.Workspace(api.ID(w.FolderName)),
-					func() { s.AddNode(fastiotest.Node{Profile: w.ID}) }, "storage",
-				},
+				{api.Workspace(api.ID(w.FolderName)), func() { s.AddNode(fastiotest.Node{Profile: w.ID}) }, "storage"},
 				{api.Share(share.ID), event(fastiotest.Event{Name: "share_updated", Share: share.ID}), "settings"},
 				{api.FileShare(fileShare.ID), comment(fastiotest.Comment{FileShare: fileShare.ID}), onFile},
 			} {

@@ -402,9 +402,7 @@ func begin(t *testing.T, p *platform, change ...func(o *realtime.Options)) *cons
 }
 
 // streaming runs a test in its own bubble with a subscription.
-func streaming(
-	t *testing.T, test func(t *testing.T, p *platform, c *consumer), change ...func(o *realtime.Options),
-) {
+func streaming(t *testing.T, test func(t *testing.T, p *platform, c *consumer), change ...func(o *realtime.Options)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		p := newPlatform()

@@ -102,9 +102,7 @@ func (i *Invitations) Update(
 // a user with an account use [Members.Add] with Renotify.
 //
 // It calls POST /current/share/{share_id}/members/invitation/{invitation_id}/.
-func (i *Invitations) Resend(
-	ctx context.Context, share api.ID, invitation string, opts ...api.CallOption,
-) error {
+func (i *Invitations) Resend(ctx context.Context, share api.ID, invitation string, opts ...api.CallOption) error {
 	body := api.Form{"state": {string(InvitationStatePending)}}
 	return call.Do(ctx, i.c, endpoint.SharesInvitationsResend(share, invitation, body), opts)
 }
@@ -113,9 +111,7 @@ func (i *Invitations) Resend(
 // removes the pending member.
 //
 // It calls DELETE /current/share/{share_id}/members/invitation/{invitation_id}/.
-func (i *Invitations) Delete(
-	ctx context.Context, share api.ID, invitation string, opts ...api.CallOption,
-) error {
+func (i *Invitations) Delete(ctx context.Context, share api.ID, invitation string, opts ...api.CallOption) error {
 	return call.Remove(ctx, i.c, endpoint.SharesInvitationsDelete(share, invitation), opts)
 }
 

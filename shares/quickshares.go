@@ -58,9 +58,7 @@ func (q *QuickShares) GetByNode(
 // Revoke revokes the QuickShare of a file of a workspace. The file is kept.
 //
 // It calls DELETE /current/workspace/{workspace_id}/storage/{node_id}/quickshare/.
-func (q *QuickShares) Revoke(
-	ctx context.Context, workspace api.ID, node api.OpaqueID, opts ...api.CallOption,
-) error {
+func (q *QuickShares) Revoke(ctx context.Context, workspace api.ID, node api.OpaqueID, opts ...api.CallOption) error {
 	return call.Remove(ctx, q.c, endpoint.SharesQuickSharesRevoke(workspace, node), opts)
 }
 

@@ -70,10 +70,7 @@ func TestCheckName(t *testing.T) {
 		"free":  {nil, true, nil},
 		"taken": {&api.Error{Status: http.StatusNotAcceptable, Text: "In use."}, false, nil},
 		"not liked": {
-			&api.Error{
-				Status: http.StatusNotAcceptable,
-				Params: []api.ParamError{{Name: "name", Kind: api.ParamKindInvalid}},
-			},
+			&api.Error{Status: http.StatusNotAcceptable, Params: []api.ParamError{{Name: "name", Kind: api.ParamKindInvalid}}},
 			false, nil,
 		},
 		"not liked by an older server": {&api.Error{Status: http.StatusBadRequest}, false, nil},

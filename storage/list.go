@@ -64,9 +64,7 @@ func pageQuery(op string, size int, cursor string) (url.Values, error) {
 	q := url.Values{}
 	if size != 0 {
 		if !slices.Contains(pageSizes(), size) {
-			return nil, &api.InputError{
-				Op: op, Field: "page_size", Rule: "must be 100, 250 or 500", Got: strconv.Itoa(size),
-			}
+			return nil, &api.InputError{Op: op, Field: "page_size", Rule: "must be 100, 250 or 500", Got: strconv.Itoa(size)}
 		}
 		q.Set("page_size", strconv.Itoa(size))
 	}

@@ -35,9 +35,7 @@ func New(c api.Client) *Service { return &Service{c} }
 //
 // It calls GET /current/workspace/{workspace_id}/storage/{node_id}/details/.
 // It calls GET /current/share/{share_id}/storage/{node_id}/details/.
-func (s *Service) Get(
-	ctx context.Context, in api.Profile, node api.OpaqueID, opts ...api.CallOption,
-) (*Node, error) {
+func (s *Service) Get(ctx context.Context, in api.Profile, node api.OpaqueID, opts ...api.CallOption) (*Node, error) {
 	return call.One[Node](ctx, s.c, endpoint.StorageGet(in, node, nil), "node", opts)
 }
 

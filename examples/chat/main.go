@@ -25,8 +25,7 @@ import (
 )
 
 func main() {
-	workspace := flag.String("workspace", "",
-		"the ID of the workspace, or its folder name; default: the first one")
+	workspace := flag.String("workspace", "", "the ID of the workspace, or its folder name; default: the first one")
 	thread := flag.String("thread", "", "the ID of the conversation to continue")
 	flag.Parse()
 	err := run(context.Background(), os.Stdin, os.Stdout, api.ID(*workspace), api.OpaqueID(*thread))

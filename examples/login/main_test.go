@@ -26,10 +26,7 @@ func TestLogin(t *testing.T) {
 	}{
 		"through the browser": {
 			answer: approve,
-			says: []string{
-				"Sign in at", "Signed in as Ada Lovelace <ada@example.test>",
-				"Signed out",
-			},
+			says:   []string{"Sign in at", "Signed in as Ada Lovelace <ada@example.test>", "Signed out"},
 		},
 		"with a code": {
 			headless: true,

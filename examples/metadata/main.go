@@ -57,8 +57,7 @@ func (p *program) start(ctx context.Context, facts []string) error {
 		return p.demonstrate(ctx)
 	}
 	var err error
-	if p.client, err = fastio.New(fastio.WithBaseURL(address),
-		fastio.WithToken(os.Getenv("FASTIO_TOKEN"))); err != nil {
+	if p.client, err = fastio.New(fastio.WithBaseURL(address), fastio.WithToken(os.Getenv("FASTIO_TOKEN"))); err != nil {
 		return err
 	}
 	return p.run(ctx, facts)

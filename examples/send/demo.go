@@ -30,10 +30,7 @@ func (p *program) demonstrate(ctx context.Context) error {
 	for _, it := range []struct {
 		client **fastio.Client
 		token  string
-	}{
-		{&p.sender, platform.Token()},
-		{&p.guest, platform.AddKey(fastiotest.Key{User: bo.ID}).Token},
-	} {
+	}{{&p.sender, platform.Token()}, {&p.guest, platform.AddKey(fastiotest.Key{User: bo.ID}).Token}} {
 		client, err := fastio.New(fastio.WithBaseURL(server.URL), fastio.WithToken(it.token))
 		if err != nil {
 			return err

@@ -82,9 +82,7 @@ func watch(ctx context.Context, client *fastio.Client, in io.Reader, out io.Writ
 	if err != nil {
 		return err
 	}
-	w := &watcher{
-		client: client, room: api.Workspace(id), out: out, names: names, shown: map[api.OpaqueID]bool{},
-	}
+	w := &watcher{client: client, room: api.Workspace(id), out: out, names: names, shown: map[api.OpaqueID]bool{}}
 	return w.watch(ctx, in)
 }
 

@@ -46,10 +46,7 @@ func TestTwoTerminals(t *testing.T) {
 		{func() { platform.DropSockets(room.ID) }, "trying again"},
 		{func() { _, _ = io.WriteString(keyboards[1], "It is.\n\n") }, "It is."},
 		{func() {
-			platform.AddEvent(fastiotest.Event{
-				Name: "workspace_updated", Workspace: room.ID,
-				CallingUser: platform.User().ID,
-			})
+			platform.AddEvent(fastiotest.Event{Name: "workspace_updated", Workspace: room.ID, CallingUser: platform.User().ID})
 		}, "settings changed"},
 	}
 	for _, s := range steps {

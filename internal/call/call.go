@@ -192,10 +192,7 @@ func PlainIDs(op, field string, ids []api.OpaqueID) ([]string, error) {
 	plain := make([]string, len(ids))
 	for i, id := range ids {
 		if plain[i] = id.Plain(); plain[i] == "" {
-			return nil, &api.InputError{
-				Op: op, Field: field, Rule: "must hold no blank ID",
-				Got: strconv.Quote(string(id)),
-			}
+			return nil, &api.InputError{Op: op, Field: field, Rule: "must hold no blank ID", Got: strconv.Quote(string(id))}
 		}
 	}
 	return plain, nil

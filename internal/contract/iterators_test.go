@@ -147,9 +147,7 @@ func TestIterators(t *testing.T) {
 			all := iterators(overCaller(s), given)
 			for _, method := range slices.Sorted(maps.Keys(all)) {
 				asked, rows, err := s.run(all[method])
-				want := slices.Repeat([]string{
-					"page0-0", "page0-1", "page1-0", "page1-1", "page2-0", "page2-1",
-				}, len(s.calls))
+				want := slices.Repeat([]string{"page0-0", "page0-1", "page1-0", "page1-1", "page2-0", "page2-1"}, len(s.calls))
 				if method == "Search.AllMetadata" { // the script finds none
 					want = nil
 				}

@@ -241,9 +241,7 @@ func aiRequests() []step {
 		makes("/ai.Notes.Update", workspaceID, "2-N", ai.UpdateNoteRequest{Content: "a", IfVersionID: "3-V1"}),
 		makes("/ai.Notes.Get", guests, "2-N", "3-V1"),
 		makes("/ai.Shares.AutoTitle", portalID, nil),
-		makes("/ai.Turns.Send", guests, "9-T", ai.Question{
-			Text: "?", IdempotencyKey: "k", Uploads: []json.RawMessage{},
-		}),
+		makes("/ai.Turns.Send", guests, "9-T", ai.Question{Text: "?", IdempotencyKey: "k", Uploads: []json.RawMessage{}}),
 		makes("/ai.Turns.Send", room, "9-T", ai.Question{
 			Text:         " Which lease\nends first? ",
 			References:   []ai.Reference{ai.Folder("2-F1"), ai.FileVersion("2-A1", "3-V1")},

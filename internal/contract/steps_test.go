@@ -126,9 +126,7 @@ func aiSteps() []step {
 		makes("Threads.Create", room, ai.CreateThreadRequest{Name: "The mill", Question: ai.Question{
 			Text: "What does the mill grind?", IdempotencyKey: "key-1", References: []ai.Reference{ai.File(millNote)},
 		}}).learns("thread", "Thread.ID").learns("turn", "Turns.0.ID"),
-		makes("Threads.Create", room, ai.CreateThreadRequest{
-			Question: ask("Who?", "key-2"), Privacy: ai.VisibilityPublic,
-		}),
+		makes("Threads.Create", room, ai.CreateThreadRequest{Question: ask("Who?", "key-2"), Privacy: ai.VisibilityPublic}),
 		makes("Threads.Create", portal, ai.CreateThreadRequest{
 			Question: ask("What stands behind the portal?", "key-3"),
 		}).learns("guest", "Thread.ID").learns("guest turn", "Turns.0.ID"),
@@ -160,9 +158,7 @@ func aiSteps() []step {
 		makes("Notes.Update", workspaceID, "$note", ai.UpdateNoteRequest{
 			Content: "# Gates\n\nOf brass.\n", IfVersionID: "$version",
 		}),
-		makes("Notes.Update", workspaceID, "$note", ai.UpdateNoteRequest{
-			Content: "# No gates\n", IfVersionID: "$version",
-		}),
+		makes("Notes.Update", workspaceID, "$note", ai.UpdateNoteRequest{Content: "# No gates\n", IfVersionID: "$version"}),
 		makes("Notes.Get", room, millNote, ""),
 		makes("Notes.Get", portal, postedNote, ""),
 		makes("Notes.Read", workspaceID, millNote, ""),
@@ -353,9 +349,7 @@ func metadataSteps() []step {
 			"built": "1837-12-01",
 		}),
 		makes("Facts.Set", workspaceID, oiledNote, map[string]any{"price": "dear", "sold": true}),
-		fault("metadata.Facts.Set", fastiotest.Fault{
-			Status: http.StatusNotAcceptable, Code: 10022, Text: "Not accepted.",
-		}),
+		fault("metadata.Facts.Set", fastiotest.Fault{Status: http.StatusNotAcceptable, Code: 10022, Text: "Not accepted."}),
 		makes("Facts.Set", workspaceID, oiledNote, map[string]any{"sold": true}),
 		makes("Eligible", workspaceID, &metadata.EligibleOptions{Category: metadata.CategoryEngineering}),
 		makes("Eligible", workspaceID, &metadata.EligibleOptions{Extension: "md"}, api.Terse),
@@ -510,9 +504,7 @@ func searchSteps() []step {
 		}),
 		makes("Files", share, search.Query{Text: "poster", Target: search.TargetContent}),
 		makes("Files", workspace, search.Query{Text: "mill", Within: []search.Scope{search.InFolder(oiledNote, 1)}}),
-		fault("search.Files", fastiotest.Fault{
-			Status: http.StatusServiceUnavailable, Text: "Temporarily Unavailable.",
-		}),
+		fault("search.Files", fastiotest.Fault{Status: http.StatusServiceUnavailable, Text: "Temporarily Unavailable."}),
 		makes("Files", workspace, search.Query{
 			Text: "mill", Filters: []metadata.Filter{metadata.Exists("wheels")},
 		}, api.Attempts(1)),

@@ -211,9 +211,7 @@ func (w *world) populate() {
 	w.add(
 		fastiotest.Org{ID: royal, Domain: "royal", Name: "Royal Society", Owner: mary, Joinable: true}, club,
 		fastiotest.Invitation{Profile: club.ID, Email: ada.Email, Inviter: mary},
-		fastiotest.Invitation{
-			Profile: workspaceID, Email: "luigi@example.test", Inviter: ada.ID, Role: fastiotest.Guest,
-		},
+		fastiotest.Invitation{Profile: workspaceID, Email: "luigi@example.test", Inviter: ada.ID, Role: fastiotest.Guest},
 		fastiotest.Org{ID: mint, Domain: "mint", Name: "Mint", Owner: mary},
 		fastiotest.Workspace{ID: "4291234567890123456", Org: mint, Name: "Coins"},
 	)
@@ -245,9 +243,7 @@ func (w *world) furnishChats() {
 		fastiotest.Node{ID: millNote, Kind: "note", Name: "Mill.md", Versions: []fastiotest.Version{
 			{ID: "3v3rs10n0fth3n0teb3ta123456789", Content: "# The mill\n\nIt grinds numbers, and it is of brass.\n"},
 		}},
-		fastiotest.Share{
-			ID: shareID, Org: orgID, Title: "Portal", Access: "Anyone with the link", Password: sharePassword,
-		},
+		fastiotest.Share{ID: shareID, Org: orgID, Title: "Portal", Access: "Anyone with the link", Password: sharePassword},
 	)
 	w.server.SetMember(shareID, w.server.User().ID, fastiotest.Admin)
 	w.add(fastiotest.Node{
@@ -299,9 +295,7 @@ func (w *world) discuss() {
 			ID: deletedID, Profile: workspaceID, Node: drawingID, User: ada, Body: "Never mind.", Created: at,
 			Deleted: at.Add(time.Hour),
 		},
-		fastiotest.Comment{
-			FileShare: fileShareID, User: recipient, Body: "May I copy this?", Created: at.Add(time.Minute),
-		},
+		fastiotest.Comment{FileShare: fileShareID, User: recipient, Body: "May I copy this?", Created: at.Add(time.Minute)},
 		fastiotest.Comment{Profile: workspaceID, User: charles, Body: "The room is **cold**."},
 	)
 }
@@ -399,9 +393,7 @@ func (w *world) shelve() {
 		fastiotest.Node{ID: linkNode, Kind: "link", Name: "Elsewhere", Created: at, Updated: at},
 		fastiotest.Node{Name: "Old mill.pdf", Created: at, Updated: at, Trashed: true},
 		fastiotest.Share{ID: shareID, Org: orgID, Title: "Portal", Access: "Anyone with the link", Password: "m111"},
-		fastiotest.Node{
-			ID: posterFile, Profile: shareID, Name: "Poster.png", Content: "A mill.", Created: at, Updated: at,
-		},
+		fastiotest.Node{ID: posterFile, Profile: shareID, Name: "Poster.png", Content: "A mill.", Created: at, Updated: at},
 		fastiotest.Comment{
 			ID: questionID, Profile: workspaceID, Node: drawingID, User: ada, Created: at, Body: "Does the mill rust?",
 		},
@@ -411,9 +403,7 @@ func (w *world) shelve() {
 // addFacts adds facts about nodes, with unused fields as well.
 func (w *world) addFacts() {
 	w.add(
-		fastiotest.Fact{
-			Node: drawingID, Field: "wheels", Value: 25000, Confidence: "high", Rationale: "Page 1 says so.",
-		},
+		fastiotest.Fact{Node: drawingID, Field: "wheels", Value: 25000, Confidence: "high", Rationale: "Page 1 says so."},
 		fastiotest.Fact{Node: drawingID, Field: "material", Value: "brass", Source: "user", Confidence: "certain"},
 		fastiotest.Fact{Node: drawingID, Field: "category", Value: "Engineering"},
 		fastiotest.Fact{Node: oiledNote, Field: "Wheels ", Value: "many"},

@@ -562,8 +562,7 @@ func TestSaveIsAtomic(t *testing.T) {
 		if err := os.WriteFile(path, []byte("old"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := save(t, &server{content: content, cut: []int{cut}}, path, ""); !errors.Is(err,
-			io.ErrUnexpectedEOF) {
+		if _, err := save(t, &server{content: content, cut: []int{cut}}, path, ""); !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("cut at %d: %v", cut, err)
 		}
 		if diff := cmp.Diff(map[string]string{"kept.txt": "old"}, left(t, dir)); diff != "" {

@@ -227,10 +227,7 @@ func TestCancelIsReported(t *testing.T) {
 		work  func(n int, cancel func())
 	}
 	table.Each(t, map[string]row{
-		"before the first page": {
-			func(_ *testing.T, cancel func()) page.Fetch[[]int] { cancel(); return b.fetch },
-			nil,
-		},
+		"before the first page": {func(_ *testing.T, cancel func()) page.Fetch[[]int] { cancel(); return b.fetch }, nil},
 		"in the first fetch": {func(_ *testing.T, cancel func()) page.Fetch[[]int] {
 			return func(ctx context.Context, _ string) ([]int, string, error) {
 				cancel()
@@ -415,10 +412,7 @@ func TestOffsets(t *testing.T) {
 			return offsetPage{numbered(0, 3), nil}
 		}, []int{0, 3}, numbered(0, 3)},
 		"continues after a repeated row": {0, func(offset int) offsetPage {
-			return offsetPage{
-				numbered(max(offset-1, 0), max(offset, 1)),
-				&api.Pagination{HasMore: offset < 3, Limit: 1},
-			}
+			return offsetPage{numbered(max(offset-1, 0), max(offset, 1)), &api.Pagination{HasMore: offset < 3, Limit: 1}}
 		}, []int{0, 1, 2, 3}, []string{"0", "0", "1", "2"}},
 	}, func(t *testing.T, test row) {
 		asked, rows, err := offsets(t, test.start, test.answer)

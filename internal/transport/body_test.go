@@ -191,8 +191,7 @@ func TestBodiesAreOpenedForEachAttemptAndClosed(t *testing.T) {
 					"the network": &wire.counter, "middleware": &inside.counter, "the call": &body.counter,
 				} {
 					if opened, closed := c.opened.Load(), c.closed.Load(); opened != closed {
-						t.Errorf("%s, replay %d: %s saw %d bodies and %d of them closed", kind, replay, where, opened,
-							closed)
+						t.Errorf("%s, replay %d: %s saw %d bodies and %d of them closed", kind, replay, where, opened, closed)
 					}
 				}
 				want := test.opened
@@ -249,8 +248,7 @@ func TestStreams(t *testing.T) {
 			synctest.Wait()
 			if opened, closed := body.opened.Load(), body.closed.Load(); !errors.Is(err, torn) || broken == nil ||
 				opened != 1 || closed != 1 {
-				t.Errorf("size %d: %v; the server got %v; opened %d times, closed %d times", size, err, broken, opened,
-					closed)
+				t.Errorf("size %d: %v; the server got %v; opened %d times, closed %d times", size, err, broken, opened, closed)
 			}
 		}
 	})

@@ -229,8 +229,7 @@ func TestCredentials(t *testing.T) {
 		}
 		h := network.requests()[0].Header
 		if h.Get("Authorization") != test.want || h.Get("X-Ve-Password") != test.password || r.Options.Header != nil {
-			t.Errorf("the call carries %q and %q, its options %v", h["Authorization"], h["X-Ve-Password"],
-				r.Options.Header)
+			t.Errorf("the call carries %q and %q, its options %v", h["Authorization"], h["X-Ve-Password"], r.Options.Header)
 		}
 	})
 }

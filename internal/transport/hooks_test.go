@@ -101,8 +101,7 @@ func TestHooksReportEveryWaitAndAttempt(t *testing.T) {
 				want = append(want, i+1)
 			}
 			if !slices.Equal(reported, want) || raw.Attempts != network.sent() {
-				t.Errorf("%d requests were sent, %d counted, and attempts %v reported", network.sent(), raw.Attempts,
-					reported)
+				t.Errorf("%d requests were sent, %d counted, and attempts %v reported", network.sent(), raw.Attempts, reported)
 			}
 			if n := network.sent(); n > r.Options.Attempts+len(seen.refreshes) || len(seen.refreshes) > 1 {
 				t.Errorf("%d requests and %d refreshes for %d attempts", n, len(seen.refreshes), r.Options.Attempts)

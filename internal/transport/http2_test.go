@@ -258,8 +258,7 @@ func TestHTTP2FaultsAreNotRepeatedByTheTransport(t *testing.T) {
 		}
 		table.Each(t, h2Faults(), func(t *testing.T, fault h2Fault) {
 			for _, early := range []bool{false, true} {
-				synctest.Test(t,
-					func(t *testing.T) { meetHTTP2(t, &h2Server{fault: fault, early: early}, network, methods) })
+				synctest.Test(t, func(t *testing.T) { meetHTTP2(t, &h2Server{fault: fault, early: early}, network, methods) })
 			}
 		})
 	})
@@ -337,14 +336,12 @@ func TestHTTP2RequestsWithoutABody(t *testing.T) {
 				s.open.Store(0)
 				succeed(t, client, touch(method, replay, nil))
 				if n := s.open.Load(); n != open {
-					t.Errorf("%s, replay %d: %d headers were not the end of the request, want %d", method, replay, n,
-						open)
+					t.Errorf("%s, replay %d: %d headers were not the end of the request, want %d", method, replay, n, open)
 				}
 				succeed(t, handled, touch(method, replay, nil))
 				length := got.Header.Get("Content-Length")
 				if got.ProtoMajor != 2 || len(got.TransferEncoding) > 0 || length != "" && length != "0" {
-					t.Errorf("%s, replay %d: %s, %v, length %q", method, replay, got.Proto, got.TransferEncoding,
-						length)
+					t.Errorf("%s, replay %d: %s, %v, length %q", method, replay, got.Proto, got.TransferEncoding, length)
 				}
 			}
 		}

@@ -190,8 +190,7 @@ func TestWaitsThatAreTooLong(t *testing.T) {
 		again := refused(err)
 		left := min(test.want, time.Hour) - time.Second
 		if !errors.Is(err, api.ErrRateLimited) || left > again.Rate.RetryAfter || left+spread < again.Rate.RetryAfter {
-			t.Errorf("got %v for a call of the closed group, which is to wait %s, want %s", err, again.Rate.RetryAfter,
-				left)
+			t.Errorf("got %v for a call of the closed group, which is to wait %s, want %s", err, again.Rate.RetryAfter, left)
 		}
 		if again.Attempts != 0 || again.Code != 1671 || again.Text != e.Text || again.Op != "things.Get" {
 			t.Errorf("got %+v", again)
