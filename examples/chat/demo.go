@@ -1,19 +1,16 @@
 package main
 
 import (
-	"net/http/httptest"
+	"fmt"
+	"io"
 	"time"
 
+	"github.com/fastio-go/fastio/examples/internal/show"
 	"github.com/fastio-go/fastio/fastiotest"
 )
 
-// demo is an emulator with a workspace.
-type demo struct {
-	platform *fastiotest.Server
-	server   *httptest.Server
-}
-
-func startDemo() *demo {
+// startDemo starts an emulator with a workspace.
+func startDemo(out io.Writer) *show.Emulator {
 	p := fastiotest.New(func(o *fastiotest.Options) { o.AI.TurnPace = 120 * time.Millisecond })
 	docks := p.AddWorkspace(fastiotest.Workspace{Name: "Docks"})
 	for _, file := range [][2]string{
@@ -22,9 +19,9 @@ func startDemo() *demo {
 	} {
 		p.AddNode(fastiotest.Node{Profile: docks.ID, Name: file[0], Content: file[1]})
 	}
-	p.AddNode(fastiotest.Node{
-		Profile: docks.ID, Kind: "note", Name: "Plans.md",
-		Content: "# Plans\n\nWhen a lease ends, the dock is dredged.",
-	})
-	return &demo{p, httptest.NewServer(p)}
+	const plans = "# Plans\n\nWhen a lease ends, the dock is dredged."
+	p.AddNode(fastiotest.Node{Profile: docks.ID, Kind: "note", Name: "Plans.md", Content: plans})
+	demo := show.Emulate(out, "FASTIO_API_KEY", p)
+	fmt.Fprint(out, "Ask it about the lease of a dock.\n\n")
+	return demo
 }

@@ -22,6 +22,7 @@ import (
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/examples/internal/show"
 )
 
 func main() {
@@ -38,18 +39,16 @@ func main() {
 func run(ctx context.Context, in io.Reader, out io.Writer, workspace api.ID, thread api.OpaqueID) error {
 	client, err := fastio.FromEnv()
 	if errors.Is(err, fastio.ErrNoToken) {
-		demo := startDemo()
-		defer demo.server.Close()
-		fmt.Fprintf(out, "No FASTIO_API_KEY: running against an emulator at %s\nAsk it about the lease of a dock.\n\n",
-			demo.server.URL)
-		client, err = fastio.New(fastio.WithBaseURL(demo.server.URL), fastio.WithToken(demo.platform.Token()))
+		demo := startDemo(out)
+		defer demo.Stop()
+		client, err = demo.Connect(demo.Token())
 	}
 	if err != nil {
 		return err
 	}
 	defer client.CloseIdleConnections()
 	if workspace == "" {
-		if workspace, err = first(ctx, client); err != nil {
+		if workspace, err = show.First(ctx, client); err != nil {
 			return err
 		}
 	}
@@ -60,15 +59,4 @@ func run(ctx context.Context, in io.Reader, out io.Writer, workspace api.ID, thr
 		},
 	}
 	return c.run(ctx)
-}
-
-// first returns the first workspace.
-func first(ctx context.Context, client *fastio.Client) (api.ID, error) {
-	for w, err := range client.Account.Workspaces.All(ctx, nil) {
-		if err != nil {
-			return "", err
-		}
-		return w.ID, nil
-	}
-	return "", errors.New("the user has no workspace")
 }

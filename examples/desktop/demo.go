@@ -3,12 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/fastio-go/fastio/examples/internal/show"
 	"github.com/fastio-go/fastio/fastiotest"
 	"github.com/fastio-go/fastio/oauth"
 )
@@ -22,15 +21,15 @@ func (p *program) demonstrate(ctx context.Context, config oauth.Config) error {
 	platform.AddNode(fastiotest.Node{
 		Profile: design.ID, Name: "mill.txt", Content: strings.Repeat("A mill of brass.\n", 100_000),
 	})
-	server := httptest.NewServer(platform)
-	defer server.Close()
 	var err error
 	if p.dir, err = os.MkdirTemp("", "desktop"); err != nil {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(p.dir) }()
-	fmt.Fprintf(p.out, "No FASTIO_BASE_URL: running against an emulator at %s\n\n", server.URL)
-	config.BaseURL = server.URL
+	demo := show.Emulate(p.out, "FASTIO_BASE_URL", platform)
+	defer demo.Stop()
+	fmt.Fprintln(p.out)
+	config.BaseURL = demo.URL
 	config.Store = oauth.FileStore{
 		Path: filepath.Join(p.dir, "tokens"), Keys: oauth.KeyFile(filepath.Join(p.dir, "key")),
 	}
@@ -50,13 +49,5 @@ func approve(ctx context.Context, platform *fastiotest.Server, url string) error
 	if err != nil {
 		return err
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, outcome.Redirect, http.NoBody)
-	if err != nil {
-		return err
-	}
-	resp, err := new(http.Client).Do(r)
-	if err != nil {
-		return err
-	}
-	return resp.Body.Close()
+	return show.Visit(ctx, outcome.Redirect)
 }

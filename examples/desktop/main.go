@@ -18,7 +18,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 
 	"github.com/fastio-go/fastio"
@@ -34,13 +33,7 @@ func main() {
 	flag.StringVar(&p.file, "get", "", "the name of a file to download from its root")
 	flag.StringVar(&p.dir, "dir", ".", "the directory to download to")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := p.start(ctx)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	show.Main(p.start)
 }
 
 type program struct {

@@ -3,10 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 
+	"github.com/fastio-go/fastio/examples/internal/show"
 	"github.com/fastio-go/fastio/fastiotest"
 	"github.com/fastio-go/fastio/oauth"
 )
@@ -18,16 +18,15 @@ func (p *program) demonstrate(ctx context.Context) error {
 }
 
 func (p *program) demonstrateOn(ctx context.Context, platform *fastiotest.Server) error {
-	server := httptest.NewServer(platform)
-	defer server.Close()
+	demo := show.Emulate(p.out, "FASTIO_BASE_URL", platform)
+	defer demo.Stop()
+	fmt.Fprintf(p.out, "Its only user is %s, password %q\n", platform.User().Email, fastiotest.DefaultPassword)
 	dir, err := os.MkdirTemp("", "login")
 	if err != nil {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	p.config.BaseURL = server.URL
-	fmt.Fprintf(p.out, "No FASTIO_BASE_URL: running against an emulator at %s\n", server.URL)
-	fmt.Fprintf(p.out, "Its only user is %s, password %q\n", platform.User().Email, fastiotest.DefaultPassword)
+	p.config.BaseURL = demo.URL
 	p.config.Store = oauth.FileStore{Path: filepath.Join(dir, "tokens"), Keys: oauth.KeyFile(filepath.Join(dir, "key"))}
 	if err := p.show(ctx); err != nil {
 		return err

@@ -18,11 +18,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
 
 	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/examples/internal/show"
 	"github.com/fastio-go/fastio/keyring"
 	"github.com/fastio-go/fastio/oauth"
 )
@@ -31,15 +31,8 @@ func main() {
 	headless := flag.Bool("headless", false, "do not open a browser: show an address for another device")
 	logout := flag.Bool("logout", false, "sign out")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	p := &program{in: os.Stdin, out: os.Stdout, headless: *headless}
-	err := p.run(ctx, *logout)
-	interrupted := ctx.Err() != nil
-	stop()
-	if err != nil && !interrupted {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	show.Main(func(ctx context.Context) error { return p.run(ctx, *logout) }, context.Canceled)
 }
 
 type program struct {

@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"net/http"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/fastio-go/fastio/examples/internal/kit"
+	"github.com/fastio-go/fastio/examples/internal/show"
 	"github.com/fastio-go/fastio/fastiotest"
 )
 
@@ -69,15 +69,7 @@ func visit(ctx context.Context, url string, answer func(string) (fastiotest.Outc
 	if err != nil {
 		return err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, o.Redirect, http.NoBody)
-	if err != nil {
-		return err
-	}
-	resp, err := http.DefaultTransport.RoundTrip(req)
-	if err != nil {
-		return err
-	}
-	return resp.Body.Close()
+	return show.Visit(ctx, o.Redirect)
 }
 
 // typist is a person who opens the address on the screen, and types what the

@@ -18,12 +18,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strings"
 	"time"
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/examples/internal/show"
 	"github.com/fastio-go/fastio/metadata"
 	"github.com/fastio-go/fastio/storage"
 )
@@ -34,13 +34,7 @@ func main() {
 	flag.StringVar((*string)(&p.node), "node", "", "the ID of a file or note whose facts are set")
 	flag.BoolVar(&p.merge, "merge", false, "merge fields that differ only in spelling")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := p.start(ctx, flag.Args())
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	show.Main(func(ctx context.Context) error { return p.start(ctx, flag.Args()) })
 }
 
 type program struct {

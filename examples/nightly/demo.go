@@ -4,11 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http/httptest"
 	"os"
 	"time"
 
-	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/examples/internal/show"
 	"github.com/fastio-go/fastio/fastiotest"
 )
 
@@ -19,15 +18,14 @@ func (p *program) demonstrate(ctx context.Context) error {
 	p.workspace = platform.AddWorkspace(fastiotest.Workspace{Name: "Design"}).ID
 	before := time.Now().AddDate(0, 0, -1)
 	platform.Generate(fastiotest.History{Workspace: p.workspace, Events: 500, To: before, Seed: 1})
-	server := httptest.NewServer(platform)
-	defer server.Close()
-	fmt.Fprintf(p.out, "No FASTIO_API_KEY: running against an emulator at %s\n", server.URL)
+	demo := show.Emulate(p.out, "FASTIO_API_KEY", platform)
+	defer demo.Stop()
 	var err error
 	if p.dir, err = os.MkdirTemp("", "nightly"); err != nil {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(p.dir) }()
-	if p.client, err = fastio.New(fastio.WithBaseURL(server.URL), fastio.WithToken(platform.Token())); err != nil {
+	if p.client, err = demo.Connect(platform.Token()); err != nil {
 		return err
 	}
 	defer p.client.CloseIdleConnections()

@@ -18,13 +18,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"time"
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/events"
+	"github.com/fastio-go/fastio/examples/internal/show"
 )
 
 func main() {
@@ -32,13 +32,7 @@ func main() {
 	flag.StringVar((*string)(&p.workspace), "workspace", "", "the ID of the workspace; required with a key")
 	flag.StringVar(&p.dir, "dir", ".", "the directory of the file and its checkpoint")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := p.start(ctx)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	show.Main(p.start)
 }
 
 type program struct {

@@ -4,9 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net/http/httptest"
 
-	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/examples/internal/show"
 	"github.com/fastio-go/fastio/fastiotest"
 )
 
@@ -15,12 +14,11 @@ func (p *program) demonstrate(ctx context.Context) error {
 	platform := fastiotest.New()
 	p.workspace = platform.AddWorkspace(fastiotest.Workspace{Name: "Books"}).ID
 	p.guest = cmp.Or(p.guest, "bo@example.com")
-	server := httptest.NewServer(platform)
-	defer server.Close()
-	fmt.Fprintf(p.out, "No FASTIO_API_KEY: running against an emulator at %s; the link does not lead to it\n\n",
-		server.URL)
+	demo := show.Emulate(p.out, "FASTIO_API_KEY", platform)
+	defer demo.Stop()
+	fmt.Fprint(p.out, "The link does not lead to it.\n\n")
 	var err error
-	if p.client, err = fastio.New(fastio.WithBaseURL(server.URL), fastio.WithToken(platform.Token())); err != nil {
+	if p.client, err = demo.Connect(platform.Token()); err != nil {
 		return err
 	}
 	defer p.client.CloseIdleConnections()

@@ -14,13 +14,12 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"fmt"
 	"io"
 	"os"
-	"os/signal"
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/examples/internal/show"
 )
 
 func main() {
@@ -31,13 +30,7 @@ func main() {
 	flag.StringVar(&p.guest, "guest", "", "the e-mail address of the guest")
 	flag.IntVar(&p.days, "days", 14, "the days until the portal expires")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := p.start(ctx)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	show.Main(p.start)
 }
 
 type program struct {
@@ -64,20 +57,9 @@ func (p *program) start(ctx context.Context) error {
 		return errors.New("set -guest: the e-mail address of the guest")
 	}
 	if p.workspace == "" {
-		if p.workspace, err = first(ctx, p.client); err != nil {
+		if p.workspace, err = show.First(ctx, p.client); err != nil {
 			return err
 		}
 	}
 	return p.run(ctx)
-}
-
-// first returns the first workspace.
-func first(ctx context.Context, client *fastio.Client) (api.ID, error) {
-	for w, err := range client.Account.Workspaces.All(ctx, nil) {
-		if err != nil {
-			return "", err
-		}
-		return w.ID, nil
-	}
-	return "", errors.New("the user has no workspace")
 }

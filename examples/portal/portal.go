@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +8,7 @@ import (
 
 	"github.com/fastio-go/fastio/account"
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/examples/internal/show"
 	"github.com/fastio-go/fastio/shares"
 )
 
@@ -33,7 +33,9 @@ func (p *program) run(ctx context.Context) (err error) {
 	if err := p.show(ctx, portal.ID); err != nil {
 		return err
 	}
-	p.wait(ctx)
+	fmt.Fprint(p.out, "Press Enter to delete it. ")
+	_ = show.Enter(ctx, p.in) // an interruption deletes it as well
+	fmt.Fprintln(p.out)
 	return nil
 }
 
@@ -83,21 +85,6 @@ func (p *program) show(ctx context.Context, id api.ID) error {
 	}
 	fmt.Fprintf(p.out, "\n%s\n\n", portal.URL())
 	return nil
-}
-
-// wait returns when a line is typed, at the end of the input, and when ctx ends.
-func (p *program) wait(ctx context.Context) {
-	fmt.Fprint(p.out, "Press Enter to delete it. ")
-	typed := make(chan struct{})
-	go func() {
-		defer close(typed)
-		bufio.NewScanner(p.in).Scan()
-	}()
-	select {
-	case <-typed:
-	case <-ctx.Done():
-	}
-	fmt.Fprintln(p.out)
 }
 
 // revoke deletes the invitation and the portal, also if the first fails.

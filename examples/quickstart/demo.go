@@ -3,30 +3,20 @@ package main
 import (
 	"fmt"
 	"io"
-	"net/http/httptest"
-	"sync"
 	"time"
 
+	"github.com/fastio-go/fastio/examples/internal/show"
 	"github.com/fastio-go/fastio/fastiotest"
 )
-
-// demo is an emulator with three workspaces and 100,000 events, to which it keeps
-// adding.
-type demo struct {
-	address, token string
-
-	platform *fastiotest.Server
-	server   *httptest.Server
-	quit     chan struct{}
-	live     sync.WaitGroup
-}
 
 const (
 	walkedEvents = 2_500
 	otherEvents  = 97_500
 )
 
-func startDemo() *demo {
+// startDemo starts an emulator with three workspaces and 100,000 events, to which it
+// adds another twice a second.
+func startDemo(out io.Writer) *show.Emulator {
 	p := fastiotest.New()
 	design := p.AddWorkspace(fastiotest.Workspace{Name: "Design"})
 	p.Generate(fastiotest.History{Workspace: design.ID, Events: walkedEvents, Seed: 1})
@@ -34,39 +24,23 @@ func startDemo() *demo {
 		w := p.AddWorkspace(fastiotest.Workspace{Name: name})
 		p.Generate(fastiotest.History{Workspace: w.ID, Events: otherEvents / 2, Seed: uint64(i) + 2})
 	}
-	d := &demo{platform: p, server: httptest.NewServer(p), token: p.Token(), quit: make(chan struct{})}
-	d.address = d.server.URL
-	d.live.Go(func() { d.add(design) })
-	return d
-}
-
-// add adds an event twice a second.
-func (d *demo) add(w fastiotest.Workspace) {
+	demo := show.Emulate(out, "FASTIO_API_KEY", p)
 	names := []string{
 		"workspace_storage_file_added", "comment_created", "workspace_storage_file_updated",
 		"ai_chat_new_message",
 	}
-	tick := time.NewTicker(500 * time.Millisecond)
-	defer tick.Stop()
-	for i := 0; ; i++ {
-		select {
-		case <-d.quit:
-			return
-		case <-tick.C:
-			d.platform.AddEvent(fastiotest.Event{
-				Name: names[i%len(names)], Workspace: w.ID, CallingUser: d.platform.User().ID,
-				ObjectName: fmt.Sprintf("draft-%d.pdf", i),
-			})
-		}
-	}
+	demo.Every(500*time.Millisecond, func(i int) {
+		p.AddEvent(fastiotest.Event{
+			Name: names[i%len(names)], Workspace: design.ID, CallingUser: p.User().ID,
+			ObjectName: fmt.Sprintf("draft-%d.pdf", i),
+		})
+	})
+	return demo
 }
 
 // stop closes the emulator and prints its statistics.
-func (d *demo) stop(out io.Writer) {
-	close(d.quit)
-	d.live.Wait()
-	_ = d.platform.Close()
-	d.server.Close()
-	fmt.Fprintf(out, "\nThe emulator received %d requests and answered %d with 429.\n", len(d.platform.Requests()),
-		d.platform.Refusals())
+func stop(out io.Writer, demo *show.Emulator) {
+	demo.Stop()
+	fmt.Fprintf(out, "\nThe emulator received %d requests and answered %d with 429.\n", len(demo.Requests()),
+		demo.Refusals())
 }

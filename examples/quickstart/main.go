@@ -16,7 +16,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"time"
@@ -33,14 +32,8 @@ import (
 func main() {
 	follow := flag.Duration("follow", 6*time.Second, "how long to follow live events")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := (&program{out: os.Stdout, screen: os.Stderr}).start(ctx, *follow)
-	interrupted := ctx.Err() != nil
-	stop()
-	if err != nil && !interrupted {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	p := &program{out: os.Stdout, screen: os.Stderr}
+	show.Main(func(ctx context.Context) error { return p.start(ctx, *follow) }, context.Canceled)
 }
 
 type program struct {
@@ -52,11 +45,9 @@ func (p *program) start(ctx context.Context, follow time.Duration) error {
 	var err error
 	p.client, err = fastio.FromEnv(fastio.WithHooks(p.waits()))
 	if errors.Is(err, fastio.ErrNoToken) {
-		demo := startDemo()
-		defer demo.stop(p.out)
-		fmt.Fprintf(p.out, "No FASTIO_API_KEY: running against an emulator at %s\n", demo.address)
-		p.client, err = fastio.New(fastio.WithBaseURL(demo.address), fastio.WithToken(demo.token),
-			fastio.WithHooks(p.waits()))
+		demo := startDemo(p.out)
+		defer stop(p.out, demo)
+		p.client, err = demo.Connect(demo.Token(), fastio.WithHooks(p.waits()))
 	}
 	if err != nil {
 		return err

@@ -3,11 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
-	"net/http/httptest"
 	"os"
 	"time"
 
 	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/examples/internal/show"
 	"github.com/fastio-go/fastio/fastiotest"
 )
 
@@ -24,19 +24,17 @@ func (p *program) demonstrate(ctx context.Context) error {
 		Versions: []fastiotest.Version{{Size: demoSize, Creator: platform.User().ID}},
 	}).ID
 	bo := platform.AddUser(fastiotest.User{Email: "bo@example.com"})
-	server := httptest.NewServer(platform)
-	defer server.Close()
-	fmt.Fprintf(p.out, "No FASTIO_API_KEY: running against an emulator at %s\n\n", server.URL)
-	for _, it := range []struct {
-		client **fastio.Client
-		token  string
-	}{{&p.sender, platform.Token()}, {&p.guest, platform.AddKey(fastiotest.Key{User: bo.ID}).Token}} {
-		client, err := fastio.New(fastio.WithBaseURL(server.URL), fastio.WithToken(it.token))
-		if err != nil {
+	demo := show.Emulate(p.out, "FASTIO_API_KEY", platform)
+	defer demo.Stop()
+	fmt.Fprintln(p.out)
+	for client, token := range map[**fastio.Client]string{
+		&p.sender: platform.Token(), &p.guest: platform.AddKey(fastiotest.Key{User: bo.ID}).Token,
+	} {
+		var err error
+		if *client, err = demo.Connect(token); err != nil {
 			return err
 		}
-		defer client.CloseIdleConnections()
-		*it.client = client
+		defer (*client).CloseIdleConnections()
 	}
 	p.edit = appendLine
 	return p.run(ctx)

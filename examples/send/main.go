@@ -19,10 +19,10 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/examples/internal/show"
 )
 
 func main() {
@@ -30,13 +30,7 @@ func main() {
 	flag.StringVar((*string)(&p.workspace), "workspace", "", "the ID of the workspace")
 	flag.StringVar((*string)(&p.node), "node", "", "the ID of the file to share")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := p.start(ctx)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	show.Main(p.start)
 }
 
 type program struct {
@@ -71,4 +65,14 @@ func (p *program) start(ctx context.Context) error {
 	defer p.guest.CloseIdleConnections()
 	p.edit = p.prompt
 	return p.run(ctx)
+}
+
+// prompt waits until the user has changed the file.
+func (p *program) prompt(ctx context.Context, path string) error {
+	fmt.Fprintf(p.out, "Change %s as you like, then press Enter. ", path)
+	if err := show.Enter(ctx, p.in); err != nil {
+		return err
+	}
+	fmt.Fprintln(p.out)
+	return nil
 }

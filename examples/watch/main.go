@@ -24,7 +24,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"slices"
 	"time"
 
@@ -39,37 +38,21 @@ import (
 func main() {
 	workspace := flag.String("workspace", "", "ID or folder name of the workspace; default: the first one")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, os.Stdin, os.Stdout, *workspace)
-	interrupted := ctx.Err() != nil
-	stop()
-	if err != nil && !interrupted {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	show.Main(func(ctx context.Context) error { return run(ctx, os.Stdin, os.Stdout, *workspace) }, context.Canceled)
 }
 
 func run(ctx context.Context, in io.Reader, out io.Writer, workspace string) error {
 	client, err := fastio.FromEnv()
 	if errors.Is(err, fastio.ErrNoToken) {
-		demo := startDemo()
-		defer demo.stop()
-		fmt.Fprintf(out, "No FASTIO_API_KEY: running against an emulator at %s\n", demo.address)
-		fmt.Fprintln(out, "It cuts the connection every ten seconds on purpose.")
-		return runOn(ctx, in, out, demo.address, demo.token)
+		demo := startDemo(out)
+		defer demo.Stop()
+		client, err = demo.Connect(demo.Token())
+		workspace = ""
 	}
 	if err != nil {
 		return err
 	}
 	return watch(ctx, client, in, out, workspace)
-}
-
-func runOn(ctx context.Context, in io.Reader, out io.Writer, address, token string) error {
-	client, err := fastio.New(fastio.WithBaseURL(address), fastio.WithToken(token))
-	if err != nil {
-		return err
-	}
-	return watch(ctx, client, in, out, "")
 }
 
 func watch(ctx context.Context, client *fastio.Client, in io.Reader, out io.Writer, workspace string) error {
@@ -88,20 +71,14 @@ func watch(ctx context.Context, client *fastio.Client, in io.Reader, out io.Writ
 
 // choose returns the workspace with that ID or folder name; "" means the first.
 func choose(ctx context.Context, client *fastio.Client, name string) (api.ID, error) {
-	if name != "" {
-		w, err := client.Account.Workspaces.Get(ctx, api.ID(name))
-		if err != nil {
-			return "", err
-		}
-		return w.ID, nil
+	if name == "" {
+		return show.First(ctx, client)
 	}
-	for w, err := range client.Account.Workspaces.All(ctx, nil) {
-		if err != nil {
-			return "", err
-		}
-		return w.ID, nil
+	w, err := client.Account.Workspaces.Get(ctx, api.ID(name))
+	if err != nil {
+		return "", err
 	}
-	return "", errors.New("the user has no workspace")
+	return w.ID, nil
 }
 
 type watcher struct {

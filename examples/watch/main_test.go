@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/fastio-go/fastio/examples/internal/kit"
+	"github.com/fastio-go/fastio/examples/internal/show"
 	"github.com/fastio-go/fastio/fastiotest"
 )
 
@@ -16,9 +17,9 @@ import (
 // also after the connection broke.
 func TestTwoTerminals(t *testing.T) {
 	t.Parallel()
-	platform := fastiotest.New()
+	platform := show.Emulate(io.Discard, "", fastiotest.New())
+	defer platform.Stop()
 	room := platform.AddWorkspace(fastiotest.Workspace{Name: "Design"})
-	address := platform.Start(t)
 	ctx, cancel := context.WithCancel(t.Context())
 
 	var screens [2]screen
@@ -30,7 +31,11 @@ func TestTwoTerminals(t *testing.T) {
 		keyboards[i] = keyboard
 		programs.Go(func() {
 			defer func() { _ = in.Close() }()
-			if err := runOn(ctx, in, &screens[i], address, platform.Token()); !errors.Is(err, context.Canceled) {
+			client, err := platform.Connect(platform.Token())
+			if err == nil {
+				err = watch(ctx, client, in, &screens[i], "")
+			}
+			if !errors.Is(err, context.Canceled) {
 				t.Errorf("terminal %d ended: %v", i, err)
 			}
 		})

@@ -1,0 +1,60 @@
+package show
+
+import (
+	"fmt"
+	"io"
+	"net/http/httptest"
+	"sync"
+	"time"
+
+	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/fastiotest"
+)
+
+// Emulator is an emulator on a socket, for a program without configuration.
+type Emulator struct {
+	*fastiotest.Server
+
+	URL string
+
+	server *httptest.Server
+	quit   chan struct{}
+	live   sync.WaitGroup
+}
+
+// Emulate starts an emulator and prints its address. Missing is the variable that would
+// configure the program.
+func Emulate(out io.Writer, missing string, platform *fastiotest.Server) *Emulator {
+	server := httptest.NewServer(platform)
+	fmt.Fprintf(out, "No %s: running against an emulator at %s\n", missing, server.URL)
+	return &Emulator{Server: platform, URL: server.URL, server: server, quit: make(chan struct{})}
+}
+
+// Connect returns a client with a token.
+func (e *Emulator) Connect(token string, opts ...fastio.Option) (*fastio.Client, error) {
+	return fastio.New(append(opts, fastio.WithBaseURL(e.URL), fastio.WithToken(token))...)
+}
+
+// Every calls f with 1, 2 and so on at an interval, until Stop is called.
+func (e *Emulator) Every(interval time.Duration, f func(i int)) {
+	e.live.Go(func() {
+		tick := time.NewTicker(interval)
+		defer tick.Stop()
+		for i := 1; ; i++ {
+			select {
+			case <-e.quit:
+				return
+			case <-tick.C:
+				f(i)
+			}
+		}
+	})
+}
+
+// Stop closes the emulator.
+func (e *Emulator) Stop() {
+	close(e.quit)
+	e.live.Wait()
+	_ = e.Close()
+	e.server.Close()
+}
