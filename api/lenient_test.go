@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -72,14 +73,15 @@ func TestBoolJSON(t *testing.T) {
 
 func TestLenientTypesRejectInvalidJSON(t *testing.T) {
 	t.Parallel()
-	for _, in := range []string{``, `"`, `[`, `[1`, `{`, `"\x"`} {
-		if err := new(api.Map[int]).UnmarshalJSON([]byte(in)); err == nil {
-			t.Errorf("Map.UnmarshalJSON(%q) succeeds", in)
-		}
-	}
-	for _, in := range []string{`"`, `[`, `"\x"`} {
-		if err := new(api.Bool).UnmarshalJSON([]byte(in)); err == nil {
-			t.Errorf("Bool.UnmarshalJSON(%q) succeeds", in)
+	for of, texts := range map[json.Unmarshaler][]string{
+		new(api.Map[int]): {``, `"`, `[`, `[1`, `{`, `"\x"`},
+		new(api.Bool):     {`"`, `[`, `"\x"`},
+		new(api.Time):     {``, `"`, `"2026`, `"\x"`, `x`},
+	} {
+		for _, text := range texts {
+			if err := of.UnmarshalJSON([]byte(text)); err == nil {
+				t.Errorf("a %T is read from %q", of, text)
+			}
 		}
 	}
 }

@@ -102,19 +102,6 @@ func TestErrorsNameTheField(t *testing.T) {
 	}
 	calls("OnFileShare", comments.OnNode(api.FileShare(""), nodeID)).refused(t,
 		`fileshare_id must not be blank or consist of dots, got ""`)
-	for id, got := range map[api.OpaqueID]string{" ": `""`, "..": `".."`} {
-		errs{
-			"Get":                stub.Err(s.Get(ctx, id)),
-			"Update":             stub.Err(s.Update(ctx, id, comments.UpdateRequest{Body: "Hi"})),
-			"Delete":             stub.Err(s.Delete(ctx, id)),
-			"Unlink":             stub.Err(s.Unlink(ctx, id)),
-			"React":              stub.Err(s.React(ctx, id, "👍")),
-			"Unreact":            stub.Err(s.Unreact(ctx, id)),
-			"Attachments.List":   stub.Err(s.Attachments.List(ctx, id)),
-			"Attachments.Attach": stub.Err(s.Attachments.Attach(ctx, id, []api.OpaqueID{"f1"})),
-			"Attachments.Detach": stub.Err(s.Attachments.Detach(ctx, id, "f1")),
-		}.refused(t, "comment_id must not be blank or consist of dots, got "+got)
-	}
 }
 
 func TestCreateAndUpdateRejectInvalidInput(t *testing.T) {

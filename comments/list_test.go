@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"net/http"
 	"slices"
 	"strconv"
@@ -272,57 +271,6 @@ func TestAllIsCompleteDuringChanges(t *testing.T) {
 			}
 		}
 	})
-}
-
-func TestAllOnEmulator(t *testing.T) {
-	t.Parallel()
-	s := fastiotest.New()
-	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
-	file := s.AddNode(fastiotest.Node{Profile: room.ID, Name: "plan.pdf"})
-	link := s.AddFileShare(fastiotest.FileShare{
-		Node: file.ID, Owner: s.User().ID, CommentsEnabled: true, Password: "s3cret",
-	})
-	recipient := s.AddUser(fastiotest.User{}).ID
-	var all, onFile, onLink []api.OpaqueID
-	for i := range 405 {
-		c := fastiotest.Comment{Profile: room.ID, User: s.User().ID, Body: "Hi"}
-		switch i % 3 {
-		case 1:
-			c.Node = file.ID
-		case 2:
-			c.FileShare, c.User = link.ID, recipient
-		}
-		id := s.AddComment(c).ID
-		if i%3 < 2 {
-			all = append(all, id)
-		}
-		if i%3 > 0 {
-			onFile = append(onFile, id)
-		}
-		if i%3 == 2 {
-			onLink = append(onLink, id)
-		}
-	}
-	c, ctx := s.Client(t).Comments, t.Context()
-	on, lent := api.Workspace(room.ID), api.FileShare(api.ID(link.IDAlt))
-	unlock, pages := api.LinkPassword(api.NewSecret("s3cret")), &comments.ListOptions{Limit: 50}
-	for what, in := range map[string]struct {
-		rows iter.Seq2[*comments.Comment, error]
-		want []api.OpaqueID
-	}{
-		"the workspace":  {c.All(ctx, comments.On(on), nil), all},
-		"the file":       {c.All(ctx, comments.OnNode(on, file.ID), nil), onFile},
-		"the File Share": {c.All(ctx, comments.OnNode(lent, file.ID), pages, unlock), onLink},
-	} {
-		rows, err := stub.All(in.rows)
-		var got []api.OpaqueID
-		for _, c := range rows {
-			got = append(got, c.ID)
-		}
-		if diff := cmp.Diff(in.want, got); diff != "" || err != nil {
-			t.Errorf("%s: %v (-want +got):\n%s", what, err, diff)
-		}
-	}
 }
 
 // Since finds the comments created since a known one, over any number of pages,

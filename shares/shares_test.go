@@ -182,6 +182,11 @@ func TestReasonsAndCodesOfErrors(t *testing.T) {
 		return stub.Err(c.Members.TransferOwnership(ctx, own.ID, to, api.Attempts(1)))
 	}
 	contested := transfer(luigi)
+	plan := s.AddNode(fastiotest.Node{Profile: mine, Name: "a.txt"}).ID.Plain()
+	link := s.Client(t).Call(ctx, &api.Request{ // there is no method for it
+		Op: "shares.QuickShares.Create", Method: http.MethodPost, Body: api.Form{},
+		Path: api.Path("/current/workspace/{workspace_id}/storage/{node_id}/quickshare/", string(mine), plan),
+	}, nil)
 	if err := c.Update(ctx, own.ID, shares.UpdateRequest{ExternalInvites: shares.ExternalInvitesDenied}); err != nil {
 		t.Fatal(err)
 	}
@@ -200,6 +205,7 @@ func TestReasonsAndCodesOfErrors(t *testing.T) {
 		"share not public": {
 			stub.Err(c.GetPublic(ctx, hidden)), api.ErrForbidden, refused{401, "", shares.CodeNoPublicView},
 		},
+		"a new QuickShare":      {link, api.ErrForbidden, refused{403, "", shares.CodeQuickShareDeprecated}},
 		"transfer to oneself":   {transfer(me), api.ErrInvalid, refused{406, shares.ReasonSuccessorIsSelf, 0}},
 		"transfer to no member": {transfer(luigi), api.ErrInvalid, refused{406, shares.ReasonSuccessorNotMember, 0}},
 		"transfer under way":    {contested, api.ErrConflict, refused{409, shares.ReasonTransferInProgress, 0}},
@@ -212,24 +218,6 @@ func TestReasonsAndCodesOfErrors(t *testing.T) {
 		if diff := cmp.Diff(tc.want, refusal(tc.err)); diff != "" || !errors.Is(tc.err, tc.kind) {
 			t.Errorf("%s: %v (-want +got)\n%s", name, tc.err, diff)
 		}
-	}
-}
-
-// A QuickShare can no longer be created: there is no method, and the server
-// rejects the request.
-func TestQuickSharesCannotBeCreated(t *testing.T) {
-	t.Parallel()
-	s := fastiotest.New()
-	w := s.AddWorkspace(fastiotest.Workspace{Name: "Mine"})
-	n := s.AddNode(fastiotest.Node{Profile: w.ID, Name: "a.txt"})
-	err := s.Client(t).Call(t.Context(), &api.Request{
-		Op: "shares.QuickShares.Create", Method: http.MethodPost,
-		Path: api.Path("/current/workspace/{workspace_id}/storage/{node_id}/quickshare/", string(w.ID), n.ID.Plain()),
-		Body: api.Form{},
-	}, nil)
-	if diff := cmp.Diff(refused{Status: 403, Code: shares.CodeQuickShareDeprecated}, refusal(err)); diff != "" ||
-		!errors.Is(err, api.ErrForbidden) {
-		t.Errorf("%v (-want +got)\n%s", err, diff)
 	}
 }
 
