@@ -155,7 +155,9 @@ func TestConflictsAreRetried(t *testing.T) {
 		"permanent":                {err: conflict(1), sent: 6, took: all},
 		"one attempt":              {err: conflict(1), opts: []api.CallOption{api.Attempts(1)}, sent: 1},
 		"20 attempts":              {err: conflict(1), opts: []api.CallOption{api.Attempts(20)}, sent: 6, took: all},
-		"deadline":                 {err: conflict(1), limit: two, sent: 3, took: 1500 * time.Millisecond, is: context.DeadlineExceeded},
+		"deadline": {
+			err: conflict(1), limit: two, sent: 3, took: 1500 * time.Millisecond, is: context.DeadlineExceeded,
+		},
 		"timeout": {
 			err: conflict(1), opts: []api.CallOption{api.Timeout(two)}, sent: 3, took: 1500 * time.Millisecond,
 			is: context.DeadlineExceeded,
@@ -365,7 +367,9 @@ func TestCancelTurn(t *testing.T) {
 		"while it waits":        {fastiotest.Fault{Op: "howto.Ask"}, false, ai.TurnStatusCancelled},
 		"while it streams":      {fastiotest.Fault{Op: "howto.Ask"}, true, ai.TurnStatusCancelled},
 		"when cancelling fails": {fastiotest.Fault{Op: "ai.Turns.Cancel", Status: 406}, false, ""},
-		"while it is lost":      {fastiotest.Fault{Op: "ai.Turns.Cancel", Status: 503, Count: 2}, true, ai.TurnStatusCancelled},
+		"while it is lost": {
+			fastiotest.Fault{Op: "ai.Turns.Cancel", Status: 503, Count: 2}, true, ai.TurnStatusCancelled,
+		},
 	}, func(t *testing.T, tc row) {
 		o := open(t, func(o *fastiotest.Options) { o.AI.TurnPace = time.Second })
 		o.Fail(tc.fault)

@@ -248,7 +248,9 @@ func TestAnswerSurvivesStreamFailures(t *testing.T) {
 		"silent for a short time": {fault: stall, pace: 8 * sec, idle: 20 * sec, opens: 2, took: 20 * sec},
 		"only heartbeats":         {fault: fault{Op: "howto.Ask"}, pace: 4 * minute, opens: 1, took: minute},
 		"unanswered":              {fault: fault{Delay: 100 * time.Hour, Count: 1}, took: 2 * minute, exact: true},
-		"5 s of retry":            {fault: fault{Cut: 200, Count: 1}, style: style{Retry: 5 * sec}, took: 5 * sec, exact: true},
+		"5 s of retry": {
+			fault: fault{Cut: 200, Count: 1}, style: style{Retry: 5 * sec}, took: 5 * sec, exact: true,
+		},
 		"a day of retry": {
 			fault: fault{Cut: 200, Count: 1}, style: style{Retry: 24 * time.Hour}, took: 20 * sec, exact: true,
 		},

@@ -19,14 +19,18 @@ func TestPath(t *testing.T) {
 		segments []string
 		want     string
 	}{
-		"without placeholders":           {"/current/ping/", nil, "/current/ping/"},
-		"with one":                       {details, []string{"4012345678901234567"}, "/current/user/4012345678901234567/details/"},
-		"with two":                       {"/current/{a}/x/{b}/", []string{"1", "2"}, "/current/1/x/2/"},
-		"with one at the end":            {"/current/{a}", []string{"1"}, "/current/1"},
-		"with one at the start":          {"{a}/x/", []string{"a b"}, "a%20b/x/"},
-		"with neighbours":                {"/{a}/{b}{c}/", []string{"1", "2", "3"}, "/1/23/"},
-		"without escaping":               {details, []string{"aZ09-._~"}, "/current/user/aZ09-._~/details/"},
-		"with an address":                {details, []string{"Ada+x@example.test"}, "/current/user/Ada%2Bx%40example.test/details/"},
+		"without placeholders": {"/current/ping/", nil, "/current/ping/"},
+		"with one": {
+			details, []string{"4012345678901234567"}, "/current/user/4012345678901234567/details/",
+		},
+		"with two":              {"/current/{a}/x/{b}/", []string{"1", "2"}, "/current/1/x/2/"},
+		"with one at the end":   {"/current/{a}", []string{"1"}, "/current/1"},
+		"with one at the start": {"{a}/x/", []string{"a b"}, "a%20b/x/"},
+		"with neighbours":       {"/{a}/{b}{c}/", []string{"1", "2", "3"}, "/1/23/"},
+		"without escaping":      {details, []string{"aZ09-._~"}, "/current/user/aZ09-._~/details/"},
+		"with an address": {
+			details, []string{"Ada+x@example.test"}, "/current/user/Ada%2Bx%40example.test/details/",
+		},
 		"with a slash":                   {details, []string{"a/b"}, "/current/user/a%2Fb/details/"},
 		"with parent directories":        {details, []string{"../../x"}, "/current/user/..%2F..%2Fx/details/"},
 		"with a query":                   {details, []string{"a?b=c#d"}, "/current/user/a%3Fb%3Dc%23d/details/"},

@@ -197,9 +197,7 @@ func TestFollowDeliversOnceAcrossRestarts(t *testing.T) {
 				return []api.OpaqueID{w.add(time.Now(), 0)}
 			}, false,
 		},
-		"with 10,000 events of the overlap": {
-			spread(10_000, time.Second, 100), 0, time.Hour, 2, 5 * time.Minute, nil, true,
-		},
+		"with 10,000 events of the overlap": {spread(10_000, time.Second, 100), 0, time.Hour, 2, 5 * time.Minute, nil, true},
 		"with more that a rescan would find": {
 			spread(11_000, time.Second, 1000), 0, time.Hour, 2, 5 * time.Minute, nil, true,
 		},
@@ -301,8 +299,7 @@ func TestFollowReportsLateEvents(t *testing.T) {
 		// happen in 14 of the 15 minutes.
 		"of a busy log": {900, time.Second, 12, func(i int) bool { return i == 300 }, 8 * time.Minute, 1, true},
 		"by ten overlaps, for six hours": {
-			400, time.Minute, 1, func(i int) bool { return i < 360 && i%7 == 0 }, 19*time.Minute + 50*time.Second, 52,
-			false,
+			400, time.Minute, 1, func(i int) bool { return i < 360 && i%7 == 0 }, 19*time.Minute + 50*time.Second, 52, false,
 		},
 	}, func(t *testing.T, tt row) {
 		test := func(t *testing.T, w *world) { //nolint:thelper // it is a test
@@ -775,10 +772,10 @@ func TestFollowRejectsInvalidOptions(t *testing.T) {
 			refused(room, &events.FollowOptions{Events: []events.Name{"b", ""}}),
 			refused(with(room, func(q *query) { q.Event = "a" }), &events.FollowOptions{Events: []events.Name{"b"}}),
 		},
-		"categories": {refused(room, &events.FollowOptions{
-			Events: []events.Name{"b"}, Categories: []events.Category{"c"},
-		})},
-		"event":   {refused(room, &events.FollowOptions{Events: []events.Name{"b", events.Name(strings.Repeat("n", 101))}})},
+		"categories": {refused(room, &events.FollowOptions{Events: []events.Name{"b"}, Categories: []events.Category{"c"}})},
+		"event": {
+			refused(room, &events.FollowOptions{Events: []events.Name{"b", events.Name(strings.Repeat("n", 101))}}),
+		},
 		"profile": {refused(events.Query{}, nil)},
 	})
 }

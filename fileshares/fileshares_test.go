@@ -224,8 +224,7 @@ func TestServerFileNameStaysInDirectory(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
 		"../../../etc/passwd": "passwd", "/etc/passwd": "passwd", `..\\..\\autoexec.bat`: "autoexec.bat",
-		".bashrc": "bashrc",
-		"..":      "download", "": "download",
+		".bashrc": "bashrc", "..": "download", "": "download",
 	} {
 		c := clientOf(t, stub.Network(func(r *http.Request) (*http.Response, error) {
 			if strings.HasSuffix(r.URL.Path, "/details/") {

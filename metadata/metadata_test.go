@@ -143,8 +143,7 @@ func TestMergeOutcomes(t *testing.T) {
 			&metadata.Refusal{Extra: map[string]json.RawMessage{"would_refuse": raw(`{"reason":7}`)}},
 		},
 		"unknown by a word": {
-			`"would_refuse":"maybe","merged":true`, metadata.OutcomeUnknown, metadata.OutcomeUnknown,
-			nil,
+			`"would_refuse":"maybe","merged":true`, metadata.OutcomeUnknown, metadata.OutcomeUnknown, nil,
 		},
 		"unknown by silence": {`"source":"a"`, metadata.OutcomeUnknown, metadata.OutcomeUnknown, nil},
 	} {

@@ -396,9 +396,7 @@ func TestTLS(t *testing.T) {
 	t.Cleanup(func() { _ = s.Close() })
 	network := server.Client()
 	network.Timeout = time.Second // does not apply to the socket
-	client, err := fastio.New(
-		fastio.WithBaseURL(server.URL), fastio.WithToken(s.Token()), fastio.WithHTTPClient(network),
-	)
+	client, err := fastio.New(fastio.WithBaseURL(server.URL), fastio.WithToken(s.Token()), fastio.WithHTTPClient(network))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -473,9 +473,8 @@ func TestCoalescing(t *testing.T) {
 			t.Fatalf("got %d changes: %+v", len(changes), changes[0])
 		}
 		want := &realtime.Event{
-			ObjectID: "c2", Name: "comment_created", SubCategory: "comments", CallingUserID: "4012",
-			Field: "comments:2abcd", Data: json.RawMessage(`{"a":1}`),
-			Sent:      api.Time{Time: time.Date(2026, 3, 2, 9, 30, 0, 5e8, time.UTC)},
+			ObjectID: "c2", Name: "comment_created", SubCategory: "comments", CallingUserID: "4012", Field: "comments:2abcd",
+			Data: json.RawMessage(`{"a":1}`), Sent: api.Time{Time: time.Date(2026, 3, 2, 9, 30, 0, 5e8, time.UTC)},
 			Triggered: api.Time{Time: time.Unix(1772443800, 223456000).UTC()},
 		}
 		if diff := cmp.Diff(want, changes[0].Events[1]); diff != "" {

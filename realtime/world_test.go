@@ -70,8 +70,7 @@ type dialed struct {
 
 func newPlatform() *platform {
 	return &platform{
-		fields: map[string]time.Time{}, change: make(chan struct{}), sockets: map[*socket]bool{},
-		life: 24 * time.Hour,
+		fields: map[string]time.Time{}, change: make(chan struct{}), sockets: map[*socket]bool{}, life: 24 * time.Hour,
 	}
 }
 

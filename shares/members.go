@@ -166,9 +166,7 @@ type UpdateMemberRequest struct {
 // policy denies external members. A pure reduction of rights is always allowed.
 //
 // It calls POST /current/share/{share_id}/member/{user_id}/update/.
-func (m *Members) Update(
-	ctx context.Context, share, user api.ID, r UpdateMemberRequest, opts ...api.CallOption,
-) error {
+func (m *Members) Update(ctx context.Context, share, user api.ID, r UpdateMemberRequest, opts ...api.CallOption) error {
 	f := newFields("shares.Members.Update")
 	f.role(r.Role)
 	word(f, "notify_options", r.Notify)

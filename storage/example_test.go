@@ -69,8 +69,7 @@ func ExampleService_GetMany() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	batch, err := client.Storage.GetMany(context.Background(), api.Workspace(room.ID), []api.OpaqueID{gone, mill.ID},
-		nil)
+	batch, err := client.Storage.GetMany(context.Background(), api.Workspace(room.ID), []api.OpaqueID{gone, mill.ID}, nil)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -47,12 +47,10 @@ func TestNodeJSON(t *testing.T) {
 			"pdf":       {State: storage.PreviewStateInProgress},
 		},
 		AI: storage.NodeAI{
-			State: storage.AIStateInProgress, Attach: true, Summary: true,
-			Extra: map[string]raw{"model": raw("3")},
+			State: storage.AIStateInProgress, Attach: true, Summary: true, Extra: map[string]raw{"model": raw("3")},
 		},
 		Summary: &storage.NodeSummary{
-			Title: "Plan", Short: "A plan.", Long: "A plan of the mill.",
-			Extra: map[string]raw{"category": raw(`"plans"`)},
+			Title: "Plan", Short: "A plan.", Long: "A plan of the mill.", Extra: map[string]raw{"category": raw(`"plans"`)},
 		},
 		Facts: &storage.Facts{
 			Count: 2, Total: 3, IsTruncated: true,
@@ -60,8 +58,7 @@ func TestNodeJSON(t *testing.T) {
 				{
 					Name: "total", Value: raw("12.50"), DeclaredType: storage.FactTypeFloat, StoredType: storage.FactTypeString,
 					Source: storage.FactSourceAI, Confidence: storage.FactConfidenceHigh,
-					Updated: api.Time{Time: moment.Add(time.Second / 2)},
-					Extra:   map[string]raw{"unit": raw(`"EUR"`)},
+					Updated: api.Time{Time: moment.Add(time.Second / 2)}, Extra: map[string]raw{"unit": raw(`"EUR"`)},
 				},
 				{Name: "note", Value: raw(`""`), Source: storage.FactSourceUser, Rationale: "cleared"},
 			},

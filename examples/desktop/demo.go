@@ -30,9 +30,7 @@ func (p *program) demonstrate(ctx context.Context, config oauth.Config) error {
 	defer demo.Stop()
 	fmt.Fprintln(p.out)
 	config.BaseURL = demo.URL
-	config.Store = oauth.FileStore{
-		Path: filepath.Join(p.dir, "tokens"), Keys: oauth.KeyFile(filepath.Join(p.dir, "key")),
-	}
+	config.Store = oauth.FileStore{Path: filepath.Join(p.dir, "tokens"), Keys: oauth.KeyFile(filepath.Join(p.dir, "key"))}
 	config.OpenBrowser = func(ctx context.Context, url string) error { return approve(ctx, platform, url) }
 	if err := p.run(ctx, config); err != nil {
 		return err

@@ -88,9 +88,8 @@ func TestFacts(t *testing.T) {
 	}
 	for text, want := range map[string]storage.FactType{
 		"1250.50": storage.FactTypeFloat, "-7": storage.FactTypeFloat, "true": storage.FactTypeBool,
-		"2026-05-31": storage.FactTypeDatetime,
-		"null":       storage.FactTypeString, "[1]": storage.FactTypeString, "": storage.FactTypeString,
-		"May": storage.FactTypeString,
+		"2026-05-31": storage.FactTypeDatetime, "null": storage.FactTypeString, "[1]": storage.FactTypeString,
+		"": storage.FactTypeString, "May": storage.FactTypeString,
 	} {
 		if _, got := read(text); got != want {
 			t.Errorf("%q is read as %s, want %s", text, got, want)

@@ -26,8 +26,7 @@ func startDemo(out io.Writer) *show.Emulator {
 	}
 	demo := show.Emulate(out, "FASTIO_API_KEY", p)
 	names := []string{
-		"workspace_storage_file_added", "comment_created", "workspace_storage_file_updated",
-		"ai_chat_new_message",
+		"workspace_storage_file_added", "comment_created", "workspace_storage_file_updated", "ai_chat_new_message",
 	}
 	demo.Every(500*time.Millisecond, func(i int) {
 		p.AddEvent(fastiotest.Event{

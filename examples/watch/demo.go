@@ -27,8 +27,7 @@ func startDemo(out io.Writer) *show.Emulator {
 			p.AddComment(fastiotest.Comment{Profile: room.ID, User: grace.ID, Body: thought})
 		default:
 			p.AddEvent(fastiotest.Event{
-				Name: "workspace_storage_file_updated", Workspace: room.ID, CallingUser: grace.ID,
-				ObjectName: "mill.pdf",
+				Name: "workspace_storage_file_updated", Workspace: room.ID, CallingUser: grace.ID, ObjectName: "mill.pdf",
 			})
 		}
 	})

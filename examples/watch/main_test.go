@@ -79,8 +79,7 @@ func TestDemo(t *testing.T) { //nolint:paralleltest // it empties the environmen
 	done := make(chan error)
 	go func() { done <- run(ctx, strings.NewReader(""), &s, "design") }()
 	for _, want := range []string{
-		"running against an emulator", "Watching.", "storage",
-		"Grace Hopper: Thought number 1.",
+		"running against an emulator", "Watching.", "storage", "Grace Hopper: Thought number 1.",
 	} {
 		if !s.shows(t.Context(), want) {
 			t.Errorf("the screen does not show %q:\n%s", want, s.String())

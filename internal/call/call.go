@@ -165,8 +165,7 @@ func NumericID(op, field string, id api.ID) error {
 		return nil
 	}
 	return &api.InputError{
-		Op: op, Field: field, Rule: "must be an ID of 19 digits, not a custom name",
-		Got: strconv.Quote(string(id)),
+		Op: op, Field: field, Rule: "must be an ID of 19 digits, not a custom name", Got: strconv.Quote(string(id)),
 	}
 }
 

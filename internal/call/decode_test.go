@@ -133,13 +133,12 @@ func TestAdvisoryValuesOfAnotherType(t *testing.T) {
 	t.Parallel()
 	for _, member := range []string{
 		`"name":{"a":1}`, `"name":["a"]`, `"size":"many"`, `"size":1000`, `"size":1.5`, `"size":{}`, `"ratio":"half"`,
-		`"ratio":[1]`,
-		`"done":"maybe"`, `"done":{"a":1}`, `"done":2`, `"flag":"maybe"`, `"flag":[0]`, `"ai_state":{"a":1}`,
-		`"created":"soon"`, `"created":{"date":"2026-01-01"}`, `"created":true`, `"seen":"soon"`, `"seen":[1]`,
-		`"count":"many"`, `"count":{"n":1}`, `"owner":"ada"`, `"owner":[1]`, `"owner":5`, `"home":"here"`, `"home":[1]`,
-		`"tags":"x"`, `"tags":{"a":"x"}`, `"parts":"x"`, `"parts":5`, `"votes":"x"`, `"votes":[1]`, `"plain":[1]`,
-		`"plain":1`,
-		`"failure":"broken"`, `"failure":[1]`, `"preview":5`, `"preview":[1]`, `"facts":"f"`, `"raw":"x"`,
+		`"ratio":[1]`, `"done":"maybe"`, `"done":{"a":1}`, `"done":2`, `"flag":"maybe"`, `"flag":[0]`,
+		`"ai_state":{"a":1}`, `"created":"soon"`, `"created":{"date":"2026-01-01"}`, `"created":true`, `"seen":"soon"`,
+		`"seen":[1]`, `"count":"many"`, `"count":{"n":1}`, `"owner":"ada"`, `"owner":[1]`, `"owner":5`, `"home":"here"`,
+		`"home":[1]`, `"tags":"x"`, `"tags":{"a":"x"}`, `"parts":"x"`, `"parts":5`, `"votes":"x"`, `"votes":[1]`,
+		`"plain":[1]`, `"plain":1`, `"failure":"broken"`, `"failure":[1]`, `"preview":5`, `"preview":[1]`, `"facts":"f"`,
+		`"raw":"x"`,
 	} {
 		for form, answer := range map[string]string{
 			"in a list":     `{"records":[{"id":"a",` + member + `,"unknown":1},{"id":"b","name":"c"}]}`,
@@ -163,12 +162,10 @@ func TestAdvisoryValuesOfAnotherType(t *testing.T) {
 		`{"id":"a","failure":[],"owner":[]}`:             {ID: "a", Failure: &storage.NodeError{}, Owner: &owner{}},
 		`{"id":"a","any":{"x":[null]},"size":"2"}`:       {ID: "a", Any: map[string]any{"x": []any{nil}}, Size: 2},
 		`{"id":"a","raw":[null,{"x":null}],"size":"2"}`: {
-			ID:  "a",
-			Raw: []json.RawMessage{json.RawMessage("null"), json.RawMessage(`{"x":null}`)}, Size: 2,
+			ID: "a", Raw: []json.RawMessage{json.RawMessage("null"), json.RawMessage(`{"x":null}`)}, Size: 2,
 		},
 		`{"id":5,"seen":1798761599,"count":"7"}`: {
-			ID:   "5",
-			Seen: &api.Time{Time: time.Unix(1798761599, 0).UTC()}, Count: new(7),
+			ID: "5", Seen: &api.Time{Time: time.Unix(1798761599, 0).UTC()}, Count: new(7),
 		},
 	} {
 		got, err := decoded(t, `{"records":[`+answer+`]}`)
@@ -181,12 +178,10 @@ func TestRequiredValuesOfAnotherType(t *testing.T) {
 	t.Parallel()
 	for _, answer := range []string{
 		`{"records":"none"}`, `{"records":{"a":1}}`, `{"records":[5]}`, `{"records":[{"id":"a"},"b"]}`,
-		`{"records":[[{"id":"a"}]]}`,
-		`{"records":[{"id":{"a":1}}]}`, `{"records":[{"id":["a"]}]}`, `{"records":[{"id":[]}]}`, `{"pagination":"last"}`,
-		`{"pagination":{"has_more":"perhaps"}}`,
+		`{"records":[[{"id":"a"}]]}`, `{"records":[{"id":{"a":1}}]}`, `{"records":[{"id":["a"]}]}`,
+		`{"records":[{"id":[]}]}`, `{"pagination":"last"}`, `{"pagination":{"has_more":"perhaps"}}`,
 		`{"pagination":{"has_more":{}}}`, `{"pagination":{"has_more":true,"next_cursor":{"a":1}}}`,
-		`{"response":{"records":"none"}}`,
-		`{"response":["a"]}`, `["a"]`, `[{"id":"a"}]`, `"a"`, `5`, `{"by_name":5}`,
+		`{"response":{"records":"none"}}`, `{"response":["a"]}`, `["a"]`, `[{"id":"a"}]`, `"a"`, `5`, `{"by_name":5}`,
 	} {
 		if got, err := decoded(t, answer); err == nil {
 			t.Errorf("%s is read as %+v", answer, got)

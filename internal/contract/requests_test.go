@@ -55,9 +55,7 @@ func requests() []step {
 		aiRequests(), eventRequests(),
 		{
 			makes("/howto.Ask", howto.Question{Text: " How?\n"}),
-			makes("/howto.Ask", howto.Question{
-				Text: "How?", Context: "I own it.", Surface: howto.SurfaceCode, Client: "loom",
-			}),
+			makes("/howto.Ask", howto.Question{Text: "How?", Context: "I own it.", Surface: howto.SurfaceCode, Client: "loom"}),
 			makes("/activity.Dashboard.Dismiss", workspaceID, "mention:1",
 				time.Date(2126, 1, 2, 3, 4, 5, 999_999_999, time.UTC)),
 			makes("/storage.GetMany", api.Workspace(workspaceID), []api.OpaqueID{"2RII2-9kqzf", "a,b", "c"}),
@@ -143,16 +141,14 @@ func shareRequests() []step {
 			Title: "Q4", Expires: noon, CommentsEnabled: new(true), Intelligence: true,
 		}),
 		makes("/shares.Create", workspaceID, shares.CreateRequest{
-			Title: "Q4 pack", Description: "All that belongs to it.", CustomName: "q4páck7",
-			CustomURL: "the-pack-of-q4", Type: shares.TypeExchange, StorageMode: shares.StorageModeWorkspaceFolder,
-			CreateFolder: true, FolderName: "Pack", Access: shares.AccessAnyone,
-			Password: api.Set(secret(loanPassword)), AnonymousUploadsEnabled: true, Invite: shares.InviteGuests,
-			Notify: shares.NotifySentOrReceived, DownloadSecurity: shares.DownloadSecurityHigh,
-			CommentsEnabled: new(false), GuestChatEnabled: true, DisplayType: shares.DisplayTypeList,
-			WorkspaceStyle: "true", BackgroundImage: 129, AccentColor: raw(`{"r":1}`),
-			BackgroundColor1: raw(`"#fff"`), BackgroundColor2: raw(`[0,0,0]`),
-			Link1: raw(`{"url":"https://a.test/?b=c&d"}`), Link2: raw(`{}`), Link3: raw(`[]`),
-			OwnerDefined: raw(`{"a":null}`),
+			Title: "Q4 pack", Description: "All that belongs to it.", CustomName: "q4páck7", CustomURL: "the-pack-of-q4",
+			Type: shares.TypeExchange, StorageMode: shares.StorageModeWorkspaceFolder, CreateFolder: true,
+			FolderName: "Pack", Access: shares.AccessAnyone, Password: api.Set(secret(loanPassword)),
+			AnonymousUploadsEnabled: true, Invite: shares.InviteGuests, Notify: shares.NotifySentOrReceived,
+			DownloadSecurity: shares.DownloadSecurityHigh, CommentsEnabled: new(false), GuestChatEnabled: true,
+			DisplayType: shares.DisplayTypeList, WorkspaceStyle: "true", BackgroundImage: 129, AccentColor: raw(`{"r":1}`),
+			BackgroundColor1: raw(`"#fff"`), BackgroundColor2: raw(`[0,0,0]`), Link1: raw(`{"url":"https://a.test/?b=c&d"}`),
+			Link2: raw(`{}`), Link3: raw(`[]`), OwnerDefined: raw(`{"a":null}`),
 		}),
 		makes("/shares.Update", portalID, shares.UpdateRequest{GuestChatEnabled: new(false)}),
 		makes("/shares.Update", portalID, shares.UpdateRequest{
@@ -184,8 +180,7 @@ func searchRequests() []step {
 		makes("/search.Files", room, search.Query{
 			Text: "Q?-*.PDF", Target: search.TargetFilename, NameMatch: search.NameMatchGlob, CaseSensitive: true,
 			Within: []search.Scope{
-				search.InFile("2-A", "3-B"), search.InFolder("2-F", 10), search.InFile("2c", "3d"),
-				search.InFolder("2e", 1),
+				search.InFile("2-A", "3-B"), search.InFolder("2-F", 10), search.InFile("2c", "3d"), search.InFolder("2e", 1),
 			},
 			Filters:  []metadata.Filter{metadata.Equals("total", int64(math.MaxInt64)), metadata.NotExists("paid")},
 			Category: metadata.CategoryFinance, Details: true, Limit: 500, Offset: 20,

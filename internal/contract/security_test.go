@@ -360,8 +360,7 @@ func TestRedirectsWithPasswordAreNotFollowed(t *testing.T) {
 	for _, location := range []string{
 		"https://evil.test/", home + ":8443/", "http://api.fast.io/", "https://me@api.fast.io/", "//evil.test/",
 		"https://аpi.fast.io/", home + "/current/other/", "/current/other/", "../other/",
-		"https://api.fast.io@evil.test/",
-		"https://files.elsewhere.test/?token=" + signed,
+		"https://api.fast.io@evil.test/", "https://files.elsewhere.test/?token=" + signed,
 	} {
 		for _, status := range []int{301, 302, 303, 307, 308} {
 			for name, call := range sentIn(inPassword, inToken, inForm) {
@@ -466,8 +465,7 @@ func TestPreviewRejectsOtherRedirects(t *testing.T) {
 	}
 	for _, location := range []string{
 		"", "ftp://cdn.test/", "javascript:alert(1)", "file:///etc/passwd", "data:text/plain,x",
-		"https://me:pw@cdn.test/",
-		"http://cdn.test/" + signed, "https:///" + signed, "https://[::1" + signed,
+		"https://me:pw@cdn.test/", "http://cdn.test/" + signed, "https:///" + signed, "https://[::1" + signed,
 		"https://me:" + signed + "@cdn.test/",
 	} {
 		check(redirecting(307, location), 307, 1)
@@ -576,13 +574,12 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 	options := api.Resolve([]api.CallOption{token, password})
 	link, invitation := &shares.Share{Title: "Q4", Password: secret}, &shares.Invitation{ID: "i1", Key: secret}
 	for _, v := range []any{
-		&fileshares.CreateRequest{Password: set}, &fileshares.UpdateRequest{Password: set},
-		token, &password, &options, &api.Request{Options: options},
-		&shares.CreateRequest{Password: set}, &shares.UpdateRequest{Password: set},
+		&fileshares.CreateRequest{Password: set}, &fileshares.UpdateRequest{Password: set}, token, &password, &options,
+		&api.Request{Options: options}, &shares.CreateRequest{Password: set}, &shares.UpdateRequest{Password: set},
 		&shares.MineOptions{Key: secret}, link, invitation, &shares.Page{Shares: []*shares.Share{link}},
 		&shares.Public{Share: link}, &shares.Added{Invitation: invitation},
-		&shares.InvitationPage{Invitations: []*shares.Invitation{invitation}},
-		&account.SignUpRequest{Password: secret}, &account.SignedUp{Token: &api.Token{AccessToken: secret}},
+		&shares.InvitationPage{Invitations: []*shares.Invitation{invitation}}, &account.SignUpRequest{Password: secret},
+		&account.SignedUp{Token: &api.Token{AccessToken: secret}},
 		&account.Subscription{PublicKey: secret, SetupIntent: &account.SetupIntent{ClientSecret: secret}},
 	} {
 		var b bytes.Buffer

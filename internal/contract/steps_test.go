@@ -496,9 +496,7 @@ func searchSteps() []step {
 			Text: "brass", Details: true, Limit: 1,
 			Within: []search.Scope{search.InFile(oiledNote, oiledVersion), search.InFolder(folderID, 1)},
 		}),
-		makes("Files", workspace, search.Query{
-			Text: "*.md", Target: search.TargetFilename, NameMatch: search.NameMatchGlob,
-		}),
+		makes("Files", workspace, search.Query{Text: "*.md", Target: search.TargetFilename, NameMatch: search.NameMatchGlob}),
 		makes("Files", workspace, search.Query{
 			Text: "mill", Filters: []metadata.Filter{metadata.Equals("wheels", 25000)}, Category: metadata.CategoryEngineering,
 		}),
@@ -527,8 +525,7 @@ func shareSteps() []step {
 	return []step{
 		between((*world).openPortals),
 		makes("Create", workspaceID, shares.CreateRequest{
-			Title: "Mühle №1", Access: shares.AccessAnyone, Expires: expires,
-			Password: api.Set(secret(sharePassword)),
+			Title: "Mühle №1", Access: shares.AccessAnyone, Expires: expires, Password: api.Set(secret(sharePassword)),
 		}),
 		makes("Create", workspaceID, receive),
 		makes("Create", workspaceID, cards),

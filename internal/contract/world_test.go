@@ -281,8 +281,7 @@ func (w *world) discuss() {
 			Profile: workspaceID, Node: drawingID, User: charles, Parent: questionID, Created: at.Add(time.Minute),
 			Body: "It does not rust.", Edited: at.Add(2 * time.Minute),
 			Actor: &fastiotest.Actor{
-				User: charles, Kind: "agent", AgentName: "Notator", NameSource: "self_declared",
-				CredentialType: "oauth",
+				User: charles, Kind: "agent", AgentName: "Notator", NameSource: "self_declared", CredentialType: "oauth",
 			},
 		},
 		fastiotest.Comment{
@@ -350,8 +349,7 @@ func (w *world) openPortals() {
 			Role: fastiotest.Guest, Created: epoch, Expires: epoch.AddDate(0, 1, 0),
 		},
 		fastiotest.Invitation{
-			ID: myInvitation, Key: invitationKey, Profile: theirShare, Email: ada.Email, Inviter: luigiID,
-			Created: epoch,
+			ID: myInvitation, Key: invitationKey, Profile: theirShare, Email: ada.Email, Inviter: luigiID, Created: epoch,
 		},
 		fastiotest.QuickShare{ID: quickShare, Node: planFile, Created: epoch, Expires: epoch.AddDate(0, 1, 0)},
 		fastiotest.QuickShare{ID: quickNote, Node: poemNote, Created: epoch},

@@ -121,8 +121,7 @@ func (f readFunc) Read(p []byte) (int, error) { return f(p) }
 
 func reading() *api.Request {
 	return &api.Request{
-		Op: "things.Read", Method: http.MethodGet, Path: api.Path("/current/things/read/"),
-		Replay: api.ReplaySafe,
+		Op: "things.Read", Method: http.MethodGet, Path: api.Path("/current/things/read/"), Replay: api.ReplaySafe,
 	}
 }
 
@@ -574,19 +573,14 @@ func TestSaveIsAtomic(t *testing.T) {
 func TestNameIsSafe(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
-		"q3.pdf": "q3.pdf", "Q3 report (final).pdf": "Q3 report (final).pdf", "größe.txt": "größe.txt",
-		"": "download", ".": "download", "..": "download", "...": "download", "/": "download", `\`: "download",
-		" ": "download", "../": "download",
-		"/etc/passwd": "passwd", "../../etc/passwd": "passwd", `..\..\boot.ini`: "boot.ini", `C:\temp\a.txt`: "a.txt",
-		"C:a.txt": "C_a.txt",
-		".bashrc": "bashrc", "..bashrc": "bashrc", ". .ssh": "ssh", "a/.ssh": "ssh", "a.txt.": "a.txt",
-		"a.txt  ": "a.txt",
-		"a\x00b":  "ab", "a\r\nb": "ab", "fdp.\u202eexe": "fdp.exe", "a\xffb": "ab",
-		"a:b|c?d*e<f>\"g": "a_b_c_d_e_f__g",
-		"CON":             "_CON", "nul.txt": "_nul.txt", "com1": "_com1", "COM¹.log": "_COM¹.log",
-		"LPT9 .x": "_LPT9 .x",
-		"console": "console", "com10": "com10",
-		strings.Repeat("ü", 150): strings.Repeat("ü", 100),
+		"q3.pdf": "q3.pdf", "Q3 report (final).pdf": "Q3 report (final).pdf", "größe.txt": "größe.txt", "": "download",
+		".": "download", "..": "download", "...": "download", "/": "download", `\`: "download", " ": "download",
+		"../": "download", "/etc/passwd": "passwd", "../../etc/passwd": "passwd", `..\..\boot.ini`: "boot.ini",
+		`C:\temp\a.txt`: "a.txt", "C:a.txt": "C_a.txt", ".bashrc": "bashrc", "..bashrc": "bashrc", ". .ssh": "ssh",
+		"a/.ssh": "ssh", "a.txt.": "a.txt", "a.txt  ": "a.txt", "a\x00b": "ab", "a\r\nb": "ab",
+		"fdp.\u202eexe": "fdp.exe", "a\xffb": "ab", "a:b|c?d*e<f>\"g": "a_b_c_d_e_f__g", "CON": "_CON",
+		"nul.txt": "_nul.txt", "com1": "_com1", "COM¹.log": "_COM¹.log", "LPT9 .x": "_LPT9 .x", "console": "console",
+		"com10": "com10", strings.Repeat("ü", 150): strings.Repeat("ü", 100),
 	} {
 		if got := download.Name(name); got != want {
 			t.Errorf("%q becomes %q, want %q", name, got, want)

@@ -430,8 +430,7 @@ func TestEndlessAnswer(t *testing.T) { //nolint:paralleltest // it measures the 
 					t.Errorf("the call ends with %v and %d bytes", err, len(raw.Body))
 				}
 				if body.read > tc.most || !body.closed || body.peak > before+mostHeap {
-					t.Errorf("%d bytes were read, closed: %t; the heap grew by %d MiB", body.read, body.closed,
-						(body.peak-before)>>20)
+					t.Errorf("%d bytes were read, closed: %t; the heap grew by %d MiB", body.read, body.closed, (body.peak-before)>>20)
 				}
 			}
 		})

@@ -299,9 +299,7 @@ func TestLinkSecretsAreChecked(t *testing.T) {
 		inputError(t, name, r, want)
 	}
 	both := []api.CallOption{opening(api.LinkTakesPassword, canary), opening(api.LinkTakesToken, canary)}
-	for takes, field := range map[api.Link]string{
-		api.LinkTakesPassword: "LinkPassword", api.LinkTakesToken: "LinkToken",
-	} {
+	for takes, field := range map[api.Link]string{api.LinkTakesPassword: "LinkPassword", api.LinkTakesToken: "LinkToken"} {
 		for secret, want := range map[string]*api.InputError{
 			"\n" + canary:   {Rule: control, Got: "one at byte 0"},
 			"p\n" + canary:  {Rule: control, Got: "one at byte 1"},

@@ -185,8 +185,7 @@ var identity = sync.OnceValue(func() tls.Certificate {
 
 func serverTLS() *tls.Config {
 	return &tls.Config{
-		Certificates: []tls.Certificate{identity()}, NextProtos: []string{"h2", "http/1.1"},
-		MinVersion: tls.VersionTLS12,
+		Certificates: []tls.Certificate{identity()}, NextProtos: []string{"h2", "http/1.1"}, MinVersion: tls.VersionTLS12,
 	}
 }
 

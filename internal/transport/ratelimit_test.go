@@ -305,12 +305,14 @@ func TestRateHeaders(t *testing.T) {
 			header []string
 			want   api.RateLimit
 		}{
-			"nothing":                       {nil, api.RateLimit{}},
-			"all three":                     {window(epoch(in7)), whole},
-			"a clock that runs fast":        {window(epoch(fast), "Date", date(skewed)), whole},
-			"a date for an expiry":          {window(stamp(fast), "Date", date(skewed)), whole},
-			"the old names":                 {[]string{availOld, "3", mostOld, "5", expiresOld, epoch(in7)}, whole},
-			"both names":                    {window(epoch(in7), availOld, "1", mostOld, "50", expiresOld, epoch(now.Add(time.Hour))), whole},
+			"nothing":                {nil, api.RateLimit{}},
+			"all three":              {window(epoch(in7)), whole},
+			"a clock that runs fast": {window(epoch(fast), "Date", date(skewed)), whole},
+			"a date for an expiry":   {window(stamp(fast), "Date", date(skewed)), whole},
+			"the old names":          {[]string{availOld, "3", mostOld, "5", expiresOld, epoch(in7)}, whole},
+			"both names": {
+				window(epoch(in7), availOld, "1", mostOld, "50", expiresOld, epoch(now.Add(time.Hour))), whole,
+			},
 			"blanks around":                 {[]string{avail, " 3 ", most, " 5 ", expires, " " + epoch(in7) + " "}, whole},
 			"no expiry":                     {[]string{avail, "3", most, "5"}, partial},
 			"an expiry at this moment":      {window(epoch(now)), partial},

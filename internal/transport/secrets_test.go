@@ -27,9 +27,8 @@ import (
 // secret are the canaries of one call, each recognizable by itself. One of them has
 // characters that every encoding writes in its own way.
 var secret = struct{ token, password, credential, form, json, query, state, path string }{
-	"canary-token-0123456789", `canary/pass "wörd" <&> ☃+%`, "canary-credential-0123456789",
-	"canary-form-0123456789", "canary-json-0123456789", "canary-query/0123456789", "canary-state-0123456789",
-	"canary-path-0123456789",
+	"canary-token-0123456789", `canary/pass "wörd" <&> ☃+%`, "canary-credential-0123456789", "canary-form-0123456789",
+	"canary-json-0123456789", "canary-query/0123456789", "canary-state-0123456789", "canary-path-0123456789",
 }
 
 // watch collects what a program may print, and holds no canary when the test ends.
