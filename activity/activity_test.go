@@ -183,7 +183,6 @@ func TestWatchAdaptsToProxyTimeout(t *testing.T) {
 	})
 }
 
-// Longer polls are tried less and less often while the proxy cuts them.
 func TestWatchProbesLessOften(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -220,8 +219,6 @@ func TestWatchEndsAtFinalErrors(t *testing.T) {
 	}
 }
 
-// A response that cannot be decoded or has no cursor does not end a watch or
-// stop its reports.
 func TestWatchContinuesAfterInvalidResponses(t *testing.T) {
 	t.Parallel()
 	const future = "2099-01-01 00:00:00.000000 UTC"

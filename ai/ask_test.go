@@ -98,8 +98,6 @@ func TestRetriesKeepTheIdempotencyKey(t *testing.T) {
 	})
 }
 
-// A program that is killed between two attempts resumes with the key it saved
-// and creates no second turn.
 func TestAskWithSavedKeyAfterKill(t *testing.T) {
 	t.Parallel()
 	table.Bubbles(t, map[string]fastiotest.Fault{
@@ -243,7 +241,6 @@ func TestAskRewritesCorrectedAnswer(t *testing.T) {
 	}
 }
 
-// A clarification by the agent is not an error.
 func TestAskReturnsAClarification(t *testing.T) {
 	t.Parallel()
 	alone(t, func(t *testing.T, o *office) {
@@ -310,7 +307,6 @@ func TestLostTurnsAreReplacedOnce(t *testing.T) {
 	})
 }
 
-// Wait continues on unknown statuses.
 func TestWaitContinuesOnUnknownStatuses(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -409,8 +405,6 @@ func (o *office) askFor(t *testing.T, d time.Duration, thread api.OpaqueID) (*ai
 	return o.client.AI.Ask(ctx, o.room, ai.Question{Text: question}, &ai.AskOptions{CancelTurn: true, Thread: thread})
 }
 
-// A call that ends while it sends the question cancels the turn if one was
-// created.
 func TestCancelTurnWhileSending(t *testing.T) {
 	t.Parallel()
 	slow := func(o *fastiotest.Options) { o.AI.TurnPace = time.Second }
@@ -523,8 +517,6 @@ func TestWaitRetriesTemporaryFailures(t *testing.T) {
 	})
 }
 
-// A timeout applies to the whole call and cancels the turn like the end of the
-// context.
 func TestTimeoutAppliesToTheWholeCall(t *testing.T) {
 	t.Parallel()
 	within := api.Timeout(5 * time.Second)
@@ -618,7 +610,6 @@ func checkRows[T any, K comparable](t *testing.T, rows iter.Seq2[T, error], key 
 	}
 }
 
-// No error contains the text of an answer.
 func TestErrorsDoNotHoldTheAnswer(t *testing.T) {
 	t.Parallel()
 	e := &ai.TurnError{Op: "ai.Ask", Turn: &ai.Turn{

@@ -206,7 +206,6 @@ func TestLiveStreamCutAtEveryByte(t *testing.T) {
 	})
 }
 
-// A resumed stream repeats no event.
 func TestStreamResumesWithTheLastEventID(t *testing.T) {
 	t.Parallel()
 	alone(t, func(t *testing.T, o *office) {
@@ -289,7 +288,6 @@ func TestAnswerSurvivesStreamFailures(t *testing.T) {
 	})
 }
 
-// The timeout of the http.Client does not apply to streams.
 func TestStreamIgnoresTheTimeoutOfTheHTTPClient(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -303,7 +301,6 @@ func TestStreamIgnoresTheTimeoutOfTheHTTPClient(t *testing.T) {
 	})
 }
 
-// Events stay valid after later ones.
 func TestStreamEventsStayValid(t *testing.T) {
 	t.Parallel()
 	var body strings.Builder
@@ -360,8 +357,6 @@ func (beating) Open(ctx context.Context, _ *api.Request) (*http.Response, error)
 	}, nil
 }
 
-// A stream that makes progress with every connection is continued, however many
-// it needs.
 func TestStreamContinuesWhileItProgresses(t *testing.T) {
 	t.Parallel()
 	table.Bubbles(t, map[string]string{"with IDs": "id: %d\n", "without": ""}, func(t *testing.T, id string) {
@@ -383,7 +378,6 @@ func TestStreamContinuesWhileItProgresses(t *testing.T) {
 	})
 }
 
-// Every name of a final event ends a stream.
 func TestStreamEndsAtEveryFinalEvent(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{
@@ -473,7 +467,6 @@ func TestStreamStopsWithTheLoop(t *testing.T) {
 	})
 }
 
-// A turn without an answer is an error with the reason.
 func TestFailedTurnsAreErrors(t *testing.T) {
 	t.Parallel()
 	for _, status := range []ai.TurnStatus{

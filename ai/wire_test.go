@@ -29,8 +29,6 @@ type (
 	ask       = ai.Question
 )
 
-// A retry of a deletion succeeds if the record is already gone; other errors
-// are returned.
 func TestDeleteIsIdempotent(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -414,7 +412,6 @@ func TestOnlyStatus409IsANoteConflict(t *testing.T) {
 	}
 }
 
-// Update returns the thread even if the response has none.
 func TestUpdateReturnsTheThread(t *testing.T) {
 	t.Parallel()
 	for answer, want := range map[string]*ai.Thread{

@@ -15,7 +15,6 @@ import (
 	"github.com/fastio-go/fastio/internal/stub"
 )
 
-// A retry of a deletion whose response was lost succeeds.
 func TestDeleteIsRetriedAfterLostResponse(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

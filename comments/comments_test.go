@@ -173,7 +173,6 @@ func TestOtherCallsRejectInvalidInput(t *testing.T) {
 		`target_id must not be blank, got "-"`)
 }
 
-// Values at the limits are sent.
 func TestLimitsAreInclusive(t *testing.T) {
 	t.Parallel()
 	s, ctx, room := unreachable(), t.Context(), targets()[""]

@@ -232,8 +232,6 @@ func TestAllEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// All returns each comment that exists throughout once, whatever is added and
-// deleted meanwhile.
 func TestAllIsCompleteDuringChanges(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {

@@ -427,7 +427,6 @@ func TestFollowSets(t *testing.T) {
 	})
 }
 
-// A gap that is found but not yet reported survives a crash.
 func TestFollowReportsAGapAfterACrash(t *testing.T) {
 	t.Parallel()
 	alone(t, func(t *testing.T, w *world) {
@@ -826,8 +825,6 @@ func TestFollowStopsDeliveringWhileItCannotSave(t *testing.T) {
 	})
 }
 
-// If the responses to a save and to the next load are lost, Follow recognizes
-// its own checkpoint.
 func TestFollowRecognizesItsOwnCheckpoint(t *testing.T) {
 	t.Parallel()
 	alone(t, func(t *testing.T, w *world) {

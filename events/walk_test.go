@@ -509,7 +509,6 @@ func FuzzWalkCursor(f *testing.F) {
 	})
 }
 
-// WithResponse holds the response of the current page while the next is fetched.
 func TestWithResponseHoldsTheCurrentPage(t *testing.T) {
 	t.Parallel()
 	alone(t, func(t *testing.T, w *world) {
@@ -531,7 +530,6 @@ func TestWithResponseHoldsTheCurrentPage(t *testing.T) {
 	})
 }
 
-// The timeout of a call limits how long a walk retries.
 func TestWalkWithATimeout(t *testing.T) {
 	t.Parallel()
 	alone(t, func(t *testing.T, w *world) {
@@ -582,7 +580,6 @@ func TestEventsWithoutAnIDAreAllDelivered(t *testing.T) {
 	}
 }
 
-// A cursor is not requested again if its page has no next cursor.
 func TestCursorOfAPageWithoutOneIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	c := callerFunc(func(r *api.Request) string {

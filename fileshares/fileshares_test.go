@@ -126,7 +126,6 @@ func TestInvalidInputIsRejected(t *testing.T) {
 	}
 }
 
-// The response to a grant by user ID may be empty.
 func TestGrantByUserIDWithEmptyResponse(t *testing.T) {
 	t.Parallel()
 	got, err := fileshares.New(stub.Answer(`{"result":true}`)).Grants.Set(

@@ -372,7 +372,6 @@ func TestReplaceWaitsBeforePolling(t *testing.T) {
 	})
 }
 
-// The timeout of an attempt depends on its size.
 func TestUploadTimeoutDependsOnSize(t *testing.T) {
 	t.Parallel()
 	for size, want := range map[int]time.Duration{
@@ -432,7 +431,6 @@ func TestReplaceReportsConflicts(t *testing.T) {
 	})
 }
 
-// A rejected upload may report the conflict.
 func TestRejectedUploadReportsConflict(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -597,7 +595,6 @@ func TestDownloadMemoryIsConstant(t *testing.T) { //nolint:paralleltest // it me
 	h.check(t, sum, fastiotest.Version{ID: api.OpaqueID(got.Version.Plain()), Size: largeFile()})
 }
 
-// Uploads of any size need the memory of one chunk.
 func TestUploadMemoryIsConstant(t *testing.T) { //nolint:paralleltest // it measures the memory of the process
 	file := fastiotest.Version{ID: "v3r510n0fth3l4rg3f1l3", Size: largeFile()}
 	arrived := sha256.New()

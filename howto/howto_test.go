@@ -96,7 +96,6 @@ func TestConcurrentQuestionIsErrBusy(t *testing.T) {
 	}
 }
 
-// A client asks one question at a time.
 func TestQuestionsAreSerialized(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -127,7 +126,6 @@ func TestQuestionsAreSerialized(t *testing.T) {
 	})
 }
 
-// A caller whose context ends stops waiting and sends nothing.
 func TestWaitEndsWithTheContext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

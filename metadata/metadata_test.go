@@ -196,7 +196,6 @@ func TestAmbiguousWrite(t *testing.T) {
 	}
 }
 
-// A list that was not filtered is an error.
 func TestUnfiltered(t *testing.T) {
 	t.Parallel()
 	for _, report := range []string{``, `,"metadata_filter":null`, `,"metadata_filter":{"applied":false}`} {

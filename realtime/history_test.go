@@ -106,7 +106,6 @@ func TestCatchUpAfterARestart(t *testing.T) {
 	}, catchUp)
 }
 
-// If the log cannot be read, or is too long, a Resync is reported.
 func TestFailedCatchUpReportsResync(t *testing.T) {
 	t.Parallel()
 	for want, spoil := range map[realtime.ResyncReason]func(p *platform){

@@ -316,7 +316,6 @@ func TestServiceWithoutANetwork(t *testing.T) {
 	})
 }
 
-// Changes of every kind of profile are reported, by sockets and by polls.
 func TestEveryKindOfProfile(t *testing.T) {
 	t.Parallel()
 	for _, m := range []realtime.Mode{realtime.ModeSocket, realtime.ModePoll} {

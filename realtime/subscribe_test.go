@@ -59,7 +59,6 @@ func TestChangesArriveOverSocketsAndByPolls(t *testing.T) {
 	}
 }
 
-// A change before the first connection is reported.
 func TestChangesBeforeConnectingAreReported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -198,7 +197,6 @@ func TestLostSockets(t *testing.T) {
 	})
 }
 
-// If a socket that was open for long ends, the next one is dialed at once.
 func TestLongLivedSocketIsRedialedAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -251,7 +249,6 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// A failed rotation keeps the old socket and is retried.
 func TestFailedRotationKeepsSocket(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -277,7 +274,6 @@ func TestFailedRotationKeepsSocket(t *testing.T) {
 	})
 }
 
-// A permanent error ends the subscription with its cause.
 func TestPermanentErrorEndsSubscription(t *testing.T) {
 	t.Parallel()
 	refusal := func(status int) error { return &api.Error{Op: "x", Status: status, Code: 10545} }
@@ -423,8 +419,6 @@ func TestWithoutSockets(t *testing.T) {
 
 const dialTime = 10 * time.Second
 
-// If sockets end right after they are opened, dials slow down and the token is
-// replaced.
 func TestShortLivedSocketsSlowDownDials(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -650,7 +644,6 @@ func TestPosition(t *testing.T) {
 	}
 }
 
-// A position does not include the change that the loop is handling.
 func TestPositionInsideTheLoop(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -795,7 +788,6 @@ func cancellable(t *testing.T, p *platform) (*realtime.Subscription, context.Can
 	return sub, cancel
 }
 
-// No change is yielded after the end.
 func TestNoChangeAfterEnd(t *testing.T) {
 	t.Parallel()
 	for _, byContext := range []bool{true, false} {

@@ -101,7 +101,6 @@ func TestInvalidInputIsRejected(t *testing.T) {
 	}
 }
 
-// Hits keep the order of the response, whatever their IDs.
 func TestRankIsKept(t *testing.T) {
 	t.Parallel()
 	var files strings.Builder
@@ -156,7 +155,6 @@ func TestGapsDependOnTheQuery(t *testing.T) {
 	}
 }
 
-// A result that was not filtered is an error.
 func TestUnfiltered(t *testing.T) {
 	t.Parallel()
 	ctx, room := t.Context(), api.Workspace(roomID)

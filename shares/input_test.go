@@ -18,7 +18,6 @@ func text(n int) string { return strings.Repeat("ü", n) }
 
 func secret(text string) api.Opt[api.Secret] { return api.Set(api.NewSecret(text)) }
 
-// Input that the server would reject or misinterpret is not sent.
 func TestInvalidInputIsRejected(t *testing.T) {
 	t.Parallel()
 	type (

@@ -96,7 +96,6 @@ func TestURLs(t *testing.T) {
 	}
 }
 
-// A retry of a deletion succeeds if the record is already gone.
 func TestRetriedDeletionSucceeds(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()

@@ -128,7 +128,6 @@ func TestSecondRunFails(t *testing.T) {
 	}
 }
 
-// A run with a key requires a workspace.
 func TestWorkspaceRequired(t *testing.T) {
 	t.Setenv("FASTIO_API_KEY", "key")
 	if err := (&program{out: io.Discard}).start(t.Context()); err == nil || !strings.Contains(err.Error(), "-workspace") {

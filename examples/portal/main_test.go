@@ -92,7 +92,6 @@ func TestOpenAndRevoked(t *testing.T) {
 	})
 }
 
-// The portal is deleted after every failure.
 func TestPortalIsDeletedAfterFailures(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

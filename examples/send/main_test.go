@@ -40,7 +40,6 @@ func TestSendRunsWithoutConfiguration(t *testing.T) { //nolint:paralleltest // i
 	}
 }
 
-// A sender requires the key of a guest.
 func TestGuestKeyRequired(t *testing.T) {
 	t.Setenv("FASTIO_API_KEY", "sender")
 	t.Setenv("FASTIO_GUEST_API_KEY", "")
@@ -75,7 +74,6 @@ func links(t *testing.T, p *program) []*fileshares.FileShare {
 	return page.FileShares
 }
 
-// The file has one new version, the changed one, and no link is left.
 func TestSendReturnsTheChangedFile(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -110,7 +108,6 @@ func TestSendReturnsTheChangedFile(t *testing.T) {
 	})
 }
 
-// The link is deleted after every failure.
 func TestLinkIsDeletedAfterFailures(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -65,8 +65,6 @@ func TestOne(t *testing.T) {
 	})
 }
 
-// A named record is found at every place where the platform puts it, also next
-// to a member of the wrong type.
 func TestOneWithName(t *testing.T) {
 	t.Parallel()
 	want := &thing{Name: "a", Count: 2}
@@ -155,7 +153,6 @@ func TestResultsDoNotShareMemory(t *testing.T) {
 	}
 }
 
-// Every function passes the options to the caller and returns its error.
 func TestOptionsAndErrors(t *testing.T) {
 	t.Parallel()
 	opts := []api.CallOption{api.Terse, api.Timeout(time.Second)}

@@ -173,7 +173,6 @@ func TestAdvisoryValuesOfAnotherType(t *testing.T) {
 	}
 }
 
-// A required value of the wrong type is an error.
 func TestRequiredValuesOfAnotherType(t *testing.T) {
 	t.Parallel()
 	for _, answer := range []string{
@@ -329,7 +328,6 @@ func TestValueDecodesEveryForm(t *testing.T) {
 	}
 }
 
-// A type of the program keeps all elements of its lists, also zero ones.
 func TestDecodePlainKeepsZeroElements(t *testing.T) {
 	t.Parallel()
 	type row struct {

@@ -310,7 +310,6 @@ func TestResumeAttemptsAreLimited(t *testing.T) {
 	})
 }
 
-// The context and the timeout of the call apply to all connections together.
 func TestContextSpansConnections(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -334,7 +333,6 @@ func TestContextSpansConnections(t *testing.T) {
 	})
 }
 
-// Close interrupts a read that waits to reconnect.
 func TestCloseInterruptsRead(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -523,7 +521,6 @@ func TestSave(t *testing.T) {
 	}
 }
 
-// A download that cannot be saved is closed.
 func TestSaveCloses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

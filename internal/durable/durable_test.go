@@ -267,7 +267,6 @@ func TestUpdateFreesTheLockWhenFnPanics(t *testing.T) {
 	update(t, f, put("x"))
 }
 
-// A writer waits for another until its context is done. A reader does not wait.
 func TestWaitingEndsWithTheContext(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "store")

@@ -217,7 +217,6 @@ func TestEveryFetchGetsTheCallersContext(t *testing.T) {
 	}
 }
 
-// A cancelled iteration never ends without an error.
 func TestCancelIsReported(t *testing.T) {
 	t.Parallel()
 	type when func(t *testing.T, cancel func()) page.Fetch[[]int]
@@ -454,7 +453,6 @@ func TestOffset(t *testing.T) {
 	}
 }
 
-// An iterator supports concurrent ranges.
 func TestRangesAreIndependent(t *testing.T) {
 	t.Parallel()
 	b := make(book, 50)

@@ -206,8 +206,6 @@ func TestBodiesAreOpenedForEachAttemptAndClosed(t *testing.T) {
 	})
 }
 
-// A body that cannot be opened again ends the call; the last answer is in the
-// error.
 func TestBodyThatIsGone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -568,7 +566,6 @@ func TestGzipBomb(t *testing.T) { //nolint:paralleltest // it measures the memor
 	}
 }
 
-// An opened answer is as long as it likes.
 func TestOpenedAnswerHasNoBound(t *testing.T) {
 	t.Parallel()
 	body := new(flood)

@@ -194,7 +194,6 @@ func (s state) leave(t *testing.T, after time.Duration, cause error) {
 	time.Sleep(2 * hold) // for what does not listen
 }
 
-// A call that is over before it begins is not sent.
 func TestCancelledBefore(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -209,7 +208,6 @@ func TestCancelledBefore(t *testing.T) {
 	}
 }
 
-// A hook may be where a program decides to give up.
 func TestCancelledByAHook(t *testing.T) {
 	t.Parallel()
 	type row struct {

@@ -50,7 +50,6 @@ func closing(t *testing.T, change ...func(*config)) *transport.Client {
 	return client
 }
 
-// A call that fails must not cost the next one its connection.
 func TestConnectionsAreKept(t *testing.T) {
 	t.Parallel()
 	const calls = 200
@@ -216,7 +215,6 @@ func TestCloseIdleConnectionsKeepsSharedOnes(t *testing.T) {
 	}
 }
 
-// A program with many goroutines keeps a connection for each.
 func TestManyConnectionsAreKept(t *testing.T) {
 	t.Parallel()
 	const goroutines, rounds = 64, 5

@@ -63,8 +63,6 @@ func TestHooks(t *testing.T) {
 	})
 }
 
-// On a network without latency, a call takes exactly the waits that its hooks report,
-// and every attempt but the last is reported as failed.
 func TestHooksReportEveryWaitAndAttempt(t *testing.T) {
 	t.Parallel()
 	dice := rand.New(rand.NewPCG(11, 1))

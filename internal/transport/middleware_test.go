@@ -135,8 +135,6 @@ func TestMiddlewareThatAnswers(t *testing.T) {
 	}
 }
 
-// What one attempt writes to its headers is neither the caller's nor another
-// call's.
 func TestMiddlewareMayWriteHeaders(t *testing.T) {
 	t.Parallel()
 	network := answers(ok())
@@ -159,7 +157,6 @@ func TestMiddlewareMayWriteHeaders(t *testing.T) {
 	}
 }
 
-// What no call can be made of is an error, and nothing is sent.
 func TestMisuseIsAnError(t *testing.T) {
 	t.Parallel()
 	type misuse = func(ctx context.Context, c *fastio.Client) error

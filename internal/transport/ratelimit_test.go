@@ -78,7 +78,6 @@ func TestHoursWithoutARefusal(t *testing.T) {
 	})
 }
 
-// Summaries count against the windows of searches.
 func TestSummariesShareTheRateOfSearches(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -239,7 +238,6 @@ func TestOneWrongDateDoesNotThrottle(t *testing.T) {
 	}
 }
 
-// A refusal with a wrong Date closes its group for as long as the others say.
 func TestRefusalWithAWrongDate(t *testing.T) {
 	t.Parallel()
 	table.Bubbles(t, map[string]time.Duration{"past": -time.Hour, "future": time.Hour},
@@ -367,7 +365,6 @@ func FuzzHeaders(f *testing.F) {
 	})
 }
 
-// A panic during a call must release its slot of the rate limit.
 func TestPanicReleasesTheRateLimit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -392,7 +389,6 @@ func TestPanicReleasesTheRateLimit(t *testing.T) {
 	})
 }
 
-// Rate headers that arrive later do not shorten a Retry-After.
 func TestRetryAfterOutlivesLaterHeaders(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
