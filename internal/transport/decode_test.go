@@ -128,7 +128,7 @@ func TestVerdicts(t *testing.T) {
 	}
 	for verdict, refuses := range map[string]bool{
 		`true`: false, `"yes"`: false, `"YES"`: false, `"ok"`: false, `"success"`: false, `"true"`: false,
-		`"True"`: false, `1`: false, `"1"`: false, `2.5`: false,
+		`"True"`: false, `1`: false, `"1"`: false, `2.5`: false, `-0.5`: false,
 		`false`: true, `"no"`: true, `"No"`: true, `"false"`: true, `0`: true, `"partial"`: true, `"duplicate"`: true,
 		`null`: true, `""`: true, `[]`: true, `{}`: true, `"error"`: true, `0.0`: true, `"0"`: true,
 	} {
