@@ -356,7 +356,6 @@ func TestCalls(t *testing.T) {
 					text.WriteString(fill("~ ", same))
 				}
 				delete(edits, e.name)
-				text.WriteString("\n")
 			}
 			for name := range edits {
 				t.Errorf("testdata/%s.shapes: no call is named %s", area, name)
