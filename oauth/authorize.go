@@ -162,7 +162,16 @@ func (s *Service) CompleteAuthorization(
 	ctx context.Context, r CompleteAuthorizationRequest, opts ...api.CallOption,
 ) (*CompletedAuthorization, error) {
 	const op = "oauth.CompleteAuthorization"
-	form, err := r.form(op)
+	form := api.Form{"decision": {"deny"}}                   // (assumed name)
+	err := require(op, form, param{"auth_request_id", r.ID}) // (assumed name)
+	if !r.Deny {
+		form["decision"] = []string{"approve"}
+		offer(form, param{"access_mode", string(r.AccessMode)}) // (assumed name)
+		if r.AccountSettings {
+			form["account_settings"] = []string{"1"} // (assumed name)
+		}
+		err = cmp.Or(err, checkAccessMode(op, r.AccessMode), setScopes(op, form, r.Scopes)) // as "scopes" (assumed name)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -174,28 +183,6 @@ func (s *Service) CompleteAuthorization(
 		return nil, errors.New("fastio: " + op + ": the answer holds neither a redirect URI nor a code")
 	}
 	return a, nil
-}
-
-func (r *CompleteAuthorizationRequest) form(op string) (api.Form, error) {
-	decision := "approve"
-	if r.Deny {
-		decision = "deny"
-	}
-	form := api.Form{"decision": {decision}}                                  // (assumed name)
-	if err := require(op, form, param{"auth_request_id", r.ID}); err != nil { // (assumed name)
-		return nil, err
-	}
-	if r.Deny {
-		return form, nil
-	}
-	if err := checkAccessMode(op, r.AccessMode); err != nil {
-		return nil, err
-	}
-	offer(form, param{"access_mode", string(r.AccessMode)}) // (assumed name)
-	if r.AccountSettings {
-		form["account_settings"] = []string{"1"} // (assumed name)
-	}
-	return form, setScopes(op, form, r.Scopes) // as "scopes" (assumed name)
 }
 
 // PKCE binds an authorization to the program that requested it (RFC 7636). Use a

@@ -60,8 +60,7 @@ func (o *opener) possible() bool { return len(o.commands("")) > 0 }
 // runs longer has started a browser.
 const settleTime = time.Second
 
-// startBrowser runs a command and returns when it has exited or after
-// settleTime.
+// startBrowser runs a command and returns when it has exited or after settleTime.
 func startBrowser(ctx context.Context, goos string, command []string) error {
 	//nolint:gosec,noctx // the user configures the program; the browser must outlive ctx
 	cmd := exec.Command(command[0], command[1:]...) // its output is discarded
@@ -88,7 +87,6 @@ func startBrowser(ctx context.Context, goos string, command []string) error {
 // users can read its command line.
 func (o *opener) readsFiles() bool { return o.goos != "windows" && !o.inWSL() }
 
-// inWSL reports whether this is a Windows Subsystem for Linux.
 func (o *opener) inWSL() bool { return o.getenv("WSL_DISTRO_NAME") != "" }
 
 // commands returns the installed commands that can show url: those of BROWSER, then
@@ -191,7 +189,6 @@ func (p *startPage) write(to string) (err error) {
 
 func (p *startPage) file() string { return filepath.Join(p.dir, "sign-in.html") }
 
-// url returns the file URL of the page.
 func (p *startPage) url() string {
 	path := filepath.ToSlash(p.file())
 	if !strings.HasPrefix(path, "/") { // C:/...

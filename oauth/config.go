@@ -106,26 +106,21 @@ func (c *Config) profile() string { return cmp.Or(c.Profile, "default") }
 
 func (c *Config) redirectPath() string { return cmp.Or(c.RedirectPath, "/callback") }
 
-func (c *Config) check(op string) error {
+// validate returns the address of the platform. It rejects settings that would
+// fail, or be unsafe, only after consent.
+func (c *Config) validate(op string) (transport.Base, error) {
 	_, scopes := joinScopes(op, c.Scopes)
 	var clientID error
 	if strings.Contains(c.ClientID, "://") { // else it is the id of a registration
 		clientID = checkMetadataURL(op, c.ClientID)
 	}
-	return cmp.Or(
+	if err := cmp.Or(
 		checkIssuer(op, c.Issuer), clientID, checkClientName(op, c.ClientName),
 		scopes, checkAccessMode(op, c.AccessMode), checkResource(op, c.Resource),
 		checkDevice(op, c.DeviceName, c.DeviceType), checkRedirectPath(op, c.redirectPath()),
-		checkRedirectPort(op, c.RedirectPort),
-		checkOpenMode(op, c.OpenMode), checkParameters(op, c.Parameters),
+		checkRedirectPort(op, c.RedirectPort), checkOpenMode(op, c.OpenMode), checkParameters(op, c.Parameters),
 		checkPage(op, "success_page", c.SuccessPage), checkPage(op, "failure_page", c.FailurePage),
-	)
-}
-
-// validate returns the address of the platform. It rejects settings that would
-// fail, or be unsafe, only after consent.
-func (c *Config) validate(op string) (transport.Base, error) {
-	if err := c.check(op); err != nil {
+	); err != nil {
 		return transport.Base{}, err
 	}
 	base, err := c.base()

@@ -53,7 +53,6 @@ type deviceAuthorization struct {
 	interval time.Duration
 }
 
-// withDevice has the user sign in with another device.
 func (s *signIn) withDevice(ctx context.Context) (*Grant, error) {
 	d, err := identified(ctx, s, func() (*deviceAuthorization, error) { return s.startDevice(ctx) })
 	if err != nil {

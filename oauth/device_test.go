@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -18,7 +17,6 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
-	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/internal/table"
 	"github.com/fastio-go/fastio/oauth"
 )
@@ -28,89 +26,84 @@ import (
 type deviceScene struct {
 	*scene
 
-	hidden bool                                                // the metadata do not announce the flow
-	start  stub.Network                                        // answers instead of the server
-	polls  []string                                            // answers to the first polls, "" for that of the server
-	user   func(ctx context.Context, d oauth.DeviceCode) error // sees the code
-
-	asked  time.Time
-	secret string // the device code of the last poll
-	times  []int  // of the polls, in seconds after the code was requested
-	shown  oauth.DeviceCode
+	shown oauth.DeviceCode
 }
 
 // newDevice must be called inside a bubble. Its user approves after 12 seconds.
 func newDevice() *deviceScene {
 	s := &deviceScene{scene: newScene(func(o *fastiotest.Options) { o.OAuth.DeviceFlow = true })}
-	s.user = s.answers(12*time.Second, fastiotest.Decision{})
 	s.config.OpenMode = oauth.OpenModeNone
-	s.config.ShowDeviceCode = func(ctx context.Context, d oauth.DeviceCode) error {
-		s.shown = d
-		return s.user(ctx, d)
-	}
-	s.reconnect()
+	s.decides(fastiotest.Decision{})
 	return s
 }
 
-// reconnect gives the program a new network.
-func (s *deviceScene) reconnect() {
-	s.place = newPlace(stub.Network(s.network))
-	s.config.HTTPClient = s.client()
+// shows sets what the program does with the code.
+func (s *deviceScene) shows(show func(ctx context.Context, d oauth.DeviceCode) error) {
+	s.config.ShowDeviceCode = func(ctx context.Context, d oauth.DeviceCode) error {
+		s.shown = d
+		return show(ctx, d)
+	}
 }
 
-func (s *deviceScene) answers(
-	after time.Duration, with fastiotest.Decision,
-) func(context.Context, oauth.DeviceCode) error {
-	return func(_ context.Context, d oauth.DeviceCode) error {
-		time.AfterFunc(after, func() { _, _ = s.Approve(d.VerificationURIComplete, with) })
+func (s *deviceScene) decides(with fastiotest.Decision) {
+	s.shows(func(_ context.Context, d oauth.DeviceCode) error {
+		time.AfterFunc(12*time.Second, func() { _, _ = s.Approve(d.VerificationURIComplete, with) })
 		return nil
+	})
+}
+
+func showsNothing(context.Context, oauth.DeviceCode) error { return nil }
+
+// hide keeps the flow out of the metadata, until again.
+func (s *deviceScene) hide() {
+	s.server = rewriting(s.server, strings.NewReplacer("device_auth", "x").Replace)
+}
+
+// polls are the times of the requests for a token, in seconds after that for a code.
+func (s *deviceScene) polls() (times []int) {
+	var asked time.Time
+	for _, r := range s.Requests() {
+		switch r.Op {
+		case "connect.StartDevice":
+			asked = r.At
+		case "oauth.Token":
+			times = append(times, int(r.At.Sub(asked)/time.Second))
+		}
+	}
+	return times
+}
+
+// meetsPolls makes the next polls fail: with a status, a failure of the network, or
+// the code of a refusal. "" leaves one to the server.
+func (s *deviceScene) meetsPolls(polls ...string) {
+	const failed, busy = `{"result":false,"error":{"code":1}}`,
+		`{"result":false,"error":{"code":1,"params":{"retry_after_seconds":50}}}`
+	faults := map[string]fastiotest.Fault{
+		"":     {},
+		"403":  {Status: 403, Body: failed},
+		"429":  {Status: 429, Body: busy},
+		"502":  {Status: 502, Body: failed},
+		"503":  {Status: 503, Body: failed},
+		"504":  {Status: 504, Body: busy},
+		"hang": {Delay: time.Hour},
+		"cut":  {Reset: fastiotest.BeforeHeader},
+		"page": {Body: "<!doctype html>"},
+	}
+	for _, poll := range polls {
+		f, ok := faults[poll]
+		if !ok {
+			f = refusal("", http.StatusBadRequest, poll)
+		}
+		f.Op, f.Count = "oauth.Token", 1
+		s.Fail(f)
 	}
 }
 
-func (s *deviceScene) network(r *http.Request) (*http.Response, error) {
-	switch path := r.URL.Path; {
-	case strings.HasSuffix(path, "/device_authorization"):
-		if s.asked = time.Now(); s.start != nil {
-			return s.start(r)
-		}
-	case strings.HasSuffix(path, "/token/"):
-		body := bodyOf(r)
-		form, _ := url.ParseQuery(body)
-		r.Body, s.secret = io.NopCloser(strings.NewReader(body)), form.Get("device_code")
-		s.times = append(s.times, int(time.Since(s.asked)/time.Second))
-		if len(s.polls) > 0 {
-			poll := s.polls[0]
-			if s.polls = s.polls[1:]; poll != "" {
-				return pollAnswer(r, poll)
-			}
-		}
-	case s.hidden:
-		return rewriting(stub.Network(s.answer), strings.NewReplacer("device_auth", "x").Replace).RoundTrip(r)
-	}
-	return s.answer(r)
-}
-
-// pollAnswer is the code of a refusal, a status, or a failure of the network.
-func pollAnswer(r *http.Request, poll string) (*http.Response, error) {
-	status, err := strconv.Atoi(poll)
-	switch {
-	case err == nil:
-		body := `{"result":false,"error":{"code":1}}`
-		if status == http.StatusTooManyRequests || status == http.StatusGatewayTimeout {
-			body = `{"result":false,"error":{"code":1,"params":{"retry_after_seconds":50}}}`
-		}
-		return response(r, status, body), nil
-	case poll == "hang":
-		<-r.Context().Done()
-		return nil, r.Context().Err()
-	case poll == "cut":
-		return nil, io.ErrUnexpectedEOF
-	case poll == "page":
-		return response(r, http.StatusOK, "<!doctype html>"), nil
-	case poll == "echo":
-		return echo{status: 400, bare: true}.RoundTrip(r)
-	}
-	return response(r, http.StatusBadRequest, `{"error":"`+poll+`"}`), nil
+// deviceAnswer is the response to the request of a code, with members that replace
+// those before them.
+func deviceAnswer(members string) func(*scene) {
+	return answers("connect.StartDevice", `{"device_code":"secret","user_code":" AB-CD ","expires_in":600,`+
+		`"verification_uri":"https://a.test/go#x","verification_uri_complete":"https://a.test/go?c=AB-CD"`+members+`}`)
 }
 
 func TestDeviceFlow(t *testing.T) {
@@ -196,12 +189,12 @@ func TestDevicePolls(t *testing.T) {
 		"a page":              {[]string{"page"}, []int{5}, 5, "", nil},
 	}, func(t *testing.T, tc row) {
 		s := newDevice()
-		s.polls = tc.polls
+		s.meetsPolls(tc.polls...)
 		switch tc.code {
 		case oauth.CodeAccessDenied:
-			s.user = s.answers(12*time.Second, fastiotest.Decision{Deny: true})
+			s.decides(fastiotest.Decision{Deny: true})
 		case oauth.CodeExpiredToken:
-			s.user = func(context.Context, oauth.DeviceCode) error { return nil }
+			s.shows(showsNothing)
 		}
 		var g *oauth.Grant
 		var err error
@@ -212,7 +205,7 @@ func TestDevicePolls(t *testing.T) {
 			tc.is != nil && !errors.Is(err, tc.is) || fails != (err != nil) {
 			t.Errorf("got %v, %v after %s", g, err, d)
 		}
-		if diff := cmp.Diff(tc.times, s.times); diff != "" {
+		if diff := cmp.Diff(tc.times, s.polls()); diff != "" {
 			t.Errorf("polls (-want +got):\n%s", diff)
 		}
 		if token := stored[kept](t, s.config.Store).Token; (token == nil) != fails {
@@ -227,26 +220,25 @@ func TestDeviceWaits(t *testing.T) {
 	t.Parallel()
 	const end = 7 * time.Second
 	broken := errors.New("the screen is broken")
-	silent := func(context.Context, oauth.DeviceCode) error { return nil }
+	shows := func(show func(context.Context, oauth.DeviceCode) error) func(*deviceScene) {
+		return func(s *deviceScene) { s.shows(show) }
+	}
+	screen := func(d time.Duration, err error) func(*deviceScene) {
+		return shows(func(context.Context, oauth.DeviceCode) error { time.Sleep(d); return err })
+	}
 	type row struct {
 		change func(s *deviceScene)
 		is     error
 	}
 	table.Bubbles(t, map[string]row{
-		"for a code": {func(s *deviceScene) {
-			s.start = func(r *http.Request) (*http.Response, error) { return pollAnswer(r, "hang") }
-		}, context.Canceled},
-		"for the next poll": {func(s *deviceScene) { s.user = silent }, context.Canceled},
-		"for a poll":        {func(s *deviceScene) { s.polls = []string{"hang"} }, context.Canceled},
-		"for a screen": {func(s *deviceScene) {
-			s.user = func(ctx context.Context, _ oauth.DeviceCode) error { <-ctx.Done(); return ctx.Err() }
-		}, context.Canceled},
-		"for a screen that does not end": {func(s *deviceScene) {
-			s.user = func(context.Context, oauth.DeviceCode) error { time.Sleep(time.Hour); return nil }
-		}, context.Canceled},
-		"for a screen that fails": {func(s *deviceScene) {
-			s.user = func(context.Context, oauth.DeviceCode) error { time.Sleep(end); return broken }
-		}, broken},
+		"for a code":                     {func(s *deviceScene) { hangs("connect.StartDevice")(s.scene) }, context.Canceled},
+		"for the next poll":              {shows(showsNothing), context.Canceled},
+		"for a poll":                     {func(s *deviceScene) { s.meetsPolls("hang") }, context.Canceled},
+		"for a screen that does not end": {screen(time.Hour, nil), context.Canceled},
+		"for a screen that fails":        {screen(end, broken), broken},
+		"for a screen": {
+			shows(func(ctx context.Context, _ oauth.DeviceCode) error { <-ctx.Done(); return ctx.Err() }), context.Canceled,
+		},
 	}, func(t *testing.T, tc row) {
 		s := newDevice()
 		tc.change(s)
@@ -308,13 +300,10 @@ func TestDeviceCodes(t *testing.T) {
 		"a page to attack":       {`,"verification_uri":"https://a.test/\u001b[2J"`, noPage, 0, 0},
 	}, func(t *testing.T, tc row) {
 		s := newDevice()
-		s.start = func(r *http.Request) (*http.Response, error) {
-			return response(r, http.StatusOK, `{"device_code":"secret","user_code":" AB-CD ","expires_in":600,`+
-				`"verification_uri":"https://a.test/go#x",`+
-				`"verification_uri_complete":"https://a.test/go?c=AB-CD"`+tc.members+`}`), nil
-		}
-		s.polls = []string{"access_denied"}
-		s.user = func(context.Context, oauth.DeviceCode) error { return nil }
+		deviceAnswer(tc.members)(s.scene)
+		s.meetsPolls("access_denied")
+		s.shows(showsNothing)
+		start := time.Now()
 		_, err := s.login(t.Context())
 		if tc.want != "" {
 			if err == nil || err.Error() != "fastio: oauth.Login: "+tc.want || s.shown != (oauth.DeviceCode{}) {
@@ -324,13 +313,13 @@ func TestDeviceCodes(t *testing.T) {
 		}
 		want := oauth.DeviceCode{
 			UserCode: "AB-CD", VerificationURI: "https://a.test/go#x",
-			VerificationURIComplete: "https://a.test/go?c=AB-CD", Expires: s.asked.Add(time.Duration(tc.life) * time.Second),
+			VerificationURIComplete: "https://a.test/go?c=AB-CD", Expires: start.Add(time.Duration(tc.life) * time.Second),
 		}
 		if strings.Contains(tc.members, "_complete") {
 			want.VerificationURIComplete = ""
 		}
-		if diff := cmp.Diff(want, s.shown); diff != "" || !slices.Equal(s.times, []int{tc.interval}) {
-			t.Errorf("polls after %v, the user is shown (-want +got):\n%s", s.times, diff)
+		if diff := cmp.Diff(want, s.shown); diff != "" || !slices.Equal(s.polls(), []int{tc.interval}) {
+			t.Errorf("polls after %v, the user is shown (-want +got):\n%s", s.polls(), diff)
 		}
 	})
 }
@@ -338,126 +327,107 @@ func TestDeviceCodes(t *testing.T) {
 // A code that a server repeats in its refusal shows in no error and no log.
 func TestDeviceRefusals(t *testing.T) {
 	t.Parallel()
-	answer := func(status int, body string) stub.Network {
-		return func(r *http.Request) (*http.Response, error) { return response(r, status, body), nil }
+	answer := func(status int, body string) func(*scene) {
+		return meets(fastiotest.Fault{
+			Op: "connect.StartDevice", Status: status, Body: body, ContentType: "application/json",
+			Header: http.Header{"Location": {"https://elsewhere.test/"}},
+		})
 	}
 	type row struct {
-		start stub.Network
-		want  string
-	}
-	endless := func(r *http.Request) (*http.Response, error) {
-		resp := response(r, http.StatusOK, "")
-		resp.Body, resp.ContentLength = io.NopCloser(io.MultiReader(strings.NewReader(`{"device_code":"`), letters{})), -1
-		return resp, nil
+		change func(*scene)
+		want   string
+		polls  int
 	}
 	table.Bubbles(t, map[string]row{
-		"of the flow":    {answer(400, `{"error":"invalid_scope"}`), "oauth.Login: invalid_scope (status 400)"},
-		"in its own way": {answer(403, `{"result":false,"error":{"text":"No."}}`), "oauth.Login: No. (status 403)"},
-		"by a redirect":  {answer(307, ""), "oauth.Login: Temporary Redirect (status 307)"},
-		"by a page":      {answer(200, "<!doctype html>"), "oauth.Login: "},
-		"by a list":      {answer(200, `["a"]`), "oauth.Login: "},
-		"by null":        {answer(200, `null`), "oauth.Login: "},
-		"in an outage":   {answer(503, ""), "oauth.Login: Service Unavailable (status 503)"},
-		"without an end": {endless, "oauth.Login: "},
-		"of a poll":      {nil, "oauth.Exchange: invalid_grant: "},
+		"of the flow":    {answer(400, `{"error":"invalid_scope"}`), "oauth.Login: invalid_scope (status 400)", 0},
+		"in its own way": {answer(403, `{"result":false,"error":{"text":"No."}}`), "oauth.Login: No. (status 403)", 0},
+		"by a redirect":  {answer(307, ""), "oauth.Login: Temporary Redirect (status 307)", 0},
+		"by a page":      {answer(200, "<!doctype html>"), "oauth.Login: ", 0},
+		"by a list":      {answer(200, `["a"]`), "oauth.Login: ", 0},
+		"by null":        {answer(200, `null`), "oauth.Login: ", 0},
+		"in an outage":   {answer(503, ""), "oauth.Login: Service Unavailable (status 503)", 0},
+		"of a poll":      {deviceAnswer(`,"device_code":"` + canary + `"`), "oauth.Exchange: invalid_grant: ", 1},
 	}, func(t *testing.T, tc row) {
 		s := newDevice()
 		var out output
 		s.config.Logger = out.logger()
-		s.start, s.polls = tc.start, []string{"echo"}
+		tc.change(s.scene)
+		echo := `{"error":"invalid_grant","error_description":"You sent ` + canary + `"}`
+		meets(fastiotest.Fault{Op: "oauth.Token", Status: http.StatusBadRequest, Body: echo})(s.scene)
 		g, err := s.login(t.Context())
-		if g != nil || err == nil || !strings.HasPrefix(err.Error(), "fastio: "+tc.want) || len(s.times) > 1 {
-			t.Errorf("got %v, %v after polls at %v", g, err, s.times)
+		if g != nil || err == nil || !strings.HasPrefix(err.Error(), "fastio: "+tc.want) || len(s.polls()) != tc.polls {
+			t.Errorf("got %v, %v after polls at %v", g, err, s.polls())
 		}
-		if started := len(sent(s.Server, "connect.StartDevice")); tc.start != nil && s.shown.UserCode != "" || started > 1 {
+		if started := len(sent(s.Server, "connect.StartDevice")); tc.polls != len(s.shown.UserCode)/5 || started > 1 {
 			t.Errorf("the user is shown %v after %d requests", s.shown, started)
 		}
 		out.print(err)
-		if tc.start == nil {
-			out.shows(t, "user code", s.shown.UserCode)
-			out.shows(t, "device code", s.secret)
-		}
-		time.Sleep(time.Minute) // for the user
+		out.shows(t, "user code", "AB-CD")
+		out.shows(t, "device code", canary)
 	})
 }
 
 // The device flow is for programs without a browser. A server without it is asked
 // for nothing.
-//
-//nolint:thelper // its rows are tests
 func TestDeviceFlowIsChosen(t *testing.T) {
 	t.Parallel()
-	table.Bubbles(t, map[string]func(t *testing.T, s *deviceScene){
-		"unless the server lacks it": func(t *testing.T, s *deviceScene) {
-			s.hidden = true
-			_, err := s.login(t.Context())
-			if !errors.Is(err, oauth.ErrNoDeviceFlow) || len(sent(s.Server, "oauth.Register")) > 0 || !s.asked.IsZero() {
-				t.Errorf("got %v", err)
-			}
-		},
-		"unless the server lacks it, and there is a prompt": func(t *testing.T, s *deviceScene) {
-			s.hidden, s.config.Prompt = true, s.prompt
-			s.mustLogin(t)
-			s.displaysCode(t)
-		},
-		"before a prompt": func(t *testing.T, s *deviceScene) {
+	const none, auto = oauth.OpenModeNone, oauth.OpenModeAuto
+	type row struct {
+		hidden, prompt bool
+		mode           oauth.OpenMode
+		broken         bool // the browser
+		codes          int  // that are requested
+		fails          error
+	}
+	table.Bubbles(t, map[string]row{
+		"by default":                       {false, false, none, false, 1, nil},
+		"before a prompt":                  {false, true, none, false, 1, nil},
+		"if the browser fails":             {false, false, auto, true, 1, nil},
+		"unless there is a browser":        {false, false, auto, false, 0, nil},
+		"unless the server lacks it":       {true, false, none, false, 0, oauth.ErrNoDeviceFlow},
+		"without it, before a prompt":      {true, true, none, false, 0, nil},
+		"without it, if the browser fails": {true, false, auto, true, 0, io.ErrClosedPipe},
+	}, func(t *testing.T, tc row) {
+		s := newDevice()
+		s.config.OpenMode = tc.mode
+		if tc.hidden {
+			s.hide()
+		}
+		if tc.prompt {
 			s.config.Prompt = s.prompt
-			s.mustLogin(t)
-			if len(s.times) != 3 {
-				t.Errorf("polls at %v", s.times)
-			}
-		},
-		"unless there is a browser": func(t *testing.T, s *deviceScene) {
-			s.config.OpenMode = oauth.OpenModeAuto
-			s.mustLogin(t)
-			if !s.asked.IsZero() {
-				t.Error("a code was requested")
-			}
-		},
-		"if the browser fails": func(t *testing.T, s *deviceScene) {
-			s.config.OpenMode = oauth.OpenModeAuto
+		}
+		if tc.broken {
 			s.config.OpenBrowser = func(context.Context, string) error { return io.ErrClosedPipe }
-			s.mustLogin(t)
-			if len(s.times) != 3 {
-				t.Errorf("polls at %v", s.times)
-			}
-		},
-		"unless it is not offered and the browser fails": func(t *testing.T, s *deviceScene) {
-			s.hidden, s.config.OpenMode = true, oauth.OpenModeAuto
-			s.config.OpenBrowser = func(context.Context, string) error { return io.ErrClosedPipe }
-			if _, err := s.login(t.Context()); !errors.Is(err, io.ErrClosedPipe) {
-				t.Errorf("got %v", err)
-			}
-		},
-		"once for two runs": func(t *testing.T, s *deviceScene) {
-			for range 2 {
-				if _, err := s.loginIfNeeded(t.Context()); err != nil {
-					t.Error(err)
-				}
-			}
-			if len(s.times) != 3 {
-				t.Errorf("polls at %v", s.times)
-			}
-		},
-		"by a program that was registered before": func(t *testing.T, s *deviceScene) {
-			s.hidden, s.config.Prompt = true, s.prompt
-			s.mustLogin(t)
-			s.hidden = false
-			s.reconnect()
-			s.mustLogin(t)
-			if n := len(sent(s.Server, "oauth.Register")); n != 2 || len(s.times) != 4 {
-				t.Errorf("%d registrations, polls at %v", n, s.times)
-			}
-		},
-	}, func(t *testing.T, test func(*testing.T, *deviceScene)) { test(t, newDevice()) })
+		}
+		_, err := s.login(t.Context())
+		codes := len(sent(s.Server, "connect.StartDevice"))
+		if !errors.Is(err, tc.fails) || codes != tc.codes || codes > 0 && len(s.polls()) != 3 {
+			t.Errorf("got %v, polls at %v after %d codes", err, s.polls(), codes)
+		}
+		if errors.Is(tc.fails, oauth.ErrNoDeviceFlow) && len(sent(s.Server, "oauth.Register")) > 0 {
+			t.Error("the program was registered")
+		}
+		if tc.hidden && tc.prompt {
+			s.displaysCode(t)
+		}
+	})
 }
 
-// letters is an endless text.
-type letters struct{}
-
-func (letters) Read(b []byte) (int, error) {
-	for i := range b {
-		b[i] = 'x'
-	}
-	return len(b), nil
+// A later run needs no code, and one that finds the flow registers the program for it.
+func TestDeviceFlowInLaterRuns(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newDevice()
+		s.hide()
+		s.config.Prompt = s.prompt
+		s.mustLogin(t)
+		s.again()
+		s.mustLogin(t)
+		if _, err := s.loginIfNeeded(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if n := len(sent(s.Server, "oauth.Register")); n != 2 || len(s.polls()) != 4 {
+			t.Errorf("%d registrations, polls at %v", n, s.polls())
+		}
+	})
 }

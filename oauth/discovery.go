@@ -262,8 +262,7 @@ func (s *Service) ServerMetadata(ctx context.Context, opts ...api.CallOption) (*
 	return call.One[ServerMetadata](ctx, s.c, endpoint.OAuthServerMetadata(), "", opts)
 }
 
-// ProtectedResource names the authorization servers of the API (RFC
-// 9728).
+// ProtectedResource names the authorization servers of the API (RFC 9728).
 type ProtectedResource struct {
 	Resource             string   `json:"resource"`              // a URL that names the API
 	AuthorizationServers []string `json:"authorization_servers"` // their issuers

@@ -31,8 +31,7 @@ func (e *PortError) Error() string {
 func (e *PortError) Unwrap() error { return e.Err }
 
 // Error is an OAuth error (RFC 6749), from an endpoint or in a redirect of the
-// browser. An error in the format of the platform is an
-// [*api.Error].
+// browser. An error in the format of the platform is an [*api.Error].
 type Error struct {
 	Op          string // the operation, such as "oauth.Exchange"; "oauth.Login" for a redirect
 	Status      int    // of HTTP; 0 for a redirect
@@ -60,8 +59,7 @@ const (
 	CodeUnsupportedGrantType   = "unsupported_grant_type"
 )
 
-// Values of [api.Error].Reason. All of them are
-// [api.ErrForbidden].
+// Values of [api.Error].Reason. All of them are [api.ErrForbidden].
 const (
 	ReasonScopeWrite   = "scope_write_required"       // the credential is read-only
 	ReasonScopeExceeds = "scope_exceeds_issuer"       // the request exceeds the scopes of the credential

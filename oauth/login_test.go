@@ -836,3 +836,91 @@ func TestClientsStaySignedInUntilTheSessionEnds(t *testing.T) {
 		}
 	})
 }
+
+// run is a run of a program. It requires the number of logins, and a token if
+// wanted is nil.
+func (s *scene) run(t *testing.T, logins int, wanted error) *oauth.Source {
+	t.Helper()
+	synctest.Wait() // for the browser of the run before
+	s.again()
+	before := len(s.started())
+	source, err := s.loginIfNeeded(t.Context())
+	if n := len(s.started()) - before; n != logins || !errors.Is(err, wanted) || (source == nil) != (err != nil) {
+		t.Errorf("got %v, %v after %d logins, want %v and %d", source, err, n, wanted, logins)
+	}
+	if wanted == nil && err == nil {
+		if _, err := source.Token(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	return source
+}
+
+//nolint:thelper // its rows are tests
+func TestLoginIfNeeded(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("broken")
+	table.Bubbles(t, map[string]func(t *testing.T, s *scene){
+		"in every run but the first": func(t *testing.T, s *scene) {
+			s.run(t, 0, nil)
+			time.Sleep(24 * time.Hour)
+			s.run(t, 0, nil)
+			if n := len(s.tokenForms()); n != 2 {
+				t.Errorf("%d requests for tokens, want the exchange and a refresh", n)
+			}
+		},
+		"after a sign-out": func(t *testing.T, s *scene) {
+			if err := oauth.SignOut(t.Context(), s.config); err != nil {
+				t.Error(err)
+			}
+			s.run(t, 1, nil)
+		},
+		"for another profile": func(t *testing.T, s *scene) {
+			s.config.Profile = "work"
+			s.run(t, 1, nil)
+		},
+		"after the end of the session": func(t *testing.T, s *scene) {
+			source := s.run(t, 0, nil)
+			old := stored[kept](t, s.config.Store).Token
+			client := s.Client(t)
+			if err := client.OAuth.Revoke(t.Context(), api.NewSecret(old.RefreshToken)); err != nil {
+				t.Error(err)
+			}
+			s.run(t, 0, nil) // which has not heard of it
+			if _, err := source.Refresh(t.Context(), apiToken(old.AccessToken)); !errors.Is(err, oauth.ErrSignInAgain) {
+				t.Errorf("got %v", err)
+			}
+			s.run(t, 1, nil)
+			if token, err := source.Token(t.Context()); err != nil || token == apiToken(old.AccessToken) {
+				t.Errorf("the source of the run before has %v, %v", token, err)
+			}
+		},
+		"after the refusal of a token that cannot be refreshed": func(t *testing.T, s *scene) {
+			save(t, s.config.Store, s.config, &oauth.Token{AccessToken: api.NewSecret("at")})
+			source := s.run(t, 0, nil)
+			for range 2 {
+				if _, err := source.Refresh(t.Context(), apiToken("at")); !errors.Is(err, oauth.ErrSignInAgain) {
+					t.Errorf("got %v", err)
+				}
+			}
+			s.run(t, 1, nil)
+		},
+		"not in an outage": func(t *testing.T, s *scene) {
+			time.Sleep(2 * time.Hour)
+			meets(fastiotest.Fault{Op: "oauth.Token", Status: http.StatusBadGateway})(s)
+			s.run(t, 0, api.ErrUnavailable)
+		},
+		"not with a store that fails": func(t *testing.T, s *scene) {
+			s.config.Store = &hookedStore{Store: s.config.Store, onLoad: func() error { return broken }}
+			s.run(t, 0, broken)
+		},
+		"not without a store": func(t *testing.T, s *scene) {
+			s.config.Store = nil
+			s.run(t, 0, api.ErrInvalid)
+		},
+	}, func(t *testing.T, test func(*testing.T, *scene)) {
+		s := newScene()
+		s.run(t, 1, nil)
+		test(t, s)
+	})
+}

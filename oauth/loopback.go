@@ -70,8 +70,6 @@ type entry struct {
 	used    atomic.Bool
 }
 
-// newEntry adds an entry that redirects to an address, and returns
-// it.
 func (r *receiver) newEntry(address string) *entry {
 	e := &entry{path: "/" + rand.Text(), loginTo: address, visited: make(chan struct{})}
 	r.entry.Store(e)
@@ -84,7 +82,7 @@ type connKey struct{}
 func newReceiver(ln net.Listener, host, path string, want expected, p *pages) *receiver {
 	_, port, _ := net.SplitHostPort(ln.Addr().String())
 	r := &receiver{
-		expected: want, ln: newBoundedListener(ln, connsMax), served: make(chan struct{}),
+		expected: want, ln: newBoundedListener(ln), served: make(chan struct{}),
 		host: host + ":" + port, path: path, pages: p,
 		answers: make(chan callback, 1), outcomes: make(chan outcome, 1), delivered: make(chan struct{}),
 	}
@@ -148,7 +146,6 @@ func ahead(req *http.Request) bool {
 	return false
 }
 
-// enter redirects the first request of the entry to the login URL.
 func (r *receiver) enter(w http.ResponseWriter, e *entry) {
 	if !e.used.CompareAndSwap(false, true) {
 		r.pages.show(w, http.StatusGone, outcome{State: stateStray})
@@ -215,7 +212,6 @@ func (r *receiver) close(ctx context.Context, o outcome) {
 }
 
 func (r *receiver) shut(ctx context.Context) {
-	_ = r.ln.Close()
 	_ = r.server.Close()
 	<-r.served
 	within(ctx, 2*deliveryTime, r.ln.idle())
@@ -251,8 +247,7 @@ type callback struct {
 	stateless bool // it has no state
 }
 
-// read decodes the answer in a query. It is genuine if it contains the
-// state.
+// read decodes the answer in a query. It is genuine if it contains the state.
 //
 // A genuine answer of another issuer, or of none if the server announces iss, ends
 // the sign-in: RFC 9207 requires its rejection, and no other answer will follow. It
@@ -290,8 +285,7 @@ func (x *expected) read(query string) (b callback, genuine bool) {
 // same compares in constant time.
 func same(got, want string) bool { return subtle.ConstantTimeCompare([]byte(got), []byte(want)) == 1 }
 
-// printable returns a text of a server without control sequences of
-// terminals.
+// printable returns a text of a server without control sequences of terminals.
 func printable(s string) string {
 	const shown = 300 // characters
 	return cut(strings.TrimSpace(strings.Map(func(r rune) rune {
@@ -340,9 +334,7 @@ func listenLoopback(ctx context.Context, port int) (net.Listener, error) {
 type boundedListener struct {
 	net.Listener
 
-	limit int
-	done  chan struct{}
-	close func() error
+	done chan struct{}
 
 	mu      sync.Mutex
 	conns   []*boundedConn // the oldest first
@@ -359,16 +351,15 @@ type boundedConn struct {
 	keep     bool // must not be closed for others; guarded by the mutex of the listener
 }
 
-func newBoundedListener(ln net.Listener, limit int) *boundedListener {
-	b := &boundedListener{Listener: ln, limit: limit, done: make(chan struct{}), ended: make(chan struct{}, 1)}
-	b.close = sync.OnceValue(func() error {
-		close(b.done)
-		return ln.Close()
-	})
-	return b
+func newBoundedListener(ln net.Listener) *boundedListener {
+	return &boundedListener{Listener: ln, done: make(chan struct{}), ended: make(chan struct{}, 1)}
 }
 
-func (b *boundedListener) Close() error { return b.close() }
+// Close must be called once, as an [http.Server] does.
+func (b *boundedListener) Close() error {
+	close(b.done)
+	return b.Listener.Close()
+}
 
 // Accept must be called by one goroutine, of an [http.Server] that calls watch.
 func (b *boundedListener) Accept() (net.Conn, error) {
@@ -414,7 +405,7 @@ func (b *boundedListener) makeRoom() bool {
 func (b *boundedListener) oldest() *boundedConn {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.conns) < b.limit {
+	if len(b.conns) < connsMax {
 		return nil
 	}
 	if i := slices.IndexFunc(b.conns, func(c *boundedConn) bool { return !c.keep }); i >= 0 {

@@ -18,6 +18,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -35,8 +36,7 @@ import (
 const guard = 30 * time.Second
 
 // hostile are requests that must neither end a sign-in nor obtain any of its data.
-// They use the address of the receiver; some even the state, which is
-// secret.
+// They use the address of the receiver; some even the state, which is secret.
 var hostile = map[string]struct {
 	request string
 	status  int
@@ -200,8 +200,7 @@ func TestOnlyTheFirstAnswerCounts(t *testing.T) {
 	})
 }
 
-// A slow connection is closed after five seconds and does not delay
-// others.
+// A slow connection is closed after five seconds and does not delay others.
 func TestSlowConnections(t *testing.T) {
 	t.Parallel()
 	table.Bubbles(t, map[string]string{
@@ -554,5 +553,42 @@ func TestLongRefusalIsCut(t *testing.T) {
 	_, refusal, genuine, _ := oauth.ReadCallback(query, "s", "", false)
 	if !genuine || len([]rune(refusal.Description)) != 301 || !strings.HasSuffix(refusal.Description, "…") {
 		t.Errorf("the description is %d characters long", len([]rune(refusal.Description)))
+	}
+}
+
+// A fixed port is the one of the redirect and of the registration. It is free again
+// after each login.
+func TestRedirectPort(t *testing.T) { //nolint:paralleltest // another test could take the port
+	blocker, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := fastiotest.New()
+	c := oauth.Config{
+		BaseURL: origin, Store: new(oauth.MemoryStore), HTTPClient: &http.Client{Transport: s},
+		RedirectPort: blocker.Addr().(*net.TCPAddr).Port,
+		OpenBrowser:  func(ctx context.Context, address string) error { return approve(ctx, s, address) },
+	}
+	_, err = oauth.Login(t.Context(), c)
+	busy, ok := errors.AsType[*oauth.PortError](err)
+	if !ok || busy.Port != c.RedirectPort || !errors.Is(err, syscall.EADDRINUSE) || len(s.Requests()) > 0 {
+		t.Errorf("got %v after %v", err, s.Requests())
+	}
+	blocker.Close()
+	for range 2 {
+		if _, err := oauth.Login(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var redirects []string
+	for _, q := range sent(s, "oauth.StartAuthorization") {
+		redirects = append(redirects, q.Get("redirect_uri"))
+	}
+	want := "http://" + blocker.Addr().String() + "/callback"
+	if len(redirects) != 2 || redirects[0] != want || redirects[1] != want {
+		t.Errorf("the redirects are %q, want %s", redirects, want)
+	}
+	if client := clientOf(t, c.Store); client["redirect_uri"] != want || len(sent(s, "oauth.Register")) != 1 {
+		t.Errorf("registered as %v", client)
 	}
 }

@@ -107,8 +107,7 @@ func newTokenRecord(t *Token, clientID, resource string) *tokenRecord {
 	}
 }
 
-// renewed returns r with the response of a refresh. Members missing there are
-// kept.
+// renewed returns r with the response of a refresh. Members missing there are kept.
 func (r *tokenRecord) renewed(t *Token) *tokenRecord {
 	next := newTokenRecord(t, r.ClientID, r.Resource)
 	next.Scope = cmp.Or(next.Scope, r.Scope)
@@ -120,9 +119,8 @@ func (r *tokenRecord) renewed(t *Token) *tokenRecord {
 
 const renewEarly = 5 * time.Minute
 
-// renewal returns when the access token should be refreshed: five minutes before
-// it expires, or after half of a short lifetime. It is zero without a known
-// expiry.
+// renewal returns when the access token should be refreshed: five minutes before it
+// expires, or after half of a short lifetime. It is zero without a known expiry.
 func (r *tokenRecord) renewal() time.Time {
 	if r.Expiry.IsZero() {
 		return time.Time{}

@@ -99,11 +99,18 @@ func (s *Service) UpdateRegistration(
 	ctx context.Context, token api.Secret, r UpdateRegistrationRequest, opts ...api.CallOption,
 ) (*Registration, error) {
 	const op = "oauth.UpdateRegistration"
-	if err := r.check(op); err != nil {
-		return nil, err
+	switch {
+	case r.ClientID == "":
+		return nil, &api.InputError{Op: op, Field: "client_id", Rule: "must be given"}
+	case r.ClientName == "" && r.RedirectURIs == nil:
+		return nil, &api.InputError{Op: op, Field: "client_name", Rule: "or redirect_uris must be given"}
 	}
-	body, err := registrationBody(op, r)
-	if err != nil {
+	err := checkName(op, "client_name", r.ClientName)
+	if r.RedirectURIs != nil {
+		err = cmp.Or(err, checkRedirects(op, r.RedirectURIs, anyLoopbackHost))
+	}
+	body, bodyErr := registrationBody(op, r)
+	if err := cmp.Or(err, bodyErr); err != nil {
 		return nil, err
 	}
 	credential, err := credentialOf(op, "registration_access_token", token)
@@ -117,19 +124,6 @@ func (s *Service) UpdateRegistration(
 		err = fmt.Errorf("%w: only programs whose redirect URIs are all local may update themselves", err)
 	}
 	return a, err
-}
-
-func (r *UpdateRegistrationRequest) check(op string) error {
-	if r.ClientID == "" {
-		return &api.InputError{Op: op, Field: "client_id", Rule: "must be given"}
-	}
-	if r.ClientName == "" && r.RedirectURIs == nil {
-		return &api.InputError{Op: op, Field: "client_name", Rule: "or redirect_uris must be given"}
-	}
-	if err := checkName(op, "client_name", r.ClientName); err != nil || r.RedirectURIs == nil {
-		return err
-	}
-	return checkRedirects(op, r.RedirectURIs, anyLoopbackHost)
 }
 
 const registrationMax = 64 << 10 // bytes of JSON
@@ -334,8 +328,7 @@ func (s *signIn) client(id string, token api.Secret) clientRecord {
 	}
 }
 
-// unknownClient reports whether a server refused the client id or its
-// registration.
+// unknownClient reports whether a server refused the client id or its registration.
 func unknownClient(err error) bool {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Code == CodeInvalidClient || e.Code == CodeUnauthorizedClient

@@ -195,8 +195,7 @@ func (f *TwoFactor) Send(ctx context.Context, limited api.Secret, channel Channe
 }
 
 // Complete exchanges the limited token of [Service.SignIn] and a code for a full
-// token. Blanks in the code are ignored. It is only retried if it was never
-// sent.
+// token. Blanks in the code are ignored. It is only retried if it was never sent.
 //
 // It calls POST /current/user/auth/2factor/auth/{token}/.
 func (f *TwoFactor) Complete(ctx context.Context, limited, code api.Secret, opts ...api.CallOption) (*Token, error) {

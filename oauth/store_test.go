@@ -480,3 +480,35 @@ func TestSealedRecords(t *testing.T) {
 		}
 	}
 }
+
+func TestUserStore(t *testing.T) { //nolint:paralleltest // it changes the environment
+	dir := t.TempDir()
+	for _, name := range []string{"HOME", "XDG_CONFIG_HOME", "AppData"} {
+		t.Setenv(name, dir)
+	}
+	update(t, oauth.UserStore("acme-sync"), profile, put("a record"))
+	holds(t, oauth.UserStore("acme-sync"), profile, "a record")
+	for _, pattern := range []string{"tokens", "key"} {
+		found, _ := filepath.Glob(filepath.Join(dir, "*", pattern)) // on macOS it is deeper
+		deeper, _ := filepath.Glob(filepath.Join(dir, "*", "*", "*", pattern))
+		if found = append(found, deeper...); len(found) != 1 {
+			t.Errorf("found %q", found)
+		}
+	}
+	for _, name := range []string{"", ".", "..", "a/b", "/a", "../a", "a/"} {
+		_, err := oauth.UserStore(name).Load(t.Context(), profile)
+		if e, ok := errors.AsType[*api.InputError](err); !ok || e.Field != "program" {
+			t.Errorf("%q: got %v", name, err)
+		}
+	}
+	for _, name := range []string{"HOME", "XDG_CONFIG_HOME", "AppData"} {
+		os.Unsetenv(name)
+	}
+	store := oauth.UserStore("acme-sync")
+	_, err := store.Load(t.Context(), profile)
+	for _, err := range []error{err, store.Update(t.Context(), profile, put("x")), store.Reset(t.Context())} {
+		if err == nil || !strings.HasPrefix(err.Error(), "fastio: oauth.UserStore: ") {
+			t.Errorf("without a home: %v", err)
+		}
+	}
+}
