@@ -162,10 +162,13 @@ func (s *Service) CompleteAuthorization(
 	ctx context.Context, r CompleteAuthorizationRequest, opts ...api.CallOption,
 ) (*CompletedAuthorization, error) {
 	const op = "oauth.CompleteAuthorization"
-	form := api.Form{"decision": {"deny"}}                   // (assumed name)
+	decision := "approve"
+	if r.Deny {
+		decision = "deny"
+	}
+	form := api.Form{"decision": {decision}}                 // (assumed name)
 	err := require(op, form, param{"auth_request_id", r.ID}) // (assumed name)
 	if !r.Deny {
-		form["decision"] = []string{"approve"}
 		offer(form, param{"access_mode", string(r.AccessMode)}) // (assumed name)
 		if r.AccountSettings {
 			form["account_settings"] = []string{"1"} // (assumed name)

@@ -9,7 +9,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"strconv"
 	"strings"
@@ -410,7 +409,6 @@ type authServer struct {
 
 // What can befall a request, each once and in order. A number is a status.
 const (
-	faultNone     = ""
 	faultDial     = "no connection"
 	faultLost     = "the answer is lost"
 	faultCut      = "the answer is cut short"
@@ -421,38 +419,44 @@ const (
 	faultHang     = "no answer comes"
 )
 
-func (s *authServer) fault() string {
-	if len(s.faults) == 0 {
-		return faultNone
-	}
-	next := s.faults[0]
-	s.faults = s.faults[1:]
-	return next
-}
-
 const tokenPath = "/oauth/token/"
 
-// post records a request to the token endpoint.
-func (s *authServer) post(form url.Values) (fault string) {
-	s.set(func() {
+// record notes a request and returns what befalls it, "" for nothing.
+func (s *authServer) record(req *http.Request, form url.Values) (fault string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if strings.HasSuffix(req.URL.Path, tokenPath) {
 		s.posts, s.times = append(s.posts, form), append(s.times, time.Now())
-		fault = s.fault()
-	})
+	} else {
+		bearer := strings.TrimPrefix(req.Header.Get("Authorization"), "Bearer ")
+		call := req.Method + " " + req.URL.Host + req.URL.Path + " " + bearer + form.Encode()
+		s.calls = append(s.calls, strings.TrimSpace(call))
+		if n, err := strconv.Atoi(strings.TrimPrefix(bearer, "at-")); err == nil {
+			s.newest = max(s.newest, n)
+		}
+	}
+	if len(s.faults) > 0 {
+		fault, s.faults = s.faults[0], s.faults[1:]
+	}
 	return fault
 }
 
 // RoundTrip answers without a socket.
 func (s *authServer) RoundTrip(req *http.Request) (*http.Response, error) {
-	if !strings.HasSuffix(req.URL.Path, tokenPath) {
-		return served(s, req), nil
-	}
 	form, err := url.ParseQuery(bodyOf(req))
 	if err != nil {
 		return nil, err
 	}
-	fault := s.post(form)
-	if status, err := strconv.Atoi(fault); err == nil {
+	fault, tokens := s.record(req, form), strings.HasSuffix(req.URL.Path, tokenPath)
+	status, err := strconv.Atoi(fault)
+	switch {
+	case err == nil && tokens:
 		return response(req, status, `{"error":"temporarily_unavailable"}`), nil
+	case err == nil:
+		code := map[int]int{http.StatusUnauthorized: 10011, http.StatusForbidden: 10770}[status]
+		return response(req, status, fmt.Sprintf(`{"result":false,"error":{"code":%d}}`, code)), nil
+	case !tokens:
+		return response(req, http.StatusOK, `{"result":true}`), nil
 	}
 	switch fault {
 	case faultGateway:
@@ -467,49 +471,19 @@ func (s *authServer) RoundTrip(req *http.Request) (*http.Response, error) {
 		<-req.Context().Done()
 		return nil, req.Context().Err()
 	}
-	answer := httptest.NewRecorder()
-	s.token(answer, form)
+	status, body := s.token(form)
 	switch fault {
 	case faultLost:
 		return nil, io.ErrUnexpectedEOF
 	case faultCut:
-		answer.Body.Truncate(10)
+		body = body[:10]
 	case faultNoToken:
-		return response(req, http.StatusOK, "{}"), nil
+		body = "{}"
 	}
-	return answer.Result(), nil
+	return response(req, status, body), nil
 }
 
-func (s *authServer) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	w.Header().Set("Content-Type", "application/json")
-	if err := req.ParseForm(); err != nil {
-		w.WriteHeader(http.StatusBadRequest)
-		return
-	}
-	if strings.HasSuffix(req.URL.Path, tokenPath) {
-		s.post(req.PostForm)
-		s.token(w, req.PostForm)
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	bearer := strings.TrimPrefix(req.Header.Get("Authorization"), "Bearer ")
-	call := strings.TrimSpace(req.Method + " " + req.URL.Host + req.URL.Path + " " + bearer + req.PostForm.Encode())
-	s.calls = append(s.calls, call)
-	if n, err := strconv.Atoi(strings.TrimPrefix(bearer, "at-")); err == nil {
-		s.newest = max(s.newest, n)
-	}
-	if status, err := strconv.Atoi(s.fault()); err == nil {
-		w.WriteHeader(status)
-		code := map[int]int{http.StatusUnauthorized: 10011, http.StatusForbidden: 10770}[status]
-		fmt.Fprintf(w, `{"result":false,"error":{"code":%d}}`, code)
-		return
-	}
-	fmt.Fprint(w, `{"result":true}`)
-}
-
-func (s *authServer) token(w http.ResponseWriter, form url.Values) {
-	w.Header().Set("Content-Type", "application/json")
+func (s *authServer) token(form url.Values) (status int, body string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if given := form.Get("refresh_token"); s.ended || given != refreshToken(s.valid) {
@@ -517,20 +491,18 @@ func (s *authServer) token(w http.ResponseWriter, form url.Values) {
 		if n, err := strconv.Atoi(strings.TrimPrefix(given, "rt-")); err == nil && n < s.valid {
 			s.reused++
 		}
-		w.WriteHeader(http.StatusBadRequest)
-		fmt.Fprint(w, `{"error":"invalid_grant","error_description":"the session has ended"}`)
-		return
+		return http.StatusBadRequest, `{"error":"invalid_grant","error_description":"the session has ended"}`
 	}
 	s.n++
 	if !s.keeps {
 		s.valid = s.n
 	}
 	lifetime := cmp.Or(s.lifetime, 3600)
-	fmt.Fprintf(w, `{"access_token":%q,"token_type":"bearer","expires_in":%d`, accessToken(s.n), lifetime)
+	body = fmt.Sprintf(`{"access_token":%q,"token_type":"bearer","expires_in":%d`, accessToken(s.n), lifetime)
 	if !s.silent {
-		fmt.Fprintf(w, `,"refresh_token":%q,"scope":"org","scopes":["org:1234567890123456789:r"]`, refreshToken(s.valid))
+		body += fmt.Sprintf(`,"refresh_token":%q,"scope":"org","scopes":["org:1234567890123456789:r"]`, refreshToken(s.valid))
 	}
-	fmt.Fprint(w, "}")
+	return http.StatusOK, body + "}"
 }
 
 func accessToken(n int) string  { return "at-" + strconv.Itoa(n) }

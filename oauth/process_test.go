@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -205,7 +206,7 @@ func (p *process) says(t *testing.T, want string) {
 // serve lets other processes reach an authorization server.
 func (s *authServer) serve(t *testing.T) oauth.Config {
 	t.Helper()
-	server := httptest.NewServer(s)
+	server := httptest.NewServer(&httputil.ReverseProxy{Transport: s, Rewrite: func(*httputil.ProxyRequest) {}})
 	t.Cleanup(server.Close)
 	return oauth.Config{BaseURL: server.URL, ClientID: "client"}
 }

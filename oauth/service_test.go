@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"regexp"
 	"slices"
@@ -517,18 +516,6 @@ func rewriting(next http.RoundTripper, change func(body string) string) http.Rou
 		resp.Header.Del("Content-Length")
 		return resp, err
 	})
-}
-
-func served(h http.Handler, r *http.Request) *http.Response {
-	r = r.Clone(r.Context())
-	if r.Body == nil {
-		r.Body = http.NoBody
-	}
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, r)
-	resp := w.Result()
-	resp.Request = r
-	return resp
 }
 
 // over returns a client whose user is signed in.

@@ -198,49 +198,28 @@ func TestHTTPClient(t *testing.T) {
 	t.Parallel()
 	const dead, member = `{"result":false,"error":{"code":"10011"}}`, `{"result":false,"error":{"code":10545}}`
 	type row struct {
-		method, url string
-		body        io.Reader
-		answers     map[string]string // 401 by the token that is refused; "to" is a redirect instead
-		want        []string          // what is sent: host, token and body
-		status      int
+		url     string
+		body    io.Reader         // of a POST; nil is a GET
+		answers map[string]string // 401 by the token that is refused; "to" is a redirect instead
+		status  int
+		want    []string // what is sent: host, token and body
 	}
-	const here = authAddress + "/x"
+	type answers = map[string]string
+	const here, host = authAddress + "/x", "api.fast.test"
+	sized, once := strings.NewReader("body"), io.MultiReader(strings.NewReader("body"))
 	table.Bubbles(t, map[string]row{
-		"to the platform": {"GET", here, nil, nil, []string{"api.fast.test at-1 "}, 200},
-		"to another host": {"GET", "https://api.fast.test.evil.test/", nil, nil, []string{"api.fast.test.evil.test  "}, 200},
-		"without TLS":     {"GET", "http://api.fast.test/", nil, nil, []string{"api.fast.test  "}, 200},
-		"to another port": {"GET", "https://api.fast.test:8443/", nil, nil, []string{"api.fast.test:8443  "}, 200},
-		"redirected": {
-			"GET", here, nil,
-			map[string]string{"at-1": "to"},
-			[]string{"api.fast.test at-1 ", "evil.test  "},
-			200,
-		},
-		"with a dead token": {
-			"POST", here, strings.NewReader("body"),
-			map[string]string{"at-1": dead},
-			[]string{"api.fast.test at-1 body", "api.fast.test at-2 body"},
-			200,
-		},
+		"to the platform":   {here, nil, nil, 200, []string{host + " at-1 "}},
+		"to another host":   {authAddress + ".evil.test/", nil, nil, 200, []string{host + ".evil.test  "}},
+		"without TLS":       {"http://api.fast.test/", nil, nil, 200, []string{host + "  "}},
+		"to another port":   {authAddress + ":8443/", nil, nil, 200, []string{host + ":8443  "}},
+		"redirected":        {here, nil, answers{"at-1": "to"}, 200, []string{host + " at-1 ", "evil.test  "}},
+		"with a dead token": {here, sized, answers{"at-1": dead}, 200, []string{host + " at-1 body", host + " at-2 body"}},
 		"with dead tokens": {
-			"GET", here, nil,
-			map[string]string{"at-1": dead, "at-2": dead},
-			[]string{"api.fast.test at-1 ", "api.fast.test at-2 "},
-			401,
+			here, nil, answers{"at-1": dead, "at-2": dead}, 401, []string{host + " at-1 ", host + " at-2 "},
 		},
-		"with a body that is sent once": {
-			"POST", here, io.MultiReader(strings.NewReader("body")),
-			map[string]string{"at-1": dead},
-			[]string{"api.fast.test at-1 body"},
-			401,
-		},
-		"not as a member": {"GET", here, nil, map[string]string{"at-1": member}, []string{"api.fast.test at-1 "}, 401},
-		"with a dead token of a dead session": {
-			"GET", here, nil,
-			map[string]string{"at-1": dead},
-			[]string{"api.fast.test at-1 "},
-			0,
-		},
+		"with a body that is sent once":       {here, once, answers{"at-1": dead}, 401, []string{host + " at-1 body"}},
+		"not as a member":                     {here, nil, answers{"at-1": member}, 401, []string{host + " at-1 "}},
+		"with a dead token of a dead session": {here, nil, answers{"at-1": dead}, 0, []string{host + " at-1 "}},
 	}, func(t *testing.T, tc row) {
 		s := newSession(t, new(oauth.MemoryStore))
 		s.ended = tc.status == 0
@@ -263,7 +242,11 @@ func TestHTTPClient(t *testing.T) {
 			}
 			return response(r, http.StatusUnauthorized, last), nil
 		}))
-		req := httptest.NewRequestWithContext(t.Context(), tc.method, tc.url, tc.body)
+		method := http.MethodGet
+		if tc.body != nil {
+			method = http.MethodPost
+		}
+		req := httptest.NewRequestWithContext(t.Context(), method, tc.url, tc.body)
 		if req.RequestURI = ""; tc.body != nil && tc.status == http.StatusOK {
 			req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader("body")), nil }
 		}
