@@ -127,20 +127,17 @@ func TestLoginFails(t *testing.T) {
 	}
 	table.Bubbles(t, map[string]row{
 		"the person denies": {
-			denies("access_denied"),
-			"oauth.Login: access_denied: <b>No</b> & no", denied, oauth.CodeAccessDenied, nil,
+			denies("access_denied"), "oauth.Login: access_denied: <b>No</b> & no", denied, oauth.CodeAccessDenied, nil,
 		},
 		"the server refuses in the browser": {
-			denies("invalid_scope"),
-			"oauth.Login: invalid_scope: <b>No</b> & no", failed, oauth.CodeInvalidScope, nil,
+			denies("invalid_scope"), "oauth.Login: invalid_scope: <b>No</b> & no", failed, oauth.CodeInvalidScope, nil,
 		},
 		"the exchange is refused": {
 			refuses("oauth.Token", 400, "invalid_grant"),
 			"oauth.Exchange: invalid_grant: It is not so. (status 400)", failed, oauth.CodeInvalidGrant, nil,
 		},
 		"the exchange is redirected": {
-			meets(redirects),
-			"oauth.Exchange: Temporary Redirect (status 307)", failed, "", nil,
+			meets(redirects), "oauth.Exchange: Temporary Redirect (status 307)", failed, "", nil,
 		},
 		"the exchange fails": {
 			meets(fastiotest.Fault{Op: "oauth.Token", Status: 503, Body: "{}"}),
@@ -159,8 +156,7 @@ func TestLoginFails(t *testing.T) {
 			"oauth.Register: invalid_client_metadata: It is not so. (status 400)", "", "invalid_client_metadata", nil,
 		},
 		"no browser opens": {
-			opens(nil),
-			"oauth.Login: the browser could not be opened: no browser could be started", "", "", oauth.ErrNoBrowser,
+			opens(nil), "oauth.Login: the browser could not be opened: no browser could be started", "", "", oauth.ErrNoBrowser,
 		},
 		"the caller's browser does not open": {
 			opens(func(context.Context, string) error { return io.ErrClosedPipe }),
@@ -585,81 +581,78 @@ func TestPageShowsTheOutcome(t *testing.T) {
 
 // Where no browser opens, the person may carry the address or the code, and where no
 // port can be opened, the code. A login that cannot ask the person does not register
-// the program. On a machine whose only loopback address is ::1, the redirect goes
-// there; the platform registers it by the name of the machine alone.
-//
-//nolint:thelper // its rows are tests
+// the program.
 func TestLoginOnOtherMachines(t *testing.T) {
 	t.Parallel()
-	noPort := func(context.Context, int) (net.Listener, error) { return nil, syscall.EADDRNOTAVAIL }
-	rows := map[string]func(t *testing.T, s *scene){
-		"without a port": func(t *testing.T, s *scene) {
-			_, err := oauth.LoginOn(t.Context(), s.config, noPort)
-			if !errors.Is(err, syscall.EADDRNOTAVAIL) || len(s.Requests()) > 0 {
-				t.Errorf("got %v after %v", err, s.Requests())
-			}
-		},
-		"without a port, with a prompt": func(t *testing.T, s *scene) {
-			s.config.Prompt = s.prompt
-			if g, err := oauth.LoginOn(t.Context(), s.config, noPort); err != nil || g.Token.AccessToken.IsZero() {
-				t.Errorf("got %v, %v", g, err)
-			}
-		},
-		"without a browser": func(t *testing.T, s *scene) {
-			s.config.OpenBrowser = nil
-			if _, err := s.login(t.Context()); !errors.Is(err, oauth.ErrNoBrowser) || len(s.Requests()) > 0 {
-				t.Errorf("got %v after %v", err, s.Requests())
-			}
-		},
-		"with ::1 alone, to the platform": func(t *testing.T, s *scene) {
-			s.addr.IP = net.IPv6loopback
-			s.mustLogin(t)
-			if client := clientOf(t, s.config.Store); client["redirect_uri"] != "http://localhost/callback" {
-				t.Errorf("the store remembers %v", client)
-			}
-			(<-s.pages).shows(t, 200, "Signed in")
-		},
-		"with ::1 alone, to another server": func(t *testing.T, s *scene) {
-			s.addr.IP, s.config.BaseURL = net.IPv6loopback, foreign
-			s.AddOAuthClient(fastiotest.OAuthClient{ID: "it", RedirectURIs: []string{"http://[::1]/callback"}})
-			answers("oauth.Register", `{"client_id":"it"}`)(s)
-			s.mustLogin(t)
-			if redirect := s.started()[0].Get("redirect_uri"); redirect != "http://[::1]:49152/callback" {
-				t.Errorf("the answer goes to %s", redirect)
-			}
-			if client := clientOf(t, s.config.Store); client["redirect_uri"] != "http://[::1]/callback" {
-				t.Errorf("the store remembers %v", client)
-			}
-		},
-	}
-	rows["without opening the browser"] = func(t *testing.T, s *scene) {
-		s.config.OpenMode = oauth.OpenModeNone
-		open := s.config.OpenBrowser
-		s.config.OpenBrowser = func(context.Context, string) error { t.Error("a browser opens"); return nil }
-		s.config.ShowURL = func(ctx context.Context, address string) {
-			time.AfterFunc(time.Minute, func() { _ = open(ctx, address) })
-		}
-		s.mustLogin(t)
-	}
 	fails := func(context.Context, string) error { return io.ErrClosedPipe }
-	for name, open := range map[string]func(context.Context, string) error{
-		"without a browser": nil, "with a browser that fails": fails,
-	} {
-		rows[name+", the person carries the code"] = func(t *testing.T, s *scene) {
-			s.config.OpenBrowser, s.config.Prompt = open, s.prompt
-			s.mustLogin(t)
-			s.displaysCode(t)
+	never := func(context.Context, string) error { panic("a browser opens") }
+	type row struct {
+		noPort bool
+		mode   oauth.OpenMode
+		open   func(context.Context, string) error
+		prompt bool // the person carries the code
+		show   bool // the person opens the address
+		want   error
+	}
+	const auto, none = oauth.OpenModeAuto, oauth.OpenModeNone
+	table.Bubbles(t, map[string]row{
+		"without a port":                         {true, auto, never, false, false, syscall.EADDRNOTAVAIL},
+		"without a port, the code":               {true, auto, never, true, false, nil},
+		"without a browser":                      {false, auto, nil, false, false, oauth.ErrNoBrowser},
+		"without a browser, the code":            {false, auto, nil, true, false, nil},
+		"without a browser, the address":         {false, auto, nil, false, true, nil},
+		"with a browser that fails, the code":    {false, auto, fails, true, false, nil},
+		"with a browser that fails, the address": {false, auto, fails, false, true, nil},
+		"without opening the browser":            {false, none, never, false, true, nil},
+	}, func(t *testing.T, tc row) {
+		s := newScene()
+		listen := s.listen
+		if tc.noPort {
+			listen = func(context.Context, int) (net.Listener, error) { return nil, syscall.EADDRNOTAVAIL }
 		}
-		rows[name+", the person opens the address"] = func(t *testing.T, s *scene) {
-			s.config.OpenBrowser = open
+		s.config.OpenMode, s.config.OpenBrowser = tc.mode, tc.open
+		if tc.prompt {
+			s.config.Prompt = s.prompt
+		}
+		if tc.show {
 			s.config.ShowURL = func(ctx context.Context, address string) {
 				ctx = context.WithoutCancel(ctx) // a browser outlives the sign-in
 				time.AfterFunc(time.Minute, func() { s.pages <- browse(ctx, s.client(), address) })
 			}
-			s.mustLogin(t)
 		}
+		g, err := oauth.LoginOn(t.Context(), s.config, listen)
+		if !errors.Is(err, tc.want) || tc.want != nil && len(s.Requests()) > 0 ||
+			tc.want == nil && (err != nil || g.Token.AccessToken.IsZero()) {
+			t.Fatalf("got %v, %v after %v", g, err, s.Requests())
+		}
+		if tc.prompt {
+			s.displaysCode(t)
+		}
+	})
+}
+
+// On a machine whose only loopback address is ::1, the redirect goes there; the
+// platform registers it by the name of the machine alone.
+func TestLoginWithIPv6Alone(t *testing.T) {
+	t.Parallel()
+	for address, host := range map[string]string{origin: "localhost", foreign: "[::1]"} {
+		inBubble(t, address, func(t *testing.T) {
+			s := newScene()
+			s.addr.IP, s.config.BaseURL = net.IPv6loopback, address
+			if address == foreign {
+				s.AddOAuthClient(fastiotest.OAuthClient{ID: "it", RedirectURIs: []string{"http://[::1]/callback"}})
+				answers("oauth.Register", `{"client_id":"it"}`)(s)
+			}
+			s.mustLogin(t)
+			if redirect := s.started()[0].Get("redirect_uri"); redirect != "http://"+host+":49152/callback" {
+				t.Errorf("the answer goes to %s", redirect)
+			}
+			if client := clientOf(t, s.config.Store); client["redirect_uri"] != "http://"+host+"/callback" {
+				t.Errorf("the store remembers %v", client)
+			}
+			(<-s.pages).shows(t, 200, "Signed in")
+		})
 	}
-	table.Bubbles(t, rows, func(t *testing.T, test func(*testing.T, *scene)) { test(t, newScene()) })
 }
 
 // Tokens are not sent through the network in plain text, unless the program says so.

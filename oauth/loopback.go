@@ -174,7 +174,7 @@ func (r *receiver) receive(w http.ResponseWriter, req *http.Request) {
 func (r *receiver) take(w http.ResponseWriter, req *http.Request, b callback) {
 	defer close(r.delivered)
 	if c, ok := req.Context().Value(connKey{}).(*boundedConn); ok {
-		c.protect()
+		c.keep.Store(true)
 	}
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // a timeout would look like a disconnect
 	r.answers <- b
@@ -348,7 +348,7 @@ type boundedConn struct {
 
 	listener *boundedListener
 	since    time.Time
-	keep     bool // must not be closed for others; guarded by the mutex of the listener
+	keep     atomic.Bool // must not be closed for others
 }
 
 func newBoundedListener(ln net.Listener) *boundedListener {
@@ -408,7 +408,7 @@ func (b *boundedListener) oldest() *boundedConn {
 	if len(b.conns) < connsMax {
 		return nil
 	}
-	if i := slices.IndexFunc(b.conns, func(c *boundedConn) bool { return !c.keep }); i >= 0 {
+	if i := slices.IndexFunc(b.conns, func(c *boundedConn) bool { return !c.keep.Load() }); i >= 0 {
 		return b.conns[i]
 	}
 	return nil
@@ -425,12 +425,6 @@ func (c *boundedConn) Close() error {
 	default:
 	}
 	return c.Conn.Close()
-}
-
-func (c *boundedConn) protect() {
-	c.listener.mu.Lock()
-	defer c.listener.mu.Unlock()
-	c.keep = true
 }
 
 // watch is for [http.Server.ConnState].

@@ -197,14 +197,16 @@ func TestAuthorizationInput(t *testing.T) {
 		change(&r)
 		return fail(s.StartAuthorization(ctx, r))
 	}
+	with := func(name string, values ...string) error {
+		return start(func(r *authorize) { r.Parameters = url.Values{name: values} })
+	}
 	checkRejected(t, "StartAuthorization", []rejected{
 		{start(func(r *authorize) { r.ClientID = "" }), "client_id must be given"},
 		{start(func(r *authorize) { r.RedirectURI = "" }), "redirect_uri must be given"},
 		{start(func(r *authorize) { r.PKCE.State = api.Secret{} }), "state must be given"},
 		{start(func(r *authorize) { r.PKCE.Challenge = "" }), challenges + `""`},
 		{
-			start(func(r *authorize) { r.PKCE.Challenge = challenge[:42] + "~" }),
-			challenges + `"` + challenge[:42] + `~"`,
+			start(func(r *authorize) { r.PKCE.Challenge = challenge[:42] + "~" }), challenges + `"` + challenge[:42] + `~"`,
 		},
 		{start(func(r *authorize) { r.Scopes = []oauth.Scope{"org workspace"} }), badScope + `"org workspace"`},
 		{start(func(r *authorize) { r.Scopes = []oauth.Scope{"org", ""} }), badScope + `""`},
@@ -212,11 +214,6 @@ func TestAuthorizationInput(t *testing.T) {
 		{start(func(r *authorize) { r.Resource = "/api" }), resources},
 		{start(func(r *authorize) { r.Resource = "https://acme.test/#" }), resources},
 		{start(func(r *authorize) { r.Resource = "https://a:pw@acme.test/" }), resources},
-	})
-	with := func(name string, values ...string) error {
-		return start(func(r *authorize) { r.Parameters = url.Values{name: values} })
-	}
-	checkRejected(t, "StartAuthorization", []rejected{
 		{with("request_uri", "x"), `parameters must not be one of the protocol, got "request_uri"`},
 		{with("", "x"), `parameters must have names without blanks, got ""`},
 		{with("a b", "x"), `parameters must have names without blanks, got "a b"`},
@@ -376,15 +373,13 @@ func TestSignInInput(t *testing.T) {
 		{s.TwoFactor.Send(ctx, secret, oauth.ChannelTOTP), `channel must be sms, call or whatsapp, got "totp"`},
 		{s.TwoFactor.Send(ctx, api.NewSecret("canary x"), oauth.ChannelSMS), "limited" + noBlanks},
 	})
-	climbs := api.NewSecret("../canary")
+	code, climbs := api.Secret{}, api.NewSecret("../canary")
 	checkRejected(t, "TwoFactor.Complete", []rejected{
 		{fail(s.TwoFactor.Complete(ctx, api.Secret{}, api.NewSecret("123456"))), "limited must be given"},
 		{fail(s.TwoFactor.Complete(ctx, secret, api.NewSecret("\n"))), "token must be given"},
 		{fail(s.TwoFactor.Complete(ctx, secret, climbs)), badCode},
 	})
-	checkRejected(t, "TwoFactor.VerifySetup", []rejected{
-		{s.TwoFactor.VerifySetup(ctx, api.Secret{}), "token must be given"},
-	})
+	checkRejected(t, "TwoFactor.VerifySetup", []rejected{{s.TwoFactor.VerifySetup(ctx, code), "token must be given"}})
 	checkRejected(t, "TwoFactor.Disable", []rejected{{s.TwoFactor.Disable(ctx, climbs), badCode}})
 }
 
@@ -448,8 +443,7 @@ func TestClientMetadata(t *testing.T) {
 	}
 	checkRejected(t, "ClientMetadata", []rejected{
 		{
-			changed(func(m *document) { m.ClientID += "/" }),
-			`client_id must be the URL of the document, got "` + url + `/"`,
+			changed(func(m *document) { m.ClientID += "/" }), `client_id must be the URL of the document, got "` + url + `/"`,
 		},
 		{changed(func(m *document) { m.RedirectURIs = nil }), "redirect_uris must be 1 to 10, got 0"},
 		{

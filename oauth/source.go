@@ -501,8 +501,7 @@ type wire struct{ asked, connected atomic.Bool }
 
 func (w *wire) watch(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GetConn: func(string) { w.asked.Store(true) },
-		GotConn: func(httptrace.GotConnInfo) { w.connected.Store(true) },
+		GetConn: func(string) { w.asked.Store(true) }, GotConn: func(httptrace.GotConnInfo) { w.connected.Store(true) },
 	})
 }
 
