@@ -46,8 +46,7 @@ type mark struct {
 	found     bool
 }
 
-// assumedNames returns a line for each name: operation, name and direction,
-// separated by tabs.
+// assumedNames returns a line for each operation and direction, with its names.
 func assumedNames(t *testing.T) []string {
 	t.Helper()
 	known := map[string]bool{}
@@ -62,7 +61,7 @@ func assumedNames(t *testing.T) []string {
 			packages[p.name] = declare(t, p)
 		}
 	}
-	listed := map[string]bool{}
+	listed := map[string][]string{}
 	for _, name := range slices.Sorted(maps.Keys(packages)) {
 		d := packages[name]
 		for _, m := range d.pkg.methods() {
@@ -73,9 +72,8 @@ func assumedNames(t *testing.T) []string {
 			reached.visit(d, m.decl)
 			for _, k := range reached.found {
 				k.found = true
-				for _, name := range k.names {
-					listed[m.operation+"\t"+name+"\t"+k.direction] = true
-				}
+				of := m.operation + " " + k.direction + ":"
+				listed[of] = append(listed[of], k.names...)
 			}
 		}
 	}
@@ -86,7 +84,12 @@ func assumedNames(t *testing.T) []string {
 			}
 		}
 	}
-	return slices.Sorted(maps.Keys(listed))
+	var lines []string
+	for _, of := range slices.Sorted(maps.Keys(listed)) {
+		names := slices.Compact(slices.Sorted(slices.Values(listed[of])))
+		lines = append(lines, of+" "+strings.Join(names, " "))
+	}
+	return lines
 }
 
 // declarations are the top-level declarations of a package by name, types with

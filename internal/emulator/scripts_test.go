@@ -28,7 +28,7 @@ import (
 // with the steps of testdata/world.txt and those above the first scenario of the file. Every line that begins with
 // "* " is a case: it and the lines up to the next case run on a platform of their own, after the steps above the
 // first case. A line "for a=1 | b=2" runs the scenario with {a} and {b} replaced in every step; several such lines run
-// it several times. <65*x> repeats x, and in it {#} is 0, 1, ... A step with <a|b> is performed with a, then with b, and
+// it several times. <65*x> repeats x, and in it {#} is 0, 1, ... A step with <a|b> is performed with a and with b, and
 // <=> behind it is a again, up to its "="; a line "for" with it counts as one for each.
 //
 // The steps are in scripted_test.go, requests in request_test.go, and what is said of a response in answer_test.go.
