@@ -134,14 +134,20 @@ func TestBrowserGetsTheAddress(t *testing.T) {
 
 func wait(t *testing.T, file string) string {
 	t.Helper()
-	for t.Context().Err() == nil {
+	for end := time.Now().Add(guard); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		if b, err := os.ReadFile(file); err == nil {
 			return string(b)
 		}
-		runtime.Gosched()
 	}
 	t.Fatal("the program never ran")
 	return ""
+}
+
+// stay is a program that waits until a file exists or its directory is gone, a minute at
+// most, so that it ends after a test that was killed.
+func stay(file string) string {
+	return "i=0; while [ $i -lt 6000 ] && [ -d '" + filepath.Dir(file) + "' ] && [ ! -e '" + file + "' ]; do\n" +
+		"sleep 0.01; i=$((i+1)); done\n"
 }
 
 // Only pages are opened, and no error repeats what is none.
@@ -167,7 +173,7 @@ func TestBrowserMayKeepRunning(t *testing.T) {
 	dir := t.TempDir()
 	file, end := filepath.Join(dir, "arguments"), filepath.Join(dir, "end")
 	o := oauth.NewOpener("linux", choice("stays:other"), programs(t, map[string]string{
-		"stays": note(file, "while [ -d '"+dir+"' ] && [ ! -e '"+end+"' ]; do sleep 0.01; done"),
+		"stays": note(file, stay(end)),
 		"other": note(file+".other", ""),
 	}))
 	if err := o.Open(t.Context(), loginAddress); err != nil {

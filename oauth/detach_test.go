@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // ^C in the terminal ends the program that waits for the sign-in, and not the
@@ -17,7 +16,7 @@ func TestBrowserSurvivesTheInterruptOfTheTerminal(t *testing.T) {
 	dir := t.TempDir()
 	end, ended := filepath.Join(dir, "end"), filepath.Join(dir, "ended")
 	bin := programs(t, map[string]string{
-		"stays": "while [ -d '" + dir + "' ] && [ ! -e '" + end + "' ]; do sleep 0.01; done\necho > '" + ended + "'",
+		"stays": stay(end) + "echo > '" + ended + "'",
 	})
 	p := start(t, roleOpener, bin, "", "")
 	p.says(t, "opened")
@@ -30,12 +29,5 @@ func TestBrowserSurvivesTheInterruptOfTheTerminal(t *testing.T) {
 	if err := os.WriteFile(end, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for start := time.Now(); ; {
-		if _, err := os.Stat(ended); err == nil {
-			return
-		}
-		if time.Since(start) > guard {
-			t.Fatal("the browser was interrupted")
-		}
-	}
+	wait(t, ended)
 }
