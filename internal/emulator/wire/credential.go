@@ -126,9 +126,13 @@ func IsOpaque(id string) bool {
 
 // Hyphenated returns the display form: a hyphen after every five characters.
 func Hyphenated(id string) string {
-	var parts []string
-	for part := range slices.Chunk([]byte(id), 5) {
-		parts = append(parts, string(part))
+	var b strings.Builder
+	b.Grow(len(id) + len(id)/5)
+	for i := range len(id) {
+		if i > 0 && i%5 == 0 {
+			b.WriteByte('-')
+		}
+		b.WriteByte(id[i])
 	}
-	return strings.Join(parts, "-")
+	return b.String()
 }
