@@ -173,8 +173,8 @@ func TestLostSockets(t *testing.T) {
 			}
 			c.news()
 			p.locked(func() { p.dialErr = errors.New("no route") })
+			p.lose("members") // before the poll that follows a drop at once
 			p.each(test.lose)
-			p.stamp("members")
 			time.Sleep(test.after)
 			synctest.Wait()
 			if mode(c) != realtime.ModePoll {
