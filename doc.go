@@ -43,12 +43,17 @@
 // [WithMaxWait]; a longer one fails at once with [api.ErrRateLimited], and
 // Rate.RetryAfter of the error is its length. Hooks and the logger report every wait.
 //
+// Several processes with one credential share its limits: each notices the others by
+// refusals and by announcements that a window is full, and then takes a part of the
+// window. A call that was refused waits and is sent again, which costs no attempt. Jobs
+// that can wait should set [WithMaxWait] to [api.NoLimit].
+//
 // # Defaults
 //
 //	attempts                        3                       WithRetry, api.Attempts
 //	pause before a retry            random, up to 0.5 s,    WithRetry
 //	                                doubled to at most 8 s
-//	wait that the server orders     1 minute                WithMaxWait, api.MaxWait
+//	waits that the server orders    1 minute in total       WithMaxWait, api.MaxWait
 //	whole call                      no limit                WithTimeout, api.Timeout, the context
 //	attempt                         no limit                http.Client.Timeout of WithHTTPClient
 //	  connecting, TLS               30 s, 10 s              transport of WithHTTPClient

@@ -174,9 +174,9 @@ func WithRetry(r RetryPolicy) Option {
 	}
 }
 
-// WithMaxWait bounds a wait that the server orders. A longer one ends the call at once
-// with an [*api.Error] whose Rate.RetryAfter is its length. [api.NoLimit] waits for all
-// of them, up to an hour each. Default: 1 minute.
+// WithMaxWait bounds the waits that the server orders during a call, in total. A longer
+// one ends the call at once with an [*api.Error] whose Rate.RetryAfter is its length.
+// [api.NoLimit] waits for all of them, up to an hour each. Default: 1 minute.
 //
 // It also bounds the wait for a rate window that was learned from responses. Waits for
 // the published windows are not bounded.

@@ -20,7 +20,7 @@ type CallOptions struct {
 	Password Secret        // of a link: see [LinkPassword]
 	Token    Secret        // of a link: see [LinkToken]
 	Err      error         // invalid option, returned by a [Caller]; or nil
-	MaxWait  time.Duration // limit of Retry-After; 0 means the default of the client, NoLimit any
+	MaxWait  time.Duration // limit of the waits that the server requires; 0 means the default of the client, NoLimit any
 }
 
 // Resolve merges opts.
@@ -114,12 +114,14 @@ func Timeout(d time.Duration) CallOption {
 	return callOption(func(o *CallOptions) { o.Timeout = d })
 }
 
-// Attempts limits how often the request is sent; 1 means no retries.
+// Attempts limits how often the request is sent; 1 means no retries. Attempts that were
+// refused because of a rate limit do not count if the server requires a certain wait:
+// [MaxWait] limits those.
 func Attempts(n int) CallOption { return callOption(func(o *CallOptions) { o.Attempts = n }) }
 
-// MaxWait limits the Retry-After that a call waits for. A longer one ends the call at
-// once with an [*Error] with that Rate.RetryAfter. [NoLimit] allows any, up to an hour
-// each.
+// MaxWait limits the waits that the server requires of a call, in total. A longer one
+// ends the call at once with an [*Error] with that Rate.RetryAfter. [NoLimit] allows any,
+// up to an hour each.
 func MaxWait(d time.Duration) CallOption {
 	return callOption(func(o *CallOptions) { o.MaxWait = d })
 }

@@ -45,6 +45,7 @@ type Options struct {
 type LimitOptions struct {
 	Windows        WindowKind `enum:"first|clock|sliding"`
 	Rules          []Limit    // nil means the published limits, an empty list none
+	CountRefused   bool       // rejected calls count in the windows that are full
 	LegacyHeaders  bool       // X-Rate-Limit-... instead of x-ve-limit-...
 	NoHeaders      bool       // no rate headers, as behind a proxy that drops them
 	DateExpires    bool       // limits expire at a date string instead of Unix seconds

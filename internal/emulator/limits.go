@@ -38,6 +38,7 @@ func published() []world.Limit {
 type limits struct {
 	mu      sync.Mutex
 	kind    seed.WindowKind
+	counts  bool // rejected calls too
 	rules   []world.Limit
 	windows map[windowKey]*window
 }
@@ -60,15 +61,16 @@ type quota struct {
 }
 
 func (l *limits) start(o world.Options) {
-	l.kind, l.rules, l.windows = o.Limits.Windows, o.Limits.Rules, map[windowKey]*window{}
+	l.kind, l.counts = o.Limits.Windows, o.Limits.CountRefused
+	l.rules, l.windows = o.Limits.Rules, map[windowKey]*window{}
 	if l.rules == nil {
 		l.rules = published()
 	}
 }
 
-// take counts a call in every window of its operation unless one is full:
-// rejected calls are free. It returns the quota of the tightest window, zero
-// without limits.
+// take counts a call in every window of its operation unless one is full: a rejected
+// call counts nowhere, or in the full windows. It returns the quota of the tightest
+// window, zero without limits.
 func (l *limits) take(op, user string, now time.Time) (q quota, refused bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -83,7 +85,7 @@ func (l *limits) take(op, user string, now time.Time) (q quota, refused bool) {
 		refused = refused || w.used >= rule.Max
 	}
 	for i, w := range open {
-		if !refused {
+		if !refused || l.counts && w.used >= sizes[i].Max {
 			l.count(w, sizes[i], now)
 		}
 		q = tighter(q, l.quota(w, sizes[i], now), i == 0)
@@ -130,7 +132,7 @@ func (l *limits) quota(w *window, rule world.Limit, now time.Time) quota {
 	q := quota{avail: max(0, rule.Max-w.used), most: rule.Max, expires: w.start.Add(rule.Size)}
 	switch {
 	case l.kind == seed.Sliding && len(w.calls) > 0:
-		q.expires = w.calls[0].Add(rule.Size)
+		q.expires = w.calls[max(0, len(w.calls)-rule.Max)].Add(rule.Size)
 	case w.used == 0:
 		q.expires = now.Add(rule.Size)
 	}

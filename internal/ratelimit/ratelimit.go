@@ -33,6 +33,7 @@ type Group struct {
 	underway int
 	windows  []window
 	refused  time.Time     // the end of the last Retry-After: no call starts before
+	opens    time.Time     // refused with a random delay
 	full     claim         // that others have used up a window
 	closed   chan struct{} // closed at the next Retry-After or claim; nil unless a caller is in the queue
 	changed  chan struct{} // closed at the next change; nil unless a caller waits for it
@@ -40,11 +41,18 @@ type Group struct {
 
 type window struct {
 	api.RateWindow
-	slots []time.Time // when the last call in a slot ended; busy while it runs
+	slots []time.Time // when the last call in a slot ended; busy while it runs; zero if free
 
+	sharing
 	learned bool
 	until   time.Time // the announced end that Size was learned from
 	denied  time.Time // an earlier end that was announced since; zero means none
+}
+
+// Call is a call that may start. Release must be called when it has ended.
+type Call struct {
+	number  uint64
+	Started time.Time
 }
 
 // A claim is an announcement that a window is used up. It may be wrong, so it
@@ -52,6 +60,7 @@ type window struct {
 type claim struct {
 	limit    int
 	until    time.Time // the announced start of the next window
+	opens    time.Time // until with a random delay
 	believed time.Time
 }
 
@@ -71,49 +80,49 @@ func New(windows ...api.RateWindow) *Group {
 }
 
 func newWindow(w api.RateWindow) window {
-	return window{RateWindow: w, slots: make([]time.Time, w.Max)}
+	return window{RateWindow: w, slots: make([]time.Time, w.Max), sharing: sharing{share: float64(w.Max)}}
 }
 
 // Waiting is called with the length of a wait and whether it is a Retry-After.
 type Waiting func(wait time.Duration, ordered bool)
 
-// Acquire waits until a call may start and returns its number for Release.
+// Acquire waits until a call may start.
 //
 // It calls waiting, unless nil, once the length of the wait is known. It fails
 // at once if the wait exceeds the deadline of ctx, or if the server requires it
 // and it exceeds maxWait, unless maxWait is negative. If both hold, the error
 // wraps both. A window learned from announcements delays a call by maxWait at
 // most: that call verifies the window.
-func (g *Group) Acquire(ctx context.Context, maxWait time.Duration, waiting Waiting) (uint64, error) {
+func (g *Group) Acquire(ctx context.Context, maxWait time.Duration, waiting Waiting) (Call, error) {
 	select {
 	case g.head <- struct{}{}:
 	default:
 		if err := g.queue(ctx, maxWait); err != nil {
-			return 0, err
+			return Call{}, err
 		}
 	}
 	err := ctx.Err()
-	var n uint64
+	var c Call
 	if err == nil {
 		var o opening
 		var changed <-chan struct{}
-		if n, o, changed = g.admit(time.Time{}, maxWait); changed != nil {
+		if c, o, changed = g.admit(time.Time{}, maxWait); changed != nil {
 			return g.wait(ctx, maxWait, waiting, o, changed)
 		}
 	}
 	<-g.head
-	return n, err
+	return c, err
 }
 
 // wait completes an Acquire whose call cannot start at once.
 func (g *Group) wait(
 	ctx context.Context, maxWait time.Duration, waiting Waiting, o opening, changed <-chan struct{},
-) (n uint64, err error) {
+) (c Call, err error) {
 	defer func() { <-g.head }()
-	for since := time.Now(); changed != nil; n, o, changed = g.admit(since, maxWait) {
+	for since := time.Now(); changed != nil; c, o, changed = g.admit(since, maxWait) {
 		if o.at.Before(busy) {
 			if err := worthwhile(ctx, maxWait, o); err != nil {
-				return 0, err
+				return Call{}, err
 			}
 			if waiting != nil {
 				waiting(time.Until(o.at), o.refused)
@@ -121,13 +130,13 @@ func (g *Group) wait(
 			}
 		}
 		if err := pause(ctx, time.Until(o.at), changed); err != nil {
-			return 0, err
+			return Call{}, err
 		}
 		if err := ctx.Err(); err != nil {
-			return 0, err
+			return Call{}, err
 		}
 	}
-	return n, nil
+	return c, nil
 }
 
 // opening describes when the next call may start.
@@ -170,11 +179,11 @@ func (g *Group) closure() (o opening, closed <-chan struct{}) {
 
 // ordered returns the opening that the server requires.
 func (g *Group) ordered(now time.Time) opening {
-	o := opening{g.refused, g.refused, true}
+	o := opening{g.opens, g.refused, true}
 	if !now.Before(g.full.believed) {
 		return o
 	}
-	if until := earlier(g.full.until, g.full.believed); until.After(o.at) {
+	if until := earlier(g.full.opens, g.full.believed); until.After(o.at) {
 		o.at, o.refused = until, false
 	}
 	o.ordered = later(o.ordered, g.full.until)
@@ -210,17 +219,17 @@ func pause(ctx context.Context, wait time.Duration, changed <-chan struct{}) err
 	return nil
 }
 
-// admit starts the next call and returns its number if every window has room.
+// admit starts the next call if every window has room.
 // Otherwise it returns when there will be room, and a channel that is closed if
 // that changes. The caller has waited since then; the zero time means now.
-func (g *Group) admit(since time.Time, maxWait time.Duration) (n uint64, o opening, changed <-chan struct{}) {
+func (g *Group) admit(since time.Time, maxWait time.Duration) (c Call, o opening, changed <-chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now := time.Now()
 	if since.IsZero() {
 		since = now
 	}
-	if now.Before(g.refused) || now.Before(g.full.believed) {
+	if now.Before(g.opens) || now.Before(g.full.believed) {
 		o = g.ordered(now)
 	}
 	for i := range g.windows {
@@ -237,47 +246,64 @@ func (g *Group) admit(since time.Time, maxWait time.Duration) (n uint64, o openi
 		if g.changed == nil {
 			g.changed = make(chan struct{})
 		}
-		return 0, o, g.changed
+		return Call{}, o, g.changed
 	}
-	n = g.next
+	n := g.next
 	g.next++
 	g.underway++
 	for i := range g.windows {
 		*g.windows[i].slot(n) = busy
 	}
-	return n, o, nil
+	return Call{n, now}, o, nil
 }
 
 // slot returns the slot of call n.
 func (w *window) slot(n uint64) *time.Time { return &w.slots[n%uint64(len(w.slots))] }
 
-// free returns when the slot of call n becomes free. A thousandth is added
-// because the server's clock may run slower.
+// free returns when call n may start. A thousandth is added because the server's
+// clock may run slower.
 func (w *window) free(n uint64) time.Time {
-	last := *w.slot(n)
-	if last.IsZero() || last.Equal(busy) {
-		return last
+	at := *w.slot(n)
+	if at.Equal(busy) {
+		return busy
 	}
-	return last.Add(w.Size + w.Size/1000)
+	if !at.IsZero() {
+		expiry := at.Add(w.Size + w.Size/1000)
+		if !w.sliding && !at.After(w.end) {
+			expiry = earlier(expiry, w.end)
+		}
+		at = expiry
+	}
+	if w.share < float64(w.Max) {
+		at = later(at, w.turn(n))
+	}
+	return at
 }
 
-// Release records that call n has ended or was not made.
-func (g *Group) Release(n uint64) {
+// Release records that c has ended or was not made.
+func (g *Group) Release(c Call) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.underway--
 	now := time.Now()
 	for i := range g.windows {
-		*g.windows[i].slot(n) = now
+		*g.windows[i].slot(c.number) = now
 	}
 	g.wake()
 }
 
-// Close starts no call before until, the end of a Retry-After.
-func (g *Group) Close(until time.Time) {
+// Close starts no call before until, the end of a Retry-After. If the window of the
+// given limit is shared with other clients, a random delay follows.
+func (g *Group) Close(until time.Time, limit int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.refused = later(g.refused, until)
+	for i := range g.windows {
+		if w := &g.windows[i]; w.Max == limit {
+			until = until.Add(w.spread())
+		}
+	}
+	g.opens = later(g.opens, until)
 	g.close()
 }
 
@@ -322,28 +348,38 @@ func (g *Group) wake() {
 // maxLearned limits the memory of an announced window.
 const maxLearned = 4096
 
-// Observe records an announcement of a response: the limit of a window, the
-// calls left in it, and the start of the next one.
+// Observe records the announcement of the response to c, which has been
+// released: the limit of a window, the calls left in it, and the start of the next
+// one.
 //
-// As own calls are counted here, it matters only if the window is not known
-// yet, or if others use it too.
-func (g *Group) Observe(limit, remaining int, reset time.Time) {
+// As own calls are counted here, it matters only if the window is not known yet, or
+// if others use it too.
+func (g *Group) Observe(c Call, limit, remaining int, reset time.Time) {
 	if limit <= 0 {
 		return
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now := time.Now()
+	g.grow(now)
 	w := g.announced(limit, reset, now)
+	if w != nil && !w.end.IsZero() {
+		w.ends(reset)
+	}
 	if remaining > g.underway {
 		return
 	}
 	own := 0
 	if w != nil {
-		own = w.used(now)
+		own = w.used(c.Started)
 	}
 	if limit-remaining > own && (limit == g.full.limit || reset.After(g.full.until)) {
-		g.full = claim{limit, reset, now.Add(believed)}
+		opens := reset
+		if w != nil {
+			g.fill(w, c, reset, now)
+			opens = reset.Add(w.spread())
+		}
+		g.full = claim{limit, reset, opens, now.Add(believed)}
 		g.close()
 	}
 }
@@ -410,11 +446,12 @@ func (w *window) learn(reset, now time.Time) bool {
 	return true
 }
 
-// used returns the number of calls that the server may still count in the window.
-func (w *window) used(now time.Time) int {
+// used returns the largest number of own calls that the server may count in the
+// window at a time.
+func (w *window) used(at time.Time) int {
 	n := 0
-	for _, answered := range w.slots {
-		if now.Sub(answered) < w.Size {
+	for _, ended := range w.slots {
+		if at.Sub(ended) < w.Size && !ended.IsZero() {
 			n++
 		}
 	}

@@ -43,6 +43,7 @@ func kinds() []kind { return []kind{fromFirst, toClock, sliding} }
 type server struct {
 	mu      sync.Mutex
 	kind    kind
+	counts  bool // rejected calls too, in the windows that are full
 	windows []api.RateWindow
 	calls   [][]time.Time // per window, those that count
 	starts  []time.Time   // per window, of the current one
@@ -69,7 +70,7 @@ func (s *server) call(t *testing.T, g *ratelimit.Group, there, back time.Duratio
 	s.mu.Unlock()
 	time.Sleep(back)
 	g.Release(n)
-	g.Observe(limit, remaining, reset)
+	g.Observe(n, limit, remaining, reset)
 }
 
 // take counts a call that arrives now, and rejects it if a window is full.
@@ -80,12 +81,14 @@ func (s *server) take() bool {
 		s.advance(i, now)
 		full = full || len(s.calls[i]) >= s.windows[i].Max
 	}
+	for i := range s.windows {
+		if !full || s.counts && len(s.calls[i]) >= s.windows[i].Max {
+			s.calls[i] = append(s.calls[i], now)
+		}
+	}
 	if full {
 		s.refused++
 		return false
-	}
-	for i := range s.windows {
-		s.calls[i] = append(s.calls[i], now)
 	}
 	s.served++
 	return true
@@ -115,12 +118,12 @@ func (s *server) announce(i int) (limit, remaining int, reset time.Time) {
 	w := s.windows[i]
 	reset = s.starts[i].Add(w.Size)
 	if s.kind == sliding && len(s.calls[i]) > 0 {
-		reset = s.calls[i][0].Add(w.Size)
+		reset = s.calls[i][max(0, len(s.calls[i])-w.Max)].Add(w.Size)
 	}
-	return w.Max, w.Max - len(s.calls[i]), reset
+	return w.Max, max(0, w.Max-len(s.calls[i])), reset
 }
 
-func acquire(t *testing.T, g *ratelimit.Group) uint64 {
+func acquire(t *testing.T, g *ratelimit.Group) ratelimit.Call {
 	t.Helper()
 	n, err := g.Acquire(t.Context(), forever, nil)
 	if err != nil {
@@ -323,8 +326,9 @@ func TestAnnouncementDoesNotWidenAKnownWindow(t *testing.T) {
 		g := ratelimit.New(api.RateWindow{Max: 5, Size: 3 * time.Second})
 		start := time.Now()
 		for range 6 {
-			g.Release(acquire(t, g))
-			g.Observe(1000, 999, time.Now().Add(time.Hour))
+			n := acquire(t, g)
+			g.Release(n)
+			g.Observe(n, 1000, 999, time.Now().Add(time.Hour))
 		}
 		if waited := time.Since(start); waited < 3*time.Second {
 			t.Errorf("six calls left within %s", waited)
@@ -418,7 +422,7 @@ func TestWaitLimits(t *testing.T) {
 		g.Release(acquire(t, g))
 		start := time.Now()
 		if test.close > 0 {
-			g.Close(start.Add(test.close))
+			g.Close(start.Add(test.close), 0)
 		}
 		if test.timeout == 0 {
 			test.timeout = 24 * time.Hour
@@ -426,7 +430,7 @@ func TestWaitLimits(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), test.timeout)
 		defer cancel()
 		reports := 0
-		time.AfterFunc(time.Millisecond, func() { g.Close(start) }) // wakes the waiting caller without a change
+		time.AfterFunc(time.Millisecond, func() { g.Close(start, 0) }) // wakes the waiting caller without a change
 		n, err := g.Acquire(ctx, test.maxWait, func(wait time.Duration, ordered bool) {
 			if reports++; wait != test.took || ordered != (test.took == test.close) {
 				t.Errorf("a wait of %s, ordered: %t", wait, ordered)
@@ -453,7 +457,7 @@ func TestLongWaitDoesNotDelayOtherCallers(t *testing.T) {
 	}, func(t *testing.T, closed bool) {
 		g := ratelimit.New(api.RateWindow{Max: 1, Size: minute})
 		if closed {
-			g.Close(time.Now().Add(time.Hour))
+			g.Close(time.Now().Add(time.Hour), 0)
 		} else {
 			g.Release(acquire(t, g))
 		}
@@ -476,7 +480,7 @@ func TestLongWaitDoesNotDelayOtherCallers(t *testing.T) {
 			})
 		}
 		if synctest.Wait(); !closed {
-			g.Close(start.Add(time.Hour))
+			g.Close(start.Add(time.Hour), 0)
 		}
 		wg.Wait()
 	})
@@ -500,7 +504,7 @@ func TestAnnouncementReachesTheQueue(t *testing.T) {
 			}
 		})
 		synctest.Wait()
-		g.Observe(5, 0, start.Add(time.Hour))
+		g.Observe(ratelimit.Call{}, 5, 0, start.Add(time.Hour))
 		if limit, until := g.Full(); limit != 5 || !until.Equal(start.Add(time.Hour)) {
 			t.Errorf("limit %d until %s", limit, until)
 		}
@@ -537,11 +541,11 @@ func TestLearnedWindowsAreCorrected(t *testing.T) {
 	}, func(t *testing.T, test row) {
 		g, start := ratelimit.New(), time.Now()
 		g.Release(acquire(t, g))
-		g.Observe(1, 1, start.Add(seconds(test.size)))
+		g.Observe(ratelimit.Call{}, 1, 1, start.Add(seconds(test.size)))
 		want := seconds(test.want) * 1001 / 1000
 		for _, end := range test.ends {
 			at := seconds(end[0])
-			time.AfterFunc(at, func() { g.Observe(1, 1, start.Add(seconds(end[1]))) })
+			time.AfterFunc(at, func() { g.Observe(ratelimit.Call{}, 1, 1, start.Add(seconds(end[1]))) })
 			if test.want == 0 {
 				want = at
 			}
@@ -587,7 +591,7 @@ func TestLearnedWindows(t *testing.T) {
 			g.Release(acquire(t, g))
 		}
 		for _, w := range test.windows {
-			g.Observe(w.limit, w.remaining, time.Now().Add(w.in))
+			g.Observe(ratelimit.Call{}, w.limit, w.remaining, time.Now().Add(w.in))
 		}
 		for range test.free {
 			leaves(t, g, 0)
@@ -629,7 +633,7 @@ func TestWindowFilledByOthers(t *testing.T) {
 			acquire(t, g)
 		}
 		time.Sleep(10 * time.Second)
-		g.Observe(3, test.remaining, time.Now().Add(minute))
+		g.Observe(ratelimit.Call{Started: time.Now()}, 3, test.remaining, time.Now().Add(minute))
 		if limit, _ := g.Full(); (limit == 3) != test.full {
 			t.Errorf("announced with %d left: full is %t", test.remaining, !test.full)
 		}
@@ -644,8 +648,8 @@ func TestLongerClaimWins(t *testing.T) {
 		{5, 30}: {5, 30}, {7, 30}: {5, 60}, {7, 60}: {5, 60}, {7, 61}: {7, 61},
 	} {
 		g := ratelimit.New()
-		g.Observe(5, 0, start.Add(time.Hour))
-		g.Observe(next[0], 0, start.Add(time.Duration(next[1])*minute))
+		g.Observe(ratelimit.Call{}, 5, 0, start.Add(time.Hour))
+		g.Observe(ratelimit.Call{}, next[0], 0, start.Add(time.Duration(next[1])*minute))
 		limit, until := g.Full()
 		if got := [2]int{limit, int(until.Sub(start) / minute)}; got != want {
 			t.Errorf("after %v: got %v, want %v", next, got, want)
@@ -658,9 +662,9 @@ func TestCloseNeverShortensAClosure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := ratelimit.New()
 		start := time.Now()
-		g.Close(start.Add(minute))
-		g.Close(start.Add(time.Second))
-		g.Close(start.Add(-time.Hour))
+		g.Close(start.Add(minute), 0)
+		g.Close(start.Add(time.Second), 0)
+		g.Close(start.Add(-time.Hour), 0)
 		leaves(t, g, minute)
 	})
 }
@@ -690,7 +694,7 @@ func roomy(tb testing.TB) func() {
 			tb.Fatal(err)
 		}
 		g.Release(n)
-		g.Observe(4000, 3000, reset)
+		g.Observe(ratelimit.Call{}, 4000, 3000, reset)
 	}
 }
 

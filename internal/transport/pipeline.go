@@ -37,7 +37,7 @@ type Config struct {
 	Logger     *slog.Logger // nil logs nothing
 	Retry      Retry
 	Timeout    time.Duration // of a call, unless it has its own; 0 means none
-	MaxWait    time.Duration // longest Retry-After that is waited for; negative means any
+	MaxWait    time.Duration // limit of the Retry-Afters of a call in total; negative means none
 }
 
 // Version is the version of this module.
@@ -190,6 +190,7 @@ type exchange struct {
 	stream   bool // the body of a success is not read
 	attempts int  // maximum, without the one after a refresh
 	maxWait  time.Duration
+	ordered  time.Duration // the waits that the server required, in total
 
 	wire retryablehttp.Request
 	url  url.URL

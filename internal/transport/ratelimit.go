@@ -46,28 +46,29 @@ func (l *limiter) RoundTrip(req *http.Request) (*http.Response, error) {
 	if longest >= 0 {
 		longest += jitter // added to the Retry-After of a closed group
 	}
-	n, err := x.group.Acquire(req.Context(), longest, waiting)
+	call, err := x.group.Acquire(req.Context(), longest, waiting)
 	if err != nil {
 		return nil, refuse(req, err)
 	}
-	resp, err := l.forward(req, x.group, n)
+	resp, err := l.forward(req, x.group, call)
 	if err != nil {
 		return nil, err
 	}
 	x.rate = rateOf(resp.Header, &l.client.clock)
 	if resp.StatusCode == http.StatusTooManyRequests { // whose Retry-After counts: see refusal
+		x.group.Refused(call, x.rate.Limit, x.rate.Reset)
 		return resp, nil
 	}
 	if r := x.rate; !r.Reset.IsZero() {
-		x.group.Observe(r.Limit, r.Remaining, r.Reset)
+		x.group.Observe(call, r.Limit, r.Remaining, r.Reset)
 	}
 	l.client.share(x.group, x.rate)
 	return resp, nil
 }
 
 // forward releases the slot even if the network panics.
-func (l *limiter) forward(req *http.Request, g *group, n uint64) (*http.Response, error) {
-	defer g.Release(n)
+func (l *limiter) forward(req *http.Request, g *group, call ratelimit.Call) (*http.Response, error) {
+	defer g.Release(call)
 	if shared := l.client.cfg.Limiter; shared != nil {
 		if err := shared.Acquire(req.Context(), g.name); err != nil {
 			return nil, refuse(req, err)
@@ -129,7 +130,7 @@ func (g *group) close(e *api.Error) {
 		g.refusal = e
 	}
 	g.mu.Unlock()
-	g.Close(until)
+	g.Close(until, e.Rate.Limit)
 }
 
 // refused returns the error of a call to a closed group after some attempts: the

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -128,34 +127,33 @@ func TestHeadersTeachTheRate(t *testing.T) {
 	})
 }
 
-// Two programs with one key cannot know of each other. What one is refused for
-// the other's sake it waits out, and tries as often as it is allowed to; now and
-// then the other one is quicker each time.
-func TestTwoClientsWithOneCredential(t *testing.T) {
+// Several programs with one key cannot know of each other. Those that wait for as long as
+// the server requires lose no call, however often they are refused.
+func TestSeveralClientsWithOneCredential(t *testing.T) {
 	t.Parallel()
-	table.Bubbles(t, windowKinds(), func(t *testing.T, kind fastiotest.WindowKind) {
-		s := fastiotest.New(func(o *fastiotest.Options) { o.Limits.Windows, o.Limits.BodyRetryAfter = kind, true })
-		s.Fail(fastiotest.Fault{Delay: 50 * time.Millisecond})
-		const calls = 100
-		var wg sync.WaitGroup
-		var unlucky atomic.Int64
-		for range 2 {
-			client := s.Client(t, fastio.WithMaxWait(api.NoLimit), fastio.WithRetry(fastio.RetryPolicy{Attempts: 20}))
-			wg.Go(func() {
-				for range calls {
-					if err := search(t, client, s); errors.Is(err, api.ErrRateLimited) {
-						unlucky.Add(1)
-					} else if err != nil {
-						t.Error(err)
-					}
-				}
+	for _, clients := range []int{2, 8} {
+		table.Bubbles(t, windowKinds(), func(t *testing.T, kind fastiotest.WindowKind) {
+			s := fastiotest.New(func(o *fastiotest.Options) {
+				o.Limits.Windows, o.Limits.BodyRetryAfter, o.Limits.CountRefused = kind, true, clients == 8
 			})
-		}
-		wg.Wait()
-		if n := unlucky.Load(); n > calls/20 || s.Refusals() > calls/2 {
-			t.Errorf("%d of %d calls gave up, with %d refusals", n, 2*calls, s.Refusals())
-		}
-	})
+			s.Fail(fastiotest.Fault{Delay: 50 * time.Millisecond})
+			var wg sync.WaitGroup
+			for range clients {
+				client := s.Client(t, fastio.WithMaxWait(api.NoLimit))
+				wg.Go(func() {
+					for range 200 / clients {
+						if err := search(t, client, s); err != nil {
+							t.Error(err)
+						}
+					}
+				})
+			}
+			wg.Wait()
+			if n := s.Refusals(); n < clients || n > 200 {
+				t.Errorf("%d refusals", n)
+			}
+		})
+	}
 }
 
 // Rate groups are independent. The sixth search waits, and a hook is called.

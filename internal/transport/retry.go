@@ -146,6 +146,10 @@ func (x *exchange) retries(ctx context.Context) bool {
 	if answered && e.Unauthenticated {
 		return x.refresh(ctx)
 	}
+	if x.waitsForWindow(e) {
+		x.attempts++
+		return x.pause(ctx, e) && x.reopen()
+	}
 	if x.attempt >= x.attempts || !mayRepeat(x.request.Replay, x.outcome(e)) {
 		return false
 	}
@@ -158,8 +162,15 @@ func (x *exchange) retries(ctx context.Context) bool {
 	return x.client.budget.spend()
 }
 
-// pause sets the delay of the next attempt. It returns false if that exceeds the
-// limit of the call.
+// waitsForWindow reports whether the failed attempt was refused until a known time. To
+// wait for that costs no attempt and no retry budget, unlike a retry after a failure:
+// with several clients on one credential refusals are part of normal operation.
+func (x *exchange) waitsForWindow(e *api.Error) bool {
+	return x.attempts > 1 && e != nil && x.outcome(e) == rateLimited && e.Rate.RetryAfter > 0
+}
+
+// pause sets the delay of the next attempt. It returns false if the waits that the
+// server requires exceed the limit of the call.
 func (x *exchange) pause(ctx context.Context, e *api.Error) bool {
 	r := x.client.cfg.Retry
 	x.wait = wait.Backoff{Base: r.Base, Cap: r.Cap}.Pause(x.attempt)
@@ -167,7 +178,7 @@ func (x *exchange) pause(ctx context.Context, e *api.Error) bool {
 		ordered := e.Rate.RetryAfter
 		if x.maxWait < 0 {
 			ordered = min(ordered, wait.MaxOrdered)
-		} else if ordered > x.maxWait {
+		} else if x.ordered += ordered; x.ordered > x.maxWait {
 			return false
 		}
 		x.wait = max(x.wait, ordered)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -231,6 +232,27 @@ func TestWaitsThatAreNotTooLong(t *testing.T) {
 		}
 		if len(seen) < 2 {
 			t.Error("the retries of many clients would all be sent at once")
+		}
+	})
+}
+
+// Refusals until a known time cost no attempts. The bound is for all of them.
+func TestRefusalsCostNoAttempts(t *testing.T) {
+	t.Parallel()
+	type row struct {
+		bound time.Duration
+		sent  int
+		want  error
+	}
+	table.Bubbles(t, map[string]row{
+		"without a bound": {forever, 11, nil},
+		"with one":        {10 * time.Second, 4, api.ErrRateLimited}, // after three waits of 3 s
+	}, func(t *testing.T, test row) {
+		list := slices.Repeat([]*answer{limited("3")}, 10)
+		network := answers(append(list, ok())...)
+		err := newClient(t, network, attempts(2), maxWait(test.bound)).Call(t.Context(), of("group"), nil)
+		if !errors.Is(err, test.want) || network.sent() != test.sent {
+			t.Errorf("got %v after %d requests, want %v after %d", err, network.sent(), test.want, test.sent)
 		}
 	})
 }

@@ -1,0 +1,148 @@
+package ratelimit
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// sharing is what responses tell about other clients that use a window with the
+// same credential. Nothing else connects these clients.
+//
+// While no other client is noticed, share is Max and only the slots delay calls. A
+// refusal, or a claim that the window is full, multiplies share by decrease. Each
+// accepted call increases it again. In the longest of several windows share is not
+// decreased: the shorter windows divide the calls before it is full.
+type sharing struct {
+	share   float64   // own calls in a Size
+	decided uint64    // a response to an earlier call does not decrease share again
+	full    time.Time // when the window was last reported full
+	held    float64   // own calls in the window when it became full
+	end     time.Time // an announced end; calls before it do not count after it
+	sliding bool      // there is no such end: each call counts for a Size
+}
+
+const (
+	decrease = 0.75
+	increase = 0.1 // for as many calls as share
+	minShare = 0.5
+	recovery = 1.3 // sizes without a report that the window is full, after which share doubles in a Size
+
+	rounding  = 2 * time.Second // times are announced in whole seconds: a reset may be late by two of them
+	maxSpread = time.Minute
+)
+
+// Refused records that the server rejected c, which has been released, because the
+// window of the given limit is full until reset. The call does not count in the other
+// windows. In a sliding window it counts, because some servers count rejected calls.
+func (g *Group) Refused(c Call, limit int, reset time.Time) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	named := slices.IndexFunc(g.windows, func(w window) bool { return w.Max == limit })
+	if named < 0 {
+		return
+	}
+	now := time.Now()
+	for i := range g.windows {
+		w := &g.windows[i]
+		slot := w.slot(c.number)
+		if !slot.Equal(busy) { // by a later call
+			*slot = time.Time{}
+		}
+		if i != named {
+			continue
+		}
+		if g.fill(w, c, reset, now); w.sliding {
+			*slot = later(*slot, now)
+		}
+	}
+	g.wake()
+}
+
+// fill records that w is full until reset, by the response to c.
+func (g *Group) fill(w *window, c Call, reset, now time.Time) {
+	if w.learned { // its size is a guess
+		return
+	}
+	own := float64(w.used(c.Started))
+	w.ends(reset)
+	if own > w.held || now.Sub(w.full) > w.Size/2 {
+		w.held = own
+	}
+	w.full = now
+	longest := len(g.windows) > 1 && w == &g.windows[len(g.windows)-1]
+	switch {
+	case longest && w.sliding:
+		w.share = min(w.share, max(1, w.share*0.8, own))
+	case !longest && c.number >= w.decided:
+		if own > 0 {
+			w.share = min(w.share, own)
+		}
+		w.share = max(minShare, w.share*decrease)
+		w.decided = g.next
+	}
+}
+
+// ends records an announced end of the window. One that is less than a Size after the
+// one before proves that the window slides.
+func (w *window) ends(reset time.Time) {
+	after := reset.Sub(w.end)
+	if after <= rounding { // the same end, or a response that is late
+		return
+	}
+	if after < w.Size-rounding && !w.sliding {
+		w.sliding = true
+		w.share = min(w.share, max(1, w.held))
+	}
+	w.end = reset
+}
+
+// grow increases the shares after an accepted call.
+func (g *Group) grow(now time.Time) {
+	for i := range g.windows {
+		w := &g.windows[i]
+		switch {
+		case w.share >= float64(w.Max):
+			continue
+		case now.Sub(w.full) > time.Duration(recovery*float64(w.Size)):
+			w.share++
+		default:
+			w.share += increase / max(1, w.share)
+		}
+		w.share = min(w.share, float64(w.Max))
+	}
+}
+
+// spread returns a random delay after the end of a full window, so that its clients
+// do not start at the same time.
+func (w *window) spread() time.Duration {
+	if w.share >= float64(w.Max) {
+		return 0
+	}
+	return rand.N(min(time.Duration(float64(w.Size)/w.share), maxSpread)) //nolint:gosec // needs no secrecy
+}
+
+// turn returns when call n may start within share.
+func (w *window) turn(n uint64) time.Time {
+	k := max(1, math.Floor(w.share))
+	last := w.counted(n, int(k))
+	if last.IsZero() || last.Equal(busy) {
+		return last
+	}
+	return last.Add(time.Duration(float64(w.Size+w.Size/1000) * k / w.share))
+}
+
+// counted returns when the k-th of the calls before n that count ended. It is zero if
+// there are fewer.
+func (w *window) counted(n uint64, k int) time.Time {
+	for range min(n, uint64(len(w.slots))) {
+		n--
+		if ended := *w.slot(n); !ended.IsZero() {
+			if k--; k == 0 {
+				return ended
+			}
+		}
+	}
+	return time.Time{}
+}

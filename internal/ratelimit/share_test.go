@@ -1,0 +1,139 @@
+package ratelimit_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/ratelimit"
+	"github.com/fastio-go/fastio/internal/table"
+)
+
+// Clients that share nothing but the credential share its windows: no call fails, few are
+// refused, and together they are nearly as fast as one client that knows every call. The
+// server announces the tightest window, in whole seconds.
+func TestClientsShareTheWindowsOfACredential(t *testing.T) {
+	t.Parallel()
+	type row struct {
+		kind    kind
+		counts  bool // rejected calls
+		clients int
+	}
+	type limit struct{ refusals, slowness, slowest float64 }
+	rows := map[string]row{}
+	for _, k := range kinds() {
+		for _, counts := range []bool{false, true} {
+			for _, clients := range []int{1, 2, 3, 8} {
+				name := fmt.Sprintf("%d clients, windows %s, rejected calls count: %t", clients, k, counts)
+				rows[name] = row{k, counts, clients}
+			}
+		}
+	}
+	table.Each(t, rows, func(t *testing.T, test row) {
+		most := map[int]limit{1: {0, 1.01, 1.01}, 2: {0.15, 1.03, 1.1}, 3: {0.22, 1.03, 1.1}, 8: {0.6, 1.04, 1.1}}[test.clients]
+		switch { // the first of several clients does not leave room for the others at once
+		case test.kind == sliding && test.clients == 8 && test.counts:
+			most.slowness, most.slowest = 1.3, 1.5
+		case test.kind == sliding && test.clients > 1:
+			most.slowness, most.slowest = 1.15, 1.5
+		case test.kind == toClock && test.clients == 1: // which does not know where windows begin
+			most.slowness, most.slowest = 1.2, 1.3
+		}
+		var refusals, slowness, slowest float64
+		seeds := table.Rounds(40, 200)
+		for seed := range seeds {
+			r, s := shareWindows(t, test.kind, test.counts, test.clients, uint64(seed))
+			refusals, slowness, slowest = refusals+r, slowness+s, max(slowest, s)
+		}
+		refusals, slowness = refusals/float64(seeds), slowness/float64(seeds)
+		result := fmt.Sprintf("%.3f refusals a call, %.3f of the fastest schedule, at most %.3f", refusals, slowness, slowest)
+		t.Log(result)
+		if refusals > most.refusals || slowness > most.slowness || slowest > most.slowest {
+			t.Errorf("%s; want at most %v", result, most)
+		}
+	})
+}
+
+// shareWindows makes 400 calls and returns the refusals for each and the time, relative to
+// the fastest schedule that a client with knowledge of the server can have.
+func shareWindows(t *testing.T, k kind, counts bool, clients int, seed uint64) (refusals, slowness float64) {
+	t.Helper()
+	const calls = 400
+	windows := api.RateWindows("events.search")
+	synctest.Test(t, func(t *testing.T) {
+		dice := rand.New(rand.NewPCG(seed, 14))
+		time.Sleep(time.Duration(dice.IntN(600_000)) * time.Millisecond)
+		s, start := newServer(k, windows...), time.Now()
+		s.counts = counts
+		var left atomic.Int64
+		left.Store(calls)
+		var wg sync.WaitGroup
+		for i := range clients {
+			g, later := ratelimit.New(windows...), time.Duration(i*dice.IntN(1000))*time.Millisecond
+			wg.Go(func() {
+				time.Sleep(later)
+				for left.Add(-1) >= 0 {
+					for !s.attempt(t, g) {
+					}
+				}
+			})
+		}
+		wg.Wait()
+		refusals, slowness = float64(s.refused)/calls, float64(time.Since(start))
+		time.Sleep(10*time.Minute - time.Since(start)%(10*time.Minute)) // the same phase of the clock
+		slowness /= float64(newServer(k, windows...).fastest(calls))
+	})
+	return refusals, slowness
+}
+
+const oneWay = 40 * time.Millisecond
+
+// attempt makes a call as [internal/transport] does and reports whether it was accepted.
+func (s *server) attempt(t *testing.T, g *ratelimit.Group) bool {
+	t.Helper()
+	c := acquire(t, g)
+	time.Sleep(oneWay)
+	s.mu.Lock()
+	accepted := s.take()
+	limit, remaining, reset := s.announce(0)
+	for i := range s.windows {
+		if l, r, at := s.announce(i); r < remaining || r == remaining && at.After(reset) {
+			limit, remaining, reset = l, r, at
+		}
+	}
+	date := time.Now().Truncate(time.Second)
+	s.mu.Unlock()
+	time.Sleep(oneWay)
+	left := reset.Add(time.Second - 1).Truncate(time.Second).Sub(date)
+	g.Release(c)
+	if !accepted {
+		g.Refused(c, limit, time.Now().Add(left))
+		g.Close(time.Now().Add(left+rand.N(250*time.Millisecond)), limit)
+		return false
+	}
+	g.Observe(c, limit, remaining, time.Now().Add(left))
+	return true
+}
+
+// fastest returns the time of calls that leave as soon as the server accepts them.
+func (s *server) fastest(calls int) time.Duration {
+	start := time.Now()
+	time.Sleep(oneWay)
+	for range calls {
+		for !s.take() {
+			opens := time.Now()
+			for i := range s.windows {
+				if _, remaining, reset := s.announce(i); remaining == 0 && reset.After(opens) {
+					opens = reset
+				}
+			}
+			time.Sleep(time.Until(opens))
+		}
+	}
+	return time.Since(start) + oneWay
+}
