@@ -31,8 +31,9 @@ type Walk struct {
 	opts  []api.CallOption
 	err   error // invalid query or cursor; returned by Events
 
-	delivered ids            // delivered by this Walk, to deduplicate after a restart of the pass
-	ended     ids            // those in state.Last
+	delivered ids // the last ones that this Walk delivered, to deduplicate after a restart of the pass
+	ended     ids // the last ones in state.Last
+	order     order
 	keepLast  bool           // whether state.Last is maintained
 	unseen    []api.OpaqueID // delivered before the Walk resumed or restarted, not found again since
 	requested string         // position of the last requested page
@@ -51,6 +52,8 @@ type cursorState struct {
 	Max     time.Time      `json:"max,omitzero"`    // latest creation the pass covers; zero until it begins
 	At      string         `json:"at,omitzero"`     // position of the current page, "" for the first
 	Passed  []api.OpaqueID `json:"passed,omitzero"` // delivered events of that page or a later one
+	Low     time.Time      `json:"low,omitzero"`    // creation of the events that are left, after a restart
+	High    time.Time      `json:"high,omitzero"`   // the same
 	Done    bool           `json:"done,omitzero"`
 
 	// A pass that continues a finished one begins at From, before the end of the
@@ -81,8 +84,10 @@ const (
 // A pass covers events created before it began by the server's clock, which it
 // gets from a ping if no recent page had it. It waits for the rate limits, and for
 // a Retry-After of up to an hour. If the server rejects its own cursor, the pass
-// starts over without the events this Walk has delivered, of which it keeps 16
-// bytes each; events that an earlier process delivered are delivered again.
+// starts over and skips the last 10,000 events that this Walk has delivered. After
+// more events, it continues at the creation time it has reached if the server sorts
+// by that; otherwise earlier events are delivered again, like those of an earlier
+// process.
 //
 // With a ParentEventID and on older servers, searches page by offset. Events that
 // start or stop matching during the pass then shift all others: do not acknowledge
@@ -185,6 +190,7 @@ func (w *Walk) pass(ctx context.Context, yield func(*Event, error) bool) error {
 				return errLeft
 			}
 		}
+		w.order.add(p.Events, w.state.Max)
 		w.advance(p.next)
 	}
 	return nil
@@ -216,7 +222,10 @@ func (w *Walk) pages(ctx context.Context) iter.Seq2[fetched, error] {
 	if !w.state.Max.IsZero() {
 		q.CreatedMax = w.state.Max
 	}
-	q.CreatedMin = later(q.CreatedMin, w.state.From)
+	if high := w.state.High; !high.IsZero() && (q.CreatedMax.IsZero() || high.Before(q.CreatedMax)) {
+		q.CreatedMax = high
+	}
+	q.CreatedMin = later(later(q.CreatedMin, w.state.From), w.state.Low)
 	progress := page.Progress{MaxEmpty: maxEmpty}
 	fetch := func(ctx context.Context, position string, opts []api.CallOption) (fetched, string, error) {
 		at := q.from(position)
@@ -259,7 +268,9 @@ func (w *Walk) dedupe(id api.OpaqueID) bool {
 	}
 	fresh := w.delivered.add(id)
 	if fresh {
-		w.restarts = 0
+		if !w.order.lost() {
+			w.restarts = 0
+		}
 	} else if i := slices.Index(w.unseen, id); i >= 0 { // in Passed already
 		w.unseen = slices.Delete(w.unseen, i, i+1)
 		return false
@@ -312,11 +323,58 @@ func (w *Walk) startOver(err error) bool {
 }
 
 // rewind makes the pass continue from the first page, without the delivered
-// events.
+// events. If more were delivered than it remembers, it leaves out those that the
+// order of the events proves to be delivered.
 func (w *Walk) rewind() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.state.At = ""
+	switch o := &w.order; {
+	case o.count <= remembered:
+		*o = order{}
+	case !o.unsorted[0]:
+		w.state.Low = later(w.state.Low, o.low.Add(-tail))
+		o.most = w.state.Low
+	case !o.unsorted[1]:
+		w.state.High = o.high.Add(tail)
+		o.least = w.state.High
+	}
+}
+
+// order is the order of the events of a pass, as far as the pages show it.
+type order struct {
+	count       int
+	least, most time.Time // creation of all
+	low, high   time.Time // of the last page
+	unsorted    [2]bool   // not from the oldest to the newest, and not the reverse, by more than tail
+}
+
+// lost reports whether a restart delivers events again.
+func (o *order) lost() bool { return o.count > remembered && o.unsorted[0] && o.unsorted[1] }
+
+// add adds a page of a pass that covers events created until end.
+func (o *order) add(page []*Event, end time.Time) {
+	for i, e := range page {
+		at := e.Created.Time
+		if o.count++; o.count == 1 {
+			o.least, o.most = at, at
+		}
+		if i == 0 {
+			o.low, o.high = at, at
+		}
+		wrong := at.IsZero() || !end.IsZero() && at.After(end)
+		o.unsorted[0] = o.unsorted[0] || wrong || at.Before(o.most.Add(-tail))
+		o.unsorted[1] = o.unsorted[1] || wrong || at.After(o.least.Add(tail))
+		o.least, o.most = earlier(o.least, at), later(o.most, at)
+		o.low, o.high = earlier(o.low, at), later(o.high, at)
+	}
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
 }
 
 const (
@@ -353,26 +411,40 @@ func (s *Service) ping(ctx context.Context, o api.CallOptions) error {
 	return nil
 }
 
-// ids is a set of event ids. It keeps 16 bytes of each, whatever their length.
+// remembered is the number of event ids in a set. Each takes about 50 bytes.
+const remembered = 10_000
+
+// ids is a set of the last event ids that were added. It keeps hashes of 16 bytes,
+// whatever their length.
 type ids struct {
 	seeds [2]maphash.Seed
 	set   map[[2]uint64]struct{}
+	ring  [][2]uint64
+	next  int // index of the oldest in a full ring
 }
 
 func newIDs() ids {
-	return ids{[2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}, map[[2]uint64]struct{}{}}
+	return ids{seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}, set: map[[2]uint64]struct{}{}}
 }
 
 // add reports whether one of the ids was not in the set.
 func (s *ids) add(all ...api.OpaqueID) bool {
-	before := len(s.set)
+	fresh := false
 	for _, id := range all {
-		s.set[s.key(id)] = struct{}{}
+		plain := id.Plain()
+		key := [2]uint64{maphash.String(s.seeds[0], plain), maphash.String(s.seeds[1], plain)}
+		if _, known := s.set[key]; known {
+			continue
+		}
+		fresh = true
+		s.set[key] = struct{}{}
+		if len(s.ring) < remembered {
+			s.ring = append(s.ring, key)
+			continue
+		}
+		delete(s.set, s.ring[s.next])
+		s.ring[s.next] = key
+		s.next = (s.next + 1) % remembered
 	}
-	return len(s.set) > before
-}
-
-func (s *ids) key(id api.OpaqueID) [2]uint64 {
-	plain := id.Plain()
-	return [2]uint64{maphash.String(s.seeds[0], plain), maphash.String(s.seeds[1], plain)}
+	return fresh
 }
