@@ -48,6 +48,12 @@ func (l *longLog) service() *events.Service {
 	}))
 }
 
+// query covers the log.
+func (l *longLog) query() events.Query {
+	end := l.start.Add(time.Duration(len(l.order)) * time.Second)
+	return events.Query{Profile: api.Workspace("1234567890123456789"), CreatedMax: end}
+}
+
 // page returns the response to a search; the cursor is the number of events before it.
 func (l *longLog) page(r *api.Request) string {
 	bound := func(name string) time.Duration {
@@ -95,9 +101,8 @@ func TestWalkOverALongLog(t *testing.T) {
 	}, func(t *testing.T, test row) {
 		l := newLongLog(n, test.order)
 		l.rejected = func(search int) bool { return search == 30 || search == 120 || search == 121 }
-		q := events.Query{Profile: api.Workspace("1234567890123456789"), CreatedMax: l.start.Add(n * time.Second)}
 		times, total := make([]int8, n), 0
-		for e, err := range l.service().Walk(q, "").Events(t.Context()) {
+		for e, err := range l.service().Walk(l.query(), "").Events(t.Context()) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -112,21 +117,19 @@ func TestWalkOverALongLog(t *testing.T) {
 			t.Errorf("%d events were delivered again", total-n)
 		}
 	})
-	t.Run("that always rejects", func(t *testing.T) {
-		l := newLongLog(n, shuffledLog)
-		l.rejected = func(search int) bool { return search%100 == 0 }
-		q := events.Query{Profile: api.Workspace("1234567890123456789"), CreatedMax: l.start.Add(n * time.Second)}
-		if err := stub.Last(l.service().Walk(q, "").Events(t.Context())); !errors.Is(err, api.ErrInvalid) || l.searches > 400 {
-			t.Errorf("got %v after %d searches", err, l.searches)
-		}
-	})
+}
+
+func TestLongWalkEndsIfCursorsAreRejectedAgainAndAgain(t *testing.T) {
+	t.Parallel()
+	l := newLongLog(60_000, shuffledLog)
+	l.rejected = func(search int) bool { return search%100 == 0 }
+	if err := stub.Last(l.service().Walk(l.query(), "").Events(t.Context())); !errors.Is(err, api.ErrInvalid) || l.searches > 400 {
+		t.Errorf("got %v after %d searches", err, l.searches)
+	}
 }
 
 // The memory of a walk does not grow with the log.
-func TestMemoryOfALongWalk(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long")
-	}
+func TestMemoryOfALongWalk(t *testing.T) { //nolint:paralleltest // it measures the heap
 	live := func() int64 {
 		var m runtime.MemStats
 		runtime.GC()
@@ -135,10 +138,9 @@ func TestMemoryOfALongWalk(t *testing.T) {
 	}
 	n := table.Rounds(200_000, 944_724)
 	l := newLongLog(n, newestFirst)
-	q := events.Query{Profile: api.Workspace("1234567890123456789"), CreatedMax: l.start.Add(time.Duration(n) * time.Second)}
 	s := l.service()
 	before, most, got := live(), int64(0), 0
-	for _, err := range s.Walk(q, "").Events(t.Context()) {
+	for _, err := range s.Walk(l.query(), "").Events(t.Context()) {
 		if err != nil {
 			t.Fatal(err)
 		}
