@@ -43,6 +43,8 @@ func TestClientsShareTheWindowsOfACredential(t *testing.T) {
 			most.slowness, most.slowest = 1.15, 1.5
 		case test.kind == toClock && test.clients == 1: // which does not know where windows begin
 			most.slowness, most.slowest = 1.2, 1.3
+		case test.kind == toClock: // the fastest schedule may end seconds before the end of a window
+			most.slowest = 1.3
 		}
 		var refusals, slowness, slowest float64
 		seeds := table.Rounds(40, 200)
