@@ -151,7 +151,7 @@ func newSchedule(t *testing.T, seed uint64, order fastiotest.Order) *schedule {
 	s.query, s.limit = s.world.query(), 1+s.dice.IntN(12)
 	n, seconds := s.dice.IntN(30), []int{1, 500, 500}[s.dice.IntN(3)]
 	if s.dice.IntN(50) == 0 { // more than between two checkpoints
-		n, s.limit = 300+s.dice.IntN(500), 100+s.dice.IntN(151)
+		n, s.limit = 300+s.dice.IntN(500), 100+s.dice.IntN(150)
 	}
 	for range n {
 		s.write(time.Now().Add(-time.Duration(s.dice.IntN(seconds)) * time.Second))
