@@ -26,11 +26,12 @@ type longLog struct {
 	start    time.Time
 	order    []int // of the events
 	rejected func(search int) bool
+	wrong    int // index in order of an event with a wrong date
 	searches int
 }
 
 func newLongLog(n int, order func(all []int)) *longLog {
-	l := &longLog{start: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), rejected: func(int) bool { return false }}
+	l := &longLog{start: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), rejected: func(int) bool { return false }, wrong: -1}
 	for i := range n {
 		l.order = append(l.order, i)
 	}
@@ -75,6 +76,9 @@ func (l *longLog) page(r *api.Request) string {
 			b.WriteByte(',')
 		}
 		created := l.start.Add(time.Duration(l.order[at]) * time.Second).Format(time.DateTime)
+		if at == l.wrong {
+			created = "2000-01-01 00:00:00"
+		}
 		fmt.Fprintf(&b, `{"event_id":"e%d","created":%q}`, l.order[at], created)
 	}
 	fmt.Fprintf(&b, `],"pagination":{"has_more":%t,"next_cursor":"%d"}}`, at < len(l.order), at)
@@ -95,11 +99,15 @@ func TestWalkOverALongLog(t *testing.T) {
 	type row struct {
 		order func([]int)
 		again int // events delivered again, at most
+		wrong int // index of an event with a wrong date; -1 means none
 	}
+	const last = (119-30)*250 - 1 // before the second rejected cursor
 	table.Each(t, map[string]row{
-		"oldest first": {oldestFirst, 0}, "newest first": {newestFirst, 0}, "in no order": {shuffledLog, n},
+		"oldest first": {oldestFirst, 0, -1}, "newest first": {newestFirst, 0, -1}, "in no order": {shuffledLog, n, -1},
+		"with a wrong date": {newestFirst, n, last},
 	}, func(t *testing.T, test row) {
 		l := newLongLog(n, test.order)
+		l.wrong = test.wrong
 		l.rejected = func(search int) bool { return search == 30 || search == 120 || search == 121 }
 		times, total := make([]int8, n), 0
 		for e, err := range l.service().Walk(l.query(), "").Events(t.Context()) {
