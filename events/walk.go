@@ -190,7 +190,7 @@ func (w *Walk) pass(ctx context.Context, yield func(*Event, error) bool) error {
 				return errLeft
 			}
 		}
-		w.order.add(p.Events, w.state.Max)
+		w.order.add(p.Events, w.bounded())
 		w.advance(p.next)
 	}
 	return nil
@@ -212,12 +212,8 @@ func (w *Walk) begin(ctx context.Context) error {
 	return nil
 }
 
-type fetched struct {
-	*Page
-	next string
-}
-
-func (w *Walk) pages(ctx context.Context) iter.Seq2[fetched, error] {
+// bounded returns the query of the pages of this pass.
+func (w *Walk) bounded() Query {
 	q := w.query
 	if !w.state.Max.IsZero() {
 		q.CreatedMax = w.state.Max
@@ -226,6 +222,16 @@ func (w *Walk) pages(ctx context.Context) iter.Seq2[fetched, error] {
 		q.CreatedMax = high
 	}
 	q.CreatedMin = later(later(q.CreatedMin, w.state.From), w.state.Low)
+	return q
+}
+
+type fetched struct {
+	*Page
+	next string
+}
+
+func (w *Walk) pages(ctx context.Context) iter.Seq2[fetched, error] {
+	q := w.bounded()
 	progress := page.Progress{MaxEmpty: maxEmpty}
 	fetch := func(ctx context.Context, position string, opts []api.CallOption) (fetched, string, error) {
 		at := q.from(position)
@@ -352,8 +358,10 @@ type order struct {
 // lost reports whether a restart delivers events again.
 func (o *order) lost() bool { return o.count > remembered && o.unsorted[0] && o.unsorted[1] }
 
-// add adds a page of a pass that covers events created until end.
-func (o *order) add(page []*Event, end time.Time) {
+// add adds a page of the query. An event outside its range has a wrong date: the log is
+// not sorted by it.
+func (o *order) add(page []*Event, q Query) {
+	from, to := q.CreatedMin.Truncate(time.Second), q.CreatedMax
 	for i, e := range page {
 		at := e.Created.Time
 		if o.count++; o.count == 1 {
@@ -362,7 +370,7 @@ func (o *order) add(page []*Event, end time.Time) {
 		if i == 0 {
 			o.low, o.high = at, at
 		}
-		wrong := at.IsZero() || !end.IsZero() && at.After(end)
+		wrong := at.IsZero() || at.Before(from) || !to.IsZero() && at.After(to)
 		o.unsorted[0] = o.unsorted[0] || wrong || at.Before(o.most.Add(-tail))
 		o.unsorted[1] = o.unsorted[1] || wrong || at.After(o.least.Add(tail))
 		o.least, o.most = earlier(o.least, at), later(o.most, at)
