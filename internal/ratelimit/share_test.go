@@ -36,15 +36,13 @@ func TestClientsShareTheWindowsOfACredential(t *testing.T) {
 	}
 	table.Each(t, rows, func(t *testing.T, test row) {
 		most := map[int]limit{1: {0, 1.01, 1.01}, 2: {0.15, 1.03, 1.1}, 3: {0.22, 1.03, 1.1}, 8: {0.6, 1.04, 1.1}}[test.clients]
-		switch { // the first of several clients does not leave room for the others at once
-		case test.kind == sliding && test.clients == 8 && test.counts:
-			most.slowness, most.slowest = 1.3, 1.5
-		case test.kind == sliding && test.clients > 1:
-			most.slowness, most.slowest = 1.15, 1.5
+		switch { // a few seeds can miss the end of a window by seconds, which costs the next minutes
+		case test.kind == sliding && test.clients > 1: // the first client leaves no room for the others at once
+			most.slowness, most.slowest = 1.35, 1.6
 		case test.kind == toClock && test.clients == 1: // which does not know where windows begin
-			most.slowness, most.slowest = 1.2, 1.3
-		case test.kind == toClock: // the fastest schedule may end seconds before the end of a window
-			most.slowest = 1.3
+			most.slowness, most.slowest = 1.25, 1.3
+		case test.kind == toClock:
+			most.slowness, most.slowest = 1.06, 1.3
 		}
 		var refusals, slowness, slowest float64
 		seeds := table.Rounds(40, 200)
