@@ -216,7 +216,7 @@ func (c Cursor) Back(d time.Duration) Cursor {
 	if t.IsZero() {
 		return c
 	}
-	return cursorAt(t.Add(-d))
+	return CursorAt(t.Add(-d))
 }
 
 // Until returns the earlier of c and the cursor of latest. A poll from a future
@@ -225,7 +225,7 @@ func (c Cursor) Until(latest time.Time) Cursor {
 	if !c.Time().After(latest) {
 		return c
 	}
-	return cursorAt(latest)
+	return CursorAt(latest)
 }
 
 // Later returns the later of two cursors. A cursor that cannot be parsed is the
@@ -238,7 +238,7 @@ func (c Cursor) Later(next Cursor) Cursor {
 	return next
 }
 
-// cursorAt formats a time as the platform does, with six digits of the second.
-func cursorAt(t time.Time) Cursor {
+// CursorAt returns the cursor of a time by the server's clock.
+func CursorAt(t time.Time) Cursor {
 	return Cursor(t.UTC().Format("2006-01-02 15:04:05.000000 UTC"))
 }

@@ -164,7 +164,7 @@ func (w *watch) first(cursor, date Cursor) Cursor {
 	if cursor.Time().IsZero() {
 		cursor = ""
 	}
-	return cmp.Or(cursor, date.Until(w.clock.Latest(cursorSlack)), cursorAt(w.clock.Earliest().Add(-time.Second)))
+	return cmp.Or(cursor, date.Until(w.clock.Latest(cursorSlack)), CursorAt(w.clock.Earliest().Add(-time.Second)))
 }
 
 // endure schedules the retry after a temporary failure. If a poll failed after

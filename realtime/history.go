@@ -60,9 +60,6 @@ func (h *history) ackGap(from time.Time) {
 // keepHistory reads the log after each gap: twice, because events appear late in
 // it.
 func (s *Subscription) keepHistory(ctx context.Context) error {
-	if !s.o.CatchUp {
-		return nil
-	}
 	h := &s.history
 	for {
 		select {

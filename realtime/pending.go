@@ -53,6 +53,13 @@ func newPending(limit int, room int64, window time.Duration) *pending {
 	}
 }
 
+// start sets the cursor from which changes are reported.
+func (p *pending) start(at activity.Cursor) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.reached, p.covered = at, at
+}
+
 // report adds the changes of a poll and its cursor.
 func (p *pending) report(fields map[activity.Field]api.Time, reached activity.Cursor) {
 	p.mu.Lock()

@@ -27,7 +27,15 @@ type polled struct {
 	cursor activity.Cursor
 	seen   map[activity.Field]api.Time // the latest of each field, within the lookback of a sweep
 	swept  time.Time
+	start  start           // unless the cursor is from a poll
+	phase  float64         // of the first sweep; 0 after it
 	now    context.Context // of the first connState: canceled when it changes
+}
+
+// start is where the changes of a subscription start.
+type start struct {
+	cursor activity.Cursor
+	began  time.Time // by the local clock, if the cursor is the Date of a response
 }
 
 const (
@@ -43,14 +51,21 @@ const (
 // keepPolling polls continuously while no socket is open. Otherwise it polls for
 // the changes that the socket missed.
 func (s *Subscription) keepPolling(ctx context.Context) error {
-	live, now := false, s.polled.now
+	live, now, err := s.begun(ctx) //nolint:contextcheck // now is derived from ctx
+	if err != nil {
+		return err
+	}
+	close(s.ready)
 	for {
-		var err error
+		sweeps := false
 		switch {
 		case live:
-			_ = wait.Sleep(now, s.o.Sweep) //nolint:contextcheck // now is derived from ctx
-		case s.dial == nil || wait.Sleep(now, grace) == nil: //nolint:contextcheck // as above
+			sweeps = s.awaitSweep(now)
+		case s.dial == nil || wait.Sleep(now, grace) == nil:
 			err = s.follow(ctx, now)
+		}
+		if err == nil && !sweeps {
+			err = s.s.turn(ctx)
 		}
 		if err = cmp.Or(err, ctx.Err()); err != nil {
 			return err
@@ -62,26 +77,83 @@ func (s *Subscription) keepPolling(ctx context.Context) error {
 	}
 }
 
-// baseline finds the start of a new subscription. Earlier changes are not
-// reported: a list after Subscribe includes them.
+// begun finds the start of the changes: when a socket has opened, or with polls if that
+// fails or takes long. It returns the state of the socket at the start.
+func (s *Subscription) begun(ctx context.Context) (live bool, now context.Context, err error) {
+	now = s.polled.now
+	if s.dial != nil {
+		select {
+		case <-now.Done():
+		case <-s.isLate:
+		}
+	}
+	if now.Err() == nil {
+		s.connState.poll(true)
+		if _, dated := s.clock.Age(); !s.s.crowded() || s.polled.cursor == "" && !dated {
+			err = s.baseline(now)
+		}
+	}
+	if ctx.Err() != nil || err != nil && now.Err() == nil {
+		return false, nil, cmp.Or(ctx.Err(), err)
+	}
+	if s.polled.cursor == "" {
+		s.beginNow()
+		live, now = s.connState.state()
+	}
+	return live, now, nil
+}
+
+// beginNow sets the start by the Date of the latest response, less a second as that is
+// rounded.
+func (s *Subscription) beginNow() {
+	now := time.Now()
+	s.from = start{activity.CursorAt(s.clock.Earliest().Add(-time.Second)), now.Round(0).UTC()}
+	s.polled.start, s.polled.cursor, s.polled.swept = s.from, s.from.cursor, now
+	s.polled.phase = s.s.nextPhase()
+	s.pending.start(s.from.cursor)
+}
+
+// awaitSweep sleeps until the next sweep. It reports false if now is done before.
+func (s *Subscription) awaitSweep(now context.Context) bool {
+	for {
+		pause := max(s.o.Sweep, s.s.spread())
+		if s.polled.phase > 0 { // the first sweep is one or two polls
+			pause = s.o.Sweep + time.Duration(s.polled.phase*float64(max(0, 2*s.s.spread()-s.o.Sweep)))
+		}
+		pause -= time.Since(s.polled.swept)
+		if pause <= 0 {
+			return true
+		}
+		if wait.Sleep(now, pause) != nil {
+			return false
+		}
+	}
+}
+
+// baseline finds the start with polls. Earlier changes are not reported: a list after
+// Subscribe includes them.
 func (s *Subscription) baseline(ctx context.Context) error {
+	if s.polled.cursor != "" {
+		return s.sweep(ctx)
+	}
 	var answer api.Response
 	for r, err := range s.s.polls.Watch(ctx, s.profile, s.watching(), s.with(&answer)...) {
 		if err != nil {
 			return err
 		}
+		s.heard(answer.Header)
 		s.polled.cursor = r.Cursor
-		s.clock.answer(answer.Header)
 		break
 	}
 	r, err := s.ask(ctx)
 	if err != nil {
+		s.polled.cursor = ""
 		return err
 	}
 	s.news(r)
 	s.advance(r.Cursor)
 	s.polled.swept = time.Now()
-	s.pending.report(nil, s.polled.cursor)
+	s.pending.start(s.polled.cursor)
 	return nil
 }
 
@@ -100,7 +172,17 @@ func (s *Subscription) watching() *activity.WatchOptions {
 	}
 }
 
+// follow polls until a socket is open, or until so many subscriptions have none that
+// they take turns.
 func (s *Subscription) follow(ctx, now context.Context) error {
+	if s.s.crowded() {
+		return ctx.Err()
+	}
+	if !s.polled.start.began.IsZero() {
+		if err := s.sweep(ctx); err != nil {
+			return err
+		}
+	}
 	var answer api.Response
 	for r, err := range s.s.polls.Watch(now, s.profile, s.watching(), s.with(&answer)...) {
 		if err != nil {
@@ -116,6 +198,9 @@ func (s *Subscription) follow(ctx, now context.Context) error {
 				return err
 			}
 		}
+		if s.s.crowded() {
+			break
+		}
 	}
 	return ctx.Err()
 }
@@ -124,13 +209,37 @@ func (s *Subscription) follow(ctx, now context.Context) error {
 // or became visible late.
 func (s *Subscription) sweep(ctx context.Context) error {
 	r, err := s.ask(ctx)
+	if err == nil && s.startsEarlier(r) {
+		r, err = s.ask(ctx)
+	}
 	if err != nil {
 		return err
 	}
 	s.accept(r)
-	s.polled.swept = time.Now()
+	s.polled.swept, s.polled.start, s.polled.phase = time.Now(), start{}, 0
 	s.notify(func(*Status) {})
 	return nil
+}
+
+// startsEarlier moves the cursor back if the first poll shows that the Date of the start
+// was ahead of the times of activity.
+func (s *Subscription) startsEarlier(r *activity.Report) bool {
+	from := s.polled.start
+	if from.began.IsZero() {
+		return false
+	}
+	now, set := s.clock.Earliest(), from.cursor.Time()
+	age := max(time.Since(from.began), now.Sub(set))
+	if at := r.Cursor.Time(); !at.IsZero() && at.Before(now) {
+		now = at
+	}
+	const rounding = 2 * time.Second
+	at := now.Add(-age - time.Second)
+	if at.After(set.Add(-rounding)) {
+		return false
+	}
+	s.polled.cursor = activity.CursorAt(at)
+	return true
 }
 
 func (s *Subscription) ask(ctx context.Context) (*activity.Report, error) {
@@ -219,14 +328,17 @@ func (s *Subscription) lag(at time.Time) {
 	s.note(func(st *Status) { st.Lag = lag })
 }
 
-// answered records a response. After a long silence, changes or events may have
-// been missed.
+// answered records the response of a poll.
 func (s *Subscription) answered(h http.Header) {
 	if st := s.Status(); st.polling && st.Err != nil {
 		s.notify(func(st *Status) { st.clearError(true) })
 	}
-	before := s.clock.last()
-	silence := s.clock.answer(h)
+	s.heard(h)
+}
+
+// heard records a response. After a long silence, changes or events may have been missed.
+func (s *Subscription) heard(h http.Header) {
+	before, silence := s.clock.answer(h)
 	if silence > longAbsent {
 		s.pending.requestResync(ResyncReasonAbsence, nil)
 	}
@@ -239,6 +351,7 @@ type position struct {
 	Version int             `json:"v"`
 	Profile string          `json:"profile"`
 	Cursor  activity.Cursor `json:"cursor"`
+	Began   time.Time       `json:"began,omitzero"` // see start
 	Heard   time.Time       `json:"heard,omitzero"` // the latest response or frame, by the server's clock
 }
 
@@ -249,6 +362,9 @@ const positionVersion = 1
 func (s *Subscription) Position() string {
 	covered, entries := s.pending.position()
 	p := position{Version: positionVersion, Profile: s.profile.String(), Cursor: covered, Heard: s.clock.last()}
+	if covered == s.from.cursor {
+		p.Began = s.from.began
+	}
 	if from, missed := s.history.pendingGap(); missed || entries {
 		p.Heard = from
 	}
@@ -274,16 +390,16 @@ func (s *Subscription) resume() (position, error) {
 
 // clock is the server's clock and the time of the latest response or frame.
 type clock struct {
-	servertime.Clock
+	*servertime.Clock // of the Service
 
 	mu    sync.Mutex
 	heard time.Time // the latest response or frame, by the server's clock
 	local time.Time // the same by the local clock; zero if of an earlier subscription
 }
 
-// answer observes the Date of a response and returns the silence before it; 0 for
-// the first response.
-func (c *clock) answer(h http.Header) (silence time.Duration) {
+// answer observes the Date of a response. It returns the time of the one before it, and
+// the silence since then; 0 for the first response.
+func (c *clock) answer(h http.Header) (before time.Time, silence time.Duration) {
 	c.Observe(h)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -291,11 +407,11 @@ func (c *clock) answer(h http.Header) (silence time.Duration) {
 	c.heard, c.local = c.Earliest(), time.Now().Round(0)
 	switch {
 	case before.IsZero():
-		return 0
+		return before, 0
 	case local.IsZero():
-		return c.heard.Sub(before)
+		return before, c.heard.Sub(before)
 	}
-	return c.local.Sub(local)
+	return before, c.local.Sub(local)
 }
 
 // alive records a frame or a pong, which have no Date.

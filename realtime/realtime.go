@@ -39,6 +39,7 @@ type Service struct {
 	polls *activity.Service
 	log   *events.Service
 	net   *Network
+	*shared
 }
 
 // Network is what sockets are opened with.
@@ -50,7 +51,7 @@ type Network struct {
 // New returns a Service that sends its requests through c. Its subscriptions poll if n
 // is nil, unless [Options] have a Dialer and an Address.
 func New(c api.Client, n *Network) *Service {
-	return &Service{c: c, polls: activity.New(c), log: events.New(c), net: n}
+	return &Service{c: c, polls: activity.New(c), log: events.New(c), net: n, shared: newShared()}
 }
 
 // Change is one of these:
@@ -70,7 +71,8 @@ type Change struct {
 	Frame  json.RawMessage // a JSON object
 }
 
-// Resync reports that changes may have been missed.
+// Resync reports that changes may have been missed. That a poll was late, such as after
+// a long [Status.Interval], is no reason: it finds all changes since the one before.
 type Resync struct {
 	Reason ResyncReason
 	Err    error // why the log could not be read, for ResyncReasonLog
@@ -121,6 +123,12 @@ type Status struct {
 	Retry     time.Duration // delay of the next attempt after Err
 	Lag       time.Duration // delay of the latest dated change by the server's clock, to a second
 	Discarded int           // invalid messages
+
+	// Interval is the time between two polls. With a socket it is [Options.Sweep], or 16
+	// seconds for each subscription of the client if that is more; 40 seconds while more
+	// than 20 of them have no socket. These poll in turn, every 4 seconds for each of them.
+	// With up to 20 it is 0: one poll follows the other.
+	Interval time.Duration
 
 	polling bool // Err is of a poll
 }

@@ -30,6 +30,7 @@ type dialLoop struct {
 	tokenFailures int       // consecutive short sockets with this token
 	failures      int       // consecutive ones to open or keep a socket
 	sessions      uint64    // started so far
+	began         sync.Once
 }
 
 const (
@@ -41,9 +42,6 @@ const (
 // keepSocket keeps a socket open. It returns when ctx is done or when the server
 // refuses a token.
 func (s *Subscription) keepSocket(ctx context.Context) error {
-	if s.dial == nil {
-		return nil
-	}
 	k := &dialLoop{Subscription: s}
 	for {
 		n, err := k.open(ctx)
@@ -58,6 +56,12 @@ func (s *Subscription) keepSocket(ctx context.Context) error {
 		}
 		k.failures++
 		pause := k.pause(err)
+		if n == nil {
+			s.late()
+			if brokenNetwork(err) {
+				pause = s.s.broke(k.failures)
+			}
+		}
 		s.switchTo(ModePoll, func(st *Status) { st.fail(false, k.failures, err, pause) })
 		if err := wait.Sleep(ctx, pause); err != nil {
 			return err
@@ -65,8 +69,15 @@ func (s *Subscription) keepSocket(ctx context.Context) error {
 	}
 }
 
+// brokenNetwork reports whether err concerns all sockets, and not only one profile.
+func brokenNetwork(err error) bool {
+	_, refused := errors.AsType[*HandshakeError](err)
+	_, answered := errors.AsType[*api.Error](err)
+	return !refused && !answered && !errors.Is(err, errBadToken)
+}
+
 // pause returns the delay before the next attempt. It is longer if the server
-// seems not to support sockets.
+// seems not to support sockets, or so many.
 func (k *dialLoop) pause(err error) time.Duration {
 	pause := wait.For(k.failures, retryAfter(err))
 	refusal, ok := errors.AsType[*HandshakeError](err)
@@ -75,15 +86,25 @@ func (k *dialLoop) pause(err error) time.Duration {
 	}
 	switch refusal.Status {
 	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusGone, http.StatusUpgradeRequired,
-		http.StatusNotImplemented:
+		http.StatusTooManyRequests, http.StatusNotImplemented:
 		const about, spread = 48 * time.Second, 24 * time.Second // 48 to 72 seconds
 		return max(pause, about+rand.N(spread))                  //nolint:gosec // spreading load needs no secrecy
 	}
 	return pause
 }
 
-// open starts a session, with a new token if the current one is too old.
-func (k *dialLoop) open(ctx context.Context) (*session, error) {
+// open starts a session when it is the turn of the subscription.
+func (k *dialLoop) open(ctx context.Context) (n *session, err error) {
+	began := func() { k.began.Do(func() { time.AfterFunc(grace, k.late) }) }
+	err = k.s.dial(ctx, began, func() error {
+		n, err = k.newSession(ctx)
+		return err
+	})
+	return n, err
+}
+
+// newSession dials, with a new token if the current one is too old.
+func (k *dialLoop) newSession(ctx context.Context) (*session, error) {
 	if k.token == nil || !time.Now().Before(k.renew) {
 		if err := k.mint(ctx); err != nil {
 			return nil, err
@@ -101,7 +122,7 @@ func (k *dialLoop) open(ctx context.Context) (*session, error) {
 	}
 	k.sessions++
 	n := &session{s: k.Subscription, number: k.sessions, conn: conn, began: time.Now(), over: make(chan struct{})}
-	n.start(ctx)
+	n.start(k.ctx) //nolint:contextcheck // ctx may be of the socket that this one replaces
 	return n, nil
 }
 
@@ -109,13 +130,15 @@ func (k *dialLoop) open(ctx context.Context) (*session, error) {
 // lifetime.
 func (k *dialLoop) mint(ctx context.Context) error {
 	asked := time.Now()
-	token, err := k.s.SocketToken(ctx, k.profile, k.opts...)
+	var answer api.Response
+	token, err := k.s.SocketToken(ctx, k.profile, k.with(&answer)...)
 	if call.Final(err) && (errors.Is(err, api.ErrForbidden) || errors.Is(err, api.ErrUnauthenticated)) {
 		return &RefusedError{Profile: k.profile, Err: err}
 	}
 	if err != nil {
 		return err
 	}
+	k.heard(answer.Header)
 	k.token, k.tokenFailures = token, 0
 	life := token.life*8/10 + rand.N(token.life/10+1) //nolint:gosec // spreading load needs no secrecy
 	k.renew = asked.Add(max(life, leastLife))
@@ -145,10 +168,13 @@ func (k *dialLoop) serve(ctx context.Context, n *session) error {
 			return k.disconnect(n)
 		case <-renew.C:
 		}
-		next, err := k.open(ctx)
+		next, err := k.open(n.ctx) //nolint:contextcheck // which is derived from ctx
 		if refusal, ok := errors.AsType[*RefusedError](err); ok {
 			n.end()
 			return refusal
+		}
+		if err != nil && n.ctx.Err() != nil {
+			continue // the old socket is over as well
 		}
 		if err != nil { // the old socket is still open
 			failures++
@@ -193,23 +219,25 @@ type session struct {
 	conn   Conn
 	began  time.Time
 
-	work sync.WaitGroup
+	ctx  context.Context // ends when it failed
 	stop context.CancelFunc
+	work sync.WaitGroup
 	once sync.Once
 	over chan struct{} // closed when it failed
 	err  error         // why
 }
 
 func (n *session) start(ctx context.Context) {
-	ctx, n.stop = context.WithCancel(ctx)
+	n.ctx, n.stop = context.WithCancel(ctx)
 	n.work.Go(func() { n.fail(n.read()) })
-	n.work.Go(func() { n.fail(n.ping(ctx)) })
+	n.work.Go(func() { n.fail(n.ping(n.ctx)) })
 }
 
 func (n *session) fail(err error) {
 	n.once.Do(func() {
 		n.err = err
 		close(n.over)
+		n.stop()
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fastio-go/fastio/api"
@@ -50,7 +51,7 @@ const (
 // Subscribe reports the changes of a user, organization, workspace, share or File
 // Share from now on, or from [Options.Position] on, until ctx is done, Close is
 // called, or the platform refuses. List the current state after it has returned:
-// whatever happens in between is reported as a change.
+// whatever happens in between is reported as a change, and maybe what has just happened.
 //
 // Changes are delivered at least once, in no order between fields. Changes of one
 // field in quick succession are reported as one. A [Resync] is reported if changes
@@ -58,10 +59,16 @@ const (
 // a Resync. Some changes are never reported, such as files that a cloud sync
 // removes: list everything periodically.
 //
-// Changes arrive over a socket when one is open, otherwise by polls. After every
+// Changes arrive over a socket when one is open, otherwise by polls. Subscribe returns
+// when a socket is open, or with polls if that fails or takes two seconds. After every
 // switch between the two, and every few minutes, a poll finds missed changes. A
 // half-open socket is detected within 30 seconds; the idle connections of the client
 // are then closed, because they may be broken as well.
+//
+// The subscriptions of a client share the platform's limit of 1,000 polls an hour: with
+// sockets they poll 225 times an hour at most, without one more than 20 of them take
+// turns. [Status] has the interval. They open ten sockets a second, so that many are
+// best started concurrently.
 //
 // A refusal by the platform ends it with a [*RefusedError], also later, such as after
 // the permission was revoked. Other failures are retried with backoff and shown in
@@ -73,7 +80,10 @@ func (s *Service) Subscribe(
 	if err := call.Check(ctx, s.c, opSubscribe); err != nil {
 		return nil, err
 	}
-	sub := &Subscription{s: s, profile: profile, done: make(chan struct{}), observe: make(chan struct{}, 1)}
+	sub := &Subscription{s: s, profile: profile, observe: make(chan struct{}, 1)}
+	sub.done, sub.ready, sub.isLate = make(chan struct{}), make(chan struct{}), make(chan struct{})
+	sub.late = sync.OnceFunc(func() { close(sub.isLate) })
+	sub.clock.Clock = &s.clock
 	if o != nil {
 		sub.o = *o
 	}
@@ -89,7 +99,13 @@ func (s *Service) Subscribe(
 		return nil, err
 	}
 	sub.run()
-	return sub, nil
+	select {
+	case <-sub.ready:
+		return sub, nil
+	case <-ctx.Done():
+		sub.wait()
+		return nil, context.Cause(ctx)
+	}
 }
 
 func (o *Options) fill() {
@@ -117,7 +133,11 @@ type Subscription struct {
 
 	pending   *pending
 	connState *connState
+	late      func()        // polls, if no socket is open
+	isLate    chan struct{} // closed by late
+	ready     chan struct{} // closed when changes are reported
 	polled    polled
+	from      start // set before ready
 	history   history
 
 	clock   clock
@@ -165,7 +185,7 @@ func (s *Subscription) begin(ctx context.Context) error {
 		return err
 	}
 	s.pending = newPending(s.o.MaxPending, s.o.MaxMessageBytes, max(0, s.o.Coalesce))
-	s.connState = newConnState(ctx)
+	s.connState = newConnState(ctx, s.s.shared)
 	_, s.polled.now = s.connState.state()
 	s.status = Status{Mode: ModePoll, Since: time.Now()}
 	if s.o.CatchUp {
@@ -176,14 +196,16 @@ func (s *Subscription) begin(ctx context.Context) error {
 	}
 	switch at.Profile {
 	case "":
-		return s.refused(s.baseline(ctx))
+		return nil
 	case s.profile.String():
 	default:
 		return refuse("position", "must come from a subscription to the same profile")
 	}
-	s.polled.cursor, s.pending.covered, s.clock.heard = at.Cursor, at.Cursor, at.Heard
+	s.from = start{at.Cursor, at.Began}
+	s.polled.start, s.polled.cursor, s.clock.heard = s.from, at.Cursor, at.Heard
+	s.pending.start(at.Cursor)
 	s.history.enqueueGap(at.Heard)
-	return s.refused(s.sweep(ctx))
+	return nil
 }
 
 // identify finds the ID of the caller, which the socket requires.
@@ -203,18 +225,28 @@ func (s *Subscription) identify(ctx context.Context) error {
 }
 
 func (s *Subscription) run() {
-	var all sync.WaitGroup
-	for _, work := range []func(context.Context) error{s.keepPolling, s.keepSocket, s.keepHistory} {
-		all.Go(func() {
+	tasks := []func(context.Context) error{s.keepPolling}
+	if s.dial != nil {
+		tasks = append(tasks, s.keepSocket)
+	}
+	if s.o.CatchUp {
+		tasks = append(tasks, s.keepHistory)
+	}
+	s.s.count(1, 0)
+	var left atomic.Int32
+	left.Store(int32(len(tasks))) //nolint:gosec // at most three
+	for _, work := range tasks {
+		go func() {
 			if err := work(s.ctx); err != nil {
 				s.stop(s.refused(err)) // the first one counts
 			}
-		})
+			if left.Add(-1) == 0 {
+				s.connState.poll(false)
+				s.s.count(-1, 0)
+				close(s.done)
+			}
+		}()
 	}
-	go func() {
-		all.Wait()
-		close(s.done)
-	}()
 }
 
 // refused marks an error that permanently ends the subscription.
@@ -292,20 +324,26 @@ const closeWait = time.Second
 // second if OnStatus blocks.
 func (s *Subscription) Close() error {
 	s.stop(errClosed)
+	s.wait()
+	return nil
+}
+
+func (s *Subscription) wait() {
 	t := time.NewTimer(closeWait)
 	defer t.Stop()
 	select {
 	case <-s.done:
 	case <-t.C:
 	}
-	return nil
 }
 
 // Status returns the current state of the subscription.
 func (s *Subscription) Status() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.status
+	st := s.status
+	st.Interval = s.s.interval(st.Mode, s.o.Sweep)
+	return st
 }
 
 // notify changes the status and calls OnStatus.
@@ -343,16 +381,18 @@ func (s *Subscription) switchTo(mode Mode, change func(*Status)) {
 
 // connState records whether a socket is open, for the polling goroutine.
 type connState struct {
-	ctx context.Context
+	ctx    context.Context
+	shared *shared
 
-	mu   sync.Mutex
-	live bool
-	now  context.Context // canceled when live is set
-	end  context.CancelFunc
+	mu      sync.Mutex
+	live    bool
+	polling bool            // counted as such in shared
+	now     context.Context // canceled when live is set
+	end     context.CancelFunc
 }
 
-func newConnState(ctx context.Context) *connState {
-	l := &connState{ctx: ctx}
+func newConnState(ctx context.Context, all *shared) *connState {
+	l := &connState{ctx: ctx, shared: all}
 	l.now, l.end = context.WithCancel(ctx)
 	return l
 }
@@ -362,8 +402,26 @@ func (l *connState) set(live bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.live = live
+	l.counted(!live)
 	l.end()
 	l.now, l.end = context.WithCancel(l.ctx)
+}
+
+// poll records that the subscription starts or ends to poll for lack of a socket.
+func (l *connState) poll(polling bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.counted(polling && !l.live)
+}
+
+func (l *connState) counted(polling bool) {
+	switch {
+	case polling && !l.polling:
+		l.shared.count(0, 1)
+	case !polling && l.polling:
+		l.shared.count(0, -1)
+	}
+	l.polling = polling
 }
 
 // state returns whether a socket is open, and a context that is canceled by the

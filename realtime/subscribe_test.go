@@ -37,6 +37,7 @@ func TestChangesArriveOverSocketsAndByPolls(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			p := newPlatform()
 			p.stamp("storage:2old")
+			time.Sleep(10 * time.Second)
 			c := begin(t, p, func(o *realtime.Options) { o.PollOnly = m == realtime.ModePoll })
 			time.Sleep(10 * time.Second)
 			if mode(c) != m {
@@ -63,8 +64,8 @@ func TestChangesBeforeConnectingAreReported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newPlatform()
-		p.slow = 30 * time.Second
-		sub := open(t, p)
+		p.slow = 32 * time.Second
+		sub := open(t, p) // with polls, after two seconds
 		p.lose("members")
 		c := consume(t, sub)
 		time.Sleep(5 * time.Second)

@@ -137,6 +137,7 @@ type RealtimeOptions struct {
 	CloseOnBadToken bool     // a bad token closes the open socket instead of failing the handshake
 	OutliveToken    bool     // the expiry of a token does not close the socket
 	AccessLostCode  int      // close code after the loss of access; 0 means 4003
+	MaxSockets      int      // of a user, another one is refused with status 429; 0 means no limit
 }
 
 // StorageOptions concern files, folders and notes.

@@ -288,8 +288,23 @@ func (h *Handlers) ticket(r *http.Request) (t world.Token, status int, why strin
 		return t, http.StatusServiceUnavailable, "The server is closing."
 	case !h.mayListen(&t.Claims):
 		return t, http.StatusForbidden, "You may not listen to this profile any more."
+	case h.full(t.User):
+		return t, http.StatusTooManyRequests, "You have too many sockets."
 	}
 	return t, 0, ""
+}
+
+// full reports whether a user has as many sockets as are allowed.
+func (h *Handlers) full(user string) bool {
+	most, n := h.Options.Realtime.MaxSockets, 0
+	for _, open := range h.sockets {
+		for k := range open {
+			if k.ticket.User == user {
+				n++
+			}
+		}
+	}
+	return most > 0 && n >= most
 }
 
 func (h *Handlers) mayListen(c *world.Claims) bool {

@@ -26,7 +26,7 @@ const (
 // Close codes. None is published; those from 4000 on are for applications.
 const (
 	closeGoingAway = 1001
-	closeTooSlow   = 1008
+	closePolicy    = 1008
 	closeToken     = 4001
 	closeAccess    = 4003
 )
@@ -94,6 +94,8 @@ func (h *Handlers) enlist(k *socket, genuine bool) (refused *closing) {
 		return &closing{code: closeGoingAway, reason: "the server is closing"}
 	case !h.mayListen(&k.ticket):
 		return new(h.lostAccess())
+	case h.full(k.ticket.User):
+		return &closing{code: closePolicy, reason: "you have too many sockets"}
 	}
 	if h.sockets[k.ticket.Profile] == nil {
 		h.sockets[k.ticket.Profile] = map[*socket]bool{}
@@ -121,7 +123,7 @@ func (k *socket) push(f frame) {
 	select {
 	case k.queue <- f:
 	default:
-		k.end(closing{code: closeTooSlow, reason: "too many messages wait to be read"})
+		k.end(closing{code: closePolicy, reason: "too many messages wait to be read"})
 	}
 }
 

@@ -1,0 +1,180 @@
+package realtime
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/ratelimit"
+	"github.com/fastio-go/fastio/internal/servertime"
+	"github.com/fastio-go/fastio/internal/wait"
+)
+
+// shared is what the subscriptions of a Service share: the rate of their polls, and
+// the queue of their new sockets.
+type shared struct {
+	clock servertime.Clock
+	turns *ratelimit.Group // polls, if there are more than few subscriptions
+	dials *ratelimit.Group
+	probe chan struct{} // held by the subscription that dials while the network is broken
+
+	mu      sync.Mutex
+	open    int       // subscriptions
+	polling int       // of them without a socket
+	phase   float64   // 0 to 1
+	retry   time.Time // of a dial while the network is broken; zero if it is not
+	probes  int       // since it is broken
+}
+
+// The platform accepts 1,000 polls an hour.
+const (
+	few         = 20               // subscriptions that do not wait for each other
+	turnEvery   = 4 * time.Second  // 900 polls an hour
+	sweepEvery  = 16 * time.Second // 225
+	slowSweep   = 40 * time.Second // 90, besides 900
+	dialsSecond = 10
+)
+
+func newShared() *shared {
+	return &shared{
+		turns: ratelimit.New(api.RateWindow{Max: 1, Size: turnEvery}),
+		dials: ratelimit.New(api.RateWindow{Max: dialsSecond, Size: time.Second}),
+		probe: make(chan struct{}, 1),
+		phase: rand.Float64(), //nolint:gosec // spreading load needs no secrecy
+	}
+}
+
+// count adds to the number of subscriptions, and of those without a socket.
+func (s *shared) count(open, polling int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open += open
+	s.polling += polling
+}
+
+// crowded reports whether subscriptions without a socket take turns, in place of a long
+// poll each.
+func (s *shared) crowded() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.polling > few
+}
+
+// spread returns the shortest time in which all subscriptions may sweep once.
+func (s *shared) spread() time.Duration {
+	each := sweepEvery
+	if s.crowded() {
+		each = slowSweep
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return time.Duration(s.open) * each
+}
+
+// nextPhase returns numbers above 0, up to 1, of which any that follow each other are
+// evenly spread.
+func (s *shared) nextPhase() float64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, s.phase = math.Modf(s.phase + 1/math.Phi)
+	return 1 - s.phase
+}
+
+// interval returns [Status.Interval].
+func (s *shared) interval(mode Mode, sweep time.Duration) time.Duration {
+	if mode == ModeSocket {
+		return max(sweep, s.spread())
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.polling <= few {
+		return 0
+	}
+	return time.Duration(s.polling) * turnEvery
+}
+
+// turn waits until a subscription may poll, in the order of the calls.
+func (s *shared) turn(ctx context.Context) error {
+	s.mu.Lock()
+	all := s.open
+	s.mu.Unlock()
+	if all <= few {
+		return ctx.Err()
+	}
+	return pass(ctx, s.turns)
+}
+
+func pass(ctx context.Context, g *ratelimit.Group) error {
+	c, err := g.Acquire(ctx, -1, nil)
+	if err == nil {
+		g.Release(c)
+	}
+	return err
+}
+
+// dial calls open in the order of the calls. While the network is broken, one
+// subscription at a time dials. It calls began when it is the turn of the caller.
+func (s *shared) dial(ctx context.Context, began func(), open func() error) error {
+	for {
+		if err := pass(ctx, s.dials); err != nil {
+			return err
+		}
+		began()
+		if s.retryAt().IsZero() {
+			return s.dialed(open())
+		}
+		if tried, err := s.probing(ctx, open); tried || err != nil {
+			return err
+		}
+	}
+}
+
+// probing calls open if the network is still broken when the caller is the one to dial.
+func (s *shared) probing(ctx context.Context, open func() error) (tried bool, err error) {
+	select {
+	case s.probe <- struct{}{}:
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
+	defer func() { <-s.probe }()
+	retry := s.retryAt()
+	if retry.IsZero() {
+		return false, nil
+	}
+	if err := wait.Sleep(ctx, time.Until(retry)); err != nil {
+		return false, err
+	}
+	s.mu.Lock()
+	s.probes++
+	s.mu.Unlock()
+	return true, s.dialed(open())
+}
+
+func (s *shared) retryAt() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.retry
+}
+
+// dialed records the end of a dial and returns its error.
+func (s *shared) dialed(err error) error {
+	if err == nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.retry, s.probes = time.Time{}, 0
+	}
+	return err
+}
+
+// broke records that the network is broken, after failures of a subscription. It returns
+// when to dial again.
+func (s *shared) broke(failures int) (pause time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	pause = wait.For(max(failures, s.probes), 0)
+	s.retry = time.Now().Add(pause)
+	return pause
+}

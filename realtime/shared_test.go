@@ -1,0 +1,322 @@
+package realtime_test
+
+import (
+	"crypto/sha1"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/internal/table"
+	"github.com/fastio-go/fastio/realtime"
+)
+
+// crowd is many subscriptions of one client.
+type crowd struct {
+	server *fastiotest.Server
+	client *fastio.Client
+	rooms  []api.ID
+	all    []*consumer
+	begun  time.Time
+	shaken int // number of changes of each room
+}
+
+// newCrowd subscribes to n workspaces at once and waits until all have returned.
+func newCrowd(t *testing.T, s *fastiotest.Server, n int, o *realtime.Options) *crowd {
+	t.Helper()
+	w := &crowd{server: s, all: make([]*consumer, n), begun: time.Now()}
+	for i := range n {
+		w.rooms = append(w.rooms, w.server.AddWorkspace(fastiotest.Workspace{Name: fmt.Sprint("Design ", i)}).ID)
+	}
+	w.client = w.server.Client(t, fastio.WithHTTPClient(w.server.StartInMemory(t)))
+	var starting sync.WaitGroup
+	for i, room := range w.rooms {
+		starting.Go(func() {
+			sub, err := w.client.Realtime.Subscribe(t.Context(), api.Workspace(room), o)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			w.all[i] = consume(t, sub)
+		})
+	}
+	starting.Wait()
+	return w
+}
+
+// change changes a file of each workspace.
+func (w *crowd) change() {
+	w.shaken++
+	for _, room := range w.rooms {
+		update(w.server, room, w.shaken)
+	}
+}
+
+// missing returns the number of subscriptions that have not reported the latest change.
+func (w *crowd) missing() (n int) {
+	want := fmt.Sprintf("storage:2object%022d", w.shaken)
+	for _, c := range w.all {
+		if !slices.Contains(c.news(), want) {
+			n++
+		}
+	}
+	return n
+}
+
+func (w *crowd) in(m realtime.Mode) (n int) {
+	for _, c := range w.all {
+		if mode(c) == m {
+			n++
+		}
+	}
+	return n
+}
+
+// polls returns the times of the polls so far.
+func (w *crowd) polls() []time.Time { return w.at("activity.") }
+
+// at returns the times of the calls with a prefix.
+func (w *crowd) at(op fastiotest.Op) (at []time.Time) {
+	for _, r := range w.server.Requests() {
+		if strings.HasPrefix(r.Op, string(op)) {
+			at = append(at, r.At)
+		}
+	}
+	return at
+}
+
+// busiest returns the largest number of times within a window.
+func busiest(at []time.Time, window time.Duration) (most int) {
+	for i := range at {
+		for at[i].Sub(at[i-most]) >= window { // at is sorted
+			most--
+		}
+		most++
+	}
+	return most
+}
+
+// Many subscriptions with sockets report changes soon after their start, and together
+// poll 250 times an hour at most, so that other polls do not wait.
+func TestManySubscriptionsPollRarely(t *testing.T) {
+	t.Parallel()
+	type row struct {
+		n     int
+		start time.Duration // until all report changes
+		hours int
+	}
+	table.Bubbles(t, map[string]row{
+		"20":    {20, 5 * time.Second, table.Rounds(6, 6)},
+		"300":   {300, time.Minute, table.Rounds(6, 6)},
+		"1,000": {1000, 5 * time.Minute, table.Rounds(2, 12)},
+	}, func(t *testing.T, test row) {
+		w := newCrowd(t, fastiotest.New(), test.n, &realtime.Options{PingInterval: time.Hour})
+		time.Sleep(time.Until(w.begun.Add(test.start)))
+		if n := w.in(realtime.ModeSocket); n != test.n {
+			t.Fatalf("%d subscriptions have a socket", n)
+		}
+		if n := len(w.polls()); n > 0 {
+			t.Errorf("%d polls at the start", n)
+		}
+		w.change()
+		time.Sleep(time.Second)
+		if n := w.missing(); n > 0 {
+			t.Errorf("%d subscriptions did not report a change after %s", n, test.start)
+		}
+		interval := max(5*time.Minute, time.Duration(test.n)*16*time.Second)
+		if got := w.all[0].sub.Status().Interval; got != interval {
+			t.Errorf("the interval is %s, want %s", got, interval)
+		}
+		w.server.FailSockets(fastiotest.SocketFault{Count: test.n, Lose: true})
+		w.change()
+		time.Sleep(time.Duration(test.hours) * time.Hour)
+		most := busiest(w.polls(), time.Hour)
+		t.Logf("%d polls in %d hours, %d an hour at most", len(w.polls()), test.hours, most)
+		if most > 250 {
+			t.Errorf("%d polls in an hour", most)
+		}
+		if n := w.missing(); n > 0 && 2*interval < time.Duration(test.hours)*time.Hour {
+			t.Errorf("%d subscriptions did not report a lost change", n)
+		}
+		start := time.Now()
+		_, err := w.client.Activity.PollProfile(t.Context(), api.Workspace(w.rooms[0]), nil)
+		if took := time.Since(start); err != nil || took > time.Second {
+			t.Errorf("another poll took %s, %v", took, err)
+		}
+	})
+}
+
+// Subscriptions without a socket are polled in turn, each of n every 4n seconds; up to 20
+// report changes within 5 seconds (P18).
+func TestSubscriptionsWithoutSocketTakeTurns(t *testing.T) {
+	t.Parallel()
+	type row struct {
+		n, sockets int
+		pollOnly   bool
+		spoil      fastiotest.Fault // of dials
+	}
+	table.Bubbles(t, map[string]row{
+		"20 that poll only":                 {n: 20, pollOnly: true},
+		"20 and sockets that cannot open":   {n: 20, spoil: fastiotest.Fault{Reset: fastiotest.BeforeHeader}},
+		"120 that poll only":                {n: 120, pollOnly: true},
+		"120 and a server without sockets":  {n: 120, spoil: fastiotest.Fault{Status: http.StatusNotFound}},
+		"120 and sockets that cannot open":  {n: 120, spoil: fastiotest.Fault{Reset: fastiotest.BeforeHeader}},
+		"120 and dials that hang":           {n: 120, spoil: fastiotest.Fault{Delay: time.Hour}},
+		"120 and at most 50 sockets a user": {n: 120, sockets: 50},
+	}, func(t *testing.T, test row) {
+		s := fastiotest.New(func(o *fastiotest.Options) { o.Realtime.MaxSockets = test.sockets })
+		test.spoil.Op = fastiotest.OpRealtimeSocket
+		s.Fail(test.spoil)
+		w := newCrowd(t, s, test.n, &realtime.Options{PollOnly: test.pollOnly, PingInterval: time.Hour})
+		if took := time.Since(w.begun); took > 2*time.Minute {
+			t.Errorf("the subscriptions began after %s", took)
+		}
+		time.Sleep(5 * time.Minute)
+		polling := w.in(realtime.ModePoll)
+		if want := test.n - test.sockets; polling != want {
+			t.Errorf("%d subscriptions poll, want %d", polling, want)
+		}
+		turn, most := time.Duration(0), 5*time.Second
+		if polling > 20 {
+			turn = time.Duration(polling) * 4 * time.Second
+			most = turn + 5*time.Second
+		}
+		for range 4 {
+			w.change()
+			time.Sleep(most)
+			if n := w.missing(); n > 0 {
+				t.Errorf("%d subscriptions did not report a change within %s", n, most)
+			}
+			time.Sleep(20 * time.Minute)
+		}
+		for _, c := range w.all {
+			if st := c.sub.Status(); st.Mode == realtime.ModePoll && st.Interval != turn {
+				t.Fatalf("the status is %+v, want an interval of %s", st, turn)
+			}
+		}
+		if n := busiest(w.polls(), time.Hour); n > 1000 || s.Refusals() > 0 {
+			t.Errorf("%d polls in an hour, %d refused", n, s.Refusals())
+		}
+	})
+}
+
+// After all sockets have dropped, one subscription at a time dials until that works again,
+// and all together at most ten a second (P19).
+func TestManySocketsReopenInTurn(t *testing.T) {
+	t.Parallel()
+	table.Bubbles(t, map[string]fastiotest.Fault{
+		"resets": {Reset: fastiotest.BeforeHeader}, "dials that hang": {Delay: time.Hour},
+	}, func(t *testing.T, fault fastiotest.Fault) {
+		const n, outage = 300, 25 * time.Minute
+		s := fastiotest.New()
+		w := newCrowd(t, s, n, &realtime.Options{PingInterval: time.Hour})
+		time.Sleep(time.Hour)
+		fault.Op = fastiotest.OpRealtimeSocket
+		s.Fail(fault)
+		s.DropSockets("")
+		w.change()
+		dropped := time.Now()
+		time.Sleep(outage)
+		if missed := w.missing(); missed > 0 {
+			t.Errorf("%d subscriptions did not report a change in %s", missed, outage)
+		}
+		var dials []time.Time
+		for _, at := range w.at(fastiotest.OpRealtimeSocket) {
+			if at.After(dropped.Add(time.Minute)) {
+				dials = append(dials, at)
+			}
+		}
+		if most := busiest(dials, time.Minute); most > 12 || len(dials) > 6*25 {
+			t.Errorf("%d dials in %s, %d in a minute", len(dials), outage, most)
+		}
+		s.Heal()
+		healed := time.Now()
+		time.Sleep(72 * time.Second)
+		if polling := w.in(realtime.ModePoll); polling > 0 {
+			t.Errorf("%d subscriptions have no socket after %s", polling, time.Since(healed))
+		}
+		if most := busiest(w.at(fastiotest.OpRealtimeSocket), time.Second); most > 10 {
+			t.Errorf("%d dials in a second", most)
+		}
+		if most := busiest(w.polls(), time.Hour); most > 1000 || s.Refusals() > 0 {
+			t.Errorf("%d polls in an hour, %d refused", most, s.Refusals())
+		}
+	})
+}
+
+// A subscription with a socket has at most 4 goroutines and takes 60 KB.
+func TestSubscriptionsAreSmall(t *testing.T) { //nolint:paralleltest // it counts goroutines and bytes
+	server := httptest.NewServer(http.HandlerFunc(serveQuietSocket))
+	defer server.Close()
+	client, err := fastio.New(fastio.WithBaseURL(server.URL), fastio.WithToken("token"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := func() *realtime.Subscription {
+		sub, err := client.Realtime.Subscribe(t.Context(), api.Workspace(room), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sub
+	}
+	const n = 20
+	all := []*realtime.Subscription{open()}
+	goroutines, bytes := usage(client)
+	for range n {
+		all = append(all, open())
+	}
+	more, size := usage(client)
+	more, size = (more-goroutines)/n, (size-bytes)/n
+	t.Logf("%d goroutines and %d bytes each", more, size)
+	if more > 4 || size > 60<<10 {
+		t.Errorf("%d goroutines and %d bytes each", more, size)
+	}
+	var closing sync.WaitGroup
+	for _, sub := range all {
+		closing.Go(func() { closeWithin(t, sub) })
+	}
+	closing.Wait()
+}
+
+// usage returns the number of goroutines, and the size of the heap and their stacks.
+func usage(client *fastio.Client) (goroutines, bytes int) {
+	client.CloseIdleConnections()
+	time.Sleep(100 * time.Millisecond)
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return runtime.NumGoroutine(), int(m.HeapAlloc + m.StackInuse)
+}
+
+// serveQuietSocket issues tokens and opens sockets, with neither goroutine nor buffer.
+func serveQuietSocket(w http.ResponseWriter, r *http.Request) {
+	key := r.Header.Get("Sec-WebSocket-Key")
+	if key == "" {
+		_, _ = io.WriteString(w, `{"result":true,"expires_in":86400,"auth_token":"token"}`)
+		return
+	}
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		panic(err)
+	}
+	sum := sha1.Sum([]byte(key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"))
+	const accepted = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n" +
+		"Sec-WebSocket-Accept: %s\r\n\r\n"
+	if _, err := fmt.Fprintf(conn, accepted, base64.StdEncoding.EncodeToString(sum[:])); err != nil {
+		panic(err)
+	}
+	quietSockets.Store(conn, true)
+}
+
+var quietSockets sync.Map // so that they stay open
