@@ -62,7 +62,7 @@ func newCanned(b *testing.B) *canned {
 	s := fastiotest.New(func(o *fastiotest.Options) { o.Limits.Rules = []fastiotest.Limit{} })
 	w := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
 	s.Generate(fastiotest.History{Workspace: w.ID, Events: 120 * variety})
-	log := events.New(free{s.Client(b)})
+	log := events.New(free{s.Client(b)}, nil)
 	out := &canned{workspace: w.ID}
 	var raw api.Response
 	cursor := ""
@@ -319,7 +319,7 @@ func BenchmarkList(b *testing.B) {
 	data := newCanned(b)
 	target, q := "/api/current/events/search/?"+data.values().Encode(), data.query()
 	compare[plainPage, page](b, data.pages, target, func(c *fastio.Client) func() error {
-		s := events.New(free{c})
+		s := events.New(free{c}, nil)
 		return func() error { return stub.Err(s.Search(b.Context(), q)) }
 	})
 }
@@ -360,7 +360,7 @@ func BenchmarkIterate(b *testing.B) {
 			}
 		})
 	})
-	s := events.New(free{newClient(b, benchHost, rt)})
+	s := events.New(free{newClient(b, benchHost, rt)}, nil)
 	q := data.query()
 	b.Run("by=list", func(b *testing.B) { measure(b, func() { pageByPage(b, s, q, 0) }) })
 	b.Run("by=fastio", func(b *testing.B) {
@@ -401,7 +401,7 @@ func (s slow) RoundTrip(req *http.Request) (*http.Response, error) {
 func BenchmarkPrefetch(b *testing.B) {
 	const pages, latency = 20, 5 * time.Millisecond
 	data := newCanned(b)
-	s := events.New(free{newClient(b, benchHost, slow{&chain{newRotation(data.pages), pages}, latency})})
+	s := events.New(free{newClient(b, benchHost, slow{&chain{newRotation(data.pages), pages}, latency})}, nil)
 	q := data.query()
 	b.Run("by=floor", func(b *testing.B) {
 		for b.Loop() {

@@ -38,11 +38,16 @@ import (
 // It is safe for concurrent use.
 type Service struct {
 	c     api.Client
-	clock servertime.Clock
+	waker Waker
+	clock *servertime.Clock
+	queue *queue
 }
 
-// New returns a Service that sends its requests through c.
-func New(c api.Client) *Service { return &Service{c: c} }
+// New returns a Service that sends its requests through c. Without a Waker,
+// [Service.Follow] searches at intervals only.
+func New(c api.Client, w Waker) *Service {
+	return &Service{c: c, waker: w, clock: new(servertime.Clock), queue: newQueue()}
+}
 
 // Page is one page of a search.
 type Page struct {

@@ -21,7 +21,7 @@ import (
 type FollowOptions struct {
 	Store    CheckpointStore // where progress is saved; nil starts from the beginning each time
 	Name     string          // of the checkpoint in Store; default: derived from the query
-	Interval time.Duration   // pause at the end of the log; default 10 s
+	Interval time.Duration   // pause at the end of the log; default 10 s, at rest at least [Service.FollowInterval]
 	Overlap  time.Duration   // greatest delay with which events become visible; default 2 min
 	Sweep    time.Duration   // interval of rescans for events up to ten overlaps late; default 10 min
 
@@ -37,6 +37,9 @@ type FollowOptions struct {
 	Events        []Name
 	Categories    []Category
 	SubCategories []SubCategory
+
+	// PollOnly searches at intervals only, and opens no socket.
+	PollOnly bool
 
 	// OnGap is called when events may have been missed; its error ends Follow. Default:
 	// log a warning to the logger of the client.
@@ -85,6 +88,13 @@ const (
 // are delivered in no particular order, one at a time. Follow saves its checkpoint
 // before it returns.
 //
+// Follow searches when a socket, or a long poll, reports a change of the profile, and at
+// intervals for events that neither reports. The searches at rest of all logs that are
+// followed through a client are spread over [Service.FollowInterval]; those of changed
+// profiles come first, and searches of the program are not delayed by more than two of
+// Follow. Without sockets, the profiles of the first 13 logs are polled; Follow with
+// Until or PollOnly searches at intervals only.
+//
 // Events become visible with some delay. Each poll goes back by the overlap and
 // skips delivered events; every Sweep, a rescan goes back by ten overlaps. An event
 // found only by a rescan is delivered, and a [Gap] is reported, because others may
@@ -99,13 +109,15 @@ const (
 func (s *Service) Follow(
 	ctx context.Context, q Query, handle func(context.Context, *Event) error, o *FollowOptions, opts ...api.CallOption,
 ) error {
-	f := &follower{s: s, query: q, handle: handle, opts: opts}
+	f := &follower{waker: s.waker, query: q, handle: handle, opts: opts}
 	if o != nil {
 		f.o = *o
 	}
 	f.o.Interval = cmp.Or(f.o.Interval, 10*time.Second)
 	f.o.Overlap = cmp.Or(f.o.Overlap, 2*time.Minute)
 	f.o.Sweep = cmp.Or(f.o.Sweep, 10*time.Minute)
+	f.pace = &pace{Client: s.c, queue: s.queue, interval: f.o.Interval, gap: min(f.o.Interval/2, longGap)}
+	f.s = &Service{c: f.pace, clock: s.clock}
 	all, err := f.split()
 	if err != nil {
 		return err
@@ -129,15 +141,18 @@ func (s *Service) Follow(
 type follower struct {
 	s      *Service
 	query  Query
+	waker  Waker
 	value  string // of the set, in query
 	handle func(context.Context, *Event) error
 	o      FollowOptions
 	opts   []api.CallOption
+	pace   *pace // shared by all values of the set
 
 	progress
 	revision uint64 // of the last saved checkpoint
 	unsaved  int    // events handled since
 	skipped  int    // duplicates found since
+	found    bool   // events by the current round
 
 	walk      *Walk     // the current poll, nil between two
 	rescanned time.Time // when the last rescan began, by the local clock
@@ -215,8 +230,24 @@ func (f *follower) run(ctx context.Context, all []*follower) error {
 			f.o.OnRetry(ctx, api.RetryEvent{Op: opFollow, Attempt: n, Wait: pause, Err: err})
 		}
 	}
+	p := f.pace
+	p.searches = len(all)
+	p.queue.add(p.searches)
+	defer p.queue.add(-p.searches)
+	if w := f.waker; w != nil && !f.o.PollOnly && f.o.Until.IsZero() {
+		defer p.watch(ctx, w, f.query.Profile, f.opts)()
+	}
+	waits := false
 	return wait.Poll{Final: final, Failed: failed}.Run(ctx, func() (bool, time.Duration, error) {
-		done := true
+		if waits {
+			if err := p.await(ctx); err != nil {
+				return false, 0, err
+			}
+		}
+		if err := p.begin(ctx); err != nil {
+			return false, 0, err
+		}
+		done, found := true, false
 		var failure error
 		for _, one := range all {
 			if err := one.poll(ctx); err != nil {
@@ -225,9 +256,12 @@ func (f *follower) run(ctx context.Context, all []*follower) error {
 			if failure != nil && (final(failure) || ctx.Err() != nil) {
 				break
 			}
-			done = done && one.done
+			done, found = done && one.done, found || one.found
+			one.found = false
 		}
-		return done, f.o.Interval, failure
+		p.end(found)
+		waits = failure == nil
+		return done, 0, failure
 	})
 }
 
@@ -323,6 +357,7 @@ func (f *follower) deliver(ctx context.Context, e *Event) error {
 	}
 	f.record(e)
 	f.unsaved++
+	f.found = true
 	return f.saveDue(ctx)
 }
 
@@ -364,7 +399,7 @@ func (f *follower) reportGaps(ctx context.Context) error {
 
 // warn logs a gap, if the client has a logger.
 func (f *follower) warn(ctx context.Context, g *Gap) {
-	if c, ok := f.s.c.(interface{ Logger() *slog.Logger }); ok {
+	if c, ok := f.pace.Client.(interface{ Logger() *slog.Logger }); ok {
 		c.Logger().LogAttrs(ctx, slog.LevelWarn, "events may have been missed", slog.String("op", opFollow),
 			slog.String("reason", string(g.Reason)), slog.String("value", g.Value),
 			slog.Time("from", g.From), slog.Time("to", g.To))

@@ -220,7 +220,7 @@ func TestAllWithoutPagination(t *testing.T) {
 		}[len(offsets)-1]
 	})
 	q := events.Query{Profile: api.Workspace(roomID), Limit: 2, Offset: 10}
-	if diff := cmp.Diff([]api.OpaqueID{"a", "b", "c"}, ids(t, events.New(c), q)); diff != "" {
+	if diff := cmp.Diff([]api.OpaqueID{"a", "b", "c"}, ids(t, events.New(c, nil), q)); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"10", "12", "14"}, offsets); diff != "" {

@@ -46,7 +46,7 @@ func (l *longLog) service() *events.Service {
 			return &api.Error{Status: http.StatusNotAcceptable, Code: 1605}
 		}
 		return json.Unmarshal([]byte(l.page(r)), out)
-	}))
+	}), nil)
 }
 
 // query covers the log.

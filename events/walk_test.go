@@ -472,7 +472,7 @@ func FuzzWalkCursor(f *testing.F) {
 	var cursors []string
 	walk := events.New(callerFunc(func(*api.Request) string {
 		return `{"events":[{"event_id":"a"},{"event_id":"b"}],"pagination":{"has_more":true,"next_cursor":"c"}}`
-	})).Walk(events.Query{Profile: api.Workspace(roomID), CreatedMax: noon}, "")
+	}), nil).Walk(events.Query{Profile: api.Workspace(roomID), CreatedMax: noon}, "")
 	for range walk.Events(f.Context()) {
 		if cursors = append(cursors, walk.Cursor()); len(cursors) == 3 {
 			break
@@ -491,7 +491,7 @@ func FuzzWalkCursor(f *testing.F) {
 		for _, c := range []string{cursor, base64.RawURLEncoding.EncodeToString([]byte(cursor))} {
 			s := events.New(callerFunc(func(*api.Request) string {
 				return `{"events":[{"event_id":"a"}],"pagination":{"has_more":false}}`
-			}))
+			}), nil)
 			walk := s.Walk(events.Query{Profile: api.Workspace(roomID), CreatedMax: noon}, c)
 			turns := 0
 			for _, err := range walk.Events(t.Context()) {
@@ -553,7 +553,7 @@ func TestWalkResumesInsideAPage(t *testing.T) {
 				return `{"events":[` + two + `],"pagination":{"has_more":false}}`
 			}
 			return `{"events":[` + one + `],"pagination":{"has_more":true,"next_cursor":"2"}}`
-		}))
+		}), nil)
 		q := events.Query{Profile: api.Workspace(roomID)}
 		w := s.Walk(q, "")
 		got := some(t, w, 1)
@@ -575,7 +575,7 @@ func TestEventsWithoutAnIDAreAllDelivered(t *testing.T) {
 	c := callerFunc(func(*api.Request) string {
 		return `{"events":[{"event":"x"},{"event":"y"},{"event":"z"}],"pagination":{"has_more":false}}`
 	})
-	if got := collect(t, events.New(c).Walk(events.Query{Profile: api.Workspace(roomID)}, "")); len(got) != 3 {
+	if got := collect(t, events.New(c, nil).Walk(events.Query{Profile: api.Workspace(roomID)}, "")); len(got) != 3 {
 		t.Errorf("%d events were delivered, want 3", len(got))
 	}
 }
@@ -589,7 +589,7 @@ func TestCursorOfAPageWithoutOneIsNotRepeated(t *testing.T) {
 		}
 		return `{"events":[{"event_id":"e"}],"pagination":{` + next + `"has_more":true}}`
 	})
-	got, err := stub.All(events.New(c).All(t.Context(), events.Query{Profile: api.Workspace(roomID)}))
+	got, err := stub.All(events.New(c, nil).All(t.Context(), events.Query{Profile: api.Workspace(roomID)}))
 	if err == nil || len(got) != 1 {
 		t.Errorf("%d rows, then %v", len(got), err)
 	}

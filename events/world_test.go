@@ -165,7 +165,7 @@ var errReached = errors.New("the call was sent")
 
 // unreachable returns a Service for which every call is an error: invalid input
 // must be rejected before.
-func unreachable() *events.Service { return events.New(stub.Fail(errReached)) }
+func unreachable() *events.Service { return events.New(stub.Fail(errReached), nil) }
 
 // refusedField returns the field of an input error, or the error.
 func refusedField(err error) string {

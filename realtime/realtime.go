@@ -51,7 +51,7 @@ type Network struct {
 // New returns a Service that sends its requests through c. Its subscriptions poll if n
 // is nil, unless [Options] have a Dialer and an Address.
 func New(c api.Client, n *Network) *Service {
-	return &Service{c: c, polls: activity.New(c), log: events.New(c), net: n, shared: newShared()}
+	return &Service{c: c, polls: activity.New(c), log: events.New(c, nil), net: n, shared: newShared()}
 }
 
 // Change is one of these:

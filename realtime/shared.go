@@ -18,8 +18,11 @@ import (
 type shared struct {
 	clock servertime.Clock
 	turns *ratelimit.Group // polls, if there are more than few subscriptions
+	wakes *ratelimit.Group // polls of Wake
 	dials *ratelimit.Group
 	probe chan struct{} // held by the subscription that dials while the network is broken
+
+	watched chan struct{} // filled by Wake while it polls
 
 	mu      sync.Mutex
 	open    int       // subscriptions
@@ -39,11 +42,21 @@ const (
 )
 
 func newShared() *shared {
+	const half, hold = 2, 95 * time.Second // of the rate limits, and of a poll
+	var wakes []api.RateWindow
+	watched := few
+	for _, w := range api.RateWindows("activity.poll") {
+		w.Max /= half
+		wakes = append(wakes, w)
+		watched = min(watched, int(hold*time.Duration(w.Max)/w.Size))
+	}
 	return &shared{
-		turns: ratelimit.New(api.RateWindow{Max: 1, Size: turnEvery}),
-		dials: ratelimit.New(api.RateWindow{Max: dialsSecond, Size: time.Second}),
-		probe: make(chan struct{}, 1),
-		phase: rand.Float64(), //nolint:gosec // spreading load needs no secrecy
+		wakes:   ratelimit.New(wakes...),
+		watched: make(chan struct{}, watched),
+		turns:   ratelimit.New(api.RateWindow{Max: 1, Size: turnEvery}),
+		dials:   ratelimit.New(api.RateWindow{Max: dialsSecond, Size: time.Second}),
+		probe:   make(chan struct{}, 1),
+		phase:   rand.Float64(), //nolint:gosec // spreading load needs no secrecy
 	}
 }
 

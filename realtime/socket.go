@@ -265,6 +265,10 @@ func (n *session) read() error {
 		if f.event != nil {
 			n.s.lag(f.event.Triggered.Time)
 		}
+		if n.s.wake != nil {
+			n.s.wake(true)
+			continue
+		}
 		n.s.pending.frame(n.number, f)
 	}
 }

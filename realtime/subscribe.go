@@ -77,6 +77,30 @@ const (
 func (s *Service) Subscribe(
 	ctx context.Context, profile api.Profile, o *Options, opts ...api.CallOption,
 ) (*Subscription, error) {
+	sub, err := s.newSubscription(ctx, profile, o, opts)
+	if err != nil {
+		return nil, err
+	}
+	s.count(1, 0)
+	sub.connState.shared = s.shared
+	tasks := []func(context.Context) error{sub.keepPolling}
+	if sub.o.CatchUp {
+		tasks = append(tasks, sub.keepHistory)
+	}
+	sub.run(tasks...)
+	select {
+	case <-sub.ready:
+		return sub, nil
+	case <-sub.ctx.Done():
+		sub.wait()
+		return nil, context.Cause(sub.ctx) //nolint:contextcheck // which is derived from ctx
+	}
+}
+
+// newSubscription returns a subscription that is to be run.
+func (s *Service) newSubscription(
+	ctx context.Context, profile api.Profile, o *Options, opts []api.CallOption,
+) (*Subscription, error) {
 	if err := call.Check(ctx, s.c, opSubscribe); err != nil {
 		return nil, err
 	}
@@ -98,14 +122,7 @@ func (s *Service) Subscribe(
 		stop(err)
 		return nil, err
 	}
-	sub.run()
-	select {
-	case <-sub.ready:
-		return sub, nil
-	case <-ctx.Done():
-		sub.wait()
-		return nil, context.Cause(ctx)
-	}
+	return sub, nil
 }
 
 func (o *Options) fill() {
@@ -125,7 +142,8 @@ type Subscription struct {
 	profile api.Profile
 	o       Options
 	opts    []api.CallOption
-	dial    *dial // nil without sockets
+	dial    *dial              // nil without sockets
+	wake    func(watched bool) // of Wake, in place of changes
 
 	ctx  context.Context // of all goroutines; its cause is the reason of the end
 	stop context.CancelCauseFunc
@@ -185,7 +203,7 @@ func (s *Subscription) begin(ctx context.Context) error {
 		return err
 	}
 	s.pending = newPending(s.o.MaxPending, s.o.MaxMessageBytes, max(0, s.o.Coalesce))
-	s.connState = newConnState(ctx, s.s.shared)
+	s.connState = newConnState(ctx)
 	_, s.polled.now = s.connState.state()
 	s.status = Status{Mode: ModePoll, Since: time.Now()}
 	if s.o.CatchUp {
@@ -224,15 +242,11 @@ func (s *Subscription) identify(ctx context.Context) error {
 	return err
 }
 
-func (s *Subscription) run() {
-	tasks := []func(context.Context) error{s.keepPolling}
+// run starts the tasks, and keeps a socket open. An error ends them all.
+func (s *Subscription) run(tasks ...func(context.Context) error) {
 	if s.dial != nil {
 		tasks = append(tasks, s.keepSocket)
 	}
-	if s.o.CatchUp {
-		tasks = append(tasks, s.keepHistory)
-	}
-	s.s.count(1, 0)
 	var left atomic.Int32
 	left.Store(int32(len(tasks))) //nolint:gosec // at most three
 	for _, work := range tasks {
@@ -241,12 +255,18 @@ func (s *Subscription) run() {
 				s.stop(s.refused(err)) // the first one counts
 			}
 			if left.Add(-1) == 0 {
-				s.connState.poll(false)
-				s.s.count(-1, 0)
-				close(s.done)
+				s.end()
 			}
 		}()
 	}
+}
+
+func (s *Subscription) end() {
+	if s.connState.shared != nil {
+		s.connState.poll(false)
+		s.s.count(-1, 0)
+	}
+	close(s.done)
 }
 
 // refused marks an error that permanently ends the subscription.
@@ -382,7 +402,7 @@ func (s *Subscription) switchTo(mode Mode, change func(*Status)) {
 // connState records whether a socket is open, for the polling goroutine.
 type connState struct {
 	ctx    context.Context
-	shared *shared
+	shared *shared // counts it; nil for Wake
 
 	mu      sync.Mutex
 	live    bool
@@ -391,8 +411,8 @@ type connState struct {
 	end     context.CancelFunc
 }
 
-func newConnState(ctx context.Context, all *shared) *connState {
-	l := &connState{ctx: ctx, shared: all}
+func newConnState(ctx context.Context) *connState {
+	l := &connState{ctx: ctx}
 	l.now, l.end = context.WithCancel(ctx)
 	return l
 }
@@ -416,6 +436,7 @@ func (l *connState) poll(polling bool) {
 
 func (l *connState) counted(polling bool) {
 	switch {
+	case l.shared == nil:
 	case polling && !l.polling:
 		l.shared.count(0, 1)
 	case !polling && l.polling:

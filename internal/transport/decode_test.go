@@ -282,7 +282,7 @@ func FuzzDecode(f *testing.F) {
 		ctx, mine := t.Context(), events.Query{Profile: api.User(api.Me)}
 		for _, err := range []error{
 			stub.Err(account.New(c).Me(ctx)), stub.Err(account.New(c).Workspaces.List(ctx, nil)),
-			stub.Err(events.New(c).Search(ctx, mine)), stub.Err(events.New(c).Summarize(ctx, mine, "")),
+			stub.Err(events.New(c, nil).Search(ctx, mine)), stub.Err(events.New(c, nil).Summarize(ctx, mine, "")),
 			c.Call(ctx, get(), new(any)), c.Call(ctx, get(), nil),
 		} {
 			if err != nil && !strings.HasPrefix(err.Error(), "fastio: ") {

@@ -1,0 +1,283 @@
+package events
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/ratelimit"
+	"github.com/fastio-go/fastio/internal/wait"
+)
+
+// A Waker reports to [Service.Follow] that a profile has changed, so that it searches at
+// once. The Realtime field of a fastio.Client is one.
+type Waker interface {
+	// Wake calls changed(true) when it begins to watch the profile and after each change,
+	// and changed(false) when it has stopped. It returns when ctx is done, or with an
+	// error if the profile cannot be watched. The call options apply to every call.
+	Wake(ctx context.Context, profile api.Profile, changed func(watched bool), opts ...api.CallOption) error
+}
+
+// searchGroup is the rate group of searches.
+const searchGroup = "events.search"
+
+const (
+	idleShare = 0.3                     // of each rate window, for searches of logs at rest
+	settle    = 1500 * time.Millisecond // from a change to its search, which ends at the second that has passed
+	longGap   = 5 * time.Second         // between the beginnings of rounds that were woken
+	soon      = 30 * time.Second
+	wakerEnd  = 40 * time.Millisecond // for a Waker to end with its Follow
+)
+
+// idleEvery returns the time between two searches of logs at rest.
+func idleEvery() (longest time.Duration) {
+	for _, w := range api.RateWindows(searchGroup) {
+		longest = max(longest, time.Duration(float64(w.Size)/(idleShare*float64(w.Max))))
+	}
+	return longest
+}
+
+// queue orders the searches of all followers of a Service. It admits two at a time, so
+// that other searches, which wait for the same rate windows, do not wait for all
+// followers. Those of woken followers come first.
+type queue struct {
+	mu        sync.Mutex
+	searching int
+	woken     []chan struct{} // closed when a search may start
+	others    []chan struct{}
+	ahead     int // searches of woken followers since one of the others
+
+	followers int              // counted by searches
+	idle      *ratelimit.Group // for the searches of followers at rest
+}
+
+func newQueue() *queue {
+	return &queue{idle: ratelimit.New(api.RateWindow{Max: 1, Size: idleEvery()})}
+}
+
+const (
+	mostSearching = 2
+	mostAhead     = 3
+	longestSearch = time.Minute // after which a search does not delay others
+)
+
+// enter waits until a search may start. The caller must call leave when it has ended.
+func (q *queue) enter(ctx context.Context, woken bool) (leave func(), err error) {
+	q.mu.Lock()
+	if q.searching < mostSearching {
+		q.searching++
+		q.mu.Unlock()
+	} else {
+		waiting := &q.others
+		if woken {
+			waiting = &q.woken
+		}
+		turn := make(chan struct{})
+		*waiting = append(*waiting, turn)
+		q.mu.Unlock()
+		select {
+		case <-turn:
+		case <-ctx.Done():
+			q.mu.Lock()
+			i := slices.Index(*waiting, turn)
+			if i >= 0 {
+				*waiting = slices.Delete(*waiting, i, i+1)
+			}
+			q.mu.Unlock()
+			if i < 0 {
+				q.next()
+			}
+			return nil, ctx.Err()
+		}
+	}
+	once := sync.OnceFunc(q.next)
+	late := time.AfterFunc(longestSearch, once)
+	return func() {
+		late.Stop()
+		once()
+	}, nil
+}
+
+// next ends a search and starts another one.
+func (q *queue) next() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	waiting := &q.woken
+	if len(q.woken) == 0 || len(q.others) > 0 && q.ahead >= mostAhead {
+		waiting, q.ahead = &q.others, 0
+	} else {
+		q.ahead++
+	}
+	if len(*waiting) == 0 {
+		q.searching--
+		return
+	}
+	close((*waiting)[0])
+	*waiting = slices.Delete(*waiting, 0, 1)
+}
+
+func (q *queue) add(followers int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.followers += followers
+}
+
+// interval returns the time between two searches of each follower at rest.
+func (q *queue) interval() time.Duration {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return time.Duration(max(1, q.followers)) * idleEvery()
+}
+
+// rest waits until a follower at rest may send a number of searches.
+func (q *queue) rest(ctx context.Context, searches int) error {
+	for range searches {
+		c, err := q.idle.Acquire(ctx, -1, nil)
+		if err != nil {
+			return err
+		}
+		q.idle.Release(c)
+	}
+	return nil
+}
+
+// FollowInterval returns the time between two searches of each [Service.Follow] at rest:
+// 16.7 seconds for each log that is followed through this client. So they leave 70
+// percent of the rate limits to others.
+func (s *Service) FollowInterval() time.Duration { return s.queue.interval() }
+
+// pace is the client of one Follow. It decides when to search.
+type pace struct {
+	api.Client
+
+	queue    *queue
+	searches int           // of each round
+	interval time.Duration // [FollowOptions].Interval
+	gap      time.Duration // between the beginnings of rounds that were woken
+
+	mu      sync.Mutex
+	watched bool   // by the Waker
+	woken   bool   // a change since the last round
+	called  bool   // the same, or the watch began
+	wake    func() // ends the wait for the next round
+
+	began  time.Time // the last round
+	ended  time.Time
+	found  bool   // events
+	urgent bool   // the round was woken, or is again
+	busy   bool   // the round followed another one soon
+	again  bool   // the next round repeats a woken one
+	repeat bool   // the round is such a one
+	leave  func() // of the first search of the round, before it
+}
+
+func (p *pace) Call(ctx context.Context, r *api.Request, out any) error {
+	if r.Group != searchGroup {
+		return p.Client.Call(ctx, r, out)
+	}
+	leave := p.leave
+	if p.leave = nil; leave == nil {
+		var err error
+		if leave, err = p.queue.enter(ctx, p.urgent); err != nil {
+			return err
+		}
+	}
+	defer leave()
+	return p.Client.Call(ctx, r, out)
+}
+
+// watch watches the profile until the returned function is called.
+func (p *pace) watch(ctx context.Context, w Waker, profile api.Profile, opts []api.CallOption) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = wait.Poll{Final: call.Final}.Run(ctx, func() (bool, time.Duration, error) {
+			err := w.Wake(ctx, profile, p.changed, opts...)
+			p.changed(false)
+			return true, 0, err // if the platform refuses, there are rounds all the same
+		})
+	}()
+	return func() {
+		cancel()
+		t := time.NewTimer(wakerEnd)
+		defer t.Stop()
+		select {
+		case <-ended:
+		case <-t.C:
+		}
+	}
+}
+
+func (p *pace) changed(watched bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.woken = p.woken || watched && p.watched
+	p.watched = watched
+	p.called = p.called || watched
+	if p.called && p.wake != nil {
+		p.wake()
+	}
+}
+
+// begin waits for the first search of a round, and records its beginning.
+func (p *pace) begin(ctx context.Context) (err error) {
+	p.mu.Lock()
+	p.urgent = p.woken || p.again
+	p.mu.Unlock()
+	if p.leave, err = p.queue.enter(ctx, p.urgent); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.urgent, p.repeat = p.woken || p.again, p.again && !p.woken
+	p.woken, p.called, p.again = false, false, false
+	p.busy = time.Since(p.began) < soon
+	p.began = time.Now()
+	return nil
+}
+
+// end records the end of a round.
+func (p *pace) end(found bool) {
+	if p.ended, p.found = time.Now(), found; p.leave != nil {
+		p.leave() // there was no search
+		p.leave = nil
+	}
+}
+
+// await waits for the next round: until the profile has changed, or it is time to look
+// for events that were not reported.
+func (p *pace) await(ctx context.Context) error {
+	uncalled, wake := context.WithCancel(ctx)
+	defer wake()
+	due, idle := p.next(wake)
+	err := wait.Sleep(uncalled, time.Until(due))
+	if err == nil && idle {
+		err = p.queue.rest(uncalled, p.searches)
+	}
+	if err != nil {
+		err = wait.Sleep(ctx, max(settle, time.Until(p.began.Add(p.gap))))
+	}
+	return err
+}
+
+// next returns when the next round is due unless wake is called, and whether it counts
+// as one at rest.
+func (p *pace) next(wake func()) (due time.Time, idle bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.wake = wake; p.called {
+		wake()
+	}
+	switch {
+	case p.found && !p.watched:
+		return p.ended.Add(p.interval), false
+	case p.urgent && (!p.found || p.busy): // an event may become visible after the change
+		p.again = !p.repeat
+		return p.ended.Add(p.gap), p.repeat
+	}
+	return p.ended.Add(max(p.interval, p.queue.interval())), true
+}

@@ -1,0 +1,215 @@
+package events_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/events"
+	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/internal/table"
+)
+
+// logs are many followed logs of one client.
+type logs struct {
+	*fastiotest.Server
+	client *fastio.Client
+	rooms  []api.ID
+
+	mu     sync.Mutex
+	made   map[api.OpaqueID]time.Time
+	delays []time.Duration
+}
+
+func newLogs(t *testing.T, n int, change ...func(o *fastiotest.Options)) *logs {
+	t.Helper()
+	l := &logs{Server: fastiotest.New(change...), made: map[api.OpaqueID]time.Time{}}
+	l.client = l.Client(t, fastio.WithHTTPClient(l.StartInMemory(t)))
+	for i := range n {
+		l.rooms = append(l.rooms, l.AddWorkspace(fastiotest.Workspace{Name: fmt.Sprint("Design ", i)}).ID)
+	}
+	return l
+}
+
+// follow follows all logs until the test ends.
+func (l *logs) follow(t *testing.T, q events.Query, o events.FollowOptions) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	var following sync.WaitGroup
+	for _, room := range l.rooms {
+		following.Go(func() {
+			q, o := q, o
+			q.Profile = api.Workspace(room)
+			err := l.client.Events.Follow(ctx, q, l.handle, &o)
+			if !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+		})
+	}
+	t.Cleanup(func() {
+		cancel()
+		following.Wait()
+	})
+}
+
+func (l *logs) handle(_ context.Context, e *events.Event) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if at, ours := l.made[e.ID]; ours {
+		l.delays = append(l.delays, time.Since(at))
+		delete(l.made, e.ID)
+	}
+	return nil
+}
+
+// add writes an event to a workspace that becomes visible after a delay.
+func (l *logs) add(room api.ID, late time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e := fastiotest.Event{Name: fileAdded, Workspace: room, CallingUser: l.User().ID, VisibleAt: time.Now().Add(late)}
+	l.made[l.AddEvent(e).ID] = time.Now()
+}
+
+// waited returns a quantile of the delays.
+func (l *logs) waited(q float64) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.made) > 0 {
+		return time.Hour
+	}
+	slices.Sort(l.delays)
+	return l.delays[int(q*float64(len(l.delays)-1))]
+}
+
+// searches returns the number of searches since a time.
+func (l *logs) searches(since time.Time) (n int) {
+	for _, r := range l.Requests() {
+		if r.Op == search && !r.At.Before(since) {
+			n++
+		}
+	}
+	return n
+}
+
+// Followers of 100 logs are woken by sockets. At rest they leave most searches to others.
+func TestFollowManyLogs(t *testing.T) {
+	t.Parallel()
+	type row struct {
+		kind         fastiotest.WindowKind
+		late         time.Duration // until events are visible
+		median, most time.Duration // of the delays, and at the 99th percentile
+	}
+	table.Bubbles(t, map[string]row{
+		"fixed windows":        {fastiotest.FixedFromFirst, 0, 2 * time.Second, 10 * time.Second},
+		"windows by the clock": {fastiotest.FixedToClock, 0, 2 * time.Second, 10 * time.Second},
+		"sliding windows":      {fastiotest.Sliding, 0, 2 * time.Second, 10 * time.Second},
+		"events that are late": {fastiotest.FixedFromFirst, 4 * time.Second, 8 * time.Second, 90 * time.Second},
+	}, func(t *testing.T, row row) {
+		l := newLogs(t, 100, func(o *fastiotest.Options) { o.Limits.Windows = row.kind })
+		l.Fail(fastiotest.Fault{Op: search, Delay: 80 * time.Millisecond})
+		l.follow(t, events.Query{}, events.FollowOptions{})
+		time.Sleep(time.Hour)
+		rest := time.Now()
+		time.Sleep(10 * time.Minute)
+		if n := l.searches(rest); n > 36 {
+			t.Errorf("%d searches at rest in ten minutes", n)
+		}
+		if got, want := l.client.Events.FollowInterval(), 100*10*time.Minute/36; (got - want).Abs() > time.Second {
+			t.Errorf("the interval is %s, want %s", got, want)
+		}
+		dice := rand.New(rand.NewPCG(1, 2))
+		for end := time.Now().Add(time.Duration(table.Rounds(4, 24)) * time.Hour); time.Now().Before(end); {
+			time.Sleep(time.Duration(dice.ExpFloat64() * float64(12*time.Second)))
+			l.add(l.rooms[dice.IntN(len(l.rooms))], row.late)
+		}
+		time.Sleep(time.Hour)
+		t.Logf("%d events were handed over after %s at the median, %s at the 99th percentile, %s at most",
+			len(l.delays), l.waited(.5), l.waited(.99), l.waited(1))
+		if l.waited(.5) > row.median || l.waited(.99) > row.most {
+			t.Error("that is late")
+		}
+	})
+}
+
+// Without sockets half of the polls wake as many followers as they can; the others look
+// at intervals.
+func TestFollowManyLogsWithoutSockets(t *testing.T) {
+	t.Parallel()
+	table.Bubbles(t, map[string]time.Duration{
+		"at rest": 0, "with changes": time.Second,
+	}, func(t *testing.T, each time.Duration) {
+		l := newLogs(t, 100)
+		l.Fail(fastiotest.Fault{Op: fastiotest.OpRealtimeSocket, Status: http.StatusNotFound})
+		l.follow(t, events.Query{}, events.FollowOptions{})
+		time.Sleep(time.Hour)
+		start := time.Now()
+		for each > 0 && time.Since(start) < 3*time.Hour {
+			time.Sleep(each)
+			l.add(l.rooms[rand.IntN(len(l.rooms))], 0)
+		}
+		time.Sleep(time.Until(start.Add(3 * time.Hour)))
+		polled := map[string]bool{}
+		var at []time.Time
+		for _, r := range l.Requests() {
+			if r.Op == "activity.PollProfile" && r.At.After(start) {
+				polled[r.Path] = true
+				at = append(at, r.At)
+			}
+		}
+		if len(polled) != 13 || len(at) > 3*500 {
+			t.Errorf("%d polls of %d profiles in 3 hours", len(at), len(polled))
+		}
+		if each > 0 {
+			return
+		}
+		for _, room := range l.rooms {
+			l.add(room, 0)
+		}
+		time.Sleep(30 * time.Second)
+		l.mu.Lock()
+		if n := len(l.delays); n < 13 {
+			t.Errorf("%d events were handed over soon", n)
+		}
+		l.mu.Unlock()
+		time.Sleep(100*17*time.Second + time.Minute)
+		if most := l.waited(1); most > 100*17*time.Second {
+			t.Errorf("an event was handed over after %s", most)
+		}
+	})
+}
+
+// Followers with many events to read leave about a third of the searches to the program.
+func TestFollowersLeaveSearches(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := newLogs(t, 20)
+		for _, room := range l.rooms {
+			for range 500 {
+				l.add(room, 0)
+			}
+		}
+		l.follow(t, events.Query{Limit: 10}, events.FollowOptions{})
+		time.Sleep(10 * time.Minute)
+		n, longest := 0, time.Duration(0)
+		for start := time.Now(); time.Since(start) < 30*time.Minute; n++ {
+			asked := time.Now()
+			if _, err := l.client.Events.Search(t.Context(), events.Query{Profile: api.Workspace(l.rooms[0])}); err != nil {
+				t.Fatal(err)
+			}
+			longest = max(longest, time.Since(asked))
+		}
+		t.Logf("%d searches of the program in half an hour, the longest took %s", n, longest)
+		if n < 105 {
+			t.Errorf("%d searches of 360", n)
+		}
+	})
+}

@@ -1,0 +1,83 @@
+package realtime
+
+import (
+	"context"
+	"slices"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/events"
+	"github.com/fastio-go/fastio/internal/wait"
+)
+
+var _ events.Waker = (*Service)(nil)
+
+// Wake watches a profile until ctx is done, and calls changed(true) when the watch begins
+// and after each change. It is for [events.Service.Follow] and similar loops that find the
+// changes themselves; [Service.Subscribe] reports them.
+//
+// The watch uses a socket. Without one it polls, if the rate limits allow that: half of
+// them are for such polls, which is 13 profiles at a time. When it has neither, Wake calls
+// changed(false); changes before the next changed(true) are not reported.
+//
+// It returns an error when ctx is done or the platform refuses: a [*RefusedError]. The call
+// options apply to every call.
+func (s *Service) Wake(
+	ctx context.Context, profile api.Profile, changed func(watched bool), opts ...api.CallOption,
+) error {
+	sub, err := s.newSubscription(ctx, profile, nil, append(slices.Clip(opts), api.WithResponse(nil)))
+	if err != nil {
+		return err
+	}
+	sub.wake = changed
+	sub.run(sub.keepWaking)
+	<-sub.done
+	return sub.over()
+}
+
+// keepWaking watches without a socket while none is open.
+func (s *Subscription) keepWaking(ctx context.Context) error {
+	live, now := false, s.polled.now
+	for {
+		switch {
+		case live:
+			s.wake(true)
+			<-now.Done()
+		case s.dial == nil || wait.Sleep(now, grace) == nil: //nolint:contextcheck // now is derived from ctx
+			if err := s.pollToWake(now); err != nil && now.Err() == nil { //nolint:contextcheck // as above
+				return err
+			}
+		}
+		s.wake(false)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		live, now = s.connState.state()
+	}
+}
+
+// pollToWake polls until now is done, or the platform refuses.
+func (s *Subscription) pollToWake(now context.Context) error {
+	select {
+	case s.s.watched <- struct{}{}:
+		defer func() { <-s.s.watched }()
+	case <-now.Done():
+		return now.Err()
+	}
+	if err := pass(now, s.s.wakes); err != nil {
+		return err
+	}
+	began := false
+	for r, err := range s.s.polls.Watch(now, s.profile, nil, s.opts...) {
+		if err != nil {
+			return err
+		}
+		if !began || len(r.Activity) > 0 {
+			s.wake(true)
+		}
+		began = true
+		if err := pass(now, s.s.wakes); err != nil {
+			return err
+		}
+	}
+	return now.Err()
+}
