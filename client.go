@@ -20,6 +20,7 @@ import (
 	"github.com/fastio-go/fastio/search"
 	"github.com/fastio-go/fastio/shares"
 	"github.com/fastio-go/fastio/storage"
+	"github.com/fastio-go/fastio/uploads"
 )
 
 // Version is the version of this module.
@@ -46,6 +47,7 @@ type Client struct {
 	Search     *search.Service     // search of files, comments and metadata
 	Shares     *shares.Service     // portals and shared folders, their members and invitations
 	Storage    *storage.Service    // files, folders, notes and links, read-only
+	Uploads    *uploads.Service    // files to workspaces and shares
 }
 
 var _ api.Client = (*Client)(nil)
@@ -83,6 +85,7 @@ func connect(cfg config) (*Client, error) {
 	c.Search = search.New(c.transport)
 	c.Shares = shares.New(c.transport)
 	c.Storage = storage.New(c.transport)
+	c.Uploads = uploads.New(c.transport)
 	return c, nil
 }
 

@@ -30,8 +30,8 @@ func (k ProfileKind) phrase() string {
 // Methods that serve several kinds take one, so that an ID cannot be sent to the endpoint
 // of another kind.
 type Profile struct {
-	Kind ProfileKind
-	ID   ID // or the custom name
+	Kind ProfileKind `json:"kind"`
+	ID   ID          `json:"id"` // or the custom name
 }
 
 // User returns the profile of a user or an agent; [Me] is the caller.

@@ -178,20 +178,20 @@ type FilePart struct {
 }
 
 // Multipart returns a body of multipart/form-data: the fields sorted by name, then
-// the file, nil for none. The content of the file is not buffered in memory.
-func Multipart(fields url.Values, file *FilePart) Body {
-	return &multipartBody{fields, file, rand.Text()}
+// the files. Their content is not buffered in memory.
+func Multipart(fields url.Values, files ...*FilePart) Body {
+	return &multipartBody{fields, files, rand.Text()}
 }
 
 type multipartBody struct {
 	fields   url.Values
-	file     *FilePart
+	files    []*FilePart
 	boundary string
 }
 
 func (m *multipartBody) ContentType() string { return "multipart/form-data; boundary=" + m.boundary }
 
-func (m *multipartBody) Open() (io.ReadCloser, int64, error) {
+func (m *multipartBody) Open() (_ io.ReadCloser, size int64, err error) {
 	var head bytes.Buffer // its writes do not fail
 	w := multipart.NewWriter(&head)
 	if err := w.SetBoundary(m.boundary); err != nil {
@@ -202,27 +202,44 @@ func (m *multipartBody) Open() (io.ReadCloser, int64, error) {
 			_ = w.WriteField(name, value)
 		}
 	}
-	f := m.file
-	if f == nil {
-		_ = w.Close()
-		return Bytes("", head.Bytes()).Open()
+	var parts []io.Reader
+	var all joinedContent
+	for _, f := range m.files {
+		_, _ = w.CreatePart(textproto.MIMEHeader{
+			"Content-Disposition": {multipart.FileContentDisposition(f.Field, f.Name)},
+			"Content-Type":        {cmp.Or(f.Content.ContentType(), "application/octet-stream")},
+		})
+		content, n, err := f.Content.Open()
+		if err != nil {
+			return nil, 0, errors.Join(err, all.Close())
+		}
+		if size >= 0 {
+			size += int64(head.Len()) + n
+		}
+		if n < 0 {
+			size = -1
+		}
+		parts = append(parts, strings.NewReader(head.String()), content)
+		all.closers = append(all.closers, content)
+		head.Reset()
 	}
-	_, _ = w.CreatePart(textproto.MIMEHeader{
-		"Content-Disposition": {multipart.FileContentDisposition(f.Field, f.Name)},
-		"Content-Type":        {cmp.Or(f.Content.ContentType(), "application/octet-stream")},
-	})
-	content, size, err := f.Content.Open()
-	if err != nil {
-		return nil, 0, err
-	}
-	end := "\r\n--" + m.boundary + "--\r\n"
+	_ = w.Close()
 	if size >= 0 {
-		size += int64(head.Len() + len(end))
+		size += int64(head.Len())
 	}
-	return &joinedContent{io.MultiReader(&head, content, strings.NewReader(end)), content}, size, nil
+	all.Reader = io.MultiReader(append(parts, &head)...)
+	return &all, size, nil
 }
 
+// joinedContent is the content of several parts.
 type joinedContent struct {
 	io.Reader
-	io.Closer
+	closers []io.Closer
+}
+
+func (c *joinedContent) Close() (err error) {
+	for _, part := range c.closers {
+		err = errors.Join(err, part.Close())
+	}
+	return err
 }

@@ -139,7 +139,7 @@ func TestMultipart(t *testing.T) {
 	if diff := cmp.Diff(want, parts(t, m)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	if got := parts(t, api.Multipart(nil, nil)); got != nil {
+	if got := parts(t, api.Multipart(nil)); got != nil {
 		t.Errorf("nothing is %q", got)
 	}
 	if diff := cmp.Diff([]string{"chunk[x]="}, parts(t, api.Multipart(nil, file("x", "")))); diff != "" {

@@ -199,7 +199,7 @@ func TestDownloadsAreOfOneVersion(t *testing.T) {
 		if !errors.As(err, &conflict) || !conflict.Current.Equal(versions[0].ID) || !errors.Is(err, api.ErrConflict) {
 			t.Errorf("replacing the new version: %v", err)
 		}
-		if n := p.sent("fileshares.Uploads.Create"); n != 1 { // that of the other version
+		if n := p.sent("uploads.Start"); n != 1 { // that of the other version
 			t.Errorf("a conflicting file was uploaded: %d uploads", n)
 		}
 		if _, err := p.guest.DownloadFile(t.Context(), p.link.ID, dir, nil, unlocked()); !errors.Is(err, fs.ErrExist) {
@@ -262,9 +262,9 @@ func TestReplaceWritesOnce(t *testing.T) {
 	large := strings.Repeat("0123456789abcdef", fileshares.MaxSingle/16+1)
 	for name, fault := range spoilt() {
 		for op, content := range map[string]string{
-			"fileshares.Uploads.Create": text, "fileshares.Uploads.Get": text, "fileshares.Get": text,
-			"fileshares.Uploads.Create of many": large, "fileshares.Uploads.Chunk of many": large,
-			"fileshares.Uploads.Complete of many": large,
+			"uploads.Start": text, "uploads.Get": text, "fileshares.Get": text,
+			"uploads.Start of many": large, "uploads.Chunks.Send of many": large,
+			"uploads.Complete of many": large,
 		} {
 			t.Run(op+" "+name, func(t *testing.T) {
 				t.Parallel()
@@ -286,7 +286,7 @@ func writeBack(t *testing.T, op, content string, fault fastiotest.Fault) {
 		Content: strings.NewReader(content), Size: int64(len(content)), ChunkSize: 1 << 20, IfVersion: was,
 	}, unlocked(), api.Timeout(5*time.Minute))
 	time.Sleep(time.Minute) // until calls in progress end
-	if n := p.sent("fileshares.Uploads.Create"); n > 1 && fault.Status != http.StatusTooManyRequests {
+	if n := p.sent("uploads.Start"); n > 1 && fault.Status != http.StatusTooManyRequests {
 		t.Errorf("%d uploads were created", n)
 	}
 	versions := p.versions(t)
@@ -318,7 +318,7 @@ func writeBack(t *testing.T, op, content string, fault fastiotest.Fault) {
 	// upload may fail.
 	done := fault.Processed || fault.Cut > 0 || fault.Stall > 0
 	switch {
-	case err == nil, op == "fileshares.Uploads.Create", op == "fileshares.Uploads.Complete" && !done,
+	case err == nil, op == "uploads.Start", op == "uploads.Complete" && !done,
 		op == "fileshares.Get" && fault.Delay > 0:
 	default:
 		t.Errorf("got %v, want a retry that succeeds", err)
@@ -330,8 +330,8 @@ func TestReplaceSendsLargeFilesInChunks(t *testing.T) {
 	t.Parallel()
 	calls := func(create, chunk, complete int) map[string]int {
 		return map[string]int{
-			"fileshares.Uploads.Create": create, "fileshares.Uploads.Chunk": chunk,
-			"fileshares.Uploads.Complete": complete,
+			"uploads.Start": create, "uploads.Chunks.Send": chunk,
+			"uploads.Complete": complete,
 		}
 	}
 	for size, want := range map[int]map[string]int{
@@ -361,9 +361,9 @@ func TestReplaceWaitsBeforePolling(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := send(t, fastiotest.Node{Content: "before"})
 		content := strings.Repeat("x", fileshares.MaxSingle+1)
-		p.Fail(fastiotest.Fault{Op: "fileshares.Uploads.Complete", Status: 500, Processed: true, Count: 1})
+		p.Fail(fastiotest.Fault{Op: "uploads.Complete", Status: 500, Processed: true, Count: 1})
 		p.Fail(fastiotest.Fault{
-			Op: "fileshares.Uploads.Get", Status: 429, Header: http.Header{"Retry-After": {"300"}}, Count: 1,
+			Op: "uploads.Get", Status: 429, Header: http.Header{"Retry-After": {"300"}}, Count: 1,
 		})
 		if _, err := p.guest.Replace(t.Context(), p.link.ID, overwrite(content), unlocked()); err != nil ||
 			p.content(t) != content {
@@ -423,7 +423,7 @@ func TestReplaceReportsConflicts(t *testing.T) {
 		_, err := guest.Replace(t.Context(), p.link.ID, fileshares.ReplaceRequest{
 			Content: strings.NewReader(tc.content), Size: int64(len(tc.content)), IfVersion: was,
 		}, unlocked())
-		polls := p.sent("fileshares.Uploads.Get")
+		polls := p.sent("uploads.Get")
 		conflict, ok := errors.AsType[*fileshares.VersionConflict](err)
 		if !ok || !conflict.Current.Equal(p.current(t)) || p.content(t) != "between" || tc.answered != (polls == 0) {
 			t.Errorf("%v after %d polls, and the file is %q", err, polls, p.content(t))
@@ -435,7 +435,7 @@ func TestRejectedUploadReportsConflict(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := send(t, fastiotest.Node{Content: "before"})
-		p.Fail(fastiotest.Fault{Op: "fileshares.Uploads.Create", Status: 409, Params: map[string]any{"current": "v9xq2"}})
+		p.Fail(fastiotest.Fault{Op: "uploads.Start", Status: 409, Params: map[string]any{"current": "v9xq2"}})
 		_, err := p.guest.Replace(t.Context(), p.link.ID, overwrite(text), unlocked())
 		conflict, ok := errors.AsType[*fileshares.VersionConflict](err)
 		refusal, answered := errors.AsType[*api.Error](err)

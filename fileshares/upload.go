@@ -143,7 +143,7 @@ func (u *Uploads) Create(ctx context.Context, r CreateUploadRequest, opts ...api
 	if err := r.check("fileshares.Uploads.Create"); err != nil {
 		return nil, err
 	}
-	req := endpoint.FileSharesUploadsCreate(r.body())
+	req := endpoint.UploadsStart(r.body())
 	req.Attempt = sending(len(r.Content))
 	a, err := call.One[uploadAnswer](ctx, u.c, req, "", opts)
 	if err != nil {
@@ -167,7 +167,7 @@ func (u *Uploads) Chunk(
 		return &api.InputError{Op: op, Field: "chunk", Rule: "must not be empty"}
 	}
 	file := &api.FilePart{Field: "chunk", Name: "chunk", Content: api.Bytes("", content)}
-	r := endpoint.FileSharesUploadsChunk(upload, api.Multipart(nil, file))
+	r := endpoint.UploadsChunksSend(upload, api.Multipart(nil, file))
 	r.Query = url.Values{"order": {strconv.Itoa(order)}, "size": {strconv.Itoa(len(content))}}
 	r.Attempt = sending(len(content))
 	return call.Do(ctx, u.c, r, opts)
@@ -191,14 +191,14 @@ func sending(bytes int) time.Duration {
 //
 // It calls POST /current/upload/{upload_id}/complete/.
 func (u *Uploads) Complete(ctx context.Context, upload api.OpaqueID, opts ...api.CallOption) error {
-	return call.Do(ctx, u.c, endpoint.FileSharesUploadsComplete(upload), opts)
+	return call.Do(ctx, u.c, endpoint.UploadsComplete(upload), opts)
 }
 
 // Get returns the current state of an upload.
 //
 // It calls GET /current/upload/{upload_id}/details/.
 func (u *Uploads) Get(ctx context.Context, upload api.OpaqueID, opts ...api.CallOption) (*Upload, error) {
-	a, err := call.One[uploadAnswer](ctx, u.c, endpoint.FileSharesUploadsGet(upload), "", opts)
+	a, err := call.One[uploadAnswer](ctx, u.c, endpoint.UploadsGet(upload), "", opts)
 	if err != nil {
 		return nil, err
 	}

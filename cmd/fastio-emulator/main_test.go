@@ -274,6 +274,9 @@ func give(t *testing.T, v reflect.Value, tag reflect.StructTag) string {
 	case *int:
 		*to = -7
 		return "-7"
+	case *int64:
+		*to = -7_000_000_000
+		return "-7000000000"
 	case *uint64:
 		*to = 18446744073709551615
 		return "18446744073709551615"

@@ -127,8 +127,8 @@ func TestLinkIsDeletedAfterFailures(t *testing.T) {
 			p.edit = func(context.Context, string) error { return os.ErrPermission }
 		}, os.ErrPermission.Error()},
 		"the upload is refused": {func(s *fastiotest.Server, _ *program) {
-			s.Fail(fastiotest.Fault{Op: "fileshares.Uploads.Create", Count: 1, Status: 409})
-		}, "fileshares.Uploads.Create"},
+			s.Fail(fastiotest.Fault{Op: "uploads.Start", Count: 1, Status: 409})
+		}, "uploads.Start"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

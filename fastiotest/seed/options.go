@@ -152,6 +152,15 @@ type UploadOptions struct {
 	Pace           time.Duration // for which an upload is assembled, and then stored; 0 means 2 seconds, negative no time
 	AssembleAtOnce bool          // an upload in one call is assembled before the response, which can be assembly_failed
 	FailStoring    string        // storing fails for uploads whose name contains it; "" means none
+
+	MaxSize           int64  // bytes of an upload; 0 means 50 GB
+	MinChunk          int64  // bytes of all chunks but one; 0 means 1 MiB
+	MaxChunk          int64  // bytes of a chunk; 0 means 100 MB
+	MaxChunks         int    // of an upload; 0 means 550
+	NestedLimits      bool   // the limits are under a key of their own
+	IdenticalVersions bool   // identical bytes make a new version
+	LateBatches       bool   // the files of a batch are stored after the response, which has no ids of nodes
+	Blocked           string // extensions that are refused in batches, separated by commas
 }
 
 // CommentOptions concern comments.

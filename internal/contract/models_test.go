@@ -33,6 +33,7 @@ import (
 	"github.com/fastio-go/fastio/search"
 	"github.com/fastio-go/fastio/shares"
 	"github.com/fastio-go/fastio/storage"
+	"github.com/fastio-go/fastio/uploads"
 )
 
 // unmodeled are the members of responses without a field: those in the Extra of a
@@ -64,6 +65,8 @@ var unmodeled = map[string][]string{
 	"oauth.Session":           {"current", "resource", "scope"},
 	"oauth.TokenScopes":       {"current_api_version", "scopes_detail", "status"},
 	"oauth.TwoFactorStatus":   {"current_api_version", "status"},
+
+	"uploads.Upload": {"current_api_version"},
 
 	"shares.Share": {"assets", "chat", "deleted", "platform", "search"}, // undocumented
 }
@@ -130,6 +133,7 @@ func overCaller(s api.Client) *fastio.Client {
 		Account: account.New(s), Activity: activity.New(s), AI: ai.New(s), Comments: comments.New(s),
 		Events: events.New(s, nil), HowTo: howto.New(s), Metadata: metadata.New(s), OAuth: oauth.New(s),
 		Realtime: realtime.New(s, nil), Search: search.New(s), Shares: shares.New(s), Storage: storage.New(s),
+		Uploads:    uploads.New(s),
 		FileShares: fileshares.New(s),
 	}
 }

@@ -136,6 +136,8 @@ func (r row) succeeded(e *exchange) bool {
 		return e.request.Status == http.StatusForbidden
 	case strings.Contains(r.note, "queues"), strings.HasSuffix(r.operation, ".CheckName"):
 		return e.request.Status == http.StatusAccepted
+	case strings.HasSuffix(r.note, "; 201"):
+		return e.request.Status == http.StatusCreated
 	}
 	return e.request.Status == http.StatusOK
 }

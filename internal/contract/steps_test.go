@@ -21,6 +21,7 @@ import (
 	"github.com/fastio-go/fastio/search"
 	"github.com/fastio-go/fastio/shares"
 	"github.com/fastio-go/fastio/storage"
+	"github.com/fastio-go/fastio/uploads"
 )
 
 // scripts returns the steps of each area, with complete names of operations.
@@ -29,7 +30,7 @@ func scripts() map[string][]step {
 		"account": accountSteps(), "activity": activitySteps(), "ai": aiSteps(), "comments": commentSteps(),
 		"events": eventSteps(), "fileshares": fileShareSteps(), "howto": howToSteps(), "metadata": metadataSteps(),
 		"oauth": oauthSteps(), "realtime": realtimeSteps(), "search": searchSteps(), "shares": shareSteps(),
-		"storage": storageSteps(), "system": systemSteps(),
+		"storage": storageSteps(), "system": systemSteps(), "uploads": uploadSteps(),
 	}
 	for area, steps := range all {
 		for i := range steps {
@@ -267,12 +268,13 @@ func eventSteps() []step {
 }
 
 func fileShareSteps() []step {
+	const newDeed = deedText + " Signed."
 	unlocked := api.LinkPassword(secret(loanPassword))
 	upload := fileshares.CreateUploadRequest{
-		FileShareID: loanID, FileID: deedFile, Name: "Deed.pdf", Size: int64(len(deedText)),
+		FileShareID: loanID, FileID: deedFile, Name: "Deed.pdf", Size: int64(len(newDeed)),
 	}
 	atOnce := upload // based on a version that is not current
-	atOnce.Content, atOnce.IfVersion = []byte(deedText), "v3r510n0fth3d33db3ta123456789"
+	atOnce.Content, atOnce.IfVersion = []byte(newDeed), "v3r510n0fth3d33db3ta123456789"
 	unknown := fileshares.Grantee{Email: "unknown@example.test"}
 	return []step{
 		between((*world).lend),
@@ -296,7 +298,7 @@ func fileShareSteps() []step {
 		makes("Preview", loanID, storage.PreviewTypeMP4, unlocked),
 		makes("Metadata", loanID, unlocked),
 		makes("Uploads.Create", upload, unlocked).learns("upload", "ID"),
-		makes("Uploads.Chunk", "$upload", 1, []byte(deedText), unlocked),
+		makes("Uploads.Chunk", "$upload", 1, []byte(newDeed), unlocked),
 		makes("Uploads.Complete", "$upload", unlocked),
 		makes("Uploads.Get", "$upload", unlocked),
 		makes("Uploads.Create", atOnce, unlocked).learns("upload", "ID"),
@@ -654,5 +656,48 @@ func systemSteps() []step {
 		makes("Introspect", api.Path("/current/event/{event_id}/details/", "x")),
 		makes("Introspect", api.Path("/current/ping/")),
 		makes("Introspect", api.Path("/current/nothing/")),
+	}
+}
+
+func uploadSteps() []step {
+	unlocked := api.LinkPassword(secret(loanPassword))
+	root := uploads.Target{Profile: api.Workspace(workspaceID)}
+	missing := root
+	missing.Folder = "2n0such0fth3m111b3ta123456789"
+	whole := uploads.CRC([]byte("Brass and steel."))
+	return []step{
+		makes("Limits", root),
+		makes("Limits", uploads.Target{}),
+		makes("Extensions", "starter"),
+		makes("Algorithms"),
+		makes("Put", uploads.StartRequest{Target: root, Name: "Wheel.txt", Creator: "tests-1"}, []byte("Brass.")).
+			learns("upload", "ID"),
+		makes("Put", uploads.StartRequest{Target: missing, Name: "Wheel.txt"}, []byte("Brass.")),
+		makes("Get", "$upload"),
+		between(func(*world) { time.Sleep(time.Minute) }),
+		makes("Get", "$upload"),
+		makes("Start", uploads.StartRequest{
+			Target: uploads.Target{Profile: root.Profile, Path: "2026/parts/"}, Name: "Mill.txt", Size: 16,
+		}, unlocked).learns("upload", "ID"),
+		makes("Chunks.Send", "$upload", uploads.Chunk{Order: 1, Content: []byte("Brass ")}, unlocked),
+		makes("Chunks.List", "$upload", unlocked),
+		makes("Chunks.Delete", "$upload", 1, unlocked),
+		makes("Chunks.Send", "$upload", uploads.Chunk{
+			Order: 1, Content: []byte("Brass and steel."), FileCRC: &whole,
+		}),
+		makes("Complete", "$upload", unlocked),
+		makes("List"),
+		between(func(*world) { time.Sleep(time.Minute) }),
+		makes("Get", "$upload", unlocked),
+		makes("Cancel", "$upload", unlocked),
+		makes("Cancel", "$upload"),
+		makes("Start", uploads.StartRequest{
+			Target: root, Name: "Log.txt", Size: uploads.SizeUnknown, MaxSize: 100,
+		}).learns("upload", "ID"),
+		makes("Stream", "$upload", strings.NewReader("Steam."), (*uploads.Hash)(nil), unlocked),
+		makes("Batch", root, []uploads.BatchFile{
+			{Name: "a.txt", Content: []byte("a")}, {Name: "b.txt", Path: "2026/", Content: []byte("b")},
+		}, "tests-1"),
+		makes("CancelAll"),
 	}
 }

@@ -1812,11 +1812,43 @@ func FileSharesMetadata(fileshareID api.ID) *api.Request {
 	}
 }
 
+func UploadsStart(body api.Body) *api.Request {
+	return &api.Request{
+		Op: "uploads.Start", Method: http.MethodPost, Replay: api.ReplayOnce,
+		Path: api.Path("/current/upload/"),
+		Auth: api.AuthOptional,
+		Link: api.LinkTakesPassword,
+		Body: body,
+	}
+}
+
+func UploadsPut(body api.Body) *api.Request {
+	return &api.Request{
+		Op: "uploads.Put", Method: http.MethodPost, Replay: api.ReplayOnce,
+		Path: api.Path("/current/upload/"),
+		Auth: api.AuthOptional,
+		Link: api.LinkTakesPassword,
+		Body: body,
+	}
+}
+
 func FileSharesUploadsCreate(body api.Body) *api.Request {
 	return &api.Request{
 		Op: "fileshares.Uploads.Create", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.Path("/current/upload/"),
 		Auth: api.AuthOptional,
+		Link: api.LinkTakesPassword,
+		Body: body,
+	}
+}
+
+func UploadsChunksSend(uploadID api.OpaqueID, body api.Body) *api.Request {
+	return &api.Request{
+		Op: "uploads.Chunks.Send", Method: http.MethodPost, Replay: api.ReplaySafe,
+		Path: api.Path(
+			"/current/upload/{upload_id}/chunk/",
+			uploadID.Plain(),
+		),
 		Link: api.LinkTakesPassword,
 		Body: body,
 	}
@@ -1834,7 +1866,19 @@ func FileSharesUploadsChunk(uploadID api.OpaqueID, body api.Body) *api.Request {
 	}
 }
 
-func FileSharesUploadsComplete(uploadID api.OpaqueID) *api.Request {
+func UploadsComplete(uploadID api.OpaqueID) *api.Request {
+	return &api.Request{
+		Op: "uploads.Complete", Method: http.MethodPost, Replay: api.ReplayOnce,
+		Path: api.Path(
+			"/current/upload/{upload_id}/complete/",
+			uploadID.Plain(),
+		),
+		Link: api.LinkTakesPassword,
+		Body: api.Form{},
+	}
+}
+
+func FileSharesUploadsComplete(uploadID api.OpaqueID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "fileshares.Uploads.Complete", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.Path(
@@ -1842,7 +1886,18 @@ func FileSharesUploadsComplete(uploadID api.OpaqueID) *api.Request {
 			uploadID.Plain(),
 		),
 		Link: api.LinkTakesPassword,
-		Body: api.Form{},
+		Body: body,
+	}
+}
+
+func UploadsGet(uploadID api.OpaqueID) *api.Request {
+	return &api.Request{
+		Op: "uploads.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path: api.Path(
+			"/current/upload/{upload_id}/details/",
+			uploadID.Plain(),
+		),
+		Link: api.LinkTakesPassword,
 	}
 }
 
@@ -2101,5 +2156,100 @@ func AccountWorkspacesListMembers(workspaceID api.ID, query url.Values) *api.Req
 			string(workspaceID),
 		),
 		Query: query,
+	}
+}
+
+func UploadsList() *api.Request {
+	return &api.Request{
+		Op: "uploads.List", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path: api.Path("/current/upload/details/"),
+	}
+}
+
+func UploadsCancelAll() *api.Request {
+	return &api.Request{
+		Op: "uploads.CancelAll", Method: http.MethodDelete, Replay: api.ReplayOnce,
+		Path: api.Path("/current/upload/"),
+	}
+}
+
+func UploadsCancel(uploadID api.OpaqueID) *api.Request {
+	return &api.Request{
+		Op: "uploads.Cancel", Method: http.MethodDelete, Replay: api.ReplaySafe,
+		Path: api.Path(
+			"/current/upload/{upload_id}/",
+			uploadID.Plain(),
+		),
+		Auth: api.AuthOptional,
+		Link: api.LinkTakesPassword,
+	}
+}
+
+func UploadsChunksList(uploadID api.OpaqueID) *api.Request {
+	return &api.Request{
+		Op: "uploads.Chunks.List", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path: api.Path(
+			"/current/upload/{upload_id}/chunk/",
+			uploadID.Plain(),
+		),
+		Auth: api.AuthOptional,
+		Link: api.LinkTakesPassword,
+	}
+}
+
+func UploadsChunksDelete(uploadID api.OpaqueID, query url.Values) *api.Request {
+	return &api.Request{
+		Op: "uploads.Chunks.Delete", Method: http.MethodDelete, Replay: api.ReplaySafe,
+		Path: api.Path(
+			"/current/upload/{upload_id}/chunk/",
+			uploadID.Plain(),
+		),
+		Auth:  api.AuthOptional,
+		Link:  api.LinkTakesPassword,
+		Query: query,
+	}
+}
+
+func UploadsStream(uploadID api.OpaqueID, body api.Body) *api.Request {
+	return &api.Request{
+		Op: "uploads.Stream", Method: http.MethodPost, Replay: api.ReplayOnce,
+		Path: api.Path(
+			"/current/upload/{upload_id}/stream/",
+			uploadID.Plain(),
+		),
+		Auth: api.AuthOptional,
+		Link: api.LinkTakesPassword,
+		Body: body,
+	}
+}
+
+func UploadsBatch(body api.Body) *api.Request {
+	return &api.Request{
+		Op: "uploads.Batch", Method: http.MethodPost, Replay: api.ReplayOnce,
+		Path: api.Path("/current/upload/batch/"),
+		Body: body,
+	}
+}
+
+func UploadsLimits(query url.Values) *api.Request {
+	return &api.Request{
+		Op: "uploads.Limits", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path:  api.Path("/current/upload/limits/"),
+		Query: query,
+	}
+}
+
+func UploadsExtensions(query url.Values) *api.Request {
+	return &api.Request{
+		Op: "uploads.Extensions", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path:  api.Path("/current/upload/limits/extensions/"),
+		Query: query,
+	}
+}
+
+func UploadsAlgorithms() *api.Request {
+	return &api.Request{
+		Op: "uploads.Algorithms", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path: api.Path("/current/upload/algos/"),
 	}
 }

@@ -1,0 +1,158 @@
+package storage
+
+import (
+	"crypto/md5"  //nolint:gosec // of the platform
+	"crypto/sha1" //nolint:gosec // as above
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"slices"
+	"strings"
+
+	"github.com/fastio-go/fastio/internal/emulator/wire"
+)
+
+// Limits of a batch.
+const (
+	batchFiles = 200
+	batchBytes = 100_000_000 // of the whole body
+)
+
+const codeBadEntry = 1605
+
+// batchFields are the names of the parts of a batch.
+func batchFields() string {
+	names := []string{"instance_id folder_id creator manifest"}
+	for i := range batchFiles {
+		names = append(names, fmt.Sprintf("file_%d", i))
+	}
+	return strings.Join(names, " ")
+}
+
+// digest returns the hash of content in hexadecimal.
+func digest(algorithm, content string) (sum string, known bool) {
+	if algorithm == "crc32c" {
+		return crc(content), true
+	}
+	algorithms := map[string]func() hash.Hash{
+		"md5": md5.New, "sha1": sha1.New, "sha256": sha256.New, "sha384": sha512.New384,
+	}
+	if algorithms[algorithm] == nil {
+		return "", false
+	}
+	h := algorithms[algorithm]()
+	_, _ = h.Write([]byte(content))
+	return hex.EncodeToString(h.Sum(nil)), true
+}
+
+// batchEntry is a file of the manifest.
+type batchEntry struct {
+	Index        *int   `json:"index"`
+	Filename     string `json:"filename"`
+	RelativePath string `json:"relative_path"`
+	HashAlgo     string `json:"hash_algo"`
+	Hash         string `json:"hash"`
+}
+
+// uploadBatch stores many small files, each with its own result.
+func (h *Handlers) uploadBatch(c *wire.Call) (wire.Object, error) {
+	files, readable := readParts(c)
+	if !readable {
+		return nil, noUploadForm()
+	}
+	id, given := c.Field("instance_id")
+	kind := h.KindOf(id)
+	switch {
+	case !given:
+		c.Check.Missing("instance_id", "A workspace or share.")
+	case kind != wire.KindWorkspace && kind != wire.KindShare:
+		c.Check.Invalid("instance_id", "A workspace or share.")
+	}
+	var entries []batchEntry
+	manifest, _ := c.Field("manifest")
+	if wire.Decode([]byte(manifest), &entries) != nil || len(entries) == 0 || len(entries) > batchFiles {
+		c.Check.Invalid("manifest", "A JSON array of 1 to 200 files.")
+	}
+	creator, _ := c.Field("creator")
+	c.Check.InvalidIf(!isCreator(creator), "creator", "1 to 150 letters, digits and hyphens.")
+	c.Check.InvalidIf(len(c.Body) > batchBytes, "manifest", "At most 100 MB in all.")
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	c.Form.Set("action", "create")
+	to, err := h.treePlace(c, id, kind)
+	if err == nil {
+		err = c.Check.Refusal()
+	}
+	if err != nil {
+		return nil, err
+	}
+	results, failed := []wire.Object{}, 0
+	for i, e := range entries {
+		r, ok := h.batchFile(c, to, i, e, files)
+		if results = append(results, r); !ok {
+			failed++
+		}
+	}
+	return wire.Object{
+		{"batch_id", fmt.Sprintf("b%d", h.NextSerial())},
+		{"count_total", len(entries)},
+		{"count_succeeded", len(entries) - failed},
+		{"count_errored", failed},
+		{"creator", wire.Optional(creator)},
+		{"results", results},
+	}, nil
+}
+
+// batchFile stores one file of a batch and returns its result.
+func (h *Handlers) batchFile(
+	c *wire.Call, to place, i int, e batchEntry, files map[string][]byte,
+) (result wire.Object, ok bool) {
+	content, sent := files[fmt.Sprintf("file_%d", i)]
+	why := badName(e.Filename)
+	sum, known := digest(e.HashAlgo, string(content))
+	switch {
+	case e.Index == nil || *e.Index != i:
+		why = "The index must be the position in the manifest."
+	case !sent:
+		why = "The file was not sent."
+	case len(content) > atOnceMost:
+		why = "At most 4 MiB."
+	case e.Filename == "":
+		why = "The file needs a name."
+	case e.RelativePath != "" && !isRelative(e.RelativePath):
+		why = "The relative path is not valid."
+	case e.HashAlgo != "" && !known, e.Hash != "" && e.Hash != sum:
+		why = "The hash differs."
+	case slices.Contains(strings.Split(h.Options.Uploads.Blocked, ","), extension(e.Filename)):
+		why = "extension not allowed"
+	}
+	head := wire.Object{{"index", i}, {"filename", e.Filename}}
+	if why != "" {
+		return append(head, wire.Object{{"status", "error"}, {"error_code", codeBadEntry}, {"error_message", why}}...), false
+	}
+	to.path = e.RelativePath
+	u := &upload{user: c.UserID(), to: to, name: e.Filename, chunks: map[int]string{}, size: int64(len(content))}
+	h.addUpload(u)
+	var node any
+	if h.Options.Uploads.LateBatches {
+		h.moveUpload(u, uploadStoring, "")
+		h.Later(h.Now().Add(h.uploadPace()), func() { h.store(u, string(content)) })
+	} else {
+		h.store(u, string(content))
+		node = wire.Hyphenated(u.node)
+	}
+	return append(head, wire.Object{
+		{"status", "ok"}, {"upload_id", wire.Hyphenated(u.id)}, {"node_id", node},
+	}...), true
+}
+
+func extension(name string) string {
+	i := strings.LastIndexByte(name, '.')
+	if i < 0 {
+		return ""
+	}
+	return strings.ToLower(name[i+1:])
+}

@@ -1,0 +1,119 @@
+package uploads
+
+import (
+	"context"
+	"net/url"
+	"strconv"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
+)
+
+// Limits of [Service.Batch].
+const (
+	MaxBatch      = 200        // files
+	MaxBatchBytes = 90_000_000 // of all files
+)
+
+// BatchFile is a small file.
+type BatchFile struct {
+	Name    string
+	Path    string // of folders below that of the target, "2026/plans/"; missing ones are created
+	Content []byte // at most [MaxSingle] bytes
+}
+
+// BatchResult has the result of each file.
+type BatchResult struct {
+	ID        string         `json:"batch_id"`
+	Total     int            `json:"count_total"`
+	Succeeded int            `json:"count_succeeded"`
+	Failed    int            `json:"count_errored"`
+	Creator   string         `json:"creator"` // as it was sent
+	Results   []*BatchUpload `json:"results"`
+}
+
+// BatchUpload is the result of one file.
+type BatchUpload struct {
+	Index   int          `json:"index"` // of the file in the call
+	Name    string       `json:"filename"`
+	Status  string       `json:"status"` // "ok" or "error"
+	Upload  api.OpaqueID `json:"upload_id"`
+	Node    api.OpaqueID `json:"node_id"` // "" if the file is not stored yet
+	Code    int64        `json:"error_code"`
+	Message string       `json:"error_message"` // why it was refused
+}
+
+// OK reports whether the platform has accepted the file.
+func (u *BatchUpload) OK() bool { return u.Status == "ok" }
+
+// Batch uploads up to [MaxBatch] small files in one request. Each has its own result, also
+// in a response without error: Results are matched by Index, because several files can have
+// one name. A repeated call could store second versions, so it is retried only if it was
+// not sent.
+//
+// Of t, Profile and Folder are used: a workspace or share. Creator is that of a
+// [StartRequest].
+//
+// Errors: those of [Service.Start].
+//
+// It calls POST /current/upload/batch/.
+func (s *Service) Batch(
+	ctx context.Context, t Target, files []BatchFile, creator string, opts ...api.CallOption,
+) (*BatchResult, error) {
+	const op = "uploads.Batch"
+	if t != (Target{Profile: t.Profile, Folder: t.Folder}) {
+		return nil, &api.InputError{Op: op, Field: "folder_id", Rule: "must be the only field besides the profile"}
+	}
+	if err := t.Profile.OneOf(op, "instance_id", api.ProfileKindWorkspace, api.ProfileKindShare); err != nil {
+		return nil, err
+	}
+	type entry struct {
+		Index     int    `json:"index"`
+		Name      string `json:"filename"`
+		Path      string `json:"relative_path,omitzero"`
+		Algorithm string `json:"hash_algo"`
+		Hash      string `json:"hash"`
+	}
+	var manifest []entry
+	var parts []*api.FilePart
+	total := 0
+	for i, f := range files {
+		r := StartRequest{Target: Target{Profile: t.Profile, Path: f.Path}, Name: f.Name}
+		if err := r.check(op); err != nil {
+			return nil, err
+		}
+		if len(f.Content) > MaxSingle {
+			got := strconv.Itoa(len(f.Content))
+			return nil, &api.InputError{Op: op, Field: "files", Rule: "must each have at most 4194304 bytes", Got: got}
+		}
+		total += len(f.Content)
+		manifest = append(manifest, entry{i, f.Name, f.Path, "crc32c", hexadecimal(CRC(f.Content))})
+		parts = append(parts, &api.FilePart{
+			Field: "file_" + strconv.Itoa(i), Name: f.Name, Content: api.Bytes("", f.Content),
+		})
+	}
+	switch {
+	case len(files) == 0 || len(files) > MaxBatch:
+		return nil, &api.InputError{Op: op, Field: "files", Rule: "must be 1 to 200", Got: strconv.Itoa(len(files))}
+	case total > MaxBatchBytes:
+		const rule = "must have at most 90000000 bytes together"
+		return nil, &api.InputError{Op: op, Field: "files", Rule: rule, Got: strconv.Itoa(total)}
+	}
+	text, err := json.Marshal(manifest)
+	if err != nil {
+		return nil, err
+	}
+	form := url.Values{"instance_id": {string(t.Profile.ID)}, "manifest": {string(text)}}
+	if t.Folder != "" {
+		form.Set("folder_id", t.Folder.Plain())
+	}
+	if creator != "" {
+		form.Set("creator", creator)
+	}
+	r := endpoint.UploadsBatch(api.Multipart(form, parts...))
+	r.Attempt = sending(total)
+	return call.One[BatchResult](ctx, s.c, r, "", opts)
+}

@@ -1,0 +1,146 @@
+package uploads
+
+import (
+	"context"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"net/url"
+	"strconv"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
+)
+
+// Chunks sends the chunks of an upload. [Service.File] does all of that.
+type Chunks struct{ c api.Client }
+
+// Chunk is a part of a file. Its checksum is sent with it.
+type Chunk struct {
+	Order   int // of the first one: 1
+	Content []byte
+
+	// FileCRC is the checksum of the whole file, see [CRC]; for the chunk that is sent last,
+	// and for every repetition of that one.
+	FileCRC *uint32
+}
+
+// Send sends a chunk. All chunks but the last have at least 1 MiB. It is idempotent: a
+// repeated chunk replaces the one of the same order.
+//
+// Errors: [api.ErrNotFound] if there is no such upload, [api.ErrInvalid] for an upload
+// that is complete or for other bytes than announced, [api.ErrConflict] for another
+// FileCRC than before.
+//
+// It calls POST /current/upload/{upload_id}/chunk/.
+func (k *Chunks) Send(ctx context.Context, upload api.OpaqueID, chunk Chunk, opts ...api.CallOption) error {
+	return k.send(ctx, upload, chunk, CRC(chunk.Content), opts)
+}
+
+func (k *Chunks) send(ctx context.Context, upload api.OpaqueID, c Chunk, sum uint32, opts []api.CallOption) error {
+	const op = "uploads.Chunks.Send"
+	switch {
+	case c.Order < 1:
+		return &api.InputError{Op: op, Field: "order", Rule: "must be 1 or more", Got: strconv.Itoa(c.Order)}
+	case len(c.Content) == 0:
+		return &api.InputError{Op: op, Field: "chunk", Rule: "must not be empty"}
+	}
+	file := &api.FilePart{Field: "chunk", Name: "chunk", Content: api.Bytes("", c.Content)}
+	r := endpoint.UploadsChunksSend(upload, api.Multipart(nil, file))
+	r.Query = url.Values{
+		"order": {strconv.Itoa(c.Order)}, "size": {strconv.Itoa(len(c.Content))},
+		"hash_algo": {"crc32c"}, "hash": {hexadecimal(sum)},
+	}
+	if c.FileCRC != nil {
+		r.Query.Set("file_crc32c", hexadecimal(*c.FileCRC))
+	}
+	r.Attempt = sending(len(c.Content))
+	return call.Do(ctx, k.c, r, opts)
+}
+
+func hexadecimal(sum uint32) string { return fmt.Sprintf("%08x", sum) }
+
+// List returns the bytes of each chunk that has arrived, by its order.
+//
+// It calls GET /current/upload/{upload_id}/chunk/.
+func (k *Chunks) List(ctx context.Context, upload api.OpaqueID, opts ...api.CallOption) (api.Map[int64], error) {
+	a, err := call.One[struct {
+		Chunks api.Map[int64] `json:"chunks"`
+	}](ctx, k.c, endpoint.UploadsChunksList(upload), "", opts)
+	if err != nil {
+		return nil, err
+	}
+	return a.Chunks, nil
+}
+
+// Delete removes a chunk that has arrived.
+//
+// It calls DELETE /current/upload/{upload_id}/chunk/.
+func (k *Chunks) Delete(ctx context.Context, upload api.OpaqueID, order int, opts ...api.CallOption) error {
+	if order < 1 {
+		const op = "uploads.Chunks.Delete"
+		return &api.InputError{Op: op, Field: "order", Rule: "must be 1 or more", Got: strconv.Itoa(order)}
+	}
+	return call.Do(ctx, k.c, endpoint.UploadsChunksDelete(upload, url.Values{"order": {strconv.Itoa(order)}}), opts)
+}
+
+// Hash is the hash of a stream, in lower-case hexadecimal.
+type Hash struct {
+	Algorithm string // one of [Service.Algorithms]
+	Value     string
+}
+
+// Stream sends the whole content of an upload of [SizeUnknown], which needs no call of
+// [Service.Complete]. It can be sent once. After a failure the upload may be complete all
+// the same: [Service.Get] reports that.
+//
+// It calls POST /current/upload/{upload_id}/stream/.
+func (s *Service) Stream(
+	ctx context.Context, upload api.OpaqueID, content io.Reader, hash *Hash, opts ...api.CallOption,
+) error {
+	if content == nil {
+		return &api.InputError{Op: "uploads.Stream", Field: "content", Rule: "must not be nil"}
+	}
+	r := endpoint.UploadsStream(upload, api.Stream("application/octet-stream", content, SizeUnknown))
+	if hash != nil {
+		if hash.Algorithm == "" || hash.Value == "" {
+			return &api.InputError{Op: r.Op, Field: "hash", Rule: "must have an algorithm and a value"}
+		}
+		r.Query = url.Values{"hash_algo": {hash.Algorithm}, "hash": {hash.Value}}
+	}
+	return call.Do(ctx, s.c, r, opts)
+}
+
+// CRC returns the CRC-32C of content.
+func CRC(content []byte) uint32 {
+	return crc32.Checksum(content, crc32.MakeTable(crc32.Castagnoli)) // the table is made once
+}
+
+// CombineCRC returns the CRC of two contents behind each other, the second of which has a
+// length in bytes.
+func CombineCRC(first, second uint32, length int64) uint32 {
+	power, square := uint32(1)<<31, uint32(1)<<23 // x^0, and x^8 for each byte
+	for ; length > 0; length >>= 1 {
+		if length&1 > 0 {
+			power = multiply(square, power)
+		}
+		square = multiply(square, square)
+	}
+	return multiply(power, first) ^ second
+}
+
+// multiply returns the product of two polynomials modulo that of the CRC. The highest bit
+// of each is the coefficient of x^0.
+func multiply(a, b uint32) (product uint32) {
+	for bit := uint32(1) << 31; bit > 0; bit >>= 1 {
+		if a&bit > 0 {
+			product ^= b
+		}
+		carry := b & 1
+		if b >>= 1; carry > 0 {
+			b ^= crc32.Castagnoli
+		}
+	}
+	return product
+}

@@ -1,0 +1,101 @@
+package uploads
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/fastio-go/fastio/activity"
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/wait"
+)
+
+// ended waits for the changes of all uploads of a Service with one long poll.
+type ended struct {
+	polls *activity.Service
+
+	mu      sync.Mutex
+	waiting map[api.OpaqueID]chan struct{} // signaled after a change
+	stop    context.CancelFunc             // of the poll; nil without one
+	refused bool                           // the poll has failed for good
+}
+
+// lookAgain is after which time an upload is read again without a report of a change.
+const lookAgain = 30 * time.Second
+
+func newEnded(polls *activity.Service) *ended {
+	return &ended{polls: polls, waiting: map[api.OpaqueID]chan struct{}{}}
+}
+
+// add returns a channel that is signaled after changes of an upload, until it is removed.
+func (e *ended) add(upload api.OpaqueID) (changed <-chan struct{}, remove func()) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	key := api.OpaqueID(upload.Plain())
+	signal := make(chan struct{}, 1)
+	e.waiting[key] = signal
+	if e.stop == nil {
+		ctx, stop := context.WithCancel(context.Background())
+		e.stop, e.refused = stop, false
+		go e.watch(ctx)
+	}
+	return signal, func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		delete(e.waiting, key)
+		if len(e.waiting) == 0 && e.stop != nil {
+			e.stop()
+			e.stop = nil
+		}
+	}
+}
+
+// watch polls until the last upload is removed. Without permission the uploads are read at
+// intervals only.
+func (e *ended) watch(ctx context.Context) {
+	begun := false
+	for r, err := range e.polls.Watch(ctx, api.User(api.Me), nil) {
+		if err != nil {
+			e.refuse(ctx)
+			return
+		}
+		e.report(!begun, r.Activity)
+		begun = true
+	}
+}
+
+// refuse makes the uploads be read at short intervals, unless the poll was stopped.
+func (e *ended) refuse(ctx context.Context) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.refused = ctx.Err() == nil
+}
+
+// report signals the uploads that have changed, all of them when the poll begins.
+func (e *ended) report(all bool, fields api.Map[api.Time]) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for id, signal := range e.waiting {
+		changed := all
+		for name := range fields {
+			f := activity.Field(name)
+			changed = changed || f.Name() == activity.NameUpload && (f.ID() == "" || api.OpaqueID(f.ID()).Equal(id))
+		}
+		if changed {
+			select {
+			case signal <- struct{}{}:
+			default:
+			}
+		}
+	}
+}
+
+// pause returns how long to wait for a report.
+func (e *ended) pause(interval *wait.Interval) time.Duration {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.refused {
+		return interval.Next()
+	}
+	return lookAgain
+}

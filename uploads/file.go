@@ -1,0 +1,467 @@
+package uploads
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/wait"
+	"github.com/fastio-go/fastio/storage"
+)
+
+// FileOptions are the options of an upload. Nil and zero fields mean the defaults.
+type FileOptions struct {
+	ChunkSize int64  // bytes sent at a time and held in memory, three times; default 8 MiB, more for files that need it
+	Creator   string // see [StartRequest]
+
+	// OnProgress is called with the bytes that the server has received.
+	OnProgress func(ctx context.Context, p api.Progress)
+
+	// OnSession is called when an upload in chunks has begun. [Service.Resume] continues
+	// it, also in another process.
+	OnSession func(ctx context.Context, s Session)
+}
+
+// Session is an upload in chunks that can be continued. It holds no secret, and can be
+// saved as JSON.
+type Session struct {
+	ID        api.OpaqueID `json:"id"`
+	Target    Target       `json:"target"`
+	Name      string       `json:"name"`
+	Size      int64        `json:"size"`
+	ChunkSize int64        `json:"chunk_size"`
+}
+
+// Error is returned if an upload has failed, or its result is unknown.
+type Error struct {
+	Op     string
+	Upload Upload // its last known state; without an ID if it may not have begun
+	Err    error  // why the result is unknown; nil if the upload has failed
+}
+
+// Error returns the state of the upload.
+func (e *Error) Error() string {
+	text := "fastio: " + e.Op + ": "
+	switch {
+	case e.Err != nil:
+		return text + "whether the file was stored is not known: " + e.Err.Error()
+	case e.Upload.StatusMessage != "":
+		return text + "the upload ended as " + string(e.Upload.Status) + ": " + e.Upload.StatusMessage
+	}
+	return text + "the upload ended as " + string(e.Upload.Status)
+}
+
+// Unwrap returns Err.
+func (e *Error) Unwrap() error { return e.Err }
+
+// ErrChanged is returned if a file has changed while it was uploaded. Nothing was stored.
+var ErrChanged = errors.New("the content has changed during the upload")
+
+const opFile = "uploads.File"
+
+// File uploads content of a size in bytes, waits until it is stored, and returns its node.
+// A file of that name in the folder gets a new version; beside a folder of that name the
+// new file is renamed.
+//
+// Content of up to [MaxSingle] bytes is sent in one call, which is not repeated after bytes
+// may have been sent: that could store a second version. Other content is sent in chunks,
+// three at a time, with the checksum of each and of the whole. A chunk is retried, and the
+// upload starts over once if the server received other bytes.
+//
+// Errors: those of [Service.Start]; [*Error] if the upload has failed, or with an Err if
+// its result is unknown; [ErrChanged] if content has fewer or more bytes than size.
+// [*api.InputError] if the file is larger than the plan allows.
+func (s *Service) File(
+	ctx context.Context, t Target, name string, content io.ReaderAt, size int64, o *FileOptions, opts ...api.CallOption,
+) (*storage.Node, error) {
+	f := s.newFile(content, o, opts)
+	f.Target, f.Name, f.Size = t, name, size
+	return f.run(ctx, f.upload)
+}
+
+// FromPath is [Service.File] for a local file. Name is that of the local file.
+func (s *Service) FromPath(
+	ctx context.Context, t Target, path string, o *FileOptions, opts ...api.CallOption,
+) (*storage.Node, error) {
+	local, err := os.Open(path) //nolint:gosec // the path is the caller's
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = local.Close() }()
+	info, err := local.Stat()
+	if err != nil {
+		return nil, err
+	}
+	f := s.newFile(local, o, opts)
+	f.Target, f.Name, f.Size = t, filepath.Base(path), info.Size()
+	f.unchanged = func() bool {
+		now, err := local.Stat()
+		return err == nil && now.Size() == info.Size() && now.ModTime().Equal(info.ModTime())
+	}
+	return f.run(ctx, f.upload)
+}
+
+// Resume continues an upload with the same content. Chunks that have arrived are not sent
+// again; the checksum of the whole file proves that they are the same.
+//
+// Errors: those of [Service.File]; [api.ErrNotFound] if the upload does not exist any more.
+func (s *Service) Resume(
+	ctx context.Context, from Session, content io.ReaderAt, o *FileOptions, opts ...api.CallOption,
+) (*storage.Node, error) {
+	f := s.newFile(content, o, opts)
+	f.Session = from
+	switch {
+	case from.ID == "":
+		return nil, &api.InputError{Op: opFile, Field: "session", Rule: "must be one of OnSession"}
+	case from.ChunkSize < 1 || from.Size < 1:
+		got := strconv.FormatInt(from.ChunkSize, 10)
+		return nil, &api.InputError{Op: opFile, Field: "session", Rule: "must have a size and chunks", Got: got}
+	}
+	return f.run(ctx, f.resume)
+}
+
+// file is one upload.
+type file struct {
+	Session
+
+	s         *Service
+	content   io.ReaderAt
+	unchanged func() bool
+	o         FileOptions
+	opts      []api.CallOption
+
+	mu    sync.Mutex
+	done  int64 // bytes that have arrived
+	state Upload
+}
+
+func (s *Service) newFile(content io.ReaderAt, o *FileOptions, opts []api.CallOption) *file {
+	f := &file{s: s, content: content, opts: opts, unchanged: func() bool { return true }}
+	if o != nil {
+		f.o = *o
+	}
+	return f
+}
+
+// run uploads the content and returns the node.
+func (f *file) run(ctx context.Context, upload func(context.Context) error) (*storage.Node, error) {
+	if f.content == nil || f.o.ChunkSize < 0 {
+		return nil, &api.InputError{Op: opFile, Field: "content", Rule: "must not be nil, and ChunkSize not be negative"}
+	}
+	err := upload(ctx)
+	if mismatch, ok := errors.AsType[*mismatchError](err); ok && !mismatch.again {
+		f.ID, f.done = "", 0
+		if err = f.upload(ctx); errors.As(err, &mismatch) {
+			err = mismatch.err
+		}
+	}
+	if errors.Is(err, ErrChanged) && f.ID != "" {
+		_ = f.s.Cancel(context.WithoutCancel(ctx), f.ID, f.opts...) // it cannot be continued
+	}
+	if err != nil {
+		return nil, err
+	}
+	return f.node(ctx), nil
+}
+
+// mismatchError is a failure after which an upload starts over, once.
+type mismatchError struct {
+	err   error
+	again bool
+}
+
+func (e *mismatchError) Error() string { return e.err.Error() }
+func (e *mismatchError) Unwrap() error { return e.err }
+
+// node reads the stored file. An error here is ignored: the file is stored.
+func (f *file) node(ctx context.Context) *storage.Node {
+	n := &storage.Node{ID: f.state.FileID, Name: f.Name, Type: storage.NodeTypeFile, Size: f.Size}
+	if p := f.Target.Profile.Kind; n.ID != "" && (p == api.ProfileKindWorkspace || p == api.ProfileKindShare) {
+		if read, err := f.s.nodes.Get(ctx, f.Target.Profile, n.ID, f.opts...); err == nil {
+			return read
+		}
+	}
+	return n
+}
+
+func (f *file) request() StartRequest {
+	return StartRequest{Target: f.Target, Name: f.Name, Size: f.Size, Creator: f.o.Creator}
+}
+
+func (f *file) upload(ctx context.Context) error {
+	r := f.request()
+	if r.Size < 0 {
+		got := strconv.FormatInt(r.Size, 10)
+		return &api.InputError{Op: opFile, Field: "size", Rule: "must be 0 or more", Got: got}
+	}
+	if err := r.check(opFile); err != nil {
+		return err
+	}
+	if f.Size <= MaxSingle {
+		return f.single(ctx, r)
+	}
+	limits := &Limits{}
+	if f.Target.Profile.Kind != api.ProfileKindFileShare {
+		var err error
+		if limits, err = f.s.Limits(ctx, f.Target, f.opts...); err != nil {
+			return err
+		}
+	}
+	var err error
+	if f.ChunkSize, err = limits.chunkSize(opFile, f.Size, f.o.ChunkSize); err != nil {
+		return err
+	}
+	u, err := f.s.Start(ctx, r, f.opts...)
+	if err != nil {
+		return err
+	}
+	if f.ID = u.ID; f.ID == "" {
+		return errors.New("fastio: " + opFile + ": the response has no upload")
+	}
+	if f.o.OnSession != nil {
+		f.o.OnSession(ctx, f.Session)
+	}
+	return f.send(ctx, nil)
+}
+
+// single sends the content in one call.
+func (f *file) single(ctx context.Context, r StartRequest) error {
+	content := make([]byte, f.Size)
+	if err := f.read(content, 0); err != nil {
+		return err
+	}
+	if err := f.verify(); err != nil {
+		return err
+	}
+	u, err := f.s.Put(ctx, r, content, f.opts...)
+	if err != nil {
+		if ambiguous(err) {
+			return &Error{Op: opFile, Err: err}
+		}
+		return err
+	}
+	f.state, f.ID = *u, u.ID
+	f.report(ctx, f.Size)
+	if u.FileID != "" && !u.Status.Failed() {
+		return nil
+	}
+	return f.end(ctx, nil)
+}
+
+// resume sends the chunks that have not arrived.
+func (f *file) resume(ctx context.Context) error {
+	u, err := f.s.Get(ctx, f.ID, f.opts...)
+	if err != nil {
+		return err
+	}
+	f.state = *u
+	if u.Status != StatusReady && u.Status != StatusUploading {
+		return f.end(ctx, nil)
+	}
+	return f.send(ctx, u.Chunks)
+}
+
+// chunks returns the number of chunks.
+func (f *file) chunks() int { return int((f.Size + f.ChunkSize - 1) / f.ChunkSize) }
+
+// length returns the bytes of a chunk.
+func (f *file) length(order int) int64 { return min(f.ChunkSize, f.Size-int64(order-1)*f.ChunkSize) }
+
+// lanes is how many chunks are sent at a time.
+const lanes = 3
+
+// send sends all chunks but those that have arrived, the last one alone with the checksum
+// of the file, and completes the upload.
+func (f *file) send(ctx context.Context, arrived api.Map[int64]) error {
+	last := f.chunks()
+	sums := make([]uint32, last)
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var sending sync.WaitGroup
+	orders := make(chan int)
+	for range min(lanes, last-1) {
+		sending.Go(func() {
+			buffer := make([]byte, f.ChunkSize)
+			for order := range orders {
+				has := arrived[strconv.Itoa(order)] == f.length(order)
+				if err := f.chunk(ctx, buffer, order, has, sums, nil); err != nil {
+					stop(err)
+				}
+			}
+		})
+	}
+	for order := 1; order < last && ctx.Err() == nil; order++ {
+		select {
+		case orders <- order:
+		case <-ctx.Done():
+		}
+	}
+	close(orders)
+	sending.Wait()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err := f.chunk(ctx, make([]byte, f.length(last)), last, false, sums, f.verify); err != nil {
+		return err
+	}
+	return f.complete(ctx)
+}
+
+// chunk reads a chunk and sends it unless the server has it. The last one has a check of
+// the content, and is sent with the checksum of the file.
+func (f *file) chunk(
+	ctx context.Context, buffer []byte, order int, has bool, sums []uint32, check func() error,
+) error {
+	c := Chunk{Order: order, Content: buffer[:f.length(order)]}
+	if err := f.read(c.Content, int64(order-1)*f.ChunkSize); err != nil {
+		return err
+	}
+	sums[order-1] = CRC(c.Content)
+	if check != nil {
+		if err := check(); err != nil {
+			return err
+		}
+		whole := sums[0]
+		for i, sum := range sums[1:] {
+			whole = CombineCRC(whole, sum, f.length(i+2))
+		}
+		c.FileCRC = &whole
+	}
+	if !has {
+		if err := f.s.Chunks.send(ctx, f.ID, c, sums[order-1], f.opts); err != nil {
+			return f.refusal(err)
+		}
+	}
+	f.report(ctx, int64(len(c.Content)))
+	return nil
+}
+
+// codes of the responses to an upload whose bytes are not those that were sent.
+const (
+	codeSizeDiffers = 10522
+	codeCRCDiffers  = 10778
+)
+
+// refusal returns err, as a mismatchError if the upload is to start over.
+func (f *file) refusal(err error) error {
+	if e, ok := errors.AsType[*api.Error](err); ok && (e.Code == codeSizeDiffers || e.Code == codeCRCDiffers) {
+		return &mismatchError{err: err}
+	}
+	return err
+}
+
+func (f *file) complete(ctx context.Context) error {
+	err := f.s.Complete(ctx, f.ID, f.opts...)
+	if err == nil {
+		return f.end(ctx, nil)
+	}
+	if ambiguous(err) {
+		return f.end(ctx, err)
+	}
+	return f.refusal(err)
+}
+
+// read fills p with the content at offset at.
+func (f *file) read(p []byte, at int64) error {
+	n, err := f.content.ReadAt(p, at)
+	switch {
+	case n == len(p):
+		return nil
+	case err == nil, errors.Is(err, io.EOF):
+		err = ErrChanged
+	}
+	return fmt.Errorf("fastio: %s: reading the content: %w", opFile, err)
+}
+
+// verify returns an error if the content is longer than the upload, or has changed.
+func (f *file) verify() error {
+	var more [1]byte
+	if n, _ := f.content.ReadAt(more[:], f.Size); n > 0 || !f.unchanged() {
+		return fmt.Errorf("fastio: %s: %w", opFile, ErrChanged)
+	}
+	return nil
+}
+
+func (f *file) report(ctx context.Context, n int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.done += n; f.o.OnProgress != nil {
+		f.o.OnProgress(ctx, api.Progress{Done: f.done, Total: f.Size})
+	}
+}
+
+// mostLooks is how often an upload is read that may not have been completed.
+const mostLooks = 5
+
+// end waits until the upload has ended, and removes it. Cause is why it may not have been
+// completed.
+func (f *file) end(ctx context.Context, cause error) error {
+	if f.ID == "" {
+		return &Error{Op: opFile, Upload: f.state, Err: errors.New("the response has no upload")}
+	}
+	changed, remove := f.s.ended.add(f.ID) //nolint:contextcheck // all uploads share its poll
+	defer remove()
+	var interval wait.Interval
+	looks := 0
+	err := wait.Poll{Final: call.Final}.Run(ctx, func() (bool, time.Duration, error) {
+		u, err := f.s.Get(ctx, f.ID, f.opts...)
+		if err != nil {
+			return false, 0, err
+		}
+		u.ID, f.state = f.ID, *u
+		if u.Status != StatusReady && u.Status != StatusUploading {
+			cause = nil // it was completed
+		}
+		if looks++; f.over() || cause != nil && looks >= mostLooks {
+			return true, 0, nil
+		}
+		pause := f.s.ended.pause(&interval)
+		if cause != nil {
+			pause = interval.Next()
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+		return false, 0, nil
+	})
+	switch {
+	case err != nil:
+		return &Error{Op: opFile, Upload: f.state, Err: errors.Join(cause, err)}
+	case !f.over():
+		return &Error{Op: opFile, Upload: f.state, Err: cause}
+	}
+	_ = f.s.Cancel(ctx, f.ID, f.opts...) // it has ended; another program may have removed it
+	if !f.state.Status.Failed() {
+		return nil
+	}
+	failure := &Error{Op: opFile, Upload: f.state}
+	if f.state.Integrity.Computed != "" {
+		return &mismatchError{err: failure}
+	}
+	return failure
+}
+
+// over reports whether the upload has ended: with a target it must be stored.
+func (f *file) over() bool {
+	s := f.state.Status
+	return s == StatusStored || s.Failed() || s == StatusComplete && f.Target.Profile.ID == ""
+}
+
+// ambiguous reports whether the server may have carried out a call that failed with err.
+func ambiguous(err error) bool {
+	if _, bad := errors.AsType[*api.InputError](err); bad {
+		return false
+	}
+	e, answered := errors.AsType[*api.Error](err)
+	return !answered || e.Status >= 500 || e.Is(api.ErrUnavailable)
+}

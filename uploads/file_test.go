@@ -1,0 +1,386 @@
+package uploads_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/internal/stub"
+	"github.com/fastio-go/fastio/internal/table"
+	"github.com/fastio-go/fastio/storage"
+	"github.com/fastio-go/fastio/uploads"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// world is an emulator with a workspace, and a client on a network in memory.
+type world struct {
+	*fastiotest.Server
+	client *fastio.Client
+	to     uploads.Target
+}
+
+func newWorld(t *testing.T, change ...func(o *fastiotest.Options)) *world {
+	t.Helper()
+	w := &world{Server: fastiotest.New(change...)}
+	w.client = w.Client(t, fastio.WithHTTPClient(w.StartInMemory(t)))
+	w.to = uploads.Target{Profile: api.Workspace(w.AddWorkspace(fastiotest.Workspace{Name: "Design"}).ID)}
+	return w
+}
+
+// random returns content that is the same each time.
+func random(size int) []byte {
+	b := make([]byte, size)
+	_, _ = rand.NewChaCha8([32]byte{1}).Read(b)
+	return b
+}
+
+// holds requires that a node has the content, in one version.
+func (w *world) holds(t *testing.T, node *storage.Node, content []byte) {
+	t.Helper()
+	d, err := w.client.AI.Notes.Read(t.Context(), w.to.Profile.ID, node.ID, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = d.Close() }()
+	got, err := io.ReadAll(d)
+	if err != nil || !bytes.Equal(got, content) {
+		t.Fatalf("the node has %d bytes, want the %d that were sent: %v", len(got), len(content), err)
+	}
+	if n := w.count(fastiotest.OpEventsSearch); n > 0 {
+		t.Errorf("%d searches", n)
+	}
+}
+
+// count returns the number of requests of an operation.
+func (w *world) count(op fastiotest.Op) (n int) {
+	for _, r := range w.Requests() {
+		if r.Op == string(op) {
+			n++
+		}
+	}
+	return n
+}
+
+func TestFileOfAnySizeIsStored(t *testing.T) {
+	t.Parallel()
+	const mib = 1 << 20
+	table.Bubbles(t, map[string]int{
+		"empty": 0, "a byte": 1, "the largest single call": uploads.MaxSingle, "a byte more": uploads.MaxSingle + 1,
+		"whole chunks": 24 * mib, "a last byte": 16*mib + 1,
+	}, func(t *testing.T, size int) {
+		w := newWorld(t)
+		content := random(size)
+		var done []int64
+		o := &uploads.FileOptions{OnProgress: func(_ context.Context, p api.Progress) { done = append(done, p.Done) }}
+		n, err := w.client.Uploads.File(t.Context(), w.to, "plan.bin", bytes.NewReader(content), int64(size), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.holds(t, n, content)
+		if len(done) == 0 || done[len(done)-1] != int64(size) || !slices.IsSorted(done) {
+			t.Errorf("progress was %v", done)
+		}
+		if n := w.count(fastiotest.OpUploadsCancel); n != 1 {
+			t.Errorf("the session was removed %d times", n)
+		}
+	})
+}
+
+// A call that stores a file is sent once, a chunk is sent again, and after a failed
+// complete the state is read (P1).
+func TestUploadsStoreOnce(t *testing.T) {
+	t.Parallel()
+	type row struct {
+		size  int
+		op    fastiotest.Op
+		fault fastiotest.Fault
+		fails bool
+		sends int
+	}
+	lost := fastiotest.Fault{Reset: fastiotest.AfterHeader, Count: 1}
+	refused := fastiotest.Fault{Status: http.StatusServiceUnavailable, Count: 1}
+	large := uploads.MaxSingle + 1
+	table.Bubbles(t, map[string]row{
+		"a lost response to a single call":    {1, fastiotest.OpUploadsStart, lost, true, 1},
+		"a single call that fails":            {1, fastiotest.OpUploadsStart, refused, true, 1},
+		"a lost response to a start":          {large, fastiotest.OpUploadsStart, lost, true, 1},
+		"a lost response to a chunk":          {large, fastiotest.OpUploadsChunksSend, lost, false, 2},
+		"a chunk that fails":                  {large, fastiotest.OpUploadsChunksSend, refused, false, 2},
+		"a lost response to a complete":       {large, fastiotest.OpUploadsComplete, lost, false, 1},
+		"a complete that fails":               {large, fastiotest.OpUploadsComplete, refused, true, 1},
+		"a lost response to a state":          {large, fastiotest.OpUploadsGet, lost, false, 0},
+		"a state that cannot be read a while": {large, fastiotest.OpUploadsGet, fastiotest.Fault{Status: 502, Count: 9}, false, 0},
+	}, func(t *testing.T, test row) {
+		w := newWorld(t)
+		test.fault.Op = test.op
+		w.Fail(test.fault)
+		content := random(test.size)
+		node, err := w.client.Uploads.File(t.Context(), w.to, "a.bin", bytes.NewReader(content), int64(test.size), nil)
+		if (err != nil) != test.fails {
+			t.Fatalf("got %v", err)
+		}
+		if n := w.count(test.op); test.sends > 0 && n != test.sends+len(content)/(8<<20) && test.op != fastiotest.OpUploadsChunksSend {
+			t.Errorf("%d requests, want %d", n, test.sends)
+		}
+		if err == nil {
+			w.holds(t, node, content)
+		}
+	})
+}
+
+// Content that has other bytes at the end than at the start is not stored.
+func TestContentThatChangesIsNotStored(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "log.txt")
+	write := func(t *testing.T, size int) {
+		t.Helper()
+		if err := os.WriteFile(path, random(size), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, size := range []int{100, uploads.MaxSingle * 5} {
+		for name, change := range map[string]func(t *testing.T){
+			"longer":  func(t *testing.T) { t.Helper(); write(t, size+1) },
+			"shorter": func(t *testing.T) { t.Helper(); write(t, size-1) },
+			"other":   func(t *testing.T) { t.Helper(); write(t, size); touch(t, path) },
+		} {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				write(t, size)
+				first := true
+				o := &uploads.FileOptions{OnProgress: func(context.Context, api.Progress) {
+					if first {
+						first = false
+						change(t)
+					}
+				}}
+				_, err := w.client.Uploads.FromPath(t.Context(), w.to, path, o)
+				if size > uploads.MaxSingle && !errors.Is(err, uploads.ErrChanged) {
+					t.Errorf("%d bytes became %s: %v", size, name, err)
+				}
+				if size > uploads.MaxSingle && w.count(fastiotest.OpUploadsComplete) > 0 {
+					t.Error("the upload was completed")
+				}
+			})
+		}
+	}
+}
+
+func touch(t *testing.T, path string) {
+	t.Helper()
+	if err := os.Chtimes(path, time.Now(), time.Now()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A session that was saved is resumed by another program, which sends the missing chunks.
+func TestResumeSendsMissingChunks(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		content := random(40<<20 + 5)
+		ctx, crash := context.WithCancel(t.Context())
+		var saved []byte
+		o := &uploads.FileOptions{
+			OnSession: func(_ context.Context, s uploads.Session) {
+				var err error
+				if saved, err = json.Marshal(s); err != nil {
+					t.Error(err)
+				}
+			},
+			OnProgress: func(_ context.Context, p api.Progress) {
+				if p.Done >= 16<<20 {
+					crash()
+				}
+			},
+		}
+		_, err := w.client.Uploads.File(ctx, w.to, "a.bin", bytes.NewReader(content), int64(len(content)), o)
+		if !errors.Is(err, context.Canceled) {
+			t.Fatalf("got %v", err)
+		}
+		if strings.Contains(string(saved), w.Token()) {
+			t.Error("the session holds a credential")
+		}
+		synctest.Wait()
+		before := w.count(fastiotest.OpUploadsChunksSend)
+		var s uploads.Session
+		if err := json.Unmarshal(saved, &s); err != nil {
+			t.Fatal(err)
+		}
+		node, err := w.client.Uploads.Resume(t.Context(), s, bytes.NewReader(content), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.holds(t, node, content)
+		if all := w.count(fastiotest.OpUploadsChunksSend); all-before > 4 || all > 6+3 {
+			t.Errorf("%d chunks were sent after %d of 6", all-before, before)
+		}
+	})
+}
+
+// Bytes that arrive as others start the upload over, once.
+func TestMismatchStartsOverOnce(t *testing.T) {
+	t.Parallel()
+	for _, times := range []int{1, 2} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			w.Fail(fastiotest.Fault{
+				Op: fastiotest.OpUploadsComplete, Status: http.StatusNotAcceptable, Code: 10778, Count: times,
+				Text: "The CRC of the file differs.",
+			})
+			content := random(9 << 20)
+			node, err := w.client.Uploads.File(t.Context(), w.to, "a.bin", bytes.NewReader(content), int64(len(content)), nil)
+			if times == 1 {
+				if err != nil {
+					t.Fatal(err)
+				}
+				w.holds(t, node, content)
+			}
+			if e, ok := errors.AsType[*api.Error](err); times == 2 && (!ok || e.Code != 10778) {
+				t.Errorf("got %v", err)
+			}
+			if n := w.count(fastiotest.OpUploadsStart); n != 2 {
+				t.Errorf("%d uploads", n)
+			}
+		})
+	}
+}
+
+// A failure to store is an [uploads.Error], and no session is removed as complete.
+func TestUploadWaitsUntilStored(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, func(o *fastiotest.Options) { o.Uploads.Pace, o.Uploads.FailStoring = time.Hour, "bad" })
+		start := time.Now()
+		for range 3 {
+			go func() {
+				_, _ = w.client.Uploads.File(t.Context(), w.to, "c.txt", strings.NewReader("c"), 1, nil)
+			}()
+		}
+		node, err := w.client.Uploads.File(t.Context(), w.to, "a.txt", strings.NewReader("a"), 1, nil)
+		if err != nil || node.ID == "" || time.Since(start) < 2*time.Hour || time.Since(start) > 2*time.Hour+time.Second {
+			t.Errorf("got %v, %v after %s", node, err, time.Since(start))
+		}
+		_, err = w.client.Uploads.File(t.Context(), w.to, "bad.txt", strings.NewReader("a"), 1, nil)
+		e, ok := errors.AsType[*uploads.Error](err)
+		if !ok || e.Upload.Status != uploads.StatusStoreFailed || e.Err != nil {
+			t.Errorf("got %v", err)
+		}
+		synctest.Wait()
+		if n := w.count(fastiotest.OpActivityPoll) + w.count(fastiotest.OpActivityPollProfile); n > 400 {
+			t.Errorf("%d polls", n)
+		}
+	})
+}
+
+func TestLimitsDecideTheChunks(t *testing.T) {
+	t.Parallel()
+	const mib = 1 << 20
+	for name, test := range map[string]struct {
+		chunks int
+		chunk  int64
+		size   int
+		want   int // chunks; 0 for too large
+	}{
+		"few chunks":         {4, 100 * mib, 40 * mib, 4},
+		"small chunks":       {100, 2 * mib, 9 * mib, 5},
+		"too many for chunk": {2, 4 * mib, 9 * mib, 0},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, func(o *fastiotest.Options) {
+				o.Uploads.MaxChunks, o.Uploads.MaxChunk, o.Uploads.NestedLimits = test.chunks, test.chunk, test.want == 4
+			})
+			_, err := w.client.Uploads.File(t.Context(), w.to, "a", bytes.NewReader(random(test.size)), int64(test.size), nil)
+			if n := w.count(fastiotest.OpUploadsChunksSend); n != test.want || (err != nil) != (test.want == 0) {
+				t.Errorf("%s: %d chunks, %v", name, n, err)
+			}
+			if test.want == 0 && w.count(fastiotest.OpUploadsStart) > 0 {
+				t.Errorf("%s: an upload was started", name)
+			}
+		})
+	}
+}
+
+// The CRC of a whole is that of its parts, combined in order.
+func TestCombineCRC(t *testing.T) {
+	t.Parallel()
+	content := random(100_000)
+	for range 200 {
+		at := rand.IntN(len(content) + 1)
+		if rand.IntN(4) == 0 {
+			at = rand.IntN(2) * len(content)
+		}
+		a, b := content[:at], content[at:]
+		got := uploads.CombineCRC(uploads.CRC(a), uploads.CRC(b), int64(len(b)))
+		if want := crc32.Checksum(content, crc32.MakeTable(crc32.Castagnoli)); got != want {
+			t.Fatalf("%d and %d bytes: %08x, want %08x", len(a), len(b), got, want)
+		}
+	}
+	if sum := fmt.Sprintf("%08x", uploads.CRC([]byte("123456789"))); sum != "e3069283" {
+		t.Errorf("the check value is %s", sum)
+	}
+}
+
+func TestInvalidUploadsAreRejected(t *testing.T) {
+	t.Parallel()
+	s := uploads.New(stub.Fail(errors.New("the call was sent")))
+	room := uploads.Target{Profile: api.Workspace("4012345678901234567")}
+	link := uploads.Target{Profile: api.FileShare("6012345678901234567")}
+	with := func(change func(r *uploads.StartRequest)) error {
+		r := uploads.StartRequest{Target: room, Name: "a", Size: 1}
+		change(&r)
+		return stub.Err(s.Start(t.Context(), r))
+	}
+	type request = uploads.StartRequest
+	stub.Refused(t, map[string][]error{
+		"name": {
+			with(func(r *request) { r.Name = " " }), with(func(r *request) { r.Name = strings.Repeat("é", 256) }),
+		},
+		"size": {
+			with(func(r *request) { r.Size = -2 }),
+			stub.Err(s.File(t.Context(), room, "a", strings.NewReader(""), -1, nil)),
+		},
+		"max_size": {with(func(r *request) { r.MaxSize = 5 })},
+		"relative_path": {
+			with(func(r *request) { r.Target.Path = "a" }), with(func(r *request) { r.Target.Path = "/a/" }),
+			with(func(r *request) { r.Target.Path = "../" }), with(func(r *request) { r.Target.Path = "a//b/" }),
+		},
+		"file_id":       {with(func(r *request) { r.Target = link })},
+		"if_version_id": {with(func(r *request) { r.Target.IfVersion = "3abc" })},
+		"instance_id": {
+			with(func(r *request) { r.Target = uploads.Target{Folder: "2abc"} }),
+			with(func(r *request) { r.Target.Profile = api.Org("1") }),
+		},
+		"chunk": {
+			stub.Err(s.Put(t.Context(), request{Target: room, Name: "a"}, make([]byte, uploads.MaxSingle+1))),
+			s.Chunks.Send(t.Context(), "u", uploads.Chunk{Order: 1}),
+		},
+		"order":   {s.Chunks.Send(t.Context(), "u", uploads.Chunk{}), s.Chunks.Delete(t.Context(), "u", 0)},
+		"content": {s.Stream(t.Context(), "u", nil, nil), stub.Err(s.File(t.Context(), room, "a", nil, 1, nil))},
+		"hash":    {s.Stream(t.Context(), "u", strings.NewReader(""), &uploads.Hash{Value: "a"})},
+		"session": {stub.Err(s.Resume(t.Context(), uploads.Session{}, strings.NewReader(""), nil))},
+		"files": {
+			stub.Err(s.Batch(t.Context(), room, nil, "")),
+			stub.Err(s.Batch(t.Context(), room, []uploads.BatchFile{{Name: "a", Content: make([]byte, uploads.MaxSingle+1)}}, "")),
+		},
+	})
+}

@@ -1,0 +1,106 @@
+package uploads
+
+import (
+	"context"
+	"net/url"
+	"strconv"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
+)
+
+// Limits are those of the plan that pays for a target. A limit of 0 is unknown.
+type Limits struct {
+	Size            int64 `json:"size"`              // bytes of a file
+	ChunkSize       int64 `json:"chunk_size"`        // bytes of a chunk
+	Chunks          int64 `json:"chunks"`            // of an upload
+	Sessions        int64 `json:"sessions"`          // uploads at a time
+	SessionsSizeMax int64 `json:"sessions_size_max"` // bytes of all uploads at a time
+}
+
+// Limits returns the limits for a target; the zero Target asks for those of the caller.
+//
+// It calls GET /current/upload/limits/.
+func (s *Service) Limits(ctx context.Context, t Target, opts ...api.CallOption) (*Limits, error) {
+	q := url.Values{}
+	if t.Profile.ID != "" {
+		q.Set("action", "create")
+		q.Set("instance_id", string(t.Profile.ID))
+	}
+	if t.File != "" {
+		q.Set("action", "update")
+		q.Set("file_id", t.File.Plain())
+	} else if t.Folder != "" {
+		q.Set("folder_id", t.Folder.Plain())
+	}
+	a, err := call.One[struct {
+		Limits *Limits `json:"limits"`
+		Bare   Limits  `json:",embed,inline"`
+	}](ctx, s.c, endpoint.UploadsLimits(q), "", opts)
+	if err != nil {
+		return nil, err
+	}
+	if a.Limits != nil {
+		return a.Limits, nil
+	}
+	return &a.Bare, nil
+}
+
+// Extensions are the extensions of file names that a plan restricts.
+type Extensions struct {
+	Restricted []string `json:"restricted_extensions"`
+	Archives   []string `json:"archive_extensions"`
+	Enforced   bool     `json:"enforcement_enabled"`
+	Plan       string   `json:"plan"`
+	CacheTTL   int64    `json:"cache_ttl"` // in seconds
+}
+
+// Extensions returns the restricted extensions of a plan, "" for that of the caller.
+//
+// It calls GET /current/upload/limits/extensions/.
+func (s *Service) Extensions(ctx context.Context, plan string, opts ...api.CallOption) (*Extensions, error) {
+	q := url.Values{}
+	if plan != "" {
+		q.Set("plan", plan)
+	}
+	return call.One[Extensions](ctx, s.c, endpoint.UploadsExtensions(q), "", opts)
+}
+
+// Algorithms returns the names of the hashes that uploads may have.
+//
+// It calls GET /current/upload/algos/.
+func (s *Service) Algorithms(ctx context.Context, opts ...api.CallOption) ([]string, error) {
+	return call.List[string](ctx, s.c, endpoint.UploadsAlgorithms(), "algos", opts)
+}
+
+const (
+	minChunk     = 1 << 20 // bytes of every chunk but the last
+	defaultChunk = 8 << 20
+)
+
+// chunkSize returns the size of the chunks of a file: wanted, or what the limits require.
+func (l *Limits) chunkSize(op string, size, wanted int64) (int64, error) {
+	if wanted == 0 {
+		wanted = defaultChunk
+	}
+	chunk := max(wanted, minChunk)
+	if l.Chunks > 0 {
+		chunk = max(chunk, (size+l.Chunks-1)/l.Chunks)
+	}
+	chunk = (chunk + minChunk - 1) / minChunk * minChunk
+	if l.ChunkSize > 0 {
+		chunk = min(chunk, max(l.ChunkSize, minChunk))
+	}
+	most := l.Size
+	if l.Chunks > 0 && (most == 0 || chunk < most/l.Chunks) {
+		most = chunk * l.Chunks
+	}
+	if most > 0 && size > most {
+		return 0, &api.InputError{
+			Op: op, Field: "size", Rule: "must be at most " + strconv.FormatInt(most, 10) + " bytes, the limit of the plan",
+			Got: strconv.FormatInt(size, 10),
+		}
+	}
+	return chunk, nil
+}

@@ -1,0 +1,323 @@
+// Package uploads sends files to workspaces and shares.
+//
+//	target := uploads.Target{Profile: api.Workspace(room.ID), Path: "2026/parts/"}
+//	node, err := client.Uploads.File(ctx, target, "mill.txt", content, content.Size(), nil)
+//
+// [Service.File] chooses the way by the size: one call, or chunks. A file of the same name
+// in the same folder gets a new version.
+package uploads
+
+import (
+	"context"
+	"encoding/json"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/fastio-go/fastio/activity"
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/storage"
+)
+
+// Service uploads files. Get one from the Uploads field of a fastio.Client. It is safe for
+// concurrent use.
+type Service struct {
+	c     api.Client
+	nodes *storage.Service
+	ended *ended
+
+	Chunks *Chunks // of an upload
+}
+
+// New returns a Service that sends its requests through c.
+func New(c api.Client) *Service {
+	return &Service{c: c, nodes: storage.New(c), ended: newEnded(activity.New(c)), Chunks: &Chunks{c}}
+}
+
+// MaxSingle is the largest file that is sent in one request: 4 MiB.
+const MaxSingle = 4 << 20
+
+// Status is the state of an upload. Unknown values are kept, and mean that it has not
+// ended.
+type Status string
+
+// States of an upload. After [StatusComplete] a file is assembled, but can only be read
+// when it is stored.
+const (
+	StatusReady          Status = "ready"
+	StatusUploading      Status = "uploading"
+	StatusComplete       Status = "complete"
+	StatusStored         Status = "stored"
+	StatusAssemblyFailed Status = "assembly_failed"
+	StatusStoreFailed    Status = "store_failed"
+)
+
+// Failed reports whether the upload has failed.
+func (s Status) Failed() bool { return s == StatusAssemblyFailed || s == StatusStoreFailed }
+
+// Upload is the state of an upload.
+type Upload struct {
+	ID            api.OpaqueID     `json:"id"`
+	Status        Status           `json:"status"`
+	StatusMessage string           `json:"status_message"` // why it failed
+	FileID        api.OpaqueID     `json:"new_file_id"`    // of the stored file; "" before
+	Chunks        api.Map[int64]   `json:"chunks"`         // bytes of each that has arrived, by its order
+	Integrity     IntegrityFailure `json:"integrity_failure"`
+
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members without a field
+}
+
+// IntegrityFailure holds the checksums of a file that arrived with other bytes.
+type IntegrityFailure struct {
+	Expected string `json:"expected_crc32c"` // as it was sent
+	Computed string `json:"computed_crc32c"` // of what has arrived
+}
+
+// conflicting begins the status message of a version conflict. The current version
+// follows.
+const conflicting = "CONFLICT_VERSION_MISMATCH:"
+
+// Conflict returns the current version of the file if the upload failed because that is
+// not the expected one, else "".
+func (u *Upload) Conflict() api.OpaqueID {
+	current, ok := strings.CutPrefix(strings.TrimSpace(u.StatusMessage), conflicting)
+	if !ok || u.Status != StatusAssemblyFailed {
+		return ""
+	}
+	return api.OpaqueID(strings.TrimSpace(current))
+}
+
+// answer is a response with an Upload: under session, or at the root.
+type answer struct {
+	Session *Upload `json:"session"`
+	Bare    Upload  `json:",embed,inline"`
+}
+
+func (a *answer) upload() *Upload {
+	if a.Session != nil {
+		return a.Session
+	}
+	if a.Bare.Status == "ok" { // of the envelope
+		a.Bare.Status = ""
+	}
+	return &a.Bare
+}
+
+// Target is where a file is stored. The zero Target stores it nowhere: its upload ends as
+// [StatusComplete].
+type Target struct {
+	Profile api.Profile  `json:"profile"`         // a workspace, share or File Share
+	Folder  api.OpaqueID `json:"folder,omitzero"` // default: the root
+	Path    string       `json:"path,omitzero"`   // of folders below it, "2026/plans/"; missing ones are created
+	File    api.OpaqueID `json:"file,omitzero"`   // replaces the content of this file; required for a File Share
+
+	// IfVersion is the version that the upload replaces, "" for any. Only File Shares have
+	// it; for others see storage.Service.Update.
+	IfVersion api.OpaqueID `json:"if_version,omitzero"`
+}
+
+// StartRequest begins an upload.
+type StartRequest struct {
+	Target Target
+	Name   string // 1 to 255 characters; the server shortens more than 100
+
+	// Size in bytes; [SizeUnknown] begins a stream.
+	Size    int64
+	MaxSize int64  // of a stream; default: the limit of the plan
+	Creator string // a tag: up to 150 letters, digits and hyphens
+}
+
+// SizeUnknown is the size of a stream.
+const SizeUnknown = -1
+
+const longestPath = 8192 // characters
+
+func (r *StartRequest) check(op string) error {
+	refuse := func(field, rule, got string) error {
+		return &api.InputError{Op: op, Field: field, Rule: rule, Got: got}
+	}
+	t := &r.Target
+	link := t.Profile.Kind == api.ProfileKindFileShare
+	switch {
+	case strings.TrimSpace(r.Name) == "" || utf8.RuneCountInString(r.Name) > 255:
+		return refuse("name", "must be 1 to 255 characters", strconv.Quote(r.Name))
+	case r.Size < SizeUnknown:
+		return refuse("size", "must be 0 or more, or SizeUnknown", strconv.FormatInt(r.Size, 10))
+	case r.MaxSize < 0, r.MaxSize > 0 && r.Size != SizeUnknown:
+		return refuse("max_size", "must be 0, or positive with a stream", strconv.FormatInt(r.MaxSize, 10))
+	case t.Path != "" && !relative(t.Path):
+		return refuse("relative_path", "must be names of folders, each with a slash behind it", strconv.Quote(t.Path))
+	case t.Path != "" && t.File != "":
+		return refuse("relative_path", "must be left out with a file to replace", strconv.Quote(t.Path))
+	case link && t.File.Plain() == "":
+		return refuse("file_id", "must be the ID of the file of the File Share", "")
+	case link && (t.Folder != "" || t.Path != "" || r.Size == SizeUnknown):
+		return refuse("folder_id", "must be left out, as path and stream, for a File Share", string(t.Folder))
+	case !link && t.IfVersion != "":
+		return refuse("if_version_id", "must be left out, unless the target is a File Share", string(t.IfVersion))
+	case t.Profile == api.Profile{}:
+		if *t != (Target{}) {
+			return refuse("instance_id", "must be a workspace, share or File Share", "")
+		}
+		return nil
+	}
+	return t.Profile.OneOf(op, "instance_id", api.ProfileKindWorkspace, api.ProfileKindShare, api.ProfileKindFileShare)
+}
+
+// relative reports whether a path names folders below another one.
+func relative(path string) bool {
+	if utf8.RuneCountInString(path) > longestPath || !strings.HasSuffix(path, "/") {
+		return false
+	}
+	for name := range strings.SplitSeq(strings.TrimSuffix(path, "/"), "/") {
+		if name == "" || name == "." || name == ".." {
+			return false
+		}
+	}
+	return true
+}
+
+func (r *StartRequest) form() url.Values {
+	t := &r.Target
+	form := url.Values{"name": {r.Name}, "action": {"create"}}
+	set := func(name, value string) {
+		if value != "" {
+			form.Set(name, value)
+		}
+	}
+	if r.Size == SizeUnknown {
+		form.Set("stream", "true")
+	} else {
+		form.Set("size", strconv.FormatInt(r.Size, 10))
+	}
+	if r.MaxSize > 0 {
+		form.Set("max_size", strconv.FormatInt(r.MaxSize, 10))
+	}
+	if t.File != "" {
+		form.Set("action", "update")
+	}
+	set("creator", r.Creator)
+	set("instance_id", string(t.Profile.ID))
+	set("file_id", t.File.Plain())
+	set("if_version_id", t.IfVersion.Plain())
+	set("relative_path", t.Path)
+	if kind := t.Profile.Kind; kind == api.ProfileKindWorkspace || kind == api.ProfileKindShare {
+		form.Set("profile_type", string(kind))
+		if t.File == "" {
+			form.Set("folder_id", "root")
+			set("folder_id", t.Folder.Plain())
+		}
+	}
+	return form
+}
+
+// Start begins an upload whose content is sent by [Chunks.Send] or [Service.Stream]. It is
+// retried only if it was not sent.
+//
+// Errors: [api.ErrNotFound] for a missing folder or file, [api.ErrForbidden] without the
+// right to add files, [api.ErrInvalid] for a name that the platform refuses, and those of
+// plans and limits.
+//
+// It calls POST /current/upload/.
+func (s *Service) Start(ctx context.Context, r StartRequest, opts ...api.CallOption) (*Upload, error) {
+	if err := r.check("uploads.Start"); err != nil {
+		return nil, err
+	}
+	return s.start(ctx, endpoint.UploadsStart(api.Form(r.form())), opts)
+}
+
+// Put uploads a file of at most [MaxSingle] bytes in one request. The file is stored when
+// the result has a FileID, or when [Service.Get] reports [StatusStored]. A repeated call
+// could store a second version, so it is retried only if it was not sent; after another
+// failure the result is unknown.
+//
+// Errors: those of [Service.Start].
+//
+// It calls POST /current/upload/.
+func (s *Service) Put(ctx context.Context, r StartRequest, content []byte, opts ...api.CallOption) (*Upload, error) {
+	const op = "uploads.Put"
+	if r.Size = int64(len(content)); r.Size > MaxSingle {
+		return nil, &api.InputError{
+			Op: op, Field: "chunk", Rule: "must be at most 4194304 bytes", Got: strconv.Itoa(len(content)),
+		}
+	}
+	if err := r.check(op); err != nil {
+		return nil, err
+	}
+	file := &api.FilePart{Field: "chunk", Name: r.Name, Content: api.Bytes("", content)}
+	q := endpoint.UploadsStart(api.Multipart(r.form(), file))
+	q.Attempt = sending(len(content))
+	return s.start(ctx, q, opts)
+}
+
+func (s *Service) start(ctx context.Context, r *api.Request, opts []api.CallOption) (*Upload, error) {
+	a, err := call.One[answer](ctx, s.c, r, "", opts)
+	if err != nil {
+		return nil, err
+	}
+	return a.upload(), nil
+}
+
+// sending returns the timeout of an attempt that sends so many bytes; 0 means the
+// default. A connection that accepts no bytes must not block forever.
+func sending(bytes int) time.Duration {
+	const (
+		response = 2 * time.Minute
+		slowest  = 16 << 10 // bytes a second
+	)
+	if bytes == 0 {
+		return 0
+	}
+	return response + time.Duration(bytes/slowest)*time.Second
+}
+
+// Complete assembles the chunks after all were sent. [Service.Get] reports when the file
+// is stored. It is retried only if it was not sent.
+//
+// Errors: [api.ErrInvalid] if the chunks have another size than the file, which ends the
+// upload.
+//
+// It calls POST /current/upload/{upload_id}/complete/.
+func (s *Service) Complete(ctx context.Context, upload api.OpaqueID, opts ...api.CallOption) error {
+	return call.Do(ctx, s.c, endpoint.UploadsComplete(upload), opts)
+}
+
+// Get returns the current state of an upload.
+//
+// It calls GET /current/upload/{upload_id}/details/.
+func (s *Service) Get(ctx context.Context, upload api.OpaqueID, opts ...api.CallOption) (*Upload, error) {
+	a, err := call.One[answer](ctx, s.c, endpoint.UploadsGet(upload), "", opts)
+	if err != nil {
+		return nil, err
+	}
+	return a.upload(), nil
+}
+
+// Cancel ends an upload, or removes one that has ended. An upload with a target must not
+// be removed as [StatusComplete]: it may not be stored yet.
+//
+// Errors: [api.ErrNotFound] if there is none, as after a retry that was not needed.
+//
+// It calls DELETE /current/upload/{upload_id}/.
+func (s *Service) Cancel(ctx context.Context, upload api.OpaqueID, opts ...api.CallOption) error {
+	return call.Do(ctx, s.c, endpoint.UploadsCancel(upload), opts)
+}
+
+// CancelAll ends all uploads of the caller, also those of other programs.
+//
+// It calls DELETE /current/upload/.
+func (s *Service) CancelAll(ctx context.Context, opts ...api.CallOption) error {
+	return call.Do(ctx, s.c, endpoint.UploadsCancelAll(), opts)
+}
+
+// List returns the uploads of the caller that were not removed.
+//
+// It calls GET /current/upload/details/.
+func (s *Service) List(ctx context.Context, opts ...api.CallOption) ([]*Upload, error) {
+	const member = "sessions" // (assumed name)
+	return call.List[*Upload](ctx, s.c, endpoint.UploadsList(), member, opts)
+}
