@@ -48,7 +48,8 @@ type queue struct {
 	searching int
 	woken     []chan struct{} // closed when a search may start
 	others    []chan struct{}
-	ahead     int // searches of woken followers since one of the others
+	ahead     int       // searches of woken followers since one of the others
+	ended     time.Time // the latest search
 
 	followers int              // counted by searches
 	idle      *ratelimit.Group // for the searches of followers at rest
@@ -61,50 +62,49 @@ func newQueue() *queue {
 const (
 	mostSearching = 2
 	mostAhead     = 3
-	longestSearch = time.Minute // after which a search does not delay others
+	longestSearch = time.Minute // after which a search does not delay others, if others end
 )
 
 // enter waits until a search may start. The caller must call leave when it has ended.
 func (q *queue) enter(ctx context.Context, woken bool) (leave func(), err error) {
 	q.mu.Lock()
+	defer q.mu.Unlock()
 	if q.searching < mostSearching {
 		q.searching++
-		q.mu.Unlock()
-	} else {
-		waiting := &q.others
-		if woken {
-			waiting = &q.woken
-		}
-		turn := make(chan struct{})
-		*waiting = append(*waiting, turn)
-		q.mu.Unlock()
-		select {
-		case <-turn:
-		case <-ctx.Done():
-			q.mu.Lock()
-			i := slices.Index(*waiting, turn)
-			if i >= 0 {
-				*waiting = slices.Delete(*waiting, i, i+1)
-			}
-			q.mu.Unlock()
-			if i < 0 {
-				q.next()
-			}
-			return nil, ctx.Err()
-		}
+	} else if err := q.wait(ctx, woken); err != nil {
+		return nil, err
 	}
-	once := sync.OnceFunc(q.next)
-	late := time.AfterFunc(longestSearch, once)
-	return func() {
-		late.Stop()
-		once()
-	}, nil
+	s := &search{q: q}
+	s.late = time.AfterFunc(longestSearch, s.skip)
+	return s.leave, nil
 }
 
-// next ends a search and starts another one.
-func (q *queue) next() {
+// wait waits for the turn of a search. It is called, and returns, with the lock.
+func (q *queue) wait(ctx context.Context, woken bool) error {
+	waiting := &q.others
+	if woken {
+		waiting = &q.woken
+	}
+	turn := make(chan struct{})
+	*waiting = append(*waiting, turn)
+	q.mu.Unlock()
+	select {
+	case <-turn:
+		q.mu.Lock()
+		return nil
+	case <-ctx.Done():
+	}
 	q.mu.Lock()
-	defer q.mu.Unlock()
+	if i := slices.Index(*waiting, turn); i >= 0 {
+		*waiting = slices.Delete(*waiting, i, i+1)
+	} else {
+		q.next()
+	}
+	return ctx.Err()
+}
+
+// next starts another search in place of one that has ended.
+func (q *queue) next() {
 	waiting := &q.woken
 	if len(q.woken) == 0 || len(q.others) > 0 && q.ahead >= mostAhead {
 		waiting, q.ahead = &q.others, 0
@@ -117,6 +117,39 @@ func (q *queue) next() {
 	}
 	close((*waiting)[0])
 	*waiting = slices.Delete(*waiting, 0, 1)
+}
+
+// search is one that has started.
+type search struct {
+	q    *queue
+	late *time.Timer
+	over bool // another search has started in its place
+}
+
+func (s *search) leave() {
+	s.q.mu.Lock()
+	defer s.q.mu.Unlock()
+	s.late.Stop()
+	s.q.ended = time.Now()
+	if !s.over {
+		s.over = true
+		s.q.next()
+	}
+}
+
+// skip starts another search beside one that takes long. If no search has ended
+// meanwhile, they wait for the rate limits.
+func (s *search) skip() {
+	s.q.mu.Lock()
+	defer s.q.mu.Unlock()
+	switch {
+	case s.over:
+	case time.Since(s.q.ended) >= longestSearch:
+		s.late.Reset(longestSearch)
+	default:
+		s.over = true
+		s.q.next()
+	}
 }
 
 func (q *queue) add(followers int) {

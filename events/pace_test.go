@@ -192,6 +192,7 @@ func TestFollowersLeaveSearches(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := newLogs(t, 20)
+		l.Fail(fastiotest.Fault{Op: search, Delay: 80 * time.Millisecond})
 		for _, room := range l.rooms {
 			for range 500 {
 				l.add(room, 0)
