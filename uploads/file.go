@@ -1,6 +1,7 @@
 package uploads
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -22,7 +23,8 @@ type FileOptions struct {
 	ChunkSize int64  // bytes sent at a time and held in memory, three times; default 8 MiB, more for files that need it
 	Creator   string // see [StartRequest]
 
-	// OnProgress is called with the bytes that the server has received.
+	// OnProgress is called with the bytes that the server has received, or of a stream that
+	// were sent.
 	OnProgress func(ctx context.Context, p api.Progress)
 
 	// OnSession is called when an upload in chunks has begun. [Service.Resume] continues
@@ -107,6 +109,33 @@ func (s *Service) FromPath(
 		return err == nil && now.Size() == info.Size() && now.ModTime().Equal(info.ModTime())
 	}
 	return f.run(ctx, f.upload)
+}
+
+// FromReader is [Service.File] for content of unknown size. Up to [MaxSingle] bytes are
+// sent in one call, more as a stream, which is sent once: after a failure the content must
+// be read again by another call. Hash is that of the content, checked by the server; nil
+// means none. The server ends a stream that exceeds the limit of the plan.
+//
+// Errors: those of [Service.File], and that of content.
+func (s *Service) FromReader(
+	ctx context.Context, t Target, name string, content io.Reader, hash *Hash, o *FileOptions, opts ...api.CallOption,
+) (*storage.Node, error) {
+	if content == nil {
+		return nil, &api.InputError{Op: opFile, Field: "content", Rule: "must not be nil"}
+	}
+	head, err := io.ReadAll(io.LimitReader(content, MaxSingle+1))
+	if err != nil {
+		return nil, fmt.Errorf("fastio: %s: reading the content: %w", opFile, err)
+	}
+	f := s.newFile(bytes.NewReader(head), o, opts)
+	f.Target, f.Name, f.Size = t, name, int64(len(head))
+	if f.Size <= MaxSingle {
+		return f.run(ctx, f.upload)
+	}
+	f.Size = SizeUnknown
+	return f.run(ctx, func(ctx context.Context) error {
+		return f.stream(ctx, &counted{r: io.MultiReader(bytes.NewReader(head), content), f: f, ctx: ctx}, hash)
+	})
 }
 
 // Resume continues an upload with the same content. Chunks that have arrived are not sent
@@ -269,6 +298,55 @@ func (f *file) resume(ctx context.Context) error {
 	return f.send(ctx, u.Chunks)
 }
 
+// stream sends content of unknown size.
+func (f *file) stream(ctx context.Context, content *counted, hash *Hash) error {
+	r := f.request()
+	if err := r.check(opFile); err != nil {
+		return err
+	}
+	u, err := f.s.Start(ctx, r, f.opts...)
+	if err != nil {
+		return err
+	}
+	if f.ID = u.ID; f.ID == "" {
+		return errors.New("fastio: " + opFile + ": the response has no upload")
+	}
+	err = f.s.Stream(ctx, f.ID, content, hash, f.opts...)
+	f.mu.Lock() // the connection may still read
+	failed := content.err
+	f.Size = f.done
+	f.mu.Unlock()
+	switch {
+	case failed != nil, err != nil && !ambiguous(err):
+		_ = f.s.Cancel(context.WithoutCancel(ctx), f.ID, f.opts...) // it cannot be continued
+		return errors.Join(failed, err)
+	case err != nil && ctx.Err() != nil:
+		return &Error{Op: opFile, Upload: f.state, Err: err}
+	}
+	return f.end(ctx, err)
+}
+
+// counted reads content and reports the bytes.
+type counted struct {
+	r   io.Reader
+	f   *file
+	ctx context.Context //nolint:containedctx // of OnProgress
+	err error           // of r
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		c.f.mu.Lock()
+		c.err = err
+		c.f.mu.Unlock()
+	}
+	if n > 0 {
+		c.f.report(c.ctx, int64(n))
+	}
+	return n, err
+}
+
 // chunks returns the number of chunks.
 func (f *file) chunks() int { return int((f.Size + f.ChunkSize - 1) / f.ChunkSize) }
 
@@ -394,7 +472,7 @@ func (f *file) report(ctx context.Context, n int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.done += n; f.o.OnProgress != nil {
-		f.o.OnProgress(ctx, api.Progress{Done: f.done, Total: f.Size})
+		f.o.OnProgress(ctx, api.Progress{Done: f.done, Total: f.Size}) // of a stream: SizeUnknown
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -382,5 +383,48 @@ func TestInvalidUploadsAreRejected(t *testing.T) {
 			stub.Err(s.Batch(t.Context(), room, nil, "")),
 			stub.Err(s.Batch(t.Context(), room, []uploads.BatchFile{{Name: "a", Content: make([]byte, uploads.MaxSingle+1)}}, "")),
 		},
+	})
+}
+
+// Content of unknown size is stored, whether it fits one call or not. A stream is sent
+// once.
+func TestReaderIsStored(t *testing.T) {
+	t.Parallel()
+	lost := fastiotest.Fault{Op: fastiotest.OpUploadsStream, Reset: fastiotest.AfterHeader, Count: 1}
+	cut := fastiotest.Fault{Op: fastiotest.OpUploadsStream, Reset: fastiotest.BeforeHeader, Count: 1}
+	type row struct {
+		size  int
+		fault *fastiotest.Fault
+		err   error // of the reader
+		fails bool
+	}
+	table.Bubbles(t, map[string]row{
+		"nothing":                   {size: 0},
+		"one call":                  {size: uploads.MaxSingle},
+		"a stream":                  {size: uploads.MaxSingle + 1},
+		"a stream without response": {size: 9 << 20, fault: &lost},
+		"a stream that is cut":      {size: 9 << 20, fault: &cut, fails: true},
+		"a reader that fails":       {size: 9 << 20, err: os.ErrClosed, fails: true},
+	}, func(t *testing.T, test row) {
+		w := newWorld(t)
+		if test.fault != nil {
+			w.Fail(*test.fault)
+		}
+		content := random(test.size)
+		r := io.Reader(bytes.NewReader(content))
+		if test.err != nil {
+			r = io.MultiReader(r, iotest.ErrReader(test.err))
+		}
+		hash := &uploads.Hash{Algorithm: "crc32c", Value: fmt.Sprintf("%08x", uploads.CRC(content))}
+		node, err := w.client.Uploads.FromReader(t.Context(), w.to, "a.bin", r, hash, nil)
+		if (err != nil) != test.fails || test.err != nil && !errors.Is(err, test.err) {
+			t.Fatalf("got %v", err)
+		}
+		if err == nil {
+			w.holds(t, node, content)
+		}
+		if n := w.count(fastiotest.OpUploadsStream); n > 1 {
+			t.Errorf("%d streams", n)
+		}
 	})
 }
