@@ -20,6 +20,7 @@ import (
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
 	"github.com/fastio-go/fastio/internal/page"
+	"github.com/fastio-go/fastio/internal/wait"
 )
 
 // Walk is one pass over the events that a query finds. It can stop at any event
@@ -38,6 +39,7 @@ type Walk struct {
 	unseen    []api.OpaqueID // delivered before the Walk resumed or restarted, not found again since
 	requested string         // position of the last requested page
 	restarts  int            // restarts since the last delivered event
+	stuck     bool           // the last restart delivers events again
 
 	mu    sync.Mutex
 	state cursorState
@@ -78,7 +80,8 @@ const (
 //
 // The cursor of a finished Walk starts a pass over the events created since: a
 // program that runs every night saves the cursor and gets each event once, if it
-// becomes visible within two minutes. [Service.Follow] finds later ones as well.
+// becomes visible within two minutes; of more than 10,000 in the last two minutes, some
+// are delivered again. [Service.Follow] finds later ones as well.
 // With q.CreatedMax or q.ParentEventID a finished Walk has no more events.
 //
 // A pass covers events created before it began by the server's clock, which it
@@ -87,7 +90,7 @@ const (
 // starts over and skips the last 10,000 events that this Walk has delivered. After
 // more events, it continues at the creation time it has reached if the server sorts
 // by that; otherwise earlier events are delivered again, like those of an earlier
-// process.
+// process. An event whose creation is wrong may then be left out.
 //
 // With a ParentEventID and on older servers, searches page by offset. Events that
 // start or stop matching during the pass then shift all others: do not acknowledge
@@ -209,6 +212,9 @@ func (w *Walk) begin(ctx context.Context) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.state.Max = later(now.Truncate(time.Second), w.query.CreatedMin)
+	if from := w.state.From; !from.IsZero() { // the clock may be behind that of the pass before
+		w.state.Max = later(w.state.Max, from.Add(tail))
+	}
 	return nil
 }
 
@@ -254,13 +260,13 @@ func (w *Walk) pages(ctx context.Context) iter.Seq2[fetched, error] {
 	return page.Calls(ctx, w.state.At, w.opts, fetch)
 }
 
-// lenient repeats Search while it is rate limited. The transport does the waiting
-// and returns such an error only because of a limit on attempts.
+// lenient repeats Search while a rate window is full. The transport does the waiting and
+// returns such an error only because of a limit on attempts.
 func (s *Service) lenient(ctx context.Context, q Query, opts []api.CallOption) (*Page, error) {
 	for {
 		p, err := s.Search(ctx, q, opts...)
 		e, refused := errors.AsType[*api.Error](err)
-		if !refused || !errors.Is(err, api.ErrRateLimited) || e.Rate.Reset.IsZero() ||
+		if !refused || !wait.OnWindow(e) || e.Rate.Reset.IsZero() ||
 			errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
 			return p, err
 		}
@@ -274,7 +280,7 @@ func (w *Walk) dedupe(id api.OpaqueID) bool {
 	}
 	fresh := w.delivered.add(id)
 	if fresh {
-		if !w.order.lost() {
+		if !w.order.lost() && !w.stuck {
 			w.restarts = 0
 		}
 	} else if i := slices.Index(w.unseen, id); i >= 0 { // in Passed already
@@ -290,7 +296,8 @@ func (w *Walk) dedupe(id api.OpaqueID) bool {
 // recordLast records an event that the next pass would find again.
 func (w *Walk) recordLast(e *Event) {
 	id := api.OpaqueID(e.ID.Plain())
-	if !w.keepLast || id == "" || w.state.Max.IsZero() || e.Created.Before(w.state.Max.Add(-tail)) || !w.ended.add(id) {
+	if !w.keepLast || id == "" || w.state.Max.IsZero() || e.Created.Before(w.state.Max.Add(-tail)) ||
+		len(w.state.Last) >= remembered || !w.ended.add(id) {
 		return
 	}
 	w.mu.Lock()
@@ -335,16 +342,22 @@ func (w *Walk) rewind() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.state.At = ""
-	switch o := &w.order; {
+	low, high, o := w.state.Low, w.state.High, &w.order
+	switch {
 	case o.count <= remembered:
 		*o = order{}
+		return
+	case o.lost():
 	case !o.unsorted[0]:
-		w.state.Low = later(w.state.Low, o.low.Add(-tail))
+		w.state.Low = later(low, o.low.Add(-tail))
 		o.most = w.state.Low
-	case !o.unsorted[1]:
-		w.state.High = o.high.Add(tail)
+	default:
+		if left := o.high.Add(tail); high.IsZero() || left.Before(high) {
+			w.state.High = left
+		}
 		o.least = w.state.High
 	}
+	w.stuck = w.state.Low.Equal(low) && w.state.High.Equal(high)
 }
 
 // order is the order of the events of a pass, as far as the pages show it.
@@ -355,8 +368,9 @@ type order struct {
 	unsorted    [2]bool   // not from the oldest to the newest, and not the reverse, by more than tail
 }
 
-// lost reports whether a restart delivers events again.
-func (o *order) lost() bool { return o.count > remembered && o.unsorted[0] && o.unsorted[1] }
+// lost reports whether a restart delivers events again: neither order holds, or both do, as
+// of events that were all created within tail.
+func (o *order) lost() bool { return o.count > remembered && o.unsorted[0] == o.unsorted[1] }
 
 // add adds a page of the query. An event outside its range has a wrong date: the log is
 // not sorted by it.
@@ -393,7 +407,13 @@ const (
 // now returns the server's time, from the Date header of a recent page or of a
 // ping.
 func (s *Service) now(ctx context.Context, o api.CallOptions) (time.Time, error) {
-	if age, known := s.clock.Age(); !known || age >= maxAge {
+	age, known := s.clock.Age()
+	if !known || age >= maxAge {
+		if err := s.ping(ctx, o); err != nil {
+			return time.Time{}, err
+		}
+	}
+	if !known { // one wrong Date must not count
 		if err := s.ping(ctx, o); err != nil {
 			return time.Time{}, err
 		}

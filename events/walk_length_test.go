@@ -21,17 +21,21 @@ import (
 	"github.com/fastio-go/fastio/internal/table"
 )
 
-// longLog is a log of one event a second. It rejects the cursors of some searches.
+// longLog is a log of one event a second, unless second says otherwise. It rejects some
+// searches with a cursor.
 type longLog struct {
 	start    time.Time
 	order    []int // of the events
-	rejected func(search int) bool
+	second   func(event int) int
+	rejected func(search int, cursor string) bool
 	wrong    int // index in order of an event with a wrong date
 	searches int
 }
 
 func newLongLog(n int, order func(all []int)) *longLog {
-	l := &longLog{start: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), rejected: func(int) bool { return false }, wrong: -1}
+	l := &longLog{start: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), wrong: -1}
+	l.rejected = func(int, string) bool { return false }
+	l.second = func(event int) int { return event }
 	for i := range n {
 		l.order = append(l.order, i)
 	}
@@ -42,7 +46,7 @@ func newLongLog(n int, order func(all []int)) *longLog {
 func (l *longLog) service() *events.Service {
 	return events.New(stub.Caller(func(_ context.Context, r *api.Request, out any) error {
 		l.searches++
-		if r.Query.Get("cursor") != "" && l.rejected(l.searches) {
+		if c := r.Query.Get("cursor"); c != "" && l.rejected(l.searches, c) {
 			return &api.Error{Status: http.StatusNotAcceptable, Code: 1605}
 		}
 		return json.Unmarshal([]byte(l.page(r)), out)
@@ -69,13 +73,13 @@ func (l *longLog) page(r *api.Request) string {
 	var b strings.Builder
 	b.WriteString(`{"events":[`)
 	for n := 0; n < 250 && at < len(l.order); at++ {
-		if s := time.Duration(l.order[at]) * time.Second; s < from || s > to {
+		if s := time.Duration(l.second(l.order[at])) * time.Second; s < from || s > to {
 			continue
 		}
 		if n++; n > 1 {
 			b.WriteByte(',')
 		}
-		created := l.start.Add(time.Duration(l.order[at]) * time.Second).Format(time.DateTime)
+		created := l.start.Add(time.Duration(l.second(l.order[at])) * time.Second).Format(time.DateTime)
 		if at == l.wrong {
 			created = "2000-01-01 00:00:00"
 		}
@@ -108,7 +112,7 @@ func TestWalkOverALongLog(t *testing.T) {
 	}, func(t *testing.T, test row) {
 		l := newLongLog(n, test.order)
 		l.wrong = test.wrong
-		l.rejected = func(search int) bool { return search == 30 || search == 120 || search == 121 }
+		l.rejected = func(search int, _ string) bool { return search == 30 || search == 120 || search == 121 }
 		times, total := make([]int8, n), 0
 		for e, err := range l.service().Walk(l.query(), "").Events(t.Context()) {
 			if err != nil {
@@ -130,10 +134,49 @@ func TestWalkOverALongLog(t *testing.T) {
 func TestLongWalkEndsIfCursorsAreRejectedAgainAndAgain(t *testing.T) {
 	t.Parallel()
 	l := newLongLog(60_000, shuffledLog)
-	l.rejected = func(search int) bool { return search%100 == 0 }
+	l.rejected = func(search int, _ string) bool { return search%100 == 0 }
 	if err := stub.Last(l.service().Walk(l.query(), "").Events(t.Context())); !errors.Is(err, api.ErrInvalid) || l.searches > 400 {
 		t.Errorf("got %v after %d searches", err, l.searches)
 	}
+}
+
+// Of more events than a walk remembers within two minutes, in a log of any order, none is
+// missed, and a cursor that is always rejected ends the walk.
+func TestWalkOverManyEventsOfTheSameTime(t *testing.T) {
+	t.Parallel()
+	const n, burst = 20_000, 15_000
+	type row struct {
+		order    func([]int)
+		second   func(event int) int
+		rejected func(search int, cursor string) bool
+		ends     bool
+	}
+	once := func(search int, _ string) bool { return search == 50 }
+	always := func(_ int, cursor string) bool { return cursor == "14250" }
+	table.Each(t, map[string]row{
+		"at the end of a log, newest first": {newestFirst, func(i int) int {
+			return max(i-(n-burst), 0)/150 + min(i, n-burst)
+		}, once, false},
+		"and a cursor that is never accepted": {oldestFirst, func(int) int { return 5 }, always, true},
+		"after others in order":               {oldestFirst, func(i int) int { return min(i, 3000) }, always, false},
+	}, func(t *testing.T, test row) {
+		l := newLongLog(n, test.order)
+		l.second, l.rejected = test.second, test.rejected
+		seen, total := map[api.OpaqueID]bool{}, 0
+		var last error
+		for e, err := range l.service().Walk(l.query(), "").Events(t.Context()) {
+			if last = err; err == nil {
+				seen[e.ID] = true
+				total++
+			}
+			if total > 5*n {
+				t.Fatalf("%d events were delivered", total)
+			}
+		}
+		if test.ends != errors.Is(last, api.ErrInvalid) || last == nil && len(seen) != n {
+			t.Errorf("%d of %d events, %v", len(seen), n, last)
+		}
+	})
 }
 
 // The memory of a walk does not grow with the log.

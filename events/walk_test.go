@@ -605,3 +605,39 @@ func TestGapAsJSON(t *testing.T) {
 		t.Errorf("got %s, %v, want %s", got, err, want)
 	}
 }
+
+// The Date of a response that is wrong once, ahead or behind, makes no later pass skip an
+// event or fail.
+func TestWrongDateDoesNotSpoilACursor(t *testing.T) {
+	t.Parallel()
+	for _, off := range []time.Duration{time.Hour, -5 * time.Minute} {
+		alone(t, func(t *testing.T, w *world) {
+			all := w.fill(10)
+			pass := func(cursor string, opts ...fastio.Option) *events.Walk {
+				return logOf(w.Server, opts...).Walk(w.paged(2), cursor)
+			}
+			pings := 0
+			wrong := through(func(next http.RoundTripper, r *http.Request) (*http.Response, error) {
+				p, err := next.RoundTrip(r)
+				if pings++; err == nil && pings == 1 {
+					p.Header.Set("Date", time.Now().Add(off).UTC().Format(http.TimeFormat))
+				}
+				return p, err
+			})
+			walk := pass("")
+			if off > 0 {
+				walk = pass("", wrong)
+			}
+			got := collect(t, walk)
+			time.Sleep(10 * time.Minute)
+			if off < 0 {
+				walk = pass(walk.Cursor(), wrong)
+				got = append(got, collect(t, walk)...)
+			}
+			all = append(all, w.fill(3)...)
+			time.Sleep(24 * time.Hour)
+			got = append(got, collect(t, pass(walk.Cursor()))...)
+			sameSet(t, all, got)
+		})
+	}
+}

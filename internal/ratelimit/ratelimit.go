@@ -53,6 +53,7 @@ type window struct {
 type Call struct {
 	number  uint64
 	Started time.Time
+	Ordered bool // after a wait that the server ordered
 }
 
 // A claim is an announcement that a window is used up. It may be wrong, so it
@@ -118,12 +119,21 @@ func (g *Group) Acquire(ctx context.Context, maxWait time.Duration, waiting Wait
 func (g *Group) wait(
 	ctx context.Context, maxWait time.Duration, waiting Waiting, o opening, changed <-chan struct{},
 ) (c Call, err error) {
-	defer func() { <-g.head }()
+	ordered := false
+	defer func() {
+		c.Ordered = ordered
+		<-g.head
+	}()
 	for since := time.Now(); changed != nil; c, o, changed = g.admit(since, maxWait) {
+		ordered = ordered || o.refused
+		due := o
+		if !o.at.Before(busy) {
+			due.at = o.ordered // a call that runs holds the slot
+		}
+		if err := worthwhile(ctx, maxWait, due); err != nil {
+			return Call{}, err
+		}
 		if o.at.Before(busy) {
-			if err := worthwhile(ctx, maxWait, o); err != nil {
-				return Call{}, err
-			}
 			if waiting != nil {
 				waiting(time.Until(o.at), o.refused)
 				waiting = nil
@@ -254,7 +264,7 @@ func (g *Group) admit(since time.Time, maxWait time.Duration) (c Call, o opening
 	for i := range g.windows {
 		*g.windows[i].slot(n) = busy
 	}
-	return Call{n, now}, o, nil
+	return Call{number: n, Started: now}, o, nil
 }
 
 // slot returns the slot of call n.
@@ -269,7 +279,7 @@ func (w *window) free(n uint64) time.Time {
 	}
 	if !at.IsZero() {
 		expiry := at.Add(w.Size + w.Size/1000)
-		if !w.sliding && !at.After(w.end) {
+		if !w.sliding && !at.After(w.end) && w.Size > 2*rounding { // a shorter one may slide unnoticed
 			expiry = earlier(expiry, w.end)
 		}
 		at = expiry

@@ -93,7 +93,7 @@ func (w *window) ends(reset time.Time) {
 	}
 	if after < w.Size-rounding && !w.sliding {
 		w.sliding = true
-		w.share = min(w.share, max(1, w.held))
+		w.share = min(w.share, max(1, w.held, float64(w.Max)/20))
 	}
 	w.end = reset
 }

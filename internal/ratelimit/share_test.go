@@ -1,6 +1,7 @@
 package ratelimit_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -136,4 +137,67 @@ func (s *server) fastest(calls int) time.Duration {
 		}
 	}
 	return time.Since(start) + oneWay
+}
+
+// A caller that may not wait as long as the server requires fails at once, also if the slot
+// of its call is in use.
+func TestClosedGroupFailsAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := ratelimit.New(api.RateWindow{Max: 2, Size: 3 * time.Second})
+		slow := acquire(t, g)
+		g.Release(acquire(t, g))
+		time.AfterFunc(100*time.Second, func() { g.Release(slow) })
+		g.Close(time.Now().Add(time.Hour), 2)
+		start := time.Now()
+		_, err := g.Acquire(t.Context(), time.Minute, nil)
+		if !errors.Is(err, ratelimit.ErrClosed) || time.Since(start) > 0 {
+			t.Errorf("got %v after %s", err, time.Since(start))
+		}
+	})
+}
+
+// Refusals with a wrong end of an hourly window do not stop its calls for long.
+func TestWrongEndsDoNotStopAGroup(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := ratelimit.New(api.RateWindows("activity.poll")...)
+		for range 2 {
+			c := acquire(t, g)
+			g.Release(c)
+			g.Refused(c, 1000, time.Now().Add(time.Second))
+			g.Close(time.Now().Add(time.Second), 1000)
+			time.Sleep(3 * time.Second)
+		}
+		start := time.Now()
+		for range 10 {
+			g.Release(acquire(t, g))
+		}
+		if took := time.Since(start); took > 10*time.Minute {
+			t.Errorf("ten calls took %s", took)
+		}
+	})
+}
+
+// In a short sliding window the only client is refused at its start at most.
+func TestShortSlidingWindow(t *testing.T) {
+	t.Parallel()
+	for size := 2 * time.Second; size <= 6*time.Second; size += time.Second {
+		synctest.Test(t, func(t *testing.T) {
+			w := api.RateWindow{Max: 5, Size: size}
+			g, s := ratelimit.New(w), newServer(sliding, w)
+			for range w.Max { // of an earlier process
+				s.take()
+			}
+			dice := rand.New(rand.NewPCG(1, 77))
+			for range 1000 {
+				time.Sleep(time.Duration(dice.ExpFloat64() * float64(w.Size) / 6))
+				for !s.attempt(t, g) {
+				}
+			}
+			if s.refused > 10 {
+				t.Errorf("%s: %d of 1000 calls were refused", size, s.refused)
+			}
+		})
+	}
 }

@@ -60,8 +60,9 @@ func (x *exchange) refusal() *api.Error {
 	}
 	if e.Status == http.StatusTooManyRequests {
 		limit := x.rate
-		if ofWindows(e.Code) && e.Rate.RetryAfter > 0 {
+		if wait.Windowed(e.Code) && e.Rate.RetryAfter > 0 {
 			limit.RetryAfter = e.Rate.RetryAfter
+			x.group.Refused(x.slot, x.rate.Limit, x.rate.Reset)
 			x.group.close(e)
 		}
 		x.client.share(x.group, limit)

@@ -22,6 +22,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	envelope "github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/ratelimit"
 	"github.com/fastio-go/fastio/internal/servertime"
 )
 
@@ -206,6 +207,8 @@ type exchange struct {
 	away     *url.URL       // where a hop goes
 	body     []byte         // of it, unless it is a stream
 	rate     api.RateLimit
+	slot     ratelimit.Call // of the attempt
+	own      time.Duration  // Retry-After of the last attempt, which the limiter waits for
 
 	failure error         // error of the last attempt that was sent; nil after a success
 	stopped error         // why there is no further attempt, if not because of failure

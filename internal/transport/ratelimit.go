@@ -42,13 +42,16 @@ func (l *limiter) RoundTrip(req *http.Request) (*http.Response, error) {
 			x.observeWait(req.Context(), reason, wait)
 		}
 	}
-	longest := x.maxWait
-	if longest >= 0 {
-		longest += jitter // added to the Retry-After of a closed group
+	longest, own, began := x.maxWait, x.own, time.Now()
+	if x.own = 0; longest >= 0 {
+		longest = max(0, longest-(x.ordered-own)) + jitter // added to the Retry-After of a closed group
 	}
 	call, err := x.group.Acquire(req.Context(), longest, waiting)
 	if err != nil {
 		return nil, refuse(req, err)
+	}
+	if call.Ordered {
+		x.ordered += max(0, time.Since(began)-own-jitter)
 	}
 	resp, err := l.forward(req, x.group, call)
 	if err != nil {
@@ -56,7 +59,7 @@ func (l *limiter) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	x.rate = rateOf(resp.Header, &l.client.clock)
 	if resp.StatusCode == http.StatusTooManyRequests { // whose Retry-After counts: see refusal
-		x.group.Refused(call, x.rate.Limit, x.rate.Reset)
+		x.slot = call
 		return resp, nil
 	}
 	if r := x.rate; !r.Reset.IsZero() {

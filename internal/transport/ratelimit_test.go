@@ -412,3 +412,57 @@ func TestRetryAfterOutlivesLaterHeaders(t *testing.T) {
 		}
 	})
 }
+
+// A refusal costs the pace of a group, and ends a call, unless it names a time from which
+// on calls are accepted.
+func TestRefusalsWithoutATimeArePaced(t *testing.T) {
+	t.Parallel()
+	type row struct {
+		code   int
+		header []string
+		most   int // requests in ten minutes, one call after the other
+	}
+	table.Bubbles(t, map[string]row{
+		"without a time":        {1671, []string{"X-Ve-Limit-Max", "120", "X-Ve-Limit-Avail", "100"}, 125},
+		"of a call in progress": {145858, []string{"X-Ve-Limit-Max", "120", "X-Ve-Limit-Avail", "100"}, 125},
+		"for a millisecond":     {1671, []string{"Retry-After", "0.001"}, 125},
+	}, func(t *testing.T, test row) {
+		n := 0
+		client := newClient(t, roundTrip(func(r *http.Request) (*http.Response, error) {
+			n++
+			return failed(http.StatusTooManyRequests, test.code, test.header...).response(r)
+		}))
+		for start := time.Now(); time.Since(start) < 10*time.Minute; {
+			if err := client.Call(t.Context(), of("events.search", api.MaxWait(api.NoLimit)), nil); !errors.Is(err, api.ErrRateLimited) {
+				t.Fatal(err)
+			}
+			if n > 2*test.most {
+				break
+			}
+		}
+		if n > test.most {
+			t.Errorf("%d requests", n)
+		}
+	})
+}
+
+// MaxWait limits the sum of the waits that the server orders, for this call or for others
+// before it.
+func TestMaxWaitLimitsTheSumOfWaits(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		n := 0
+		client := newClient(t, roundTrip(func(r *http.Request) (*http.Response, error) {
+			if n++; n <= 2 {
+				return limited("50").response(r)
+			}
+			return ok().response(r)
+		}))
+		_ = client.Call(t.Context(), of("group", api.Attempts(1)), nil)
+		start := time.Now()
+		err := client.Call(t.Context(), of("group"), nil)
+		if !errors.Is(err, api.ErrRateLimited) || time.Since(start) > time.Minute {
+			t.Errorf("got %v after %s", err, time.Since(start))
+		}
+	})
+}

@@ -102,7 +102,7 @@ func (x *exchange) outcome(e *api.Error) outcome {
 	}
 	switch e.Status {
 	case http.StatusTooManyRequests:
-		if ofWindows(e.Code) {
+		if wait.Windowed(e.Code) {
 			return rateLimited
 		}
 	case http.StatusRequestTimeout, http.StatusInternalServerError, http.StatusBadGateway,
@@ -114,14 +114,9 @@ func (x *exchange) outcome(e *api.Error) outcome {
 
 // Codes of errors that decide on retries.
 const (
-	codeUnparseable = 10001  // the bearer is not a token
-	codeDead        = 10011  // the bearer is missing, unknown or revoked
-	codeInProgress  = 145858 // a 429 until another call of the same user has ended
-	codeLocked      = 10760  // a 429 for an account after too many wrong passwords
+	codeUnparseable = 10001 // the bearer is not a token
+	codeDead        = 10011 // the bearer is missing, unknown or revoked
 )
-
-// ofWindows reports whether a 429 means that the rate limit is reached.
-func ofWindows(code int64) bool { return code != codeInProgress && code != codeLocked }
 
 // NeverSent reports whether the failure proves that no byte of the request was sent.
 // An HTTP/2 server can report an unprocessed request (REFUSED_STREAM, GOAWAY). That
@@ -166,7 +161,7 @@ func (x *exchange) retries(ctx context.Context) bool {
 // wait for that costs no attempt and no retry budget, unlike a retry after a failure:
 // with several clients on one credential refusals are part of normal operation.
 func (x *exchange) waitsForWindow(e *api.Error) bool {
-	return x.attempts > 1 && e != nil && x.outcome(e) == rateLimited && e.Rate.RetryAfter > 0
+	return x.attempts > 1 && e != nil && x.outcome(e) == rateLimited && wait.OnWindow(e)
 }
 
 // pause sets the delay of the next attempt. It returns false if the waits that the
@@ -183,7 +178,7 @@ func (x *exchange) pause(ctx context.Context, e *api.Error) bool {
 		}
 		x.wait = max(x.wait, ordered)
 		if e.Status == http.StatusTooManyRequests {
-			x.wait = time.Until(e.Rate.Reset) // when the group reopens
+			x.wait, x.own = time.Until(e.Rate.Reset), ordered // when the group reopens
 		}
 	}
 	if dl, ok := ctx.Deadline(); ok && time.Until(dl) < x.wait {

@@ -76,6 +76,21 @@ func Ordered(err error) time.Duration {
 	return 0
 }
 
+// Codes of a 429 that is not about a rate window.
+const (
+	codeInProgress = 145858 // until another call of the same user has ended
+	codeLocked     = 10760  // of an account after too many wrong passwords
+)
+
+// Windowed reports whether a 429 with a code means that a rate window is full.
+func Windowed(code int64) bool { return code != codeInProgress && code != codeLocked }
+
+// OnWindow reports whether e is a 429 of a rate window that opens again at a known time. A
+// shorter time than a second is none, so that no call is repeated without a pause.
+func OnWindow(e *api.Error) bool {
+	return e.Status == http.StatusTooManyRequests && Windowed(e.Code) && e.Rate.RetryAfter >= time.Second
+}
+
 // Sleep waits for d. It returns the error of ctx if that is done first.
 func Sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
