@@ -15,7 +15,8 @@ import (
 	"github.com/fastio-go/fastio/internal/redact"
 )
 
-// Dialer opens sockets. The address holds a token, so it must not be part of logs
+// Dialer opens sockets. Dial must return when ctx is done: other subscriptions of the
+// client may wait for it. The address holds a token, so it must not be part of logs
 // or errors. A refused handshake should be a [*HandshakeError].
 type Dialer interface {
 	Dial(ctx context.Context, address string, header http.Header) (Conn, error)

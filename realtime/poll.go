@@ -28,7 +28,7 @@ type polled struct {
 	seen   map[activity.Field]api.Time // the latest of each field, within the lookback of a sweep
 	swept  time.Time
 	start  start           // unless the cursor is from a poll
-	phase  float64         // of the first sweep; 0 after it
+	phase  float64         // of the first sweep; 0 after the second one
 	now    context.Context // of the first connState: canceled when it changes
 }
 
@@ -117,14 +117,17 @@ func (s *Subscription) beginNow() {
 func (s *Subscription) awaitSweep(now context.Context) bool {
 	for {
 		pause := max(s.o.Sweep, s.s.spread())
-		if s.polled.phase > 0 { // the first sweep is one or two polls
-			pause = s.o.Sweep + time.Duration(s.polled.phase*float64(max(0, 2*s.s.spread()-s.o.Sweep)))
+		switch { // the first sweep is up to three polls
+		case !s.polled.start.began.IsZero():
+			pause = s.o.Sweep + time.Duration(s.polled.phase*float64(max(0, 3*s.s.spread()-s.o.Sweep)))
+		case s.polled.phase > 0:
+			pause = max(s.o.Sweep, 3*s.s.spread())
 		}
 		pause -= time.Since(s.polled.swept)
 		if pause <= 0 {
 			return true
 		}
-		if wait.Sleep(now, pause) != nil {
+		if wait.Sleep(now, min(pause, s.o.Sweep)) != nil { // it changes with the subscriptions
 			return false
 		}
 	}
@@ -145,7 +148,7 @@ func (s *Subscription) baseline(ctx context.Context) error {
 		s.polled.cursor = r.Cursor
 		break
 	}
-	r, err := s.ask(ctx)
+	r, err := s.ask(ctx, s.polled.cursor)
 	if err != nil {
 		s.polled.cursor = ""
 		return err
@@ -208,42 +211,50 @@ func (s *Subscription) follow(ctx, now context.Context) error {
 // sweep polls from [Options.Overlap] before the cursor, for changes that were lost
 // or became visible late.
 func (s *Subscription) sweep(ctx context.Context) error {
-	r, err := s.ask(ctx)
-	if err == nil && s.startsEarlier(r) {
-		r, err = s.ask(ctx)
+	first := !s.polled.start.began.IsZero()
+	r, err := s.ask(ctx, s.polled.cursor)
+	if err == nil && first {
+		r, err = s.correct(ctx, r)
 	}
 	if err != nil {
 		return err
 	}
 	s.accept(r)
-	s.polled.swept, s.polled.start, s.polled.phase = time.Now(), start{}, 0
+	if s.polled.swept, s.polled.start = time.Now(), (start{}); !first {
+		s.polled.phase = 0
+	}
 	s.notify(func(*Status) {})
 	return nil
 }
 
-// startsEarlier moves the cursor back if the first poll shows that the Date of the start
-// was ahead of the times of activity.
-func (s *Subscription) startsEarlier(r *activity.Report) bool {
-	from := s.polled.start
-	if from.began.IsZero() {
-		return false
+// correct returns the first report of a subscription. If the Date of its start was ahead of
+// the times of activity, that is a report from an earlier cursor.
+func (s *Subscription) correct(ctx context.Context, r *activity.Report) (*activity.Report, error) {
+	from, cursor := s.polled.start, r.Cursor
+	if len(r.Activity) > 0 { // then the cursor may be that of the latest change, and not of now
+		now, err := s.ask(ctx, "")
+		if err != nil {
+			return nil, err
+		}
+		cursor = now.Cursor
 	}
 	now, set := s.clock.Earliest(), from.cursor.Time()
-	age := max(time.Since(from.began), now.Sub(set))
-	if at := r.Cursor.Time(); !at.IsZero() && at.Before(now) {
+	age := max(0, time.Since(from.began), now.Sub(set))
+	if at := cursor.Time(); !at.IsZero() && at.Before(now) {
 		now = at
 	}
 	const rounding = 2 * time.Second
 	at := now.Add(-age - time.Second)
 	if at.After(set.Add(-rounding)) {
-		return false
+		return r, nil
 	}
 	s.polled.cursor = activity.CursorAt(at)
-	return true
+	return s.ask(ctx, s.polled.cursor)
 }
 
-func (s *Subscription) ask(ctx context.Context) (*activity.Report, error) {
-	o := &activity.PollOptions{Cursor: s.polled.cursor.Back(s.o.Overlap), Updated: true, Slack: leastSlack}
+// ask polls from [Options.Overlap] before a cursor; without one it returns that of now.
+func (s *Subscription) ask(ctx context.Context, cursor activity.Cursor) (*activity.Report, error) {
+	o := &activity.PollOptions{Cursor: cursor.Back(s.o.Overlap), Updated: cursor != "", Slack: leastSlack}
 	var report *activity.Report
 	err := wait.Poll{Final: call.Final, Failed: s.pollFailed}.Run(ctx, func() (bool, time.Duration, error) {
 		var answer api.Response
@@ -342,7 +353,7 @@ func (s *Subscription) heard(h http.Header) {
 	if silence > longAbsent {
 		s.pending.requestResync(ResyncReasonAbsence, nil)
 	}
-	if silence > longSilent {
+	if silence > max(longSilent, 2*s.Status().Interval) {
 		s.history.enqueueGap(before)
 	}
 }

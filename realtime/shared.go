@@ -122,22 +122,24 @@ func (s *shared) turn(ctx context.Context) error {
 
 func pass(ctx context.Context, g *ratelimit.Group) error {
 	c, err := g.Acquire(ctx, -1, nil)
-	if err == nil {
-		g.Release(c)
+	if err != nil { // also if the wait exceeds the deadline of ctx
+		<-ctx.Done()
+		return ctx.Err()
 	}
-	return err
+	g.Release(c)
+	return nil
 }
 
 // dial calls open in the order of the calls. While the network is broken, one
 // subscription at a time dials. It calls began when it is the turn of the caller.
-func (s *shared) dial(ctx context.Context, began func(), open func() error) error {
+func (s *shared) dial(ctx context.Context, began func(), open func(context.Context) error) error {
 	for {
 		if err := pass(ctx, s.dials); err != nil {
 			return err
 		}
 		began()
 		if s.retryAt().IsZero() {
-			return s.dialed(open())
+			return s.dialed(open(ctx))
 		}
 		if tried, err := s.probing(ctx, open); tried || err != nil {
 			return err
@@ -146,7 +148,7 @@ func (s *shared) dial(ctx context.Context, began func(), open func() error) erro
 }
 
 // probing calls open if the network is still broken when the caller is the one to dial.
-func (s *shared) probing(ctx context.Context, open func() error) (tried bool, err error) {
+func (s *shared) probing(ctx context.Context, open func(context.Context) error) (tried bool, err error) {
 	select {
 	case s.probe <- struct{}{}:
 	case <-ctx.Done():
@@ -163,7 +165,9 @@ func (s *shared) probing(ctx context.Context, open func() error) (tried bool, er
 	s.mu.Lock()
 	s.probes++
 	s.mu.Unlock()
-	return true, s.dialed(open())
+	ctx, cancel := context.WithTimeout(ctx, mintTimeout+dialTime) // others wait for it
+	defer cancel()
+	return true, s.dialed(open(ctx))
 }
 
 func (s *shared) retryAt() time.Time {
@@ -174,7 +178,7 @@ func (s *shared) retryAt() time.Time {
 
 // dialed records the end of a dial and returns its error.
 func (s *shared) dialed(err error) error {
-	if err == nil {
+	if err == nil || !brokenNetwork(err) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.retry, s.probes = time.Time{}, 0

@@ -1,8 +1,10 @@
 package realtime_test
 
 import (
+	"context"
 	"crypto/sha1"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -12,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/fastio-go/fastio"
@@ -85,10 +88,10 @@ func (w *crowd) in(m realtime.Mode) (n int) {
 // polls returns the times of the polls so far.
 func (w *crowd) polls() []time.Time { return w.at("activity.") }
 
-// at returns the times of the calls with a prefix.
+// at returns the times of the calls of an operation, or of an area with a dot.
 func (w *crowd) at(op fastiotest.Op) (at []time.Time) {
 	for _, r := range w.server.Requests() {
-		if strings.HasPrefix(r.Op, string(op)) {
+		if r.Op == string(op) || strings.HasSuffix(string(op), ".") && strings.HasPrefix(r.Op, string(op)) {
 			at = append(at, r.At)
 		}
 	}
@@ -97,11 +100,13 @@ func (w *crowd) at(op fastiotest.Op) (at []time.Time) {
 
 // busiest returns the largest number of times within a window.
 func busiest(at []time.Time, window time.Duration) (most int) {
-	for i := range at {
-		for at[i].Sub(at[i-most]) >= window { // at is sorted
-			most--
+	n := 0
+	for i := range at { // it is sorted
+		for at[i].Sub(at[i-n]) >= window {
+			n--
 		}
-		most++
+		n++
+		most = max(most, n)
 	}
 	return most
 }
@@ -320,3 +325,128 @@ func serveQuietSocket(w http.ResponseWriter, r *http.Request) {
 }
 
 var quietSockets sync.Map // so that they stay open
+
+// The renewal of a token polls nothing.
+func TestRenewalsPollNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := fastiotest.New(func(o *fastiotest.Options) { o.Realtime.TokenLife = 15 * time.Minute })
+		w := newCrowd(t, s, table.Rounds(200, 300), &realtime.Options{PingInterval: time.Hour})
+		time.Sleep(2 * time.Hour)
+		if most := busiest(w.polls(), time.Hour); most > 250 {
+			t.Errorf("%d polls in an hour", most)
+		}
+	})
+}
+
+// The interval follows the number of subscriptions, also in a pause that has begun.
+func TestFewerSubscriptionsPollMoreOften(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newCrowd(t, fastiotest.New(), 200, &realtime.Options{PingInterval: time.Hour})
+		time.Sleep(time.Minute)
+		for _, c := range w.all[10:] {
+			_ = c.stop(t)
+		}
+		w.all = w.all[:10]
+		w.server.FailSockets(fastiotest.SocketFault{Lose: true})
+		w.change()
+		time.Sleep(11 * time.Minute)
+		if n := w.missing(); n > 0 {
+			t.Errorf("%d subscriptions did not report a lost change", n)
+		}
+	})
+}
+
+// Subscriptions that take turns do not take the time between two polls for an outage.
+func TestTurnsAreNoOutage(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newCrowd(t, fastiotest.New(), 60, &realtime.Options{PollOnly: true, CatchUp: true})
+		time.Sleep(time.Hour)
+		if n := len(w.at("events.")); n > 0 {
+			t.Errorf("%d reads of the log in an hour without an outage", n)
+		}
+	})
+}
+
+// A subscription that waits for its turn does not end before its deadline.
+func TestDeadlineWhileTakingTurns(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newCrowd(t, fastiotest.New(), 30, &realtime.Options{PollOnly: true})
+		deadline := time.Now().Add(10 * time.Minute)
+		ctx, cancel := context.WithDeadline(t.Context(), deadline)
+		defer cancel()
+		sub, err := w.client.Realtime.Subscribe(ctx, api.Workspace(w.rooms[0]), &realtime.Options{PollOnly: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, err = range sub.Changes() {
+			if err != nil {
+				break
+			}
+		}
+		if !errors.Is(err, context.DeadlineExceeded) || !time.Now().Equal(deadline) {
+			t.Errorf("ended %s before the deadline: %v", time.Until(deadline), err)
+		}
+	})
+}
+
+// A subscription whose token is refused for an hour does not keep others from dialing.
+func TestOddSubscriptionDoesNotHoldTheQueue(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := fastiotest.New()
+		w := newCrowd(t, s, 5, nil)
+		s.Fail(fastiotest.Fault{Op: fastiotest.OpRealtimeSocket, Reset: fastiotest.BeforeHeader})
+		s.DropSockets("")
+		time.Sleep(time.Minute)
+		s.Fail(fastiotest.Fault{
+			Op: fastiotest.OpRealtimeSocketToken, Count: 1, Status: http.StatusTooManyRequests,
+			Header: http.Header{"Retry-After": {"3600"}},
+		})
+		odd := s.AddWorkspace(fastiotest.Workspace{Name: "Odd"}).ID
+		subscribed(t, w.client.Realtime, api.Workspace(odd), nil)
+		time.Sleep(10 * time.Minute)
+		s.Heal()
+		time.Sleep(2 * time.Minute)
+		if n := w.in(realtime.ModeSocket); n != 5 {
+			t.Errorf("%d of 5 subscriptions have a socket", n)
+		}
+	})
+}
+
+// What changed before Subscribe is not reported, also if there are changes after it.
+func TestEarlierChangesAreNotReported(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newCrowd(t, fastiotest.New(), 0, nil)
+		room := w.server.AddWorkspace(fastiotest.Workspace{Name: "Design"}).ID
+		old := update(w.server, room, 1)
+		time.Sleep(4 * time.Minute)
+		c := subscribed(t, w.client.Realtime, api.Workspace(room), nil)
+		time.Sleep(time.Second)
+		fresh := update(w.server, room, 2)
+		time.Sleep(20 * time.Minute)
+		if got := c.news(); slices.Contains(got, old) || !slices.Contains(got, fresh) {
+			t.Errorf("reported %v", got)
+		}
+	})
+}
+
+// A day without polls and sockets is reported, although tokens were issued.
+func TestTokensDoNotHideAnOutage(t *testing.T) {
+	t.Parallel()
+	streaming(t, func(t *testing.T, p *platform, c *consumer) {
+		time.Sleep(10 * time.Second)
+		p.locked(func() { p.pollErr, p.dialErr = errReset, &realtime.HandshakeError{Status: 503} })
+		p.each((*socket).drop)
+		time.Sleep(30 * time.Hour)
+		p.locked(func() { p.pollErr = nil })
+		time.Sleep(5 * time.Minute)
+		if _, resyncs := c.entries(); !slices.Equal(resyncs, []realtime.ResyncReason{realtime.ResyncReasonAbsence}) {
+			t.Errorf("got %v", resyncs)
+		}
+	})
+}

@@ -96,7 +96,7 @@ func (k *dialLoop) pause(err error) time.Duration {
 // open starts a session when it is the turn of the subscription.
 func (k *dialLoop) open(ctx context.Context) (n *session, err error) {
 	began := func() { k.began.Do(func() { time.AfterFunc(grace, k.late) }) }
-	err = k.s.dial(ctx, began, func() error {
+	err = k.s.dial(ctx, began, func(ctx context.Context) error {
 		n, err = k.newSession(ctx)
 		return err
 	})
@@ -138,7 +138,7 @@ func (k *dialLoop) mint(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	k.heard(answer.Header)
+	k.clock.Observe(answer.Header)
 	k.token, k.tokenFailures = token, 0
 	life := token.life*8/10 + rand.N(token.life/10+1) //nolint:gosec // spreading load needs no secrecy
 	k.renew = asked.Add(max(life, leastLife))
@@ -186,13 +186,18 @@ func (k *dialLoop) serve(ctx context.Context, n *session) error {
 		n.end()
 		n, failures = next, 0
 		renew.Reset(time.Until(k.renew))
-		k.connected()
+		k.opened() // both were open, so that no change was missed
 	}
 }
 
-// connected reports an open socket, which starts a sweep.
+// connected reports an open socket after a time without one, which starts a sweep.
 func (k *dialLoop) connected() {
+	k.heard(nil)
 	k.connState.set(true)
+	k.opened()
+}
+
+func (k *dialLoop) opened() {
 	k.switchTo(ModeSocket, func(st *Status) { st.Sockets++; st.clearError(false) })
 }
 
