@@ -114,16 +114,17 @@ func TestFollowManyLogs(t *testing.T) {
 		"sliding windows":      {fastiotest.Sliding, 0, 2 * time.Second, 10 * time.Second},
 		"events that are late": {fastiotest.FixedFromFirst, 4 * time.Second, 8 * time.Second, 90 * time.Second},
 	}, func(t *testing.T, row row) {
-		l := newLogs(t, 100, func(o *fastiotest.Options) { o.Limits.Windows = row.kind })
+		n := table.Rounds(100, 100)
+		l := newLogs(t, n, func(o *fastiotest.Options) { o.Limits.Windows = row.kind })
 		l.Fail(fastiotest.Fault{Op: search, Delay: 80 * time.Millisecond})
 		l.follow(t, events.Query{}, events.FollowOptions{})
 		time.Sleep(time.Hour)
 		rest := time.Now()
 		time.Sleep(10 * time.Minute)
-		if n := l.searches(rest); n > 36 {
-			t.Errorf("%d searches at rest in ten minutes", n)
+		if found := l.searches(rest); found > 36 {
+			t.Errorf("%d searches at rest in ten minutes", found)
 		}
-		if got, want := l.client.Events.FollowInterval(), 100*10*time.Minute/36; (got - want).Abs() > time.Second {
+		if got, want := l.client.Events.FollowInterval(), time.Duration(n)*10*time.Minute/36; (got - want).Abs() > time.Second {
 			t.Errorf("the interval is %s, want %s", got, want)
 		}
 		dice := rand.New(rand.NewPCG(1, 2))
@@ -147,7 +148,8 @@ func TestFollowManyLogsWithoutSockets(t *testing.T) {
 	table.Bubbles(t, map[string]time.Duration{
 		"at rest": 0, "with changes": time.Second,
 	}, func(t *testing.T, each time.Duration) {
-		l := newLogs(t, 100)
+		n := table.Rounds(100, 100)
+		l := newLogs(t, n)
 		l.Fail(fastiotest.Fault{Op: fastiotest.OpRealtimeSocket, Status: http.StatusNotFound})
 		l.follow(t, events.Query{}, events.FollowOptions{})
 		time.Sleep(time.Hour)
@@ -176,12 +178,13 @@ func TestFollowManyLogsWithoutSockets(t *testing.T) {
 		}
 		time.Sleep(30 * time.Second)
 		l.mu.Lock()
-		if n := len(l.delays); n < 13 {
-			t.Errorf("%d events were handed over soon", n)
+		if soon := len(l.delays); soon < 13 {
+			t.Errorf("%d events were handed over soon", soon)
 		}
 		l.mu.Unlock()
-		time.Sleep(100*17*time.Second + time.Minute)
-		if most := l.waited(1); most > 100*17*time.Second {
+		longest := time.Duration(n) * 17 * time.Second
+		time.Sleep(longest + time.Minute)
+		if most := l.waited(1); most > longest {
 			t.Errorf("an event was handed over after %s", most)
 		}
 	})

@@ -122,8 +122,8 @@ func TestManySubscriptionsPollRarely(t *testing.T) {
 	}
 	table.Bubbles(t, map[string]row{
 		"20":    {20, 5 * time.Second, table.Rounds(6, 6)},
-		"300":   {300, time.Minute, table.Rounds(6, 6)},
-		"1,000": {1000, 5 * time.Minute, table.Rounds(2, 12)},
+		"300":   {table.Rounds(300, 300), time.Minute, table.Rounds(6, 6)},
+		"1,000": {table.Rounds(1000, 1000), 5 * time.Minute, table.Rounds(2, 12)},
 	}, func(t *testing.T, test row) {
 		w := newCrowd(t, fastiotest.New(), test.n, &realtime.Options{PingInterval: time.Hour})
 		time.Sleep(time.Until(w.begun.Add(test.start)))
