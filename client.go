@@ -9,6 +9,7 @@ import (
 	"github.com/fastio-go/fastio/activity"
 	"github.com/fastio-go/fastio/ai"
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/assets"
 	"github.com/fastio-go/fastio/comments"
 	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/fileshares"
@@ -36,6 +37,7 @@ type Client struct {
 	Account    *account.Service    // the signed-in user, organizations and workspaces
 	Activity   *activity.Service   // notifications about changes, by long polls
 	AI         *ai.Service         // the agent: conversations, answers, notes
+	Assets     *assets.Service     // pictures of organizations, workspaces, shares and users
 	Comments   *comments.Service   // comments on workspaces, shares and files
 	Events     *events.Service     // the event log
 	FileShares *fileshares.Service // links to single files
@@ -72,6 +74,7 @@ func connect(cfg config) (*Client, error) {
 	c.Account = account.New(c.transport)
 	c.Activity = activity.New(c.transport)
 	c.AI = ai.New(c.transport)
+	c.Assets = assets.New(c.transport)
 	c.Comments = comments.New(c.transport)
 	c.FileShares = fileshares.New(c.transport)
 	c.HowTo = howto.New(c.transport)

@@ -198,4 +198,9 @@ const (
 	OpAccountWorkspacesUpdate        Op = "account.Workspaces.Update"
 	OpAccountWorkspacesCheckName     Op = "account.Workspaces.CheckName"
 	OpAccountWorkspacesListMembers   Op = "account.Workspaces.ListMembers"
+	OpAssetsTypes                    Op = "assets.Types"
+	OpAssetsList                     Op = "assets.List"
+	OpAssetsUpload                   Op = "assets.Upload"
+	OpAssetsDelete                   Op = "assets.Delete"
+	OpAssetsRead                     Op = "assets.Read"
 )

@@ -3,6 +3,7 @@ package contract_test
 import (
 	"encoding/json"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/fastio-go/fastio/activity"
 	"github.com/fastio-go/fastio/ai"
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/assets"
 	"github.com/fastio-go/fastio/comments"
 	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/fastiotest"
@@ -26,8 +28,9 @@ import (
 // scripts returns the steps of each area, with complete names of operations.
 func scripts() map[string][]step {
 	all := map[string][]step{
-		"account": accountSteps(), "activity": activitySteps(), "ai": aiSteps(), "comments": commentSteps(),
-		"events": eventSteps(), "fileshares": fileShareSteps(), "howto": howToSteps(), "metadata": metadataSteps(),
+		"account": accountSteps(), "activity": activitySteps(), "ai": aiSteps(), "assets": assetSteps(),
+		"comments": commentSteps(),
+		"events":   eventSteps(), "fileshares": fileShareSteps(), "howto": howToSteps(), "metadata": metadataSteps(),
 		"oauth": oauthSteps(), "realtime": realtimeSteps(), "search": searchSteps(), "shares": shareSteps(),
 		"storage": storageSteps(), "system": systemSteps(),
 	}
@@ -189,6 +192,32 @@ func aiSteps() []step {
 		makes("/shares.AuthPassword", shareID, secret(sharePassword)).learns("link", "Secret").as(""),
 		makes("Notes.Get", portal, postedNote, "", &api.LinkToken{Secret: secret("$link")}),
 	}
+}
+
+func assetSteps() []step {
+	upload := func(of api.Profile, name assets.Name, content string) step {
+		return step{"Upload", func(c call) (any, error) {
+			to, _ := reflect.TypeAssert[api.Profile](c.fill(reflect.ValueOf(of)))
+			return nil, c.Assets.Upload(c, to, name, "mühle №1.svg", strings.NewReader(content))
+		}}
+	}
+	org := api.Org(orgID)
+	steps := []step{between((*world).openPortals), upload(org, assets.NameLogo, ""), upload(org, "portrait", "<svg/>")}
+	for _, p := range []struct {
+		of   api.Profile
+		name assets.Name
+	}{
+		{org, assets.NameLogo},
+		{api.Workspace(workspaceID), assets.NameBanner},
+		{api.Share(portalID), assets.NameLogo},
+		{api.User("$me"), assets.NameProfilePic},
+	} {
+		steps = append(
+			steps, makes("Types", p.of.Kind), upload(p.of, p.name, "<svg/>"), makes("List", p.of),
+			makes("Read", p.of, p.name), makes("Delete", p.of, p.name),
+		)
+	}
+	return append(steps, makes("Read", org, assets.NameLogo), makes("Delete", org, assets.NameLogo))
 }
 
 func commentSteps() []step {

@@ -147,6 +147,7 @@ func newWorld(t *testing.T, change ...func(o *fastiotest.Options)) *world {
 	})...)
 	w := &world{t: t, server: s, known: map[string]string{"token": s.Token()}}
 	ada := s.User().ID
+	w.learn("me", string(ada))
 	w.add(
 		fastiotest.Org{
 			ID: orgID, Domain: "difference", Name: "Difference Works", Description: "Engines, to order", Owner: ada,

@@ -2103,3 +2103,74 @@ func AccountWorkspacesListMembers(workspaceID api.ID, query url.Values) *api.Req
 		Query: query,
 	}
 }
+
+func AssetsTypes(in api.Profile) *api.Request {
+	return &api.Request{
+		Op: "assets.Types", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path: api.ProfilePath(in, []string{
+			"/current/org/assets/",
+			"/current/workspace/assets/",
+			"/current/share/assets/",
+			"/current/user/assets/",
+		}, nil,
+		),
+	}
+}
+
+func AssetsList(in api.Profile) *api.Request {
+	return &api.Request{
+		Op: "assets.List", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path: api.ProfilePath(in, []string{
+			"/current/org/{org_id}/assets/",
+			"/current/workspace/{workspace_id}/assets/",
+			"/current/share/{share_id}/assets/",
+			"/current/user/{user_id}/assets/",
+		}, nil,
+		),
+	}
+}
+
+func AssetsUpload(in api.Profile, assetName string, body api.Body) *api.Request {
+	return &api.Request{
+		Op: "assets.Upload", Method: http.MethodPost, Replay: api.ReplayOnce,
+		Path: api.ProfilePath(in, []string{
+			"/current/org/{org_id}/assets/{asset_name}/",
+			"/current/workspace/{workspace_id}/assets/{asset_name}/",
+			"/current/share/{share_id}/assets/{asset_name}/",
+			"/current/user/{user_id}/assets/{asset_name}/",
+		}, []string{assetName},
+		),
+		Body: body,
+	}
+}
+
+func AssetsDelete(in api.Profile, assetName string) *api.Request {
+	return &api.Request{
+		Op: "assets.Delete", Method: http.MethodDelete, Replay: api.ReplaySafe,
+		Path: api.ProfilePath(in, []string{
+			"/current/org/{org_id}/assets/{asset_name}/",
+			"/current/workspace/{workspace_id}/assets/{asset_name}/",
+			"/current/share/{share_id}/assets/{asset_name}/",
+			"/current/user/{user_id}/assets/{asset_name}/",
+		}, []string{assetName},
+		),
+	}
+}
+
+func AssetsRead(in api.Profile, assetName string) *api.Request {
+	r := &api.Request{
+		Op: "assets.Read", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path: api.ProfilePath(in, []string{
+			"/current/org/{org_id}/assets/{asset_name}/read/",
+			"/current/workspace/{workspace_id}/assets/{asset_name}/read/",
+			"/current/share/{share_id}/assets/{asset_name}/read/",
+			"/current/user/{user_id}/assets/{asset_name}/read/",
+		}, []string{assetName},
+		),
+		Auth: api.AuthOptional,
+	}
+	if in.Kind == "user" {
+		r.Auth = api.AuthBearer
+	}
+	return r
+}
