@@ -47,7 +47,7 @@ type Client struct {
 	Realtime   *realtime.Service   // live changes over WebSockets
 	Search     *search.Service     // search of files, comments and metadata
 	Shares     *shares.Service     // portals and shared folders, their members and invitations
-	Storage    *storage.Service    // files, folders, notes and links, read-only
+	Storage    *storage.Service    // files, folders, notes and links; downloads, previews and texts
 }
 
 var _ api.Client = (*Client)(nil)

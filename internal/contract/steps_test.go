@@ -2,6 +2,7 @@ package contract_test
 
 import (
 	"encoding/json"
+	"image"
 	"net/http"
 	"reflect"
 	"slices"
@@ -668,6 +669,36 @@ func storageSteps() []step {
 		makes("GetMany", share, []api.OpaqueID{posterFile}, token),
 		makes("GetMany", workspace, []api.OpaqueID{missingNode, "nonsense"}), // each of them fails
 		makes("Recent", workspaceID, &storage.RecentOptions{Type: storage.NodeTypeNote}),
+
+		makes("Downloads.Token", workspace, drawingID, ""),
+		makes("Downloads.Token", share, posterFile, "", token),
+		makes("Downloads.Token", workspace, folderID, ""),
+		makes("Downloads.Read", workspace, drawingID, &storage.DownloadOptions{Range: api.Range{Offset: 4, Length: 4}}),
+		makes("Downloads.Read", workspace, oiledNote, &storage.DownloadOptions{Version: oiledVersion}),
+		makes("Downloads.Read", share, posterFile, nil, token),
+		makes("Downloads.Zip", workspace, folderID),
+		makes("Downloads.Zip", share, api.Root),
+		makes("Content.Get", workspace, drawingID, &storage.TextOptions{Limit: 1}).learns("text", "NextCursor"),
+		makes("Content.Get", workspace, drawingID, &storage.TextOptions{Limit: 1, Cursor: "$text"}),
+		makes("Content.Get", workspace, drawingID, &storage.TextOptions{Query: "brass"}),
+		makes("Content.Get", share, posterFile, nil, token),
+		makes("Content.Search", workspaceID, []api.OpaqueID{drawingID, missingNode}, "brass"),
+		makes("Previews.Authorize", workspace, drawingID, storage.PreviewTypeThumbnail).learns("access", "Path"),
+		makes("Previews.Read", &storage.PreviewAccess{Path: secret("$access")}, ""),
+		makes("Previews.Authorize", share, posterFile, storage.PreviewTypeImage, token).learns("access", "Path"),
+		makes("Previews.Read", &storage.PreviewAccess{Path: secret("$access")}, ""),
+		makes("Previews.Read", &storage.PreviewAccess{Path: secret("$access")}, "second.png"),
+		makes("Previews.Authorize", workspace, drawingID, storage.PreviewTypeMP4),
+		between((*world).draw),
+		makes("Transforms.Token", workspace, posterFile), // of the share
+		makes("Transforms.Token", share, posterFile, token).learns("transform", ""),
+		makes("Transforms.Read", share, posterFile, secret("$transform"), storage.Transform{
+			Format: storage.ImageFormatPNG, Width: 8, Rotate: 90, Crop: image.Rect(10, 20, 50, 100),
+		}),
+		makes("Transforms.Token", workspace, picture).learns("transform", ""),
+		makes("Transforms.Read", workspace, picture, secret("$transform"), storage.Transform{
+			Format: storage.ImageFormatPNG, Size: storage.ImageSizeIconTiny,
+		}),
 	}
 }
 
