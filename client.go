@@ -9,6 +9,7 @@ import (
 	"github.com/fastio-go/fastio/activity"
 	"github.com/fastio-go/fastio/ai"
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/assets"
 	"github.com/fastio-go/fastio/comments"
 	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/fileshares"
@@ -37,6 +38,7 @@ type Client struct {
 	Account    *account.Service    // the signed-in user, organizations and workspaces
 	Activity   *activity.Service   // notifications about changes, by long polls
 	AI         *ai.Service         // the agent: conversations, answers, notes
+	Assets     *assets.Service     // pictures of organizations, workspaces, shares and users
 	Comments   *comments.Service   // comments on workspaces, shares and files
 	Events     *events.Service     // the event log
 	FileShares *fileshares.Service // links to single files
@@ -46,7 +48,7 @@ type Client struct {
 	Realtime   *realtime.Service   // live changes over WebSockets
 	Search     *search.Service     // search of files, comments and metadata
 	Shares     *shares.Service     // portals and shared folders, their members and invitations
-	Storage    *storage.Service    // files, folders, notes and links, read-only
+	Storage    *storage.Service    // files, folders, notes and links; downloads, previews and texts
 	Uploads    *uploads.Service    // files to workspaces and shares
 }
 
@@ -74,6 +76,7 @@ func connect(cfg config) (*Client, error) {
 	c.Account = account.New(c.transport)
 	c.Activity = activity.New(c.transport)
 	c.AI = ai.New(c.transport)
+	c.Assets = assets.New(c.transport)
 	c.Comments = comments.New(c.transport)
 	c.FileShares = fileshares.New(c.transport)
 	c.HowTo = howto.New(c.transport)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
 )
 
 // AskOptions are the options of [Service.Ask] and [Service.Resume]. Nil means
@@ -55,7 +56,7 @@ func (s *Service) Ask(
 	if o == nil {
 		o = &AskOptions{}
 	}
-	ctx, stop, err := bounded(ctx, s.client(), "ai.Ask", opts)
+	ctx, stop, err := call.Bounded(ctx, s.client(), "ai.Ask", opts)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +113,7 @@ func (s *Service) Resume(
 	if o == nil {
 		o = &AskOptions{}
 	}
-	ctx, stop, err := bounded(ctx, s.client(), "ai.Resume", opts)
+	ctx, stop, err := call.Bounded(ctx, s.client(), "ai.Resume", opts)
 	if err != nil {
 		return nil, err
 	}

@@ -94,7 +94,7 @@ func (t *Turns) Stream(
 			yield(nil, err)
 			return
 		}
-		ctx, stop, err := bounded(ctx, t.c, op, opts)
+		ctx, stop, err := call.Bounded(ctx, t.c, op, opts)
 		if err != nil {
 			yield(nil, err)
 			return

@@ -56,28 +56,13 @@ func (t *Turns) Wait(
 	ctx context.Context, scope api.Profile, thread, turn api.OpaqueID, opts ...api.CallOption,
 ) (*Turn, error) {
 	const op = "ai.Turns.Wait"
-	ctx, stop, err := bounded(ctx, t.c, op, opts)
+	ctx, stop, err := call.Bounded(ctx, t.c, op, opts)
 	if err != nil {
 		return nil, err
 	}
 	defer stop()
 	w := waiting{turns: t, op: op, scope: scope, thread: thread, turn: turn, opts: opts}
 	return w.end(ctx)
-}
-
-// bounded returns a context with the timeout of all calls of an operation.
-func bounded(
-	ctx context.Context, c api.Client, op string, opts []api.CallOption,
-) (context.Context, context.CancelFunc, error) {
-	if err := call.Check(ctx, c, op); err != nil {
-		return nil, nil, err
-	}
-	o := api.Resolve(opts)
-	if o.Timeout <= 0 {
-		return ctx, func() {}, nil
-	}
-	ctx, stop := context.WithTimeout(ctx, o.Timeout)
-	return ctx, stop, nil
 }
 
 type waiting struct {

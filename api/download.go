@@ -9,6 +9,10 @@ import (
 // read is an incomplete version.
 var ErrChanged = errors.New("the file has changed while it was read")
 
+// ErrCorrupt reports that a downloaded file has not the size or the hash that the
+// server has for it.
+var ErrCorrupt = errors.New("the downloaded file is not complete or not intact")
+
 // Range is a part of a file. The zero Range is the whole file.
 type Range struct {
 	Offset int64 // first byte

@@ -84,11 +84,14 @@ func PathList(template string, segments []string, list ...string) Route {
 //
 // The profile fills the first placeholder, segments those that follow and list, as
 // in [PathList], the last. Sending a Route for a profile of another kind fails with
-// an [*InputError].
+// an [*InputError]. A template without placeholders requires only the kind.
 func ProfilePath(in Profile, templates, segments []string, list ...string) Route {
 	var kinds []ProfileKind
 	for _, template := range templates {
 		kind, _, _ := strings.Cut(strings.TrimPrefix(template, "/current/"), "/")
+		if ProfileKind(kind) == in.Kind && !strings.Contains(template, "{") {
+			return Path(template)
+		}
 		if ProfileKind(kind) == in.Kind && strings.TrimSpace(string(in.ID)) != "" {
 			segments = append(append(make([]string, 0, 4), string(in.ID)), segments...)
 			return PathList(template, segments, list...)

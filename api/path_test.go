@@ -165,3 +165,15 @@ func FuzzPath(f *testing.F) {
 		}
 	})
 }
+
+// A path that names no profile requires only the kind of one.
+func TestProfilePathOfKind(t *testing.T) {
+	t.Parallel()
+	kinds := []string{"/current/org/assets/", "/current/user/assets/"}
+	if got := api.ProfilePath(api.Profile{Kind: api.ProfileKindUser}, kinds, nil); got.String() != kinds[1] || got.Err() != nil {
+		t.Errorf("%s, %v", got, got.Err())
+	}
+	if err := api.ProfilePath(api.Share("s"), kinds, nil).Err(); err == nil {
+		t.Error("another kind is not an error")
+	}
+}

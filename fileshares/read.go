@@ -62,7 +62,7 @@ func (s *Service) DownloadTo(
 	if err != nil {
 		return Received{}, err
 	}
-	got.Bytes, err = download.Copy(w, d, reporter(ctx, orAll(o).OnProgress))
+	got.Bytes, err = download.Copy(ctx, w, d, orAll(o).OnProgress)
 	return got, err
 }
 
@@ -83,26 +83,11 @@ func (s *Service) DownloadFile(
 	if err != nil {
 		return Received{}, err
 	}
-	report := reporter(ctx, orAll(o).OnProgress)
-	count := func(p api.Progress) {
-		got.Bytes = p.Done
-		if report != nil {
-			report(p)
-		}
-	}
-	got.Path, err = download.Save(path, d, got.Name, count)
+	got.Path, got.Bytes, err = download.Save(ctx, path, d, got.Name, orAll(o).OnProgress)
 	if err != nil {
 		return Received{}, err
 	}
 	return got, nil
-}
-
-// reporter returns a callback with its context, nil for nil.
-func reporter(ctx context.Context, on func(context.Context, api.Progress)) func(api.Progress) {
-	if on == nil {
-		return nil
-	}
-	return func(p api.Progress) { on(ctx, p) }
 }
 
 // receive opens the current version of the file.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"os"
+	"path/filepath"
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
@@ -78,4 +80,28 @@ func ExampleService_GetMany() {
 	// Output:
 	// mill.md true
 	// fastio: node 2g0n3g0n3g0n3g0n3g0n3g0n3g0n3: There is no such node here. (code 133123)
+}
+
+// Download a file, and check it, to a directory.
+func ExampleService_DownloadFile() {
+	s := fastiotest.New()
+	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
+	mill := s.AddNode(fastiotest.Node{Profile: room.ID, Name: "mill.txt", Content: "It grinds numbers."})
+	client, err := fastio.New(s.ClientOptions()...)
+	if err != nil {
+		log.Fatal(err)
+	}
+	dir, err := os.MkdirTemp("", "mill")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	got, err := client.Storage.DownloadFile(context.Background(), api.Workspace(room.ID), mill.ID, dir, nil)
+	if err != nil {
+		log.Print(err)
+		return
+	}
+	fmt.Println(filepath.Base(got.Path), got.Bytes)
+	// Output:
+	// mill.txt 18
 }

@@ -137,7 +137,9 @@ type Node struct {
 	ParentID api.OpaqueID `json:"parent_id,omitzero" also:"parent"` // the folder, [api.Root] or [api.Trash]
 	Size     int64        `json:"size,omitzero"`                    // in bytes
 	MIMEType string       `json:"mimetype,omitzero"`
-	Version  api.OpaqueID `json:"version,omitzero"` // the current one
+	Version  api.OpaqueID `json:"version,omitzero"`   // the current one
+	Hash     string       `json:"hash,omitzero"`      // of the content, in hexadecimal; at full output, as the next
+	HashAlgo string       `json:"hash_algo,omitzero"` // its algorithm, such as sha256
 	Created  api.Time     `json:"created,omitzero"`
 	Updated  api.Time     `json:"updated,omitzero" also:"modified"`
 

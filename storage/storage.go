@@ -1,5 +1,5 @@
-// Package storage lists and describes what workspaces and shares hold: files,
-// folders, notes and links, each of them a [Node].
+// Package storage lists, describes and reads what workspaces and shares hold:
+// files, folders, notes and links, each of them a [Node].
 //
 //	for node, err := range client.Storage.All(ctx, api.Workspace(room.ID), api.Root, nil) {
 //		if err != nil {
@@ -20,10 +20,21 @@ import (
 
 // Service reads the storage of workspaces and shares. It is the Storage field
 // of a fastio.Client, and safe for concurrent use.
-type Service struct{ c api.Client }
+type Service struct {
+	c api.Client
+
+	Downloads  *Downloads
+	Content    *Content
+	Previews   *Previews
+	Transforms *Transforms
+}
 
 // New returns a Service that sends its requests through c.
-func New(c api.Client) *Service { return &Service{c} }
+func New(c api.Client) *Service {
+	return &Service{
+		c: c, Downloads: &Downloads{c}, Content: &Content{c}, Previews: &Previews{c}, Transforms: &Transforms{c},
+	}
+}
 
 // Get returns one node of a workspace or share. The fields depend on the output
 // level: the AI state requires [api.Standard], other AI fields [api.Full].

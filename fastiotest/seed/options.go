@@ -144,6 +144,7 @@ type RealtimeOptions struct {
 type StorageOptions struct {
 	IndexPace    time.Duration // for which a file is pending, and then in progress; 0 means 2 seconds, negative no time
 	FailIndexing string        // indexing fails for files and notes whose name contains it; "" means none
+	NoRanges     bool          // reads of files ignore the Range header
 }
 
 // UploadOptions concern uploads.

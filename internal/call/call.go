@@ -117,6 +117,22 @@ func Check(ctx context.Context, c any, op string) error {
 	return nil
 }
 
+// Bounded returns a context with the timeout in opts, for an operation of
+// several calls.
+func Bounded(
+	ctx context.Context, c any, op string, opts []api.CallOption,
+) (context.Context, context.CancelFunc, error) {
+	if err := Check(ctx, c, op); err != nil {
+		return nil, nil, err
+	}
+	o := api.Resolve(opts)
+	if o.Timeout <= 0 {
+		return ctx, func() {}, nil
+	}
+	ctx, stop := context.WithTimeout(ctx, o.Timeout)
+	return ctx, stop, nil
+}
+
 // Found returns record, which a response may hold under one of several names,
 // or an error if it is nil.
 func Found[T any](op, name string, record *T) (*T, error) {

@@ -147,12 +147,12 @@ func (s step) as(op string) step {
 }
 
 // learns stores a text of a result for further steps. Its path has names of
-// fields and indexes of lists.
+// fields and indexes of lists; "" is the result itself.
 func (s step) learns(name, path string) step {
 	return step{s.op, func(c call) (any, error) {
 		got, err := s.do(c)
 		v := reflect.ValueOf(got)
-		for at := range strings.SplitSeq(path, ".") {
+		for _, at := range strings.FieldsFunc(path, func(r rune) bool { return r == '.' }) {
 			v = reflect.Indirect(v)
 			if i, noIndex := strconv.Atoi(at); noIndex == nil && v.Kind() == reflect.Slice && i < v.Len() {
 				v = v.Index(i)

@@ -20,6 +20,7 @@ import (
 	"github.com/fastio-go/fastio/activity"
 	"github.com/fastio-go/fastio/ai"
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/assets"
 	"github.com/fastio-go/fastio/comments"
 	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/fileshares"
@@ -65,6 +66,9 @@ var unmodeled = map[string][]string{
 	"oauth.Session":           {"current", "resource", "scope"},
 	"oauth.TokenScopes":       {"current_api_version", "scopes_detail", "status"},
 	"oauth.TwoFactorStatus":   {"current_api_version", "status"},
+	"storage.PreviewAccess":   {"current_api_version", "status"},
+	"storage.Text":            {"current_api_version", "status"},
+	"storage.TextMatches":     {"current_api_version", "status"},
 
 	"uploads.Upload": {"current_api_version"},
 
@@ -130,8 +134,8 @@ func unknownMembers(t *testing.T, e *exchange) []member {
 // overCaller returns a Client without a transport.
 func overCaller(s api.Client) *fastio.Client {
 	return &fastio.Client{
-		Account: account.New(s), Activity: activity.New(s), AI: ai.New(s), Comments: comments.New(s),
-		Events: events.New(s, nil), HowTo: howto.New(s), Metadata: metadata.New(s), OAuth: oauth.New(s),
+		Account: account.New(s), Activity: activity.New(s), AI: ai.New(s), Assets: assets.New(s),
+		Comments: comments.New(s), Events: events.New(s, nil), HowTo: howto.New(s), Metadata: metadata.New(s), OAuth: oauth.New(s),
 		Realtime: realtime.New(s, nil), Search: search.New(s), Shares: shares.New(s), Storage: storage.New(s),
 		Uploads:    uploads.New(s),
 		FileShares: fileshares.New(s),

@@ -42,7 +42,7 @@ const (
 		`"invitation":{"id":"i"},"comment":{"id":"c"},"node":{"id":"n"},"nodes":[{"id":"n"}],"content":"",` +
 		`"fileshare":{"fileshare":"6012345678901234567","file":{"id":"f","name":"q","version":"v"}},` +
 		`"workspace":{"id":"4"},"files":[],"buckets":{},"metadata_filter":{},"filter":{"id":"c1"},"answer":"So.",` +
-		`"turn":{"id":"y"}}`
+		`"turn":{"id":"y"},"token":"t"}`
 )
 
 // internet serves all hosts and records the requests.
@@ -159,6 +159,12 @@ func openCalls() map[string]map[string][]any {
 			"storage.Get":      {portal, "n"},
 			"storage.GetMany":  {portal, []api.OpaqueID{"n"}},
 			"ai.Notes.Get":     {portal, "n", ""},
+
+			"storage.Downloads.Token":    {portal, "n", ""},
+			"storage.Downloads.Read":     {portal, "n", nil},
+			"storage.Content.Get":        {portal, "n", nil},
+			"storage.Previews.Authorize": {portal, "n", storage.PreviewTypePDF},
+			"storage.Transforms.Token":   {portal, "n"},
 		},
 	}
 }
@@ -390,7 +396,7 @@ func TestRedirectsWithPasswordAreNotFollowed(t *testing.T) {
 	}
 }
 
-// previews returns the calls that follow a redirect. QuickShares have no password.
+// previews returns the calls that follow a redirect. Only File Shares have a password.
 func previews() map[string]func(c *fastio.Client, p api.Secret, opts ...api.CallOption) (any, error) {
 	ctx := context.Background()
 	return map[string]func(c *fastio.Client, p api.Secret, opts ...api.CallOption) (any, error){
@@ -402,6 +408,10 @@ func previews() map[string]func(c *fastio.Client, p api.Secret, opts ...api.Call
 		},
 		"shares.QuickShares.Preview": func(c *fastio.Client, _ api.Secret, opts ...api.CallOption) (any, error) {
 			return read(c.Shares.QuickShares.Preview(ctx, "q1", storage.PreviewTypeHLS, opts...))
+		},
+		"storage.Previews.Read": func(c *fastio.Client, _ api.Secret, opts ...api.CallOption) (any, error) {
+			const path = "/current/share/5/storage/2a/preview/hlsstream/read/t0k3n/file/playlist.m3u8"
+			return read(c.Storage.Previews.Read(ctx, &storage.PreviewAccess{Path: secret(path)}, "", opts...))
 		},
 	}
 }
@@ -579,6 +589,7 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 		&shares.MineOptions{Key: secret}, link, invitation, &shares.Page{Shares: []*shares.Share{link}},
 		&shares.Public{Share: link}, &shares.Added{Invitation: invitation},
 		&shares.InvitationPage{Invitations: []*shares.Invitation{invitation}}, &account.SignUpRequest{Password: secret},
+		&storage.PreviewAccess{Token: secret, Path: secret}, &storage.DownloadOptions{Token: secret},
 		&account.SignedUp{Token: &api.Token{AccessToken: secret}},
 		&account.Subscription{PublicKey: secret, SetupIntent: &account.SetupIntent{ClientSecret: secret}},
 	} {

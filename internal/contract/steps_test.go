@@ -2,7 +2,9 @@ package contract_test
 
 import (
 	"encoding/json"
+	"image"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +13,7 @@ import (
 	"github.com/fastio-go/fastio/activity"
 	"github.com/fastio-go/fastio/ai"
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/assets"
 	"github.com/fastio-go/fastio/comments"
 	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/fastiotest"
@@ -27,8 +30,9 @@ import (
 // scripts returns the steps of each area, with complete names of operations.
 func scripts() map[string][]step {
 	all := map[string][]step{
-		"account": accountSteps(), "activity": activitySteps(), "ai": aiSteps(), "comments": commentSteps(),
-		"events": eventSteps(), "fileshares": fileShareSteps(), "howto": howToSteps(), "metadata": metadataSteps(),
+		"account": accountSteps(), "activity": activitySteps(), "ai": aiSteps(), "assets": assetSteps(),
+		"comments": commentSteps(),
+		"events":   eventSteps(), "fileshares": fileShareSteps(), "howto": howToSteps(), "metadata": metadataSteps(),
 		"oauth": oauthSteps(), "realtime": realtimeSteps(), "search": searchSteps(), "shares": shareSteps(),
 		"storage": storageSteps(), "system": systemSteps(), "uploads": uploadSteps(),
 	}
@@ -190,6 +194,32 @@ func aiSteps() []step {
 		makes("/shares.AuthPassword", shareID, secret(sharePassword)).learns("link", "Secret").as(""),
 		makes("Notes.Get", portal, postedNote, "", &api.LinkToken{Secret: secret("$link")}),
 	}
+}
+
+func assetSteps() []step {
+	upload := func(of api.Profile, name assets.Name, content string) step {
+		return step{"Upload", func(c call) (any, error) {
+			to, _ := reflect.TypeAssert[api.Profile](c.fill(reflect.ValueOf(of)))
+			return nil, c.Assets.Upload(c, to, name, "mühle №1.svg", strings.NewReader(content))
+		}}
+	}
+	org := api.Org(orgID)
+	steps := []step{between((*world).openPortals), upload(org, assets.NameLogo, ""), upload(org, "portrait", "<svg/>")}
+	for _, p := range []struct {
+		of   api.Profile
+		name assets.Name
+	}{
+		{org, assets.NameLogo},
+		{api.Workspace(workspaceID), assets.NameBanner},
+		{api.Share(portalID), assets.NameLogo},
+		{api.User("$me"), assets.NameProfilePic},
+	} {
+		steps = append(
+			steps, makes("Types", p.of.Kind), upload(p.of, p.name, "<svg/>"), makes("List", p.of),
+			makes("Read", p.of, p.name), makes("Delete", p.of, p.name),
+		)
+	}
+	return append(steps, makes("Read", org, assets.NameLogo), makes("Delete", org, assets.NameLogo))
 }
 
 func commentSteps() []step {
@@ -641,6 +671,36 @@ func storageSteps() []step {
 		makes("GetMany", share, []api.OpaqueID{posterFile}, token),
 		makes("GetMany", workspace, []api.OpaqueID{missingNode, "nonsense"}), // each of them fails
 		makes("Recent", workspaceID, &storage.RecentOptions{Type: storage.NodeTypeNote}),
+
+		makes("Downloads.Token", workspace, drawingID, ""),
+		makes("Downloads.Token", share, posterFile, "", token),
+		makes("Downloads.Token", workspace, folderID, ""),
+		makes("Downloads.Read", workspace, drawingID, &storage.DownloadOptions{Range: api.Range{Offset: 4, Length: 4}}),
+		makes("Downloads.Read", workspace, oiledNote, &storage.DownloadOptions{Version: oiledVersion}),
+		makes("Downloads.Read", share, posterFile, nil, token),
+		makes("Downloads.Zip", workspace, folderID),
+		makes("Downloads.Zip", share, api.Root),
+		makes("Content.Get", workspace, drawingID, &storage.TextOptions{Limit: 1}).learns("text", "NextCursor"),
+		makes("Content.Get", workspace, drawingID, &storage.TextOptions{Limit: 1, Cursor: "$text"}),
+		makes("Content.Get", workspace, drawingID, &storage.TextOptions{Query: "brass"}),
+		makes("Content.Get", share, posterFile, nil, token),
+		makes("Content.Search", workspaceID, []api.OpaqueID{drawingID, missingNode}, "brass"),
+		makes("Previews.Authorize", workspace, drawingID, storage.PreviewTypeThumbnail).learns("access", "Path"),
+		makes("Previews.Read", &storage.PreviewAccess{Path: secret("$access")}, ""),
+		makes("Previews.Authorize", share, posterFile, storage.PreviewTypeImage, token).learns("access", "Path"),
+		makes("Previews.Read", &storage.PreviewAccess{Path: secret("$access")}, ""),
+		makes("Previews.Read", &storage.PreviewAccess{Path: secret("$access")}, "second.png"),
+		makes("Previews.Authorize", workspace, drawingID, storage.PreviewTypeMP4),
+		between((*world).draw),
+		makes("Transforms.Token", workspace, posterFile), // of the share
+		makes("Transforms.Token", share, posterFile, token).learns("transform", ""),
+		makes("Transforms.Read", share, posterFile, secret("$transform"), storage.Transform{
+			Format: storage.ImageFormatPNG, Width: 8, Rotate: 90, Crop: image.Rect(10, 20, 50, 100),
+		}),
+		makes("Transforms.Token", workspace, picture).learns("transform", ""),
+		makes("Transforms.Read", workspace, picture, secret("$transform"), storage.Transform{
+			Format: storage.ImageFormatPNG, Size: storage.ImageSizeIconTiny,
+		}),
 	}
 }
 

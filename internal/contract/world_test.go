@@ -43,6 +43,7 @@ const (
 	oiledVersion = api.OpaqueID("3v3rs-10n0f-th3n0-teb3t-a1234-5678")
 	postedNote   = api.OpaqueID("2n0te-0fth3-p0rt4-lb3ta-12345-6789")
 	minutesNote  = api.OpaqueID("2n0t3-0fth3-m111b-3ta12-34567-890a")
+	picture      = api.OpaqueID("2p1ct-ur30f-th3m1-11b3t-a1234-5678")
 	poemNote     = api.OpaqueID("2p03m-0fth3-m111b-3ta12-34567-8901")
 	missingNode  = api.OpaqueID("2m155-1ngm1-11b3t-a1234-56789-0123")
 
@@ -147,6 +148,7 @@ func newWorld(t *testing.T, change ...func(o *fastiotest.Options)) *world {
 	})...)
 	w := &world{t: t, server: s, known: map[string]string{"token": s.Token()}}
 	ada := s.User().ID
+	w.learn("me", string(ada))
 	w.add(
 		fastiotest.Org{
 			ID: orgID, Domain: "difference", Name: "Difference Works", Description: "Engines, to order", Owner: ada,
@@ -397,6 +399,9 @@ func (w *world) shelve() {
 		},
 	)
 }
+
+// draw adds a picture to the workspace.
+func (w *world) draw() { w.add(fastiotest.Node{ID: picture, Name: "Mill.png"}) }
 
 // addFacts adds facts about nodes, with unused fields as well.
 func (w *world) addFacts() {

@@ -22,6 +22,10 @@ const unknown = -1 // as a number of bytes
 type Options struct {
 	Range api.Range
 	Fixed bool // the content never changes, as of a version
+
+	// Renew returns another request for the same content, to resume with after
+	// the token in the first one was rejected. Nil means that there is none.
+	Renew func(ctx context.Context) (*api.Request, error)
 }
 
 // Open opens a file or, with a range, a part of it, even if the server sends

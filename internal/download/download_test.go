@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"math"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -141,7 +142,7 @@ func fetch(ctx context.Context, s api.Opener, o download.Options, opts ...api.Ca
 		return "", err
 	}
 	var out bytes.Buffer
-	n, err := download.Copy(&out, d, nil)
+	n, err := download.Copy(ctx, &out, d, nil)
 	if int64(out.Len()) != n {
 		return "", fmt.Errorf("%d bytes were reported, %d received", n, out.Len())
 	}
@@ -464,7 +465,9 @@ func TestProgress(t *testing.T) {
 		d := open(t, &server{content: content, tag: `"1"`, cut: []int{9, 20}}, reading(),
 			download.Options{Range: api.Range{Offset: 1}})
 		var reports []api.Progress
-		if _, err := download.Copy(io.Discard, d, func(p api.Progress) { reports = append(reports, p) }); err != nil {
+		if _, err := download.Copy(t.Context(), io.Discard, d, func(_ context.Context, p api.Progress) {
+			reports = append(reports, p)
+		}); err != nil {
 			t.Fatal(err)
 		}
 		want := []api.Progress{{Done: 9, Total: 49}, {Done: 29, Total: 49}, {Done: 49, Total: 49}}
@@ -476,7 +479,11 @@ func TestProgress(t *testing.T) {
 
 func save(t *testing.T, s *server, path, name string) (string, error) {
 	t.Helper()
-	return download.Save(path, open(t, s, reading(), download.Options{}), name, nil)
+	saved, n, err := download.Save(t.Context(), path, open(t, s, reading(), download.Options{}), name, nil)
+	if err == nil && n != int64(len(s.content)) {
+		t.Errorf("%d bytes were reported", n)
+	}
+	return saved, err
 }
 
 // left returns the files in a directory.
@@ -532,7 +539,7 @@ func TestSaveCloses(t *testing.T) {
 			t.Fatal(err)
 		}
 		body := &closing{Reader: strings.NewReader(content)}
-		_, err := download.Save(path, &api.Download{ReadCloser: body}, "theirs.txt", nil)
+		_, _, err := download.Save(t.Context(), path, &api.Download{ReadCloser: body}, "theirs.txt", nil)
 		if err == nil || !body.closed {
 			t.Errorf("%s: %v, closed %t", name, err, body.closed)
 		}
@@ -596,4 +603,62 @@ func FuzzName(f *testing.F) {
 			t.Errorf("%q becomes %q", name, got)
 		}
 	})
+}
+
+// A rejected token is replaced by a new one, which resumes the same content.
+func TestRejectedTokenIsRenewed(t *testing.T) {
+	t.Parallel()
+	expired := &api.Error{Op: "things.Read", Status: http.StatusUnauthorized, Code: 10549}
+	for name, tc := range map[string]struct {
+		renewal error
+		asked   int
+		want    error
+	}{
+		"with another": {nil, 3, nil}, "without another": {errors.New("no more tokens"), 2, expired},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &server{content: content, cut: []int{9}, refuse: map[int]error{1: expired}}
+			renewed := reading()
+			renewed.Query = url.Values{"token": {"2"}}
+			d := open(t, s, reading(), download.Options{Fixed: true, Renew: func(context.Context) (*api.Request, error) {
+				return renewed, tc.renewal
+			}})
+			got, err := io.ReadAll(d)
+			if !errors.Is(err, tc.want) || err == nil && string(got) != content || len(s.asked) != tc.asked {
+				t.Errorf("%s: %q, %v after %d requests", name, got, err, len(s.asked))
+			}
+			_ = d.Close()
+		})
+	}
+}
+
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	for sum, algorithm := range map[string]string{
+		"9e107d9d372bb6826bd81d3542a419d6":                                                                 "MD5",
+		"2FD4E1C67A2D28FCED849EE1BB76E7391B93EB12":                                                         "sha1",
+		"d7a8fbb307d7809469ca9abcb0082e4f8d5651e46d3cdb762d02d0bf37c9e592":                                 "sha256",
+		"ca737f1014a48f4c0b6dd43cb177b0afd9e5169367544c494011e3317dbf9a509cb1e5dc1e85a941bbee3d7f2afbc9b1": "sha384",
+		"22620404": "crc32c",
+		"unknown":  "whirlpool",
+		"":         "sha256",
+	} {
+		for _, tc := range []struct {
+			content string
+			size    int64
+			intact  bool
+		}{
+			{"The quick brown fox jumps over the lazy dog", 43, true},
+			{"The quick brown fox jumps over the lazy dog", 0, true},
+			{"The quick brown fox jumps over the lazy cog", 43, algorithm == "whirlpool" || sum == ""},
+			{"The quick brown fox jumps over the lazy do", 43, false},
+		} {
+			d := &api.Download{ReadCloser: io.NopCloser(iotest.OneByteReader(strings.NewReader(tc.content)))}
+			download.Check("things.Read", d, tc.size, algorithm, sum)
+			got, err := io.ReadAll(d)
+			if string(got) != tc.content || (err == nil) != tc.intact || err != nil && !errors.Is(err, api.ErrCorrupt) {
+				t.Errorf("%s of %q: %q, %v", algorithm, tc.content, got, err)
+			}
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package download
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -18,10 +19,12 @@ import (
 // Copy writes all of d to w and closes d. It returns the number of bytes
 // written, also with an error. It calls report, if that is not nil, after each
 // write.
-func Copy(w io.Writer, d *api.Download, report func(api.Progress)) (n int64, err error) {
+func Copy(
+	ctx context.Context, w io.Writer, d *api.Download, report func(context.Context, api.Progress),
+) (n int64, err error) {
 	defer func() { _ = d.Close() }()
 	if report != nil {
-		w = &reporter{w, report, api.Progress{Total: d.Length}}
+		w = &reporter{w, func(p api.Progress) { report(ctx, p) }, api.Progress{Total: d.Length}}
 	}
 	return io.Copy(w, d)
 }
@@ -39,26 +42,27 @@ func (t *reporter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Save writes all of d to a file and closes d. If path is a directory or ends
+// Save writes all of d to a file, as Copy does. If path is a directory or ends
 // in a separator, the file is called name in that directory, made safe by
 // [Name], and must not exist: the name is the server's choice. A file at any
 // other path is replaced. Save is atomic: it writes the whole file or none. It
-// returns the path of the file.
-func Save(path string, d *api.Download, name string, report func(api.Progress)) (string, error) {
-	path, err := target(path, name)
+// returns the path of the file and its size in bytes.
+func Save(
+	ctx context.Context, path string, d *api.Download, name string, report func(context.Context, api.Progress),
+) (saved string, n int64, err error) {
+	defer func() { _ = d.Close() }() // if nothing was read
+	path, err = target(path, name)
 	if err != nil {
-		_ = d.Close()
-		return "", err
+		return "", 0, err
 	}
 	err = durable.Write(path, func(w io.Writer) error {
-		_, err := Copy(w, d, report)
+		n, err = Copy(ctx, w, d, report)
 		return err
 	})
-	_ = d.Close() // if nothing was read
 	if err != nil {
-		return "", err
+		return "", 0, err
 	}
-	return path, nil
+	return path, n, nil
 }
 
 func target(path, name string) (string, error) {

@@ -120,7 +120,7 @@ func (s *stream) resume(cause error) error {
 		switch {
 		case err == nil:
 			return s.replace(body)
-		case s.ctx.Err() != nil, call.Final(err), errors.Is(err, api.ErrChanged):
+		case s.ctx.Err() != nil, errors.Is(err, api.ErrChanged), call.Final(err) && !s.renew(err):
 			return err
 		}
 		cause = err
@@ -129,6 +129,19 @@ func (s *stream) resume(cause error) error {
 		cause = err
 	}
 	return s.named(cause)
+}
+
+// renew replaces the request if err may mean that its token has expired.
+func (s *stream) renew(err error) bool {
+	if s.options.Renew == nil || !errors.Is(err, api.ErrForbidden) && !errors.Is(err, api.ErrUnauthenticated) {
+		return false
+	}
+	r, err := s.options.Renew(s.ctx)
+	if err != nil {
+		return false
+	}
+	r.Options, s.request = s.request.Options, r
+	return true
 }
 
 // reopen requests the rest of the file.

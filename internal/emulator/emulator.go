@@ -28,6 +28,7 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/account"
 	"github.com/fastio-go/fastio/internal/emulator/activity"
 	"github.com/fastio-go/fastio/internal/emulator/ai"
+	"github.com/fastio-go/fastio/internal/emulator/assets"
 	"github.com/fastio-go/fastio/internal/emulator/comments"
 	"github.com/fastio-go/fastio/internal/emulator/events"
 	"github.com/fastio-go/fastio/internal/emulator/fileshares"
@@ -77,6 +78,7 @@ type Server struct {
 	*realtimeArea
 	*signinArea
 
+	assets  *assets.Handlers
 	howto   *howto.Handlers
 	members *members.Handlers
 	search  *search.Handlers
@@ -124,6 +126,7 @@ func New(o seed.Options) *Server {
 // connect creates the areas, lower ones first.
 func (s *Server) connect() {
 	w := s.World
+	s.assets = assets.New(w)
 	s.storage = storage.New(w)
 	s.signinArea = signin.New(w)
 	s.oauthArea = oauth.New(w, s.signinArea)

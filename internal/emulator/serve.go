@@ -24,7 +24,7 @@ func (s *Server) table() []*wire.Route {
 		s.activityArea.Routes(),
 		s.commentsArea.Routes(), s.realtimeArea.Routes(), s.storage.Routes(), s.search.Routes(), s.aiArea.Routes(),
 		s.metadataArea.Routes(), s.howto.Routes(), s.members.Routes(), s.shares.Routes(), s.quicksharesArea.Routes(),
-		s.filesharesArea.Routes(),
+		s.filesharesArea.Routes(), s.assets.Routes(),
 	)
 }
 

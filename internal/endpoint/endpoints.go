@@ -856,6 +856,23 @@ func AINotesRead(workspaceID api.ID, nodeID api.OpaqueID, query url.Values) *api
 	}
 }
 
+func StorageDownloadsRead(in api.Profile, nodeID api.OpaqueID, query url.Values) *api.Request {
+	r := &api.Request{
+		Op: "storage.Downloads.Read", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path: api.ProfilePath(in, []string{
+			"/current/workspace/{workspace_id}/storage/{node_id}/read/",
+			"/current/share/{share_id}/storage/{node_id}/read/",
+		}, []string{nodeID.Plain()},
+		),
+		Query: query,
+	}
+	if in.Kind == "share" {
+		r.Auth = api.AuthOptional
+		r.Link = api.LinkTakesToken
+	}
+	return r
+}
+
 func AINotesGet(in api.Profile, nodeID api.OpaqueID, query url.Values) *api.Request {
 	r := &api.Request{
 		Op: "ai.Notes.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
@@ -2159,6 +2176,121 @@ func AccountWorkspacesListMembers(workspaceID api.ID, query url.Values) *api.Req
 	}
 }
 
+func StorageDownloadsToken(in api.Profile, nodeID api.OpaqueID, query url.Values) *api.Request {
+	r := &api.Request{
+		Op: "storage.Downloads.Token", Method: http.MethodGet, Replay: api.ReplayOnce,
+		Path: api.ProfilePath(in, []string{
+			"/current/workspace/{workspace_id}/storage/{node_id}/requestread/",
+			"/current/share/{share_id}/storage/{node_id}/requestread/",
+		}, []string{nodeID.Plain()},
+		),
+		Query: query,
+	}
+	if in.Kind == "share" {
+		r.Auth = api.AuthOptional
+		r.Link = api.LinkTakesToken
+	}
+	return r
+}
+
+func StorageDownloadsZip(in api.Profile, nodeID api.OpaqueID) *api.Request {
+	return &api.Request{
+		Op: "storage.Downloads.Zip", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path: api.ProfilePath(in, []string{
+			"/current/workspace/{workspace_id}/storage/{node_id}/zip/",
+			"/current/share/{share_id}/storage/{node_id}/zip/",
+		}, []string{nodeID.Plain()},
+		),
+	}
+}
+
+func StorageContentGet(in api.Profile, nodeID api.OpaqueID, query url.Values) *api.Request {
+	r := &api.Request{
+		Op: "storage.Content.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path: api.ProfilePath(in, []string{
+			"/current/workspace/{workspace_id}/storage/{node_id}/content/",
+			"/current/share/{share_id}/storage/{node_id}/content/",
+		}, []string{nodeID.Plain()},
+		),
+		Query: query,
+	}
+	if in.Kind == "share" {
+		r.Auth = api.AuthOptional
+		r.Link = api.LinkTakesToken
+	}
+	return r
+}
+
+func StorageContentSearch(workspaceID api.ID, query url.Values) *api.Request {
+	return &api.Request{
+		Op: "storage.Content.Search", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path: api.Path(
+			"/current/workspace/{workspace_id}/storage/content/",
+			string(workspaceID),
+		),
+		Query: query,
+	}
+}
+
+func StoragePreviewsAuthorize(in api.Profile, nodeID api.OpaqueID, kind string) *api.Request {
+	r := &api.Request{
+		Op: "storage.Previews.Authorize", Method: http.MethodGet, Replay: api.ReplayOnce,
+		Path: api.ProfilePath(in, []string{
+			"/current/workspace/{workspace_id}/storage/{node_id}/preview/{type}/preauthorize/",
+			"/current/share/{share_id}/storage/{node_id}/preview/{type}/preauthorize/",
+		}, []string{nodeID.Plain(), kind},
+		),
+	}
+	if in.Kind == "share" {
+		r.Auth = api.AuthOptional
+		r.Link = api.LinkTakesToken
+	}
+	return r
+}
+
+func StoragePreviewsRead(
+	in api.Profile, nodeID api.OpaqueID, kind string, downloadToken string, filename string,
+) *api.Request {
+	return &api.Request{
+		Op: "storage.Previews.Read", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path: api.ProfilePath(in, []string{
+			"/current/workspace/{workspace_id}/storage/{node_id}/preview/{type}/read/{download_token}/file/{filename}",
+			"/current/share/{share_id}/storage/{node_id}/preview/{type}/read/{download_token}/file/{filename}",
+		}, []string{nodeID.Plain(), kind, downloadToken, filename},
+		),
+		Auth: api.AuthNone,
+	}
+}
+
+func StorageTransformsToken(in api.Profile, nodeID api.OpaqueID) *api.Request {
+	r := &api.Request{
+		Op: "storage.Transforms.Token", Method: http.MethodGet, Replay: api.ReplayOnce,
+		Path: api.ProfilePath(in, []string{
+			"/current/workspace/{workspace_id}/storage/{node_id}/transform/image/requestread/",
+			"/current/share/{share_id}/storage/{node_id}/transform/image/requestread/",
+		}, []string{nodeID.Plain()},
+		),
+	}
+	if in.Kind == "share" {
+		r.Auth = api.AuthOptional
+		r.Link = api.LinkTakesToken
+	}
+	return r
+}
+
+func StorageTransformsRead(in api.Profile, nodeID api.OpaqueID, query url.Values) *api.Request {
+	return &api.Request{
+		Op: "storage.Transforms.Read", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path: api.ProfilePath(in, []string{
+			"/current/workspace/{workspace_id}/storage/{node_id}/transform/image/read/",
+			"/current/share/{share_id}/storage/{node_id}/transform/image/read/",
+		}, []string{nodeID.Plain()},
+		),
+		Auth:  api.AuthNone,
+		Query: query,
+	}
+}
+
 func UploadsList() *api.Request {
 	return &api.Request{
 		Op: "uploads.List", Method: http.MethodGet, Replay: api.ReplaySafe,
@@ -2252,4 +2384,75 @@ func UploadsAlgorithms() *api.Request {
 		Op: "uploads.Algorithms", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path("/current/upload/algos/"),
 	}
+}
+
+func AssetsTypes(in api.Profile) *api.Request {
+	return &api.Request{
+		Op: "assets.Types", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path: api.ProfilePath(in, []string{
+			"/current/org/assets/",
+			"/current/workspace/assets/",
+			"/current/share/assets/",
+			"/current/user/assets/",
+		}, nil,
+		),
+	}
+}
+
+func AssetsList(in api.Profile) *api.Request {
+	return &api.Request{
+		Op: "assets.List", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path: api.ProfilePath(in, []string{
+			"/current/org/{org_id}/assets/",
+			"/current/workspace/{workspace_id}/assets/",
+			"/current/share/{share_id}/assets/",
+			"/current/user/{user_id}/assets/",
+		}, nil,
+		),
+	}
+}
+
+func AssetsUpload(in api.Profile, assetName string, body api.Body) *api.Request {
+	return &api.Request{
+		Op: "assets.Upload", Method: http.MethodPost, Replay: api.ReplayOnce,
+		Path: api.ProfilePath(in, []string{
+			"/current/org/{org_id}/assets/{asset_name}/",
+			"/current/workspace/{workspace_id}/assets/{asset_name}/",
+			"/current/share/{share_id}/assets/{asset_name}/",
+			"/current/user/{user_id}/assets/{asset_name}/",
+		}, []string{assetName},
+		),
+		Body: body,
+	}
+}
+
+func AssetsDelete(in api.Profile, assetName string) *api.Request {
+	return &api.Request{
+		Op: "assets.Delete", Method: http.MethodDelete, Replay: api.ReplaySafe,
+		Path: api.ProfilePath(in, []string{
+			"/current/org/{org_id}/assets/{asset_name}/",
+			"/current/workspace/{workspace_id}/assets/{asset_name}/",
+			"/current/share/{share_id}/assets/{asset_name}/",
+			"/current/user/{user_id}/assets/{asset_name}/",
+		}, []string{assetName},
+		),
+	}
+}
+
+func AssetsRead(in api.Profile, assetName string) *api.Request {
+	r := &api.Request{
+		Op: "assets.Read", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path: api.ProfilePath(in, []string{
+			"/current/org/{org_id}/assets/{asset_name}/read/",
+			"/current/workspace/{workspace_id}/assets/{asset_name}/read/",
+			"/current/share/{share_id}/assets/{asset_name}/read/",
+			"/current/user/{user_id}/assets/{asset_name}/read/",
+		}, []string{assetName},
+		),
+		Auth: api.AuthOptional,
+	}
+	if in.Kind == "user" {
+		r.Auth = api.AuthBearer
+	}
+	return r
 }

@@ -74,6 +74,9 @@ func isCode(before []string, segment string) bool {
 	if len(before) < 2 {
 		return false
 	}
+	if n := len(before); n > 2 && before[n-1] == "read" && before[n-3] == "preview" {
+		return true // the token of a preview
+	}
 	switch strings.Join(before[len(before)-2:], "/") {
 	case "user/password", "2factor/auth", "2factor/verify", "members/join", "user/invitation", "ai/share":
 		return true

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/fastio-go/fastio/internal/emulator/storage"
@@ -115,9 +114,8 @@ func (h *Handlers) give(f *world.FileShare, g world.Grant) world.Grant {
 	return g
 }
 
-// Codes of File Shares. The first is known, the others are ours.
+// Codes of File Shares, the emulator's own.
 const (
-	codeNoPreview  = 143705
 	codeNotManager = 199702
 	codePreviewHop = 199705
 )
@@ -298,26 +296,6 @@ func (h *Handlers) readVersion(c *wire.Call, _ *world.FileShare, n *world.Node) 
 	return world.ServeVersion(c, n, v)
 }
 
-// previewTypes returns the kinds of previews, with the files they are made of; "" is any.
-func previewTypes() map[string][]string {
-	return map[string][]string{
-		"bin":         {""},
-		"thumbnail":   {"image/", "video/", "application/pdf"},
-		"image":       {"image/", "application/pdf"},
-		"hlsstream":   {"video/", "audio/"},
-		"pdf":         {"application/pdf", "text/"},
-		"spreadsheet": {"text/csv"},
-		"audio":       {"audio/"},
-		"mp4":         {"video/"},
-	}
-}
-
-// hasPreview reports whether the preview of a file exists, made with a delay.
-func hasPreview(n *world.Node, kind string) bool {
-	return n.AIState != world.AIPending && n.AIState != world.AIInProgress &&
-		slices.ContainsFunc(previewTypes()[kind], func(prefix string) bool { return strings.HasPrefix(n.MimeType, prefix) })
-}
-
 // previewFileShare returns a preview of the file, or redirects to one of several.
 func (h *Handlers) previewFileShare(c *wire.Call) (wire.Object, error) {
 	kind := c.Segment("type")
@@ -334,16 +312,13 @@ func (h *Handlers) previewFileShare(c *wire.Call) (wire.Object, error) {
 
 // Preview returns a preview of a file, or a redirect to one of several files.
 func (h *Handlers) Preview(c *wire.Call, n *world.Node, kind, link, id string) (wire.Object, error) {
-	if previewTypes()[kind] == nil {
-		c.Check.Invalid("type", "bin, thumbnail, image, hlsstream, pdf, spreadsheet, audio or mp4.")
-		return nil, c.Check.Refusal()
+	if err := storage.CheckPreview(c, n, kind); err != nil {
+		return nil, err
 	}
-	switch {
-	case !hasPreview(n, kind):
-		return nil, wire.NoSuch(codeNoPreview, "preview yet, or ever")
-	case kind == "hlsstream", kind == "spreadsheet":
+	switch kind {
+	case "hlsstream", "spreadsheet":
 		return h.previewElsewhere(c, kind, link, id)
-	case kind == "thumbnail", kind == "image":
+	case "thumbnail", "image":
 		return world.Drawn(c, n.Name)
 	}
 	return world.ServeVersion(c, n, n.Current())
@@ -378,12 +353,7 @@ func (h *Handlers) FirstFile(c *wire.Call, id string) (wire.Object, error) {
 	if t := h.OpenToken(c.Value("download_token")); !t.Genuine || t.Scope != previewScope || t.Profile != id {
 		return nil, tokenEnded()
 	}
-	if c.Segment("type") == "spreadsheet" {
-		return c.Send(wire.NewReply(http.StatusOK, "text/html; charset=UTF-8",
-			[]byte("<table><tr><td>1</td></tr></table>\n")))
-	}
-	return c.Send(wire.NewReply(http.StatusOK, "application/vnd.apple.mpegurl",
-		[]byte("#EXTM3U\n#EXT-X-TARGETDURATION:6\n#EXTINF:6,\n1.ts\n#EXT-X-ENDLIST\n")))
+	return storage.FirstFile(c, c.Segment("type"))
 }
 
 func tokenEnded() error {

@@ -29,8 +29,6 @@ func (h *Handlers) noteRoutes() []*wire.Route {
 			wire.Form("name content")),
 		wire.Post("ai.Notes.Update", workspace+"{node_id}/updatenote/", wire.With2(h.noteOfPath, h.updateNote),
 			wire.Form("name content if_version_id")),
-		wire.Get("ai.Notes.Read", workspace+"{node_id}/read/", wire.With2(h.NodeOfPath, h.readNode),
-			wire.Query("version_id")),
 		wire.Get("ai.Notes.Get", workspace+"{node_id}/readnote/", wire.With2(h.noteOfPath, h.readNote),
 			wire.Query("version_id")),
 		wire.Get("ai.Notes.Get", share+"{node_id}/readnote/", wire.With2(h.noteOfPath, h.readNote), wire.Visit,
@@ -201,17 +199,6 @@ func versionOfQuery(c *wire.Call, n *world.Node) (world.Version, error) {
 		return world.Version{}, wire.NoSuch(CodeVersionGone, "version of this node")
 	}
 	return v, nil
-}
-
-func (h *Handlers) readNode(c *wire.Call, _ world.Store, n *world.Node) (wire.Object, error) {
-	if !n.HasContent() {
-		return nil, wire.Refuse(http.StatusNotAcceptable, CodeNoContent, "A "+n.Kind+" has no content.")
-	}
-	v, err := versionOfQuery(c, n)
-	if err != nil {
-		return nil, err
-	}
-	return world.ServeVersion(c, n, v)
 }
 
 func (h *Handlers) readNote(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {

@@ -3,6 +3,7 @@ package storage
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"fmt"
 	"net/http"
 	"path"
@@ -49,7 +50,7 @@ func (h *Handlers) Routes() []*wire.Route {
 		wire.Get("storage.Get", workspace+"{node_id}/details/", h.nodeDetails),
 		wire.Get("storage.Get", share+"{node_id}/details/", h.nodeDetails, wire.Visit),
 		wire.Get("storage.Recent", workspace+"recent/", h.recentNodes, wire.Query("type page_size cursor")),
-	}, h.noteRoutes()...)
+	}, append(h.noteRoutes(), h.readRoutes()...)...)
 }
 
 func (h *Handlers) listFolder(c *wire.Call) (wire.Object, error) {
@@ -294,6 +295,10 @@ func (h *Handlers) NodeObject(in world.Store, n *world.Node, lv wire.Level) wire
 		r.Put(wire.Terse, "size", n.Size)
 		r.Put(wire.Terse, "mimetype", n.MimeType)
 		r.Put(wire.Standard, "version", wire.Hyphenated(n.Current().ID))
+		if n.Content != "" {
+			r.Put(wire.Full, "hash", fmt.Sprintf("%x", sha256.Sum256([]byte(n.Content))))
+			r.Put(wire.Full, "hash_algo", "sha256")
+		}
 	}
 	r.Put(wire.Standard, "created", wire.Stamp(n.Created.Unix()))
 	r.Put(wire.Terse, "modified", wire.Stamp(n.Updated.Unix()))
@@ -333,6 +338,8 @@ func previewObject(n *world.Node, lv wire.Level) wire.Object {
 		return wire.Object{{"ready", n.Usable()}}
 	case n.Usable():
 		return wire.Object{{"state", "ready"}}
+	case n.AIState == world.AIFailed:
+		return wire.Object{{"state", "error"}}
 	}
 	return wire.Object{{"state", "not generated"}}
 }

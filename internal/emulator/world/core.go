@@ -298,7 +298,7 @@ func (w *Core) SignClaims(c Claims, life time.Duration) string {
 	now := w.Now()
 	ends := now.Add(life + time.Second - 1) // never earlier than it was promised
 	payload := wire.Object{{"scope", c.Scope}, {"sub", c.User}, {"profile", c.Profile}}
-	if c.Scope == NoteScope {
+	if c.Scope == NoteScope || c.Node != "" {
 		payload = append(payload, wire.Member{"node", c.Node}, wire.Member{"perm", c.Perm})
 	}
 	return w.JWT(append(payload, wire.Member{"iat", now.Unix()}, wire.Member{"exp", ends.Unix()},

@@ -234,7 +234,7 @@ const DetailsMost = 25
 
 // Extractable reports whether metadata can be extracted from a node.
 func (n *Node) Extractable() bool {
-	return n.Text() != "" && n.AIState != aiDisabled && n.AIState != aiFailed
+	return n.Text() != "" && n.AIState != aiDisabled && n.AIState != AIFailed
 }
 
 // ShowsSummaries reports whether the caller may read AI summaries.
@@ -263,7 +263,7 @@ const (
 	AIInProgress = "in_progress"
 	aiReady      = "ready"
 	AIIndexed    = "indexed"
-	aiFailed     = "failed"
+	AIFailed     = "failed"
 )
 
 // indexPace is the default duration of each state.
@@ -288,7 +288,7 @@ func (w *World) goal(n *Node) string {
 		return ""
 	case w.Options.Storage.FailIndexing != "" &&
 		strings.Contains(strings.ToLower(n.Name), strings.ToLower(w.Options.Storage.FailIndexing)):
-		return aiFailed
+		return AIFailed
 	case w.Intelligent(n.Profile):
 		return AIIndexed
 	}
@@ -324,8 +324,8 @@ func (w *World) nextState(n *Node) string {
 	switch {
 	case n.AIState == AIPending:
 		return AIInProgress
-	case n.AIState == AIInProgress && goal == aiFailed:
-		return aiFailed
+	case n.AIState == AIInProgress && goal == AIFailed:
+		return AIFailed
 	case n.AIState == AIInProgress:
 		return aiReady
 	case n.AIState == aiReady && goal == AIIndexed:
@@ -394,8 +394,8 @@ func (w *World) EventIn(profileID string, e Event) {
 // TitleMost is the greatest length of a title, in characters.
 const TitleMost = 80 // characters
 
-// Drawn returns an image in the color of a title, or the default image.
-func Drawn(c *wire.Call, title string) (wire.Object, error) {
+// Picture returns an image in the color of a title, or the default image.
+func Picture(title string) image.Image {
 	shade := color.RGBA{R: 0x80, G: 0x80, B: 0x80, A: 0xff}
 	if title != "" {
 		hash := fnv.New32a()
@@ -403,8 +403,13 @@ func Drawn(c *wire.Call, title string) (wire.Object, error) {
 		sum := hash.Sum(nil)
 		shade = color.RGBA{R: sum[0], G: sum[1], B: sum[2], A: 0xff}
 	}
+	return image.NewPaletted(image.Rect(0, 0, 1200, 630), color.Palette{shade})
+}
+
+// Drawn serves the [Picture] of a title.
+func Drawn(c *wire.Call, title string) (wire.Object, error) {
 	var picture bytes.Buffer
-	if err := png.Encode(&picture, image.NewPaletted(image.Rect(0, 0, 1200, 630), color.Palette{shade})); err != nil {
+	if err := png.Encode(&picture, Picture(title)); err != nil {
 		return nil, wire.Refuse(http.StatusInternalServerError, CodeExport, "The picture cannot be drawn.")
 	}
 	return c.Send(wire.NewReply(http.StatusOK, "image/png", picture.Bytes()))

@@ -134,8 +134,8 @@ func (w *Directory) KindOf(id string) string {
 	return ""
 }
 
-// profileNamed finds a profile by its id, its custom name or me, "" if there is none. A File Share has no custom name.
-func (w *Directory) profileNamed(name, userID string) string {
+// ProfileNamed finds a profile by its id, its custom name or me, "" if there is none. A File Share has no custom name.
+func (w *Directory) ProfileNamed(name, userID string) string {
 	switch {
 	case name == "":
 		return ""
@@ -304,7 +304,7 @@ func (w *Directory) WorkspaceOfPath(c *wire.Call) (string, error) {
 
 // ProfileOfPath reads a profile from the path: its id, its custom name or me.
 func (w *Directory) ProfileOfPath(c *wire.Call) string {
-	if id := w.profileNamed(c.Segment("profile_id"), c.Key.User); id != "" {
+	if id := w.ProfileNamed(c.Segment("profile_id"), c.Key.User); id != "" {
 		return id
 	}
 	return c.ProfileSegment("profile_id")

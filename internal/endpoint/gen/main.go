@@ -212,10 +212,14 @@ func add(all *[]*constructor, r row) {
 var (
 	placeholder = regexp.MustCompile(`\{\w+\}`)
 	profile     = regexp.MustCompile(`^/current/(\w+)/\{\w+_id\}/`)
+	kindOnly    = regexp.MustCompile(`^/current/\w+/assets/$`)
 )
 
-// rest returns a path without the profile at its start.
-func rest(path string) string { return profile.ReplaceAllString(path, "") }
+// rest returns a path without the profile at its start, or without the kind of
+// one in a path that names no profile.
+func rest(path string) string {
+	return kindOnly.ReplaceAllString(profile.ReplaceAllString(path, ""), "")
+}
 
 // identifier returns the Go name of an operation: "AIThreadsGet" for
 // "ai.Threads.Get".

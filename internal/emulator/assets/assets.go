@@ -1,0 +1,160 @@
+// Package assets emulates the pictures of organizations, workspaces, shares and
+// users.
+package assets
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"slices"
+
+	"github.com/fastio-go/fastio/internal/emulator/wire"
+	"github.com/fastio-go/fastio/internal/emulator/world"
+)
+
+// Handlers handles the calls of the area.
+type Handlers struct {
+	*world.World
+
+	pictures map[place]*world.Node
+}
+
+// place is the place of a picture.
+type place struct{ profile, name string }
+
+// New returns the handlers of a world.
+func New(w *world.World) *Handlers { return &Handlers{World: w, pictures: map[place]*world.Node{}} }
+
+// Codes of assets, all of them the emulator's own.
+const (
+	codeNoPicture = 199901
+	codeNoUpload  = 199902
+)
+
+// Routes returns the routes of assets.
+func (h *Handlers) Routes() []*wire.Route {
+	var all []*wire.Route
+	for _, kind := range []string{wire.KindOrg, wire.KindWorkspace, wire.KindShare, wire.KindUser} {
+		path := "/current/" + kind + "/"
+		of := path + "{" + kind + "_id}/assets/"
+		change := h.profileOfPath(kind, wire.Write)
+		read := wire.Get("assets.Read", of+"{asset_name}/read/", wire.With(h.profileOfPath(kind, wire.NoAccess), h.read))
+		read.Visit = kind != wire.KindUser
+		all = append(
+			all, read, wire.Get("assets.Types", path+"assets/", types(kind)),
+			wire.Get("assets.List", of, wire.With(h.profileOfPath(kind, wire.Read), h.list)),
+			wire.Post("assets.Upload", of+"{asset_name}/", wire.With(change, h.upload), wire.Large, wire.Fields("file")),
+			wire.Delete("assets.Delete", of+"{asset_name}/", wire.With(change, h.remove)),
+		)
+	}
+	return all
+}
+
+// names returns the pictures of a kind of profile; which has which is assumed.
+func names(kind string) []string {
+	if kind == wire.KindUser {
+		return []string{"profile_pic"}
+	}
+	return []string{"logo", "banner"}
+}
+
+func types(kind string) func(*wire.Call) (wire.Object, error) {
+	return func(*wire.Call) (wire.Object, error) { return rows(names(kind)), nil }
+}
+
+func rows(names []string) wire.Object {
+	return wire.Object{{"assets", wire.Rows(names, func(name string) wire.Object { return wire.Object{{"name", name}} })}}
+}
+
+// profileOfPath finds the profile of a path and requires access. Pictures are
+// shown to all who know the profile; they are changed by its admins, or by the
+// user.
+func (h *Handlers) profileOfPath(kind string, need wire.Mode) func(*wire.Call) (string, error) {
+	return func(c *wire.Call) (string, error) {
+		id := h.ProfileNamed(c.Segment(kind+"_id"), c.UserID())
+		switch own := kind == wire.KindUser && id == c.UserID(); {
+		case id == "" || h.KindOf(id) != kind:
+			return "", wire.NoSuch(wire.CodeNotFound, kind)
+		case need == wire.NoAccess, need == wire.Read && kind == wire.KindUser:
+			return id, nil
+		case need == wire.Read:
+			return id, h.MayLook(c.Key, world.Venue{Profile: id})
+		case !own && (kind == wire.KindUser || !h.AtLeast(id, c.Key.User, world.Admin)):
+			return "", wire.Denied("you may not change the pictures.")
+		case own && c.Key.ReadOnly() != nil, h.Covers(c.Key, id) < wire.Write:
+			return "", c.Key.RefuseWrite()
+		}
+		return id, nil
+	}
+}
+
+func (h *Handlers) list(_ *wire.Call, profile string) (wire.Object, error) {
+	return rows(wire.Filter(names(h.KindOf(profile)), func(name string) bool {
+		return h.pictures[place{profile, name}] != nil
+	})), nil
+}
+
+func (h *Handlers) read(c *wire.Call, profile string) (wire.Object, error) {
+	p := h.pictures[place{profile, c.Segment("asset_name")}]
+	if p == nil {
+		return nil, wire.NoSuch(codeNoPicture, "picture")
+	}
+	return world.ServeVersion(c, p, p.Current())
+}
+
+func (h *Handlers) upload(c *wire.Call, profile string) (wire.Object, error) {
+	name, kind := c.Segment("asset_name"), h.KindOf(profile)
+	c.Check.InvalidIf(!slices.Contains(names(kind), name), "asset_name", "One of the pictures of a "+kind+".")
+	file, content, err := part(c)
+	if err != nil {
+		return nil, wire.Refuse(http.StatusNotAcceptable, codeNoUpload, "The body must be multipart, with a part named file.")
+	}
+	c.Check.InvalidIf(len(content) == 0, "file", "Not empty.")
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	p := &world.Node{Kind: world.KindFile, Name: file, MimeType: http.DetectContentType(content)}
+	h.AddVersion(p, world.Version{Content: string(content), Created: h.Now()})
+	h.pictures[place{profile, name}] = p
+	h.changed(c, profile)
+	return nil, nil
+}
+
+// part returns the name and the content of the file in a body.
+func part(c *wire.Call) (name string, content []byte, err error) {
+	kind, params, err := mime.ParseMediaType(c.Request.Header.Get("Content-Type"))
+	if err != nil || kind != "multipart/form-data" {
+		return "", nil, errors.New("not multipart")
+	}
+	for parts := multipart.NewReader(bytes.NewReader(c.Body), params["boundary"]); ; {
+		p, err := parts.NextPart()
+		if err != nil {
+			return "", nil, err
+		}
+		if p.FormName() == "file" {
+			content, err = io.ReadAll(p)
+			return p.FileName(), content, err
+		}
+	}
+}
+
+func (h *Handlers) remove(c *wire.Call, profile string) (wire.Object, error) {
+	at := place{profile, c.Segment("asset_name")}
+	if h.pictures[at] == nil {
+		return nil, wire.NoSuch(codeNoPicture, "picture")
+	}
+	delete(h.pictures, at)
+	h.changed(c, profile)
+	return nil, nil
+}
+
+// changed reports a change. Only that of a user is in the event log.
+func (h *Handlers) changed(c *wire.Call, profile string) {
+	h.Touch(h.Now(), profile, world.FieldSettings)
+	if h.Users[profile] != nil {
+		h.WriteEvent(world.Event{Name: "user_asset_updated", User: profile, CallingUser: c.Key.User, Actor: h.ActorOf(c.Key)})
+	}
+}

@@ -1,0 +1,221 @@
+package storage
+
+import (
+	"bytes"
+	"image"
+	"image/color"
+	_ "image/gif" // a format of files
+	"image/jpeg"
+	"image/png"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fastio-go/fastio/internal/emulator/wire"
+	"github.com/fastio-go/fastio/internal/emulator/world"
+)
+
+// CodeNoPreview is the code of a preview that does not exist.
+const CodeNoPreview = 143705
+
+// previewTypes returns the kinds of previews, with the files they are made of; "" is any.
+func previewTypes() map[string][]string {
+	return map[string][]string{
+		"bin":         {""},
+		"thumbnail":   {"image/", "video/", "application/pdf"},
+		"image":       {"image/", "application/pdf"},
+		"hlsstream":   {"video/", "audio/"},
+		"pdf":         {"application/pdf", "text/"},
+		"spreadsheet": {"text/csv"},
+		"audio":       {"audio/"},
+		"mp4":         {"video/"},
+	}
+}
+
+// CheckPreview rejects a preview that does not exist. Previews are made with a delay.
+func CheckPreview(c *wire.Call, n *world.Node, kind string) error {
+	if previewTypes()[kind] == nil {
+		c.Check.Invalid("type", "bin, thumbnail, image, hlsstream, pdf, spreadsheet, audio or mp4.")
+		return c.Check.Refusal()
+	}
+	fits := func(prefix string) bool { return strings.HasPrefix(n.MimeType, prefix) }
+	if n.AIState == world.AIPending || n.AIState == world.AIInProgress ||
+		!slices.ContainsFunc(previewTypes()[kind], fits) {
+		return wire.NoSuch(CodeNoPreview, "preview yet, or ever")
+	}
+	return nil
+}
+
+// FirstFile returns the first file of a preview of several files.
+func FirstFile(c *wire.Call, kind string) (wire.Object, error) {
+	if kind == "spreadsheet" {
+		return c.Send(wire.NewReply(http.StatusOK, "text/html; charset=UTF-8",
+			[]byte("<table><tr><td>1</td></tr></table>\n")))
+	}
+	return c.Send(wire.NewReply(http.StatusOK, "application/vnd.apple.mpegurl",
+		[]byte("#EXTM3U\n#EXT-X-TARGETDURATION:6\n#EXTINF:6,\n"+segment+"\n#EXT-X-ENDLIST\n")))
+}
+
+// segment is the second file of a preview that is a stream.
+const segment = "1.ts"
+
+// primary returns the name of the first file of a preview.
+func primary(kind string) string {
+	return map[string]string{
+		"bin": "preview.bin", "thumbnail": "preview.png", "image": "preview.png", "hlsstream": "playlist.m3u8",
+		"pdf": "preview.pdf", "spreadsheet": "index.html", "audio": "preview.mp3", "mp4": "preview.mp4",
+	}[kind]
+}
+
+func (h *Handlers) newPreviewToken(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
+	kind := c.Segment("type")
+	if err := CheckPreview(c, n, kind); err != nil {
+		return nil, err
+	}
+	token, place := h.readToken(c, in, n, previewScope), "/current/"+h.KindOf(in.Profile)+"/"+in.Profile
+	return wire.Object{
+		{"downloadToken", token},
+		{"path", place + "/storage/" + n.ID + "/preview/" + kind + "/read/" + token + "/file/" + primary(kind)},
+		{"primaryFilename", primary(kind)},
+	}, nil
+}
+
+const thumbnail = 96 // pixels
+
+func (h *Handlers) readPreview(c *wire.Call) (wire.Object, error) {
+	n, err := h.nodeOfToken(c, c.Segment("download_token"), previewScope)
+	kind, file := c.Segment("type"), c.Segment("filename")
+	if err == nil {
+		err = CheckPreview(c, n, kind)
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case kind == "hlsstream" && file == segment:
+		return world.ServeVersion(c, n, n.Current())
+	case file != primary(kind):
+		return nil, wire.NoSuch(CodeNoPreview, "file of this preview")
+	case kind == "hlsstream", kind == "spreadsheet":
+		return FirstFile(c, kind)
+	case kind == "thumbnail":
+		return show(c, resize(pictureOf(n), thumbnail, 0), "png")
+	case kind == "image":
+		return show(c, pictureOf(n), "png")
+	}
+	return world.ServeVersion(c, n, n.Current())
+}
+
+// pictureOf returns the picture in a file, or one in the color of its name.
+func pictureOf(n *world.Node) image.Image {
+	if picture, _, err := image.Decode(strings.NewReader(n.Content)); err == nil {
+		return picture
+	}
+	return world.Picture(n.Name)
+}
+
+func show(c *wire.Call, picture image.Image, format string) (wire.Object, error) {
+	var b bytes.Buffer
+	encode := png.Encode
+	if format != "png" {
+		format = "jpeg"
+		encode = func(w io.Writer, m image.Image) error { return jpeg.Encode(w, m, nil) }
+	}
+	if err := encode(&b, picture); err != nil {
+		return nil, wire.Refuse(http.StatusUnprocessableEntity, codeNotAnImage, "The picture cannot be drawn.")
+	}
+	return c.Send(wire.NewReply(http.StatusOK, "image/"+format, b.Bytes()))
+}
+
+// mapped is a picture whose points are those of another.
+type mapped struct {
+	image.Image
+
+	bounds image.Rectangle
+	from   func(x, y int) (int, int)
+}
+
+func (m *mapped) Bounds() image.Rectangle { return m.bounds }
+
+func (m *mapped) At(x, y int) color.Color { return m.Image.At(m.from(x, y)) }
+
+// resize returns a picture of another size; a side of 0 keeps the proportions.
+func resize(m image.Image, width, height int) image.Image {
+	from := m.Bounds()
+	switch {
+	case width == 0 && height == 0:
+		return m
+	case width == 0:
+		width = max(1, from.Dx()*height/from.Dy())
+	case height == 0:
+		height = max(1, from.Dy()*width/from.Dx())
+	}
+	return &mapped{m, image.Rect(0, 0, width, height), func(x, y int) (int, int) {
+		return from.Min.X + x*from.Dx()/width, from.Min.Y + y*from.Dy()/height
+	}}
+}
+
+// turned returns a picture turned clockwise by a quarter.
+func turned(m image.Image) image.Image {
+	from := m.Bounds()
+	return &mapped{m, image.Rect(0, 0, from.Dy(), from.Dx()), func(x, y int) (int, int) {
+		return from.Min.X + y, from.Max.Y - 1 - x
+	}}
+}
+
+func (h *Handlers) newTransformToken(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
+	return wire.Object{{"token", h.readToken(c, in, n, transformScope)}}, nil
+}
+
+// sides are the widths of the sizes with a name, which are assumed.
+func sides() map[string]int {
+	return map[string]int{"IconTiny": 16, "IconSmall": 32, "IconMedium": 64, "Preview": 1024}
+}
+
+func (h *Handlers) readTransform(c *wire.Call) (wire.Object, error) {
+	n, err := h.nodeOfToken(c, c.Value("token"), transformScope)
+	if err != nil {
+		return nil, err
+	}
+	const widest = 10_000
+	number := func(name string) int {
+		c.Check.InvalidIf(c.Query.Has(name) && c.Value(name) == "", name, "Not empty.")
+		return c.Integer(name, 0, 1, widest)
+	}
+	width, height := number("width"), number("height")
+	x, y, w, ht := number("cropx"), number("cropy"), number("cropwidth"), number("cropheight")
+	c.Check.InvalidIf((x > 0 || y > 0 || w > 0 || ht > 0) && (x == 0 || y == 0 || w == 0 || ht == 0), "cropx",
+		"All four values of a crop, each above 0.")
+	format, size, rotate := c.Value("output-format"), c.Value("size"), c.Integer("rotate", 0, 0, 270)
+	c.Check.InvalidIf(c.Query.Has("output-format") && !slices.Contains([]string{"png", "jpg", "jpeg"}, format),
+		"output-format", "png, jpg or jpeg.")
+	c.Check.InvalidIf(c.Query.Has("size") && sides()[size] == 0, "size", "IconTiny, IconSmall, IconMedium or Preview.")
+	c.Check.InvalidIf(rotate%90 != 0, "rotate", strconv.Itoa(rotate)+" is not 0, 90, 180 or 270.")
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	if !strings.HasPrefix(n.MimeType, "image/") {
+		return nil, wire.Refuse(http.StatusNotAcceptable, codeNotAnImage, "The file is not an image.")
+	}
+	picture := pictureOf(n)
+	if w > 0 {
+		at := picture.Bounds().Min
+		part := image.Rect(x, y, x+w, y+ht).Add(at).Intersect(picture.Bounds())
+		if part.Empty() {
+			c.Check.Invalid("cropx", "Within the picture.")
+			return nil, c.Check.Refusal()
+		}
+		picture = &mapped{picture, part, func(x, y int) (int, int) { return x, y }}
+	}
+	for range rotate / 90 {
+		picture = turned(picture)
+	}
+	if width == 0 && height == 0 {
+		width = sides()[size]
+	}
+	if format == "" {
+		format = "png"
+	}
+	return show(c, resize(picture, width, height), format)
+}

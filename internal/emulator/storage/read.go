@@ -1,0 +1,200 @@
+package storage
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/fastio-go/fastio/internal/emulator/wire"
+	"github.com/fastio-go/fastio/internal/emulator/world"
+)
+
+// Codes of reads, all of them the emulator's own.
+const (
+	codeReadToken   = 199605
+	codeTwoTokens   = 199606
+	codeNotAnImage  = 199607
+	codeNotAFolder  = 199608
+	codeNoDownloads = 199609
+)
+
+// Scopes of the tokens of reads, and how long they last.
+const (
+	downloadScope  = "storage-download"
+	previewScope   = "storage-preview"
+	transformScope = "storage-transform"
+	readTokenLife  = 2 * time.Hour
+)
+
+// readRoutes returns the routes of downloads, previews, transforms and texts. Those
+// of shares admit callers without a credential.
+func (h *Handlers) readRoutes() []*wire.Route {
+	type handler = func(*wire.Call) (wire.Object, error)
+	both := func(op, rest string, handle handler, options ...wire.RouteOption) []*wire.Route {
+		const node = "/storage/{node_id}/"
+		return []*wire.Route{
+			wire.Get(op, "/current/workspace/{workspace_id}"+node+rest, handle, options...),
+			wire.Get(op, "/current/share/{share_id}"+node+rest, handle, append(options, wire.Visit)...),
+		}
+	}
+	file := func(handle func(*wire.Call, world.Store, *world.Node) (wire.Object, error)) handler {
+		return wire.With2(h.fileToRead, handle)
+	}
+	const picture = "token output-format width height size rotate cropwidth cropheight cropx cropy"
+	all := both("storage.Downloads.Read", "read/", h.read, wire.Visit, wire.Query("version_id token"))
+	all[0].Op = "ai.Notes.Read" // the same call
+	for _, more := range [][]*wire.Route{
+		both("storage.Downloads.Token", "requestread/", file(h.newReadToken), wire.Writes, wire.Query("version_id")),
+		both("storage.Downloads.Zip", "zip/", h.zip, wire.Writes),
+		both("storage.Content.Get", "content/", file(h.readText),
+			wire.Query("q page chunk_from chunk_to cursor limit max_bytes")),
+		both("storage.Previews.Authorize", "preview/{type}/preauthorize/", file(h.newPreviewToken), wire.Writes),
+		both("storage.Previews.Read", "preview/{type}/read/{download_token}/file/{filename}", h.readPreview, wire.Open),
+		both("storage.Transforms.Token", "transform/image/requestread/", file(h.newTransformToken), wire.Writes),
+		both("storage.Transforms.Read", "transform/image/read/", h.readTransform, wire.Open, wire.Query(picture)),
+	} {
+		all = append(all, more...)
+	}
+	return append(all, wire.Get("storage.Content.Search", "/current/workspace/{workspace_id}/storage/content/",
+		wire.With(h.StorageOfPath, h.searchTexts), wire.Query("nodes q")))
+}
+
+// fileToRead finds the file or note of a call that the caller may download.
+func (h *Handlers) fileToRead(c *wire.Call) (world.Store, *world.Node, error) {
+	in, n, err := h.NodeOfPath(c)
+	switch share := h.Shares[in.Profile]; {
+	case err != nil:
+		return in, nil, err
+	case !n.HasContent():
+		return in, nil, wire.Refuse(http.StatusNotAcceptable, CodeNoContent, "A "+n.Kind+" has no content.")
+	case share != nil && share.Value.Security() == world.SecurityHigh && !in.Insider(h.World):
+		return in, nil, wire.Refuse(http.StatusForbidden, codeNoDownloads, "The share does not allow downloads.")
+	}
+	return in, n, n.MayServe()
+}
+
+// readToken returns a token that reads one node.
+func (h *Handlers) readToken(c *wire.Call, in world.Store, n *world.Node, scope string) string {
+	claims := world.Claims{Scope: scope, User: c.UserID(), Profile: in.Profile, Node: n.ID, Perm: c.Segment("type")}
+	return h.SignClaims(claims, readTokenLife)
+}
+
+// nodeOfToken finds the node of a token. Its call has no other credential.
+func (h *Handlers) nodeOfToken(c *wire.Call, token, scope string) (*world.Node, error) {
+	if c.Request.Header.Get("Authorization") != "" || c.Request.Header.Get("X-Ve-Password") != "" {
+		return nil, wire.Refuse(http.StatusBadRequest, codeTwoTokens, "No credential but the token belongs here.")
+	}
+	t := h.OpenToken(token)
+	named := h.ShareNamed(c.Segment("share_id"))
+	if id := c.Segment("workspace_id"); id != "" {
+		named = h.WorkspaceNamed(id, t.User)
+	}
+	n := h.Node(t.Profile, t.Node)
+	if !t.Genuine || t.Scope != scope || t.Profile != named || t.Node != wire.Plain(c.Segment("node_id")) ||
+		t.Perm != c.Segment("type") || n == nil {
+		return nil, wire.Refuse(http.StatusUnauthorized, codeReadToken, "The token is forged, of another file, or has ended.")
+	}
+	return n, n.MayServe()
+}
+
+func (h *Handlers) newReadToken(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
+	if _, err := versionOfQuery(c, n); err != nil {
+		return nil, err
+	}
+	e := world.Event{Name: event(in, h, "download_token_created"), CallingUser: c.UserID()}
+	if c.Key != nil {
+		e.Actor = h.ActorOf(c.Key)
+	}
+	h.NodeEvent(n, e)
+	return wire.Object{{"token", h.readToken(c, in, n, downloadScope)}}, nil
+}
+
+// read serves a version, by a token or by the credential of the call.
+func (h *Handlers) read(c *wire.Call) (wire.Object, error) {
+	var n *world.Node
+	var err error
+	switch {
+	case c.Value("token") != "":
+		n, err = h.nodeOfToken(c, c.Value("token"), downloadScope)
+	case c.Key == nil && c.Segment("workspace_id") != "":
+		err = wire.Refuse(http.StatusUnauthorized, wire.CodeCredential, "The file asks for a credential or a token.")
+	default:
+		_, n, err = h.fileToRead(c)
+	}
+	if err != nil {
+		return nil, err
+	}
+	v, err := versionOfQuery(c, n)
+	if err != nil {
+		return nil, err
+	}
+	if h.Options.Storage.NoRanges {
+		c.Request = c.Request.Clone(c.Request.Context())
+		c.Request.Header.Del("Range")
+	}
+	return world.ServeVersion(c, n, v)
+}
+
+// zip serves a folder as an archive of unknown length.
+func (h *Handlers) zip(c *wire.Call) (wire.Object, error) {
+	if c.Key == nil {
+		return nil, wire.Refuse(http.StatusUnauthorized, wire.CodeCredential, "An archive asks for a credential.")
+	}
+	in, err := h.StorageOfPath(c)
+	if err != nil {
+		return nil, err
+	}
+	folder, name := in.Folder, "archive"
+	if id := c.Segment("node_id"); id != world.RootFolder {
+		var n *world.Node
+		if _, n, err = h.NodeOfPath(c); err != nil {
+			return nil, err
+		}
+		if n.Kind != world.KindFolder {
+			return nil, wire.Refuse(http.StatusNotAcceptable, codeNotAFolder, "Only folders become archives.")
+		}
+		folder, name = n.ID, n.Name
+	}
+	var archive bytes.Buffer
+	w := zip.NewWriter(&archive)
+	if err := h.pack(w, in, folder, ""); err != nil {
+		return nil, err
+	}
+	_ = w.Close() // of a buffer
+	h.EventIn(in.Owner, world.Event{
+		Name: event(in, h, "zip_downloaded"), CallingUser: c.Key.User, Actor: h.ActorOf(c.Key), ObjectName: name,
+	})
+	return c.Send(&wire.Reply{
+		Status: http.StatusOK, Header: http.Header{"Content-Type": {"application/zip"}},
+		Stream: func(_ context.Context, write func(string) bool) { write(archive.String()) },
+	})
+}
+
+// pack adds the files, notes and folders in a folder to an archive.
+func (h *Handlers) pack(w *zip.Writer, in world.Store, folder, below string) error {
+	for _, n := range h.ChildrenOf(in.Owner, folder) {
+		name := path.Join(below, strings.ReplaceAll(n.Name, "/", "_"))
+		if n.Kind == world.KindFolder {
+			if err := h.pack(w, in, n.ID, name); err != nil {
+				return err
+			}
+			continue
+		}
+		if !n.HasContent() || n.MayServe() != nil {
+			continue
+		}
+		entry, err := w.CreateHeader(&zip.FileHeader{Name: name, Modified: n.Updated.UTC(), Method: zip.Store})
+		if err != nil {
+			return err
+		}
+		if _, err := io.Copy(entry, n.Current().Open()); err != nil {
+			return err
+		}
+	}
+	return nil
+}

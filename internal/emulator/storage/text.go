@@ -1,0 +1,176 @@
+package storage
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/fastio-go/fastio/internal/emulator/wire"
+	"github.com/fastio-go/fastio/internal/emulator/world"
+)
+
+// chunk is a paragraph of an extracted text.
+type chunk struct {
+	index, page int
+	text        string
+}
+
+// chunksOf returns the extracted text of a node, none before it is indexed. Pages
+// end with a form feed, chunks with an empty line.
+func chunksOf(n *world.Node) (all []chunk, pages int) {
+	if !n.Usable() || n.Text() == "" {
+		return nil, 0
+	}
+	for text := range strings.SplitSeq(n.Text(), "\f") {
+		pages++
+		for paragraph := range strings.SplitSeq(text, "\n\n") {
+			if strings.TrimSpace(paragraph) != "" {
+				all = append(all, chunk{len(all), pages, paragraph})
+			}
+		}
+	}
+	return all, pages
+}
+
+// selection is the part of a text that a call asks for.
+type selection struct {
+	words          string
+	page, from, to int
+	limit, bytes   int
+	cursor         string
+}
+
+const lastPosition = 9999
+
+func readSelection(c *wire.Call) selection {
+	s := selection{words: c.Value("q"), cursor: c.Value("cursor"), to: lastPosition}
+	asked := 0
+	for _, name := range []string{"q", "page", "chunk_from"} {
+		if c.Query.Has(name) {
+			asked++
+		}
+	}
+	c.Check.InvalidIf(asked > 1, "q", "One of q, page and chunk_from.")
+	c.Check.InvalidIf(c.Query.Has("q") && s.cursor != "", "cursor", "Not with q.")
+	c.Check.InvalidIf(c.Query.Has("chunk_to") && !c.Query.Has("chunk_from"), "chunk_to", "Only with chunk_from.")
+	checkWords(c, c.Query.Has("q"))
+	s.page, s.from, s.to = c.Integer("page", 0, 1, lastPosition), c.Integer("chunk_from", 0, 0, lastPosition),
+		c.Integer("chunk_to", lastPosition, 0, lastPosition)
+	fallback := 5
+	if s.words != "" {
+		fallback = 3
+	}
+	s.limit, s.bytes = c.Integer("limit", fallback, 1, 20), c.Integer("max_bytes", 32_768, 1024, 262_144)
+	return s
+}
+
+func checkWords(c *wire.Call, given bool) {
+	const most = 512
+	length := utf8.RuneCountInString(c.Value("q"))
+	c.Check.InvalidIf(given && (length == 0 || length > most), "q", "1 to 512 characters.")
+}
+
+// matches reports whether a selection has a chunk.
+func (s *selection) matches(k chunk) bool {
+	return (s.page == 0 || k.page == s.page) && k.index >= s.from && k.index <= s.to &&
+		strings.Contains(strings.ToLower(k.text), strings.ToLower(s.words))
+}
+
+func (h *Handlers) readText(c *wire.Call, _ world.Store, n *world.Node) (wire.Object, error) {
+	s := readSelection(c)
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	binding := "text " + n.ID + strconv.Itoa(s.page) + " " + strconv.Itoa(s.from) + " " + strconv.Itoa(s.to)
+	if s.cursor != "" {
+		b, sealed := h.Unseal(s.cursor, binding)
+		next, version, _ := strings.Cut(string(b), " ")
+		from, err := strconv.Atoi(next)
+		if !sealed || err != nil {
+			c.Check.Add("cursor", "invalid", "Not a cursor of this text.", codeStale)
+			return nil, c.Check.Refusal()
+		}
+		if s.from = from; version != n.Current().ID { // the file was replaced
+			s.limit = 0
+		}
+	}
+	text, next := textObject(n, &s)
+	var cursor any
+	if next > 0 && s.words == "" {
+		cursor = h.Seal([]byte(strconv.Itoa(next)+" "+n.Current().ID), binding)
+	}
+	return append(text, wire.Member{Key: "next_cursor", Value: cursor}), nil
+}
+
+// textObject renders a selection of a text. It returns the first chunk after it, 0
+// after the last.
+func textObject(n *world.Node, s *selection) (o wire.Object, next int) {
+	chunks, pages := chunksOf(n)
+	rows, truncated, left := []wire.Object{}, false, s.bytes
+	for _, k := range chunks {
+		if !s.matches(k) || s.limit == 0 {
+			continue
+		}
+		if len(rows) == s.limit || left == 0 {
+			next = k.index
+			break
+		}
+		if len(k.text) > left {
+			k.text, truncated = strings.ToValidUTF8(k.text[:left], ""), true
+		}
+		left -= min(left, len(k.text))
+		row := wire.Object{
+			{"position", len(rows)},
+			{"sequence", len(rows) + 1},
+			{"chunk_index", k.index},
+			{"start_page", k.page},
+			{"end_page", k.page},
+			{"chars", utf8.RuneCountInString(k.text)},
+			{"text", k.text},
+		}
+		score := strings.Count(strings.ToLower(k.text), strings.ToLower(s.words))
+		rows = append(rows, row.With(s.words != "", "score", score))
+	}
+	return wire.Object{
+		{"node_id", wire.Hyphenated(n.ID)},
+		{"name", n.Name},
+		{"mimetype", n.MimeType},
+		{"indexed", len(chunks) > 0},
+		{"complete", len(chunks) > 0},
+		{"indexed_version_id", wire.Hyphenated(n.Current().ID)},
+		{"page_addressable", pages > 1},
+		{"num_pages", pages},
+		{"total_chunks", len(chunks)},
+		{"chunks", rows},
+		{"truncated", truncated},
+	}, next
+}
+
+// searchTexts returns the chunks of several files of a workspace that match.
+func (h *Handlers) searchTexts(c *wire.Call, in world.Store) (wire.Object, error) {
+	const most = 10
+	ids := strings.Split(c.Value("nodes"), ",")
+	c.Check.InvalidIf(c.Value("nodes") == "" || len(ids) > most, "nodes", "1 to 10 ids.")
+	checkWords(c, true)
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	found, missing := wire.Object{}, []wire.Object{}
+	for _, id := range ids {
+		var reason string
+		switch n := h.NodeOrTrash(in.Profile, wire.Plain(id)); {
+		case n == nil:
+			reason = "not_found"
+		case h.Gone(n):
+			reason = "trashed"
+		case n.Text() == "" || n.MayServe() != nil:
+			reason = "not_text"
+		default:
+			text, _ := textObject(n, &selection{words: c.Value("q"), to: lastPosition, limit: 3, bytes: 32_768})
+			found = append(found, wire.Member{Key: wire.Hyphenated(n.ID), Value: text})
+			continue
+		}
+		missing = append(missing, wire.Object{{"id", id}, {"reason", reason}})
+	}
+	return wire.Object{{"nodes", found}, {"missing", missing}}, nil
+}

@@ -1,0 +1,113 @@
+package storage
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/url"
+	"regexp"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/download"
+	"github.com/fastio-go/fastio/internal/endpoint"
+)
+
+// Previews reads the previews of files: images and renderings that the server
+// makes. [Node].Previews has their states.
+type Previews struct{ c api.Client }
+
+// PreviewAccess gives access to one preview of a file, without a credential.
+type PreviewAccess struct {
+	Token api.Secret `json:"downloadToken"`
+	Path  api.Secret `json:"path"`            // of the first file; it contains the token
+	File  string     `json:"primaryFilename"` // name of the first file
+
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members without a field
+}
+
+// Authorize returns access to a preview of a file of a workspace or share. Each
+// call creates a token, so it is retried only if it was not sent.
+//
+// Errors: [api.ErrNotFound] if the file is not in that workspace or share, or if
+// the preview does not exist, yet or at all; [api.ErrForbidden] without access
+// to the file.
+//
+// It calls GET /current/workspace/{workspace_id}/storage/{node_id}/preview/{type}/preauthorize/.
+// It calls GET /current/share/{share_id}/storage/{node_id}/preview/{type}/preauthorize/.
+func (p *Previews) Authorize(
+	ctx context.Context, in api.Profile, node api.OpaqueID, kind PreviewType, opts ...api.CallOption,
+) (*PreviewAccess, error) {
+	return call.One[PreviewAccess](ctx, p.c, endpoint.StoragePreviewsAuthorize(in, node, string(kind)), "", opts)
+}
+
+// Read returns a file of a preview; "" means the first one. The others, of
+// [PreviewTypeHLS] and previews of several pages, are named in the first one. It
+// sends the token of the access and no credential, and follows at most one
+// redirect. The caller must close the result.
+//
+// Errors: [api.ErrNotFound] if the preview is not ready or has no such file;
+// [api.ErrForbidden] if the token has expired; [api.ErrInvalid] if the source is
+// corrupt; [api.ErrLimit] if the bandwidth is used up.
+//
+// It calls GET /current/workspace/{workspace_id}/storage/{node_id}/preview/{type}/read/{download_token}/file/{filename}.
+// It calls GET /current/share/{share_id}/storage/{node_id}/preview/{type}/read/{download_token}/file/{filename}.
+func (p *Previews) Read(
+	ctx context.Context, access *PreviewAccess, file string, opts ...api.CallOption,
+) (*api.Download, error) {
+	return p.open(ctx, access, file, api.Resolve(opts))
+}
+
+// Get returns the first file of a preview of a file of a workspace or share, as
+// [Previews.Authorize] and [Previews.Read] do. The caller must close the result.
+func (p *Previews) Get(
+	ctx context.Context, in api.Profile, node api.OpaqueID, kind PreviewType, opts ...api.CallOption,
+) (*api.Download, error) {
+	access, err := p.Authorize(ctx, in, node, kind, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return p.open(ctx, access, "", unlinked(opts))
+}
+
+func (p *Previews) open(
+	ctx context.Context, access *PreviewAccess, file string, o api.CallOptions,
+) (*api.Download, error) {
+	r, err := access.request(file)
+	if err != nil {
+		return nil, err
+	}
+	r.Hop, r.Options = true, o
+	return download.Open(ctx, p.c, r, download.Options{}, nil)
+}
+
+// previewPath matches the path of a file of a preview. It begins with /current or
+// with the prefix of the API, and is resolved against the host of the client.
+var previewPath = regexp.MustCompile(
+	`^(?:/[\w-]+)*?/current/(workspace|share)/([^/?#]+)/storage/([^/?#]+)` +
+		`/preview/([^/?#]+)/read/([^/?#]+)/file/([^/?#]+)$`,
+)
+
+// request returns the request for a file of the preview.
+func (a *PreviewAccess) request(file string) (*api.Request, error) {
+	const op = "storage.Previews.Read"
+	if a == nil {
+		return nil, &api.InputError{Op: op, Field: "access", Rule: "must not be nil"}
+	}
+	part := previewPath.FindStringSubmatch(a.Path.Reveal())
+	for i := range part {
+		var err error
+		if part[i], err = url.PathUnescape(part[i]); err != nil {
+			part = nil
+			break
+		}
+	}
+	if part == nil {
+		return nil, errors.New("fastio: " + op + ": the access has no valid path of a preview")
+	}
+	if file == "" {
+		file = part[6]
+	}
+	in := api.Profile{Kind: api.ProfileKind(part[1]), ID: api.ID(part[2])}
+	return endpoint.StoragePreviewsRead(in, api.OpaqueID(part[3]), part[4], part[5], file), nil
+}

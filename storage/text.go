@@ -1,0 +1,226 @@
+package storage
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"net/url"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/internal/page"
+)
+
+// Content reads the text that the server has extracted from files.
+type Content struct{ c api.Client }
+
+// TextOptions selects chunks of an extracted text. Nil means the first chunks. At
+// most one of Query, Page and Chunks may be set.
+type TextOptions struct {
+	Query    string      // chunks that match it, 1 to 512 characters; "" means all
+	Page     int         // chunks of this page, from 1; 0 means all
+	Chunks   *ChunkRange // chunks by their index; nil means all
+	Cursor   string      // the NextCursor of the previous call; not with Query
+	Limit    int         // chunks, 1 to 20; 0 means the default of the server: 5, or 3 with Query
+	MaxBytes int         // of the chunks, 1024 to 262144; 0 means the default of the server: 32768
+}
+
+// ChunkRange is a range of chunks of a text.
+type ChunkRange struct {
+	From int // index of the first chunk, less than 10,000
+	To   int // index of the last chunk, less than 10,000; 0 means no end
+}
+
+func (o *TextOptions) query(op string) (url.Values, error) {
+	q := url.Values{}
+	refuse := func(field, rule, got string) (url.Values, error) {
+		return nil, &api.InputError{Op: op, Field: field, Rule: rule, Got: got}
+	}
+	set := func(name string, n int) {
+		if n != 0 {
+			q.Set(name, strconv.Itoa(n))
+		}
+	}
+	selections := 0
+	for _, given := range []bool{o.Query != "", o.Page != 0, o.Chunks != nil} {
+		if given {
+			selections++
+		}
+	}
+	const maxChunk = 10_000
+	switch c := o.Chunks; {
+	case selections > 1:
+		return refuse("q", "must not be combined with a page or a range of chunks", "")
+	case o.Query != "" && o.Cursor != "":
+		return refuse("cursor", "must not be combined with a query", "")
+	case o.Page < 0:
+		return refuse("page", "must be 1 or more", strconv.Itoa(o.Page))
+	case c != nil && (c.From < 0 || c.From >= maxChunk || c.To < 0 || c.To >= maxChunk || c.To != 0 && c.To < c.From):
+		return refuse("chunk_from", "must be 0 to 9999, and at most chunk_to", strconv.Itoa(c.From)+" to "+strconv.Itoa(c.To))
+	case o.Limit < 0 || o.Limit > 20:
+		return refuse("limit", "must be 1 to 20", strconv.Itoa(o.Limit))
+	case o.MaxBytes != 0 && (o.MaxBytes < 1024 || o.MaxBytes > 262_144):
+		return refuse("max_bytes", "must be 1024 to 262144", strconv.Itoa(o.MaxBytes))
+	case c != nil:
+		q.Set("chunk_from", strconv.Itoa(c.From))
+		set("chunk_to", c.To)
+	case o.Query != "":
+		if err := checkText(op, o.Query); err != nil {
+			return nil, err
+		}
+		q.Set("q", o.Query)
+	}
+	set("page", o.Page)
+	set("limit", o.Limit)
+	set("max_bytes", o.MaxBytes)
+	if o.Cursor != "" {
+		q.Set("cursor", o.Cursor)
+	}
+	return q, nil
+}
+
+// checkText rejects a query that is blank or too long.
+func checkText(op, text string) error {
+	if n := utf8.RuneCountInString(text); strings.TrimSpace(text) == "" || n > 512 {
+		const rule = "must have 1 to 512 characters and not be blank"
+		return &api.InputError{Op: op, Field: "q", Rule: rule, Got: strconv.Itoa(n)}
+	}
+	return nil
+}
+
+// Text is the extracted text of a file, or a part of it.
+type Text struct {
+	NodeID          api.OpaqueID `json:"node_id"`
+	Name            string       `json:"name"`
+	MIMEType        string       `json:"mimetype"`
+	Indexed         bool         `json:"indexed"`            // false if no text was extracted, yet or at all
+	Complete        bool         `json:"complete"`           // the whole text was extracted
+	Version         api.OpaqueID `json:"indexed_version_id"` // of which the text is; "" if unknown
+	PageAddressable bool         `json:"page_addressable"`   // [TextOptions].Page can be used
+	Pages           int          `json:"num_pages"`
+	TotalChunks     int          `json:"total_chunks"`
+	Chunks          []*TextChunk `json:"chunks"`
+	NextCursor      string       `json:"next_cursor"` // "" after the last chunks
+	Truncated       bool         `json:"truncated"`   // MaxBytes cut the chunks
+
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members without a field
+}
+
+// TextChunk is a part of an extracted text.
+type TextChunk struct {
+	Index     int     `json:"chunk_index"` // for [ChunkRange]
+	Position  int     `json:"position"`
+	Sequence  int     `json:"sequence"`
+	StartPage int     `json:"start_page"` // 0 if unknown, as EndPage
+	EndPage   int     `json:"end_page"`
+	Chars     int     `json:"chars"` // characters of Text
+	Score     float64 `json:"score"` // of a query; comparable within one file only
+	Text      string  `json:"text"`
+
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members without a field
+}
+
+// Get returns extracted text of a file of a workspace or share. In a share it
+// requires the permission to download. A file whose text was not extracted has
+// no chunks, and Indexed is false. If the file is replaced, the next page is
+// empty and the last.
+//
+// Errors: [api.ErrNotFound] if the file is not in that workspace or share;
+// [api.ErrInvalid] if the node is a folder or a link.
+//
+// It calls GET /current/workspace/{workspace_id}/storage/{node_id}/content/.
+// It calls GET /current/share/{share_id}/storage/{node_id}/content/.
+func (c *Content) Get(
+	ctx context.Context, in api.Profile, node api.OpaqueID, o *TextOptions, opts ...api.CallOption,
+) (*Text, error) {
+	if o == nil {
+		o = &TextOptions{}
+	}
+	q, err := o.query("storage.Content.Get")
+	if err != nil {
+		return nil, err
+	}
+	return call.One[Text](ctx, c.c, endpoint.StorageContentGet(in, node, q), "", opts)
+}
+
+// All returns the chunks of the pages of [Content.Get].
+func (c *Content) All(
+	ctx context.Context, in api.Profile, node api.OpaqueID, o *TextOptions, opts ...api.CallOption,
+) iter.Seq2[*TextChunk, error] {
+	var at TextOptions
+	if o != nil {
+		at = *o
+	}
+	fetch := func(ctx context.Context, cursor string, opts []api.CallOption) (*Text, string, error) {
+		at := at
+		at.Cursor = cursor
+		t, err := c.Get(ctx, in, node, &at, opts...)
+		if err != nil {
+			return nil, "", err
+		}
+		return t, t.NextCursor, nil
+	}
+	return page.Rows(page.Calls(ctx, at.Cursor, opts, fetch), func(t *Text) []*TextChunk { return t.Chunks })
+}
+
+// TextMatches are the matches of a query in several files.
+type TextMatches struct {
+	Nodes   api.Map[*Text] `json:"nodes"` // by ID; Of finds an ID in any form
+	Missing []*MissingText `json:"missing"`
+
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members without a field
+}
+
+// Of returns the text of a file, or nil if it is missing.
+func (m *TextMatches) Of(id api.OpaqueID) *Text {
+	for key, t := range m.Nodes {
+		if id.Equal(api.OpaqueID(key)) {
+			return t
+		}
+	}
+	return nil
+}
+
+// MissingText is a file without text in a call for several files.
+type MissingText struct {
+	ID     api.OpaqueID  `json:"id"`
+	Reason MissingReason `json:"reason"`
+
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members without a field
+}
+
+// MissingReason is the reason why a file has no text.
+type MissingReason string
+
+// Reasons. Unknown values are kept.
+const (
+	MissingReasonNotFound MissingReason = "not_found"
+	MissingReasonTrashed  MissingReason = "trashed"
+	MissingReasonNotText  MissingReason = "not_text"
+)
+
+// Search returns the chunks of 1 to 10 files of a workspace that match a query of
+// 1 to 512 characters. The scores of different files cannot be compared.
+//
+// It calls GET /current/workspace/{workspace_id}/storage/content/.
+func (c *Content) Search(
+	ctx context.Context, workspace api.ID, nodes []api.OpaqueID, query string, opts ...api.CallOption,
+) (*TextMatches, error) {
+	const op = "storage.Content.Search"
+	if len(nodes) == 0 || len(nodes) > 10 {
+		return nil, &api.InputError{Op: op, Field: "nodes", Rule: "must be 1 to 10", Got: strconv.Itoa(len(nodes))}
+	}
+	ids, err := call.PlainIDs(op, "nodes", nodes)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkText(op, query); err != nil {
+		return nil, err
+	}
+	q := url.Values{"nodes": {strings.Join(ids, ",")}, "q": {query}}
+	return call.One[TextMatches](ctx, c.c, endpoint.StorageContentSearch(workspace, q), "", opts)
+}
