@@ -3,7 +3,6 @@ package fileshares
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"io"
 
 	"github.com/fastio-go/fastio/api"
@@ -135,14 +134,7 @@ func (s *Service) Preview(
 type Versions struct{ c api.Client }
 
 // Version is one version of a file.
-type Version struct {
-	ID      api.OpaqueID `json:"id" also:"version_id"` // (assumed name)
-	Size    *int64       `json:"size"`                 // in bytes; nil if not in the response, as the next (assumed name)
-	Current *bool        `json:"current"`              // (assumed name)
-	Created api.Time     `json:"created"`              // zero if not in the response (assumed name)
-
-	Extra map[string]json.RawMessage `json:",embed,unknown"` // members without a field
-}
+type Version = storage.Version
 
 // List returns the versions of the file. It requires the view capability, and
 // has the errors of [Service.Get].

@@ -181,12 +181,13 @@ type RecentOptions struct {
 	Cursor   string   // the NextCursor of the previous page, of the same Type and size
 }
 
-// Recent returns one page of the nodes of a workspace by the time of their last
-// change, latest first.
+// Recent returns one page of the nodes of a workspace or share by the time of
+// their last change, latest first.
 //
 // It calls GET /current/workspace/{workspace_id}/storage/recent/.
+// It calls GET /current/share/{share_id}/storage/recent/.
 func (s *Service) Recent(
-	ctx context.Context, workspace api.ID, list *RecentOptions, opts ...api.CallOption,
+	ctx context.Context, in api.Profile, list *RecentOptions, opts ...api.CallOption,
 ) (*Page, error) {
 	if list == nil {
 		list = &RecentOptions{}
@@ -198,7 +199,7 @@ func (s *Service) Recent(
 	if list.Type != "" {
 		q.Set("type", string(list.Type))
 	}
-	a, err := call.One[pageWire](ctx, s.c, endpoint.StorageRecent(workspace, q), "", opts)
+	a, err := call.One[pageWire](ctx, s.c, endpoint.StorageRecent(in, q), "", opts)
 	if err != nil {
 		return nil, err
 	}
@@ -208,7 +209,7 @@ func (s *Service) Recent(
 // AllRecent returns the nodes of all pages of [Service.Recent]. Default page size: 100,
 // because most callers stop early.
 func (s *Service) AllRecent(
-	ctx context.Context, workspace api.ID, list *RecentOptions, opts ...api.CallOption,
+	ctx context.Context, in api.Profile, list *RecentOptions, opts ...api.CallOption,
 ) iter.Seq2[*Node, error] {
 	var o RecentOptions
 	if list != nil {
@@ -217,7 +218,7 @@ func (s *Service) AllRecent(
 	fetch := func(ctx context.Context, cursor string, opts []api.CallOption) (*Page, error) {
 		at := o
 		at.Cursor = cursor
-		return s.Recent(ctx, workspace, &at, opts...)
+		return s.Recent(ctx, in, &at, opts...)
 	}
 	return page.Rows(walk(ctx, "storage.Recent", o.Cursor, opts, fetch), rows)
 }

@@ -148,6 +148,8 @@ type Node struct {
 	Summary  *NodeSummary     `json:"summary,omitzero"`        // nil if none, or missing
 	Facts    *Facts           `json:"metadata_facts,omitzero"` // nil if missing
 
+	LockInfo api.Map[stdjson.RawMessage] `json:"lock_info,omitzero"` // nil if not locked; at full output
+
 	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // unknown members
 }
 

@@ -27,12 +27,15 @@ type Service struct {
 	Content    *Content
 	Previews   *Previews
 	Transforms *Transforms
+	Versions   *Versions
+	Locks      *Locks
 }
 
 // New returns a Service that sends its requests through c.
 func New(c api.Client) *Service {
 	return &Service{
 		c: c, Downloads: &Downloads{c}, Content: &Content{c}, Previews: &Previews{c}, Transforms: &Transforms{c},
+		Versions: &Versions{c}, Locks: &Locks{c},
 	}
 }
 

@@ -35,16 +35,15 @@ func TestInvalidInputIsRejected(t *testing.T) {
 	stub.Refused(t, map[string][]error{
 		"scope": {
 			list(api.User("u"), storage.ListOptions{}), list(api.Workspace(" "), storage.ListOptions{}),
-			get(api.FileShare("f"), nodeID), getMany(api.Org("o"), "2"),
+			get(api.FileShare("f"), nodeID), getMany(api.Org("o"), "2"), stub.Err(s.Recent(ctx, api.FileShare("f"), nil)),
 		},
 		"parent_id": {stub.Err(s.List(ctx, room, "-", nil))},
 		"page_size": {
 			list(room, storage.ListOptions{PageSize: 99}), list(room, storage.ListOptions{PageSize: -1}),
-			stub.Err(s.Recent(ctx, roomID, &storage.RecentOptions{PageSize: 501})),
+			stub.Err(s.Recent(ctx, room, &storage.RecentOptions{PageSize: 501})),
 		},
-		"sort_by":      {list(share, storage.ListOptions{SortBy: "size"})},
-		"node_id":      {get(room, ""), getMany(room), getMany(room, many...), getMany(room, "2", " ")},
-		"workspace_id": {stub.Err(s.Recent(ctx, "", nil))},
+		"sort_by": {list(share, storage.ListOptions{SortBy: "size"})},
+		"node_id": {get(room, ""), getMany(room), getMany(room, many...), getMany(room, "2", " ")},
 	})
 }
 

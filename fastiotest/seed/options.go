@@ -145,6 +145,7 @@ type StorageOptions struct {
 	IndexPace    time.Duration // for which a file is pending, and then in progress; 0 means 2 seconds, negative no time
 	FailIndexing string        // indexing fails for files and notes whose name contains it; "" means none
 	NoRanges     bool          // reads of files ignore the Range header
+	LockedStatus int           // status of writes to a file that another user has locked; 0 means 423
 }
 
 // UploadOptions concern uploads.

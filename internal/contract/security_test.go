@@ -122,7 +122,7 @@ const (
 	inPassword = "LinkPassword" // the option for a File Share, sent in the header
 	inToken    = "LinkToken"    // the option for a share, sent in the same header
 	inForm     = "form"         // a password that is to be set or exchanged
-	elsewhere  = "key"          // the key of an invitation
+	elsewhere  = "key"          // the key of an invitation, or the token of a lock
 )
 
 // openCalls returns the arguments of the calls that accept an option for a link,
@@ -158,6 +158,7 @@ func openCalls() map[string]map[string][]any {
 			"storage.List":     {portal, api.Root, nil},
 			"storage.Get":      {portal, "n"},
 			"storage.GetMany":  {portal, []api.OpaqueID{"n"}},
+			"storage.Recent":   {portal, nil},
 			"ai.Notes.Get":     {portal, "n", ""},
 
 			"storage.Downloads.Token":    {portal, "n", ""},
@@ -165,6 +166,7 @@ func openCalls() map[string]map[string][]any {
 			"storage.Content.Get":        {portal, "n", nil},
 			"storage.Previews.Authorize": {portal, "n", storage.PreviewTypePDF},
 			"storage.Transforms.Token":   {portal, "n"},
+			"storage.Versions.List":      {portal, "n"},
 		},
 	}
 }
@@ -216,6 +218,8 @@ func linkCalls() map[string]linkCall {
 		"shares.Invitations.AcceptAll":    func(key api.Secret) []any { return []any{key} },
 		"shares.Invitations.GetMineByKey": func(key api.Secret) []any { return []any{key} },
 		"shares.Invitations.ListMine":     func(key api.Secret) []any { return []any{&shares.MineOptions{Key: key}} },
+		"storage.Locks.Heartbeat":         func(token api.Secret) []any { return []any{api.Share(portalID), "n", token} },
+		"storage.Locks.Release":           func(token api.Secret) []any { return []any{api.Share(portalID), "n", token} },
 	} {
 		add(elsewhere, name, args)
 	}
@@ -589,7 +593,7 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 		&shares.MineOptions{Key: secret}, link, invitation, &shares.Page{Shares: []*shares.Share{link}},
 		&shares.Public{Share: link}, &shares.Added{Invitation: invitation},
 		&shares.InvitationPage{Invitations: []*shares.Invitation{invitation}}, &account.SignUpRequest{Password: secret},
-		&storage.PreviewAccess{Token: secret, Path: secret}, &storage.DownloadOptions{Token: secret},
+		&storage.PreviewAccess{Token: secret, Path: secret}, &storage.DownloadOptions{Token: secret}, &storage.Lock{Token: secret},
 		&account.SignedUp{Token: &api.Token{AccessToken: secret}},
 		&account.Subscription{PublicKey: secret, SetupIntent: &account.SetupIntent{ClientSecret: secret}},
 	} {

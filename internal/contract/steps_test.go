@@ -670,7 +670,8 @@ func storageSteps() []step {
 		makes("GetMany", workspace, []api.OpaqueID{missingNode}),
 		makes("GetMany", share, []api.OpaqueID{posterFile}, token),
 		makes("GetMany", workspace, []api.OpaqueID{missingNode, "nonsense"}), // each of them fails
-		makes("Recent", workspaceID, &storage.RecentOptions{Type: storage.NodeTypeNote}),
+		makes("Recent", workspace, &storage.RecentOptions{Type: storage.NodeTypeNote}),
+		makes("Recent", share, nil, token),
 
 		makes("Downloads.Token", workspace, drawingID, ""),
 		makes("Downloads.Token", share, posterFile, "", token),
@@ -701,6 +702,26 @@ func storageSteps() []step {
 		makes("Transforms.Read", workspace, picture, secret("$transform"), storage.Transform{
 			Format: storage.ImageFormatPNG, Size: storage.ImageSizeIconTiny,
 		}),
+
+		makes("Versions.Restore", workspace, oiledNote, oiledVersion),
+		makes("Versions.Restore", workspace, oiledNote, missingNode),
+		makes("Versions.List", workspace, oiledNote),
+		makes("Versions.List", share, posterFile, token).learns("version", "0.ID"),
+		makes("Versions.Restore", share, posterFile, api.OpaqueID("$version")),
+		makes("Locks.Acquire", workspace, drawingID, &storage.LockOptions{
+			Duration: 2 * time.Minute, DeviceName: "Loom", ClientVersion: "1.0",
+		}).learns("lock", "Token"),
+		makes("Locks.Acquire", workspace, drawingID, (*storage.LockOptions)(nil)),
+		makes("Locks.Get", workspace, drawingID),
+		makes("Locks.Heartbeat", workspace, drawingID, secret("$lock")),
+		makes("Get", workspace, drawingID),
+		makes("Locks.Release", workspace, drawingID, secret("$lock")),
+		makes("Locks.Release", workspace, drawingID, secret("$lock")),
+		makes("Locks.Acquire", share, posterFile, nil).learns("lock", "Token"),
+		makes("Locks.Heartbeat", share, posterFile, secret("lost")),
+		makes("Locks.Heartbeat", share, posterFile, secret("$lock")),
+		makes("Locks.Get", share, posterFile),
+		makes("Locks.Release", share, posterFile, secret("$lock")),
 	}
 }
 

@@ -1034,15 +1034,21 @@ func StorageGetMany(in api.Profile, nodeIDs []string, query url.Values) *api.Req
 	return r
 }
 
-func StorageRecent(workspaceID api.ID, query url.Values) *api.Request {
-	return &api.Request{
+func StorageRecent(in api.Profile, query url.Values) *api.Request {
+	r := &api.Request{
 		Op: "storage.Recent", Method: http.MethodGet, Replay: api.ReplaySafe,
-		Path: api.Path(
+		Path: api.ProfilePath(in, []string{
 			"/current/workspace/{workspace_id}/storage/recent/",
-			string(workspaceID),
+			"/current/share/{share_id}/storage/recent/",
+		}, nil,
 		),
 		Query: query,
 	}
+	if in.Kind == "share" {
+		r.Auth = api.AuthOptional
+		r.Link = api.LinkTakesToken
+	}
+	return r
 }
 
 func MetadataFieldsList(workspaceID api.ID, query url.Values) *api.Request {
@@ -2171,6 +2177,82 @@ func AccountWorkspacesListMembers(workspaceID api.ID, query url.Values) *api.Req
 		Path: api.Path(
 			"/current/workspace/{workspace_id}/members/list/",
 			string(workspaceID),
+		),
+		Query: query,
+	}
+}
+
+func StorageVersionsList(in api.Profile, nodeID api.OpaqueID, query url.Values) *api.Request {
+	r := &api.Request{
+		Op: "storage.Versions.List", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path: api.ProfilePath(in, []string{
+			"/current/workspace/{workspace_id}/storage/{node_id}/versions/",
+			"/current/share/{share_id}/storage/{node_id}/versions/",
+		}, []string{nodeID.Plain()},
+		),
+		Query: query,
+	}
+	if in.Kind == "share" {
+		r.Auth = api.AuthOptional
+		r.Link = api.LinkTakesToken
+	}
+	return r
+}
+
+func StorageVersionsRestore(in api.Profile, nodeID api.OpaqueID, body api.Body) *api.Request {
+	return &api.Request{
+		Op: "storage.Versions.Restore", Method: http.MethodPost, Replay: api.ReplayOnce,
+		Path: api.ProfilePath(in, []string{
+			"/current/workspace/{workspace_id}/storage/{node_id}/restore-version/",
+			"/current/share/{share_id}/storage/{node_id}/restore-version/",
+		}, []string{nodeID.Plain()},
+		),
+		Body: body,
+	}
+}
+
+func StorageLocksAcquire(in api.Profile, nodeID api.OpaqueID, body api.Body) *api.Request {
+	return &api.Request{
+		Op: "storage.Locks.Acquire", Method: http.MethodPost, Replay: api.ReplayOnce,
+		Path: api.ProfilePath(in, []string{
+			"/current/workspace/{workspace_id}/storage/{node_id}/lock/",
+			"/current/share/{share_id}/storage/{node_id}/lock/",
+		}, []string{nodeID.Plain()},
+		),
+		Body: body,
+	}
+}
+
+func StorageLocksGet(in api.Profile, nodeID api.OpaqueID) *api.Request {
+	return &api.Request{
+		Op: "storage.Locks.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path: api.ProfilePath(in, []string{
+			"/current/workspace/{workspace_id}/storage/{node_id}/lock/",
+			"/current/share/{share_id}/storage/{node_id}/lock/",
+		}, []string{nodeID.Plain()},
+		),
+	}
+}
+
+func StorageLocksHeartbeat(in api.Profile, nodeID api.OpaqueID, body api.Body) *api.Request {
+	return &api.Request{
+		Op: "storage.Locks.Heartbeat", Method: http.MethodPost, Replay: api.ReplaySafe,
+		Path: api.ProfilePath(in, []string{
+			"/current/workspace/{workspace_id}/storage/{node_id}/lock/heartbeat/",
+			"/current/share/{share_id}/storage/{node_id}/lock/heartbeat/",
+		}, []string{nodeID.Plain()},
+		),
+		Body: body,
+	}
+}
+
+func StorageLocksRelease(in api.Profile, nodeID api.OpaqueID, query url.Values) *api.Request {
+	return &api.Request{
+		Op: "storage.Locks.Release", Method: http.MethodDelete, Replay: api.ReplaySafe,
+		Path: api.ProfilePath(in, []string{
+			"/current/workspace/{workspace_id}/storage/{node_id}/lock/",
+			"/current/share/{share_id}/storage/{node_id}/lock/",
+		}, []string{nodeID.Plain()},
 		),
 		Query: query,
 	}

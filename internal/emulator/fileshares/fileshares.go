@@ -273,16 +273,7 @@ func (h *Handlers) listVersions(c *wire.Call, _ *world.FileShare, n *world.Node)
 	if h.Options.FileShares.VersionIDKey {
 		key = "version_id"
 	}
-	rows := []wire.Object{}
-	for i, v := range slices.Backward(n.Versions) {
-		rows = append(rows, wire.Object{
-			{key, wire.Hyphenated(v.ID)},
-			{"size", v.Size},
-			{"current", i == len(n.Versions)-1},
-			{"created", wire.Stamp(v.Created.Unix())},
-		})
-	}
-	return wire.Object{{"versions", rows}}, nil
+	return storage.VersionRows(n, key), nil
 }
 
 func (h *Handlers) readVersion(c *wire.Call, _ *world.FileShare, n *world.Node) (wire.Object, error) {

@@ -129,12 +129,16 @@ func (h *Handlers) batchFile(
 	case slices.Contains(strings.Split(h.Options.Uploads.Blocked, ","), extension(e.Filename)):
 		why = "extension not allowed"
 	}
-	head := wire.Object{{"index", i}, {"filename", e.Filename}}
-	if why != "" {
-		return append(head, wire.Object{{"status", "error"}, {"error_code", codeBadEntry}, {"error_message", why}}...), false
-	}
 	to.path = e.RelativePath
 	u := &upload{user: c.UserID(), to: to, name: e.Filename, chunks: map[int]string{}, size: int64(len(content))}
+	code := codeBadEntry
+	if why == "" && h.refuseLocked(c, h.replacedBy(u)) != nil {
+		code, why = codeLocked, "The file is locked."
+	}
+	head := wire.Object{{"index", i}, {"filename", e.Filename}}
+	if why != "" {
+		return append(head, wire.Object{{"status", "error"}, {"error_code", code}, {"error_message", why}}...), false
+	}
 	h.addUpload(u)
 	var node any
 	if h.Options.Uploads.LateBatches {

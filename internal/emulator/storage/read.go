@@ -36,11 +36,7 @@ const (
 func (h *Handlers) readRoutes() []*wire.Route {
 	type handler = func(*wire.Call) (wire.Object, error)
 	both := func(op, rest string, handle handler, options ...wire.RouteOption) []*wire.Route {
-		const node = "/storage/{node_id}/"
-		return []*wire.Route{
-			wire.Get(op, "/current/workspace/{workspace_id}"+node+rest, handle, options...),
-			wire.Get(op, "/current/share/{share_id}"+node+rest, handle, append(options, wire.Visit)...),
-		}
+		return visited(onNodes(wire.Get, op, rest, handle, options...))
 	}
 	file := func(handle func(*wire.Call, world.Store, *world.Node) (wire.Object, error)) handler {
 		return wire.With2(h.fileToRead, handle)
@@ -62,6 +58,24 @@ func (h *Handlers) readRoutes() []*wire.Route {
 	}
 	return append(all, wire.Get("storage.Content.Search", "/current/workspace/{workspace_id}/storage/content/",
 		wire.With(h.StorageOfPath, h.searchTexts), wire.Query("nodes q")))
+}
+
+// onNodes returns the routes of an operation on the nodes of workspaces and shares.
+func onNodes(
+	route func(op, pattern string, handle func(*wire.Call) (wire.Object, error), options ...wire.RouteOption) *wire.Route,
+	op, rest string, handle func(*wire.Call) (wire.Object, error), options ...wire.RouteOption,
+) []*wire.Route {
+	const node = "/storage/{node_id}/"
+	return []*wire.Route{
+		route(op, "/current/workspace/{workspace_id}"+node+rest, handle, options...),
+		route(op, "/current/share/{share_id}"+node+rest, handle, options...),
+	}
+}
+
+// visited makes the credential optional in the routes of shares.
+func visited(routes []*wire.Route) []*wire.Route {
+	wire.Visit(routes[1])
+	return routes
 }
 
 // fileToRead finds the file or note of a call that the caller may download.

@@ -23,11 +23,12 @@ type Handlers struct {
 	NodeFacts func(*world.Node, wire.Level) wire.Object // the metadata of a node
 
 	uploads map[string]*upload
+	locks   map[string]*lock // by node
 }
 
 // New returns the handlers of a world.
 func New(w *world.World) *Handlers {
-	return &Handlers{World: w, uploads: map[string]*upload{}}
+	return &Handlers{World: w, uploads: map[string]*upload{}, locks: map[string]*lock{}}
 }
 
 // Codes of storage. Those that begin with 1010 are the emulator's own.
@@ -44,13 +45,14 @@ const (
 // Routes returns the routes of storage.
 func (h *Handlers) Routes() []*wire.Route {
 	const workspace, share = "/current/workspace/{workspace_id}/storage/", "/current/share/{share_id}/storage/"
-	return append([]*wire.Route{
+	return slices.Concat([]*wire.Route{
 		wire.Get("storage.List", workspace+"{parent_id}/list/", h.listFolder, wire.Query(keysetQuery)),
 		wire.Get("storage.List", share+"{parent_id}/list/", h.listFolder, wire.Visit, wire.Query(keysetQuery)),
 		wire.Get("storage.Get", workspace+"{node_id}/details/", h.nodeDetails),
 		wire.Get("storage.Get", share+"{node_id}/details/", h.nodeDetails, wire.Visit),
 		wire.Get("storage.Recent", workspace+"recent/", h.recentNodes, wire.Query("type page_size cursor")),
-	}, append(h.noteRoutes(), h.readRoutes()...)...)
+		wire.Get("storage.Recent", share+"recent/", h.recentNodes, wire.Visit, wire.Query("type page_size cursor")),
+	}, h.noteRoutes(), h.readRoutes(), h.versionRoutes(), h.lockRoutes())
 }
 
 func (h *Handlers) listFolder(c *wire.Call) (wire.Object, error) {
@@ -305,6 +307,7 @@ func (h *Handlers) NodeObject(in world.Store, n *world.Node, lv wire.Level) wire
 	if !n.HasContent() {
 		return r.Fields
 	}
+	r.Put(wire.Full, "lock_info", h.lockInfo(in, n))
 	ai := wire.Row{Level: lv}
 	ai.Put(wire.Standard, "state", n.AIState)
 	ai.Put(wire.Full, "attach", n.Usable())

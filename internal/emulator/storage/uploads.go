@@ -194,6 +194,9 @@ func (h *Handlers) createUpload(c *wire.Call) (wire.Object, error) {
 	if u.size > h.mostUpload() {
 		return nil, wire.Refuse(http.StatusRequestEntityTooLarge, codeTooLarge, "The file is larger than the plan allows.")
 	}
+	if err := h.refuseLocked(c, h.replacedBy(u)); err != nil {
+		return nil, err
+	}
 	h.addUpload(u)
 	if chunk == nil {
 		return h.started(c, u)
@@ -599,6 +602,9 @@ func (h *Handlers) completeUpload(c *wire.Call, u *upload) (wire.Object, error) 
 	case small > 1:
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeChunksMissing, "Only one chunk may be smaller than 1 MiB.")
 	}
+	if err := h.refuseLocked(c, h.replacedBy(u)); err != nil {
+		return nil, err
+	}
 	h.assembleLater(u)
 	return h.uploadDetails(c, u)
 }
@@ -823,6 +829,28 @@ func (h *Handlers) putFile(to place, name, content, user string) *world.Node {
 	h.NodeEvent(n, world.Event{Name: added, CallingUser: user})
 	h.Index(n, world.AIPending)
 	return n
+}
+
+// replacedBy returns the node that an upload gives a version, nil if it adds a file.
+func (h *Handlers) replacedBy(u *upload) *world.Node {
+	switch {
+	case u.to.file != "":
+		return h.Nodes[u.to.file]
+	case u.to.in.Profile == "":
+		return nil
+	}
+	folder := u.to.folder
+	for name := range strings.SplitSeq(strings.TrimSuffix(u.to.path, "/"), "/") {
+		if name == "" {
+			break
+		}
+		n := h.child(u.to.in.Owner, folder, name)
+		if n == nil {
+			return nil
+		}
+		folder = n.ID
+	}
+	return h.child(u.to.in.Owner, folder, u.name)
 }
 
 // folderAt returns the folder of a place, with those of its path.

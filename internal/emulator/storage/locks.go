@@ -1,0 +1,166 @@
+package storage
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/fastio-go/fastio/internal/emulator/wire"
+	"github.com/fastio-go/fastio/internal/emulator/world"
+)
+
+// Codes of locks. That of a lock that is gone is the emulator's own.
+const (
+	codeLocked      = 1677
+	codeNoLockToken = 205516
+	codeNoLock      = 199610
+)
+
+// Seconds of a lock.
+const (
+	shortestLock = 60
+	longestLock  = 3600
+	usualLock    = 300
+)
+
+// lock is the exclusive lock of a file.
+type lock struct {
+	user   string
+	token  string
+	length time.Duration
+	ends   time.Time
+	client any // as its holder describes it
+}
+
+func (h *Handlers) lockRoutes() []*wire.Route {
+	return slices.Concat(
+		onNodes(wire.Post, "storage.Locks.Acquire", "lock/", wire.With2(h.fileToLock, h.acquireLock),
+			wire.Form("duration client_info")),
+		onNodes(wire.Get, "storage.Locks.Get", "lock/", wire.With2(h.NodeOfPath, h.getLock)),
+		onNodes(wire.Post, "storage.Locks.Heartbeat", "lock/heartbeat/", wire.With2(h.fileToLock, h.renewLock),
+			wire.Form("lock_token")),
+		onNodes(wire.Delete, "storage.Locks.Release", "lock/", wire.With2(h.fileToLock, h.releaseLock),
+			wire.Query("lock_token"), wire.Fields("lock_token")),
+	)
+}
+
+// fileToLock finds a file or note that the caller may change.
+func (h *Handlers) fileToLock(c *wire.Call) (world.Store, *world.Node, error) {
+	in, n, err := h.NodeOfPath(c)
+	if err == nil {
+		err = h.mayUpload(c, in)
+	}
+	if err == nil && !n.HasContent() {
+		err = wire.Refuse(http.StatusNotAcceptable, CodeNoContent, "Only files can be locked.")
+	}
+	return in, n, err
+}
+
+// lockOf returns the lock of a node, nil without one.
+func (h *Handlers) lockOf(n *world.Node) *lock {
+	l := h.locks[n.ID]
+	if l == nil || !h.Now().Before(l.ends) {
+		return nil
+	}
+	return l
+}
+
+// refuseLocked refuses a write to a node that another user has locked.
+func (h *Handlers) refuseLocked(c *wire.Call, n *world.Node) error {
+	if n == nil {
+		return nil
+	}
+	if l := h.lockOf(n); l != nil && l.user != c.UserID() {
+		return h.lockedRefusal()
+	}
+	return nil
+}
+
+func (h *Handlers) lockedRefusal() error {
+	status := cmp.Or(h.Options.Storage.LockedStatus, http.StatusLocked)
+	return wire.Refuse(status, codeLocked, "The file is locked.")
+}
+
+func (h *Handlers) acquireLock(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
+	l := &lock{user: c.UserID(), length: usualLock * time.Second}
+	if text, given := c.Field("duration"); given {
+		seconds := c.Whole("duration", text, shortestLock)
+		c.Check.InvalidIf(seconds > longestLock, "duration", "At most 3600.")
+		l.length = time.Duration(seconds) * time.Second
+	}
+	if text, given := c.Field("client_info"); given {
+		var client struct {
+			Device  string `json:"device_name"`
+			Version string `json:"client_version"`
+		}
+		c.Check.InvalidIf(wire.Decode([]byte(text), &client) != nil, "client_info", "A JSON object.")
+		l.client = wire.Object{{"device_name", client.Device}, {"client_version", client.Version}}
+	}
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	if h.lockOf(n) != nil {
+		return nil, h.lockedRefusal()
+	}
+	l.token, l.ends = h.Secret(), h.Now().Add(l.length)
+	h.locks[n.ID] = l
+	return wire.Object{{"lock_token", l.token}, {"lock_info", h.lockInfo(in, n)}}, nil
+}
+
+// lockInfo renders the lock of a node, nil without one. Its members are the
+// emulator's own.
+func (h *Handlers) lockInfo(in world.Store, n *world.Node) any {
+	l := h.lockOf(n)
+	if l == nil {
+		return nil
+	}
+	info := wire.Object{{"expires", wire.Stamp(l.ends.Unix())}}
+	if in.Insider(h.World) {
+		info = append(info, wire.Member{Key: "user_id", Value: l.user}, wire.Member{Key: "client_info", Value: l.client})
+	}
+	return info
+}
+
+func (h *Handlers) getLock(_ *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
+	return wire.Object{{"lock_info", h.lockInfo(in, n)}}, nil
+}
+
+// ownLock finds the lock of a token.
+func (h *Handlers) ownLock(n *world.Node, token string) (*lock, error) {
+	l := h.lockOf(n)
+	switch {
+	case l == nil:
+		return nil, wire.NoSuch(codeNoLock, "lock")
+	case l.token != token:
+		return nil, h.lockedRefusal()
+	}
+	return l, nil
+}
+
+func (h *Handlers) renewLock(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
+	token, given := c.Field("lock_token")
+	c.Check.MissingIf(!given, "lock_token", "The token of the lock.")
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	l, err := h.ownLock(n, token)
+	if err != nil {
+		return nil, err
+	}
+	l.ends = h.Now().Add(l.length)
+	return wire.Object{{"lock_info", h.lockInfo(in, n)}}, nil
+}
+
+// releaseLock unlocks a file. A token in the body is ignored.
+func (h *Handlers) releaseLock(c *wire.Call, _ world.Store, n *world.Node) (wire.Object, error) {
+	token := c.Value("lock_token")
+	if token == "" {
+		return nil, wire.Refuse(http.StatusNotAcceptable, codeNoLockToken, "The query has no lock_token.")
+	}
+	if _, err := h.ownLock(n, token); err != nil {
+		return nil, err
+	}
+	delete(h.locks, n.ID)
+	return wire.Object{{"released", true}}, nil
+}

@@ -1,0 +1,63 @@
+package storage
+
+import (
+	"slices"
+
+	"github.com/fastio-go/fastio/internal/emulator/wire"
+	"github.com/fastio-go/fastio/internal/emulator/world"
+)
+
+func (h *Handlers) versionRoutes() []*wire.Route {
+	return slices.Concat(
+		visited(onNodes(wire.Get, "storage.Versions.List", "versions/", wire.With2(h.NodeOfPath, h.listVersions))),
+		onNodes(wire.Post, "storage.Versions.Restore", "restore-version/", wire.With2(h.NodeOfPath, h.restoreVersion),
+			wire.Form("version_id")),
+	)
+}
+
+func (h *Handlers) listVersions(_ *wire.Call, _ world.Store, n *world.Node) (wire.Object, error) {
+	return VersionRows(n, "id"), nil
+}
+
+// VersionRows renders the versions of a node, the latest first, with their ids under key.
+func VersionRows(n *world.Node, key string) wire.Object {
+	rows := []wire.Object{}
+	for i, v := range slices.Backward(n.Versions) {
+		rows = append(rows, wire.Object{
+			{key, wire.Hyphenated(v.ID)},
+			{"size", v.Size},
+			{"current", i == len(n.Versions)-1},
+			{"created", wire.Stamp(v.Created.Unix())},
+		})
+	}
+	return wire.Object{{"versions", rows}}
+}
+
+// restoreVersion makes the content of a version that of a new one.
+func (h *Handlers) restoreVersion(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
+	if err := h.mayUpload(c, in); err != nil {
+		return nil, err
+	}
+	id, given := c.Field("version_id")
+	switch {
+	case !given:
+		c.Check.Missing("version_id", "The version to restore.")
+	case !wire.IsOpaque(wire.Plain(id)):
+		c.Check.Mistyped("version_id", "opaque_id")
+	}
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	if err := h.refuseLocked(c, n); err != nil {
+		return nil, err
+	}
+	v, found := n.Version(id)
+	if !found {
+		return nil, wire.NoSuch(CodeVersionGone, "version of this node")
+	}
+	n.Updated, n.Summary = h.Now(), ""
+	h.AddVersion(n, world.Version{Content: v.Content, Size: v.Size, Creator: c.Key.User, Created: n.Updated})
+	h.NodeEvent(n, world.Event{Name: event(in, h, "file_version_restored"), CallingUser: c.Key.User, Actor: h.ActorOf(c.Key)})
+	h.Index(n, world.AIPending)
+	return wire.Object{{"node", h.NodeObject(in, n, c.Out.Level)}}, nil
+}

@@ -1,0 +1,58 @@
+package storage
+
+import (
+	"context"
+	"encoding/json"
+	"net/url"
+	"strconv"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
+)
+
+// Versions lists and restores the versions of files. [Downloads.Read] reads one.
+type Versions struct{ c api.Client }
+
+// Version is one version of a file.
+type Version struct {
+	ID      api.OpaqueID `json:"id" also:"version_id"` // (assumed name)
+	Size    *int64       `json:"size"`                 // in bytes; nil if not in the response, as the next (assumed name)
+	Current *bool        `json:"current"`              // (assumed name)
+	Created api.Time     `json:"created"`              // zero if not in the response (assumed name)
+
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members without a field
+}
+
+// List returns the versions of a file of a workspace or share. Their order is
+// not documented.
+//
+// Errors: those of [Service.Get].
+//
+// It calls GET /current/workspace/{workspace_id}/storage/{node_id}/versions/.
+// It calls GET /current/share/{share_id}/storage/{node_id}/versions/.
+func (v *Versions) List(
+	ctx context.Context, in api.Profile, node api.OpaqueID, opts ...api.CallOption,
+) ([]*Version, error) {
+	return call.List[*Version](ctx, v.c, endpoint.StorageVersionsList(in, node, nil), "versions", opts)
+}
+
+// Restore makes an earlier version of a file of a workspace or share the current
+// one again, as a new version (assumed). The file keeps its ID. It is retried only
+// if it was not sent.
+//
+// Errors: [api.ErrNotFound] if the file has no such version; [api.ErrForbidden]
+// without the right to edit; [api.ErrLocked] if another user has locked the file.
+//
+// It calls POST /current/workspace/{workspace_id}/storage/{node_id}/restore-version/.
+// It calls POST /current/share/{share_id}/storage/{node_id}/restore-version/.
+func (v *Versions) Restore(
+	ctx context.Context, in api.Profile, node, version api.OpaqueID, opts ...api.CallOption,
+) error {
+	const op, field = "storage.Versions.Restore", "version_id"
+	if version.Plain() == "" {
+		return &api.InputError{Op: op, Field: field, Rule: "must not be blank", Got: strconv.Quote(string(version))}
+	}
+	form := api.Form(url.Values{field: {version.Plain()}})
+	return call.Do(ctx, v.c, endpoint.StorageVersionsRestore(in, node, form), opts)
+}
