@@ -125,9 +125,10 @@ type Status struct {
 	Discarded int           // invalid messages
 
 	// Interval is the time between two polls. With a socket it is [Options.Sweep], or 16
-	// seconds for each subscription of the client if that is more; 40 seconds while more
-	// than 20 of them have no socket. These poll in turn, every 4 seconds for each of them.
-	// With up to 20 it is 0: one poll follows the other.
+	// seconds for each subscription of the client if that is more, and the first poll may
+	// take three times as long. While more than 20 subscriptions have no socket, they poll in
+	// turn, every 4 seconds for each of them, and the others every 40 seconds for each. With
+	// up to 20 it is 0: one poll follows the other.
 	Interval time.Duration
 
 	polling bool // Err is of a poll
