@@ -31,11 +31,12 @@ type Service struct {
 	ended *ended
 
 	Chunks *Chunks // of an upload
+	Web    *Web
 }
 
 // New returns a Service that sends its requests through c.
 func New(c api.Client) *Service {
-	return &Service{c: c, nodes: storage.New(c), ended: newEnded(activity.New(c)), Chunks: &Chunks{c}}
+	return &Service{c: c, nodes: storage.New(c), ended: newEnded(activity.New(c)), Chunks: &Chunks{c}, Web: &Web{c}}
 }
 
 // MaxSingle is the largest file that is sent in one request: 4 MiB.

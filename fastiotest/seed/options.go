@@ -163,6 +163,8 @@ type UploadOptions struct {
 	IdenticalVersions bool   // identical bytes make a new version
 	LateBatches       bool   // the files of a batch are stored after the response, which has no ids of nodes
 	Blocked           string // extensions that are refused in batches, separated by commas
+
+	Web map[string]string // contents that web imports download, by address; others fail
 }
 
 // CommentOptions concern comments.

@@ -780,5 +780,15 @@ func uploadSteps() []step {
 			{Name: "a.txt", Content: []byte("a")}, {Name: "b.txt", Path: "2026/", Content: []byte("b")},
 		}, "tests-1"),
 		makes("CancelAll"),
+		makes("Web.Start", uploads.WebRequest{Source: secret(cardSource), Profile: root.Profile}).learns("import", "ID"),
+		makes("Web.Get", "$import"),
+		between(func(*world) { time.Sleep(time.Minute) }),
+		makes("Web.Get", "$import"),
+		makes("Web.Start", uploads.WebRequest{
+			Source: secret("https://loom.test/lost"), Profile: root.Profile, Folder: api.Root, Name: "Lost.txt",
+		}).learns("import", "ID"),
+		makes("Web.Cancel", "$import"),
+		makes("Web.Cancel", missing.Folder),
+		makes("Web.List", &uploads.WebListOptions{Status: uploads.WebStatusCanceled, Limit: 1}),
 	}
 }

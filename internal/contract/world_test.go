@@ -61,6 +61,7 @@ const (
 	loanPassword  = "0p3n s3sam3"
 	sharePassword = "d1ff3r3nc3"
 	invitationKey = "k3y0fth31nv1tat10n"
+	cardSource    = "https://loom.test/Card.txt?signature=s1gn"
 )
 
 // epoch is the start of the emulator's clock, which advances with the test's.
@@ -144,6 +145,7 @@ func newWorld(t *testing.T, change ...func(o *fastiotest.Options)) *world {
 		o.Clock = func() time.Time { return epoch().Add(time.Since(start)) }
 		o.Comments.Limit, o.Comments.Properties = 20, true
 		o.AI.TurnPace = -1
+		o.Uploads.Web = map[string]string{cardSource: "A card."}
 		o.FileShares.TierCapability = "edit" // for fileshares.Uploads.Create without a credential
 	})...)
 	w := &world{t: t, server: s, known: map[string]string{"token": s.Token()}}

@@ -2468,6 +2468,40 @@ func UploadsAlgorithms() *api.Request {
 	}
 }
 
+func UploadsWebStart(body api.Body) *api.Request {
+	return &api.Request{
+		Op: "uploads.Web.Start", Method: http.MethodPost, Replay: api.ReplayOnce,
+		Path: api.Path("/current/web_upload/"),
+		Body: body,
+	}
+}
+
+func UploadsWebList(query url.Values) *api.Request {
+	return &api.Request{
+		Op: "uploads.Web.List", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path:  api.Path("/current/web_upload/"),
+		Query: query,
+	}
+}
+
+func UploadsWebGet(uploadID api.OpaqueID) *api.Request {
+	return &api.Request{
+		Op: "uploads.Web.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path: api.Path(
+			"/current/web_upload/{upload_id}/details/",
+			uploadID.Plain(),
+		),
+	}
+}
+
+func UploadsWebCancel(query url.Values) *api.Request {
+	return &api.Request{
+		Op: "uploads.Web.Cancel", Method: http.MethodDelete, Replay: api.ReplaySafe,
+		Path:  api.Path("/current/web_upload/"),
+		Query: query,
+	}
+}
+
 func AssetsTypes(in api.Profile) *api.Request {
 	return &api.Request{
 		Op: "assets.Types", Method: http.MethodGet, Replay: api.ReplaySafe,

@@ -132,7 +132,7 @@ func (h *Handlers) batchFile(
 	to.path = e.RelativePath
 	u := &upload{user: c.UserID(), to: to, name: e.Filename, chunks: map[int]string{}, size: int64(len(content))}
 	code := codeBadEntry
-	if why == "" && h.refuseLocked(c, h.replacedBy(u)) != nil {
+	if why == "" && h.refuseLocked(c, h.replacedBy(to, e.Filename)) != nil {
 		code, why = codeLocked, "The file is locked."
 	}
 	head := wire.Object{{"index", i}, {"filename", e.Filename}}

@@ -24,6 +24,7 @@ type Handlers struct {
 
 	uploads map[string]*upload
 	locks   map[string]*lock // by node
+	imports []*webImport     // by creation
 }
 
 // New returns the handlers of a world.

@@ -69,7 +69,7 @@ func (h *Handlers) UploadRoutes() []*wire.Route {
 	session := func(handle func(*wire.Call, *upload) (wire.Object, error)) func(*wire.Call) (wire.Object, error) {
 		return wire.With(h.uploadOfPath, handle)
 	}
-	return []*wire.Route{
+	return append([]*wire.Route{
 		wire.Post("uploads.Start", all, h.createUpload, wire.Visit, wire.Large,
 			wire.Fields("instance_id profile_type folder_id file_id if_version_id name size action org relative_path "+
 				"creator hash hash_algo stream max_size chunk")),
@@ -91,7 +91,7 @@ func (h *Handlers) UploadRoutes() []*wire.Route {
 		wire.Get("uploads.Algorithms", all+"algos/", func(*wire.Call) (wire.Object, error) {
 			return wire.Object{{"algos", algorithms()}}, nil
 		}),
-	}
+	}, h.webRoutes()...)
 }
 
 func algorithms() []string { return []string{"md5", "sha1", "sha256", "sha384", "crc32c"} }
@@ -194,7 +194,7 @@ func (h *Handlers) createUpload(c *wire.Call) (wire.Object, error) {
 	if u.size > h.mostUpload() {
 		return nil, wire.Refuse(http.StatusRequestEntityTooLarge, codeTooLarge, "The file is larger than the plan allows.")
 	}
-	if err := h.refuseLocked(c, h.replacedBy(u)); err != nil {
+	if err := h.refuseLocked(c, h.replacedBy(u.to, u.name)); err != nil {
 		return nil, err
 	}
 	h.addUpload(u)
@@ -602,7 +602,7 @@ func (h *Handlers) completeUpload(c *wire.Call, u *upload) (wire.Object, error) 
 	case small > 1:
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeChunksMissing, "Only one chunk may be smaller than 1 MiB.")
 	}
-	if err := h.refuseLocked(c, h.replacedBy(u)); err != nil {
+	if err := h.refuseLocked(c, h.replacedBy(u.to, u.name)); err != nil {
 		return nil, err
 	}
 	h.assembleLater(u)
@@ -832,25 +832,25 @@ func (h *Handlers) putFile(to place, name, content, user string) *world.Node {
 }
 
 // replacedBy returns the node that an upload gives a version, nil if it adds a file.
-func (h *Handlers) replacedBy(u *upload) *world.Node {
+func (h *Handlers) replacedBy(to place, name string) *world.Node {
 	switch {
-	case u.to.file != "":
-		return h.Nodes[u.to.file]
-	case u.to.in.Profile == "":
+	case to.file != "":
+		return h.Nodes[to.file]
+	case to.in.Profile == "":
 		return nil
 	}
-	folder := u.to.folder
-	for name := range strings.SplitSeq(strings.TrimSuffix(u.to.path, "/"), "/") {
-		if name == "" {
+	folder := to.folder
+	for below := range strings.SplitSeq(strings.TrimSuffix(to.path, "/"), "/") {
+		if below == "" {
 			break
 		}
-		n := h.child(u.to.in.Owner, folder, name)
+		n := h.child(to.in.Owner, folder, below)
 		if n == nil {
 			return nil
 		}
 		folder = n.ID
 	}
-	return h.child(u.to.in.Owner, folder, u.name)
+	return h.child(to.in.Owner, folder, name)
 }
 
 // folderAt returns the folder of a place, with those of its path.

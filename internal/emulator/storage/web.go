@@ -1,0 +1,171 @@
+package storage
+
+import (
+	"cmp"
+	"net/http"
+	"net/url"
+	"path"
+	"slices"
+
+	"github.com/fastio-go/fastio/internal/emulator/wire"
+	"github.com/fastio-go/fastio/internal/emulator/world"
+)
+
+// Codes of web imports, both of them the emulator's own.
+const (
+	codeNoImport    = 199718
+	codeImportEnded = 199719
+)
+
+// States of a web import, in their order.
+const (
+	webPending     = "pending"
+	webQueued      = "queued"
+	webDownloading = "downloading"
+	webUploading   = "uploading"
+	webComplete    = "complete"
+	webFailed      = "failed"
+	webCanceled    = "canceled"
+)
+
+// webImport is an import of the content at an address.
+type webImport struct {
+	id, user, source, name string
+	to                     place
+	status                 string
+	node                   string
+}
+
+func (h *Handlers) webRoutes() []*wire.Route {
+	const all = "/current/web_upload/"
+	return []*wire.Route{
+		wire.Post("uploads.Web.Start", all, h.startImport,
+			wire.Form("source_url profile_id profile_type folder_id file_name")),
+		wire.Get("uploads.Web.List", all, h.listImports, wire.Query("limit offset status")),
+		wire.Get("uploads.Web.Get", all+"{upload_id}/details/", h.importDetails),
+		wire.Delete("uploads.Web.Cancel", all, h.cancelImport, wire.Query("id")),
+	}
+}
+
+func (h *Handlers) startImport(c *wire.Call) (wire.Object, error) {
+	source, given := c.Field("source_url")
+	at, err := url.Parse(source)
+	switch {
+	case !given:
+		c.Check.Missing("source_url", "The address of the file.")
+	case err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Host == "":
+		c.Check.Invalid("source_url", "An http or https address.")
+	}
+	id, _ := c.Field("profile_id")
+	kind := h.KindOf(id)
+	c.Check.InvalidIf(kind != wire.KindWorkspace && kind != wire.KindShare, "profile_id", "A workspace or share.")
+	name, named := c.Field("file_name")
+	c.Check.InvalidIf(named && (name == "" || badName(name) != ""), "file_name", "1 to 255 characters, without slashes.")
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	c.Form.Set("action", "create")
+	to, err := h.treePlace(c, id, kind)
+	if err == nil {
+		err = c.Check.Refusal()
+	}
+	if err != nil {
+		return nil, err
+	}
+	w := &webImport{
+		id: world.Opaque('5', h.Options.Seed, h.NextSerial()), user: c.UserID(), source: source,
+		name: cmp.Or(name, path.Base(path.Clean("/"+at.Path))), to: to, status: webPending,
+	}
+	if err := h.refuseLocked(c, h.replacedBy(to, w.name)); err != nil {
+		return nil, err
+	}
+	h.imports = append(h.imports, w)
+	h.advance(w)
+	return importObject(w), nil
+}
+
+// advance moves an import to its next state after a delay, until it has ended.
+func (h *Handlers) advance(w *webImport) {
+	next := map[string]string{
+		webPending: webQueued, webQueued: webDownloading, webDownloading: webUploading, webUploading: webComplete,
+	}[w.status]
+	if next == "" {
+		return
+	}
+	h.Later(h.Now().Add(h.uploadPace()), func() {
+		content, found := h.Options.Uploads.Web[w.source]
+		switch {
+		case w.status == webCanceled:
+			return
+		case w.status == webDownloading && !found:
+			next = webFailed
+		case next == webComplete:
+			w.node = h.putFile(w.to, w.name, content, w.user).ID
+		}
+		w.status = next
+		h.advance(w)
+	})
+}
+
+func importObject(w *webImport) wire.Object {
+	return wire.Object{{"web_upload", importRow(w)}}
+}
+
+func importRow(w *webImport) wire.Object {
+	return wire.Object{
+		{"id", wire.Hyphenated(w.id)},
+		{"status", w.status},
+		{"source_url", w.source},
+		{"new_file_id", wire.Optional(wire.Hyphenated(w.node))},
+	}
+}
+
+func (h *Handlers) listImports(c *wire.Call) (wire.Object, error) {
+	p := c.Page(wire.ListDefault, wire.ListLimit)
+	status := c.Value("status")
+	states := []string{
+		"", webPending, webQueued, webDownloading, webUploading, webComplete, webFailed, webCanceled,
+	}
+	c.Check.InvalidIf(!slices.Contains(states, status), "status", "A state of imports.")
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	found := wire.Filter(h.imports, func(w *webImport) bool {
+		return w.user == c.UserID() && (status == "" || w.status == status)
+	})
+	return wire.Object{{"web_uploads", wire.Rows(wire.Cut(found, p), importRow)}, {"pagination", p.Of(len(found))}}, nil
+}
+
+// importOf finds an import of the caller.
+func (h *Handlers) importOf(c *wire.Call, id string) (*webImport, error) {
+	for _, w := range h.imports {
+		if w.id == wire.Plain(id) && w.user == c.UserID() {
+			return w, nil
+		}
+	}
+	return nil, wire.NoSuch(codeNoImport, "import")
+}
+
+func (h *Handlers) importDetails(c *wire.Call) (wire.Object, error) {
+	w, err := h.importOf(c, c.Segment("upload_id"))
+	if err != nil {
+		return nil, err
+	}
+	return importObject(w), nil
+}
+
+func (h *Handlers) cancelImport(c *wire.Call) (wire.Object, error) {
+	c.Check.MissingIf(c.Value("id") == "", "id", "The import to cancel.")
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	w, err := h.importOf(c, c.Value("id"))
+	if err != nil {
+		return nil, err
+	}
+	if w.status == webComplete || w.status == webFailed {
+		return nil, wire.Refuse(http.StatusNotAcceptable, codeImportEnded, "The import is "+w.status+".")
+	}
+	w.status = webCanceled
+	return nil, nil
+}
