@@ -2,15 +2,18 @@ package storage_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
 	"github.com/fastio-go/fastio/storage"
+	"github.com/fastio-go/fastio/uploads"
 )
 
 func Example() {
@@ -32,6 +35,37 @@ func Example() {
 	// Output:
 	// folder Drawings
 	// note mill.md
+}
+
+// Change a file that others must not change at the same time.
+func ExampleService_WithLock() {
+	s := fastiotest.New(func(o *fastiotest.Options) { o.Uploads.Pace = -1 }) // a fake of the platform
+	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
+	plan := s.AddNode(fastiotest.Node{Profile: room.ID, Name: "plan.txt", Content: "Wheels: 24"})
+	client, err := fastio.New(s.ClientOptions()...)
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx, in := context.Background(), api.Workspace(room.ID)
+	err = client.Storage.WithLock(ctx, in, plan.ID, nil, func(ctx context.Context) error {
+		_, err := client.Storage.Locks.Acquire(ctx, in, plan.ID, nil) // as another client would
+		fmt.Println(errors.Is(err, api.ErrLocked))
+
+		target, text := uploads.Target{Profile: in, File: plan.ID}, strings.NewReader("Wheels: 25")
+		_, err = client.Uploads.File(ctx, target, "plan.txt", text, text.Size(), nil)
+		return err
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	versions, err := client.Storage.Versions.List(ctx, in, plan.ID)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(len(versions), "versions")
+	// Output:
+	// true
+	// 2 versions
 }
 
 // List a folder page by page. The cursor of a page leads to the next one, also in
