@@ -39,24 +39,8 @@ const (
 	maxPolls     = 5 // polls of an upload that may not have been completed
 )
 
-// VersionConflict is returned if a file was not replaced because its version is
-// not the expected one. It is an [api.ErrConflict].
-type VersionConflict struct { //nolint:errname // the name states the cause, and the file is intact
-	Op      string
-	Current api.OpaqueID // the version of the file
-	Err     error        // the response of the server; nil if it discarded a complete upload
-}
-
-// Error returns the version of the file.
-func (e *VersionConflict) Error() string {
-	return "fastio: " + e.Op + ": the file has another version by now, " + string(e.Current)
-}
-
-// Is reports whether target is [api.ErrConflict].
-func (e *VersionConflict) Is(target error) bool { return target == api.ErrConflict }
-
-// Unwrap returns Err.
-func (e *VersionConflict) Unwrap() error { return e.Err }
+// VersionConflict is the error of a file with another version than the expected one.
+type VersionConflict = storage.VersionConflict //nolint:errname // as storage.VersionConflict
 
 // UploadError is returned if an upload failed, or its result is unknown.
 type UploadError struct {

@@ -81,6 +81,14 @@ type NodeSummary struct {
 	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // unknown members
 }
 
+// NodeMetadata are the texts that [Service.Update] gives to a node.
+type NodeMetadata struct {
+	Title string `json:"title,omitzero"`
+	Short string `json:"short,omitzero"`
+
+	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // unknown members
+}
+
 // PreviewState is the state of a preview.
 type PreviewState string
 
@@ -143,10 +151,16 @@ type Node struct {
 	Created  api.Time     `json:"created,omitzero"`
 	Updated  api.Time     `json:"updated,omitzero" also:"modified"`
 
+	Deleted     api.Time     `json:"deleted,omitzero"`      // when it was moved to the trash, as the next
+	DeletedFrom api.OpaqueID `json:"deleted_from,omitzero"` // the folder to which it is restored
+	TargetType  string       `json:"target_type,omitzero"`  // of a link, such as share
+	TargetID    api.ID       `json:"target_id,omitzero"`    // of a link: the share
+
 	Previews api.Map[Preview] `json:"previews,omitzero"`       // by type of preview
 	AI       NodeAI           `json:"ai,omitzero"`             // not at terse output
 	Summary  *NodeSummary     `json:"summary,omitzero"`        // nil if none, or missing
 	Facts    *Facts           `json:"metadata_facts,omitzero"` // nil if missing
+	Metadata *NodeMetadata    `json:"metadata,omitzero"`       // nil if missing
 
 	LockInfo api.Map[stdjson.RawMessage] `json:"lock_info,omitzero"` // nil if not locked; at full output
 

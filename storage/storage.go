@@ -1,5 +1,5 @@
-// Package storage lists, describes and reads what workspaces and shares hold:
-// files, folders, notes and links, each of them a [Node].
+// Package storage lists, describes, reads and arranges what workspaces and shares
+// hold: files, folders, notes and links, each of them a [Node].
 //
 //	for node, err := range client.Storage.All(ctx, api.Workspace(room.ID), api.Root, nil) {
 //		if err != nil {
@@ -18,7 +18,7 @@ import (
 	"github.com/fastio-go/fastio/internal/endpoint"
 )
 
-// Service reads the storage of workspaces and shares. It is the Storage field
+// Service reads and arranges the storage of workspaces and shares. It is the Storage field
 // of a fastio.Client, and safe for concurrent use.
 type Service struct {
 	c api.Client

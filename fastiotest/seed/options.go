@@ -146,6 +146,7 @@ type StorageOptions struct {
 	FailIndexing string        // indexing fails for files and notes whose name contains it; "" means none
 	NoRanges     bool          // reads of files ignore the Range header
 	LockedStatus int           // status of writes to a file that another user has locked; 0 means 423
+	BareWrites   bool          // the responses of changes of the tree have no node
 }
 
 // UploadOptions concern uploads.

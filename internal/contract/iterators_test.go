@@ -85,8 +85,9 @@ func iterators(client *fastio.Client, given bool) map[string]iter.Seq2[reflect.V
 	all := map[string]iter.Seq2[reflect.Value, reflect.Value]{}
 	groups(client, func(name string, group reflect.Value) {
 		for m, call := range group.Methods() {
-			waits := slices.Contains([]string{"Watch", "Changes", "Stream"}, m.Name) // they wait for changes
-			if m.Type.NumOut() == 1 && m.Type.Out(0).CanSeq2() && !waits {
+			// They wait for changes, or list several folders.
+			other := slices.Contains([]string{"Watch", "Changes", "Stream", "Walk"}, m.Name)
+			if m.Type.NumOut() == 1 && m.Type.Out(0).CanSeq2() && !other {
 				args := arguments(m.Type, reflect.ValueOf(context.Background()), someID)
 				fields := map[string]any{"Limit": 2, "Offset": 1, "PageSize": 100, "Cursor": "c0", "Archived": true}
 				if slices.Contains([]string{"Shares.All", "Shares.Members.All", "Shares.QuickShares.All"}, name+"."+m.Name) {

@@ -57,6 +57,7 @@ const (
 	quickDrawing = api.OpaqueID("q333l1nkt0th3dr4w1ngb3ta12345")
 	cardID       = "file_added:eup10ad0fd3s1gnf1135b3ta12345"
 
+	posterHash    = "cf4a45fb871fa637909143ac63e79b91b9d4532c3f955d3e3f15a498a3dff237"
 	deedText      = "The mill belongs to its maker.\n"
 	loanPassword  = "0p3n s3sam3"
 	sharePassword = "d1ff3r3nc3"

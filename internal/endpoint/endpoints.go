@@ -2182,6 +2182,145 @@ func AccountWorkspacesListMembers(workspaceID api.ID, query url.Values) *api.Req
 	}
 }
 
+func StorageCreateFolder(in api.Profile, parentID api.OpaqueID, body api.Body) *api.Request {
+	return &api.Request{
+		Op: "storage.CreateFolder", Method: http.MethodPost, Replay: api.ReplaySafe,
+		Path: api.ProfilePath(in, []string{
+			"/current/workspace/{workspace_id}/storage/{parent_id}/createfolder/",
+			"/current/share/{share_id}/storage/{parent_id}/createfolder/",
+		}, []string{parentID.Plain()},
+		),
+		Body: body,
+	}
+}
+
+func StorageMove(in api.Profile, nodeID api.OpaqueID, body api.Body) *api.Request {
+	return &api.Request{
+		Op: "storage.Move", Method: http.MethodPost, Replay: api.ReplayOnce,
+		Path: api.ProfilePath(in, []string{
+			"/current/workspace/{workspace_id}/storage/{node_id}/move/",
+			"/current/share/{share_id}/storage/{node_id}/move/",
+		}, []string{nodeID.Plain()},
+		),
+		Body: body,
+	}
+}
+
+func StorageCopy(in api.Profile, nodeID api.OpaqueID, body api.Body) *api.Request {
+	return &api.Request{
+		Op: "storage.Copy", Method: http.MethodPost, Replay: api.ReplayOnce,
+		Path: api.ProfilePath(in, []string{
+			"/current/workspace/{workspace_id}/storage/{node_id}/copy/",
+			"/current/share/{share_id}/storage/{node_id}/copy/",
+		}, []string{nodeID.Plain()},
+		),
+		Body: body,
+	}
+}
+
+func StorageUpdate(in api.Profile, nodeID api.OpaqueID, body api.Body) *api.Request {
+	return &api.Request{
+		Op: "storage.Update", Method: http.MethodPost, Replay: api.ReplayOnce,
+		Path: api.ProfilePath(in, []string{
+			"/current/workspace/{workspace_id}/storage/{node_id}/update/",
+			"/current/share/{share_id}/storage/{node_id}/update/",
+		}, []string{nodeID.Plain()},
+		),
+		Body: body,
+	}
+}
+
+func StorageRename(in api.Profile, nodeID api.OpaqueID, body api.Body) *api.Request {
+	return &api.Request{
+		Op: "storage.Rename", Method: http.MethodPost, Replay: api.ReplayOnce,
+		Path: api.ProfilePath(in, []string{
+			"/current/workspace/{workspace_id}/storage/{node_id}/update/",
+			"/current/share/{share_id}/storage/{node_id}/update/",
+		}, []string{nodeID.Plain()},
+		),
+		Body: body,
+	}
+}
+
+func StorageDelete(in api.Profile, nodeID api.OpaqueID) *api.Request {
+	return &api.Request{
+		Op: "storage.Delete", Method: http.MethodDelete, Replay: api.ReplaySafe,
+		Path: api.ProfilePath(in, []string{
+			"/current/workspace/{workspace_id}/storage/{node_id}/delete/",
+			"/current/share/{share_id}/storage/{node_id}/delete/",
+		}, []string{nodeID.Plain()},
+		),
+	}
+}
+
+func StorageEmptyTrash(in api.Profile) *api.Request {
+	return &api.Request{
+		Op: "storage.EmptyTrash", Method: http.MethodDelete, Replay: api.ReplayOnce,
+		Path: api.ProfilePath(in, []string{
+			"/current/workspace/{workspace_id}/storage/trash/delete/",
+			"/current/share/{share_id}/storage/trash/delete/",
+		}, nil,
+		),
+	}
+}
+
+func StorageRestore(in api.Profile, nodeID api.OpaqueID) *api.Request {
+	return &api.Request{
+		Op: "storage.Restore", Method: http.MethodPost, Replay: api.ReplayOnce,
+		Path: api.ProfilePath(in, []string{
+			"/current/workspace/{workspace_id}/storage/{node_id}/restore/",
+			"/current/share/{share_id}/storage/{node_id}/restore/",
+		}, []string{nodeID.Plain()},
+		),
+		Body: api.Form{},
+	}
+}
+
+func StoragePurge(in api.Profile, nodeID api.OpaqueID) *api.Request {
+	return &api.Request{
+		Op: "storage.Purge", Method: http.MethodDelete, Replay: api.ReplaySafe,
+		Path: api.ProfilePath(in, []string{
+			"/current/workspace/{workspace_id}/storage/{node_id}/purge/",
+			"/current/share/{share_id}/storage/{node_id}/purge/",
+		}, []string{nodeID.Plain()},
+		),
+	}
+}
+
+func StorageAddFile(in api.Profile, parentID api.OpaqueID, body api.Body) *api.Request {
+	return &api.Request{
+		Op: "storage.AddFile", Method: http.MethodPost, Replay: api.ReplayOnce,
+		Path: api.ProfilePath(in, []string{
+			"/current/workspace/{workspace_id}/storage/{parent_id}/addfile/",
+			"/current/share/{share_id}/storage/{parent_id}/addfile/",
+		}, []string{parentID.Plain()},
+		),
+		Body: body,
+	}
+}
+
+func StorageAddLink(workspaceID api.ID, parentID api.OpaqueID, body api.Body) *api.Request {
+	return &api.Request{
+		Op: "storage.AddLink", Method: http.MethodPost, Replay: api.ReplayOnce,
+		Path: api.Path(
+			"/current/workspace/{workspace_id}/storage/{parent_id}/addlink/",
+			string(workspaceID), parentID.Plain(),
+		),
+		Body: body,
+	}
+}
+
+func StorageTransfer(workspaceID api.ID, nodeID api.OpaqueID, body api.Body) *api.Request {
+	return &api.Request{
+		Op: "storage.Transfer", Method: http.MethodPost, Replay: api.ReplayOnce,
+		Path: api.Path(
+			"/current/workspace/{workspace_id}/storage/{node_id}/transfer/",
+			string(workspaceID), nodeID.Plain(),
+		),
+		Body: body,
+	}
+}
+
 func StorageVersionsList(in api.Profile, nodeID api.OpaqueID, query url.Values) *api.Request {
 	r := &api.Request{
 		Op: "storage.Versions.List", Method: http.MethodGet, Replay: api.ReplaySafe,

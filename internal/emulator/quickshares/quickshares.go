@@ -245,9 +245,11 @@ func (h *Handlers) revokeQuickShare(c *wire.Call, q *world.QuickShare) (wire.Obj
 	}
 	delete(h.quickShares.byID, q.ID)
 	h.quickShares.list = slices.DeleteFunc(h.quickShares.list, func(id string) bool { return id == q.ID })
-	h.NodeEvent(h.Nodes[q.Node], world.Event{
-		Name: "workspace_quickshare_deleted", CallingUser: c.Key.User, Actor: h.ActorOf(c.Key),
-	})
+	if n := h.Nodes[q.Node]; n != nil { // it may be purged
+		h.NodeEvent(n, world.Event{
+			Name: "workspace_quickshare_deleted", CallingUser: c.Key.User, Actor: h.ActorOf(c.Key),
+		})
+	}
 	return nil, nil
 }
 

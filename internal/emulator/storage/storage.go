@@ -23,13 +23,16 @@ type Handlers struct {
 	NodeFacts func(*world.Node, wire.Level) wire.Object // the metadata of a node
 
 	uploads map[string]*upload
-	locks   map[string]*lock // by node
-	imports []*webImport     // by creation
+	locks   map[string]*lock    // by node
+	imports []*webImport        // by creation
+	details map[string]*details // by node
 }
 
 // New returns the handlers of a world.
 func New(w *world.World) *Handlers {
-	return &Handlers{World: w, uploads: map[string]*upload{}, locks: map[string]*lock{}}
+	return &Handlers{
+		World: w, uploads: map[string]*upload{}, locks: map[string]*lock{}, details: map[string]*details{},
+	}
 }
 
 // Codes of storage. Those that begin with 1010 are the emulator's own.
@@ -53,7 +56,7 @@ func (h *Handlers) Routes() []*wire.Route {
 		wire.Get("storage.Get", share+"{node_id}/details/", h.nodeDetails, wire.Visit),
 		wire.Get("storage.Recent", workspace+"recent/", h.recentNodes, wire.Query("type page_size cursor")),
 		wire.Get("storage.Recent", share+"recent/", h.recentNodes, wire.Visit, wire.Query("type page_size cursor")),
-	}, h.noteRoutes(), h.readRoutes(), h.versionRoutes(), h.lockRoutes())
+	}, h.noteRoutes(), h.readRoutes(), h.versionRoutes(), h.lockRoutes(), h.treeRoutes())
 }
 
 func (h *Handlers) listFolder(c *wire.Call) (wire.Object, error) {
@@ -305,6 +308,7 @@ func (h *Handlers) NodeObject(in world.Store, n *world.Node, lv wire.Level) wire
 	}
 	r.Put(wire.Standard, "created", wire.Stamp(n.Created.Unix()))
 	r.Put(wire.Terse, "modified", wire.Stamp(n.Updated.Unix()))
+	h.putDetails(&r, in, n)
 	if !n.HasContent() {
 		return r.Fields
 	}
@@ -320,6 +324,17 @@ func (h *Handlers) NodeObject(in world.Store, n *world.Node, lv wire.Level) wire
 	r.PutIf(h.KindOf(in.Profile) == wire.KindWorkspace, wire.Full, "metadata_facts", h.NodeFacts(n, lv))
 	r.Put(wire.Terse, "previews", wire.Object{{"thumbnail", previewObject(n, lv)}})
 	return r.Fields
+}
+
+// putDetails adds the trash, texts and target of a node to its record.
+func (h *Handlers) putDetails(r *wire.Row, in world.Store, n *world.Node) {
+	d := cmp.Or(h.details[n.ID], &details{deleted: n.Updated})
+	r.PutIf(n.Trashed, wire.Standard, "deleted", wire.Stamp(d.deleted.Unix()))
+	r.PutIf(n.Trashed, wire.Standard, "deleted_from", folderID(in, n))
+	r.PutIf(d.title+d.short != "", wire.Standard, "metadata", wire.Object{{"title", d.title}, {"short", d.short}})
+	linked := n.Kind == world.KindLink && n.Content != ""
+	r.PutIf(linked, wire.Standard, "target_type", wire.KindShare)
+	r.PutIf(linked, wire.Standard, "target_id", n.Content)
 }
 
 // SummaryObject renders the AI summary of a file, or nil. The title is assumed.
@@ -350,10 +365,15 @@ func previewObject(n *world.Node, lv wire.Level) wire.Object {
 
 // Parent returns the folder of a node, or a pseudo-folder.
 func Parent(in world.Store, n *world.Node) string {
-	switch {
-	case n.Trashed:
+	if n.Trashed {
 		return world.TrashFolder
-	case n.Parent == in.Folder:
+	}
+	return folderID(in, n)
+}
+
+// folderID returns the folder of a node, also of a deleted one.
+func folderID(in world.Store, n *world.Node) string {
+	if n.Parent == in.Folder {
 		return world.RootFolder
 	}
 	return wire.Hyphenated(n.Parent)

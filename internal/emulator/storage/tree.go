@@ -1,0 +1,496 @@
+package storage
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/fastio-go/fastio/internal/emulator/wire"
+	"github.com/fastio-go/fastio/internal/emulator/world"
+)
+
+// Codes of the tree. Those from 199000 on are the emulator's own.
+const (
+	codeVersionBlank = 207092
+	codeCycle        = 199721
+	codeNotTrashed   = 199722
+	codeShareRoot    = 199723
+	codeNoSource     = 199724
+)
+
+// Limits of the texts of a node, in characters.
+const (
+	titleMost = 50
+	shortMost = 2048
+)
+
+// details are what the tree keeps of a node besides the seed.
+type details struct {
+	deleted      time.Time
+	title, short string
+}
+
+func (h *Handlers) treeRoutes() []*wire.Route {
+	type handler = func(*wire.Call) (wire.Object, error)
+	const workspace, share = "/current/workspace/{workspace_id}/storage/", "/current/share/{share_id}/storage/"
+	var all []*wire.Route
+	for _, base := range []string{workspace, share} {
+		changed := func(handle func(*wire.Call, world.Store, *world.Node) (wire.Object, error)) handler {
+			return wire.With2(h.nodeToChange, handle)
+		}
+		folder := func(handle func(*wire.Call, world.Store) (wire.Object, error)) handler {
+			return wire.With(h.storeToWrite, handle)
+		}
+		const one, parent = "{node_id}/", "{parent_id}/"
+		all = append(all,
+			wire.Post("storage.CreateFolder", base+parent+"createfolder/", folder(h.createFolder), wire.Form("name force")),
+			wire.Post("storage.AddFile", base+parent+"addfile/", folder(h.addFile), wire.Form("name from")),
+			wire.Post("storage.Move", base+one+"move/", changed(h.moveNode), wire.Form("parent")),
+			wire.Post("storage.Copy", base+one+"copy/", wire.With2(h.nodeToWrite, h.copyNode), wire.Form("parent")),
+			wire.Post("storage.Update", base+one+"update/", changed(h.updateNode),
+				wire.Form("name from metadata_title metadata_short if_version_id")),
+			wire.Delete("storage.Delete", base+one+"delete/", changed(h.deleteNode)),
+			wire.Delete("storage.EmptyTrash", base+"trash/delete/", folder(h.emptyTrash)),
+			wire.Post("storage.Restore", base+one+"restore/", wire.With2(h.trashedNode, h.restoreNode), wire.Form("")),
+			wire.Delete("storage.Purge", base+one+"purge/", wire.With2(h.trashedNode, h.purgeNode)),
+		)
+	}
+	return append(all,
+		wire.Post("storage.AddLink", workspace+"{parent_id}/addlink/", wire.With(h.storeToWrite, h.addLink),
+			wire.Form("type share")),
+		wire.Post("storage.Transfer", workspace+"{node_id}/transfer/", wire.With2(h.nodeToWrite, h.transferNode),
+			wire.Form("target_workspace_id")),
+	)
+}
+
+// storeToWrite finds the storage of a call and requires the right to change it.
+func (h *Handlers) storeToWrite(c *wire.Call) (world.Store, error) {
+	in, err := h.StorageOfPath(c)
+	if err == nil {
+		err = h.mayUpload(c, in)
+	}
+	return in, err
+}
+
+// nodeToWrite finds the node of a call, which the caller may change. The folder that a
+// share shows is not one of its nodes.
+func (h *Handlers) nodeToWrite(c *wire.Call) (world.Store, *world.Node, error) {
+	in, n, err := h.NodeOfPath(c)
+	if err == nil {
+		err = h.mayUpload(c, in)
+	}
+	if err == nil && n.ID == in.Folder {
+		err = wire.Refuse(http.StatusForbidden, codeShareRoot, "The folder of the share cannot be changed here.")
+	}
+	return in, n, err
+}
+
+// nodeToChange is [Handlers.nodeToWrite] for calls that change the node itself.
+func (h *Handlers) nodeToChange(c *wire.Call) (world.Store, *world.Node, error) {
+	in, n, err := h.nodeToWrite(c)
+	if err == nil {
+		err = h.refuseLocked(c, n)
+	}
+	return in, n, err
+}
+
+// trashedNode finds a node of the trash, which the caller may change.
+func (h *Handlers) trashedNode(c *wire.Call) (world.Store, *world.Node, error) {
+	id := c.OpaqueSegment("node_id")
+	if err := c.Check.Refusal(); err != nil {
+		return world.Store{}, nil, err
+	}
+	in, err := h.storeToWrite(c)
+	if err != nil {
+		return in, nil, err
+	}
+	switch n := h.NodeOrTrash(in.Profile, id); {
+	case n == nil:
+		return in, nil, wire.NoSuch(CodeNoNode, "node")
+	case !n.Trashed:
+		return in, nil, wire.Refuse(http.StatusNotAcceptable, codeNotTrashed, "The node is not in the trash.")
+	default:
+		return in, n, nil
+	}
+}
+
+// folderNamed finds a folder by its id or root, and returns its id, "" for the root.
+func (h *Handlers) folderNamed(c *wire.Call, in world.Store, name, value string) (string, error) {
+	if value == world.RootFolder {
+		return in.Folder, nil
+	}
+	id := wire.Plain(value)
+	if c.Check.MistypedIf(!wire.IsOpaque(id), name, "opaque_id or root"); len(c.Check.Failed) > 0 {
+		return "", c.Check.Refusal()
+	}
+	n := h.Node(in.Profile, id)
+	if n == nil {
+		return "", wire.NoSuch(CodeNoNode, world.KindFolder)
+	}
+	c.Check.InvalidIf(n.Kind != world.KindFolder, name, "The id of a folder, or root.")
+	return id, c.Check.Refusal()
+}
+
+// treeName reads the name of a node.
+func treeName(c *wire.Call, required bool) string {
+	name, given := c.Field("name")
+	if !given && !required {
+		return ""
+	}
+	last, _ := utf8.DecodeLastRuneInString(name)
+	switch why := badName(name); {
+	case name == "":
+		c.Check.Missing("name", "A name.")
+	case why != "":
+		c.Check.Invalid("name", why)
+	case strings.ContainsFunc(name, unicode.IsControl), last == '.', unicode.IsSpace(last):
+		c.Check.Invalid("name", "No control characters, and no blank or dot at the end.")
+	}
+	return name
+}
+
+// wrote returns the response of a write: a node, or none.
+func (h *Handlers) wrote(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
+	if h.Options.Storage.BareWrites {
+		return nil, nil
+	}
+	return wire.Object{{"node", h.NodeObject(in, n, c.Out.Level)}}, nil
+}
+
+// tell writes an event about a node, whose name depends on its kind if there is one for
+// folders.
+func (h *Handlers) tell(c *wire.Call, in world.Store, n *world.Node, what string) {
+	kind := "file"
+	if n.Kind == world.KindFolder && (what == "moved" || what == "deleted" || what == "created") {
+		kind = "folder"
+	}
+	h.NodeEvent(n, world.Event{Name: event(in, h, kind+"_"+what), CallingUser: c.Key.User, Actor: h.ActorOf(c.Key)})
+}
+
+func (h *Handlers) createFolder(c *wire.Call, in world.Store) (wire.Object, error) {
+	name := treeName(c, true)
+	force, forced := c.Field("force")
+	c.Check.InvalidIf(forced && force != "true", "force", "true.")
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	parent, err := h.folderNamed(c, in, "parent_id", c.Segment("parent_id"))
+	if err != nil {
+		return nil, err
+	}
+	n := h.child(in.Owner, parent, name)
+	if n == nil || n.Kind != world.KindFolder || forced {
+		n = h.KeepNode(world.Node{
+			Profile: in.Owner, Parent: parent, Kind: world.KindFolder, Creator: c.Key.User,
+			Name: h.freeName(in.Owner, parent, name),
+		})
+		h.tell(c, in, n, "created")
+	}
+	return h.wrote(c, in, n)
+}
+
+// target reads the folder to which a node is moved or copied.
+func (h *Handlers) target(c *wire.Call, in world.Store, n *world.Node) (string, error) {
+	value, given := c.Field("parent")
+	if c.Check.MissingIf(!given, "parent", "The id of a folder, or root."); !given {
+		return "", c.Check.Refusal()
+	}
+	parent, err := h.folderNamed(c, in, "parent", value)
+	if folder := h.Nodes[parent]; err == nil && folder != nil && (folder == n || h.InFolder(folder, n.ID)) {
+		err = wire.Refuse(http.StatusNotAcceptable, codeCycle, "A folder cannot be below itself.")
+	}
+	return parent, err
+}
+
+// makeRoom returns the name that a node gets in a folder. A file replaces one of its
+// name, which goes to the trash.
+func (h *Handlers) makeRoom(c *wire.Call, in world.Store, n *world.Node, parent string) string {
+	taken := h.child(in.Owner, parent, n.Name)
+	switch {
+	case taken == nil || taken == n:
+		return n.Name
+	case taken.HasContent() && n.HasContent():
+		h.trash(c, in, taken)
+		return n.Name
+	}
+	return h.freeName(in.Owner, parent, n.Name)
+}
+
+func (h *Handlers) trash(c *wire.Call, in world.Store, n *world.Node) {
+	n.Trashed = true
+	h.detailsOf(n).deleted = h.Now()
+	h.tell(c, in, n, "deleted")
+}
+
+func (h *Handlers) detailsOf(n *world.Node) *details {
+	if h.details[n.ID] == nil {
+		h.details[n.ID] = &details{deleted: n.Updated}
+	}
+	return h.details[n.ID]
+}
+
+func (h *Handlers) moveNode(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
+	parent, err := h.target(c, in, n)
+	if err != nil {
+		return nil, err
+	}
+	n.Name = h.makeRoom(c, in, n, parent)
+	n.Parent = parent
+	h.tell(c, in, n, "moved")
+	return h.wrote(c, in, n)
+}
+
+func (h *Handlers) copyNode(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
+	parent, err := h.target(c, in, n)
+	if err != nil {
+		return nil, err
+	}
+	name := n.Name
+	if h.child(in.Owner, parent, name) == n { // beside the original
+		name = h.freeName(in.Owner, parent, name)
+	} else {
+		name = h.makeRoom(c, in, n, parent)
+	}
+	made := h.clone(c, n, in.Owner, parent, name)
+	h.tell(c, in, made, "copied")
+	return h.wrote(c, in, made)
+}
+
+// clone copies a node with its current version, and a folder with its nodes.
+func (h *Handlers) clone(c *wire.Call, n *world.Node, owner, parent, name string) *world.Node {
+	children := h.ChildrenOf(n.Profile, n.ID)
+	made := world.Node{
+		Profile: owner, Parent: parent, Kind: n.Kind, Name: name, Creator: c.Key.User, MimeType: n.MimeType,
+		Content: n.Content, Summary: n.Summary,
+	}
+	if n.HasContent() && n.Content == "" { // its bytes follow from the id of the version
+		made.Versions = []world.Version{n.Current()}
+	}
+	kept := h.KeepNode(made)
+	h.Index(kept, n.AIState)
+	for _, child := range children {
+		if n.Kind == world.KindFolder {
+			h.clone(c, child, owner, kept.ID, child.Name)
+		}
+	}
+	return kept
+}
+
+func (h *Handlers) deleteNode(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
+	h.trash(c, in, n)
+	return nil, nil
+}
+
+// restoreNode moves a node back to its folder, or to the root without that.
+func (h *Handlers) restoreNode(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
+	if n.Parent != in.Folder && h.Node(in.Profile, n.Parent) == nil {
+		n.Parent = in.Folder
+	}
+	n.Name = h.makeRoom(c, in, n, n.Parent)
+	n.Trashed = false
+	h.tell(c, in, n, "restored")
+	return h.wrote(c, in, n)
+}
+
+func (h *Handlers) purgeNode(_ *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
+	h.forget(in, n)
+	return nil, nil
+}
+
+// emptyTrash deletes the trash. The path has no node.
+func (h *Handlers) emptyTrash(_ *wire.Call, in world.Store) (wire.Object, error) {
+	for _, n := range h.trashOf(in) {
+		h.forget(in, n)
+	}
+	return nil, nil
+}
+
+// forget deletes a node for good, and a folder with its nodes. It has no event.
+func (h *Handlers) forget(in world.Store, n *world.Node) {
+	h.NodeList = slices.DeleteFunc(h.NodeList, func(id string) bool {
+		return id == n.ID || n.Kind == world.KindFolder && h.InFolder(h.Nodes[id], n.ID)
+	})
+	for id := range h.Nodes {
+		if !slices.Contains(h.NodeList, id) {
+			delete(h.Nodes, id)
+			delete(h.details, id)
+		}
+	}
+	h.Touch(h.Now(), in.Owner, world.FieldsFor(world.FieldStorage, n.ID, world.FieldStorage)...)
+}
+
+// content reads the content that a call refers to.
+func (h *Handlers) content(c *wire.Call, in world.Store) (content string, err error) {
+	text, given := c.Field("from")
+	var from struct {
+		Type   string `json:"type"`
+		Upload *struct {
+			ID string `json:"id"`
+		} `json:"upload"`
+		Hash *struct {
+			Hash string `json:"hash"`
+			Type string `json:"hash_type"`
+		} `json:"hash"`
+	}
+	c.Check.MissingIf(!given, "from", "The source of the content.")
+	c.Check.InvalidIf(given && (wire.Decode([]byte(text), &from) != nil ||
+		(from.Type != "upload" || from.Upload == nil) && (from.Type != "hash" || from.Hash == nil)),
+		"from", "JSON with an upload or a hash.")
+	if err := c.Check.Refusal(); err != nil {
+		return "", err
+	}
+	if from.Type == "upload" {
+		return h.uploadedContent(c, wire.Plain(from.Upload.ID))
+	}
+	if h.KindOf(in.Owner) != wire.KindShare {
+		return "", wire.Refuse(http.StatusNotAcceptable, wire.CodeInput, "A hash is for shares.")
+	}
+	for _, id := range h.NodeList {
+		sum, known := digest(from.Hash.Type, h.Nodes[id].Content)
+		c.Check.InvalidIf(!known || from.Hash.Type == "crc32c", "from", "md5, sha1, sha256 or sha384.")
+		if err := c.Check.Refusal(); err != nil {
+			return "", err
+		}
+		if h.Nodes[id].HasContent() && sum == from.Hash.Hash {
+			return h.Nodes[id].Content, nil
+		}
+	}
+	return "", wire.NoSuch(codeNoSource, "content with this hash")
+}
+
+func (h *Handlers) uploadedContent(c *wire.Call, id string) (string, error) {
+	u := h.uploads[id]
+	switch {
+	case u == nil || u.user != c.UserID():
+		return "", wire.NoSuch(codeNoUpload, "upload")
+	case u.status == uploadStored && h.Nodes[u.node] != nil:
+		return h.Nodes[u.node].Content, nil
+	case u.status == uploadComplete:
+		return u.whole(), nil
+	}
+	return "", wire.Refuse(http.StatusNotAcceptable, codeUploadState, "The upload is "+u.status+".")
+}
+
+func (h *Handlers) addFile(c *wire.Call, in world.Store) (wire.Object, error) {
+	name := treeName(c, true)
+	content, err := h.content(c, in)
+	if err != nil {
+		return nil, err
+	}
+	parent, err := h.folderNamed(c, in, "parent_id", c.Segment("parent_id"))
+	if err != nil {
+		return nil, err
+	}
+	if err := h.refuseLocked(c, h.child(in.Owner, parent, name)); err != nil {
+		return nil, err
+	}
+	return h.wrote(c, in, h.putFile(place{in: in, folder: parent}, name, content, c.Key.User))
+}
+
+// updateNode changes the name, content or texts of a node.
+func (h *Handlers) updateNode(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
+	_, renames := c.Field("name")
+	_, replaces := c.Field("from")
+	title, titles := c.Field("metadata_title")
+	short, shortens := c.Field("metadata_short")
+	version, compares := c.Field("if_version_id")
+	if compares && wire.Plain(version) == "" {
+		return nil, wire.Refuse(http.StatusNotAcceptable, codeVersionBlank, "if_version_id must not be blank.")
+	}
+	c.Check.MissingIf(!renames && !replaces && !titles && !shortens, "name", "At least one field.")
+	c.Check.InvalidIf(utf8.RuneCountInString(title) > titleMost, "metadata_title", "At most 50 characters.")
+	c.Check.InvalidIf(utf8.RuneCountInString(short) > shortMost, "metadata_short", "At most 2048 characters.")
+	c.Check.MistypedIf(compares && !wire.IsOpaque(wire.Plain(version)), "if_version_id", "opaque_id")
+	name := cmp.Or(treeName(c, false), n.Name)
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	if taken := h.child(in.Owner, n.Parent, name); taken != nil && taken != n {
+		return nil, wire.Refuse(http.StatusBadRequest, wire.CodeInput, "The name is taken.")
+	}
+	content := ""
+	if replaces {
+		var err error
+		if content, err = h.content(c, in); err != nil {
+			return nil, err
+		}
+		if n.Kind != world.KindFile {
+			return nil, wire.Refuse(http.StatusNotAcceptable, CodeNoContent, "Only files get new content.")
+		}
+	}
+	if current := n.Current().ID; compares && wire.Plain(version) != current {
+		a := wire.Refuse(http.StatusConflict, codeNotCurrent, "The file has another version by now.")
+		a.Params = []wire.Object{{
+			{"name", "if_version_id"},
+			{"reason", "conflict_version_mismatch"},
+			{"current_version_id", wire.Hyphenated(current)},
+		}}
+		return nil, a
+	}
+	n.Name, n.Updated = name, h.Now()
+	d := h.detailsOf(n)
+	for text, at := range map[string]*string{"metadata_title": &d.title, "metadata_short": &d.short} {
+		if value, given := c.Field(text); given && wire.Cleared(value) {
+			*at = ""
+		} else if given {
+			*at = value
+		}
+	}
+	if replaces {
+		h.newVersion(n, content, c.Key.User, event(in, h, "file_updated"))
+	} else {
+		h.tell(c, in, n, "updated")
+	}
+	return h.wrote(c, in, n)
+}
+
+// addLink adds a link to a share.
+func (h *Handlers) addLink(c *wire.Call, in world.Store) (wire.Object, error) {
+	kind, _ := c.Field("type")
+	id, given := c.Field("share")
+	c.Check.InvalidIf(kind != "share", "type", "share.")
+	c.Check.MissingIf(!given, "share", "The id of a share.")
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	share := h.Shares[id]
+	if share == nil || h.MayLook(c.Key, world.Venue{Profile: id}) != nil {
+		return nil, wire.NoSuch(wire.CodeNotFound, wire.KindShare)
+	}
+	parent, err := h.folderNamed(c, in, "parent_id", c.Segment("parent_id"))
+	if err != nil {
+		return nil, err
+	}
+	n := h.KeepNode(world.Node{
+		Profile: in.Owner, Parent: parent, Kind: world.KindLink, Content: id, Creator: c.Key.User,
+		Name: h.freeName(in.Owner, parent, share.Value.Title),
+	})
+	h.NodeEvent(n, world.Event{Name: event(in, h, "link_added"), CallingUser: c.Key.User, Actor: h.ActorOf(c.Key)})
+	return h.wrote(c, in, n)
+}
+
+// transferNode copies a node to the root of another workspace.
+func (h *Handlers) transferNode(c *wire.Call, _ world.Store, n *world.Node) (wire.Object, error) {
+	id, given := c.Field("target_workspace_id")
+	c.Check.MissingIf(!given, "target_workspace_id", "The id of a workspace.")
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	if h.KindOf(id) != wire.KindWorkspace {
+		return nil, wire.NoProfile()
+	}
+	to := h.StoreOf(id, c)
+	if err := cmp.Or(h.MayLook(c.Key, world.Venue{Profile: id}), h.mayUpload(c, to)); err != nil {
+		return nil, err
+	}
+	if h.child(to.Owner, to.Folder, n.Name) != nil {
+		return nil, wire.Refuse(http.StatusBadRequest, wire.CodeInput, "The name is taken.")
+	}
+	made := h.clone(c, n, to.Owner, to.Folder, n.Name)
+	h.tell(c, to, made, "added")
+	return h.wrote(c, to, made)
+}

@@ -1,0 +1,318 @@
+package storage
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
+)
+
+// CreateFolderOptions are the options of a new folder. Nil means the defaults.
+type CreateFolderOptions struct {
+	Force bool // always creates a folder, with a number in its name if the name is taken
+}
+
+// CreateFolder creates a folder in a folder of a workspace or share, or in [api.Root],
+// and returns it. Default: it returns the folder of that name if there is one. With
+// Force each call creates another, so it is retried only if it was not sent, and the ID
+// of the result is "" if the response has no node.
+//
+// The name has 1 to 255 characters, without slashes, backslashes, control characters and
+// invisible ones, and does not end in a blank or a dot.
+//
+// Errors: [api.ErrNotFound] if the parent does not exist; [api.ErrForbidden] without
+// the right to create folders.
+//
+// It calls POST /current/workspace/{workspace_id}/storage/{parent_id}/createfolder/.
+// It calls POST /current/share/{share_id}/storage/{parent_id}/createfolder/.
+func (s *Service) CreateFolder(
+	ctx context.Context, in api.Profile, parent api.OpaqueID, name string, o *CreateFolderOptions, opts ...api.CallOption,
+) (*Node, error) {
+	const op = "storage.CreateFolder"
+	if err := cmp.Or(checkParent(op, "parent_id", parent), checkName(op, name)); err != nil {
+		return nil, err
+	}
+	form := api.Form{"name": {name}}
+	force := o != nil && o.Force
+	if force {
+		form["force"] = []string{"true"}
+	}
+	r := endpoint.StorageCreateFolder(in, parent, form)
+	if force {
+		r.Replay = api.ReplayOnce
+	}
+	n, err := s.write(ctx, r, Node{Name: name, Type: NodeTypeFolder, ParentID: parent}, opts)
+	if err != nil || n.ID != "" || force {
+		return n, err
+	}
+	return s.Find(ctx, in, parent, name, opts...)
+}
+
+// write sends a request that changes a node. It returns the node of the response, or
+// known if the response has none.
+func (s *Service) write(ctx context.Context, r *api.Request, known Node, opts []api.CallOption) (*Node, error) {
+	a, err := call.One[struct {
+		Node *Node `json:"node"` // (assumed name)
+	}](ctx, s.c, r, "", opts)
+	if err != nil {
+		return nil, err
+	}
+	return cmp.Or(a.Node, &known), nil
+}
+
+// checkName rejects a name that the platform cannot store.
+func checkName(op, name string) error {
+	refuse := func(rule string) error {
+		return &api.InputError{Op: op, Field: "name", Rule: rule, Got: strconv.QuoteToASCII(name)}
+	}
+	last, _ := utf8.DecodeLastRuneInString(name)
+	switch n := utf8.RuneCountInString(name); {
+	case !utf8.ValidString(name):
+		return refuse("must be UTF-8")
+	case n < 1 || n > 255:
+		return refuse("must have 1 to 255 characters")
+	case strings.ContainsAny(name, `/\`):
+		return refuse("must have no slash or backslash")
+	case strings.ContainsFunc(name, invisible):
+		return refuse("must have no control characters or invisible ones")
+	case last == '.' || unicode.IsSpace(last):
+		return refuse("must not end in a blank or a dot")
+	}
+	return nil
+}
+
+// invisible reports whether a character is a control, has no width, or changes the
+// direction of text.
+func invisible(r rune) bool {
+	return unicode.IsControl(r) || r >= 0x200b && r <= 0x200f || r >= 0x202a && r <= 0x202e ||
+		r >= 0x2066 && r <= 0x2069 || r == 0xfeff
+}
+
+// checkNode rejects the aliases of folders. In some paths they name the whole trash.
+func checkNode(op string, node api.OpaqueID) error {
+	if node.Equal(api.Root) || node.Equal(api.Trash) {
+		const rule = "must be the ID of a node, not an alias"
+		return &api.InputError{Op: op, Field: "node_id", Rule: rule, Got: string(node)}
+	}
+	return nil
+}
+
+// checkParent rejects what is no folder for nodes.
+func checkParent(op, field string, parent api.OpaqueID) error {
+	if parent.Plain() == "" || parent.Equal(api.Trash) {
+		const rule = "must be the ID of a folder, or root"
+		return &api.InputError{Op: op, Field: field, Rule: rule, Got: strconv.Quote(string(parent))}
+	}
+	return nil
+}
+
+// Move moves a file, folder, note or link to another folder of its workspace or share, or
+// to [api.Root]. It returns the node, of which only the ID and the parent are known if
+// the response has none.
+//
+// If the folder has a file of the same name as a moved file, that file goes to the trash,
+// also if another user added it. In any other conflict the moved node gets a number in
+// its name. [Service.Find] checks for a conflict before, but not atomically.
+//
+// It is retried only if it was not sent. Errors: [api.ErrNotFound] if the node or the
+// folder does not exist; [api.ErrInvalid] for a folder below itself;
+// [api.ErrForbidden] without the right to change nodes.
+//
+// It calls POST /current/workspace/{workspace_id}/storage/{node_id}/move/.
+// It calls POST /current/share/{share_id}/storage/{node_id}/move/.
+func (s *Service) Move(
+	ctx context.Context, in api.Profile, node, parent api.OpaqueID, opts ...api.CallOption,
+) (*Node, error) {
+	const op = "storage.Move"
+	if err := cmp.Or(checkNode(op, node), checkParent(op, "parent", parent)); err != nil {
+		return nil, err
+	}
+	r := endpoint.StorageMove(in, node, api.Form{"parent": {parent.Plain()}})
+	return s.write(ctx, r, Node{ID: node, ParentID: parent}, opts)
+}
+
+// Copy copies a file, folder, note or link to a folder of its workspace or share, or to
+// [api.Root], and returns the copy. Its ID is "" if the response has no node. Older
+// versions are not copied (assumed).
+//
+// Conflicts of names have the results of [Service.Move]. Each call makes another copy,
+// so it is retried only if it was not sent. Errors: those of Move.
+//
+// It calls POST /current/workspace/{workspace_id}/storage/{node_id}/copy/.
+// It calls POST /current/share/{share_id}/storage/{node_id}/copy/.
+func (s *Service) Copy(
+	ctx context.Context, in api.Profile, node, parent api.OpaqueID, opts ...api.CallOption,
+) (*Node, error) {
+	const op = "storage.Copy"
+	if err := cmp.Or(checkNode(op, node), checkParent(op, "parent", parent)); err != nil {
+		return nil, err
+	}
+	r := endpoint.StorageCopy(in, node, api.Form{"parent": {parent.Plain()}})
+	return s.write(ctx, r, Node{ParentID: parent}, opts)
+}
+
+// Delete moves a node of a workspace or share to the trash. [Service.Restore] moves it
+// back. [api.Trash] is refused: that path empties the trash.
+//
+// Errors: [api.ErrNotFound] if the node does not exist or is in the trash;
+// [api.ErrForbidden] without the right to change nodes.
+//
+// It calls DELETE /current/workspace/{workspace_id}/storage/{node_id}/delete/.
+// It calls DELETE /current/share/{share_id}/storage/{node_id}/delete/.
+func (s *Service) Delete(ctx context.Context, in api.Profile, node api.OpaqueID, opts ...api.CallOption) error {
+	if err := checkNode("storage.Delete", node); err != nil {
+		return err
+	}
+	return call.Remove(ctx, s.c, endpoint.StorageDelete(in, node), opts)
+}
+
+// Restore moves a node from the trash to the folder where it was, [Node].DeletedFrom. It
+// returns the node, of which only the ID is known if the response has none.
+//
+// Conflicts of names have the results of [Service.Move]. It is retried only if it was
+// not sent. Errors: [api.ErrNotFound] if the node is not in the trash;
+// [api.ErrForbidden] without the right to change nodes.
+//
+// It calls POST /current/workspace/{workspace_id}/storage/{node_id}/restore/.
+// It calls POST /current/share/{share_id}/storage/{node_id}/restore/.
+func (s *Service) Restore(
+	ctx context.Context, in api.Profile, node api.OpaqueID, opts ...api.CallOption,
+) (*Node, error) {
+	if err := checkNode("storage.Restore", node); err != nil {
+		return nil, err
+	}
+	return s.write(ctx, endpoint.StorageRestore(in, node), Node{ID: node}, opts)
+}
+
+// Purge deletes a node in the trash, with all its versions. It cannot be undone, and
+// requires the role member or above.
+//
+// Errors: [api.ErrNotFound] if the node does not exist; [api.ErrInvalid] if it is not in
+// the trash; [api.ErrForbidden] without the role.
+//
+// It calls DELETE /current/workspace/{workspace_id}/storage/{node_id}/purge/.
+// It calls DELETE /current/share/{share_id}/storage/{node_id}/purge/.
+func (s *Service) Purge(ctx context.Context, in api.Profile, node api.OpaqueID, opts ...api.CallOption) error {
+	if err := checkNode("storage.Purge", node); err != nil {
+		return err
+	}
+	return call.Remove(ctx, s.c, endpoint.StoragePurge(in, node), opts)
+}
+
+// EmptyTrash deletes all nodes in the trash of a workspace or share, also those that
+// other users have deleted. It cannot be undone. A repeated call would also delete what
+// was moved to the trash meanwhile, so it is retried only if it was not sent.
+//
+// Errors: [api.ErrForbidden] without the role member; [api.ErrUnsupported] if the server
+// does not have the call, which only older documents of the platform show.
+//
+// It calls DELETE /current/workspace/{workspace_id}/storage/trash/delete/.
+// It calls DELETE /current/share/{share_id}/storage/trash/delete/.
+func (s *Service) EmptyTrash(ctx context.Context, in api.Profile, opts ...api.CallOption) error {
+	return call.Do(ctx, s.c, endpoint.StorageEmptyTrash(in), opts)
+}
+
+// AddLink adds a link to a share to a folder of a workspace, or to [api.Root], and
+// returns it. The ID of the result is "" if the response has no node. A repeated call may
+// add another link, so it is retried only if it was not sent.
+//
+// Errors: [api.ErrNotFound] if the folder or the share does not exist;
+// [api.ErrForbidden] without the right to change nodes.
+//
+// It calls POST /current/workspace/{workspace_id}/storage/{parent_id}/addlink/.
+func (s *Service) AddLink(
+	ctx context.Context, workspace api.ID, parent api.OpaqueID, share api.ID, opts ...api.CallOption,
+) (*Node, error) {
+	const op = "storage.AddLink"
+	if err := cmp.Or(checkParent(op, "parent_id", parent), call.NumericID(op, "share", share)); err != nil {
+		return nil, err
+	}
+	r := endpoint.StorageAddLink(workspace, parent, api.Form{"type": {"share"}, "share": {string(share)}})
+	return s.write(ctx, r, Node{Type: NodeTypeLink, ParentID: parent, TargetType: "share", TargetID: share}, opts)
+}
+
+// Transferred is the result of [Service.Transfer].
+type Transferred struct {
+	Node *Node `json:"node"` // in the other workspace; nil if not in the response (assumed name)
+
+	// SourceTrashed reports whether the source was moved to the trash; nil if it is not in
+	// the response. After a move, false means that the copy exists and the source was kept.
+	SourceTrashed *bool `json:"source_trashed"` // (assumed name)
+}
+
+// Transfer copies a node of a workspace to another workspace. It is retried only if it
+// was not sent.
+//
+// Errors: [api.ErrInvalid] also if the other workspace has a node of the name;
+// [api.ErrNotFound] if the node or the workspace does not exist; [api.ErrForbidden]
+// without the right to change nodes there.
+//
+// It calls POST /current/workspace/{workspace_id}/storage/{node_id}/transfer/.
+func (s *Service) Transfer(
+	ctx context.Context, workspace api.ID, node api.OpaqueID, to api.ID, opts ...api.CallOption,
+) (*Transferred, error) {
+	const op = "storage.Transfer"
+	if err := cmp.Or(checkNode(op, node), call.NumericID(op, "target_workspace_id", to)); err != nil {
+		return nil, err
+	}
+	r := endpoint.StorageTransfer(workspace, node, api.Form{"target_workspace_id": {string(to)}})
+	return call.One[Transferred](ctx, s.c, r, "", opts)
+}
+
+// Find returns the node with exactly that name in a folder of a workspace or share, or
+// in [api.Root]. It lists the folder. As a check before a [Service.Move] or a
+// [Service.Copy] it is not atomic: another client can add the name meanwhile.
+//
+// Errors: [api.ErrNotFound] if there is none; those of [Service.List].
+func (s *Service) Find(
+	ctx context.Context, in api.Profile, folder api.OpaqueID, name string, opts ...api.CallOption,
+) (*Node, error) {
+	for n, err := range s.All(ctx, in, folder, nil, opts...) {
+		switch {
+		case err != nil:
+			return nil, err
+		case n.Name == name:
+			return n, nil
+		}
+	}
+	return nil, fmt.Errorf("fastio: storage.Find: %w: no node of the folder is called %q", api.ErrNotFound, name)
+}
+
+// EnsurePath creates the folders of a path that do not exist, and returns the last one.
+// The path is relative to a folder of a workspace or share, or to [api.Root]: names of
+// folders with slashes between them, "2026/plans", with or without one at the end. It
+// creates them one after the other by [Service.CreateFolder], and keeps those it has
+// created if it fails.
+//
+// Errors: those of CreateFolder; [api.ErrConflict] if a name belongs to a file. The
+// server may then have created a folder with a number in its name, which is kept.
+func (s *Service) EnsurePath(
+	ctx context.Context, in api.Profile, folder api.OpaqueID, path string, opts ...api.CallOption,
+) (*Node, error) {
+	const op = "storage.EnsurePath"
+	names := strings.Split(strings.TrimSuffix(path, "/"), "/")
+	for _, name := range names {
+		if err := checkName(op, name); err != nil {
+			return nil, err
+		}
+	}
+	n := &Node{ID: folder}
+	for _, name := range names {
+		var err error
+		n, err = s.CreateFolder(ctx, in, n.ID, name, nil, opts...)
+		if err != nil {
+			return nil, err
+		}
+		if n.Type != "" && n.Type != NodeTypeFolder || strings.HasPrefix(n.Name, name+" (") {
+			return nil, fmt.Errorf("fastio: %s: %w: %q is not a folder", op, api.ErrConflict, name)
+		}
+	}
+	return n, nil
+}

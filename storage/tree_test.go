@@ -1,0 +1,355 @@
+package storage_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/internal/stub"
+	"github.com/fastio-go/fastio/storage"
+	"github.com/fastio-go/fastio/uploads"
+)
+
+func TestInvalidChangesAreRejected(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	client := stub.Answer(`{}`)
+	s := storage.New(client)
+	room, share := api.Workspace(roomID), api.Share("5012345678901234567")
+	named := func(name string) error { return stub.Err(s.Rename(ctx, room, nodeID, name)) }
+	update := func(r storage.UpdateRequest) error { return stub.Err(s.Update(ctx, room, nodeID, r)) }
+	add := func(in api.Profile, from storage.Source) error {
+		return stub.Err(s.AddFile(ctx, in, api.Root, "mill.txt", from))
+	}
+	upload := storage.FromUpload("5up10ad")
+	refused := map[string][]error{
+		"name": {
+			named(""), named("."), named("a/b"), named(`a\b`), named("a\x00"), named("a\u200b"), named("a "), named("a."),
+			named("\xff"), named(strings.Repeat("ü", 256)), update(storage.UpdateRequest{}),
+			stub.Err(s.CreateFolder(ctx, room, api.Root, "..", nil)),
+			stub.Err(s.EnsurePath(ctx, room, api.Root, "")), stub.Err(s.EnsurePath(ctx, room, api.Root, "a//b")),
+			stub.Err(s.EnsurePath(ctx, room, api.Root, "/a")), stub.Err(s.EnsurePath(ctx, room, api.Root, "a/..")),
+		},
+		"parent_id": {
+			stub.Err(s.CreateFolder(ctx, room, api.Trash, "a", nil)), stub.Err(s.AddLink(ctx, roomID, "", roomID)),
+			stub.Err(s.AddFile(ctx, room, "Trash", "a", upload)),
+		},
+		"parent": {stub.Err(s.Move(ctx, room, nodeID, "tra-sh")), stub.Err(s.Copy(ctx, room, nodeID, " "))},
+		"share":  {stub.Err(s.AddLink(ctx, roomID, api.Root, "fair"))},
+		"from": {
+			add(share, storage.Source{}), add(room, storage.FromHash("md5", strings.Repeat("0", 32))),
+			add(share, storage.FromHash("crc32c", "00000000")), add(share, storage.FromHash("md5", "00")),
+			add(share, storage.FromHash("md5", strings.Repeat("g", 32))), add(room, storage.FromUpload("-")),
+		},
+		"metadata_title": {
+			update(storage.UpdateRequest{Title: api.Set(strings.Repeat("x", 51))}),
+			update(storage.UpdateRequest{Title: api.Set("")}), update(storage.UpdateRequest{Title: api.Set("null")}),
+		},
+		"metadata_short": {update(storage.UpdateRequest{Short: api.Set(strings.Repeat("x", 2049))})},
+		"if_version_id": {
+			update(storage.UpdateRequest{Name: "a", IfVersion: api.Set(nodeID)}),
+			update(storage.UpdateRequest{From: upload, IfVersion: api.Set[api.OpaqueID]("")}),
+			update(storage.UpdateRequest{From: upload, IfVersion: api.Null[api.OpaqueID]()}),
+		},
+		"target_workspace_id": {stub.Err(s.Transfer(ctx, roomID, nodeID, "attic"))},
+	}
+	for _, alias := range []api.OpaqueID{api.Root, api.Trash, " Trash", "ro-ot", ""} {
+		refused["node_id"] = append(refused["node_id"],
+			s.Delete(ctx, room, alias), s.Purge(ctx, share, alias), stub.Err(s.Move(ctx, room, alias, nodeID)),
+			stub.Err(s.Copy(ctx, room, alias, nodeID)), stub.Err(s.Transfer(ctx, roomID, alias, roomID)),
+			stub.Err(s.Restore(ctx, room, alias)), stub.Err(s.Rename(ctx, room, alias, "a")),
+			stub.Err(s.Update(ctx, room, alias, storage.UpdateRequest{Name: "a"})),
+		)
+	}
+	stub.Refused(t, refused)
+	if len(client.Got) > 0 {
+		t.Errorf("%d requests were sent", len(client.Got))
+	}
+}
+
+// A response without a node is a success: the result holds what is known without it.
+func TestChangesWithBareResponses(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t, fastiotest.Node{Content: content}, func(o *fastiotest.Options) { o.Storage.BareWrites = true })
+	ctx, tree := t.Context(), s.client.Storage
+	folder, err := tree.EnsurePath(ctx, s.room, api.Root, "2026/plans/")
+	if err != nil || folder.Name != "plans" || folder.ID == "" {
+		t.Fatalf("got %+v, %v", folder, err)
+	}
+	again, err := tree.EnsurePath(ctx, s.room, api.Root, "2026/plans")
+	if err != nil || again.ID != folder.ID {
+		t.Errorf("got %+v, %v, want %s", again, err, folder.ID)
+	}
+	moved, err := tree.Move(ctx, s.room, s.file.ID, folder.ID)
+	if diff := cmp.Diff(&storage.Node{ID: s.file.ID, ParentID: folder.ID}, moved); err != nil || diff != "" {
+		t.Errorf("%v (-want +got)\n%s", err, diff)
+	}
+	if _, err := tree.Find(ctx, s.room, folder.ID, "sketch.txt"); err != nil {
+		t.Error(err)
+	}
+	if _, err := tree.Find(ctx, s.room, api.Root, "sketch.txt"); !errors.Is(err, api.ErrNotFound) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A path through a file is an error, with and without a node in the responses.
+func TestEnsurePathThroughFile(t *testing.T) {
+	t.Parallel()
+	for _, bare := range []bool{false, true} {
+		s := newShelf(t, fastiotest.Node{}, func(o *fastiotest.Options) { o.Storage.BareWrites = bare })
+		_, err := s.client.Storage.EnsurePath(t.Context(), s.room, api.Root, "sketch.txt/plans")
+		if !errors.Is(err, api.ErrConflict) {
+			t.Errorf("bare %t: got %v", bare, err)
+		}
+	}
+}
+
+// Only a folder that can be created twice without harm is created by a retry.
+func TestForcedFolderIsNotCreatedTwice(t *testing.T) {
+	t.Parallel()
+	for force, want := range map[bool]api.Replay{true: api.ReplayOnce, false: api.ReplaySafe} {
+		c := stub.Answer(`{"node":{"id":"2a"}}`)
+		s, o := storage.New(c), &storage.CreateFolderOptions{Force: force}
+		if _, err := s.CreateFolder(t.Context(), api.Workspace(roomID), api.Root, "a", o); err != nil || c.Got[0].Replay != want {
+			t.Errorf("force %t: %v, %v", force, c.Got[0].Replay, err)
+		}
+	}
+}
+
+// Every node is tried, four at a time. What would fail for all of them ends the call.
+func TestMany(t *testing.T) {
+	t.Parallel()
+	ids := make([]api.OpaqueID, 10)
+	for i := range ids {
+		ids[i] = api.OpaqueID(fmt.Sprintf("2node%d", i))
+	}
+	gone := &api.Error{Status: 404}
+	for name, tc := range map[string]struct {
+		err             error // of 2node4
+		failed, skipped int
+		cancel          bool
+	}{
+		"all succeed":     {},
+		"one is missing":  {err: gone, failed: 1},
+		"credits used up": {err: &api.Error{Status: 402}, failed: 1, skipped: 2},
+		"not signed in":   {err: api.ErrUnauthenticated, failed: 1, skipped: 2},
+		"cancelled":       {cancel: true, skipped: 2},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			var mu sync.Mutex
+			var done []api.OpaqueID
+			running, most := 0, 0
+			err := storage.Many(ctx, append(slices.Clone(ids), "2NODE-0"), func(_ context.Context, id api.OpaqueID) error {
+				mu.Lock()
+				running++
+				most = max(most, running)
+				mu.Unlock()
+				if id == "2node4" { // it ends before the others that were begun with it
+					time.Sleep(time.Millisecond)
+				} else {
+					time.Sleep(time.Second)
+				}
+				if id == "2node4" && tc.cancel {
+					cancel()
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				running--
+				if done = append(done, id); id == "2node4" {
+					return tc.err
+				}
+				return nil
+			})
+			e, refused := errors.AsType[*storage.ManyError](err)
+			if refused != (tc.failed+tc.skipped > 0) || most != 4 {
+				t.Fatalf("%s: %v, %d at a time", name, err, most)
+			}
+			if !refused {
+				return
+			}
+			if len(e.Failed) != tc.failed || len(e.Skipped) != tc.skipped || len(done)+len(e.Skipped) != len(ids) ||
+				tc.err != nil && !errors.Is(err, tc.err) || tc.cancel && !errors.Is(err, context.Canceled) {
+				t.Errorf("%s: %v; %d are done, %v skipped", name, err, len(done), e.Skipped)
+			}
+		})
+	}
+}
+
+// grove is a workspace with folders in folders.
+func grove(t *testing.T, change ...func(*fastiotest.Options)) (s *shelf, folders map[string]api.OpaqueID) {
+	t.Helper()
+	s = newShelf(t, fastiotest.Node{Content: content}, change...)
+	folders = map[string]api.OpaqueID{".": ""}
+	for _, name := range []string{"a/", "a/b/", "a/b/deep.txt", "a/note.txt", "c/", "c/last.txt", "empty/"} {
+		at := strings.TrimSuffix(name, "/")
+		n := fastiotest.Node{Profile: s.room.ID, Parent: folders[path.Dir(at)], Name: path.Base(at), Content: name}
+		if at != name {
+			n.Kind, n.Content = "folder", ""
+		}
+		folders[at] = s.AddNode(n).ID
+	}
+	return s, folders
+}
+
+func TestWalk(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		options *storage.WalkOptions
+		fault   fastiotest.Fault // of the folder a, which is listed second
+		want    []string
+		is      error
+	}{
+		"all": {
+			want: []string{"a", "c", "empty", "sketch.txt", "a/b", "a/note.txt", "a/b/deep.txt", "c/last.txt"},
+		},
+		"without a folder": {
+			options: &storage.WalkOptions{Enter: func(e *storage.WalkEntry) bool { return e.Path != "a/b" }},
+			want:    []string{"a", "c", "empty", "sketch.txt", "a/b", "a/note.txt", "c/last.txt"},
+		},
+		"a vanished folder": {
+			fault: fastiotest.Fault{Status: 404},
+			want:  []string{"a", "c", "empty", "sketch.txt", "a: error", "c/last.txt"}, is: api.ErrNotFound,
+		},
+		"an expired cursor": {
+			fault: fastiotest.Fault{Status: 406},
+			want:  []string{"a", "c", "empty", "sketch.txt", "a: error", "c/last.txt"}, is: api.ErrInvalid,
+		},
+		"no credits": {
+			fault: fastiotest.Fault{Status: 402},
+			want:  []string{"a", "c", "empty", "sketch.txt", "a: error"}, is: api.ErrPaymentRequired,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, _ := grove(t)
+			var got []string
+			for e, err := range s.client.Storage.Walk(t.Context(), s.room, api.Root, tc.options) {
+				if err != nil {
+					got = append(got, e.Path+": error")
+					if !errors.Is(err, tc.is) {
+						t.Errorf("%s: %v", e.Path, err)
+					}
+					continue
+				}
+				if got = append(got, e.Path); len(got) == 4 && tc.fault.Status != 0 {
+					tc.fault.Op, tc.fault.Count = fastiotest.OpStorageList, 1
+					s.Fail(tc.fault)
+				}
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+// A folder that the server lists below itself is listed once.
+func TestWalkEndsInCycle(t *testing.T) {
+	t.Parallel()
+	c := stub.Answer(`{"nodes":[{"id":"2A","type":"folder","name":"a"},{"id":"2b","type":"folder","name":"b"}]}`)
+	walk := storage.New(c).Walk(t.Context(), api.Workspace(roomID), "2a", nil)
+	n := 0
+	for _, err := range walk {
+		if n++; err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n != 4 || len(c.Got) != 2 {
+		t.Errorf("%d nodes of %d lists", n, len(c.Got))
+	}
+}
+
+func TestFS(t *testing.T) {
+	t.Parallel()
+	s, folders := grove(t)
+	s.AddNode(fastiotest.Node{Profile: s.room.ID, Name: "with/slash.txt", Content: "x"})
+	s.AddNode(fastiotest.Node{Profile: s.room.ID, Name: "elsewhere", Kind: "link"})
+	s.AddNode(fastiotest.Node{Profile: s.room.ID, Name: "sketch.txt", Content: "a second one"})
+	files := s.client.Storage.FS(t.Context(), s.room, api.Root)
+	if err := fstest.TestFS(files, "a/b/deep.txt", "a/note.txt", "c/last.txt", "sketch.txt"); err != nil {
+		t.Error(err)
+	}
+	entries, err := fs.ReadDir(files, ".")
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	if !slices.Equal(names, []string{"a", "c", "empty", "sketch.txt"}) || err != nil {
+		t.Errorf("%q, %v", names, err)
+	}
+	inner := s.client.Storage.FS(t.Context(), s.room, folders["a"])
+	if b, err := fs.ReadFile(inner, "b/deep.txt"); err != nil || string(b) != "a/b/deep.txt" {
+		t.Errorf("%q, %v", b, err)
+	}
+	for name, want := range map[string]error{
+		"nothing": fs.ErrNotExist, "sketch.txt/x": fs.ErrNotExist, "/a": fs.ErrInvalid, "with/slash.txt": fs.ErrNotExist,
+	} {
+		if _, err := files.Open(name); !errors.Is(err, want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// The errors of the platform are those of a file system as well.
+func TestFSErrors(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[int][]error{
+		404: {fs.ErrNotExist, api.ErrNotFound}, 403: {fs.ErrPermission, api.ErrForbidden}, 423: {api.ErrLocked},
+	} {
+		s := newShelf(t, fastiotest.Node{Content: content})
+		files := s.client.Storage.FS(t.Context(), s.room, api.Root)
+		f, err := files.Open("sketch.txt")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Fail(fastiotest.Fault{Op: opRead, Status: status})
+		_, read := f.Read(make([]byte, 1))
+		s.Fail(fastiotest.Fault{Op: fastiotest.OpStorageList, Status: status})
+		_, listed := fs.ReadDir(files, ".")
+		for _, is := range want {
+			if !errors.Is(read, is) || !errors.Is(listed, is) {
+				t.Errorf("%d: %v and %v", status, read, listed)
+			}
+		}
+		if err := f.Close(); err != nil || !errors.Is(f.Close(), fs.ErrClosed) {
+			t.Errorf("%d: %v", status, err)
+		}
+	}
+}
+
+// A file is replaced only if it has the expected version. The error has the current one.
+func TestUpdateOfAnotherVersion(t *testing.T) {
+	t.Parallel()
+	versions := []fastiotest.Version{{Content: "draft"}, {Content: content}}
+	s := newShelf(t, fastiotest.Node{Versions: versions}, func(o *fastiotest.Options) { o.Uploads.AssembleAtOnce = true })
+	u, err := s.client.Uploads.Put(t.Context(), uploads.StartRequest{Name: "new.txt"}, []byte("new"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := storage.UpdateRequest{From: storage.FromUpload(u.ID), IfVersion: api.Set(s.file.Versions[0].ID)}
+	_, err = s.client.Storage.Update(t.Context(), s.room, s.file.ID, r)
+	conflict, ok := errors.AsType[*storage.VersionConflict](err)
+	if !ok || !errors.Is(err, api.ErrConflict) || !conflict.Current.Equal(s.file.Versions[1].ID) {
+		t.Fatalf("got %v", err)
+	}
+	r.IfVersion = api.Set(conflict.Current)
+	n, err := s.client.Storage.Update(t.Context(), s.room, s.file.ID, r)
+	if err != nil || n.Size != 3 || !n.ID.Equal(s.file.ID) || n.Version.Equal(conflict.Current) {
+		t.Errorf("got %+v, %v", n, err)
+	}
+}

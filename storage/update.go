@@ -1,0 +1,236 @@
+package storage
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/endpoint"
+)
+
+// Source is content that the server has. [FromUpload] and [FromHash] return one; the zero
+// Source is none.
+type Source struct {
+	Upload api.OpaqueID
+
+	Hash     string // in hexadecimal
+	HashAlgo string
+}
+
+// FromUpload is the content of an upload without a target that is complete. It can be
+// added several times.
+func FromUpload(upload api.OpaqueID) Source { return Source{Upload: upload} }
+
+// FromHash is the content with a hash, in hexadecimal, if the server has it. The algorithm
+// is md5, sha1, sha256 or sha384. It can be added to shares only.
+func FromHash(algorithm, hash string) Source { return Source{Hash: hash, HashAlgo: algorithm} }
+
+// text returns the field of a form.
+func (f Source) text(op string, in api.Profile) (string, error) {
+	refuse := func(rule, got string) (string, error) {
+		return "", &api.InputError{Op: op, Field: "from", Rule: rule, Got: got}
+	}
+	if id := f.Upload.Plain(); id != "" {
+		b, err := json.Marshal(map[string]any{"type": "upload", "upload": map[string]string{"id": id}})
+		return string(b), err
+	}
+	digits := map[string]int{"md5": 32, "sha1": 40, "sha256": 64, "sha384": 96}
+	switch hash := strings.ToLower(f.Hash); {
+	case hash == "":
+		return refuse("must be an upload or a hash", "")
+	case in.Kind != api.ProfileKindShare:
+		return refuse("must be an upload; a hash is for shares", "")
+	case digits[f.HashAlgo] == 0:
+		return refuse("must have the algorithm md5, sha1, sha256 or sha384", strconv.Quote(f.HashAlgo))
+	case len(hash) != digits[f.HashAlgo] || strings.Trim(hash, "0123456789abcdef") != "":
+		return refuse("must be the digits of a "+f.HashAlgo, strconv.Quote(f.Hash))
+	default:
+		b, err := json.Marshal(map[string]any{"type": "hash", "hash": map[string]string{"hash": hash, "hash_type": f.HashAlgo}})
+		return string(b), err
+	}
+}
+
+// AddFile adds content that the server has, as a file of a folder of a workspace or share,
+// or of [api.Root], and returns the file. The ID of the result is "" if the response has
+// no node. A file of the same name gets a new version and keeps its ID. It is retried
+// only if it was not sent.
+//
+// Errors: [api.ErrNotFound] if the folder, the upload or the hash does not exist;
+// [api.ErrInvalid] if the upload is not complete; [api.ErrForbidden] without the right
+// to add files.
+//
+// It calls POST /current/workspace/{workspace_id}/storage/{parent_id}/addfile/.
+// It calls POST /current/share/{share_id}/storage/{parent_id}/addfile/.
+func (s *Service) AddFile(
+	ctx context.Context, in api.Profile, parent api.OpaqueID, name string, from Source, opts ...api.CallOption,
+) (*Node, error) {
+	const op = "storage.AddFile"
+	text, err := from.text(op, in)
+	if err = cmp.Or(checkParent(op, "parent_id", parent), checkName(op, name), err); err != nil {
+		return nil, err
+	}
+	r := endpoint.StorageAddFile(in, parent, api.Form{"name": {name}, "from": {text}})
+	return s.write(ctx, r, Node{Name: name, Type: NodeTypeFile, ParentID: parent}, opts)
+}
+
+// UpdateRequest is a change of a node. At least one of the fields before IfVersion must
+// be set.
+type UpdateRequest struct {
+	Name  string          // a name as in [Service.CreateFolder]; "" means unchanged
+	From  Source          // the content of a new version; zero means unchanged
+	Title api.Opt[string] // at most 50 characters; [api.Null] clears it
+	Short api.Opt[string] // a description, at most 2048 characters; [api.Null] clears it
+
+	// IfVersion is the version that From is based on: the one that was read, as in
+	// [Received], not one fetched just before the call. If the file has another one by now,
+	// nothing is changed. It requires From, because only content makes versions. Unset means
+	// any version.
+	IfVersion api.Opt[api.OpaqueID]
+}
+
+func (r *UpdateRequest) form(op string, in api.Profile) (api.Form, error) {
+	refuse := func(field, rule, got string) (api.Form, error) {
+		return nil, &api.InputError{Op: op, Field: field, Rule: rule, Got: got}
+	}
+	form := api.Form{}
+	if r.Name != "" {
+		if err := checkName(op, r.Name); err != nil {
+			return nil, err
+		}
+		form["name"] = []string{r.Name}
+	}
+	if r.From != (Source{}) {
+		text, err := r.From.text(op, in)
+		if err != nil {
+			return nil, err
+		}
+		form["from"] = []string{text}
+	}
+	for _, f := range []struct {
+		name string
+		text api.Opt[string]
+		most int
+	}{{"metadata_title", r.Title, 50}, {"metadata_short", r.Short, 2048}} {
+		text, set := f.text.Get()
+		switch n := utf8.RuneCountInString(text); {
+		case set && (n < 1 || n > f.most || text == "null"):
+			rule := "must have 1 to " + strconv.Itoa(f.most) + " characters and not be null; api.Null clears it"
+			return refuse(f.name, rule, strconv.Itoa(n))
+		case set || f.text.IsNull():
+			form[f.name] = []string{text}
+		}
+	}
+	if len(form) == 0 {
+		return refuse("name", "must be set, or another field", "")
+	}
+	if r.IfVersion.IsZero() {
+		return form, nil
+	}
+	version, _ := r.IfVersion.Get()
+	if version.Plain() == "" || form["from"] == nil {
+		return refuse("if_version_id", "must be a version, together with new content", strconv.Quote(string(version)))
+	}
+	form["if_version_id"] = []string{version.Plain()}
+	return form, nil
+}
+
+// Update changes the name, the content or the texts of a node of a workspace or share. It
+// returns the node, of which only the ID is known if the response has none. New content
+// is a version; the ID of the node stays. It is retried only if it was not sent.
+//
+// To replace a file only if it was not changed meanwhile: upload the content without a
+// target, wait until the upload is complete, and update the file with [FromUpload] and
+// IfVersion.
+//
+// Errors: [*VersionConflict] if IfVersion is not the current version; [api.ErrInvalid]
+// also if another node of the folder has the name; [api.ErrNotFound] if the node, the
+// upload or the hash does not exist; [api.ErrForbidden] without the right to change
+// nodes.
+//
+// It calls POST /current/workspace/{workspace_id}/storage/{node_id}/update/.
+// It calls POST /current/share/{share_id}/storage/{node_id}/update/.
+func (s *Service) Update(
+	ctx context.Context, in api.Profile, node api.OpaqueID, r UpdateRequest, opts ...api.CallOption,
+) (*Node, error) {
+	const op = "storage.Update"
+	form, err := r.form(op, in)
+	if err = cmp.Or(checkNode(op, node), err); err != nil {
+		return nil, err
+	}
+	n, err := s.write(ctx, endpoint.StorageUpdate(in, node, form), Node{ID: node, Name: r.Name}, opts)
+	return n, versionConflict(op, err)
+}
+
+// Rename changes the name of a node of a workspace or share, as [Service.Update] does.
+//
+// It calls POST /current/workspace/{workspace_id}/storage/{node_id}/update/.
+// It calls POST /current/share/{share_id}/storage/{node_id}/update/.
+func (s *Service) Rename(
+	ctx context.Context, in api.Profile, node api.OpaqueID, name string, opts ...api.CallOption,
+) (*Node, error) {
+	const op = "storage.Rename"
+	if err := cmp.Or(checkNode(op, node), checkName(op, name)); err != nil {
+		return nil, err
+	}
+	return s.write(ctx, endpoint.StorageUpdate(in, node, api.Form{"name": {name}}), Node{ID: node, Name: name}, opts)
+}
+
+// VersionConflict is returned if a file was not replaced because its version is not the
+// expected one. It is an [api.ErrConflict].
+type VersionConflict struct { //nolint:errname // the name states the cause, and the file is intact
+	Op      string
+	Current api.OpaqueID // the version of the file; "" if not in the response
+	Err     error        // the response of the server; nil if it discarded a complete upload
+}
+
+// Error returns the version of the file.
+func (e *VersionConflict) Error() string {
+	s := "fastio: " + e.Op + ": the file has another version by now"
+	if e.Current != "" {
+		s += ", " + string(e.Current)
+	}
+	return s
+}
+
+// Is reports whether target is [api.ErrConflict].
+func (e *VersionConflict) Is(target error) bool { return target == api.ErrConflict }
+
+// Unwrap returns Err.
+func (e *VersionConflict) Unwrap() error { return e.Err }
+
+// versionConflict returns err, as a [*VersionConflict] if its parameters say so. They are
+// an array, or an object.
+func versionConflict(op string, err error) error {
+	e, ok := errors.AsType[*api.Error](err)
+	if !ok || !e.Is(api.ErrConflict) {
+		return err
+	}
+	type param struct {
+		Reason  string       `json:"reason"`
+		Current api.OpaqueID `json:"current_version_id"`
+	}
+	var body struct {
+		Error struct {
+			Params json.RawMessage `json:"params"`
+		} `json:"error"`
+	}
+	var params []param
+	if json.Unmarshal(e.Body, &body) != nil || json.Unmarshal(body.Error.Params, &params) != nil {
+		params = make([]param, 1)
+		_ = json.Unmarshal(e.Details, &params[0]) // may be empty
+	}
+	conflict := &VersionConflict{Op: op, Err: err}
+	for _, p := range params {
+		conflict.Current = cmp.Or(conflict.Current, p.Current)
+	}
+	if !slices.ContainsFunc(params, func(p param) bool { return p.Reason == "conflict_version_mismatch" }) {
+		return err
+	}
+	return conflict
+}
