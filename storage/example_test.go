@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log"
 	"os"
 	"path/filepath"
@@ -138,4 +139,76 @@ func ExampleService_DownloadFile() {
 	fmt.Println(filepath.Base(got.Path), got.Bytes)
 	// Output:
 	// mill.txt 18
+}
+
+// Create folders, move a file there, and walk through the workspace.
+func ExampleService_Walk() {
+	s := fastiotest.New()
+	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
+	mill := s.AddNode(fastiotest.Node{Profile: room.ID, Name: "mill.txt", Content: "It grinds numbers."})
+	client, err := fastio.New(s.ClientOptions()...)
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx, in := context.Background(), api.Workspace(room.ID)
+	plans, err := client.Storage.EnsurePath(ctx, in, api.Root, "2026/plans")
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := client.Storage.Move(ctx, in, mill.ID, plans.ID); err != nil {
+		log.Fatal(err)
+	}
+	for e, err := range client.Storage.Walk(ctx, in, api.Root, nil) {
+		if err != nil {
+			log.Print(e.Path, ": ", err)
+			continue
+		}
+		fmt.Println(e.Path)
+	}
+	// Output:
+	// 2026
+	// 2026/plans
+	// 2026/plans/mill.txt
+}
+
+// Delete several nodes. The error lists those that could not be deleted.
+func ExampleMany() {
+	s := fastiotest.New()
+	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
+	mill := s.AddNode(fastiotest.Node{Profile: room.ID, Name: "mill.txt"})
+	gone := api.OpaqueID("2g0n3g0n3g0n3g0n3g0n3g0n3g0n3")
+	client, err := fastio.New(s.ClientOptions()...)
+	if err != nil {
+		log.Fatal(err)
+	}
+	ids := []api.OpaqueID{gone, mill.ID}
+	err = storage.Many(context.Background(), ids, func(ctx context.Context, id api.OpaqueID) error {
+		return client.Storage.Delete(ctx, api.Workspace(room.ID), id)
+	})
+	if failed, ok := errors.AsType[*storage.ManyError](err); ok {
+		fmt.Println(len(failed.Failed), errors.Is(failed.Failed[gone], api.ErrNotFound))
+	}
+	// Output:
+	// 1 true
+}
+
+// Read a folder with the packages that work on file systems.
+func ExampleService_FS() {
+	s := fastiotest.New()
+	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
+	folder := s.AddNode(fastiotest.Node{Profile: room.ID, Name: "plans", Kind: "folder"})
+	s.AddNode(fastiotest.Node{Profile: room.ID, Parent: folder.ID, Name: "mill.txt", Content: "It grinds numbers."})
+	client, err := fastio.New(s.ClientOptions()...)
+	if err != nil {
+		log.Fatal(err)
+	}
+	files := client.Storage.FS(context.Background(), api.Workspace(room.ID), api.Root)
+	names, err := fs.Glob(files, "plans/*.txt")
+	if err != nil {
+		log.Fatal(err)
+	}
+	text, err := fs.ReadFile(files, names[0])
+	fmt.Println(names, string(text), err)
+	// Output:
+	// [plans/mill.txt] It grinds numbers. <nil>
 }

@@ -137,7 +137,6 @@ func (e *entry) Sys() any                   { return e.node }
 func (e *entry) Type() fs.FileMode          { return e.Mode().Type() }
 func (e *entry) Info() (fs.FileInfo, error) { return e, nil }
 func (e *entry) Stat() (fs.FileInfo, error) { return e, nil }
-func (e *entry) String() string             { return fs.FormatFileInfo(e) }
 
 // Mode returns the type of the node, and that it can only be read.
 func (e *entry) Mode() fs.FileMode {

@@ -176,6 +176,9 @@ func TestMany(t *testing.T) {
 				return nil
 			})
 			e, refused := errors.AsType[*storage.ManyError](err)
+			if errors.Is(tc.err, gone) && err.Error() != "fastio: storage.Many: 1 nodes failed, 0 were skipped: "+gone.Error() {
+				t.Errorf("got %v", err)
+			}
 			if refused != (tc.failed+tc.skipped > 0) || most != 4 {
 				t.Fatalf("%s: %v, %d at a time", name, err, most)
 			}
@@ -190,8 +193,8 @@ func TestMany(t *testing.T) {
 	}
 }
 
-// grove is a workspace with folders in folders.
-func grove(t *testing.T, change ...func(*fastiotest.Options)) (s *shelf, folders map[string]api.OpaqueID) {
+// newTree returns a workspace with folders in folders.
+func newTree(t *testing.T, change ...func(*fastiotest.Options)) (s *shelf, folders map[string]api.OpaqueID) {
 	t.Helper()
 	s = newShelf(t, fastiotest.Node{Content: content}, change...)
 	folders = map[string]api.OpaqueID{".": ""}
@@ -236,7 +239,7 @@ func TestWalk(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, _ := grove(t)
+			s, _ := newTree(t)
 			var got []string
 			for e, err := range s.client.Storage.Walk(t.Context(), s.room, api.Root, tc.options) {
 				if err != nil {
@@ -274,9 +277,32 @@ func TestWalkEndsInCycle(t *testing.T) {
 	}
 }
 
+// The end of its context ends a walk, with one error.
+func TestWalkEndsWithContext(t *testing.T) {
+	t.Parallel()
+	s, _ := newTree(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	errs := 0
+	for e, err := range s.client.Storage.Walk(ctx, s.room, api.Root, nil) {
+		if err != nil && !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		if err != nil {
+			errs++
+		}
+		if e.Path == "sketch.txt" {
+			cancel()
+		}
+	}
+	if errs != 1 {
+		t.Errorf("%d errors", errs)
+	}
+}
+
 func TestFS(t *testing.T) {
 	t.Parallel()
-	s, folders := grove(t)
+	s, folders := newTree(t)
 	s.AddNode(fastiotest.Node{Profile: s.room.ID, Name: "with/slash.txt", Content: "x"})
 	s.AddNode(fastiotest.Node{Profile: s.room.ID, Name: "elsewhere", Kind: "link"})
 	s.AddNode(fastiotest.Node{Profile: s.room.ID, Name: "sketch.txt", Content: "a second one"})
@@ -299,9 +325,27 @@ func TestFS(t *testing.T) {
 	for name, want := range map[string]error{
 		"nothing": fs.ErrNotExist, "sketch.txt/x": fs.ErrNotExist, "/a": fs.ErrInvalid, "with/slash.txt": fs.ErrNotExist,
 	} {
-		if _, err := files.Open(name); !errors.Is(err, want) {
-			t.Errorf("%s: %v", name, err)
+		_, opened := files.Open(name)
+		_, described := fs.Stat(files, name)
+		_, listed := fs.ReadDir(files, name)
+		for _, err := range []error{opened, described, listed} {
+			if _, ok := errors.AsType[*fs.PathError](err); !ok || !errors.Is(err, want) {
+				t.Errorf("%s: %v", name, err)
+			}
 		}
+	}
+	if _, err := fs.ReadDir(files, "sketch.txt"); err == nil {
+		t.Error("a file is listed")
+	}
+	if _, err := fs.ReadFile(files, "a"); err == nil {
+		t.Error("a folder is read")
+	}
+	info, err := fs.Stat(files, "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, ok := info.Sys().(*storage.Node); !ok || !n.ID.Equal(folders["a"]) {
+		t.Errorf("got %v", info.Sys())
 	}
 }
 

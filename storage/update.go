@@ -186,7 +186,7 @@ func (s *Service) Rename(
 type VersionConflict struct { //nolint:errname // the name states the cause, and the file is intact
 	Op      string
 	Current api.OpaqueID // the version of the file; "" if not in the response
-	Err     error        // the response of the server; nil if it discarded a complete upload
+	Err     error        // the response of the server, or the error of the upload; may be nil
 }
 
 // Error returns the version of the file.

@@ -27,9 +27,8 @@ type WalkOptions struct {
 // Walk returns the nodes of a folder of a workspace or share, or of [api.Root], and of all
 // its subfolders: the nodes of a folder by name, then those of its first subfolder with
 // its subfolders, and so on. It does not follow links. Each folder is listed once, so that
-// the walk ends even if a folder is moved below itself meanwhile. It holds one page of
-// nodes, the IDs of the folders that were found, and the paths of those that were not
-// entered yet.
+// the walk ends even if a folder is moved meanwhile. It holds two pages of nodes, the IDs of
+// the folders that were found, and the paths of those that were not entered yet.
 //
 // A folder that cannot be listed, wholly or from a page on, is delivered with the error,
 // and the walk goes on with the next one if the loop does: [api.ErrNotFound] if it was

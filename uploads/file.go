@@ -78,8 +78,9 @@ const opFile = "uploads.File"
 // three at a time, with the checksum of each and of the whole. A chunk is retried, and the
 // upload starts over once if the server received other bytes.
 //
-// Errors: those of [Service.Start]; [*Error] if the upload has failed, or with an Err if
-// its result is unknown; [ErrChanged] if content has fewer or more bytes than size.
+// Errors: those of [Service.Start]; [*storage.VersionConflict] if Target.IfVersion is not
+// the current version; [*Error] if the upload has failed, or with an Err if its result is
+// unknown; [ErrChanged] if content has fewer or more bytes than size.
 // [*api.InputError] if the file is larger than the plan allows.
 func (s *Service) File(
 	ctx context.Context, t Target, name string, content io.ReaderAt, size int64, o *FileOptions, opts ...api.CallOption,
@@ -525,6 +526,9 @@ func (f *file) end(ctx context.Context, cause error) error {
 	failure := &Error{Op: opFile, Upload: f.state}
 	if f.state.Integrity.Computed != "" {
 		return &mismatchError{err: failure}
+	}
+	if current := f.state.Conflict(); current != "" {
+		return &storage.VersionConflict{Op: opFile, Current: current, Err: failure}
 	}
 	return failure
 }

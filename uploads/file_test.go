@@ -428,3 +428,20 @@ func TestReaderIsStored(t *testing.T) {
 		}
 	})
 }
+
+// A file is replaced only if it has the expected version. The error has the current one.
+func TestFileOfAnotherVersion(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(o *fastiotest.Options) { o.Uploads.Pace = -1 })
+	file := w.AddNode(fastiotest.Node{
+		Profile: w.to.Profile.ID, Name: "mill.txt", Versions: []fastiotest.Version{{Content: "a"}, {Content: "b"}},
+	})
+	link := w.AddFileShare(fastiotest.FileShare{Node: file.ID, Owner: w.User().ID})
+	target := uploads.Target{Profile: api.FileShare(link.ID), File: file.ID, IfVersion: file.Versions[0].ID}
+	_, err := w.client.Uploads.File(t.Context(), target, "mill.txt", strings.NewReader("c"), 1, nil)
+	conflict, ok := errors.AsType[*storage.VersionConflict](err)
+	failed, also := errors.AsType[*uploads.Error](err)
+	if !ok || !also || !failed.Upload.Status.Failed() || !conflict.Current.Equal(file.Versions[1].ID) {
+		t.Errorf("got %v", err)
+	}
+}

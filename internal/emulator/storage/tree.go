@@ -161,9 +161,9 @@ func (h *Handlers) wrote(c *wire.Call, in world.Store, n *world.Node) (wire.Obje
 	return wire.Object{{"node", h.NodeObject(in, n, c.Out.Level)}}, nil
 }
 
-// tell writes an event about a node, whose name depends on its kind if there is one for
+// treeEvent writes an event about a node, whose name depends on its kind if there is one for
 // folders.
-func (h *Handlers) tell(c *wire.Call, in world.Store, n *world.Node, what string) {
+func (h *Handlers) treeEvent(c *wire.Call, in world.Store, n *world.Node, what string) {
 	kind := "file"
 	if n.Kind == world.KindFolder && (what == "moved" || what == "deleted" || what == "created") {
 		kind = "folder"
@@ -188,7 +188,7 @@ func (h *Handlers) createFolder(c *wire.Call, in world.Store) (wire.Object, erro
 			Profile: in.Owner, Parent: parent, Kind: world.KindFolder, Creator: c.Key.User,
 			Name: h.freeName(in.Owner, parent, name),
 		})
-		h.tell(c, in, n, "created")
+		h.treeEvent(c, in, n, "created")
 	}
 	return h.wrote(c, in, n)
 }
@@ -206,24 +206,27 @@ func (h *Handlers) target(c *wire.Call, in world.Store, n *world.Node) (string, 
 	return parent, err
 }
 
-// makeRoom returns the name that a node gets in a folder. A file replaces one of its
-// name, which goes to the trash.
-func (h *Handlers) makeRoom(c *wire.Call, in world.Store, n *world.Node, parent string) string {
+// resolveConflict returns the name that a node gets in a folder. A file replaces one of its
+// name, which goes to the trash, unless another user has locked it.
+func (h *Handlers) resolveConflict(c *wire.Call, in world.Store, n *world.Node, parent string) (string, error) {
 	taken := h.child(in.Owner, parent, n.Name)
 	switch {
 	case taken == nil || taken == n:
-		return n.Name
-	case taken.HasContent() && n.HasContent():
-		h.trash(c, in, taken)
-		return n.Name
+		return n.Name, nil
+	case !taken.HasContent() || !n.HasContent():
+		return h.freeName(in.Owner, parent, n.Name), nil
 	}
-	return h.freeName(in.Owner, parent, n.Name)
+	if err := h.refuseLocked(c, taken); err != nil {
+		return "", err
+	}
+	h.trash(c, in, taken)
+	return n.Name, nil
 }
 
 func (h *Handlers) trash(c *wire.Call, in world.Store, n *world.Node) {
 	n.Trashed = true
 	h.detailsOf(n).deleted = h.Now()
-	h.tell(c, in, n, "deleted")
+	h.treeEvent(c, in, n, "deleted")
 }
 
 func (h *Handlers) detailsOf(n *world.Node) *details {
@@ -238,9 +241,12 @@ func (h *Handlers) moveNode(c *wire.Call, in world.Store, n *world.Node) (wire.O
 	if err != nil {
 		return nil, err
 	}
-	n.Name = h.makeRoom(c, in, n, parent)
-	n.Parent = parent
-	h.tell(c, in, n, "moved")
+	name, err := h.resolveConflict(c, in, n, parent)
+	if err != nil {
+		return nil, err
+	}
+	n.Name, n.Parent = name, parent
+	h.treeEvent(c, in, n, "moved")
 	return h.wrote(c, in, n)
 }
 
@@ -252,11 +258,11 @@ func (h *Handlers) copyNode(c *wire.Call, in world.Store, n *world.Node) (wire.O
 	name := n.Name
 	if h.child(in.Owner, parent, name) == n { // beside the original
 		name = h.freeName(in.Owner, parent, name)
-	} else {
-		name = h.makeRoom(c, in, n, parent)
+	} else if name, err = h.resolveConflict(c, in, n, parent); err != nil {
+		return nil, err
 	}
 	made := h.clone(c, n, in.Owner, parent, name)
-	h.tell(c, in, made, "copied")
+	h.treeEvent(c, in, made, "copied")
 	return h.wrote(c, in, made)
 }
 
@@ -290,27 +296,30 @@ func (h *Handlers) restoreNode(c *wire.Call, in world.Store, n *world.Node) (wir
 	if n.Parent != in.Folder && h.Node(in.Profile, n.Parent) == nil {
 		n.Parent = in.Folder
 	}
-	n.Name = h.makeRoom(c, in, n, n.Parent)
-	n.Trashed = false
-	h.tell(c, in, n, "restored")
+	name, err := h.resolveConflict(c, in, n, n.Parent)
+	if err != nil {
+		return nil, err
+	}
+	n.Name, n.Trashed = name, false
+	h.treeEvent(c, in, n, "restored")
 	return h.wrote(c, in, n)
 }
 
 func (h *Handlers) purgeNode(_ *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
-	h.forget(in, n)
+	h.erase(in, n)
 	return nil, nil
 }
 
 // emptyTrash deletes the trash. The path has no node.
 func (h *Handlers) emptyTrash(_ *wire.Call, in world.Store) (wire.Object, error) {
 	for _, n := range h.trashOf(in) {
-		h.forget(in, n)
+		h.erase(in, n)
 	}
 	return nil, nil
 }
 
-// forget deletes a node for good, and a folder with its nodes. It has no event.
-func (h *Handlers) forget(in world.Store, n *world.Node) {
+// erase deletes a node for good, and a folder with its nodes. It has no event.
+func (h *Handlers) erase(in world.Store, n *world.Node) {
 	h.NodeList = slices.DeleteFunc(h.NodeList, func(id string) bool {
 		return id == n.ID || n.Kind == world.KindFolder && h.InFolder(h.Nodes[id], n.ID)
 	})
@@ -443,7 +452,7 @@ func (h *Handlers) updateNode(c *wire.Call, in world.Store, n *world.Node) (wire
 	if replaces {
 		h.newVersion(n, content, c.Key.User, event(in, h, "file_updated"))
 	} else {
-		h.tell(c, in, n, "updated")
+		h.treeEvent(c, in, n, "updated")
 	}
 	return h.wrote(c, in, n)
 }
@@ -491,6 +500,6 @@ func (h *Handlers) transferNode(c *wire.Call, _ world.Store, n *world.Node) (wir
 		return nil, wire.Refuse(http.StatusBadRequest, wire.CodeInput, "The name is taken.")
 	}
 	made := h.clone(c, n, to.Owner, to.Folder, n.Name)
-	h.tell(c, to, made, "added")
+	h.treeEvent(c, to, made, "added")
 	return h.wrote(c, to, made)
 }
