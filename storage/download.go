@@ -56,6 +56,10 @@ type DownloadOptions struct {
 	Version api.OpaqueID // "" means the current version
 	Token   api.Secret   // of [Downloads.Token] for that version; zero means that of the client
 
+	// Hash makes DownloadTo compare the hash of the content with that of the node, which
+	// takes more CPU time than the transfer. DownloadFile always does.
+	Hash bool
+
 	// OnProgress is called by DownloadTo and DownloadFile after each write.
 	OnProgress func(ctx context.Context, p api.Progress)
 }
@@ -149,7 +153,7 @@ type Received struct {
 //
 // Errors: those of [Downloads.Read]; [api.ErrChanged] if the server sends
 // another version after a broken connection; [api.ErrCorrupt] if a whole current
-// version has another size or hash than the node.
+// version has another size than the node or, with o.Hash, another hash.
 func (s *Service) DownloadTo(
 	ctx context.Context, in api.Profile, node api.OpaqueID, w io.Writer, o *DownloadOptions, opts ...api.CallOption,
 ) (Received, error) {
@@ -174,7 +178,9 @@ func (s *Service) DownloadTo(
 func (s *Service) DownloadFile(
 	ctx context.Context, in api.Profile, node api.OpaqueID, path string, o *DownloadOptions, opts ...api.CallOption,
 ) (Received, error) {
-	d, got, err := s.receive(ctx, in, node, orAll(o), opts)
+	options := orAll(o)
+	options.Hash = true
+	d, got, err := s.receive(ctx, in, node, options, opts)
 	if err != nil {
 		return Received{}, err
 	}
@@ -193,17 +199,26 @@ func (s *Service) receive(
 	if err != nil {
 		return nil, Received{}, err
 	}
+	n.ID = node
+	return s.open(ctx, in, n, o, opts)
+}
+
+// open opens one version of a node that was read before.
+func (s *Service) open(
+	ctx context.Context, in api.Profile, n *Node, o DownloadOptions, opts []api.CallOption,
+) (*api.Download, Received, error) {
 	got := Received{Name: n.Name, Version: n.Version}
 	if o.Version != "" {
 		got.Version = o.Version
 	}
 	request := func(ctx context.Context) (*api.Request, error) {
-		t, err := s.Downloads.Token(ctx, in, node, got.Version, opts...)
-		return readRequest(in, node, got.Version, t), err
+		t, err := s.Downloads.Token(ctx, in, n.ID, got.Version, opts...)
+		return readRequest(in, n.ID, got.Version, t), err
 	}
 	options := download.Options{Range: o.Range, Fixed: got.Version != ""}
-	r := readRequest(in, node, got.Version, o.Token)
+	r := readRequest(in, n.ID, got.Version, o.Token)
 	if o.Token.IsZero() {
+		var err error
 		if r, err = request(ctx); err != nil {
 			return nil, Received{}, err
 		}
@@ -215,7 +230,11 @@ func (s *Service) receive(
 		return nil, Received{}, err
 	}
 	if o.Range == (api.Range{}) && got.Version.Equal(n.Version) {
-		download.Check(r.Op, d, n.Size, n.HashAlgo, n.Hash)
+		hash := n.Hash
+		if !o.Hash {
+			hash = ""
+		}
+		download.Check(r.Op, d, n.Size, n.HashAlgo, hash)
 	}
 	return d, got, nil
 }

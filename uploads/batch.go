@@ -2,6 +2,7 @@ package uploads
 
 import (
 	"context"
+	"net/http"
 	"net/url"
 	"strconv"
 
@@ -48,6 +49,14 @@ type BatchUpload struct {
 
 // OK reports whether the platform has accepted the file.
 func (u *BatchUpload) OK() bool { return u.Status == "ok" }
+
+// Err returns why the platform has refused the file, an [*api.Error], or nil.
+func (u *BatchUpload) Err() error {
+	if u.OK() {
+		return nil
+	}
+	return &api.Error{Op: "uploads.Batch", Status: http.StatusOK, Code: u.Code, Text: u.Message}
+}
 
 // Batch uploads up to [MaxBatch] small files in one request. Each has its own result, also
 // in a response without error: Results are matched by Index, because several files can have

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -105,11 +106,16 @@ func (s *Service) FromPath(
 	}
 	f := s.newFile(local, o, opts)
 	f.Target, f.Name, f.Size = t, filepath.Base(path), info.Size()
-	f.unchanged = func() bool {
-		now, err := local.Stat()
-		return err == nil && now.Size() == info.Size() && now.ModTime().Equal(info.ModTime())
-	}
+	f.unchanged = unchanged(local, info)
 	return f.run(ctx, f.upload)
+}
+
+// unchanged returns a function that reports whether a file is as it was.
+func unchanged(f fs.File, was fs.FileInfo) func() bool {
+	return func() bool {
+		now, err := f.Stat()
+		return err == nil && now.Size() == was.Size() && now.ModTime().Equal(was.ModTime())
+	}
 }
 
 // FromReader is [Service.File] for content of unknown size. Up to [MaxSingle] bytes are
@@ -165,6 +171,7 @@ type file struct {
 	s         *Service
 	content   io.ReaderAt
 	unchanged func() bool
+	pace      func(ctx context.Context, bytes int) error // waits until so many bytes may be sent
 	o         FileOptions
 	opts      []api.CallOption
 
@@ -174,7 +181,11 @@ type file struct {
 }
 
 func (s *Service) newFile(content io.ReaderAt, o *FileOptions, opts []api.CallOption) *file {
-	f := &file{s: s, content: content, opts: opts, unchanged: func() bool { return true }}
+	f := &file{
+		s: s, content: content, opts: opts,
+		unchanged: func() bool { return true },
+		pace:      func(context.Context, int) error { return nil },
+	}
 	if o != nil {
 		f.o = *o
 	}
@@ -271,6 +282,9 @@ func (f *file) single(ctx context.Context, r StartRequest) error {
 	if err := f.verify(); err != nil {
 		return err
 	}
+	if err := f.pace(ctx, len(content)); err != nil {
+		return err
+	}
 	u, err := f.s.Put(ctx, r, content, f.opts...)
 	if err != nil {
 		if ambiguous(err) {
@@ -337,6 +351,9 @@ type counted struct {
 
 func (c *counted) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
+	if err == nil {
+		err = c.f.pace(c.ctx, n)
+	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		c.f.mu.Lock()
 		c.err = err
@@ -366,9 +383,13 @@ func (f *file) send(ctx context.Context, arrived api.Map[int64]) error {
 	defer stop(nil)
 	var sending sync.WaitGroup
 	orders := make(chan int)
-	for range min(lanes, last-1) {
+	buffer := make([]byte, f.ChunkSize) // of the first lane, then of the last chunk
+	for lane := range min(lanes, last-1) {
+		buffer := buffer
+		if lane > 0 {
+			buffer = make([]byte, f.ChunkSize)
+		}
 		sending.Go(func() {
-			buffer := make([]byte, f.ChunkSize)
 			for order := range orders {
 				has := arrived[strconv.Itoa(order)] == f.length(order)
 				if err := f.chunk(ctx, buffer, order, has, sums, nil); err != nil {
@@ -388,7 +409,7 @@ func (f *file) send(ctx context.Context, arrived api.Map[int64]) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if err := f.chunk(ctx, make([]byte, f.length(last)), last, false, sums, f.verify); err != nil {
+	if err := f.chunk(ctx, buffer, last, false, sums, f.verify); err != nil {
 		return err
 	}
 	return f.complete(ctx)
@@ -415,6 +436,9 @@ func (f *file) chunk(
 		c.FileCRC = &whole
 	}
 	if !has {
+		if err := f.pace(ctx, len(c.Content)); err != nil {
+			return err
+		}
 		if err := f.s.Chunks.send(ctx, f.ID, c, sums[order-1], f.opts); err != nil {
 			return f.refusal(err)
 		}

@@ -19,8 +19,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
@@ -29,8 +27,6 @@ import (
 	"github.com/fastio-go/fastio/storage"
 	"github.com/fastio-go/fastio/uploads"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // world is an emulator with a workspace, and a client on a network in memory.
 type world struct {

@@ -21,13 +21,13 @@ import (
 func Check(op string, d *api.Download, size int64, algorithm, sum string) {
 	c := &checked{ReadCloser: d.ReadCloser, op: op, size: size}
 	if sum != "" {
-		c.hash, c.sum = hashes(algorithm), sum
+		c.hash, c.sum = Hash(algorithm), sum
 	}
 	d.ReadCloser = c
 }
 
-// hashes returns a hash by the name of its algorithm, nil for an unknown one.
-func hashes(algorithm string) hash.Hash {
+// Hash returns a hash by the name of its algorithm, nil for an unknown one.
+func Hash(algorithm string) hash.Hash {
 	switch strings.ToLower(algorithm) {
 	case "md5":
 		return md5.New() //nolint:gosec // finds errors of transfers

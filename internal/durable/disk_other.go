@@ -15,8 +15,8 @@ func rename(from, to string) error { return os.Rename(from, to) }
 
 // syncDir makes the entries of a directory durable. File systems that do not support
 // it are ignored.
-func syncDir(dir string) error {
-	d, err := os.Open(dir) //nolint:gosec // the path is the caller's
+func syncDir(open func(string) (*os.File, error), dir string) error {
+	d, err := open(dir)
 	if err != nil {
 		return err
 	}

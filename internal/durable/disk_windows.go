@@ -33,4 +33,4 @@ func rename(from, to string) error {
 }
 
 // syncDir does nothing: Windows has no way to flush a directory.
-func syncDir(string) error { return nil }
+func syncDir(func(string) (*os.File, error), string) error { return nil }

@@ -12,8 +12,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -245,6 +247,12 @@ func Write(path string, fn func(w io.Writer) error) error {
 	return put(osDisk{}, path, "."+filepath.Base(path)+".*.partial", fn)
 }
 
+// WriteIn is [Write] for a file below root. Links do not lead out of root. The temporary
+// name is ".fastio.", random digits and ".partial".
+func WriteIn(root *os.Root, path string, fn func(w io.Writer) error) error {
+	return put(rootDisk{root}, path, ".fastio.*.partial", fn)
+}
+
 // put writes a temporary file, named by a pattern, and renames it over the file.
 func put(d disk, path, pattern string, fn func(w io.Writer) error) error {
 	dir := filepath.Dir(path)
@@ -263,7 +271,7 @@ func put(d disk, path, pattern string, fn func(w io.Writer) error) error {
 		err = d.rename(tmp.Name(), path)
 	}
 	if err != nil {
-		_ = os.Remove(tmp.Name()) // if that fails, sweep removes it later
+		_ = d.remove(tmp.Name()) // if that fails, sweep removes it later
 		return err
 	}
 	return d.syncDir(dir)
@@ -347,6 +355,7 @@ func (f *File) resolve() (string, error) {
 type disk interface {
 	create(dir, pattern string) (output, error)
 	rename(from, to string) error
+	remove(path string) error
 	syncDir(dir string) error
 }
 
@@ -361,4 +370,34 @@ type osDisk struct{}
 // create creates a new file with mode 0600; it never opens an existing one.
 func (osDisk) create(dir, pattern string) (output, error) { return os.CreateTemp(dir, pattern) }
 func (osDisk) rename(from, to string) error               { return rename(from, to) }
-func (osDisk) syncDir(dir string) error                   { return syncDir(dir) }
+func (osDisk) remove(path string) error                   { return os.Remove(path) }
+func (osDisk) syncDir(dir string) error                   { return syncDir(os.Open, dir) }
+
+// rootDisk is the part of the disk below a directory.
+type rootDisk struct{ root *os.Root }
+
+// create is that of osDisk.
+func (d rootDisk) create(dir, pattern string) (output, error) {
+	before, after, _ := strings.Cut(pattern, "*")
+	for {
+		path := filepath.Join(dir, before+strconv.FormatUint(rand.Uint64(), 10)+after) //nolint:gosec // need not be secret
+		f, err := d.root.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if !errors.Is(err, fs.ErrExist) {
+			return rootFile{f, path}, err
+		}
+	}
+}
+
+func (d rootDisk) rename(from, to string) error {
+	return retryBusy(func() error { return d.root.Rename(from, to) })
+}
+func (d rootDisk) remove(path string) error { return d.root.Remove(path) }
+func (d rootDisk) syncDir(dir string) error { return syncDir(d.root.Open, dir) }
+
+// rootFile is a file with its name below the root.
+type rootFile struct {
+	*os.File
+	name string
+}
+
+func (f rootFile) Name() string { return f.name }

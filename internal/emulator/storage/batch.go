@@ -56,6 +56,8 @@ type batchEntry struct {
 	Hash         string `json:"hash"`
 }
 
+func isComma(r rune) bool { return r == ',' }
+
 // uploadBatch stores many small files, each with its own result.
 func (h *Handlers) uploadBatch(c *wire.Call) (wire.Object, error) {
 	files, readable := readParts(c)
@@ -126,7 +128,7 @@ func (h *Handlers) batchFile(
 		why = "The relative path is not valid."
 	case e.HashAlgo != "" && !known, e.Hash != "" && e.Hash != sum:
 		why = "The hash differs."
-	case slices.Contains(strings.Split(h.Options.Uploads.Blocked, ","), extension(e.Filename)):
+	case slices.Contains(strings.FieldsFunc(h.Options.Uploads.Blocked, isComma), extension(e.Filename)):
 		why = "extension not allowed"
 	}
 	to.path = e.RelativePath

@@ -1,0 +1,119 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Errors of entries of a folder that is uploaded or downloaded.
+var (
+	// ErrName is returned for a name that the target does not allow.
+	ErrName = errors.New("the name is not allowed")
+
+	// ErrNameTaken is returned for a name that differs from another one in the folder only
+	// by case or Unicode form, or that is in use for a folder instead of a file.
+	ErrNameTaken = errors.New("the name is taken")
+
+	// ErrNotFile is returned for what is neither a file nor a folder: a link out of the
+	// folder or to another folder, a device, or a link to a share.
+	ErrNotFile = errors.New("neither a file nor a folder")
+)
+
+// DirState is the result of an entry of a folder.
+type DirState string
+
+// States of an entry.
+const (
+	DirPending   DirState = ""          // the call ended before
+	DirDone      DirState = "done"      // transferred
+	DirUnchanged DirState = "unchanged" // the target has the same content
+	DirSkipped   DirState = "skipped"   // ErrNotFile
+	DirFailed    DirState = "failed"    // see Err
+)
+
+// DirEntry is a file, or an empty folder, of a folder that is uploaded or downloaded.
+type DirEntry struct {
+	Path   string   // below the source folder, with slashes
+	Target string   // below the target folder; differs from Path if renamed
+	State  DirState // the result
+	Size   int64    // in bytes
+	Node   OpaqueID // "" if unknown, as of a file that was accepted and is not stored yet
+	Err    error    // why it was skipped or has failed
+}
+
+// DirResult is the result of a folder that was uploaded or downloaded.
+type DirResult struct {
+	Entries                          []*DirEntry // by Path
+	Done, Unchanged, Skipped, Failed int         // numbers of entries
+	Bytes                            int64       // of the entries that are done
+}
+
+// DirError is returned if entries of a folder have failed. It matches the errors of all
+// of them.
+type DirError struct {
+	Entries []*DirEntry
+}
+
+// Error describes the first five entries.
+func (e *DirError) Error() string {
+	const shown = 5
+	var b strings.Builder
+	fmt.Fprintf(&b, "fastio: %d entries have failed", len(e.Entries))
+	for _, entry := range e.Entries[:min(len(e.Entries), shown)] {
+		fmt.Fprintf(&b, "; %q: %v", entry.Path, entry.Err)
+	}
+	return b.String()
+}
+
+// Unwrap returns the errors of the entries.
+func (e *DirError) Unwrap() []error {
+	var all []error
+	for _, entry := range e.Entries {
+		all = append(all, entry.Err)
+	}
+	return all
+}
+
+// DirProgress is the progress of a folder.
+type DirProgress struct {
+	Path string   // of the file, below the source folder
+	File Progress // of that file
+	All  Progress // of all files, also those that are unchanged; Total grows while folders are listed
+}
+
+// DirFilter selects the entries of a folder. A pattern has the syntax of [path.Match]. It
+// is matched with the name of an entry or, if it contains a slash, with its path below
+// the folder.
+type DirFilter struct {
+	Include []string // files; none means all
+	Exclude []string // files, and folders with all that is in them
+}
+
+// Check returns an [*InputError] if a pattern is malformed.
+func (f *DirFilter) Check(op string) error {
+	for _, pattern := range slices.Concat(f.Include, f.Exclude) {
+		if _, err := path.Match(pattern, ""); err != nil {
+			return &InputError{Op: op, Field: "filter", Rule: "must have patterns of path.Match", Got: pattern}
+		}
+	}
+	return nil
+}
+
+// Selects reports whether the filter selects an entry.
+func (f *DirFilter) Selects(entry string, folder bool) bool {
+	matches := func(pattern string) bool {
+		subject := entry
+		if !strings.Contains(pattern, "/") {
+			subject = path.Base(entry)
+		}
+		ok, _ := path.Match(pattern, subject)
+		return ok
+	}
+	if slices.ContainsFunc(f.Exclude, matches) {
+		return false
+	}
+	return folder || len(f.Include) == 0 || slices.ContainsFunc(f.Include, matches)
+}

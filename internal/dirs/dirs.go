@@ -1,0 +1,152 @@
+// Package dirs implements what uploads and downloads of folders have in common.
+package dirs
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/wait"
+)
+
+// Transfer is an upload or download of a folder.
+type Transfer struct {
+	BytesPerSecond int64 // 0 means no limit
+	OnProgress     func(ctx context.Context, p api.DirProgress)
+	OnEntry        func(ctx context.Context, e api.DirEntry)
+
+	stop context.CancelCauseFunc
+
+	mu     sync.Mutex
+	result api.DirResult
+	all    api.Progress
+	next   time.Time // when bytes may be transferred again
+}
+
+// Run calls the steps of a transfer one after another, until one fails or the transfer is
+// stopped, and returns the result.
+func (t *Transfer) Run(ctx context.Context, steps ...func(context.Context) error) (*api.DirResult, error) {
+	ctx, t.stop = context.WithCancelCause(ctx)
+	defer t.stop(nil)
+	for _, step := range steps {
+		if err := step(ctx); err != nil {
+			t.stop(err)
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	err := context.Cause(ctx)
+	if failed := t.summarize(); err == nil && len(failed) > 0 {
+		err = &api.DirError{Entries: failed}
+	}
+	return &t.result, err
+}
+
+// summarize sorts and counts the entries, and returns those that have failed.
+func (t *Transfer) summarize() (failed []*api.DirEntry) {
+	r := &t.result
+	slices.SortFunc(r.Entries, func(a, b *api.DirEntry) int { return cmp.Compare(a.Path, b.Path) })
+	for _, e := range r.Entries {
+		switch e.State {
+		case api.DirDone:
+			r.Done++
+			r.Bytes += e.Size
+		case api.DirUnchanged:
+			r.Unchanged++
+		case api.DirSkipped:
+			r.Skipped++
+		case api.DirFailed:
+			r.Failed++
+			failed = append(failed, e)
+		case api.DirPending:
+		}
+	}
+	return failed
+}
+
+// Stop ends the transfer with an error.
+func (t *Transfer) Stop(err error) { t.stop(err) }
+
+// Add adds an entry to the result.
+func (t *Transfer) Add(e *api.DirEntry) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.result.Entries = append(t.result.Entries, e)
+	t.all.Total += e.Size
+}
+
+// End sets the result of an entry.
+func (t *Transfer) End(ctx context.Context, e *api.DirEntry, state api.DirState, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e.State, e.Err = state, err
+	if state == api.DirUnchanged {
+		t.all.Done += e.Size
+	}
+	if t.OnEntry != nil {
+		t.OnEntry(ctx, *e)
+	}
+}
+
+// Fail sets the error of an entry. An error that the other entries would get as well stops
+// the transfer. After it has stopped, an entry remains pending.
+func (t *Transfer) Fail(ctx context.Context, e *api.DirEntry, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	t.End(ctx, e, api.DirFailed, err)
+	for _, general := range []error{api.ErrUnauthenticated, api.ErrPaymentRequired, api.ErrRateLimited} {
+		if errors.Is(err, general) {
+			t.stop(err)
+		}
+	}
+}
+
+// Progress reports n more bytes of an entry.
+func (t *Transfer) Progress(ctx context.Context, e *api.DirEntry, n int64, file api.Progress) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.all.Done += n; t.OnProgress != nil {
+		t.OnProgress(ctx, api.DirProgress{Path: e.Path, File: file, All: t.all})
+	}
+}
+
+// Pace waits until n bytes may be transferred.
+func (t *Transfer) Pace(ctx context.Context, n int) error {
+	if t.BytesPerSecond == 0 {
+		return nil
+	}
+	t.mu.Lock()
+	at := time.Now()
+	if t.next.After(at) {
+		at = t.next
+	}
+	t.next = at.Add(time.Duration(float64(n) / float64(t.BytesPerSecond) * float64(time.Second)))
+	t.mu.Unlock()
+	return wait.Sleep(ctx, time.Until(at))
+}
+
+// Each calls f for each item, n at a time, until the context ends.
+func Each[T any](ctx context.Context, n int, items []T, f func(T)) {
+	var group sync.WaitGroup
+	queue := make(chan T)
+	for range min(n, len(items)) {
+		group.Go(func() {
+			for item := range queue {
+				if ctx.Err() == nil {
+					f(item)
+				}
+			}
+		})
+	}
+	for _, item := range items {
+		queue <- item
+	}
+	close(queue)
+	group.Wait()
+}

@@ -1,0 +1,270 @@
+package storage
+
+import (
+	"cmp"
+	"context"
+	"encoding/hex"
+	"errors"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/dirs"
+	"github.com/fastio-go/fastio/internal/download"
+	"github.com/fastio-go/fastio/internal/durable"
+)
+
+// DownloadDirOptions are the options of the download of a folder. Nil and zero fields mean
+// the defaults.
+type DownloadDirOptions struct {
+	Filter api.DirFilter // default: all
+
+	// Rename gives another name to a file or folder whose name is not safe as a local one, or
+	// differs from another one only by case or Unicode form. Default: it fails.
+	Rename bool
+
+	// Hidden accepts names that begin with a dot. Such a file can change how other programs
+	// work, such as a file .bashrc in a home directory.
+	Hidden bool
+
+	Parallel       int   // files at a time; default 4
+	BytesPerSecond int64 // of all files together; default: no limit
+
+	// OnProgress is called when bytes were received, OnEntry when an entry has ended. Calls
+	// do not overlap.
+	OnProgress func(ctx context.Context, p api.DirProgress)
+	OnEntry    func(ctx context.Context, e api.DirEntry)
+}
+
+const (
+	opDownloadDir   = "storage.DownloadDir"
+	defaultParallel = 4
+	mostDepth       = 255 // of folders
+)
+
+// DownloadDir downloads the files and notes of a folder, with its subfolders, also empty
+// ones, to a local folder, which is created if it does not exist. Links to shares are
+// skipped.
+//
+// Local files with the same size and hash are not downloaded; others of the same name are
+// replaced, each atomically, as by [Service.DownloadFile]. Other local files are kept. No
+// file is written outside the local folder, whatever its names and links are.
+//
+// The result has an entry for each file, also with an error. Errors: [*api.DirError] if
+// entries have failed. [api.ErrUnauthenticated], [api.ErrPaymentRequired] and
+// [api.ErrRateLimited] end the call early, as do [api.ErrNotFound] and [api.ErrForbidden]
+// for the folder.
+func (s *Service) DownloadDir(
+	ctx context.Context, in api.Profile, folder api.OpaqueID, local string, o *DownloadDirOptions, opts ...api.CallOption,
+) (*api.DirResult, error) {
+	d := &dir{s: s, in: in, opts: opts, seen: map[api.OpaqueID]bool{folder: true}}
+	if o != nil {
+		d.o = *o
+	}
+	if d.o.Parallel < 0 || d.o.BytesPerSecond < 0 {
+		return nil, &api.InputError{Op: opDownloadDir, Field: "options", Rule: "must have no negative number"}
+	}
+	if err := d.o.Filter.Check(opDownloadDir); err != nil {
+		return nil, err
+	}
+	if d.o.Parallel == 0 {
+		d.o.Parallel = defaultParallel
+	}
+	d.rules.Allowed = func(name string) bool { return download.Name(d.visible(name)) == d.visible(name) }
+	if d.o.Rename {
+		d.rules.Clean = d.clean
+	}
+	if err := os.MkdirAll(local, 0o750); err != nil {
+		return nil, err
+	}
+	var err error
+	if d.local, err = os.OpenRoot(local); err != nil {
+		return nil, err
+	}
+	defer func() { _ = d.local.Close() }()
+	d.Transfer = dirs.Transfer{BytesPerSecond: d.o.BytesPerSecond, OnProgress: d.o.OnProgress, OnEntry: d.o.OnEntry}
+	root := &remoteFolder{id: folder}
+	return d.Run(ctx,
+		func(ctx context.Context) error { return d.list(ctx, root) },
+		func(ctx context.Context) error {
+			dirs.Each(ctx, d.o.Parallel, d.files, func(f *remoteFile) { d.file(ctx, f) })
+			return nil
+		})
+}
+
+// dir is a download of a folder.
+type dir struct {
+	dirs.Transfer
+
+	s     *Service
+	in    api.Profile
+	o     DownloadDirOptions
+	opts  []api.CallOption
+	rules dirs.Rules
+	local *os.Root
+	files []*remoteFile
+	seen  map[api.OpaqueID]bool
+}
+
+type remoteFolder struct {
+	id    api.OpaqueID
+	path  string // below the source
+	local string // below the target
+	depth int
+}
+
+type remoteFile struct {
+	*api.DirEntry
+
+	node *Node
+}
+
+// visible returns the name that the rules of names are applied to.
+func (d *dir) visible(name string) string {
+	if rest, hidden := strings.CutPrefix(name, "."); hidden && d.o.Hidden && rest != "" && !strings.HasPrefix(rest, ".") {
+		return rest
+	}
+	return name
+}
+
+func (d *dir) clean(name string) string {
+	visible := d.visible(name)
+	return strings.TrimSuffix(name, visible) + download.Name(visible)
+}
+
+// list reads a folder and its subfolders, and creates the local folders.
+func (d *dir) list(ctx context.Context, f *remoteFolder) error {
+	var nodes []*Node
+	for n, err := range d.s.All(ctx, d.in, f.id, nil, d.opts...) {
+		switch {
+		case err == nil:
+			nodes = append(nodes, n)
+		case f.depth == 0 || ctx.Err() != nil:
+			return err
+		default:
+			d.ended(ctx, f, &Node{}, api.DirFailed, err)
+			return nil
+		}
+	}
+	slices.SortFunc(nodes, func(a, b *Node) int { // so that the same ones are renamed each time
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
+	})
+	used := dirs.Names{}
+	for _, n := range nodes {
+		if !d.o.Filter.Selects(path.Join(f.path, n.Name), n.Type == NodeTypeFolder) {
+			continue
+		}
+		if err := d.listed(ctx, f, n, used); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *dir) listed(ctx context.Context, f *remoteFolder, n *Node, used dirs.Names) error {
+	if n.Type == NodeTypeLink {
+		d.ended(ctx, f, n, api.DirSkipped, api.ErrNotFile)
+		return nil
+	}
+	name, err := used.Add(n.Name, d.rules)
+	if err != nil {
+		d.ended(ctx, f, n, api.DirFailed, err)
+		return nil
+	}
+	at, local := path.Join(f.path, n.Name), path.Join(f.local, name)
+	if n.Type != NodeTypeFolder {
+		file := &remoteFile{&api.DirEntry{Path: at, Target: local, Size: n.Size, Node: n.ID}, n}
+		d.Add(file.DirEntry)
+		d.files = append(d.files, file)
+		return nil
+	}
+	switch {
+	case d.seen[n.ID]:
+		err = errors.New("the folder contains itself")
+	case f.depth == mostDepth:
+		err = errors.New("the folder is too deep")
+	default:
+		err = d.local.MkdirAll(filepath.FromSlash(local), 0o750)
+	}
+	if err != nil {
+		d.ended(ctx, f, n, api.DirFailed, err)
+		return nil
+	}
+	d.seen[n.ID] = true
+	return d.list(ctx, &remoteFolder{n.ID, at, local, f.depth + 1})
+}
+
+// ended adds an entry that is not downloaded.
+func (d *dir) ended(ctx context.Context, f *remoteFolder, n *Node, state api.DirState, err error) {
+	e := &api.DirEntry{Path: path.Join(f.path, n.Name), Target: path.Join(f.local, n.Name), Node: n.ID}
+	d.Add(e)
+	d.End(ctx, e, state, err)
+}
+
+// file downloads a file.
+func (d *dir) file(ctx context.Context, f *remoteFile) {
+	local := filepath.FromSlash(f.Target)
+	if d.same(local, f.node) {
+		d.End(ctx, f.DirEntry, api.DirUnchanged, nil)
+		return
+	}
+	if err := d.download(ctx, f, local); err != nil {
+		d.Fail(ctx, f.DirEntry, err)
+		return
+	}
+	d.End(ctx, f.DirEntry, api.DirDone, nil)
+}
+
+func (d *dir) download(ctx context.Context, f *remoteFile, local string) error {
+	content, _, err := d.s.open(ctx, d.in, f.node, DownloadOptions{Hash: true}, d.opts)
+	if err != nil {
+		return err
+	}
+	var done int64
+	report := func(ctx context.Context, p api.Progress) {
+		d.Progress(ctx, f.DirEntry, p.Done-done, p)
+		done = p.Done
+	}
+	return durable.WriteIn(d.local, local, func(w io.Writer) error {
+		_, err := download.Copy(ctx, &paced{ctx, w, d}, content, report)
+		return err
+	})
+}
+
+// paced limits the bytes per second.
+type paced struct {
+	ctx context.Context //nolint:containedctx // Write has no context
+	w   io.Writer
+	d   *dir
+}
+
+func (p *paced) Write(b []byte) (int, error) {
+	if err := p.d.Pace(p.ctx, len(b)); err != nil {
+		return 0, err
+	}
+	return p.w.Write(b)
+}
+
+// same reports whether a local file has the content of a node. Without a known hash it is
+// false, but for empty files.
+func (d *dir) same(local string, n *Node) bool {
+	hash := download.Hash(n.HashAlgo)
+	info, err := d.local.Stat(local)
+	switch {
+	case err != nil || !info.Mode().IsRegular() || info.Size() != n.Size:
+		return false
+	case hash == nil:
+		return n.Size == 0
+	}
+	f, err := d.local.Open(local)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = f.Close() }()
+	_, err = io.Copy(hash, f)
+	return err == nil && strings.EqualFold(hex.EncodeToString(hash.Sum(nil)), n.Hash)
+}

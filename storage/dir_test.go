@@ -1,0 +1,271 @@
+package storage_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/internal/stub"
+	"github.com/fastio-go/fastio/internal/table"
+	"github.com/fastio-go/fastio/storage"
+)
+
+// fill adds files, and folders whose paths end in a slash, to the workspace.
+func (s *shelf) fill(files map[string]string) {
+	folders := map[string]api.OpaqueID{".": ""}
+	var folder func(at string) api.OpaqueID
+	folder = func(at string) api.OpaqueID {
+		id, ok := folders[at]
+		if !ok {
+			id = s.AddNode(fastiotest.Node{
+				Profile: s.room.ID, Parent: folder(path.Dir(at)), Name: path.Base(at), Kind: "folder",
+			}).ID
+			folders[at] = id
+		}
+		return id
+	}
+	for name, content := range files {
+		if at, ok := strings.CutSuffix(name, "/"); ok {
+			folder(at)
+			continue
+		}
+		s.AddNode(fastiotest.Node{Profile: s.room.ID, Parent: folder(path.Dir(name)), Name: path.Base(name), Content: content})
+	}
+}
+
+// contents returns the content of each file below a folder, and its empty folders.
+func contents(t *testing.T, folder string) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	err := filepath.WalkDir(folder, func(name string, e fs.DirEntry, err error) error {
+		if err != nil || name == folder {
+			return err
+		}
+		rel, _ := filepath.Rel(folder, name)
+		if e.IsDir() {
+			if entries, _ := os.ReadDir(name); len(entries) == 0 {
+				found[filepath.ToSlash(rel)+"/"] = ""
+			}
+			return nil
+		}
+		content, err := os.ReadFile(name)
+		found[filepath.ToSlash(rel)] = string(content)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func states(r *api.DirResult) map[string]string {
+	all := map[string]string{}
+	for _, e := range r.Entries {
+		all[e.Path] = string(e.State)
+		if e.Err != nil {
+			all[e.Path] += ": " + e.Err.Error()
+		}
+		if e.Target != e.Path {
+			all[e.Path] += " to " + e.Target
+		}
+	}
+	return all
+}
+
+func TestDownloadDirReceivesWhatTheTargetDoesNotHave(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t, fastiotest.Node{Content: content})
+	s.fill(map[string]string{"a/b/c.txt": "c", "a/d.txt": "d", "empty/": "", "zero.txt": ""})
+	local := filepath.Join(t.TempDir(), "new")
+	var all api.Progress
+	result, err := s.client.Storage.DownloadDir(t.Context(), s.room, api.Root, local, &storage.DownloadDirOptions{
+		OnProgress: func(_ context.Context, p api.DirProgress) { all = p.All },
+	})
+	want := map[string]string{"sketch.txt": content, "a/b/c.txt": "c", "a/d.txt": "d", "empty/": "", "zero.txt": ""}
+	if diff := cmp.Diff(want, contents(t, local)); err != nil || diff != "" {
+		t.Fatalf("%v (-want +got)\n%s", err, diff)
+	}
+	if size := int64(len(content) + 2); all.Done != size || all.Total != size || result.Bytes != size || result.Done != 4 {
+		t.Errorf("the progress is %+v, the result %+v", all, result)
+	}
+	want["a/d.txt"], want["own.txt"] = "D", "own"
+	for name, changed := range map[string]string{"a/d.txt": "x", "own.txt": "own"} {
+		if err := os.WriteFile(filepath.Join(local, name), []byte(changed), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want["a/d.txt"] = "d"
+	s.Forget()
+	result, err = s.client.Storage.DownloadDir(t.Context(), s.room, api.Root, local, nil)
+	if diff := cmp.Diff(want, contents(t, local)); err != nil || diff != "" || result.Done != 1 || result.Unchanged != 3 {
+		t.Errorf("%+v, %v (-want +got)\n%s", result, err, diff)
+	}
+}
+
+// Names of the server never lead out of the folder, and are reported or changed.
+func TestDownloadDirNames(t *testing.T) {
+	t.Parallel()
+	type row struct {
+		o    storage.DownloadDirOptions
+		want map[string]string // results
+		has  map[string]string // local files
+	}
+	remote := map[string]string{
+		".bashrc": "1", "..a": "2", `..\x`: "3", "CON": "4", "nul.txt": "5", "a:b": "6", "same/A": "7", "same/a": "8",
+		".git/hook": "9", "fine": "f",
+	}
+	refused, taken := "failed: the name is not allowed", "failed: the name is taken"
+	table.Each(t, map[string]row{
+		"reported": {
+			want: map[string]string{
+				".bashrc": refused, "..a": refused, `..\x`: refused, "CON": refused, "nul.txt": refused, "a:b": refused,
+				"same/A": "done", "same/a": taken, ".git": refused, "fine": "done",
+			},
+			has: map[string]string{"same/A": "7", "fine": "f"},
+		},
+		"changed": {
+			o: storage.DownloadDirOptions{Rename: true},
+			want: map[string]string{
+				".bashrc": "done to bashrc", "..a": "done to a", `..\x`: "done to x", "CON": "done to _CON",
+				"nul.txt": "done to _nul.txt", "a:b": "done to a_b", "same/A": "done", "same/a": "done to same/a (2)",
+				".git/hook": "done to git/hook", "fine": "done",
+			},
+			has: map[string]string{
+				"bashrc": "1", "a": "2", "x": "3", "_CON": "4", "_nul.txt": "5", "a_b": "6", "same/A": "7", "same/a (2)": "8",
+				"git/hook": "9", "fine": "f",
+			},
+		},
+		"hidden ones are accepted": {
+			o: storage.DownloadDirOptions{Hidden: true},
+			want: map[string]string{
+				".bashrc": "done", "..a": refused, `..\x`: refused, "CON": refused, "nul.txt": refused, "a:b": refused,
+				"same/A": "done", "same/a": taken, ".git/hook": "done", "fine": "done",
+			},
+			has: map[string]string{".bashrc": "1", "same/A": "7", ".git/hook": "9", "fine": "f"},
+		},
+	}, func(t *testing.T, test row) {
+		s := newShelf(t, fastiotest.Node{Name: "fine", Content: "f"})
+		files := map[string]string{}
+		for name, content := range remote {
+			if name != "fine" {
+				files[name] = content
+			}
+		}
+		s.fill(files)
+		parent := t.TempDir()
+		local := filepath.Join(parent, "target")
+		result, err := s.client.Storage.DownloadDir(t.Context(), s.room, api.Root, local, &test.o)
+		if diff := cmp.Diff(test.want, states(result)); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
+		if diff := cmp.Diff(test.has, contents(t, local)); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
+		if entries, _ := os.ReadDir(parent); len(entries) != 1 {
+			t.Errorf("the parent holds %v", entries)
+		}
+		if _, ok := errors.AsType[*api.DirError](err); ok != (result.Failed > 0) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// Links of the local folder do not lead out of it.
+func TestDownloadDirStaysInTheFolder(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t, fastiotest.Node{Content: content})
+	s.fill(map[string]string{"out/a.txt": "a", "b.txt": "b"})
+	outside, local := t.TempDir(), t.TempDir()
+	victim := filepath.Join(outside, "victim")
+	if err := errors.Join(
+		os.WriteFile(victim, []byte("intact"), 0o600),
+		os.Symlink(outside, filepath.Join(local, "out")), os.Symlink(victim, filepath.Join(local, "b.txt")),
+	); err != nil {
+		t.Fatal(err)
+	}
+	result, err := s.client.Storage.DownloadDir(t.Context(), s.room, api.Root, local, nil)
+	if result.Failed != 1 || result.Done != 2 || err == nil {
+		t.Errorf("got %v, %v", states(result), err)
+	}
+	if diff := cmp.Diff(map[string]string{"victim": "intact"}, contents(t, outside)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if content, err := os.ReadFile(filepath.Join(local, "b.txt")); err != nil || string(content) != "b" {
+		t.Errorf("b.txt is %q, %v", content, err)
+	}
+}
+
+func TestDownloadDirReportsFailures(t *testing.T) {
+	t.Parallel()
+	type row struct {
+		fault  fastiotest.Fault
+		want   error
+		states map[string]string
+	}
+	table.Each(t, map[string]row{
+		"a file that cannot be read": {
+			fastiotest.Fault{Op: opRead, Status: http.StatusForbidden}, api.ErrForbidden, nil,
+		},
+		"other bytes": {
+			fastiotest.Fault{Op: opRead, Status: http.StatusOK, Body: strings.Repeat("x", len(content))}, api.ErrCorrupt, nil,
+		},
+		"no folder": {fastiotest.Fault{Op: fastiotest.OpStorageList, Status: http.StatusNotFound}, api.ErrNotFound, map[string]string{}},
+		"a subfolder that is gone": {
+			fastiotest.Fault{Op: fastiotest.OpStorageList, Skip: 1, Status: http.StatusNotFound},
+			api.ErrNotFound,
+			map[string]string{"sketch.txt": "done", "sub": "failed: fastio: storage.List: Not Found (status 404)"},
+		},
+		"without credits": {
+			fastiotest.Fault{Op: opRead, Status: http.StatusPaymentRequired}, api.ErrPaymentRequired, nil,
+		},
+	}, func(t *testing.T, test row) {
+		s := newShelf(t, fastiotest.Node{Content: content})
+		s.fill(map[string]string{"sub/": ""})
+		s.Fail(test.fault)
+		local := t.TempDir()
+		result, err := s.client.Storage.DownloadDir(t.Context(), s.room, api.Root, local, nil)
+		if !errors.Is(err, test.want) {
+			t.Errorf("got %v, want %v", err, test.want)
+		}
+		if diff := cmp.Diff(test.states, states(result)); test.states != nil && diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
+		has := contents(t, local)
+		delete(has, "sub/")
+		if len(has) != result.Done {
+			t.Errorf("the folder holds %v", has)
+		}
+	})
+}
+
+// A server whose folders have no end, or contain themselves, does not keep the call busy.
+func TestDownloadDirEndsInEndlessFolders(t *testing.T) {
+	t.Parallel()
+	table.Each(t, map[string]func(n int) int{
+		"itself":      func(int) int { return 1 },
+		"always more": func(n int) int { return n },
+	}, func(t *testing.T, id func(int) int) {
+		n := 0
+		client := stub.Caller(func(ctx context.Context, r *api.Request, out any) error {
+			n++
+			page := fmt.Sprintf(`{"nodes":[{"id":"2folder%023d","name":"a","type":"folder"}],"pagination":{}}`, id(n))
+			return stub.Answer(page).Call(ctx, r, out)
+		})
+		result, err := storage.New(client).DownloadDir(
+			t.Context(), api.Workspace("1234567890123456789"), api.Root, t.TempDir(), nil)
+		if err == nil || len(result.Entries) != 1 || n > 300 {
+			t.Errorf("%v, %v after %d calls", states(result), err, n)
+		}
+	})
+}

@@ -1,0 +1,384 @@
+package uploads_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/internal/table"
+	"github.com/fastio-go/fastio/storage"
+	"github.com/fastio-go/fastio/uploads"
+)
+
+// tree returns a file system with the files.
+func tree(files map[string]string) fstest.MapFS {
+	all := fstest.MapFS{}
+	for name, content := range files {
+		mode := fs.FileMode(0o644)
+		if name, isFolder := strings.CutSuffix(name, "/"); isFolder {
+			all[name] = &fstest.MapFile{Mode: fs.ModeDir | 0o755}
+			continue
+		}
+		all[name] = &fstest.MapFile{Data: []byte(content), Mode: mode}
+	}
+	return all
+}
+
+// holding returns the paths of all files and folders of the target with their content.
+func (w *world) holding(t *testing.T) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	var list func(folder api.OpaqueID, at string)
+	list = func(folder api.OpaqueID, at string) {
+		for n, err := range w.client.Storage.All(t.Context(), w.to.Profile, folder, nil) {
+			switch {
+			case err != nil:
+				t.Fatal(err)
+			case n.Type == storage.NodeTypeFolder:
+				found[path.Join(at, n.Name)+"/"] = ""
+				list(n.ID, path.Join(at, n.Name))
+			default:
+				var b bytes.Buffer
+				if _, err := w.client.Storage.DownloadTo(t.Context(), w.to.Profile, n.ID, &b, nil); err != nil {
+					t.Fatal(err)
+				}
+				found[path.Join(at, n.Name)] = b.String()
+			}
+		}
+	}
+	list(api.Root, "")
+	return found
+}
+
+// states returns the state of each entry, with its error.
+func states(r *api.DirResult) map[string]string {
+	all := map[string]string{}
+	for _, e := range r.Entries {
+		all[e.Path] = string(e.State)
+		if e.Err != nil {
+			all[e.Path] += ": " + e.Err.Error()
+		}
+		if e.Target != e.Path {
+			all[e.Path] += " to " + e.Target
+		}
+	}
+	return all
+}
+
+func TestDirSendsWhatTheTargetDoesNotHave(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		large := string(random(uploads.MaxSingle + 1))
+		local := map[string]string{
+			"a.txt": "a", "empty.txt": "", "sub/b.txt": "b", "sub/deep/c.txt": "c", "large.bin": large, "none/": "",
+		}
+		var all api.Progress
+		ended := map[string]bool{}
+		o := &uploads.DirOptions{
+			OnProgress: func(_ context.Context, p api.DirProgress) { all = p.All },
+			OnEntry:    func(_ context.Context, e api.DirEntry) { ended[e.Path] = true },
+		}
+		result, err := w.client.Uploads.FS(t.Context(), w.to, tree(local), o)
+		if err != nil || result.Done != 6 || len(ended) != 6 {
+			t.Fatalf("got %+v, %v", result, err)
+		}
+		if size := int64(len(large)) + 3; all.Done != size || all.Total != size || result.Bytes != size {
+			t.Errorf("the progress is %+v, %d bytes are done, want %d", all, result.Bytes, size)
+		}
+		want := maps.Clone(local)
+		want["sub/"], want["sub/deep/"] = "", ""
+		if diff := cmp.Diff(want, w.holding(t)); diff != "" {
+			t.Fatalf("(-want +got)\n%s", diff)
+		}
+		local["sub/b.txt"], local["sub/new.txt"] = "changed", "new"
+		w.Forget()
+		result, err = w.client.Uploads.FS(t.Context(), w.to, tree(local), nil)
+		if err != nil || result.Done != 2 || result.Unchanged != 4 {
+			t.Fatalf("got %v, %v", states(result), err)
+		}
+		want["sub/b.txt"], want["sub/new.txt"] = "changed", "new"
+		if diff := cmp.Diff(want, w.holding(t)); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
+		if n := w.count(fastiotest.OpUploadsBatch) + w.count(fastiotest.OpUploadsStart); n != 1 {
+			t.Errorf("%d calls sent two small files", n)
+		}
+	})
+}
+
+// A thousand small files take at most eight requests.
+func TestDirSendsSmallFilesTogether(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		local := map[string]string{}
+		for i := range 1000 {
+			local[fmt.Sprintf("%d/%d.txt", i%10, i)] = strconv.Itoa(i)
+		}
+		result, err := w.client.Uploads.FS(t.Context(), w.to, tree(local), nil)
+		if err != nil || result.Done != 1000 {
+			t.Fatalf("%+v, %v", result, err)
+		}
+		if n := len(w.Requests()); n > 8 {
+			t.Errorf("%d requests", n)
+		}
+		found := w.holding(t)
+		maps.DeleteFunc(found, func(name, _ string) bool { return strings.HasSuffix(name, "/") })
+		if diff := cmp.Diff(local, found); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
+	})
+}
+
+func TestDirReportsEachEntry(t *testing.T) {
+	t.Parallel()
+	type row struct {
+		local  map[string]string
+		o      uploads.DirOptions
+		change func(o *fastiotest.Options)
+		fault  fastiotest.Fault
+		want   map[string]string
+		failed []error
+		calls  int // that send files
+	}
+	two := map[string]string{"a.txt": "a", "b.txt": "b"}
+	done := map[string]string{"a.txt": "done", "b.txt": "done"}
+	lost := fastiotest.Fault{Op: fastiotest.OpUploadsBatch, Reset: fastiotest.AfterHeader, Count: 1}
+	lostUnread := fastiotest.Fault{Op: fastiotest.OpUploadsBatch, Status: http.StatusServiceUnavailable, Count: 1}
+	refusal := "failed: fastio: uploads.Batch: extension not allowed (status 200, code 1605)"
+	table.Bubbles(t, map[string]row{
+		"filters": {
+			local: map[string]string{"a.txt": "a", "a.go": "a", "b/a.txt": "a", "b/c.txt": "c", "git/x.txt": "x", "b/c.go": ""},
+			o:     uploads.DirOptions{Filter: api.DirFilter{Include: []string{"*.txt"}, Exclude: []string{"git", "b/c*"}}},
+			want:  map[string]string{"a.txt": "done", "b/a.txt": "done"}, calls: 1,
+		},
+		"names that are refused or collide": {
+			local:  map[string]string{"a ": "a", "b/A": "A", "b/a": "a", "c\\d/e": "e"},
+			want:   map[string]string{"a ": "failed: the name is not allowed", "b/A": "done", "b/a": "failed: the name is taken", `c\d`: "failed: the name is not allowed"},
+			failed: []error{api.ErrName, api.ErrNameTaken}, calls: 1,
+		},
+		"names that are changed": {
+			local: map[string]string{"a ": "a", "b/A": "A", "b/a": "a", "c\\d/e": "e"},
+			o:     uploads.DirOptions{Rename: true},
+			want:  map[string]string{"a ": "done to a_", "b/A": "done", "b/a": "done to b/a (2)", `c\d/e`: "done to c_d/e"}, calls: 1,
+		},
+		"a result without nodes": {
+			local: two, change: func(o *fastiotest.Options) { o.Uploads.LateBatches = true }, want: done, calls: 1,
+		},
+		"a lost response after the files were stored": {local: two, fault: lost, want: done, calls: 1},
+		"a failure before the files were stored":      {local: two, fault: lostUnread, want: done, calls: 2},
+		"an extension that is refused": {
+			local:  map[string]string{"a.txt": "a", "b.exe": "b"},
+			change: func(o *fastiotest.Options) { o.Uploads.Blocked = "exe" },
+			want:   map[string]string{"a.txt": "done", "b.exe": refusal}, calls: 2,
+		},
+		"a file that is larger than the plan allows": {
+			local:  map[string]string{"a.txt": "a", "b.txt": strings.Repeat("b", 11)},
+			change: func(o *fastiotest.Options) { o.Uploads.MaxSize = 10 },
+			want: map[string]string{
+				"a.txt": "done", "b.txt": "failed: fastio: uploads.Dir: size must be at most 10 bytes, the limit of the plan, got 11",
+			},
+			failed: []error{api.ErrInvalid}, calls: 1,
+		},
+		"a body that is too large for the server": {
+			local: map[string]string{"a": "a", "b": "b", "c": "c"},
+			fault: fastiotest.Fault{Op: fastiotest.OpUploadsBatch, Status: http.StatusRequestEntityTooLarge, Count: 1},
+			want:  map[string]string{"a": "done", "b": "done", "c": "done"}, calls: 3,
+		},
+		"a batch that is refused as a whole": {
+			local: two, fault: fastiotest.Fault{Op: fastiotest.OpUploadsBatch, Status: http.StatusNotAcceptable, Count: 1},
+			want: done, calls: 3,
+		},
+		"no right to add files": {
+			local: two, fault: fastiotest.Fault{Op: fastiotest.OpUploadsBatch, Status: http.StatusForbidden},
+			want: map[string]string{
+				"a.txt": "failed: fastio: uploads.Batch: Forbidden (status 403)", "b.txt": "failed: fastio: uploads.Batch: Forbidden (status 403)",
+			},
+			failed: []error{api.ErrForbidden}, calls: 1,
+		},
+	}, func(t *testing.T, test row) {
+		change := test.change
+		if change == nil {
+			change = func(*fastiotest.Options) {}
+		}
+		w := newWorld(t, change)
+		if test.fault.Op != "" {
+			w.Fail(test.fault)
+		}
+		result, err := w.client.Uploads.FS(t.Context(), w.to, tree(test.local), &test.o)
+		if diff := cmp.Diff(test.want, states(result)); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
+		if failed, ok := errors.AsType[*api.DirError](err); ok != (result.Failed > 0) || ok && len(failed.Entries) != result.Failed {
+			t.Errorf("got %v", err)
+		}
+		for _, want := range test.failed {
+			if !errors.Is(err, want) {
+				t.Errorf("got %v, want %v", err, want)
+			}
+		}
+		if n := w.count(fastiotest.OpUploadsBatch) + w.count(fastiotest.OpUploadsStart); n != test.calls {
+			t.Errorf("%d calls sent files, want %d", n, test.calls)
+		}
+		time.Sleep(time.Minute)
+		stored := w.holding(t)
+		for _, e := range result.Entries {
+			if e.State == api.DirDone && stored[e.Target] != test.local[e.Path] {
+				t.Errorf("%s has the content %q", e.Target, stored[e.Target])
+			}
+		}
+	})
+}
+
+// What ends the call leaves the other entries pending.
+func TestDirEndsEarly(t *testing.T) {
+	t.Parallel()
+	type row struct {
+		fault fastiotest.Fault
+		want  error
+	}
+	table.Bubbles(t, map[string]row{
+		"without credits":    {fastiotest.Fault{Op: fastiotest.OpUploadsBatch, Status: http.StatusPaymentRequired}, api.ErrPaymentRequired},
+		"without the target": {fastiotest.Fault{Op: fastiotest.OpStorageList, Status: http.StatusNotFound}, api.ErrNotFound},
+		"canceled":           {fastiotest.Fault{Op: fastiotest.OpUploadsBatch, Delay: time.Hour}, context.DeadlineExceeded},
+	}, func(t *testing.T, test row) {
+		w := newWorld(t)
+		w.Fail(test.fault)
+		local := map[string]string{}
+		for i := range 900 {
+			local[strconv.Itoa(i)] = "x"
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		result, err := w.client.Uploads.FS(ctx, w.to, tree(local), &uploads.DirOptions{Parallel: 1})
+		if !errors.Is(err, test.want) || len(result.Entries) != 900 {
+			t.Fatalf("got %v, %d entries", err, len(result.Entries))
+		}
+		if n := w.count(fastiotest.OpUploadsBatch); n > 1 || result.Done > 0 {
+			t.Errorf("%d calls, %+v", n, result)
+		}
+	})
+}
+
+func TestDirKeepsToTheBandwidth(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, func(o *fastiotest.Options) { o.Uploads.Pace = -1 })
+		const size = 12 << 20
+		local := map[string]string{"large": string(random(size))}
+		for i := range 8 {
+			local[strconv.Itoa(i)] = string(random(1 << 20))
+		}
+		begun := time.Now()
+		o := &uploads.DirOptions{BytesPerSecond: 1 << 20}
+		if _, err := w.client.Uploads.FS(t.Context(), w.to, tree(local), o); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(begun); took < 16*time.Second || took > 30*time.Second {
+			t.Errorf("20 MiB took %s", took)
+		}
+	})
+}
+
+// A file that was interrupted continues its session; another one starts anew.
+func TestDirContinuesSessions(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(content []byte) []byte{
+		"the same file":  func(content []byte) []byte { return content },
+		"a changed file": func(content []byte) []byte { content[0]++; return content },
+		"a longer file":  func(content []byte) []byte { return append(content, 1) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				content := random(40 << 20)
+				sessions := map[string]uploads.Session{}
+				ctx, cancel := context.WithCancel(t.Context())
+				o := &uploads.DirOptions{
+					OnSession: func(_ context.Context, path string, s uploads.Session) { sessions[path] = s },
+					OnProgress: func(_ context.Context, p api.DirProgress) {
+						if p.File.Done >= 24<<20 {
+							cancel()
+						}
+					},
+				}
+				if _, err := w.client.Uploads.FS(ctx, w.to, tree(map[string]string{"a": string(content)}), o); err == nil {
+					t.Fatal("was not interrupted")
+				}
+				w.Forget()
+				content = change(content)
+				o = &uploads.DirOptions{Sessions: sessions}
+				_, err := w.client.Uploads.FS(t.Context(), w.to, tree(map[string]string{"a": string(content)}), o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := w.holding(t); got["a"] != string(content) {
+					t.Errorf("stored %d bytes", len(got["a"]))
+				}
+				if n := w.count(fastiotest.OpUploadsChunksSend); name == "the same file" && n > 3 || n > 8 {
+					t.Errorf("%d chunks were sent", n)
+				}
+			})
+		})
+	}
+}
+
+// unsound is a file system whose files are not as the folder said.
+type unsound struct {
+	fs.FS
+	open func(name string, f fs.File) fs.File
+}
+
+func (u unsound) Open(name string) (fs.File, error) {
+	f, err := u.FS.Open(name)
+	if err == nil && name != "." {
+		f = u.open(name, f)
+	}
+	return f, err
+}
+
+type shortFile struct{ fs.File }
+
+func (shortFile) Read([]byte) (int, error) { return 0, io.EOF }
+
+func TestDirRefusesFilesThatChange(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		local := tree(map[string]string{"a": "abc", "large": string(random(uploads.MaxSingle + 1)), "same": "x"})
+		fsys := unsound{local, func(name string, f fs.File) fs.File {
+			if name == "same" {
+				return f
+			}
+			return shortFile{f} // no io.ReaderAt either
+		}}
+		result, err := w.client.Uploads.FS(t.Context(), w.to, fsys, nil)
+		if !errors.Is(err, uploads.ErrChanged) || result.Failed < 1 {
+			t.Fatalf("got %v, %v", states(result), err)
+		}
+		if diff := cmp.Diff("x", w.holding(t)["same"]); diff != "" {
+			t.Error(diff)
+		}
+		if _, stored := w.holding(t)["a"]; stored {
+			t.Error("a file that had changed was stored")
+		}
+	})
+}
