@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/dirs"
 	"github.com/fastio-go/fastio/internal/download"
 	"github.com/fastio-go/fastio/internal/durable"
@@ -55,12 +56,14 @@ const (
 // file is written outside the local folder, whatever its names and links are.
 //
 // The result has an entry for each file, also with an error. Errors: [*api.DirError] if
-// entries have failed. [api.ErrUnauthenticated], [api.ErrPaymentRequired] and
-// [api.ErrRateLimited] end the call early, as do [api.ErrNotFound] and [api.ErrForbidden]
-// for the folder.
+// entries have failed. The status 401, 402 and 429, and [api.ErrUnauthenticated], end the
+// call early, as do [api.ErrNotFound] and [api.ErrForbidden] for the folder.
 func (s *Service) DownloadDir(
 	ctx context.Context, in api.Profile, folder api.OpaqueID, local string, o *DownloadDirOptions, opts ...api.CallOption,
 ) (*api.DirResult, error) {
+	if err := call.Check(ctx, s.c, opDownloadDir); err != nil {
+		return nil, err
+	}
 	d := &dir{s: s, in: in, opts: opts, seen: map[api.OpaqueID]bool{folder: true}}
 	if o != nil {
 		d.o = *o

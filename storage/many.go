@@ -2,9 +2,7 @@ package storage
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"sync"
 
@@ -124,14 +122,7 @@ func (m *many) ended(node api.OpaqueID, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.result.Failed[node] = err
-	if m.result.Cause == nil && endsAll(err) {
+	if m.result.Cause == nil && call.EndsAll(err) {
 		m.result.Cause = err
 	}
-}
-
-// endsAll reports whether the call for another node would fail with err as well.
-func endsAll(err error) bool {
-	e, ok := errors.AsType[*api.Error](err)
-	return errors.Is(err, api.ErrUnauthenticated) || ok && slices.Contains(
-		[]int{http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusTooManyRequests}, e.Status)
 }

@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/dirs"
 	"github.com/fastio-go/fastio/internal/endpoint"
 )
 
@@ -69,30 +68,10 @@ func (s *Service) write(ctx context.Context, r *api.Request, known Node, opts []
 
 // checkName rejects a name that the platform cannot store.
 func checkName(op, name string) error {
-	refuse := func(rule string) error {
+	if rule := dirs.Rule(name); rule != "" {
 		return &api.InputError{Op: op, Field: "name", Rule: rule, Got: strconv.QuoteToASCII(name)}
 	}
-	last, _ := utf8.DecodeLastRuneInString(name)
-	switch n := utf8.RuneCountInString(name); {
-	case !utf8.ValidString(name):
-		return refuse("must be UTF-8")
-	case n < 1 || n > 255:
-		return refuse("must have 1 to 255 characters")
-	case strings.ContainsAny(name, `/\`):
-		return refuse("must have no slash or backslash")
-	case strings.ContainsFunc(name, invisible):
-		return refuse("must have no control characters or invisible ones")
-	case last == '.' || unicode.IsSpace(last):
-		return refuse("must not end in a blank or a dot")
-	}
 	return nil
-}
-
-// invisible reports whether a character is a control, has no width, or changes the
-// direction of text.
-func invisible(r rune) bool {
-	return unicode.IsControl(r) || r >= 0x200b && r <= 0x200f || r >= 0x202a && r <= 0x202e ||
-		r >= 0x2066 && r <= 0x2069 || r == 0xfeff
 }
 
 // checkNode rejects the aliases of folders. In some paths they name the whole trash.

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
 )
 
 // WalkEntry is a node below the folder of a [Service.Walk].
@@ -50,7 +51,7 @@ func (s *Service) Walk(
 			var inner []*WalkEntry
 			for n, err := range s.All(ctx, in, at.Node.ID, nil, opts...) {
 				if err != nil {
-					if !yield(at, err) || ctx == nil || ctx.Err() != nil || endsAll(err) {
+					if !yield(at, err) || ctx == nil || ctx.Err() != nil || call.EndsAll(err) {
 						return
 					}
 					break

@@ -15,6 +15,7 @@ import (
 	"sync"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/dirs"
 	"github.com/fastio-go/fastio/internal/download"
 	"github.com/fastio-go/fastio/internal/wait"
@@ -66,9 +67,8 @@ const (
 // have is sent again. A file that is larger than the plan allows fails before any is sent.
 //
 // The result has an entry for each file, also with an error. Errors: [*api.DirError] if
-// entries have failed. [api.ErrUnauthenticated], [api.ErrPaymentRequired] and
-// [api.ErrRateLimited] end the call early, as do [api.ErrNotFound] and [api.ErrForbidden]
-// for the target.
+// entries have failed. The status 401, 402 and 429, and [api.ErrUnauthenticated], end the
+// call early, as do [api.ErrNotFound] and [api.ErrForbidden] for the target.
 func (s *Service) Dir(
 	ctx context.Context, t Target, folder string, o *DirOptions, opts ...api.CallOption,
 ) (*api.DirResult, error) {
@@ -85,6 +85,9 @@ func (s *Service) Dir(
 func (s *Service) FS(
 	ctx context.Context, t Target, fsys fs.FS, o *DirOptions, opts ...api.CallOption,
 ) (*api.DirResult, error) {
+	if err := call.Check(ctx, s.c, opDir); err != nil {
+		return nil, err
+	}
 	d := &dir{s: s, in: t.Profile, base: t.Folder, fsys: fsys, opts: opts, rules: dirs.Rules{Allowed: dirs.Allowed}}
 	if o != nil {
 		d.o = *o
@@ -209,20 +212,20 @@ func (d *dir) scanEntry(ctx context.Context, f *folder, found fs.DirEntry, used 
 	}
 	info, err := found.Info()
 	if err == nil && info.Mode()&fs.ModeSymlink != 0 {
-		if info, err = fs.Stat(d.fsys, at); err != nil || info.IsDir() {
-			d.ended(ctx, f, found.Name(), api.DirSkipped, api.ErrNotFile)
-			return nil
+		if info, err = fs.Stat(d.fsys, at); err != nil {
+			err = api.ErrNotFile
 		}
 	}
 	if err == nil && !found.IsDir() && !info.Mode().IsRegular() {
-		d.ended(ctx, f, found.Name(), api.DirSkipped, api.ErrNotFile)
-		return nil
+		err = api.ErrNotFile
 	}
 	name := found.Name()
 	if err == nil {
 		name, err = used.Add(name, d.rules)
 	}
 	switch target := path.Join(f.target, name); {
+	case errors.Is(err, api.ErrNotFile):
+		d.ended(ctx, f, found.Name(), api.DirSkipped, err)
 	case err != nil:
 		d.ended(ctx, f, found.Name(), api.DirFailed, err)
 	case found.IsDir():

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -238,6 +239,13 @@ func fromPlatform(e *api.Error) bool {
 		return true
 	}
 	return e.Code != 0 && e.Code != int64(e.Status) || e.Name != "" && strings.HasPrefix(e.Op, "oauth.")
+}
+
+// EndsAll reports whether calls for other objects would fail with err as well.
+func EndsAll(err error) bool {
+	e, ok := errors.AsType[*api.Error](err)
+	return errors.Is(err, api.ErrUnauthenticated) || ok && slices.Contains(
+		[]int{http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusTooManyRequests}, e.Status)
 }
 
 // Gone reports whether a deletion got 404 on a retry: an earlier attempt

@@ -4,12 +4,12 @@ package dirs
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/wait"
 )
 
@@ -100,10 +100,8 @@ func (t *Transfer) Fail(ctx context.Context, e *api.DirEntry, err error) {
 		return
 	}
 	t.End(ctx, e, api.DirFailed, err)
-	for _, general := range []error{api.ErrUnauthenticated, api.ErrPaymentRequired, api.ErrRateLimited} {
-		if errors.Is(err, general) {
-			t.stop(err)
-		}
+	if call.EndsAll(err) {
+		t.stop(err)
 	}
 }
 

@@ -15,30 +15,40 @@ import (
 const longest = 255 // characters
 
 // Allowed reports whether the platform accepts a name.
-func Allowed(name string) bool {
-	switch {
-	case name == "", name == ".", name == "..", !utf8.ValidString(name), utf8.RuneCountInString(name) > longest,
-		strings.HasSuffix(name, " "), strings.HasSuffix(name, "."):
-		return false
+func Allowed(name string) bool { return Rule(name) == "" }
+
+// Rule returns the rule of the platform that a name breaks, "" if there is none.
+func Rule(name string) string {
+	last, _ := utf8.DecodeLastRuneInString(name)
+	switch n := utf8.RuneCountInString(name); {
+	case !utf8.ValidString(name):
+		return "must be UTF-8"
+	case n < 1 || n > longest:
+		return "must have 1 to 255 characters"
+	case strings.ContainsAny(name, `/\`):
+		return "must have no slash or backslash"
+	case strings.ContainsFunc(name, invisible):
+		return "must have no control characters or invisible ones"
+	case trailing(last):
+		return "must not end in a blank or a dot"
 	}
-	return !strings.ContainsFunc(name, refused)
+	return ""
 }
 
-// refused reports whether the platform refuses a character: a separator, a control
-// character, or one without width or that changes the direction of text.
-func refused(r rune) bool {
-	switch {
-	case r == '/', r == '\\', unicode.IsControl(r), r == '\ufeff', r >= '\u200b' && r <= '\u200f',
-		r >= '\u202a' && r <= '\u202e', r >= '\u2066' && r <= '\u2069':
-		return true
-	}
-	return false
+// invisible reports whether a character is a control, has no width, or changes the
+// direction of text.
+func invisible(r rune) bool {
+	return unicode.IsControl(r) || r >= 0x200b && r <= 0x200f || r >= 0x202a && r <= 0x202e ||
+		r >= 0x2066 && r <= 0x2069 || r == 0xfeff
 }
+
+// trailing reports whether a character must not be the last one.
+func trailing(r rune) bool { return r == '.' || unicode.IsSpace(r) }
 
 // Clean returns an allowed name made from name.
 func Clean(name string) string {
 	name = strings.Map(func(r rune) rune {
-		if refused(r) {
+		if r == '/' || r == '\\' || invisible(r) {
 			return '_'
 		}
 		return r
@@ -50,8 +60,8 @@ func Clean(name string) string {
 		}
 		name = string([]rune(name)[:longest-len(extension)]) + string(extension)
 	}
-	trimmed := strings.TrimRight(name, " .")
-	return trimmed + strings.Repeat("_", len(name)-len(trimmed)) // "..." becomes "___"
+	trimmed := strings.TrimRightFunc(name, trailing)
+	return trimmed + strings.Repeat("_", utf8.RuneCountInString(name[len(trimmed):])) // "..." becomes "___"
 }
 
 // fold returns the form of a name that is the same for all names that differ only by case
