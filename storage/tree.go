@@ -101,8 +101,8 @@ func checkParent(op, field string, parent api.OpaqueID) error {
 // its name. [Service.Find] checks for a conflict before, but not atomically.
 //
 // It is retried only if it was not sent. Errors: [api.ErrNotFound] if the node or the
-// folder does not exist; [api.ErrInvalid] for a folder below itself;
-// [api.ErrForbidden] without the right to change nodes.
+// folder does not exist; [api.ErrInvalid] for a folder below itself; [api.ErrLocked] if
+// another user has locked the file; [api.ErrForbidden] without the right to change nodes.
 //
 // It calls POST /current/workspace/{workspace_id}/storage/{node_id}/move/.
 // It calls POST /current/share/{share_id}/storage/{node_id}/move/.
@@ -141,7 +141,8 @@ func (s *Service) Copy(
 // back. [api.Trash] is refused: that path empties the trash.
 //
 // Errors: [api.ErrNotFound] if the node does not exist or is in the trash;
-// [api.ErrForbidden] without the right to change nodes.
+// [api.ErrLocked] if another user has locked the file; [api.ErrForbidden] without the
+// right to change nodes.
 //
 // It calls DELETE /current/workspace/{workspace_id}/storage/{node_id}/delete/.
 // It calls DELETE /current/share/{share_id}/storage/{node_id}/delete/.

@@ -322,6 +322,9 @@ func TestFS(t *testing.T) {
 	if b, err := fs.ReadFile(inner, "b/deep.txt"); err != nil || string(b) != "a/b/deep.txt" {
 		t.Errorf("%q, %v", b, err)
 	}
+	if sent := s.Requests(); !strings.Contains(sent[len(sent)-1].Query, "version_id=") {
+		t.Errorf("the version that was opened is not the one that is read: %q", sent[len(sent)-1].Query)
+	}
 	for name, want := range map[string]error{
 		"nothing": fs.ErrNotExist, "sketch.txt/x": fs.ErrNotExist, "/a": fs.ErrInvalid, "with/slash.txt": fs.ErrNotExist,
 	} {

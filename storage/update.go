@@ -150,8 +150,8 @@ func (r *UpdateRequest) form(op string, in api.Profile) (api.Form, error) {
 //
 // Errors: [*VersionConflict] if IfVersion is not the current version; [api.ErrInvalid]
 // also if another node of the folder has the name; [api.ErrNotFound] if the node, the
-// upload or the hash does not exist; [api.ErrForbidden] without the right to change
-// nodes.
+// upload or the hash does not exist; [api.ErrLocked] if another user has locked the file;
+// [api.ErrForbidden] without the right to change nodes.
 //
 // It calls POST /current/workspace/{workspace_id}/storage/{node_id}/update/.
 // It calls POST /current/share/{share_id}/storage/{node_id}/update/.
