@@ -477,7 +477,7 @@ func edit(
 		return err
 	}
 	_, err = guest.FileShares.ReplaceFile(ctx, link, path, fileshares.ReplaceRequest{IfVersion: got.Version}, unlock)
-	if conflict, ok := errors.AsType[*fileshares.VersionConflict](err); ok {
+	if conflict, ok := errors.AsType[*api.VersionConflict](err); ok {
 		return fmt.Errorf("repeat the change on %s: %w", conflict.Current, err)
 	}
 	return err

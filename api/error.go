@@ -263,3 +263,26 @@ func (e *InputError) Error() string {
 
 // Is reports whether target is [ErrInvalid].
 func (e *InputError) Is(target error) bool { return target == ErrInvalid }
+
+// VersionConflict is returned if a file was not replaced because its version is not the
+// expected one. It is an [ErrConflict].
+type VersionConflict struct { //nolint:errname // the name states the cause, and the file is intact
+	Op      string
+	Current OpaqueID // the version of the file; "" if not in the response
+	Err     error    // the response of the server, or the error of the upload; may be nil
+}
+
+// Error returns the version of the file.
+func (e *VersionConflict) Error() string {
+	s := "fastio: " + e.Op + ": the file has another version by now"
+	if e.Current != "" {
+		s += ", " + string(e.Current)
+	}
+	return s
+}
+
+// Is reports whether target is [ErrConflict].
+func (e *VersionConflict) Is(target error) bool { return target == ErrConflict }
+
+// Unwrap returns Err.
+func (e *VersionConflict) Unwrap() error { return e.Err }

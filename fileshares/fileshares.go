@@ -28,21 +28,22 @@ import (
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
 	"github.com/fastio-go/fastio/storage"
+	"github.com/fastio-go/fastio/uploads"
 )
 
 // Service creates, manages and reads File Shares. It is the FileShares field of
 // a fastio.Client, and safe for concurrent use.
 type Service struct {
-	c api.Client
+	c       api.Client
+	uploads *uploads.Service
 
 	Grants   *Grants
 	Versions *Versions
-	Uploads  *Uploads
 }
 
 // New returns a Service that sends its requests through c.
 func New(c api.Client) *Service {
-	return &Service{c: c, Grants: &Grants{c}, Versions: &Versions{c}, Uploads: &Uploads{c}}
+	return &Service{c: c, Grants: &Grants{c}, Versions: &Versions{c}, uploads: uploads.New(c)}
 }
 
 // CodeNoPreview is the [api.Error].Code if the preview does not exist.

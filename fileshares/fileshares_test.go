@@ -39,7 +39,6 @@ func TestInvalidInputIsRejected(t *testing.T) {
 	type (
 		cr          = fileshares.CreateRequest
 		up          = fileshares.UpdateRequest
-		upload      = fileshares.CreateUploadRequest
 		replacement = fileshares.ReplaceRequest
 	)
 	c := stub.Fail(errReached)
@@ -50,11 +49,6 @@ func TestInvalidInputIsRejected(t *testing.T) {
 	}
 	password := func(password string) error { return create(cr{Password: set(password)}) }
 	update := func(r up) error { return stub.Err(s.Update(ctx, linkID, r)) }
-	begin := func(change func(r *upload)) error {
-		r := upload{FileShareID: linkID, FileID: nodeID, Name: "q3.pdf", Size: 3, Content: []byte("abc")}
-		change(&r)
-		return stub.Err(s.Uploads.Create(ctx, r))
-	}
 	replace := func(change func(r *replacement)) error {
 		r := replacement{Content: strings.NewReader("abc"), Size: 3, IfVersion: "v"}
 		change(&r)
@@ -98,24 +92,9 @@ func TestInvalidInputIsRejected(t *testing.T) {
 			grant(fileshares.Grantee{}, "view"), grant(both, "view"), s.Grants.Revoke(ctx, linkID, both),
 			s.Grants.Revoke(ctx, linkID, fileshares.Grantee{User: " "}),
 		},
-		"capability":  {grant(ada, ""), grant(ada, "own")},
-		"instance_id": {begin(func(r *upload) { r.FileShareID = "" })},
-		"file_id":     {begin(func(r *upload) { r.FileID = "" })},
-		"name":        {begin(func(r *upload) { r.Name = " " })},
-		"size": {
-			begin(func(r *upload) { r.Size, r.Content = -1, nil }), begin(func(r *upload) { r.Size = 4 }),
-			replace(func(r *replacement) { r.Size = -1 }),
-		},
-		"chunk": {
-			begin(func(r *upload) {
-				r.Content = make([]byte, fileshares.MaxSingle+1)
-				r.Size = fileshares.MaxSingle + 1
-			}),
-			s.Uploads.Chunk(ctx, "u", 1, nil), replace(func(r *replacement) { r.Content = nil }),
-			replace(func(r *replacement) { r.ChunkSize = -1 }),
-		},
-		"order":     {s.Uploads.Chunk(ctx, "u", 0, []byte("a"))},
-		"upload_id": {s.Uploads.Complete(ctx, "-")},
+		"capability": {grant(ada, ""), grant(ada, "own")},
+		"size":       {replace(func(r *replacement) { r.Size = -1 })},
+		"chunk":      {replace(func(r *replacement) { r.Content = nil })},
 		"if_version_id": {
 			stub.Err(s.ReplaceFile(ctx, linkID, "fileshares_test.go", replacement{})),
 			replace(func(r *replacement) { r.IfVersion = " - " }), replace(func(r *replacement) { r.Overwrite = true }),
@@ -156,24 +135,6 @@ func TestCapabilities(t *testing.T) {
 		if got := tc.have.MayAllow(tc.need); got != tc.want {
 			t.Errorf("%q may allow %q: %t", tc.have, tc.need, got)
 		}
-	}
-}
-
-func TestConflicts(t *testing.T) {
-	t.Parallel()
-	for message, want := range map[string]api.OpaqueID{
-		"CONFLICT_VERSION_MISMATCH:v9xq2": "v9xq2", " CONFLICT_VERSION_MISMATCH: v9xq2 \n": "v9xq2",
-		"CONFLICT_VERSION_MISMATCH:": "", "CONFLICT_VERSION_MISMATCH: ": "", "CONFLICT": "", "": "",
-		"no CONFLICT_VERSION_MISMATCH:v": "",
-	} {
-		u := fileshares.Upload{Status: fileshares.UploadStatusAssemblyFailed, StatusMessage: message}
-		if got := u.Conflict(); got != want {
-			t.Errorf("%q is a conflict with %q, want %q", message, got, want)
-		}
-	}
-	u := fileshares.Upload{Status: fileshares.UploadStatusStoreFailed, StatusMessage: "CONFLICT_VERSION_MISMATCH:v9xq2"}
-	if u.Conflict() != "" || u.Status.Done() || !u.Status.Failed() {
-		t.Error("a file that could not be stored is reported as a conflict")
 	}
 }
 

@@ -27,6 +27,7 @@ import (
 	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/internal/table"
 	"github.com/fastio-go/fastio/storage"
+	"github.com/fastio-go/fastio/uploads"
 )
 
 // post is a File Share with an owner and a guest who may edit, both connected
@@ -35,6 +36,7 @@ type post struct {
 	*fastiotest.Server
 	network      *http.Client
 	owner, guest *fileshares.Service
+	writer       *uploads.Service // of the guest
 	guestToken   string
 	link         fastiotest.FileShare
 	node         api.OpaqueID
@@ -52,11 +54,12 @@ func send(t *testing.T, file fastiotest.Node, change ...func(*fastiotest.Options
 	})
 	p.network = p.StartInMemory(t)
 	p.guestToken = p.AddKey(fastiotest.Key{User: bo.ID}).Token
-	p.owner, p.guest = p.service(t, p.network.Transport, p.Token()), p.service(t, p.network.Transport, p.guestToken)
+	guest := p.client(t, p.network.Transport, p.guestToken)
+	p.owner, p.guest, p.writer = p.client(t, p.network.Transport, p.Token()).FileShares, guest.FileShares, guest.Uploads
 	return p
 }
 
-func (p *post) service(t *testing.T, network http.RoundTripper, token string) *fileshares.Service {
+func (p *post) client(t *testing.T, network http.RoundTripper, token string) *fastio.Client {
 	t.Helper()
 	c, err := fastio.New(
 		fastio.WithBaseURL("http://fastio.test"), fastio.WithHTTPClient(&http.Client{Transport: network}),
@@ -65,7 +68,7 @@ func (p *post) service(t *testing.T, network http.RoundTripper, token string) *f
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c.FileShares
+	return c
 }
 
 func unlocked() api.CallOption { return api.LinkPassword(api.NewSecret(secret)) }
@@ -192,7 +195,7 @@ func TestDownloadsAreOfOneVersion(t *testing.T) {
 		if len(versions) != 2 || !got.Version.Equal(versions[1].ID) {
 			t.Errorf("got version %s of %d", got.Version, len(versions))
 		}
-		var conflict *fileshares.VersionConflict
+		var conflict *api.VersionConflict
 		_, err = p.guest.ReplaceFile(
 			t.Context(), p.link.ID, got.Path, fileshares.ReplaceRequest{IfVersion: got.Version}, unlocked(),
 		)
@@ -259,7 +262,7 @@ func spoilt() map[string]fastiotest.Fault {
 // only if the server did not read it.
 func TestReplaceWritesOnce(t *testing.T) {
 	t.Parallel()
-	large := strings.Repeat("0123456789abcdef", fileshares.MaxSingle/16+1)
+	large := strings.Repeat("0123456789abcdef", uploads.MaxSingle/16+1)
 	for name, fault := range spoilt() {
 		for op, content := range map[string]string{
 			"uploads.Start": text, "uploads.Get": text, "fileshares.Get": text,
@@ -283,14 +286,15 @@ func writeBack(t *testing.T, op, content string, fault fastiotest.Fault) {
 	fault.Op, fault.Count = fastiotest.Op(op), 1
 	p.Fail(fault)
 	node, err := p.guest.Replace(t.Context(), p.link.ID, fileshares.ReplaceRequest{
-		Content: strings.NewReader(content), Size: int64(len(content)), ChunkSize: 1 << 20, IfVersion: was,
+		Content: strings.NewReader(content), Size: int64(len(content)), IfVersion: was,
+		Options: uploads.FileOptions{ChunkSize: 1 << 20},
 	}, unlocked(), api.Timeout(5*time.Minute))
 	time.Sleep(time.Minute) // until calls in progress end
 	if n := p.sent("uploads.Start"); n > 1 && fault.Status != http.StatusTooManyRequests {
 		t.Errorf("%d uploads were created", n)
 	}
 	versions := p.versions(t)
-	lost, unsure := errors.AsType[*fileshares.UploadError](err)
+	lost, unsure := errors.AsType[*uploads.Error](err)
 	switch {
 	case err == nil && len(versions) == 2:
 		if node.Version != "" && !node.Version.Equal(versions[0].ID) {
@@ -325,42 +329,12 @@ func writeBack(t *testing.T, op, content string, fault fastiotest.Fault) {
 	}
 }
 
-// Up to 4 MiB are sent in one request, more in chunks.
-func TestReplaceSendsLargeFilesInChunks(t *testing.T) {
-	t.Parallel()
-	calls := func(create, chunk, complete int) map[string]int {
-		return map[string]int{
-			"uploads.Start": create, "uploads.Chunks.Send": chunk,
-			"uploads.Complete": complete,
-		}
-	}
-	for size, want := range map[int]map[string]int{
-		4<<20 - 1: calls(1, 0, 0), 4 << 20: calls(1, 0, 0), 4<<20 + 1: calls(1, 1, 1), 8<<20 + 1: calls(1, 2, 1),
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			p := send(t, fastiotest.Node{Content: "before"})
-			content := strings.Repeat("x", size-1) + "y"
-			node, err := p.guest.Replace(t.Context(), p.link.ID, overwrite(content), unlocked())
-			if err != nil || node.Size != int64(size) || p.content(t) != content {
-				t.Errorf("%d bytes: %v, %+v", size, err, node)
-			}
-			got := map[string]int{}
-			for op := range want {
-				got[op] = p.sent(op)
-			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("%d bytes (-want +got):\n%s", size, diff)
-			}
-		})
-	}
-}
-
 // Retry-After is honored before the state of an upload is polled.
 func TestReplaceWaitsBeforePolling(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := send(t, fastiotest.Node{Content: "before"})
-		content := strings.Repeat("x", fileshares.MaxSingle+1)
+		content := strings.Repeat("x", uploads.MaxSingle+1)
 		p.Fail(fastiotest.Fault{Op: "uploads.Complete", Status: 500, Processed: true, Count: 1})
 		p.Fail(fastiotest.Fault{
 			Op: "uploads.Get", Status: 429, Header: http.Header{"Retry-After": {"300"}}, Count: 1,
@@ -372,33 +346,11 @@ func TestReplaceWaitsBeforePolling(t *testing.T) {
 	})
 }
 
-func TestUploadTimeoutDependsOnSize(t *testing.T) {
-	t.Parallel()
-	for size, want := range map[int]time.Duration{
-		1: 2 * time.Minute, fileshares.MaxSingle: 2*time.Minute + 256*time.Second,
-	} {
-		c := stub.Answer(`{"result":true}`)
-		s := fileshares.New(c)
-		attempt := func() time.Duration { return c.Got[len(c.Got)-1].Attempt }
-		r := fileshares.CreateUploadRequest{FileShareID: linkID, FileID: nodeID, Name: "q3.pdf", Size: int64(size)}
-		if _, err := s.Uploads.Create(t.Context(), r); err != nil || attempt() != 0 {
-			t.Errorf("without content: %v, %s", err, attempt())
-		}
-		r.Content = make([]byte, size)
-		if _, err := s.Uploads.Create(t.Context(), r); err != nil || attempt() != want {
-			t.Errorf("%d bytes in one request: %v, %s", size, err, attempt())
-		}
-		if err := s.Uploads.Chunk(t.Context(), "u", 1, r.Content); err != nil || attempt() != want {
-			t.Errorf("a chunk of %d bytes: %v, %s", size, err, attempt())
-		}
-	}
-}
-
 // A version stored before the upload is assembled is not overwritten. The
 // response to a single request may already report the conflict.
 func TestReplaceReportsConflicts(t *testing.T) {
 	t.Parallel()
-	large := strings.Repeat("x", fileshares.MaxSingle+1)
+	large := strings.Repeat("x", uploads.MaxSingle+1)
 	type row struct {
 		content  string
 		answered bool // in the response to the upload
@@ -410,7 +362,7 @@ func TestReplaceReportsConflicts(t *testing.T) {
 			func(o *fastiotest.Options) { o.Uploads.AssembleAtOnce = tc.answered })
 		was := p.current(t)
 		overtaken := false
-		guest := p.service(t, stub.Network(func(r *http.Request) (*http.Response, error) {
+		guest := p.client(t, stub.Network(func(r *http.Request) (*http.Response, error) {
 			if r.Method == http.MethodPost && !overtaken {
 				overtaken = true
 				if _, err := p.owner.Replace(r.Context(), p.link.ID, overwrite("between"), unlocked()); err != nil {
@@ -419,12 +371,12 @@ func TestReplaceReportsConflicts(t *testing.T) {
 				p.Forget()
 			}
 			return p.network.Transport.RoundTrip(r)
-		}), p.guestToken)
+		}), p.guestToken).FileShares
 		_, err := guest.Replace(t.Context(), p.link.ID, fileshares.ReplaceRequest{
 			Content: strings.NewReader(tc.content), Size: int64(len(tc.content)), IfVersion: was,
 		}, unlocked())
 		polls := p.sent("uploads.Get")
-		conflict, ok := errors.AsType[*fileshares.VersionConflict](err)
+		conflict, ok := errors.AsType[*api.VersionConflict](err)
 		if !ok || !conflict.Current.Equal(p.current(t)) || p.content(t) != "between" || tc.answered != (polls == 0) {
 			t.Errorf("%v after %d polls, and the file is %q", err, polls, p.content(t))
 		}
@@ -437,7 +389,7 @@ func TestRejectedUploadReportsConflict(t *testing.T) {
 		p := send(t, fastiotest.Node{Content: "before"})
 		p.Fail(fastiotest.Fault{Op: "uploads.Start", Status: 409, Params: map[string]any{"current": "v9xq2"}})
 		_, err := p.guest.Replace(t.Context(), p.link.ID, overwrite(text), unlocked())
-		conflict, ok := errors.AsType[*fileshares.VersionConflict](err)
+		conflict, ok := errors.AsType[*api.VersionConflict](err)
 		refusal, answered := errors.AsType[*api.Error](err)
 		if !ok || conflict.Current != "v9xq2" || !answered || refusal.Status != http.StatusConflict {
 			t.Errorf("%v", err)
@@ -450,7 +402,7 @@ func TestReplaceReportsFailedUploads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := send(t, fastiotest.Node{Content: "before"}, func(o *fastiotest.Options) { o.Uploads.FailStoring = "q3" })
 		_, err := p.guest.Replace(t.Context(), p.link.ID, overwrite(text), unlocked())
-		e, ok := errors.AsType[*fileshares.UploadError](err)
+		e, ok := errors.AsType[*uploads.Error](err)
 		if !ok || e.Err != nil || !e.Upload.Status.Failed() || e.Upload.ID == "" || p.content(t) != "before" {
 			t.Errorf("%v", err)
 		}
@@ -460,22 +412,22 @@ func TestReplaceReportsFailedUploads(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		_, err := p.guest.Replace(ctx, p.link.ID, overwrite(text), unlocked())
-		e, ok := errors.AsType[*fileshares.UploadError](err)
+		e, ok := errors.AsType[*uploads.Error](err)
 		if !ok || !errors.Is(err, context.DeadlineExceeded) || e.Upload.ID == "" {
 			t.Fatalf("%v", err)
 		}
 		time.Sleep(3 * time.Hour)
-		u, err := p.guest.Uploads.Get(t.Context(), e.Upload.ID, unlocked())
-		if err != nil || !u.Status.Done() {
+		u, err := p.writer.Get(t.Context(), e.Upload.ID, unlocked())
+		if err != nil || u.Status != uploads.StatusStored {
 			t.Errorf("polled later: %+v, %v", u, err)
 		}
 	})
 	synctest.Test(t, func(t *testing.T) { // the content is shorter than Size
 		p := send(t, fastiotest.Node{Content: "before"})
-		for _, size := range []int64{10, fileshares.MaxSingle + 10} {
+		for _, size := range []int64{10, uploads.MaxSingle + 10} {
 			r := overwrite("short")
 			r.Size = size
-			if _, err := p.guest.Replace(t.Context(), p.link.ID, r, unlocked()); !errors.Is(err, io.ErrUnexpectedEOF) ||
+			if _, err := p.guest.Replace(t.Context(), p.link.ID, r, unlocked()); !errors.Is(err, uploads.ErrChanged) ||
 				len(p.versions(t)) != 1 {
 				t.Errorf("%d bytes: %v", size, err)
 			}
@@ -495,8 +447,8 @@ func TestReplaceReportsProgress(t *testing.T) {
 		} {
 			var got []string
 			r := overwrite(content)
-			r.ChunkSize = 2 << 20
-			r.OnProgress = func(_ context.Context, p api.Progress) { got = append(got, fmt.Sprintf("%d/%d", p.Done, p.Total)) }
+			r.Options.ChunkSize = 2 << 20
+			r.Options.OnProgress = func(_ context.Context, p api.Progress) { got = append(got, fmt.Sprintf("%d/%d", p.Done, p.Total)) }
 			node, err := p.guest.Replace(t.Context(), p.link.ID, r, unlocked())
 			if diff := cmp.Diff(want, got); diff != "" || err != nil || node.Size != int64(len(content)) ||
 				node.Name != "q3.txt" {
@@ -593,43 +545,6 @@ func TestDownloadMemoryIsConstant(t *testing.T) { //nolint:paralleltest // it me
 		t.Fatalf("%+v, %v after %d requests", got, err, p.sent("fileshares.Versions.Read"))
 	}
 	h.check(t, sum, fastiotest.Version{ID: api.OpaqueID(got.Version.Plain()), Size: largeFile()})
-}
-
-func TestUploadMemoryIsConstant(t *testing.T) { //nolint:paralleltest // it measures the memory of the process
-	file := fastiotest.Version{ID: "v3r510n0fth3l4rg3f1l3", Size: largeFile()}
-	arrived := sha256.New()
-	s := fileshares.New(sink(t, arrived))
-	h := newHeap()
-	_, err := s.Replace(t.Context(), linkID, fileshares.ReplaceRequest{
-		Content: file.Open(), Size: largeFile(), ChunkSize: 2 << 20, Overwrite: true,
-		OnProgress: func(context.Context, api.Progress) { h.look() },
-	}, unlocked())
-	if err != nil {
-		t.Fatal(err)
-	}
-	h.check(t, arrived, file)
-}
-
-// sink is a client of a server that accepts chunks in order, each once.
-func sink(t *testing.T, arrived hash.Hash) api.Client {
-	t.Helper()
-	return clientOf(t, stub.Network(func(r *http.Request) (*http.Response, error) {
-		if strings.Contains(r.URL.Path, "/chunk/") {
-			parts, err := r.MultipartReader()
-			if err != nil {
-				return nil, err
-			}
-			piece, err := parts.NextPart()
-			if err != nil {
-				return nil, err
-			}
-			if _, err := io.Copy(arrived, piece); err != nil {
-				return nil, err
-			}
-		}
-		return answered(`{"result":true,"session":{"id":"u","status":"stored"},` +
-			`"fileshare":{"fileshare":"6012345678901234567","file":{"id":"f","name":"q3.pdf","version":"v"}}}`), nil
-	}))
 }
 
 func clientOf(t *testing.T, network http.RoundTripper) *fastio.Client {

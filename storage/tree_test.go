@@ -390,7 +390,7 @@ func TestUpdateOfAnotherVersion(t *testing.T) {
 	}
 	r := storage.UpdateRequest{From: storage.FromUpload(u.ID), IfVersion: api.Set(s.file.Versions[0].ID)}
 	_, err = s.client.Storage.Update(t.Context(), s.room, s.file.ID, r)
-	conflict, ok := errors.AsType[*storage.VersionConflict](err)
+	conflict, ok := errors.AsType[*api.VersionConflict](err)
 	if !ok || !errors.Is(err, api.ErrConflict) || !conflict.Current.Equal(s.file.Versions[1].ID) {
 		t.Fatalf("got %v", err)
 	}

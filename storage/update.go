@@ -4,13 +4,12 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
 )
 
@@ -148,7 +147,7 @@ func (r *UpdateRequest) form(op string, in api.Profile) (api.Form, error) {
 // target, wait until the upload is complete, and update the file with [FromUpload] and
 // IfVersion.
 //
-// Errors: [*VersionConflict] if IfVersion is not the current version; [api.ErrInvalid]
+// Errors: [*api.VersionConflict] if IfVersion is not the current version; [api.ErrInvalid]
 // also if another node of the folder has the name; [api.ErrNotFound] if the node, the
 // upload or the hash does not exist; [api.ErrLocked] if another user has locked the file;
 // [api.ErrForbidden] without the right to change nodes.
@@ -164,7 +163,7 @@ func (s *Service) Update(
 		return nil, err
 	}
 	n, err := s.write(ctx, endpoint.StorageUpdate(in, node, form), Node{ID: node, Name: r.Name}, opts)
-	return n, versionConflict(op, err)
+	return n, call.Conflict(op, err)
 }
 
 // Rename changes the name of a node of a workspace or share, as [Service.Update] does.
@@ -179,58 +178,4 @@ func (s *Service) Rename(
 		return nil, err
 	}
 	return s.write(ctx, endpoint.StorageUpdate(in, node, api.Form{"name": {name}}), Node{ID: node, Name: name}, opts)
-}
-
-// VersionConflict is returned if a file was not replaced because its version is not the
-// expected one. It is an [api.ErrConflict].
-type VersionConflict struct { //nolint:errname // the name states the cause, and the file is intact
-	Op      string
-	Current api.OpaqueID // the version of the file; "" if not in the response
-	Err     error        // the response of the server, or the error of the upload; may be nil
-}
-
-// Error returns the version of the file.
-func (e *VersionConflict) Error() string {
-	s := "fastio: " + e.Op + ": the file has another version by now"
-	if e.Current != "" {
-		s += ", " + string(e.Current)
-	}
-	return s
-}
-
-// Is reports whether target is [api.ErrConflict].
-func (e *VersionConflict) Is(target error) bool { return target == api.ErrConflict }
-
-// Unwrap returns Err.
-func (e *VersionConflict) Unwrap() error { return e.Err }
-
-// versionConflict returns err, as a [*VersionConflict] if its parameters say so. They are
-// an array, or an object.
-func versionConflict(op string, err error) error {
-	e, ok := errors.AsType[*api.Error](err)
-	if !ok || !e.Is(api.ErrConflict) {
-		return err
-	}
-	type param struct {
-		Reason  string       `json:"reason"`
-		Current api.OpaqueID `json:"current_version_id"`
-	}
-	var body struct {
-		Error struct {
-			Params json.RawMessage `json:"params"`
-		} `json:"error"`
-	}
-	var params []param
-	if json.Unmarshal(e.Body, &body) != nil || json.Unmarshal(body.Error.Params, &params) != nil {
-		params = make([]param, 1)
-		_ = json.Unmarshal(e.Details, &params[0]) // may be empty
-	}
-	conflict := &VersionConflict{Op: op, Err: err}
-	for _, p := range params {
-		conflict.Current = cmp.Or(conflict.Current, p.Current)
-	}
-	if !slices.ContainsFunc(params, func(p param) bool { return p.Reason == "conflict_version_mismatch" }) {
-		return err
-	}
-	return conflict
 }

@@ -469,7 +469,7 @@ func (d *dir) file(ctx context.Context, e *entry) (*storage.Node, error) {
 	f := d.s.newFile(content, d.fileOptions(e), d.opts)
 	f.Target = Target{Profile: d.in, Folder: d.base, Path: e.in.relative()}
 	f.Name, f.Size = e.name(), e.Size
-	f.pace, f.unchanged = d.Pace, unchanged(local, e.info)
+	f.pace = d.Pace
 	if !random {
 		f.Size, f.content = SizeUnknown, bytes.NewReader(nil)
 		return f.run(ctx, func(ctx context.Context) error {
@@ -483,7 +483,7 @@ func (d *dir) file(ctx context.Context, e *entry) (*storage.Node, error) {
 		if !errors.Is(err, api.ErrNotFound) {
 			return n, err
 		}
-		f.Session, f.done = fresh, 0
+		f.Session, f.done, f.state = fresh, 0, Upload{}
 	}
 	return f.run(ctx, f.upload)
 }

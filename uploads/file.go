@@ -77,9 +77,10 @@ const opFile = "uploads.File"
 // Content of up to [MaxSingle] bytes is sent in one call, which is not repeated after bytes
 // may have been sent: that could store a second version. Other content is sent in chunks,
 // three at a time, with the checksum of each and of the whole. A chunk is retried, and the
-// upload starts over once if the server received other bytes.
+// upload starts over once if the server received other bytes. Content that is an
+// [io/fs.File] must keep its size and modification time.
 //
-// Errors: those of [Service.Start]; [*storage.VersionConflict] if Target.IfVersion is not
+// Errors: those of [Service.Start]; [*api.VersionConflict] if Target.IfVersion is not
 // the current version; [*Error] if the upload has failed, or with an Err if its result is
 // unknown; [ErrChanged] if content has fewer or more bytes than size.
 // [*api.InputError] if the file is larger than the plan allows.
@@ -104,10 +105,7 @@ func (s *Service) FromPath(
 	if err != nil {
 		return nil, err
 	}
-	f := s.newFile(local, o, opts)
-	f.Target, f.Name, f.Size = t, filepath.Base(path), info.Size()
-	f.unchanged = unchanged(local, info)
-	return f.run(ctx, f.upload)
+	return s.File(ctx, t, filepath.Base(path), local, info.Size(), o, opts...)
 }
 
 // unchanged returns a function that reports whether a file is as it was.
@@ -186,6 +184,11 @@ func (s *Service) newFile(content io.ReaderAt, o *FileOptions, opts []api.CallOp
 		unchanged: func() bool { return true },
 		pace:      func(context.Context, int) error { return nil },
 	}
+	if local, ok := content.(fs.File); ok {
+		if info, err := local.Stat(); err == nil {
+			f.unchanged = unchanged(local, info)
+		}
+	}
 	if o != nil {
 		f.o = *o
 	}
@@ -199,7 +202,7 @@ func (f *file) run(ctx context.Context, upload func(context.Context) error) (*st
 	}
 	err := upload(ctx)
 	if mismatch, ok := errors.AsType[*mismatchError](err); ok && !mismatch.again {
-		f.ID, f.done = "", 0
+		f.ID, f.done, f.state = "", 0, Upload{}
 		if err = f.upload(ctx); errors.As(err, &mismatch) {
 			err = mismatch.err
 		}
@@ -262,7 +265,7 @@ func (f *file) upload(ctx context.Context) error {
 	}
 	u, err := f.s.Start(ctx, r, f.opts...)
 	if err != nil {
-		return err
+		return f.refusal(err)
 	}
 	if f.ID = u.ID; f.ID == "" {
 		return errors.New("fastio: " + opFile + ": the response has no upload")
@@ -290,7 +293,7 @@ func (f *file) single(ctx context.Context, r StartRequest) error {
 		if ambiguous(err) {
 			return &Error{Op: opFile, Err: err}
 		}
-		return err
+		return f.refusal(err)
 	}
 	f.state, f.ID = *u, u.ID
 	f.report(ctx, f.Size)
@@ -321,7 +324,7 @@ func (f *file) stream(ctx context.Context, content *counted, hash *Hash) error {
 	}
 	u, err := f.s.Start(ctx, r, f.opts...)
 	if err != nil {
-		return err
+		return f.refusal(err)
 	}
 	if f.ID = u.ID; f.ID == "" {
 		return errors.New("fastio: " + opFile + ": the response has no upload")
@@ -453,12 +456,13 @@ const (
 	codeCRCDiffers  = 10778
 )
 
-// refusal returns err, as a mismatchError if the upload is to start over.
+// refusal returns err, as a mismatchError if the upload is to start over, or as an
+// [*api.VersionConflict].
 func (f *file) refusal(err error) error {
 	if e, ok := errors.AsType[*api.Error](err); ok && (e.Code == codeSizeDiffers || e.Code == codeCRCDiffers) {
 		return &mismatchError{err: err}
 	}
-	return err
+	return call.Conflict(opFile, err)
 }
 
 func (f *file) complete(ctx context.Context) error {
@@ -510,6 +514,28 @@ func (f *file) end(ctx context.Context, cause error) error {
 	if f.ID == "" {
 		return &Error{Op: opFile, Upload: f.state, Err: errors.New("the response has no upload")}
 	}
+	if !f.over() {
+		if err := f.await(ctx, cause); err != nil {
+			return &Error{Op: opFile, Upload: f.state, Err: err}
+		}
+	}
+	_ = f.s.Cancel(ctx, f.ID, f.opts...) // it has ended; another program may have removed it
+	if !f.state.Status.Failed() {
+		return nil
+	}
+	failure := &Error{Op: opFile, Upload: f.state}
+	if f.state.Integrity.Computed != "" {
+		return &mismatchError{err: failure}
+	}
+	if current := f.state.Conflict(); current != "" {
+		return &api.VersionConflict{Op: opFile, Current: current, Err: failure}
+	}
+	return failure
+}
+
+// await reads the state of the upload until it has ended. It returns cause if the upload
+// was not completed.
+func (f *file) await(ctx context.Context, cause error) error {
 	changed, remove := f.s.ended.add(f.ID) //nolint:contextcheck // all uploads share its poll
 	defer remove()
 	var interval wait.Interval
@@ -537,24 +563,7 @@ func (f *file) end(ctx context.Context, cause error) error {
 		}
 		return false, 0, nil
 	})
-	switch {
-	case err != nil:
-		return &Error{Op: opFile, Upload: f.state, Err: errors.Join(cause, err)}
-	case !f.over():
-		return &Error{Op: opFile, Upload: f.state, Err: cause}
-	}
-	_ = f.s.Cancel(ctx, f.ID, f.opts...) // it has ended; another program may have removed it
-	if !f.state.Status.Failed() {
-		return nil
-	}
-	failure := &Error{Op: opFile, Upload: f.state}
-	if f.state.Integrity.Computed != "" {
-		return &mismatchError{err: failure}
-	}
-	if current := f.state.Conflict(); current != "" {
-		return &storage.VersionConflict{Op: opFile, Current: current, Err: failure}
-	}
-	return failure
+	return errors.Join(cause, err)
 }
 
 // over reports whether the upload has ended: with a target it must be stored.

@@ -435,9 +435,47 @@ func TestFileOfAnotherVersion(t *testing.T) {
 	link := w.AddFileShare(fastiotest.FileShare{Node: file.ID, Owner: w.User().ID})
 	target := uploads.Target{Profile: api.FileShare(link.ID), File: file.ID, IfVersion: file.Versions[0].ID}
 	_, err := w.client.Uploads.File(t.Context(), target, "mill.txt", strings.NewReader("c"), 1, nil)
-	conflict, ok := errors.AsType[*storage.VersionConflict](err)
+	conflict, ok := errors.AsType[*api.VersionConflict](err)
 	failed, also := errors.AsType[*uploads.Error](err)
 	if !ok || !also || !failed.Upload.Status.Failed() || !conflict.Current.Equal(file.Versions[1].ID) {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestConflicts(t *testing.T) {
+	t.Parallel()
+	for message, want := range map[string]api.OpaqueID{
+		"CONFLICT_VERSION_MISMATCH:v9xq2": "v9xq2", " CONFLICT_VERSION_MISMATCH: v9xq2 \n": "v9xq2",
+		"CONFLICT_VERSION_MISMATCH:": "", "CONFLICT_VERSION_MISMATCH: ": "", "CONFLICT": "", "": "",
+		"no CONFLICT_VERSION_MISMATCH:v": "",
+	} {
+		u := uploads.Upload{Status: uploads.StatusAssemblyFailed, StatusMessage: message}
+		if got := u.Conflict(); got != want {
+			t.Errorf("%q is a conflict with %q, want %q", message, got, want)
+		}
+	}
+	u := uploads.Upload{Status: uploads.StatusStoreFailed, StatusMessage: "CONFLICT_VERSION_MISMATCH:v9xq2"}
+	if u.Conflict() != "" || !u.Status.Failed() {
+		t.Error("a file that could not be stored is reported as a conflict")
+	}
+}
+
+// The timeout of an attempt depends on the bytes that it sends.
+func TestTimeoutDependsOnSize(t *testing.T) {
+	t.Parallel()
+	for size, want := range map[int]time.Duration{
+		0: 0, 1: 2 * time.Minute, uploads.MaxSingle: 2*time.Minute + 256*time.Second,
+	} {
+		c := stub.Answer(`{"result":true}`)
+		s, content := uploads.New(c), make([]byte, size)
+		_, err := s.Put(t.Context(), uploads.StartRequest{Name: "q3.pdf"}, content)
+		if size > 0 {
+			err = errors.Join(err, s.Chunks.Send(t.Context(), "u", uploads.Chunk{Order: 1, Content: content}))
+		}
+		for _, r := range c.Got {
+			if err != nil || r.Attempt != want {
+				t.Errorf("%s of %d bytes: %s, %v", r.Op, size, r.Attempt, err)
+			}
+		}
 	}
 }

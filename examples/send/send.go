@@ -11,6 +11,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/examples/internal/show"
 	"github.com/fastio-go/fastio/fileshares"
+	"github.com/fastio-go/fastio/uploads"
 )
 
 // cleanupTimeout limits the deletion of the link.
@@ -82,7 +83,7 @@ func (p *program) work(ctx context.Context, link api.ID, dir string) error {
 	}
 	fmt.Fprintln(p.out, "\nA second guest, who downloaded the first version as well, uploads a change:")
 	err = p.upload(ctx, link, got)
-	conflict, ok := errors.AsType[*fileshares.VersionConflict](err)
+	conflict, ok := errors.AsType[*api.VersionConflict](err)
 	if !ok {
 		return errors.Join(errors.New("the upload was not rejected"), err)
 	}
@@ -111,7 +112,7 @@ func (p *program) download(ctx context.Context, link api.ID, dir string) (filesh
 func (p *program) upload(ctx context.Context, link api.ID, got fileshares.Received) error {
 	bar := show.Bytes(p.screen, "upload  ")
 	file, err := p.guest.FileShares.ReplaceFile(ctx, link, got.Path, fileshares.ReplaceRequest{
-		IfVersion: got.Version, OnProgress: bar.On,
+		IfVersion: got.Version, Options: uploads.FileOptions{OnProgress: bar.On},
 	}, api.LinkPassword(p.password))
 	bar.End()
 	if err != nil {

@@ -3,7 +3,9 @@
 package call
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"net/url"
@@ -253,4 +255,37 @@ func EndsAll(err error) bool {
 func Gone(err error) bool {
 	e, refused := errors.AsType[*api.Error](err)
 	return refused && e.Attempts > 1 && e.Is(api.ErrNotFound) && !e.Is(api.ErrUnsupported)
+}
+
+// Conflict returns err, as an [*api.VersionConflict] if its parameters say so. They are an
+// array or an object with a reason, or an object with the version alone.
+func Conflict(op string, err error) error {
+	e, ok := errors.AsType[*api.Error](err)
+	if !ok || !e.Is(api.ErrConflict) {
+		return err
+	}
+	type param struct {
+		Reason  string       `json:"reason"`
+		Version api.OpaqueID `json:"current_version_id"`
+		Current api.OpaqueID `json:"current"`
+	}
+	var body struct {
+		Error struct {
+			Params json.RawMessage `json:"params"`
+		} `json:"error"`
+	}
+	var params []param
+	if json.Unmarshal(e.Body, &body) != nil || json.Unmarshal(body.Error.Params, &params) != nil {
+		params = make([]param, 1)
+		_ = json.Unmarshal(e.Details, &params[0]) // may be empty
+	}
+	conflict, found := &api.VersionConflict{Op: op, Err: err}, false
+	for _, p := range params {
+		found = found || p.Reason == "conflict_version_mismatch" || p.Current != ""
+		conflict.Current = cmp.Or(conflict.Current, p.Version, p.Current)
+	}
+	if !found {
+		return err
+	}
+	return conflict
 }

@@ -26,6 +26,7 @@ import (
 	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/shares"
 	"github.com/fastio-go/fastio/storage"
+	"github.com/fastio-go/fastio/uploads"
 )
 
 // The rules of this file are those of CONTRIBUTING.md. Rules of a single area
@@ -128,29 +129,28 @@ const (
 // openCalls returns the arguments of the calls that accept an option for a link,
 // by the kind of link. The part of a key after a space is not part of the method.
 func openCalls() map[string]map[string][]any {
-	upload := fileshares.CreateUploadRequest{FileShareID: loanID, FileID: deedFile, Name: "q3.pdf", Size: 3}
-	atOnce := upload
-	atOnce.Content = []byte("abc")
+	upload := uploads.StartRequest{Target: uploads.Target{Profile: api.FileShare(loanID), File: deedFile}, Name: "q3.pdf", Size: 3}
 	empty := fileshares.ReplaceRequest{Content: strings.NewReader(""), Overwrite: true}
 	loan, portal := comments.OnNode(api.FileShare(loanID), deedFile), api.Share(portalID)
 	return map[string]map[string][]any{
 		inPassword: {
-			"fileshares.Get":                    {loanID},
-			"fileshares.Metadata":               {loanID},
-			"fileshares.Download":               {loanID, nil},
-			"fileshares.DownloadTo":             {loanID, io.Discard, nil},
-			"fileshares.Preview":                {loanID, storage.PreviewTypePDF},
-			"fileshares.Versions.List":          {loanID},
-			"fileshares.Versions.Read":          {loanID, "v", nil},
-			"fileshares.Uploads.Create":         {upload},
-			"fileshares.Uploads.Create at once": {atOnce},
-			"fileshares.Uploads.Chunk":          {"u", 1, []byte("abc")},
-			"fileshares.Uploads.Complete":       {"u"},
-			"fileshares.Uploads.Get":            {"u"},
-			"fileshares.Replace":                {loanID, empty},
-			"comments.List":                     {loan, nil},
-			"comments.All":                      {loan, nil},
-			"comments.Create":                   {loan, comments.CreateRequest{Body: "Hi"}},
+			"fileshares.Get":           {loanID},
+			"fileshares.Metadata":      {loanID},
+			"fileshares.Download":      {loanID, nil},
+			"fileshares.DownloadTo":    {loanID, io.Discard, nil},
+			"fileshares.Preview":       {loanID, storage.PreviewTypePDF},
+			"fileshares.Versions.List": {loanID},
+			"fileshares.Versions.Read": {loanID, "v", nil},
+			"uploads.Start":            {upload},
+			"uploads.Put":              {upload, []byte("abc")},
+			"uploads.Chunks.Send":      {"u", uploads.Chunk{Order: 1, Content: []byte("abc")}},
+			"uploads.Complete":         {"u"},
+			"uploads.Get":              {"u"},
+			"uploads.Cancel":           {"u"},
+			"fileshares.Replace":       {loanID, empty},
+			"comments.List":            {loan, nil},
+			"comments.All":             {loan, nil},
+			"comments.Create":          {loan, comments.CreateRequest{Body: "Hi"}},
 		},
 		inToken: {
 			"shares.Get":       {portalID},
@@ -392,9 +392,8 @@ func TestRedirectsWithPasswordAreNotFollowed(t *testing.T) {
 	}
 	w := redirecting(307, home+"/current/other/")
 	c, _ := clientOn(t, w)
-	_, err := c.FileShares.Uploads.Create(t.Context(), fileshares.CreateUploadRequest{
-		FileShareID: loanID, FileID: deedFile, Name: "n", Size: 1, Content: []byte("x"),
-	})
+	target := uploads.Target{Profile: api.FileShare(loanID), File: deedFile}
+	_, err := c.Uploads.Put(t.Context(), uploads.StartRequest{Target: target, Name: "n"}, []byte("x"))
 	if len(w.seen) != 1 || err == nil {
 		t.Errorf("a replacement without a password: %v at %s", err, w.visited())
 	}

@@ -298,13 +298,10 @@ func eventSteps() []step {
 }
 
 func fileShareSteps() []step {
-	const newDeed = deedText + " Signed."
 	unlocked := api.LinkPassword(secret(loanPassword))
-	upload := fileshares.CreateUploadRequest{
-		FileShareID: loanID, FileID: deedFile, Name: "Deed.pdf", Size: int64(len(newDeed)),
+	newDeed := uploads.StartRequest{
+		Target: uploads.Target{Profile: api.FileShare(loanID), File: deedFile}, Name: "Deed.pdf",
 	}
-	atOnce := upload // based on a version that is not current
-	atOnce.Content, atOnce.IfVersion = []byte(newDeed), "v3r510n0fth3d33db3ta123456789"
 	unknown := fileshares.Grantee{Email: "unknown@example.test"}
 	return []step{
 		between((*world).lend),
@@ -327,13 +324,8 @@ func fileShareSteps() []step {
 		makes("Preview", loanID, storage.PreviewTypeThumbnail, unlocked),
 		makes("Preview", loanID, storage.PreviewTypeMP4, unlocked),
 		makes("Metadata", loanID, unlocked),
-		makes("Uploads.Create", upload, unlocked).learns("upload", "ID"),
-		makes("Uploads.Chunk", "$upload", 1, []byte(newDeed), unlocked),
-		makes("Uploads.Complete", "$upload", unlocked),
-		makes("Uploads.Get", "$upload", unlocked),
-		makes("Uploads.Create", atOnce, unlocked).learns("upload", "ID"),
+		makes("/uploads.Put", newDeed, []byte(deedText+" Signed."), unlocked).as(""),
 		between(func(*world) { time.Sleep(time.Minute) }),
-		makes("Uploads.Get", "$upload", unlocked),
 		makes("Versions.List", loanID, unlocked).learns("version", "1.ID"),
 		makes("Versions.Read", loanID, "$version", nil, unlocked),
 		makes("Delete", loanID),
@@ -783,6 +775,11 @@ func uploadSteps() []step {
 	missing := root
 	missing.Folder = "2n0such0fth3m111b3ta123456789"
 	whole := uploads.CRC([]byte("Brass and steel."))
+	newDeed := uploads.StartRequest{
+		Target: uploads.Target{Profile: api.FileShare(loanID), File: deedFile}, Name: "Deed.pdf",
+	}
+	outdated := newDeed
+	outdated.Target.IfVersion = "v3r510n0fth3d33db3ta123456789"
 	return []step{
 		makes("Limits", root),
 		makes("Limits", uploads.Target{}),
@@ -813,6 +810,12 @@ func uploadSteps() []step {
 			Target: root, Name: "Log.txt", Size: uploads.SizeUnknown, MaxSize: 100,
 		}).learns("upload", "ID"),
 		makes("Stream", "$upload", strings.NewReader("Steam."), (*uploads.Hash)(nil), unlocked),
+		between((*world).lend),
+		makes("Put", newDeed, []byte(deedText+" Signed."), unlocked),
+		between(func(*world) { time.Sleep(time.Minute) }),
+		makes("Put", outdated, []byte(deedText), unlocked).learns("upload", "ID"),
+		between(func(*world) { time.Sleep(time.Minute) }),
+		makes("Get", "$upload", unlocked),
 		makes("Batch", root, []uploads.BatchFile{
 			{Name: "a.txt", Content: []byte("a")}, {Name: "b.txt", Path: "2026/", Content: []byte("b")},
 		}, "tests-1"),

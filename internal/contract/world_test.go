@@ -147,7 +147,7 @@ func newWorld(t *testing.T, change ...func(o *fastiotest.Options)) *world {
 		o.Comments.Limit, o.Comments.Properties = 20, true
 		o.AI.TurnPace = -1
 		o.Uploads.Web = map[string]string{cardSource: "A card."}
-		o.FileShares.TierCapability = "edit" // for fileshares.Uploads.Create without a credential
+		o.FileShares.TierCapability = "edit" // for uploads.Put without a credential
 	})...)
 	w := &world{t: t, server: s, known: map[string]string{"token": s.Token()}}
 	ada := s.User().ID

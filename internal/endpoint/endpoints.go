@@ -1855,31 +1855,9 @@ func UploadsPut(body api.Body) *api.Request {
 	}
 }
 
-func FileSharesUploadsCreate(body api.Body) *api.Request {
-	return &api.Request{
-		Op: "fileshares.Uploads.Create", Method: http.MethodPost, Replay: api.ReplayOnce,
-		Path: api.Path("/current/upload/"),
-		Auth: api.AuthOptional,
-		Link: api.LinkTakesPassword,
-		Body: body,
-	}
-}
-
 func UploadsChunksSend(uploadID api.OpaqueID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "uploads.Chunks.Send", Method: http.MethodPost, Replay: api.ReplaySafe,
-		Path: api.Path(
-			"/current/upload/{upload_id}/chunk/",
-			uploadID.Plain(),
-		),
-		Link: api.LinkTakesPassword,
-		Body: body,
-	}
-}
-
-func FileSharesUploadsChunk(uploadID api.OpaqueID, body api.Body) *api.Request {
-	return &api.Request{
-		Op: "fileshares.Uploads.Chunk", Method: http.MethodPost, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/upload/{upload_id}/chunk/",
 			uploadID.Plain(),
@@ -1901,32 +1879,9 @@ func UploadsComplete(uploadID api.OpaqueID) *api.Request {
 	}
 }
 
-func FileSharesUploadsComplete(uploadID api.OpaqueID, body api.Body) *api.Request {
-	return &api.Request{
-		Op: "fileshares.Uploads.Complete", Method: http.MethodPost, Replay: api.ReplayOnce,
-		Path: api.Path(
-			"/current/upload/{upload_id}/complete/",
-			uploadID.Plain(),
-		),
-		Link: api.LinkTakesPassword,
-		Body: body,
-	}
-}
-
 func UploadsGet(uploadID api.OpaqueID) *api.Request {
 	return &api.Request{
 		Op: "uploads.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
-		Path: api.Path(
-			"/current/upload/{upload_id}/details/",
-			uploadID.Plain(),
-		),
-		Link: api.LinkTakesPassword,
-	}
-}
-
-func FileSharesUploadsGet(uploadID api.OpaqueID) *api.Request {
-	return &api.Request{
-		Op: "fileshares.Uploads.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/upload/{upload_id}/details/",
 			uploadID.Plain(),
