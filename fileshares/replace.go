@@ -61,7 +61,6 @@ func (s *Service) Replace(
 	if now, err := s.Get(ctx, id, opts...); err == nil && now.File != nil { // else the file was replaced nevertheless
 		return now.File, nil
 	}
-	n.ID = f.File.ID
 	return n, nil
 }
 

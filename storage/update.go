@@ -143,9 +143,8 @@ func (r *UpdateRequest) form(op string, in api.Profile) (api.Form, error) {
 // returns the node, of which only the ID is known if the response has none. New content
 // is a version; the ID of the node stays. It is retried only if it was not sent.
 //
-// To replace a file only if it was not changed meanwhile: upload the content without a
-// target, wait until the upload is complete, and update the file with [FromUpload] and
-// IfVersion.
+// To replace a file only if it was not changed meanwhile, uploads.Service.File with a
+// Target.IfVersion takes all the steps.
 //
 // Errors: [*api.VersionConflict] if IfVersion is not the current version; [api.ErrInvalid]
 // also if another node of the folder has the name; [api.ErrNotFound] if the node, the

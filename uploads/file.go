@@ -2,6 +2,7 @@ package uploads
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -90,6 +91,22 @@ func (s *Service) File(
 	f := s.newFile(content, o, opts)
 	f.Target, f.Name, f.Size = t, name, size
 	return f.run(ctx, f.upload)
+}
+
+// Assemble uploads content as [Service.File] does, but stores it nowhere. The ID of the
+// result is a [storage.FromUpload] for storage.Service.AddFile and Update, also for several
+// files. The caller removes it by [Service.Cancel].
+//
+// Errors: those of [Service.File].
+func (s *Service) Assemble(
+	ctx context.Context, name string, content io.ReaderAt, size int64, o *FileOptions, opts ...api.CallOption,
+) (*Upload, error) {
+	f := s.newFile(content, o, opts)
+	f.Name, f.Size = name, size
+	if err := f.transfer(ctx, f.upload); err != nil {
+		return nil, err
+	}
+	return &f.state, nil
 }
 
 // FromPath is [Service.File] for a local file. Name is that of the local file.
@@ -197,8 +214,42 @@ func (s *Service) newFile(content io.ReaderAt, o *FileOptions, opts []api.CallOp
 
 // run uploads the content and returns the node.
 func (f *file) run(ctx context.Context, upload func(context.Context) error) (*storage.Node, error) {
+	switch {
+	case f.Target.Profile == api.Profile{}:
+		return nil, &api.InputError{Op: opFile, Field: "instance_id", Rule: "must be a workspace, share or File Share"}
+	case f.swaps() && f.Target.File.Plain() == "":
+		return nil, &api.InputError{Op: opFile, Field: "file_id", Rule: "must be a file, to compare its version"}
+	}
+	if err := f.transfer(ctx, upload); err != nil {
+		return nil, err
+	}
+	if f.swaps() {
+		return f.swap(ctx)
+	}
+	return f.node(ctx), nil
+}
+
+// swaps reports whether the upload replaces a version of a file that is not behind a File
+// Share. It is assembled without a target then.
+func (f *file) swaps() bool {
+	return f.Target.IfVersion != "" && f.Target.Profile.Kind != api.ProfileKindFileShare
+}
+
+// swap makes the assembled upload the content of the file.
+func (f *file) swap(ctx context.Context) (*storage.Node, error) {
+	r := storage.UpdateRequest{From: storage.FromUpload(f.ID), IfVersion: api.Set(f.Target.IfVersion)}
+	n, err := f.s.nodes.Update(ctx, f.Target.Profile, f.Target.File, r, f.opts...)
+	if err != nil && ambiguous(err) {
+		return nil, &Error{Op: opFile, Upload: f.state, Err: err}
+	}
+	_ = f.s.Cancel(context.WithoutCancel(ctx), f.ID, f.opts...) // it is of no more use
+	return n, err
+}
+
+// transfer uploads the content. It starts over once if the server received other bytes.
+func (f *file) transfer(ctx context.Context, upload func(context.Context) error) error {
 	if f.content == nil || f.o.ChunkSize < 0 {
-		return nil, &api.InputError{Op: opFile, Field: "content", Rule: "must not be nil, and ChunkSize not be negative"}
+		return &api.InputError{Op: opFile, Field: "content", Rule: "must not be nil, and ChunkSize not be negative"}
 	}
 	err := upload(ctx)
 	if mismatch, ok := errors.AsType[*mismatchError](err); ok && !mismatch.again {
@@ -210,10 +261,7 @@ func (f *file) run(ctx context.Context, upload func(context.Context) error) (*st
 	if errors.Is(err, ErrChanged) && f.ID != "" {
 		_ = f.s.Cancel(context.WithoutCancel(ctx), f.ID, f.opts...) // it cannot be continued
 	}
-	if err != nil {
-		return nil, err
-	}
-	return f.node(ctx), nil
+	return err
 }
 
 // mismatchError is a failure after which an upload starts over, once.
@@ -227,7 +275,7 @@ func (e *mismatchError) Unwrap() error { return e.err }
 
 // node reads the stored file. An error here is ignored: the file is stored.
 func (f *file) node(ctx context.Context) *storage.Node {
-	n := &storage.Node{ID: f.state.FileID, Name: f.Name, Type: storage.NodeTypeFile, Size: f.Size}
+	n := &storage.Node{ID: cmp.Or(f.state.FileID, f.Target.File), Name: f.Name, Type: storage.NodeTypeFile, Size: f.Size}
 	if p := f.Target.Profile.Kind; n.ID != "" && (p == api.ProfileKindWorkspace || p == api.ProfileKindShare) {
 		if read, err := f.s.nodes.Get(ctx, f.Target.Profile, n.ID, f.opts...); err == nil {
 			return read
@@ -237,7 +285,11 @@ func (f *file) node(ctx context.Context) *storage.Node {
 }
 
 func (f *file) request() StartRequest {
-	return StartRequest{Target: f.Target, Name: f.Name, Size: f.Size, Creator: f.o.Creator}
+	r := StartRequest{Target: f.Target, Name: f.Name, Size: f.Size, Creator: f.o.Creator}
+	if f.swaps() {
+		r.Target = Target{}
+	}
+	return r
 }
 
 func (f *file) upload(ctx context.Context) error {
@@ -519,7 +571,9 @@ func (f *file) end(ctx context.Context, cause error) error {
 			return &Error{Op: opFile, Upload: f.state, Err: err}
 		}
 	}
-	_ = f.s.Cancel(ctx, f.ID, f.opts...) // it has ended; another program may have removed it
+	if f.state.Status != StatusComplete {
+		_ = f.s.Cancel(ctx, f.ID, f.opts...) // it has ended; another program may have removed it
+	}
 	if !f.state.Status.Failed() {
 		return nil
 	}
@@ -569,7 +623,7 @@ func (f *file) await(ctx context.Context, cause error) error {
 // over reports whether the upload has ended: with a target it must be stored.
 func (f *file) over() bool {
 	s := f.state.Status
-	return s == StatusStored || s.Failed() || s == StatusComplete && f.Target.Profile.ID == ""
+	return s == StatusStored || s.Failed() || s == StatusComplete && f.request().Target == Target{}
 }
 
 // ambiguous reports whether the server may have carried out a call that failed with err.

@@ -428,18 +428,81 @@ func TestReaderIsStored(t *testing.T) {
 // A file is replaced only if it has the expected version. The error has the current one.
 func TestFileOfAnotherVersion(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(o *fastiotest.Options) { o.Uploads.Pace = -1 })
-	file := w.AddNode(fastiotest.Node{
-		Profile: w.to.Profile.ID, Name: "mill.txt", Versions: []fastiotest.Version{{Content: "a"}, {Content: "b"}},
-	})
-	link := w.AddFileShare(fastiotest.FileShare{Node: file.ID, Owner: w.User().ID})
-	target := uploads.Target{Profile: api.FileShare(link.ID), File: file.ID, IfVersion: file.Versions[0].ID}
-	_, err := w.client.Uploads.File(t.Context(), target, "mill.txt", strings.NewReader("c"), 1, nil)
-	conflict, ok := errors.AsType[*api.VersionConflict](err)
-	failed, also := errors.AsType[*uploads.Error](err)
-	if !ok || !also || !failed.Upload.Status.Failed() || !conflict.Current.Equal(file.Versions[1].ID) {
-		t.Errorf("got %v", err)
+	type row struct {
+		link   bool // to a File Share
+		size   int
+		reason uploads.Status // of the conflict
 	}
+	table.Bubbles(t, map[string]row{
+		"a File Share":            {true, 1, uploads.StatusAssemblyFailed},
+		"a workspace":             {false, 1, ""},
+		"a workspace, in chunks":  {false, uploads.MaxSingle + 1, ""},
+		"a File Share, in chunks": {true, uploads.MaxSingle + 1, uploads.StatusAssemblyFailed},
+	}, func(t *testing.T, test row) {
+		w := newWorld(t)
+		file := w.AddNode(fastiotest.Node{
+			Profile: w.to.Profile.ID, Name: "mill.txt", Versions: []fastiotest.Version{{Content: "a"}, {Content: "b"}},
+		})
+		target := uploads.Target{Profile: w.to.Profile, File: file.ID, IfVersion: file.Versions[0].ID}
+		if test.link {
+			target.Profile = api.FileShare(w.AddFileShare(fastiotest.FileShare{Node: file.ID, Owner: w.User().ID}).ID)
+		}
+		content := random(test.size)
+		_, err := w.client.Uploads.File(t.Context(), target, "mill.txt", bytes.NewReader(content), int64(test.size), nil)
+		conflict, ok := errors.AsType[*api.VersionConflict](err)
+		failed, _ := errors.AsType[*uploads.Error](err)
+		if !ok || !conflict.Current.Equal(file.Versions[1].ID) || failed != nil && failed.Upload.Status != test.reason {
+			t.Errorf("got %v", err)
+		}
+		target.IfVersion = file.Versions[1].ID
+		n, err := w.client.Uploads.File(t.Context(), target, "mill.txt", bytes.NewReader(content), int64(test.size), nil)
+		if err != nil || !n.ID.Equal(file.ID) {
+			t.Fatalf("got %+v, %v", n, err)
+		}
+		w.holds(t, n, content)
+		if left, err := w.client.Uploads.List(t.Context()); err != nil || len(left) > 0 {
+			t.Errorf("%d uploads are left, %v", len(left), err)
+		}
+	})
+}
+
+// An update whose result is unknown is not repeated.
+func TestSwapIsSentOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		file := w.AddNode(fastiotest.Node{Profile: w.to.Profile.ID, Name: "mill.txt", Content: "a"})
+		w.Fail(fastiotest.Fault{Op: fastiotest.OpStorageUpdate, Reset: fastiotest.AfterHeader, Count: 1})
+		target := uploads.Target{Profile: w.to.Profile, File: file.ID, IfVersion: file.Versions[0].ID}
+		_, err := w.client.Uploads.File(t.Context(), target, "mill.txt", strings.NewReader("b"), 1, nil)
+		unknown, ok := errors.AsType[*uploads.Error](err)
+		if n := w.count(fastiotest.OpStorageUpdate); !ok || unknown.Err == nil || unknown.Upload.ID == "" || n != 1 {
+			t.Errorf("got %v after %d calls", err, n)
+		}
+	})
+}
+
+// An assembled upload can become several files.
+func TestAssemble(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		content := random(uploads.MaxSingle + 1)
+		u, err := w.client.Uploads.Assemble(t.Context(), "a", bytes.NewReader(content), int64(len(content)), nil)
+		if err != nil || u.Status != uploads.StatusComplete {
+			t.Fatalf("got %+v, %v", u, err)
+		}
+		for _, name := range []string{"a", "b"} {
+			n, err := w.client.Storage.AddFile(t.Context(), w.to.Profile, api.Root, name, storage.FromUpload(u.ID))
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.holds(t, n, content)
+		}
+		if err := w.client.Uploads.Cancel(t.Context(), u.ID); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 func TestConflicts(t *testing.T) {

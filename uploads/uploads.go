@@ -108,16 +108,17 @@ func (a *answer) upload() *Upload {
 	return &a.Bare
 }
 
-// Target is where a file is stored. The zero Target stores it nowhere: its upload ends as
-// [StatusComplete].
+// Target is where a file is stored. The zero Target of [Service.Start] and [Service.Put]
+// stores it nowhere: its upload ends as [StatusComplete].
 type Target struct {
 	Profile api.Profile  `json:"profile"`         // a workspace, share or File Share
 	Folder  api.OpaqueID `json:"folder,omitzero"` // default: the root
 	Path    string       `json:"path,omitzero"`   // of folders below it, "2026/plans/"; missing ones are created
 	File    api.OpaqueID `json:"file,omitzero"`   // replaces the content of this file; required for a File Share
 
-	// IfVersion is the version that the upload replaces, "" for any. Only File Shares have
-	// it; for others see storage.Service.Update.
+	// IfVersion is the version that the upload replaces, "" for any: the one that the content
+	// is based on. In a workspace or share it requires File, and [Service.File], which
+	// assembles the upload and then calls storage.Service.Update.
 	IfVersion api.OpaqueID `json:"if_version,omitzero"`
 }
 
@@ -159,7 +160,7 @@ func (r *StartRequest) check(op string) error {
 	case link && (t.Folder != "" || t.Path != "" || r.Size == SizeUnknown):
 		return refuse("folder_id", "must be left out, as path and stream, for a File Share", string(t.Folder))
 	case !link && t.IfVersion != "":
-		return refuse("if_version_id", "must be left out, unless the target is a File Share", string(t.IfVersion))
+		return refuse("if_version_id", "must be left out, unless the target is a File Share; see Service.File", string(t.IfVersion))
 	case t.Profile == api.Profile{}:
 		if *t != (Target{}) {
 			return refuse("instance_id", "must be a workspace, share or File Share", "")
