@@ -26,8 +26,16 @@ func Copy(
 	if report != nil {
 		w = &reporter{w, func(p api.Progress) { report(ctx, p) }, api.Progress{Total: d.Length}}
 	}
-	return io.Copy(w, d)
+	size := int64(bufferSize)
+	if d.Length >= 0 {
+		size = min(size, d.Length+1) // one byte more, to read the end at once
+	}
+	return io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{d}, make([]byte, size))
 }
+
+// bufferSize is that of the buffer between connection and file. Four times that of
+// [io.Copy] takes less CPU time.
+const bufferSize = 128 << 10
 
 type reporter struct {
 	io.Writer
