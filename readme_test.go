@@ -25,6 +25,7 @@ import (
 	"github.com/fastio-go/fastio/fileshares"
 	"github.com/fastio-go/fastio/search"
 	"github.com/fastio-go/fastio/shares"
+	"github.com/fastio-go/fastio/uploads"
 )
 
 // Every Go snippet of the README is in a file that is compiled and run.
@@ -477,8 +478,71 @@ func edit(
 		return err
 	}
 	_, err = guest.FileShares.ReplaceFile(ctx, link, path, fileshares.ReplaceRequest{IfVersion: got.Version}, unlock)
+	return err
+}
+
+// A program uploads a file and a folder, renames the file and replaces it.
+func Example_files() {
+	server, design := office()
+	client := must(fastio.New(server.ClientOptions()...))
+	ctx, dir := context.Background(), must(os.MkdirTemp("", "files"))
+	defer func() { _ = os.RemoveAll(dir) }()
+	path, photos := filepath.Join(dir, "mill.txt"), filepath.Join(dir, "photos")
+	fmt.Println(errors.Join(
+		os.WriteFile(path, []byte("A mill."), 0o600),
+		os.Mkdir(photos, 0o700),
+		os.WriteFile(filepath.Join(photos, "wheel.jpg"), []byte("a wheel"), 0o600),
+	))
+	fmt.Println(files(ctx, client, design.ID, path, dir, photos))
+	for e, err := range client.Storage.Walk(ctx, api.Workspace(design.ID), api.Root, nil) {
+		fmt.Println(e.Path, err)
+	}
+	// Output:
+	// <nil>
+	// <nil>
+	// 2026 <nil>
+	// photos <nil>
+	// 2026/plans <nil>
+	// 2026/plans/mill of brass.txt <nil>
+	// photos/wheel.jpg <nil>
+}
+
+func files(ctx context.Context, client *fastio.Client, workspace api.ID, path, dir, local string) error {
+	room := api.Workspace(workspace)
+	folder, err := client.Storage.EnsurePath(ctx, room, api.Root, "2026/plans")
+	if err != nil {
+		return err
+	}
+	plan, err := client.Uploads.FromPath(ctx, uploads.Target{Profile: room, Folder: folder.ID}, path, nil)
+	if err != nil {
+		return err
+	}
+	if _, err := client.Storage.Rename(ctx, room, plan.ID, "mill of brass.txt"); err != nil {
+		return err
+	}
+	got, err := client.Storage.DownloadFile(ctx, room, plan.ID, dir, nil)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(got.Path, []byte("A mill of brass."), 0o600); err != nil {
+		return err
+	}
+	target := uploads.Target{Profile: room, File: plan.ID, IfVersion: got.Version}
+	_, err = client.Uploads.FromPath(ctx, target, got.Path, nil)
 	if conflict, ok := errors.AsType[*api.VersionConflict](err); ok {
 		return fmt.Errorf("repeat the change on %s: %w", conflict.Current, err)
+	}
+	if err != nil {
+		return err
+	}
+	result, err := client.Uploads.Dir(ctx, uploads.Target{Profile: room, Path: "photos/"}, local, nil)
+	if failed, ok := errors.AsType[*api.DirError](err); ok {
+		for _, e := range failed.Entries {
+			fmt.Println(e.Path, e.Err)
+		}
+	}
+	if err == nil && result.Done != 1 {
+		err = fmt.Errorf("%d files were uploaded", result.Done)
 	}
 	return err
 }
