@@ -3,9 +3,9 @@ package storage
 import (
 	"cmp"
 	"context"
-	"encoding/hex"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -252,22 +252,9 @@ func (p *paced) Write(b []byte) (int, error) {
 	return p.w.Write(b)
 }
 
-// same reports whether a local file has the content of a node. Without a known hash it is
-// false, but for empty files.
+// same reports whether a local file has the content of a node, as far as that is known.
 func (d *dir) same(local string, n *Node) bool {
-	hash := download.Hash(n.HashAlgo)
 	info, err := d.local.Stat(local)
-	switch {
-	case err != nil || !info.Mode().IsRegular() || info.Size() != n.Size:
-		return false
-	case hash == nil:
-		return n.Size == 0
-	}
-	f, err := d.local.Open(local)
-	if err != nil {
-		return false
-	}
-	defer func() { _ = f.Close() }()
-	_, err = io.Copy(hash, f)
-	return err == nil && strings.EqualFold(hex.EncodeToString(hash.Sum(nil)), n.Hash)
+	return err == nil && info.Mode().IsRegular() && info.Size() == n.Size &&
+		dirs.Same(n.Size, n.HashAlgo, n.Hash, func() (fs.File, error) { return d.local.Open(local) })
 }

@@ -69,20 +69,6 @@ func contents(t *testing.T, folder string) map[string]string {
 	return found
 }
 
-func states(r *api.DirResult) map[string]string {
-	all := map[string]string{}
-	for _, e := range r.Entries {
-		all[e.Path] = string(e.State)
-		if e.Err != nil {
-			all[e.Path] += ": " + e.Err.Error()
-		}
-		if e.Target != e.Path {
-			all[e.Path] += " to " + e.Target
-		}
-	}
-	return all
-}
-
 func TestDownloadDirReceivesWhatTheTargetDoesNotHave(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t, fastiotest.Node{Content: content})
@@ -166,7 +152,7 @@ func TestDownloadDirNames(t *testing.T) {
 		parent := t.TempDir()
 		local := filepath.Join(parent, "target")
 		result, err := s.client.Storage.DownloadDir(t.Context(), s.room, api.Root, local, &test.o)
-		if diff := cmp.Diff(test.want, states(result)); diff != "" {
+		if diff := cmp.Diff(test.want, stub.States(result)); diff != "" {
 			t.Errorf("(-want +got)\n%s", diff)
 		}
 		if diff := cmp.Diff(test.has, contents(t, local)); diff != "" {
@@ -196,7 +182,7 @@ func TestDownloadDirStaysInTheFolder(t *testing.T) {
 	}
 	result, err := s.client.Storage.DownloadDir(t.Context(), s.room, api.Root, local, nil)
 	if result.Failed != 1 || result.Done != 2 || err == nil {
-		t.Errorf("got %v, %v", states(result), err)
+		t.Errorf("got %v, %v", stub.States(result), err)
 	}
 	if diff := cmp.Diff(map[string]string{"victim": "intact"}, contents(t, outside)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
@@ -238,7 +224,7 @@ func TestDownloadDirReportsFailures(t *testing.T) {
 		if !errors.Is(err, test.want) {
 			t.Errorf("got %v, want %v", err, test.want)
 		}
-		if diff := cmp.Diff(test.states, states(result)); test.states != nil && diff != "" {
+		if diff := cmp.Diff(test.states, stub.States(result)); test.states != nil && diff != "" {
 			t.Errorf("(-want +got)\n%s", diff)
 		}
 		has := contents(t, local)
@@ -265,7 +251,7 @@ func TestDownloadDirEndsInEndlessFolders(t *testing.T) {
 		result, err := storage.New(client).DownloadDir(
 			t.Context(), api.Workspace("1234567890123456789"), api.Root, t.TempDir(), nil)
 		if err == nil || len(result.Entries) != 1 || n > 300 {
-			t.Errorf("%v, %v after %d calls", states(result), err, n)
+			t.Errorf("%v, %v after %d calls", stub.States(result), err, n)
 		}
 	})
 }

@@ -21,6 +21,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/internal/table"
 	"github.com/fastio-go/fastio/storage"
 	"github.com/fastio-go/fastio/uploads"
@@ -66,21 +67,6 @@ func (w *world) holding(t *testing.T) map[string]string {
 	return found
 }
 
-// states returns the state of each entry, with its error.
-func states(r *api.DirResult) map[string]string {
-	all := map[string]string{}
-	for _, e := range r.Entries {
-		all[e.Path] = string(e.State)
-		if e.Err != nil {
-			all[e.Path] += ": " + e.Err.Error()
-		}
-		if e.Target != e.Path {
-			all[e.Path] += " to " + e.Target
-		}
-	}
-	return all
-}
-
 func TestDirSendsWhatTheTargetDoesNotHave(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -111,7 +97,7 @@ func TestDirSendsWhatTheTargetDoesNotHave(t *testing.T) {
 		w.Forget()
 		result, err = w.client.Uploads.FS(t.Context(), w.to, tree(local), nil)
 		if err != nil || result.Done != 2 || result.Unchanged != 4 {
-			t.Fatalf("got %v, %v", states(result), err)
+			t.Fatalf("got %v, %v", stub.States(result), err)
 		}
 		want["sub/b.txt"], want["sub/new.txt"] = "changed", "new"
 		if diff := cmp.Diff(want, w.holding(t)); diff != "" {
@@ -223,7 +209,7 @@ func TestDirReportsEachEntry(t *testing.T) {
 			w.Fail(test.fault)
 		}
 		result, err := w.client.Uploads.FS(t.Context(), w.to, tree(test.local), &test.o)
-		if diff := cmp.Diff(test.want, states(result)); diff != "" {
+		if diff := cmp.Diff(test.want, stub.States(result)); diff != "" {
 			t.Errorf("(-want +got)\n%s", diff)
 		}
 		if failed, ok := errors.AsType[*api.DirError](err); ok != (result.Failed > 0) || ok && len(failed.Entries) != result.Failed {
@@ -372,7 +358,7 @@ func TestDirRefusesFilesThatChange(t *testing.T) {
 		}}
 		result, err := w.client.Uploads.FS(t.Context(), w.to, fsys, nil)
 		if !errors.Is(err, uploads.ErrChanged) || result.Failed < 1 {
-			t.Fatalf("got %v, %v", states(result), err)
+			t.Fatalf("got %v, %v", stub.States(result), err)
 		}
 		if diff := cmp.Diff("x", w.holding(t)["same"]); diff != "" {
 			t.Error(diff)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/uploads"
 )
 
@@ -50,7 +51,7 @@ func TestDirFollowsNoLinksOutOfTheFolder(t *testing.T) {
 		"a.txt": "done", "sub/inside": "done", "absolute": skipped, "relative": skipped, "folder": skipped, "cycle": skipped,
 		"loop": skipped, "dangling": skipped, "pipe": skipped,
 	}
-	if diff := cmp.Diff(want, states(result)); err != nil || diff != "" {
+	if diff := cmp.Diff(want, stub.States(result)); err != nil || diff != "" {
 		t.Errorf("%v (-want +got)\n%s", err, diff)
 	}
 }

@@ -4,12 +4,17 @@ package dirs
 import (
 	"cmp"
 	"context"
+	"encoding/hex"
+	"io"
+	"io/fs"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/download"
 	"github.com/fastio-go/fastio/internal/wait"
 )
 
@@ -127,6 +132,23 @@ func (t *Transfer) Pace(ctx context.Context, n int) error {
 	t.next = at.Add(time.Duration(float64(n) / float64(t.BytesPerSecond) * float64(time.Second)))
 	t.mu.Unlock()
 	return wait.Sleep(ctx, time.Until(at))
+}
+
+// Same reports whether the file that open returns, of the same size as another one, has the
+// hash of that one, in hexadecimal. If the algorithm is unknown only empty files are the
+// same.
+func Same(size int64, algorithm, sum string, open func() (fs.File, error)) bool {
+	hash := download.Hash(algorithm)
+	if hash == nil {
+		return size == 0
+	}
+	f, err := open()
+	if err != nil {
+		return false
+	}
+	defer func() { _ = f.Close() }()
+	_, err = io.Copy(hash, f)
+	return err == nil && strings.EqualFold(hex.EncodeToString(hash.Sum(nil)), sum)
 }
 
 // Each calls f for each item, n at a time, until the context ends.

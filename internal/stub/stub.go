@@ -116,3 +116,19 @@ func Refused(t *testing.T, refused map[string][]error, secrets ...string) {
 		}
 	}
 }
+
+// States returns the state of each entry of a folder by its path, with its error and
+// another name that it has got.
+func States(r *api.DirResult) map[string]string {
+	all := map[string]string{}
+	for _, e := range r.Entries {
+		all[e.Path] = string(e.State)
+		if e.Err != nil {
+			all[e.Path] += ": " + e.Err.Error()
+		}
+		if e.Target != e.Path {
+			all[e.Path] += " to " + e.Target
+		}
+	}
+	return all
+}

@@ -2,11 +2,13 @@ package uploads
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
 	"github.com/fastio-go/fastio/activity"
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/wait"
 )
 
@@ -98,4 +100,73 @@ func (e *ended) pause(interval *wait.Interval) time.Duration {
 		return interval.Next()
 	}
 	return lookAgain
+}
+
+// mostLooks is how often an upload is read that may not have been completed.
+const mostLooks = 5
+
+// end waits until the upload has ended, and removes it. Cause is why it may not have been
+// completed.
+func (f *file) end(ctx context.Context, cause error) error {
+	if f.ID == "" {
+		return &Error{Op: opFile, Upload: f.state, Err: errors.New("the response has no upload")}
+	}
+	if !f.over() {
+		if err := f.await(ctx, cause); err != nil {
+			return &Error{Op: opFile, Upload: f.state, Err: err}
+		}
+	}
+	if f.state.Status != StatusComplete {
+		_ = f.s.Cancel(ctx, f.ID, f.opts...) // it has ended; another program may have removed it
+	}
+	if !f.state.Status.Failed() {
+		return nil
+	}
+	failure := &Error{Op: opFile, Upload: f.state}
+	if f.state.Integrity.Computed != "" {
+		return &mismatchError{err: failure}
+	}
+	if current := f.state.Conflict(); current != "" {
+		return &api.VersionConflict{Op: opFile, Current: current, Err: failure}
+	}
+	return failure
+}
+
+// await reads the state of the upload until it has ended. It returns cause if the upload
+// was not completed.
+func (f *file) await(ctx context.Context, cause error) error {
+	changed, remove := f.s.ended.add(f.ID) //nolint:contextcheck // all uploads share its poll
+	defer remove()
+	var interval wait.Interval
+	looks := 0
+	err := wait.Poll{Final: call.Final}.Run(ctx, func() (bool, time.Duration, error) {
+		u, err := f.s.Get(ctx, f.ID, f.opts...)
+		if err != nil {
+			return false, 0, err
+		}
+		u.ID, f.state = f.ID, *u
+		if u.Status != StatusReady && u.Status != StatusUploading {
+			cause = nil // it was completed
+		}
+		if looks++; f.over() || cause != nil && looks >= mostLooks {
+			return true, 0, nil
+		}
+		pause := f.s.ended.pause(&interval)
+		if cause != nil {
+			pause = interval.Next()
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+		return false, 0, nil
+	})
+	return errors.Join(cause, err)
+}
+
+// over reports whether the upload has ended: with a target it must be stored.
+func (f *file) over() bool {
+	s := f.state.Status
+	return s == StatusStored || s.Failed() || s == StatusComplete && f.request().Target == Target{}
 }

@@ -1,0 +1,287 @@
+package uploads
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"sync"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
+)
+
+func (f *file) upload(ctx context.Context) error {
+	r := f.request()
+	if r.Size < 0 {
+		got := strconv.FormatInt(r.Size, 10)
+		return &api.InputError{Op: opFile, Field: "size", Rule: "must be 0 or more", Got: got}
+	}
+	if err := r.check(opFile); err != nil {
+		return err
+	}
+	if f.Size <= MaxSingle {
+		return f.single(ctx, r)
+	}
+	limits := &Limits{}
+	if f.Target.Profile.Kind != api.ProfileKindFileShare {
+		var err error
+		if limits, err = f.s.Limits(ctx, f.Target, f.opts...); err != nil {
+			return err
+		}
+	}
+	var err error
+	if f.ChunkSize, err = limits.chunkSize(opFile, f.Size, f.o.ChunkSize); err != nil {
+		return err
+	}
+	u, err := f.s.Start(ctx, r, f.opts...)
+	if err != nil {
+		return f.refusal(err)
+	}
+	if f.ID = u.ID; f.ID == "" {
+		return errors.New("fastio: " + opFile + ": the response has no upload")
+	}
+	if f.o.OnSession != nil {
+		f.o.OnSession(ctx, f.Session)
+	}
+	return f.send(ctx, nil)
+}
+
+// single sends the content in one call.
+func (f *file) single(ctx context.Context, r StartRequest) error {
+	content := make([]byte, f.Size)
+	if err := f.read(content, 0); err != nil {
+		return err
+	}
+	if err := f.verify(); err != nil {
+		return err
+	}
+	if err := f.pace(ctx, len(content)); err != nil {
+		return err
+	}
+	u, err := f.s.Put(ctx, r, content, f.opts...)
+	if err != nil {
+		if ambiguous(err) {
+			return &Error{Op: opFile, Err: err}
+		}
+		return f.refusal(err)
+	}
+	f.state, f.ID = *u, u.ID
+	f.report(ctx, f.Size)
+	if u.FileID != "" && !u.Status.Failed() {
+		return nil
+	}
+	return f.end(ctx, nil)
+}
+
+// resume sends the chunks that have not arrived.
+func (f *file) resume(ctx context.Context) error {
+	u, err := f.s.Get(ctx, f.ID, f.opts...)
+	if err != nil {
+		return err
+	}
+	f.state = *u
+	if u.Status != StatusReady && u.Status != StatusUploading {
+		return f.end(ctx, nil)
+	}
+	return f.send(ctx, u.Chunks)
+}
+
+// stream sends content of unknown size.
+func (f *file) stream(ctx context.Context, content *counted, hash *Hash) error {
+	r := f.request()
+	if err := r.check(opFile); err != nil {
+		return err
+	}
+	u, err := f.s.Start(ctx, r, f.opts...)
+	if err != nil {
+		return f.refusal(err)
+	}
+	if f.ID = u.ID; f.ID == "" {
+		return errors.New("fastio: " + opFile + ": the response has no upload")
+	}
+	err = f.s.Stream(ctx, f.ID, content, hash, f.opts...)
+	f.mu.Lock() // the connection may still read
+	failed := content.err
+	f.Size = f.done
+	f.mu.Unlock()
+	switch {
+	case failed != nil, err != nil && !ambiguous(err):
+		_ = f.s.Cancel(context.WithoutCancel(ctx), f.ID, f.opts...) // it cannot be continued
+		return errors.Join(failed, err)
+	case err != nil && ctx.Err() != nil:
+		return &Error{Op: opFile, Upload: f.state, Err: err}
+	}
+	return f.end(ctx, err)
+}
+
+// counted reads content and reports the bytes.
+type counted struct {
+	r   io.Reader
+	f   *file
+	ctx context.Context //nolint:containedctx // of OnProgress
+	err error           // of r
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	if err == nil {
+		err = c.f.pace(c.ctx, n)
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		c.f.mu.Lock()
+		c.err = err
+		c.f.mu.Unlock()
+	}
+	if n > 0 {
+		c.f.report(c.ctx, int64(n))
+	}
+	return n, err
+}
+
+// chunks returns the number of chunks.
+func (f *file) chunks() int { return int((f.Size + f.ChunkSize - 1) / f.ChunkSize) }
+
+// length returns the bytes of a chunk.
+func (f *file) length(order int) int64 { return min(f.ChunkSize, f.Size-int64(order-1)*f.ChunkSize) }
+
+// lanes is how many chunks are sent at a time.
+const lanes = 3
+
+// send sends all chunks but those that have arrived, the last one alone with the checksum
+// of the file, and completes the upload.
+func (f *file) send(ctx context.Context, arrived api.Map[int64]) error {
+	last := f.chunks()
+	sums := make([]uint32, last)
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var sending sync.WaitGroup
+	orders := make(chan int)
+	buffer := make([]byte, f.ChunkSize) // of the first lane, then of the last chunk
+	for lane := range min(lanes, last-1) {
+		buffer := buffer
+		if lane > 0 {
+			buffer = make([]byte, f.ChunkSize)
+		}
+		sending.Go(func() {
+			for order := range orders {
+				has := arrived[strconv.Itoa(order)] == f.length(order)
+				if err := f.chunk(ctx, buffer, order, has, sums, nil); err != nil {
+					stop(err)
+				}
+			}
+		})
+	}
+	for order := 1; order < last && ctx.Err() == nil; order++ {
+		select {
+		case orders <- order:
+		case <-ctx.Done():
+		}
+	}
+	close(orders)
+	sending.Wait()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err := f.chunk(ctx, buffer, last, false, sums, f.verify); err != nil {
+		return err
+	}
+	return f.complete(ctx)
+}
+
+// chunk reads a chunk and sends it unless the server has it. The last one has a check of
+// the content, and is sent with the checksum of the file.
+func (f *file) chunk(
+	ctx context.Context, buffer []byte, order int, has bool, sums []uint32, check func() error,
+) error {
+	c := Chunk{Order: order, Content: buffer[:f.length(order)]}
+	if err := f.read(c.Content, int64(order-1)*f.ChunkSize); err != nil {
+		return err
+	}
+	sums[order-1] = CRC(c.Content)
+	if check != nil {
+		if err := check(); err != nil {
+			return err
+		}
+		whole := sums[0]
+		for i, sum := range sums[1:] {
+			whole = CombineCRC(whole, sum, f.length(i+2))
+		}
+		c.FileCRC = &whole
+	}
+	if !has {
+		if err := f.pace(ctx, len(c.Content)); err != nil {
+			return err
+		}
+		if err := f.s.Chunks.send(ctx, f.ID, c, sums[order-1], f.opts); err != nil {
+			return f.refusal(err)
+		}
+	}
+	f.report(ctx, int64(len(c.Content)))
+	return nil
+}
+
+// codes of the responses to an upload whose bytes are not those that were sent.
+const (
+	codeSizeDiffers = 10522
+	codeCRCDiffers  = 10778
+)
+
+// refusal returns err, as a mismatchError if the upload is to start over, or as an
+// [*api.VersionConflict].
+func (f *file) refusal(err error) error {
+	if e, ok := errors.AsType[*api.Error](err); ok && (e.Code == codeSizeDiffers || e.Code == codeCRCDiffers) {
+		return &mismatchError{err: err}
+	}
+	return call.Conflict(opFile, err)
+}
+
+func (f *file) complete(ctx context.Context) error {
+	err := f.s.Complete(ctx, f.ID, f.opts...)
+	if err == nil {
+		return f.end(ctx, nil)
+	}
+	if ambiguous(err) {
+		return f.end(ctx, err)
+	}
+	return f.refusal(err)
+}
+
+// read fills p with the content at offset at.
+func (f *file) read(p []byte, at int64) error {
+	n, err := f.content.ReadAt(p, at)
+	switch {
+	case n == len(p):
+		return nil
+	case err == nil, errors.Is(err, io.EOF):
+		err = ErrChanged
+	}
+	return fmt.Errorf("fastio: %s: reading the content: %w", opFile, err)
+}
+
+// verify returns an error if the content is longer than the upload, or has changed.
+func (f *file) verify() error {
+	var more [1]byte
+	if n, _ := f.content.ReadAt(more[:], f.Size); n > 0 || !f.unchanged() {
+		return fmt.Errorf("fastio: %s: %w", opFile, ErrChanged)
+	}
+	return nil
+}
+
+func (f *file) report(ctx context.Context, n int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.done += n; f.o.OnProgress != nil {
+		f.o.OnProgress(ctx, api.Progress{Done: f.done, Total: f.Size}) // of a stream: SizeUnknown
+	}
+}
+
+// ambiguous reports whether the server may have carried out a call that failed with err.
+func ambiguous(err error) bool {
+	if _, bad := errors.AsType[*api.InputError](err); bad {
+		return false
+	}
+	e, answered := errors.AsType[*api.Error](err)
+	return !answered || e.Status >= 500 || e.Is(api.ErrUnavailable)
+}
