@@ -31,14 +31,16 @@ import (
 // world is an emulator with a workspace, and a client on a network in memory.
 type world struct {
 	*fastiotest.Server
-	client *fastio.Client
-	to     uploads.Target
+	client  *fastio.Client
+	network *http.Client
+	to      uploads.Target
 }
 
 func newWorld(t *testing.T, change ...func(o *fastiotest.Options)) *world {
 	t.Helper()
 	w := &world{Server: fastiotest.New(change...)}
-	w.client = w.Client(t, fastio.WithHTTPClient(w.StartInMemory(t)))
+	w.network = w.StartInMemory(t)
+	w.client = w.Client(t, fastio.WithHTTPClient(w.network))
 	w.to = uploads.Target{Profile: api.Workspace(w.AddWorkspace(fastiotest.Workspace{Name: "Design"}).ID)}
 	return w
 }
@@ -478,6 +480,49 @@ func TestSwapIsSentOnce(t *testing.T) {
 		unknown, ok := errors.AsType[*uploads.Error](err)
 		if n := w.count(fastiotest.OpStorageUpdate); !ok || unknown.Err == nil || unknown.Upload.ID == "" || n != 1 {
 			t.Errorf("got %v after %d calls", err, n)
+		}
+	})
+}
+
+// A visitor without a credential adds a file to a share that accepts that, and to no other.
+func TestVisitorUploads(t *testing.T) {
+	t.Parallel()
+	type row struct {
+		share   fastiotest.Share
+		refused error
+	}
+	anyone := "Anyone with the link"
+	table.Bubbles(t, map[string]row{
+		"accepted":       {fastiotest.Share{Type: "receive", Access: anyone, AnonymousUploads: true}, nil},
+		"not accepted":   {fastiotest.Share{Type: "receive", Access: anyone}, api.ErrUnauthenticated},
+		"of a send type": {fastiotest.Share{Type: "send", Access: anyone, AnonymousUploads: true}, api.ErrUnauthenticated},
+		"archived": {
+			fastiotest.Share{Type: "receive", Access: anyone, AnonymousUploads: true, Archived: true}, api.ErrUnauthenticated,
+		},
+	}, func(t *testing.T, test row) {
+		w := newWorld(t)
+		test.share.Title, test.share.Workspace = "Plans", w.to.Profile.ID
+		share := api.Share(w.AddShare(test.share).ID)
+		visitor, err := fastio.New(
+			fastio.WithBaseURL("http://fastio.test"), fastio.WithHTTPClient(w.network))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := uploads.StartRequest{Target: uploads.Target{Profile: share}, Name: "plan.txt"}
+		_, err = visitor.Uploads.Put(t.Context(), r, []byte("A mill."))
+		if !errors.Is(err, test.refused) {
+			t.Errorf("got %v, want %v", err, test.refused)
+		}
+		time.Sleep(time.Minute)
+		names := 0
+		for n, err := range w.client.Storage.All(t.Context(), share, api.Root, nil) {
+			if err != nil || n.Name != "plan.txt" {
+				t.Errorf("got %+v, %v", n, err)
+			}
+			names++
+		}
+		if (names == 1) != (test.refused == nil) {
+			t.Errorf("the share has %d files", names)
 		}
 	})
 }

@@ -110,6 +110,10 @@ func (a *answer) upload() *Upload {
 
 // Target is where a file is stored. The zero Target of [Service.Start] and [Service.Put]
 // stores it nowhere: its upload ends as [StatusComplete].
+//
+// A visitor without a credential can add files of at most [MaxSingle] bytes to a share
+// that accepts anonymous uploads, by Put. Chunks and the state of an upload require a
+// credential.
 type Target struct {
 	Profile api.Profile  `json:"profile"`         // a workspace, share or File Share
 	Folder  api.OpaqueID `json:"folder,omitzero"` // default: the root

@@ -313,6 +313,7 @@ func (h *Handlers) treePlace(c *wire.Call, id, kind string) (place, error) {
 		c.Check.InvalidIf(to.file != "", "file_id", "For the action update only.")
 	case "update":
 		c.Check.MissingIf(to.file == "", "file_id", "The file to replace.")
+		c.Check.InvalidIf(c.Key == nil, "action", "Visitors only add files.")
 	default:
 		c.Check.Invalid("action", "create or update.")
 	}
@@ -341,6 +342,8 @@ func isRelative(path string) bool {
 // mayUpload requires the right to add files. Visitors may have it in a share.
 func (h *Handlers) mayUpload(c *wire.Call, in world.Store) error {
 	switch {
+	case c.Key == nil && h.anonymous(in.Profile):
+		return nil
 	case c.Key == nil:
 		return wire.Refuse(http.StatusUnauthorized, wire.CodeCredential, "An upload requires a credential.")
 	case h.Covers(c.Key, in.Profile) < wire.Write:
@@ -349,6 +352,13 @@ func (h *Handlers) mayUpload(c *wire.Call, in world.Store) error {
 		return wire.Denied("you may not write here.")
 	}
 	return nil
+}
+
+// anonymous reports whether visitors without a credential may add files to a share.
+func (h *Handlers) anonymous(id string) bool {
+	share := h.Shares[id]
+	return share != nil && share.Value.AnonymousUploads && share.Value.Access == world.AccessAnyone &&
+		share.Value.Kind() != world.ShareSend && !share.Value.Archived && !share.Value.Locked && !share.Value.Suspended
 }
 
 func (h *Handlers) editor(c *wire.Call, id string) (*world.FileShare, error) {
