@@ -52,6 +52,9 @@ type Error struct {
 func (e *Error) Error() string {
 	text := "fastio: " + e.Op + ": "
 	switch {
+	case e.Err != nil && e.Upload.Status != "":
+		return text + "whether the file was stored is not known, the upload was last " + string(e.Upload.Status) + ": " +
+			e.Err.Error()
 	case e.Err != nil:
 		return text + "whether the file was stored is not known: " + e.Err.Error()
 	case e.Upload.StatusMessage != "":

@@ -84,23 +84,25 @@ func (l *Limits) chunkSize(op string, size, wanted int64) (int64, error) {
 	if wanted == 0 {
 		wanted = defaultChunk
 	}
-	chunk := max(wanted, minChunk)
+	chunk := max(min(wanted, size), minChunk)
 	if l.Chunks > 0 {
-		chunk = max(chunk, (size+l.Chunks-1)/l.Chunks)
+		chunk = max(chunk, (size-1)/l.Chunks+1)
 	}
 	chunk = (chunk + minChunk - 1) / minChunk * minChunk
 	if l.ChunkSize > 0 {
 		chunk = min(chunk, max(l.ChunkSize, minChunk))
 	}
-	most := l.Size
-	if l.Chunks > 0 && (most == 0 || chunk < most/l.Chunks) {
+	var most int64
+	switch {
+	case l.Size > 0 && size > l.Size:
+		most = l.Size
+	case l.Chunks > 0 && (size-1)/chunk >= l.Chunks:
 		most = chunk * l.Chunks
+	default:
+		return chunk, nil
 	}
-	if most > 0 && size > most {
-		return 0, &api.InputError{
-			Op: op, Field: "size", Rule: "must be at most " + strconv.FormatInt(most, 10) + " bytes, the limit of the plan",
-			Got: strconv.FormatInt(size, 10),
-		}
+	return 0, &api.InputError{
+		Op: op, Field: "size", Rule: "must be at most " + strconv.FormatInt(most, 10) + " bytes, the limit of the plan",
+		Got: strconv.FormatInt(size, 10),
 	}
-	return chunk, nil
 }

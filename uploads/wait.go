@@ -144,7 +144,8 @@ func (f *file) await(ctx context.Context, cause error) error {
 		if err != nil {
 			return false, 0, err
 		}
-		u.ID, f.state = f.ID, *u
+		u.ID = f.ID
+		f.state = *u
 		if u.Status != StatusReady && u.Status != StatusUploading {
 			cause = nil // it was completed
 		}
