@@ -10,6 +10,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/wait"
 )
 
 func (f *file) upload(ctx context.Context) error {
@@ -214,12 +215,29 @@ func (f *file) chunk(
 		if err := f.pace(ctx, len(c.Content)); err != nil {
 			return err
 		}
-		if err := f.s.Chunks.send(ctx, f.ID, c, sums[order-1], f.opts); err != nil {
+		if err := f.persist(ctx, c, sums[order-1]); err != nil {
 			return f.refusal(err)
 		}
 	}
 	f.report(ctx, int64(len(c.Content)))
 	return nil
+}
+
+// maxTries is how often the calls for one chunk may fail, each with its retries.
+const maxTries = 5
+
+// persist sends a chunk, and repeats the call after failures that may be temporary: the
+// retries of calls are limited to a share of all of them.
+func (f *file) persist(ctx context.Context, c Chunk, sum uint32) error {
+	for failed := 1; ; failed++ {
+		err := f.s.Chunks.send(ctx, f.ID, c, sum, f.opts)
+		if err == nil || call.Final(err) || errors.Is(err, api.ErrConflict) || failed == maxTries {
+			return err
+		}
+		if wait.Sleep(ctx, wait.For(failed, wait.Ordered(err))) != nil {
+			return err
+		}
+	}
 }
 
 // codes of the responses to an upload whose bytes are not those that were sent.
