@@ -170,7 +170,8 @@ func FuzzPath(f *testing.F) {
 func TestProfilePathOfKind(t *testing.T) {
 	t.Parallel()
 	kinds := []string{"/current/org/assets/", "/current/user/assets/"}
-	if got := api.ProfilePath(api.Profile{Kind: api.ProfileKindUser}, kinds, nil); got.String() != kinds[1] || got.Err() != nil {
+	if got := api.ProfilePath(api.Profile{Kind: api.ProfileKindUser}, kinds, nil); got.String() != kinds[1] ||
+		got.Err() != nil {
 		t.Errorf("%s, %v", got, got.Err())
 	}
 	if err := api.ProfilePath(api.Share("s"), kinds, nil).Err(); err == nil {

@@ -124,7 +124,8 @@ func TestFollowManyLogs(t *testing.T) {
 		if found := l.searches(rest); found > 36 {
 			t.Errorf("%d searches at rest in ten minutes", found)
 		}
-		if got, want := l.client.Events.FollowInterval(), time.Duration(n)*10*time.Minute/36; (got - want).Abs() > time.Second {
+		got, want := l.client.Events.FollowInterval(), time.Duration(n)*10*time.Minute/36
+		if (got - want).Abs() > time.Second {
 			t.Errorf("the interval is %s, want %s", got, want)
 		}
 		dice := rand.New(rand.NewPCG(1, 2))

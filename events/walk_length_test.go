@@ -135,7 +135,8 @@ func TestLongWalkEndsIfCursorsAreRejectedAgainAndAgain(t *testing.T) {
 	t.Parallel()
 	l := newLongLog(60_000, shuffledLog)
 	l.rejected = func(search int, _ string) bool { return search%100 == 0 }
-	if err := stub.Last(l.service().Walk(l.query(), "").Events(t.Context())); !errors.Is(err, api.ErrInvalid) || l.searches > 400 {
+	if err := stub.Last(l.service().Walk(l.query(), "").Events(t.Context())); !errors.Is(err, api.ErrInvalid) ||
+		l.searches > 400 {
 		t.Errorf("got %v after %d searches", err, l.searches)
 	}
 }

@@ -448,7 +448,9 @@ func TestReplaceReportsProgress(t *testing.T) {
 			var got []string
 			r := overwrite(content)
 			r.Options.ChunkSize = 2 << 20
-			r.Options.OnProgress = func(_ context.Context, p api.Progress) { got = append(got, fmt.Sprintf("%d/%d", p.Done, p.Total)) }
+			r.Options.OnProgress = func(_ context.Context, p api.Progress) {
+				got = append(got, fmt.Sprintf("%d/%d", p.Done, p.Total))
+			}
 			node, err := p.guest.Replace(t.Context(), p.link.ID, r, unlocked())
 			if diff := cmp.Diff(want, got); diff != "" || err != nil || node.Size != int64(len(content)) ||
 				node.Name != "q3.txt" {

@@ -40,7 +40,9 @@ func (s *shelf) fill(files map[string]string) {
 			folder(at)
 			continue
 		}
-		s.AddNode(fastiotest.Node{Profile: s.room.ID, Parent: folder(path.Dir(name)), Name: path.Base(name), Content: content})
+		s.AddNode(
+			fastiotest.Node{Profile: s.room.ID, Parent: folder(path.Dir(name)), Name: path.Base(name), Content: content},
+		)
 	}
 }
 
@@ -206,7 +208,11 @@ func TestDownloadDirReportsFailures(t *testing.T) {
 		"other bytes": {
 			fastiotest.Fault{Op: opRead, Status: http.StatusOK, Body: strings.Repeat("x", len(content))}, api.ErrCorrupt, nil,
 		},
-		"no folder": {fastiotest.Fault{Op: fastiotest.OpStorageList, Status: http.StatusNotFound}, api.ErrNotFound, map[string]string{}},
+		"no folder": {
+			fastiotest.Fault{Op: fastiotest.OpStorageList, Status: http.StatusNotFound},
+			api.ErrNotFound,
+			map[string]string{},
+		},
 		"a subfolder that is gone": {
 			fastiotest.Fault{Op: fastiotest.OpStorageList, Skip: 1, Status: http.StatusNotFound},
 			api.ErrNotFound,

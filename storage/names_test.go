@@ -20,8 +20,9 @@ import (
 // hostileNames returns names of files that a server or a file system should not have.
 func hostileNames(n int) []string {
 	parts := []string{
-		"..", ".", "/", `\`, "a", "A", "é", "e\u0301", "\x00", "\n", "\u202e", "\u200b", "\ufeff", " ", ":", "*", "?", "<", "|",
-		`"`, "%2f", "%00", "CON", "nul.", "~", "$HOME", "-rf", ".git", "etc", "passwd", "\xff", "𝕏", strings.Repeat("x", 90),
+		"..", ".", "/", `\`, "a", "A", "é", "e\u0301", "\x00", "\n", "\u202e", "\u200b", "\ufeff", " ", ":", "*", "?",
+		"<", "|", `"`, "%2f", "%00", "CON", "nul.", "~", "$HOME", "-rf", ".git", "etc", "passwd", "\xff", "𝕏",
+		strings.Repeat("x", 90),
 	}
 	dice := rand.New(rand.NewPCG(3, 4))
 	seen := map[string]bool{"": true}
@@ -63,7 +64,8 @@ func TestHostileNamesOfTheServer(t *testing.T) {
 		done := 0
 		for _, e := range result.Entries {
 			content, err := os.ReadFile(filepath.Join(local, e.Target))
-			if want := contents[api.OpaqueID(e.Node.Plain())]; e.State == api.DirDone && (err != nil || string(content) != want) {
+			if want := contents[api.OpaqueID(e.Node.Plain())]; e.State == api.DirDone &&
+				(err != nil || string(content) != want) {
 				t.Errorf("%q as %q holds %q, %v", e.Path, e.Target, content, err)
 			}
 			if e.State == api.DirDone {

@@ -123,7 +123,8 @@ func TestForcedFolderIsNotCreatedTwice(t *testing.T) {
 	for force, want := range map[bool]api.Replay{true: api.ReplayOnce, false: api.ReplaySafe} {
 		c := stub.Answer(`{"node":{"id":"2a"}}`)
 		s, o := storage.New(c), &storage.CreateFolderOptions{Force: force}
-		if _, err := s.CreateFolder(t.Context(), api.Workspace(roomID), api.Root, "a", o); err != nil || c.Got[0].Replay != want {
+		if _, err := s.CreateFolder(t.Context(), api.Workspace(roomID), api.Root, "a", o); err != nil ||
+			c.Got[0].Replay != want {
 			t.Errorf("force %t: %v, %v", force, c.Got[0].Replay, err)
 		}
 	}

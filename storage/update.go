@@ -50,7 +50,9 @@ func (f Source) text(op string, in api.Profile) (string, error) {
 	case len(hash) != digits[f.HashAlgo] || strings.Trim(hash, "0123456789abcdef") != "":
 		return refuse("must be the digits of a "+f.HashAlgo, strconv.Quote(f.Hash))
 	default:
-		b, err := json.Marshal(map[string]any{"type": "hash", "hash": map[string]string{"hash": hash, "hash_type": f.HashAlgo}})
+		b, err := json.Marshal(
+			map[string]any{"type": "hash", "hash": map[string]string{"hash": hash, "hash_type": f.HashAlgo}},
+		)
 		return string(b), err
 	}
 }

@@ -142,8 +142,12 @@ func benchServer() error {
 	sum := sha256.New()
 	content.WriteTo(sum, size())
 	node := fmt.Sprintf(
-		`{"result":true,"node":{"id":%q,"name":"large.bin","type":"file","size":%d,"version":"3v","hash":%q,"hash_algo":"sha256"}}`,
-		benchNode, size(), hex.EncodeToString(sum.Sum(nil)))
+		`{"result":true,"node":{"id":%q,"name":"large.bin","type":"file","size":%d,"version":"3v",`+
+			`"hash":%q,"hash_algo":"sha256"}}`,
+		benchNode,
+		size(),
+		hex.EncodeToString(sum.Sum(nil)),
+	)
 	respond := func(w http.ResponseWriter, r *http.Request, body string) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		w.Header().Set("Content-Type", "application/json")
@@ -163,7 +167,11 @@ func benchServer() error {
 		case at == "/upload/limits/":
 			respond(w, r, `{"result":true,"size":107374182400,"chunk_size":104857600,"chunks":10000}`)
 		case strings.HasPrefix(at, "/upload/") && r.Method == http.MethodGet:
-			respond(w, r, `{"result":true,"session":{"id":"5bench00000000000000000000000","status":"stored","new_file_id":"`+benchNode+`"}}`)
+			respond(
+				w,
+				r,
+				`{"result":true,"session":{"id":"5bench00000000000000000000000","status":"stored","new_file_id":"`+benchNode+`"}}`,
+			)
 		case strings.HasSuffix(at, "/list/"):
 			respond(w, r, `{"result":true,"nodes":[],"pagination":{"has_more":false,"next_cursor":null}}`)
 		case strings.HasSuffix(at, "/requestread/"):
@@ -206,7 +214,11 @@ func room() api.Profile { return api.Workspace("1234567890123456789") }
 
 func benchUploadFile() error {
 	_, err := benchClient().Uploads.FromPath(
-		context.Background(), uploads.Target{Profile: room()}, os.Getenv(benchFile), &uploads.FileOptions{ChunkSize: benchChunk})
+		context.Background(),
+		uploads.Target{Profile: room()},
+		os.Getenv(benchFile),
+		&uploads.FileOptions{ChunkSize: benchChunk},
+	)
 	return err
 }
 

@@ -148,6 +148,7 @@ func TestDirReportsEachEntry(t *testing.T) {
 	done := map[string]string{"a.txt": "done", "b.txt": "done"}
 	lost := fastiotest.Fault{Op: fastiotest.OpUploadsBatch, Reset: fastiotest.AfterHeader, Count: 1}
 	lostUnread := fastiotest.Fault{Op: fastiotest.OpUploadsBatch, Status: http.StatusServiceUnavailable, Count: 1}
+	forbidden := "failed: fastio: uploads.Batch: Forbidden (status 403)"
 	refusal := "failed: fastio: uploads.Batch: extension not allowed (status 200, code 1605)"
 	table.Bubbles(t, map[string]row{
 		"filters": {
@@ -156,14 +157,24 @@ func TestDirReportsEachEntry(t *testing.T) {
 			want:  map[string]string{"a.txt": "done", "b/a.txt": "done"}, calls: 1,
 		},
 		"names that are refused or collide": {
-			local:  map[string]string{"a ": "a", "b/A": "A", "b/a": "a", "c\\d/e": "e"},
-			want:   map[string]string{"a ": "failed: the name is not allowed", "b/A": "done", "b/a": "failed: the name is taken", `c\d`: "failed: the name is not allowed"},
+			local: map[string]string{"a ": "a", "b/A": "A", "b/a": "a", "c\\d/e": "e"},
+			want: map[string]string{
+				"a ":  "failed: the name is not allowed",
+				"b/A": "done",
+				"b/a": "failed: the name is taken",
+				`c\d`: "failed: the name is not allowed",
+			},
 			failed: []error{api.ErrName, api.ErrNameTaken}, calls: 1,
 		},
 		"names that are changed": {
 			local: map[string]string{"a ": "a", "b/A": "A", "b/a": "a", "c\\d/e": "e"},
 			o:     uploads.DirOptions{Rename: true},
-			want:  map[string]string{"a ": "done to a_", "b/A": "done", "b/a": "done to b/a (2)", `c\d/e`: "done to c_d/e"}, calls: 1,
+			want: map[string]string{
+				"a ":    "done to a_",
+				"b/A":   "done",
+				"b/a":   "done to b/a (2)",
+				`c\d/e`: "done to c_d/e",
+			}, calls: 1,
 		},
 		"a result without nodes": {
 			local: two, change: func(o *fastiotest.Options) { o.Uploads.LateBatches = true }, want: done, calls: 1,
@@ -179,7 +190,8 @@ func TestDirReportsEachEntry(t *testing.T) {
 			local:  map[string]string{"a.txt": "a", "b.txt": strings.Repeat("b", 11)},
 			change: func(o *fastiotest.Options) { o.Uploads.MaxSize = 10 },
 			want: map[string]string{
-				"a.txt": "done", "b.txt": "failed: fastio: uploads.Dir: size must be at most 10 bytes, the limit of the plan, got 11",
+				"a.txt": "done", "b.txt": "failed: " +
+					"fastio: uploads.Dir: size must be at most 10 bytes, the limit of the plan, got 11",
 			},
 			failed: []error{api.ErrInvalid}, calls: 1,
 		},
@@ -195,7 +207,7 @@ func TestDirReportsEachEntry(t *testing.T) {
 		"no right to add files": {
 			local: two, fault: fastiotest.Fault{Op: fastiotest.OpUploadsBatch, Status: http.StatusForbidden},
 			want: map[string]string{
-				"a.txt": "failed: fastio: uploads.Batch: Forbidden (status 403)", "b.txt": "failed: fastio: uploads.Batch: Forbidden (status 403)",
+				"a.txt": forbidden, "b.txt": forbidden,
 			},
 			failed: []error{api.ErrForbidden}, calls: 1,
 		},
@@ -212,7 +224,8 @@ func TestDirReportsEachEntry(t *testing.T) {
 		if diff := cmp.Diff(test.want, stub.States(result)); diff != "" {
 			t.Errorf("(-want +got)\n%s", diff)
 		}
-		if failed, ok := errors.AsType[*api.DirError](err); ok != (result.Failed > 0) || ok && len(failed.Entries) != result.Failed {
+		if failed, ok := errors.AsType[*api.DirError](err); ok != (result.Failed > 0) ||
+			ok && len(failed.Entries) != result.Failed {
 			t.Errorf("got %v", err)
 		}
 		for _, want := range test.failed {
@@ -241,7 +254,10 @@ func TestDirEndsEarly(t *testing.T) {
 		want  error
 	}
 	table.Bubbles(t, map[string]row{
-		"without credits":    {fastiotest.Fault{Op: fastiotest.OpUploadsBatch, Status: http.StatusPaymentRequired}, api.ErrPaymentRequired},
+		"without credits": {
+			fastiotest.Fault{Op: fastiotest.OpUploadsBatch, Status: http.StatusPaymentRequired},
+			api.ErrPaymentRequired,
+		},
 		"without the target": {fastiotest.Fault{Op: fastiotest.OpStorageList, Status: http.StatusNotFound}, api.ErrNotFound},
 		"canceled":           {fastiotest.Fault{Op: fastiotest.OpUploadsBatch, Delay: time.Hour}, context.DeadlineExceeded},
 	}, func(t *testing.T, test row) {

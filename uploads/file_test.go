@@ -119,15 +119,21 @@ func TestUploadsStoreOnce(t *testing.T) {
 	refused := fastiotest.Fault{Status: http.StatusServiceUnavailable, Count: 1}
 	large := uploads.MaxSingle + 1
 	table.Bubbles(t, map[string]row{
-		"a lost response to a single call":    {1, fastiotest.OpUploadsStart, lost, true, 1},
-		"a single call that fails":            {1, fastiotest.OpUploadsStart, refused, true, 1},
-		"a lost response to a start":          {large, fastiotest.OpUploadsStart, lost, true, 1},
-		"a lost response to a chunk":          {large, fastiotest.OpUploadsChunksSend, lost, false, 2},
-		"a chunk that fails":                  {large, fastiotest.OpUploadsChunksSend, refused, false, 2},
-		"a lost response to a complete":       {large, fastiotest.OpUploadsComplete, lost, false, 1},
-		"a complete that fails":               {large, fastiotest.OpUploadsComplete, refused, true, 1},
-		"a lost response to a state":          {large, fastiotest.OpUploadsGet, lost, false, 0},
-		"a state that cannot be read a while": {large, fastiotest.OpUploadsGet, fastiotest.Fault{Status: 502, Count: 9}, false, 0},
+		"a lost response to a single call": {1, fastiotest.OpUploadsStart, lost, true, 1},
+		"a single call that fails":         {1, fastiotest.OpUploadsStart, refused, true, 1},
+		"a lost response to a start":       {large, fastiotest.OpUploadsStart, lost, true, 1},
+		"a lost response to a chunk":       {large, fastiotest.OpUploadsChunksSend, lost, false, 2},
+		"a chunk that fails":               {large, fastiotest.OpUploadsChunksSend, refused, false, 2},
+		"a lost response to a complete":    {large, fastiotest.OpUploadsComplete, lost, false, 1},
+		"a complete that fails":            {large, fastiotest.OpUploadsComplete, refused, true, 1},
+		"a lost response to a state":       {large, fastiotest.OpUploadsGet, lost, false, 0},
+		"a state that cannot be read a while": {
+			large,
+			fastiotest.OpUploadsGet,
+			fastiotest.Fault{Status: 502, Count: 9},
+			false,
+			0,
+		},
 	}, func(t *testing.T, test row) {
 		w := newWorld(t)
 		test.fault.Op = test.op
@@ -137,7 +143,8 @@ func TestUploadsStoreOnce(t *testing.T) {
 		if (err != nil) != test.fails {
 			t.Fatalf("got %v", err)
 		}
-		if n := w.count(test.op); test.sends > 0 && n != test.sends+len(content)/(8<<20) && test.op != fastiotest.OpUploadsChunksSend {
+		if n := w.count(test.op); test.sends > 0 && n != test.sends+len(content)/(8<<20) &&
+			test.op != fastiotest.OpUploadsChunksSend {
 			t.Errorf("%d requests, want %d", n, test.sends)
 		}
 		if err == nil {
@@ -379,7 +386,9 @@ func TestInvalidUploadsAreRejected(t *testing.T) {
 		"session": {stub.Err(s.Resume(t.Context(), uploads.Session{}, strings.NewReader(""), nil))},
 		"files": {
 			stub.Err(s.Batch(t.Context(), room, nil, "")),
-			stub.Err(s.Batch(t.Context(), room, []uploads.BatchFile{{Name: "a", Content: make([]byte, uploads.MaxSingle+1)}}, "")),
+			stub.Err(
+				s.Batch(t.Context(), room, []uploads.BatchFile{{Name: "a", Content: make([]byte, uploads.MaxSingle+1)}}, ""),
+			),
 		},
 	})
 }

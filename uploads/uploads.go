@@ -164,7 +164,11 @@ func (r *StartRequest) check(op string) error {
 	case link && (t.Folder != "" || t.Path != "" || r.Size == SizeUnknown):
 		return refuse("folder_id", "must be left out, as path and stream, for a File Share", string(t.Folder))
 	case !link && t.IfVersion != "":
-		return refuse("if_version_id", "must be left out, unless the target is a File Share; see Service.File", string(t.IfVersion))
+		return refuse(
+			"if_version_id",
+			"must be left out, unless the target is a File Share; see Service.File",
+			string(t.IfVersion),
+		)
 	case t.Profile == api.Profile{}:
 		if *t != (Target{}) {
 			return refuse("instance_id", "must be a workspace, share or File Share", "")

@@ -66,7 +66,10 @@ func TestWebWaitFails(t *testing.T) {
 				t.Errorf("got %v, want %s", err, want)
 			}
 		}
-		if _, err := web.Wait(t.Context(), w.start(t).ID, api.Timeout(time.Second)); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := web.Wait(t.Context(), w.start(t).ID, api.Timeout(time.Second)); !errors.Is(
+			err,
+			context.DeadlineExceeded,
+		) {
 			t.Errorf("got %v after the timeout", err)
 		}
 	})
@@ -94,7 +97,9 @@ func TestWebSourceIsNotInErrors(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		w.Fail(fastiotest.Fault{Op: fastiotest.OpUploadsWebStart, Status: http.StatusBadRequest, Text: "Not found: " + source})
+		w.Fail(
+			fastiotest.Fault{Op: fastiotest.OpUploadsWebStart, Status: http.StatusBadRequest, Text: "Not found: " + source},
+		)
 		r := uploads.WebRequest{Source: api.NewSecret(source), Profile: w.to.Profile}
 		_, err := w.client.Uploads.Web.Start(t.Context(), r)
 		failed, ok := errors.AsType[*api.Error](err)

@@ -129,7 +129,11 @@ const (
 // openCalls returns the arguments of the calls that accept an option for a link,
 // by the kind of link. The part of a key after a space is not part of the method.
 func openCalls() map[string]map[string][]any {
-	upload := uploads.StartRequest{Target: uploads.Target{Profile: api.FileShare(loanID), File: deedFile}, Name: "q3.pdf", Size: 3}
+	upload := uploads.StartRequest{
+		Target: uploads.Target{Profile: api.FileShare(loanID), File: deedFile},
+		Name:   "q3.pdf",
+		Size:   3,
+	}
 	empty := fileshares.ReplaceRequest{Content: strings.NewReader(""), Overwrite: true}
 	loan, portal := comments.OnNode(api.FileShare(loanID), deedFile), api.Share(portalID)
 	return map[string]map[string][]any{
@@ -592,7 +596,8 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 		&shares.MineOptions{Key: secret}, link, invitation, &shares.Page{Shares: []*shares.Share{link}},
 		&shares.Public{Share: link}, &shares.Added{Invitation: invitation},
 		&shares.InvitationPage{Invitations: []*shares.Invitation{invitation}}, &account.SignUpRequest{Password: secret},
-		&storage.PreviewAccess{Token: secret, Path: secret}, &storage.DownloadOptions{Token: secret}, &storage.Lock{Token: secret},
+		&storage.PreviewAccess{Token: secret, Path: secret}, &storage.DownloadOptions{Token: secret},
+		&storage.Lock{Token: secret},
 		&account.SignedUp{Token: &api.Token{AccessToken: secret}},
 		&account.Subscription{PublicKey: secret, SetupIntent: &account.SetupIntent{ClientSecret: secret}},
 	} {

@@ -32,7 +32,18 @@ func TestAddRefusesOrChangesNames(t *testing.T) {
 
 func TestAddFindsNamesThatCollide(t *testing.T) {
 	t.Parallel()
-	names := []string{"Plan.txt", "plan.TXT", "caf\u00e9", "cafe\u0301", "stra\u00dfe", "ſ", "S", "K", "\u212a", "plan.txt (2)"}
+	names := []string{
+		"Plan.txt",
+		"plan.TXT",
+		"caf\u00e9",
+		"cafe\u0301",
+		"stra\u00dfe",
+		"ſ",
+		"S",
+		"K",
+		"\u212a",
+		"plan.txt (2)",
+	}
 	reported, renamed := dirs.Names{}, dirs.Names{}
 	got := map[string]string{}
 	for _, name := range names {
@@ -47,7 +58,12 @@ func TestAddFindsNamesThatCollide(t *testing.T) {
 			t.Errorf("%q: got %q, %v", name, unchanged, err)
 		}
 	}
-	want := map[string]string{"plan.TXT": "plan (2).TXT", "cafe\u0301": "cafe\u0301 (2)", "S": "S (2)", "\u212a": "\u212a (2)"}
+	want := map[string]string{
+		"plan.TXT":   "plan (2).TXT",
+		"cafe\u0301": "cafe\u0301 (2)",
+		"S":          "S (2)",
+		"\u212a":     "\u212a (2)",
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}

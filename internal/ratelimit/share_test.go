@@ -36,7 +36,9 @@ func TestClientsShareTheWindowsOfACredential(t *testing.T) {
 		}
 	}
 	table.Each(t, rows, func(t *testing.T, test row) {
-		most := map[int]limit{1: {0, 1.01, 1.01}, 2: {0.15, 1.03, 1.1}, 3: {0.22, 1.03, 1.1}, 8: {0.6, 1.04, 1.1}}[test.clients]
+		most := map[int]limit{
+			1: {0, 1.01, 1.01}, 2: {0.15, 1.03, 1.1}, 3: {0.22, 1.03, 1.1}, 8: {0.6, 1.04, 1.1},
+		}[test.clients]
 		switch { // a few seeds can miss the end of a window by seconds, which costs the next minutes
 		case test.kind == sliding && test.clients > 1: // the first client leaves no room for the others at once
 			most.slowness, most.slowest = 1.35, 1.6

@@ -22,7 +22,8 @@ func isSecret(name string) bool {
 		"password", "password1", "password2", "current_password", "private_key", "public_key", "encryption_key",
 		"client_secret", "client_info", "hosted_invoice_url", "invoice_pdf", "code", "code_verifier",
 		"device_code", "user_code", "verification_uri_complete",
-		"email_token", "lock_token", "source_url", "downloadtoken", "download_token", "invitation_key", "invite_url", "binding_uri",
+		"email_token", "lock_token", "source_url", "downloadtoken", "download_token", "invitation_key", "invite_url",
+		"binding_uri",
 		"x-ve-password", "authorization", "cookie", "set-cookie":
 		return true
 	}

@@ -433,7 +433,8 @@ func TestRefusalsWithoutATimeArePaced(t *testing.T) {
 			return failed(http.StatusTooManyRequests, test.code, test.header...).response(r)
 		}))
 		for start := time.Now(); time.Since(start) < 10*time.Minute; {
-			if err := client.Call(t.Context(), of("events.search", api.MaxWait(api.NoLimit)), nil); !errors.Is(err, api.ErrRateLimited) {
+			err := client.Call(t.Context(), of("events.search", api.MaxWait(api.NoLimit)), nil)
+			if !errors.Is(err, api.ErrRateLimited) {
 				t.Fatal(err)
 			}
 			if n > 2*test.most {

@@ -57,7 +57,10 @@ func (h *Handlers) restoreVersion(c *wire.Call, in world.Store, n *world.Node) (
 	}
 	n.Updated, n.Summary = h.Now(), ""
 	h.AddVersion(n, world.Version{Content: v.Content, Size: v.Size, Creator: c.Key.User, Created: n.Updated})
-	h.NodeEvent(n, world.Event{Name: event(in, h, "file_version_restored"), CallingUser: c.Key.User, Actor: h.ActorOf(c.Key)})
+	h.NodeEvent(
+		n,
+		world.Event{Name: event(in, h, "file_version_restored"), CallingUser: c.Key.User, Actor: h.ActorOf(c.Key)},
+	)
 	h.Index(n, world.AIPending)
 	return wire.Object{{"node", h.NodeObject(in, n, c.Out.Level)}}, nil
 }
