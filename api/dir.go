@@ -86,7 +86,8 @@ type DirProgress struct {
 
 // DirFilter selects the entries of a folder. A pattern has the syntax of [path.Match]. It
 // is matched with the name of an entry or, if it contains a slash, with its path below
-// the folder.
+// the folder, which may have a slash before it: "/a.txt" is only the file in the folder
+// itself.
 type DirFilter struct {
 	Include []string // files; none means all
 	Exclude []string // files, and folders with all that is in them
@@ -105,9 +106,9 @@ func (f *DirFilter) Check(op string) error {
 // Selects reports whether the filter selects an entry.
 func (f *DirFilter) Selects(entry string, folder bool) bool {
 	matches := func(pattern string) bool {
-		subject := entry
-		if !strings.Contains(pattern, "/") {
-			subject = path.Base(entry)
+		subject := path.Base(entry)
+		if strings.Contains(pattern, "/") {
+			subject, pattern = entry, strings.TrimPrefix(pattern, "/")
 		}
 		ok, _ := path.Match(pattern, subject)
 		return ok
