@@ -118,13 +118,13 @@ func TestKilledRunIsContinued(t *testing.T) {
 	const points = 12
 	dir, total, killed, sums := filepath.Join(t.TempDir(), "design"), 0, 0, map[string]string{}
 	fill(t, dir, sums)
-	rounds := table.Rounds(points, 200)
+	rounds := table.Rounds(6, 200)
 	for round := range rounds + 1 {
 		k := &killer{Server: fastiotest.New(func(o *fastiotest.Options) { o.Uploads.Pace = 20 * time.Millisecond })}
 		room := k.AddWorkspace(fastiotest.Workspace{Name: "Design"}).ID
 		server := httptest.NewServer(k)
 		if round > 0 { // the first one is not killed, and shows how many requests there are
-			at := 1 + (round*total/points+round/points)%total
+			at := 1 + (round*5%points*total/points+round/points)%total // spread also over few rounds
 			if _, err := k.run(t, server.URL, dir, room, at); err != nil {
 				killed++
 			}
