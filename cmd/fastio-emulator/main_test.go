@@ -259,6 +259,9 @@ func give(t *testing.T, v reflect.Value, tag reflect.StructTag) string {
 		return "2026-01-31T12:00:00Z"
 	case *http.RoundTripper:
 		return t.TempDir()
+	case *map[string]string:
+		*to = map[string]string{"https://loom.test/card": "A card."}
+		return `{"https://loom.test/card": "A card."}`
 	case *[]seed.Limit:
 		*to = []seed.Limit{{Ops: []seed.Op{"events.Search"}, Max: 5, Size: 10 * time.Second}}
 		return `[{"ops": ["events.Search"], "Max": 5, "size": "10s"}]`

@@ -111,6 +111,8 @@ func assign(v reflect.Value, tag reflect.StructTag, text string) error {
 	case *http.RoundTripper:
 		*to = http.NewFileTransport(http.Dir(text)) // a directory instead of the network
 		return nil
+	case *map[string]string:
+		return wanted(json.Unmarshal([]byte(text), to), text, `a JSON object of texts such as {"a": "b"}`)
 	}
 	want := "true or false"
 	switch v.Kind() { //nolint:exhaustive // options have only these kinds

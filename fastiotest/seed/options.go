@@ -160,6 +160,8 @@ type UploadOptions struct {
 	MinChunk          int64  // bytes of all chunks but one; 0 means 1 MiB
 	MaxChunk          int64  // bytes of a chunk; 0 means 100 MB
 	MaxChunks         int    // of an upload; 0 means 550
+	MaxSessions       int    // uploads of a user at a time; 0 means 7,500
+	MaxStored         int64  // bytes of all files of a workspace or share with their versions; 0 means no limit
 	NestedLimits      bool   // the limits are under a key of their own
 	IdenticalVersions bool   // identical bytes make a new version
 	LateBatches       bool   // the files of a batch are stored after the response, which has no ids of nodes

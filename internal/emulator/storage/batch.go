@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"cmp"
 	"crypto/md5"  //nolint:gosec // of the platform
 	"crypto/sha1" //nolint:gosec // as above
 	"crypto/sha256"
@@ -86,7 +87,7 @@ func (h *Handlers) uploadBatch(c *wire.Call) (wire.Object, error) {
 	c.Form.Set("action", "create")
 	to, err := h.treePlace(c, id, kind)
 	if err == nil {
-		err = c.Check.Refusal()
+		err = cmp.Or(c.Check.Refusal(), h.full(to, int64(len(c.Body))))
 	}
 	if err != nil {
 		return nil, err

@@ -33,6 +33,8 @@ const (
 	codeNotTheFile    = 199715
 	codeChunksMissing = 199716
 	codeTooLarge      = 199717
+	codeStorageFull   = 199720
+	codeSessions      = 199721
 )
 
 // Published limits; the options change those that plans have.
@@ -194,7 +196,7 @@ func (h *Handlers) createUpload(c *wire.Call) (wire.Object, error) {
 	if u.size > h.mostUpload() {
 		return nil, wire.Refuse(http.StatusRequestEntityTooLarge, codeTooLarge, "The file is larger than the plan allows.")
 	}
-	if err := h.refuseLocked(c, h.replacedBy(u.to, u.name)); err != nil {
+	if err := cmp.Or(h.refuseLocked(c, h.replacedBy(u.to, u.name)), h.full(u.to, u.size), h.busy(u.user)); err != nil {
 		return nil, err
 	}
 	h.addUpload(u)
@@ -212,6 +214,43 @@ func (h *Handlers) createUpload(c *wire.Call) (wire.Object, error) {
 		h.assembleLater(u)
 	}
 	return h.started(c, u)
+}
+
+// full refuses more bytes than a workspace or share may hold.
+func (h *Handlers) full(to place, more int64) error {
+	most := h.Options.Uploads.MaxStored
+	if most == 0 || to.in.Owner == "" {
+		return nil
+	}
+	for _, n := range h.NodesOf(to.in.Owner) {
+		for _, v := range n.Versions {
+			more += v.Size
+		}
+	}
+	if more <= most {
+		return nil
+	}
+	return wire.Refuse(http.StatusPaymentRequired, codeStorageFull, "Credit Limit Exceeded: the storage is full.")
+}
+
+// busy refuses more uploads at a time than a user may have.
+func (h *Handlers) busy(user string) error {
+	running := 0
+	for _, u := range h.uploads {
+		if u.user == user && !u.ended() {
+			running++
+		}
+	}
+	if running < h.mostSessions() {
+		return nil
+	}
+	return wire.Refuse(http.StatusPreconditionFailed, codeSessions, "Feature Limit: no more uploads at a time.")
+}
+
+// ended reports whether the state of an upload does not change any more.
+func (u *upload) ended() bool {
+	return u.status == uploadComplete && u.to == (place{}) ||
+		slices.Contains([]string{uploadStored, uploadFailed, uploadNotStored}, u.status)
 }
 
 func (h *Handlers) addUpload(u *upload) {
@@ -683,6 +722,7 @@ func (h *Handlers) cancelUploads(c *wire.Call) (wire.Object, error) {
 func (h *Handlers) mostUpload() int64 { return cmp.Or(h.Options.Uploads.MaxSize, mostUpload) }
 func (h *Handlers) mostChunk() int64  { return cmp.Or(h.Options.Uploads.MaxChunk, mostChunk) }
 func (h *Handlers) leastChunk() int64 { return cmp.Or(h.Options.Uploads.MinChunk, leastChunk) }
+func (h *Handlers) mostSessions() int { return cmp.Or(h.Options.Uploads.MaxSessions, mostSessions) }
 func (h *Handlers) mostChunks() int   { return cmp.Or(h.Options.Uploads.MaxChunks, mostChunks) }
 
 func (h *Handlers) uploadLimits(c *wire.Call) (wire.Object, error) {
@@ -708,7 +748,7 @@ func (h *Handlers) uploadLimits(c *wire.Call) (wire.Object, error) {
 		{"size", h.mostUpload()},
 		{"chunk_size", h.mostChunk()},
 		{"chunks", h.mostChunks()},
-		{"sessions", mostSessions},
+		{"sessions", h.mostSessions()},
 		{"sessions_size_max", int64(sessionsMost)},
 	}
 	if h.Options.Uploads.NestedLimits {
