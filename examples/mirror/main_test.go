@@ -227,7 +227,7 @@ func TestBothSidesBecomeTheSame(t *testing.T) {
 	}
 }
 
-// A file on a side that does not have its name, and what is no file, are left alone.
+// Files whose names the other side does not allow are listed, links are skipped.
 func TestSkippedAndRefusedNames(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -236,7 +236,8 @@ func TestSkippedAndRefusedNames(t *testing.T) {
 		if err := os.Symlink("a.txt", filepath.Join(d.dir, "link")); err != nil {
 			t.Fatal(err)
 		}
-		kit.Says(t, d.mirror(), "0 files sent", "1 failed\n", "failed: a\x01.txt: ")
+		d.server.AddNode(fastiotest.Node{Profile: d.workspace, Name: "b\x02.txt", Content: "refused"})
+		kit.Says(t, d.mirror(), "0 files sent, 0 received", "2 failed\n", "failed: a\x01.txt: ", "failed: b\x02.txt: ")
 	})
 }
 

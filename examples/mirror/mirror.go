@@ -49,6 +49,11 @@ func (m *mirror) watch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	defer func() {
+		cancel()
+		for range ended { // until the subscription is closed
+		}
+	}()
 	scan, full := time.NewTicker(m.interval), time.NewTicker(m.full)
 	defer scan.Stop()
 	defer full.Stop()
@@ -78,7 +83,8 @@ func (m *mirror) watch(ctx context.Context) error {
 	}
 }
 
-// subscribe returns a channel for remote changes and one for the end of the subscription.
+// subscribe returns a channel for remote changes and one for the error of the
+// subscription, which is closed at its end.
 func (m *mirror) subscribe(ctx context.Context) (changed <-chan struct{}, ended <-chan error, err error) {
 	sub, err := m.client.Realtime.Subscribe(ctx, m.in, nil)
 	if err != nil {
@@ -86,6 +92,7 @@ func (m *mirror) subscribe(ctx context.Context) (changed <-chan struct{}, ended 
 	}
 	wake, end := make(chan struct{}, 1), make(chan error, 1)
 	go func() {
+		defer close(end)
 		defer func() { _ = sub.Close() }()
 		for change, err := range sub.Changes() {
 			if err != nil {
