@@ -89,8 +89,9 @@ type DirProgress struct {
 // the folder, which may have a slash before it: "/a.txt" is only the file in the folder
 // itself.
 type DirFilter struct {
-	Include []string // files; none means all
-	Exclude []string // files, and folders with all that is in them
+	Include []string        // files; none means all
+	Exclude []string        // files, and folders with all that is in them
+	Paths   map[string]bool // the only files, by their paths; nil means all
 }
 
 // Check returns an [*InputError] if a pattern is malformed.
@@ -113,7 +114,7 @@ func (f *DirFilter) Selects(entry string, folder bool) bool {
 		ok, _ := path.Match(pattern, subject)
 		return ok
 	}
-	if slices.ContainsFunc(f.Exclude, matches) {
+	if slices.ContainsFunc(f.Exclude, matches) || f.Paths != nil && !folder && !f.Paths[entry] {
 		return false
 	}
 	return folder || len(f.Include) == 0 || slices.ContainsFunc(f.Include, matches)

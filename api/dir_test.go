@@ -6,6 +6,19 @@ import (
 	"github.com/fastio-go/fastio/api"
 )
 
+func TestDirFilterOfPaths(t *testing.T) {
+	t.Parallel()
+	f := api.DirFilter{Exclude: []string{"c*"}, Paths: map[string]bool{"b/a*.txt": true, "c.txt": true}}
+	for entry, want := range map[string]bool{"b/a*.txt": true, "b/ab.txt": false, "c.txt": false} {
+		if f.Selects(entry, false) != want {
+			t.Errorf("%s: want %t", entry, want)
+		}
+	}
+	if !f.Selects("b", true) {
+		t.Error("a folder is not entered")
+	}
+}
+
 // A slash at the beginning selects a file of the folder itself.
 func TestDirFilterSelectsByNameOrPath(t *testing.T) {
 	t.Parallel()

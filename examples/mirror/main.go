@@ -98,8 +98,11 @@ func (p *program) run(ctx context.Context) (err error) {
 		err = m.watch(ctx)
 	}
 	m.sum.print(p.out)
-	if ctx.Err() != nil { // Ctrl-C is how it ends
+	switch failed := len(m.sum.failed); {
+	case ctx.Err() != nil: // Ctrl-C is how it ends
 		return nil
+	case err == nil && failed > 0:
+		return fmt.Errorf("%d files have failed", failed)
 	}
 	return err
 }

@@ -237,7 +237,10 @@ func TestSkippedAndRefusedNames(t *testing.T) {
 			t.Fatal(err)
 		}
 		d.server.AddNode(fastiotest.Node{Profile: d.workspace, Name: "b\x02.txt", Content: "refused"})
-		kit.Says(t, d.mirror(), "0 files sent, 0 received", "2 failed\n", "failed: a\x01.txt: ", "failed: b\x02.txt: ")
+		if err := d.run(t.Context()); err == nil {
+			t.Error("the run succeeded")
+		}
+		kit.Says(t, d.said.String(), "0 files sent, 0 received", "2 failed\n", "failed: a\x01.txt: ", "failed: b\x02.txt: ")
 	})
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"path"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/fastio-go/fastio/api"
@@ -148,10 +147,9 @@ func fatal(err error) error {
 
 // only returns a filter for files with these paths.
 func only(paths []string) api.DirFilter {
-	escape := strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `\`, `\\`)
-	f := api.DirFilter{Include: []string{}}
+	f := api.DirFilter{Paths: map[string]bool{}}
 	for _, at := range paths {
-		f.Include = append(f.Include, "/"+escape.Replace(at))
+		f.Paths[at] = true
 	}
 	return f
 }
