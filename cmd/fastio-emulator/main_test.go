@@ -22,6 +22,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/emulator/seedfile"
 	"github.com/fastio-go/fastio/internal/table"
@@ -127,6 +128,7 @@ func TestLoadsASeedFile(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "seed.json")
 	file := `{"users": [{"id": "ada"}], "orgs": [{"id": "acme", "owner": "ada"}],
 		"workspaces": [{"id": "w", "org_id": "acme", "name": "Design"}],
+		"nodes": [{"id": "plan", "profile_id": "w", "name": "plan.txt", "content": "Two looms."}],
 		"keys": [{"token": "secret", "user_id": "ada"}]}`
 	if err := os.WriteFile(name, []byte(file), 0o600); err != nil {
 		t.Fatal(err)
@@ -135,7 +137,28 @@ func TestLoadsASeedFile(t *testing.T) {
 	var p page
 	if status := get(t, base, token, "/workspaces/all/", &p); token != "secret" || status != 200 ||
 		len(p.Workspaces) != 1 {
-		t.Errorf("token %q, %d, %+v", token, status, p)
+		t.Fatalf("token %q, %d, %+v", token, status, p)
+	}
+	c, err := fastio.New(fastio.WithBaseURL(strings.TrimSuffix(base, "/current")), fastio.WithToken(token),
+		fastio.WithHTTPClient(&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.CloseIdleConnections()
+	in := api.Workspace(api.ID(p.Workspaces[0].ID))
+	var names []string
+	content := new(strings.Builder)
+	for node, err := range c.Storage.All(t.Context(), in, api.Root, nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, node.Name)
+		if _, err := c.Storage.DownloadTo(t.Context(), in, node.ID, content, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(names) != 1 || names[0] != "plan.txt" || content.String() != "Two looms." {
+		t.Errorf("%q holds %q", names, content)
 	}
 }
 

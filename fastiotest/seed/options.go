@@ -161,6 +161,7 @@ type UploadOptions struct {
 	MaxChunk          int64  // bytes of a chunk; 0 means 100 MB
 	MaxChunks         int    // of an upload; 0 means 550
 	MaxSessions       int    // uploads of a user at a time; 0 means 7,500
+	MaxSessionBytes   int64  // announced bytes of all of these; 0 means 320 GB
 	MaxStored         int64  // bytes of all files of a workspace or share with their versions; 0 means no limit
 	NestedLimits      bool   // the limits are under a key of their own
 	IdenticalVersions bool   // identical bytes make a new version

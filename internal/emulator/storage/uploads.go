@@ -196,7 +196,7 @@ func (h *Handlers) createUpload(c *wire.Call) (wire.Object, error) {
 	if u.size > h.mostUpload() {
 		return nil, wire.Refuse(http.StatusRequestEntityTooLarge, codeTooLarge, "The file is larger than the plan allows.")
 	}
-	if err := cmp.Or(h.refuseLocked(c, h.replacedBy(u.to, u.name)), h.full(u.to, u.size), h.busy(u.user)); err != nil {
+	if err := cmp.Or(h.refuseLocked(c, h.replacedBy(u.to, u.name)), h.full(u.to, u.size), h.busy(u)); err != nil {
 		return nil, err
 	}
 	h.addUpload(u)
@@ -233,15 +233,16 @@ func (h *Handlers) full(to place, more int64) error {
 	return wire.Refuse(http.StatusPaymentRequired, codeStorageFull, "Credit Limit Exceeded: the storage is full.")
 }
 
-// busy refuses more uploads at a time than a user may have.
-func (h *Handlers) busy(user string) error {
-	running := 0
-	for _, u := range h.uploads {
-		if u.user == user && !u.ended() {
+// busy refuses more uploads, or bytes of them, at a time than a user may have.
+func (h *Handlers) busy(u *upload) error {
+	running, size := 1, max(u.size, 0)
+	for _, other := range h.uploads {
+		if other.user == u.user && !other.ended() {
 			running++
+			size += max(other.size, 0)
 		}
 	}
-	if running < h.mostSessions() {
+	if running <= h.mostSessions() && size <= h.sessionsMost() {
 		return nil
 	}
 	return wire.Refuse(http.StatusPreconditionFailed, codeSessions, "Feature Limit: no more uploads at a time.")
@@ -681,7 +682,7 @@ func (h *Handlers) streamUpload(c *wire.Call, u *upload) (wire.Object, error) {
 		h.moveUpload(u, uploadFailed, "The stream is too large.")
 		return nil, wire.Refuse(http.StatusRequestEntityTooLarge, codeTooLarge, "The stream is too large.")
 	}
-	if err := checkHash(c, "stream", content); err != nil {
+	if err := cmp.Or(h.full(u.to, int64(len(content))), checkHash(c, "stream", content)); err != nil {
 		return nil, err
 	}
 	u.chunks[1] = content
@@ -723,7 +724,10 @@ func (h *Handlers) mostUpload() int64 { return cmp.Or(h.Options.Uploads.MaxSize,
 func (h *Handlers) mostChunk() int64  { return cmp.Or(h.Options.Uploads.MaxChunk, mostChunk) }
 func (h *Handlers) leastChunk() int64 { return cmp.Or(h.Options.Uploads.MinChunk, leastChunk) }
 func (h *Handlers) mostSessions() int { return cmp.Or(h.Options.Uploads.MaxSessions, mostSessions) }
-func (h *Handlers) mostChunks() int   { return cmp.Or(h.Options.Uploads.MaxChunks, mostChunks) }
+func (h *Handlers) sessionsMost() int64 {
+	return cmp.Or(h.Options.Uploads.MaxSessionBytes, sessionsMost)
+}
+func (h *Handlers) mostChunks() int { return cmp.Or(h.Options.Uploads.MaxChunks, mostChunks) }
 
 func (h *Handlers) uploadLimits(c *wire.Call) (wire.Object, error) {
 	action, instance, file := c.Value("action"), c.Value("instance_id"), c.Value("file_id")
@@ -749,7 +753,7 @@ func (h *Handlers) uploadLimits(c *wire.Call) (wire.Object, error) {
 		{"chunk_size", h.mostChunk()},
 		{"chunks", h.mostChunks()},
 		{"sessions", h.mostSessions()},
-		{"sessions_size_max", int64(sessionsMost)},
+		{"sessions_size_max", h.sessionsMost()},
 	}
 	if h.Options.Uploads.NestedLimits {
 		return wire.Object{{"limits", limits}}, nil
