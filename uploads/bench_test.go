@@ -1,4 +1,4 @@
-//go:build unix
+//go:build linux
 
 package uploads_test
 
@@ -420,7 +420,8 @@ func (s *bench) run(role, url string) usage {
 		s.b.Fatalf("%s: %v", role, err)
 	}
 	used := c.ProcessState.SysUsage().(*syscall.Rusage)
-	return usage{c.ProcessState.UserTime() + c.ProcessState.SystemTime(), time.Since(begun), used.Maxrss >> 10}
+	memory := int64(used.Maxrss) >> 10 //nolint:unconvert // 32 bits on some systems
+	return usage{c.ProcessState.UserTime() + c.ProcessState.SystemTime(), time.Since(begun), memory}
 }
 
 // compare reports the medians of alternating runs.

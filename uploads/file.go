@@ -136,7 +136,8 @@ func unchanged(f fs.File, was fs.FileInfo) func() bool {
 // FromReader is [Service.File] for content of unknown size. Up to [MaxSingle] bytes are
 // sent in one call, more as a stream, which is sent once: after a failure the content must
 // be read again by another call. Hash is that of the content, checked by the server; nil
-// means none. The server ends a stream that exceeds the limit of the plan.
+// means none. The server ends a stream that exceeds the limit of the plan. The end of ctx
+// does not interrupt a Read of content: if it can block, close its source then.
 //
 // Errors: those of [Service.File], and that of content.
 func (s *Service) FromReader(

@@ -86,8 +86,12 @@ func (h *Handlers) uploadBatch(c *wire.Call) (wire.Object, error) {
 	}
 	c.Form.Set("action", "create")
 	to, err := h.treePlace(c, id, kind)
+	total := 0
+	for _, content := range files {
+		total += len(content)
+	}
 	if err == nil {
-		err = cmp.Or(c.Check.Refusal(), h.full(to, int64(len(c.Body))))
+		err = cmp.Or(c.Check.Refusal(), h.full(to, int64(total)))
 	}
 	if err != nil {
 		return nil, err
