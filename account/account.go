@@ -1,5 +1,5 @@
-// Package account reads the signed-in user, organizations and workspaces with their
-// members, and creates accounts.
+// Package account reads and changes the account of the signed-in user, reads
+// organizations and workspaces with their members, and creates accounts.
 //
 //	me, err := client.Account.Me(ctx)
 //	if err != nil {
@@ -41,11 +41,16 @@ type Service struct {
 	Orgs       *Orgs       // organizations
 	Billing    *Billing    // plans, credits and usage of organizations
 	Workspaces *Workspaces // workspaces
+
+	PasswordReset *PasswordReset // a new password for one that is forgotten
 }
 
 // New returns a Service that sends its requests through c.
 func New(c api.Client) *Service {
-	return &Service{c: c, Users: &Users{c}, Orgs: &Orgs{c}, Billing: &Billing{c}, Workspaces: &Workspaces{c}}
+	return &Service{
+		c: c, Users: &Users{c}, Orgs: &Orgs{c}, Billing: &Billing{c}, Workspaces: &Workspaces{c},
+		PasswordReset: &PasswordReset{c},
+	}
 }
 
 // User is a person or a software agent. Which fields are set depends on the

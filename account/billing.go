@@ -32,8 +32,8 @@ const (
 // the platform's list of plans, GET /current/org/billing/plan/list/.
 type PlanID string
 
-// Report is an undocumented response about billing. All members are in Extra,
-// including those of the envelope.
+// Report is an undocumented response. All members are in Extra, including those of
+// the envelope.
 type Report struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"`
 }

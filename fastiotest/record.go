@@ -114,10 +114,12 @@ func (r *recorder) keep(req *http.Request, body []byte, resp *http.Response, ans
 	}
 	info, _ := fastio.CallFromContext(req.Context())
 	f := &fixture{Op: info.Op, Request: requestOf(req, body, &r.secrets)}
+	r.secrets.All = redact.Confidential(req.URL.Path)
 	f.Response = answered{
 		Status:  resp.StatusCode,
 		Content: contentOf(resp.Header.Get("Content-Type"), answer, &r.secrets),
 	}
+	r.secrets.All = false
 	f.Response.Header = relevant(resp.Header, &r.secrets)
 	f.Request = requestOf(req, body, &r.secrets) // again, because the response may have added secrets
 	text, err := f.encode()

@@ -206,8 +206,8 @@ func (s *Server) AddMembership(m Membership) Membership { return add(s.platform.
 // with empty fields filled in.
 func (s *Server) AddInvitation(v Invitation) Invitation { return add(s.platform.AddInvitation, v) }
 
-// Mails lists what the platform has sent to an e-mail address about memberships
-// and invitations, oldest first.
+// Mails lists what the platform has sent to an e-mail address, oldest first, except
+// for the codes of [Server.ValidationCode] and [Server.OneTimeCode].
 func (s *Server) Mails(to string) []Mail { return convert[[]Mail](s.platform.Mails(to)) }
 
 // AddOAuthClient adds an application without registration and returns it with empty

@@ -365,13 +365,14 @@ type Outcome struct {
 	Code     string // displayed by the browser; "" if it is redirected or access was denied
 }
 
-// Mail is an e-mail that the platform has sent about a membership or an
-// invitation.
+// Mail is an e-mail that the platform has sent about a membership or an invitation,
+// a change of the e-mail address, or a password that is forgotten.
 type Mail[P, O ~string] struct {
 	To           string
 	Profile      P
 	Invitation   O      // "" for one about a membership
 	Key, Message string // of the invitation
+	Token        string // confirms the address, or replaces the password; "" in other mails
 	At           time.Time
 }
 

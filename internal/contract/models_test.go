@@ -46,13 +46,17 @@ var unmodeled = map[string][]string{
 		"/results", "/transactions/count", // length of the list beside it
 	},
 
-	"fastio.Health":        {"current_api_version", "system"}, // undocumented
-	"account.User":         {"status", "two_factor"},
-	"account.Org":          {"accent_color", "capabilities", "closed", "owner"},
-	"account.Workspace":    {"accent_color", "background_color1", "background_color2", "logo", "owner", "owner_defined"},
-	"account.Available":    {"current_api_version", "profiles", "status"}, // undocumented
-	"account.Permit":       {"current_api_version", "status"},
-	"account.Report":       {"credits", "current_api_version", "meter", "status", "usage"}, // undocumented
+	"fastio.Health":     {"current_api_version", "system"}, // undocumented
+	"account.User":      {"status", "two_factor"},
+	"account.Org":       {"accent_color", "capabilities", "closed", "owner"},
+	"account.Workspace": {"accent_color", "background_color1", "background_color2", "logo", "owner", "owner_defined"},
+	"account.Available": {"current_api_version", "profiles", "status"}, // undocumented
+	"account.Permit":    {"current_api_version", "status"},
+	"account.Report": {
+		"credits", "current_api_version", "limits", "meter", "phone_country", "phone_number", "status", "usage",
+	}, // undocumented
+	"account.ResetTarget":  {"current_api_version", "status"},
+	"account.SupportPIN":   {"current_api_version", "status"},
 	"account.Subscription": {"current_api_version", "status"},
 	"events.Event":         {"policy_changes"}, // promoted by one kind of event
 

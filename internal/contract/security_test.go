@@ -9,6 +9,8 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -22,6 +24,7 @@ import (
 	"github.com/fastio-go/fastio/account"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/comments"
+	"github.com/fastio-go/fastio/fastiotest"
 	"github.com/fastio-go/fastio/fileshares"
 	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/shares"
@@ -124,6 +127,7 @@ const (
 	inToken    = "LinkToken"    // the option for a share, sent in the same header
 	inForm     = "form"         // a password that is to be set or exchanged
 	elsewhere  = "key"          // the key of an invitation, or the token of a lock
+	ofAccount  = "account"      // a password of the account, or a code or token from a mail
 )
 
 // openCalls returns the arguments of the calls that accept an option for a link,
@@ -226,6 +230,19 @@ func linkCalls() map[string]linkCall {
 		"storage.Locks.Release":           func(token api.Secret) []any { return []any{api.Share(portalID), "n", token} },
 	} {
 		add(elsewhere, name, args)
+	}
+	other := api.NewSecret("an0th3r s3cr3t")
+	for name, args := range map[string]secretArgs{
+		"account.ChangePassword current": func(p api.Secret) []any { return []any{p, other} },
+		"account.ChangePassword new":     func(p api.Secret) []any { return []any{other, p} },
+		"account.RequestEmailChange":     func(p api.Secret) []any { return []any{"king@example.test", p} },
+		"account.ConfirmEmailChange":     func(token api.Secret) []any { return []any{token} },
+		"account.PasswordReset.Check":    func(code api.Secret) []any { return []any{code} },
+
+		"account.PasswordReset.Complete code": func(code api.Secret) []any { return []any{code, other} },
+		"account.PasswordReset.Complete new":  func(p api.Secret) []any { return []any{other, p} },
+	} {
+		add(ofAccount, name, args)
 	}
 	return all
 }
@@ -377,7 +394,7 @@ func TestRedirectsWithPasswordAreNotFollowed(t *testing.T) {
 		"https://api.fast.io@evil.test/", "https://files.elsewhere.test/?token=" + signed,
 	} {
 		for _, status := range []int{301, 302, 303, 307, 308} {
-			for name, call := range sentIn(inPassword, inToken, inForm) {
+			for name, call := range sentIn(inPassword, inToken, inForm, ofAccount) {
 				if name == "fileshares.Preview" && status == 307 { // see rule 4
 					continue
 				}
@@ -558,7 +575,8 @@ func TestRepeatedSecretsAreMasked(t *testing.T) {
 	for name, call := range linkCalls() {
 		for _, status := range []int{200, 307, 401, 403, 404, 406, 500, 503} {
 			w := &internet{answer: func(r *http.Request, _ int) answer {
-				echo := `"` + strings.Join([]string{canary, bearer, r.URL.String(), url.PathEscape(canary)}, " ") + `"`
+				sent := r.Header.Get("Authorization")
+				echo := `"` + strings.Join([]string{canary, sent, r.URL.String(), url.PathEscape(canary)}, " ") + `"`
 				if status == http.StatusOK { // not the expected form
 					return reply(status,
 						`{"result":true,"share":`+echo+`,"invitation":7,"invitations":7,"auth_token":{},`+
@@ -583,6 +601,55 @@ func TestRepeatedSecretsAreMasked(t *testing.T) {
 	}
 }
 
+// Recorded files contain no secret of a request or response.
+func TestSecretsAreNotRecorded(t *testing.T) {
+	t.Parallel()
+	calls := linkCalls()
+	calls["account.SupportPIN"] = linkCall{ofAccount, func(ctx context.Context, c *fastio.Client, _ api.Secret) error {
+		_, err := c.Account.SupportPIN(ctx)
+		return err
+	}}
+	echo := `"` + canary + ` or ` + url.PathEscape(canary) + `"`
+	for name, call := range calls {
+		for status, body := range map[int]string{
+			200: strings.TrimSuffix(whole, "}") + `,"pin":` + echo + `,"unknown":{"deep":[` + echo + `]}}`,
+			406: `{"result":false,"error":{"code":1,"text":` + echo + `}}`,
+		} {
+			dir := t.TempDir()
+			c, _ := clientOn(t, fastiotest.Record(dir, always(status, body)))
+			_ = call.do(t.Context(), c, api.NewSecret(canary)) // its error is checked elsewhere
+			files, err := os.ReadDir(dir)
+			if err != nil || len(files) == 0 {
+				t.Errorf("%s, %d: nothing was recorded: %v", name, status, err)
+			}
+			for _, f := range files {
+				if text := readFile(t, filepath.Join(dir, f.Name())); holds(text, canary) || holds(text, bearer) {
+					t.Errorf("%s, %d: a secret is in %s", name, status, text)
+				}
+			}
+		}
+	}
+}
+
+// A phone number is in neither errors nor logs nor recorded files.
+func TestPhoneNumbersAreNotPrinted(t *testing.T) {
+	t.Parallel()
+	const number = "2079460000"
+	for _, status := range []int{307, 406, 500} {
+		dir := t.TempDir()
+		w := &internet{answer: func(r *http.Request, _ int) answer {
+			return reply(status, `{"result":false,"error":{"code":1,"resource":"GET `+r.URL.Path+`"}}`,
+				"Location", r.URL.Path+"?x=1")
+		}}
+		c, logged := clientOn(t, fastiotest.Record(dir, w))
+		_, err := c.Account.CheckPhone(t.Context(), "44", number)
+		recorded := readFile(t, filepath.Join(dir, "account.CheckPhone.json"))
+		if text := printed(err) + logged.String() + recorded; err == nil || strings.Contains(text, number) {
+			t.Errorf("%d: %v: %s", status, err, text)
+		}
+	}
+}
+
 // Rule 6: a value with a secret prints without it, with every verb.
 func TestSecretsAreNotPrinted(t *testing.T) {
 	t.Parallel()
@@ -598,6 +665,7 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 		&shares.InvitationPage{Invitations: []*shares.Invitation{invitation}}, &account.SignUpRequest{Password: secret},
 		&storage.PreviewAccess{Token: secret, Path: secret}, &storage.DownloadOptions{Token: secret},
 		&storage.Lock{Token: secret},
+		&account.SupportPIN{PIN: secret, IdentityHash: secret, Extra: map[string]api.Secret{"other": secret}},
 		&account.SignedUp{Token: &api.Token{AccessToken: secret}},
 		&account.Subscription{PublicKey: secret, SetupIntent: &account.SetupIntent{ClientSecret: secret}},
 	} {
@@ -675,7 +743,7 @@ func TestIdentifiersStayInTheirSegment(t *testing.T) {
 	client, _ := clientOn(t, w)
 	calls := 0
 	eachMethod(t, client, func(op string, rows []row, method reflect.Value) {
-		if !strings.Contains(rows[0].path, "{") {
+		if !strings.Contains(rows[0].path, "{") || op == "account.AutoSyncPhoto" { // of a word, not an identifier
 			return
 		}
 		for _, id := range []string{"../a b/ü?x=1#y%2F@", "", " ", ".", ".."} {

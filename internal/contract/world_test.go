@@ -226,6 +226,15 @@ func (w *world) populate() {
 // readMail learns the code in the latest message to the signed-in user.
 func (w *world) readMail() { w.learn("code", w.server.ValidationCode(w.server.User().ID)) }
 
+// readToken learns the token in the latest mail to a new address.
+func (w *world) readToken() {
+	mails := w.server.Mails(newAddress)
+	w.learn("token of the mail", mails[len(mails)-1].Token)
+}
+
+// newAddress is the e-mail address that the signed-in user changes to.
+const newAddress = "countess@example.test"
+
 // readCode learns the one-time code of the signed-in user.
 func (w *world) readCode() { w.learn("code", w.server.OneTimeCode(w.server.User().ID)) }
 

@@ -130,7 +130,7 @@ func (s *Server) connect() {
 	s.storage = storage.New(w)
 	s.signinArea = signin.New(w)
 	s.oauthArea = oauth.New(w, s.signinArea)
-	s.accountArea = &account.Handlers{World: w, Signin: s.signinArea}
+	s.accountArea = account.New(w, s.signinArea)
 	s.eventsArea = events.New(w)
 	s.activityArea = activity.New(w, s.eventsArea)
 	s.realtimeArea = realtime.New(w, &s.faults)

@@ -213,7 +213,8 @@ func (s *Server) match(c *wire.Call, r *http.Request) error {
 	}
 	c.Request = inner
 	if s.routeOf(inner) != nil {
-		s.mux.ServeHTTP(&matched{call: c}, inner)
+		s.mux.ServeHTTP(&matched{call: c}, muxed(inner))
+		c.Request.URL = inner.URL
 		return nil
 	}
 	allowed := s.methodsOf(inner)
@@ -261,11 +262,18 @@ func atRoot(path string) bool {
 
 // routeOf finds the route of a request without redirects and errors of the mux.
 func (s *Server) routeOf(r *http.Request) *wire.Route {
-	h, _ := s.mux.Handler(r)
+	h, _ := s.mux.Handler(muxed(r))
 	if e, found := h.(endpoint); found && e.Method == r.Method {
 		return e.Route
 	}
 	return nil
+}
+
+func muxed(r *http.Request) *http.Request {
+	inner, target := *r, *r.URL
+	target.Path, target.RawPath = wire.Muxed(target.Path), wire.Muxed(target.RawPath)
+	inner.URL = &target
+	return &inner
 }
 
 func (s *Server) methodsOf(r *http.Request) []string {

@@ -2666,3 +2666,117 @@ func AssetsRead(in api.Profile, assetName string) *api.Request {
 	}
 	return r
 }
+
+func AccountUpdateProfile(body api.Body) *api.Request {
+	return &api.Request{
+		Op: "account.UpdateProfile", Method: http.MethodPost, Replay: api.ReplayOnce,
+		Path: api.Path("/current/user/update/"),
+		Body: body,
+	}
+}
+
+func AccountChangePassword(body api.Body) *api.Request {
+	return &api.Request{
+		Op: "account.ChangePassword", Method: http.MethodPost, Replay: api.ReplayOnce,
+		Path: api.Path("/current/user/update/"),
+		Body: body,
+	}
+}
+
+func AccountRequestEmailChange(body api.Body) *api.Request {
+	return &api.Request{
+		Op: "account.RequestEmailChange", Method: http.MethodPost, Replay: api.ReplayOnce,
+		Path: api.Path("/current/user/update/"),
+		Body: body,
+	}
+}
+
+func AccountSetPhone(body api.Body) *api.Request {
+	return &api.Request{
+		Op: "account.SetPhone", Method: http.MethodPost, Replay: api.ReplayOnce,
+		Path: api.Path("/current/user/update/"),
+		Body: body,
+	}
+}
+
+func AccountConfirmEmailChange(body api.Body) *api.Request {
+	return &api.Request{
+		Op: "account.ConfirmEmailChange", Method: http.MethodPost, Replay: api.ReplayOnce,
+		Path: api.Path("/current/user/email/change/"),
+		Body: body,
+	}
+}
+
+func AccountPasswordResetRequest(body api.Body) *api.Request {
+	return &api.Request{
+		Op: "account.PasswordReset.Request", Method: http.MethodPost, Replay: api.ReplayOnce,
+		Path: api.Path("/current/user/email/reset/"),
+		Auth: api.AuthNone,
+		Body: body,
+	}
+}
+
+func AccountPasswordResetCheck(code string) *api.Request {
+	return &api.Request{
+		Op: "account.PasswordReset.Check", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path: api.Path(
+			"/current/user/password/{code}/details/",
+			code,
+		),
+		Auth: api.AuthNone,
+	}
+}
+
+func AccountPasswordResetComplete(code string, body api.Body) *api.Request {
+	return &api.Request{
+		Op: "account.PasswordReset.Complete", Method: http.MethodPost, Replay: api.ReplayOnce,
+		Path: api.Path(
+			"/current/user/password/{code}/",
+			code,
+		),
+		Auth: api.AuthNone,
+		Body: body,
+	}
+}
+
+func AccountClose(body api.Body) *api.Request {
+	return &api.Request{
+		Op: "account.Close", Method: http.MethodPost, Replay: api.ReplayOnce,
+		Path: api.Path("/current/user/close/"),
+		Body: body,
+	}
+}
+
+func AccountOrgLimits() *api.Request {
+	return &api.Request{
+		Op: "account.OrgLimits", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path: api.Path("/current/user/me/limits/orgs/"),
+	}
+}
+
+func AccountSupportPIN() *api.Request {
+	return &api.Request{
+		Op: "account.SupportPIN", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path: api.Path("/current/user/pin/"),
+	}
+}
+
+func AccountCheckPhone(countryCode string, phoneNumber string) *api.Request {
+	return &api.Request{
+		Op: "account.CheckPhone", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path: api.Path(
+			"/current/user/phone/{country_code}-{phone_number}/",
+			countryCode, phoneNumber,
+		),
+	}
+}
+
+func AccountAutoSyncPhoto(state string) *api.Request {
+	return &api.Request{
+		Op: "account.AutoSyncPhoto", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path: api.Path(
+			"/current/user/me/autosync/{state}/",
+			state,
+		),
+	}
+}

@@ -23,7 +23,7 @@ func isSecret(name string) bool {
 		"client_secret", "client_info", "hosted_invoice_url", "invoice_pdf", "code", "code_verifier",
 		"device_code", "user_code", "verification_uri_complete",
 		"email_token", "lock_token", "source_url", "downloadtoken", "download_token", "invitation_key", "invite_url",
-		"binding_uri",
+		"binding_uri", "pin", "identity_hash",
 		"x-ve-password", "authorization", "cookie", "set-cookie":
 		return true
 	}
@@ -48,8 +48,8 @@ func Header(name string) bool {
 // text is completed. In any other text only paths are masked.
 func JSON(b []byte) []byte { return new(Words).JSON(b) }
 
-// Path masks the one-time codes and keys in the paths of some endpoints, also within
-// a text.
+// Path masks the one-time codes, keys and phone numbers in the paths of some
+// endpoints, also within a text.
 func Path(path string) string {
 	if !strings.Contains(path, "/") {
 		return path
@@ -79,7 +79,7 @@ func isCode(before []string, segment string) bool {
 		return true // the token of a preview
 	}
 	switch strings.Join(before[len(before)-2:], "/") {
-	case "user/password", "2factor/auth", "2factor/verify", "members/join", "user/invitation", "ai/share":
+	case "user/password", "user/phone", "2factor/auth", "2factor/verify", "members/join", "user/invitation", "ai/share":
 		return true
 	case "auth/2factor":
 		switch segment {
@@ -90,6 +90,10 @@ func isCode(before []string, segment string) bool {
 	}
 	return false
 }
+
+// Confidential reports whether the response to a path is a secret as a whole: the
+// names of its members are not documented.
+func Confidential(path string) bool { return strings.HasSuffix(path, "/user/pin/") }
 
 // Cause returns the error that net/http wraps in a [url.Error], which prints the
 // address with its query.
@@ -167,14 +171,17 @@ func (w *Words) value(dec *jsontext.Decoder, enc *jsontext.Encoder, fault bool) 
 	return err
 }
 
-// token copies the next token, and masks a string.
+// token copies the next token, and masks a string, or any value with All.
 func (w *Words) token(dec *jsontext.Decoder, enc *jsontext.Encoder) (jsontext.Kind, error) {
 	t, err := dec.ReadToken()
 	if err != nil {
 		return 0, err
 	}
 	kind := t.Kind()
-	if kind == '"' {
+	switch {
+	case w.All && (kind == '"' || kind == '0'):
+		t = jsontext.String(Mask)
+	case kind == '"':
 		t = jsontext.String(w.Text(t.String()))
 	}
 	return kind, enc.WriteToken(t)

@@ -13,6 +13,7 @@ import (
 // the values of secret names. The zero value has no words.
 type Words struct {
 	Cut   bool // the text is truncated and may end within a word
+	All   bool // every text and number of JSON is a secret
 	known []string
 }
 

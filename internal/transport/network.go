@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/redact"
 )
 
 // sender is the last step of the pipeline: it sends a request once.
@@ -230,12 +231,13 @@ func (x *exchange) fixLocation(resp *http.Response, base *url.URL) {
 }
 
 // checkRedirect follows redirects within one origin, and only for requests without
-// data. Any other redirect becomes an error.
+// data and without a secret in the path. Any other redirect becomes an error.
 func checkRedirect(req *http.Request, via []*http.Request) error {
 	const most = 10
 	first := via[0]
 	r := exchangeOf(first.Context()).request
-	if len(via) >= most || first.Method != http.MethodGet || r.Hop || !linkSecret(r).IsZero() ||
+	path, _ := r.Path.Split()
+	if len(via) >= most || first.Method != http.MethodGet || r.Hop || !linkSecret(r).IsZero() || redact.Path(path) != path ||
 		req.URL.Scheme != first.URL.Scheme || req.URL.Host != first.URL.Host || req.URL.User != nil {
 		return http.ErrUseLastResponse
 	}

@@ -17,6 +17,13 @@ type Handlers struct {
 	*world.World
 
 	Signin *signin.Handlers
+
+	settings map[string]*settings // by user
+}
+
+// New returns the handlers of a world.
+func New(w *world.World, signin *signin.Handlers) *Handlers {
+	return &Handlers{World: w, Signin: signin, settings: map[string]*settings{}}
 }
 
 // Codes of the account, the emulator's own.
@@ -28,6 +35,10 @@ const (
 
 // Routes returns the routes of users, organizations and workspaces.
 func (h *Handlers) Routes() []*wire.Route {
+	return slices.Concat(h.userRoutes(), h.profileRoutes())
+}
+
+func (h *Handlers) profileRoutes() []*wire.Route {
 	const org, workspace = "/current/org/{org_id}/", "/current/workspace/{workspace_id}/"
 	return []*wire.Route{
 		wire.Post("account.SignUp", "/current/user/", h.signUp, wire.Open,
@@ -103,8 +114,9 @@ func (h *Handlers) UserObject(id, viewer string, lv wire.Level) wire.Object {
 	r.Put(wire.Standard, "created", wire.Stamp(u.Created))
 	r.Put(wire.Standard, "updated", wire.Stamp(u.Created))
 	if id == viewer {
-		r.Put(wire.Full, "phone_country", nil)
-		r.Put(wire.Full, "phone_number", nil)
+		own := h.settingsOf(id)
+		r.Put(wire.Full, "phone_country", wire.Optional(own.country))
+		r.Put(wire.Full, "phone_number", wire.Optional(own.number))
 		r.Put(wire.Full, "two_factor", h.Signin.Auth.Factors[id].Active != nil)
 	}
 	return r.Fields

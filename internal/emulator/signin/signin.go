@@ -89,17 +89,18 @@ func (h *Handlers) signOut(c *wire.Call) (wire.Object, error) {
 		return nil, wire.Refuse(http.StatusUnauthorized, codeAgentSignOut, "The key of an agent account cannot sign out.")
 	}
 	if !h.Options.OAuth.PermanentSessions {
-		h.endSessions(c.Key.User, wire.SessionToken)
+		h.EndSessions(c.Key.User, wire.SessionToken)
 	}
 	return nil, nil
 }
 
 func (h *Handlers) invalidateAll(c *wire.Call) (wire.Object, error) {
-	h.endSessions(c.Key.User, wire.SessionToken, wire.LimitedToken)
+	h.EndSessions(c.Key.User, wire.SessionToken, wire.LimitedToken)
 	return nil, nil
 }
 
-func (h *Handlers) endSessions(userID string, kinds ...wire.CredentialKind) {
+// EndSessions revokes the tokens of a user that are of these kinds.
+func (h *Handlers) EndSessions(userID string, kinds ...wire.CredentialKind) {
 	maps.DeleteFunc(h.Credentials, func(_ string, k *wire.Credential) bool {
 		return k.User == userID && slices.Contains(kinds, k.Kind)
 	})
@@ -176,7 +177,7 @@ func (h *Handlers) CheckPassword(email, password string) (userID string, err err
 	case !tried.locked.IsZero():
 		tried = attempts{}
 	}
-	if id := h.UserOf(email); id != "" && h.Users[id].Value.Password == password {
+	if id := h.UserOf(email); h.Enabled(id) && h.Users[id].Value.Password == password {
 		delete(h.Auth.attempts, address)
 		return id, nil
 	}

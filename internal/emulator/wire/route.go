@@ -201,7 +201,7 @@ func OnFileShare(other *Route) RouteOption { return func(r *Route) { r.OnFileSha
 // Patterns returns the mux patterns of a route. A final path parameter without
 // a slash may be omitted: the route handles that path as well.
 func (r *Route) Patterns() []string {
-	path, isOpen := strings.CutSuffix(r.Pattern, "/")
+	path, isOpen := strings.CutSuffix(Muxed(r.Pattern), "/")
 	switch {
 	case !isOpen:
 		return []string{path, path[:strings.LastIndexByte(path, '/')+1] + "{$}"}
@@ -209,6 +209,12 @@ func (r *Route) Patterns() []string {
 		return []string{path + "/{$}", path}
 	}
 	return []string{path + "/{$}"}
+}
+
+// Muxed returns a path as the mux gets it, which cannot distinguish the check of a
+// phone number from the details of a user called phone.
+func Muxed(path string) string {
+	return strings.Replace(path, "/current/user/phone/", "/current/user.phone/", 1)
 }
 
 // Area returns the first part of the operation name.

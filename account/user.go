@@ -1,0 +1,259 @@
+package account
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/internal/form"
+)
+
+// ProfileRequest changes the names of the signed-in user. An empty field keeps the
+// name; at least one is required.
+type ProfileRequest struct {
+	FirstName string
+	LastName  string
+}
+
+// UpdateProfile changes the names of the signed-in user. A token with scopes requires
+// that of the account settings. The call is retried only if it was not sent.
+//
+// Errors: [*api.InputError] for an empty request; [api.ErrForbidden] if the token may
+// not change the account.
+//
+// It calls POST /current/user/update/.
+func (s *Service) UpdateProfile(ctx context.Context, r ProfileRequest, opts ...api.CallOption) error {
+	f := form.New("account.UpdateProfile")
+	form.Given("first_name", r.FirstName, f.Set)
+	form.Given("last_name", r.LastName, f.Set)
+	if err := f.Changed(); err != nil {
+		return err
+	}
+	return call.Do(ctx, s.c, endpoint.AccountUpdateProfile(f.Form), opts)
+}
+
+// ChangePassword changes the password of the signed-in user. Current is the one to
+// replace, empty for an account without a password. The server may end all sessions,
+// including that of this client. The call is retried only if it was not sent, and
+// follows no redirect.
+//
+// Errors: [api.ErrInvalid] if the current password is wrong or the new one is not
+// accepted; [api.ErrForbidden] if the token may not change the account.
+//
+// It calls POST /current/user/update/.
+func (s *Service) ChangePassword(
+	ctx context.Context, current, password api.Secret, opts ...api.CallOption,
+) error {
+	f := form.New("account.ChangePassword")
+	form.Given("current_password", current.Reveal(), f.Set)
+	confidential(&f, "password", password.Reveal())
+	if err := f.Err(); err != nil {
+		return err
+	}
+	return call.Do(ctx, s.c, endpoint.AccountChangePassword(f.Form), opts)
+}
+
+// RequestEmailChange sends a mail with a token for [Service.ConfirmEmailChange] to a
+// new e-mail address of the signed-in user. Until it is confirmed the address does not
+// change. Current is the password, empty for an account without one. Each call sends a
+// mail; it is retried only if it was not sent, and follows no redirect.
+//
+// Errors: [api.ErrInvalid] if the password is wrong or the address is not accepted;
+// [api.ErrForbidden] if the token may not change the account.
+//
+// It calls POST /current/user/update/.
+func (s *Service) RequestEmailChange(
+	ctx context.Context, address string, current api.Secret, opts ...api.CallOption,
+) error {
+	const op, field = "account.RequestEmailChange", "email_address"
+	if err := checkAddress(op, field, address); err != nil {
+		return err
+	}
+	f := form.New(op)
+	f.Set(field, address)
+	form.Given("current_password", current.Reveal(), f.Set)
+	return call.Do(ctx, s.c, endpoint.AccountRequestEmailChange(f.Form), opts)
+}
+
+// ConfirmEmailChange changes the e-mail address of the signed-in user to the one that
+// received the token, in a mail of [Service.RequestEmailChange]. The token is valid
+// once. The call is retried only if it was not sent, and follows no redirect.
+//
+// Errors: [api.ErrInvalid] if the token is wrong, used or expired.
+//
+// It calls POST /current/user/email/change/.
+func (s *Service) ConfirmEmailChange(ctx context.Context, token api.Secret, opts ...api.CallOption) error {
+	f := form.New("account.ConfirmEmailChange")
+	confidential(&f, "token", strings.TrimSpace(token.Reveal()))
+	if err := f.Err(); err != nil {
+		return err
+	}
+	return call.Do(ctx, s.c, endpoint.AccountConfirmEmailChange(f.Form), opts)
+}
+
+// SetPhone changes the phone number of the signed-in user. Country is the country code,
+// such as "44"; both consist of digits only. The second factor of the account must be
+// disabled. The call is retried only if it was not sent.
+//
+// Errors: [*api.InputError] for a country or number that does not consist of digits;
+// [api.ErrInvalid] if the number is not accepted or a second factor is enabled;
+// [api.ErrForbidden] if the token may not change the account.
+//
+// It calls POST /current/user/update/.
+func (s *Service) SetPhone(ctx context.Context, country, number string, opts ...api.CallOption) error {
+	f, err := phone("account.SetPhone", country, number)
+	if err != nil {
+		return err
+	}
+	return call.Do(ctx, s.c, endpoint.AccountSetPhone(f), opts)
+}
+
+// CheckPhone returns what the platform reports about a phone number, before
+// [Service.SetPhone]. The members of the response are not documented: all of them are in
+// Extra. Country is the country code; both consist of digits only.
+//
+// Errors: [*api.InputError] for a country or number that does not consist of digits;
+// [api.ErrInvalid] if the server rejects the number.
+//
+// It calls GET /current/user/phone/{country_code}-{phone_number}/.
+func (s *Service) CheckPhone(ctx context.Context, country, number string, opts ...api.CallOption) (*Report, error) {
+	if _, err := phone("account.CheckPhone", country, number); err != nil {
+		return nil, err
+	}
+	return call.One[Report](ctx, s.c, endpoint.AccountCheckPhone(country, number), "", opts)
+}
+
+// phone returns the form of a phone number. Its errors do not contain the number.
+func phone(op, country, number string) (api.Form, error) {
+	f := form.New(op)
+	digits := func(field, value string) {
+		if value == "" || strings.Trim(value, "0123456789") != "" {
+			f.Refuse(field, "must consist of digits", "")
+		}
+		f.Set(field, value)
+	}
+	digits("phone_country", country)
+	digits("phone_number", number)
+	return f.Form, f.Err()
+}
+
+// confidential sets a required field. Its error does not contain the value.
+func confidential(f *form.Fields, field, value string) {
+	if value == "" {
+		f.Refuse(field, "must be given", "")
+	}
+	f.Set(field, value)
+}
+
+// PasswordReset replaces a forgotten password, with a code that the platform sends by
+// mail. Its calls send no token.
+type PasswordReset struct{ c api.Client }
+
+// Request sends a mail with a code to the address of an account. It succeeds for any
+// address: the platform does not disclose which ones have an account. Each call sends a
+// mail; it is retried only if it was not sent.
+//
+// It calls POST /current/user/email/reset/.
+func (p *PasswordReset) Request(ctx context.Context, email string, opts ...api.CallOption) error {
+	if err := checkAddress("account.PasswordReset.Request", "email", email); err != nil {
+		return err
+	}
+	return call.Do(ctx, p.c, endpoint.AccountPasswordResetRequest(api.Form{"email": {email}}), opts)
+}
+
+// ResetTarget is the account of a reset code.
+type ResetTarget struct {
+	EmailAddress string `json:"email" also:"email_address"` // (assumed name)
+
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // other members, including those of the envelope
+}
+
+// Check returns the account whose password a code can replace. The code stays valid. It
+// follows no redirect.
+//
+// Errors: [api.ErrInvalid] or [api.ErrNotFound] if the code is wrong, used or expired.
+//
+// It calls GET /current/user/password/{code}/details/.
+func (p *PasswordReset) Check(ctx context.Context, code api.Secret, opts ...api.CallOption) (*ResetTarget, error) {
+	return call.One[ResetTarget](ctx, p.c, endpoint.AccountPasswordResetCheck(pasted(code)), "", opts)
+}
+
+// Complete replaces the password of the account of a code, which is valid once. The
+// server may end all sessions of the account. The call is retried only if it was not
+// sent, and follows no redirect.
+//
+// Errors: [api.ErrInvalid] or [api.ErrNotFound] if the code is wrong, used or expired;
+// [api.ErrInvalid] if the password is not accepted.
+//
+// It calls POST /current/user/password/{code}/.
+func (p *PasswordReset) Complete(ctx context.Context, code, password api.Secret, opts ...api.CallOption) error {
+	f := form.New("account.PasswordReset.Complete")
+	confidential(&f, "password1", password.Reveal())
+	f.Set("password2", password.Reveal())
+	if err := f.Err(); err != nil {
+		return err
+	}
+	return call.Do(ctx, p.c, endpoint.AccountPasswordResetComplete(pasted(code), f.Form), opts)
+}
+
+// pasted returns a code without the blanks of a paste.
+func pasted(code api.Secret) string { return strings.TrimSpace(code.Reveal()) }
+
+// Close closes the account of the signed-in user, which cannot be undone. Address is
+// the e-mail address of the account, to confirm that this account is meant. Tokens of
+// the account are no longer accepted. The call is retried only if it was not sent.
+//
+// Errors: [api.ErrInvalid] if the address is not that of the account, or the account
+// cannot be closed; [api.ErrForbidden] if the token may not change the account.
+//
+// It calls POST /current/user/close/.
+func (s *Service) Close(ctx context.Context, address string, opts ...api.CallOption) error {
+	const field = "email_address"
+	if err := checkAddress("account.Close", field, address); err != nil {
+		return err
+	}
+	f := api.Form{field: {address}, "confirmation": {address}} // servers read one of them
+	return call.Do(ctx, s.c, endpoint.AccountClose(f), opts)
+}
+
+// OrgLimits returns how many organizations the signed-in user may create, and when. The
+// members of the response are not documented: all of them are in Extra.
+//
+// It calls GET /current/user/me/limits/orgs/.
+func (s *Service) OrgLimits(ctx context.Context, opts ...api.CallOption) (*Report, error) {
+	return call.One[Report](ctx, s.c, endpoint.AccountOrgLimits(), "", opts)
+}
+
+// SupportPIN identifies the signed-in user to the support of the platform. All of it is
+// secret.
+type SupportPIN struct {
+	PIN          api.Secret `json:"pin"`           // (assumed name)
+	IdentityHash api.Secret `json:"identity_hash"` // (assumed name)
+
+	// Members this version has no field for, including those of the envelope: texts and
+	// numbers. The value of any other member is empty.
+	Extra map[string]api.Secret `json:",embed,unknown"`
+}
+
+// SupportPIN returns the PIN of the signed-in user for the support of the platform. The
+// members of the response are not documented.
+//
+// It calls GET /current/user/pin/.
+func (s *Service) SupportPIN(ctx context.Context, opts ...api.CallOption) (*SupportPIN, error) {
+	return call.One[SupportPIN](ctx, s.c, endpoint.AccountSupportPIN(), "", opts)
+}
+
+// AutoSyncPhoto sets whether the picture of the signed-in user follows that of the
+// service used to sign in. It is idempotent.
+//
+// It calls GET /current/user/me/autosync/{state}/.
+func (s *Service) AutoSyncPhoto(ctx context.Context, enable bool, opts ...api.CallOption) error {
+	state := "disable"
+	if enable {
+		state = "enable"
+	}
+	return call.Do(ctx, s.c, endpoint.AccountAutoSyncPhoto(state), opts)
+}

@@ -1,0 +1,273 @@
+package account
+
+import (
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fastio-go/fastio/internal/emulator/signin"
+	"github.com/fastio-go/fastio/internal/emulator/wire"
+	"github.com/fastio-go/fastio/internal/emulator/world"
+)
+
+// Codes of the own account: the first is published, the other is ours.
+const (
+	codeUserDetails = 10769
+	codeFactorOn    = 199954
+)
+
+// Lifetimes of what is mailed, which are assumed.
+const (
+	changeLife = 24 * time.Hour
+	resetLife  = time.Hour
+)
+
+// settings are those of a user that other areas do not need.
+type settings struct {
+	country, number string // of the phone
+	change, reset   mailed // of the e-mail address, and of the password
+}
+
+// mailed is the latest token in a mail, "" if none is valid.
+type mailed struct {
+	token, address string
+	until          time.Time
+}
+
+func (m mailed) opens(token string, now time.Time) bool {
+	return m.token != "" && m.token == token && now.Before(m.until)
+}
+
+func (h *Handlers) settingsOf(userID string) settings {
+	if own := h.settings[userID]; own != nil {
+		return *own
+	}
+	return settings{}
+}
+
+func (h *Handlers) userRoutes() []*wire.Route {
+	const password = "/current/user/password/{code}/"
+	return []*wire.Route{
+		wire.Post("account.UpdateProfile", "/current/user/update/", wire.With(h.ownSettings, h.updateUser),
+			wire.Form("first_name last_name password current_password email_address phone_country phone_number")),
+		wire.Post("account.ConfirmEmailChange", "/current/user/email/change/",
+			wire.With(h.ownSettings, h.changeEmail), wire.Form("token")),
+		wire.Post("account.PasswordReset.Request", "/current/user/email/reset/", h.requestReset, wire.Open,
+			wire.Form("email")),
+		wire.Get("account.PasswordReset.Check", password+"details/", wire.With(h.resetOfPath, h.resetDetails), wire.Open),
+		wire.Post("account.PasswordReset.Complete", password, wire.With(h.resetOfPath, h.completeReset), wire.Open,
+			wire.Form("password1 password2")),
+		wire.Post("account.Close", "/current/user/close/", wire.With(h.ownSettings, h.closeAccount),
+			wire.Form("email_address confirmation")),
+		wire.Get("account.OrgLimits", "/current/user/me/limits/orgs/", wire.Checked(h.orgLimits)),
+		wire.Get("account.CheckPhone", "/current/user/phone/{phone}/", h.checkPhone),
+		wire.Get("account.SupportPIN", "/current/user/pin/", wire.Checked(h.supportPIN)),
+		wire.Get("account.AutoSyncPhoto", "/current/user/me/autosync/{state}/", wire.With(h.ownAccount, h.autoSync)),
+	}
+}
+
+// ownAccount returns the caller, whose credential must reach the account settings.
+func (h *Handlers) ownAccount(c *wire.Call) (string, error) {
+	if err := c.Key.ReadOnly(); err != nil {
+		return "", err
+	}
+	if len(c.Key.Scopes) > 0 && !slices.Contains(c.Key.Scopes, world.UserDetails) {
+		return "", wire.Because(http.StatusForbidden, codeUserDetails, "userdetails_scope_required",
+			"The credential does not reach the account settings.", wire.Member{"credential_type", c.Key.TypeName()})
+	}
+	return c.Key.User, nil
+}
+
+// ownSettings is ownAccount with the settings, to be changed.
+func (h *Handlers) ownSettings(c *wire.Call) (*settings, error) {
+	id, err := h.ownAccount(c)
+	if err != nil {
+		return nil, err
+	}
+	return h.settingsFor(id), nil
+}
+
+func (h *Handlers) settingsFor(userID string) *settings {
+	if h.settings[userID] == nil {
+		h.settings[userID] = new(settings)
+	}
+	return h.settings[userID]
+}
+
+// updateUser changes the given fields. A new address only gets a mail.
+func (h *Handlers) updateUser(c *wire.Call, own *settings) (wire.Object, error) {
+	u := &h.Users[c.Key.User].Value
+	password, newPassword := c.Field("password")
+	c.Check.MissingIf(newPassword && password == "", "password", "Choose a password.")
+	email := ""
+	if c.Form.Has("email_address") {
+		email = address(c, "email_address")
+	}
+	if newPassword || c.Form.Has("email_address") {
+		current, given := c.Field("current_password")
+		c.Check.MissingIf(!given, "current_password", "Send the current password.")
+		c.Check.InvalidIf(given && current != u.Password, "current_password", "Not the password of the account.")
+	}
+	country, number := readPhone(c)
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	if number != "" && h.Signin.Auth.Factors[c.Key.User].Active != nil {
+		return nil, wire.Refuse(http.StatusNotAcceptable, codeFactorOn, "Disable the second factor first.")
+	}
+	if name, given := c.Field("first_name"); given {
+		u.FirstName = name
+	}
+	if name, given := c.Field("last_name"); given {
+		u.LastName = name
+	}
+	if number != "" {
+		own.country, own.number = country, number
+	}
+	if newPassword {
+		h.setPassword(c.Key.User, password)
+	}
+	if email != "" && h.UserOf(email) == "" { // the response does not reveal accounts (assumed)
+		own.change = h.mail(email, changeLife)
+	}
+	h.Touch(h.Now(), c.Key.User, world.FieldSettings)
+	return nil, nil
+}
+
+// readPhone reads the country and the number, which belong together.
+func readPhone(c *wire.Call) (country, number string) {
+	country, hasCountry := c.Field("phone_country")
+	number, hasNumber := c.Field("phone_number")
+	c.Check.MissingIf(hasNumber && !hasCountry, "phone_country", "With phone_number.")
+	c.Check.MissingIf(hasCountry && !hasNumber, "phone_number", "With phone_country.")
+	c.Check.InvalidIf(hasCountry && !isNumber(country), "phone_country", "Digits.")
+	c.Check.InvalidIf(hasNumber && !isNumber(number), "phone_number", "Digits.")
+	return country, number
+}
+
+func isNumber(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
+
+// setPassword ends all sessions, including that of the caller (assumed).
+func (h *Handlers) setPassword(userID, password string) {
+	h.Users[userID].Value.Password = password
+	h.Signin.EndSessions(userID, wire.SessionToken, wire.LimitedToken)
+}
+
+// mail sends a token to an address.
+func (h *Handlers) mail(to string, life time.Duration) mailed {
+	m := mailed{token: h.Secret()[:32], address: to, until: h.Now().Add(life)}
+	h.Outbox = append(h.Outbox, world.Mail{To: to, Token: m.token, At: h.Now()})
+	return m
+}
+
+func wrongToken() error {
+	return wire.Refuse(http.StatusNotAcceptable, signin.CodeWrongCode, "The code is wrong, or has been used or expired.")
+}
+
+func (h *Handlers) changeEmail(c *wire.Call, own *settings) (wire.Object, error) {
+	token, _ := c.Field("token")
+	c.Check.MissingIf(token == "", "token", "Send the token of the mail.")
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	if !own.change.opens(token, c.Now) || h.UserOf(own.change.address) != "" {
+		return nil, wrongToken()
+	}
+	u := &h.Users[c.Key.User].Value
+	u.Email, u.Unverified = own.change.address, false
+	own.change = mailed{}
+	h.Touch(h.Now(), c.Key.User, world.FieldSettings)
+	return nil, nil
+}
+
+// requestReset mails a code to an account. The response does not reveal whether there
+// is one.
+func (h *Handlers) requestReset(c *wire.Call) (wire.Object, error) {
+	email := address(c, "email")
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	if id := h.UserOf(email); h.Enabled(id) {
+		h.settingsFor(id).reset = h.mail(h.Users[id].Value.Email, resetLife)
+	}
+	return nil, nil
+}
+
+// resetOfPath finds the user of a reset code.
+func (h *Handlers) resetOfPath(c *wire.Call) (string, error) {
+	for id, own := range h.settings {
+		if own.reset.opens(c.Segment("code"), c.Now) && h.Enabled(id) {
+			return id, nil
+		}
+	}
+	return "", wrongToken()
+}
+
+// resetDetails returns the address of the account. The name of the member is assumed.
+func (h *Handlers) resetDetails(c *wire.Call, userID string) (wire.Object, error) {
+	return wire.Object{{"email", h.Users[userID].Value.Email}}, c.Check.Refusal()
+}
+
+func (h *Handlers) completeReset(c *wire.Call, userID string) (wire.Object, error) {
+	password, _ := c.Field("password1")
+	again, _ := c.Field("password2")
+	c.Check.MissingIf(password == "", "password1", "Choose a password.")
+	c.Check.InvalidIf(again != password, "password2", "Not equal to password1.")
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	h.settings[userID].reset = mailed{}
+	h.setPassword(userID, password)
+	return nil, nil
+}
+
+// closeAccount closes the account, for one of the two fields or both.
+func (h *Handlers) closeAccount(c *wire.Call, _ *settings) (wire.Object, error) {
+	u := &h.Users[c.Key.User].Value
+	c.Check.MissingIf(!c.Form.Has("email_address") && !c.Form.Has("confirmation"), "email_address", "Confirm the address.")
+	for _, name := range [...]string{"email_address", "confirmation"} {
+		text, given := c.Field(name)
+		c.Check.InvalidIf(given && !strings.EqualFold(text, u.Email), name, "Not the address of this account.")
+	}
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	u.Disabled = true
+	h.Signin.EndSessions(u.ID, wire.SessionToken, wire.LimitedToken)
+	return nil, nil
+}
+
+// orgLimits returns how many organizations the caller may own. Its members are assumed.
+func (h *Handlers) orgLimits(c *wire.Call) (wire.Object, error) {
+	owned := wire.Filter(h.OrgList, func(id string) bool { return h.Orgs[id].Value.Owner == c.Key.User })
+	return wire.Object{{"limits", wire.Object{
+		{"eligible", !h.Options.Account.CountryBlocked},
+		{"owned", len(owned)},
+	}}}, nil
+}
+
+// checkPhone checks a phone number. The members of the response are assumed.
+func (h *Handlers) checkPhone(c *wire.Call) (wire.Object, error) {
+	country, number, _ := strings.Cut(c.Segment("phone"), "-")
+	c.Check.InvalidIf(!isNumber(country) || !isNumber(number), "phone_number", "A country code, a hyphen and digits.")
+	return wire.Object{{"phone_country", country}, {"phone_number", number}}, c.Check.Refusal()
+}
+
+// supportPIN returns the PIN of the caller. The members of the response are assumed.
+func (h *Handlers) supportPIN(c *wire.Call) (wire.Object, error) {
+	proof := h.Sign("support " + c.Key.User)
+	return wire.Object{
+		{"pin", fmt.Sprintf("%03d%03d", int(proof[0]), int(proof[1]))},
+		{"identity_hash", hex.EncodeToString(proof)},
+	}, nil
+}
+
+// autoSync has no effect that the API shows.
+func (h *Handlers) autoSync(c *wire.Call, _ string) (wire.Object, error) {
+	state := c.Segment("state")
+	c.Check.InvalidIf(state != "enable" && state != "disable", "state", "enable or disable.")
+	return nil, c.Check.Refusal()
+}
