@@ -410,7 +410,7 @@ func Example_portal() {
 			return err
 		}
 		_, err = client.Shares.Members.Add(ctx, portal.ID, account.Invitee{Email: "bo@example.com"},
-			shares.AddRequest{Role: account.RoleGuest})
+			account.AddMemberRequest{Role: account.RoleGuest})
 		if err != nil {
 			return err
 		}

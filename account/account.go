@@ -14,8 +14,8 @@
 //	}
 //
 // A program uses the API key of a person, an account of its own ([SignUpRequest] with
-// Agent), or an account that was invited to an organization or workspace. This package
-// cannot send such invitations yet; package shares invites to a share.
+// Agent), or an account that was invited to an organization or workspace, by
+// [OrgMembers.Add] or [WorkspaceMembers.Add]. Package shares invites to a share.
 package account
 
 import (
@@ -37,10 +37,11 @@ import (
 type Service struct {
 	c api.Client
 
-	Users      *Users      // other users
-	Orgs       *Orgs       // organizations
-	Billing    *Billing    // plans, credits and usage of organizations
-	Workspaces *Workspaces // workspaces
+	Users       *Users       // other users
+	Orgs        *Orgs        // organizations
+	Billing     *Billing     // plans, credits and usage of organizations
+	Workspaces  *Workspaces  // workspaces
+	Invitations *Invitations // received by the account
 
 	PasswordReset *PasswordReset // a new password for one that is forgotten
 }
@@ -48,7 +49,13 @@ type Service struct {
 // New returns a Service that sends its requests through c.
 func New(c api.Client) *Service {
 	return &Service{
-		c: c, Users: &Users{c}, Orgs: &Orgs{c}, Billing: &Billing{c}, Workspaces: &Workspaces{c},
+		c:           c,
+		Users:       &Users{c},
+		Orgs:        &Orgs{c: c, Members: &OrgMembers{c}, Invitations: &OrgInvitations{c}},
+		Billing:     &Billing{c},
+		Workspaces:  &Workspaces{c: c, Members: &WorkspaceMembers{c}, Invitations: &WorkspaceInvitations{c}},
+		Invitations: &Invitations{c},
+
 		PasswordReset: &PasswordReset{c},
 	}
 }

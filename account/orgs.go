@@ -12,7 +12,12 @@ import (
 )
 
 // Orgs lists and reads organizations.
-type Orgs struct{ c api.Client }
+type Orgs struct {
+	c api.Client
+
+	Members     *OrgMembers     // members; [Orgs.ListMembers] lists them
+	Invitations *OrgInvitations // invitations of members
+}
 
 // Org is an organization. Which fields are set depends on the level of output.
 type Org struct {

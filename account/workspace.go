@@ -116,7 +116,7 @@ func (w *Workspaces) Update(ctx context.Context, id api.ID, r UpdateRequest, opt
 	f := fields{form.New("account.Workspaces.Update")}
 	change(&f, "folder_name", r.FolderName, f.folderName)
 	change(&f, "name", r.Name, f.Line(minName, maxName))
-	form.Optional(&f.Fields, "description", cleared, r.Description, f.Line(minDescription, maxDescription))
+	form.Optional(&f.Fields, "description", form.Null, r.Description, f.Line(minDescription, maxDescription))
 	change(&f, fieldIntelligence, r.Intelligence, f.flag)
 	change(&f, fieldExtraction, r.MetadataExtraction, f.flag)
 	change(&f, fieldJoin, r.Join, f.permission)
@@ -125,7 +125,7 @@ func (w *Workspaces) Update(ctx context.Context, id api.ID, r UpdateRequest, opt
 		"accent_color": r.AccentColor, "background_color1": r.BackgroundColor1, "background_color2": r.BackgroundColor2,
 		"owner_defined": r.OwnerDefined,
 	} {
-		form.Optional(&f.Fields, field, cleared, value, f.JSON)
+		form.Optional(&f.Fields, field, form.Null, value, f.JSON)
 	}
 	if err := f.Changed(); err != nil {
 		return err
@@ -190,9 +190,6 @@ const (
 	fieldJoin          = "perm_join"
 	fieldManageMembers = "perm_member_manage"
 )
-
-// cleared clears a field.
-const cleared = "null"
 
 type fields struct{ form.Fields }
 

@@ -14,7 +14,12 @@ import (
 )
 
 // Workspaces lists, reads, creates and changes workspaces.
-type Workspaces struct{ c api.Client }
+type Workspaces struct {
+	c api.Client
+
+	Members     *WorkspaceMembers     // members; [Workspaces.ListMembers] lists them
+	Invitations *WorkspaceInvitations // invitations of members
+}
 
 // Workspace is a shared space of files. Which fields are set depends on the
 // output level.

@@ -78,7 +78,7 @@ func ExampleMembers_Add() {
 	}
 	added, err := client.Shares.Members.Add(
 		ctx, portal.ID, account.Invitee{Email: "new@example.com"},
-		shares.AddRequest{Role: account.RoleGuest, Message: "Have a look, please."},
+		account.AddMemberRequest{Role: account.RoleGuest, Message: "Have a look, please."},
 	)
 	if err != nil {
 		log.Fatal(err)

@@ -1,10 +1,8 @@
 package shares
 
 import (
-	"math"
 	"strconv"
 	"strings"
-	"time"
 	"unicode"
 
 	"github.com/fastio-go/fastio/api"
@@ -15,24 +13,13 @@ type fields struct{ form.Fields }
 
 func newFields(op string) *fields { return &fields{form.New(op)} }
 
-// null clears a field, so it is rejected as a text.
-const null = "null"
-
 // optional leaves a field of an update out, clears it, or sets it.
 func optional[T any](f *fields, field string, o api.Opt[T], set func(field string, value T)) {
-	form.Optional(&f.Fields, field, null, o, set)
+	form.Optional(&f.Fields, field, form.Null, o, set)
 }
 
 // word sets a field to one of a set of values. "" leaves the field out.
-func word[T ~string](f *fields, field string, value T) {
-	switch text := string(value); {
-	case text == "":
-	case strings.TrimSpace(text) == "" || strings.EqualFold(text, null):
-		f.Refuse(field, "must not be blank or null", strconv.Quote(text))
-	default:
-		f.Set(field, text)
-	}
-}
+func word[T ~string](f *fields, field string, value T) { form.Word(&f.Fields, field, value) }
 
 // text returns a setter for a text of least to most characters, with and
 // without leading and trailing blanks. The server clears a field whose text is
@@ -41,7 +28,7 @@ func (f *fields) text(least, most int) func(field, value string) {
 	line := f.Line(least, most)
 	return func(field, value string) {
 		trimmed := strings.TrimSpace(value)
-		if strings.EqualFold(trimmed, null) {
+		if strings.EqualFold(trimmed, form.Null) {
 			f.Refuse(field, "must not be the reserved word null", strconv.Quote(value))
 		}
 		line(field, trimmed)
@@ -57,24 +44,9 @@ func (f *fields) name(field, value string) {
 	}
 }
 
-// future sets a time, which must be in the future by the local clock.
-func (f *fields) future(field string, value time.Time) {
-	if !value.After(time.Now()) {
-		f.Refuse(field, "must be in the future", value.UTC().Format(form.Zone))
-	}
-	f.Time(form.Zone)(field, value)
-}
-
-// message sets a text of one or more lines. The server checks its length: the
-// limit is not documented.
-func (f *fields) message(field, value string) {
-	f.text(0, math.MaxInt)(field, strings.NewReplacer("\n", " ", "\r", " ", "\t", " ").Replace(value))
-	f.Set(field, value)
-}
-
 // password sets the password of a link. Errors do not contain it.
 func (f *fields) password(field string, value api.Secret) {
-	if strings.EqualFold(strings.TrimSpace(value.Reveal()), null) {
+	if strings.EqualFold(strings.TrimSpace(value.Reveal()), form.Null) {
 		f.Refuse(field, "must not be the reserved word null", "")
 	}
 	f.Text(minPassword, maxPassword)(field, value.Reveal())

@@ -23,8 +23,8 @@ func TestInvalidInputIsRejected(t *testing.T) {
 	type (
 		cr     = shares.CreateRequest
 		up     = shares.UpdateRequest
-		member = shares.UpdateMemberRequest
-		invite = shares.UpdateInvitationRequest
+		member = account.UpdateMemberRequest
+		invite = account.UpdateInvitationRequest
 		list   = shares.ListOptions
 	)
 	ctx := t.Context()
@@ -45,12 +45,12 @@ func TestInvalidInputIsRejected(t *testing.T) {
 		return create(cr{Password: password, Access: shares.AccessAnyone})
 	}
 	update := func(r up) error { return s.Update(ctx, portal, r) }
-	add := func(who account.Invitee, r shares.AddRequest) error {
+	add := func(who account.Invitee, r account.AddMemberRequest) error {
 		return stub.Err(s.Members.Add(ctx, portal, who, r))
 	}
 	change := func(r member) error { return s.Members.Update(ctx, portal, ada, r) }
 	invitation := func(r invite) error { return s.Invitations.Update(ctx, portal, "i1", r) }
-	join := func(key string, answer shares.InvitationDecision) error {
+	join := func(key string, answer account.InvitationDecision) error {
 		return s.JoinWithKey(ctx, portal, api.NewSecret(key), answer)
 	}
 	of := func(o list) error { return stub.Err(s.List(ctx, &o)) }
@@ -121,7 +121,7 @@ func TestInvalidInputIsRejected(t *testing.T) {
 		"fields":            {update(up{}), change(member{}), invitation(invite{})},
 		"limit": {
 			of(list{Limit: 501}), stub.Err(s.ListByWorkspace(ctx, room, &list{Limit: 501})),
-			stub.Err(s.Invitations.ListMine(ctx, &shares.MineOptions{Limit: -1})),
+			stub.Err(s.Invitations.ListMine(ctx, &account.InvitationListOptions{Limit: -1})),
 		},
 		"offset": {stub.Err(s.ListMine(ctx, &list{Offset: -1}))},
 		"archived": {
@@ -129,17 +129,17 @@ func TestInvalidInputIsRejected(t *testing.T) {
 		},
 		"name": {stub.Err(s.CheckName(ctx, "abc")), stub.Err(s.CheckName(ctx, "ab/cd"))},
 		"permissions": {
-			add(account.Invitee{User: ada}, shares.AddRequest{Role: account.RoleOwner}), change(member{Role: account.RoleOwner}),
+			add(account.Invitee{User: ada}, account.AddMemberRequest{Role: account.RoleOwner}), change(member{Role: account.RoleOwner}),
 			invitation(invite{Role: account.RoleOwner}),
 		},
-		"message": {add(account.Invitee{Email: "a@b.test"}, shares.AddRequest{Message: text(9) + "\x00"})},
+		"message": {add(account.Invitee{Email: "a@b.test"}, account.AddMemberRequest{Message: text(9) + "\x00"})},
 		"user": {
-			add(account.Invitee{}, shares.AddRequest{}), add(account.Invitee{User: "a@b.test"}, shares.AddRequest{}),
-			add(account.Invitee{User: ada, Email: "a@b.test"}, shares.AddRequest{}),
+			add(account.Invitee{}, account.AddMemberRequest{}), add(account.Invitee{User: "a@b.test"}, account.AddMemberRequest{}),
+			add(account.Invitee{User: ada, Email: "a@b.test"}, account.AddMemberRequest{}),
 		},
-		"email":          {add(account.Invitee{Email: "a"}, shares.AddRequest{})},
+		"email":          {add(account.Invitee{Email: "a"}, account.AddMemberRequest{})},
 		"answer":         {join("key", "maybe")},
-		"invitation_key": {join("..", shares.InvitationDecisionAccept)},
+		"invitation_key": {join("..", account.InvitationDecisionAccept)},
 		"invitation_id":  {s.Invitations.Resend(ctx, portal, ""), stub.Err(s.Invitations.GetMine(ctx, " "))},
 		"notify_options": {s.Join(ctx, portal, &shares.JoinOptions{Notify: " "})},
 		"quickshare_id":  {stub.Err(s.QuickShares.Get(ctx, "--"))},
@@ -197,7 +197,7 @@ func TestInvitationsUpdateRequiresFutureExpiry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := stub.Answer(`{"result":true}`)
 		update := func(by time.Time) error {
-			return shares.New(c).Invitations.Update(t.Context(), portal, "i1", shares.UpdateInvitationRequest{AcceptBy: by})
+			return shares.New(c).Invitations.Update(t.Context(), portal, "i1", account.UpdateInvitationRequest{AcceptBy: by})
 		}
 		const want = "fastio: shares.Invitations.Update: expires must be in the future, got 2000-01-01 00:00:00 UTC"
 		if err := update(time.Now()); err == nil || err.Error() != want {

@@ -8,6 +8,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/internal/members"
 )
 
 // JoinOptions are the options of [Service.Join]. Nil means no options.
@@ -21,7 +22,7 @@ type JoinOptions struct {
 // sent.
 //
 // Errors: [api.ErrForbidden] if the share is not open to the caller, or with
-// [ReasonExternalInvitesDenied] or [ReasonExternalInvitesObjectDenied] if a
+// [account.ReasonExternalInvitesDenied] or [account.ReasonExternalInvitesObjectDenied] if a
 // policy denies external members.
 //
 // It calls POST /current/share/{share_id}/members/join/.
@@ -36,33 +37,18 @@ func (s *Service) Join(ctx context.Context, share api.ID, join *JoinOptions, opt
 	return call.Do(ctx, s.c, endpoint.SharesJoin(share, f.Form), opts)
 }
 
-// InvitationDecision accepts or declines an invitation.
-type InvitationDecision string
-
-// The decisions.
-const (
-	InvitationDecisionAccept  InvitationDecision = "accept"
-	InvitationDecisionDecline InvitationDecision = "decline"
-)
-
 // JoinWithKey accepts or declines an invitation by the key in its link.
 //
-// Errors: [api.ErrForbidden] with [ReasonExternalInvitesDenied] or
-// [ReasonExternalInvitesObjectDenied] if a policy denies external members,
+// Errors: [api.ErrForbidden] with [account.ReasonExternalInvitesDenied] or
+// [account.ReasonExternalInvitesObjectDenied] if a policy denies external members,
 // which leaves the invitation pending.
 //
 // It calls POST /current/share/{share_id}/members/join/{invitation_key}/{answer}/.
 func (s *Service) JoinWithKey(
-	ctx context.Context, share api.ID, key api.Secret, answer InvitationDecision, opts ...api.CallOption,
+	ctx context.Context, share api.ID, key api.Secret, answer account.InvitationDecision, opts ...api.CallOption,
 ) error {
-	const op = "shares.JoinWithKey"
-	if err := checkKey(op, "invitation_key", key); err != nil {
-		return err
-	}
-	if answer != InvitationDecisionAccept && answer != InvitationDecisionDecline {
-		return &api.InputError{Op: op, Field: "answer", Rule: "must be accept or decline", Got: string(answer)}
-	}
-	return call.Do(ctx, s.c, endpoint.SharesJoinWithKey(share, key.Reveal(), string(answer)), opts)
+	r := endpoint.SharesJoinWithKey(share, key.Reveal(), string(answer))
+	return members.Answer(ctx, s.c, r, key, string(answer), opts)
 }
 
 // Leave removes the caller from a share.

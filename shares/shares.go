@@ -46,23 +46,15 @@ func New(c api.Client) *Service {
 	return &Service{c: c, Members: &Members{c}, Invitations: &Invitations{c}, QuickShares: &QuickShares{c}}
 }
 
-// Reasons of errors, in [api.Error].Reason.
-const (
-	ReasonSharingDisabled             = "policy_sharing_disabled"        // by the organization or workspace
-	ReasonExternalInvitesDenied       = "external_invites_denied"        // the organization denies external members
-	ReasonExternalInvitesObjectDenied = "external_invites_object_denied" // the share or workspace denies them
-	ReasonSuccessorIsSelf             = "successor_is_self"              // the successor is the owner
-	ReasonSuccessorNotMember          = "successor_not_member"           // the successor must be a member first
-	ReasonSuccessorUnavailable        = "successor_unavailable"          // the account of the successor is not enabled
-	ReasonTransferInProgress          = "transfer_in_progress"           // another transfer is in progress; try again
-)
+// ReasonSharingDisabled is the reason of an error, in [api.Error].Reason, if the
+// organization or workspace allows no shares. Those of members are in package account.
+const ReasonSharingDisabled = "policy_sharing_disabled"
 
 // Codes of errors, in [api.Error].Code.
 const (
 	CodeNoViewPermission     = 144499 // [Service.Get]: the caller may not view the share
 	CodeNoPublicView         = 183836 // [Service.GetPublic]: the share is not public
 	CodeStorageFailure       = 121168 // [Service.GetPublic]: the storage of the share failed
-	CodeInvitationRole       = 127022 // [Invitations.Update]: the role is above the caller's own
 	CodeQuickShareDeprecated = 10756  // QuickShares can no longer be created or extended
 )
 

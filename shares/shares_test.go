@@ -154,7 +154,7 @@ func refusal(err error) refused {
 	}
 	r := refused{Status: e.Status, Reason: e.Reason}
 	switch e.Code {
-	case shares.CodeNoViewPermission, shares.CodeNoPublicView, shares.CodeInvitationRole,
+	case shares.CodeNoViewPermission, shares.CodeNoPublicView, account.CodeInvitationRole,
 		shares.CodeQuickShareDeprecated,
 		shares.CodeStorageFailure:
 		r.Code = e.Code
@@ -205,13 +205,13 @@ func TestReasonsAndCodesOfErrors(t *testing.T) {
 			stub.Err(c.GetPublic(ctx, hidden)), api.ErrForbidden, refused{401, "", shares.CodeNoPublicView},
 		},
 		"a new QuickShare":      {link, api.ErrForbidden, refused{403, "", shares.CodeQuickShareDeprecated}},
-		"transfer to oneself":   {transfer(me), api.ErrInvalid, refused{406, shares.ReasonSuccessorIsSelf, 0}},
-		"transfer to no member": {transfer(luigi), api.ErrInvalid, refused{406, shares.ReasonSuccessorNotMember, 0}},
-		"transfer under way":    {contested, api.ErrConflict, refused{409, shares.ReasonTransferInProgress, 0}},
+		"transfer to oneself":   {transfer(me), api.ErrInvalid, refused{406, account.ReasonSuccessorIsSelf, 0}},
+		"transfer to no member": {transfer(luigi), api.ErrInvalid, refused{406, account.ReasonSuccessorNotMember, 0}},
+		"transfer under way":    {contested, api.ErrConflict, refused{409, account.ReasonTransferInProgress, 0}},
 		"external invitation": {
 			stub.Err(c.Members.Add(ctx, own.ID, account.Invitee{Email: "c@example.test"},
-				shares.AddRequest{})), api.ErrForbidden,
-			refused{403, shares.ReasonExternalInvitesObjectDenied, 0},
+				account.AddMemberRequest{})), api.ErrForbidden,
+			refused{403, account.ReasonExternalInvitesObjectDenied, 0},
 		},
 	} {
 		if diff := cmp.Diff(tc.want, refusal(tc.err)); diff != "" || !errors.Is(tc.err, tc.kind) {

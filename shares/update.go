@@ -96,7 +96,7 @@ func (r UpdateRequest) open(f *fields) {
 	word(f, "external_invites", r.ExternalInvites)
 	optional(f, "expires", r.Expires, f.Time(form.Bare))
 	if r.ClearShareLink {
-		f.Set("share_link_node_id", null)
+		f.Set("share_link_node_id", form.Null)
 	}
 }
 

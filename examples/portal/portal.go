@@ -21,7 +21,7 @@ func (p *program) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	var invitation *shares.Invitation
+	var invitation *account.Invitation
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 		defer cancel()
@@ -52,13 +52,13 @@ func (p *program) open(ctx context.Context) (*shares.Share, error) {
 }
 
 // invite invites the guest. The invitation is nil if the guest is a member at once.
-func (p *program) invite(ctx context.Context, portal api.ID) (*shares.Invitation, error) {
-	added, err := p.client.Shares.Members.Add(ctx, portal, account.Invitee{Email: p.guest}, shares.AddRequest{
+func (p *program) invite(ctx context.Context, portal api.ID) (*account.Invitation, error) {
+	added, err := p.client.Shares.Members.Add(ctx, portal, account.Invitee{Email: p.guest}, account.AddMemberRequest{
 		Role: account.RoleGuest, Message: "The files we talked about.",
 	})
 	if refusal, ok := errors.AsType[*api.Error](err); ok {
 		switch refusal.Reason {
-		case shares.ReasonExternalInvitesDenied, shares.ReasonExternalInvitesObjectDenied:
+		case account.ReasonExternalInvitesDenied, account.ReasonExternalInvitesObjectDenied:
 			return nil, fmt.Errorf("a policy of the organization excludes %s: %w", p.guest, err)
 		}
 	}
@@ -88,7 +88,7 @@ func (p *program) show(ctx context.Context, id api.ID) error {
 }
 
 // revoke deletes the invitation and the portal, also if the first fails.
-func (p *program) revoke(ctx context.Context, portal *shares.Share, invitation *shares.Invitation) error {
+func (p *program) revoke(ctx context.Context, portal *shares.Share, invitation *account.Invitation) error {
 	var failed error
 	if invitation != nil {
 		failed = p.client.Shares.Invitations.Delete(ctx, portal.ID, invitation.ID)

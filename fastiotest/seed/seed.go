@@ -120,6 +120,7 @@ type Org[P ~string] struct {
 	Plan            string      `json:"plan,omitzero" enum:"starter|business|growth"` // "" means business
 	Unsubscribed    bool        `json:"unsubscribed,omitzero"`                        // it has not paid for a plan yet
 	Joinable        bool        `json:"joinable,omitzero"`                            // any user may join it
+	ManageMembers   string      `json:"manage_members,omitzero" enum:"org_managers"`  // "" means "Member or above"
 	NoSharing       bool        `json:"no_sharing,omitzero"`                          // its policy allows no new shares
 }
 

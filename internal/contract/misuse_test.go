@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/account"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/comments"
-	"github.com/fastio-go/fastio/shares"
 )
 
 // groups calls f with every Service of a Client and every group of its methods.
@@ -58,8 +58,8 @@ func filled(t reflect.Type, id string) reflect.Value {
 	switch t.Kind() {
 	case reflect.String:
 		v.SetString(id)
-		if t == reflect.TypeFor[shares.InvitationDecision]() {
-			v.SetString(string(shares.InvitationDecisionAccept))
+		if t == reflect.TypeFor[account.InvitationDecision]() {
+			v.SetString(string(account.InvitationDecisionAccept))
 		}
 	case reflect.Int, reflect.Int64:
 		v.SetInt(1)

@@ -167,8 +167,8 @@ func shareRequests() []step {
 			Expires: api.Null[time.Time](), ClearShareLink: true, AccentColor: value, BackgroundColor1: value,
 			BackgroundColor2: value, Link1: value, Link2: value, Link3: value, OwnerDefined: value,
 		}),
-		makes("/shares.Invitations.Update", portalID, "new@example.com", shares.UpdateInvitationRequest{
-			State: shares.InvitationStateAccepted, Role: account.RoleView, Notify: account.MemberNotifyApp, AcceptBy: noon,
+		makes("/shares.Invitations.Update", portalID, "new@example.com", account.UpdateInvitationRequest{
+			State: account.InvitationStateAccepted, Role: account.RoleView, Notify: account.MemberNotifyApp, AcceptBy: noon,
 		}),
 		makes("/shares.Invitations.AcceptAll", secret("k&1")),
 	}

@@ -221,13 +221,26 @@ func linkCalls() map[string]linkCall {
 	}
 	for name, args := range map[string]secretArgs{
 		"shares.JoinWithKey": func(key api.Secret) []any {
-			return []any{portalID, key, shares.InvitationDecisionAccept}
+			return []any{portalID, key, account.InvitationDecisionAccept}
+		},
+		"account.Orgs.JoinWithKey": func(key api.Secret) []any {
+			return []any{orgID, key, account.InvitationDecisionAccept}
+		},
+		"account.Workspaces.JoinWithKey": func(key api.Secret) []any {
+			return []any{workspaceID, key, account.InvitationDecisionDecline}
+		},
+		"account.Invitations.Accept":   func(key api.Secret) []any { return []any{api.Org(orgID), key} },
+		"account.Invitations.GetByKey": func(key api.Secret) []any { return []any{key} },
+		"account.Invitations.List": func(key api.Secret) []any {
+			return []any{&account.InvitationListOptions{Key: key}}
 		},
 		"shares.Invitations.AcceptAll":    func(key api.Secret) []any { return []any{key} },
 		"shares.Invitations.GetMineByKey": func(key api.Secret) []any { return []any{key} },
-		"shares.Invitations.ListMine":     func(key api.Secret) []any { return []any{&shares.MineOptions{Key: key}} },
-		"storage.Locks.Heartbeat":         func(token api.Secret) []any { return []any{api.Share(portalID), "n", token} },
-		"storage.Locks.Release":           func(token api.Secret) []any { return []any{api.Share(portalID), "n", token} },
+		"shares.Invitations.ListMine": func(key api.Secret) []any {
+			return []any{&account.InvitationListOptions{Key: key}}
+		},
+		"storage.Locks.Heartbeat": func(token api.Secret) []any { return []any{api.Share(portalID), "n", token} },
+		"storage.Locks.Release":   func(token api.Secret) []any { return []any{api.Share(portalID), "n", token} },
 	} {
 		add(elsewhere, name, args)
 	}
@@ -656,13 +669,13 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 	secret := api.NewSecret(canary)
 	set, token, password := api.Set(secret), &api.LinkToken{Secret: secret}, api.LinkPassword(secret)
 	options := api.Resolve([]api.CallOption{token, password})
-	link, invitation := &shares.Share{Title: "Q4", Password: secret}, &shares.Invitation{ID: "i1", Key: secret}
+	link, invitation := &shares.Share{Title: "Q4", Password: secret}, &account.Invitation{ID: "i1", Key: secret}
 	for _, v := range []any{
 		&fileshares.CreateRequest{Password: set}, &fileshares.UpdateRequest{Password: set}, token, &password, &options,
 		&api.Request{Options: options}, &shares.CreateRequest{Password: set}, &shares.UpdateRequest{Password: set},
-		&shares.MineOptions{Key: secret}, link, invitation, &shares.Page{Shares: []*shares.Share{link}},
-		&shares.Public{Share: link}, &shares.Added{Invitation: invitation},
-		&shares.InvitationPage{Invitations: []*shares.Invitation{invitation}}, &account.SignUpRequest{Password: secret},
+		&account.InvitationListOptions{Key: secret}, link, invitation, &shares.Page{Shares: []*shares.Share{link}},
+		&shares.Public{Share: link}, &account.AddedMember{Invitation: invitation},
+		&account.InvitationPage{Invitations: []*account.Invitation{invitation}}, &account.SignUpRequest{Password: secret},
 		&storage.PreviewAccess{Token: secret, Path: secret}, &storage.DownloadOptions{Token: secret},
 		&storage.Lock{Token: secret},
 		&account.SupportPIN{PIN: secret, IdentityHash: secret, Extra: map[string]api.Secret{"other": secret}},

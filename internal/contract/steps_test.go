@@ -52,7 +52,7 @@ func accountSteps() []step {
 		EmailAddress: "luigi@example.test", Password: secret("sketch of the engine"), AgreeToTerms: true,
 		FirstName: "Luigi", LastName: "Menabrea",
 	}
-	return []step{
+	steps := []step{
 		makes("Me"),
 		makes("Me", api.Terse),
 		makes("Orgs.List", nil),
@@ -103,6 +103,13 @@ func accountSteps() []step {
 		between((*world).readMail),
 		makes("ConfirmEmail", "ada@example.test", secret("$code")).as("ValidateEmail"),
 		makes("ConfirmEmail", "ada@example.test", secret("00000000")).as("ValidateEmail"),
+	}
+	return slices.Concat(steps, orgMemberSteps(), workspaceMemberSteps(), ownInvitationSteps(), ownAccountSteps())
+}
+
+// ownAccountSteps end with the account of the caller.
+func ownAccountSteps() []step {
+	return []step{
 		makes("UpdateProfile", account.ProfileRequest{FirstName: "Augusta", LastName: "King"}),
 		makes("SetPhone", "44", "2079460000"),
 		makes("CheckPhone", "44", "2079460000"),
@@ -125,6 +132,82 @@ func accountSteps() []step {
 		makes("Close", "ada@example.test"),
 		makes("Close", newAddress),
 		makes("Me"),
+	}
+}
+
+func orgMemberSteps() []step {
+	return []step{
+		between((*world).recruit),
+		makes("Orgs.Members.Add", orgID, account.Invitee{User: maryID}, account.AddMemberRequest{}), // without a seat
+		makes("Billing.ChangePlan", orgID, "business_v2_monthly"),
+		makes("Orgs.Members.Add", orgID, account.Invitee{Email: "mary@example.test"},
+			account.AddMemberRequest{Role: account.RoleAdmin}),
+		makes("Orgs.Members.Add", "difference", account.Invitee{Email: "jacquard@example.test"},
+			account.AddMemberRequest{Message: "Come and weave\nwith us."}).learns("invitation", "Invitation.ID"),
+		makes("Orgs.Members.Add", orgID, account.Invitee{User: "1999999999999999999"}, account.AddMemberRequest{}),
+		makes("Orgs.Members.Get", orgID, maryID),
+		makes("Orgs.Members.Get", orgID, luigiID),
+		makes("Orgs.Members.Update", orgID, maryID, account.UpdateMemberRequest{Role: account.RoleMember}),
+		makes("Orgs.Members.Remove", orgID, "notator@example.test"),
+		makes("Orgs.Members.Remove", orgID, "$me"),
+		makes("Orgs.Invitations.List", orgID, "", nil),
+		makes("Orgs.Invitations.List", orgID, account.InvitationStateDeclined, &account.ListOptions{Limit: 1}),
+		makes("Orgs.Invitations.Update", orgID, "$invitation", account.UpdateInvitationRequest{
+			Role: account.RoleAdmin, AcceptBy: keyEnd(),
+		}),
+		makes("Orgs.Invitations.Resend", orgID, "jacquard@example.test"),
+		makes("Orgs.Invitations.Delete", orgID, "$invitation"),
+		makes("Orgs.Invitations.Delete", orgID, "$invitation"),
+		makes("Orgs.Join", "royal"),
+		makes("Orgs.Join", "guild"),
+		makes("Orgs.Leave", "royal"),
+		makes("Orgs.Leave", orgID),
+		makes("Orgs.JoinWithKey", "club", secret(invitationKey), account.InvitationDecisionDecline),
+		makes("Orgs.JoinWithKey", "club", secret(invitationKey), account.InvitationDecisionAccept),
+		makes("Orgs.Members.TransferOwnership", orgID, luigiID),
+		makes("Orgs.Members.TransferOwnership", orgID, maryID),
+	}
+}
+
+func workspaceMemberSteps() []step {
+	return []step{
+		makes("Workspaces.Members.Add", workspaceID, account.Invitee{User: luigiID}, account.AddMemberRequest{
+			Role: account.RoleGuest, Notify: account.MemberNotifyNever, Expires: keyEnd(), Renotify: true,
+		}),
+		makes("Workspaces.Members.Add", "design", account.Invitee{Email: "jacquard@example.test"},
+			account.AddMemberRequest{AcceptBy: keyEnd()}).learns("invitation", "Invitation.ID"),
+		makes("Workspaces.Members.Get", workspaceID, luigiID),
+		makes("Workspaces.Members.Update", workspaceID, luigiID, account.UpdateMemberRequest{
+			Role: account.RoleAdmin, Notify: account.MemberNotifyAll, Expires: api.Null[time.Time](),
+		}),
+		makes("Workspaces.Members.Remove", workspaceID, maryID),
+		makes("Workspaces.Members.Remove", workspaceID, maryID),
+		makes("Workspaces.Invitations.List", workspaceID, account.InvitationStatePending),
+		makes("Workspaces.Invitations.List", workspaceID, ""),
+		makes("Workspaces.Invitations.Update", workspaceID, "$invitation", account.UpdateInvitationRequest{
+			Role: account.RoleGuest, Notify: account.MemberNotifyApp, AcceptBy: keyEnd(),
+		}),
+		makes("Workspaces.Invitations.Resend", workspaceID, "$invitation"),
+		makes("Workspaces.Invitations.Delete", workspaceID, "jacquard@example.test"),
+		makes("Workspaces.Members.TransferOwnership", workspaceID, luigiID),
+		makes("Workspaces.Members.TransferOwnership", workspaceID, luigiID),
+		makes("Workspaces.Leave", workspaceID),
+		makes("Workspaces.Leave", workspaceID),
+		makes("Workspaces.Join", workspaceID),
+		makes("Workspaces.Join", coinsID),
+		makes("Workspaces.JoinWithKey", coinsID, secret("c01nk3y"), account.InvitationDecisionAccept),
+	}
+}
+
+func ownInvitationSteps() []step {
+	return []step{
+		makes("Invitations.List", &account.InvitationListOptions{Limit: 5, Key: secret("0th3rk3y")}),
+		makes("Invitations.Get", myInvitation),
+		makes("Invitations.Get", "nowhere"),
+		makes("Invitations.GetByKey", secret("0th3rk3y")),
+		makes("Invitations.Accept", api.Workspace(loomsID), secret("l00mk3y")).as("Workspaces.JoinWithKey"),
+		makes("Invitations.AcceptAll", api.Secret{}),
+		makes("Invitations.AcceptAll", secret("0th3rk3y")),
 	}
 }
 
@@ -611,17 +694,17 @@ func shareSteps() []step {
 		makes("Import", workspaceID, looseShare),
 
 		makes("Members.Add", portalID, account.Invitee{Email: "new@example.test"},
-			shares.AddRequest{Role: account.RoleGuest}),
+			account.AddMemberRequest{Role: account.RoleGuest}),
 		makes("Update", portalID, shares.UpdateRequest{ExternalInvites: shares.ExternalInvitesAllowed}),
-		makes("Members.Add", portalID, account.Invitee{Email: "new@example.test"}, shares.AddRequest{
+		makes("Members.Add", portalID, account.Invitee{Email: "new@example.test"}, account.AddMemberRequest{
 			Role: account.RoleGuest, Message: "Come and see the mill.", AcceptBy: expires,
 		}),
-		makes("Members.Add", "cards7", account.Invitee{User: luigiID}, shares.AddRequest{
+		makes("Members.Add", "cards7", account.Invitee{User: luigiID}, account.AddMemberRequest{
 			Role: account.RoleView, Notify: account.MemberNotifyNever, Expires: expires, Renotify: true,
 		}),
 		makes("Members.List", portalID, &shares.ListOptions{Limit: 5}),
 		makes("Members.Get", "cards7", luigiID),
-		makes("Members.Update", "cards7", luigiID, shares.UpdateMemberRequest{
+		makes("Members.Update", "cards7", luigiID, account.UpdateMemberRequest{
 			Role: account.RoleAdmin, Notify: account.MemberNotifyAll, Expires: api.Null[time.Time](),
 		}),
 		makes("Members.Remove", "cards7", luigiID),
@@ -631,22 +714,22 @@ func shareSteps() []step {
 		makes("Members.Remove", portalID, luigiID),
 
 		makes("Invitations.List", portalID, ""),
-		makes("Invitations.List", portalID, shares.InvitationStateAccepted),
-		makes("Invitations.Update", portalID, invitationID, shares.UpdateInvitationRequest{
+		makes("Invitations.List", portalID, account.InvitationStateAccepted),
+		makes("Invitations.Update", portalID, invitationID, account.UpdateInvitationRequest{
 			Role: account.RoleView, AcceptBy: expires.AddDate(100, 0, 0),
 		}),
 		makes("Invitations.Resend", portalID, "jacquard@example.test"),
 		makes("Invitations.Delete", portalID, invitationID),
 		makes("Invitations.Delete", portalID, invitationID),
-		makes("Invitations.ListMine", &shares.MineOptions{Limit: 5, Key: secret(invitationKey)}),
+		makes("Invitations.ListMine", &account.InvitationListOptions{Limit: 5, Key: secret(invitationKey)}),
 		makes("Invitations.GetMine", myInvitation),
 		makes("Invitations.GetMineByKey", secret(invitationKey)),
 		makes("Join", theirShare, &shares.JoinOptions{Notify: account.MemberNotifyApp}),
 		makes("Leave", theirShare),
 		makes("Leave", "cards7"),
-		makes("JoinWithKey", theirShare, secret("an0th3rk3y"), shares.InvitationDecisionDecline),
+		makes("JoinWithKey", theirShare, secret("an0th3rk3y"), account.InvitationDecisionDecline),
 		between((*world).invite),
-		makes("JoinWithKey", theirShare, secret("0th3rk3y"), shares.InvitationDecisionAccept),
+		makes("JoinWithKey", theirShare, secret("0th3rk3y"), account.InvitationDecisionAccept),
 		makes("Invitations.AcceptAll", api.Secret{}),
 
 		makes("QuickShares.Get", quickShare, api.Terse),

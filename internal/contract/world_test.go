@@ -25,6 +25,9 @@ const (
 	fileShareID     = api.ID("6217654321098765432")
 	loanID          = "6214365870987654321"
 	luigiID         = api.ID("1912345678901234567")
+	maryID          = api.ID("1923456789012345678")
+	coinsID         = api.ID("4291234567890123456")
+	loomsID         = api.ID("4239876543210987654")
 
 	uploadEvent  = api.OpaqueID("eup10-ad0fd-3s1gn-f1135-b3ta1-2345")
 	childEvent   = api.OpaqueID("ech11-d0fth-3up10-adb3t-a1234-5678")
@@ -205,7 +208,7 @@ func (w *world) addEvents(ada api.ID) {
 // populate adds users, and workspaces and shares to join.
 func (w *world) populate() {
 	ada, royal, mint := w.server.User(), api.ID("4381234567890123456"), api.ID("4391234567890123456")
-	mary, bot := api.ID("1912345678901234567"), api.ID("1987654321098765432")
+	mary, bot := maryID, api.ID("1987654321098765432")
 	w.add(
 		fastiotest.User{ID: mary, FirstName: "Mary", LastName: "Somerville", Email: "mary@example.test"},
 		fastiotest.User{ID: bot, FirstName: "Notator", Email: "notator@example.test", AccountType: "agent"},
@@ -218,9 +221,33 @@ func (w *world) populate() {
 		fastiotest.Invitation{Profile: club.ID, Email: ada.Email, Inviter: mary},
 		fastiotest.Invitation{Profile: workspaceID, Email: "luigi@example.test", Inviter: ada.ID, Role: fastiotest.Guest},
 		fastiotest.Org{ID: mint, Domain: "mint", Name: "Mint", Owner: mary},
-		fastiotest.Workspace{ID: "4291234567890123456", Org: mint, Name: "Coins"},
+		fastiotest.Workspace{ID: coinsID, Org: mint, Name: "Coins"},
 	)
 	w.server.SetMember(mint, ada.ID, fastiotest.Member)
+}
+
+// recruit adds people, and invitations of the caller.
+func (w *world) recruit() {
+	ada, mint := w.server.User(), api.ID("4391234567890123456")
+	weavers := fastiotest.Org{ID: "4371234567890123456", Domain: "weavers", Name: "Weavers", Owner: maryID}
+	w.add(
+		fastiotest.User{ID: luigiID, FirstName: "Federico", LastName: "Menabrea", Email: "federico@example.test"}, weavers,
+		fastiotest.Workspace{ID: loomsID, Org: weavers.ID, Name: "Looms"},
+		fastiotest.Invitation{
+			Profile: orgID, Email: "dorothea@example.test", Inviter: ada.ID, State: "declined", Created: epoch(),
+		},
+		fastiotest.Invitation{
+			Key: invitationKey, Profile: "4387654321098765432", Email: ada.Email, Inviter: maryID, Created: epoch(),
+		},
+		fastiotest.Invitation{Key: "c01nk3y", Profile: coinsID, Email: ada.Email, Inviter: maryID},
+		fastiotest.Invitation{Key: "l00mk3y", Profile: loomsID, Email: ada.Email, Inviter: maryID},
+		fastiotest.Invitation{
+			ID: myInvitation, Profile: weavers.ID, Email: ada.Email, Inviter: maryID, Created: epoch(), Expires: keyEnd(),
+		},
+		fastiotest.Invitation{Key: "0th3rk3y", Profile: weavers.ID, Email: "countess@example.test", Inviter: maryID},
+	)
+	w.server.SetMember(workspaceID, ada.ID, fastiotest.Owner)
+	w.server.SetMember(mint, ada.ID, "")
 }
 
 // readMail learns the code in the latest message to the signed-in user.

@@ -1577,11 +1577,39 @@ func SharesInvitationsDelete(shareID api.ID, invitationID string) *api.Request {
 	}
 }
 
+func AccountInvitationsList(query url.Values) *api.Request {
+	return &api.Request{
+		Op: "account.Invitations.List", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path:  api.Path("/current/user/invitations/list/"),
+		Query: query,
+	}
+}
+
 func SharesInvitationsListMine(query url.Values) *api.Request {
 	return &api.Request{
 		Op: "shares.Invitations.ListMine", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path:  api.Path("/current/user/invitations/list/"),
 		Query: query,
+	}
+}
+
+func AccountInvitationsGet(invitationID string) *api.Request {
+	return &api.Request{
+		Op: "account.Invitations.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path: api.Path(
+			"/current/user/invitation/{invitation_id}/details/",
+			invitationID,
+		),
+	}
+}
+
+func AccountInvitationsGetByKey(invitationID string) *api.Request {
+	return &api.Request{
+		Op: "account.Invitations.GetByKey", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path: api.Path(
+			"/current/user/invitation/{invitation_id}/details/",
+			invitationID,
+		),
 	}
 }
 
@@ -1602,6 +1630,14 @@ func SharesInvitationsGetMineByKey(invitationID string) *api.Request {
 			"/current/user/invitation/{invitation_id}/details/",
 			invitationID,
 		),
+	}
+}
+
+func AccountInvitationsAcceptAll(body api.Body) *api.Request {
+	return &api.Request{
+		Op: "account.Invitations.AcceptAll", Method: http.MethodPost, Replay: api.ReplaySafe,
+		Path: api.Path("/current/user/invitations/acceptall/"),
+		Body: body,
 	}
 }
 
@@ -2777,6 +2813,282 @@ func AccountAutoSyncPhoto(state string) *api.Request {
 		Path: api.Path(
 			"/current/user/me/autosync/{state}/",
 			state,
+		),
+	}
+}
+
+func AccountOrgsLeave(orgID api.ID) *api.Request {
+	return &api.Request{
+		Op: "account.Orgs.Leave", Method: http.MethodDelete, Replay: api.ReplaySafe,
+		Path: api.Path(
+			"/current/org/{org_id}/member/",
+			string(orgID),
+		),
+	}
+}
+
+func AccountOrgsJoin(orgID api.ID) *api.Request {
+	return &api.Request{
+		Op: "account.Orgs.Join", Method: http.MethodPost, Replay: api.ReplayOnce,
+		Path: api.Path(
+			"/current/org/{org_id}/members/join/",
+			string(orgID),
+		),
+		Body: api.Form{},
+	}
+}
+
+func AccountOrgsJoinWithKey(orgID api.ID, invitationKey string, answer string) *api.Request {
+	return &api.Request{
+		Op: "account.Orgs.JoinWithKey", Method: http.MethodPost, Replay: api.ReplayOnce,
+		Path: api.Path(
+			"/current/org/{org_id}/members/join/{invitation_key}/{answer}/",
+			string(orgID), invitationKey, answer,
+		),
+		Body: api.Form{},
+	}
+}
+
+func AccountOrgsMembersAdd(orgID api.ID, emailOrUser string, body api.Body) *api.Request {
+	return &api.Request{
+		Op: "account.Orgs.Members.Add", Method: http.MethodPost, Replay: api.ReplayOnce,
+		Path: api.Path(
+			"/current/org/{org_id}/members/{email_or_user}/",
+			string(orgID), emailOrUser,
+		),
+		Body: body,
+	}
+}
+
+func AccountOrgsMembersGet(orgID api.ID, userID api.ID) *api.Request {
+	return &api.Request{
+		Op: "account.Orgs.Members.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path: api.Path(
+			"/current/org/{org_id}/member/{user_id}/details/",
+			string(orgID), string(userID),
+		),
+	}
+}
+
+func AccountOrgsMembersUpdate(orgID api.ID, userID api.ID, body api.Body) *api.Request {
+	return &api.Request{
+		Op: "account.Orgs.Members.Update", Method: http.MethodPost, Replay: api.ReplaySafe,
+		Path: api.Path(
+			"/current/org/{org_id}/member/{user_id}/update/",
+			string(orgID), string(userID),
+		),
+		Body: body,
+	}
+}
+
+func AccountOrgsMembersRemove(orgID api.ID, userID api.ID) *api.Request {
+	return &api.Request{
+		Op: "account.Orgs.Members.Remove", Method: http.MethodDelete, Replay: api.ReplaySafe,
+		Path: api.Path(
+			"/current/org/{org_id}/members/{user_id}/",
+			string(orgID), string(userID),
+		),
+	}
+}
+
+func AccountOrgsMembersTransferOwnership(orgID api.ID, userID api.ID) *api.Request {
+	return &api.Request{
+		Op: "account.Orgs.Members.TransferOwnership", Method: http.MethodPost, Replay: api.ReplaySafe,
+		Path: api.Path(
+			"/current/org/{org_id}/member/{user_id}/transfer_ownership/",
+			string(orgID), string(userID),
+		),
+		Body: api.Form{},
+	}
+}
+
+func AccountOrgsInvitationsList(orgID api.ID, query url.Values) *api.Request {
+	return &api.Request{
+		Op: "account.Orgs.Invitations.List", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path: api.Path(
+			"/current/org/{org_id}/members/invitations/list/",
+			string(orgID),
+		),
+		Query: query,
+	}
+}
+
+func AccountOrgsInvitationsListByState(orgID api.ID, state string, query url.Values) *api.Request {
+	return &api.Request{
+		Op: "account.Orgs.Invitations.List", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path: api.Path(
+			"/current/org/{org_id}/members/invitations/list/{state}/",
+			string(orgID), state,
+		),
+		Query: query,
+	}
+}
+
+func AccountOrgsInvitationsUpdate(orgID api.ID, invitationID string, body api.Body) *api.Request {
+	return &api.Request{
+		Op: "account.Orgs.Invitations.Update", Method: http.MethodPost, Replay: api.ReplayOnce,
+		Path: api.Path(
+			"/current/org/{org_id}/members/invitation/{invitation_id}/",
+			string(orgID), invitationID,
+		),
+		Body: body,
+	}
+}
+
+func AccountOrgsInvitationsResend(orgID api.ID, invitationID string, body api.Body) *api.Request {
+	return &api.Request{
+		Op: "account.Orgs.Invitations.Resend", Method: http.MethodPost, Replay: api.ReplayOnce,
+		Path: api.Path(
+			"/current/org/{org_id}/members/invitation/{invitation_id}/",
+			string(orgID), invitationID,
+		),
+		Body: body,
+	}
+}
+
+func AccountOrgsInvitationsDelete(orgID api.ID, invitationID string) *api.Request {
+	return &api.Request{
+		Op: "account.Orgs.Invitations.Delete", Method: http.MethodDelete, Replay: api.ReplaySafe,
+		Path: api.Path(
+			"/current/org/{org_id}/members/invitation/{invitation_id}/",
+			string(orgID), invitationID,
+		),
+	}
+}
+
+func AccountWorkspacesLeave(workspaceID api.ID) *api.Request {
+	return &api.Request{
+		Op: "account.Workspaces.Leave", Method: http.MethodDelete, Replay: api.ReplaySafe,
+		Path: api.Path(
+			"/current/workspace/{workspace_id}/member/",
+			string(workspaceID),
+		),
+	}
+}
+
+func AccountWorkspacesJoin(workspaceID api.ID) *api.Request {
+	return &api.Request{
+		Op: "account.Workspaces.Join", Method: http.MethodPost, Replay: api.ReplayOnce,
+		Path: api.Path(
+			"/current/workspace/{workspace_id}/members/join/",
+			string(workspaceID),
+		),
+		Body: api.Form{},
+	}
+}
+
+func AccountWorkspacesJoinWithKey(workspaceID api.ID, invitationKey string, answer string) *api.Request {
+	return &api.Request{
+		Op: "account.Workspaces.JoinWithKey", Method: http.MethodPost, Replay: api.ReplayOnce,
+		Path: api.Path(
+			"/current/workspace/{workspace_id}/members/join/{invitation_key}/{answer}/",
+			string(workspaceID), invitationKey, answer,
+		),
+		Body: api.Form{},
+	}
+}
+
+func AccountWorkspacesMembersAdd(workspaceID api.ID, emailOrUser string, body api.Body) *api.Request {
+	return &api.Request{
+		Op: "account.Workspaces.Members.Add", Method: http.MethodPost, Replay: api.ReplayOnce,
+		Path: api.Path(
+			"/current/workspace/{workspace_id}/members/{email_or_user}/",
+			string(workspaceID), emailOrUser,
+		),
+		Body: body,
+	}
+}
+
+func AccountWorkspacesMembersGet(workspaceID api.ID, userID api.ID) *api.Request {
+	return &api.Request{
+		Op: "account.Workspaces.Members.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path: api.Path(
+			"/current/workspace/{workspace_id}/member/{user_id}/details/",
+			string(workspaceID), string(userID),
+		),
+	}
+}
+
+func AccountWorkspacesMembersUpdate(workspaceID api.ID, userID api.ID, body api.Body) *api.Request {
+	return &api.Request{
+		Op: "account.Workspaces.Members.Update", Method: http.MethodPost, Replay: api.ReplaySafe,
+		Path: api.Path(
+			"/current/workspace/{workspace_id}/member/{user_id}/update/",
+			string(workspaceID), string(userID),
+		),
+		Body: body,
+	}
+}
+
+func AccountWorkspacesMembersRemove(workspaceID api.ID, userID api.ID) *api.Request {
+	return &api.Request{
+		Op: "account.Workspaces.Members.Remove", Method: http.MethodDelete, Replay: api.ReplaySafe,
+		Path: api.Path(
+			"/current/workspace/{workspace_id}/members/{user_id}/",
+			string(workspaceID), string(userID),
+		),
+	}
+}
+
+func AccountWorkspacesMembersTransferOwnership(workspaceID api.ID, userID api.ID) *api.Request {
+	return &api.Request{
+		Op: "account.Workspaces.Members.TransferOwnership", Method: http.MethodPost, Replay: api.ReplaySafe,
+		Path: api.Path(
+			"/current/workspace/{workspace_id}/member/{user_id}/transfer_ownership/",
+			string(workspaceID), string(userID),
+		),
+		Body: api.Form{},
+	}
+}
+
+func AccountWorkspacesInvitationsList(workspaceID api.ID) *api.Request {
+	return &api.Request{
+		Op: "account.Workspaces.Invitations.List", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path: api.Path(
+			"/current/workspace/{workspace_id}/members/invitations/list/",
+			string(workspaceID),
+		),
+	}
+}
+
+func AccountWorkspacesInvitationsListByState(workspaceID api.ID, state string) *api.Request {
+	return &api.Request{
+		Op: "account.Workspaces.Invitations.List", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path: api.Path(
+			"/current/workspace/{workspace_id}/members/invitations/list/{state}/",
+			string(workspaceID), state,
+		),
+	}
+}
+
+func AccountWorkspacesInvitationsUpdate(workspaceID api.ID, invitationID string, body api.Body) *api.Request {
+	return &api.Request{
+		Op: "account.Workspaces.Invitations.Update", Method: http.MethodPost, Replay: api.ReplayOnce,
+		Path: api.Path(
+			"/current/workspace/{workspace_id}/members/invitation/{invitation_id}/",
+			string(workspaceID), invitationID,
+		),
+		Body: body,
+	}
+}
+
+func AccountWorkspacesInvitationsResend(workspaceID api.ID, invitationID string, body api.Body) *api.Request {
+	return &api.Request{
+		Op: "account.Workspaces.Invitations.Resend", Method: http.MethodPost, Replay: api.ReplayOnce,
+		Path: api.Path(
+			"/current/workspace/{workspace_id}/members/invitation/{invitation_id}/",
+			string(workspaceID), invitationID,
+		),
+		Body: body,
+	}
+}
+
+func AccountWorkspacesInvitationsDelete(workspaceID api.ID, invitationID string) *api.Request {
+	return &api.Request{
+		Op: "account.Workspaces.Invitations.Delete", Method: http.MethodDelete, Replay: api.ReplaySafe,
+		Path: api.Path(
+			"/current/workspace/{workspace_id}/members/invitation/{invitation_id}/",
+			string(workspaceID), invitationID,
 		),
 	}
 }

@@ -77,6 +77,28 @@ func (f *Fields) Line(least, most int) func(field, value string) {
 	}
 }
 
+// Null clears a field, so it is rejected as a text.
+const Null = "null"
+
+// Word sets a field to one of a set of values. "" leaves the field out.
+func Word[T ~string](f *Fields, field string, value T) {
+	switch text := string(value); {
+	case text == "":
+	case strings.TrimSpace(text) == "" || strings.EqualFold(text, Null):
+		f.Refuse(field, "must not be blank or null", strconv.Quote(text))
+	default:
+		f.Set(field, text)
+	}
+}
+
+// Future sets a time, which must be in the future by the local clock.
+func (f *Fields) Future(field string, value time.Time) {
+	if !value.After(time.Now()) {
+		f.Refuse(field, "must be in the future", value.UTC().Format(Zone))
+	}
+	f.Time(Zone)(field, value)
+}
+
 // JSON sets a field to a JSON value. Null is rejected: the server would clear
 // the field.
 func (f *Fields) JSON(field string, value json.RawMessage) {

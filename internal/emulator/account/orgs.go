@@ -120,7 +120,7 @@ type Plan struct {
 	name       string
 	credits    int // a month
 	storage    int // terabytes
-	seats      int
+	Seats      int
 	workspaces int // 0 means no limit
 	Shares     int
 	metered    bool // beyond its credits; else it stops
@@ -128,9 +128,9 @@ type Plan struct {
 
 func plans() []Plan {
 	return []Plan{
-		{name: "starter", credits: 300_000, storage: 1, seats: 1, workspaces: 10, Shares: 100},
-		{name: "business", credits: 1_200_000, storage: 10, seats: 20, workspaces: 100, Shares: 1000, metered: true},
-		{name: "growth", credits: 4_500_000, storage: 50, seats: 50, Shares: 1000, metered: true},
+		{name: "starter", credits: 300_000, storage: 1, Seats: 1, workspaces: 10, Shares: 100},
+		{name: "business", credits: 1_200_000, storage: 10, Seats: 20, workspaces: 100, Shares: 1000, metered: true},
+		{name: "growth", credits: 4_500_000, storage: 50, Seats: 50, Shares: 1000, metered: true},
 	}
 }
 

@@ -81,13 +81,13 @@ func (h *Handlers) workspacesAvailable(c *wire.Call) (wire.Object, error) {
 	ids := wire.Filter(h.WorkspaceList, func(id string) bool {
 		w := h.Workspaces[id].Value
 		return h.Role(id, c.Key.User) == "" && h.Covers(c.Key, id) != wire.NoAccess &&
-			h.AtLeast(w.Org, c.Key.User, joins(w.Join))
+			h.AtLeast(w.Org, c.Key.User, Joins(w.Join))
 	})
 	return h.List(c, "workspaces", ids, h.workspaceObject)
 }
 
-// joins returns the organization role required to join a workspace.
-func joins(who string) world.Role {
+// Joins returns the organization role required to join a workspace.
+func Joins(who string) world.Role {
 	return cmp.Or(map[string]world.Role{orgOwnersOnly: world.Owner, adminOrAbove: world.Admin}[who], world.Member)
 }
 

@@ -8,7 +8,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/fastio-go/fastio/internal/emulator/shares"
 	"github.com/fastio-go/fastio/internal/emulator/wire"
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
@@ -18,7 +17,7 @@ const (
 	mailPause                 = time.Minute // between two mails about one membership
 )
 
-func (h *Handlers) addShareMember(c *wire.Call, id string) (wire.Object, error) {
+func (h *Handlers) addMember(c *wire.Call, id string) (wire.Object, error) {
 	target := c.Segment("email_or_user")
 	user := h.UserNamed(target)
 	if user == "" && wire.IsProfile(target) {
@@ -29,17 +28,11 @@ func (h *Handlers) addShareMember(c *wire.Call, id string) (wire.Object, error) 
 	if err := h.refuseTarget(id, c.Key.User, user); err != nil {
 		return nil, err
 	}
-	if user != "" && (wire.IsProfile(target) || h.Options.Shares.AddByEmail || h.Members[id][user] != nil) {
+	atOnce := wire.IsProfile(target) || h.Options.Shares.AddByEmail || h.KindOf(id) == wire.KindOrg
+	if user != "" && (atOnce || h.Members[id][user] != nil) {
 		return h.addDirectly(c, id, user)
 	}
 	return h.invite(c, id, target, user)
-}
-
-func (h *Handlers) inviters(id string) world.Role {
-	if share := h.Shares[id]; share != nil && share.Value.Invite == shares.InviteGuests {
-		return world.Guest
-	}
-	return world.Admin
 }
 
 func (h *Handlers) refuseTarget(where, caller, user string) error {
@@ -55,7 +48,7 @@ func (h *Handlers) refuseTarget(where, caller, user string) error {
 }
 
 func (h *Handlers) addDirectly(c *wire.Call, id, user string) (wire.Object, error) {
-	t := h.readTerms(c, true)
+	t := h.readTerms(c, id, true)
 	force, _ := c.Field("notification")
 	c.Check.InvalidIf(force != "" && force != "force", "notification", "force.")
 	if err := c.Check.Refusal(); err != nil {
@@ -69,7 +62,7 @@ func (h *Handlers) addDirectly(c *wire.Call, id, user string) (wire.Object, erro
 		return nil, err
 	}
 	if m == nil {
-		if err := h.RefuseOutsider(id, user, t.role); err != nil {
+		if err := cmp.Or(h.RefuseOutsider(id, user, t.role), h.seat(id, user)); err != nil {
 			return nil, err
 		}
 		m = h.Enroll(id, user, t.role, t.notify, h.Joiner(c.Key))
@@ -101,7 +94,7 @@ func (h *Handlers) mailMember(id, user string, m *world.Membership) {
 
 // invite sends an invitation, or sends a pending one again with the new terms.
 func (h *Handlers) invite(c *wire.Call, id, email, user string) (wire.Object, error) {
-	t := h.readInvite(c)
+	t := h.readInvite(c, id)
 	message, _ := c.Field("message")
 	n := utf8.RuneCountInString(message)
 	c.Check.InvalidIf(n > 0 && (n < messageLeast || n > messageMost), "message", "10 to 255 characters.")
@@ -115,6 +108,9 @@ func (h *Handlers) invite(c *wire.Call, id, email, user string) (wire.Object, er
 			return nil, wire.Refuse(http.StatusPreconditionFailed, codeInvitationLimit,
 				"Feature Limit: the plan allows no more invitations.")
 		}
+		if err := h.seat(id, user); err != nil {
+			return nil, err
+		}
 		v = h.KeepInvitation(world.SeedInvitation{
 			Profile: id, Email: email, Inviter: c.Key.User, Role: t.role, Message: message, Expires: *t.expires,
 		}, h.ActorOf(c.Key))
@@ -123,17 +119,18 @@ func (h *Handlers) invite(c *wire.Call, id, email, user string) (wire.Object, er
 		h.MailInvitation(v)
 		h.TouchInvitation(v)
 	}
-	return wire.Object{{
-		"invitation",
-		append(h.InvitationObject(v), wire.Member{"share", h.shares.ShareObject(id, c.Key.User, wire.Terse)}),
-	}}, nil
+	made := h.InvitationObject(v)
+	if h.Shares[id] != nil {
+		made = append(made, wire.Member{"share", h.shares.ShareObject(id, c.Key.User, wire.Terse)})
+	}
+	return wire.Object{{"invitation", made}}, nil
 }
 
 // readInvite reads an invitation and ignores the fields of direct additions.
-func (h *Handlers) readInvite(c *wire.Call) conditions {
+func (h *Handlers) readInvite(c *wire.Call, id string) conditions {
 	t := conditions{role: world.Member, expires: new(time.Time{})}
 	if value, given := c.Field("permissions"); given {
-		t.role = role(c, value)
+		t.role = h.role(c, id, value)
 	}
 	if value, _ := c.Field("invitation_expires"); value != "" {
 		*t.expires = h.ahead(c, "invitation_expires", value)
@@ -148,12 +145,16 @@ type conditions struct {
 }
 
 // readTerms reads the terms. null and "" clear the expiry if the call allows it.
-func (h *Handlers) readTerms(c *wire.Call, clears bool) conditions {
+func (h *Handlers) readTerms(c *wire.Call, id string, clears bool) conditions {
 	var t conditions
 	if value, given := c.Field("permissions"); given {
-		t.role = role(c, value)
+		t.role = h.role(c, id, value)
 	}
-	t.notify = notifyOptions(c)
+	name := "notify_options"
+	if h.KindOf(id) == wire.KindWorkspace {
+		name = "notifications"
+	}
+	t.notify = preference(c, name)
 	value, given := c.Field("expires")
 	switch {
 	case given && clears && (value == "" || value == "null"):
@@ -165,15 +166,22 @@ func (h *Handlers) readTerms(c *wire.Call, clears bool) conditions {
 }
 
 // role reads a role. owner is valid, but cannot be assigned.
-func role(c *wire.Call, name string) world.Role {
-	c.Check.InvalidIf(world.Rank(world.Role(name)) == 0, "permissions", "admin, member, guest or view.")
-	return world.Role(name)
+func (h *Handlers) role(c *wire.Call, id, name string) world.Role {
+	role := world.Role(name)
+	least := map[string]world.Role{wire.KindOrg: world.Member, wire.KindWorkspace: world.Guest}[h.KindOf(id)]
+	switch {
+	case world.Rank(role) == 0:
+		c.Check.Invalid("permissions", "admin, member, guest or view.")
+	case world.Rank(role) < world.Rank(least):
+		c.Check.Add("permissions", "invalid", "Not a role of this kind of profile.", wire.CodeInput)
+	}
+	return role
 }
 
-func notifyOptions(c *wire.Call) string {
-	value, _ := c.Field("notify_options")
+func preference(c *wire.Call, name string) string {
+	value, _ := c.Field(name)
 	c.Check.InvalidIf(value != "" && !slices.Contains(world.NotifyOptions(), value),
-		"notify_options", "One of: "+strings.Join(world.NotifyOptions(), "; ")+".")
+		name, "One of: "+strings.Join(world.NotifyOptions(), "; ")+".")
 	return value
 }
 
@@ -202,8 +210,19 @@ func (h *Handlers) refuseRole(where, caller string, role world.Role, above int64
 	return nil
 }
 
-func (h *Handlers) shareInvitations(c *wire.Call, id string) (wire.Object, error) {
-	if !h.AtLeast(id, c.Key.User, h.inviters(id)) {
+// readers returns the role that lists the invitations to a profile.
+func (h *Handlers) readers(id string) world.Role {
+	switch h.KindOf(id) {
+	case wire.KindOrg:
+		return world.Member
+	case wire.KindWorkspace:
+		return world.Admin
+	}
+	return h.inviters(id)
+}
+
+func (h *Handlers) invitations(c *wire.Call, id string) (wire.Object, error) {
+	if !h.AtLeast(id, c.Key.User, h.readers(id)) {
 		return nil, roleTooLow()
 	}
 	state := c.Segment("state")
@@ -211,14 +230,24 @@ func (h *Handlers) shareInvitations(c *wire.Call, id string) (wire.Object, error
 		"state", strings.Join(world.InviteStates(), ", ")+".")
 	list := wire.Filter(h.Invitations,
 		func(v *world.Invitation) bool { return v.Profile == id && (state == "" || v.State == state) })
+	if h.KindOf(id) == wire.KindOrg {
+		return h.pageOfInvitations(c, list)
+	}
 	return wire.Object{{"invitations", wire.Rows(list, h.InvitationObject)}}, c.Check.Refusal()
+}
+
+func (h *Handlers) pageOfInvitations(c *wire.Call, list []*world.Invitation) (wire.Object, error) {
+	page := c.Page(wire.ListDefault, wire.ListLimit)
+	return wire.Object{
+		{"invitations", wire.Rows(wire.Cut(list, page), h.InvitationObject)}, {"pagination", page.Of(len(list))},
+	}, c.Check.Refusal()
 }
 
 // invitationOfPath finds the invitation of a call, by id or e-mail address. It
 // requires the role, and at least that of the invitation.
-func (h *Handlers) invitationOfPath(least world.Role) func(*wire.Call) (*world.Invitation, error) {
+func (h *Handlers) invitationOfPath(least func(id string) world.Role) func(*wire.Call) (*world.Invitation, error) {
 	return func(c *wire.Call) (*world.Invitation, error) {
-		id, err := h.managedShare(least)(c)
+		id, err := h.managed(least)(c)
 		if err != nil {
 			return nil, err
 		}
@@ -238,7 +267,7 @@ func noInvitation() error { return wire.NoSuch(codeNoInvitation, "invitation") }
 // updateInvitation accepts or declines for the guest, which requires an admin,
 // sends again, or changes the terms, atomically.
 func (h *Handlers) updateInvitation(c *wire.Call, v *world.Invitation) (wire.Object, error) {
-	t := h.readTerms(c, false)
+	t := h.readTerms(c, v.Profile, false)
 	state, _ := c.Field("state")
 	c.Check.InvalidIf(state != "" && !slices.Contains(world.InviteStates(), state),
 		"state", strings.Join(world.InviteStates(), ", ")+".")
@@ -247,7 +276,7 @@ func (h *Handlers) updateInvitation(c *wire.Call, v *world.Invitation) (wire.Obj
 	}
 	answers := state == world.InviteAccepted || state == world.InviteDeclined
 	switch {
-	case answers && !h.AtLeast(v.Profile, c.Key.User, world.Admin):
+	case answers && !h.AtLeast(v.Profile, c.Key.User, h.managers(v.Profile)):
 		return nil, roleTooLow()
 	case v.AcceptedBy != "", v.State == world.InviteDeclined && state == "":
 		return nil, world.Settled()
@@ -343,14 +372,7 @@ func (h *Handlers) invitationsOf(userID, key string) []*world.Invitation {
 }
 
 func (h *Handlers) myInvitations(c *wire.Call) (wire.Object, error) {
-	byID := map[string]*world.Invitation{}
-	var ids []string
-	for _, v := range h.invitationsOf(c.Key.User, c.Value("invitation_key")) {
-		byID[v.ID] = v
-		ids = append(ids, v.ID)
-	}
-	return h.List(c, "invitations", ids,
-		func(id, _ string, _ wire.Level) wire.Object { return h.InvitationObject(byID[id]) })
+	return h.pageOfInvitations(c, h.invitationsOf(c.Key.User, c.Value("invitation_key")))
 }
 
 // myInvitation returns an invitation to its addressee, or by its key.

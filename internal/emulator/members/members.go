@@ -1,4 +1,5 @@
-// Package members emulates members of shares, invitations and transfers.
+// Package members emulates the members of organizations, workspaces and shares,
+// invitations and transfers.
 package members
 
 import (
@@ -7,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fastio-go/fastio/internal/emulator/account"
 	"github.com/fastio-go/fastio/internal/emulator/shares"
 	"github.com/fastio-go/fastio/internal/emulator/wire"
 	"github.com/fastio-go/fastio/internal/emulator/world"
@@ -26,9 +28,10 @@ func New(w *world.World, shares *shares.Handlers) *Handlers {
 	return &Handlers{World: w, shares: shares, transfers: transferState{halfway: map[string]string{}}}
 }
 
-// Codes of memberships and invitations: one published, and from 199901 on our own.
+// Codes of memberships and invitations: two published, and from 199901 on our own.
 // The label 1692 of an added owner is no code.
 const (
+	codeHigherPlan      = 1695
 	codeInviteRole      = 127022
 	codeOwnerRole       = 199901
 	codeOwnerTarget     = 199902
@@ -45,50 +48,97 @@ const (
 	codeHalfTransfer    = 199917
 )
 
-// Routes returns the routes of members of shares and their invitations.
-func (h *Handlers) Routes() []*wire.Route {
-	const share, members = "/current/share/{share_id}/", "/current/share/{share_id}/members/"
-	const invitations = members + "invitations/list/"
-	const one, mine = members + "invitation/{invitation_id}/", "/current/user/invitation"
-	self, admin, reached := h.managedShare(world.View), h.managedShare(world.Admin), h.reachedShare(wire.Write)
-	return []*wire.Route{
-		wire.Get("shares.Members.List", members+"list/", wire.With(h.memberedShare, h.MemberList), wire.Paged("share_id")),
-		wire.Post("shares.Members.Add", members+"{email_or_user}/", wire.With(h.managedShare(""), h.addShareMember),
-			wire.Form("permissions notify_options expires notification message invitation_expires")),
-		wire.Get("shares.Members.Get", share+"member/{user_id}/details/", wire.With(h.memberedShare, h.shareMember)),
-		wire.Post("shares.Members.Update", share+"member/{user_id}/update/", wire.With(self, h.updateShareMember),
-			wire.Form("permissions notify_options expires")),
-		wire.Delete("shares.Members.Remove", members+"{user_id}/", wire.With(admin, h.removeShareMember)),
-		wire.Post("shares.Members.TransferOwnership", share+"member/{user_id}/transfer_ownership/",
-			wire.With(h.memberedShare, h.transferShare)),
-		wire.Delete("shares.Leave", share+"member/", wire.With(self, h.leaveShare)),
-		wire.Post("shares.Join", members+"join/", wire.With(reached, h.joinShare), wire.OptionalForm("notify_options")),
-		wire.Post("shares.JoinWithKey", members+"join/{invitation_key}/{answer}/",
-			wire.With(reached, h.answerInvitation)),
-		wire.Get("shares.Invitations.List", invitations, wire.With(h.memberedShare, h.shareInvitations)),
-		wire.Get("shares.Invitations.List", invitations+"{state}/", wire.With(h.memberedShare, h.shareInvitations)),
-		wire.Post("shares.Invitations.Update", one, wire.With(h.invitationOfPath(""), h.updateInvitation),
-			wire.Form("permissions notify_options expires state")),
-		wire.Delete("shares.Invitations.Delete", one, wire.With(h.invitationOfPath(world.Admin), h.deleteInvitation)),
-		wire.Get("shares.Invitations.ListMine", mine+"s/list/", h.myInvitations, wire.Query("invitation_key limit offset")),
-		wire.Get("shares.Invitations.GetMine", mine+"/{invitation_id}/details/", wire.Checked(h.myInvitation)),
-		wire.Post("shares.Invitations.AcceptAll", mine+"s/acceptall/", h.acceptInvitations,
-			wire.OptionalForm("invitation_key")),
+// A kind is a kind of profile with members.
+type kind struct {
+	ops, path string // the beginning of operations and of paths
+	settings  string // the fields of the settings of a member besides its role
+	offer     string // the fields of an invitation, besides those of its member
+}
+
+func kinds() []kind {
+	return []kind{
+		{"shares.", "/current/share/{share_id}/", " notify_options expires", " notification message invitation_expires"},
+		{
+			"account.Workspaces.", "/current/workspace/{workspace_id}/", " notifications expires",
+			" notification message invitation_expires",
+		},
+		{"account.Orgs.", "/current/org/{org_id}/", "", " message"},
 	}
 }
 
-// memberedShare finds a share by id or custom name and requires membership.
-func (h *Handlers) memberedShare(c *wire.Call) (string, error) {
-	id, err := h.reachedShare(wire.Read)(c)
+// Routes returns the routes of members and invitations.
+func (h *Handlers) Routes() []*wire.Route {
+	const mine = "/current/user/invitation"
+	routes := []*wire.Route{
+		wire.Get("shares.Members.List", "/current/share/{share_id}/members/list/", wire.With(h.membered, h.MemberList),
+			wire.Paged("share_id")),
+		wire.Get("account.Invitations.List", mine+"s/list/", h.myInvitations, wire.Query("invitation_key limit offset")),
+		wire.Get("account.Invitations.Get", mine+"/{invitation_id}/details/", wire.Checked(h.myInvitation)),
+		wire.Post("account.Invitations.AcceptAll", mine+"s/acceptall/", h.acceptInvitations,
+			wire.OptionalForm("invitation_key")),
+	}
+	for _, k := range kinds() {
+		routes = append(routes, h.routesOf(k)...)
+	}
+	return routes
+}
+
+func (h *Handlers) routesOf(k kind) []*wire.Route {
+	members, member := k.path+"members/", k.path+"member/"
+	list, one := members+"invitations/list/", members+"invitation/{invitation_id}/"
+	self, manager, reached := h.managed(anyone), h.managed(h.managers), h.reached(wire.Write)
+	join, query, offered := wire.BlankForm(""), "", k.settings
+	switch k.ops {
+	case "shares.":
+		join = wire.OptionalForm("notify_options")
+	case "account.Orgs.":
+		query, offered = "limit offset", " expires"
+	}
+	return []*wire.Route{
+		wire.Post(k.ops+"Members.Add", members+"{email_or_user}/", wire.With(h.managed(h.inviters), h.addMember),
+			wire.Form("permissions"+k.settings+k.offer)),
+		wire.Get(k.ops+"Members.Get", member+"{user_id}/details/", wire.With(h.membered, h.member)),
+		wire.Post(k.ops+"Members.Update", member+"{user_id}/update/", wire.With(self, h.updateMember),
+			wire.Form("permissions"+k.settings)),
+		wire.Delete(k.ops+"Members.Remove", members+"{user_id}/", wire.With(manager, h.removeMember)),
+		wire.Post(k.ops+"Members.TransferOwnership", member+"{user_id}/transfer_ownership/",
+			wire.With(h.membered, h.transfer)),
+		wire.Delete(k.ops+"Leave", member, wire.With(self, h.leave)),
+		wire.Post(k.ops+"Join", members+"join/", wire.With(reached, h.join), join),
+		wire.Post(k.ops+"JoinWithKey", members+"join/{invitation_key}/{answer}/",
+			wire.With(reached, h.answerInvitation)),
+		wire.Get(k.ops+"Invitations.List", list, wire.With(h.membered, h.invitations), wire.Query(query)),
+		wire.Get(k.ops+"Invitations.List", list+"{state}/", wire.With(h.membered, h.invitations), wire.Query(query)),
+		wire.Post(k.ops+"Invitations.Update", one, wire.With(h.invitationOfPath(h.inviters), h.updateInvitation),
+			wire.Form("permissions state"+offered)),
+		wire.Delete(k.ops+"Invitations.Delete", one, wire.With(h.invitationOfPath(h.managers), h.deleteInvitation)),
+	}
+}
+
+// profileOf finds the profile that a path names, "" if there is none.
+func (h *Handlers) profileOf(c *wire.Call) string {
+	switch {
+	case strings.HasPrefix(c.Route.Pattern, "/current/share/"):
+		return h.ShareNamed(c.Segment("share_id"))
+	case strings.HasPrefix(c.Route.Pattern, "/current/workspace/"):
+		return h.WorkspaceNamed(c.Segment("workspace_id"), c.Key.User)
+	}
+	id, _ := h.OrgOfPath(c)
+	return id
+}
+
+// membered finds a profile and requires membership.
+func (h *Handlers) membered(c *wire.Call) (string, error) {
+	id, err := h.reached(wire.Read)(c)
 	return id, cmp.Or(err, h.MayLook(c.Key, world.Venue{Profile: id}))
 }
 
-// reachedShare finds a share and requires a credential for it, not membership.
-func (h *Handlers) reachedShare(needed wire.Mode) func(*wire.Call) (string, error) {
+// reached finds a profile and requires a credential for it, not membership.
+func (h *Handlers) reached(needed wire.Mode) func(*wire.Call) (string, error) {
 	return func(c *wire.Call) (string, error) {
-		id := h.ShareNamed(c.Segment("share_id"))
+		id := h.profileOf(c)
 		if id == "" {
-			return "", wire.NoSuch(wire.CodeNotFound, wire.KindShare)
+			return "", wire.NoProfile()
 		}
 		switch reach := h.Covers(c.Key, id); {
 		case reach < wire.Read:
@@ -102,28 +152,57 @@ func (h *Handlers) reachedShare(needed wire.Mode) func(*wire.Call) (string, erro
 	}
 }
 
-// managedShare finds the share of a path and requires a role; "" is that to invite.
-func (h *Handlers) managedShare(least world.Role) func(*wire.Call) (string, error) {
+// managed finds the profile of a path and requires a role in it.
+func (h *Handlers) managed(least func(id string) world.Role) func(*wire.Call) (string, error) {
 	return func(c *wire.Call) (string, error) {
-		id, err := h.memberedShare(c)
+		id, err := h.membered(c)
 		if err != nil {
 			return "", err
 		}
 		switch {
 		case h.Covers(c.Key, id) < wire.Write:
 			return "", c.Key.RefuseWrite()
-		case world.Rank(h.Role(id, c.Key.User)) < world.Rank(cmp.Or(least, h.inviters(id))):
+		case !h.AtLeast(id, c.Key.User, least(id)):
 			return "", roleTooLow()
 		}
 		return id, nil
 	}
 }
 
-func roleTooLow() error {
-	return wire.Refuse(http.StatusUnauthorized, wire.CodeEntity, "Your role in this share does not allow this.")
+// anyone is the role for what every member may do.
+func anyone(string) world.Role { return world.View }
+
+// managers returns the role that manages the members of a profile.
+func (h *Handlers) managers(id string) world.Role {
+	setting := "Admin or above"
+	switch h.KindOf(id) {
+	case wire.KindOrg:
+		setting = h.Orgs[id].Value.ManageMembers
+	case wire.KindWorkspace:
+		setting = h.Workspaces[id].Value.ManageMembers
+	}
+	switch setting {
+	case "Owner only":
+		return world.Owner
+	case "Admin or above":
+		return world.Admin
+	}
+	return world.Member
 }
 
-func (h *Handlers) shareMember(c *wire.Call, id string) (wire.Object, error) {
+// inviters returns the role that adds members to a profile.
+func (h *Handlers) inviters(id string) world.Role {
+	if share := h.Shares[id]; share != nil && share.Value.Invite == shares.InviteGuests {
+		return world.Guest
+	}
+	return h.managers(id)
+}
+
+func roleTooLow() error {
+	return wire.Refuse(http.StatusUnauthorized, wire.CodeEntity, "Your role in this profile does not allow this.")
+}
+
+func (h *Handlers) member(c *wire.Call, id string) (wire.Object, error) {
 	user := h.memberNamed(id, c)
 	if user == "" {
 		return nil, noMember()
@@ -158,8 +237,8 @@ func (h *Handlers) memberNamed(where string, c *wire.Call) string {
 
 func noMember() error { return wire.NoSuch(codeNoMember, "member") }
 
-func (h *Handlers) updateShareMember(c *wire.Call, id string) (wire.Object, error) {
-	t := h.readTerms(c, true)
+func (h *Handlers) updateMember(c *wire.Call, id string) (wire.Object, error) {
+	t := h.readTerms(c, id, true)
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
@@ -172,7 +251,7 @@ func (h *Handlers) updateShareMember(c *wire.Call, id string) (wire.Object, erro
 		return nil, h.change(c, id, user, t)
 	case v == nil:
 		return nil, noMember()
-	case !h.AtLeast(id, c.Key.User, world.Admin):
+	case !h.AtLeast(id, c.Key.User, h.managers(id)):
 		return nil, roleTooLow()
 	default:
 		t.expires = nil // a membership that has not begun has no end
@@ -180,12 +259,12 @@ func (h *Handlers) updateShareMember(c *wire.Call, id string) (wire.Object, erro
 	}
 }
 
-// change updates a membership. Members set notifications, admins all else.
+// change updates a membership. Members set notifications, those who manage members all else.
 func (h *Handlers) change(c *wire.Call, id, user string, t conditions) error {
 	m, caller := h.Members[id][user], h.Role(id, c.Key.User)
 	private := user == c.Key.User && t.role == "" && t.expires == nil
 	switch {
-	case world.Rank(caller) < world.Rank(world.Admin) && !private, world.Rank(caller) < world.Rank(m.Role):
+	case world.Rank(caller) < world.Rank(h.managers(id)) && !private, world.Rank(caller) < world.Rank(m.Role):
 		return roleTooLow()
 	case m.Role == world.Owner && !private:
 		return ownerStays("The owner stays until the ownership is transferred.")
@@ -210,8 +289,8 @@ func ownerStays(text string) error {
 	return wire.Refuse(http.StatusNotAcceptable, codeOwnerStays, text)
 }
 
-// removeShareMember ends a membership, or revokes the invitation of a pending member.
-func (h *Handlers) removeShareMember(c *wire.Call, id string) (wire.Object, error) {
+// removeMember ends a membership, or revokes the invitation of a pending member.
+func (h *Handlers) removeMember(c *wire.Call, id string) (wire.Object, error) {
 	user := h.memberNamed(id, c)
 	switch v := h.ExpectedAs(id, user); {
 	case h.Direct(id, user) == world.Owner:
@@ -226,10 +305,10 @@ func (h *Handlers) removeShareMember(c *wire.Call, id string) (wire.Object, erro
 	return nil, nil
 }
 
-func (h *Handlers) leaveShare(c *wire.Call, id string) (wire.Object, error) {
+func (h *Handlers) leave(c *wire.Call, id string) (wire.Object, error) {
 	switch user := c.Key.User; h.Direct(id, user) {
 	case "":
-		return nil, wire.NotMember() // who is here by the workspace cannot leave the share alone
+		return nil, wire.NotMember() // who is here by the profile above cannot leave this one alone
 	case world.Owner:
 		return nil, ownerStays("Transfer the ownership before you leave.")
 	default:
@@ -238,36 +317,66 @@ func (h *Handlers) leaveShare(c *wire.Call, id string) (wire.Object, error) {
 	return nil, nil
 }
 
-// joinShare makes the caller a member of a share that is open to members of the
-// workspace or organization. Members keep their role.
-func (h *Handlers) joinShare(c *wire.Call, id string) (wire.Object, error) {
-	user, share := c.Key.User, &h.Shares[id].Value
-	notify := notifyOptions(c)
-	if err := c.Check.Refusal(); err != nil {
+// join makes the caller a member of a profile that is open to the caller. Members
+// keep their role.
+func (h *Handlers) join(c *wire.Call, id string) (wire.Object, error) {
+	notify := preference(c, "notify_options")
+	if err := cmp.Or(c.Check.Refusal(), h.mayJoin(id, c.Key.User)); err != nil {
 		return nil, err
 	}
-	switch {
-	case share.AccessOption() != world.AccessMembers && share.AccessOption() != world.AccessOrg:
-		return nil, wire.Refuse(http.StatusNotAcceptable, codeNotJoinable,
-			"The share is not one to join without an invitation.")
-	case !h.shares.Joinable(share, user):
-		return nil, wire.NotMember()
-	}
-	if m := h.Members[id][user]; m != nil {
+	if m := h.Members[id][c.Key.User]; m != nil {
 		m.Notify = cmp.Or(notify, m.Notify)
 		return nil, nil
 	}
-	if err := h.RefuseOutsider(id, user, world.Member); err != nil {
+	if v := h.ExpectedAs(id, c.Key.User); v != nil && h.KindOf(id) == wire.KindOrg {
+		return nil, h.Redeem(v, c.Key.User, h.Joiner(c.Key))
+	}
+	if err := cmp.Or(h.RefuseOutsider(id, c.Key.User, world.Member), h.seat(id, c.Key.User)); err != nil {
 		return nil, err
 	}
-	h.Enroll(id, user, world.Member, notify, h.Joiner(c.Key))
+	h.Enroll(id, c.Key.User, world.Member, notify, h.Joiner(c.Key))
 	return nil, nil
 }
 
-// transferShare makes another member the owner. The successor is promoted first,
+// mayJoin rejects a user who may not join a profile.
+func (h *Handlers) mayJoin(id, user string) error {
+	open := h.Members[id][user] != nil
+	switch h.KindOf(id) {
+	case wire.KindOrg:
+		open = open || h.Orgs[id].Value.Joinable || h.ExpectedAs(id, user) != nil
+	case wire.KindWorkspace:
+		w := h.Workspaces[id].Value
+		open = open || h.AtLeast(w.Org, user, account.Joins(w.Join))
+	default:
+		share := &h.Shares[id].Value
+		if access := share.AccessOption(); access != world.AccessMembers && access != world.AccessOrg {
+			return wire.Refuse(http.StatusNotAcceptable, codeNotJoinable,
+				"The share is not one to join without an invitation.")
+		}
+		open = h.shares.Joinable(share, user)
+	}
+	if !open {
+		return wire.NotMember()
+	}
+	return nil
+}
+
+// seat requires a seat of the plan of an organization for a new member. Invitations
+// take seats as well.
+func (h *Handlers) seat(id, user string) error {
+	if h.KindOf(id) != wire.KindOrg || h.Members[id][user] != nil || user != "" && h.ExpectedAs(id, user) != nil {
+		return nil
+	}
+	if taken := len(h.Members[id]) + len(h.Expected(id)); taken < account.PlanNamed(h.Orgs[id].Value.Plan).Seats {
+		return nil
+	}
+	return wire.Refuse(http.StatusPaymentRequired, codeHigherPlan, "Upgrade Required: the plan has no seat left.")
+}
+
+// transfer makes another member the owner. The successor is promoted first,
 // so that a share always has an owner; repeating the call completes an interrupted
 // transfer.
-func (h *Handlers) transferShare(c *wire.Call, id string) (wire.Object, error) {
+func (h *Handlers) transfer(c *wire.Call, id string) (wire.Object, error) {
 	owner, successor := c.Key.User, h.memberNamed(id, c)
 	if err := h.mayTransfer(c, id, successor); err != nil {
 		return nil, err
@@ -282,10 +391,13 @@ func (h *Handlers) transferShare(c *wire.Call, id string) (wire.Object, error) {
 	}
 	delete(h.transfers.halfway, id)
 	h.Members[id][owner].Role = world.Admin
+	if o := h.Orgs[id]; o != nil {
+		o.Value.Owner = successor
+	}
 	h.writeTransfer(c, id, successor)
 	return wire.Object{{"ownership", wire.Object{
 		{"profile_id", wire.ProfileID(id)},
-		{"profile_type", wire.KindShare},
+		{"profile_type", h.KindOf(id)},
 		{"previous_owner", wire.ProfileID(owner)},
 		{"new_owner", wire.ProfileID(successor)},
 		{"transferred_at", wire.Stamp(h.Now().Unix())},
@@ -294,7 +406,7 @@ func (h *Handlers) transferShare(c *wire.Call, id string) (wire.Object, error) {
 
 type transferState struct {
 	halved, busy int               // of the options, so far
-	halfway      map[string]string // who was promoted, by share
+	halfway      map[string]string // who was promoted, by profile
 }
 
 // mayTransfer checks the credential, caller, running transfer and successor.
@@ -305,13 +417,13 @@ func (h *Handlers) mayTransfer(c *wire.Call, id, successor string) error {
 	halfway := h.transfers.halfway[id]
 	switch {
 	case h.Covers(c.Key, id) < wire.Admin:
-		return c.Key.RefuseAdmin("share")
+		return c.Key.RefuseAdmin(h.KindOf(id))
 	case h.Direct(id, c.Key.User) != world.Owner:
-		return wire.Refuse(http.StatusUnauthorized, codeNotOwner, "You do not own the share, or not any more.")
+		return wire.Refuse(http.StatusUnauthorized, codeNotOwner, "You are not the owner, or not any more.")
 	case h.transfersBusy(), halfway != "" && halfway != successor:
 		return wire.Because(http.StatusConflict, codeTransferBusy, "transfer_in_progress", "Another transfer is under way.")
 	case successor == c.Key.User:
-		return unfit("successor_is_self", "You own the share already.")
+		return unfit("successor_is_self", "You are the owner already.")
 	case h.Members[id][successor] == nil:
 		return unfit("successor_not_member", "Only a member can become the owner.")
 	case !h.Enabled(successor):
@@ -332,10 +444,9 @@ func (h *Handlers) transfersBusy() bool {
 
 func (h *Handlers) writeTransfer(c *wire.Call, id, successor string) {
 	owner, actor := c.Key.User, h.ActorOf(c.Key)
-	h.WriteEvent(world.Event{
-		Name: "ownership_transferred", Category: wire.KindShare, Share: id, User: successor, CallingUser: owner,
-		Actor: actor,
-		Extra: map[string]any{"profile_type": wire.KindShare, "from_user": owner, "to_user": successor},
+	h.EventIn(id, world.Event{
+		Name: "ownership_transferred", Category: h.KindOf(id), User: successor, CallingUser: owner, Actor: actor,
+		Extra: map[string]any{"profile_type": h.KindOf(id), "from_user": owner, "to_user": successor},
 	})
 	h.WriteMembership("membership_updated", id, successor, owner, actor)
 	h.WriteMembership("membership_updated", id, owner, owner, actor)

@@ -154,6 +154,7 @@ func values(enum string) []string {
 			"Anyone with a registered account|Anyone with the link",
 		"perm_join":          "Only Org Owners|Admin or above|Member or above",
 		"perm_member_manage": "Admin or above|Member or above",
+		"org_managers":       "Owner only|Admin or above|Member or above",
 		"notify_options": "Do not notify me|Notify me in app|Notify me in app and via email|" +
 			"Notify me via app, email and text message",
 		"notify":            "never|notify_on_file_received|notify_on_file_sent_or_received",
