@@ -162,6 +162,7 @@ type UploadOptions struct {
 	MaxChunks         int    // of an upload; 0 means 550
 	MaxSessions       int    // uploads of a user at a time; 0 means 7,500
 	MaxSessionBytes   int64  // announced bytes of all of these; 0 means 320 GB
+	Memory            int64  // bytes of contents in memory, more are in a temporary file; 0 means 256 MiB, negative none
 	MaxStored         int64  // bytes of all files of a workspace or share with their versions; 0 means no limit
 	NestedLimits      bool   // the limits are under a key of their own
 	IdenticalVersions bool   // identical bytes make a new version

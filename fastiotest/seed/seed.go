@@ -114,7 +114,7 @@ type Org[P ~string] struct {
 	Description     string      `json:"description,omitzero"`
 	Owner           P           `json:"owner,omitzero" ref:"user"`
 	Auditors        []P         `json:"auditors,omitzero" ref:"user"`                    // users with the compliance flag
-	OutOfCredits    bool        `json:"out_of_credits,omitzero"`                         // the agent answers 402
+	OutOfCredits    bool        `json:"out_of_credits,omitzero"`                         // the agent and uploads answer 402
 	ExternalInvites string      `json:"external_invites,omitzero" enum:"allowed|denied"` // of outsiders; "" means allowed
 	AIPolicy        AIPolicy[P] `json:"ai_policy,omitzero"`
 	Plan            string      `json:"plan,omitzero" enum:"starter|business|growth"` // "" means business
@@ -332,19 +332,25 @@ type Node[P, O ~string] struct {
 // Version is a state of the content of a file or note.
 type Version[P, O ~string] struct {
 	ID      O         `json:"id,omitzero" id:"version"`
-	Content string    `json:"content,omitzero"` // "" beside a Size is generated, see Open
+	Content string    `json:"content,omitzero"` // "" beside a Size and without Source is generated, see Open
 	Size    int64     `json:"size,omitzero"`    // bytes; 0 means that of the content
 	Creator P         `json:"creator,omitzero" ref:"user"`
 	Created time.Time `json:"created,omitzero"`
+
+	// Source is read for the content if Content is "", and must not change; Size
+	// is its length. Uploads have one.
+	Source io.ReaderAt `json:"-"`
 }
 
-// Open returns the bytes of the version. Those of a version with a Size and
-// without Content are generated while they are read, from its ID and their
-// offset, so that a file of any size takes no memory; downloads return the same
-// bytes.
+// Open returns the bytes of the version, which downloads return as well. Those of
+// a version with a Size and neither Content nor Source are generated while they are
+// read, from its ID and their offset, so that a file of any size takes no memory.
 func (v Version[P, O]) Open() *io.SectionReader {
-	if v.Content != "" {
+	switch {
+	case v.Content != "":
 		return io.NewSectionReader(strings.NewReader(v.Content), 0, int64(len(v.Content)))
+	case v.Source != nil:
+		return io.NewSectionReader(v.Source, 0, v.Size)
 	}
 	hash := fnv.New64a()
 	_, _ = io.WriteString(hash, strings.ToLower(strings.ReplaceAll(string(v.ID), "-", "")))

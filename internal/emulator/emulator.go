@@ -44,6 +44,7 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/signin"
 	"github.com/fastio-go/fastio/internal/emulator/storage"
 	"github.com/fastio-go/fastio/internal/emulator/system"
+	"github.com/fastio-go/fastio/internal/emulator/uploads"
 	"github.com/fastio-go/fastio/internal/emulator/wire"
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
@@ -85,6 +86,7 @@ type Server struct {
 	shares  *shares.Handlers
 	storage *storage.Handlers
 	system  *system.Handlers
+	uploads *uploads.Handlers
 
 	mux    *http.ServeMux
 	routes []*wire.Route
@@ -128,6 +130,7 @@ func (s *Server) connect() {
 	w := s.World
 	s.assets = assets.New(w)
 	s.storage = storage.New(w)
+	s.uploads = uploads.New(w, s.storage)
 	s.signinArea = signin.New(w)
 	s.oauthArea = oauth.New(w, s.signinArea)
 	s.accountArea = account.New(w, s.signinArea)

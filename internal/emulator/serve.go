@@ -24,7 +24,7 @@ func (s *Server) table() []*wire.Route {
 		s.activityArea.Routes(),
 		s.commentsArea.Routes(), s.realtimeArea.Routes(), s.storage.Routes(), s.search.Routes(), s.aiArea.Routes(),
 		s.metadataArea.Routes(), s.howto.Routes(), s.members.Routes(), s.shares.Routes(), s.quicksharesArea.Routes(),
-		s.filesharesArea.Routes(), s.assets.Routes(),
+		s.filesharesArea.Routes(), s.assets.Routes(), s.uploads.Routes(),
 	)
 }
 
@@ -57,11 +57,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	err := s.match(c, r)
 	op := s.operation(c)
 
-	limit := int64(bodyLimit)
-	if c.Route != nil && c.Route.Large {
-		limit = largeLimit
-	}
-	c.Body = readBody(r, limit)
+	s.readBody(c, r)
 	entry := s.record.begin(op, r, c.Body, c.Now)
 	status := 0
 	defer func() {
@@ -119,15 +115,30 @@ func (s *Server) operation(c *wire.Call) string {
 
 const (
 	bodyLimit  = 1 << 20
-	largeLimit = 64 << 20
+	largeLimit = 128 << 20
+	keptLimit  = 50_000_000_000
 )
 
-func readBody(r *http.Request, limit int64) []byte {
+// readBody reads the body of a request. Of one that breaks off what has arrived is
+// recorded.
+func (s *Server) readBody(c *wire.Call, r *http.Request) {
 	if r.Body == nil {
-		return nil
+		return
 	}
-	body, _ := io.ReadAll(io.LimitReader(r.Body, limit)) // of one that breaks off what arrived is recorded
-	return body
+	limit := int64(bodyLimit)
+	switch {
+	case c.Route != nil && c.Route.Kept:
+		most := cmp.Or(s.Options.Uploads.MaxSize, keptLimit)
+		content, err := s.Blobs.Read(io.LimitReader(r.Body, most+1))
+		if err == nil {
+			c.Content = content
+			c.Body, _ = io.ReadAll(io.NewSectionReader(content, 0, recordedBody))
+		}
+		return
+	case c.Route != nil && c.Route.Large:
+		limit = largeLimit
+	}
+	c.Body, _ = io.ReadAll(io.LimitReader(r.Body, limit))
 }
 
 func (s *Server) respond(c *wire.Call, f *fault, unknown error) wire.Reply {

@@ -171,7 +171,6 @@ const (
 	codeTooLargeCreate       = 153795
 	codeTooLargeShareMessage = 148135
 	codeTooLargeShareCreate  = 144657
-	codeNoCredits            = 199402
 	codePublic               = 199404
 	codeNoChat               = 199405
 	codeNoTurn               = 199406
@@ -237,11 +236,8 @@ func (h *Handlers) aiProfile(least wire.Mode) finder {
 }
 
 func (h *Handlers) mayAsk(profileID string) error {
-	if err := h.Lacks(world.FeatureAgent); err != nil {
+	if err := cmp.Or(h.Lacks(world.FeatureAgent), h.Spent(profileID)); err != nil {
 		return err
-	}
-	if h.PlanOf(profileID).OutOfCredits {
-		return wire.Refuse(http.StatusPaymentRequired, codeNoCredits, "Credit Limit Exceeded: none are left.")
 	}
 	return cmp.Or(h.agentDenied(profileID), h.IntelligenceDenied(profileID))
 }

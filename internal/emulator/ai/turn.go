@@ -224,7 +224,7 @@ func (h *Handlers) lookUp(t *turn) []passage {
 	for _, src := range h.readable(t) {
 		version, _ := src.node.Version(src.version)
 		src.version = version.ID
-		if src.search(version.Content, words); src.text != "" && (src.attached || src.score > 0) {
+		if src.search(world.Text(version), words); src.text != "" && (src.attached || src.score > 0) {
 			found = append(found, src)
 		}
 	}

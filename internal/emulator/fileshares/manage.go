@@ -23,7 +23,7 @@ func (h *Handlers) Routes() []*wire.Route {
 	const stored = one + "storage/"
 	viewer, downloader := h.recipient(world.CanView), h.recipient(world.CanDownload)
 	read, write := h.fileShareToManage(wire.Read), h.fileShareToManage(wire.Write)
-	return append([]*wire.Route{
+	return []*wire.Route{
 		wire.Post("fileshares.Create", workspace+"create/fileshare/",
 			wire.With(h.workspaceToManage(wire.Write), h.createFileShare), wire.Form("node "+fileShareFields)),
 		wire.Get("fileshares.List", workspace+"list/fileshares/",
@@ -44,7 +44,7 @@ func (h *Handlers) Routes() []*wire.Route {
 		wire.Get("fileshares.Versions.Read", stored+"versions/{version_id}/read/",
 			wire.With2(downloader, h.readVersion), wire.Visit),
 		wire.Get("fileshares.Metadata", stored+"metadata/details/", wire.With2(viewer, h.fileShareMetadata), wire.Visit),
-	}, h.Storage.UploadRoutes()...)
+	}
 }
 
 func (h *Handlers) createFileShare(c *wire.Call, id string) (wire.Object, error) {

@@ -83,6 +83,9 @@ func object(t reflect.Type) *schema {
 	s := &schema{Type: "object", Title: name, Properties: map[string]*schema{}, Additional: new(false), want: "an object"}
 	for field := range t.Fields() {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if name == "-" {
+			continue
+		}
 		s.Properties[name] = schemaOf(field.Type, field.Tag)
 		if field.Tag.Get("required") != "" {
 			s.Required = append(s.Required, name)

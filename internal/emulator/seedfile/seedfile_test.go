@@ -204,6 +204,9 @@ func ofType(t reflect.Type, path string, found map[string]bool) {
 	case t.Kind() == reflect.Struct && t != reflect.TypeFor[time.Time]():
 		for field := range t.Fields() {
 			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			if name == "-" {
+				continue
+			}
 			found[path+"."+name] = true
 			ofType(field.Type, path+"."+name, found)
 		}

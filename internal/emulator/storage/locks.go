@@ -12,7 +12,7 @@ import (
 
 // Codes of locks. That of a lock that is gone is the emulator's own.
 const (
-	codeLocked      = 1677
+	CodeLocked      = 1677
 	codeNoLockToken = 205516
 	codeNoLock      = 199610
 )
@@ -49,7 +49,7 @@ func (h *Handlers) lockRoutes() []*wire.Route {
 func (h *Handlers) fileToLock(c *wire.Call) (world.Store, *world.Node, error) {
 	in, n, err := h.NodeOfPath(c)
 	if err == nil {
-		err = h.mayUpload(c, in)
+		err = h.MayStore(c, in)
 	}
 	if err == nil && !n.HasContent() {
 		err = wire.Refuse(http.StatusNotAcceptable, CodeNoContent, "Only files can be locked.")
@@ -66,8 +66,8 @@ func (h *Handlers) lockOf(n *world.Node) *lock {
 	return l
 }
 
-// refuseLocked refuses a write to a node that another user has locked.
-func (h *Handlers) refuseLocked(c *wire.Call, n *world.Node) error {
+// RefuseLocked refuses a write to a node that another user has locked.
+func (h *Handlers) RefuseLocked(c *wire.Call, n *world.Node) error {
 	if n == nil {
 		return nil
 	}
@@ -79,7 +79,7 @@ func (h *Handlers) refuseLocked(c *wire.Call, n *world.Node) error {
 
 func (h *Handlers) lockedRefusal() error {
 	status := cmp.Or(h.Options.Storage.LockedStatus, http.StatusLocked)
-	return wire.Refuse(status, codeLocked, "The file is locked.")
+	return wire.Refuse(status, CodeLocked, "The file is locked.")
 }
 
 func (h *Handlers) acquireLock(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {

@@ -134,7 +134,7 @@ func (h *Handlers) updateNote(c *wire.Call, in world.Store, n *world.Node) (wire
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
-	if err := h.refuseLocked(c, n); err != nil {
+	if err := h.RefuseLocked(c, n); err != nil {
 		return nil, err
 	}
 	if current := n.Current(); checks && wire.Plain(expected) != current.ID {

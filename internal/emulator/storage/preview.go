@@ -109,7 +109,7 @@ func (h *Handlers) readPreview(c *wire.Call) (wire.Object, error) {
 
 // pictureOf returns the picture in a file, or one in the color of its name.
 func pictureOf(n *world.Node) image.Image {
-	if picture, _, err := image.Decode(strings.NewReader(n.Content)); err == nil {
+	if picture, _, err := image.Decode(n.Current().Open()); err == nil {
 		return picture
 	}
 	return world.Picture(n.Name)

@@ -1,9 +1,8 @@
-// Package storage emulates nodes, notes and uploads.
+// Package storage emulates nodes and notes.
 package storage
 
 import (
 	"cmp"
-	"crypto/sha256"
 	"fmt"
 	"net/http"
 	"path"
@@ -22,17 +21,16 @@ type Handlers struct {
 
 	NodeFacts func(*world.Node, wire.Level) wire.Object // the metadata of a node
 
-	uploads map[string]*upload
+	// Uploaded finds the content of an upload of the caller.
+	Uploaded func(c *wire.Call, id string) (world.Version, error)
+
 	locks   map[string]*lock    // by node
-	imports []*webImport        // by creation
 	details map[string]*details // by node
 }
 
 // New returns the handlers of a world.
 func New(w *world.World) *Handlers {
-	return &Handlers{
-		World: w, uploads: map[string]*upload{}, locks: map[string]*lock{}, details: map[string]*details{},
-	}
+	return &Handlers{World: w, locks: map[string]*lock{}, details: map[string]*details{}}
 }
 
 // Codes of storage. Those that begin with 1010 are the emulator's own.
@@ -301,9 +299,10 @@ func (h *Handlers) NodeObject(in world.Store, n *world.Node, lv wire.Level) wire
 		r.Put(wire.Terse, "size", n.Size)
 		r.Put(wire.Terse, "mimetype", n.MimeType)
 		r.Put(wire.Standard, "version", wire.Hyphenated(n.Current().ID))
-		if n.Content != "" {
-			r.Put(wire.Full, "hash", fmt.Sprintf("%x", sha256.Sum256([]byte(n.Content))))
-			r.Put(wire.Full, "hash_algo", "sha256")
+		if lv == wire.Full {
+			sum := world.Sum(n.Current())
+			r.PutIf(sum != "", wire.Full, "hash", sum)
+			r.PutIf(sum != "", wire.Full, "hash_algo", "sha256")
 		}
 	}
 	r.Put(wire.Standard, "created", wire.Stamp(n.Created.Unix()))

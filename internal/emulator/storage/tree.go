@@ -71,7 +71,7 @@ func (h *Handlers) treeRoutes() []*wire.Route {
 func (h *Handlers) storeToWrite(c *wire.Call) (world.Store, error) {
 	in, err := h.StorageOfPath(c)
 	if err == nil {
-		err = h.mayUpload(c, in)
+		err = h.MayStore(c, in)
 	}
 	return in, err
 }
@@ -81,7 +81,7 @@ func (h *Handlers) storeToWrite(c *wire.Call) (world.Store, error) {
 func (h *Handlers) nodeToWrite(c *wire.Call) (world.Store, *world.Node, error) {
 	in, n, err := h.NodeOfPath(c)
 	if err == nil {
-		err = h.mayUpload(c, in)
+		err = h.MayStore(c, in)
 	}
 	if err == nil && n.ID == in.Folder {
 		err = wire.Refuse(http.StatusForbidden, codeShareRoot, "The folder of the share cannot be changed here.")
@@ -93,7 +93,7 @@ func (h *Handlers) nodeToWrite(c *wire.Call) (world.Store, *world.Node, error) {
 func (h *Handlers) nodeToChange(c *wire.Call) (world.Store, *world.Node, error) {
 	in, n, err := h.nodeToWrite(c)
 	if err == nil {
-		err = h.refuseLocked(c, n)
+		err = h.RefuseLocked(c, n)
 	}
 	return in, n, err
 }
@@ -142,7 +142,7 @@ func treeName(c *wire.Call, required bool) string {
 		return ""
 	}
 	last, _ := utf8.DecodeLastRuneInString(name)
-	switch why := badName(name); {
+	switch why := BadName(name); {
 	case name == "":
 		c.Check.Missing("name", "A name.")
 	case why != "":
@@ -216,7 +216,7 @@ func (h *Handlers) resolveConflict(c *wire.Call, in world.Store, n *world.Node, 
 	case !taken.HasContent() || !n.HasContent():
 		return h.freeName(in.Owner, parent, n.Name), nil
 	}
-	if err := h.refuseLocked(c, taken); err != nil {
+	if err := h.RefuseLocked(c, taken); err != nil {
 		return "", err
 	}
 	h.trash(c, in, taken)
@@ -271,10 +271,12 @@ func (h *Handlers) clone(c *wire.Call, n *world.Node, owner, parent, name string
 	children := h.ChildrenOf(n.Profile, n.ID)
 	made := world.Node{
 		Profile: owner, Parent: parent, Kind: n.Kind, Name: name, Creator: c.Key.User, MimeType: n.MimeType,
-		Content: n.Content, Summary: n.Summary,
+		Summary: n.Summary,
 	}
-	if n.HasContent() && n.Content == "" { // its bytes follow from the id of the version
-		made.Versions = []world.Version{n.Current()}
+	if n.HasContent() {
+		made.Versions = []world.Version{world.SameContent(n.Current())}
+	} else {
+		made.Content = n.Content
 	}
 	kept := h.KeepNode(made)
 	h.Index(kept, n.AIState)
@@ -333,7 +335,7 @@ func (h *Handlers) erase(in world.Store, n *world.Node) {
 }
 
 // content reads the content that a call refers to.
-func (h *Handlers) content(c *wire.Call, in world.Store) (content string, err error) {
+func (h *Handlers) content(c *wire.Call, in world.Store) (world.Version, error) {
 	text, given := c.Field("from")
 	var from struct {
 		Type   string `json:"type"`
@@ -350,38 +352,26 @@ func (h *Handlers) content(c *wire.Call, in world.Store) (content string, err er
 		(from.Type != "upload" || from.Upload == nil) && (from.Type != "hash" || from.Hash == nil)),
 		"from", "JSON with an upload or a hash.")
 	if err := c.Check.Refusal(); err != nil {
-		return "", err
+		return world.Version{}, err
 	}
 	if from.Type == "upload" {
-		return h.uploadedContent(c, wire.Plain(from.Upload.ID))
+		return h.Uploaded(c, wire.Plain(from.Upload.ID))
 	}
 	if h.KindOf(in.Owner) != wire.KindShare {
-		return "", wire.Refuse(http.StatusNotAcceptable, wire.CodeInput, "A hash is for shares.")
+		return world.Version{}, wire.Refuse(http.StatusNotAcceptable, wire.CodeInput, "A hash is for shares.")
+	}
+	c.Check.InvalidIf(!slices.Contains(Algorithms(), from.Hash.Type) || from.Hash.Type == "crc32c",
+		"from", "md5, sha1, sha256 or sha384.")
+	if err := c.Check.Refusal(); err != nil {
+		return world.Version{}, err
 	}
 	for _, id := range h.NodeList {
-		sum, known := digest(from.Hash.Type, h.Nodes[id].Content)
-		c.Check.InvalidIf(!known || from.Hash.Type == "crc32c", "from", "md5, sha1, sha256 or sha384.")
-		if err := c.Check.Refusal(); err != nil {
-			return "", err
-		}
-		if h.Nodes[id].HasContent() && sum == from.Hash.Hash {
-			return h.Nodes[id].Content, nil
+		n := h.Nodes[id]
+		if n.HasContent() && Digest(from.Hash.Type, n.Current().Open()) == from.Hash.Hash {
+			return n.Current(), nil
 		}
 	}
-	return "", wire.NoSuch(codeNoSource, "content with this hash")
-}
-
-func (h *Handlers) uploadedContent(c *wire.Call, id string) (string, error) {
-	u := h.uploads[id]
-	switch {
-	case u == nil || u.user != c.UserID():
-		return "", wire.NoSuch(codeNoUpload, "upload")
-	case u.status == uploadStored && h.Nodes[u.node] != nil:
-		return h.Nodes[u.node].Content, nil
-	case u.status == uploadComplete:
-		return u.whole(), nil
-	}
-	return "", wire.Refuse(http.StatusNotAcceptable, codeUploadState, "The upload is "+u.status+".")
+	return world.Version{}, wire.NoSuch(codeNoSource, "content with this hash")
 }
 
 func (h *Handlers) addFile(c *wire.Call, in world.Store) (wire.Object, error) {
@@ -394,10 +384,10 @@ func (h *Handlers) addFile(c *wire.Call, in world.Store) (wire.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := h.refuseLocked(c, h.child(in.Owner, parent, name)); err != nil {
+	if err := h.RefuseLocked(c, h.child(in.Owner, parent, name)); err != nil {
 		return nil, err
 	}
-	return h.wrote(c, in, h.putFile(place{in: in, folder: parent}, name, content, c.Key.User))
+	return h.wrote(c, in, h.PutFile(Place{In: in, Folder: parent}, name, content, c.Key.User))
 }
 
 // updateNode changes the name, content or texts of a node.
@@ -421,7 +411,7 @@ func (h *Handlers) updateNode(c *wire.Call, in world.Store, n *world.Node) (wire
 	if taken := h.child(in.Owner, n.Parent, name); taken != nil && taken != n {
 		return nil, wire.Refuse(http.StatusBadRequest, wire.CodeInput, "The name is taken.")
 	}
-	content := ""
+	var content world.Version
 	if replaces {
 		var err error
 		if content, err = h.content(c, in); err != nil {
@@ -450,7 +440,7 @@ func (h *Handlers) updateNode(c *wire.Call, in world.Store, n *world.Node) (wire
 		}
 	}
 	if replaces {
-		h.newVersion(n, content, c.Key.User, event(in, h, "file_updated"))
+		h.NewVersion(n, content, c.Key.User, event(in, h, "file_updated"))
 	} else {
 		h.treeEvent(c, in, n, "updated")
 	}
@@ -493,7 +483,7 @@ func (h *Handlers) transferNode(c *wire.Call, _ world.Store, n *world.Node) (wir
 		return nil, wire.NoProfile()
 	}
 	to := h.StoreOf(id, c)
-	if err := cmp.Or(h.MayLook(c.Key, world.Venue{Profile: id}), h.mayUpload(c, to)); err != nil {
+	if err := cmp.Or(h.MayLook(c.Key, world.Venue{Profile: id}), h.MayStore(c, to)); err != nil {
 		return nil, err
 	}
 	if h.child(to.Owner, to.Folder, n.Name) != nil {

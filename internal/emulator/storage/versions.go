@@ -35,7 +35,7 @@ func VersionRows(n *world.Node, key string) wire.Object {
 
 // restoreVersion makes the content of a version that of a new one.
 func (h *Handlers) restoreVersion(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
-	if err := h.mayUpload(c, in); err != nil {
+	if err := h.MayStore(c, in); err != nil {
 		return nil, err
 	}
 	id, given := c.Field("version_id")
@@ -48,7 +48,7 @@ func (h *Handlers) restoreVersion(c *wire.Call, in world.Store, n *world.Node) (
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
-	if err := h.refuseLocked(c, n); err != nil {
+	if err := h.RefuseLocked(c, n); err != nil {
 		return nil, err
 	}
 	v, found := n.Version(id)
@@ -56,7 +56,9 @@ func (h *Handlers) restoreVersion(c *wire.Call, in world.Store, n *world.Node) (
 		return nil, wire.NoSuch(CodeVersionGone, "version of this node")
 	}
 	n.Updated, n.Summary = h.Now(), ""
-	h.AddVersion(n, world.Version{Content: v.Content, Size: v.Size, Creator: c.Key.User, Created: n.Updated})
+	v = world.SameContent(v)
+	v.Creator, v.Created = c.Key.User, n.Updated
+	h.AddVersion(n, v)
 	h.NodeEvent(
 		n,
 		world.Event{Name: event(in, h, "file_version_restored"), CallingUser: c.Key.User, Actor: h.ActorOf(c.Key)},

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/fastio-go/fastio/fastiotest/seed"
+	"github.com/fastio-go/fastio/internal/emulator/blob"
 )
 
 // Call is a request.
@@ -25,7 +26,8 @@ type Call struct {
 	Route   *Route
 	Request *http.Request // below the prefix, with path values
 	Query   url.Values
-	Body    []byte
+	Body    []byte     // at most what the route takes
+	Content *blob.Blob // the body for a route that is Kept, nil if it broke off
 	Form    url.Values // the fields of a body that is a form
 	JSON    Members    // of a body that is JSON
 	Key     *Credential

@@ -17,6 +17,7 @@ type Route struct {
 	Limited  bool        // open to a token without its second factor
 	bare     bool        // answers without its last slash too
 	Large    bool        // takes bodies of more than a megabyte
+	Kept     bool        // its body is kept as Call.Content, however long it is
 	Unlocked bool        // takes the lock on the state by itself, if at all
 	Writes   bool        // changes the state
 	fields   string      // names of the fields its body may have, separated by spaces
@@ -129,6 +130,9 @@ func Bare(r *Route) { r.bare = true }
 
 // Large accepts bodies of more than a megabyte.
 func Large(r *Route) { r.Large = true }
+
+// Kept keeps the body as the content of the call, however long it is.
+func Kept(r *Route) { r.Kept = true }
 
 // Unlocked makes the handler take the lock itself.
 func Unlocked(r *Route) { r.Unlocked = true }

@@ -5,6 +5,7 @@ package world
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
@@ -18,6 +19,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fastio-go/fastio/internal/emulator/blob"
 	"github.com/fastio-go/fastio/internal/emulator/wire"
 )
 
@@ -60,6 +62,7 @@ type Directory struct {
 type World struct {
 	Directory
 
+	Blobs       *blob.Store // contents of uploads
 	Nodes       map[string]*Node
 	NodeList    []string
 	Invitations []*Invitation // by creation
@@ -71,6 +74,9 @@ type World struct {
 
 	versions uint64 // of nodes, so far
 }
+
+// memory is the default of the bytes of contents in memory.
+const memory = 256 << 20
 
 // New returns an empty world.
 func New(o Options) *World {
@@ -97,6 +103,7 @@ func New(o Options) *World {
 		Nodes:  map[string]*Node{},
 		Log:    newLog(o.Seed, o.Events.Order),
 		OnUser: func(User) {},
+		Blobs:  blob.New(max(0, cmp.Or(o.Uploads.Memory, memory))),
 	}
 }
 
@@ -137,6 +144,7 @@ func (w *Core) Settle() {
 	defer w.Unlock()
 	for len(w.due) > 0 && !w.due[0].at.After(now) {
 		next := w.due[0]
+		w.due[0].do = nil // which would keep the content of a file that is purged
 		w.due = w.due[1:]
 		next.do()
 	}

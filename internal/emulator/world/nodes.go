@@ -3,6 +3,8 @@ package world
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"hash/fnv"
 	"image"
 	"image/color"
@@ -17,6 +19,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/fastio-go/fastio/internal/emulator/blob"
 	"github.com/fastio-go/fastio/internal/emulator/wire"
 )
 
@@ -106,6 +109,68 @@ func (w *World) AddVersion(n *Node, v Version) {
 	n.Content, n.Size = v.Content, v.Size
 }
 
+// textMost is the longest content, in bytes, that is searched and summarized.
+const textMost = 4 << 20
+
+// Keep returns a version with the content of uploaded chunks. A short content is in
+// one piece, so that it is a text.
+func (w *World) Keep(chunks ...*blob.Blob) (Version, error) {
+	content := blob.Join(chunks...)
+	v := Version{Size: content.Size(), Source: content}
+	if v.Size > textMost {
+		return v, nil
+	}
+	if len(chunks) > 1 {
+		text, err := io.ReadAll(v.Open())
+		if err != nil {
+			return v, err
+		}
+		if content, err = w.Blobs.Keep(text); err != nil {
+			return v, err
+		}
+		v.Source = content
+	}
+	v.Content, _ = content.Text()
+	return v, nil
+}
+
+// SameContent returns a version with the bytes of another one.
+func SameContent(v Version) Version {
+	if v.Content == "" && v.Source == nil {
+		return Version{Size: v.Size, Source: v.Open()} // those that are generated follow from the id
+	}
+	return Version{Content: v.Content, Size: v.Size, Source: v.Source}
+}
+
+// Text returns the text of a version, "" if it has none.
+func Text(v Version) string {
+	text := v.Content
+	if text == "" && v.Source != nil && v.Size <= textMost {
+		content, err := io.ReadAll(v.Open())
+		if err != nil {
+			return ""
+		}
+		text = string(content)
+	}
+	if !utf8.ValidString(text) {
+		return ""
+	}
+	return text
+}
+
+// Sum returns the SHA-256 of a version in hexadecimal, "" of one that is neither
+// uploaded nor a text.
+func Sum(v Version) string {
+	if content, uploaded := v.Source.(*blob.Blob); uploaded {
+		return content.Sum()
+	}
+	if v.Content == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(v.Content))
+	return hex.EncodeToString(sum[:])
+}
+
 // HasContent reports whether a node has versions.
 func (n *Node) HasContent() bool { return n.Kind == KindFile || n.Kind == KindNote }
 
@@ -191,10 +256,10 @@ func (w *World) Gone(n *Node) bool {
 
 // Text returns the text of a node, "" if it has none.
 func (n *Node) Text() string {
-	if !n.HasContent() || !utf8.ValidString(n.Content) {
+	if !n.HasContent() {
 		return ""
 	}
-	return n.Content
+	return Text(n.Current())
 }
 
 // Summarized returns the AI summary of a node, "" before it is indexed.

@@ -436,6 +436,14 @@ func (w *Directory) Lacks(feature string) error {
 	return wire.Refuse(http.StatusPaymentRequired, codePlan, "Upgrade Required: the plan does not have "+feature+".")
 }
 
+// Spent refuses what costs credits if none are left.
+func (w *Directory) Spent(profileID string) error {
+	if !w.PlanOf(profileID).OutOfCredits {
+		return nil
+	}
+	return wire.Refuse(http.StatusPaymentRequired, codeNoCredits, "Credit Limit Exceeded: none are left.")
+}
+
 // IntelligenceDenied returns the policy error of the index, if there is an index.
 func (w *Directory) IntelligenceDenied(profileID string) error {
 	policy := w.PlanOf(profileID).AIPolicy
@@ -512,6 +520,7 @@ const (
 
 	codeLinkPassword      = 199312
 	codePlan              = 199401
+	codeNoCredits         = 199402
 	codeAIPolicy          = 199403
 	CodeExport            = 199412
 	CodeTokenEnded        = 199424

@@ -1,18 +1,16 @@
-package storage
+package uploads
 
 import (
+	"bytes"
 	"cmp"
-	"crypto/md5"  //nolint:gosec // of the platform
-	"crypto/sha1" //nolint:gosec // as above
-	"crypto/sha256"
-	"crypto/sha512"
-	"encoding/hex"
 	"fmt"
-	"hash"
+	"net/http"
 	"slices"
 	"strings"
 
+	"github.com/fastio-go/fastio/internal/emulator/storage"
 	"github.com/fastio-go/fastio/internal/emulator/wire"
+	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
 // Limits of a batch.
@@ -32,22 +30,6 @@ func batchFields() string {
 	return strings.Join(names, " ")
 }
 
-// digest returns the hash of content in hexadecimal.
-func digest(algorithm, content string) (sum string, known bool) {
-	if algorithm == "crc32c" {
-		return crc(content), true
-	}
-	algorithms := map[string]func() hash.Hash{
-		"md5": md5.New, "sha1": sha1.New, "sha256": sha256.New, "sha384": sha512.New384,
-	}
-	if algorithms[algorithm] == nil {
-		return "", false
-	}
-	h := algorithms[algorithm]()
-	_, _ = h.Write([]byte(content))
-	return hex.EncodeToString(h.Sum(nil)), true
-}
-
 // batchEntry is a file of the manifest.
 type batchEntry struct {
 	Index        *int   `json:"index"`
@@ -61,6 +43,9 @@ func isComma(r rune) bool { return r == ',' }
 
 // uploadBatch stores many small files, each with its own result.
 func (h *Handlers) uploadBatch(c *wire.Call) (wire.Object, error) {
+	if len(c.Body) > batchBytes {
+		return nil, wire.Refuse(http.StatusRequestEntityTooLarge, codeTooLarge, "A batch has at most 100 MB.")
+	}
 	files, readable := readParts(c)
 	if !readable {
 		return nil, noUploadForm()
@@ -80,7 +65,6 @@ func (h *Handlers) uploadBatch(c *wire.Call) (wire.Object, error) {
 	}
 	creator, _ := c.Field("creator")
 	c.Check.InvalidIf(!isCreator(creator), "creator", "1 to 150 letters, digits and hyphens.")
-	c.Check.InvalidIf(len(c.Body) > batchBytes, "manifest", "At most 100 MB in all.")
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
@@ -118,8 +102,7 @@ func (h *Handlers) batchFile(
 	c *wire.Call, to place, i int, e batchEntry, files map[string][]byte,
 ) (result wire.Object, ok bool) {
 	content, sent := files[fmt.Sprintf("file_%d", i)]
-	why := badName(e.Filename)
-	sum, known := digest(e.HashAlgo, string(content))
+	why := storage.BadName(e.Filename)
 	switch {
 	case e.Index == nil || *e.Index != i:
 		why = "The index must be the position in the manifest."
@@ -131,18 +114,22 @@ func (h *Handlers) batchFile(
 		why = "The file needs a name."
 	case e.RelativePath != "" && !isRelative(e.RelativePath):
 		why = "The relative path is not valid."
-	case e.HashAlgo != "" && !known, e.Hash != "" && e.Hash != sum:
+	case !hashFits(e, content):
 		why = "The hash differs."
 	case slices.Contains(strings.FieldsFunc(h.Options.Uploads.Blocked, isComma), extension(e.Filename)):
 		why = "extension not allowed"
 	}
-	to.path = e.RelativePath
-	u := &upload{user: c.UserID(), to: to, name: e.Filename, chunks: map[int]string{}, size: int64(len(content))}
+	to.Path = e.RelativePath
+	u := &upload{user: c.UserID(), to: to, name: e.Filename, size: int64(len(content))}
 	code := codeBadEntry
-	if why == "" && h.refuseLocked(c, h.replacedBy(to, e.Filename)) != nil {
-		code, why = codeLocked, "The file is locked."
+	if why == "" && h.storage.RefuseLocked(c, h.storage.ReplacedBy(to.Place, e.Filename)) != nil {
+		code, why = storage.CodeLocked, "The file is locked."
 	}
 	head := wire.Object{{"index", i}, {"filename", e.Filename}}
+	kept, err := h.keepFile(content)
+	if err != nil {
+		code, why = codeNoDisk, err.Error()
+	}
 	if why != "" {
 		return append(head, wire.Object{{"status", "error"}, {"error_code", code}, {"error_message", why}}...), false
 	}
@@ -150,14 +137,31 @@ func (h *Handlers) batchFile(
 	var node any
 	if h.Options.Uploads.LateBatches {
 		h.moveUpload(u, uploadStoring, "")
-		h.Later(h.Now().Add(h.uploadPace()), func() { h.store(u, string(content)) })
+		h.Later(h.Now().Add(h.uploadPace()), func() { h.store(u, kept) })
 	} else {
-		h.store(u, string(content))
+		h.store(u, kept)
 		node = wire.Hyphenated(u.node)
 	}
 	return append(head, wire.Object{
 		{"status", "ok"}, {"upload_id", wire.Hyphenated(u.id)}, {"node_id", node},
 	}...), true
+}
+
+func (h *Handlers) keepFile(content []byte) (world.Version, error) {
+	kept, err := h.Blobs.Keep(content)
+	if err != nil {
+		return world.Version{}, err
+	}
+	return h.Keep(kept)
+}
+
+// hashFits reports whether a file has the hash of its entry, if that has one.
+func hashFits(e batchEntry, content []byte) bool {
+	if e.HashAlgo == "" {
+		return e.Hash == ""
+	}
+	return slices.Contains(storage.Algorithms(), e.HashAlgo) &&
+		(e.Hash == "" || storage.Digest(e.HashAlgo, bytes.NewReader(content)) == e.Hash)
 }
 
 func extension(name string) string {

@@ -1,4 +1,4 @@
-package storage
+package uploads
 
 import (
 	"cmp"
@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 
+	"github.com/fastio-go/fastio/internal/emulator/storage"
 	"github.com/fastio-go/fastio/internal/emulator/wire"
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
@@ -60,7 +61,7 @@ func (h *Handlers) startImport(c *wire.Call) (wire.Object, error) {
 	kind := h.KindOf(id)
 	c.Check.InvalidIf(kind != wire.KindWorkspace && kind != wire.KindShare, "profile_id", "A workspace or share.")
 	name, named := c.Field("file_name")
-	c.Check.InvalidIf(named && (name == "" || badName(name) != ""), "file_name", "1 to 255 characters, without slashes.")
+	c.Check.InvalidIf(named && (name == "" || storage.BadName(name) != ""), "file_name", "1 to 255 characters, without slashes.")
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
@@ -76,7 +77,7 @@ func (h *Handlers) startImport(c *wire.Call) (wire.Object, error) {
 		id: world.Opaque('5', h.Options.Seed, h.NextSerial()), user: c.UserID(), source: source,
 		name: cmp.Or(name, path.Base(path.Clean("/"+at.Path))), to: to, status: webPending,
 	}
-	if err := h.refuseLocked(c, h.replacedBy(to, w.name)); err != nil {
+	if err := h.storage.RefuseLocked(c, h.storage.ReplacedBy(to.Place, w.name)); err != nil {
 		return nil, err
 	}
 	h.imports = append(h.imports, w)
@@ -100,7 +101,7 @@ func (h *Handlers) advance(w *webImport) {
 		case w.status == webDownloading && !found:
 			next = webFailed
 		case next == webComplete:
-			w.node = h.putFile(w.to, w.name, content, w.user).ID
+			w.node = h.storage.PutFile(w.to.Place, w.name, world.Version{Content: content, Size: int64(len(content))}, w.user).ID
 		}
 		w.status = next
 		h.advance(w)

@@ -1,0 +1,186 @@
+package storage
+
+import (
+	"crypto/md5"  //nolint:gosec // of the platform
+	"crypto/sha1" //nolint:gosec // as above
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"hash/crc32"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/fastio-go/fastio/internal/emulator/wire"
+	"github.com/fastio-go/fastio/internal/emulator/world"
+)
+
+const nameMost = 255 // characters
+
+// Place is where a file is put. The zero place is nowhere.
+type Place struct {
+	In     world.Store
+	Folder string // plain; "" is that of In
+	Path   string // of folders below it
+	File   string // the node to replace
+}
+
+func hashes() map[string]func() hash.Hash {
+	return map[string]func() hash.Hash{
+		"md5": md5.New, "sha1": sha1.New, "sha256": sha256.New, "sha384": sha512.New384,
+		"crc32c": func() hash.Hash { return crc32.New(crc32.MakeTable(crc32.Castagnoli)) },
+	}
+}
+
+// Algorithms returns the names of the hashes of contents.
+func Algorithms() []string { return slices.Sorted(maps.Keys(hashes())) }
+
+// Digest returns the hash of a content in hexadecimal, "" of one that cannot be read.
+func Digest(algorithm string, content io.Reader) string {
+	h := hashes()[algorithm]()
+	if _, err := io.Copy(h, content); err != nil {
+		return ""
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// BadName returns why a file cannot have a name, "" if it can.
+func BadName(name string) string {
+	switch {
+	case utf8.RuneCountInString(name) > nameMost:
+		return "At most 255 characters."
+	case !utf8.ValidString(name), name == ".", name == "..", strings.ContainsAny(name, "/\\\x00\r\n"):
+		return "A name without slashes."
+	}
+	return ""
+}
+
+// MayStore requires the right to add files. Visitors may have it in a share.
+func (h *Handlers) MayStore(c *wire.Call, in world.Store) error {
+	switch {
+	case c.Key == nil && h.anonymous(in.Profile):
+		return nil
+	case c.Key == nil:
+		return wire.Refuse(http.StatusUnauthorized, wire.CodeCredential, "An upload requires a credential.")
+	case h.Covers(c.Key, in.Profile) < wire.Write:
+		return c.Key.RefuseWrite()
+	case !in.Insider(h.World):
+		return wire.Denied("you may not write here.")
+	}
+	return nil
+}
+
+// anonymous reports whether visitors without a credential may add files to a share.
+func (h *Handlers) anonymous(id string) bool {
+	share := h.Shares[id]
+	return share != nil && share.Value.AnonymousUploads && share.Value.Access == world.AccessAnyone &&
+		share.Value.Kind() != world.ShareSend && !share.Value.Archived && !share.Value.Locked && !share.Value.Suspended
+}
+
+// NewVersion gives a file another content.
+func (h *Handlers) NewVersion(n *world.Node, content world.Version, user, event string) {
+	if n.Kind == world.KindFile && !h.Options.Uploads.IdenticalVersions && identical(n.Current(), content) {
+		n.Updated = h.Now()
+		return
+	}
+	n.Updated, n.Summary = h.Now(), ""
+	v := world.SameContent(content)
+	v.Creator, v.Created = user, n.Updated
+	h.AddVersion(n, v)
+	h.NodeEvent(n, world.Event{Name: event, CallingUser: user})
+	h.Index(n, world.AIPending)
+}
+
+// PutFile adds a file, or a version to the file of that name or the one to replace.
+// Beside a folder of its name it gets another one.
+func (h *Handlers) PutFile(to Place, name string, content world.Version, user string) *world.Node {
+	updated, added := h.KindOf(to.In.Owner)+"_storage_file_updated", h.KindOf(to.In.Owner)+"_storage_file_added"
+	if n := h.Nodes[to.File]; n != nil && !h.Gone(n) {
+		h.NewVersion(n, content, user, updated)
+		return n
+	}
+	parent := h.folderAt(to, user)
+	taken := h.child(to.In.Owner, parent, name)
+	if taken != nil && taken.Kind == world.KindFile {
+		h.NewVersion(taken, content, user, updated)
+		return taken
+	}
+	n := h.KeepNode(world.Node{
+		Profile: to.In.Owner, Parent: parent, Kind: world.KindFile, Name: h.freeName(to.In.Owner, parent, name),
+		Versions: []world.Version{world.SameContent(content)}, Creator: user,
+	})
+	h.NodeEvent(n, world.Event{Name: added, CallingUser: user})
+	h.Index(n, world.AIPending)
+	return n
+}
+
+// ReplacedBy returns the node that an upload gives a version, nil if it adds a file.
+func (h *Handlers) ReplacedBy(to Place, name string) *world.Node {
+	switch {
+	case to.File != "":
+		return h.Nodes[to.File]
+	case to.In.Profile == "":
+		return nil
+	}
+	folder := to.Folder
+	for below := range strings.SplitSeq(strings.TrimSuffix(to.Path, "/"), "/") {
+		if below == "" {
+			break
+		}
+		n := h.child(to.In.Owner, folder, below)
+		if n == nil {
+			return nil
+		}
+		folder = n.ID
+	}
+	return h.child(to.In.Owner, folder, name)
+}
+
+// folderAt returns the folder of a place, with those of its path.
+func (h *Handlers) folderAt(to Place, user string) string {
+	parent := to.Folder
+	for name := range strings.SplitSeq(strings.TrimSuffix(to.Path, "/"), "/") {
+		if name == "" {
+			break
+		}
+		n := h.child(to.In.Owner, parent, name)
+		if n == nil || n.Kind != world.KindFolder {
+			n = h.KeepNode(world.Node{
+				Profile: to.In.Owner, Parent: parent, Kind: world.KindFolder, Creator: user,
+				Name: h.freeName(to.In.Owner, parent, name),
+			})
+			h.NodeEvent(n, world.Event{Name: h.KindOf(to.In.Owner) + "_storage_folder_created", CallingUser: user})
+		}
+		parent = n.ID
+	}
+	return parent
+}
+
+// child finds a node by its name in a folder.
+func (h *Handlers) child(owner, folder, name string) *world.Node {
+	for _, n := range h.ChildrenOf(owner, folder) {
+		if n.Name == name {
+			return n
+		}
+	}
+	return nil
+}
+
+// freeName returns the name, or one with a number that no node of the folder has.
+func (h *Handlers) freeName(owner, folder, name string) string {
+	free := name
+	for i := 2; h.child(owner, folder, free) != nil; i++ {
+		free = fmt.Sprintf("%s (%d)", name, i)
+	}
+	return free
+}
+
+// identical reports whether two versions have the same bytes.
+func identical(a, b world.Version) bool {
+	return a.Size == b.Size && Digest("sha256", a.Open()) == Digest("sha256", b.Open())
+}

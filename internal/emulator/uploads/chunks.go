@@ -1,0 +1,168 @@
+package uploads
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fastio-go/fastio/internal/emulator/storage"
+	"github.com/fastio-go/fastio/internal/emulator/wire"
+)
+
+// uploadChunk stores a chunk, in any order, and replaces a repeated one.
+func (h *Handlers) uploadChunk(c *wire.Call, u *upload) (wire.Object, error) {
+	chunk, readable := readUpload(c)
+	if !readable {
+		return nil, noUploadForm()
+	}
+	order, size := chunkNumber(c, "order"), chunkNumber(c, "size")
+	switch {
+	case chunk == nil:
+		c.Check.Missing("chunk", "The bytes.")
+	case len(chunk) != size:
+		c.Check.Invalid("size", "As many bytes as are sent.")
+	case order > h.mostChunks():
+		c.Check.Invalid("order", fmt.Sprintf("At most %d chunks.", h.mostChunks()))
+	case u.size >= 0 && u.received()-u.chunks[order].Size()+int64(size) > u.size:
+		c.Check.Invalid("chunk", "More bytes than were announced.")
+	}
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	if int64(len(chunk)) > h.mostChunk() {
+		return nil, wire.Refuse(http.StatusRequestEntityTooLarge, codeTooLarge, "The chunk is too large.")
+	}
+	if u.size < 0 || u.status != uploadReady && u.status != uploadOpen {
+		return nil, u.closed()
+	}
+	if err := checkHash(c, "chunk", bytes.NewReader(chunk)); err != nil {
+		return nil, err
+	}
+	if whole := c.Value("file_crc32c"); whole != "" {
+		if u.fileCRC != "" && u.fileCRC != whole {
+			return nil, wire.Refuse(http.StatusConflict, codeCRCChanged, "Another CRC of the file was sent before.")
+		}
+		u.fileCRC = whole
+	}
+	if err := h.keep(u, order, chunk); err != nil {
+		return nil, err
+	}
+	h.moveUpload(u, uploadOpen, "")
+	return nil, nil
+}
+
+func (h *Handlers) keep(u *upload, order int, content []byte) error {
+	kept, err := h.Blobs.Keep(content)
+	if err != nil {
+		return wire.Refuse(http.StatusInsufficientStorage, codeNoDisk, "The content cannot be kept: "+err.Error())
+	}
+	u.chunks[order] = kept
+	return nil
+}
+
+// checkHash compares content with a hash of the query or form.
+func checkHash(c *wire.Call, what string, content io.Reader) error {
+	name, hash := c.Value("hash_algo"), c.Value("hash")
+	if c.Form != nil {
+		name, hash = cmp.Or(name, c.Form.Get("hash_algo")), cmp.Or(hash, c.Form.Get("hash"))
+	}
+	if name == "" && hash == "" {
+		return nil
+	}
+	switch {
+	case name == "" || hash == "":
+		c.Check.Missing("hash", "Both or neither of hash and hash_algo.")
+	case !slices.Contains(storage.Algorithms(), name):
+		c.Check.Invalid("hash_algo", strings.Join(storage.Algorithms(), ", ")+".")
+	case storage.Digest(name, content) != hash:
+		return wire.Refuse(http.StatusNotAcceptable, codeCRCDiffers, "The bytes of the "+what+" have another hash.")
+	}
+	return c.Check.Refusal()
+}
+
+func chunkNumber(c *wire.Call, name string) int {
+	text := c.Value(name)
+	if text == "" {
+		c.Check.Missing(name, "A whole number.")
+		return 0
+	}
+	return c.Whole(name, text, 1)
+}
+
+func (u *upload) received() int64 {
+	n := int64(0)
+	for _, chunk := range u.chunks {
+		n += chunk.Size()
+	}
+	return n
+}
+
+func (u *upload) closed() error {
+	if u.size < 0 {
+		return wire.Refuse(http.StatusNotAcceptable, codeUploadState, "The upload is a stream.")
+	}
+	status := http.StatusNotAcceptable
+	if u.to.fileShare != "" {
+		status = http.StatusConflict
+	}
+	return wire.Refuse(status, codeUploadState, "The upload is "+u.status+".")
+}
+
+func (h *Handlers) uploadChunks(_ *wire.Call, u *upload) (wire.Object, error) {
+	chunks := wire.Object{}
+	for _, order := range u.orders() {
+		chunks = append(chunks, wire.Member{Key: strconv.Itoa(order), Value: u.chunks[order].Size()})
+	}
+	return wire.Object{{"chunks", chunks}}, nil
+}
+
+func (h *Handlers) deleteChunk(c *wire.Call, u *upload) (wire.Object, error) {
+	order := chunkNumber(c, "order")
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	if u.status != uploadOpen {
+		return nil, u.closed()
+	}
+	delete(u.chunks, order)
+	return nil, nil
+}
+
+func (h *Handlers) completeUpload(c *wire.Call, u *upload) (wire.Object, error) {
+	small := 0
+	for _, chunk := range u.chunks {
+		if chunk.Size() < h.leastChunk() {
+			small++
+		}
+	}
+	switch {
+	case u.size < 0 || u.status != uploadOpen && u.status != uploadReady:
+		return nil, u.closed()
+	case u.received() != u.size && u.to.fileShare == "":
+		h.moveUpload(u, uploadFailed, "The size differs.")
+		return nil, wire.Refuse(http.StatusNotAcceptable, codeSizeDiffers, "The chunks have another size than the file.")
+	case u.received() != u.size || !u.gapless():
+		return nil, wire.Refuse(http.StatusNotAcceptable, codeChunksMissing, "Some of the bytes have not arrived.")
+	case small > 1:
+		return nil, wire.Refuse(http.StatusNotAcceptable, codeChunksMissing, "Only one chunk may be smaller than 1 MiB.")
+	}
+	if err := h.storage.RefuseLocked(c, h.storage.ReplacedBy(u.to.Place, u.name)); err != nil {
+		return nil, err
+	}
+	h.assembleLater(u)
+	return h.uploadDetails(c, u)
+}
+
+func (u *upload) gapless() bool {
+	for order := range len(u.chunks) {
+		if _, found := u.chunks[order+1]; !found {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,145 @@
+package uploads
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/fastio-go/fastio/internal/emulator/storage"
+	"github.com/fastio-go/fastio/internal/emulator/wire"
+	"github.com/fastio-go/fastio/internal/emulator/world"
+)
+
+// place is where an upload is stored: in the tree, or as a version of the file behind
+// a File Share. The zero place is nowhere.
+type place struct {
+	storage.Place
+
+	fileShare string
+	base      string // the version that is expected, "" is any
+}
+
+func (h *Handlers) uploadPlace(c *wire.Call) (place, error) {
+	id, given := c.Field("instance_id")
+	kind := h.KindOf(id)
+	if _, compares := c.Field("if_version_id"); compares && kind != "" && kind != wire.KindFileShare {
+		return place{}, wire.Refuse(http.StatusBadRequest, codeNoComparison, "if_version_id is for File Shares.")
+	}
+	if !given {
+		for _, name := range [...]string{"file_id", "folder_id", "relative_path", "if_version_id"} {
+			if _, placed := c.Field(name); placed {
+				c.Check.Missing("instance_id", "The workspace or share of "+name+".")
+				break
+			}
+		}
+		return place{}, c.Check.Refusal()
+	}
+	switch {
+	case !wire.IsProfile(id):
+		c.Check.Mistyped("instance_id", "profile_id")
+	case kind != "" && !slices.Contains([]string{wire.KindWorkspace, wire.KindShare, wire.KindFileShare}, kind):
+		c.Check.Invalid("instance_id", "The id of a workspace, share or File Share.")
+	}
+	if err := c.Check.Refusal(); err != nil {
+		return place{}, err
+	}
+	if kind != wire.KindWorkspace && kind != wire.KindShare {
+		return h.linkPlace(c, id)
+	}
+	return h.treePlace(c, id, kind)
+}
+
+// linkPlace is the file behind a File Share.
+func (h *Handlers) linkPlace(c *wire.Call, id string) (place, error) {
+	f, err := h.editor(c, id)
+	if err != nil {
+		return place{}, err
+	}
+	file, given := c.Field("file_id")
+	if given && wire.Plain(file) != f.Node {
+		return place{}, wire.NoSuch(codeNotTheFile, "file behind the File Share")
+	}
+	c.Check.MissingIf(!given, "file_id", "The id of the file behind the File Share.")
+	if action, _ := c.Field("action"); action != "update" {
+		c.Check.Invalid("action", "update.")
+	}
+	base, given := c.Field("if_version_id")
+	c.Check.MistypedIf(given && !wire.IsOpaque(wire.Plain(base)), "if_version_id", "opaque_id")
+	for _, name := range [...]string{"profile_type", "folder_id", "relative_path", "stream"} {
+		if _, given := c.Field(name); given {
+			c.Check.Invalid(name, "Not for File Shares.")
+		}
+	}
+	return place{Place: storage.Place{File: f.Node}, fileShare: f.ID, base: wire.Plain(base)}, nil
+}
+
+// treePlace is a folder, or a file to replace, of a workspace or share.
+func (h *Handlers) treePlace(c *wire.Call, id, kind string) (place, error) {
+	to := place{Place: storage.Place{In: h.StoreOf(id, c)}}
+	if err := h.storage.MayStore(c, to.In); err != nil {
+		return place{}, err
+	}
+	if named, given := c.Field("profile_type"); given && named != kind {
+		c.Check.Invalid("profile_type", "The kind of instance_id.")
+	}
+	if file, given := c.Field("file_id"); given {
+		if to.File = wire.Plain(file); !wire.IsOpaque(to.File) {
+			c.Check.Mistyped("file_id", "opaque_id")
+		} else if n := h.Node(id, to.File); n == nil || n.Kind != world.KindFile {
+			return place{}, wire.NoSuch(storage.CodeNoNode, world.KindFile)
+		}
+	}
+	folder, given := c.Field("folder_id")
+	if to.Folder = wire.Plain(folder); !given || to.Folder == world.RootFolder {
+		to.Folder = to.In.Folder
+	} else if !wire.IsOpaque(to.Folder) {
+		c.Check.Mistyped("folder_id", "opaque_id or root")
+	} else if n := h.Node(id, to.Folder); n == nil || n.Kind != world.KindFolder {
+		return place{}, wire.NoSuch(storage.CodeNoNode, world.KindFolder)
+	}
+	to.Path = relativePath(c)
+	switch action, _ := c.Field("action"); action {
+	case "create":
+		c.Check.InvalidIf(to.File != "", "file_id", "For the action update only.")
+	case "update":
+		c.Check.MissingIf(to.File == "", "file_id", "The file to replace.")
+		c.Check.InvalidIf(c.Key == nil, "action", "Visitors only add files.")
+	default:
+		c.Check.Invalid("action", "create or update.")
+	}
+	return to, nil
+}
+
+func relativePath(c *wire.Call) string {
+	path, given := c.Field("relative_path")
+	c.Check.InvalidIf(given && !isRelative(path), "relative_path", "Folders, each with a slash behind it.")
+	return path
+}
+
+// isRelative reports whether a path names folders below another one.
+func isRelative(path string) bool {
+	if path == "" || utf8.RuneCountInString(path) > pathMost || !strings.HasSuffix(path, "/") {
+		return false
+	}
+	for name := range strings.SplitSeq(strings.TrimSuffix(path, "/"), "/") {
+		if name == "" || name == "." || name == ".." {
+			return false
+		}
+	}
+	return true
+}
+
+func (h *Handlers) editor(c *wire.Call, id string) (*world.FileShare, error) {
+	f, n, err := h.Recipient(c, id, world.CanEdit)
+	if err != nil && wire.RefusalOf(err).Code == world.CodeTooLittle && c.Key == nil {
+		return nil, wire.Refuse(http.StatusUnauthorized, wire.CodeCredential, "Editing the file requires a credential.")
+	}
+	if err == nil && c.Key != nil && h.Covers(c.Key, id) < wire.Write {
+		err = c.Key.RefuseWrite()
+	}
+	if err == nil {
+		err = n.MayServe()
+	}
+	return f, err
+}

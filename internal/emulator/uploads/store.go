@@ -1,0 +1,108 @@
+package uploads
+
+import (
+	"cmp"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/fastio-go/fastio/internal/emulator/blob"
+	"github.com/fastio-go/fastio/internal/emulator/storage"
+	"github.com/fastio-go/fastio/internal/emulator/wire"
+	"github.com/fastio-go/fastio/internal/emulator/world"
+)
+
+// assembleLater assembles the file, then stores it, each after its delay.
+func (h *Handlers) assembleLater(u *upload) {
+	h.moveUpload(u, uploadAssembling, "")
+	h.Later(h.Now().Add(h.uploadPace()), func() { h.assembled(u) })
+}
+
+// assembled assembles the file now and stores it after its delay.
+func (h *Handlers) assembled(u *upload) {
+	whole, err := h.whole(u)
+	if err != nil {
+		h.moveUpload(u, uploadFailed, "The content cannot be kept: "+err.Error())
+		return
+	}
+	if sum := storage.Digest("crc32c", whole.Open()); u.fileCRC != "" && u.fileCRC != sum {
+		u.computed = sum
+		h.moveUpload(u, uploadFailed, "The CRC of the file differs.")
+		return
+	}
+	switch {
+	case u.to.fileShare != "":
+		h.moveUpload(h.replaceShared(u, whole))
+		if u.status == uploadComplete {
+			h.Later(h.Now().Add(h.uploadPace()), func() { h.moveUpload(u, uploadStored, "") })
+		}
+	case u.to.In.Profile == "":
+		h.moveUpload(u, uploadComplete, "")
+	default:
+		h.moveUpload(u, uploadStoring, "")
+		h.Later(h.Now().Add(h.uploadPace()), func() { h.store(u, whole) })
+	}
+}
+
+// whole returns the chunks of an upload as one content.
+func (h *Handlers) whole(u *upload) (world.Version, error) {
+	var chunks []*blob.Blob
+	for _, order := range u.orders() {
+		chunks = append(chunks, u.chunks[order])
+	}
+	return h.Keep(chunks...)
+}
+
+// uploaded finds the content of an upload of the caller.
+func (h *Handlers) uploaded(c *wire.Call, id string) (world.Version, error) {
+	u := h.uploads[id]
+	switch {
+	case u == nil || u.user != c.UserID():
+		return world.Version{}, wire.NoSuch(codeNoUpload, "upload")
+	case u.status == uploadStored && h.Nodes[u.node] != nil:
+		return h.Nodes[u.node].Current(), nil
+	case u.status == uploadComplete:
+		return h.whole(u)
+	}
+	return world.Version{}, wire.Refuse(http.StatusNotAcceptable, codeUploadState, "The upload is "+u.status+".")
+}
+
+func (h *Handlers) uploadPace() time.Duration {
+	return max(0, cmp.Or(h.Options.Uploads.Pace, uploadPace))
+}
+
+func (h *Handlers) failsToStore(u *upload) bool {
+	bad := strings.ToLower(h.Options.Uploads.FailStoring)
+	return bad != "" && strings.Contains(strings.ToLower(u.name), bad)
+}
+
+// replaceShared adds a version to the file behind a File Share, unless the current
+// version is not the expected one.
+func (h *Handlers) replaceShared(u *upload, content world.Version) (done *upload, status, message string) {
+	f := h.FileShares[u.to.fileShare]
+	if !f.Open(h.World) {
+		return u, uploadFailed, "The file is not there any more."
+	}
+	n := h.Shared(f)
+	if current := n.Current().ID; u.to.base != "" && u.to.base != current {
+		return u, uploadFailed, "CONFLICT_VERSION_MISMATCH:" + wire.Hyphenated(current)
+	}
+	if h.failsToStore(u) {
+		return u, uploadNotStored, "The file could not be stored."
+	}
+	u.chunks = nil
+	h.storage.NewVersion(n, content, u.user, wire.KindWorkspace+"_storage_file_updated")
+	h.FileShareEvent(f, world.Event{Name: "file_share_content_updated", CallingUser: u.user})
+	return u, uploadComplete, ""
+}
+
+// store puts an assembled file into the tree.
+func (h *Handlers) store(u *upload, content world.Version) {
+	if h.failsToStore(u) {
+		h.moveUpload(u, uploadNotStored, "The file could not be stored.")
+		return
+	}
+	u.chunks = nil
+	u.node = h.storage.PutFile(u.to.Place, u.name, content, u.user).ID
+	h.moveUpload(u, uploadStored, "")
+}

@@ -1,0 +1,482 @@
+// Package uploads emulates uploads and web imports.
+package uploads
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"io"
+	"maps"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/fastio-go/fastio/internal/emulator/blob"
+	"github.com/fastio-go/fastio/internal/emulator/storage"
+	"github.com/fastio-go/fastio/internal/emulator/wire"
+	"github.com/fastio-go/fastio/internal/emulator/world"
+)
+
+// Codes of uploads. Those that begin with 1997 are the emulator's own.
+const (
+	codeSizeDiffers   = 10522
+	codeCRCDiffers    = 10778
+	codeCRCChanged    = 10779
+	codeNoUpload      = 199711
+	codeNoComparison  = 199712
+	codeUploadState   = 199713
+	codeUploadForm    = 199714
+	codeNotTheFile    = 199715
+	codeChunksMissing = 199716
+	codeTooLarge      = 199717
+	codeStorageFull   = 199720
+	codeSessions      = 199721
+	codeNoDisk        = 199722
+)
+
+// Published limits; the options change those that plans have.
+const (
+	atOnceMost   = 4 << 20 // bytes of an upload in a single call
+	leastChunk   = 1 << 20 // bytes of all chunks but one
+	mostChunk    = 100_000_000
+	mostChunks   = 550
+	mostUpload   = 50_000_000_000
+	mostSessions = 7500
+	sessionsMost = 320_000_000_000 // bytes of all uploads at a time
+	uploadPace   = 2 * time.Second
+	pathMost     = 8192
+	creatorMost  = 150
+	longestWait  = 590 // seconds
+)
+
+// States of an upload.
+const (
+	uploadReady      = "ready"
+	uploadOpen       = "uploading"
+	uploadAssembling = "assembling"
+	uploadComplete   = "complete"
+	uploadStoring    = "storing"
+	uploadStored     = "stored"
+	uploadFailed     = "assembly_failed"
+	uploadNotStored  = "store_failed"
+)
+
+// Handlers handles the calls of the area.
+type Handlers struct {
+	*world.World
+
+	storage *storage.Handlers
+	uploads map[string]*upload
+	imports []*webImport // by creation
+}
+
+// New returns the handlers of a world.
+func New(w *world.World, tree *storage.Handlers) *Handlers {
+	h := &Handlers{World: w, storage: tree, uploads: map[string]*upload{}}
+	tree.Uploaded = h.uploaded
+	return h
+}
+
+// Routes returns the routes of uploads.
+func (h *Handlers) Routes() []*wire.Route {
+	const all, one = "/current/upload/", "/current/upload/{upload_id}/"
+	session := func(handle func(*wire.Call, *upload) (wire.Object, error)) func(*wire.Call) (wire.Object, error) {
+		return wire.With(h.uploadOfPath, handle)
+	}
+	return append([]*wire.Route{
+		wire.Post("uploads.Start", all, h.createUpload, wire.Visit, wire.Large,
+			wire.Fields("instance_id profile_type folder_id file_id if_version_id name size action org relative_path "+
+				"creator hash hash_algo stream max_size chunk")),
+		wire.Post("uploads.Chunks.Send", one+"chunk/", session(h.uploadChunk), wire.Visit, wire.Large,
+			wire.Fields("chunk"), wire.Query("order size hash_algo hash file_crc32c")),
+		wire.Post("uploads.Complete", one+"complete/", session(h.completeUpload), wire.Visit, wire.Form("")),
+		wire.Post("uploads.Stream", one+"stream/", session(h.streamUpload), wire.Visit, wire.Kept,
+			wire.Query("hash_algo hash")),
+		wire.Get("uploads.Get", one+"details/", session(h.uploadDetails), wire.Visit, wire.Query("wait")),
+		wire.Delete("uploads.Cancel", one, session(h.cancelUpload), wire.Visit),
+		wire.Get("uploads.Chunks.List", one+"chunk/", session(h.uploadChunks), wire.Visit),
+		wire.Delete("uploads.Chunks.Delete", one+"chunk/", session(h.deleteChunk), wire.Visit, wire.Query("order")),
+		wire.Get("uploads.List", all+"details/", h.listUploads),
+		wire.Delete("uploads.CancelAll", all, h.cancelUploads),
+		wire.Post("uploads.Batch", all+"batch/", h.uploadBatch, wire.Large,
+			wire.Fields(batchFields())),
+		wire.Get("uploads.Limits", all+"limits/", h.uploadLimits, wire.Query("action instance_id file_id folder_id org")),
+		wire.Get("uploads.Extensions", all+"limits/extensions/", h.extensions, wire.Query("plan")),
+		wire.Get("uploads.Algorithms", all+"algos/", func(*wire.Call) (wire.Object, error) {
+			return wire.Object{{"algos", storage.Algorithms()}}, nil
+		}),
+	}, h.webRoutes()...)
+}
+
+// upload is a session.
+type upload struct {
+	id, user string
+	number   int // in the order of creation
+	name     string
+	creator  string
+	size     int64 // negative: a stream
+	most     int64 // of a stream
+	to       place
+
+	chunks   map[int]*blob.Blob
+	fileCRC  string // of the whole, as announced
+	computed string
+	status   string
+	message  string
+	node     string
+}
+
+// readUpload reads a form or multipart body: fields into the form of the call, and
+// the bytes of the part named chunk, nil without one.
+func readUpload(c *wire.Call) (chunk []byte, readable bool) {
+	if wire.MediaType(c.Request.Header) == wire.FormType || c.Request.Header.Get("Content-Type") == "" {
+		return nil, c.ReadForm() == nil
+	}
+	files, readable := readParts(c)
+	return files["chunk"], readable
+}
+
+// readParts reads a multipart body: fields into the form of the call, and the files.
+func readParts(c *wire.Call) (files map[string][]byte, readable bool) {
+	kind, params, err := mime.ParseMediaType(c.Request.Header.Get("Content-Type"))
+	if err != nil || kind != "multipart/form-data" ||
+		!bytes.HasSuffix(bytes.TrimSpace(c.Body), []byte("--"+params["boundary"]+"--")) { // it broke off
+		return nil, false
+	}
+	c.Form, files = url.Values{}, map[string][]byte{}
+	for parts := multipart.NewReader(bytes.NewReader(c.Body), params["boundary"]); ; {
+		p, err := parts.NextPart()
+		if errors.Is(err, io.EOF) {
+			return files, true
+		}
+		if err != nil {
+			return nil, false
+		}
+		content, err := io.ReadAll(p)
+		if err != nil {
+			return nil, false
+		}
+		if p.FormName() == "chunk" || strings.HasPrefix(p.FormName(), "file_") && p.FormName() != "file_id" {
+			files[p.FormName()] = append([]byte{}, content...)
+		} else {
+			c.Form.Add(p.FormName(), string(content))
+		}
+	}
+}
+
+func noUploadForm() error {
+	return wire.Refuse(http.StatusNotAcceptable, codeUploadForm, "The body must be a form or a whole multipart body.")
+}
+
+// createUpload starts an upload, or does it if it has the bytes.
+func (h *Handlers) createUpload(c *wire.Call) (wire.Object, error) {
+	chunk, readable := readUpload(c)
+	if !readable {
+		return nil, noUploadForm()
+	}
+	to, err := h.uploadPlace(c)
+	if err != nil {
+		return nil, err
+	}
+	u := h.newUpload(c, to)
+	single := wire.MediaType(c.Request.Header) != wire.FormType
+	switch {
+	case single && chunk == nil:
+		c.Check.Missing("chunk", "The bytes, or a form to send them later.")
+	case single && len(chunk) > atOnceMost:
+		c.Check.Invalid("chunk", "At most 4 MiB at once.")
+	case single && int64(len(chunk)) != u.size:
+		c.Check.Invalid("size", "As many bytes as are sent.")
+	case !single && u.size == 0:
+		c.Check.Invalid("size", "1 byte or more; an empty file is sent at once.")
+	}
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	if u.size > h.mostUpload() {
+		return nil, wire.Refuse(http.StatusRequestEntityTooLarge, codeTooLarge, "The file is larger than the plan allows.")
+	}
+	if err := cmp.Or(h.storage.RefuseLocked(c, h.storage.ReplacedBy(u.to.Place, u.name)), h.full(u.to, u.size), h.busy(u)); err != nil {
+		return nil, err
+	}
+	h.addUpload(u)
+	if chunk == nil {
+		return h.started(c, u)
+	}
+	err = checkHash(c, "hash", bytes.NewReader(chunk))
+	if err == nil {
+		err = h.keep(u, 1, chunk)
+	}
+	if err != nil {
+		delete(h.uploads, u.id)
+		return nil, err
+	}
+	if h.Options.Uploads.AssembleAtOnce {
+		h.assembled(u)
+	} else {
+		h.assembleLater(u)
+	}
+	return h.started(c, u)
+}
+
+// full refuses more bytes than a workspace or share may hold.
+func (h *Handlers) full(to place, more int64) error {
+	most := h.Options.Uploads.MaxStored
+	if to.In.Owner == "" {
+		return nil
+	}
+	if err := h.Spent(to.In.Owner); err != nil || most == 0 {
+		return err
+	}
+	for _, n := range h.NodesOf(to.In.Owner) {
+		for _, v := range n.Versions {
+			more += v.Size
+		}
+	}
+	if more <= most {
+		return nil
+	}
+	return wire.Refuse(http.StatusPaymentRequired, codeStorageFull, "Credit Limit Exceeded: the storage is full.")
+}
+
+// busy refuses more uploads, or bytes of them, at a time than a user may have.
+func (h *Handlers) busy(u *upload) error {
+	running, size := 1, max(u.size, 0)
+	for _, other := range h.uploads {
+		if other.user == u.user && !other.ended() {
+			running++
+			size += max(other.size, 0)
+		}
+	}
+	if running <= h.mostSessions() && size <= h.sessionsMost() {
+		return nil
+	}
+	return wire.Refuse(http.StatusPreconditionFailed, codeSessions, "Feature Limit: no more uploads at a time.")
+}
+
+// ended reports whether the state of an upload does not change any more.
+func (u *upload) ended() bool {
+	return u.status == uploadComplete && u.to == (place{}) ||
+		slices.Contains([]string{uploadStored, uploadFailed, uploadNotStored}, u.status)
+}
+
+func (h *Handlers) addUpload(u *upload) {
+	u.number = len(h.uploads) + 1
+	u.id = world.Opaque('5', h.Options.Seed, h.NextSerial())
+	h.uploads[u.id] = u
+	h.moveUpload(u, uploadReady, "")
+}
+
+// started returns the id of a session; that of a File Share is in its details.
+func (h *Handlers) started(c *wire.Call, u *upload) (wire.Object, error) {
+	if u.to.fileShare != "" {
+		return h.uploadDetails(c, u)
+	}
+	return wire.Object{{"id", wire.Hyphenated(u.id)}}.With(u.node != "", "new_file_id", wire.Hyphenated(u.node)), nil
+}
+
+func (h *Handlers) newUpload(c *wire.Call, to place) *upload {
+	u := &upload{user: c.UserID(), to: to, chunks: map[int]*blob.Blob{}, size: -1}
+	if u.name, _ = c.Field("name"); u.name == "" {
+		c.Check.Missing("name", "The name of the file.")
+	} else if why := storage.BadName(u.name); why != "" {
+		c.Check.Invalid("name", why)
+	}
+	u.creator, _ = c.Field("creator")
+	c.Check.InvalidIf(!isCreator(u.creator), "creator", "1 to 150 letters, digits and hyphens.")
+	size, sized := c.Field("size")
+	if stream, given := c.Field("stream"); given {
+		c.Check.InvalidIf(stream != "true", "stream", "true.")
+		c.Check.InvalidIf(sized, "size", "Not for a stream.")
+		u.most = h.mostUpload()
+		if most, given := c.Field("max_size"); given {
+			u.most = min(u.most, int64(c.Whole("max_size", most, 1)))
+		}
+	} else if !sized {
+		c.Check.Missing("size", "How many bytes there are.")
+	} else {
+		u.size = int64(c.Whole("size", size, 0))
+	}
+	return u
+}
+
+func isCreator(tag string) bool {
+	return len(tag) <= creatorMost && !strings.ContainsFunc(tag, func(r rune) bool {
+		return r != '-' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
+	})
+}
+
+func (h *Handlers) moveUpload(u *upload, status, message string) {
+	u.status, u.message = status, message
+	if u.user != "" {
+		h.Touch(h.Now(), u.user, world.FieldsFor("upload", u.id, "upload")...)
+	}
+}
+
+func (h *Handlers) uploadDetails(c *wire.Call, u *upload) (wire.Object, error) {
+	c.Integer("wait", 0, 0, longestWait)
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	if h.Options.Uploads.BareSessions {
+		return h.session(u), nil
+	}
+	return wire.Object{{"session", h.session(u)}}, nil
+}
+
+func (h *Handlers) session(u *upload) wire.Object {
+	chunks := wire.Object{}
+	for _, order := range u.orders() {
+		chunks = append(chunks, wire.Member{Key: strconv.Itoa(order), Value: u.chunks[order].Size()})
+	}
+	o := wire.Object{
+		{"id", wire.Hyphenated(u.id)}, {"status", u.status}, {"status_message", wire.Optional(u.message)},
+	}
+	if u.to.fileShare != "" {
+		return o
+	}
+	o = append(o, wire.Member{Key: "new_file_id", Value: wire.Optional(wire.Hyphenated(u.node))})
+	if len(chunks) > 0 {
+		o = append(o, wire.Member{Key: "chunks", Value: chunks})
+	} else {
+		o = append(o, wire.Member{Key: "chunks", Value: []int{}})
+	}
+	failure := wire.Object{{"expected_crc32c", u.fileCRC}, {"computed_crc32c", u.computed}}
+	return o.With(u.computed != "", "integrity_failure", failure)
+}
+
+func (u *upload) orders() []int {
+	return slices.Sorted(maps.Keys(u.chunks))
+}
+
+// uploadOfPath finds an upload of the caller and requires access again.
+func (h *Handlers) uploadOfPath(c *wire.Call) (*upload, error) {
+	u := h.uploads[wire.Plain(c.Segment("upload_id"))]
+	if u == nil || u.user != c.UserID() {
+		return nil, wire.NoSuch(codeNoUpload, "upload")
+	}
+	return u, h.mayContinue(c, u)
+}
+
+func (h *Handlers) mayContinue(c *wire.Call, u *upload) error {
+	switch {
+	case u.to.fileShare != "":
+		_, err := h.editor(c, u.to.fileShare)
+		return err
+	case u.to.In.Profile != "":
+		return h.storage.MayStore(c, u.to.In)
+	}
+	return nil
+}
+
+// streamUpload takes the whole content of a stream.
+func (h *Handlers) streamUpload(c *wire.Call, u *upload) (wire.Object, error) {
+	content := c.Content
+	switch {
+	case u.size >= 0:
+		return nil, wire.Refuse(http.StatusNotAcceptable, codeUploadState, "The upload is no stream.")
+	case u.status != uploadReady:
+		return nil, wire.Refuse(http.StatusNotAcceptable, codeUploadState, "The upload is "+u.status+".")
+	case wire.MediaType(c.Request.Header) != "application/octet-stream":
+		return nil, wire.Refuse(http.StatusNotAcceptable, codeUploadForm, "The body must be application/octet-stream.")
+	case content == nil:
+		return nil, wire.Refuse(http.StatusNotAcceptable, codeUploadForm, "The body broke off.")
+	case content.Size() > u.most:
+		h.moveUpload(u, uploadFailed, "The stream is too large.")
+		return nil, wire.Refuse(http.StatusRequestEntityTooLarge, codeTooLarge, "The stream is too large.")
+	}
+	if err := cmp.Or(
+		h.full(u.to, content.Size()), checkHash(c, "stream", io.NewSectionReader(content, 0, content.Size())),
+	); err != nil {
+		return nil, err
+	}
+	u.chunks[1] = content
+	h.assembleLater(u)
+	c.Status = http.StatusCreated
+	return nil, nil
+}
+
+// cancelUpload ends an upload, or removes one that has ended.
+func (h *Handlers) cancelUpload(_ *wire.Call, u *upload) (wire.Object, error) {
+	delete(h.uploads, u.id)
+	return nil, nil
+}
+
+// uploadsOf returns the uploads of the caller, in the order of their creation.
+func (h *Handlers) uploadsOf(user string) []*upload {
+	var all []*upload
+	for _, u := range h.uploads {
+		if u.user == user {
+			all = append(all, u)
+		}
+	}
+	slices.SortFunc(all, func(a, b *upload) int { return cmp.Or(a.number-b.number, strings.Compare(a.id, b.id)) })
+	return all
+}
+
+func (h *Handlers) listUploads(c *wire.Call) (wire.Object, error) {
+	return wire.Object{{"sessions", wire.Rows(h.uploadsOf(c.UserID()), h.session)}}, nil
+}
+
+func (h *Handlers) cancelUploads(c *wire.Call) (wire.Object, error) {
+	for _, u := range h.uploadsOf(c.UserID()) {
+		delete(h.uploads, u.id)
+	}
+	return nil, nil
+}
+
+func (h *Handlers) mostUpload() int64 { return cmp.Or(h.Options.Uploads.MaxSize, mostUpload) }
+func (h *Handlers) mostChunk() int64  { return cmp.Or(h.Options.Uploads.MaxChunk, mostChunk) }
+func (h *Handlers) leastChunk() int64 { return cmp.Or(h.Options.Uploads.MinChunk, leastChunk) }
+func (h *Handlers) mostSessions() int { return cmp.Or(h.Options.Uploads.MaxSessions, mostSessions) }
+func (h *Handlers) sessionsMost() int64 {
+	return cmp.Or(h.Options.Uploads.MaxSessionBytes, sessionsMost)
+}
+func (h *Handlers) mostChunks() int { return cmp.Or(h.Options.Uploads.MaxChunks, mostChunks) }
+
+func (h *Handlers) uploadLimits(c *wire.Call) (wire.Object, error) {
+	action, instance, file := c.Value("action"), c.Value("instance_id"), c.Value("file_id")
+	switch action {
+	case "":
+	case "create", "update":
+		c.Check.MissingIf(instance == "", "instance_id", "Needed with an action.")
+		c.Check.MissingIf(action == "update" && file == "", "file_id", "Needed with update.")
+		c.Check.InvalidIf(c.Value("org") != "", "org", "Only without an action.")
+	default:
+		c.Check.Invalid("action", "create or update.")
+	}
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	if instance != "" {
+		if kind := h.KindOf(instance); kind == "" {
+			return nil, wire.NoProfile()
+		}
+	}
+	limits := wire.Object{
+		{"size", h.mostUpload()},
+		{"chunk_size", h.mostChunk()},
+		{"chunks", h.mostChunks()},
+		{"sessions", h.mostSessions()},
+		{"sessions_size_max", h.sessionsMost()},
+	}
+	if h.Options.Uploads.NestedLimits {
+		return wire.Object{{"limits", limits}}, nil
+	}
+	return limits, nil
+}
+
+func (h *Handlers) extensions(c *wire.Call) (wire.Object, error) {
+	return wire.Object{
+		{"restricted_extensions", []string{"exe", "scr"}},
+		{"archive_extensions", []string{"zip"}},
+		{"enforcement_enabled", true},
+		{"plan", cmp.Or(c.Value("plan"), "business")},
+		{"cache_ttl", 3600},
+	}, nil
+}
