@@ -278,8 +278,15 @@ func TestInvalidInputIsNotSent(t *testing.T) {
 		"billing_plan": {stub.Err(s.Billing.ChangePlan(ctx, "acme", " "))},
 		"meter":        {meters(account.MeterQuery{WorkspaceID: "w"})},
 		"share_id":     {meters(account.MeterQuery{Meter: "m", WorkspaceID: "w", ShareID: "s"})},
-		"end_time":     {meters(account.MeterQuery{Meter: "m", End: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)})},
-		"search":       {stub.Err(s.Users.Search(ctx, " \t"))},
+		"end_time": {
+			meters(account.MeterQuery{Meter: "m", End: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)}),
+			meters(account.MeterQuery{Meter: "m", Start: time.Unix(2, 0), End: time.Unix(2, 0)}),
+		},
+		"limit": {
+			stub.Err(s.Billing.Invoices(ctx, "acme", &account.InvoiceOptions{Limit: -1})),
+			stub.Err(s.Billing.Members(ctx, "acme", &account.ListOptions{Limit: 501})),
+		},
+		"search": {stub.Err(s.Users.Search(ctx, " \t"))},
 	})
 }
 
@@ -311,8 +318,8 @@ func TestSubscriptionNeedsPayment(t *testing.T) {
 		{account.Subscription{SetupIntent: intent, Active: new(false)}, true},
 		{account.Subscription{SetupIntent: intent, Active: new(true)}, false},
 	} {
-		if tc.got.NeedsPayment() != tc.needs {
-			t.Errorf("%+v needs payment: %t", tc.got, !tc.needs)
+		if tc.got.NeedsPayment() != tc.needs || (tc.got.PaymentURL() == "https://go.fast.io/onboarding") != tc.needs {
+			t.Errorf("%+v needs payment: %t, at %q", tc.got, !tc.needs, tc.got.PaymentURL())
 		}
 	}
 }

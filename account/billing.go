@@ -1,20 +1,20 @@
 package account
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"net/url"
 	"strings"
-	"time"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
-	"github.com/fastio-go/fastio/internal/form"
+	"github.com/fastio-go/fastio/internal/lenient"
+	"github.com/fastio-go/fastio/internal/redact"
 )
 
-// Billing reads and changes the plans of organizations. Most responses are not
-// documented; they are in the Extra of a [Report].
+// Billing reads and changes the plans of organizations, which may be named by their
+// domains. It requires an administrator. Amounts of money are in cents.
 type Billing struct{ c api.Client }
 
 // Plan is the plan of an organization, as in [Org]. Unknown values are kept.
@@ -29,8 +29,24 @@ const (
 )
 
 // PlanID identifies a plan and its billing period. The IDs change: use those of
-// the platform's list of plans, GET /current/org/billing/plan/list/.
+// [Billing.Plans].
 type PlanID string
+
+// PlanOffer is a plan to subscribe to.
+type PlanOffer struct {
+	ID     PlanID `json:"id"`
+	Name   string `json:"name"`
+	Amount int64  `json:"amount"` // cents
+
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // such as features and limits, which are not documented
+}
+
+// Plans returns the plans that an organization can subscribe to.
+//
+// It calls GET /current/org/billing/plan/list/.
+func (b *Billing) Plans(ctx context.Context, opts ...api.CallOption) ([]*PlanOffer, error) {
+	return call.List[*PlanOffer](ctx, b.c, endpoint.AccountBillingPlans(), "plans", opts)
+}
 
 // Report is an undocumented response. All members are in Extra, including those of
 // the envelope.
@@ -38,26 +54,37 @@ type Report struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"`
 }
 
-// Subscription is the result of [Billing.ChangePlan].
+// Subscription is the result of [Billing.ChangePlan]. It must still be paid for if
+// PaymentURL returns an address.
 type Subscription struct {
 	SetupIntent *SetupIntent `json:"setup_intent"` // how to pay for a new subscription; nil if there is nothing to pay
 	Active      *bool        `json:"is_active"`    // nil if not in the response
 	PublicKey   api.Secret   `json:"public_key"`   // of the payment provider, for its own client libraries
 
-	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for; without secrets
 }
 
-// NeedsPayment reports whether a person must complete the payment, at
-// https://go.fast.io/onboarding, before the subscription starts.
+// NeedsPayment reports whether a person must complete the payment, at PaymentURL,
+// before the subscription starts.
 func (s *Subscription) NeedsPayment() bool {
 	return s.SetupIntent != nil && (s.Active == nil || !*s.Active)
 }
 
-// SetupIntent is a payment method to set up with the payment provider.
+// PaymentURL returns the address where a person completes the payment, "" if there is
+// nothing to pay.
+func (s *Subscription) PaymentURL() string {
+	if !s.NeedsPayment() {
+		return ""
+	}
+	return "https://go.fast.io/onboarding"
+}
+
+// SetupIntent is a payment method to set up, or a payment to make, with the payment
+// provider.
 type SetupIntent struct {
 	ID           string     `json:"id"`
 	Status       string     `json:"status"`        // such as "requires_payment_method"
-	ClientSecret api.Secret `json:"client_secret"` // completes the setup once
+	ClientSecret api.Secret `json:"client_secret"` // completes it once
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
@@ -66,8 +93,7 @@ type SetupIntent struct {
 // subscription, which may be charged at once. The organization may be named by
 // its domain. The call is retried only if it was not sent.
 //
-// A new subscription must still be paid for if [Subscription.NeedsPayment]
-// reports true.
+// A new subscription starts when it is paid for, at [Subscription.PaymentURL].
 //
 // Errors: [api.ErrInvalid] if there is no such plan, [api.ErrForbidden] if the caller
 // may not change it.
@@ -85,64 +111,101 @@ func (b *Billing) ChangePlan(
 	)
 }
 
-// Credits returns the credits that an organization has used and those its plan
-// includes. The organization may be named by its domain.
-//
-// Errors: [api.ErrNotFound] if it does not exist; [api.ErrForbidden] if the
-// caller may not see its usage.
-//
-// It calls GET /current/org/{org_id}/billing/usage/limits/credits/.
-func (b *Billing) Credits(ctx context.Context, org api.ID, opts ...api.CallOption) (*Report, error) {
-	return call.One[Report](ctx, b.c, endpoint.AccountBillingCredits(org), "", opts)
+// BillingDetails are the subscription of an organization and its open payments. Extra
+// has the members this version has no field for, such as the customer and the plan;
+// secrets in them are masked.
+type BillingDetails struct {
+	Subscription  *Term        `json:"subscription"`   // nil if there is none
+	SetupIntent   *SetupIntent `json:"setup_intent"`   // nil if there is nothing to set up
+	PaymentIntent *SetupIntent `json:"payment_intent"` // nil if there is nothing to pay (assumed name)
+	PublicKey     api.Secret   `json:"public_key"`     // of the payment provider, for its own client libraries
+
+	Extra map[string]json.RawMessage `json:",embed,unknown"`
 }
 
-// Meter is a kind of usage. Unknown values are kept.
-type Meter string
+// Term is the paid period of a subscription.
+type Term struct {
+	ID       string   `json:"id"`     // of the subscription; "" if not in the response
+	Status   string   `json:"status"` // of the subscription; "" if not in the response (assumed name)
+	Start    api.Time `json:"current_period_start,omitzero"`
+	End      api.Time `json:"current_period_end,omitzero"`
+	CancelAt api.Time `json:"cancel_at,omitzero"` // when the subscription ends; zero means it is renewed
 
-// The known meters.
-const (
-	MeterStorage   Meter = "storage_bytes"
-	MeterBandwidth Meter = "bandwidth_bytes"
-	MeterAITokens  Meter = "ai_tokens"
-)
-
-// MeterQuery selects the usage that [Billing.Meters] returns.
-type MeterQuery struct {
-	Meter      Meter     // required
-	Start, End time.Time // to the second. Default: the last 30 days
-
-	WorkspaceID api.ID // only usage of this workspace
-	ShareID     api.ID // only usage of this share, instead of WorkspaceID
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-func (q MeterQuery) values(op string) (url.Values, error) {
-	f := form.New(op)
-	switch {
-	case strings.TrimSpace(string(q.Meter)) == "":
-		f.Refuse("meter", "must be given", "")
-	case q.WorkspaceID != "" && q.ShareID != "":
-		f.Refuse("share_id", "must be left out with workspace_id", string(q.ShareID))
+// The period is in the subscription, or beside it.
+var _ = lenient.Fix(func(d *BillingDetails) {
+	var t Term
+	beside := lenient.Members(d.Extra)
+	lenient.Take(beside, &t.Start, "current_period_start")
+	lenient.Take(beside, &t.End, "current_period_end")
+	lenient.Take(beside, &t.CancelAt, "cancel_at")
+	if d.Subscription == nil && !t.End.IsZero() {
+		d.Subscription = new(Term)
 	}
-	f.Set("meter", string(q.Meter))
-	form.Given("start_time", q.Start, f.Time(form.Bare))
-	form.Given("end_time", q.End, f.Time(form.Bare))
-	form.Given("workspace_id", string(q.WorkspaceID), f.Set)
-	form.Given("share_id", string(q.ShareID), f.Set)
-	return url.Values(f.Form), f.Err()
+	if of := d.Subscription; of != nil {
+		of.Start, of.End, of.CancelAt = cmp.Or(of.Start, t.Start), cmp.Or(of.End, t.End), cmp.Or(of.CancelAt, t.CancelAt)
+		of.Extra = masked(of.Extra)
+	}
+	d.Extra = masked(d.Extra)
+})
+
+var _ = lenient.Fix(func(s *Subscription) { s.Extra = masked(s.Extra) })
+
+// masked replaces the secrets in members without a field, at any depth.
+func masked(extra map[string]json.RawMessage) map[string]json.RawMessage {
+	text, err := json.Marshal(extra)
+	var shown map[string]json.RawMessage
+	if err != nil || json.Unmarshal(redact.JSON(text), &shown) != nil {
+		return nil
+	}
+	return shown
 }
 
-// Meters returns the usage of an organization over time, for one meter. The
-// organization may be named by its domain. The members of the response are not
-// documented: all of them are in Extra.
+// Details returns the subscription of an organization, and what is left to pay for it.
 //
-// Errors: [api.ErrNotFound] if the organization does not exist, [api.ErrForbidden] if
-// the caller may not see its usage, [api.ErrInvalid] if q is not valid.
+// Errors: [api.ErrNotFound] if the organization does not exist; [api.ErrForbidden] if the
+// caller is not an administrator.
 //
-// It calls GET /current/org/{org_id}/billing/usage/meters/list/.
-func (b *Billing) Meters(ctx context.Context, org api.ID, q MeterQuery, opts ...api.CallOption) (*Report, error) {
-	query, err := q.values("account.Billing.Meters")
-	if err != nil {
-		return nil, err
-	}
-	return call.One[Report](ctx, b.c, endpoint.AccountBillingMeters(org, query), "", opts)
+// It calls GET /current/org/{org_id}/billing/details/.
+func (b *Billing) Details(ctx context.Context, org api.ID, opts ...api.CallOption) (*BillingDetails, error) {
+	return call.One[BillingDetails](ctx, b.c, endpoint.AccountBillingDetails(org), "", opts)
+}
+
+// CodeSubscriptionEnded is the code of the error of [Billing.Reactivate] if the
+// subscription has ended.
+const CodeSubscriptionEnded = 1683
+
+// Renewal reports whether a subscription is renewed or ends with its period.
+type Renewal struct {
+	Status            string   `json:"status"`                      // "scheduled_cancellation" or "reactivated"
+	CancelAt          api.Time `json:"cancel_at,omitzero"`          // when it ends; zero means it is renewed
+	End               api.Time `json:"current_period_end,omitzero"` // of the paid period; zero if not in the response
+	CancelAtPeriodEnd *bool    `json:"cancel_at_period_end"`        // nil if not in the response
+
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
+}
+
+// Cancel ends the subscription of an organization at the end of the paid period. Until
+// then [Billing.Reactivate] undoes it. It requires the owner. It is idempotent.
+//
+// Errors: [api.ErrNotFound] if the organization or its subscription does not exist;
+// [api.ErrForbidden] if the caller is not the owner.
+//
+// It calls DELETE /current/org/{org_id}/billing/.
+func (b *Billing) Cancel(ctx context.Context, org api.ID, opts ...api.CallOption) (*Renewal, error) {
+	return call.One[Renewal](ctx, b.c, endpoint.AccountBillingCancel(org), "", opts)
+}
+
+// Reactivate undoes [Billing.Cancel] before the end of the paid period. It requires the
+// owner. It is idempotent: without a cancellation it has no effect.
+//
+// Errors: [api.ErrNotFound] with [CodeSubscriptionEnded] if the subscription has ended:
+// call [Billing.ChangePlan] for a new one; [api.ErrForbidden] if the caller is not the
+// owner.
+//
+// It calls PUT /current/org/{org_id}/billing/.
+func (b *Billing) Reactivate(ctx context.Context, org api.ID, opts ...api.CallOption) (*Renewal, error) {
+	return call.One[Renewal](ctx, b.c, endpoint.AccountBillingReactivate(org), "", opts)
 }

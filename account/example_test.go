@@ -96,3 +96,32 @@ func ExampleService_SignUp() {
 	// welcome
 	// taken: there may have been an account
 }
+
+func ExampleBilling_ChangePlan() {
+	s := fastiotest.New() // a fake of the platform
+	s.AddOrg(fastiotest.Org{Domain: "engines", Owner: s.User().ID, Unsubscribed: true})
+	client, err := fastio.New(s.ClientOptions()...)
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx, billing := context.Background(), client.Account.Billing
+	plans, err := billing.Plans(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, plan := range plans {
+		if plan.Name != string(account.PlanGrowth) {
+			continue
+		}
+		subscription, err := billing.ChangePlan(ctx, "engines", plan.ID)
+		if err != nil {
+			log.Fatal(err)
+		}
+		if subscription.NeedsPayment() {
+			fmt.Println("pay at", subscription.PaymentURL())
+		}
+		break
+	}
+	// Output:
+	// pay at https://go.fast.io/onboarding
+}

@@ -243,7 +243,9 @@ func (r *reach) walk(d *declarations, n ast.Node, self, of string) {
 			r.walk(d, n.Value, self, of)
 			return false
 		case *ast.Ident:
-			r.follow(d, d.byName[n.Name])
+			if n.Name != "_" {
+				r.follow(d, d.byName[n.Name])
+			}
 		}
 		return true
 	})

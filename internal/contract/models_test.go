@@ -53,12 +53,16 @@ var unmodeled = map[string][]string{
 	"account.Available": {"current_api_version", "profiles", "status"}, // undocumented
 	"account.Permit":    {"current_api_version", "status"},
 	"account.Report": {
-		"credits", "current_api_version", "limits", "meter", "phone_country", "phone_number", "status", "usage",
+		"credits", "current_api_version", "limits", "phone_country", "phone_number", "status",
 	}, // undocumented
-	"account.ResetTarget":  {"current_api_version", "status"},
-	"account.SupportPIN":   {"current_api_version", "status"},
-	"account.Subscription": {"current_api_version", "status"},
-	"events.Event":         {"policy_changes"}, // promoted by one kind of event
+	"account.BillingDetails": {"current_api_version", "customer", "plan", "status"}, // undocumented
+	"account.PlanOffer":      {"features"},                                          // undocumented
+	"account.Renewal":        {"current_api_version"},
+	"account.Usage":          {"current_api_version", "status"},
+	"account.ResetTarget":    {"current_api_version", "status"},
+	"account.SupportPIN":     {"current_api_version", "status"},
+	"account.Subscription":   {"current_api_version", "status"},
+	"events.Event":           {"policy_changes"}, // promoted by one kind of event
 
 	"search.Hit": {"ai", "created", "size", "version"}, // of a compound search, whose items are undocumented
 

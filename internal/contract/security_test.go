@@ -618,16 +618,29 @@ func TestRepeatedSecretsAreMasked(t *testing.T) {
 func TestSecretsAreNotRecorded(t *testing.T) {
 	t.Parallel()
 	calls := linkCalls()
-	calls["account.SupportPIN"] = linkCall{ofAccount, func(ctx context.Context, c *fastio.Client, _ api.Secret) error {
-		_, err := c.Account.SupportPIN(ctx)
-		return err
-	}}
+	for op, args := range map[string][]any{
+		"account.SupportPIN": nil, "account.Billing.ChangePlan": {orgID, "growth"}, "account.Billing.Details": {orgID},
+		"account.Billing.Invoices": {orgID, nil},
+	} {
+		calls[op] = linkCall{"", func(ctx context.Context, c *fastio.Client, _ api.Secret) error {
+			got, err := makes("/"+op, args...).do(call{ctx, c, new(world)})
+			if text := fmt.Sprintf("%+v %#v", got, got) + encode(got); holds(text, canary) {
+				t.Errorf("the result of %s prints the secret: %s", op, text)
+			}
+			return err
+		}}
+	}
 	echo := `"` + canary + ` or ` + url.PathEscape(canary) + `"`
 	for name, call := range calls {
 		for status, body := range map[int]string{
-			200: strings.TrimSuffix(whole, "}") + `,"pin":` + echo + `,"unknown":{"deep":[` + echo + `]}}`,
+			200: strings.TrimSuffix(whole, "}") + `,"pin":` + echo + `,"setup_intent":{"client_secret":` + echo +
+				`},"public_key":` + echo + `,"customer":{"intents":[{"client_secret":` + echo +
+				`}]},"invoices":[{"id":"1","hosted_invoice_url":` + echo + `,"invoice_pdf":` + echo + `}]}`,
 			406: `{"result":false,"error":{"code":1,"text":` + echo + `}}`,
 		} {
+			if call.in == "" && name != "account.SupportPIN" && status != http.StatusOK { // no secret to repeat
+				continue
+			}
 			dir := t.TempDir()
 			c, _ := clientOn(t, fastiotest.Record(dir, always(status, body)))
 			_ = call.do(t.Context(), c, api.NewSecret(canary)) // its error is checked elsewhere
@@ -681,6 +694,8 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 		&account.SupportPIN{PIN: secret, IdentityHash: secret, Extra: map[string]api.Secret{"other": secret}},
 		&account.SignedUp{Token: &api.Token{AccessToken: secret}},
 		&account.Subscription{PublicKey: secret, SetupIntent: &account.SetupIntent{ClientSecret: secret}},
+		&account.BillingDetails{PublicKey: secret, PaymentIntent: &account.SetupIntent{ClientSecret: secret}},
+		&account.Invoice{HostedURL: secret, PDF: secret},
 	} {
 		var b bytes.Buffer
 		for _, value := range []any{v, reflect.ValueOf(v).Elem().Interface(), []any{v}, struct{ V any }{v}} {

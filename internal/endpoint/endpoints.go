@@ -2956,6 +2956,66 @@ func AccountOrgsInvitationsDelete(orgID api.ID, invitationID string) *api.Reques
 	}
 }
 
+func AccountBillingDetails(orgID api.ID) *api.Request {
+	return &api.Request{
+		Op: "account.Billing.Details", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path: api.Path(
+			"/current/org/{org_id}/billing/details/",
+			string(orgID),
+		),
+	}
+}
+
+func AccountBillingPlans() *api.Request {
+	return &api.Request{
+		Op: "account.Billing.Plans", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path: api.Path("/current/org/billing/plan/list/"),
+	}
+}
+
+func AccountBillingInvoices(orgID api.ID, query url.Values) *api.Request {
+	return &api.Request{
+		Op: "account.Billing.Invoices", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path: api.Path(
+			"/current/org/{org_id}/billing/invoices/",
+			string(orgID),
+		),
+		Query: query,
+	}
+}
+
+func AccountBillingMembers(orgID api.ID, query url.Values) *api.Request {
+	return &api.Request{
+		Op: "account.Billing.Members", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path: api.Path(
+			"/current/org/{org_id}/billing/usage/members/list/",
+			string(orgID),
+		),
+		Query: query,
+	}
+}
+
+func AccountBillingCancel(orgID api.ID) *api.Request {
+	return &api.Request{
+		Op: "account.Billing.Cancel", Method: http.MethodDelete, Replay: api.ReplaySafe,
+		Path: api.Path(
+			"/current/org/{org_id}/billing/",
+			string(orgID),
+		),
+	}
+}
+
+func AccountBillingReactivate(orgID api.ID) *api.Request {
+	return &api.Request{
+		Op: "account.Billing.Reactivate", Method: http.MethodPut, Replay: api.ReplaySafe,
+		Path: api.Path(
+			"/current/org/{org_id}/billing/",
+			string(orgID),
+		),
+		Body: api.JSON(struct{}{}),
+	}
+}
+
 func AccountWorkspacesLeave(workspaceID api.ID) *api.Request {
 	return &api.Request{
 		Op: "account.Workspaces.Leave", Method: http.MethodDelete, Replay: api.ReplaySafe,

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/fastio-go/fastio/internal/emulator/signin"
 	"github.com/fastio-go/fastio/internal/emulator/wire"
@@ -18,12 +19,17 @@ type Handlers struct {
 
 	Signin *signin.Handlers
 
-	settings map[string]*settings // by user
+	settings  map[string]*settings   // by user
+	cancelled map[string]time.Time   // when the subscription ends, by organization
+	intents   map[string]wire.Object // of subscriptions to pay for, by organization
 }
 
 // New returns the handlers of a world.
 func New(w *world.World, signin *signin.Handlers) *Handlers {
-	return &Handlers{World: w, Signin: signin, settings: map[string]*settings{}}
+	return &Handlers{
+		World: w, Signin: signin, settings: map[string]*settings{}, cancelled: map[string]time.Time{},
+		intents: map[string]wire.Object{},
+	}
 }
 
 // Codes of the account, the emulator's own.
@@ -35,7 +41,7 @@ const (
 
 // Routes returns the routes of users, organizations and workspaces.
 func (h *Handlers) Routes() []*wire.Route {
-	return slices.Concat(h.userRoutes(), h.profileRoutes())
+	return slices.Concat(h.userRoutes(), h.profileRoutes(), h.billingRoutes())
 }
 
 func (h *Handlers) profileRoutes() []*wire.Route {

@@ -195,11 +195,11 @@ func (h *Handlers) changePlan(c *wire.Call, id string) (wire.Object, error) {
 	if !o.Unsubscribed {
 		return wire.Object{{"is_active", true}}, nil
 	}
-	intent := wire.Object{
+	h.intents[id] = wire.Object{
 		{"id", "seti_" + h.Secret()[:16]}, {"status", "requires_payment_method"}, {"client_secret", h.Secret()},
 	}
 	c.Status = http.StatusCreated
-	return wire.Object{{"setup_intent", intent}, {"is_active", false}, {"public_key", "pk_" + h.Secret()[:16]}}, nil
+	return wire.Object{{"setup_intent", h.intents[id]}, {"is_active", false}, {"public_key", h.publicKey()}}, nil
 }
 
 // usedCredits returns the used credits of a plan. Its member names are assumed.

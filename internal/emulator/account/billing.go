@@ -1,0 +1,206 @@
+package account
+
+import (
+	"cmp"
+	"encoding/hex"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/fastio-go/fastio/internal/emulator/wire"
+	"github.com/fastio-go/fastio/internal/emulator/world"
+)
+
+const codeEnded = 1683 // the subscription
+
+// Rows of a page of invoices, which are assumed.
+const (
+	invoiceLimit   = 100
+	invoiceDefault = 10
+)
+
+func (h *Handlers) billingRoutes() []*wire.Route {
+	const billing = "/current/org/{org_id}/billing/"
+	return []*wire.Route{
+		wire.Get("account.Billing.Plans", "/current/org/billing/plan/list/", wire.Checked(listPlans)),
+		wire.Get("account.Billing.Details", billing+"details/", wire.With(h.orgForBilling, h.billingDetails)),
+		wire.Get("account.Billing.Invoices", billing+"invoices/", wire.With(h.orgForBilling, h.invoices),
+			wire.Query("limit starting_after")),
+		wire.Get("account.Billing.Members", billing+"usage/members/list/", wire.With(h.orgForBilling, h.billableMembers),
+			wire.Paged("org_id")),
+		wire.Delete("account.Billing.Cancel", billing, wire.With(h.ownedSubscription, h.cancelPlan)),
+		wire.Put("account.Billing.Reactivate", billing, wire.With(h.ownedSubscription, h.reactivatePlan), wire.JSON("")),
+	}
+}
+
+// listPlans returns the plans, monthly and yearly. Their prices are ours.
+func listPlans(*wire.Call) (wire.Object, error) {
+	var rows []wire.Object
+	for _, p := range plans() {
+		for _, period := range [...]string{"monthly", "annual"} {
+			rows = append(rows, wire.Object{
+				{"id", p.id(period)},
+				{"name", p.name},
+				{"amount", p.price(period)},
+				{"features", wire.Object{{"credits", p.credits}, {"seats", p.Seats}, {"shares", p.Shares}}},
+			})
+		}
+	}
+	return wire.Object{{"plans", rows}}, nil
+}
+
+// id is the inverse of planByID.
+func (p Plan) id(period string) string {
+	return map[string]string{"starter": "solo_", "business": "business_v2_", "growth": "growth_"}[p.name] + period
+}
+
+// price returns cents.
+func (p Plan) price(period string) int {
+	month := map[string]int{"starter": 2900, "business": 9900, "growth": 29900}[p.name]
+	if period == "annual" {
+		return 10 * month
+	}
+	return month
+}
+
+// months returns the starts of the paid months of an organization, the latest first. The
+// period of every plan is a month here.
+func (h *Handlers) months(id string) []time.Time {
+	var starts []time.Time
+	begun := time.Unix(h.Orgs[id].Created, 0).UTC()
+	for n := 0; !begun.AddDate(0, n, 0).After(h.Now()); n++ {
+		starts = append(starts, begun.AddDate(0, n, 0))
+	}
+	slices.Reverse(starts)
+	return starts
+}
+
+// periodEnd returns the end of the paid month.
+func (h *Handlers) periodEnd(id string) time.Time {
+	return time.Unix(h.Orgs[id].Created, 0).UTC().AddDate(0, len(h.months(id)), 0)
+}
+
+// ownedSubscription finds the organization of a call by its owner, with a subscription.
+func (h *Handlers) ownedSubscription(c *wire.Call) (string, error) {
+	id, err := h.orgFor(world.Owner, wire.Admin)(c)
+	if err := cmp.Or(err, c.Check.Refusal()); err != nil {
+		return "", err
+	}
+	if h.Orgs[id].Value.Unsubscribed {
+		return "", wire.Refuse(http.StatusNotFound, codeEnded, "There is no subscription, or it has ended.")
+	}
+	return id, nil
+}
+
+func (h *Handlers) publicKey() string { return "pk_" + hex.EncodeToString(h.Sign("payments"))[:16] }
+
+// billingDetails returns the subscription, or the payment that is left. The names of the
+// members other than the period are assumed.
+func (h *Handlers) billingDetails(_ *wire.Call, id string) (wire.Object, error) {
+	plan := PlanNamed(h.Orgs[id].Value.Plan)
+	o := wire.Object{
+		{"customer", wire.Object{{"id", "cus_" + id}}},
+		{"plan", wire.Object{{"id", plan.id("monthly")}, {"name", plan.name}}},
+	}
+	if h.Orgs[id].Value.Unsubscribed {
+		intent := h.intents[id]
+		return append(o, wire.Member{"subscription", nil}).With(intent != nil, "setup_intent", intent).
+			With(intent != nil, "public_key", h.publicKey()), nil
+	}
+	return append(o, wire.Member{"subscription", wire.Object{
+		{"id", "sub_" + id},
+		{"status", "active"},
+		{"current_period_start", h.months(id)[0].Unix()},
+		{"current_period_end", h.periodEnd(id).Unix()},
+		{"cancel_at", unixOrNull(h.cancelled[id])},
+	}}), nil
+}
+
+func unixOrNull(t time.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return t.Unix()
+}
+
+// cancelPlan ends the subscription with its period. It is idempotent.
+func (h *Handlers) cancelPlan(_ *wire.Call, id string) (wire.Object, error) {
+	end := h.periodEnd(id)
+	if h.cancelled[id].IsZero() {
+		h.cancelled[id] = end
+		h.Touch(h.Now(), id, world.FieldSettings)
+		h.Later(end, func() {
+			if h.cancelled[id].Equal(end) {
+				h.Orgs[id].Value.Unsubscribed = true
+				delete(h.cancelled, id)
+			}
+		})
+	}
+	return wire.Object{
+		{"status", "scheduled_cancellation"}, {"cancel_at", end.Unix()}, {"cancel_at_period_end", true},
+	}, nil
+}
+
+func (h *Handlers) reactivatePlan(_ *wire.Call, id string) (wire.Object, error) {
+	delete(h.cancelled, id)
+	h.Touch(h.Now(), id, world.FieldSettings)
+	return wire.Object{
+		{"status", "reactivated"}, {"current_period_end", h.periodEnd(id).Unix()}, {"cancel_at_period_end", false},
+	}, nil
+}
+
+// invoices returns the invoices of the paid months, the latest first.
+func (h *Handlers) invoices(c *wire.Call, id string) (wire.Object, error) {
+	limit := c.Integer("limit", invoiceDefault, 1, invoiceLimit)
+	months, amount := h.months(id), PlanNamed(h.Orgs[id].Value.Plan).price("monthly")
+	name := func(begun time.Time) string { return "in_" + hex.EncodeToString(h.Sign(id + begun.String()))[:16] }
+	if after := c.Value("starting_after"); after != "" {
+		at := slices.IndexFunc(months, func(begun time.Time) bool { return name(begun) == after })
+		c.Check.InvalidIf(at < 0, "starting_after", "The id of an invoice.")
+		months = months[at+1:]
+	}
+	rows := wire.Rows(months[:min(limit, len(months))], func(begun time.Time) wire.Object {
+		return wire.Object{
+			{"id", name(begun)},
+			{"amount_due", amount},
+			{"amount_paid", amount},
+			{"subtotal", amount},
+			{"total", amount},
+			{"period_start", begun.Unix()},
+			{"period_end", begun.AddDate(0, 1, 0).Unix()},
+			{"created", wire.Stamp(begun.Unix())},
+			{"hosted_invoice_url", "https://pay.fast.test/" + name(begun)},
+		}
+	})
+	return wire.Object{{"invoices", rows}, {"has_more", len(rows) < len(months)}}, c.Check.Refusal()
+}
+
+// billableMembers returns the users who are more than guests of a workspace. The names of
+// the members of a row are assumed.
+func (h *Handlers) billableMembers(c *wire.Call, id string) (wire.Object, error) {
+	rooms := wire.Filter(h.WorkspaceList, func(room string) bool { return h.OrgOf(room) == id })
+	in := map[string][]wire.Object{}
+	for _, room := range append([]string{id}, rooms...) {
+		for _, user := range h.MembersOf(room) {
+			if !h.AtLeast(room, user, world.Member) {
+				continue
+			}
+			var its []wire.Object
+			if room != id {
+				its = []wire.Object{{{"id", wire.ProfileID(room)}, {"name", h.ProfileName(room)}}}
+			}
+			in[user] = append(in[user], its...)
+		}
+	}
+	return h.List(c, "billable_members", slices.Sorted(maps.Keys(in)), func(user, _ string, _ wire.Level) wire.Object {
+		u := h.Users[user].Value
+		return wire.Object{
+			{"id", wire.ProfileID(user)},
+			{"email_address", u.Email},
+			{"first_name", u.FirstName},
+			{"last_name", u.LastName},
+			{"workspaces", in[user]},
+		}
+	})
+}
