@@ -51,9 +51,9 @@ func New(c api.Client) *Service {
 	return &Service{
 		c:           c,
 		Users:       &Users{c},
-		Orgs:        &Orgs{c: c, Members: &OrgMembers{c}, Invitations: &OrgInvitations{c}},
+		Orgs:        &Orgs{c, &OrgMembers{c}, &OrgInvitations{c}, &TransferTokens{c}},
 		Billing:     &Billing{c},
-		Workspaces:  &Workspaces{c: c, Members: &WorkspaceMembers{c}, Invitations: &WorkspaceInvitations{c}},
+		Workspaces:  &Workspaces{c, &WorkspaceMembers{c}, &WorkspaceInvitations{c}},
 		Invitations: &Invitations{c},
 
 		PasswordReset: &PasswordReset{c},

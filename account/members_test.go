@@ -147,8 +147,9 @@ func TestInvitationByMail(t *testing.T) {
 	}
 }
 
-// No redirect of a request with the key of an invitation is followed.
-func TestInvitationKeysFollowNoRedirect(t *testing.T) {
+// No redirect of a request with the key of an invitation, or with the token of a
+// transfer, is followed.
+func TestKeysFollowNoRedirect(t *testing.T) {
 	t.Parallel()
 	ctx, key := t.Context(), api.NewSecret(canary)
 	for name, send := range map[string]func(s *account.Service) error{
@@ -158,6 +159,7 @@ func TestInvitationKeysFollowNoRedirect(t *testing.T) {
 		},
 		"Accept":    func(s *account.Service) error { return s.Invitations.Accept(ctx, api.Org("4"), key) },
 		"AcceptAll": func(s *account.Service) error { return s.Invitations.AcceptAll(ctx, key) },
+		"Claim":     func(s *account.Service) error { return s.Orgs.Claim(ctx, key) },
 	} {
 		var sent []string
 		c, err := fastio.New(

@@ -11,26 +11,47 @@ import (
 	"github.com/fastio-go/fastio/internal/endpoint"
 )
 
-// Orgs lists and reads organizations.
+// Orgs lists, reads, creates, changes and closes organizations.
 type Orgs struct {
 	c api.Client
 
-	Members     *OrgMembers     // members; [Orgs.ListMembers] lists them
-	Invitations *OrgInvitations // invitations of members
+	Members        *OrgMembers     // members; [Orgs.ListMembers] lists them
+	Invitations    *OrgInvitations // invitations of members
+	TransferTokens *TransferTokens // with which an agent hands an organization to a person
 }
 
 // Org is an organization. Which fields are set depends on the level of output.
 type Org struct {
-	ID          api.ID   `json:"id"`
-	Domain      string   `json:"domain"` // accepted in place of ID
-	Name        string   `json:"name"`
-	Description string   `json:"description"`
-	Logo        string   `json:"logo"`        // a URL; "" means none
-	Member      bool     `json:"member"`      // false if the account only has access to one of its workspaces
-	UserStatus  string   `json:"user_status"` // the caller's relation to it
-	Plan        Plan     `json:"plan"`
-	Created     api.Time `json:"created,omitzero"`
-	Updated     api.Time `json:"updated,omitzero"`
+	ID          api.ID `json:"id"`
+	Domain      string `json:"domain"` // accepted in place of ID
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Logo        string `json:"logo"`        // a URL; "" means none
+	Member      bool   `json:"member"`      // false if the account only has access to one of its workspaces
+	UserStatus  string `json:"user_status"` // the caller's relation to it
+	Owner       api.ID `json:"owner"`       // "" means unknown (assumed name)
+	Plan        Plan   `json:"plan"`
+	Subscriber  *bool  `json:"subscriber"` // false until a plan is chosen; nil means unknown
+	Closed      bool   `json:"closed"`     // see [Orgs.Close]
+
+	Homepage       string         `json:"homepage"`        // a URL; "" means none
+	Facebook       string         `json:"facebook"`        // as Homepage (assumed name)
+	Twitter        string         `json:"twitter"`         // as Homepage (assumed name)
+	Instagram      string         `json:"instagram"`       // as Homepage (assumed name)
+	YouTube        string         `json:"youtube"`         // as Homepage (assumed name)
+	Industry       Industry       `json:"industry"`        // (assumed name)
+	BackgroundMode BackgroundMode `json:"background_mode"` // (assumed name)
+	UseBackground  *bool          `json:"use_background"`  // nil means unknown (assumed name)
+
+	// For administrators only. Who may manage its members, and the domain of the e-mail
+	// addresses whose owners may join, "" for none.
+	BillingEmail  string        `json:"billing_email"`
+	ManageMembers OrgPermission `json:"perm_member_manage"`                               // (assumed name)
+	AuthDomain    string        `json:"perm_auth_domains" also:"perm_authorized_domains"` // (assumed name)
+
+	EncryptionKey api.Secret `json:"encryption_key"` // for the owner only; "" means unknown
+	Created       api.Time   `json:"created,omitzero"`
+	Updated       api.Time   `json:"updated,omitzero"`
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }

@@ -121,7 +121,23 @@ type Org[P ~string] struct {
 	Unsubscribed    bool        `json:"unsubscribed,omitzero"`                        // it has not paid for a plan yet
 	Joinable        bool        `json:"joinable,omitzero"`                            // any user may join it
 	ManageMembers   string      `json:"manage_members,omitzero" enum:"org_managers"`  // "" means "Member or above"
-	NoSharing       bool        `json:"no_sharing,omitzero"`                          // its policy allows no new shares
+	AuthDomain      string      `json:"auth_domain,omitzero"`                         // users with such an address may join it
+	Closed          bool        `json:"closed,omitzero"`
+	NoSharing       bool        `json:"no_sharing,omitzero"` // its policy allows no new shares
+
+	Industry     string `json:"industry,omitzero"` // "" means unspecified
+	BillingEmail string `json:"billing_email,omitzero"`
+	Homepage     string `json:"homepage,omitzero"`
+	Facebook     string `json:"facebook,omitzero"`
+	Twitter      string `json:"twitter,omitzero"`
+	Instagram    string `json:"instagram,omitzero"`
+	YouTube      string `json:"youtube,omitzero"`
+
+	AccentColor     JSON   `json:"accent_color,omitzero"`
+	BackgroundColor JSON   `json:"background_color,omitzero"`
+	BackgroundMode  string `json:"background_mode,omitzero"`
+	UseBackground   bool   `json:"use_background,omitzero"`
+	OwnerDefined    JSON   `json:"owner_defined,omitzero"`
 }
 
 // AIPolicy is what an organization denies its people.

@@ -46,12 +46,15 @@ var unmodeled = map[string][]string{
 		"/results", "/transactions/count", // length of the list beside it
 	},
 
-	"fastio.Health":     {"current_api_version", "system"}, // undocumented
-	"account.User":      {"status", "two_factor"},
-	"account.Org":       {"accent_color", "capabilities", "closed", "owner"},
-	"account.Workspace": {"accent_color", "background_color1", "background_color2", "logo", "owner", "owner_defined"},
-	"account.Available": {"current_api_version", "profiles", "status"}, // undocumented
-	"account.Permit":    {"current_api_version", "status"},
+	"fastio.Health":             {"current_api_version", "system"}, // undocumented
+	"account.User":              {"status", "two_factor"},
+	"account.Org":               {"accent_color", "background_color", "capabilities", "owner_defined"},
+	"account.Workspace":         {"accent_color", "background_color1", "background_color2", "logo", "owner", "owner_defined"},
+	"account.Available":         {"current_api_version", "profiles", "status"}, // undocumented
+	"account.IndustryList":      {"current_api_version", "status"},
+	"account.TransferTokenPage": {"current_api_version", "status"},
+	"account.TransferToken":     {"current_api_version", "status"},
+	"account.Permit":            {"current_api_version", "status"},
 	"account.Report": {
 		"credits", "current_api_version", "limits", "phone_country", "phone_number", "status",
 	}, // undocumented

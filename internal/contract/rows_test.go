@@ -134,7 +134,8 @@ func (r row) succeeded(e *exchange) bool {
 	switch {
 	case strings.Contains(r.note, "403 today"):
 		return e.request.Status == http.StatusForbidden
-	case strings.Contains(r.note, "queues"), strings.HasSuffix(r.operation, ".CheckName"):
+	case strings.Contains(r.note, "queues"), strings.HasSuffix(r.operation, ".CheckName"),
+		strings.HasSuffix(r.operation, ".CheckDomain"):
 		return e.request.Status == http.StatusAccepted
 	case strings.HasSuffix(r.note, "; 201"):
 		return e.request.Status == http.StatusCreated

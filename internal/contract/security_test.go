@@ -229,6 +229,7 @@ func linkCalls() map[string]linkCall {
 		"account.Workspaces.JoinWithKey": func(key api.Secret) []any {
 			return []any{workspaceID, key, account.InvitationDecisionDecline}
 		},
+		"account.Orgs.Claim":           func(token api.Secret) []any { return []any{token} },
 		"account.Invitations.Accept":   func(key api.Secret) []any { return []any{api.Org(orgID), key} },
 		"account.Invitations.GetByKey": func(key api.Secret) []any { return []any{key} },
 		"account.Invitations.List": func(key api.Secret) []any {
@@ -692,6 +693,8 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 		&storage.PreviewAccess{Token: secret, Path: secret}, &storage.DownloadOptions{Token: secret},
 		&storage.Lock{Token: secret},
 		&account.SupportPIN{PIN: secret, IdentityHash: secret, Extra: map[string]api.Secret{"other": secret}},
+		&account.TransferToken{Token: secret}, &account.Org{EncryptionKey: secret},
+		&account.TransferTokenPage{Tokens: []*account.TransferToken{{Token: secret}}},
 		&account.SignedUp{Token: &api.Token{AccessToken: secret}},
 		&account.Subscription{PublicKey: secret, SetupIntent: &account.SetupIntent{ClientSecret: secret}},
 		&account.BillingDetails{PublicKey: secret, PaymentIntent: &account.SetupIntent{ClientSecret: secret}},

@@ -112,7 +112,7 @@ func accountSteps() []step {
 		makes("ConfirmEmail", "ada@example.test", secret("$code")).as("ValidateEmail"),
 		makes("ConfirmEmail", "ada@example.test", secret("00000000")).as("ValidateEmail"),
 	}
-	return slices.Concat(steps, orgMemberSteps(), workspaceMemberSteps(), ownInvitationSteps(), ownAccountSteps())
+	return slices.Concat(steps, orgMemberSteps(), workspaceMemberSteps(), ownInvitationSteps(), orgSteps(), ownAccountSteps())
 }
 
 // ownAccountSteps end with the account of the caller.
@@ -140,6 +140,37 @@ func ownAccountSteps() []step {
 		makes("Close", "ada@example.test"),
 		makes("Close", newAddress),
 		makes("Me"),
+	}
+}
+
+// orgSteps make an organization, and end it. Transfer tokens are for agents.
+func orgSteps() []step {
+	return []step{
+		makes("Orgs.Industries"),
+		makes("Orgs.CheckDomain", "engines"),
+		makes("Orgs.Create", account.CreateOrgRequest{Domain: "engines", Name: "Engines & Sons"}).learns("org", "ID"),
+		makes("Orgs.Create", account.CreateOrgRequest{Domain: "engines", Name: "Engines"}),
+		makes("Orgs.CheckDomain", "engines"),
+		makes("Workspaces.Create", "$org", account.CreateRequest{FolderName: "mill", Name: "Mill"}), // without a plan
+		makes("Orgs.Update", "$org", account.UpdateOrgRequest{
+			Domain: api.Set("mills"), Homepage: api.Set("https://mills.test"), AuthDomain: api.Set("mills.test"),
+			ManageMembers: api.Set(account.OrgPermissionOwner), UseBackground: api.Set(true),
+		}),
+		makes("Orgs.Update", "mills", account.UpdateOrgRequest{Domain: api.Set("difference")}),
+		makes("Orgs.Get", "mills"),
+		makes("Orgs.TransferTokens.Create", "mills"),
+		between((*world).becomeAgent),
+		makes("Orgs.TransferTokens.Create", "mills").learns("transfer", "Token"),
+		makes("Orgs.TransferTokens.Create", "mills").learns("other", "ID"),
+		makes("Orgs.TransferTokens.List", "mills", &account.ListOptions{Limit: 5}),
+		makes("Orgs.TransferTokens.Delete", "mills", "$other"),
+		makes("Orgs.TransferTokens.Delete", "mills", "$other"),
+		makes("Orgs.Claim", secret("l05t")),
+		makes("Orgs.Claim", secret("$transfer")),
+		makes("Orgs.Close", "weavers"),
+		makes("Orgs.Close", "mills"),
+		makes("Orgs.Get", "$org"),
+		makes("Orgs.ListMembers", "mills", nil),
 	}
 }
 

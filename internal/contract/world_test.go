@@ -250,6 +250,14 @@ func (w *world) recruit() {
 	w.server.SetMember(mint, ada.ID, "")
 }
 
+// becomeAgent makes the account of the caller that of an agent.
+func (w *world) becomeAgent() {
+	ada := w.server.User()
+	w.add(fastiotest.User{
+		ID: ada.ID, Email: ada.Email, FirstName: ada.FirstName, LastName: ada.LastName, AccountType: "agent",
+	})
+}
+
 // readMail learns the code in the latest message to the signed-in user.
 func (w *world) readMail() { w.learn("code", w.server.ValidationCode(w.server.User().ID)) }
 

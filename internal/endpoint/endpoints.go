@@ -2817,6 +2817,53 @@ func AccountAutoSyncPhoto(state string) *api.Request {
 	}
 }
 
+func AccountOrgsCreate(body api.Body) *api.Request {
+	return &api.Request{
+		Op: "account.Orgs.Create", Method: http.MethodPost, Replay: api.ReplayOnce,
+		Path: api.Path("/current/org/create/"),
+		Body: body,
+	}
+}
+
+func AccountOrgsUpdate(orgID api.ID, body api.Body) *api.Request {
+	return &api.Request{
+		Op: "account.Orgs.Update", Method: http.MethodPost, Replay: api.ReplaySafe,
+		Path: api.Path(
+			"/current/org/{org_id}/update/",
+			string(orgID),
+		),
+		Body: body,
+	}
+}
+
+func AccountOrgsClose(orgID api.ID, body api.Body) *api.Request {
+	return &api.Request{
+		Op: "account.Orgs.Close", Method: http.MethodPost, Replay: api.ReplayOnce,
+		Path: api.Path(
+			"/current/org/{org_id}/close/",
+			string(orgID),
+		),
+		Body: body,
+	}
+}
+
+func AccountOrgsCheckDomain(domain string) *api.Request {
+	return &api.Request{
+		Op: "account.Orgs.CheckDomain", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path: api.Path(
+			"/current/orgs/check/domain/{domain}/",
+			domain,
+		),
+	}
+}
+
+func AccountOrgsIndustries() *api.Request {
+	return &api.Request{
+		Op: "account.Orgs.Industries", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path: api.Path("/current/orgs/industries/"),
+	}
+}
+
 func AccountOrgsLeave(orgID api.ID) *api.Request {
 	return &api.Request{
 		Op: "account.Orgs.Leave", Method: http.MethodDelete, Replay: api.ReplaySafe,
@@ -2953,6 +3000,46 @@ func AccountOrgsInvitationsDelete(orgID api.ID, invitationID string) *api.Reques
 			"/current/org/{org_id}/members/invitation/{invitation_id}/",
 			string(orgID), invitationID,
 		),
+	}
+}
+
+func AccountOrgsTransferTokensCreate(orgID api.ID) *api.Request {
+	return &api.Request{
+		Op: "account.Orgs.TransferTokens.Create", Method: http.MethodPost, Replay: api.ReplayOnce,
+		Path: api.Path(
+			"/current/org/{org_id}/transfer/token/create/",
+			string(orgID),
+		),
+		Body: api.Form{},
+	}
+}
+
+func AccountOrgsTransferTokensList(orgID api.ID, query url.Values) *api.Request {
+	return &api.Request{
+		Op: "account.Orgs.TransferTokens.List", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path: api.Path(
+			"/current/org/{org_id}/transfer/token/list/",
+			string(orgID),
+		),
+		Query: query,
+	}
+}
+
+func AccountOrgsTransferTokensDelete(orgID api.ID, tokenID string) *api.Request {
+	return &api.Request{
+		Op: "account.Orgs.TransferTokens.Delete", Method: http.MethodDelete, Replay: api.ReplaySafe,
+		Path: api.Path(
+			"/current/org/{org_id}/transfer/token/{token_id}/",
+			string(orgID), tokenID,
+		),
+	}
+}
+
+func AccountOrgsClaim(body api.Body) *api.Request {
+	return &api.Request{
+		Op: "account.Orgs.Claim", Method: http.MethodPost, Replay: api.ReplayOnce,
+		Path: api.Path("/current/org/transfer/claim/"),
+		Body: body,
 	}
 }
 

@@ -22,6 +22,7 @@ type Handlers struct {
 	settings  map[string]*settings   // by user
 	cancelled map[string]time.Time   // when the subscription ends, by organization
 	intents   map[string]wire.Object // of subscriptions to pay for, by organization
+	tokens    []*transferToken       // of organizations
 }
 
 // New returns the handlers of a world.
@@ -41,7 +42,7 @@ const (
 
 // Routes returns the routes of users, organizations and workspaces.
 func (h *Handlers) Routes() []*wire.Route {
-	return slices.Concat(h.userRoutes(), h.profileRoutes(), h.billingRoutes())
+	return slices.Concat(h.userRoutes(), h.profileRoutes(), h.billingRoutes(), h.orgRoutes())
 }
 
 func (h *Handlers) profileRoutes() []*wire.Route {

@@ -32,7 +32,14 @@ func (h *Handlers) isExpected(o world.Org, userID string) bool {
 }
 
 func (h *Handlers) mayJoin(o world.Org, userID string) bool {
-	return !h.isMember(o, userID) && o.Joinable
+	return !h.isMember(o, userID) && h.Admits(o, userID)
+}
+
+// Admits reports whether any user, or those with such an address, may join an organization.
+func (h *Handlers) Admits(o world.Org, userID string) bool {
+	suffix := "@" + strings.ToLower(o.AuthDomain)
+	byAddress := o.AuthDomain != "" && strings.HasSuffix(strings.ToLower(h.Users[userID].Value.Email), suffix)
+	return !o.Closed && (o.Joinable || byAddress)
 }
 
 func (h *Handlers) guestOf(orgID, userID string) bool {
@@ -56,13 +63,38 @@ func (h *Handlers) orgObject(id, viewer string, lv wire.Level) wire.Object {
 		status = "invited"
 	}
 	r.Put(wire.Standard, "user_status", status)
-	r.Put(wire.Standard, "closed", false)
+	r.Put(wire.Standard, "closed", o.Value.Closed)
+	r.Put(wire.Standard, "subscriber", !o.Value.Unsubscribed)
+	r.Put(wire.Standard, "homepage", wire.Optional(o.Value.Homepage))
 	r.Put(wire.Standard, "created", wire.Stamp(o.Created))
 	r.Put(wire.Standard, "updated", wire.Stamp(o.Created))
 	r.Put(wire.Full, "plan", PlanNamed(o.Value.Plan).name)
-	r.Put(wire.Full, "accent_color", nil)
+	r.Put(wire.Full, "accent_color", wire.Parsed(o.Value.AccentColor))
 	r.Put(wire.Full, "capabilities", wire.Object{{"can_create_workspace", world.Rank(role) >= world.Rank(world.Member)}})
+	if world.Rank(role) >= world.Rank(world.Admin) {
+		h.putSettings(&r, &o.Value)
+	}
 	return r.Fields
+}
+
+// putSettings renders what administrators see of an organization.
+func (h *Handlers) putSettings(r *wire.Row, o *world.Org) {
+	for _, m := range []struct{ name, value string }{
+		{"billing_email", o.BillingEmail},
+		{"facebook", o.Facebook},
+		{"twitter", o.Twitter},
+		{"instagram", o.Instagram},
+		{"youtube", o.YouTube},
+		{"background_mode", o.BackgroundMode},
+		{"perm_auth_domains", o.AuthDomain},
+	} {
+		r.Put(wire.Full, m.name, wire.Optional(m.value))
+	}
+	r.Put(wire.Full, "industry", cmp.Or(o.Industry, "unspecified"))
+	r.Put(wire.Full, "background_color", wire.Parsed(o.BackgroundColor))
+	r.Put(wire.Full, "use_background", o.UseBackground)
+	r.Put(wire.Full, "owner_defined", wire.Parsed(o.OwnerDefined))
+	r.Put(wire.Full, "perm_member_manage", cmp.Or(o.ManageMembers, memberOrAbove))
 }
 
 func (h *Handlers) invited(profileID, userID string) bool {
@@ -101,12 +133,15 @@ func (h *Handlers) orgPublic(c *wire.Call, id string) (wire.Object, error) {
 	return wire.Object{{h.orgKey(), r.Fields}}, nil
 }
 
-// enteredOrg finds the organization of a call, with access by credential and user.
+// enteredOrg finds the organization of a call, with access by credential and user. Of
+// a closed one its members can only read the details.
 func (h *Handlers) enteredOrg(c *wire.Call) (string, error) {
 	id, err := h.OrgOfPath(c)
 	switch {
 	case err != nil:
 		return "", err
+	case c.Route.Op != "account.Orgs.Get" && h.Role(id, c.Key.User) != "" && h.Orgs[id].Value.Closed:
+		return "", world.ClosedOrg()
 	case !h.Touches(c.Key, id):
 		return "", h.OutOfScope(id)
 	case h.Role(id, c.Key.User) == "" && !h.guestOf(id, c.Key.User):

@@ -147,6 +147,9 @@ func (h *Handlers) createWorkspace(c *wire.Call, org string) (wire.Object, error
 	if h.folderTaken(made.FolderName, "") {
 		return nil, folderTaken()
 	}
+	if err := h.Subscribed(org); err != nil {
+		return nil, err
+	}
 	here := wire.Filter(h.WorkspaceList, func(id string) bool { return h.Workspaces[id].Value.Org == org })
 	if most := PlanNamed(h.Orgs[org].Value.Plan).workspaces; most > 0 && len(here) >= most {
 		return nil, wire.Refuse(http.StatusPreconditionFailed, codeSpaceQuota,

@@ -147,6 +147,8 @@ func (h *Handlers) reached(needed wire.Mode) func(*wire.Call) (string, error) {
 			return "", c.Key.RefuseWrite()
 		case h.ShutOut(id, c.Key.User):
 			return "", world.Unseen(world.CodeNoView)
+		case h.Closed(id):
+			return "", world.ClosedOrg()
 		}
 		return id, nil
 	}
@@ -343,7 +345,8 @@ func (h *Handlers) mayJoin(id, user string) error {
 	open := h.Members[id][user] != nil
 	switch h.KindOf(id) {
 	case wire.KindOrg:
-		open = open || h.Orgs[id].Value.Joinable || h.ExpectedAs(id, user) != nil
+		o := h.Orgs[id].Value
+		open = open || h.shares.Account.Admits(o, user) || !o.Closed && h.ExpectedAs(id, user) != nil
 	case wire.KindWorkspace:
 		w := h.Workspaces[id].Value
 		open = open || h.AtLeast(w.Org, user, account.Joins(w.Join))
@@ -366,6 +369,9 @@ func (h *Handlers) mayJoin(id, user string) error {
 func (h *Handlers) seat(id, user string) error {
 	if h.KindOf(id) != wire.KindOrg || h.Members[id][user] != nil || user != "" && h.ExpectedAs(id, user) != nil {
 		return nil
+	}
+	if err := h.shares.Account.Subscribed(id); err != nil {
+		return err
 	}
 	if taken := len(h.Members[id]) + len(h.Expected(id)); taken < account.PlanNamed(h.Orgs[id].Value.Plan).Seats {
 		return nil

@@ -69,10 +69,10 @@ func (s *Share) Security() string {
 	return cmp.Or(s.DownloadSecurity, SecurityOff)
 }
 
-// Shut reports whether a share is closed to guests: archived or expired.
+// Shut reports whether a share is closed to guests: archived, expired, or of a closed organization.
 func (w *Directory) Shut(id string) bool {
 	h := w.Shares[id]
-	return h != nil && (h.Value.Archived || !h.Value.Expires.IsZero() && wire.Past(h.Value.Expires, w.Clock()))
+	return h != nil && (h.Value.Archived || w.Closed(id) || !h.Value.Expires.IsZero() && wire.Past(h.Value.Expires, w.Clock()))
 }
 
 // ShutOut reports whether a share is closed to a user, who is at most a guest.

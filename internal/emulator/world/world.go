@@ -44,6 +44,11 @@ func (w *World) NewUser(u User) User {
 func (w *World) AddOrg(o Org) Org {
 	w.Lock()
 	defer w.Unlock()
+	return w.NewOrg(o)
+}
+
+// NewOrg is AddOrg with the lock held.
+func (w *World) NewOrg(o Org) Org {
 	o.ID = w.NewProfile(o.ID)
 	o.Domain = cmp.Or(o.Domain, "org"+strconv.Itoa(len(w.Orgs)+1))
 	o.Name = cmp.Or(o.Name, o.Domain)
@@ -167,10 +172,14 @@ func Rank(r Role) int { return 1 + slices.Index([]Role{View, Guest, Member, Admi
 
 // Role returns the role of a user on a profile. Owners and admins of an
 // organization are admins of its profiles; the roles of a workspace, from member
-// up, hold for its shares.
+// up, hold for its shares. What belongs to a closed organization has no members.
 func (w *Directory) Role(profileID, userID string) Role {
 	direct := w.Direct(profileID, userID)
-	switch w.KindOf(profileID) {
+	kind := w.KindOf(profileID)
+	if kind != wire.KindOrg && w.Closed(profileID) {
+		return ""
+	}
+	switch kind {
 	case wire.KindUser:
 		if profileID == userID {
 			return Owner
@@ -425,6 +434,17 @@ func (w *Directory) PlanOf(profileID string) Org {
 	return Org{}
 }
 
+// Closed reports whether the organization of a profile is closed.
+func (w *Directory) Closed(profileID string) bool {
+	o := w.Orgs[w.OrgOf(profileID)]
+	return o != nil && o.Value.Closed
+}
+
+// ClosedOrg rejects a call for a closed organization.
+func ClosedOrg() error {
+	return wire.Refuse(http.StatusForbidden, codeRestricted, "Access Restricted: the organization is closed.")
+}
+
 // Payer returns the profile that is billed for a profile.
 func (w *Directory) Payer(profileID, userID string) string { return cmp.Or(w.OrgOf(profileID), userID) }
 
@@ -515,6 +535,7 @@ func (w *Directory) ShareNamed(name string) string {
 
 // Codes used by several areas. Those below 190000 are published.
 const (
+	codeRestricted = 1670
 	CodeNotGranted = 115069
 	CodeNoView     = 144499
 

@@ -1,0 +1,247 @@
+package account
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/internal/form"
+)
+
+// OrgPermission is the set of users who may manage the members of an organization. The
+// phrases differ from those of workspaces, see [Permission]. Unknown values are kept.
+type OrgPermission string
+
+// The permissions, narrowest first.
+const (
+	OrgPermissionOwner   OrgPermission = "Owner only"
+	OrgPermissionAdmins  OrgPermission = "Admin or above"
+	OrgPermissionMembers OrgPermission = "Member or above"
+)
+
+// Industry is the industry of an organization, such as "technology".
+// [Orgs.Industries] returns those of the server.
+type Industry string
+
+// CreateOrgRequest describes a new organization.
+type CreateOrgRequest struct {
+	Domain       string   // 2 to 63 of a-z, 0-9 and hyphens, none at the ends; unique; accepted in place of the ID
+	Name         string   // 3 to 100 characters
+	Description  string   // 10 to 1000 characters; "" means none
+	Industry     Industry // default: "unspecified"
+	BillingEmail string   // default: the address of the caller
+}
+
+// Create creates an organization, whose owner is the caller, and returns the fields in
+// the response. It has no plan yet: calls for its workspaces and members fail with
+// [api.ErrPaymentRequired] before [Billing.ChangePlan]. It is not idempotent and is
+// retried only if it was not sent; after a lost response, [Orgs.Get] with the domain
+// shows whether it was created.
+//
+// Errors: [*api.InputError] for an invalid field; [api.ErrInvalid] if the domain is in
+// use or reserved; [api.ErrLimit] or [api.ErrPaymentRequired] if the caller may own no
+// more organizations; [api.ErrForbidden] where [Service.Allowed] is false.
+//
+// It calls POST /current/org/create/.
+func (o *Orgs) Create(ctx context.Context, r CreateOrgRequest, opts ...api.CallOption) (*Org, error) {
+	f := fields{form.New("account.Orgs.Create")}
+	f.domain("domain", r.Domain)
+	f.Line(minOrgName, maxName)("name", r.Name)
+	form.Given("description", r.Description, f.Line(minDescription, maxDescription))
+	form.Word(&f.Fields, "industry", r.Industry)
+	form.Given("billing_email", r.BillingEmail, f.address)
+	if err := f.Err(); err != nil {
+		return nil, err
+	}
+	return o.get(ctx, endpoint.AccountOrgsCreate(f.Form), opts)
+}
+
+// UpdateOrgRequest changes an organization. Unset fields are kept; at least one is
+// required.
+type UpdateOrgRequest struct {
+	Domain       api.Opt[string]   // as of [CreateOrgRequest]; it is in every address of the organization; cannot be cleared
+	Name         api.Opt[string]   // as of [CreateOrgRequest]; cannot be cleared
+	Description  api.Opt[string]   // 10 to 1000 characters; null clears it, "" is rejected
+	Industry     api.Opt[Industry] // cannot be cleared
+	BillingEmail api.Opt[string]   // cannot be cleared
+
+	// Addresses that begin with http:// or https://; null clears one.
+	Homepage, Facebook, Twitter, Instagram, YouTube api.Opt[string]
+
+	AccentColor     api.Opt[json.RawMessage] // an undocumented color as JSON; null clears it
+	BackgroundColor api.Opt[json.RawMessage] // as AccentColor
+	BackgroundMode  api.Opt[BackgroundMode]  // null clears it
+	UseBackground   api.Opt[bool]            // cannot be cleared
+
+	ManageMembers api.Opt[OrgPermission]   // who may manage its members; cannot be cleared
+	AuthDomain    api.Opt[string]          // the domain of e-mail addresses whose owners may join; null clears it
+	OwnerDefined  api.Opt[json.RawMessage] // any JSON, for use by the owner; null clears it
+}
+
+// BackgroundMode is how the background of an organization is shown. Unknown values are
+// kept.
+type BackgroundMode string
+
+// The modes.
+const (
+	BackgroundModeStretched BackgroundMode = "stretched"
+	BackgroundModeFixed     BackgroundMode = "fixed"
+)
+
+// Update changes an organization, named by its ID or domain. It requires an
+// administrator. It is idempotent. A change of the domain changes the addresses of all
+// workspaces and shares: links to them break.
+//
+// Errors: [*api.InputError] for an invalid field or an empty request;
+// [api.ErrInvalid] if the domain is in use or reserved; [api.ErrNotFound] if the
+// organization does not exist; [api.ErrForbidden] if the caller may not change it, or
+// with [api.ReasonScopeAdmin] if the token lacks the scope.
+//
+// It calls POST /current/org/{org_id}/update/.
+func (o *Orgs) Update(ctx context.Context, org api.ID, r UpdateOrgRequest, opts ...api.CallOption) error {
+	f := fields{form.New("account.Orgs.Update")}
+	change(&f, "domain", r.Domain, f.domain)
+	change(&f, "name", r.Name, f.Line(minOrgName, maxName))
+	form.Optional(&f.Fields, "description", form.Null, r.Description, f.Line(minDescription, maxDescription))
+	change(&f, "industry", r.Industry, func(field string, value Industry) { f.word(field, string(value)) })
+	change(&f, "billing_email", r.BillingEmail, f.address)
+	for field, value := range map[string]api.Opt[string]{
+		"homepage": r.Homepage, "facebook": r.Facebook, "twitter": r.Twitter, "instagram": r.Instagram,
+		"youtube": r.YouTube,
+	} {
+		form.Optional(&f.Fields, field, form.Null, value, f.link)
+	}
+	for field, value := range map[string]api.Opt[json.RawMessage]{
+		"accent_color": r.AccentColor, "background_color": r.BackgroundColor, "owner_defined": r.OwnerDefined,
+	} {
+		form.Optional(&f.Fields, field, form.Null, value, f.JSON)
+	}
+	form.Optional(&f.Fields, "background_mode", form.Null, r.BackgroundMode,
+		func(field string, value BackgroundMode) { f.word(field, string(value)) })
+	change(&f, "use_background", r.UseBackground, f.flag)
+	change(&f, fieldManageMembers, r.ManageMembers,
+		func(field string, value OrgPermission) { f.word(field, string(value)) })
+	form.Optional(&f.Fields, "perm_auth_domains", form.Null, r.AuthDomain, f.word)
+	if err := f.Changed(); err != nil {
+		return err
+	}
+	return call.Do(ctx, o.c, endpoint.AccountOrgsUpdate(org, f.Form), opts)
+}
+
+// Close closes an organization, named by its ID or domain, with all its workspaces and
+// shares, and cancels its subscription. It cannot be undone. It requires the owner. It
+// is retried only if it was not sent; after a lost response, [Org].Closed shows
+// whether it was closed. Afterwards calls for the organization and for what belongs to
+// it fail with [api.ErrForbidden], status 401 or 403.
+//
+// Errors: [api.ErrForbidden] if the caller is not the owner, or with
+// [api.ReasonScopeAdmin] if the token lacks the scope; [api.ErrNotFound] if the
+// organization does not exist.
+//
+// It calls POST /current/org/{org_id}/close/.
+func (o *Orgs) Close(ctx context.Context, org api.ID, opts ...api.CallOption) error {
+	return call.Do(ctx, o.c, endpoint.AccountOrgsClose(org, api.Form{"confirm": {string(org)}}), opts)
+}
+
+// CheckDomain reports whether a domain is available for an organization: false if it
+// is in use or reserved. A domain that breaks the rule of [CreateOrgRequest] is an
+// [*api.InputError]. The domain is not reserved for the caller.
+//
+// It calls GET /current/orgs/check/domain/{domain}/.
+func (o *Orgs) CheckDomain(ctx context.Context, domain string, opts ...api.CallOption) (bool, error) {
+	f := fields{form.New("account.Orgs.CheckDomain")}
+	if f.domain("domain", domain); f.Err() != nil {
+		return false, f.Err()
+	}
+	err := call.Do(ctx, o.c, endpoint.AccountOrgsCheckDomain(domain), opts)
+	e, refused := errors.AsType[*api.Error](err)
+	about := func(p api.ParamError) bool { return p.Name != "domain" }
+	if refused && e.Status == http.StatusNotAcceptable && !slices.ContainsFunc(e.Params, about) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// IndustryList is the result of [Orgs.Industries].
+type IndustryList struct {
+	Industries []Industry      // sorted; nil if Raw has a form that this version does not know
+	Raw        json.RawMessage // the list of the server, whose form is not documented
+
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
+}
+
+// Industries returns the industries of organizations.
+//
+// It calls GET /current/orgs/industries/.
+func (o *Orgs) Industries(ctx context.Context, opts ...api.CallOption) (*IndustryList, error) {
+	a, err := call.One[struct {
+		Industries json.RawMessage            `json:"industries"` // (assumed name)
+		Beside     map[string]json.RawMessage `json:",embed,unknown"`
+	}](ctx, o.c, endpoint.AccountOrgsIndustries(), "", opts)
+	if err != nil {
+		return nil, err
+	}
+	var keys []Industry
+	var byKey map[Industry]json.RawMessage
+	if json.Unmarshal(a.Industries, &byKey) == nil {
+		keys = slices.Collect(maps.Keys(byKey))
+	} else if json.Unmarshal(a.Industries, &keys) != nil {
+		keys = nil
+	}
+	slices.Sort(keys)
+	return &IndustryList{keys, a.Industries, a.Beside}, nil
+}
+
+// The limits of an organization, in characters. The others are those of a workspace.
+const (
+	minDomain, maxDomain = 2, 63
+	minOrgName           = 3
+)
+
+// domain sets the domain of an organization.
+func (f *fields) domain(field, domain string) {
+	f.Line(minDomain, maxDomain)(field, domain)
+	other := func(r rune) bool { return r != '-' && (r < 'a' || r > 'z') && (r < '0' || r > '9') }
+	switch {
+	case strings.ContainsFunc(domain, other):
+		f.Refuse(field, "must hold only a-z, 0-9 and hyphens", strconv.Quote(domain))
+	case strings.Trim(domain, "-") != domain:
+		f.Refuse(field, "must not begin or end with a hyphen", strconv.Quote(domain))
+	case slices.Contains([]string{"create", "transfer", "billing", "assets", form.Null}, domain): // in paths
+		f.Refuse(field, "must not be a reserved word", strconv.Quote(domain))
+	}
+}
+
+// address sets an e-mail address.
+func (f *fields) address(field, address string) {
+	if checkAddress("", field, address) != nil {
+		f.Refuse(field, "must be an e-mail address", "")
+	}
+	f.Set(field, address)
+}
+
+// link sets the address of a page.
+func (f *fields) link(field, address string) {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+		f.Refuse(field, "must be an address that begins with http:// or https://", strconv.Quote(address))
+	}
+	f.Set(field, address)
+}
+
+// word sets a field that must not be blank.
+func (f *fields) word(field, value string) {
+	if strings.TrimSpace(value) == "" {
+		f.Refuse(field, "must not be blank", strconv.Quote(value))
+	}
+	form.Word(&f.Fields, field, value)
+}

@@ -1,0 +1,109 @@
+package account
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"net/url"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
+)
+
+// TransferTokens hands organizations over to persons. Who claims a token becomes the
+// owner. Its calls require the account of an agent that owns the organization. An
+// organization has 5 tokens at most, each valid for 72 hours.
+type TransferTokens struct{ c api.Client }
+
+// TransferToken makes its claimant the owner of an organization. Its members are
+// not documented, except for Token.
+type TransferToken struct {
+	ID      string     `json:"id"`               // "" means unknown (assumed name)
+	Token   api.Secret `json:"token"`            // for [Orgs.Claim] or [TransferToken.URL]
+	Created api.Time   `json:"created,omitzero"` // (assumed name)
+	Expires api.Time   `json:"expires,omitzero"` // zero means unknown (assumed name)
+
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
+}
+
+// URL returns the address of the web page on which a person claims the token. It is a
+// secret like the token.
+func (t *TransferToken) URL() api.Secret {
+	return api.NewSecret("https://go.fast.io/claim?token=" + url.QueryEscape(t.Token.Reveal()))
+}
+
+// TransferTokenPage is one page of transfer tokens.
+type TransferTokenPage struct {
+	Tokens     []*TransferToken `json:"transfer_tokens" also:"tokens"` // (assumed name)
+	Pagination *api.Pagination  `json:"pagination"`                    // nil if not in the response
+
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
+}
+
+func (p *TransferTokenPage) rows() ([]*TransferToken, *api.Pagination) { return p.Tokens, p.Pagination }
+
+// Create creates a token for an organization, which may be named by its domain. It is
+// not idempotent and is retried only if it was not sent.
+//
+// Errors: [api.ErrLimit] if there are 5 tokens; [api.ErrForbidden] if the caller is not
+// the owner, or not an agent.
+//
+// It calls POST /current/org/{org_id}/transfer/token/create/.
+func (t *TransferTokens) Create(ctx context.Context, org api.ID, opts ...api.CallOption) (*TransferToken, error) {
+	r := endpoint.AccountOrgsTransferTokensCreate(org)
+	made, err := call.One[TransferToken](ctx, t.c, r, "", opts)
+	if err == nil && made.Token.IsZero() {
+		return call.Found[TransferToken](r.Op, "token", nil)
+	}
+	return made, err
+}
+
+// List returns one page of the tokens of an organization, which may be named by its
+// domain.
+//
+// Errors: [api.ErrForbidden] if the caller is not the owner; [api.ErrInvalid] if a
+// bound is out of range.
+//
+// It calls GET /current/org/{org_id}/transfer/token/list/.
+func (t *TransferTokens) List(
+	ctx context.Context, org api.ID, list *ListOptions, opts ...api.CallOption,
+) (*TransferTokenPage, error) {
+	return call.Page[TransferTokenPage](ctx, t.c, endpoint.AccountOrgsTransferTokensList(org, nil), list.query, opts)
+}
+
+// All returns the tokens of all pages of [TransferTokens.List], from list.Offset on.
+// Default: pages of 500.
+func (t *TransferTokens) All(
+	ctx context.Context, org api.ID, list *ListOptions, opts ...api.CallOption,
+) iter.Seq2[*TransferToken, error] {
+	fetch := func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*TransferTokenPage, error) {
+		return t.List(ctx, org, list, opts...)
+	}
+	return rows(ctx, "account.Orgs.TransferTokens.List", list, opts, fetch, (*TransferTokenPage).rows)
+}
+
+// Delete revokes a token, named by its ID.
+//
+// Errors: [api.ErrNotFound] if there is none; [api.ErrForbidden] if the caller is not
+// the owner.
+//
+// It calls DELETE /current/org/{org_id}/transfer/token/{token_id}/.
+func (t *TransferTokens) Delete(ctx context.Context, org api.ID, id string, opts ...api.CallOption) error {
+	return call.Remove(ctx, t.c, endpoint.AccountOrgsTransferTokensDelete(org, id), opts)
+}
+
+// Claim makes the caller the owner of the organization of a token, and its owner an
+// administrator. The caller cannot undo it, but can transfer the ownership back. It is
+// retried only if it was not sent; after a lost response, [Org].Owner shows whether it
+// succeeded.
+//
+// Errors: [api.ErrNotFound] if the token is unknown, has been claimed or has expired.
+//
+// It calls POST /current/org/transfer/claim/.
+func (o *Orgs) Claim(ctx context.Context, token api.Secret, opts ...api.CallOption) error {
+	if token.IsZero() {
+		return &api.InputError{Op: "account.Orgs.Claim", Field: "token", Rule: "must be given"}
+	}
+	return call.Do(ctx, o.c, endpoint.AccountOrgsClaim(api.Form{"token": {token.Reveal()}}), opts)
+}

@@ -1,0 +1,311 @@
+package account
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fastio-go/fastio/fastiotest/seed"
+	"github.com/fastio-go/fastio/internal/emulator/wire"
+	"github.com/fastio-go/fastio/internal/emulator/world"
+)
+
+// Codes of organizations: two published, the others the emulator's own.
+const (
+	codeDenied       = 1680
+	codeUnsubscribed = 1688
+	codeDomain       = 199971
+	codeTokenQuota   = 199972
+	codeNoToken      = 199973
+	codeCountry      = 199974
+)
+
+const orgFields = "name domain description industry billing_email"
+
+// orgRoutes returns the routes that create, change and close organizations. Those with
+// a word in place of an id have patterns of their own.
+func (h *Handlers) orgRoutes() []*wire.Route {
+	const org, handover = "/current/org/{org_id}/", "/current/org/{org_id}/transfer/token/"
+	owner := h.orgFor(world.Owner, wire.Admin)
+	return []*wire.Route{
+		wire.Post("account.Orgs.Create", "/current/org/create/", wire.Writing(h.createOrg), wire.Form(orgFields)),
+		wire.Post("account.Orgs.Update", org+"update/", wire.With(h.orgFor(world.Admin, wire.Admin), h.updateOrg),
+			wire.Form(orgFields+" homepage facebook twitter instagram youtube accent_color background_color "+
+				"background_mode use_background perm_member_manage perm_auth_domains owner_defined")),
+		wire.Post("account.Orgs.Close", org+"close/", wire.With(owner, h.closeOrg), wire.Form("confirm")),
+		wire.Get("account.Orgs.CheckDomain", "/current/orgs/check/domain/{domain}/", h.checkDomain),
+		wire.Get("account.Orgs.Industries", "/current/orgs/industries/", wire.Checked(h.industries)),
+		wire.Post("account.Orgs.TransferTokens.Create", handover+"create/", wire.With(owner, h.createToken), wire.Form("")),
+		wire.Get("account.Orgs.TransferTokens.List", handover+"list/", wire.With(owner, h.listTokens),
+			wire.Query("limit offset")),
+		wire.Delete("account.Orgs.TransferTokens.Delete", handover+"{token_id}/", wire.With(owner, h.deleteToken)),
+		wire.Post("account.Orgs.Claim", "/current/org/transfer/claim/", wire.Writing(h.claimOrg), wire.Form("token")),
+	}
+}
+
+// createOrg creates an organization without a plan.
+func (h *Handlers) createOrg(c *wire.Call) (wire.Object, error) {
+	made := world.Org{Owner: c.Key.User, Unsubscribed: true, BillingEmail: h.Users[c.Key.User].Value.Email}
+	h.readOrg(c, &made, true)
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	if h.Options.Account.CountryBlocked {
+		return nil, wire.Refuse(http.StatusForbidden, codeCountry, "Organizations cannot be created from here.")
+	}
+	if h.domainTaken(made.Domain, "") {
+		return nil, domainTaken()
+	}
+	made = h.NewOrg(made)
+	h.WriteEvent(world.Event{Name: "org_created", Org: made.ID, CallingUser: c.Key.User, Actor: h.ActorOf(c.Key)})
+	return wire.Object{{h.orgKey(), h.orgObject(made.ID, c.Key.User, c.Out.Level)}}, nil
+}
+
+// updateOrg changes the given fields. Some are cleared by null or an empty text.
+func (h *Handlers) updateOrg(c *wire.Call, id string) (wire.Object, error) {
+	changed := h.Orgs[id].Value
+	h.readOrg(c, &changed, false)
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	if h.domainTaken(changed.Domain, id) {
+		return nil, domainTaken()
+	}
+	h.Orgs[id].Value = changed
+	h.WriteEvent(world.Event{Name: "org_updated", Org: id, CallingUser: c.Key.User, Actor: h.ActorOf(c.Key)})
+	return nil, nil
+}
+
+func (h *Handlers) readOrg(c *wire.Call, o *world.Org, create bool) {
+	if domain, given := c.Field("domain"); given || create {
+		readDomain(c, domain)
+		o.Domain = domain
+	}
+	if name, given := c.Field("name"); given || create {
+		c.Check.Text("name", name, 3, 100)
+		o.Name = name
+	}
+	if text, given := c.Field("description"); given {
+		if o.Description = text; !create && wire.Cleared(text) {
+			o.Description = ""
+		} else {
+			c.Check.Text("description", text, 10, 1000)
+		}
+	}
+	if key, given := c.Field("industry"); given {
+		c.Check.InvalidIf(!slices.Contains(industryKeys(), key), "industry", "One of the list.")
+		o.Industry = key
+	}
+	if _, given := c.Field("billing_email"); given {
+		o.BillingEmail = address(c, "billing_email")
+	}
+	if !create {
+		readAppearance(c, o)
+	}
+}
+
+// readAppearance reads the fields that only an update has.
+func readAppearance(c *wire.Call, o *world.Org) {
+	for _, f := range []struct {
+		name string
+		into *string
+	}{
+		{"homepage", &o.Homepage},
+		{"facebook", &o.Facebook},
+		{"twitter", &o.Twitter},
+		{"instagram", &o.Instagram},
+		{"youtube", &o.YouTube},
+	} {
+		clearable(c, f.name, f.into, func(text string) bool {
+			u, err := url.Parse(text)
+			return err == nil && u.Host != ""
+		})
+	}
+	clearable(c, "background_mode", &o.BackgroundMode, func(text string) bool {
+		return text == "stretched" || text == "fixed"
+	})
+	clearable(c, "perm_auth_domains", &o.AuthDomain, func(text string) bool { return wire.IsEmail("a@" + text) })
+	if text, given := c.Field("use_background"); given {
+		o.UseBackground = c.Check.Yes("use_background", text)
+	}
+	Permission(c, "perm_member_manage", &o.ManageMembers, "Owner only", adminOrAbove, memberOrAbove)
+	for name, into := range map[string]*seed.JSON{
+		"accent_color": &o.AccentColor, "background_color": &o.BackgroundColor, "owner_defined": &o.OwnerDefined,
+	} {
+		JSON(c, name, into)
+	}
+}
+
+// clearable reads a text that null and an empty text clear.
+func clearable(c *wire.Call, name string, into *string, valid func(string) bool) {
+	text, given := c.Field(name)
+	switch {
+	case !given:
+		return
+	case wire.Cleared(text):
+		text = ""
+	default:
+		c.Check.InvalidIf(!valid(text), name, "Not a value of this field.")
+	}
+	*into = text
+}
+
+// readDomain requires lower-case letters, digits and inner hyphens.
+func readDomain(c *wire.Call, domain string) {
+	const letters = "abcdefghijklmnopqrstuvwxyz0123456789-"
+	wrong := strings.Trim(domain, letters) != "" || strings.Trim(domain, "-") != domain
+	c.Check.InvalidIf(c.Check.Text("domain", domain, 2, 63) && wrong, "domain", "a-z, 0-9 and hyphens inside.")
+}
+
+// domainTaken reports whether a domain is in use, also by a closed organization, or reserved.
+func (h *Handlers) domainTaken(domain, except string) bool {
+	reserved := slices.Contains([]string{"create", "transfer", "billing", "assets", "www", "api", "go"}, domain)
+	return reserved || slices.ContainsFunc(h.OrgList, func(id string) bool {
+		return id != except && strings.EqualFold(h.Orgs[id].Value.Domain, domain)
+	})
+}
+
+func domainTaken() error {
+	return wire.Refuse(http.StatusNotAcceptable, codeDomain, "The domain is in use or reserved.")
+}
+
+// checkDomain returns 202 for a free domain (assumed, as for other names).
+func (h *Handlers) checkDomain(c *wire.Call) (wire.Object, error) {
+	domain := c.Segment("domain")
+	readDomain(c, domain)
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	if h.domainTaken(domain, "") {
+		return nil, domainTaken()
+	}
+	return c.Accepted(nil)
+}
+
+// closeOrg closes an organization, which its id or domain confirms. Nothing else is
+// deleted, as nothing of it can be reached any more.
+func (h *Handlers) closeOrg(c *wire.Call, id string) (wire.Object, error) {
+	o := &h.Orgs[id].Value
+	confirm, _ := c.Field("confirm")
+	c.Check.MissingIf(confirm == "", "confirm", "The id or the domain.")
+	c.Check.InvalidIf(confirm != "" && confirm != id && !strings.EqualFold(confirm, o.Domain), "confirm",
+		"Not the id or the domain.")
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	h.WriteEvent(world.Event{Name: "org_closed", Org: id, CallingUser: c.Key.User, Actor: h.ActorOf(c.Key)})
+	o.Closed = true
+	h.Touch(h.Now(), id, world.FieldSettings)
+	return nil, nil
+}
+
+// Subscribed rejects calls for the resources of an organization without a plan.
+func (h *Handlers) Subscribed(org string) error {
+	if !h.Orgs[org].Value.Unsubscribed {
+		return nil
+	}
+	return wire.Refuse(http.StatusPaymentRequired, codeUnsubscribed, "Payment Required: choose a plan first.")
+}
+
+// industryKeys returns the keys of industries.
+func industryKeys() []string {
+	return strings.Fields("unspecified technology healthcare financial education manufacturing construction " +
+		"professional media retail real_estate logistics energy automotive agriculture pharmaceutical legal government " +
+		"non_profit insurance telecommunications research entertainment architecture consulting marketing")
+}
+
+// industries lists the industries. The form of the list is assumed.
+func (h *Handlers) industries(*wire.Call) (wire.Object, error) {
+	return wire.Object{{"industries", industryKeys()}}, nil
+}
+
+const (
+	tokenLife = 72 * time.Hour
+	tokenMost = 5 // of an organization
+)
+
+// transferToken makes its claimant the owner of an organization. Its members are
+// assumed.
+type transferToken struct {
+	id, org, token   string
+	created, expires time.Time
+}
+
+func (t *transferToken) object() wire.Object {
+	return wire.Object{
+		{"id", wire.Hyphenated(t.id)},
+		{"token", t.token},
+		{"created", wire.Stamp(t.created.Unix())},
+		{"expires", wire.Stamp(t.expires.Unix())},
+	}
+}
+
+// tokensOf returns the valid tokens of an organization.
+func (h *Handlers) tokensOf(org string) []*transferToken {
+	return wire.Filter(h.tokens,
+		func(t *transferToken) bool { return t.org == org && !wire.Past(t.expires, h.Now()) })
+}
+
+func (h *Handlers) createToken(c *wire.Call, org string) (wire.Object, error) {
+	switch {
+	case h.Users[c.Key.User].Value.AccountType != "agent":
+		return nil, wire.Refuse(http.StatusForbidden, codeDenied, "Access Denied: only agents hand organizations over.")
+	case len(h.tokensOf(org)) >= tokenMost:
+		return nil, wire.Refuse(http.StatusPreconditionFailed, codeTokenQuota, "Feature Limit: there are 5 tokens.")
+	}
+	now := h.Now()
+	t := &transferToken{
+		id: world.Opaque('t', h.Options.Seed, h.NextSerial()), org: org, token: h.Secret(), created: now,
+		expires: now.Add(tokenLife),
+	}
+	h.tokens = append(h.tokens, t)
+	h.WriteEvent(world.Event{Name: "org_transfer_token_created", Org: org, CallingUser: c.Key.User, Actor: h.ActorOf(c.Key)})
+	return t.object(), nil
+}
+
+func (h *Handlers) listTokens(c *wire.Call, org string) (wire.Object, error) {
+	page, all := c.Page(wire.ListDefault, wire.ListLimit), h.tokensOf(org)
+	return wire.Object{
+		{"transfer_tokens", wire.Rows(wire.Cut(all, page), (*transferToken).object)}, {"pagination", page.Of(len(all))},
+	}, c.Check.Refusal()
+}
+
+func (h *Handlers) deleteToken(c *wire.Call, org string) (wire.Object, error) {
+	id := wire.Plain(c.Segment("token_id"))
+	for _, t := range h.tokensOf(org) {
+		if t.id == id {
+			h.tokens = slices.DeleteFunc(h.tokens, func(other *transferToken) bool { return other == t })
+			return nil, nil
+		}
+	}
+	return nil, noToken()
+}
+
+func noToken() error { return wire.NoSuch(codeNoToken, "transfer token") }
+
+// claimOrg makes the caller the owner of the organization of a token, and the owner an
+// admin. The other tokens end as well.
+func (h *Handlers) claimOrg(c *wire.Call) (wire.Object, error) {
+	token, _ := c.Field("token")
+	c.Check.MissingIf(token == "", "token", "Send the token.")
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(h.tokens, func(t *transferToken) bool { return t.token == token && !wire.Past(t.expires, h.Now()) })
+	if i < 0 || h.Closed(h.tokens[i].org) {
+		return nil, noToken()
+	}
+	org, user := h.tokens[i].org, c.Key.User
+	h.tokens = slices.DeleteFunc(h.tokens, func(t *transferToken) bool { return t.org == org })
+	o := &h.Orgs[org].Value
+	h.PutMember(org, o.Owner, world.Admin)
+	h.PutMember(org, user, world.Owner)
+	o.Owner = user
+	h.WriteEvent(world.Event{
+		Name: "org_transfer_completed", Org: org, User: user, CallingUser: user, Actor: h.ActorOf(c.Key),
+	})
+	h.WriteMembership("membership_updated", org, user, user, h.ActorOf(c.Key))
+	return nil, nil
+}
