@@ -36,10 +36,13 @@ type Service struct {
 	c api.Client
 
 	Dashboard *Dashboard // cards of a workspace
+	Intents   *Intents   // what agents work on in a workspace
 }
 
 // New returns a Service that sends its requests through c.
-func New(c api.Client) *Service { return &Service{c: c, Dashboard: &Dashboard{c}} }
+func New(c api.Client) *Service {
+	return &Service{c: c, Dashboard: &Dashboard{c}, Intents: &Intents{c}}
+}
 
 // PollOptions selects what to report. Nil means everything, without a wait.
 type PollOptions struct {

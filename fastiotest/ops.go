@@ -290,4 +290,9 @@ const (
 	OpAccountWorkspacesInvitationsList          Op = "account.Workspaces.Invitations.List"
 	OpAccountWorkspacesInvitationsUpdate        Op = "account.Workspaces.Invitations.Update"
 	OpAccountWorkspacesInvitationsDelete        Op = "account.Workspaces.Invitations.Delete"
+	OpActivityIntentsAllocate                   Op = "activity.Intents.Allocate"
+	OpActivityIntentsList                       Op = "activity.Intents.List"
+	OpActivityIntentsGet                        Op = "activity.Intents.Get"
+	OpActivityIntentsFill                       Op = "activity.Intents.Fill"
+	OpActivityIntentsRelease                    Op = "activity.Intents.Release"
 )

@@ -264,6 +264,23 @@ func activitySteps() []step {
 		makes("Dashboard.Dismiss", workspaceID, cardID, time.Time{}),
 		makes("Dashboard.Dismiss", workspaceID, "file_added:en0wh3r3t0b3f0und123456789xyz", keyEnd()),
 		makes("Dashboard.Restore", workspaceID, cardID),
+		between((*world).draw),
+		makes("Intents.Allocate", workspaceID, nil).learns("intent", "ID"),
+		makes("Intents.Allocate", workspaceID, &activity.AllocateOptions{NodeID: picture, Kind: "editing"}),
+		makes("Intents.Allocate", workspaceID, &activity.AllocateOptions{NodeID: drawingID}),
+		makes("Intents.Fill", workspaceID, "$intent", activity.FillRequest{
+			Topic: "The wheels of the mill", Message: "I count them.\nDo not turn it.", Kind: "reading",
+		}),
+		makes("Intents.Fill", workspaceID, "$intent", activity.FillRequest{Topic: "The gates"}),
+		makes("Intents.Fill", workspaceID, "$intent", activity.FillRequest{Version: 1}),
+		makes("Intents.List", workspaceID, nil).learns("cursor", "Cursor"),
+		makes("Intents.List", workspaceID, &activity.IntentListOptions{Cursor: "$cursor"}),
+		{"Intents.Get", func(c call) (any, error) {
+			return c.Activity.Intents.Get(c, workspaceID, []api.OpaqueID{api.OpaqueID(c.known["intent"]), missingNode})
+		}},
+		makes("Intents.Release", workspaceID, "$intent"),
+		makes("Intents.Release", workspaceID, "$intent"),
+		makes("Intents.Get", workspaceID, []api.OpaqueID{missingNode}),
 	}
 }
 

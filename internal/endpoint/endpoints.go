@@ -3239,3 +3239,56 @@ func AccountWorkspacesInvitationsDelete(workspaceID api.ID, invitationID string)
 		),
 	}
 }
+
+func ActivityIntentsAllocate(workspaceID api.ID, body api.Body) *api.Request {
+	return &api.Request{
+		Op: "activity.Intents.Allocate", Method: http.MethodPost, Replay: api.ReplaySafe,
+		Path: api.Path(
+			"/current/workspace/{workspace_id}/intents/",
+			string(workspaceID),
+		),
+		Body: body,
+	}
+}
+
+func ActivityIntentsList(workspaceID api.ID, query url.Values) *api.Request {
+	return &api.Request{
+		Op: "activity.Intents.List", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path: api.Path(
+			"/current/workspace/{workspace_id}/intents/",
+			string(workspaceID),
+		),
+		Query: query,
+	}
+}
+
+func ActivityIntentsGet(workspaceID api.ID, intentIDs []string) *api.Request {
+	return &api.Request{
+		Op: "activity.Intents.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path: api.PathList(
+			"/current/workspace/{workspace_id}/intents/{intent_ids}/",
+			[]string{string(workspaceID)}, intentIDs...,
+		),
+	}
+}
+
+func ActivityIntentsFill(workspaceID api.ID, intentID api.OpaqueID, body api.Body) *api.Request {
+	return &api.Request{
+		Op: "activity.Intents.Fill", Method: http.MethodPost, Replay: api.ReplayOnce,
+		Path: api.Path(
+			"/current/workspace/{workspace_id}/intents/{intent_id}/",
+			string(workspaceID), intentID.Plain(),
+		),
+		Body: body,
+	}
+}
+
+func ActivityIntentsRelease(workspaceID api.ID, intentID api.OpaqueID) *api.Request {
+	return &api.Request{
+		Op: "activity.Intents.Release", Method: http.MethodDelete, Replay: api.ReplaySafe,
+		Path: api.Path(
+			"/current/workspace/{workspace_id}/intents/{intent_id}/",
+			string(workspaceID), intentID.Plain(),
+		),
+	}
+}

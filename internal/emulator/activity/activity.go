@@ -21,6 +21,7 @@ type Handlers struct {
 	events *events.Handlers
 
 	dismissals dismissals
+	intents    []*intent // by allocation
 }
 
 // New returns the handlers of a world.
@@ -185,7 +186,7 @@ func pollParams(path ...string) wire.RouteOption {
 // Routes returns the routes of polls and the dashboard.
 func (h *Handlers) Routes() []*wire.Route {
 	const card = "/current/workspace/{workspace_id}/dashboard/cards/{card_key}/dismiss/"
-	return []*wire.Route{
+	return slices.Concat(h.intentRoutes(), []*wire.Route{
 		wire.Get(OpPoll, "/current/activity/poll/", h.pollSelf, wire.Unlocked, pollParams()),
 		wire.Get(OpPollProfile, "/current/activity/poll/{profile_id}/", h.pollProfile, wire.Unlocked,
 			pollParams("/profile_id:profile_id:organization, workspace, share, own user")),
@@ -193,7 +194,7 @@ func (h *Handlers) Routes() []*wire.Route {
 			wire.With(h.WorkspaceOfPath, h.dashboard), wire.Query("limit offset")),
 		wire.Post("activity.Dashboard.Dismiss", card, wire.With(h.cardOfPath, h.dismissCard), wire.Fields("snooze_until")),
 		wire.Delete("activity.Dashboard.Restore", card, wire.With(h.cardOfPath, h.restoreCard)),
-	}
+	})
 }
 
 // changed returns the selected fields of a profile and the latest time: none

@@ -236,9 +236,12 @@ func identifier(op string) string {
 func title(name string) string {
 	var b strings.Builder
 	for word := range strings.SplitSeq(name, "_") {
-		if word == "id" {
+		switch word {
+		case "id":
 			b.WriteString("ID")
-		} else {
+		case "ids":
+			b.WriteString("IDs")
+		default:
 			b.WriteString(strings.ToUpper(word[:1]) + word[1:])
 		}
 	}
@@ -395,7 +398,7 @@ func (c *constructor) writePath(b *strings.Builder) []parameter {
 	list := ""
 	if c.list {
 		last := &params[len(params)-1]
-		last.name, last.kind = last.name+"s", "[]string"
+		last.name, last.kind = strings.TrimSuffix(last.name, "s")+"s", "[]string"
 		list, segments = last.name+"...,\n", segments[:len(segments)-1]
 	}
 	joined := strings.Join(segments, ", ")

@@ -1,0 +1,218 @@
+package activity
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/fastio-go/fastio/internal/emulator/wire"
+	"github.com/fastio-go/fastio/internal/emulator/world"
+)
+
+// Codes of intents: the first is published, the other is ours.
+const (
+	codeIntentVersion = 9667
+	codeNoIntent      = 199955
+)
+
+// Limits of intents. The lifetime and the rows of a page are assumed.
+const (
+	intentLife  = 10 * time.Minute
+	intentRows  = 50
+	intentsMost = 250
+	topicMost   = 256
+	messageMost = 8192
+)
+
+// intent is a notice of an agent about its work.
+type intent struct {
+	id, workspace, node, user string
+	token                     string // the credential that allocated it
+	kind, topic, message      string
+	version                   int
+	sequence                  uint64
+	expires                   time.Time
+}
+
+func (h *Handlers) intentRoutes() []*wire.Route {
+	const all = "/current/workspace/{workspace_id}/intents/"
+	return []*wire.Route{
+		wire.Post("activity.Intents.Allocate", all, wire.With(h.roomOfIntents, h.allocateIntent),
+			wire.Form("node_id intent")),
+		wire.Get("activity.Intents.List", all, wire.With(h.WorkspaceOfPath, h.listIntents), wire.Query("cursor")),
+		wire.Get("activity.Intents.Get", all+"{intent_ids}/", wire.With(h.WorkspaceOfPath, h.getIntents)),
+		wire.Post("activity.Intents.Fill", all+"{intent_id}/", wire.With(h.intentOfPath, h.fillIntent),
+			wire.Form("version topic message intent")),
+		wire.Delete("activity.Intents.Release", all+"{intent_id}/", wire.With(h.intentOfPath, h.releaseIntent)),
+	}
+}
+
+// roomOfIntents finds the workspace of a call that writes.
+func (h *Handlers) roomOfIntents(c *wire.Call) (string, error) {
+	id, err := h.WorkspaceOfPath(c)
+	switch {
+	case err != nil:
+		return "", err
+	case h.Covers(c.Key, id) < wire.Write:
+		return "", c.Key.RefuseWrite()
+	}
+	return id, nil
+}
+
+// intentsOf returns the live intents of a user in a workspace.
+func (h *Handlers) intentsOf(workspace, user string) []*intent {
+	now := h.Now()
+	return wire.Filter(h.intents, func(it *intent) bool {
+		return it.workspace == workspace && it.user == user && now.Before(it.expires)
+	})
+}
+
+// allocateIntent returns the live intent of the credential and scope, or a new one.
+func (h *Handlers) allocateIntent(c *wire.Call, id string) (wire.Object, error) {
+	node, given := c.Field("node_id")
+	node = wire.Plain(node)
+	switch {
+	case given && !wire.IsOpaque(node):
+		c.Check.Mistyped("node_id", "opaque_id")
+	case given:
+		c.Check.InvalidIf(h.Node(id, node) == nil, "node_id", "Not a node of this workspace.")
+	}
+	kind := readIntentKind(c)
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	own := h.intentsOf(id, c.Key.User)
+	at := slices.IndexFunc(own, func(it *intent) bool { return it.token == c.Key.Token && it.node == node })
+	if at < 0 {
+		serial := h.NextSerial()
+		own = []*intent{{
+			id: world.Opaque('w', h.Options.Seed, serial), workspace: id, node: node, user: c.Key.User, token: c.Key.Token,
+			kind: kind, sequence: serial,
+		}}
+		at, h.intents = 0, append(h.intents, own[0])
+	}
+	own[at].expires = h.Now().Add(intentLife)
+	return own[at].object(true), nil
+}
+
+// readIntentKind reads a word of a closed set, which is not published: any word.
+func readIntentKind(c *wire.Call) string {
+	kind, given := c.Field("intent")
+	c.Check.InvalidIf(given && (kind == "" || strings.Trim(kind, "abcdefghijklmnopqrstuvwxyz_") != ""), "intent", "A word.")
+	return kind
+}
+
+func (it *intent) object(whole bool) wire.Object {
+	state := "allocated"
+	if it.topic+it.message != "" {
+		state = "filled"
+	}
+	o := wire.Object{
+		{"id", wire.Hyphenated(it.id)},
+		{"state", state},
+		{"version", it.version},
+		{"sequence", strconv.FormatUint(it.sequence, 36)},
+		{"topic", wire.Optional(it.topic)},
+	}
+	return append(o.With(whole, "message", wire.Optional(it.message)),
+		wire.Member{"expires_at", wire.Stamp(it.expires.Unix())})
+}
+
+// listIntents returns a page without messages. Only an empty one ends the list.
+func (h *Handlers) listIntents(c *wire.Call, id string) (wire.Object, error) {
+	rows, binding := h.intentsOf(id, c.Key.User), "intents "+id
+	if text := c.Value("cursor"); text != "" {
+		from, valid := h.OpenCursor(text, binding)
+		c.Check.InvalidIf(!valid, "cursor", "Not a cursor of this list.")
+		rows = wire.Filter(rows, func(it *intent) bool { return it.sequence > from.Key })
+	}
+	rows = rows[:min(intentRows, len(rows))]
+	var cursor any
+	if len(rows) > 0 {
+		cursor = h.Cursor(world.Position{Key: rows[len(rows)-1].sequence}, binding)
+	}
+	items := wire.Rows(rows, func(it *intent) wire.Object { return it.object(false) })
+	return wire.Object{{"items", items}, {"cursor", cursor}}, c.Check.Refusal()
+}
+
+// getIntents returns intents by their ids. Those beyond the limit are dropped.
+func (h *Handlers) getIntents(c *wire.Call, id string) (wire.Object, error) {
+	var found []*intent
+	all, ids := h.intentsOf(id, c.Key.User), c.Segments("intent_ids")
+	for _, name := range ids[:min(intentsMost, len(ids))] {
+		if at := indexOfIntent(all, name); at >= 0 {
+			found = append(found, all[at])
+		}
+	}
+	if len(found) == 0 {
+		return nil, wire.NoSuch(codeNoIntent, "intent")
+	}
+	return wire.Object{{"items", wire.Rows(found, func(it *intent) wire.Object { return it.object(true) })}},
+		c.Check.Refusal()
+}
+
+func indexOfIntent(all []*intent, id string) int {
+	return slices.IndexFunc(all, func(it *intent) bool { return it.id == wire.Plain(id) })
+}
+
+// intentOfPath finds the caller's intent of a call that writes.
+func (h *Handlers) intentOfPath(c *wire.Call) (*intent, error) {
+	id, err := h.roomOfIntents(c)
+	if err != nil {
+		return nil, err
+	}
+	all := h.intentsOf(id, c.Key.User)
+	at := indexOfIntent(all, c.Segment("intent_id"))
+	if at < 0 {
+		return nil, wire.NoSuch(codeNoIntent, "intent")
+	}
+	return all[at], nil
+}
+
+// fillIntent changes the content of an intent; the version alone only keeps it alive.
+func (h *Handlers) fillIntent(c *wire.Call, it *intent) (wire.Object, error) {
+	version := -1
+	if text, given := c.Field("version"); given {
+		version = c.Whole("version", text, 0)
+	} else {
+		c.Check.Missing("version", "The version that was read.")
+	}
+	topic, hasTopic := c.Field("topic")
+	c.Check.InvalidIf(utf8.RuneCountInString(topic) > topicMost || strings.ContainsFunc(topic, unicode.IsControl), "topic",
+		"At most 256 characters in one line.")
+	message, hasMessage := c.Field("message")
+	c.Check.InvalidIf(utf8.RuneCountInString(message) > messageMost, "message", "At most 8192 characters.")
+	kind := readIntentKind(c)
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	if version != it.version {
+		return nil, wire.Refuse(http.StatusConflict, codeIntentVersion, "The intent has another version. Read it again.")
+	}
+	if hasTopic {
+		it.topic = topic
+	}
+	if hasMessage {
+		it.message = message
+	}
+	if kind != "" {
+		it.kind = kind
+	}
+	if hasTopic || hasMessage || kind != "" {
+		it.version++
+	}
+	it.expires = h.Now().Add(intentLife)
+	return it.object(true), nil
+}
+
+func (h *Handlers) releaseIntent(c *wire.Call, it *intent) (wire.Object, error) {
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	h.intents = slices.DeleteFunc(h.intents, func(other *intent) bool { return other == it })
+	return nil, nil
+}
