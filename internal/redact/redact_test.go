@@ -28,7 +28,7 @@ var secretNames = []string{
 	"private_key", "public_key", "encryption_key", "client_secret", "client_info", "hosted_invoice_url", "invoice_pdf",
 	"code", "code_verifier", "device_code", "user_code", "verification_uri_complete",
 	"email_token", "lock_token", "downloadtoken", "download_token", "invitation_key", "invite_url", "binding_uri",
-	"x-ve-password",
+	"pin", "identity_hash", "x-ve-password",
 	"authorization", "cookie", "set-cookie",
 }
 
@@ -113,12 +113,27 @@ func TestEverySecretNameIsKnown(t *testing.T) {
 	}
 }
 
+// The response about the support PIN is masked as a whole.
+func TestConfidentialResponses(t *testing.T) {
+	t.Parallel()
+	if !redact.Confidential("/api/current/user/pin/") || redact.Confidential("/current/user/me/details/") {
+		t.Error("only the support PIN is confidential")
+	}
+	w := redact.Words{All: true}
+	in := `{"result":true,"a":"short","b":[7,null],"c":{"d":"x"}}`
+	want := `{"result":true,"a":"$","b":["$",null],"c":{"d":"$"}}`
+	if got := string(w.JSON([]byte(in))); got != strings.ReplaceAll(want, "$", redact.Mask) {
+		t.Errorf("got %s", got)
+	}
+}
+
 func TestPath(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
 		"/current/user/password/s/details/":         "/current/user/password/[redacted]/details/",
 		"/api/current/user/password/s/":             "/api/current/user/password/[redacted]/",
 		"/current/user/password/":                   "/current/user/password/",
+		"/current/user/phone/44-2079460000/":        "/current/user/phone/[redacted]/",
 		"/current/user/auth/2factor/auth/123456/":   "/current/user/auth/2factor/auth/[redacted]/",
 		"/current/user/auth/2factor/verify/123456/": "/current/user/auth/2factor/verify/[redacted]/",
 		"/current/user/auth/2factor/123456/":        "/current/user/auth/2factor/[redacted]/",
