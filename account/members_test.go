@@ -89,6 +89,7 @@ func TestRetriedRemovalSucceeds(t *testing.T) {
 			return s.Orgs.Leave(ctx, "acme")
 		},
 		"the caller from a workspace": func(s *account.Service) error { return s.Workspaces.Leave(ctx, "design") },
+		"a workspace":                 func(s *account.Service) error { return s.Workspaces.Delete(ctx, "design") },
 		"an invitation to an organization": func(s *account.Service) error {
 			return s.Orgs.Invitations.Delete(ctx, "acme", "i1")
 		},

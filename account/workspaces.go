@@ -13,7 +13,7 @@ import (
 	"github.com/fastio-go/fastio/internal/page"
 )
 
-// Workspaces lists, reads, creates and changes workspaces.
+// Workspaces lists, reads, creates, changes, archives and deletes workspaces.
 type Workspaces struct {
 	c api.Client
 
@@ -31,7 +31,7 @@ type Workspace struct {
 	OrgID       api.ID `json:"org_id"`
 	OrgDomain   string `json:"org_domain"`
 	UserStatus  string `json:"user_status"` // the caller's relation to it
-	Archived    bool   `json:"archived"`
+	Archived    bool   `json:"archived"`    // see [Workspaces.Archive]
 
 	// whether files are indexed for search and the agent; nil means unknown
 	Intelligence       *bool      `json:"intelligence"`

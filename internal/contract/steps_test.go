@@ -112,7 +112,7 @@ func accountSteps() []step {
 		makes("ConfirmEmail", "ada@example.test", secret("$code")).as("ValidateEmail"),
 		makes("ConfirmEmail", "ada@example.test", secret("00000000")).as("ValidateEmail"),
 	}
-	return slices.Concat(steps, orgMemberSteps(), workspaceMemberSteps(), ownInvitationSteps(), orgSteps(), ownAccountSteps())
+	return slices.Concat(steps, orgMemberSteps(), workspaceMemberSteps(), ownInvitationSteps(), orgSteps(), workspaceSteps(), ownAccountSteps())
 }
 
 // ownAccountSteps end with the account of the caller.
@@ -171,6 +171,21 @@ func orgSteps() []step {
 		makes("Orgs.Close", "mills"),
 		makes("Orgs.Get", "$org"),
 		makes("Orgs.ListMembers", "mills", nil),
+	}
+}
+
+// workspaceSteps end with the workspace.
+func workspaceSteps() []step {
+	return []step{
+		between((*world).addVault),
+		makes("Workspaces.Limits", closedWorkspace),
+		makes("Workspaces.Archive", "vault"),
+		makes("Workspaces.Update", "vault", account.UpdateRequest{Name: api.Set("Attic")}),
+		makes("Workspaces.ListByOrg", orgID, &account.ListByOrgOptions{Archived: true}, api.Terse),
+		makes("Workspaces.Unarchive", closedWorkspace),
+		makes("Workspaces.Delete", loomsID),
+		makes("Workspaces.Delete", "vault"),
+		makes("Workspaces.Get", closedWorkspace),
 	}
 }
 

@@ -250,6 +250,12 @@ func (w *world) recruit() {
 	w.server.SetMember(mint, ada.ID, "")
 }
 
+// addVault adds a workspace of the caller.
+func (w *world) addVault() {
+	w.add(fastiotest.Workspace{ID: closedWorkspace, Org: orgID, Name: "Vault"})
+	w.server.SetMember(closedWorkspace, w.server.User().ID, fastiotest.Owner)
+}
+
 // becomeAgent makes the account of the caller that of an agent.
 func (w *world) becomeAgent() {
 	ada := w.server.User()

@@ -213,7 +213,27 @@ func (s *Server) handle(c *wire.Call) (wire.Object, error) {
 	if err := c.Route.ReadBody(c); err != nil {
 		return nil, err
 	}
+	if err := s.frozen(c); err != nil {
+		return nil, err
+	}
 	return c.Route.Handle(c)
+}
+
+// frozen rejects a member's change of an archived workspace. What ends access to it,
+// and what concerns the caller only, is no such change.
+func (s *Server) frozen(c *wire.Call) error {
+	if c.Key == nil || c.Request.Method == http.MethodGet || slices.Contains([]string{
+		"account.Workspaces.Archive", "account.Workspaces.Unarchive", "account.Workspaces.Delete",
+		"account.Workspaces.Leave", "account.Workspaces.Members.Remove", "account.Workspaces.Invitations.Delete",
+		"activity.Dashboard.Dismiss", "activity.Dashboard.Restore", "search.Compound",
+	}, c.Route.Op) {
+		return nil
+	}
+	id := s.WorkspaceNamed(c.Segment("workspace_id"), c.Key.User)
+	if s.Role(id, c.Key.User) == "" {
+		return nil
+	}
+	return s.RefuseArchived(id)
 }
 
 func (s *Server) match(c *wire.Call, r *http.Request) error {

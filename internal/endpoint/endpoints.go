@@ -2703,6 +2703,16 @@ func AssetsRead(in api.Profile, assetName string) *api.Request {
 	return r
 }
 
+func AccountWorkspacesLimits(workspaceID api.ID) *api.Request {
+	return &api.Request{
+		Op: "account.Workspaces.Limits", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path: api.Path(
+			"/current/workspace/{workspace_id}/limits/",
+			string(workspaceID),
+		),
+	}
+}
+
 func AccountUpdateProfile(body api.Body) *api.Request {
 	return &api.Request{
 		Op: "account.UpdateProfile", Method: http.MethodPost, Replay: api.ReplayOnce,
@@ -3100,6 +3110,39 @@ func AccountBillingReactivate(orgID api.ID) *api.Request {
 			string(orgID),
 		),
 		Body: api.JSON(struct{}{}),
+	}
+}
+
+func AccountWorkspacesDelete(workspaceID api.ID, query url.Values) *api.Request {
+	return &api.Request{
+		Op: "account.Workspaces.Delete", Method: http.MethodDelete, Replay: api.ReplaySafe,
+		Path: api.Path(
+			"/current/workspace/{workspace_id}/delete/",
+			string(workspaceID),
+		),
+		Query: query,
+	}
+}
+
+func AccountWorkspacesArchive(workspaceID api.ID) *api.Request {
+	return &api.Request{
+		Op: "account.Workspaces.Archive", Method: http.MethodPost, Replay: api.ReplaySafe,
+		Path: api.Path(
+			"/current/workspace/{workspace_id}/archive/",
+			string(workspaceID),
+		),
+		Body: api.Form{},
+	}
+}
+
+func AccountWorkspacesUnarchive(workspaceID api.ID) *api.Request {
+	return &api.Request{
+		Op: "account.Workspaces.Unarchive", Method: http.MethodPost, Replay: api.ReplaySafe,
+		Path: api.Path(
+			"/current/workspace/{workspace_id}/unarchive/",
+			string(workspaceID),
+		),
+		Body: api.Form{},
 	}
 }
 

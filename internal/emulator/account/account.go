@@ -42,7 +42,7 @@ const (
 
 // Routes returns the routes of users, organizations and workspaces.
 func (h *Handlers) Routes() []*wire.Route {
-	return slices.Concat(h.userRoutes(), h.profileRoutes(), h.billingRoutes(), h.orgRoutes())
+	return slices.Concat(h.userRoutes(), h.profileRoutes(), h.billingRoutes(), h.orgRoutes(), h.roomRoutes())
 }
 
 func (h *Handlers) profileRoutes() []*wire.Route {

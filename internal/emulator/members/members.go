@@ -149,6 +149,8 @@ func (h *Handlers) reached(needed wire.Mode) func(*wire.Call) (string, error) {
 			return "", world.Unseen(world.CodeNoView)
 		case h.Closed(id):
 			return "", world.ClosedOrg()
+		case needed == wire.Write:
+			return id, h.RefuseArchived(id)
 		}
 		return id, nil
 	}

@@ -132,23 +132,8 @@ func (h *Handlers) deleteShare(c *wire.Call, share *world.Share) (wire.Object, e
 		return nil, err
 	}
 	h.tellShare(c, share, "share_deleted")
-	h.forgetShare(share.ID, h.Now())
+	h.Forget(share.ID)
 	return nil, nil
-}
-
-func (h *Handlers) forgetShare(id string, now time.Time) {
-	h.NodeList = slices.DeleteFunc(h.NodeList, func(node string) bool {
-		if h.Nodes[node].Profile != id {
-			return false
-		}
-		delete(h.Nodes, node)
-		return true
-	})
-	h.ShareList = slices.DeleteFunc(h.ShareList, func(share string) bool { return share == id })
-	h.Invitations = slices.DeleteFunc(h.Invitations, func(v *world.Invitation) bool { return v.Profile == id })
-	delete(h.Members, id)
-	delete(h.Shares, id)
-	h.Touch(now, id, world.FieldSettings) // the sockets on it end
 }
 
 func (h *Handlers) setArchived(archived bool, event string) func(*wire.Call) (wire.Object, error) {

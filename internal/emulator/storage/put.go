@@ -64,7 +64,7 @@ func BadName(name string) string {
 func (h *Handlers) MayStore(c *wire.Call, in world.Store) error {
 	switch {
 	case c.Key == nil && h.anonymous(in.Profile):
-		return nil
+		return h.RefuseArchived(in.Owner)
 	case c.Key == nil:
 		return wire.Refuse(http.StatusUnauthorized, wire.CodeCredential, "An upload requires a credential.")
 	case h.Covers(c.Key, in.Profile) < wire.Write:
@@ -72,7 +72,7 @@ func (h *Handlers) MayStore(c *wire.Call, in world.Store) error {
 	case !in.Insider(h.World):
 		return wire.Denied("you may not write here.")
 	}
-	return nil
+	return h.RefuseArchived(in.Owner)
 }
 
 // anonymous reports whether visitors without a credential may add files to a share.

@@ -442,7 +442,11 @@ func (w *Directory) Closed(profileID string) bool {
 
 // ClosedOrg rejects a call for a closed organization.
 func ClosedOrg() error {
-	return wire.Refuse(http.StatusForbidden, codeRestricted, "Access Restricted: the organization is closed.")
+	return restricted("the organization is closed.")
+}
+
+func restricted(why string) error {
+	return wire.Refuse(http.StatusForbidden, codeRestricted, "Access Restricted: "+why)
 }
 
 // Payer returns the profile that is billed for a profile.

@@ -102,7 +102,7 @@ func read() ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	left := strings.Split(strings.TrimSpace(string(unmade)), "\n")
+	left := strings.FieldsFunc(string(unmade), func(r rune) bool { return r == '\n' })
 	if !slices.IsSorted(left) {
 		return nil, errors.New(open + ": the lines must be sorted")
 	}

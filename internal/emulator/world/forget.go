@@ -1,0 +1,64 @@
+package world
+
+import (
+	"slices"
+
+	"github.com/fastio-go/fastio/internal/emulator/wire"
+)
+
+// Forget deletes a share or a workspace with what is in it. The sockets on it end.
+func (w *World) Forget(id string) {
+	if w.KindOf(id) == wire.KindWorkspace {
+		for _, share := range slices.Clone(w.ShareList) {
+			if w.Shares[share].Value.Workspace == id {
+				w.Forget(share)
+			}
+		}
+		for _, link := range slices.Clone(w.FileShareList) {
+			if w.FileShares[link].Workspace == id {
+				delete(w.FileShares, link)
+				w.Touch(w.Now(), link, FieldSettings)
+			}
+		}
+	}
+	w.NodeList = slices.DeleteFunc(w.NodeList, func(node string) bool {
+		if w.Nodes[node].Profile != id {
+			return false
+		}
+		delete(w.Nodes, node)
+		return true
+	})
+	isIt := func(other string) bool { return other == id }
+	w.ShareList = slices.DeleteFunc(w.ShareList, isIt)
+	w.WorkspaceList = slices.DeleteFunc(w.WorkspaceList, isIt)
+	w.FileShareList = slices.DeleteFunc(w.FileShareList, func(link string) bool { return w.FileShares[link] == nil })
+	w.Invitations = slices.DeleteFunc(w.Invitations, func(v *Invitation) bool { return v.Profile == id })
+	delete(w.Members, id)
+	delete(w.Shares, id)
+	delete(w.Workspaces, id)
+	w.Touch(w.Now(), id, FieldSettings)
+}
+
+// Archived reports whether a profile is an archived workspace.
+func (w *Directory) Archived(id string) bool {
+	workspace := w.Workspaces[id]
+	return workspace != nil && workspace.Value.Archived
+}
+
+// RefuseArchived rejects a change of an archived workspace.
+func (w *Directory) RefuseArchived(id string) error {
+	if !w.Archived(id) {
+		return nil
+	}
+	return restricted("the workspace is archived.")
+}
+
+// Owns reports whether a user owns a profile. A workspace without an owner is its
+// organization's.
+func (w *Directory) Owns(id, userID string) bool {
+	if w.KindOf(id) != wire.KindWorkspace || slices.ContainsFunc(w.MembersOf(id),
+		func(member string) bool { return w.Direct(id, member) == Owner }) {
+		return w.Direct(id, userID) == Owner
+	}
+	return w.Direct(w.OrgOf(id), userID) == Owner
+}
