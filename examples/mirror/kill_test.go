@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"io/fs"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -56,18 +57,18 @@ type killer struct {
 	*fastiotest.Server
 
 	mu      sync.Mutex
-	count   int // of requests to upload
+	count   int // of requests to upload or download
 	chunks  int // that were sent, in all processes
 	at      int // the one at which the process is killed; 0 means none
 	process *os.Process
 }
 
-// ServeHTTP serves a request. At an even request the process is killed before it is
-// served, which then has no effect, else after that.
+// ServeHTTP serves a request. The process is killed before it is served, which then has no
+// effect, within the body of the request or the response, or after that.
 func (k *killer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	k.mu.Lock()
 	var victim *os.Process
-	if strings.Contains(r.URL.Path, "/upload") {
+	if strings.Contains(r.URL.Path, "/upload") || strings.HasSuffix(r.URL.Path, "/read/") {
 		k.count++
 		if k.count == k.at {
 			victim = k.process
@@ -76,16 +77,37 @@ func (k *killer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodPost && strings.Contains(r.URL.Path, "/chunk") {
 		k.chunks++
 	}
-	before := k.at%2 == 0
+	at := k.at
 	k.mu.Unlock()
-	if victim != nil && before {
+	switch {
+	case victim == nil:
+		k.Server.ServeHTTP(w, r)
+	case at%3 == 0:
+		k.Server.ServeHTTP(w, r)
+		_ = victim.Kill()
+	case at%3 == 1 && r.Method == http.MethodGet:
+		k.Server.ServeHTTP(&halfway{w, victim}, r)
+	case at%3 == 1:
+		_, _ = io.CopyN(io.Discard, r.Body, r.ContentLength/2)
+		fallthrough
+	default:
 		_ = victim.Kill()
 		panic(http.ErrAbortHandler)
 	}
-	k.Server.ServeHTTP(w, r)
-	if victim != nil {
-		_ = victim.Kill()
-	}
+}
+
+// halfway kills a process after the first part of a body.
+type halfway struct {
+	http.ResponseWriter
+
+	victim *os.Process
+}
+
+func (w *halfway) Write(b []byte) (int, error) {
+	_, _ = w.ResponseWriter.Write(b[:len(b)/2])
+	_ = http.NewResponseController(w.ResponseWriter).Flush()
+	_ = w.victim.Kill()
+	panic(http.ErrAbortHandler)
 }
 
 // run runs a process and returns its output.
@@ -145,6 +167,71 @@ func TestKilledRunIsContinued(t *testing.T) {
 	}
 	if killed < rounds/2 { // one that makes fewer requests than the first one is not
 		t.Errorf("%d of %d processes were killed", killed, rounds)
+	}
+}
+
+// A process is killed at some moment of a download; the next one completes it.
+func TestKilledDownloadIsContinued(t *testing.T) {
+	t.Parallel()
+	source, sums := filepath.Join(t.TempDir(), "design"), map[string]string{}
+	fill(t, source, sums)
+	k := &killer{Server: fastiotest.New(func(o *fastiotest.Options) { o.Uploads.Pace = time.Millisecond })}
+	server, room := httptest.NewServer(k), k.AddWorkspace(fastiotest.Workspace{Name: "Design"}).ID
+	defer func() {
+		server.Close()
+		_ = k.Close()
+	}()
+	if out, err := k.run(t, server.URL, source, room, 0); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	killed, rounds := 0, table.Rounds(6, 100)
+	for round := range rounds {
+		dir := filepath.Join(t.TempDir(), "copy")
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		at := 1 + round*len(sums)/rounds
+		if _, err := k.run(t, server.URL, dir, room, at); err != nil {
+			killed++
+		}
+		if out, err := k.run(t, server.URL, dir, room, 0); err != nil {
+			t.Errorf("killed at %d: %v: %s", at, err, out)
+		}
+		requireLocal(t, fmt.Sprintf("killed at %d", at), dir, sums)
+	}
+	if killed < rounds/2 {
+		t.Errorf("%d of %d processes were killed", killed, rounds)
+	}
+	k.require(t, "after the downloads", room, sums)
+}
+
+// requireLocal requires that a folder has the files, and no others outside of the folder of the
+// program.
+func requireLocal(t *testing.T, name, dir string, sums map[string]string) {
+	t.Helper()
+	found := 0
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case e.IsDir() && e.Name() == work:
+			return fs.SkipDir
+		case e.IsDir():
+			return nil
+		}
+		found++
+		content, err := os.ReadFile(path)
+		at, _ := filepath.Rel(dir, path)
+		if sum := sha256.Sum256(content); hex.EncodeToString(sum[:]) != sums[filepath.ToSlash(at)] {
+			t.Errorf("%s: %s has other %d bytes", name, at, len(content))
+		}
+		return err
+	})
+	if err != nil || found != len(sums) {
+		t.Errorf("%s: there are %d files, want %d: %v", name, found, len(sums), err)
+	}
+	if left, err := os.ReadDir(filepath.Join(dir, incoming)); err == nil {
+		t.Errorf("%s: %d entries are left in %s", name, len(left), incoming)
 	}
 }
 

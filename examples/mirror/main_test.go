@@ -271,6 +271,50 @@ func TestRemoteChangeIsReceivedAtOnce(t *testing.T) {
 	})
 }
 
+// What fails is compared again at the next scan, and a remote change that is not announced
+// is found by the next complete comparison.
+func TestWatchFindsWhatItHasMissed(t *testing.T) {
+	t.Parallel()
+	for name, faults := range map[string][]fastiotest.Fault{
+		"failed comparison": {{Op: "storage.List", Status: http.StatusForbidden, Count: 1}},
+		"no announcement": {
+			{Op: "activity.Poll", Status: http.StatusServiceUnavailable},
+			{Op: "realtime.Socket", Status: http.StatusServiceUnavailable},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				d := newDesk(t)
+				d.once, d.full = false, 20*time.Minute
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				var began time.Time
+				d.synced = func(s *summary) {
+					if s.received == 1 {
+						cancel()
+					} else if began.IsZero() {
+						began = time.Now()
+						for _, f := range faults {
+							d.server.Fail(f)
+						}
+						d.server.AddNode(fastiotest.Node{Profile: d.workspace, Name: "a.txt", Content: "there"})
+					}
+				}
+				if err := d.run(ctx); err != nil {
+					t.Fatal(err)
+				}
+				if took := time.Since(began); d.read("a.txt") != "there" || took > d.full+time.Minute {
+					t.Errorf("got %q after %v", d.read("a.txt"), took)
+				}
+				if said := strings.Contains(d.said.String(), "trying again"); said != (len(faults) == 1) {
+					t.Errorf("it printed %s", d.said.String())
+				}
+			})
+		})
+	}
+}
+
 // An interrupted run leaves a session, which the next run continues.
 func TestInterruptedUploadContinues(t *testing.T) {
 	t.Parallel()
