@@ -71,6 +71,33 @@ func ExampleWorkspaces_Update() {
 	// Boiler Room: ""
 }
 
+func ExampleWorkspaceMembers_Add() {
+	s := fastiotest.New() // a fake of the platform
+	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"}).ID
+	luigi := s.AddUser(fastiotest.User{Email: "luigi@example.test"}).ID
+	client, err := fastio.New(s.ClientOptions()...)
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx, workspaces := context.Background(), client.Account.Workspaces
+	for _, who := range []account.Invitee{{User: luigi}, {Email: "new@example.test"}} {
+		added, err := workspaces.Members.Add(ctx, room, who, account.AddMemberRequest{Role: account.RoleGuest})
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(added.State)
+	}
+	pending, err := workspaces.Invitations.List(ctx, room, account.InvitationStatePending)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(len(pending), "invitation to", pending[0].InviteeEmail)
+	// Output:
+	// accepted
+	// invited
+	// 1 invitation to new@example.test
+}
+
 func ExampleService_SignUp() {
 	s := fastiotest.New() // a fake of the platform
 	client, err := fastio.New(s.ClientOptions()...)

@@ -85,7 +85,7 @@ func (h *Handlers) profileRoutes() []*wire.Route {
 			wire.With(h.orgFor(world.Member, wire.Write), h.createWorkspace), wire.Form(workspaceFields)),
 		wire.Get("account.Workspaces.Get", workspace+"details/",
 			wire.Checked(wire.With(h.WorkspaceOfPath, h.workspaceDetails)), wire.Detail("workspace_id")),
-		wire.Post("account.Workspaces.Update", workspace+"update/", wire.With(h.workspaceForAdmin, h.updateWorkspace),
+		wire.Post("account.Workspaces.Update", workspace+"update/", wire.With(h.adminRoom, h.updateWorkspace),
 			wire.Form(workspaceFields+" owner_defined")),
 		wire.Get("account.Workspaces.ListMembers", workspace+"members/list/",
 			wire.With(h.WorkspaceOfPath, h.MemberList), wire.Paged("workspace_id")),

@@ -201,10 +201,10 @@ func (h *Handlers) orgFor(least world.Role, needed wire.Mode) func(*wire.Call) (
 		case !h.AtLeast(id, c.Key.User, least):
 			return "", wire.Refuse(http.StatusUnauthorized, wire.CodeEntity,
 				"Your role in this organization does not allow this.")
-		case needed == wire.Admin && reach < wire.Admin:
-			return "", c.Key.RefuseAdmin("organization")
-		case needed == wire.Write && reach < wire.Write:
+		case needed >= wire.Write && reach == wire.Read:
 			return "", c.Key.RefuseWrite()
+		case needed == wire.Admin && reach == wire.Write:
+			return "", c.Key.RefuseAdmin("organization")
 		case reach < needed:
 			return "", h.OutOfScope(id)
 		}

@@ -29,6 +29,8 @@ func (h *Handlers) adminRoom(c *wire.Call) (string, error) {
 		return "", err
 	case !h.AtLeast(id, c.Key.User, world.Admin):
 		return "", wire.Refuse(http.StatusUnauthorized, wire.CodeEntity, "Only administrators change a workspace.")
+	case h.Covers(c.Key, id) < wire.Write:
+		return "", c.Key.RefuseWrite()
 	case h.Covers(c.Key, id) < wire.Admin:
 		return "", c.Key.RefuseAdmin(wire.KindWorkspace)
 	}
@@ -38,7 +40,7 @@ func (h *Handlers) adminRoom(c *wire.Call) (string, error) {
 // ownRoom is adminRoom for the owner.
 func (h *Handlers) ownRoom(c *wire.Call) (string, error) {
 	id, err := h.adminRoom(c)
-	if err == nil && !h.Owns(id, c.Key.User) {
+	if err == nil && h.OwnerOf(id) != c.Key.User {
 		err = wire.Refuse(http.StatusUnauthorized, wire.CodeEntity, "Only its owner deletes a workspace.")
 	}
 	return id, err

@@ -35,10 +35,7 @@ func (h *Handlers) spacesOf(k *wire.Credential, orgID string) []string {
 func (h *Handlers) workspaceObject(id, viewer string, lv wire.Level) wire.Object {
 	w := h.Workspaces[id]
 	role := h.Role(id, viewer)
-	var domain, owner string
-	if o := h.Orgs[w.Value.Org]; o != nil {
-		domain, owner = o.Value.Domain, o.Value.Owner
-	}
+	domain := h.PlanOf(id).Domain
 	r := wire.Row{Level: lv}
 	r.Put(wire.Terse, "id", wire.ProfileID(id))
 	r.Put(wire.Terse, "name", w.Value.Name)
@@ -47,7 +44,7 @@ func (h *Handlers) workspaceObject(id, viewer string, lv wire.Level) wire.Object
 	r.Put(wire.Terse, "user_status", cmp.Or(string(role), "none"))
 	r.Put(wire.Standard, "description", wire.Optional(w.Value.Description))
 	r.Put(wire.Standard, "org_id", wire.OptionalProfile(w.Value.Org))
-	r.Put(wire.Standard, "owner", wire.OptionalProfile(owner))
+	r.Put(wire.Standard, "owner", wire.OptionalProfile(h.OwnerOf(id)))
 	r.Put(wire.Standard, "archived", w.Value.Archived)
 	r.Put(wire.Standard, "created", wire.Stamp(w.Created))
 	r.Put(wire.Standard, "updated", wire.Stamp(w.Created))
@@ -179,22 +176,6 @@ func (h *Handlers) updateWorkspace(c *wire.Call, id string) (wire.Object, error)
 	h.SetIntelligence(id, c.Key.User, intelligent)
 	h.WriteEvent(world.Event{Name: "workspace_updated", Workspace: id, CallingUser: c.Key.User})
 	return nil, nil
-}
-
-func (h *Handlers) workspaceForAdmin(c *wire.Call) (string, error) {
-	id := h.WorkspaceNamed(c.Segment("workspace_id"), c.Key.User)
-	if id == "" {
-		return "", wire.NoSuch(wire.CodeNotFound, wire.KindWorkspace)
-	}
-	switch err := h.MayLook(c.Key, world.Venue{Profile: id}); {
-	case err != nil:
-		return "", err
-	case !h.AtLeast(id, c.Key.User, world.Admin):
-		return "", wire.Refuse(http.StatusUnauthorized, wire.CodeEntity, "Only administrators change a workspace.")
-	case h.Covers(c.Key, id) < wire.Write:
-		return "", c.Key.RefuseWrite()
-	}
-	return id, nil
 }
 
 const folderLeast, folderMost = 4, 80

@@ -53,12 +53,16 @@ func (w *Directory) RefuseArchived(id string) error {
 	return restricted("the workspace is archived.")
 }
 
-// Owns reports whether a user owns a profile. A workspace without an owner is its
-// organization's.
-func (w *Directory) Owns(id, userID string) bool {
-	if w.KindOf(id) != wire.KindWorkspace || slices.ContainsFunc(w.MembersOf(id),
-		func(member string) bool { return w.Direct(id, member) == Owner }) {
-		return w.Direct(id, userID) == Owner
+// OwnerOf returns the owner of a profile, "" if there is none. A workspace without one
+// is the organization's.
+func (w *Directory) OwnerOf(id string) string {
+	for _, member := range w.MembersOf(id) {
+		if w.Direct(id, member) == Owner {
+			return member
+		}
 	}
-	return w.Direct(w.OrgOf(id), userID) == Owner
+	if w.KindOf(id) == wire.KindWorkspace {
+		return w.OwnerOf(w.OrgOf(id))
+	}
+	return ""
 }
