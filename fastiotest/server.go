@@ -294,6 +294,10 @@ func (s *Server) BlockLocation(org api.ID, blocked bool) {
 	s.platform.BlockLocation(string(org), blocked)
 }
 
+// Pay pays for the plan of an organization, instead of its owner in the browser. It
+// returns false if there is nothing to pay.
+func (s *Server) Pay(org api.ID) bool { return s.platform.Pay(string(org)) }
+
 // Forget clears the list of requests.
 func (s *Server) Forget() { s.platform.Forget() }
 

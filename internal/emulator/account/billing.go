@@ -124,6 +124,22 @@ func unixOrNull(t time.Time) any {
 	return t.Unix()
 }
 
+// Pay completes the payment for the plan of an organization, as the payment provider does.
+// It reports whether there was one to pay for.
+func (h *Handlers) Pay(id string) bool {
+	h.Lock()
+	defer h.Unlock()
+	if h.intents[id] == nil {
+		return false
+	}
+	delete(h.intents, id)
+	o := h.Orgs[id]
+	o.Value.Unsubscribed = false
+	h.Touch(h.Now(), id, world.FieldSettings)
+	h.EventIn(id, world.Event{Name: "subscription_created", CallingUser: o.Value.Owner, Actor: h.Actor(o.Value.Owner)})
+	return true
+}
+
 // cancelPlan ends the subscription with its period. It is idempotent.
 func (h *Handlers) cancelPlan(_ *wire.Call, id string) (wire.Object, error) {
 	end := h.periodEnd(id)

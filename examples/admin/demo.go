@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/examples/internal/show"
+	"github.com/fastio-go/fastio/fastiotest"
+)
+
+const demoTeam = `email,org,acme-plans,acme-photos
+ben@example.com,admin,admin,member
+cleo@example.com,,guest,
+dora@example.com,member,member,guest
+`
+
+// demonstrate runs all commands against an emulator.
+func (p *program) demonstrate(ctx context.Context) (err error) {
+	platform := fastiotest.New()
+	owner := platform.AddUser(fastiotest.User{Email: "ada@example.com", FirstName: "Ada"})
+	ben := platform.AddUser(fastiotest.User{Email: "ben@example.com", FirstName: "Ben"})
+	demo := show.Emulate(p.out, "FASTIO_API_KEY", platform)
+	defer demo.Stop()
+	if p.client, err = demo.Connect(platform.AddKey(fastiotest.Key{User: owner.ID}).Token); err != nil {
+		return err
+	}
+	defer p.client.CloseIdleConnections()
+	dir, err := os.MkdirTemp("", "admin")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	p.org, p.name, p.plan, p.file = "acme-design", "Acme Design", "business_v2_monthly", filepath.Join(dir, "team.csv")
+	if err := os.WriteFile(p.file, []byte(demoTeam), 0o600); err != nil {
+		return err
+	}
+	pay := func() error {
+		org, err := p.client.Account.Orgs.Get(ctx, p.org)
+		if err == nil && platform.Pay(org.ID) {
+			fmt.Fprintln(p.out, "(Ada pays in the browser.)")
+		}
+		return err
+	}
+	accept := func() error {
+		fmt.Fprintln(p.out, "(Ben accepts his invitations.)")
+		c, err := demo.Connect(platform.AddKey(fastiotest.Key{User: ben.ID}).Token)
+		if err != nil {
+			return err
+		}
+		defer c.CloseIdleConnections()
+		return c.Account.Invitations.AcceptAll(ctx, api.Secret{})
+	}
+	for _, step := range []struct {
+		apply  bool
+		args   []string
+		before func() error
+	}{
+		{false, []string{"setup"}, nil},
+		{true, []string{"setup"}, nil},
+		{true, []string{"setup"}, pay},
+		{true, []string{"setup"}, nil},
+		{false, []string{"audit"}, accept},
+		{false, []string{"remove", ben.Email}, nil},
+		{true, []string{"remove", ben.Email}, nil},
+		{false, []string{"audit"}, nil},
+	} {
+		if step.before != nil {
+			if err := step.before(); err != nil {
+				return err
+			}
+		}
+		p.apply, p.args = step.apply, step.args
+		fmt.Fprintf(p.out, "\nadmin -apply=%t %s\n", p.apply, strings.Join(p.args, " "))
+		if err := p.run(ctx); errors.Is(err, errUnpaid) {
+			fmt.Fprintln(p.out, err)
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
