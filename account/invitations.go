@@ -301,9 +301,13 @@ func (i *Invitations) get(
 }
 
 // Accept accepts one invitation by the key in the link of its e-mail, to the
-// organization, workspace or share that the link names. To decline it, use
-// [Orgs.JoinWithKey], [Workspaces.JoinWithKey] or JoinWithKey of package shares, which
-// have the same errors.
+// organization, workspace or share that the link names. It is [Orgs.JoinWithKey],
+// [Workspaces.JoinWithKey] or JoinWithKey of package shares, which can also decline. It
+// is retried only if it was not sent.
+//
+// Errors: [*api.InputError] for another kind of profile; [api.ErrNotFound] if there is
+// no such invitation; [api.ErrInvalid] if it has been answered or has expired;
+// [api.ErrForbidden] if a policy denies external members.
 func (i *Invitations) Accept(ctx context.Context, to api.Profile, key api.Secret, opts ...api.CallOption) error {
 	const accept = string(InvitationDecisionAccept)
 	join := map[api.ProfileKind]func(id api.ID, key, answer string) *api.Request{

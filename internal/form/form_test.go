@@ -23,6 +23,8 @@ func TestFields(t *testing.T) {
 	optional := func(cleared string, v api.Opt[string]) fill {
 		return func(f *form.Fields) { form.Optional(f, "n", cleared, v, f.Set) }
 	}
+	word := func(v string) fill { return func(f *form.Fields) { form.Word(f, "n", v) } }
+	future := func(v time.Time) fill { return func(f *form.Fields) { f.Future("n", v) } }
 	type row struct {
 		fill fill
 		want string // the form, or the error
@@ -43,6 +45,12 @@ func TestFields(t *testing.T) {
 		"no UTF-8":                   {text(1, 3, "\xff"), "n must be UTF-8"},
 		"lines of a text":            {text(1, 3, "a\nb"), `map["n":["a\nb"]]`},
 		"lines of a line":            {func(f *form.Fields) { f.Line(1, 3)("n", "a\nb") }, control},
+		"no word":                    {word(""), "map[]"},
+		"a word":                     {word("blue"), `map["n":["blue"]]`},
+		"a blank word":               {word(" "), `n must not be blank or null, got " "`},
+		"the word that clears":       {word("Null"), `n must not be blank or null, got "Null"`},
+		"a time to come":             {future(at.AddDate(100, 0, 0)), `map["n":["2126-03-01 08:00:00 UTC"]]`},
+		"a time that has passed":     {future(at.AddDate(-100, 0, 0)), "n must be in the future, got 1926-03-01 08:00:00 UTC"},
 		"a time":                     {moment(form.Bare, at), `map["n":["2026-03-01 08:00:00"]]`},
 		"a time and its zone":        {moment(form.Zone, at), `map["n":["2026-03-01 08:00:00 UTC"]]`},
 		"no time":                    {moment(form.Zone, time.Time{}), years},
