@@ -9,9 +9,9 @@ import (
 	"github.com/fastio-go/fastio/internal/endpoint"
 )
 
-// Delete deletes a workspace, named by its ID or folder name, with all its files. It
-// cannot be undone. It requires the owner. It is idempotent over retries: a workspace
-// that is gone after a lost response is a success. Afterwards calls for the workspace
+// Delete deletes a workspace with all its files, which cannot be undone. The workspace
+// is named by its ID or folder name. The call requires the owner. It is idempotent over
+// retries: a workspace that is gone after a lost response is a success. Afterwards calls for the workspace
 // fail with [api.ErrNotFound], and those for its shares as well.
 //
 // Errors: [api.ErrForbidden] if the caller is not the owner, or with

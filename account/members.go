@@ -155,9 +155,9 @@ func (m *OrgMembers) Remove(ctx context.Context, org, user api.ID, opts ...api.C
 	return call.Remove(ctx, m.c, endpoint.AccountOrgsMembersRemove(org, user), opts)
 }
 
-// TransferOwnership makes a member the owner of an organization, and the caller, who
-// must be its owner, an admin. The caller cannot undo it: only the new owner can
-// transfer it back. The result is empty if the response does not hold it.
+// TransferOwnership makes a member the owner of an organization, which the caller
+// cannot undo: only the new owner can transfer it back. The caller must be the owner,
+// and becomes an admin. The result is empty if the response does not hold it.
 //
 // The call is idempotent for the same member: repeating it completes a transfer that
 // ended with [api.ErrServer].
@@ -258,9 +258,9 @@ func (m *WorkspaceMembers) Remove(ctx context.Context, workspace, user api.ID, o
 	return call.Remove(ctx, m.c, endpoint.AccountWorkspacesMembersRemove(workspace, user), opts)
 }
 
-// TransferOwnership makes a member the owner of a workspace, and the caller, who must
-// be its owner, an admin. The caller cannot undo it: only the new owner can transfer
-// it back. It is idempotent, and has the errors of [OrgMembers.TransferOwnership].
+// TransferOwnership makes a member the owner of a workspace, which the caller cannot
+// undo: only the new owner can transfer it back. The caller must be the owner, and
+// becomes an admin. It is idempotent, and has the errors of [OrgMembers.TransferOwnership].
 //
 // It calls POST /current/workspace/{workspace_id}/member/{user_id}/transfer_ownership/.
 func (m *WorkspaceMembers) TransferOwnership(

@@ -137,10 +137,10 @@ func (o *Orgs) Update(ctx context.Context, org api.ID, r UpdateOrgRequest, opts 
 	return call.Do(ctx, o.c, endpoint.AccountOrgsUpdate(org, f.Form), opts)
 }
 
-// Close closes an organization, named by its ID or domain, with all its workspaces and
-// shares, and cancels its subscription. It cannot be undone. It requires the owner. It
-// is retried only if it was not sent; after a lost response, [Org].Closed shows
-// whether it was closed. Afterwards calls for the organization and for what belongs to
+// Close closes an organization, with all its workspaces and shares, which cannot be
+// undone. It cancels the subscription. The organization is named by its ID or domain.
+// The call requires the owner. It is retried only if it was not sent; after a lost
+// response, [Org].Closed shows whether it was closed. Afterwards calls for the organization and for what belongs to
 // it fail with [api.ErrForbidden], status 401 or 403.
 //
 // Errors: [api.ErrForbidden] if the caller is not the owner, or with

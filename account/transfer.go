@@ -93,9 +93,9 @@ func (t *TransferTokens) Delete(ctx context.Context, org api.ID, id string, opts
 	return call.Remove(ctx, t.c, endpoint.AccountOrgsTransferTokensDelete(org, id), opts)
 }
 
-// Claim makes the caller the owner of the organization of a token, and its owner an
-// administrator. The caller cannot undo it, but can transfer the ownership back. It is
-// retried only if it was not sent; after a lost response, [Org].Owner shows whether it
+// Claim makes the caller the owner of the organization of a token, which cannot be
+// undone, except by a transfer of the ownership back. The owner until then becomes an
+// administrator. The call is retried only if it was not sent; after a lost response, [Org].Owner shows whether it
 // succeeded.
 //
 // Errors: [api.ErrNotFound] if the token is unknown, has been claimed or has expired.

@@ -103,8 +103,9 @@ func (m *Members) Remove(ctx context.Context, share, user api.ID, opts ...api.Ca
 	return call.Remove(ctx, m.c, endpoint.SharesMembersRemove(share, user), opts)
 }
 
-// TransferOwnership makes a member the owner of a share, and the caller, who
-// must be its owner, an admin. No e-mail is sent.
+// TransferOwnership makes a member the owner of a share, which the caller cannot undo:
+// only the new owner can transfer it back. The caller must be the owner, and becomes
+// an admin. No e-mail is sent.
 //
 // The call is idempotent for the same member: repeating it completes a transfer
 // that ended with [api.ErrServer].
