@@ -58,7 +58,7 @@ func (p *printer) render(t *testing.T, e *exchange) string {
 	t.Helper()
 	_, p.call, _ = strings.Cut(e.name, ".")
 	head := []string{e.name}
-	for _, r := range rows(t, false) {
+	for _, r := range rows(t) {
 		if r.operation == e.request.Op && r.method == e.request.Method {
 			if match := r.pattern().FindStringSubmatch(e.path()); match != nil {
 				head = append(head, match[1:]...)

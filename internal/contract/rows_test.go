@@ -1,10 +1,8 @@
 package contract_test
 
 import (
-	"bytes"
 	"fmt"
 	"go/ast"
-	"io"
 	"mime"
 	"net/http"
 	"net/url"
@@ -13,19 +11,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/fastio-go/fastio/fastiotest"
 )
 
-const (
-	rowsFile = "../../testdata/endpoints.tsv"
-	openFile = "../../testdata/endpoints-open.txt"
-)
+const rowsFile = "../../testdata/endpoints.tsv"
 
 // A row is a line of endpoints.tsv.
 type row struct{ operation, method, path, auth, encoding, note string }
 
-// key identifies the row in endpoints-open.txt.
+// key identifies the row.
 func (r row) key() string { return r.operation + " " + r.method + " " + r.path }
 
 // calls returns the operations that call an endpoint: its own, unless the note
@@ -53,10 +46,9 @@ func (r row) methods() []string {
 	return r.calls()
 }
 
-// rows returns the rows with a method or, if open, those without one.
-func rows(t *testing.T, open bool) []row {
+// rows returns the rows of endpoints that the platform still has.
+func rows(t *testing.T) []row {
 	t.Helper()
-	listed := strings.Split(readFile(t, openFile), "\n")
 	var all []row
 	for line := range strings.Lines(readFile(t, rowsFile)) {
 		c := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
@@ -64,7 +56,7 @@ func rows(t *testing.T, open bool) []row {
 		removed := slices.ContainsFunc(strings.Split(r.note, "; "), func(s string) bool {
 			return s == "removed" || strings.HasPrefix(s, "removed:")
 		})
-		if c[0] != "area" && !removed && slices.Contains(listed, r.key()) == open {
+		if c[0] != "area" && !removed {
 			all = append(all, r)
 		}
 	}
@@ -84,7 +76,7 @@ func readFile(t *testing.T, name string) string {
 // agrees with its row.
 func TestRows(t *testing.T) {
 	t.Parallel()
-	rows := rows(t, false)
+	rows := rows(t)
 	called := map[string]bool{} // keys of rows, and operations, with a successful call
 	locked := map[string]bool{} // rows called with the password of a link
 	for _, calls := range live(t) {
@@ -201,40 +193,6 @@ func (r row) checkCredential(t *testing.T, e *exchange) {
 	}
 }
 
-// The emulator responds to endpoints without a method as the platform does to
-// unknown ones, so that no test passes by accident.
-func TestOpenEndpointsAreNotEmulated(t *testing.T) {
-	t.Parallel()
-	s := fastiotest.New()
-	placeholder := regexp.MustCompile(`\{[^}]*\}`)
-	for _, row := range rows(t, true) {
-		path := placeholder.ReplaceAllString(row.path, "x")
-		prefix := ""
-		if strings.HasPrefix(path, "/current/") {
-			prefix = "/api"
-		}
-		req, err := http.NewRequestWithContext(t.Context(), row.method, "http://fastio.test"+prefix+path, http.NoBody)
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Header.Set("Authorization", "Bearer "+s.Token())
-		resp, err := s.RoundTrip(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		body, err := io.ReadAll(resp.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = resp.Body.Close()
-		unknown := resp.StatusCode == http.StatusNotFound && bytes.Contains(body, []byte(`"code":9992,`))
-		otherMethod := resp.StatusCode == http.StatusMethodNotAllowed // another endpoint has the same path
-		if !unknown && !otherMethod {
-			t.Errorf("%s %s %s: status %d %s", row.operation, row.method, row.path, resp.StatusCode, body)
-		}
-	}
-}
-
 const readmeFile = root + "/README.md"
 
 // The README has a table of the areas: the fields of the Client, their
@@ -263,7 +221,7 @@ func TestReadmeAreas(t *testing.T) { //nolint:paralleltest // may write the READ
 func areasTable(t *testing.T) string {
 	t.Helper()
 	covered, total := map[string]int{}, 0
-	for _, row := range rows(t, false) {
+	for _, row := range rows(t) {
 		area, _, _ := strings.Cut(row.operation, ".")
 		covered[area]++
 		total++

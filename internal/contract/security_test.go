@@ -799,7 +799,7 @@ func TestIdentifiersStayInTheirSegment(t *testing.T) {
 func eachMethod(t *testing.T, client *fastio.Client, f func(op string, rows []row, method reflect.Value)) {
 	t.Helper()
 	listed := map[string][]row{}
-	for _, r := range rows(t, false) {
+	for _, r := range rows(t) {
 		for _, op := range r.methods() {
 			listed[op] = append(listed[op], r)
 		}
