@@ -134,10 +134,10 @@ func WithMiddleware(wrap ...func(next http.RoundTripper) http.RoundTripper) Opti
 	}
 }
 
-// WithHooks reports retries, waits and refreshes to the program. It replaces earlier
-// hooks.
+// WithHooks reports calls, retries, waits and refreshes to the program. A further use of
+// the option adds hooks, which run after the earlier ones.
 func WithHooks(hooks api.Hooks) Option {
-	return func(c *config) error { c.Hooks = hooks; return nil }
+	return func(c *config) error { c.Hooks = append(c.Hooks, hooks); return nil }
 }
 
 // WithLogger logs attempts at debug level, and retries, waits and refreshes at warn
@@ -261,6 +261,10 @@ type CallInfo struct {
 	Op      string // "events.Search"
 	Route   string // the path with its placeholders: "/current/event/{event_id}/details/"
 	Attempt int    // from 1
+
+	// Sent is when the attempt was sent, after waits for rate limits and before a token
+	// was fetched; zero until then.
+	Sent time.Time
 }
 
 // CallFromContext returns what is known of the call that a request belongs to,

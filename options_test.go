@@ -337,6 +337,25 @@ func TestRetryKeepsDefaults(t *testing.T) {
 	}
 }
 
+func TestHooksOfSeveralOptionsRun(t *testing.T) {
+	t.Parallel()
+	var seen []string
+	note := func(name string) fastio.Option {
+		return fastio.WithHooks(api.Hooks{
+			OnCall: func(ctx context.Context, e api.CallEvent) (context.Context, func(error)) {
+				seen = append(seen, name+" "+e.Op)
+				return ctx, nil
+			},
+		})
+	}
+	if _, err := (&wire{body: `{"result":true}`}).client(t, note("a"), note("b")).Ping(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"a system.Ping", "b system.Ping"}, seen); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // counter is a limiter that admits a number of requests.
 type counter struct {
 	left int

@@ -5,15 +5,31 @@ import (
 	"time"
 )
 
-// Hooks observe the retries, waits and token refreshes of a client. Each may be nil.
+// Hooks observe the calls, retries, waits and token refreshes of a client. Each may be
+// nil.
 //
 // They run in the goroutine of the call, which blocks until they return, even after
 // its deadline. They may run concurrently. Their panics are recovered. OnWait
 // must not call the same rate group; that deadlocks.
 type Hooks struct {
+	// OnCall is called when a call begins, before its first attempt. The call uses the
+	// context that it returns, also for its attempts and other hooks; it must be derived
+	// from ctx, and nil means ctx. The function that it returns, unless nil, is called once
+	// with the result: when the call has ended or, if the response is read as a stream,
+	// when its body has ended or is closed.
+	OnCall func(ctx context.Context, e CallEvent) (context.Context, func(err error))
+
 	OnRetry   func(ctx context.Context, e RetryEvent)   // before a retry
 	OnWait    func(ctx context.Context, e WaitEvent)    // before a call waits
 	OnRefresh func(ctx context.Context, e RefreshEvent) // after a refused token was replaced
+}
+
+// CallEvent describes a call that begins. Its values are few, fit for metrics and spans.
+type CallEvent struct {
+	Op     string
+	Method string
+	Route  string // the path with its placeholders: "/current/event/{event_id}/details/"
+	Stream bool   // the response is read as a stream
 }
 
 // RetryEvent describes a retry that is about to be made, of a request or of an

@@ -3,31 +3,96 @@ package transport
 import (
 	"cmp"
 	"context"
+	"io"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/redact"
 )
 
+// observeCall reports the begin of a call. It returns the context of the call, and the
+// function that reports its result, to the last hook first.
+func (c *Client) observeCall(ctx context.Context, r *api.Request, stream bool) (context.Context, func(error)) {
+	e := api.CallEvent{Op: r.Op, Method: r.Method, Route: r.Path.Template(), Stream: stream}
+	end := func(error) {}
+	for _, h := range c.cfg.Hooks {
+		if h.OnCall == nil {
+			continue
+		}
+		var own func(error)
+		if ctx, own = begin(ctx, h.OnCall, e); own != nil {
+			outer := end
+			end = func(err error) {
+				run(ctx, func(_ context.Context, err error) { own(err) }, err)
+				outer(err)
+			}
+		}
+	}
+	return ctx, end
+}
+
+// begin calls a hook and recovers its panics.
+func begin(
+	ctx context.Context, hook func(context.Context, api.CallEvent) (context.Context, func(error)), e api.CallEvent,
+) (inner context.Context, end func(error)) {
+	defer func() {
+		if _ = recover(); inner == nil {
+			inner = ctx
+		}
+	}()
+	return hook(ctx, e)
+}
+
+// observedBody is the body of a stream, whose end is the end of the call.
+type observedBody struct {
+	io.ReadCloser
+	once sync.Once // Close may be called during a Read
+	end  func(error)
+}
+
+func (b *observedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	switch err {
+	case nil:
+	case io.EOF:
+		b.once.Do(func() { b.end(nil) })
+	default:
+		b.once.Do(func() { b.end(err) })
+	}
+	return n, err
+}
+
+func (b *observedBody) Close() error {
+	defer b.once.Do(func() { b.end(nil) })
+	return b.ReadCloser.Close()
+}
+
 func (x *exchange) observeRetry(ctx context.Context) {
 	r := api.RetryEvent{Op: x.request.Op, Attempt: x.attempt, Wait: x.wait, Err: x.failure}
 	x.client.warn(ctx, "fastio retry", slog.String("op", r.Op), slog.Int("attempt", r.Attempt),
 		slog.Duration("wait", r.Wait), slog.Any("err", r.Err))
-	run(ctx, x.client.cfg.Hooks.OnRetry, r)
+	for _, h := range x.client.cfg.Hooks {
+		run(ctx, h.OnRetry, r)
+	}
 }
 
 func (x *exchange) observeWait(ctx context.Context, reason api.WaitReason, wait time.Duration) {
 	w := api.WaitEvent{Op: x.request.Op, Group: x.group.name, Reason: reason, Wait: wait}
 	x.client.warn(ctx, "fastio wait", slog.String("op", w.Op), slog.String("group", w.Group),
 		slog.String("reason", string(reason)), slog.Duration("wait", wait))
-	run(ctx, x.client.cfg.Hooks.OnWait, w)
+	for _, h := range x.client.cfg.Hooks {
+		run(ctx, h.OnWait, w)
+	}
 }
 
 func (x *exchange) observeRefresh(ctx context.Context, err error) {
 	r := api.RefreshEvent{Op: x.request.Op, Err: err}
 	x.client.warn(ctx, "fastio refresh", slog.String("op", r.Op), slog.Any("err", err))
-	run(ctx, x.client.cfg.Hooks.OnRefresh, r)
+	for _, h := range x.client.cfg.Hooks {
+		run(ctx, h.OnRefresh, r)
+	}
 }
 
 func (c *Client) warn(ctx context.Context, msg string, attrs ...slog.Attr) {

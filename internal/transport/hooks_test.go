@@ -3,6 +3,7 @@ package transport_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"math/rand/v2"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -61,6 +63,128 @@ func TestHooks(t *testing.T) {
 			t.Errorf("(-want +got)\n%s", diff)
 		}
 	})
+}
+
+type callNote struct{}
+
+// noteCalls returns hooks that record calls and retries, and put their name into the
+// context.
+func noteCalls(name string, log *[]string) api.Hooks {
+	return api.Hooks{
+		OnCall: func(ctx context.Context, e api.CallEvent) (context.Context, func(error)) {
+			*log = append(*log, fmt.Sprintf("%s begins %+v in %v", name, e, ctx.Value(callNote{})))
+			return context.WithValue(ctx, callNote{}, name), func(err error) {
+				*log = append(*log, fmt.Sprintf("%s ends %v", name, err))
+			}
+		},
+		OnRetry: func(ctx context.Context, e api.RetryEvent) {
+			*log = append(*log, fmt.Sprintf("%s retries %d in %v", name, e.Attempt, ctx.Value(callNote{})))
+		},
+	}
+}
+
+// The hooks of a call surround its attempts, in the context that they return.
+func TestOnCall(t *testing.T) {
+	t.Parallel()
+	const event = "begins {Op:things.Get Method:GET Route:/current/things/{thing_id}/ Stream:false} in "
+	begins := []string{"a " + event + "<nil>", "b " + event + "a"}
+	failed := errors.New("no network")
+	type row struct {
+		list []*answer
+		r    *api.Request
+		out  any
+		want []string
+	}
+	refused := "fastio: things.Get: Not Found (status 404)"
+	table.Bubbles(t, map[string]row{
+		"a success": {[]*answer{ok()}, get(), nil, []string{"attempt in b", "b ends <nil>", "a ends <nil>"}},
+		"a retry": {[]*answer{status(503), ok()}, get(), nil, []string{
+			"attempt in b", "a retries 1 in b", "b retries 1 in b", "attempt in b", "b ends <nil>", "a ends <nil>",
+		}},
+		"a refusal": {[]*answer{status(404)}, get(), nil, []string{"attempt in b", "b ends " + refused, "a ends " + refused}},
+		"a failure": {[]*answer{broken(failed)}, get(api.Attempts(1)), nil, []string{
+			"attempt in b", "b ends fastio: things.Get: no network", "a ends fastio: things.Get: no network",
+		}},
+		"a response that cannot be decoded": {[]*answer{reply(200, `"text"`)}, get(), new(thing), nil},
+	}, func(t *testing.T, test row) {
+		var log []string
+		client := newClient(t, answers(test.list...), hooks(noteCalls("a", &log)), hooks(api.Hooks{}),
+			hooks(noteCalls("b", &log)), wrap(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+				log = append(log, fmt.Sprintf("attempt in %v", r.Context().Value(callNote{})))
+				return next.RoundTrip(r)
+			}))
+		err := client.Call(t.Context(), test.r, test.out)
+		if test.want == nil {
+			test.want = []string{"attempt in b", fmt.Sprint("b ends ", err), fmt.Sprint("a ends ", err)}
+		}
+		if diff := cmp.Diff(append(slices.Clone(begins), test.want...), log); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
+	})
+}
+
+// A call whose response is a stream ends with the stream: at its end, or when it fails
+// or is closed before.
+func TestOnCallOfAStream(t *testing.T) {
+	t.Parallel()
+	lost := errors.New("the connection was lost")
+	type row struct {
+		status int
+		body   io.Reader
+		read   func(body io.Reader)
+		want   string // reported before the body is closed
+		end    string
+	}
+	all := func(body io.Reader) { _, _ = io.Copy(io.Discard, body) }
+	table.Each(t, map[string]row{
+		"read to the end": {200, strings.NewReader("ab"), all, "<nil>", "<nil>"},
+		"closed before":   {200, strings.NewReader("ab"), func(r io.Reader) { _, _ = r.Read(make([]byte, 1)) }, "", "<nil>"},
+		"that fails":      {200, iotest.ErrReader(lost), all, lost.Error(), lost.Error()},
+		"that is refused": {404, strings.NewReader(""), nil, "", "fastio: things.Get: Not Found (status 404)"},
+	}, func(t *testing.T, test row) {
+		var ends []string
+		network := roundTrip(func(r *http.Request) (*http.Response, error) {
+			resp, err := status(test.status).response(r)
+			resp.Body, resp.ContentLength = io.NopCloser(test.body), -1
+			return resp, err
+		})
+		client := clientOf(t, network, hooks(api.Hooks{
+			OnCall: func(_ context.Context, e api.CallEvent) (context.Context, func(error)) {
+				if !e.Stream {
+					t.Error("the response is no stream")
+				}
+				return nil, func(err error) { ends = append(ends, fmt.Sprint(err)) }
+			},
+		}))
+		resp, err := client.Open(t.Context(), get())
+		if err == nil {
+			if test.read(resp.Body); strings.Join(ends, " ") != test.want {
+				t.Errorf("before Close: %q", ends)
+			}
+			for range 2 {
+				_ = resp.Body.Close()
+			}
+		}
+		if diff := cmp.Diff([]string{test.end}, ends); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
+	})
+}
+
+func TestOnCallCannotBreakACall(t *testing.T) {
+	t.Parallel()
+	ends := 0
+	client := clientOf(t, answers(ok()),
+		hooks(api.Hooks{OnCall: func(ctx context.Context, _ api.CallEvent) (context.Context, func(error)) {
+			return ctx, func(error) { ends++ }
+		}}),
+		hooks(api.Hooks{OnCall: func(context.Context, api.CallEvent) (context.Context, func(error)) { panic("hook") }}),
+		hooks(api.Hooks{OnCall: func(context.Context, api.CallEvent) (context.Context, func(error)) {
+			return nil, func(error) { panic("hook") }
+		}}))
+	if succeed(t, client, get()); ends != 1 {
+		t.Errorf("the end is reported %d times", ends)
+	}
 }
 
 func TestHooksReportEveryWaitAndAttempt(t *testing.T) {

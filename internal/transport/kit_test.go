@@ -58,7 +58,7 @@ func base(address string) func(*config) {
 	return func(c *config) { c.Base = b }
 }
 
-func hooks(h api.Hooks) func(*config)        { return func(c *config) { c.Hooks = h } }
+func hooks(h api.Hooks) func(*config)        { return func(c *config) { c.Hooks = append(c.Hooks, h) } }
 func tokens(s api.TokenSource) func(*config) { return func(c *config) { c.Tokens = s } }
 func attempts(n int) func(*config)           { return func(c *config) { c.Retry.Attempts = n } }
 func maxWait(d time.Duration) func(*config)  { return func(c *config) { c.MaxWait = d } }

@@ -40,6 +40,8 @@ func TestMiddlewareSeesEveryAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var notes []string
 		var infos []transport.Info
+		var sent []time.Duration
+		var first time.Time
 		note := func(name string) func(*config) {
 			return wrap(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 				notes = append(notes, name)
@@ -64,6 +66,11 @@ func TestMiddlewareSeesEveryAttempt(t *testing.T) {
 				r.Header.Add("X-Attempt", strconv.Itoa(i.Attempt))
 				before := r.Header.Get("Authorization")
 				resp, err := next.RoundTrip(r)
+				i, _ = transport.InfoOf(r.Context())
+				if first.IsZero() {
+					first = i.Sent
+				}
+				sent = append(sent, i.Sent.Sub(first))
 				if before+r.Header.Get("Authorization")+resp.Request.Header.Get("Authorization") != "" {
 					t.Error("middleware sees the credential")
 				}
@@ -71,9 +78,12 @@ func TestMiddlewareSeesEveryAttempt(t *testing.T) {
 			}))
 		succeed(t, client, get())
 		const op, route = "things.Get", "/current/things/{thing_id}/"
-		wantInfos := []transport.Info{{op, route, 1}, {op, route, 2}, {op, route, 3}, {op, route, 4}}
+		var wantInfos []transport.Info
+		for i := range 4 {
+			wantInfos = append(wantInfos, transport.Info{Op: op, Route: route, Attempt: i + 1}) // not yet sent
+		}
 		wantNotes := slices.Repeat([]string{"a", "b", "/b", "/a"}, 4)
-		if diff := cmp.Diff(wantNotes, notes) + cmp.Diff(wantInfos, infos); diff != "" {
+		if diff := cmp.Diff(wantNotes, notes) + cmp.Diff(wantInfos, infos) + cmp.Diff(network.times(), sent); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 		for i, want := range []string{"Bearer token-1", "Bearer token-2", "Bearer token-3", ""} {

@@ -33,7 +33,7 @@ type Config struct {
 	HTTPClient *http.Client    // nil means a new one
 	Tokens     api.TokenSource // nil sends no token
 	Middleware []func(http.RoundTripper) http.RoundTripper
-	Hooks      api.Hooks
+	Hooks      []api.Hooks
 	Limiter    api.Limiter  // nil shares no limits
 	Logger     *slog.Logger // nil logs nothing
 	Retry      Retry
@@ -197,6 +197,7 @@ type exchange struct {
 	url  url.URL
 
 	attempt   int           // the current one, from 1
+	started   time.Time     // when it had passed the rate limits; zero until then
 	sent      int           // attempts that were sent
 	content   io.ReadCloser // the body of the next attempt
 	size      int64         // of content; -1 if it is unknown
@@ -231,6 +232,7 @@ func exchangeOf(ctx context.Context) *exchange {
 type Info struct {
 	Op, Route string
 	Attempt   int
+	Sent      time.Time
 }
 
 // InfoOf returns the Info of the call of ctx.
@@ -239,16 +241,21 @@ func InfoOf(ctx context.Context) (Info, bool) {
 	if x == nil {
 		return Info{}, false
 	}
-	return Info{x.request.Op, x.request.Path.Template(), x.attempt}, true
+	return Info{x.request.Op, x.request.Path.Template(), x.attempt, x.started}, true
 }
 
 // Call sends r and decodes the response into out.
-func (c *Client) Call(ctx context.Context, r *api.Request, out any) error {
+func (c *Client) Call(ctx context.Context, r *api.Request, out any) (err error) {
 	if err := c.check(ctx, r); err != nil {
 		return err
 	}
 	if to := reflect.ValueOf(out); out != nil && (to.Kind() != reflect.Pointer || to.IsNil()) {
 		return &api.InputError{Op: r.Op, Field: "out", Rule: "must be a pointer that is not nil", Got: fmt.Sprintf("%T", out)}
+	}
+	if len(c.cfg.Hooks) > 0 {
+		var end func(error)
+		ctx, end = c.observeCall(ctx, r, false)
+		defer func() { end(err) }()
 	}
 	timeout := r.Options.Timeout
 	if timeout == 0 && r.Attempt == 0 { // else its attempts have their own timeouts
@@ -285,6 +292,10 @@ func (c *Client) Open(ctx context.Context, r *api.Request) (*http.Response, erro
 	if err := c.check(ctx, r); err != nil {
 		return nil, err
 	}
+	end := func(error) {}
+	if len(c.cfg.Hooks) > 0 {
+		ctx, end = c.observeCall(ctx, r, true)
+	}
 	var cancel context.CancelFunc
 	if r.Options.Timeout > 0 {
 		ctx, cancel = context.WithTimeout(ctx, r.Options.Timeout)
@@ -298,9 +309,13 @@ func (c *Client) Open(ctx context.Context, r *api.Request) (*http.Response, erro
 	}
 	if err != nil {
 		cancel()
+		end(err)
 		return nil, err
 	}
 	x.response.Body = &stream{x.response.Body, cancel}
+	if len(c.cfg.Hooks) > 0 {
+		x.response.Body = &observedBody{ReadCloser: x.response.Body, end: end}
+	}
 	x.response.Request = unsigned(x.response.Request)
 	return x.response, nil
 }

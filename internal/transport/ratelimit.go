@@ -33,7 +33,7 @@ func (l *limiter) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	req.Host = req.URL.Host // http.Client copies the URL of a request that has one
 	var waiting func(time.Duration, bool)
-	if l.client.cfg.Hooks.OnWait != nil || l.client.cfg.Logger != nil {
+	if len(l.client.cfg.Hooks) > 0 || l.client.cfg.Logger != nil {
 		waiting = func(wait time.Duration, ordered bool) {
 			reason := api.WaitReasonPace
 			if ordered {
@@ -53,7 +53,7 @@ func (l *limiter) RoundTrip(req *http.Request) (*http.Response, error) {
 	if call.Ordered {
 		x.ordered += max(0, time.Since(began)-own-jitter)
 	}
-	resp, err := l.forward(req, x.group, call)
+	resp, err := l.forward(req, x, call)
 	if err != nil {
 		return nil, err
 	}
@@ -70,13 +70,15 @@ func (l *limiter) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // forward releases the slot even if the network panics.
-func (l *limiter) forward(req *http.Request, g *group, call ratelimit.Call) (*http.Response, error) {
+func (l *limiter) forward(req *http.Request, x *exchange, call ratelimit.Call) (*http.Response, error) {
+	g := x.group
 	defer g.Release(call)
 	if shared := l.client.cfg.Limiter; shared != nil {
 		if err := shared.Acquire(req.Context(), g.name); err != nil {
 			return nil, refuse(req, err)
 		}
 	}
+	x.started = time.Now()
 	resp, err := l.next.RoundTrip(req)
 	if err != nil {
 		l.client.share(g, api.RateLimit{})

@@ -229,7 +229,7 @@ func (x *exchange) reopen() bool {
 // the signer like the first one.
 func prepareRetry(req *http.Request) error {
 	x := exchangeOf(req.Context())
-	x.attempt++
+	x.attempt, x.started = x.attempt+1, time.Time{}
 	if x.stopped = x.sleep(req.Context()); x.stopped != nil {
 		return x.stopped
 	}

@@ -111,11 +111,11 @@ func (w *watch) client(t *testing.T, network http.RoundTripper, change ...func(*
 	t.Helper()
 	return clientOf(t, network, append([]func(*config){signedBy(secret.token), func(c *config) {
 		c.Logger = slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: slog.LevelDebug, AddSource: true}))
-		c.Hooks = api.Hooks{
+		c.Hooks = []api.Hooks{{
 			OnRetry:   func(_ context.Context, r api.RetryEvent) { w.print(r); w.printError(r.Err) },
 			OnWait:    func(_ context.Context, r api.WaitEvent) { w.print(r) },
 			OnRefresh: func(_ context.Context, r api.RefreshEvent) { w.print(r); w.printError(r.Err) },
-		}
+		}}
 	}}, change...)...)
 }
 
