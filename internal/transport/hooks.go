@@ -3,6 +3,7 @@ package transport
 import (
 	"cmp"
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"sync"
@@ -32,6 +33,9 @@ func (c *Client) observeCall(ctx context.Context, r *api.Request, stream bool) (
 	}
 	return ctx, end
 }
+
+// errPanicked is the result of a call that middleware or a transport ends by a panic.
+var errPanicked = errors.New("fastio: the call panicked")
 
 // begin calls a hook and recovers its panics.
 func begin(

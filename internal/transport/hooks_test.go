@@ -187,6 +187,32 @@ func TestOnCallCannotBreakACall(t *testing.T) {
 	}
 }
 
+func TestOnCallReportsAPanicOfTheTransport(t *testing.T) {
+	t.Parallel()
+	var ends []string
+	client := clientOf(t, roundTrip(func(*http.Request) (*http.Response, error) { panic("transport") }), hooks(api.Hooks{
+		OnCall: func(ctx context.Context, _ api.CallEvent) (context.Context, func(error)) {
+			return ctx, func(err error) { ends = append(ends, fmt.Sprint(err)) }
+		},
+	}))
+	for _, send := range []func(){
+		func() { _ = client.Call(t.Context(), get(), nil) },
+		func() { _, _ = client.Open(t.Context(), get()) }, //nolint:bodyclose // there is none
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("the panic is recovered")
+				}
+			}()
+			send()
+		}()
+	}
+	if diff := cmp.Diff(slices.Repeat([]string{"fastio: the call panicked"}, 2), ends); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
 func TestHooksReportEveryWaitAndAttempt(t *testing.T) {
 	t.Parallel()
 	dice := rand.New(rand.NewPCG(11, 1))

@@ -255,6 +255,7 @@ func (c *Client) Call(ctx context.Context, r *api.Request, out any) (err error) 
 	if len(c.cfg.Hooks) > 0 {
 		var end func(error)
 		ctx, end = c.observeCall(ctx, r, false)
+		err = errPanicked
 		defer func() { end(err) }()
 	}
 	timeout := r.Options.Timeout
@@ -288,14 +289,27 @@ func (c *Client) Markdown(ctx context.Context, r *api.Request) (string, error) {
 }
 
 // Open sends r and returns a successful response with an unread body.
-func (c *Client) Open(ctx context.Context, r *api.Request) (*http.Response, error) {
+func (c *Client) Open(ctx context.Context, r *api.Request) (resp *http.Response, err error) {
 	if err := c.check(ctx, r); err != nil {
 		return nil, err
 	}
-	end := func(error) {}
-	if len(c.cfg.Hooks) > 0 {
-		ctx, end = c.observeCall(ctx, r, true)
+	if len(c.cfg.Hooks) == 0 {
+		return c.open(ctx, r)
 	}
+	ctx, end := c.observeCall(ctx, r, true)
+	err = errPanicked
+	defer func() {
+		if err != nil {
+			end(err)
+		}
+	}()
+	if resp, err = c.open(ctx, r); err == nil {
+		resp.Body = &observedBody{ReadCloser: resp.Body, end: end}
+	}
+	return resp, err
+}
+
+func (c *Client) open(ctx context.Context, r *api.Request) (*http.Response, error) {
 	var cancel context.CancelFunc
 	if r.Options.Timeout > 0 {
 		ctx, cancel = context.WithTimeout(ctx, r.Options.Timeout)
@@ -309,13 +323,9 @@ func (c *Client) Open(ctx context.Context, r *api.Request) (*http.Response, erro
 	}
 	if err != nil {
 		cancel()
-		end(err)
 		return nil, err
 	}
 	x.response.Body = &stream{x.response.Body, cancel}
-	if len(c.cfg.Hooks) > 0 {
-		x.response.Body = &observedBody{ReadCloser: x.response.Body, end: end}
-	}
 	x.response.Request = unsigned(x.response.Request)
 	return x.response, nil
 }

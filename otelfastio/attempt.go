@@ -1,0 +1,205 @@
+package otelfastio
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/metric"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/fastio-go/fastio"
+)
+
+// Transport returns a round tripper that reports each request. It is the middleware of
+// [Telemetry.Option], and for requests that no client sends, such as those of a login
+// and of its refreshes:
+//
+//	config.HTTPClient = &http.Client{Transport: telemetry.Transport(http.DefaultTransport)}
+func (t *Telemetry) Transport(next http.RoundTripper) http.RoundTripper { return &transport{t, next} }
+
+type transport struct {
+	*Telemetry
+	next http.RoundTripper
+}
+
+func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	a := &attempt{transport: t, call: callOf(req.Context()), begin: time.Now()}
+	if a.call != nil {
+		a.call.endWait(a.begin)
+	}
+	ctx := a.start(req.Context(), req)
+	sent := req.WithContext(ctx)
+	sent.Header = maps.Clone(req.Header)
+	t.inject(ctx, sent.Header)
+	failure := errNoResponse // also if next panics
+	defer func() {
+		if failure != nil {
+			a.end(failure)
+		}
+	}()
+	resp, err := t.next.RoundTrip(sent)
+	if resp != nil || err != nil {
+		failure = err
+		a.record(ctx, resp, err)
+	}
+	if resp != nil && err == nil {
+		resp.Body = &body{ReadCloser: cmp.Or[io.ReadCloser](resp.Body, http.NoBody), attempt: a}
+	}
+	return resp, err
+}
+
+var errNoResponse = errors.New("the transport returned neither a response nor an error")
+
+// attempt is a request that was sent, or waits to be.
+type attempt struct {
+	*transport
+	call *call // or nil
+
+	span  trace.Span
+	begin time.Time
+	attrs []attribute.KeyValue // of the metric
+	once  sync.Once            // a body may be closed while it is read
+}
+
+// start begins the span, and returns its context.
+func (a *attempt) start(ctx context.Context, req *http.Request) context.Context {
+	info, _ := fastio.CallFromContext(ctx)
+	method, name := semconv.HTTPRequestMethodKey.String(req.Method), req.Method
+	if !known(req.Method) {
+		method, name = semconv.HTTPRequestMethodOther, "HTTP"
+	}
+	attrs := make([]attribute.KeyValue, 0, 7)
+	attrs = append(attrs, method, semconv.ServerAddress(req.URL.Hostname()), semconv.ServerPort(port(req.URL)),
+		semconv.URLScheme(req.URL.Scheme))
+	if info.Route != "" {
+		name += " " + info.Route
+		attrs = append(attrs, semconv.URLTemplate(info.Route))
+	}
+	a.attrs = slices.Clip(attrs)
+	if info.Op != "" {
+		attrs = append(attrs, operationKey.String(info.Op))
+	}
+	if info.Attempt > 1 {
+		attrs = append(attrs, semconv.HTTPRequestResendCount(info.Attempt-1))
+	}
+	ctx, a.span = a.tracer.Start(ctx, name,
+		trace.WithSpanKind(trace.SpanKindClient), trace.WithTimestamp(a.begin), trace.WithAttributes(attrs...))
+	return ctx
+}
+
+// record reports the header of the response, or the failure.
+func (a *attempt) record(ctx context.Context, resp *http.Response, err error) {
+	now := time.Now()
+	info, ofClient := fastio.CallFromContext(ctx)
+	sent, unsent := a.begin, ofClient && info.Sent.IsZero()
+	if info.Sent.After(sent) {
+		sent = info.Sent
+	}
+	if a.call != nil && !unsent {
+		a.call.endWait(sent)
+	}
+	if err == nil {
+		result := status(resp)
+		a.span.SetAttributes(result...)
+		if resp.StatusCode >= http.StatusBadRequest {
+			a.span.SetStatus(codes.Error, "")
+		}
+		a.attrs = append(a.attrs, result...)
+	} else {
+		a.attrs = append(a.attrs, semconv.ErrorTypeKey.String(errorType(err)))
+	}
+	if !unsent && a.requests.Enabled(ctx) {
+		a.requests.Record(ctx, now.Sub(sent).Seconds(), metric.WithAttributes(a.attrs...))
+	}
+}
+
+// status returns the attributes of a response.
+func status(resp *http.Response) []attribute.KeyValue {
+	attrs := []attribute.KeyValue{
+		semconv.HTTPResponseStatusCode(resp.StatusCode), semconv.NetworkProtocolVersion(version(resp)),
+	}
+	if resp.StatusCode >= http.StatusBadRequest {
+		attrs = append(attrs, semconv.ErrorTypeKey.String(strconv.Itoa(resp.StatusCode)))
+	}
+	return attrs
+}
+
+func version(resp *http.Response) string {
+	if resp.ProtoMajor > 1 {
+		return strconv.Itoa(resp.ProtoMajor)
+	}
+	return strconv.Itoa(resp.ProtoMajor) + "." + strconv.Itoa(resp.ProtoMinor)
+}
+
+// end ends the span, once.
+func (a *attempt) end(err error) {
+	a.once.Do(func() {
+		now := time.Now()
+		if a.call != nil {
+			a.call.mu.Lock()
+			a.call.idle = now
+			a.call.mu.Unlock()
+		}
+		fail(a.span, err)
+		a.span.End(trace.WithTimestamp(now))
+	})
+}
+
+// body ends the attempt when it has ended or is closed.
+type body struct {
+	io.ReadCloser
+	attempt *attempt
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	switch err {
+	case nil:
+	case io.EOF:
+		b.attempt.end(nil)
+	default:
+		b.attempt.end(err)
+	}
+	return n, err
+}
+
+func (b *body) Close() error {
+	defer b.attempt.end(nil)
+	return b.ReadCloser.Close()
+}
+
+func known(method string) bool {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
+		http.MethodConnect, http.MethodOptions, http.MethodTrace:
+		return true
+	}
+	return false
+}
+
+// port returns the port of an address, 0 if it is invalid.
+func port(u *url.URL) int {
+	text := u.Port()
+	switch {
+	case text != "":
+	case strings.EqualFold(u.Scheme, "http"):
+		return 80
+	default:
+		return 443
+	}
+	n, _ := strconv.Atoi(text)
+	return n
+}

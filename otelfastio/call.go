@@ -1,0 +1,127 @@
+package otelfastio
+
+import (
+	"cmp"
+	"context"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/metric"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/fastio-go/fastio/api"
+)
+
+// call is a call that has begun. It is in the context of its attempts.
+type call struct {
+	*Telemetry
+	ctx   context.Context
+	span  trace.Span
+	event api.CallEvent
+	begin time.Time
+
+	mu   sync.Mutex // middleware of the program may be concurrent
+	wait *wait      // the current one, or nil
+	idle time.Time  // end of the last attempt
+}
+
+// wait is a wait that has begun.
+type wait struct {
+	ctx   context.Context
+	event api.WaitEvent
+	begin time.Time
+}
+
+type callKey struct{}
+
+// callOf returns the call of ctx, or nil.
+func callOf(ctx context.Context) *call {
+	c, _ := ctx.Value(callKey{}).(*call)
+	return c
+}
+
+func (t *Telemetry) onCall(ctx context.Context, e api.CallEvent) (context.Context, func(error)) {
+	c := &call{Telemetry: t, event: e, begin: time.Now()}
+	ctx, c.span = t.tracer.Start(ctx, cmp.Or(e.Op, "fastio.call"), trace.WithTimestamp(c.begin), trace.WithAttributes(
+		operationKey.String(e.Op), semconv.URLTemplate(e.Route), streamKey.Bool(e.Stream),
+	))
+	if e.Stream {
+		t.openStreams.Add(ctx, 1, metric.WithAttributes(operationKey.String(e.Op)))
+	}
+	c.ctx = context.WithValue(ctx, callKey{}, c)
+	return c.ctx, c.end
+}
+
+// end reports the result of the call.
+func (c *call) end(err error) {
+	now := time.Now()
+	c.endWait(now)
+	operation, duration := operationKey.String(c.event.Op), c.calls
+	if c.event.Stream {
+		c.openStreams.Add(c.ctx, -1, metric.WithAttributes(operation))
+		duration = c.streams
+	}
+	if duration.Enabled(c.ctx) {
+		duration.Record(c.ctx, now.Sub(c.begin).Seconds(), withError(err, operation))
+	}
+	fail(c.span, err)
+	c.span.End(trace.WithTimestamp(now))
+}
+
+func (t *Telemetry) onWait(ctx context.Context, e api.WaitEvent) {
+	if c := callOf(ctx); c != nil {
+		now := time.Now()
+		c.endWait(now)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.wait = &wait{ctx, e, now}
+	}
+}
+
+// endWait reports the current wait, if there is any. A wait is reported by its begin only;
+// it ends with the next attempt, when the attempt is sent, or with the call.
+func (c *call) endWait(at time.Time) {
+	c.mu.Lock()
+	w := c.wait
+	c.wait = nil
+	c.mu.Unlock()
+	if w == nil {
+		return
+	}
+	operation, reason := operationKey.String(w.event.Op), reasonKey.String(string(w.event.Reason))
+	_, span := c.tracer.Start(w.ctx, "fastio.wait", trace.WithTimestamp(w.begin),
+		trace.WithAttributes(operation, reason, groupKey.String(w.event.Group)))
+	span.End(trace.WithTimestamp(at))
+	c.waits.Record(w.ctx, at.Sub(w.begin).Seconds(), metric.WithAttributes(operation, reason))
+}
+
+// OnRetry counts a retry, and adds an event to the span of ctx. The calls of a client with
+// [Telemetry.Option] report their retries themselves. OnRetry is for operations with an
+// OnRetry of their own:
+//
+//	err := client.Events.Follow(ctx, query, handle, &events.FollowOptions{OnRetry: telemetry.OnRetry})
+func (t *Telemetry) OnRetry(ctx context.Context, e api.RetryEvent) {
+	operation := operationKey.String(e.Op)
+	t.retries.Add(ctx, 1, withError(e.Err, operation))
+	if span := trace.SpanFromContext(ctx); span.IsRecording() {
+		span.AddEvent("fastio.retry",
+			trace.WithAttributes(operation, attemptKey.Int(e.Attempt), semconv.ErrorTypeKey.String(errorType(e.Err))))
+	}
+}
+
+// onRefresh reports a refresh, which began after the attempt that was refused.
+func (t *Telemetry) onRefresh(ctx context.Context, e api.RefreshEvent) {
+	now := time.Now()
+	begin := now
+	if c := callOf(ctx); c != nil {
+		c.mu.Lock()
+		begin = c.idle
+		c.mu.Unlock()
+	}
+	operation := operationKey.String(e.Op)
+	_, span := t.tracer.Start(ctx, "fastio.refresh", trace.WithTimestamp(begin), trace.WithAttributes(operation))
+	fail(span, e.Err)
+	span.End(trace.WithTimestamp(now))
+	t.refreshes.Add(ctx, 1, withError(e.Err, operation))
+}

@@ -1,0 +1,57 @@
+package otelfastio_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+
+	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/otelfastio"
+	"github.com/fastio-go/fastio/realtime"
+)
+
+func Example() {
+	ctx := context.Background()
+	exporter := tracetest.NewInMemoryExporter() // in a program, that of OTLP
+	provider := trace.NewTracerProvider(trace.WithSyncer(exporter))
+	server := fastiotest.New()
+	client, err := fastio.New(append(server.ClientOptions(),
+		otelfastio.New(&otelfastio.Options{TracerProvider: provider}).Option(),
+	)...)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := client.Ping(ctx); err != nil {
+		log.Fatal(err)
+	}
+	for _, span := range exporter.GetSpans() {
+		fmt.Println(span.SpanKind, span.Name)
+	}
+	// Output:
+	// client GET /current/ping/
+	// internal system.Ping
+}
+
+//nolint:testableexamples // it watches until the program ends
+func ExampleTelemetry_OnStatus() {
+	ctx, telemetry := context.Background(), otelfastio.New(nil)
+	client, err := fastio.FromEnv(telemetry.Option())
+	if err != nil {
+		log.Fatal(err)
+	}
+	sub, err := client.Realtime.Subscribe(ctx, api.User(api.Me), &realtime.Options{OnStatus: telemetry.OnStatus()})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for change, err := range sub.Changes() {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(change.Field)
+	}
+}
