@@ -95,8 +95,7 @@ func (a *attempt) start(ctx context.Context, req *http.Request) context.Context 
 	if info.Attempt > 1 {
 		attrs = append(attrs, semconv.HTTPRequestResendCount(info.Attempt-1))
 	}
-	ctx, a.span = a.tracer.Start(ctx, name,
-		trace.WithSpanKind(trace.SpanKindClient), trace.WithTimestamp(a.begin), trace.WithAttributes(attrs...))
+	ctx, a.span = a.tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attrs...))
 	return ctx
 }
 
@@ -111,17 +110,21 @@ func (a *attempt) record(ctx context.Context, resp *http.Response, err error) {
 	if a.call != nil && !unsent {
 		a.call.endWait(sent)
 	}
-	if err == nil {
+	measures := a.requests.Enabled(ctx) && !unsent
+	switch {
+	case !measures && !a.span.IsRecording():
+		return
+	case err == nil:
 		result := status(resp)
 		a.span.SetAttributes(result...)
 		if resp.StatusCode >= http.StatusBadRequest {
 			a.span.SetStatus(codes.Error, "")
 		}
 		a.attrs = append(a.attrs, result...)
-	} else {
+	default:
 		a.attrs = append(a.attrs, semconv.ErrorTypeKey.String(errorType(err)))
 	}
-	if !unsent && a.requests.Enabled(ctx) {
+	if measures {
 		a.requests.Record(ctx, now.Sub(sent).Seconds(), metric.WithAttributes(a.attrs...))
 	}
 }
@@ -147,14 +150,13 @@ func version(resp *http.Response) string {
 // end ends the span, once.
 func (a *attempt) end(err error) {
 	a.once.Do(func() {
-		now := time.Now()
+		fail(a.span, err)
+		a.span.End()
 		if a.call != nil {
 			a.call.mu.Lock()
-			a.call.idle = now
+			a.call.idle = time.Now()
 			a.call.mu.Unlock()
 		}
-		fail(a.span, err)
-		a.span.End(trace.WithTimestamp(now))
 	})
 }
 

@@ -43,7 +43,7 @@ func callOf(ctx context.Context) *call {
 
 func (t *Telemetry) onCall(ctx context.Context, e api.CallEvent) (context.Context, func(error)) {
 	c := &call{Telemetry: t, event: e, begin: time.Now()}
-	ctx, c.span = t.tracer.Start(ctx, cmp.Or(e.Op, "fastio.call"), trace.WithTimestamp(c.begin), trace.WithAttributes(
+	ctx, c.span = t.tracer.Start(ctx, cmp.Or(e.Op, "fastio.call"), trace.WithAttributes(
 		operationKey.String(e.Op), semconv.URLTemplate(e.Route), streamKey.Bool(e.Stream),
 	))
 	if e.Stream {
@@ -66,7 +66,7 @@ func (c *call) end(err error) {
 		duration.Record(c.ctx, now.Sub(c.begin).Seconds(), withError(err, operation))
 	}
 	fail(c.span, err)
-	c.span.End(trace.WithTimestamp(now))
+	c.span.End()
 }
 
 func (t *Telemetry) onWait(ctx context.Context, e api.WaitEvent) {

@@ -37,6 +37,16 @@ func Example() {
 	// internal system.Ping
 }
 
+//nolint:testableexamples // it requires a token
+func ExampleNew() {
+	client, err := fastio.FromEnv(otelfastio.New(nil).Option())
+	if err != nil {
+		log.Fatal(err)
+	}
+	me, err := client.Account.Me(context.Background())
+	fmt.Println(me, err)
+}
+
 //nolint:testableexamples // it watches until the program ends
 func ExampleTelemetry_OnStatus() {
 	ctx, telemetry := context.Background(), otelfastio.New(nil)
