@@ -40,7 +40,7 @@ silent = for module in $(MODULES); do echo "[$$module] "$(call quote,$(1)); \
 	found=$$(cd "$$module" && $(1)) && [ -z "$$found" ] || { echo "$$found"; exit 1; }; done
 
 .PHONY: all
-all: fmt-check vet vet-386 vet-others lint tidy-check generate-check fix-check readme-test test test-jsonv2 bench-check
+all: fmt-check vet vet-others lint tidy-check generate-check fix-check readme-test test test-jsonv2 bench-check
 
 # One build serves all tools and all modules.
 $(BIN)/.built: tools/go.mod tools/go.sum
@@ -55,13 +55,9 @@ fmt-check: $(BIN)/.built
 vet:
 	@$(call each,go vet ./...)
 
-.PHONY: vet-386
-vet-386: # where int has 32 bits, and with the long tests
-	@$(call each,GOARCH=386 go vet -tags=soak ./...,$(PORTED))
-
 .PHONY: vet-others
-vet-others: # where files of our own are compiled; tests of sockets do not compile for a browser
-	@$(call each,GOOS=windows go vet ./...,$(PORTED))
+vet-others: # Windows, where int has 32 bits here, with the long tests; tests of sockets do not compile for a browser
+	@$(call each,GOOS=windows GOARCH=386 go vet -tags=soak ./...,$(PORTED))
 	@$(call each,GOOS=darwin go vet ./...,. keyring)
 	GOOS=js GOARCH=wasm go build ./...
 
