@@ -34,7 +34,7 @@ func TestReadmeSnippetsAreCompiled(t *testing.T) {
 	var compiled []string
 	for _, file := range []string{
 		"example_test.go", "readme_test.go", "fastiotest/example_test.go", "examples/hello/main.go",
-		"oauth/example_desktop_test.go",
+		"oauth/example_desktop_test.go", "relay/example_test.go",
 	} {
 		compiled = append(compiled, unindented(readFile(t, file)))
 	}
@@ -59,7 +59,7 @@ func TestReadmeSnippetsAreCompiled(t *testing.T) {
 // an example of the package compiles.
 func TestPackageCommentsBeginWithAnExample(t *testing.T) {
 	t.Parallel()
-	const packages = 22
+	const packages = 23
 	found := 0
 	for _, pattern := range []string{"*.go", "*/*.go", "fastiotest/*/*.go", "cmd/*/*.go"} {
 		files, err := filepath.Glob(pattern)

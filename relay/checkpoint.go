@@ -1,0 +1,105 @@
+package relay
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/fastio-go/fastio/events"
+)
+
+// CheckpointStore keeps checkpoints in a key-value bucket, one key each. It is an
+// [events.CheckpointStore], safe for concurrent use by several processes.
+//
+// Load claims a checkpoint for the Epoch: afterwards, stores of a lower epoch can
+// neither load nor save it.
+type CheckpointStore struct {
+	Bucket jetstream.KeyValue
+	Epoch  uint64 // of the lease of the caller; 0 without leases
+}
+
+// checkpointVersion begins the first line of a checkpoint, before its epoch.
+const checkpointVersion = "fastio-checkpoint-1 "
+
+func checkpointKey(name string) string { return "checkpoint." + token(name) }
+
+// Load returns the checkpoint of that name.
+//
+// Errors: [events.ErrCheckpointTaken] if it was claimed for a higher epoch.
+func (s CheckpointStore) Load(ctx context.Context, name string) (events.Checkpoint, error) {
+	for {
+		c, epoch, revision, err := s.read(ctx, name)
+		if err != nil || epoch == s.Epoch {
+			return c, err
+		}
+		if epoch > s.Epoch {
+			return events.Checkpoint{}, events.ErrCheckpointTaken
+		}
+		revision, err = s.write(ctx, name, c.Data, revision)
+		if conflicts(err) { // a save of the holder before
+			continue
+		}
+		if err == nil && c.Revision > 0 {
+			c.Revision = revision
+		}
+		return c, err
+	}
+}
+
+// Save saves c under name.
+//
+// Errors: [events.ErrCheckpointTaken] if it was saved by another, or claimed for a
+// higher epoch.
+func (s CheckpointStore) Save(ctx context.Context, name string, c events.Checkpoint) (uint64, error) {
+	revision := c.Revision
+	if revision == 0 {
+		saved, epoch, claimed, err := s.read(ctx, name)
+		if err != nil {
+			return 0, err
+		}
+		if saved.Revision != 0 || epoch > s.Epoch {
+			return 0, events.ErrCheckpointTaken
+		}
+		revision = claimed
+	}
+	revision, err := s.write(ctx, name, c.Data, revision)
+	if conflicts(err) {
+		return 0, fmt.Errorf("%w: %w", events.ErrCheckpointTaken, err)
+	}
+	return revision, err
+}
+
+// read returns a checkpoint, its epoch, and the revision of its key. A key that was only
+// claimed holds no checkpoint.
+func (s CheckpointStore) read(ctx context.Context, name string) (events.Checkpoint, uint64, uint64, error) {
+	entry, err := s.Bucket.Get(ctx, checkpointKey(name))
+	if errors.Is(err, jetstream.ErrKeyNotFound) {
+		return events.Checkpoint{}, 0, 0, nil
+	}
+	if err != nil {
+		return events.Checkpoint{}, 0, 0, err
+	}
+	line, data, ok := bytes.Cut(entry.Value(), []byte("\n"))
+	number, known := bytes.CutPrefix(line, []byte(checkpointVersion))
+	epoch, err := strconv.ParseUint(string(number), 10, 64)
+	if !ok || !known || err != nil {
+		return events.Checkpoint{}, 0, 0, fmt.Errorf("fastio: relay: checkpoint %q has an unknown format", name)
+	}
+	if len(data) == 0 {
+		return events.Checkpoint{}, epoch, entry.Revision(), nil
+	}
+	return events.Checkpoint{Revision: entry.Revision(), Data: data}, epoch, entry.Revision(), nil
+}
+
+// write replaces the value of the key if it has that revision, 0 if there must be none.
+func (s CheckpointStore) write(ctx context.Context, name string, data []byte, revision uint64) (uint64, error) {
+	value := append([]byte(checkpointVersion+formatEpoch(s.Epoch)+"\n"), data...)
+	if revision == 0 {
+		return s.Bucket.Create(ctx, checkpointKey(name), value)
+	}
+	return s.Bucket.Update(ctx, checkpointKey(name), value, revision)
+}

@@ -1,0 +1,74 @@
+package relay_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"os"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/relay"
+)
+
+// run follows profiles until the context is done.
+func run(ctx context.Context, js jetstream.JetStream, client *fastio.Client, profiles []api.Profile) error {
+	follower := relay.Follower{Stream: relay.Stream{JetStream: js}, Events: client.Events, Profiles: profiles}
+	err := follower.Run(ctx)
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+func Example() {
+	dir, err := os.MkdirTemp("", "relay")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	ns, err := server.NewServer(&server.Options{JetStream: true, StoreDir: dir, DontListen: true, NoSigs: true})
+	if err != nil {
+		log.Fatal(err)
+	}
+	ns.Start()
+	defer ns.WaitForShutdown()
+	defer ns.Shutdown()
+	nc, err := nats.Connect("", nats.InProcessServer(ns))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		log.Fatal(err)
+	}
+	platform := fastiotest.New()
+	client, err := fastio.New(platform.ClientOptions()...)
+	if err != nil {
+		log.Fatal(err)
+	}
+	room := platform.AddWorkspace(fastiotest.Workspace{})
+	platform.AddEvent(fastiotest.Event{Name: "workspace_updated", Workspace: room.ID})
+
+	messages, err := nc.SubscribeSync("fastio.events.workspace.>")
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- run(ctx, js, client, []api.Profile{api.Workspace(room.ID)}) }()
+	msg, err := messages.NextMsgWithContext(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	cancel()
+	fmt.Println(msg.Header.Get(relay.HeaderFormat), <-done)
+	// Output: 1 <nil>
+}

@@ -1,0 +1,378 @@
+package relay
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/events"
+)
+
+const opRun = "relay.Follower.Run"
+
+const (
+	defaultLease = 15 * time.Second
+	leastLease   = 10 * time.Second
+	worstPause   = time.Minute // before a profile that failed is followed again
+)
+
+// Follower is a replica: it follows its share of the profiles and publishes their
+// events. Replicas that share a [Stream] divide the profiles evenly. A profile is only
+// given to replicas that have it in Profiles, so that replicas with different credentials
+// can follow different profiles. A Follower must not be copied after its first use.
+type Follower struct {
+	Stream   Stream
+	Events   *events.Service // of the client whose credential can read the logs
+	Profiles []api.Profile   // organizations, workspaces and shares, by their IDs
+
+	// Name of the replica in logs and in the bucket; default: random. Two replicas
+	// that run at the same time must not have the same.
+	Name string
+
+	// Lease is the time after which the profiles of a lost replica are free; at least
+	// 10 s. Default: 15 s.
+	Lease time.Duration
+
+	// Since is the creation of the first event of profiles without a checkpoint;
+	// default: the beginning of the log.
+	Since time.Time
+
+	// Follow holds further options of [events.Service.Follow]. Store, Name, Until and
+	// the sets of values must be zero.
+	Follow events.FollowOptions
+
+	// OnError is called when a profile could not be followed, which is then tried again
+	// after a pause of 1 second to 1 minute. The profile is zero for errors that concern
+	// the replica.
+	OnError func(ctx context.Context, profile api.Profile, err error)
+
+	// OnRetry is called before events are published again after an error, for example
+	// because the stream is full.
+	OnRetry func(ctx context.Context, e api.RetryEvent)
+
+	shortLease bool // for tests
+
+	mu       sync.Mutex
+	sessions map[string]*session // by profileKey
+	holders  map[string]string   // replica by profileKey
+	past     Counts              // of sessions that have ended
+}
+
+// Counts are numbers of messages since the start of a [Follower].
+type Counts struct {
+	Published  uint64 // stored by the stream
+	Duplicates uint64 // dropped by the stream, which has stored the event before
+}
+
+// Held is a profile that a [Follower] holds.
+type Held struct {
+	Profile api.Profile
+	Epoch   uint64
+	Newest  time.Time // creation of the newest event read; zero means none yet
+	Counts
+}
+
+// Stats is the state of a [Follower].
+type Stats struct {
+	Counts
+	Held    []Held            // by kind and ID
+	Holders map[string]string // names of replicas by profile, as of [api.Profile.String]
+}
+
+// Stats returns the state of the replica. Holders are known while Run runs.
+func (f *Follower) Stats() Stats {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s := Stats{Counts: f.past, Holders: make(map[string]string, len(f.holders))}
+	for _, session := range f.sessions {
+		if held, ok := session.held(); ok {
+			s.Held = append(s.Held, held)
+			s.Published += held.Published
+			s.Duplicates += held.Duplicates
+		}
+	}
+	slices.SortFunc(s.Held, func(a, b Held) int {
+		return cmp.Compare(profileKey(a.Profile), profileKey(b.Profile))
+	})
+	for _, p := range f.Profiles {
+		if replica, ok := f.holders[profileKey(p)]; ok {
+			s.Holders[p.String()] = replica
+		}
+	}
+	return s
+}
+
+// Run follows the share of the replica until ctx is done. Then it saves the checkpoints
+// and gives the profiles back, which takes 10 seconds at most, and returns the error of
+// ctx. It must not be called while it runs.
+//
+// Errors: [api.InputError] for a field; the error of NATS if stream and bucket cannot be
+// opened, or if the connection was closed. A lost connection is not an error: the
+// profiles go to other replicas when their leases have expired, and come back later.
+func (f *Follower) Run(ctx context.Context) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	r := &replica{
+		Follower: f, Stream: f.Stream.withDefaults(), name: cmp.Or(f.Name, rand.Text()),
+		ttl: cmp.Or(f.Lease, defaultLease), profiles: map[string]api.Profile{},
+		marks: map[string]mark{}, failures: map[string]failure{}, ended: make(chan *session),
+	}
+	var err error
+	if r.messages, err = r.open(ctx); err != nil {
+		return err
+	}
+	if r.kv, err = r.bucket(ctx); err != nil {
+		return err
+	}
+	for _, p := range f.Profiles {
+		r.profiles[profileKey(p)] = p
+	}
+	f.mu.Lock()
+	f.sessions = map[string]*session{}
+	f.mu.Unlock()
+	return r.run(ctx)
+}
+
+func (f *Follower) check() error {
+	refuse := func(field, rule, got string) error {
+		return &api.InputError{Op: opRun, Field: field, Rule: rule, Got: got}
+	}
+	if f.Events == nil {
+		return refuse("events", "must not be nil", "")
+	}
+	seen := map[api.Profile]bool{}
+	for _, p := range f.Profiles {
+		err := p.OneOf(opRun, "profiles", api.ProfileKindOrg, api.ProfileKindWorkspace, api.ProfileKindShare)
+		if err != nil {
+			return err
+		}
+		if seen[p] {
+			return refuse("profiles", "must not be repeated", p.String())
+		}
+		seen[p] = true
+	}
+	if f.Lease != 0 && f.Lease < leastLease && !f.shortLease {
+		return refuse("lease", "must be at least 10s", f.Lease.String())
+	}
+	o := f.Follow
+	if o.Store != nil || o.Name != "" || !o.Until.IsZero() ||
+		len(o.Events)+len(o.Categories)+len(o.SubCategories) > 0 {
+		return refuse("follow", "must leave out Store, Name, Until and sets of values", "")
+	}
+	return nil
+}
+
+// replica is a Follower that runs. Its fields are used by one goroutine.
+type replica struct {
+	*Follower
+	Stream
+	name     string
+	ttl      time.Duration
+	profiles map[string]api.Profile // by profileKey
+	messages jetstream.Stream
+	kv       jetstream.KeyValue
+
+	marks    map[string]mark    // of other replicas and of profiles, by the keys of the bucket
+	failures map[string]failure // by profileKey
+	ended    chan *session
+}
+
+// mark is the latest value of a lease.
+type mark struct {
+	record
+	heard time.Time // by the local clock
+}
+
+type failure struct {
+	count int
+	until time.Time
+}
+
+const (
+	replicaPrefix = "replica."
+	leasePrefix   = "lease."
+)
+
+func (r *replica) run(ctx context.Context) error {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	wg.Go(func() { r.register(own) })
+	err := r.watch(ctx)
+	cancel() // so that the others know who is next before the leases are free
+	r.stop(ctx)
+	return err
+}
+
+// register keeps the replica in the list of replicas until ctx is done.
+func (r *replica) register(ctx context.Context) {
+	keys := make([]string, 0, len(r.profiles))
+	for key := range r.profiles {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	for ctx.Err() == nil {
+		l := &lease{
+			js: r.JetStream, kv: r.kv, key: replicaPrefix + token(r.name), ttl: r.ttl, value: newRecord(r.name, keys),
+		}
+		err := l.acquire(ctx)
+		if err == nil {
+			err = l.keep(ctx)
+			if e := l.release(context.WithoutCancel(ctx)); e != nil {
+				r.report(ctx, api.Profile{}, e)
+			}
+		}
+		if ctx.Err() == nil {
+			r.report(ctx, api.Profile{}, fmt.Errorf("replica %s: %w", r.name, err))
+			_ = sleep(ctx, r.ttl/renewals) // the loop ends with ctx
+		}
+	}
+}
+
+func (r *replica) report(ctx context.Context, p api.Profile, err error) {
+	if r.OnError != nil {
+		r.OnError(ctx, p, err)
+	}
+}
+
+// watch starts and stops sessions until ctx is done.
+func (r *replica) watch(ctx context.Context) error {
+	watcher, err := r.kv.WatchFiltered(ctx, []string{replicaPrefix + ">", leasePrefix + ">"})
+	if err != nil {
+		return fmt.Errorf("fastio: relay: bucket %s: %w", r.Bucket, err)
+	}
+	defer func() { _ = watcher.Stop() }()
+	tick := time.NewTicker(r.ttl / renewals / 2)
+	defer tick.Stop()
+	complete := false
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case entry, ok := <-watcher.Updates():
+			if !ok {
+				return fmt.Errorf("fastio: relay: bucket %s: the watch has ended", r.Bucket)
+			}
+			if entry == nil {
+				complete = true // all keys are known
+			} else {
+				r.apply(entry)
+			}
+			if len(watcher.Updates()) > 0 {
+				continue
+			}
+		case s := <-r.ended:
+			r.forget(ctx, s)
+		case <-tick.C:
+			if r.JetStream.Conn().IsClosed() {
+				return errors.New("fastio: relay: the connection to NATS is closed")
+			}
+		}
+		if complete {
+			r.balance(ctx)
+		}
+	}
+}
+
+// apply records a change of the bucket.
+func (r *replica) apply(entry jetstream.KeyValueEntry) {
+	m := mark{heard: time.Now()}
+	if entry.Operation() != jetstream.KeyValuePut || json.Unmarshal(entry.Value(), &m.record) != nil {
+		delete(r.marks, entry.Key())
+	} else {
+		r.marks[entry.Key()] = m
+	}
+}
+
+// balance starts sessions for the share of the replica, and stops the others.
+func (r *replica) balance(ctx context.Context) {
+	alive := map[string][]string{}
+	for key, m := range r.marks {
+		if strings.HasPrefix(key, replicaPrefix) && !r.stale(m) {
+			alive[m.Replica] = m.Profiles
+		}
+	}
+	if _, ok := alive[r.name]; !ok {
+		return // not registered: what is held stays until its lease is lost
+	}
+	share := assign(alive)
+	holders := map[string]string{}
+	for key, p := range r.profiles {
+		s := r.sessions[key]
+		m, held := r.marks[leasePrefix+key]
+		if held = held && !r.stale(m); held {
+			holders[key] = m.Replica
+		}
+		switch {
+		case s != nil && share[key] != r.name:
+			s.stop()
+		case s == nil && share[key] == r.name && !held && time.Now().After(r.failures[key].until):
+			r.start(ctx, key, p)
+		}
+	}
+	r.mu.Lock()
+	r.holders = holders
+	r.mu.Unlock()
+}
+
+// stale reports whether a lease must have expired, even if the bucket did not say so.
+func (r *replica) stale(m mark) bool { return time.Since(m.heard) > r.ttl+r.ttl/renewals }
+
+func (r *replica) start(ctx context.Context, key string, p api.Profile) {
+	ctx, stop := context.WithCancel(ctx)
+	s := &session{replica: r, key: key, profile: p, stop: stop}
+	r.mu.Lock()
+	r.sessions[key] = s
+	r.mu.Unlock()
+	go func() {
+		s.err = s.run(ctx)
+		stop()
+		r.ended <- s
+	}()
+}
+
+// forget removes a session that has ended.
+func (r *replica) forget(ctx context.Context, s *session) {
+	held, ok := s.held()
+	r.mu.Lock()
+	delete(r.sessions, s.key)
+	if ok {
+		r.past.Published += held.Published
+		r.past.Duplicates += held.Duplicates
+	}
+	r.mu.Unlock()
+	switch {
+	case s.err == nil:
+		delete(r.failures, s.key)
+	case errors.Is(s.err, errHeld):
+		r.failures[s.key] = failure{until: time.Now().Add(r.ttl / renewals)}
+	default:
+		f := r.failures[s.key]
+		f.count++
+		f.until = time.Now().Add(min(time.Second<<min(f.count-1, 10), worstPause))
+		r.failures[s.key] = f
+		r.report(ctx, s.profile, s.err)
+	}
+}
+
+// stop ends all sessions and waits for them.
+func (r *replica) stop(ctx context.Context) {
+	for _, s := range r.sessions {
+		s.stop()
+	}
+	for len(r.sessions) > 0 {
+		r.forget(ctx, <-r.ended)
+	}
+}

@@ -1,0 +1,345 @@
+package relay_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/events"
+	"github.com/fastio-go/fastio/relay"
+)
+
+func TestFollowerPublishesEveryEventOnce(t *testing.T) {
+	t.Parallel()
+	p, ns := newPlatform(3), startServer(t)
+	for _, w := range p.profiles {
+		p.add(w, 300)
+	}
+	f := p.start(t, ns, nil)
+	eventually(t, "900 events", func() bool { return count(t, f.js) == 900 })
+	p.add(p.profiles[0], 5)
+	eventually(t, "905 events", func() bool { return count(t, f.js) == 905 })
+	f.stop()
+	f = p.start(t, ns, nil) // releases at the checkpoint
+	eventually(t, "all profiles", func() bool { return len(f.Stats().Held) == 3 })
+	p.add(p.profiles[2], 5)
+	eventually(t, "910 events", func() bool { return count(t, f.js) == 910 })
+	eventually(t, "5 events after the restart", func() bool { return f.Stats().Published == 5 })
+	ids := map[string]bool{}
+	for _, msg := range stored(t, f.js) {
+		var e events.Event
+		if err := json.Unmarshal(msg.Data, &e); err != nil {
+			t.Fatal(err)
+		}
+		want := fmt.Sprintf("fastio.events.workspace.%s.workspace", e.WorkspaceID)
+		if msg.Subject != want {
+			t.Errorf("the subject is %s, want %s", msg.Subject, want)
+		}
+		id := msg.Header.Get(jetstream.MsgIDHeader)
+		if id != fmt.Sprintf("workspace-%s-%s", e.WorkspaceID, e.ID.Plain()) || ids[id] {
+			t.Errorf("the id %s of %s is wrong or repeated", id, e.ID)
+		}
+		ids[id] = true
+		if format := msg.Header.Get(relay.HeaderFormat); format != "1" {
+			t.Errorf("the format is %q", format)
+		}
+	}
+}
+
+func TestFollowersDivideProfilesAndGiveThemBack(t *testing.T) {
+	t.Parallel()
+	p, ns := newPlatform(12), startServer(t)
+	a, b := p.start(t, ns, nil), p.start(t, ns, nil)
+	held := func(want int, all ...*follower) func() bool {
+		return func() bool {
+			for _, f := range all {
+				if len(f.Stats().Held) != want {
+					return false
+				}
+			}
+			return true
+		}
+	}
+	eventually(t, "6 profiles each", held(6, a, b))
+	c := p.start(t, ns, nil)
+	eventually(t, "4 profiles each", held(4, a, b, c))
+	for _, w := range p.profiles {
+		p.add(w, 10)
+	}
+	eventually(t, "120 events", func() bool { return count(t, a.js) == 120 })
+	a.stop() // the lease is longer than this test may take
+	eventually(t, "6 profiles each after a stop", held(6, b, c))
+	if n := len(b.Stats().Holders); n != 12 {
+		t.Errorf("%d of 12 holders are known", n)
+	}
+	b.stop()
+	eventually(t, "12 profiles", held(12, c))
+	for _, w := range p.profiles {
+		p.add(w, 10)
+	}
+	eventually(t, "240 events", func() bool { return count(t, c.js) == 240 })
+	if n := len(stored(t, c.js)); n != 240 {
+		t.Errorf("%d events are stored", n)
+	}
+}
+
+func TestFollowersTakeOverFromLostReplica(t *testing.T) {
+	t.Parallel()
+	p, ns := newPlatform(6), startServer(t)
+	short := func(f *relay.Follower) { f.Lease = 2 * time.Second }
+	a, b, c := p.start(t, ns, short), p.start(t, ns, short), p.start(t, ns, short)
+	eventually(t, "2 profiles each", func() bool {
+		return len(a.Stats().Held) == 2 && len(b.Stats().Held) == 2 && len(c.Stats().Held) == 2
+	})
+	for _, w := range p.profiles {
+		p.add(w, 10)
+	}
+	eventually(t, "60 events", func() bool { return count(t, b.js) == 60 })
+	a.link.Cut()
+	for _, w := range p.profiles {
+		p.add(w, 10)
+	}
+	eventually(t, "3 profiles each", func() bool {
+		return len(b.Stats().Held) == 3 && len(c.Stats().Held) == 3 && len(a.Stats().Held) == 0
+	})
+	eventually(t, "120 events", func() bool { return count(t, b.js) == 120 })
+	checkEpochs(t, stored(t, b.js))
+}
+
+// checkEpochs fails the test if a message has a lower epoch than one before it in the log
+// of its profile, or an event is stored twice.
+func checkEpochs(t *testing.T, messages []*jetstream.RawStreamMsg) {
+	t.Helper()
+	highest, ids := map[string]uint64{}, map[string]bool{}
+	for _, msg := range messages {
+		epoch, err := strconv.ParseUint(msg.Header.Get(relay.HeaderEpoch), 10, 64)
+		if err != nil || epoch < highest[msg.Subject] {
+			t.Errorf("epoch %d follows epoch %d in %s: %v", epoch, highest[msg.Subject], msg.Subject, err)
+		}
+		highest[msg.Subject] = max(epoch, highest[msg.Subject])
+		id := msg.Header.Get(jetstream.MsgIDHeader)
+		if ids[id] {
+			t.Errorf("%s is stored twice", id)
+		}
+		ids[id] = true
+	}
+}
+
+// The duplicate window is too short to hide that the stream accepts a late message.
+func TestPausedHolderIsFenced(t *testing.T) {
+	t.Parallel()
+	p, ns := newPlatform(1), startServer(t)
+	short := func(f *relay.Follower) {
+		f.Lease, f.Stream.Duplicates = 4*time.Second, 100*time.Millisecond
+	}
+	a := p.start(t, ns, short)
+	p.add(p.profiles[0], 10)
+	eventually(t, "10 events", func() bool { return count(t, a.js) == 10 })
+	old := a.Stats().Held[0].Epoch
+	kv, err := a.js.KeyValue(t.Context(), "fastio-relay")
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "a checkpoint", func() bool {
+		c, err := relay.CheckpointStore{kv, old}.Load(t.Context(), "workspace."+string(p.profiles[0].ID))
+		return err == nil && c.Revision > 0
+	})
+	release := a.link.Hold()
+	p.add(p.profiles[0], 1)
+	eventually(t, "the event is published, but not sent", func() bool {
+		return a.link.Holds("HPUB fastio.events.workspace.")
+	})
+	b := p.start(t, ns, short)
+	eventually(t, "11 events", func() bool { return count(t, b.js) == 11 })
+	time.Sleep(300 * time.Millisecond) // longer than the duplicate window
+	release()
+	if err := a.js.Conn().Flush(); err != nil { // what was held up has arrived
+		t.Fatal(err)
+	}
+	p.add(p.profiles[0], 10)
+	eventually(t, "21 events", func() bool { return count(t, b.js) >= 21 })
+	all := stored(t, b.js)
+	if len(all) != 21 {
+		t.Errorf("%d events are stored, want 21", len(all))
+	}
+	checkEpochs(t, all)
+	if last := all[20].Header.Get(relay.HeaderEpoch); last == strconv.FormatUint(old, 10) {
+		t.Errorf("the epoch is still %s", last)
+	}
+}
+
+func TestCheckpointStoreRefusesLowerEpochs(t *testing.T) {
+	t.Parallel()
+	js, _ := connect(t, startServer(t))
+	kv, err := js.CreateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: "checkpoints"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, low, high := t.Context(), relay.CheckpointStore{kv, 1}, relay.CheckpointStore{kv, 2}
+	save := func(s relay.CheckpointStore, revision uint64, data string) (uint64, error) {
+		return s.Save(ctx, "a name/with * bytes", events.Checkpoint{Revision: revision, Data: []byte(data)})
+	}
+	load := func(s relay.CheckpointStore) (events.Checkpoint, error) { return s.Load(ctx, "a name/with * bytes") }
+	if c, err := load(low); err != nil || c.Revision != 0 {
+		t.Fatal(c, err)
+	}
+	first, err := save(low, 0, "first")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := save(low, 0, "another"); !errors.Is(err, events.ErrCheckpointTaken) {
+		t.Errorf("a second first save: %v", err)
+	}
+	c, err := load(high)
+	if err != nil || string(c.Data) != "first" {
+		t.Fatal(c, err)
+	}
+	if _, err := save(low, first, "late"); !errors.Is(err, events.ErrCheckpointTaken) {
+		t.Errorf("a save of a lower epoch: %v", err)
+	}
+	if _, err := load(low); !errors.Is(err, events.ErrCheckpointTaken) {
+		t.Errorf("a load of a lower epoch: %v", err)
+	}
+	second, err := save(high, c.Revision, "second")
+	if err != nil || second <= first {
+		t.Fatal(second, err)
+	}
+	c, err = load(high)
+	if diff := cmp.Diff(events.Checkpoint{Revision: second, Data: []byte("second")}, c); diff != "" || err != nil {
+		t.Error(diff, err)
+	}
+}
+
+func TestFollowerWaitsForFullStream(t *testing.T) {
+	t.Parallel()
+	p, ns := newPlatform(1), startServer(t)
+	p.add(p.profiles[0], 40)
+	var refused atomic.Int64
+	f := p.start(t, ns, func(f *relay.Follower) {
+		f.Stream.MaxMsgs = 21 // with the epoch
+		f.OnRetry = func(context.Context, api.RetryEvent) { refused.Add(1) }
+	})
+	eventually(t, "a full stream", func() bool { return refused.Load() > 2 })
+	stream, err := f.js.Stream(t.Context(), "FASTIO")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]bool{}
+	eventually(t, "40 events", func() bool {
+		for _, msg := range stored(t, f.js) {
+			got[msg.Header.Get(jetstream.MsgIDHeader)] = true
+			if err := stream.DeleteMsg(t.Context(), msg.Sequence); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return len(got) == 40
+	})
+}
+
+func TestFollowerWritesDeletedEpochAgain(t *testing.T) {
+	t.Parallel()
+	p, ns := newPlatform(1), startServer(t)
+	p.add(p.profiles[0], 10)
+	f := p.start(t, ns, nil)
+	eventually(t, "10 events", func() bool { return count(t, f.js) == 10 })
+	stream, err := f.js.Stream(t.Context(), "FASTIO")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stream.Purge(t.Context(), jetstream.WithPurgeSubject("fastio.events.epoch.>")); err != nil {
+		t.Fatal(err)
+	}
+	p.add(p.profiles[0], 10)
+	eventually(t, "20 events", func() bool { return count(t, f.js) == 20 })
+}
+
+func TestEpochOutlivesMaxAge(t *testing.T) {
+	t.Parallel()
+	p, ns := newPlatform(1), startServer(t)
+	p.add(p.profiles[0], 10)
+	f := p.start(t, ns, func(f *relay.Follower) {
+		f.Stream.MaxAge, f.Stream.Duplicates = time.Second, time.Second
+	})
+	eventually(t, "10 events", func() bool { return f.Stats().Published == 10 })
+	eventually(t, "no events", func() bool { return count(t, f.js) == 0 })
+	stream, err := f.js.Stream(t.Context(), "FASTIO")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := stream.Info(t.Context()); err != nil || info.State.Msgs != 1 {
+		t.Errorf("the stream has %d messages, want that with the epoch: %v", info.State.Msgs, err)
+	}
+}
+
+func TestRunRefusesInvalidFields(t *testing.T) {
+	t.Parallel()
+	p := newPlatform(1)
+	for name, change := range map[string]func(f *relay.Follower){
+		"events":   func(f *relay.Follower) { f.Events = nil },
+		"profiles": func(f *relay.Follower) { f.Profiles = []api.Profile{api.User(api.Me)} },
+		"lease":    func(f *relay.Follower) { f.Lease = time.Second },
+		"follow":   func(f *relay.Follower) { f.Follow.Name = "name" },
+	} {
+		f := relay.Follower{Events: p.events(t), Profiles: p.profiles}
+		change(&f)
+		err := f.Run(t.Context())
+		if e, ok := errors.AsType[*api.InputError](err); !ok || e.Field != name {
+			t.Errorf("the error for %s is %v", name, err)
+		}
+	}
+}
+
+func TestAssignIsEvenAndMovesFewProfiles(t *testing.T) {
+	t.Parallel()
+	var profiles []string
+	for i := range 200 {
+		profiles = append(profiles, fmt.Sprintf("workspace.%019d", i))
+	}
+	replicas := map[string][]string{}
+	before := relay.Assign(replicas)
+	for n := 1; n <= 8; n++ {
+		replicas[fmt.Sprintf("replica-%d", n)] = profiles
+		after := relay.Assign(replicas)
+		load, moved := map[string]int{}, 0
+		for profile, replica := range after {
+			load[replica]++
+			if before[profile] != "" && before[profile] != replica {
+				moved++
+			}
+		}
+		share := (200 + n - 1) / n
+		for replica, held := range load {
+			if held > share {
+				t.Errorf("%s holds %d of %d replicas' profiles, want at most %d", replica, held, n, share)
+			}
+		}
+		if n > 1 && moved > 2*share {
+			t.Errorf("%d profiles move for replica %d, whose share is %d", moved, n, share)
+		}
+		before = after
+	}
+}
+
+func TestAssignGivesProfilesToReplicasThatHaveThem(t *testing.T) {
+	t.Parallel()
+	got := relay.Assign(map[string][]string{"a": {"1", "2", "3", "4"}, "b": {"4", "5"}, "c": nil})
+	want := []string{"a", "a", "a", "b", "b"}
+	var held []string
+	for _, profile := range []string{"1", "2", "3", "4", "5"} {
+		held = append(held, got[profile])
+	}
+	slices.Sort(held)
+	if got["5"] != "b" || got["1"] != "a" || len(got) != 5 {
+		t.Errorf("the division is %v, want one like %v", got, want)
+	}
+}

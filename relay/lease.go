@@ -1,0 +1,178 @@
+package relay
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+var (
+	errLost = errors.New("the lease was lost")
+	errHeld = errors.New("another replica holds the lease")
+)
+
+const (
+	renewals       = 3 // in the time of a lease
+	requestTimeout = 5 * time.Second
+)
+
+// lease is a key of the bucket that expires unless it is renewed.
+type lease struct {
+	js      jetstream.JetStream
+	kv      jetstream.KeyValue
+	key     string
+	value   []byte // differs from that of any other lease
+	ttl     time.Duration
+	created uint64 // revision
+	latest  uint64 // revision, of the goroutine that renews
+	until   atomic.Pointer[time.Time]
+}
+
+// record is the value of a lease.
+type record struct {
+	Version  int      `json:"v"`
+	Replica  string   `json:"replica"`
+	Token    string   `json:"token"`
+	Profiles []string `json:"profiles,omitzero"` // that a replica can follow, by profileKey
+}
+
+func newRecord(replica string, profiles []string) []byte {
+	value, err := json.Marshal(record{Version: 1, Replica: replica, Token: rand.Text(), Profiles: profiles})
+	if err != nil {
+		panic("fastio: relay: " + err.Error()) // impossible: names are checked
+	}
+	return value
+}
+
+// acquire creates the key. It returns errHeld if it exists.
+func (l *lease) acquire(ctx context.Context) error {
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	revision, err := l.kv.Create(ctx, l.key, l.value, jetstream.KeyTTL(l.ttl))
+	if err != nil {
+		var found error // the response may have been lost, or be that of a second send
+		if revision, found = l.find(ctx); found != nil {
+			if conflicts(err) {
+				return errHeld
+			}
+			return fmt.Errorf("acquiring %s: %w", l.key, err)
+		}
+	}
+	l.created, l.latest = revision, revision
+	l.extend(began)
+	return nil
+}
+
+// find returns the revision of the key if it is ours.
+func (l *lease) find(ctx context.Context) (uint64, error) {
+	entry, err := l.kv.Get(ctx, l.key)
+	if errors.Is(err, jetstream.ErrKeyNotFound) {
+		return 0, errLost
+	}
+	if err != nil {
+		return 0, err
+	}
+	if !bytes.Equal(entry.Value(), l.value) {
+		return 0, errLost
+	}
+	return entry.Revision(), nil
+}
+
+// extend records that the lease is valid for its time after began.
+func (l *lease) extend(began time.Time) {
+	until := began.Add(l.ttl)
+	l.until.Store(&until)
+}
+
+// valid reports whether the lease has not expired by the local clock.
+func (l *lease) valid() bool { return time.Now().Before(*l.until.Load()) }
+
+// renew extends the lease. It returns errLost if it is not ours any more.
+func (l *lease) renew(ctx context.Context) error {
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, l.ttl/renewals)
+	defer cancel()
+	msg := &nats.Msg{Subject: "$KV." + l.kv.Bucket() + "." + l.key, Header: nats.Header{}, Data: l.value}
+	ack, err := l.js.PublishMsg(ctx, msg,
+		jetstream.WithExpectLastSequencePerSubject(l.latest), jetstream.WithMsgTTL(l.ttl))
+	if err == nil {
+		l.latest = ack.Sequence
+		l.extend(began)
+		return nil
+	}
+	if !conflicts(err) {
+		return err
+	}
+	// A renewal whose response was lost has changed the revision.
+	revision, err := l.find(ctx)
+	if err == nil {
+		l.latest = revision // the next renewal extends it
+	}
+	return err
+}
+
+// keep renews the lease until ctx is done or the lease is lost.
+func (l *lease) keep(ctx context.Context) error {
+	pause := l.ttl / renewals
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-timer.C:
+		}
+		before := l.latest
+		err := l.renew(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, errLost) || err != nil && !l.valid():
+			return errLost
+		case err != nil || l.latest == before:
+			timer.Reset(pause / 10)
+		default:
+			timer.Reset(pause)
+		}
+	}
+}
+
+// expire returns errLost when the lease has expired by the local clock: a renewal may be
+// blocked.
+func (l *lease) expire(ctx context.Context) error {
+	for l.valid() {
+		if err := sleep(ctx, time.Until(*l.until.Load())); err != nil {
+			return err
+		}
+	}
+	return errLost
+}
+
+// release deletes the key if it is ours.
+func (l *lease) release(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	purge := func() error {
+		return l.kv.Purge(ctx, l.key, jetstream.LastRevision(l.latest), jetstream.PurgeTTL(markerTTL))
+	}
+	err := purge()
+	if err == nil {
+		return nil
+	}
+	if l.latest, err = l.find(ctx); err == nil {
+		err = purge()
+	}
+	if errors.Is(err, errLost) {
+		return nil
+	}
+	return err
+}

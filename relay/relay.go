@@ -1,0 +1,209 @@
+// Package relay shares the work of [events.Service.Follow] over machines, with NATS
+// JetStream.
+//
+//	follower := relay.Follower{Stream: relay.Stream{JetStream: js}, Events: client.Events, Profiles: profiles}
+//	err := follower.Run(ctx)
+//
+// Any number of replicas run a [Follower] with the same profiles. Each profile has one
+// holder, which follows its log and publishes the events to a stream. When a replica
+// stops or is lost, others take over its profiles. It needs nats-server 2.12 or later.
+//
+// # Delivery
+//
+// Every event is stored at least once, and once within the duplicate window of the
+// stream: the Nats-Msg-Id of a message is made of the kind and ID of the profile and of
+// the ID of the event, also when the event is published again.
+//
+// Each time a profile gets a holder, its epoch grows. The holder writes the epoch to a
+// message of the stream, and every message that it publishes requires that this is still
+// the latest one: the server rejects the messages of a holder that has lost its lease,
+// however late they arrive. The checkpoint of a profile cannot be saved with a lower
+// epoch either.
+//
+// # Messages
+//
+// The subject of a message is the prefix of the [Stream], then the kind of the profile,
+// its ID and the category of the event. The body is the event as JSON, with the names of
+// the platform. The headers are Fastio-Format, the version of this format, and
+// Fastio-Epoch.
+package relay
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/events"
+)
+
+// Headers of a message.
+const (
+	HeaderFormat = "Fastio-Format" // version of the format of the message
+	HeaderEpoch  = "Fastio-Epoch"  // epoch of the lease of the holder that published it
+)
+
+// Format is the version of the format of messages that this package writes. It reads
+// lower versions too.
+const Format = 1
+
+// FullPolicy is what happens when the stream is full. Zero is FullWait.
+type FullPolicy uint8
+
+// Policies of a full stream.
+const (
+	FullWait    FullPolicy = iota // followers wait, and report it to OnRetry, until messages expire or are deleted
+	FullDiscard                   // the oldest messages are deleted, handled or not
+)
+
+// Stream is where events and the state of followers are kept. All replicas and consumers
+// must use equal values. The defaults are those of zero fields.
+//
+// What does not exist is created. What exists is used as it is: change an existing
+// stream or bucket with the tools of NATS.
+type Stream struct {
+	JetStream jetstream.JetStream // required; without a domain or prefix
+
+	Name   string // of the stream; default "FASTIO"
+	Prefix string // of the subjects; default "fastio.events"
+	Bucket string // with leases and checkpoints; default "fastio-relay"
+
+	Replicas   int           // of stream and bucket, 1 to 5; default 1
+	MaxAge     time.Duration // after which a message is deleted; default 7 days, negative means never
+	MaxBytes   int64         // size of the stream in bytes; default: no limit
+	MaxMsgs    int64         // messages in the stream; default: no limit
+	Full       FullPolicy    // what happens at MaxBytes or MaxMsgs; default [FullWait]
+	Duplicates time.Duration // duplicate window, at most MaxAge; default 2 minutes
+}
+
+func (s Stream) withDefaults() Stream {
+	s.Name = cmp.Or(s.Name, "FASTIO")
+	s.Prefix = cmp.Or(s.Prefix, "fastio.events")
+	s.Bucket = cmp.Or(s.Bucket, "fastio-relay")
+	s.Replicas = cmp.Or(s.Replicas, 1)
+	s.MaxAge = max(0, cmp.Or(s.MaxAge, 7*24*time.Hour))
+	s.MaxBytes = cmp.Or(s.MaxBytes, -1)
+	s.MaxMsgs = cmp.Or(s.MaxMsgs, -1)
+	s.Duplicates = cmp.Or(s.Duplicates, 2*time.Minute)
+	return s
+}
+
+// open returns the stream, which it creates if necessary. It requires defaults.
+func (s Stream) open(ctx context.Context) (jetstream.Stream, error) {
+	if s.JetStream == nil {
+		return nil, errors.New("fastio: relay: Stream.JetStream must not be nil")
+	}
+	stream, err := s.JetStream.Stream(ctx, s.Name)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		discard := jetstream.DiscardNew
+		if s.Full == FullDiscard {
+			discard = jetstream.DiscardOld
+		}
+		stream, err = s.JetStream.CreateStream(ctx, jetstream.StreamConfig{
+			Name:               s.Name,
+			Description:        "events of the Fast.io platform",
+			Subjects:           []string{s.Prefix + ".>"},
+			Replicas:           s.Replicas,
+			MaxAge:             s.MaxAge,
+			MaxBytes:           s.MaxBytes,
+			MaxMsgs:            s.MaxMsgs,
+			Discard:            discard,
+			Duplicates:         s.Duplicates,
+			AllowRollup:        true,
+			AllowMsgTTL:        true,
+			AllowAtomicPublish: true,
+		})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("fastio: relay: stream %s: %w", s.Name, err)
+	}
+	if c := stream.CachedInfo().Config; !c.AllowRollup || !c.AllowMsgTTL || !c.AllowAtomicPublish {
+		const rule = "must have AllowRollup, AllowMsgTTL and AllowAtomicPublish"
+		return nil, &api.InputError{Op: "relay", Field: "stream", Rule: rule, Got: s.Name}
+	}
+	return stream, nil
+}
+
+// bucket returns the bucket, which it creates if necessary. It requires defaults.
+func (s Stream) bucket(ctx context.Context) (jetstream.KeyValue, error) {
+	if s.JetStream == nil {
+		return nil, errors.New("fastio: relay: Stream.JetStream must not be nil")
+	}
+	kv, err := s.JetStream.KeyValue(ctx, s.Bucket)
+	if errors.Is(err, jetstream.ErrBucketNotFound) {
+		kv, err = s.JetStream.CreateKeyValue(ctx, jetstream.KeyValueConfig{
+			Bucket:         s.Bucket,
+			Description:    "leases and checkpoints of github.com/fastio-go/fastio/relay",
+			Replicas:       s.Replicas,
+			LimitMarkerTTL: markerTTL,
+		})
+		if errors.Is(err, jetstream.ErrBucketExists) {
+			kv, err = s.JetStream.KeyValue(ctx, s.Bucket)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("fastio: relay: bucket %s: %w", s.Bucket, err)
+	}
+	return kv, nil
+}
+
+// markerTTL is how long the bucket keeps the information that a key has expired.
+const markerTTL = time.Minute
+
+// subject returns the subject of an event.
+func (s Stream) subject(p api.Profile, category events.Category) string {
+	return s.Prefix + "." + profileKey(p) + "." + token(string(category))
+}
+
+// epochSubject returns the subject of the message with the epoch of a profile. It has
+// one part less than those of events.
+func (s Stream) epochSubject(p api.Profile) string {
+	return s.Prefix + ".epoch." + string(p.Kind) + "-" + token(string(p.ID))
+}
+
+// profileKey returns the part of keys and subjects that names a profile.
+func profileKey(p api.Profile) string { return string(p.Kind) + "." + token(string(p.ID)) }
+
+// token returns text as one part of a subject or of a key. Other bytes than letters,
+// digits, hyphens and underscores are written as =XX.
+func token(text string) string {
+	if text == "" {
+		return "="
+	}
+	var b strings.Builder
+	for _, c := range []byte(text) {
+		if c == '-' || c == '_' || '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z' {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, "=%02X", c)
+		}
+	}
+	return b.String()
+}
+
+// codeOf returns the error code of the server, 0 if it sent none.
+func codeOf(err error) jetstream.ErrorCode {
+	e, ok := errors.AsType[jetstream.JetStreamError](err)
+	if !ok || e.APIError() == nil {
+		return 0
+	}
+	return e.APIError().ErrorCode
+}
+
+// conflicts reports whether a compare-and-set was refused because of its revision.
+func conflicts(err error) bool {
+	switch codeOf(err) {
+	case jetstream.JSErrCodeStreamWrongLastSequence, jetstream.JSErrCodeStreamWrongLastSequenceConstant:
+		return true
+	default:
+		return errors.Is(err, jetstream.ErrKeyExists)
+	}
+}
+
+func formatEpoch(epoch uint64) string { return strconv.FormatUint(epoch, 10) }

@@ -1,0 +1,142 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/events"
+)
+
+// session is the time for which a replica holds a profile.
+type session struct {
+	*replica
+	key     string
+	profile api.Profile
+	stop    context.CancelFunc // gives the profile back
+	err     error              // why it ended; set before it is sent to ended
+
+	pub atomic.Pointer[publisher] // nil until the profile is held
+}
+
+// run holds the profile until ctx is done, and gives it back.
+func (s *session) run(ctx context.Context) error {
+	l := &lease{
+		js: s.JetStream, kv: s.kv, key: leasePrefix + s.key, ttl: s.ttl, value: newRecord(s.name, nil),
+	}
+	pub, err := s.acquire(ctx, l)
+	if ctx.Err() != nil && err != nil {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	s.pub.Store(pub)
+	// The lease outlives ctx until the checkpoint is saved.
+	alive, lost := context.WithCancelCause(context.WithoutCancel(ctx))
+	follow, cancel := context.WithCancel(ctx)
+	defer context.AfterFunc(alive, cancel)() // a lost lease ends Follow
+	var wg sync.WaitGroup
+	wg.Go(func() { lost(l.keep(alive)) })
+	wg.Go(func() { lost(l.expire(alive)) })
+	wg.Go(func() { lost(pub.run(alive)) })
+	o := s.Follow
+	o.Store = &sessionStore{CheckpointStore{s.kv, pub.epoch}, pub, alive}
+	o.Name = s.key
+	query := events.Query{Profile: s.profile, CreatedMin: s.Since, Limit: maxBatch}
+	err = s.Events.Follow(follow, query, pub.add, &o)
+	cancel()
+	cause := context.Cause(alive) // before it is canceled here
+	lost(nil)
+	wg.Wait()
+	if cause == nil {
+		if e := l.release(context.WithoutCancel(ctx)); e != nil {
+			s.report(ctx, s.profile, e)
+		}
+	}
+	switch {
+	case cause != nil:
+		return fmt.Errorf("epoch %d: %w", pub.epoch, cause)
+	case ctx.Err() != nil:
+		return nil
+	default:
+		return err
+	}
+}
+
+// acquire takes the lease and fences the epochs before. The order matters: the stream
+// had that epoch before the lease was free, so the write fails if another replica has
+// held the profile since.
+func (s *session) acquire(ctx context.Context, l *lease) (*publisher, error) {
+	f := &fence{stream: s.Stream, messages: s.messages, subject: s.epochSubject(s.profile)}
+	epoch, sequence, err := f.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.acquire(ctx); err != nil {
+		return nil, err
+	}
+	f.epoch = max(epoch+1, l.created)
+	if err := f.write(ctx, s.name, sequence); err != nil {
+		return nil, errors.Join(fmt.Errorf("writing the epoch: %w", err), l.release(context.WithoutCancel(ctx)))
+	}
+	p := newPublisher(f, l)
+	p.replica, p.profile, p.retry = s.name, s.profile, s.OnRetry
+	return p, nil
+}
+
+// held returns the state of the session, and false if it does not hold the profile yet.
+func (s *session) held() (Held, bool) {
+	p := s.pub.Load()
+	if p == nil {
+		return Held{}, false
+	}
+	h := Held{Profile: s.profile, Epoch: p.epoch}
+	h.Published, h.Duplicates = p.published.Load(), p.duplicates.Load()
+	if newest := p.newest.Load(); newest != 0 {
+		h.Newest = time.Unix(newest, 0).UTC()
+	}
+	return h, true
+}
+
+// sessionStore saves a checkpoint when the events before it are stored.
+type sessionStore struct {
+	CheckpointStore
+	pub   *publisher
+	alive context.Context //nolint:containedctx // of the lease, not of a call
+}
+
+// Load returns the checkpoint of that name.
+func (s *sessionStore) Load(ctx context.Context, name string) (events.Checkpoint, error) {
+	ctx, stop := s.whileAlive(ctx)
+	defer stop()
+	if ctx.Err() != nil {
+		return events.Checkpoint{}, events.ErrCheckpointTaken
+	}
+	return s.CheckpointStore.Load(ctx, name)
+}
+
+// whileAlive returns a context that also ends with the lease.
+func (s *sessionStore) whileAlive(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(s.alive, cancel)
+	return ctx, func() { stop(); cancel() }
+}
+
+// Save saves c under name.
+func (s *sessionStore) Save(ctx context.Context, name string, c events.Checkpoint) (uint64, error) {
+	ctx, stop := s.whileAlive(ctx)
+	defer stop()
+	err := s.pub.flush(ctx)
+	if s.alive.Err() != nil {
+		return 0, events.ErrCheckpointTaken
+	}
+	if err != nil {
+		return 0, err
+	}
+	return s.CheckpointStore.Save(ctx, name, c)
+}
