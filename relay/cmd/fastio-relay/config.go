@@ -1,0 +1,196 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/relay"
+)
+
+// config are the settings of a replica.
+type config struct {
+	profiles []api.Profile
+	name     string
+	keyFile  string
+	listen   string
+	lease    time.Duration
+	since    time.Time
+	logJSON  bool
+	logDebug bool
+
+	servers        string // "" runs one in the process
+	creds, ca      string
+	certificate    string
+	certificateKey string
+	data           string
+
+	streamName string
+	prefix     string
+	bucket     string
+	replicas   int
+	maxAge     time.Duration
+	maxBytes   int64
+	discard    bool
+	duplicates time.Duration
+}
+
+func (c *config) flags(stderr io.Writer) (f *flag.FlagSet, file *string) {
+	f = flag.NewFlagSet("fastio-relay", flag.ContinueOnError)
+	f.SetOutput(stderr)
+	file = f.String("config", "", "JSON `file` with the values of flags")
+	f.Func("profiles", "comma-separated `list` of org:ID, workspace:ID and share:ID; required", c.setProfiles)
+	f.StringVar(&c.name, "name", "", "name of the replica; default: that of the machine with the process ID")
+	f.StringVar(&c.keyFile, "key-file", "", "`file` with the API key")
+	f.StringVar(&c.listen, "listen", "127.0.0.1:8377", "`address` of the page and the metrics; port 0 picks a free one")
+	f.DurationVar(&c.lease, "lease", 15*time.Second, "time after which others take over from a lost replica, at least 10s")
+	f.Func("since", "`time` of the first event of new profiles, as 2026-01-31T12:00:00Z; default: all events",
+		func(text string) (err error) {
+			c.since, err = time.Parse(time.RFC3339, text)
+			return err
+		})
+	f.BoolVar(&c.logJSON, "log-json", false, "log as JSON")
+	f.BoolVar(&c.logDebug, "log-debug", false, "log each request")
+	f.StringVar(&c.servers, "nats", "", "comma-separated `URLs` of NATS servers; default: a server in the process")
+	f.StringVar(&c.creds, "nats-creds", "", "`file` with the credentials for NATS")
+	f.StringVar(&c.ca, "nats-ca", "", "`file` with the certificates that sign those of the NATS servers")
+	f.StringVar(&c.certificate, "nats-cert", "", "`file` with the client certificate for NATS")
+	f.StringVar(&c.certificateKey, "nats-key", "", "`file` with the key of the client certificate")
+	f.StringVar(&c.data, "data", "fastio-relay-data", "`directory` of the NATS server in the process")
+	f.StringVar(&c.streamName, "stream", "FASTIO", "`name` of the stream")
+	f.StringVar(&c.prefix, "prefix", "fastio.events", "beginning of the `subjects` of the stream")
+	f.StringVar(&c.bucket, "bucket", "fastio-relay", "`name` of the bucket with leases and checkpoints")
+	f.IntVar(&c.replicas, "replicas", 1, "copies of the stream in the NATS cluster")
+	f.DurationVar(&c.maxAge, "max-age", 7*24*time.Hour, "time for which events are kept; negative: without limit")
+	f.Int64Var(&c.maxBytes, "max-bytes", 0, "size of the stream in `bytes`; 0: no limit")
+	f.BoolVar(&c.discard, "discard-old", false, "delete the oldest events when the stream is full, instead of waiting")
+	f.DurationVar(&c.duplicates, "duplicates", 2*time.Minute, "time in which a repeated event is recognized")
+	return f, file
+}
+
+// parse reads the flags, then the environment, then the file.
+func parse(args []string, getenv func(string) string, stderr io.Writer) (*config, error) {
+	c := &config{}
+	f, file := c.flags(stderr)
+	if err := f.Parse(args); err != nil {
+		return nil, err
+	}
+	if f.NArg() > 0 {
+		return nil, fmt.Errorf("unexpected argument %q", f.Arg(0))
+	}
+	set := map[string]bool{}
+	f.Visit(func(given *flag.Flag) { set[given.Name] = true })
+	var failed []error
+	f.VisitAll(func(missing *flag.Flag) {
+		name := "FASTIO_RELAY_" + strings.ToUpper(strings.ReplaceAll(missing.Name, "-", "_"))
+		if value := getenv(name); value != "" && !set[missing.Name] {
+			set[missing.Name] = true
+			if err := f.Set(missing.Name, value); err != nil {
+				failed = append(failed, fmt.Errorf("%s: %w", name, err))
+			}
+		}
+	})
+	if *file != "" {
+		failed = append(failed, readFile(*file, f, set))
+	}
+	if len(c.profiles) == 0 {
+		failed = append(failed, errors.New("set -profiles"))
+	}
+	if err := errors.Join(failed...); err != nil {
+		return nil, err
+	}
+	if c.name == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			host = "replica"
+		}
+		c.name = fmt.Sprintf("%s-%d", host, os.Getpid())
+	}
+	return c, nil
+}
+
+// readFile sets the flags of a file that are not set.
+func readFile(name string, f *flag.FlagSet, set map[string]bool) error {
+	content, err := os.ReadFile(name) //nolint:gosec // named by the user
+	if err != nil {
+		return err
+	}
+	var values map[string]any
+	if err := json.Unmarshal(content, &values); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	for key, value := range values {
+		if f.Lookup(key) == nil {
+			return fmt.Errorf("%s: there is no setting %q", name, key)
+		}
+		if set[key] {
+			continue
+		}
+		if err := f.Set(key, textOf(value)); err != nil {
+			return fmt.Errorf("%s: %s: %w", name, key, err)
+		}
+	}
+	return nil
+}
+
+// textOf returns a JSON value as it is written after a flag.
+func textOf(value any) string {
+	switch value := value.(type) {
+	case []any:
+		parts := make([]string, len(value))
+		for i, part := range value {
+			parts[i] = textOf(part)
+		}
+		return strings.Join(parts, ",")
+	case float64:
+		return strconv.FormatFloat(value, 'f', -1, 64)
+	}
+	return fmt.Sprint(value)
+}
+
+func (c *config) setProfiles(list string) error {
+	c.profiles = nil
+	for text := range strings.SplitSeq(list, ",") {
+		kind, id, _ := strings.Cut(strings.TrimSpace(text), ":")
+		p := api.Profile{Kind: api.ProfileKind(kind), ID: api.ID(id)}
+		err := p.OneOf("", "profiles", api.ProfileKindOrg, api.ProfileKindWorkspace, api.ProfileKindShare)
+		if err != nil || len(id) != 19 || strings.Trim(id, "0123456789") != "" {
+			return fmt.Errorf("%q is not org:ID, workspace:ID or share:ID with an ID of 19 digits", text)
+		}
+		c.profiles = append(c.profiles, p)
+	}
+	return nil
+}
+
+func (c *config) stream(js jetstream.JetStream) relay.Stream {
+	s := relay.Stream{
+		JetStream: js, Name: c.streamName, Prefix: c.prefix, Bucket: c.bucket,
+		Replicas: c.replicas, MaxAge: cmp.Or(c.maxAge, -1), MaxBytes: c.maxBytes, Duplicates: c.duplicates,
+	}
+	if c.discard {
+		s.Full = relay.FullDiscard
+	}
+	return s
+}
+
+func (c *config) logger(out io.Writer) *slog.Logger {
+	o := &slog.HandlerOptions{Level: slog.LevelInfo}
+	if c.logDebug {
+		o.Level = slog.LevelDebug
+	}
+	if c.logJSON {
+		return slog.New(slog.NewJSONHandler(out, o))
+	}
+	return slog.New(slog.NewTextHandler(out, o))
+}

@@ -1,0 +1,200 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/fastiotest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// writer is safe for concurrent use.
+type writer struct {
+	mu  sync.Mutex
+	out bytes.Buffer
+}
+
+func (w *writer) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.out.Write(b)
+}
+
+func (w *writer) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.out.String()
+}
+
+// get returns the body of a page, with its status.
+func get(t *testing.T, url string) (status int, body string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	content, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if csp := resp.Header.Get("Content-Security-Policy"); !strings.Contains(csp, "default-src 'none'") {
+		t.Errorf("%s has the policy %q", url, csp)
+	}
+	return resp.StatusCode, string(content)
+}
+
+// The command as a whole: events of the platform reach the stream, and the page, the
+// metrics and the log show it, without the key.
+func TestRelayFollowsAndShows(t *testing.T) {
+	t.Parallel()
+	s := fastiotest.New()
+	rooms := []api.ID{
+		s.AddWorkspace(fastiotest.Workspace{Name: "Plans"}).ID, s.AddWorkspace(fastiotest.Workspace{Name: "Photos"}).ID,
+	}
+	for _, room := range rooms {
+		s.Generate(fastiotest.History{Workspace: room, Events: 300})
+	}
+	dir := t.TempDir()
+	key := filepath.Join(dir, "key")
+	settings := filepath.Join(dir, "relay.json")
+	text, err := json.Marshal(map[string]any{
+		"profiles": []string{"workspace:" + string(rooms[0]), "workspace:" + string(rooms[1])},
+		"name":     "from-the-file", "max-age": "1h", "key-file": key,
+	})
+	err = errors.Join(err, os.WriteFile(key, []byte(s.Token()+"\n"), 0o600), os.WriteFile(settings, text, 0o600))
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := map[string]string{
+		"FASTIO_BASE_URL": s.Start(t), "FASTIO_RELAY_NAME": "first", "FASTIO_RELAY_LISTEN": "127.0.0.1:0",
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	address, ended, log := make(chan string, 1), make(chan error, 1), &writer{}
+	go func() {
+		args := []string{"-config", settings, "-data", filepath.Join(dir, "nats")}
+		ended <- run(ctx, args, func(name string) string { return env[name] }, log, func(url string) { address <- url })
+	}()
+	var url string
+	select {
+	case url = <-address:
+	case err := <-ended:
+		t.Fatalf("%v\n%s", err, log)
+	}
+	if status, body := get(t, url+"/healthz"); status != http.StatusOK {
+		t.Errorf("healthz is %d %s", status, body)
+	}
+	now := waitFor(t, url, log, func(now status) bool {
+		return len(now.Profiles) == 2 && now.Profiles[0].Messages > 250 && now.Profiles[1].Messages > 250
+	})
+	for _, p := range now.Profiles {
+		if p.Holder != "first" || !p.Here || p.Epoch == 0 || p.Newest.IsZero() || p.Lag < 0 {
+			t.Errorf("got %+v", p)
+		}
+	}
+	if status, _ := get(t, url+"/readyz"); status != http.StatusOK || !now.Ready || now.Published < 500 {
+		t.Errorf("readyz is %d, the status %+v", status, now)
+	}
+	var shown strings.Builder
+	for path, want := range map[string]string{
+		"/": "page.js", "/page.css": "prefers-color-scheme", "/page.js": "refresh",
+		"/metrics": `fastio_relay_lease_held{profile="workspace:` + string(rooms[0]) + `"} 1`,
+	} {
+		status, body := get(t, url+path)
+		if status != http.StatusOK || !strings.Contains(body, want) {
+			t.Errorf("%s: %d, without %q", path, status, want)
+		}
+		shown.WriteString(body)
+	}
+	for _, want := range []string{
+		`fastio_relay_api_responses_total{status="200"}`, "fastio_relay_nats_connected 1",
+		"fastio_relay_profile_lag_seconds{",
+	} {
+		if !strings.Contains(shown.String(), want) {
+			t.Errorf("the metrics have no %s", want)
+		}
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if strings.Contains(shown.String()+log.String(), s.Token()) {
+		t.Error("the key is shown")
+	}
+}
+
+// waitFor waits for a status.
+func waitFor(t *testing.T, url string, log *writer, is func(status) bool) (now status) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+		_, body := get(t, url+"/status")
+		if err := json.Unmarshal([]byte(body), &now); err != nil {
+			t.Fatal(err)
+		}
+		if is(now) {
+			return now
+		}
+		if time.Now().After(end) {
+			t.Fatalf("the status is %s\n%s", body, log)
+		}
+	}
+}
+
+func TestSettingsAreChecked(t *testing.T) {
+	t.Parallel()
+	const room = "workspace:4012345678901234567"
+	file := filepath.Join(t.TempDir(), "relay.json")
+	if err := os.WriteFile(file, []byte(`{"replica": 3}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	key := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(key, []byte("key"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for want, args := range map[string][]string{
+		"set -profiles":                 nil,
+		`"user:1" is not org:ID`:        {"-profiles", "user:1"},
+		`unexpected argument "x"`:       {"-profiles", room, "x"},
+		`no setting "replica"`:          {"-profiles", room, "-config", file},
+		"set FASTIO_API_KEY":            {"-profiles", room},
+		"lease must be at least 10s":    {"-profiles", room, "-lease", "1s", "-key-file", key, "-data", t.TempDir()},
+		"-replicas requires -nats":      {"-profiles", room, "-replicas", "3", "-key-file", key},
+		"parsing time":                  {"-profiles", room, "-since", "yesterday"},
+		"flag provided but not defined": {"-key", "secret"},
+	} {
+		none := func(name string) string {
+			if name == "FASTIO_RELAY_LISTEN" {
+				return "127.0.0.1:0"
+			}
+			return ""
+		}
+		err := run(t.Context(), args, none, io.Discard, func(string) {})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: got %v, want %q", args, err, want)
+		}
+	}
+	if err := run(t.Context(), []string{"-h"}, os.Getenv, io.Discard, func(string) {}); !errors.Is(err, flag.ErrHelp) {
+		t.Errorf("got %v", err)
+	}
+}
