@@ -239,7 +239,7 @@ func (p *platform) start(t *testing.T, ns *server.Server, change func(f *relay.F
 // eventually waits until ok is true.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(time.Minute) // two leases, and time for a machine that is busy
 	for !ok() {
 		if time.Now().After(deadline) {
 			t.Fatalf("not in time: %s", what)

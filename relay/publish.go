@@ -232,6 +232,9 @@ func (p *publisher) verify(ctx context.Context, cause error) error {
 
 // send stores messages and returns how many of them, from the first, are stored.
 func (p *publisher) send(ctx context.Context, batch []message) (done int, err error) {
+	if len(batch) > 1 && p.messages.CachedInfo().Config.Replicas == 1 {
+		return p.sendAsync(ctx, batch)
+	}
 	if len(batch) > 1 {
 		err := p.sendBatch(ctx, batch)
 		if err == nil {
@@ -266,15 +269,48 @@ func (p *publisher) sendOne(ctx context.Context, m message) error {
 	msg := &nats.Msg{Subject: m.subject, Header: p.header(m), Data: m.body}
 	ack, err := p.stream.JetStream.PublishMsg(ctx, msg,
 		jetstream.WithExpectLastSequenceForSubject(p.sequence, p.subject))
-	if err != nil {
-		return err
+	if err == nil {
+		p.acknowledged(ack)
 	}
+	return err
+}
+
+func (p *publisher) acknowledged(ack *jetstream.PubAck) {
 	if ack.Duplicate {
 		p.duplicates.Add(1)
 	} else {
 		p.published.Add(1)
 	}
-	return nil
+}
+
+// sendAsync sends messages without waiting for each. A stream with several replicas
+// rejects all but the first of them: their requirement has the same subject.
+func (p *publisher) sendAsync(ctx context.Context, batch []message) (done int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	var sent []jetstream.PubAckFuture
+	for _, m := range batch {
+		msg := &nats.Msg{Subject: m.subject, Header: p.header(m), Data: m.body}
+		future, failure := p.stream.JetStream.PublishMsgAsync(msg,
+			jetstream.WithExpectLastSequenceForSubject(p.sequence, p.subject))
+		if failure != nil {
+			err = failure
+			break
+		}
+		sent = append(sent, future)
+	}
+	for _, future := range sent {
+		select {
+		case ack := <-future.Ok():
+			p.acknowledged(ack)
+			done++
+		case err := <-future.Err():
+			return done, err
+		case <-ctx.Done():
+			return done, ctx.Err()
+		}
+	}
+	return done, err
 }
 
 // sendBatch stores all messages or none. The requirement of the first one is that of

@@ -94,6 +94,17 @@ func (s Stream) withDefaults() Stream {
 	return s
 }
 
+// Create creates the stream and the bucket if they do not exist. [Follower.Run] and
+// [Consume] do the same.
+func (s Stream) Create(ctx context.Context) error {
+	s = s.withDefaults()
+	if _, err := s.open(ctx); err != nil {
+		return err
+	}
+	_, err := s.bucket(ctx)
+	return err
+}
+
 // open returns the stream, which it creates if necessary. It requires defaults.
 func (s Stream) open(ctx context.Context) (jetstream.Stream, error) {
 	if s.JetStream == nil {

@@ -1,0 +1,181 @@
+package relay_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/events"
+	"github.com/fastio-go/fastio/relay"
+)
+
+// consumed is what a consumer was given.
+type consumed struct {
+	mu   sync.Mutex
+	all  []relay.Message[events.Event]
+	dead []string
+}
+
+func (c *consumed) len() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.all)
+}
+
+// consume runs a consumer until the returned function is called.
+func (c *consumed) consume(
+	t *testing.T, o relay.ConsumeOptions, handle func(relay.Message[events.Event]) error,
+) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	o.OnError = func(_ context.Context, _ string, err error, dead bool) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if dead {
+			c.dead = append(c.dead, err.Error())
+		}
+	}
+	go func() {
+		done <- relay.Consume(ctx, o, func(_ context.Context, m relay.Message[events.Event]) error {
+			c.mu.Lock()
+			c.all = append(c.all, m)
+			c.mu.Unlock()
+			return handle(m)
+		})
+	}()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Errorf("Consume returned %v", err)
+		}
+	})
+	t.Cleanup(stop)
+	return stop
+}
+
+func accept(relay.Message[events.Event]) error { return nil }
+
+func TestConsumeDeliversEveryEvent(t *testing.T) {
+	t.Parallel()
+	p, ns := newPlatform(2), startServer(t)
+	for _, w := range p.profiles {
+		p.add(w, 100)
+	}
+	f := p.start(t, ns, nil)
+	var first, second, one consumed
+	o := relay.ConsumeOptions{Stream: f.Stream, Name: "index", Concurrency: 4}
+	stop := first.consume(t, o, accept)
+	eventually(t, "200 messages", func() bool { return first.len() == 200 })
+	stop()
+	second.consume(t, o, accept)
+	one.consume(t, relay.ConsumeOptions{Stream: f.Stream, Name: "one", Profiles: p.profiles[:1]}, accept)
+	p.add(p.profiles[1], 5)
+	eventually(t, "5 messages", func() bool { return second.len() == 5 })
+	eventually(t, "100 messages", func() bool { return one.len() == 100 })
+	ids := map[string]bool{}
+	for _, m := range slices.Concat(first.all, second.all) {
+		if ids[m.ID] || m.Value.Name != "workspace_storage_file_added" || m.Epoch == 0 || m.Try != 1 {
+			t.Errorf("the message %+v is repeated or wrong", m)
+		}
+		ids[m.ID] = true
+	}
+}
+
+func TestConsumeTriesAgainAndKeepsDeadLetters(t *testing.T) {
+	t.Parallel()
+	p, ns := newPlatform(1), startServer(t)
+	p.add(p.profiles[0], 4)
+	f := p.start(t, ns, nil)
+	var c consumed
+	c.consume(t, relay.ConsumeOptions{
+		Stream: f.Stream, Name: "index", Ordered: true, Tries: 3, Backoff: time.Millisecond,
+	}, func(m relay.Message[events.Event]) error {
+		if m.Sequence == 3 || m.Sequence == 4 && m.Try < 3 {
+			return errors.New("no\r\nindex")
+		}
+		return nil
+	})
+	eventually(t, "8 deliveries", func() bool { return c.len() == 8 })
+	eventually(t, "a dead letter", func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return len(c.dead) == 1
+	})
+	var order []string
+	for _, m := range c.all {
+		order = append(order, strconv.FormatUint(m.Sequence, 10)+"."+strconv.Itoa(m.Try))
+	}
+	if want := []string{"2.1", "3.1", "3.2", "3.3", "4.1", "4.2", "4.3", "5.1"}; !slices.Equal(order, want) {
+		t.Errorf("the deliveries are %v, want %v", order, want)
+	}
+	dead, err := f.js.Stream(t.Context(), "FASTIO-DEAD")
+	if err != nil {
+		t.Fatal(err)
+	}
+	letter, err := dead.GetMsg(t.Context(), 1)
+	if err != nil || letter.Subject != "fastio.events-dead.index" || letter.Header.Get(relay.HeaderError) != "no index" ||
+		letter.Header.Get(relay.HeaderSequence) != "3" || len(letter.Data) == 0 {
+		t.Errorf("the dead letter is %+v: %v", letter, err)
+	}
+}
+
+func TestConsumeKeepsMessagesOfOtherFormats(t *testing.T) {
+	t.Parallel()
+	js, _ := connect(t, startServer(t))
+	stream := relay.Stream{JetStream: js}
+	if err := stream.Create(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, format := range []string{"2", "1"} {
+		msg := &nats.Msg{Subject: "fastio.events.workspace.1.workspace", Data: []byte("[")}
+		msg.Header = nats.Header{relay.HeaderFormat: {format}}
+		if _, err := js.PublishMsg(t.Context(), msg); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var c consumed
+	c.consume(t, relay.ConsumeOptions{Stream: stream, Name: "index"}, accept)
+	eventually(t, "a dead letter", func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return len(c.dead) == 1
+	})
+	s, err := js.Stream(t.Context(), "FASTIO")
+	if err != nil {
+		t.Fatal(err)
+	}
+	consumer, err := s.Consumer(t.Context(), "index")
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "one message left", func() bool {
+		info, err := consumer.Info(t.Context())
+		return err == nil && info.NumAckPending == 1 && info.NumPending == 0
+	})
+	if c.len() != 0 {
+		t.Errorf("the handler was called with %+v", c.all)
+	}
+}
+
+func TestConsumeRefusesInvalidOptions(t *testing.T) {
+	t.Parallel()
+	for name, o := range map[string]relay.ConsumeOptions{
+		"name":        {Name: "a.b"},
+		"concurrency": {Name: "a", Concurrency: 2, Ordered: true},
+		"tries":       {Name: "a", Tries: -1},
+		"ack_wait":    {Name: "a", AckWait: time.Millisecond},
+	} {
+		err := relay.Consume(t.Context(), o, func(context.Context, relay.Message[events.Event]) error { return nil })
+		if e, ok := errors.AsType[*api.InputError](err); !ok || e.Field != name {
+			t.Errorf("the error for %s is %v", name, err)
+		}
+	}
+}
