@@ -24,6 +24,7 @@ const (
 	defaultLease = 15 * time.Second
 	leastLease   = 10 * time.Second
 	worstPause   = time.Minute // before a profile that failed is followed again
+	tickEvery    = time.Second // between two looks at the profiles that are due for another try
 )
 
 // Follower is a replica: it follows its share of the profiles and publishes their
@@ -254,7 +255,7 @@ func (r *replica) watch(ctx context.Context) error {
 		return fmt.Errorf("fastio: relay: bucket %s: %w", r.Bucket, err)
 	}
 	defer func() { _ = watcher.Stop() }()
-	tick := time.NewTicker(r.ttl / renewals / 2)
+	tick := time.NewTicker(tickEvery)
 	defer tick.Stop()
 	complete := false
 	for {
@@ -357,7 +358,7 @@ func (r *replica) forget(ctx context.Context, s *session) {
 	case s.err == nil:
 		delete(r.failures, s.key)
 	case errors.Is(s.err, errHeld):
-		r.failures[s.key] = failure{until: time.Now().Add(r.ttl / renewals)}
+		r.failures[s.key] = failure{until: time.Now().Add(tickEvery)}
 	default:
 		f := r.failures[s.key]
 		f.count++

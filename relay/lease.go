@@ -52,10 +52,12 @@ func newRecord(replica string, profiles []string) []byte {
 	return value
 }
 
-// acquire creates the key. It returns errHeld if it exists.
+// acquire creates the key. It returns errHeld if it exists. It does not end with ctx: a
+// key that was created by a request without a response would be held for the whole time
+// of a lease.
 func (l *lease) acquire(ctx context.Context) error {
 	began := time.Now()
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
 	defer cancel()
 	revision, err := l.kv.Create(ctx, l.key, l.value, jetstream.KeyTTL(l.ttl))
 	if err != nil {
