@@ -59,7 +59,6 @@ vet:
 .PHONY: vet-others
 vet-others: # Windows, where int has 32 bits here, with the long tests; tests of sockets do not compile for a browser
 	@$(call each,GOOS=windows GOARCH=386 go vet -tags=soak ./...,$(PORTED))
-	@$(call each,GOOS=darwin go vet ./...,. keyring)
 	GOOS=js GOARCH=wasm go build ./...
 
 .PHONY: lint
@@ -124,6 +123,7 @@ bench-check: # that every benchmark still runs; its numbers mean nothing
 
 .PHONY: soak
 soak:
+	@$(call each,GOOS=darwin go vet ./...,. keyring)
 	@$(call each,go test -race -tags=soak -timeout=60m ./...,$(PLAIN))
 
 .PHONY: size
