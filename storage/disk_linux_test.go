@@ -43,7 +43,7 @@ func TestDownloadDirWithoutRoom(t *testing.T) { //nolint:paralleltest // it limi
 	}
 }
 
-// limitFiles limits the size of files, in bytes; -1 is no limit.
+// limitFiles sets how large files of the process may become, in bytes; -1 removes the limit.
 func limitFiles(t *testing.T, most int64) {
 	t.Helper()
 	var l syscall.Rlimit

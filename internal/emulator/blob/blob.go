@@ -15,7 +15,8 @@ import (
 	"sync"
 )
 
-// Store keeps blobs. What a blob takes is free again when it is no longer used.
+// Store keeps blobs. The memory and disk space of a blob are reused once it has been
+// garbage collected.
 type Store struct {
 	most int64 // bytes in memory
 

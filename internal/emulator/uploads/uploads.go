@@ -36,7 +36,7 @@ const (
 	codeTooLarge      = 199717
 	codeStorageFull   = 199720
 	codeSessions      = 199721
-	codeNoDisk        = 199722
+	codeNoDisk        = 199725
 )
 
 // Published limits; the options change those that plans have.

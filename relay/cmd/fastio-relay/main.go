@@ -71,7 +71,7 @@ func run(
 	if c.logDebug {
 		opts = append(opts, fastio.WithLogger(logger))
 	}
-	client, err := c.client(getenv, opts...)
+	client, err := c.client(opts...)
 	if err != nil {
 		return err
 	}
@@ -140,23 +140,13 @@ func run(
 }
 
 // client returns a client with the key of the file or of the environment.
-func (c *config) client(getenv func(string) string, opts ...fastio.Option) (*fastio.Client, error) {
-	if address := getenv("FASTIO_BASE_URL"); address != "" {
-		opts = append(opts, fastio.WithBaseURL(address))
-	}
-	key := getenv("FASTIO_TOKEN")
-	if key == "" {
-		key = getenv("FASTIO_API_KEY")
-	}
+func (c *config) client(opts ...fastio.Option) (*fastio.Client, error) {
 	if c.keyFile != "" {
-		content, err := os.ReadFile(c.keyFile) //nolint:gosec // named by the user
+		key, err := os.ReadFile(c.keyFile)
 		if err != nil {
 			return nil, err
 		}
-		key = strings.TrimSpace(string(content))
+		opts = append(opts, fastio.WithToken(strings.TrimSpace(string(key))))
 	}
-	if key == "" {
-		return nil, errors.New("set FASTIO_API_KEY, or -key-file")
-	}
-	return fastio.New(append(opts, fastio.WithToken(key))...)
+	return fastio.FromEnv(opts...)
 }

@@ -67,7 +67,6 @@ func get(t *testing.T, url string) (status int, body string) {
 // The command as a whole: events of the platform reach the stream, and the page, the
 // metrics and the log show it, without the key.
 func TestRelayFollowsAndShows(t *testing.T) {
-	t.Parallel()
 	s := fastiotest.New()
 	rooms := []api.ID{
 		s.AddWorkspace(fastiotest.Workspace{Name: "Plans"}).ID, s.AddWorkspace(fastiotest.Workspace{Name: "Photos"}).ID,
@@ -86,15 +85,15 @@ func TestRelayFollowsAndShows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := map[string]string{
-		"FASTIO_BASE_URL": s.Start(t), "FASTIO_RELAY_NAME": "first", "FASTIO_RELAY_LISTEN": "127.0.0.1:0",
-	}
+	t.Setenv("FASTIO_BASE_URL", s.Start(t))
+	t.Setenv("FASTIO_RELAY_NAME", "first")
+	t.Setenv("FASTIO_RELAY_LISTEN", "127.0.0.1:0")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	address, ended, log := make(chan string, 1), make(chan error, 1), &writer{}
 	go func() {
 		args := []string{"-config", settings, "-data", filepath.Join(dir, "nats")}
-		ended <- run(ctx, args, func(name string) string { return env[name] }, log, func(url string) { address <- url })
+		ended <- run(ctx, args, os.Getenv, log, func(url string) { address <- url })
 	}()
 	var url string
 	select {
@@ -162,7 +161,8 @@ func waitFor(t *testing.T, url string, log *writer, is func(status) bool) (now s
 }
 
 func TestSettingsAreChecked(t *testing.T) {
-	t.Parallel()
+	t.Setenv("FASTIO_TOKEN", "")
+	t.Setenv("FASTIO_API_KEY", "")
 	const room = "workspace:4012345678901234567"
 	file := filepath.Join(t.TempDir(), "relay.json")
 	if err := os.WriteFile(file, []byte(`{"replica": 3}`), 0o600); err != nil {
@@ -177,7 +177,7 @@ func TestSettingsAreChecked(t *testing.T) {
 		`"user:1" is not org:ID`:        {"-profiles", "user:1"},
 		`unexpected argument "x"`:       {"-profiles", room, "x"},
 		`no setting "replica"`:          {"-profiles", room, "-config", file},
-		"set FASTIO_API_KEY":            {"-profiles", room},
+		"neither FASTIO_TOKEN nor":      {"-profiles", room},
 		"lease must be at least 10s":    {"-profiles", room, "-lease", "1s", "-key-file", key, "-data", t.TempDir()},
 		"-replicas requires -nats":      {"-profiles", room, "-replicas", "3", "-key-file", key},
 		"parsing time":                  {"-profiles", room, "-since", "yesterday"},
