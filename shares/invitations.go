@@ -2,7 +2,6 @@ package shares
 
 import (
 	"context"
-	"iter"
 
 	"github.com/fastio-go/fastio/account"
 	"github.com/fastio-go/fastio/api"
@@ -68,46 +67,4 @@ func (i *Invitations) Resend(ctx context.Context, share api.ID, invitation strin
 // It calls DELETE /current/share/{share_id}/members/invitation/{invitation_id}/.
 func (i *Invitations) Delete(ctx context.Context, share api.ID, invitation string, opts ...api.CallOption) error {
 	return call.Remove(ctx, i.c, endpoint.SharesInvitationsDelete(share, invitation), opts)
-}
-
-// mine returns the invitations that the caller has received.
-func (i *Invitations) mine() *account.Invitations { return account.New(i.c).Invitations }
-
-// ListMine is List of [account.Invitations].
-//
-// It calls GET /current/user/invitations/list/.
-func (i *Invitations) ListMine(
-	ctx context.Context, list *account.InvitationListOptions, opts ...api.CallOption,
-) (*account.InvitationPage, error) {
-	return i.mine().List(ctx, list, opts...)
-}
-
-// AllMine is All of [account.Invitations].
-func (i *Invitations) AllMine(
-	ctx context.Context, list *account.InvitationListOptions, opts ...api.CallOption,
-) iter.Seq2[*account.Invitation, error] {
-	return i.mine().All(ctx, list, opts...)
-}
-
-// GetMine is Get of [account.Invitations].
-//
-// It calls GET /current/user/invitation/{invitation_id}/details/.
-func (i *Invitations) GetMine(ctx context.Context, id string, opts ...api.CallOption) (*account.Invitation, error) {
-	return i.mine().Get(ctx, id, opts...)
-}
-
-// GetMineByKey is GetByKey of [account.Invitations].
-//
-// It calls GET /current/user/invitation/{invitation_id}/details/.
-func (i *Invitations) GetMineByKey(
-	ctx context.Context, key api.Secret, opts ...api.CallOption,
-) (*account.Invitation, error) {
-	return i.mine().GetByKey(ctx, key, opts...)
-}
-
-// AcceptAll is AcceptAll of [account.Invitations].
-//
-// It calls POST /current/user/invitations/acceptall/.
-func (i *Invitations) AcceptAll(ctx context.Context, key api.Secret, opts ...api.CallOption) error {
-	return i.mine().AcceptAll(ctx, key, opts...)
 }

@@ -64,7 +64,7 @@ func TestOpenAndRevoked(t *testing.T) {
 		guest := s.AddUser(fastiotest.User{Email: p.guest})
 		bo := s.Client(t, fastio.WithToken(s.AddKey(fastiotest.Key{User: guest.ID}).Token))
 		p.in = kit.Keyboard(func() {
-			mine, err := bo.Shares.Invitations.ListMine(t.Context(), nil)
+			mine, err := bo.Account.Invitations.List(t.Context(), nil)
 			if err != nil || len(mine.Invitations) != 1 {
 				t.Errorf("the guest has the invitations %+v, %v", mine, err)
 			}
@@ -83,7 +83,7 @@ func TestOpenAndRevoked(t *testing.T) {
 			t.Fatal(err)
 		}
 		key := s.Mails(p.guest)[0].Key
-		if _, err := bo.Shares.Invitations.GetMineByKey(t.Context(), api.NewSecret(key)); !errors.Is(err, api.ErrNotFound) {
+		if _, err := bo.Account.Invitations.GetByKey(t.Context(), api.NewSecret(key)); !errors.Is(err, api.ErrNotFound) {
 			t.Errorf("the key of the invitation yields %v", err)
 		}
 		if n := left(t, p); n != 0 {

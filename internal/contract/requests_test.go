@@ -170,7 +170,7 @@ func shareRequests() []step {
 		makes("/shares.Invitations.Update", portalID, "new@example.com", account.UpdateInvitationRequest{
 			State: account.InvitationStateAccepted, Role: account.RoleView, Notify: account.MemberNotifyApp, AcceptBy: noon,
 		}),
-		makes("/shares.Invitations.AcceptAll", secret("k&1")),
+		makes("/account.Invitations.AcceptAll", secret("k&1")),
 	}
 }
 

@@ -235,13 +235,9 @@ func linkCalls() map[string]linkCall {
 		"account.Invitations.List": func(key api.Secret) []any {
 			return []any{&account.InvitationListOptions{Key: key}}
 		},
-		"shares.Invitations.AcceptAll":    func(key api.Secret) []any { return []any{key} },
-		"shares.Invitations.GetMineByKey": func(key api.Secret) []any { return []any{key} },
-		"shares.Invitations.ListMine": func(key api.Secret) []any {
-			return []any{&account.InvitationListOptions{Key: key}}
-		},
-		"storage.Locks.Heartbeat": func(token api.Secret) []any { return []any{api.Share(portalID), "n", token} },
-		"storage.Locks.Release":   func(token api.Secret) []any { return []any{api.Share(portalID), "n", token} },
+		"account.Invitations.AcceptAll": func(key api.Secret) []any { return []any{key} },
+		"storage.Locks.Heartbeat":       func(token api.Secret) []any { return []any{api.Share(portalID), "n", token} },
+		"storage.Locks.Release":         func(token api.Secret) []any { return []any{api.Share(portalID), "n", token} },
 	} {
 		add(elsewhere, name, args)
 	}

@@ -1585,14 +1585,6 @@ func AccountInvitationsList(query url.Values) *api.Request {
 	}
 }
 
-func SharesInvitationsListMine(query url.Values) *api.Request {
-	return &api.Request{
-		Op: "shares.Invitations.ListMine", Method: http.MethodGet, Replay: api.ReplaySafe,
-		Path:  api.Path("/current/user/invitations/list/"),
-		Query: query,
-	}
-}
-
 func AccountInvitationsGet(invitationID string) *api.Request {
 	return &api.Request{
 		Op: "account.Invitations.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
@@ -1613,37 +1605,9 @@ func AccountInvitationsGetByKey(invitationID string) *api.Request {
 	}
 }
 
-func SharesInvitationsGetMine(invitationID string) *api.Request {
-	return &api.Request{
-		Op: "shares.Invitations.GetMine", Method: http.MethodGet, Replay: api.ReplaySafe,
-		Path: api.Path(
-			"/current/user/invitation/{invitation_id}/details/",
-			invitationID,
-		),
-	}
-}
-
-func SharesInvitationsGetMineByKey(invitationID string) *api.Request {
-	return &api.Request{
-		Op: "shares.Invitations.GetMineByKey", Method: http.MethodGet, Replay: api.ReplaySafe,
-		Path: api.Path(
-			"/current/user/invitation/{invitation_id}/details/",
-			invitationID,
-		),
-	}
-}
-
 func AccountInvitationsAcceptAll(body api.Body) *api.Request {
 	return &api.Request{
 		Op: "account.Invitations.AcceptAll", Method: http.MethodPost, Replay: api.ReplaySafe,
-		Path: api.Path("/current/user/invitations/acceptall/"),
-		Body: body,
-	}
-}
-
-func SharesInvitationsAcceptAll(body api.Body) *api.Request {
-	return &api.Request{
-		Op: "shares.Invitations.AcceptAll", Method: http.MethodPost, Replay: api.ReplaySafe,
 		Path: api.Path("/current/user/invitations/acceptall/"),
 		Body: body,
 	}
