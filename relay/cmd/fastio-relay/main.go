@@ -142,7 +142,7 @@ func run(
 // client returns a client with the key of the file or of the environment.
 func (c *config) client(opts ...fastio.Option) (*fastio.Client, error) {
 	if c.keyFile != "" {
-		key, err := os.ReadFile(c.keyFile)
+		key, err := os.ReadFile(c.keyFile) //nolint:gosec // named by the user
 		if err != nil {
 			return nil, err
 		}
