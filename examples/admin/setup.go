@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 
 	"github.com/fastio-go/fastio/account"
@@ -113,86 +114,62 @@ func (p *program) setupWorkspaces(ctx context.Context, org api.ID, t *team) ([]*
 	return rooms, nil
 }
 
-// place is where people are members.
+// place is where people are members. Organizations and workspaces have the same calls.
 type place struct {
+	id      api.ID // "" if it would be created
 	name    string
 	members map[string]*account.Member // by address
-	add     func(ctx context.Context, who account.Invitee, r account.AddMemberRequest) error
-	change  func(ctx context.Context, m *account.Member, role account.Role) error
+	add     func(context.Context, api.ID, account.Invitee, account.AddMemberRequest, ...api.CallOption) (
+		*account.AddedMember, error)
+	update   func(context.Context, api.ID, api.ID, account.UpdateMemberRequest, ...api.CallOption) error
+	reinvite func(context.Context, api.ID, string, account.UpdateInvitationRequest, ...api.CallOption) error
 }
 
 func (p *program) setupMembers(ctx context.Context, org api.ID, rooms []*account.Workspace, t *team) error {
-	in, err := p.orgPlace(ctx, org)
-	if err != nil {
+	orgs, workspaces := p.client.Account.Orgs, p.client.Account.Workspaces
+	in := &place{
+		id: org, name: "the organization", add: orgs.Members.Add, update: orgs.Members.Update,
+		reinvite: orgs.Invitations.Update,
+	}
+	role := func(p person) account.Role { return p.org }
+	if err := p.fill(ctx, in, orgs.AllMembers(ctx, org, nil), t, role); err != nil {
 		return err
 	}
-	for _, person := range t.people {
-		if err := p.give(ctx, in, person.email, person.org); err != nil {
-			return err
-		}
-	}
 	for i, w := range rooms {
-		in, err := p.workspacePlace(ctx, t.workspaces[i], w)
-		if err != nil {
-			return err
+		in := &place{
+			name: t.workspaces[i], add: workspaces.Members.Add, update: workspaces.Members.Update,
+			reinvite: workspaces.Invitations.Update,
 		}
-		for _, person := range t.people {
-			if err := p.give(ctx, in, person.email, person.roles[i]); err != nil {
-				return err
-			}
+		if w != nil {
+			in.id = w.ID
+		}
+		role := func(p person) account.Role { return p.roles[i] }
+		if err := p.fill(ctx, in, workspaces.AllMembers(ctx, in.id, nil), t, role); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-func (p *program) orgPlace(ctx context.Context, org api.ID) (*place, error) {
-	orgs := p.client.Account.Orgs
-	in := &place{name: "the organization", members: map[string]*account.Member{}}
-	if org == "" {
-		return in, nil
-	}
-	in.add = func(ctx context.Context, who account.Invitee, r account.AddMemberRequest) error {
-		_, err := orgs.Members.Add(ctx, org, who, r)
-		return err
-	}
-	in.change = func(ctx context.Context, m *account.Member, role account.Role) error {
-		if m.Invite != nil {
-			return orgs.Invitations.Update(ctx, org, m.Invite.ID, account.UpdateInvitationRequest{Role: role})
+// fill gives the people of the team their roles in a place.
+func (p *program) fill(
+	ctx context.Context, in *place, members iter.Seq2[*account.Member, error], t *team, role func(person) account.Role,
+) error {
+	in.members = map[string]*account.Member{}
+	if in.id != "" {
+		for m, err := range members {
+			if err != nil {
+				return err
+			}
+			in.members[strings.ToLower(m.EmailAddress)] = m
 		}
-		return orgs.Members.Update(ctx, org, m.ID, account.UpdateMemberRequest{Role: role})
 	}
-	for m, err := range orgs.AllMembers(ctx, org, nil) {
-		if err != nil {
-			return nil, err
+	for _, person := range t.people {
+		if err := p.give(ctx, in, person.email, role(person)); err != nil {
+			return err
 		}
-		in.members[strings.ToLower(m.EmailAddress)] = m
 	}
-	return in, nil
-}
-
-func (p *program) workspacePlace(ctx context.Context, name string, w *account.Workspace) (*place, error) {
-	workspaces := p.client.Account.Workspaces
-	in := &place{name: name, members: map[string]*account.Member{}}
-	if w == nil {
-		return in, nil
-	}
-	in.add = func(ctx context.Context, who account.Invitee, r account.AddMemberRequest) error {
-		_, err := workspaces.Members.Add(ctx, w.ID, who, r)
-		return err
-	}
-	in.change = func(ctx context.Context, m *account.Member, role account.Role) error {
-		if m.Invite != nil {
-			return workspaces.Invitations.Update(ctx, w.ID, m.Invite.ID, account.UpdateInvitationRequest{Role: role})
-		}
-		return workspaces.Members.Update(ctx, w.ID, m.ID, account.UpdateMemberRequest{Role: role})
-	}
-	for m, err := range workspaces.AllMembers(ctx, w.ID, nil) {
-		if err != nil {
-			return nil, err
-		}
-		in.members[strings.ToLower(m.EmailAddress)] = m
-	}
-	return in, nil
+	return nil
 }
 
 // give adds a person, or changes the role. The owner keeps theirs.
@@ -203,10 +180,14 @@ func (p *program) give(ctx context.Context, in *place, email string, role accoun
 		return nil
 	case m != nil:
 		return p.change(fmt.Sprintf("make %s %s of %s", email, role, in.name), func() error {
-			return in.change(ctx, m, role)
+			if m.Invite != nil {
+				return in.reinvite(ctx, in.id, m.Invite.ID, account.UpdateInvitationRequest{Role: role})
+			}
+			return in.update(ctx, in.id, m.ID, account.UpdateMemberRequest{Role: role})
 		})
 	}
 	return p.change(fmt.Sprintf("add %s to %s as %s", email, in.name, role), func() error {
-		return in.add(ctx, account.Invitee{Email: email}, account.AddMemberRequest{Role: role})
+		_, err := in.add(ctx, in.id, account.Invitee{Email: email}, account.AddMemberRequest{Role: role})
+		return err
 	})
 }
