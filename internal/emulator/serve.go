@@ -116,7 +116,6 @@ func (s *Server) operation(c *wire.Call) string {
 const (
 	bodyLimit  = 1 << 20
 	largeLimit = 128 << 20
-	keptLimit  = 50_000_000_000
 )
 
 // readBody reads the body of a request. Of one that breaks off what has arrived is
@@ -128,8 +127,7 @@ func (s *Server) readBody(c *wire.Call, r *http.Request) {
 	limit := int64(bodyLimit)
 	switch {
 	case c.Route != nil && c.Route.Kept:
-		most := cmp.Or(s.Options.Uploads.MaxSize, keptLimit)
-		content, err := s.Blobs.Read(io.LimitReader(r.Body, most+1))
+		content, err := s.Blobs.Read(io.LimitReader(r.Body, s.uploads.MostUpload()+1))
 		if err == nil {
 			c.Content = content
 			c.Body, _ = io.ReadAll(io.NewSectionReader(content, 0, recordedBody))

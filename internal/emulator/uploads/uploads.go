@@ -198,7 +198,7 @@ func (h *Handlers) createUpload(c *wire.Call) (wire.Object, error) {
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
-	if u.size > h.mostUpload() {
+	if u.size > h.MostUpload() {
 		return nil, wire.Refuse(http.StatusRequestEntityTooLarge, codeTooLarge, "The file is larger than the plan allows.")
 	}
 	if err := cmp.Or(h.storage.RefuseLocked(c, h.storage.ReplacedBy(u.to.Place, u.name)), h.full(u.to, u.size), h.busy(u)); err != nil {
@@ -293,7 +293,7 @@ func (h *Handlers) newUpload(c *wire.Call, to place) *upload {
 	if stream, given := c.Field("stream"); given {
 		c.Check.InvalidIf(stream != "true", "stream", "true.")
 		c.Check.InvalidIf(sized, "size", "Not for a stream.")
-		u.most = h.mostUpload()
+		u.most = h.MostUpload()
 		if most, given := c.Field("max_size"); given {
 			u.most = min(u.most, int64(c.Whole("max_size", most, 1)))
 		}
@@ -430,7 +430,8 @@ func (h *Handlers) cancelUploads(c *wire.Call) (wire.Object, error) {
 	return nil, nil
 }
 
-func (h *Handlers) mostUpload() int64 { return cmp.Or(h.Options.Uploads.MaxSize, mostUpload) }
+// MostUpload returns the greatest size of an upload, in bytes.
+func (h *Handlers) MostUpload() int64 { return cmp.Or(h.Options.Uploads.MaxSize, mostUpload) }
 func (h *Handlers) mostChunk() int64  { return cmp.Or(h.Options.Uploads.MaxChunk, mostChunk) }
 func (h *Handlers) leastChunk() int64 { return cmp.Or(h.Options.Uploads.MinChunk, leastChunk) }
 func (h *Handlers) mostSessions() int { return cmp.Or(h.Options.Uploads.MaxSessions, mostSessions) }
@@ -459,7 +460,7 @@ func (h *Handlers) uploadLimits(c *wire.Call) (wire.Object, error) {
 		}
 	}
 	limits := wire.Object{
-		{"size", h.mostUpload()},
+		{"size", h.MostUpload()},
 		{"chunk_size", h.mostChunk()},
 		{"chunks", h.mostChunks()},
 		{"sessions", h.mostSessions()},
