@@ -316,11 +316,7 @@ func (p page) keep(name string) {
 		return
 	}
 	for _, scheme := range []string{"light", "dark"} {
-		feature := &emulation.MediaFeature{Name: "prefers-color-scheme", Value: scheme}
-		media := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{feature}}
-		if _, err := chromedp.Call(p.ctx, emulation.SetEmulatedMedia, media); err != nil {
-			p.t.Fatal(err)
-		}
+		p.prefer(scheme)
 		picture, err := chromedp.Run(p.ctx, chromedp.CaptureScreenshot())
 		if err != nil {
 			p.t.Fatal(err)
@@ -328,5 +324,15 @@ func (p page) keep(name string) {
 		if err := os.WriteFile(filepath.Join(dir, name+"-"+scheme+".png"), picture, 0o600); err != nil {
 			p.t.Fatal(err)
 		}
+	}
+}
+
+// prefer makes the browser ask pages for a color scheme, light or dark.
+func (p page) prefer(scheme string) {
+	p.t.Helper()
+	feature := &emulation.MediaFeature{Name: "prefers-color-scheme", Value: scheme}
+	media := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{feature}}
+	if _, err := chromedp.Call(p.ctx, emulation.SetEmulatedMedia, media); err != nil {
+		p.t.Fatal(err)
 	}
 }

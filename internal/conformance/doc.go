@@ -1,6 +1,7 @@
 // Package conformance tests the login with a real browser and with an authorization
-// server of another project. It contains only tests, in a separate module, so that
-// their dependencies are not dependencies of the SDK.
+// server of another project, and the page of fastio-relay with that browser. It contains
+// only tests, in a separate module, so that their dependencies are not dependencies of
+// the SDK.
 //
 // If FASTIO_SCREENSHOTS is a directory, the browser saves screenshots of the pages
 // there.

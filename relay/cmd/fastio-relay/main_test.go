@@ -117,7 +117,7 @@ func TestRelayFollowsAndShows(t *testing.T) {
 	}
 	var shown strings.Builder
 	for path, want := range map[string]string{
-		"/": "page.js", "/page.css": "prefers-color-scheme", "/page.js": "refresh",
+		"/": "page.js", "/page.css": "prefers-color-scheme", "/page.js": "refresh", "/page.svg": "<svg",
 		"/metrics": `fastio_relay_lease_held{profile="workspace:` + string(rooms[0]) + `"} 1`,
 	} {
 		status, body := get(t, url+path)

@@ -19,7 +19,7 @@ type metrics struct {
 const namespace = "fastio_relay"
 
 func newMetrics() *metrics {
-	return &metrics{
+	m := &metrics{
 		responses: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: namespace, Name: "api_responses_total",
 			Help: "Responses of the platform by status; 429 are refusals of its rate limits, 0 means none arrived.",
@@ -34,6 +34,8 @@ func newMetrics() *metrics {
 			Namespace: namespace, Name: "gaps_total", Help: "Parts of logs in which events may have been missed.",
 		}),
 	}
+	m.responses.WithLabelValues("429") // so that the rate of refusals is 0 and not unknown
+	return m
 }
 
 // countResponses is a middleware of the client.

@@ -1,6 +1,7 @@
 "use strict";
 
 const every = 2000; // milliseconds
+let latest = null;
 
 function cell(label, text, kind) {
 	const td = document.createElement("td");
@@ -17,12 +18,20 @@ function seconds(n) {
 	return Math.round(n / 86400) + " days";
 }
 
-function show(now) {
+function summarize(text, good) {
 	const summary = document.getElementById("summary");
+	summary.className = good ? "" : "bad";
+	summary.textContent = text;
+	document.getElementById("profiles").className = good ? "" : "old";
+}
+
+function show(now) {
+	latest = now;
+	document.title = now.replica + " – fastio-relay";
 	const here = now.profiles.filter((p) => p.here).length;
-	summary.className = now.ready ? "" : "bad";
-	summary.textContent = now.replica + " holds " + here + " of " + now.profiles.length + " profiles, has published " +
-		now.published + " events, " + (now.ready ? "is ready" : now.connected ? "is not ready" : "has no connection to NATS");
+	summarize(now.replica + (now.ready ? " is ready." : now.connected ? " is not ready." : " has no connection to NATS.") +
+		" It holds " + here + " of " + now.profiles.length + " profiles and has published " + now.published + " events.",
+		now.ready);
 	document.getElementById("profiles").replaceChildren(...now.profiles.map((p) => {
 		const row = document.createElement("tr");
 		row.append(
@@ -43,9 +52,8 @@ async function refresh() {
 		if (!answer.ok) throw new Error("status " + answer.status);
 		show(await answer.json());
 	} catch (err) {
-		const summary = document.getElementById("summary");
-		summary.className = "bad";
-		summary.textContent = "The replica does not answer: " + err.message;
+		summarize("The replica does not answer (" + err.message + ")." +
+			(latest ? " The table is of " + new Date(latest.time).toLocaleTimeString() + "." : ""), false);
 	}
 	setTimeout(refresh, every);
 }

@@ -163,6 +163,8 @@ var (
 	pageCSS []byte
 	//go:embed page.js
 	pageJS []byte
+	//go:embed page.svg
+	pageSVG []byte
 )
 
 func (s *site) handler() http.Handler {
@@ -176,6 +178,7 @@ func (s *site) handler() http.Handler {
 	mux.Handle("GET /{$}", file("text/html", pageHTML))
 	mux.Handle("GET /page.css", file("text/css", pageCSS))
 	mux.Handle("GET /page.js", file("text/javascript", pageJS))
+	mux.Handle("GET /page.svg", file("image/svg+xml", pageSVG))
 	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(s.status())
