@@ -187,6 +187,7 @@ type replica struct {
 	marks    map[string]mark    // of other replicas and of profiles, by the keys of the bucket
 	failures map[string]failure // by profileKey
 	ended    chan *session
+	late     sync.WaitGroup // requests for leases whose session has ended
 }
 
 // mark is the latest value of a lease.
@@ -206,6 +207,7 @@ const (
 )
 
 func (r *replica) run(ctx context.Context) error {
+	defer r.late.Wait()
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -228,7 +230,7 @@ func (r *replica) register(ctx context.Context) {
 		l := &lease{
 			js: r.JetStream, kv: r.kv, key: replicaPrefix + token(r.name), ttl: r.ttl, value: newRecord(r.name, keys),
 		}
-		err := l.acquire(ctx)
+		err := l.acquire(ctx, &r.late)
 		if err == nil {
 			err = l.keep(ctx)
 			if e := l.release(context.WithoutCancel(ctx)); e != nil {

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -52,16 +53,37 @@ func newRecord(replica string, profiles []string) []byte {
 	return value
 }
 
-// acquire creates the key. It returns errHeld if it exists. It does not end with ctx: a
-// key that was created by a request without a response would be held for the whole time
-// of a lease.
-func (l *lease) acquire(ctx context.Context) error {
+// acquire creates the key. It returns errHeld if it exists. When ctx is done, or the
+// response is lost, the key may be created all the same, and would be held for the whole
+// time of a lease: it is then deleted by a goroutine of late.
+func (l *lease) acquire(ctx context.Context, late *sync.WaitGroup) error {
+	created := make(chan error)
+	late.Go(func() {
+		err := l.create(context.WithoutCancel(ctx))
+		select {
+		case created <- err:
+			if err == nil || errors.Is(err, errHeld) {
+				return
+			}
+		case <-ctx.Done():
+		}
+		_ = l.release(context.WithoutCancel(ctx)) // what is left expires
+	})
+	select {
+	case err := <-created:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (l *lease) create(ctx context.Context) error {
 	began := time.Now()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	revision, err := l.kv.Create(ctx, l.key, l.value, jetstream.KeyTTL(l.ttl))
 	if err != nil {
-		var found error // the response may have been lost, or be that of a second send
+		var found error // the response may be that of a second send
 		if revision, found = l.find(ctx); found != nil {
 			if conflicts(err) {
 				return errHeld
@@ -166,10 +188,10 @@ func (l *lease) release(ctx context.Context) error {
 	purge := func() error {
 		return l.kv.Purge(ctx, l.key, jetstream.LastRevision(l.latest), jetstream.PurgeTTL(markerTTL))
 	}
-	err := purge()
-	if err == nil {
+	if l.latest != 0 && purge() == nil { // without a revision it would have no condition
 		return nil
 	}
+	var err error
 	if l.latest, err = l.find(ctx); err == nil {
 		err = purge()
 	}

@@ -77,7 +77,7 @@ func (s *session) acquire(ctx context.Context, l *lease) (*publisher, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := l.acquire(ctx); err != nil {
+	if err := l.acquire(ctx, &s.late); err != nil {
 		return nil, err
 	}
 	f.epoch = max(epoch+1, l.created)
