@@ -60,7 +60,7 @@ const stopTimeout = 5 * time.Second // of the page, when the replica has stopped
 // run runs a replica until ctx is done. Started is called with the address of the page.
 func run(
 	ctx context.Context, args []string, getenv func(string) string, stderr io.Writer, started func(url string),
-) (err error) {
+) error {
 	c, err := parse(args, getenv, stderr)
 	if err != nil {
 		return err
@@ -76,6 +76,13 @@ func run(
 		return err
 	}
 	defer client.CloseIdleConnections()
+	return c.follow(ctx, client.Events, m, logger, started)
+}
+
+// follow publishes the events of the profiles until ctx is done.
+func (c *config) follow(
+	ctx context.Context, logs *events.Service, m *metrics, logger *slog.Logger, started func(url string),
+) error {
 	nc, stopNATS, err := c.connect(ctx, logger)
 	if err != nil {
 		return err
@@ -86,7 +93,7 @@ func run(
 		return err
 	}
 	f := &relay.Follower{
-		Stream: c.stream(js), Events: client.Events, Profiles: c.profiles, Name: c.name, Lease: c.lease, Since: c.since,
+		Stream: c.stream(js), Events: logs, Profiles: c.profiles, Name: c.name, Lease: c.lease, Since: c.since,
 		OnError: func(ctx context.Context, p api.Profile, err error) {
 			m.errors.Inc()
 			logger.WarnContext(ctx, "a profile is not followed", slog.String("profile", p.String()), slog.Any("error", err))

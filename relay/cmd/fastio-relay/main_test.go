@@ -15,13 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // writer is safe for concurrent use.
 type writer struct {

@@ -1,0 +1,579 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"go.uber.org/goleak"
+
+	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/events"
+	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/relay"
+)
+
+// programEnv makes the test binary run as one of the programs.
+const programEnv = "FASTIO_RELAY_TEST_PROGRAM"
+
+func TestMain(m *testing.M) {
+	program := os.Getenv(programEnv)
+	if program == "" {
+		goleak.VerifyTestMain(m)
+		return
+	}
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin) // ends with the test
+		os.Exit(1)
+	}()
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	var err error
+	switch program {
+	case "nats":
+		err = runNATS(ctx, os.Args[1])
+	case "replica":
+		err = runReplica(ctx, os.Args[1:])
+	case "consumer":
+		err = runConsumer(ctx, os.Args[1], os.Args[2])
+	}
+	if err != nil && ctx.Err() == nil {
+		fmt.Fprintln(os.Stderr, program+":", err)
+		os.Exit(1)
+	}
+}
+
+// runNATS runs a server with a configuration file.
+func runNATS(ctx context.Context, file string) error {
+	o, err := server.ProcessConfigFile(file)
+	if err != nil {
+		return err
+	}
+	o.NoSigs = true
+	ns, err := server.NewServer(o)
+	if err != nil {
+		return err
+	}
+	ns.ConfigureLogger()
+	ns.Start()
+	<-ctx.Done()
+	ns.Shutdown()
+	ns.WaitForShutdown()
+	return nil
+}
+
+// unlimited is a client whose searches have no rate limits.
+type unlimited struct{ api.Client }
+
+func (c unlimited) Call(ctx context.Context, r *api.Request, out any) error {
+	free := *r
+	free.Group = "test"
+	return c.Client.Call(ctx, &free, out)
+}
+
+// runReplica is run with an unlimited client.
+func runReplica(ctx context.Context, args []string) error {
+	c, err := parse(args, os.Getenv, os.Stderr)
+	if err != nil {
+		return err
+	}
+	m := newMetrics()
+	client, err := c.client(fastio.WithMiddleware(m.countResponses))
+	if err != nil {
+		return err
+	}
+	defer client.CloseIdleConnections()
+	logs := events.New(unlimited{client}, client.Realtime)
+	return c.follow(ctx, logs, m, c.logger(os.Stderr), func(string) {})
+}
+
+// runConsumer prints the ID of each message.
+func runConsumer(ctx context.Context, servers, copies string) error {
+	n, err := strconv.Atoi(copies)
+	if err != nil {
+		return err
+	}
+	nc, err := nats.Connect(servers, nats.MaxReconnects(-1), nats.RetryOnFailedConnect(true))
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return err
+	}
+	o := relay.ConsumeOptions{
+		Stream: relay.Stream{JetStream: js, Replicas: n}, Name: "check", Concurrency: 50, AckWait: 5 * time.Second,
+		OnError: func(_ context.Context, subject string, err error, _ bool) { fmt.Fprintln(os.Stderr, subject, err) },
+	}
+	return relay.Consume(ctx, o, func(_ context.Context, m relay.Message[events.Event]) error {
+		_, err := os.Stdout.WriteString(m.ID + "\n")
+		return err
+	})
+}
+
+// process is a program that is started again whenever it ends, as by a service manager.
+type process struct {
+	name    string
+	program string
+	exe     string
+	args    []string
+	env     []string
+	out     io.Writer // stdout
+	log     string    // file with stderr
+
+	mu      sync.Mutex
+	running *os.Process
+	pause   time.Duration // until the next start
+	starts  int
+	failed  int // ends without a kill
+	killed  bool
+}
+
+func (p *process) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		err := p.runOnce(ctx)
+		p.mu.Lock()
+		pause := p.pause
+		if p.running = nil; !p.killed && ctx.Err() == nil {
+			p.failed++
+			pause = time.Second
+			p.note(fmt.Sprintf("ended: %v", err))
+		}
+		p.killed = false
+		p.mu.Unlock()
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+	}
+}
+
+func (p *process) runOnce(ctx context.Context) error {
+	stderr, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer stderr.Close()
+	cmd := exec.CommandContext(ctx, p.exe, p.args...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = 20 * time.Second
+	cmd.Env = append(append(os.Environ(), programEnv+"="+p.program), p.env...)
+	cmd.Stdout, cmd.Stderr = p.out, stderr
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	defer stdin.Close()
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	p.running = cmd.Process
+	p.starts++
+	p.mu.Unlock()
+	return cmd.Wait()
+}
+
+// kill kills the process, which is started again after a pause. It reports whether the
+// process ran.
+func (p *process) kill(pause time.Duration) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.running == nil || p.killed {
+		return false
+	}
+	p.pause, p.killed = pause, true
+	p.note("killed")
+	return p.running.Kill() == nil
+}
+
+// note adds a line to the log of the process.
+func (p *process) note(text string) {
+	if f, err := os.OpenFile(p.log, os.O_APPEND|os.O_WRONLY, 0o600); err == nil {
+		_, _ = fmt.Fprintf(f, "--- %s %s\n", time.Now().Format(time.TimeOnly), text)
+		_ = f.Close()
+	}
+}
+
+// lines collects lines. A line may be written by a process that is killed meanwhile.
+type lines struct {
+	mu   sync.Mutex
+	rest []byte
+	got  map[string]int
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.rest = append(l.rest, b...)
+	for {
+		line, rest, ok := bytes.Cut(l.rest, []byte("\n"))
+		if !ok {
+			return len(b), nil
+		}
+		l.got[string(line)]++
+		l.rest = rest
+	}
+}
+
+// cluster is an emulated platform, NATS nodes, replicas and consumers as processes.
+type cluster struct {
+	dir      string
+	exe      string // what the processes run
+	platform *fastiotest.Server
+	url      string
+	profiles []api.Profile
+	added    map[string][]string // ids of messages by profile, in the order of the log
+	nodes    []*process
+	ports    []int // of nodes, for clients
+	replicas []*process
+	pages    []int // ports of replicas
+	consumer *process
+	handled  lines
+	js       jetstream.JetStream
+	running  sync.WaitGroup
+	starting context.Context //nolint:containedctx // of the processes
+}
+
+const testLease = 10 * time.Second
+
+// newCluster returns a cluster without processes.
+func newCluster(t *testing.T, profiles int) *cluster {
+	t.Helper()
+	c := &cluster{dir: t.TempDir(), added: map[string][]string{}, handled: lines{got: map[string]int{}}}
+	c.platform = fastiotest.New(func(o *fastiotest.Options) {
+		o.Limits.Rules = []fastiotest.Limit{}
+		o.Limits.NoHeaders = true
+	})
+	for range profiles {
+		c.profiles = append(c.profiles, api.Workspace(c.platform.AddWorkspace(fastiotest.Workspace{}).ID))
+	}
+	c.url = c.platform.Start(t)
+	var err error
+	if c.exe, err = os.Executable(); err != nil {
+		t.Fatal(err)
+	}
+	var stop context.CancelFunc
+	c.starting, stop = context.WithCancel(context.Background()) //nolint:usetesting // until the cleanup
+	t.Cleanup(func() {
+		stop()
+		c.running.Wait()
+		c.requireNoPanic(t)
+	})
+	return c
+}
+
+func (c *cluster) start(p *process) {
+	p.exe, p.log = c.exe, filepath.Join(c.dir, p.name+".log")
+	c.running.Go(func() { p.run(c.starting) })
+}
+
+// all returns the processes.
+func (c *cluster) all() []*process {
+	return append(slices.Concat(c.nodes, c.replicas), c.consumer)
+}
+
+// requireNoPanic requires that the processes have ended without a panic.
+func (c *cluster) requireNoPanic(t *testing.T) {
+	t.Helper()
+	for _, p := range c.all() {
+		if p == nil {
+			continue
+		}
+		log, err := os.ReadFile(p.log)
+		if err != nil {
+			t.Error(err)
+		}
+		for _, bad := range []string{"panic: ", "fatal error: ", "goroutine "} {
+			if at := bytes.Index(log, []byte(bad)); at >= 0 {
+				t.Errorf("%s: %s", p.name, log[at:min(at+4000, len(log))])
+				break
+			}
+		}
+		if t.Failed() {
+			t.Logf("%s: %d starts, %d failures\n%s", p.name, p.starts, p.failed, log[max(0, len(log)-3000):])
+		}
+	}
+}
+
+// freePort returns a port that no program uses.
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// startNode starts a NATS server with further lines of configuration.
+func (c *cluster) startNode(t *testing.T, store, more string, env ...string) {
+	t.Helper()
+	name, port := fmt.Sprintf("nats-%d", len(c.nodes)+1), freePort(t)
+	file := filepath.Join(c.dir, name+".conf")
+	text := fmt.Sprintf("server_name: %s\nlisten: 127.0.0.1:%d\njetstream {store_dir: %q, sync_interval: always}\n%s\n",
+		name, port, store, more)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := &process{name: name, program: "nats", args: []string{file}, env: env}
+	c.nodes, c.ports = append(c.nodes, p), append(c.ports, port)
+	c.start(p)
+}
+
+// addresses returns the URLs of NATS servers.
+func addresses(ports []int) string {
+	all := make([]string, len(ports))
+	for i, port := range ports {
+		all[i] = fmt.Sprintf("nats://127.0.0.1:%d", port)
+	}
+	return strings.Join(all, ",")
+}
+
+// startReplica starts a replica that uses some servers.
+func (c *cluster) startReplica(t *testing.T, servers string, env ...string) {
+	t.Helper()
+	names := make([]string, len(c.profiles))
+	for i, p := range c.profiles {
+		names[i] = string(p.Kind) + ":" + string(p.ID)
+	}
+	name, port := fmt.Sprintf("replica-%d", len(c.replicas)+1), freePort(t)
+	p := &process{
+		name: name, program: "replica",
+		args: []string{
+			"-profiles", strings.Join(names, ","), "-name", name, "-nats", servers,
+			"-replicas", strconv.Itoa(len(c.nodes)), "-lease", testLease.String(), "-duplicates", "2h",
+			"-listen", fmt.Sprintf("127.0.0.1:%d", port),
+		},
+		env: append([]string{"FASTIO_BASE_URL=" + c.url, "FASTIO_API_KEY=" + c.platform.Token()}, env...),
+	}
+	c.replicas, c.pages = append(c.replicas, p), append(c.pages, port)
+	c.start(p)
+}
+
+func (c *cluster) startConsumer(servers string) {
+	c.consumer = &process{
+		name: "consumer", program: "consumer", args: []string{servers, strconv.Itoa(len(c.nodes))}, out: &c.handled,
+	}
+	c.start(c.consumer)
+}
+
+// connect connects the test to the nodes and creates the stream.
+func (c *cluster) connect(t *testing.T) {
+	t.Helper()
+	nc, err := nats.Connect(addresses(c.ports), nats.MaxReconnects(-1), nats.RetryOnFailedConnect(true),
+		nats.ReconnectWait(200*time.Millisecond), nats.IgnoreDiscoveredServers())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	if c.js, err = jetstream.New(nc); err != nil {
+		t.Fatal(err)
+	}
+	s := relay.Stream{JetStream: c.js, Replicas: len(c.nodes), Duplicates: 2 * time.Hour}
+	for end := time.Now().Add(time.Minute); ; time.Sleep(200 * time.Millisecond) {
+		if err = s.Create(t.Context()); err == nil {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatal(err)
+		}
+	}
+}
+
+// add adds events to all logs.
+func (c *cluster) add(n int, created time.Time) {
+	for range n {
+		for _, p := range c.profiles {
+			e := c.platform.AddEvent(fastiotest.Event{
+				Name: "workspace_storage_file_added", Workspace: p.ID, ObjectName: "plan.txt", Created: created,
+			})
+			c.added[string(p.ID)] = append(c.added[string(p.ID)], "workspace-"+string(p.ID)+"-"+e.ID.Plain())
+		}
+	}
+}
+
+// behind returns the profiles whose events are not all stored.
+func (c *cluster) behind(ctx context.Context) (map[string]bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	stream, err := c.js.Stream(ctx, "FASTIO")
+	if err != nil {
+		return nil, err
+	}
+	info, err := stream.Info(ctx, jetstream.WithSubjectFilter("fastio.events.workspace.>"))
+	if err != nil {
+		return nil, err
+	}
+	left := map[string]bool{}
+	for _, p := range c.profiles {
+		subject := "fastio.events.workspace." + string(p.ID) + ".workspace"
+		if info.State.Subjects[subject] < uint64(len(c.added[string(p.ID)])) {
+			left[string(p.ID)] = true
+		}
+	}
+	return left, nil
+}
+
+// drain waits until all events are stored, and returns how long it took for each profile
+// since a time. It returns false after the limit.
+func (c *cluster) drain(ctx context.Context, since time.Time, limit time.Duration) (took []time.Duration, ok bool) {
+	done := map[string]bool{}
+	for {
+		left, err := c.behind(ctx)
+		now := time.Since(since)
+		for _, p := range c.profiles {
+			if id := string(p.ID); err == nil && !left[id] && !done[id] {
+				done[id] = true
+				took = append(took, now)
+			}
+		}
+		if len(done) == len(c.profiles) {
+			return took, true
+		}
+		if now > limit {
+			return took, false
+		}
+		select {
+		case <-time.After(250 * time.Millisecond):
+		case <-ctx.Done():
+			return took, false
+		}
+	}
+}
+
+// verify requires that the stream has each event once, the events of each profile by
+// growing epochs and in the order of its log, and that the consumer has handled them all.
+func (c *cluster) verify(t *testing.T) {
+	t.Helper()
+	ids, position, highest, disorder := map[string]int{}, map[string]int{}, map[string]uint64{}, 0
+	place := map[string]int{}
+	for _, all := range c.added {
+		for i, id := range all {
+			place[id] = i
+		}
+	}
+	for msg := range c.stored(t) {
+		parts := strings.Split(msg.Subject(), ".")
+		if len(parts) != 5 {
+			continue
+		}
+		profile, id := parts[3], msg.Headers().Get(jetstream.MsgIDHeader)
+		epoch, err := strconv.ParseUint(msg.Headers().Get(relay.HeaderEpoch), 10, 64)
+		if err != nil || epoch < highest[profile] {
+			t.Errorf("%s: epoch %d follows %d: %v", id, epoch, highest[profile], err)
+		}
+		highest[profile] = max(highest[profile], epoch)
+		if ids[id]++; ids[id] > 1 {
+			t.Errorf("%s is stored %d times", id, ids[id])
+		}
+		if at, ok := place[id]; !ok {
+			t.Errorf("%s is of no event", id)
+		} else if at < position[profile] {
+			disorder++
+		} else {
+			position[profile] = at
+		}
+	}
+	for id := range place {
+		if ids[id] == 0 {
+			t.Errorf("%s is lost", id)
+		}
+	}
+	if disorder > 0 {
+		t.Errorf("%d events are stored after a later one", disorder)
+	}
+	c.requireHandled(t)
+	epochs := slices.Sorted(maps.Values(highest))
+	t.Logf("%d events, %d stored, %d disordered, epochs of %d to %d", len(place), len(ids), disorder, epochs[0],
+		epochs[len(epochs)-1])
+}
+
+// stored returns the messages of the stream in order.
+func (c *cluster) stored(t *testing.T) func(yield func(jetstream.Msg) bool) {
+	t.Helper()
+	return func(yield func(jetstream.Msg) bool) {
+		stream, err := c.js.Stream(t.Context(), "FASTIO")
+		if err != nil {
+			t.Fatal(err)
+		}
+		consumer, err := stream.OrderedConsumer(t.Context(), jetstream.OrderedConsumerConfig{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		messages, err := consumer.Messages(jetstream.PullMaxMessages(5000))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer messages.Stop()
+		for last := stream.CachedInfo().State.LastSeq; ; {
+			msg, err := messages.Next(jetstream.NextMaxWait(time.Minute))
+			if err != nil {
+				t.Fatal(err)
+			}
+			meta, err := msg.Metadata()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !yield(msg) || meta.Sequence.Stream >= last {
+				return
+			}
+		}
+	}
+}
+
+// requireHandled waits until the consumer has acknowledged all messages.
+func (c *cluster) requireHandled(t *testing.T) {
+	t.Helper()
+	var err error
+	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
+		var info *jetstream.ConsumerInfo
+		var consumer jetstream.Consumer
+		if consumer, err = c.js.Consumer(t.Context(), "FASTIO", "check"); err != nil {
+			continue
+		}
+		if info = consumer.CachedInfo(); info.NumPending+uint64(info.NumAckPending) > 0 {
+			err = fmt.Errorf("%d messages are pending, %d not acknowledged", info.NumPending, info.NumAckPending)
+			continue
+		}
+		break
+	}
+	repeated := 0
+	c.handled.mu.Lock()
+	defer c.handled.mu.Unlock()
+	for _, ids := range c.added {
+		for _, id := range ids {
+			if c.handled.got[id] == 0 {
+				err = errors.Join(err, fmt.Errorf("%s was not handled", id))
+			}
+			if c.handled.got[id] > 1 {
+				repeated++
+			}
+		}
+	}
+	if err != nil {
+		t.Error(err)
+	}
+	t.Logf("%d events were handled, %d of them repeatedly", len(c.handled.got), repeated)
+}
