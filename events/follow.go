@@ -25,6 +25,11 @@ type FollowOptions struct {
 	Overlap  time.Duration   // greatest delay with which events become visible; default 2 min
 	Sweep    time.Duration   // interval of rescans for events up to ten overlaps late; default 10 min
 
+	// SaveInterval is the least time between two checkpoints, except for the last one of a
+	// search. After a crash, the events handled since the last checkpoint are delivered
+	// again. Default: zero, which saves one after every 250 events.
+	SaveInterval time.Duration
+
 	// Until ends Follow with nil once the visible events created before it are
 	// delivered: time.Now() for a job that handles the events since its last run.
 	// It is a time of the server's clock: if the local one is fast, Follow ends that
@@ -83,8 +88,8 @@ const (
 // only with [FollowOptions].Until.
 //
 // Delivery is at least once: after a crash, the events handled since the last
-// checkpoint are delivered again, at most 250, or more of a backlog if the server
-// then rejects the cursor. An event is handled when handle has returned nil. Events
+// checkpoint are delivered again, at most 250 without a SaveInterval, or more of a
+// backlog if the server then rejects the cursor. An event is handled when handle has returned nil. Events
 // are delivered in no particular order, one at a time. Follow saves its checkpoint
 // before it returns.
 //
@@ -151,8 +156,9 @@ type follower struct {
 	progress
 	revision uint64 // of the last saved checkpoint
 	unsaved  int    // events handled since
-	skipped  int    // duplicates found since
-	found    bool   // events by the current round
+	saved    time.Time
+	skipped  int  // duplicates found since
+	found    bool // events by the current round
 
 	walk      *Walk     // the current poll, nil between two
 	rescanned time.Time // when the last rescan began, by the local clock
@@ -211,7 +217,8 @@ func (f *follower) check() error {
 	switch {
 	case f.handle == nil:
 		return refuse("handle", "must not be nil")
-	case min(f.o.Interval, f.o.Overlap, f.o.Sweep) < 0 || max(f.o.Interval, f.o.Overlap, f.o.Sweep) > maxDuration:
+	case min(f.o.Interval, f.o.Overlap, f.o.Sweep, f.o.SaveInterval) < 0,
+		max(f.o.Interval, f.o.Overlap, f.o.Sweep, f.o.SaveInterval) > maxDuration:
 		return refuse("options", "must be times of 0 to 30 days")
 	case !f.query.CreatedMax.IsZero():
 		return refuse("created-max", "must be left out: Follow has no end")
@@ -361,10 +368,10 @@ func (f *follower) deliver(ctx context.Context, e *Event) error {
 	return f.saveDue(ctx)
 }
 
-// saveDue saves after saveEvery events. Duplicates count, so that a program with
-// short runs also reaches the end of a poll.
+// saveDue saves after saveEvery events and SaveInterval. Duplicates count, so that a
+// program with short runs also reaches the end of a poll.
 func (f *follower) saveDue(ctx context.Context) error {
-	if f.unsaved+f.skipped < saveEvery {
+	if f.unsaved+f.skipped < saveEvery || time.Since(f.saved) < f.o.SaveInterval {
 		return nil
 	}
 	return f.save(ctx)

@@ -466,6 +466,23 @@ func TestFollowReportsAGapAfterACrash(t *testing.T) {
 	})
 }
 
+func TestFollowSavesNotMoreOftenThanSaveInterval(t *testing.T) {
+	t.Parallel()
+	alone(t, func(t *testing.T, w *world) {
+		var box inbox
+		store := &unreliable{}
+		saves := 0
+		store.wrote = func() { saves++ }
+		want := w.fill(2000)
+		o := &events.FollowOptions{Store: store, SaveInterval: time.Hour}
+		w.followFor(t, 30*time.Minute, w.query(), box.handle, o)
+		checkAll(t, want, box.all())
+		if saves > 4 { // the first 250 events, the end of the search and of Follow
+			t.Errorf("%d checkpoints were saved", saves)
+		}
+	})
+}
+
 func TestFollowReportsGapAgainAfterError(t *testing.T) {
 	t.Parallel()
 	alone(t, func(t *testing.T, w *world) {

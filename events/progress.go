@@ -131,7 +131,7 @@ func (f *follower) save(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("saving the checkpoint: %w", err)
 	}
-	f.revision, f.unsaved, f.skipped = revision, 0, 0
+	f.revision, f.unsaved, f.skipped, f.saved = revision, 0, 0, time.Now()
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -50,11 +51,13 @@ type ConsumeOptions struct {
 	Name string
 
 	Profiles    []api.Profile // whose events are consumed; default: all
-	Concurrency int           // messages that are handled at the same time; default 1
+	Concurrency int           // calls of the handler at the same time; default 1
+	Batch       int           // messages in a call at most, of [ConsumeBatches]; default 100
 
-	// Ordered delivers a message when the one before it is acknowledged or a dead
-	// letter, over all programs with the same name. So the events of each profile are
-	// handled in the order of the stream, one at a time. Concurrency must be 0 or 1.
+	// Ordered delivers an event when the one before it of the same profile is
+	// acknowledged or a dead letter, over all programs with the same name. It uses a
+	// durable consumer for each profile: their names are Name, kind and ID with hyphens.
+	// Batch must be 0 or 1.
 	Ordered bool
 
 	Tries   int           // deliveries of a message until it is a dead letter; default 5
@@ -86,8 +89,10 @@ func (o ConsumeOptions) check() error {
 	switch {
 	case o.Name == "" || token(o.Name) != o.Name:
 		return refuse("name", "must be letters, digits, hyphens and underscores", strconv.Quote(o.Name))
-	case o.Concurrency < 0 || o.Ordered && o.Concurrency > 1:
-		return refuse("concurrency", "must be positive, and 1 if ordered", strconv.Itoa(o.Concurrency))
+	case o.Concurrency < 0:
+		return refuse("concurrency", "must be positive", strconv.Itoa(o.Concurrency))
+	case o.Batch < 0 || o.Ordered && o.Batch > 1:
+		return refuse("batch", "must be positive, and 1 if ordered", strconv.Itoa(o.Batch))
 	case o.Tries < 0:
 		return refuse("tries", "must be positive", strconv.Itoa(o.Tries))
 	case o.AckWait != 0 && o.AckWait < time.Second:
@@ -109,65 +114,297 @@ func (o ConsumeOptions) check() error {
 // again later: update the consumers before the followers.
 //
 // Errors: [api.InputError] for an option; the error of NATS if stream and consumer
-// cannot be opened, or if the connection was closed.
+// cannot be opened, if a consumer was deleted, or if the connection was closed.
 func Consume[T any](ctx context.Context, o ConsumeOptions, handle func(context.Context, Message[T]) error) error {
+	if o.Batch != 0 {
+		return &api.InputError{Op: opConsume, Field: "batch", Rule: "requires ConsumeBatches", Got: strconv.Itoa(o.Batch)}
+	}
+	return consume(ctx, o, func(ctx context.Context, batch []Message[T]) error { return handle(ctx, batch[0]) })
+}
+
+// ConsumeBatches is like [Consume], but handle is called with the messages that are there,
+// at least one. An error of handle is an error of all of them. Messages of a batch are in
+// the order of the stream, apart from those that are delivered again.
+func ConsumeBatches[T any](
+	ctx context.Context, o ConsumeOptions, handle func(context.Context, []Message[T]) error,
+) error {
+	o.Batch = cmp.Or(o.Batch, 100)
+	return consume(ctx, o, handle)
+}
+
+// consumer is a call of Consume.
+type consumer[T any] struct {
+	ConsumeOptions
+
+	handle func(context.Context, []Message[T]) error
+	stream jetstream.Stream
+	free   chan struct{} // holds a value for each call of handle
+}
+
+func consume[T any](ctx context.Context, o ConsumeOptions, handle func(context.Context, []Message[T]) error) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	c := &consumer{ConsumeOptions: o.withDefaults()}
-	messages, err := c.open(ctx)
+	c := &consumer[T]{ConsumeOptions: o.withDefaults(), handle: handle}
+	c.free = make(chan struct{}, c.Concurrency)
+	var err error
+	if c.stream, err = c.open(ctx); err != nil {
+		return err
+	}
+	if c.Ordered {
+		return c.runOrdered(ctx)
+	}
+	durable, err := c.durable(ctx, c.Name, c.subjects())
 	if err != nil {
 		return err
 	}
-	defer messages.Stop()
-	var running sync.WaitGroup
-	defer running.Wait()
-	free := make(chan struct{}, c.Concurrency)
+	workers := newGroup(ctx)
+	for range c.Concurrency {
+		workers.Go(func(ctx context.Context) error { return c.run(ctx, durable) })
+	}
+	return workers.Wait()
+}
+
+// group runs functions until one has failed.
+type group struct {
+	sync.WaitGroup
+
+	ctx  context.Context //nolint:containedctx // of the functions
+	fail context.CancelCauseFunc
+}
+
+func newGroup(ctx context.Context) *group {
+	g := &group{}
+	g.ctx, g.fail = context.WithCancelCause(ctx)
+	return g
+}
+
+// Go calls f, whose error ends the group.
+func (g *group) Go(f func(ctx context.Context) error) {
+	g.WaitGroup.Go(func() {
+		if err := f(g.ctx); err != nil {
+			g.fail(err)
+		}
+	})
+}
+
+// Wait waits for the functions and returns the first error.
+func (g *group) Wait() error {
+	g.WaitGroup.Wait()
+	return context.Cause(g.ctx)
+}
+
+// runOrdered consumes each profile by itself, also those that appear later.
+func (c *consumer[T]) runOrdered(ctx context.Context) error {
+	profiles := newGroup(ctx)
+	started := map[string]bool{}
+	profiles.Go(func(ctx context.Context) error {
+		for {
+			subjects, err := c.found(ctx)
+			if err != nil {
+				return err
+			}
+			for _, subject := range subjects {
+				if started[subject] {
+					continue
+				}
+				started[subject] = true
+				profiles.Go(func(ctx context.Context) error { return c.runProfile(ctx, subject) })
+			}
+			if err := sleep(ctx, lookEvery); err != nil {
+				return err
+			}
+		}
+	})
+	return profiles.Wait()
+}
+
+// lookEvery is the interval of searches for new profiles.
+const lookEvery = 2 * time.Second
+
+// found returns the subject filters of the profiles in the stream.
+func (c *consumer[T]) found(ctx context.Context) ([]string, error) {
+	if len(c.Profiles) > 0 {
+		return c.subjects(), nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	info, err := c.stream.Info(ctx, jetstream.WithSubjectFilter(c.subjects()[0]))
+	if err != nil {
+		c.failed(ctx, "", err, false)
+		return nil, nil
+	}
+	found := map[string]bool{}
+	for subject := range info.State.Subjects {
+		found[subject[:strings.LastIndexByte(subject, '.')]+".*"] = true
+	}
+	return slices.Collect(maps.Keys(found)), nil
+}
+
+// runProfile consumes the events of a profile: the server delivers one when the one
+// before it is settled.
+func (c *consumer[T]) runProfile(ctx context.Context, subject string) error {
+	parts := strings.Split(strings.TrimPrefix(subject, c.Stream.Prefix+"."), ".")
+	durable, err := c.durable(ctx, c.Name+"-"+parts[0]+"-"+parts[1], []string{subject})
+	if err != nil {
+		return err
+	}
+	return c.run(ctx, durable)
+}
+
+// run consumes until ctx is done. It holds no message that it does not handle.
+func (c *consumer[T]) run(ctx context.Context, durable jetstream.Consumer) error {
+	messages, err := durable.Messages(jetstream.PullMaxMessages(1))
+	if err != nil {
+		return c.wrap(c.Name, err)
+	}
+	defer giveBack(messages)
 	for {
-		select {
-		case <-ctx.Done():
+		msg, err := messages.Next(jetstream.NextContext(ctx))
+		if ctx.Err() != nil {
+			if err == nil {
+				_ = msg.Nak() // the server sends it again anyway, later
+			}
 			return ctx.Err()
-		case free <- struct{}{}:
 		}
-		msg, err := c.next(ctx, messages)
+		if errors.Is(err, jetstream.ErrNoHeartbeat) { // the connection or the leader was lost: the library recovers
+			continue
+		}
 		if err != nil {
-			return err
+			return c.wrap(c.Name, err)
 		}
-		running.Go(func() {
-			defer func() { <-free }()
-			c.handle(ctx, msg, func(m meta) error {
-				v := Message[T]{
-					Subject: msg.Subject(), ID: msg.Headers().Get(jetstream.MsgIDHeader),
-					Epoch: m.epoch, Sequence: m.Sequence.Stream, Try: m.try(),
+		batch := []jetstream.Msg{msg}
+		if c.Batch > 1 {
+			more, err := durable.FetchNoWait(c.Batch - 1)
+			if err == nil {
+				for msg := range more.Messages() {
+					batch = append(batch, msg)
 				}
-				if err := json.Unmarshal(msg.Data(), &v.Value); err != nil {
-					return &decodeError{err}
-				}
-				return handle(ctx, v)
-			})
-		})
+			}
+		}
+		c.deliver(ctx, batch)
 	}
 }
 
-// decodeError is an error that another try does not change.
-type decodeError struct{ err error }
-
-func (e *decodeError) Error() string { return "the message cannot be decoded: " + e.err.Error() }
-func (e *decodeError) Unwrap() error { return e.err }
-
-type meta struct {
-	*jetstream.MsgMetadata
-	epoch uint64
+// giveBack ends a subscription, and returns messages that have arrived meanwhile to the
+// server, for another program.
+func giveBack(messages jetstream.MessagesContext) {
+	messages.Drain()
+	for {
+		msg, err := messages.Next(jetstream.NextMaxWait(time.Second))
+		if err != nil {
+			break
+		}
+		_ = msg.Nak() // the server sends it again anyway, later
+	}
+	messages.Stop()
 }
 
-func (m meta) try() int { return int(min(m.NumDelivered, 1<<30)) }
-
-type consumer struct {
-	ConsumeOptions
+func (c *consumer[T]) wrap(name string, err error) error {
+	return fmt.Errorf("fastio: %s: consumer %s: %w", opConsume, name, err)
 }
 
-// open creates the consumer and the stream of dead letters if necessary.
-func (c *consumer) open(ctx context.Context) (jetstream.MessagesContext, error) {
+// delivery is a message that is being handled.
+type delivery struct {
+	jetstream.Msg
+
+	meta *jetstream.MsgMetadata
+}
+
+func (d delivery) try() int { return int(min(d.meta.NumDelivered, 1<<30)) }
+
+// deliver calls the handler with the messages that can be decoded, and settles all.
+func (c *consumer[T]) deliver(ctx context.Context, all []jetstream.Msg) {
+	stop := c.keep(ctx, all)
+	defer stop()
+	if c.Ordered {
+		select {
+		case c.free <- struct{}{}:
+			defer func() { <-c.free }()
+		case <-ctx.Done():
+		}
+	}
+	var batch []Message[T]
+	var handled []delivery
+	for _, msg := range all {
+		meta, err := msg.Metadata()
+		if err != nil { // of a server of another kind
+			c.failed(ctx, msg.Subject(), err, false)
+			continue
+		}
+		d := delivery{msg, meta}
+		m, err := decode[T](d)
+		if err != nil {
+			c.refuse(ctx, d, err)
+			continue
+		}
+		batch, handled = append(batch, m), append(handled, d)
+	}
+	if len(batch) == 0 {
+		return
+	}
+	err := ctx.Err()
+	if err == nil {
+		err = c.handle(ctx, batch)
+	}
+	for _, d := range handled {
+		c.settle(ctx, d, err)
+	}
+}
+
+// errNewer means that a message has a newer format.
+var errNewer = errors.New("the format of the message is newer than " + strconv.Itoa(Format))
+
+// decode returns the message of a delivery. Its errors are those of any try.
+func decode[T any](d delivery) (m Message[T], err error) {
+	format, err := strconv.Atoi(cmp.Or(d.Headers().Get(HeaderFormat), "1"))
+	if err != nil {
+		return m, fmt.Errorf("the format of the message: %w", err)
+	}
+	if format > Format {
+		return m, errNewer
+	}
+	m = Message[T]{
+		Subject: d.Subject(), ID: d.Headers().Get(jetstream.MsgIDHeader), Sequence: d.meta.Sequence.Stream, Try: d.try(),
+	}
+	if m.Epoch, err = strconv.ParseUint(cmp.Or(d.Headers().Get(HeaderEpoch), "0"), 10, 64); err != nil {
+		return m, fmt.Errorf("the epoch of the message: %w", err)
+	}
+	if err := json.Unmarshal(d.Data(), &m.Value); err != nil {
+		return m, fmt.Errorf("the message cannot be decoded: %w", err)
+	}
+	return m, nil
+}
+
+// refuse keeps a message for programs that can decode it, or stores it as a dead letter.
+func (c *consumer[T]) refuse(ctx context.Context, d delivery, err error) {
+	if errors.Is(err, errNewer) {
+		c.failed(ctx, d.Subject(), errors.Join(err, d.NakWithDelay(formatPause)), false)
+		return
+	}
+	c.bury(ctx, d, err)
+}
+
+// settle acknowledges a message or arranges the next try, by the result of its handler.
+func (c *consumer[T]) settle(ctx context.Context, d delivery, err error) {
+	switch {
+	case err == nil:
+		err = d.Ack()
+	case ctx.Err() != nil:
+		err = d.Nak() // for another program, at once
+	case d.try() >= c.Tries:
+		c.bury(ctx, d, err)
+		return
+	default:
+		err = errors.Join(err, d.NakWithDelay(c.pause(d.try())))
+	}
+	if err != nil {
+		c.failed(ctx, d.Subject(), err, false)
+	}
+}
+
+// open opens the stream, and creates that of dead letters if necessary.
+func (c *consumer[T]) open(ctx context.Context) (jetstream.Stream, error) {
 	stream, err := c.Stream.open(ctx)
 	if err != nil {
 		return nil, err
@@ -179,93 +416,44 @@ func (c *consumer) open(ctx context.Context) (jetstream.MessagesContext, error) 
 	if err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
 		return nil, fmt.Errorf("fastio: %s: dead letters: %w", opConsume, err)
 	}
+	return stream, nil
+}
+
+// durable returns the durable consumer of that name, which it creates if necessary.
+func (c *consumer[T]) durable(ctx context.Context, name string, subjects []string) (jetstream.Consumer, error) {
 	config := jetstream.ConsumerConfig{
-		Durable: c.Name, AckPolicy: jetstream.AckExplicitPolicy, AckWait: c.AckWait,
-		FilterSubjects: c.subjects(),
+		Durable: name, AckPolicy: jetstream.AckExplicitPolicy, AckWait: c.AckWait, FilterSubjects: subjects,
 	}
 	if c.Ordered {
 		config.MaxAckPending = 1
 	}
-	durable, err := stream.Consumer(ctx, c.Name)
+	durable, err := c.stream.Consumer(ctx, name)
 	if errors.Is(err, jetstream.ErrConsumerNotFound) {
-		durable, err = stream.CreateConsumer(ctx, config)
+		durable, err = c.stream.CreateConsumer(ctx, config)
 	}
 	if errors.Is(err, jetstream.ErrConsumerExists) {
-		durable, err = stream.Consumer(ctx, c.Name)
+		durable, err = c.stream.Consumer(ctx, name)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("fastio: %s: consumer %s: %w", opConsume, c.Name, err)
+		return nil, c.wrap(name, err)
 	}
-	messages, err := durable.Messages(jetstream.PullMaxMessages(c.Concurrency))
-	if err != nil {
-		return nil, fmt.Errorf("fastio: %s: consumer %s: %w", opConsume, c.Name, err)
-	}
-	return messages, nil
+	return durable, nil
 }
 
-func (c *consumer) subjects() []string {
+// subjects returns the subject filters of the profiles.
+func (c *consumer[T]) subjects() []string {
 	if len(c.Profiles) == 0 {
 		return []string{c.Stream.Prefix + ".*.*.*"}
 	}
-	var all []string
-	for _, p := range c.Profiles {
-		all = append(all, c.Stream.Prefix+"."+profileKey(p)+".*")
+	all := make([]string, len(c.Profiles))
+	for i, p := range c.Profiles {
+		all[i] = c.Stream.Prefix + "." + profileKey(p) + ".*"
 	}
 	return all
 }
 
-// next returns the next message. Missing heartbeats mean that the connection or the
-// leader was lost; the library recovers.
-func (c *consumer) next(ctx context.Context, messages jetstream.MessagesContext) (jetstream.Msg, error) {
-	for {
-		msg, err := messages.Next(jetstream.NextContext(ctx))
-		switch {
-		case err == nil:
-			return msg, nil
-		case ctx.Err() != nil:
-			return nil, ctx.Err()
-		case errors.Is(err, jetstream.ErrNoHeartbeat):
-		default:
-			return nil, fmt.Errorf("fastio: %s: %w", opConsume, err)
-		}
-	}
-}
-
-// handle calls one with a message, and acknowledges it or arranges the next try.
-func (c *consumer) handle(ctx context.Context, msg jetstream.Msg, one func(meta) error) {
-	m := meta{}
-	var err error
-	if m.MsgMetadata, err = msg.Metadata(); err != nil {
-		c.failed(ctx, msg, err, false)
-		return
-	}
-	if format, err := strconv.Atoi(cmp.Or(msg.Headers().Get(HeaderFormat), "1")); err != nil || format > Format {
-		err := fmt.Errorf("format %q is newer than %d", msg.Headers().Get(HeaderFormat), Format)
-		c.failed(ctx, msg, errors.Join(err, msg.NakWithDelay(formatPause)), false)
-		return
-	}
-	if m.epoch, err = strconv.ParseUint(cmp.Or(msg.Headers().Get(HeaderEpoch), "0"), 10, 64); err == nil {
-		err = c.whileWorking(msg, func() error { return one(m) })
-	}
-	_, undecodable := errors.AsType[*decodeError](err)
-	switch {
-	case err == nil:
-		err = msg.Ack()
-	case undecodable || m.try() >= c.Tries && ctx.Err() == nil:
-		c.bury(ctx, msg, m, err)
-		return
-	case ctx.Err() != nil:
-		err = msg.Nak() // for another program, at once
-	default:
-		err = errors.Join(err, msg.NakWithDelay(c.pause(m.try())))
-	}
-	if err != nil {
-		c.failed(ctx, msg, err, false)
-	}
-}
-
 // pause returns the backoff after a number of tries.
-func (c *consumer) pause(tries int) time.Duration {
+func (c *consumer[T]) pause(tries int) time.Duration {
 	pause := c.Backoff
 	for range tries - 1 {
 		if pause = 2 * pause; pause >= c.Longest {
@@ -275,52 +463,47 @@ func (c *consumer) pause(tries int) time.Duration {
 	return min(pause, c.Longest)
 }
 
-func (c *consumer) failed(ctx context.Context, msg jetstream.Msg, err error, dead bool) {
+func (c *consumer[T]) failed(ctx context.Context, subject string, err error, dead bool) {
 	if c.OnError != nil {
-		c.OnError(ctx, msg.Subject(), err, dead)
+		c.OnError(ctx, subject, err, dead)
 	}
 }
 
-// whileWorking calls f and extends the time for the acknowledgement meanwhile.
-func (c *consumer) whileWorking(msg jetstream.Msg, f func() error) error {
-	done := make(chan struct{})
+// keep extends the time for the acknowledgement of messages until the returned function
+// is called.
+func (c *consumer[T]) keep(ctx context.Context, all []jetstream.Msg) (stop func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var wg sync.WaitGroup
-	defer wg.Wait()
-	defer close(done)
 	wg.Go(func() {
-		tick := time.NewTicker(c.AckWait / 3)
-		defer tick.Stop()
-		for {
-			select {
-			case <-done:
-				return
-			case <-tick.C:
+		for sleep(ctx, c.AckWait/3) == nil {
+			for _, msg := range all {
 				_ = msg.InProgress() // the next one may succeed
 			}
 		}
 	})
-	return f()
+	return func() {
+		cancel()
+		wg.Wait()
+	}
 }
 
 // bury stores a dead letter and acknowledges its message.
-func (c *consumer) bury(ctx context.Context, msg jetstream.Msg, m meta, cause error) {
+func (c *consumer[T]) bury(ctx context.Context, d delivery, cause error) {
 	timed, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
 	defer cancel()
-	sequence := strconv.FormatUint(m.Sequence.Stream, 10)
-	letter := &nats.Msg{Subject: c.Stream.Prefix + "-dead." + c.Name, Data: msg.Data(), Header: nats.Header{
+	sequence := strconv.FormatUint(d.meta.Sequence.Stream, 10)
+	letter := &nats.Msg{Subject: c.Stream.Prefix + "-dead." + c.Name, Data: d.Data(), Header: nats.Header{
 		HeaderError:    {strings.Join(strings.Fields(cause.Error()), " ")},
-		HeaderSubject:  {msg.Subject()},
+		HeaderSubject:  {d.Subject()},
 		HeaderSequence: {sequence},
+		HeaderFormat:   d.Headers()[HeaderFormat],
+		HeaderEpoch:    d.Headers()[HeaderEpoch],
 	}}
-	kept := maps.Clone(msg.Headers())
-	maps.DeleteFunc(kept, func(name string, _ []string) bool { return !strings.HasPrefix(name, "Fastio-") })
-	maps.Copy(kept, letter.Header)
-	letter.Header = kept
 	_, err := c.Stream.JetStream.PublishMsg(timed, letter, jetstream.WithMsgID(c.Name+"-"+sequence))
 	if err != nil {
-		err = errors.Join(cause, fmt.Errorf("storing the dead letter: %w", err), msg.NakWithDelay(c.Longest))
-		c.failed(ctx, msg, err, false)
+		err = errors.Join(cause, fmt.Errorf("storing the dead letter: %w", err), d.NakWithDelay(c.Longest))
+		c.failed(ctx, d.Subject(), err, false)
 		return
 	}
-	c.failed(ctx, msg, errors.Join(cause, msg.Ack()), true)
+	c.failed(ctx, d.Subject(), errors.Join(cause, d.Ack()), true)
 }

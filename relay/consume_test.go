@@ -127,6 +127,138 @@ func TestConsumeTriesAgainAndKeepsDeadLetters(t *testing.T) {
 	}
 }
 
+func TestConsumeKeepsOrderOfEachProfile(t *testing.T) {
+	t.Parallel()
+	p, ns := newPlatform(4), startServer(t)
+	for _, w := range p.profiles {
+		p.add(w, 50)
+	}
+	f := p.start(t, ns, nil)
+	var mu sync.Mutex
+	handled, running, most := map[string][]uint64{}, map[string]bool{}, 0
+	total := func() (n int) {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, all := range handled {
+			n += len(all)
+		}
+		return n
+	}
+	handle := func(m relay.Message[events.Event]) error {
+		mu.Lock()
+		if running[m.Subject] {
+			t.Errorf("two calls for %s at the same time", m.Subject)
+		}
+		running[m.Subject] = true
+		most = max(most, len(running))
+		mu.Unlock()
+		time.Sleep(time.Millisecond)
+		mu.Lock()
+		defer mu.Unlock()
+		delete(running, m.Subject)
+		if m.Sequence%10 == 0 && m.Try == 1 {
+			return errors.New("once")
+		}
+		handled[m.Subject] = append(handled[m.Subject], m.Sequence)
+		return nil
+	}
+	var c consumed
+	o := relay.ConsumeOptions{
+		Stream: f.Stream, Name: "index", Ordered: true, Concurrency: 3, Backoff: 10 * time.Millisecond, AckWait: time.Second,
+	}
+	stop := c.consume(t, o, handle)
+	c.consume(t, o, handle)
+	eventually(t, "80 messages", func() bool { return total() > 80 })
+	stop()
+	eventually(t, "200 messages", func() bool { return total() == 200 })
+	if most < 2 {
+		t.Error("no two profiles were handled at the same time")
+	}
+	for subject, all := range handled {
+		if !slices.IsSorted(all) || len(all) != 50 {
+			t.Errorf("%s: the order is %v", subject, all)
+		}
+	}
+}
+
+func TestConsumeBatches(t *testing.T) {
+	t.Parallel()
+	p, ns := newPlatform(1), startServer(t)
+	p.add(p.profiles[0], 50)
+	f := p.start(t, ns, nil)
+	eventually(t, "50 events", func() bool { return count(t, f.js) == 50 })
+	bad := &nats.Msg{Subject: "fastio.events.workspace.1.workspace", Data: []byte("[")}
+	if _, err := f.js.PublishMsg(t.Context(), bad); err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	tries, sizes, dead := map[string]int{}, []int{}, 0
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		done <- relay.ConsumeBatches(ctx, relay.ConsumeOptions{
+			Stream: f.Stream, Name: "index", Batch: 20, Backoff: time.Millisecond,
+			OnError: func(_ context.Context, _ string, _ error, isDead bool) {
+				mu.Lock()
+				defer mu.Unlock()
+				if isDead {
+					dead++
+				}
+			},
+		}, func(_ context.Context, batch []relay.Message[events.Event]) error {
+			mu.Lock()
+			defer mu.Unlock()
+			sizes = append(sizes, len(batch))
+			for _, m := range batch {
+				tries[m.ID] = m.Try
+			}
+			if len(sizes) == 1 {
+				return errors.New("all of them")
+			}
+			return nil
+		})
+	}()
+	eventually(t, "50 messages, 20 of them twice, and a dead letter", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		twice := 0
+		for _, try := range tries {
+			if try == 2 {
+				twice++
+			}
+		}
+		return len(tries) == 50 && twice == 20 && dead == 1
+	})
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if slices.Max(sizes) != 20 {
+		t.Errorf("the sizes of the batches are %v", sizes)
+	}
+}
+
+func TestConsumeHoldsMessagesWhileTheyAreHandled(t *testing.T) {
+	t.Parallel()
+	p, ns := newPlatform(1), startServer(t)
+	p.add(p.profiles[0], 3)
+	f := p.start(t, ns, nil)
+	var c consumed
+	c.consume(t, relay.ConsumeOptions{Stream: f.Stream, Name: "index", AckWait: time.Second},
+		func(relay.Message[events.Event]) error {
+			time.Sleep(1500 * time.Millisecond)
+			return nil
+		})
+	eventually(t, "3 messages", func() bool { return c.len() == 3 })
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, m := range c.all {
+		if m.Try != 1 {
+			t.Errorf("message %d is delivered %d times", m.Sequence, m.Try)
+		}
+	}
+}
+
 func TestConsumeKeepsMessagesOfOtherFormats(t *testing.T) {
 	t.Parallel()
 	js, _ := connect(t, startServer(t))
@@ -169,7 +301,8 @@ func TestConsumeRefusesInvalidOptions(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]relay.ConsumeOptions{
 		"name":        {Name: "a.b"},
-		"concurrency": {Name: "a", Concurrency: 2, Ordered: true},
+		"concurrency": {Name: "a", Concurrency: -1},
+		"batch":       {Name: "a", Batch: 2},
 		"tries":       {Name: "a", Tries: -1},
 		"ack_wait":    {Name: "a", AckWait: time.Millisecond},
 	} {

@@ -48,8 +48,9 @@ type Follower struct {
 	// default: the beginning of the log.
 	Since time.Time
 
-	// Follow holds further options of [events.Service.Follow]. Store, Name, Until and
-	// the sets of values must be zero.
+	// Follow holds further options of [events.Service.Follow]; the default of its
+	// SaveInterval is 1 second here. Store, Name, Until and the sets of values must be
+	// zero.
 	Follow events.FollowOptions
 
 	// OnError is called when a profile could not be followed, which is then tried again

@@ -178,6 +178,31 @@ func TestPausedHolderIsFenced(t *testing.T) {
 	}
 }
 
+// The duplicate window is too short to recognize the events that are published again.
+func TestEventsAfterTheCheckpointAreNotStoredTwice(t *testing.T) {
+	t.Parallel()
+	p, ns := newPlatform(1), startServer(t)
+	short := func(f *relay.Follower) { f.Stream.Duplicates = 100 * time.Millisecond }
+	p.add(p.profiles[0], 1300)
+	a := p.start(t, ns, short)
+	eventually(t, "1,300 events", func() bool { return a.Stats().Published == 1300 })
+	a.stop()
+	kv, err := a.js.KeyValue(t.Context(), "fastio-relay")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := kv.Purge(t.Context(), "checkpoint.workspace=2E"+string(p.profiles[0].ID)); err != nil {
+		t.Fatal(err)
+	}
+	b := p.start(t, ns, short)
+	p.add(p.profiles[0], 1)
+	eventually(t, "all are published again", func() bool {
+		s := b.Stats()
+		return s.Duplicates == 1300 && s.Published == 1
+	})
+	checkEpochs(t, stored(t, b.js))
+}
+
 func TestCheckpointStoreRefusesLowerEpochs(t *testing.T) {
 	t.Parallel()
 	js, _ := connect(t, startServer(t))

@@ -1,11 +1,13 @@
 package relay
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -96,6 +98,12 @@ type publisher struct {
 	retry   func(ctx context.Context, e api.RetryEvent)
 
 	queue chan message
+	last  atomic.Uint64 // sequence of the last message that is known to be stored
+
+	// Of the goroutine that publishes.
+	known   map[string]bool    // IDs of stored messages after last; nil means unknown
+	size    int                // of the next batch at most
+	replies *nats.Subscription // to fast batches; nil until the first
 
 	mu      sync.Mutex
 	pending int
@@ -106,7 +114,9 @@ type publisher struct {
 }
 
 func newPublisher(f *fence, l *lease) *publisher {
-	p := &publisher{fence: f, lease: l, queue: make(chan message, maxQueue), idle: make(chan struct{})}
+	p := &publisher{
+		fence: f, lease: l, queue: make(chan message, maxQueue), size: maxBatch, idle: make(chan struct{}),
+	}
 	close(p.idle)
 	return p
 }
@@ -160,6 +170,11 @@ func (p *publisher) flush(ctx context.Context) error {
 // run stores the queued events until ctx is done or the lease is lost. What is queued
 // while a batch is sent is the next batch.
 func (p *publisher) run(ctx context.Context) error {
+	defer func() {
+		if p.replies != nil {
+			_ = p.replies.Unsubscribe()
+		}
+	}()
 	for {
 		var batch []message
 		select {
@@ -232,133 +247,237 @@ func (p *publisher) verify(ctx context.Context, cause error) error {
 
 // send stores messages and returns how many of them, from the first, are stored.
 func (p *publisher) send(ctx context.Context, batch []message) (done int, err error) {
-	if len(batch) > 1 && p.messages.CachedInfo().Config.Replicas == 1 {
-		return p.sendAsync(ctx, batch)
+	if err := p.recall(ctx); err != nil {
+		return 0, err
 	}
-	if len(batch) > 1 {
-		err := p.sendBatch(ctx, batch)
-		if err == nil {
-			p.published.Add(uint64(len(batch)))
-			return len(batch), nil
-		}
-		if codeOf(err) == 0 || conflicts(err) {
-			return 0, err
-		}
-		// The batch holds a duplicate or does not fit into the stream: as many as possible.
-	}
-	for done < len(batch) {
-		if err := p.sendOne(ctx, batch[done]); err != nil {
-			return done, err
-		}
+	for done < len(batch) && p.known[batch[done].id] {
+		p.duplicates.Add(1)
 		done++
 	}
-	return done, nil
+	batch = batch[done:]
+	size := 0
+	for size < min(len(batch), p.size) && !p.known[batch[size].id] {
+		size++
+	}
+	stored := 0
+	switch {
+	case size == 0:
+		return done, nil
+	case size == 1:
+		err = p.sendOne(ctx, batch[0])
+		if err == nil {
+			stored = 1
+		}
+	case p.messages.CachedInfo().Config.Replicas == 1:
+		stored, err = p.sendFast(ctx, batch[:size])
+	default:
+		stored, err = p.sendAtomic(ctx, batch[:size])
+	}
+	switch code := codeOf(err); {
+	case err == nil:
+		p.size = min(2*p.size, maxBatch)
+	case code == 0: // the batch may be stored, or will be
+		p.known = nil
+	case size > 1 && !conflicts(err): // it holds a duplicate or does not fit into the stream
+		p.size = size / 2
+		err = nil
+	}
+	return done + stored, err
 }
 
-func (p *publisher) header(m message) nats.Header {
-	return nats.Header{
+const maxKnown = 100_000 // IDs; with more, the duplicate window must recognize those that are published again
+
+// recall reads the IDs of the messages after the last one that is known to be stored: a
+// holder before may have published them after its last checkpoint, or this one without
+// a response.
+func (p *publisher) recall(ctx context.Context) error {
+	if p.known != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	messages, err := p.messages.CreateConsumer(ctx, jetstream.ConsumerConfig{
+		FilterSubject: p.stream.Prefix + "." + profileKey(p.profile) + ".*",
+		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: p.last.Load() + 1,
+		AckPolicy: jetstream.AckNonePolicy, HeadersOnly: true, MemoryStorage: true, InactiveThreshold: requestTimeout,
+	})
+	if err != nil {
+		return fmt.Errorf("reading the stream: %w", err)
+	}
+	known := map[string]bool{}
+	left := int(min(messages.CachedInfo().NumPending, maxKnown+1))
+	if left > maxKnown {
+		left = 0
+	}
+	for left > 0 {
+		batch, err := messages.Fetch(min(left, 1000), jetstream.FetchContext(ctx))
+		if err != nil {
+			return fmt.Errorf("reading the stream: %w", err)
+		}
+		for msg := range batch.Messages() {
+			known[msg.Headers().Get(jetstream.MsgIDHeader)] = true
+			left--
+		}
+		if err := cmp.Or(batch.Error(), ctx.Err()); err != nil {
+			return fmt.Errorf("reading the stream: %w", err)
+		}
+	}
+	p.known = known
+	return p.messages.DeleteConsumer(ctx, messages.CachedInfo().Name)
+}
+
+// stored records the sequence of a stored message.
+func (p *publisher) stored(sequence uint64, n int) {
+	p.published.Add(uint64(n)) //nolint:gosec // not negative
+	p.last.Store(sequence)
+}
+
+func (p *publisher) message(m message) *nats.Msg {
+	return &nats.Msg{Subject: m.subject, Data: m.body, Header: nats.Header{
 		jetstream.MsgIDHeader: {m.id},
 		HeaderFormat:          {strconv.Itoa(Format)},
 		HeaderEpoch:           {formatEpoch(p.epoch)},
-	}
+	}}
+}
+
+// require lets the stream reject the message if it has another epoch.
+func (p *publisher) require(m *nats.Msg) {
+	m.Header[jetstream.ExpectedLastSubjSeqHeader] = []string{strconv.FormatUint(p.sequence, 10)}
+	m.Header[jetstream.ExpectedLastSubjSeqSubjHeader] = []string{p.subject}
 }
 
 func (p *publisher) sendOne(ctx context.Context, m message) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	msg := &nats.Msg{Subject: m.subject, Header: p.header(m), Data: m.body}
-	ack, err := p.stream.JetStream.PublishMsg(ctx, msg,
-		jetstream.WithExpectLastSequenceForSubject(p.sequence, p.subject))
-	if err == nil {
-		p.acknowledged(ack)
-	}
-	return err
-}
-
-func (p *publisher) acknowledged(ack *jetstream.PubAck) {
-	if ack.Duplicate {
+	msg := p.message(m)
+	p.require(msg)
+	ack, err := p.stream.JetStream.PublishMsg(ctx, msg)
+	switch {
+	case err != nil:
+		return err
+	case ack.Duplicate:
 		p.duplicates.Add(1)
-	} else {
-		p.published.Add(1)
+	default:
+		p.stored(ack.Sequence, 1)
 	}
+	return nil
 }
 
-// sendAsync sends messages without waiting for each. A stream with several replicas
-// rejects all but the first of them: their requirement has the same subject.
-func (p *publisher) sendAsync(ctx context.Context, batch []message) (done int, err error) {
+// Operations of a message of a fast batch.
+const (
+	fastStart = iota
+	fastAppend
+	fastCommit
+)
+
+// sendFast stores messages as a fast batch: each has the requirement, and none after a
+// rejected one is stored. Only a stream with one copy can do this: with several, the
+// requirements of messages under way conflict.
+func (p *publisher) sendFast(ctx context.Context, batch []message) (done int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	var sent []jetstream.PubAckFuture
-	for _, m := range batch {
-		msg := &nats.Msg{Subject: m.subject, Header: p.header(m), Data: m.body}
-		future, failure := p.stream.JetStream.PublishMsgAsync(msg,
-			jetstream.WithExpectLastSequenceForSubject(p.sequence, p.subject))
-		if failure != nil {
-			err = failure
-			break
-		}
-		sent = append(sent, future)
-	}
-	for _, future := range sent {
-		select {
-		case ack := <-future.Ok():
-			p.acknowledged(ack)
-			done++
-		case err := <-future.Err():
-			return done, err
-		case <-ctx.Done():
-			return done, ctx.Err()
+	conn := p.stream.JetStream.Conn()
+	if p.replies == nil {
+		if p.replies, err = conn.SubscribeSync(conn.NewInbox() + ".>"); err != nil {
+			return 0, err
 		}
 	}
-	return done, err
+	id := rand.Text()
+	prefix := strings.TrimSuffix(p.replies.Subject, ">") + id
+	for i, m := range batch {
+		operation := fastAppend
+		switch i {
+		case len(batch) - 1:
+			operation = fastCommit
+		case 0:
+			operation = fastStart
+		}
+		msg := p.message(m)
+		p.require(msg)
+		msg.Reply = fmt.Sprintf("%s.%d.fail.%d.%d.$FI", prefix, maxBatch, i+1, operation)
+		if err := conn.PublishMsg(msg); err != nil {
+			return 0, err
+		}
+	}
+	var failure error
+	for {
+		reply, err := p.replies.NextMsgWithContext(ctx)
+		if err != nil {
+			return 0, cmp.Or(failure, err)
+		}
+		if !strings.HasPrefix(reply.Subject, prefix) {
+			continue // of an earlier batch
+		}
+		ack, err := parseAck(reply.Data)
+		switch {
+		case err != nil && ack.Type == "":
+			return 0, err
+		case err != nil: // the result follows
+			failure = err
+		case ack.Type == "gap":
+			failure = errors.New("messages were lost on their way to the stream")
+		case ack.Type != "":
+		case ack.Duplicate: // the first one
+			p.duplicates.Add(1)
+			return 1, nil
+		default:
+			n := int(min(ack.Count, maxBatch))
+			p.stored(ack.Sequence, n)
+			return min(n, len(batch)), failure
+		}
+	}
 }
 
-// sendBatch stores all messages or none. The requirement of the first one is that of
+// sendAtomic stores all messages or none. The requirement of the first one is that of
 // the whole batch.
-func (p *publisher) sendBatch(ctx context.Context, batch []message) error {
+func (p *publisher) sendAtomic(ctx context.Context, batch []message) (done int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	conn, id := p.stream.JetStream.Conn(), rand.Text()
 	for i, m := range batch {
-		msg := &nats.Msg{Subject: m.subject, Header: p.header(m), Data: m.body}
+		msg := p.message(m)
 		msg.Header["Nats-Batch-Id"] = []string{id}
 		msg.Header["Nats-Batch-Sequence"] = []string{strconv.Itoa(i + 1)}
 		if i == 0 {
-			msg.Header[jetstream.ExpectedLastSubjSeqHeader] = []string{strconv.FormatUint(p.sequence, 10)}
-			msg.Header[jetstream.ExpectedLastSubjSeqSubjHeader] = []string{p.subject}
+			p.require(msg)
 		}
 		if i < len(batch)-1 {
 			if err := conn.PublishMsg(msg); err != nil {
-				return err
+				return 0, err
 			}
 			continue
 		}
 		msg.Header["Nats-Batch-Commit"] = []string{"1"}
 		reply, err := conn.RequestMsgWithContext(ctx, msg)
 		if err != nil {
-			return err
+			return 0, err
 		}
-		return checkAck(reply.Data, id)
+		ack, err := parseAck(reply.Data)
+		if err != nil {
+			return 0, err
+		}
+		p.stored(ack.Sequence, len(batch))
 	}
-	return nil
+	return len(batch), nil
 }
 
-// checkAck returns the error in the response to a batch.
-func checkAck(data []byte, id string) error {
-	var ack struct {
-		Error *jetstream.APIError `json:"error"`
-		Batch string              `json:"batch"`
-	}
+// batchAck is a response to a batch.
+type batchAck struct {
+	Error     *jetstream.APIError `json:"error"`
+	Type      string              `json:"type"` // of a message before the result of a fast batch
+	Sequence  uint64              `json:"seq"`  // of the last message
+	Count     uint64              `json:"count"`
+	Duplicate bool                `json:"duplicate"`
+}
+
+func parseAck(data []byte) (ack batchAck, err error) {
 	if err := json.Unmarshal(data, &ack); err != nil {
-		return fmt.Errorf("response to a batch: %w", err)
+		return ack, fmt.Errorf("response to a batch: %w", err)
 	}
 	if ack.Error != nil {
-		return ack.Error
+		return ack, ack.Error
 	}
-	if ack.Batch != id {
-		return errors.New("the stream did not store the batch as a whole")
-	}
-	return nil
+	return ack, nil
 }
 
 // sleep waits for d or the end of ctx.

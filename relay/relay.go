@@ -6,7 +6,7 @@
 //
 // Any number of replicas run a [Follower] with the same profiles. Each profile has one
 // holder, which follows its log and publishes the events to a stream. When a replica
-// stops or is lost, others take over its profiles. It needs nats-server 2.12 or later.
+// stops or is lost, others take over its profiles. It needs nats-server 2.14 or later.
 //
 // # Delivery
 //
@@ -129,13 +129,14 @@ func (s Stream) open(ctx context.Context) (jetstream.Stream, error) {
 			AllowRollup:        true,
 			AllowMsgTTL:        true,
 			AllowAtomicPublish: true,
+			AllowBatchPublish:  true,
 		})
 	}
 	if err != nil {
 		return nil, fmt.Errorf("fastio: relay: stream %s: %w", s.Name, err)
 	}
-	if c := stream.CachedInfo().Config; !c.AllowRollup || !c.AllowMsgTTL || !c.AllowAtomicPublish {
-		const rule = "must have AllowRollup, AllowMsgTTL and AllowAtomicPublish"
+	if c := stream.CachedInfo().Config; !c.AllowRollup || !c.AllowMsgTTL || !c.AllowAtomicPublish || !c.AllowBatchPublish {
+		const rule = "must have AllowRollup, AllowMsgTTL, AllowAtomicPublish and AllowBatchPublish"
 		return nil, &api.InputError{Op: "relay", Field: "stream", Rule: rule, Got: s.Name}
 	}
 	return stream, nil

@@ -1,9 +1,12 @@
 package relay
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -47,6 +50,7 @@ func (s *session) run(ctx context.Context) error {
 	o := s.Follow
 	o.Store = &sessionStore{CheckpointStore{s.kv, pub.epoch}, pub, alive}
 	o.Name = s.key
+	o.SaveInterval = cmp.Or(o.SaveInterval, time.Second)
 	query := events.Query{Profile: s.profile, CreatedMin: s.Since, Limit: maxBatch}
 	err = s.Events.Follow(follow, query, pub.add, &o)
 	cancel()
@@ -103,7 +107,8 @@ func (s *session) held() (Held, bool) {
 	return h, true
 }
 
-// sessionStore saves a checkpoint when the events before it are stored.
+// sessionStore saves a checkpoint when the events before it are stored. Before its data
+// it has a line with the sequence of the last of them.
 type sessionStore struct {
 	CheckpointStore
 	pub   *publisher
@@ -117,7 +122,18 @@ func (s *sessionStore) Load(ctx context.Context, name string) (events.Checkpoint
 	if ctx.Err() != nil {
 		return events.Checkpoint{}, events.ErrCheckpointTaken
 	}
-	return s.CheckpointStore.Load(ctx, name)
+	c, err := s.CheckpointStore.Load(ctx, name)
+	if err != nil || c.Revision == 0 {
+		return c, err
+	}
+	line, data, found := bytes.Cut(c.Data, []byte("\n"))
+	last, err := strconv.ParseUint(string(line), 10, 64)
+	if !found || err != nil {
+		return events.Checkpoint{}, fmt.Errorf("fastio: relay: checkpoint %q has an unknown format", name)
+	}
+	s.pub.last.CompareAndSwap(0, last)
+	c.Data = data
+	return c, nil
 }
 
 // whileAlive returns a context that also ends with the lease.
@@ -138,5 +154,6 @@ func (s *sessionStore) Save(ctx context.Context, name string, c events.Checkpoin
 	if err != nil {
 		return 0, err
 	}
+	c.Data = append([]byte(strconv.FormatUint(s.pub.last.Load(), 10)+"\n"), c.Data...)
 	return s.CheckpointStore.Save(ctx, name, c)
 }
