@@ -285,23 +285,31 @@ type handlerError struct{ err error }
 func (e *handlerError) Error() string { return e.err.Error() }
 func (e *handlerError) Unwrap() error { return e.err }
 
-// poll delivers new events up to the end of the log.
+// poll delivers new events up to the end of the log. A poll that is resumed ends before
+// the events created meanwhile, so that another one follows it.
 func (f *follower) poll(ctx context.Context) error {
-	if f.done {
-		return nil
+	for resumed := true; resumed && !f.done; {
+		if err := f.saveDue(ctx); err != nil { // the last attempt may have failed
+			return err
+		}
+		if err := f.reportGaps(ctx); err != nil {
+			return err
+		}
+		if err := f.checkWatermark(ctx); err != nil {
+			return err
+		}
+		if resumed = f.walk != nil || f.Cursor != ""; f.walk == nil {
+			f.begin()
+		}
+		if err := f.walkToEnd(ctx); err != nil {
+			return err
+		}
 	}
-	if err := f.saveDue(ctx); err != nil { // the last attempt may have failed
-		return err
-	}
-	if err := f.reportGaps(ctx); err != nil {
-		return err
-	}
-	if err := f.checkWatermark(ctx); err != nil {
-		return err
-	}
-	if f.walk == nil {
-		f.begin()
-	}
+	return nil
+}
+
+// walkToEnd delivers the events of a poll and saves that it has ended.
+func (f *follower) walkToEnd(ctx context.Context) error {
 	for e, err := range f.walk.Events(ctx) {
 		if errors.Is(err, errNoCursor) || errors.Is(err, page.ErrRepeated) {
 			f.walk.rewind() // the current cursor may be unusable

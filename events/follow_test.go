@@ -225,6 +225,34 @@ func TestFollowDeliversOnceAcrossRestarts(t *testing.T) {
 	})
 }
 
+// What was created since the poll that is resumed does not wait for the next one.
+func TestFollowReachesTheEndAfterAResumedPoll(t *testing.T) {
+	t.Parallel()
+	alone(t, func(t *testing.T, w *world) {
+		w.fill(100)
+		o := strictly(t)
+		ctx, stop := context.WithCancel(t.Context())
+		handled := 0
+		ended := begin(ctx, w.log, w.paged(50), func(context.Context, *events.Event) error {
+			if handled++; handled == 60 {
+				stop()
+			}
+			return nil
+		}, o)
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Hour)
+		last := w.add(time.Now(), 0)
+		time.Sleep(time.Second)
+		var box inbox
+		w.followFor(t, 5*time.Second, w.paged(50), box.handle, o)
+		if got := box.all(); len(got) != 41 || got[40] != last {
+			t.Errorf("%d events are delivered, want 41", len(got))
+		}
+	})
+}
+
 func TestFollowForADay(t *testing.T) {
 	t.Parallel()
 	type row struct {
