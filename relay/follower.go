@@ -336,7 +336,7 @@ func (r *replica) stale(m mark) bool { return time.Since(m.heard) > r.ttl+r.ttl/
 
 func (r *replica) start(ctx context.Context, key string, p api.Profile) {
 	ctx, stop := context.WithCancel(ctx)
-	s := &session{replica: r, key: key, profile: p, stop: stop}
+	s := &session{replica: r, key: key, profile: p, began: time.Now(), stop: stop}
 	r.mu.Lock()
 	r.sessions[key] = s
 	r.mu.Unlock()
@@ -363,9 +363,15 @@ func (r *replica) forget(ctx context.Context, s *session) {
 	case errors.Is(s.err, errHeld):
 		r.failures[s.key] = failure{until: time.Now().Add(tickEvery)}
 	default:
-		f := r.failures[s.key]
+		f, longest := r.failures[s.key], worstPause
+		if !ok { // NATS has failed, and not the platform
+			longest = r.ttl / renewals
+		}
+		if time.Since(s.began) > worstPause {
+			f.count = 0
+		}
 		f.count++
-		f.until = time.Now().Add(min(time.Second<<min(f.count-1, 10), worstPause))
+		f.until = time.Now().Add(min(time.Second<<min(f.count-1, 10), longest))
 		r.failures[s.key] = f
 		r.report(ctx, s.profile, s.err)
 	}

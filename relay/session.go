@@ -20,6 +20,7 @@ type session struct {
 	*replica
 	key     string
 	profile api.Profile
+	began   time.Time
 	stop    context.CancelFunc // gives the profile back
 	err     error              // why it ended; set before it is sent to ended
 

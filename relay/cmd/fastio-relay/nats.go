@@ -10,12 +10,16 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-const natsStart = 30 * time.Second
+const (
+	natsStart = 30 * time.Second
+	natsPing  = 5 * time.Second // of a quiet connection, which is lost after three without a response
+)
 
 // connect connects to the servers, or starts one in the process. Stop ends both.
 func (c *config) connect(ctx context.Context, logger *slog.Logger) (nc *nats.Conn, stop func(), err error) {
 	opts := []nats.Option{
 		nats.Name("fastio-relay " + c.name), nats.MaxReconnects(-1), nats.RetryOnFailedConnect(true),
+		nats.PingInterval(natsPing),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			logger.LogAttrs(ctx, slog.LevelWarn, "NATS is disconnected", slog.Any("error", err))
 		}),
