@@ -9,12 +9,13 @@
 #   make bench        benchmarks; compare two outputs with .bin/benchstat
 
 # The modules of this repository whose code is ours. tools only pins tools.
-MODULES := . examples keyring otelfastio relay internal/conformance
+MODULES := . examples examples/relay keyring otelfastio relay internal/conformance
 # Those whose tests need nothing but Go.
 PLAIN := $(filter-out internal/conformance,$(MODULES))
-# Those that are vetted for other systems too: otelfastio has no code that depends on one,
-# and the tests of relay link a NATS server, which takes long to compile.
-PORTED := $(filter-out otelfastio relay,$(MODULES))
+# Those that link a NATS server, which takes long to compile.
+SERVER := examples/relay relay
+# Those that are vetted for other systems too: otelfastio has no code that depends on one.
+PORTED := $(filter-out otelfastio $(SERVER),$(MODULES))
 PEER := internal/conformance/peer
 
 FUZZTIME  ?= 5s
@@ -83,8 +84,8 @@ fix-check:
 
 .PHONY: test
 test:
-	@$(call each,go test -race -shuffle=on ./...,$(filter-out relay,$(PLAIN)))
-	@$(call each,go test -shuffle=on ./...,relay) # soak has its races: a NATS server takes minutes to compile for it
+	@$(call each,go test -race -shuffle=on ./...,$(filter-out $(SERVER),$(PLAIN)))
+	@$(call each,go test -shuffle=on ./...,$(SERVER)) # soak has their races: a NATS server takes minutes to compile for it
 
 .PHONY: test-jsonv2
 test-jsonv2: # where the JSON package is the standard library's, as it will be everywhere one day

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/events"
+	"github.com/fastio-go/fastio/relay"
+)
+
+// ledger compares the events that were added with those that the stream has stored.
+type ledger struct {
+	mu      sync.Mutex
+	waiting map[string]entry  // events that are not stored yet, by their IDs
+	stored  map[string]uint64 // sequences in the stream, by the IDs of events
+	counts  map[api.ID]int    // of stored events, by workspace
+	twice   int
+	unknown int // stored events that were never added
+}
+
+type entry struct {
+	workspace api.ID
+	added     time.Time
+}
+
+func newLedger() *ledger {
+	return &ledger{waiting: map[string]entry{}, stored: map[string]uint64{}, counts: map[api.ID]int{}}
+}
+
+// add records the event that f adds.
+func (l *ledger) add(workspace api.ID, f func() api.OpaqueID) {
+	l.mu.Lock() // until the event is recorded, which may be stored at once
+	defer l.mu.Unlock()
+	l.waiting[f().Plain()] = entry{workspace, time.Now()}
+}
+
+// read handles the events of the stream until ctx is done.
+func (l *ledger) read(ctx context.Context, js jetstream.JetStream) error {
+	o := relay.ConsumeOptions{Stream: relay.Stream{JetStream: js}, Name: "ledger"}
+	return relay.Consume(ctx, o, func(_ context.Context, m relay.Message[events.Event]) error {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		id := m.Value.ID.Plain()
+		_, added := l.waiting[id]
+		sequence, stored := l.stored[id]
+		switch {
+		case stored && sequence != m.Sequence: // an equal one is the same message, delivered again
+			l.twice++
+		case !stored && !added:
+			l.unknown++
+		case !stored:
+			l.stored[id] = m.Sequence
+			l.counts[m.Value.WorkspaceID]++
+			delete(l.waiting, id)
+		}
+		return nil
+	})
+}
+
+// balance is the state of a ledger.
+type balance struct {
+	stored, waiting int
+	twice, unknown  int
+	counts          map[api.ID]int           // stored events by workspace
+	lag             map[api.ID]time.Duration // age of the oldest event that waits, by workspace
+	oldest          time.Duration            // the largest lag
+}
+
+func (l *ledger) balance(now time.Time) balance {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b := balance{
+		stored: len(l.stored), waiting: len(l.waiting), twice: l.twice, unknown: l.unknown,
+		counts: maps.Clone(l.counts), lag: map[api.ID]time.Duration{},
+	}
+	for _, e := range l.waiting {
+		age := now.Sub(e.added)
+		b.lag[e.workspace] = max(b.lag[e.workspace], age)
+		b.oldest = max(b.oldest, age)
+	}
+	return b
+}

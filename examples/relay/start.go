@@ -1,0 +1,277 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/events"
+	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/relay"
+)
+
+const (
+	rooms     = 12
+	replicas  = 3
+	addEvery  = 100 * time.Millisecond
+	drawEvery = 500 * time.Millisecond
+	drainTime = 30 * time.Second // for the last events: a takeover and some searches
+)
+
+// demo is the process of start.
+type demo struct {
+	dir      string
+	board    *board
+	platform *fastiotest.Server
+	rooms    []fastiotest.Workspace
+	nc       *nats.Conn
+	js       jetstream.JetStream
+	state    *state
+	fleet    *fleet
+	ledger   *ledger
+}
+
+// start runs the demo until ctx is done.
+func start(ctx context.Context, dir string, out io.Writer) error {
+	if _, err := load(ctx, dir); err == nil {
+		return errors.New("the demo runs already")
+	}
+	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o700)); err != nil { // of one that was killed
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	d := &demo{dir: dir, board: newBoard(out), fleet: newFleet(), ledger: newLedger()}
+	d.platform = fastiotest.New(func(o *fastiotest.Options) { o.Limits.Rules = []fastiotest.Limit{} })
+	web := httptest.NewServer(d.platform)
+	defer web.Close()
+	defer func() { _ = d.platform.Close() }()
+	d.state = &state{Platform: web.URL, Token: d.platform.Token()}
+	for i := range rooms {
+		room := d.platform.AddWorkspace(fastiotest.Workspace{Name: fmt.Sprintf("Room %d", i+1)})
+		d.rooms = append(d.rooms, room)
+		d.state.Profiles = append(d.state.Profiles, api.Workspace(room.ID))
+	}
+	stopNATS, err := d.startNATS()
+	if err != nil {
+		return err
+	}
+	defer stopNATS()
+	if err := d.run(ctx); err != nil {
+		return err
+	}
+	return d.verify()
+}
+
+// startNATS starts a server for the replicas, and connects to it.
+func (d *demo) startNATS() (stop func(), err error) {
+	ns, err := server.NewServer(&server.Options{
+		ServerName: "demo", Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true,
+		JetStream: true, StoreDir: filepath.Join(d.dir, "nats"),
+	})
+	if err != nil {
+		return nil, err
+	}
+	ns.Start()
+	stop = func() {
+		if d.nc != nil {
+			d.nc.Close()
+		}
+		ns.Shutdown()
+		ns.WaitForShutdown()
+	}
+	if !ns.ReadyForConnections(drainTime) {
+		stop()
+		return nil, errors.New("the NATS server does not start")
+	}
+	d.state.NATS = ns.ClientURL()
+	if d.nc, err = nats.Connect("", nats.InProcessServer(ns)); err == nil {
+		d.js, err = jetstream.New(d.nc)
+	}
+	if err != nil {
+		stop()
+	}
+	return stop, err
+}
+
+// run starts the replicas and adds events until ctx is done, and stops when the last
+// events are stored.
+func (d *demo) run(ctx context.Context) error {
+	if err := (relay.Stream{JetStream: d.js}).Create(ctx); err != nil {
+		return err
+	}
+	reports := make(chan *nats.Msg, 1000)
+	sub, err := d.nc.ChanSubscribe(reportSubject, reports)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = sub.Unsubscribe() }()
+	if err := d.state.save(d.dir); err != nil {
+		return err
+	}
+	var running sync.WaitGroup
+	reading, stopReading := context.WithCancel(context.WithoutCancel(ctx))
+	defer running.Wait()
+	defer stopReading() // after the replicas have stopped
+	failed := make(chan error, 1)
+	running.Go(func() {
+		if err := d.ledger.read(reading, d.js); reading.Err() == nil {
+			failed <- err
+		}
+	})
+	var started sync.WaitGroup
+	defer started.Wait()
+	for i := range replicas {
+		input, err := d.startReplica(reading, fmt.Sprintf("replica-%d", i+1), &started)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = input.Close() }()
+	}
+	return d.watch(ctx, reports, failed)
+}
+
+// startReplica starts a process, which stops when its input is closed.
+func (d *demo) startReplica(ctx context.Context, name string, started *sync.WaitGroup) (input io.Closer, err error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, program, child, name) //nolint:gosec // it is this program
+	cmd.Env = append(os.Environ(), dirEnv+"="+d.dir)
+	cmd.Stderr = d.board
+	if input, err = cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	started.Go(func() { _ = cmd.Wait() }) // one that was killed is shown as lost
+	return input, nil
+}
+
+// watch adds events until ctx is done, and shows what happens until all are stored.
+func (d *demo) watch(ctx context.Context, reports <-chan *nats.Msg, failed <-chan error) error {
+	add, draw := time.NewTicker(addEvery), time.NewTicker(drawEvery)
+	defer add.Stop()
+	defer draw.Stop()
+	d.board.say("the demo runs; Ctrl-C ends it. In another terminal: go run ./examples/relay kill replica-2")
+	stopped, late := ctx.Done(), (<-chan time.Time)(nil)
+	for n := 0; ; {
+		select {
+		case <-stopped:
+			stopped, late = nil, time.After(drainTime)
+			add.Stop()
+			d.board.say("no more events are added; waiting for the last ones")
+		case <-late:
+			return nil // verify finds what is missing
+		case err := <-failed:
+			return err
+		case <-add.C:
+			n++
+			d.add(n)
+		case msg := <-reports:
+			var r report
+			if err := json.Unmarshal(msg.Data, &r); err != nil {
+				return err
+			}
+			d.announce(d.fleet.hear(r, time.Now()))
+		case now := <-draw.C:
+			d.announce(d.fleet.look(now))
+			b := d.ledger.balance(now)
+			d.board.draw(d.table(b, now), d.sum(b))
+			if stopped == nil && b.waiting == 0 {
+				return nil
+			}
+		}
+		if ids := d.fleet.processes(); !maps.Equal(ids, d.state.Replicas) {
+			d.state.Replicas = ids
+			if err := d.state.save(d.dir); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (d *demo) announce(news []string) {
+	for _, text := range news {
+		d.board.say(text)
+	}
+}
+
+// add adds an event to the next workspace.
+func (d *demo) add(n int) {
+	room := d.rooms[n%len(d.rooms)].ID
+	d.ledger.add(room, func() api.OpaqueID {
+		e := fastiotest.Event{Name: string(events.NameWorkspaceStorageFileAdded), Workspace: room}
+		e.ObjectName = fmt.Sprintf("plan %d.pdf", n)
+		return d.platform.AddEvent(e).ID
+	})
+}
+
+// table returns the lines of the table, at most 80 characters each.
+func (d *demo) table(b balance, now time.Time) []string {
+	lines := []string{fmt.Sprintf("%-12s %-24s %8s %8s", "WORKSPACE", "HOLDER", "STORED", "LAG")}
+	held := d.fleet.current()
+	for _, room := range d.rooms {
+		holder, lag := held[room.ID], "–"
+		if last := d.fleet.replicas[d.fleet.holders[room.ID]]; holder == "" && last != nil && last.lost {
+			holder = last.Name + " (lost)"
+		}
+		if age := b.lag[room.ID]; age > 0 {
+			lag = fmt.Sprintf("%.1f s", age.Seconds())
+		}
+		holder = cmp.Or(holder, "none")
+		lines = append(lines, fmt.Sprintf("%-12s %-24.24s %8d %8s", room.Name, holder, b.counts[room.ID], lag))
+	}
+	lines = append(lines, "", fmt.Sprintf("%-24s %8s %8s %8s", "REPLICA", "FOLLOWS", "STORED", "REPEATED"))
+	for _, name := range d.fleet.names() {
+		r := d.fleet.replicas[name]
+		line := fmt.Sprintf("%-24.24s %8d %8d %8d", name, len(r.Held), r.Stored, r.Dropped)
+		if r.lost || r.Stopped {
+			line = fmt.Sprintf("%-24.24s %s for %.0f s", name, r.status(), now.Sub(r.heard).Seconds())
+		}
+		lines = append(lines, line)
+	}
+	return append(lines, "", total(b))
+}
+
+// sum returns what the table says, in one line.
+func (d *demo) sum(b balance) string {
+	var parts []string
+	for _, name := range d.fleet.names() {
+		parts = append(parts, name+" "+d.fleet.replicas[name].status())
+	}
+	return total(b) + "; " + strings.Join(parts, ", ")
+}
+
+func total(b balance) string {
+	return fmt.Sprintf("%d events stored, %d on their way (%.1f s at most), %d stored twice",
+		b.stored, b.waiting, b.oldest.Seconds(), b.twice)
+}
+
+// verify reports whether the stream has stored every event once.
+func (d *demo) verify() error {
+	b := d.ledger.balance(time.Now())
+	if b.waiting+b.twice+b.unknown > 0 {
+		return fmt.Errorf("%d events are missing, %d are stored twice, %d were never added",
+			b.waiting, b.twice, b.unknown)
+	}
+	d.board.say(fmt.Sprintf("all %d events are stored, none of them twice", b.stored))
+	return nil
+}
