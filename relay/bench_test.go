@@ -3,7 +3,10 @@ package relay_test
 import (
 	"context"
 	"errors"
+	"runtime"
+	"runtime/metrics"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -74,4 +77,83 @@ func BenchmarkFollow(b *testing.B) {
 		}
 		b.ReportMetric(float64(n*b.N)/b.Elapsed().Seconds(), "events/s")
 	})
+}
+
+// One to four replicas, each with its own connection and client, on 40 profiles.
+func BenchmarkReplicas(b *testing.B) {
+	const profiles, each = 40, 500
+	p := newPlatform(profiles)
+	for _, w := range p.profiles {
+		p.add(w, each)
+	}
+	for _, replicas := range []int{1, 2, 4} {
+		b.Run(strconv.Itoa(replicas), func(b *testing.B) {
+			began := cpuTime()
+			for range b.N {
+				ns := startServer(b)
+				ctx, cancel := context.WithCancel(b.Context())
+				var all []*relay.Follower
+				var running sync.WaitGroup
+				for range replicas {
+					js, _ := connect(b, ns)
+					f := &relay.Follower{Stream: relay.Stream{JetStream: js}, Events: p.events(b), Profiles: p.profiles}
+					all = append(all, f)
+					running.Go(func() { _ = f.Run(ctx) })
+				}
+				for published := uint64(0); published < profiles*each; {
+					time.Sleep(time.Millisecond)
+					published = 0
+					for _, f := range all {
+						published += f.Stats().Published
+					}
+				}
+				b.StopTimer()
+				cancel()
+				running.Wait()
+				b.StartTimer()
+			}
+			b.ReportMetric(float64(profiles*each*b.N)/b.Elapsed().Seconds(), "events/s")
+			b.ReportMetric((cpuTime()-began)*1e6/float64(profiles*each*b.N), "cpu-µs/event")
+		})
+	}
+}
+
+// cpuTime returns the time, in seconds, that the program and its garbage collection took.
+func cpuTime() float64 {
+	runtime.GC() // updates the numbers
+	samples := []metrics.Sample{{Name: "/cpu/classes/user:cpu-seconds"}, {Name: "/cpu/classes/gc/total:cpu-seconds"}}
+	metrics.Read(samples)
+	return samples[0].Value.Float64() + samples[1].Value.Float64()
+}
+
+// The memory of a profile at rest, with what the NATS server in the process keeps of it.
+func BenchmarkMemory(b *testing.B) {
+	const profiles = 400
+	p := newPlatform(profiles)
+	for _, w := range p.profiles {
+		p.add(w, 20)
+	}
+	for range b.N {
+		js, _ := connect(b, startServer(b))
+		before := memory()
+		f := relay.Follower{Stream: relay.Stream{JetStream: js}, Events: p.events(b), Profiles: p.profiles}
+		ctx, cancel := context.WithCancel(b.Context())
+		done := make(chan error, 1)
+		go func() { done <- f.Run(ctx) }()
+		for f.Stats().Published < 20*profiles {
+			time.Sleep(time.Millisecond)
+		}
+		b.ReportMetric(float64(memory()-before)/profiles/1024, "KiB/profile")
+		cancel()
+		<-done
+	}
+}
+
+// memory returns the bytes of objects and of stacks.
+func memory() int64 {
+	runtime.GC()
+	runtime.GC()
+	samples := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}}
+	metrics.Read(samples)
+	return int64(samples[0].Value.Uint64() + samples[1].Value.Uint64())
 }

@@ -22,7 +22,7 @@ import (
 
 const (
 	maxBatch   = 250
-	maxQueue   = 1000
+	maxQueue   = maxBatch
 	firstPause = 20 * time.Millisecond
 	maxPause   = 2 * time.Second
 )
@@ -101,9 +101,9 @@ type publisher struct {
 	last  atomic.Uint64 // sequence of the last message that is known to be stored
 
 	// Of the goroutine that publishes.
-	known   map[string]bool    // IDs of stored messages after last; nil means unknown
-	size    int                // of the next batch at most
-	replies *nats.Subscription // to fast batches; nil until the first
+	known   map[string]bool // IDs of stored messages after last; nil means unknown
+	size    int             // of the next batch at most
+	replies *replies        // to fast batches; nil until the first
 
 	mu      sync.Mutex
 	pending int
@@ -370,6 +370,22 @@ const (
 	fastCommit
 )
 
+// replies are messages to an inbox.
+type replies struct {
+	*nats.Subscription
+
+	messages chan *nats.Msg
+}
+
+// subscribe subscribes to replies. It has room for those to every message of two batches:
+// a subscription that allocates its own has room for 65,536.
+func subscribe(conn *nats.Conn) (*replies, error) {
+	r := &replies{messages: make(chan *nats.Msg, 2*maxBatch+2)}
+	var err error
+	r.Subscription, err = conn.ChanSubscribe(conn.NewInbox()+".>", r.messages)
+	return r, err
+}
+
 // sendFast stores messages as a fast batch: each has the requirement, and none after a
 // rejected one is stored. Only a stream with one copy can do this: with several, the
 // requirements of messages under way conflict.
@@ -378,7 +394,7 @@ func (p *publisher) sendFast(ctx context.Context, batch []message) (done int, er
 	defer cancel()
 	conn := p.stream.JetStream.Conn()
 	if p.replies == nil {
-		if p.replies, err = conn.SubscribeSync(conn.NewInbox() + ".>"); err != nil {
+		if p.replies, err = subscribe(conn); err != nil {
 			return 0, err
 		}
 	}
@@ -401,9 +417,11 @@ func (p *publisher) sendFast(ctx context.Context, batch []message) (done int, er
 	}
 	var failure error
 	for {
-		reply, err := p.replies.NextMsgWithContext(ctx)
-		if err != nil {
-			return 0, cmp.Or(failure, err)
+		var reply *nats.Msg
+		select {
+		case reply = <-p.replies.messages:
+		case <-ctx.Done():
+			return 0, cmp.Or(failure, ctx.Err())
 		}
 		if !strings.HasPrefix(reply.Subject, prefix) {
 			continue // of an earlier batch
