@@ -206,7 +206,8 @@ func WithTimeout(d time.Duration) Option {
 }
 
 // WithLimiter shares rate limits with other clients. Each attempt waits for the windows
-// of its client first, then for the limiter.
+// of its client first, then for the limiter, which has to know the calls of the other
+// clients: without one, clients leave each other a share of the windows.
 func WithLimiter(limiter api.Limiter) Option {
 	return func(c *config) error {
 		if limiter == nil {

@@ -62,7 +62,9 @@ func (x *exchange) refusal() *api.Error {
 		limit := x.rate
 		if wait.Windowed(e.Code) && e.Rate.RetryAfter > 0 {
 			limit.RetryAfter = e.Rate.RetryAfter
-			x.group.Refused(x.slot, x.rate.Limit, x.rate.Reset)
+			if x.client.cfg.Limiter == nil {
+				x.group.Refused(x.slot, x.rate.Limit, x.rate.Reset)
+			}
 			x.group.close(e)
 		}
 		x.client.share(x.group, limit)

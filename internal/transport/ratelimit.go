@@ -62,7 +62,11 @@ func (l *limiter) RoundTrip(req *http.Request) (*http.Response, error) {
 		x.slot = call
 		return resp, nil
 	}
-	if r := x.rate; !r.Reset.IsZero() {
+	switch r := x.rate; {
+	case r.Reset.IsZero():
+	case l.client.cfg.Limiter != nil: // it knows the calls of the others, and divides the windows
+		x.group.Learn(r.Limit, r.Reset)
+	default:
 		x.group.Observe(call, r.Limit, r.Remaining, r.Reset)
 	}
 	l.client.share(x.group, x.rate)

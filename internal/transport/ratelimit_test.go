@@ -467,3 +467,43 @@ func TestMaxWaitLimitsTheSumOfWaits(t *testing.T) {
 		}
 	})
 }
+
+// unlimited is a limiter that admits every request.
+type unlimited struct{}
+
+func (unlimited) Acquire(context.Context, string) error { return nil }
+func (unlimited) Observe(string, api.RateLimit)         {}
+
+// With a limiter, which knows the calls of other clients, a client does not leave them a
+// share of the windows. It counts its own calls, also in a window that it learns.
+func TestClientsWithALimiterLeaveTheSharesToIt(t *testing.T) {
+	t.Parallel()
+	type row struct {
+		group    string
+		wait     time.Duration // in all
+		headers  []string
+		refusals int
+	}
+	table.Bubbles(t, map[string]row{
+		"a window that others have filled": {"events.search", 0, []string{"15", "0", "20"}, 0},
+		"a refusal":                        {"events.search", 20 * time.Second, []string{"15", "0", "20"}, 1},
+		"an unknown window":                {"things", 20*time.Second + 20*time.Millisecond, []string{"4", "1", "20"}, 0},
+	}, func(t *testing.T, test row) {
+		header := []string{
+			"X-Ve-Limit-Max", test.headers[0], "X-Ve-Limit-Avail", test.headers[1],
+			"X-Ve-Limit-Expires", epoch(time.Now().Add(20 * time.Second)), "Date", date(time.Now()),
+		}
+		list := []*answer{reply(200, `{"result":true}`, header...)}
+		if test.refusals > 0 {
+			list = append(list, status(429, header...))
+		}
+		client := newClient(t, answers(append(list, ok())...), func(c *config) { c.Limiter = unlimited{} })
+		start := time.Now()
+		for range 5 - test.refusals {
+			succeed(t, client, of(test.group))
+		}
+		if took := time.Since(start); took < test.wait || took > test.wait+time.Second {
+			t.Errorf("took %s, want %s", took, test.wait)
+		}
+	})
+}
