@@ -13,6 +13,7 @@ import (
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/fastiotest"
 	"github.com/fastio-go/fastio/relay"
 )
@@ -27,28 +28,61 @@ func run(ctx context.Context, js jetstream.JetStream, client *fastio.Client, pro
 	return err
 }
 
-func Example() {
+// search makes a search within the rate limits that all processes with the credential
+// of the options share.
+func search(ctx context.Context, js jetstream.JetStream, query events.Query, options []fastio.Option) error {
+	limits, err := relay.NewLimits(ctx, relay.LimitsOptions{Stream: relay.Stream{JetStream: js}, Name: "indexer"})
+	if err != nil {
+		return err
+	}
+	defer limits.Close()
+	client, err := fastio.New(append(options, fastio.WithLimiter(limits))...)
+	if err != nil {
+		return err
+	}
+	_, err = client.Events.Search(ctx, query)
+	return err
+}
+
+// startNATS starts a server in the process.
+func startNATS() (jetstream.JetStream, func()) {
 	dir, err := os.MkdirTemp("", "relay")
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer os.RemoveAll(dir)
 	ns, err := server.NewServer(&server.Options{JetStream: true, StoreDir: dir, DontListen: true, NoSigs: true})
 	if err != nil {
 		log.Fatal(err)
 	}
 	ns.Start()
-	defer ns.WaitForShutdown()
-	defer ns.Shutdown()
 	nc, err := nats.Connect("", nats.InProcessServer(ns))
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer nc.Close()
 	js, err := jetstream.New(nc)
 	if err != nil {
 		log.Fatal(err)
 	}
+	return js, func() {
+		nc.Close()
+		ns.Shutdown()
+		ns.WaitForShutdown()
+		os.RemoveAll(dir)
+	}
+}
+
+func ExampleLimits() {
+	js, stop := startNATS()
+	defer stop()
+	platform := fastiotest.New()
+	query := events.Query{Profile: api.Org(platform.Org().ID)}
+	fmt.Println(search(context.Background(), js, query, platform.ClientOptions()))
+	// Output: <nil>
+}
+
+func Example() {
+	js, stop := startNATS()
+	defer stop()
 	platform := fastiotest.New()
 	client, err := fastio.New(platform.ClientOptions()...)
 	if err != nil {
@@ -57,7 +91,7 @@ func Example() {
 	room := platform.AddWorkspace(fastiotest.Workspace{})
 	platform.AddEvent(fastiotest.Event{Name: "workspace_updated", Workspace: room.ID})
 
-	messages, err := nc.SubscribeSync("fastio.events.workspace.>")
+	messages, err := js.Conn().SubscribeSync("fastio.events.workspace.>")
 	if err != nil {
 		log.Fatal(err)
 	}

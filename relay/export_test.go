@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/fastio-go/fastio/api"
 )
 
 // ShortLease allows leases below the minimum.
@@ -19,4 +21,12 @@ func Acquire(
 	ctx context.Context, js jetstream.JetStream, kv jetstream.KeyValue, key string, ttl time.Duration, late *sync.WaitGroup,
 ) error {
 	return (&lease{js: js, kv: kv, key: key, value: newRecord("test", nil), ttl: ttl}).acquire(ctx, late)
+}
+
+// NewLimitsIn returns Limits with other windows, in a bucket that may be simulated.
+func NewLimitsIn(
+	ctx context.Context, kv jetstream.KeyValue, began time.Time,
+	published func(group string) []api.RateWindow, o LimitsOptions,
+) (*Limits, error) {
+	return newLimits(ctx, kv, began, published, o)
 }

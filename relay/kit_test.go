@@ -77,6 +77,13 @@ func (l *link) Cut() {
 	}
 }
 
+// Restore accepts connections again.
+func (l *link) Restore() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.cut = false
+}
+
 // Hold keeps what is written until the returned function is called, which sends it.
 func (l *link) Hold() (release func()) {
 	l.mu.Lock()

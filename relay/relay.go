@@ -4,6 +4,9 @@
 //	follower := relay.Follower{Stream: relay.Stream{JetStream: js}, Events: client.Events, Profiles: profiles}
 //	err := follower.Run(ctx)
 //
+// [Consume] handles the events. [Limits] keeps the rate limits of a credential over all
+// processes that use it.
+//
 // Any number of replicas run a [Follower] with the same profiles. Each profile has one
 // holder, which follows its log and publishes the events to a stream. When a replica
 // stops or is lost, others take over its profiles. It needs nats-server 2.14 or later.
@@ -72,7 +75,7 @@ type Stream struct {
 
 	Name   string // of the stream; default "FASTIO"
 	Prefix string // of the subjects; default "fastio.events"
-	Bucket string // with leases and checkpoints; default "fastio-relay"
+	Bucket string // with leases, checkpoints and limits; default "fastio-relay"
 
 	Replicas   int           // of stream and bucket, 1 to 5; default 1
 	MaxAge     time.Duration // after which a message is deleted; default 7 days, negative means never

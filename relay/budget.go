@@ -1,0 +1,433 @@
+package relay
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/fastio-go/fastio/api"
+)
+
+const (
+	maxCounted   = 1000                   // calls of a window; larger ones are not counted
+	longestPause = time.Hour              // a wrong Retry-After must not stop a group for a day
+	lostAfter    = 30 * time.Second       // after its last write a process is lost, and its calls have ended
+	turn         = 200 * time.Millisecond // after which the next process of the queue may take the calls of one before it
+	learnedWait  = time.Minute            // for a learned window; then one call verifies it
+	announceUnit = 2 * time.Second        // ends of windows are announced in whole seconds, of two clocks
+)
+
+// budget is the state of a rate group that processes share, by the local clock.
+//
+// In each window, the calls that run, and those that have ended within its size, are at
+// most its maximum. A call is counted from before its request is sent until after its
+// response has arrived. So this holds for the calls that the server counts too, however
+// it aligns its windows.
+type budget struct {
+	published []api.RateWindow
+	learned   learnedWindow
+	ends      []time.Time // of the latest calls, in the order of their numbers
+	next      int64       // number of the end that follows
+	running   []runningCalls
+	queue     []string  // processes with calls that wait, in order
+	pause     time.Time // ordered by the server: no call starts before
+}
+
+// runningCalls are the calls of a process that run.
+type runningCalls struct {
+	process string
+	calls   int
+	write   uint64 // revision before the write that is meant by since
+	since   time.Time
+}
+
+// processCalls is what a process knows about its own calls.
+type processCalls struct {
+	process  string
+	running  int
+	ended    []endedCall // that are not recorded yet
+	waiting  int
+	since    time.Time // when the first of them became the first
+	revision uint64    // of the budget
+}
+
+type endedCall struct {
+	started, at time.Time // started is early rather than late
+	limit       api.RateLimit
+}
+
+func (b *budget) clone() budget {
+	c := *b
+	c.ends, c.running, c.queue = slices.Clone(b.ends), slices.Clone(b.running), slices.Clone(b.queue)
+	return c
+}
+
+// expire ends the calls of lost processes and drops what matters no more.
+func (b *budget) expire(now time.Time) {
+	b.running = slices.DeleteFunc(b.running, func(r runningCalls) bool {
+		lost := !r.since.Add(lostAfter).After(now)
+		if lost {
+			b.end(r.since.Add(lostAfter), r.calls)
+		}
+		return lost
+	})
+	most, longest := 0, time.Duration(0)
+	for w := range b.windows {
+		most, longest = max(most, w.Max), max(longest, w.Size)
+	}
+	b.ends = b.ends[max(0, len(b.ends)-2*most):]
+	old := now.Add(-longest - longest/1000 - lostAfter)
+	for len(b.ends) > 0 && b.ends[0].Before(old) {
+		b.ends = b.ends[1:]
+	}
+}
+
+// windows yields the windows that are counted.
+func (b *budget) windows(yield func(api.RateWindow) bool) {
+	for _, w := range b.published {
+		if !yield(w) {
+			return
+		}
+	}
+	if b.learned.Max > 0 {
+		yield(b.learned.RateWindow)
+	}
+}
+
+// counted reports whether there is a window to count the calls in.
+func (b *budget) counted() bool { return len(b.published) > 0 || b.learned.Max > 0 }
+
+// end records that calls have ended.
+func (b *budget) end(at time.Time, calls int) {
+	for range calls {
+		b.ends = append(b.ends, at)
+		b.next++
+	}
+}
+
+// own returns the calls of a process that run.
+func (b *budget) own(process string) runningCalls {
+	for _, r := range b.running {
+		if r.process == process {
+			return r
+		}
+	}
+	return runningCalls{}
+}
+
+// runs returns the number of calls that run.
+func (b *budget) runs() (n int) {
+	for _, r := range b.running {
+		n += r.calls
+	}
+	return n
+}
+
+// used returns the number of calls that the server may have counted in w at a time.
+func (b *budget) used(w api.RateWindow, at time.Time) int {
+	n := b.runs()
+	for _, end := range b.ends {
+		if end.Add(w.Size).After(at) {
+			n++
+		}
+	}
+	return n
+}
+
+// record makes the calls of a process in the budget equal to what it knows.
+func (b *budget) record(c processCalls, now time.Time) {
+	for _, e := range c.ended {
+		b.end(e.at, 1)
+	}
+	b.run(c, c.running, now)
+	for _, e := range c.ended {
+		b.observe(e)
+	}
+	if !b.counted() {
+		b.ends, b.running = nil, nil
+	}
+}
+
+// run sets the number of running calls of a process.
+func (b *budget) run(c processCalls, calls int, now time.Time) {
+	b.running = slices.DeleteFunc(b.running, func(r runningCalls) bool { return r.process == c.process })
+	if calls > 0 {
+		b.running = append(b.running, runningCalls{c.process, calls, c.revision, now})
+	}
+}
+
+// observe records what the response to a call announces.
+func (b *budget) observe(e endedCall) {
+	l := e.limit
+	if l.RetryAfter > 0 {
+		b.pauseUntil(e.at.Add(min(l.RetryAfter, longestPause)))
+		return
+	}
+	if l.Limit <= 0 || !l.Reset.After(e.at) {
+		return
+	}
+	own := 0
+	if w, ok := b.announced(e); ok {
+		own = b.used(w, e.started)
+	}
+	if l.Remaining == 0 && own < l.Limit { // others use the credential
+		b.pauseUntil(earliest(l.Reset, e.at.Add(longestPause)))
+	}
+}
+
+func (b *budget) pauseUntil(t time.Time) {
+	if t.After(b.pause) {
+		b.pause = t
+	}
+}
+
+// announced returns the window of the limit that a response announces, which it learns if
+// there is none. It returns false if the limit is too large to count.
+func (b *budget) announced(e endedCall) (api.RateWindow, bool) {
+	for _, w := range b.published {
+		if w.Max == e.limit.Limit {
+			return w, true
+		}
+	}
+	if e.limit.Limit > maxCounted {
+		return api.RateWindow{}, false
+	}
+	if w := &b.learned; w.Max == e.limit.Limit {
+		w.learn(e.limit.Reset, e.at)
+		return w.RateWindow, true
+	}
+	w := api.RateWindow{Max: e.limit.Limit, Size: sizeOf(e.limit.Reset.Sub(e.at))}
+	b.learned = learnedWindow{RateWindow: w, until: e.limit.Reset}
+	b.end(e.at, e.limit.Limit-e.limit.Remaining-b.used(w, e.at)) // calls that were not counted
+	return w, true
+}
+
+// opening returns when a call may start, and how many may if that is now. The first
+// waiting call of the process waits since a time.
+func (b *budget) opening(now, since time.Time) (at time.Time, room int) {
+	at, room = b.pause, maxCounted
+	running := b.runs()
+	ends := slices.SortedFunc(slices.Values(b.ends), time.Time.Compare)
+	for w := range b.windows {
+		opens, free := opensAt(w, running, ends), w.Max-running
+		for _, end := range slices.Backward(ends) {
+			if !expiry(w, end).After(now) {
+				break
+			}
+			free--
+		}
+		if running >= w.Max {
+			opens = now.Add(lostAfter) // an upper bound: an end is heard of, or the process is lost
+		}
+		if w == b.learned.RateWindow {
+			opens = earliest(opens, since.Add(learnedWait))
+			free = max(1, free)
+		}
+		if opens.After(at) {
+			at = opens
+		}
+		room = min(room, free)
+	}
+	return at, room
+}
+
+// opensAt returns when a window has room for a call besides those that run, zero if there
+// always was.
+func opensAt(w api.RateWindow, running int, ends []time.Time) time.Time {
+	if i := len(ends) - (w.Max - running); 0 <= i && i < len(ends) {
+		return expiry(w, ends[i])
+	}
+	return time.Time{}
+}
+
+// expiry returns when a call that has ended does not count any more. A thousandth is
+// added because the clock of the server may be slower.
+func expiry(w api.RateWindow, end time.Time) time.Time { return end.Add(w.Size + w.Size/1000) }
+
+// admit starts as many of the waiting calls as have room and returns their number. The
+// others make the process wait in the queue. If none is started, next is when to try again.
+//
+// The processes of the queue start their calls in turn. One that does not is passed over.
+func (b *budget) admit(c processCalls, now time.Time) (n int, next time.Time) {
+	place := slices.Index(b.queue, c.process)
+	queued := place >= 0
+	if c.waiting == 0 {
+		if queued {
+			b.queue = slices.Delete(b.queue, place, place+1)
+		}
+		return 0, time.Time{}
+	}
+	if !queued {
+		place = len(b.queue)
+	}
+	if !b.counted() { // there is only a pause
+		if b.pause.After(now) {
+			return 0, b.pause
+		}
+		return c.waiting, time.Time{}
+	}
+	at, room := b.opening(now, c.since)
+	if at = at.Add(time.Duration(place) * turn); at.After(now) {
+		if !queued {
+			b.queue = append(b.queue, c.process)
+		}
+		return 0, at
+	}
+	n = min(room, c.waiting)
+	b.queue = b.queue[min(place+1, len(b.queue)):]
+	if n < c.waiting {
+		b.queue = append(b.queue, c.process)
+	}
+	b.run(c, c.running+n, now)
+	return n, time.Time{}
+}
+
+func earliest(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// learnedWindow is a window whose size is the longest time until an announced end.
+type learnedWindow struct {
+	api.RateWindow
+
+	until  time.Time // the announced end that Size was learned from
+	denied time.Time // an earlier end that was announced since; zero means none
+}
+
+// sizeOf returns the size of a window of which a time is left. Sizes are whole seconds.
+func sizeOf(left time.Duration) time.Duration { return (left + time.Second - 1).Truncate(time.Second) }
+
+// learn corrects the size by an announced end, as the client does: a wrong one can make
+// it too long, and other responses then announce an earlier end. As responses may arrive
+// out of order, that counts if no response announces the later one again, or at once if
+// calls would be delayed for long.
+func (w *learnedWindow) learn(reset, now time.Time) {
+	left, later := sizeOf(reset.Sub(now)), reset.Sub(w.until)
+	switch {
+	case left > w.Size:
+	case later.Abs() <= announceUnit:
+		w.denied = time.Time{}
+		return
+	case later > 0: // the next window
+		if w.denied.IsZero() && w.Size <= learnedWait {
+			return
+		}
+	case w.Size > learnedWait:
+	case w.denied.IsZero():
+		w.denied = reset
+		return
+	case now.Before(w.denied.Add(announceUnit)):
+		return
+	}
+	w.Size, w.until, w.denied = left, reset, time.Time{}
+}
+
+// budgetRecord is the value of a budget in the bucket. Times are milliseconds before or
+// after the write: no clocks are compared.
+type budgetRecord struct {
+	Version int             `json:"v"`
+	Learned *learnedRecord  `json:"learned,omitzero"`
+	Next    int64           `json:"next,omitzero"`
+	Ends    []int64         `json:"ends,omitzero"` // ages
+	Running []runningRecord `json:"running,omitzero"`
+	Queue   []string        `json:"queue,omitzero"`
+	Pause   int64           `json:"pause,omitzero"` // that is left
+}
+
+type learnedRecord struct {
+	Max    int   `json:"max"`
+	Size   int64 `json:"size"`
+	Until  int64 `json:"until"`            // from the write on
+	Denied int64 `json:"denied,omitempty"` // from the write on
+}
+
+type runningRecord struct {
+	Process string `json:"process"`
+	Calls   int    `json:"calls"`
+	Write   uint64 `json:"write"`
+	Age     int64  `json:"age"`
+}
+
+// encode returns the value for a write that begins now.
+func (b *budget) encode(now time.Time) ([]byte, error) {
+	r := budgetRecord{Version: 1, Next: b.next, Queue: b.queue}
+	for _, end := range b.ends {
+		r.Ends = append(r.Ends, now.Sub(end).Milliseconds()) // rounded down: the end is believed to be later
+	}
+	for _, c := range b.running {
+		age := now.Sub(c.since).Milliseconds()
+		r.Running = append(r.Running, runningRecord{c.process, c.calls, c.write, age})
+	}
+	if w := b.learned; w.Max > 0 {
+		r.Learned = &learnedRecord{Max: w.Max, Size: w.Size.Milliseconds(), Until: w.until.Sub(now).Milliseconds()}
+		if !w.denied.IsZero() {
+			r.Learned.Denied = cmp.Or(w.denied.Sub(now).Milliseconds(), 1)
+		}
+	}
+	if b.pause.After(now) {
+		r.Pause = b.pause.Sub(now).Milliseconds() + 1
+	}
+	return json.Marshal(r)
+}
+
+var errFormat = errors.New("the record has an unknown format")
+
+// decodeBudget returns the budget of a value that was written at a time, or later than that.
+// The times are then too late by the difference, which delays calls and admits none.
+func decodeBudget(value []byte, published []api.RateWindow, written time.Time) (budget, error) {
+	b := budget{published: published}
+	if len(value) == 0 {
+		return b, nil
+	}
+	var r budgetRecord
+	if err := json.Unmarshal(value, &r); err != nil {
+		return b, err
+	}
+	if r.Version != 1 {
+		return b, errFormat
+	}
+	at := func(ms int64) time.Time { return written.Add(time.Duration(ms) * time.Millisecond) }
+	b.next, b.queue = r.Next, r.Queue
+	for _, age := range r.Ends {
+		b.ends = append(b.ends, at(-age))
+	}
+	for _, c := range r.Running {
+		b.running = append(b.running, runningCalls{c.Process, c.Calls, c.Write, at(-c.Age)})
+	}
+	if l := r.Learned; l != nil && l.Max > 0 {
+		b.learned = learnedWindow{until: at(l.Until)}
+		b.learned.RateWindow = api.RateWindow{Max: l.Max, Size: time.Duration(l.Size) * time.Millisecond}
+		if l.Denied != 0 {
+			b.learned.denied = at(l.Denied)
+		}
+	}
+	if r.Pause > 0 {
+		b.pause = at(r.Pause)
+	}
+	return b, nil
+}
+
+// refine replaces times by earlier ones that are known from another record. A value that
+// was heard of late has times that are too late, and each process that writes them again
+// would add to that.
+func (b *budget) refine(known *budget) {
+	offset := b.next - int64(len(b.ends)) - (known.next - int64(len(known.ends)))
+	for i := range b.ends {
+		if k := int64(i) + offset; 0 <= k && k < int64(len(known.ends)) {
+			b.ends[i] = earliest(b.ends[i], known.ends[k])
+		}
+	}
+	for i := range b.running {
+		for _, k := range known.running {
+			if r := &b.running[i]; r.process == k.process && r.write == k.write {
+				r.since = earliest(r.since, k.since)
+			}
+		}
+	}
+}

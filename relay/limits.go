@@ -1,0 +1,541 @@
+package relay
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/fastio-go/fastio/api"
+)
+
+const opLimits = "relay.NewLimits"
+
+const (
+	outageWait   = 5 * time.Second // without NATS, until calls start with the limits of their client alone
+	writeTimeout = 2 * time.Second
+	retryEvery   = time.Second // after a write that failed, or whose revision was stale
+	longestFlush = time.Second // until ended calls are recorded, if nothing else is
+	idleWait     = time.Hour
+)
+
+// LimitsOptions are the options of [NewLimits].
+type LimitsOptions struct {
+	Stream Stream // whose bucket holds the limits; the stream itself is not used
+
+	// Name of the credential, the same in all processes that use it; required. It is part
+	// of keys in the bucket: it must not be the credential itself.
+	Name string
+
+	// OnError is called when calls begin to start without NATS, because it cannot be
+	// reached.
+	OnError func(ctx context.Context, err error)
+}
+
+// Limits is an [api.Limiter] for all processes, on any number of machines, that use the
+// same credential. Together they keep the rate limits as one client does: the server
+// refuses no call, unless others use the credential too.
+//
+//	limits, err := relay.NewLimits(ctx, relay.LimitsOptions{Stream: stream, Name: "indexer"})
+//	...
+//	defer limits.Close()
+//	client, err := fastio.New(fastio.WithTokenSource(tokens), fastio.WithLimiter(limits))
+//
+// A group with published windows, see [api.RateWindows], has these. Calls of other groups
+// start at once until a response announces a limit; one of at most 1,000 calls is kept from
+// then on. After a response that refuses a call, or announces that others have used up a
+// window, no process starts a call of the group until the time that the server requires, an
+// hour at most.
+//
+// Processes whose calls wait are served in turn. A call costs about two writes to NATS. The
+// running calls of a process that is lost count for 30 seconds. No clocks of machines are
+// compared.
+//
+// When NATS cannot be reached, a call waits for 5 to 7 seconds. Calls then start at once,
+// within the limits of their own client, until NATS is back.
+type Limits struct {
+	options   LimitsOptions
+	kv        jetstream.KeyValue
+	began     time.Time // by the clock of the server of NATS
+	process   string
+	prefix    string
+	published func(group string) []api.RateWindow
+
+	ctx    context.Context //nolint:containedctx // of the goroutines
+	cancel context.CancelFunc
+	groups sync.WaitGroup
+	watch  sync.WaitGroup
+	closed chan struct{}
+
+	mu    sync.Mutex
+	byKey map[string]*limitGroup
+}
+
+var _ api.Limiter = (*Limits)(nil)
+
+var errLimitsClosed = errors.New("fastio: relay: the Limits are closed")
+
+// NewLimits returns the limits of a credential, for fastio.WithLimiter. Call Close when
+// the calls have ended. It needs ctx for the start only.
+//
+// Errors: [api.InputError] for an option; the error of NATS if the bucket cannot be
+// opened.
+func NewLimits(ctx context.Context, o LimitsOptions) (*Limits, error) {
+	if o.Name == "" {
+		return nil, &api.InputError{Op: opLimits, Field: "name", Rule: "must be given", Got: strconv.Quote(o.Name)}
+	}
+	kv, err := o.Stream.withDefaults().bucket(ctx)
+	if err != nil {
+		return nil, err
+	}
+	stream, err := o.Stream.JetStream.Stream(ctx, "KV_"+kv.Bucket())
+	if err != nil {
+		return nil, fmt.Errorf("fastio: relay: bucket %s: %w", kv.Bucket(), err)
+	}
+	return newLimits(ctx, kv, stream.CachedInfo().TimeStamp, api.RateWindows, o)
+}
+
+func newLimits(
+	ctx context.Context, kv jetstream.KeyValue, began time.Time,
+	published func(string) []api.RateWindow, o LimitsOptions,
+) (*Limits, error) {
+	l := &Limits{
+		options: o, kv: kv, began: began, process: rand.Text()[:13], prefix: "limit." + token(o.Name) + ".",
+		published: published, closed: make(chan struct{}), byKey: map[string]*limitGroup{},
+	}
+	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	l.ctx, l.cancel = life, cancel
+	watcher, err := kv.Watch(life, l.prefix+">")
+	if err != nil {
+		cancel()
+		return nil, fmt.Errorf("fastio: relay: bucket %s: %w", kv.Bucket(), err)
+	}
+	known := make(chan struct{})
+	l.watch.Go(func() {
+		defer func() { _ = watcher.Stop() }()
+		l.listen(watcher, known)
+	})
+	select {
+	case <-known:
+		return l, nil
+	case <-ctx.Done():
+		l.Close()
+		return nil, ctx.Err()
+	}
+}
+
+// listen applies changes of the bucket until the context of l is done. It closes known
+// when the budgets that existed at the start are known.
+func (l *Limits) listen(watcher jetstream.KeyWatcher, known chan struct{}) {
+	for {
+		select {
+		case <-l.ctx.Done():
+			return
+		case entry, ok := <-watcher.Updates():
+			switch {
+			case !ok:
+				return
+			case entry == nil:
+				close(known)
+			default:
+				l.group(entry.Key()).hear(entry, false)
+			}
+		}
+	}
+}
+
+// group returns the group of a key.
+func (l *Limits) group(key string) *limitGroup {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	g := l.byKey[key]
+	if g == nil {
+		g = &limitGroup{Limits: l, key: key, wake: make(chan struct{}, 1)}
+		l.byKey[key] = g
+	}
+	return g
+}
+
+// Acquire waits until a call of a group may start.
+func (l *Limits) Acquire(ctx context.Context, group string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	g := l.group(l.prefix + token(group))
+	w, err := g.enqueue(l.published(group))
+	if w == nil {
+		return err
+	}
+	select {
+	case <-w.admitted:
+		return nil
+	case <-l.closed:
+		err = errLimitsClosed
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	g.abandon(w)
+	return err
+}
+
+// Observe records that a call has ended, and what its response announces.
+func (l *Limits) Observe(group string, limit api.RateLimit) {
+	l.group(l.prefix + token(group)).observe(limit)
+}
+
+// Close records the calls that have ended, which takes some seconds at most if NATS cannot
+// be reached. Calls that wait and later ones fail.
+func (l *Limits) Close() {
+	l.mu.Lock()
+	if !l.isClosed() {
+		close(l.closed)
+	}
+	l.mu.Unlock()
+	l.groups.Wait()
+	l.cancel()
+	l.watch.Wait()
+}
+
+func (l *Limits) isClosed() bool {
+	select {
+	case <-l.closed:
+		return true
+	default:
+		return false
+	}
+}
+
+// limitGroup is a rate group. Its goroutine writes the changes of its budget.
+type limitGroup struct {
+	*Limits
+
+	key  string
+	wake chan struct{}
+
+	mu       sync.Mutex
+	runs     bool // its goroutine
+	budget   budget
+	revision uint64      // of budget; 0 without one
+	broken   error       // why the latest value cannot be used
+	started  []time.Time // of the calls of this process that run
+	ended    []endedCall // of this process, that are not recorded
+	waiters  []*waiter
+	since    time.Time // when the first waiter became the first
+	unsaved  time.Time // since when there are changes that can wait
+	stale    time.Time // when a write met a revision that has not been heard of; zero means none
+	failed   time.Time // the first of the writes that have failed since one succeeded
+	retry    time.Time // no write before
+	alone    bool      // NATS cannot be reached: calls start at once
+}
+
+type waiter struct {
+	admitted chan struct{} // closed when the call may start
+	done     bool
+}
+
+// enqueue starts a call, or returns a waiter for it.
+func (g *limitGroup) enqueue(published []api.RateWindow) (*waiter, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.isClosed() {
+		return nil, errLimitsClosed
+	}
+	g.budget.published = published
+	now := time.Now()
+	if g.alone || !g.budget.counted() && !g.budget.pause.After(now) {
+		g.started = append(g.started, now)
+		return nil, nil
+	}
+	w := &waiter{admitted: make(chan struct{})}
+	if g.waiters = append(g.waiters, w); len(g.waiters) == 1 {
+		g.since = now
+	}
+	g.notify()
+	return w, nil
+}
+
+// abandon gives up a call, which may have been admitted meanwhile.
+func (g *limitGroup) abandon(w *waiter) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if w.done {
+		g.started = g.started[:len(g.started)-1]
+	}
+	g.waiters = slices.DeleteFunc(g.waiters, func(o *waiter) bool { return o == w })
+	g.notify()
+}
+
+// observe ends a call. It is not known which: it has started when the oldest has, or later.
+func (g *limitGroup) observe(limit api.RateLimit) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.started) == 0 {
+		return
+	}
+	e := endedCall{started: g.started[0], at: time.Now(), limit: limit}
+	g.started = g.started[1:]
+	if !g.budget.counted() && limit.RetryAfter <= 0 && limit.Limit <= 0 {
+		return
+	}
+	g.ended = append(g.ended, e)
+	g.ended = g.ended[max(0, len(g.ended)-maxCounted):]
+	g.notify()
+}
+
+// notify wakes the goroutine, which it starts if necessary. The caller holds the mutex.
+func (g *limitGroup) notify() {
+	if !g.runs {
+		g.Limits.mu.Lock()
+		if !g.isClosed() {
+			g.runs = true
+			g.groups.Go(g.run)
+		}
+		g.Limits.mu.Unlock()
+	}
+	select {
+	case g.wake <- struct{}{}:
+	default:
+	}
+}
+
+// hear applies a value of the bucket. One with a lower revision is ignored unless it is
+// the response to a request: the bucket may be a new one.
+func (g *limitGroup) hear(entry jetstream.KeyValueEntry, requested bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	newer := entry.Revision() > g.revision
+	if !newer && !requested {
+		return
+	}
+	value := entry.Value()
+	if entry.Operation() != jetstream.KeyValuePut {
+		value = nil
+	}
+	// When a value is older than these Limits, its age by the clock of the server is known.
+	written := time.Now().Add(-max(0, g.began.Sub(entry.Created())))
+	b, err := decodeBudget(value, g.budget.published, written)
+	if newer && b.next >= g.budget.next {
+		b.refine(&g.budget)
+	}
+	g.budget, g.revision, g.broken, g.stale = b, entry.Revision(), err, time.Time{}
+	if g.runs {
+		g.notify()
+	}
+}
+
+// run writes changes until the Limits are closed, and then the last ones.
+func (g *limitGroup) run() {
+	timer := time.NewTimer(idleWait)
+	defer timer.Stop()
+	for !g.isClosed() {
+		timer.Reset(g.step())
+		select {
+		case <-g.closed:
+		case <-g.wake:
+		case <-timer.C:
+		}
+	}
+	for range 3 { // a write may meet a newer revision
+		if g.step() == idleWait {
+			return
+		}
+	}
+}
+
+// step starts what may start, with one write at most, and returns when to call it again.
+func (g *limitGroup) step() time.Duration {
+	if wait := g.refresh(); wait > 0 {
+		return wait
+	}
+	c, wait := g.plan(time.Now())
+	if c == nil {
+		return wait
+	}
+	return g.write(c)
+}
+
+// refresh requests the latest value if a write met a revision that was not heard of in
+// time. It returns how long to wait for it.
+func (g *limitGroup) refresh() time.Duration {
+	g.mu.Lock()
+	stale := g.stale
+	g.mu.Unlock()
+	if stale.IsZero() {
+		return 0
+	}
+	if wait := time.Until(stale.Add(retryEvery)); wait > 0 && !g.isClosed() {
+		return wait
+	}
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(g.ctx, writeTimeout)
+	defer cancel()
+	entry, err := g.kv.Get(ctx, g.key)
+	switch {
+	case err == nil:
+		g.hear(entry, true)
+	case errors.Is(err, jetstream.ErrKeyNotFound):
+		g.mu.Lock()
+		g.budget, g.revision, g.stale = budget{published: g.budget.published}, 0, time.Time{}
+		g.mu.Unlock()
+	default:
+		return g.fail(err, began)
+	}
+	return 0
+}
+
+// change is a write of a budget.
+type change struct {
+	budget
+
+	now      time.Time
+	revision uint64 // before
+	ended    int    // calls that it records
+	admitted int    // calls that may start when it is written
+}
+
+// plan returns the write that is due, or nil and the time until one may be.
+func (g *limitGroup) plan(now time.Time) (*change, time.Duration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.isClosed() {
+		g.waiters = nil
+	}
+	own := processCalls{
+		process: g.process, running: len(g.started), ended: g.ended, waiting: len(g.waiters), since: g.since,
+		revision: g.revision,
+	}
+	b := g.budget.clone()
+	b.expire(now)
+	ends := b.next
+	b.record(own, now)
+	n, next := b.admit(own, now)
+	if n > 0 && !b.counted() {
+		g.start(n, now)
+		n = 0
+	}
+	wait := idleWait
+	if next.After(now) {
+		wait = next.Sub(now)
+	}
+	due, changed := g.due(&b, b.next > ends, now)
+	if !changed {
+		g.ended, g.unsaved = nil, time.Time{}
+	}
+	if later := g.retry.Sub(now); later > 0 && !g.isClosed() {
+		return nil, later
+	}
+	if n > 0 || due <= 0 || changed && g.isClosed() {
+		g.unsaved = time.Time{}
+		return &change{b, now, g.revision, len(g.ended), n}, 0
+	}
+	return nil, min(wait, due)
+}
+
+// due returns the time until b must be written, and whether it has a change by this
+// process. A change that delays no other process can wait for the next one.
+func (g *limitGroup) due(b *budget, ended bool, now time.Time) (due time.Duration, changed bool) {
+	before := &g.budget
+	if b.pause != before.pause || b.learned != before.learned || len(b.queue) > len(before.queue) {
+		return 0, true
+	}
+	due = idleWait
+	was, is := before.own(g.process), b.own(g.process)
+	if was.calls > 0 && is.calls > 0 {
+		due = was.since.Add(lostAfter / 3).Sub(now)
+	}
+	if was.calls == is.calls && !ended && len(b.queue) == len(before.queue) {
+		return due, false
+	}
+	if g.unsaved.IsZero() {
+		g.unsaved = now
+	}
+	flush := longestFlush
+	for w := range b.windows {
+		flush = min(flush, w.Size/20)
+	}
+	return min(due, g.unsaved.Add(flush).Sub(now)), true
+}
+
+// start starts the first waiting calls. The caller holds the mutex.
+func (g *limitGroup) start(n int, now time.Time) {
+	n = min(n, len(g.waiters)) // some were canceled
+	for _, w := range g.waiters[:n] {
+		w.done = true
+		close(w.admitted)
+		g.started = append(g.started, now)
+	}
+	g.waiters, g.since = g.waiters[n:], now
+}
+
+// write writes a budget and starts the calls that it admits.
+func (g *limitGroup) write(c *change) time.Duration {
+	began := time.Now()
+	revision, err := g.put(c)
+	if err != nil && !conflicts(err) {
+		return g.fail(err, began)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	now := time.Now()
+	if err != nil {
+		if g.revision == c.revision {
+			g.stale = now
+		}
+		return 0
+	}
+	g.failed, g.retry, g.alone = time.Time{}, time.Time{}, false
+	g.ended = g.ended[min(c.ended, len(g.ended)):]
+	g.start(c.admitted, now)
+	if revision < g.revision { // which was heard of before the response
+		g.budget.refine(&c.budget)
+	} else {
+		g.budget, g.revision = c.budget, revision
+	}
+	return 0
+}
+
+func (g *limitGroup) put(c *change) (uint64, error) {
+	g.mu.Lock()
+	broken := g.broken
+	g.mu.Unlock()
+	if broken != nil {
+		return 0, broken
+	}
+	value, err := c.encode(c.now)
+	if err != nil {
+		return 0, err
+	}
+	ctx, cancel := context.WithTimeout(g.ctx, writeTimeout)
+	defer cancel()
+	if c.revision == 0 {
+		return g.kv.Create(ctx, g.key, value)
+	}
+	return g.kv.Update(ctx, g.key, value, c.revision)
+}
+
+// fail records that a request to NATS that began at a time has failed, and returns the time until the next try.
+// Some seconds after the first failure calls start without it.
+func (g *limitGroup) fail(err error, began time.Time) time.Duration {
+	g.mu.Lock()
+	now := time.Now()
+	if g.retry = now.Add(retryEvery); g.failed.IsZero() {
+		g.failed = began
+	}
+	left := g.failed.Add(outageWait).Sub(now)
+	first := left <= 0 && !g.alone
+	if left <= 0 {
+		g.alone = true
+		g.start(len(g.waiters), now)
+	}
+	g.mu.Unlock()
+	if first && g.options.OnError != nil {
+		g.options.OnError(g.ctx, fmt.Errorf("fastio: relay: %s: %w", g.key, err))
+	}
+	return retryEvery
+}
