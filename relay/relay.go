@@ -5,7 +5,7 @@
 //	err := follower.Run(ctx)
 //
 // [Consume] handles the events. [Limits] keeps the rate limits of a credential over all
-// processes that use it.
+// processes that use it, and [Tokens] the tokens of sign-ins.
 //
 // Any number of replicas run a [Follower] with the same profiles. Each profile has one
 // holder, which follows its log and publishes the events to a stream. When a replica
@@ -75,7 +75,7 @@ type Stream struct {
 
 	Name   string // of the stream; default "FASTIO"
 	Prefix string // of the subjects; default "fastio.events"
-	Bucket string // with leases, checkpoints and limits; default "fastio-relay"
+	Bucket string // with leases, checkpoints, limits and tokens; default "fastio-relay"
 
 	Replicas   int           // of stream and bucket, 1 to 5; default 1
 	MaxAge     time.Duration // after which a message is deleted; default 7 days, negative means never
