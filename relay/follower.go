@@ -194,7 +194,8 @@ type replica struct {
 // mark is the latest value of a lease.
 type mark struct {
 	record
-	heard time.Time // by the local clock
+	revision uint64
+	heard    time.Time // by the local clock
 }
 
 type failure struct {
@@ -292,7 +293,7 @@ func (r *replica) watch(ctx context.Context) error {
 
 // apply records a change of the bucket.
 func (r *replica) apply(entry jetstream.KeyValueEntry) {
-	m := mark{heard: time.Now()}
+	m := mark{revision: entry.Revision(), heard: time.Now()}
 	if entry.Operation() != jetstream.KeyValuePut || json.Unmarshal(entry.Value(), &m.record) != nil {
 		delete(r.marks, entry.Key())
 	} else {
@@ -323,7 +324,7 @@ func (r *replica) balance(ctx context.Context) {
 		case s != nil && share[key] != r.name:
 			s.stop()
 		case s == nil && share[key] == r.name && !held && time.Now().After(r.failures[key].until):
-			r.start(ctx, key, p)
+			r.start(ctx, key, p, m.revision)
 		}
 	}
 	r.mu.Lock()
@@ -334,9 +335,10 @@ func (r *replica) balance(ctx context.Context) {
 // stale reports whether a lease must have expired, even if the bucket did not say so.
 func (r *replica) stale(m mark) bool { return time.Since(m.heard) > r.ttl+r.ttl/renewals }
 
-func (r *replica) start(ctx context.Context, key string, p api.Profile) {
+// start starts a session. Expired is the revision of the lease before, 0 if there is none.
+func (r *replica) start(ctx context.Context, key string, p api.Profile, expired uint64) {
 	ctx, stop := context.WithCancel(ctx)
-	s := &session{replica: r, key: key, profile: p, began: time.Now(), stop: stop}
+	s := &session{replica: r, key: key, profile: p, expired: expired, began: time.Now(), stop: stop}
 	r.mu.Lock()
 	r.sessions[key] = s
 	r.mu.Unlock()

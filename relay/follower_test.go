@@ -116,6 +116,27 @@ func TestFollowersTakeOverFromLostReplica(t *testing.T) {
 	checkEpochs(t, stored(t, b.js))
 }
 
+// The clock of a server that has become the leader may be behind.
+func TestFollowerTakesOverLeaseThatServerKeeps(t *testing.T) {
+	t.Parallel()
+	p, ns := newPlatform(1), startServer(t)
+	js, _ := connect(t, ns)
+	if err := (relay.Stream{JetStream: js}).Create(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	kv, err := js.KeyValue(t.Context(), "fastio-relay")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const lost = `{"v": 1, "replica": "lost", "token": "token"}`
+	if _, err := kv.Create(t.Context(), "lease.workspace."+string(p.profiles[0].ID), []byte(lost)); err != nil {
+		t.Fatal(err)
+	}
+	p.add(p.profiles[0], 10)
+	f := p.start(t, ns, func(f *relay.Follower) { f.Lease = 2 * time.Second })
+	eventually(t, "10 events", func() bool { return count(t, f.js) == 10 })
+}
+
 // checkEpochs fails the test if a message has a lower epoch than one before it in the log
 // of its profile, or an event is stored twice.
 func checkEpochs(t *testing.T, messages []*jetstream.RawStreamMsg) {

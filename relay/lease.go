@@ -32,6 +32,7 @@ type lease struct {
 	key     string
 	value   []byte // differs from that of any other lease
 	ttl     time.Duration
+	expired uint64 // revision of the lease before, if it was not renewed by the local clock; 0 if unknown
 	created uint64 // revision
 	latest  uint64 // revision, of the goroutine that renews
 	until   atomic.Pointer[time.Time]
@@ -53,9 +54,10 @@ func newRecord(replica string, profiles []string) []byte {
 	return value
 }
 
-// acquire creates the key. It returns errHeld if it exists. When ctx is done, or the
-// response is lost, the key may be created all the same, and would be held for the whole
-// time of a lease: it is then deleted by a goroutine of late.
+// acquire creates the key. It returns errHeld if it exists and has not the revision
+// expired. When ctx is done, or the response is lost, the key may be created all the
+// same, and would be held for the whole time of a lease: it is then deleted by a goroutine
+// of late.
 func (l *lease) acquire(ctx context.Context, late *sync.WaitGroup) error {
 	created := make(chan error)
 	late.Go(func() {
@@ -82,6 +84,9 @@ func (l *lease) create(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	revision, err := l.kv.Create(ctx, l.key, l.value, jetstream.KeyTTL(l.ttl))
+	if conflicts(err) && l.expired != 0 { // the clock of a server may delay the expiry
+		revision, err = l.put(ctx, l.expired)
+	}
 	if err != nil {
 		var found error // the response may be that of a second send
 		if revision, found = l.find(ctx); found != nil {
@@ -94,6 +99,17 @@ func (l *lease) create(ctx context.Context) error {
 	l.created, l.latest = revision, revision
 	l.extend(began)
 	return nil
+}
+
+// put writes the key if it has that revision.
+func (l *lease) put(ctx context.Context, revision uint64) (uint64, error) {
+	msg := &nats.Msg{Subject: "$KV." + l.kv.Bucket() + "." + l.key, Header: nats.Header{}, Data: l.value}
+	ack, err := l.js.PublishMsg(ctx, msg,
+		jetstream.WithExpectLastSequencePerSubject(revision), jetstream.WithMsgTTL(l.ttl))
+	if err != nil {
+		return 0, err
+	}
+	return ack.Sequence, nil
 }
 
 // find returns the revision of the key if it is ours.
@@ -125,11 +141,9 @@ func (l *lease) renew(ctx context.Context) error {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, l.ttl/renewals)
 	defer cancel()
-	msg := &nats.Msg{Subject: "$KV." + l.kv.Bucket() + "." + l.key, Header: nats.Header{}, Data: l.value}
-	ack, err := l.js.PublishMsg(ctx, msg,
-		jetstream.WithExpectLastSequencePerSubject(l.latest), jetstream.WithMsgTTL(l.ttl))
+	revision, err := l.put(ctx, l.latest)
 	if err == nil {
-		l.latest = ack.Sequence
+		l.latest = revision
 		l.extend(began)
 		return nil
 	}
@@ -137,8 +151,7 @@ func (l *lease) renew(ctx context.Context) error {
 		return err
 	}
 	// A renewal whose response was lost has changed the revision.
-	revision, err := l.find(ctx)
-	if err == nil {
+	if revision, err = l.find(ctx); err == nil {
 		l.latest = revision // the next renewal extends it
 	}
 	return err

@@ -20,6 +20,7 @@ type session struct {
 	*replica
 	key     string
 	profile api.Profile
+	expired uint64 // revision of the lease before
 	began   time.Time
 	stop    context.CancelFunc // gives the profile back
 	err     error              // why it ended; set before it is sent to ended
@@ -31,6 +32,7 @@ type session struct {
 func (s *session) run(ctx context.Context) error {
 	l := &lease{
 		js: s.JetStream, kv: s.kv, key: leasePrefix + s.key, ttl: s.ttl, value: newRecord(s.name, nil),
+		expired: s.expired,
 	}
 	pub, err := s.acquire(ctx, l)
 	if ctx.Err() != nil && err != nil {
