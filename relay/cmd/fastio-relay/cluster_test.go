@@ -402,12 +402,13 @@ func (c *cluster) connect(t *testing.T) {
 	}
 }
 
-// add adds events to all logs.
+// add adds events to all logs, in two categories.
 func (c *cluster) add(n int, created time.Time) {
-	for range n {
+	names := []string{"workspace_storage_file_added", "comment_created"}
+	for i := range n {
 		for _, p := range c.profiles {
 			e := c.platform.AddEvent(fastiotest.Event{
-				Name: "workspace_storage_file_added", Workspace: p.ID, ObjectName: "plan.txt", Created: created,
+				Name: names[i%2], Workspace: p.ID, ObjectName: "plan.txt", Created: created,
 			})
 			c.added[string(p.ID)] = append(c.added[string(p.ID)], "workspace-"+string(p.ID)+"-"+e.ID.Plain())
 		}
@@ -426,12 +427,12 @@ func (c *cluster) behind(ctx context.Context) (map[string]bool, error) {
 	if err != nil {
 		return nil, err
 	}
-	left := map[string]bool{}
-	for _, p := range c.profiles {
-		subject := "fastio.events.workspace." + string(p.ID) + ".workspace"
-		if info.State.Subjects[subject] < uint64(len(c.added[string(p.ID)])) {
-			left[string(p.ID)] = true
-		}
+	stored, left := map[string]uint64{}, map[string]bool{}
+	for subject, n := range info.State.Subjects {
+		stored[strings.Split(subject, ".")[3]] += n
+	}
+	for profile, ids := range c.added {
+		left[profile] = stored[profile] < uint64(len(ids))
 	}
 	return left, nil
 }
