@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -415,26 +416,44 @@ func (c *cluster) add(n int, created time.Time) {
 	}
 }
 
-// behind returns the profiles whose events are not all stored.
-func (c *cluster) behind(ctx context.Context) (map[string]bool, error) {
+// count returns the numbers of stored events by profile.
+func (c *cluster) count(ctx context.Context) (stored map[string]int, total int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	stream, err := c.js.Stream(ctx, "FASTIO")
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	info, err := stream.Info(ctx, jetstream.WithSubjectFilter("fastio.events.workspace.>"))
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	stored, left := map[string]uint64{}, map[string]bool{}
+	stored = map[string]int{}
 	for subject, n := range info.State.Subjects {
-		stored[strings.Split(subject, ".")[3]] += n
+		stored[strings.Split(subject, ".")[3]] += int(n)
+		total += int(n)
 	}
-	for profile, ids := range c.added {
-		left[profile] = stored[profile] < uint64(len(ids))
+	return stored, total, nil
+}
+
+// burst adds events to all logs and returns while they are published.
+func (c *cluster) burst(t *testing.T, n int) {
+	t.Helper()
+	before := 0
+	for _, ids := range c.added {
+		before += len(ids)
 	}
-	return left, nil
+	c.add(n, time.Now())
+	at := before + rand.IntN(n*len(c.profiles))
+	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+		_, stored, err := c.count(t.Context())
+		if err == nil && stored > at {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%d of %d events are stored, want more than %d: %v", stored, before+n*len(c.profiles), at, err)
+		}
+	}
 }
 
 // drain waits until all events are stored, and returns how long it took for each profile
@@ -442,10 +461,10 @@ func (c *cluster) behind(ctx context.Context) (map[string]bool, error) {
 func (c *cluster) drain(ctx context.Context, since time.Time, limit time.Duration) (took []time.Duration, ok bool) {
 	done := map[string]bool{}
 	for {
-		left, err := c.behind(ctx)
+		stored, _, err := c.count(ctx)
 		now := time.Since(since)
-		for _, p := range c.profiles {
-			if id := string(p.ID); err == nil && !left[id] && !done[id] {
+		for id, added := range c.added {
+			if err == nil && stored[id] >= len(added) && !done[id] {
 				done[id] = true
 				took = append(took, now)
 			}

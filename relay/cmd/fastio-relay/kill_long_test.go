@@ -423,7 +423,6 @@ func (c *long) killOne(t *testing.T, round int) {
 	if kind != "replica" {
 		limit = ofNode
 	}
-	c.sample()
 	for !victim.kill(time.Duration(1000+rand.IntN(7000)) * time.Millisecond) {
 		time.Sleep(100 * time.Millisecond) // until it runs again
 	}
@@ -548,8 +547,8 @@ func TestDisturbedClusterLosesNoEvent(t *testing.T) {
 	t.Logf("%d events in %v: %.0f/s", c.total(), backlog, float64(c.total())/backlog.Seconds())
 	for round := 10; round < kills; round++ {
 		c.settle(t)
-		c.add(40, time.Now())
-		time.Sleep(time.Duration(rand.IntN(1500)) * time.Millisecond)
+		c.sample()
+		c.burst(t, 40)
 		c.killOne(t, round)
 		switch {
 		case round%20 == 19:
