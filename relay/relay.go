@@ -15,7 +15,8 @@
 //
 // Every event is stored at least once, and once within the duplicate window of the
 // stream: the Nats-Msg-Id of a message is made of the kind and ID of the profile and of
-// the ID of the event, also when the event is published again.
+// the ID of the event, also when the event is published again. Whatever the window, a
+// holder does not publish what the stream has after the checkpoint of the holder before.
 //
 // Each time a profile gets a holder, its epoch grows. The holder writes the epoch to a
 // message of the stream, and every message that it publishes requires that this is still
