@@ -155,7 +155,7 @@ func (s Stream) bucket(ctx context.Context) (jetstream.KeyValue, error) {
 	if errors.Is(err, jetstream.ErrBucketNotFound) {
 		kv, err = s.JetStream.CreateKeyValue(ctx, jetstream.KeyValueConfig{
 			Bucket:         s.Bucket,
-			Description:    "leases and checkpoints of github.com/fastio-go/fastio/relay",
+			Description:    "leases, checkpoints, rate limits and tokens of github.com/fastio-go/fastio/relay",
 			Replicas:       s.Replicas,
 			LimitMarkerTTL: markerTTL,
 		})

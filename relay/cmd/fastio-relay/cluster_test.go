@@ -97,6 +97,15 @@ func runReplica(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	nc, stop, err := c.connect(ctx, c.logger(os.Stderr))
+	if err != nil {
+		return err
+	}
+	defer stop()
+	stream, err := c.stream(nc)
+	if err != nil {
+		return err
+	}
 	m := newMetrics()
 	client, err := c.client(fastio.WithMiddleware(m.countResponses))
 	if err != nil {
@@ -104,7 +113,7 @@ func runReplica(ctx context.Context, args []string) error {
 	}
 	defer client.CloseIdleConnections()
 	logs := events.New(unlimited{client}, client.Realtime)
-	return c.follow(ctx, logs, m, c.logger(os.Stderr), func(string) {})
+	return c.follow(ctx, stream, logs, m, c.logger(os.Stderr), func(string) {})
 }
 
 // runConsumer prints the ID of each message.

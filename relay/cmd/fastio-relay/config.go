@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/fastio-go/fastio/api"
@@ -24,6 +25,7 @@ type config struct {
 	profiles []api.Profile
 	name     string
 	keyFile  string
+	limits   string
 	listen   string
 	lease    time.Duration
 	since    time.Time
@@ -53,6 +55,8 @@ func (c *config) flags(stderr io.Writer) (f *flag.FlagSet, file *string) {
 	f.Func("profiles", "comma-separated `list` of org:ID, workspace:ID and share:ID; required", c.setProfiles)
 	f.StringVar(&c.name, "name", "", "name of the replica; default: that of the machine with the process ID")
 	f.StringVar(&c.keyFile, "key-file", "", "`file` with the API key")
+	f.StringVar(&c.limits, "limits", "default",
+		"`name` of the user whose rate limits the replicas share; replicas with keys of another user need another name")
 	f.StringVar(&c.listen, "listen", "127.0.0.1:8377", "`address` of the page and the metrics; port 0 picks a free one")
 	f.DurationVar(&c.lease, "lease", 15*time.Second, "time after which others take over from a lost replica, at least 10s")
 	f.Func("since", "`time` of the first event of new profiles, as 2026-01-31T12:00:00Z; default: all events",
@@ -173,7 +177,8 @@ func (c *config) setProfiles(list string) error {
 	return nil
 }
 
-func (c *config) stream(js jetstream.JetStream) relay.Stream {
+func (c *config) stream(nc *nats.Conn) (relay.Stream, error) {
+	js, err := jetstream.New(nc)
 	s := relay.Stream{
 		JetStream: js, Name: c.streamName, Prefix: c.prefix, Bucket: c.bucket,
 		Replicas: c.replicas, MaxAge: cmp.Or(c.maxAge, -1), MaxBytes: c.maxBytes, Duplicates: c.duplicates,
@@ -181,7 +186,7 @@ func (c *config) stream(js jetstream.JetStream) relay.Stream {
 	if c.discard {
 		s.Full = relay.FullDiscard
 	}
-	return s
+	return s, err
 }
 
 func (c *config) logger(out io.Writer) *slog.Logger {

@@ -34,8 +34,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/events"
@@ -66,34 +64,47 @@ func run(
 		return err
 	}
 	logger := c.logger(stderr)
+	nc, stopNATS, err := c.connect(ctx, logger)
+	if err != nil {
+		return err
+	}
+	defer stopNATS()
+	stream, err := c.stream(nc)
+	if err != nil {
+		return err
+	}
 	m := newMetrics()
 	opts := []fastio.Option{fastio.WithMiddleware(m.countResponses)}
 	if c.logDebug {
 		opts = append(opts, fastio.WithLogger(logger))
+	}
+	if c.servers != "" { // a server in the process has one client only
+		limits, err := relay.NewLimits(ctx, relay.LimitsOptions{
+			Stream: stream, Name: c.limits, OnError: func(ctx context.Context, err error) {
+				logger.WarnContext(ctx, "rate limits are not shared", slog.Any("error", err))
+			},
+		})
+		if err != nil {
+			return err
+		}
+		defer limits.Close()
+		opts = append(opts, fastio.WithLimiter(limits))
 	}
 	client, err := c.client(opts...)
 	if err != nil {
 		return err
 	}
 	defer client.CloseIdleConnections()
-	return c.follow(ctx, client.Events, m, logger, started)
+	return c.follow(ctx, stream, client.Events, m, logger, started)
 }
 
 // follow publishes the events of the profiles until ctx is done.
 func (c *config) follow(
-	ctx context.Context, logs *events.Service, m *metrics, logger *slog.Logger, started func(url string),
+	ctx context.Context, stream relay.Stream, logs *events.Service, m *metrics, logger *slog.Logger,
+	started func(url string),
 ) error {
-	nc, stopNATS, err := c.connect(ctx, logger)
-	if err != nil {
-		return err
-	}
-	defer stopNATS()
-	js, err := jetstream.New(nc)
-	if err != nil {
-		return err
-	}
 	f := &relay.Follower{
-		Stream: c.stream(js), Events: logs, Profiles: c.profiles, Name: c.name, Lease: c.lease, Since: c.since,
+		Stream: stream, Events: logs, Profiles: c.profiles, Name: c.name, Lease: c.lease, Since: c.since,
 		OnError: func(ctx context.Context, p api.Profile, err error) {
 			m.errors.Inc()
 			logger.WarnContext(ctx, "a profile is not followed", slog.String("profile", p.String()), slog.Any("error", err))
@@ -110,7 +121,7 @@ func (c *config) follow(
 			slog.String("reason", string(g.Reason)), slog.Time("from", g.From), slog.Time("to", g.To))
 		return nil
 	}
-	s := &site{follower: f, stream: f.Stream, nc: nc, name: c.name, profiles: c.profiles, metrics: m}
+	s := &site{follower: f, stream: stream, nc: stream.JetStream.Conn(), name: c.name, profiles: c.profiles, metrics: m}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", c.listen)
 	if err != nil {
 		return err

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
+
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
 )
@@ -193,4 +195,59 @@ func TestSettingsAreChecked(t *testing.T) {
 	if err := run(t.Context(), []string{"-h"}, os.Getenv, io.Discard, func(string) {}); !errors.Is(err, flag.ErrHelp) {
 		t.Errorf("got %v", err)
 	}
+}
+
+// Two replicas with one key keep the rate limits of the platform together.
+func TestReplicasShareRateLimits(t *testing.T) {
+	ns, err := server.NewServer(&server.Options{
+		Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ns.Start()
+	defer ns.WaitForShutdown()
+	defer ns.Shutdown()
+	s := fastiotest.New()
+	var profiles []string
+	for range 6 {
+		room := s.AddWorkspace(fastiotest.Workspace{}).ID
+		s.Generate(fastiotest.History{Workspace: room, Events: 600})
+		profiles = append(profiles, "workspace:"+string(room))
+	}
+	t.Setenv("FASTIO_BASE_URL", s.Start(t))
+	t.Setenv("FASTIO_TOKEN", s.Token())
+	ctx, cancel := context.WithCancel(t.Context())
+	log := &writer{}
+	var running sync.WaitGroup
+	for _, name := range []string{"one", "two"} {
+		args := []string{
+			"-name", name, "-nats", ns.ClientURL(), "-listen", "127.0.0.1:0", "-profiles", strings.Join(profiles, ","),
+		}
+		address := make(chan string, 1)
+		running.Go(func() {
+			if err := run(ctx, args, os.Getenv, log, func(url string) { address <- url }); err != nil {
+				t.Errorf("%v\n%s", err, log)
+				close(address)
+			}
+		})
+		<-address
+	}
+	const searches = 8 // of two windows; without sharing, each replica makes 5 in the first
+	made := func() (n int) {
+		for _, r := range s.Requests() {
+			if strings.HasSuffix(r.Path, "/events/search/") {
+				n++
+			}
+		}
+		return n
+	}
+	for deadline := time.Now().Add(time.Minute); made() < searches && time.Now().Before(deadline); {
+		time.Sleep(100 * time.Millisecond)
+	}
+	if n := made(); n < searches || s.Refusals() > 0 {
+		t.Errorf("%d searches were made and %d requests refused\n%s", n, s.Refusals(), log)
+	}
+	cancel()
+	running.Wait()
 }
