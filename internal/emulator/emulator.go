@@ -20,7 +20,6 @@ package emulator
 import (
 	"cmp"
 	"io"
-	"net/http"
 	"sync/atomic"
 	"time"
 
@@ -88,7 +87,7 @@ type Server struct {
 	system  *system.Handlers
 	uploads *uploads.Handlers
 
-	mux    *http.ServeMux
+	mux    *mux
 	routes []*wire.Route
 
 	limits limits
@@ -105,14 +104,15 @@ func New(o seed.Options) *Server {
 	}
 	o.Events.Order = cmp.Or(o.Events.Order, seed.OldestFirst)
 	o.Limits.Windows = cmp.Or(o.Limits.Windows, seed.FixedFromFirst)
-	s := &Server{World: world.New(o), mux: http.NewServeMux()}
+	s := &Server{World: world.New(o), mux: &plain}
+	if o.OAuth.DeviceFlow {
+		s.mux = &withDevices
+	}
 	s.connect()
 	s.limits.start(o)
 	s.routes = s.table()
+	s.mux.register(s.routes)
 	for _, r := range s.routes {
-		for _, pattern := range r.Patterns() {
-			s.mux.Handle(r.Method+" "+pattern, endpoint{r})
-		}
 		if r.OnFileShare != nil {
 			s.routes = append(s.routes, r.OnFileShare)
 		}

@@ -28,22 +28,51 @@ func (s *Server) table() []*wire.Route {
 	)
 }
 
-type endpoint struct{ *wire.Route }
+// mux has the patterns of a table. Servers share it: to register the patterns takes longer
+// than all else in [New].
+type mux struct {
+	http.ServeMux
+	once sync.Once
+	size int // of the table
+}
+
+// The device flow is the only option that changes the table.
+var plain, withDevices mux //nolint:gochecknoglobals // written once
+
+func (m *mux) register(table []*wire.Route) {
+	m.once.Do(func() {
+		m.size = len(table)
+		for i, r := range table {
+			for _, pattern := range r.Patterns() {
+				m.Handle(r.Method+" "+pattern, endpoint(i))
+			}
+		}
+	})
+	if len(table) != m.size {
+		panic("emulator: an option changes the table of routes")
+	}
+}
+
+// endpoint is the index of a route in the table.
+type endpoint int
 
 // ServeHTTP stores the matched call, with its path values.
 func (e endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	rt := e.Route
+	m, found := w.(*matched)
+	if !found {
+		return
+	}
+	rt := m.routes[e]
 	if rt.OnFileShare != nil && r.PathValue("entity_type") == wire.KindFileShare {
 		rt = rt.OnFileShare
 	}
-	if m, found := w.(*matched); found {
-		m.call.Route, m.call.Request = rt, r
-	}
+	m.call.Route, m.call.Request = rt, r
 }
 
 type matched struct {
 	http.ResponseWriter
-	call *wire.Call
+	call   *wire.Call
+	routes []*wire.Route
 }
 
 // ServeHTTP answers one request.
@@ -242,7 +271,7 @@ func (s *Server) match(c *wire.Call, r *http.Request) error {
 	}
 	c.Request = inner
 	if s.routeOf(inner) != nil {
-		s.mux.ServeHTTP(&matched{call: c}, muxed(inner))
+		s.mux.ServeHTTP(&matched{call: c, routes: s.routes}, muxed(inner))
 		c.Request.URL = inner.URL
 		return nil
 	}
@@ -292,8 +321,8 @@ func atRoot(path string) bool {
 // routeOf finds the route of a request without redirects and errors of the mux.
 func (s *Server) routeOf(r *http.Request) *wire.Route {
 	h, _ := s.mux.Handler(muxed(r))
-	if e, found := h.(endpoint); found && e.Method == r.Method {
-		return e.Route
+	if e, found := h.(endpoint); found && s.routes[e].Method == r.Method {
+		return s.routes[e]
 	}
 	return nil
 }
