@@ -165,6 +165,9 @@ func (w *watcher) post(ctx context.Context, in io.Reader) {
 			fmt.Fprintln(os.Stderr, err)
 		}
 	}
+	if err := lines.Err(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
 }
 
 // observer prints how changes arrive, and why that has changed.
