@@ -115,7 +115,7 @@ func TestFollowSurvivesRandomCrashes(t *testing.T) {
 	table.Each(t, orders, func(t *testing.T, order fastiotest.Order) {
 		for first := uint64(0); first < each; first += batch {
 			synctest.Test(t, func(t *testing.T) {
-				for seed := first; seed < first+batch && !t.Failed(); seed++ {
+				for seed := first; seed < min(first+batch, each) && !t.Failed(); seed++ {
 					newSchedule(t, seed, order).run()
 				}
 			})

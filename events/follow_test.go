@@ -218,6 +218,7 @@ func TestFollowDeliversOnceAcrossRestarts(t *testing.T) {
 			sameSet(t, want, box.all())
 		}
 		if tt.unordered {
+			table.NotUnderRace(t)
 			synctest.Test(t, func(t *testing.T) { test(t, newWorld(ordered(fastiotest.Unordered))) })
 			return
 		}
@@ -365,6 +366,7 @@ func TestFollowReportsLateEvents(t *testing.T) {
 			}
 		}
 		if tt.unordered {
+			table.NotUnderRace(t)
 			synctest.Test(t, func(t *testing.T) { test(t, newWorld(ordered(fastiotest.Unordered))) })
 			return
 		}

@@ -170,14 +170,15 @@ func TestSubscriptionsWithoutSocketTakeTurns(t *testing.T) {
 		pollOnly   bool
 		spoil      fastiotest.Fault // of dials
 	}
+	many := table.Rounds(120, 120)
 	table.Bubbles(t, map[string]row{
 		"20 that poll only":                 {n: 20, pollOnly: true},
 		"20 and sockets that cannot open":   {n: 20, spoil: fastiotest.Fault{Reset: fastiotest.BeforeHeader}},
-		"120 that poll only":                {n: 120, pollOnly: true},
-		"120 and a server without sockets":  {n: 120, spoil: fastiotest.Fault{Status: http.StatusNotFound}},
-		"120 and sockets that cannot open":  {n: 120, spoil: fastiotest.Fault{Reset: fastiotest.BeforeHeader}},
-		"120 and dials that hang":           {n: 120, spoil: fastiotest.Fault{Delay: time.Hour}},
-		"120 and at most 50 sockets a user": {n: 120, sockets: 50},
+		"many that poll only":               {n: many, pollOnly: true},
+		"many and a server without sockets": {n: many, spoil: fastiotest.Fault{Status: http.StatusNotFound}},
+		"many and sockets that cannot open": {n: many, spoil: fastiotest.Fault{Reset: fastiotest.BeforeHeader}},
+		"many and dials that hang":          {n: many, spoil: fastiotest.Fault{Delay: time.Hour}},
+		"many and fewer sockets":            {n: many, sockets: many * 5 / 12},
 	}, func(t *testing.T, test row) {
 		s := fastiotest.New(func(o *fastiotest.Options) { o.Realtime.MaxSockets = test.sockets })
 		test.spoil.Op = fastiotest.OpRealtimeSocket
@@ -222,8 +223,8 @@ func TestManySocketsReopenInTurn(t *testing.T) {
 	table.Bubbles(t, map[string]fastiotest.Fault{
 		"resets": {Reset: fastiotest.BeforeHeader}, "dials that hang": {Delay: time.Hour},
 	}, func(t *testing.T, fault fastiotest.Fault) {
-		const n, outage = 300, 25 * time.Minute
-		s := fastiotest.New()
+		const outage = 25 * time.Minute
+		s, n := fastiotest.New(), table.Rounds(300, 300)
 		w := newCrowd(t, s, n, &realtime.Options{PingInterval: time.Hour})
 		time.Sleep(time.Hour)
 		fault.Op = fastiotest.OpRealtimeSocket

@@ -113,13 +113,13 @@ func TestDirSendsWhatTheTargetDoesNotHave(t *testing.T) {
 func TestDirSendsSmallFilesTogether(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+		w, n := newWorld(t), table.Rounds(1000, 1000)
 		local := map[string]string{}
-		for i := range 1000 {
+		for i := range n {
 			local[fmt.Sprintf("%d/%d.txt", i%10, i)] = strconv.Itoa(i)
 		}
 		result, err := w.client.Uploads.FS(t.Context(), w.to, tree(local), nil)
-		if err != nil || result.Done != 1000 {
+		if err != nil || result.Done != n {
 			t.Fatalf("%+v, %v", result, err)
 		}
 		if n := len(w.Requests()); n > 8 {
@@ -311,13 +311,14 @@ func TestDirContinuesSessions(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t)
-				content := random(40 << 20)
+				content := random(5 << 20)
 				sessions := map[string]uploads.Session{}
 				ctx, cancel := context.WithCancel(t.Context())
 				o := &uploads.DirOptions{
+					ChunkSize: 1 << 20,
 					OnSession: func(_ context.Context, path string, s uploads.Session) { sessions[path] = s },
 					OnProgress: func(_ context.Context, p api.DirProgress) {
-						if p.File.Done >= 24<<20 {
+						if p.File.Done >= 3<<20 {
 							cancel()
 						}
 					},
@@ -327,7 +328,7 @@ func TestDirContinuesSessions(t *testing.T) {
 				}
 				w.Forget()
 				content = change(content)
-				o = &uploads.DirOptions{Sessions: sessions}
+				o = &uploads.DirOptions{ChunkSize: 1 << 20, Sessions: sessions}
 				_, err := w.client.Uploads.FS(t.Context(), w.to, tree(map[string]string{"a": string(content)}), o)
 				if err != nil {
 					t.Fatal(err)

@@ -203,10 +203,11 @@ func TestResumeSendsMissingChunks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		content := random(40<<20 + 5)
+		content := random(5<<20 + 5)
 		ctx, crash := context.WithCancel(t.Context())
 		var saved []byte
 		o := &uploads.FileOptions{
+			ChunkSize: 1 << 20,
 			OnSession: func(_ context.Context, s uploads.Session) {
 				var err error
 				if saved, err = json.Marshal(s); err != nil {
@@ -214,7 +215,7 @@ func TestResumeSendsMissingChunks(t *testing.T) {
 				}
 			},
 			OnProgress: func(_ context.Context, p api.Progress) {
-				if p.Done >= 16<<20 {
+				if p.Done >= 2<<20 {
 					crash()
 				}
 			},

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/fastio-go/fastio/internal/table"
 )
 
 // A shape is another form of a response that the platform was seen or is
@@ -425,6 +427,7 @@ var exceptions = map[string]string{
 // A response in any of the alterations decodes to the same result.
 func TestShapesDecodeToTheSame(t *testing.T) {
 	t.Parallel()
+	table.NotUnderRace(t)
 	for area, calls := range live(t) {
 		t.Run(area, func(t *testing.T) {
 			t.Parallel()

@@ -17,6 +17,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/internal/table"
 )
 
 // Every value of every response is replaced by values that the platform, or a
@@ -26,6 +27,7 @@ import (
 // and its unknown members are kept.
 func TestMutatedResponsesAreDecoded(t *testing.T) {
 	t.Parallel()
+	table.NotUnderRace(t)
 	left := slices.Clone(readable)
 	for area, calls := range live(t) {
 		left = slices.DeleteFunc(left, func(name string) bool {

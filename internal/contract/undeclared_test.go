@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/internal/table"
 )
 
 // undeclared is a name that no endpoint accepts.
@@ -86,6 +87,7 @@ func withBody(r *http.Request, body []byte) *http.Request {
 // with DropUndeclared.
 func TestUndeclaredFields(t *testing.T) {
 	t.Parallel()
+	table.NotUnderRace(t)
 	for area, calls := range live(t) {
 		t.Run(area, func(t *testing.T) {
 			t.Parallel()

@@ -17,6 +17,7 @@ import (
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest/seed"
+	"github.com/fastio-go/fastio/internal/table"
 )
 
 // A refusal is an error row of the platform's documents, from testdata/refusals:
@@ -95,7 +96,8 @@ func parseRefusal(t *testing.T, head []string, line string) refusal {
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	before := stepsOf(t, "testdata/refusals-world.txt", worldSteps(t))
-	for _, row := range refusals(t) {
+	all := refusals(t)
+	for _, row := range all[:table.Rounds(len(all), len(all))] {
 		t.Run(row.operation+"/"+row.cause, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) { row.check(t, before) })

@@ -1,5 +1,5 @@
 // Package table runs the rows of a test as parallel subtests, and determines how often
-// long tests repeat.
+// long tests repeat and which of them the race detector leaves out.
 package table
 
 import (
@@ -33,11 +33,22 @@ func Rounds[N int | int64](short, long N) N {
 	switch {
 	case setting("-tags") == "soak":
 		return long
-	case setting("-race") == "true":
+	case race():
 		return max(short/4, 1)
 	}
 	return short
 }
+
+// NotUnderRace skips a test that takes long under the race detector because of its size.
+// Other tests must have the same goroutines.
+func NotUnderRace(t *testing.T) {
+	t.Helper()
+	if race() && setting("-tags") != "soak" {
+		t.Skip("takes long under the race detector, which other tests of these goroutines use")
+	}
+}
+
+func race() bool { return setting("-race") == "true" }
 
 // setting returns a setting of the build.
 func setting(key string) string {
