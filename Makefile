@@ -14,8 +14,6 @@ MODULES := . examples examples/relay keyring otelfastio relay internal/conforman
 PLAIN := $(filter-out internal/conformance,$(MODULES))
 # Those that link a NATS server, which takes long to compile.
 SERVER := examples/relay relay
-# Those that are vetted for other systems too: otelfastio has no code that depends on one.
-PORTED := $(filter-out otelfastio $(SERVER),$(MODULES))
 PEER := internal/conformance/peer
 
 FUZZTIME  ?= 5s
@@ -42,11 +40,11 @@ silent = for module in $(MODULES); do echo "[$$module] "$(call quote,$(1)); \
 	found=$$(cd "$$module" && $(1)) && [ -z "$$found" ] || { echo "$$found"; exit 1; }; done
 
 .PHONY: all
-all: fmt-check vet vet-others lint tidy-check generate-check fix-check readme-test test test-jsonv2 bench-check
+all: fmt-check vet lint tidy-check generate-check fix-check readme-test test test-jsonv2 bench-check
 
 # One build serves all tools and all modules.
-$(BIN)/.built: tools/go.mod tools/go.sum
-	go -C tools build -o $(BIN)/ tool
+$(BIN)/.built: tools/go.mod tools/go.sum tools/vet/main.go
+	go -C tools build -o $(BIN)/ tool ./vet
 	touch $@
 
 .PHONY: fmt-check
@@ -54,17 +52,13 @@ fmt-check: $(BIN)/.built
 	@$(call silent,$(BIN)/gofumpt -l .)
 
 .PHONY: vet
-vet:
-	@$(call each,go vet ./...)
-
-.PHONY: vet-others
-vet-others: # Windows, where int has 32 bits here, with the long tests; tests of sockets do not compile for a browser
-	@$(call each,GOOS=windows GOARCH=386 go vet -tags=soak ./...,$(PORTED))
-	GOOS=js GOARCH=wasm go build ./...
+vet: $(BIN)/.built # for other systems: Windows, where int has 32 bits here, with the long tests, and a browser
+	@$(call each,GOOS=windows GOARCH=386 GOFLAGS="$$GOFLAGS -tags=soak" $(BIN)/vet ./...)
+	GOOS=js GOARCH=wasm $(BIN)/vet -tests=false ./... # tests of sockets do not compile for it
 
 .PHONY: lint
-lint: $(BIN)/.built
-	@$(call each,$(BIN)/golangci-lint run --allow-parallel-runners ./...)
+lint: $(BIN)/.built # with all analyzers of go vet
+	@$(call each,GOGC=400 GOMEMLIMIT=4GiB $(BIN)/golangci-lint run --allow-parallel-runners ./...)
 
 .PHONY: tidy-check
 tidy-check:
@@ -83,13 +77,20 @@ fix-check:
 	@$(call silent,go fix -diff ./...)
 
 .PHONY: test
-test:
-	@$(call each,go test -race -shuffle=on ./...,$(filter-out $(SERVER),$(PLAIN)))
-	@$(call each,go test -shuffle=on ./...,$(SERVER)) # soak has their races: a NATS server takes minutes to compile for it
+test: # side by side: the tests with a NATS server wait for processes most of the time
+	@$(MAKE) --no-print-directory -j2 test-race test-server
+
+.PHONY: test-race
+test-race:
+	@$(call each,go test -race -vet=off -shuffle=on ./...,$(filter-out $(SERVER),$(PLAIN)))
+
+.PHONY: test-server
+test-server: # soak has their races
+	@$(call each,go test -vet=off -shuffle=on ./...,$(SERVER))
 
 .PHONY: test-jsonv2
 test-jsonv2: # where the JSON package is the standard library's, as it will be everywhere one day
-	GOEXPERIMENT=jsonv2 go test ./api ./account ./internal/call ./internal/transport
+	GOEXPERIMENT=jsonv2 go test -vet=off ./api ./account ./internal/call ./internal/transport
 
 .PHONY: conformance
 conformance: $(PEER)/node_modules/.package-lock.json
@@ -120,7 +121,8 @@ bench:
 
 .PHONY: bench-check
 bench-check: # that every benchmark still runs; its numbers mean nothing
-	@$(call each,go test -run='^$$' -bench=. -benchtime=1x ./...)
+	@for dir in $$(git grep -l --untracked '^func Benchmark' | xargs -n1 dirname | sort -u); do \
+		go -C "$$dir" test -vet=off -run='^$$' -bench=. -benchtime=1x; done
 
 .PHONY: soak
 soak:

@@ -1,0 +1,40 @@
+// Command vet runs the analyzers of go vet on packages of the current module. It reads them
+// and all that they import as source: to check them for another system with GOOS and GOARCH,
+// nothing is compiled for it.
+package main
+
+import (
+	"flag"
+	"log"
+	"os"
+
+	"golang.org/x/tools/go/analysis/checker"
+	"golang.org/x/tools/go/analysis/suite/vet"
+	"golang.org/x/tools/go/packages"
+)
+
+func main() {
+	log.SetFlags(0)
+	tests := flag.Bool("tests", true, "with the tests of the packages")
+	flag.Parse()
+	mode := packages.LoadAllSyntax | packages.NeedModule
+	found, err := packages.Load(&packages.Config{Mode: mode, Tests: *tests}, flag.Args()...)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if packages.PrintErrors(found) > 0 {
+		os.Exit(1)
+	}
+	result, err := checker.Analyze(vet.Suite, found, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := result.PrintText(os.Stdout, -1); err != nil {
+		log.Fatal(err)
+	}
+	for _, root := range result.Roots {
+		if root.Err != nil || len(root.Diagnostics) > 0 {
+			os.Exit(1)
+		}
+	}
+}
