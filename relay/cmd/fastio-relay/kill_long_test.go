@@ -438,6 +438,18 @@ func (c *long) killOne(t *testing.T, round int) {
 	c.measure(t, kind, killed, limit)
 }
 
+// killAll kills all processes of a kind at once.
+func (c *long) killAll(t *testing.T, kind string, all []*process) {
+	t.Helper()
+	c.burst(t, 40)
+	for _, p := range all {
+		if p.kill(2 * time.Second) {
+			c.counts["kills of "+kind]++
+		}
+	}
+	c.measure(t, kind, time.Now(), ofNode)
+}
+
 // pause stops a replica for three leases and continues it.
 func (c *long) pause(t *testing.T) {
 	t.Helper()
@@ -555,6 +567,10 @@ func TestDisturbedClusterLosesNoEvent(t *testing.T) {
 			c.pause(t)
 		case round%30 == 20:
 			c.fill(t)
+		case round%25 == 12:
+			c.killAll(t, "all nodes", c.nodes)
+		case round%25 == 13:
+			c.killAll(t, "all replicas", c.replicas)
 		case round%10 == 5:
 			c.consumer.kill(time.Second)
 			c.counts["kills of consumer"]++
