@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+
+	"github.com/fastio-go/fastio/internal/table"
 )
 
 // Scripts are files of scenarios, testdata/scripts/*.txt:
@@ -199,7 +201,7 @@ func TestScripts(t *testing.T) {
 			t.Fatal(err)
 		}
 		area := strings.TrimSuffix(filepath.Base(file), ".txt")
-		for _, s := range all {
+		for _, s := range all[:table.Rounds(len(all), len(all))] {
 			t.Run(area+"/"+s.name, func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
