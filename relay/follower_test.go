@@ -1,11 +1,16 @@
 package relay_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -14,8 +19,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/events"
+	"github.com/fastio-go/fastio/fastiotest"
 	"github.com/fastio-go/fastio/relay"
 )
 
@@ -223,6 +230,154 @@ func TestEventsAfterTheCheckpointAreNotStoredTwice(t *testing.T) {
 	})
 	checkEpochs(t, stored(t, b.js))
 }
+
+// The sequence in the checkpoint is one that the stream has not reached again.
+func TestEventsInANewStreamAreNotStoredTwice(t *testing.T) {
+	t.Parallel()
+	p, ns := newPlatform(1), startServer(t)
+	short := func(f *relay.Follower) { f.Stream.Duplicates = 100 * time.Millisecond }
+	p.add(p.profiles[0], 20)
+	f := p.start(t, ns, short)
+	eventually(t, "20 events", func() bool { return f.Stats().Published == 20 })
+	f.stop()
+	kv, err := f.js.KeyValue(t.Context(), "fastio-relay")
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := "checkpoint.workspace=2E" + string(p.profiles[0].ID)
+	old, err := kv.Get(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.js.DeleteStream(t.Context(), "FASTIO"); err != nil {
+		t.Fatal(err)
+	}
+	f = p.start(t, ns, short)
+	p.add(p.profiles[0], 10)
+	eventually(t, "10 events", func() bool { return f.Stats().Published == 10 })
+	f.stop()
+	if _, err := kv.Put(t.Context(), key, old.Value()); err != nil { // as if it had not been saved since
+		t.Fatal(err)
+	}
+	time.Sleep(300 * time.Millisecond) // longer than the duplicate window
+	f = p.start(t, ns, short)
+	eventually(t, "10 events are published again", func() bool {
+		s := f.Stats()
+		return s.Duplicates+s.Published == 10
+	})
+	checkEpochs(t, stored(t, f.js))
+}
+
+// A slow connection takes longer for all IDs than a request may take.
+func TestFollowerReadsManyIDsOverASlowConnection(t *testing.T) {
+	t.Parallel()
+	p, ns := newPlatform(1), startServer(t)
+	f := p.start(t, ns, nil)
+	eventually(t, "a profile", func() bool { return len(f.Stats().Held) == 1 })
+	js, _ := connect(t, ns)
+	for i := range 6000 {
+		id := jetstream.WithMsgID(strconv.Itoa(i))
+		_, err := js.PublishAsync("fastio.events.workspace."+string(p.profiles[0].ID)+".test", nil, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	<-js.PublishAsyncComplete()
+	f.link.delay.Store(int64(900 * time.Millisecond))
+	p.add(p.profiles[0], 1)
+	eventually(t, "an event", func() bool { return count(t, js) == 6001 })
+	f.link.delay.Store(0)
+}
+
+func TestBatchOfDuplicatesIsNotCountedAsStored(t *testing.T) {
+	t.Parallel()
+	p, ns := newPlatform(1), startServer(t)
+	p.add(p.profiles[0], 300)
+	f := p.start(t, ns, nil)
+	eventually(t, "300 events", func() bool { return f.Stats().Published == 300 })
+	f.stop()
+	stream, err := f.js.Stream(t.Context(), "FASTIO")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stream.Purge(t.Context()); err != nil { // the stream still has their IDs
+		t.Fatal(err)
+	}
+	kv, err := f.js.KeyValue(t.Context(), "fastio-relay")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := kv.Purge(t.Context(), "checkpoint.workspace=2E"+string(p.profiles[0].ID)); err != nil {
+		t.Fatal(err)
+	}
+	f = p.start(t, ns, nil)
+	eventually(t, "all are published again", func() bool {
+		s := f.Stats()
+		return s.Duplicates+s.Published == 300
+	})
+	if s := f.Stats(); s.Published != 0 {
+		t.Errorf("%d events are counted as stored", s.Published)
+	}
+}
+
+func TestFollowerNamesAnEventThatIsTooLarge(t *testing.T) {
+	t.Parallel()
+	p, ns := newPlatform(1), startServer(t)
+	p.add(p.profiles[0], 10)
+	p.AddEvent(fastiotest.Event{
+		Name: "workspace_storage_file_added", Workspace: p.profiles[0].ID, ObjectName: strings.Repeat("x", 2<<20),
+		Created: time.Now().Add(-time.Second),
+	})
+	texts := make(chan string, 1)
+	f := p.start(t, ns, func(f *relay.Follower) {
+		f.OnRetry = func(_ context.Context, e api.RetryEvent) {
+			select {
+			case texts <- e.Err.Error():
+			default:
+			}
+		}
+	})
+	want := regexp.MustCompile(`^message workspace-\d+-\w+ of \d{7} bytes: nats: maximum payload exceeded$`)
+	if text := <-texts; !want.MatchString(text) {
+		t.Errorf("the first error is %q", text)
+	}
+	eventually(t, "the events before it", func() bool { return count(t, f.js) == 10 })
+}
+
+// Without this, the stream would take the second one for a duplicate.
+func TestFollowerPublishesEventsWithoutIDs(t *testing.T) {
+	t.Parallel()
+	p, ns := newPlatform(1), startServer(t)
+	p.add(p.profiles[0], 3)
+	f := p.start(t, ns, func(f *relay.Follower) {
+		f.Events = events.New(unlimited{p.Client(t, fastio.WithMiddleware(removeIDs))}, p)
+	})
+	eventually(t, "3 events", func() bool { return count(t, f.js) == 3 })
+	eventually(t, "they are found again", func() bool { return f.Stats().Duplicates >= 3 })
+	if n := count(t, f.js); n != 3 {
+		t.Errorf("%d events are stored, want 3", n)
+	}
+}
+
+// removeIDs removes the IDs of events from responses.
+func removeIDs(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		resp, err := next.RoundTrip(r)
+		if err != nil {
+			return nil, err
+		}
+		defer resp.Body.Close()
+		body, err := io.ReadAll(resp.Body)
+		body = regexp.MustCompile(`"event_id":"[^"]*"`).ReplaceAll(body, []byte(`"event_id":""`))
+		resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+		resp.Header.Del("Content-Length")
+		return resp, err
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 func TestCheckpointStoreRefusesLowerEpochs(t *testing.T) {
 	t.Parallel()

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -44,7 +45,8 @@ func startServer(tb testing.TB) *server.Server {
 
 // link is a connection to a server that a test can cut and delay.
 type link struct {
-	ns *server.Server
+	ns    *server.Server
+	delay atomic.Int64 // of each write, in nanoseconds
 
 	mu    sync.Mutex
 	cut   bool
@@ -114,6 +116,7 @@ type linkConn struct {
 }
 
 func (c *linkConn) Write(b []byte) (int, error) {
+	time.Sleep(time.Duration(c.l.delay.Load()))
 	c.l.mu.Lock()
 	defer c.l.mu.Unlock()
 	if c.l.hold {

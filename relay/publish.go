@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"strconv"
@@ -123,12 +125,17 @@ func newPublisher(f *fence, l *lease) *publisher {
 
 // add queues an event. It waits while the queue is full.
 func (p *publisher) add(ctx context.Context, e *events.Event) error {
-	body, err := json.Marshal(e)
+	body, err := json.Marshal(e, json.Deterministic(true))
 	if err != nil {
 		return fmt.Errorf("event %s: %w", e.ID, err)
 	}
+	id := e.ID.Plain()
+	if id == "" { // the stream would drop another one without an ID as a duplicate
+		sum := sha256.Sum256(body)
+		id = hex.EncodeToString(sum[:16])
+	}
 	m := message{
-		id:      string(p.profile.Kind) + "-" + string(p.profile.ID) + "-" + e.ID.Plain(),
+		id:      string(p.profile.Kind) + "-" + string(p.profile.ID) + "-" + id,
 		subject: p.stream.subject(p.profile, e.Category),
 		body:    body,
 	}
@@ -276,11 +283,14 @@ func (p *publisher) send(ctx context.Context, batch []message) (done int, err er
 	switch code := codeOf(err); {
 	case err == nil:
 		p.size = min(2*p.size, maxBatch)
-	case code == 0: // the batch may be stored, or will be
+	case size > 1 && (code != 0 && !conflicts(err) || errors.Is(err, nats.ErrMaxPayload)):
+		// A message is a duplicate, or does not fit. Those before it may be stored.
+		p.size, err = size/2, nil
+		if stored == 0 {
+			p.known = nil
+		}
+	case code == 0 || conflicts(err): // the batch may be stored, or will be
 		p.known = nil
-	case size > 1 && !conflicts(err): // it holds a duplicate or does not fit into the stream
-		p.size = size / 2
-		err = nil
 	}
 	return done + stored, err
 }
@@ -294,11 +304,17 @@ func (p *publisher) recall(ctx context.Context) error {
 	if p.known != nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
+	info, err := p.messages.Info(ctx)
+	if err != nil {
+		return fmt.Errorf("reading the stream: %w", err)
+	}
+	start := p.last.Load() + 1
+	if start > info.State.LastSeq+1 { // the stream is another one
+		start = 1
+	}
 	messages, err := p.messages.CreateConsumer(ctx, jetstream.ConsumerConfig{
 		FilterSubject: p.stream.Prefix + "." + profileKey(p.profile) + ".*",
-		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: p.last.Load() + 1,
+		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: start,
 		AckPolicy: jetstream.AckNonePolicy, HeadersOnly: true, MemoryStorage: true, InactiveThreshold: requestTimeout,
 	})
 	if err != nil {
@@ -310,20 +326,29 @@ func (p *publisher) recall(ctx context.Context) error {
 		left = 0
 	}
 	for left > 0 {
-		batch, err := messages.Fetch(min(left, 1000), jetstream.FetchContext(ctx))
+		n, err := fetchIDs(ctx, messages, min(left, 1000), known)
 		if err != nil {
 			return fmt.Errorf("reading the stream: %w", err)
 		}
-		for msg := range batch.Messages() {
-			known[msg.Headers().Get(jetstream.MsgIDHeader)] = true
-			left--
-		}
-		if err := cmp.Or(batch.Error(), ctx.Err()); err != nil {
-			return fmt.Errorf("reading the stream: %w", err)
-		}
+		left -= n
 	}
 	p.known = known
 	return p.messages.DeleteConsumer(ctx, messages.CachedInfo().Name)
+}
+
+// fetchIDs adds the IDs of up to most messages to known and returns their number.
+func fetchIDs(ctx context.Context, messages jetstream.Consumer, most int, known map[string]bool) (n int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	batch, err := messages.Fetch(most, jetstream.FetchContext(ctx))
+	if err != nil {
+		return 0, err
+	}
+	for msg := range batch.Messages() {
+		known[msg.Headers().Get(jetstream.MsgIDHeader)] = true
+		n++
+	}
+	return n, cmp.Or(batch.Error(), ctx.Err())
 }
 
 // stored records the sequence of a stored message.
@@ -354,7 +379,7 @@ func (p *publisher) sendOne(ctx context.Context, m message) error {
 	ack, err := p.stream.JetStream.PublishMsg(ctx, msg)
 	switch {
 	case err != nil:
-		return err
+		return fmt.Errorf("message %s of %d bytes: %w", m.id, len(m.body), err)
 	case ack.Duplicate:
 		p.duplicates.Add(1)
 	default:
@@ -434,15 +459,17 @@ func (p *publisher) sendFast(ctx context.Context, batch []message) (done int, er
 			failure = err
 		case ack.Type == "gap":
 			failure = errors.New("messages were lost on their way to the stream")
-		case ack.Type != "":
-		case ack.Duplicate: // the first one
-			p.duplicates.Add(1)
-			return 1, nil
-		default:
-			n := int(min(ack.Count, maxBatch))
-			p.stored(ack.Sequence, n)
-			return min(n, len(batch)), failure
 		}
+		if ack.Type != "" {
+			continue
+		}
+		n := int(min(ack.Count, maxBatch))
+		if ack.Sequence == 0 { // all are duplicates
+			p.duplicates.Add(ack.Count)
+		} else {
+			p.stored(ack.Sequence, n)
+		}
+		return min(n, len(batch)), failure
 	}
 }
 
@@ -481,11 +508,10 @@ func (p *publisher) sendAtomic(ctx context.Context, batch []message) (done int, 
 
 // batchAck is a response to a batch.
 type batchAck struct {
-	Error     *jetstream.APIError `json:"error"`
-	Type      string              `json:"type"` // of a message before the result of a fast batch
-	Sequence  uint64              `json:"seq"`  // of the last message
-	Count     uint64              `json:"count"`
-	Duplicate bool                `json:"duplicate"`
+	Error    *jetstream.APIError `json:"error"`
+	Type     string              `json:"type"`  // of a message before the result of a fast batch
+	Sequence uint64              `json:"seq"`   // of the last message that was stored, 0 if none was
+	Count    uint64              `json:"count"` // of the messages of the batch that are stored
 }
 
 func parseAck(data []byte) (ack batchAck, err error) {
