@@ -23,10 +23,12 @@ const opConsume = "relay.Consume"
 
 // Headers of a dead letter, besides those of the message.
 const (
-	HeaderError    = "Fastio-Error"    // text of the last error
+	HeaderError    = "Fastio-Error"    // text of the last error, its first 1024 bytes
 	HeaderSubject  = "Fastio-Subject"  // subject of the message
 	HeaderSequence = "Fastio-Sequence" // sequence of the message in the stream
 )
+
+const maxErrorText = 1024 // bytes: a header that is too long is refused with its message
 
 // formatPause is the time until a message of a newer format is delivered again.
 const formatPause = time.Minute
@@ -252,9 +254,12 @@ func (c *consumer[T]) runProfile(ctx context.Context, subject string) error {
 	return c.run(ctx, durable)
 }
 
+// pullTime is the time of a request for messages. A missing heartbeat is noticed after it.
+const pullTime = 10 * time.Second
+
 // run consumes until ctx is done. It holds no message that it does not handle.
 func (c *consumer[T]) run(ctx context.Context, durable jetstream.Consumer) error {
-	messages, err := durable.Messages(jetstream.PullMaxMessages(1))
+	messages, err := durable.Messages(jetstream.PullMaxMessages(1), jetstream.PullExpiry(pullTime))
 	if err != nil {
 		return c.wrap(c.Name, err)
 	}
@@ -267,8 +272,11 @@ func (c *consumer[T]) run(ctx context.Context, durable jetstream.Consumer) error
 			}
 			return ctx.Err()
 		}
-		if errors.Is(err, jetstream.ErrNoHeartbeat) { // the connection or the leader was lost: the library recovers
-			continue
+		if errors.Is(err, jetstream.ErrNoHeartbeat) {
+			_, err = durable.Info(ctx)
+			if code := codeOf(err); code != jetstream.JSErrCodeConsumerNotFound && code != jetstream.JSErrCodeStreamNotFound {
+				continue // the connection or the leader was lost: the library recovers
+			}
 		}
 		if err != nil {
 			return c.wrap(c.Name, err)
@@ -492,8 +500,9 @@ func (c *consumer[T]) bury(ctx context.Context, d delivery, cause error) {
 	timed, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
 	defer cancel()
 	sequence := strconv.FormatUint(d.meta.Sequence.Stream, 10)
+	text := strings.Join(strings.Fields(cause.Error()), " ")
 	letter := &nats.Msg{Subject: c.Stream.Prefix + "-dead." + c.Name, Data: d.Data(), Header: nats.Header{
-		HeaderError:    {strings.Join(strings.Fields(cause.Error()), " ")},
+		HeaderError:    {strings.ToValidUTF8(text[:min(len(text), maxErrorText)], "")},
 		HeaderSubject:  {d.Subject()},
 		HeaderSequence: {sequence},
 		HeaderFormat:   d.Headers()[HeaderFormat],

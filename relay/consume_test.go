@@ -5,11 +5,13 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/events"
@@ -99,7 +101,7 @@ func TestConsumeTriesAgainAndKeepsDeadLetters(t *testing.T) {
 		Stream: f.Stream, Name: "index", Ordered: true, Tries: 3, Backoff: time.Millisecond,
 	}, func(m relay.Message[events.Event]) error {
 		if m.Sequence == 3 || m.Sequence == 4 && m.Try < 3 {
-			return errors.New("no\r\nindex")
+			return errors.New(strings.Repeat("no\r\nindex ", 10_000)) // more than a header may have
 		}
 		return nil
 	})
@@ -121,9 +123,40 @@ func TestConsumeTriesAgainAndKeepsDeadLetters(t *testing.T) {
 		t.Fatal(err)
 	}
 	letter, err := dead.GetMsg(t.Context(), 1)
-	if err != nil || letter.Subject != "fastio.events-dead.index" || letter.Header.Get(relay.HeaderError) != "no index" ||
+	text := strings.Repeat("no index ", 10_000)[:1024]
+	if err != nil || letter.Subject != "fastio.events-dead.index" || letter.Header.Get(relay.HeaderError) != text ||
 		letter.Header.Get(relay.HeaderSequence) != "3" || len(letter.Data) == 0 {
 		t.Errorf("the dead letter is %+v: %v", letter, err)
+	}
+}
+
+// While a handler runs, the server has no request that it could refuse.
+func TestConsumeEndsWhenItsConsumerIsDeleted(t *testing.T) {
+	t.Parallel()
+	p, ns := newPlatform(1), startServer(t)
+	p.add(p.profiles[0], 1)
+	f := p.start(t, ns, nil)
+	handling, deleted, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	go func() {
+		o := relay.ConsumeOptions{Stream: f.Stream, Name: "index"}
+		done <- relay.Consume(t.Context(), o, func(context.Context, relay.Message[events.Event]) error {
+			close(handling)
+			<-deleted
+			return nil
+		})
+	}()
+	<-handling
+	if err := f.js.DeleteConsumer(t.Context(), "FASTIO", "index"); err != nil {
+		t.Fatal(err)
+	}
+	close(deleted)
+	select {
+	case err := <-done:
+		if !errors.Is(err, jetstream.ErrConsumerNotFound) {
+			t.Errorf("Consume returned %v", err)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("Consume has not returned")
 	}
 }
 
