@@ -12,12 +12,12 @@ import (
 )
 
 const (
-	maxCounted   = 1000                   // calls of a window; larger ones are not counted
-	longestPause = time.Hour              // a wrong Retry-After must not stop a group for a day
-	lostAfter    = 30 * time.Second       // after its last write a process is lost, and its calls have ended
-	turn         = 200 * time.Millisecond // after which the next process of the queue may take the calls of one before it
-	learnedWait  = time.Minute            // for a learned window; then one call verifies it
-	announceUnit = 2 * time.Second        // ends of windows are announced in whole seconds, of two clocks
+	maxCounted   = 1000             // calls of a window; larger ones are not counted
+	longestPause = time.Hour        // a wrong Retry-After must not stop a group for a day
+	lostAfter    = 30 * time.Second // after its last write a process is lost, and its calls have ended
+	turn         = 2 * time.Second  // after which the next process of the queue may take the calls of one before it
+	learnedWait  = time.Minute      // for a learned window; then one call verifies it
+	announceUnit = 2 * time.Second  // ends of windows are announced in whole seconds, of two clocks
 )
 
 // budget is the state of a rate group that processes share, by the local clock.
