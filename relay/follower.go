@@ -261,7 +261,7 @@ func (r *replica) watch(ctx context.Context) error {
 	defer func() { _ = watcher.Stop() }()
 	tick := time.NewTicker(tickEvery)
 	defer tick.Stop()
-	complete := false
+	complete, changed := false, false
 	for {
 		select {
 		case <-ctx.Done():
@@ -271,34 +271,39 @@ func (r *replica) watch(ctx context.Context) error {
 				return fmt.Errorf("fastio: relay: bucket %s: the watch has ended", r.Bucket)
 			}
 			if entry == nil {
-				complete = true // all keys are known
+				complete, changed = true, true // all keys are known
 			} else {
-				r.apply(entry)
+				changed = r.apply(entry) || changed
 			}
 			if len(watcher.Updates()) > 0 {
 				continue
 			}
 		case s := <-r.ended:
 			r.forget(ctx, s)
+			changed = true
 		case <-tick.C:
+			changed = true
 			if r.JetStream.Conn().IsClosed() {
 				return errors.New("fastio: relay: the connection to NATS is closed")
 			}
 		}
-		if complete {
+		if complete && changed {
 			r.balance(ctx)
+			changed = false
 		}
 	}
 }
 
-// apply records a change of the bucket.
-func (r *replica) apply(entry jetstream.KeyValueEntry) {
+// apply records a change of the bucket. It reports whether that is more than a renewal.
+func (r *replica) apply(entry jetstream.KeyValueEntry) bool {
+	before := r.marks[entry.Key()]
 	m := mark{revision: entry.Revision(), heard: time.Now()}
 	if entry.Operation() != jetstream.KeyValuePut || json.Unmarshal(entry.Value(), &m.record) != nil {
 		delete(r.marks, entry.Key())
 	} else {
 		r.marks[entry.Key()] = m
 	}
+	return m.Token != before.Token
 }
 
 // balance starts sessions for the share of the replica, and stops the others.
