@@ -519,8 +519,8 @@ func (g *limitGroup) put(c *change) (uint64, error) {
 	return g.kv.Update(ctx, g.key, value, c.revision)
 }
 
-// fail records that a request to NATS that began at a time has failed, and returns the time until the next try.
-// Some seconds after the first failure calls start without it.
+// fail records that a request to NATS that began at a time has failed, and returns the
+// time until the next try. Some seconds after the first failure calls start without it.
 func (g *limitGroup) fail(err error, began time.Time) time.Duration {
 	g.mu.Lock()
 	now := time.Now()

@@ -16,8 +16,8 @@ import (
 // lockTime is the time of a lease of a record, which is renewed while the record is edited.
 const lockTime = 15 * time.Second
 
-// Tokens is an [oauth.Store] in the bucket of a [Stream]. The token sources of all processes that use the same profile, on any
-// number of machines, refresh its token once.
+// Tokens is an [oauth.Store] in the bucket of a [Stream]. The token sources of all
+// processes that use the same profile, on any number of machines, refresh its token once.
 //
 //	source := oauth.TokenSource(oauth.Config{Store: relay.Tokens{Stream: stream, Keys: keys}, ClientID: id})
 //
@@ -174,7 +174,7 @@ func (l *lease) freed(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = watcher.Stop() }()
-	expiry := time.NewTimer(l.ttl + l.ttl/renewals) // a bucket of others may not tell
+	expiry := time.NewTimer(l.ttl + l.ttl/renewals) // a bucket of others may not report an expiry
 	defer expiry.Stop()
 	held := false
 	for {

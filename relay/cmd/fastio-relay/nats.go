@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/url"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -33,6 +34,9 @@ func (c *config) connect(ctx context.Context, logger *slog.Logger) (nc *nats.Con
 	}
 	if c.servers != "" {
 		nc, err = nats.Connect(c.servers, append(opts, c.access()...)...)
+		if _, ok := errors.AsType[*url.Error](err); ok { // which shows the URL, with a password
+			return nil, nil, errors.New("-nats must be URLs; write a reserved character of a password as %XX")
+		}
 		if err != nil {
 			return nil, nil, err
 		}
