@@ -3,11 +3,15 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"flag"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,7 +19,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/jwt/v2"
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nkeys"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
@@ -250,4 +256,118 @@ func TestReplicasShareRateLimits(t *testing.T) {
 	}
 	cancel()
 	running.Wait()
+}
+
+// Servers that require TLS, a client certificate and the credentials of a user.
+func TestSecureServers(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name string, content []byte) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	https := httptest.NewTLSServer(nil) // for its certificate
+	defer https.Close()
+	key, err := x509.MarshalPKCS8PrivateKey(https.TLS.Certificates[0].PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	certificate := file("certificate", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: https.Certificate().Raw}))
+	o := &server.Options{
+		Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: dir, NoSigs: true, NoLog: true,
+		TLS: true, TLSTimeout: 10, TLSConfig: &tls.Config{
+			Certificates: https.TLS.Certificates, ClientAuth: tls.RequireAnyClientCert, MinVersion: tls.VersionTLS13,
+		},
+	}
+	creds, seed := user(t, o)
+	ns, err := server.NewServer(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ns.Start()
+	defer ns.WaitForShutdown()
+	defer ns.Shutdown()
+
+	s := fastiotest.New()
+	room := s.AddWorkspace(fastiotest.Workspace{}).ID
+	t.Setenv("FASTIO_BASE_URL", s.Start(t))
+	t.Setenv("FASTIO_TOKEN", s.Token())
+	ctx, cancel := context.WithCancel(t.Context())
+	address, ended, log := make(chan string, 1), make(chan error, 1), &writer{}
+	go func() {
+		ended <- run(ctx, []string{
+			"-nats", "tls://" + ns.Addr().String(), "-nats-ca", certificate, "-nats-cert", certificate,
+			"-nats-key", file("key", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})),
+			"-nats-creds", file("creds", creds), "-log-debug",
+			"-listen", "127.0.0.1:0", "-profiles", "workspace:" + string(room),
+		}, os.Getenv, log, func(url string) { address <- url })
+	}()
+	select {
+	case url := <-address:
+		waitFor(t, url, log, func(now status) bool { return now.Ready && now.Profiles[0].Here })
+	case err := <-ended:
+		t.Fatalf("%v\n%s", err, log)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if strings.Contains(log.String(), seed) {
+		t.Error("the log shows the credentials")
+	}
+}
+
+// user lets a server require the credentials of a user, and returns them and the secret
+// in them.
+func user(t *testing.T, o *server.Options) (creds []byte, seed string) {
+	t.Helper()
+	pair := func(create func() (nkeys.KeyPair, error)) (nkeys.KeyPair, string) {
+		keys, err := create()
+		if err != nil {
+			t.Fatal(err)
+		}
+		public, err := keys.PublicKey()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return keys, public
+	}
+	operator, operatorID := pair(nkeys.CreateOperator)
+	account, accountID := pair(nkeys.CreateAccount)
+	_, systemID := pair(nkeys.CreateAccount)
+	person, personID := pair(nkeys.CreateUser)
+	claims, system := jwt.NewAccountClaims(accountID), jwt.NewAccountClaims(systemID)
+	claims.Limits.JetStreamLimits = jwt.JetStreamLimits{DiskStorage: -1, MemoryStorage: -1, Streams: -1, Consumer: -1}
+	token, err := claims.Encode(operator)
+	systemToken, failed := system.Encode(operator)
+	userToken, refused := jwt.NewUserClaims(personID).Encode(account)
+	secret, lost := person.Seed()
+	if err := errors.Join(err, failed, refused, lost); err != nil {
+		t.Fatal(err)
+	}
+	accounts := &server.MemAccResolver{}
+	if err := errors.Join(accounts.Store(accountID, token), accounts.Store(systemID, systemToken)); err != nil {
+		t.Fatal(err)
+	}
+	o.TrustedOperators = []*jwt.OperatorClaims{jwt.NewOperatorClaims(operatorID)}
+	o.AccountResolver, o.SystemAccount = accounts, systemID
+	creds, err = jwt.FormatUserConfig(userToken, secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return creds, string(secret)
+}
+
+// An address that cannot be parsed may hold a password.
+func TestErrorsShowNoPassword(t *testing.T) {
+	t.Parallel()
+	log := &writer{}
+	err := run(t.Context(), []string{
+		"-nats", "nats://user:hunter2@127.0.0.1:port", "-profiles", "workspace:" + strings.Repeat("4", 19),
+	}, func(string) string { return "" }, log, func(string) {})
+	if err == nil || strings.Contains(err.Error()+log.String(), "hunter2") {
+		t.Errorf("got %v\n%s", err, log)
+	}
 }
