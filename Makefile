@@ -12,8 +12,8 @@
 MODULES := . examples examples/relay keyring otelfastio relay internal/conformance
 # Those whose tests need nothing but Go.
 PLAIN := $(filter-out internal/conformance,$(MODULES))
-# Those that link a NATS server, which takes long to compile.
-SERVER := examples/relay relay
+# Those with programs, whose tests start processes, and a NATS server that takes long to compile.
+PROGRAMS := examples examples/relay relay
 PEER := internal/conformance/peer
 
 FUZZTIME  ?= 5s
@@ -40,7 +40,7 @@ silent = for module in $(MODULES); do echo "[$$module] "$(call quote,$(1)); \
 	found=$$(cd "$$module" && $(1)) && [ -z "$$found" ] || { echo "$$found"; exit 1; }; done
 
 .PHONY: all
-all: fmt-check vet lint tidy-check generate-check fix-check readme-test test test-jsonv2 bench-check
+all: fmt-check vet lint tidy-check generate-check fix-check readme-test test bench-check
 
 # One build serves all tools and all modules.
 $(BIN)/.built: tools/go.mod tools/go.sum tools/vet/main.go
@@ -77,16 +77,16 @@ fix-check:
 	@$(call silent,go fix -diff ./...)
 
 .PHONY: test
-test: # side by side: the tests with a NATS server wait for processes most of the time
-	@$(MAKE) --no-print-directory -j2 test-race test-server
+test: # side by side: the tests of programs wait for processes most of the time
+	@$(MAKE) --no-print-directory -j2 test-race test-programs
 
 .PHONY: test-race
-test-race:
-	@$(call each,go test -race -vet=off -shuffle=on ./...,$(filter-out $(SERVER),$(PLAIN)))
+test-race: # without the drivers of the contract, which make one call after another
+	@$(call each,go test -race -vet=off -shuffle=on $$(go list ./... | grep -v /internal/contract$$),$(filter-out $(PROGRAMS),$(PLAIN)))
 
-.PHONY: test-server
-test-server: # soak has their races
-	@$(call each,go test -vet=off -shuffle=on ./...,$(SERVER))
+.PHONY: test-programs
+test-programs: # soak has their races
+	@$(call each,go test -vet=off -shuffle=on ./...,$(PROGRAMS))
 
 .PHONY: test-jsonv2
 test-jsonv2: # where the JSON package is the standard library's, as it will be everywhere one day
@@ -127,6 +127,7 @@ bench-check: # that every benchmark still runs; its numbers mean nothing
 .PHONY: soak
 soak:
 	@$(call each,GOOS=darwin go vet ./...,. keyring)
+	@$(MAKE) --no-print-directory test-jsonv2
 	@$(call each,go test -race -tags=soak -timeout=60m ./...,$(PLAIN))
 
 .PHONY: size

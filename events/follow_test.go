@@ -503,7 +503,7 @@ func TestFollowSavesNotMoreOftenThanSaveInterval(t *testing.T) {
 		store := &unreliable{}
 		saves := 0
 		store.wrote = func() { saves++ }
-		want := w.fill(2000)
+		want := w.fill(1250)
 		o := &events.FollowOptions{Store: store, SaveInterval: time.Hour}
 		w.followFor(t, 30*time.Minute, w.query(), box.handle, o)
 		checkAll(t, want, box.all())

@@ -530,6 +530,7 @@ func largeFile() int64 { return table.Rounds[int64](128<<20, 10<<30) }
 // Downloads of any size need the memory of a small one, also over connections
 // that break.
 func TestDownloadMemoryIsConstant(t *testing.T) { //nolint:paralleltest // it measures the memory of the process
+	table.NotUnderRace(t)
 	p := send(t, fastiotest.Node{Size: largeFile()})
 	p.Fail(fastiotest.Fault{Op: "fileshares.Versions.Read", Cut: largeFile() / 3, Count: 2})
 	sum := sha256.New()

@@ -156,6 +156,7 @@ func TestUploadsStoreOnce(t *testing.T) {
 // Content that has other bytes at the end than at the start is not stored.
 func TestContentThatChangesIsNotStored(t *testing.T) {
 	t.Parallel()
+	table.NotUnderRace(t)
 	path := filepath.Join(t.TempDir(), "log.txt")
 	write := func(t *testing.T, size int) {
 		t.Helper()
@@ -247,6 +248,7 @@ func TestResumeSendsMissingChunks(t *testing.T) {
 // Bytes that arrive as others start the upload over, once.
 func TestMismatchStartsOverOnce(t *testing.T) {
 	t.Parallel()
+	table.NotUnderRace(t)
 	for _, times := range []int{1, 2} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t)
@@ -301,6 +303,7 @@ func TestUploadWaitsUntilStored(t *testing.T) {
 
 func TestLimitsDecideTheChunks(t *testing.T) {
 	t.Parallel()
+	table.NotUnderRace(t)
 	const mib = 1 << 20
 	for name, test := range map[string]struct {
 		chunks int

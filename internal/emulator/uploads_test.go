@@ -12,12 +12,14 @@ import (
 	"time"
 
 	"github.com/fastio-go/fastio/fastiotest/seed"
+	"github.com/fastio-go/fastio/internal/table"
 )
 
 // Contents beyond the limit of the memory are served from a file, and what is
 // purged is free.
 func TestContentsBeyondTheMemory(t *testing.T) {
 	t.Parallel()
+	table.NotUnderRace(t)
 	p := newScript(t, "", func(o *seed.Options) {
 		o.Uploads.Memory, o.Uploads.Pace, o.Storage.IndexPace = 1<<20, -1, -1
 	})

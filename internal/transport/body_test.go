@@ -256,6 +256,7 @@ func TestStreams(t *testing.T) {
 //
 //nolint:paralleltest // it measures the memory of the process
 func TestStreamsAreNotHeldInMemory(t *testing.T) {
+	table.NotUnderRace(t)
 	const size = 256 << 20
 	server, _ := socket(t, func(w http.ResponseWriter, r *http.Request) {
 		n, err := io.Copy(io.Discard, r.Body)
@@ -447,6 +448,7 @@ func tooLarge(t *testing.T, err error, status int, refusal bool) {
 // A large answer without a length is read whole, into memory of its own.
 func TestLargeAnswersShareNoMemory(t *testing.T) {
 	t.Parallel()
+	table.NotUnderRace(t)
 	const size = 20 << 20
 	next := byte('a')
 	c := clientOf(t, flooding(200, -1, func() io.ReadCloser {
