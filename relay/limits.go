@@ -34,7 +34,7 @@ type LimitsOptions struct {
 	Name string
 
 	// OnError is called when calls begin to start without NATS, because it cannot be
-	// reached.
+	// reached or a record in the bucket cannot be read.
 	OnError func(ctx context.Context, err error)
 }
 

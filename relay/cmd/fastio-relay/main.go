@@ -160,7 +160,7 @@ func (c *config) follow(
 // client returns a client with the key of the file or of the environment.
 func (c *config) client(opts ...fastio.Option) (*fastio.Client, error) {
 	if c.keyFile != "" {
-		key, err := os.ReadFile(c.keyFile) //nolint:gosec // named by the user
+		key, err := os.ReadFile(c.keyFile)
 		if err != nil {
 			return nil, err
 		}
