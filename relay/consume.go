@@ -70,7 +70,9 @@ type ConsumeOptions struct {
 	// again. It does not limit the handler. Default: 30 seconds.
 	AckWait time.Duration
 
-	// OnError is called when a handler has failed. A dead letter is stored if dead.
+	// OnError is called when a handler has failed: a dead letter is stored if dead. It is
+	// also called, without a subject, when new profiles of Ordered cannot be opened, which
+	// is then tried again.
 	OnError func(ctx context.Context, subject string, err error, dead bool)
 }
 
@@ -97,6 +99,8 @@ func (o ConsumeOptions) check() error {
 		return refuse("batch", "must be positive, and 1 if ordered", strconv.Itoa(o.Batch))
 	case o.Tries < 0:
 		return refuse("tries", "must be positive", strconv.Itoa(o.Tries))
+	case min(o.Backoff, o.Longest) < 0:
+		return refuse("backoff", "must be positive, as the longest", min(o.Backoff, o.Longest).String())
 	case o.AckWait != 0 && o.AckWait < time.Second:
 		return refuse("ack_wait", "must be at least 1s", o.AckWait.String())
 	}
@@ -196,27 +200,40 @@ func (g *group) Wait() error {
 	return context.Cause(g.ctx)
 }
 
-// runOrdered consumes each profile by itself, also those that appear later.
+// runOrdered consumes each profile by itself, also those that appear later: the server
+// delivers an event of a profile when the one before it is settled.
 func (c *consumer[T]) runOrdered(ctx context.Context) error {
 	profiles := newGroup(ctx)
 	started := map[string]bool{}
-	profiles.Go(func(ctx context.Context) error {
-		for {
-			subjects, err := c.found(ctx)
+	start := func(ctx context.Context) error {
+		subjects, err := c.found(ctx)
+		if err != nil {
+			return err
+		}
+		for _, subject := range subjects {
+			if started[subject] {
+				continue
+			}
+			parts := strings.Split(strings.TrimPrefix(subject, c.Stream.Prefix+"."), ".")
+			durable, err := c.durable(ctx, c.Name+"-"+parts[0]+"-"+parts[1], []string{subject})
 			if err != nil {
 				return err
 			}
-			for _, subject := range subjects {
-				if started[subject] {
-					continue
+			started[subject] = true
+			profiles.Go(func(ctx context.Context) error { return c.run(ctx, durable) })
+		}
+		return nil
+	}
+	profiles.Go(func(ctx context.Context) error {
+		err := start(ctx)
+		for err == nil {
+			if err = sleep(ctx, lookEvery); err == nil {
+				if e := start(ctx); e != nil && ctx.Err() == nil { // the next one may succeed
+					c.failed(ctx, "", e, false)
 				}
-				started[subject] = true
-				profiles.Go(func(ctx context.Context) error { return c.runProfile(ctx, subject) })
-			}
-			if err := sleep(ctx, lookEvery); err != nil {
-				return err
 			}
 		}
+		return err
 	})
 	return profiles.Wait()
 }
@@ -233,25 +250,13 @@ func (c *consumer[T]) found(ctx context.Context) ([]string, error) {
 	defer cancel()
 	info, err := c.stream.Info(ctx, jetstream.WithSubjectFilter(c.subjects()[0]))
 	if err != nil {
-		c.failed(ctx, "", err, false)
-		return nil, nil
+		return nil, fmt.Errorf("fastio: %s: the profiles in the stream: %w", opConsume, err)
 	}
 	found := map[string]bool{}
 	for subject := range info.State.Subjects {
 		found[subject[:strings.LastIndexByte(subject, '.')]+".*"] = true
 	}
 	return slices.Collect(maps.Keys(found)), nil
-}
-
-// runProfile consumes the events of a profile: the server delivers one when the one
-// before it is settled.
-func (c *consumer[T]) runProfile(ctx context.Context, subject string) error {
-	parts := strings.Split(strings.TrimPrefix(subject, c.Stream.Prefix+"."), ".")
-	durable, err := c.durable(ctx, c.Name+"-"+parts[0]+"-"+parts[1], []string{subject})
-	if err != nil {
-		return err
-	}
-	return c.run(ctx, durable)
 }
 
 // pullTime is the time of a request for messages. A missing heartbeat is noticed after it.

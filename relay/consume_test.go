@@ -23,6 +23,8 @@ type consumed struct {
 	mu   sync.Mutex
 	all  []relay.Message[events.Event]
 	dead []string
+
+	failed []error // without a message
 }
 
 func (c *consumed) len() int {
@@ -38,9 +40,12 @@ func (c *consumed) consume(
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	o.OnError = func(_ context.Context, _ string, err error, dead bool) {
+	o.OnError = func(_ context.Context, subject string, err error, dead bool) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
+		if subject == "" {
+			c.failed = append(c.failed, err)
+		}
 		if dead {
 			c.dead = append(c.dead, err.Error())
 		}
@@ -214,6 +219,31 @@ func TestConsumeKeepsOrderOfEachProfile(t *testing.T) {
 	}
 }
 
+// A profile that appears while NATS cannot be reached is consumed when it can be.
+func TestOrderedConsumeOutlivesOutage(t *testing.T) {
+	t.Parallel()
+	p, ns := newPlatform(2), startServer(t)
+	both := p.profiles
+	p.profiles = both[:1]
+	p.add(both[0], 1)
+	p.start(t, ns, nil)
+	js, l := connect(t, ns)
+	var c consumed
+	c.consume(t, relay.ConsumeOptions{Stream: relay.Stream{JetStream: js}, Name: "index", Ordered: true}, accept)
+	eventually(t, "a message", func() bool { return c.len() == 1 })
+	l.Cut()
+	p.profiles = both[1:]
+	p.add(both[1], 1)
+	p.start(t, ns, nil)
+	eventually(t, "a failed look at the profiles", func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return len(c.failed) > 0
+	})
+	l.Restore()
+	eventually(t, "the message of the new profile", func() bool { return c.len() == 2 })
+}
+
 func TestConsumeBatches(t *testing.T) {
 	t.Parallel()
 	p, ns := newPlatform(1), startServer(t)
@@ -337,6 +367,7 @@ func TestConsumeRefusesInvalidOptions(t *testing.T) {
 		"concurrency": {Name: "a", Concurrency: -1},
 		"batch":       {Name: "a", Batch: 2},
 		"tries":       {Name: "a", Tries: -1},
+		"backoff":     {Name: "a", Longest: -1},
 		"ack_wait":    {Name: "a", AckWait: time.Millisecond},
 	} {
 		err := relay.Consume(t.Context(), o, func(context.Context, relay.Message[events.Event]) error { return nil })
