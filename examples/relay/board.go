@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// board prints lines, and below them a table that is drawn again and again. Without a
-// terminal there is no table, but a line with its sum now and then.
+// board prints lines. On a terminal, it also draws a table below them. Elsewhere it prints
+// the sum of the table every five seconds.
 type board struct {
 	out      io.Writer
 	terminal bool
