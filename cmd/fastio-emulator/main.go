@@ -3,7 +3,8 @@
 //
 //	fastio-emulator -addr 127.0.0.1:8080 -events 10000 -live 2s -fault 'op=events.Search,count=3,status=503'
 //
-// It prints the base URL and a token, and stops on an interrupt. Without -seed it
+// It prints the base URL and a token as the variables FASTIO_BASE_URL and FASTIO_API_KEY,
+// which the SDK and its examples read, and stops on an interrupt. Without -seed it
 // generates an organization with workspaces full of history, whose owner signs in
 // as owner@example.test with the password "correct horse battery staple".
 //
@@ -152,7 +153,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintf(stdout, "http://%s%s\n%s\n", l.Addr(), s.BasePath(), token); err != nil {
+	if _, err := fmt.Fprintf(stdout, "FASTIO_BASE_URL=http://%s%s\nFASTIO_API_KEY=%s\n", l.Addr(), s.BasePath(), token); err != nil {
 		return errors.Join(err, l.Close())
 	}
 	return serve(ctx, s, l, c.live, workspace)

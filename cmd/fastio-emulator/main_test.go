@@ -30,7 +30,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// start runs the command and returns the base URL and token it prints. The
+// start runs the command and returns the base URL and token it prints as variables. The
 // command is stopped when the test ends.
 func start(t *testing.T, args ...string) (base, token string) {
 	t.Helper()
@@ -41,11 +41,6 @@ func start(t *testing.T, args ...string) (base, token string) {
 		ended <- run(ctx, append([]string{"-addr", "127.0.0.1:0"}, args...), in, io.Discard)
 		in.Close()
 	}()
-	lines := bufio.NewScanner(out)
-	lines.Scan()
-	base = lines.Text()
-	lines.Scan()
-	token = lines.Text()
 	t.Cleanup(func() {
 		stop()
 		out.Close()
@@ -53,6 +48,18 @@ func start(t *testing.T, args ...string) (base, token string) {
 			t.Error(err)
 		}
 	})
+	lines := bufio.NewScanner(out)
+	for _, v := range []struct {
+		name string
+		to   *string
+	}{{"FASTIO_BASE_URL", &base}, {"FASTIO_API_KEY", &token}} {
+		lines.Scan()
+		value, found := strings.CutPrefix(lines.Text(), v.name+"=")
+		if !found {
+			t.Fatalf("got %q, want the variable %s", lines.Text(), v.name)
+		}
+		*v.to = value
+	}
 	return base, token
 }
 
