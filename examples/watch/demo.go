@@ -10,26 +10,32 @@ import (
 )
 
 // startDemo starts an emulator with one workspace, in which a colleague makes a change
-// every second; every tenth second the sockets are dropped instead.
+// every second; every tenth second the sockets are dropped as well.
 func startDemo(out io.Writer) *show.Emulator {
 	p := fastiotest.New()
+	work := colleague(p)
+	demo := show.Emulate(out, "FASTIO_API_KEY", p)
+	fmt.Fprintln(out, "It cuts the connection every ten seconds on purpose.")
+	demo.Every(time.Second, work)
+	return demo
+}
+
+// colleague returns the steps of a colleague: the comments among them are numbered.
+func colleague(p *fastiotest.Server) func(step int) {
 	room := p.AddWorkspace(fastiotest.Workspace{Name: "Design"})
 	grace := p.AddUser(fastiotest.User{FirstName: "Grace", LastName: "Hopper"})
 	p.SetMember(room.ID, grace.ID, fastiotest.Member)
-	demo := show.Emulate(out, "FASTIO_API_KEY", p)
-	fmt.Fprintln(out, "It cuts the connection every ten seconds on purpose.")
-	demo.Every(time.Second, func(i int) {
-		switch {
-		case i%10 == 0:
+	return func(step int) {
+		if step%10 == 0 {
 			p.DropSockets(room.ID)
-		case i%3 == 0:
-			thought := fmt.Sprintf("Thought number %d.", i/3)
-			p.AddComment(fastiotest.Comment{Profile: room.ID, User: grace.ID, Body: thought})
-		default:
-			p.AddEvent(fastiotest.Event{
-				Name: "workspace_storage_file_updated", Workspace: room.ID, CallingUser: grace.ID, ObjectName: "mill.pdf",
-			})
 		}
-	})
-	return demo
+		if step%3 == 0 {
+			thought := fmt.Sprintf("Thought number %d.", step/3)
+			p.AddComment(fastiotest.Comment{Profile: room.ID, User: grace.ID, Body: thought})
+			return
+		}
+		p.AddEvent(fastiotest.Event{
+			Name: "workspace_storage_file_updated", Workspace: room.ID, CallingUser: grace.ID, ObjectName: "mill.pdf",
+		})
+	}
 }

@@ -5,8 +5,8 @@
 //
 // Without configuration it runs against an emulator of its own, in which a colleague is
 // at work. This emulator cuts the connection every ten seconds, to show that no change is
-// lost. To see the comments of one terminal arrive in another, run
-// the emulator in a third and set the variables that it prints:
+// lost: the comments of the colleague are numbered. To see the comments of one terminal
+// arrive in another, run the emulator in a third and set the variables that it prints:
 //
 //	go run ./cmd/fastio-emulator
 //	FASTIO_BASE_URL=... FASTIO_API_KEY=... go run ./examples/watch
@@ -170,7 +170,7 @@ func (w *watcher) post(ctx context.Context, in io.Reader) {
 	}
 }
 
-// observer prints how changes arrive, and why that has changed.
+// observer prints how changes arrive, and why a connection cannot be opened.
 func (w *watcher) observer() func(context.Context, realtime.Status) {
 	var mode realtime.Mode
 	return func(_ context.Context, s realtime.Status) {
@@ -178,9 +178,9 @@ func (w *watcher) observer() func(context.Context, realtime.Status) {
 		case s.Mode != mode && s.Mode == realtime.ModeSocket:
 			fmt.Fprintf(w.out, "  connected: changes arrive over a socket (number %d)\n", s.Sockets)
 		case s.Mode != mode:
-			fmt.Fprintln(w.out, "  no socket: changes are polled")
-		case s.Err != nil:
-			fmt.Fprintf(w.out, "  %v; trying again in %v\n", s.Err, s.Retry.Round(time.Second))
+			fmt.Fprintln(w.out, "  no connection: changes are polled until a socket is open")
+		case s.Err != nil && s.Failures > 1:
+			fmt.Fprintf(w.out, "  %d failures in a row, trying again in %v: %v\n", s.Failures, s.Retry.Round(time.Second), s.Err)
 		}
 		mode = s.Mode
 	}

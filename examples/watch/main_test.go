@@ -3,11 +3,15 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/comments"
 	"github.com/fastio-go/fastio/examples/internal/kit"
 	"github.com/fastio-go/fastio/examples/internal/show"
 	"github.com/fastio-go/fastio/fastiotest"
@@ -48,7 +52,7 @@ func TestTwoTerminals(t *testing.T) {
 		{func() {}, "Watching."},
 		{func() {}, "changes arrive over a socket"},
 		{func() { _, _ = io.WriteString(keyboards[0], "Is that brass?\n") }, "  Ada Lovelace: Is that brass?"},
-		{func() { platform.DropSockets(room.ID) }, "trying again"},
+		{func() { platform.DropSockets(room.ID) }, "no connection: changes are polled"},
 		{func() { _, _ = io.WriteString(keyboards[1], "It is.\n\n") }, "It is."},
 		{func() {
 			platform.AddEvent(fastiotest.Event{Name: "workspace_updated", Workspace: room.ID, CallingUser: platform.User().ID})
@@ -65,6 +69,9 @@ func TestTwoTerminals(t *testing.T) {
 	for i := range screens {
 		if n := strings.Count(screens[i].String(), "Is that brass?"); n != 1 {
 			t.Errorf("terminal %d shows a comment %d times", i, n)
+		}
+		if strings.Contains(screens[i].String(), "read") {
+			t.Errorf("terminal %d shows the error of a library:\n%s", i, screens[i].String())
 		}
 	}
 	cancel()
@@ -88,6 +95,35 @@ func TestDemo(t *testing.T) { //nolint:paralleltest // it empties the environmen
 	cancel()
 	if err := <-done; !errors.Is(err, context.Canceled) {
 		t.Errorf("ended with %v", err)
+	}
+}
+
+// The numbers of the colleague's comments have no gap, also where sockets are dropped.
+func TestColleagueNumbersEveryComment(t *testing.T) {
+	t.Parallel()
+	p := fastiotest.New()
+	work := colleague(p)
+	const steps = 60
+	for i := range steps {
+		work(i + 1)
+	}
+	client := p.Client(t)
+	room, err := show.First(t.Context(), client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got, want []string
+	for c, err := range client.Comments.All(t.Context(), comments.On(api.Workspace(room)), nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, c.Body)
+	}
+	for i := range steps / 3 {
+		want = append(want, fmt.Sprintf("Thought number %d.", i+1))
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
