@@ -208,7 +208,6 @@ const (
 	OpStoragePurge                              Op = "storage.Purge"
 	OpStorageAddFile                            Op = "storage.AddFile"
 	OpStorageAddLink                            Op = "storage.AddLink"
-	OpStorageTransfer                           Op = "storage.Transfer"
 	OpStorageVersionsList                       Op = "storage.Versions.List"
 	OpStorageVersionsRestore                    Op = "storage.Versions.Restore"
 	OpStorageLocksAcquire                       Op = "storage.Locks.Acquire"

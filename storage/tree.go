@@ -218,34 +218,6 @@ func (s *Service) AddLink(
 	return s.write(ctx, r, Node{Type: NodeTypeLink, ParentID: parent, TargetType: "share", TargetID: share}, opts)
 }
 
-// Transferred is the result of [Service.Transfer].
-type Transferred struct {
-	Node *Node `json:"node"` // in the other workspace; nil if not in the response (assumed name)
-
-	// SourceTrashed reports whether the source was moved to the trash; nil if it is not in
-	// the response. After a move, false means that the copy exists and the source was kept.
-	SourceTrashed *bool `json:"source_trashed"` // (assumed name)
-}
-
-// Transfer copies a node of a workspace to another workspace. It is retried only if it
-// was not sent.
-//
-// Errors: [api.ErrInvalid] also if the other workspace has a node of the name;
-// [api.ErrNotFound] if the node or the workspace does not exist; [api.ErrForbidden]
-// without the right to change nodes there.
-//
-// It calls POST /current/workspace/{workspace_id}/storage/{node_id}/transfer/.
-func (s *Service) Transfer(
-	ctx context.Context, workspace api.ID, node api.OpaqueID, to api.ID, opts ...api.CallOption,
-) (*Transferred, error) {
-	const op = "storage.Transfer"
-	if err := cmp.Or(checkNode(op, node), call.NumericID(op, "target_workspace_id", to)); err != nil {
-		return nil, err
-	}
-	r := endpoint.StorageTransfer(workspace, node, api.Form{"target_workspace_id": {string(to)}})
-	return call.One[Transferred](ctx, s.c, r, "", opts)
-}
-
 // Find returns the node with exactly that name in a folder of a workspace or share, or
 // in [api.Root]. It lists the folder. As a check before a [Service.Move] or a
 // [Service.Copy] it is not atomic: another client can add the name meanwhile.

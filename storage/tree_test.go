@@ -64,12 +64,11 @@ func TestInvalidChangesAreRejected(t *testing.T) {
 			update(storage.UpdateRequest{From: upload, IfVersion: api.Set[api.OpaqueID]("")}),
 			update(storage.UpdateRequest{From: upload, IfVersion: api.Null[api.OpaqueID]()}),
 		},
-		"target_workspace_id": {stub.Err(s.Transfer(ctx, roomID, nodeID, "attic"))},
 	}
 	for _, alias := range []api.OpaqueID{api.Root, api.Trash, " Trash", "ro-ot", ""} {
 		refused["node_id"] = append(refused["node_id"],
 			s.Delete(ctx, room, alias), s.Purge(ctx, share, alias), stub.Err(s.Move(ctx, room, alias, nodeID)),
-			stub.Err(s.Copy(ctx, room, alias, nodeID)), stub.Err(s.Transfer(ctx, roomID, alias, roomID)),
+			stub.Err(s.Copy(ctx, room, alias, nodeID)),
 			stub.Err(s.Restore(ctx, room, alias)), stub.Err(s.Rename(ctx, room, alias, "a")),
 			stub.Err(s.Update(ctx, room, alias, storage.UpdateRequest{Name: "a"})),
 		)

@@ -909,8 +909,6 @@ func storageSteps() []step {
 		makes("AddFile", workspace, "$folder", "Deed.txt", storage.FromUpload("$upload")),
 		makes("AddFile", share, api.Root, "Mill.txt", storage.FromHash("sha256", posterHash)),
 		makes("AddLink", workspaceID, api.Root, shareID),
-		between(func(w *world) { w.add(fastiotest.Workspace{ID: closedWorkspace, Org: orgID, Name: "Archive"}) }),
-		makes("Transfer", workspaceID, drawingID, closedWorkspace),
 		makes("Delete", workspace, "$copy"),
 		makes("Get", workspace, "$copy", api.Standard),
 		makes("Restore", workspace, "$copy"),

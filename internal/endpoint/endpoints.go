@@ -2265,17 +2265,6 @@ func StorageAddLink(workspaceID api.ID, parentID api.OpaqueID, body api.Body) *a
 	}
 }
 
-func StorageTransfer(workspaceID api.ID, nodeID api.OpaqueID, body api.Body) *api.Request {
-	return &api.Request{
-		Op: "storage.Transfer", Method: http.MethodPost, Replay: api.ReplayOnce,
-		Path: api.Path(
-			"/current/workspace/{workspace_id}/storage/{node_id}/transfer/",
-			string(workspaceID), nodeID.Plain(),
-		),
-		Body: body,
-	}
-}
-
 func StorageVersionsList(in api.Profile, nodeID api.OpaqueID, query url.Values) *api.Request {
 	r := &api.Request{
 		Op: "storage.Versions.List", Method: http.MethodGet, Replay: api.ReplaySafe,

@@ -62,8 +62,6 @@ func (h *Handlers) treeRoutes() []*wire.Route {
 	return append(all,
 		wire.Post("storage.AddLink", workspace+"{parent_id}/addlink/", wire.With(h.storeToWrite, h.addLink),
 			wire.Form("type share")),
-		wire.Post("storage.Transfer", workspace+"{node_id}/transfer/", wire.With2(h.nodeToWrite, h.transferNode),
-			wire.Form("target_workspace_id")),
 	)
 }
 
@@ -261,16 +259,16 @@ func (h *Handlers) copyNode(c *wire.Call, in world.Store, n *world.Node) (wire.O
 	} else if name, err = h.resolveConflict(c, in, n, parent); err != nil {
 		return nil, err
 	}
-	made := h.clone(c, n, in.Owner, parent, name)
+	made := h.clone(c, n, parent, name)
 	h.treeEvent(c, in, made, "copied")
 	return h.wrote(c, in, made)
 }
 
 // clone copies a node with its current version, and a folder with its nodes.
-func (h *Handlers) clone(c *wire.Call, n *world.Node, owner, parent, name string) *world.Node {
+func (h *Handlers) clone(c *wire.Call, n *world.Node, parent, name string) *world.Node {
 	children := h.ChildrenOf(n.Profile, n.ID)
 	made := world.Node{
-		Profile: owner, Parent: parent, Kind: n.Kind, Name: name, Creator: c.Key.User, MimeType: n.MimeType,
+		Profile: n.Profile, Parent: parent, Kind: n.Kind, Name: name, Creator: c.Key.User, MimeType: n.MimeType,
 		Summary: n.Summary,
 	}
 	if n.HasContent() {
@@ -282,7 +280,7 @@ func (h *Handlers) clone(c *wire.Call, n *world.Node, owner, parent, name string
 	h.Index(kept, n.AIState)
 	for _, child := range children {
 		if n.Kind == world.KindFolder {
-			h.clone(c, child, owner, kept.ID, child.Name)
+			h.clone(c, child, kept.ID, child.Name)
 		}
 	}
 	return kept
@@ -470,26 +468,4 @@ func (h *Handlers) addLink(c *wire.Call, in world.Store) (wire.Object, error) {
 	})
 	h.NodeEvent(n, world.Event{Name: event(in, h, "link_added"), CallingUser: c.Key.User, Actor: h.ActorOf(c.Key)})
 	return h.wrote(c, in, n)
-}
-
-// transferNode copies a node to the root of another workspace.
-func (h *Handlers) transferNode(c *wire.Call, _ world.Store, n *world.Node) (wire.Object, error) {
-	id, given := c.Field("target_workspace_id")
-	c.Check.MissingIf(!given, "target_workspace_id", "The id of a workspace.")
-	if err := c.Check.Refusal(); err != nil {
-		return nil, err
-	}
-	if h.KindOf(id) != wire.KindWorkspace {
-		return nil, wire.NoProfile()
-	}
-	to := h.StoreOf(id, c)
-	if err := cmp.Or(h.MayLook(c.Key, world.Venue{Profile: id}), h.MayStore(c, to)); err != nil {
-		return nil, err
-	}
-	if h.child(to.Owner, to.Folder, n.Name) != nil {
-		return nil, wire.Refuse(http.StatusBadRequest, wire.CodeInput, "The name is taken.")
-	}
-	made := h.clone(c, n, to.Owner, to.Folder, n.Name)
-	h.treeEvent(c, to, made, "added")
-	return h.wrote(c, to, made)
 }
