@@ -89,9 +89,22 @@ func (e *Error) Unwrap() error {
 
 // rawError has the members of an error of RFC 6749.
 type rawError struct {
-	Name        string `json:"error"`
-	Description string `json:"error_description"`
-	URI         string `json:"error_uri"`
+	Name        word `json:"error"`
+	Description word `json:"error_description"`
+	URI         word `json:"error_uri"`
+}
+
+// word is a string; any other JSON value decodes as "".
+type word string
+
+// UnmarshalJSON decodes any value.
+func (w *word) UnmarshalJSON(b []byte) error {
+	var s string
+	if json.Unmarshal(b, &s) != nil {
+		s = ""
+	}
+	*w = word(s)
+	return nil
 }
 
 // failure returns an error with a 2xx status, without the secrets of the request
@@ -101,7 +114,8 @@ func (b *rawError) failure(op string, sent api.Form) *Error {
 	secrets.AddValues(url.Values(sent))
 	return &Error{
 		Op: op, Status: http.StatusOK,
-		Code: secrets.Text(b.Name), Description: secrets.Text(b.Description), URI: secrets.Text(b.URI),
+		Code: secrets.Text(string(b.Name)), Description: secrets.Text(string(b.Description)),
+		URI: secrets.Text(string(b.URI)),
 	}
 }
 
@@ -117,6 +131,7 @@ func asError(err error) error {
 		return err
 	}
 	return &Error{
-		Op: refusal.Op, Status: refusal.Status, Code: b.Name, Description: b.Description, URI: b.URI, cause: refusal,
+		Op: refusal.Op, Status: refusal.Status, Code: string(b.Name), Description: string(b.Description),
+		URI: string(b.URI), cause: refusal,
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"strconv"
 	"strings"
@@ -407,16 +408,17 @@ type authServer struct {
 	newest int          // number of the newest access token that was used
 }
 
-// What can befall a request, each once and in order. A number is a status.
+// What can befall a request, each once and in order. A number is a status, with the
+// body that follows it, or else an OAuth error.
 const (
-	faultDial     = "no connection"
-	faultLost     = "the answer is lost"
-	faultCut      = "the answer is cut short"
-	faultGateway  = "a gateway has lost the server"
-	faultNoToken  = "an answer without a token"
-	faultPage     = "a page of a proxy"
-	faultPlatform = "an error of the platform"
-	faultHang     = "no answer comes"
+	faultDial    = "no connection"
+	faultLost    = "the answer is lost"
+	faultCut     = "the answer is cut short"
+	faultHang    = "no answer comes"
+	faultNoToken = "an answer without a token"
+	faultOdd     = "a token that no header can carry"
+
+	faultGateway = "502 <html>"
 )
 
 const tokenPath = "/oauth/token/"
@@ -448,10 +450,11 @@ func (s *authServer) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	fault, tokens := s.record(req, form), strings.HasSuffix(req.URL.Path, tokenPath)
-	status, err := strconv.Atoi(fault)
+	number, body, _ := strings.Cut(fault, " ")
+	status, err := strconv.Atoi(number)
 	switch {
 	case err == nil && tokens:
-		return response(req, status, `{"error":"temporarily_unavailable"}`), nil
+		return response(req, status, cmp.Or(body, `{"error":"temporarily_unavailable"}`)), nil
 	case err == nil:
 		code := map[int]int{http.StatusUnauthorized: 10011, http.StatusForbidden: 10770}[status]
 		return response(req, status, fmt.Sprintf(`{"result":false,"error":{"code":%d}}`, code)), nil
@@ -459,19 +462,14 @@ func (s *authServer) RoundTrip(req *http.Request) (*http.Response, error) {
 		return response(req, http.StatusOK, `{"result":true}`), nil
 	}
 	switch fault {
-	case faultGateway:
-		return response(req, http.StatusServiceUnavailable, "<html>"), nil
-	case faultPlatform:
-		return response(req, 500, `{"result":false,"error":{"code":10022,"text":"No."}}`), nil
-	case faultPage:
-		return response(req, http.StatusOK, "\n<!DOCTYPE html>"), nil
-	case faultDial:
+	case faultDial: // as net/http reports it
+		httptrace.ContextClientTrace(req.Context()).GetConn(req.URL.Host)
 		return nil, &net.OpError{Op: "dial", Err: errors.New("refused")}
 	case faultHang:
 		<-req.Context().Done()
 		return nil, req.Context().Err()
 	}
-	status, body := s.token(form)
+	status, body = s.token(form)
 	switch fault {
 	case faultLost:
 		return nil, io.ErrUnexpectedEOF
@@ -479,6 +477,8 @@ func (s *authServer) RoundTrip(req *http.Request) (*http.Response, error) {
 		body = body[:10]
 	case faultNoToken:
 		body = "{}"
+	case faultOdd:
+		body = strings.Replace(body, "at-", `at\r\n-`, 1)
 	}
 	return response(req, status, body), nil
 }

@@ -66,9 +66,9 @@ type refreshHistory struct {
 	Keeps   bool      `json:"keeps,omitempty"`   // the server returned the same refresh token: it is reusable
 	Rotates bool      `json:"rotates,omitempty"` // the server has replaced a refresh token
 	Pending bool      `json:"pending,omitempty"` // the refresh token was sent, and the outcome is unknown
-	Twice   bool      `json:"twice,omitempty"`   // also after the one retry
+	Twice   bool      `json:"twice,omitempty"`   // that was the one further send
 	Sent    time.Time `json:"sent,omitzero"`     // time of the latest send, if pending
-	Spent   bool      `json:"spent,omitempty"`   // the server accepted the refresh token in an unreadable response
+	Spent   bool      `json:"spent,omitempty"`   // the server used it up for an access token that cannot be used
 	Dead    bool      `json:"dead,omitempty"`    // the server has refused the refresh token
 }
 

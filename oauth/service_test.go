@@ -598,6 +598,7 @@ func TestTokenAnswers(t *testing.T) {
 		`"token_type":null,"expires_in":null,"refresh_token":null,"scope":null`:       {old, 0},
 		`"scope":["org","all_shares"]`:                                                {list, 0},
 		`"scope":{"a":1}`:                                                             {object, 0},
+		`"error":false,"token_type":" Bearer "`:                                       {old, 0},
 		`"expires_in":"60"`:                                                           {old, time.Minute},
 		`"expires_in":60.5`:                                                           {old, time.Minute},
 		`"expires_in":" 60.5 "`:                                                       {old, time.Minute},
@@ -643,12 +644,14 @@ func TestTokenRefusals(t *testing.T) {
 		},
 		`{"error":"invalid_client"}`: {401, "invalid_client (status 401)", api.ErrUnauthenticated},
 		`<html>`:                     {502, "Bad Gateway (status 502)", api.ErrUnavailable},
-		`{"result":true}`:            {200, "server_error: the response holds no access token (status 200)", nil},
+		`{"error":"slow_down"}`:      {200, "slow_down (status 200)", nil},
+		`{"result":true}`:            {200, "the response holds no access token", nil},
+		`{"error":false}`:            {200, "the response holds no access token", nil},
 		`{"access_token":"at\r\nX-Header: 1"}`: {
-			200, "server_error: the access token holds a character that no header can carry (status 200)", nil,
+			200, "the access token cannot be used: it holds a character that no header can carry", nil,
 		},
 		`{"access_token":"at","token_type":"DPoP"}`: {
-			200, "server_error: the token is of another type than Bearer (status 200)", nil,
+			200, "the access token cannot be used: it is of another type than Bearer", nil,
 		},
 	} {
 		network := &answering{status: tc.status, body: body}
@@ -660,7 +663,7 @@ func TestTokenRefusals(t *testing.T) {
 			t.Errorf("%s: got %+v, %v after %d requests, want %s", body, token, err, len(network.requests), tc.want)
 		}
 		e, refusal := errors.AsType[*oauth.Error](err)
-		if refusal != (tc.status != 502) || refusal && (e.URI == uri) != strings.Contains(body, uri) {
+		if refusal != strings.Contains(body, `"error":"`) || refusal && (e.URI == uri) != strings.Contains(body, uri) {
 			t.Errorf("%s: got %#v", body, e)
 		}
 	}

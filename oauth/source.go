@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/transport"
 	"github.com/fastio-go/fastio/internal/wait"
 )
@@ -54,15 +55,18 @@ var _ api.Refresher = (*Source)(nil)
 // another package.
 //
 // Errors: [ErrSignInAgain] if no user is signed in, if the server has ended the
-// session or deleted the registration of the program, or if the response to a refresh
-// was lost and the refresh token must not be sent again, because a server that rotates
-// refresh tokens ends the session when one is used twice. What happens after a lost
-// response depends on earlier refreshes:
-//   - if the server returned the same refresh token, the refresh is retried without limit;
-//   - if it returned another one, the session is lost;
-//   - if there was none, the refresh token is sent once more, by this process or, if it
-//     is killed, by the next one. It is not sent again after a 2xx response, even an
-//     unreadable one.
+// session or deleted the registration of the program, or if the responses to two
+// refreshes with one refresh token were lost. A server that rotates refresh tokens ends
+// the session when one is used twice, so what follows a refresh without a token
+// depends on the response:
+//   - an OAuth error, a failing envelope or any other 4xx status leaves the refresh
+//     token unused: it is sent again after the backoff;
+//   - no response, a response of a gateway, a redirect, and a 2xx response that holds
+//     neither a token nor an error are lost responses: the refresh token is sent once
+//     more, by this process or, if it is killed, by the next one, and without limit if
+//     the server is known to return the same refresh token;
+//   - a 2xx response with an access token that cannot be used ends the session, unless
+//     the server is known to return the same refresh token.
 //
 // The token is only sent to the platform at c.BaseURL. A token of another platform
 // is an error.
@@ -352,7 +356,7 @@ func (r *record) over() error {
 	case r.Refresh.Dead:
 		return signInAgain("the server has ended the session")
 	case r.Refresh.Spent:
-		return signInAgain("the server has accepted the refresh token, and its answer could not be read")
+		return signInAgain("the server has used up the refresh token for an access token that cannot be used")
 	}
 	return nil
 }
@@ -367,11 +371,10 @@ func (r *record) diesOf(refused api.Secret) bool {
 // must hold the lock of the profile: a pending refresh is then one whose response
 // was lost, by this process or by one that has ended.
 //
-// A server that rotates refresh tokens treats a second use of one as theft and ends
-// the session. So a lost response is final if rotation was seen, and harmless if the
-// server returns the same token. If neither is known, one more send is allowed. It
-// is delayed while the access token is valid: in an outage, that response may be
-// lost too.
+// A lost response is harmless if the server returns the same refresh token. One that
+// rotates them treats a second use as theft and ends the session, which is lost as well
+// if the token is not sent: so one more send is allowed. It is delayed while the
+// access token is valid: in an outage, that response may be lost too.
 func (r *record) blocked(refused api.Secret) error {
 	if err := r.over(); err != nil {
 		return err
@@ -380,8 +383,8 @@ func (r *record) blocked(refused api.Secret) error {
 	switch {
 	case !h.Pending || h.Keeps:
 		return nil
-	case h.Rotates || h.Twice:
-		return signInAgain("the answer to the last refresh was lost, and another one could look like theft")
+	case h.Twice:
+		return signInAgain("the answers to two refreshes with one token were lost")
 	case r.Token.good(refused) && time.Since(h.Sent) < lostPause:
 		return errLost
 	}
@@ -453,29 +456,26 @@ func (s *Source) exchange(ctx context.Context, r *record, save func() error) err
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTime) // a canceled caller must not lose it
 	defer cancel()
 	var w wire
-	var raw api.Response
 	t, err := service.Refresh(w.watch(ctx), RefreshRequest{
 		ClientID: r.Token.ClientID, RefreshToken: r.Token.RefreshToken.Secret, Resource: r.Token.Resource,
-	}, api.WithResponse(&raw))
+	})
 	if err == nil {
 		return s.commit(r, &pendingWrite{r.Token.RefreshToken, r.Token.renewed(t)}, save)
 	}
-	switch refusal, _ := errors.AsType[*Error](err); {
-	case refusal != nil && (refusal.Code == CodeInvalidGrant || unknownClient(refusal)):
+	refusal, refused := errors.AsType[*Error](err)
+	switch {
+	case refused && (refusal.Code == CodeInvalidGrant || unknownClient(refusal)):
 		r.Refresh = before
 		r.Refresh.Dead = true
 		if refusal.Code != CodeInvalidGrant && r.Client.ID == r.Token.ClientID {
 			r.Client = clientRecord{} // unknown to the server: the next Login registers it again
 		}
 		err = fmt.Errorf("%w: %w", signInAgain("the server has ended the session"), err)
-	case raw.Status/100 == 2: // the token is used
-		if r.Refresh.Keeps {
-			return err
-		}
+	case errors.Is(err, errUnusable) && !r.Refresh.Keeps:
 		r.Refresh = before
 		r.Refresh.Spent = true
 		err = fmt.Errorf("%w: %w", r.over(), err)
-	case w.notSent(err) || rejected(err):
+	case w.notSent(err) || refusesRefresh(err):
 		r.Refresh = before
 	default: // the response was lost
 		return err
@@ -505,23 +505,27 @@ func (w *wire) watch(ctx context.Context) context.Context {
 	})
 }
 
-// notSent reports whether a failure proves that the request was not sent.
+// notSent reports whether a failure proves that the request was not sent: it was
+// refused locally, or net/http asked for a connection and got none.
 func (w *wire) notSent(err error) bool {
 	_, refused := errors.AsType[*api.InputError](err)
-	// Transports other than net/http's may not report connections.
-	return refused || w.asked.Load() && !w.connected.Load() || transport.NeverSent(err)
+	return refused || w.asked.Load() && !w.connected.Load()
 }
 
-// rejected reports whether a response proves that the refresh token was not used: a
-// 4xx, a failure in the envelope of the platform, or a 503 with an OAuth error. Any
-// other 5xx is ambiguous, because a gateway may have forwarded the request.
-func rejected(err error) bool {
-	e, ok := errors.AsType[*api.Error](err)
-	if !ok {
+// refusesRefresh reports whether a response proves that the refresh token was not used:
+// an OAuth error or a failing envelope with any status, or any 4xx. A framework that
+// failed, or a gateway, may have the text of the status as its error.
+func refusesRefresh(err error) bool {
+	refusal, refused := errors.AsType[*Error](err)
+	if refused && refusal.Code != http.StatusText(refusal.Status) {
+		return true
+	}
+	answer, answered := errors.AsType[*api.Error](err)
+	if !answered {
 		return false
 	}
-	unavailable := e.Status == http.StatusServiceUnavailable && e.Name != ""
-	return e.Status/100 == 4 || e.Status/100 == 5 && e.Code != 0 || unavailable
+	_, failing := call.Unwrap(answer.Body)
+	return failing || answer.Code != 0 || answer.Status/100 == 4
 }
 
 // HTTPClient returns a client for requests to the platform of the Config, for example

@@ -240,36 +240,49 @@ func TestTokenSourceAfterAFailedRefresh(t *testing.T) {
 	const (
 		notUsed = "not used" // the server has not used the refresh token
 		lost    = "lost"     // it may have
-		spent   = "spent"    // it has answered with a status of success
+		spent   = "spent"    // it has
 	)
 	faults := map[string]struct {
 		fault, says string
 		consumed    bool // the server did use the refresh token
 	}{
-		"there is no connection":             {fault: faultDial, says: notUsed},
-		"the request is malformed":           {fault: "400", says: notUsed},
-		"the server is too slow to read":     {fault: "408", says: notUsed},
-		"there were too many requests":       {fault: "429", says: notUsed},
-		"the server is down for maintenance": {fault: "503", says: notUsed},
-		"the platform reports a failure":     {fault: faultPlatform, says: notUsed},
-		"a gateway finds no server":          {fault: faultGateway, says: lost},
-		"the server breaks down":             {fault: "500", says: lost},
-		"a gateway breaks down":              {fault: "502", says: lost},
-		"a gateway times out":                {fault: "504", says: lost},
-		"the server redirects":               {fault: "307", says: lost},
-		"a proxy answers with a page":        {fault: faultPage, says: spent},
-		"no answer comes":                    {fault: faultHang, says: lost},
-		"the answer is lost":                 {fault: faultLost, says: lost, consumed: true},
-		"the answer is cut short":            {fault: faultCut, says: spent, consumed: true},
-		"the response holds no token":        {fault: faultNoToken, says: spent, consumed: true},
+		"there is no connection":                   {fault: faultDial, says: notUsed},
+		"the request is malformed":                 {fault: "400", says: notUsed},
+		"the server is too slow to read":           {fault: "408", says: notUsed},
+		"there were too many requests":             {fault: "429", says: notUsed},
+		"a proxy refuses with a page":              {fault: "403 <html>", says: notUsed},
+		"the server is down for maintenance":       {fault: "503", says: notUsed},
+		"the server breaks down, by its own word":  {fault: `500 {"error":"server_error"}`, says: notUsed},
+		"the platform reports a failure":           {fault: `500 {"result":false,"error":{"code":10022}}`, says: notUsed},
+		"the platform reports one without a code":  {fault: `502 {"result":"no"}`, says: notUsed},
+		"an OAuth error has a status of success":   {fault: `200 {"error":"slow_down"}`, says: notUsed},
+		"a failure has a status of success":        {fault: `200 {"result":false,"error":{"code":10368}}`, says: notUsed},
+		"a failure has another status of success":  {fault: `202 {"result":"no","error":{"text":"wait"}}`, says: notUsed},
+		"a gateway finds no server":                {fault: "503 <html>", says: lost},
+		"the server breaks down":                   {fault: "500 \n", says: lost},
+		"the framework of the server breaks down":  {fault: `500 {"error":"Internal Server Error"}`, says: lost},
+		"a gateway breaks down":                    {fault: faultGateway, says: lost},
+		"a gateway times out":                      {fault: `504 {"message":"timeout"}`, says: lost},
+		"the server redirects":                     {fault: "307 \n", says: lost},
+		"no answer comes":                          {fault: faultHang, says: lost},
+		"the answer is lost":                       {fault: faultLost, says: lost, consumed: true},
+		"the answer is cut short":                  {fault: faultCut, says: lost, consumed: true},
+		"a proxy answers with a page":              {fault: "200 \n<!DOCTYPE html>", says: lost},
+		"the answer is empty":                      {fault: "200 \n", says: lost},
+		"the answer has no content":                {fault: "204 \n", says: lost},
+		"the answer is a list":                     {fault: "200 []", says: lost},
+		"the answer is null":                       {fault: "200 null", says: lost},
+		"the answer holds neither token nor error": {fault: `200 {"error":false}`, says: lost},
+		"the response holds no token":              {fault: faultNoToken, says: lost, consumed: true},
+		"the token is of no use":                   {fault: faultOdd, says: spent, consumed: true},
 	}
 	for name, f := range faults {
 		for _, keeps := range []bool{true, false} {
 			for _, known := range []bool{true, false} {
 				inBubble(t, fmt.Sprintf("%s, keeps %v, known %v", name, keeps, known), func(t *testing.T) {
-					heals := f.says == notUsed || known && keeps || !known && f.says == lost && (keeps || !f.consumed)
+					heals := f.says == notUsed || keeps && (known || f.says == lost) || f.says == lost && !f.consumed
 					posts, reused := 1, 0
-					if heals || !known && f.says == lost {
+					if heals || f.says == lost {
 						posts = 2
 					}
 					if !heals && posts == 2 {
@@ -316,26 +329,23 @@ func TestTokenSourceAfterAFailedRefresh(t *testing.T) {
 func TestTokenSourceAfterFailures(t *testing.T) {
 	t.Parallel()
 	inSessions(t, sessionTests{
-		"one lost answer allows one further send, of any process": func(t *testing.T, s *session) {
-			s.keeps = true
+		"a refusal of the further send does not use it up": func(t *testing.T, s *session) {
 			time.Sleep(time.Hour)
-			s.fail("502", faultHang, "502", "502")
-			together(8, func() {
-				source := s.another()
-				for err := error(nil); !errors.Is(err, oauth.ErrSignInAgain); time.Sleep(time.Second) {
-					if _, err = source.Token(t.Context()); err == nil {
-						t.Error("a token was returned")
-						return
-					}
+			s.fail(faultGateway, "429", faultDial)
+			for range 3 {
+				if _, err := s.source.Token(t.Context()); err == nil || errors.Is(err, oauth.ErrSignInAgain) {
+					t.Errorf("got %v", err)
 				}
-			})
-			s.wantPosts(t, 2)
+				time.Sleep(time.Minute)
+			}
+			want(t, s.source, "at-2")
+			s.wantPosts(t, 4)
 		},
 		// An outage that loses an answer may last.
 		"the further send waits while the access token is good": func(t *testing.T, s *session) {
 			s.keeps = true
 			time.Sleep(55 * time.Minute)
-			s.fail("502")
+			s.fail(faultGateway)
 			other := s.another()
 			want(t, s.source, "at-1")
 			s.wantAfter(t, 30*time.Second-time.Nanosecond, "at-1")
@@ -430,20 +440,24 @@ func TestTokenSourceAfterFailures(t *testing.T) {
 		posts int    // since it began
 	}{
 		"a server that returns the token": {[]bool{true}, "at-3", 6},
-		"a server that rotates":           {[]bool{false}, "", 1},
-		"a server that has rotated once":  {[]bool{false, true}, "", 1},
+		"a server that rotates":           {[]bool{false}, "", 2},
+		"a server that has rotated once":  {[]bool{false, true}, "", 2},
+		"an unknown server":               {nil, "", 2},
 	} {
 		inSessions(t, sessionTests{"many lost answers of " + name: func(t *testing.T, s *session) {
 			for n, keeps := range tc.keeps {
 				s.set(func() { s.keeps = keeps })
 				s.wantAfter(t, time.Hour, accessToken(n+2))
 			}
-			s.fail("502", "502", faultHang, "502", "502")
+			s.fail(faultGateway, faultGateway, faultHang, faultGateway, faultGateway)
 			time.Sleep(time.Hour)
-			for end := time.Now().Add(5 * time.Minute); time.Now().Before(end); time.Sleep(time.Second) {
-				_, _ = s.source.Token(t.Context())
-			}
-			want(t, s.source, tc.token)
+			together(8, func() { // processes
+				source := s.another()
+				for end := time.Now().Add(5 * time.Minute); time.Now().Before(end); time.Sleep(time.Second) {
+					_, _ = source.Token(t.Context())
+				}
+				want(t, source, tc.token)
+			})
 			s.wantPosts(t, len(tc.keeps)+tc.posts)
 		}})
 	}

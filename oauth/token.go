@@ -6,7 +6,7 @@ import (
 	"encoding"
 	stdjson "encoding/json"
 	"errors"
-	"net/http"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -80,11 +80,8 @@ type RefreshRequest struct {
 // the result from then on; it is the given one unless the server replaced it.
 //
 // The call is never retried, because a server that rotates refresh tokens treats a
-// second use as theft and ends the session. After an error with a 2xx status the
-// refresh token must be considered used. After a lost response (none, a 5xx of a
-// gateway, a redirect) a caller may send it once more, if the server is not known
-// to rotate and the caller has recorded that before. [TokenSource] follows these
-// rules.
+// second use as theft and ends the session. [TokenSource] has the rules for a caller
+// that sends a refresh token again.
 //
 // Errors: [*Error] for a refusal. [CodeInvalidGrant], [CodeInvalidClient] and
 // [CodeUnauthorizedClient] mean that the user must sign in again.
@@ -129,11 +126,13 @@ func (s *Service) token(ctx context.Context, r *api.Request, form api.Form, opts
 	case a.Name != "":
 		return nil, a.failure(op, form)
 	case a.AccessToken.IsZero():
-		return nil, unusable(op, "the response holds no access token")
+		return nil, fmt.Errorf("fastio: %s: the response holds no access token", op)
 	case !sendable(a.AccessToken):
-		return nil, unusable(op, "the access token holds a character that no header can carry")
-	case !strings.EqualFold(a.TokenType, bearer) && a.TokenType != "":
-		return nil, unusable(op, "the token is of another type than Bearer")
+		return nil, fmt.Errorf("fastio: %s: %w: it holds a character that no header can carry", op, errUnusable)
+	}
+	kind := strings.TrimSpace(a.TokenType)
+	if kind != "" && !strings.EqualFold(kind, bearer) {
+		return nil, fmt.Errorf("fastio: %s: %w: it is of another type than Bearer", op, errUnusable)
 	}
 	return &Token{
 		AccessToken: a.AccessToken, TokenType: bearer, RefreshToken: a.RefreshToken,
@@ -141,10 +140,9 @@ func (s *Service) token(ctx context.Context, r *api.Request, form api.Form, opts
 	}, nil
 }
 
-// unusable returns the error of a 2xx response without a usable token.
-func unusable(op, description string) error {
-	return &Error{Op: op, Status: http.StatusOK, Code: CodeServerError, Description: description}
-}
+// errUnusable reports a 2xx response with an access token that cannot be used. The
+// server has used up the code or refresh token of the request.
+var errUnusable = errors.New("the access token cannot be used")
 
 const bearer = "Bearer"
 
