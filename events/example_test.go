@@ -39,7 +39,7 @@ func Example() {
 	}
 	fmt.Println(kinds)
 	// Output:
-	// map[comments:75 members:3 quickshare:5 settings:4 storage:60 transfer:4]
+	// map[comments:77 members:4 quickshare:4 settings:3 storage:67 transfer:4]
 }
 
 // Resume an interrupted export after a restart.
@@ -71,7 +71,7 @@ func ExampleService_Walk() {
 	}
 	fmt.Println(exported, "events exported")
 	// Output:
-	// 282 events exported
+	// 300 events exported
 }
 
 // Count uploads across restarts.

@@ -317,11 +317,15 @@ type Event[P, O ~string] struct {
 // History is a plausible past to generate for a workspace. Without From and To
 // it spans the 90 days before now.
 type History[P ~string] struct {
-	Workspace P         `json:"workspace_id,omitzero" ref:"workspace" required:"true"`
-	Events    int       `json:"events,omitzero" required:"true"`
-	From      time.Time `json:"from,omitzero"`
-	To        time.Time `json:"to,omitzero"`
-	Seed      uint64    `json:"seed,omitzero"`
+	Workspace P `json:"workspace_id,omitzero" ref:"workspace" required:"true"`
+
+	// Events is how many events a search of the workspace by its owner finds. There are
+	// others besides: in the log of the organization, for other people, and internal ones.
+	Events int `json:"events,omitzero" required:"true"`
+
+	From time.Time `json:"from,omitzero"`
+	To   time.Time `json:"to,omitzero"`
+	Seed uint64    `json:"seed,omitzero"`
 }
 
 // Node is an object in the storage of a workspace or a share.

@@ -102,6 +102,7 @@ func (h *Handlers) Generate(history world.History) {
 		dice:  dice,
 		at:    world.Scope{Org: w.Value.Org, Workspace: history.Workspace},
 		now:   now.UnixNano(),
+		owner: h.Log.Names.Intern(h.OwnerOf(history.Workspace)),
 		files: h.recent[history.Workspace],
 	}
 	g.people = h.crew(history.Workspace, dice)
@@ -159,6 +160,7 @@ type generator struct {
 	people []person
 	at     world.Scope
 	now    int64
+	owner  uint32
 	files  []uint32
 	hours  [24][]int // who works at an hour, as often as their weight
 }
@@ -180,9 +182,19 @@ func (g *generator) run(h world.History) {
 	}
 	l.Entries = slices.Grow(l.Entries, h.Events)
 	for created := range g.times(h) {
-		g.event(created, here, above)
+		for found := false; !found; {
+			g.event(created, here, above)
+			found = g.found(&l.Entries[len(l.Entries)-1], here)
+		}
 	}
 	adopt(l, first)
+}
+
+// found reports whether a search of the workspace by its owner finds an event.
+func (g *generator) found(e *world.Entry, here uint32) bool {
+	kind := &g.state.Log.Kinds.Values[e.Kind]
+	concerned := kind.Permission != world.ForTarget || e.Caller == g.owner || e.User == g.owner
+	return e.Place == here && kind.Visibility != world.InternalOnly && concerned
 }
 
 func (g *generator) times(h world.History) func(yield func(int64) bool) {
