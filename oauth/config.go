@@ -17,12 +17,18 @@ import (
 // Config configures a sign-in: the platform, the program and its scopes. The zero
 // value signs in as an unnamed program that requests the whole account.
 type Config struct {
-	BaseURL    string       // as of fastio.WithBaseURL; default fastio.DefaultBaseURL
-	APIPrefix  *string      // as of fastio.WithAPIPrefix; nil means the default of the host
-	Issuer     string       // expected issuer of the authorization server; default: the origin of BaseURL
-	HTTPClient *http.Client // as of fastio.WithHTTPClient; nil means a new one
-	UserAgent  string       // as of fastio.WithUserAgent; "" adds nothing
-	Logger     *slog.Logger // as of fastio.WithLogger; nil logs nothing
+	BaseURL   string       // as of fastio.WithBaseURL; default fastio.DefaultBaseURL
+	APIPrefix *string      // as of fastio.WithAPIPrefix; nil means the default of the host
+	Issuer    string       // expected issuer of the authorization server; default: the origin of BaseURL
+	UserAgent string       // as of fastio.WithUserAgent; "" adds nothing
+	Logger    *slog.Logger // as of fastio.WithLogger; nil logs nothing
+
+	// HTTPClient is as of fastio.WithHTTPClient; nil means a new one. A refresh token or
+	// code that is sent on a dead connection, as after the sleep of a laptop, may be lost.
+	// So a request with one, such as a refresh, has a connection of its own: without a
+	// client, and for an [*http.Transport], which is cloned. Any other RoundTripper is used
+	// as it is, with "Connection: close", and must not hold on to dead connections itself.
+	HTTPClient *http.Client
 
 	ClientID   string // registered id, or https URL of a [ClientMetadata]; "" registers the program in Store
 	ClientName string // shown at consent if the program is registered; at most 128 bytes
@@ -164,22 +170,57 @@ func (c *Config) signedPipeline(base transport.Base, tokens api.TokenSource) *tr
 	return transport.New(cfg)
 }
 
-// at returns a Service that sends all requests to an endpoint of a [server]. ""
-// means the documented address; one that differs only by a slash must be passed as
-// "". The caller must close the idle connections of the pipeline.
-func (c *Config) at(endpoint string) (*Service, *transport.Client, error) {
+// at returns a Service that sends all requests to an endpoint of a [server], on
+// connections of its own, and a function that closes them. "" means the documented
+// address; one that differs only by a slash must be passed as "".
+func (c *Config) at(endpoint string) (*Service, func(), error) {
 	base, err := c.base()
 	if err != nil {
 		return nil, nil, err
 	}
+	to, u := base, &url.URL{}
+	if endpoint != "" {
+		if u, err = parseAddress(base, endpoint); err != nil {
+			return nil, nil, err
+		}
+		to = transport.Base{Scheme: u.Scheme, Host: u.Host}
+	}
+	fresh := *c
+	client, closeIdle := withoutIdle(c.HTTPClient)
+	fresh.HTTPClient = client
+	pipeline := fresh.pipeline(to)
+	done := func() { pipeline.CloseIdleConnections(); closeIdle() }
 	if endpoint == "" {
-		pipeline := c.pipeline(base)
-		return New(pipeline), pipeline, nil
+		return New(pipeline), done, nil
 	}
-	u, err := parseAddress(base, endpoint)
-	if err != nil {
-		return nil, nil, err
+	return New(elsewhere{pipeline, api.Path(cmp.Or(u.Path, "/")), u.Query()}), done, nil
+}
+
+// withoutIdle returns a copy of a client that uses none of its idle connections, and a
+// function that closes those of the copy.
+func withoutIdle(client *http.Client) (*http.Client, func()) {
+	if client == nil || client.Transport == nil { // it has no connections
+		return client, func() {}
 	}
-	pipeline := c.pipeline(transport.Base{Scheme: u.Scheme, Host: u.Host})
-	return New(elsewhere{pipeline, api.Path(cmp.Or(u.Path, "/")), u.Query()}), pipeline, nil
+	own := *client
+	shared, ok := client.Transport.(*http.Transport)
+	if !ok {
+		own.Transport = closing{client.Transport}
+		return &own, func() {}
+	}
+	t := shared.Clone()
+	if t.TLSNextProto["h2"] != nil { // it uses the connections of the original
+		t.TLSNextProto, t.ForceAttemptHTTP2 = nil, true
+	}
+	own.Transport = t
+	return &own, t.CloseIdleConnections
+}
+
+// closing asks for a connection that is closed after each request.
+type closing struct{ next http.RoundTripper }
+
+func (c closing) RoundTrip(req *http.Request) (*http.Response, error) {
+	req = req.WithContext(req.Context()) // a copy
+	req.Close = true
+	return c.next.RoundTrip(req)
 }

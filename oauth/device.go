@@ -83,11 +83,11 @@ func (s *signIn) startDevice(ctx context.Context) (*deviceAuthorization, error) 
 	if err := s.authorization().access(s.op, form); err != nil {
 		return nil, err
 	}
-	service, pipeline, err := s.at(s.server.Device)
+	service, done, err := s.at(s.server.Device)
 	if err != nil {
 		return nil, err
 	}
-	defer pipeline.CloseIdleConnections()
+	defer done()
 	requested := time.Now()
 	type answer struct { // the names of the RFC
 		DeviceCode              api.Secret `json:"device_code"`
@@ -136,11 +136,11 @@ func (s *signIn) startDevice(ctx context.Context) (*deviceAuthorization, error) 
 
 // poll requests the token until the user has answered or the code has expired.
 func (s *signIn) poll(ctx context.Context, d *deviceAuthorization) (*Token, error) {
-	service, pipeline, err := s.at(s.server.Token)
+	service, done, err := s.at(s.server.Token)
 	if err != nil {
 		return nil, err
 	}
-	defer pipeline.CloseIdleConnections()
+	defer done()
 	for {
 		if wait.Sleep(ctx, min(d.interval, time.Until(d.Expires))) != nil {
 			return nil, s.fail(fmt.Errorf("the user has not signed in: %w", context.Cause(ctx)))

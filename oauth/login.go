@@ -407,11 +407,11 @@ func (s *signIn) unanswered(ctx context.Context, denial *Error) error {
 }
 
 func (s *signIn) exchange(ctx context.Context, pkce PKCE, code api.Secret, redirectURI string) (*Token, error) {
-	service, pipeline, err := s.at(s.server.Token)
+	service, done, err := s.at(s.server.Token)
 	if err != nil {
 		return nil, err
 	}
-	defer pipeline.CloseIdleConnections()
+	defer done()
 	t, err := service.Exchange(ctx, ExchangeRequest{
 		ClientID: s.clientID, RedirectURI: redirectURI, Code: code, CodeVerifier: pkce.Verifier,
 		Resource: s.Resource, DeviceName: s.DeviceName, DeviceType: s.DeviceType,
@@ -614,11 +614,11 @@ func (c *Config) revoke(ctx context.Context, r *record) error {
 	if r.Token.RefreshToken.IsZero() {
 		return nil
 	}
-	service, pipeline, err := c.at(r.Server.Revoke)
+	service, done, err := c.at(r.Server.Revoke)
 	if err != nil {
 		return err
 	}
-	defer pipeline.CloseIdleConnections()
+	defer done()
 	clientID := ""
 	if r.Server.Revoke != "" {
 		clientID = r.Token.ClientID

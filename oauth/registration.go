@@ -264,11 +264,11 @@ func (s *signIn) identify(ctx context.Context, refused string) error {
 }
 
 func (s *signIn) register(ctx context.Context) (clientRecord, error) {
-	service, pipeline, err := s.at(s.server.Register)
+	service, done, err := s.at(s.server.Register)
 	if err != nil {
 		return clientRecord{}, err
 	}
-	defer pipeline.CloseIdleConnections()
+	defer done()
 	request := RegisterRequest{ClientName: strings.TrimSpace(s.ClientName), RedirectURIs: []string{s.loopbackURI()}}
 	if s.server.Device != "" {
 		request.GrantTypes = []string{"authorization_code", "refresh_token", deviceGrant}

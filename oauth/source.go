@@ -443,11 +443,11 @@ func (s *Source) refresh(ctx context.Context, refused api.Secret, wait time.Dura
 // marked as pending, and after, with the outcome. If the process is killed in
 // between, the next one knows that the token was sent.
 func (s *Source) exchange(ctx context.Context, r *record, save func() error) error {
-	service, pipeline, err := s.config.at(r.Server.Token)
+	service, done, err := s.config.at(r.Server.Token)
 	if err != nil {
 		return err
 	}
-	defer pipeline.CloseIdleConnections()
+	defer done()
 	before := r.Refresh
 	r.Refresh = before.sent()
 	if err := save(); err != nil {

@@ -2,10 +2,14 @@ package oauth_test
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
 	"net/url"
 	"regexp"
 	"runtime"
@@ -473,6 +477,109 @@ func TestTokenSourceAfterFailures(t *testing.T) {
 			}
 		}})
 	}
+}
+
+// sleeper is a connection to a machine that has slept: what was open before is dead,
+// without a reset.
+type sleeper struct {
+	net.Conn
+
+	dead, closed *atomic.Bool
+}
+
+func (c sleeper) Write(b []byte) (int, error) {
+	if c.dead.Load() {
+		return len(b), nil
+	}
+	return c.Conn.Write(b)
+}
+
+func (c sleeper) Close() error {
+	c.closed.Store(true)
+	return c.Conn.Close()
+}
+
+func TestRefreshHasAConnectionOfItsOwn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, here := &session{store: new(oauth.MemoryStore)}, newPlace(nil)
+		_, _ = here.listen(t.Context(), 0)
+		server := &http.Server{Handler: &httputil.ReverseProxy{Transport: s, Rewrite: func(*httputil.ProxyRequest) {}}}
+		go server.Serve(here)
+		defer server.Close()
+		var conns []sleeper
+		network := &http.Transport{DialContext: func(ctx context.Context, kind, address string) (net.Conn, error) {
+			conn, err := here.dial(ctx, kind, address)
+			conns = append(conns, sleeper{conn, new(atomic.Bool), new(atomic.Bool)})
+			return conns[len(conns)-1], err
+		}}
+		defer network.CloseIdleConnections()
+		c := s.via(network)
+		c.BaseURL = "http://" + receiverHost
+		s.login(t, s.store, c)
+		source := oauth.TokenSource(storing(s.store, c))
+		resp, err := c.HTTPClient.Get(c.BaseURL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, resp.Body)
+		resp.Body.Close()
+		time.Sleep(time.Hour)
+		conns[0].dead.Store(true)
+		if d := took(func() { want(t, source, "at-2") }); d != 0 {
+			t.Errorf("a refresh took %v", d)
+		}
+		s.wantPosts(t, 1)
+		if len(conns) != 2 || !conns[1].closed.Load() || conns[0].closed.Load() {
+			t.Errorf("the program has %d connections after the refresh", len(conns))
+		}
+	})
+}
+
+// The functions of a transport that was configured for HTTP/2 use its connections.
+func TestRefreshSharesNoHTTP2Connection(t *testing.T) {
+	t.Parallel()
+	var s session
+	var proto string
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		proto = r.Proto
+		(&httputil.ReverseProxy{Transport: &s, Rewrite: func(*httputil.ProxyRequest) {}}).ServeHTTP(w, r)
+	}))
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	defer server.Close()
+	network := server.Client().Transport.(*http.Transport).Clone()
+	network.TLSNextProto = map[string]func(string, *tls.Conn) http.RoundTripper{
+		"h2": func(string, *tls.Conn) http.RoundTripper {
+			return stub.Network(func(*http.Request) (*http.Response, error) { return nil, errors.New("a dead connection") })
+		},
+	}
+	s.store = new(oauth.MemoryStore)
+	c := s.via(network)
+	c.BaseURL = server.URL
+	s.login(t, s.store, c)
+	wantRefreshed(t, oauth.TokenSource(storing(s.store, c)), "at-1", "at-2")
+	if proto != "HTTP/2.0" {
+		t.Errorf("the refresh was sent with %s", proto)
+	}
+}
+
+// What a transport of others does with connections is its own affair.
+func TestRefreshThroughAnotherTransport(t *testing.T) {
+	t.Parallel()
+	inSessions(t, sessionTests{"asks for a connection that is closed": func(t *testing.T, s *session) {
+		var kept int
+		s.via(stub.Network(func(req *http.Request) (*http.Response, error) {
+			if !req.Close {
+				kept++
+			}
+			return s.RoundTrip(req)
+		}))
+		wantRefreshed(t, s.source, "at-1", "at-2")
+		if kept > 0 {
+			t.Error("the connection is kept")
+		}
+	}})
 }
 
 //nolint:thelper // its rows are tests
