@@ -146,44 +146,50 @@ func checkWebAddress(address string) error {
 	return nil
 }
 
-// followTime is how long a browser has to follow a start page.
-const followTime = 3 * time.Second
+// followTime is how long a browser has to follow a start page: a cold one takes
+// several seconds to start.
+const followTime = 10 * time.Second
 
 //go:embed start.html
 var startHTML string
 
-// startPage is a file that redirects the browser to the login URL without putting
-// it on a command line. It contains only the address of an entry of the receiver.
+// startPage leads the browser to the login URL without putting that on a command line:
+// through an entry of the receiver, whose address is in a file.
 type startPage struct {
-	dir   string
 	entry *entry
+	local string // the address of the entry
+	dir   string // of the file; "" without one
 }
 
-// startPage creates the page, nil if the browser opens the login URL itself.
-func (s *signIn) startPage(r *receiver, b *opener, address string) (*startPage, error) {
-	auto := s.OpenMode == OpenModeAuto
-	if s.OpenMode == OpenModeDirect || auto && !b.readsFiles() {
+// newStartPage returns nil if the browser opens the login URL itself.
+func (s *signIn) newStartPage(r *receiver, b *opener, address string) (*startPage, error) {
+	if s.OpenMode == OpenModeDirect {
 		return nil, nil
 	}
-	p := &startPage{entry: r.newEntry(address)}
-	err := p.write(r.address(p.entry.path))
-	if err == nil {
+	e := r.newEntry(address)
+	p := &startPage{entry: e, local: r.address(e.path)}
+	auto := s.OpenMode == OpenModeAuto
+	if auto && !b.readsFiles() {
 		return p, nil
 	}
-	p.remove()
-	if auto { // without a writable directory
-		return nil, nil
+	err := p.write()
+	if err != nil {
+		p.remove()
+		p.dir = ""
 	}
-	return nil, err
+	if auto {
+		err = nil
+	}
+	return p, err
 }
 
-// write creates the page with mode 0600 in a directory with mode 0700.
-func (p *startPage) write(to string) (err error) {
+// write creates the file with mode 0600 in a directory with mode 0700.
+func (p *startPage) write() (err error) {
 	if p.dir, err = os.MkdirTemp("", "fastio-sign-in-"); err != nil {
 		return err
 	}
 	var page bytes.Buffer
-	err = template.Must(template.New("").Parse(startHTML)).Execute(&page, to)
+	err = template.Must(template.New("").Parse(startHTML)).Execute(&page, p.local)
 	return cmp.Or(err, os.WriteFile(p.file(), page.Bytes(), 0o600))
 }
 
@@ -197,35 +203,34 @@ func (p *startPage) url() string {
 	return (&url.URL{Scheme: "file", Path: path}).String()
 }
 
-// remove deletes the page. It is idempotent.
+// remove deletes the file. It is idempotent.
 func (p *startPage) remove() {
 	if p != nil && p.dir != "" {
 		_ = os.RemoveAll(p.dir) // its port is closed by then
 	}
 }
 
-// show opens the page, if there is one, and then the address, if the browser did
-// not follow the page.
+// show opens the file, if there is one, and then the address of the entry, if the
+// browser did not follow the file.
 func (s *signIn) show(ctx context.Context, b *opener, p *startPage, address string) error {
-	if p == nil {
+	switch {
+	case p == nil:
 		return b.open(ctx, address)
+	case p.dir == "":
+		return b.open(ctx, p.local)
 	}
-	if err := b.run(ctx, p.url()); err != nil {
-		if s.OpenMode == OpenModePage || ctx.Err() != nil {
-			return err
+	err := b.run(ctx, p.url())
+	if err == nil {
+		select {
+		case <-p.entry.visited:
+			p.remove()
+			return nil
+		case <-ctx.Done():
+		case <-time.After(followTime):
 		}
-		return b.open(ctx, address)
 	}
-	select {
-	case <-p.entry.visited:
-		p.remove()
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(followTime):
+	if s.OpenMode == OpenModePage || ctx.Err() != nil {
+		return cmp.Or(err, ctx.Err())
 	}
-	if s.OpenMode == OpenModePage {
-		return nil
-	}
-	return b.open(ctx, address)
+	return b.open(ctx, p.local)
 }

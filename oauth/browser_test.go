@@ -201,6 +201,7 @@ func TestBrowserMayKeepRunning(t *testing.T) {
 type desktop struct {
 	blind   bool // cannot read files
 	refuses bool // ends with an error when it gets a file
+	starts  time.Duration
 	visit   func(address string)
 
 	mu       sync.Mutex
@@ -235,7 +236,10 @@ func (d *desktop) login(ctx context.Context, s *scene, goos string, env map[stri
 			}
 			address = to
 		}
-		go d.visit(address)
+		go func() {
+			time.Sleep(d.starts)
+			d.visit(address)
+		}()
 		return nil
 	})
 	return oauth.LoginThrough(ctx, s.config, s.listen, starter)
@@ -330,6 +334,9 @@ func TestEntryRedirectsOnce(t *testing.T) {
 			if p.header.Get("Cache-Control") != "no-store" || p.header.Get("Referrer-Policy") != "no-referrer" {
 				t.Errorf("the headers are %v", p.header)
 			}
+			if p.status == http.StatusGone {
+				p.shows(t, http.StatusGone, "Already opened")
+			}
 			if address := p.header.Get("Location"); address != "" {
 				s.pages <- browse(t.Context(), s.client(), address)
 			}
@@ -340,11 +347,11 @@ func TestEntryRedirectsOnce(t *testing.T) {
 	})
 }
 
-// A browser that does not get by with the page gets the login URL, unless the
-// program forbids it.
+// A browser that does not get by with the page gets the address of the entry, unless the
+// program forbids it. Only the program can have it get the login URL.
 func TestOpenMode(t *testing.T) {
 	t.Parallel()
-	const page, address = "the page", "the login URL"
+	const page, entry, address = "the page", "the entry", "the login URL"
 	type starts = map[string]time.Duration
 	type row struct {
 		mode    oauth.OpenMode
@@ -356,13 +363,16 @@ func TestOpenMode(t *testing.T) {
 	}
 	table.Bubbles(t, map[string]row{
 		"a browser that cannot read the page": {
-			oauth.OpenModeAuto, "linux", x11, &desktop{blind: true}, starts{page: 0, address: 3 * time.Second}, nil,
+			oauth.OpenModeAuto, "linux", x11, &desktop{blind: true}, starts{page: 0, entry: 10 * time.Second}, nil,
 		},
 		"a browser that takes no file": {
-			oauth.OpenModeAuto, "darwin", nil, &desktop{refuses: true}, starts{page: 0, address: 0}, nil,
+			oauth.OpenModeAuto, "darwin", nil, &desktop{refuses: true}, starts{page: 0, entry: 0}, nil,
 		},
-		"on Windows":                {oauth.OpenModeAuto, "windows", nil, new(desktop), starts{address: 0}, nil},
-		"in a subsystem of Windows": {oauth.OpenModeAuto, "linux", wsl, new(desktop), starts{address: 0}, nil},
+		"a cold browser": {
+			oauth.OpenModeAuto, "linux", x11, &desktop{starts: 6 * time.Second}, starts{page: 0}, nil,
+		},
+		"on Windows":                {oauth.OpenModeAuto, "windows", nil, new(desktop), starts{entry: 0}, nil},
+		"in a subsystem of Windows": {oauth.OpenModeAuto, "linux", wsl, new(desktop), starts{entry: 0}, nil},
 		"the URL":                   {oauth.OpenModeDirect, "linux", x11, new(desktop), starts{address: 0}, nil},
 		"the page on Windows":       {oauth.OpenModePage, "windows", nil, new(desktop), starts{page: 0}, nil},
 		"the page alone": {
@@ -377,12 +387,17 @@ func TestOpenMode(t *testing.T) {
 		if _, err := tc.browser.login(t.Context(), s, tc.goos, tc.env); !errors.Is(err, tc.fails) {
 			t.Errorf("got %v, want %v", err, tc.fails)
 		}
+		if tc.fails == nil {
+			(<-s.pages).shows(t, 200, "Signed in")
+		}
 		got := map[string]time.Duration{}
 		for _, c := range tc.browser.commands {
 			what := c.address
 			switch {
 			case strings.HasPrefix(what, "file:///"):
 				what = page
+			case strings.HasPrefix(what, "http://"+receiverHost+"/") && !strings.Contains(what, "?"):
+				what = entry
 			case strings.HasPrefix(what, origin+"/connect?x=a%20b&"):
 				what = address
 			}
@@ -396,7 +411,27 @@ func TestOpenMode(t *testing.T) {
 	})
 }
 
-// Where no file can be created, the login URL is opened, or nothing.
+// A user who reads the command line, and is faster than the browser, is seen.
+func TestUsedEntryIsShown(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, d := newScene(), &desktop{refuses: true, starts: time.Second}
+		ctx, cancel := context.WithCancel(t.Context())
+		d.visit = func(address string) { s.pages <- browse(t.Context(), s.client(), address) }
+		done := ends(func() (*oauth.Grant, error) { return d.login(ctx, s, "linux", x11) })
+		synctest.Wait()
+		spy := s.client()
+		spy.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+		if p := browse(t.Context(), spy, d.commands[len(d.commands)-1].address); p.status != http.StatusSeeOther {
+			t.Errorf("the spy gets %d", p.status)
+		}
+		(<-s.pages).shows(t, http.StatusGone, "Already opened")
+		cancel()
+		<-done
+	})
+}
+
+// Where no file can be created, the entry is opened, or nothing.
 func TestOpenModeWithoutAPlaceForFiles(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "missing")
 	t.Setenv("TMPDIR", missing)
@@ -408,6 +443,11 @@ func TestOpenModeWithoutAPlaceForFiles(t *testing.T) {
 			_, err := d.login(t.Context(), s, "linux", x11)
 			if len(d.commands) != opened || (err == nil) != (opened > 0) || err != nil && !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("mode %q: got %v after %v", mode, err, d.commands)
+			}
+			for _, c := range d.commands {
+				if !strings.HasPrefix(c.address, "http://"+receiverHost+"/") {
+					t.Errorf("the browser was started with %v", c)
+				}
 			}
 		})
 	}

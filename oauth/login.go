@@ -41,8 +41,7 @@ const consentTime = 10 * time.Minute
 // Requests to that port without the state of this sign-in are rejected and do not
 // affect it. Only the server and the browser know the state, which is part of the
 // login URL. So the URL is not put on the command line of the browser, which other
-// users of the machine can read: the browser opens a page that only this user can
-// read and that redirects to the URL. See [OpenMode] for the exceptions.
+// users of the machine can read: see [OpenMode].
 //
 // If no browser or no loopback port can be opened, the user signs in with another
 // device: with a [DeviceCode] if Config has a ShowDeviceCode and the metadata of the
@@ -348,7 +347,7 @@ func (s *signIn) receive(ctx context.Context, r *receiver, b *opener, pkce PKCE)
 	if s.OpenMode == OpenModeNone {
 		open = func() error { return ErrNoBrowser }
 	} else if s.OpenBrowser == nil {
-		page, err := s.startPage(r, b, address)
+		page, err := s.newStartPage(r, b, address)
 		defer page.remove()
 		open = func() error { return s.show(waiting, b, page, address) }
 		if err != nil {

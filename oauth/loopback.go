@@ -148,7 +148,7 @@ func ahead(req *http.Request) bool {
 
 func (r *receiver) enter(w http.ResponseWriter, e *entry) {
 	if !e.used.CompareAndSwap(false, true) {
-		r.pages.show(w, http.StatusGone, outcome{State: stateStray})
+		r.pages.show(w, http.StatusGone, outcome{State: stateOpened})
 		return
 	}
 	r.pages.redirect(w, e.loginTo)
@@ -458,6 +458,7 @@ const (
 	stateFailed  = "failed"  // any other error
 	statePending = "pending" // the exchange takes longer than holdTime
 	stateOver    = "over"    // the sign-in was already answered
+	stateOpened  = "opened"  // the entry was already used
 	stateStray   = "stray"   // the request is of no sign-in
 )
 

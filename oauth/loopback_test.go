@@ -444,6 +444,7 @@ func TestPages(t *testing.T) {
 		"failed-refused":   {"Acme Sync", "failed", "invalid_scope", ""},
 		"pending":          {"Acme Sync", "pending", "", ""},
 		"over":             {"Acme Sync", "over", "", ""},
+		"opened":           {"Acme Sync", "opened", "", ""},
 		"stray":            {"Acme Sync", "stray", "", ""},
 		"denied-to-attack": {`<b>"Acme"</b>`, "denied", "<script>alert(1)</script>", `"><img src=x onerror=alert(1)>`},
 	} {
@@ -523,7 +524,8 @@ func TestPagesOfTheProgram(t *testing.T) {
 	t.Parallel()
 	c := oauth.Config{ClientName: "Acme", SuccessPage: "<style>p{}</style><p>Done {{.Code}}", FailurePage: "<p>No"}
 	for state, want := range map[string]string{
-		"success": c.SuccessPage, "denied": c.FailurePage, "failed": c.FailurePage, "pending": "", "over": "", "stray": "",
+		"success": c.SuccessPage, "denied": c.FailurePage, "failed": c.FailurePage, "pending": "", "over": "", "opened": "",
+		"stray": "",
 	} {
 		w, plain := httptest.NewRecorder(), httptest.NewRecorder()
 		oauth.ShowPage(w, c, state, "code", "description")
