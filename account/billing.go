@@ -173,10 +173,6 @@ func (b *Billing) Details(ctx context.Context, org api.ID, opts ...api.CallOptio
 	return call.One[BillingDetails](ctx, b.c, endpoint.AccountBillingDetails(org), "", opts)
 }
 
-// CodeSubscriptionEnded is the code of the error of [Billing.Reactivate] if the
-// subscription has ended.
-const CodeSubscriptionEnded = 1683
-
 // Renewal reports whether a subscription is renewed or ends with its period.
 type Renewal struct {
 	Status            string   `json:"status"`                      // "scheduled_cancellation" or "reactivated"
@@ -201,9 +197,9 @@ func (b *Billing) Cancel(ctx context.Context, org api.ID, opts ...api.CallOption
 // Reactivate undoes [Billing.Cancel] before the end of the paid period. It requires the
 // owner. It is idempotent: without a cancellation it has no effect.
 //
-// Errors: [api.ErrNotFound] with [CodeSubscriptionEnded] if the subscription has ended:
-// call [Billing.ChangePlan] for a new one; [api.ErrForbidden] if the caller is not the
-// owner.
+// Errors: [api.ErrNotFound] if the organization does not exist, or its subscription has
+// ended: call [Billing.ChangePlan] for a new one; [api.ErrForbidden] if the caller is not
+// the owner.
 //
 // It calls PUT /current/org/{org_id}/billing/.
 func (b *Billing) Reactivate(ctx context.Context, org api.ID, opts ...api.CallOption) (*Renewal, error) {

@@ -45,8 +45,8 @@ var (
 	// ErrLimit is 412 (a limit of the plan), 413 or 450 (bandwidth).
 	ErrLimit = errors.New("limit exceeded")
 
-	// ErrLocked is 423, and a 409 with the code of a locked object, which is
-	// [ErrConflict] as well.
+	// ErrLocked is 423. A 409, which is [ErrConflict], may be a lock too: its status and
+	// code do not tell, storage.Locks.Get does.
 	ErrLocked = errors.New("locked")
 
 	// ErrRateLimited is 429. Some endpoints also return 429 ("Max Limit") for a limit
@@ -127,7 +127,6 @@ type RateLimit struct {
 
 const (
 	codeNoEndpoint  = 9992 // the router knows no such path
-	codeLocked      = 1677
 	shownTextRunes  = 8 << 10
 	shownParams     = 10
 	shownParamRunes = 400
@@ -197,8 +196,7 @@ func (e *Error) LogValue() slog.Value {
 // the HTTP status, then the refused fields, then the code.
 func (e *Error) Is(target error) bool {
 	if kind := e.kind(); kind != nil {
-		return target == kind || target == ErrUnsupported && e.Status == http.StatusNotFound && e.Code == codeNoEndpoint ||
-			target == ErrLocked && e.Status == http.StatusConflict && e.Code == codeLocked
+		return target == kind || target == ErrUnsupported && e.Status == http.StatusNotFound && e.Code == codeNoEndpoint
 	}
 	return target == ErrInvalid && len(e.Params) > 0
 }

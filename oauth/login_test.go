@@ -255,7 +255,7 @@ func TestRegistrations(t *testing.T) {
 	forgets := func(times int) func(*scene) {
 		return meets(fastiotest.Fault{
 			Op: "oauth.StartAuthorization", Count: times, Status: 406,
-			Body: `{"result":false,"error":{"code":1605,"params":[{"name":"client_id","kind":"invalid"}]}}`,
+			Body: `{"result":false,"error":{"code":10571,"params":[{"name":"client_id","kind":"invalid"}]}}`,
 		})
 	}
 	refused := func(code string) func(*scene) { return refuses("oauth.Token", 401, code) }

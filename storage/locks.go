@@ -95,9 +95,9 @@ func (l *Locks) Acquire(
 }
 
 // locked returns the error of a call about a lock. A conflict there is one with
-// another lock, whatever its code.
+// another lock.
 func locked(err error) error {
-	if errors.Is(err, api.ErrConflict) && !errors.Is(err, api.ErrLocked) {
+	if errors.Is(err, api.ErrConflict) {
 		return fmt.Errorf("%w: %w", api.ErrLocked, err)
 	}
 	return err

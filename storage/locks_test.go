@@ -96,7 +96,7 @@ func TestWithLockNoticesALostLock(t *testing.T) {
 		"a renewal fails twice":    {fastiotest.Fault{Status: 503, Count: 2}, false, whole, 1},
 		"a renewal hangs once":     {fastiotest.Fault{Delay: time.Hour, Count: 1}, false, whole, 1},
 		"a lost response":          {fastiotest.Fault{Reset: fastiotest.AfterHeader, Count: 1}, false, whole, 1},
-		"locked":                   {fastiotest.Fault{Status: http.StatusLocked, Code: 1677}, true, time.Minute, 0},
+		"locked":                   {fastiotest.Fault{Status: http.StatusLocked, Code: 7}, true, time.Minute, 0},
 		"conflict":                 {fastiotest.Fault{Status: http.StatusConflict, Code: 7}, true, time.Minute, 0},
 		"not found":                {fastiotest.Fault{Status: http.StatusNotFound, Code: 7}, true, time.Minute, 0},
 		"no right to renew":        {fastiotest.Fault{Status: http.StatusForbidden, Code: 7}, true, time.Minute, 0},

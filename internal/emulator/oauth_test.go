@@ -119,7 +119,7 @@ func TestMetadataDocumentFromTheNetwork(t *testing.T) {
 	p.client = p.Server
 	const authorize = "anon GET /oauth/authorize/?client_id=https://127.0.0.1:1/client.json&response_type=code&state=x" +
 		"&redirect_uri=http://127.0.0.1:4711/callback&code_challenge_method=S256&response_format=json&code_challenge="
-	p.must(t, authorize+strings.Repeat("x", 43)+" -> 406 1605 client_id:invalid")
+	p.must(t, authorize+strings.Repeat("x", 43)+" -> 406 10571 client_id:invalid")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if p.ctx = ctx; !errors.Is(p.reply(t, authorize).err, context.Canceled) {

@@ -26,9 +26,9 @@ import (
 //	*cause: who METHOD path ?query body -> status code reason field:kind if step; step
 //
 // METHOD and path are only given where they differ from those of the operation.
-// Code 199001 and above are the emulator's own, where the documents have none. The
-// request is one of a script; see request_test.go. Steps, which come before it, are those of scripts and of
-// this file. A * marks a row whose response equals that of another row.
+// Codes 199001 to 199999 are invented, where the documents have none. The request is one
+// of a script; see request_test.go. Steps, which come before it, are those of scripts and
+// of this file. A * marks a row whose response equals that of another row.
 type refusal struct {
 	operation, cause, request, want string
 	steps                           []string

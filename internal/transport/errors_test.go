@@ -169,7 +169,7 @@ func TestKinds(t *testing.T) {
 	check(200, `{"result":false,"error":{"code":10022,"params":[{"name":"limit","kind":"invalid"}]}}`, "ErrInvalid")
 	check(200, `{"result":false,"error":{"code":1605,"params":{"reason":"x"}}}`, "")
 	check(200, `{"result":"no"}`, "")
-	check(409, `{"result":false,"error":{"code":1677}}`, "ErrConflict ErrLocked")
+	check(409, `{"result":false,"error":{"code":1677}}`, "ErrConflict")
 }
 
 // Only some refusals by 401 mean that signing in would help.

@@ -33,7 +33,7 @@ func New(w *world.World, signin *signin.Handlers) *Handlers {
 	}
 }
 
-// Codes of the account, the emulator's own.
+// Codes of the account, all of them invented.
 const (
 	codeFolderName = 199951
 	codeNoAIPlan   = 199952

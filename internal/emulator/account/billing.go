@@ -12,7 +12,7 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
-const codeEnded = 1683 // the subscription
+const codeEnded = 199977 // the subscription; invented
 
 // Rows of a page of invoices, which are assumed.
 const (

@@ -12,10 +12,10 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
-// Codes of organizations: two published, the others the emulator's own.
+// Codes of organizations, all of them invented.
 const (
-	codeDenied       = 1680
-	codeUnsubscribed = 1688
+	codeNotAgent     = 199975
+	codeUnsubscribed = 199976
 	codeDomain       = 199971
 	codeTokenQuota   = 199972
 	codeNoToken      = 199973
@@ -251,7 +251,7 @@ func (h *Handlers) tokensOf(org string) []*transferToken {
 func (h *Handlers) createToken(c *wire.Call, org string) (wire.Object, error) {
 	switch {
 	case h.Users[c.Key.User].Value.AccountType != "agent":
-		return nil, wire.Refuse(http.StatusForbidden, codeDenied, "Access Denied: only agents hand organizations over.")
+		return nil, wire.Refuse(http.StatusForbidden, codeNotAgent, "Access Denied: only agents hand organizations over.")
 	case len(h.tokensOf(org)) >= tokenMost:
 		return nil, wire.Refuse(http.StatusPreconditionFailed, codeTokenQuota, "Feature Limit: there are 5 tokens.")
 	}

@@ -219,7 +219,7 @@ func (h *Handlers) changePlan(c *wire.Call, id string) (wire.Object, error) {
 	if id, given := c.Field("billing_plan"); given {
 		var known bool
 		if chosen, known = planByID(id); !known {
-			c.Check.Add("billing_plan", "invalid", "The id of a plan.", wire.CodeInput)
+			c.Check.Invalid("billing_plan", "The id of a plan.")
 		}
 	}
 	if err := c.Check.Refusal(); err != nil {
@@ -260,16 +260,15 @@ func (h *Handlers) meters(c *wire.Call, id string) (wire.Object, error) {
 		c.Check.Missing("meter", "One meter.")
 	case "storage_bytes", "bandwidth_bytes", "ai_tokens":
 	default:
-		c.Check.Add("meter", "invalid", "There is no such meter.", wire.CodeInput)
+		c.Check.Invalid("meter", "There is no such meter.")
 	}
 	room, share := c.Value("workspace_id"), c.Value("share_id")
 	if room != "" && share != "" {
-		c.Check.Add("share_id", "invalid", "Not with workspace_id.", wire.CodeInput)
+		c.Check.Invalid("share_id", "Not with workspace_id.")
 	}
 	place := cmp.Or(room, share)
 	if place != "" && h.OrgOf(place) != id {
-		c.Check.Add(map[bool]string{true: "workspace_id", false: "share_id"}[share == ""], "invalid",
-			"Not of this organization.", wire.CodeInput)
+		c.Check.Invalid(map[bool]string{true: "workspace_id", false: "share_id"}[share == ""], "Not of this organization.")
 	}
 	end := cmp.Or(c.DateTime("end_time"), h.Now())
 	start := cmp.Or(c.DateTime("start_time"), end.AddDate(0, 0, -meterDays))

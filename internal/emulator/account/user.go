@@ -13,7 +13,7 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
-// Codes of the own account: the first is published, the other is ours.
+// Codes of the own account. Those from 199001 to 199999 are invented.
 const (
 	codeUserDetails = 10769
 	codeFactorOn    = 199954

@@ -40,7 +40,7 @@ const (
 	pollFields = 30
 )
 
-const codePollAccess = 199302
+const codePollAccess = 199302 // invented
 
 type poll struct {
 	profile   string

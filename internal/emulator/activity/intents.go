@@ -13,7 +13,7 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
-// Codes of intents: the first is published, the other is ours.
+// Codes of intents. Those from 199001 to 199999 are invented.
 const (
 	codeIntentVersion = 9667
 	codeNoIntent      = 199955

@@ -165,7 +165,7 @@ func (h *Handlers) Routes() []*wire.Route {
 	return routes
 }
 
-// Codes of the agent. The first four are published; the others are the emulator's own.
+// Codes of the agent. Those from 199001 to 199999 are invented.
 const (
 	codeTooLargeMessage      = 168116 // on a workspace
 	codeTooLargeCreate       = 153795

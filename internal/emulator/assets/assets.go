@@ -28,10 +28,10 @@ type place struct{ profile, name string }
 // New returns the handlers of a world.
 func New(w *world.World) *Handlers { return &Handlers{World: w, pictures: map[place]*world.Node{}} }
 
-// Codes of assets, all of them the emulator's own.
+// Codes of assets, all of them invented.
 const (
-	codeNoPicture = 199901
-	codeNoUpload  = 199902
+	codeNoPicture = 199961
+	codeNoUpload  = 199962
 )
 
 // Routes returns the routes of assets.

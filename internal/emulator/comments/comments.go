@@ -182,7 +182,7 @@ func (h *Handlers) Routes() []*wire.Route {
 	}
 }
 
-// Codes of comments. The first three are published.
+// Codes of comments. Those from 199001 to 199999 are invented.
 const (
 	codeBodyOnCreate  = 162417
 	codeBodyOnUpdate  = 164797

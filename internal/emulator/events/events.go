@@ -33,7 +33,7 @@ func New(w *world.World) *Handlers {
 	}
 }
 
-// Codes of events. The platform publishes the first four; the others are the emulator's own.
+// Codes of events. Those from 199001 to 199999 are invented.
 const (
 	codeFeedEmpty   = 135626
 	codeFeedCursor  = 158008

@@ -114,7 +114,7 @@ func (h *Handlers) give(f *world.FileShare, g world.Grant) world.Grant {
 	return g
 }
 
-// Codes of File Shares, the emulator's own.
+// Codes of File Shares, all of them invented.
 const (
 	codeNotManager = 199702
 	codePreviewHop = 199705

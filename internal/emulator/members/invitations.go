@@ -173,7 +173,7 @@ func (h *Handlers) role(c *wire.Call, id, name string) world.Role {
 	case world.Rank(role) == 0:
 		c.Check.Invalid("permissions", "admin, member, guest or view.")
 	case world.Rank(role) < world.Rank(least):
-		c.Check.Add("permissions", "invalid", "Not a role of this kind of profile.", wire.CodeInput)
+		c.Check.Invalid("permissions", "Not a role of this kind of profile.")
 	}
 	return role
 }

@@ -28,10 +28,9 @@ func New(w *world.World, shares *shares.Handlers) *Handlers {
 	return &Handlers{World: w, shares: shares, transfers: transferState{halfway: map[string]string{}}}
 }
 
-// Codes of memberships and invitations: two published, and from 199901 on our own.
-// The label 1692 of an added owner is no code.
+// Codes of memberships and invitations. Those from 199001 to 199999 are invented.
 const (
-	codeHigherPlan      = 1695
+	codeHigherPlan      = 274701 // measured for a higher plan; that it is sent here is assumed
 	codeInviteRole      = 127022
 	codeOwnerRole       = 199901
 	codeOwnerTarget     = 199902

@@ -30,7 +30,7 @@ func New(w *world.World) *Handlers {
 	}}
 }
 
-// Codes of metadata. Those below a million are published.
+// Codes of metadata. Those from 199001 to 199999 are invented.
 const (
 	codeNoFilters     = 119701
 	codeTooManyIDs    = 109184

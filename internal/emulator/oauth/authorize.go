@@ -57,9 +57,9 @@ func (h *Handlers) startAuthorization(c *wire.Call) (wire.Object, error) {
 	client, err := h.findClient(c.Request.Context(), q.clientID)
 	switch {
 	case err != nil:
-		c.Check.Add("client_id", "invalid", err.Error(), wire.CodeInput)
+		c.Check.Add("client_id", "invalid", err.Error(), codeClient)
 	case !client.allows(q.redirect):
-		c.Check.Add("redirect_uri", "invalid", "Not one of the client's redirect URIs.", wire.CodeInput)
+		c.Check.Add("redirect_uri", "invalid", "Not one of the client's redirect URIs.", codeClient)
 	}
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func readAuthorization(c *wire.Call) *authorization {
 		challenge: c.Value("code_challenge"),
 	}
 	if q.clientID == "" {
-		c.Check.Add("client_id", "missing", "Name the client.", wire.CodeInput)
+		c.Check.Add("client_id", "missing", "Name the client.", codeClient)
 	}
 	c.Check.MissingIf(q.redirect == "", "redirect_uri", "Name a redirect URI of the client.")
 	c.Check.MissingIf(q.state == "", "state", "Send a state.")

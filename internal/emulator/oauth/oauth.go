@@ -92,8 +92,9 @@ func newOAuthState(o world.Options) oauthState {
 	}
 }
 
-// Codes of OAuth: published ones and, from 199201 on, our own.
+// Codes of OAuth. Those from 199001 to 199999 are invented.
 const (
+	codeClient          = 10571 // measured for invalid input; that it is sent here is assumed
 	codeAccountSettings = 117053
 	codeAccessMode      = 180242
 	codeDisplayCode     = 199201

@@ -31,7 +31,7 @@ func New(w *world.World, fileshares *fileshares.Handlers, storage *storage.Handl
 	}
 }
 
-// Codes of QuickShares, the emulator's own.
+// Codes of QuickShares, all of them invented.
 const (
 	codeNoQuickShare = 199851
 	codeBandwidth    = 199852

@@ -41,7 +41,7 @@ const (
 	noteTokenLife   = 900 * time.Second
 )
 
-// Codes of realtime tokens, all the emulator's own.
+// Codes of realtime tokens, all of them invented.
 const (
 	codeNotARoom     = 199421
 	codeNotANote     = 199422

@@ -26,7 +26,7 @@ type Handlers struct {
 	Storage  *storage.Handlers
 }
 
-// Codes of search. Those that begin with 1010 are the emulator's own.
+// Codes of search.
 const (
 	codeFolderBacked   = 139420
 	codeOrphanUnified  = 142794

@@ -25,7 +25,7 @@ type Handlers struct {
 	shareConflicts int // creations of shares rejected as concurrent so far
 }
 
-// Codes of shares. The first four are published.
+// Codes of shares. Those from 199001 to 199999 are invented.
 const (
 	codeNoPublicView  = 183836
 	codeNoConfirm     = 130987

@@ -133,7 +133,7 @@ const (
 	lockTime    = 30 * time.Minute
 )
 
-// Codes of sign-in: published ones, and from 199101 on our own.
+// Codes of sign-in. Those from 199001 to 199999 are invented.
 const (
 	codePassword     = 10008
 	CodeLimited      = 10175

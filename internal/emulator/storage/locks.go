@@ -10,9 +10,9 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
-// Codes of locks. That of a lock that is gone is the emulator's own.
+// Codes of locks. Those from 199001 to 199999 are invented.
 const (
-	CodeLocked      = 1677
+	CodeLocked      = 199612
 	codeNoLockToken = 205516
 	codeNoLock      = 199610
 )

@@ -11,7 +11,7 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
-// Codes of notes. That of a file in place of a note is published.
+// Codes of notes, all of them invented.
 const (
 	CodeVersionGone = 199603
 	codeNotCurrent  = 199604

@@ -14,7 +14,7 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
-// Codes of reads, all of them the emulator's own.
+// Codes of reads, all of them invented.
 const (
 	codeReadToken   = 199605
 	codeTwoTokens   = 199606

@@ -33,7 +33,7 @@ func New(w *world.World) *Handlers {
 	return &Handlers{World: w, locks: map[string]*lock{}, details: map[string]*details{}}
 }
 
-// Codes of storage. Those that begin with 1010 are the emulator's own.
+// Codes of storage. Those from 199001 to 199999 are invented.
 const (
 	codeBulkMost     = 115519
 	codeBadNode      = 191878

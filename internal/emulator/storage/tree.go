@@ -13,13 +13,15 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
-// Codes of the tree. Those from 199000 on are the emulator's own.
+// Codes of the tree. Those from 199001 to 199999 are invented.
 const (
 	codeVersionBlank = 207092
-	codeCycle        = 199721
+	codeCycle        = 199611
 	codeNotTrashed   = 199722
 	codeShareRoot    = 199723
 	codeNoSource     = 199724
+	codeNameTaken    = 199613
+	codeHash         = 199614
 )
 
 // Limits of the texts of a node, in characters.
@@ -356,7 +358,7 @@ func (h *Handlers) content(c *wire.Call, in world.Store) (world.Version, error) 
 		return h.Uploaded(c, wire.Plain(from.Upload.ID))
 	}
 	if h.KindOf(in.Owner) != wire.KindShare {
-		return world.Version{}, wire.Refuse(http.StatusNotAcceptable, wire.CodeInput, "A hash is for shares.")
+		return world.Version{}, wire.Refuse(http.StatusNotAcceptable, codeHash, "A hash is for shares.")
 	}
 	c.Check.InvalidIf(!slices.Contains(Algorithms(), from.Hash.Type) || from.Hash.Type == "crc32c",
 		"from", "md5, sha1, sha256 or sha384.")
@@ -407,7 +409,7 @@ func (h *Handlers) updateNode(c *wire.Call, in world.Store, n *world.Node) (wire
 		return nil, err
 	}
 	if taken := h.child(in.Owner, n.Parent, name); taken != nil && taken != n {
-		return nil, wire.Refuse(http.StatusBadRequest, wire.CodeInput, "The name is taken.")
+		return nil, wire.Refuse(http.StatusBadRequest, codeNameTaken, "The name is taken.")
 	}
 	var content world.Version
 	if replaces {

@@ -19,6 +19,8 @@ const (
 	batchBytes = 100_000_000 // of the whole body
 )
 
+// codeBadEntry is the error_code that the documents' sample of a batch has. It is not the
+// code of an error.
 const codeBadEntry = 1605
 
 // batchFields are the names of the parts of a batch.

@@ -22,7 +22,7 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
-// Codes of uploads. Those that begin with 1997 are the emulator's own.
+// Codes of uploads. Those from 199001 to 199999 are invented.
 const (
 	codeSizeDiffers   = 10522
 	codeCRCDiffers    = 10778

@@ -12,7 +12,7 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
-// Codes of web imports, both of them the emulator's own.
+// Codes of web imports, all of them invented.
 const (
 	codeNoImport    = 199718
 	codeImportEnded = 199719

@@ -73,16 +73,16 @@ func UnknownRoute() error {
 	return Refuse(http.StatusNotFound, codeRoute, "There is no such endpoint.")
 }
 
-// Codes of all areas. Those below 190000 are published; where none is, the
-// emulator has its own, 199001 to 199999: six digits, and none that the
-// platform is known to use.
+// Codes of all areas. In this package and the others, codes from 199001 to
+// 199999 are invented, because no document has that of the refusal; the others
+// are published. The labels 16xx and 17xx of the documents' table of errors are
+// classes of refusals, and no codes.
 const (
-	CodeInput      = 1605
 	codeRoute      = 9992
 	CodeMalformed  = 10001
 	CodeMethod     = 10003
 	CodeCredential = 10011
-	codeMissing    = 10021
+	codeMissing    = 10021 // invented, beside those of the other kinds
 	CodeInvalid    = 10022
 	codeType       = 10023
 	CodeThrottled  = 10368

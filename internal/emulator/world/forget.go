@@ -50,7 +50,7 @@ func (w *Directory) RefuseArchived(id string) error {
 	if !w.Archived(id) {
 		return nil
 	}
-	return restricted("the workspace is archived.")
+	return restricted(codeArchived, "the workspace is archived.")
 }
 
 // OwnerOf returns the owner of a profile, "" if there is none. A workspace without one

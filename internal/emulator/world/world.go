@@ -442,11 +442,11 @@ func (w *Directory) Closed(profileID string) bool {
 
 // ClosedOrg rejects a call for a closed organization.
 func ClosedOrg() error {
-	return restricted("the organization is closed.")
+	return restricted(codeClosed, "the organization is closed.")
 }
 
-func restricted(why string) error {
-	return wire.Refuse(http.StatusForbidden, codeRestricted, "Access Restricted: "+why)
+func restricted(code int64, why string) error {
+	return wire.Refuse(http.StatusForbidden, code, "Access Restricted: "+why)
 }
 
 // Payer returns the profile that is billed for a profile.
@@ -537,9 +537,8 @@ func (w *Directory) ShareNamed(name string) string {
 	return ""
 }
 
-// Codes used by several areas. Those below 190000 are published.
+// Codes used by several areas. Those from 199001 to 199999 are invented.
 const (
-	codeRestricted = 1670
 	CodeNotGranted = 115069
 	CodeNoView     = 144499
 
@@ -556,4 +555,6 @@ const (
 	codeOutsidersObject   = 199907
 	codeInvitationPast    = 199909
 	codeInvitationSettled = 199910
+	codeClosed            = 199918
+	codeArchived          = 199919
 )
