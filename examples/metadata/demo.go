@@ -11,7 +11,7 @@ import (
 // demonstrate runs the program against an emulator, with an existing field of another
 // spelling.
 func (p *program) demonstrate(ctx context.Context) error {
-	fmt.Fprintln(p.out, "No FASTIO_BASE_URL: running against an emulator")
+	fmt.Fprintln(p.out, "No FASTIO_API_KEY: running against an emulator")
 	platform := fastiotest.New()
 	books := platform.AddWorkspace(fastiotest.Workspace{Name: "Books"})
 	platform.AddField(fastiotest.Field{Workspace: books.ID, Name: "Amount_Due", Type: "float"})

@@ -6,8 +6,8 @@
 //	go run ./examples/metadata -workspace ID -merge   merges fields that differ only in spelling
 //
 // Fields and merges are permanent. Without configuration the program shows all of it
-// on an emulator of its own; with FASTIO_BASE_URL and FASTIO_TOKEN set it works on
-// that service.
+// on an emulator of its own. With FASTIO_API_KEY set, and FASTIO_BASE_URL if need be,
+// it runs against the real service.
 package main
 
 import (
@@ -46,13 +46,17 @@ type program struct {
 }
 
 func (p *program) start(ctx context.Context, facts []string) error {
-	address := os.Getenv("FASTIO_BASE_URL")
-	if address == "" {
+	var err error
+	p.client, err = fastio.FromEnv()
+	if errors.Is(err, fastio.ErrNoToken) {
 		return p.demonstrate(ctx)
 	}
-	var err error
-	if p.client, err = fastio.New(fastio.WithBaseURL(address), fastio.WithToken(os.Getenv("FASTIO_TOKEN"))); err != nil {
+	if err != nil {
 		return err
+	}
+	defer p.client.CloseIdleConnections()
+	if p.workspace == "" {
+		return errors.New("set -workspace: the ID of the workspace")
 	}
 	return p.run(ctx, facts)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -17,7 +18,7 @@ func Example() {
 		panic(err)
 	}
 	// Output:
-	// No FASTIO_BASE_URL: running against an emulator
+	// No FASTIO_API_KEY: running against an emulator
 	//
 	// About invoice 1:
 	// declared Due-Date as datetime
@@ -40,6 +41,13 @@ func Example() {
 	// "due_date" into "Due-Date" (separator_or_case_variant): possible, with 1 file
 	// "due_date" into "Due-Date" (separator_or_case_variant): merged
 	// "invoice amount" into "invoice_total" (semantic_same_concept): possible, with 1 file
+}
+
+func TestWorkspaceRequired(t *testing.T) {
+	t.Setenv("FASTIO_API_KEY", "key")
+	if err := (&program{out: io.Discard}).start(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "-workspace") {
+		t.Errorf("got %v", err)
+	}
 }
 
 // Conflicts of a merge are reported, and nothing is merged without -merge.
