@@ -146,9 +146,6 @@ func TestFutureHistoryArrivesInTime(t *testing.T) {
 
 // A long log is made quickly, stays small, and is paged without reading it all.
 func TestLongHistory(t *testing.T) { //nolint:paralleltest // it measures the heap
-	if testing.Short() {
-		t.Skip("long history under -short")
-	}
 	const events = 200_000
 	var before, after runtime.MemStats
 	runtime.GC()
