@@ -7,12 +7,17 @@ import (
 	"go/doc/comment"
 	"go/parser"
 	"go/token"
+	"maps"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/account"
@@ -52,6 +57,40 @@ func TestReadmeSnippetsAreCompiled(t *testing.T) {
 		if !found {
 			t.Errorf("this snippet is compiled nowhere:\n%s", s)
 		}
+	}
+}
+
+// The README lists the variables that the examples read, and which programs read no key.
+func TestReadmeListsTheVariablesOfTheExamples(t *testing.T) {
+	t.Parallel()
+	readme := readFile(t, "README.md")
+	read, keyless := map[string]bool{"FASTIO_TOKEN": true, "FASTIO_API_KEY": true}, []string{}
+	programs, err := filepath.Glob("examples/*/main.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, program := range programs {
+		text := readFile(t, program)
+		for _, variable := range regexp.MustCompile(`os\.Getenv\("(FASTIO_\w+)"\)`).FindAllStringSubmatch(text, -1) {
+			read[variable[1]] = true
+		}
+		if !strings.Contains(text, "fastio.FromEnv(") {
+			keyless = append(keyless, "`"+filepath.Base(filepath.Dir(program))+"`")
+		}
+	}
+	listed := regexp.MustCompile("`(FASTIO_\\w+)`(?: or `(FASTIO_\\w+)`)? \\|").FindAllStringSubmatch(readme, -1)
+	var variables []string
+	for _, row := range listed {
+		variables = append(variables, row[1:]...)
+	}
+	slices.Sort(variables)
+	want := append([]string{""}, slices.Sorted(maps.Keys(read))...)
+	if diff := cmp.Diff(want, slices.Compact(variables)); diff != "" {
+		t.Errorf("(-read +listed)\n%s", diff)
+	}
+	last := len(keyless) - 1
+	if sentence := "all but " + strings.Join(keyless[:last], ", ") + " and " + keyless[last]; !strings.Contains(readme, sentence) {
+		t.Errorf("the README does not say %q", sentence)
 	}
 }
 
