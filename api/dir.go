@@ -14,7 +14,8 @@ var (
 	ErrName = errors.New("the name is not allowed")
 
 	// ErrNameTaken is returned for a name that differs from another one in the folder only
-	// by case or Unicode form, or that is in use for a folder instead of a file.
+	// by case or Unicode form, or that is in use for a folder instead of a file. Calls that
+	// save something under a name return it if the name is in use, where they say so.
 	ErrNameTaken = errors.New("the name is taken")
 
 	// ErrNotFile is returned for what is neither a file nor a folder: a link out of the

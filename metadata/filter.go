@@ -15,15 +15,24 @@ import (
 // Operator is the comparison of a [Filter].
 type Operator string
 
-// The documented operators; a server may support more.
+// The documented operators; a server may support more. Those without a comment
+// take a value of the type of the field.
 const (
-	OperatorEqual     Operator = "="
-	OperatorExists    Operator = "exists"     // takes no value
-	OperatorNotExists Operator = "not_exists" // takes no value
+	OperatorEqual             Operator = "="
+	OperatorNotEqual          Operator = "!="
+	OperatorLess              Operator = "<"
+	OperatorLessOrEqual       Operator = "<="
+	OperatorGreater           Operator = ">"
+	OperatorGreaterOrEqual    Operator = ">="
+	OperatorIn                Operator = "in"             // takes a list of values (assumed)
+	OperatorExists            Operator = "exists"         // takes no value
+	OperatorNotExists         Operator = "not_exists"     // takes no value
+	OperatorConfidenceAtLeast Operator = "confidence_gte" // takes a [storage.FactConfidence] (assumed)
 )
 
 // Filter is a condition on a metadata field of a file or note. Several conditions
-// are combined with AND.
+// are combined with AND. Only files and notes with metadata are candidates: one
+// without any fact matches no condition, not even [NotExists].
 type Filter struct {
 	Field    string             `json:"field"` // the name of a merged field means its target
 	Operator Operator           `json:"operator"`
@@ -32,15 +41,18 @@ type Filter struct {
 	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // unknown members
 }
 
-// Equals returns the condition that a field has a value. A value that JSON
-// cannot encode is rejected when the Filter is sent.
-func Equals(field string, value any) Filter {
-	b, err := json.Marshal(value)
+// Where returns the condition that a field compares to a value by an operator. A
+// value that JSON cannot encode is rejected when the Filter is sent.
+func Where(field string, operator Operator, value any) Filter {
+	b, err := json.Marshal(value, json.Deterministic(true))
 	if err != nil {
 		b = []byte("?") // invalid JSON
 	}
-	return Filter{Field: field, Operator: OperatorEqual, Value: b}
+	return Filter{Field: field, Operator: operator, Value: b}
 }
+
+// Equals returns the condition that a field has a value, as [Where].
+func Equals(field string, value any) Filter { return Where(field, OperatorEqual, value) }
 
 // Exists returns the condition that a field has any value.
 func Exists(field string) Filter { return Filter{Field: field, Operator: OperatorExists} }
@@ -58,21 +70,43 @@ var _ = lenient.Fix(func(f *Filter) {
 // are 1 to 5 filters, each with a field, an operator and a valid value.
 func CheckFilters(op string, filters []Filter) error {
 	const most = 5
-	refuse := func(rule, got string) error {
-		return &api.InputError{Op: op, Field: "filters", Rule: rule, Got: got}
-	}
 	if len(filters) == 0 || len(filters) > most {
-		return refuse("must be 1 to 5", strconv.Itoa(len(filters)))
+		return &api.InputError{Op: op, Field: "filters", Rule: "must be 1 to 5", Got: strconv.Itoa(len(filters))}
 	}
+	return checkEach(op, "filters", filters)
+}
+
+func checkEach(op, field string, filters []Filter) error {
 	for _, f := range filters {
-		if strings.TrimSpace(f.Field) == "" || f.Operator == "" {
-			return refuse("must each have a field and an operator", strconv.Quote(f.Field+" "+string(f.Operator)))
-		}
+		rule, got := f.brokenRule(), strconv.Quote(f.Field+" "+string(f.Operator))
 		if _, err := json.Marshal(f); err != nil {
-			return refuse("must have values that api.JSON can encode", err.Error())
+			rule, got = "must have values that api.JSON can encode", err.Error()
+		}
+		if rule != "" {
+			return &api.InputError{Op: op, Field: field, Rule: rule, Got: got}
 		}
 	}
 	return nil
+}
+
+// brokenRule returns "" if f has what its operator requires. An unknown operator
+// may have a value or none.
+func (f *Filter) brokenRule() string {
+	if strings.TrimSpace(f.Field) == "" || f.Operator == "" {
+		return "must each have a field and an operator"
+	}
+	switch f.Operator {
+	case OperatorExists, OperatorNotExists:
+		if f.Value != nil {
+			return "must have no value with exists and not_exists"
+		}
+	case OperatorEqual, OperatorNotEqual, OperatorLess, OperatorLessOrEqual, OperatorGreater, OperatorGreaterOrEqual,
+		OperatorIn, OperatorConfidenceAtLeast:
+		if f.Value == nil {
+			return "must have values, except with exists and not_exists"
+		}
+	}
+	return ""
 }
 
 // Category is a value of the metadata field "category".

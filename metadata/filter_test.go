@@ -24,6 +24,12 @@ func TestFilters(t *testing.T) {
 		`{"field":"Payée le","operator":"=","value":""}`:            metadata.Equals("Payée le", ""),
 		`{"field":"paid","operator":"exists"}`:                      metadata.Exists("paid"),
 		`{"field":"paid","operator":"not_exists"}`:                  metadata.NotExists("paid"),
+		`{"field":"total","operator":">=","value":1250.5}`: metadata.Where(
+			"total", metadata.OperatorGreaterOrEqual, 1250.5),
+		`{"field":"state","operator":"in","value":["due","paid"]}`: metadata.Where(
+			"state", metadata.OperatorIn, []string{"due", "paid"}),
+		`{"field":"total","operator":"confidence_gte","value":"high"}`: metadata.Where(
+			"total", metadata.OperatorConfidenceAtLeast, storage.FactConfidenceHigh),
 		`{"field":"paid","operator":"~","value":1,"unit":"EUR"}`: {
 			Field: "paid", Operator: "~", Value: json.RawMessage("1"),
 			Extra: map[string]json.RawMessage{"unit": json.RawMessage(`"EUR"`)},
@@ -47,14 +53,19 @@ func TestFilters(t *testing.T) {
 func TestCheckFilters(t *testing.T) {
 	t.Parallel()
 	five := slices.Repeat([]metadata.Filter{metadata.Exists("a")}, 5)
-	if err := metadata.CheckFilters("search.Files", five); err != nil {
-		t.Error(err)
+	unknown := []metadata.Filter{{Field: "a", Operator: "~"}, metadata.Where("a", "~", 1)}
+	for _, filters := range [][]metadata.Filter{five, unknown} {
+		if err := metadata.CheckFilters("search.Files", filters); err != nil {
+			t.Error(err)
+		}
 	}
 	for name, filters := range map[string][]metadata.Filter{
 		"none":                  nil,
 		"one too many":          append(five, metadata.Exists("f")),
 		"without a field":       {metadata.Exists(" ")},
 		"without an operator":   {{Field: "a"}},
+		"without a value":       {{Field: "a", Operator: metadata.OperatorLess}},
+		"with a useless value":  {metadata.Where("a", metadata.OperatorNotExists, 1)},
 		"not encodable as JSON": {metadata.Equals("a", math.Inf(1))},
 	} {
 		e, ok := errors.AsType[*api.InputError](metadata.CheckFilters("search.Files", filters))

@@ -3,9 +3,13 @@ package metadata
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"iter"
+	"net/url"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
@@ -17,13 +21,15 @@ import (
 // Filters manages the saved filters of a workspace.
 type Filters struct{ c api.Client }
 
-// SavedFilter is a named filter on facts.
+// SavedFilter is a named filter on facts. At [api.Terse] it has the ID, the name
+// and the description only.
 type SavedFilter struct {
-	ID          api.OpaqueID `json:"id" also:"filter_id"` // (assumed name: filter_id)
+	ID          api.OpaqueID `json:"id" also:"filter_id"`
 	Name        string       `json:"name"`
 	Description string       `json:"description"`
-	Filters     []*Filter    `json:"filters"`    // all must match
-	Projection  []string     `json:"projection"` // the fields to show; nil means all
+	Predicate   []*Filter    `json:"predicate" also:"filters"` // all must match; empty matches all files and notes
+	Projection  *Projection  `json:"projection"`               // nil means none
+	TemplateID  api.OpaqueID `json:"template_id"`              // "" means none
 	Creator     api.ID       `json:"creator"`
 	Created     api.Time     `json:"created"`
 	Updated     api.Time     `json:"updated"`
@@ -31,19 +37,54 @@ type SavedFilter struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
+// Projection is the presentation of the files of a saved filter. The server
+// stores it and does not apply it to [Filters.Nodes].
+type Projection struct {
+	Sort *ProjectionSort `json:"sort,omitzero"` // nil means none
+
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // unknown members
+}
+
+// ProjectionSort is the order of a [Projection].
+type ProjectionSort struct {
+	Field string  `json:"field"`
+	Dir   SortDir `json:"dir,omitzero"` // "" means that of the server
+
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // unknown members
+}
+
+// SortDir is the direction of an order.
+type SortDir string
+
+// The directions.
+const (
+	SortDirAscending  SortDir = "asc"
+	SortDirDescending SortDir = "desc"
+)
+
 // FilterRequest is a filter to save.
 type FilterRequest struct {
-	Name        string   `json:"name"`                 // not blank
-	Description string   `json:"description,omitzero"` // "" means none
-	Filters     []Filter `json:"filters"`              // 1 to 5, all must match
-	Projection  []string `json:"projection,omitzero"`  // the fields to show; nil means all
+	Name        string       `json:"name"`                 // 1 to 100 characters, not blank
+	Description string       `json:"description,omitzero"` // at most 255 characters; "" means none
+	Predicate   []Filter     `json:"predicate"`            // all must match; empty matches all files and notes
+	Projection  *Projection  `json:"projection,omitzero"`  // nil means none
+	TemplateID  api.OpaqueID `json:"template_id,omitzero"` // of [Filters.Create] only; "" means none
 }
 
 func (r *FilterRequest) check(op string) error {
-	if strings.TrimSpace(r.Name) == "" {
+	const maxName, maxDescription = 100, 255
+	characters := func(text string) string { return strconv.Itoa(utf8.RuneCountInString(text)) + " characters" }
+	switch {
+	case strings.TrimSpace(r.Name) == "":
 		return &api.InputError{Op: op, Field: "name", Rule: "must not be blank", Got: strconv.Quote(r.Name)}
+	case utf8.RuneCountInString(r.Name) > maxName:
+		return &api.InputError{Op: op, Field: "name", Rule: "must be at most 100 characters", Got: characters(r.Name)}
+	case utf8.RuneCountInString(r.Description) > maxDescription:
+		return &api.InputError{
+			Op: op, Field: "description", Rule: "must be at most 255 characters", Got: characters(r.Description),
+		}
 	}
-	return CheckFilters(op, r.Filters)
+	return checkEach(op, "predicate", r.Predicate)
 }
 
 // FilterPage is one page of saved filters.
@@ -78,10 +119,15 @@ func (f *Filters) All(ctx context.Context, workspace api.ID, opts ...api.CallOpt
 	return page.Rows(pages, func(p *FilterPage) []*SavedFilter { return p.Filters })
 }
 
-// Create saves a filter. Each call creates another, so it is retried only if it
-// was not sent.
+// Create saves a filter under a name that no other filter of the workspace has.
+// The server checks the structure of the predicate, not the names of its fields.
 //
-// Errors: [api.ErrForbidden] if the plan allows no more filters.
+// It is retried only if it was not sent: if the response was lost, the name may
+// be taken by the filter that the call has saved.
+//
+// Errors: [api.ErrNameTaken] if another filter has the name; [api.ErrForbidden]
+// if the plan allows no more filters; [api.ErrInvalid], which names no field, if
+// the server does not accept the filter.
 //
 // It calls POST /current/workspace/{workspace_id}/metadata/filters/.
 func (f *Filters) Create(
@@ -90,7 +136,8 @@ func (f *Filters) Create(
 	if err := r.check("metadata.Filters.Create"); err != nil {
 		return nil, err
 	}
-	return f.one(ctx, endpoint.MetadataFiltersCreate(workspace, api.JSON(r)), opts)
+	r.TemplateID = api.OpaqueID(r.TemplateID.Plain())
+	return f.save(ctx, endpoint.MetadataFiltersCreate(workspace, api.JSON(r)), opts)
 }
 
 // Get returns a saved filter.
@@ -104,16 +151,27 @@ func (f *Filters) Get(
 	return f.one(ctx, endpoint.MetadataFiltersGet(workspace, filter), opts)
 }
 
-// Update replaces a saved filter; fields that r leaves out are cleared.
+// Update replaces a saved filter, except for its template: an empty Description
+// or Projection is cleared.
+//
+// Errors: [api.ErrNameTaken] if another filter has the name; [api.ErrNotFound]
+// if the filter does not exist; [api.ErrInvalid], which names no field, if the
+// server does not accept the filter.
 //
 // It calls PUT /current/workspace/{workspace_id}/metadata/filters/{filter_id}/.
 func (f *Filters) Update(
 	ctx context.Context, workspace api.ID, filter api.OpaqueID, r FilterRequest, opts ...api.CallOption,
 ) (*SavedFilter, error) {
-	if err := r.check("metadata.Filters.Update"); err != nil {
+	const op = "metadata.Filters.Update"
+	if err := r.check(op); err != nil {
 		return nil, err
 	}
-	return f.one(ctx, endpoint.MetadataFiltersUpdate(workspace, filter, api.JSON(r)), opts)
+	if r.TemplateID != "" {
+		return nil, &api.InputError{
+			Op: op, Field: "template_id", Rule: "must be empty in an update", Got: strconv.Quote(string(r.TemplateID)),
+		}
+	}
+	return f.save(ctx, endpoint.MetadataFiltersUpdate(workspace, filter, api.JSON(r)), opts)
 }
 
 // Delete deletes a saved filter. It is idempotent: a filter that does not exist
@@ -124,35 +182,102 @@ func (f *Filters) Delete(ctx context.Context, workspace api.ID, filter api.Opaqu
 	return call.Do(ctx, f.c, endpoint.MetadataFiltersDelete(workspace, filter), opts)
 }
 
-// Nodes returns one page of the files and notes that match a saved filter.
+// NodesOptions selects the order of [Filters.Nodes]. Nil means that of the server.
+type NodesOptions struct {
+	SortBy     storage.SortBy // a property of files and notes; the server may support others
+	SortByFact string         // the values of a metadata field, by its name; not with SortBy
+	Descending bool           // default: ascending; requires SortBy or SortByFact
+}
+
+func (o *NodesOptions) query(op string) (url.Values, error) {
+	q := url.Values{}
+	switch {
+	case o == nil || *o == NodesOptions{}:
+		return q, nil
+	case o.SortBy != "" && o.SortByFact != "":
+		return nil, &api.InputError{
+			Op: op, Field: "sort_field", Rule: "must not be combined with a metadata field", Got: string(o.SortBy),
+		}
+	case o.SortBy != "":
+		q.Set("sort_field", string(o.SortBy))
+	case o.SortByFact == "":
+		return nil, &api.InputError{Op: op, Field: "sort_dir", Rule: "must have a field to sort by"}
+	default:
+		if err := checkName(op, "sort_metadata_field", o.SortByFact); err != nil {
+			return nil, err
+		}
+		q.Set("sort_metadata_field", o.SortByFact)
+	}
+	dir := SortDirAscending
+	if o.Descending {
+		dir = SortDirDescending
+	}
+	q.Set("sort_dir", string(dir))
+	return q, nil
+}
+
+// FilteredNodes are the files and notes that match a saved filter, with their
+// facts.
+type FilteredNodes struct {
+	Nodes []*storage.Node `json:"items" also:"nodes"` // (assumed name)
+	Scope *FilterScope    `json:"scope"`              // nil if not in the response
+
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
+}
+
+// FilterScope describes how complete the result of a filter is.
+type FilterScope struct {
+	MatchRelation MatchRelation `json:"match_relation"` // of MatchCount
+	MatchCount    *int          `json:"match_count"`    // files and notes that match; nil means unknown
+
+	// IsTruncated reports whether the server stopped at its limit of files. The
+	// others were not examined, whatever the order: it sorts afterwards.
+	IsTruncated bool `json:"scope_truncated"`
+
+	// Causes are reasons why the result may be incomplete, in an undocumented form.
+	// There may be some although MatchRelation is MatchRelationExact.
+	Causes []json.RawMessage `json:"causes"`
+
+	FilesNotIndexed  *int `json:"files_not_indexed"`  // files whose content could not be searched; nil means unknown
+	LimitClampedFrom *int `json:"limit_clamped_from"` // the requested limit; nil if it was not lowered
+
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
+}
+
+// MatchRelation is the precision of a MatchCount. Unknown values pass through.
+type MatchRelation string
+
+// The relations.
+const (
+	MatchRelationExact   MatchRelation = "eq"
+	MatchRelationAtLeast MatchRelation = "gte"
+)
+
+// Nodes returns the files and notes that match a saved filter, in one response.
+// Its Scope reports whether there are more.
+//
+// Errors: [api.ErrNotFound] if the filter does not exist.
 //
 // It calls GET /current/workspace/{workspace_id}/metadata/filters/{filter_id}/nodes/.
 func (f *Filters) Nodes(
-	ctx context.Context, workspace api.ID, filter api.OpaqueID, list *ListOptions, opts ...api.CallOption,
-) (*NodePage, error) {
-	a, err := call.Page[nodesWire](ctx, f.c, endpoint.MetadataFiltersNodes(workspace, filter, nil), list.query, opts)
-	if err != nil {
-		return nil, err
-	}
-	return a.page(), nil
+	ctx context.Context, workspace api.ID, filter api.OpaqueID, list *NodesOptions, opts ...api.CallOption,
+) (*FilteredNodes, error) {
+	return call.Page[FilteredNodes](ctx, f.c, endpoint.MetadataFiltersNodes(workspace, filter, nil), list.query, opts)
 }
 
-// AllNodes returns the files and notes that match a saved filter.
-func (f *Filters) AllNodes(
-	ctx context.Context, workspace api.ID, filter api.OpaqueID, opts ...api.CallOption,
-) iter.Seq2[*storage.Node, error] {
-	next := func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*NodePage, error) {
-		return f.Nodes(ctx, workspace, filter, list, opts...)
+// save sends a filter.
+func (f *Filters) save(ctx context.Context, r *api.Request, opts []api.CallOption) (*SavedFilter, error) {
+	saved, err := f.one(ctx, r, opts)
+	if errors.Is(err, api.ErrConflict) {
+		return nil, fmt.Errorf("%w: %w", err, api.ErrNameTaken)
 	}
-	pages := walk(ctx, "metadata.Filters.Nodes", nil, opts, next, nextNodes)
-	return page.Rows(pages, nodesOf)
+	return saved, err
 }
 
 // filterAnswer is a response with a filter, as a member or at the root.
 type filterAnswer struct {
-	Filter   *SavedFilter `json:"filter"`
-	Bare     SavedFilter  `json:",embed,inline"`
-	FilterID api.OpaqueID `json:"filter_id"` // (assumed name)
+	Filter *SavedFilter `json:"filter"`
+	Bare   SavedFilter  `json:",embed,inline"`
 }
 
 // one sends a request for one filter.

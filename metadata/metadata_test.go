@@ -32,7 +32,7 @@ func raw(text string) json.RawMessage { return json.RawMessage(text) }
 func TestInvalidInputIsRejected(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	s := metadata.New(stub.Answer(`{"field":{}}`))
+	s := metadata.New(stub.Answer(`{"field":{},"filter":{}}`))
 	text := func(n int) string { return strings.Repeat("ü", n) }
 	many := func(n int) []string {
 		names := make([]string, n)
@@ -57,17 +57,18 @@ func TestInvalidInputIsRejected(t *testing.T) {
 	extract := func(fields ...string) error { return stub.Err(s.Extract(ctx, room, node, fields)) }
 	eligible := func(o metadata.EligibleOptions) error { return stub.Err(s.Eligible(ctx, room, &o)) }
 	page := func(size int) *metadata.ListOptions { return &metadata.ListOptions{PageSize: size} }
-	paid := []metadata.Filter{metadata.Exists("paid")}
+	save := func(r metadata.FilterRequest) error { return stub.Err(s.Filters.Create(ctx, room, r)) }
+	sorted := func(o metadata.NodesOptions) error { return stub.Err(s.Filters.Nodes(ctx, room, "c1", &o)) }
 	stub.Refused(t, map[string][]error{
 		"page_size": {
 			stub.Err(s.Fields.List(ctx, room, page(251))), stub.Last(s.Fields.Pages(ctx, room, page(-1))),
 			eligible(metadata.EligibleOptions{ListOptions: *page(500)}),
-			stub.Err(s.Filters.Nodes(ctx, room, "c1", page(251))), stub.Err(s.Filters.List(ctx, room, page(251))),
+			stub.Err(s.Filters.List(ctx, room, page(251))),
 		},
 		"field": {stub.Err(s.Fields.Values(ctx, room, " ", nil))},
 		"name": {
 			declare(" \t", storage.FactTypeInt), declare(text(65), storage.FactTypeInt),
-			stub.Err(s.Filters.Create(ctx, room, metadata.FilterRequest{Name: " ", Filters: paid})),
+			save(metadata.FilterRequest{Name: " "}), save(metadata.FilterRequest{Name: text(101)}),
 		},
 		"declared_type": {declare("n", "number")},
 		"source":        {merge("", "b")},
@@ -81,12 +82,19 @@ func TestInvalidInputIsRejected(t *testing.T) {
 			stub.Err(s.Facts.Set(ctx, room, "-", values("a"))), stub.Err(s.ExtractAll(ctx, room, "")),
 			details(), details(slices.Repeat([]api.OpaqueID{"2"}, 26)...), details("2", " "),
 		},
-		"keys":         {remove(), remove("a", ""), remove("\xff")},
-		"parent_id":    {eligible(metadata.EligibleOptions{ParentID: "--"})},
-		"fields":       {extract(many(51)...), extract(" "), extract("\xff")},
-		"filters":      {stub.Err(s.Filters.Update(ctx, room, "c1", metadata.FilterRequest{Name: "a"}))},
-		"filter_id":    {stub.Err(s.Filters.Get(ctx, room, ""))},
-		"workspace_id": {stub.Err(s.Filters.List(ctx, " ", nil))},
+		"keys":        {remove(), remove("a", ""), remove("\xff")},
+		"parent_id":   {eligible(metadata.EligibleOptions{ParentID: "--"})},
+		"fields":      {extract(many(51)...), extract(" "), extract("\xff")},
+		"description": {save(metadata.FilterRequest{Name: "a", Description: text(256)})},
+		"predicate":   {save(metadata.FilterRequest{Name: "a", Predicate: []metadata.Filter{metadata.Exists(" ")}})},
+		"template_id": {
+			stub.Err(s.Filters.Update(ctx, room, "c1", metadata.FilterRequest{Name: "a", TemplateID: "m1"})),
+		},
+		"sort_field":          {sorted(metadata.NodesOptions{SortBy: storage.SortByName, SortByFact: "total"})},
+		"sort_metadata_field": {sorted(metadata.NodesOptions{SortByFact: text(65)})},
+		"sort_dir":            {sorted(metadata.NodesOptions{Descending: true})},
+		"filter_id":           {stub.Err(s.Filters.Get(ctx, room, ""))},
+		"workspace_id":        {stub.Err(s.Filters.List(ctx, " ", nil))},
 	})
 	for name, err := range map[string]error{
 		"a name":     declare(" "+text(64)+" ", storage.FactTypeInt),
@@ -95,6 +103,7 @@ func TestInvalidInputIsRejected(t *testing.T) {
 		"texts":      set(map[string]any{"a": strings.Repeat("\n", 4096), "b": []string{text(4097)}}),
 		"details":    details(slices.Repeat([]api.OpaqueID{"2"}, 25)...),
 		"extraction": extract(many(50)...),
+		"a filter":   save(metadata.FilterRequest{Name: text(100), Description: text(255)}),
 	} {
 		if err != nil {
 			t.Errorf("%s at the limit: %v", name, err)

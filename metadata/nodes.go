@@ -32,16 +32,7 @@ type NodePage struct {
 	PageSize   int
 	HasMore    bool          // whether there is another page
 	NextCursor string        // "" after the last page
-	Filter     *FilterReport // of a category or a saved filter; nil if not in the response
-}
-
-type nodesWire struct {
-	rows[*storage.Node]
-	Filter *FilterReport `json:"metadata_filter"`
-}
-
-func (w *nodesWire) page() *NodePage {
-	return &NodePage{w.Items, w.PageSize, w.more(), w.next(), w.Filter}
+	Filter     *FilterReport // of a category; nil if not in the response
 }
 
 // Eligible returns one page of the files and notes of a workspace, including
@@ -76,14 +67,17 @@ func (s *Service) Eligible(
 		}
 	}
 	r := endpoint.MetadataEligible(workspace, q)
-	a, err := call.One[nodesWire](ctx, s.c, r, "", opts)
+	a, err := call.One[struct {
+		rows[*storage.Node]
+		Filter *FilterReport `json:"metadata_filter"`
+	}](ctx, s.c, r, "", opts)
 	if err != nil {
 		return nil, err
 	}
 	if list.Category != "" && !a.Filter.Ran() {
 		return nil, fmt.Errorf("fastio: %s: %w", op, ErrUnfiltered)
 	}
-	return a.page(), nil
+	return &NodePage{a.Items, a.PageSize, a.more(), a.next(), a.Filter}, nil
 }
 
 // AllEligible returns the files and notes of all pages of [Service.Eligible].
@@ -99,13 +93,11 @@ func (s *Service) AllEligible(
 		at.ListOptions = *list
 		return s.Eligible(ctx, workspace, &at, opts...)
 	}
-	pages := walk(ctx, "metadata.Eligible", &o.ListOptions, opts, next, nextNodes)
-	return page.Rows(pages, nodesOf)
+	pages := walk(ctx, "metadata.Eligible", &o.ListOptions, opts, next, func(p *NodePage) (bool, string) {
+		return p.HasMore, p.NextCursor
+	})
+	return page.Rows(pages, func(p *NodePage) []*storage.Node { return p.Nodes })
 }
-
-func nextNodes(p *NodePage) (bool, string) { return p.HasMore, p.NextCursor }
-
-func nodesOf(p *NodePage) []*storage.Node { return p.Nodes }
 
 // Details is the metadata of one file or note.
 type Details struct {

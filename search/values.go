@@ -2,7 +2,6 @@ package search
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"iter"
 	"net/url"
@@ -117,20 +116,8 @@ type CompoundQuery struct {
 
 // Compound is the result of a compound search.
 type Compound struct {
-	Hits  []*Hit        `json:"items"`
-	Scope CompoundScope `json:"scope"`
-}
-
-// CompoundScope describes how complete the hits are.
-type CompoundScope struct {
-	MatchRelation    TotalRelation `json:"match_relation"`     // of MatchCount
-	MatchCount       *int          `json:"match_count"`        // nil means unknown, as the next
-	FilesNotIndexed  *int          `json:"files_not_indexed"`  // files whose content could not be searched
-	LimitClampedFrom *int          `json:"limit_clamped_from"` // the requested limit; nil if it was not lowered
-	// the reasons why there may be more hits, in an undocumented form
-	Causes []json.RawMessage `json:"causes"`
-
-	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
+	Hits  []*Hit               `json:"items"`
+	Scope metadata.FilterScope `json:"scope"`
 }
 
 // Compound finds files and notes of a workspace by their metadata and content

@@ -215,6 +215,7 @@ type MetadataOptions struct {
 	CountsUnreadable    bool          // fields come without file_count, and merges fail with 503
 	VocabularyBusy      int           // number of merges and writes of facts that fail with 503
 	VocabularyUnscanned bool          // no scan for merge candidates has run yet
+	Causes              []string      // of the scopes of saved filters and compound searches, beside their own
 	Lag                 time.Duration // until a search finds a written fact
 	ExtractTime         time.Duration // duration of an extraction; 0 means 2 seconds, negative no time
 	ExtractRetries      int           // number of times that extractions fail before they end

@@ -73,6 +73,7 @@ var unmodeled = map[string][]string{
 	// Responses without a payload member have the members of the envelope, too.
 	"ai.AutoTitle":            {"current_api_version", "status"},
 	"metadata.Extraction":     {"current_api_version"},
+	"metadata.FilteredNodes":  {"current_api_version", "status"},
 	"oauth.AuthorizationInfo": {"current_api_version", "status"},
 	"oauth.Key":               {"current_api_version", "status"},
 	"oauth.Session":           {"current", "resource", "scope"},

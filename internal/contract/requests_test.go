@@ -21,6 +21,7 @@ import (
 	"github.com/fastio-go/fastio/metadata"
 	"github.com/fastio-go/fastio/search"
 	"github.com/fastio-go/fastio/shares"
+	"github.com/fastio-go/fastio/storage"
 )
 
 // Requests that no script sends are in testdata/requests.golden: those with all
@@ -205,10 +206,14 @@ func metadataRequests() []step {
 		makes("/metadata.Facts.Set", workspaceID, planFile, map[string]any{
 			"total": 1250.5, "n": int64(math.MaxInt64), "paid": false, "note": "", "tags": []string{"a"},
 		}),
-		makes("/metadata.Filters.Update", workspaceID, "C-1", metadata.FilterRequest{
-			Name: "Large", Description: "What counts", Projection: []string{"total"},
-			Filters: []metadata.Filter{metadata.Equals("total", int64(9007199254740993))},
+		makes("/metadata.Filters.Create", workspaceID, metadata.FilterRequest{
+			Name: "Large", Description: "What counts", TemplateID: "M-1",
+			Projection: &metadata.Projection{Sort: &metadata.ProjectionSort{Field: "total"}},
+			Predicate: []metadata.Filter{
+				metadata.Where("total", metadata.OperatorIn, []int64{9007199254740993, 1}), metadata.Exists("paid"),
+			},
 		}),
+		makes("/metadata.Filters.Nodes", workspaceID, "C-1", &metadata.NodesOptions{SortBy: storage.SortByUpdated}),
 	}
 }
 

@@ -521,8 +521,10 @@ func howToSteps() []step {
 
 func metadataSteps() []step {
 	brass := metadata.FilterRequest{
-		Name: "Brass", Description: "What does not rust", Projection: []string{"material"},
-		Filters: []metadata.Filter{metadata.Equals("material", "brass"), metadata.NotExists("sold")},
+		Name: "Brass", Description: "What does not rust", Projection: &metadata.Projection{
+			Sort: &metadata.ProjectionSort{Field: "name", Dir: metadata.SortDirAscending},
+		},
+		Predicate: []metadata.Filter{metadata.Equals("material", "brass"), metadata.NotExists("sold")},
 	}
 	return []step{
 		between((*world).shelve),
@@ -566,11 +568,11 @@ func metadataSteps() []step {
 		makes("ExtractAll", workspaceID, folderID),
 		makes("Jobs", workspaceID),
 		makes("Filters.Create", workspaceID, brass).learns("filter", "ID"),
+		makes("Filters.Create", workspaceID, brass),
 		makes("Filters.List", workspaceID, nil),
 		makes("Filters.Nodes", workspaceID, "$filter", nil),
-		makes("Filters.Update", workspaceID, "$filter", metadata.FilterRequest{
-			Name: "Wheels", Filters: []metadata.Filter{metadata.Exists("wheels")},
-		}),
+		makes("Filters.Update", workspaceID, "$filter", metadata.FilterRequest{Name: "All"}),
+		makes("Filters.Nodes", workspaceID, "$filter", &metadata.NodesOptions{SortByFact: "wheels", Descending: true}),
 		makes("Filters.Get", workspaceID, "$filter"),
 		makes("Filters.Delete", workspaceID, "$filter"),
 		makes("Filters.Get", workspaceID, "$filter"),

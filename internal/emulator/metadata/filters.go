@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"math"
+	"math/big"
 	"net/http"
 	"slices"
 	"strconv"
@@ -19,15 +20,26 @@ import (
 const ParamFilters = "filters"
 
 const (
-	clausesMost         = 5
+	clausesMost         = 5 // of a search
 	filterNameMost      = 100
-	filterDescription   = 500
-	operatorEquals      = "="
-	operatorExists      = "exists"
-	operatorNotExists   = "not_exists"
+	filterDescription   = 255
 	filterListSize      = 100
 	filterListMost      = 250
 	paramFilterCategory = "category"
+)
+
+// Operators of conditions.
+const (
+	operatorEquals     = "="
+	operatorNot        = "!="
+	operatorLess       = "<"
+	operatorAtMost     = "<="
+	operatorGreater    = ">"
+	operatorAtLeast    = ">="
+	operatorIn         = "in"
+	operatorExists     = "exists"
+	operatorNotExists  = "not_exists"
+	operatorConfidence = "confidence_gte"
 )
 
 // clause is one condition on the facts of a node. Several must all hold.
@@ -38,55 +50,131 @@ type clause struct {
 
 // readClauses reads conditions and checks that they can be used.
 func readClauses(list []any) ([]clause, bool) {
-	var clauses []clause
+	clauses := make([]clause, 0, len(list))
 	for _, entry := range list {
-		o, isObject := entry.(map[string]any)
-		if !isObject {
-			return nil, false
-		}
+		o, _ := entry.(map[string]any)
 		var cl clause
 		cl.field, _ = o["field"].(string)
 		cl.operator, _ = o["operator"].(string)
 		cl.value = o["value"]
-		compares := cl.operator == operatorEquals && cl.value != nil && !isStructure(cl.value)
-		asks := (cl.operator == operatorExists || cl.operator == operatorNotExists) && cl.value == nil
-		if cl.field == "" || !compares && !asks {
+		if cl.field == "" || !cl.isUsable() {
 			return nil, false
 		}
 		clauses = append(clauses, cl)
 	}
-	return clauses, len(clauses) > 0 && len(clauses) <= clausesMost
+	return clauses, true
 }
 
+// isUsable reports whether a condition has what its operator takes: no value, a
+// list of values, a degree of confidence, or one value.
+func (cl clause) isUsable() bool {
+	switch cl.operator {
+	case operatorExists, operatorNotExists:
+		return cl.value == nil
+	case operatorIn:
+		list, isList := cl.value.([]any)
+		unusable := func(v any) bool { return v == nil || isStructure(v) }
+		return isList && len(list) > 0 && !slices.ContainsFunc(list, unusable)
+	case operatorConfidence:
+		word, isText := cl.value.(string)
+		return isText && slices.Contains(confidences(), word)
+	case operatorEquals, operatorNot, operatorLess, operatorAtMost, operatorGreater, operatorAtLeast:
+		return cl.value != nil && !isStructure(cl.value)
+	}
+	return false
+}
+
+func confidences() []string { return []string{"low", "medium", "high", "certain"} }
+
+// parseClauses reads the conditions of a search, at least one.
 func parseClauses(text string) ([]clause, bool) {
 	var list []any
-	if err := wire.Decode([]byte(text), &list); err != nil {
+	if err := wire.Decode([]byte(text), &list); err != nil || len(list) == 0 || len(list) > clausesMost {
 		return nil, false
 	}
 	return readClauses(list)
 }
 
-// holds reports whether a node meets a condition. A retired name means the field
-// it was merged into, with the facts of both.
+// holds reports whether a node meets a condition. Nodes without facts are no
+// candidates, and a comparison holds for fields with a value only.
 func (cl clause) holds(h *Handlers, n *world.Node) bool {
+	if len(h.metadata.facts[n.ID]) == 0 {
+		return false
+	}
+	held := h.factsNamed(n, cl.field)
+	if cl.operator == operatorNotExists {
+		return len(held) == 0
+	}
+	return slices.ContainsFunc(held, cl.matches)
+}
+
+// factsNamed returns the facts of a node in a field. A retired name means the
+// field it was merged into, with the facts of both.
+func (h *Handlers) factsNamed(n *world.Node, field string) []*fact {
+	v := h.metadata.vocabularies[n.Profile]
+	if v == nil {
+		return nil
+	}
 	var held []*fact
-	if v := h.metadata.vocabularies[n.Profile]; v != nil {
-		for _, g := range v.group(v.governing(cl.field)) {
-			if found := h.metadata.fact(n, g); found != nil {
-				held = append(held, found)
-			}
+	for _, g := range v.group(v.governing(field)) {
+		if found := h.metadata.fact(n, g); found != nil {
+			held = append(held, found)
 		}
+	}
+	return held
+}
+
+// matches reports whether a fact meets a condition.
+func (cl clause) matches(f *fact) bool {
+	equals := func(value any) bool {
+		wanted, fits := fitValue(f.stored, value)
+		return fits && sameValue(wanted, f.value)
 	}
 	switch cl.operator {
 	case operatorExists:
-		return len(held) > 0
-	case operatorNotExists:
-		return len(held) == 0
+		return true
+	case operatorConfidence:
+		least, _ := cl.value.(string)
+		return slices.Index(confidences(), f.confidence) >= slices.Index(confidences(), least)
+	case operatorIn:
+		list, _ := cl.value.([]any)
+		return slices.ContainsFunc(list, equals)
+	case operatorEquals:
+		return equals(cl.value)
+	case operatorNot:
+		return !equals(cl.value)
 	}
-	return slices.ContainsFunc(held, func(f *fact) bool {
-		wanted, fits := fitValue(f.stored, cl.value)
-		return fits && sameValue(wanted, f.value)
-	})
+	wanted, fits := fitValue(f.stored, cl.value)
+	order, ordered := compareValues(f.value, wanted)
+	if !fits || !ordered {
+		return false
+	}
+	switch cl.operator {
+	case operatorLess:
+		return order < 0
+	case operatorAtMost:
+		return order <= 0
+	case operatorGreater:
+		return order > 0
+	default:
+		return order >= 0
+	}
+}
+
+// compareValues compares two numbers, or two texts, as dates are.
+func compareValues(a, b any) (order int, ordered bool) {
+	if x, isNumber := a.(json.Number); isNumber {
+		y, _ := b.(json.Number)
+		left, _ := new(big.Rat).SetString(x.String())
+		right, isNumber := new(big.Rat).SetString(y.String())
+		if !isNumber {
+			return 0, false
+		}
+		return left.Cmp(right), true
+	}
+	x, isText := a.(string)
+	y, isToo := b.(string)
+	return strings.Compare(x, y), isText && isToo
 }
 
 func allHold(h *Handlers, n *world.Node, clauses []clause) bool {
@@ -119,25 +207,27 @@ func (h *Handlers) ReadFilter(c *wire.Call, workspaceID, param string) *NodeFilt
 	if len(clauses) == 0 {
 		return nil
 	}
-	f := h.filter(workspaceID, clauses)
-	f.category = category
+	nodes, truncated := h.filter(workspaceID, clauses)
+	f := &NodeFilter{nodes: map[string]bool{}, category: category, truncated: truncated}
+	for _, n := range nodes {
+		f.nodes[n.ID] = true
+	}
 	return f
 }
 
-func (h *Handlers) filter(workspaceID string, clauses []clause) *NodeFilter {
-	f := &NodeFilter{nodes: map[string]bool{}}
+// filter returns the files and notes that meet all conditions, up to a cap.
+func (h *Handlers) filter(workspaceID string, clauses []clause) (nodes []*world.Node, truncated bool) {
 	for _, id := range h.NodeList {
 		n := h.Nodes[id]
 		if n.Profile != workspaceID || !n.HasContent() || !allHold(h, n, clauses) {
 			continue
 		}
-		if len(f.nodes) == poolMost {
-			f.truncated = true
-			break
+		if len(nodes) == poolMost {
+			return nodes, true
 		}
-		f.nodes[id] = true
+		nodes = append(nodes, n)
 	}
-	return f
+	return nodes, false
 }
 
 // Passes reports whether a node passes the filter.
@@ -156,26 +246,28 @@ type savedFilter struct {
 	id, workspace, user string
 	name, description   string
 	clauses             []clause
-	raw                 []any // the conditions as they were sent
-	projection          []string
+	predicate           []any          // the conditions as they were sent
+	projection          map[string]any // nil means none
+	template            string
 	created, updated    time.Time
 }
 
-func (f *savedFilter) object() wire.Object {
-	projection := any(nil)
+func (f *savedFilter) object(lv wire.Level) wire.Object {
+	r := wire.Row{Level: lv}
+	r.Put(wire.Terse, "id", wire.Hyphenated(f.id))
+	r.Put(wire.Terse, "name", f.name)
+	r.Put(wire.Terse, "description", wire.Optional(f.description))
+	r.Put(wire.Standard, "predicate", f.predicate)
+	var projection any
 	if f.projection != nil {
 		projection = f.projection
 	}
-	return wire.Object{
-		{"filter_id", wire.Hyphenated(f.id)},
-		{"name", f.name},
-		{"description", wire.Optional(f.description)},
-		{"filters", f.raw},
-		{"projection", projection},
-		{"creator", wire.ProfileID(f.user)},
-		{"created", wire.Stamp(f.created.Unix())},
-		{"updated", wire.Stamp(f.updated.Unix())},
-	}
+	r.Put(wire.Standard, "projection", projection)
+	r.Put(wire.Standard, "template_id", wire.Optional(wire.Hyphenated(f.template)))
+	r.Put(wire.Standard, "creator", wire.ProfileID(f.user))
+	r.Put(wire.Standard, "created", wire.Stamp(f.created.Unix()))
+	r.Put(wire.Standard, "updated", wire.Stamp(f.updated.Unix()))
+	return r.Fields
 }
 
 func (h *Handlers) listFilters(c *wire.Call, id string) (wire.Object, error) {
@@ -184,13 +276,13 @@ func (h *Handlers) listFilters(c *wire.Call, id string) (wire.Object, error) {
 		if f == nil || f.workspace != id {
 			return nil
 		}
-		return f.object()
+		return f.object(c.Out.Level)
 	})
 	return slices.DeleteFunc(shown, func(m wire.Member) bool { return m.Key == "page_size" }), c.Check.Refusal()
 }
 
 func (h *Handlers) createFilter(c *wire.Call, id string) (wire.Object, error) {
-	f, err := readSavedFilter(c)
+	f, err := h.readSavedFilter(c, id, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -206,25 +298,30 @@ func (h *Handlers) createFilter(c *wire.Call, id string) (wire.Object, error) {
 	return h.getFilter(c, f)
 }
 
-func readSavedFilter(c *wire.Call) (*savedFilter, error) {
+// readSavedFilter reads a filter that replaces another one, or is new. It checks
+// the structure of the conditions, not the names of their fields.
+func (h *Handlers) readSavedFilter(c *wire.Call, workspaceID string, replaced *savedFilter) (*savedFilter, error) {
 	body := c.JSON
-	f := &savedFilter{name: strings.TrimSpace(body.Text(c, "name")), description: body.Text(c, "description")}
-	switch {
-	case f.name == "":
-		c.Check.Missing("name", "1 to 100 characters.")
-	case utf8.RuneCountInString(f.name) > filterNameMost:
-		c.Check.Invalid("name", "At most 100 characters.")
+	f := &savedFilter{
+		name: strings.TrimSpace(body.Text(c, "name")), description: body.Text(c, "description"),
+		projection: body.Object(c, "projection"), template: body.Opaque(c, "template_id"),
 	}
-	c.Check.InvalidIf(utf8.RuneCountInString(f.description) > filterDescription, "description", "At most 500 characters.")
-	var usable bool
-	f.raw, _ = body[ParamFilters].([]any)
-	if f.clauses, usable = readClauses(f.raw); !usable {
-		c.Check.Invalid(ParamFilters, "1 to 5 conditions of field, operator and value.")
+	c.Check.MissingIf(f.name == "", "name", "1 to 100 characters.")
+	c.Check.InvalidIf(utf8.RuneCountInString(f.name) > filterNameMost, "name", "At most 100 characters.")
+	c.Check.InvalidIf(utf8.RuneCountInString(f.description) > filterDescription, "description", "At most 255 characters.")
+	var isList, usable bool
+	f.predicate, isList = body["predicate"].([]any)
+	f.clauses, usable = readClauses(f.predicate)
+	c.Check.InvalidIf(!isList || !usable, "predicate", "Conditions of field, operator and value.")
+	if c.Check.Refusal() != nil { // whatever fails, the platform has one error without parameters for it
+		return nil, wire.Refuse(http.StatusNotAcceptable, codeFilterInvalid, "The filter cannot be saved.")
 	}
-	if body.Has("projection") {
-		f.projection = body.Texts(c, "projection", factsMost)
+	if slices.ContainsFunc(h.metadata.filters, func(other *savedFilter) bool {
+		return other != nil && other != replaced && other.workspace == workspaceID && other.name == f.name
+	}) {
+		return nil, wire.Refuse(http.StatusConflict, codeFilterName, "The workspace has a saved filter of that name.")
 	}
-	return f, c.Check.Refusal()
+	return f, nil
 }
 
 func (h *Handlers) filterOfPath(find finder) func(*wire.Call) (*savedFilter, error) {
@@ -246,21 +343,21 @@ func (h *Handlers) filterOfPath(find finder) func(*wire.Call) (*savedFilter, err
 	}
 }
 
-func (h *Handlers) getFilter(_ *wire.Call, f *savedFilter) (wire.Object, error) {
-	return wire.Object{{"filter", f.object()}}, nil
+func (h *Handlers) getFilter(c *wire.Call, f *savedFilter) (wire.Object, error) {
+	return wire.Object{{"filter", f.object(c.Out.Level)}}, nil
 }
 
 // updateFilter replaces a saved filter. Omitted fields are cleared.
 func (h *Handlers) updateFilter(c *wire.Call, f *savedFilter) (wire.Object, error) {
-	sent, err := readSavedFilter(c)
+	sent, err := h.readSavedFilter(c, f.workspace, f)
 	if err != nil {
 		return nil, err
 	}
 	f.name, f.description, f.projection = sent.name, sent.description, sent.projection
-	f.clauses, f.raw = sent.clauses, sent.raw
+	f.clauses, f.predicate = sent.clauses, sent.predicate
 	f.updated = c.Now
 	h.Touch(h.Now(), f.workspace, fieldMetadata)
-	return wire.Object{{"filter", f.object()}}, nil
+	return h.getFilter(c, f)
 }
 
 // deleteFilter deletes a saved filter. It is idempotent.
@@ -278,10 +375,73 @@ func (h *Handlers) deleteFilter(c *wire.Call) (wire.Object, error) {
 	return nil, nil
 }
 
+// filterNodes returns the nodes that match a saved filter, sorted after the cap.
 func (h *Handlers) filterNodes(c *wire.Call, f *savedFilter) (wire.Object, error) {
-	p := h.flatPage(c, pageSize(c))
-	found := h.filter(f.workspace, f.clauses)
-	return found.Mark(h.listNodes(c, f.workspace, p, found.Passes)), c.Check.Refusal()
+	by, fact, descending := c.Value("sort_field"), c.Value("sort_metadata_field"), c.Value("sort_dir") == "desc"
+	c.Check.InvalidIf(by != "" && fact != "", "sort_field", "Not with sort_metadata_field.")
+	c.Check.InvalidIf(!slices.Contains([]string{"", "name", "updated", "created", "type"}, by),
+		"sort_field", "name, updated, created or type.")
+	c.Check.InvalidIf(!slices.Contains([]string{"", "asc", "desc"}, c.Value("sort_dir")), "sort_dir", "asc or desc.")
+	if err := c.Check.Refusal(); err != nil {
+		return nil, err
+	}
+	nodes, truncated := h.filter(f.workspace, f.clauses)
+	if by != "" || fact != "" {
+		slices.SortStableFunc(nodes, func(a, b *world.Node) int {
+			order := compareNodes(by, a, b)
+			if fact != "" {
+				order = h.compareFacts(fact, a, b)
+			}
+			if descending {
+				return -order
+			}
+			return order
+		})
+	}
+	relation := "eq"
+	if truncated {
+		relation = "gte"
+	}
+	return wire.Object{
+		{"items", wire.Rows(nodes, func(n *world.Node) wire.Object { return h.factNode(n, c.Out.Level) })},
+		{"scope", wire.Object{
+			{"scope_truncated", truncated},
+			{"match_relation", relation},
+			{"causes", h.causes()},
+			{"files_not_indexed", nil},
+			{"match_count", len(nodes)},
+		}},
+	}, nil
+}
+
+// causes returns those that the options give to every result.
+func (h *Handlers) causes() []string { return append([]string{}, h.Options.Metadata.Causes...) }
+
+func compareNodes(by string, a, b *world.Node) int {
+	switch by {
+	case "updated":
+		return a.Updated.Compare(b.Updated)
+	case "created":
+		return a.Created.Compare(b.Created)
+	case "type":
+		return strings.Compare(a.Kind, b.Kind)
+	}
+	return strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name))
+}
+
+// compareFacts compares the values of a field; none is the least.
+func (h *Handlers) compareFacts(field string, a, b *world.Node) int {
+	value := func(n *world.Node) any {
+		if held := h.factsNamed(n, field); len(held) > 0 {
+			return held[0].value
+		}
+		return ""
+	}
+	x, y := value(a), value(b)
+	if order, ordered := compareValues(x, y); ordered {
+		return order
+	}
+	return strings.Compare(valueText(x), valueText(y))
 }
 
 func jsonTexts(c *wire.Call, name string, most int) []string {
@@ -470,7 +630,7 @@ func (h *Handlers) compound(
 			items = append(items, append(wire.Object{{"node_id", wire.Hyphenated(n.ID)}}, h.factNode(n, c.Out.Level)[1:]...))
 		}
 	}
-	relation, causes, unknown := "eq", []string{}, any(nil)
+	relation, causes, unknown := "eq", h.causes(), any(nil)
 	if len(words) > 0 {
 		unknown = missing
 	}

@@ -47,6 +47,8 @@ const (
 	codeFilterLimit   = 199505
 	codeIntelligence  = 199506
 	codeNothingToRead = 199507
+	codeFilterInvalid = 199508
+	codeFilterName    = 199509
 )
 
 // FeatureMetadata is the plan feature of metadata.
@@ -91,12 +93,13 @@ func (h *Handlers) Routes() []*wire.Route {
 		wire.Post("metadata.ExtractAll", node+"extract-all/", wire.With(admin, h.extractAll)),
 		wire.Get("metadata.Jobs", workspace+"jobs/status/", wire.With(h.WorkspaceOfPath, h.jobs)),
 		wire.Get("metadata.Filters.List", filters, wire.With(guest, h.listFilters), wire.Query("page_size cursor")),
-		wire.Post("metadata.Filters.Create", filters, wire.With(writer, h.createFilter), wire.JSON(filterFields)),
+		wire.Post("metadata.Filters.Create", filters, wire.With(writer, h.createFilter),
+			wire.JSON(filterFields+" template_id")),
 		wire.Get("metadata.Filters.Get", one, wire.With(h.filterOfPath(guest), h.getFilter)),
 		wire.Put("metadata.Filters.Update", one, wire.With(h.filterOfPath(writer), h.updateFilter), wire.JSON(filterFields)),
 		wire.Delete("metadata.Filters.Delete", one, h.deleteFilter),
 		wire.Get("metadata.Filters.Nodes", one+"nodes/", wire.With(h.filterOfPath(guest), h.filterNodes),
-			wire.Query("page_size cursor")),
+			wire.Query("sort_field sort_metadata_field sort_dir")),
 		wire.Get("search.Metadata", workspace+"metadata/search/", wire.With(guest, h.searchMetadata),
 			wire.Query("q limit offset")),
 		wire.Post("search.Compound", workspace+"metadata/compound-search/", wire.With(guest, h.searchCompound),
@@ -104,7 +107,7 @@ func (h *Handlers) Routes() []*wire.Route {
 	}
 }
 
-const filterFields = "name description filters projection"
+const filterFields = "name description predicate projection"
 
 // finder finds the workspace of a call.
 type finder = func(*wire.Call) (string, error)
