@@ -1,6 +1,7 @@
 package fastio
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/transport"
+	"github.com/fastio-go/fastio/oauth"
 )
 
 // An Option changes how a [Client] works.
@@ -20,13 +22,11 @@ type Option func(*config) error
 type config struct {
 	transport.Config
 
-	address string
+	address *string // nil means that of the token source, or the default
 	prefix  *string // nil follows the rule of the host
 }
 
-func defaults() config {
-	return config{address: DefaultBaseURL, Config: transport.Defaults()}
-}
+func defaults() config { return config{Config: transport.Defaults()} }
 
 func (c *config) apply(opts []Option) error {
 	for i, opt := range opts {
@@ -40,11 +40,24 @@ func (c *config) apply(opts []Option) error {
 	return nil
 }
 
-// base returns the base URL of the platform.
+// base returns the base URL of the platform. The tokens of a source are sent to no other
+// than its own.
 func (c *config) base() (transport.Base, error) {
-	base, err := transport.ParseBase(c.address)
+	base, err := transport.ParseBase(*cmp.Or(c.address, new(DefaultBaseURL)))
 	if err != nil {
 		return base, fmt.Errorf("fastio: WithBaseURL: %w", err)
+	}
+	if source, ok := c.Tokens.(*oauth.Source); ok {
+		own, err := baseOf(source)
+		switch {
+		case err != nil:
+			return base, err
+		case c.address == nil:
+			base = own
+		case own.Origin() != base.Origin():
+			const text = "fastio: WithTokenSource: the tokens are for %s and must not be sent to %s"
+			return base, fmt.Errorf(text, own.Origin(), base.Origin())
+		}
 	}
 	if c.prefix != nil {
 		base.Prefix = *c.prefix
@@ -52,14 +65,25 @@ func (c *config) base() (transport.Base, error) {
 	return base, nil
 }
 
-// WithBaseURL sends calls to another address than [DefaultBaseURL].
+func baseOf(source *oauth.Source) (transport.Base, error) {
+	origin, prefix, err := source.Platform()
+	if err != nil {
+		return transport.Base{}, err
+	}
+	base, err := transport.ParseBase(origin)
+	base.Prefix = prefix
+	return base, err
+}
+
+// WithBaseURL sends calls to another address than [DefaultBaseURL]. It is not needed with
+// an [oauth.Source], whose address is used; one of another origin is an error of New.
 //
 // It is read as people write it: the scheme, a slash at the end, /api and
 // /current may be there or not. On hosts whose first label is api, paths start
 // with /current; on any other host with /api/current. [WithAPIPrefix] overrides
 // that.
 func WithBaseURL(address string) Option {
-	return func(c *config) error { c.address = address; return nil }
+	return func(c *config) error { c.address = &address; return nil }
 }
 
 // WithAPIPrefix sets what stands before /current in every path, "" for nothing,
@@ -92,10 +116,11 @@ func WithToken(token string) Option {
 
 // WithTokenSource signs each attempt with what source returns for it. If it is
 // an [api.Refresher], a token that the server reports dead is replaced once a
-// call.
+// call. An [oauth.Source] also sets the address: see [WithBaseURL]. Other sources do not
+// name their platform, so that the caller must give their tokens to no other one.
 func WithTokenSource(source api.TokenSource) Option {
 	return func(c *config) error {
-		if source == nil {
+		if stored, ok := source.(*oauth.Source); source == nil || ok && stored == nil {
 			return errors.New("fastio: WithTokenSource: the source is nil")
 		}
 		c.Tokens = source

@@ -22,6 +22,7 @@ import (
 	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/fastiotest"
 	"github.com/fastio-go/fastio/internal/table"
+	"github.com/fastio-go/fastio/oauth"
 )
 
 const canary = "canary-0123456789-secret"
@@ -100,6 +101,48 @@ func TestBaseURLAndPrefix(t *testing.T) {
 	})
 }
 
+// A token source of package oauth names its platform, and its tokens go to no other.
+func TestAddressOfATokenSource(t *testing.T) {
+	t.Parallel()
+	const differs = "fastio: WithTokenSource: the tokens are for https://go.example.test and must not be sent to "
+	at := func(c oauth.Config) fastio.Option { return fastio.WithTokenSource(oauth.TokenSource(c)) }
+	elsewhere := at(oauth.Config{BaseURL: "go.example.test"})
+	type row struct {
+		opts []fastio.Option
+		want string
+	}
+	table.Each(t, map[string]row{
+		"the platform":        {with(at(oauth.Config{})), "https://api.fast.io/current/ping/"},
+		"another platform":    {with(elsewhere), "https://go.example.test/api/current/ping/"},
+		"with a prefix":       {with(at(oauth.Config{APIPrefix: new("/v")})), "https://api.fast.io/v/current/ping/"},
+		"with no prefix":      {with(at(oauth.Config{BaseURL: "a.test", APIPrefix: new("")})), "https://a.test/current/ping/"},
+		"a prefix by request": {with(elsewhere, fastio.WithAPIPrefix("/v")), "https://go.example.test/v/current/ping/"},
+		"the same address": {
+			with(fastio.WithBaseURL("https://GO.example.test/team"), elsewhere), "https://go.example.test/team/api/current/ping/",
+		},
+		"an earlier source": {with(elsewhere, fastio.WithToken("t")), "https://api.fast.io/current/ping/"},
+		"another address":   {with(elsewhere, fastio.WithBaseURL("api.fast.io")), differs + "https://api.fast.io"},
+		"another scheme": {
+			with(fastio.WithBaseURL("http://go.example.test"), elsewhere), differs + "http://go.example.test",
+		},
+		"another port":    {with(fastio.WithBaseURL("go.example.test:8443"), elsewhere), differs + "https://go.example.test:8443"},
+		"a wrong address": {with(at(oauth.Config{BaseURL: "ftp://h"})), "fastio: oauth: BaseURL: the scheme must be https or http"},
+	}, func(t *testing.T, tc row) {
+		w := &wire{body: `{"result":true}`}
+		c, err := fastio.New(append(tc.opts, fastio.WithHTTPClient(&http.Client{Transport: w}))...)
+		if err == nil {
+			_, err = c.Ping(t.Context())
+		}
+		got := fmt.Sprint(err)
+		if err == nil {
+			got = w.seen[0].URL.String()
+		}
+		if got != tc.want {
+			t.Errorf("got %s, want %s", got, tc.want)
+		}
+	})
+}
+
 func TestInvalidOptionsAreRejected(t *testing.T) {
 	t.Parallel()
 	for want, opt := range map[string]fastio.Option{
@@ -124,6 +167,9 @@ func TestInvalidOptionsAreRejected(t *testing.T) {
 				t.Errorf("New returns %v, want %s", err, want)
 			}
 		}
+	}
+	if _, err := fastio.New(fastio.WithTokenSource((*oauth.Source)(nil))); err == nil {
+		t.Error("New takes a nil source")
 	}
 	for name, opt := range map[string]fastio.Option{
 		"a token with a colon": fastio.WithToken("a:b"), "an empty user agent": fastio.WithUserAgent(""),

@@ -56,7 +56,7 @@ func whoAmI(ctx context.Context, config oauth.Config) (*account.User, error) {
 	if err != nil {
 		return nil, err
 	}
-	client, err := fastio.New(fastio.WithBaseURL(config.BaseURL), fastio.WithTokenSource(source))
+	client, err := fastio.New(fastio.WithTokenSource(source))
 	if err != nil {
 		return nil, err
 	}

@@ -794,7 +794,11 @@ func TestClientsStaySignedInUntilTheSessionEnds(t *testing.T) {
 		var clients []*fastio.Client
 		for range 3 { // processes
 			source := oauth.TokenSource(s.config)
-			clients = append(clients, s.Client(t, fastio.WithTokenSource(source)))
+			client, err := fastio.New(fastio.WithHTTPClient(s.config.HTTPClient), fastio.WithTokenSource(source))
+			if err != nil {
+				t.Fatal(err)
+			}
+			clients = append(clients, client)
 		}
 		for hour := range 12 {
 			if hour > 0 {

@@ -5,7 +5,7 @@
 //	if err != nil {
 //		return nil, err
 //	}
-//	client, err := fastio.New(fastio.WithBaseURL(config.BaseURL), fastio.WithTokenSource(source))
+//	client, err := fastio.New(fastio.WithTokenSource(source))
 //	if err != nil {
 //		return nil, err
 //	}

@@ -68,12 +68,22 @@ var _ api.Refresher = (*Source)(nil)
 //   - a 2xx response with an access token that cannot be used ends the session, unless
 //     the server is known to return the same refresh token.
 //
-// The token is only sent to the platform at c.BaseURL. A token of another platform
-// is an error.
+// The token is only sent to the platform at c.BaseURL, which fastio.New takes from the
+// source. A stored token of another platform is an error.
 func TokenSource(c Config) *Source {
 	s := &Source{config: c}
 	s.signIns = signIns.join(s)
 	return s
+}
+
+// Platform returns the origin of the platform of the tokens, such as https://api.fast.io,
+// and the prefix of its paths before /current, for fastio.New.
+func (s *Source) Platform() (origin, prefix string, err error) {
+	base, err := s.config.base()
+	if err != nil {
+		return "", "", err
+	}
+	return base.Origin(), base.Prefix, nil
 }
 
 // answer is a cached token or error.

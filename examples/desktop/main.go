@@ -60,7 +60,7 @@ func (p *program) run(ctx context.Context, config oauth.Config) error {
 	if err != nil {
 		return err
 	}
-	p.client, err = fastio.New(fastio.WithBaseURL(config.BaseURL), fastio.WithTokenSource(source))
+	p.client, err = fastio.New(fastio.WithTokenSource(source))
 	if err != nil {
 		return err
 	}

@@ -86,7 +86,7 @@ func (p *program) show(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	client, err := fastio.New(fastio.WithBaseURL(p.config.BaseURL), fastio.WithTokenSource(source))
+	client, err := fastio.New(fastio.WithTokenSource(source))
 	if err != nil {
 		return err
 	}
