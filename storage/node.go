@@ -78,6 +78,8 @@ type NodeSummary struct {
 	Short string `json:"short,omitzero"`              // at full output
 	Long  string `json:"long,omitzero" scalar:"true"` // at full output
 
+	Category string `json:"category,omitzero"` // of a note; at full output
+
 	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // unknown members
 }
 
@@ -145,11 +147,24 @@ type Node struct {
 	ParentID api.OpaqueID `json:"parent_id,omitzero" also:"parent"` // the folder, [api.Root] or [api.Trash]
 	Size     int64        `json:"size,omitzero"`                    // in bytes
 	MIMEType string       `json:"mimetype,omitzero"`
-	Version  api.OpaqueID `json:"version,omitzero"`   // the current one
+	Version  api.OpaqueID `json:"version,omitzero"`   // the current one; not at terse output
 	Hash     string       `json:"hash,omitzero"`      // of the content, in hexadecimal; at full output, as the next
 	HashAlgo string       `json:"hash_algo,omitzero"` // its algorithm, such as sha256
-	Created  api.Time     `json:"created,omitzero"`
+	Created  api.Time     `json:"created,omitzero"`   // not at terse output
 	Updated  api.Time     `json:"updated,omitzero" also:"modified"`
+
+	IsShareRoot bool               `json:"is_share_root,omitzero"` // the folder is that of a share
+	ShareID     api.ID             `json:"share_id,omitzero"`      // of a folder: its share
+	Children    stdjson.RawMessage `json:"nodes,omitzero"`         // of a folder, undecoded: no document shows the form
+
+	// At standard and full output.
+	MIMECategory string       `json:"mimecategory,omitzero"` // such as image
+	Origin       *Origin      `json:"origin,omitzero"`
+	Restricted   bool         `json:"restricted,omitzero"`
+	DMCA         bool         `json:"dmca,omitzero"`         // taken down after a claim of copyright
+	Locked       bool         `json:"locked,omitzero"`       // by a client or by the platform
+	IsImported   bool         `json:"is_imported,omitzero"`  // from the storage of another provider
+	ImportState  *ImportState `json:"import_state,omitzero"` // of an imported node
 
 	Deleted     api.Time     `json:"deleted,omitzero"`      // when it was moved to the trash, as the next
 	DeletedFrom api.OpaqueID `json:"deleted_from,omitzero"` // the folder to which it is restored
@@ -162,7 +177,11 @@ type Node struct {
 	Facts    *Facts           `json:"metadata_facts,omitzero"` // nil if missing
 	Metadata *NodeMetadata    `json:"metadata,omitzero"`       // nil if missing
 
-	LockInfo api.Map[stdjson.RawMessage] `json:"lock_info,omitzero"` // nil if not locked; at full output
+	// At full output.
+	LockInfo       api.Map[stdjson.RawMessage] `json:"lock_info,omitzero"` // nil if not locked
+	Virus          *Virus                      `json:"virus,omitzero"`
+	FileAttributes *FileAttributes             `json:"file_attributes,omitzero"`
+	ImportMetadata stdjson.RawMessage          `json:"import_metadata,omitzero"` // undecoded: no document shows the form
 
 	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // unknown members
 }

@@ -25,7 +25,7 @@ const wholeNode = `{
 	"mimetype": "application/pdf", "version": "3abcd", "created": "2026-01-02 03:04:05 UTC", "updated": null,
 	"previews": {"thumbnail": {"state": "ready", "width": 64}, "pdf": "in progress"},
 	"ai": {"state": "inprogress", "attach": true, "summary": true, "model": 3},
-	"summary": {"title": "Plan", "short": "A plan.", "long": "A plan of the mill.", "category": "plans"},
+	"summary": {"title": "Plan", "short": "A plan.", "long": "A plan of the mill.", "language": "en"},
 	"metadata_facts": {
 		"count": 2, "total": 3, "is_truncated": true, "object_id": "2rii2",
 		"items": [
@@ -50,7 +50,7 @@ func TestNodeJSON(t *testing.T) {
 			State: storage.AIStateInProgress, Attach: true, Summary: true, Extra: map[string]raw{"model": raw("3")},
 		},
 		Summary: &storage.NodeSummary{
-			Title: "Plan", Short: "A plan.", Long: "A plan of the mill.", Extra: map[string]raw{"category": raw(`"plans"`)},
+			Title: "Plan", Short: "A plan.", Long: "A plan of the mill.", Extra: map[string]raw{"language": raw(`"en"`)},
 		},
 		Facts: &storage.Facts{
 			Count: 2, Total: 3, IsTruncated: true,
@@ -198,5 +198,63 @@ func TestAIStateJSON(t *testing.T) {
 				t.Errorf("%s: reading %s gives %q, %v; want %q", name, in, got, err, want)
 			}
 		}
+	}
+}
+
+// documentedNode has every member of the node that the documents list.
+const documentedNode = `{
+	"id": "2rii2-9kqzf", "type": "folder", "name": "Plans", "parent": "root", "mimetype": "image/png", "size": 1,
+	"modified": "2026-01-02 03:04:05 UTC", "nodes": [], "is_share_root": true, "share_id": "5012345678901234567",
+	"summary": {"title": "Plan", "short": "A plan.", "long": "A plan of the mill.", "category": "plans"},
+	"previews": {"image": {"ready": true}, "pdf": {"state": "ready"}},
+	"version": "3abcd", "created": "2026-01-02 03:04:05 UTC", "restricted": true, "dmca": true, "locked": true,
+	"mimecategory": "image", "is_imported": true, "import_state": {"status": "pending"}, "import_metadata": {"a": 1},
+	"origin": {"creator": "1912345678901234567", "type": "chunked", "upload_session_id": "5abcd"},
+	"ai": {"state": "ready", "attach": true, "summary": true}, "metadata": {"title": "Plan", "short": "A plan."},
+	"deleted": "2026-01-02 03:04:05 UTC", "deleted_from": "root", "target_type": "share", "target_id": "5012345678901234567",
+	"virus": {"status": "unscanned", "reason": "too large", "infected": true},
+	"file_attributes": {"width": 4, "height": 3, "duration": 1.5, "exif": {"Make": "Mill"}},
+	"hash": "00", "hash_algo": "sha256", "lock_info": {"expires": "2026-01-02 03:04:05 UTC"}
+}`
+
+func TestNodeHasFieldsForDocumentedMembers(t *testing.T) {
+	t.Parallel()
+	share := api.ID("5012345678901234567")
+	want := node{
+		ID: "2rii2-9kqzf", Name: "Plans", Type: storage.NodeTypeFolder, ParentID: api.Root, Size: 1, MIMEType: "image/png",
+		Version: "3abcd", Hash: "00", HashAlgo: "sha256", Created: moment, Updated: moment,
+		IsShareRoot: true, ShareID: share, Children: raw("[]"), MIMECategory: "image",
+		Origin:     &storage.Origin{Type: storage.OriginTypeChunked, Creator: "1912345678901234567", UploadID: "5abcd"},
+		Restricted: true, DMCA: true, Locked: true, IsImported: true,
+		ImportState: &storage.ImportState{Status: storage.ImportStatusPending}, ImportMetadata: raw(`{"a": 1}`),
+		Deleted: moment, DeletedFrom: api.Root, TargetType: "share", TargetID: share,
+		Previews: api.Map[storage.Preview]{
+			"image": {State: storage.PreviewStateReady, Ready: true}, "pdf": {State: storage.PreviewStateReady, Ready: true},
+		},
+		AI:       storage.NodeAI{State: storage.AIStateReady, Attach: true, Summary: true},
+		Summary:  &storage.NodeSummary{Title: "Plan", Short: "A plan.", Long: "A plan of the mill.", Category: "plans"},
+		Metadata: &storage.NodeMetadata{Title: "Plan", Short: "A plan."},
+		LockInfo: api.Map[raw]{"expires": raw(`"2026-01-02 03:04:05 UTC"`)},
+		Virus:    &storage.Virus{Status: storage.VirusStatusUnscanned, Reason: "too large", Infected: true},
+		FileAttributes: &storage.FileAttributes{
+			Width: 4, Height: 3, Duration: raw("1.5"), EXIF: raw(`{"Make": "Mill"}`),
+		},
+	}
+	got, err := call.Value[node]([]byte(documentedNode))
+	if diff := cmp.Diff(&want, got); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}
+
+func TestNodeToleratesOtherFormsOfItsState(t *testing.T) {
+	t.Parallel()
+	const odd = `{"origin":"mail","virus":false,"import_state":"synced","file_attributes":[],"dmca":{"at":1}}`
+	got, err := call.Value[node]([]byte(odd))
+	want := &node{FileAttributes: &storage.FileAttributes{}, Extra: map[string]raw{
+		"origin": raw(`"mail"`), "virus": raw("false"), "import_state": raw(`"synced"`),
+		"dmca": raw(`{"at":1}`),
+	}}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"image"
 	"image/color"
+	"image/jpeg"
 	"image/png"
 	"io"
 	"net/http"
@@ -58,6 +59,96 @@ func TestPreview(t *testing.T) {
 	if read := requests[1]; len(requests) != 2 || read.Header.Get("Authorization") != "" ||
 		!strings.HasPrefix(read.Path, "/api/current/workspace/") {
 		t.Errorf("%s with %v", read.Path, read.Header)
+	}
+}
+
+// The types of previews that a file lists as ready are those that can be read, in a
+// workspace, a share and a File Share.
+func TestPreviewsAreReadIfListed(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"plan.png": "bin image thumbnail", "plan.pdf": "bin image pdf thumbnail", "plan.txt": "bin pdf",
+		"plan.csv": "bin pdf spreadsheet", "plan.mp3": "audio bin hlsstream", "plan.mp4": "bin hlsstream mp4 thumbnail",
+		"plan.zip": "bin", "pending.png": "", "failed.png": "",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			file := fastiotest.Node{Name: name, Content: "x"}
+			if state, found := strings.CutSuffix(name, ".png"); found && state != "plan" {
+				file.AIState = state
+			}
+			s, ctx := newShelf(t, file), t.Context()
+			link := s.AddFileShare(fastiotest.FileShare{Node: s.file.ID, Owner: s.User().ID}).ID
+			fair := s.AddShare(fastiotest.Share{Workspace: s.room.ID, Title: "Fair", Creator: s.User().ID}).ID
+			file.Profile = fair
+			for _, place := range []struct {
+				in   api.Profile
+				node api.OpaqueID
+			}{{s.room, s.file.ID}, {api.Share(fair), s.AddNode(file).ID}} {
+				n, err := s.client.Storage.Get(ctx, place.in, place.node)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var listed, read, shared []string
+				for _, kind := range []storage.PreviewType{
+					storage.PreviewTypeAudio, storage.PreviewTypeBin, storage.PreviewTypeHLS, storage.PreviewTypeImage,
+					storage.PreviewTypeMP4, storage.PreviewTypePDF, storage.PreviewTypeSpreadsheet, storage.PreviewTypeThumbnail,
+				} {
+					if n.Previews[string(kind)].Ready {
+						listed = append(listed, string(kind))
+					}
+					if served(t)(s.client.Storage.Previews.Get(ctx, place.in, place.node, kind)) {
+						read = append(read, string(kind))
+					}
+					if served(t)(s.client.FileShares.Preview(ctx, link, kind)) {
+						shared = append(shared, string(kind))
+					}
+				}
+				for how, got := range map[string][]string{"listed": listed, "read": read, "read by the File Share": shared} {
+					if got := strings.Join(got, " "); got != want {
+						t.Errorf("%s in a %s: %s are %q, want %q", name, place.in.Kind, how, got, want)
+					}
+				}
+			}
+		})
+	}
+}
+
+// served returns a function that reports whether there is a download, which it closes.
+func served(t *testing.T) func(*api.Download, error) bool {
+	t.Helper()
+	return func(d *api.Download, err error) bool {
+		if err == nil {
+			_ = d.Close()
+		} else if !errors.Is(err, api.ErrNotFound) {
+			t.Error(err)
+		}
+		return err == nil
+	}
+}
+
+func TestFileAttributesAreThoseOfTheImage(t *testing.T) {
+	t.Parallel()
+	var photo bytes.Buffer
+	if err := jpeg.Encode(&photo, image.NewGray(image.Rect(0, 0, 30, 20)), nil); err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		content string
+		want    *storage.FileAttributes
+	}{
+		"drawing.png": {drawn(t, 400, 200), &storage.FileAttributes{Width: 400, Height: 200}},
+		"photo.jpg":   {photo.String(), &storage.FileAttributes{Width: 30, Height: 20}},
+		"broken.png":  {"x", nil},
+		"drawing.txt": {drawn(t, 400, 200), nil},
+	} {
+		s := newShelf(t, fastiotest.Node{Name: name, Content: tc.content})
+		n, err := s.client.Storage.Get(t.Context(), s.room, s.file.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(tc.want, n.FileAttributes); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
 	}
 }
 

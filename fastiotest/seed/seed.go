@@ -339,7 +339,10 @@ type Node[P, O ~string] struct {
 	Created  time.Time `json:"created,omitzero"`
 	Updated  time.Time `json:"updated,omitzero"`
 	Trashed  bool      `json:"trashed,omitzero"`
-	Withheld string    `json:"withheld,omitzero" enum:"locked|taken down|infected"` // "" means its content is served
+	Withheld string    `json:"withheld,omitzero" enum:"locked|taken down|infected|restricted"` // "" means its content is served
+
+	// ImportState is that of a node from the storage of another provider; "" means it is none.
+	ImportState string `json:"import_state,omitzero" enum:"pending|uploading|completed|failed|conflict|canceled|synced"`
 
 	MimeType string          `json:"mime_type,omitzero"`                // "" follows from the name
 	Content  string          `json:"content,omitzero"`                  // of the current version of a file or note
@@ -356,6 +359,8 @@ type Version[P, O ~string] struct {
 	Size    int64     `json:"size,omitzero"`    // bytes; 0 means that of the content
 	Creator P         `json:"creator,omitzero" ref:"user"`
 	Created time.Time `json:"created,omitzero"`
+	Origin  string    `json:"origin,omitzero"` // how the content was added; "" means chunked for a file, created for a note
+	Upload  O         `json:"-"`               // the upload of the content
 
 	// Source is read for the content if Content is "", and must not change; Size
 	// is its length. Uploads have one.

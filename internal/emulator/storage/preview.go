@@ -34,18 +34,55 @@ func previewTypes() map[string][]string {
 	}
 }
 
-// CheckPreview rejects a preview that does not exist. Previews are made with a delay.
+// CheckPreview rejects a preview that does not exist, or not yet.
 func CheckPreview(c *wire.Call, n *world.Node, kind string) error {
-	if previewTypes()[kind] == nil {
+	types := previewTypes()[kind]
+	if types == nil {
 		c.Check.Invalid("type", "bin, thumbnail, image, hlsstream, pdf, spreadsheet, audio or mp4.")
 		return c.Check.Refusal()
 	}
-	fits := func(prefix string) bool { return strings.HasPrefix(n.MimeType, prefix) }
-	if n.AIState == world.AIPending || n.AIState == world.AIInProgress ||
-		!slices.ContainsFunc(previewTypes()[kind], fits) {
+	if !madeOf(n, types) || previewState(n) != previewReady {
 		return wire.NoSuch(CodeNoPreview, "preview yet, or ever")
 	}
 	return nil
+}
+
+// madeOf reports whether previews of files of these types are made of a file.
+func madeOf(n *world.Node, types []string) bool {
+	return slices.ContainsFunc(types, func(prefix string) bool { return strings.HasPrefix(n.MimeType, prefix) })
+}
+
+const previewReady = "ready"
+
+// previewState returns the state of the previews of a file, which are made while it is
+// indexed.
+func previewState(n *world.Node) string {
+	switch n.AIState {
+	case world.AIPending:
+		return "not generated"
+	case world.AIInProgress:
+		return "in progress"
+	case world.AIFailed:
+		return "error"
+	}
+	return previewReady
+}
+
+// previewsObject lists the previews of a file that the caller may read, by type.
+func (h *Handlers) previewsObject(in world.Store, n *world.Node, lv wire.Level) wire.Object {
+	var all wire.Object
+	if h.mayRead(in, n) != nil {
+		return all
+	}
+	preview := wire.Object{{"state", previewState(n)}}
+	if lv == wire.Terse {
+		preview = wire.Object{{"ready", previewState(n) == previewReady}}
+	}
+	for kind, types := range previewTypes() {
+		all = all.With(madeOf(n, types), kind, preview)
+	}
+	slices.SortFunc(all, func(a, b wire.Member) int { return strings.Compare(a.Key, b.Key) })
+	return all
 }
 
 // FirstFile returns the first file of a preview of several files.

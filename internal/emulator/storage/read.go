@@ -81,15 +81,21 @@ func visited(routes []*wire.Route) []*wire.Route {
 // fileToRead finds the file or note of a call that the caller may download.
 func (h *Handlers) fileToRead(c *wire.Call) (world.Store, *world.Node, error) {
 	in, n, err := h.NodeOfPath(c)
-	switch share := h.Shares[in.Profile]; {
-	case err != nil:
-		return in, nil, err
-	case !n.HasContent():
-		return in, nil, wire.Refuse(http.StatusNotAcceptable, CodeNoContent, "A "+n.Kind+" has no content.")
-	case share != nil && share.Value.Security() == world.SecurityHigh && !in.Insider(h.World):
-		return in, nil, wire.Refuse(http.StatusForbidden, codeNoDownloads, "The share does not allow downloads.")
+	if err == nil {
+		err = h.mayRead(in, n)
 	}
-	return in, n, n.MayServe()
+	return in, n, err
+}
+
+// mayRead rejects downloads and previews that the caller may not have.
+func (h *Handlers) mayRead(in world.Store, n *world.Node) error {
+	switch share := h.Shares[in.Profile]; {
+	case !n.HasContent():
+		return wire.Refuse(http.StatusNotAcceptable, CodeNoContent, "A "+n.Kind+" has no content.")
+	case share != nil && share.Value.Security() == world.SecurityHigh && !in.Insider(h.World):
+		return wire.Refuse(http.StatusForbidden, codeNoDownloads, "The share does not allow downloads.")
+	}
+	return n.MayServe()
 }
 
 // readToken returns a token that reads one node.

@@ -298,6 +298,7 @@ func (h *Handlers) NodeObject(in world.Store, n *world.Node, lv wire.Level) wire
 	if n.HasContent() {
 		r.Put(wire.Terse, "size", n.Size)
 		r.Put(wire.Terse, "mimetype", n.MimeType)
+		r.Put(wire.Standard, "mimecategory", mimeCategory(n.MimeType))
 		r.Put(wire.Standard, "version", wire.Hyphenated(n.Current().ID))
 		if lv == wire.Full {
 			sum := world.Sum(n.Current())
@@ -308,6 +309,7 @@ func (h *Handlers) NodeObject(in world.Store, n *world.Node, lv wire.Level) wire
 	r.Put(wire.Standard, "created", wire.Stamp(n.Created.Unix()))
 	r.Put(wire.Terse, "modified", wire.Stamp(n.Updated.Unix()))
 	h.putDetails(&r, in, n)
+	h.putState(&r, n)
 	if !n.HasContent() {
 		return r.Fields
 	}
@@ -321,7 +323,7 @@ func (h *Handlers) NodeObject(in world.Store, n *world.Node, lv wire.Level) wire
 	}
 	r.Put(wire.Standard, "ai", ai.Fields)
 	r.PutIf(h.KindOf(in.Profile) == wire.KindWorkspace, wire.Full, "metadata_facts", h.NodeFacts(n, lv))
-	r.Put(wire.Terse, "previews", wire.Object{{"thumbnail", previewObject(n, lv)}})
+	r.Put(wire.Terse, "previews", h.previewsObject(in, n, lv))
 	return r.Fields
 }
 
@@ -344,22 +346,10 @@ func (h *Handlers) SummaryObject(n *world.Node, lv wire.Level) any {
 	}
 	r := wire.Row{Level: lv}
 	r.Put(wire.Terse, "title", strings.TrimSuffix(n.Name, path.Ext(n.Name)))
+	r.PutIf(n.Kind == world.KindNote, wire.Full, "category", "general") // the emulator's own
 	r.Put(wire.Full, "short", text)
 	r.Put(wire.Full, "long", text)
 	return r.Fields
-}
-
-// previewObject reports whether there is a preview; terse output has another form.
-func previewObject(n *world.Node, lv wire.Level) wire.Object {
-	switch {
-	case lv == wire.Terse:
-		return wire.Object{{"ready", n.Usable()}}
-	case n.Usable():
-		return wire.Object{{"state", "ready"}}
-	case n.AIState == world.AIFailed:
-		return wire.Object{{"state", "error"}}
-	}
-	return wire.Object{{"state", "not generated"}}
 }
 
 // Parent returns the folder of a node, or a pseudo-folder.

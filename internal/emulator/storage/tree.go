@@ -368,7 +368,9 @@ func (h *Handlers) content(c *wire.Call, in world.Store) (world.Version, error) 
 	for _, id := range h.NodeList {
 		n := h.Nodes[id]
 		if n.HasContent() && Digest(from.Hash.Type, n.Current().Open()) == from.Hash.Hash {
-			return n.Current(), nil
+			found := world.SameContent(n.Current())
+			found.Origin, found.Upload = originHash, ""
+			return found, nil
 		}
 	}
 	return world.Version{}, wire.NoSuch(codeNoSource, "content with this hash")

@@ -122,7 +122,7 @@ func (h *Handlers) batchFile(
 		why = "extension not allowed"
 	}
 	to.Path = e.RelativePath
-	u := &upload{user: c.UserID(), to: to, name: e.Filename, size: int64(len(content))}
+	u := &upload{user: c.UserID(), to: to, name: e.Filename, origin: storage.OriginBatch, size: int64(len(content))}
 	code := codeBadEntry
 	if why == "" && h.storage.RefuseLocked(c, h.storage.ReplacedBy(to.Place, e.Filename)) != nil {
 		code, why = storage.CodeLocked, "The file is locked."
@@ -136,6 +136,7 @@ func (h *Handlers) batchFile(
 		return append(head, wire.Object{{"status", "error"}, {"error_code", code}, {"error_message", why}}...), false
 	}
 	h.addUpload(u)
+	kept = u.from(kept)
 	var node any
 	if h.Options.Uploads.LateBatches {
 		h.moveUpload(u, uploadStoring, "")

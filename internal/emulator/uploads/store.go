@@ -50,7 +50,14 @@ func (h *Handlers) whole(u *upload) (world.Version, error) {
 	for _, order := range u.orders() {
 		chunks = append(chunks, u.chunks[order])
 	}
-	return h.Keep(chunks...)
+	v, err := h.Keep(chunks...)
+	return u.from(v), err
+}
+
+// from returns a content with the upload as its origin.
+func (u *upload) from(v world.Version) world.Version {
+	v.Origin, v.Upload = u.origin, u.id
+	return v
 }
 
 // uploaded finds the content of an upload of the caller.

@@ -119,6 +119,7 @@ type upload struct {
 	number   int // in the order of creation
 	name     string
 	creator  string
+	origin   string
 	size     int64 // negative: a stream
 	most     int64 // of a stream
 	to       place
@@ -185,6 +186,9 @@ func (h *Handlers) createUpload(c *wire.Call) (wire.Object, error) {
 	}
 	u := h.newUpload(c, to)
 	single := wire.MediaType(c.Request.Header) != wire.FormType
+	if single {
+		u.origin = storage.OriginSingle
+	}
 	switch {
 	case single && chunk == nil:
 		c.Check.Missing("chunk", "The bytes, or a form to send them later.")
@@ -281,7 +285,7 @@ func (h *Handlers) started(c *wire.Call, u *upload) (wire.Object, error) {
 }
 
 func (h *Handlers) newUpload(c *wire.Call, to place) *upload {
-	u := &upload{user: c.UserID(), to: to, chunks: map[int]*blob.Blob{}, size: -1}
+	u := &upload{user: c.UserID(), to: to, origin: storage.OriginChunked, chunks: map[int]*blob.Blob{}, size: -1}
 	if u.name, _ = c.Field("name"); u.name == "" {
 		c.Check.Missing("name", "The name of the file.")
 	} else if why := storage.BadName(u.name); why != "" {
@@ -293,7 +297,7 @@ func (h *Handlers) newUpload(c *wire.Call, to place) *upload {
 	if stream, given := c.Field("stream"); given {
 		c.Check.InvalidIf(stream != "true", "stream", "true.")
 		c.Check.InvalidIf(sized, "size", "Not for a stream.")
-		u.most = h.MostUpload()
+		u.origin, u.most = storage.OriginStream, h.MostUpload()
 		if most, given := c.Field("max_size"); given {
 			u.most = min(u.most, int64(c.Whole("max_size", most, 1)))
 		}

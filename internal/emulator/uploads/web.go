@@ -101,7 +101,8 @@ func (h *Handlers) advance(w *webImport) {
 		case w.status == webDownloading && !found:
 			next = webFailed
 		case next == webComplete:
-			w.node = h.storage.PutFile(w.to.Place, w.name, world.Version{Content: content, Size: int64(len(content))}, w.user).ID
+			v := world.Version{Content: content, Size: int64(len(content)), Origin: storage.OriginWeb, Upload: w.id}
+			w.node = h.storage.PutFile(w.to.Place, w.name, v, w.user).ID
 		}
 		w.status = next
 		h.advance(w)

@@ -134,12 +134,13 @@ func (w *World) Keep(chunks ...*blob.Blob) (Version, error) {
 	return v, nil
 }
 
-// SameContent returns a version with the bytes of another one.
+// SameContent returns a version with the bytes and the origin of another one.
 func SameContent(v Version) Version {
+	same := Version{Content: v.Content, Size: v.Size, Source: v.Source, Origin: v.Origin, Upload: v.Upload}
 	if v.Content == "" && v.Source == nil {
-		return Version{Size: v.Size, Source: v.Open()} // those that are generated follow from the id
+		same.Source = v.Open() // bytes that are generated follow from the id
 	}
-	return Version{Content: v.Content, Size: v.Size, Source: v.Source}
+	return same
 }
 
 // Text returns the text of a version, "" if it has none.
