@@ -48,6 +48,14 @@
 // window. A call that was refused waits and is sent again, which costs no attempt. Jobs
 // that can wait should set [WithMaxWait] to [api.NoLimit].
 //
+// # Iterators
+//
+// Methods called All and Pages return iterators over the items and the pages of a list.
+// Nothing is requested before the loop begins, and each loop over an iterator starts
+// over. An error comes once, last. A loop that is left at its first item costs one
+// request: the second page is requested when the loop asks for its second item, and from
+// then on one page is requested ahead of the loop. [api.WithoutPrefetch] turns that off.
+//
 // # Defaults
 //
 //	attempts                        3                       WithRetry, api.Attempts

@@ -191,11 +191,7 @@ func rows[P, T any](
 	next := func(ctx context.Context, offset int, opts []api.CallOption) (*P, error) {
 		return list(ctx, &ListOptions{Limit: o.Limit, Offset: offset}, opts...)
 	}
-	pages := page.Offsets(ctx, op, o.Offset, opts, next, of)
-	return page.Rows(pages, func(p *P) []*T {
-		found, _ := of(p)
-		return found
-	})
+	return page.Offsets(op, o.Offset, next, of).All(ctx, opts)
 }
 
 // orLast returns the pagination of a page. A page without one is the last: a

@@ -75,6 +75,7 @@ func (b *Billing) Invoices(
 func (b *Billing) AllInvoices(
 	ctx context.Context, org api.ID, o *InvoiceOptions, opts ...api.CallOption,
 ) iter.Seq2[*Invoice, error] {
+	const op = "account.Billing.Invoices"
 	var from InvoiceOptions
 	if o != nil {
 		from = *o
@@ -88,8 +89,11 @@ func (b *Billing) AllInvoices(
 		if n := len(p.Invoices); n > 0 {
 			last = p.Invoices[n-1].ID
 		}
-		next, err := page.Next("account.Billing.Invoices", p.HasMore, last)
+		next, err := page.Next(op, p.HasMore, last)
 		return p, next, err
 	}
-	return page.Rows(page.Calls(ctx, from.After, opts, fetch), func(p *InvoicePage) []*Invoice { return p.Invoices })
+	list := page.List[*InvoicePage, *Invoice]{
+		Op: op, Start: from.After, Fetch: fetch, Rows: func(p *InvoicePage) []*Invoice { return p.Invoices },
+	}
+	return list.All(ctx, opts)
 }

@@ -170,8 +170,7 @@ func (w *Workspaces) AllByOrg(
 		at.Offset = offset
 		return w.ListByOrg(ctx, org, &at, opts...)
 	}
-	pages := page.Offsets(ctx, "account.Workspaces.ListByOrg", o.Offset, opts, next, (*WorkspacePage).rows)
-	return page.Rows(pages, func(p *WorkspacePage) []*Workspace { return p.Workspaces })
+	return page.Offsets("account.Workspaces.ListByOrg", o.Offset, next, (*WorkspacePage).rows).All(ctx, opts)
 }
 
 // AllAvailable returns the workspaces of all pages of [Workspaces.ListAvailable], from

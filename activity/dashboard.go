@@ -112,8 +112,7 @@ func (d *Dashboard) All(
 		return d.List(ctx, workspace, &CardListOptions{at.Limit, offset}, opts...)
 	}
 	of := func(p *CardPage) ([]*Card, *api.Pagination) { return p.Cards, p.Pagination }
-	pages := page.Offsets(ctx, "activity.Dashboard.List", at.Offset, opts, list, of)
-	return page.Rows(pages, func(p *CardPage) []*Card { return p.Cards })
+	return page.Offsets("activity.Dashboard.List", at.Offset, list, of).All(ctx, opts)
 }
 
 // Dismiss removes a card from the caller's dashboard until the given time; zero

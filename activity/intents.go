@@ -135,6 +135,7 @@ func (n *Intents) List(
 func (n *Intents) All(
 	ctx context.Context, workspace api.ID, o *IntentListOptions, opts ...api.CallOption,
 ) iter.Seq2[*Intent, error] {
+	const op = "activity.Intents.List"
 	const most = 2 // pages without a new intent in a row
 	return func(yield func(*Intent, error) bool) {
 		var at IntentListOptions
@@ -156,18 +157,16 @@ func (n *Intents) All(
 				repeats = 0
 			}
 			if repeats == most {
-				return p, "", fmt.Errorf("fastio: activity.Intents.List: %w", page.ErrNoProgress)
+				return p, "", fmt.Errorf("fastio: %s: %w", op, page.ErrNoProgress)
 			}
 			at.Cursor = cmp.Or(p.Cursor, at.Cursor) // a page without one is followed by that of the same cursor
 			pages++
 			return p, strconv.Itoa(pages), nil
 		}
-		rows := page.Rows(page.Calls(ctx, "", opts, fetch), func(p *IntentPage) []*Intent { return p.Intents })
-		for it, err := range rows {
-			if !yield(it, err) {
-				return
-			}
+		list := page.List[*IntentPage, *Intent]{
+			Op: op, Fetch: fetch, Rows: func(p *IntentPage) []*Intent { return p.Intents },
 		}
+		list.All(ctx, opts)(yield)
 	}
 }
 

@@ -134,7 +134,8 @@ func unique[T any](
 			}
 			return fresh, after, err
 		}
-		page.Rows(page.Calls(ctx, "", opts, next), func(rows []*T) []*T { return rows })(yield)
+		rows := func(rows []*T) []*T { return rows }
+		page.List[[]*T, *T]{Fetch: next, Rows: rows}.All(ctx, opts)(yield)
 	}
 }
 

@@ -21,6 +21,8 @@ type CallOptions struct {
 	Token    Secret        // of a link: see [LinkToken]
 	Err      error         // invalid option, returned by a [Caller]; or nil
 	MaxWait  time.Duration // limit of the waits that the server requires; 0 means the default of the client, NoLimit any
+
+	NoPrefetch bool // an iterator requests no page ahead of the loop
 }
 
 // Resolve merges opts.
@@ -124,6 +126,13 @@ func Attempts(n int) CallOption { return callOption(func(o *CallOptions) { o.Att
 // up to an hour each.
 func MaxWait(d time.Duration) CallOption {
 	return callOption(func(o *CallOptions) { o.MaxWait = d })
+}
+
+// WithoutPrefetch makes an iterator request a page when the loop has used up the one
+// before. Default: the second page is requested when the loop asks for its second item,
+// and from then on one page ahead of the loop. It has no effect on other calls.
+func WithoutPrefetch() CallOption {
+	return callOption(func(o *CallOptions) { o.NoPrefetch = true })
 }
 
 // Response is a raw response.

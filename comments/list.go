@@ -178,7 +178,8 @@ func (s *Service) All(
 			return
 		}
 		w := walk{service: s, op: op, on: on, options: o, start: o.Offset, met: map[string]bool{}}
-		page.Rows(page.Calls(ctx, "", opts, w.next), func(p *Page) []*Comment { return p.Comments })(yield)
+		rows := func(p *Page) []*Comment { return p.Comments }
+		page.List[*Page, *Comment]{Op: op, Fetch: w.next, Rows: rows}.All(ctx, opts)(yield)
 	}
 }
 
@@ -187,6 +188,7 @@ func (s *Service) All(
 // and skip the known comments of that second.
 func (s *Service) Since(ctx context.Context, on Target, since time.Time, opts ...api.CallOption) ([]*Comment, error) {
 	var found []*Comment
+	opts = append(slices.Clip(opts), api.WithoutPrefetch()) // most callers need one page
 	for c, err := range s.All(ctx, on, &ListOptions{NewestFirst: true, Limit: 50}, opts...) {
 		if err != nil {
 			return nil, err

@@ -89,16 +89,18 @@ var errNoPosition = errors.New("fastio: events.Changes: the response has no curs
 func (s *Service) ChangePages(
 	ctx context.Context, org api.ID, cursor string, opts ...api.CallOption,
 ) iter.Seq2[*ChangePage, error] {
+	const op = "events.Changes"
 	fetch := func(ctx context.Context, cursor string, opts []api.CallOption) (*ChangePage, string, error) {
 		p, err := s.Changes(ctx, org, &ChangeOptions{Cursor: cursor, Limit: maxChanges}, opts...)
 		if err != nil {
 			return nil, "", err
 		}
-		next, err := page.Next("events.Changes", p.HasMore, p.Cursor)
+		next, err := page.Next(op, p.HasMore, p.Cursor)
 		if err == nil && p.Cursor == "" {
 			return nil, "", errNoPosition
 		}
 		return p, next, err
 	}
-	return page.Calls(ctx, cursor, opts, fetch)
+	rows := func(p *ChangePage) []*Change { return p.Changes }
+	return page.List[*ChangePage, *Change]{Op: op, Start: cursor, Fetch: fetch, Rows: rows}.Pages(ctx, opts)
 }

@@ -99,28 +99,31 @@ const (
 // All returns every event that q finds. It fetches pages as needed, of 250 events
 // unless q.Limit is set.
 func (s *Service) All(ctx context.Context, q Query, opts ...api.CallOption) iter.Seq2[*Event, error] {
-	return page.Rows(s.Pages(ctx, q, opts...), func(p *Page) []*Event { return p.Events })
+	return s.pages(q).All(ctx, opts)
 }
 
 // Pages returns the pages of [Service.All], for programs that save cursors.
 func (s *Service) Pages(ctx context.Context, q Query, opts ...api.CallOption) iter.Seq2[*Page, error] {
+	return s.pages(q).Pages(ctx, opts)
+}
+
+func (s *Service) pages(q Query) page.List[*Page, *Event] {
 	if q.Limit == 0 {
 		q.Limit = maxLimit
 	}
-	return func(yield func(*Page, error) bool) {
-		progress := page.Progress{MaxEmpty: maxEmpty}
-		fetch := func(ctx context.Context, cursor string, opts []api.CallOption) (*Page, string, error) {
-			at := q.from(cursor)
-			p, err := s.Search(ctx, at, opts...)
-			if err != nil {
-				return nil, "", err
-			}
-			next, err := at.after(p, &progress)
-			return p, next, err
+	fetch := func(ctx context.Context, cursor string, opts []api.CallOption) (*Page, string, error) {
+		at := q.from(cursor)
+		p, err := s.Search(ctx, at, opts...)
+		if err != nil {
+			return nil, "", err
 		}
-		page.Calls(ctx, "", opts, fetch)(yield)
+		next, err := at.after(p)
+		return p, next, err
 	}
+	return page.List[*Page, *Event]{Op: "events.Search", Fetch: fetch, Rows: (*Page).rows, Empty: maxEmpty}
 }
+
+func (p *Page) rows() []*Event { return p.Events }
 
 // Get returns one event.
 //

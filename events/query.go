@@ -10,7 +10,6 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
-	"github.com/fastio-go/fastio/internal/page"
 )
 
 // Query selects events. Zero fields do not filter. Either Profile or ParentEventID
@@ -164,8 +163,8 @@ var (
 	errNoCursor = errors.New("fastio: events.Search: the response has no cursor, but there are more events")
 )
 
-// maxEmpty is the greatest number of consecutive empty pages when paging by offset.
-// Such pages consist of events the caller may not see.
+// maxEmpty is the greatest number of pages in a row without a new event. Such pages
+// consist of events the caller may not see.
 const maxEmpty = 100
 
 // offsetPrefix distinguishes an offset from a server cursor in a position. No cursor
@@ -188,7 +187,7 @@ func (q Query) from(position string) Query {
 // A search pages by cursor if the server sends one. With a parent event, and on
 // older servers, it pages by offset, which includes the events that the caller may
 // not see.
-func (q Query) after(p *Page, progress *page.Progress) (string, error) {
+func (q Query) after(p *Page) (string, error) {
 	step := max(q.Limit, len(p.Events))
 	switch {
 	case p.Pagination == nil && (p.Events == nil || q.Cursor != ""):
@@ -206,9 +205,6 @@ func (q Query) after(p *Page, progress *page.Progress) (string, error) {
 	}
 	if q.Cursor != "" {
 		return "", errNoCursor
-	}
-	if err := page.Check(progress, "events.Search", p.Events); err != nil {
-		return "", err
 	}
 	return offsetPrefix + strconv.Itoa(q.Offset+step), nil
 }

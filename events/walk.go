@@ -182,19 +182,27 @@ func (w *Walk) pass(ctx context.Context, yield func(*Event, error) bool) error {
 		return err
 	}
 	w.requested, w.unseen = w.state.At, slices.Clone(w.state.Passed)
-	for p, err := range w.pages(ctx) {
+	begun := false
+	for at, err := range w.pages().Read(ctx, w.opts) {
 		if err != nil {
 			return err
 		}
-		for _, e := range p.Events {
+		for _, e := range at.Page.Events {
 			fresh := w.dedupe(api.OpaqueID(e.ID.Plain()))
 			w.recordLast(e)
-			if fresh && !yield(e, nil) {
+			if !fresh {
+				continue
+			}
+			if begun {
+				at.Prefetch()
+			}
+			begun = true
+			if !yield(e, nil) {
 				return errLeft
 			}
 		}
-		w.order.add(p.Events, w.bounded())
-		w.advance(p.next)
+		w.order.add(at.Page.Events, w.bounded())
+		w.advance(at.Page.next)
 	}
 	return nil
 }
@@ -236,9 +244,8 @@ type fetched struct {
 	next string
 }
 
-func (w *Walk) pages(ctx context.Context) iter.Seq2[fetched, error] {
+func (w *Walk) pages() page.List[fetched, *Event] {
 	q := w.bounded()
-	progress := page.Progress{MaxEmpty: maxEmpty}
 	fetch := func(ctx context.Context, position string, opts []api.CallOption) (fetched, string, error) {
 		at := q.from(position)
 		answer := api.Resolve(opts).Response
@@ -254,10 +261,11 @@ func (w *Walk) pages(ctx context.Context) iter.Seq2[fetched, error] {
 		if err != nil {
 			return fetched{}, "", err
 		}
-		next, err := at.after(p, &progress)
+		next, err := at.after(p)
 		return fetched{p, next}, next, err
 	}
-	return page.Calls(ctx, w.state.At, w.opts, fetch)
+	rows := func(p fetched) []*Event { return p.Events }
+	return page.List[fetched, *Event]{Op: opWalk, Start: w.state.At, Fetch: fetch, Rows: rows, Empty: maxEmpty}
 }
 
 // lenient repeats Search while a rate window is full. The transport does the waiting and

@@ -188,7 +188,5 @@ func (s *Service) All(ctx context.Context, workspace api.ID, opts ...api.CallOpt
 		return s.List(ctx, workspace, &ListOptions{Offset: offset}, opts...)
 	}
 	rows := func(p *Page) ([]*FileShare, *api.Pagination) { return p.FileShares, p.Pagination }
-	return page.Rows(page.Offsets(ctx, "fileshares.List", 0, opts, next, rows), func(p *Page) []*FileShare {
-		return p.FileShares
-	})
+	return page.Offsets("fileshares.List", 0, next, rows).All(ctx, opts)
 }

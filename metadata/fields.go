@@ -80,19 +80,22 @@ func (f *Fields) List(
 func (f *Fields) Pages(
 	ctx context.Context, workspace api.ID, list *ListOptions, opts ...api.CallOption,
 ) iter.Seq2[*FieldPage, error] {
+	return f.pages(workspace, list).Pages(ctx, opts)
+}
+
+func (f *Fields) pages(workspace api.ID, list *ListOptions) page.List[*FieldPage, *Field] {
 	next := func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*FieldPage, error) {
 		return f.List(ctx, workspace, list, opts...)
 	}
-	return walk(ctx, "metadata.Fields.List", list, opts, next, func(p *FieldPage) (bool, string) {
-		return p.HasMore, p.NextCursor
-	})
+	more := func(p *FieldPage) (bool, string) { return p.HasMore, p.NextCursor }
+	return walk("metadata.Fields.List", list, next, more, func(p *FieldPage) []*Field { return p.Fields })
 }
 
 // All returns the fields of all pages of [Fields.List], from list.Cursor on.
 func (f *Fields) All(
 	ctx context.Context, workspace api.ID, list *ListOptions, opts ...api.CallOption,
 ) iter.Seq2[*Field, error] {
-	return page.Rows(f.Pages(ctx, workspace, list, opts...), func(p *FieldPage) []*Field { return p.Fields })
+	return f.pages(workspace, list).All(ctx, opts)
 }
 
 // ValuePage is one page of the values of a field.

@@ -14,7 +14,6 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
-	"github.com/fastio-go/fastio/internal/page"
 	"github.com/fastio-go/fastio/storage"
 )
 
@@ -113,10 +112,9 @@ func (f *Filters) All(ctx context.Context, workspace api.ID, opts ...api.CallOpt
 	next := func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*FilterPage, error) {
 		return f.List(ctx, workspace, list, opts...)
 	}
-	pages := walk(ctx, "metadata.Filters.List", nil, opts, next, func(p *FilterPage) (bool, string) {
-		return p.HasMore, p.NextCursor
-	})
-	return page.Rows(pages, func(p *FilterPage) []*SavedFilter { return p.Filters })
+	more := func(p *FilterPage) (bool, string) { return p.HasMore, p.NextCursor }
+	rows := func(p *FilterPage) []*SavedFilter { return p.Filters }
+	return walk("metadata.Filters.List", nil, next, more, rows).All(ctx, opts)
 }
 
 // Create saves a filter under a name that no other filter of the workspace has.

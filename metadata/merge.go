@@ -254,16 +254,14 @@ const maxEmpty = 100
 func (f *Fields) AllMergeCandidates(
 	ctx context.Context, workspace api.ID, opts ...api.CallOption,
 ) iter.Seq2[*Candidate, error] {
-	return func(yield func(*Candidate, error) bool) {
-		progress := page.Progress{MaxEmpty: maxEmpty}
-		next := func(ctx context.Context, cursor string, opts []api.CallOption) (*CandidatePage, string, error) {
-			p, err := f.MergeCandidates(ctx, workspace, page.Offset(cursor, 0), opts...)
-			if err != nil || p.NextOffset == nil {
-				return p, "", err
-			}
-			return p, strconv.Itoa(*p.NextOffset), page.Check(&progress, "metadata.Fields.MergeCandidates", p.Candidates)
+	const op = "metadata.Fields.MergeCandidates"
+	next := func(ctx context.Context, cursor string, opts []api.CallOption) (*CandidatePage, string, error) {
+		p, err := f.MergeCandidates(ctx, workspace, page.Offset(cursor, 0), opts...)
+		if err != nil || p.NextOffset == nil {
+			return p, "", err
 		}
-		pages := page.Calls(ctx, "", opts, next)
-		page.Rows(pages, func(p *CandidatePage) []*Candidate { return p.Candidates })(yield)
+		return p, strconv.Itoa(*p.NextOffset), nil
 	}
+	rows := func(p *CandidatePage) []*Candidate { return p.Candidates }
+	return page.List[*CandidatePage, *Candidate]{Op: op, Fetch: next, Rows: rows, Empty: maxEmpty}.All(ctx, opts)
 }

@@ -21,7 +21,6 @@ package metadata
 
 import (
 	"context"
-	"iter"
 	"net/url"
 	"strconv"
 	"strings"
@@ -100,12 +99,12 @@ func (r *rows[T]) next() string {
 	return r.Cursor
 }
 
-// walk iterates over pages, of 250 rows by default.
-func walk[P any](
-	ctx context.Context, op string, list *ListOptions, opts []api.CallOption,
+// walk returns a list in pages of 250 rows by default.
+func walk[P, T any](
+	op string, list *ListOptions,
 	fetch func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*P, error),
-	next func(*P) (more bool, cursor string),
-) iter.Seq2[*P, error] {
+	next func(*P) (more bool, cursor string), rows func(*P) []T,
+) page.List[*P, T] {
 	var o ListOptions
 	if list != nil {
 		o = *list
@@ -124,7 +123,7 @@ func walk[P any](
 		after, err = page.Next(op, more, after)
 		return p, after, err
 	}
-	return page.Calls(ctx, o.Cursor, opts, call)
+	return page.List[*P, T]{Op: op, Start: o.Cursor, Fetch: call, Rows: rows}
 }
 
 // maxName is the limit of the name of a field, in characters.

@@ -11,7 +11,6 @@ import (
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
 	"github.com/fastio-go/fastio/internal/lenient"
-	"github.com/fastio-go/fastio/internal/page"
 	"github.com/fastio-go/fastio/storage"
 )
 
@@ -93,10 +92,9 @@ func (s *Service) AllEligible(
 		at.ListOptions = *list
 		return s.Eligible(ctx, workspace, &at, opts...)
 	}
-	pages := walk(ctx, "metadata.Eligible", &o.ListOptions, opts, next, func(p *NodePage) (bool, string) {
-		return p.HasMore, p.NextCursor
-	})
-	return page.Rows(pages, func(p *NodePage) []*storage.Node { return p.Nodes })
+	more := func(p *NodePage) (bool, string) { return p.HasMore, p.NextCursor }
+	rows := func(p *NodePage) []*storage.Node { return p.Nodes }
+	return walk("metadata.Eligible", &o.ListOptions, next, more, rows).All(ctx, opts)
 }
 
 // Details is the metadata of one file or note.

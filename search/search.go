@@ -164,6 +164,10 @@ func (s *Service) Files(ctx context.Context, in api.Profile, q Query, opts ...ap
 func (s *Service) Pages(
 	ctx context.Context, in api.Profile, q Query, opts ...api.CallOption,
 ) iter.Seq2[*Result, error] {
+	return s.pages(in, q).Pages(ctx, opts)
+}
+
+func (s *Service) pages(in api.Profile, q Query) page.List[*Result, *Hit] {
 	if q.Limit == 0 {
 		q.Limit = page.MaxLimit
 		if q.Details {
@@ -175,14 +179,14 @@ func (s *Service) Pages(
 		at.Offset = offset
 		return s.Files(ctx, in, at, opts...)
 	}
-	return page.Offsets(ctx, "search.Files", q.Offset, opts, next, func(r *Result) ([]*Hit, *api.Pagination) {
+	return page.Offsets("search.Files", q.Offset, next, func(r *Result) ([]*Hit, *api.Pagination) {
 		return r.Hits, r.Pagination
 	})
 }
 
 // All returns the hits of the pages of [Service.Pages], without their Gaps.
 func (s *Service) All(ctx context.Context, in api.Profile, q Query, opts ...api.CallOption) iter.Seq2[*Hit, error] {
-	return page.Rows(s.Pages(ctx, in, q, opts...), func(r *Result) []*Hit { return r.Hits })
+	return s.pages(in, q).All(ctx, opts)
 }
 
 func setInt(q url.Values, name string, n int) {

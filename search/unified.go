@@ -204,8 +204,8 @@ func all[T any](
 		}
 		return b, nil
 	}
-	pages := page.Offsets(ctx, op, own.Offset, opts, next, func(b *Bucket[T]) ([]*T, *api.Pagination) {
+	of := func(b *Bucket[T]) ([]*T, *api.Pagination) {
 		return b.Items, &api.Pagination{HasMore: b.HasMore, Limit: b.Limit}
-	})
-	return page.Rows(pages, func(b *Bucket[T]) []*T { return b.Items })
+	}
+	return page.Offsets(op, own.Offset, next, of).All(ctx, opts)
 }

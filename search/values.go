@@ -98,13 +98,13 @@ func (s *Service) AllValues(
 		}
 		return s.Metadata(ctx, workspace, text, &at, opts...)
 	}
-	pages := page.Offsets(ctx, "search.Metadata", o.Offset, opts, next, func(v *Values) ([]*Hit, *api.Pagination) {
+	of := func(v *Values) ([]*Hit, *api.Pagination) {
 		if len(v.Hits) == 0 { // the total is an upper bound
 			return nil, &api.Pagination{}
 		}
 		return v.Hits, v.Pagination
-	})
-	return page.Rows(pages, func(v *Values) []*Hit { return v.Hits })
+	}
+	return page.Offsets("search.Metadata", o.Offset, next, of).All(ctx, opts)
 }
 
 // CompoundQuery is the query of [Service.Compound].

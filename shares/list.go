@@ -126,10 +126,7 @@ func all[P, T any](
 		at.Offset = offset
 		return fetch(ctx, &at, opts...)
 	}
-	return page.Rows(page.Offsets(ctx, op, o.Offset, opts, next, of), func(p *P) []T {
-		rows, _ := of(p)
-		return rows
-	})
+	return page.Offsets(op, o.Offset, next, of).All(ctx, opts)
 }
 
 // CheckName reports whether a custom name is available: false if it is in use

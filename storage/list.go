@@ -149,6 +149,10 @@ func (s *Service) List(
 func (s *Service) Pages(
 	ctx context.Context, in api.Profile, folder api.OpaqueID, list *ListOptions, opts ...api.CallOption,
 ) iter.Seq2[*Page, error] {
+	return s.pages(in, folder, list).Pages(ctx, opts)
+}
+
+func (s *Service) pages(in api.Profile, folder api.OpaqueID, list *ListOptions) page.List[*Page, *Node] {
 	var o ListOptions
 	if list != nil {
 		o = *list
@@ -161,17 +165,15 @@ func (s *Service) Pages(
 		at.Cursor = cursor
 		return s.List(ctx, in, folder, &at, opts...)
 	}
-	return walk(ctx, "storage.List", o.Cursor, opts, fetch)
+	return walk("storage.List", o.Cursor, fetch)
 }
 
 // All returns the nodes of the pages of [Service.Pages].
 func (s *Service) All(
 	ctx context.Context, in api.Profile, folder api.OpaqueID, list *ListOptions, opts ...api.CallOption,
 ) iter.Seq2[*Node, error] {
-	return page.Rows(s.Pages(ctx, in, folder, list, opts...), rows)
+	return s.pages(in, folder, list).All(ctx, opts)
 }
-
-func rows(p *Page) []*Node { return p.Nodes }
 
 // RecentOptions selects a page of the nodes that changed last. Nil means the
 // first.
@@ -220,14 +222,13 @@ func (s *Service) AllRecent(
 		at.Cursor = cursor
 		return s.Recent(ctx, in, &at, opts...)
 	}
-	return page.Rows(walk(ctx, "storage.Recent", o.Cursor, opts, fetch), rows)
+	return walk("storage.Recent", o.Cursor, fetch).All(ctx, opts)
 }
 
-// walk returns the pages from a cursor on.
+// walk returns a list of nodes from a cursor on.
 func walk(
-	ctx context.Context, op, start string, opts []api.CallOption,
-	fetch func(ctx context.Context, cursor string, opts []api.CallOption) (*Page, error),
-) iter.Seq2[*Page, error] {
+	op, start string, fetch func(ctx context.Context, cursor string, opts []api.CallOption) (*Page, error),
+) page.List[*Page, *Node] {
 	next := func(ctx context.Context, cursor string, opts []api.CallOption) (*Page, string, error) {
 		p, err := fetch(ctx, cursor, opts)
 		if err != nil {
@@ -236,5 +237,6 @@ func walk(
 		next, err := page.Next(op, p.HasMore, p.NextCursor)
 		return p, next, err
 	}
-	return page.Calls(ctx, start, opts, next)
+	rows := func(p *Page) []*Node { return p.Nodes }
+	return page.List[*Page, *Node]{Op: op, Start: start, Fetch: next, Rows: rows}
 }

@@ -164,7 +164,10 @@ func (c *Content) All(
 		}
 		return t, t.NextCursor, nil
 	}
-	return page.Rows(page.Calls(ctx, at.Cursor, opts, fetch), func(t *Text) []*TextChunk { return t.Chunks })
+	list := page.List[*Text, *TextChunk]{
+		Op: "storage.Content.Get", Start: at.Cursor, Fetch: fetch, Rows: func(t *Text) []*TextChunk { return t.Chunks },
+	}
+	return list.All(ctx, opts)
 }
 
 // TextMatches are the matches of a query in several files.

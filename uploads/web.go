@@ -225,7 +225,5 @@ func (w *Web) All(ctx context.Context, list *WebListOptions, opts ...api.CallOpt
 		return w.List(ctx, &at, opts...)
 	}
 	rows := func(p *WebPage) ([]*WebImport, *api.Pagination) { return p.Imports, p.Pagination }
-	return page.Rows(page.Offsets(ctx, "uploads.Web.List", o.Offset, opts, next, rows), func(p *WebPage) []*WebImport {
-		return p.Imports
-	})
+	return page.Offsets("uploads.Web.List", o.Offset, next, rows).All(ctx, opts)
 }

@@ -1,121 +1,57 @@
 package page
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"iter"
 	"net/url"
 	"strconv"
 
 	"github.com/fastio-go/fastio/api"
 )
 
-// ErrNoProgress ends an iteration if the server reports more rows but does not
-// send them, as it would never end.
-var ErrNoProgress = errors.New("the server reports more rows, but sends none or the same again")
-
 const (
 	maxStep = 1000 // no page of any list is larger
-	maxSame = 2    // identical pages in a row, of one row at most
+	fewest  = 3    // pages without a new row that end an iteration
 )
 
-// Offsets iterates over the pages of an offset list, from the row at start.
+// Offsets returns an offset list, from the row at start. Of returns the rows of a page
+// and its pagination.
 //
 // The server drops rows the caller may not see after it cut the page, so the
 // offset advances by the limit, not by the rows received. If the server sends
 // no pagination, the end is a page that is empty or the same as the one before.
 func Offsets[P, T any](
-	ctx context.Context, op string, start int, opts []api.CallOption,
+	op string, start int,
 	fetch func(ctx context.Context, offset int, opts []api.CallOption) (P, error),
 	of func(P) (rows []T, pagination *api.Pagination),
-) iter.Seq2[P, error] {
-	return func(yield func(P, error) bool) {
-		var progress Progress
-		pages := Calls(ctx, "", opts, func(ctx context.Context, cursor string, opts []api.CallOption) (P, string, error) {
+) List[P, T] {
+	return List[P, T]{
+		Op: op,
+		Fetch: func(ctx context.Context, cursor string, opts []api.CallOption) (P, string, error) {
 			offset := Offset(cursor, start)
 			p, err := fetch(ctx, offset, opts)
 			if err != nil {
 				return p, "", err
 			}
 			rows, pagination := of(p)
-			stalled := Check(&progress, op, rows)
-			step := len(rows)
-			switch {
-			case pagination == nil && progress.same > 1:
-				return p, "", errEnd
-			case pagination == nil:
-			case !pagination.HasMore:
-				return p, "", nil
-			case stalled != nil:
-				return p, "", stalled
-			case step == 0 && pagination.Total > 0 && offset >= pagination.Total:
-				return p, "", errNoProgress(op)
-			default:
-				step = max(min(pagination.Limit, maxStep), step)
+			step, more := len(rows), len(rows) > 0
+			if pagination != nil {
+				step, more = max(min(pagination.Limit, maxStep), step), pagination.HasMore
 			}
-			if step == 0 {
+			if !more {
 				return p, "", nil
 			}
 			return p, strconv.Itoa(offset + step), nil
-		})
-		for p, err := range pages {
-			if errors.Is(err, errEnd) || !yield(p, err) {
-				return
-			}
-		}
+		},
+		Rows: func(p P) []T {
+			rows, _ := of(p)
+			return rows
+		},
+		Empty: fewest,
+		endless: func(p P) bool {
+			_, pagination := of(p)
+			return pagination == nil
+		},
 	}
-}
-
-// errEnd ends an iteration at a page that repeats the one before.
-var errEnd = errors.New("the page has been read")
-
-// Progress checks that the pages of an iteration have new rows.
-type Progress struct {
-	MaxEmpty int // empty pages allowed in a row; default 2
-
-	last string // fingerprint of the last page
-	same int    // pages in a row with that fingerprint
-}
-
-// Check returns [ErrNoProgress] for a page like the one before. A page of one
-// row may come twice, as a new row may have shifted it, and an empty one
-// MaxEmpty times.
-func Check[T any](s *Progress, op string, rows []T) error {
-	looks := fingerprint(rows)
-	if s.same++; looks == "" || looks != s.last {
-		s.last, s.same = looks, 1
-	}
-	most := maxSame
-	switch len(rows) {
-	case 0:
-		most = cmp.Or(s.MaxEmpty, maxSame)
-	case 1:
-	default:
-		most = 1
-	}
-	if s.same > most {
-		return errNoProgress(op)
-	}
-	return nil
-}
-
-func errNoProgress(op string) error { return fmt.Errorf("fastio: %s: %w", op, ErrNoProgress) }
-
-// fingerprint returns the number of rows and the first and the last row, or ""
-// if they cannot be encoded. It is taken before the caller gets the rows,
-// because the caller may change them.
-func fingerprint[T any](rows []T) string {
-	if len(rows) == 0 {
-		return "[]"
-	}
-	b, err := json.Marshal([]any{len(rows), rows[0], rows[len(rows)-1]})
-	if err != nil {
-		return ""
-	}
-	return string(b)
 }
 
 // Offset parses a cursor that is an offset; "" means start.

@@ -1,9 +1,13 @@
-// Package page turns a paged endpoint into iterators, which request one page
-// ahead of the loop.
+// Package page turns a paged endpoint into iterators.
+//
+// A loop that is left at its first item costs one request: the second page is
+// requested when the loop asks for its second item. From then on one page is
+// requested ahead of the loop, unless [api.WithoutPrefetch] is among the options.
 package page
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -14,7 +18,14 @@ import (
 
 // ErrRepeated ends an iteration if the server sends a cursor twice, as it would
 // never end.
-var ErrRepeated = errors.New("fastio: the server sent the same cursor twice")
+var ErrRepeated = errors.New("the server sent the same cursor twice")
+
+// ErrNoProgress ends an iteration if the server reports more rows but does not
+// send them, as it would never end.
+var ErrNoProgress = errors.New("the server reports more rows, but sends none or the same again")
+
+// errEnd is returned in place of a page that repeats the one before.
+var errEnd = errors.New("the page has been read")
 
 // ErrNoCursor ends an iteration if the server reports another page without a
 // cursor.
@@ -31,73 +42,218 @@ func Next(op string, more bool, cursor string) (string, error) {
 	return cursor, nil
 }
 
+// List is a list in pages P of rows T.
+type List[P, T any] struct {
+	Op    string // of the errors of the iterators, other than those of Fetch
+	Start string // cursor of the first page
+	Fetch Fetch[P]
+	Rows  func(P) []T
+	Empty int // pages without a new row that end an iteration; 0 means any number
+
+	endless func(P) bool // reports that a page does not say whether it is the last; nil for none
+}
+
 // Fetch returns the page at cursor, "" being the first, and the cursor of the
 // next page, "" after the last. The cursor may be a number.
-type Fetch[P any] func(ctx context.Context, cursor string) (page P, next string, err error)
+type Fetch[P any] func(ctx context.Context, cursor string, opts []api.CallOption) (page P, next string, err error)
 
-// Pages iterates over the pages from start to the last. It fetches the next
-// page while the caller works on one.
+// All iterates over the rows from the page at Start to the last. Nothing is fetched
+// before the first range, and each range starts over. An error is yielded once, last.
+// Leaving the loop cancels the fetch in progress and waits for it.
 //
-// Nothing is fetched before the first range, and each range starts over. An
-// error is yielded once, last. Leaving the loop cancels the fetch in progress
-// and waits for it.
-func Pages[P any](ctx context.Context, start string, fetch Fetch[P]) iter.Seq2[P, error] {
+// The response for [api.WithResponse] is that of the page the loop is at, not
+// of the page fetched ahead.
+func (l List[P, T]) All(ctx context.Context, opts []api.CallOption) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		begun := false
+		for at, err := range l.Read(ctx, opts) {
+			if err != nil {
+				yield(*new(T), err)
+				return
+			}
+			for _, row := range l.Rows(at.Page) {
+				if begun {
+					at.Prefetch()
+				}
+				begun = true
+				if !yield(row, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Pages is [List.All] for the pages.
+func (l List[P, T]) Pages(ctx context.Context, opts []api.CallOption) iter.Seq2[P, error] {
 	return func(yield func(P, error) bool) {
+		begun := false
+		for at, err := range l.Read(ctx, opts) {
+			if begun && err == nil {
+				at.Prefetch()
+			}
+			begun = true
+			if !yield(at.Page, err) {
+				return
+			}
+		}
+	}
+}
+
+// Current is the page that a loop over [List.Read] is at.
+type Current[P any] struct {
+	Page     P
+	Prefetch func() // requests the next page in the background, if that has not been done
+}
+
+// Read is [List.Pages] for a loop that decides when the next page is requested: when it
+// calls Prefetch, else when it is done with the page.
+func (l List[P, T]) Read(ctx context.Context, opts []api.CallOption) iter.Seq2[Current[P], error] {
+	return func(yield func(Current[P], error) bool) {
 		if ctx == nil { // the call returns the error
-			p, _, err := fetch(ctx, start)
-			yield(p, err)
+			_, _, err := l.Fetch(ctx, l.Start, opts)
+			yield(Current[P]{}, err)
 			return
 		}
+		o := api.Resolve(opts)
 		inner, cancel := context.WithCancel(ctx)
-		pages := make(chan result[P])
-		defer func() {
-			cancel()
-			for range pages { // until the producer has ended
+		r := &reader[P, T]{ctx: inner, list: l, opts: opts, wantsResponse: o.Response != nil, cursor: l.Start}
+		defer r.wait()
+		defer cancel()
+		prefetch := r.prefetch
+		if o.NoPrefetch {
+			prefetch = func() {}
+		}
+		for !r.last {
+			got := r.next()
+			if got.response != nil {
+				*o.Response = *got.response
 			}
-		}()
-		go produce(inner, start, fetch, pages)
-		for p := range pages {
-			if p.err != nil {
-				yield(p.page, p.err)
+			switch {
+			case errors.Is(got.err, errEnd):
 				return
-			}
-			if !yield(p.page, nil) || p.last {
+			case got.err != nil:
+				yield(Current[P]{}, got.err)
+				return
+			case !yield(Current[P]{got.page, prefetch}, nil):
 				return
 			}
 		}
-		yield(*new(P), ctx.Err()) // the caller's context was cancelled
 	}
+}
+
+// reader fetches the pages of one range, one at a time.
+type reader[P, T any] struct {
+	ctx     context.Context
+	list    List[P, T]
+	opts    []api.CallOption
+	pending chan result[P] // has the page that is fetched in the background; nil if there is none
+	last    bool           // next has returned the last page
+
+	wantsResponse bool // for [api.WithResponse]
+
+	// Only read uses the following.
+	cursor string // of the next page
+	failed error  // in place of the next page
+	guard  guard
+	looks  string // fingerprint of the last page with rows
+	empty  int    // pages without a new row since
 }
 
 type result[P any] struct {
-	page P
-	last bool
-	err  error
+	page     P
+	response *api.Response // nil if nothing was requested
+	last     bool
+	err      error
 }
 
-// produce sends pages until the last, an error, or the end of ctx.
-func produce[P any](ctx context.Context, cursor string, fetch Fetch[P], pages chan<- result[P]) {
-	defer close(pages)
-	guard := guard{}
-	for ctx.Err() == nil {
-		page, next, err := fetch(ctx, cursor)
-		select {
-		case pages <- result[P]{page, next == "", err}:
-		case <-ctx.Done():
-			return
-		}
-		if err != nil || next == "" {
-			return
-		}
-		if guard.met(cursor, next) {
-			select {
-			case pages <- result[P]{err: ErrRepeated}:
-			case <-ctx.Done():
-			}
-			return
-		}
-		cursor = next
+// prefetch fetches the next page in the background.
+func (r *reader[P, T]) prefetch() {
+	if r.pending != nil || r.last {
+		return
 	}
+	pending := make(chan result[P], 1)
+	r.pending = pending
+	go func() { pending <- r.read() }()
+}
+
+// next returns the next page.
+func (r *reader[P, T]) next() (got result[P]) {
+	if r.pending == nil {
+		got = r.read()
+	} else {
+		got, r.pending = <-r.pending, nil
+	}
+	r.last = got.last
+	return got
+}
+
+// wait waits until the page that is fetched in the background is there.
+func (r *reader[P, T]) wait() {
+	if r.pending != nil {
+		<-r.pending
+	}
+}
+
+// read fetches the next page.
+func (r *reader[P, T]) read() (got result[P]) {
+	if r.failed != nil {
+		return result[P]{err: r.failed}
+	}
+	if err := r.ctx.Err(); err != nil {
+		return result[P]{err: err}
+	}
+	opts := r.opts
+	if r.wantsResponse {
+		got.response = new(api.Response)
+		opts = append(slices.Clip(opts), api.WithResponse(got.response))
+	}
+	var next string
+	got.page, next, got.err = r.list.Fetch(r.ctx, r.cursor, opts)
+	if got.err != nil {
+		return got
+	}
+	got.last = next == ""
+	repeated := r.count(r.list.Rows(got.page))
+	switch {
+	case repeated && r.list.endless != nil && r.list.endless(got.page):
+		got.err = errEnd
+	case got.last:
+	case r.list.Empty > 0 && r.empty >= r.list.Empty:
+		r.failed = fmt.Errorf("fastio: %s: %w", r.list.Op, ErrNoProgress)
+	case r.guard.met(r.cursor, next):
+		r.failed = fmt.Errorf("fastio: %s: %w", r.list.Op, ErrRepeated)
+	}
+	r.cursor = next
+	return got
+}
+
+// count counts a page without a new row. It reports whether the rows are those of the
+// page before.
+func (r *reader[P, T]) count(rows []T) (repeated bool) {
+	if len(rows) == 0 {
+		r.empty++
+		return false
+	}
+	looks := fingerprint(rows)
+	if repeated = looks != "" && looks == r.looks; repeated {
+		r.empty++
+	} else {
+		r.empty = 0
+	}
+	r.looks = looks
+	return repeated
+}
+
+// fingerprint returns the number of rows and the first and the last row, or "" if they
+// cannot be encoded. It is taken before the caller gets the rows, because the caller may
+// change them.
+func fingerprint[T any](rows []T) string {
+	b, err := json.Marshal([]any{len(rows), rows[0], rows[len(rows)-1]})
+	if err != nil {
+		return ""
+	}
+	return string(b)
 }
 
 // guard detects cycles of any length without storing every cursor: it compares
@@ -115,56 +271,4 @@ func (g *guard) met(cursor, next string) bool {
 		g.anchor, g.steps, g.turn = cursor, 0, 2*g.turn+1
 	}
 	return false
-}
-
-// Rows iterates over the rows of pages.
-func Rows[P, T any](pages iter.Seq2[P, error], rows func(P) []T) iter.Seq2[T, error] {
-	return func(yield func(T, error) bool) {
-		for p, err := range pages {
-			if err != nil {
-				yield(*new(T), err)
-				return
-			}
-			for _, row := range rows(p) {
-				if !yield(row, nil) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// Calls is Pages for a fetch that passes on call options.
-//
-// The response for [api.WithResponse] is that of the page the loop is at, not
-// of the page fetched ahead.
-func Calls[P any](
-	ctx context.Context, start string, opts []api.CallOption,
-	fetch func(ctx context.Context, cursor string, opts []api.CallOption) (page P, next string, err error),
-) iter.Seq2[P, error] {
-	o := api.Resolve(opts)
-	if o.Response == nil {
-		return Pages(ctx, start, func(ctx context.Context, cursor string) (P, string, error) {
-			return fetch(ctx, cursor, opts)
-		})
-	}
-	type answered struct {
-		page P
-		raw  *api.Response
-	}
-	pages := Pages(ctx, start, func(ctx context.Context, cursor string) (answered, string, error) {
-		raw := new(api.Response)
-		p, next, err := fetch(ctx, cursor, append(slices.Clip(opts), api.WithResponse(raw)))
-		return answered{p, raw}, next, err
-	})
-	return func(yield func(P, error) bool) {
-		for a, err := range pages {
-			if a.raw != nil {
-				*o.Response = *a.raw
-			}
-			if !yield(a.page, err) {
-				return
-			}
-		}
-	}
 }

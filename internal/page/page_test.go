@@ -26,7 +26,7 @@ import (
 // book is a paged list. The cursor of a page is its number; "" is the first.
 type book [][]int
 
-func (b book) fetch(_ context.Context, cursor string) (rows []int, next string, err error) {
+func (b book) fetch(_ context.Context, cursor string, _ []api.CallOption) (rows []int, next string, err error) {
 	n := page.Offset(cursor, 0)
 	if n+1 < len(b) {
 		next = strconv.Itoa(n + 1)
@@ -34,8 +34,10 @@ func (b book) fetch(_ context.Context, cursor string) (rows []int, next string, 
 	return b[n], next, nil
 }
 
-func rows(ctx context.Context, start string, fetch page.Fetch[[]int]) iter.Seq2[int, error] {
-	return page.Rows(page.Pages(ctx, start, fetch), func(p []int) []int { return p })
+func list(start string, fetch page.Fetch[[]int]) page.List[[]int, int] {
+	return page.List[[]int, int]{
+		Op: "things.List", Start: start, Fetch: fetch, Rows: func(p []int) []int { return p },
+	}
 }
 
 func collect[T any](seq iter.Seq2[T, error]) (got []T, errs []error) {
@@ -56,7 +58,7 @@ func TestAllRowsInOrder(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		b := book(rapid.SliceOfN(rapid.SliceOfN(rapid.Int(), 0, 5), 1, 12).Draw(r, "pages"))
 		want := slices.Concat(b...)
-		seq := rows(t.Context(), "", b.fetch)
+		seq := list("", b.fetch).All(t.Context(), nil)
 		for range 2 {
 			got, errs := collect(seq)
 			if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" || len(errs) > 0 {
@@ -66,7 +68,7 @@ func TestAllRowsInOrder(t *testing.T) {
 		leave := rapid.IntRange(0, len(b)-1).Draw(r, "leave after page")
 		var got []int
 		n := 0
-		for p, err := range page.Pages(t.Context(), "", b.fetch) {
+		for p, err := range list("", b.fetch).Pages(t.Context(), nil) {
 			if err != nil {
 				r.Fatal(err)
 			}
@@ -77,7 +79,7 @@ func TestAllRowsInOrder(t *testing.T) {
 			n++
 		}
 		if leave+1 < len(b) {
-			rest, errs := collect(rows(t.Context(), strconv.Itoa(leave+1), b.fetch))
+			rest, errs := collect(list(strconv.Itoa(leave+1), b.fetch).All(t.Context(), nil))
 			if len(errs) > 0 {
 				r.Fatal(errs)
 			}
@@ -89,8 +91,9 @@ func TestAllRowsInOrder(t *testing.T) {
 	})
 }
 
-// Nothing is fetched before the range. One page and no more is fetched ahead
-// while the caller works, so a page takes the longer of the two times.
+// From the second page on, one page and no more is fetched ahead while the caller
+// works, so a page takes the longer of the two times. Nothing is fetched before the
+// range.
 func TestOnePageAhead(t *testing.T) {
 	t.Parallel()
 	type row struct{ latency, work time.Duration }
@@ -105,11 +108,11 @@ func TestOnePageAhead(t *testing.T) {
 		b := make(book, pages)
 		var fetches atomic.Int64
 		worked := int64(0)
-		seq := page.Pages(t.Context(), "", func(ctx context.Context, cursor string) ([]int, string, error) {
+		seq := list("", func(ctx context.Context, cursor string, opts []api.CallOption) ([]int, string, error) {
 			fetches.Add(1)
 			time.Sleep(test.latency)
-			return b.fetch(ctx, cursor)
-		})
+			return b.fetch(ctx, cursor, opts)
+		}).Pages(t.Context(), nil)
 		synctest.Wait()
 		if n := fetches.Load(); n > 0 {
 			t.Errorf("%d pages were fetched before the range", n)
@@ -122,51 +125,131 @@ func TestOnePageAhead(t *testing.T) {
 			worked++
 			time.Sleep(test.work)
 			synctest.Wait()
-			if n, want := fetches.Load(), min(worked+1, pages); n != want {
+			want := min(worked+1, pages)
+			if worked == 1 {
+				want = 1
+			}
+			if n := fetches.Load(); n != want {
 				t.Errorf("%d pages were fetched while the caller worked on page %d, want %d", n, worked, want)
 			}
 		}
-		most := test.latency + pages*max(test.latency, test.work)
+		first := test.latency + test.work
+		most := first + test.latency + (pages-1)*max(test.latency, test.work)
 		if took := time.Since(start); took > most || worked != pages {
 			t.Errorf("%d pages took %s, want at most %s", worked, took, most)
 		}
 	})
 }
 
+// The second page is requested when the loop asks for its second item, and each
+// further one when the page before it is delivered. Without prefetching, a page is
+// requested when the loop has used up the one before.
+func TestRequestsByItem(t *testing.T) {
+	t.Parallel()
+	type row struct {
+		b                book
+		alone            []api.CallOption
+		rows, wholePages []int64 // requests while the caller works on each item
+	}
+	alone := []api.CallOption{api.WithoutPrefetch()}
+	table.Bubbles(t, map[string]row{
+		"pages of several rows":       {book{{1, 2, 3}, {4, 5}, {6}}, nil, []int64{1, 2, 2, 3, 3, 3}, []int64{1, 3, 3}},
+		"the same without prefetch":   {book{{1, 2, 3}, {4, 5}, {6}}, alone, []int64{1, 1, 1, 2, 2, 3}, []int64{1, 2, 3}},
+		"pages of one row":            {book{{1}, {2}, {3}, {4}}, nil, []int64{1, 3, 4, 4}, []int64{1, 3, 4, 4}},
+		"empty pages before a row":    {book{{}, {}, {1, 2}, {3}, {4}}, nil, []int64{3, 4, 5, 5}, []int64{1, 3, 4, 5, 5}},
+		"empty pages between rows":    {book{{1}, {}, {}, {2}, {3}}, nil, []int64{1, 5, 5}, []int64{1, 3, 4, 5, 5}},
+		"the same, without prefetch,": {book{{1}, {}, {}, {2}, {3}}, alone, []int64{1, 4, 5}, []int64{1, 2, 3, 4, 5}},
+		"one page":                    {book{{1, 2}}, nil, []int64{1, 1}, []int64{1}},
+	}, func(t *testing.T, test row) {
+		var fetches atomic.Int64
+		l := list("", func(ctx context.Context, cursor string, opts []api.CallOption) ([]int, string, error) {
+			fetches.Add(1)
+			return test.b.fetch(ctx, cursor, opts)
+		})
+		var got [2][]int64
+		count := func(of int) {
+			synctest.Wait()
+			got[of] = append(got[of], fetches.Load())
+		}
+		for range l.All(t.Context(), test.alone) {
+			count(0)
+		}
+		fetches.Store(0)
+		for range l.Pages(t.Context(), test.alone) {
+			count(1)
+		}
+		if diff := cmp.Diff([2][]int64{test.rows, test.wholePages}, got); diff != "" {
+			t.Errorf("requests by row and by page (-want +got)\n%s", diff)
+		}
+	})
+}
+
 func TestBreakWaitsForFetch(t *testing.T) {
 	t.Parallel()
-	table.Bubbles(t, map[string]func(seq iter.Seq2[[]int, error]){
-		"by break": func(seq iter.Seq2[[]int, error]) {
-			for range seq {
-				break
+	table.Bubbles(t, map[string]func(seq iter.Seq2[int, error]){
+		"by break": func(seq iter.Seq2[int, error]) {
+			for row := range seq {
+				synctest.Wait()
+				if row == 2 {
+					break
+				}
 			}
 		},
-		"by a panic": func(seq iter.Seq2[[]int, error]) {
+		"by a panic": func(seq iter.Seq2[int, error]) {
 			defer func() { _ = recover() }()
-			for range seq {
-				panic("the caller's")
+			for row := range seq {
+				synctest.Wait()
+				if row == 2 {
+					panic("the caller's")
+				}
 			}
 		},
-		"by stopping a pull": func(seq iter.Seq2[[]int, error]) {
+		"by stopping a pull": func(seq iter.Seq2[int, error]) {
 			next, stop := iter.Pull2(seq)
 			next()
+			next()
+			synctest.Wait()
 			stop()
 		},
-	}, func(t *testing.T, l func(seq iter.Seq2[[]int, error])) {
+	}, func(t *testing.T, l func(seq iter.Seq2[int, error])) {
 		var begun, ended atomic.Int64
-		b := make(book, 10)
-		seq := page.Pages(t.Context(), "", func(ctx context.Context, cursor string) ([]int, string, error) {
+		b := book{{1, 2}, {3}}
+		seq := list("", func(ctx context.Context, cursor string, opts []api.CallOption) ([]int, string, error) {
 			defer ended.Add(1)
 			if begun.Add(1) > 1 {
 				<-ctx.Done()
 				time.Sleep(time.Second) // slow to notice the cancellation
 				return nil, "", ctx.Err()
 			}
-			return b.fetch(ctx, cursor)
-		})
+			return b.fetch(ctx, cursor, opts)
+		}).All(t.Context(), nil)
 		l(seq)
-		if begun.Load() != ended.Load() {
+		if begun.Load() != 2 || ended.Load() != 2 {
 			t.Errorf("%d fetches begun and %d ended", begun.Load(), ended.Load())
+		}
+	})
+}
+
+// The response for WithResponse is that of the page the loop is at, also if that page
+// is an error, and not that of the page fetched ahead.
+func TestResponseIsOfTheCurrentPage(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := book{{1, 2}, {3}, {4}, {5}}
+		var got []int
+		var last api.Response
+		for range list("", func(ctx context.Context, cursor string, opts []api.CallOption) ([]int, string, error) {
+			api.Resolve(opts).Response.Status = 200 + page.Offset(cursor, 0)
+			if cursor == "3" {
+				return nil, "", errors.New("broken")
+			}
+			return b.fetch(ctx, cursor, opts)
+		}).All(t.Context(), []api.CallOption{api.WithResponse(&last)}) {
+			synctest.Wait()
+			got = append(got, last.Status)
+		}
+		if diff := cmp.Diff([]int{200, 200, 201, 202, 203}, got); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
 		}
 	})
 }
@@ -176,12 +259,12 @@ func TestErrors(t *testing.T) {
 	broken := errors.New("broken")
 	b := book{{1, 2}, {3}, {4, 5}, {6}}
 	for at := range b {
-		seq := rows(t.Context(), "", func(ctx context.Context, cursor string) ([]int, string, error) {
+		seq := list("", func(ctx context.Context, cursor string, opts []api.CallOption) ([]int, string, error) {
 			if page.Offset(cursor, 0) == at {
 				return []int{99}, "5", broken
 			}
-			return b.fetch(ctx, cursor)
-		})
+			return b.fetch(ctx, cursor, opts)
+		}).All(t.Context(), nil)
 		for range 2 { // each range starts over
 			var got []int
 			var failed []error
@@ -206,12 +289,12 @@ func TestEveryFetchGetsTheCallersContext(t *testing.T) {
 	deadline := time.Now().Add(time.Hour)
 	ctx, cancel := context.WithDeadline(context.WithValue(t.Context(), key{}, "caller"), deadline)
 	defer cancel()
-	_, errs := collect(page.Pages(ctx, "", func(ctx context.Context, cursor string) ([]int, string, error) {
+	_, errs := collect(list("", func(ctx context.Context, cursor string, opts []api.CallOption) ([]int, string, error) {
 		if at, _ := ctx.Deadline(); ctx.Value(key{}) != "caller" || !at.Equal(deadline) {
 			t.Errorf("page %q was fetched with %v", cursor, ctx)
 		}
-		return b.fetch(ctx, cursor)
-	}))
+		return b.fetch(ctx, cursor, opts)
+	}).All(ctx, nil))
 	if len(errs) > 0 {
 		t.Error(errs)
 	}
@@ -228,27 +311,27 @@ func TestCancelIsReported(t *testing.T) {
 	table.Each(t, map[string]row{
 		"before the first page": {func(_ *testing.T, cancel func()) page.Fetch[[]int] { cancel(); return b.fetch }, nil},
 		"in the first fetch": {func(_ *testing.T, cancel func()) page.Fetch[[]int] {
-			return func(ctx context.Context, _ string) ([]int, string, error) {
+			return func(ctx context.Context, _ string, _ []api.CallOption) ([]int, string, error) {
 				cancel()
 				return nil, "", ctx.Err()
 			}
 		}, nil},
 		"by a fetch that succeeds all the same": {func(_ *testing.T, cancel func()) page.Fetch[[]int] {
-			return func(ctx context.Context, cursor string) ([]int, string, error) {
+			return func(ctx context.Context, cursor string, opts []api.CallOption) ([]int, string, error) {
 				if cursor == "1" {
 					cancel()
 				}
-				return b.fetch(ctx, cursor)
+				return b.fetch(ctx, cursor, opts)
 			}
 		}, nil},
 		"in a later fetch": {func(_ *testing.T, cancel func()) page.Fetch[[]int] {
-			return func(ctx context.Context, cursor string) ([]int, string, error) {
+			return func(ctx context.Context, cursor string, opts []api.CallOption) ([]int, string, error) {
 				if cursor == "2" {
 					time.AfterFunc(time.Second, cancel)
 					<-ctx.Done()
 					return nil, "", ctx.Err()
 				}
-				return b.fetch(ctx, cursor)
+				return b.fetch(ctx, cursor, opts)
 			}
 		}, nil},
 		"while the caller works": {
@@ -267,7 +350,7 @@ func TestCancelIsReported(t *testing.T) {
 				defer cancel()
 				n := 0
 				var last error
-				for _, err := range page.Pages(ctx, "", test.fetch(t, cancel)) {
+				for _, err := range list("", test.fetch(t, cancel)).Pages(ctx, nil) {
 					if last != nil {
 						t.Fatalf("got %v after %v", err, last)
 					}
@@ -289,7 +372,7 @@ func TestCancelOnTheLastPage(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	for _, err := range page.Pages(ctx, "", book{{1}}.fetch) {
+	for _, err := range list("", book{{1}}.fetch).Pages(ctx, nil) {
 		cancel()
 		if err != nil {
 			t.Error(err)
@@ -310,16 +393,16 @@ func TestRepeatedCursors(t *testing.T) {
 				start = "1"
 			}
 			fetches := 0
-			seq := page.Pages(t.Context(), start, func(_ context.Context, cursor string) (int, string, error) {
+			seq := list(start, func(_ context.Context, cursor string, _ []api.CallOption) ([]int, string, error) {
 				if fetches++; fetches > 1000 {
-					return 0, "", errors.New("the cycle was not detected")
+					return nil, "", errors.New("the cycle was not detected")
 				}
 				n := page.Offset(cursor, 0) + 1
 				if n >= first+cycle {
 					n = first
 				}
-				return n, strconv.Itoa(n), nil
-			})
+				return []int{n}, strconv.Itoa(n), nil
+			}).Pages(t.Context(), nil)
 			most := 5*(max(way, 0)+cycle)/2 + 1
 			if way <= 0 && cycle <= 3+way { // detected within the first round
 				most = way + cycle + 1
@@ -333,7 +416,7 @@ func TestRepeatedCursors(t *testing.T) {
 		}
 	}
 	b := make(book, 5000)
-	if got, errs := collect(page.Pages(t.Context(), "", b.fetch)); len(got) != len(b) || len(errs) > 0 {
+	if got, errs := collect(list("", b.fetch).Pages(t.Context(), nil)); len(got) != len(b) || len(errs) > 0 {
 		t.Errorf("%d pages of %d, %v", len(got), len(b), errs)
 	}
 }
@@ -347,14 +430,14 @@ type offsetPage struct {
 // offsets, the rows and the error.
 func offsets(t *testing.T, start int, answer func(offset int) offsetPage) (asked []int, rows []string, err error) {
 	t.Helper()
-	pages := page.Offsets(t.Context(), "things.List", start, nil,
+	seq := page.Offsets("things.List", start,
 		func(_ context.Context, offset int, _ []api.CallOption) (offsetPage, error) {
 			if asked = append(asked, offset); len(asked) > 100 {
 				return offsetPage{}, errors.New("too many requests")
 			}
 			return answer(offset), nil
-		}, func(p offsetPage) ([]string, *api.Pagination) { return p.rows, p.pagination })
-	for row, err := range page.Rows(pages, func(p offsetPage) []string { return p.rows }) {
+		}, func(p offsetPage) ([]string, *api.Pagination) { return p.rows, p.pagination }).All(t.Context(), nil)
+	for row, err := range seq {
 		if err != nil {
 			return asked, rows, err
 		}
@@ -401,9 +484,6 @@ func TestOffsets(t *testing.T) {
 		"ends where HasMore is false": {0, func(int) offsetPage {
 			return offsetPage{numbered(0, 100), &api.Pagination{Limit: 100}}
 		}, []int{0}, numbered(0, 100)},
-		"ends where nothing moves": {10, func(int) offsetPage {
-			return offsetPage{nil, &api.Pagination{HasMore: true}}
-		}, []int{10}, nil},
 		"continues to an empty page without pagination": {20, func(offset int) offsetPage {
 			return offsetPage{numbered(offset, min(offset+10, 35)), nil}
 		}, []int{20, 30, 35}, numbered(20, 35)},
@@ -430,10 +510,9 @@ func TestOffsetsWithoutProgress(t *testing.T) {
 	}
 	table.Each(t, map[string]row{
 		"empty pages":                       {nil, 0, 3},
-		"empty pages behind the total":      {nil, 3, 2},
-		"a page that repeats itself":        {[]string{"a", "b"}, 0, 2},
-		"a page of one row that does":       {[]string{"a"}, 0, 3},
-		"a page that does behind the total": {[]string{"a", "b"}, 2, 2},
+		"a page that repeats itself":        {[]string{"a", "b"}, 0, 4},
+		"a page of one row that does":       {[]string{"a"}, 0, 4},
+		"a page that does behind the total": {[]string{"a", "b"}, 2, 4},
 	}, func(t *testing.T, test row) {
 		asked, _, err := offsets(t, 0, func(offset int) offsetPage {
 			return offsetPage{test.rows, &api.Pagination{HasMore: true, Limit: 100, Offset: offset, Total: test.total}}
@@ -459,7 +538,7 @@ func TestRangesAreIndependent(t *testing.T) {
 	for i := range b {
 		b[i] = []int{i, rand.IntN(10)}
 	}
-	seq := rows(t.Context(), "", b.fetch)
+	seq := list("", b.fetch).All(t.Context(), nil)
 	done := make(chan []int)
 	for range 8 {
 		go func() { got, _ := collect(seq); done <- got }()
