@@ -155,7 +155,7 @@ func (h *Handlers) completeUpload(c *wire.Call, u *upload) (wire.Object, error) 
 		return nil, err
 	}
 	h.assembleLater(u)
-	return h.uploadDetails(c, u)
+	return h.uploadDetails(u), nil
 }
 
 func (u *upload) gapless() bool {

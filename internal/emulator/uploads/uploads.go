@@ -97,7 +97,7 @@ func (h *Handlers) Routes() []*wire.Route {
 		wire.Post("uploads.Complete", one+"complete/", session(h.completeUpload), wire.Visit, wire.Form("")),
 		wire.Post("uploads.Stream", one+"stream/", session(h.streamUpload), wire.Visit, wire.Kept,
 			wire.Query("hash_algo hash")),
-		wire.Get("uploads.Get", one+"details/", session(h.uploadDetails), wire.Visit, wire.Query("wait")),
+		wire.Get("uploads.Get", one+"details/", h.getUpload, wire.Visit, wire.Unlocked, wire.Query("wait")),
 		wire.Delete("uploads.Cancel", one, session(h.cancelUpload), wire.Visit),
 		wire.Get("uploads.Chunks.List", one+"chunk/", session(h.uploadChunks), wire.Visit),
 		wire.Delete("uploads.Chunks.Delete", one+"chunk/", session(h.deleteChunk), wire.Visit, wire.Query("order")),
@@ -130,6 +130,7 @@ type upload struct {
 	status   string
 	message  string
 	node     string
+	changed  chan struct{} // closed when the status changes, or the upload is removed
 }
 
 // readUpload reads a form or multipart body: fields into the form of the call, and
@@ -210,14 +211,14 @@ func (h *Handlers) createUpload(c *wire.Call) (wire.Object, error) {
 	}
 	h.addUpload(u)
 	if chunk == nil {
-		return h.started(c, u)
+		return h.started(u)
 	}
 	err = checkHash(c, "hash", bytes.NewReader(chunk))
 	if err == nil {
 		err = h.keep(u, 1, chunk)
 	}
 	if err != nil {
-		delete(h.uploads, u.id)
+		h.removeUpload(u)
 		return nil, err
 	}
 	if h.Options.Uploads.AssembleAtOnce {
@@ -225,7 +226,7 @@ func (h *Handlers) createUpload(c *wire.Call) (wire.Object, error) {
 	} else {
 		h.assembleLater(u)
 	}
-	return h.started(c, u)
+	return h.started(u)
 }
 
 // full refuses more bytes than a workspace or share may hold.
@@ -272,14 +273,20 @@ func (u *upload) ended() bool {
 func (h *Handlers) addUpload(u *upload) {
 	u.number = len(h.uploads) + 1
 	u.id = world.Opaque('5', h.Options.Seed, h.NextSerial())
+	u.changed = make(chan struct{})
 	h.uploads[u.id] = u
 	h.moveUpload(u, uploadReady, "")
 }
 
+func (h *Handlers) removeUpload(u *upload) {
+	delete(h.uploads, u.id)
+	close(u.changed)
+}
+
 // started returns the id of a session; that of a File Share is in its details.
-func (h *Handlers) started(c *wire.Call, u *upload) (wire.Object, error) {
+func (h *Handlers) started(u *upload) (wire.Object, error) {
 	if u.to.fileShare != "" {
-		return h.uploadDetails(c, u)
+		return h.uploadDetails(u), nil
 	}
 	return wire.Object{{"id", wire.Hyphenated(u.id)}}.With(u.node != "", "new_file_id", wire.Hyphenated(u.node)), nil
 }
@@ -316,21 +323,59 @@ func isCreator(tag string) bool {
 }
 
 func (h *Handlers) moveUpload(u *upload, status, message string) {
+	if status != u.status {
+		close(u.changed)
+		u.changed = make(chan struct{})
+	}
 	u.status, u.message = status, message
 	if u.user != "" {
 		h.Touch(h.Now(), u.user, world.FieldsFor("upload", u.id, "upload")...)
 	}
 }
 
-func (h *Handlers) uploadDetails(c *wire.Call, u *upload) (wire.Object, error) {
-	c.Integer("wait", 0, 0, longestWait)
+// getUpload responds when the status changes or the wait is over, and at once if the
+// upload has ended. It does not wait with the lock held.
+func (h *Handlers) getUpload(c *wire.Call) (wire.Object, error) {
+	wait := time.Duration(c.Integer("wait", 0, 0, longestWait)) * time.Second
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
-	if h.Options.Uploads.BareSessions {
-		return h.session(u), nil
+	payload, changed, err := h.uploadNow(c)
+	if wait == 0 || changed == nil {
+		return payload, err
 	}
-	return wire.Object{{"session", h.session(u)}}, nil
+	end := time.NewTimer(wait)
+	defer end.Stop()
+	select {
+	case <-changed:
+	case <-end.C:
+	case <-c.Request.Context().Done():
+		panic(http.ErrAbortHandler) // the caller is gone
+	}
+	payload, _, err = h.uploadNow(c)
+	return payload, err
+}
+
+// uploadNow returns an upload as it is, and what is closed when its status changes: nil
+// after its end.
+func (h *Handlers) uploadNow(c *wire.Call) (payload wire.Object, changed <-chan struct{}, err error) {
+	h.RLock()
+	defer h.RUnlock()
+	u, err := h.uploadOfPath(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !u.ended() {
+		changed = u.changed
+	}
+	return h.uploadDetails(u), changed, nil
+}
+
+func (h *Handlers) uploadDetails(u *upload) wire.Object {
+	if h.Options.Uploads.BareSessions {
+		return h.session(u)
+	}
+	return wire.Object{{"session", h.session(u)}}
 }
 
 func (h *Handlers) session(u *upload) wire.Object {
@@ -407,7 +452,7 @@ func (h *Handlers) streamUpload(c *wire.Call, u *upload) (wire.Object, error) {
 
 // cancelUpload ends an upload, or removes one that has ended.
 func (h *Handlers) cancelUpload(_ *wire.Call, u *upload) (wire.Object, error) {
-	delete(h.uploads, u.id)
+	h.removeUpload(u)
 	return nil, nil
 }
 
@@ -429,7 +474,7 @@ func (h *Handlers) listUploads(c *wire.Call) (wire.Object, error) {
 
 func (h *Handlers) cancelUploads(c *wire.Call) (wire.Object, error) {
 	for _, u := range h.uploadsOf(c.UserID()) {
-		delete(h.uploads, u.id)
+		h.removeUpload(u)
 	}
 	return nil, nil
 }
