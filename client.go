@@ -84,7 +84,7 @@ func connect(cfg config) (*Client, error) {
 	c.OAuth = oauth.New(c.transport)
 	origin, network := c.transport.Network()
 	c.Realtime = realtime.New(c.transport, &realtime.Network{Origin: origin, Client: network})
-	c.Events = events.New(c.transport, c.Realtime)
+	c.Events = events.New(c.transport, &events.Options{Waker: c.Realtime, Logger: cfg.Logger})
 	c.Search = search.New(c.transport)
 	c.Shares = shares.New(c.transport)
 	c.Storage = storage.New(c.transport)

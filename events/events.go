@@ -21,6 +21,7 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"log/slog"
 	"net/url"
 	"strconv"
 	"strings"
@@ -38,15 +39,24 @@ import (
 // It is safe for concurrent use.
 type Service struct {
 	c     api.Client
-	waker Waker
+	o     Options
 	clock *servertime.Clock
 	queue *queue
 }
 
-// New returns a Service that sends its requests through c. Without a Waker,
-// [Service.Follow] searches at intervals only.
-func New(c api.Client, w Waker) *Service {
-	return &Service{c: c, waker: w, clock: new(servertime.Clock), queue: newQueue()}
+// Options are the options of [New]. Nil, and zero fields, mean the defaults.
+type Options struct {
+	Waker  Waker        // reports changes to [Service.Follow]; default: Follow searches at intervals only
+	Logger *slog.Logger // logs what [FollowOptions].OnGap does not get; default: none
+}
+
+// New returns a Service that sends its requests through c.
+func New(c api.Client, o *Options) *Service {
+	s := &Service{c: c, clock: new(servertime.Clock), queue: newQueue()}
+	if o != nil {
+		s.o = *o
+	}
+	return s
 }
 
 // Page is one page of a search.

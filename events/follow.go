@@ -47,7 +47,7 @@ type FollowOptions struct {
 	PollOnly bool
 
 	// OnGap is called when events may have been missed; its error ends Follow. Default:
-	// log a warning to the logger of the client.
+	// log a warning to the Logger of [Options], in a fastio.Client to that of the client.
 	OnGap func(ctx context.Context, g Gap) error
 
 	// OnRetry is called before Follow retries after a temporary failure.
@@ -114,7 +114,7 @@ const (
 func (s *Service) Follow(
 	ctx context.Context, q Query, handle func(context.Context, *Event) error, o *FollowOptions, opts ...api.CallOption,
 ) error {
-	f := &follower{waker: s.waker, query: q, handle: handle, opts: opts}
+	f := &follower{waker: s.o.Waker, logger: s.o.Logger, query: q, handle: handle, opts: opts}
 	if o != nil {
 		f.o = *o
 	}
@@ -146,8 +146,9 @@ func (s *Service) Follow(
 type follower struct {
 	s      *Service
 	query  Query
-	waker  Waker
-	value  string // of the set, in query
+	waker  Waker        // may be nil
+	logger *slog.Logger // may be nil
+	value  string       // of the set, in query
 	handle func(context.Context, *Event) error
 	o      FollowOptions
 	opts   []api.CallOption
@@ -412,10 +413,10 @@ func (f *follower) reportGaps(ctx context.Context) error {
 	return nil
 }
 
-// warn logs a gap, if the client has a logger.
+// warn logs a gap.
 func (f *follower) warn(ctx context.Context, g *Gap) {
-	if c, ok := f.pace.Client.(interface{ Logger() *slog.Logger }); ok {
-		c.Logger().LogAttrs(ctx, slog.LevelWarn, "events may have been missed", slog.String("op", opFollow),
+	if f.logger != nil {
+		f.logger.LogAttrs(ctx, slog.LevelWarn, "events may have been missed", slog.String("op", opFollow),
 			slog.String("reason", string(g.Reason)), slog.String("value", g.Value),
 			slog.Time("from", g.From), slog.Time("to", g.To))
 	}

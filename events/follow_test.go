@@ -376,10 +376,23 @@ func TestFollowReportsLateEvents(t *testing.T) {
 
 func TestFollowLogsAGapWithoutAHook(t *testing.T) {
 	t.Parallel()
-	alone(t, func(t *testing.T, w *world) {
+	type wrapper struct{ api.Client }
+	table.Bubbles(t, map[string]func(s *fastiotest.Server, l *slog.Logger) *events.Service{
+		"of a client": func(s *fastiotest.Server, l *slog.Logger) *events.Service {
+			return logOf(s, fastio.WithLogger(l))
+		},
+		"of a client that is wrapped": func(s *fastiotest.Server, l *slog.Logger) *events.Service {
+			c, err := fastio.New(s.ClientOptions()...)
+			if err != nil {
+				panic(err)
+			}
+			return events.New(wrapper{c}, &events.Options{Logger: l})
+		},
+	}, func(t *testing.T, of func(s *fastiotest.Server, l *slog.Logger) *events.Service) {
+		w := newWorld()
 		var box inbox
 		var log bytes.Buffer
-		service := logOf(w.Server, fastio.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+		service := of(w.Server, slog.New(slog.NewTextHandler(&log, nil)))
 		f := followAs(service, w.query(), box.handle, &events.FollowOptions{Events: []events.Name{fileAdded}})
 		want := []api.OpaqueID{w.add(time.Now(), 5*time.Minute)}
 		for range 100 {

@@ -350,7 +350,7 @@ func TestFollowerPublishesEventsWithoutIDs(t *testing.T) {
 	p, ns := newPlatform(1), startServer(t)
 	p.add(p.profiles[0], 3)
 	f := p.start(t, ns, func(f *relay.Follower) {
-		f.Events = events.New(unlimited{p.Client(t, fastio.WithMiddleware(removeIDs))}, p)
+		f.Events = events.New(unlimited{p.Client(t, fastio.WithMiddleware(removeIDs))}, &events.Options{Waker: p})
 	})
 	eventually(t, "3 events", func() bool { return count(t, f.js) == 3 })
 	eventually(t, "they are found again", func() bool { return f.Stats().Duplicates >= 3 })

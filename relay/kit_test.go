@@ -208,7 +208,7 @@ func (c unlimited) Call(ctx context.Context, r *api.Request, out any) error {
 
 func (p *platform) events(tb testing.TB) *events.Service {
 	tb.Helper()
-	return events.New(unlimited{p.Client(tb)}, p)
+	return events.New(unlimited{p.Client(tb)}, &events.Options{Waker: p})
 }
 
 // follower is a replica that runs.

@@ -81,8 +81,9 @@ func follow(ctx context.Context, dir, name string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	logs := events.New(unlimited{client}, &events.Options{Waker: client.Realtime, Logger: client.Logger()})
 	f := &relay.Follower{
-		Stream: relay.Stream{JetStream: js}, Events: events.New(unlimited{client}, client.Realtime),
+		Stream: relay.Stream{JetStream: js}, Events: logs,
 		Profiles: s.Profiles, Name: name, Lease: lease,
 		Follow: events.FollowOptions{Interval: 2 * time.Second},
 		OnError: func(_ context.Context, p api.Profile, err error) {

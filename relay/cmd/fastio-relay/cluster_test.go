@@ -112,7 +112,7 @@ func runReplica(ctx context.Context, args []string) error {
 		return err
 	}
 	defer client.CloseIdleConnections()
-	logs := events.New(unlimited{client}, client.Realtime)
+	logs := events.New(unlimited{client}, &events.Options{Waker: client.Realtime})
 	return c.follow(ctx, stream, logs, m, c.logger(os.Stderr), func(string) {})
 }
 
