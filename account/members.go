@@ -1,7 +1,6 @@
 package account
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"time"
@@ -172,19 +171,7 @@ func (m *OrgMembers) Remove(ctx context.Context, org, user api.ID, opts ...api.C
 func (m *OrgMembers) TransferOwnership(
 	ctx context.Context, org, user api.ID, opts ...api.CallOption,
 ) (*Ownership, error) {
-	return transfer(ctx, m.c, endpoint.AccountOrgsMembersTransferOwnership(org, user), opts)
-}
-
-// transfer returns the change of owner, if the response has it: the transfer has
-// succeeded in any case.
-func transfer(ctx context.Context, c api.Client, r *api.Request, opts []api.CallOption) (*Ownership, error) {
-	a, err := call.One[struct {
-		Ownership *Ownership `json:"ownership"` // (assumed name)
-	}](ctx, c, r, "", opts)
-	if err != nil {
-		return nil, err
-	}
-	return cmp.Or(a.Ownership, &Ownership{}), nil
+	return members.Transfer[Ownership](ctx, m.c, endpoint.AccountOrgsMembersTransferOwnership(org, user), opts)
 }
 
 // WorkspaceMembers manages the members of workspaces, which may be named by their
@@ -266,5 +253,6 @@ func (m *WorkspaceMembers) Remove(ctx context.Context, workspace, user api.ID, o
 func (m *WorkspaceMembers) TransferOwnership(
 	ctx context.Context, workspace, user api.ID, opts ...api.CallOption,
 ) (*Ownership, error) {
-	return transfer(ctx, m.c, endpoint.AccountWorkspacesMembersTransferOwnership(workspace, user), opts)
+	r := endpoint.AccountWorkspacesMembersTransferOwnership(workspace, user)
+	return members.Transfer[Ownership](ctx, m.c, r, opts)
 }

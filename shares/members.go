@@ -105,7 +105,7 @@ func (m *Members) Remove(ctx context.Context, share, user api.ID, opts ...api.Ca
 
 // TransferOwnership makes a member the owner of a share, which the caller cannot undo:
 // only the new owner can transfer it back. The caller must be the owner, and becomes
-// an admin. No e-mail is sent.
+// an admin. No e-mail is sent. The result is empty if the response does not hold it.
 //
 // The call is idempotent for the same member: repeating it completes a transfer
 // that ended with [api.ErrServer].
@@ -121,7 +121,5 @@ func (m *Members) Remove(ctx context.Context, share, user api.ID, opts ...api.Ca
 func (m *Members) TransferOwnership(
 	ctx context.Context, share, user api.ID, opts ...api.CallOption,
 ) (*account.Ownership, error) {
-	return call.One[account.Ownership](
-		ctx, m.c, endpoint.SharesMembersTransferOwnership(share, user), "ownership", opts,
-	)
+	return members.Transfer[account.Ownership](ctx, m.c, endpoint.SharesMembersTransferOwnership(share, user), opts)
 }

@@ -230,3 +230,15 @@ func Get[M any](
 	}
 	return call.Found(r.Op, "member", found)
 }
+
+// Transfer sends a request that changes an owner. It returns the change, empty if the
+// response does not hold it: the transfer has succeeded in any case.
+func Transfer[O any](ctx context.Context, c api.Caller, r *api.Request, opts []api.CallOption) (*O, error) {
+	a, err := call.One[struct {
+		Ownership *O `json:"ownership"` // of a share; assumed for the others (assumed name)
+	}](ctx, c, r, "", opts)
+	if err != nil {
+		return nil, err
+	}
+	return cmp.Or(a.Ownership, new(O)), nil
+}
