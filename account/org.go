@@ -111,26 +111,23 @@ func (o *Orgs) Update(ctx context.Context, org api.ID, r UpdateOrgRequest, opts 
 	f := fields{form.New("account.Orgs.Update")}
 	change(&f, "domain", r.Domain, f.domain)
 	change(&f, "name", r.Name, f.Line(minOrgName, maxName))
-	form.Optional(&f.Fields, "description", form.Null, r.Description, f.Line(minDescription, maxDescription))
+	clearable(&f, "description", r.Description, f.Line(minDescription, maxDescription))
 	change(&f, "industry", r.Industry, func(field string, value Industry) { f.word(field, string(value)) })
 	change(&f, "billing_email", r.BillingEmail, f.address)
-	for field, value := range map[string]api.Opt[string]{
-		"homepage": r.Homepage, "facebook": r.Facebook, "twitter": r.Twitter, "instagram": r.Instagram,
-		"youtube": r.YouTube,
-	} {
-		form.Optional(&f.Fields, field, form.Null, value, f.link)
-	}
-	for field, value := range map[string]api.Opt[json.RawMessage]{
-		"accent_color": r.AccentColor, "background_color": r.BackgroundColor, "owner_defined": r.OwnerDefined,
-	} {
-		form.Optional(&f.Fields, field, form.Null, value, f.JSON)
-	}
-	form.Optional(&f.Fields, "background_mode", form.Null, r.BackgroundMode,
+	clearable(&f, "homepage", r.Homepage, f.link)
+	clearable(&f, "facebook", r.Facebook, f.link)
+	clearable(&f, "twitter", r.Twitter, f.link)
+	clearable(&f, "instagram", r.Instagram, f.link)
+	clearable(&f, "youtube", r.YouTube, f.link)
+	clearable(&f, "accent_color", r.AccentColor, f.JSON)
+	clearable(&f, "background_color", r.BackgroundColor, f.JSON)
+	clearable(&f, "owner_defined", r.OwnerDefined, f.JSON)
+	clearable(&f, "background_mode", r.BackgroundMode,
 		func(field string, value BackgroundMode) { f.word(field, string(value)) })
 	change(&f, "use_background", r.UseBackground, f.flag)
 	change(&f, fieldManageMembers, r.ManageMembers,
 		func(field string, value OrgPermission) { f.word(field, string(value)) })
-	form.Optional(&f.Fields, "perm_auth_domains", form.Null, r.AuthDomain, f.word)
+	clearable(&f, "perm_auth_domains", r.AuthDomain, f.word)
 	if err := f.Changed(); err != nil {
 		return err
 	}

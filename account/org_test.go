@@ -209,3 +209,23 @@ func TestHandOver(t *testing.T) {
 		}
 	})
 }
+
+// Of several invalid fields the first is named, at every call.
+func TestFirstInvalidFieldIsNamed(t *testing.T) {
+	t.Parallel()
+	s, ctx, bad := account.New(stub.Fail(errors.New("sent"))), t.Context(), json.RawMessage("red")
+	for range 30 {
+		stub.Refused(t, map[string][]error{
+			"homepage": {s.Orgs.Update(ctx, "acme", account.UpdateOrgRequest{
+				Homepage: api.Set("acme.test"), Twitter: api.Set("t"), YouTube: api.Set("y"), AccentColor: api.Set(bad),
+			})},
+			"accent_color": {
+				s.Orgs.Update(ctx, "acme", account.UpdateOrgRequest{AccentColor: api.Set(bad), OwnerDefined: api.Set(bad)}),
+				s.Workspaces.Update(ctx, "design", account.UpdateRequest{AccentColor: api.Set(bad), OwnerDefined: api.Set(bad)}),
+				stub.Err(s.Workspaces.Create(ctx, "acme", account.CreateRequest{
+					FolderName: "rooms", Name: "Rooms", AccentColor: bad, BackgroundColor1: bad, BackgroundColor2: bad,
+				})),
+			},
+		})
+	}
+}

@@ -68,13 +68,9 @@ func (w *Workspaces) Create(
 	f.Flag(fieldExtraction, r.MetadataExtraction)
 	f.permission(fieldJoin, cmp.Or(r.Join, PermissionMembers)) // the server requires both and has no default
 	f.permission(fieldManageMembers, cmp.Or(r.ManageMembers, PermissionAdmins))
-	for field, value := range map[string]json.RawMessage{
-		"accent_color": r.AccentColor, "background_color1": r.BackgroundColor1, "background_color2": r.BackgroundColor2,
-	} {
-		if value != nil {
-			f.JSON(field, value)
-		}
-	}
+	f.GivenJSON("accent_color", r.AccentColor)
+	f.GivenJSON("background_color1", r.BackgroundColor1)
+	f.GivenJSON("background_color2", r.BackgroundColor2)
 	if err := f.Err(); err != nil {
 		return nil, err
 	}
@@ -116,17 +112,15 @@ func (w *Workspaces) Update(ctx context.Context, id api.ID, r UpdateRequest, opt
 	f := fields{form.New("account.Workspaces.Update")}
 	change(&f, "folder_name", r.FolderName, f.folderName)
 	change(&f, "name", r.Name, f.Line(minName, maxName))
-	form.Optional(&f.Fields, "description", form.Null, r.Description, f.Line(minDescription, maxDescription))
+	clearable(&f, "description", r.Description, f.Line(minDescription, maxDescription))
 	change(&f, fieldIntelligence, r.Intelligence, f.flag)
 	change(&f, fieldExtraction, r.MetadataExtraction, f.flag)
 	change(&f, fieldJoin, r.Join, f.permission)
 	change(&f, fieldManageMembers, r.ManageMembers, f.permission)
-	for field, value := range map[string]api.Opt[json.RawMessage]{
-		"accent_color": r.AccentColor, "background_color1": r.BackgroundColor1, "background_color2": r.BackgroundColor2,
-		"owner_defined": r.OwnerDefined,
-	} {
-		form.Optional(&f.Fields, field, form.Null, value, f.JSON)
-	}
+	clearable(&f, "accent_color", r.AccentColor, f.JSON)
+	clearable(&f, "background_color1", r.BackgroundColor1, f.JSON)
+	clearable(&f, "background_color2", r.BackgroundColor2, f.JSON)
+	clearable(&f, "owner_defined", r.OwnerDefined, f.JSON)
 	if err := f.Changed(); err != nil {
 		return err
 	}
@@ -200,6 +194,11 @@ func change[T any](f *fields, field string, o api.Opt[T], set func(field string,
 	} else {
 		form.Optional(&f.Fields, field, "", o, set)
 	}
+}
+
+// clearable sets a field that null clears.
+func clearable[T any](f *fields, field string, o api.Opt[T], set func(field string, value T)) {
+	form.Optional(&f.Fields, field, form.Null, o, set)
 }
 
 func (f *fields) flag(field string, on bool) { f.Flag(field, &on) }

@@ -16,6 +16,7 @@ import (
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/download"
 	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/internal/form"
 	"github.com/fastio-go/fastio/internal/lenient"
 	"github.com/fastio-go/fastio/storage"
 )
@@ -94,18 +95,14 @@ func (n *Notes) Update(
 	if r.Name == "" && r.Content == "" {
 		return nil, refuse(op, "content", "must be set if the name is not", "")
 	}
-	form := api.Form{}
-	for name, text := range map[string]string{
-		"name": r.Name, "content": r.Content, "if_version_id": r.IfVersionID.Plain(),
-	} {
-		if text != "" {
-			form[name] = []string{text}
-		}
-	}
 	if err := checkNote(op, cmp.Or(r.Name, ".md"), r.Content); err != nil {
 		return nil, err
 	}
-	node, err := n.write(ctx, endpoint.AINotesUpdate(workspace, note, form), opts)
+	f := form.New(op)
+	form.Given("name", r.Name, f.Set)
+	form.Given("content", r.Content, f.Set)
+	form.Given("if_version_id", r.IfVersionID.Plain(), f.Set)
+	node, err := n.write(ctx, endpoint.AINotesUpdate(workspace, note, f.Form), opts)
 	return node, conflict(err)
 }
 

@@ -140,16 +140,22 @@ func (q Question) form(op string) (form url.Values, key string, err error) {
 			form.Set(name, text)
 		}
 	}
-	for name, list := range map[string]any{
-		"references": q.References, "subjects": q.Subjects,
-		"content_parts": q.ContentParts, "uploads": q.Uploads, "activity": q.Activity,
+	for _, f := range []struct {
+		name string
+		list any
+	}{
+		{"references", q.References},
+		{"subjects", q.Subjects},
+		{"content_parts", q.ContentParts},
+		{"uploads", q.Uploads},
+		{"activity", q.Activity},
 	} {
-		text, err := json.Marshal(list)
+		text, err := json.Marshal(f.list)
 		if err != nil {
-			return nil, "", refuse(op, name, "must hold JSON", "")
+			return nil, "", refuse(op, f.name, "must hold JSON", "")
 		}
 		if string(text) != "null" && string(text) != "[]" {
-			form.Set(name, string(text))
+			form.Set(f.name, string(text))
 		}
 	}
 	if len(q.View) > 0 {
@@ -193,13 +199,16 @@ func (q Question) checkReferences(op string) error {
 		}
 		seen[node] = true
 	}
-	for field, list := range map[string][]Reference{"references": q.References, "subjects": q.Subjects} {
-		for _, r := range list {
+	for _, f := range []struct {
+		name string
+		list []Reference
+	}{{"references", q.References}, {"subjects", q.Subjects}} {
+		for _, r := range f.list {
 			if r.Type != ReferenceTypeFile && r.Type != ReferenceTypeFolder {
-				return refuse(op, field, "must be of files and folders", strconv.Quote(string(r.Type)))
+				return refuse(op, f.name, "must be of files and folders", strconv.Quote(string(r.Type)))
 			}
 			if r.Node.Plain() == "" {
-				return refuse(op, field, "must hold no blank ID", strconv.Quote(string(r.Node)))
+				return refuse(op, f.name, "must hold no blank ID", strconv.Quote(string(r.Node)))
 			}
 			add(r.Type, r.Node)
 		}

@@ -198,12 +198,15 @@ func (t *Threads) list(
 ) (*ThreadPage, error) {
 	if list != nil {
 		r.Query = url.Values{}
-		for name, n := range map[string]int{"limit": list.Limit, "offset": list.Offset} {
-			if n < 0 {
-				return nil, refuse(r.Op, name, "must be 0 or more", strconv.Itoa(n))
+		for _, f := range []struct {
+			name  string
+			value int
+		}{{"limit", list.Limit}, {"offset", list.Offset}} {
+			if f.value < 0 {
+				return nil, refuse(r.Op, f.name, "must be 0 or more", strconv.Itoa(f.value))
 			}
-			if n > 0 {
-				r.Query.Set(name, strconv.Itoa(n))
+			if f.value > 0 {
+				r.Query.Set(f.name, strconv.Itoa(f.value))
 			}
 		}
 		if list.Kind != "" {

@@ -192,12 +192,11 @@ func (r CreateRequest) brand(f *fields) {
 	word(f, "display_type", r.DisplayType)
 	word(f, "workspace_style", r.WorkspaceStyle)
 	form.Given("background_image", r.BackgroundImage, f.image)
-	for field, value := range map[string]json.RawMessage{
-		"accent_color": r.AccentColor, "background_color1": r.BackgroundColor1, "background_color2": r.BackgroundColor2,
-		"link_1": r.Link1, "link_2": r.Link2, "link_3": r.Link3, "owner_defined": r.OwnerDefined,
-	} {
-		if value != nil {
-			f.JSON(field, value)
-		}
-	}
+	f.GivenJSON("accent_color", r.AccentColor)
+	f.GivenJSON("background_color1", r.BackgroundColor1)
+	f.GivenJSON("background_color2", r.BackgroundColor2)
+	f.GivenJSON("link_1", r.Link1)
+	f.GivenJSON("link_2", r.Link2)
+	f.GivenJSON("link_3", r.Link3)
+	f.GivenJSON("owner_defined", r.OwnerDefined)
 }

@@ -2,6 +2,7 @@ package shares_test
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"strings"
 	"testing"
@@ -219,4 +220,19 @@ func closed(d *api.Download, err error) error {
 		err = e
 	}
 	return err
+}
+
+// Of several invalid fields the first is named, at every call.
+func TestFirstInvalidFieldIsNamed(t *testing.T) {
+	t.Parallel()
+	s, bad := shares.New(stub.Fail(errors.New("sent"))), raw("red")
+	for range 30 {
+		created := stub.Err(s.Create(t.Context(), room, shares.CreateRequest{
+			Title: "Q4 pack", AccentColor: bad, Link1: bad, OwnerDefined: bad,
+		}))
+		updated := s.Update(t.Context(), portal, shares.UpdateRequest{
+			BackgroundColor2: api.Set(bad), Link3: api.Set(bad), OwnerDefined: api.Set(bad),
+		})
+		stub.Refused(t, map[string][]error{"accent_color": {created}, "background_color2": {updated}})
+	}
 }

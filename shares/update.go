@@ -106,10 +106,11 @@ func (r UpdateRequest) brand(f *fields) {
 	if r.BackgroundImage != nil {
 		f.image("background_image", *r.BackgroundImage)
 	}
-	for field, value := range map[string]api.Opt[json.RawMessage]{
-		"accent_color": r.AccentColor, "background_color1": r.BackgroundColor1, "background_color2": r.BackgroundColor2,
-		"link_1": r.Link1, "link_2": r.Link2, "link_3": r.Link3, "owner_defined": r.OwnerDefined,
-	} {
-		optional(f, field, value, f.JSON)
-	}
+	optional(f, "accent_color", r.AccentColor, f.JSON)
+	optional(f, "background_color1", r.BackgroundColor1, f.JSON)
+	optional(f, "background_color2", r.BackgroundColor2, f.JSON)
+	optional(f, "link_1", r.Link1, f.JSON)
+	optional(f, "link_2", r.Link2, f.JSON)
+	optional(f, "link_3", r.Link3, f.JSON)
+	optional(f, "owner_defined", r.OwnerDefined, f.JSON)
 }

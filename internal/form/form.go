@@ -109,6 +109,13 @@ func (f *Fields) JSON(field string, value json.RawMessage) {
 	f.Set(field, string(value))
 }
 
+// GivenJSON is JSON for a value that may be left out, as nil.
+func (f *Fields) GivenJSON(field string, value json.RawMessage) {
+	if value != nil {
+		f.JSON(field, value)
+	}
+}
+
 // Layouts of times in UTC. Endpoints differ in whether they accept a zone.
 const (
 	Bare = "2006-01-02 15:04:05"
