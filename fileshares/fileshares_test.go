@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"github.com/fastio-go/fastio/api"
@@ -105,13 +106,32 @@ func TestInvalidInputIsRejected(t *testing.T) {
 	}
 }
 
-func TestGrantByUserIDWithEmptyResponse(t *testing.T) {
+// A grant that was made is a success, whatever the response holds.
+func TestGrantIsReadInEveryForm(t *testing.T) {
 	t.Parallel()
-	got, err := fileshares.New(stub.Answer(`{"result":true}`)).Grants.Set(
-		t.Context(), linkID, fileshares.Grantee{User: "3000000000000000009"}, "view",
-	)
-	if err != nil || got.User != "3000000000000000009" || got.Pending != nil {
-		t.Errorf("%+v, %v", got, err)
+	const bo = api.ID("3000000000000000009")
+	byID, byEmail := fileshares.Grantee{User: bo}, fileshares.Grantee{Email: "bo@example.test"}
+	for _, tc := range []struct {
+		to     fileshares.Grantee
+		answer string
+		want   fileshares.Granted
+	}{
+		{byID, `{"result":true}`, fileshares.Granted{User: bo}},
+		{byEmail, `{"result":true}`, fileshares.Granted{}},
+		{byEmail, `{"result":true,"user":null}`, fileshares.Granted{}},
+		{byEmail, `{"result":true,"user":[],"grant":true}`, fileshares.Granted{}},
+		{byEmail, `{"result":true,"user":{"id":"3000000000000000009"}}`, fileshares.Granted{User: bo}},
+		{byEmail, `{"result":true,"user":"3000000000000000009"}`, fileshares.Granted{User: bo}},
+		{byEmail, `{"result":true,"user":3000000000000000009}`, fileshares.Granted{User: bo}},
+		{byEmail, `{"result":true,"grant":{"user":"3000000000000000009","state":"active"}}`, fileshares.Granted{User: bo}},
+		{byEmail, `{"result":true,"grant":{"state":"pending"}}`, fileshares.Granted{
+			Pending: &fileshares.Grant{State: fileshares.GrantStatePending},
+		}},
+	} {
+		got, err := fileshares.New(stub.Answer(tc.answer)).Grants.Set(t.Context(), linkID, tc.to, "view")
+		if diff := cmp.Diff(&tc.want, got); err != nil || diff != "" {
+			t.Errorf("%s: %v (-want +got):\n%s", tc.answer, err, diff)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package fileshares
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/url"
@@ -94,22 +95,35 @@ func (g *Grants) Set(
 	}
 	form.Set("capability", string(capability))
 	a, err := call.One[struct {
-		User *struct {
-			ID api.ID `json:"id"`
-		} `json:"user"`
-		Grant *Grant `json:"grant"`
+		User  json.RawMessage            `json:"user"`
+		Grant *Grant                     `json:"grant"`
+		Extra map[string]json.RawMessage `json:",embed,unknown"` // the grant was made, whatever the response holds
 	}](ctx, g.c, endpoint.FileSharesGrantsSet(id, api.Form(form)), "", opts)
-	if err != nil {
-		return nil, err
-	}
 	switch {
-	case a.Grant != nil:
+	case err != nil:
+		return nil, err
+	case a.Grant != nil && a.Grant.User == "":
 		return &Granted{Pending: a.Grant}, nil
-	case a.User != nil:
-		return &Granted{User: a.User.ID}, nil
+	case a.Grant != nil:
+		return &Granted{User: a.Grant.User}, nil
 	default: // the response for a user ID is empty
-		return &Granted{User: api.ID(form.Get("user"))}, nil
+		return &Granted{User: cmp.Or(userID(a.User), api.ID(form.Get("user")))}, nil
 	}
+}
+
+// userID returns the ID of a user, which a response holds itself or in a record.
+func userID(user json.RawMessage) api.ID {
+	u, err := call.Value[struct {
+		ID api.ID `json:"id"`
+	}](user)
+	if err == nil {
+		return u.ID
+	}
+	id, err := call.Value[api.ID](user)
+	if err != nil {
+		return ""
+	}
+	return *id
 }
 
 // Revoke revokes a grant, pending or not. It is idempotent: a grant that does
