@@ -370,6 +370,32 @@ func TestAvailableWithoutPages(t *testing.T) {
 	}
 }
 
+// A capability that is not said to be false is not false.
+func TestUnreadableCapabilityIsUnknown(t *testing.T) {
+	t.Parallel()
+	type flags = api.Map[bool]
+	for in, want := range map[string]account.Workspace{
+		`{"a":true,"b":false}`:           {Capabilities: flags{"a": true, "b": false}},
+		`{"a":true,"b":null}`:            {Capabilities: flags{"a": true}},
+		`{"a":"yes","b":0,"c":"off"}`:    {Capabilities: flags{"a": true, "b": false, "c": false}},
+		`{"a":1,"b":null,"c":{"d":[5]}}`: {Capabilities: flags{"a": true}, Extra: rest(`{"c":{"d":[5]}}`)},
+		`{"n":5,"a":false,"s":"maybe"}`:  {Capabilities: flags{"a": false}, Extra: rest(`{"n":5,"s":"maybe"}`)},
+		`{"a":true,"l":[]}`:              {Capabilities: flags{"a": true}, Extra: rest(`{"l":[]}`)},
+		`[]`:                             {},
+		`["can_create_share"]`:           {Extra: rest(`["can_create_share"]`)},
+	} {
+		s := account.New(stub.Answer(`{"result":true,"workspace":{"capabilities":` + in + `}}`))
+		got, err := s.Workspaces.Get(t.Context(), "design")
+		if diff := cmp.Diff(&want, got); err != nil || diff != "" {
+			t.Errorf("%s: %v (-want +got):\n%s", in, err, diff)
+		}
+	}
+}
+
+func rest(capabilities string) map[string]json.RawMessage {
+	return map[string]json.RawMessage{"capabilities": json.RawMessage(capabilities)}
+}
+
 func TestWorkspaceURLs(t *testing.T) {
 	t.Parallel()
 	design, made := &account.Workspace{OrgDomain: "acme", FolderName: "de sign"}, &account.Workspace{FolderName: "a"}

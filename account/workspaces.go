@@ -42,7 +42,9 @@ type Workspace struct {
 	Created api.Time `json:"created,omitzero"`
 	Updated api.Time `json:"updated,omitzero"`
 
-	Capabilities api.Map[bool] `json:"capabilities"` // keyed by the Capability constants; a missing key means unknown
+	// Keyed by the Capability constants. A missing key means unknown: a value that is not
+	// a boolean is in Extra.
+	Capabilities api.Map[bool] `json:"capabilities"`
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // Map is a map[string]V that the platform encodes as [] if it is empty. It decodes
-// [] and null as nil, and encodes as an object.
+// [] and null as nil, and encodes as an object. A boolean that is null is left out.
 //
 // Decoding replaces the content of the map.
 type Map[V any] map[string]V
@@ -39,8 +39,25 @@ func (m *Map[V]) UnmarshalJSON(b []byte) error {
 		}
 		return nil
 	default:
-		return json.Unmarshal(b, (*map[string]V)(m), lenient.Options())
+		err := json.Unmarshal(b, (*map[string]V)(m), lenient.Options())
+		flags, ok := any(m).(*Map[bool])
+		if ok && err == nil && bytes.Contains(b, []byte("null")) {
+			return dropNull(*flags, b)
+		}
+		return err
 	}
+}
+
+// dropNull removes the members that are null in b: they are unknown, and not false.
+func dropNull(m Map[bool], b []byte) error {
+	var members map[string]jsontext.Value
+	err := json.Unmarshal(b, &members, lenient.Options())
+	for name, value := range members {
+		if value.Kind() == 'n' {
+			delete(m, name)
+		}
+	}
+	return err
 }
 
 // Bool is a boolean that the platform may also encode as "yes" or "no", as "true" or

@@ -5,6 +5,7 @@ import (
 	"encoding"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -115,6 +116,9 @@ func (c *converter) value(dec *jsontext.Decoder, v any) error {
 		return errSkip // use the default decoding
 	}
 	if t.kind == reflect.Map && t.own && kind == '{' { // its own method would not use c
+		if to.Type().Elem().Kind() == reflect.Bool {
+			return c.flags(dec, to)
+		}
 		plain := reflect.PointerTo(reflect.MapOf(to.Type().Key(), to.Type().Elem()))
 		return json.UnmarshalDecode(dec, to.Addr().Convert(plain).Interface())
 	}
@@ -197,16 +201,56 @@ func (c *converter) unreadable(dec *jsontext.Decoder, to reflect.Value, raw json
 	if isEmptyList(raw) || element(to.Type()) == reflect.TypeFor[api.Secret]() {
 		return nil
 	}
-	if frame := c.frames[dec.StackDepth()]; frame.IsValid() {
-		if extra := extraOf(frame); extra.IsValid() {
-			if extra.IsNil() {
-				extra.Set(reflect.MakeMap(extra.Type()))
-			}
-			name := dec.StackPointer().LastToken()
-			extra.SetMapIndex(reflect.ValueOf(name), reflect.ValueOf(raw.Clone()).Convert(extra.Type().Elem()))
-		}
-	}
+	c.keep(dec, raw)
 	return nil
+}
+
+// keep stores raw in Extra, under the name of the value that was read last.
+func (c *converter) keep(dec *jsontext.Decoder, raw jsontext.Value) {
+	frame := c.frames[dec.StackDepth()]
+	if !frame.IsValid() {
+		return
+	}
+	if extra := extraOf(frame); extra.IsValid() {
+		if extra.IsNil() {
+			extra.Set(reflect.MakeMap(extra.Type()))
+		}
+		name := dec.StackPointer().LastToken()
+		extra.SetMapIndex(reflect.ValueOf(name), reflect.ValueOf(raw.Clone()).Convert(extra.Type().Elem()))
+	}
+}
+
+// flags decodes a map of booleans. A value that is not one is left out, because false
+// would be a statement of the server, and kept in Extra unless it is null.
+func (c *converter) flags(dec *jsontext.Decoder, to reflect.Value) error {
+	raw, err := dec.ReadValue()
+	if err != nil {
+		return err
+	}
+	var members map[string]jsontext.Value
+	if err := json.Unmarshal(raw, &members, strict); err != nil {
+		return err
+	}
+	to.Set(reflect.MakeMap(to.Type()))
+	maps.DeleteFunc(members, func(name string, value jsontext.Value) bool {
+		flag := reflect.New(to.Type().Elem())
+		if value.Kind() == 'n' {
+			return true
+		}
+		if json.Unmarshal(value, flag.Interface(), strict, c.scalars) != nil {
+			return false
+		}
+		to.SetMapIndex(reflect.ValueOf(name), flag.Elem())
+		return true
+	})
+	if len(members) == 0 {
+		return nil
+	}
+	rest, err := json.Marshal(members, json.Deterministic(true), strict)
+	if err == nil {
+		c.keep(dec, rest)
+	}
+	return err
 }
 
 // required reports whether the value that was read last, of documented type t,
