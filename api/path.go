@@ -21,8 +21,9 @@ type Route struct {
 //	api.Path("/current/event/{event_id}/details/", id)
 //
 // Every segment is escaped, so an argument cannot change the path. A segment that is
-// blank or consists of dots would mean another endpoint: sending such a Route fails
-// with an [*InputError] for the placeholder.
+// blank or consists of dots would mean another endpoint, and so would a reserved word in
+// the place of an organization: sending such a Route fails with an [*InputError] for the
+// placeholder.
 func Path(template string, segments ...string) Route {
 	if len(segments) == 0 && !strings.Contains(template, "{") {
 		return Route{template: template, path: template}
@@ -38,8 +39,8 @@ func Path(template string, segments ...string) Route {
 			r.err = &InputError{Field: "path", Rule: "must have a placeholder for each segment", Got: template}
 			return r
 		}
-		if t := strings.TrimSpace(s); t == "" || t == "." || t == ".." {
-			r.err = &InputError{Field: name, Rule: "must not be blank or consist of dots", Got: strconv.Quote(s)}
+		if rule := refusal(name, strings.TrimSpace(s)); rule != "" {
+			r.err = &InputError{Field: name, Rule: rule, Got: strconv.Quote(s)}
 			return r
 		}
 		path.WriteString(before)
@@ -56,6 +57,22 @@ func Path(template string, segments ...string) Route {
 		r.escaped = escape(template, segments)
 	}
 	return r
+}
+
+// refusal returns the rule that a segment breaks in the place of a placeholder, "" if
+// there is none.
+func refusal(placeholder, segment string) string {
+	switch {
+	case segment == "", segment == ".", segment == "..":
+		return "must not be blank or consist of dots"
+	case placeholder != "org_id":
+		return ""
+	}
+	switch strings.ToLower(segment) {
+	case "create", "transfer", "billing", "assets": // these are paths of their own
+		return "must not be a reserved word"
+	}
+	return ""
 }
 
 // PathList is [Path] for an endpoint whose last placeholder accepts several segments.

@@ -93,6 +93,9 @@ func TestPathRejectsInvalidInput(t *testing.T) {
 		many, few = "must have a placeholder for each segment", "must have a segment for each placeholder"
 	)
 	segment := func(got string) api.InputError { return api.InputError{Field: "event_id", Rule: rule, Got: got} }
+	reserved := func(got string) api.InputError {
+		return api.InputError{Field: "org_id", Rule: "must not be a reserved word", Got: got}
+	}
 	path := func(rule, got string) api.InputError { return api.InputError{Field: "path", Rule: rule, Got: got} }
 	for name, tc := range map[string]struct {
 		template string
@@ -105,6 +108,8 @@ func TestPathRejectsInvalidInput(t *testing.T) {
 		"a dot":              {"/{event_id}/", []string{"."}, segment(`"."`)},
 		"dots":               {"/{a}/{event_id}/", []string{"1", ".."}, segment(`".."`)},
 		"dots among blanks":  {"/{event_id}/", []string{" .. "}, segment(`" .. "`)},
+		"a reserved word":    {"/{org_id}/", []string{"billing"}, reserved(`"billing"`)},
+		"reserved, spaced":   {"/{org_id}/{a}/", []string{" Create ", "1"}, reserved(`" Create "`)},
 		"a segment too many": {"/{a}/", []string{"1", "2"}, path(many, "/{a}/")},
 		"a segment too few":  {"/{a}/{b}/", []string{"1"}, path(few, "/{a}/{b}/")},
 		"no segment at all":  {"/{a}/", nil, path(few, "/{a}/")},

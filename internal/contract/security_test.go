@@ -791,6 +791,40 @@ func TestIdentifiersStayInTheirSegment(t *testing.T) {
 	}
 }
 
+// A word that is a path of its own is not sent in place of an organization.
+func TestReservedWordsAreNotOrganizations(t *testing.T) {
+	t.Parallel()
+	w := always(200, whole)
+	client, _ := clientOn(t, w)
+	sent := func(method reflect.Value, org string) bool {
+		w.seen = nil
+		invoke(method, arguments(method.Type(), reflect.ValueOf(t.Context()), org)...)
+		return len(w.seen) > 0
+	}
+	methods := 0
+	eachMethod(t, client, func(op string, rows []row, method reflect.Value) {
+		other := func(r row) bool { return !strings.HasPrefix(r.path, "/current/org/{org_id}/") }
+		if slices.ContainsFunc(rows, other) || !sent(method, "acme") {
+			return
+		}
+		methods++
+		for _, word := range []string{"create", "transfer", "billing", "assets", "Billing"} {
+			if sent(method, word) {
+				t.Errorf("%s sends %s", op, word)
+			}
+		}
+	})
+	if methods < 20 {
+		t.Errorf("%d methods were called", methods)
+	}
+	for _, word := range []string{"create", "assets"} {
+		w.seen = nil
+		if _, err := client.Assets.List(t.Context(), api.Org(api.ID(word))); err == nil || len(w.seen) > 0 {
+			t.Errorf("the pictures of %s: %v", word, err)
+		}
+	}
+}
+
 // eachMethod calls f with every method of a client that has rows.
 func eachMethod(t *testing.T, client *fastio.Client, f func(op string, rows []row, method reflect.Value)) {
 	t.Helper()
