@@ -55,7 +55,7 @@ type CreateOrgRequest struct {
 func (o *Orgs) Create(ctx context.Context, r CreateOrgRequest, opts ...api.CallOption) (*Org, error) {
 	f := fields{form.New("account.Orgs.Create")}
 	f.domain("domain", r.Domain)
-	f.Line(minOrgName, maxName)("name", r.Name)
+	f.name(minOrgName)("name", r.Name)
 	form.Given("description", r.Description, f.Line(minDescription, maxDescription))
 	form.Word(&f.Fields, "industry", r.Industry)
 	form.Given("billing_email", r.BillingEmail, f.address)
@@ -110,7 +110,7 @@ const (
 func (o *Orgs) Update(ctx context.Context, org api.ID, r UpdateOrgRequest, opts ...api.CallOption) error {
 	f := fields{form.New("account.Orgs.Update")}
 	change(&f, "domain", r.Domain, f.domain)
-	change(&f, "name", r.Name, f.Line(minOrgName, maxName))
+	change(&f, "name", r.Name, f.name(minOrgName))
 	clearable(&f, "description", r.Description, f.Line(minDescription, maxDescription))
 	change(&f, "industry", r.Industry, func(field string, value Industry) { f.word(field, string(value)) })
 	change(&f, "billing_email", r.BillingEmail, f.address)
@@ -213,8 +213,11 @@ func (f *fields) domain(field, domain string) {
 		f.Refuse(field, "must hold only a-z, 0-9 and hyphens", strconv.Quote(domain))
 	case strings.Trim(domain, "-") != domain:
 		f.Refuse(field, "must not begin or end with a hyphen", strconv.Quote(domain))
-	case slices.Contains([]string{"create", "transfer", "billing", "assets", form.Null}, domain): // in paths
-		f.Refuse(field, "must not be a reserved word", strconv.Quote(domain))
+	}
+	f.NotNull(field, domain)
+	inPath := api.Path("/org/{org_id}/", domain).Err()
+	if e, reserved := errors.AsType[*api.InputError](inPath); reserved {
+		f.Refuse(field, e.Rule, e.Got)
 	}
 }
 

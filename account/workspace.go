@@ -62,7 +62,7 @@ func (w *Workspaces) Create(
 ) (*Workspace, error) {
 	f := fields{form.New("account.Workspaces.Create")}
 	f.folderName("folder_name", r.FolderName)
-	f.Line(minName, maxName)("name", r.Name)
+	f.name(minName)("name", r.Name)
 	form.Given("description", r.Description, f.Line(minDescription, maxDescription))
 	f.Flag(fieldIntelligence, r.Intelligence)
 	f.Flag(fieldExtraction, r.MetadataExtraction)
@@ -111,7 +111,7 @@ type UpdateRequest struct {
 func (w *Workspaces) Update(ctx context.Context, id api.ID, r UpdateRequest, opts ...api.CallOption) error {
 	f := fields{form.New("account.Workspaces.Update")}
 	change(&f, "folder_name", r.FolderName, f.folderName)
-	change(&f, "name", r.Name, f.Line(minName, maxName))
+	change(&f, "name", r.Name, f.name(minName))
 	clearable(&f, "description", r.Description, f.Line(minDescription, maxDescription))
 	change(&f, fieldIntelligence, r.Intelligence, f.flag)
 	change(&f, fieldExtraction, r.MetadataExtraction, f.flag)
@@ -214,7 +214,16 @@ func (f *fields) permission(field string, p Permission) {
 	f.Set(field, string(p))
 }
 
+// name returns a setter for a name.
+func (f *fields) name(least int) func(field, name string) {
+	return func(field, name string) {
+		f.NotNull(field, name)
+		f.Line(least, maxName)(field, name)
+	}
+}
+
 func (f *fields) folderName(field, name string) {
+	f.NotNull(field, name)
 	f.Line(minFolderName, maxFolderName)(field, name)
 	if strings.ContainsFunc(name, func(r rune) bool { return r != '-' && !unicode.IsLetter(r) && !unicode.IsNumber(r) }) {
 		f.Refuse(field, "must hold only letters, digits and hyphens", strconv.Quote(name))

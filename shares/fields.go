@@ -27,11 +27,8 @@ func word[T ~string](f *fields, field string, value T) { form.Word(&f.Fields, fi
 func (f *fields) text(least, most int) func(field, value string) {
 	line := f.Line(least, most)
 	return func(field, value string) {
-		trimmed := strings.TrimSpace(value)
-		if strings.EqualFold(trimmed, form.Null) {
-			f.Refuse(field, "must not be the reserved word null", strconv.Quote(value))
-		}
-		line(field, trimmed)
+		f.NotNull(field, value)
+		line(field, strings.TrimSpace(value))
 		line(field, value)
 	}
 }

@@ -80,6 +80,13 @@ func (f *Fields) Line(least, most int) func(field, value string) {
 // Null clears a field, so it is rejected as a text.
 const Null = "null"
 
+// NotNull rejects the word null, which clears a field.
+func (f *Fields) NotNull(field, value string) {
+	if strings.EqualFold(strings.TrimSpace(value), Null) {
+		f.Refuse(field, "must not be the reserved word null", strconv.Quote(value))
+	}
+}
+
 // Word sets a field to one of a set of values. "" leaves the field out.
 func Word[T ~string](f *Fields, field string, value T) {
 	switch text := string(value); {

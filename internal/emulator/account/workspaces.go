@@ -186,10 +186,12 @@ const workspaceFields = "folder_name name description intelligence metadata_extr
 func (h *Handlers) readWorkspace(c *wire.Call, w *world.Workspace, create bool) {
 	if name, given := c.Field("folder_name"); given || create {
 		h.checkFolderName(c, "folder_name", name)
+		c.Check.InvalidIf(name == wire.Null, "folder_name", "It cannot be cleared.")
 		w.FolderName = name
 	}
 	if name, given := c.Field("name"); given || create {
 		c.Check.Text("name", name, 2, 100)
+		c.Check.InvalidIf(name == wire.Null, "name", "It cannot be cleared.")
 		w.Name = name
 	}
 	if text, given := c.Field("description"); given {
