@@ -53,6 +53,7 @@ func (h *Handlers) profileRoutes() []*wire.Route {
 		wire.Post("account.ValidateEmail", "/current/user/email/validate/", h.validateEmail, wire.Visit,
 			wire.Form("email email_token")),
 		wire.Get("account.Me", "/current/user/me/details/", wire.Checked(h.me), wire.Params(wire.ByLevel)),
+		wire.Get("account.Me", "/current/user/details/", wire.Checked(h.me), wire.Params(wire.ByLevel)),
 		wire.Get("account.Users.Get", "/current/user/{user_id}/details/", wire.Checked(h.userDetails),
 			wire.Detail("user_id")),
 		wire.Get("account.Users.Search", "/current/users/search/", wire.Checked(h.searchUsers), wire.Query("search")),
@@ -115,7 +116,7 @@ func (h *Handlers) UserObject(id, viewer string, lv wire.Level) wire.Object {
 	r.Put(wire.Terse, "account_type", u.Value.AccountType)
 	r.Put(wire.Terse, "first_name", u.Value.FirstName)
 	r.Put(wire.Terse, "last_name", u.Value.LastName)
-	r.Put(wire.Terse, "profile_pic", nil)
+	r.Put(wire.Terse, "profile_pic", h.AssetOf(id, "profile_pic"))
 	r.Put(wire.Standard, "email_address", u.Value.Email)
 	r.Put(wire.Standard, "status", "active")
 	r.Put(wire.Standard, "created", wire.Stamp(u.Created))

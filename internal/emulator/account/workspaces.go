@@ -48,7 +48,7 @@ func (h *Handlers) workspaceObject(id, viewer string, lv wire.Level) wire.Object
 	r.Put(wire.Standard, "archived", w.Value.Archived)
 	r.Put(wire.Standard, "created", wire.Stamp(w.Created))
 	r.Put(wire.Standard, "updated", wire.Stamp(w.Created))
-	r.Put(wire.Full, "logo", nil)
+	r.Put(wire.Full, "logo", h.AssetOf(id, "logo"))
 	r.Put(wire.Full, "intelligence", !w.Value.NoIntelligence)
 	r.Put(wire.Full, "metadata_extraction", !w.Value.NoExtraction)
 	r.Put(wire.Full, "accent_color", wire.Parsed(w.Value.AccentColor))

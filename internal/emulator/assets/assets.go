@@ -16,17 +16,10 @@ import (
 )
 
 // Handlers handles the calls of the area.
-type Handlers struct {
-	*world.World
-
-	pictures map[place]*world.Node
-}
-
-// place is the place of a picture.
-type place struct{ profile, name string }
+type Handlers struct{ *world.World }
 
 // New returns the handlers of a world.
-func New(w *world.World) *Handlers { return &Handlers{World: w, pictures: map[place]*world.Node{}} }
+func New(w *world.World) *Handlers { return &Handlers{w} }
 
 // Codes of assets, all of them invented.
 const (
@@ -93,16 +86,20 @@ func (h *Handlers) profileOfPath(kind string, need wire.Mode) func(*wire.Call) (
 
 func (h *Handlers) list(_ *wire.Call, profile string) (wire.Object, error) {
 	return rows(wire.Filter(names(h.KindOf(profile)), func(name string) bool {
-		return h.pictures[place{profile, name}] != nil
+		return h.Assets[world.AssetKey{Profile: profile, Name: name}] != nil
 	})), nil
 }
 
 func (h *Handlers) read(c *wire.Call, profile string) (wire.Object, error) {
-	p := h.pictures[place{profile, c.Segment("asset_name")}]
+	p := h.Assets[keyOf(c, profile)]
 	if p == nil {
 		return nil, wire.NoSuch(codeNoPicture, "picture")
 	}
-	return world.ServeVersion(c, p, p.Current())
+	return world.ServeVersion(c, p.Node, p.Current())
+}
+
+func keyOf(c *wire.Call, profile string) world.AssetKey {
+	return world.AssetKey{Profile: profile, Name: c.Segment("asset_name")}
 }
 
 func (h *Handlers) upload(c *wire.Call, profile string) (wire.Object, error) {
@@ -118,7 +115,8 @@ func (h *Handlers) upload(c *wire.Call, profile string) (wire.Object, error) {
 	}
 	p := &world.Node{Kind: world.KindFile, Name: file, MimeType: http.DetectContentType(content)}
 	h.AddVersion(p, world.Version{Content: string(content), Created: h.Now()})
-	h.pictures[place{profile, name}] = p
+	at := wire.Issuer(c.Request) + h.Prefix() + "/current/" + kind + "/" + profile + "/assets/" + name + "/read/"
+	h.Assets[keyOf(c, profile)] = &world.Asset{Node: p, Address: at}
 	h.changed(c, profile)
 	return nil, nil
 }
@@ -142,11 +140,11 @@ func part(c *wire.Call) (name string, content []byte, err error) {
 }
 
 func (h *Handlers) remove(c *wire.Call, profile string) (wire.Object, error) {
-	at := place{profile, c.Segment("asset_name")}
-	if h.pictures[at] == nil {
+	at := keyOf(c, profile)
+	if h.Assets[at] == nil {
 		return nil, wire.NoSuch(codeNoPicture, "picture")
 	}
-	delete(h.pictures, at)
+	delete(h.Assets, at)
 	h.changed(c, profile)
 	return nil, nil
 }

@@ -63,6 +63,7 @@ type World struct {
 	Directory
 
 	Blobs       *blob.Store // contents of uploads
+	Assets      map[AssetKey]*Asset
 	Nodes       map[string]*Node
 	NodeList    []string
 	Invitations []*Invitation // by creation
@@ -100,6 +101,7 @@ func New(o Options) *World {
 			Credentials: map[string]*wire.Credential{},
 			Credits:     map[string]int{},
 		},
+		Assets: map[AssetKey]*Asset{},
 		Nodes:  map[string]*Node{},
 		Log:    newLog(o.Seed, o.Events.Order),
 		OnUser: func(User) {},

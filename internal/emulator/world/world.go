@@ -241,6 +241,24 @@ func (w *Directory) ProfileName(id string) string {
 	return ""
 }
 
+// AssetKey names a picture of a profile.
+type AssetKey struct{ Profile, Name string }
+
+// Asset is a picture of a profile, such as a logo.
+type Asset struct {
+	*Node
+
+	Address string
+}
+
+// AssetOf renders the address of a picture, null if there is none.
+func (w *World) AssetOf(profileID, name string) any {
+	if p := w.Assets[AssetKey{profileID, name}]; p != nil {
+		return p.Address
+	}
+	return nil
+}
+
 // Slug returns the folder form of a name: at least four letters, digits, hyphens.
 func Slug(name string) string {
 	folded := strings.Map(func(r rune) rune {
