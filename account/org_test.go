@@ -4,12 +4,14 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/account"
@@ -230,5 +232,49 @@ func TestFirstInvalidFieldIsNamed(t *testing.T) {
 				})),
 			},
 		})
+	}
+}
+
+// Every member of an organization that a document names has a field.
+func TestOrgHasEveryDocumentedMember(t *testing.T) {
+	t.Parallel()
+	raw := json.RawMessage(`{"a":[1]}`)
+	at := api.Time{Time: time.Date(2026, time.March, 2, 9, 30, 0, 0, time.UTC)}
+	want := account.Org{
+		ID: "4012345678901234567", Domain: "acme", Name: "Acme", Description: "Engines, to order",
+		Logo: "https://a.test/logo", Member: true, UserStatus: "joined", UserRole: account.RoleAdmin,
+		Owner: "3012345678901234567", Plan: account.PlanGrowth, Subscriber: new(true), Closed: true,
+		Locked: new(true), Suspended: new(false), Capabilities: api.Map[bool]{"can_create_workspace": true},
+		Homepage: "https://a.test", Facebook: "https://f.test", Twitter: "https://t.test",
+		Instagram: "https://i.test", YouTube: "https://y.test", Industry: "retail",
+		BackgroundMode: account.BackgroundModeFixed, UseBackground: new(true), BillingEmail: "bills@a.test",
+		ManageMembers: account.OrgPermissionOwner, AuthDomain: "a.test", EncryptionKey: api.NewSecret(canary),
+		Created: at, Updated: at, Parent: raw, CustomDomain: raw, AccentColor: raw, BackgroundColor: raw,
+		OwnerDefined: raw, DMCA: raw, Platform: raw, Storage: raw, TrialCredits: raw,
+	}
+	const answer = `{"result":true,"org":{
+		"id":"4012345678901234567","domain":"acme","name":"Acme","description":"Engines, to order",
+		"logo":"https://a.test/logo","member":true,"user_status":"joined","user_permission":"admin",
+		"owner":"3012345678901234567","plan":"growth","subscriber":true,"closed":true,"locked":true,"suspended":false,
+		"capabilities":{"can_create_workspace":true},"homepage":"https://a.test","facebook":"https://f.test",
+		"twitter":"https://t.test","instagram":"https://i.test","youtube":"https://y.test","industry":"retail",
+		"background_mode":"fixed","use_background":true,"billing_email":"bills@a.test",
+		"perm_member_manage":"Owner only","perm_auth_domains":"a.test","encryption_key":"` + canary + `",
+		"created":"2026-03-02 09:30:00 UTC","updated":"2026-03-02 09:30:00 UTC",
+		"parent":{"a":[1]},"custom_domain":{"a":[1]},"accent_color":{"a":[1]},"background_color":{"a":[1]},
+		"owner_defined":{"a":[1]},"dmca":{"a":[1]},"platform":{"a":[1]},"storage":{"a":[1]},
+		"subscriber_trial_credits":{"a":[1]}}}`
+	got, err := account.New(stub.Answer(answer)).Orgs.Get(t.Context(), "acme")
+	if err != nil || got.EncryptionKey.Reveal() != canary {
+		t.Fatal(got, err)
+	}
+	if diff := cmp.Diff(&want, got, cmpopts.IgnoreTypes(api.Secret{})); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	v := reflect.ValueOf(got).Elem()
+	for field, value := range v.Fields() {
+		if value.IsZero() != (field.Name == "Extra") {
+			t.Errorf("%s is %v", field.Name, value)
+		}
 	}
 }

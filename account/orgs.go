@@ -20,19 +20,27 @@ type Orgs struct {
 	TransferTokens *TransferTokens // with which an agent hands an organization to a person
 }
 
-// Org is an organization. Which fields are set depends on the level of output.
+// Org is an organization. Which fields are set depends on the level of output, and on
+// the role of the caller.
 type Org struct {
 	ID          api.ID `json:"id"`
 	Domain      string `json:"domain"` // accepted in place of ID
 	Name        string `json:"name"`
 	Description string `json:"description"`
-	Logo        string `json:"logo"`        // a URL; "" means none
-	Member      bool   `json:"member"`      // false if the account only has access to one of its workspaces
-	UserStatus  string `json:"user_status"` // the caller's relation to it
-	Owner       api.ID `json:"owner"`       // "" means unknown (assumed name)
-	Plan        Plan   `json:"plan"`
-	Subscriber  *bool  `json:"subscriber"` // false until a plan is chosen; nil means unknown
-	Closed      bool   `json:"closed"`     // see [Orgs.Close]
+	Logo        string `json:"logo"`            // a URL; "" means none
+	Member      bool   `json:"member"`          // false if the account only has access to one of its workspaces
+	UserStatus  string `json:"user_status"`     // the caller's relation to it
+	UserRole    Role   `json:"user_permission"` // of the caller; "" means none or unknown
+	Owner       api.ID `json:"owner"`           // "" means unknown (assumed name)
+	Plan        Plan   `json:"plan"`            // "" until one is chosen, or unknown
+	Subscriber  *bool  `json:"subscriber"`      // false until a plan is chosen; nil means unknown
+	Closed      bool   `json:"closed"`          // see [Orgs.Close]
+	Locked      *bool  `json:"locked"`          // nil means unknown
+	Suspended   *bool  `json:"suspended"`       // nil means unknown
+
+	// What the caller may do, by names that are not documented. A missing key means
+	// unknown: a value that is not a boolean is in Extra.
+	Capabilities api.Map[bool] `json:"capabilities"`
 
 	Homepage       string         `json:"homepage"`        // a URL; "" means none
 	Facebook       string         `json:"facebook"`        // as Homepage (assumed name)
@@ -52,6 +60,17 @@ type Org struct {
 	EncryptionKey api.Secret `json:"encryption_key"` // for the owner only; "" means unknown
 	Created       api.Time   `json:"created,omitzero"`
 	Updated       api.Time   `json:"updated,omitzero"`
+
+	// In undocumented forms.
+	Parent          json.RawMessage `json:"parent,omitzero"`
+	CustomDomain    json.RawMessage `json:"custom_domain,omitzero"`
+	AccentColor     json.RawMessage `json:"accent_color,omitzero"`
+	BackgroundColor json.RawMessage `json:"background_color,omitzero"` // (assumed name)
+	OwnerDefined    json.RawMessage `json:"owner_defined,omitzero"`
+	DMCA            json.RawMessage `json:"dmca,omitzero"`
+	Platform        json.RawMessage `json:"platform,omitzero"`
+	Storage         json.RawMessage `json:"storage,omitzero"` // for the owner only
+	TrialCredits    json.RawMessage `json:"subscriber_trial_credits,omitzero"`
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }

@@ -28,6 +28,8 @@ type Workspace struct {
 	Name        string `json:"name"`
 	FolderName  string `json:"folder_name"` // accepted in place of ID
 	Description string `json:"description"`
+	Logo        string `json:"logo"`  // a URL; "" means none
+	Owner       api.ID `json:"owner"` // "" means unknown (assumed name)
 	OrgID       api.ID `json:"org_id"`
 	OrgDomain   string `json:"org_domain"`
 	UserStatus  string `json:"user_status"` // the caller's relation to it
@@ -45,6 +47,12 @@ type Workspace struct {
 	// Keyed by the Capability constants. A missing key means unknown: a value that is not
 	// a boolean is in Extra.
 	Capabilities api.Map[bool] `json:"capabilities"`
+
+	// In undocumented forms.
+	AccentColor      json.RawMessage `json:"accent_color,omitzero"`      // (assumed name)
+	BackgroundColor1 json.RawMessage `json:"background_color1,omitzero"` // (assumed name)
+	BackgroundColor2 json.RawMessage `json:"background_color2,omitzero"` // (assumed name)
+	OwnerDefined     json.RawMessage `json:"owner_defined,omitzero"`     // (assumed name)
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }

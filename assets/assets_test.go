@@ -90,3 +90,53 @@ func TestReplacedPictureIsNotMixed(t *testing.T) {
 	}
 	_ = d.Close()
 }
+
+// A picture that was uploaded is in the details of its profile, until it is deleted.
+func TestPictureIsInTheDetails(t *testing.T) {
+	t.Parallel()
+	s := fastiotest.New()
+	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"}).ID
+	s.SetMember(room, s.User().ID, fastiotest.Admin)
+	client, ctx := s.Client(t), t.Context()
+	for _, tc := range []struct {
+		of      api.Profile
+		name    assets.Name
+		details func() (string, error)
+	}{
+		{api.User(s.User().ID), assets.NameProfilePic, func() (string, error) {
+			u, err := client.Account.Me(ctx)
+			return u.ProfilePic, err
+		}},
+		{api.Org(s.Org().ID), assets.NameLogo, func() (string, error) {
+			o, err := client.Account.Orgs.Get(ctx, s.Org().ID)
+			return o.Logo, err
+		}},
+		{api.Org(s.Org().ID), assets.NameLogo, func() (string, error) {
+			o, err := client.Account.Orgs.GetPublic(ctx, s.Org().ID)
+			return o.Logo, err
+		}},
+		{api.Workspace(room), assets.NameLogo, func() (string, error) {
+			w, err := client.Account.Workspaces.Get(ctx, room)
+			return w.Logo, err
+		}},
+	} {
+		before, err := tc.details()
+		if err != nil || before != "" {
+			t.Errorf("%s before: %q, %v", tc.of, before, err)
+		}
+		if err := client.Assets.Upload(ctx, tc.of, tc.name, "a.png", strings.NewReader("picture")); err != nil {
+			t.Fatal(err)
+		}
+		set, err := tc.details()
+		path := "/current/" + string(tc.of.Kind) + "/" + string(tc.of.ID) + "/assets/" + string(tc.name) + "/read/"
+		if err != nil || !strings.HasPrefix(set, "http") || !strings.HasSuffix(set, path) {
+			t.Errorf("%s: %q, %v", tc.of, set, err)
+		}
+		if err := client.Assets.Delete(ctx, tc.of, tc.name); err != nil {
+			t.Fatal(err)
+		}
+		if after, err := tc.details(); err != nil || after != "" {
+			t.Errorf("%s after: %q, %v", tc.of, after, err)
+		}
+	}
+}

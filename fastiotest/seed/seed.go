@@ -123,6 +123,8 @@ type Org[P ~string] struct {
 	ManageMembers   string      `json:"manage_members,omitzero" enum:"org_managers"`  // "" means "Member or above"
 	AuthDomain      string      `json:"auth_domain,omitzero"`                         // users with such an address may join it
 	Closed          bool        `json:"closed,omitzero"`
+	Locked          bool        `json:"locked,omitzero"`     // reported, without an effect
+	Suspended       bool        `json:"suspended,omitzero"`  // reported, without an effect
 	NoSharing       bool        `json:"no_sharing,omitzero"` // its policy allows no new shares
 
 	Industry     string `json:"industry,omitzero"` // "" means unspecified

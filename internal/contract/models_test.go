@@ -49,8 +49,6 @@ var unmodeled = map[string][]string{
 	"fastio.Health":             {"current_api_version", "system"}, // undocumented
 	"activity.Intent":           {"current_api_version", "status"},
 	"account.User":              {"status", "two_factor"},
-	"account.Org":               {"accent_color", "background_color", "capabilities", "owner_defined"},
-	"account.Workspace":         {"accent_color", "background_color1", "background_color2", "logo", "owner", "owner_defined"},
 	"account.Available":         {"current_api_version", "profiles", "status"}, // undocumented
 	"account.IndustryList":      {"current_api_version", "status"},
 	"account.TransferTokenPage": {"current_api_version", "status"},

@@ -98,13 +98,13 @@ func (h *Handlers) publicKey() string { return "pk_" + hex.EncodeToString(h.Sign
 // billingDetails returns the subscription, or the payment that is left. The names of the
 // members other than the period are assumed.
 func (h *Handlers) billingDetails(_ *wire.Call, id string) (wire.Object, error) {
-	plan := PlanNamed(h.Orgs[id].Value.Plan)
-	o := wire.Object{
-		{"customer", wire.Object{{"id", "cus_" + id}}},
-		{"plan", wire.Object{{"id", plan.id("monthly")}, {"name", plan.name}}},
+	unpaid, intent := h.Orgs[id].Value.Unsubscribed, h.intents[id]
+	var chosen any
+	if plan := PlanNamed(h.Orgs[id].Value.Plan); !unpaid || intent != nil {
+		chosen = wire.Object{{"id", plan.id("monthly")}, {"name", plan.name}}
 	}
-	if h.Orgs[id].Value.Unsubscribed {
-		intent := h.intents[id]
+	o := wire.Object{{"customer", wire.Object{{"id", "cus_" + id}}}, {"plan", chosen}}
+	if unpaid {
 		return append(o, wire.Member{"subscription", nil}).With(intent != nil, "setup_intent", intent).
 			With(intent != nil, "public_key", h.publicKey()), nil
 	}

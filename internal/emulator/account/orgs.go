@@ -2,6 +2,7 @@ package account
 
 import (
 	"cmp"
+	"encoding/hex"
 	"net/http"
 	"slices"
 	"strings"
@@ -47,54 +48,77 @@ func (h *Handlers) guestOf(orgID, userID string) bool {
 		func(id string) bool { return h.OrgOf(id) == orgID && h.Role(id, userID) != "" })
 }
 
+// orgObject renders an organization. Members whose form is not documented are null.
 func (h *Handlers) orgObject(id, viewer string, lv wire.Level) wire.Object {
-	o := h.Orgs[id]
+	o := &h.Orgs[id].Value
 	role := h.Role(id, viewer)
 	r := wire.Row{Level: lv}
-	r.Put(wire.Terse, "id", wire.ProfileID(id))
-	r.Put(wire.Terse, "domain", o.Value.Domain)
-	r.Put(wire.Terse, "name", o.Value.Name)
-	r.Put(wire.Terse, "logo", nil)
-	r.Put(wire.Standard, "description", wire.Optional(o.Value.Description))
-	r.Put(wire.Standard, "owner", wire.OptionalProfile(o.Value.Owner))
+	h.putName(&r, o)
+	r.Put(wire.Standard, "description", wire.Optional(o.Description))
+	r.Put(wire.Standard, "owner", wire.OptionalProfile(o.Owner))
 	r.Put(wire.Standard, "member", role != "")
+	r.Put(wire.Standard, "user_permission", wire.Optional(string(role)))
 	status := cmp.Or(string(role), "none")
 	if role == "" && h.invited(id, viewer) {
 		status = "invited"
 	}
 	r.Put(wire.Standard, "user_status", status)
-	r.Put(wire.Standard, "closed", o.Value.Closed)
-	r.Put(wire.Standard, "subscriber", !o.Value.Unsubscribed)
-	r.Put(wire.Standard, "homepage", wire.Optional(o.Value.Homepage))
-	r.Put(wire.Standard, "created", wire.Stamp(o.Created))
-	r.Put(wire.Standard, "updated", wire.Stamp(o.Created))
-	r.Put(wire.Full, "plan", PlanNamed(o.Value.Plan).name)
-	r.Put(wire.Full, "accent_color", wire.Parsed(o.Value.AccentColor))
-	r.Put(wire.Full, "capabilities", wire.Object{{"can_create_workspace", world.Rank(role) >= world.Rank(world.Member)}})
-	if world.Rank(role) >= world.Rank(world.Admin) {
-		h.putSettings(&r, &o.Value)
-	}
+	r.Put(wire.Standard, "closed", o.Closed)
+	r.Put(wire.Standard, "locked", o.Locked)
+	r.Put(wire.Standard, "suspended", o.Suspended)
+	r.Put(wire.Standard, "parent", nil)
+	r.Put(wire.Standard, "plan", wire.Optional(planOf(o)))
+	r.Put(wire.Standard, "subscriber", !o.Unsubscribed)
+	r.Put(wire.Standard, "capabilities", wire.Object{{"can_create_workspace", world.Rank(role) >= world.Rank(world.Member)}})
+	r.Put(wire.Standard, "custom_domain", nil)
+	r.Put(wire.Standard, "accent_color", wire.Parsed(o.AccentColor))
+	r.Put(wire.Standard, "background_color", wire.Parsed(o.BackgroundColor))
+	r.Put(wire.Standard, "background_mode", wire.Optional(o.BackgroundMode))
+	r.Put(wire.Standard, "use_background", o.UseBackground)
+	r.Put(wire.Standard, "homepage", wire.Optional(o.Homepage))
+	r.Put(wire.Standard, "created", wire.Stamp(h.Orgs[id].Created))
+	r.Put(wire.Standard, "updated", wire.Stamp(h.Orgs[id].Created))
+	h.putSettings(&r, o, role)
 	return r.Fields
 }
 
-// putSettings renders what administrators see of an organization.
-func (h *Handlers) putSettings(r *wire.Row, o *world.Org) {
-	for _, m := range []struct{ name, value string }{
-		{"billing_email", o.BillingEmail},
-		{"facebook", o.Facebook},
-		{"twitter", o.Twitter},
-		{"instagram", o.Instagram},
-		{"youtube", o.YouTube},
-		{"background_mode", o.BackgroundMode},
-		{"perm_auth_domains", o.AuthDomain},
-	} {
-		r.Put(wire.Full, m.name, wire.Optional(m.value))
+// putName renders what every viewer sees at any level.
+func (h *Handlers) putName(r *wire.Row, o *world.Org) {
+	r.Put(wire.Terse, "id", wire.ProfileID(o.ID))
+	r.Put(wire.Terse, "domain", o.Domain)
+	r.Put(wire.Terse, "name", o.Name)
+	r.Put(wire.Terse, "logo", h.AssetOf(o.ID, "logo"))
+}
+
+// planOf returns the name of the plan of an organization, "" before one is paid for.
+func planOf(o *world.Org) string {
+	if o.Unsubscribed {
+		return ""
 	}
+	return PlanNamed(o.Plan).name
+}
+
+// putSettings renders the full level: administrators see billing and permissions, the
+// owner storage and keys.
+func (h *Handlers) putSettings(r *wire.Row, o *world.Org, role world.Role) {
 	r.Put(wire.Full, "industry", cmp.Or(o.Industry, "unspecified"))
-	r.Put(wire.Full, "background_color", wire.Parsed(o.BackgroundColor))
-	r.Put(wire.Full, "use_background", o.UseBackground)
+	r.Put(wire.Full, "facebook", wire.Optional(o.Facebook))
+	r.Put(wire.Full, "twitter", wire.Optional(o.Twitter))
+	r.Put(wire.Full, "instagram", wire.Optional(o.Instagram))
+	r.Put(wire.Full, "youtube", wire.Optional(o.YouTube))
 	r.Put(wire.Full, "owner_defined", wire.Parsed(o.OwnerDefined))
-	r.Put(wire.Full, "perm_member_manage", cmp.Or(o.ManageMembers, memberOrAbove))
+	r.Put(wire.Full, "dmca", nil)
+	r.Put(wire.Full, "platform", nil)
+	r.Put(wire.Full, "subscriber_trial_credits", nil)
+	if world.Rank(role) >= world.Rank(world.Admin) {
+		r.Put(wire.Full, "billing_email", wire.Optional(o.BillingEmail))
+		r.Put(wire.Full, "perm_member_manage", cmp.Or(o.ManageMembers, memberOrAbove))
+		r.Put(wire.Full, "perm_auth_domains", wire.Optional(o.AuthDomain))
+	}
+	if role == world.Owner {
+		r.Put(wire.Full, "storage", nil)
+		r.Put(wire.Full, "encryption_key", hex.EncodeToString(h.Sign("encryption "+o.ID)))
+	}
 }
 
 func (h *Handlers) invited(profileID, userID string) bool {
@@ -122,14 +146,11 @@ func (h *Handlers) orgKey() string {
 
 // orgPublic returns the public fields of an organization, which are assumed.
 func (h *Handlers) orgPublic(c *wire.Call, id string) (wire.Object, error) {
-	o := h.Orgs[id]
+	o := &h.Orgs[id].Value
 	r := wire.Row{Level: c.Out.Level}
-	r.Put(wire.Terse, "id", wire.ProfileID(id))
-	r.Put(wire.Terse, "domain", o.Value.Domain)
-	r.Put(wire.Terse, "name", o.Value.Name)
-	r.Put(wire.Terse, "logo", nil)
-	r.Put(wire.Standard, "description", wire.Optional(o.Value.Description))
-	r.Put(wire.Full, "accent_color", nil)
+	h.putName(&r, o)
+	r.Put(wire.Standard, "description", wire.Optional(o.Description))
+	r.Put(wire.Standard, "accent_color", wire.Parsed(o.AccentColor))
 	return wire.Object{{h.orgKey(), r.Fields}}, nil
 }
 
