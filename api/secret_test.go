@@ -8,11 +8,14 @@ import (
 	"fmt"
 	htmltemplate "html/template"
 	"log/slog"
+	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 	"text/template"
 
 	"github.com/go-json-experiment/json"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/fastio-go/fastio/api"
 )
@@ -81,6 +84,15 @@ func TestSecretIsNotPrinted(t *testing.T) {
 			out.Write(b)
 		}
 	}
+	another := api.NewSecret(canary + "-2") // with which a printer of differences looks further than String
+	for _, pair := range [][2]any{
+		{secret, another},
+		{api.Token{AccessToken: secret}, api.Token{AccessToken: another}},
+		{holder{hidden: secret, pointer: &secret}, holder{hidden: another, pointer: &another}},
+		{map[api.Secret]bool{secret: true}, map[api.Secret]bool{another: true}},
+	} {
+		out.WriteString(cmp.Diff(pair[0], pair[1], cmp.Exporter(func(reflect.Type) bool { return true })))
+	}
 	for _, form := range []string{
 		canary, fmt.Sprintf("%x", canary), fmt.Sprintf("%X", canary), fmt.Sprintf("%d", []byte(canary)), canary[:6],
 	} {
@@ -93,6 +105,27 @@ func TestSecretIsNotPrinted(t *testing.T) {
 	}
 	if secret.Reveal() != canary {
 		t.Errorf("the secret is %s", secret.Reveal())
+	}
+}
+
+// A Secret is a value as before it was hidden: equal by its text, also after a collection
+// of garbage, and read without an allocation.
+func TestSecretIsAValue(t *testing.T) { //nolint:paralleltest // it counts allocations of the whole process
+	text := func() string { return strings.Repeat("canary", 3) } // not a constant
+	m := map[api.Secret]int{api.NewSecret(text()): 1}
+	for range 3 {
+		runtime.GC()
+	}
+	if again := api.NewSecret(text()); m[again] != 1 || !again.Equal(api.NewSecret(text())) || again == api.NewSecret("other") {
+		t.Errorf("secrets of one text are not equal: %v", m)
+	}
+	for s := range m {
+		if s.Reveal() != text() {
+			t.Error("the text is gone")
+		}
+		if n := testing.AllocsPerRun(100, func() { _ = s.Reveal() }); n != 0 {
+			t.Errorf("Reveal takes %v allocations", n)
+		}
 	}
 }
 
