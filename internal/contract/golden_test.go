@@ -58,13 +58,14 @@ func (p *printer) render(t *testing.T, e *exchange) string {
 	t.Helper()
 	_, p.call, _ = strings.Cut(e.name, ".")
 	head := []string{e.name}
-	for _, r := range rows(t) {
-		if r.operation == e.request.Op && r.method == e.request.Method {
-			if match := r.pattern().FindStringSubmatch(e.path()); match != nil {
-				head = append(head, match[1:]...)
-				break
-			}
-		}
+	all := rows(t)
+	i := slices.IndexFunc(all, func(r row) bool {
+		return r.operation == e.request.Op && r.method == e.request.Method && r.pattern().MatchString(e.path())
+	})
+	var endpoint row
+	if i >= 0 {
+		endpoint = all[i]
+		head = append(head, endpoint.pattern().FindStringSubmatch(e.path())[1:]...)
 	}
 	text := fill("", head)
 	if sent := e.sent(t); len(sent) > 0 {
@@ -75,14 +76,14 @@ func (p *printer) render(t *testing.T, e *exchange) string {
 		returned = append(returned, p.tokens(v)...)
 	}
 	if e.result.err != nil {
-		returned = append(append(returned, "error"), p.tokens(reflect.ValueOf(e.failure()))...)
+		returned = append(append(returned, "error"), p.tokens(reflect.ValueOf(e.failure(endpoint)))...)
 	}
 	return text + fill("< ", returned)
 }
 
-// failure returns the error of a call, without the operation, status and
-// resource if they are those of the entry, and with "none" for missing ones.
-func (e *exchange) failure() error {
+// failure returns the error of a call, without the operation, status, resource and
+// documentation if they are those of the entry, and with "none" for missing ones.
+func (e *exchange) failure(endpoint row) error {
 	whole, ok := e.result.err.(*api.Error) //nolint:errorlint // unwrapped
 	if !ok {
 		return e.result.err
@@ -98,7 +99,8 @@ func (e *exchange) failure() error {
 		return got
 	}
 	failed.Op = besides(failed.Op, e.op)
-	failed.Resource = besides(failed.Resource, e.request.Method+" "+e.path())
+	failed.Resource = besides(failed.Resource, endpoint.resource())
+	failed.DocumentationURL = besides(failed.DocumentationURL, "https://api.fast.io/llms.txt")
 	switch failed.Status {
 	case e.request.Status:
 		failed.Status = 0

@@ -120,6 +120,20 @@ func (r row) matches(sent *http.Request) bool {
 }
 
 // path returns the path of the request below the base URL.
+// resource returns the name of the endpoint in errors.
+func (r row) resource() string {
+	name := r.method
+	for segment := range strings.SplitSeq(strings.Trim(strings.TrimPrefix(r.path, "/current"), "/"), "/") {
+		name += " "
+		if strings.Contains(segment, "{") {
+			name += "[param]"
+		} else {
+			name += strings.ToUpper(segment[:1]) + segment[1:]
+		}
+	}
+	return name
+}
+
 func (e *exchange) path() string { return strings.TrimPrefix(e.request.Path, "/api") }
 
 func (r row) succeeded(e *exchange) bool {

@@ -359,7 +359,7 @@ func (s *Server) meant(k *wire.Credential, r *http.Request) bool {
 func (s *Server) authenticate(r *http.Request) (*wire.Credential, error) {
 	header := r.Header.Get("Authorization")
 	if header == "" {
-		return nil, wire.Refuse(http.StatusUnauthorized, wire.CodeCredential, "No credential was sent.")
+		return nil, wire.BadCredential()
 	}
 	scheme, token, _ := strings.Cut(header, " ")
 	if !strings.EqualFold(scheme, "Bearer") || !wire.IsToken(token) {
@@ -369,7 +369,7 @@ func (s *Server) authenticate(r *http.Request) (*wire.Credential, error) {
 	defer s.RUnlock()
 	k := s.Credentials[token]
 	if k == nil || k.Revoked || !s.Enabled(k.User) || expired(k, s.Now()) || !s.meant(k, r) {
-		return nil, wire.Refuse(http.StatusUnauthorized, wire.CodeCredential, "The credential is unknown or has ended.")
+		return nil, wire.BadCredential()
 	}
 	return k, nil
 }
@@ -468,7 +468,7 @@ func (s *Server) render(c *wire.Call, payload wire.Object, err error) wire.Reply
 		return *c.Reply
 	}
 	status := cmp.Or(c.Status, http.StatusOK)
-	return s.encode(c, status, "**Result:** success\n", payload, s.envelope(c, status < http.StatusBadRequest, payload))
+	return s.encode(c, status, s.envelope(c, status < http.StatusBadRequest, payload))
 }
 
 func (s *Server) renderRefusal(c *wire.Call, f *wire.Refusal) wire.Reply {
@@ -478,9 +478,8 @@ func (s *Server) renderRefusal(c *wire.Call, f *wire.Refusal) wire.Reply {
 	if s.Options.Limits.BodyRetryAfter && throttles(f) {
 		f.Params = wire.Object{{"retry_after_seconds", retrySeconds(f)}}
 	}
-	failure := errorObject(f, c.Request.Method+" "+c.Request.URL.Path)
-	r := s.encode(c, f.Status, "# Error\n", failure,
-		slices.Concat(wire.Object{{"result", s.result(false)}, {"error", failure}}, s.books(c, nil)))
+	failure := wire.Object{{"result", s.result(false)}, {"error", errorObject(f, c.Resource())}}
+	r := s.encode(c, f.Status, slices.Concat(failure, s.books(c, nil)))
 	maps.Copy(r.Header, f.Header)
 	if s.Options.Limits.RetryAfter && throttles(f) {
 		r.Header.Set("Retry-After", strconv.FormatInt(retrySeconds(f), 10))
@@ -488,16 +487,12 @@ func (s *Server) renderRefusal(c *wire.Call, f *wire.Refusal) wire.Reply {
 	return r
 }
 
-func (s *Server) encode(c *wire.Call, status int, title string, content, envelope wire.Object) wire.Reply {
-	r := wire.Reply{Status: status, Header: http.Header{}}
+func (s *Server) encode(c *wire.Call, status int, envelope wire.Object) wire.Reply {
+	body := wire.AppendValue(nil, envelope, s.Options.NumericIDs)
 	if c.Out.Markdown {
-		r.Header.Set("Content-Type", wire.MarkdownType)
-		r.Body = markdown(title, content)
-		return r
+		return *wire.NewReply(status, wire.MarkdownType, wire.Markdown(body))
 	}
-	r.Header.Set("Content-Type", wire.JSONType)
-	r.Body = wire.AppendValue(nil, envelope, s.Options.NumericIDs)
-	return r
+	return *wire.NewReply(status, wire.JSONType, body)
 }
 
 const (
@@ -523,7 +518,11 @@ func (s *Server) result(success bool) any {
 	return success
 }
 
+// books returns the members that all JSON responses have, and Markdown has not.
 func (s *Server) books(c *wire.Call, payload wire.Object) wire.Object {
+	if c.Out.Markdown {
+		return nil
+	}
 	books := wire.Object{{"current_api_version", apiVersion}}
 	if _, found := payload.Get(serverDate); s.Options.ServerDate && !found {
 		// Just before the call, so that polls from this cursor miss no change.
@@ -532,18 +531,13 @@ func (s *Server) books(c *wire.Call, payload wire.Object) wire.Object {
 	return books
 }
 
+const documentation = "https://api.fast.io/llms.txt"
+
 func errorObject(f *wire.Refusal, resource string) wire.Object {
-	o := wire.Object{{"code", f.Code}, {"text", f.Text}, {"documentation_url", nil}, {"resource", resource}}
+	o := wire.Object{{"code", f.Code}, {"text", f.Text}, {"documentation_url", documentation}, {"resource", resource}}
 	return o.With(f.Params != nil, "params", f.Params)
 }
 
 func throttles(f *wire.Refusal) bool { return f.Status == http.StatusTooManyRequests && f.Retry > 0 }
 
 func retrySeconds(f *wire.Refusal) int64 { return int64((f.Retry + time.Second - 1) / time.Second) }
-
-func markdown(title string, content wire.Object) []byte {
-	var b strings.Builder
-	b.WriteString(title)
-	wire.WriteObject(&b, content, "##")
-	return []byte(b.String())
-}

@@ -152,7 +152,7 @@ func (h *Handlers) noRealtime(k *wire.Credential, profileID string) error {
 func (h *Handlers) validateRoomToken(c *wire.Call) (wire.Object, error) {
 	header := c.Request.Header.Get("Authorization")
 	if header == "" {
-		return nil, wire.Refuse(http.StatusUnauthorized, wire.CodeCredential, "No credential was sent.")
+		return nil, wire.BadCredential()
 	}
 	t := h.OpenToken(wire.Bearer(header))
 	switch {

@@ -398,7 +398,7 @@ func (h *Handlers) completeSignIn(c *wire.Call) (wire.Object, error) {
 	f := h.Auth.Factors[c.Key.User].Active
 	switch {
 	case h.Credentials[c.Key.Token] != c.Key: // another call was quicker
-		return nil, wire.Refuse(http.StatusUnauthorized, wire.CodeCredential, "The credential is unknown or has ended.")
+		return nil, wire.BadCredential()
 	case f != nil && !f.accepts(code, c.Now):
 		return nil, wrongCode()
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -14,8 +13,7 @@ import (
 	"time"
 )
 
-// Object is the payload of a response. Its members keep their order, for the
-// Markdown form. Values are nil, string, bool, int, int64, ProfileID, Object,
+// Object is the payload of a response. Its members keep their order. Values are nil, string, bool, int, int64, ProfileID, Object,
 // []Object, []any, []string and map[string]any.
 type Object []Member
 
@@ -262,94 +260,6 @@ const (
 	KindFileShare = "fileshare"
 )
 
-// MarkdownType is the media type of Markdown.
-const MarkdownType = "text/markdown; charset=UTF-8"
-
-// WriteObject writes scalars as bullets and objects as sections below.
-func WriteObject(b *strings.Builder, o Object, heading string) {
-	var sections Object
-	first := true
-	for _, m := range o {
-		if nested(m.Value) {
-			sections = append(sections, m)
-			continue
-		}
-		if first {
-			b.WriteByte('\n')
-			first = false
-		}
-		fmt.Fprintf(b, "- **%s:** %s\n", m.Key, cell(m.Value))
-	}
-	for _, m := range sections {
-		fmt.Fprintf(b, "\n%s %s\n", heading, m.Key)
-		writeSection(b, m.Value, heading+"#")
-	}
-}
-
-func nested(v any) bool {
-	switch v.(type) {
-	case Object, []Object, map[string]any, []any, []string:
-		return true
-	}
-	return false
-}
-
-func writeSection(b *strings.Builder, v any, heading string) {
-	switch v := v.(type) {
-	case Object:
-		WriteObject(b, v, heading)
-	case map[string]any:
-		WriteObject(b, FromMap(v), heading)
-	case []Object:
-		writeTable(b, v)
-	case []any:
-		writeBullets(b, v)
-	case []string:
-		writeBullets(b, v)
-	}
-}
-
-func writeBullets[T any](b *strings.Builder, list []T) {
-	b.WriteByte('\n')
-	for _, v := range list {
-		fmt.Fprintf(b, "- %s\n", cell(v))
-	}
-}
-
-func writeTable(b *strings.Builder, rows []Object) {
-	if len(rows) == 0 {
-		b.WriteString("\n(none)\n")
-		return
-	}
-	columns := columnsOf(rows)
-	fmt.Fprintf(b, "\n| %s |\n|%s\n", strings.Join(columns, " | "), strings.Repeat("---|", len(columns)))
-	for _, row := range rows {
-		for _, column := range columns {
-			b.WriteString("| ")
-			if v, found := row.Get(column); found {
-				b.WriteString(cell(v))
-			}
-			b.WriteByte(' ')
-		}
-		b.WriteString("|\n")
-	}
-}
-
-// columnsOf returns the keys of all rows in order of appearance.
-func columnsOf(rows []Object) []string {
-	var columns []string
-	seen := map[string]bool{}
-	for _, row := range rows {
-		for _, m := range row {
-			if !seen[m.Key] {
-				seen[m.Key] = true
-				columns = append(columns, m.Key)
-			}
-		}
-	}
-	return columns
-}
-
 // Get returns the first member with a key.
 func (o Object) Get(key string) (any, bool) {
 	for _, m := range o {
@@ -358,22 +268,4 @@ func (o Object) Get(key string) (any, bool) {
 		}
 	}
 	return nil, false
-}
-
-// cell returns a value escaped for a table cell.
-func cell(v any) string {
-	switch v := v.(type) {
-	case nil:
-		return ""
-	case string:
-		return escapeCell(v)
-	case ProfileID:
-		return string(v)
-	default:
-		return escapeCell(string(AppendValue(nil, v, false)))
-	}
-}
-
-func escapeCell(s string) string {
-	return strings.NewReplacer("|", `\|`, "\r", "", "\n", "<br>").Replace(s)
 }

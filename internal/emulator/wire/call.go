@@ -16,6 +16,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/emulator/blob"
@@ -70,6 +72,27 @@ func (c *Call) Segments(name string) []string {
 	}
 	return list
 }
+
+// Resource returns the name of the endpoint in errors, such as "GET Org [param] Events
+// Changes". How other words than these are written is assumed, and so is the name of a
+// path without an endpoint, which is made of the path itself.
+func (c *Call) Resource() string {
+	path := c.Request.URL.Path
+	if c.Route != nil {
+		path = c.Route.Pattern
+	}
+	name := c.Request.Method
+	for _, segment := range strings.FieldsFunc(strings.TrimPrefix(path, "/current"), isSlash) {
+		if strings.HasPrefix(segment, "{") {
+			segment = "[param]"
+		}
+		first, size := utf8.DecodeRuneInString(segment)
+		name += " " + string(unicode.ToUpper(first)) + segment[size:]
+	}
+	return name
+}
+
+func isSlash(r rune) bool { return r == '/' || string(r) == leftOut }
 
 // leftOut replaces an empty path segment, which the mux would remove.
 const leftOut = "\x00"

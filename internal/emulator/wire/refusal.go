@@ -48,6 +48,11 @@ func Because(status int, code int64, reason, text string, more ...Member) *Refus
 	return r
 }
 
+// BadCredential returns the error of a caller whose credential is missing or invalid.
+func BadCredential() error {
+	return Refuse(http.StatusUnauthorized, CodeCredential, "Your credentials were not supplied or invalid.")
+}
+
 // Denied returns the error of a caller without permission.
 func Denied(text string) error {
 	return Refuse(http.StatusUnauthorized, codeDenied, "Access Denied: "+text)
