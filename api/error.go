@@ -76,7 +76,7 @@ type Error struct {
 
 	Code             int64  // of the platform; 0 if none. Use it to refine handling, do not rely on it
 	Name             string // such as "invalid_grant"; usually ""
-	Text             string // text of the server
+	Text             string // text of the server; for a 2xx without one, what is wrong with the result
 	DocumentationURL string
 	Resource         string // the endpoint, named by the server
 

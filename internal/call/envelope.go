@@ -54,6 +54,20 @@ func Unwrap(answer []byte) (payload []byte, refused bool) {
 	return answer, e.Result == failed
 }
 
+// FailedResult returns what is wrong with a response that was refused for its envelope's
+// result.
+func FailedResult(answer []byte) string {
+	var e struct {
+		Result jsontext.Value `json:"result"`
+	}
+	_ = json.Unmarshal(answer, &e, strict) // Markdown has none
+	switch strings.ToLower(strings.Trim(string(e.Result), `"`)) {
+	case "", "false", "no", "0":
+		return "the response reports a failure"
+	}
+	return "the result of the response is neither true nor false: got " + string(e.Result)
+}
+
 // UnmarshalJSON lets any [api.Caller] fill an Envelope with encoding/json.
 func (e *Envelope[T]) UnmarshalJSON(b []byte) error {
 	_, err := e.Decode(b)

@@ -209,7 +209,7 @@ type answer interface {
 // decodeText returns the unchanged response, or the error in one of [Client.Markdown].
 func (x *exchange) decodeText(out *string) error {
 	if slices.Contains(x.request.Options.Output, markdown) {
-		if _, refused := envelope.Unwrap(x.body); refused || bytes.HasPrefix(x.body, []byte(errorHeading)) {
+		if _, refused := envelope.Unwrap(x.body); refused || failedMarkdown(x.body) {
 			return x.refusal()
 		}
 	}

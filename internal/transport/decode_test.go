@@ -247,14 +247,17 @@ func TestLenientDecodeStartsFromZero(t *testing.T) {
 
 func TestMarkdown(t *testing.T) {
 	t.Parallel()
-	network := answering(200, "**Result:** success\n", "Content-Type", "text/markdown")
+	const ping = "**Result:** success\n\n# status\nok\n\n# timestamp\n1776277035\n\n# service\nfast.io\n"
+	network := answering(200, ping, "Content-Type", "text/markdown")
 	text, err := clientOf(t, network).Markdown(t.Context(), get(api.Terse))
 	query := network.requests()[0].URL.RawQuery
-	if err != nil || text != "**Result:** success\n" || query != "output=terse%2Cmarkdown" {
+	if err != nil || text != ping || query != "output=terse%2Cmarkdown" {
 		t.Errorf("the text is %q for %s, %v", text, query, err)
 	}
 	for name, body := range map[string]string{
-		"is refused by an error in text":         "# Error\n\n- **code:** 10545\n- **text:** Not a member.\n",
+		"is refused by an error in text": "# Error\n\n- **code:** 10545\n- **text:** Not a member.\n",
+		"is refused by a failure in text": "**Result:** failure\n\n# Error\n- **code:** 10545\n" +
+			"- **text:** Not a member.\n",
 		"is refused by a server that knows JSON": `{"result":"no","error":{"code":10545,"text":"Not a member."}}`,
 	} {
 		for _, status := range []int{200, 403} {

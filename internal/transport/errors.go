@@ -51,6 +51,9 @@ func (x *exchange) refusal() *api.Error {
 	e.Op, e.Status, e.Attempts, e.Rate = x.request.Op, x.response.StatusCode, x.attempt, x.rate
 	e.RequestID = secrets.Text(x.response.Header.Get("X-Request-Id"))
 	e.Body = bytes.Clone(body[:min(len(body), maxError)]) // do not retain the whole buffer
+	if e.Status < http.StatusMultipleChoices && e.Text == "" && e.Name == "" {
+		e.Text = envelope.FailedResult(body)
+	}
 	if e.Status == http.StatusUnauthorized {
 		none := x.token.AccessToken.IsZero() && x.request.Credential.IsZero()
 		e.Unauthenticated = none || proves(e) || x.token.Expired()
@@ -128,14 +131,22 @@ func parseError(contentType string, body []byte) *api.Error {
 	switch {
 	case bytes.HasPrefix(text, []byte("{")):
 		parseJSONError(e, text)
-	case strings.HasPrefix(contentType, "text/markdown") || bytes.HasPrefix(text, []byte(errorHeading)):
+	case strings.HasPrefix(contentType, "text/markdown") || failedMarkdown(text):
 		parseMarkdownError(e, string(text))
 	}
 	return e
 }
 
-// errorHeading is the first line of an error in Markdown.
+// errorHeading is the heading of an error in Markdown.
 const errorHeading = "# Error"
+
+// failedMarkdown reports whether the first line of a text is that of a failure in
+// Markdown.
+func failedMarkdown(text []byte) bool {
+	first, _, _ := bytes.Cut(bytes.TrimSpace(text), []byte("\n"))
+	line := string(bytes.TrimSpace(first))
+	return line == "**Result:** failure" || line == errorHeading
+}
 
 // fault has the members of all known error responses. Each is decoded by itself, so
 // that one of an unknown type does not affect the others.
@@ -256,22 +267,27 @@ func firstOf(words ...string) string {
 }
 
 // parseMarkdownError parses the bullets and the params table of an error in
-// Markdown.
+// Markdown. Params are indented or below a heading of their own.
 func parseMarkdownError(e *api.Error, text string) {
 	var columns []string // of the current table
-	params := false      // in the section of the params
+	var params bool      // in the section of the params
+	var other bool       // in the section of another member of the response
 	for line := range strings.Lines(text) {
+		param := params || strings.HasPrefix(line, " ")
 		line = strings.TrimSpace(line)
 		if !strings.HasPrefix(line, "|") {
 			columns = nil
 		}
 		switch {
+		case strings.HasPrefix(line, "# "):
+			other = line != errorHeading
+		case other:
 		case strings.HasPrefix(line, "##"):
 			params = true
 		case strings.HasPrefix(line, "- "), strings.HasPrefix(line, "* "):
 			name, value, _ := strings.Cut(line[2:], ":")
 			name = strings.ToLower(strings.Trim(name, " *`"))
-			setMarkdown(e, name, uncell(strings.TrimLeft(value, "* ")), params)
+			setMarkdown(e, name, plainText(strings.TrimLeft(value, "* ")), param)
 		case strings.HasPrefix(line, "|"):
 			cells := splitCells(line)
 			if columns == nil {
@@ -310,27 +326,32 @@ func setMarkdown(e *api.Error, name, value string, param bool) {
 	}
 }
 
-// splitCells returns the cells of a table row. An escaped bar is no separator.
+// splitCells returns the cells of a table row. A bar, a backslash and a backtick are
+// escaped in a cell; an escaped bar is no separator.
 func splitCells(line string) []string {
-	const bar = "\x00" // does not occur in text
-	line = strings.ReplaceAll(line, `\|`, bar)
+	const backslash, bar, backtick = "\x00", "\x01", "\x02" // do not occur in text
+	line = strings.NewReplacer(`\\`, backslash, `\|`, bar, "\\`", backtick).Replace(line)
 	line = strings.TrimSuffix(strings.TrimPrefix(line, "|"), "|")
 	cells := strings.Split(line, "|")
 	for i, c := range cells {
-		cells[i] = uncell(strings.ReplaceAll(c, bar, "|"))
+		cells[i] = strings.NewReplacer(backslash, `\`, bar, "|", backtick, "`").Replace(plainText(c))
 	}
 	return cells
 }
 
-// uncell unescapes the text of a cell.
-func uncell(s string) string {
-	s = strings.NewReplacer(`\|`, "|", "<br>", "\n").Replace(strings.TrimSpace(s))
-	if code, ok := strings.CutPrefix(s, "`"); ok && strings.Count(s, "`") == 2 {
-		if code, ok = strings.CutSuffix(code, "`"); ok {
-			return code
-		}
+// plainText returns the text of a value: "" for a dash, which is null, and the content
+// of one that is code as a whole.
+func plainText(s string) string {
+	s = strings.TrimSpace(s)
+	if s == "\u2014" {
+		return ""
 	}
-	return s
+	fence := s[:len(s)-len(strings.TrimLeft(s, "`"))]
+	code, ok := strings.CutSuffix(strings.TrimPrefix(s, fence), fence)
+	if fence == "" || !ok || strings.Contains(code, fence) {
+		return s
+	}
+	return strings.TrimSpace(code)
 }
 
 // markdownParam parses a row by the names of its columns.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"regexp"
@@ -170,6 +171,32 @@ func TestKinds(t *testing.T) {
 	check(200, `{"result":false,"error":{"code":1605,"params":{"reason":"x"}}}`, "")
 	check(200, `{"result":"no"}`, "")
 	check(409, `{"result":false,"error":{"code":1677}}`, "ErrConflict")
+}
+
+func TestFailureInASuccessSaysWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	const failure, neither = "the response reports a failure", "the result of the response is neither true nor false: got "
+	for body, want := range map[string]string{
+		`{"result":false}`:                     failure + " (status 200)",
+		`{"result":"No","error":{"code":7}}`:   failure + " (status 200, code 7)",
+		`{"result":0,"error":{}}`:              failure + " (status 200)",
+		`{"result":null}`:                      neither + "null (status 200)",
+		`{"result":"partial","name":"a"}`:      neither + `"partial" (status 200)`,
+		`{"result":{"a":1}}`:                   neither + `{"a":1} (status 200)`,
+		`{"result":"partial","error":"x"}`:     "x (status 200)",
+		`{"result":null,"error":{"text":"x"}}`: "x (status 200)",
+	} {
+		for _, out := range []any{new(thing), new(map[string]any), nil} {
+			err := clientOf(t, answering(200, body)).Call(t.Context(), get(), out)
+			if got := fmt.Sprint(err); got != "fastio: things.Get: "+want {
+				t.Errorf("%s ends in %q, want %q", body, got, want)
+			}
+		}
+	}
+	text, err := clientOf(t, answering(200, "**Result:** failure\n")).Markdown(t.Context(), get())
+	if got := fmt.Sprint(err); got != "fastio: things.Get: "+failure+" (status 200)" || text != "" {
+		t.Errorf("a failure in Markdown is %q and %q", text, got)
+	}
 }
 
 // Only some refusals by 401 mean that signing in would help.
