@@ -62,9 +62,11 @@ type ConsumeOptions struct {
 	// Batch must be 0 or 1.
 	Ordered bool
 
-	Tries   int           // deliveries of a message until it is a dead letter; default 5
-	Backoff time.Duration // before the second delivery; doubles each time. Default: 1 second
-	Longest time.Duration // backoff at most; default 1 minute
+	Tries int // deliveries of a message until it is a dead letter; default 5
+
+	// Backoff is the longest pause before the second delivery, and doubles with each
+	// further one up to Longest. The pauses are random. Default: 1 second and 1 minute.
+	Backoff, Longest time.Duration
 
 	// AckWait is the time after which the messages of a lost program are delivered
 	// again. It does not limit the handler. Default: 30 seconds.
@@ -409,7 +411,7 @@ func (c *consumer[T]) settle(ctx context.Context, d delivery, err error) {
 		c.bury(ctx, d, err)
 		return
 	default:
-		err = errors.Join(err, d.NakWithDelay(c.pause(d.try())))
+		err = errors.Join(err, d.NakWithDelay(backoff{c.Backoff, c.Longest}.pause(d.try())))
 	}
 	if err != nil {
 		c.failed(ctx, d.Subject(), err, false)
@@ -463,17 +465,6 @@ func (c *consumer[T]) subjects() []string {
 		all[i] = c.Stream.Prefix + "." + profileKey(p) + ".*"
 	}
 	return all
-}
-
-// pause returns the backoff after a number of tries.
-func (c *consumer[T]) pause(tries int) time.Duration {
-	pause := c.Backoff
-	for range tries - 1 {
-		if pause = 2 * pause; pause >= c.Longest {
-			break
-		}
-	}
-	return min(pause, c.Longest)
 }
 
 func (c *consumer[T]) failed(ctx context.Context, subject string, err error, dead bool) {

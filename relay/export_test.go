@@ -10,6 +10,15 @@ import (
 	"github.com/fastio-go/fastio/api"
 )
 
+// Pause returns a pause after consecutive failures, and its upper bound.
+func Pause(first, longest time.Duration, failures int) (pause, bound time.Duration) {
+	b := backoff{first, longest}
+	return b.pause(failures), b.bound(failures)
+}
+
+// Sleep waits.
+func Sleep(ctx context.Context, d time.Duration) error { return sleep(ctx, d) }
+
 // ShortLease allows leases below the minimum.
 func (f *Follower) ShortLease() { f.shortLease = true }
 

@@ -54,8 +54,8 @@ type Follower struct {
 	Follow events.FollowOptions
 
 	// OnError is called when a profile could not be followed, which is then tried again
-	// after a pause of 1 second to 1 minute. The profile is zero for errors that concern
-	// the replica.
+	// after a random pause, at first of less than 1 second and later of up to 1 minute. The
+	// profile is zero for errors that concern the replica.
 	OnError func(ctx context.Context, profile api.Profile, err error)
 
 	// OnRetry is called before events are published again after an error, for example
@@ -370,15 +370,15 @@ func (r *replica) forget(ctx context.Context, s *session) {
 	case errors.Is(s.err, errHeld):
 		r.failures[s.key] = failure{until: time.Now().Add(tickEvery)}
 	default:
-		f, longest := r.failures[s.key], worstPause
+		f, pauses := r.failures[s.key], backoff{time.Second, worstPause}
 		if !ok { // NATS has failed, and not the platform
-			longest = r.ttl / renewals
+			pauses.longest = r.ttl / renewals
 		}
 		if time.Since(s.began) > worstPause {
 			f.count = 0
 		}
 		f.count++
-		f.until = time.Now().Add(min(time.Second<<min(f.count-1, 10), longest))
+		f.until = time.Now().Add(pauses.pause(f.count))
 		r.failures[s.key] = f
 		r.report(ctx, s.profile, s.err)
 	}

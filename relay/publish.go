@@ -23,11 +23,12 @@ import (
 )
 
 const (
-	maxBatch   = 250
-	maxQueue   = maxBatch
-	firstPause = 20 * time.Millisecond
-	maxPause   = 2 * time.Second
+	maxBatch = 250
+	maxQueue = maxBatch
 )
+
+// publishBackoff is the pause before messages are published again.
+var publishBackoff = backoff{first: 20 * time.Millisecond, longest: 2 * time.Second}
 
 // message is an event that is not yet stored.
 type message struct {
@@ -201,13 +202,12 @@ func (p *publisher) run(ctx context.Context) error {
 
 // store sends messages until the stream has stored them all.
 func (p *publisher) store(ctx context.Context, batch []message) error {
-	pause := firstPause
 	for attempt := 1; len(batch) > 0; {
 		done, err := p.send(ctx, batch)
 		batch = batch[done:]
 		p.count(-done)
 		if done > 0 {
-			attempt, pause = 1, firstPause
+			attempt = 1
 		}
 		if conflicts(err) {
 			err = p.verify(ctx, err)
@@ -218,6 +218,7 @@ func (p *publisher) store(ctx context.Context, batch []message) error {
 		if errors.Is(err, errLost) || ctx.Err() != nil {
 			return err
 		}
+		pause := publishBackoff.pause(attempt)
 		if p.retry != nil {
 			p.retry(ctx, api.RetryEvent{Op: "relay.Publish", Attempt: attempt, Wait: pause, Err: err})
 		}
@@ -225,7 +226,6 @@ func (p *publisher) store(ctx context.Context, batch []message) error {
 		if err := sleep(ctx, pause); err != nil {
 			return err
 		}
-		pause = min(2*pause, maxPause)
 	}
 	return nil
 }
@@ -522,16 +522,4 @@ func parseAck(data []byte) (ack batchAck, err error) {
 		return ack, ack.Error
 	}
 	return ack, nil
-}
-
-// sleep waits for d or the end of ctx.
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
