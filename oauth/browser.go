@@ -56,6 +56,15 @@ func (o *opener) run(ctx context.Context, url string) error {
 
 func (o *opener) possible() bool { return len(o.commands("")) > 0 }
 
+// remote reports whether the user is at another machine and would not see a browser of
+// this one: in an SSH session with no display, or with one that is forwarded. A program in
+// BROWSER may know how to reach the user.
+func (o *opener) remote() bool {
+	set := func(name string) bool { return o.getenv(name) != "" }
+	local := strings.HasPrefix(o.getenv("DISPLAY"), ":") || set("WAYLAND_DISPLAY")
+	return (set("SSH_CONNECTION") || set("SSH_CLIENT") || set("SSH_TTY")) && !local && !set("BROWSER")
+}
+
 // settleTime is how long a program may take to fail without a browser. One that
 // runs longer has started a browser.
 const settleTime = time.Second

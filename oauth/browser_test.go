@@ -431,6 +431,53 @@ func TestUsedEntryIsShown(t *testing.T) {
 	})
 }
 
+// In an SSH session the user does not see the browser, unless it has a display here.
+func TestLoginInAnSSHSession(t *testing.T) {
+	t.Parallel()
+	ssh := map[string]string{"SSH_CONNECTION": "192.0.2.1 50000 192.0.2.2 22", "DISPLAY": "localhost:10.0"}
+	with := func(name, value string) map[string]string {
+		env := maps.Clone(ssh)
+		env[name] = value
+		return env
+	}
+	type row struct {
+		goos    string
+		env     map[string]string
+		prompt  bool
+		device  bool // the program shows codes of devices
+		browser bool // is started
+	}
+	table.Bubbles(t, map[string]row{
+		"a code":                                {"linux", ssh, true, false, false},
+		"a code on a Mac":                       {"darwin", map[string]string{"SSH_TTY": "/dev/ttys001"}, true, false, false},
+		"no other way":                          {"linux", ssh, false, false, true},
+		"a device, which the server lacks":      {"linux", ssh, false, true, true},
+		"a display here":                        {"linux", with("DISPLAY", ":0"), true, false, true},
+		"a newer display here":                  {"linux", with("WAYLAND_DISPLAY", "wayland-0"), true, false, true},
+		"a browser of the person's choice":      {"linux", with("BROWSER", "code --openExternal"), true, false, true},
+		"a session of this machine":             {"linux", x11, true, false, true},
+		"a device, which the server lacks here": {"linux", x11, false, true, true},
+	}, func(t *testing.T, tc row) {
+		s, d := newScene(), new(desktop)
+		if tc.prompt {
+			s.config.Prompt = s.prompt
+		}
+		if tc.device {
+			s.config.ShowDeviceCode = func(context.Context, oauth.DeviceCode) error { panic("no code was requested") }
+		}
+		if _, err := d.login(t.Context(), s, tc.goos, tc.env); err != nil {
+			t.Fatal(err)
+		}
+		if started := len(d.commands) > 0; started != tc.browser {
+			t.Errorf("the browser was started with %v", d.commands)
+		}
+		if !tc.browser {
+			s.displaysCode(t)
+			s.closed(t, 0)
+		}
+	})
+}
+
 // Where no file can be created, the entry is opened, or nothing.
 func TestOpenModeWithoutAPlaceForFiles(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "missing")

@@ -56,9 +56,12 @@ type Config struct {
 	// each; "" means the page of this package.
 	SuccessPage, FailurePage string
 
-	// ShowDeviceCode and Prompt are for machines without a browser: the user signs in
-	// with another device. If both are set, Prompt is used with servers that do not
-	// support the device flow.
+	// ShowDeviceCode and Prompt let the user sign in with another device. They are used if
+	// no browser can be started, and in an SSH session without a display of this machine,
+	// where it is not seen. A program that may run there, in a container or on a
+	// server should set Prompt; one that knows better sets OpenMode to [OpenModeNone], or
+	// OpenBrowser. ShowDeviceCode requires a server that announces the device flow,
+	// unlike the platform at the time of writing; it then has precedence over Prompt.
 	ShowDeviceCode func(ctx context.Context, d DeviceCode) error
 	Prompt         Prompt
 
@@ -101,7 +104,9 @@ const (
 	// machines with a single user.
 	OpenModeDirect OpenMode = "direct"
 
-	// OpenModeNone opens no browser, as on a machine without one.
+	// OpenModeNone opens no browser. Login detects machines without one, and SSH sessions
+	// without a display: the mode is for a program whose user asks for it, as with a flag
+	// -headless.
 	OpenModeNone OpenMode = "none"
 )
 

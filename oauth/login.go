@@ -46,8 +46,9 @@ const consentTime = 10 * time.Minute
 // If no browser or no loopback port can be opened, the user signs in with another
 // device: with a [DeviceCode] if Config has a ShowDeviceCode and the metadata of the
 // server announce the device flow (RFC 8628), or else with the code that the browser
-// displays if Config has a Prompt. With neither, but with a ShowURL, Login waits for
-// the user to open the URL on this machine.
+// displays if Config has a Prompt. In an SSH session without a display of this machine,
+// whose user would not see the browser, that is tried first. With neither, but with a
+// ShowURL, Login waits for the user to open the URL on this machine.
 //
 // Errors:
 //   - an [*Error] of [CodeAccessDenied] if the user denies access; a Prompt does not
@@ -140,7 +141,11 @@ func login(ctx context.Context, c Config, m machine) (*Grant, error) {
 		return nil, err
 	}
 	defer s.pipeline.CloseIdleConnections()
-	if ln != nil {
+	switch {
+	case ln == nil:
+	case c.OpenBrowser == nil && m.browser.remote() && s.another():
+		_ = ln.Close()
+	default:
 		g, err := s.withBrowser(ctx, ln, m.browser)
 		if !errors.Is(err, errUnopened) || !s.another() {
 			return g, err
