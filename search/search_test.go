@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/page"
 	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/metadata"
 	"github.com/fastio-go/fastio/search"
@@ -266,12 +267,46 @@ func TestIterationsReturnErrors(t *testing.T) {
 	}
 }
 
-// A total may be higher than the number of hits.
-func TestValuesEndAtAnEmptyPage(t *testing.T) {
+// A total is an upper bound, and a page may be empty before the end.
+func TestValuesContinueAfterEmptyPages(t *testing.T) {
 	t.Parallel()
-	c := stub.Answer(`{"results":[],"pagination":{"total":1,"limit":100,"offset":0,"has_more":true}}`)
-	if n, err := stub.All(search.New(c).AllValues(t.Context(), roomID, "x", nil)); len(n) > 0 || err != nil ||
+	const limit = 2
+	for name, tc := range map[string]struct {
+		pages []int // their hits
+		total int
+		more  bool // of the last page
+		calls int
+		err   error
+	}{
+		"an empty page before the end": {pages: []int{2, 0, 1}, total: 6, calls: 3},
+		"many of them":                 {pages: append(make([]int, 99), 1), total: 200, calls: 100},
+		"empty pages without end": {
+			pages: make([]int, 300), total: 1000, more: true, calls: 100, err: page.ErrNoProgress,
+		},
+		"a total above the number of hits": {pages: []int{0}, total: 1, more: true, calls: 1},
+		"more reported after the total":    {pages: []int{2, 0}, total: 3, more: true, calls: 2},
+	} {
+		calls, want := 0, 0
+		c := stub.Caller(func(_ context.Context, r *api.Request, out any) error {
+			calls++
+			offset, _ := strconv.Atoi(r.Query.Get("offset"))
+			var rows []string
+			for i := range tc.pages[offset/limit] {
+				rows = append(rows, `{"node_id":"2`+strconv.Itoa(offset+i)+`"}`)
+				want++
+			}
+			more := tc.more || offset/limit < len(tc.pages)-1
+			const answer = `{"results":[%s],"pagination":{"total":%d,"limit":%d,"offset":%d,"has_more":%t}}`
+			return json.Unmarshal(fmt.Appendf(nil, answer, strings.Join(rows, ","), tc.total, limit, offset, more), out)
+		})
+		got, err := stub.All(search.New(c).AllValues(t.Context(), roomID, "x", &search.ValuesOptions{Limit: limit}))
+		if len(got) != want || calls != tc.calls || !errors.Is(err, tc.err) {
+			t.Errorf("%s: %d hits of %d and %v after %d calls", name, len(got), want, err, calls)
+		}
+	}
+	c := stub.Answer(`{"results":[]}`)
+	if got, err := stub.All(search.New(c).AllValues(t.Context(), roomID, "x", nil)); len(got) > 0 || err != nil ||
 		len(c.Got) != 1 {
-		t.Errorf("%v, %v after %d calls", n, err, len(c.Got))
+		t.Errorf("without a pagination: %v, %v after %d calls", got, err, len(c.Got))
 	}
 }

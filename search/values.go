@@ -17,7 +17,7 @@ import (
 )
 
 // Values is one page of files and notes by the values of their fields, the best
-// first.
+// first. A page may be short or empty although HasMore of its Pagination is set.
 type Values struct {
 	Hits       []*Hit          `json:"results"`
 	Pagination *api.Pagination `json:"pagination"` // Total is an upper bound
@@ -32,6 +32,7 @@ type ValuesOptions struct {
 const (
 	maxValues  = 100
 	maxReached = 10_000
+	maxEmpty   = 100 // pages in a row without hits that end an iteration
 )
 
 var errReached = errors.New("fastio: search.Metadata: the server returns at most 10000 hits, and there are more")
@@ -77,8 +78,9 @@ func (o *ValuesOptions) query(op, text string) (url.Values, error) {
 	return q, nil
 }
 
-// AllValues returns the hits of all pages of [Service.Metadata]. If there are
-// more than the 10,000 hits that the server returns, it ends with an error.
+// AllValues returns the hits of all pages of [Service.Metadata]; a page may be
+// empty before the end. It ends with an error after 100 empty pages in a row, and
+// if there are more than the 10,000 hits that the server returns.
 func (s *Service) AllValues(
 	ctx context.Context, workspace api.ID, text string, list *ValuesOptions, opts ...api.CallOption,
 ) iter.Seq2[*Hit, error] {
@@ -96,15 +98,17 @@ func (s *Service) AllValues(
 				return nil, errReached
 			}
 		}
-		return s.Metadata(ctx, workspace, text, &at, opts...)
-	}
-	of := func(v *Values) ([]*Hit, *api.Pagination) {
-		if len(v.Hits) == 0 { // the total is an upper bound
-			return nil, &api.Pagination{}
+		v, err := s.Metadata(ctx, workspace, text, &at, opts...)
+		if err == nil && len(v.Hits) == 0 && v.Pagination != nil {
+			total := v.Pagination.Total // an upper bound: there is nothing beyond it
+			v.Pagination.HasMore = v.Pagination.HasMore && (total == 0 || at.Offset+at.Limit < total)
 		}
-		return v.Hits, v.Pagination
+		return v, err
 	}
-	return page.Offsets("search.Metadata", o.Offset, next, of).All(ctx, opts)
+	of := func(v *Values) ([]*Hit, *api.Pagination) { return v.Hits, v.Pagination }
+	hits := page.Offsets("search.Metadata", o.Offset, next, of)
+	hits.Empty = maxEmpty
+	return hits.All(ctx, opts)
 }
 
 // CompoundQuery is the query of [Service.Compound].

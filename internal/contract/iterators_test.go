@@ -64,7 +64,8 @@ func TestIteratorsEnd(t *testing.T) {
 				"Activity.Intents.All", "AI.Threads.All", "AI.Threads.AllDeleted", "AI.Turns.All", "Comments.All",
 				"Shares.QuickShares.All", "Account.Invitations.All", "Search.AllValues", "Storage.Content.All",
 			}, method)
-			if requests > 4 && !strings.HasPrefix(method, "Events.") {
+			// 100 pages of these may hold nothing for the caller.
+			if requests > 4 && !strings.HasPrefix(method, "Events.") && method != "Search.AllValues" {
 				t.Errorf("%s, %s: %d requests", method, name, requests)
 			}
 			if requests == 0 || errors.Is(err, errEndless) || err == nil && !exempt {
