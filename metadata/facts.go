@@ -57,8 +57,9 @@ func (f *Facts) Get(
 	return call.One[FactSet](ctx, f.c, endpoint.MetadataFactsGet(workspace, node, nil), "", opts)
 }
 
-// ErrAmbiguous reports that the result of a rejected write of facts is unknown:
-// read the facts before another write. The error is also an [*api.Error].
+// ErrAmbiguous reports that a write of facts was rejected and may have been carried
+// out nevertheless: read the facts before another write. The error is also an
+// [*api.Error].
 var ErrAmbiguous = errors.New("it is unknown whether anything was written")
 
 const (
@@ -73,7 +74,8 @@ const (
 // A value is a string of at most 4,096 characters, a number, a bool, an object
 // or an array. Dates are ISO 8601 strings, URLs absolute. Amounts of money are
 // numbers, with the currency in a field of its own. "", 0 and false are values.
-// Null is rejected; use [Facts.Delete] to remove a value.
+// Null is rejected, as the server would ignore it: "" empties a field, and
+// [Facts.Delete] removes its value.
 //
 // A name without a field creates one, permanently, with a type inferred from
 // the value. A value of category or sub_category that is not on its list is
