@@ -9,6 +9,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
 	"github.com/fastio-go/fastio/search"
+	"github.com/fastio-go/fastio/storage"
 )
 
 // Search a workspace by meaning, then one folder by keyword.
@@ -64,4 +65,45 @@ func ExampleResult() {
 	fmt.Println(result.Hits[0].Name, result.Gaps)
 	// Output:
 	// lease of dock 4.pdf [semantic]
+}
+
+// Quote a hit with the chunks around it.
+func ExampleChunk() {
+	s := fastiotest.New()
+	room := s.AddWorkspace(fastiotest.Workspace{Name: "Docks"})
+	s.AddNode(fastiotest.Node{
+		Profile: room.ID, Kind: "note", Name: "log.md",
+		Content: "Monday was calm.\n\nOn Tuesday the crane failed.\n\nIt was repaired at noon.\n\nThe rest is silence.",
+	})
+	client, err := fastio.New(s.ClientOptions()...)
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx, in := context.Background(), api.Workspace(room.ID)
+	result, err := client.Search.Files(ctx, in, search.Query{Text: "crane"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, hit := range result.Hits {
+		best := hit.BestChunk
+		if best == nil || best.Position == nil { // the hit matches by its name or summary
+			continue
+		}
+		text, err := client.Storage.Content.Get(ctx, in, hit.ID, &storage.TextOptions{
+			Chunks: &storage.ChunkRange{From: max(0, *best.Position-1), To: *best.Position + 1},
+		})
+		if err != nil {
+			log.Fatal(err)
+		}
+		if !text.Version.Equal(best.Version) { // the file was replaced after the search
+			continue
+		}
+		for _, chunk := range text.Chunks {
+			fmt.Println(chunk.Position, chunk.Text)
+		}
+	}
+	// Output:
+	// 0 Monday was calm.
+	// 1 On Tuesday the crane failed.
+	// 2 It was repaired at noon.
 }

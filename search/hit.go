@@ -46,12 +46,30 @@ type Hit struct {
 	ScoreSource ScoreSource `json:"score_source"`
 	MatchSource MatchSource `json:"match_source"`
 
-	Snippet      string        `json:"content_snippet" also:"content"` // 200 bytes if terse, else 600; "" for keyword hits
-	Page         *PageRange    `json:"page"`                           // in a document
-	MediaSegment *MediaSegment `json:"media_segment"`                  // in audio or video
+	// Snippet is the passage that matches, "" for a keyword hit: whole at [api.Full],
+	// the default, else cut to about 600 bytes at [api.Standard] and 200 at [api.Terse].
+	Snippet      string        `json:"content_snippet" also:"content"`
+	BestChunk    *Chunk        `json:"best_chunk"`    // of Files; nil if not in the response
+	Page         *PageRange    `json:"page"`          // in a document
+	MediaSegment *MediaSegment `json:"media_segment"` // in audio or video
 
 	Node  *storage.Node  `json:"node"`           // with Query.Details
 	Facts *storage.Facts `json:"metadata_facts"` // with UnifiedQuery.Facts, of a workspace
+
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
+}
+
+// Chunk is the chunk of the extracted text of a file that matches a query best.
+//
+// To quote a hit, read the chunks around it with [storage.Content.Get], in the
+// [storage.ChunkRange] from Position-1 (at least 0) to Position+1, and compare the
+// Version of the [storage.Text]: if it is another one, the file has been replaced,
+// and Position means nothing in its text.
+type Chunk struct {
+	Position  *int         `json:"position"`           // in the text, from 0; nil if the hit has no chunk
+	Version   api.OpaqueID `json:"indexed_version_id"` // of the file; "" if unknown
+	IsSnippet bool         `json:"same_as_snippet"`    // it is the passage of Hit.Snippet
+	Text      string       `json:"text"`               // "" if IsSnippet, unless at [api.Full]
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }

@@ -310,3 +310,33 @@ func TestValuesContinueAfterEmptyPages(t *testing.T) {
 		t.Errorf("without a pagination: %v, %v after %d calls", got, err, len(c.Got))
 	}
 }
+
+// The ID of a hit is a key with or without hyphens.
+func TestHitForms(t *testing.T) {
+	t.Parallel()
+	const id = "2f11e0fdr4w1ngs0fth3m111b3ta1"
+	for text, want := range map[string]search.Hit{
+		`{"2f11e-0fdr4-w1ngs-0fth3-m111b-3ta1":{"best_chunk":{"position":3,"indexed_version_id":"3v","same_as_snippet":true,
+			"text":null}}}`: {
+			ID:        "2f11e-0fdr4-w1ngs-0fth3-m111b-3ta1",
+			BestChunk: &search.Chunk{Position: new(3), Version: "3v", IsSnippet: true},
+		},
+		`{"` + id + `":{"best_chunk":{"position":0,"same_as_snippet":false,"text":"Brass.","score":1}}}`: {
+			ID: id,
+			BestChunk: &search.Chunk{
+				Position: new(0), Text: "Brass.", Extra: map[string]json.RawMessage{"score": json.RawMessage(`1`)},
+			},
+		},
+		`[{"node_id":"` + id + `","best_chunk":{"position":null}}]`: {ID: id, BestChunk: &search.Chunk{}},
+		`{"` + id + `":{"best_chunk":null}}`:                        {ID: id},
+	} {
+		got, err := search.New(stub.Answer(`{"files":`+text+`}`)).Files(
+			t.Context(), api.Workspace(roomID), search.Query{Text: "x"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]*search.Hit{&want}, got.Hits); diff != "" || !got.Hits[0].ID.Equal(id) {
+			t.Errorf("%s (-want +got):\n%s", text, diff)
+		}
+	}
+}

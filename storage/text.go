@@ -23,7 +23,7 @@ type Content struct{ c api.Client }
 type TextOptions struct {
 	Query    string      // chunks that match it, 1 to 512 characters; "" means all
 	Page     int         // chunks of this page, from 1; 0 means all
-	Chunks   *ChunkRange // chunks by their index; nil means all
+	Chunks   *ChunkRange // chunks by their position; nil means all
 	Cursor   string      // the NextCursor of the previous call; not with Query
 	Limit    int         // chunks, 1 to 20; 0 means the default of the server: 5, or 3 with Query
 	MaxBytes int         // of the chunks, 1024 to 262144; 0 means the default of the server: 32768
@@ -31,8 +31,8 @@ type TextOptions struct {
 
 // ChunkRange is a range of chunks of a text.
 type ChunkRange struct {
-	From int // index of the first chunk, less than 10,000
-	To   int // index of the last chunk, less than 10,000; 0 means no end
+	From int // position of the first chunk, less than 10,000
+	To   int // position of the last chunk, less than 10,000; 0 means no end
 }
 
 func (o *TextOptions) query(op string) (url.Values, error) {
@@ -112,8 +112,8 @@ type Text struct {
 
 // TextChunk is a part of an extracted text.
 type TextChunk struct {
-	Index     int     `json:"chunk_index"` // for [ChunkRange]
-	Position  int     `json:"position"`
+	Position  int     `json:"position"` // in the text, from 0: for [ChunkRange]
+	Index     int     `json:"chunk_index"`
 	Sequence  int     `json:"sequence"`
 	StartPage int     `json:"start_page"` // 0 if unknown, as EndPage
 	EndPage   int     `json:"end_page"`
@@ -174,6 +174,8 @@ func (c *Content) All(
 type TextMatches struct {
 	Nodes   api.Map[*Text] `json:"nodes"` // by ID; Of finds an ID in any form
 	Missing []*MissingText `json:"missing"`
+	Query   string         `json:"q"`     // as the server read it
+	Limit   int            `json:"limit"` // of chunks, as the server applied it; 0 if not in the response
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members without a field
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fastio-go/fastio/internal/emulator/storage"
 	"github.com/fastio-go/fastio/internal/emulator/wire"
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
@@ -169,39 +170,31 @@ func rateSummaries(hits []*hit, text string) {
 	}
 }
 
+// excerpt is a chunk of a text in a search.
 type excerpt struct {
-	hit          *hit
-	text         string
-	number, page int // number counts from 0, pages from 1
+	storage.Chunk
+	hit *hit
 }
 
 // rateExcerpts finds the best excerpt in the scope and whether any is indexed.
 func (h *Handlers) rateExcerpts(hits []*hit, q *fileQuery) bool {
 	var all []excerpt
 	for _, match := range hits {
-		if match.node.AIState == world.AIIndexed && q.scope.has(match.node) {
-			all = append(all, excerptsOf(match, match.node.Text())...)
+		if match.node.AIState != world.AIIndexed || !q.scope.has(match.node) {
+			continue
+		}
+		chunks, _ := storage.ChunksOf(match.node)
+		for _, chunk := range chunks {
+			all = append(all, excerpt{chunk, match})
 		}
 	}
-	c := newCorpus(len(all), func(i int) string { return all[i].text })
+	c := newCorpus(len(all), func(i int) string { return all[i].Text })
 	for i, score := range c.rate(q.text) {
 		if one := all[i].hit; score > one.byMeaning {
 			one.byMeaning, one.excerpt = score, &all[i]
 		}
 	}
 	return len(all) > 0
-}
-
-func excerptsOf(h *hit, text string) []excerpt {
-	var all []excerpt
-	for i, page := range strings.Split(text, "\f") {
-		for part := range strings.SplitSeq(page, "\n\n") {
-			if part = strings.TrimSpace(part); part != "" {
-				all = append(all, excerpt{hit: h, text: part, number: len(all), page: i + 1})
-			}
-		}
-	}
-	return all
 }
 
 // corpus is a set of texts to be rated: rare words count more.

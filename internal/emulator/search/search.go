@@ -152,7 +152,7 @@ func (h *Handlers) searchStorage(c *wire.Call, in world.Store) (wire.Object, err
 	for _, match := range wire.Cut(found.hits, page) {
 		row := found.entry(in, match, c.Out.Level)
 		row = row.With(detailed, "node", h.Storage.NodeObject(in, match.node, c.Out.Level))
-		files = append(files, wire.Member{match.node.ID, row})
+		files = append(files, wire.Member{wire.Hyphenated(match.node.ID), row})
 	}
 	payload := wire.Object{{"response_code", http.StatusOK}, {"files", files}, {"pagination", page.Of(len(found.hits))}}
 	payload = payload.With(q.named, "search_metadata", found.metadata(&q))
@@ -172,7 +172,9 @@ func (h *Handlers) filterOf(c *wire.Call, in world.Store) *metadata.NodeFilter {
 // entry renders a hit, without semantic fields if that leg did not run.
 func (f *found) entry(in world.Store, h *hit, lv wire.Level) wire.Object {
 	n := h.node
-	o := wire.Object{{"name", n.Name}, {"parent_id", storage.Parent(in, n)}, {"type", n.Kind}}
+	o := wire.Object{
+		{"name", n.Name}, {"parent_id", storage.Parent(in, n)}, {"type", n.Kind}, {"best_chunk", h.bestChunk(lv)},
+	}
 	if !f.hybrid {
 		return append(o, wire.Member{"content_snippet", nil}, wire.Member{"match_source", "keyword"})
 	}
@@ -181,11 +183,29 @@ func (f *found) entry(in world.Store, h *hit, lv wire.Level) wire.Object {
 	o = append(o, wire.Member{"raw_score", raw}, wire.Member{"score_source", source})
 	var snippet any
 	if h.excerpt != nil {
-		snippet = trim(h.excerpt.text, lv)
+		snippet = trim(h.excerpt.Text, lv)
 	}
 	o = append(o, wire.Member{"content_snippet", snippet}, wire.Member{"match_source", h.matched()})
 	o = o.With(n.HasContent(), "mimetype", n.MimeType)
 	return append(o, h.whereabouts()...)
+}
+
+// bestChunk renders the chunk that the snippet of a hit is cut from. The levels
+// that cut do without its text.
+func (h *hit) bestChunk(lv wire.Level) wire.Object {
+	if h.excerpt == nil {
+		return wire.Object{{"position", nil}, {"indexed_version_id", nil}, {"same_as_snippet", false}, {"text", nil}}
+	}
+	var text any
+	if lv == wire.Full {
+		text = h.excerpt.Text
+	}
+	return wire.Object{
+		{"position", h.excerpt.Index},
+		{"indexed_version_id", wire.Hyphenated(h.node.Current().ID)},
+		{"same_as_snippet", true},
+		{"text", text},
+	}
 }
 
 func (h *hit) whereabouts() wire.Object {
@@ -196,10 +216,10 @@ func (h *hit) whereabouts() wire.Object {
 	case strings.HasPrefix(h.node.MimeType, "audio/"), strings.HasPrefix(h.node.MimeType, "video/"):
 		return wire.Object{{
 			"media_segment",
-			wire.Object{{"start_seconds", p.number * seconds}, {"end_seconds", (p.number + 1) * seconds}},
+			wire.Object{{"start_seconds", p.Index * seconds}, {"end_seconds", (p.Index + 1) * seconds}},
 		}}
 	case h.node.MimeType == "application/pdf":
-		return wire.Object{{"page", wire.Object{{"start_page", p.page}, {"end_page", p.page}}}}
+		return wire.Object{{"page", wire.Object{{"start_page", p.Page}, {"end_page", p.Page}}}}
 	}
 	return nil
 }

@@ -9,23 +9,23 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
-// chunk is a paragraph of an extracted text.
-type chunk struct {
-	index, page int
-	text        string
+// Chunk is a paragraph of an extracted text.
+type Chunk struct {
+	Index, Page int // the chunk counts from 0, the page from 1
+	Text        string
 }
 
-// chunksOf returns the extracted text of a node, none before it is indexed. Pages
+// ChunksOf returns the extracted text of a node, none before it is indexed. Pages
 // end with a form feed, chunks with an empty line.
-func chunksOf(n *world.Node) (all []chunk, pages int) {
+func ChunksOf(n *world.Node) (all []Chunk, pages int) {
 	if !n.Usable() || n.Text() == "" {
 		return nil, 0
 	}
 	for text := range strings.SplitSeq(n.Text(), "\f") {
 		pages++
 		for paragraph := range strings.SplitSeq(text, "\n\n") {
-			if strings.TrimSpace(paragraph) != "" {
-				all = append(all, chunk{len(all), pages, paragraph})
+			if paragraph = strings.TrimSpace(paragraph); paragraph != "" {
+				all = append(all, Chunk{len(all), pages, paragraph})
 			}
 		}
 	}
@@ -40,7 +40,10 @@ type selection struct {
 	cursor         string
 }
 
-const lastPosition = 9999
+const (
+	lastPosition = 9999
+	matchesMost  = 3 // chunks of a file that match
+)
 
 func readSelection(c *wire.Call) selection {
 	s := selection{words: c.Value("q"), cursor: c.Value("cursor"), to: lastPosition}
@@ -58,7 +61,7 @@ func readSelection(c *wire.Call) selection {
 		c.Integer("chunk_to", lastPosition, 0, lastPosition)
 	fallback := 5
 	if s.words != "" {
-		fallback = 3
+		fallback = matchesMost
 	}
 	s.limit, s.bytes = c.Integer("limit", fallback, 1, 20), c.Integer("max_bytes", 32_768, 1024, 262_144)
 	return s
@@ -71,9 +74,9 @@ func checkWords(c *wire.Call, given bool) {
 }
 
 // matches reports whether a selection has a chunk.
-func (s *selection) matches(k chunk) bool {
-	return (s.page == 0 || k.page == s.page) && k.index >= s.from && k.index <= s.to &&
-		strings.Contains(strings.ToLower(k.text), strings.ToLower(s.words))
+func (s *selection) matches(k Chunk) bool {
+	return (s.page == 0 || k.Page == s.page) && k.Index >= s.from && k.Index <= s.to &&
+		strings.Contains(strings.ToLower(k.Text), strings.ToLower(s.words))
 }
 
 func (h *Handlers) readText(c *wire.Call, _ world.Store, n *world.Node) (wire.Object, error) {
@@ -105,30 +108,30 @@ func (h *Handlers) readText(c *wire.Call, _ world.Store, n *world.Node) (wire.Ob
 // textObject renders a selection of a text. It returns the first chunk after it, 0
 // after the last.
 func textObject(n *world.Node, s *selection) (o wire.Object, next int) {
-	chunks, pages := chunksOf(n)
+	chunks, pages := ChunksOf(n)
 	rows, truncated, left := []wire.Object{}, false, s.bytes
 	for _, k := range chunks {
 		if !s.matches(k) || s.limit == 0 {
 			continue
 		}
 		if len(rows) == s.limit || left == 0 {
-			next = k.index
+			next = k.Index
 			break
 		}
-		if len(k.text) > left {
-			k.text, truncated = strings.ToValidUTF8(k.text[:left], ""), true
+		if len(k.Text) > left {
+			k.Text, truncated = strings.ToValidUTF8(k.Text[:left], ""), true
 		}
-		left -= min(left, len(k.text))
+		left -= min(left, len(k.Text))
 		row := wire.Object{
-			{"position", len(rows)},
+			{"position", k.Index},
 			{"sequence", len(rows) + 1},
-			{"chunk_index", k.index},
-			{"start_page", k.page},
-			{"end_page", k.page},
-			{"chars", utf8.RuneCountInString(k.text)},
-			{"text", k.text},
+			{"chunk_index", k.Index},
+			{"start_page", k.Page},
+			{"end_page", k.Page},
+			{"chars", utf8.RuneCountInString(k.Text)},
+			{"text", k.Text},
 		}
-		score := strings.Count(strings.ToLower(k.text), strings.ToLower(s.words))
+		score := strings.Count(strings.ToLower(k.Text), strings.ToLower(s.words))
 		rows = append(rows, row.With(s.words != "", "score", score))
 	}
 	return wire.Object{
@@ -166,11 +169,13 @@ func (h *Handlers) searchTexts(c *wire.Call, in world.Store) (wire.Object, error
 		case n.Text() == "" || n.MayServe() != nil:
 			reason = "not_text"
 		default:
-			text, _ := textObject(n, &selection{words: c.Value("q"), to: lastPosition, limit: 3, bytes: 32_768})
+			text, _ := textObject(n, &selection{words: c.Value("q"), to: lastPosition, limit: matchesMost, bytes: 32_768})
 			found = append(found, wire.Member{Key: wire.Hyphenated(n.ID), Value: text})
 			continue
 		}
 		missing = append(missing, wire.Object{{"id", id}, {"reason", reason}})
 	}
-	return wire.Object{{"nodes", found}, {"missing", missing}}, nil
+	return wire.Object{
+		{"nodes", found}, {"missing", missing}, {"q", c.Value("q")}, {"limit", matchesMost},
+	}, nil
 }
