@@ -194,7 +194,7 @@ type plainPage struct {
 }
 
 const (
-	benchHost  = "http://fastio.test"
+	benchHost  = "http://fastio.localhost"
 	benchToken = "a-token-of-the-usual-length-0123456789"
 )
 

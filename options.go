@@ -24,6 +24,8 @@ type config struct {
 
 	address *string // nil means that of the token source, or the default
 	prefix  *string // nil follows the rule of the host
+
+	plainHTTP bool // a credential may be sent unencrypted
 }
 
 func defaults() config { return config{Config: transport.Defaults()} }
@@ -47,7 +49,8 @@ func (c *config) base() (transport.Base, error) {
 	if err != nil {
 		return base, fmt.Errorf("fastio: WithBaseURL: %w", err)
 	}
-	if source, ok := c.Tokens.(*oauth.Source); ok {
+	source, isSource := c.Tokens.(*oauth.Source)
+	if isSource {
 		own, err := baseOf(source)
 		switch {
 		case err != nil:
@@ -61,6 +64,10 @@ func (c *config) base() (transport.Base, error) {
 	}
 	if c.prefix != nil {
 		base.Prefix = *c.prefix
+	}
+	if c.Tokens != nil && !isSource && base.Exposed() && !c.plainHTTP {
+		const text = "fastio: WithBaseURL: http to %s would send the credential unencrypted: use https or WithPlainHTTP"
+		return base, fmt.Errorf(text, base.Host)
 	}
 	return base, nil
 }
@@ -82,8 +89,18 @@ func baseOf(source *oauth.Source) (transport.Base, error) {
 // /current may be there or not. On hosts whose first label is api, paths start
 // with /current; on any other host with /api/current. [WithAPIPrefix] overrides
 // that.
+//
+// With a credential, http requires [WithPlainHTTP], or AllowPlainHTTP of an oauth.Config,
+// except to this machine.
 func WithBaseURL(address string) Option {
 	return func(c *config) error { c.address = &address; return nil }
+}
+
+// WithPlainHTTP allows an address of http on another machine for a client with a
+// credential, which is then sent unencrypted. This machine, for which the option is not
+// needed, is localhost, names below it, and loopback addresses; names are not resolved.
+func WithPlainHTTP() Option {
+	return func(c *config) error { c.plainHTTP = true; return nil }
 }
 
 // WithAPIPrefix sets what stands before /current in every path, "" for nothing,

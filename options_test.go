@@ -185,6 +185,38 @@ func TestInvalidOptionsAreRejected(t *testing.T) {
 	}
 }
 
+// A credential is not sent through the network in plain text, unless the program says so.
+func TestCredentialRequiresTLS(t *testing.T) {
+	t.Parallel()
+	source := api.StaticToken(api.NewSecret(canary))
+	for address, refused := range map[string]bool{
+		"http://platform.test": true, "http://192.168.0.7:8080/api": true, "http://[fd00::1]": true, "HTTP://10.0.0.1": true,
+		"http://localhost.test": true, "http://notlocalhost": true, "http://127.0.0.1.test": true,
+		"https://platform.test": false, "platform.test": false, "http://localhost:8080": false, "http://LOCALHOST": false,
+		"http://fastio.localhost": false, "http://127.0.0.2": false, "http://[::1]:8080": false, "fastio.localhost:80": false,
+	} {
+		for _, credential := range []fastio.Option{fastio.WithToken(canary), fastio.WithTokenSource(source)} {
+			_, err := fastio.New(credential, fastio.WithBaseURL(address))
+			if (err != nil) != refused || refused && !strings.Contains(err.Error(), "WithPlainHTTP") {
+				t.Errorf("New with a credential for %s returns %v", address, err)
+			}
+			if _, err := fastio.New(fastio.WithBaseURL(address), fastio.WithPlainHTTP(), credential); err != nil {
+				t.Errorf("New with WithPlainHTTP for %s returns %v", address, err)
+			}
+		}
+		if _, err := fastio.New(fastio.WithBaseURL(address)); err != nil {
+			t.Errorf("New without a credential for %s returns %v", address, err)
+		}
+		for _, allowed := range []bool{false, true} {
+			source := oauth.TokenSource(oauth.Config{BaseURL: address, AllowPlainHTTP: allowed})
+			_, err := fastio.New(fastio.WithTokenSource(source))
+			if wrong := refused && !allowed; (err != nil) != wrong || wrong && !strings.Contains(err.Error(), "AllowPlainHTTP") {
+				t.Errorf("New with a sign-in at %s (allowed: %t) returns %v", address, allowed, err)
+			}
+		}
+	}
+}
+
 func TestNewReadsNoEnvironment(t *testing.T) {
 	t.Setenv("FASTIO_TOKEN", canary)
 	t.Setenv("FASTIO_API_KEY", canary)

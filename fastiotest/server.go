@@ -69,7 +69,7 @@ func (s *Server) Org() Org { return s.org }
 func (s *Server) Token() string { return s.token }
 
 // host is the address of a Server without a socket.
-const host = "http://fastio.test"
+const host = "http://fastio.localhost"
 
 // ClientOptions returns the options of a client that sends requests only to s, as its
 // initial user.

@@ -81,7 +81,7 @@ func ways(s *fastiotest.Server) map[string]func(t *testing.T) []fastio.Option {
 		"over connections in memory": func(t *testing.T) []fastio.Option {
 			t.Helper()
 			return []fastio.Option{
-				fastio.WithBaseURL("http://any.test"), fastio.WithHTTPClient(s.StartInMemory(t)),
+				fastio.WithBaseURL("http://any.localhost"), fastio.WithHTTPClient(s.StartInMemory(t)),
 				fastio.WithToken(s.Token()),
 			}
 		},
@@ -98,7 +98,7 @@ func ways(s *fastiotest.Server) map[string]func(t *testing.T) []fastio.Option {
 				serving.Wait()
 			})
 			return []fastio.Option{
-				fastio.WithBaseURL("http://any.test"), fastio.WithHTTPClient(&http.Client{Transport: network}),
+				fastio.WithBaseURL("http://any.localhost"), fastio.WithHTTPClient(&http.Client{Transport: network}),
 				fastio.WithToken(s.Token()),
 			}
 		},
@@ -291,7 +291,7 @@ func TestSockets(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			s := fastiotest.New()
-			check(t, s, s.StartInMemory(t), "http://any.test")
+			check(t, s, s.StartInMemory(t), "http://any.localhost")
 		})
 	})
 }
@@ -301,7 +301,7 @@ func TestCutPollsAndClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := fastiotest.New()
 		room := s.AddWorkspace(fastiotest.Workspace{})
-		conn := listen(t, s, s.StartInMemory(t), "http://any.test", room.ID)
+		conn := listen(t, s, s.StartInMemory(t), "http://any.localhost", room.ID)
 		time.AfterFunc(time.Minute, s.CutPolls)
 		time.AfterFunc(2*time.Minute, func() { _ = s.Close() })
 		begin := time.Now()

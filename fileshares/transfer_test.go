@@ -62,7 +62,7 @@ func send(t *testing.T, file fastiotest.Node, change ...func(*fastiotest.Options
 func (p *post) client(t *testing.T, network http.RoundTripper, token string) *fastio.Client {
 	t.Helper()
 	c, err := fastio.New(
-		fastio.WithBaseURL("http://fastio.test"), fastio.WithHTTPClient(&http.Client{Transport: network}),
+		fastio.WithBaseURL("http://fastio.localhost"), fastio.WithHTTPClient(&http.Client{Transport: network}),
 		fastio.WithToken(token),
 	)
 	if err != nil {

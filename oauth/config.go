@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -73,8 +72,8 @@ type Config struct {
 	// the system's browser.
 	OpenBrowser func(ctx context.Context, url string) error
 
-	// AllowPlainHTTP allows a BaseURL of http on another machine. Everything is then
-	// sent unencrypted, including tokens.
+	// AllowPlainHTTP allows a BaseURL of http on another machine, also for a client with the
+	// [Source]. Everything is then sent unencrypted, including tokens.
 	AllowPlainHTTP bool
 }
 
@@ -141,12 +140,14 @@ func (c *Config) validate(op string) (transport.Base, error) {
 	if err != nil {
 		return base, err
 	}
-	u := url.URL{Host: base.Host}
-	here := strings.EqualFold(u.Hostname(), "localhost") || net.ParseIP(u.Hostname()).IsLoopback()
-	if c.AllowPlainHTTP || base.Scheme == "https" || here {
-		return base, nil
+	return base, c.checkEncryption(op, base)
+}
+
+func (c *Config) checkEncryption(op string, base transport.Base) error {
+	if c.AllowPlainHTTP || !base.Exposed() {
+		return nil
 	}
-	return base, &api.InputError{
+	return &api.InputError{
 		Op: op, Field: "base_url", Got: base.Origin(),
 		Rule: "must be https, unless it is on this machine or AllowPlainHTTP is set",
 	}

@@ -662,6 +662,7 @@ func TestLoginRequiresTLS(t *testing.T) {
 		"http://platform.test": true, "http://192.168.0.7:8080": true, "http://[fd00::1]": true,
 		"http://localhost.test": true, "https://platform.test": false,
 		"http://localhost:8080": false, "http://127.0.0.1:8080": false, "http://127.0.0.2": false, "http://[::1]:8080": false,
+		"http://platform.localhost": false,
 	} {
 		for _, allowed := range []bool{false, true} {
 			inBubble(t, fmt.Sprint(address, " ", allowed), func(t *testing.T) {

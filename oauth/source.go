@@ -80,6 +80,9 @@ func TokenSource(c Config) *Source {
 // and the prefix of its paths before /current, for fastio.New.
 func (s *Source) Platform() (origin, prefix string, err error) {
 	base, err := s.config.base()
+	if err == nil {
+		err = s.config.checkEncryption("oauth.TokenSource", base)
+	}
 	if err != nil {
 		return "", "", err
 	}

@@ -50,7 +50,7 @@ func (r *recorder) subscriptions(t *testing.T) []string {
 // connections in memory, also with sockets.
 func (r *recorder) served(t *testing.T, server *fastiotest.Server) []fastio.Option {
 	t.Helper()
-	return append(server.ClientOptions(), fastio.WithBaseURL("http://fastio.test"),
+	return append(server.ClientOptions(), fastio.WithBaseURL("http://fastio.localhost"),
 		fastio.WithHTTPClient(server.StartInMemory(t)), r.Option())
 }
 

@@ -227,7 +227,7 @@ func signIn(t *testing.T) (oauth.Config, *oauth.Token, func() (refreshes int)) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := oauth.Config{BaseURL: "http://fastio.test", HTTPClient: &http.Client{Transport: p}, ClientID: app.ClientID}
+	config := oauth.Config{BaseURL: "http://fastio.localhost", HTTPClient: &http.Client{Transport: p}, ClientID: app.ClientID}
 	return config, token, func() (n int) {
 		for _, r := range p.Requests() {
 			if bytes.Contains(r.Body, []byte("grant_type=refresh_token")) {

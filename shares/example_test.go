@@ -35,7 +35,7 @@ func Example() {
 	fmt.Println(portal.URL())
 	s.AddNode(fastiotest.Node{Profile: portal.ID, Name: "q4.pdf"})
 
-	visitor, err := fastio.New(fastio.WithBaseURL("http://fastio.test"),
+	visitor, err := fastio.New(fastio.WithBaseURL("http://fastio.localhost"),
 		fastio.WithHTTPClient(&http.Client{Transport: s}))
 	if err != nil {
 		log.Fatal(err)

@@ -229,7 +229,7 @@ func TestVisitorWithPassword(t *testing.T) {
 	room := s.AddWorkspace(fastiotest.Workspace{Name: "Mine"}).ID
 	owner := s.Client(t)
 	visitor, err := fastio.New(fastio.WithHTTPClient(&http.Client{Transport: s}),
-		fastio.WithBaseURL("http://fastio.test"))
+		fastio.WithBaseURL("http://fastio.localhost"))
 	if err != nil {
 		t.Fatal(err)
 	}

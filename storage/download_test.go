@@ -97,7 +97,7 @@ func TestTokenReadsWithoutCredential(t *testing.T) {
 		t.Fatal(err)
 	}
 	anonymous, err := fastio.New(
-		fastio.WithBaseURL("http://fastio.test"), fastio.WithHTTPClient(&http.Client{Transport: s.Server}),
+		fastio.WithBaseURL("http://fastio.localhost"), fastio.WithHTTPClient(&http.Client{Transport: s.Server}),
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -127,7 +127,7 @@ func TestTokenReadsWithoutCredential(t *testing.T) {
 func TestFailedReadHidesItsToken(t *testing.T) {
 	t.Parallel()
 	const token = "d0wnl04d-t0k3n"
-	client, err := fastio.New(fastio.WithBaseURL("http://fastio.test"), fastio.WithHTTPClient(&http.Client{
+	client, err := fastio.New(fastio.WithBaseURL("http://fastio.localhost"), fastio.WithHTTPClient(&http.Client{
 		Transport: stub.Network(func(r *http.Request) (*http.Response, error) {
 			return nil, errors.New("dial: no route to " + r.URL.Host)
 		}),

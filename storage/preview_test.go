@@ -180,7 +180,7 @@ func TestPreviewOfSeveralFiles(t *testing.T) {
 func TestPreviewPathIsChecked(t *testing.T) {
 	t.Parallel()
 	var sent []string
-	client, err := fastio.New(fastio.WithBaseURL("http://fastio.test/api"), fastio.WithHTTPClient(&http.Client{
+	client, err := fastio.New(fastio.WithBaseURL("http://fastio.localhost/api"), fastio.WithHTTPClient(&http.Client{
 		Transport: stub.Network(func(r *http.Request) (*http.Response, error) {
 			sent = append(sent, r.URL.String())
 			return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Header: http.Header{}, Request: r}, nil
@@ -191,7 +191,7 @@ func TestPreviewPathIsChecked(t *testing.T) {
 	}
 	good := previewOf("t0k.3n")
 	for path, want := range map[string]string{
-		good: "http://fastio.test/api" + good, "/api" + good: "http://fastio.test/api" + good,
+		good: "http://fastio.localhost/api" + good, "/api" + good: "http://fastio.localhost/api" + good,
 		"https://evil.test" + good: "", "//evil.test" + good: "", good + "?x=1": "", good + "/../..": "", "": "",
 		"/current/user/me/details/": "", strings.ReplaceAll(good, "t0k.3n", "%zz"): "",
 		strings.ReplaceAll(good, "t0k.3n", ".."): "",
@@ -307,7 +307,7 @@ func TestVisitorReadsWithTheTokenOfTheLink(t *testing.T) {
 	share := s.AddShare(fastiotest.Share{Title: "Fair", Access: "Anyone with the link", Password: "m111"}).ID
 	file := s.AddNode(fastiotest.Node{Profile: share, Name: "mill.png", Content: drawn(t, 40, 20)}).ID
 	visitor, err := fastio.New(
-		fastio.WithBaseURL("http://fastio.test"), fastio.WithHTTPClient(&http.Client{Transport: s.Server}),
+		fastio.WithBaseURL("http://fastio.localhost"), fastio.WithHTTPClient(&http.Client{Transport: s.Server}),
 	)
 	if err != nil {
 		t.Fatal(err)

@@ -517,7 +517,7 @@ func TestVisitorUploads(t *testing.T) {
 		test.share.Title, test.share.Workspace = "Plans", w.to.Profile.ID
 		share := api.Share(w.AddShare(test.share).ID)
 		visitor, err := fastio.New(
-			fastio.WithBaseURL("http://fastio.test"), fastio.WithHTTPClient(w.network))
+			fastio.WithBaseURL("http://fastio.localhost"), fastio.WithHTTPClient(w.network))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -313,7 +313,7 @@ func (e *exchange) again(t *testing.T, a answer, signed bool) (result, *http.Req
 			further = further[1:]
 			return next.response(r), nil
 		}
-		opts := []fastio.Option{fastio.WithBaseURL("http://fastio.test/api")}
+		opts := []fastio.Option{fastio.WithBaseURL("http://fastio.test/api"), fastio.WithPlainHTTP()}
 		if signed {
 			opts = append(opts, fastio.WithToken("token"))
 		}

@@ -233,7 +233,7 @@ func (w *refusing) client(who string) *fastio.Client {
 		w.Fatalf("no user %q", who)
 	}
 	c, err := fastio.New(
-		fastio.WithBaseURL("http://emulator.test"), fastio.WithHTTPClient(&http.Client{Transport: w.Server}),
+		fastio.WithBaseURL("http://emulator.localhost"), fastio.WithHTTPClient(&http.Client{Transport: w.Server}),
 		fastio.WithToken(w.keys[who]), fastio.WithRetry(fastio.RetryPolicy{Attempts: 1}),
 	)
 	w.must(err)

@@ -97,11 +97,23 @@ func guessScheme(address string) string {
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h
 	}
-	host = strings.Trim(host, "[]")
-	if ip := net.ParseIP(host); strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback() {
+	if loopback(strings.Trim(host, "[]")) {
 		return "http"
 	}
 	return "https"
+}
+
+// loopback reports whether a host is this machine: a loopback address, localhost, or a
+// name below localhost. Names are not resolved.
+func loopback(host string) bool {
+	host = strings.ToLower(host)
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") || net.ParseIP(host).IsLoopback()
+}
+
+// Exposed reports whether others can read what is sent: over http to another machine.
+func (b Base) Exposed() bool {
+	u := url.URL{Host: b.Host}
+	return b.Scheme == "http" && !loopback(u.Hostname())
 }
 
 // dedicated reports whether the host serves only the API.

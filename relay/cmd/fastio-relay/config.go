@@ -25,6 +25,7 @@ type config struct {
 	profiles []api.Profile
 	name     string
 	keyFile  string
+	plain    bool
 	limits   string
 	listen   string
 	lease    time.Duration
@@ -55,6 +56,7 @@ func (c *config) flags(stderr io.Writer) (f *flag.FlagSet, file *string) {
 	f.Func("profiles", "comma-separated `list` of org:ID, workspace:ID and share:ID; required", c.setProfiles)
 	f.StringVar(&c.name, "name", "", "name of the replica; default: that of the machine with the process ID")
 	f.StringVar(&c.keyFile, "key-file", "", "`file` with the API key")
+	f.BoolVar(&c.plain, "plain-http", false, "send the key unencrypted if FASTIO_BASE_URL is http on another machine")
 	f.StringVar(&c.limits, "limits", "default",
 		"`name` of the user whose rate limits the replicas share; replicas with keys of another user need another name")
 	f.StringVar(&c.listen, "listen", "127.0.0.1:8377", "`address` of the page and the metrics; port 0 picks a free one")

@@ -166,5 +166,8 @@ func (c *config) client(opts ...fastio.Option) (*fastio.Client, error) {
 		}
 		opts = append(opts, fastio.WithToken(strings.TrimSpace(string(key))))
 	}
+	if c.plain {
+		opts = append(opts, fastio.WithPlainHTTP())
+	}
 	return fastio.FromEnv(opts...)
 }

@@ -371,3 +371,15 @@ func TestErrorsShowNoPassword(t *testing.T) {
 		t.Errorf("got %v\n%s", err, log)
 	}
 }
+
+// A key is sent unencrypted to another machine only with -plain-http.
+func TestKeyRequiresTLS(t *testing.T) {
+	t.Setenv("FASTIO_BASE_URL", "http://platform.test")
+	t.Setenv("FASTIO_TOKEN", "key")
+	if _, err := (&config{}).client(); err == nil || !strings.Contains(err.Error(), "unencrypted") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := (&config{plain: true}).client(); err != nil {
+		t.Error(err)
+	}
+}
