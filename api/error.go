@@ -54,7 +54,9 @@ var (
 	// retried as for a rate limit, within [MaxWait].
 	ErrRateLimited = errors.New("rate limited")
 
-	// ErrUnavailable is 408, 502, 503 or 504.
+	// ErrUnavailable is 408, 502, 503 or 504, and any status with code 90211
+	// (errNoVeHeader): the platform's edge did not accept the response of a server behind
+	// it. After any of them a write may or may not have had an effect.
 	ErrUnavailable = errors.New("service unavailable")
 
 	// ErrServer is any other status from 500.
@@ -126,7 +128,9 @@ type RateLimit struct {
 }
 
 const (
-	codeNoEndpoint  = 9992 // the router knows no such path
+	codeNoEndpoint  = 9992  // the router knows no such path
+	codeEdge        = 90211 // the edge did not accept a response
+	nameEdge        = "errNoVeHeader"
 	shownTextRunes  = 8 << 10
 	shownParams     = 10
 	shownParamRunes = 400
@@ -193,7 +197,8 @@ func (e *Error) LogValue() slog.Value {
 }
 
 // Is reports whether target is the Err value of this package for e. It depends on
-// the HTTP status, then the refused fields, then the code.
+// the HTTP status, then the refused fields, then the code, except that code 90211 makes it
+// [ErrUnavailable] with any status.
 func (e *Error) Is(target error) bool {
 	if kind := e.kind(); kind != nil {
 		return target == kind || target == ErrUnsupported && e.Status == http.StatusNotFound && e.Code == codeNoEndpoint
@@ -202,6 +207,9 @@ func (e *Error) Is(target error) bool {
 }
 
 func (e *Error) kind() error {
+	if e.Code == codeEdge || e.Name == nameEdge {
+		return ErrUnavailable
+	}
 	switch e.Status {
 	case http.StatusBadRequest, http.StatusNotAcceptable, http.StatusUnprocessableEntity:
 		return ErrInvalid

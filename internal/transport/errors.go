@@ -54,7 +54,7 @@ func (x *exchange) refusal() *api.Error {
 	if e.Status < http.StatusMultipleChoices && e.Text == "" && e.Name == "" {
 		e.Text = envelope.FailedResult(body)
 	}
-	if e.Status == http.StatusUnauthorized {
+	if e.Status == http.StatusUnauthorized && !e.Is(api.ErrUnavailable) {
 		none := x.token.AccessToken.IsZero() && x.request.Credential.IsZero()
 		e.Unauthenticated = none || proves(e) || x.token.Expired()
 	}

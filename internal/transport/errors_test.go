@@ -170,6 +170,10 @@ func TestKinds(t *testing.T) {
 	check(200, `{"result":false,"error":{"code":10022,"params":[{"name":"limit","kind":"invalid"}]}}`, "ErrInvalid")
 	check(200, `{"result":false,"error":{"code":1605,"params":{"reason":"x"}}}`, "")
 	check(200, `{"result":"no"}`, "")
+	for _, status := range []int{200, 401, 404, 429, 500} {
+		check(status, `{"result":false,"error":{"code":90211}}`, "ErrUnavailable")
+		check(status, `{"result":false,"error":{"error_code":"errNoVeHeader"}}`, "ErrUnavailable")
+	}
 	check(409, `{"result":false,"error":{"code":1677}}`, "ErrConflict")
 }
 

@@ -100,14 +100,11 @@ func (x *exchange) outcome(e *api.Error) outcome {
 		}
 		return ambiguous
 	}
-	switch e.Status {
-	case http.StatusTooManyRequests:
-		if wait.Windowed(e.Code) {
-			return rateLimited
-		}
-	case http.StatusRequestTimeout, http.StatusInternalServerError, http.StatusBadGateway,
-		http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+	switch {
+	case e.Is(api.ErrUnavailable), e.Status == http.StatusInternalServerError:
 		return ambiguous
+	case e.Status == http.StatusTooManyRequests && wait.Windowed(e.Code):
+		return rateLimited
 	}
 	return final
 }

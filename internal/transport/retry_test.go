@@ -106,6 +106,12 @@ func spoils() map[string]spoil {
 	} {
 		all["status "+strconv.Itoa(code)] = spoil{handler: say(code, ""), repeated: repeated, status: code}
 	}
+	for _, code := range []int{401, 404, 409, 429} {
+		edge := `{"result":false,"error":{"code":90211,"error_code":"errNoVeHeader"}}`
+		all["the edge rejects the answer with "+strconv.Itoa(code)] = spoil{
+			handler: say(code, edge), repeated: notOnce, status: code, err: api.ErrUnavailable,
+		}
+	}
 	return all
 }
 
