@@ -23,6 +23,10 @@ const (
 // code of an error.
 const codeBadEntry = 1605
 
+// codeHashPair is the code of a manifest with half of a pair of hash_algo and hash. That
+// the whole batch is refused is assumed.
+const codeHashPair = 196420
+
 // batchFields are the names of the parts of a batch.
 func batchFields() string {
 	names := []string{"instance_id folder_id creator manifest"}
@@ -64,6 +68,9 @@ func (h *Handlers) uploadBatch(c *wire.Call) (wire.Object, error) {
 	manifest, _ := c.Field("manifest")
 	if wire.Decode([]byte(manifest), &entries) != nil || len(entries) == 0 || len(entries) > batchFiles {
 		c.Check.Invalid("manifest", "A JSON array of 1 to 200 files.")
+	}
+	if slices.ContainsFunc(entries, func(e batchEntry) bool { return (e.HashAlgo == "") != (e.Hash == "") }) {
+		c.Check.Add("manifest", "invalid", "hash_algo and hash go together.", codeHashPair)
 	}
 	creator, _ := c.Field("creator")
 	c.Check.InvalidIf(!isCreator(creator), "creator", "1 to 150 letters, digits and hyphens.")
@@ -160,11 +167,8 @@ func (h *Handlers) keepFile(content []byte) (world.Version, error) {
 
 // hashFits reports whether a file has the hash of its entry, if that has one.
 func hashFits(e batchEntry, content []byte) bool {
-	if e.HashAlgo == "" {
-		return e.Hash == ""
-	}
-	return slices.Contains(storage.Algorithms(), e.HashAlgo) &&
-		(e.Hash == "" || storage.Digest(e.HashAlgo, bytes.NewReader(content)) == e.Hash)
+	return e.HashAlgo == "" || slices.Contains(storage.Algorithms(), e.HashAlgo) &&
+		storage.Digest(e.HashAlgo, bytes.NewReader(content)) == e.Hash
 }
 
 func extension(name string) string {
