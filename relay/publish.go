@@ -23,12 +23,11 @@ import (
 )
 
 const (
-	maxBatch = 250
-	maxQueue = maxBatch
+	maxBatch   = 250
+	maxQueue   = maxBatch
+	firstPause = 20 * time.Millisecond
+	maxPause   = 2 * time.Second
 )
-
-// publishBackoff is the pause before messages are published again.
-var publishBackoff = backoff{first: 20 * time.Millisecond, longest: 2 * time.Second}
 
 // message is an event that is not yet stored.
 type message struct {
@@ -218,7 +217,7 @@ func (p *publisher) store(ctx context.Context, batch []message) error {
 		if errors.Is(err, errLost) || ctx.Err() != nil {
 			return err
 		}
-		pause := publishBackoff.pause(attempt)
+		pause := backoff{firstPause, maxPause}.pause(attempt)
 		if p.retry != nil {
 			p.retry(ctx, api.RetryEvent{Op: "relay.Publish", Attempt: attempt, Wait: pause, Err: err})
 		}
