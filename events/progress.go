@@ -15,6 +15,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/times"
 )
 
 // progress is the content of a checkpoint. The watermark moves only when a poll has
@@ -99,7 +100,7 @@ func (f *follower) restore(data []byte, query string) error {
 	}
 	if p.Query != query {
 		p.Query, p.Cursor, p.From = query, "", time.Time{}
-		p.Complete = later(p.Complete, p.Watermark) // older events of this query may be undelivered
+		p.Complete = times.Later(p.Complete, p.Watermark) // older events of this query may be undelivered
 		if !p.Watermark.IsZero() {
 			p.Gap = &Gap{Reason: GapReasonQuery, From: p.Start, To: p.Watermark}
 		}
@@ -159,18 +160,11 @@ func (p *progress) pollStart(back, overlap time.Duration) time.Time {
 	if p.Watermark.IsZero() {
 		return p.Start
 	}
-	from := later(p.Watermark.Add(-back), p.Complete)
+	from := times.Later(p.Watermark.Add(-back), p.Complete)
 	if least := p.Watermark.Add(-overlap); least.Before(from) {
 		from = least
 	}
-	return later(from, p.Start)
-}
-
-func later(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return b
-	}
-	return a
+	return times.Later(from, p.Start)
 }
 
 // has reports whether the event is among the remembered delivered ones.
@@ -189,7 +183,7 @@ func (f *follower) record(e *Event) {
 		if !f.Watermark.IsZero() && at.Before(f.Watermark.Add(-f.o.Overlap)) {
 			f.Gap = f.Gap.with(GapReasonLate, at)
 		}
-		f.Newest = later(f.Newest, at)
+		f.Newest = times.Later(f.Newest, at)
 	}
 	if e.ID != "" && f.inWindow(at.Unix()) {
 		f.created[e.ID.Plain()] = at.Unix()
@@ -211,7 +205,7 @@ func (f *follower) creation(e *Event) (at time.Time, doubtful bool) {
 	switch {
 	case created.IsZero():
 		return end, false
-	case created.After(later(end, f.s.clock.Earliest()).Add(clockSkew)), created.Before(f.From.Add(-clockSkew)):
+	case created.After(times.Later(end, f.s.clock.Earliest()).Add(clockSkew)), created.Before(f.From.Add(-clockSkew)):
 		return end, true
 	case created.After(end):
 		return end, false
@@ -226,14 +220,14 @@ func (g *Gap) with(reason GapReason, created time.Time) *Gap {
 	if created.Before(g.From) {
 		g.From = created
 	}
-	g.To = later(g.To, created)
+	g.To = times.Later(g.To, created)
 	return g
 }
 
 // checkWatermark resets a watermark in the future, which a damaged checkpoint or
 // that of an older version may hold, to the latest remembered event or to the start.
 func (f *follower) checkWatermark(ctx context.Context) error {
-	future := func(now time.Time) bool { return later(f.Watermark, f.Newest).After(now.Add(clockSkew)) }
+	future := func(now time.Time) bool { return times.Later(f.Watermark, f.Newest).After(now.Add(clockSkew)) }
 	if !future(time.Now()) {
 		return nil
 	}
@@ -244,7 +238,7 @@ func (f *follower) checkWatermark(ctx context.Context) error {
 	f.Newest = time.Time{}
 	for _, created := range f.created {
 		if at := time.Unix(created, 0).UTC(); !at.After(now) {
-			f.Newest = later(f.Newest, at)
+			f.Newest = times.Later(f.Newest, at)
 		}
 	}
 	if f.Watermark.After(now) {
@@ -266,7 +260,7 @@ func (p *progress) inWindow(created int64) bool {
 // evict forgets the events that no poll can find again.
 func (p *progress) evict() {
 	maps.DeleteFunc(p.created, func(_ string, created int64) bool { return !p.inWindow(created) })
-	p.Complete = later(p.Complete, p.Newest.Add(-p.lookback))
+	p.Complete = times.Later(p.Complete, p.Newest.Add(-p.lookback))
 }
 
 // snapshot returns p with the newest maxRecent delivered events, newest last.

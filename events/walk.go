@@ -20,6 +20,7 @@ import (
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
 	"github.com/fastio-go/fastio/internal/page"
+	"github.com/fastio-go/fastio/internal/times"
 	"github.com/fastio-go/fastio/internal/wait"
 )
 
@@ -219,9 +220,9 @@ func (w *Walk) begin(ctx context.Context) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.state.Max = later(now.Truncate(time.Second), w.query.CreatedMin)
+	w.state.Max = times.Later(now.Truncate(time.Second), w.query.CreatedMin)
 	if from := w.state.From; !from.IsZero() { // the clock may be behind that of the pass before
-		w.state.Max = later(w.state.Max, from.Add(tail))
+		w.state.Max = times.Later(w.state.Max, from.Add(tail))
 	}
 	return nil
 }
@@ -235,7 +236,7 @@ func (w *Walk) bounded() Query {
 	if high := w.state.High; !high.IsZero() && (q.CreatedMax.IsZero() || high.Before(q.CreatedMax)) {
 		q.CreatedMax = high
 	}
-	q.CreatedMin = later(later(q.CreatedMin, w.state.From), w.state.Low)
+	q.CreatedMin = times.Later(times.Later(q.CreatedMin, w.state.From), w.state.Low)
 	return q
 }
 
@@ -357,7 +358,7 @@ func (w *Walk) rewind() {
 		return
 	case o.lost():
 	case !o.unsorted[0]:
-		w.state.Low = later(low, o.low.Add(-tail))
+		w.state.Low = times.Later(low, o.low.Add(-tail))
 		o.most = w.state.Low
 	default:
 		if left := o.high.Add(tail); high.IsZero() || left.Before(high) {
@@ -395,16 +396,9 @@ func (o *order) add(page []*Event, q Query) {
 		wrong := at.IsZero() || at.Before(from) || !to.IsZero() && at.After(to)
 		o.unsorted[0] = o.unsorted[0] || wrong || at.Before(o.most.Add(-tail))
 		o.unsorted[1] = o.unsorted[1] || wrong || at.After(o.least.Add(tail))
-		o.least, o.most = earlier(o.least, at), later(o.most, at)
-		o.low, o.high = earlier(o.low, at), later(o.high, at)
+		o.least, o.most = times.Earlier(o.least, at), times.Later(o.most, at)
+		o.low, o.high = times.Earlier(o.low, at), times.Later(o.high, at)
 	}
-}
-
-func earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
 }
 
 const (

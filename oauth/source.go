@@ -14,6 +14,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/times"
 	"github.com/fastio-go/fastio/internal/transport"
 	"github.com/fastio-go/fastio/internal/wait"
 )
@@ -231,29 +232,22 @@ func (s *Source) fetch(ctx context.Context, refused api.Secret) *answer {
 			a.until = now.Add(recheckOther)
 		}
 		if at := r.Token.renewal(); at.After(now) { // else it was expired on arrival
-			a.until = earlier(a.until, at)
+			a.until = times.Earlier(a.until, at)
 		}
 		return a
 	}
 	a.err = err
 	if s.backoff.lasts() {
-		a.until = earlier(a.until, s.backoff.retry)
+		a.until = times.Earlier(a.until, s.backoff.retry)
 	}
 	switch {
 	case s.last != nil && s.last.Token != nil && s.last.Token.good(refused):
 		a.token, a.err = s.last.Token.api(), nil
 		if end := a.token.Expiry; !end.IsZero() {
-			a.until = earlier(a.until, end)
+			a.until = times.Earlier(a.until, end)
 		}
 	case cheap && errors.Is(err, ErrSignInAgain): // detect a sign-in of another process at once
 		a.until = now
-	}
-	return a
-}
-
-func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
 	}
 	return a
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/times"
 )
 
 // ErrClosed is returned by Acquire if the server requires a longer wait than
@@ -193,10 +194,10 @@ func (g *Group) ordered(now time.Time) opening {
 	if !now.Before(g.full.believed) {
 		return o
 	}
-	if until := earlier(g.full.opens, g.full.believed); until.After(o.at) {
+	if until := times.Earlier(g.full.opens, g.full.believed); until.After(o.at) {
 		o.at, o.refused = until, false
 	}
-	o.ordered = later(o.ordered, g.full.until)
+	o.ordered = times.Later(o.ordered, g.full.until)
 	return o
 }
 
@@ -246,7 +247,7 @@ func (g *Group) admit(since time.Time, maxWait time.Duration) (c Call, o opening
 		w := &g.windows[i]
 		free := w.free(g.next)
 		if w.learned && maxWait >= 0 && free.Before(busy) {
-			free = earlier(free, since.Add(maxWait))
+			free = times.Earlier(free, since.Add(maxWait))
 		}
 		if free.After(o.at) {
 			o.at, o.refused = free, false
@@ -280,12 +281,12 @@ func (w *window) free(n uint64) time.Time {
 	if !at.IsZero() {
 		expiry := at.Add(w.Size + w.Size/1000)
 		if !w.sliding && !at.After(w.end) && w.Size > 2*rounding { // a shorter one may slide unnoticed
-			expiry = earlier(expiry, w.end)
+			expiry = times.Earlier(expiry, w.end)
 		}
 		at = expiry
 	}
 	if w.share < float64(w.Max) {
-		at = later(at, w.turn(n))
+		at = times.Later(at, w.turn(n))
 	}
 	return at
 }
@@ -307,13 +308,13 @@ func (g *Group) Release(c Call) {
 func (g *Group) Close(until time.Time, limit int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.refused = later(g.refused, until)
+	g.refused = times.Later(g.refused, until)
 	for i := range g.windows {
 		if w := &g.windows[i]; w.Max == limit {
 			until = until.Add(w.spread())
 		}
 	}
-	g.opens = later(g.opens, until)
+	g.opens = times.Later(g.opens, until)
 	g.close()
 }
 
@@ -332,20 +333,6 @@ func (g *Group) Full() (limit int, until time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.full.limit, g.full.until
-}
-
-func later(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return b
-	}
-	return a
-}
-
-func earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
 }
 
 func (g *Group) wake() {

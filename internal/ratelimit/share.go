@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
+
+	"github.com/fastio-go/fastio/internal/times"
 )
 
 // sharing is what responses tell about other clients that use a window with the
@@ -54,7 +56,7 @@ func (g *Group) Refused(c Call, limit int, reset time.Time) {
 			continue
 		}
 		if g.fill(w, c, reset, now); w.sliding {
-			*slot = later(*slot, now)
+			*slot = times.Later(*slot, now)
 		}
 	}
 	g.wake()
