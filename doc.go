@@ -31,8 +31,9 @@
 //
 // A failed call is retried if it is idempotent: reads, and writes that the platform
 // deduplicates by a key. Any other write is retried only if the server provably did
-// not process it: no connection was made, or the response was a 429. A retry budget per
-// client limits retries to a small share of all calls during an outage.
+// not process it: the client could not connect or write, or the response was a 429, or a
+// 401 after which the token was refreshed. A retry budget per client limits retries to a
+// small share of all calls during an outage.
 //
 // # Rate limits
 //

@@ -150,6 +150,10 @@ func WithTokenSource(source api.TokenSource) Option {
 // redirect policy does not: credentials stay at the configured origin. The
 // client itself is not changed.
 //
+// Only of an [http.Transport] is it known whether bytes of a request were sent. After an
+// error of any other [http.RoundTripper] a write that is not idempotent is not retried,
+// not even if no connection was made.
+//
 // Without this option a Client has connections of its own, kept for 90 seconds.
 func WithHTTPClient(client *http.Client) Option {
 	return func(c *config) error {
@@ -164,6 +168,11 @@ func WithHTTPClient(client *http.Client) Option {
 // WithMiddleware wraps the HTTP transport used for every attempt, retries included: the
 // first one given is outermost, and a further use of the option adds to it. Middleware
 // sees requests before they are signed; [CallFromContext] returns the call of a request.
+//
+// A write that is not idempotent is sent once, also by middleware that retries: a further
+// call of next returns an error, unless nothing of the request was sent or the response
+// was a 401 or 429. After an error that is not the one of next, such a write is not
+// retried. Middleware must not send requests other than by next.
 func WithMiddleware(wrap ...func(next http.RoundTripper) http.RoundTripper) Option {
 	return func(c *config) error {
 		for _, w := range wrap {

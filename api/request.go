@@ -90,6 +90,14 @@ type Body interface {
 	Open() (content io.ReadCloser, size int64, err error)
 }
 
+// InMemory reports whether the content of a body is in memory, so that its Read neither
+// blocks nor fails: whether the body has a method InMemory() bool that returns true. Those
+// of [Form], [JSON], [Bytes], and of a [Multipart] of them, do.
+func InMemory(b Body) bool {
+	m, ok := b.(interface{ InMemory() bool })
+	return ok && m.InMemory()
+}
+
 // ErrBodyUsed is returned by a [Body] that cannot be opened again.
 var ErrBodyUsed = errors.New("fastio: the body can be read only once")
 
@@ -110,6 +118,9 @@ type Form url.Values
 // ContentType returns application/x-www-form-urlencoded.
 func (Form) ContentType() string { return "application/x-www-form-urlencoded" }
 
+// InMemory returns true.
+func (Form) InMemory() bool { return true }
+
 // Open returns the fields sorted by name.
 func (f Form) Open() (content io.ReadCloser, size int64, err error) {
 	return Bytes("", []byte(url.Values(f).Encode())).Open()
@@ -121,6 +132,8 @@ func JSON(v any) Body { return jsonBody{v} }
 type jsonBody struct{ value any }
 
 func (jsonBody) ContentType() string { return "application/json" }
+
+func (jsonBody) InMemory() bool { return true }
 
 func (b jsonBody) Open() (io.ReadCloser, int64, error) {
 	content, err := json.Marshal(b.value, json.Deterministic(true))
@@ -139,6 +152,8 @@ type bytesBody struct {
 }
 
 func (b bytesBody) ContentType() string { return b.contentType }
+
+func (bytesBody) InMemory() bool { return true }
 
 func (b bytesBody) Open() (io.ReadCloser, int64, error) {
 	return io.NopCloser(bytes.NewReader(b.content)), int64(len(b.content)), nil
@@ -190,6 +205,10 @@ type multipartBody struct {
 }
 
 func (m *multipartBody) ContentType() string { return "multipart/form-data; boundary=" + m.boundary }
+
+func (m *multipartBody) InMemory() bool {
+	return !slices.ContainsFunc(m.files, func(f *FilePart) bool { return !InMemory(f.Content) })
+}
 
 func (m *multipartBody) Open() (_ io.ReadCloser, size int64, err error) {
 	var head bytes.Buffer // its writes do not fail

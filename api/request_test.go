@@ -148,6 +148,22 @@ func TestMultipart(t *testing.T) {
 }
 
 // Every body has its own boundary, which no content can contain.
+func TestInMemory(t *testing.T) {
+	t.Parallel()
+	stream := api.Stream("", strings.NewReader("a"), 1)
+	part := func(b api.Body) *api.FilePart { return &api.FilePart{Field: "chunk", Name: "x", Content: b} }
+	for _, b := range []api.Body{api.Form{}, api.JSON(1), api.Bytes("", nil), api.Multipart(nil, part(api.JSON(1)))} {
+		if !api.InMemory(b) {
+			t.Errorf("%T is not in memory", b)
+		}
+	}
+	for _, b := range []api.Body{nil, stream, api.Multipart(nil, part(api.JSON(1)), part(stream))} {
+		if api.InMemory(b) {
+			t.Errorf("%T is in memory", b)
+		}
+	}
+}
+
 func TestMultipartBoundaries(t *testing.T) {
 	t.Parallel()
 	inner := api.Multipart(nil, &api.FilePart{Field: "chunk", Name: "x", Content: api.Bytes("", []byte("a"))})

@@ -93,8 +93,12 @@ func (e *unsentError) Unwrap() error { return e.err }
 
 // refuse ends a request with err before it is sent.
 func refuse(req *http.Request, err error) error {
+	closeBody(req)
+	return &unsentError{err}
+}
+
+func closeBody(req *http.Request) {
 	if req.Body != nil {
 		_ = req.Body.Close()
 	}
-	return &unsentError{err}
 }

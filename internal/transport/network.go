@@ -18,7 +18,9 @@ import (
 	"github.com/fastio-go/fastio/internal/redact"
 )
 
-// sender is the last step of the pipeline: it sends a request once.
+// sender is the last step of the pipeline: it sends a request once, and keeps count of
+// the sends that the server may have processed. Nothing else proves that a request was
+// not sent: errors of middleware, of bodies and of other transports prove nothing.
 //
 // net/http retries a request when a connection fails or an HTTP/2 server refuses it,
 // for some servers without limit. Only the retry loop may decide that, and it counts
@@ -48,8 +50,33 @@ func senderWithin(timeout time.Duration) func(http.RoundTripper) http.RoundTripp
 	}
 }
 
+var (
+	errNoResponse = errors.New("the transport returned neither a response nor an error")
+	errSentBefore = errors.New("middleware sent a request again that must be sent once")
+)
+
 func (s *sender) RoundTrip(req *http.Request) (*http.Response, error) {
 	x := exchangeOf(req.Context())
+	redirected := req.Response != nil
+	if x.unsettled.Add(1) > 1 && x.request.Replay == api.ReplayOnce && !redirected {
+		x.unsettled.Add(-1)
+		closeBody(req)
+		return nil, errSentBefore
+	}
+	resp, err := s.send(req, x)
+	lost, isLost := err.(*lostError) //nolint:errorlint // never wrapped
+	if isLost && lost.unsent || err == nil && refuses(resp.StatusCode) {
+		x.unsettled.Add(-1)
+	}
+	return resp, err
+}
+
+// refuses reports whether a status means that the server did not process the request.
+func refuses(status int) bool {
+	return status == http.StatusUnauthorized || status == http.StatusTooManyRequests
+}
+
+func (s *sender) send(req *http.Request, x *exchange) (*http.Response, error) {
 	timeout := cmp.Or(x.request.Attempt, s.timeout)
 	empty := req.Body == nil || req.Body == http.NoBody
 	mayBeHTTP2 := s.h2c || req.URL.Scheme == "https"
@@ -64,7 +91,8 @@ func (s *sender) RoundTrip(req *http.Request) (*http.Response, error) {
 	var w *watcher
 	if s.traced {
 		w = &watcher{cancel: cancel, h2c: s.h2c}
-		if w.trace.GotConn = w.gotConn; stops {
+		w.trace.GetConn, w.trace.GotConn = w.getConn, w.gotConn
+		if stops {
 			w.trace.WroteHeaders = w.wroteHeaders
 		}
 		ctx = httptrace.WithClientTrace(ctx, &w.trace)
@@ -76,7 +104,7 @@ func (s *sender) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := s.network.RoundTrip(req)
 	switch {
 	case err != nil:
-		resp, err = nil, w.explain(err)
+		resp, err = nil, w.explain(err, empty || req.Body == x.memory)
 	case resp == nil:
 		err = errNoResponse
 	case cancel != nil && resp.Body != nil:
@@ -88,8 +116,6 @@ func (s *sender) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	return resp, err
 }
-
-var errNoResponse = errors.New("the transport returned neither a response nor an error")
 
 // setEmptyBody sets an empty body that net/http cannot read again. The header is the
 // same as without a body.
@@ -109,17 +135,21 @@ type watcher struct {
 	cancel context.CancelFunc // of the attempt
 	h2c    bool
 
-	conn    httptrace.GotConnInfo // the first
-	wrote   atomic.Bool           // a header was written
-	stopped bool
+	asked     bool // for a connection; a protocol of RegisterProtocol does not
+	connected bool
+	conn      httptrace.GotConnInfo // the first
+	wrote     atomic.Bool           // a header was written
+	stopped   bool
 }
+
+func (w *watcher) getConn(string) { w.asked = true }
 
 // gotConn is called with each connection of the request. HTTP/2 checks the context
 // before it writes a request. HTTP/1 does not, but there the connection is not
 // shared, and closing it prevents the request.
 func (w *watcher) gotConn(info httptrace.GotConnInfo) {
 	if !w.wrote.Load() {
-		w.conn = info
+		w.connected, w.conn = true, info
 		return
 	}
 	w.stopped = true
@@ -138,7 +168,7 @@ func (w *watcher) isHTTP1(conn net.Conn) bool {
 	return conn != nil && !w.h2c
 }
 
-// lostError reports a failed connection or HTTP/2 stream.
+// lostError is an error of the transport, with what the sender knows of the request.
 type lostError struct {
 	err    error
 	unsent bool // no byte of it was sent
@@ -153,32 +183,43 @@ var (
 	errEnded  = errors.New("the server ended the stream without an answer")
 )
 
-// explain classifies an error of net/http. Some of these errors have no exported
-// type or are not wrapped.
-func (w *watcher) explain(err error) error {
-	if w == nil {
-		w = new(watcher)
-	}
-	http1 := w.isHTTP1(w.conn.Conn)
-	lost := &lostError{err: err, stale: http1 && w.conn.Reused}
+// explain classifies an error of the transport. Some of net/http's have no exported
+// type or are not wrapped. That of a body looks like one of the connection, unless the
+// body cannot fail. Of another transport than net/http's (w is nil) nothing is known.
+//
+// An HTTP/2 server can report an unprocessed request (REFUSED_STREAM, GOAWAY). That is
+// no proof, because a proxy can report it as well.
+func (w *watcher) explain(err error, bodyCannotFail bool) *lostError {
+	lost := &lostError{err: err}
 	text := err.Error()
 	cause, unrepeated := strings.CutPrefix(text, "http2: Transport: cannot retry err [")
-	op, ok := errors.AsType[*net.OpError](err)
-	switch {
-	case w.stopped && http1:
-		lost.err = errClosed
-	case w.stopped:
-		lost.err = errEnded
-	case unrepeated:
+	if unrepeated {
 		cause, _, _ = strings.Cut(cause, "] after Request.Body was written")
 		lost.err = errors.New(cause)
+	}
+	if w == nil {
+		return lost
+	}
+	http1 := w.isHTTP1(w.conn.Conn)
+	reused := http1 && w.conn.Reused
+	op, isOp := errors.AsType[*net.OpError](err)
+	switch {
+	case !w.connected:
+		lost.unsent = w.asked
+		if notTLS, ok := errors.AsType[tls.RecordHeaderError](err); ok && string(notTLS.RecordHeader[:]) == "HTTP/" {
+			lost.err = http.ErrSchemeMismatch // as http.Client reports it
+		}
+	case w.stopped && http1:
+		lost.err, lost.stale = errClosed, reused
+	case w.stopped:
+		lost.err = errEnded
 	case text == "http: server closed idle connection": // before anything was written
-		lost.unsent, lost.stale = true, true
-	case ok && op.Op == "write" && http1:
-		lost.unsent = !strings.HasPrefix(text, "net/http: ") // else a part was written
-	case ok && !op.Timeout(), err == io.EOF: //nolint:errorlint // net/http does not wrap it
-	default:
-		return err
+		lost.unsent, lost.stale = bodyCannotFail, true
+	case isOp && op.Op == "write" && http1:
+		partly := strings.HasPrefix(text, "net/http: ")
+		lost.unsent, lost.stale = bodyCannotFail && !partly, reused
+	case isOp && !op.Timeout(), err == io.EOF: //nolint:errorlint // net/http does not wrap it
+		lost.stale = reused
 	}
 	return lost
 }

@@ -199,8 +199,10 @@ type exchange struct {
 	attempt   int           // the current one, from 1
 	started   time.Time     // when it had passed the rate limits; zero until then
 	sent      int           // attempts that were sent
+	unsettled atomic.Int32  // sends that the server may have processed
 	content   io.ReadCloser // the body of the next attempt
 	size      int64         // of content; -1 if it is unknown
+	memory    io.ReadCloser // the body of the current attempt, if it is in memory
 	token     api.Token     // of the last attempt
 	refreshed bool
 
@@ -212,6 +214,7 @@ type exchange struct {
 	own      time.Duration  // Retry-After of the last attempt, which the limiter waits for
 
 	failure error         // error of the last attempt that was sent; nil after a success
+	lost    *lostError    // of the sender, if that is its cause
 	stopped error         // why there is no further attempt, if not because of failure
 	wait    time.Duration // before the next attempt
 }
@@ -441,7 +444,10 @@ func (x *exchange) fill(req *http.Request) {
 	}
 	req.Header, req.TransferEncoding = h, nil
 	req.Body, req.ContentLength = x.content, x.size
-	x.content = nil
+	x.content, x.memory = nil, nil
+	if api.InMemory(x.request.Body) {
+		x.memory = req.Body
+	}
 }
 
 // stream is the body of an opened response.

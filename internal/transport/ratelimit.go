@@ -175,7 +175,11 @@ func rateOf(h http.Header, clock *servertime.Clock) api.RateLimit {
 	if cmp.Or(h.Get(headerExpires), h.Get(headerExpiresOld), h.Get("Retry-After")) != "" {
 		clock.Observe(h)
 	}
-	limit, err := strconv.Atoi(strings.TrimSpace(cmp.Or(h.Get(headerMax), h.Get(headerMaxOld))))
+	announced := cmp.Or(h.Get(headerMax), h.Get(headerMaxOld))
+	if announced == "" { // the error of Atoi would be an allocation
+		return api.RateLimit{}
+	}
+	limit, err := strconv.Atoi(strings.TrimSpace(announced))
 	if err != nil || limit <= 0 {
 		return api.RateLimit{}
 	}

@@ -5,8 +5,8 @@ import (
 	"crypto/tls"
 	"errors"
 	"math"
-	"net"
 	"net/http"
+	"net/url"
 	"sync/atomic"
 	"time"
 
@@ -35,7 +35,7 @@ func newRetry(client *http.Client) *retryablehttp.Client {
 // decide reads the response of an attempt and decides whether to retry.
 func decide(ctx context.Context, resp *http.Response, err error) (bool, error) {
 	x := exchangeOf(ctx)
-	x.wait = 0
+	x.wait, x.lost = 0, nil
 	unsent, isUnsent := errors.AsType[*unsentError](err)
 	if !isUnsent {
 		x.sent = x.attempt
@@ -46,6 +46,7 @@ func decide(ctx context.Context, resp *http.Response, err error) (bool, error) {
 	case err != nil && ctx.Err() != nil:
 		x.stopped = ctx.Err()
 	case err != nil:
+		x.lost = lostBy(err)
 		x.failure = &callError{op: x.request.Op, err: x.secrets().Error(redact.Cause(err))}
 	default:
 		x.failure = x.read(ctx, resp)
@@ -63,6 +64,16 @@ func decide(ctx context.Context, resp *http.Response, err error) (bool, error) {
 		return true, nil
 	}
 	return false, x.stopped
+}
+
+// lostBy returns the error of the sender that http.Client returns as err, nil if
+// middleware has returned another one.
+func lostBy(err error) *lostError {
+	if wrapped, ok := err.(*url.Error); ok { //nolint:errorlint // http.Client does not wrap it
+		err = wrapped.Err
+	}
+	lost, _ := err.(*lostError) //nolint:errorlint // as above
+	return lost
 }
 
 // An outcome classifies the failure of an attempt for retries.
@@ -95,7 +106,7 @@ func (x *exchange) outcome(e *api.Error) outcome {
 		switch {
 		case badCertificate, errors.Is(x.failure, http.ErrSchemeMismatch), errors.Is(x.failure, api.ErrTooLarge):
 			return final
-		case NeverSent(x.failure):
+		case x.lost != nil && x.lost.unsent && x.unsettled.Load() == 0:
 			return notSent
 		}
 		return ambiguous
@@ -115,23 +126,6 @@ const (
 	codeDead        = 10011 // the bearer is missing, unknown or revoked
 )
 
-// NeverSent reports whether the failure proves that no byte of the request was sent.
-// An HTTP/2 server can report an unprocessed request (REFUSED_STREAM, GOAWAY). That
-// is no proof, because a proxy can report it as well.
-func NeverSent(err error) bool {
-	if lost, ok := errors.AsType[*lostError](err); ok && lost.unsent {
-		return true
-	}
-	if op, ok := errors.AsType[*net.OpError](err); ok && (op.Op == "dial" || op.Op == "proxyconnect") {
-		return true
-	}
-	if _, ok := errors.AsType[*net.DNSError](err); ok {
-		return true
-	}
-	notTLS, ok := errors.AsType[tls.RecordHeaderError](err)
-	return ok && notTLS.Conn != nil // only set before the handshake
-}
-
 // retries decides whether to retry the failed attempt, and sets the delay.
 func (x *exchange) retries(ctx context.Context) bool {
 	e, answered := x.failure.(*api.Error) //nolint:errorlint // set by read, never wrapped
@@ -145,7 +139,7 @@ func (x *exchange) retries(ctx context.Context) bool {
 	if x.attempt >= x.attempts || !mayRepeat(x.request.Replay, x.outcome(e)) {
 		return false
 	}
-	if lost, _ := errors.AsType[*lostError](x.failure); lost != nil && lost.stale {
+	if x.lost != nil && x.lost.stale {
 		return x.reconnect()
 	}
 	if !x.pause(ctx, e) || !x.reopen() {

@@ -143,40 +143,10 @@ func TestFaults(t *testing.T) {
 // meet sends a call of class c through s, which lets up after so many attempts.
 func (s spoil) meet(t *testing.T, c class, times int64) {
 	t.Helper()
-	var dials, arrived atomic.Int64
-	network := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		io.Copy(io.Discard, r.Body)
-		if n := arrived.Add(1); s.handler != nil && n <= times {
-			s.handler(w, r)
-			return
-		}
-		io.WriteString(w, `{"result":true}`)
-	})
-	dial, scheme := network.DialContext, "http"
-	network.DialContext = func(ctx context.Context, n, address string) (net.Conn, error) {
-		if d := dials.Add(1); s.dial != nil && d <= times {
-			return nil, s.dial
-		}
-		return dial(ctx, n, address)
-	}
-	if s.secure != nil {
-		scheme = "https"
-		network.DialTLSContext = func(ctx context.Context, n, address string) (net.Conn, error) {
-			conn, err := dial(ctx, n, address)
-			if err != nil || dials.Add(1) > times {
-				return conn, err
-			}
-			secure := tls.Client(s.secure(conn), &tls.Config{ServerName: "fastio.test", MinVersion: tls.VersionTLS12})
-			if err := secure.HandshakeContext(ctx); err != nil {
-				secure.NetConn().Close()
-				return nil, err
-			}
-			return secure, nil
-		}
-	}
+	network, address, arrived := s.network(t, times)
 	var answer api.Response
 	call := c.request(api.Timeout(s.timeout), api.WithResponse(&answer))
-	err := newClient(t, network, base(scheme+"://fastio.test")).Call(t.Context(), call, nil)
+	err := newClient(t, network, base(address)).Call(t.Context(), call, nil)
 
 	want := int64(1)
 	if s.repeated == always || s.repeated == notOnce && c.replay != api.ReplayOnce {
@@ -203,6 +173,45 @@ func (s spoil) meet(t *testing.T, c class, times int64) {
 	}
 }
 
+// network returns a network where requests go wrong for so many times, its address, and
+// the number of requests that arrive.
+func (s spoil) network(t *testing.T, times int64) (network *http.Transport, address string, arrived *atomic.Int64) {
+	t.Helper()
+	var dials atomic.Int64
+	arrived = new(atomic.Int64)
+	network = serve(t, func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		if n := arrived.Add(1); s.handler != nil && n <= times {
+			s.handler(w, r)
+			return
+		}
+		io.WriteString(w, `{"result":true}`)
+	})
+	dial := network.DialContext
+	network.DialContext = func(ctx context.Context, n, address string) (net.Conn, error) {
+		if d := dials.Add(1); s.dial != nil && d <= times {
+			return nil, s.dial
+		}
+		return dial(ctx, n, address)
+	}
+	if s.secure == nil {
+		return network, "http://fastio.test", arrived
+	}
+	network.DialTLSContext = func(ctx context.Context, n, address string) (net.Conn, error) {
+		conn, err := dial(ctx, n, address)
+		if err != nil || dials.Add(1) > times {
+			return conn, err
+		}
+		secure := tls.Client(s.secure(conn), &tls.Config{ServerName: "fastio.test", MinVersion: tls.VersionTLS12})
+		if err := secure.HandshakeContext(ctx); err != nil {
+			secure.NetConn().Close()
+			return nil, err
+		}
+		return secure, nil
+	}
+	return network, "https://fastio.test", arrived
+}
+
 // The network may fail in any order, on connections old and new: the server
 // never carries out a call twice that must be carried out once.
 func TestRandomFaults(t *testing.T) {
@@ -218,64 +227,84 @@ func TestRandomFaults(t *testing.T) {
 	}
 }
 
-func schedules(t *testing.T, dice *rand.Rand, calls int) {
+// unreliable is a network that fails at random.
+type unreliable struct {
+	transport *http.Transport
+
+	mu      sync.Mutex // guards the rest
+	dice    *rand.Rand
+	effects map[string]int // requests that were carried out, by their X-Call
+}
+
+func newUnreliable(t *testing.T, dice *rand.Rand) *unreliable {
 	t.Helper()
-	var mu sync.Mutex // guards the three below
-	effects := map[string]int{}
-	next := func(n int) int {
-		mu.Lock()
-		defer mu.Unlock()
-		return dice.IntN(n)
-	}
-	network := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		io.Copy(io.Discard, r.Body)
-		fate := next(10)
-		if fate != 0 { // of all faults only this one proves that nothing was done
-			mu.Lock()
-			effects[r.Header.Get("X-Call")]++
-			mu.Unlock()
-		}
-		switch fate {
-		case 0:
-			w.WriteHeader(http.StatusTooManyRequests)
-		case 1:
-			panic(http.ErrAbortHandler)
-		case 2:
-			cutAfter(next(2))(w, r)
-		case 3:
-			w.WriteHeader([]int{408, 500, 502, 503, 504}[next(5)])
-		case 4: // an answer in good order, then a connection that dies in the pool
-			conn, _, _ := http.NewResponseController(w).Hijack()
-			io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
-			if next(2) == 0 {
-				bufio.NewReader(conn).ReadByte() // it dies with the next call on its way
-			}
-			conn.Close()
-		default:
-			io.WriteString(w, `{"result":true}`)
-		}
-	})
-	dial := network.DialContext
-	network.DialContext = func(ctx context.Context, n, address string) (net.Conn, error) {
-		if next(5) == 0 {
+	u := &unreliable{dice: dice, effects: map[string]int{}}
+	u.transport = serve(t, u.serve)
+	dial := u.transport.DialContext
+	u.transport.DialContext = func(ctx context.Context, n, address string) (net.Conn, error) {
+		if u.roll(5) == 0 {
 			return nil, dialError()
 		}
 		return dial(ctx, n, address)
 	}
-	client := newClient(t, network)
+	return u
+}
+
+func (u *unreliable) serve(w http.ResponseWriter, r *http.Request) {
+	io.Copy(io.Discard, r.Body)
+	fate := u.roll(10)
+	if fate != 0 { // of all faults only this one proves that nothing was done
+		u.mu.Lock()
+		u.effects[r.Header.Get("X-Call")]++
+		u.mu.Unlock()
+	}
+	switch fate {
+	case 0:
+		w.WriteHeader(http.StatusTooManyRequests)
+	case 1:
+		panic(http.ErrAbortHandler)
+	case 2:
+		cutAfter(u.roll(2))(w, r)
+	case 3:
+		w.WriteHeader([]int{408, 500, 502, 503, 504}[u.roll(5)])
+	case 4: // an answer in good order, then a connection that dies in the pool
+		conn, _, _ := http.NewResponseController(w).Hijack()
+		io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+		if u.roll(2) == 0 {
+			bufio.NewReader(conn).ReadByte() // it dies with the next call on its way
+		}
+		conn.Close()
+	default:
+		io.WriteString(w, `{"result":true}`)
+	}
+}
+
+func (u *unreliable) roll(n int) int {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.dice.IntN(n)
+}
+
+func (u *unreliable) carriedOut(call string) int {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.effects[call]
+}
+
+func schedules(t *testing.T, dice *rand.Rand, calls int) {
+	t.Helper()
+	network := newUnreliable(t, dice)
+	client := newClient(t, network.transport)
 	kinds := classes()
 	names := slices.Sorted(maps.Keys(kinds))
 	sent := 0
 	for i := range calls {
-		c := kinds[names[next(len(names))]]
+		c := kinds[names[network.roll(len(names))]]
 		id := strconv.Itoa(i)
 		var answer api.Response
 		_ = client.Call(t.Context(), c.request(api.Header("X-Call", id), api.WithResponse(&answer)), nil)
 		sent += answer.Attempts
-		mu.Lock()
-		n := effects[id]
-		mu.Unlock()
-		if c.replay == api.ReplayOnce && n > 1 {
+		if n := network.carriedOut(id); c.replay == api.ReplayOnce && n > 1 {
 			t.Fatalf("call %d, a %s that must be carried out once, was carried out %d times", i, c.method, n)
 		}
 		if answer.Attempts > 3 {
