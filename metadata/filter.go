@@ -41,9 +41,13 @@ type Filter struct {
 	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // unknown members
 }
 
-// Where returns the condition that a field compares to a value by an operator. A
-// value that JSON cannot encode is rejected when the Filter is sent.
+// Where returns the condition that a field compares to a value by an operator; nil
+// means no value. A value that JSON cannot encode is rejected when the Filter is
+// sent.
 func Where(field string, operator Operator, value any) Filter {
+	if value == nil {
+		return Filter{Field: field, Operator: operator}
+	}
 	b, err := json.Marshal(value, json.Deterministic(true))
 	if err != nil {
 		b = []byte("?") // invalid JSON

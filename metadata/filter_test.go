@@ -53,7 +53,7 @@ func TestFilters(t *testing.T) {
 func TestCheckFilters(t *testing.T) {
 	t.Parallel()
 	five := slices.Repeat([]metadata.Filter{metadata.Exists("a")}, 5)
-	unknown := []metadata.Filter{{Field: "a", Operator: "~"}, metadata.Where("a", "~", 1)}
+	unknown := []metadata.Filter{metadata.Where("a", "~", nil), metadata.Where("a", "~", 1)}
 	for _, filters := range [][]metadata.Filter{five, unknown} {
 		if err := metadata.CheckFilters("search.Files", filters); err != nil {
 			t.Error(err)
@@ -65,6 +65,7 @@ func TestCheckFilters(t *testing.T) {
 		"without a field":       {metadata.Exists(" ")},
 		"without an operator":   {{Field: "a"}},
 		"without a value":       {{Field: "a", Operator: metadata.OperatorLess}},
+		"with nil as a value":   {metadata.Equals("a", nil)},
 		"with a useless value":  {metadata.Where("a", metadata.OperatorNotExists, 1)},
 		"not encodable as JSON": {metadata.Equals("a", math.Inf(1))},
 	} {
