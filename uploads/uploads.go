@@ -229,8 +229,8 @@ func (r *StartRequest) form() url.Values {
 // retried only if it was not sent.
 //
 // Errors: [api.ErrNotFound] for a missing folder or file, [api.ErrForbidden] without the
-// right to add files, [api.ErrInvalid] for a name that the platform refuses, and those of
-// plans and limits.
+// right to add files, [api.ErrInvalid] for a name that the platform refuses, also by its
+// extension (see [Service.Extensions]), and those of plans and limits.
 //
 // It calls POST /current/upload/.
 func (s *Service) Start(ctx context.Context, r StartRequest, opts ...api.CallOption) (*Upload, error) {

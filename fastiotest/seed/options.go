@@ -167,7 +167,7 @@ type UploadOptions struct {
 	NestedLimits      bool   // the limits are under a key of their own
 	IdenticalVersions bool   // identical bytes make a new version
 	LateBatches       bool   // the files of a batch are stored after the response, which has no ids of nodes
-	Blocked           string // extensions that are refused in batches, separated by commas
+	Blocked           string // extensions of files that are refused, separated by commas; "" means exe,scr, "-" none
 
 	Web map[string]string // contents that web imports download, by address; others fail
 }

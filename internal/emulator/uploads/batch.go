@@ -45,8 +45,6 @@ type batchEntry struct {
 	Hash         string `json:"hash"`
 }
 
-func isComma(r rune) bool { return r == ',' }
-
 // uploadBatch stores many small files, each with its own result.
 func (h *Handlers) uploadBatch(c *wire.Call) (wire.Object, error) {
 	if len(c.Body) > batchBytes {
@@ -125,7 +123,7 @@ func (h *Handlers) batchFile(
 		why = "The relative path is not valid."
 	case !hashFits(e, content):
 		why = "The hash differs."
-	case slices.Contains(strings.FieldsFunc(h.Options.Uploads.Blocked, isComma), extension(e.Filename)):
+	case h.blocks(e.Filename):
 		why = "extension not allowed"
 	}
 	to.Path = e.RelativePath
@@ -169,12 +167,4 @@ func (h *Handlers) keepFile(content []byte) (world.Version, error) {
 func hashFits(e batchEntry, content []byte) bool {
 	return e.HashAlgo == "" || slices.Contains(storage.Algorithms(), e.HashAlgo) &&
 		storage.Digest(e.HashAlgo, bytes.NewReader(content)) == e.Hash
-}
-
-func extension(name string) string {
-	i := strings.LastIndexByte(name, '.')
-	if i < 0 {
-		return ""
-	}
-	return strings.ToLower(name[i+1:])
 }

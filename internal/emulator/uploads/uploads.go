@@ -11,6 +11,7 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/url"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,6 +38,7 @@ const (
 	codeStorageFull   = 199720
 	codeSessions      = 199721
 	codeNoDisk        = 199725
+	codeExtension     = 199726
 )
 
 // Published limits; the options change those that plans have.
@@ -298,6 +300,7 @@ func (h *Handlers) newUpload(c *wire.Call, to place) *upload {
 	} else if why := storage.BadName(u.name); why != "" {
 		c.Check.Invalid("name", why)
 	}
+	h.checkExtension(c, "name", u.name)
 	u.creator, _ = c.Field("creator")
 	c.Check.InvalidIf(!isCreator(u.creator), "creator", "1 to 150 letters, digits and hyphens.")
 	size, sized := c.Field("size")
@@ -521,11 +524,32 @@ func (h *Handlers) uploadLimits(c *wire.Call) (wire.Object, error) {
 	return limits, nil
 }
 
+// blocked returns the extensions of files that are refused.
+func (h *Handlers) blocked() []string {
+	list := cmp.Or(h.Options.Uploads.Blocked, "exe,scr")
+	if list == "-" {
+		return nil
+	}
+	return strings.Split(list, ",")
+}
+
+// blocks reports whether a file is refused by its extension.
+func (h *Handlers) blocks(name string) bool {
+	extension := strings.ToLower(strings.TrimPrefix(path.Ext(name), "."))
+	return slices.Contains(h.blocked(), extension)
+}
+
+func (h *Handlers) checkExtension(c *wire.Call, field, name string) {
+	if h.blocks(name) {
+		c.Check.Add(field, "invalid", "The extension is not allowed.", codeExtension)
+	}
+}
+
 func (h *Handlers) extensions(c *wire.Call) (wire.Object, error) {
 	return wire.Object{
-		{"restricted_extensions", []string{"exe", "scr"}},
+		{"restricted_extensions", h.blocked()},
 		{"archive_extensions", []string{"zip"}},
-		{"enforcement_enabled", true},
+		{"enforcement_enabled", len(h.blocked()) > 0},
 		{"plan", cmp.Or(c.Value("plan"), "business")},
 		{"cache_ttl", 3600},
 	}, nil

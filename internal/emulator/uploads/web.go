@@ -62,6 +62,7 @@ func (h *Handlers) startImport(c *wire.Call) (wire.Object, error) {
 	c.Check.InvalidIf(kind != wire.KindWorkspace && kind != wire.KindShare, "profile_id", "A workspace or share.")
 	name, named := c.Field("file_name")
 	c.Check.InvalidIf(named && (name == "" || storage.BadName(name) != ""), "file_name", "1 to 255 characters, without slashes.")
+	h.checkExtension(c, "file_name", name)
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
