@@ -274,6 +274,32 @@ func TestMismatchStartsOverOnce(t *testing.T) {
 	}
 }
 
+// A response to one chunk that says something of the whole file starts the upload over
+// only if the checksum of the file was sent with that chunk.
+func TestRefusalOfAChunkDoesNotStartOver(t *testing.T) {
+	t.Parallel()
+	table.NotUnderRace(t)
+	const chunks = 3
+	for refused, starts := range map[int]int{0: 1, chunks - 1: 2} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			w.Fail(fastiotest.Fault{
+				Op: fastiotest.OpUploadsChunksSend, Skip: refused, Count: 1, Status: http.StatusNotAcceptable, Code: 10778,
+			})
+			content := random(chunks * 2 << 20)
+			o := &uploads.FileOptions{ChunkSize: 2 << 20}
+			_, err := w.client.Uploads.File(t.Context(), w.to, "a.bin", bytes.NewReader(content), int64(len(content)), o)
+			if over := starts == 2; (err == nil) != over || !over && !errors.Is(err, api.ErrInvalid) {
+				t.Errorf("chunk %d: %v", refused, err)
+			}
+			if n := w.count(fastiotest.OpUploadsStart); n != starts {
+				t.Errorf("chunk %d: %d uploads, want %d", refused, n, starts)
+			}
+			time.Sleep(time.Minute) // until the server has closed the connections of chunks that it did not read
+		})
+	}
+}
+
 // A failure to store is an [uploads.Error], and no session is removed as complete.
 func TestUploadWaitsUntilStored(t *testing.T) {
 	t.Parallel()

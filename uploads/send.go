@@ -215,8 +215,12 @@ func (f *file) chunk(
 		if err := f.pace(ctx, len(c.Content)); err != nil {
 			return err
 		}
-		if err := f.persist(ctx, c, sums[order-1]); err != nil {
+		err := f.persist(ctx, c, sums[order-1])
+		if err != nil && c.FileCRC != nil {
 			return f.refusal(err)
+		}
+		if err != nil {
+			return call.Conflict(opFile, err)
 		}
 	}
 	f.report(ctx, int64(len(c.Content)))
@@ -240,16 +244,16 @@ func (f *file) persist(ctx context.Context, c Chunk, sum uint32) error {
 	}
 }
 
-// codes of the responses to an upload whose bytes are not those that were sent.
+// Codes of a file that arrived with other bytes than were sent, which ends the upload.
 const (
 	codeSizeDiffers = 10522
-	codeCRCDiffers  = 10778
+	codeFileDiffers = 10778
 )
 
 // refusal returns err, as a mismatchError if the upload is to start over, or as an
-// [*api.VersionConflict].
+// [*api.VersionConflict]. It is for responses that concern the whole file.
 func (f *file) refusal(err error) error {
-	if e, ok := errors.AsType[*api.Error](err); ok && (e.Code == codeSizeDiffers || e.Code == codeCRCDiffers) {
+	if e, ok := errors.AsType[*api.Error](err); ok && (e.Code == codeSizeDiffers || e.Code == codeFileDiffers) {
 		return &mismatchError{err: err}
 	}
 	return call.Conflict(opFile, err)

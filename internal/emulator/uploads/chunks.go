@@ -40,7 +40,7 @@ func (h *Handlers) uploadChunk(c *wire.Call, u *upload) (wire.Object, error) {
 	if u.size < 0 || u.status != uploadReady && u.status != uploadOpen {
 		return nil, u.closed()
 	}
-	if err := checkHash(c, "chunk", bytes.NewReader(chunk)); err != nil {
+	if err := checkHash(c, codeChunkDiffers, bytes.NewReader(chunk)); err != nil {
 		return nil, err
 	}
 	if whole := c.Value("file_crc32c"); whole != "" {
@@ -65,8 +65,9 @@ func (h *Handlers) keep(u *upload, order int, content []byte) error {
 	return nil
 }
 
-// checkHash compares content with a hash of the query or form.
-func checkHash(c *wire.Call, what string, content io.Reader) error {
+// checkHash compares content with a hash of the query or form, and rejects another one
+// with a code.
+func checkHash(c *wire.Call, code int64, content io.Reader) error {
 	name, hash := c.Value("hash_algo"), c.Value("hash")
 	if c.Form != nil {
 		name, hash = cmp.Or(name, c.Form.Get("hash_algo")), cmp.Or(hash, c.Form.Get("hash"))
@@ -80,7 +81,7 @@ func checkHash(c *wire.Call, what string, content io.Reader) error {
 	case !slices.Contains(storage.Algorithms(), name):
 		c.Check.Invalid("hash_algo", strings.Join(storage.Algorithms(), ", ")+".")
 	case storage.Digest(name, content) != hash:
-		return wire.Refuse(http.StatusNotAcceptable, codeCRCDiffers, "The bytes of the "+what+" have another hash.")
+		return wire.Refuse(http.StatusNotAcceptable, code, "The bytes have another hash.")
 	}
 	return c.Check.Refusal()
 }

@@ -26,7 +26,7 @@ import (
 // Codes of uploads. Those from 199001 to 199999 are invented.
 const (
 	codeSizeDiffers   = 10522
-	codeCRCDiffers    = 10778
+	codeFileDiffers   = 10778
 	codeCRCChanged    = 10779
 	codeNoUpload      = 199711
 	codeNoComparison  = 199712
@@ -39,6 +39,7 @@ const (
 	codeSessions      = 199721
 	codeNoDisk        = 199725
 	codeExtension     = 199726
+	codeChunkDiffers  = 199727
 )
 
 // Published limits; the options change those that plans have.
@@ -215,7 +216,7 @@ func (h *Handlers) createUpload(c *wire.Call) (wire.Object, error) {
 	if chunk == nil {
 		return h.started(u)
 	}
-	err = checkHash(c, "hash", bytes.NewReader(chunk))
+	err = checkHash(c, codeFileDiffers, bytes.NewReader(chunk))
 	if err == nil {
 		err = h.keep(u, 1, chunk)
 	}
@@ -442,9 +443,13 @@ func (h *Handlers) streamUpload(c *wire.Call, u *upload) (wire.Object, error) {
 		h.moveUpload(u, uploadFailed, "The stream is too large.")
 		return nil, wire.Refuse(http.StatusRequestEntityTooLarge, codeTooLarge, "The stream is too large.")
 	}
-	if err := cmp.Or(
-		h.full(u.to, content.Size()), checkHash(c, "stream", io.NewSectionReader(content, 0, content.Size())),
-	); err != nil {
+	err := cmp.Or(
+		h.full(u.to, content.Size()), checkHash(c, codeFileDiffers, io.NewSectionReader(content, 0, content.Size())),
+	)
+	if err != nil {
+		if wire.RefusalOf(err).Code == codeFileDiffers {
+			h.moveUpload(u, uploadFailed, "The hash of the file differs.")
+		}
 		return nil, err
 	}
 	u.chunks[1] = content
