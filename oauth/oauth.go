@@ -15,7 +15,7 @@
 // the browser only if the stored token cannot be used. The tokens are in the Store
 // of a [Config], such as [UserStore]("acme-sync"). [Login] signs in again, for
 // example as another user, [TokenSource] never opens a browser, and [SignOut] ends
-// the session. [Config] has what differs between programs: scopes, the store, the
+// the access of the program. [Config] has what differs between programs: scopes, the store, the
 // page after the sign-in, a fixed port, machines without a browser.
 //
 // A program with its own redirect, such as a web application, calls

@@ -159,7 +159,7 @@ func TestNothingPrintsAToken(t *testing.T) {
 				show()
 				time.Sleep(time.Minute)
 			}
-			out.print(oauth.SignOut(t.Context(), storing(store, c)))
+			out.print(oauth.SignOutEverywhere(t.Context(), storing(store, c)))
 			show()
 		}
 		static := oauth2.StaticTokenSource(&oauth2.Token{AccessToken: canary, RefreshToken: canary})
@@ -340,7 +340,7 @@ func (l *life) lead(t *testing.T) {
 	l.out.print(me, err)
 	fresh, err := source.Refresh(t.Context(), g.Token.API())
 	l.out.print(fresh, err)
-	l.out.print(oauth.SignOut(t.Context(), l.config), l.config)
+	l.out.print(oauth.SignOutEverywhere(t.Context(), l.config), l.config)
 	synctest.Wait() // fmt reads a mutex without locking it
 	l.out.print(source)
 	l.check(t)

@@ -28,7 +28,14 @@ const (
 // signOut signs out and requires the calls that it makes.
 func (s *session) signOut(ctx context.Context, t *testing.T, calls ...string) error {
 	t.Helper()
-	err := oauth.SignOut(ctx, storing(s.store, s.config()))
+	return s.endBy(ctx, t, oauth.SignOut, calls...)
+}
+
+func (s *session) endBy(
+	ctx context.Context, t *testing.T, end func(context.Context, oauth.Config) error, calls ...string,
+) error {
+	t.Helper()
+	err := end(ctx, storing(s.store, s.config()))
 	if diff := cmp.Diff(calls, s.calls); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
@@ -38,19 +45,23 @@ func (s *session) signOut(ctx context.Context, t *testing.T, calls ...string) er
 //nolint:thelper // its rows are tests
 func TestSignOut(t *testing.T) {
 	t.Parallel()
-	both := []string{revokeCall, signOutCall}
+	one, both := []string{revokeCall}, []string{revokeCall, signOutCall}
 	for name, tt := range map[string]struct {
-		faults []string
-		calls  []string
-		want   error
+		everywhere bool
+		faults     []string
+		calls      []string
+		want       error
 	}{
-		"success":                              {nil, both, nil},
-		"revoking has ended the access token":  {[]string{"", "401"}, both, nil},
-		"the token may only read":              {[]string{"", "403"}, both, nil},
-		"the server refuses to revoke":         {[]string{"400"}, both, api.ErrInvalid},
-		"the server cannot be signed out of":   {[]string{"", "404"}, both, api.ErrNotFound},
-		"the server is unavailable for a time": {[]string{"503", ""}, []string{revokeCall, revokeCall, signOutCall}, nil},
+		"of this program":                      {false, nil, one, nil},
+		"the server refuses to revoke":         {false, []string{"400"}, one, api.ErrInvalid},
+		"the server is unavailable for a time": {false, []string{"503", ""}, []string{revokeCall, revokeCall}, nil},
+		"everywhere":                           {true, nil, both, nil},
+		"revoking has ended the access token":  {true, []string{"", "401"}, both, nil},
+		"the token may only read":              {true, []string{"", "403"}, both, nil},
+		"the server refuses everywhere":        {true, []string{"400"}, both, api.ErrInvalid},
+		"the server cannot be signed out of":   {true, []string{"", "404"}, both, api.ErrNotFound},
 		"the server is unavailable": {
+			true,
 			[]string{"503", "503", "503", "500", "500", "500"},
 			[]string{revokeCall, revokeCall, revokeCall, signOutCall, signOutCall, signOutCall},
 			api.ErrUnavailable,
@@ -62,13 +73,17 @@ func TestSignOut(t *testing.T) {
 				record["refresh"] = members{"keeps": true, "pending": true}
 			})
 			s.fail(tt.faults...)
-			if err := s.signOut(t.Context(), t, tt.calls...); !errors.Is(err, tt.want) {
+			end := oauth.SignOut
+			if tt.everywhere {
+				end = oauth.SignOutEverywhere
+			}
+			if err := s.endBy(t.Context(), t, end, tt.calls...); !errors.Is(err, tt.want) {
 				t.Errorf("got %v, want %v", err, tt.want)
 			}
 			left := kept{Address: authAddress}
 			left.Client.ID, left.Refresh.Keeps = "registered", true // which is true of the server
 			s.holds(t, left)
-			if err := s.signOut(t.Context(), t, tt.calls...); err != nil { // with no more calls
+			if err := s.endBy(t.Context(), t, end, tt.calls...); err != nil { // with no more calls
 				t.Errorf("once more: %v", err)
 			}
 			want(t, s.source, "")
@@ -85,7 +100,7 @@ func TestSignOutInOtherStates(t *testing.T) {
 			poke(t, s.store, func(record members) {
 				record["server"] = members{"revoke": "https://login.fast.test/revoke"}
 			})
-			err := s.signOut(t.Context(), t, "POST login.fast.test/revoke client_id=client&token=rt-1", signOutCall)
+			err := s.signOut(t.Context(), t, "POST login.fast.test/revoke client_id=client&token=rt-1")
 			if err != nil {
 				t.Error(err)
 			}
@@ -107,19 +122,19 @@ func TestSignOutInOtherStates(t *testing.T) {
 		},
 		"a store that cannot be written does not keep the session alive": func(t *testing.T, s *session) {
 			s.hook().failAfter(0, syscall.EROFS)
-			err := s.signOut(t.Context(), t, revokeCall, signOutCall)
+			err := s.signOut(t.Context(), t, revokeCall)
 			if !errors.Is(err, syscall.EROFS) || !strings.Contains(err.Error(), notRemoved) {
 				t.Errorf("got %v", err)
 			}
 			s.store = newHookedStore().failAfter(0, syscall.EROFS)
-			if err := s.signOut(t.Context(), t, revokeCall, signOutCall); err != nil {
+			if err := s.signOut(t.Context(), t, revokeCall); err != nil {
 				t.Errorf("without a token: %v", err)
 			}
 		},
 		"the refresh of another process is waited for, and its token revoked": func(t *testing.T, s *session) {
 			renewed := strings.NewReplacer("t-1", "t-2")
 			hold(s.store, func(record string) string { time.Sleep(time.Second); return renewed.Replace(record) })
-			if err := s.signOut(t.Context(), t, renewed.Replace(revokeCall), renewed.Replace(signOutCall)); err != nil {
+			if err := s.signOut(t.Context(), t, renewed.Replace(revokeCall)); err != nil {
 				t.Error(err)
 			}
 			if k := stored[kept](t, s.store); k.Token != nil {
@@ -127,8 +142,14 @@ func TestSignOutInOtherStates(t *testing.T) {
 			}
 		},
 		"no refresh token": func(t *testing.T, s *session) {
-			save(t, s.store, s.config(), &oauth.Token{AccessToken: api.NewSecret("at-1")})
-			if err := s.signOut(t.Context(), t, signOutCall); err != nil {
+			password := &oauth.Token{AccessToken: api.NewSecret("at-1")}
+			save(t, s.store, s.config(), password)
+			if err := s.signOut(t.Context(), t); err != nil {
+				t.Error(err)
+			}
+			want(t, s.source, "")
+			save(t, s.store, s.config(), password)
+			if err := s.endBy(t.Context(), t, oauth.SignOutEverywhere, signOutCall); err != nil {
 				t.Error(err)
 			}
 		},

@@ -136,16 +136,20 @@ func TestServerSignOut(t *testing.T) {
 	t.Parallel()
 	c, _, w := setUp(t)
 	grant := mustLogin(t, c)
-	// The other server is not the platform, whose own sign-out it does not have.
-	err := oauth.SignOut(t.Context(), c)
-	if !errors.Is(err, api.ErrNotFound) || strings.Contains(err.Error(), "oauth.Revoke") {
-		t.Errorf("signing out ends with %v, want a refusal of oauth.SignOut alone", err)
+	if err := oauth.SignOut(t.Context(), c); err != nil {
+		t.Error(err)
 	}
 	want := []url.Values{{"token": {grant.Token.RefreshToken.Reveal()}, "client_id": {grant.ClientID}}}
 	if diff := cmp.Diff(want, w.forms("/token/revocation")); diff != "" {
 		t.Errorf("revocations (-want +got):\n%s", diff)
 	}
 	wantEnded(t, "a refresh after the end", c, grant)
+	// The other server is not the platform, and has no sign-ins with a password.
+	mustLogin(t, c)
+	err := oauth.SignOutEverywhere(t.Context(), c)
+	if !errors.Is(err, api.ErrNotFound) || strings.Contains(err.Error(), "oauth.Revoke") || len(w.forms("/token/revocation")) != 2 {
+		t.Errorf("signing out everywhere ends with %v, want a refusal of oauth.SignOut alone", err)
+	}
 }
 
 func TestServerRefuses(t *testing.T) {

@@ -1,0 +1,125 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/fastio-go/fastio/api"
+)
+
+// SignOut ends the access of this program for the profile of c: it revokes the refresh
+// token, and then removes the token from c.Store, even if the request failed. Other
+// programs and the user's sessions in browsers are not affected. A token of
+// [Service.SignIn] cannot be revoked on its own and is only removed: see
+// [SignOutEverywhere]. The registration of the program stays, for the next [Login].
+//
+// If another process is refreshing the token, SignOut waits for it, up to half a
+// minute. The end of ctx cancels the request; the token is still removed if the
+// store can be locked within a second. The session is ended even if the store
+// cannot be written. The error names the failed request, and why the token could
+// not be removed. A profile without a token is not an error.
+func SignOut(ctx context.Context, c Config) error {
+	return c.end(ctx, "oauth.SignOut", c.revoke)
+}
+
+// SignOutEverywhere is [SignOut], and also ends the user's sign-ins with a password on
+// every device, those in browsers included, like [Service.SignOut]. Other programs keep
+// their access: see [Sessions.RevokeAll].
+//
+// Errors: those of SignOut; [api.ErrNotFound] from a server that has no such sign-ins.
+func SignOutEverywhere(ctx context.Context, c Config) error {
+	return c.end(ctx, "oauth.SignOutEverywhere", func(ctx context.Context, r *record) error {
+		return errors.Join(c.revoke(ctx, r), c.signOutDevices(ctx, r))
+	})
+}
+
+// end removes the token of the profile after its session was ended by request.
+func (c *Config) end(ctx context.Context, op string, request func(ctx context.Context, r *record) error) error {
+	if c.Store == nil {
+		return &api.InputError{Op: op, Field: "store", Rule: "must be given"}
+	}
+	locking, cancel := lockContext(ctx)
+	defer cancel()
+	locked := false
+	err := c.signInto(locking, func(r *record, save func() error) error {
+		locked = true
+		if err := c.owns(r); err != nil || r.Token == nil {
+			return err
+		}
+		err := bounded(ctx, r, request)
+		r.Token, r.Refresh = nil, r.Refresh.server()
+		return errors.Join(err, save())
+	})
+	if err == nil || locked {
+		return err
+	}
+	err = fmt.Errorf("fastio: %s: the token was not removed from the store: %w", op, errors.Join(err, ctx.Err()))
+	b, loadErr := c.Store.Load(ctx, c.profile())
+	if loadErr != nil {
+		return err
+	}
+	switch r, readErr := c.read(b); {
+	case readErr != nil:
+		return errors.Join(err, readErr)
+	case r.Token == nil:
+		return nil
+	default:
+		return errors.Join(err, bounded(ctx, r, request))
+	}
+}
+
+func bounded(ctx context.Context, r *record, request func(ctx context.Context, r *record) error) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTime)
+	defer cancel()
+	return request(ctx, r)
+}
+
+// lockContext bounds the wait for the lock of a profile: by [requestTime], and by a
+// second after the end of ctx.
+func lockContext(ctx context.Context) (context.Context, context.CancelFunc) {
+	const grace = time.Second
+	locking, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTime)
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })
+	return locking, func() { stop(); cancel() }
+}
+
+func (c *Config) revoke(ctx context.Context, r *record) error {
+	if r.Token.RefreshToken.IsZero() {
+		return nil
+	}
+	service, done, err := c.at(r.Server.Revoke)
+	if err != nil {
+		return err
+	}
+	defer done()
+	clientID := ""
+	if r.Server.Revoke != "" {
+		clientID = r.Token.ClientID
+	}
+	return service.revoke(ctx, r.Token.RefreshToken.Secret, clientID, nil)
+}
+
+// signOutDevices ends the sign-ins of the user at the server. A token that is invalid, or
+// that may not end them, is not a failure.
+func (c *Config) signOutDevices(ctx context.Context, r *record) error {
+	base, err := c.base()
+	if err != nil {
+		return err
+	}
+	pipeline := c.signedPipeline(base, api.StaticToken(r.Token.AccessToken.Secret))
+	defer pipeline.CloseIdleConnections()
+	err = New(pipeline).SignOut(ctx)
+	e, ok := errors.AsType[*api.Error](err)
+	if !ok {
+		return err
+	}
+	const codeReadOnly = 10770
+	ended := e.Unauthenticated || e.Status == http.StatusUnauthorized && r.Token.api().Expired()
+	if ended || e.Status == http.StatusForbidden && e.Code == codeReadOnly {
+		return nil
+	}
+	return err
+}
