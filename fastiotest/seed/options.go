@@ -189,6 +189,7 @@ type ShareOptions struct {
 	LinkTokenKey       string // name of the token in the response to the password of a share; "" means auth_token
 	NoLinkExpiry       bool   // that response has no lifetime of the token
 	CorruptSource      string // QuickShares of files whose name contains it fail with 422; "" means none
+	TitleRequired      bool   // an update cannot clear the title of a share
 
 	InvitationLimit   int    // pending invitations to a share; 0 means no limit
 	AddByEmail        bool   // the e-mail address of an account makes it a member at once, without an invitation

@@ -148,7 +148,7 @@ func (h *Handlers) ShareObject(id, viewer string, lv wire.Level) wire.Object {
 	isMember := world.Rank(role) >= world.Rank(world.Member)
 	r := wire.Row{Level: lv}
 	r.Put(wire.Terse, "id", wire.ProfileID(id))
-	r.Put(wire.Terse, "title", share.Title)
+	r.Put(wire.Terse, "title", wire.Optional(share.Title))
 	r.Put(wire.Terse, "share_type", share.Kind())
 	r.Put(wire.Terse, "share_level", h.shareLevel(share, viewer))
 	r.PutIf(isMember, wire.Terse, "share_root_id", wire.Hyphenated(h.RootOf(share)))

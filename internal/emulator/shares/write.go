@@ -185,7 +185,8 @@ const shareFields = "title description custom_url custom_name password share_typ
 
 func (d *draft) readShare() {
 	c := d.c
-	d.text("title", &d.Title, titleLeast, world.TitleMost, false)
+	mayClear := !d.creating && !d.h.Options.Shares.TitleRequired
+	d.text("title", &d.Title, titleLeast, world.TitleMost, mayClear)
 	d.text("description", &d.Description, descriptionLeast, descriptionMost, true)
 	d.text("custom_url", &d.CustomURL, customURLLeast, customURLMost, true)
 	d.text("password", &d.Password, linkPasswordLeast, linkPasswordMost, true)
