@@ -270,7 +270,8 @@ type Event struct {
 }
 
 // Audit holds the fields that only the audit log has. The types of the sign-in
-// fields are not published; values of any type are read as text.
+// fields are not published: numbers and booleans are read as text, objects and lists are
+// in the Extra of the event.
 type Audit struct {
 	IP         string `json:"ip"`      // "" when not recorded
 	Country    string `json:"country"` // ISO 3166 alpha-2, XX for unknown, T1 for Tor; "" when not recorded
