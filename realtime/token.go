@@ -24,13 +24,14 @@ type SocketToken struct {
 // Default lifetimes of tokens, for responses without one.
 const (
 	longLife  = 24 * time.Hour
-	shortLife = 15 * time.Minute // of notes, and of shares: their tokens live less than a day
+	shortLife = 15 * time.Minute // of notes, and assumed of shares
 )
 
 // SocketToken creates a token for the socket of a user, organization, workspace,
-// share or File Share. It is valid for a day, that of a share for less. A File Share
-// requires membership in its workspace; a share must allow collaboration.
-// [Service.Subscribe] creates its own tokens.
+// share or File Share. It is valid for 24 hours unless the response says otherwise, or,
+// for a share, does not say: then 15 minutes are assumed. A File Share requires
+// membership in its workspace; a share must allow collaboration. [Service.Subscribe]
+// creates its own tokens.
 //
 // Errors: [api.ErrForbidden] for a profile without access.
 //

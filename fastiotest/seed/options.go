@@ -130,7 +130,7 @@ type RealtimeOptions struct {
 	TokenKey       string        // name of the socket token in responses; "" means auth_token
 	NoExpiresIn    bool          // socket tokens come without their lifetime
 	TokenLife      time.Duration // 0 means 24 hours
-	ShareTokenLife time.Duration // of the socket tokens of shares; 0 means 15 minutes
+	ShareTokenLife time.Duration // of the socket tokens of shares; 0 means 24 hours
 
 	NamedToken      bool     // sockets take their token as token=..., not as the whole query
 	Origins         []string // hosts that may open sockets, *.host for one label more; nil means no check

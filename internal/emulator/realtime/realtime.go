@@ -37,7 +37,6 @@ const (
 const (
 	socketTokenLife = 24 * time.Hour
 	roomTokenLife   = 24 * time.Hour
-	shareTokenLife  = 900 * time.Second
 	noteTokenLife   = 900 * time.Second
 )
 
@@ -79,7 +78,7 @@ func (h *Handlers) socketToken(c *wire.Call) (wire.Object, error) {
 	}
 	life := cmp.Or(h.Options.Realtime.TokenLife, socketTokenLife)
 	if h.KindOf(id) == wire.KindShare {
-		life = cmp.Or(h.Options.Realtime.ShareTokenLife, shareTokenLife)
+		life = cmp.Or(h.Options.Realtime.ShareTokenLife, socketTokenLife)
 	}
 	name := cmp.Or(h.Options.Realtime.TokenKey, "auth_token")
 	payload := h.tokenAnswer(name, life, world.Claims{Scope: socketScope, User: c.Key.User, Profile: id})
