@@ -10,6 +10,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/internal/lenient"
 	"github.com/fastio-go/fastio/internal/members"
 	"github.com/fastio-go/fastio/internal/page"
 )
@@ -22,8 +23,6 @@ type Invitation struct {
 	InviteeEmail string          `json:"invitee_email,omitzero"`
 	InviteeID    api.ID          `json:"invitee_uid,omitzero"`  // "" if the address has no account
 	AcceptedID   api.ID          `json:"accepted_uid,omitzero"` // who accepted it
-	EntityType   api.ProfileKind `json:"entity_type,omitzero"`  // of the profile it invites to
-	Share        json.RawMessage `json:"share,omitzero"`        // after creation only, in an undocumented form
 	State        InvitationState `json:"state,omitzero"`
 	Consumed     *bool           `json:"consumed,omitzero"` // it has been used
 	Created      api.Time        `json:"created,omitzero"`
@@ -31,8 +30,43 @@ type Invitation struct {
 	Expires      api.Time        `json:"expires,omitzero"`        // when it can no longer be accepted; zero means never
 	Key          api.Secret      `json:"invitation_key,omitzero"` // a credential that accepts it; "" if missing
 
+	// The profile that it leads to, which [Invitation.To] returns. A response has one of
+	// the objects, or the ID, or neither; EntityID and EntityName are those of the object.
+	EntityType api.ProfileKind   `json:"entity_type,omitzero"`
+	EntityID   api.ID            `json:"entity_id,omitzero"`   // "" means unknown (assumed name)
+	EntityName string            `json:"entity_name,omitzero"` // "" means unknown (assumed name)
+	Org        *InvitationEntity `json:"org,omitzero"`         // nil if not in the response (assumed name)
+	Workspace  *InvitationEntity `json:"workspace,omitzero"`   // nil if not in the response (assumed name)
+	Share      *InvitationEntity `json:"share,omitzero"`       // nil if not in the response
+
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members without a field
 }
+
+// InvitationEntity is the profile that an invitation leads to.
+type InvitationEntity struct {
+	ID   api.ID `json:"id" scalar:"true"`
+	Name string `json:"name" also:"title"` // (assumed name)
+
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members without a field
+}
+
+// The object of the kind of the invitation names the profile. Without a kind it is the
+// object of the innermost profile.
+var _ = lenient.Fix(func(v *Invitation) {
+	for _, at := range []struct {
+		kind   api.ProfileKind
+		entity *InvitationEntity
+	}{{api.ProfileKindShare, v.Share}, {api.ProfileKindWorkspace, v.Workspace}, {api.ProfileKindOrg, v.Org}} {
+		if at.entity != nil && cmp.Or(v.EntityType, at.kind) == at.kind {
+			v.EntityType = at.kind
+			v.EntityID, v.EntityName = cmp.Or(v.EntityID, at.entity.ID), cmp.Or(v.EntityName, at.entity.Name)
+		}
+	}
+})
+
+// To returns the organization, workspace or share that the invitation leads to. Its ID
+// is "" if the response does not hold it: responses to the invited person do.
+func (v *Invitation) To() api.Profile { return api.Profile{Kind: v.EntityType, ID: v.EntityID} }
 
 // InvitationState is the state of an invitation. Unknown values are kept.
 type InvitationState string
@@ -170,8 +204,9 @@ func (i *WorkspaceInvitations) List(
 // Update changes an invitation, named by its ID or by the invited address. It may send
 // an e-mail, so it is retried only if it was not sent.
 //
-// The State accepted accepts exactly one invitation. The platform documents that an
-// administrator may do so; the invited person uses [Workspaces.JoinWithKey].
+// The State accepted or declined is the answer to exactly one invitation: of an
+// administrator on behalf of the invited person, who uses [Invitations.Accept] and
+// [Invitations.Decline].
 //
 // Errors: as [OrgInvitations.Update], and [api.ErrForbidden] with
 // [ReasonExternalInvitesDenied] if the change gives more rights and a policy denies
@@ -214,7 +249,7 @@ func (i *WorkspaceInvitations) Delete(
 	return call.Remove(ctx, i.c, endpoint.AccountWorkspacesInvitationsDelete(workspace, invitation), opts)
 }
 
-// Invitations reads and accepts the invitations that the caller has received, to
+// Invitations reads and answers the invitations that the caller has received, to
 // organizations, workspaces and shares.
 type Invitations struct{ c api.Client }
 
@@ -300,16 +335,57 @@ func (i *Invitations) get(
 	return call.Found(r.Op, "invitation", a.Invitation)
 }
 
-// Accept accepts one invitation by the key in the link of its e-mail, to the
+// Accept accepts one invitation to a workspace or share, named by its ID:
+//
+//	err := client.Account.Invitations.Accept(ctx, invitation.To(), invitation.ID)
+//
+// One to an organization is accepted with [Invitations.AcceptByKey] or [Orgs.Join]. The
+// call is retried only if it was not sent.
+//
+// Errors: [*api.InputError] for another kind of profile; [api.ErrInvalid] if the
+// invitation has been answered or has expired; [api.ErrForbidden] if it is not the
+// caller's, or with [ReasonExternalInvitesDenied] or [ReasonExternalInvitesObjectDenied]
+// if a policy denies external members, which leaves it pending.
+//
+// It calls POST /current/workspace/{workspace_id}/members/invitation/{invitation_id}/.
+// It calls POST /current/share/{share_id}/members/invitation/{invitation_id}/.
+func (i *Invitations) Accept(ctx context.Context, to api.Profile, id string, opts ...api.CallOption) error {
+	return call.Do(ctx, i.c, endpoint.AccountInvitationsAccept(to, id, state(InvitationStateAccepted)), opts)
+}
+
+// Decline declines one invitation to a workspace or share, named by its ID. It has the
+// requirements and errors of [Invitations.Accept]. One to an organization is declined
+// with [Invitations.DeclineByKey].
+//
+// It calls POST /current/workspace/{workspace_id}/members/invitation/{invitation_id}/.
+// It calls POST /current/share/{share_id}/members/invitation/{invitation_id}/.
+func (i *Invitations) Decline(ctx context.Context, to api.Profile, id string, opts ...api.CallOption) error {
+	return call.Do(ctx, i.c, endpoint.AccountInvitationsDecline(to, id, state(InvitationStateDeclined)), opts)
+}
+
+func state(answer InvitationState) api.Form { return api.Form{"state": {string(answer)}} }
+
+// AcceptByKey accepts one invitation by the key in the link of its e-mail, to the
 // organization, workspace or share that the link names. It is [Orgs.JoinWithKey],
-// [Workspaces.JoinWithKey] or JoinWithKey of package shares, which can also decline. It
-// is retried only if it was not sent.
+// [Workspaces.JoinWithKey] or JoinWithKey of package shares. It is retried only if it
+// was not sent.
 //
 // Errors: [*api.InputError] for another kind of profile; [api.ErrNotFound] if there is
 // no such invitation; [api.ErrInvalid] if it has been answered or has expired;
 // [api.ErrForbidden] if a policy denies external members.
-func (i *Invitations) Accept(ctx context.Context, to api.Profile, key api.Secret, opts ...api.CallOption) error {
-	const accept = string(InvitationDecisionAccept)
+func (i *Invitations) AcceptByKey(ctx context.Context, to api.Profile, key api.Secret, opts ...api.CallOption) error {
+	return i.answer(ctx, "account.Invitations.AcceptByKey", to, key, InvitationDecisionAccept, opts)
+}
+
+// DeclineByKey declines one invitation by the key in the link of its e-mail. It has the
+// requirements and errors of [Invitations.AcceptByKey].
+func (i *Invitations) DeclineByKey(ctx context.Context, to api.Profile, key api.Secret, opts ...api.CallOption) error {
+	return i.answer(ctx, "account.Invitations.DeclineByKey", to, key, InvitationDecisionDecline, opts)
+}
+
+func (i *Invitations) answer(
+	ctx context.Context, op string, to api.Profile, key api.Secret, answer InvitationDecision, opts []api.CallOption,
+) error {
 	join := map[api.ProfileKind]func(id api.ID, key, answer string) *api.Request{
 		api.ProfileKindOrg:       endpoint.AccountOrgsJoinWithKey,
 		api.ProfileKindWorkspace: endpoint.AccountWorkspacesJoinWithKey,
@@ -317,9 +393,9 @@ func (i *Invitations) Accept(ctx context.Context, to api.Profile, key api.Secret
 	}[to.Kind]
 	if join == nil {
 		const rule = "must be an organization, workspace or share"
-		return &api.InputError{Op: "account.Invitations.Accept", Field: "to", Rule: rule, Got: string(to.Kind)}
+		return &api.InputError{Op: op, Field: "to", Rule: rule, Got: string(to.Kind)}
 	}
-	return members.Answer(ctx, i.c, join(to.ID, key.Reveal(), accept), key, accept, opts)
+	return members.Answer(ctx, i.c, join(to.ID, key.Reveal(), string(answer)), key, string(answer), opts)
 }
 
 // AcceptAll accepts all invitations that the caller has received, and the one of key,

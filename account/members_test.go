@@ -64,7 +64,13 @@ func TestInvalidMembersAreNotSent(t *testing.T) {
 		"fields":         {orgMember(change{}), member(change{}), orgOffer(offer{}), roomOffer(offer{})},
 		"answer":         join("key", "maybe"),
 		"invitation_key": append(join("..", account.InvitationDecisionAccept), join(" ", account.InvitationDecisionDecline)...),
-		"to":             {s.Invitations.Accept(ctx, api.User("3"), api.NewSecret("key"))},
+		"to": {
+			s.Invitations.AcceptByKey(ctx, api.User("3"), api.NewSecret("key")),
+			s.Invitations.DeclineByKey(ctx, api.FileShare("6"), api.NewSecret("key")),
+		},
+		"scope": {
+			s.Invitations.Accept(ctx, api.Org("acme"), "i1"), s.Invitations.Decline(ctx, api.Workspace(" "), "i1"),
+		},
 		"limit": {
 			stub.Err(s.Orgs.Invitations.List(ctx, "acme", "", &account.ListOptions{Limit: 501})),
 			stub.Err(s.Invitations.List(ctx, &account.InvitationListOptions{Limit: -1})),
@@ -130,14 +136,14 @@ func TestInvitationByMail(t *testing.T) {
 	if err != nil || offer.EntityType != api.ProfileKindWorkspace || offer.State != account.InvitationStatePending {
 		t.Errorf("the invitation is %+v, %v", offer, err)
 	}
-	if err := guest.Invitations.Accept(ctx, api.Workspace(room), key); err != nil {
+	if err := guest.Invitations.AcceptByKey(ctx, api.Workspace(room), key); err != nil {
 		t.Fatal(err)
 	}
 	member, err := ada.Workspaces.Members.Get(ctx, room, luigi.ID)
 	if err != nil || member.Role != account.RoleGuest || member.Status != account.MemberStatusActive {
 		t.Errorf("the member is %+v, %v", member, err)
 	}
-	if err := guest.Invitations.Accept(ctx, api.Workspace(room), key); !errors.Is(err, api.ErrInvalid) {
+	if err := guest.Invitations.AcceptByKey(ctx, api.Workspace(room), key); !errors.Is(err, api.ErrInvalid) {
 		t.Errorf("a second answer: %v", err)
 	}
 	if err := guest.Workspaces.Leave(ctx, room); err != nil {
@@ -145,6 +151,61 @@ func TestInvitationByMail(t *testing.T) {
 	}
 	if _, err := guest.Workspaces.Get(ctx, room); !errors.Is(err, api.ErrForbidden) {
 		t.Errorf("after leaving: %v", err)
+	}
+}
+
+// Who is invited finds the invitation, with the place it leads to, and answers it by ID.
+func TestInvitationByID(t *testing.T) {
+	t.Parallel()
+	for _, flat := range []bool{false, true} {
+		ctx := t.Context()
+		s := fastiotest.New(func(o *fastiotest.Options) { o.Account.FlatInvitations = flat })
+		luigi := s.AddUser(fastiotest.User{Email: "luigi@example.test"})
+		room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"}).ID
+		portal := s.AddShare(fastiotest.Share{Workspace: room, Title: "Portal", Creator: s.User().ID}).ID
+		guest := s.Client(t, fastio.WithToken(s.AddKey(fastiotest.Key{User: luigi.ID}).Token)).Account.Invitations
+		invite := func(profile api.ID) { s.AddInvitation(fastiotest.Invitation{Profile: profile, Email: luigi.Email}) }
+		invite(room)
+		invite(portal)
+		received, err := stub.All(guest.All(ctx, nil))
+		if err != nil || len(received) != 2 {
+			t.Fatal(received, err)
+		}
+		toRoom, toPortal := received[0], received[1]
+		if toRoom.To() != api.Workspace(room) || toPortal.To() != api.Share(portal) {
+			t.Errorf("they lead to %s and %s", toRoom.To(), toPortal.To())
+		}
+		if named := toRoom.EntityName == "Design" && toPortal.EntityName == "Portal"; named == flat {
+			t.Errorf("they lead to %q and %q", toRoom.EntityName, toPortal.EntityName)
+		}
+		if err := guest.Accept(ctx, toRoom.To(), toRoom.ID); err != nil {
+			t.Error(err)
+		}
+		if err := guest.Decline(ctx, toPortal.To(), toPortal.ID); err != nil {
+			t.Error(err)
+		}
+		if err := guest.Accept(ctx, toPortal.To(), toPortal.ID); !errors.Is(err, api.ErrInvalid) {
+			t.Errorf("after declining: %v", err)
+		}
+		ada := s.Client(t).Account
+		member, err := ada.Workspaces.Members.Get(ctx, room, luigi.ID)
+		if err != nil || member.Status != account.MemberStatusActive {
+			t.Errorf("the member is %+v, %v", member, err)
+		}
+		if left, err := guest.List(ctx, nil); err != nil || len(left.Invitations) != 0 {
+			t.Errorf("left: %+v, %v", left, err)
+		}
+		invite(s.AddWorkspace(fastiotest.Workspace{Name: "Attic"}).ID)
+		others, err := guest.List(ctx, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		other := others.Invitations[0]
+		eve := s.AddUser(fastiotest.User{Email: "eve@example.test"})
+		stranger := s.Client(t, fastio.WithToken(s.AddKey(fastiotest.Key{User: eve.ID}).Token)).Account.Invitations
+		if err := stranger.Accept(ctx, other.To(), other.ID); !errors.Is(err, api.ErrForbidden) {
+			t.Errorf("another's invitation: %v", err)
+		}
 	}
 }
 
@@ -158,7 +219,7 @@ func TestKeysFollowNoRedirect(t *testing.T) {
 		"List": func(s *account.Service) error {
 			return stub.Err(s.Invitations.List(ctx, &account.InvitationListOptions{Key: key}))
 		},
-		"Accept":    func(s *account.Service) error { return s.Invitations.Accept(ctx, api.Org("4"), key) },
+		"Accept":    func(s *account.Service) error { return s.Invitations.AcceptByKey(ctx, api.Org("4"), key) },
 		"AcceptAll": func(s *account.Service) error { return s.Invitations.AcceptAll(ctx, key) },
 		"Claim":     func(s *account.Service) error { return s.Orgs.Claim(ctx, key) },
 	} {

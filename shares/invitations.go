@@ -31,8 +31,9 @@ func (i *Invitations) List(
 // Update changes an invitation, named by its ID or by the invited address. It
 // may send an e-mail, so it is retried only if it was not sent.
 //
-// The State accepted accepts exactly one invitation. The platform documents that
-// an administrator may do so; the invited person uses [Service.JoinWithKey].
+// The State accepted or declined is the answer to exactly one invitation: of an
+// administrator on behalf of the invited person, who uses Accept and Decline of
+// [account.Invitations].
 //
 // Errors: [api.ErrInvalid] with [account.CodeInvitationRole] if the role is above the
 // caller's own; [api.ErrForbidden] if the caller may not change the invitation,

@@ -78,6 +78,7 @@ type AccountOptions struct {
 	NoSignUpToken   bool // as older servers: opening an account returns no token
 	FlatContacts    bool // found contacts are at the root of the response instead of under users
 	OrganizationKey bool // details of an organization are under organization instead of org
+	FlatInvitations bool // received invitations have the ID of their profile as entity_id instead of an object
 	CountryBlocked  bool // calls come from a country where no organization or share may be created
 }
 

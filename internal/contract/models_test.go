@@ -49,7 +49,8 @@ var unmodeled = map[string][]string{
 	"fastio.Health":             {"current_api_version", "system"}, // undocumented
 	"activity.Intent":           {"current_api_version", "status"},
 	"account.User":              {"status", "two_factor"},
-	"account.Available":         {"current_api_version", "profiles", "status"}, // undocumented
+	"account.Available":         {"current_api_version", "profiles", "status"},             // undocumented
+	"account.InvitationEntity":  {"creator", "share_level", "share_root_id", "share_type"}, // of the share after its creation
 	"account.IndustryList":      {"current_api_version", "status"},
 	"account.TransferTokenPage": {"current_api_version", "status"},
 	"account.TransferToken":     {"current_api_version", "status"},

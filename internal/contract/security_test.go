@@ -229,9 +229,10 @@ func linkCalls() map[string]linkCall {
 		"account.Workspaces.JoinWithKey": func(key api.Secret) []any {
 			return []any{workspaceID, key, account.InvitationDecisionDecline}
 		},
-		"account.Orgs.Claim":           func(token api.Secret) []any { return []any{token} },
-		"account.Invitations.Accept":   func(key api.Secret) []any { return []any{api.Org(orgID), key} },
-		"account.Invitations.GetByKey": func(key api.Secret) []any { return []any{key} },
+		"account.Orgs.Claim":               func(token api.Secret) []any { return []any{token} },
+		"account.Invitations.AcceptByKey":  func(key api.Secret) []any { return []any{api.Org(orgID), key} },
+		"account.Invitations.DeclineByKey": func(key api.Secret) []any { return []any{api.Share(portalID), key} },
+		"account.Invitations.GetByKey":     func(key api.Secret) []any { return []any{key} },
 		"account.Invitations.List": func(key api.Secret) []any {
 			return []any{&account.InvitationListOptions{Key: key}}
 		},

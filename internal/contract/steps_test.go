@@ -257,9 +257,17 @@ func ownInvitationSteps() []step {
 	return []step{
 		makes("Invitations.List", &account.InvitationListOptions{Limit: 5, Key: secret("0th3rk3y")}),
 		makes("Invitations.Get", myInvitation),
+		makes("Invitations.Get", loomInvitation),
+		makes("Invitations.Get", "1nv1tat10nt0th3p4tt3rn5b3ta12"),
 		makes("Invitations.Get", "nowhere"),
 		makes("Invitations.GetByKey", secret("0th3rk3y")),
-		makes("Invitations.Accept", api.Workspace(loomsID), secret("l00mk3y")).as("Workspaces.JoinWithKey"),
+		makes("Invitations.Accept", api.Share(portalID), "1nv1tat10nt0th3p4tt3rn5b3ta12"),
+		makes("Invitations.Decline", api.Share(theirShare), "1nv1tat10nt0th3c4rdsb3ta12345"),
+		makes("Invitations.Decline", api.Workspace(spindlesID), "1nv1tat10nt0th3sp1ndl35b3ta12"),
+		makes("Invitations.Accept", api.Workspace(spindlesID), "1nv1tat10nt0th3sp1ndl35b3ta12"),
+		makes("Invitations.Accept", api.Workspace(loomsID), loomInvitation),
+		makes("Invitations.AcceptByKey", api.Workspace(loomsID), secret("l00mk3y")).as("Workspaces.JoinWithKey"),
+		makes("Invitations.DeclineByKey", api.Workspace(loomsID), secret("l00mk3y")).as("Workspaces.JoinWithKey"),
 		makes("Invitations.AcceptAll", api.Secret{}),
 		makes("Invitations.AcceptAll", secret("0th3rk3y")),
 	}

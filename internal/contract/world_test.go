@@ -28,6 +28,7 @@ const (
 	maryID          = api.ID("1923456789012345678")
 	coinsID         = api.ID("4291234567890123456")
 	loomsID         = api.ID("4239876543210987654")
+	spindlesID      = api.ID("4249876543210987654")
 
 	uploadEvent  = api.OpaqueID("eup10-ad0fd-3s1gn-f1135-b3ta1-2345")
 	childEvent   = api.OpaqueID("ech11-d0fth-3up10-adb3t-a1234-5678")
@@ -50,15 +51,16 @@ const (
 	poemNote     = api.OpaqueID("2p03m-0fth3-m111b-3ta12-34567-8901")
 	missingNode  = api.OpaqueID("2m155-1ngm1-11b3t-a1234-56789-0123")
 
-	questionID   = api.OpaqueID("caqu3-5t10n-0nth3-m111b-3ta12-34567")
-	legacyID     = api.OpaqueID("ca1d0-fth3w-0rkf1-0w5b3-ta123-45678")
-	deletedID    = api.OpaqueID("cag0n-30fth-3m111-b3ta1-23456-78xyz")
-	invitationID = "1nv1tat10nt0th3p0rt4lb3ta1234"
-	myInvitation = "1nv1tat10nt0th31rsb3ta1234567"
-	quickShare   = api.OpaqueID("q111l-1nkt0-th3m1-11b3t-a1234-5678")
-	quickNote    = api.OpaqueID("q222l-1nkt0-th3p0-3mb3t-a1234-5678")
-	quickDrawing = api.OpaqueID("q333l1nkt0th3dr4w1ngb3ta12345")
-	cardID       = "file_added:eup10ad0fd3s1gnf1135b3ta12345"
+	questionID     = api.OpaqueID("caqu3-5t10n-0nth3-m111b-3ta12-34567")
+	legacyID       = api.OpaqueID("ca1d0-fth3w-0rkf1-0w5b3-ta123-45678")
+	deletedID      = api.OpaqueID("cag0n-30fth-3m111-b3ta1-23456-78xyz")
+	invitationID   = "1nv1tat10nt0th3p0rt4lb3ta1234"
+	myInvitation   = "1nv1tat10nt0th31rsb3ta1234567"
+	loomInvitation = "1nv1tat10nt0th3l00m5b3ta12345"
+	quickShare     = api.OpaqueID("q111l-1nkt0-th3m1-11b3t-a1234-5678")
+	quickNote      = api.OpaqueID("q222l-1nkt0-th3p0-3mb3t-a1234-5678")
+	quickDrawing   = api.OpaqueID("q333l1nkt0th3dr4w1ngb3ta12345")
+	cardID         = "file_added:eup10ad0fd3s1gnf1135b3ta12345"
 
 	posterHash    = "cf4a45fb871fa637909143ac63e79b91b9d4532c3f955d3e3f15a498a3dff237"
 	deedText      = "The mill belongs to its maker.\n"
@@ -240,7 +242,13 @@ func (w *world) recruit() {
 			Key: invitationKey, Profile: "4387654321098765432", Email: ada.Email, Inviter: maryID, Created: epoch(),
 		},
 		fastiotest.Invitation{Key: "c01nk3y", Profile: coinsID, Email: ada.Email, Inviter: maryID},
-		fastiotest.Invitation{Key: "l00mk3y", Profile: loomsID, Email: ada.Email, Inviter: maryID},
+		fastiotest.Workspace{ID: spindlesID, Org: weavers.ID, Name: "Spindles"},
+		fastiotest.Share{ID: portalID, Workspace: loomsID, Title: "Patterns", Creator: maryID},
+		fastiotest.Share{ID: theirShare, Workspace: loomsID, Title: "Cards", Creator: maryID},
+		fastiotest.Invitation{ID: loomInvitation, Key: "l00mk3y", Profile: loomsID, Email: ada.Email, Inviter: maryID},
+		fastiotest.Invitation{ID: "1nv1tat10nt0th3sp1ndl35b3ta12", Profile: spindlesID, Email: ada.Email, Inviter: maryID},
+		fastiotest.Invitation{ID: "1nv1tat10nt0th3p4tt3rn5b3ta12", Profile: portalID, Email: ada.Email, Inviter: maryID},
+		fastiotest.Invitation{ID: "1nv1tat10nt0th3c4rdsb3ta12345", Profile: theirShare, Email: ada.Email, Inviter: maryID},
 		fastiotest.Invitation{
 			ID: myInvitation, Profile: weavers.ID, Email: ada.Email, Inviter: maryID, Created: epoch(), Expires: keyEnd(),
 		},

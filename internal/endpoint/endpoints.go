@@ -1567,6 +1567,30 @@ func SharesInvitationsResend(shareID api.ID, invitationID string, body api.Body)
 	}
 }
 
+func AccountInvitationsAccept(in api.Profile, invitationID string, body api.Body) *api.Request {
+	return &api.Request{
+		Op: "account.Invitations.Accept", Method: http.MethodPost, Replay: api.ReplayOnce,
+		Path: api.ProfilePath(in, []string{
+			"/current/share/{share_id}/members/invitation/{invitation_id}/",
+			"/current/workspace/{workspace_id}/members/invitation/{invitation_id}/",
+		}, []string{invitationID},
+		),
+		Body: body,
+	}
+}
+
+func AccountInvitationsDecline(in api.Profile, invitationID string, body api.Body) *api.Request {
+	return &api.Request{
+		Op: "account.Invitations.Decline", Method: http.MethodPost, Replay: api.ReplayOnce,
+		Path: api.ProfilePath(in, []string{
+			"/current/share/{share_id}/members/invitation/{invitation_id}/",
+			"/current/workspace/{workspace_id}/members/invitation/{invitation_id}/",
+		}, []string{invitationID},
+		),
+		Body: body,
+	}
+}
+
 func SharesInvitationsDelete(shareID api.ID, invitationID string) *api.Request {
 	return &api.Request{
 		Op: "shares.Invitations.Delete", Method: http.MethodDelete, Replay: api.ReplaySafe,

@@ -231,15 +231,17 @@ func (h *Handlers) invitations(c *wire.Call, id string) (wire.Object, error) {
 	list := wire.Filter(h.Invitations,
 		func(v *world.Invitation) bool { return v.Profile == id && (state == "" || v.State == state) })
 	if h.KindOf(id) == wire.KindOrg {
-		return h.pageOfInvitations(c, list)
+		return h.pageOfInvitations(c, list, h.InvitationObject)
 	}
 	return wire.Object{{"invitations", wire.Rows(list, h.InvitationObject)}}, c.Check.Refusal()
 }
 
-func (h *Handlers) pageOfInvitations(c *wire.Call, list []*world.Invitation) (wire.Object, error) {
+func (h *Handlers) pageOfInvitations(
+	c *wire.Call, list []*world.Invitation, render func(*world.Invitation) wire.Object,
+) (wire.Object, error) {
 	page := c.Page(wire.ListDefault, wire.ListLimit)
 	return wire.Object{
-		{"invitations", wire.Rows(wire.Cut(list, page), h.InvitationObject)}, {"pagination", page.Of(len(list))},
+		{"invitations", wire.Rows(wire.Cut(list, page), render)}, {"pagination", page.Of(len(list))},
 	}, c.Check.Refusal()
 }
 
@@ -264,9 +266,63 @@ func (h *Handlers) invitationOfPath(least func(id string) world.Role) func(*wire
 
 func noInvitation() error { return wire.NoSuch(codeNoInvitation, "invitation") }
 
-// updateInvitation accepts or declines for the guest, which requires an admin,
+// updateInvitation answers the invitation of the caller, or changes that of another.
+func (h *Handlers) updateInvitation(c *wire.Call) (wire.Object, error) {
+	v, accept := h.answered(c)
+	if v == nil {
+		return wire.With(h.invitationOfPath(h.inviters), h.changeInvitation)(c)
+	}
+	_, err := h.reached(wire.Write)(c)
+	if err := cmp.Or(err, c.Check.Refusal()); err != nil {
+		return nil, err
+	}
+	if err := h.answer(c, v, accept); err != nil {
+		return nil, err
+	}
+	return wire.Object{{"invitation", h.InvitationObject(v)}}, nil
+}
+
+// answered returns the invitation of the caller that an update accepts or declines, nil
+// for another update. That to an organization is answered by its key.
+func (h *Handlers) answered(c *wire.Call) (v *world.Invitation, accept bool) {
+	id := h.profileOf(c)
+	v = h.InvitationNamed(id, c.Segment("invitation_id"))
+	state, _ := c.Field("state")
+	terms := []string{"permissions", "expires", "notify_options", "notifications"}
+	switch {
+	case state != world.InviteAccepted && state != world.InviteDeclined, slices.ContainsFunc(terms, c.Form.Has),
+		v == nil || !h.isFor(v, c.Key.User), h.KindOf(id) == wire.KindOrg:
+		return nil, false
+	}
+	return v, state == world.InviteAccepted
+}
+
+// isFor reports whether an invitation is to the address of a user.
+func (h *Handlers) isFor(v *world.Invitation, userID string) bool {
+	return strings.EqualFold(v.Email, h.Users[userID].Value.Email)
+}
+
+// answer accepts or declines an invitation for the caller.
+func (h *Handlers) answer(c *wire.Call, v *world.Invitation, accept bool) error {
+	switch by := h.Joiner(c.Key); {
+	case accept:
+		return h.Redeem(v, c.Key.User, by)
+	case !v.Open():
+		return world.Settled()
+	default:
+		h.decline(v, by)
+		return nil
+	}
+}
+
+func (h *Handlers) decline(v *world.Invitation, by world.Joiner) {
+	v.State, v.Updated = world.InviteDeclined, h.Now()
+	h.TouchInvitation(v)
+}
+
+// changeInvitation accepts or declines for the guest, which requires an admin,
 // sends again, or changes the terms, atomically.
-func (h *Handlers) updateInvitation(c *wire.Call, v *world.Invitation) (wire.Object, error) {
+func (h *Handlers) changeInvitation(c *wire.Call, v *world.Invitation) (wire.Object, error) {
 	t := h.readTerms(c, v.Profile, false)
 	state, _ := c.Field("state")
 	c.Check.InvalidIf(state != "" && !slices.Contains(world.InviteStates(), state),
@@ -313,10 +369,10 @@ func (h *Handlers) revise(c *wire.Call, v *world.Invitation, t conditions) error
 
 // settleInvitation sets the state of an invitation. Pending sends it again [A].
 func (h *Handlers) settleInvitation(c *wire.Call, v *world.Invitation, state string) error {
-	user := h.UserNamed(v.Email)
+	user, by := h.UserNamed(v.Email), h.Joiner(c.Key)
 	switch state {
 	case world.InviteDeclined:
-		v.State = world.InviteDeclined
+		h.decline(v, by)
 	case world.InvitePending:
 		if err := h.OutsiderPolicy(v.Profile, user); err != nil {
 			return err
@@ -325,7 +381,7 @@ func (h *Handlers) settleInvitation(c *wire.Call, v *world.Invitation, state str
 		h.MailInvitation(v)
 	case world.InviteAccepted:
 		if user != "" {
-			return h.Redeem(v, user, h.Joiner(c.Key))
+			return h.Redeem(v, user, by)
 		}
 		if err := h.Redeemable(v, ""); err != nil {
 			return err
@@ -352,36 +408,41 @@ func (h *Handlers) answerInvitation(c *wire.Call, id string) (wire.Object, error
 	if i < 0 || h.Invitations[i].Profile != id {
 		return nil, noInvitation()
 	}
-	switch v := h.Invitations[i]; {
-	case reply == "accept":
-		return nil, h.Redeem(v, c.Key.User, h.Joiner(c.Key))
-	case !v.Open():
-		return nil, world.Settled()
-	default:
-		v.State, v.Updated = world.InviteDeclined, h.Now()
-		h.TouchInvitation(v)
-		return nil, nil
-	}
+	return nil, h.answer(c, h.Invitations[i], reply == "accept")
 }
 
 func (h *Handlers) invitationsOf(userID, key string) []*world.Invitation {
 	return wire.Filter(h.Invitations, func(v *world.Invitation) bool {
-		isMine := strings.EqualFold(v.Email, h.Users[userID].Value.Email) || key != "" && v.Key == key
+		isMine := h.isFor(v, userID) || key != "" && v.Key == key
 		return isMine && v.State == world.InvitePending && h.KindOf(v.Profile) != ""
 	})
 }
 
 func (h *Handlers) myInvitations(c *wire.Call) (wire.Object, error) {
-	return h.pageOfInvitations(c, h.invitationsOf(c.Key.User, c.Value("invitation_key")))
+	return h.pageOfInvitations(c, h.invitationsOf(c.Key.User, c.Value("invitation_key")), h.received)
+}
+
+// received renders an invitation for its addressee, with the profile that it leads to.
+// The names of that are assumed.
+func (h *Handlers) received(v *world.Invitation) wire.Object {
+	o, id := h.InvitationObject(v), wire.ProfileID(v.Profile)
+	if h.Options.Account.FlatInvitations {
+		return append(o, wire.Member{"entity_id", id})
+	}
+	kind, name := h.KindOf(v.Profile), "name"
+	if kind == wire.KindShare {
+		name = "title"
+	}
+	return append(o, wire.Member{kind, wire.Object{{"id", id}, {name, h.ProfileName(v.Profile)}}})
 }
 
 // myInvitation returns an invitation to its addressee, or by its key.
 func (h *Handlers) myInvitation(c *wire.Call) (wire.Object, error) {
 	name := c.Segment("invitation_id")
 	for _, v := range h.Invitations {
-		isMine := v.ID == wire.Plain(name) && strings.EqualFold(v.Email, h.Users[c.Key.User].Value.Email)
+		isMine := v.ID == wire.Plain(name) && h.isFor(v, c.Key.User)
 		if (isMine || v.Key == name) && h.KindOf(v.Profile) != "" {
-			return wire.Object{{"invitation", h.InvitationObject(v)}}, nil
+			return wire.Object{{"invitation", h.received(v)}}, nil
 		}
 	}
 	return nil, noInvitation()

@@ -108,8 +108,7 @@ func (h *Handlers) routesOf(k kind) []*wire.Route {
 			wire.With(reached, h.answerInvitation)),
 		wire.Get(k.ops+"Invitations.List", list, wire.With(h.membered, h.invitations), wire.Query(query)),
 		wire.Get(k.ops+"Invitations.List", list+"{state}/", wire.With(h.membered, h.invitations), wire.Query(query)),
-		wire.Post(k.ops+"Invitations.Update", one, wire.With(h.invitationOfPath(h.inviters), h.updateInvitation),
-			wire.Form("permissions state"+offered)),
+		wire.Post(k.ops+"Invitations.Update", one, h.updateInvitation, wire.Form("permissions state"+offered)),
 		wire.Delete(k.ops+"Invitations.Delete", one, wire.With(h.invitationOfPath(h.managers), h.deleteInvitation)),
 	}
 }
