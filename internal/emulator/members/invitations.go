@@ -119,6 +119,7 @@ func (h *Handlers) invite(c *wire.Call, id, email, user string) (wire.Object, er
 		h.MailInvitation(v)
 		h.TouchInvitation(v)
 	}
+	h.WriteInvitation("invitation_email_sent", v, h.Joiner(c.Key))
 	made := h.InvitationObject(v)
 	if h.Shares[id] != nil {
 		made = append(made, wire.Member{"share", h.shares.ShareObject(id, c.Key.User, wire.Terse)})
@@ -318,6 +319,7 @@ func (h *Handlers) answer(c *wire.Call, v *world.Invitation, accept bool) error 
 func (h *Handlers) decline(v *world.Invitation, by world.Joiner) {
 	v.State, v.Updated = world.InviteDeclined, h.Now()
 	h.TouchInvitation(v)
+	h.WriteInvitation("invitation_declined", v, by)
 }
 
 // changeInvitation accepts or declines for the guest, which requires an admin,
@@ -379,6 +381,7 @@ func (h *Handlers) settleInvitation(c *wire.Call, v *world.Invitation, state str
 		}
 		v.State = world.InvitePending
 		h.MailInvitation(v)
+		h.WriteInvitation("invitation_email_sent", v, by)
 	case world.InviteAccepted:
 		if user != "" {
 			return h.Redeem(v, user, by)
@@ -387,6 +390,7 @@ func (h *Handlers) settleInvitation(c *wire.Call, v *world.Invitation, state str
 			return err
 		}
 		v.State = world.InviteAccepted // the account that is still to come is a member at once
+		h.WriteInvitation("invitation_accepted", v, by)
 	}
 	return nil
 }

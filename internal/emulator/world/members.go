@@ -335,9 +335,19 @@ func (w *World) Redeem(v *Invitation, userID string, by Joiner) error {
 	if err := w.Redeemable(v, userID); err != nil {
 		return err
 	}
+	answered := v.State != InvitePending // by an admin, before there was an account
 	v.State, v.AcceptedBy, v.Updated = InviteAccepted, userID, w.Now()
+	if !answered {
+		w.WriteInvitation("invitation_accepted", v, by)
+	}
 	w.Enroll(v.Profile, userID, v.Role, v.Notify, by)
 	return nil
+}
+
+// WriteInvitation writes an event about an invitation.
+func (w *World) WriteInvitation(event string, v *Invitation, by Joiner) {
+	guest := cmp.Or(v.AcceptedBy, w.UserNamed(v.Email))
+	w.EventIn(v.Profile, Event{Name: event, User: guest, CallingUser: by.caller, Actor: by.actor})
 }
 
 // Redeemable rejects an answered, expired or forbidden invitation.
