@@ -7,11 +7,12 @@ import (
 	"iter"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/dirs"
 	"github.com/fastio-go/fastio/internal/endpoint"
 	"github.com/fastio-go/fastio/internal/page"
 	"github.com/fastio-go/fastio/internal/wait"
@@ -78,7 +79,7 @@ type WebRequest struct {
 	Source  api.Secret   // the address: public, http or https, or of a connected cloud drive; it may hold a signature
 	Profile api.Profile  // a workspace or share
 	Folder  api.OpaqueID // default: the root
-	Name    string       // of the file, at most 255 characters; default: that of the source
+	Name    string       // of the file, as in storage.Service.CreateFolder; default: the last segment of the address
 }
 
 func (r *WebRequest) form(op string) (api.Body, error) {
@@ -89,18 +90,23 @@ func (r *WebRequest) form(op string) (api.Body, error) {
 	if err != nil || source.Scheme != "http" && source.Scheme != "https" || source.Host == "" {
 		return refuse("source_url", "must be an http or https address", "")
 	}
-	if n := utf8.RuneCountInString(r.Name); n > 255 {
-		return refuse("file_name", "must be at most 255 characters", strconv.Itoa(n))
+	name := r.Name
+	if name == "" {
+		escaped := source.EscapedPath()
+		name, err = url.PathUnescape(escaped[strings.LastIndexByte(escaped, '/')+1:])
+		if err != nil || !dirs.Allowed(name) {
+			return refuse("file_name", "must be set, because the path of the address ends in no valid name", "")
+		}
+	}
+	if rule := dirs.Rule(name); rule != "" {
+		return refuse("file_name", rule, strconv.QuoteToASCII(name))
 	}
 	if err := r.Profile.OneOf(op, "profile_id", api.ProfileKindWorkspace, api.ProfileKindShare); err != nil {
 		return nil, err
 	}
 	form := url.Values{
 		"source_url": {r.Source.Reveal()}, "profile_id": {string(r.Profile.ID)}, "profile_type": {string(r.Profile.Kind)},
-		"folder_id": {cmp.Or(r.Folder.Plain(), "root")},
-	}
-	if r.Name != "" {
-		form.Set("file_name", r.Name)
+		"folder_id": {cmp.Or(r.Folder.Plain(), "root")}, "file_name": {name},
 	}
 	return api.Form(form), nil
 }

@@ -92,6 +92,23 @@ func TestWebStartReadsEveryForm(t *testing.T) {
 	}
 }
 
+func TestWebNameIsThatOfTheAddress(t *testing.T) {
+	t.Parallel()
+	for address, want := range map[string]string{
+		source: "card.txt", "https://loom.test/a/M%C3%BChle%20%E2%84%961.pdf#page": "Mühle №1.pdf", "http://loom.test/a;b=c": "a;b=c",
+	} {
+		s := stub.Answer(`{}`)
+		r := uploads.WebRequest{Source: api.NewSecret(address), Profile: api.Workspace("4012345678901234567")}
+		if _, err := uploads.New(s).Web.Start(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+		form, ok := s.Got[0].Body.(api.Form)
+		if got := form["file_name"]; !ok || len(got) != 1 || got[0] != want {
+			t.Errorf("%s: %q, want %q", address, got, want)
+		}
+	}
+}
+
 // A source that the server repeats is masked.
 func TestWebSourceIsNotInErrors(t *testing.T) {
 	t.Parallel()
@@ -120,7 +137,12 @@ func TestWebRejectsInvalidInput(t *testing.T) {
 	stub.Refused(t, map[string][]error{
 		"source_url": {start("", room, ""), start("loom.test/s1gn", room, ""), start("ftp://loom.test/s1gn", room, "")},
 		"profile_id": {start(source, api.Profile{}, ""), start(source, api.FileShare("6012345678901234567"), "")},
-		"file_name":  {start(source, room, strings.Repeat("n", 256))},
+		"file_name": {
+			start(source, room, strings.Repeat("n", 256)), start(source, room, "a/b"), start(source, room, ".."),
+			start("https://loom.test", room, ""), start("https://loom.test/?s1gn", room, ""),
+			start("https://loom.test/s1gn/", room, ""), start("https://loom.test/s1gn%2Fa", room, ""),
+			start("https://loom.test/s1gn%FF", room, ""), start("https://loom.test/s1gn/..", room, ""),
+		},
 		"id":         {s.Cancel(t.Context(), ""), s.Cancel(t.Context(), "-")},
 		"limit":      {stub.Err(s.List(t.Context(), &uploads.WebListOptions{Limit: 501}))},
 	}, "s1gn")

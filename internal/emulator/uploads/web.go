@@ -1,10 +1,8 @@
 package uploads
 
 import (
-	"cmp"
 	"net/http"
 	"net/url"
-	"path"
 	"slices"
 
 	"github.com/fastio-go/fastio/internal/emulator/storage"
@@ -61,6 +59,7 @@ func (h *Handlers) startImport(c *wire.Call) (wire.Object, error) {
 	kind := h.KindOf(id)
 	c.Check.InvalidIf(kind != wire.KindWorkspace && kind != wire.KindShare, "profile_id", "A workspace or share.")
 	name, named := c.Field("file_name")
+	c.Check.MissingIf(!named, "file_name", "The name of the file.")
 	c.Check.InvalidIf(named && (name == "" || storage.BadName(name) != ""), "file_name", "1 to 255 characters, without slashes.")
 	h.checkExtension(c, "file_name", name)
 	if err := c.Check.Refusal(); err != nil {
@@ -76,7 +75,7 @@ func (h *Handlers) startImport(c *wire.Call) (wire.Object, error) {
 	}
 	w := &webImport{
 		id: world.Opaque('5', h.Options.Seed, h.NextSerial()), user: c.UserID(), source: source,
-		name: cmp.Or(name, path.Base(path.Clean("/"+at.Path))), to: to, status: webPending,
+		name: name, to: to, status: webPending,
 	}
 	if err := h.storage.RefuseLocked(c, h.storage.ReplacedBy(to.Place, w.name)); err != nil {
 		return nil, err
