@@ -272,6 +272,10 @@ func (e *InputError) Is(target error) bool { return target == ErrInvalid }
 
 // VersionConflict is returned if a file was not replaced because its version is not the
 // expected one. It is an [ErrConflict].
+//
+// Current can be a version that the caller itself has stored: by an attempt whose response
+// was lost, or one that the server repeated. Before the change is made again on the base of
+// Current, the content of that version must be compared, or it is stored twice.
 type VersionConflict struct { //nolint:errname // the name states the cause, and the file is intact
 	Op      string
 	Current OpaqueID // the version of the file; "" if not in the response

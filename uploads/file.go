@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -11,9 +12,11 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/download"
 	"github.com/fastio-go/fastio/storage"
 )
 
@@ -82,7 +85,7 @@ const opFile = "uploads.File"
 // [io/fs.File] must keep its size and modification time.
 //
 // Errors: those of [Service.Start]; [*api.VersionConflict] if Target.IfVersion is not
-// the current version; [*Error] if the upload has failed, or with an Err if its result is
+// the current version, unless that has the same content; [*Error] if the upload has failed, or with an Err if its result is
 // unknown; [ErrChanged] if content has fewer or more bytes than size.
 // [*api.InputError] if the file is larger than the plan allows.
 func (s *Service) File(
@@ -236,15 +239,40 @@ func (f *file) swaps() bool {
 	return f.Target.IfVersion != "" && f.Target.Profile.Kind != api.ProfileKindFileShare
 }
 
-// swap makes the assembled upload the content of the file.
+// swap makes the assembled upload the content of the file. After a lost response, and after
+// a version conflict, which can name the version of an earlier attempt, the file is read.
 func (f *file) swap(ctx context.Context) (*storage.Node, error) {
 	r := storage.UpdateRequest{From: storage.FromUpload(f.ID), IfVersion: api.Set(f.Target.IfVersion)}
 	n, err := f.s.nodes.Update(ctx, f.Target.Profile, f.Target.File, r, f.opts...)
-	if err != nil && ambiguous(err) {
-		return nil, &Error{Op: opFile, Upload: f.state, Err: err}
+	_, conflict := errors.AsType[*api.VersionConflict](err)
+	unknown := err != nil && ambiguous(err)
+	if conflict || unknown {
+		now, readErr := f.s.nodes.Get(ctx, f.Target.Profile, f.Target.File, f.opts...)
+		if readErr == nil && f.is(ctx, now) {
+			n, err = now, nil
+		} else if unknown {
+			return nil, &Error{Op: opFile, Upload: f.state, Err: err}
+		}
 	}
 	_ = f.s.Cancel(context.WithoutCancel(ctx), f.ID, f.opts...) // it is of no more use
 	return n, err
+}
+
+// is reports whether a node has the content, by its hash.
+func (f *file) is(ctx context.Context, n *storage.Node) bool {
+	hash := download.Hash(n.HashAlgo)
+	if hash == nil || n.Size != f.Size {
+		return false
+	}
+	buffer := make([]byte, min(f.Size, minChunk))
+	for at := int64(0); at < f.Size; at += int64(len(buffer)) {
+		part := buffer[:min(int64(len(buffer)), f.Size-at)]
+		if ctx.Err() != nil || f.read(part, at) != nil {
+			return false
+		}
+		_, _ = hash.Write(part) // it returns no error
+	}
+	return strings.EqualFold(hex.EncodeToString(hash.Sum(nil)), n.Hash)
 }
 
 // transfer uploads the content. It starts over once if the server received other bytes.

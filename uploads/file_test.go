@@ -507,18 +507,33 @@ func TestFileOfAnotherVersion(t *testing.T) {
 	})
 }
 
-// An update whose result is unknown is not repeated.
+// An update whose result is unknown is not repeated. If it was carried out, the file has
+// the content: then a lost response, and the conflict of a later call with that version,
+// are no errors.
 func TestSwapIsSentOnce(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	table.Bubbles(t, map[string]bool{"carried out": true, "not carried out": false}, func(t *testing.T, landed bool) {
 		w := newWorld(t)
+		content := random(uploads.MaxSingle + 1)
 		file := w.AddNode(fastiotest.Node{Profile: w.to.Profile.ID, Name: "mill.txt", Content: "a"})
-		w.Fail(fastiotest.Fault{Op: fastiotest.OpStorageUpdate, Reset: fastiotest.AfterHeader, Count: 1})
+		w.Fail(fastiotest.Fault{Op: fastiotest.OpStorageUpdate, Status: http.StatusBadGateway, Processed: landed, Count: 1})
 		target := uploads.Target{Profile: w.to.Profile, File: file.ID, IfVersion: file.Versions[0].ID}
-		_, err := w.client.Uploads.File(t.Context(), target, "mill.txt", strings.NewReader("b"), 1, nil)
+		send := func() (*storage.Node, error) {
+			return w.client.Uploads.File(t.Context(), target, "mill.txt", bytes.NewReader(content), int64(len(content)), nil)
+		}
+		_, err := send()
 		unknown, ok := errors.AsType[*uploads.Error](err)
-		if n := w.count(fastiotest.OpStorageUpdate); !ok || unknown.Err == nil || unknown.Upload.ID == "" || n != 1 {
+		if n := w.count(fastiotest.OpStorageUpdate); n != 1 || landed != (err == nil) ||
+			!landed && (!ok || unknown.Err == nil || unknown.Upload.ID == "") {
 			t.Errorf("got %v after %d calls", err, n)
+		}
+		n, err := send()
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.holds(t, n, content)
+		if versions, err := w.client.Storage.Versions.List(t.Context(), w.to.Profile, file.ID); err != nil || len(versions) != 2 {
+			t.Errorf("%d versions, %v", len(versions), err)
 		}
 	})
 }
