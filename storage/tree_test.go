@@ -2,6 +2,8 @@ package storage_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -398,5 +400,21 @@ func TestUpdateOfAnotherVersion(t *testing.T) {
 	n, err := s.client.Storage.Update(t.Context(), s.room, s.file.ID, r)
 	if err != nil || n.Size != 3 || !n.ID.Equal(s.file.ID) || n.Version.Equal(conflict.Current) {
 		t.Errorf("got %+v, %v", n, err)
+	}
+}
+
+// A workspace takes the hash of content in an update, and no other call.
+func TestUpdateTakesAHash(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t, fastiotest.Node{Content: "draft"})
+	s.AddNode(fastiotest.Node{Profile: s.room.ID, Name: "final.txt", Content: content})
+	sum := sha256.Sum256([]byte(content))
+	r := storage.UpdateRequest{From: storage.FromHash("sha256", hex.EncodeToString(sum[:]))}
+	n, err := s.client.Storage.Update(t.Context(), s.room, s.file.ID, r)
+	if err != nil || n.Hash != r.From.Hash || n.HashAlgo != r.From.HashAlgo || !n.ID.Equal(s.file.ID) {
+		t.Fatalf("got %+v, %v", n, err)
+	}
+	if n.Origin == nil || n.Origin.UploadID != "" || n.Origin.Creator != s.User().ID {
+		t.Errorf("the origin is %+v", n.Origin)
 	}
 }

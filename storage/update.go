@@ -27,11 +27,12 @@ type Source struct {
 func FromUpload(upload api.OpaqueID) Source { return Source{Upload: upload} }
 
 // FromHash is the content with a hash, in hexadecimal, if the server has it. The algorithm
-// is md5, sha1, sha256 or sha384. It can be added to shares only.
+// is md5, sha1, sha256 or sha384. [Service.AddFile] adds it to shares only;
+// [Service.Update] takes it everywhere.
 func FromHash(algorithm, hash string) Source { return Source{Hash: hash, HashAlgo: algorithm} }
 
 // text returns the field of a form.
-func (f Source) text(op string, in api.Profile) (string, error) {
+func (f Source) text(op string) (string, error) {
 	refuse := func(rule, got string) (string, error) {
 		return "", &api.InputError{Op: op, Field: "from", Rule: rule, Got: got}
 	}
@@ -43,8 +44,6 @@ func (f Source) text(op string, in api.Profile) (string, error) {
 	switch hash := strings.ToLower(f.Hash); {
 	case hash == "":
 		return refuse("must be an upload or a hash", "")
-	case in.Kind != api.ProfileKindShare:
-		return refuse("must be an upload; a hash is for shares", "")
 	case digits[f.HashAlgo] == 0:
 		return refuse("must have the algorithm md5, sha1, sha256 or sha384", strconv.Quote(f.HashAlgo))
 	case len(hash) != digits[f.HashAlgo] || strings.Trim(hash, "0123456789abcdef") != "":
@@ -72,7 +71,10 @@ func (s *Service) AddFile(
 	ctx context.Context, in api.Profile, parent api.OpaqueID, name string, from Source, opts ...api.CallOption,
 ) (*Node, error) {
 	const op = "storage.AddFile"
-	text, err := from.text(op, in)
+	text, err := from.text(op)
+	if from.Upload == "" && in.Kind != api.ProfileKindShare {
+		err = &api.InputError{Op: op, Field: "from", Rule: "must be an upload; only shares add files by their hash"}
+	}
 	if err = cmp.Or(checkParent(op, "parent_id", parent), checkName(op, name), err); err != nil {
 		return nil, err
 	}
@@ -95,7 +97,7 @@ type UpdateRequest struct {
 	IfVersion api.Opt[api.OpaqueID]
 }
 
-func (r *UpdateRequest) form(op string, in api.Profile) (api.Form, error) {
+func (r *UpdateRequest) form(op string) (api.Form, error) {
 	refuse := func(field, rule, got string) (api.Form, error) {
 		return nil, &api.InputError{Op: op, Field: field, Rule: rule, Got: got}
 	}
@@ -107,7 +109,7 @@ func (r *UpdateRequest) form(op string, in api.Profile) (api.Form, error) {
 		form["name"] = []string{r.Name}
 	}
 	if r.From != (Source{}) {
-		text, err := r.From.text(op, in)
+		text, err := r.From.text(op)
 		if err != nil {
 			return nil, err
 		}
@@ -159,7 +161,7 @@ func (s *Service) Update(
 	ctx context.Context, in api.Profile, node api.OpaqueID, r UpdateRequest, opts ...api.CallOption,
 ) (*Node, error) {
 	const op = "storage.Update"
-	form, err := r.form(op, in)
+	form, err := r.form(op)
 	if err = cmp.Or(checkNode(op, node), err); err != nil {
 		return nil, err
 	}

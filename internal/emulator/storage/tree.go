@@ -334,8 +334,8 @@ func (h *Handlers) erase(in world.Store, n *world.Node) {
 	h.Touch(h.Now(), in.Owner, world.FieldsFor(world.FieldStorage, n.ID, world.FieldStorage)...)
 }
 
-// content reads the content that a call refers to.
-func (h *Handlers) content(c *wire.Call, in world.Store) (world.Version, error) {
+// content reads the content that a call refers to: an upload or, if it may, a hash.
+func (h *Handlers) content(c *wire.Call, hashes bool) (world.Version, error) {
 	text, given := c.Field("from")
 	var from struct {
 		Type   string `json:"type"`
@@ -357,8 +357,8 @@ func (h *Handlers) content(c *wire.Call, in world.Store) (world.Version, error) 
 	if from.Type == "upload" {
 		return h.Uploaded(c, wire.Plain(from.Upload.ID))
 	}
-	if h.KindOf(in.Owner) != wire.KindShare {
-		return world.Version{}, wire.Refuse(http.StatusNotAcceptable, codeHash, "A hash is for shares.")
+	if !hashes {
+		return world.Version{}, wire.Refuse(http.StatusNotAcceptable, codeHash, "A workspace adds no file by its hash.")
 	}
 	c.Check.InvalidIf(!slices.Contains(Algorithms(), from.Hash.Type) || from.Hash.Type == "crc32c",
 		"from", "md5, sha1, sha256 or sha384.")
@@ -378,7 +378,7 @@ func (h *Handlers) content(c *wire.Call, in world.Store) (world.Version, error) 
 
 func (h *Handlers) addFile(c *wire.Call, in world.Store) (wire.Object, error) {
 	name := treeName(c, true)
-	content, err := h.content(c, in)
+	content, err := h.content(c, h.KindOf(in.Profile) == wire.KindShare)
 	if err != nil {
 		return nil, err
 	}
@@ -416,7 +416,7 @@ func (h *Handlers) updateNode(c *wire.Call, in world.Store, n *world.Node) (wire
 	var content world.Version
 	if replaces {
 		var err error
-		if content, err = h.content(c, in); err != nil {
+		if content, err = h.content(c, true); err != nil {
 			return nil, err
 		}
 		if n.Kind != world.KindFile {
