@@ -89,7 +89,8 @@ type WorkspacePage struct {
 func (p *WorkspacePage) rows() ([]*Workspace, *api.Pagination) { return p.Workspaces, p.Pagination }
 
 // List returns one page of the workspaces that the account has access to, in
-// all organizations, including archived ones.
+// all organizations, including archived ones. Only [Workspaces.ListByOrg] selects by
+// that.
 //
 // Errors: [api.ErrInvalid] if a bound is out of range.
 //

@@ -161,8 +161,7 @@ type Summary struct {
 	Events  []*Event      `json:"events"`         // the summarized events
 }
 
-// Digest is the text of a summary and its metrics. It covers only the events the
-// caller may see, so it may be incomplete.
+// Digest is the text of a summary and its metrics.
 type Digest struct {
 	Text    string  `json:"text"` // with mentions: see [api.Mentions]
 	Metrics Metrics `json:"metrics"`
@@ -192,8 +191,9 @@ const SummaryReasonPolicyDenied SummaryReason = "ai_policy_denied"
 const maxUserContext = 64
 
 // Summarize returns an AI summary of up to q.Limit events from q.Offset on, at most
-// 2,000; q.Cursor must be "". About is the reader's interest, "" for none: at most 64
-// letters, digits, spaces and . , ! ? ' -
+// 2,000; q.Cursor must be "". It covers only the events that the caller may see.
+// About is the reader's interest, "" for none: at most 64 letters, digits, spaces and
+// . , ! ? ' -
 //
 // Each call costs AI credits, so it is not retried after a lost response: those of
 // the organization that owns the profile, or the caller's own for the profile of a
