@@ -451,3 +451,16 @@ func TestFiles(t *testing.T) {
 		}
 	})
 }
+
+// Of several invalid fields the first is named, at every call.
+func TestFirstInvalidFieldIsNamed(t *testing.T) {
+	t.Parallel()
+	ctx, s, bad := t.Context(), unreachable(), []ai.Reference{{Type: "note", Node: "2"}}
+	for range 30 {
+		stub.Refused(t, map[string][]error{
+			"limit":      {stub.Err(s.Threads.List(ctx, room, &ai.ThreadListOptions{Limit: -1, Offset: -1}))},
+			"references": {stub.Err(s.Turns.Send(ctx, room, threadID, ask{Text: "?", References: bad, Subjects: bad}))},
+			"name":       {stub.Err(s.Notes.Update(ctx, roomID, nodeID, ai.UpdateNoteRequest{Name: "a", Content: " "}))},
+		})
+	}
+}

@@ -340,3 +340,15 @@ func TestHitForms(t *testing.T) {
 		}
 	}
 }
+
+// Of several invalid fields the first is named, at every call.
+func TestFirstInvalidFieldIsNamed(t *testing.T) {
+	t.Parallel()
+	s, bad := search.New(stub.Fail(errors.New("sent"))), search.Window{Limit: -1}
+	for range 30 {
+		err := stub.Err(s.Unified(t.Context(), api.Workspace(roomID), search.UnifiedQuery{
+			Text: "x", Files: bad, Comments: bad, Metadata: bad,
+		}))
+		stub.Refused(t, map[string][]error{"files_limit": {err}})
+	}
+}

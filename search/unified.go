@@ -134,15 +134,18 @@ func (q *UnifiedQuery) values(op string, in api.Profile) (url.Values, error) {
 	if in.Kind == api.ProfileKindShare && q.Metadata != (Window{}) {
 		return nil, &api.InputError{Op: op, Field: "metadata_limit", Rule: "must be left out for a share"}
 	}
-	for name, w := range map[string]Window{"files": q.Files, "comments": q.Comments, "metadata": q.Metadata} {
+	for _, w := range []struct {
+		name string
+		Window
+	}{{"files", q.Files}, {"comments", q.Comments}, {"metadata", q.Metadata}} {
 		if w.Offset < 0 {
-			return nil, &api.InputError{Op: op, Field: name + "_offset", Rule: "must be 0 or more", Got: strconv.Itoa(w.Offset)}
+			return nil, &api.InputError{Op: op, Field: w.name + "_offset", Rule: "must be 0 or more", Got: strconv.Itoa(w.Offset)}
 		}
 		if w.Limit < 0 {
-			return nil, &api.InputError{Op: op, Field: name + "_limit", Rule: "must be 1 or more", Got: strconv.Itoa(w.Limit)}
+			return nil, &api.InputError{Op: op, Field: w.name + "_limit", Rule: "must be 1 or more", Got: strconv.Itoa(w.Limit)}
 		}
-		setInt(v, name+"_offset", w.Offset)
-		setInt(v, name+"_limit", w.Limit)
+		setInt(v, w.name+"_offset", w.Offset)
+		setInt(v, w.name+"_limit", w.Limit)
 	}
 	if q.Facts {
 		v.Set("details", "true")
