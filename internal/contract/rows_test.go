@@ -122,16 +122,14 @@ func (r row) matches(sent *http.Request) bool {
 // path returns the path of the request below the base URL.
 // resource returns the name of the endpoint in errors.
 func (r row) resource() string {
-	name := r.method
-	for segment := range strings.SplitSeq(strings.Trim(strings.TrimPrefix(r.path, "/current"), "/"), "/") {
-		name += " "
-		if strings.Contains(segment, "{") {
-			name += "[param]"
-		} else {
-			name += strings.ToUpper(segment[:1]) + segment[1:]
+	words := strings.Split(strings.Trim(strings.TrimPrefix(r.path, "/current"), "/"), "/")
+	for i, word := range words {
+		words[i] = strings.ToUpper(word[:1]) + word[1:]
+		if strings.Contains(word, "{") {
+			words[i] = "[param]"
 		}
 	}
-	return name
+	return r.method + " " + strings.Join(words, " ")
 }
 
 func (e *exchange) path() string { return strings.TrimPrefix(e.request.Path, "/api") }

@@ -81,15 +81,15 @@ func (c *Call) Resource() string {
 	if c.Route != nil {
 		path = c.Route.Pattern
 	}
-	name := c.Request.Method
-	for _, segment := range strings.FieldsFunc(strings.TrimPrefix(path, "/current"), isSlash) {
+	words := strings.FieldsFunc(strings.TrimPrefix(path, "/current"), isSlash)
+	for i, segment := range words {
 		if strings.HasPrefix(segment, "{") {
 			segment = "[param]"
 		}
 		first, size := utf8.DecodeRuneInString(segment)
-		name += " " + string(unicode.ToUpper(first)) + segment[size:]
+		words[i] = string(unicode.ToUpper(first)) + segment[size:]
 	}
-	return name
+	return c.Request.Method + " " + strings.Join(words, " ")
 }
 
 func isSlash(r rune) bool { return r == '/' || string(r) == leftOut }
