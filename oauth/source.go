@@ -519,6 +519,12 @@ func (w *wire) notSent(err error) bool {
 	return refused || w.asked.Load() && !w.connected.Load()
 }
 
+// The edge of the platform did not accept the response of the server behind it.
+const (
+	codeEdge = 90211
+	nameEdge = "errNoVeHeader"
+)
+
 // refusesRefresh reports whether a response proves that the refresh token was not used:
 // an OAuth error or a failing envelope with any status, or any 4xx. A framework that
 // failed, or a gateway, may have the text of the status as its error.
@@ -528,7 +534,7 @@ func refusesRefresh(err error) bool {
 		return true
 	}
 	answer, answered := errors.AsType[*api.Error](err)
-	if !answered {
+	if !answered || answer.Code == codeEdge || answer.Name == nameEdge {
 		return false
 	}
 	_, failing := call.Unwrap(answer.Body)

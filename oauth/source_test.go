@@ -266,6 +266,8 @@ func TestTokenSourceAfterAFailedRefresh(t *testing.T) {
 		"the server breaks down":                   {fault: "500 \n", says: lost},
 		"the framework of the server breaks down":  {fault: `500 {"error":"Internal Server Error"}`, says: lost},
 		"a gateway breaks down":                    {fault: faultGateway, says: lost},
+		"the edge rejects the answer":              {fault: `404 {"result":false,"error":{"code":90211}}`, says: lost},
+		"the edge rejects the answer by name":      {fault: `200 {"result":false,"error":{"error_code":"errNoVeHeader"}}`, says: lost},
 		"a gateway times out":                      {fault: `504 {"message":"timeout"}`, says: lost},
 		"the server redirects":                     {fault: "307 \n", says: lost},
 		"no answer comes":                          {fault: faultHang, says: lost},
