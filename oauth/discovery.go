@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
@@ -35,8 +36,9 @@ func (e *IssuerError) Error() string {
 	return s + " names itself " + strconv.Quote(cut(e.Named, shown))
 }
 
-// discover finds the authorization server of the platform and its endpoints.
-// Without metadata it uses the documented paths.
+// discover finds the authorization server of the platform and its endpoints, from its
+// metadata (RFC 8414), or those of OpenID Connect. Without metadata it uses the
+// documented paths.
 func (c *Config) discover(ctx context.Context, base transport.Base, pipeline *transport.Client) (server, error) {
 	issuers, err := c.issuers(ctx, base, pipeline)
 	if err != nil {
@@ -62,6 +64,8 @@ func (c *Config) discover(ctx context.Context, base transport.Base, pipeline *tr
 	return server{}, mismatch
 }
 
+const resourceTime = 10 * time.Second // timeout of a document that is not required
+
 // issuers returns the candidate issuers, in order. The platform is asked first,
 // because it may itself be the issuer that the caller expects.
 func (c *Config) issuers(ctx context.Context, base transport.Base, pipeline *transport.Client) ([]string, error) {
@@ -72,13 +76,14 @@ func (c *Config) issuers(ctx context.Context, base transport.Base, pipeline *tra
 		}
 		return []string{origin, c.Issuer}, nil
 	}
-	var raw api.Response
-	r, err := New(pipeline).ProtectedResource(ctx, api.WithResponse(&raw))
+	bounded, cancel := context.WithTimeout(ctx, resourceTime)
+	defer cancel()
+	r, err := New(pipeline).ProtectedResource(bounded)
 	switch {
-	case absent(err, &raw):
-		return []string{origin}, nil
-	case err != nil:
+	case ctx.Err() != nil:
 		return nil, err
+	case err != nil: // the document is optional
+		return []string{origin}, nil
 	}
 	listed := func(issuer string) bool { return sameIssuer(issuer, origin) }
 	// RFC 9728, section 3.3: metadata of another resource must not be used.
@@ -101,10 +106,10 @@ func (c *Config) ask(
 		pipeline = c.pipeline(at)
 		defer pipeline.CloseIdleConnections()
 	}
-	const wellKnown = "/.well-known/oauth-authorization-server"
-	paths := []string{wellKnown + "/", wellKnown} // the documented path, and that of RFC 8414
+	const wellKnown, openID = "/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"
+	paths := []string{wellKnown + "/", wellKnown, openID} // the documented path, and those of others
 	if path := strings.TrimSuffix(u.Path, "/"); path != "" {
-		paths = []string{wellKnown + path}
+		paths = []string{wellKnown + path, path + openID}
 	}
 	for _, path := range paths {
 		var raw api.Response
@@ -116,13 +121,15 @@ func (c *Config) ask(
 	return nil, nil
 }
 
-// absent reports whether a response means that the document does not exist. Some
-// servers return an HTML page.
+// absent reports whether a response means that the document does not exist. Servers
+// and gateways have many responses for a path that they do not know, such as 403, a
+// redirect to a page for people, or such a page. An outage is none of them.
 func absent(err error, raw *api.Response) bool {
-	if errors.Is(err, api.ErrNotFound) || errors.Is(err, api.ErrUnsupported) {
-		return true
+	if _, refused := errors.AsType[*api.Error](err); refused {
+		outage := errors.Is(err, api.ErrUnavailable) || errors.Is(err, api.ErrRateLimited) || errors.Is(err, api.ErrServer)
+		return !outage
 	}
-	return raw.Status/100 == 2 && !bytes.HasPrefix(bytes.TrimSpace(raw.Body), []byte("{"))
+	return raw.Status/100 == 2 && !bytes.HasPrefix(bytes.TrimSpace(raw.Body), []byte("{")) && !errors.Is(err, api.ErrTooLarge)
 }
 
 // sameIssuer compares two names byte by byte (RFC 8414), except for the slash of an

@@ -25,6 +25,13 @@ func (w web) RoundTrip(r *http.Request) (*http.Response, error) {
 	switch {
 	case !ok:
 		status, body = http.StatusNotFound, `{"result":false,"error":{"code":9992}}`
+	case body == "hang":
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	case body == "long":
+		resp := response(r, status, "{")
+		resp.ContentLength = 80 << 20
+		return resp, nil
 	case body == "broken":
 		return nil, errors.New("the network is broken")
 	case strings.HasPrefix(body, "to "):
@@ -45,7 +52,9 @@ const (
 	bareDoc     = host + "/.well-known/oauth-authorization-server"
 	resourceDoc = host + "/.well-known/oauth-protected-resource/"
 	serverDoc   = host + "/.well-known/oauth-authorization-server/"
+	openIDDoc   = host + "/.well-known/openid-configuration"
 	authDoc     = auth + "/.well-known/oauth-authorization-server/"
+	failing     = `{"result":false,"error":{"code":1,"text":"No."}}`
 )
 
 func named(issuer string, members ...string) string {
@@ -76,6 +85,21 @@ func TestDiscovery(t *testing.T) {
 		"pages instead of documents":         {web{resourceDoc: "<!doctype>", serverDoc: " \n<html>", bareDoc: ""}, "", none},
 		"documents that are not for reading": {web{resourceDoc: "status 405{}", serverDoc: "status 405{}"}, "", none},
 		"documents that are gone":            {web{resourceDoc: "status 410", serverDoc: "status 501"}, "", none},
+		"documents that no one may read":     {web{resourceDoc: "status 403", serverDoc: "status 401", bareDoc: "status 403"}, "", none},
+		"documents that are not acceptable":  {web{resourceDoc: "status 406", serverDoc: "status 400" + failing}, "", none},
+		"failures instead of documents":      {web{resourceDoc: failing, serverDoc: failing}, "", none},
+		"redirects to another origin":        {web{resourceDoc: "to " + auth + "/", serverDoc: "to " + auth + "/", auth + "/": named(host)}, "", none},
+		"a resource in an outage":            {web{resourceDoc: "status 503{}", serverDoc: named(host)}, "", platform},
+		"a resource under a rate limit":      {web{resourceDoc: "status 429{}", serverDoc: named(host)}, "", platform},
+		"a resource that breaks down":        {web{resourceDoc: "status 500{}", serverDoc: named(host)}, "", platform},
+		"a resource that is cut off":         {web{resourceDoc: `{"resource":"`, serverDoc: named(host)}, "", platform},
+		"a resource that is out of reach":    {web{resourceDoc: "broken", serverDoc: named(host)}, "", platform},
+		"a resource that never answers":      {web{resourceDoc: "hang", serverDoc: named(host)}, "", platform},
+		"OpenID Connect":                     {web{openIDDoc: named(host)}, "", platform},
+		"OpenID Connect of a tenant": {
+			web{resourceDoc: resource(host, auth+"/tenant"), auth + "/tenant/.well-known/openid-configuration": named(auth + "/tenant")},
+			"", at(auth+"/tenant", "auth.test"),
+		},
 		"documented endpoints": {web{serverDoc: named(
 			host, `authorization_endpoint":"`+documented+`authorize"`, `token_endpoint":"`+documented+`token"`,
 			`revocation_endpoint":"`+documented+`revoke/"`, `code_challenge_methods_supported":["plain","S256"]`,
@@ -175,17 +199,12 @@ func TestDiscoveryFails(t *testing.T) {
 		"an endpoint with a user":      {web{serverDoc: named(host, `token_endpoint":"https://u@go.fast.test/"`)}, noPlain},
 		"an endpoint with braces":      {web{serverDoc: named(host, `token_endpoint":"`+host+`/%7Btenant%7D/"`)}, noPlain},
 		"an endpoint with a fragment":  {web{serverDoc: named(host, `revocation_endpoint":"`+host+`/#x"`)}, noPlain},
-		"a redirect to another origin": {
-			web{serverDoc: "to https://evil.test/", "https://evil.test/": named(host)},
-			"oauth.ServerMetadata: Moved Permanently (status 301)",
-		},
-		"a redirect of the resource": {
-			web{resourceDoc: "to https://evil.test/"}, "oauth.ProtectedResource: Moved Permanently (status 301)",
-		},
-		"a broken network":           {web{resourceDoc: "broken"}, "oauth.ProtectedResource: the network is broken"},
-		"a broken network later":     {web{serverDoc: "broken"}, "oauth.ServerMetadata: the network is broken"},
-		"a server that is down":      {web{serverDoc: "status 503{}"}, "oauth.ServerMetadata: Service Unavailable"},
-		"a document that is cut off": {web{serverDoc: `{"issuer":"https://go.fa`}, "oauth.ServerMetadata: "},
+		"a broken network":             {web{serverDoc: "broken"}, "oauth.ServerMetadata: the network is broken"},
+		"a server that breaks down":    {web{serverDoc: "status 500{}"}, "oauth.ServerMetadata: Internal Server Error"},
+		"a rate limit":                 {web{serverDoc: "status 429{}"}, "oauth.ServerMetadata: Too Many Requests"},
+		"a document that is too long":  {web{serverDoc: "long"}, "oauth.ServerMetadata: "},
+		"a server that is down":        {web{serverDoc: "status 503{}"}, "oauth.ServerMetadata: Service Unavailable"},
+		"a document that is cut off":   {web{serverDoc: `{"issuer":"https://go.fa`}, "oauth.ServerMetadata: "},
 	}, func(t *testing.T, tc row) {
 		got, err := discover(t, tc.web, host, "")
 		if err == nil || !strings.HasPrefix(err.Error(), "fastio: "+tc.want) || got != (oauth.Endpoints{}) {

@@ -206,13 +206,16 @@ func newSignIn(ctx context.Context, c Config, op string, ln net.Listener) (_ *si
 	return s, nil
 }
 
-// step limits the time of a request before consent.
+// step limits the time of a request.
 func (s *signIn) step(ctx context.Context, what string, request func(ctx context.Context) error) error {
 	bounded, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()
 	err := request(bounded)
-	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
+	switch {
+	case err != nil && bounded.Err() != nil && ctx.Err() == nil:
 		return s.fail(fmt.Errorf("%s took longer than %v: %w", what, requestTime, err))
+	case errors.Is(err, api.ErrNotFound) && s.server.Issuer == "":
+		return s.fail(fmt.Errorf("%s publishes no metadata of an authorization server: %w", s.base.Origin(), err))
 	}
 	return err
 }

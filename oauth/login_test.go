@@ -155,6 +155,15 @@ func TestLoginFails(t *testing.T) {
 			refuses("oauth.Register", 400, "invalid_client_metadata"),
 			"oauth.Register: invalid_client_metadata: It is not so. (status 400)", "", "invalid_client_metadata", nil,
 		},
+		"the server has neither metadata nor the documented paths": {
+			func(s *scene) {
+				for _, op := range []fastiotest.Op{"oauth.ServerMetadata", "oauth.Register"} {
+					s.Fail(fastiotest.Fault{Op: op, Status: 404, Body: "{}"})
+				}
+			},
+			"oauth.Login: https://platform.test publishes no metadata of an authorization server: " +
+				"fastio: oauth.Register: Not Found (status 404)", "", "", api.ErrNotFound,
+		},
 		"no browser opens": {
 			opens(nil), "oauth.Login: the browser could not be opened: no browser could be started", "", "", oauth.ErrNoBrowser,
 		},
@@ -487,7 +496,10 @@ func TestLoginWaits(t *testing.T) {
 		granted bool // nothing of the sign-in was left to do
 	}
 	table.Bubbles(t, map[string]row{
-		"for the resource":                    {hangs("oauth.ProtectedResource"), step, metadata, "", false},
+		"for the resource": {func(s *scene) {
+			hangs("oauth.ProtectedResource")(s)
+			opens(opensNothing)(s)
+		}, 10*time.Second + consent, none, "", false},
 		"for the server":                      {hangs("oauth.ServerMetadata"), step, metadata, "", false},
 		"for the registration":                {hangs("oauth.Register"), step, ": registering the program" + late, "", false},
 		"for the authorization":               {hangs("oauth.StartAuthorization"), step, login + late, "", false},
