@@ -50,6 +50,8 @@ type InvitationEntity struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members without a field
 }
 
+func (e *InvitationEntity) known() bool { return e != nil && (e.ID != "" || e.Name != "") }
+
 // The object of the kind of the invitation names the profile. Without a kind it is the
 // object of the innermost profile.
 var _ = lenient.Fix(func(v *Invitation) {
@@ -57,7 +59,7 @@ var _ = lenient.Fix(func(v *Invitation) {
 		kind   api.ProfileKind
 		entity *InvitationEntity
 	}{{api.ProfileKindShare, v.Share}, {api.ProfileKindWorkspace, v.Workspace}, {api.ProfileKindOrg, v.Org}} {
-		if at.entity != nil && cmp.Or(v.EntityType, at.kind) == at.kind {
+		if at.entity.known() && cmp.Or(v.EntityType, at.kind) == at.kind {
 			v.EntityType = at.kind
 			v.EntityID, v.EntityName = cmp.Or(v.EntityID, at.entity.ID), cmp.Or(v.EntityName, at.entity.Name)
 		}

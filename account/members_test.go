@@ -202,8 +202,8 @@ func TestInvitationByID(t *testing.T) {
 		}
 		other := others.Invitations[0]
 		eve := s.AddUser(fastiotest.User{Email: "eve@example.test"})
-		stranger := s.Client(t, fastio.WithToken(s.AddKey(fastiotest.Key{User: eve.ID}).Token)).Account.Invitations
-		if err := stranger.Accept(ctx, other.To(), other.ID); !errors.Is(err, api.ErrForbidden) {
+		outsider := s.Client(t, fastio.WithToken(s.AddKey(fastiotest.Key{User: eve.ID}).Token)).Account.Invitations
+		if err := outsider.Accept(ctx, other.To(), other.ID); !errors.Is(err, api.ErrForbidden) {
 			t.Errorf("another's invitation: %v", err)
 		}
 	}
