@@ -56,6 +56,7 @@
 // over. An error comes once, last. A loop that is left at its first item costs one
 // request: the second page is requested when the loop asks for its second item, and from
 // then on one page is requested ahead of the loop. [api.WithoutPrefetch] turns that off.
+// A list that does not end is [api.ErrNoProgress].
 //
 // # Defaults
 //

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"iter"
 	"net/url"
 	"slices"
@@ -136,13 +135,12 @@ func (n *Intents) All(
 	ctx context.Context, workspace api.ID, o *IntentListOptions, opts ...api.CallOption,
 ) iter.Seq2[*Intent, error] {
 	const op = "activity.Intents.List"
-	const most = 2 // pages without a new intent in a row
 	return func(yield func(*Intent, error) bool) {
 		var at IntentListOptions
 		if o != nil {
 			at = *o
 		}
-		pages, repeats, seen := 0, 0, map[api.OpaqueID]bool{}
+		pages, seen := 0, map[api.OpaqueID]bool{}
 		fetch := func(ctx context.Context, _ string, opts []api.CallOption) (*IntentPage, string, error) {
 			p, err := n.List(ctx, workspace, &at, opts...)
 			if err != nil || len(p.Intents) == 0 {
@@ -153,12 +151,6 @@ func (n *Intents) All(
 				seen[it.ID] = true
 				return again
 			})
-			if repeats++; len(p.Intents) > 0 {
-				repeats = 0
-			}
-			if repeats == most {
-				return p, "", fmt.Errorf("fastio: %s: %w", op, page.ErrNoProgress)
-			}
 			at.Cursor = cmp.Or(p.Cursor, at.Cursor) // a page without one is followed by that of the same cursor
 			pages++
 			return p, strconv.Itoa(pages), nil

@@ -13,8 +13,8 @@ import (
 	"github.com/fastio-go/fastio/activity"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
-	"github.com/fastio-go/fastio/internal/page"
 	"github.com/fastio-go/fastio/internal/stub"
+	"github.com/fastio-go/fastio/internal/table"
 )
 
 func TestIntentInput(t *testing.T) {
@@ -54,44 +54,42 @@ func TestAllIntents(t *testing.T) {
 		more   = `{"items":[{"id":"c"},{"id":"d"}]}`
 		empty  = `{"items":[],"cursor":null}`
 	)
-	for name, tc := range map[string]struct {
+	type row struct {
 		pages   []string // the last one is repeated
 		ids     string
 		cursors string
 		err     error
-	}{
+	}
+	table.Bubbles(t, map[string]row{
 		"no intents":             {[]string{empty}, "", "-", nil},
 		"two pages":              {[]string{first, second, empty}, "a b c", "-,c1,c1", nil},
 		"one that grows":         {[]string{first, second, more, empty}, "a b c d", "-,c1,c1,c1", nil},
-		"one that does not end":  {[]string{first, more}, "a b c d", "-,c1,c1,c1", page.ErrNoProgress},
-		"the same cursor always": {[]string{first}, "a b", "-,c1,c1", page.ErrNoProgress},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var cursors []string
-			c := stub.Caller(func(_ context.Context, r *api.Request, out any) error {
-				cursor := r.Query.Get("cursor")
-				if cursor == "" {
-					cursor = "-"
-				}
-				cursors = append(cursors, cursor)
-				return json.Unmarshal([]byte(tc.pages[min(len(cursors), len(tc.pages))-1]), out)
-			})
-			all := activity.New(c).Intents.All(t.Context(), room, nil)
-			for range 2 {
-				cursors = nil
-				var ids []string
-				found, err := stub.All(all)
-				for _, it := range found {
-					ids = append(ids, string(it.ID))
-				}
-				if diff := cmp.Diff([]string{tc.ids, tc.cursors}, []string{strings.Join(ids, " "), strings.Join(cursors, ",")}); diff != "" ||
-					!errors.Is(err, tc.err) {
-					t.Errorf("%v (-want +got):\n%s", err, diff)
-				}
+		"one that does not end":  {[]string{first, more}, "a b c d", "-,c1,c1,c1,c1", api.ErrNoProgress},
+		"the same cursor always": {[]string{first}, "a b", "-,c1,c1,c1", api.ErrNoProgress},
+	}, func(t *testing.T, tc row) {
+		var cursors []string
+		c := stub.Caller(func(_ context.Context, r *api.Request, out any) error {
+			cursor := r.Query.Get("cursor")
+			if cursor == "" {
+				cursor = "-"
 			}
+			cursors = append(cursors, cursor)
+			return json.Unmarshal([]byte(tc.pages[min(len(cursors), len(tc.pages))-1]), out)
 		})
-	}
+		all := activity.New(c).Intents.All(t.Context(), room, nil)
+		for range 2 {
+			cursors = nil
+			var ids []string
+			found, err := stub.All(all)
+			for _, it := range found {
+				ids = append(ids, string(it.ID))
+			}
+			if diff := cmp.Diff([]string{tc.ids, tc.cursors}, []string{strings.Join(ids, " "), strings.Join(cursors, ",")}); diff != "" ||
+				!errors.Is(err, tc.err) {
+				t.Errorf("%v (-want +got):\n%s", err, diff)
+			}
+		}
+	})
 }
 
 // Two agents of a user share intents, and one of them learns of the other's change.

@@ -63,6 +63,17 @@ var (
 	ErrServer = errors.New("server error")
 )
 
+// ErrNoProgress ends an iteration that would never end: the server reports more rows but
+// sends no cursor, or one twice, or several pages in a row without a new row. A page with
+// the rows of the one before counts as one without.
+//
+// An iteration ends after 3 such pages. Where pages may be without a new row for a while,
+// it ends after 100: events and changes, which the server filters after it has cut a page,
+// merge candidates, a search of metadata values, and comments, which are read again after
+// deletions. From the second such page on it waits before each request, for a random time
+// of up to 0.5 s at first, which doubles up to 8 s.
+var ErrNoProgress = errors.New("the server reports more rows, but sends none or the same again")
+
 // ErrTooLarge reports a response that exceeds a limit of the client: 64 MiB of JSON
 // or text, 50,000 objects and lists, 500,000 values, or, for a list, 1,000 rows more
 // than requested (10,000 rows without a requested number).

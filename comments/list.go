@@ -2,7 +2,6 @@ package comments
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"net/url"
@@ -179,7 +178,7 @@ func (s *Service) All(
 		}
 		w := walk{service: s, op: op, on: on, options: o, start: o.Offset, met: map[string]bool{}}
 		rows := func(p *Page) []*Comment { return p.Comments }
-		page.List[*Page, *Comment]{Op: op, Fetch: w.next, Rows: rows}.All(ctx, opts)(yield)
+		page.List[*Page, *Comment]{Op: op, Fetch: w.next, Rows: rows, Empty: page.ManyEmpty}.All(ctx, opts)(yield)
 	}
 }
 
@@ -202,8 +201,6 @@ func (s *Service) Since(ctx context.Context, on Target, since time.Time, opts ..
 	return found, nil
 }
 
-const maxStalled = 100 // pages in a row without a new comment, after deletions
-
 // walk is one iteration over a list that may change meanwhile.
 type walk struct {
 	service *Service
@@ -212,11 +209,10 @@ type walk struct {
 	options ListOptions // of the next page
 	start   int         // the first offset
 
-	met     map[string]bool // the IDs of the comments received
-	found   int             // their number
-	total   int             // comments in the list, according to the last page
-	pages   int
-	stalled int // pages in a row without a new comment
+	met   map[string]bool // the IDs of the comments received
+	found int             // their number
+	total int             // comments in the list, according to the last page
+	pages int
 }
 
 // next fetches a page and removes known comments. The cursors only distinguish
@@ -255,19 +251,14 @@ func (w *walk) advance(p *Page, came int) (more bool, err error) {
 	}
 	slid := w.total - *p.Total
 	w.total = *p.Total
-	if w.stalled++; fresh > 0 {
-		w.stalled = 0
-	}
 	switch {
-	case w.stalled > maxStalled:
-		return false, fmt.Errorf("fastio: %s: %w", w.op, page.ErrNoProgress)
 	case slid > 0: // deletions have shifted as many comments to earlier pages
 		w.options.Offset = max(w.start, w.options.Offset-slid)
 		return true, nil
 	case came == 0, end >= w.total && w.start+w.found >= w.total:
 		return false, nil
-	case fresh == 0 && w.options.Offset >= w.total:
-		return false, errors.New("fastio: " + w.op + ": the server sends the same comments at every offset")
+	case fresh == 0 && w.options.Offset >= w.total: // the server ignores the offset
+		return false, fmt.Errorf("fastio: %s: %w", w.op, api.ErrNoProgress)
 	}
 	w.options.Offset = end
 	return true, nil

@@ -102,5 +102,6 @@ func (s *Service) ChangePages(
 		return p, next, err
 	}
 	rows := func(p *ChangePage) []*Change { return p.Changes }
-	return page.List[*ChangePage, *Change]{Op: op, Start: cursor, Fetch: fetch, Rows: rows}.Pages(ctx, opts)
+	list := page.List[*ChangePage, *Change]{Op: op, Start: cursor, Fetch: fetch, Rows: rows, Empty: page.ManyEmpty}
+	return list.Pages(ctx, opts)
 }

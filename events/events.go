@@ -130,7 +130,7 @@ func (s *Service) pages(q Query) page.List[*Page, *Event] {
 		next, err := at.after(p)
 		return p, next, err
 	}
-	return page.List[*Page, *Event]{Op: "events.Search", Fetch: fetch, Rows: (*Page).rows, Empty: maxEmpty}
+	return page.List[*Page, *Event]{Op: "events.Search", Fetch: fetch, Rows: (*Page).rows, Empty: page.ManyEmpty}
 }
 
 func (p *Page) rows() []*Event { return p.Events }

@@ -312,8 +312,8 @@ func (f *follower) poll(ctx context.Context) error {
 // walkToEnd delivers the events of a poll and saves that it has ended.
 func (f *follower) walkToEnd(ctx context.Context) error {
 	for e, err := range f.walk.Events(ctx) {
-		if errors.Is(err, errNoCursor) || errors.Is(err, page.ErrRepeated) {
-			f.walk.rewind() // the current cursor may be unusable
+		if errors.Is(err, page.ErrNoCursor) || errors.Is(err, page.ErrRepeated) {
+			f.walk.rewind() // the current cursor may be unusable; after empty pages it is not
 		}
 		if err != nil {
 			return err

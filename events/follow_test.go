@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -406,6 +407,49 @@ func TestFollowLogsAGapWithoutAHook(t *testing.T) {
 			` from=2000-01-01T00:00:00.000Z`
 		if !strings.Contains(log.String(), line) {
 			t.Errorf("the log is %s", log.String())
+		}
+	})
+}
+
+// The events of 150 pages in a row are hidden from the caller. An iteration ends after
+// 100 of them; a Walk can be resumed behind them, and Follow goes on.
+func TestManyPagesOfHiddenEvents(t *testing.T) {
+	t.Parallel()
+	const hidden = 150
+	searches := 0
+	s := events.New(callerFunc(func(r *api.Request) string {
+		if r.Op != search {
+			return `{}`
+		}
+		searches++
+		n, _ := strconv.Atoi(r.Query.Get("cursor"))
+		if n < hidden {
+			return fmt.Sprintf(`{"events":[],"pagination":{"has_more":true,"next_cursor":"%d"}}`, n+1)
+		}
+		return `{"events":[{"event_id":"a"}],"pagination":{"has_more":false}}`
+	}), nil)
+	q := events.Query{Profile: api.Workspace(roomID)}
+	synctest.Test(t, func(t *testing.T) {
+		if _, err := stub.All(s.All(t.Context(), q)); !errors.Is(err, api.ErrNoProgress) || searches != 100 {
+			t.Errorf("All ended with %v after %d searches", err, searches)
+		}
+		walk := s.Walk(q, "")
+		if got, err := stub.All(walk.Events(t.Context())); !errors.Is(err, api.ErrNoProgress) || len(got) > 0 {
+			t.Errorf("Walk ended with %v after %d events", err, len(got))
+		}
+		if got, err := stub.All(s.Walk(q, walk.Cursor()).Events(t.Context())); len(got) != 1 || err != nil || searches != 251 {
+			t.Errorf("the resumed Walk ended with %v after %d events and %d searches in all", err, len(got), searches)
+		}
+		searches = 0
+		var box inbox
+		var failures []error
+		err := s.Follow(t.Context(), q, box.handle, &events.FollowOptions{
+			Until:   time.Now().Add(-time.Minute),
+			OnRetry: func(_ context.Context, e api.RetryEvent) { failures = append(failures, e.Err) },
+		})
+		if err != nil || len(box.all()) != 1 || searches != hidden+1 || len(failures) != 1 ||
+			!errors.Is(failures[0], api.ErrNoProgress) {
+			t.Errorf("Follow: %v, %d events after %d searches and %v", err, len(box.all()), searches, failures)
 		}
 	})
 }

@@ -2,6 +2,7 @@ package events
 
 import (
 	"errors"
+	"fmt"
 	"net/url"
 	"strconv"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/page"
 )
 
 // Query selects events. Zero fields do not filter. Either Profile or ParentEventID
@@ -158,14 +160,7 @@ func (q Query) checkChildren(refuse func(field, rule, got string) error) error {
 	return nil
 }
 
-var (
-	errNoPage   = errors.New("fastio: events.Search: the response has no events")
-	errNoCursor = errors.New("fastio: events.Search: the response has no cursor, but there are more events")
-)
-
-// maxEmpty is the greatest number of pages in a row without a new event. Such pages
-// consist of events the caller may not see.
-const maxEmpty = 100
+var errNoPage = errors.New("fastio: events.Search: the response has no events")
 
 // offsetPrefix distinguishes an offset from a server cursor in a position. No cursor
 // starts with it: it is not text.
@@ -204,7 +199,7 @@ func (q Query) after(p *Page) (string, error) {
 		step = max(p.Pagination.PageSize, step)
 	}
 	if q.Cursor != "" {
-		return "", errNoCursor
+		return "", fmt.Errorf("fastio: events.Search: %w", page.ErrNoCursor)
 	}
 	return offsetPrefix + strconv.Itoa(q.Offset+step), nil
 }

@@ -266,7 +266,7 @@ func (w *Walk) pages() page.List[fetched, *Event] {
 		return fetched{p, next}, next, err
 	}
 	rows := func(p fetched) []*Event { return p.Events }
-	return page.List[fetched, *Event]{Op: opWalk, Start: w.state.At, Fetch: fetch, Rows: rows, Empty: maxEmpty}
+	return page.List[fetched, *Event]{Op: opWalk, Start: w.state.At, Fetch: fetch, Rows: rows, Empty: page.ManyEmpty}
 }
 
 // lenient repeats Search while a rate window is full. The transport does the waiting and

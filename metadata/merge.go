@@ -245,10 +245,6 @@ func (f *Fields) MergeCandidates(
 	return call.One[CandidatePage](ctx, f.c, endpoint.MetadataFieldsMergeCandidates(workspace, q), "", opts)
 }
 
-// maxEmpty is the number of pages in a row that may hold no candidates. Each
-// examines some pairs of fields.
-const maxEmpty = 100
-
 // AllMergeCandidates returns the pairs of all pages of
 // [Fields.MergeCandidates]. It does not report whether they have been computed.
 func (f *Fields) AllMergeCandidates(
@@ -263,5 +259,5 @@ func (f *Fields) AllMergeCandidates(
 		return p, strconv.Itoa(*p.NextOffset), nil
 	}
 	rows := func(p *CandidatePage) []*Candidate { return p.Candidates }
-	return page.List[*CandidatePage, *Candidate]{Op: op, Fetch: next, Rows: rows, Empty: maxEmpty}.All(ctx, opts)
+	return page.List[*CandidatePage, *Candidate]{Op: op, Fetch: next, Rows: rows, Empty: page.ManyEmpty}.All(ctx, opts)
 }

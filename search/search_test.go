@@ -16,8 +16,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/fastio-go/fastio/api"
-	"github.com/fastio-go/fastio/internal/page"
 	"github.com/fastio-go/fastio/internal/stub"
+	"github.com/fastio-go/fastio/internal/table"
 	"github.com/fastio-go/fastio/metadata"
 	"github.com/fastio-go/fastio/search"
 )
@@ -271,21 +271,22 @@ func TestIterationsReturnErrors(t *testing.T) {
 func TestValuesContinueAfterEmptyPages(t *testing.T) {
 	t.Parallel()
 	const limit = 2
-	for name, tc := range map[string]struct {
+	type row struct {
 		pages []int // their hits
 		total int
 		more  bool // of the last page
 		calls int
 		err   error
-	}{
+	}
+	table.Bubbles(t, map[string]row{
 		"an empty page before the end": {pages: []int{2, 0, 1}, total: 6, calls: 3},
 		"many of them":                 {pages: append(make([]int, 99), 1), total: 200, calls: 100},
 		"empty pages without end": {
-			pages: make([]int, 300), total: 1000, more: true, calls: 100, err: page.ErrNoProgress,
+			pages: make([]int, 300), total: 1000, more: true, calls: 100, err: api.ErrNoProgress,
 		},
 		"a total above the number of hits": {pages: []int{0}, total: 1, more: true, calls: 1},
 		"more reported after the total":    {pages: []int{2, 0}, total: 3, more: true, calls: 2},
-	} {
+	}, func(t *testing.T, tc row) {
 		calls, want := 0, 0
 		c := stub.Caller(func(_ context.Context, r *api.Request, out any) error {
 			calls++
@@ -301,9 +302,9 @@ func TestValuesContinueAfterEmptyPages(t *testing.T) {
 		})
 		got, err := stub.All(search.New(c).AllValues(t.Context(), roomID, "x", &search.ValuesOptions{Limit: limit}))
 		if len(got) != want || calls != tc.calls || !errors.Is(err, tc.err) {
-			t.Errorf("%s: %d hits of %d and %v after %d calls", name, len(got), want, err, calls)
+			t.Errorf("%d hits of %d and %v after %d calls", len(got), want, err, calls)
 		}
-	}
+	})
 	c := stub.Answer(`{"results":[]}`)
 	if got, err := stub.All(search.New(c).AllValues(t.Context(), roomID, "x", nil)); len(got) > 0 || err != nil ||
 		len(c.Got) != 1 {

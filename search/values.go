@@ -32,7 +32,6 @@ type ValuesOptions struct {
 const (
 	maxValues  = 100
 	maxReached = 10_000
-	maxEmpty   = 100 // pages in a row without hits that end an iteration
 )
 
 var errReached = errors.New("fastio: search.Metadata: the server returns at most 10000 hits, and there are more")
@@ -79,8 +78,8 @@ func (o *ValuesOptions) query(op, text string) (url.Values, error) {
 }
 
 // AllValues returns the hits of all pages of [Service.Metadata]; a page may be
-// empty before the end. It ends with an error after 100 empty pages in a row, and
-// if there are more than the 10,000 hits that the server returns.
+// empty before the end. It ends with an error if there are more than the 10,000
+// hits that the server returns.
 func (s *Service) AllValues(
 	ctx context.Context, workspace api.ID, text string, list *ValuesOptions, opts ...api.CallOption,
 ) iter.Seq2[*Hit, error] {
@@ -107,7 +106,7 @@ func (s *Service) AllValues(
 	}
 	of := func(v *Values) ([]*Hit, *api.Pagination) { return v.Hits, v.Pagination }
 	hits := page.Offsets("search.Metadata", o.Offset, next, of)
-	hits.Empty = maxEmpty
+	hits.Empty = page.ManyEmpty
 	return hits.All(ctx, opts)
 }
 

@@ -8,10 +8,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 )
 
-const (
-	maxStep = 1000 // no page of any list is larger
-	fewest  = 3    // pages without a new row that end an iteration
-)
+const maxStep = 1000 // no page of any list is larger
 
 // Offsets returns an offset list, from the row at start. Of returns the rows of a page
 // and its pagination.
@@ -46,7 +43,6 @@ func Offsets[P, T any](
 			rows, _ := of(p)
 			return rows
 		},
-		Empty: fewest,
 		endless: func(p P) bool {
 			_, pagination := of(p)
 			return pagination == nil

@@ -6,30 +6,27 @@
 package page
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
 	"slices"
+	"time"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/wait"
 )
 
-// ErrRepeated ends an iteration if the server sends a cursor twice, as it would
-// never end.
-var ErrRepeated = errors.New("the server sent the same cursor twice")
-
-// ErrNoProgress ends an iteration if the server reports more rows but does not
-// send them, as it would never end.
-var ErrNoProgress = errors.New("the server reports more rows, but sends none or the same again")
+// The [api.ErrNoProgress] of a cursor that the server sends twice, or does not send.
+var (
+	ErrRepeated = fmt.Errorf("%w: it sent a cursor twice", api.ErrNoProgress)
+	ErrNoCursor = fmt.Errorf("%w: it sent no cursor", api.ErrNoProgress)
+)
 
 // errEnd is returned in place of a page that repeats the one before.
 var errEnd = errors.New("the page has been read")
-
-// ErrNoCursor ends an iteration if the server reports another page without a
-// cursor.
-var ErrNoCursor = errors.New("the server reports another page without a cursor")
 
 // Next returns the cursor of the next page, "" after the last.
 func Next(op string, more bool, cursor string) (string, error) {
@@ -42,13 +39,19 @@ func Next(op string, more bool, cursor string) (string, error) {
 	return cursor, nil
 }
 
+// Pages in a row without a new row that end an iteration.
+const (
+	fewEmpty  = 3
+	ManyEmpty = 100 // of a list whose pages may be without one for a while
+)
+
 // List is a list in pages P of rows T.
 type List[P, T any] struct {
 	Op    string // of the errors of the iterators, other than those of Fetch
 	Start string // cursor of the first page
 	Fetch Fetch[P]
 	Rows  func(P) []T
-	Empty int // pages without a new row that end an iteration; 0 means any number
+	Empty int // pages in a row without a new row that end an iteration; default 3
 
 	endless func(P) bool // reports that a page does not say whether it is the last; nil for none
 }
@@ -200,7 +203,7 @@ func (r *reader[P, T]) read() (got result[P]) {
 	if r.failed != nil {
 		return result[P]{err: r.failed}
 	}
-	if err := r.ctx.Err(); err != nil {
+	if err := wait.Sleep(r.ctx, r.pause()); err != nil {
 		return result[P]{err: err}
 	}
 	opts := r.opts
@@ -219,13 +222,22 @@ func (r *reader[P, T]) read() (got result[P]) {
 	case repeated && r.list.endless != nil && r.list.endless(got.page):
 		got.err = errEnd
 	case got.last:
-	case r.list.Empty > 0 && r.empty >= r.list.Empty:
-		r.failed = fmt.Errorf("fastio: %s: %w", r.list.Op, ErrNoProgress)
+	case r.empty >= cmp.Or(r.list.Empty, fewEmpty):
+		r.failed = fmt.Errorf("fastio: %s: %w", r.list.Op, api.ErrNoProgress)
 	case r.guard.met(r.cursor, next):
 		r.failed = fmt.Errorf("fastio: %s: %w", r.list.Op, ErrRepeated)
 	}
 	r.cursor = next
 	return got
+}
+
+// pause returns the time before the next request, so that an iteration over pages
+// without new rows does not run hot.
+func (r *reader[P, T]) pause() time.Duration {
+	if r.empty < 2 {
+		return 0
+	}
+	return wait.Backoff{Base: 500 * time.Millisecond, Cap: 8 * time.Second}.Pause(r.empty - 1)
 }
 
 // count counts a page without a new row. It reports whether the rows are those of the

@@ -34,9 +34,18 @@ func (b book) fetch(_ context.Context, cursor string, _ []api.CallOption) (rows 
 	return b[n], next, nil
 }
 
+// bookOf returns a book with a row a page.
+func bookOf(pages int) book {
+	b := make(book, pages)
+	for i := range b {
+		b[i] = []int{i}
+	}
+	return b
+}
+
 func list(start string, fetch page.Fetch[[]int]) page.List[[]int, int] {
 	return page.List[[]int, int]{
-		Op: "things.List", Start: start, Fetch: fetch, Rows: func(p []int) []int { return p },
+		Op: "things.List", Start: start, Fetch: fetch, Rows: func(p []int) []int { return p }, Empty: page.ManyEmpty,
 	}
 }
 
@@ -56,38 +65,40 @@ func collect[T any](seq iter.Seq2[T, error]) (got []T, errs []error) {
 func TestAllRowsInOrder(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
-		b := book(rapid.SliceOfN(rapid.SliceOfN(rapid.Int(), 0, 5), 1, 12).Draw(r, "pages"))
-		want := slices.Concat(b...)
-		seq := list("", b.fetch).All(t.Context(), nil)
-		for range 2 {
-			got, errs := collect(seq)
-			if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" || len(errs) > 0 {
-				r.Fatalf("%v (-want +got)\n%s", errs, diff)
+		rapid.SyncTest(r, func(r *rapid.T) {
+			b := book(rapid.SliceOfN(rapid.SliceOfN(rapid.Int(), 0, 5), 1, 12).Draw(r, "pages"))
+			want := slices.Concat(b...)
+			seq := list("", b.fetch).All(r.Context(), nil)
+			for range 2 {
+				got, errs := collect(seq)
+				if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" || len(errs) > 0 {
+					r.Fatalf("%v (-want +got)\n%s", errs, diff)
+				}
 			}
-		}
-		leave := rapid.IntRange(0, len(b)-1).Draw(r, "leave after page")
-		var got []int
-		n := 0
-		for p, err := range list("", b.fetch).Pages(t.Context(), nil) {
-			if err != nil {
-				r.Fatal(err)
+			leave := rapid.IntRange(0, len(b)-1).Draw(r, "leave after page")
+			var got []int
+			n := 0
+			for p, err := range list("", b.fetch).Pages(r.Context(), nil) {
+				if err != nil {
+					r.Fatal(err)
+				}
+				got = append(got, p...)
+				if n == leave {
+					break
+				}
+				n++
 			}
-			got = append(got, p...)
-			if n == leave {
-				break
+			if leave+1 < len(b) {
+				rest, errs := collect(list(strconv.Itoa(leave+1), b.fetch).All(r.Context(), nil))
+				if len(errs) > 0 {
+					r.Fatal(errs)
+				}
+				got = append(got, rest...)
 			}
-			n++
-		}
-		if leave+1 < len(b) {
-			rest, errs := collect(list(strconv.Itoa(leave+1), b.fetch).All(t.Context(), nil))
-			if len(errs) > 0 {
-				r.Fatal(errs)
+			if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+				r.Fatalf("(-want +got)\n%s", diff)
 			}
-			got = append(got, rest...)
-		}
-		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
-			r.Fatalf("(-want +got)\n%s", diff)
-		}
+		})
 	})
 }
 
@@ -105,7 +116,7 @@ func TestOnePageAhead(t *testing.T) {
 		"there is no network":   {0, 50 * time.Millisecond},
 	}, func(t *testing.T, test row) {
 		const pages = 1000
-		b := make(book, pages)
+		b := bookOf(pages)
 		var fetches atomic.Int64
 		worked := int64(0)
 		seq := list("", func(ctx context.Context, cursor string, opts []api.CallOption) ([]int, string, error) {
@@ -153,13 +164,13 @@ func TestRequestsByItem(t *testing.T) {
 	}
 	alone := []api.CallOption{api.WithoutPrefetch()}
 	table.Bubbles(t, map[string]row{
-		"pages of several rows":       {book{{1, 2, 3}, {4, 5}, {6}}, nil, []int64{1, 2, 2, 3, 3, 3}, []int64{1, 3, 3}},
-		"the same without prefetch":   {book{{1, 2, 3}, {4, 5}, {6}}, alone, []int64{1, 1, 1, 2, 2, 3}, []int64{1, 2, 3}},
-		"pages of one row":            {book{{1}, {2}, {3}, {4}}, nil, []int64{1, 3, 4, 4}, []int64{1, 3, 4, 4}},
-		"empty pages before a row":    {book{{}, {}, {1, 2}, {3}, {4}}, nil, []int64{3, 4, 5, 5}, []int64{1, 3, 4, 5, 5}},
-		"empty pages between rows":    {book{{1}, {}, {}, {2}, {3}}, nil, []int64{1, 5, 5}, []int64{1, 3, 4, 5, 5}},
-		"the same, without prefetch,": {book{{1}, {}, {}, {2}, {3}}, alone, []int64{1, 4, 5}, []int64{1, 2, 3, 4, 5}},
-		"one page":                    {book{{1, 2}}, nil, []int64{1, 1}, []int64{1}},
+		"pages of several rows":             {book{{1, 2, 3}, {4, 5}, {6}}, nil, []int64{1, 2, 2, 3, 3, 3}, []int64{1, 3, 3}},
+		"several rows without prefetch":     {book{{1, 2, 3}, {4, 5}, {6}}, alone, []int64{1, 1, 1, 2, 2, 3}, []int64{1, 2, 3}},
+		"pages of one row":                  {book{{1}, {2}, {3}, {4}}, nil, []int64{1, 3, 4, 4}, []int64{1, 3, 4, 4}},
+		"an empty page before a row":        {book{{}, {1, 2}, {3}, {4}}, nil, []int64{2, 3, 4, 4}, []int64{1, 3, 4, 4}},
+		"one between rows":                  {book{{1}, {}, {2}, {3}}, nil, []int64{1, 4, 4}, []int64{1, 3, 4, 4}},
+		"one between rows without prefetch": {book{{1}, {}, {2}, {3}}, alone, []int64{1, 3, 4}, []int64{1, 2, 3, 4}},
+		"one page":                          {book{{1, 2}}, nil, []int64{1, 1}, []int64{1}},
 	}, func(t *testing.T, test row) {
 		var fetches atomic.Int64
 		l := list("", func(ctx context.Context, cursor string, opts []api.CallOption) ([]int, string, error) {
@@ -409,13 +420,13 @@ func TestRepeatedCursors(t *testing.T) {
 			}
 			for range 2 {
 				got, errs := collect(seq)
-				if len(errs) != 1 || !errors.Is(errs[0], page.ErrRepeated) || len(got) > most {
+				if len(errs) != 1 || !errors.Is(errs[0], api.ErrNoProgress) || len(got) > most {
 					t.Errorf("a cycle of %d after %d pages: %v after %d pages", cycle, way, errs, len(got))
 				}
 			}
 		}
 	}
-	b := make(book, 5000)
+	b := bookOf(5000)
 	if got, errs := collect(list("", b.fetch).Pages(t.Context(), nil)); len(got) != len(b) || len(errs) > 0 {
 		t.Errorf("%d pages of %d, %v", len(got), len(b), errs)
 	}
@@ -505,20 +516,109 @@ func TestOffsetsWithoutProgress(t *testing.T) {
 	t.Parallel()
 	type row struct {
 		rows     []string
+		limit    int
 		total    int
 		requests int
 	}
-	table.Each(t, map[string]row{
-		"empty pages":                       {nil, 0, 3},
-		"a page that repeats itself":        {[]string{"a", "b"}, 0, 4},
-		"a page of one row that does":       {[]string{"a"}, 0, 4},
-		"a page that does behind the total": {[]string{"a", "b"}, 2, 4},
+	table.Bubbles(t, map[string]row{
+		"empty pages":                       {nil, 100, 0, 3},
+		"empty pages behind the total":      {nil, 100, 3, 3},
+		"empty pages of no limit":           {nil, 0, 0, 2}, // the offset cannot advance
+		"a page that repeats itself":        {[]string{"a", "b"}, 100, 0, 4},
+		"a page of one row that does":       {[]string{"a"}, 100, 0, 4},
+		"a page that does behind the total": {[]string{"a", "b"}, 100, 2, 4},
 	}, func(t *testing.T, test row) {
 		asked, _, err := offsets(t, 0, func(offset int) offsetPage {
-			return offsetPage{test.rows, &api.Pagination{HasMore: true, Limit: 100, Offset: offset, Total: test.total}}
+			return offsetPage{test.rows, &api.Pagination{HasMore: true, Limit: test.limit, Offset: offset, Total: test.total}}
 		})
-		if !errors.Is(err, page.ErrNoProgress) || len(asked) != test.requests {
+		if !errors.Is(err, api.ErrNoProgress) || len(asked) != test.requests {
 			t.Errorf("%d requests, %v", len(asked), err)
+		}
+	})
+}
+
+// An iteration over pages without a new row, each with a cursor of its own, ends. From
+// the second page on it waits before each request, and delivers the rows that come after
+// all.
+func TestPagesWithoutANewRow(t *testing.T) {
+	t.Parallel()
+	type row struct {
+		pages   [][]int // the last one is repeated
+		empty   int
+		rows    []int
+		fetches int
+		least   time.Duration // in all, on average
+		err     error
+	}
+	many := func(n int, last ...int) [][]int { return append(make([][]int, n), last) }
+	table.Bubbles(t, map[string]row{
+		"empty":                     {[][]int{nil}, 0, nil, 3, 0, api.ErrNoProgress},
+		"empty after a row":         {[][]int{{1}, nil}, 0, []int{1}, 4, 0, api.ErrNoProgress},
+		"the same row":              {[][]int{{1}}, 0, []int{1, 1, 1, 1}, 4, 0, api.ErrNoProgress},
+		"the same rows, and empty":  {[][]int{{1, 2}, nil, {1, 2}, nil}, 0, []int{1, 2, 1, 2}, 4, 0, api.ErrNoProgress},
+		"two empty, then a row":     {[][]int{nil, nil, {1}, nil}, 0, []int{1}, 6, 0, api.ErrNoProgress},
+		"empty, of a filtered list": {[][]int{nil}, page.ManyEmpty, nil, 100, 5 * time.Minute, api.ErrNoProgress},
+		"a row in the hundredth":    {append(many(99, 1), nil, nil), 100, []int{1}, 200, 10 * time.Minute, api.ErrNoProgress},
+	}, func(t *testing.T, test row) {
+		fetches := 0
+		l := list("", func(context.Context, string, []api.CallOption) ([]int, string, error) {
+			fetches++
+			return test.pages[min(fetches, len(test.pages))-1], "c" + strconv.Itoa(fetches), nil
+		})
+		l.Empty = test.empty
+		start := time.Now()
+		got, errs := collect(l.All(t.Context(), nil))
+		if diff := cmp.Diff(test.rows, got); diff != "" || len(errs) != 1 || !errors.Is(errs[0], test.err) {
+			t.Errorf("%v (-want +got)\n%s", errs, diff)
+		}
+		if took := time.Since(start); fetches != test.fetches || took < test.least || took > 15*time.Minute {
+			t.Errorf("%d fetches in %s, want %d in at least %s", fetches, took, test.fetches, test.least)
+		}
+	})
+}
+
+// The bound of the wait between empty pages doubles from 0.5 to 8 seconds.
+func TestWaitBetweenEmptyPages(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		bounds := []time.Duration{0, 500 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 8 * time.Second}
+		longest := make([]time.Duration, len(bounds))
+		for range 200 {
+			n, last := 0, time.Now()
+			l := list("", func(context.Context, string, []api.CallOption) ([]int, string, error) {
+				if n > 0 {
+					longest[n-1] = max(longest[n-1], time.Since(last))
+				}
+				n++
+				last = time.Now()
+				return nil, "c" + strconv.Itoa(n), nil
+			})
+			l.Empty = len(bounds) + 1
+			collect(l.All(t.Context(), nil))
+		}
+		for i, bound := range bounds {
+			if longest[i] > bound || longest[i] < bound/2 {
+				t.Errorf("the longest wait after empty page %d is %s, want up to %s", i+1, longest[i], bound)
+			}
+		}
+	})
+}
+
+func TestWaitBetweenEmptyPagesEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		n := 0
+		var cancelled time.Time
+		_, errs := collect(list("", func(context.Context, string, []api.CallOption) ([]int, string, error) {
+			if n++; n == 20 {
+				time.AfterFunc(time.Nanosecond, func() { cancelled = time.Now(); cancel() })
+			}
+			return nil, "c" + strconv.Itoa(n), nil
+		}).All(ctx, nil))
+		if len(errs) != 1 || !errors.Is(errs[0], context.Canceled) || time.Since(cancelled) > 0 || n != 20 {
+			t.Errorf("ended %s after the cancellation, with %v, after %d pages", time.Since(cancelled), errs, n)
 		}
 	})
 }
