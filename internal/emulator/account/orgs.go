@@ -260,10 +260,11 @@ func (h *Handlers) changePlan(c *wire.Call, id string) (wire.Object, error) {
 
 // usedCredits returns the used credits of a plan. Its member names are assumed.
 func (h *Handlers) usedCredits(c *wire.Call, id string) (wire.Object, error) {
-	p, used := PlanNamed(h.Orgs[id].Value.Plan), h.Credits[id]
+	o, used := &h.Orgs[id].Value, h.Credits[id]
+	p := PlanNamed(o.Plan)
 	overage := map[bool]string{true: "metered", false: "hard_stop"}[p.metered]
 	return wire.Object{{"credits", wire.Object{
-		{"plan", p.name},
+		{"plan", wire.Optional(planOf(o))},
 		{"used", used},
 		{"limit", p.credits},
 		{"remaining", max(0, p.credits-used)},
