@@ -295,7 +295,11 @@ func TestSince(t *testing.T) {
 		add(2)
 		add(120)
 		for want, since := range map[int]time.Time{252: {}, 122: moment, 0: time.Now()} {
+			before := len(s.Requests())
 			found, err := client.Comments.Since(t.Context(), comments.On(api.Workspace(room.ID)), since)
+			if n := len(s.Requests()) - before; n != want/50+1 {
+				t.Errorf("since %s: %d requests for %d comments", since, n, want)
+			}
 			var got []api.OpaqueID
 			for _, c := range found {
 				got = append(got, c.ID)

@@ -47,7 +47,7 @@ type Service struct {
 // Options are the options of [New]. Nil, and zero fields, mean the defaults.
 type Options struct {
 	Waker  Waker        // reports changes to [Service.Follow]; default: Follow searches at intervals only
-	Logger *slog.Logger // logs what [FollowOptions].OnGap does not get; default: none
+	Logger *slog.Logger // of Follow, for a [Gap] without OnGap; default: none
 }
 
 // New returns a Service that sends its requests through c.
