@@ -3,6 +3,7 @@ package oauth
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -14,6 +15,25 @@ import (
 // ErrSignInAgain reports that a new [Login] is required: there is no token, or the
 // refresh token is no longer valid.
 var ErrSignInAgain = errors.New("sign in again")
+
+// PlatformError reports that the stored token is of another platform than
+// Config.BaseURL, to which it must not be sent. It is an [ErrSignInAgain]: [Login] and
+// [LoginIfNeeded] replace the token. A program for several platforms gives each of them a
+// Profile.
+type PlatformError struct {
+	Profile    string
+	Stored     string // the address of the token
+	Configured string // the address in the Config
+}
+
+// Error names both platforms.
+func (e *PlatformError) Error() string {
+	const text = "fastio: oauth: the token of profile %q is for %s and must not be sent to %s: %v, or use another Profile"
+	return fmt.Sprintf(text, e.Profile, e.Stored, e.Configured, ErrSignInAgain)
+}
+
+// Unwrap returns [ErrSignInAgain].
+func (e *PlatformError) Unwrap() error { return ErrSignInAgain }
 
 // PortError reports that Config.RedirectPort cannot be opened, usually because another
 // program uses it.

@@ -889,6 +889,13 @@ func TestLoginIfNeeded(t *testing.T) {
 			s.config.Profile = "work"
 			s.run(t, 1, nil)
 		},
+		"for another platform": func(t *testing.T, s *scene) {
+			s.config.BaseURL = foreign
+			s.run(t, 1, nil)
+			if address := stored[kept](t, s.config.Store).Address; address != foreign {
+				t.Errorf("the store holds a token for %s", address)
+			}
+		},
 		"after the end of the session": func(t *testing.T, s *scene) {
 			source := s.run(t, 0, nil)
 			old := stored[kept](t, s.config.Store).Token

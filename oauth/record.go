@@ -19,6 +19,8 @@ type record struct {
 	Server  server         `json:"server,omitzero"` // that issued the token
 	Token   *tokenRecord   `json:"token,omitempty"` // nil if no user is signed in
 	Refresh refreshHistory `json:"refresh,omitzero"`
+
+	foreign *PlatformError // set by [Config.read] in place of the rest
 }
 
 const recordVersion = 1

@@ -141,6 +141,13 @@ func TestSignOutInOtherStates(t *testing.T) {
 				t.Errorf("the store holds %+v", k.Token)
 			}
 		},
+		"a token of another platform is revoked there": func(t *testing.T, s *session) {
+			poke(t, s.store, func(record members) { record["address"] = "https://go.other.test/team/api" })
+			if err := s.signOut(t.Context(), t, "POST go.other.test/team/api/current/oauth/revoke/ token=rt-1"); err != nil {
+				t.Error(err)
+			}
+			want(t, s.source, "")
+		},
 		"no refresh token": func(t *testing.T, s *session) {
 			password := &oauth.Token{AccessToken: api.NewSecret("at-1")}
 			save(t, s.store, s.config(), password)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/fastio-go/fastio/api"
@@ -20,9 +21,12 @@ import (
 // minute. The end of ctx cancels the request; the token is still removed if the
 // store can be locked within a second. The session is ended even if the store
 // cannot be written. The error names the failed request, and why the token could
-// not be removed. A profile without a token is not an error.
+// not be removed. A profile without a token is not an error. A token of another platform
+// than c.BaseURL is revoked there.
 func SignOut(ctx context.Context, c Config) error {
-	return c.end(ctx, "oauth.SignOut", c.revoke)
+	return c.end(ctx, "oauth.SignOut", func(ctx context.Context, own *Config, r *record) error {
+		return own.revoke(ctx, r)
+	})
 }
 
 // SignOutEverywhere is [SignOut], and also ends the user's sign-ins with a password on
@@ -31,13 +35,16 @@ func SignOut(ctx context.Context, c Config) error {
 //
 // Errors: those of SignOut; [api.ErrNotFound] from a server that has no such sign-ins.
 func SignOutEverywhere(ctx context.Context, c Config) error {
-	return c.end(ctx, "oauth.SignOutEverywhere", func(ctx context.Context, r *record) error {
-		return errors.Join(c.revoke(ctx, r), c.signOutDevices(ctx, r))
+	return c.end(ctx, "oauth.SignOutEverywhere", func(ctx context.Context, own *Config, r *record) error {
+		return errors.Join(own.revoke(ctx, r), own.signOutDevices(ctx, r))
 	})
 }
 
+// ending ends the session of a record, with the Config of its platform.
+type ending func(ctx context.Context, own *Config, r *record) error
+
 // end removes the token of the profile after its session was ended by request.
-func (c *Config) end(ctx context.Context, op string, request func(ctx context.Context, r *record) error) error {
+func (c *Config) end(ctx context.Context, op string, request ending) error {
 	if c.Store == nil {
 		return &api.InputError{Op: op, Field: "store", Rule: "must be given"}
 	}
@@ -46,10 +53,10 @@ func (c *Config) end(ctx context.Context, op string, request func(ctx context.Co
 	locked := false
 	err := c.signInto(locking, func(r *record, save func() error) error {
 		locked = true
-		if err := c.owns(r); err != nil || r.Token == nil {
-			return err
+		if r.Token == nil {
+			return nil
 		}
-		err := bounded(ctx, r, request)
+		err := c.endAtPlatform(ctx, r, request)
 		r.Token, r.Refresh = nil, r.Refresh.server()
 		return errors.Join(err, save())
 	})
@@ -61,20 +68,26 @@ func (c *Config) end(ctx context.Context, op string, request func(ctx context.Co
 	if loadErr != nil {
 		return err
 	}
-	switch r, readErr := c.read(b); {
+	switch r, readErr := readRecord(b); {
 	case readErr != nil:
 		return errors.Join(err, readErr)
 	case r.Token == nil:
 		return nil
 	default:
-		return errors.Join(err, bounded(ctx, r, request))
+		return errors.Join(err, c.endAtPlatform(ctx, r, request))
 	}
 }
 
-func bounded(ctx context.Context, r *record, request func(ctx context.Context, r *record) error) error {
+func (c *Config) endAtPlatform(ctx context.Context, r *record, request ending) error {
+	u, err := url.Parse(r.Address)
+	if err != nil {
+		return errRecord
+	}
+	own := *c
+	own.BaseURL, own.APIPrefix = u.Scheme+"://"+u.Host, &u.Path
 	ctx, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()
-	return request(ctx, r)
+	return request(ctx, &own, r)
 }
 
 // lockContext bounds the wait for the lock of a profile: by [requestTime], and by a

@@ -331,11 +331,14 @@ func (b *backoff) fail(err error) {
 	b.retry = time.Now().Add(pause)
 }
 
-// read decodes a record and checks its platform.
+// read decodes a record. One of another platform holds nothing but that.
 func (c *Config) read(b []byte) (*record, error) {
 	r, err := readRecord(b)
 	if err == nil {
 		err = c.owns(r)
+	}
+	if foreign, ok := errors.AsType[*PlatformError](err); ok {
+		return &record{foreign: foreign}, nil
 	}
 	if err != nil {
 		return nil, err
@@ -347,8 +350,7 @@ func (c *Config) read(b []byte) (*record, error) {
 func (c *Config) owns(r *record) error {
 	base, err := c.base()
 	if err == nil && r.Token != nil && r.Address != base.String() {
-		const text = "fastio: oauth: the token of profile %q is for %q and must not be sent to %s"
-		err = fmt.Errorf(text, c.profile(), r.Address, base)
+		err = &PlatformError{c.profile(), r.Address, base.String()}
 	}
 	return err
 }
@@ -356,6 +358,8 @@ func (c *Config) owns(r *record) error {
 // over returns why the token cannot be refreshed, or nil.
 func (r *record) over() error {
 	switch {
+	case r.foreign != nil:
+		return r.foreign
 	case r.Token == nil:
 		return signInAgain("no user is signed in")
 	case r.Token.RefreshToken.IsZero():

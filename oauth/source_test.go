@@ -189,22 +189,33 @@ func TestTokenSource(t *testing.T) {
 				c := s.config()
 				c.BaseURL = address
 				source := oauth.TokenSource(storing(s.store, c))
-				_, err := source.Token(t.Context())
-				if err == nil || errors.Is(err, oauth.ErrSignInAgain) || !strings.Contains(err.Error(), authAddress) {
-					t.Errorf("%s: got %v", address, err)
+				for _, err := range []error{
+					stub.Err(source.Token(t.Context())), stub.Err(source.Refresh(t.Context(), apiToken("at-1"))),
+				} {
+					e, ok := errors.AsType[*oauth.PlatformError](err)
+					if !ok || *e != (oauth.PlatformError{Profile: profile, Stored: authAddress, Configured: address}) {
+						t.Errorf("%s: got %v", address, err)
+					}
 				}
-				if _, err := source.Refresh(t.Context(), apiToken("at-1")); err == nil {
-					t.Errorf("%s: a refresh was made", address)
-				}
-				if err := oauth.SignOut(t.Context(), storing(s.store, c)); err == nil {
-					t.Errorf("%s: signed out", address)
+				if want(t, source, ""); s.calls != nil {
+					t.Errorf("calls %q", s.calls)
 				}
 			}
 			s.wantPosts(t, 0)
 			s.holds(t, record)
-			if s.calls != nil {
-				t.Errorf("calls %q", s.calls)
+		},
+		"keeps the token of another platform, which came in between": func(t *testing.T, s *session) {
+			store := s.hook()
+			want(t, s.source, "at-1")
+			store.onUpdate = func() error {
+				poke(t, store.Store, func(record members) { record["address"] = "https://api.other.test" })
+				return nil
 			}
+			_, err := s.source.Refresh(t.Context(), apiToken("at-1"))
+			if _, ok := errors.AsType[*oauth.PlatformError](err); !ok {
+				t.Errorf("got %v", err)
+			}
+			s.wantPosts(t, 0)
 		},
 		"sends tokens to the server that issued them": func(t *testing.T, s *session) {
 			expire(t, s.store)
