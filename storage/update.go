@@ -180,5 +180,5 @@ func (s *Service) Rename(
 	if err := cmp.Or(checkNode(op, node), checkName(op, name)); err != nil {
 		return nil, err
 	}
-	return s.write(ctx, endpoint.StorageUpdate(in, node, api.Form{"name": {name}}), Node{ID: node, Name: name}, opts)
+	return s.write(ctx, endpoint.StorageRename(in, node, api.Form{"name": {name}}), Node{ID: node, Name: name}, opts)
 }

@@ -259,7 +259,7 @@ func (s *Service) Put(ctx context.Context, r StartRequest, content []byte, opts 
 		return nil, err
 	}
 	file := &api.FilePart{Field: "chunk", Name: r.Name, Content: api.Bytes("", content)}
-	q := endpoint.UploadsStart(api.Multipart(r.form(), file))
+	q := endpoint.UploadsPut(api.Multipart(r.form(), file))
 	q.Attempt = sending(len(content))
 	return s.start(ctx, q, opts)
 }

@@ -143,7 +143,7 @@ func TestWebRejectsInvalidInput(t *testing.T) {
 			start("https://loom.test/s1gn/", room, ""), start("https://loom.test/s1gn%2Fa", room, ""),
 			start("https://loom.test/s1gn%FF", room, ""), start("https://loom.test/s1gn/..", room, ""),
 		},
-		"id":         {s.Cancel(t.Context(), ""), s.Cancel(t.Context(), "-")},
-		"limit":      {stub.Err(s.List(t.Context(), &uploads.WebListOptions{Limit: 501}))},
+		"id":    {s.Cancel(t.Context(), ""), s.Cancel(t.Context(), "-")},
+		"limit": {stub.Err(s.List(t.Context(), &uploads.WebListOptions{Limit: 501}))},
 	}, "s1gn")
 }

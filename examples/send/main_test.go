@@ -128,7 +128,7 @@ func TestLinkIsDeletedAfterFailures(t *testing.T) {
 		}, os.ErrPermission.Error()},
 		"the upload is refused": {func(s *fastiotest.Server, _ *program) {
 			s.Fail(fastiotest.Fault{Op: "uploads.Start", Count: 1, Status: 409})
-		}, "uploads.Start"},
+		}, "uploads.Put"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -105,6 +105,39 @@ func TestRows(t *testing.T) {
 	}
 }
 
+// Every constructor of a request is called: a method that uses that of another method would
+// put the name of that one into its errors and its hooks.
+func TestEveryConstructorIsCalled(t *testing.T) {
+	t.Parallel()
+	const dir = "internal/endpoint"
+	called := map[string]bool{}
+	var constructors []string
+	for _, p := range load(t) {
+		if p.dir == dir {
+			for _, fn := range functions(p.files...) {
+				constructors = append(constructors, fn.Name.Name)
+			}
+			continue
+		}
+		for _, f := range p.files {
+			ast.Inspect(f, func(n ast.Node) bool {
+				if s, ok := n.(*ast.SelectorExpr); ok && exprString(s.X) == "endpoint" {
+					called[s.Sel.Name] = true
+				}
+				return true
+			})
+		}
+	}
+	if constructors == nil {
+		t.Fatal("no constructors in " + dir)
+	}
+	for _, name := range constructors {
+		if !called[name] {
+			t.Errorf("no method calls endpoint.%s", name)
+		}
+	}
+}
+
 // pattern matches the paths of a row. Its groups are the placeholders.
 func (r row) pattern() *regexp.Regexp {
 	text := regexp.MustCompile(`\\\{[^}]*\\\}`).ReplaceAllString(regexp.QuoteMeta(r.path), "([^/]+)")
