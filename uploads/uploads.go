@@ -47,7 +47,8 @@ const MaxSingle = 4 << 20
 type Status string
 
 // States of an upload. After [StatusComplete] a file is assembled, but can only be read
-// when it is stored.
+// when it is stored. A file that is stored in a folder synchronized with another provider
+// is written there later: see [storage.ImportState].
 const (
 	StatusReady          Status = "ready"
 	StatusUploading      Status = "uploading"

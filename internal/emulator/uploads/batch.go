@@ -145,7 +145,7 @@ func (h *Handlers) batchFile(
 	var node any
 	if h.Options.Uploads.LateBatches {
 		h.moveUpload(u, uploadStoring, "")
-		h.Later(h.Now().Add(h.uploadPace()), func() { h.store(u, kept) })
+		h.next(u, func() { h.store(u, kept) })
 	} else {
 		h.store(u, kept)
 		node = wire.Hyphenated(u.node)

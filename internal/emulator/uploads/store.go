@@ -15,7 +15,16 @@ import (
 // assembleLater assembles the file, then stores it, each after its delay.
 func (h *Handlers) assembleLater(u *upload) {
 	h.moveUpload(u, uploadAssembling, "")
-	h.Later(h.Now().Add(h.uploadPace()), func() { h.assembled(u) })
+	h.next(u, func() { h.assembled(u) })
+}
+
+// next does the next step of an upload after its delay, unless it was removed.
+func (h *Handlers) next(u *upload, do func()) {
+	h.Later(h.Now().Add(h.uploadPace()), func() {
+		if h.uploads[u.id] == u {
+			do()
+		}
+	})
 }
 
 // assembled assembles the file now and stores it after its delay.
@@ -34,13 +43,13 @@ func (h *Handlers) assembled(u *upload) {
 	case u.to.fileShare != "":
 		h.moveUpload(h.replaceShared(u, whole))
 		if u.status == uploadComplete {
-			h.Later(h.Now().Add(h.uploadPace()), func() { h.moveUpload(u, uploadStored, "") })
+			h.next(u, func() { h.moveUpload(u, uploadStored, "") })
 		}
 	case u.to.In.Profile == "":
 		h.moveUpload(u, uploadComplete, "")
 	default:
 		h.moveUpload(u, uploadStoring, "")
-		h.Later(h.Now().Add(h.uploadPace()), func() { h.store(u, whole) })
+		h.next(u, func() { h.store(u, whole) })
 	}
 }
 
