@@ -83,7 +83,7 @@ type Body interface {
 	// Open returns the content from its start and its size in bytes, -1 if unknown.
 	// It is called for each attempt, and, for a form or JSON, also to remove its
 	// secrets from an error response. The content is always
-	// closed.
+	// closed, also during a Read when the call ends.
 	//
 	// A body whose content can be read only once returns [ErrBodyUsed] from the
 	// second call on. Its request is sent once, for any Replay.
@@ -162,6 +162,9 @@ func (b bytesBody) Open() (io.ReadCloser, int64, error) {
 // Stream returns a body that reads content and closes it if it is an [io.Closer]. The
 // size is in bytes, -1 if unknown. It can be read once, so that its request is not
 // retried.
+//
+// If the call ends during a Read, content is closed at once, and must not be used before
+// that Read has returned. A goroutine waits for it.
 func Stream(contentType string, content io.Reader, size int64) Body {
 	return &streamBody{contentType: contentType, content: content, size: size}
 }

@@ -81,7 +81,8 @@ const uploadTimeout = 2 * time.Minute // of an attempt
 // documented. An attempt may take 2 minutes.
 //
 // Content is read once, so the call is not retried, even after status 429. It is
-// closed if it is an [io.Closer].
+// closed if it is an [io.Closer], and must not be used before a Read that was under
+// way has returned.
 //
 // Errors: [api.ErrForbidden] if the caller may not change the profile;
 // [api.ErrInvalid] if the platform does not accept the picture or its name.

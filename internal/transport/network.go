@@ -85,6 +85,9 @@ func (s *sender) send(req *http.Request, x *exchange) (*http.Response, error) {
 	ctx, cancel := req.Context(), context.CancelFunc(nil)
 	if timeout > 0 {
 		ctx, cancel = context.WithTimeout(ctx, timeout)
+		if x.reader != nil {
+			defer x.reader.endWith(ctx)()
+		}
 	} else if stops {
 		ctx, cancel = context.WithCancel(ctx)
 	}

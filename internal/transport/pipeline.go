@@ -202,7 +202,8 @@ type exchange struct {
 	unsettled atomic.Int32  // sends that the server may have processed
 	content   io.ReadCloser // the body of the next attempt
 	size      int64         // of content; -1 if it is unknown
-	memory    io.ReadCloser // the body of the current attempt, if it is in memory
+	memory    io.ReadCloser // the body of the current attempt, if it is in memory,
+	reader    *reader       // or is read from elsewhere
 	token     api.Token     // of the last attempt
 	refreshed bool
 
@@ -444,10 +445,15 @@ func (x *exchange) fill(req *http.Request) {
 	}
 	req.Header, req.TransferEncoding = h, nil
 	req.Body, req.ContentLength = x.content, x.size
-	x.content, x.memory = nil, nil
-	if api.InMemory(x.request.Body) {
-		x.memory = req.Body
+	switch {
+	case x.content == nil:
+	case api.InMemory(x.request.Body):
+		x.memory = x.content
+	default:
+		x.reader = newReader(req.Context(), x.content)
+		req.Body = x.reader
 	}
+	x.content = nil
 }
 
 // stream is the body of an opened response.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -76,7 +77,7 @@ func registered(up, _ http.RoundTripper) http.RoundTripper {
 	quiet := stub.Network(func(r *http.Request) (*http.Response, error) {
 		return up.RoundTrip(r.WithContext(untraced{r.Context()}))
 	})
-	t := new(http.Transport)
+	t := &http.Transport{TLSNextProto: map[string]func(string, *tls.Conn) http.RoundTripper{}} // without HTTP/2
 	t.RegisterProtocol("http", quiet)
 	t.RegisterProtocol("https", quiet)
 	return t
