@@ -29,7 +29,8 @@ type ReplaceRequest struct {
 
 // Replace uploads a new version of the file of a link, as uploads.Service.File does, and
 // returns the file. It requires a grant of the edit capability, but no membership. The
-// Version of the result is "" if it could not be read afterwards.
+// Version of the result is "" if it could not be read afterwards. If ctx ends during a
+// ReadAt, Content must not be closed or changed before that has returned.
 //
 // Errors: [*api.VersionConflict] if the file has another version; those of
 // uploads.Service.File. With IfVersion the call may be repeated after any error: if the

@@ -565,3 +565,31 @@ func answered(body string) *http.Response {
 		ContentLength: int64(len(body)),
 	}
 }
+
+// slowContent is content whose ReadAt takes an hour.
+type slowContent struct{ io.ReaderAt }
+
+func (c slowContent) ReadAt(p []byte, at int64) (int, error) {
+	time.Sleep(time.Hour)
+	return c.ReaderAt.ReadAt(p, at)
+}
+
+func TestReplaceEndsWhileItsContentBlocks(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := send(t, fastiotest.Node{Content: "before"})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		start := time.Now()
+		_, err := p.guest.Replace(ctx, p.link.ID, fileshares.ReplaceRequest{
+			Content: slowContent{strings.NewReader("after")}, Size: 5, Overwrite: true,
+		}, unlocked())
+		if took := time.Since(start); took != time.Minute || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("returned after %s: %v", took, err)
+		}
+		time.Sleep(time.Hour)
+		if got := p.content(t); got != "before" {
+			t.Errorf("the file has %q", got)
+		}
+	})
+}

@@ -93,7 +93,8 @@ type Hash struct {
 
 // Stream sends the whole content of an upload of [SizeUnknown], which needs no call of
 // [Service.Complete]. It can be sent once. After a failure the upload may be complete all
-// the same: [Service.Get] reports that.
+// the same: [Service.Get] reports that. Content is closed if it is an [io.Closer], and must
+// not be used before a Read that was under way has returned.
 //
 // It calls POST /current/upload/{upload_id}/stream/.
 func (s *Service) Stream(

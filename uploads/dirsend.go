@@ -111,7 +111,8 @@ func (d *dir) file(ctx context.Context, e *entry) (*storage.Node, error) {
 	if !random {
 		f.Size, f.content = SizeUnknown, bytes.NewReader(nil)
 		return f.run(ctx, func(ctx context.Context) error {
-			return f.stream(ctx, &counted{r: local, f: f, ctx: ctx}, nil)
+			in := &source{Reader: local}
+			return f.stream(ctx, &counted{Closer: in, r: in, f: f, ctx: ctx}, nil)
 		})
 	}
 	if from := d.o.Sessions[e.Path]; from.Target == f.Target && from.Name == f.Name && from.Size == f.Size {

@@ -16,7 +16,9 @@ import (
 	"sync"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/download"
+	"github.com/fastio-go/fastio/internal/wait"
 	"github.com/fastio-go/fastio/storage"
 )
 
@@ -82,7 +84,8 @@ const opFile = "uploads.File"
 // may have been sent: that could store a second version. Other content is sent in chunks,
 // three at a time, with the checksum of each and of the whole. A chunk is retried, and the
 // upload starts over once if the server received other bytes. Content that is an
-// [io/fs.File] must keep its size and modification time.
+// [io/fs.File] must keep its size and modification time. If ctx ends during a ReadAt,
+// content must not be closed or changed before that has returned.
 //
 // Errors: those of [Service.Start]; [*api.VersionConflict] if Target.IfVersion is not
 // the current version, unless that has the same content; [*Error] if the upload has failed, or with an Err if its result is
@@ -139,8 +142,10 @@ func unchanged(f fs.File, was fs.FileInfo) func() bool {
 // FromReader is [Service.File] for content of unknown size. Up to [MaxSingle] bytes are
 // sent in one call, more as a stream, which is sent once: after a failure the content must
 // be read again by another call. Hash is that of the content, checked by the server; nil
-// means none. The server ends a stream that exceeds the limit of the plan. The end of ctx
-// does not interrupt a Read of content: if it can block, close its source then.
+// means none. The server ends a stream that exceeds the limit of the plan.
+//
+// If the call ends during a Read, content is closed if it is an [io.Closer], and must not
+// be used before that Read has returned. Otherwise it stays open.
 //
 // Errors: those of [Service.File], and that of content.
 func (s *Service) FromReader(
@@ -149,8 +154,13 @@ func (s *Service) FromReader(
 	if content == nil {
 		return nil, &api.InputError{Op: opFile, Field: "content", Rule: "must not be nil"}
 	}
-	head, err := io.ReadAll(io.LimitReader(content, MaxSingle+1))
+	if err := call.Check(ctx, s.c, opFile); err != nil {
+		return nil, err
+	}
+	in := &source{Reader: content}
+	head, err := wait.Call(ctx, func() ([]byte, error) { return io.ReadAll(io.LimitReader(in, MaxSingle+1)) })
 	if err != nil {
+		go func() { _ = in.Close() }() // it may block like Read
 		return nil, fmt.Errorf("fastio: %s: reading the content: %w", opFile, err)
 	}
 	f := s.newFile(bytes.NewReader(head), o, opts)
@@ -160,7 +170,8 @@ func (s *Service) FromReader(
 	}
 	f.Size = SizeUnknown
 	return f.run(ctx, func(ctx context.Context) error {
-		return f.stream(ctx, &counted{r: io.MultiReader(bytes.NewReader(head), content), f: f, ctx: ctx}, hash)
+		all := io.MultiReader(bytes.NewReader(head), in)
+		return f.stream(ctx, &counted{Closer: in, r: all, f: f, ctx: ctx}, hash)
 	})
 }
 
@@ -267,7 +278,7 @@ func (f *file) is(ctx context.Context, n *storage.Node) bool {
 	buffer := make([]byte, min(f.Size, minChunk))
 	for at := int64(0); at < f.Size; at += int64(len(buffer)) {
 		part := buffer[:min(int64(len(buffer)), f.Size-at)]
-		if ctx.Err() != nil || f.read(part, at) != nil {
+		if f.read(ctx, part, at) != nil {
 			return false
 		}
 		_, _ = hash.Write(part) // it returns no error
@@ -277,6 +288,9 @@ func (f *file) is(ctx context.Context, n *storage.Node) bool {
 
 // transfer uploads the content. It starts over once if the server received other bytes.
 func (f *file) transfer(ctx context.Context, upload func(context.Context) error) error {
+	if err := call.Check(ctx, f.s.c, opFile); err != nil {
+		return err
+	}
 	if f.content == nil || f.o.ChunkSize < 0 {
 		return &api.InputError{Op: opFile, Field: "content", Rule: "must not be nil, and ChunkSize not be negative"}
 	}

@@ -52,10 +52,10 @@ func (f *file) upload(ctx context.Context) error {
 // single sends the content in one call.
 func (f *file) single(ctx context.Context, r StartRequest) error {
 	content := make([]byte, f.Size)
-	if err := f.read(content, 0); err != nil {
+	if err := f.read(ctx, content, 0); err != nil {
 		return err
 	}
-	if err := f.verify(); err != nil {
+	if err := f.verify(ctx); err != nil {
 		return err
 	}
 	if err := f.pace(ctx, len(content)); err != nil {
@@ -117,8 +117,52 @@ func (f *file) stream(ctx context.Context, content *counted, hash *Hash) error {
 	return f.end(ctx, err)
 }
 
+// source is content of the caller. Close interrupts a Read if the content is an
+// io.Closer; after it there is no other one.
+type source struct {
+	io.Reader
+
+	mu              sync.Mutex
+	reading, closed bool
+}
+
+func (s *source) Read(p []byte) (int, error) {
+	if !s.beginRead() {
+		return 0, io.ErrClosedPipe
+	}
+	defer s.endRead()
+	return s.Reader.Read(p)
+}
+
+func (s *source) beginRead() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reading = !s.closed
+	return s.reading
+}
+
+func (s *source) endRead() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reading = false
+}
+
+func (s *source) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	content, ok := s.Reader.(io.Closer)
+	interrupt := s.reading && ok
+	s.mu.Unlock()
+	if interrupt {
+		return content.Close()
+	}
+	return nil
+}
+
 // counted reads content and reports the bytes.
 type counted struct {
+	io.Closer
+
 	r   io.Reader
 	f   *file
 	ctx context.Context //nolint:containedctx // of OnProgress
@@ -194,15 +238,15 @@ func (f *file) send(ctx context.Context, arrived api.Map[int64]) error {
 // chunk reads a chunk and sends it unless the server has it. The last one has a check of
 // the content, and is sent with the checksum of the file.
 func (f *file) chunk(
-	ctx context.Context, buffer []byte, order int, has bool, sums []uint32, check func() error,
+	ctx context.Context, buffer []byte, order int, has bool, sums []uint32, check func(context.Context) error,
 ) error {
 	c := Chunk{Order: order, Content: buffer[:f.length(order)]}
-	if err := f.read(c.Content, int64(order-1)*f.ChunkSize); err != nil {
+	if err := f.read(ctx, c.Content, int64(order-1)*f.ChunkSize); err != nil {
 		return err
 	}
 	sums[order-1] = CRC(c.Content)
 	if check != nil {
-		if err := check(); err != nil {
+		if err := check(ctx); err != nil {
 			return err
 		}
 		whole := sums[0]
@@ -270,9 +314,10 @@ func (f *file) complete(ctx context.Context) error {
 	return f.refusal(err)
 }
 
-// read fills p with the content at offset at.
-func (f *file) read(p []byte, at int64) error {
-	n, err := f.content.ReadAt(p, at)
+// read fills p with the content at offset at. After the end of ctx the content may still
+// write to p.
+func (f *file) read(ctx context.Context, p []byte, at int64) error {
+	n, err := wait.Call(ctx, func() (int, error) { return f.content.ReadAt(p, at) })
 	switch {
 	case n == len(p):
 		return nil
@@ -283,12 +328,16 @@ func (f *file) read(p []byte, at int64) error {
 }
 
 // verify returns an error if the content is longer than the upload, or has changed.
-func (f *file) verify() error {
-	var more [1]byte
-	if n, _ := f.content.ReadAt(more[:], f.Size); n > 0 || !f.unchanged() {
+func (f *file) verify(ctx context.Context) error {
+	same, err := wait.Call(ctx, func() (bool, error) {
+		var more [1]byte
+		n, _ := f.content.ReadAt(more[:], f.Size)
+		return n == 0 && f.unchanged(), nil
+	})
+	if err == nil && !same {
 		return fmt.Errorf("fastio: %s: %w", opFile, ErrChanged)
 	}
-	return nil
+	return err
 }
 
 func (f *file) report(ctx context.Context, n int64) {

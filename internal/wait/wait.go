@@ -106,6 +106,35 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
+// Call calls f, which may block, in a goroutine, and returns its result, or the error of
+// ctx if that is done first: then f still runs. If f panics, so does Call.
+func Call[T any](ctx context.Context, f func() (T, error)) (T, error) {
+	type result struct {
+		value    T
+		err      error
+		panicked any
+	}
+	done := make(chan result, 1)
+	go func() {
+		var r result
+		defer func() {
+			r.panicked = recover()
+			done <- r
+		}()
+		r.value, r.err = f()
+	}()
+	select {
+	case r := <-done:
+		if r.panicked != nil {
+			panic(r.panicked)
+		}
+		return r.value, r.err
+	case <-ctx.Done():
+		var none T
+		return none, ctx.Err()
+	}
+}
+
 // A Poll calls a step until it is done.
 type Poll struct {
 	Final  func(err error) bool                               // reports whether a failure ends the poll

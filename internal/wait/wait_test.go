@@ -87,6 +87,29 @@ func TestSleep(t *testing.T) {
 	})
 }
 
+func TestCallReturnsWithItsContext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		failed := errors.New("failed")
+		if n, err := wait.Call(ctx, func() (int, error) { return 7, failed }); n != 7 || !errors.Is(err, failed) {
+			t.Errorf("got %d, %v", n, err)
+		}
+		start := time.Now()
+		_, err := wait.Call(ctx, func() (int, error) { return 7, wait.Sleep(t.Context(), time.Hour) })
+		if took := time.Since(start); took != time.Second || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("returned after %s: %v", took, err)
+		}
+		defer func() {
+			if recover() != "a panic" {
+				t.Error("the panic is lost")
+			}
+		}()
+		_, _ = wait.Call(t.Context(), func() (int, error) { panic("a panic") })
+	})
+}
+
 func TestBackoffDoublesUpToItsCap(t *testing.T) {
 	t.Parallel()
 	const half, most = 500 * time.Millisecond, 8 * time.Second
