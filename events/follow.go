@@ -13,6 +13,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/page"
+	"github.com/fastio-go/fastio/internal/times"
 	"github.com/fastio-go/fastio/internal/wait"
 )
 
@@ -81,6 +82,8 @@ const (
 	GapReasonLate  GapReason = "late"  // events became visible after the overlap; others may be missing
 	GapReasonQuery GapReason = "query" // the checkpoint is of another query: older events may match this one
 	GapReasonClock GapReason = "clock" // events were created outside the searched time, such as in the future
+
+	GapReasonCursor GapReason = "cursor" // the server refuses to continue a search for the events of a second
 )
 
 // Follow calls handle for every event that q finds, past ones first, then new ones,
@@ -296,7 +299,7 @@ func (f *follower) poll(ctx context.Context) error {
 		if err := f.reportGaps(ctx); err != nil {
 			return err
 		}
-		if err := f.checkWatermark(ctx); err != nil {
+		if err := f.checkClock(ctx); err != nil {
 			return err
 		}
 		if resumed = f.walk != nil || f.Cursor != ""; f.walk == nil {
@@ -311,14 +314,15 @@ func (f *follower) poll(ctx context.Context) error {
 
 // walkToEnd delivers the events of a poll and saves that it has ended.
 func (f *follower) walkToEnd(ctx context.Context) error {
-	for e, err := range f.walk.Events(ctx) {
-		if errors.Is(err, page.ErrNoCursor) || errors.Is(err, page.ErrRepeated) {
-			f.walk.rewind() // the current cursor may be unusable; after empty pages it is not
+	for !f.walk.state.Done {
+		err := f.deliverAll(ctx)
+		if s, ok := errors.AsType[*unreadableError](err); ok {
+			f.miss(GapReasonCursor, s.From, s.To)
+			f.unsaved++
+			f.walk.skip()
+			err = f.reportGaps(ctx)
 		}
 		if err != nil {
-			return err
-		}
-		if err := f.deliver(ctx, e); err != nil {
 			return err
 		}
 	}
@@ -332,6 +336,22 @@ func (f *follower) walkToEnd(ctx context.Context) error {
 	err := f.save(ctx)
 	f.done = done && err == nil
 	return err
+}
+
+// deliverAll delivers the rest of the events of a poll.
+func (f *follower) deliverAll(ctx context.Context) error {
+	for e, err := range f.walk.Events(ctx) {
+		if errors.Is(err, page.ErrNoCursor) || errors.Is(err, page.ErrRepeated) { // the current cursor may be unusable
+			return cmp.Or(f.walk.rewind(err), err)
+		}
+		if err != nil {
+			return err
+		}
+		if err := f.deliver(ctx, e); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // begin prepares a poll, or resumes the one in the checkpoint.
@@ -352,6 +372,7 @@ func (f *follower) begin() {
 		f.walk = f.s.Walk(q, "", f.opts...)
 	}
 	f.walk.keepLast = false // lookback covers more than Last
+	f.walk.onRefusal = f.onRefusal
 }
 
 // deliver calls the handler with an event unless it is a duplicate.
@@ -388,36 +409,42 @@ func (f *follower) saveDue(ctx context.Context) error {
 
 // finish ends a poll that has reached the end of the log.
 func (f *follower) finish() {
-	if f.Newest.After(f.Watermark) {
-		f.Watermark = f.Newest
-		f.unsaved++ // save the watermark
+	f.Searched = times.Later(f.Searched, f.walk.state.Max)
+	if f.Cursor != "" { // the checkpoint is at an event of this poll
+		f.unsaved++
 	}
 	f.walk, f.Cursor, f.From, f.skipped = nil, "", time.Time{}, 0
 }
 
+// onRefusal reports that the server has refused to continue a search.
+func (f *follower) onRefusal(ctx context.Context, n int, pause time.Duration, err error) {
+	if f.o.OnRetry != nil {
+		f.o.OnRetry(ctx, api.RetryEvent{Op: opFollow, Attempt: n, Wait: pause, Err: err})
+	}
+	if n > quickRefusals {
+		f.warn(ctx, "searches cannot be continued", slog.Int("refusals", n), slog.Any("error", err))
+	}
+}
+
 func (f *follower) reportGaps(ctx context.Context) error {
-	for _, pending := range []**Gap{&f.Gap, &f.Doubt} {
-		gap := *pending
-		if gap == nil {
-			continue
-		}
-		gap.Value = f.value
+	for len(f.Gaps) > 0 {
+		g := f.Gaps[0]
+		g.Value = f.value
 		if f.o.OnGap == nil {
-			f.warn(ctx, gap)
-		} else if err := f.o.OnGap(ctx, *gap); err != nil {
+			f.warn(ctx, "events may have been missed", slog.String("reason", string(g.Reason)),
+				slog.String("value", g.Value), slog.Time("from", g.From), slog.Time("to", g.To))
+		} else if err := f.o.OnGap(ctx, g); err != nil {
 			return &handlerError{err}
 		}
-		*pending = nil
+		f.Gaps = f.Gaps[1:]
 		f.unsaved++
 	}
 	return nil
 }
 
-// warn logs a gap.
-func (f *follower) warn(ctx context.Context, g *Gap) {
+// warn logs a warning, if there is a logger.
+func (f *follower) warn(ctx context.Context, what string, attrs ...slog.Attr) {
 	if f.logger != nil {
-		f.logger.LogAttrs(ctx, slog.LevelWarn, "events may have been missed", slog.String("op", opFollow),
-			slog.String("reason", string(g.Reason)), slog.String("value", g.Value),
-			slog.Time("from", g.From), slog.Time("to", g.To))
+		f.logger.LogAttrs(ctx, slog.LevelWarn, what, append([]slog.Attr{slog.String("op", opFollow)}, attrs...)...)
 	}
 }

@@ -887,7 +887,7 @@ func TestFollowRejectsInvalidCheckpoint(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
 	for name, data := range map[string]string{
-		"damaged": `{"v":1,`, "empty": ``, "of a version to come": `{"v":2,"query":"x"}`, "of another program": `7`,
+		"damaged": `{"v":1,`, "empty": ``, "of a version to come": `{"v":3,"query":"x"}`, "of another program": `7`,
 	} {
 		store := new(events.MemoryStore)
 		if _, err := store.Save(t.Context(), "mine", events.Checkpoint{Data: []byte(data)}); err != nil {
@@ -1085,9 +1085,9 @@ func TestFollowContinuesAfterAnEventInTheFuture(t *testing.T) {
 	})
 }
 
-// With a watermark in the future, which an older version may have saved, Follow
+// If the last poll has ended in the future, as after a wrong clock of the server, Follow
 // continues from the latest remembered event, or from its start if there is none.
-func TestFollowResetsAWatermarkInTheFuture(t *testing.T) {
+func TestFollowResetsAnEndInTheFuture(t *testing.T) {
 	t.Parallel()
 	room := events.Query{Profile: api.Workspace(roomID)}
 	type row struct {
@@ -1095,13 +1095,13 @@ func TestFollowResetsAWatermarkInTheFuture(t *testing.T) {
 		again  bool // all events are delivered again
 	}
 	table.Bubbles(t, map[string]row{
-		"the watermark": {damage: func(c map[string]any) { c["mark"] = "2099-01-01T00:00:00Z" }},
-		"the newest":    {damage: func(c map[string]any) { c["newest"] = "2099-01-01T00:00:00Z" }},
+		"the end":    {damage: func(c map[string]any) { c["searched"] = "2099-01-01T00:00:00Z" }},
+		"the newest": {damage: func(c map[string]any) { c["newest"] = "2099-01-01T00:00:00Z" }},
 		"both": {damage: func(c map[string]any) {
-			c["mark"], c["newest"] = "2099-01-01T00:00:00Z", "2099-01-01T00:00:00Z"
+			c["searched"], c["newest"] = "2099-01-01T00:00:00Z", "2099-01-01T00:00:00Z"
 		}},
 		"both, and no remembered events": {again: true, damage: func(c map[string]any) {
-			c["mark"], c["newest"] = "2099-01-01T00:00:00Z", "2099-01-01T00:00:00Z"
+			c["searched"], c["newest"] = "2099-01-01T00:00:00Z", "2099-01-01T00:00:00Z"
 			c["complete"], c["recent"] = "2098-12-31T23:00:00Z", nil
 		}},
 	}, func(t *testing.T, tt row) {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"maps"
@@ -18,35 +19,29 @@ import (
 	"github.com/fastio-go/fastio/internal/times"
 )
 
-// progress is the content of a checkpoint. The watermark moves only when a poll has
-// reached the end of the log, because the order of a search is not published; during
-// a poll, the cursor holds the position.
+// progress is the content of a checkpoint. Searched moves only when a poll has reached
+// the end of the log, because the order of a search is not published; during a poll,
+// the cursor holds the position.
 type progress struct {
-	Version   int       `json:"v"`
-	Writer    string    `json:"writer"`            // id of the Follow that saved it
-	Query     string    `json:"query"`             // fingerprint
-	Start     time.Time `json:"start,omitzero"`    // where the first poll began; zero for the beginning of the log
-	Watermark time.Time `json:"mark,omitzero"`     // newest delivered creation when the last poll ended
-	Newest    time.Time `json:"newest,omitzero"`   // newest delivered creation
-	From      time.Time `json:"from,omitzero"`     // where the current poll began
-	Cursor    string    `json:"cursor,omitzero"`   // of the current poll, "" between two
-	Gap       *Gap      `json:"gap,omitzero"`      // not yet reported
-	Doubt     *Gap      `json:"doubt,omitzero"`    // of GapReasonClock, not yet reported
-	Complete  time.Time `json:"complete,omitzero"` // Recent is complete from this time on
-	Recent    []recent  `json:"recent,omitzero"`   // delivered events, for the checkpoint
+	Version  int       `json:"v"`
+	Writer   string    `json:"writer"`            // id of the Follow that saved it
+	Query    string    `json:"query"`             // fingerprint
+	Start    time.Time `json:"start,omitzero"`    // where the first poll began; zero for the beginning of the log
+	Searched time.Time `json:"searched,omitzero"` // end of the last finished poll, by the server's clock
+	Newest   time.Time `json:"newest,omitzero"`   // newest delivered creation
+	From     time.Time `json:"from,omitzero"`     // where the current poll began
+	Cursor   string    `json:"cursor,omitzero"`   // of the current poll, "" between two
+	Gaps     []Gap     `json:"gaps,omitempty"`    // not yet reported, one of each reason
+	Complete time.Time `json:"complete,omitzero"` // Recent is complete from this time on
+	Recent   []byte    `json:"recent,omitempty"`  // delivered events, for the checkpoint
 
-	created  map[string]int64 // delivered events by plain id: creation in Unix seconds
+	created  map[uint64]int64 // delivered events by the hash of their id: creation in Unix seconds
 	lookback time.Duration    // how far a poll may go back, and so events are remembered
 }
 
-type recent struct {
-	ID      string `json:"id"`
-	Created int64  `json:"t"`
-}
-
 const (
-	progressVersion = 1
-	maxRecent       = 10_000 // ids in a checkpoint
+	progressVersion = 2
+	maxRecent       = 50_000 // events in a checkpoint, which is then 0.6 MB
 )
 
 // fingerprint returns a hash of the filters of a query, without its start and its
@@ -66,7 +61,9 @@ func (f *follower) load(ctx context.Context) error {
 	if f.o.Name == "" {
 		f.o.Name = string(f.query.Profile.Kind) + "-" + string(f.query.Profile.ID) + "-" + query
 	}
-	f.progress = progress{Version: progressVersion, Query: query, Start: f.query.CreatedMin.UTC()}
+	f.progress = progress{
+		Version: progressVersion, Query: query, Start: f.query.CreatedMin.UTC(), created: map[uint64]int64{},
+	}
 	if f.o.Store != nil {
 		c, err := f.o.Store.Load(ctx, f.o.Name)
 		if err != nil {
@@ -80,10 +77,6 @@ func (f *follower) load(ctx context.Context) error {
 	}
 	f.Writer = rand.Text()
 	f.lookback = rescanDepth*f.o.Overlap + f.o.Sweep + f.o.Interval // an event waits at most this long for a rescan
-	f.created = make(map[string]int64, len(f.Recent))
-	for _, r := range f.Recent {
-		f.created[r.ID] = r.Created
-	}
 	f.Recent = nil
 	return nil
 }
@@ -100,13 +93,15 @@ func (f *follower) restore(data []byte, query string) error {
 	}
 	if p.Query != query {
 		p.Query, p.Cursor, p.From = query, "", time.Time{}
-		p.Complete = times.Later(p.Complete, p.Watermark) // older events of this query may be undelivered
-		if !p.Watermark.IsZero() {
-			p.Gap = &Gap{Reason: GapReasonQuery, From: p.Start, To: p.Watermark}
+		p.Complete = times.Later(p.Complete, p.Searched) // older events of this query may be undelivered
+		if !p.Searched.IsZero() {
+			p.miss(GapReasonQuery, p.Start, p.Searched)
 		}
 	}
+	var err error
+	p.created, err = unpack(p.Recent)
 	f.progress = p
-	return nil
+	return err
 }
 
 func (f *follower) save(ctx context.Context) error {
@@ -153,24 +148,21 @@ func (f *follower) saveAgain(ctx context.Context, data []byte, failure error) (u
 	return f.o.Store.Save(ctx, f.o.Name, Checkpoint{held.Revision, data})
 }
 
-// pollStart returns where a poll begins that goes back from the watermark by back,
-// and by overlap at least. It does not go back further than Complete, where
+// pollStart returns where a poll begins that goes back from the end of the last one by
+// back, and by overlap at least. It does not go back further than Complete, where
 // duplicates could not be recognized.
 func (p *progress) pollStart(back, overlap time.Duration) time.Time {
-	if p.Watermark.IsZero() {
+	if p.Searched.IsZero() {
 		return p.Start
 	}
-	from := times.Later(p.Watermark.Add(-back), p.Complete)
-	if least := p.Watermark.Add(-overlap); least.Before(from) {
-		from = least
-	}
-	return times.Later(from, p.Start)
+	from := times.Later(p.Searched.Add(-back), p.Complete)
+	return times.Later(times.Earlier(from, p.Searched.Add(-overlap)), p.Start)
 }
 
 // has reports whether the event is among the remembered delivered ones.
 func (p *progress) has(id api.OpaqueID) bool {
-	_, ok := p.created[id.Plain()]
-	return ok
+	_, ok := p.created[hash(id)]
+	return ok && id != ""
 }
 
 // record remembers a delivered event. It was late if the last poll should have
@@ -178,15 +170,15 @@ func (p *progress) has(id api.OpaqueID) bool {
 func (f *follower) record(e *Event) {
 	at, doubtful := f.creation(e)
 	if doubtful {
-		f.Doubt = f.Doubt.with(GapReasonClock, e.Created.UTC())
+		f.miss(GapReasonClock, e.Created.UTC(), e.Created.UTC())
 	} else {
-		if !f.Watermark.IsZero() && at.Before(f.Watermark.Add(-f.o.Overlap)) {
-			f.Gap = f.Gap.with(GapReasonLate, at)
+		if !f.Searched.IsZero() && at.Before(f.Searched.Add(-f.o.Overlap)) {
+			f.miss(GapReasonLate, at, at)
 		}
 		f.Newest = times.Later(f.Newest, at)
 	}
 	if e.ID != "" && f.inWindow(at.Unix()) {
-		f.created[e.ID.Plain()] = at.Unix()
+		f.created[hash(e.ID)] = at.Unix()
 	}
 }
 
@@ -194,7 +186,7 @@ func (f *follower) record(e *Event) {
 // time may be wrong.
 func (f *follower) renew(e *Event) {
 	at, _ := f.creation(e)
-	f.created[e.ID.Plain()] = max(f.created[e.ID.Plain()], at.Unix())
+	f.created[hash(e.ID)] = max(f.created[hash(e.ID)], at.Unix())
 }
 
 // creation returns the creation time of an event, limited to the end of the searched
@@ -213,21 +205,21 @@ func (f *follower) creation(e *Event) (at time.Time, doubtful bool) {
 	return created, false
 }
 
-func (g *Gap) with(reason GapReason, created time.Time) *Gap {
-	if g == nil {
-		return &Gap{Reason: reason, From: created, To: created}
+// miss records that events created from one time to another may have been missed.
+func (p *progress) miss(reason GapReason, from, to time.Time) {
+	i := slices.IndexFunc(p.Gaps, func(g Gap) bool { return g.Reason == reason })
+	if i < 0 {
+		p.Gaps = append(p.Gaps, Gap{Reason: reason, From: from, To: to})
+		return
 	}
-	if created.Before(g.From) {
-		g.From = created
-	}
-	g.To = times.Later(g.To, created)
-	return g
+	g := &p.Gaps[i]
+	g.From, g.To = times.Earlier(g.From, from), times.Later(g.To, to)
 }
 
-// checkWatermark resets a watermark in the future, which a damaged checkpoint or
-// that of an older version may hold, to the latest remembered event or to the start.
-func (f *follower) checkWatermark(ctx context.Context) error {
-	future := func(now time.Time) bool { return times.Later(f.Watermark, f.Newest).After(now.Add(clockSkew)) }
+// checkClock resets an end of the last poll that is in the future, as after a wrong clock
+// of the server, to the newest remembered event or to the start.
+func (f *follower) checkClock(ctx context.Context) error {
+	future := func(now time.Time) bool { return times.Later(f.Searched, f.Newest).After(now.Add(clockSkew)) }
 	if !future(time.Now()) {
 		return nil
 	}
@@ -241,8 +233,8 @@ func (f *follower) checkWatermark(ctx context.Context) error {
 			f.Newest = times.Later(f.Newest, at)
 		}
 	}
-	if f.Watermark.After(now) {
-		f.Watermark, f.Complete = f.Newest, f.Newest
+	if f.Searched.After(now) {
+		f.Searched, f.Complete = f.Newest, f.Newest
 		f.walk, f.Cursor, f.From = nil, "", time.Time{}
 	}
 	f.unsaved++
@@ -250,32 +242,66 @@ func (f *follower) checkWatermark(ctx context.Context) error {
 }
 
 // inWindow reports whether an event created then may be found again: in the current
-// poll, which goes back from the watermark, or in the next one, which goes back from
-// the newest event.
-func (p *progress) inWindow(created int64) bool {
-	return created >= p.Newest.Add(-p.lookback).Unix() ||
-		created <= p.Watermark.Unix() && created >= p.Watermark.Add(-p.lookback).Unix()
+// poll, or in the next one, which goes back from the end of the current one.
+func (f *follower) inWindow(created int64) bool {
+	if f.walk != nil && created >= f.walk.state.Max.Add(-f.lookback).Unix() {
+		return true
+	}
+	last := created >= f.Searched.Add(-f.lookback).Unix()
+	return last && (f.walk == nil || created <= f.Searched.Unix())
 }
 
 // evict forgets the events that no poll can find again.
-func (p *progress) evict() {
-	maps.DeleteFunc(p.created, func(_ string, created int64) bool { return !p.inWindow(created) })
-	p.Complete = times.Later(p.Complete, p.Newest.Add(-p.lookback))
+func (f *follower) evict() {
+	maps.DeleteFunc(f.created, func(_ uint64, created int64) bool { return !f.inWindow(created) })
+	f.Complete = times.Later(f.Complete, f.Searched.Add(-f.lookback))
 }
 
-// snapshot returns p with the newest maxRecent delivered events, newest last.
+// snapshot returns p with the newest maxRecent delivered events.
 func (p *progress) snapshot() progress {
 	c := *p
-	c.Recent = make([]recent, 0, len(p.created))
+	all := make([]recent, 0, len(p.created))
 	for id, created := range p.created {
-		c.Recent = append(c.Recent, recent{id, created})
+		all = append(all, recent{id, created})
 	}
-	slices.SortFunc(c.Recent, func(a, b recent) int {
-		return cmp.Or(cmp.Compare(a.Created, b.Created), cmp.Compare(a.ID, b.ID))
-	})
-	if drop := len(c.Recent) - maxRecent; drop > 0 {
-		c.Recent = c.Recent[drop:]
-		c.Complete = time.Unix(c.Recent[0].Created+1, 0).UTC() // older events of its second may be missing
+	slices.SortFunc(all, func(a, b recent) int { return cmp.Or(cmp.Compare(a.created, b.created), cmp.Compare(a.id, b.id)) })
+	if drop := len(all) - maxRecent; drop > 0 {
+		all = all[drop:]
+		c.Complete = times.Later(c.Complete, time.Unix(all[0].created+1, 0).UTC()) // older events of its second may be missing
 	}
+	c.Recent = pack(all)
 	return c
+}
+
+// recent is a delivered event: the hash of its id, and its creation in Unix seconds.
+type recent struct {
+	id      uint64
+	created int64
+}
+
+// pack encodes events in the order of their creation: the seconds since the one before,
+// and the hash.
+func pack(all []recent) []byte {
+	b := make([]byte, 0, 10*len(all))
+	last := int64(0)
+	for _, r := range all {
+		b = binary.AppendVarint(b, r.created-last)
+		b = binary.LittleEndian.AppendUint64(b, r.id)
+		last = r.created
+	}
+	return b
+}
+
+func unpack(b []byte) (map[uint64]int64, error) {
+	all := make(map[uint64]int64, len(b)/9)
+	for last := int64(0); len(b) > 0; {
+		since, n := binary.Varint(b)
+		if n <= 0 || len(b) < n+8 {
+			return nil, errHashes
+		}
+		last += since
+		all[binary.LittleEndian.Uint64(b[n:])] = last
+		b = b[n+8:]
+	}
+	return all, nil
 }

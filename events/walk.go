@@ -6,7 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
-	"hash/maphash"
+	"fmt"
 	"iter"
 	"net/http"
 	"slices"
@@ -33,14 +33,14 @@ type Walk struct {
 	opts  []api.CallOption
 	err   error // invalid query or cursor; returned by Events
 
-	delivered ids // the last ones that this Walk delivered, to deduplicate after a restart of the pass
-	ended     ids // the last ones in state.Last
-	order     order
-	keepLast  bool           // whether state.Last is maintained
-	unseen    []api.OpaqueID // delivered before the Walk resumed or restarted, not found again since
-	requested string         // position of the last requested page
-	restarts  int            // restarts since the last delivered event
-	stuck     bool           // the last restart delivers events again
+	delivered ids                                                              // the last ones that this Walk delivered, to deduplicate after a refused cursor
+	ended     ids                                                              // the last ones in state.Last
+	keepLast  bool                                                             // whether state.Last is maintained
+	unseen    hashes                                                           // delivered before the Walk resumed or restarted, not found again since
+	requested string                                                           // position of the last requested page
+	seen      seen                                                             // what the pages of the current slice have shown
+	refusals  int                                                              // refused cursors since a slice has ended
+	onRefusal func(ctx context.Context, n int, pause time.Duration, err error) // may be nil
 
 	mu    sync.Mutex
 	state cursorState
@@ -50,20 +50,19 @@ type Walk struct {
 // delivered events, because the page may hold others when it is read again. An
 // event that has moved to a later page stays listed until it is found there.
 type cursorState struct {
-	Version int            `json:"v"`
-	Query   string         `json:"query"`           // fingerprint
-	Max     time.Time      `json:"max,omitzero"`    // latest creation the pass covers; zero until it begins
-	At      string         `json:"at,omitzero"`     // position of the current page, "" for the first
-	Passed  []api.OpaqueID `json:"passed,omitzero"` // delivered events of that page or a later one
-	Low     time.Time      `json:"low,omitzero"`    // creation of the events that are left, after a restart
-	High    time.Time      `json:"high,omitzero"`   // the same
-	Done    bool           `json:"done,omitzero"`
+	Version int       `json:"v"`
+	Query   string    `json:"query"`            // fingerprint
+	Max     time.Time `json:"max,omitzero"`     // latest creation the pass covers; zero until it begins
+	At      string    `json:"at,omitzero"`      // position of the current page, "" for the first of the slice
+	Passed  hashes    `json:"passed,omitempty"` // delivered events of that page or a later one
+	Rest    rest      `json:"rest,omitzero"`    // what is left to search, after a refused cursor
+	Done    bool      `json:"done,omitzero"`
 
 	// A pass that continues a finished one begins at From, before the end of the
 	// finished one, and skips Tail. Last becomes the Tail of the next pass.
-	From time.Time      `json:"from,omitzero"`
-	Tail []api.OpaqueID `json:"tail,omitzero"`
-	Last []api.OpaqueID `json:"last,omitzero"`
+	From time.Time `json:"from,omitzero"`
+	Tail hashes    `json:"tail,omitempty"`
+	Last hashes    `json:"last,omitempty"`
 }
 
 // tail is the greatest delay with which an event may become visible and still be
@@ -72,7 +71,7 @@ const tail = 2 * time.Minute
 
 const (
 	opWalk       = "events.Walk"
-	stateVersion = 1
+	stateVersion = 2
 )
 
 // Walk starts a pass over the events that q finds, or resumes the one whose
@@ -81,17 +80,19 @@ const (
 //
 // The cursor of a finished Walk starts a pass over the events created since: a
 // program that runs every night saves the cursor and gets each event once, if it
-// becomes visible within two minutes; of more than 10,000 in the last two minutes, some
+// becomes visible within two minutes; of more than 20,000 in the last two minutes, some
 // are delivered again. [Service.Follow] finds later ones as well.
 // With q.CreatedMax or q.ParentEventID a finished Walk has no more events.
 //
 // A pass covers events created before it began by the server's clock, which it
 // gets from a ping if no recent page had it. It waits for the rate limits, and for
-// a Retry-After of up to an hour. If the server rejects its own cursor, the pass
-// starts over and skips the last 10,000 events that this Walk has delivered. After
-// more events, it continues at the creation time it has reached if the server sorts
-// by that; otherwise earlier events are delivered again, like those of an earlier
-// process. An event whose creation is wrong may then be left out.
+// a Retry-After of up to an hour. If the server refuses its own cursor, the rest of the
+// pass is searched in slices of time, so small that each ends before a cursor is
+// refused. No event is left out, in whatever order the server sends them. The events of
+// the search whose cursor was refused are skipped, except for those beyond the last
+// 20,000 and those of an earlier process, which are delivered again. Cursors that are
+// refused even for the events of one second end the loop with an error; a later one
+// continues there.
 //
 // With a ParentEventID and on older servers, searches page by offset. Events that
 // start or stop matching during the pass then shift all others: do not acknowledge
@@ -102,12 +103,11 @@ func (s *Service) Walk(q Query, cursor string, opts ...api.CallOption) *Walk {
 	}
 	w := &Walk{
 		s: s, query: q, opts: append(slices.Clip(opts), api.MaxWait(api.NoLimit)),
-		delivered: newIDs(), ended: newIDs(), keepLast: true,
+		keepLast: true,
 	}
 	w.state, w.err = q.resume(cursor)
-	w.delivered.add(w.state.Passed...)
-	w.delivered.add(w.state.Tail...)
-	w.ended.add(w.state.Last...)
+	w.delivered = newIDs(slices.Concat(w.state.Tail, w.state.Passed))
+	w.ended = newIDs(w.state.Last)
 	return w
 }
 
@@ -127,7 +127,7 @@ func (q Query) resume(cursor string) (cursorState, error) {
 	}
 	var m cursorState
 	b, err := base64.RawURLEncoding.DecodeString(cursor)
-	if err != nil || json.Unmarshal(b, &m) != nil || m.Version != stateVersion {
+	if err != nil || json.Unmarshal(b, &m) != nil || m.Version != stateVersion || m.Rest.check() != nil {
 		return cursorState{}, refuse("must come from Walk.Cursor")
 	}
 	if m.Query != fresh.Query {
@@ -165,9 +165,14 @@ func (w *Walk) Events(ctx context.Context) iter.Seq2[*Event, error] {
 			return
 		}
 		for !w.state.Done {
-			if err := w.pass(ctx, yield); errors.Is(err, errLeft) {
+			err := w.pass(ctx, yield)
+			if errors.Is(err, errLeft) {
 				return
-			} else if err != nil && !w.startOver(err) {
+			}
+			if w.refused(err) {
+				err = w.retreat(ctx, err)
+			}
+			if err != nil {
 				yield(nil, err)
 				return
 			}
@@ -177,19 +182,20 @@ func (w *Walk) Events(ctx context.Context) iter.Seq2[*Event, error] {
 
 var errLeft = errors.New("the loop was stopped")
 
-// pass delivers events from the current position to the end.
+// pass delivers events from the current position to the end of the slice.
 func (w *Walk) pass(ctx context.Context, yield func(*Event, error) bool) error {
 	if err := w.begin(ctx); err != nil {
 		return err
 	}
-	w.requested, w.unseen = w.state.At, slices.Clone(w.state.Passed)
+	w.requested, w.unseen, w.seen = w.state.At, slices.Clone(w.state.Passed), seen{}
 	begun := false
 	for at, err := range w.pages().Read(ctx, w.opts) {
 		if err != nil {
 			return err
 		}
 		for _, e := range at.Page.Events {
-			fresh := w.dedupe(api.OpaqueID(e.ID.Plain()))
+			w.seen.add(e)
+			fresh := w.dedupe(e.ID)
 			w.recordLast(e)
 			if !fresh {
 				continue
@@ -202,7 +208,7 @@ func (w *Walk) pass(ctx context.Context, yield func(*Event, error) bool) error {
 				return errLeft
 			}
 		}
-		w.order.add(at.Page.Events, w.bounded())
+		w.seen.pages++
 		w.advance(at.Page.next)
 	}
 	return nil
@@ -227,16 +233,21 @@ func (w *Walk) begin(ctx context.Context) error {
 	return nil
 }
 
-// bounded returns the query of the pages of this pass.
+// bounded returns the query of the current slice. Whether the bounds of a search include
+// themselves is not published: slices overlap.
 func (w *Walk) bounded() Query {
 	q := w.query
 	if !w.state.Max.IsZero() {
 		q.CreatedMax = w.state.Max
 	}
-	if high := w.state.High; !high.IsZero() && (q.CreatedMax.IsZero() || high.Before(q.CreatedMax)) {
-		q.CreatedMax = high
+	q.CreatedMin = times.Later(q.CreatedMin, w.state.From)
+	low, high := w.state.Rest.slice()
+	if low > 0 {
+		q.CreatedMin = times.Later(q.CreatedMin, time.Unix(low-1, 0).UTC())
 	}
-	q.CreatedMin = times.Later(times.Later(q.CreatedMin, w.state.From), w.state.Low)
+	if high > 0 {
+		q.CreatedMax = times.Earlier(q.CreatedMax, time.Unix(high+1, 0).UTC())
+	}
 	return q
 }
 
@@ -287,119 +298,108 @@ func (w *Walk) dedupe(id api.OpaqueID) bool {
 	if id == "" {
 		return true // an event without an ID is never a duplicate
 	}
-	fresh := w.delivered.add(id)
-	if fresh {
-		if !w.order.lost() && !w.stuck {
-			w.restarts = 0
+	h := hash(id)
+	fresh := w.delivered.add(h)
+	if !fresh {
+		if i := slices.Index(w.unseen, h); i >= 0 { // in Passed already
+			w.unseen = slices.Delete(w.unseen, i, i+1)
+			return false
 		}
-	} else if i := slices.Index(w.unseen, id); i >= 0 { // in Passed already
-		w.unseen = slices.Delete(w.unseen, i, i+1)
-		return false
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.state.Passed = append(w.state.Passed, id)
+	w.state.Passed = append(w.state.Passed, h)
 	return fresh
 }
 
 // recordLast records an event that the next pass would find again.
 func (w *Walk) recordLast(e *Event) {
-	id := api.OpaqueID(e.ID.Plain())
-	if !w.keepLast || id == "" || w.state.Max.IsZero() || e.Created.Before(w.state.Max.Add(-tail)) ||
-		len(w.state.Last) >= remembered || !w.ended.add(id) {
+	if !w.keepLast || e.ID == "" || w.state.Max.IsZero() || e.Created.Before(w.state.Max.Add(-tail)) ||
+		len(w.state.Last) >= remembered || !w.ended.add(hash(e.ID)) {
 		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.state.Last = append(w.state.Last, id)
+	w.state.Last = append(w.state.Last, hash(e.ID))
 }
 
 // nack makes the cursor count the event of the current iteration as not delivered.
 // The Walk must not be used afterwards.
 func (w *Walk) nack(id api.OpaqueID) {
-	id = api.OpaqueID(id.Plain())
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.state.Passed = slices.DeleteFunc(w.state.Passed, func(passed api.OpaqueID) bool { return passed == id })
+	w.state.Passed = slices.DeleteFunc(w.state.Passed, func(passed uint64) bool { return passed == hash(id) })
 }
 
-// advance moves to the page at next, or to the end if next is "".
+// advance moves to the page at next, or, if next is "", to the next slice or to the end.
 func (w *Walk) advance(next string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.state.At, w.state.Passed, w.state.Done = next, slices.Clone(w.unseen), next == ""
+	w.state.At, w.state.Passed = next, slices.Clone(w.unseen)
 	w.requested = next
-}
-
-// startOver restarts at the first page if err rejects the cursor, which the
-// platform may do after a while. It reports whether it did.
-func (w *Walk) startOver(err error) bool {
-	const maxRestarts = 2 // without a delivered event between them
-	if w.requested == "" || strings.HasPrefix(w.requested, offsetPrefix) || w.restarts >= maxRestarts ||
-		!errors.Is(err, api.ErrInvalid) || !call.Final(err) {
-		return false
+	if next == "" {
+		w.refusals = 0
+		w.state.Done = !w.state.Rest.next(w.seen.count)
 	}
-	w.restarts++
-	w.rewind()
-	return true
 }
 
-// rewind makes the pass continue from the first page, without the delivered
-// events. If more were delivered than it remembers, it leaves out those that the
-// order of the events proves to be delivered.
-func (w *Walk) rewind() {
+// refused reports whether err refuses a cursor, which the platform may do after a while.
+func (w *Walk) refused(err error) bool {
+	return errors.Is(err, api.ErrInvalid) && call.Final(err) &&
+		w.requested != "" && !strings.HasPrefix(w.requested, offsetPrefix)
+}
+
+const (
+	quickRefusals = 2 // refused cursors in a row that are followed by a search at once
+	maxRefusals   = 5 // of a slice of one second
+)
+
+// retreat continues after err with a smaller slice. From the third refusal in a row on it
+// waits before. It returns an [unreadableError] if the slice is a single second.
+func (w *Walk) retreat(ctx context.Context, err error) error {
+	if err := w.rewind(err); err != nil {
+		return err
+	}
+	pause := wait.For(max(w.refusals-quickRefusals, 0), 0)
+	if w.onRefusal != nil {
+		w.onRefusal(ctx, w.refusals, pause, err)
+	}
+	return wait.Sleep(ctx, pause)
+}
+
+// rewind makes the pass continue at the first page of a smaller slice. A cursor that was
+// resumed and is refused at once says nothing about the size of the slice.
+func (w *Walk) rewind(err error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.refusals++
 	w.state.At = ""
-	low, high, o := w.state.Low, w.state.High, &w.order
-	switch {
-	case o.count <= remembered:
-		*o = order{}
-		return
-	case o.lost():
-	case !o.unsorted[0]:
-		w.state.Low = times.Later(low, o.low.Add(-tail))
-		o.most = w.state.Low
-	default:
-		if left := o.high.Add(tail); high.IsZero() || left.Before(high) {
-			w.state.High = left
-		}
-		o.least = w.state.High
+	if w.seen.pages == 0 {
+		return nil
 	}
-	w.stuck = w.state.Low.Equal(low) && w.state.High.Equal(high)
-}
-
-// order is the order of the events of a pass, as far as the pages show it.
-type order struct {
-	count       int
-	least, most time.Time // creation of all
-	low, high   time.Time // of the last page
-	unsorted    [2]bool   // not from the oldest to the newest, and not the reverse, by more than tail
-}
-
-// lost reports whether a restart delivers events again: neither order holds, or both do, as
-// of events that were all created within tail.
-func (o *order) lost() bool { return o.count > remembered && o.unsorted[0] == o.unsorted[1] }
-
-// add adds a page of the query. An event outside its range has a wrong date: the log is
-// not sorted by it.
-func (o *order) add(page []*Event, q Query) {
-	from, to := q.CreatedMin.Truncate(time.Second), q.CreatedMax
-	for i, e := range page {
-		at := e.Created.Time
-		if o.count++; o.count == 1 {
-			o.least, o.most = at, at
-		}
-		if i == 0 {
-			o.low, o.high = at, at
-		}
-		wrong := at.IsZero() || at.Before(from) || !to.IsZero() && at.After(to)
-		o.unsorted[0] = o.unsorted[0] || wrong || at.Before(o.most.Add(-tail))
-		o.unsorted[1] = o.unsorted[1] || wrong || at.After(o.least.Add(tail))
-		o.least, o.most = times.Earlier(o.least, at), times.Later(o.most, at)
-		o.low, o.high = times.Earlier(o.low, at), times.Later(o.high, at)
+	q := w.bounded()
+	if w.state.Rest.shrink(w.seen, q.CreatedMin, q.CreatedMax) || w.refusals < maxRefusals {
+		return nil
 	}
+	low, high := w.state.Rest.slice()
+	w.refusals = 0 // a later loop tries it as often
+	return &unreadableError{From: time.Unix(low, 0).UTC(), To: time.Unix(high, 0).UTC(), err: err}
 }
+
+// skip leaves out the current slice.
+func (w *Walk) skip() { w.advance("") }
+
+// unreadableError says that the events of a slice cannot be read to the end.
+type unreadableError struct {
+	From, To time.Time
+	err      error
+}
+
+func (e *unreadableError) Error() string {
+	return fmt.Sprintf("events created at %s cannot be read to the end: %v", e.From.Format(time.DateTime), e.err)
+}
+
+func (e *unreadableError) Unwrap() error { return e.err }
 
 const (
 	maxAge    = 10 * time.Minute // of the latest Date header
@@ -439,42 +439,4 @@ func (s *Service) ping(ctx context.Context, o api.CallOptions) error {
 	}
 	s.clock.Observe(a.Header)
 	return nil
-}
-
-// remembered is the number of event ids in a set. Each takes about 50 bytes.
-const remembered = 10_000
-
-// ids is a set of the last event ids that were added. It keeps hashes of 16 bytes,
-// whatever their length.
-type ids struct {
-	seeds [2]maphash.Seed
-	set   map[[2]uint64]struct{}
-	ring  [][2]uint64
-	next  int // index of the oldest in a full ring
-}
-
-func newIDs() ids {
-	return ids{seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}, set: map[[2]uint64]struct{}{}}
-}
-
-// add reports whether one of the ids was not in the set.
-func (s *ids) add(all ...api.OpaqueID) bool {
-	fresh := false
-	for _, id := range all {
-		plain := id.Plain()
-		key := [2]uint64{maphash.String(s.seeds[0], plain), maphash.String(s.seeds[1], plain)}
-		if _, known := s.set[key]; known {
-			continue
-		}
-		fresh = true
-		s.set[key] = struct{}{}
-		if len(s.ring) < remembered {
-			s.ring = append(s.ring, key)
-			continue
-		}
-		delete(s.set, s.ring[s.next])
-		s.ring[s.next] = key
-		s.next = (s.next + 1) % remembered
-	}
-	return fresh
 }

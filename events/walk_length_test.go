@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"net/http"
 	"runtime"
@@ -11,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -21,161 +23,201 @@ import (
 	"github.com/fastio-go/fastio/internal/table"
 )
 
-// longLog is a log of one event a second, unless second says otherwise. It rejects some
-// searches with a cursor.
+// longLog is a log that lists its events in a fixed order, and refuses some cursors.
 type longLog struct {
-	start    time.Time
-	order    []int // of the events
-	second   func(event int) int
-	rejected func(search int, cursor string) bool
-	wrong    int // index in order of an event with a wrong date
+	start     time.Time
+	events    []logged
+	exclusive bool                         // the bounds of a search do not include themselves
+	refused   func(search, depth int) bool // depth is the page of its search, from 2 on
+
 	searches int
+	sent     int // events of the current search, until its end or a refusal
+	lost     int // the most events of a search that was refused
 }
 
-func newLongLog(n int, order func(all []int)) *longLog {
-	l := &longLog{start: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), wrong: -1}
-	l.rejected = func(int, string) bool { return false }
-	l.second = func(event int) int { return event }
+type logged struct {
+	id     int
+	second int // of the creation, after start
+	seen   int // second in which it becomes visible
+}
+
+// newLongLog returns a log of n events, of which every second has rate.
+func newLongLog(n, rate int, order func(all []logged)) *longLog {
+	l := &longLog{start: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	l.refused = func(int, int) bool { return false }
 	for i := range n {
-		l.order = append(l.order, i)
+		l.events = append(l.events, logged{i, i / rate, i / rate})
 	}
-	order(l.order)
+	order(l.events)
 	return l
 }
 
 func (l *longLog) service() *events.Service {
 	return events.New(stub.Caller(func(_ context.Context, r *api.Request, out any) error {
-		l.searches++
-		if c := r.Query.Get("cursor"); c != "" && l.rejected(l.searches, c) {
-			return &api.Error{Status: http.StatusNotAcceptable, Code: 1605}
+		if r.Op != search {
+			return json.Unmarshal([]byte("{}"), out)
 		}
-		return json.Unmarshal([]byte(l.page(r)), out)
+		l.searches++
+		index, page := 0, 1
+		if c := r.Query.Get("cursor"); c == "" {
+			l.sent = 0
+		} else if _, err := fmt.Sscanf(c, "%d.%d", &index, &page); err != nil {
+			return err
+		} else if l.refused(l.searches, page) {
+			l.lost = max(l.lost, l.sent)
+			return &api.Error{Status: http.StatusNotAcceptable, Code: 190000}
+		}
+		return json.Unmarshal([]byte(l.page(r, index, page)), out)
 	}), nil)
 }
 
 // query covers the log.
 func (l *longLog) query() events.Query {
-	end := l.start.Add(time.Duration(len(l.order)) * time.Second)
+	last := slices.MaxFunc(l.events, func(a, b logged) int { return a.second - b.second })
+	end := l.start.Add(time.Duration(last.second+1) * time.Second)
 	return events.Query{Profile: api.Workspace("1234567890123456789"), CreatedMax: end}
 }
 
-// page returns the response to a search; the cursor is the number of events before it.
-func (l *longLog) page(r *api.Request) string {
-	bound := func(name string) time.Duration {
+// page returns the response to a search, from the event at an index on.
+func (l *longLog) page(r *api.Request, index, page int) string {
+	now := int(time.Since(l.start) / time.Second)
+	bound := func(name string, unset int) int {
 		at, err := time.Parse(time.DateTime, r.Query.Get(name))
 		if err != nil {
-			return 0
+			return unset
 		}
-		return at.Sub(l.start)
+		return int(at.Sub(l.start) / time.Second)
 	}
-	from, to := bound("created-min"), bound("created-max")
-	at, _ := strconv.Atoi(r.Query.Get("cursor"))
+	from, to := bound("created-min", math.MinInt), bound("created-max", math.MaxInt)
+	if l.exclusive {
+		from, to = from+1, to-1
+	}
 	var b strings.Builder
 	b.WriteString(`{"events":[`)
-	for n := 0; n < 250 && at < len(l.order); at++ {
-		if s := time.Duration(l.second(l.order[at])) * time.Second; s < from || s > to {
+	n, more := 0, false
+	for ; index < len(l.events); index++ {
+		e := l.events[index]
+		if e.second < from || e.second > to || e.seen > now {
 			continue
+		}
+		if more = n == 250; more {
+			break
 		}
 		if n++; n > 1 {
 			b.WriteByte(',')
 		}
-		created := l.start.Add(time.Duration(l.second(l.order[at])) * time.Second).Format(time.DateTime)
-		if at == l.wrong {
-			created = "2000-01-01 00:00:00"
-		}
-		fmt.Fprintf(&b, `{"event_id":"e%d","created":%q}`, l.order[at], created)
+		created := l.start.Add(time.Duration(e.second) * time.Second).Format(time.DateTime)
+		fmt.Fprintf(&b, `{"event_id":"e%d","created":%q}`, e.id, created)
 	}
-	fmt.Fprintf(&b, `],"pagination":{"has_more":%t,"next_cursor":"%d"}}`, at < len(l.order), at)
+	l.sent += n
+	fmt.Fprintf(&b, `],"pagination":{"has_more":%t,"next_cursor":"%d.%d"}}`, more, index, page+1)
 	return b.String()
 }
 
-func oldestFirst([]int)     {}
-func newestFirst(all []int) { slices.Reverse(all) }
-func shuffledLog(all []int) {
-	rand.New(rand.NewPCG(1, 1)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-}
-
-// A walk over a log of any length remembers a limited number of events. After a
-// rejected cursor it misses none, and in a sorted log it delivers each once.
-func TestWalkOverALongLog(t *testing.T) {
-	t.Parallel()
-	const n = 60_000
-	type row struct {
-		order func([]int)
-		again int // events delivered again, at most
-		wrong int // index of an event with a wrong date; -1 means none
-	}
-	const last = (119-30)*250 - 1 // before the second rejected cursor
-	table.Each(t, map[string]row{
-		"oldest first": {oldestFirst, 0, -1}, "newest first": {newestFirst, 0, -1}, "in no order": {shuffledLog, n, -1},
-		"with a wrong date": {newestFirst, n, last},
-	}, func(t *testing.T, test row) {
-		l := newLongLog(n, test.order)
-		l.wrong = test.wrong
-		l.rejected = func(search int, _ string) bool { return search == 30 || search == 120 || search == 121 }
-		times, total := make([]int8, n), 0
-		for e, err := range l.service().Walk(l.query(), "").Events(t.Context()) {
-			if err != nil {
-				t.Fatal(err)
+var logOrders = map[string]func(all []logged){
+	"oldest first": func([]logged) {},
+	"newest first": slices.Reverse[[]logged],
+	"in no order": func(all []logged) {
+		rand.New(rand.NewPCG(1, 1)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	},
+	"one shard after the other": func(all []logged) {
+		slices.SortStableFunc(all, func(a, b logged) int { return a.id%2 - b.id%2 })
+	},
+	"the second half first": func(all []logged) {
+		slices.SortStableFunc(all, func(a, b logged) int { return 2*b.id/len(all) - 2*a.id/len(all) })
+	},
+	"as inserted, some late": func(all []logged) {
+		const late = 600
+		inserted := func(e logged) int {
+			if e.id%97 == 0 {
+				return e.second + late
 			}
-			i, _ := strconv.Atoi(string(e.ID[1:]))
-			times[i]++
-			total++
+			return e.second
 		}
-		if i := slices.Index(times, 0); i >= 0 {
-			t.Errorf("event %d was missed", i)
-		}
-		if total-n > test.again {
-			t.Errorf("%d events were delivered again", total-n)
-		}
-	})
+		slices.SortStableFunc(all, func(a, b logged) int { return inserted(a) - inserted(b) })
+	},
 }
 
-func TestLongWalkEndsIfCursorsAreRejectedAgainAndAgain(t *testing.T) {
-	t.Parallel()
-	l := newLongLog(60_000, shuffledLog)
-	l.rejected = func(search int, _ string) bool { return search%100 == 0 }
-	if err := stub.Last(l.service().Walk(l.query(), "").Events(t.Context())); !errors.Is(err, api.ErrInvalid) ||
-		l.searches > 400 {
-		t.Errorf("got %v after %d searches", err, l.searches)
+// afterRefusals are the cursors that a log refuses.
+func afterRefusals(pages int) map[string]func(search, depth int) bool {
+	random := rand.New(rand.NewPCG(2, uint64(pages)))
+	once := 2 + random.IntN(max(pages-1, 1))
+	return map[string]func(search, depth int) bool{
+		"the first":       func(search, _ int) bool { return search == 2 },
+		"one":             func(search, _ int) bool { return search == once },
+		"three in a row":  func(search, _ int) bool { return search >= once && search < once+3 },
+		"one in ten":      func(int, int) bool { return random.IntN(10) == 0 },
+		"those after 40":  func(_, depth int) bool { return depth > 40 },
+		"those after one": func(int, int) bool { return true },
 	}
 }
 
-// Of more events than a walk remembers within two minutes, in a log of any order, none is
-// missed, and a cursor that is always rejected ends the walk.
-func TestWalkOverManyEventsOfTheSameTime(t *testing.T) {
+// Whatever the order of a log, its length and the cursors that the server refuses, a walk
+// ends and misses no event. It delivers again no more than the events of one search whose
+// cursor was refused.
+func TestWalkMissesNothingAfterRefusedCursors(t *testing.T) {
 	t.Parallel()
-	const n, burst = 20_000, 15_000
-	type row struct {
-		order    func([]int)
-		second   func(event int) int
-		rejected func(search int, cursor string) bool
-		ends     bool
-	}
-	once := func(search int, _ string) bool { return search == 50 }
-	always := func(_ int, cursor string) bool { return cursor == "14250" }
-	table.Each(t, map[string]row{
-		"at the end of a log, newest first": {newestFirst, func(i int) int {
-			return max(i-(n-burst), 0)/150 + min(i, n-burst)
-		}, once, false},
-		"and a cursor that is never accepted": {oldestFirst, func(int) int { return 5 }, always, true},
-		"after others in order":               {oldestFirst, func(i int) int { return min(i, 3000) }, always, false},
-	}, func(t *testing.T, test row) {
-		l := newLongLog(n, test.order)
-		l.second, l.rejected = test.second, test.rejected
-		seen, total := map[api.OpaqueID]bool{}, 0
-		var last error
-		for e, err := range l.service().Walk(l.query(), "").Events(t.Context()) {
-			if last = err; err == nil {
-				seen[e.ID] = true
-				total++
-			}
-			if total > 5*n {
-				t.Fatalf("%d events were delivered", total)
+	sizes := []int{1_000, table.Rounds(15_000, 50_000)}
+	for name, order := range logOrders {
+		for _, n := range sizes {
+			for refusals, refused := range afterRefusals(n / 250) {
+				for _, exclusive := range []bool{false, true} {
+					name := fmt.Sprintf("%d events %s/%s refused/exclusive %t", n, name, refusals, exclusive)
+					t.Run(name, func(t *testing.T) {
+						t.Parallel()
+						synctest.Test(t, func(t *testing.T) {
+							l := newLongLog(n, 7, order)
+							l.refused, l.exclusive = refused, exclusive
+							time.Sleep(time.Until(l.query().CreatedMax) + time.Hour)
+							l.walkAll(t)
+						})
+					})
+				}
 			}
 		}
-		if test.ends != errors.Is(last, api.ErrInvalid) || last == nil && len(seen) != n {
-			t.Errorf("%d of %d events, %v", len(seen), n, last)
+	}
+}
+
+// walkAll walks over the log and checks that no event is missing.
+func (l *longLog) walkAll(t *testing.T) {
+	t.Helper()
+	times, total := make([]int8, len(l.events)), 0
+	for e, err := range l.service().Walk(l.query(), "").Events(t.Context()) {
+		if err != nil {
+			t.Fatalf("after %d searches: %v", l.searches, err)
+		}
+		i, _ := strconv.Atoi(string(e.ID[1:]))
+		times[i]++
+		total++
+	}
+	if i := slices.Index(times, 0); i >= 0 {
+		t.Errorf("event %d was missed", i)
+	}
+	if again := total - len(times); again > l.lost {
+		t.Errorf("%d events were delivered again; the longest refused search had %d", again, l.lost)
+	}
+	if most := 100 + len(times)/20; l.searches > most {
+		t.Errorf("%d searches, want at most %d", l.searches, most)
+	}
+}
+
+// Cursors that are refused for the events of one second end a walk with an error, and the
+// walk can be continued when they are accepted.
+func TestWalkEndsIfTheEventsOfASecondCannotBeRead(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := newLongLog(3_000, 600, logOrders["newest first"])
+		time.Sleep(time.Until(l.query().CreatedMax) + time.Hour)
+		l.refused = func(int, int) bool { return true }
+		w := l.service().Walk(l.query(), "")
+		got, err := stub.All(w.Events(t.Context()))
+		if !errors.Is(err, api.ErrInvalid) || l.searches > 50 {
+			t.Errorf("got %v after %d searches", err, l.searches)
+		}
+		l.refused = func(int, int) bool { return false }
+		rest, err := stub.All(w.Events(t.Context()))
+		if err != nil || len(got)+len(rest) != len(l.events) {
+			t.Errorf("%d and %d of %d events, %v", len(got), len(rest), len(l.events), err)
 		}
 	})
 }
@@ -189,7 +231,7 @@ func TestMemoryOfALongWalk(t *testing.T) { //nolint:paralleltest // it measures 
 		return int64(m.HeapAlloc)
 	}
 	n := table.Rounds(200_000, 944_724)
-	l := newLongLog(n, newestFirst)
+	l := newLongLog(n, 1, logOrders["newest first"])
 	s := l.service()
 	before, most, got := live(), int64(0), 0
 	for _, err := range s.Walk(l.query(), "").Events(t.Context()) {

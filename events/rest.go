@@ -1,0 +1,192 @@
+package events
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"time"
+
+	"github.com/fastio-go/fastio/api"
+)
+
+// rest is the part of a pass that is not yet searched, after a refused cursor: it is
+// searched in slices of creation time. A slice that has ended is complete, whatever the
+// order of its pages. The zero rest is all of the pass, in one slice. Times are Unix
+// seconds.
+type rest struct {
+	Low   int64 `json:"low,omitzero"`   // the first second; 0 for the start of the pass
+	High  int64 `json:"high,omitzero"`  // the last second; 0 for the end of the pass
+	Older int64 `json:"older,omitzero"` // the last second of a part that is searched after this one; 0 for none
+	Up    bool  `json:"up,omitzero"`    // slices follow each other from Low to High, and not from High to Low
+	Width int64 `json:"width,omitzero"` // seconds of the current slice; 0 for all of the rest
+	Fit   int   `json:"fit,omitzero"`   // events that a slice may have, as far as known
+}
+
+// slice returns the first and the last second of the current slice; 0 is that of the pass.
+func (r *rest) slice() (low, high int64) {
+	switch {
+	case r.Width == 0:
+		return r.Low, r.High
+	case r.Up:
+		return r.Low, r.Low + r.Width - 1
+	default:
+		return r.High - r.Width + 1, r.High
+	}
+}
+
+// shrink makes the current slice smaller, at most half as large. It reports whether that
+// is possible. The pass lasts from its time from, which may be zero, to its time to.
+//
+// Of the first slices, what the pages have shown decides about the side on which they
+// begin, and their width: most of the events that are found again are then still
+// remembered. It does not decide what is searched.
+func (r *rest) shrink(s seen, from, to time.Time) bool {
+	if r.High == 0 {
+		r.Low, r.High = max(unix(from), 0), unix(to)
+	}
+	first := r.Width == 0
+	if first && s.least > r.Low && s.least < r.High {
+		if r.Up = s.last > s.first; r.Up && r.Low == 0 {
+			r.Older, r.Low = s.least-1, s.least
+		}
+	}
+	low, high := r.slice()
+	largest := (high - low + 1) / 2
+	if largest < 1 {
+		return false
+	}
+	r.Width, r.Fit = largest, s.count
+	switch {
+	case first && r.Up:
+		r.Width = min(max((s.most-low)/2, 1), largest)
+	case first && s.least > 0:
+		r.Width = min(max((high-s.least)/2, 1), largest)
+	}
+	return true
+}
+
+// next moves on from a slice that has ended after count events. It reports whether there
+// is another one. Slices become larger while they have few events.
+func (r *rest) next(count int) bool {
+	if r.Width == 0 {
+		older := r.Older
+		*r = rest{High: older, Fit: r.Fit}
+		return older > 0
+	}
+	if r.Up {
+		r.Low += r.Width
+	} else {
+		r.High -= r.Width
+	}
+	if 4*count <= r.Fit {
+		r.Width *= 2
+	}
+	r.Fit += r.Fit/8 + 1
+	if r.Width > r.High-r.Low {
+		r.Width = 0
+	}
+	return true
+}
+
+var errRest = errors.New("invalid rest of a pass")
+
+// check returns an error for what no pass can have left.
+func (r *rest) check() error {
+	const latest = 1 << 40
+	low, high := r.slice()
+	if *r != (rest{}) && (low < 0 || high < low || high > latest || r.Older < 0 || r.Older > latest ||
+		r.Width < 0 || r.Width > r.High-r.Low+1 || r.Fit < 0) {
+		return errRest
+	}
+	return nil
+}
+
+// seen is what the pages of a slice have shown. Times are Unix seconds.
+type seen struct {
+	pages, count             int
+	first, last, least, most int64 // creation of events
+}
+
+func (s *seen) add(e *Event) {
+	at := unix(e.Created.Time)
+	if s.count++; s.count == 1 {
+		s.first, s.least, s.most = at, at, at
+	}
+	s.last, s.least, s.most = at, min(s.least, at), max(s.most, at)
+}
+
+// unix returns t in Unix seconds, 0 for the zero time.
+func unix(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.Unix()
+}
+
+// hash returns the FNV-1a hash of an event ID, which is the same for all its spellings and
+// in all processes.
+func hash(id api.OpaqueID) uint64 {
+	h := uint64(14695981039346656037)
+	for _, c := range []byte(id.Plain()) {
+		h = (h ^ uint64(c)) * 1099511628211
+	}
+	return h
+}
+
+// hashes are those of event IDs. As JSON they are base64.
+type hashes []uint64
+
+func (h hashes) MarshalText() ([]byte, error) {
+	b := make([]byte, 0, 8*len(h))
+	for _, one := range h {
+		b = binary.LittleEndian.AppendUint64(b, one)
+	}
+	return base64.RawStdEncoding.AppendEncode(nil, b), nil
+}
+
+func (h *hashes) UnmarshalText(text []byte) error {
+	b, err := base64.RawStdEncoding.AppendDecode(nil, text)
+	if err != nil || len(b)%8 != 0 {
+		return errors.Join(err, errHashes)
+	}
+	for *h = nil; len(b) > 0; b = b[8:] {
+		*h = append(*h, binary.LittleEndian.Uint64(b))
+	}
+	return nil
+}
+
+var errHashes = errors.New("invalid hashes of event IDs")
+
+// remembered is the number of events in a set. Each takes about 30 bytes.
+const remembered = 20_000
+
+// ids is a set of the last events that were added, by the hashes of their IDs.
+type ids struct {
+	set  map[uint64]struct{}
+	ring hashes
+	next int // index of the oldest in a full ring
+}
+
+func newIDs(all hashes) ids {
+	s := ids{set: map[uint64]struct{}{}}
+	for _, id := range all {
+		s.add(id)
+	}
+	return s
+}
+
+// add reports whether id was not in the set.
+func (s *ids) add(id uint64) bool {
+	if _, known := s.set[id]; known {
+		return false
+	}
+	s.set[id] = struct{}{}
+	if len(s.ring) < remembered {
+		s.ring = append(s.ring, id)
+		return true
+	}
+	delete(s.set, s.ring[s.next])
+	s.ring[s.next] = id
+	s.next = (s.next + 1) % remembered
+	return true
+}
