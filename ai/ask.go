@@ -1,6 +1,7 @@
 package ai
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -205,6 +206,9 @@ func (s *Service) cancel(ctx context.Context, scope api.Profile, thread, turn ap
 		return t, nil
 	}
 	if e, ok := errors.AsType[*TurnError](err); ok && e.Turn != nil {
+		if waiting, ok := errors.AsType[*TurnError](why); ok {
+			why = cmp.Or(waiting.Err, why)
+		}
 		return nil, &TurnError{Op: "ai.Ask", ThreadID: thread, TurnID: turn, Turn: e.Turn, Err: why}
 	}
 	return nil, why

@@ -341,10 +341,10 @@ func keyed(ctx context.Context, c api.Client, r *api.Request, key string, opts [
 		}
 		pause := conflict.Longest(attempt)
 		if at, ok := ctx.Deadline(); ok && time.Until(at) < pause { // the pause would exceed the deadline
-			return nil, &SendError{key, joined(context.DeadlineExceeded, err)}
+			return nil, &SendError{key, call.Failed(r.Op, "", joined(context.DeadlineExceeded, err))}
 		}
 		if ended := wait.Sleep(ctx, pause); ended != nil {
-			return nil, &SendError{key, joined(ended, err)}
+			return nil, &SendError{key, call.Failed(r.Op, "", joined(ended, err))}
 		}
 	}
 }
@@ -359,5 +359,7 @@ func joined(err, last error) error {
 
 type endedError struct{ err, last error }
 
-func (e *endedError) Error() string   { return e.err.Error() + " (after " + e.last.Error() + ")" }
+func (e *endedError) Error() string {
+	return e.err.Error() + " (after " + strings.TrimPrefix(e.last.Error(), "fastio: ") + ")"
+}
 func (e *endedError) Unwrap() []error { return []error{e.err, e.last} }

@@ -27,7 +27,7 @@ type TurnError struct {
 func (e *TurnError) Error() string {
 	s := "fastio: " + e.Op + ": "
 	if e.Err != nil {
-		return s + "waiting for the turn: " + e.Err.Error()
+		return s + "waiting for the turn: " + call.Within(e.Op, e.Err)
 	}
 	s += "the turn ended as " + string(e.Turn.Status)
 	if e.Turn.Failure != nil && e.Turn.Failure.Message != "" {

@@ -64,7 +64,7 @@ func (e *DirError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "fastio: %d entries have failed", len(e.Entries))
 	for _, entry := range e.Entries[:min(len(e.Entries), shown)] {
-		fmt.Fprintf(&b, "; %q: %v", entry.Path, entry.Err)
+		fmt.Fprintf(&b, "; %q: %s", entry.Path, strings.TrimPrefix(entry.Err.Error(), "fastio: "))
 	}
 	return b.String()
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"slices"
 	"strconv"
@@ -132,11 +131,11 @@ func (s *Service) Follow(
 	}
 	for _, one := range all {
 		if err := one.load(ctx); err != nil {
-			return fmt.Errorf("fastio: %s: %w", opFollow, err)
+			return call.Failed(opFollow, "", err)
 		}
 	}
 	if err = f.run(ctx, all); err != nil {
-		err = fmt.Errorf("fastio: %s: %w", opFollow, err)
+		err = call.Failed(opFollow, "", err)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTimeout)
 	defer cancel()

@@ -82,7 +82,7 @@ func (s *Service) DownloadFile(
 	if err != nil {
 		return Received{}, err
 	}
-	got.Path, got.Bytes, err = download.Save(ctx, path, d, got.Name, orAll(o).OnProgress)
+	got.Path, got.Bytes, err = download.Save(ctx, "fileshares.DownloadFile", path, d, got.Name, orAll(o).OnProgress)
 	if err != nil {
 		return Received{}, err
 	}

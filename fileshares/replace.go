@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/storage"
 	"github.com/fastio-go/fastio/uploads"
 )
@@ -72,12 +73,12 @@ func (s *Service) ReplaceFile(
 ) (*storage.Node, error) {
 	file, err := os.Open(path) //nolint:gosec // the path is the caller's
 	if err != nil {
-		return nil, err
+		return nil, call.Failed(opReplace, "", err)
 	}
 	defer func() { _ = file.Close() }()
 	info, err := file.Stat()
 	if err != nil {
-		return nil, err
+		return nil, call.Failed(opReplace, "", err)
 	}
 	r.Content, r.Size = file, info.Size()
 	return s.Replace(ctx, id, r, opts...)

@@ -14,6 +14,7 @@ import (
 	"unicode"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/transport"
 )
 
@@ -129,7 +130,7 @@ func login(ctx context.Context, c Config, m machine) (*Grant, error) {
 	if !headless || !another {
 		var err error
 		if ln, err = m.listen(ctx, c.RedirectPort); err != nil && (!another || ctx.Err() != nil) {
-			return nil, fmt.Errorf("fastio: %s: %w", op, err)
+			return nil, call.Failed(op, "", err)
 		}
 	}
 	s, err := newSignIn(ctx, c, op, ln)
@@ -238,7 +239,7 @@ func (s *signIn) tryStore(ctx context.Context) error {
 	})
 }
 
-func (s *signIn) fail(err error) error { return fmt.Errorf("fastio: %s: %w", s.op, err) }
+func (s *signIn) fail(err error) error { return call.Failed(s.op, "", err) }
 
 // identified makes a request with the client id. A stored client that the server
 // does not know is registered again, once.
@@ -541,7 +542,7 @@ func readPasted(op, pasted string, want expected) (api.Secret, error) {
 	a, genuine := want.read(query)
 	switch {
 	case a.foreign != nil && genuine:
-		return api.Secret{}, fmt.Errorf("fastio: %s: the code is from another server: %w", op, a.foreign)
+		return api.Secret{}, call.Failed(op, "the code is from another server", a.foreign)
 	case !genuine && !a.stateless:
 		return api.Secret{}, &api.InputError{Op: op, Field: "code", Rule: "must be the code of this sign-in"}
 	case a.refusal != nil:

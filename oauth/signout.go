@@ -3,12 +3,12 @@ package oauth
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"time"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
 )
 
 // SignOut ends the access of this program for the profile of c: it revokes the refresh
@@ -63,7 +63,7 @@ func (c *Config) end(ctx context.Context, op string, request ending) error {
 	if err == nil || locked {
 		return err
 	}
-	err = fmt.Errorf("fastio: %s: the token was not removed from the store: %w", op, errors.Join(err, ctx.Err()))
+	err = call.Failed(op, "the token was not removed from the store", errors.Join(err, ctx.Err()))
 	b, loadErr := c.Store.Load(ctx, c.profile())
 	if loadErr != nil {
 		return err

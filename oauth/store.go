@@ -27,6 +27,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/durable"
 )
 
@@ -274,7 +275,7 @@ func UserStore(program string) FileStore {
 	}
 	dir, err := os.UserConfigDir()
 	if err != nil {
-		return FileStore{Keys: noKeys{err: fmt.Errorf("fastio: %s: %w", op, err)}}
+		return FileStore{Keys: noKeys{err: call.Failed(op, "", err)}}
 	}
 	dir = filepath.Join(dir, program)
 	return FileStore{Path: filepath.Join(dir, "tokens"), Keys: KeyFile(filepath.Join(dir, "key"))}

@@ -30,6 +30,7 @@ import (
 	"github.com/fastio-go/fastio/activity"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/events"
+	"github.com/fastio-go/fastio/internal/call"
 )
 
 // Service creates tokens and opens subscriptions. Get one from the Realtime field
@@ -98,7 +99,8 @@ type RefusedError struct {
 
 // Error names the profile and the refusal.
 func (e *RefusedError) Error() string {
-	return fmt.Sprintf("fastio: %s: the platform refuses the changes of %s: %v", opSubscribe, e.Profile, e.Err)
+	why := call.Within(opSubscribe, e.Err)
+	return fmt.Sprintf("fastio: %s: the platform refuses the changes of %s: %s", opSubscribe, e.Profile, why)
 }
 
 // Unwrap returns the refusal.

@@ -82,11 +82,11 @@ func (s *Service) DownloadDir(
 		d.rules.Clean = d.clean
 	}
 	if err := os.MkdirAll(local, 0o750); err != nil {
-		return nil, err
+		return nil, call.Failed(opDownloadDir, "", err)
 	}
 	var err error
 	if d.local, err = os.OpenRoot(local); err != nil {
-		return nil, err
+		return nil, call.Failed(opDownloadDir, "", err)
 	}
 	defer func() { _ = d.local.Close() }()
 	d.Transfer = dirs.Transfer{BytesPerSecond: d.o.BytesPerSecond, OnProgress: d.o.OnProgress, OnEntry: d.o.OnEntry}

@@ -184,7 +184,7 @@ func (s *Service) DownloadFile(
 	if err != nil {
 		return Received{}, err
 	}
-	got.Path, got.Bytes, err = download.Save(ctx, path, d, got.Name, orAll(o).OnProgress)
+	got.Path, got.Bytes, err = download.Save(ctx, "storage.DownloadFile", path, d, got.Name, orAll(o).OnProgress)
 	if err != nil {
 		return Received{}, err
 	}

@@ -22,7 +22,7 @@ type ManyError struct {
 func (e *ManyError) Error() string {
 	s := fmt.Sprintf("fastio: storage.Many: %d nodes failed, %d were skipped", len(e.Failed), len(e.Skipped))
 	for _, err := range e.Unwrap() {
-		return s + ": " + err.Error()
+		return s + ": " + call.Within("storage.Many", err)
 	}
 	return s
 }

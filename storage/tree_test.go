@@ -138,7 +138,7 @@ func TestMany(t *testing.T) {
 	for i := range ids {
 		ids[i] = api.OpaqueID(fmt.Sprintf("2node%d", i))
 	}
-	gone := &api.Error{Status: 404}
+	gone := &api.Error{Op: "storage.Delete", Status: 404}
 	for name, tc := range map[string]struct {
 		err             error // of 2node4
 		failed, skipped int
@@ -178,7 +178,8 @@ func TestMany(t *testing.T) {
 				return nil
 			})
 			e, refused := errors.AsType[*storage.ManyError](err)
-			if errors.Is(tc.err, gone) && err.Error() != "fastio: storage.Many: 1 nodes failed, 0 were skipped: "+gone.Error() {
+			if errors.Is(tc.err, gone) && err.Error() !=
+				"fastio: storage.Many: 1 nodes failed, 0 were skipped: storage.Delete: Not Found (status 404)" {
 				t.Errorf("got %v", err)
 			}
 			if refused != (tc.failed+tc.skipped > 0) || most != 4 {

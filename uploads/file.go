@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -59,9 +58,9 @@ func (e *Error) Error() string {
 	switch {
 	case e.Err != nil && e.Upload.Status != "":
 		return text + "whether the file was stored is not known, the upload was last " + string(e.Upload.Status) + ": " +
-			e.Err.Error()
+			call.Within(e.Op, e.Err)
 	case e.Err != nil:
-		return text + "whether the file was stored is not known: " + e.Err.Error()
+		return text + "whether the file was stored is not known: " + call.Within(e.Op, e.Err)
 	case e.Upload.StatusMessage != "":
 		return text + "the upload ended as " + string(e.Upload.Status) + ": " + e.Upload.StatusMessage
 	}
@@ -121,12 +120,12 @@ func (s *Service) FromPath(
 ) (*storage.Node, error) {
 	local, err := os.Open(path) //nolint:gosec // the path is the caller's
 	if err != nil {
-		return nil, err
+		return nil, call.Failed(opFile, "", err)
 	}
 	defer func() { _ = local.Close() }()
 	info, err := local.Stat()
 	if err != nil {
-		return nil, err
+		return nil, call.Failed(opFile, "", err)
 	}
 	return s.File(ctx, t, filepath.Base(path), local, info.Size(), o, opts...)
 }
@@ -161,7 +160,7 @@ func (s *Service) FromReader(
 	head, err := wait.Call(ctx, func() ([]byte, error) { return io.ReadAll(io.LimitReader(in, MaxSingle+1)) })
 	if err != nil {
 		go func() { _ = in.Close() }() // it may block like Read
-		return nil, fmt.Errorf("fastio: %s: reading the content: %w", opFile, err)
+		return nil, call.Failed(opFile, "reading the content", err)
 	}
 	f := s.newFile(bytes.NewReader(head), o, opts)
 	f.Target, f.Name, f.Size = t, name, int64(len(head))

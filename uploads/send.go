@@ -3,7 +3,6 @@ package uploads
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"strconv"
 	"sync"
@@ -324,7 +323,7 @@ func (f *file) read(ctx context.Context, p []byte, at int64) error {
 	case err == nil, errors.Is(err, io.EOF):
 		err = ErrChanged
 	}
-	return fmt.Errorf("fastio: %s: reading the content: %w", opFile, err)
+	return call.Failed(opFile, "reading the content", err)
 }
 
 // verify returns an error if the content is longer than the upload, or has changed.
@@ -335,7 +334,7 @@ func (f *file) verify(ctx context.Context) error {
 		return n == 0 && f.unchanged(), nil
 	})
 	if err == nil && !same {
-		return fmt.Errorf("fastio: %s: %w", opFile, ErrChanged)
+		return call.Failed(opFile, "", ErrChanged)
 	}
 	return err
 }

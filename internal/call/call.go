@@ -145,8 +145,41 @@ func Found[T any](op, name string, record *T) (*T, error) {
 	return record, nil
 }
 
+// prefix begins the text of an error of the SDK, before the name of the operation.
+const prefix = "fastio: "
+
+// Failed returns err with the name of the operation and, unless doing is empty, what it
+// was doing. An error that names an operation already keeps that name alone.
+func Failed(op, doing string, err error) error {
+	if doing == "" && strings.HasPrefix(err.Error(), prefix) {
+		return err
+	}
+	return &failedError{op, doing, err}
+}
+
+type failedError struct {
+	op, doing string
+	err       error
+}
+
+func (e *failedError) Error() string {
+	text := prefix + e.op + ": "
+	if e.doing != "" {
+		text += e.doing + ": "
+	}
+	return text + Within(e.op, e.err)
+}
+
+func (e *failedError) Unwrap() error { return e.err }
+
+// Within returns the text of err for use in that of another error of the operation,
+// whose own text begins with its name.
+func Within(op string, err error) string {
+	return strings.TrimPrefix(strings.TrimPrefix(err.Error(), prefix), op+": ")
+}
+
 func missing(op, name string) error {
-	return errors.New("fastio: " + op + ": the response holds no " + name)
+	return errors.New(prefix + op + ": the response holds no " + name)
 }
 
 // Partial decodes the 404 of a call for several records none of which was found.

@@ -479,7 +479,7 @@ func TestProgress(t *testing.T) {
 
 func save(t *testing.T, s *server, path, name string) (string, error) {
 	t.Helper()
-	saved, n, err := download.Save(t.Context(), path, open(t, s, reading(), download.Options{}), name, nil)
+	saved, n, err := download.Save(t.Context(), "things.Save", path, open(t, s, reading(), download.Options{}), name, nil)
 	if err == nil && n != int64(len(s.content)) {
 		t.Errorf("%d bytes were reported", n)
 	}
@@ -539,7 +539,7 @@ func TestSaveCloses(t *testing.T) {
 			t.Fatal(err)
 		}
 		body := &closing{Reader: strings.NewReader(content)}
-		_, _, err := download.Save(t.Context(), path, &api.Download{ReadCloser: body}, "theirs.txt", nil)
+		_, _, err := download.Save(t.Context(), "things.Save", path, &api.Download{ReadCloser: body}, "theirs.txt", nil)
 		if err == nil || !body.closed {
 			t.Errorf("%s: %v, closed %t", name, err, body.closed)
 		}

@@ -13,6 +13,7 @@ import (
 	"unicode"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/durable"
 )
 
@@ -54,21 +55,21 @@ func (t *reporter) Write(p []byte) (int, error) {
 // in a separator, the file is called name in that directory, made safe by
 // [Name], and must not exist: the name is the server's choice. A file at any
 // other path is replaced. Save is atomic: it writes the whole file or none. It
-// returns the path of the file and its size in bytes.
+// returns the path of the file and its size in bytes. Errors name the operation.
 func Save(
-	ctx context.Context, path string, d *api.Download, name string, report func(context.Context, api.Progress),
+	ctx context.Context, op, path string, d *api.Download, name string, report func(context.Context, api.Progress),
 ) (saved string, n int64, err error) {
 	defer func() { _ = d.Close() }() // if nothing was read
 	path, err = target(path, name)
 	if err != nil {
-		return "", 0, err
+		return "", 0, call.Failed(op, "", err)
 	}
 	err = durable.Write(path, func(w io.Writer) error {
 		n, err = Copy(ctx, w, d, report)
 		return err
 	})
 	if err != nil {
-		return "", 0, err
+		return "", 0, call.Failed(op, "", err)
 	}
 	return path, n, nil
 }
@@ -81,7 +82,7 @@ func target(path, name string) (string, error) {
 	}
 	path = filepath.Join(path, Name(name))
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("fastio: %s is not replaced, for the server chose the name: %w", path, fs.ErrExist)
+		return "", fmt.Errorf("%s is not replaced, for the server chose the name: %w", path, fs.ErrExist)
 	}
 	return path, nil
 }

@@ -218,4 +218,4 @@ func (s *stream) Close() error {
 	return s.body.Close()
 }
 
-func (s *stream) named(err error) error { return fmt.Errorf("fastio: %s: %w", s.request.Op, err) }
+func (s *stream) named(err error) error { return call.Failed(s.request.Op, "", err) }

@@ -26,9 +26,9 @@ type callError struct {
 }
 
 func (e *callError) Error() string {
-	s := "fastio: " + e.op + ": " + strings.TrimPrefix(e.err.Error(), "fastio: ")
+	s := "fastio: " + e.op + ": " + envelope.Within(e.op, e.err)
 	if e.last != nil {
-		s += " (after " + strings.TrimPrefix(e.last.Error(), "fastio: "+e.op+": ") + ")"
+		s += " (after " + envelope.Within(e.op, e.last) + ")"
 	}
 	return s
 }
