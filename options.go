@@ -152,7 +152,9 @@ func WithTokenSource(source api.TokenSource) Option {
 //
 // Only of an [http.Transport] is it known whether bytes of a request were sent. After an
 // error of any other [http.RoundTripper] a write that is not idempotent is not retried,
-// not even if no connection was made.
+// not even if no connection was made. A read whose kept connections turn out to be dead
+// has its last attempt on a new one; through any other RoundTripper it fails if all its
+// attempts use dead ones.
 //
 // Without this option a Client has connections of its own, kept for 90 seconds.
 func WithHTTPClient(client *http.Client) Option {

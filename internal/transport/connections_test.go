@@ -304,30 +304,47 @@ func record1(c net.Conn, last *string) {
 }
 
 // A pool of connections that the server has closed costs a call no more than its
-// attempts: the last one does not try another of them.
+// attempts: the last one does not try another of them. That is so for transports of
+// net/http; how another one connects is not known.
 func TestLastAttemptUsesANewConnection(t *testing.T) {
 	t.Parallel()
 	const idle = 8
-	var waiting sync.WaitGroup
-	var closed atomic.Bool
-	var conns sync.Map // by address, those that are closed when they bring a request
-	server, _ := socket(t, func(w http.ResponseWriter, r *http.Request) {
-		if !closed.Load() {
-			conns.Store(r.RemoteAddr, true)
-			waiting.Done()
-			waiting.Wait()
-		} else if _, stale := conns.Load(r.RemoteAddr); stale {
-			panic(http.ErrAbortHandler)
-		}
-		io.WriteString(w, `{"result":true}`)
-	})
-	client := closing(t, server)
-	together(t, client, &waiting, idle)
-	closed.Store(true)
-	var raw api.Response
-	if err := client.Call(t.Context(), get(api.WithResponse(&raw)), nil); err != nil || raw.Attempts != 3 {
-		t.Errorf("%d attempts, %v", raw.Attempts, err)
+	network := func() *http.Transport { return &http.Transport{MaxIdleConnsPerHost: idle} }
+	type row struct {
+		network  http.RoundTripper
+		succeeds bool
 	}
+	table.Each(t, map[string]row{
+		"its own":         {nil, true},
+		"the caller's":    {network(), true},
+		"of another kind": {wrapped{network()}, false},
+	}, func(t *testing.T, test row) {
+		var waiting sync.WaitGroup
+		var closed atomic.Bool
+		var conns sync.Map // by address, those that are closed when they bring a request
+		server, count := socket(t, func(w http.ResponseWriter, r *http.Request) {
+			if !closed.Load() {
+				conns.Store(r.RemoteAddr, true)
+				waiting.Done()
+				waiting.Wait()
+			} else if _, stale := conns.Load(r.RemoteAddr); stale {
+				panic(http.ErrAbortHandler)
+			}
+			io.WriteString(w, `{"result":true}`)
+		})
+		client := newClient(t, test.network, server)
+		together(t, client, &waiting, idle)
+		closed.Store(true)
+		var raw api.Response
+		err := client.Call(t.Context(), get(api.WithResponse(&raw)), nil)
+		if (err == nil) != test.succeeds || raw.Attempts != 3 {
+			t.Errorf("%d attempts, %v", raw.Attempts, err)
+		}
+		if n := count.Load(); test.succeeds && n != idle+1 {
+			t.Errorf("%d connections, want %d", n, idle+1)
+		}
+		client.CloseIdleConnections()
+	})
 }
 
 // An outage of many connections at a time is not one of the server's: repeats on

@@ -104,7 +104,11 @@ func (s *sender) send(req *http.Request, x *exchange) (*http.Response, error) {
 	if req.GetBody = nil; empty && !stops {
 		s.setEmptyBody(req)
 	}
-	resp, err := s.network.RoundTrip(req)
+	network := s.network
+	if own, ok := network.(*http.Transport); ok && x.unpooled {
+		network = unpooled(own)
+	}
+	resp, err := network.RoundTrip(req)
 	switch {
 	case err != nil:
 		resp, err = nil, w.explain(err, empty || req.Body == x.memory)
@@ -118,6 +122,13 @@ func (s *sender) send(req *http.Request, x *exchange) (*http.Response, error) {
 		cancel()
 	}
 	return resp, err
+}
+
+// unpooled returns a copy of a transport that uses and keeps no idle connections.
+func unpooled(t *http.Transport) *http.Transport {
+	t = t.Clone()
+	t.DisableKeepAlives = true
+	return t
 }
 
 // setEmptyBody sets an empty body that net/http cannot read again. The header is the

@@ -206,6 +206,7 @@ type exchange struct {
 	reader    *reader       // or is read from elsewhere
 	token     api.Token     // of the last attempt
 	refreshed bool
+	unpooled  bool // the next attempt does not use an idle connection
 
 	response *http.Response // the last
 	away     *url.URL       // where a hop goes

@@ -186,6 +186,7 @@ func (x *exchange) pause(ctx context.Context, e *api.Error) bool {
 func (x *exchange) reconnect() bool {
 	if x.attempt == x.attempts-1 {
 		x.client.CloseIdleConnections()
+		x.unpooled = true
 	}
 	return x.reopen()
 }
