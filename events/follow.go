@@ -91,9 +91,11 @@ const (
 //
 // Delivery is at least once: after a crash, the events handled since the last
 // checkpoint are delivered again, at most 250 without a SaveInterval, or more of a
-// backlog if the server then rejects the cursor. An event is handled when handle has returned nil. Events
-// are delivered in no particular order, one at a time. Follow saves its checkpoint
-// before it returns.
+// backlog if the server then refuses the cursor. After a clean end nothing is delivered
+// again if at most 50,000 events were created within the look-back before it: ten
+// overlaps, the Sweep and the Interval. Of more, those beyond are. An event is handled
+// when handle has returned nil. Events are delivered in no particular order, one at a
+// time. Follow saves its checkpoint before it returns.
 //
 // Follow searches when a socket, or a long poll, reports a change of the profile, and at
 // intervals for events that neither reports. The searches at rest of all logs that are
@@ -109,7 +111,9 @@ const (
 //
 // Permanent errors end Follow: an invalid query, a profile without access, an
 // invalid credential. Rate limits, failed connections, responses that cannot be
-// decoded and refusals of a proxy are retried with a backoff.
+// decoded and refusals of a proxy are retried with a backoff. After a refused cursor,
+// Follow goes on as [Service.Walk] does; events of a second that cannot be read to the
+// end are a [Gap].
 //
 // Without a checkpoint, Follow starts at q.CreatedMin; zero is the beginning of the
 // log. CreatedMax, Cursor, Offset and ParentEventID must be zero.

@@ -173,7 +173,7 @@ func (w *Walk) Events(ctx context.Context) iter.Seq2[*Event, error] {
 				err = w.retreat(ctx, err)
 			}
 			if err != nil {
-				yield(nil, err)
+				yield(nil, call.Failed(opWalk, "", err))
 				return
 			}
 		}
@@ -396,7 +396,8 @@ type unreadableError struct {
 }
 
 func (e *unreadableError) Error() string {
-	return fmt.Sprintf("events created at %s cannot be read to the end: %v", e.From.Format(time.DateTime), e.err)
+	at := e.From.Format(time.DateTime)
+	return fmt.Sprintf("events created at %s cannot be read to the end: %s", at, call.Within(opWalk, e.err))
 }
 
 func (e *unreadableError) Unwrap() error { return e.err }
