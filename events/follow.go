@@ -168,6 +168,7 @@ type follower struct {
 	found    bool // events by the current round
 
 	walk      *Walk     // the current poll, nil between two
+	delivered bool      // an event by the current poll
 	rescanned time.Time // when the last rescan began, by the local clock
 	done      bool      // the events created before [FollowOptions].Until are delivered
 }
@@ -397,7 +398,7 @@ func (f *follower) deliver(ctx context.Context, e *Event) error {
 	}
 	f.record(e)
 	f.unsaved++
-	f.found = true
+	f.found, f.delivered = true, true
 	return f.saveDue(ctx)
 }
 
@@ -412,10 +413,11 @@ func (f *follower) saveDue(ctx context.Context) error {
 
 // finish ends a poll that has reached the end of the log.
 func (f *follower) finish() {
-	f.Searched = times.Later(f.Searched, f.walk.state.Max)
-	if f.Cursor != "" { // the checkpoint is at an event of this poll
+	if f.delivered || f.Cursor != "" { // an empty response may be wrong, as one is that holds null for each event
+		f.Searched = times.Later(f.Searched, f.walk.state.Max)
 		f.unsaved++
 	}
+	f.delivered = false
 	f.walk, f.Cursor, f.From, f.skipped = nil, "", time.Time{}, 0
 }
 

@@ -27,7 +27,7 @@ type progress struct {
 	Writer   string    `json:"writer"`            // id of the Follow that saved it
 	Query    string    `json:"query"`             // fingerprint
 	Start    time.Time `json:"start,omitzero"`    // where the first poll began; zero for the beginning of the log
-	Searched time.Time `json:"searched,omitzero"` // end of the last finished poll, by the server's clock
+	Searched time.Time `json:"searched,omitzero"` // end of the last poll that delivered an event, by the server's clock
 	Newest   time.Time `json:"newest,omitzero"`   // newest delivered creation
 	From     time.Time `json:"from,omitzero"`     // where the current poll began
 	Cursor   string    `json:"cursor,omitzero"`   // of the current poll, "" between two
