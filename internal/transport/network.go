@@ -68,6 +68,9 @@ func (s *sender) RoundTrip(req *http.Request) (*http.Response, error) {
 	if isLost && lost.unsent || err == nil && refuses(resp.StatusCode) {
 		x.unsettled.Add(-1)
 	}
+	if err == nil && resp.Body != nil {
+		x.received = resp.Body
+	}
 	return resp, err
 }
 

@@ -208,6 +208,7 @@ type exchange struct {
 	refreshed bool
 	unpooled  bool // the next attempt does not use an idle connection
 
+	received io.Closer      // the body of the last response
 	response *http.Response // the last
 	away     *url.URL       // where a hop goes
 	body     []byte         // of it, unless it is a stream
@@ -321,15 +322,21 @@ func (c *Client) open(ctx context.Context, r *api.Request) (*http.Response, erro
 	} else {
 		ctx, cancel = context.WithCancel(ctx)
 	}
+	opened := false
+	defer func() {
+		if !opened {
+			cancel()
+		}
+	}()
 	x := &exchange{client: c, request: r, stream: true}
 	err := x.send(ctx)
 	if err != nil && x.away != nil {
 		err = x.hop(ctx)
 	}
 	if err != nil {
-		cancel()
 		return nil, err
 	}
+	opened = true
 	x.response.Body = &stream{x.response.Body, cancel}
 	x.response.Request = unsigned(x.response.Request)
 	return x.response, nil
@@ -358,10 +365,10 @@ func (x *exchange) send(ctx context.Context) error {
 	if err := x.prepare(ctx); err != nil {
 		return x.fail(err)
 	}
+	ended := false
+	defer func() { x.closeAll(ended) }()
 	_, err := x.client.retry.Do(&x.wire) //nolint:bodyclose // decide closes it, unless it is a stream
-	if x.content != nil {                // there was no next attempt
-		_ = x.content.Close()
-	}
+	ended = true
 	if raw := x.request.Options.Response; raw != nil {
 		*raw = api.Response{Body: x.body, Rate: x.rate, Attempts: x.sent}
 		if x.response != nil {
@@ -380,6 +387,21 @@ func (x *exchange) send(ctx context.Context) error {
 	}
 	x.client.budget.refund()
 	return nil
+}
+
+// closeAll closes the body of the attempt that there was not, and after a panic of the
+// program's code all bodies.
+func (x *exchange) closeAll(ended bool) {
+	if x.content != nil {
+		_ = x.content.Close()
+	}
+	if ended {
+		return
+	}
+	closeBody(x.wire.Request)
+	if x.received != nil {
+		_ = x.received.Close()
+	}
 }
 
 // prepare creates the request of the first attempt, with x in its context.
