@@ -120,7 +120,7 @@ const (
 func (s *Service) Follow(
 	ctx context.Context, q Query, handle func(context.Context, *Event) error, o *FollowOptions, opts ...api.CallOption,
 ) error {
-	f := &follower{waker: s.o.Waker, logger: s.o.Logger, query: q, handle: handle, opts: opts}
+	f := &follower{waker: s.o.Waker, logger: cmp.Or(s.o.Logger, slog.New(slog.DiscardHandler)), query: q, handle: handle, opts: opts}
 	if o != nil {
 		f.o = *o
 	}
@@ -152,9 +152,9 @@ func (s *Service) Follow(
 type follower struct {
 	s      *Service
 	query  Query
-	waker  Waker        // may be nil
-	logger *slog.Logger // may be nil
-	value  string       // of the set, in query
+	waker  Waker // may be nil
+	logger *slog.Logger
+	value  string // of the set, in query
 	handle func(context.Context, *Event) error
 	o      FollowOptions
 	opts   []api.CallOption
@@ -427,7 +427,8 @@ func (f *follower) onRefusal(ctx context.Context, n int, pause time.Duration, er
 		f.o.OnRetry(ctx, api.RetryEvent{Op: opFollow, Attempt: n, Wait: pause, Err: err})
 	}
 	if n > quickRefusals {
-		f.warn(ctx, "searches cannot be continued", slog.Int("refusals", n), slog.Any("error", err))
+		f.logger.LogAttrs(ctx, slog.LevelWarn, "a search cannot be continued", slog.String("op", opFollow),
+			slog.Int("refusals", n), slog.Any("error", err))
 	}
 }
 
@@ -436,8 +437,9 @@ func (f *follower) reportGaps(ctx context.Context) error {
 		g := f.Gaps[0]
 		g.Value = f.value
 		if f.o.OnGap == nil {
-			f.warn(ctx, "events may have been missed", slog.String("reason", string(g.Reason)),
-				slog.String("value", g.Value), slog.Time("from", g.From), slog.Time("to", g.To))
+			f.logger.LogAttrs(ctx, slog.LevelWarn, "events may have been missed", slog.String("op", opFollow),
+				slog.String("reason", string(g.Reason)), slog.String("value", g.Value),
+				slog.Time("from", g.From), slog.Time("to", g.To))
 		} else if err := f.o.OnGap(ctx, g); err != nil {
 			return &handlerError{err}
 		}
@@ -445,11 +447,4 @@ func (f *follower) reportGaps(ctx context.Context) error {
 		f.unsaved++
 	}
 	return nil
-}
-
-// warn logs a warning, if there is a logger.
-func (f *follower) warn(ctx context.Context, what string, attrs ...slog.Attr) {
-	if f.logger != nil {
-		f.logger.LogAttrs(ctx, slog.LevelWarn, what, append([]slog.Attr{slog.String("op", opFollow)}, attrs...)...)
-	}
 }
