@@ -81,7 +81,7 @@ func TestOutput(t *testing.T) {
 	with := func(opts ...api.CallOption) []api.CallOption { return opts }
 	const things, file, token = "/current/things/", "/current/x/storage/y/read/", "/current/oauth/token/"
 	const text = "must not be markdown: text has no fields to decode; Client.Markdown returns it"
-	const one, record = "must name one level", "must be left out: the answer is not a record"
+	const one, record = "must name one level", "must be left out: the response is not a record"
 	type row struct {
 		path  string
 		query map[string][]string

@@ -124,7 +124,7 @@ func WithToken(token string) Option {
 			return errors.New("fastio: WithToken: the token is empty")
 		}
 		if strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
-			return errors.New("fastio: WithToken: the token holds characters no token has")
+			return errors.New("fastio: WithToken: the token must be printable ASCII without spaces")
 		}
 		c.Tokens = api.StaticToken(api.NewSecret(token))
 		return nil

@@ -146,17 +146,17 @@ func TestAddressOfATokenSource(t *testing.T) {
 func TestInvalidOptionsAreRejected(t *testing.T) {
 	t.Parallel()
 	for want, opt := range map[string]fastio.Option{
-		"WithBaseURL: the address is empty":                         fastio.WithBaseURL(""),
-		"WithBaseURL: the address must not hold a user or password": fastio.WithBaseURL("https://me:" + canary + "@h"),
-		"WithAPIPrefix: the prefix must be a plain path":            fastio.WithAPIPrefix("/a?b"),
-		"WithToken: the token is empty":                             fastio.WithToken(" \n"),
-		"WithToken: the token holds characters no token has":        fastio.WithToken(canary + "\n" + canary),
-		"WithTokenSource: the source is nil":                        fastio.WithTokenSource(nil),
-		"WithHTTPClient: the client is nil":                         fastio.WithHTTPClient(nil),
-		"WithMiddleware: one of the functions is nil":               fastio.WithMiddleware(nil),
-		"WithRetry: no field may be negative":                       fastio.WithRetry(fastio.RetryPolicy{Base: -1}),
-		"WithLimiter: the limiter is nil":                           fastio.WithLimiter(nil),
-		"WithUserAgent: the product must be printable ASCII":        fastio.WithUserAgent("a\nb"),
+		"WithBaseURL: the address is empty":                           fastio.WithBaseURL(""),
+		"WithBaseURL: the address must not hold a user or password":   fastio.WithBaseURL("https://me:" + canary + "@h"),
+		"WithAPIPrefix: the prefix must be a plain path":              fastio.WithAPIPrefix("/a?b"),
+		"WithToken: the token is empty":                               fastio.WithToken(" \n"),
+		"WithToken: the token must be printable ASCII without spaces": fastio.WithToken(canary + "\n" + canary),
+		"WithTokenSource: the source is nil":                          fastio.WithTokenSource(nil),
+		"WithHTTPClient: the client is nil":                           fastio.WithHTTPClient(nil),
+		"WithMiddleware: one of the functions is nil":                 fastio.WithMiddleware(nil),
+		"WithRetry: no field may be negative":                         fastio.WithRetry(fastio.RetryPolicy{Base: -1}),
+		"WithLimiter: the limiter is nil":                             fastio.WithLimiter(nil),
+		"WithUserAgent: the product must be printable ASCII":          fastio.WithUserAgent("a\nb"),
 
 		"WithTimeout: the timeout must be positive, got -1s":                  fastio.WithTimeout(-time.Second),
 		"WithMaxWait: the bound is 0; WithRetry with one attempt never waits": fastio.WithMaxWait(0),
@@ -256,7 +256,7 @@ func TestFromEnv(t *testing.T) {
 		"no token":              {fails: "fastio: FromEnv: neither FASTIO_TOKEN nor FASTIO_API_KEY is set"},
 		"a token that is none": {
 			env:   env{"FASTIO_TOKEN": canary + "\x7f"},
-			fails: "fastio: WithToken: the token holds characters no token has",
+			fails: "fastio: WithToken: the token must be printable ASCII without spaces",
 		},
 		"an address that is none":   {env: wrong, fails: "fastio: WithBaseURL: the scheme must be https or http"},
 		"an address that is not it": {wrong, with(host), "https://h.test", "Bearer a", ""},

@@ -183,7 +183,7 @@ func (s *Service) CompleteAuthorization(
 		return nil, asError(err)
 	}
 	if a.RedirectURI.IsZero() && a.Code.IsZero() && !r.Deny { // a displayed denial has no redirect
-		return nil, errors.New("fastio: " + op + ": the answer holds neither a redirect URI nor a code")
+		return nil, errors.New("fastio: " + op + ": the response holds neither a redirect URI nor a code")
 	}
 	return a, nil
 }

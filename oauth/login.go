@@ -174,9 +174,9 @@ type signIn struct {
 	remembered bool // the client id is from the store: the server may have deleted it
 }
 
-// newSignIn finds the authorization server and the client id. The answer is
-// redirected to ln; if that is nil, the user signs in with another device. The caller must close the
-// idle connections of the pipeline.
+// newSignIn finds the authorization server and the client id. The redirect is to ln; if
+// that is nil, the user signs in with another device. The caller must close the idle
+// connections of the pipeline.
 func newSignIn(ctx context.Context, c Config, op string, ln net.Listener) (_ *signIn, err error) {
 	base, err := c.validate(op)
 	if err != nil {
@@ -407,9 +407,9 @@ func (s *signIn) await(ctx context.Context, r *receiver, opened <-chan error) (c
 // unanswered returns the error of a timeout. It includes a denial without state.
 func (s *signIn) unanswered(ctx context.Context, denial *Error) error {
 	if denial == nil {
-		return s.fail(fmt.Errorf("no answer came from the browser: %w", ctx.Err()))
+		return s.fail(fmt.Errorf("no response came from the browser: %w", ctx.Err()))
 	}
-	const text = "no answer came from the browser but one that did not know the state: %w (%w)"
+	const text = "no response came from the browser but one without the state of the sign-in: %w (%w)"
 	return s.fail(fmt.Errorf(text, ctx.Err(), denial))
 }
 

@@ -479,9 +479,9 @@ func TestWithheld(t *testing.T) {
 // the request lasts. A prompt that blocks does not block the program.
 func TestLoginWaits(t *testing.T) {
 	t.Parallel()
-	const none, late = ": no answer came from the browser", " took longer than 30s"
+	const none, late = ": no response came from the browser", " took longer than 30s"
 	const metadata, consent = ": asking for the metadata of the authorization server" + late, 10 * time.Minute
-	const login, stateless = ": asking for the login URL", none + " but one that did not know the state"
+	const login, stateless = ": asking for the login URL", none + " but one without the state of the sign-in"
 	const denied = " (fastio: oauth.Login: access_denied: <b>No</b> & no)"
 	const step = 30 * time.Second
 	answered := func(deny string) func(s *scene) {

@@ -85,7 +85,7 @@ type ResyncReason string
 // Reasons to list everything again.
 const (
 	ResyncReasonOverflow ResyncReason = "overflow" // the queue for the loop over Changes was full
-	ResyncReasonAbsence  ResyncReason = "absence"  // no answer for longer than the platform may keep changes
+	ResyncReasonAbsence  ResyncReason = "absence"  // no response for longer than the platform may keep changes
 	ResyncReasonBacklog  ResyncReason = "backlog"  // the log has too many unread events
 	ResyncReasonLog      ResyncReason = "log"      // the log could not be read
 )

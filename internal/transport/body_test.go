@@ -610,7 +610,7 @@ func TestStalledAnswer(t *testing.T) {
 		if took := time.Since(start); took != tc.want {
 			t.Errorf("the call ends after %v, want %v", took, tc.want)
 		}
-		late := errors.Is(err, os.ErrDeadlineExceeded) && strings.Contains(err.Error(), "the answer took too long to arrive")
+		late := errors.Is(err, os.ErrDeadlineExceeded) && strings.Contains(err.Error(), "the response took too long to arrive")
 		if e := refused(err); tc.status == 200 && (!late || e.Status != 0) || tc.status == 500 && e.Status != 500 ||
 			strings.HasPrefix(tc.begin, refusal) && e.Code != 1605 {
 			t.Errorf("the call ends with %v", err)

@@ -68,7 +68,7 @@ func (x *exchange) readRefusal(resp *http.Response, w *watchdog) error {
 	return x.refusal()
 }
 
-var errStalled = fmt.Errorf("the answer took too long to arrive: %w", os.ErrDeadlineExceeded)
+var errStalled = fmt.Errorf("the response took too long to arrive: %w", os.ErrDeadlineExceeded)
 
 // A watchdog closes a body that takes too long to arrive. Watchdogs are reused: a new
 // one takes three allocations.

@@ -289,7 +289,7 @@ func TestLinkSecretsAreChecked(t *testing.T) {
 	t.Parallel()
 	const (
 		control = "must not hold control characters"
-		blanks  = "must neither begin nor end with a blank, which would be lost on the way"
+		blanks  = "must not begin or end with a blank, which HTTP removes from a header"
 		out     = "must be left out: the request goes through no link that takes one"
 	)
 	check := func(name string, link api.Link, want *api.InputError, opts ...api.CallOption) {

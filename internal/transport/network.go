@@ -196,8 +196,8 @@ func (e *lostError) Error() string { return e.err.Error() }
 func (e *lostError) Unwrap() error { return e.err }
 
 var (
-	errClosed = errors.New("the connection was closed before an answer arrived")
-	errEnded  = errors.New("the server ended the stream without an answer")
+	errClosed = errors.New("the connection was closed before a response arrived")
+	errEnded  = errors.New("the server ended the stream without a response")
 )
 
 // explain classifies an error of the transport. Some of net/http's have no exported

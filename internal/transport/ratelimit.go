@@ -147,7 +147,7 @@ func (g *group) close(e *api.Error) {
 func (g *group) refused(op string, attempts int) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	e := &api.Error{Status: http.StatusTooManyRequests, Text: "the rate limit is used up, as an earlier answer announced"}
+	e := &api.Error{Status: http.StatusTooManyRequests, Text: "the rate limit is exhausted, as an earlier response announced"}
 	e.Rate.Limit, e.Rate.Reset = g.Full()
 	if g.refusal != nil && !g.refusal.Rate.Reset.Before(e.Rate.Reset) {
 		*e = *g.refusal

@@ -57,7 +57,7 @@ func checkLink(r *api.Request, option string, secret api.Secret, takes api.Link)
 	case controlAt(text) != "":
 		return &api.InputError{Field: option, Rule: "must not hold control characters", Got: controlAt(text)}
 	case strings.Trim(text, " ") != text:
-		return &api.InputError{Field: option, Rule: "must neither begin nor end with a blank, which would be lost on the way"}
+		return &api.InputError{Field: option, Rule: "must not begin or end with a blank, which HTTP removes from a header"}
 	}
 	return nil
 }
@@ -112,7 +112,7 @@ func controlAt(s string) string {
 func withOutput(r *api.Request) (url.Values, error) {
 	for _, plain := range []string{"/oauth/", "/read/", "/download/"} {
 		if strings.Contains(r.Path.Template(), plain) {
-			return nil, &api.InputError{Field: "output", Rule: "must be left out: the answer is not a record"}
+			return nil, &api.InputError{Field: "output", Rule: "must be left out: the response is not a record"}
 		}
 	}
 	words := make([]string, 0, len(r.Options.Output))

@@ -19,8 +19,7 @@ import (
 
 // newRetry returns the retry loop, which calls [decide] after each attempt and
 // [prepareRetry] before the next one. The backoff is in prepareRetry because only that
-// has the context of the call, unlike the Backoff of
-// retryablehttp.
+// has the context of the call, unlike the Backoff of retryablehttp.
 func newRetry(client *http.Client) *retryablehttp.Client {
 	return &retryablehttp.Client{
 		HTTPClient:   client,
