@@ -31,7 +31,8 @@ const Version = transport.Version
 const DefaultBaseURL = transport.DefaultAddress
 
 // Client sends requests to the platform with the credential of one account. Its fields
-// are the areas of the API. It is safe for concurrent use.
+// are the areas of the API. It is safe for concurrent use. A Client must be made by [New]
+// or [FromEnv]: of a zero Client the areas are nil, and its own calls return an error.
 type Client struct {
 	transport *transport.Client
 

@@ -30,9 +30,9 @@
 // # Retries
 //
 // A failed call is retried if it is idempotent: reads, and writes that the platform
-// deduplicates by a key. Any other write is retried only if the server provably did
-// not process it: the client could not connect or write, or the response was a 429, or a
-// 401 after which the token was refreshed. A retry budget per client limits retries to a
+// deduplicates by a key. Any other write is retried only if it certainly was not
+// processed: the client could not connect or write, or the response was a 429, or a 401
+// after which the token was refreshed. A retry budget per client limits retries to a
 // small share of all calls during an outage.
 //
 // # Rate limits
@@ -78,8 +78,8 @@
 // The shortest limit that applies ends a call. [WithTimeout] and [api.Timeout] include
 // retries and waits, and api.Timeout replaces WithTimeout for one call. The timeout of
 // an [net/http.Client] applies to each attempt on the network, without waits, and
-// includes the body of a download. Limits on an attempt lead to a retry, limits on the
-// call do not.
+// includes the body of a download. The timeout of an attempt is a failure like any
+// other, after which an idempotent call is retried; the timeout of the call is final.
 //
 // Everything that waits returns within 50 ms when its context ends.
 package fastio

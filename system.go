@@ -65,9 +65,9 @@ func (c *Client) Agents(ctx context.Context, opts ...api.CallOption) (string, er
 	return call.Text(ctx, c, endpoint.SystemAgents(), opts)
 }
 
-// Introspect asks an endpoint which parameters it takes. The answer's shape is
-// not published, so it is handed over as it is. Most endpoints do not offer it:
-// they return [api.ErrUnsupported].
+// Introspect asks an endpoint which parameters it takes. The form of the response is
+// not published, so it is returned as it is. Most endpoints do not offer it: they
+// return [api.ErrUnsupported].
 //
 // It calls OPTIONS /current/{path}.
 func (c *Client) Introspect(ctx context.Context, endpoint api.Route, opts ...api.CallOption) (json.RawMessage, error) {

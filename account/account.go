@@ -1,5 +1,5 @@
-// Package account reads and changes the account of the signed-in user, reads
-// organizations and workspaces with their members, and creates accounts.
+// Package account has the account of the signed-in user, the creation of accounts,
+// organizations and workspaces with their members and invitations, and billing.
 //
 //	me, err := client.Account.Me(ctx)
 //	if err != nil {

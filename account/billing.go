@@ -90,8 +90,8 @@ type SetupIntent struct {
 }
 
 // ChangePlan subscribes an organization to a plan, or changes the plan of its
-// subscription, which may be charged at once. The organization may be named by
-// its domain. The call is retried only if it was not sent.
+// subscription, which may be charged at once. The organization may be named by its
+// domain. The call is retried only if it was not processed.
 //
 // A new subscription starts when it is paid for, at [Subscription.PaymentURL].
 //

@@ -140,9 +140,9 @@ func (i *OrgInvitations) All(
 }
 
 // Update changes an invitation, named by its ID or by the invited address. It may send
-// an e-mail, so it is retried only if it was not sent. The invited person answers with
-// [Orgs.JoinWithKey] or [Invitations.AcceptAll]: the platform documents no State here
-// for organizations.
+// an e-mail, so it is retried only if it was not processed. The invited person answers
+// with [Orgs.JoinWithKey] or [Invitations.AcceptAll]: the platform documents no State
+// here for organizations.
 //
 // Errors: [*api.InputError] for an empty request; [api.ErrInvalid] with
 // [CodeInvitationRole] if the role is above the caller's own; [api.ErrForbidden] if
@@ -204,7 +204,7 @@ func (i *WorkspaceInvitations) List(
 }
 
 // Update changes an invitation, named by its ID or by the invited address. It may send
-// an e-mail, so it is retried only if it was not sent.
+// an e-mail, so it is retried only if it was not processed.
 //
 // The State accepted or declined is the answer to exactly one invitation: of an
 // administrator on behalf of the invited person, who uses [Invitations.Accept] and
@@ -342,7 +342,7 @@ func (i *Invitations) get(
 //	err := client.Account.Invitations.Accept(ctx, invitation.To(), invitation.ID)
 //
 // One to an organization is accepted with [Invitations.AcceptByKey] or [Orgs.Join]. The
-// call is retried only if it was not sent.
+// call is retried only if it was not processed.
 //
 // Errors: [*api.InputError] for another kind of profile; [api.ErrInvalid] if the
 // invitation has been answered or has expired; [api.ErrForbidden] if it is not the
@@ -370,7 +370,7 @@ func state(answer InvitationState) api.Form { return api.Form{"state": {string(a
 // AcceptByKey accepts one invitation by the key in the link of its e-mail, to the
 // organization, workspace or share that the link names. It is [Orgs.JoinWithKey],
 // [Workspaces.JoinWithKey] or JoinWithKey of package shares. It is retried only if it
-// was not sent.
+// was not processed.
 //
 // Errors: [*api.InputError] for another kind of profile; [api.ErrNotFound] if there is
 // no such invitation; [api.ErrInvalid] if it has been answered or has expired;

@@ -12,7 +12,7 @@ import (
 // Join makes the caller a member of an organization, which may be named by its domain.
 // It requires an invitation of the caller, or an organization that is open to the
 // domain of the caller's e-mail address. [Orgs.ListAvailable] lists these. It may not
-// be idempotent, so it is retried only if it was not sent.
+// be idempotent, so it is retried only if it was not processed.
 //
 // Errors: [api.ErrForbidden] if the organization is not open to the caller;
 // [api.ErrPaymentRequired] if its plan has no seat left.
@@ -52,7 +52,7 @@ func (o *Orgs) Leave(ctx context.Context, org api.ID, opts ...api.CallOption) er
 
 // Join makes the caller a member of a workspace that is open to the members of its
 // organization by [Workspace].Join. [Workspaces.ListAvailable] lists these. It may not
-// be idempotent, so it is retried only if it was not sent.
+// be idempotent, so it is retried only if it was not processed.
 //
 // Errors: [api.ErrForbidden] if the workspace is not open to the caller.
 //

@@ -11,8 +11,9 @@ import (
 
 // Delete deletes a workspace with all its files, which cannot be undone. The workspace
 // is named by its ID or folder name. The call requires the owner. It is idempotent over
-// retries: a workspace that is gone after a lost response is a success. Afterwards calls for the workspace
-// fail with [api.ErrNotFound], and those for its shares as well.
+// retries: a workspace that is gone after a lost response is a success. Afterwards
+// calls for the workspace fail with [api.ErrNotFound], and those for its shares as
+// well.
 //
 // Errors: [api.ErrForbidden] if the caller is not the owner, or with
 // [api.ReasonScopeAdmin] if the token lacks the scope; [api.ErrNotFound] if the

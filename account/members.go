@@ -85,8 +85,8 @@ func (m *Member) known() bool { return m.ID != "" }
 type OrgMembers struct{ c api.Client }
 
 // Add adds a person to an organization: a user, or the owner of an address, who is
-// invited if the address has no account. Who is a member already gets the role. It
-// may send an e-mail, so it is retried only if it was not sent.
+// invited if the address has no account. Who is a member already gets the role. It may
+// send an e-mail, so it is retried only if it was not processed.
 //
 // Errors: [api.ErrInvalid] if the role is above the caller's own, or the target is the
 // owner or the caller; [api.ErrPaymentRequired] if the plan has no seat left;
@@ -181,8 +181,8 @@ func (m *OrgMembers) TransferOwnership(
 type WorkspaceMembers struct{ c api.Client }
 
 // Add adds a person to a workspace: a user at once, and the owner of an address by an
-// invitation. Who is a member already gets the role. It does not add the person to
-// the organization. It may send an e-mail, so it is retried only if it was not sent.
+// invitation. Who is a member already gets the role. It does not add the person to the
+// organization. It may send an e-mail, so it is retried only if it was not processed.
 //
 // Errors: [api.ErrInvalid] if the role is above the caller's own, or the target is the
 // owner or the caller; [api.ErrLimit] if the quota of invitations is used up;

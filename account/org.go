@@ -44,8 +44,8 @@ type CreateOrgRequest struct {
 // Create creates an organization, whose owner is the caller, and returns the fields in
 // the response. It has no plan yet: calls for its workspaces and members fail with
 // [api.ErrPaymentRequired] before [Billing.ChangePlan]. It is not idempotent and is
-// retried only if it was not sent; after a lost response, [Orgs.Get] with the domain
-// shows whether it was created.
+// retried only if it was not processed; after a lost response, [Orgs.Get] with the
+// domain shows whether it was created.
 //
 // Errors: [*api.InputError] for an invalid field; [api.ErrInvalid] if the domain is in
 // use or reserved; [api.ErrLimit] or [api.ErrPaymentRequired] if the caller may own no
@@ -136,9 +136,10 @@ func (o *Orgs) Update(ctx context.Context, org api.ID, r UpdateOrgRequest, opts 
 
 // Close closes an organization, with all its workspaces and shares, which cannot be
 // undone. It cancels the subscription. The organization is named by its ID or domain.
-// The call requires the owner. It is retried only if it was not sent; after a lost
-// response, [Org].Closed shows whether it was closed. Afterwards calls for the organization and for what belongs to
-// it fail with [api.ErrForbidden], status 401 or 403.
+// The call requires the owner. It is retried only if it was not processed; after a lost
+// response, [Org].Closed shows whether it was closed. Afterwards calls for the
+// organization and for what belongs to it fail with [api.ErrForbidden], status 401 or
+// 403.
 //
 // Errors: [api.ErrForbidden] if the caller is not the owner, or with
 // [api.ReasonScopeAdmin] if the token lacks the scope; [api.ErrNotFound] if the

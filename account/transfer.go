@@ -44,7 +44,7 @@ type TransferTokenPage struct {
 func (p *TransferTokenPage) rows() ([]*TransferToken, *api.Pagination) { return p.Tokens, p.Pagination }
 
 // Create creates a token for an organization, which may be named by its domain. It is
-// not idempotent and is retried only if it was not sent.
+// not idempotent and is retried only if it was not processed.
 //
 // Errors: [api.ErrLimit] if there are 5 tokens; [api.ErrForbidden] if the caller is not
 // the owner, or not an agent.
@@ -95,8 +95,8 @@ func (t *TransferTokens) Delete(ctx context.Context, org api.ID, id string, opts
 
 // Claim makes the caller the owner of the organization of a token, which cannot be
 // undone, except by a transfer of the ownership back. The owner until then becomes an
-// administrator. The call is retried only if it was not sent; after a lost response,
-// [Org].Owner shows whether it succeeded.
+// administrator. The call is retried only if it was not processed; after a lost
+// response, [Org].Owner shows whether it succeeded.
 //
 // Errors: [api.ErrNotFound] if the token is unknown, has been claimed or has expired.
 //

@@ -19,7 +19,7 @@ type ProfileRequest struct {
 }
 
 // UpdateProfile changes the names of the signed-in user. A token with scopes requires
-// that of the account settings. The call is retried only if it was not sent.
+// that of the account settings. The call is retried only if it was not processed.
 //
 // Errors: [*api.InputError] for an empty request; [api.ErrForbidden] if the token may
 // not change the account.
@@ -37,7 +37,7 @@ func (s *Service) UpdateProfile(ctx context.Context, r ProfileRequest, opts ...a
 
 // ChangePassword changes the password of the signed-in user. Current is the one to
 // replace, empty for an account without a password. The server may end all sessions,
-// including that of this client. The call is retried only if it was not sent, and
+// including that of this client. The call is retried only if it was not processed, and
 // follows no redirect.
 //
 // Errors: [api.ErrInvalid] if the current password is wrong or the new one is not
@@ -59,7 +59,7 @@ func (s *Service) ChangePassword(
 // RequestEmailChange sends a mail with a token for [Service.ConfirmEmailChange] to a
 // new e-mail address of the signed-in user. Until it is confirmed the address does not
 // change. Current is the password, empty for an account without one. Each call sends a
-// mail; it is retried only if it was not sent, and follows no redirect.
+// mail; it is retried only if it was not processed, and follows no redirect.
 //
 // Errors: [api.ErrInvalid] if the password is wrong or the address is not accepted;
 // [api.ErrForbidden] if the token may not change the account.
@@ -80,7 +80,7 @@ func (s *Service) RequestEmailChange(
 
 // ConfirmEmailChange changes the e-mail address of the signed-in user to the one that
 // received the token, in a mail of [Service.RequestEmailChange]. The token is valid
-// once. The call is retried only if it was not sent, and follows no redirect.
+// once. The call is retried only if it was not processed, and follows no redirect.
 //
 // Errors: [api.ErrInvalid] if the token is wrong, used or expired.
 //
@@ -96,7 +96,7 @@ func (s *Service) ConfirmEmailChange(ctx context.Context, token api.Secret, opts
 
 // SetPhone changes the phone number of the signed-in user. Country is the country code,
 // such as "44"; both consist of digits only. The second factor of the account must be
-// disabled. The call is retried only if it was not sent.
+// disabled. The call is retried only if it was not processed.
 //
 // Errors: [*api.InputError] for a country or number that does not consist of digits;
 // [api.ErrInvalid] if the number is not accepted or a second factor is enabled;
@@ -154,7 +154,7 @@ type PasswordReset struct{ c api.Client }
 
 // Request sends a mail with a code to the address of an account. It succeeds for any
 // address: the platform does not disclose which ones have an account. Each call sends a
-// mail; it is retried only if it was not sent.
+// mail; it is retried only if it was not processed.
 //
 // It calls POST /current/user/email/reset/.
 func (p *PasswordReset) Request(ctx context.Context, email string, opts ...api.CallOption) error {
@@ -183,7 +183,7 @@ func (p *PasswordReset) Check(ctx context.Context, code api.Secret, opts ...api.
 
 // Complete replaces the password of the account of a code, which is valid once. The
 // server may end all sessions of the account. The call is retried only if it was not
-// sent, and follows no redirect.
+// processed, and follows no redirect.
 //
 // Errors: [api.ErrInvalid] or [api.ErrNotFound] if the code is wrong, used or expired;
 // [api.ErrInvalid] if the password is not accepted.
@@ -204,7 +204,7 @@ func pasted(code api.Secret) string { return strings.TrimSpace(code.Reveal()) }
 
 // Close closes the account of the signed-in user, which cannot be undone. Address is
 // the e-mail address of the account, to confirm that this account is meant. Tokens of
-// the account are no longer accepted. The call is retried only if it was not sent.
+// the account are no longer accepted. The call is retried only if it was not processed.
 //
 // Errors: [api.ErrInvalid] if the address is not that of the account, or the account
 // cannot be closed; [api.ErrForbidden] if the token may not change the account.

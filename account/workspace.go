@@ -47,9 +47,9 @@ type CreateRequest struct {
 	BackgroundColor2 json.RawMessage // as AccentColor
 }
 
-// Create creates a workspace in an organization, which may be named by its
-// domain, and returns the fields in the response. It is not idempotent and is
-// retried only if it was not sent.
+// Create creates a workspace in an organization, which may be named by its domain, and
+// returns the fields in the response. It is not idempotent and is retried only if it
+// was not processed.
 //
 // Errors: [*api.InputError] for an invalid field; [api.ErrInvalid] if the
 // folder name is in use, or for Intelligence on a plan without content_ai and

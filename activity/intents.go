@@ -193,8 +193,8 @@ type FillRequest struct {
 }
 
 // Fill changes the content of an intent, if it still has the version of r, and makes it
-// expire later. It returns the fields in the response. The call is retried only if it was
-// not sent.
+// expire later. It returns the fields in the response. The call is retried only if it
+// was not processed.
 //
 // Errors: [*api.InputError] for an invalid field; [api.ErrConflict] with
 // [CodeIntentVersion] if the version is outdated: read the intent again;

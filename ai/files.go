@@ -23,7 +23,7 @@ const maxShared = 25
 // a file to 50 MB and all of them to 100 MB, and gives titles only for more than 5
 // files.
 //
-// Each call creates new links, so it is retried only if it was not sent.
+// Each call creates new links, so it is retried only if it was not processed.
 //
 // Errors: [api.ErrForbidden] if the caller may not download the files, or with
 // [ReasonPolicyDenied] and [PolicyFeatureAgent] if the AI policy of the
@@ -61,8 +61,8 @@ func (f *Files) Share(
 // index of the file, from 0. It sends no credential. Part selects a part of the
 // file; nil means all of it. The caller must close the result.
 //
-// Each call uses one of the three reads of a link, so it is retried only if it
-// was not sent, and a broken connection is not resumed.
+// Each call uses one of the three reads of a link, so it is retried only if it was not
+// processed, and a broken connection is not resumed.
 //
 // Errors: [api.ErrNotFound] if the link is not valid, has expired or is used
 // up.

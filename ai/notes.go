@@ -60,9 +60,8 @@ func (e *NoteConflictError) Unwrap() error { return e.Err }
 
 const maxNoteContent = 100 << 10
 
-// Create creates a note in a folder of a workspace, or in [api.Root], and
-// returns its node. Each call creates another, so it is retried only if it was
-// not sent.
+// Create creates a note in a folder of a workspace, or in [api.Root], and returns its
+// node. Each call creates another, so it is retried only if it was not processed.
 //
 // It calls POST /current/workspace/{workspace_id}/storage/{parent_id}/createnote/.
 func (n *Notes) Create(
@@ -79,9 +78,8 @@ func (n *Notes) Create(
 	return n.write(ctx, endpoint.AINotesCreate(workspace, parent, form), opts)
 }
 
-// Update changes the name or the content of a note and returns its node. A
-// change of the content creates a version. It is retried only if it was not
-// sent.
+// Update changes the name or the content of a note and returns its node. A change of
+// the content creates a version. It is retried only if it was not processed.
 //
 // Errors: [*NoteConflictError] if IfVersionID is not the current version;
 // [api.ErrInvalid] with [CodeNotANote] if the node is a file, even a markdown

@@ -30,8 +30,8 @@ type AutoTitle struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// AutoTitle generates a title and a description of a share from its content,
-// and applies them. It costs credits, so it is retried only if it was not sent.
+// AutoTitle generates a title and a description of a share from its content, and
+// applies them. It costs credits, so it is retried only if it was not processed.
 //
 // Errors: [api.ErrPaymentRequired] if the plan lacks [PlanFeatureAutoTitle].
 //

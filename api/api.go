@@ -12,6 +12,12 @@
 //
 // Each Service depends only on the two methods of [Client], so that a test can fake
 // the server without HTTP.
+//
+// # Assumed names
+//
+// The words "assumed name" in the comment of a field or parameter mean that the platform
+// has the value, but has not published its name in JSON or in a form. If such a field stays
+// zero, look for the value in the Extra beside it, and please report its name.
 package api
 
 import (

@@ -22,7 +22,8 @@ var (
 	// invalid or has expired.
 	ErrUnauthenticated = errors.New("not signed in")
 
-	// ErrForbidden is 403, or a 401 that is not ErrUnauthenticated.
+	// ErrForbidden is 403, or a 401 that is not ErrUnauthenticated: the platform refuses
+	// with 401 a valid credential without the right, and the wrong password of a link.
 	ErrForbidden = errors.New("not allowed")
 
 	// ErrPaymentRequired is 402, for one of three causes: no active subscription or

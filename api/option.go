@@ -84,8 +84,9 @@ func WithResponse(to *Response) CallOption {
 }
 
 // LinkPassword sends the password of a File Share. It is for calls on that File Share,
-// its file and its comments. It must not be empty or start or end with a blank. A
-// share requires a [LinkToken] instead.
+// its file and its comments. It must not be empty or start or end with a blank. A share
+// requires a [LinkToken] instead. A wrong one is [ErrForbidden] for a client with a
+// credential, although the status is 401, and [ErrUnauthenticated] for one without.
 func LinkPassword(password Secret) CallOption {
 	return callOption(func(o *CallOptions) {
 		o.Password = password

@@ -80,10 +80,10 @@ const (
 type Body interface {
 	ContentType() string
 
-	// Open returns the content from its start and its size in bytes, -1 if unknown.
-	// It is called for each attempt, and, for a form or JSON, also to remove its
-	// secrets from an error response. The content is always
-	// closed, also during a Read when the call ends.
+	// Open returns the content from its start and its size in bytes, -1 if unknown. It
+	// is called for each attempt, and, for a form or JSON, also to remove its secrets
+	// from an error response. The content is always closed, also during a Read when the
+	// call ends.
 	//
 	// A body whose content can be read only once returns [ErrBodyUsed] from the
 	// second call on. Its request is sent once, for any Replay.

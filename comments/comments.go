@@ -58,8 +58,8 @@ type UpdateRequest struct {
 	Reference  *Anchor        `json:"reference,omitzero"`  // replaces the existing reference; nil keeps it
 }
 
-// Update changes a comment of the caller and returns it. Each call increments
-// its Version, so it is retried only if it was not sent.
+// Update changes a comment of the caller and returns it. Each call increments its
+// Version, so it is retried only if it was not processed.
 //
 // Errors: [api.ErrForbidden] for a comment of another author; [api.ErrInvalid]
 // for a deleted comment and for input that [Service.Create] rejects.

@@ -17,7 +17,11 @@ import (
 // Query selects events. Zero fields do not filter. Either Profile or ParentEventID
 // is required.
 type Query struct {
-	Profile       api.Profile  // owner of the log, other than a File Share, by an ID of 19 digits; or api.User(api.Me)
+	// Profile is whose log is read: the events that name it as their organization,
+	// workspace, share or user, so that the log of an organization has the events of its
+	// workspaces. It needs an ID of 19 digits, or is api.User(api.Me). It is no File Share.
+	Profile api.Profile
+
 	ParentEventID api.OpaqueID // a batch; only with Acknowledged, Visibility, Limit and Offset
 	Event         Name         // at most 100 characters
 	Category      Category     //

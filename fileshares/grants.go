@@ -72,10 +72,10 @@ type Granted struct {
 	Pending *Grant // the grant of an address without an account, which was sent an invitation
 }
 
-// Set grants a capability, or changes the one granted before. An address
-// without an account receives an invitation by e-mail, and its grant is pending
-// until a user signs up with the address; so the call is retried only if it was
-// not sent. A grant ends with the File Share.
+// Set grants a capability, or changes the one granted before. An address without an
+// account receives an invitation by e-mail, and its grant is pending until a user signs
+// up with the address; so the call is retried only if it was not processed. A grant
+// ends with the File Share.
 //
 // Errors: [api.ErrNotFound] if the user does not exist.
 //

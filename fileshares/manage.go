@@ -39,10 +39,10 @@ type CreateRequest struct {
 	CommentsEnabled *bool // nil means the default of the server; no effect with AccessAnyoneWithLink
 }
 
-// Create creates a File Share and returns it. It requires membership of the
-// workspace. Each call creates another, so it is retried only if it was not
-// sent. A File Share has no transfer limit of its own: its bandwidth is metered
-// to the organization of the workspace.
+// Create creates a File Share and returns it. It requires membership of the workspace.
+// Each call creates another, so it is retried only if it was not processed. A File
+// Share has no transfer limit of its own: its bandwidth is metered to the organization
+// of the workspace.
 //
 // Errors: [api.ErrForbidden] if the caller is not a member; [api.ErrInvalid] if
 // the node is not a file; [api.ErrNotFound] if it does not exist.

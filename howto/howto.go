@@ -154,9 +154,9 @@ type replyWire struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"`
 }
 
-// Ask returns an answer, or the questions that must be answered first. It is free
-// and requires a signed-in user only. It waits for earlier questions of the same
-// Service, and is retried only if it was not sent.
+// Ask returns an answer, or the questions that must be answered first. It is free and
+// requires a signed-in user only. It waits for earlier questions of the same Service,
+// and is retried only if it was not processed.
 //
 // Errors: [ErrBusy] if another client of the user is asking; [api.ErrRateLimited]
 // if the user has asked too often; [api.ErrInvalid] with [CodeMalformed];

@@ -39,7 +39,7 @@ const maxExtracted = 50
 // and costs credits: [Service.Jobs] reports its state. Values written by users
 // are kept.
 //
-// It is retried only if it was not sent.
+// It is retried only if it was not processed.
 //
 // It calls POST /current/workspace/{workspace_id}/storage/{node_id}/metadata/extract/.
 func (s *Service) Extract(

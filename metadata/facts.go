@@ -81,7 +81,7 @@ const (
 // the value. A value of category or sub_category that is not on its list is
 // stored as Other: do not write a whole FactSet back.
 //
-// It is retried only if it was not sent.
+// It is retried only if it was not processed.
 //
 // Errors: [api.ErrInvalid] if values are not valid: if the [api.Error] has
 // Params nothing was written, else it is [ErrAmbiguous]; [api.ErrUnavailable]

@@ -120,8 +120,8 @@ func (f *Filters) All(ctx context.Context, workspace api.ID, opts ...api.CallOpt
 // Create saves a filter under a name that no other filter of the workspace has.
 // The server checks the structure of the predicate, not the names of its fields.
 //
-// It is retried only if it was not sent: if the response was lost, the name may
-// be taken by the filter that the call has saved.
+// It is retried only if it was not processed: if the response was lost, the name may be
+// taken by the filter that the call has saved.
 //
 // Errors: [api.ErrNameTaken] if another filter has the name; [api.ErrForbidden]
 // if the plan allows no more filters; [api.ErrInvalid], which names no field, if

@@ -42,7 +42,7 @@ type Hit struct {
 	Updated  api.Time         `json:"updated"`
 
 	Score       *float64    `json:"relevance_score"`        // 0 to 1, the best; comparable within one response only
-	RawScore    *float64    `json:"raw_score" also:"score"` // before normalization; of Storage only
+	RawScore    *float64    `json:"raw_score" also:"score"` // before normalization; of Files only
 	ScoreSource ScoreSource `json:"score_source"`
 	MatchSource MatchSource `json:"match_source"`
 

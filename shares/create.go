@@ -58,10 +58,10 @@ type CreateRequest struct {
 	OwnerDefined     json.RawMessage // any JSON, for use by the owner
 }
 
-// Create creates a share in a workspace. The result has the ID, CustomName,
-// StorageMode and FolderNodeID only; [Service.Get] returns the other fields,
-// and the access in effect: see [Access]. Each call creates another share, so
-// it is retried only if it was not sent.
+// Create creates a share in a workspace. The result has the ID, CustomName, StorageMode
+// and FolderNodeID only; [Service.Get] returns the other fields, and the access in
+// effect: see [Access]. Each call creates another share, so it is retried only if it
+// was not processed.
 //
 // Errors: [api.ErrInvalid] if the name or the folder is already in use, or the
 // plan does not include Intelligence; [api.ErrLimit] if the plan allows no more

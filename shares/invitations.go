@@ -28,8 +28,8 @@ func (i *Invitations) List(
 	return call.List[*account.Invitation](ctx, i.c, r, "invitations", opts) // or at the root (assumed name)
 }
 
-// Update changes an invitation, named by its ID or by the invited address. It
-// may send an e-mail, so it is retried only if it was not sent.
+// Update changes an invitation, named by its ID or by the invited address. It may send
+// an e-mail, so it is retried only if it was not processed.
 //
 // The State accepted or declined is the answer to exactly one invitation: of an
 // administrator on behalf of the invited person, who uses Accept and Decline of

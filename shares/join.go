@@ -16,10 +16,9 @@ type JoinOptions struct {
 	Notify account.MemberNotify
 }
 
-// Join makes the caller a member, with [account.RoleMember], of a share that is
-// open to the members of its workspace ([AccessMembers]) or of its organization
-// ([AccessOrg]). It may not be idempotent, so it is retried only if it was not
-// sent.
+// Join makes the caller a member, with [account.RoleMember], of a share that is open to
+// the members of its workspace ([AccessMembers]) or of its organization ([AccessOrg]).
+// It may not be idempotent, so it is retried only if it was not processed.
 //
 // Errors: [api.ErrForbidden] if the share is not open to the caller, or with
 // [account.ReasonExternalInvitesDenied] or [account.ReasonExternalInvitesObjectDenied] if a
@@ -92,7 +91,7 @@ func (s *Service) Unarchive(ctx context.Context, share api.ID, opts ...api.CallO
 }
 
 // Import moves a share that a user owns into a workspace, and unarchives it. It
-// requires the caller to be the only owner. It is retried only if it was not sent.
+// requires the caller to be the only owner. It is retried only if it was not processed.
 //
 // Errors: [api.ErrInvalid] if the caller is not the only owner, also after an
 // earlier import; [api.ErrLimit] if the workspace allows no more shares.

@@ -45,9 +45,9 @@ func (m *Members) Get(ctx context.Context, share, user api.ID, opts ...api.CallO
 	return members.Get(ctx, m.c, endpoint.SharesMembersGet(share, user), known, opts)
 }
 
-// Add adds a person to a share: it invites an address and adds a user. The response does
-// not distinguish a new member from a changed role: [Members.Get] returns the role
-// beforehand. It may send an e-mail, so it is retried only if it was not sent.
+// Add adds a person to a share: it invites an address and adds a user. The response
+// does not distinguish a new member from a changed role: [Members.Get] returns the role
+// beforehand. It may send an e-mail, so it is retried only if it was not processed.
 //
 // Errors: [api.ErrInvalid] if the role is above the caller's own, or the target
 // is the owner or the caller; [api.ErrLimit] if the quota of invitations is

@@ -71,13 +71,14 @@ func (s *Service) GetPublic(ctx context.Context, share api.ID, opts ...api.CallO
 	return &Public{Share: found, Owner: a.Owner, Nodes: a.Nodes, Users: a.Users, Org: a.Org}, nil
 }
 
-// AuthPassword exchanges the password of a share for a token, which is an
-// option of calls that read the share, its files or its notes. It requires no
-// sign-in, and sends the client's token if there is one. Each call creates a
-// token, so it is retried only if it was not sent.
+// AuthPassword exchanges the password of a share for a token, which is an option of
+// calls that read the share, its files or its notes. It requires no sign-in, and sends
+// the client's token if there is one. Each call creates a token, so it is retried only
+// if it was not processed.
 //
-// Errors: [api.ErrForbidden] or [api.ErrUnauthenticated] if the password is wrong;
-// neither ends the caller's own session.
+// Errors: [api.ErrForbidden] if the password is wrong, or [api.ErrUnauthenticated] for
+// a client without a credential; the status of both is 401. Neither ends the caller's
+// own session.
 //
 // It calls POST /current/share/{share_id}/auth/password/.
 func (s *Service) AuthPassword(
@@ -89,9 +90,9 @@ func (s *Service) AuthPassword(
 	return s.mint(ctx, endpoint.SharesAuthPassword(share, api.Form{"password": {password.Reveal()}}), opts)
 }
 
-// AuthGuest returns a guest token of a share. It requires no sign-in, and sends
-// the client's token if there is one. The permissions of a guest token are not
-// documented. Each call creates a token, so it is retried only if it was not sent.
+// AuthGuest returns a guest token of a share. It requires no sign-in, and sends the
+// client's token if there is one. The permissions of a guest token are not documented.
+// Each call creates a token, so it is retried only if it was not processed.
 //
 // It calls POST /current/share/{share_id}/auth/guest/.
 func (s *Service) AuthGuest(ctx context.Context, share api.ID, opts ...api.CallOption) (*api.LinkToken, error) {

@@ -15,10 +15,10 @@ import (
 // [Service.DownloadFile] and [Service.DownloadTo] take all the steps.
 type Downloads struct{ c api.Client }
 
-// Token returns a token that reads one file or note of a workspace or share, in
-// the given version; "" means the current one. A program without a credential
-// can use it, for about two hours. Each call creates a token and an event, so it
-// is retried only if it was not sent.
+// Token returns a token that reads one file or note of a workspace or share, in the
+// given version; "" means the current one. A program without a credential can use it,
+// for about two hours. Each call creates a token and an event, so it is retried only if
+// it was not processed.
 //
 // Errors: [api.ErrNotFound] if the node is not in that workspace or share;
 // [api.ErrForbidden] without access to it, or if the share does not allow

@@ -64,9 +64,9 @@ func (o *LockOptions) form(op string) (api.Body, error) {
 	return api.Form(form), nil
 }
 
-// Acquire locks a file and returns the lock with its token. It is retried only if
-// it was not sent. If its response is lost, the file may be locked until the
-// duration has passed.
+// Acquire locks a file and returns the lock with its token. It is retried only if it
+// was not processed. If its response is lost, the file may be locked until the duration
+// has passed.
 //
 // Errors: [api.ErrLocked] if the file is locked; [api.ErrForbidden] without the
 // right to edit; [api.ErrNotFound] if the file is not in that workspace or share.

@@ -26,8 +26,8 @@ type PreviewAccess struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members without a field
 }
 
-// Authorize returns access to a preview of a file of a workspace or share. Each
-// call creates a token, so it is retried only if it was not sent.
+// Authorize returns access to a preview of a file of a workspace or share. Each call
+// creates a token, so it is retried only if it was not processed.
 //
 // Errors: [api.ErrNotFound] if the file is not in that workspace or share, or if
 // the preview does not exist, yet or at all; [api.ErrForbidden] without access

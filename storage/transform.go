@@ -88,8 +88,8 @@ func (t Transform) query(op string, token api.Secret) (url.Values, error) {
 	return q, nil
 }
 
-// Token returns a token for transforms of an image of a workspace or share. Each
-// call creates one, so it is retried only if it was not sent.
+// Token returns a token for transforms of an image of a workspace or share. Each call
+// creates one, so it is retried only if it was not processed.
 //
 // Errors: [api.ErrNotFound] if the image is not in that workspace or share;
 // [api.ErrForbidden] without access to it.

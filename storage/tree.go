@@ -20,8 +20,8 @@ type CreateFolderOptions struct {
 
 // CreateFolder creates a folder in a folder of a workspace or share, or in [api.Root],
 // and returns it. Default: it returns the folder of that name if there is one. With
-// Force each call creates another, so it is retried only if it was not sent, and the ID
-// of the result is "" if the response has no node.
+// Force each call creates another, so it is retried only if it was not processed, and
+// the ID of the result is "" if the response has no node.
 //
 // The name has 1 to 255 characters, without slashes, backslashes, control characters and
 // invisible ones, and does not end in a blank or a dot.
@@ -100,9 +100,10 @@ func checkParent(op, field string, parent api.OpaqueID) error {
 // also if another user added it. In any other conflict the moved node gets a number in
 // its name. [Service.Find] checks for a conflict before, but not atomically.
 //
-// It is retried only if it was not sent. Errors: [api.ErrNotFound] if the node or the
-// folder does not exist; [api.ErrInvalid] for a folder below itself; [api.ErrLocked] if
-// another user has locked the file; [api.ErrForbidden] without the right to change nodes.
+// It is retried only if it was not processed. Errors: [api.ErrNotFound] if the node or
+// the folder does not exist; [api.ErrInvalid] for a folder below itself;
+// [api.ErrLocked] if another user has locked the file; [api.ErrForbidden] without the
+// right to change nodes.
 //
 // It calls POST /current/workspace/{workspace_id}/storage/{node_id}/move/.
 // It calls POST /current/share/{share_id}/storage/{node_id}/move/.
@@ -122,7 +123,7 @@ func (s *Service) Move(
 // versions are not copied (assumed).
 //
 // Conflicts of names have the results of [Service.Move]. Each call makes another copy,
-// so it is retried only if it was not sent. Errors: those of Move.
+// so it is retried only if it was not processed. Errors: those of Move.
 //
 // It calls POST /current/workspace/{workspace_id}/storage/{node_id}/copy/.
 // It calls POST /current/share/{share_id}/storage/{node_id}/copy/.
@@ -157,7 +158,7 @@ func (s *Service) Delete(ctx context.Context, in api.Profile, node api.OpaqueID,
 // returns the node, of which only the ID is known if the response has none.
 //
 // Conflicts of names have the results of [Service.Move]. It is retried only if it was
-// not sent. Errors: [api.ErrNotFound] if the node is not in the trash;
+// not processed. Errors: [api.ErrNotFound] if the node is not in the trash;
 // [api.ErrForbidden] without the right to change nodes.
 //
 // It calls POST /current/workspace/{workspace_id}/storage/{node_id}/restore/.
@@ -188,7 +189,7 @@ func (s *Service) Purge(ctx context.Context, in api.Profile, node api.OpaqueID, 
 
 // EmptyTrash deletes all nodes in the trash of a workspace or share, also those that
 // other users have deleted. It cannot be undone. A repeated call would also delete what
-// was moved to the trash meanwhile, so it is retried only if it was not sent.
+// was moved to the trash meanwhile, so it is retried only if it was not processed.
 //
 // Errors: [api.ErrForbidden] without the role member; [api.ErrUnsupported] if the server
 // does not have the call, which only older documents of the platform show.
@@ -200,8 +201,8 @@ func (s *Service) EmptyTrash(ctx context.Context, in api.Profile, opts ...api.Ca
 }
 
 // AddLink adds a link to a share to a folder of a workspace, or to [api.Root], and
-// returns it. The ID of the result is "" if the response has no node. A repeated call may
-// add another link, so it is retried only if it was not sent.
+// returns it. The ID of the result is "" if the response has no node. A repeated call
+// may add another link, so it is retried only if it was not processed.
 //
 // Errors: [api.ErrNotFound] if the folder or the share does not exist;
 // [api.ErrForbidden] without the right to change nodes.

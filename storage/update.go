@@ -56,10 +56,10 @@ func (f Source) text(op string) (string, error) {
 	}
 }
 
-// AddFile adds content that the server has, as a file of a folder of a workspace or share,
-// or of [api.Root], and returns the file. The ID of the result is "" if the response has
-// no node. A file of the same name gets a new version and keeps its ID. It is retried
-// only if it was not sent.
+// AddFile adds content that the server has, as a file of a folder of a workspace or
+// share, or of [api.Root], and returns the file. The ID of the result is "" if the
+// response has no node. A file of the same name gets a new version and keeps its ID. It
+// is retried only if it was not processed.
 //
 // Errors: [api.ErrNotFound] if the folder, the upload or the hash does not exist;
 // [api.ErrInvalid] if the upload is not complete; [api.ErrForbidden] without the right
@@ -143,9 +143,10 @@ func (r *UpdateRequest) form(op string) (api.Form, error) {
 	return form, nil
 }
 
-// Update changes the name, the content or the texts of a node of a workspace or share. It
-// returns the node, of which only the ID is known if the response has none. New content
-// is a version; the ID of the node stays. It is retried only if it was not sent.
+// Update changes the name, the content or the texts of a node of a workspace or share.
+// It returns the node, of which only the ID is known if the response has none. New
+// content is a version; the ID of the node stays. It is retried only if it was not
+// processed.
 //
 // To replace a file only if it was not changed meanwhile, uploads.Service.File with a
 // Target.IfVersion takes all the steps.

@@ -37,9 +37,9 @@ func (v *Versions) List(
 	return call.List[*Version](ctx, v.c, endpoint.StorageVersionsList(in, node, nil), "versions", opts)
 }
 
-// Restore makes an earlier version of a file of a workspace or share the current
-// one again, as a new version (assumed). The file keeps its ID. It is retried only
-// if it was not sent.
+// Restore makes an earlier version of a file of a workspace or share the current one
+// again, as a new version (assumed). The file keeps its ID. It is retried only if it
+// was not processed.
 //
 // Errors: [api.ErrNotFound] if the file has no such version; [api.ErrForbidden]
 // without the right to edit; [api.ErrLocked] if another user has locked the file.

@@ -58,10 +58,10 @@ func (u *BatchUpload) Err() error {
 	return &api.Error{Op: "uploads.Batch", Status: http.StatusOK, Code: u.Code, Text: u.Message}
 }
 
-// Batch uploads up to [MaxBatch] small files in one request. Each has its own result, also
-// in a response without error: Results are matched by Index, because several files can have
-// one name. A repeated call could store second versions, so it is retried only if it was
-// not sent.
+// Batch uploads up to [MaxBatch] small files in one request. Each has its own result,
+// also in a response without error: Results are matched by Index, because several files
+// can have one name. A repeated call could store second versions, so it is retried only
+// if it was not processed.
 //
 // Of t, Profile and Folder are used: a workspace or share. Creator is that of a
 // [StartRequest].

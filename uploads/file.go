@@ -23,8 +23,11 @@ import (
 
 // FileOptions are the options of an upload. Nil and zero fields mean the defaults.
 type FileOptions struct {
-	ChunkSize int64  // bytes sent at a time and held in memory, three times; default 8 MiB, more for files that need it
-	Creator   string // see [StartRequest]
+	// ChunkSize is the size of a chunk in bytes, three of which are held in memory. Default:
+	// 8 MiB, or more if the file would need too many chunks.
+	ChunkSize int64
+
+	Creator string // see [StartRequest]
 
 	// OnProgress is called with the bytes that the server has received, or of a stream that
 	// were sent.
@@ -87,9 +90,9 @@ const opFile = "uploads.File"
 // content must not be closed or changed before that has returned.
 //
 // Errors: those of [Service.Start]; [*api.VersionConflict] if Target.IfVersion is not
-// the current version, unless that has the same content; [*Error] if the upload has failed, or with an Err if its result is
-// unknown; [ErrChanged] if content has fewer or more bytes than size.
-// [*api.InputError] if the file is larger than the plan allows.
+// the current version, unless that has the same content; [*Error] if the upload has
+// failed, or with an Err if its result is unknown; [ErrChanged] if content has fewer or
+// more bytes than size. [*api.InputError] if the file is larger than the plan allows.
 func (s *Service) File(
 	ctx context.Context, t Target, name string, content io.ReaderAt, size int64, o *FileOptions, opts ...api.CallOption,
 ) (*storage.Node, error) {

@@ -226,12 +226,13 @@ func (r *StartRequest) form() url.Values {
 	return form
 }
 
-// Start begins an upload whose content is sent by [Chunks.Send] or [Service.Stream]. It is
-// retried only if it was not sent.
+// Start begins an upload whose content is sent by [Chunks.Send] or [Service.Stream]. It
+// is retried only if it was not processed.
 //
-// Errors: [api.ErrNotFound] for a missing folder or file, [api.ErrForbidden] without the
-// right to add files, [api.ErrInvalid] for a name that the platform refuses, also by its
-// extension (see [Service.Extensions]), and those of plans and limits.
+// Errors: [api.ErrNotFound] for a missing folder or file, [api.ErrForbidden] without
+// the right to add files, [api.ErrInvalid] for a name that the platform refuses, also
+// by its extension (see [Service.Extensions]), [api.ErrLimit] and
+// [api.ErrPaymentRequired] for a limit of the plan.
 //
 // It calls POST /current/upload/.
 func (s *Service) Start(ctx context.Context, r StartRequest, opts ...api.CallOption) (*Upload, error) {
@@ -241,10 +242,10 @@ func (s *Service) Start(ctx context.Context, r StartRequest, opts ...api.CallOpt
 	return s.start(ctx, endpoint.UploadsStart(api.Form(r.form())), opts)
 }
 
-// Put uploads a file of at most [MaxSingle] bytes in one request. The file is stored when
-// the result has a FileID, or when [Service.Get] reports [StatusStored]. A repeated call
-// could store a second version, so it is retried only if it was not sent; after another
-// failure the result is unknown.
+// Put uploads a file of at most [MaxSingle] bytes in one request. The file is stored
+// when the result has a FileID, or when [Service.Get] reports [StatusStored]. A
+// repeated call could store a second version, so it is retried only if it was not
+// processed; after another failure the result is unknown.
 //
 // Errors: those of [Service.Start].
 //
@@ -286,8 +287,8 @@ func sending(bytes int) time.Duration {
 	return response + time.Duration(bytes/slowest)*time.Second
 }
 
-// Complete assembles the chunks after all were sent. [Service.Get] reports when the file
-// is stored. It is retried only if it was not sent.
+// Complete assembles the chunks after all were sent. [Service.Get] reports when the
+// file is stored. It is retried only if it was not processed.
 //
 // Errors: [api.ErrInvalid] if the chunks have another size than the file, which ends the
 // upload.

@@ -111,8 +111,8 @@ func (r *WebRequest) form(op string) (api.Body, error) {
 	return api.Form(form), nil
 }
 
-// Start begins an import. [Web.Wait] waits for its end. A repeated call would import the
-// file twice, so it is retried only if it was not sent.
+// Start begins an import. [Web.Wait] waits for its end. A repeated call would import
+// the file twice, so it is retried only if it was not processed.
 //
 // Errors: those of [Service.Start].
 //
