@@ -359,6 +359,10 @@ func TestCheckName(t *testing.T) {
 	if got, err := check("attic", nil); got != nil || !errors.Is(err, api.ErrForbidden) {
 		t.Errorf("if it is forbidden: %+v, %v", got, err)
 	}
+	edge := account.New(stub.Fail(&api.Error{Status: http.StatusNotAcceptable, Code: 90211}))
+	if got, err := edge.Workspaces.CheckName(t.Context(), "attic", nil); got != nil || !errors.Is(err, api.ErrUnavailable) {
+		t.Errorf("if the edge rejects the response: %+v, %v", got, err)
+	}
 }
 
 // A list without pagination is requested once: the server would send the same

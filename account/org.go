@@ -163,7 +163,8 @@ func (o *Orgs) CheckDomain(ctx context.Context, domain string, opts ...api.CallO
 	err := call.Do(ctx, o.c, endpoint.AccountOrgsCheckDomain(domain), opts)
 	e, refused := errors.AsType[*api.Error](err)
 	about := func(p api.ParamError) bool { return p.Name != "domain" }
-	if refused && e.Status == http.StatusNotAcceptable && !slices.ContainsFunc(e.Params, about) {
+	if refused && e.Status == http.StatusNotAcceptable && errors.Is(e, api.ErrInvalid) &&
+		!slices.ContainsFunc(e.Params, about) {
 		return false, nil
 	}
 	return err == nil, err

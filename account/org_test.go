@@ -138,6 +138,7 @@ func TestCheckDomain(t *testing.T) {
 	down := &api.Error{Status: http.StatusServiceUnavailable}
 	other := &api.Error{Status: http.StatusNotAcceptable, Params: []api.ParamError{{Name: "output"}}}
 	about := &api.Error{Status: http.StatusNotAcceptable, Params: []api.ParamError{{Name: "domain"}}}
+	edge := &api.Error{Status: http.StatusNotAcceptable, Code: 90211}
 	for name, tc := range map[string]struct {
 		err  error
 		free bool
@@ -148,6 +149,7 @@ func TestCheckDomain(t *testing.T) {
 		"not accepted":  {about, false, nil},
 		"another error": {other, false, other},
 		"not known":     {down, false, down},
+		"the edge":      {edge, false, api.ErrUnavailable},
 	} {
 		free, err := account.New(stub.Fail(tc.err)).Orgs.CheckDomain(t.Context(), "acme")
 		if free != tc.free || !errors.Is(err, tc.want) {

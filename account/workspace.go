@@ -162,7 +162,8 @@ func (w *Workspaces) CheckName(
 	switch about := func(p api.ParamError) bool { return p.Name != "name" }; {
 	case err == nil:
 		return &NameCheck{Free: true, Suggestion: a.Suggestion}, nil
-	case !refused || e.Status != http.StatusNotAcceptable || slices.ContainsFunc(e.Params, about):
+	case !refused || e.Status != http.StatusNotAcceptable || !errors.Is(e, api.ErrInvalid),
+		slices.ContainsFunc(e.Params, about):
 		return nil, err
 	}
 	var found suggestion
