@@ -200,6 +200,12 @@ func TestDirReportsEachEntry(t *testing.T) {
 			fault: fastiotest.Fault{Op: fastiotest.OpUploadsBatch, Status: http.StatusRequestEntityTooLarge, Count: 1},
 			want:  map[string]string{"a": "done", "b": "done", "c": "done"}, calls: 3,
 		},
+		"a batch whose response the edge rejects": {
+			local: two, calls: 1, want: done,
+			fault: fastiotest.Fault{
+				Op: fastiotest.OpUploadsBatch, Status: http.StatusRequestEntityTooLarge, Code: 90211, Count: 1, Processed: true,
+			},
+		},
 		"a batch that is refused as a whole": {
 			local: two, fault: fastiotest.Fault{Op: fastiotest.OpUploadsBatch, Status: http.StatusNotAcceptable, Count: 1},
 			want: done, calls: 3,

@@ -202,7 +202,7 @@ func (d *dir) batch(ctx context.Context, entries []*entry, again bool) {
 	refusal, refused := errors.AsType[*api.Error](err)
 	switch half := len(entries) / 2; {
 	case err == nil:
-	case refused && refusal.Status == http.StatusRequestEntityTooLarge && half > 0:
+	case refused && refusal.Status == http.StatusRequestEntityTooLarge && errors.Is(err, api.ErrLimit) && half > 0:
 		d.batch(ctx, entries[:half], again)
 		d.batch(ctx, entries[half:], again)
 		return
