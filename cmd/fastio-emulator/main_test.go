@@ -60,6 +60,9 @@ func start(t *testing.T, args ...string) (base, token string) {
 		}
 		*v.to = value
 	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
+	}
 	return base, token
 }
 
