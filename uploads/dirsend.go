@@ -109,7 +109,7 @@ func (d *dir) file(ctx context.Context, e *entry) (*storage.Node, error) {
 	f.Name, f.Size = e.name(), e.Size
 	f.pace = d.Pace
 	if !random {
-		f.Size, f.content = SizeUnknown, bytes.NewReader(nil)
+		f.Size, f.content = SizeUnknown, nil
 		return f.run(ctx, func(ctx context.Context) error {
 			in := &source{Reader: local}
 			return f.stream(ctx, &counted{Closer: in, r: in, f: f, ctx: ctx}, nil)

@@ -170,7 +170,7 @@ func (s *Service) FromReader(
 	if f.Size <= MaxSingle {
 		return f.run(ctx, f.upload)
 	}
-	f.Size = SizeUnknown
+	f.content, f.Size = nil, SizeUnknown
 	return f.run(ctx, func(ctx context.Context) error {
 		all := io.MultiReader(bytes.NewReader(head), in)
 		return f.stream(ctx, &counted{Closer: in, r: all, f: f, ctx: ctx}, hash)
@@ -201,7 +201,7 @@ type file struct {
 	Session
 
 	s         *Service
-	content   io.ReaderAt
+	content   io.ReaderAt // nil for a stream
 	unchanged func() bool
 	pace      func(ctx context.Context, bytes int) error // waits until so many bytes may be sent
 	o         FileOptions
@@ -274,7 +274,7 @@ func (f *file) swap(ctx context.Context) (*storage.Node, error) {
 // is reports whether a node has the content, by its hash.
 func (f *file) is(ctx context.Context, n *storage.Node) bool {
 	hash := download.Hash(n.HashAlgo)
-	if hash == nil || n.Size != f.Size {
+	if hash == nil || f.content == nil || n.Size != f.Size {
 		return false
 	}
 	buffer := make([]byte, min(f.Size, minChunk))
@@ -288,20 +288,22 @@ func (f *file) is(ctx context.Context, n *storage.Node) bool {
 	return strings.EqualFold(hex.EncodeToString(hash.Sum(nil)), n.Hash)
 }
 
-// transfer uploads the content. It starts over once if the server received other bytes.
+// transfer uploads the content. It starts over once if the server received other bytes and
+// the content can be read again.
 func (f *file) transfer(ctx context.Context, upload func(context.Context) error) error {
 	if err := call.Check(ctx, f.s.c, opFile); err != nil {
 		return err
 	}
-	if f.content == nil || f.o.ChunkSize < 0 {
+	if f.content == nil && f.Size != SizeUnknown || f.o.ChunkSize < 0 {
 		return &api.InputError{Op: opFile, Field: "content", Rule: "must not be nil, and ChunkSize not be negative"}
 	}
 	err := upload(ctx)
-	if mismatch, ok := errors.AsType[*mismatchError](err); ok && !mismatch.again {
+	if _, mismatch := errors.AsType[*mismatchError](err); mismatch && f.content != nil {
 		f.ID, f.done, f.state = "", 0, Upload{}
-		if err = f.upload(ctx); errors.As(err, &mismatch) {
-			err = mismatch.err
-		}
+		err = f.upload(ctx)
+	}
+	if mismatch, ok := errors.AsType[*mismatchError](err); ok {
+		err = mismatch.err
 	}
 	if errors.Is(err, ErrChanged) && f.ID != "" {
 		_ = f.s.Cancel(context.WithoutCancel(ctx), f.ID, f.opts...) // it cannot be continued
@@ -309,11 +311,8 @@ func (f *file) transfer(ctx context.Context, upload func(context.Context) error)
 	return err
 }
 
-// mismatchError is a failure after which an upload starts over, once.
-type mismatchError struct {
-	err   error
-	again bool
-}
+// mismatchError says that the server received other bytes than were sent.
+type mismatchError struct{ err error }
 
 func (e *mismatchError) Error() string { return e.err.Error() }
 func (e *mismatchError) Unwrap() error { return e.err }

@@ -466,6 +466,25 @@ func TestReaderIsStored(t *testing.T) {
 	})
 }
 
+// The content of a stream cannot be read again: the integrity failure is the error.
+func TestStreamDoesNotStartOver(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.Fail(fastiotest.Fault{Op: fastiotest.OpUploadsStream, Status: http.StatusBadGateway, Processed: true, Count: 1})
+		wrong := &uploads.Hash{Algorithm: "crc32c", Value: "00000000"}
+		content := bytes.NewReader(random(uploads.MaxSingle + 1))
+		_, err := w.client.Uploads.FromReader(t.Context(), w.to, "a.bin", content, wrong, nil)
+		failed, ok := errors.AsType[*uploads.Error](err)
+		if !ok || failed.Upload.Integrity.Computed == "" || errors.Is(err, uploads.ErrChanged) {
+			t.Errorf("got %v", err)
+		}
+		if n := w.count(fastiotest.OpUploadsStart); n != 1 {
+			t.Errorf("%d uploads", n)
+		}
+	})
+}
+
 // A file is replaced only if it has the expected version. The error has the current one.
 func TestFileOfAnotherVersion(t *testing.T) {
 	t.Parallel()

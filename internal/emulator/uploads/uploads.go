@@ -448,6 +448,10 @@ func (h *Handlers) streamUpload(c *wire.Call, u *upload) (wire.Object, error) {
 	)
 	if err != nil {
 		if wire.RefusalOf(err).Code == codeFileDiffers {
+			if c.Value("hash_algo") == "crc32c" {
+				u.fileCRC = c.Value("hash")
+				u.computed = storage.Digest("crc32c", io.NewSectionReader(content, 0, content.Size()))
+			}
 			h.moveUpload(u, uploadFailed, "The hash of the file differs.")
 		}
 		return nil, err
