@@ -299,6 +299,9 @@ func (f *file) transfer(ctx context.Context, upload func(context.Context) error)
 	}
 	err := upload(ctx)
 	if _, mismatch := errors.AsType[*mismatchError](err); mismatch && f.content != nil {
+		if f.ID != "" && !f.state.Status.Failed() {
+			_ = f.s.Cancel(context.WithoutCancel(ctx), f.ID, f.opts...) // it cannot be continued
+		}
 		f.ID, f.done, f.state = "", 0, Upload{}
 		err = f.upload(ctx)
 	}

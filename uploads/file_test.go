@@ -125,7 +125,10 @@ func TestUploadsStoreOnce(t *testing.T) {
 		"a lost response to a chunk":       {large, fastiotest.OpUploadsChunksSend, lost, false, 2},
 		"a chunk that fails":               {large, fastiotest.OpUploadsChunksSend, refused, false, 2},
 		"a lost response to a complete":    {large, fastiotest.OpUploadsComplete, lost, false, 1},
-		"a complete that fails":            {large, fastiotest.OpUploadsComplete, refused, true, 1},
+		"a complete that fails":            {large, fastiotest.OpUploadsComplete, refused, false, 2},
+		"each complete fails": {
+			large, fastiotest.OpUploadsComplete, fastiotest.Fault{Status: http.StatusServiceUnavailable}, true, 3,
+		},
 		"a lost response to a state":       {large, fastiotest.OpUploadsGet, lost, false, 0},
 		"a state that cannot be read a while": {
 			large,
@@ -245,30 +248,35 @@ func TestResumeSendsMissingChunks(t *testing.T) {
 	})
 }
 
-// Bytes that arrive as others start the upload over, once.
+// Bytes that arrive as others, or have another checksum than before, start the upload over,
+// once.
 func TestMismatchStartsOverOnce(t *testing.T) {
 	t.Parallel()
 	table.NotUnderRace(t)
-	for _, times := range []int{1, 2} {
+	for _, fault := range []fastiotest.Fault{
+		{Op: fastiotest.OpUploadsComplete, Status: http.StatusNotAcceptable, Code: 10778, Count: 1},
+		{Op: fastiotest.OpUploadsComplete, Status: http.StatusNotAcceptable, Code: 10778, Count: 2},
+		{Op: fastiotest.OpUploadsChunksSend, Status: http.StatusConflict, Code: 10779, Count: 1, Skip: 1},
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t)
-			w.Fail(fastiotest.Fault{
-				Op: fastiotest.OpUploadsComplete, Status: http.StatusNotAcceptable, Code: 10778, Count: times,
-				Text: "The CRC of the file differs.",
-			})
+			w.Fail(fault)
 			content := random(9 << 20)
 			node, err := w.client.Uploads.File(t.Context(), w.to, "a.bin", bytes.NewReader(content), int64(len(content)), nil)
-			if times == 1 {
+			if fault.Count == 1 {
 				if err != nil {
 					t.Fatal(err)
 				}
 				w.holds(t, node, content)
 			}
-			if e, ok := errors.AsType[*api.Error](err); times == 2 && (!ok || e.Code != 10778) {
+			if e, ok := errors.AsType[*api.Error](err); fault.Count == 2 && (!ok || e.Code != 10778) {
 				t.Errorf("got %v", err)
 			}
 			if n := w.count(fastiotest.OpUploadsStart); n != 2 {
 				t.Errorf("%d uploads", n)
+			}
+			if all, err := w.client.Uploads.List(t.Context()); fault.Count == 1 && (err != nil || len(all) > 0) {
+				t.Errorf("%d uploads are left: %v", len(all), err)
 			}
 		})
 	}

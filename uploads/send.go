@@ -72,7 +72,7 @@ func (f *file) single(ctx context.Context, r StartRequest) error {
 	if u.FileID != "" && !u.Status.Failed() {
 		return nil
 	}
-	return f.end(ctx, nil)
+	return f.end(ctx)
 }
 
 // resume sends the chunks that have not arrived.
@@ -83,7 +83,7 @@ func (f *file) resume(ctx context.Context) error {
 	}
 	f.state = *u
 	if u.Status != StatusReady && u.Status != StatusUploading {
-		return f.end(ctx, nil)
+		return f.end(ctx)
 	}
 	return f.send(ctx, u.Chunks)
 }
@@ -111,9 +111,14 @@ func (f *file) stream(ctx context.Context, content *counted, hash *Hash) error {
 		_ = f.s.Cancel(context.WithoutCancel(ctx), f.ID, f.opts...) // it cannot be continued
 		return errors.Join(failed, err)
 	case err != nil && ctx.Err() != nil:
-		return &Error{Op: opFile, Upload: f.state, Err: err}
+		return f.unknown(err)
+	case err != nil:
+		done, readErr := f.completed(ctx)
+		if !done {
+			return f.unknown(err, readErr)
+		}
 	}
-	return f.end(ctx, err)
+	return f.end(ctx)
 }
 
 // source is content of the caller. Close interrupts a Read if the content is an
@@ -287,30 +292,53 @@ func (f *file) persist(ctx context.Context, c Chunk, sum uint32) error {
 	}
 }
 
-// Codes of a file that arrived with other bytes than were sent, which ends the upload.
+// Codes of a file that arrived with other bytes than were sent, which ends the upload, and
+// of one whose checksum is another than that of an earlier call.
 const (
 	codeSizeDiffers = 10522
 	codeFileDiffers = 10778
+	codeCRCChanged  = 10779
 )
+
+// differs reports whether an upload is to start over after err.
+func differs(err error) bool {
+	e, ok := errors.AsType[*api.Error](err)
+	return ok && (e.Code == codeSizeDiffers || e.Code == codeFileDiffers || e.Code == codeCRCChanged)
+}
 
 // refusal returns err, as a mismatchError if the upload is to start over, or as an
 // [*api.VersionConflict]. It is for responses that concern the whole file.
 func (f *file) refusal(err error) error {
-	if e, ok := errors.AsType[*api.Error](err); ok && (e.Code == codeSizeDiffers || e.Code == codeFileDiffers) {
+	if differs(err) {
 		return &mismatchError{err: err}
 	}
 	return call.Conflict(opFile, err)
 }
 
+// mostCompletes is how often an upload is completed.
+const mostCompletes = 3
+
+// complete completes the upload. After a failure the state is read, and the call is
+// repeated if that still accepts content: the failed call had no effect then.
 func (f *file) complete(ctx context.Context) error {
-	err := f.s.Complete(ctx, f.ID, f.opts...)
-	if err == nil {
-		return f.end(ctx, nil)
+	for sent := 1; ; sent++ {
+		err := f.s.Complete(ctx, f.ID, f.opts...)
+		switch {
+		case err == nil:
+			return f.end(ctx)
+		case !ambiguous(err) && (sent == 1 || differs(err)):
+			return f.refusal(err)
+		}
+		done, readErr := f.completed(ctx)
+		switch {
+		case done:
+			return f.end(ctx)
+		case readErr == nil && !ambiguous(err):
+			return f.refusal(err)
+		case readErr != nil || sent == mostCompletes:
+			return f.unknown(err, readErr)
+		}
 	}
-	if ambiguous(err) {
-		return f.end(ctx, err)
-	}
-	return f.refusal(err)
 }
 
 // read fills p with the content at offset at. After the end of ctx the content may still

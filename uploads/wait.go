@@ -29,13 +29,15 @@ func newEnded(polls *activity.Service) *ended {
 	return &ended{polls: polls, waiting: map[api.OpaqueID]chan struct{}{}}
 }
 
-// add returns a channel that is signaled after changes of an upload, until it is removed.
-func (e *ended) add(upload api.OpaqueID) (changed <-chan struct{}, remove func()) {
+// add returns a channel that is signaled after changes of the uploads, until they are
+// removed.
+func (e *ended) add(uploads []api.OpaqueID) (changed <-chan struct{}, remove func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	key := api.OpaqueID(upload.Plain())
 	signal := make(chan struct{}, 1)
-	e.waiting[key] = signal
+	for _, id := range uploads {
+		e.waiting[api.OpaqueID(id.Plain())] = signal
+	}
 	if e.stop == nil {
 		ctx, stop := context.WithCancel(context.Background())
 		e.stop, e.refused = stop, false
@@ -44,7 +46,9 @@ func (e *ended) add(upload api.OpaqueID) (changed <-chan struct{}, remove func()
 	return signal, func() {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		delete(e.waiting, key)
+		for _, id := range uploads {
+			delete(e.waiting, api.OpaqueID(id.Plain()))
+		}
 		if len(e.waiting) == 0 && e.stop != nil {
 			e.stop()
 			e.stop = nil
@@ -105,15 +109,50 @@ func (e *ended) pause(interval *wait.Interval) time.Duration {
 // mostLooks is how often an upload is read that may not have been completed.
 const mostLooks = 5
 
-// end waits until the upload has ended, and removes it. Cause is why it may not have been
-// completed.
-func (f *file) end(ctx context.Context, cause error) error {
+// completed reads the upload some times, and reports whether its content is complete. The
+// error is that of the last read.
+func (f *file) completed(ctx context.Context) (bool, error) {
+	var interval wait.Interval
+	looks := 0
+	err := wait.Poll{Final: call.Final}.Run(ctx, func() (bool, time.Duration, error) {
+		err := f.look(ctx)
+		if err == nil {
+			looks++
+		}
+		return !f.open() || looks == mostLooks, interval.Next(), err
+	})
+	return err == nil && !f.open(), err
+}
+
+// look reads the state of the upload.
+func (f *file) look(ctx context.Context) error {
+	u, err := f.s.Get(ctx, f.ID, f.opts...)
+	if err != nil {
+		return err
+	}
+	u.ID = f.ID
+	f.state = *u
+	return nil
+}
+
+// open reports whether the upload accepts content.
+func (f *file) open() bool {
+	return f.state.Status == StatusReady || f.state.Status == StatusUploading
+}
+
+// unknown returns the error of an upload whose result is unknown.
+func (f *file) unknown(causes ...error) error {
+	return &Error{Op: opFile, Upload: f.state, Err: errors.Join(causes...)}
+}
+
+// end waits until the upload has ended, and removes it.
+func (f *file) end(ctx context.Context) error {
 	if f.ID == "" {
-		return &Error{Op: opFile, Upload: f.state, Err: errors.New("the response has no upload")}
+		return f.unknown(errors.New("the response has no upload"))
 	}
 	if !f.over() {
-		if err := f.await(ctx, cause); err != nil {
-			return &Error{Op: opFile, Upload: f.state, Err: err}
+		if err := f.await(ctx); err != nil {
+			return f.unknown(err)
 		}
 	}
 	if f.state.Status != StatusComplete {
@@ -132,42 +171,38 @@ func (f *file) end(ctx context.Context, cause error) error {
 	return failure
 }
 
-// await reads the state of the upload until it has ended. It returns cause if the upload
-// was not completed.
-func (f *file) await(ctx context.Context, cause error) error {
-	changed, remove := f.s.ended.add(f.ID) //nolint:contextcheck // all uploads share its poll
+// await reads the state of the upload until it has ended.
+func (f *file) await(ctx context.Context) error {
+	return f.s.await(ctx, []api.OpaqueID{f.ID}, func() (bool, error) {
+		err := f.look(ctx)
+		return err == nil && f.over(), err
+	})
+}
+
+// await calls read until it returns true or an error that is final: at once, after a change
+// of one of the uploads, and at intervals.
+func (s *Service) await(ctx context.Context, uploads []api.OpaqueID, read func() (bool, error)) error {
+	changed, remove := s.ended.add(uploads) //nolint:contextcheck // all uploads share its poll
 	defer remove()
 	var interval wait.Interval
-	looks := 0
-	err := wait.Poll{Final: call.Final}.Run(ctx, func() (bool, time.Duration, error) {
-		u, err := f.s.Get(ctx, f.ID, f.opts...)
-		if err != nil {
-			return false, 0, err
-		}
-		u.ID = f.ID
-		f.state = *u
-		if u.Status != StatusReady && u.Status != StatusUploading {
-			cause = nil // it was completed
-		}
-		if looks++; f.over() || cause != nil && looks >= mostLooks {
-			return true, 0, nil
-		}
-		pause := f.s.ended.pause(&interval)
-		if cause != nil {
-			pause = interval.Next()
+	return wait.Poll{Final: call.Final}.Run(ctx, func() (bool, time.Duration, error) {
+		done, err := read()
+		if done || err != nil {
+			return done, 0, err
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
-		case <-time.After(pause):
+		case <-time.After(s.ended.pause(&interval)):
 		}
 		return false, 0, nil
 	})
-	return errors.Join(cause, err)
 }
 
 // over reports whether the upload has ended: with a target it must be stored.
 func (f *file) over() bool {
-	s := f.state.Status
-	return s == StatusStored || s.Failed() || s == StatusComplete && f.request().Target == Target{}
+	return f.state.stored() || f.state.Status == StatusComplete && f.request().Target == Target{}
 }
+
+// stored reports whether an upload with a target has ended.
+func (u *Upload) stored() bool { return u.Status == StatusStored || u.Status.Failed() }
