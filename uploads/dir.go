@@ -8,7 +8,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
-	"sync"
+	"unicode/utf8"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
@@ -24,8 +24,7 @@ type DirOptions struct {
 	// or differs from another one only by case or Unicode form. Default: it fails.
 	Rename bool
 
-	// Overwrite sends all files, also those that the target has with the same content, and
-	// does not list the target.
+	// Overwrite sends all files, also those that the target has with the same content.
 	Overwrite bool
 
 	Parallel       int    // requests at a time, of up to 32 MiB each; default 4
@@ -54,10 +53,14 @@ const (
 // folder of a workspace or share. Links to files in the local folder are followed. Links
 // out of it, links to folders and special files are skipped.
 //
+// The filter leaves out folders without a file that it selects; with Include or Paths also
+// empty ones. A file of the target in the way of a folder fails the files of that folder with
+// [api.ErrNameTaken].
+//
 // Files that the target has with the same size and hash are not sent. Up to 200 files of
 // at most [MaxSingle] bytes are sent in one call; those that are refused are sent once
 // more. If the result of a call is unknown, the target is read, and only what it does not
-// have is sent again. A file that is larger than the plan allows fails before any is sent.
+// have is sent again. A file is done when the platform has stored it. A file that is larger than the plan allows fails before any is sent.
 //
 // The result has an entry for each file, also with an error. Errors: [*api.DirError] if
 // entries have failed. The status 401, 402 and 429, and [api.ErrUnauthenticated], end the
@@ -119,8 +122,6 @@ type dir struct {
 	o     DirOptions
 	opts  []api.CallOption
 	rules dirs.Rules
-
-	ids sync.Mutex // of folders
 }
 
 // folder is a local folder.
@@ -130,8 +131,10 @@ type folder struct {
 	parent *folder
 	id     api.OpaqueID // on the platform; "" if unknown
 
-	files   []*entry
-	folders []*folder
+	files    []*entry
+	folders  []*folder
+	filtered bool // it is left out if it holds no file: the filter may be the reason
+	taken    bool // the name is in use for a file
 }
 
 // entry is a local file.
@@ -201,6 +204,7 @@ func (d *dir) scanFolder(ctx context.Context, f *folder) error {
 func (d *dir) scanEntry(ctx context.Context, f *folder, found fs.DirEntry, used dirs.Names) error {
 	at := path.Join(f.path, found.Name())
 	if !d.o.Filter.Selects(at, found.IsDir()) {
+		f.filtered = true
 		return nil
 	}
 	info, err := found.Info()
@@ -216,13 +220,18 @@ func (d *dir) scanEntry(ctx context.Context, f *folder, found fs.DirEntry, used 
 	if err == nil {
 		name, err = used.Add(name, d.rules)
 	}
-	switch target := path.Join(f.target, name); {
+	target := path.Join(f.target, name)
+	if err == nil && found.IsDir() && utf8.RuneCountInString(target) >= longestPath {
+		err = api.ErrName
+	}
+	switch {
 	case errors.Is(err, api.ErrNotFile):
 		d.ended(ctx, f, found.Name(), api.DirSkipped, err)
 	case err != nil:
 		d.ended(ctx, f, found.Name(), api.DirFailed, err)
 	case found.IsDir():
-		sub := &folder{path: at, target: target, parent: f}
+		selects := len(d.o.Filter.Include) > 0 || d.o.Filter.Paths != nil
+		sub := &folder{path: at, target: target, parent: f, filtered: selects}
 		f.folders = append(f.folders, sub)
 		return d.scanFolder(ctx, sub)
 	default:

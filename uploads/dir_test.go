@@ -10,6 +10,7 @@ import (
 	"maps"
 	"net/http"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -149,6 +150,7 @@ func TestDirReportsEachEntry(t *testing.T) {
 	lost := fastiotest.Fault{Op: fastiotest.OpUploadsBatch, Reset: fastiotest.AfterHeader, Count: 1}
 	lostUnread := fastiotest.Fault{Op: fastiotest.OpUploadsBatch, Status: http.StatusServiceUnavailable, Count: 1}
 	forbidden := "failed: fastio: uploads.Batch: Forbidden (status 403)"
+	long := path.Join(slices.Repeat([]string{strings.Repeat("n", 249)}, 33)...)
 	refusal := "failed: fastio: uploads.Batch: extension not allowed (status 200, code 1605)"
 	table.Bubbles(t, map[string]row{
 		"filters": {
@@ -178,6 +180,20 @@ func TestDirReportsEachEntry(t *testing.T) {
 		},
 		"a result without nodes": {
 			local: two, change: func(o *fastiotest.Options) { o.Uploads.LateBatches = true }, want: done, calls: 1,
+		},
+		"a file that is accepted and not stored": {
+			local: map[string]string{"a.txt": "a", "bad.txt": "b"},
+			change: func(o *fastiotest.Options) {
+				o.Uploads.LateBatches, o.Uploads.FailStoring = true, "bad"
+			},
+			want: map[string]string{
+				"a.txt":   "done",
+				"bad.txt": "failed: fastio: uploads.Dir: the upload ended as store_failed: The file could not be stored.",
+			}, calls: 1,
+		},
+		"a folder with a path that is too long": {
+			local: map[string]string{"a": "a", long + "/a": "a"},
+			want:  map[string]string{"a": "done", path.Dir(long): "done", long: "failed: the name is not allowed"}, calls: 1,
 		},
 		"a lost response after the files were stored": {local: two, fault: lost, want: done, calls: 1},
 		"a failure before the files were stored":      {local: two, fault: lostUnread, want: done, calls: 2},
@@ -390,4 +406,88 @@ func TestDirRefusesFilesThatChange(t *testing.T) {
 			t.Error("a file that had changed was stored")
 		}
 	})
+}
+
+// A lost batch costs one wait and one listing of each folder.
+func TestLostBatchIsLookedForOnce(t *testing.T) {
+	t.Parallel()
+	for _, fault := range []fastiotest.Fault{
+		{Op: fastiotest.OpUploadsBatch, Status: http.StatusServiceUnavailable, Count: 1},
+		{Op: fastiotest.OpUploadsBatch, Reset: fastiotest.AfterHeader, Count: 1},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			w.Fail(fault)
+			local := map[string]string{}
+			for i := range uploads.MaxBatch {
+				local[fmt.Sprintf("%d/%d.txt", i%4, i)] = strconv.Itoa(i)
+			}
+			begun := time.Now()
+			result, err := w.client.Uploads.FS(t.Context(), w.to, tree(local), nil)
+			if err != nil || result.Done != len(local) || time.Since(begun) > 30*time.Second {
+				t.Errorf("%d files are done after %s: %v", result.Done, time.Since(begun), err)
+			}
+			if n := w.count(fastiotest.OpStorageList); n > 1+5 {
+				t.Errorf("%d lists", n)
+			}
+		})
+	}
+}
+
+// Folders are created if they hold a file that is sent, or nothing without a filter.
+func TestDirCreatesNoFilteredFolders(t *testing.T) {
+	t.Parallel()
+	local := map[string]string{"docs/a.md": "a", "src/deep/a.go": "a", "none/": ""}
+	for name, test := range map[string]struct {
+		filter api.DirFilter
+		want   map[string]string
+	}{
+		"include": {api.DirFilter{Include: []string{"*.md"}}, map[string]string{"docs/": "", "docs/a.md": "a"}},
+		"paths": {
+			api.DirFilter{Paths: map[string]bool{"docs/a.md": true}}, map[string]string{"docs/": "", "docs/a.md": "a"},
+		},
+		"exclude": {
+			api.DirFilter{Exclude: []string{"*.go"}}, map[string]string{"docs/": "", "docs/a.md": "a", "none/": ""},
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			_, err := w.client.Uploads.FS(t.Context(), w.to, tree(local), &uploads.DirOptions{Filter: test.filter})
+			if diff := cmp.Diff(test.want, w.holding(t)); err != nil || diff != "" {
+				t.Errorf("%s: %v (-want +got)\n%s", name, err, diff)
+			}
+		})
+	}
+}
+
+// A folder is not stored under another name beside a file of its name.
+func TestDirReportsFilesInTheWay(t *testing.T) {
+	t.Parallel()
+	for _, overwrite := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			there := map[string]string{"x": "file", "y": "file"}
+			if _, err := w.client.Uploads.FS(t.Context(), w.to, tree(there), nil); err != nil {
+				t.Fatal(err)
+			}
+			local := tree(map[string]string{"x/deep/a.txt": "a", "y/": "", "z.txt": "z"})
+			result, err := w.client.Uploads.FS(t.Context(), w.to, local, &uploads.DirOptions{Overwrite: overwrite})
+			want := map[string]string{
+				"x/deep/a.txt": "failed: the name is taken", "y": "failed: the name is taken", "z.txt": "done",
+			}
+			if diff := cmp.Diff(want, stub.States(result)); diff != "" || !errors.Is(err, api.ErrNameTaken) {
+				t.Errorf("%v (-want +got)\n%s", err, diff)
+			}
+			there["z.txt"] = "z"
+			if diff := cmp.Diff(there, w.holding(t)); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+			below := w.to
+			below.Path = "x/"
+			_, err = w.client.Uploads.FS(t.Context(), below, tree(map[string]string{"a": "a"}), nil)
+			if !errors.Is(err, api.ErrNameTaken) {
+				t.Errorf("a file as the target: %v", err)
+			}
+		})
+	}
 }

@@ -6,17 +6,15 @@ import (
 	"path"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/dirs"
 	"github.com/fastio-go/fastio/storage"
 )
 
 // compare finds the files that need not be sent, level by level.
 func (d *dir) compare(ctx context.Context) error {
-	if d.o.Overwrite {
-		return nil
-	}
-	if _, err := d.folderID(ctx, d.root); err != nil {
-		return err
+	if err := d.resolve(ctx, d.root); err != nil {
+		return call.Failed(opDir, "", err)
 	}
 	for level := []*folder{d.root}; len(level) > 0 && ctx.Err() == nil; {
 		dirs.Each(ctx, d.o.Parallel, level, func(f *folder) {
@@ -37,16 +35,17 @@ func (d *dir) compareFolder(ctx context.Context, f *folder) error {
 	if f.id == "" {
 		return nil
 	}
-	there := map[string]*storage.Node{}
-	for n, err := range d.s.nodes.All(ctx, d.in, f.id, nil, d.opts...) {
-		if err != nil {
-			return err
-		}
-		there[n.Name] = n
+	there, err := d.s.children(ctx, d.in, f.id, d.opts)
+	if err != nil {
+		return err
 	}
 	for _, sub := range f.folders {
-		if n := there[path.Base(sub.target)]; n != nil && n.Type == storage.NodeTypeFolder {
+		switch n := there[path.Base(sub.target)]; {
+		case n == nil:
+		case n.Type == storage.NodeTypeFolder:
 			sub.id = n.ID
+		default:
+			d.taken(ctx, sub)
 		}
 	}
 	for _, e := range f.files {
@@ -54,12 +53,20 @@ func (d *dir) compareFolder(ctx context.Context, f *folder) error {
 		case n == nil || e.State != api.DirPending:
 		case n.Type == storage.NodeTypeFolder:
 			d.Fail(ctx, e.DirEntry, api.ErrNameTaken)
-		case d.same(e, n):
+		case !d.o.Overwrite && d.same(e, n):
 			e.Node = n.ID
 			d.End(ctx, e.DirEntry, api.DirUnchanged, nil)
 		}
 	}
 	return nil
+}
+
+// taken fails the files of a folder whose name is in use for a file: the platform would
+// give the folder another name.
+func (d *dir) taken(ctx context.Context, f *folder) {
+	f.pending(func(e *entry) { d.Fail(ctx, e.DirEntry, api.ErrNameTaken) })
+	f.empty(func(f *folder) { d.ended(ctx, f, "", api.DirFailed, api.ErrNameTaken) })
+	f.taken = true
 }
 
 // same reports whether a file has the content of a node, as far as that is known.
@@ -68,34 +75,52 @@ func (d *dir) same(e *entry, n *storage.Node) bool {
 		dirs.Same(n.Size, n.HashAlgo, n.Hash, func() (fs.File, error) { return d.fsys.Open(e.Path) })
 }
 
-// child returns the entry of a folder with a name; without an ID if there is none.
-func (d *dir) child(ctx context.Context, folder api.OpaqueID, name string) (*storage.Node, error) {
-	for n, err := range d.s.nodes.All(ctx, d.in, folder, nil, d.opts...) {
-		if err != nil || n.Name == name {
-			return n, err
+// resolve sets the ID of a folder on the platform; it remains "" if that does not exist.
+func (d *dir) resolve(ctx context.Context, f *folder) error {
+	if f.id != "" {
+		return nil
+	}
+	if err := d.resolve(ctx, f.parent); err != nil || f.parent.id == "" {
+		return err
+	}
+	there, err := d.s.children(ctx, d.in, f.parent.id, d.opts)
+	if err != nil {
+		return err
+	}
+	switch n := there[path.Base(f.target)]; {
+	case n == nil:
+	case n.Type == storage.NodeTypeFolder:
+		f.id = n.ID
+	default:
+		return api.ErrNameTaken
+	}
+	return nil
+}
+
+// nodesOf returns the entries of a folder, each of which it lists once.
+func (d *dir) nodesOf(
+	ctx context.Context, f *folder, listed map[*folder]map[string]*storage.Node,
+) (map[string]*storage.Node, error) {
+	there, ok := listed[f]
+	if ok {
+		return there, nil
+	}
+	id := f.id
+	if id == "" {
+		parent, err := d.nodesOf(ctx, f.parent, listed)
+		if err != nil {
+			return nil, err
+		}
+		if n := parent[path.Base(f.target)]; n != nil && n.Type == storage.NodeTypeFolder {
+			id = n.ID
 		}
 	}
-	return &storage.Node{}, nil
-}
-
-// folderID returns the ID of a folder on the platform, "" if it does not exist.
-func (d *dir) folderID(ctx context.Context, f *folder) (api.OpaqueID, error) {
-	d.ids.Lock()
-	defer d.ids.Unlock()
-	return d.resolve(ctx, f)
-}
-
-func (d *dir) resolve(ctx context.Context, f *folder) (api.OpaqueID, error) {
-	if f.id != "" {
-		return f.id, nil
+	if id != "" {
+		var err error
+		if there, err = d.s.children(ctx, d.in, id, d.opts); err != nil {
+			return nil, err
+		}
 	}
-	parent, err := d.resolve(ctx, f.parent)
-	if err != nil || parent == "" {
-		return "", err
-	}
-	n, err := d.child(ctx, parent, path.Base(f.target))
-	if err == nil && n.Type == storage.NodeTypeFolder {
-		f.id = n.ID
-	}
-	return f.id, err
+	listed[f] = there
+	return there, nil
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/dirs"
 	"github.com/fastio-go/fastio/internal/wait"
 	"github.com/fastio-go/fastio/storage"
@@ -42,13 +43,17 @@ func (d *dir) send(ctx context.Context) error {
 	})
 	flush()
 	d.root.empty(func(f *folder) { calls = append(calls, func() { d.create(ctx, f) }) })
-	dirs.Each(ctx, d.o.Parallel, calls, func(call func()) { call() })
+	dirs.Each(ctx, d.o.Parallel, calls, func(do func()) { do() })
 	return nil
 }
 
-// empty calls visit for each folder that holds nothing and may not exist on the platform.
+// empty calls visit for each folder that holds nothing, also without the filter, and may
+// not exist on the platform.
 func (f *folder) empty(visit func(f *folder)) {
-	if f.id == "" && f.path != "" && len(f.files) == 0 && len(f.folders) == 0 {
+	if f.taken {
+		return
+	}
+	if f.id == "" && f.path != "" && !f.filtered && len(f.files) == 0 && len(f.folders) == 0 {
 		visit(f)
 	}
 	for _, sub := range f.folders {
@@ -73,20 +78,14 @@ func (d *dir) create(ctx context.Context, f *folder) {
 // once more.
 func (d *dir) one(ctx context.Context, e *entry) {
 	n, err := d.file(ctx, e)
-	if unknown, ok := errors.AsType[*Error](err); ok && unknown.Err != nil && e.Size <= MaxSingle {
-		if d.stored(ctx, e) {
-			return
-		}
-		if ctx.Err() == nil {
-			n, err = d.file(ctx, e)
-		}
+	if unknown, ok := errors.AsType[*Error](err); ok && unknown.absent && ctx.Err() == nil {
+		n, err = d.file(ctx, e)
 	}
 	if err != nil {
 		d.Fail(ctx, e.DirEntry, err)
 		return
 	}
-	e.Node = n.ID
-	d.End(ctx, e.DirEntry, api.DirDone, nil)
+	d.done(ctx, e, n.ID)
 }
 
 // file sends a file in one call or in chunks.
@@ -169,23 +168,79 @@ func (d *dir) content(local fs.File, e *entry) ([]byte, error) {
 	return nil, err
 }
 
-// stored waits some seconds until the platform has a file, and ends its entry if it has.
-func (d *dir) stored(ctx context.Context, e *entry) bool {
-	const looks = 6 // within 7 seconds
-	var interval wait.Interval
-	for range looks {
-		if id, err := d.folderID(ctx, e.in); err == nil && id != "" {
-			if n, err := d.child(ctx, id, e.name()); err == nil && d.same(e, n) {
-				e.Node = n.ID
-				d.End(ctx, e.DirEntry, api.DirDone, nil)
-				return true
-			}
-		}
-		if wait.Sleep(ctx, interval.Next()) != nil {
-			return false
+// find ends the entries of files whose call failed with cause and that the platform has all
+// the same, and returns the others. It lists each folder once. Entries of a folder that
+// cannot be listed fail.
+func (d *dir) find(ctx context.Context, entries []*entry, cause error) (missing []*entry) {
+	if len(entries) == 0 || wait.Sleep(ctx, lostWait) != nil {
+		return nil
+	}
+	listed := map[*folder]map[string]*storage.Node{}
+	for _, e := range entries {
+		there, err := d.nodesOf(ctx, e.in, listed)
+		switch n := there[e.name()]; {
+		case err != nil:
+			d.Fail(ctx, e.DirEntry, &Error{Op: opDir, Err: errors.Join(cause, err)})
+		case n != nil && d.same(e, n):
+			d.done(ctx, e, n.ID)
+		default:
+			missing = append(missing, e)
 		}
 	}
-	return false
+	return missing
+}
+
+// done ends the entry of a file that is stored.
+func (d *dir) done(ctx context.Context, e *entry, node api.OpaqueID) {
+	e.Node = node
+	d.End(ctx, e.DirEntry, api.DirDone, nil)
+}
+
+// await waits until the files of a batch are stored or have failed, and ends their
+// entries.
+func (d *dir) await(ctx context.Context, waiting map[string]*entry) {
+	if len(waiting) == 0 {
+		return
+	}
+	var ids []api.OpaqueID
+	for id := range waiting {
+		ids = append(ids, api.OpaqueID(id))
+	}
+	err := d.s.await(ctx, ids, func() (bool, error) {
+		all, err := d.s.List(ctx, d.opts...)
+		if err != nil && !call.Final(err) {
+			return false, err
+		}
+		listed := map[string]*Upload{}
+		for _, u := range all {
+			if u != nil {
+				listed[u.ID.Plain()] = u
+			}
+		}
+		for id, e := range waiting {
+			u, err := listed[id], error(nil)
+			if u == nil {
+				u, err = d.s.Get(ctx, api.OpaqueID(id), d.opts...)
+			}
+			switch {
+			case err != nil && (!call.Final(err) || call.EndsAll(err) || ctx.Err() != nil):
+				return false, err
+			case err != nil:
+				d.Fail(ctx, e.DirEntry, &Error{Op: opDir, Upload: Upload{ID: api.OpaqueID(id)}, Err: err})
+			case !u.stored():
+				continue
+			case u.Status.Failed():
+				d.Fail(ctx, e.DirEntry, &Error{Op: opDir, Upload: *u})
+			default:
+				d.done(ctx, e, u.FileID)
+			}
+			delete(waiting, id)
+		}
+		return len(waiting) == 0, nil
+	})
+	for id, e := range waiting {
+		d.Fail(ctx, e.DirEntry, &Error{Op: opDir, Upload: Upload{ID: api.OpaqueID(id)}, Err: err})
+	}
 }
 
 // batch sends small files in one call. Those that are refused are sent once more.
@@ -217,18 +272,13 @@ func (d *dir) batch(ctx context.Context, entries []*entry, again bool) {
 		}
 		return
 	}
-	unknown, failed := d.results(ctx, entries, result)
 	if err == nil {
 		err = errors.New("the response has no result of the file")
 	}
-	for _, e := range unknown {
-		switch {
-		case d.stored(ctx, e):
-		case again:
-			failed = append(failed, e)
-		default:
-			d.Fail(ctx, e.DirEntry, &Error{Op: opDir, Err: err})
-		}
+	unknown, failed := d.results(ctx, entries, result)
+	for _, e := range d.find(ctx, unknown, err) {
+		e.Err = &Error{Op: opDir, Err: err}
+		failed = append(failed, e)
 	}
 	if again && len(failed) > 0 && ctx.Err() == nil {
 		d.batch(ctx, failed, false)
@@ -258,8 +308,8 @@ func (d *dir) read(ctx context.Context, entries []*entry) (files []BatchFile, re
 	return files, read
 }
 
-// results ends the entries that were accepted, and returns those without a result and
-// those that were refused, which hold the reason.
+// results ends the entries that are stored, and returns those without a result and those
+// that were refused, which hold the reason.
 func (d *dir) results(ctx context.Context, entries []*entry, result *BatchResult) (unknown, failed []*entry) {
 	found := map[int]*BatchUpload{}
 	if result != nil {
@@ -269,18 +319,23 @@ func (d *dir) results(ctx context.Context, entries []*entry, result *BatchResult
 			}
 		}
 	}
+	waiting := map[string]*entry{} // by upload
 	for i, e := range entries {
 		switch u := found[i]; {
-		case u == nil:
+		case u == nil, u.OK() && u.Node == "" && u.Upload == "":
 			unknown = append(unknown, e)
 		case u.OK():
-			e.Node = u.Node
 			d.Progress(ctx, e.DirEntry, e.Size, api.Progress{Done: e.Size, Total: e.Size})
-			d.End(ctx, e.DirEntry, api.DirDone, nil)
+			if u.Node == "" {
+				waiting[u.Upload.Plain()] = e
+			} else {
+				d.done(ctx, e, u.Node)
+			}
 		default:
 			e.Err = u.Err()
 			failed = append(failed, e)
 		}
 	}
+	d.await(ctx, waiting)
 	return unknown, failed
 }

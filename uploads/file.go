@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
@@ -53,6 +54,8 @@ type Error struct {
 	Op     string
 	Upload Upload // its last known state; without an ID if it may not have begun
 	Err    error  // why the result is unknown; nil if the upload has failed
+
+	absent bool // the target was read after it, and does not have the file
 }
 
 // Error returns the state of the upload.
@@ -83,7 +86,8 @@ const opFile = "uploads.File"
 // new file is renamed.
 //
 // Content of up to [MaxSingle] bytes is sent in one call, which is not repeated after bytes
-// may have been sent: that could store a second version. Other content is sent in chunks,
+// may have been sent: that could store a second version. After a lost response the target is
+// read instead. Other content is sent in chunks,
 // three at a time, with the checksum of each and of the whole. A chunk is retried, and the
 // upload starts over once if the server received other bytes. Content that is an
 // [io/fs.File] must keep its size and modification time. If ctx ends during a ReadAt,
@@ -286,6 +290,55 @@ func (f *file) is(ctx context.Context, n *storage.Node) bool {
 		_, _ = hash.Write(part) // it returns no error
 	}
 	return strings.EqualFold(hex.EncodeToString(hash.Sum(nil)), n.Hash)
+}
+
+// lostWait is after which time the platform has stored what a lost call has sent.
+const lostWait = 10 * time.Second
+
+// find returns the node of a file whose call was lost, nil if the target does not have it.
+// It lists each folder of the target once.
+func (f *file) find(ctx context.Context) (*storage.Node, error) {
+	if kind := f.Target.Profile.Kind; kind != api.ProfileKindWorkspace && kind != api.ProfileKindShare {
+		return nil, errors.New("the target cannot be read")
+	}
+	if err := wait.Sleep(ctx, lostWait); err != nil {
+		return nil, err
+	}
+	n := &storage.Node{ID: cmp.Or(f.Target.Folder, api.Root)}
+	if f.Target.File != "" {
+		var err error
+		if n, err = f.s.nodes.Get(ctx, f.Target.Profile, f.Target.File, f.opts...); err != nil {
+			return nil, err
+		}
+	} else {
+		for name := range strings.SplitSeq(f.Target.Path+f.Name, "/") {
+			there, err := f.s.children(ctx, f.Target.Profile, n.ID, f.opts)
+			if err != nil {
+				return nil, err
+			}
+			if n = there[name]; n == nil {
+				return nil, nil //nolint:nilnil // documented
+			}
+		}
+	}
+	if !f.is(ctx, n) {
+		return nil, nil //nolint:nilnil // documented
+	}
+	return n, nil
+}
+
+// children returns the entries of a folder by their names.
+func (s *Service) children(
+	ctx context.Context, in api.Profile, folder api.OpaqueID, opts []api.CallOption,
+) (map[string]*storage.Node, error) {
+	there := map[string]*storage.Node{}
+	for n, err := range s.nodes.All(ctx, in, folder, nil, opts...) {
+		if err != nil {
+			return nil, err
+		}
+		there[n.Name] = n
+	}
+	return there, nil
 }
 
 // transfer uploads the content. It starts over once if the server received other bytes and

@@ -119,7 +119,7 @@ func TestUploadsStoreOnce(t *testing.T) {
 	refused := fastiotest.Fault{Status: http.StatusServiceUnavailable, Count: 1}
 	large := uploads.MaxSingle + 1
 	table.Bubbles(t, map[string]row{
-		"a lost response to a single call": {1, fastiotest.OpUploadsStart, lost, true, 1},
+		"a lost response to a single call": {1, fastiotest.OpUploadsStart, lost, false, 1},
 		"a single call that fails":         {1, fastiotest.OpUploadsStart, refused, true, 1},
 		"a lost response to a start":       {large, fastiotest.OpUploadsStart, lost, true, 1},
 		"a lost response to a chunk":       {large, fastiotest.OpUploadsChunksSend, lost, false, 2},
@@ -129,7 +129,7 @@ func TestUploadsStoreOnce(t *testing.T) {
 		"each complete fails": {
 			large, fastiotest.OpUploadsComplete, fastiotest.Fault{Status: http.StatusServiceUnavailable}, true, 3,
 		},
-		"a lost response to a state":       {large, fastiotest.OpUploadsGet, lost, false, 0},
+		"a lost response to a state": {large, fastiotest.OpUploadsGet, lost, false, 0},
 		"a state that cannot be read a while": {
 			large,
 			fastiotest.OpUploadsGet,

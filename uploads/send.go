@@ -63,7 +63,7 @@ func (f *file) single(ctx context.Context, r StartRequest) error {
 	u, err := f.s.Put(ctx, r, content, f.opts...)
 	if err != nil {
 		if ambiguous(err) {
-			return &Error{Op: opFile, Err: err}
+			return f.lost(ctx, err)
 		}
 		return f.refusal(err)
 	}
@@ -73,6 +73,18 @@ func (f *file) single(ctx context.Context, r StartRequest) error {
 		return nil
 	}
 	return f.end(ctx)
+}
+
+// lost looks for the file after a single call that has failed with cause, and returns an
+// error if the target does not have it.
+func (f *file) lost(ctx context.Context, cause error) error {
+	n, err := f.find(ctx)
+	if n == nil {
+		return &Error{Op: opFile, Err: errors.Join(cause, err), absent: err == nil}
+	}
+	f.state.FileID = n.ID
+	f.report(ctx, f.Size)
+	return nil
 }
 
 // resume sends the chunks that have not arrived.

@@ -59,7 +59,7 @@ func TestErrorsSayNothingTwice(t *testing.T) {
 			return err
 		},
 		"fastio: uploads.File: whether the file was stored is not known: uploads.": func(f *failing) error {
-			f.Fail(fastiotest.Fault{Op: "uploads.Start", Status: 502, Processed: true})
+			f.Fail(fastiotest.Fault{Op: "uploads.Start", Status: 502})
 			_, err := f.client.Uploads.File(f.Context(), f.target(), "a", strings.NewReader("a"), 1, nil)
 			return err
 		},
