@@ -177,6 +177,9 @@ func TestConflictsAreRetried(t *testing.T) {
 			errors.Is(err, ai.ErrConversationTooLarge) != errors.Is(tc.is, api.ErrConflict) {
 			t.Errorf("got error %v", err)
 		}
+		if strings.Count(err.Error(), "ai.Turns.Send") > 1 {
+			t.Errorf("%q names the operation twice", err)
+		}
 		if tc.is != nil && !errors.Is(err, tc.is) {
 			t.Errorf("got %v, want %v", err, tc.is)
 		}

@@ -341,25 +341,28 @@ func keyed(ctx context.Context, c api.Client, r *api.Request, key string, opts [
 		}
 		pause := conflict.Longest(attempt)
 		if at, ok := ctx.Deadline(); ok && time.Until(at) < pause { // the pause would exceed the deadline
-			return nil, &SendError{key, call.Failed(r.Op, "", joined(context.DeadlineExceeded, err))}
+			return nil, &SendError{key, call.Failed(r.Op, "", joined(r.Op, context.DeadlineExceeded, err))}
 		}
 		if ended := wait.Sleep(ctx, pause); ended != nil {
-			return nil, &SendError{key, call.Failed(r.Op, "", joined(ended, err))}
+			return nil, &SendError{key, call.Failed(r.Op, "", joined(r.Op, ended, err))}
 		}
 	}
 }
 
-// joined returns err with the error of the last attempt.
-func joined(err, last error) error {
+// joined returns err with the error of the last attempt, for an error of the operation.
+func joined(op string, err, last error) error {
 	if last == nil || errors.Is(last, err) {
 		return err
 	}
-	return &endedError{err, last}
+	return &endedError{op, err, last}
 }
 
-type endedError struct{ err, last error }
+type endedError struct {
+	op        string
+	err, last error
+}
 
 func (e *endedError) Error() string {
-	return e.err.Error() + " (after " + strings.TrimPrefix(e.last.Error(), "fastio: ") + ")"
+	return e.err.Error() + " (after " + call.Within(e.op, e.last) + ")"
 }
 func (e *endedError) Unwrap() []error { return []error{e.err, e.last} }

@@ -150,7 +150,7 @@ func (f *following) run(ctx context.Context) {
 		}
 		pause := max(min(f.retry, heldPoll), reconnect.Longest(drops))
 		if ended := wait.Sleep(ctx, pause); ended != nil {
-			f.yield(nil, f.fail(joined(ended, err)))
+			f.yield(nil, f.fail(joined(f.op, ended, err)))
 			return
 		}
 	}

@@ -105,7 +105,7 @@ func (w *waiting) end(ctx context.Context) (*Turn, error) {
 		return false, interval.Next() - time.Since(began), nil
 	})
 	if err != nil {
-		return nil, w.fail(joined(err, last))
+		return nil, w.fail(joined(w.op, err, last))
 	}
 	if w.last.Status.Failed() {
 		return nil, w.fail(nil)
