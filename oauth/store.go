@@ -307,7 +307,11 @@ func storeError(err error) error {
 	return err
 }
 
-func (s FileStore) file() *durable.File { return durable.Open(s.Path).Restrict(durable.OwnedAccess) }
+func (s FileStore) file() *durable.File {
+	return durable.Open(s.Path).Restrict(durable.OwnedAccess, func(content []byte) bool {
+		return bytes.HasPrefix(content, []byte(headerName))
+	})
+}
 
 // Load returns the record of a profile, nil if there is none.
 func (s FileStore) Load(ctx context.Context, profile string) ([]byte, error) {
@@ -564,7 +568,9 @@ func KeyFile(path string) KeyStore { return keyFile(path) }
 
 type keyFile string
 
-func (k keyFile) file() *durable.File { return durable.Open(string(k)).Restrict(durable.PrivateAccess) }
+func (k keyFile) file() *durable.File {
+	return durable.Open(string(k)).Restrict(durable.PrivateAccess, nil)
+}
 
 // LoadKey reads the key from its file.
 func (k keyFile) LoadKey(ctx context.Context) ([]byte, error) {

@@ -337,6 +337,14 @@ func TestFileStoreRequiresPrivateFiles(t *testing.T) {
 	if info, err := os.Stat(store.Path); err != nil || info.Mode() != 0o600 {
 		t.Errorf("the file has mode %v, error %v", info.Mode(), err)
 	}
+	if err := os.WriteFile(store.Path, []byte("of another program"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	set(store.Path, 0o644, -1)
+	rejects(t, store, "a file of another program")
+	if info, err := os.Stat(store.Path); err != nil || info.Mode() != 0o644 {
+		t.Errorf("the file of another program has mode %v, error %v", info.Mode(), err)
+	}
 	if os.Geteuid() != 0 {
 		return // only root gives files away
 	}

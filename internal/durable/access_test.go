@@ -59,20 +59,26 @@ func TestReadRequiresTheAccess(t *testing.T) {
 		foreign bool
 		refused string
 		after   fs.FileMode // the mode
+		other   bool        // the content is not ours
 	}
 	table.Each(t, map[string]row{
-		"any, readable by all":         {durable.AnyAccess, 0o644, false, "", 0o644},
-		"any, of another user":         {durable.AnyAccess, 0o644, true, "", 0o644},
-		"owned, readable by all":       {durable.OwnedAccess, 0o666, false, "", 0o600},
-		"owned, read-only":             {durable.OwnedAccess, 0o440, false, "", 0o400},
-		"owned, of another user":       {durable.OwnedAccess, 0o600, true, "another user (uid 65534", 0o600},
-		"private":                      {durable.PrivateAccess, 0o400, false, "", 0o400},
-		"private, readable by all":     {durable.PrivateAccess, 0o644, false, "(mode 0644)", 0o644},
-		"private, writable by a group": {durable.PrivateAccess, 0o620, false, "(mode 0620)", 0o620},
-		"private, of another user":     {durable.PrivateAccess, 0o600, true, "another user (uid 65534", 0o600},
+		"any, readable by all":         {durable.AnyAccess, 0o644, false, "", 0o644, false},
+		"any, of another user":         {durable.AnyAccess, 0o644, true, "", 0o644, false},
+		"owned, readable by all":       {durable.OwnedAccess, 0o666, false, "", 0o600, false},
+		"owned, but not ours":          {durable.OwnedAccess, 0o666, false, "", 0o666, true},
+		"owned, read-only":             {durable.OwnedAccess, 0o440, false, "", 0o400, false},
+		"owned, of another user":       {durable.OwnedAccess, 0o600, true, "another user (uid 65534", 0o600, false},
+		"private":                      {durable.PrivateAccess, 0o400, false, "", 0o400, false},
+		"private, readable by all":     {durable.PrivateAccess, 0o644, false, "(mode 0644)", 0o644, false},
+		"private, writable by a group": {durable.PrivateAccess, 0o620, false, "(mode 0620)", 0o620, false},
+		"private, of another user":     {durable.PrivateAccess, 0o600, true, "another user (uid 65534", 0o600, false},
 	}, func(t *testing.T, tc row) {
 		path := filepath.Join(t.TempDir(), "store")
-		if err := errors.Join(os.WriteFile(path, []byte("content"), 0o600), os.Chmod(path, tc.mode)); err != nil {
+		content := "content"
+		if tc.other {
+			content = "else"
+		}
+		if err := errors.Join(os.WriteFile(path, []byte(content), 0o600), os.Chmod(path, tc.mode)); err != nil {
 			t.Fatal(err)
 		}
 		if tc.foreign {
@@ -81,10 +87,11 @@ func TestReadRequiresTheAccess(t *testing.T) {
 			}
 			_ = os.Chown(path, otherUser, otherUser)
 		}
-		b, err := durable.Open(path).Restrict(tc.access).Read(t.Context())
+		ours := func(b []byte) bool { return string(b) == "content" }
+		b, err := durable.Open(path).Restrict(tc.access, ours).Read(t.Context())
 		refused, ok := errors.AsType[*durable.FileError](err)
 		if ok != (tc.refused != "") || ok && !strings.Contains(refused.Reason, tc.refused) || !ok &&
-			string(b) != "content" {
+			string(b) != content {
 			t.Errorf("got %q, %v", b, err)
 		}
 		info, err := os.Stat(path)
@@ -92,6 +99,38 @@ func TestReadRequiresTheAccess(t *testing.T) {
 			t.Errorf("the mode is %v, error %v, want %v", info.Mode(), err, tc.after)
 		}
 	})
+}
+
+// Another user who may create files beside ours must not choose what we read and write.
+func TestLinksOfOtherUsersAreRejected(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("only root gives links away")
+	}
+	for _, access := range []durable.Access{durable.OwnedAccess, durable.PrivateAccess} {
+		for _, below := range []string{"store", "dir/store"} { // the link is to the file, or to its directory
+			root := t.TempDir()
+			path, to := filepath.Join(root, below), filepath.Join(root, "planted")
+			link := filepath.Join(root, strings.Split(below, "/")[0])
+			if err := errors.Join(os.Symlink(to, link), os.Lchown(link, 65534, -1)); err != nil {
+				t.Fatal(err)
+			}
+			err := durable.Open(path).Restrict(access, nil).Update(t.Context(), put("secret"))
+			_, missing := os.Stat(to)
+			if refused, ok := errors.AsType[*durable.FileError](err); !ok || refused.Path != link || missing == nil {
+				t.Errorf("%s: got %v, and the target has the state %v", below, err, missing)
+			}
+			if err := os.WriteFile(to, []byte("precious"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if below == "store" {
+				b, err := durable.Open(path).Restrict(access, nil).Read(t.Context())
+				if _, ok := errors.AsType[*durable.FileError](err); !ok {
+					t.Errorf("read %q, %v", b, err)
+				}
+			}
+		}
+	}
 }
 
 func TestModes(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"syscall"
 )
 
@@ -17,21 +18,39 @@ func openToRead(path string) (*os.File, error) {
 const othersMode fs.FileMode = 0o077
 
 // check rejects a file that another user may have written or read.
-func (a Access) check(file *os.File, path string, info fs.FileInfo) error {
+func (a Access) check(path string, info fs.FileInfo) error {
 	if a == AnyAccess {
 		return nil
 	}
-	if s, ok := info.Sys().(*syscall.Stat_t); ok && int(s.Uid) != os.Geteuid() {
-		return &FileError{path, fmt.Sprintf("it belongs to another user (uid %d, not %d)", s.Uid, os.Geteuid())}
+	if err := owned(path, "it", info, os.Geteuid()); err != nil {
+		return err
 	}
-	mode := info.Mode().Perm()
-	switch {
-	case mode&othersMode == 0:
-	case a == OwnedAccess:
-		_ = file.Chmod(mode &^ othersMode) // may fail on a read-only file system
-	default:
+	if mode := info.Mode().Perm(); a == PrivateAccess && mode&othersMode != 0 {
 		const reason = "other users have access to it (mode %#o): make sure that none has used it, then chmod 600"
 		return &FileError{path, fmt.Sprintf(reason, mode)}
 	}
 	return nil
+}
+
+// checkLink rejects a symbolic link of another user, who chooses where it leads.
+func (a Access) checkLink(path string, info fs.FileInfo) error {
+	if a == AnyAccess {
+		return nil
+	}
+	return owned(path, "it is a symbolic link that", info, os.Geteuid(), 0)
+}
+
+func owned(path, what string, info fs.FileInfo, by ...int) error {
+	s, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || slices.Contains(by, int(s.Uid)) {
+		return nil
+	}
+	return &FileError{path, fmt.Sprintf("%s belongs to another user (uid %d, not %d)", what, s.Uid, by[0])}
+}
+
+// tighten removes the access of other users.
+func tighten(file *os.File, info fs.FileInfo) {
+	if mode := info.Mode().Perm(); mode&othersMode != 0 {
+		_ = file.Chmod(mode &^ othersMode) // may fail on a read-only file system
+	}
 }

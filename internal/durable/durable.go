@@ -7,6 +7,7 @@
 package durable
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +27,7 @@ import (
 type File struct {
 	path   string
 	access Access
+	ours   func(content []byte) bool
 	disk   disk
 	lock   chan struct{} // holds one value while a goroutine of this process updates
 }
@@ -37,7 +39,7 @@ type Access int
 // Values of an Access.
 const (
 	AnyAccess     Access = iota // any file
-	OwnedAccess                 // not of another user; access of other users is removed
+	OwnedAccess                 // not of another user; access of other users to what is ours is removed
 	PrivateAccess               // not of another user, and without access of other users
 )
 
@@ -65,9 +67,11 @@ func Open(path string) *File {
 	return &File{path: path, disk: osDisk{}, lock: make(chan struct{}, 1)}
 }
 
-// Restrict sets the access that reads require and returns f. Default: [AnyAccess].
-func (f *File) Restrict(a Access) *File {
-	f.access = a
+// Restrict sets the access that reads require and returns f. Default: [AnyAccess]. With
+// any other, a symbolic link of another user is rejected as well. Ours reports whether a
+// content is of the program; only [OwnedAccess] uses it.
+func (f *File) Restrict(a Access, ours func(content []byte) bool) *File {
+	f.access, f.ours = a, ours
 	return f
 }
 
@@ -90,6 +94,11 @@ func (f *File) read(ctx context.Context, path string) (content []byte, err error
 }
 
 func (f *File) readOnce(ctx context.Context, path string) ([]byte, error) {
+	if link, err := os.Lstat(path); err == nil && link.Mode()&fs.ModeSymlink != 0 {
+		if err := f.access.checkLink(path, link); err != nil {
+			return nil, err
+		}
+	}
 	file, err := openToRead(path)
 	if err != nil {
 		return nil, err
@@ -104,7 +113,7 @@ func (f *File) readOnce(ctx context.Context, path string) ([]byte, error) {
 	case info.Size() > maxSize:
 		return nil, &FileError{path, "it is larger than 64 MiB"}
 	}
-	if err := f.access.check(file, path, info); err != nil {
+	if err := f.access.check(path, info); err != nil {
 		return nil, err
 	}
 	until := readerFunc(func(p []byte) (int, error) {
@@ -116,6 +125,9 @@ func (f *File) readOnce(ctx context.Context, path string) ([]byte, error) {
 	content, err := io.ReadAll(io.LimitReader(until, maxSize+1))
 	if err == nil && len(content) > maxSize {
 		err = &FileError{path, "it is larger than 64 MiB"}
+	}
+	if err == nil && f.access == OwnedAccess && f.ours(content) {
+		tighten(file, info)
 	}
 	return content, err
 }
@@ -295,7 +307,11 @@ func (f *File) makeDir(dir string) error {
 	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if to, err := os.Readlink(dir); err == nil {
+	if link, err := os.Lstat(dir); err == nil && link.Mode()&fs.ModeSymlink != 0 {
+		to, err := os.Readlink(dir)
+		if err := cmp.Or(f.access.checkLink(dir, link), err); err != nil {
+			return err
+		}
 		return f.makeDir(target(dir, to))
 	}
 	parent := filepath.Dir(dir)
@@ -343,7 +359,7 @@ func (f *File) resolve() (string, error) {
 			return path, nil
 		}
 		to, err := os.Readlink(path)
-		if err != nil {
+		if err := cmp.Or(f.access.checkLink(path, info), err); err != nil {
 			return "", err
 		}
 		path = target(path, to)
