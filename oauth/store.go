@@ -259,10 +259,17 @@ func (s *MemoryStore) version(profile string) version {
 // never overwritten; [FileStore.Reset] removes it. So is a file of another user, or
 // one that is not a regular file of at most 64 MiB.
 //
+// A program that changes its KeyStore, for example from a [KeyFile] to the keyring of the
+// system, sets Former to the one before. A file that the key of Keys does not decrypt is
+// decrypted with that of Former, and the next save encrypts it with that of Keys: so
+// the tokens move, and Former is not used any more. Until then an error of Former, such
+// as that of a keyring that is locked, is one of the store.
+//
 // An Update of one profile does not wait for the Update of another.
 type FileStore struct {
-	Path string
-	Keys KeyStore // such as [KeyFile]
+	Path   string
+	Keys   KeyStore // such as [KeyFile]
+	Former KeyStore // of earlier runs of the program; nil means none
 }
 
 // UserStore returns a store in the configuration directory of the user: the files
@@ -300,11 +307,19 @@ func (e *StoreError) Error() string { return "fastio: oauth: " + e.Path + ": " +
 // startAfresh is the end of a reason that a Reset resolves.
 const startAfresh = "; FileStore.Reset discards it, and all profiles must sign in again"
 
+// otherKey is startAfresh for a file that another key may decrypt.
+const otherKey = "; if an earlier run had another KeyStore, set FileStore.Former to it; FileStore.Reset discards " +
+	"the file, and all profiles must sign in again"
+
+// storeError returns an error of a [durable.File].
 func storeError(err error) error {
 	if e, ok := errors.AsType[*durable.FileError](err); ok {
 		return &StoreError{e.Path, e.Reason}
 	}
-	return err
+	if _, ok := errors.AsType[*StoreError](err); err == nil || ok {
+		return err
+	}
+	return fmt.Errorf("fastio: oauth: %w", err)
 }
 
 func (s FileStore) file() *durable.File {
@@ -322,11 +337,11 @@ func (s FileStore) Load(ctx context.Context, profile string) ([]byte, error) {
 	if err != nil || sealed == nil {
 		return nil, err
 	}
-	key, err := s.key(ctx, sealed)
+	keys, err := s.keys(ctx, sealed)
 	if err != nil {
 		return nil, err
 	}
-	records, err := s.unseal(key, sealed)
+	records, err := s.unseal(keys, sealed)
 	return records[profile], err
 }
 
@@ -351,29 +366,47 @@ func (s FileStore) Update(
 	if err := s.check(profile); err != nil {
 		return err
 	}
-	return s.file().Lock(ctx, lockName(profile), func() error {
-		sealed, err := s.read(ctx)
-		if err != nil {
+	locked := false
+	err := s.file().Lock(ctx, lockName(profile), func() error {
+		locked = true
+		return s.update(ctx, profile, edit)
+	})
+	if !locked {
+		return storeError(err)
+	}
+	return err
+}
+
+// update is Update with the profile locked.
+func (s FileStore) update(
+	ctx context.Context, profile string, edit func(record []byte, save func(record []byte) error) error,
+) error {
+	sealed, err := s.read(ctx)
+	if err != nil {
+		return err
+	}
+	keys, err := s.keys(ctx, sealed)
+	if err != nil {
+		return err
+	}
+	if keys.own == nil {
+		if keys.own, err = s.newKey(ctx); err != nil {
 			return err
 		}
-		key, err := s.key(ctx, sealed)
-		if err != nil {
-			return err
+	}
+	records, err := s.unseal(keys, sealed)
+	if err != nil {
+		return err
+	}
+	last := bytes.Clone(records[profile])
+	return edit(records[profile], func(record []byte) error {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTime)
+		defer cancel()
+		err := s.save(ctx, keys, profile, last, record)
+		if err == nil {
+			last = bytes.Clone(record)
 		}
-		if key == nil {
-			if key, err = s.newKey(ctx); err != nil {
-				return err
-			}
-		}
-		records, err := s.unseal(key, sealed)
-		if err != nil {
-			return err
-		}
-		return edit(records[profile], func(record []byte) error {
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTime)
-			defer cancel()
-			return s.save(ctx, key, profile, record)
-		})
+		return err
 	})
 }
 
@@ -384,22 +417,35 @@ func lockName(profile string) string {
 	return hex.EncodeToString(digest[:8])
 }
 
-func (s FileStore) save(ctx context.Context, key []byte, profile string, record []byte) error {
-	return storeError(s.file().Update(ctx, func(sealed []byte) ([]byte, error) {
-		records, err := s.unseal(key, sealed)
-		if err != nil {
-			return nil, err
+// save replaces the last record of a profile. Only Reset may have changed it, which must
+// not be undone.
+func (s FileStore) save(ctx context.Context, keys fileKeys, profile string, last, record []byte) error {
+	var failed error // of the content
+	err := s.file().Update(ctx, func(sealed []byte) (b []byte, _ error) {
+		var records map[string][]byte
+		records, failed = s.unseal(keys, sealed)
+		if failed == nil && !bytes.Equal(records[profile], last) {
+			failed = &StoreError{s.Path, "the record of " + strconv.Quote(profile) + " was removed while it was edited"}
 		}
-		if records[profile] = record; record == nil {
-			delete(records, profile)
+		if failed == nil {
+			b, failed = seal(keys.own, records, profile, record)
 		}
-		plain, err := json.Marshal(records)
-		if err != nil {
-			return nil, err
-		}
-		//nolint:gosec // the AEAD generates the nonce
-		return newAEAD(key).Seal([]byte(header), nil, plain, []byte(header)), nil
-	}))
+		return b, failed
+	})
+	return cmp.Or(failed, storeError(err))
+}
+
+// seal encrypts records with one of them replaced, or removed if it is nil.
+func seal(key []byte, records map[string][]byte, profile string, record []byte) ([]byte, error) {
+	if records[profile] = record; record == nil {
+		delete(records, profile)
+	}
+	plain, err := json.Marshal(records)
+	if err != nil {
+		return nil, err
+	}
+	//nolint:gosec // the AEAD generates the nonce
+	return newAEAD(key).Seal([]byte(header), nil, plain, []byte(header)), nil
 }
 
 // Reset removes the records of all profiles. It is for a file that is damaged or
@@ -428,17 +474,19 @@ func (s FileStore) Reset(ctx context.Context) error {
 }
 
 func (s FileStore) check(profile string) error {
-	if k, ok := s.Keys.(noKeys); ok {
-		return k.err
+	for _, keys := range []KeyStore{s.Keys, s.Former} {
+		if k, ok := keys.(noKeys); ok {
+			return k.err
+		}
+		if k, ok := keys.(keyFile); ok && s.Path != "" && samePath(string(k), s.Path) {
+			return &api.InputError{Field: "keys", Rule: "must be in a file of their own"}
+		}
 	}
 	if s.Path == "" {
 		return &api.InputError{Field: "path", Rule: "must be given"}
 	}
 	if s.Keys == nil {
 		return &api.InputError{Field: "keys", Rule: "must be given"}
-	}
-	if k, ok := s.Keys.(keyFile); ok && samePath(string(k), s.Path) {
-		return &api.InputError{Field: "keys", Rule: "must be in a file of their own"}
 	}
 	return checkProfile(profile)
 }
@@ -451,32 +499,49 @@ func samePath(a, b string) bool {
 	return errA == nil && errB == nil && a == b
 }
 
-// key returns the key of the file, nil if there is neither a key nor a file.
-func (s FileStore) key(ctx context.Context, sealed []byte) ([]byte, error) {
-	key, err := s.Keys.LoadKey(ctx)
-	switch {
-	case err != nil:
+// fileKeys are the key that encrypts a file, nil if there is none yet, and the former
+// one, nil if it is not needed.
+type fileKeys struct{ own, former []byte }
+
+// keys returns the keys of a file, which is nil if there is none.
+func (s FileStore) keys(ctx context.Context, sealed []byte) (k fileKeys, err error) {
+	if k.own, err = loadKey(ctx, s.Keys); err != nil || sealed == nil {
+		return k, err
+	}
+	_, err = s.unseal(k, sealed)
+	if err != nil && s.Former != nil && bytes.HasPrefix(sealed, []byte(header)) {
+		if k.former, err = loadKey(ctx, s.Former); err != nil {
+			return k, fmt.Errorf("fastio: oauth: %s has another key, and FileStore.Former fails: %w", s.Path, err)
+		}
+	}
+	if k.own == nil && k.former == nil {
+		return k, &StoreError{s.Path, "the key it was sealed with is gone" + otherKey}
+	}
+	return k, nil
+}
+
+func loadKey(ctx context.Context, keys KeyStore) ([]byte, error) {
+	key, err := keys.LoadKey(ctx)
+	if err != nil || key == nil {
 		return nil, err
-	case key == nil && sealed != nil:
-		return nil, &StoreError{s.Path, "the key it was sealed with is gone" + startAfresh}
-	case key == nil:
-		return nil, nil
 	}
 	return key, checkKey(key)
 }
 
-// newKey creates the key of a file that does not exist yet, or returns the one
-// that another process has created concurrently.
+// newKey creates the key of Keys, or returns the one that another process has created
+// concurrently.
 func (s FileStore) newKey(ctx context.Context) (key []byte, err error) {
-	err = s.file().Edit(ctx, func(sealed []byte, _ func([]byte) error) error {
-		if key, err = s.key(ctx, sealed); err != nil || key != nil {
-			return err
+	var failed error // of Keys
+	err = s.file().Edit(ctx, func([]byte, func([]byte) error) error {
+		if key, failed = loadKey(ctx, s.Keys); failed != nil || key != nil {
+			return failed
 		}
 		key = make([]byte, keyLen)
 		_, _ = rand.Read(key) // it never fails
-		return s.Keys.SaveKey(ctx, key)
+		failed = s.Keys.SaveKey(ctx, key)
+		return failed
 	})
-	return key, storeError(err)
+	return key, cmp.Or(failed, storeError(err))
 }
 
 // header begins every file and is authenticated. Its number is the version of the
@@ -487,7 +552,7 @@ const (
 )
 
 // unseal returns the records of a file, none if it does not exist.
-func (s FileStore) unseal(key, sealed []byte) (map[string][]byte, error) {
+func (s FileStore) unseal(keys fileKeys, sealed []byte) (map[string][]byte, error) {
 	records := map[string][]byte{}
 	if sealed == nil {
 		return records, nil
@@ -499,11 +564,16 @@ func (s FileStore) unseal(key, sealed []byte) (map[string][]byte, error) {
 	if !ok {
 		return nil, &StoreError{s.Path, "it is damaged, or not a file of this module" + startAfresh}
 	}
-	plain, err := newAEAD(key).Open(nil, nil, body, []byte(header))
-	if err != nil || json.Unmarshal(plain, &records) != nil {
-		return nil, &StoreError{s.Path, "it was sealed with another key, or it is damaged" + startAfresh}
+	for _, key := range [][]byte{keys.own, keys.former} {
+		if key == nil {
+			continue
+		}
+		plain, err := newAEAD(key).Open(nil, nil, body, []byte(header))
+		if err == nil && json.Unmarshal(plain, &records) == nil {
+			return records, nil
+		}
 	}
-	return records, nil
+	return nil, &StoreError{s.Path, "it was sealed with another key, or it is damaged" + otherKey}
 }
 
 // newAEAD returns AES-256-GCM, which prepends a random nonce. The key must have

@@ -271,8 +271,8 @@ func TestFileStoreKeys(t *testing.T) {
 	if err != nil || len(key) != 32 {
 		t.Fatalf("the key has %d bytes, error %v", len(key), err)
 	}
-	if err := store.Keys.SaveKey(t.Context(), make([]byte, 32)); err == nil {
-		t.Error("a key was replaced")
+	if err := store.Keys.SaveKey(t.Context(), make([]byte, 32)); err == nil || strings.Count(err.Error(), "fastio") != 1 {
+		t.Errorf("a key was replaced: %v", err)
 	}
 	same := oauth.FileStore{Path: store.Path, Keys: oauth.StaticKey(key)}
 	clear(key)
@@ -312,6 +312,89 @@ func TestFileStoreKeys(t *testing.T) {
 		}
 	}
 	holds(t, store, "default", "a record")
+}
+
+// A program that changes its KeyStore keeps its tokens: they move with the next save.
+func TestFileStoreMovesToAnotherKey(t *testing.T) {
+	t.Parallel()
+	locked := errors.New("locked")
+	store, ring := fileStore(t), new(vault)
+	update(t, store, "default", put("a record"))
+	update(t, store, "other", put("another"))
+	moved := oauth.FileStore{Path: store.Path, Keys: ring, Former: store.Keys}
+	holds(t, moved, "default", "a record")
+	if ring.key != nil {
+		t.Error("a key was made to read")
+	}
+	moved.Former = &vault{unavailable: locked}
+	for _, err := range []error{
+		stub.Err(moved.Load(t.Context(), "default")), moved.Update(t.Context(), "default", put("lost")),
+	} {
+		if !errors.Is(err, locked) || !strings.Contains(err.Error(), "FileStore.Former") {
+			t.Errorf("with a former key that is locked: %v", err)
+		}
+	}
+	moved.Former = store.Keys
+	if err := moved.Update(t.Context(), "default", func([]byte, func([]byte) error) error {
+		return store.Update(t.Context(), "other", put("of the program before")) // which still runs
+	}); err != nil {
+		t.Error(err)
+	}
+	if err := moved.Update(t.Context(), "default", func(_ []byte, save func([]byte) error) error {
+		return errors.Join(save([]byte("moving")), save([]byte("moved")))
+	}); err != nil {
+		t.Error(err)
+	}
+	moved.Former = &vault{unavailable: locked} // which is not used any more
+	holds(t, moved, "default", "moved")
+	holds(t, moved, "other", "of the program before")
+	rejects(t, store, "the key of before")
+	update(t, oauth.FileStore{Path: store.Path, Keys: store.Keys, Former: ring}, "default", put("back"))
+	holds(t, store, "default", "back")
+	rejects(t, oauth.FileStore{Path: store.Path, Keys: ring, Former: oauth.StaticKey(make([]byte, 32))}, "two other keys")
+	if _, err := (oauth.FileStore{Path: store.Path, Keys: ring, Former: oauth.KeyFile(store.Path)}).Load(
+		t.Context(), "default",
+	); !isInput(err) {
+		t.Errorf("a former key in the file it is for: %v", err)
+	}
+}
+
+// What was reset during an update does not come back.
+func TestFileStoreResetDuringAnUpdate(t *testing.T) {
+	t.Parallel()
+	store := fileStore(t)
+	update(t, store, "default", put("a record"))
+	err := store.Update(t.Context(), "default", func(_ []byte, save func([]byte) error) error {
+		return errors.Join(save([]byte("noted")), store.Reset(t.Context()), save([]byte("renewed")))
+	})
+	if e, ok := errors.AsType[*oauth.StoreError](err); !ok || !strings.Contains(e.Reason, "was removed while it was edited") {
+		t.Errorf("got %v", err)
+	}
+	holds(t, store, "default", "")
+}
+
+// Errors of the system say whose they are.
+func TestFileStoreNamesItsErrors(t *testing.T) {
+	t.Parallel()
+	store := fileStore(t)
+	update(t, store, "default", func([]byte, func([]byte) error) error {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		err := store.Update(ctx, "default", put("locked"))
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.HasPrefix(err.Error(), "fastio: oauth: no lock on "+store.Path) {
+			t.Errorf("got %v", err)
+		}
+		return nil
+	})
+	if err := os.WriteFile(filepath.Dir(store.Path)+"-not", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	store.Path = filepath.Join(filepath.Dir(store.Path)+"-not", "tokens")
+	for _, err := range []error{stub.Err(store.Load(t.Context(), "default")), store.Update(t.Context(), "default", put("x"))} {
+		if err == nil || !strings.HasPrefix(err.Error(), "fastio: oauth: ") {
+			t.Errorf("got %v", err)
+		}
+	}
 }
 
 // A key that other users may know is not used, and a file that they may have
@@ -406,11 +489,12 @@ func isInput(err error) bool {
 
 // vault is a KeyStore of a program: it keeps the first key, unless it fails.
 type vault struct {
-	key  []byte
-	fail error
+	key         []byte
+	fail        error // of SaveKey
+	unavailable error // of LoadKey
 }
 
-func (v *vault) LoadKey(context.Context) ([]byte, error) { return v.key, nil }
+func (v *vault) LoadKey(context.Context) ([]byte, error) { return v.key, v.unavailable }
 
 func (v *vault) SaveKey(_ context.Context, key []byte) error {
 	if v.fail == nil && v.key == nil {

@@ -233,7 +233,7 @@ func (f *File) locked(ctx context.Context, name string, fn func(path string) err
 }
 
 func notLocked(path string, err error) error {
-	return fmt.Errorf("durable: no lock on %s: %w", path, err)
+	return fmt.Errorf("no lock on %s: %w", path, err)
 }
 
 // replace writes a temporary file and renames it over the file. The caller must hold
