@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
@@ -54,6 +55,10 @@ const (
 // Local files with the same size and hash are not downloaded; others of the same name are
 // replaced, each atomically, as by [Service.DownloadFile]. Other local files are kept. No
 // file is written outside the local folder, whatever its names and links are.
+//
+// The filter leaves out folders without a file that it selects; with Include or Paths also
+// empty ones. A local file in the way of a folder fails the files of that folder with
+// [api.ErrNameTaken].
 //
 // The result has an entry for each file, also with an error. Errors: [*api.DirError] if
 // entries have failed. The status 401, 402 and 429, and [api.ErrUnauthenticated], end the
@@ -139,7 +144,7 @@ func (d *dir) clean(name string) string {
 	return strings.TrimSuffix(name, visible) + download.Name(visible)
 }
 
-// list reads a folder and its subfolders, and creates the local folders.
+// list reads a folder and its subfolders, and creates those that hold nothing.
 func (d *dir) list(ctx context.Context, f *remoteFolder) error {
 	var nodes []*Node
 	for n, err := range d.s.All(ctx, d.in, f.id, nil, d.opts...) {
@@ -157,7 +162,9 @@ func (d *dir) list(ctx context.Context, f *remoteFolder) error {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
 	})
 	used := dirs.Names{}
+	empty := f.depth > 0 && len(d.o.Filter.Include) == 0 && d.o.Filter.Paths == nil
 	for _, n := range nodes {
+		empty = empty && n.Type == NodeTypeLink
 		if !d.o.Filter.Selects(path.Join(f.path, n.Name), n.Type == NodeTypeFolder) {
 			continue
 		}
@@ -165,7 +172,21 @@ func (d *dir) list(ctx context.Context, f *remoteFolder) error {
 			return err
 		}
 	}
+	if empty {
+		if err := d.create(f.local); err != nil {
+			d.ended(ctx, f, &Node{}, api.DirFailed, err)
+		}
+	}
 	return nil
+}
+
+// create creates a local folder with those above it.
+func (d *dir) create(local string) error {
+	err := d.local.MkdirAll(filepath.FromSlash(local), 0o750)
+	if errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.ENOTDIR) {
+		return api.ErrNameTaken
+	}
+	return err
 }
 
 func (d *dir) listed(ctx context.Context, f *remoteFolder, n *Node, used dirs.Names) error {
@@ -190,8 +211,6 @@ func (d *dir) listed(ctx context.Context, f *remoteFolder, n *Node, used dirs.Na
 		err = errors.New("the folder contains itself")
 	case f.depth == mostDepth:
 		err = errors.New("the folder is too deep")
-	default:
-		err = d.local.MkdirAll(filepath.FromSlash(local), 0o750)
 	}
 	if err != nil {
 		d.ended(ctx, f, n, api.DirFailed, err)
@@ -215,7 +234,11 @@ func (d *dir) file(ctx context.Context, f *remoteFile) {
 		d.End(ctx, f.DirEntry, api.DirUnchanged, nil)
 		return
 	}
-	if err := d.download(ctx, f, local); err != nil {
+	err := d.create(path.Dir(f.Target))
+	if err == nil {
+		err = d.download(ctx, f, local)
+	}
+	if err != nil {
 		d.Fail(ctx, f.DirEntry, err)
 		return
 	}

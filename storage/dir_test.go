@@ -261,3 +261,49 @@ func TestDownloadDirEndsInEndlessFolders(t *testing.T) {
 		}
 	})
 }
+
+// A filter makes no folders that hold nothing.
+func TestDownloadDirCreatesNoFilteredFolders(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t, fastiotest.Node{Content: content})
+	s.fill(map[string]string{"docs/a.md": "a", "src/deep/a.go": "a", "none/": ""})
+	for name, test := range map[string]struct {
+		filter api.DirFilter
+		want   map[string]string
+	}{
+		"include": {api.DirFilter{Include: []string{"*.md"}}, map[string]string{"docs/a.md": "a"}},
+		"exclude": {api.DirFilter{Exclude: []string{"*.go", "a.txt"}}, map[string]string{"docs/a.md": "a", "none/": ""}},
+	} {
+		local := t.TempDir()
+		o := &storage.DownloadDirOptions{Filter: test.filter}
+		_, err := s.client.Storage.DownloadDir(t.Context(), s.room, api.Root, local, o)
+		got := contents(t, local)
+		for file := range got {
+			if !strings.Contains(file, "/") {
+				delete(got, file) // those of the shelf
+			}
+		}
+		if diff := cmp.Diff(test.want, got); err != nil || diff != "" {
+			t.Errorf("%s: %v (-want +got)\n%s", name, err, diff)
+		}
+	}
+}
+
+func TestDownloadDirReportsFilesInTheWay(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t, fastiotest.Node{Content: content})
+	s.fill(map[string]string{"x/deep/a.txt": "a", "y/": ""})
+	local := t.TempDir()
+	for _, name := range []string{"x", "y"} {
+		if err := os.WriteFile(filepath.Join(local, name), []byte("file"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	result, err := s.client.Storage.DownloadDir(t.Context(), s.room, api.Root, local, nil)
+	states := stub.States(result)
+	for _, name := range []string{"x/deep/a.txt", "y"} {
+		if states[name] != "failed: the name is taken" || !errors.Is(err, api.ErrNameTaken) {
+			t.Errorf("%s: %s, %v", name, states[name], err)
+		}
+	}
+}
