@@ -16,8 +16,9 @@ import (
 )
 
 // Check makes d, a whole file, end with [api.ErrCorrupt] instead of [io.EOF] if
-// its content has another size, or another hash, in hexadecimal. A size of 0 or
-// less, an empty hash and an unknown algorithm are not checked.
+// its content has another size, or another hash, in hexadecimal. It returns no
+// byte behind the size. A size of 0 or less, an empty hash and an unknown
+// algorithm are not checked.
 func Check(op string, d *api.Download, size int64, algorithm, sum string) {
 	c := &checked{ReadCloser: d.ReadCloser, op: op, size: size}
 	if sum != "" {
@@ -54,6 +55,9 @@ type checked struct {
 
 func (c *checked) Read(p []byte) (int, error) {
 	n, err := c.ReadCloser.Read(p)
+	if c.size > 0 && int64(n) > c.size-c.n {
+		n, err = int(c.size-c.n), fmt.Errorf("fastio: %s: %w: more than %d bytes", c.op, api.ErrCorrupt, c.size)
+	}
 	c.n += int64(n)
 	if c.hash != nil {
 		_, _ = c.hash.Write(p[:n]) // never fails

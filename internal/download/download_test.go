@@ -662,3 +662,18 @@ func TestCheck(t *testing.T) {
 		}
 	}
 }
+
+// endless is content without an end.
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) { return len(p), nil }
+
+func TestCheckEndsAtTheSize(t *testing.T) {
+	t.Parallel()
+	d := &api.Download{ReadCloser: io.NopCloser(endless{})}
+	download.Check("things.Read", d, 1000, "", "")
+	n, err := io.Copy(io.Discard, d)
+	if n != 1000 || !errors.Is(err, api.ErrCorrupt) {
+		t.Errorf("%d bytes, %v", n, err)
+	}
+}
