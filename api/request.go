@@ -179,6 +179,9 @@ type streamBody struct {
 func (b *streamBody) ContentType() string { return b.contentType }
 
 func (b *streamBody) Open() (io.ReadCloser, int64, error) {
+	if b.content == nil {
+		return nil, 0, &InputError{Field: "content", Rule: "must not be nil"}
+	}
 	if b.used.Swap(true) {
 		return nil, 0, ErrBodyUsed
 	}
@@ -210,10 +213,13 @@ type multipartBody struct {
 func (m *multipartBody) ContentType() string { return "multipart/form-data; boundary=" + m.boundary }
 
 func (m *multipartBody) InMemory() bool {
-	return !slices.ContainsFunc(m.files, func(f *FilePart) bool { return !InMemory(f.Content) })
+	return !slices.ContainsFunc(m.files, func(f *FilePart) bool { return f == nil || !InMemory(f.Content) })
 }
 
 func (m *multipartBody) Open() (_ io.ReadCloser, size int64, err error) {
+	if slices.ContainsFunc(m.files, func(f *FilePart) bool { return f == nil || f.Content == nil }) {
+		return nil, 0, &InputError{Field: "files", Rule: "must not be nil"}
+	}
 	var head bytes.Buffer // its writes do not fail
 	w := multipart.NewWriter(&head)
 	if err := w.SetBoundary(m.boundary); err != nil {

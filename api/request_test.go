@@ -147,7 +147,6 @@ func TestMultipart(t *testing.T) {
 	}
 }
 
-// Every body has its own boundary, which no content can contain.
 func TestInMemory(t *testing.T) {
 	t.Parallel()
 	stream := api.Stream("", strings.NewReader("a"), 1)
@@ -164,6 +163,19 @@ func TestInMemory(t *testing.T) {
 	}
 }
 
+// Content that is nil is an error of the body.
+func TestNilContentIsRejected(t *testing.T) {
+	t.Parallel()
+	for name, b := range map[string]api.Body{
+		"a stream": api.Stream("", nil, -1), "a part": api.Multipart(nil, nil), "of a part": api.Multipart(nil, &api.FilePart{}),
+	} {
+		if _, _, err := b.Open(); !errors.Is(err, api.ErrInvalid) {
+			t.Errorf("%s opens with %v", name, err)
+		}
+	}
+}
+
+// Every body has its own boundary, which no content can contain.
 func TestMultipartBoundaries(t *testing.T) {
 	t.Parallel()
 	inner := api.Multipart(nil, &api.FilePart{Field: "chunk", Name: "x", Content: api.Bytes("", []byte("a"))})

@@ -57,6 +57,9 @@ type Received struct {
 func (s *Service) DownloadTo(
 	ctx context.Context, id api.ID, w io.Writer, o *DownloadOptions, opts ...api.CallOption,
 ) (Received, error) {
+	if w == nil {
+		return Received{}, &api.InputError{Op: "fileshares.DownloadTo", Field: "w", Rule: "must not be nil"}
+	}
 	d, got, err := s.receive(ctx, id, orAll(o), opts)
 	if err != nil {
 		return Received{}, err

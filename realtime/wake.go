@@ -24,6 +24,9 @@ var _ events.Waker = (*Service)(nil)
 func (s *Service) Wake(
 	ctx context.Context, profile api.Profile, changed func(watched bool), opts ...api.CallOption,
 ) error {
+	if changed == nil {
+		return &api.InputError{Op: "realtime.Wake", Field: "changed", Rule: "must not be nil"}
+	}
 	sub, err := s.newSubscription(ctx, profile, nil, append(slices.Clip(opts), api.WithResponse(nil)))
 	if err != nil {
 		return err

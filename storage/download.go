@@ -157,6 +157,9 @@ type Received struct {
 func (s *Service) DownloadTo(
 	ctx context.Context, in api.Profile, node api.OpaqueID, w io.Writer, o *DownloadOptions, opts ...api.CallOption,
 ) (Received, error) {
+	if w == nil {
+		return Received{}, &api.InputError{Op: "storage.DownloadTo", Field: "w", Rule: "must not be nil"}
+	}
 	d, got, err := s.receive(ctx, in, node, orAll(o), opts)
 	if err != nil {
 		return Received{}, err

@@ -8,11 +8,13 @@ import (
 	"reflect"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/account"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/comments"
+	"github.com/fastio-go/fastio/internal/table"
 )
 
 // groups calls f with every Service of a Client and every group of its methods.
@@ -139,6 +141,45 @@ func TestMisuseIsRejected(t *testing.T) {
 	if n := sent.Load(); n > 0 {
 		t.Errorf("%d requests were sent", n)
 	}
+}
+
+// A method that takes a callback, a reader or a writer rejects nil before it sends
+// anything.
+func TestNilIsRejected(t *testing.T) {
+	t.Parallel()
+	client := overNetwork(t, func(*http.Request) (*http.Response, error) { return nil, errors.New("sent") },
+		fastio.WithToken("token"))
+	methods := map[string]reflect.Value{}
+	groups(client, func(name string, group reflect.Value) {
+		for m, method := range group.Methods() {
+			if takesValue(method.Type()) {
+				methods[name+"."+m.Name] = method
+			}
+		}
+	})
+	if len(methods) < 10 {
+		t.Errorf("found %d methods", len(methods))
+	}
+	table.Bubbles(t, methods, func(t *testing.T, method reflect.Value) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		out := method.Call(arguments(method.Type(), reflect.ValueOf(ctx), someID))
+		err, _ := reflect.TypeAssert[error](out[len(out)-1])
+		if _, ok := errors.AsType[*api.InputError](err); !ok {
+			t.Errorf("returns %v", err)
+		}
+	})
+}
+
+// takesValue reports whether a method takes a function or an interface besides its
+// context.
+func takesValue(method reflect.Type) bool {
+	for i := 1; i < method.NumIn(); i++ {
+		if k := method.In(i).Kind(); k == reflect.Func || k == reflect.Interface {
+			return true
+		}
+	}
+	return false
 }
 
 func TestSystemRejectsInvalidInput(t *testing.T) {
