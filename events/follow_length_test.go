@@ -46,10 +46,11 @@ func (l *longLog) until(t *testing.T, c tally, o events.FollowOptions) error {
 // become visible, up to ten overlaps, Follow handles all of them and does not end.
 func TestFollowMissesNothingAfterRefusedCursors(t *testing.T) {
 	t.Parallel()
+	table.NotUnderRace(t)
 	n := table.Rounds(4_000, 50_000)
 	for name, order := range logOrders {
-		for refusals, refused := range afterRefusals(n / 250) {
-			t.Run(fmt.Sprintf("%s/%s refused", name, refusals), func(t *testing.T) {
+		for what, refused := range refusals {
+			t.Run(fmt.Sprintf("%s/%s refused", name, what), func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
 					l := newLongLog(n, 1, func(all []logged) {
@@ -136,6 +137,7 @@ func TestFollowReportsAGapIfTheEventsOfASecondCannotBeRead(t *testing.T) {
 // before it, if at most 50,000 of them were created within the look-back.
 func TestFollowRepeatsNothingAfterABurst(t *testing.T) {
 	t.Parallel()
+	table.NotUnderRace(t)
 	type row struct {
 		burst  int           // events of a minute
 		pause  time.Duration // after them

@@ -138,18 +138,14 @@ var logOrders = map[string]func(all []logged){
 	},
 }
 
-// afterRefusals are the cursors that a log refuses.
-func afterRefusals(pages int) map[string]func(search, depth int) bool {
-	random := rand.New(rand.NewPCG(2, uint64(pages)))
-	once := 2 + random.IntN(max(pages-1, 1))
-	return map[string]func(search, depth int) bool{
-		"the first":       func(search, _ int) bool { return search == 2 },
-		"one":             func(search, _ int) bool { return search == once },
-		"three in a row":  func(search, _ int) bool { return search >= once && search < once+3 },
-		"one in ten":      func(int, int) bool { return random.IntN(10) == 0 },
-		"those after 40":  func(_, depth int) bool { return depth > 40 },
-		"those after one": func(int, int) bool { return true },
-	}
+// refusals are the cursors that a log refuses.
+var refusals = map[string]func(search, depth int) bool{
+	"the first":       func(search, _ int) bool { return search == 2 },
+	"one":             func(search, _ int) bool { return search == 4 },
+	"three in a row":  func(search, _ int) bool { return search >= 30 && search < 33 },
+	"one in ten":      func(search, _ int) bool { return search*search%97 < 10 },
+	"those after 40":  func(_, depth int) bool { return depth > 40 },
+	"those after one": func(int, int) bool { return true },
 }
 
 // Whatever the order of a log, its length and the cursors that the server refuses, a walk
@@ -157,12 +153,13 @@ func afterRefusals(pages int) map[string]func(search, depth int) bool {
 // cursor was refused.
 func TestWalkMissesNothingAfterRefusedCursors(t *testing.T) {
 	t.Parallel()
+	table.NotUnderRace(t)
 	sizes := []int{1_000, table.Rounds(15_000, 50_000)}
 	for name, order := range logOrders {
 		for _, n := range sizes {
-			for refusals, refused := range afterRefusals(n / 250) {
+			for what, refused := range refusals {
 				for _, exclusive := range []bool{false, true} {
-					name := fmt.Sprintf("%d events %s/%s refused/exclusive %t", n, name, refusals, exclusive)
+					name := fmt.Sprintf("%d events %s/%s refused/exclusive %t", n, name, what, exclusive)
 					t.Run(name, func(t *testing.T) {
 						t.Parallel()
 						synctest.Test(t, func(t *testing.T) {
@@ -193,7 +190,8 @@ func (l *longLog) walkAll(t *testing.T) {
 	if i := slices.Index(times, 0); i >= 0 {
 		t.Errorf("event %d was missed", i)
 	}
-	if again := total - len(times); again > l.lost {
+	const bounds = 20 // events of the seconds in which two slices overlap
+	if again := total - len(times); again > l.lost+bounds {
 		t.Errorf("%d events were delivered again; the longest refused search had %d", again, l.lost)
 	}
 	if most := 100 + len(times)/20; l.searches > most {
