@@ -18,6 +18,7 @@ import (
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/internal/table"
 	"github.com/fastio-go/fastio/uploads"
 )
 
@@ -115,6 +116,10 @@ func TestResetConnectionsStoreNothingTwice(t *testing.T) {
 				for _, major := range []int{1, 2} {
 					if moment == beforeBody && (major == 2 || send == "batch") || moment == inBody && (major == 1 || send == "batch") {
 						continue // a request without an effect takes long: the state is read for a while
+					}
+					waits := send == "single" || send == "batch" // before the node is looked for
+					if waits && (moment != inResponse || major == 2) && table.Rounds(1, 2) == 1 {
+						continue
 					}
 					t.Run(fmt.Sprintf("%s/%s/%s/HTTP %d", send, path, moment, major), func(t *testing.T) {
 						t.Parallel()
