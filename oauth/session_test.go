@@ -126,10 +126,31 @@ func TestSignOutInOtherStates(t *testing.T) {
 			if !errors.Is(err, syscall.EROFS) || !strings.Contains(err.Error(), notRemoved) {
 				t.Errorf("got %v", err)
 			}
+			want(t, s.source, "") // at once
 			s.store = newHookedStore().failAfter(0, syscall.EROFS)
 			if err := s.signOut(t.Context(), t, revokeCall); err != nil {
 				t.Errorf("without a token: %v", err)
 			}
+		},
+		"a token that cannot be removed is not used": func(t *testing.T, s *session) {
+			store := s.hook()
+			want(t, s.source, "at-1")
+			store.onSave = func(int, func() error) error { return syscall.ENOSPC }
+			if err := s.signOut(t.Context(), t, revokeCall); !errors.Is(err, syscall.ENOSPC) {
+				t.Errorf("got %v", err)
+			}
+			want(t, s.source, "")
+			store.onLoad = func() error { return syscall.EIO }
+			time.Sleep(time.Minute)
+			s.fails(t, syscall.EIO)
+			store.onLoad, store.onSave = nil, nil
+			if time.Sleep(time.Minute); stored[kept](t, s.store).Token == nil {
+				t.Error("the token was removed")
+			}
+			want(t, s.source, "")
+			s.signIn(t)
+			want(t, s.source, "at-2")
+			s.wantPosts(t, 0)
 		},
 		"the refresh of another process is waited for, and its token revoked": func(t *testing.T, s *session) {
 			renewed := strings.NewReplacer("t-1", "t-2")

@@ -79,6 +79,7 @@ func (c *Config) end(ctx context.Context, op string, request ending) error {
 }
 
 func (c *Config) endAtPlatform(ctx context.Context, r *record, request ending) error {
+	signIns.end(c.Store, c.profile(), r.Token.AccessToken.Secret)
 	u, err := url.Parse(r.Address)
 	if err != nil {
 		return errRecord

@@ -220,6 +220,9 @@ func (s *Source) fetch(ctx context.Context, refused api.Secret) *answer {
 	a := &answer{signIns: s.signIns.Load()}
 	r, err := s.load(ctx)
 	if err == nil {
+		if s.signIns.hasEnded(r) { // and could not be removed
+			r = &record{}
+		}
 		r, err = s.renew(ctx, r, refused)
 		s.last = r
 	}
@@ -241,7 +244,7 @@ func (s *Source) fetch(ctx context.Context, refused api.Secret) *answer {
 		a.until = times.Earlier(a.until, s.backoff.retry)
 	}
 	switch {
-	case s.last != nil && s.last.Token != nil && s.last.Token.good(refused):
+	case s.last != nil && s.last.Token != nil && s.last.Token.good(refused) && !s.signIns.hasEnded(s.last):
 		a.token, a.err = s.last.Token.api(), nil
 		if end := a.token.Expiry; !end.IsZero() {
 			a.until = times.Earlier(a.until, end)

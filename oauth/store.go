@@ -153,7 +153,14 @@ type registry struct {
 type counter struct {
 	atomic.Uint64
 
-	sources int // that use it
+	sources int                        // that use it
+	ended   atomic.Pointer[api.Secret] // the access token that was signed out, which may still be in the store
+}
+
+// hasEnded reports whether the token of a record was signed out.
+func (c *counter) hasEnded(r *record) bool {
+	ended := c.ended.Load()
+	return ended != nil && r.Token != nil && r.Token.AccessToken.Secret == *ended
 }
 
 // key identifies a profile of a store.
@@ -200,6 +207,15 @@ func (r *registry) count(store Store, profile string) {
 	defer r.mu.Unlock()
 	if c := r.counters[r.key(store, profile)]; c != nil {
 		c.Add(1)
+	}
+}
+
+// end has the sources of a profile return a token no more.
+func (r *registry) end(store Store, profile string, token api.Secret) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if c := r.counters[r.key(store, profile)]; c != nil {
+		c.ended.Store(&token)
 	}
 }
 
