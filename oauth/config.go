@@ -65,7 +65,8 @@ type Config struct {
 	Prompt         Prompt
 
 	// ShowURL is called with the login URL before the browser is opened, also without
-	// a browser, unless Prompt or ShowDeviceCode is called. It may be nil.
+	// a browser, unless Prompt or ShowDeviceCode is called. Login waits until it returns or
+	// its context ends. It may be nil.
 	ShowURL func(ctx context.Context, url string)
 
 	// OpenBrowser opens the login URL, which is a secret: see [OpenMode]. Nil starts

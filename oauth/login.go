@@ -221,22 +221,54 @@ func (s *signIn) step(ctx context.Context, what string, request func(ctx context
 	return err
 }
 
+// tryTime is how long tryStore waits for a store that another process uses.
+const tryTime = 500 * time.Millisecond
+
 // tryStore rewrites the record, or writes an empty one, so that a store that
-// cannot be written fails before consent.
+// cannot be written fails before consent. One that is in use can be written.
 func (s *signIn) tryStore(ctx context.Context) error {
 	if s.Store == nil {
 		return nil
 	}
-	return s.Store.Update(ctx, s.profile(), func(b []byte, save func([]byte) error) error {
-		r, err := readRecord(b)
-		if err == nil && b == nil {
-			b, err = json.Marshal(r)
-		}
-		if err != nil {
-			return err
-		}
-		return save(b)
+	locking, cancel := context.WithTimeout(ctx, tryTime)
+	defer cancel()
+	err := aside(locking, func() error {
+		return s.Store.Update(locking, s.profile(), func(b []byte, save func([]byte) error) error {
+			r, err := readRecord(b)
+			if err == nil && b == nil {
+				b, err = json.Marshal(r)
+			}
+			if err != nil {
+				return err
+			}
+			return save(b)
+		})
 	})
+	if locking.Err() != nil && ctx.Err() == nil {
+		return nil
+	}
+	return err
+}
+
+// graceTime is how long a store may take after the end of a context.
+const graceTime = 2 * hurry
+
+// aside uses the store in a goroutine, which is abandoned after the end of ctx: a store of
+// another package may ignore it.
+func aside(ctx context.Context, use func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- use() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(graceTime):
+		return fmt.Errorf("fastio: oauth: the store did not respond in time: %w", ctx.Err())
+	}
 }
 
 func (s *signIn) fail(err error) error { return call.Failed(s.op, "", err) }
@@ -349,7 +381,12 @@ func (s *signIn) receive(ctx context.Context, r *receiver, b *opener, pkce PKCE)
 		return nil, err
 	}
 	if s.ShowURL != nil {
-		s.ShowURL(waiting, address)
+		shown := make(chan struct{})
+		go func() {
+			defer close(shown)
+			s.ShowURL(waiting, address)
+		}()
+		within(waiting, consentTime, shown)
 	}
 	open := func() error { return s.OpenBrowser(ctx, address) } // it may block while the browser runs
 	if s.OpenMode == OpenModeNone {
@@ -419,9 +456,13 @@ func (s *signIn) exchange(ctx context.Context, pkce PKCE, code api.Secret, redir
 		return nil, err
 	}
 	defer done()
-	t, err := service.Exchange(ctx, ExchangeRequest{
-		ClientID: s.clientID, RedirectURI: redirectURI, Code: code, CodeVerifier: pkce.Verifier,
-		Resource: s.Resource, DeviceName: s.DeviceName, DeviceType: s.DeviceType,
+	var t *Token
+	err = s.step(ctx, "exchanging the code for tokens", func(ctx context.Context) (err error) {
+		t, err = service.Exchange(ctx, ExchangeRequest{
+			ClientID: s.clientID, RedirectURI: redirectURI, Code: code, CodeVerifier: pkce.Verifier,
+			Resource: s.Resource, DeviceName: s.DeviceName, DeviceType: s.DeviceType,
+		})
+		return err
 	})
 	return s.keep(ctx, t, err)
 }
@@ -435,9 +476,13 @@ func (s *signIn) keep(ctx context.Context, t *Token, err error) (*Token, error) 
 	if s.Store == nil {
 		return t, nil
 	}
-	return t, s.signInto(ctx, func(r *record, save func() error) error {
-		r.issuedBy(s.base.String(), s.server, newTokenRecord(t, s.clientID, s.Resource))
-		return save()
+	locking, cancel := context.WithTimeout(ctx, lockTime)
+	defer cancel()
+	return t, aside(locking, func() error {
+		return s.signInto(locking, func(r *record, save func() error) error {
+			r.issuedBy(s.base.String(), s.server, newTokenRecord(t, s.clientID, s.Resource))
+			return save()
+		})
 	})
 }
 
@@ -461,6 +506,8 @@ func (s *signIn) grant(ctx context.Context, t *Token) *Grant {
 // administers asks the platform whether the token has admin access. If that fails,
 // it uses the scopes of the token; none means no access.
 func (s *signIn) administers(ctx context.Context, t *Token) bool {
+	ctx, cancel := context.WithTimeout(ctx, requestTime)
+	defer cancel()
 	pipeline := s.signedPipeline(s.base, api.StaticToken(t.AccessToken))
 	defer pipeline.CloseIdleConnections()
 	if scopes, err := New(pipeline).TokenScopes(ctx); err == nil {

@@ -517,12 +517,21 @@ func TestLoginWaits(t *testing.T) {
 		"for a browser that runs": {
 			opens(func(ctx context.Context, _ string) error { <-ctx.Done(); return ctx.Err() }), consent, none, "", false,
 		},
-		"for the exchange":                 {hangs("oauth.Token"), 0, "", "", false},
+		"for a store that ignores its context": {func(s *scene) {
+			s.config.Store = &hookedStore{Store: s.config.Store, onUpdate: func() error { time.Sleep(time.Minute); return nil }}
+		}, 0, "", "", false},
+		"for a key that ignores its context": {func(s *scene) {
+			s.config.Store = &hookedStore{Store: s.config.Store, onLoad: func() error { time.Sleep(time.Minute); return nil }}
+		}, 0, "", "", false},
+		"for a program that shows the address": {func(s *scene) {
+			s.config.ShowURL = func(context.Context, string) { time.Sleep(time.Hour) }
+		}, consent, none, "", false},
+		"for the exchange":                 {hangs("oauth.Token"), step, ": exchanging the code for tokens" + late, "", false},
 		"for a browser that reads no page": {writes(get("code=x&state={state}")), 0, "", "", false},
 		"for the scopes": {func(s *scene) {
 			s.config.AccessMode = oauth.AccessModeAdmin
 			hangs("oauth.TokenScopes")(s)
-		}, 0, "", "", true},
+		}, step, "", "", true},
 		"for a request that is slow": {writes("GET /callback HTTP/1.1\r\n"), consent, none, "", false},
 	}, func(t *testing.T, tc row) {
 		rounds := []bool{true} // cancelled by the caller
@@ -548,11 +557,36 @@ func TestLoginWaits(t *testing.T) {
 			}
 			text := err != nil && strings.HasPrefix(err.Error(), "fastio: oauth.Login"+tc.want) &&
 				strings.HasSuffix(err.Error(), tc.after)
-			if !cancelled && !text || (codeOf(err) == "access_denied") != (tc.after != "") {
+			if !cancelled && !text && !tc.granted || (codeOf(err) == "access_denied") != (tc.after != "") {
 				t.Errorf("got %v, want %s ... %s", err, tc.want, tc.after)
 			}
 			time.Sleep(time.Hour) // until the prompt returns, and those who hold the store
 		}
+	})
+}
+
+// Another process that refreshes, or hangs, delays neither the check of the store nor the
+// use of the registration in it.
+func TestLoginWhileAnotherProcessRefreshes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newScene()
+		s.mustLogin(t)
+		synctest.Wait() // for the browser
+		s.again()
+		start, open := time.Now(), s.config.OpenBrowser
+		hold(s.config.Store, func(record string) string { time.Sleep(time.Minute); return record })
+		s.config.OpenBrowser = func(ctx context.Context, address string) error {
+			if waited := time.Since(start); waited > time.Second {
+				t.Errorf("the browser opens after %v", waited)
+			}
+			return open(ctx, address)
+		}
+		g := s.mustLogin(t)
+		if waited := time.Since(start); waited != time.Minute {
+			t.Errorf("the tokens were stored after %v", waited)
+		}
+		want(t, oauth.TokenSource(s.config), g.Token.AccessToken.Reveal())
 	})
 }
 

@@ -167,12 +167,13 @@ func readRecord(b []byte) (*record, error) {
 	return r, nil
 }
 
-// edit calls change with the record of the profile and its lock held. The function
-// save of change writes the record in its current state.
+// edit calls change with the record of the profile and its lock held, unless ctx is done
+// by then: the caller may have gone. The function save of change writes the record in its
+// current state.
 func (c *Config) edit(ctx context.Context, change func(r *record, save func() error) error) error {
 	return c.Store.Update(ctx, c.profile(), func(b []byte, save func([]byte) error) error {
 		r, err := readRecord(b)
-		if err != nil {
+		if err := cmp.Or(ctx.Err(), err); err != nil {
 			return err
 		}
 		return change(r, func() error {
@@ -208,8 +209,10 @@ func Save(ctx context.Context, c Config, t *Token) error {
 	if err != nil {
 		return err
 	}
-	return c.signInto(ctx, func(r *record, save func() error) error {
-		r.issuedBy(base.String(), server{}, newTokenRecord(t, c.ClientID, c.Resource))
-		return save()
+	return aside(ctx, func() error {
+		return c.signInto(ctx, func(r *record, save func() error) error {
+			r.issuedBy(base.String(), server{}, newTokenRecord(t, c.ClientID, c.Resource))
+			return save()
+		})
 	})
 }

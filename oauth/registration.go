@@ -250,17 +250,38 @@ func (s *signIn) identify(ctx context.Context, refused string) error {
 		s.clientID = client.ID
 		return err
 	}
-	return s.edit(ctx, func(r *record, save func() error) (err error) {
-		if r.Client.ID != refused && r.Client == s.client(r.Client.ID, r.Client.RegistrationToken.Secret) {
-			s.clientID, s.remembered = r.Client.ID, true
-			return nil
-		}
-		if r.Client, err = s.register(ctx); err != nil {
+	ctx, cancel := context.WithTimeout(ctx, lockTime)
+	defer cancel()
+	return aside(ctx, func() error {
+		b, err := s.Store.Load(ctx, s.profile()) // which waits for no refresh
+		if err != nil {
 			return err
 		}
-		s.clientID, s.remembered = r.Client.ID, false
-		return save()
+		r, err := readRecord(b)
+		if err != nil || s.recall(r, refused) {
+			return err
+		}
+		return s.edit(ctx, func(r *record, save func() error) (err error) {
+			if s.recall(r, refused) {
+				return nil
+			}
+			if r.Client, err = s.register(ctx); err != nil {
+				return err
+			}
+			s.clientID, s.remembered = r.Client.ID, false
+			return save()
+		})
 	})
+}
+
+// recall uses the client id of a record, and reports whether it is one of this program
+// that was not refused.
+func (s *signIn) recall(r *record, refused string) bool {
+	if r.Client.ID == refused || r.Client != s.client(r.Client.ID, r.Client.RegistrationToken.Secret) {
+		return false
+	}
+	s.clientID, s.remembered = r.Client.ID, true
+	return true
 }
 
 func (s *signIn) register(ctx context.Context) (clientRecord, error) {
@@ -309,14 +330,17 @@ func (s *signIn) forget(ctx context.Context) {
 	if s.Store == nil || s.ClientID != "" {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), forgetTime)
-	defer cancel()
-	_ = s.edit(ctx, func(r *record, save func() error) error {
-		if r.Client.ID != s.clientID {
-			return nil
-		}
-		r.Client = clientRecord{}
-		return save()
+	editing, cancel := context.WithTimeout(context.WithoutCancel(ctx), forgetTime)
+	id := s.clientID
+	_ = aside(ctx, func() error {
+		defer cancel()
+		return s.edit(editing, func(r *record, save func() error) error {
+			if r.Client.ID != id {
+				return nil
+			}
+			r.Client = clientRecord{}
+			return save()
+		})
 	})
 }
 

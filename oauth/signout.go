@@ -18,8 +18,8 @@ import (
 // [SignOutEverywhere]. The registration of the program stays, for the next [Login].
 //
 // If another process is refreshing the token, SignOut waits for it, up to half a
-// minute. The end of ctx cancels the request; the token is still removed if the
-// store can be locked within a second. The session is ended even if the store
+// minute. The end of ctx cancels the request, and SignOut returns; the token is still
+// removed, unless another process uses it. The session is ended even if the store
 // cannot be written. The error names the failed request, and why the token could
 // not be removed. A profile without a token is not an error. A token of another platform
 // than c.BaseURL is revoked there.
@@ -48,6 +48,10 @@ func (c *Config) end(ctx context.Context, op string, request ending) error {
 	if c.Store == nil {
 		return &api.InputError{Op: op, Field: "store", Rule: "must be given"}
 	}
+	return aside(ctx, func() error { return c.endStored(ctx, op, request) })
+}
+
+func (c *Config) endStored(ctx context.Context, op string, request ending) error {
 	locking, cancel := lockContext(ctx)
 	defer cancel()
 	locked := false
@@ -91,12 +95,11 @@ func (c *Config) endAtPlatform(ctx context.Context, r *record, request ending) e
 	return request(ctx, &own, r)
 }
 
-// lockContext bounds the wait for the lock of a profile: by [requestTime], and by a
-// second after the end of ctx.
+// lockContext bounds the wait for the lock of a profile: by [requestTime], and soon after
+// the end of ctx.
 func lockContext(ctx context.Context) (context.Context, context.CancelFunc) {
-	const grace = time.Second
 	locking, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTime)
-	stop := context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(hurry, cancel) })
 	return locking, func() { stop(); cancel() }
 }
 
