@@ -72,7 +72,7 @@
 //	  first byte of the response    125 s                   transport of WithHTTPClient
 //	  rest of a JSON response       2 minutes
 //	  download without a byte       1 minute, then resumed
-//	response                        64 MiB of JSON or text
+//	response                        32 MiB of JSON, 64 MiB of text
 //	rows a page                     List: the server's default; All and Pages: the largest page
 //
 // The shortest limit that applies ends a call. [WithTimeout] and [api.Timeout] include

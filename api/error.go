@@ -75,9 +75,10 @@ var (
 // of up to 0.5 s at first, which doubles up to 8 s.
 var ErrNoProgress = errors.New("the server reports more rows, but sends none or the same again")
 
-// ErrTooLarge reports a response that exceeds a limit of the client: 64 MiB of JSON
-// or text, 50,000 objects and lists, 500,000 values, or, for a list, 1,000 rows more
-// than requested (10,000 rows without a requested number).
+// ErrTooLarge reports a response that exceeds a limit of the client: 32 MiB of JSON,
+// 64 MiB of text (Markdown, or a response that is read as a string or bytes), 50,000
+// objects and lists, 500,000 values, a name of 1 MiB, or, for a list, 1,000 rows more than
+// requested (10,000 rows without a requested number).
 var ErrTooLarge = errors.New("the response is too large")
 
 // Error is the error response of a server.

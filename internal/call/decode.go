@@ -24,12 +24,16 @@ import (
 const (
 	maxContainers = 50_000  // objects and lists
 	maxValues     = 500_000 // members and elements
+	maxName       = 1 << 20 // bytes of the name of a member, of which a decoder makes several copies
 )
 
 // DecodePlain decodes b into out, a value of a type of the program. It converts
 // scalars and empty lists but is otherwise strict: any other mismatch is an
 // error. It calls reset to empty out before a second decode.
 func DecodePlain(b []byte, out any, reset func(), more ...json.Options) error {
+	if err := checkSize(b); err != nil {
+		return err
+	}
 	opts := json.JoinOptions(append(more, strict)...)
 	err := json.Unmarshal(b, out, opts)
 	if mismatched(err) {
@@ -59,21 +63,33 @@ func mismatched(err error) bool {
 	return ok
 }
 
-// sparse is the largest size of a response that cannot exceed the limits.
-const sparse = 3 * maxContainers
+// Sizes of responses that cannot exceed the limits.
+const (
+	sparse     = 3 * maxContainers
+	shortNames = 8 * maxName // of a response with longer names that takes no more memory than others
+)
 
 // checkSize returns an error for a response that would take far more memory
 // than its own size.
 func checkSize(b []byte) error {
+	if len(b) <= sparse {
+		return nil
+	}
 	containers := bytes.Count(b, []byte("{")) + bytes.Count(b, []byte("[")) // an upper bound: strings may contain braces
-	if containers <= maxContainers && bytes.Count(b, []byte(",")) <= maxValues {
+	if containers <= maxContainers && bytes.Count(b, []byte(",")) <= maxValues && len(b) <= shortNames {
 		return nil
 	}
 	var containersRead, valuesRead int
-	for dec := jsontext.NewDecoder(bytes.NewReader(b), strict); ; {
+	for dec := jsontext.NewDecoder(bytes.NewBuffer(b), strict); ; { // of a buffer it makes no copy
+		begin := dec.InputOffset()
 		t, err := dec.ReadToken()
 		if err != nil {
 			return nil //nolint:nilerr // EOF, or an error that the decode returns as well
+		}
+		container, tokens := dec.StackIndex(dec.StackDepth())
+		isName := container == '{' && tokens%2 == 1
+		if isName && len(bytes.TrimLeft(b[begin:dec.InputOffset()], ", \t\r\n")) > maxName+len(`""`) {
+			return fmt.Errorf("%w: it holds a name of more than %d bytes", api.ErrTooLarge, maxName)
 		}
 		switch t.Kind() {
 		case '{', '[':

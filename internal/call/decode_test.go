@@ -222,6 +222,7 @@ func TestResponseExpandingInMemoryIsRejected(t *testing.T) { //nolint:parallelte
 		"texts":           `{"records":[{"tags":[` + strings.Repeat(`"",`, 2<<20) + `""]}]}`,
 		"numbers":         `{"records":[{"any":[` + strings.Repeat(`0,`, 3<<20) + `0]}]}`,
 		"unknown members": `{"records":[{` + strings.Repeat(`"a":0,`, 1<<20) + `"a":0}]}`,
+		"a long name":     `{"records":[{"` + strings.Repeat(`a`, 9<<20) + `":0}]}`,
 	} {
 		var before, after runtime.MemStats
 		body := []byte(answer)
@@ -245,6 +246,23 @@ func TestResponseLimitsAreExact(t *testing.T) {
 			_, err := call.Decode[thing]([]byte(`{"x":[` + strings.Repeat(element, n) + `"{"]}`))
 			if errors.Is(err, api.ErrTooLarge) != (n > most) {
 				t.Errorf("%d times %s: %v", n, element, err)
+			}
+		}
+	}
+}
+
+// The names of a large response have at most 1 MiB, for a type of the program as well.
+func TestNamesAreLimited(t *testing.T) {
+	t.Parallel()
+	const most = 1 << 20
+	for n := most; n <= most+1; n++ {
+		body := []byte(`{"text":"` + strings.Repeat("b", 8<<20) + `", ` + "\n" + `"` + strings.Repeat("a", n) + `":0}`)
+		var out struct{ Text string }
+		_, err := call.Decode[thing](body)
+		plain := call.DecodePlain(body, &out, func() {})
+		for _, err := range []error{err, plain} {
+			if errors.Is(err, api.ErrTooLarge) != (n > most) {
+				t.Errorf("a name of %d bytes: %v", n, err)
 			}
 		}
 	}

@@ -45,7 +45,7 @@ func Unwrap(answer []byte) (payload []byte, refused bool) {
 		Result   result         `json:"result"`
 		Response jsontext.Value `json:"response"`
 	}
-	if json.Unmarshal(answer, &e, strict) != nil {
+	if checkSize(answer) != nil || json.Unmarshal(answer, &e, strict) != nil {
 		return answer, false
 	}
 	if e.Response.Kind() == '{' {
@@ -90,10 +90,8 @@ func (e *Envelope[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 // failed. Most responses have the documented types, so the first decode is strict,
 // which is fastest; only after a mismatch is there a second, lenient one.
 func (e *Envelope[T]) Decode(b []byte, more ...json.Options) (refused bool, err error) {
-	if len(b) > sparse {
-		if err := checkSize(b); err != nil {
-			return false, err
-		}
+	if err := checkSize(b); err != nil {
+		return false, err
 	}
 	var out any = (*record[T])(e)
 	if e.member == "" {

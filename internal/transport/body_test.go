@@ -23,6 +23,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/internal/table"
 )
 
@@ -387,8 +388,9 @@ func (f *flood) Close() error {
 }
 
 const (
-	mostHeap   = 128 << 20
-	mostAnswer = 64 << 20
+	mostHeap = 128 << 20
+	mostJSON = 32 << 20
+	mostText = 64 << 20
 )
 
 // flooding returns a network whose answers are what flood returns, under a length
@@ -403,34 +405,69 @@ func flooding(status int, length int64, flood func() io.ReadCloser) roundTrip {
 
 // Several answers without end take the memory of one.
 func TestEndlessAnswer(t *testing.T) { //nolint:paralleltest // it measures the memory of the process
-	for name, tc := range map[string]struct { //nolint:paralleltest // as above
+	type row struct {
 		status  int
 		length  int64
 		most    int64 // bytes to be read
 		refused bool
-	}{
-		"without a length":            {200, -1, mostAnswer + 1, false},
-		"that lies about its length":  {200, 1000, mostAnswer + 1, false},
-		"that owns up to 10 GiB":      {200, 10 << 30, 0, false},
-		"in an error":                 {503, -1, 512 << 10, true},
-		"in an error that owns up":    {406, 10 << 30, 512 << 10, true},
-		"in a redirect that owns up":  {302, 10 << 30, 512 << 10, true},
-		"of a size just beyond limit": {200, mostAnswer + 1, 0, false},
+	}
+	for kind, limit := range map[string]int64{"JSON": mostJSON, "text": mostText} { //nolint:paralleltest // as above
+		for name, tc := range map[string]row{
+			"without a length":            {200, -1, limit + 1, false},
+			"that lies about its length":  {200, 1000, limit + 1, false},
+			"that owns up to 10 GiB":      {200, 10 << 30, 0, false},
+			"in an error":                 {503, -1, 512 << 10, true},
+			"in an error that owns up":    {406, 10 << 30, 512 << 10, true},
+			"in a redirect that owns up":  {302, 10 << 30, 512 << 10, true},
+			"of a size just beyond limit": {200, limit + 1, 0, false},
+		} {
+			t.Run(kind+" "+name, func(t *testing.T) {
+				var body *flood
+				network := flooding(tc.status, tc.length, func() io.ReadCloser { body = new(flood); return body })
+				c, before := clientOf(t, network, attempts(3)), heap()
+				for range 3 {
+					var raw api.Response
+					var out any = new(struct{})
+					if kind == "text" {
+						out = new([]byte)
+					}
+					err := c.Call(t.Context(), request(http.MethodGet, api.ReplayOnce, api.WithResponse(&raw)), out)
+					tooLarge(t, err, tc.status, tc.refused)
+					if !tc.refused && (err.Error() != "fastio: things.Get: the response is too large" || raw.Body != nil) {
+						t.Errorf("the call ends with %v and %d bytes", err, len(raw.Body))
+					}
+					if body.read > tc.most || !body.closed || body.peak > before+mostHeap {
+						t.Errorf("%d bytes were read, closed: %t; the heap grew by %d MiB", body.read, body.closed, (body.peak-before)>>20)
+					}
+				}
+			})
+		}
+	}
+}
+
+// What an answer holds does not take more memory than its size allows.
+func TestLargestAnswersAreDecodedWithin128MiB(t *testing.T) { //nolint:paralleltest // it measures the memory of the process
+	table.NotUnderRace(t)
+	const event = `{"result":true,"events":[{"event_id":"e1","created":"2026-01-01 00:00:00 UTC"`
+	fill := func(begin, part, end string) string {
+		return begin + strings.Repeat(part, (mostJSON-len(begin)-len(end))/len(part)) + end
+	}
+	row := `{"event_id":"e1","created":"2026-01-01 00:00:00 UTC","description":"` + strings.Repeat("b", 50_000) + `"},`
+	for name, answer := range map[string]string{ //nolint:paralleltest // as above
+		"a string":        fill(event+`,"description":"`, "a", `"}]}`),
+		"escapes":         fill(event+`,"description":"`, `\u00e4`, `"}]}`),
+		"a name":          fill(event+`,"`, "a", `":1}]}`),
+		"an outer name":   fill(`{"result":true,"`, "a", `":1,"events":[]}`),
+		"rows":            fill(`{"result":true,"events":[`, row, `{}]}`),
+		"an unread value": fill(event+`,"description":`, "[]", `}]}`),
+		"a refusal":       fill(`{"result":false,"error":{"code":1605,"text":"`, "a", `"}}`),
 	} {
 		t.Run(name, func(t *testing.T) {
-			var body *flood
-			network := flooding(tc.status, tc.length, func() io.ReadCloser { body = new(flood); return body })
-			c, before := clientOf(t, network, attempts(3)), heap()
-			for range 3 {
-				var raw api.Response
-				err := c.Call(t.Context(), request(http.MethodGet, api.ReplayOnce, api.WithResponse(&raw)), new([]byte))
-				tooLarge(t, err, tc.status, tc.refused)
-				if !tc.refused && (err.Error() != "fastio: things.Get: the response is too large" || raw.Body != nil) {
-					t.Errorf("the call ends with %v and %d bytes", err, len(raw.Body))
-				}
-				if body.read > tc.most || !body.closed || body.peak > before+mostHeap {
-					t.Errorf("%d bytes were read, closed: %t; the heap grew by %d MiB", body.read, body.closed, (body.peak-before)>>20)
-				}
+			c := newClient(t, flooding(200, -1, func() io.ReadCloser { return io.NopCloser(strings.NewReader(answer)) }))
+			search := events.New(c, nil)
+			query := events.Query{Profile: api.Workspace("4611686018427387904")}
+			if taken := allocated(func() { _, _ = search.Search(t.Context(), query) }); taken > mostHeap {
+				t.Errorf("%d MiB were allocated", taken>>20)
 			}
 		})
 	}
@@ -478,19 +515,19 @@ func TestResponseBuffers(t *testing.T) {
 		returned             int   // capacity
 	}
 	const kib, mib = 1 << 10, 1 << 20
-	growing := []int{4097, 8194, 16388, 32776, 65552, 131104, 262208, 524416, 2097664, 8390656, mostAnswer + 1}
+	growing := []int{4097, 8194, 16388, 32776, 65552, 131104, 262208, 524416, 2097664, 8390656, mostText + 1}
 	table.Each(t, map[string]row{
 		"no content":                 {200, 0, 0, []int{1}, 1},
 		"the announced length":       {200, 100, 100, []int{101}, 101},
 		"a short one":                {200, -1, 100, []int{4097}, 4097},
-		"a large one":                {200, -1, mostAnswer / 2, growing, mostAnswer / 2},
-		"a larger one":               {200, -1, mostAnswer/2 + 1, growing, mostAnswer + 1},
-		"the limit":                  {200, mostAnswer, mostAnswer, []int{mostAnswer + 1}, mostAnswer + 1},
-		"less than the announced":    {200, mostAnswer - 1, 1, []int{mostAnswer}, mostAnswer},
+		"a large one":                {200, -1, mostText / 2, growing, mostText / 2},
+		"a larger one":               {200, -1, mostText/2 + 1, growing, mostText + 1},
+		"the limit":                  {200, mostText, mostText, []int{mostText + 1}, mostText + 1},
+		"less than the announced":    {200, mostText - 1, 1, []int{mostText}, mostText},
 		"more than 512 KiB":          {200, 512*kib - 1, 512 * kib, []int{512 * kib, mib}, mib},
 		"more than 4 MiB":            {200, 4*mib - 1, 4 * mib, []int{4 * mib, 16 * mib}, 16 * mib},
 		"an error":                   {500, -1, 64 * kib, []int{4097, 8194, 64*kib + 1}, 64*kib + 1},
-		"an error that announces it": {500, mostAnswer, 64 * kib, []int{64*kib + 1}, 64*kib + 1},
+		"an error that announces it": {500, mostText, 64 * kib, []int{64*kib + 1}, 64*kib + 1},
 	}, func(t *testing.T, tc row) {
 		body := &buffers{left: tc.size}
 		network := flooding(tc.status, int64(tc.length), func() io.ReadCloser { return io.NopCloser(body) })

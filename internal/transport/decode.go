@@ -23,7 +23,8 @@ import (
 )
 
 const (
-	maxAnswer   = 64 << 20 // of JSON or text, after decompression
+	maxJSON     = 32 << 20 // after decompression; decoding takes three times as much
+	maxText     = 64 << 20
 	maxError    = 64 << 10
 	maxDrained  = 256 << 10 // read after an oversized error, to keep the connection
 	bodyTimeout = 2 * time.Minute
@@ -43,7 +44,7 @@ func (x *exchange) read(ctx context.Context, resp *http.Response) error {
 	w.timer.Reset(bodyTimeout)
 	var err error
 	if success {
-		x.body, err = x.client.readAll(resp, maxAnswer)
+		x.body, err = x.client.readAll(resp, x.limit)
 	} else {
 		err = x.readRefusal(resp, w)
 	}
@@ -86,7 +87,7 @@ func newWatchdog() any {
 // readAll reads a body into one buffer of the right size. A body over the limit is an
 // error.
 func (c *Client) readAll(resp *http.Response, limit int64) ([]byte, error) {
-	if resp.ContentLength > limit && limit == maxAnswer {
+	if resp.ContentLength > limit && limit != maxError {
 		return nil, api.ErrTooLarge
 	}
 	size := int64(4 << 10)
@@ -98,13 +99,13 @@ func (c *Client) readAll(resp *http.Response, limit int64) ([]byte, error) {
 		n, err := resp.Body.Read(buf[len(buf):cap(buf)])
 		buf = buf[:len(buf)+n]
 		switch {
-		case int64(len(buf)) > limit && limit == maxAnswer:
+		case int64(len(buf)) > limit && limit != maxError:
 			c.spare.put(buf)
 			return nil, api.ErrTooLarge
 		case int64(len(buf)) > limit:
 			return buf[:limit], api.ErrTooLarge
 		case err != nil:
-			if cap(buf) > maxAnswer {
+			if int64(cap(buf)) > limit && limit != maxError {
 				buf = c.trim(buf)
 			}
 			if err == io.EOF {
@@ -118,7 +119,7 @@ func (c *Client) readAll(resp *http.Response, limit int64) ([]byte, error) {
 }
 
 // grow returns a buffer of twice the size, from a MiB on of four times, or of the limit
-// if that is near. Buffers for responses are reused, so that consecutive oversized
+// if that is near. Buffers for the longest texts are reused, so that consecutive oversized
 // responses need the memory of one.
 func (c *Client) grow(buf []byte, limit int64) []byte {
 	size := 2 * int64(cap(buf))
@@ -128,7 +129,7 @@ func (c *Client) grow(buf []byte, limit int64) []byte {
 	if size <= limit/4 {
 		return append(make([]byte, 0, size), buf...)
 	}
-	if limit == maxAnswer {
+	if limit == maxText {
 		return append(c.spare.take(), buf...)
 	}
 	return append(make([]byte, 0, limit+1), buf...)
@@ -136,7 +137,7 @@ func (c *Client) grow(buf []byte, limit int64) []byte {
 
 // trim returns a large buffer, or a copy of its content if that is far smaller.
 func (c *Client) trim(buf []byte) []byte {
-	if len(buf) > maxAnswer/2 {
+	if len(buf) > cap(buf)/2 {
 		return buf
 	}
 	trimmed := bytes.Clone(buf)
@@ -144,11 +145,10 @@ func (c *Client) trim(buf []byte) []byte {
 	return trimmed
 }
 
-// spare is a buffer for the longest response, until the next garbage
-// collection.
+// spare is a buffer for the longest text, until the next garbage collection.
 type spare struct {
 	mu     sync.Mutex
-	buffer weak.Pointer[[maxAnswer + 1]byte]
+	buffer weak.Pointer[[maxText + 1]byte]
 }
 
 // take returns an empty buffer.
@@ -156,16 +156,20 @@ func (s *spare) take() []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	b := s.buffer.Value()
-	if s.buffer = (weak.Pointer[[maxAnswer + 1]byte]{}); b == nil {
-		b = new([maxAnswer + 1]byte)
+	if s.buffer = (weak.Pointer[[maxText + 1]byte]{}); b == nil {
+		b = new([maxText + 1]byte)
 	}
 	return b[:0]
 }
 
+// put keeps a buffer for the next take, if it is long enough.
 func (s *spare) put(buf []byte) {
+	if cap(buf) <= maxText {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.buffer = weak.Make((*[maxAnswer + 1]byte)(buf[:maxAnswer+1]))
+	s.buffer = weak.Make((*[maxText + 1]byte)(buf[:maxText+1]))
 }
 
 // decode decodes the answer into out.

@@ -45,12 +45,12 @@ func (e *callError) Unwrap() []error {
 func (x *exchange) refusal() *api.Error {
 	secrets := x.secrets()
 	secrets.Cut = len(x.body) >= maxError
-	body := secrets.JSON(x.body)
+	body := secrets.JSON(x.body[:min(len(x.body), maxError)])
 	e := parseError(x.response.Header.Get("Content-Type"), body)
 	ordered := e.Rate.RetryAfter
 	e.Op, e.Status, e.Attempts, e.Rate = x.request.Op, x.response.StatusCode, x.attempt, x.rate
 	e.RequestID = secrets.Text(x.response.Header.Get("X-Request-Id"))
-	e.Body = bytes.Clone(body[:min(len(body), maxError)]) // do not retain the whole buffer
+	e.Body = bytes.Clone(body[:min(len(body), maxError)]) // masks may be longer
 	if e.Status < http.StatusMultipleChoices && e.Text == "" && e.Name == "" {
 		e.Text = envelope.FailedResult(body)
 	}
@@ -144,8 +144,8 @@ const errorHeading = "# Error"
 // Markdown.
 func failedMarkdown(text []byte) bool {
 	first, _, _ := bytes.Cut(bytes.TrimSpace(text), []byte("\n"))
-	line := string(bytes.TrimSpace(first))
-	return line == "**Result:** failure" || line == errorHeading
+	first = bytes.TrimSpace(first)
+	return string(first) == "**Result:** failure" || string(first) == errorHeading
 }
 
 // fault has the members of all known error responses. Each is decoded by itself, so

@@ -188,8 +188,9 @@ type exchange struct {
 	client   *Client
 	request  *api.Request
 	group    *group
-	stream   bool // the body of a success is not read
-	attempts int  // maximum, without the one after a refresh
+	stream   bool  // the body of a success is not read
+	limit    int64 // of the body of a success
+	attempts int   // maximum, without the one after a refresh
 	maxWait  time.Duration
 	ordered  time.Duration // the waits that the server required, in total
 
@@ -273,7 +274,11 @@ func (c *Client) Call(ctx context.Context, r *api.Request, out any) (err error) 
 		ctx, cancel = context.WithTimeout(ctx, timeout)
 		defer cancel()
 	}
-	x := &exchange{client: c, request: r}
+	x := &exchange{client: c, request: r, limit: maxJSON}
+	switch out.(type) {
+	case *string, *[]byte:
+		x.limit = maxText
+	}
 	if err := x.send(ctx); err != nil {
 		return err
 	}
