@@ -290,7 +290,11 @@ func writeBack(t *testing.T, op, content string, fault fastiotest.Fault) {
 		Options: uploads.FileOptions{ChunkSize: 1 << 20},
 	}, unlocked(), api.Timeout(5*time.Minute))
 	time.Sleep(time.Minute) // until calls in progress end
-	if n := p.sent("uploads.Start"); n > 1 && fault.Status != http.StatusTooManyRequests {
+	most := 1
+	if len(content) > uploads.MaxSingle {
+		most = 2 // a second session is harmless
+	}
+	if n := p.sent("uploads.Start"); n > most && fault.Status != http.StatusTooManyRequests {
 		t.Errorf("%d uploads were created", n)
 	}
 	versions := p.versions(t)

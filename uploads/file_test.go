@@ -121,7 +121,8 @@ func TestUploadsStoreOnce(t *testing.T) {
 	table.Bubbles(t, map[string]row{
 		"a lost response to a single call": {1, fastiotest.OpUploadsStart, lost, false, 1},
 		"a single call that fails":         {1, fastiotest.OpUploadsStart, refused, true, 1},
-		"a lost response to a start":       {large, fastiotest.OpUploadsStart, lost, true, 1},
+		"a lost response to a start":       {large, fastiotest.OpUploadsStart, lost, false, 2},
+		"a start that fails":               {large, fastiotest.OpUploadsStart, refused, false, 2},
 		"a lost response to a chunk":       {large, fastiotest.OpUploadsChunksSend, lost, false, 2},
 		"a chunk that fails":               {large, fastiotest.OpUploadsChunksSend, refused, false, 2},
 		"a lost response to a complete":    {large, fastiotest.OpUploadsComplete, lost, false, 1},
@@ -152,6 +153,44 @@ func TestUploadsStoreOnce(t *testing.T) {
 		}
 		if err == nil {
 			w.holds(t, node, content)
+		}
+	})
+}
+
+// The session that a lost start has left behind is cancelled if it is the only one like it.
+func TestLostSessionIsCancelled(t *testing.T) {
+	t.Parallel()
+	type row struct {
+		lost int // responses
+		bare bool
+		left int // sessions
+		path string
+	}
+	table.Bubbles(t, map[string]row{
+		"one":                      {lost: 1},
+		"one in a folder":          {lost: 1, path: "2026/"},
+		"two":                      {lost: 2, left: 2},
+		"a list without the names": {lost: 1, bare: true, left: 1},
+	}, func(t *testing.T, test row) {
+		w := newWorld(t, func(o *fastiotest.Options) { o.Uploads.BareRows = test.bare })
+		size := int64(uploads.MaxSingle + 1)
+		other, old := w.to, uploads.StartRequest{Target: w.to, Name: "a.bin", Size: size}
+		other.Path = "other/"
+		for _, r := range []uploads.StartRequest{old, {Target: other, Name: "a.bin", Size: size}} {
+			if _, err := w.client.Uploads.Start(t.Context(), r); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Minute) // the first one was begun before
+		}
+		w.to.Path = test.path
+		w.Fail(fastiotest.Fault{Op: fastiotest.OpUploadsStart, Reset: fastiotest.AfterHeader, Count: test.lost})
+		content := bytes.NewReader(random(int(size)))
+		if _, err := w.client.Uploads.File(t.Context(), w.to, "a.bin", content, size, nil); err != nil {
+			t.Fatal(err)
+		}
+		all, err := w.client.Uploads.List(t.Context())
+		if err != nil || len(all) != test.left+2 {
+			t.Errorf("%d sessions, %v", len(all), err)
 		}
 	})
 }

@@ -1,11 +1,14 @@
 package uploads
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
@@ -35,7 +38,7 @@ func (f *file) upload(ctx context.Context) error {
 	if f.ChunkSize, err = limits.chunkSize(opFile, f.Size, f.o.ChunkSize); err != nil {
 		return err
 	}
-	u, err := f.s.Start(ctx, r, f.opts...)
+	u, err := f.start(ctx, r)
 	if err != nil {
 		return f.refusal(err)
 	}
@@ -46,6 +49,61 @@ func (f *file) upload(ctx context.Context) error {
 		f.o.OnSession(ctx, f.Session)
 	}
 	return f.send(ctx, nil)
+}
+
+// start begins a session. It is repeated although it is not idempotent: a session without
+// content is harmless, and the one that a lost response has left behind is cancelled.
+func (f *file) start(ctx context.Context, r StartRequest) (*Upload, error) {
+	begun := time.Now()
+	for failed := 1; ; failed++ {
+		u, err := f.s.Start(ctx, r, f.opts...)
+		if err == nil {
+			if failed > 1 {
+				f.s.cancelLost(ctx, r, u.ID, time.Since(begun), f.opts)
+			}
+			return u, nil
+		}
+		if call.Final(err) || !ambiguous(err) || failed == maxTries {
+			return nil, err
+		}
+		if wait.Sleep(ctx, wait.For(failed, wait.Ordered(err))) != nil {
+			return nil, err
+		}
+	}
+}
+
+// of reports whether an upload has no content and was begun by a request.
+func (u *Upload) of(r *StartRequest) bool {
+	t := &r.Target
+	return u.Status == StatusReady && len(u.Chunks) == 0 && u.Name == r.Name && u.Size == max(r.Size, 0) &&
+		u.Profile == t.Profile.ID && cmp.Or(u.Folder, api.Root).Equal(cmp.Or(t.Folder, api.Root)) &&
+		u.Path == t.Path && u.Replaces.Equal(t.File)
+}
+
+// cancelLost cancels the session that a lost response to r has left behind, if the list of
+// uploads shows exactly one that was begun up to a time before the given one.
+func (s *Service) cancelLost(
+	ctx context.Context, r StartRequest, begun api.OpaqueID, before time.Duration, opts []api.CallOption,
+) {
+	all, err := s.List(ctx, opts...)
+	if err != nil {
+		return // the session ends by itself
+	}
+	var like []*Upload
+	var first time.Time
+	for _, u := range all {
+		switch {
+		case u == nil || !u.of(&r):
+		case u.ID.Equal(begun):
+			first = u.Created.Add(-before - time.Second) // by the clock of the server
+		default:
+			like = append(like, u)
+		}
+	}
+	like = slices.DeleteFunc(like, func(u *Upload) bool { return u.Created.Before(first) })
+	if len(like) == 1 && !first.IsZero() && !like[0].Created.IsZero() {
+		_ = s.Cancel(ctx, like[0].ID, opts...)
+	}
 }
 
 // single sends the content in one call.
@@ -106,7 +164,7 @@ func (f *file) stream(ctx context.Context, content *counted, hash *Hash) error {
 	if err := r.check(opFile); err != nil {
 		return err
 	}
-	u, err := f.s.Start(ctx, r, f.opts...)
+	u, err := f.start(ctx, r)
 	if err != nil {
 		return f.refusal(err)
 	}

@@ -70,6 +70,15 @@ type Upload struct {
 	Chunks        api.Map[int64]   `json:"chunks"`         // bytes of each that has arrived, by its order
 	Integrity     IntegrityFailure `json:"integrity_failure"`
 
+	// In a list, as far as the platform shows them.
+	Name     string       `json:"name"`          // (assumed name)
+	Size     int64        `json:"size"`          // in bytes; 0 for a stream (assumed name)
+	Profile  api.ID       `json:"instance_id"`   // (assumed name)
+	Folder   api.OpaqueID `json:"folder_id"`     // "" for the root (assumed name)
+	Path     string       `json:"relative_path"` // (assumed name)
+	Replaces api.OpaqueID `json:"file_id"`       // the file that gets the content (assumed name)
+	Created  api.Time     `json:"created"`       // (assumed name)
+
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members without a field
 }
 

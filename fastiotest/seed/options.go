@@ -153,6 +153,7 @@ type StorageOptions struct {
 // UploadOptions concern uploads.
 type UploadOptions struct {
 	BareSessions   bool          // the session of an upload is not under a key of its own
+	BareRows       bool          // the list of uploads has their states only
 	Pace           time.Duration // for which an upload is assembled, and then stored; 0 means 2 seconds, negative no time
 	AssembleAtOnce bool          // an upload in one call is assembled before the response, which can be assembly_failed
 	FailStoring    string        // storing fails for uploads whose name contains it; "" means none

@@ -120,6 +120,7 @@ func (h *Handlers) Routes() []*wire.Route {
 type upload struct {
 	id, user string
 	number   int // in the order of creation
+	created  time.Time
 	name     string
 	creator  string
 	origin   string
@@ -276,7 +277,7 @@ func (u *upload) ended() bool {
 func (h *Handlers) addUpload(u *upload) {
 	u.number = len(h.uploads) + 1
 	u.id = world.Opaque('5', h.Options.Seed, h.NextSerial())
-	u.changed = make(chan struct{})
+	u.changed, u.created = make(chan struct{}), h.Now()
 	h.uploads[u.id] = u
 	h.moveUpload(u, uploadReady, "")
 }
@@ -481,7 +482,24 @@ func (h *Handlers) uploadsOf(user string) []*upload {
 }
 
 func (h *Handlers) listUploads(c *wire.Call) (wire.Object, error) {
-	return wire.Object{{"sessions", wire.Rows(h.uploadsOf(c.UserID()), h.session)}}, nil
+	return wire.Object{{"sessions", wire.Rows(h.uploadsOf(c.UserID()), h.row)}}, nil
+}
+
+// row is a session in the list. What it has besides the state is assumed, unless the
+// option BareRows is set.
+func (h *Handlers) row(u *upload) wire.Object {
+	o := h.session(u)
+	if h.Options.Uploads.BareRows {
+		return o
+	}
+	return append(o, wire.Object{
+		{"name", u.name}, {"created", wire.Stamp(u.created.Unix())},
+	}...).
+		With(u.size >= 0, "size", u.size).
+		With(u.to != (place{}), "instance_id", cmp.Or(u.to.fileShare, u.to.In.Profile)).
+		With(u.to.Folder != "", "folder_id", wire.Hyphenated(u.to.Folder)).
+		With(u.to.Path != "", "relative_path", u.to.Path).
+		With(u.to.File != "", "file_id", wire.Hyphenated(u.to.File))
 }
 
 func (h *Handlers) cancelUploads(c *wire.Call) (wire.Object, error) {
