@@ -159,7 +159,7 @@ func benchServer() error {
 		case at == "/upload/batch/":
 			results := make([]string, 200)
 			for i := range results {
-				results[i] = fmt.Sprintf(`{"index":%d,"filename":"f","status":"ok","upload_id":"5u","node_id":null}`, i)
+				results[i] = fmt.Sprintf(`{"index":%[1]d,"filename":"f","status":"ok","upload_id":"5u%[1]d","node_id":"2n%[1]d"}`, i)
 			}
 			respond(w, r, `{"result":true,"batch_id":"b","results":[`+strings.Join(results, ",")+`]}`)
 		case at == "/upload/":
