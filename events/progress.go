@@ -190,7 +190,7 @@ func (f *follower) renew(e *Event) {
 }
 
 // creation returns the creation time of an event, limited to the end of the searched
-// range, which also replaces a missing time, so that the watermark stays in bounds.
+// range, which also replaces a missing time, so that the newest time stays in bounds.
 // A time outside the range by more than clockSkew is doubtful.
 func (f *follower) creation(e *Event) (at time.Time, doubtful bool) {
 	created, end := e.Created.UTC(), f.walk.state.Max

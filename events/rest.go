@@ -46,7 +46,8 @@ func (r *rest) shrink(s seen, from, to time.Time) bool {
 	}
 	first := r.Width == 0
 	if first && s.least > r.Low && s.least < r.High {
-		if r.Up = s.last > s.first; r.Up && r.Low == 0 {
+		r.Up = s.last > s.first
+		if r.Up && r.Low == 0 {
 			r.Older, r.Low = s.least-1, s.least
 		}
 	}
