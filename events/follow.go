@@ -52,6 +52,10 @@ type FollowOptions struct {
 
 	// OnRetry is called before Follow retries after a temporary failure.
 	OnRetry func(ctx context.Context, e api.RetryEvent)
+
+	// OnCaughtUp is called each time Follow has handled every visible event and saved its
+	// checkpoint, at rest once an Interval.
+	OnCaughtUp func(ctx context.Context)
 }
 
 const (
@@ -276,6 +280,9 @@ func (f *follower) run(ctx context.Context, all []*follower) error {
 		}
 		p.end(found)
 		waits = failure == nil
+		if waits && f.o.OnCaughtUp != nil {
+			f.o.OnCaughtUp(ctx)
+		}
 		return done, 0, failure
 	})
 }

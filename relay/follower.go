@@ -49,8 +49,8 @@ type Follower struct {
 	Since time.Time
 
 	// Follow holds further options of [events.Service.Follow]; the default of its
-	// SaveInterval is 1 second here. Store, Name, Until and the sets of values must be
-	// zero.
+	// SaveInterval is 1 second here. Store, Name, Until, the sets of values and the hooks
+	// must be zero.
 	Follow events.FollowOptions
 
 	// OnError is called when a profile could not be followed, which is then tried again
@@ -58,15 +58,20 @@ type Follower struct {
 	// profile is zero for errors that concern the replica.
 	OnError func(ctx context.Context, profile api.Profile, err error)
 
-	// OnRetry is called before events are published again after an error, for example
-	// because the stream is full.
-	OnRetry func(ctx context.Context, e api.RetryEvent)
+	// OnRetry is called before a temporary failure is retried: of a search, or with
+	// [OpPublish] of publishing, for example because the stream is full.
+	OnRetry func(ctx context.Context, profile api.Profile, e api.RetryEvent)
+
+	// OnGap is called when events may have been missed; its error ends the following of
+	// the profile like any other. Default: that of [events.FollowOptions].
+	OnGap func(ctx context.Context, profile api.Profile, g events.Gap) error
 
 	shortLease bool // for tests
 
 	mu       sync.Mutex
 	sessions map[string]*session // by profileKey
 	holders  map[string]string   // replica by profileKey
+	progress map[string]progress // by profileKey, of profiles that no other replica holds
 	past     Counts              // of sessions that have ended
 }
 
@@ -141,7 +146,7 @@ func (f *Follower) Run(ctx context.Context) error {
 		r.profiles[profileKey(p)] = p
 	}
 	f.mu.Lock()
-	f.sessions = map[string]*session{}
+	f.sessions, f.progress = map[string]*session{}, map[string]progress{}
 	f.mu.Unlock()
 	return r.run(ctx)
 }
@@ -168,9 +173,9 @@ func (f *Follower) check() error {
 		return refuse("lease", "must be at least 10s", f.Lease.String())
 	}
 	o := f.Follow
-	if o.Store != nil || o.Name != "" || !o.Until.IsZero() ||
+	if o.Store != nil || o.Name != "" || !o.Until.IsZero() || o.OnRetry != nil || o.OnGap != nil || o.OnCaughtUp != nil ||
 		len(o.Events)+len(o.Categories)+len(o.SubCategories) > 0 {
-		return refuse("follow", "must leave out Store, Name, Until and sets of values", "")
+		return refuse("follow", "must leave out Store, Name, Until, hooks and sets of values", "")
 	}
 	return nil
 }
@@ -334,6 +339,11 @@ func (r *replica) balance(ctx context.Context) {
 	}
 	r.mu.Lock()
 	r.holders = holders
+	for key, holder := range holders {
+		if holder != r.name {
+			delete(r.progress, key)
+		}
+	}
 	r.mu.Unlock()
 }
 
@@ -364,6 +374,9 @@ func (r *replica) forget(ctx context.Context, s *session) {
 		r.past.Duplicates += held.Duplicates
 	}
 	r.mu.Unlock()
+	if s.err != nil {
+		r.failed(s.key, s.err)
+	}
 	switch {
 	case s.err == nil:
 		delete(r.failures, s.key)

@@ -330,7 +330,7 @@ func TestFollowerNamesAnEventThatIsTooLarge(t *testing.T) {
 	})
 	texts := make(chan string, 1)
 	f := p.start(t, ns, func(f *relay.Follower) {
-		f.OnRetry = func(_ context.Context, e api.RetryEvent) {
+		f.OnRetry = func(_ context.Context, _ api.Profile, e api.RetryEvent) {
 			select {
 			case texts <- e.Err.Error():
 			default:
@@ -428,7 +428,7 @@ func TestFollowerWaitsForFullStream(t *testing.T) {
 	var refused atomic.Int64
 	f := p.start(t, ns, func(f *relay.Follower) {
 		f.Stream.MaxMsgs = 21 // with the epoch
-		f.OnRetry = func(context.Context, api.RetryEvent) { refused.Add(1) }
+		f.OnRetry = func(context.Context, api.Profile, api.RetryEvent) { refused.Add(1) }
 	})
 	eventually(t, "a full stream", func() bool { return refused.Load() > 2 })
 	stream, err := f.js.Stream(t.Context(), "FASTIO")

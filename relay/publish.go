@@ -22,6 +22,9 @@ import (
 	"github.com/fastio-go/fastio/events"
 )
 
+// OpPublish is the operation of a failure to store events, in an [api.RetryEvent].
+const OpPublish = "relay.Publish"
+
 const (
 	maxBatch   = 250
 	maxQueue   = maxBatch
@@ -161,6 +164,13 @@ func (p *publisher) count(n int) {
 	}
 }
 
+// unstored returns the number of events that were added and are not stored.
+func (p *publisher) unstored() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.pending
+}
+
 // flush waits until all events that were added are stored.
 func (p *publisher) flush(ctx context.Context) error {
 	p.mu.Lock()
@@ -218,9 +228,7 @@ func (p *publisher) store(ctx context.Context, batch []message) error {
 			return err
 		}
 		pause := backoff{firstPause, maxPause}.pause(attempt)
-		if p.retry != nil {
-			p.retry(ctx, api.RetryEvent{Op: "relay.Publish", Attempt: attempt, Wait: pause, Err: err})
-		}
+		p.retry(ctx, api.RetryEvent{Op: OpPublish, Attempt: attempt, Wait: pause, Err: err})
 		attempt++
 		if err := sleep(ctx, pause); err != nil {
 			return err

@@ -51,9 +51,14 @@ func (s *session) run(ctx context.Context) error {
 	wg.Go(func() { lost(l.expire(alive)) })
 	wg.Go(func() { lost(pub.run(alive)) })
 	o := s.Follow
-	o.Store = &sessionStore{CheckpointStore{s.kv, pub.epoch}, pub, alive}
+	o.Store = &sessionStore{CheckpointStore{s.kv, pub.epoch}, s, pub, alive}
 	o.Name = s.key
 	o.SaveInterval = cmp.Or(o.SaveInterval, time.Second)
+	o.OnRetry = s.retry
+	o.OnCaughtUp = func(context.Context) { s.succeeded(s.key, true) }
+	if s.OnGap != nil {
+		o.OnGap = func(ctx context.Context, g events.Gap) error { return s.OnGap(ctx, s.profile, g) }
+	}
 	query := events.Query{Profile: s.profile, CreatedMin: s.Since, Limit: maxBatch}
 	err = s.Events.Follow(follow, query, pub.add, &o)
 	cancel()
@@ -92,8 +97,16 @@ func (s *session) acquire(ctx context.Context, l *lease) (*publisher, error) {
 		return nil, errors.Join(fmt.Errorf("writing the epoch: %w", err), l.release(context.WithoutCancel(ctx)))
 	}
 	p := newPublisher(f, l)
-	p.replica, p.profile, p.retry = s.name, s.profile, s.OnRetry
+	p.replica, p.profile, p.retry = s.name, s.profile, s.retry
 	return p, nil
+}
+
+// retry records and reports a temporary failure.
+func (s *session) retry(ctx context.Context, e api.RetryEvent) {
+	s.failed(s.key, e.Err)
+	if s.OnRetry != nil {
+		s.OnRetry(ctx, s.profile, e)
+	}
 }
 
 // held returns the state of the session, and false if it does not hold the profile yet.
@@ -114,8 +127,9 @@ func (s *session) held() (Held, bool) {
 // it has a line with the sequence of the last of them.
 type sessionStore struct {
 	CheckpointStore
-	pub   *publisher
-	alive context.Context //nolint:containedctx // of the lease, not of a call
+	session *session
+	pub     *publisher
+	alive   context.Context //nolint:containedctx // of the lease, not of a call
 }
 
 // Load returns the checkpoint of that name.
@@ -158,5 +172,9 @@ func (s *sessionStore) Save(ctx context.Context, name string, c events.Checkpoin
 		return 0, err
 	}
 	c.Data = append([]byte(strconv.FormatUint(s.pub.last.Load(), 10)+"\n"), c.Data...)
-	return s.CheckpointStore.Save(ctx, name, c)
+	revision, err := s.CheckpointStore.Save(ctx, name, c)
+	if err == nil {
+		s.session.succeeded(s.session.key, false)
+	}
+	return revision, err
 }

@@ -109,17 +109,19 @@ func (c *config) follow(
 			m.errors.Inc()
 			logger.WarnContext(ctx, "a profile is not followed", slog.String("profile", p.String()), slog.Any("error", err))
 		},
-		OnRetry: func(ctx context.Context, e api.RetryEvent) {
-			m.retries.Inc()
-			logger.WarnContext(ctx, "publishing again",
+		OnRetry: func(ctx context.Context, p api.Profile, e api.RetryEvent) {
+			if e.Op == relay.OpPublish {
+				m.retries.Inc()
+			}
+			logger.WarnContext(ctx, "retrying", slog.String("profile", p.String()), slog.String("op", e.Op),
 				slog.Int("attempt", e.Attempt), slog.Duration("wait", e.Wait), slog.Any("error", e.Err))
 		},
-	}
-	f.Follow.OnGap = func(ctx context.Context, g events.Gap) error {
-		m.gaps.Inc()
-		logger.WarnContext(ctx, "events may have been missed",
-			slog.String("reason", string(g.Reason)), slog.Time("from", g.From), slog.Time("to", g.To))
-		return nil
+		OnGap: func(ctx context.Context, p api.Profile, g events.Gap) error {
+			m.gaps.Inc()
+			logger.WarnContext(ctx, "events may have been missed", slog.String("profile", p.String()),
+				slog.String("reason", string(g.Reason)), slog.Time("from", g.From), slog.Time("to", g.To))
+			return nil
+		},
 	}
 	s := &site{follower: f, stream: stream, nc: stream.JetStream.Conn(), name: c.name, profiles: c.profiles, metrics: m}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", c.listen)
