@@ -19,9 +19,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -61,44 +59,6 @@ func between(change func(w *world)) step {
 	}}
 }
 
-// makes returns a step that calls the method of an operation, of the script's area
-// unless it begins with a slash. A text argument that begins with $ stands for the
-// text learned under that name. Downloads and iterations are read to the end.
-func makes(op string, args ...any) step {
-	return step{op, func(c call) (any, error) {
-		path, whole := strings.CutPrefix(op, "/")
-		if !whole {
-			path = c.area + "." + op
-		}
-		names := strings.Split(strings.TrimPrefix(path, "system."), ".")
-		at, last := reflect.ValueOf(c.Client), len(names)-1
-		for _, name := range names[:last] {
-			at = at.Elem().FieldByNameFunc(func(field string) bool { return strings.EqualFold(field, name) })
-		}
-		method := at.MethodByName(names[last])
-		in := []reflect.Value{reflect.ValueOf(c.Context)}
-		for i, arg := range args {
-			in = append(in, c.argument(method.Type(), i+1, arg))
-		}
-		return finished(method.Call(in))
-	}}
-}
-
-// argument converts arg to the i-th parameter of a method.
-func (c call) argument(method reflect.Type, i int, arg any) reflect.Value {
-	if method.IsVariadic() {
-		i = min(i, method.NumIn()-1)
-	}
-	t := method.In(i)
-	if method.IsVariadic() && i == method.NumIn()-1 {
-		t = t.Elem()
-	}
-	if arg == nil {
-		return reflect.Zero(t)
-	}
-	return c.fill(reflect.ValueOf(arg)).Convert(t)
-}
-
 // A file is the content of a download.
 type file struct {
 	Type         string
@@ -106,28 +66,13 @@ type file struct {
 	Content      []byte
 }
 
-// finished returns the results of a method, after reading its downloads and
-// iterations.
-func finished(out []reflect.Value) (any, error) {
-	if out[0].Kind() == reflect.Func {
-		all := reflect.MakeSlice(reflect.SliceOf(out[0].Type().In(0).In(0)), 0, 0)
-		for v, err := range out[0].Seq2() {
-			if failed, _ := reflect.TypeAssert[error](err); failed != nil {
-				return all.Interface(), failed
-			}
-			all = reflect.Append(all, v)
-		}
-		return all.Interface(), nil
+// content reads a download to its end.
+func content(d *api.Download, err error) (any, error) {
+	if d == nil {
+		return d, err
 	}
-	err, _ := reflect.TypeAssert[error](out[len(out)-1])
-	if d, ok := reflect.TypeAssert[*api.Download](out[0]); ok && d != nil {
-		text, err := read(d, err)
-		return file{d.Type, d.Length, d.Size, []byte(text)}, err
-	}
-	if len(out) == 1 {
-		return nil, err
-	}
-	return out[0].Interface(), err
+	text, err := read(d, err)
+	return file{d.Type, d.Length, d.Size, []byte(text)}, err
 }
 
 // read returns the text of a download.
@@ -137,37 +82,6 @@ func read(d *api.Download, err error) (string, error) {
 	}
 	b, err := io.ReadAll(d)
 	return string(b), errors.Join(err, d.Close())
-}
-
-// as gives a step another operation than the name of its method, or none: then
-// nothing is compared.
-func (s step) as(op string) step {
-	s.op = op
-	return s
-}
-
-// learns stores a text of a result for further steps. Its path has names of
-// fields and indexes of lists; "" is the result itself.
-func (s step) learns(name, path string) step {
-	return step{s.op, func(c call) (any, error) {
-		got, err := s.do(c)
-		v := reflect.ValueOf(got)
-		for _, at := range strings.FieldsFunc(path, func(r rune) bool { return r == '.' }) {
-			v = reflect.Indirect(v)
-			if i, noIndex := strconv.Atoi(at); noIndex == nil && v.Kind() == reflect.Slice && i < v.Len() {
-				v = v.Index(i)
-			} else if v.Kind() == reflect.Struct {
-				v = v.FieldByName(at)
-			} else {
-				return got, err
-			}
-		}
-		if token, ok := reflect.TypeAssert[api.Secret](v); ok {
-			v = reflect.ValueOf(token.Reveal())
-		}
-		c.learn(name, v.String())
-		return got, err
-	}}
 }
 
 // fault makes the next call of an operation fail.
@@ -252,7 +166,6 @@ func run(t *testing.T, steps []step, m *fieldAdder, change ...func(o *fastiotest
 			continue
 		}
 		counts[s.op]++
-		w.area, _, _ = strings.Cut(s.op, ".")
 		e := &exchange{step: s, name: s.op, before: *w}
 		if n := counts[s.op]; n > 1 {
 			e.name = fmt.Sprintf("%s#%d", s.op, n)

@@ -41,7 +41,7 @@ func TestRequests(t *testing.T) {
 		if _, err := s.do(call{t.Context(), client, new(world)}); err != nil {
 			t.Errorf("%s: %v", s.op, err)
 		}
-		text.WriteString(fill("", []string{s.op[1:], e.path()}))
+		text.WriteString(fill("", []string{s.op, e.path()}))
 		if sent := e.sent(t); len(sent) > 0 {
 			text.WriteString(fill("> ", sent))
 		}
@@ -55,11 +55,19 @@ func requests() []step {
 		accountRequests(), commentRequests(), fileShareRequests(), shareRequests(), searchRequests(), metadataRequests(),
 		aiRequests(), eventRequests(),
 		{
-			makes("/howto.Ask", howto.Question{Text: " How?\n"}),
-			makes("/howto.Ask", howto.Question{Text: "How?", Context: "I own it.", Surface: howto.SurfaceCode, Client: "loom"}),
-			makes("/activity.Dashboard.Dismiss", workspaceID, "mention:1",
-				time.Date(2126, 1, 2, 3, 4, 5, 999_999_999, time.UTC)),
-			makes("/storage.GetMany", api.Workspace(workspaceID), []api.OpaqueID{"2RII2-9kqzf", "a,b", "c"}),
+			{"howto.Ask", func(c call) (any, error) { return c.HowTo.Ask(c, howto.Question{Text: " How?\n"}) }},
+			{"howto.Ask", func(c call) (any, error) {
+				return c.HowTo.Ask(c, howto.Question{
+					Text: "How?", Context: "I own it.", Surface: howto.SurfaceCode, Client: "loom",
+				})
+			}},
+			{"activity.Dashboard.Dismiss", func(c call) (any, error) {
+				return nil, c.Activity.Dashboard.Dismiss(c, workspaceID, "mention:1",
+					time.Date(2126, 1, 2, 3, 4, 5, 999_999_999, time.UTC))
+			}},
+			{"storage.GetMany", func(c call) (any, error) {
+				return c.Storage.GetMany(c, api.Workspace(workspaceID), []api.OpaqueID{"2RII2-9kqzf", "a,b", "c"})
+			}},
 		},
 	} {
 		all = append(all, steps...)
@@ -71,23 +79,35 @@ func raw(text string) json.RawMessage { return json.RawMessage(text) }
 
 func accountRequests() []step {
 	return []step{
-		makes("/account.Workspaces.Create", "acme", account.CreateRequest{
-			FolderName: "rooms", Name: "Rooms", Description: "Room by room", Intelligence: new(false),
-			Join: account.PermissionOrgOwners, ManageMembers: account.PermissionMembers, MetadataExtraction: new(false),
-			AccentColor: raw(`{"r":1}`), BackgroundColor1: raw(`"a"`), BackgroundColor2: raw(`2`),
-		}),
-		makes("/account.Workspaces.Create", "acme", account.CreateRequest{
-			FolderName: "rooms", Name: "Rooms", Intelligence: new(true), Join: "Guest or above", // an unknown value
-		}),
-		makes("/account.Workspaces.Update", "design", account.UpdateRequest{Intelligence: api.Set(false)}),
-		makes("/account.Workspaces.Update", "design", account.UpdateRequest{
-			FolderName: api.Set("drafts"), Name: api.Set("Drafts"), Description: api.Set("What is not done"),
-			Intelligence: api.Set(true), Join: api.Set(account.PermissionMembers),
-			ManageMembers: api.Set(account.PermissionAdmins), MetadataExtraction: api.Set(true),
-			AccentColor: api.Null[json.RawMessage](), OwnerDefined: api.Set(raw(`[1]`)),
-		}),
-		makes("/account.Billing.Meters", "acme", account.MeterQuery{Meter: account.MeterAITokens, WorkspaceID: "w"}),
-		makes("/account.Billing.Meters", "acme", account.MeterQuery{Meter: account.MeterBandwidth, ShareID: "s"}),
+		{"account.Workspaces.Create", func(c call) (any, error) {
+			return c.Account.Workspaces.Create(c, "acme", account.CreateRequest{
+				FolderName: "rooms", Name: "Rooms", Description: "Room by room", Intelligence: new(false),
+				Join: account.PermissionOrgOwners, ManageMembers: account.PermissionMembers, MetadataExtraction: new(false),
+				AccentColor: raw(`{"r":1}`), BackgroundColor1: raw(`"a"`), BackgroundColor2: raw(`2`),
+			})
+		}},
+		{"account.Workspaces.Create", func(c call) (any, error) {
+			return c.Account.Workspaces.Create(c, "acme", account.CreateRequest{
+				FolderName: "rooms", Name: "Rooms", Intelligence: new(true), Join: "Guest or above", // an unknown value
+			})
+		}},
+		{"account.Workspaces.Update", func(c call) (any, error) {
+			return nil, c.Account.Workspaces.Update(c, "design", account.UpdateRequest{Intelligence: api.Set(false)})
+		}},
+		{"account.Workspaces.Update", func(c call) (any, error) {
+			return nil, c.Account.Workspaces.Update(c, "design", account.UpdateRequest{
+				FolderName: api.Set("drafts"), Name: api.Set("Drafts"), Description: api.Set("What is not done"),
+				Intelligence: api.Set(true), Join: api.Set(account.PermissionMembers),
+				ManageMembers: api.Set(account.PermissionAdmins), MetadataExtraction: api.Set(true),
+				AccentColor: api.Null[json.RawMessage](), OwnerDefined: api.Set(raw(`[1]`)),
+			})
+		}},
+		{"account.Billing.Meters", func(c call) (any, error) {
+			return c.Account.Billing.Meters(c, "acme", account.MeterQuery{Meter: account.MeterAITokens, WorkspaceID: "w"})
+		}},
+		{"account.Billing.Meters", func(c call) (any, error) {
+			return c.Account.Billing.Meters(c, "acme", account.MeterQuery{Meter: account.MeterBandwidth, ShareID: "s"})
+		}},
 	}
 }
 
@@ -95,23 +115,39 @@ func commentRequests() []step {
 	room := comments.On(api.Workspace(workspaceID))
 	file := comments.OnNode(api.Workspace(workspaceID), "2rii2-9kqzf-b0x4v-7mwpd-c3hty-8n1s")
 	return []step{
-		makes("/comments.List", room, nil),
-		makes("/comments.List", file, &comments.ListOptions{
-			NewestFirst: true, IncludeDeleted: true, ReferenceType: "video", Limit: 200, Offset: 7, IncludeTotal: true,
-		}),
-		makes("/comments.List", room, &comments.ListOptions{Limit: 2, Page: 3}),
-		makes("/comments.Create", file, comments.CreateRequest{
-			Body: "  Hi\n", ParentID: "CA1-b2", Reference: comments.PageAnchor(3, ""),
-			Properties: map[string]any{"b": 1, "a": nil}, Targets: []api.OpaqueID{"F1-ab", api.OpaqueID(workspaceID)},
-		}),
-		makes("/comments.Create", room, comments.CreateRequest{Body: "Hi", Targets: []api.OpaqueID{"F-1"}}),
-		makes("/comments.Update", "ca1", comments.UpdateRequest{
-			Body: "Ho", Properties: map[string]any{}, Reference: comments.AudioAnchor(1500 * time.Millisecond),
-		}),
-		makes("/comments.DeleteMany", []api.OpaqueID{"CA-1", " cb2 "}),
-		makes("/comments.React", "ca1", " 🦉 "),
-		makes("/comments.Attachments.Attach", "ca1", []api.OpaqueID{"F-1", "f2"}),
-		makes("/comments.Attachments.Detach", "ca1", "F-3"),
+		{"comments.List", func(c call) (any, error) { return c.Comments.List(c, room, nil) }},
+		{"comments.List", func(c call) (any, error) {
+			return c.Comments.List(c, file, &comments.ListOptions{
+				NewestFirst: true, IncludeDeleted: true, ReferenceType: "video", Limit: 200, Offset: 7, IncludeTotal: true,
+			})
+		}},
+		{"comments.List", func(c call) (any, error) {
+			return c.Comments.List(c, room, &comments.ListOptions{Limit: 2, Page: 3})
+		}},
+		{"comments.Create", func(c call) (any, error) {
+			return c.Comments.Create(c, file, comments.CreateRequest{
+				Body: "  Hi\n", ParentID: "CA1-b2", Reference: comments.PageAnchor(3, ""),
+				Properties: map[string]any{"b": 1, "a": nil}, Targets: []api.OpaqueID{"F1-ab", api.OpaqueID(workspaceID)},
+			})
+		}},
+		{"comments.Create", func(c call) (any, error) {
+			return c.Comments.Create(c, room, comments.CreateRequest{Body: "Hi", Targets: []api.OpaqueID{"F-1"}})
+		}},
+		{"comments.Update", func(c call) (any, error) {
+			return c.Comments.Update(c, "ca1", comments.UpdateRequest{
+				Body: "Ho", Properties: map[string]any{}, Reference: comments.AudioAnchor(1500 * time.Millisecond),
+			})
+		}},
+		{"comments.DeleteMany", func(c call) (any, error) {
+			return c.Comments.DeleteMany(c, []api.OpaqueID{"CA-1", " cb2 "})
+		}},
+		{"comments.React", func(c call) (any, error) { return c.Comments.React(c, "ca1", " 🦉 ") }},
+		{"comments.Attachments.Attach", func(c call) (any, error) {
+			return c.Comments.Attachments.Attach(c, "ca1", []api.OpaqueID{"F-1", "f2"})
+		}},
+		{"comments.Attachments.Detach", func(c call) (any, error) {
+			return c.Comments.Attachments.Detach(c, "ca1", "F-3")
+		}},
 	}
 }
 
@@ -120,17 +156,27 @@ func fileShareRequests() []step {
 	const longest = 3_155_760_000 * time.Second
 	long := strings.Repeat("ü", 255)
 	return []step{
-		makes("/fileshares.Create", workspaceID, fileshares.CreateRequest{
-			NodeID: node, Title: long, Access: fileshares.AccessAnyRegistered, Password: api.Set(secret(long)),
-			ExpiresIn: longest, CommentsEnabled: new(false),
-		}),
-		makes("/fileshares.Create", workspaceID, fileshares.CreateRequest{NodeID: node, ExpiresAt: expiry}),
-		makes("/fileshares.Update", loanID, fileshares.UpdateRequest{
-			Title: api.Set("Q4"), Access: fileshares.AccessAnyoneWithLink, Password: api.Set(secret("p")),
-			ExpiresAt: api.Set(expiry), CommentsEnabled: new(true),
-		}),
-		makes("/fileshares.Update", loanID, fileshares.UpdateRequest{Password: api.Null[api.Secret]()}),
-		makes("/fileshares.Update", loanID, fileshares.UpdateRequest{ExpiresIn: longest}),
+		{"fileshares.Create", func(c call) (any, error) {
+			return c.FileShares.Create(c, workspaceID, fileshares.CreateRequest{
+				NodeID: node, Title: long, Access: fileshares.AccessAnyRegistered, Password: api.Set(secret(long)),
+				ExpiresIn: longest, CommentsEnabled: new(false),
+			})
+		}},
+		{"fileshares.Create", func(c call) (any, error) {
+			return c.FileShares.Create(c, workspaceID, fileshares.CreateRequest{NodeID: node, ExpiresAt: expiry})
+		}},
+		{"fileshares.Update", func(c call) (any, error) {
+			return c.FileShares.Update(c, loanID, fileshares.UpdateRequest{
+				Title: api.Set("Q4"), Access: fileshares.AccessAnyoneWithLink, Password: api.Set(secret("p")),
+				ExpiresAt: api.Set(expiry), CommentsEnabled: new(true),
+			})
+		}},
+		{"fileshares.Update", func(c call) (any, error) {
+			return c.FileShares.Update(c, loanID, fileshares.UpdateRequest{Password: api.Null[api.Secret]()})
+		}},
+		{"fileshares.Update", func(c call) (any, error) {
+			return c.FileShares.Update(c, loanID, fileshares.UpdateRequest{ExpiresIn: longest})
+		}},
 	}
 }
 
@@ -138,118 +184,166 @@ func shareRequests() []step {
 	noon := time.Date(2126, 12, 31, 13, 0, 0, 999_999_999, time.FixedZone("CET", 3600))
 	text, value := api.Null[string](), api.Null[json.RawMessage]()
 	return []step{
-		makes("/shares.Create", workspaceID, shares.CreateRequest{
-			Title: "Q4", Expires: noon, CommentsEnabled: new(true), Intelligence: true,
-		}),
-		makes("/shares.Create", workspaceID, shares.CreateRequest{
-			Title: "Q4 pack", Description: "All that belongs to it.", CustomName: "q4páck7", CustomURL: "the-pack-of-q4",
-			Type: shares.TypeExchange, StorageMode: shares.StorageModeWorkspaceFolder, CreateFolder: true,
-			FolderName: "Pack", Access: shares.AccessAnyone, Password: api.Set(secret(loanPassword)),
-			AnonymousUploadsEnabled: true, Invite: shares.InviteGuests, Notify: shares.NotifySentOrReceived,
-			DownloadSecurity: shares.DownloadSecurityHigh, CommentsEnabled: new(false), GuestChatEnabled: true,
-			DisplayType: shares.DisplayTypeList, WorkspaceStyle: "true", BackgroundImage: 129, AccentColor: raw(`{"r":1}`),
-			BackgroundColor1: raw(`"#fff"`), BackgroundColor2: raw(`[0,0,0]`), Link1: raw(`{"url":"https://a.test/?b=c&d"}`),
-			Link2: raw(`{}`), Link3: raw(`[]`), OwnerDefined: raw(`{"a":null}`),
-		}),
-		makes("/shares.Update", portalID, shares.UpdateRequest{GuestChatEnabled: new(false)}),
-		makes("/shares.Update", portalID, shares.UpdateRequest{
-			Title: api.Set("Q1 pack"), Description: api.Set("All that belongs to it."), CustomName: "q1pack",
-			CustomURL: api.Set("the-pack-of-q1"), Type: shares.TypeReceive, Access: shares.AccessAnyone,
-			Password: api.Set(secret("0p3n")), AnonymousUploadsEnabled: new(true), Invite: shares.InviteOwners,
-			ExternalInvites: shares.ExternalInvitesDenied, Expires: api.Set(noon), ClearShareLink: true,
-			Notify: shares.NotifyNever, DownloadSecurity: shares.DownloadSecurityOff, CommentsEnabled: new(true),
-			GuestChatEnabled: new(true), Intelligence: new(false), DisplayType: shares.DisplayTypeGrid,
-			WorkspaceStyle: "grid", BackgroundImage: new(0), AccentColor: api.Set(raw(`{}`)),
-			BackgroundColor1: api.Set(raw(`1`)), BackgroundColor2: api.Set(raw(`2`)), Link1: api.Set(raw(`3`)),
-			Link2: api.Set(raw(`4`)), Link3: api.Set(raw(`5`)), OwnerDefined: api.Set(raw(`6`)),
-		}),
-		makes("/shares.Update", portalID, shares.UpdateRequest{
-			Title: text, Description: text, CustomURL: text, Password: api.Null[api.Secret](),
-			Expires: api.Null[time.Time](), ClearShareLink: true, AccentColor: value, BackgroundColor1: value,
-			BackgroundColor2: value, Link1: value, Link2: value, Link3: value, OwnerDefined: value,
-		}),
-		makes("/shares.Invitations.Update", portalID, "new@example.com", account.UpdateInvitationRequest{
-			State: account.InvitationStateAccepted, Role: account.RoleView, Notify: account.MemberNotifyApp, AcceptBy: noon,
-		}),
-		makes("/account.Invitations.AcceptAll", secret("k&1")),
+		{"shares.Create", func(c call) (any, error) {
+			return c.Shares.Create(c, workspaceID, shares.CreateRequest{
+				Title: "Q4", Expires: noon, CommentsEnabled: new(true), Intelligence: true,
+			})
+		}},
+		{"shares.Create", func(c call) (any, error) {
+			return c.Shares.Create(c, workspaceID, shares.CreateRequest{
+				Title: "Q4 pack", Description: "All that belongs to it.", CustomName: "q4páck7", CustomURL: "the-pack-of-q4",
+				Type: shares.TypeExchange, StorageMode: shares.StorageModeWorkspaceFolder, CreateFolder: true,
+				FolderName: "Pack", Access: shares.AccessAnyone, Password: api.Set(secret(loanPassword)),
+				AnonymousUploadsEnabled: true, Invite: shares.InviteGuests, Notify: shares.NotifySentOrReceived,
+				DownloadSecurity: shares.DownloadSecurityHigh, CommentsEnabled: new(false), GuestChatEnabled: true,
+				DisplayType: shares.DisplayTypeList, WorkspaceStyle: "true", BackgroundImage: 129, AccentColor: raw(`{"r":1}`),
+				BackgroundColor1: raw(`"#fff"`), BackgroundColor2: raw(`[0,0,0]`), Link1: raw(`{"url":"https://a.test/?b=c&d"}`),
+				Link2: raw(`{}`), Link3: raw(`[]`), OwnerDefined: raw(`{"a":null}`),
+			})
+		}},
+		{"shares.Update", func(c call) (any, error) {
+			return nil, c.Shares.Update(c, portalID, shares.UpdateRequest{GuestChatEnabled: new(false)})
+		}},
+		{"shares.Update", func(c call) (any, error) {
+			return nil, c.Shares.Update(c, portalID, shares.UpdateRequest{
+				Title: api.Set("Q1 pack"), Description: api.Set("All that belongs to it."), CustomName: "q1pack",
+				CustomURL: api.Set("the-pack-of-q1"), Type: shares.TypeReceive, Access: shares.AccessAnyone,
+				Password: api.Set(secret("0p3n")), AnonymousUploadsEnabled: new(true), Invite: shares.InviteOwners,
+				ExternalInvites: shares.ExternalInvitesDenied, Expires: api.Set(noon), ClearShareLink: true,
+				Notify: shares.NotifyNever, DownloadSecurity: shares.DownloadSecurityOff, CommentsEnabled: new(true),
+				GuestChatEnabled: new(true), Intelligence: new(false), DisplayType: shares.DisplayTypeGrid,
+				WorkspaceStyle: "grid", BackgroundImage: new(0), AccentColor: api.Set(raw(`{}`)),
+				BackgroundColor1: api.Set(raw(`1`)), BackgroundColor2: api.Set(raw(`2`)), Link1: api.Set(raw(`3`)),
+				Link2: api.Set(raw(`4`)), Link3: api.Set(raw(`5`)), OwnerDefined: api.Set(raw(`6`)),
+			})
+		}},
+		{"shares.Update", func(c call) (any, error) {
+			return nil, c.Shares.Update(c, portalID, shares.UpdateRequest{
+				Title: text, Description: text, CustomURL: text, Password: api.Null[api.Secret](),
+				Expires: api.Null[time.Time](), ClearShareLink: true, AccentColor: value, BackgroundColor1: value,
+				BackgroundColor2: value, Link1: value, Link2: value, Link3: value, OwnerDefined: value,
+			})
+		}},
+		{"shares.Invitations.Update", func(c call) (any, error) {
+			return nil, c.Shares.Invitations.Update(c, portalID, "new@example.com", account.UpdateInvitationRequest{
+				State: account.InvitationStateAccepted, Role: account.RoleView, Notify: account.MemberNotifyApp, AcceptBy: noon,
+			})
+		}},
+		{"account.Invitations.AcceptAll", func(c call) (any, error) {
+			return nil, c.Account.Invitations.AcceptAll(c, secret("k&1"))
+		}},
 	}
 }
 
 func searchRequests() []step {
 	room := api.Workspace(workspaceID)
 	return []step{
-		makes("/search.Files", room, search.Query{
-			Text: "Q?-*.PDF", Target: search.TargetFilename, NameMatch: search.NameMatchGlob, CaseSensitive: true,
-			Within: []search.Scope{
-				search.InFile("2-A", "3-B"), search.InFolder("2-F", 10), search.InFile("2c", "3d"), search.InFolder("2e", 1),
-			},
-			Filters:  []metadata.Filter{metadata.Equals("total", int64(math.MaxInt64)), metadata.NotExists("paid")},
-			Category: metadata.CategoryFinance, Details: true, Limit: 500, Offset: 20,
-		}),
-		makes("/search.Unified", room, search.UnifiedQuery{
-			Text: "x", Target: search.TargetFilename, NameMatch: search.NameMatchPrefix, CaseSensitive: true,
-			Facts: true, Files: search.Window{Offset: 1, Limit: 2}, Comments: search.Window{Offset: 3, Limit: 4},
-			Metadata: search.Window{Offset: 5, Limit: 6},
-		}),
-		makes("/search.Metadata", workspaceID, "dock", &search.ValuesOptions{Limit: 100, Offset: 9900}),
+		{"search.Files", func(c call) (any, error) {
+			return c.Search.Files(c, room, search.Query{
+				Text: "Q?-*.PDF", Target: search.TargetFilename, NameMatch: search.NameMatchGlob, CaseSensitive: true,
+				Within: []search.Scope{
+					search.InFile("2-A", "3-B"), search.InFolder("2-F", 10), search.InFile("2c", "3d"), search.InFolder("2e", 1),
+				},
+				Filters:  []metadata.Filter{metadata.Equals("total", int64(math.MaxInt64)), metadata.NotExists("paid")},
+				Category: metadata.CategoryFinance, Details: true, Limit: 500, Offset: 20,
+			})
+		}},
+		{"search.Unified", func(c call) (any, error) {
+			return c.Search.Unified(c, room, search.UnifiedQuery{
+				Text: "x", Target: search.TargetFilename, NameMatch: search.NameMatchPrefix, CaseSensitive: true,
+				Facts: true, Files: search.Window{Offset: 1, Limit: 2}, Comments: search.Window{Offset: 3, Limit: 4},
+				Metadata: search.Window{Offset: 5, Limit: 6},
+			})
+		}},
+		{"search.Metadata", func(c call) (any, error) {
+			return c.Search.Metadata(c, workspaceID, "dock", &search.ValuesOptions{Limit: 100, Offset: 9900})
+		}},
 	}
 }
 
 func metadataRequests() []step {
 	list := metadata.ListOptions{PageSize: 250, Cursor: "c+/="}
 	return []step{
-		makes("/metadata.Fields.Values", workspaceID, "total", &list),
-		makes("/metadata.Eligible", workspaceID, &metadata.EligibleOptions{
-			ListOptions: list, MIMEType: "application/pdf", Extension: "pdf", ParentID: "2-F",
-			Category: metadata.CategoryLegal,
-		}),
-		makes("/metadata.Facts.Set", workspaceID, planFile, map[string]any{
-			"total": 1250.5, "n": int64(math.MaxInt64), "paid": false, "note": "", "tags": []string{"a"},
-		}),
-		makes("/metadata.Filters.Create", workspaceID, metadata.FilterRequest{
-			Name: "Large", Description: "What counts", TemplateID: "M-1",
-			Projection: &metadata.Projection{Sort: &metadata.ProjectionSort{Field: "total"}},
-			Predicate: []metadata.Filter{
-				metadata.Where("total", metadata.OperatorIn, []int64{9007199254740993, 1}), metadata.Exists("paid"),
-			},
-		}),
-		makes("/metadata.Filters.Nodes", workspaceID, "C-1", &metadata.NodesOptions{SortBy: storage.SortByUpdated}),
+		{"metadata.Fields.Values", func(c call) (any, error) {
+			return c.Metadata.Fields.Values(c, workspaceID, "total", &list)
+		}},
+		{"metadata.Eligible", func(c call) (any, error) {
+			return c.Metadata.Eligible(c, workspaceID, &metadata.EligibleOptions{
+				ListOptions: list, MIMEType: "application/pdf", Extension: "pdf", ParentID: "2-F",
+				Category: metadata.CategoryLegal,
+			})
+		}},
+		{"metadata.Facts.Set", func(c call) (any, error) {
+			return c.Metadata.Facts.Set(c, workspaceID, planFile, map[string]any{
+				"total": 1250.5, "n": int64(math.MaxInt64), "paid": false, "note": "", "tags": []string{"a"},
+			})
+		}},
+		{"metadata.Filters.Create", func(c call) (any, error) {
+			return c.Metadata.Filters.Create(c, workspaceID, metadata.FilterRequest{
+				Name: "Large", Description: "What counts", TemplateID: "M-1",
+				Projection: &metadata.Projection{Sort: &metadata.ProjectionSort{Field: "total"}},
+				Predicate: []metadata.Filter{
+					metadata.Where("total", metadata.OperatorIn, []int64{9007199254740993, 1}), metadata.Exists("paid"),
+				},
+			})
+		}},
+		{"metadata.Filters.Nodes", func(c call) (any, error) {
+			return c.Metadata.Filters.Nodes(c, workspaceID, "C-1", &metadata.NodesOptions{SortBy: storage.SortByUpdated})
+		}},
 	}
 }
 
 func eventRequests() []step {
 	east := time.FixedZone("east", 2*60*60)
 	return []step{
-		makes("/events.Search", events.Query{
-			Profile: api.Workspace(workspaceID), Event: events.NameCommentCreated,
-			Category: events.CategoryWorkspace, SubCategory: events.SubCategoryComments,
-			CallingUserID: luigiID, ObjectID: " 2ABCD-efghi-3 ", Acknowledged: new(false),
-			Visibility: events.VisibilityExternal, CreatedMin: time.Date(2026, 3, 2, 1, 2, 3, 999, east),
-			CreatedMax: time.Date(2026, 3, 2, 1, 2, 4, 0, east), Limit: 7, Cursor: "o+p/a=",
-		}),
-		makes("/events.Search", events.Query{Profile: api.User(api.Me)}),
-		makes("/events.Search", events.Query{Profile: api.Org(orgID), Acknowledged: new(true)}),
-		makes("/events.Search", events.Query{Profile: api.Share(shareID), Offset: 3}),
-		makes("/events.Search", events.Query{ParentEventID: "e1ab-CD", Limit: 5, Offset: 10}),
+		{"events.Search", func(c call) (any, error) {
+			return c.Events.Search(c, events.Query{
+				Profile: api.Workspace(workspaceID), Event: events.NameCommentCreated,
+				Category: events.CategoryWorkspace, SubCategory: events.SubCategoryComments,
+				CallingUserID: luigiID, ObjectID: " 2ABCD-efghi-3 ", Acknowledged: new(false),
+				Visibility: events.VisibilityExternal, CreatedMin: time.Date(2026, 3, 2, 1, 2, 3, 999, east),
+				CreatedMax: time.Date(2026, 3, 2, 1, 2, 4, 0, east), Limit: 7, Cursor: "o+p/a=",
+			})
+		}},
+		{"events.Search", func(c call) (any, error) {
+			return c.Events.Search(c, events.Query{Profile: api.User(api.Me)})
+		}},
+		{"events.Search", func(c call) (any, error) {
+			return c.Events.Search(c, events.Query{Profile: api.Org(orgID), Acknowledged: new(true)})
+		}},
+		{"events.Search", func(c call) (any, error) {
+			return c.Events.Search(c, events.Query{Profile: api.Share(shareID), Offset: 3})
+		}},
+		{"events.Search", func(c call) (any, error) {
+			return c.Events.Search(c, events.Query{ParentEventID: "e1ab-CD", Limit: 5, Offset: 10})
+		}},
 	}
 }
 
 func aiRequests() []step {
 	room, guests := api.Workspace(workspaceID), api.Share(portalID)
 	return []step{
-		makes("/ai.Notes.Update", workspaceID, "2-N", ai.UpdateNoteRequest{Name: "b.md"}),
-		makes("/ai.Notes.Update", workspaceID, "2-N", ai.UpdateNoteRequest{Content: "a", IfVersionID: "3-V1"}),
-		makes("/ai.Notes.Get", guests, "2-N", "3-V1"),
-		makes("/ai.Shares.AutoTitle", portalID, nil),
-		makes("/ai.Turns.Send", guests, "9-T", ai.Question{Text: "?", IdempotencyKey: "k", Uploads: []json.RawMessage{}}),
-		makes("/ai.Turns.Send", room, "9-T", ai.Question{
-			Text:         " Which lease\nends first? ",
-			References:   []ai.Reference{ai.Folder("2-F1"), ai.FileVersion("2-A1", "3-V1")},
-			Subjects:     []ai.Reference{ai.File("2-A2")},
-			ContentParts: []json.RawMessage{raw(`{"type":"text","text":"a"}`)},
-			Uploads:      []json.RawMessage{raw(`{"id":1}`), raw("2")},
-			View:         raw(`{"folder":"root"}`), Activity: []json.RawMessage{raw(`["opened"]`)},
-			RoleInOrg: "Clerk", Effort: ai.EffortHigh, IdempotencyKey: " k1 ",
-		}),
+		{"ai.Notes.Update", func(c call) (any, error) {
+			return c.AI.Notes.Update(c, workspaceID, "2-N", ai.UpdateNoteRequest{Name: "b.md"})
+		}},
+		{"ai.Notes.Update", func(c call) (any, error) {
+			return c.AI.Notes.Update(c, workspaceID, "2-N", ai.UpdateNoteRequest{Content: "a", IfVersionID: "3-V1"})
+		}},
+		{"ai.Notes.Get", func(c call) (any, error) { return c.AI.Notes.Get(c, guests, "2-N", "3-V1") }},
+		{"ai.Shares.AutoTitle", func(c call) (any, error) { return c.AI.Shares.AutoTitle(c, portalID, nil) }},
+		{"ai.Turns.Send", func(c call) (any, error) {
+			return c.AI.Turns.Send(c, guests, "9-T", ai.Question{Text: "?", IdempotencyKey: "k", Uploads: []json.RawMessage{}})
+		}},
+		{"ai.Turns.Send", func(c call) (any, error) {
+			return c.AI.Turns.Send(c, room, "9-T", ai.Question{
+				Text:         " Which lease\nends first? ",
+				References:   []ai.Reference{ai.Folder("2-F1"), ai.FileVersion("2-A1", "3-V1")},
+				Subjects:     []ai.Reference{ai.File("2-A2")},
+				ContentParts: []json.RawMessage{raw(`{"type":"text","text":"a"}`)},
+				Uploads:      []json.RawMessage{raw(`{"id":1}`), raw("2")},
+				View:         raw(`{"folder":"root"}`), Activity: []json.RawMessage{raw(`["opened"]`)},
+				RoleInOrg: "Clerk", Effort: ai.EffortHigh, IdempotencyKey: " k1 ",
+			})
+		}},
 	}
 }

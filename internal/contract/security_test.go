@@ -130,9 +130,9 @@ const (
 	ofAccount  = "account"      // a password of the account, or a code or token from a mail
 )
 
-// openCalls returns the arguments of the calls that accept an option for a link,
+// openCalls returns the calls that accept an option for a link,
 // by the kind of link. The part of a key after a space is not part of the method.
-func openCalls() map[string]map[string][]any {
+func openCalls() map[string]map[string]func(c call, o api.CallOption) (any, error) {
 	upload := uploads.StartRequest{
 		Target: uploads.Target{Profile: api.FileShare(loanID), File: deedFile},
 		Name:   "q3.pdf",
@@ -140,47 +140,81 @@ func openCalls() map[string]map[string][]any {
 	}
 	empty := fileshares.ReplaceRequest{Content: strings.NewReader(""), Overwrite: true}
 	loan, portal := comments.OnNode(api.FileShare(loanID), deedFile), api.Share(portalID)
-	return map[string]map[string][]any{
+	return map[string]map[string]func(c call, o api.CallOption) (any, error){
 		inPassword: {
-			"fileshares.Get":           {loanID},
-			"fileshares.Metadata":      {loanID},
-			"fileshares.Download":      {loanID, nil},
-			"fileshares.DownloadTo":    {loanID, io.Discard, nil},
-			"fileshares.Preview":       {loanID, storage.PreviewTypePDF},
-			"fileshares.Versions.List": {loanID},
-			"fileshares.Versions.Read": {loanID, "v", nil},
-			"uploads.Start":            {upload},
-			"uploads.Put":              {upload, []byte("abc")},
-			"uploads.Chunks.Send":      {"u", uploads.Chunk{Order: 1, Content: []byte("abc")}},
-			"uploads.Complete":         {"u"},
-			"uploads.Get":              {"u"},
-			"uploads.Cancel":           {"u"},
-			"fileshares.Replace":       {loanID, empty},
-			"comments.List":            {loan, nil},
-			"comments.All":             {loan, nil},
-			"comments.Create":          {loan, comments.CreateRequest{Body: "Hi"}},
+			"fileshares.Get":      func(c call, o api.CallOption) (any, error) { return c.FileShares.Get(c, loanID, o) },
+			"fileshares.Metadata": func(c call, o api.CallOption) (any, error) { return c.FileShares.Metadata(c, loanID, o) },
+			"fileshares.Download": func(c call, o api.CallOption) (any, error) {
+				return content(c.FileShares.Download(c, loanID, nil, o))
+			},
+			"fileshares.DownloadTo": func(c call, o api.CallOption) (any, error) {
+				return c.FileShares.DownloadTo(c, loanID, io.Discard, nil, o)
+			},
+			"fileshares.Preview": func(c call, o api.CallOption) (any, error) {
+				return content(c.FileShares.Preview(c, loanID, storage.PreviewTypePDF, o))
+			},
+			"fileshares.Versions.List": func(c call, o api.CallOption) (any, error) {
+				return c.FileShares.Versions.List(c, loanID, o)
+			},
+			"fileshares.Versions.Read": func(c call, o api.CallOption) (any, error) {
+				return content(c.FileShares.Versions.Read(c, loanID, "v", nil, o))
+			},
+			"uploads.Start": func(c call, o api.CallOption) (any, error) { return c.Uploads.Start(c, upload, o) },
+			"uploads.Put":   func(c call, o api.CallOption) (any, error) { return c.Uploads.Put(c, upload, []byte("abc"), o) },
+			"uploads.Chunks.Send": func(c call, o api.CallOption) (any, error) {
+				return nil, c.Uploads.Chunks.Send(c, "u", uploads.Chunk{Order: 1, Content: []byte("abc")}, o)
+			},
+			"uploads.Complete": func(c call, o api.CallOption) (any, error) { return nil, c.Uploads.Complete(c, "u", o) },
+			"uploads.Get":      func(c call, o api.CallOption) (any, error) { return c.Uploads.Get(c, "u", o) },
+			"uploads.Cancel":   func(c call, o api.CallOption) (any, error) { return nil, c.Uploads.Cancel(c, "u", o) },
+			"fileshares.Replace": func(c call, o api.CallOption) (any, error) {
+				return c.FileShares.Replace(c, loanID, empty, o)
+			},
+			"comments.List": func(c call, o api.CallOption) (any, error) { return c.Comments.List(c, loan, nil, o) },
+			"comments.All": func(c call, o api.CallOption) (any, error) {
+				return stub.All(c.Comments.All(c, loan, nil, o))
+			},
+			"comments.Create": func(c call, o api.CallOption) (any, error) {
+				return c.Comments.Create(c, loan, comments.CreateRequest{Body: "Hi"}, o)
+			},
 		},
 		inToken: {
-			"shares.Get":       {portalID},
-			"shares.GetPublic": {portalID},
-			"storage.List":     {portal, api.Root, nil},
-			"storage.Get":      {portal, "n"},
-			"storage.GetMany":  {portal, []api.OpaqueID{"n"}},
-			"storage.Recent":   {portal, nil},
-			"ai.Notes.Get":     {portal, "n", ""},
+			"shares.Get":       func(c call, o api.CallOption) (any, error) { return c.Shares.Get(c, portalID, o) },
+			"shares.GetPublic": func(c call, o api.CallOption) (any, error) { return c.Shares.GetPublic(c, portalID, o) },
+			"storage.List": func(c call, o api.CallOption) (any, error) {
+				return c.Storage.List(c, portal, api.Root, nil, o)
+			},
+			"storage.Get": func(c call, o api.CallOption) (any, error) { return c.Storage.Get(c, portal, "n", o) },
+			"storage.GetMany": func(c call, o api.CallOption) (any, error) {
+				return c.Storage.GetMany(c, portal, []api.OpaqueID{"n"}, o)
+			},
+			"storage.Recent": func(c call, o api.CallOption) (any, error) { return c.Storage.Recent(c, portal, nil, o) },
+			"ai.Notes.Get":   func(c call, o api.CallOption) (any, error) { return c.AI.Notes.Get(c, portal, "n", "", o) },
 
-			"storage.Downloads.Token":    {portal, "n", ""},
-			"storage.Downloads.Read":     {portal, "n", nil},
-			"storage.Content.Get":        {portal, "n", nil},
-			"storage.Previews.Authorize": {portal, "n", storage.PreviewTypePDF},
-			"storage.Transforms.Token":   {portal, "n"},
-			"storage.Versions.List":      {portal, "n"},
+			"storage.Downloads.Token": func(c call, o api.CallOption) (any, error) {
+				return c.Storage.Downloads.Token(c, portal, "n", "", o)
+			},
+			"storage.Downloads.Read": func(c call, o api.CallOption) (any, error) {
+				return content(c.Storage.Downloads.Read(c, portal, "n", nil, o))
+			},
+			"storage.Content.Get": func(c call, o api.CallOption) (any, error) {
+				return c.Storage.Content.Get(c, portal, "n", nil, o)
+			},
+			"storage.Previews.Authorize": func(c call, o api.CallOption) (any, error) {
+				return c.Storage.Previews.Authorize(c, portal, "n", storage.PreviewTypePDF, o)
+			},
+			"storage.Transforms.Token": func(c call, o api.CallOption) (any, error) {
+				return c.Storage.Transforms.Token(c, portal, "n", o)
+			},
+			"storage.Versions.List": func(c call, o api.CallOption) (any, error) {
+				return c.Storage.Versions.List(c, portal, "n", o)
+			},
 		},
 	}
 }
 
 func linkCalls() map[string]linkCall {
-	type secretArgs func(p api.Secret) []any
+	type sends func(c call, p api.Secret) (any, error)
 	all := map[string]linkCall{
 		"a request by hand": {inPassword, func(ctx context.Context, c *fastio.Client, p api.Secret) error {
 			return c.Call(ctx, &api.Request{
@@ -190,70 +224,96 @@ func linkCalls() map[string]linkCall {
 			}, nil)
 		}},
 	}
-	add := func(in, name string, args secretArgs) {
-		op, _, _ := strings.Cut(name, " ")
+	add := func(in, name string, send sends) {
 		all[name] = linkCall{in, func(ctx context.Context, c *fastio.Client, p api.Secret) error {
-			return stub.Err(makes("/"+op, args(p)...).do(call{ctx, c, new(world)}))
+			_, err := send(call{ctx, c, new(world)}, p)
+			return err
 		}}
 	}
 	for in, calls := range openCalls() {
-		for name, args := range calls {
-			add(in, name, func(p api.Secret) []any { return append(slices.Clip(args), opening(in, p)) })
+		for name, do := range calls {
+			add(in, name, func(c call, p api.Secret) (any, error) { return do(c, opening(in, p)) })
 		}
 	}
-	for name, args := range map[string]secretArgs{
-		"fileshares.Create": func(p api.Secret) []any {
-			return []any{workspaceID, fileshares.CreateRequest{NodeID: deedFile, Password: api.Set(p)}}
+	for name, send := range map[string]sends{
+		"fileshares.Create": func(c call, p api.Secret) (any, error) {
+			return c.FileShares.Create(c, workspaceID, fileshares.CreateRequest{NodeID: deedFile, Password: api.Set(p)})
 		},
-		"fileshares.Update": func(p api.Secret) []any {
-			return []any{loanID, fileshares.UpdateRequest{Password: api.Set(p)}}
+		"fileshares.Update": func(c call, p api.Secret) (any, error) {
+			return c.FileShares.Update(c, loanID, fileshares.UpdateRequest{Password: api.Set(p)})
 		},
-		"shares.Create": func(p api.Secret) []any {
+		"shares.Create": func(c call, p api.Secret) (any, error) {
 			r := shares.CreateRequest{Title: "Q4", Access: shares.AccessAnyone, Password: api.Set(p)}
-			return []any{workspaceID, r}
+			return c.Shares.Create(c, workspaceID, r)
 		},
-		"shares.Update": func(p api.Secret) []any {
-			return []any{portalID, shares.UpdateRequest{Password: api.Set(p)}}
+		"shares.Update": func(c call, p api.Secret) (any, error) {
+			return nil, c.Shares.Update(c, portalID, shares.UpdateRequest{Password: api.Set(p)})
 		},
-		"shares.AuthPassword": func(p api.Secret) []any { return []any{portalID, p} },
+		"shares.AuthPassword": func(c call, p api.Secret) (any, error) { return c.Shares.AuthPassword(c, portalID, p) },
 	} {
-		add(inForm, name, args)
+		add(inForm, name, send)
 	}
-	for name, args := range map[string]secretArgs{
-		"shares.JoinWithKey": func(key api.Secret) []any {
-			return []any{portalID, key, account.InvitationDecisionAccept}
+	for name, send := range map[string]sends{
+		"shares.JoinWithKey": func(c call, key api.Secret) (any, error) {
+			return nil, c.Shares.JoinWithKey(c, portalID, key, account.InvitationDecisionAccept)
 		},
-		"account.Orgs.JoinWithKey": func(key api.Secret) []any {
-			return []any{orgID, key, account.InvitationDecisionAccept}
+		"account.Orgs.JoinWithKey": func(c call, key api.Secret) (any, error) {
+			return nil, c.Account.Orgs.JoinWithKey(c, orgID, key, account.InvitationDecisionAccept)
 		},
-		"account.Workspaces.JoinWithKey": func(key api.Secret) []any {
-			return []any{workspaceID, key, account.InvitationDecisionDecline}
+		"account.Workspaces.JoinWithKey": func(c call, key api.Secret) (any, error) {
+			return nil, c.Account.Workspaces.JoinWithKey(c, workspaceID, key, account.InvitationDecisionDecline)
 		},
-		"account.Orgs.Claim":               func(token api.Secret) []any { return []any{token} },
-		"account.Invitations.AcceptByKey":  func(key api.Secret) []any { return []any{api.Org(orgID), key} },
-		"account.Invitations.DeclineByKey": func(key api.Secret) []any { return []any{api.Share(portalID), key} },
-		"account.Invitations.GetByKey":     func(key api.Secret) []any { return []any{key} },
-		"account.Invitations.List": func(key api.Secret) []any {
-			return []any{&account.InvitationListOptions{Key: key}}
+		"account.Orgs.Claim": func(c call, token api.Secret) (any, error) { return nil, c.Account.Orgs.Claim(c, token) },
+		"account.Invitations.AcceptByKey": func(c call, key api.Secret) (any, error) {
+			return nil, c.Account.Invitations.AcceptByKey(c, api.Org(orgID), key)
 		},
-		"account.Invitations.AcceptAll": func(key api.Secret) []any { return []any{key} },
-		"storage.Locks.Heartbeat":       func(token api.Secret) []any { return []any{api.Share(portalID), "n", token} },
-		"storage.Locks.Release":         func(token api.Secret) []any { return []any{api.Share(portalID), "n", token} },
+		"account.Invitations.DeclineByKey": func(c call, key api.Secret) (any, error) {
+			return nil, c.Account.Invitations.DeclineByKey(c, api.Share(portalID), key)
+		},
+		"account.Invitations.GetByKey": func(c call, key api.Secret) (any, error) {
+			return c.Account.Invitations.GetByKey(c, key)
+		},
+		"account.Invitations.List": func(c call, key api.Secret) (any, error) {
+			return c.Account.Invitations.List(c, &account.InvitationListOptions{Key: key})
+		},
+		"account.Invitations.AcceptAll": func(c call, key api.Secret) (any, error) {
+			return nil, c.Account.Invitations.AcceptAll(c, key)
+		},
+		"storage.Locks.Heartbeat": func(c call, token api.Secret) (any, error) {
+			return nil, c.Storage.Locks.Heartbeat(c, api.Share(portalID), "n", token)
+		},
+		"storage.Locks.Release": func(c call, token api.Secret) (any, error) {
+			return nil, c.Storage.Locks.Release(c, api.Share(portalID), "n", token)
+		},
 	} {
-		add(elsewhere, name, args)
+		add(elsewhere, name, send)
 	}
 	other := api.NewSecret("an0th3r s3cr3t")
-	for name, args := range map[string]secretArgs{
-		"account.ChangePassword current": func(p api.Secret) []any { return []any{p, other} },
-		"account.ChangePassword new":     func(p api.Secret) []any { return []any{other, p} },
-		"account.RequestEmailChange":     func(p api.Secret) []any { return []any{"king@example.test", p} },
-		"account.ConfirmEmailChange":     func(token api.Secret) []any { return []any{token} },
-		"account.PasswordReset.Check":    func(code api.Secret) []any { return []any{code} },
+	for name, send := range map[string]sends{
+		"account.ChangePassword current": func(c call, p api.Secret) (any, error) {
+			return nil, c.Account.ChangePassword(c, p, other)
+		},
+		"account.ChangePassword new": func(c call, p api.Secret) (any, error) {
+			return nil, c.Account.ChangePassword(c, other, p)
+		},
+		"account.RequestEmailChange": func(c call, p api.Secret) (any, error) {
+			return nil, c.Account.RequestEmailChange(c, "king@example.test", p)
+		},
+		"account.ConfirmEmailChange": func(c call, token api.Secret) (any, error) {
+			return nil, c.Account.ConfirmEmailChange(c, token)
+		},
+		"account.PasswordReset.Check": func(c call, code api.Secret) (any, error) {
+			return c.Account.PasswordReset.Check(c, code)
+		},
 
-		"account.PasswordReset.Complete code": func(code api.Secret) []any { return []any{code, other} },
-		"account.PasswordReset.Complete new":  func(p api.Secret) []any { return []any{other, p} },
+		"account.PasswordReset.Complete code": func(c call, code api.Secret) (any, error) {
+			return nil, c.Account.PasswordReset.Complete(c, code, other)
+		},
+		"account.PasswordReset.Complete new": func(c call, p api.Secret) (any, error) {
+			return nil, c.Account.PasswordReset.Complete(c, other, p)
+		},
 	} {
-		add(ofAccount, name, args)
+		add(ofAccount, name, send)
 	}
 	return all
 }
@@ -616,12 +676,14 @@ func TestRepeatedSecretsAreMasked(t *testing.T) {
 func TestSecretsAreNotRecorded(t *testing.T) {
 	t.Parallel()
 	calls := linkCalls()
-	for op, args := range map[string][]any{
-		"account.SupportPIN": nil, "account.Billing.ChangePlan": {orgID, "growth"}, "account.Billing.Details": {orgID},
-		"account.Billing.Invoices": {orgID, nil},
+	for op, do := range map[string]func(c call) (any, error){
+		"account.SupportPIN":         func(c call) (any, error) { return c.Account.SupportPIN(c) },
+		"account.Billing.ChangePlan": func(c call) (any, error) { return c.Account.Billing.ChangePlan(c, orgID, "growth") },
+		"account.Billing.Details":    func(c call) (any, error) { return c.Account.Billing.Details(c, orgID) },
+		"account.Billing.Invoices":   func(c call) (any, error) { return c.Account.Billing.Invoices(c, orgID, nil) },
 	} {
 		calls[op] = linkCall{"", func(ctx context.Context, c *fastio.Client, _ api.Secret) error {
-			got, err := makes("/"+op, args...).do(call{ctx, c, new(world)})
+			got, err := do(call{ctx, c, new(world)})
 			if text := fmt.Sprintf("%+v %#v", got, got) + encode(got); holds(text, canary) {
 				t.Errorf("the result of %s prints the secret: %s", op, text)
 			}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"image"
 	"net/http"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -19,6 +18,7 @@ import (
 	"github.com/fastio-go/fastio/fastiotest"
 	"github.com/fastio-go/fastio/fileshares"
 	"github.com/fastio-go/fastio/howto"
+	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/metadata"
 	"github.com/fastio-go/fastio/oauth"
 	"github.com/fastio-go/fastio/search"
@@ -53,124 +53,209 @@ func accountSteps() []step {
 		FirstName: "Luigi", LastName: "Menabrea",
 	}
 	steps := []step{
-		makes("Me"),
-		makes("Me", api.Terse),
-		makes("Orgs.List", nil),
-		makes("Orgs.ListExternal", nil),
-		makes("Workspaces.List", &account.ListOptions{Limit: 1}),
-		makes("Workspaces.ListByOrg", orgID, nil),
-		makes("Workspaces.Get", workspaceID),
-		makes("Workspaces.Get", "nowhere"),
+		{"Me", func(c call) (any, error) { return c.Account.Me(c) }},
+		{"Me", func(c call) (any, error) { return c.Account.Me(c, api.Terse) }},
+		{"Orgs.List", func(c call) (any, error) { return c.Account.Orgs.List(c, nil) }},
+		{"Orgs.ListExternal", func(c call) (any, error) { return c.Account.Orgs.ListExternal(c, nil) }},
+		{"Workspaces.List", func(c call) (any, error) {
+			return c.Account.Workspaces.List(c, &account.ListOptions{Limit: 1})
+		}},
+		{"Workspaces.ListByOrg", func(c call) (any, error) { return c.Account.Workspaces.ListByOrg(c, orgID, nil) }},
+		{"Workspaces.Get", func(c call) (any, error) { return c.Account.Workspaces.Get(c, workspaceID) }},
+		{"Workspaces.Get", func(c call) (any, error) { return c.Account.Workspaces.Get(c, "nowhere") }},
 		between((*world).populate),
-		makes("Profiles"),
-		makes("Allowed"),
-		makes("Users.Get", "notator@example.test"),
-		makes("Users.Get", "1999999999999999999"),
-		makes("Users.Search", "somerville"),
-		makes("Users.Search", "an unknown name"),
-		makes("Orgs.ListJoinedOrInvited", nil, api.Standard),
-		makes("Orgs.ListAvailable", nil),
-		makes("Orgs.Get", "difference"),
-		makes("Orgs.Get", "royal"),
-		makes("Orgs.GetPublic", "royal"),
-		makes("Orgs.ListMembers", orgID, nil),
-		makes("Billing.Credits", orgID),
-		makes("Billing.Meters", orgID, account.MeterQuery{
-			Meter: account.MeterStorage, Start: today.AddDate(0, 0, -2), End: today,
-		}),
-		makes("Billing.ChangePlan", orgID, "solo_annual"),
-		makes("Billing.ChangePlan", orgID, "free"),
-		makes("Billing.Plans"),
-		makes("Billing.Details", orgID),
-		makes("Billing.Invoices", orgID, &account.InvoiceOptions{Limit: 1}),
-		makes("Billing.Members", orgID, nil),
-		makes("Billing.Cancel", "royal"),
-		makes("Billing.Cancel", orgID),
-		makes("Billing.Details", "difference"),
-		makes("Billing.Reactivate", orgID),
-		makes("Workspaces.ListAvailable", nil),
-		makes("Workspaces.CheckName", "Entwürfe", nil),
-		makes("Workspaces.CheckName", "Design", &account.NameOptions{Org: orgID}),
-		makes("Workspaces.Create", orgID, account.CreateRequest{
-			FolderName: "Entwürfe", Name: "Entwürfe №2", Description: "What comes after the mill",
-			Intelligence: new(false), Join: account.PermissionAdmins,
-		}),
-		makes("Workspaces.Create", orgID, account.CreateRequest{FolderName: "DESIGN", Name: "Design"}),
+		{"Profiles", func(c call) (any, error) { return c.Account.Profiles(c) }},
+		{"Allowed", func(c call) (any, error) { return c.Account.Allowed(c) }},
+		{"Users.Get", func(c call) (any, error) { return c.Account.Users.Get(c, "notator@example.test") }},
+		{"Users.Get", func(c call) (any, error) { return c.Account.Users.Get(c, "1999999999999999999") }},
+		{"Users.Search", func(c call) (any, error) { return c.Account.Users.Search(c, "somerville") }},
+		{"Users.Search", func(c call) (any, error) { return c.Account.Users.Search(c, "an unknown name") }},
+		{"Orgs.ListJoinedOrInvited", func(c call) (any, error) {
+			return c.Account.Orgs.ListJoinedOrInvited(c, nil, api.Standard)
+		}},
+		{"Orgs.ListAvailable", func(c call) (any, error) { return c.Account.Orgs.ListAvailable(c, nil) }},
+		{"Orgs.Get", func(c call) (any, error) { return c.Account.Orgs.Get(c, "difference") }},
+		{"Orgs.Get", func(c call) (any, error) { return c.Account.Orgs.Get(c, "royal") }},
+		{"Orgs.GetPublic", func(c call) (any, error) { return c.Account.Orgs.GetPublic(c, "royal") }},
+		{"Orgs.ListMembers", func(c call) (any, error) { return c.Account.Orgs.ListMembers(c, orgID, nil) }},
+		{"Billing.Credits", func(c call) (any, error) { return c.Account.Billing.Credits(c, orgID) }},
+		{"Billing.Meters", func(c call) (any, error) {
+			return c.Account.Billing.Meters(c, orgID, account.MeterQuery{
+				Meter: account.MeterStorage, Start: today.AddDate(0, 0, -2), End: today,
+			})
+		}},
+		{"Billing.ChangePlan", func(c call) (any, error) {
+			return c.Account.Billing.ChangePlan(c, orgID, "solo_annual")
+		}},
+		{"Billing.ChangePlan", func(c call) (any, error) { return c.Account.Billing.ChangePlan(c, orgID, "free") }},
+		{"Billing.Plans", func(c call) (any, error) { return c.Account.Billing.Plans(c) }},
+		{"Billing.Details", func(c call) (any, error) { return c.Account.Billing.Details(c, orgID) }},
+		{"Billing.Invoices", func(c call) (any, error) {
+			return c.Account.Billing.Invoices(c, orgID, &account.InvoiceOptions{Limit: 1})
+		}},
+		{"Billing.Members", func(c call) (any, error) { return c.Account.Billing.Members(c, orgID, nil) }},
+		{"Billing.Cancel", func(c call) (any, error) { return c.Account.Billing.Cancel(c, "royal") }},
+		{"Billing.Cancel", func(c call) (any, error) { return c.Account.Billing.Cancel(c, orgID) }},
+		{"Billing.Details", func(c call) (any, error) { return c.Account.Billing.Details(c, "difference") }},
+		{"Billing.Reactivate", func(c call) (any, error) { return c.Account.Billing.Reactivate(c, orgID) }},
+		{"Workspaces.ListAvailable", func(c call) (any, error) { return c.Account.Workspaces.ListAvailable(c, nil) }},
+		{"Workspaces.CheckName", func(c call) (any, error) {
+			return c.Account.Workspaces.CheckName(c, "Entwürfe", nil)
+		}},
+		{"Workspaces.CheckName", func(c call) (any, error) {
+			return c.Account.Workspaces.CheckName(c, "Design", &account.NameOptions{Org: orgID})
+		}},
+		{"Workspaces.Create", func(c call) (any, error) {
+			return c.Account.Workspaces.Create(c, orgID, account.CreateRequest{
+				FolderName: "Entwürfe", Name: "Entwürfe №2", Description: "What comes after the mill",
+				Intelligence: new(false), Join: account.PermissionAdmins,
+			})
+		}},
+		{"Workspaces.Create", func(c call) (any, error) {
+			return c.Account.Workspaces.Create(c, orgID, account.CreateRequest{FolderName: "DESIGN", Name: "Design"})
+		}},
 		fault("account.Workspaces.Create", fastiotest.Fault{
 			Status: http.StatusPreconditionFailed, Text: "Feature Limit: no room.",
 		}),
-		makes("Workspaces.Create", orgID, account.CreateRequest{FolderName: "attic", Name: "Attic"}),
-		makes("Workspaces.Update", workspaceID, account.UpdateRequest{
-			Name: api.Set("Drafts"), Description: api.Null[string](), Intelligence: api.Set(false),
-		}),
-		makes("Workspaces.Get", "design"),
-		makes("Workspaces.ListMembers", workspaceID, nil),
-		makes("SignUp", newcomer),
-		makes("SignUp", newcomer),
-		makes("ValidateEmail", "ada@example.test"),
+		{"Workspaces.Create", func(c call) (any, error) {
+			return c.Account.Workspaces.Create(c, orgID, account.CreateRequest{FolderName: "attic", Name: "Attic"})
+		}},
+		{"Workspaces.Update", func(c call) (any, error) {
+			return nil, c.Account.Workspaces.Update(c, workspaceID, account.UpdateRequest{
+				Name: api.Set("Drafts"), Description: api.Null[string](), Intelligence: api.Set(false),
+			})
+		}},
+		{"Workspaces.Get", func(c call) (any, error) { return c.Account.Workspaces.Get(c, "design") }},
+		{"Workspaces.ListMembers", func(c call) (any, error) {
+			return c.Account.Workspaces.ListMembers(c, workspaceID, nil)
+		}},
+		{"SignUp", func(c call) (any, error) { return c.Account.SignUp(c, newcomer) }},
+		{"SignUp", func(c call) (any, error) { return c.Account.SignUp(c, newcomer) }},
+		{"ValidateEmail", func(c call) (any, error) { return nil, c.Account.ValidateEmail(c, "ada@example.test") }},
 		between((*world).readMail),
-		makes("ConfirmEmail", "ada@example.test", secret("$code")).as("ValidateEmail"),
-		makes("ConfirmEmail", "ada@example.test", secret("00000000")).as("ValidateEmail"),
+		{"ValidateEmail", func(c call) (any, error) {
+			return nil, c.Account.ConfirmEmail(c, "ada@example.test", c.secret("code"))
+		}},
+		{"ValidateEmail", func(c call) (any, error) {
+			return nil, c.Account.ConfirmEmail(c, "ada@example.test", secret("00000000"))
+		}},
 	}
-	return slices.Concat(steps, orgMemberSteps(), workspaceMemberSteps(), ownInvitationSteps(), orgSteps(), workspaceSteps(), ownAccountSteps())
+	return slices.Concat(
+		steps, orgMemberSteps(), workspaceMemberSteps(), ownInvitationSteps(), orgSteps(), workspaceSteps(),
+		ownAccountSteps(),
+	)
 }
 
 // ownAccountSteps end with the account of the caller.
 func ownAccountSteps() []step {
 	return []step{
-		makes("UpdateProfile", account.ProfileRequest{FirstName: "Augusta", LastName: "King"}),
-		makes("SetPhone", "44", "2079460000"),
-		makes("CheckPhone", "44", "2079460000"),
-		makes("RequestEmailChange", newAddress, secret(fastiotest.DefaultPassword)),
+		{"UpdateProfile", func(c call) (any, error) {
+			return nil, c.Account.UpdateProfile(c, account.ProfileRequest{FirstName: "Augusta", LastName: "King"})
+		}},
+		{"SetPhone", func(c call) (any, error) { return nil, c.Account.SetPhone(c, "44", "2079460000") }},
+		{"CheckPhone", func(c call) (any, error) { return c.Account.CheckPhone(c, "44", "2079460000") }},
+		{"RequestEmailChange", func(c call) (any, error) {
+			return nil, c.Account.RequestEmailChange(c, newAddress, secret(fastiotest.DefaultPassword))
+		}},
 		between((*world).readToken),
-		makes("ConfirmEmailChange", secret("$token of the mail")),
-		makes("ConfirmEmailChange", secret("$token of the mail")),
-		makes("ChangePassword", secret("a guess"), secret("sketch of the engine")),
-		makes("ChangePassword", secret(fastiotest.DefaultPassword), secret("sketch of the engine")),
-		makes("PasswordReset.Request", newAddress),
+		{"ConfirmEmailChange", func(c call) (any, error) {
+			return nil, c.Account.ConfirmEmailChange(c, c.secret("token of the mail"))
+		}},
+		{"ConfirmEmailChange", func(c call) (any, error) {
+			return nil, c.Account.ConfirmEmailChange(c, c.secret("token of the mail"))
+		}},
+		{"ChangePassword", func(c call) (any, error) {
+			return nil, c.Account.ChangePassword(c, secret("a guess"), secret("sketch of the engine"))
+		}},
+		{"ChangePassword", func(c call) (any, error) {
+			return nil, c.Account.ChangePassword(c, secret(fastiotest.DefaultPassword), secret("sketch of the engine"))
+		}},
+		{"PasswordReset.Request", func(c call) (any, error) {
+			return nil, c.Account.PasswordReset.Request(c, newAddress)
+		}},
 		between((*world).readToken),
-		makes("PasswordReset.Check", secret("$token of the mail")),
-		makes("PasswordReset.Complete", secret("$token of the mail"), secret("notes of the translator")),
-		makes("PasswordReset.Check", secret("$token of the mail")),
-		makes("Me", api.Full),
-		makes("OrgLimits"),
-		makes("SupportPIN"),
-		makes("AutoSyncPhoto", true),
-		makes("AutoSyncPhoto", false),
-		makes("Close", "ada@example.test"),
-		makes("Close", newAddress),
-		makes("Me"),
+		{"PasswordReset.Check", func(c call) (any, error) {
+			return c.Account.PasswordReset.Check(c, c.secret("token of the mail"))
+		}},
+		{"PasswordReset.Complete", func(c call) (any, error) {
+			return nil, c.Account.PasswordReset.Complete(c, c.secret("token of the mail"), secret("notes of the translator"))
+		}},
+		{"PasswordReset.Check", func(c call) (any, error) {
+			return c.Account.PasswordReset.Check(c, c.secret("token of the mail"))
+		}},
+		{"Me", func(c call) (any, error) { return c.Account.Me(c, api.Full) }},
+		{"OrgLimits", func(c call) (any, error) { return c.Account.OrgLimits(c) }},
+		{"SupportPIN", func(c call) (any, error) { return c.Account.SupportPIN(c) }},
+		{"AutoSyncPhoto", func(c call) (any, error) { return nil, c.Account.AutoSyncPhoto(c, true) }},
+		{"AutoSyncPhoto", func(c call) (any, error) { return nil, c.Account.AutoSyncPhoto(c, false) }},
+		{"Close", func(c call) (any, error) { return nil, c.Account.Close(c, "ada@example.test") }},
+		{"Close", func(c call) (any, error) { return nil, c.Account.Close(c, newAddress) }},
+		{"Me", func(c call) (any, error) { return c.Account.Me(c) }},
 	}
 }
 
 // orgSteps make an organization, and end it. Transfer tokens are for agents.
 func orgSteps() []step {
 	return []step{
-		makes("Orgs.Industries"),
-		makes("Orgs.CheckDomain", "engines"),
-		makes("Orgs.Create", account.CreateOrgRequest{Domain: "engines", Name: "Engines & Sons"}).learns("org", "ID"),
-		makes("Orgs.Create", account.CreateOrgRequest{Domain: "engines", Name: "Engines"}),
-		makes("Orgs.CheckDomain", "engines"),
-		makes("Workspaces.Create", "$org", account.CreateRequest{FolderName: "mill", Name: "Mill"}), // without a plan
-		makes("Orgs.Update", "$org", account.UpdateOrgRequest{
-			Domain: api.Set("mills"), Homepage: api.Set("https://mills.test"), AuthDomain: api.Set("mills.test"),
-			ManageMembers: api.Set(account.OrgPermissionOwner), UseBackground: api.Set(true),
-		}),
-		makes("Orgs.Update", "mills", account.UpdateOrgRequest{Domain: api.Set("difference")}),
-		makes("Orgs.Get", "mills"),
-		makes("Orgs.TransferTokens.Create", "mills"),
+		{"Orgs.Industries", func(c call) (any, error) { return c.Account.Orgs.Industries(c) }},
+		{"Orgs.CheckDomain", func(c call) (any, error) { return c.Account.Orgs.CheckDomain(c, "engines") }},
+		{"Orgs.Create", func(c call) (any, error) {
+			got, err := c.Account.Orgs.Create(c, account.CreateOrgRequest{Domain: "engines", Name: "Engines & Sons"})
+			if err == nil {
+				c.learn("org", string(got.ID))
+			}
+			return got, err
+		}},
+		{"Orgs.Create", func(c call) (any, error) {
+			return c.Account.Orgs.Create(c, account.CreateOrgRequest{Domain: "engines", Name: "Engines"})
+		}},
+		{"Orgs.CheckDomain", func(c call) (any, error) { return c.Account.Orgs.CheckDomain(c, "engines") }},
+		{"Workspaces.Create", func(c call) (any, error) {
+			return c.Account.Workspaces.Create(c, c.id("org"), account.CreateRequest{FolderName: "mill", Name: "Mill"})
+		}}, // without a plan
+		{"Orgs.Update", func(c call) (any, error) {
+			return nil, c.Account.Orgs.Update(c, c.id("org"), account.UpdateOrgRequest{
+				Domain: api.Set("mills"), Homepage: api.Set("https://mills.test"), AuthDomain: api.Set("mills.test"),
+				ManageMembers: api.Set(account.OrgPermissionOwner), UseBackground: api.Set(true),
+			})
+		}},
+		{"Orgs.Update", func(c call) (any, error) {
+			return nil, c.Account.Orgs.Update(c, "mills", account.UpdateOrgRequest{Domain: api.Set("difference")})
+		}},
+		{"Orgs.Get", func(c call) (any, error) { return c.Account.Orgs.Get(c, "mills") }},
+		{"Orgs.TransferTokens.Create", func(c call) (any, error) {
+			return c.Account.Orgs.TransferTokens.Create(c, "mills")
+		}},
 		between((*world).becomeAgent),
-		makes("Orgs.TransferTokens.Create", "mills").learns("transfer", "Token"),
-		makes("Orgs.TransferTokens.Create", "mills").learns("other", "ID"),
-		makes("Orgs.TransferTokens.List", "mills", &account.ListOptions{Limit: 5}),
-		makes("Orgs.TransferTokens.Delete", "mills", "$other"),
-		makes("Orgs.TransferTokens.Delete", "mills", "$other"),
-		makes("Orgs.Claim", secret("l05t")),
-		makes("Orgs.Claim", secret("$transfer")),
-		makes("Orgs.Close", "weavers"),
-		makes("Orgs.Close", "mills"),
-		makes("Orgs.Get", "$org"),
-		makes("Orgs.ListMembers", "mills", nil),
+		{"Orgs.TransferTokens.Create", func(c call) (any, error) {
+			got, err := c.Account.Orgs.TransferTokens.Create(c, "mills")
+			if err == nil {
+				c.learn("transfer", got.Token.Reveal())
+			}
+			return got, err
+		}},
+		{"Orgs.TransferTokens.Create", func(c call) (any, error) {
+			got, err := c.Account.Orgs.TransferTokens.Create(c, "mills")
+			if err == nil {
+				c.learn("other", got.ID)
+			}
+			return got, err
+		}},
+		{"Orgs.TransferTokens.List", func(c call) (any, error) {
+			return c.Account.Orgs.TransferTokens.List(c, "mills", &account.ListOptions{Limit: 5})
+		}},
+		{"Orgs.TransferTokens.Delete", func(c call) (any, error) {
+			return nil, c.Account.Orgs.TransferTokens.Delete(c, "mills", c.text("other"))
+		}},
+		{"Orgs.TransferTokens.Delete", func(c call) (any, error) {
+			return nil, c.Account.Orgs.TransferTokens.Delete(c, "mills", c.text("other"))
+		}},
+		{"Orgs.Claim", func(c call) (any, error) { return nil, c.Account.Orgs.Claim(c, secret("l05t")) }},
+		{"Orgs.Claim", func(c call) (any, error) { return nil, c.Account.Orgs.Claim(c, c.secret("transfer")) }},
+		{"Orgs.Close", func(c call) (any, error) { return nil, c.Account.Orgs.Close(c, "weavers") }},
+		{"Orgs.Close", func(c call) (any, error) { return nil, c.Account.Orgs.Close(c, "mills") }},
+		{"Orgs.Get", func(c call) (any, error) { return c.Account.Orgs.Get(c, c.id("org")) }},
+		{"Orgs.ListMembers", func(c call) (any, error) { return c.Account.Orgs.ListMembers(c, "mills", nil) }},
 	}
 }
 
@@ -178,132 +263,283 @@ func orgSteps() []step {
 func workspaceSteps() []step {
 	return []step{
 		between((*world).addVault),
-		makes("Workspaces.Limits", closedWorkspace),
-		makes("Workspaces.Archive", "vault"),
-		makes("Workspaces.Update", "vault", account.UpdateRequest{Name: api.Set("Attic")}),
-		makes("Workspaces.ListByOrg", orgID, &account.ListByOrgOptions{Archived: true}, api.Terse),
-		makes("Workspaces.Unarchive", closedWorkspace),
-		makes("Workspaces.Delete", loomsID),
-		makes("Workspaces.Delete", "vault"),
-		makes("Workspaces.Get", closedWorkspace),
+		{"Workspaces.Limits", func(c call) (any, error) { return c.Account.Workspaces.Limits(c, closedWorkspace) }},
+		{"Workspaces.Archive", func(c call) (any, error) { return nil, c.Account.Workspaces.Archive(c, "vault") }},
+		{"Workspaces.Update", func(c call) (any, error) {
+			return nil, c.Account.Workspaces.Update(c, "vault", account.UpdateRequest{Name: api.Set("Attic")})
+		}},
+		{"Workspaces.ListByOrg", func(c call) (any, error) {
+			return c.Account.Workspaces.ListByOrg(c, orgID, &account.ListByOrgOptions{Archived: true}, api.Terse)
+		}},
+		{"Workspaces.Unarchive", func(c call) (any, error) {
+			return nil, c.Account.Workspaces.Unarchive(c, closedWorkspace)
+		}},
+		{"Workspaces.Delete", func(c call) (any, error) { return nil, c.Account.Workspaces.Delete(c, loomsID) }},
+		{"Workspaces.Delete", func(c call) (any, error) { return nil, c.Account.Workspaces.Delete(c, "vault") }},
+		{"Workspaces.Get", func(c call) (any, error) { return c.Account.Workspaces.Get(c, closedWorkspace) }},
 	}
 }
 
 func orgMemberSteps() []step {
 	return []step{
 		between((*world).recruit),
-		makes("Orgs.Members.Add", orgID, account.Invitee{User: maryID}, account.AddMemberRequest{}), // without a seat
-		makes("Billing.ChangePlan", orgID, "business_v2_monthly"),
-		makes("Orgs.Members.Add", orgID, account.Invitee{Email: "mary@example.test"},
-			account.AddMemberRequest{Role: account.RoleAdmin}),
-		makes("Orgs.Members.Add", "difference", account.Invitee{Email: "jacquard@example.test"},
-			account.AddMemberRequest{Message: "Come and weave\nwith us."}).learns("invitation", "Invitation.ID"),
-		makes("Orgs.Members.Add", orgID, account.Invitee{User: "1999999999999999999"}, account.AddMemberRequest{}),
-		makes("Orgs.Members.Get", orgID, maryID),
-		makes("Orgs.Members.Get", orgID, luigiID),
-		makes("Orgs.Members.Update", orgID, maryID, account.UpdateMemberRequest{Role: account.RoleMember}),
-		makes("Orgs.Members.Remove", orgID, "notator@example.test"),
-		makes("Orgs.Members.Remove", orgID, "$me"),
-		makes("Orgs.Invitations.List", orgID, "", nil),
-		makes("Orgs.Invitations.List", orgID, account.InvitationStateDeclined, &account.ListOptions{Limit: 1}),
-		makes("Orgs.Invitations.Update", orgID, "$invitation", account.UpdateInvitationRequest{
-			Role: account.RoleAdmin, AcceptBy: keyEnd(),
-		}),
-		makes("Orgs.Invitations.Resend", orgID, "jacquard@example.test"),
-		makes("Orgs.Invitations.Delete", orgID, "$invitation"),
-		makes("Orgs.Invitations.Delete", orgID, "$invitation"),
-		makes("Orgs.Join", "royal"),
-		makes("Orgs.Join", "guild"),
-		makes("Orgs.Leave", "royal"),
-		makes("Orgs.Leave", orgID),
-		makes("Orgs.JoinWithKey", "club", secret(invitationKey), account.InvitationDecisionDecline),
-		makes("Orgs.JoinWithKey", "club", secret(invitationKey), account.InvitationDecisionAccept),
-		makes("Orgs.Members.TransferOwnership", orgID, luigiID),
-		makes("Orgs.Members.TransferOwnership", orgID, maryID),
+		{"Orgs.Members.Add", func(c call) (any, error) {
+			return c.Account.Orgs.Members.Add(c, orgID, account.Invitee{User: maryID}, account.AddMemberRequest{})
+		}}, // without a seat
+		{"Billing.ChangePlan", func(c call) (any, error) {
+			return c.Account.Billing.ChangePlan(c, orgID, "business_v2_monthly")
+		}},
+		{"Orgs.Members.Add", func(c call) (any, error) {
+			return c.Account.Orgs.Members.Add(c, orgID, account.Invitee{Email: "mary@example.test"}, account.AddMemberRequest{
+				Role: account.RoleAdmin,
+			})
+		}},
+		{"Orgs.Members.Add", func(c call) (any, error) {
+			jacquard := account.Invitee{Email: "jacquard@example.test"}
+			got, err := c.Account.Orgs.Members.Add(c, "difference", jacquard, account.AddMemberRequest{
+				Message: "Come and weave\nwith us.",
+			})
+			if err == nil && got.Invitation != nil {
+				c.learn("invitation", got.Invitation.ID)
+			}
+			return got, err
+		}},
+		{"Orgs.Members.Add", func(c call) (any, error) {
+			return c.Account.Orgs.Members.Add(c, orgID, account.Invitee{User: "1999999999999999999"}, account.AddMemberRequest{})
+		}},
+		{"Orgs.Members.Get", func(c call) (any, error) { return c.Account.Orgs.Members.Get(c, orgID, maryID) }},
+		{"Orgs.Members.Get", func(c call) (any, error) { return c.Account.Orgs.Members.Get(c, orgID, luigiID) }},
+		{"Orgs.Members.Update", func(c call) (any, error) {
+			return nil, c.Account.Orgs.Members.Update(c, orgID, maryID, account.UpdateMemberRequest{Role: account.RoleMember})
+		}},
+		{"Orgs.Members.Remove", func(c call) (any, error) {
+			return nil, c.Account.Orgs.Members.Remove(c, orgID, "notator@example.test")
+		}},
+		{"Orgs.Members.Remove", func(c call) (any, error) {
+			return nil, c.Account.Orgs.Members.Remove(c, orgID, c.id("me"))
+		}},
+		{"Orgs.Invitations.List", func(c call) (any, error) {
+			return c.Account.Orgs.Invitations.List(c, orgID, "", nil)
+		}},
+		{"Orgs.Invitations.List", func(c call) (any, error) {
+			return c.Account.Orgs.Invitations.List(c, orgID, account.InvitationStateDeclined, &account.ListOptions{Limit: 1})
+		}},
+		{"Orgs.Invitations.Update", func(c call) (any, error) {
+			return nil, c.Account.Orgs.Invitations.Update(c, orgID, c.text("invitation"), account.UpdateInvitationRequest{
+				Role: account.RoleAdmin, AcceptBy: keyEnd(),
+			})
+		}},
+		{"Orgs.Invitations.Resend", func(c call) (any, error) {
+			return nil, c.Account.Orgs.Invitations.Resend(c, orgID, "jacquard@example.test")
+		}},
+		{"Orgs.Invitations.Delete", func(c call) (any, error) {
+			return nil, c.Account.Orgs.Invitations.Delete(c, orgID, c.text("invitation"))
+		}},
+		{"Orgs.Invitations.Delete", func(c call) (any, error) {
+			return nil, c.Account.Orgs.Invitations.Delete(c, orgID, c.text("invitation"))
+		}},
+		{"Orgs.Join", func(c call) (any, error) { return nil, c.Account.Orgs.Join(c, "royal") }},
+		{"Orgs.Join", func(c call) (any, error) { return nil, c.Account.Orgs.Join(c, "guild") }},
+		{"Orgs.Leave", func(c call) (any, error) { return nil, c.Account.Orgs.Leave(c, "royal") }},
+		{"Orgs.Leave", func(c call) (any, error) { return nil, c.Account.Orgs.Leave(c, orgID) }},
+		{"Orgs.JoinWithKey", func(c call) (any, error) {
+			return nil, c.Account.Orgs.JoinWithKey(c, "club", secret(invitationKey), account.InvitationDecisionDecline)
+		}},
+		{"Orgs.JoinWithKey", func(c call) (any, error) {
+			return nil, c.Account.Orgs.JoinWithKey(c, "club", secret(invitationKey), account.InvitationDecisionAccept)
+		}},
+		{"Orgs.Members.TransferOwnership", func(c call) (any, error) {
+			return c.Account.Orgs.Members.TransferOwnership(c, orgID, luigiID)
+		}},
+		{"Orgs.Members.TransferOwnership", func(c call) (any, error) {
+			return c.Account.Orgs.Members.TransferOwnership(c, orgID, maryID)
+		}},
 	}
 }
 
 func workspaceMemberSteps() []step {
 	return []step{
-		makes("Workspaces.Members.Add", workspaceID, account.Invitee{User: luigiID}, account.AddMemberRequest{
-			Role: account.RoleGuest, Notify: account.MemberNotifyNever, Expires: keyEnd(), Renotify: true,
-		}),
-		makes("Workspaces.Members.Add", "design", account.Invitee{Email: "jacquard@example.test"},
-			account.AddMemberRequest{AcceptBy: keyEnd()}).learns("invitation", "Invitation.ID"),
-		makes("Workspaces.Members.Get", workspaceID, luigiID),
-		makes("Workspaces.Members.Update", workspaceID, luigiID, account.UpdateMemberRequest{
-			Role: account.RoleAdmin, Notify: account.MemberNotifyAll, Expires: api.Null[time.Time](),
-		}),
-		makes("Workspaces.Members.Remove", workspaceID, maryID),
-		makes("Workspaces.Members.Remove", workspaceID, maryID),
-		makes("Workspaces.Invitations.List", workspaceID, account.InvitationStatePending),
-		makes("Workspaces.Invitations.List", workspaceID, ""),
-		makes("Workspaces.Invitations.Update", workspaceID, "$invitation", account.UpdateInvitationRequest{
-			Role: account.RoleGuest, Notify: account.MemberNotifyApp, AcceptBy: keyEnd(),
-		}),
-		makes("Workspaces.Invitations.Resend", workspaceID, "$invitation"),
-		makes("Workspaces.Invitations.Delete", workspaceID, "jacquard@example.test"),
-		makes("Workspaces.Members.TransferOwnership", workspaceID, luigiID),
-		makes("Workspaces.Members.TransferOwnership", workspaceID, luigiID),
-		makes("Workspaces.Leave", workspaceID),
-		makes("Workspaces.Leave", workspaceID),
-		makes("Workspaces.Join", workspaceID),
-		makes("Workspaces.Join", coinsID),
-		makes("Workspaces.JoinWithKey", coinsID, secret("c01nk3y"), account.InvitationDecisionAccept),
+		{"Workspaces.Members.Add", func(c call) (any, error) {
+			return c.Account.Workspaces.Members.Add(c, workspaceID, account.Invitee{User: luigiID}, account.AddMemberRequest{
+				Role: account.RoleGuest, Notify: account.MemberNotifyNever, Expires: keyEnd(), Renotify: true,
+			})
+		}},
+		{"Workspaces.Members.Add", func(c call) (any, error) {
+			jacquard := account.Invitee{Email: "jacquard@example.test"}
+			got, err := c.Account.Workspaces.Members.Add(c, "design", jacquard, account.AddMemberRequest{AcceptBy: keyEnd()})
+			if err == nil && got.Invitation != nil {
+				c.learn("invitation", got.Invitation.ID)
+			}
+			return got, err
+		}},
+		{"Workspaces.Members.Get", func(c call) (any, error) {
+			return c.Account.Workspaces.Members.Get(c, workspaceID, luigiID)
+		}},
+		{"Workspaces.Members.Update", func(c call) (any, error) {
+			return nil, c.Account.Workspaces.Members.Update(c, workspaceID, luigiID, account.UpdateMemberRequest{
+				Role: account.RoleAdmin, Notify: account.MemberNotifyAll, Expires: api.Null[time.Time](),
+			})
+		}},
+		{"Workspaces.Members.Remove", func(c call) (any, error) {
+			return nil, c.Account.Workspaces.Members.Remove(c, workspaceID, maryID)
+		}},
+		{"Workspaces.Members.Remove", func(c call) (any, error) {
+			return nil, c.Account.Workspaces.Members.Remove(c, workspaceID, maryID)
+		}},
+		{"Workspaces.Invitations.List", func(c call) (any, error) {
+			return c.Account.Workspaces.Invitations.List(c, workspaceID, account.InvitationStatePending)
+		}},
+		{"Workspaces.Invitations.List", func(c call) (any, error) {
+			return c.Account.Workspaces.Invitations.List(c, workspaceID, "")
+		}},
+		{"Workspaces.Invitations.Update", func(c call) (any, error) {
+			return nil, c.Account.Workspaces.Invitations.Update(c, workspaceID, c.text("invitation"), account.UpdateInvitationRequest{
+				Role: account.RoleGuest, Notify: account.MemberNotifyApp, AcceptBy: keyEnd(),
+			})
+		}},
+		{"Workspaces.Invitations.Resend", func(c call) (any, error) {
+			return nil, c.Account.Workspaces.Invitations.Resend(c, workspaceID, c.text("invitation"))
+		}},
+		{"Workspaces.Invitations.Delete", func(c call) (any, error) {
+			return nil, c.Account.Workspaces.Invitations.Delete(c, workspaceID, "jacquard@example.test")
+		}},
+		{"Workspaces.Members.TransferOwnership", func(c call) (any, error) {
+			return c.Account.Workspaces.Members.TransferOwnership(c, workspaceID, luigiID)
+		}},
+		{"Workspaces.Members.TransferOwnership", func(c call) (any, error) {
+			return c.Account.Workspaces.Members.TransferOwnership(c, workspaceID, luigiID)
+		}},
+		{"Workspaces.Leave", func(c call) (any, error) { return nil, c.Account.Workspaces.Leave(c, workspaceID) }},
+		{"Workspaces.Leave", func(c call) (any, error) { return nil, c.Account.Workspaces.Leave(c, workspaceID) }},
+		{"Workspaces.Join", func(c call) (any, error) { return nil, c.Account.Workspaces.Join(c, workspaceID) }},
+		{"Workspaces.Join", func(c call) (any, error) { return nil, c.Account.Workspaces.Join(c, coinsID) }},
+		{"Workspaces.JoinWithKey", func(c call) (any, error) {
+			return nil, c.Account.Workspaces.JoinWithKey(c, coinsID, secret("c01nk3y"), account.InvitationDecisionAccept)
+		}},
 	}
 }
 
 func ownInvitationSteps() []step {
 	return []step{
-		makes("Invitations.List", &account.InvitationListOptions{Limit: 5, Key: secret("0th3rk3y")}),
-		makes("Invitations.Get", myInvitation),
-		makes("Invitations.Get", loomInvitation),
-		makes("Invitations.Get", "1nv1tat10nt0th3p4tt3rn5b3ta12"),
-		makes("Invitations.Get", "nowhere"),
-		makes("Invitations.GetByKey", secret("0th3rk3y")),
-		makes("Invitations.Accept", api.Share(portalID), "1nv1tat10nt0th3p4tt3rn5b3ta12"),
-		makes("Invitations.Decline", api.Share(theirShare), "1nv1tat10nt0th3c4rdsb3ta12345"),
-		makes("Invitations.Decline", api.Workspace(spindlesID), "1nv1tat10nt0th3sp1ndl35b3ta12"),
-		makes("Invitations.Accept", api.Workspace(spindlesID), "1nv1tat10nt0th3sp1ndl35b3ta12"),
-		makes("Invitations.Accept", api.Workspace(loomsID), loomInvitation),
-		makes("Invitations.AcceptByKey", api.Workspace(loomsID), secret("l00mk3y")).as("Workspaces.JoinWithKey"),
-		makes("Invitations.DeclineByKey", api.Workspace(loomsID), secret("l00mk3y")).as("Workspaces.JoinWithKey"),
-		makes("Invitations.AcceptAll", api.Secret{}),
-		makes("Invitations.AcceptAll", secret("0th3rk3y")),
+		{"Invitations.List", func(c call) (any, error) {
+			return c.Account.Invitations.List(c, &account.InvitationListOptions{Limit: 5, Key: secret("0th3rk3y")})
+		}},
+		{"Invitations.Get", func(c call) (any, error) { return c.Account.Invitations.Get(c, myInvitation) }},
+		{"Invitations.Get", func(c call) (any, error) { return c.Account.Invitations.Get(c, loomInvitation) }},
+		{"Invitations.Get", func(c call) (any, error) {
+			return c.Account.Invitations.Get(c, "1nv1tat10nt0th3p4tt3rn5b3ta12")
+		}},
+		{"Invitations.Get", func(c call) (any, error) { return c.Account.Invitations.Get(c, "nowhere") }},
+		{"Invitations.GetByKey", func(c call) (any, error) {
+			return c.Account.Invitations.GetByKey(c, secret("0th3rk3y"))
+		}},
+		{"Invitations.Accept", func(c call) (any, error) {
+			return nil, c.Account.Invitations.Accept(c, api.Share(portalID), "1nv1tat10nt0th3p4tt3rn5b3ta12")
+		}},
+		{"Invitations.Decline", func(c call) (any, error) {
+			return nil, c.Account.Invitations.Decline(c, api.Share(theirShare), "1nv1tat10nt0th3c4rdsb3ta12345")
+		}},
+		{"Invitations.Decline", func(c call) (any, error) {
+			return nil, c.Account.Invitations.Decline(c, api.Workspace(spindlesID), "1nv1tat10nt0th3sp1ndl35b3ta12")
+		}},
+		{"Invitations.Accept", func(c call) (any, error) {
+			return nil, c.Account.Invitations.Accept(c, api.Workspace(spindlesID), "1nv1tat10nt0th3sp1ndl35b3ta12")
+		}},
+		{"Invitations.Accept", func(c call) (any, error) {
+			return nil, c.Account.Invitations.Accept(c, api.Workspace(loomsID), loomInvitation)
+		}},
+		{"Workspaces.JoinWithKey", func(c call) (any, error) {
+			return nil, c.Account.Invitations.AcceptByKey(c, api.Workspace(loomsID), secret("l00mk3y"))
+		}},
+		{"Workspaces.JoinWithKey", func(c call) (any, error) {
+			return nil, c.Account.Invitations.DeclineByKey(c, api.Workspace(loomsID), secret("l00mk3y"))
+		}},
+		{"Invitations.AcceptAll", func(c call) (any, error) {
+			return nil, c.Account.Invitations.AcceptAll(c, api.Secret{})
+		}},
+		{"Invitations.AcceptAll", func(c call) (any, error) {
+			return nil, c.Account.Invitations.AcceptAll(c, secret("0th3rk3y"))
+		}},
 	}
 }
 
 func activitySteps() []step {
 	room := api.Workspace(workspaceID)
 	return []step{
-		makes("Poll", nil),
-		makes("PollProfile", room, &activity.PollOptions{Cursor: "2026-01-01 00:00:00.000000 UTC", Updated: true}),
-		makes("PollProfile", room, &activity.PollOptions{
-			Cursor: "2026-03-02 09:30:00.000000 UTC", Updated: true, Wait: 5 * time.Second,
-			Fields: []activity.Field{"members"},
-		}),
-		makes("PollProfile", api.Share("4999999999999999999"), nil),
-		makes("Dashboard.List", workspaceID, &activity.CardListOptions{Limit: 5}),
-		makes("Dashboard.Dismiss", workspaceID, cardID, time.Time{}),
-		makes("Dashboard.Dismiss", workspaceID, "file_added:en0wh3r3t0b3f0und123456789xyz", keyEnd()),
-		makes("Dashboard.Restore", workspaceID, cardID),
-		between((*world).draw),
-		makes("Intents.Allocate", workspaceID, nil).learns("intent", "ID"),
-		makes("Intents.Allocate", workspaceID, &activity.AllocateOptions{NodeID: picture, Kind: "editing"}),
-		makes("Intents.Allocate", workspaceID, &activity.AllocateOptions{NodeID: drawingID}),
-		makes("Intents.Fill", workspaceID, "$intent", activity.FillRequest{
-			Topic: "The wheels of the mill", Message: "I count them.\nDo not turn it.", Kind: "reading",
-		}),
-		makes("Intents.Fill", workspaceID, "$intent", activity.FillRequest{Topic: "The gates"}),
-		makes("Intents.Fill", workspaceID, "$intent", activity.FillRequest{Version: 1}),
-		makes("Intents.List", workspaceID, nil).learns("cursor", "Cursor"),
-		makes("Intents.List", workspaceID, &activity.IntentListOptions{Cursor: "$cursor"}),
-		{"Intents.Get", func(c call) (any, error) {
-			return c.Activity.Intents.Get(c, workspaceID, []api.OpaqueID{api.OpaqueID(c.known["intent"]), missingNode})
+		{"Poll", func(c call) (any, error) { return c.Activity.Poll(c, nil) }},
+		{"PollProfile", func(c call) (any, error) {
+			return c.Activity.PollProfile(c, room, &activity.PollOptions{
+				Cursor: "2026-01-01 00:00:00.000000 UTC", Updated: true,
+			})
 		}},
-		makes("Intents.Release", workspaceID, "$intent"),
-		makes("Intents.Release", workspaceID, "$intent"),
-		makes("Intents.Get", workspaceID, []api.OpaqueID{missingNode}),
+		{"PollProfile", func(c call) (any, error) {
+			return c.Activity.PollProfile(c, room, &activity.PollOptions{
+				Cursor: "2026-03-02 09:30:00.000000 UTC", Updated: true, Wait: 5 * time.Second,
+				Fields: []activity.Field{"members"},
+			})
+		}},
+		{"PollProfile", func(c call) (any, error) {
+			return c.Activity.PollProfile(c, api.Share("4999999999999999999"), nil)
+		}},
+		{"Dashboard.List", func(c call) (any, error) {
+			return c.Activity.Dashboard.List(c, workspaceID, &activity.CardListOptions{Limit: 5})
+		}},
+		{"Dashboard.Dismiss", func(c call) (any, error) {
+			return nil, c.Activity.Dashboard.Dismiss(c, workspaceID, cardID, time.Time{})
+		}},
+		{"Dashboard.Dismiss", func(c call) (any, error) {
+			return nil, c.Activity.Dashboard.Dismiss(c, workspaceID, "file_added:en0wh3r3t0b3f0und123456789xyz", keyEnd())
+		}},
+		{"Dashboard.Restore", func(c call) (any, error) {
+			return nil, c.Activity.Dashboard.Restore(c, workspaceID, cardID)
+		}},
+		between((*world).draw),
+		{"Intents.Allocate", func(c call) (any, error) {
+			got, err := c.Activity.Intents.Allocate(c, workspaceID, nil)
+			if err == nil {
+				c.learn("intent", string(got.ID))
+			}
+			return got, err
+		}},
+		{"Intents.Allocate", func(c call) (any, error) {
+			return c.Activity.Intents.Allocate(c, workspaceID, &activity.AllocateOptions{NodeID: picture, Kind: "editing"})
+		}},
+		{"Intents.Allocate", func(c call) (any, error) {
+			return c.Activity.Intents.Allocate(c, workspaceID, &activity.AllocateOptions{NodeID: drawingID})
+		}},
+		{"Intents.Fill", func(c call) (any, error) {
+			return c.Activity.Intents.Fill(c, workspaceID, c.opaque("intent"), activity.FillRequest{
+				Topic: "The wheels of the mill", Message: "I count them.\nDo not turn it.", Kind: "reading",
+			})
+		}},
+		{"Intents.Fill", func(c call) (any, error) {
+			return c.Activity.Intents.Fill(c, workspaceID, c.opaque("intent"), activity.FillRequest{Topic: "The gates"})
+		}},
+		{"Intents.Fill", func(c call) (any, error) {
+			return c.Activity.Intents.Fill(c, workspaceID, c.opaque("intent"), activity.FillRequest{Version: 1})
+		}},
+		{"Intents.List", func(c call) (any, error) {
+			got, err := c.Activity.Intents.List(c, workspaceID, nil)
+			if err == nil {
+				c.learn("cursor", got.Cursor)
+			}
+			return got, err
+		}},
+		{"Intents.List", func(c call) (any, error) {
+			return c.Activity.Intents.List(c, workspaceID, &activity.IntentListOptions{Cursor: c.text("cursor")})
+		}},
+		{"Intents.Get", func(c call) (any, error) {
+			return c.Activity.Intents.Get(c, workspaceID, []api.OpaqueID{api.OpaqueID(c.text("intent")), missingNode})
+		}},
+		{"Intents.Release", func(c call) (any, error) {
+			return nil, c.Activity.Intents.Release(c, workspaceID, c.opaque("intent"))
+		}},
+		{"Intents.Release", func(c call) (any, error) {
+			return nil, c.Activity.Intents.Release(c, workspaceID, c.opaque("intent"))
+		}},
+		{"Intents.Get", func(c call) (any, error) {
+			return c.Activity.Intents.Get(c, workspaceID, []api.OpaqueID{missingNode})
+		}},
 	}
 }
 
@@ -312,47 +548,117 @@ func aiSteps() []step {
 	ask := func(text, key string) ai.Question { return ai.Question{Text: text, IdempotencyKey: key} }
 	return []step{
 		between((*world).furnishChats),
-		makes("Threads.Create", room, ai.CreateThreadRequest{Name: "The mill", Question: ai.Question{
-			Text: "What does the mill grind?", IdempotencyKey: "key-1", References: []ai.Reference{ai.File(millNote)},
-		}}).learns("thread", "Thread.ID").learns("turn", "Turns.0.ID"),
-		makes("Threads.Create", room, ai.CreateThreadRequest{Question: ask("Who?", "key-2"), Privacy: ai.VisibilityPublic}),
-		makes("Threads.Create", portal, ai.CreateThreadRequest{
-			Question: ask("What stands behind the portal?", "key-3"),
-		}).learns("guest", "Thread.ID").learns("guest turn", "Turns.0.ID"),
-		makes("Turns.Get", room, "$thread", "$turn"),
-		makes("Turns.Get", portal, "$guest", "$guest turn"),
-		makes("Turns.Send", room, "$thread", ask("When does it?", "key-4")).learns("next", "ID"),
-		makes("Turns.Get", room, "$thread", "$next"),
-		makes("Turns.Send", room, "$thread", ask("Why does it?", "key-5")).learns("next", "ID"),
-		makes("Turns.Get", room, "$thread", "$next"),
+		{"Threads.Create", func(c call) (any, error) {
+			got, err := c.AI.Threads.Create(c, room, ai.CreateThreadRequest{Name: "The mill", Question: ai.Question{
+				Text: "What does the mill grind?", IdempotencyKey: "key-1", References: []ai.Reference{ai.File(millNote)},
+			}})
+			if err == nil && got.Thread != nil {
+				c.learn("thread", string(got.Thread.ID))
+			}
+			if err == nil && len(got.Turns) > 0 {
+				c.learn("turn", string(got.Turns[0].ID))
+			}
+			return got, err
+		}},
+		{"Threads.Create", func(c call) (any, error) {
+			return c.AI.Threads.Create(c, room, ai.CreateThreadRequest{
+				Question: ask("Who?", "key-2"), Privacy: ai.VisibilityPublic,
+			})
+		}},
+		{"Threads.Create", func(c call) (any, error) {
+			got, err := c.AI.Threads.Create(c, portal, ai.CreateThreadRequest{
+				Question: ask("What stands behind the portal?", "key-3"),
+			})
+			if err == nil && got.Thread != nil {
+				c.learn("guest", string(got.Thread.ID))
+			}
+			if err == nil && len(got.Turns) > 0 {
+				c.learn("guest turn", string(got.Turns[0].ID))
+			}
+			return got, err
+		}},
+		{"Turns.Get", func(c call) (any, error) {
+			return c.AI.Turns.Get(c, room, c.opaque("thread"), c.opaque("turn"))
+		}},
+		{"Turns.Get", func(c call) (any, error) {
+			return c.AI.Turns.Get(c, portal, c.opaque("guest"), c.opaque("guest turn"))
+		}},
+		{"Turns.Send", func(c call) (any, error) {
+			got, err := c.AI.Turns.Send(c, room, c.opaque("thread"), ask("When does it?", "key-4"))
+			if err == nil {
+				c.learn("next", string(got.ID))
+			}
+			return got, err
+		}},
+		{"Turns.Get", func(c call) (any, error) {
+			return c.AI.Turns.Get(c, room, c.opaque("thread"), c.opaque("next"))
+		}},
+		{"Turns.Send", func(c call) (any, error) {
+			got, err := c.AI.Turns.Send(c, room, c.opaque("thread"), ask("Why does it?", "key-5"))
+			if err == nil {
+				c.learn("next", string(got.ID))
+			}
+			return got, err
+		}},
+		{"Turns.Get", func(c call) (any, error) {
+			return c.AI.Turns.Get(c, room, c.opaque("thread"), c.opaque("next"))
+		}},
 		fault("ai.Turns.Send", fastiotest.Fault{
 			Status: 409, Code: 168116, Text: "The conversation is too large. Start a new chat.",
 		}),
-		makes("Turns.Send", room, "$thread", ask("And then?", "key-6")),
-		makes("Turns.List", room, "$thread", 0),
-		makes("Turns.List", portal, "$guest", 1),
-		makes("Turns.List", room, "$thread", 2),
-		makes("Turns.Stream", room, "$thread", "$next", nil),
-		makes("Turns.Cancel", room, "$thread"),
-		makes("Threads.Get", room, "$thread"),
-		makes("Threads.Update", room, "$thread", "Mühle №1"),
-		makes("Threads.Publish", room, "$thread"),
-		makes("Threads.List", room, &ai.ThreadListOptions{Kind: ai.ThreadKindAll}),
-		makes("Threads.Delete", room, "$thread"),
-		makes("Threads.ListDeleted", room, nil),
-		makes("Threads.Get", room, "$thread"),
-		makes("Transactions.List", workspaceID),
-		makes("Notes.Create", workspaceID, api.Root, ai.CreateNoteRequest{Name: "Gates.md", Content: "# Gates\n"}).
-			learns("note", "ID").learns("version", "Version"),
-		makes("Notes.Update", workspaceID, "$note", ai.UpdateNoteRequest{
-			Content: "# Gates\n\nOf brass.\n", IfVersionID: "$version",
-		}),
-		makes("Notes.Update", workspaceID, "$note", ai.UpdateNoteRequest{Content: "# No gates\n", IfVersionID: "$version"}),
-		makes("Notes.Get", room, millNote, ""),
-		makes("Notes.Get", portal, postedNote, ""),
-		makes("Notes.Read", workspaceID, millNote, ""),
-		makes("Files.Share", room, slices.Repeat([]api.OpaqueID{millNote}, 6)), // more than five are returned without links
-		makes("Files.Share", room, []api.OpaqueID{millNote, missingEvent}),
+		{"Turns.Send", func(c call) (any, error) {
+			return c.AI.Turns.Send(c, room, c.opaque("thread"), ask("And then?", "key-6"))
+		}},
+		{"Turns.List", func(c call) (any, error) { return c.AI.Turns.List(c, room, c.opaque("thread"), 0) }},
+		{"Turns.List", func(c call) (any, error) { return c.AI.Turns.List(c, portal, c.opaque("guest"), 1) }},
+		{"Turns.List", func(c call) (any, error) { return c.AI.Turns.List(c, room, c.opaque("thread"), 2) }},
+		{"Turns.Stream", func(c call) (any, error) {
+			return stub.All(c.AI.Turns.Stream(c, room, c.opaque("thread"), c.opaque("next"), nil))
+		}},
+		{"Turns.Cancel", func(c call) (any, error) { return nil, c.AI.Turns.Cancel(c, room, c.opaque("thread")) }},
+		{"Threads.Get", func(c call) (any, error) { return c.AI.Threads.Get(c, room, c.opaque("thread")) }},
+		{"Threads.Update", func(c call) (any, error) {
+			return c.AI.Threads.Update(c, room, c.opaque("thread"), "Mühle №1")
+		}},
+		{"Threads.Publish", func(c call) (any, error) {
+			return nil, c.AI.Threads.Publish(c, room, c.opaque("thread"))
+		}},
+		{"Threads.List", func(c call) (any, error) {
+			return c.AI.Threads.List(c, room, &ai.ThreadListOptions{Kind: ai.ThreadKindAll})
+		}},
+		{"Threads.Delete", func(c call) (any, error) { return nil, c.AI.Threads.Delete(c, room, c.opaque("thread")) }},
+		{"Threads.ListDeleted", func(c call) (any, error) { return c.AI.Threads.ListDeleted(c, room, nil) }},
+		{"Threads.Get", func(c call) (any, error) { return c.AI.Threads.Get(c, room, c.opaque("thread")) }},
+		{"Transactions.List", func(c call) (any, error) { return c.AI.Transactions.List(c, workspaceID) }},
+		{"Notes.Create", func(c call) (any, error) {
+			got, err := c.AI.Notes.Create(c, workspaceID, api.Root, ai.CreateNoteRequest{Name: "Gates.md", Content: "# Gates\n"})
+			if err == nil {
+				c.learn("note", string(got.ID))
+			}
+			if err == nil {
+				c.learn("version", string(got.Version))
+			}
+			return got, err
+		}},
+		{"Notes.Update", func(c call) (any, error) {
+			return c.AI.Notes.Update(c, workspaceID, c.opaque("note"), ai.UpdateNoteRequest{
+				Content: "# Gates\n\nOf brass.\n", IfVersionID: c.opaque("version"),
+			})
+		}},
+		{"Notes.Update", func(c call) (any, error) {
+			return c.AI.Notes.Update(c, workspaceID, c.opaque("note"), ai.UpdateNoteRequest{
+				Content: "# No gates\n", IfVersionID: c.opaque("version"),
+			})
+		}},
+		{"Notes.Get", func(c call) (any, error) { return c.AI.Notes.Get(c, room, millNote, "") }},
+		{"Notes.Get", func(c call) (any, error) { return c.AI.Notes.Get(c, portal, postedNote, "") }},
+		{"Notes.Read", func(c call) (any, error) { return content(c.AI.Notes.Read(c, workspaceID, millNote, "")) }},
+		{"Files.Share", func(c call) (any, error) {
+			return c.AI.Files.Share(c, room, slices.Repeat([]api.OpaqueID{millNote}, 6))
+		}}, // more than five are returned without links
+		{"Files.Share", func(c call) (any, error) {
+			return c.AI.Files.Share(c, room, []api.OpaqueID{millNote, missingEvent})
+		}},
 		{"Files.Share", func(c call) (any, error) {
 			text, err := c.AI.Files.Share(c, room, []api.OpaqueID{millNote})
 			_, link, _ := strings.Cut(text, "/ai/share/")
@@ -360,31 +666,59 @@ func aiSteps() []step {
 			c.learn("shared", token)
 			return strings.ReplaceAll(text, token, "TOKEN"), err
 		}},
-		makes("Files.Read", secret("$shared"), 0, nil),
-		makes("Shares.AutoTitle", shareID, &ai.AutoTitleOptions{UserContext: "The mill, for visitors"}),
-		makes("Shares.OGImage", shareID),
+		{"Files.Read", func(c call) (any, error) { return content(c.AI.Files.Read(c, c.secret("shared"), 0, nil)) }},
+		{"Shares.AutoTitle", func(c call) (any, error) {
+			return c.AI.Shares.AutoTitle(c, shareID, &ai.AutoTitleOptions{UserContext: "The mill, for visitors"})
+		}},
+		{"Shares.OGImage", func(c call) (any, error) { return content(c.AI.Shares.OGImage(c, shareID)) }},
 
-		makes("Turns.Send", portal, "$guest", ask("What stands before it?", "key-7")),
-		makes("Turns.List", portal, "$guest", 0),
-		makes("Turns.Stream", portal, "$guest", "$guest turn", nil),
-		makes("Turns.Cancel", portal, "$guest"),
-		makes("Threads.Get", portal, "$guest"),
-		makes("Threads.Update", portal, "$guest", "Portal"),
-		makes("Threads.Publish", portal, "$guest"),
-		makes("Threads.List", portal, &ai.ThreadListOptions{Limit: 5}),
-		makes("Threads.Delete", portal, "$guest"),
-		makes("Threads.ListDeleted", portal, nil),
-		makes("Files.Share", portal, slices.Repeat([]api.OpaqueID{postedNote}, 6)),
-		makes("/shares.AuthPassword", shareID, secret(sharePassword)).learns("link", "Secret").as(""),
-		makes("Notes.Get", portal, postedNote, "", &api.LinkToken{Secret: secret("$link")}),
+		{"Turns.Send", func(c call) (any, error) {
+			return c.AI.Turns.Send(c, portal, c.opaque("guest"), ask("What stands before it?", "key-7"))
+		}},
+		{"Turns.List", func(c call) (any, error) { return c.AI.Turns.List(c, portal, c.opaque("guest"), 0) }},
+		{"Turns.Stream", func(c call) (any, error) {
+			return stub.All(c.AI.Turns.Stream(c, portal, c.opaque("guest"), c.opaque("guest turn"), nil))
+		}},
+		{"Turns.Cancel", func(c call) (any, error) { return nil, c.AI.Turns.Cancel(c, portal, c.opaque("guest")) }},
+		{"Threads.Get", func(c call) (any, error) { return c.AI.Threads.Get(c, portal, c.opaque("guest")) }},
+		{"Threads.Update", func(c call) (any, error) {
+			return c.AI.Threads.Update(c, portal, c.opaque("guest"), "Portal")
+		}},
+		{"Threads.Publish", func(c call) (any, error) {
+			return nil, c.AI.Threads.Publish(c, portal, c.opaque("guest"))
+		}},
+		{"Threads.List", func(c call) (any, error) {
+			return c.AI.Threads.List(c, portal, &ai.ThreadListOptions{Limit: 5})
+		}},
+		{"Threads.Delete", func(c call) (any, error) { return nil, c.AI.Threads.Delete(c, portal, c.opaque("guest")) }},
+		{"Threads.ListDeleted", func(c call) (any, error) { return c.AI.Threads.ListDeleted(c, portal, nil) }},
+		{"Files.Share", func(c call) (any, error) {
+			return c.AI.Files.Share(c, portal, slices.Repeat([]api.OpaqueID{postedNote}, 6))
+		}},
+		{"", func(c call) (any, error) {
+			got, err := c.Shares.AuthPassword(c, shareID, secret(sharePassword))
+			if err == nil {
+				c.learn("link", got.Secret.Reveal())
+			}
+			return got, err
+		}},
+		{"Notes.Get", func(c call) (any, error) {
+			return c.AI.Notes.Get(c, portal, postedNote, "", &api.LinkToken{Secret: c.secret("link")})
+		}},
 	}
 }
 
 func assetSteps() []step {
+	// owner returns the profile of, which is the caller if it is a user.
+	owner := func(c call, of api.Profile) api.Profile {
+		if of.Kind == api.ProfileKindUser {
+			of.ID = c.id("me")
+		}
+		return of
+	}
 	upload := func(of api.Profile, name assets.Name, content string) step {
 		return step{"Upload", func(c call) (any, error) {
-			to, _ := reflect.TypeAssert[api.Profile](c.fill(reflect.ValueOf(of)))
-			return nil, c.Assets.Upload(c, to, name, "mühle №1.svg", strings.NewReader(content))
+			return nil, c.Assets.Upload(c, owner(c, of), name, "mühle №1.svg", strings.NewReader(content))
 		}}
 	}
 	org := api.Org(orgID)
@@ -396,14 +730,22 @@ func assetSteps() []step {
 		{org, assets.NameLogo},
 		{api.Workspace(workspaceID), assets.NameBanner},
 		{api.Share(portalID), assets.NameLogo},
-		{api.User("$me"), assets.NameProfilePic},
+		{api.User(""), assets.NameProfilePic},
 	} {
 		steps = append(
-			steps, makes("Types", p.of.Kind), upload(p.of, p.name, "<svg/>"), makes("List", p.of),
-			makes("Read", p.of, p.name), makes("Delete", p.of, p.name),
+			steps,
+			step{"Types", func(c call) (any, error) { return c.Assets.Types(c, p.of.Kind) }},
+			upload(p.of, p.name, "<svg/>"),
+			step{"List", func(c call) (any, error) { return c.Assets.List(c, owner(c, p.of)) }},
+			step{"Read", func(c call) (any, error) { return content(c.Assets.Read(c, owner(c, p.of), p.name)) }},
+			step{"Delete", func(c call) (any, error) { return nil, c.Assets.Delete(c, owner(c, p.of), p.name) }},
 		)
 	}
-	return append(steps, makes("Read", org, assets.NameLogo), makes("Delete", org, assets.NameLogo))
+	return append(
+		steps,
+		step{"Read", func(c call) (any, error) { return content(c.Assets.Read(c, org, assets.NameLogo)) }},
+		step{"Delete", func(c call) (any, error) { return nil, c.Assets.Delete(c, org, assets.NameLogo) }},
+	)
 }
 
 func commentSteps() []step {
@@ -413,51 +755,97 @@ func commentSteps() []step {
 	audio := &comments.ListOptions{ReferenceType: comments.AnchorTypeAudio}
 	return []step{
 		between((*world).discuss),
-		makes("List", room, &comments.ListOptions{IncludeTotal: true}),
-		makes("List", comments.On(api.Workspace("4299999999999999999")), nil),
-		makes("List", drawing, &comments.ListOptions{NewestFirst: true, IncludeDeleted: true}).as("ListOnNode"),
-		makes("List", drawing, audio).as("ListOnNode"),
-		makes("List", loan, nil, unlocked).as("ListOnFileShare"),
-		makes("Create", room, comments.CreateRequest{Body: "Light the stove.", Targets: []api.OpaqueID{drawingID}}),
-		makes("Create", room, comments.CreateRequest{Body: strings.Repeat("tick ", 101)}),
-		makes("Create", drawing, comments.CreateRequest{
-			Body: "Look here.", Properties: map[string]any{"color": "red"},
-			Targets:   []api.OpaqueID{drawingID, api.OpaqueID(workspaceID)},
-			Reference: comments.VideoAnchor(81250*time.Millisecond, region),
-		}).as("CreateOnNode"),
-		makes("Create", drawing, comments.CreateRequest{Body: "Why?", ParentID: deletedID}).as("CreateOnNode"),
-		makes("Create", loan, comments.CreateRequest{Body: "You may."}, unlocked).as("CreateOnFileShare"),
-		makes("Get", questionID),
-		makes("Get", legacyID),
-		makes("Get", missingEvent),
-		makes("Update", questionID, comments.UpdateRequest{
-			Body: "Why not steel?", Properties: map[string]any{"rank": 2},
-			Reference: comments.TextAnchor(comments.Quote{
-				Exact: "brass", Prefix: "made of ", Suffix: " and oak", Start: 410, End: 415,
-			}),
-		}),
-		makes("Update", deletedID, comments.UpdateRequest{Body: "Do mind."}),
-		makes("React", questionID, "👍"),
-		makes("Unreact", questionID),
-		makes("Attachments.List", questionID),
-		makes("Attachments.Attach", questionID, []api.OpaqueID{api.OpaqueID(workspaceID)}),
-		makes("Attachments.Detach", questionID, drawingID),
-		makes("Attachments.Detach", questionID, drawingID),
-		makes("Unlink", legacyID),
-		makes("DeleteMany", []api.OpaqueID{legacyID, deletedID}),
-		makes("Delete", questionID),
+		{"List", func(c call) (any, error) {
+			return c.Comments.List(c, room, &comments.ListOptions{IncludeTotal: true})
+		}},
+		{"List", func(c call) (any, error) {
+			return c.Comments.List(c, comments.On(api.Workspace("4299999999999999999")), nil)
+		}},
+		{"ListOnNode", func(c call) (any, error) {
+			return c.Comments.List(c, drawing, &comments.ListOptions{NewestFirst: true, IncludeDeleted: true})
+		}},
+		{"ListOnNode", func(c call) (any, error) { return c.Comments.List(c, drawing, audio) }},
+		{"ListOnFileShare", func(c call) (any, error) { return c.Comments.List(c, loan, nil, unlocked) }},
+		{"Create", func(c call) (any, error) {
+			return c.Comments.Create(c, room, comments.CreateRequest{
+				Body: "Light the stove.", Targets: []api.OpaqueID{drawingID},
+			})
+		}},
+		{"Create", func(c call) (any, error) {
+			return c.Comments.Create(c, room, comments.CreateRequest{Body: strings.Repeat("tick ", 101)})
+		}},
+		{"CreateOnNode", func(c call) (any, error) {
+			return c.Comments.Create(c, drawing, comments.CreateRequest{
+				Body: "Look here.", Properties: map[string]any{"color": "red"},
+				Targets:   []api.OpaqueID{drawingID, api.OpaqueID(workspaceID)},
+				Reference: comments.VideoAnchor(81250*time.Millisecond, region),
+			})
+		}},
+		{"CreateOnNode", func(c call) (any, error) {
+			return c.Comments.Create(c, drawing, comments.CreateRequest{Body: "Why?", ParentID: deletedID})
+		}},
+		{"CreateOnFileShare", func(c call) (any, error) {
+			return c.Comments.Create(c, loan, comments.CreateRequest{Body: "You may."}, unlocked)
+		}},
+		{"Get", func(c call) (any, error) { return c.Comments.Get(c, questionID) }},
+		{"Get", func(c call) (any, error) { return c.Comments.Get(c, legacyID) }},
+		{"Get", func(c call) (any, error) { return c.Comments.Get(c, missingEvent) }},
+		{"Update", func(c call) (any, error) {
+			return c.Comments.Update(c, questionID, comments.UpdateRequest{
+				Body: "Why not steel?", Properties: map[string]any{"rank": 2},
+				Reference: comments.TextAnchor(comments.Quote{
+					Exact: "brass", Prefix: "made of ", Suffix: " and oak", Start: 410, End: 415,
+				}),
+			})
+		}},
+		{"Update", func(c call) (any, error) {
+			return c.Comments.Update(c, deletedID, comments.UpdateRequest{Body: "Do mind."})
+		}},
+		{"React", func(c call) (any, error) { return c.Comments.React(c, questionID, "👍") }},
+		{"Unreact", func(c call) (any, error) { return c.Comments.Unreact(c, questionID) }},
+		{"Attachments.List", func(c call) (any, error) { return c.Comments.Attachments.List(c, questionID) }},
+		{"Attachments.Attach", func(c call) (any, error) {
+			return c.Comments.Attachments.Attach(c, questionID, []api.OpaqueID{api.OpaqueID(workspaceID)})
+		}},
+		{"Attachments.Detach", func(c call) (any, error) {
+			return c.Comments.Attachments.Detach(c, questionID, drawingID)
+		}},
+		{"Attachments.Detach", func(c call) (any, error) {
+			return c.Comments.Attachments.Detach(c, questionID, drawingID)
+		}},
+		{"Unlink", func(c call) (any, error) { return c.Comments.Unlink(c, legacyID) }},
+		{"DeleteMany", func(c call) (any, error) {
+			return c.Comments.DeleteMany(c, []api.OpaqueID{legacyID, deletedID})
+		}},
+		{"Delete", func(c call) (any, error) { return c.Comments.Delete(c, questionID) }},
 	}
 }
 
 func eventSteps() []step {
 	inWorkspace := events.Query{Profile: api.Workspace(workspaceID), Limit: 2}
 	return []step{
-		makes("Search", inWorkspace).learns("cursor", "Pagination.NextCursor"),
-		makes("Search", events.Query{Profile: inWorkspace.Profile, Limit: 2, Cursor: "$cursor"}),
-		makes("Search", events.Query{Profile: api.Org(orgID), Visibility: events.VisibilityAudit}),
-		makes("Search", events.Query{ParentEventID: uploadEvent}, api.Terse),
-		makes("Search", events.Query{Profile: api.Workspace(orgID)}),
-		makes("Search", events.Query{Profile: api.Org(orgID), Event: "org_updated"}),
+		{"Search", func(c call) (any, error) {
+			got, err := c.Events.Search(c, inWorkspace)
+			if err == nil && got.Pagination != nil {
+				c.learn("cursor", got.Pagination.NextCursor)
+			}
+			return got, err
+		}},
+		{"Search", func(c call) (any, error) {
+			return c.Events.Search(c, events.Query{Profile: inWorkspace.Profile, Limit: 2, Cursor: c.text("cursor")})
+		}},
+		{"Search", func(c call) (any, error) {
+			return c.Events.Search(c, events.Query{Profile: api.Org(orgID), Visibility: events.VisibilityAudit})
+		}},
+		{"Search", func(c call) (any, error) {
+			return c.Events.Search(c, events.Query{ParentEventID: uploadEvent}, api.Terse)
+		}},
+		{"Search", func(c call) (any, error) {
+			return c.Events.Search(c, events.Query{Profile: api.Workspace(orgID)})
+		}},
+		{"Search", func(c call) (any, error) {
+			return c.Events.Search(c, events.Query{Profile: api.Org(orgID), Event: "org_updated"})
+		}},
 		{"Search", func(c call) (any, error) {
 			var answer api.Response
 			_, err := c.Events.Search(c, inWorkspace, api.WithResponse(&answer))
@@ -466,18 +854,26 @@ func eventSteps() []step {
 				"Seconds": int(time.Until(answer.Rate.Reset).Seconds()),
 			}, err
 		}},
-		makes("Summarize", inWorkspace, "drawings"),
-		makes("Get", uploadEvent),
-		makes("Get", missingEvent),
+		{"Summarize", func(c call) (any, error) { return c.Events.Summarize(c, inWorkspace, "drawings") }},
+		{"Get", func(c call) (any, error) { return c.Events.Get(c, uploadEvent) }},
+		{"Get", func(c call) (any, error) { return c.Events.Get(c, missingEvent) }},
 		fault("events.Get", fastiotest.Fault{
 			Status: http.StatusForbidden, Code: 155104, Text: "The organization blocks your location.",
 			Params: map[string]any{"reason": "geo_restricted"},
 		}),
-		makes("Get", childEvent),
-		makes("Ack", uploadEvent),
-		makes("Changes", orgID, nil).learns("feed", "Cursor"),
+		{"Get", func(c call) (any, error) { return c.Events.Get(c, childEvent) }},
+		{"Ack", func(c call) (any, error) { return nil, c.Events.Ack(c, uploadEvent) }},
+		{"Changes", func(c call) (any, error) {
+			got, err := c.Events.Changes(c, orgID, nil)
+			if err == nil {
+				c.learn("feed", got.Cursor)
+			}
+			return got, err
+		}},
 		between((*world).addEvent),
-		makes("Changes", orgID, &events.ChangeOptions{Cursor: "$feed", Limit: 10}),
+		{"Changes", func(c call) (any, error) {
+			return c.Events.Changes(c, orgID, &events.ChangeOptions{Cursor: c.text("feed"), Limit: 10})
+		}},
 	}
 }
 
@@ -489,41 +885,73 @@ func fileShareSteps() []step {
 	unknown := fileshares.Grantee{Email: "unknown@example.test"}
 	return []step{
 		between((*world).lend),
-		makes("Create", workspaceID, fileshares.CreateRequest{
-			NodeID: deedFile, Title: "For the notary", Access: fileshares.AccessAnyoneWithLink,
-			Password: api.Set(secret(loanPassword)), ExpiresIn: time.Hour,
-		}),
-		makes("Create", workspaceID, fileshares.CreateRequest{NodeID: "2n0such0fth3m111b3ta123456789"}),
-		makes("List", workspaceID, &fileshares.ListOptions{Limit: 1}),
-		makes("Get", loanID, unlocked),
-		makes("Get", loanID), // without the password
-		makes("Get", "6999999999999999999", unlocked),
-		makes("Update", loanID, fileshares.UpdateRequest{Title: api.Null[string](), ExpiresAt: api.Null[time.Time]()}),
-		makes("Grants.Set", loanID, fileshares.Grantee{Email: "charles@example.test"}, fileshares.CapabilityEdit),
-		makes("Grants.Set", loanID, unknown, fileshares.CapabilityDownload),
-		makes("Grants.Set", loanID, fileshares.Grantee{User: "3999999999999999999"}, fileshares.CapabilityDownload),
-		makes("Grants.List", loanID),
-		makes("Grants.Revoke", loanID, unknown),
-		makes("Download", loanID, nil, unlocked),
-		makes("Preview", loanID, storage.PreviewTypeThumbnail, unlocked),
-		makes("Preview", loanID, storage.PreviewTypeMP4, unlocked),
-		makes("Metadata", loanID, unlocked),
-		makes("/uploads.Put", newDeed, []byte(deedText+" Signed."), unlocked).as(""),
+		{"Create", func(c call) (any, error) {
+			return c.FileShares.Create(c, workspaceID, fileshares.CreateRequest{
+				NodeID: deedFile, Title: "For the notary", Access: fileshares.AccessAnyoneWithLink,
+				Password: api.Set(secret(loanPassword)), ExpiresIn: time.Hour,
+			})
+		}},
+		{"Create", func(c call) (any, error) {
+			return c.FileShares.Create(c, workspaceID, fileshares.CreateRequest{NodeID: "2n0such0fth3m111b3ta123456789"})
+		}},
+		{"List", func(c call) (any, error) {
+			return c.FileShares.List(c, workspaceID, &fileshares.ListOptions{Limit: 1})
+		}},
+		{"Get", func(c call) (any, error) { return c.FileShares.Get(c, loanID, unlocked) }},
+		{"Get", func(c call) (any, error) { return c.FileShares.Get(c, loanID) }}, // without the password
+		{"Get", func(c call) (any, error) { return c.FileShares.Get(c, "6999999999999999999", unlocked) }},
+		{"Update", func(c call) (any, error) {
+			return c.FileShares.Update(c, loanID, fileshares.UpdateRequest{
+				Title: api.Null[string](), ExpiresAt: api.Null[time.Time](),
+			})
+		}},
+		{"Grants.Set", func(c call) (any, error) {
+			charles := fileshares.Grantee{Email: "charles@example.test"}
+			return c.FileShares.Grants.Set(c, loanID, charles, fileshares.CapabilityEdit)
+		}},
+		{"Grants.Set", func(c call) (any, error) {
+			return c.FileShares.Grants.Set(c, loanID, unknown, fileshares.CapabilityDownload)
+		}},
+		{"Grants.Set", func(c call) (any, error) {
+			stranger := fileshares.Grantee{User: "3999999999999999999"}
+			return c.FileShares.Grants.Set(c, loanID, stranger, fileshares.CapabilityDownload)
+		}},
+		{"Grants.List", func(c call) (any, error) { return c.FileShares.Grants.List(c, loanID) }},
+		{"Grants.Revoke", func(c call) (any, error) { return nil, c.FileShares.Grants.Revoke(c, loanID, unknown) }},
+		{"Download", func(c call) (any, error) { return content(c.FileShares.Download(c, loanID, nil, unlocked)) }},
+		{"Preview", func(c call) (any, error) {
+			return content(c.FileShares.Preview(c, loanID, storage.PreviewTypeThumbnail, unlocked))
+		}},
+		{"Preview", func(c call) (any, error) {
+			return content(c.FileShares.Preview(c, loanID, storage.PreviewTypeMP4, unlocked))
+		}},
+		{"Metadata", func(c call) (any, error) { return c.FileShares.Metadata(c, loanID, unlocked) }},
+		{"", func(c call) (any, error) { return c.Uploads.Put(c, newDeed, []byte(deedText+" Signed."), unlocked) }},
 		between(func(*world) { time.Sleep(time.Minute) }),
-		makes("Versions.List", loanID, unlocked).learns("version", "1.ID"),
-		makes("Versions.Read", loanID, "$version", nil, unlocked),
-		makes("Delete", loanID),
+		{"Versions.List", func(c call) (any, error) {
+			got, err := c.FileShares.Versions.List(c, loanID, unlocked)
+			if err == nil && len(got) > 1 {
+				c.learn("version", string(got[1].ID))
+			}
+			return got, err
+		}},
+		{"Versions.Read", func(c call) (any, error) {
+			return content(c.FileShares.Versions.Read(c, loanID, c.opaque("version"), nil, unlocked))
+		}},
+		{"Delete", func(c call) (any, error) { return nil, c.FileShares.Delete(c, loanID) }},
 	}
 }
 
 func howToSteps() []step {
 	return []step{
-		makes("Ask", howto.Question{Text: "How do I list metadata fields?", Surface: howto.SurfaceCode}),
-		makes("Ask", howto.Question{Text: "Help?"}),
+		{"Ask", func(c call) (any, error) {
+			return c.HowTo.Ask(c, howto.Question{Text: "How do I list metadata fields?", Surface: howto.SurfaceCode})
+		}},
+		{"Ask", func(c call) (any, error) { return c.HowTo.Ask(c, howto.Question{Text: "Help?"}) }},
 		fault("howto.Ask", fastiotest.Fault{
 			Status: http.StatusTooManyRequests, Code: 145858, Text: "Another question of yours is being answered.",
 		}),
-		makes("Ask", howto.Question{Text: "Help?"}),
+		{"Ask", func(c call) (any, error) { return c.HowTo.Ask(c, howto.Question{Text: "Help?"}) }},
 	}
 }
 
@@ -537,53 +965,115 @@ func metadataSteps() []step {
 	return []step{
 		between((*world).shelve),
 		between((*world).addFacts),
-		makes("Fields.List", workspaceID, nil),
-		makes("Fields.List", workspaceID, &metadata.ListOptions{PageSize: 2}, api.Terse),
-		makes("Fields.Values", workspaceID, "material", nil),
-		makes("Fields.Declare", workspaceID, " Weight (kg) ", storage.FactTypeFloat),
-		makes("Fields.Declare", workspaceID, "Stuff", storage.FactTypeString),
-		makes("Fields.Declare", workspaceID, "<weight>", storage.FactTypeFloat),
-		makes("Fields.MergeCandidates", workspaceID, 0),
-		makes("Fields.Preflight", workspaceID, "MA-terial", "stuff").as("Fields.Merge"),
-		makes("Fields.Merge", workspaceID, "ma-terial", "material"),
-		makes("Fields.Merge", workspaceID, "ma-terial", "material"),
-		makes("Fields.Merge", workspaceID, "ma-terial", "wheels"),
+		{"Fields.List", func(c call) (any, error) { return c.Metadata.Fields.List(c, workspaceID, nil) }},
+		{"Fields.List", func(c call) (any, error) {
+			return c.Metadata.Fields.List(c, workspaceID, &metadata.ListOptions{PageSize: 2}, api.Terse)
+		}},
+		{"Fields.Values", func(c call) (any, error) {
+			return c.Metadata.Fields.Values(c, workspaceID, "material", nil)
+		}},
+		{"Fields.Declare", func(c call) (any, error) {
+			return c.Metadata.Fields.Declare(c, workspaceID, " Weight (kg) ", storage.FactTypeFloat)
+		}},
+		{"Fields.Declare", func(c call) (any, error) {
+			return c.Metadata.Fields.Declare(c, workspaceID, "Stuff", storage.FactTypeString)
+		}},
+		{"Fields.Declare", func(c call) (any, error) {
+			return c.Metadata.Fields.Declare(c, workspaceID, "<weight>", storage.FactTypeFloat)
+		}},
+		{"Fields.MergeCandidates", func(c call) (any, error) {
+			return c.Metadata.Fields.MergeCandidates(c, workspaceID, 0)
+		}},
+		{"Fields.Merge", func(c call) (any, error) {
+			return c.Metadata.Fields.Preflight(c, workspaceID, "MA-terial", "stuff")
+		}},
+		{"Fields.Merge", func(c call) (any, error) {
+			return c.Metadata.Fields.Merge(c, workspaceID, "ma-terial", "material")
+		}},
+		{"Fields.Merge", func(c call) (any, error) {
+			return c.Metadata.Fields.Merge(c, workspaceID, "ma-terial", "material")
+		}},
+		{"Fields.Merge", func(c call) (any, error) {
+			return c.Metadata.Fields.Merge(c, workspaceID, "ma-terial", "wheels")
+		}},
 		fault("metadata.Fields.Merge", fastiotest.Fault{
 			Status: http.StatusServiceUnavailable, Text: "The vocabulary is in use.",
 		}),
-		makes("Fields.Merge", workspaceID, "material", "wheels"),
-		makes("Facts.Get", workspaceID, drawingID),
-		makes("Facts.Get", workspaceID, folderID),
-		makes("Facts.Set", workspaceID, oiledNote, map[string]any{
-			"sold": false, "price": int64(9007199254740993), "parts": []any{"wheel", 2}, "material": "",
-			"built": "1837-12-01",
-		}),
-		makes("Facts.Set", workspaceID, oiledNote, map[string]any{"price": "dear", "sold": true}),
+		{"Fields.Merge", func(c call) (any, error) {
+			return c.Metadata.Fields.Merge(c, workspaceID, "material", "wheels")
+		}},
+		{"Facts.Get", func(c call) (any, error) { return c.Metadata.Facts.Get(c, workspaceID, drawingID) }},
+		{"Facts.Get", func(c call) (any, error) { return c.Metadata.Facts.Get(c, workspaceID, folderID) }},
+		{"Facts.Set", func(c call) (any, error) {
+			return c.Metadata.Facts.Set(c, workspaceID, oiledNote, map[string]any{
+				"sold": false, "price": int64(9007199254740993), "parts": []any{"wheel", 2}, "material": "",
+				"built": "1837-12-01",
+			})
+		}},
+		{"Facts.Set", func(c call) (any, error) {
+			return c.Metadata.Facts.Set(c, workspaceID, oiledNote, map[string]any{"price": "dear", "sold": true})
+		}},
 		fault("metadata.Facts.Set", fastiotest.Fault{Status: http.StatusNotAcceptable, Code: 10022, Text: "Not accepted."}),
-		makes("Facts.Set", workspaceID, oiledNote, map[string]any{"sold": true}),
-		makes("Eligible", workspaceID, &metadata.EligibleOptions{Category: metadata.CategoryEngineering}),
-		makes("Eligible", workspaceID, &metadata.EligibleOptions{Extension: "md"}, api.Terse),
-		makes("Details", workspaceID, []api.OpaqueID{drawingID, folderID, missingNode}),
+		{"Facts.Set", func(c call) (any, error) {
+			return c.Metadata.Facts.Set(c, workspaceID, oiledNote, map[string]any{"sold": true})
+		}},
+		{"Eligible", func(c call) (any, error) {
+			return c.Metadata.Eligible(c, workspaceID, &metadata.EligibleOptions{Category: metadata.CategoryEngineering})
+		}},
+		{"Eligible", func(c call) (any, error) {
+			return c.Metadata.Eligible(c, workspaceID, &metadata.EligibleOptions{Extension: "md"}, api.Terse)
+		}},
+		{"Details", func(c call) (any, error) {
+			return c.Metadata.Details(c, workspaceID, []api.OpaqueID{drawingID, folderID, missingNode})
+		}},
 		// each of them fails
-		makes("Details", workspaceID, []api.OpaqueID{missingNode, "nonsense", api.Root, folderID}),
+		{"Details", func(c call) (any, error) {
+			return c.Metadata.Details(c, workspaceID, []api.OpaqueID{missingNode, "nonsense", api.Root, folderID})
+		}},
 		// sent twice, as the response to a single one has another form
-		makes("Details", workspaceID, []api.OpaqueID{drawingID}),
-		makes("Versions", workspaceID, oiledNote),
-		makes("Facts.Delete", workspaceID, oiledNote, []string{"sold"}),
-		makes("Facts.DeleteAll", workspaceID, oiledNote).as("Facts.Delete"),
-		makes("Extract", workspaceID, oiledNote, nil),
-		makes("Extract", workspaceID, drawingID, []string{"material"}),
-		makes("ExtractAll", workspaceID, folderID),
-		makes("Jobs", workspaceID),
-		makes("Filters.Create", workspaceID, brass).learns("filter", "ID"),
-		makes("Filters.Create", workspaceID, brass),
-		makes("Filters.List", workspaceID, nil),
-		makes("Filters.Nodes", workspaceID, "$filter", nil),
-		makes("Filters.Update", workspaceID, "$filter", metadata.FilterRequest{Name: "All"}),
-		makes("Filters.Nodes", workspaceID, "$filter", &metadata.NodesOptions{SortByFact: "wheels", Descending: true}),
-		makes("Filters.Get", workspaceID, "$filter"),
-		makes("Filters.Delete", workspaceID, "$filter"),
-		makes("Filters.Get", workspaceID, "$filter"),
+		{"Details", func(c call) (any, error) { return c.Metadata.Details(c, workspaceID, []api.OpaqueID{drawingID}) }},
+		{"Versions", func(c call) (any, error) { return c.Metadata.Versions(c, workspaceID, oiledNote) }},
+		{"Facts.Delete", func(c call) (any, error) {
+			return nil, c.Metadata.Facts.Delete(c, workspaceID, oiledNote, []string{"sold"})
+		}},
+		{"Facts.Delete", func(c call) (any, error) {
+			return nil, c.Metadata.Facts.DeleteAll(c, workspaceID, oiledNote)
+		}},
+		{"Extract", func(c call) (any, error) { return c.Metadata.Extract(c, workspaceID, oiledNote, nil) }},
+		{"Extract", func(c call) (any, error) {
+			return c.Metadata.Extract(c, workspaceID, drawingID, []string{"material"})
+		}},
+		{"ExtractAll", func(c call) (any, error) { return c.Metadata.ExtractAll(c, workspaceID, folderID) }},
+		{"Jobs", func(c call) (any, error) { return c.Metadata.Jobs(c, workspaceID) }},
+		{"Filters.Create", func(c call) (any, error) {
+			got, err := c.Metadata.Filters.Create(c, workspaceID, brass)
+			if err == nil {
+				c.learn("filter", string(got.ID))
+			}
+			return got, err
+		}},
+		{"Filters.Create", func(c call) (any, error) { return c.Metadata.Filters.Create(c, workspaceID, brass) }},
+		{"Filters.List", func(c call) (any, error) { return c.Metadata.Filters.List(c, workspaceID, nil) }},
+		{"Filters.Nodes", func(c call) (any, error) {
+			return c.Metadata.Filters.Nodes(c, workspaceID, c.opaque("filter"), nil)
+		}},
+		{"Filters.Update", func(c call) (any, error) {
+			return c.Metadata.Filters.Update(c, workspaceID, c.opaque("filter"), metadata.FilterRequest{Name: "All"})
+		}},
+		{"Filters.Nodes", func(c call) (any, error) {
+			return c.Metadata.Filters.Nodes(c, workspaceID, c.opaque("filter"), &metadata.NodesOptions{
+				SortByFact: "wheels", Descending: true,
+			})
+		}},
+		{"Filters.Get", func(c call) (any, error) {
+			return c.Metadata.Filters.Get(c, workspaceID, c.opaque("filter"))
+		}},
+		{"Filters.Delete", func(c call) (any, error) {
+			return nil, c.Metadata.Filters.Delete(c, workspaceID, c.opaque("filter"))
+		}},
+		{"Filters.Get", func(c call) (any, error) {
+			return c.Metadata.Filters.Get(c, workspaceID, c.opaque("filter"))
+		}},
 	}
 }
 
@@ -593,106 +1083,202 @@ func oauthSteps() []step {
 		verifier  = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk" // of RFC 7636, appendix B
 		challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
 	)
-	authorization := oauth.AuthorizationRequest{
-		ClientID: "$client", RedirectURI: redirect,
-		PKCE:   oauth.PKCE{Verifier: secret(verifier), Challenge: challenge, State: secret("state")},
-		Scopes: []oauth.Scope{oauth.ScopeAllOrgs}, AccessMode: oauth.AccessModeAdmin, AgentName: "Weaver",
+	authorize := func(c call, scope oauth.Scope) (*oauth.Authorization, error) {
+		return c.OAuth.StartAuthorization(c, oauth.AuthorizationRequest{
+			ClientID: c.text("client"), RedirectURI: redirect,
+			PKCE:   oauth.PKCE{Verifier: secret(verifier), Challenge: challenge, State: secret("state")},
+			Scopes: []oauth.Scope{scope}, AccessMode: oauth.AccessModeAdmin, AgentName: "Weaver",
+		})
 	}
-	everything := authorization
-	everything.Scopes = []oauth.Scope{"everything"}
-	exchange := oauth.ExchangeRequest{
-		ClientID: "$client", RedirectURI: redirect, Code: secret("$code"), CodeVerifier: secret(verifier),
-		DeviceName: "Mill", DeviceType: "cli",
+	exchange := func(c call, code api.Secret) (*oauth.Token, error) {
+		return c.OAuth.Exchange(c, oauth.ExchangeRequest{
+			ClientID: c.text("client"), RedirectURI: redirect, Code: code, CodeVerifier: secret(verifier),
+			DeviceName: "Mill", DeviceType: "cli",
+		})
 	}
-	unknown := exchange
-	unknown.Code = secret("unheard-of")
-	refresh := oauth.RefreshRequest{ClientID: "$client", RefreshToken: secret("$refresh")}
-	complete := oauth.CompleteAuthorizationRequest{ID: "$request"}
-	signIn := makes("/oauth.SignIn", "ada@example.test", secret(fastiotest.DefaultPassword)).as("SignIn")
+	refresh := step{"Refresh", func(c call) (any, error) {
+		return c.OAuth.Refresh(c, oauth.RefreshRequest{ClientID: c.text("client"), RefreshToken: c.secret("refresh")})
+	}}
+	complete := step{"CompleteAuthorization", func(c call) (any, error) {
+		return c.OAuth.CompleteAuthorization(c, oauth.CompleteAuthorizationRequest{ID: c.text("request")})
+	}}
+	signIn := func(op, learned string) step {
+		return step{op, func(c call) (any, error) {
+			got, err := c.OAuth.SignIn(c, "ada@example.test", secret(fastiotest.DefaultPassword))
+			if err == nil {
+				c.learn(learned, got.AccessToken.Reveal())
+			}
+			return got, err
+		}}
+	}
 	design := []oauth.GrantedScope{
 		{EntityType: oauth.EntityTypeWorkspace, EntityID: workspaceID, AccessMode: oauth.AccessModeRead},
 	}
 	return []step{
-		makes("ServerMetadata"),
-		makes("ProtectedResource"),
-		makes("Register", oauth.RegisterRequest{
-			ClientName: "Loom", RedirectURIs: []string{"http://127.0.0.1/callback"},
-		}).learns("client", "ClientID").learns("management", "AccessToken"),
-		makes("Register", oauth.RegisterRequest{
-			ClientName: "Fast.io", RedirectURIs: []string{"https://loom.test/callback"},
-		}),
-		makes("UpdateRegistration", secret("$management"), oauth.UpdateRegistrationRequest{
-			ClientID: "$client", ClientName: "Power Loom",
-		}),
-		makes("UpdateRegistration", secret("stolen"), oauth.UpdateRegistrationRequest{
-			ClientID: "ffffffffffffffffffffffffffffffff", ClientName: "Loom",
-		}),
-		makes("StartAuthorization", authorization).learns("request", "ID").learns("login", "LoginURL"),
-		makes("StartAuthorization", everything),
-		makes("AuthorizationInfo", "$request"),
-		makes("CompleteAuthorization", complete), // with an API key
+		{"ServerMetadata", func(c call) (any, error) { return c.OAuth.ServerMetadata(c) }},
+		{"ProtectedResource", func(c call) (any, error) { return c.OAuth.ProtectedResource(c) }},
+		{"Register", func(c call) (any, error) {
+			got, err := c.OAuth.Register(c, oauth.RegisterRequest{
+				ClientName: "Loom", RedirectURIs: []string{"http://127.0.0.1/callback"},
+			})
+			if err == nil {
+				c.learn("client", got.ClientID)
+			}
+			if err == nil {
+				c.learn("management", got.AccessToken.Reveal())
+			}
+			return got, err
+		}},
+		{"Register", func(c call) (any, error) {
+			return c.OAuth.Register(c, oauth.RegisterRequest{
+				ClientName: "Fast.io", RedirectURIs: []string{"https://loom.test/callback"},
+			})
+		}},
+		{"UpdateRegistration", func(c call) (any, error) {
+			return c.OAuth.UpdateRegistration(c, c.secret("management"), oauth.UpdateRegistrationRequest{
+				ClientID: c.text("client"), ClientName: "Power Loom",
+			})
+		}},
+		{"UpdateRegistration", func(c call) (any, error) {
+			return c.OAuth.UpdateRegistration(c, secret("stolen"), oauth.UpdateRegistrationRequest{
+				ClientID: "ffffffffffffffffffffffffffffffff", ClientName: "Loom",
+			})
+		}},
+		{"StartAuthorization", func(c call) (any, error) {
+			got, err := authorize(c, oauth.ScopeAllOrgs)
+			if err == nil {
+				c.learn("request", got.ID)
+			}
+			if err == nil {
+				c.learn("login", got.LoginURL)
+			}
+			return got, err
+		}},
+		{"StartAuthorization", func(c call) (any, error) { return authorize(c, "everything") }},
+		{"AuthorizationInfo", func(c call) (any, error) { return c.OAuth.AuthorizationInfo(c, c.text("request")) }},
+		complete, // with an API key
 		between((*world).approve),
-		makes("Exchange", exchange).learns("refresh", "RefreshToken"),
-		makes("Exchange", unknown),
-		makes("Refresh", refresh),
-		makes("TokenScopes"),
-		makes("Sessions.List").learns("session", "0.ID"),
-		makes("Sessions.Get", "$session"),
-		makes("Sessions.Get", "nowhere"),
-		makes("Sessions.Update", "$session", oauth.UpdateSessionRequest{AgentName: api.Null[string](), Scopes: design}),
-		makes("Sessions.Update", "$session", oauth.UpdateSessionRequest{Scopes: []oauth.GrantedScope{
-			{EntityType: oauth.EntityTypeOrg, EntityID: "*", AccessMode: oauth.AccessModeAdmin},
-		}}),
-		makes("Sessions.RevokeAll", &oauth.RevokeAllOptions{Except: "$session"}),
-		makes("Sessions.Revoke", "$session"),
-		makes("Revoke", secret("$refresh")), // of an ended session
-		makes("Refresh", refresh),
+		{"Exchange", func(c call) (any, error) {
+			got, err := exchange(c, c.secret("code"))
+			if err == nil {
+				c.learn("refresh", got.RefreshToken.Reveal())
+			}
+			return got, err
+		}},
+		{"Exchange", func(c call) (any, error) { return exchange(c, secret("unheard-of")) }},
+		refresh,
+		{"TokenScopes", func(c call) (any, error) { return c.OAuth.TokenScopes(c) }},
+		{"Sessions.List", func(c call) (any, error) {
+			got, err := c.OAuth.Sessions.List(c)
+			if err == nil && len(got) > 0 {
+				c.learn("session", got[0].ID)
+			}
+			return got, err
+		}},
+		{"Sessions.Get", func(c call) (any, error) { return c.OAuth.Sessions.Get(c, c.text("session")) }},
+		{"Sessions.Get", func(c call) (any, error) { return c.OAuth.Sessions.Get(c, "nowhere") }},
+		{"Sessions.Update", func(c call) (any, error) {
+			return c.OAuth.Sessions.Update(c, c.text("session"), oauth.UpdateSessionRequest{
+				AgentName: api.Null[string](), Scopes: design,
+			})
+		}},
+		{"Sessions.Update", func(c call) (any, error) {
+			return c.OAuth.Sessions.Update(c, c.text("session"), oauth.UpdateSessionRequest{Scopes: []oauth.GrantedScope{
+				{EntityType: oauth.EntityTypeOrg, EntityID: "*", AccessMode: oauth.AccessModeAdmin},
+			}})
+		}},
+		{"Sessions.RevokeAll", func(c call) (any, error) {
+			return nil, c.OAuth.Sessions.RevokeAll(c, &oauth.RevokeAllOptions{Except: c.text("session")})
+		}},
+		{"Sessions.Revoke", func(c call) (any, error) { return nil, c.OAuth.Sessions.Revoke(c, c.text("session")) }},
+		{"Revoke", func(c call) (any, error) { return nil, c.OAuth.Revoke(c, c.secret("refresh")) }}, // of an ended session
+		refresh,
 
-		makes("Keys.Create", oauth.KeyRequest{
-			Memo: "Looms & more", Scopes: design, AgentName: "Weaver", Expires: keyEnd(),
-		}).learns("key", "ID"),
-		makes("Keys.List"),
-		makes("Keys.Get", "$key"),
-		makes("Keys.Get", "nowhere"),
-		makes("Keys.Update", "$key", oauth.UpdateKeyRequest{AgentName: api.Null[string](), Memo: api.Set("Looms")}),
-		makes("Keys.Delete", "$key", nil),
+		{"Keys.Create", func(c call) (any, error) {
+			got, err := c.OAuth.Keys.Create(c, oauth.KeyRequest{
+				Memo: "Looms & more", Scopes: design, AgentName: "Weaver", Expires: keyEnd(),
+			})
+			if err == nil {
+				c.learn("key", got.ID)
+			}
+			return got, err
+		}},
+		{"Keys.List", func(c call) (any, error) { return c.OAuth.Keys.List(c) }},
+		{"Keys.Get", func(c call) (any, error) { return c.OAuth.Keys.Get(c, c.text("key")) }},
+		{"Keys.Get", func(c call) (any, error) { return c.OAuth.Keys.Get(c, "nowhere") }},
+		{"Keys.Update", func(c call) (any, error) {
+			return nil, c.OAuth.Keys.Update(c, c.text("key"), oauth.UpdateKeyRequest{
+				AgentName: api.Null[string](), Memo: api.Set("Looms"),
+			})
+		}},
+		{"Keys.Delete", func(c call) (any, error) { return nil, c.OAuth.Keys.Delete(c, c.text("key"), nil) }},
 
-		makes("CheckToken"),
-		signIn,
-		makes("SignIn", "ada@example.test", secret("wrong")),
-		makes("TwoFactor.Status"),
-		makes("TwoFactor.Enable", oauth.ChannelTOTP),
+		{"CheckToken", func(c call) (any, error) { return c.OAuth.CheckToken(c) }},
+		signIn("SignIn", "unused"),
+		{"SignIn", func(c call) (any, error) { return c.OAuth.SignIn(c, "ada@example.test", secret("wrong")) }},
+		{"TwoFactor.Status", func(c call) (any, error) { return c.OAuth.TwoFactor.Status(c) }},
+		{"TwoFactor.Enable", func(c call) (any, error) { return c.OAuth.TwoFactor.Enable(c, oauth.ChannelTOTP) }},
 		between((*world).readCode),
-		makes("TwoFactor.VerifySetup", secret("$code")),
-		signIn.learns("limited", "AccessToken"),
-		makes("TwoFactor.Send", secret("$limited"), oauth.ChannelSMS),
+		{"TwoFactor.VerifySetup", func(c call) (any, error) {
+			return nil, c.OAuth.TwoFactor.VerifySetup(c, c.secret("code"))
+		}},
+		signIn("SignIn", "limited"),
+		{"TwoFactor.Send", func(c call) (any, error) {
+			return nil, c.OAuth.TwoFactor.Send(c, c.secret("limited"), oauth.ChannelSMS)
+		}},
 		between((*world).readCode),
-		makes("TwoFactor.Complete", secret("$limited"), secret("$code")),
-		makes("TwoFactor.Disable", secret("000000")),
+		{"TwoFactor.Complete", func(c call) (any, error) {
+			return c.OAuth.TwoFactor.Complete(c, c.secret("limited"), c.secret("code"))
+		}},
+		{"TwoFactor.Disable", func(c call) (any, error) { return nil, c.OAuth.TwoFactor.Disable(c, secret("000000")) }},
 		between((*world).readCode),
-		makes("TwoFactor.Disable", secret("$code")),
-		makes("InvalidateAll"),
-		makes("SignOut"),
-		signIn.learns("token", "AccessToken").as(""), // it ends the sign-in of the client
-		makes("/oauth.StartAuthorization", authorization).learns("request", "ID").as(""),
-		makes("CompleteAuthorization", complete),
+		{"TwoFactor.Disable", func(c call) (any, error) { return nil, c.OAuth.TwoFactor.Disable(c, c.secret("code")) }},
+		{"InvalidateAll", func(c call) (any, error) { return nil, c.OAuth.InvalidateAll(c) }},
+		{"SignOut", func(c call) (any, error) { return nil, c.OAuth.SignOut(c) }},
+		signIn("", "token"), // it ends the sign-in of the client
+		{"", func(c call) (any, error) {
+			got, err := authorize(c, oauth.ScopeAllOrgs)
+			if err == nil {
+				c.learn("request", got.ID)
+			}
+			return got, err
+		}},
+		complete,
 	}
 }
 
 func realtimeSteps() []step {
 	room := api.Workspace(workspaceID)
 	return []step{
-		makes("SocketToken", room),
-		makes("SocketToken", api.Share("4999999999999999999")),
-		makes("RoomToken", room).learns("room", "Value"),
-		makes("RoomToken", api.Workspace(orgID)),
+		{"SocketToken", func(c call) (any, error) { return c.Realtime.SocketToken(c, room) }},
+		{"SocketToken", func(c call) (any, error) {
+			return c.Realtime.SocketToken(c, api.Share("4999999999999999999"))
+		}},
+		{"RoomToken", func(c call) (any, error) {
+			got, err := c.Realtime.RoomToken(c, room)
+			if err == nil {
+				c.learn("room", got.Value.Reveal())
+			}
+			return got, err
+		}},
+		{"RoomToken", func(c call) (any, error) { return c.Realtime.RoomToken(c, api.Workspace(orgID)) }},
 		between((*world).write),
-		makes("NoteToken", workspaceID, minutesNote).learns("note", "Value"),
-		makes("NoteToken", workspaceID, missingEvent),
-		makes("ValidateRoomToken", secret("$room")),
-		makes("ValidateRoomToken", secret("unheard-of")),
-		makes("ValidateNoteToken", secret("$note")),
-		makes("ValidateNoteToken", secret("unheard-of")),
+		{"NoteToken", func(c call) (any, error) {
+			got, err := c.Realtime.NoteToken(c, workspaceID, minutesNote)
+			if err == nil {
+				c.learn("note", got.Value.Reveal())
+			}
+			return got, err
+		}},
+		{"NoteToken", func(c call) (any, error) { return c.Realtime.NoteToken(c, workspaceID, missingEvent) }},
+		{"ValidateRoomToken", func(c call) (any, error) { return c.Realtime.ValidateRoomToken(c, c.secret("room")) }},
+		{"ValidateRoomToken", func(c call) (any, error) {
+			return c.Realtime.ValidateRoomToken(c, secret("unheard-of"))
+		}},
+		{"ValidateNoteToken", func(c call) (any, error) { return c.Realtime.ValidateNoteToken(c, c.secret("note")) }},
+		{"ValidateNoteToken", func(c call) (any, error) {
+			return c.Realtime.ValidateNoteToken(c, secret("unheard-of"))
+		}},
 	}
 }
 
@@ -701,32 +1287,56 @@ func searchSteps() []step {
 	return []step{
 		between((*world).shelve),
 		between((*world).addFacts),
-		makes("Files", workspace, search.Query{Text: "mill"}),
-		makes("Files", workspace, search.Query{
-			Text: "brass", Details: true, Limit: 1,
-			Within: []search.Scope{search.InFile(oiledNote, oiledVersion), search.InFolder(folderID, 1)},
-		}),
-		makes("Files", workspace, search.Query{Text: "*.md", Target: search.TargetFilename, NameMatch: search.NameMatchGlob}),
-		makes("Files", workspace, search.Query{
-			Text: "mill", Filters: []metadata.Filter{metadata.Equals("wheels", 25000)}, Category: metadata.CategoryEngineering,
-		}),
-		makes("Files", share, search.Query{Text: "poster", Target: search.TargetContent}),
-		makes("Files", workspace, search.Query{Text: "mill", Within: []search.Scope{search.InFolder(oiledNote, 1)}}),
+		{"Files", func(c call) (any, error) { return c.Search.Files(c, workspace, search.Query{Text: "mill"}) }},
+		{"Files", func(c call) (any, error) {
+			return c.Search.Files(c, workspace, search.Query{
+				Text: "brass", Details: true, Limit: 1,
+				Within: []search.Scope{search.InFile(oiledNote, oiledVersion), search.InFolder(folderID, 1)},
+			})
+		}},
+		{"Files", func(c call) (any, error) {
+			return c.Search.Files(c, workspace, search.Query{
+				Text: "*.md", Target: search.TargetFilename, NameMatch: search.NameMatchGlob,
+			})
+		}},
+		{"Files", func(c call) (any, error) {
+			return c.Search.Files(c, workspace, search.Query{
+				Text: "mill", Filters: []metadata.Filter{metadata.Equals("wheels", 25000)}, Category: metadata.CategoryEngineering,
+			})
+		}},
+		{"Files", func(c call) (any, error) {
+			return c.Search.Files(c, share, search.Query{Text: "poster", Target: search.TargetContent})
+		}},
+		{"Files", func(c call) (any, error) {
+			return c.Search.Files(c, workspace, search.Query{
+				Text: "mill", Within: []search.Scope{search.InFolder(oiledNote, 1)},
+			})
+		}},
 		fault("search.Files", fastiotest.Fault{Status: http.StatusServiceUnavailable, Text: "Temporarily Unavailable."}),
-		makes("Files", workspace, search.Query{
-			Text: "mill", Filters: []metadata.Filter{metadata.Exists("wheels")},
-		}, api.Attempts(1)),
-		makes("Unified", workspace, search.UnifiedQuery{Text: "mill", Facts: true, Files: search.Window{Limit: 1}}),
-		makes("Unified", share, search.UnifiedQuery{Text: "poster"}),
-		makes("Metadata", workspaceID, "brass", &search.ValuesOptions{Limit: 5}),
-		makes("Compound", workspaceID, search.CompoundQuery{
-			Filters: []metadata.Filter{metadata.Exists("wheels")}, Text: "wheels", Limit: 5000,
-		}),
+		{"Files", func(c call) (any, error) {
+			return c.Search.Files(c, workspace, search.Query{
+				Text: "mill", Filters: []metadata.Filter{metadata.Exists("wheels")},
+			}, api.Attempts(1))
+		}},
+		{"Unified", func(c call) (any, error) {
+			return c.Search.Unified(c, workspace, search.UnifiedQuery{Text: "mill", Facts: true, Files: search.Window{Limit: 1}})
+		}},
+		{"Unified", func(c call) (any, error) {
+			return c.Search.Unified(c, share, search.UnifiedQuery{Text: "poster"})
+		}},
+		{"Metadata", func(c call) (any, error) {
+			return c.Search.Metadata(c, workspaceID, "brass", &search.ValuesOptions{Limit: 5})
+		}},
+		{"Compound", func(c call) (any, error) {
+			return c.Search.Compound(c, workspaceID, search.CompoundQuery{
+				Filters: []metadata.Filter{metadata.Exists("wheels")}, Text: "wheels", Limit: 5000,
+			})
+		}},
 	}
 }
 
 func shareSteps() []step {
-	expires, link := time.Date(2026, time.June, 1, 12, 0, 0, 0, time.UTC), &api.LinkToken{Secret: secret("$link")}
+	expires := time.Date(2026, time.June, 1, 12, 0, 0, 0, time.UTC)
 	cards := shares.CreateRequest{
 		Title: "Cards", CustomName: "cards7", StorageMode: shares.StorageModeWorkspaceFolder, FolderNodeID: cardsFolder,
 	}
@@ -734,95 +1344,168 @@ func shareSteps() []step {
 	receive.Type = shares.TypeReceive
 	return []step{
 		between((*world).openPortals),
-		makes("Create", workspaceID, shares.CreateRequest{
-			Title: "Mühle №1", Access: shares.AccessAnyone, Expires: expires, Password: api.Set(secret(sharePassword)),
-		}),
-		makes("Create", workspaceID, receive),
-		makes("Create", workspaceID, cards),
-		makes("Create", closedWorkspace, shares.CreateRequest{Title: "Secrets"}),
+		{"Create", func(c call) (any, error) {
+			return c.Shares.Create(c, workspaceID, shares.CreateRequest{
+				Title: "Mühle №1", Access: shares.AccessAnyone, Expires: expires, Password: api.Set(secret(sharePassword)),
+			})
+		}},
+		{"Create", func(c call) (any, error) { return c.Shares.Create(c, workspaceID, receive) }},
+		{"Create", func(c call) (any, error) { return c.Shares.Create(c, workspaceID, cards) }},
+		{"Create", func(c call) (any, error) {
+			return c.Shares.Create(c, closedWorkspace, shares.CreateRequest{Title: "Secrets"})
+		}},
 		fault("shares.Create", fastiotest.Fault{Status: http.StatusPreconditionFailed, Text: "Feature Limit"}),
-		makes("Create", workspaceID, shares.CreateRequest{Title: "One more"}),
-		makes("Get", portalID),
-		makes("Get", "engines7", api.Standard),
-		makes("Get", "cards7", api.Terse),
-		makes("Get", "nowhere"),
-		makes("AuthPassword", portalID, secret(sharePassword)).learns("link", "Secret"),
-		makes("AuthPassword", portalID, secret("1nt3gr4l")),
-		makes("AuthGuest", portalID),
-		makes("Get", portalID, link, api.Terse),
-		makes("GetPublic", portalID, link, api.Terse),
+		{"Create", func(c call) (any, error) {
+			return c.Shares.Create(c, workspaceID, shares.CreateRequest{Title: "One more"})
+		}},
+		{"Get", func(c call) (any, error) { return c.Shares.Get(c, portalID) }},
+		{"Get", func(c call) (any, error) { return c.Shares.Get(c, "engines7", api.Standard) }},
+		{"Get", func(c call) (any, error) { return c.Shares.Get(c, "cards7", api.Terse) }},
+		{"Get", func(c call) (any, error) { return c.Shares.Get(c, "nowhere") }},
+		{"AuthPassword", func(c call) (any, error) {
+			got, err := c.Shares.AuthPassword(c, portalID, secret(sharePassword))
+			if err == nil {
+				c.learn("link", got.Secret.Reveal())
+			}
+			return got, err
+		}},
+		{"AuthPassword", func(c call) (any, error) { return c.Shares.AuthPassword(c, portalID, secret("1nt3gr4l")) }},
+		{"AuthGuest", func(c call) (any, error) { return c.Shares.AuthGuest(c, portalID) }},
+		{"Get", func(c call) (any, error) {
+			return c.Shares.Get(c, portalID, &api.LinkToken{Secret: c.secret("link")}, api.Terse)
+		}},
+		{"GetPublic", func(c call) (any, error) {
+			return c.Shares.GetPublic(c, portalID, &api.LinkToken{Secret: c.secret("link")}, api.Terse)
+		}},
 		fault("shares.GetPublic", fastiotest.Fault{
 			Status: http.StatusInternalServerError, Code: shares.CodeStorageFailure, Text: "The storage failed.",
 		}),
-		makes("GetPublic", portalID, api.Attempts(1)),
-		makes("Update", portalID, shares.UpdateRequest{
-			Description: api.Null[string](), Expires: api.Null[time.Time](), Link1: api.Null[json.RawMessage](),
-			ExternalInvites: shares.ExternalInvitesDenied, Password: api.Set(secret("1nt3gr4l")),
-			CommentsEnabled: new(false),
-		}),
-		makes("Update", "cards7", shares.UpdateRequest{Expires: api.Set(expires), Intelligence: new(true)}),
-		makes("Get", portalID),
-		makes("Archive", portalID),
-		makes("Archive", "cards7"),
-		makes("ListByWorkspace", workspaceID, &shares.ListOptions{Limit: 1, Archived: new(true)}, api.Standard),
-		makes("Unarchive", portalID),
-		makes("List", nil, api.Terse),
-		makes("ListAvailable", api.Standard),
-		makes("ListMine", &shares.ListOptions{Limit: 1, Offset: 1}),
-		makes("CheckName", "engines8"),
-		makes("CheckName", "engines7"),
-		makes("Import", workspaceID, looseShare),
-		makes("Import", workspaceID, looseShare),
+		{"GetPublic", func(c call) (any, error) { return c.Shares.GetPublic(c, portalID, api.Attempts(1)) }},
+		{"Update", func(c call) (any, error) {
+			return nil, c.Shares.Update(c, portalID, shares.UpdateRequest{
+				Description: api.Null[string](), Expires: api.Null[time.Time](), Link1: api.Null[json.RawMessage](),
+				ExternalInvites: shares.ExternalInvitesDenied, Password: api.Set(secret("1nt3gr4l")),
+				CommentsEnabled: new(false),
+			})
+		}},
+		{"Update", func(c call) (any, error) {
+			return nil, c.Shares.Update(c, "cards7", shares.UpdateRequest{Expires: api.Set(expires), Intelligence: new(true)})
+		}},
+		{"Get", func(c call) (any, error) { return c.Shares.Get(c, portalID) }},
+		{"Archive", func(c call) (any, error) { return nil, c.Shares.Archive(c, portalID) }},
+		{"Archive", func(c call) (any, error) { return nil, c.Shares.Archive(c, "cards7") }},
+		{"ListByWorkspace", func(c call) (any, error) {
+			return c.Shares.ListByWorkspace(c, workspaceID, &shares.ListOptions{Limit: 1, Archived: new(true)}, api.Standard)
+		}},
+		{"Unarchive", func(c call) (any, error) { return nil, c.Shares.Unarchive(c, portalID) }},
+		{"List", func(c call) (any, error) { return c.Shares.List(c, nil, api.Terse) }},
+		{"ListAvailable", func(c call) (any, error) { return c.Shares.ListAvailable(c, api.Standard) }},
+		{"ListMine", func(c call) (any, error) {
+			return c.Shares.ListMine(c, &shares.ListOptions{Limit: 1, Offset: 1})
+		}},
+		{"CheckName", func(c call) (any, error) { return c.Shares.CheckName(c, "engines8") }},
+		{"CheckName", func(c call) (any, error) { return c.Shares.CheckName(c, "engines7") }},
+		{"Import", func(c call) (any, error) { return nil, c.Shares.Import(c, workspaceID, looseShare) }},
+		{"Import", func(c call) (any, error) { return nil, c.Shares.Import(c, workspaceID, looseShare) }},
 
-		makes("Members.Add", portalID, account.Invitee{Email: "new@example.test"},
-			account.AddMemberRequest{Role: account.RoleGuest}),
-		makes("Update", portalID, shares.UpdateRequest{ExternalInvites: shares.ExternalInvitesAllowed}),
-		makes("Members.Add", portalID, account.Invitee{Email: "new@example.test"}, account.AddMemberRequest{
-			Role: account.RoleGuest, Message: "Come and see the mill.", AcceptBy: expires,
-		}),
-		makes("Members.Add", "cards7", account.Invitee{User: luigiID}, account.AddMemberRequest{
-			Role: account.RoleView, Notify: account.MemberNotifyNever, Expires: expires, Renotify: true,
-		}),
-		makes("Members.List", portalID, &shares.ListOptions{Limit: 5}),
-		makes("Members.Get", "cards7", luigiID),
-		makes("Members.Update", "cards7", luigiID, account.UpdateMemberRequest{
-			Role: account.RoleAdmin, Notify: account.MemberNotifyAll, Expires: api.Null[time.Time](),
-		}),
-		makes("Members.Remove", "cards7", luigiID),
-		makes("Members.TransferOwnership", "cards7", luigiID),
-		makes("Members.TransferOwnership", portalID, luigiID),
-		makes("Members.TransferOwnership", portalID, luigiID),
-		makes("Members.Remove", portalID, luigiID),
+		{"Members.Add", func(c call) (any, error) {
+			return c.Shares.Members.Add(c, portalID, account.Invitee{Email: "new@example.test"}, account.AddMemberRequest{
+				Role: account.RoleGuest,
+			})
+		}},
+		{"Update", func(c call) (any, error) {
+			return nil, c.Shares.Update(c, portalID, shares.UpdateRequest{ExternalInvites: shares.ExternalInvitesAllowed})
+		}},
+		{"Members.Add", func(c call) (any, error) {
+			return c.Shares.Members.Add(c, portalID, account.Invitee{Email: "new@example.test"}, account.AddMemberRequest{
+				Role: account.RoleGuest, Message: "Come and see the mill.", AcceptBy: expires,
+			})
+		}},
+		{"Members.Add", func(c call) (any, error) {
+			return c.Shares.Members.Add(c, "cards7", account.Invitee{User: luigiID}, account.AddMemberRequest{
+				Role: account.RoleView, Notify: account.MemberNotifyNever, Expires: expires, Renotify: true,
+			})
+		}},
+		{"Members.List", func(c call) (any, error) {
+			return c.Shares.Members.List(c, portalID, &shares.ListOptions{Limit: 5})
+		}},
+		{"Members.Get", func(c call) (any, error) { return c.Shares.Members.Get(c, "cards7", luigiID) }},
+		{"Members.Update", func(c call) (any, error) {
+			return nil, c.Shares.Members.Update(c, "cards7", luigiID, account.UpdateMemberRequest{
+				Role: account.RoleAdmin, Notify: account.MemberNotifyAll, Expires: api.Null[time.Time](),
+			})
+		}},
+		{"Members.Remove", func(c call) (any, error) { return nil, c.Shares.Members.Remove(c, "cards7", luigiID) }},
+		{"Members.TransferOwnership", func(c call) (any, error) {
+			return c.Shares.Members.TransferOwnership(c, "cards7", luigiID)
+		}},
+		{"Members.TransferOwnership", func(c call) (any, error) {
+			return c.Shares.Members.TransferOwnership(c, portalID, luigiID)
+		}},
+		{"Members.TransferOwnership", func(c call) (any, error) {
+			return c.Shares.Members.TransferOwnership(c, portalID, luigiID)
+		}},
+		{"Members.Remove", func(c call) (any, error) { return nil, c.Shares.Members.Remove(c, portalID, luigiID) }},
 
-		makes("Invitations.List", portalID, ""),
-		makes("Invitations.List", portalID, account.InvitationStateAccepted),
-		makes("Invitations.Update", portalID, invitationID, account.UpdateInvitationRequest{
-			Role: account.RoleView, AcceptBy: expires.AddDate(100, 0, 0),
-		}),
-		makes("Invitations.Resend", portalID, "jacquard@example.test"),
-		makes("Invitations.Delete", portalID, invitationID),
-		makes("Invitations.Delete", portalID, invitationID),
-		makes("Join", theirShare, &shares.JoinOptions{Notify: account.MemberNotifyApp}),
-		makes("Leave", theirShare),
-		makes("Leave", "cards7"),
-		makes("JoinWithKey", theirShare, secret("an0th3rk3y"), account.InvitationDecisionDecline),
+		{"Invitations.List", func(c call) (any, error) { return c.Shares.Invitations.List(c, portalID, "") }},
+		{"Invitations.List", func(c call) (any, error) {
+			return c.Shares.Invitations.List(c, portalID, account.InvitationStateAccepted)
+		}},
+		{"Invitations.Update", func(c call) (any, error) {
+			return nil, c.Shares.Invitations.Update(c, portalID, invitationID, account.UpdateInvitationRequest{
+				Role: account.RoleView, AcceptBy: expires.AddDate(100, 0, 0),
+			})
+		}},
+		{"Invitations.Resend", func(c call) (any, error) {
+			return nil, c.Shares.Invitations.Resend(c, portalID, "jacquard@example.test")
+		}},
+		{"Invitations.Delete", func(c call) (any, error) {
+			return nil, c.Shares.Invitations.Delete(c, portalID, invitationID)
+		}},
+		{"Invitations.Delete", func(c call) (any, error) {
+			return nil, c.Shares.Invitations.Delete(c, portalID, invitationID)
+		}},
+		{"Join", func(c call) (any, error) {
+			return nil, c.Shares.Join(c, theirShare, &shares.JoinOptions{Notify: account.MemberNotifyApp})
+		}},
+		{"Leave", func(c call) (any, error) { return nil, c.Shares.Leave(c, theirShare) }},
+		{"Leave", func(c call) (any, error) { return nil, c.Shares.Leave(c, "cards7") }},
+		{"JoinWithKey", func(c call) (any, error) {
+			return nil, c.Shares.JoinWithKey(c, theirShare, secret("an0th3rk3y"), account.InvitationDecisionDecline)
+		}},
 		between((*world).invite),
-		makes("JoinWithKey", theirShare, secret("0th3rk3y"), account.InvitationDecisionAccept),
+		{"JoinWithKey", func(c call) (any, error) {
+			return nil, c.Shares.JoinWithKey(c, theirShare, secret("0th3rk3y"), account.InvitationDecisionAccept)
+		}},
 
-		makes("QuickShares.Get", quickShare, api.Terse),
-		makes("QuickShares.GetByNode", workspaceID, planFile, api.Terse),
-		makes("QuickShares.List", workspaceID, &shares.ListOptions{Limit: 1}, api.Terse),
-		makes("QuickShares.ReadNote", quickNote, api.Terse),
-		makes("QuickShares.ReadNote", quickShare),
-		makes("QuickShares.Download", quickShare, nil),
+		{"QuickShares.Get", func(c call) (any, error) { return c.Shares.QuickShares.Get(c, quickShare, api.Terse) }},
+		{"QuickShares.GetByNode", func(c call) (any, error) {
+			return c.Shares.QuickShares.GetByNode(c, workspaceID, planFile, api.Terse)
+		}},
+		{"QuickShares.List", func(c call) (any, error) {
+			return c.Shares.QuickShares.List(c, workspaceID, &shares.ListOptions{Limit: 1}, api.Terse)
+		}},
+		{"QuickShares.ReadNote", func(c call) (any, error) {
+			return c.Shares.QuickShares.ReadNote(c, quickNote, api.Terse)
+		}},
+		{"QuickShares.ReadNote", func(c call) (any, error) { return c.Shares.QuickShares.ReadNote(c, quickShare) }},
+		{"QuickShares.Download", func(c call) (any, error) {
+			return content(c.Shares.QuickShares.Download(c, quickShare, nil))
+		}},
 		between((*world).link),
-		makes("QuickShares.Preview", quickDrawing, storage.PreviewTypeImage),
+		{"QuickShares.Preview", func(c call) (any, error) {
+			return content(c.Shares.QuickShares.Preview(c, quickDrawing, storage.PreviewTypeImage))
+		}},
 		fault("shares.QuickShares.Preview", fastiotest.Fault{
 			Status: http.StatusUnprocessableEntity, Text: "The source is corrupt.",
 		}),
-		makes("QuickShares.Preview", quickShare, storage.PreviewTypeImage),
-		makes("QuickShares.Revoke", workspaceID, planFile),
-		makes("Delete", "cards7"),
+		{"QuickShares.Preview", func(c call) (any, error) {
+			return content(c.Shares.QuickShares.Preview(c, quickShare, storage.PreviewTypeImage))
+		}},
+		{"QuickShares.Revoke", func(c call) (any, error) {
+			return nil, c.Shares.QuickShares.Revoke(c, workspaceID, planFile)
+		}},
+		{"Delete", func(c call) (any, error) { return nil, c.Shares.Delete(c, "cards7") }},
 	}
 }
 
@@ -832,120 +1515,281 @@ func storageSteps() []step {
 	byTime := &storage.ListOptions{SortBy: storage.SortByUpdated, Descending: true}
 	return []step{
 		between((*world).shelve),
-		makes("List", workspace, api.Root, nil),
-		makes("List", workspace, folderID, byTime, api.Standard),
-		makes("List", workspace, api.Trash, &storage.ListOptions{PageSize: 250}, api.Terse),
-		makes("List", share, api.Root, nil, token),
-		makes("List", workspace, api.Root, &storage.ListOptions{Cursor: "stale"}),
-		makes("Get", workspace, drawingID),
-		makes("Get", share, posterFile, token),
-		makes("Get", workspace, missingNode),
-		makes("GetMany", workspace, []api.OpaqueID{oiledNote, missingNode, linkNode}),
-		makes("GetMany", workspace, []api.OpaqueID{missingNode}),
-		makes("GetMany", share, []api.OpaqueID{posterFile}, token),
-		makes("GetMany", workspace, []api.OpaqueID{missingNode, "nonsense"}), // each of them fails
-		makes("Recent", workspace, &storage.RecentOptions{Type: storage.NodeTypeNote}),
-		makes("Recent", share, nil, token),
+		{"List", func(c call) (any, error) { return c.Storage.List(c, workspace, api.Root, nil) }},
+		{"List", func(c call) (any, error) { return c.Storage.List(c, workspace, folderID, byTime, api.Standard) }},
+		{"List", func(c call) (any, error) {
+			return c.Storage.List(c, workspace, api.Trash, &storage.ListOptions{PageSize: 250}, api.Terse)
+		}},
+		{"List", func(c call) (any, error) { return c.Storage.List(c, share, api.Root, nil, token) }},
+		{"List", func(c call) (any, error) {
+			return c.Storage.List(c, workspace, api.Root, &storage.ListOptions{Cursor: "stale"})
+		}},
+		{"Get", func(c call) (any, error) { return c.Storage.Get(c, workspace, drawingID) }},
+		{"Get", func(c call) (any, error) { return c.Storage.Get(c, share, posterFile, token) }},
+		{"Get", func(c call) (any, error) { return c.Storage.Get(c, workspace, missingNode) }},
+		{"GetMany", func(c call) (any, error) {
+			return c.Storage.GetMany(c, workspace, []api.OpaqueID{oiledNote, missingNode, linkNode})
+		}},
+		{"GetMany", func(c call) (any, error) { return c.Storage.GetMany(c, workspace, []api.OpaqueID{missingNode}) }},
+		{"GetMany", func(c call) (any, error) {
+			return c.Storage.GetMany(c, share, []api.OpaqueID{posterFile}, token)
+		}},
+		{"GetMany", func(c call) (any, error) {
+			return c.Storage.GetMany(c, workspace, []api.OpaqueID{missingNode, "nonsense"})
+		}}, // each of them fails
+		{"Recent", func(c call) (any, error) {
+			return c.Storage.Recent(c, workspace, &storage.RecentOptions{Type: storage.NodeTypeNote})
+		}},
+		{"Recent", func(c call) (any, error) { return c.Storage.Recent(c, share, nil, token) }},
 
-		makes("Downloads.Token", workspace, drawingID, ""),
-		makes("Downloads.Token", share, posterFile, "", token),
-		makes("Downloads.Token", workspace, folderID, ""),
-		makes("Downloads.Read", workspace, drawingID, &storage.DownloadOptions{Range: api.Range{Offset: 4, Length: 4}}),
-		makes("Downloads.Read", workspace, oiledNote, &storage.DownloadOptions{Version: oiledVersion}),
-		makes("Downloads.Read", share, posterFile, nil, token),
-		makes("Downloads.Zip", workspace, folderID),
-		makes("Downloads.Zip", share, api.Root),
-		makes("Content.Get", workspace, drawingID, &storage.TextOptions{Limit: 1}).learns("text", "NextCursor"),
-		makes("Content.Get", workspace, drawingID, &storage.TextOptions{Limit: 1, Cursor: "$text"}),
-		makes("Content.Get", workspace, drawingID, &storage.TextOptions{Query: "brass"}),
-		makes("Content.Get", share, posterFile, nil, token),
-		makes("Content.Search", workspaceID, []api.OpaqueID{drawingID, missingNode}, "brass"),
-		makes("Previews.Authorize", workspace, drawingID, storage.PreviewTypeThumbnail).learns("access", "Path"),
-		makes("Previews.Read", &storage.PreviewAccess{Path: secret("$access")}, ""),
-		makes("Previews.Authorize", share, posterFile, storage.PreviewTypeImage, token).learns("access", "Path"),
-		makes("Previews.Read", &storage.PreviewAccess{Path: secret("$access")}, ""),
-		makes("Previews.Read", &storage.PreviewAccess{Path: secret("$access")}, "second.png"),
-		makes("Previews.Authorize", workspace, drawingID, storage.PreviewTypeMP4),
+		{"Downloads.Token", func(c call) (any, error) {
+			return c.Storage.Downloads.Token(c, workspace, drawingID, "")
+		}},
+		{"Downloads.Token", func(c call) (any, error) {
+			return c.Storage.Downloads.Token(c, share, posterFile, "", token)
+		}},
+		{"Downloads.Token", func(c call) (any, error) { return c.Storage.Downloads.Token(c, workspace, folderID, "") }},
+		{"Downloads.Read", func(c call) (any, error) {
+			return content(c.Storage.Downloads.Read(c, workspace, drawingID, &storage.DownloadOptions{
+				Range: api.Range{Offset: 4, Length: 4},
+			}))
+		}},
+		{"Downloads.Read", func(c call) (any, error) {
+			return content(c.Storage.Downloads.Read(c, workspace, oiledNote, &storage.DownloadOptions{Version: oiledVersion}))
+		}},
+		{"Downloads.Read", func(c call) (any, error) {
+			return content(c.Storage.Downloads.Read(c, share, posterFile, nil, token))
+		}},
+		{"Downloads.Zip", func(c call) (any, error) {
+			return content(c.Storage.Downloads.Zip(c, workspace, folderID))
+		}},
+		{"Downloads.Zip", func(c call) (any, error) { return content(c.Storage.Downloads.Zip(c, share, api.Root)) }},
+		{"Content.Get", func(c call) (any, error) {
+			got, err := c.Storage.Content.Get(c, workspace, drawingID, &storage.TextOptions{Limit: 1})
+			if err == nil {
+				c.learn("text", got.NextCursor)
+			}
+			return got, err
+		}},
+		{"Content.Get", func(c call) (any, error) {
+			return c.Storage.Content.Get(c, workspace, drawingID, &storage.TextOptions{Limit: 1, Cursor: c.text("text")})
+		}},
+		{"Content.Get", func(c call) (any, error) {
+			return c.Storage.Content.Get(c, workspace, drawingID, &storage.TextOptions{Query: "brass"})
+		}},
+		{"Content.Get", func(c call) (any, error) { return c.Storage.Content.Get(c, share, posterFile, nil, token) }},
+		{"Content.Search", func(c call) (any, error) {
+			return c.Storage.Content.Search(c, workspaceID, []api.OpaqueID{drawingID, missingNode}, "brass")
+		}},
+		{"Previews.Authorize", func(c call) (any, error) {
+			got, err := c.Storage.Previews.Authorize(c, workspace, drawingID, storage.PreviewTypeThumbnail)
+			if err == nil {
+				c.learn("access", got.Path.Reveal())
+			}
+			return got, err
+		}},
+		{"Previews.Read", func(c call) (any, error) {
+			return content(c.Storage.Previews.Read(c, &storage.PreviewAccess{Path: c.secret("access")}, ""))
+		}},
+		{"Previews.Authorize", func(c call) (any, error) {
+			got, err := c.Storage.Previews.Authorize(c, share, posterFile, storage.PreviewTypeImage, token)
+			if err == nil {
+				c.learn("access", got.Path.Reveal())
+			}
+			return got, err
+		}},
+		{"Previews.Read", func(c call) (any, error) {
+			return content(c.Storage.Previews.Read(c, &storage.PreviewAccess{Path: c.secret("access")}, ""))
+		}},
+		{"Previews.Read", func(c call) (any, error) {
+			return content(c.Storage.Previews.Read(c, &storage.PreviewAccess{Path: c.secret("access")}, "second.png"))
+		}},
+		{"Previews.Authorize", func(c call) (any, error) {
+			return c.Storage.Previews.Authorize(c, workspace, drawingID, storage.PreviewTypeMP4)
+		}},
 		between((*world).draw),
-		makes("Transforms.Token", workspace, posterFile), // of the share
-		makes("Transforms.Token", share, posterFile, token).learns("transform", ""),
-		makes("Transforms.Read", share, posterFile, secret("$transform"), storage.Transform{
-			Format: storage.ImageFormatPNG, Width: 8, Rotate: 90, Crop: image.Rect(10, 20, 50, 100),
-		}),
-		makes("Transforms.Token", workspace, picture).learns("transform", ""),
-		makes("Transforms.Read", workspace, picture, secret("$transform"), storage.Transform{
-			Format: storage.ImageFormatPNG, Size: storage.ImageSizeIconTiny,
-		}),
+		{"Transforms.Token", func(c call) (any, error) {
+			return c.Storage.Transforms.Token(c, workspace, posterFile)
+		}}, // of the share
+		{"Transforms.Token", func(c call) (any, error) {
+			got, err := c.Storage.Transforms.Token(c, share, posterFile, token)
+			if err == nil {
+				c.learn("transform", got.Reveal())
+			}
+			return got, err
+		}},
+		{"Transforms.Read", func(c call) (any, error) {
+			return content(c.Storage.Transforms.Read(c, share, posterFile, c.secret("transform"), storage.Transform{
+				Format: storage.ImageFormatPNG, Width: 8, Rotate: 90, Crop: image.Rect(10, 20, 50, 100),
+			}))
+		}},
+		{"Transforms.Token", func(c call) (any, error) {
+			got, err := c.Storage.Transforms.Token(c, workspace, picture)
+			if err == nil {
+				c.learn("transform", got.Reveal())
+			}
+			return got, err
+		}},
+		{"Transforms.Read", func(c call) (any, error) {
+			return content(c.Storage.Transforms.Read(c, workspace, picture, c.secret("transform"), storage.Transform{
+				Format: storage.ImageFormatPNG, Size: storage.ImageSizeIconTiny,
+			}))
+		}},
 
-		makes("Versions.Restore", workspace, oiledNote, oiledVersion),
-		makes("Versions.Restore", workspace, oiledNote, missingNode),
-		makes("Versions.List", workspace, oiledNote),
-		makes("Versions.List", share, posterFile, token).learns("version", "0.ID"),
-		makes("Versions.Restore", share, posterFile, api.OpaqueID("$version")),
-		makes("Locks.Acquire", workspace, drawingID, &storage.LockOptions{
-			Duration: 2 * time.Minute, DeviceName: "Loom", ClientVersion: "1.0",
-		}).learns("lock", "Token"),
-		makes("Locks.Acquire", workspace, drawingID, (*storage.LockOptions)(nil)),
-		makes("Locks.Get", workspace, drawingID),
-		makes("Locks.Heartbeat", workspace, drawingID, secret("$lock")),
-		makes("Get", workspace, drawingID),
-		makes("Locks.Release", workspace, drawingID, secret("$lock")),
-		makes("Locks.Release", workspace, drawingID, secret("$lock")),
-		makes("Locks.Acquire", share, posterFile, nil).learns("lock", "Token"),
-		makes("Locks.Heartbeat", share, posterFile, secret("lost")),
-		makes("Locks.Heartbeat", share, posterFile, secret("$lock")),
-		makes("Locks.Get", share, posterFile),
-		makes("Locks.Release", share, posterFile, secret("$lock")),
+		{"Versions.Restore", func(c call) (any, error) {
+			return nil, c.Storage.Versions.Restore(c, workspace, oiledNote, oiledVersion)
+		}},
+		{"Versions.Restore", func(c call) (any, error) {
+			return nil, c.Storage.Versions.Restore(c, workspace, oiledNote, missingNode)
+		}},
+		{"Versions.List", func(c call) (any, error) { return c.Storage.Versions.List(c, workspace, oiledNote) }},
+		{"Versions.List", func(c call) (any, error) {
+			got, err := c.Storage.Versions.List(c, share, posterFile, token)
+			if err == nil && len(got) > 0 {
+				c.learn("version", string(got[0].ID))
+			}
+			return got, err
+		}},
+		{"Versions.Restore", func(c call) (any, error) {
+			return nil, c.Storage.Versions.Restore(c, share, posterFile, c.opaque("version"))
+		}},
+		{"Locks.Acquire", func(c call) (any, error) {
+			got, err := c.Storage.Locks.Acquire(c, workspace, drawingID, &storage.LockOptions{
+				Duration: 2 * time.Minute, DeviceName: "Loom", ClientVersion: "1.0",
+			})
+			if err == nil {
+				c.learn("lock", got.Token.Reveal())
+			}
+			return got, err
+		}},
+		{"Locks.Acquire", func(c call) (any, error) {
+			return c.Storage.Locks.Acquire(c, workspace, drawingID, (*storage.LockOptions)(nil))
+		}},
+		{"Locks.Get", func(c call) (any, error) { return c.Storage.Locks.Get(c, workspace, drawingID) }},
+		{"Locks.Heartbeat", func(c call) (any, error) {
+			return nil, c.Storage.Locks.Heartbeat(c, workspace, drawingID, c.secret("lock"))
+		}},
+		{"Get", func(c call) (any, error) { return c.Storage.Get(c, workspace, drawingID) }},
+		{"Locks.Release", func(c call) (any, error) {
+			return nil, c.Storage.Locks.Release(c, workspace, drawingID, c.secret("lock"))
+		}},
+		{"Locks.Release", func(c call) (any, error) {
+			return nil, c.Storage.Locks.Release(c, workspace, drawingID, c.secret("lock"))
+		}},
+		{"Locks.Acquire", func(c call) (any, error) {
+			got, err := c.Storage.Locks.Acquire(c, share, posterFile, nil)
+			if err == nil {
+				c.learn("lock", got.Token.Reveal())
+			}
+			return got, err
+		}},
+		{"Locks.Heartbeat", func(c call) (any, error) {
+			return nil, c.Storage.Locks.Heartbeat(c, share, posterFile, secret("lost"))
+		}},
+		{"Locks.Heartbeat", func(c call) (any, error) {
+			return nil, c.Storage.Locks.Heartbeat(c, share, posterFile, c.secret("lock"))
+		}},
+		{"Locks.Get", func(c call) (any, error) { return c.Storage.Locks.Get(c, share, posterFile) }},
+		{"Locks.Release", func(c call) (any, error) {
+			return nil, c.Storage.Locks.Release(c, share, posterFile, c.secret("lock"))
+		}},
 
-		makes("CreateFolder", workspace, api.Root, "2026", nil).learns("folder", "ID"),
-		makes("CreateFolder", workspace, api.Root, "2026", &storage.CreateFolderOptions{Force: true}),
-		makes("CreateFolder", share, api.Root, "Plans", nil).learns("plans", "ID"),
-		makes("Move", workspace, drawingID, "$folder"),
-		makes("Move", workspace, "$folder", "$folder"),
-		makes("Move", share, posterFile, "$plans"),
-		makes("Copy", workspace, drawingID, api.Root).learns("copy", "ID"),
-		makes("Copy", share, posterFile, api.Root).learns("poster", "ID"),
-		makes("/uploads.Put", uploads.StartRequest{Name: "Deed.txt"}, []byte(deedText)).learns("upload", "ID").as(""),
+		{"CreateFolder", func(c call) (any, error) {
+			got, err := c.Storage.CreateFolder(c, workspace, api.Root, "2026", nil)
+			if err == nil {
+				c.learn("folder", string(got.ID))
+			}
+			return got, err
+		}},
+		{"CreateFolder", func(c call) (any, error) {
+			return c.Storage.CreateFolder(c, workspace, api.Root, "2026", &storage.CreateFolderOptions{Force: true})
+		}},
+		{"CreateFolder", func(c call) (any, error) {
+			got, err := c.Storage.CreateFolder(c, share, api.Root, "Plans", nil)
+			if err == nil {
+				c.learn("plans", string(got.ID))
+			}
+			return got, err
+		}},
+		{"Move", func(c call) (any, error) { return c.Storage.Move(c, workspace, drawingID, c.opaque("folder")) }},
+		{"Move", func(c call) (any, error) {
+			return c.Storage.Move(c, workspace, c.opaque("folder"), c.opaque("folder"))
+		}},
+		{"Move", func(c call) (any, error) { return c.Storage.Move(c, share, posterFile, c.opaque("plans")) }},
+		{"Copy", func(c call) (any, error) {
+			got, err := c.Storage.Copy(c, workspace, drawingID, api.Root)
+			if err == nil {
+				c.learn("copy", string(got.ID))
+			}
+			return got, err
+		}},
+		{"Copy", func(c call) (any, error) {
+			got, err := c.Storage.Copy(c, share, posterFile, api.Root)
+			if err == nil {
+				c.learn("poster", string(got.ID))
+			}
+			return got, err
+		}},
+		{"", func(c call) (any, error) {
+			got, err := c.Uploads.Put(c, uploads.StartRequest{Name: "Deed.txt"}, []byte(deedText))
+			if err == nil {
+				c.learn("upload", string(got.ID))
+			}
+			return got, err
+		}},
 		between(func(*world) { time.Sleep(time.Minute) }),
-		makes("Update", workspace, drawingID, storage.UpdateRequest{
-			From: storage.FromUpload("$upload"), IfVersion: api.Set(oiledVersion),
-		}),
-		makes("Update", workspace, drawingID, storage.UpdateRequest{
-			Name: "Mühle №2.pdf", From: storage.FromUpload("$upload"), Title: api.Set("The mill"), Short: api.Null[string](),
-		}),
-		makes("Update", share, posterFile, storage.UpdateRequest{Short: api.Set("It hangs at the door.")}),
-		makes("Rename", workspace, linkNode, "There"),
-		makes("Rename", share, posterFile, "Poster №2.png"),
-		makes("AddFile", workspace, "$folder", "Deed.txt", storage.FromUpload("$upload")),
-		makes("AddFile", share, api.Root, "Mill.txt", storage.FromHash("sha256", posterHash)),
-		makes("AddLink", workspaceID, api.Root, shareID),
-		makes("Delete", workspace, "$copy"),
-		makes("Get", workspace, "$copy", api.Standard),
-		makes("Restore", workspace, "$copy"),
-		makes("Delete", share, "$poster"),
-		makes("Restore", share, "$poster"),
-		makes("Delete", workspace, "$copy"),
-		makes("Purge", workspace, "$copy"),
-		makes("Delete", share, "$poster"),
-		makes("Purge", share, "$poster"),
-		makes("EmptyTrash", workspace),
-		makes("EmptyTrash", share),
-		makes("List", workspace, api.Trash, nil),
+		{"Update", func(c call) (any, error) {
+			return c.Storage.Update(c, workspace, drawingID, storage.UpdateRequest{
+				From: storage.FromUpload(c.opaque("upload")), IfVersion: api.Set(oiledVersion),
+			})
+		}},
+		{"Update", func(c call) (any, error) {
+			return c.Storage.Update(c, workspace, drawingID, storage.UpdateRequest{
+				Name: "Mühle №2.pdf", From: storage.FromUpload(c.opaque("upload")),
+				Title: api.Set("The mill"), Short: api.Null[string](),
+			})
+		}},
+		{"Update", func(c call) (any, error) {
+			return c.Storage.Update(c, share, posterFile, storage.UpdateRequest{Short: api.Set("It hangs at the door.")})
+		}},
+		{"Rename", func(c call) (any, error) { return c.Storage.Rename(c, workspace, linkNode, "There") }},
+		{"Rename", func(c call) (any, error) { return c.Storage.Rename(c, share, posterFile, "Poster №2.png") }},
+		{"AddFile", func(c call) (any, error) {
+			return c.Storage.AddFile(c, workspace, c.opaque("folder"), "Deed.txt", storage.FromUpload(c.opaque("upload")))
+		}},
+		{"AddFile", func(c call) (any, error) {
+			return c.Storage.AddFile(c, share, api.Root, "Mill.txt", storage.FromHash("sha256", posterHash))
+		}},
+		{"AddLink", func(c call) (any, error) { return c.Storage.AddLink(c, workspaceID, api.Root, shareID) }},
+		{"Delete", func(c call) (any, error) { return nil, c.Storage.Delete(c, workspace, c.opaque("copy")) }},
+		{"Get", func(c call) (any, error) { return c.Storage.Get(c, workspace, c.opaque("copy"), api.Standard) }},
+		{"Restore", func(c call) (any, error) { return c.Storage.Restore(c, workspace, c.opaque("copy")) }},
+		{"Delete", func(c call) (any, error) { return nil, c.Storage.Delete(c, share, c.opaque("poster")) }},
+		{"Restore", func(c call) (any, error) { return c.Storage.Restore(c, share, c.opaque("poster")) }},
+		{"Delete", func(c call) (any, error) { return nil, c.Storage.Delete(c, workspace, c.opaque("copy")) }},
+		{"Purge", func(c call) (any, error) { return nil, c.Storage.Purge(c, workspace, c.opaque("copy")) }},
+		{"Delete", func(c call) (any, error) { return nil, c.Storage.Delete(c, share, c.opaque("poster")) }},
+		{"Purge", func(c call) (any, error) { return nil, c.Storage.Purge(c, share, c.opaque("poster")) }},
+		{"EmptyTrash", func(c call) (any, error) { return nil, c.Storage.EmptyTrash(c, workspace) }},
+		{"EmptyTrash", func(c call) (any, error) { return nil, c.Storage.EmptyTrash(c, share) }},
+		{"List", func(c call) (any, error) { return c.Storage.List(c, workspace, api.Trash, nil) }},
 	}
 }
 
 func systemSteps() []step {
 	return []step{
-		makes("Ping"),
-		makes("Status"),
-		makes("Docs"),
-		makes("DocsFull"),
-		makes("DocsTopic", "events"),
-		makes("DocsTopic", "no/such"),
-		makes("Agents"),
-		makes("Introspect", api.Path("/current/event/{event_id}/details/", "x")),
-		makes("Introspect", api.Path("/current/ping/")),
-		makes("Introspect", api.Path("/current/nothing/")),
+		{"Ping", func(c call) (any, error) { return c.Ping(c) }},
+		{"Status", func(c call) (any, error) { return c.Status(c) }},
+		{"Docs", func(c call) (any, error) { return c.Docs(c) }},
+		{"DocsFull", func(c call) (any, error) { return c.DocsFull(c) }},
+		{"DocsTopic", func(c call) (any, error) { return c.DocsTopic(c, "events") }},
+		{"DocsTopic", func(c call) (any, error) { return c.DocsTopic(c, "no/such") }},
+		{"Agents", func(c call) (any, error) { return c.Agents(c) }},
+		{"Introspect", func(c call) (any, error) {
+			return c.Introspect(c, api.Path("/current/event/{event_id}/details/", "x"))
+		}},
+		{"Introspect", func(c call) (any, error) { return c.Introspect(c, api.Path("/current/ping/")) }},
+		{"Introspect", func(c call) (any, error) { return c.Introspect(c, api.Path("/current/nothing/")) }},
 	}
 }
 
@@ -961,54 +1805,105 @@ func uploadSteps() []step {
 	outdated := newDeed
 	outdated.Target.IfVersion = "v3r510n0fth3d33db3ta123456789"
 	return []step{
-		makes("Limits", root),
-		makes("Limits", uploads.Target{}),
-		makes("Extensions", "starter"),
-		makes("Algorithms"),
-		makes("Put", uploads.StartRequest{Target: root, Name: "Wheel.txt", Creator: "tests-1"}, []byte("Brass.")).
-			learns("upload", "ID"),
-		makes("Put", uploads.StartRequest{Target: missing, Name: "Wheel.txt"}, []byte("Brass.")),
-		makes("Get", "$upload"),
+		{"Limits", func(c call) (any, error) { return c.Uploads.Limits(c, root) }},
+		{"Limits", func(c call) (any, error) { return c.Uploads.Limits(c, uploads.Target{}) }},
+		{"Extensions", func(c call) (any, error) { return c.Uploads.Extensions(c, "starter") }},
+		{"Algorithms", func(c call) (any, error) { return c.Uploads.Algorithms(c) }},
+		{"Put", func(c call) (any, error) {
+			wheel := uploads.StartRequest{Target: root, Name: "Wheel.txt", Creator: "tests-1"}
+			got, err := c.Uploads.Put(c, wheel, []byte("Brass."))
+			if err == nil {
+				c.learn("upload", string(got.ID))
+			}
+			return got, err
+		}},
+		{"Put", func(c call) (any, error) {
+			return c.Uploads.Put(c, uploads.StartRequest{Target: missing, Name: "Wheel.txt"}, []byte("Brass."))
+		}},
+		{"Get", func(c call) (any, error) { return c.Uploads.Get(c, c.opaque("upload")) }},
 		between(func(*world) { time.Sleep(time.Minute) }),
-		makes("Get", "$upload"),
-		makes("Start", uploads.StartRequest{
-			Target: uploads.Target{Profile: root.Profile, Path: "2026/parts/"}, Name: "Mill.txt", Size: 16,
-		}, unlocked).learns("upload", "ID"),
-		makes("Chunks.Send", "$upload", uploads.Chunk{Order: 1, Content: []byte("Brass ")}, unlocked),
-		makes("Chunks.List", "$upload", unlocked),
-		makes("Chunks.Delete", "$upload", 1, unlocked),
-		makes("Chunks.Send", "$upload", uploads.Chunk{
-			Order: 1, Content: []byte("Brass and steel."), FileCRC: &whole,
-		}),
-		makes("Complete", "$upload", unlocked),
-		makes("List"),
+		{"Get", func(c call) (any, error) { return c.Uploads.Get(c, c.opaque("upload")) }},
+		{"Start", func(c call) (any, error) {
+			got, err := c.Uploads.Start(c, uploads.StartRequest{
+				Target: uploads.Target{Profile: root.Profile, Path: "2026/parts/"}, Name: "Mill.txt", Size: 16,
+			}, unlocked)
+			if err == nil {
+				c.learn("upload", string(got.ID))
+			}
+			return got, err
+		}},
+		{"Chunks.Send", func(c call) (any, error) {
+			chunk := uploads.Chunk{Order: 1, Content: []byte("Brass ")}
+			return nil, c.Uploads.Chunks.Send(c, c.opaque("upload"), chunk, unlocked)
+		}},
+		{"Chunks.List", func(c call) (any, error) { return c.Uploads.Chunks.List(c, c.opaque("upload"), unlocked) }},
+		{"Chunks.Delete", func(c call) (any, error) {
+			return nil, c.Uploads.Chunks.Delete(c, c.opaque("upload"), 1, unlocked)
+		}},
+		{"Chunks.Send", func(c call) (any, error) {
+			return nil, c.Uploads.Chunks.Send(c, c.opaque("upload"), uploads.Chunk{
+				Order: 1, Content: []byte("Brass and steel."), FileCRC: &whole,
+			})
+		}},
+		{"Complete", func(c call) (any, error) { return nil, c.Uploads.Complete(c, c.opaque("upload"), unlocked) }},
+		{"List", func(c call) (any, error) { return c.Uploads.List(c) }},
 		between(func(*world) { time.Sleep(time.Minute) }),
-		makes("Get", "$upload", unlocked),
-		makes("Cancel", "$upload", unlocked),
-		makes("Cancel", "$upload"),
-		makes("Start", uploads.StartRequest{
-			Target: root, Name: "Log.txt", Size: uploads.SizeUnknown, MaxSize: 100,
-		}).learns("upload", "ID"),
-		makes("Stream", "$upload", strings.NewReader("Steam."), (*uploads.Hash)(nil), unlocked),
+		{"Get", func(c call) (any, error) { return c.Uploads.Get(c, c.opaque("upload"), unlocked) }},
+		{"Cancel", func(c call) (any, error) { return nil, c.Uploads.Cancel(c, c.opaque("upload"), unlocked) }},
+		{"Cancel", func(c call) (any, error) { return nil, c.Uploads.Cancel(c, c.opaque("upload")) }},
+		{"Start", func(c call) (any, error) {
+			got, err := c.Uploads.Start(c, uploads.StartRequest{
+				Target: root, Name: "Log.txt", Size: uploads.SizeUnknown, MaxSize: 100,
+			})
+			if err == nil {
+				c.learn("upload", string(got.ID))
+			}
+			return got, err
+		}},
+		{"Stream", func(c call) (any, error) {
+			return nil, c.Uploads.Stream(c, c.opaque("upload"), strings.NewReader("Steam."), (*uploads.Hash)(nil), unlocked)
+		}},
 		between((*world).lend),
-		makes("Put", newDeed, []byte(deedText+" Signed."), unlocked),
+		{"Put", func(c call) (any, error) { return c.Uploads.Put(c, newDeed, []byte(deedText+" Signed."), unlocked) }},
 		between(func(*world) { time.Sleep(time.Minute) }),
-		makes("Put", outdated, []byte(deedText), unlocked).learns("upload", "ID"),
+		{"Put", func(c call) (any, error) {
+			got, err := c.Uploads.Put(c, outdated, []byte(deedText), unlocked)
+			if err == nil {
+				c.learn("upload", string(got.ID))
+			}
+			return got, err
+		}},
 		between(func(*world) { time.Sleep(time.Minute) }),
-		makes("Get", "$upload", unlocked),
-		makes("Batch", root, []uploads.BatchFile{
-			{Name: "a.txt", Content: []byte("a")}, {Name: "b.txt", Path: "2026/", Content: []byte("b")},
-		}, "tests-1"),
-		makes("CancelAll"),
-		makes("Web.Start", uploads.WebRequest{Source: secret(cardSource), Profile: root.Profile}).learns("import", "ID"),
-		makes("Web.Get", "$import"),
+		{"Get", func(c call) (any, error) { return c.Uploads.Get(c, c.opaque("upload"), unlocked) }},
+		{"Batch", func(c call) (any, error) {
+			return c.Uploads.Batch(c, root, []uploads.BatchFile{
+				{Name: "a.txt", Content: []byte("a")}, {Name: "b.txt", Path: "2026/", Content: []byte("b")},
+			}, "tests-1")
+		}},
+		{"CancelAll", func(c call) (any, error) { return nil, c.Uploads.CancelAll(c) }},
+		{"Web.Start", func(c call) (any, error) {
+			got, err := c.Uploads.Web.Start(c, uploads.WebRequest{Source: secret(cardSource), Profile: root.Profile})
+			if err == nil {
+				c.learn("import", string(got.ID))
+			}
+			return got, err
+		}},
+		{"Web.Get", func(c call) (any, error) { return c.Uploads.Web.Get(c, c.opaque("import")) }},
 		between(func(*world) { time.Sleep(time.Minute) }),
-		makes("Web.Get", "$import"),
-		makes("Web.Start", uploads.WebRequest{
-			Source: secret("https://loom.test/lost"), Profile: root.Profile, Folder: api.Root, Name: "Lost.txt",
-		}).learns("import", "ID"),
-		makes("Web.Cancel", "$import"),
-		makes("Web.Cancel", missing.Folder),
-		makes("Web.List", &uploads.WebListOptions{Status: uploads.WebStatusCanceled, Limit: 1}),
+		{"Web.Get", func(c call) (any, error) { return c.Uploads.Web.Get(c, c.opaque("import")) }},
+		{"Web.Start", func(c call) (any, error) {
+			got, err := c.Uploads.Web.Start(c, uploads.WebRequest{
+				Source: secret("https://loom.test/lost"), Profile: root.Profile, Folder: api.Root, Name: "Lost.txt",
+			})
+			if err == nil {
+				c.learn("import", string(got.ID))
+			}
+			return got, err
+		}},
+		{"Web.Cancel", func(c call) (any, error) { return nil, c.Uploads.Web.Cancel(c, c.opaque("import")) }},
+		{"Web.Cancel", func(c call) (any, error) { return nil, c.Uploads.Web.Cancel(c, missing.Folder) }},
+		{"Web.List", func(c call) (any, error) {
+			return c.Uploads.Web.List(c, &uploads.WebListOptions{Status: uploads.WebStatusCanceled, Limit: 1})
+		}},
 	}
 }

@@ -83,7 +83,6 @@ func secret(text string) api.Secret { return api.NewSecret(text) }
 type world struct {
 	t      *testing.T // both are nil when calls are repeated without the emulator
 	server *fastiotest.Server
-	area   string            // of the call
 	known  map[string]string // what calls have learned, by the names of learns
 }
 
@@ -98,28 +97,11 @@ func (w *world) learn(name, text string) {
 	w.known[name] = text
 }
 
-// fill returns a copy of a value with the learned texts in place of their
-// names, which begin with $.
-func (w *world) fill(v reflect.Value) reflect.Value {
-	filled := reflect.New(v.Type()).Elem()
-	filled.Set(v)
-	switch hidden, _ := reflect.TypeAssert[api.Secret](v); {
-	case strings.HasPrefix(hidden.Reveal(), "$"):
-		return reflect.ValueOf(secret(w.known[hidden.Reveal()[1:]]))
-	case v.Kind() == reflect.String && strings.HasPrefix(v.String(), "$"):
-		filled.SetString(w.known[v.String()[1:]])
-	case v.Kind() == reflect.Pointer && !v.IsNil():
-		filled.Set(reflect.New(v.Type().Elem()))
-		filled.Elem().Set(w.fill(v.Elem()))
-	case v.Kind() == reflect.Struct:
-		for i := range v.NumField() {
-			if field := filled.Field(i); field.CanSet() {
-				field.Set(w.fill(field))
-			}
-		}
-	}
-	return filled
-}
+// These return what calls have learned under a name.
+func (w *world) text(name string) string         { return w.known[name] }
+func (w *world) id(name string) api.ID           { return api.ID(w.known[name]) }
+func (w *world) opaque(name string) api.OpaqueID { return api.OpaqueID(w.known[name]) }
+func (w *world) secret(name string) api.Secret   { return secret(w.known[name]) }
 
 // add adds records to the world: nodes to the workspace unless they name
 // another profile, and records without a creator as the caller's.
