@@ -103,7 +103,7 @@ func (d *dir) file(ctx context.Context, e *entry) (*storage.Node, error) {
 		}
 		content, random = bytes.NewReader(all), true
 	}
-	f := d.s.newFile(content, d.fileOptions(e), d.opts)
+	f := d.s.newFile(opDir, content, d.fileOptions(e), d.opts)
 	f.Target = Target{Profile: d.in, Folder: d.base, Path: e.in.relative()}
 	f.Name, f.Size = e.name(), e.Size
 	f.pace = d.Pace

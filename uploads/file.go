@@ -28,6 +28,7 @@ type FileOptions struct {
 	// 8 MiB, or more if the file would need too many chunks.
 	ChunkSize int64
 
+	Name    string // of the file, for [Service.FromPath]; default: the last element of the path
 	Creator string // see [StartRequest]
 
 	// OnProgress is called with the bytes that the server has received, or of a stream that
@@ -79,8 +80,6 @@ func (e *Error) Unwrap() error { return e.Err }
 // ErrChanged is returned if a file has changed while it was uploaded. Nothing was stored.
 var ErrChanged = errors.New("the content has changed during the upload")
 
-const opFile = "uploads.File"
-
 // File uploads content of a size in bytes, waits until it is stored, and returns its node.
 // A file of that name in the folder gets a new version; beside a folder of that name the
 // new file is renamed.
@@ -100,7 +99,7 @@ const opFile = "uploads.File"
 func (s *Service) File(
 	ctx context.Context, t Target, name string, content io.ReaderAt, size int64, o *FileOptions, opts ...api.CallOption,
 ) (*storage.Node, error) {
-	f := s.newFile(content, o, opts)
+	f := s.newFile("uploads.File", content, o, opts)
 	f.Target, f.Name, f.Size = t, name, size
 	return f.run(ctx, f.upload)
 }
@@ -113,7 +112,7 @@ func (s *Service) File(
 func (s *Service) Assemble(
 	ctx context.Context, name string, content io.ReaderAt, size int64, o *FileOptions, opts ...api.CallOption,
 ) (*Upload, error) {
-	f := s.newFile(content, o, opts)
+	f := s.newFile("uploads.Assemble", content, o, opts)
 	f.Name, f.Size = name, size
 	if err := f.transfer(ctx, f.upload); err != nil {
 		return nil, err
@@ -121,20 +120,43 @@ func (s *Service) Assemble(
 	return &f.state, nil
 }
 
-// FromPath is [Service.File] for a local file. Name is that of the local file.
+// FromPath is [Service.File] for a local file. The name is o.Name, or else the last element
+// of the path.
+//
+// Errors: those of [Service.File], and those of [os.Open]. [*api.InputError] if path is not
+// a regular file.
 func (s *Service) FromPath(
 	ctx context.Context, t Target, path string, o *FileOptions, opts ...api.CallOption,
 ) (*storage.Node, error) {
-	local, err := os.Open(path) //nolint:gosec // the path is the caller's
+	const op = "uploads.FromPath"
+	local, size, err := openLocal(op, path)
 	if err != nil {
-		return nil, call.Failed(opFile, "", err)
+		return nil, err
 	}
 	defer func() { _ = local.Close() }()
-	info, err := local.Stat()
-	if err != nil {
-		return nil, call.Failed(opFile, "", err)
+	f := s.newFile(op, local, o, opts)
+	f.Target, f.Name, f.Size = t, cmp.Or(f.o.Name, filepath.Base(path)), size
+	return f.run(ctx, f.upload)
+}
+
+// openLocal opens a regular file, and returns it with its size. Another one could block.
+func openLocal(op, path string) (*os.File, int64, error) {
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		return nil, 0, &api.InputError{Op: op, Field: "path", Rule: "must be a regular file", Got: strconv.Quote(path)}
 	}
-	return s.File(ctx, t, filepath.Base(path), local, info.Size(), o, opts...)
+	var local *os.File
+	if err == nil {
+		local, err = os.Open(path) //nolint:gosec // the path is the caller's
+	}
+	if err != nil {
+		return nil, 0, call.Failed(op, "", err)
+	}
+	if info, err = local.Stat(); err != nil {
+		_ = local.Close()
+		return nil, 0, call.Failed(op, "", err)
+	}
+	return local, info.Size(), nil
 }
 
 // unchanged returns a function that reports whether a file is as it was.
@@ -157,19 +179,20 @@ func unchanged(f fs.File, was fs.FileInfo) func() bool {
 func (s *Service) FromReader(
 	ctx context.Context, t Target, name string, content io.Reader, hash *Hash, o *FileOptions, opts ...api.CallOption,
 ) (*storage.Node, error) {
+	const op = "uploads.FromReader"
 	if content == nil {
-		return nil, &api.InputError{Op: opFile, Field: "content", Rule: "must not be nil"}
+		return nil, &api.InputError{Op: op, Field: "content", Rule: "must not be nil"}
 	}
-	if err := call.Check(ctx, s.c, opFile); err != nil {
+	if err := call.Check(ctx, s.c, op); err != nil {
 		return nil, err
 	}
 	in := &source{Reader: content}
 	head, err := wait.Call(ctx, func() ([]byte, error) { return io.ReadAll(io.LimitReader(in, MaxSingle+1)) })
 	if err != nil {
 		go func() { _ = in.Close() }() // it may block like Read
-		return nil, call.Failed(opFile, "reading the content", err)
+		return nil, call.Failed(op, "reading the content", err)
 	}
-	f := s.newFile(bytes.NewReader(head), o, opts)
+	f := s.newFile(op, bytes.NewReader(head), o, opts)
 	f.Target, f.Name, f.Size = t, name, int64(len(head))
 	if f.Size <= MaxSingle {
 		return f.run(ctx, f.upload)
@@ -188,14 +211,15 @@ func (s *Service) FromReader(
 func (s *Service) Resume(
 	ctx context.Context, from Session, content io.ReaderAt, o *FileOptions, opts ...api.CallOption,
 ) (*storage.Node, error) {
-	f := s.newFile(content, o, opts)
+	const op = "uploads.Resume"
+	f := s.newFile(op, content, o, opts)
 	f.Session = from
 	switch {
 	case from.ID == "":
-		return nil, &api.InputError{Op: opFile, Field: "session", Rule: "must be one of OnSession"}
+		return nil, &api.InputError{Op: op, Field: "session", Rule: "must be one of OnSession"}
 	case from.ChunkSize < 1 || from.Size < 1:
 		got := strconv.FormatInt(from.ChunkSize, 10)
-		return nil, &api.InputError{Op: opFile, Field: "session", Rule: "must have a size and chunks", Got: got}
+		return nil, &api.InputError{Op: op, Field: "session", Rule: "must have a size and chunks", Got: got}
 	}
 	return f.run(ctx, f.resume)
 }
@@ -205,6 +229,7 @@ type file struct {
 	Session
 
 	s         *Service
+	op        string
 	content   io.ReaderAt // nil for a stream
 	unchanged func() bool
 	pace      func(ctx context.Context, bytes int) error // waits until so many bytes may be sent
@@ -216,9 +241,9 @@ type file struct {
 	state Upload
 }
 
-func (s *Service) newFile(content io.ReaderAt, o *FileOptions, opts []api.CallOption) *file {
+func (s *Service) newFile(op string, content io.ReaderAt, o *FileOptions, opts []api.CallOption) *file {
 	f := &file{
-		s: s, content: content, opts: opts,
+		s: s, op: op, content: content, opts: opts,
 		unchanged: func() bool { return true },
 		pace:      func(context.Context, int) error { return nil },
 	}
@@ -237,9 +262,9 @@ func (s *Service) newFile(content io.ReaderAt, o *FileOptions, opts []api.CallOp
 func (f *file) run(ctx context.Context, upload func(context.Context) error) (*storage.Node, error) {
 	switch {
 	case f.Target.Profile == api.Profile{}:
-		return nil, &api.InputError{Op: opFile, Field: "instance_id", Rule: "must be a workspace, share or File Share"}
+		return nil, &api.InputError{Op: f.op, Field: "instance_id", Rule: "must be a workspace, share or File Share"}
 	case f.swaps() && f.Target.File.Plain() == "":
-		return nil, &api.InputError{Op: opFile, Field: "file_id", Rule: "must be a file, to compare its version"}
+		return nil, &api.InputError{Op: f.op, Field: "file_id", Rule: "must be a file, to compare its version"}
 	}
 	if err := f.transfer(ctx, upload); err != nil {
 		return nil, err
@@ -268,7 +293,7 @@ func (f *file) swap(ctx context.Context) (*storage.Node, error) {
 		if readErr == nil && f.is(ctx, now) {
 			n, err = now, nil
 		} else if unknown {
-			return nil, &Error{Op: opFile, Upload: f.state, Err: err}
+			return nil, &Error{Op: f.op, Upload: f.state, Err: err}
 		}
 	}
 	_ = f.s.Cancel(context.WithoutCancel(ctx), f.ID, f.opts...) // it is of no more use
@@ -344,11 +369,11 @@ func (s *Service) children(
 // transfer uploads the content. It starts over once if the server received other bytes and
 // the content can be read again.
 func (f *file) transfer(ctx context.Context, upload func(context.Context) error) error {
-	if err := call.Check(ctx, f.s.c, opFile); err != nil {
+	if err := call.Check(ctx, f.s.c, f.op); err != nil {
 		return err
 	}
 	if f.content == nil && f.Size != SizeUnknown || f.o.ChunkSize < 0 {
-		return &api.InputError{Op: opFile, Field: "content", Rule: "must not be nil, and ChunkSize not be negative"}
+		return &api.InputError{Op: f.op, Field: "content", Rule: "must not be nil, and ChunkSize not be negative"}
 	}
 	err := upload(ctx)
 	if _, mismatch := errors.AsType[*mismatchError](err); mismatch && f.content != nil {

@@ -707,3 +707,31 @@ func TestTimeoutDependsOnSize(t *testing.T) {
 		}
 	}
 }
+
+// The name of a local file is the last element of its path, unless the options have one.
+// Errors name the operation and the path.
+func TestFromPath(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "plan.txt")
+	if err := os.WriteFile(path, []byte("A mill."), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		for name, o := range map[string]*uploads.FileOptions{"plan.txt": nil, "mill.txt": {Name: "mill.txt"}} {
+			n, err := w.client.Uploads.FromPath(t.Context(), w.to, path, o)
+			if err != nil || n.Name != name {
+				t.Errorf("got %v, %v, want %s", n, err, name)
+			}
+		}
+		missing := filepath.Join(path, "missing")
+		_, err := w.client.Uploads.FromPath(t.Context(), w.to, missing, nil)
+		if err == nil || !strings.HasPrefix(err.Error(), "fastio: uploads.FromPath: ") || !strings.Contains(err.Error(), missing) {
+			t.Errorf("a missing file: %v", err)
+		}
+		_, err = w.client.Uploads.FromPath(t.Context(), w.to, filepath.Dir(path), nil)
+		if bad, ok := errors.AsType[*api.InputError](err); !ok || bad.Field != "path" {
+			t.Errorf("a folder: %v", err)
+		}
+	})
+}

@@ -19,9 +19,9 @@ func (f *file) upload(ctx context.Context) error {
 	r := f.request()
 	if r.Size < 0 {
 		got := strconv.FormatInt(r.Size, 10)
-		return &api.InputError{Op: opFile, Field: "size", Rule: "must be 0 or more", Got: got}
+		return &api.InputError{Op: f.op, Field: "size", Rule: "must be 0 or more", Got: got}
 	}
-	if err := r.check(opFile); err != nil {
+	if err := r.check(f.op); err != nil {
 		return err
 	}
 	if f.Size <= MaxSingle {
@@ -35,7 +35,7 @@ func (f *file) upload(ctx context.Context) error {
 		}
 	}
 	var err error
-	if f.ChunkSize, err = limits.chunkSize(opFile, f.Size, f.o.ChunkSize); err != nil {
+	if f.ChunkSize, err = limits.chunkSize(f.op, f.Size, f.o.ChunkSize); err != nil {
 		return err
 	}
 	u, err := f.start(ctx, r)
@@ -43,7 +43,7 @@ func (f *file) upload(ctx context.Context) error {
 		return f.refusal(err)
 	}
 	if f.ID = u.ID; f.ID == "" {
-		return errors.New("fastio: " + opFile + ": the response has no upload")
+		return errors.New("fastio: " + f.op + ": the response has no upload")
 	}
 	if f.o.OnSession != nil {
 		f.o.OnSession(ctx, f.Session)
@@ -138,7 +138,7 @@ func (f *file) single(ctx context.Context, r StartRequest) error {
 func (f *file) lost(ctx context.Context, cause error) error {
 	n, err := f.find(ctx)
 	if n == nil {
-		return &Error{Op: opFile, Err: errors.Join(cause, err), absent: err == nil}
+		return &Error{Op: f.op, Err: errors.Join(cause, err), absent: err == nil}
 	}
 	f.state.FileID = n.ID
 	f.report(ctx, f.Size)
@@ -161,7 +161,7 @@ func (f *file) resume(ctx context.Context) error {
 // stream sends content of unknown size.
 func (f *file) stream(ctx context.Context, content *counted, hash *Hash) error {
 	r := f.request()
-	if err := r.check(opFile); err != nil {
+	if err := r.check(f.op); err != nil {
 		return err
 	}
 	u, err := f.start(ctx, r)
@@ -169,7 +169,7 @@ func (f *file) stream(ctx context.Context, content *counted, hash *Hash) error {
 		return f.refusal(err)
 	}
 	if f.ID = u.ID; f.ID == "" {
-		return errors.New("fastio: " + opFile + ": the response has no upload")
+		return errors.New("fastio: " + f.op + ": the response has no upload")
 	}
 	err = f.s.Stream(ctx, f.ID, content, hash, f.opts...)
 	f.mu.Lock() // the connection may still read
@@ -338,7 +338,7 @@ func (f *file) chunk(
 			return f.refusal(err)
 		}
 		if err != nil {
-			return call.Conflict(opFile, err)
+			return call.Conflict(f.op, err)
 		}
 	}
 	f.report(ctx, int64(len(c.Content)))
@@ -382,7 +382,7 @@ func (f *file) refusal(err error) error {
 	if differs(err) {
 		return &mismatchError{err: err}
 	}
-	return call.Conflict(opFile, err)
+	return call.Conflict(f.op, err)
 }
 
 // mostCompletes is how often an upload is completed.
@@ -421,7 +421,7 @@ func (f *file) read(ctx context.Context, p []byte, at int64) error {
 	case err == nil, errors.Is(err, io.EOF):
 		err = ErrChanged
 	}
-	return call.Failed(opFile, "reading the content", err)
+	return call.Failed(f.op, "reading the content", err)
 }
 
 // verify returns an error if the content is longer than the upload, or has changed.
@@ -432,7 +432,7 @@ func (f *file) verify(ctx context.Context) error {
 		return n == 0 && f.unchanged(), nil
 	})
 	if err == nil && !same {
-		return call.Failed(opFile, "", ErrChanged)
+		return call.Failed(f.op, "", ErrChanged)
 	}
 	return err
 }

@@ -142,7 +142,7 @@ func (f *file) open() bool {
 
 // unknown returns the error of an upload whose result is unknown.
 func (f *file) unknown(causes ...error) error {
-	return &Error{Op: opFile, Upload: f.state, Err: errors.Join(causes...)}
+	return &Error{Op: f.op, Upload: f.state, Err: errors.Join(causes...)}
 }
 
 // end waits until the upload has ended, and removes it.
@@ -161,12 +161,12 @@ func (f *file) end(ctx context.Context) error {
 	if !f.state.Status.Failed() {
 		return nil
 	}
-	failure := &Error{Op: opFile, Upload: f.state}
+	failure := &Error{Op: f.op, Upload: f.state}
 	if f.state.Integrity.Computed != "" {
 		return &mismatchError{err: failure}
 	}
 	if current := f.state.Conflict(); current != "" {
-		return &api.VersionConflict{Op: opFile, Current: current, Err: failure}
+		return &api.VersionConflict{Op: f.op, Current: current, Err: failure}
 	}
 	return failure
 }
