@@ -38,7 +38,7 @@ type DirOptions struct {
 
 	// OnSession is called when a file is sent in chunks, OnProgress when the server has
 	// received bytes, OnEntry when an entry has ended. Calls of the last two do not overlap.
-	OnSession  func(ctx context.Context, path string, s Session)
+	OnSession  func(ctx context.Context, path string, s Session) error
 	OnProgress func(ctx context.Context, p api.DirProgress)
 	OnEntry    func(ctx context.Context, e api.DirEntry)
 }

@@ -338,7 +338,10 @@ func TestDirContinuesSessions(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				o := &uploads.DirOptions{
 					ChunkSize: 1 << 20,
-					OnSession: func(_ context.Context, path string, s uploads.Session) { sessions[path] = s },
+					OnSession: func(_ context.Context, path string, s uploads.Session) error {
+						sessions[path] = s
+						return nil
+					},
 					OnProgress: func(_ context.Context, p api.DirProgress) {
 						if p.File.Done >= 3<<20 {
 							cancel()

@@ -137,7 +137,7 @@ func (d *dir) fileOptions(e *entry) *FileOptions {
 		done = p.Done
 	}
 	if d.o.OnSession != nil {
-		o.OnSession = func(ctx context.Context, s Session) { d.o.OnSession(ctx, e.Path, s) }
+		o.OnSession = func(ctx context.Context, s Session) error { return d.o.OnSession(ctx, e.Path, s) }
 	}
 	return o
 }

@@ -35,9 +35,9 @@ type FileOptions struct {
 	// were sent.
 	OnProgress func(ctx context.Context, p api.Progress)
 
-	// OnSession is called when an upload in chunks has begun. [Service.Resume] continues
-	// it, also in another process.
-	OnSession func(ctx context.Context, s Session)
+	// OnSession is called when an upload in chunks has begun, before the first one is sent.
+	// [Service.Resume] continues it, also in another process. An error ends the upload.
+	OnSession func(ctx context.Context, s Session) error
 }
 
 // Session is an upload in chunks that can be continued. It holds no secret, and can be
@@ -50,19 +50,23 @@ type Session struct {
 	ChunkSize int64        `json:"chunk_size"`
 }
 
-// Error is returned if an upload has failed, or its result is unknown.
+// Error is returned if an upload has failed, was interrupted, or its result is unknown.
 type Error struct {
-	Op     string
-	Upload Upload // its last known state; without an ID if it may not have begun
-	Err    error  // why the result is unknown; nil if the upload has failed
+	Op      string
+	Upload  Upload  // its last known state; without an ID if it may not have begun
+	Session Session // for [Service.Resume]; the zero value if the upload cannot be continued
+	Err     error   // why it was interrupted, or the result is unknown; nil if it has failed
 
-	absent bool // the target was read after it, and does not have the file
+	interrupted bool // before its content was complete
+	absent      bool // the target was read after it, and does not have the file
 }
 
 // Error returns the state of the upload.
 func (e *Error) Error() string {
 	text := "fastio: " + e.Op + ": "
 	switch {
+	case e.interrupted:
+		return text + "the upload was interrupted: " + call.Within(e.Op, e.Err)
 	case e.Err != nil && e.Upload.Status != "":
 		return text + "whether the file was stored is not known, the upload was last " + string(e.Upload.Status) + ": " +
 			call.Within(e.Op, e.Err)
@@ -94,7 +98,8 @@ var ErrChanged = errors.New("the content has changed during the upload")
 //
 // Errors: those of [Service.Start]; [*api.VersionConflict] if Target.IfVersion is not
 // the current version, unless that has the same content; [*Error] if the upload has
-// failed, or with an Err if its result is unknown; [ErrChanged] if content has fewer or
+// failed, or with an Err if its result is unknown, or if an upload in chunks was
+// interrupted: [Service.Resume] continues its Session; [ErrChanged] if content has fewer or
 // more bytes than size. [*api.InputError] if the file is larger than the plan allows.
 func (s *Service) File(
 	ctx context.Context, t Target, name string, content io.ReaderAt, size int64, o *FileOptions, opts ...api.CallOption,
@@ -106,7 +111,7 @@ func (s *Service) File(
 
 // Assemble uploads content as [Service.File] does, but stores it nowhere. The ID of the
 // result is a [storage.FromUpload] for storage.Service.AddFile and Update, also for several
-// files. The caller removes it by [Service.Cancel].
+// files. The caller removes it by [Service.Cancel]. It has no session to resume.
 //
 // Errors: those of [Service.File].
 func (s *Service) Assemble(
@@ -376,19 +381,42 @@ func (f *file) transfer(ctx context.Context, upload func(context.Context) error)
 		return &api.InputError{Op: f.op, Field: "content", Rule: "must not be nil, and ChunkSize not be negative"}
 	}
 	err := upload(ctx)
-	if _, mismatch := errors.AsType[*mismatchError](err); mismatch && f.content != nil {
-		if f.ID != "" && !f.state.Status.Failed() {
-			_ = f.s.Cancel(context.WithoutCancel(ctx), f.ID, f.opts...) // it cannot be continued
-		}
-		f.ID, f.done, f.state = "", 0, Upload{}
+	mismatch, again := errors.AsType[*mismatchError](err)
+	if again && f.content != nil {
+		f.discard(ctx)
+		f.done, f.state = 0, Upload{}
 		err = f.upload(ctx)
+		mismatch, again = errors.AsType[*mismatchError](err)
 	}
-	if mismatch, ok := errors.AsType[*mismatchError](err); ok {
+	if again {
 		err = mismatch.err
 	}
-	if errors.Is(err, ErrChanged) && f.ID != "" {
-		_ = f.s.Cancel(context.WithoutCancel(ctx), f.ID, f.opts...) // it cannot be continued
+	_, conflict := errors.AsType[*api.VersionConflict](err)
+	if again || conflict || errors.Is(err, ErrChanged) || f.state.Status.Failed() {
+		f.discard(ctx)
 	}
+	return f.resumable(err)
+}
+
+// discard removes the session, which cannot be continued.
+func (f *file) discard(ctx context.Context) {
+	if f.ID != "" && !f.state.Status.Failed() {
+		_ = f.s.Cancel(context.WithoutCancel(ctx), f.ID, f.opts...) // it ends by itself
+	}
+	f.ID = ""
+}
+
+// resumable returns err with the session, if that can be continued.
+func (f *file) resumable(err error) error {
+	if err == nil || f.ID == "" || f.ChunkSize == 0 || f.Target == (Target{}) { // a single call has no chunks
+		return err
+	}
+	failed, ok := errors.AsType[*Error](err)
+	if !ok {
+		failed = &Error{Op: f.op, Upload: f.state, Err: err, interrupted: true}
+		err = failed
+	}
+	failed.Upload.ID, failed.Session = f.ID, f.Session
 	return err
 }
 

@@ -251,11 +251,9 @@ func TestResumeSendsMissingChunks(t *testing.T) {
 		var saved []byte
 		o := &uploads.FileOptions{
 			ChunkSize: 1 << 20,
-			OnSession: func(_ context.Context, s uploads.Session) {
-				var err error
-				if saved, err = json.Marshal(s); err != nil {
-					t.Error(err)
-				}
+			OnSession: func(_ context.Context, s uploads.Session) (err error) {
+				saved, err = json.Marshal(s)
+				return err
 			},
 			OnProgress: func(_ context.Context, p api.Progress) {
 				if p.Done >= 2<<20 {
@@ -732,6 +730,68 @@ func TestFromPath(t *testing.T) {
 		_, err = w.client.Uploads.FromPath(t.Context(), w.to, filepath.Dir(path), nil)
 		if bad, ok := errors.AsType[*api.InputError](err); !ok || bad.Field != "path" {
 			t.Errorf("a folder: %v", err)
+		}
+	})
+}
+
+// A session that could not be saved ends the upload before a chunk is sent.
+func TestSessionThatIsNotSavedEndsTheUpload(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		o := &uploads.FileOptions{OnSession: func(context.Context, uploads.Session) error { return io.ErrShortWrite }}
+		content := random(uploads.MaxSingle + 1)
+		_, err := w.client.Uploads.File(t.Context(), w.to, "a.bin", bytes.NewReader(content), int64(len(content)), o)
+		if !errors.Is(err, io.ErrShortWrite) || w.count(fastiotest.OpUploadsChunksSend) > 0 {
+			t.Errorf("%v after %d chunks", err, w.count(fastiotest.OpUploadsChunksSend))
+		}
+		if left, err := w.client.Uploads.List(t.Context()); err != nil || len(left) > 0 {
+			t.Errorf("%d uploads are left, %v", len(left), err)
+		}
+	})
+}
+
+// The error of an upload in chunks that can be continued has its session.
+func TestErrorsHaveTheSession(t *testing.T) {
+	t.Parallel()
+	const chunks = 5
+	type row struct {
+		fault fastiotest.Fault
+		sent  int // chunks that are sent after the failure
+	}
+	table.Bubbles(t, map[string]row{
+		"chunks that fail": {
+			fastiotest.Fault{Op: fastiotest.OpUploadsChunksSend, Skip: 2, Status: http.StatusServiceUnavailable}, chunks - 2,
+		},
+		"chunks that are refused": {
+			fastiotest.Fault{Op: fastiotest.OpUploadsChunksSend, Skip: 4, Status: http.StatusForbidden}, 1,
+		},
+		"a complete that fails": {
+			fastiotest.Fault{Op: fastiotest.OpUploadsComplete, Status: http.StatusServiceUnavailable}, 1,
+		},
+		"a timeout before it is stored": {fastiotest.Fault{Op: fastiotest.OpUploadsGet, Delay: 2 * time.Hour}, 0},
+	}, func(t *testing.T, test row) {
+		w := newWorld(t)
+		w.Fail(test.fault)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		content := random(chunks << 20)
+		_, err := w.client.Uploads.File(
+			ctx, w.to, "a.bin", bytes.NewReader(content), chunks<<20, &uploads.FileOptions{ChunkSize: 1 << 20})
+		failed, ok := errors.AsType[*uploads.Error](err)
+		if !ok || failed.Upload.ID == "" || failed.Session.ID == "" {
+			t.Fatalf("got %v", err)
+		}
+		synctest.Wait()
+		w.Heal()
+		w.Forget()
+		n, err := w.client.Uploads.Resume(t.Context(), failed.Session, bytes.NewReader(content), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.holds(t, n, content)
+		if n := w.count(fastiotest.OpUploadsChunksSend); n != test.sent {
+			t.Errorf("%d chunks were sent again, want %d", n, test.sent)
 		}
 	})
 }

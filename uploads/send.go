@@ -45,8 +45,11 @@ func (f *file) upload(ctx context.Context) error {
 	if f.ID = u.ID; f.ID == "" {
 		return errors.New("fastio: " + f.op + ": the response has no upload")
 	}
-	if f.o.OnSession != nil {
-		f.o.OnSession(ctx, f.Session)
+	if f.o.OnSession != nil && f.Target != (Target{}) {
+		if err := f.o.OnSession(ctx, f.Session); err != nil {
+			f.discard(ctx)
+			return call.Failed(f.op, "saving the session", err)
+		}
 	}
 	return f.send(ctx, nil)
 }

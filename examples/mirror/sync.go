@@ -50,19 +50,14 @@ func (m *mirror) send(ctx context.Context, c *comparison) error {
 	}
 	bars := newBars(m.screen, "send")
 	defer bars.end()
-	var unsaved error
 	_, err := m.client.Uploads.Dir(ctx, uploads.Target{Profile: m.in, Folder: m.folder}, m.dir, &uploads.DirOptions{
 		Filter: only(paths), ChunkSize: m.chunk, Sessions: m.state.resumable(c.local), OnProgress: bars.on,
-		OnSession: func(_ context.Context, at string, s uploads.Session) {
-			if err := m.state.begin(at, session{s, c.local[at].Hash}); err != nil {
-				m.state.mu.Lock()
-				defer m.state.mu.Unlock()
-				unsaved = err
-			}
+		OnSession: func(_ context.Context, at string, s uploads.Session) error {
+			return m.state.begin(at, session{s, c.local[at].Hash})
 		},
 		OnEntry: func(_ context.Context, e api.DirEntry) { m.sentOne(c, e) },
 	})
-	return errors.Join(unsaved, fatal(err))
+	return fatal(err)
 }
 
 func (m *mirror) sentOne(c *comparison, e api.DirEntry) {
