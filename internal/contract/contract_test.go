@@ -254,9 +254,9 @@ func TestCalls(t *testing.T) {
 		t.Run(area, func(t *testing.T) {
 			t.Parallel()
 			var text strings.Builder
-			edits, p := readShapes(t, area), &printer{shown: map[string][]version{}}
+			edits := readShapes(t, area)
 			for _, e := range calls {
-				text.WriteString(p.render(t, e))
+				text.WriteString(e.render(t))
 				same := []string{"same:"}
 				for _, s := range edits[e.name] {
 					if changes := e.changes(t, s); len(changes) > 0 {

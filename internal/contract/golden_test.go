@@ -28,6 +28,9 @@ func compareGolden(t *testing.T, area, got string) {
 	t.Helper()
 	name := "testdata/" + area + ".golden"
 	if *update {
+		if entries := broken(readFile(t, name), got); len(entries) > 0 {
+			t.Fatalf("%s: these calls succeeded, and fail now; remove their entries first if that is right: %v", name, entries)
+		}
 		if err := os.WriteFile(name, []byte(got), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -38,25 +41,34 @@ func compareGolden(t *testing.T, area, got string) {
 	}
 }
 
-// A printer writes the golden file of an area. It prints a record with an ID
-// completely once, and later only the differences from the most similar version
-// and the call that returned it: {ID:x Changed:now -Gone ...List#2}.
-type printer struct {
-	call  string
-	shown map[string][]version // by type and ID
+// broken returns the entries that hold no error in the text before, and one in the text now.
+func broken(before, now string) []string {
+	was, is := failures(before), failures(now)
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(is)), func(entry string) bool {
+		failed, known := was[entry]
+		return !known || failed || !is[entry]
+	})
 }
 
-// A version is a record as a call returned it: the text of each member.
-type version struct {
-	call    string
-	members map[string]string
+// failures reports which entries of a golden file hold an error.
+func failures(text string) map[string]bool {
+	failed, entry := map[string]bool{}, ""
+	for line := range strings.Lines(text) {
+		if !strings.ContainsAny(line[:1], "<>~ ") {
+			entry, _, _ = strings.Cut(strings.TrimSpace(line), " ")
+		}
+		failed[entry] = failed[entry] || resultError.MatchString(line)
+	}
+	return failed
 }
+
+// resultError matches the error in a line of a result.
+var resultError = regexp.MustCompile(`^[< ] .*\berror [{"]`)
 
 // render returns the entry of a call: the values of its path, its request and
 // its result.
-func (p *printer) render(t *testing.T, e *exchange) string {
+func (e *exchange) render(t *testing.T) string {
 	t.Helper()
-	_, p.call, _ = strings.Cut(e.name, ".")
 	head := []string{e.name}
 	all := rows(t)
 	i := slices.IndexFunc(all, func(r row) bool {
@@ -73,10 +85,10 @@ func (p *printer) render(t *testing.T, e *exchange) string {
 	}
 	returned := []string{strconv.Itoa(e.request.Status)}
 	if v := reflect.ValueOf(e.result.value); v.IsValid() && !isNil(v) {
-		returned = append(returned, p.tokens(v)...)
+		returned = append(returned, tokens(v)...)
 	}
 	if e.result.err != nil {
-		returned = append(append(returned, "error"), p.tokens(reflect.ValueOf(e.failure(endpoint)))...)
+		returned = append(append(returned, "error"), tokens(reflect.ValueOf(e.failure(endpoint)))...)
 	}
 	return text + fill("< ", returned)
 }
@@ -213,9 +225,8 @@ func isNil(v reflect.Value) bool {
 }
 
 // tokens prints a value with the names of its Go fields, so that members
-// decoded into the wrong field are noticed. Zero values are omitted. A nil
-// printer prints all records completely.
-func (p *printer) tokens(v reflect.Value) []string {
+// decoded into the wrong field are noticed. Zero values are omitted.
+func tokens(v reflect.Value) []string {
 	if text, simple := scalar(v); simple {
 		return []string{text}
 	}
@@ -225,58 +236,24 @@ func (p *printer) tokens(v reflect.Value) []string {
 			return []string{text}
 		}
 	}
-	same, rest := p.repeated(v)
 	var all []string
 	brackets := "{}"
 	if v.Kind() == reflect.Slice {
 		brackets = "[]"
 	}
 	for name, member := range members(v) {
-		if same[name] {
-			continue
-		}
-		inner := p.tokens(member)
+		inner := tokens(member)
 		if v.Kind() != reflect.Slice {
 			inner[0] = name + ":" + inner[0]
 		}
 		all = append(all, inner...)
 	}
-	if all = append(all, rest...); len(all) == 0 {
+	if len(all) == 0 {
 		return []string{brackets}
 	}
 	all[0] = brackets[:1] + all[0]
 	all[len(all)-1] += brackets[1:]
 	return all
-}
-
-// repeated returns the members that an earlier version of the record has as well,
-// and the text that replaces them and reports missing ones, if it is shorter.
-func (p *printer) repeated(v reflect.Value) (same map[string]bool, rest []string) {
-	if p == nil || v.Kind() != reflect.Struct || !v.FieldByName("ID").IsValid() || v.FieldByName("ID").IsZero() {
-		return nil, nil
-	}
-	now := version{p.call, map[string]string{}}
-	for name, member := range members(v) {
-		now.members[name] = strings.Join((*printer)(nil).tokens(member), " ")
-	}
-	key, gain := fmt.Sprint(v.Type(), v.FieldByName("ID")), 0
-	earlier := p.shown[key]
-	for _, e := range slices.Backward(earlier) {
-		kept, gone := map[string]bool{}, []string{}
-		for name, text := range e.members {
-			if now.members[name] == "" {
-				gone = append(gone, "-"+name)
-			} else if name != "ID" && now.members[name] == text {
-				kept[name] = true
-			}
-		}
-		if len(kept)-len(gone) > gain {
-			gain, same = len(kept)-len(gone), kept
-			rest = append(slices.Sorted(slices.Values(gone)), "..."+e.call)
-		}
-	}
-	p.shown[key] = append(slices.DeleteFunc(earlier, func(e version) bool { return e.call == p.call }), now)
-	return same, rest
 }
 
 // flat lists the scalars of a result by their paths, with undecoded ones if raw
