@@ -63,11 +63,11 @@ func TestErrorsSayNothingTwice(t *testing.T) {
 			_, err := f.client.Uploads.File(f.Context(), f.target(), "a", strings.NewReader("a"), 1, nil)
 			return err
 		},
-		"fastio: uploads.File: reading the content: the disk is unplugged": func(f *failing) error {
+		"fastio: uploads.FromReader: reading the content: the disk is unplugged": func(f *failing) error {
 			_, err := f.client.Uploads.FromReader(f.Context(), f.target(), "a", iotest.ErrReader(read), nil, nil)
 			return err
 		},
-		"fastio: uploads.File: open ": func(f *failing) error {
+		"fastio: uploads.FromPath: stat ": func(f *failing) error {
 			_, err := f.client.Uploads.FromPath(f.Context(), f.target(), f.missing(), nil)
 			return err
 		},

@@ -914,8 +914,8 @@ func fileShareSteps() []step {
 			return c.FileShares.Grants.Set(c, loanID, unknown, fileshares.CapabilityDownload)
 		}},
 		{"Grants.Set", func(c call) (any, error) {
-			stranger := fileshares.Grantee{User: "3999999999999999999"}
-			return c.FileShares.Grants.Set(c, loanID, stranger, fileshares.CapabilityDownload)
+			unknownUser := fileshares.Grantee{User: "3999999999999999999"}
+			return c.FileShares.Grants.Set(c, loanID, unknownUser, fileshares.CapabilityDownload)
 		}},
 		{"Grants.List", func(c call) (any, error) { return c.FileShares.Grants.List(c, loanID) }},
 		{"Grants.Revoke", func(c call) (any, error) { return nil, c.FileShares.Grants.Revoke(c, loanID, unknown) }},
