@@ -254,24 +254,16 @@ func TestCalls(t *testing.T) {
 		t.Run(area, func(t *testing.T) {
 			t.Parallel()
 			var text strings.Builder
-			edits := readShapes(t, area)
+			shapes := readShapes(t, area)
 			for _, e := range calls {
 				text.WriteString(e.render(t))
-				same := []string{"same:"}
-				for _, s := range edits[e.name] {
-					if changes := e.changes(t, s); len(changes) > 0 {
-						text.WriteString(fill("~ ", append([]string{s.name}, changes...)))
-					} else {
-						same = append(same, s.name)
-					}
+				for _, shape := range shapes[e.name] {
+					text.WriteString(shape.render(e.changes(t, shape)))
 				}
-				if len(same) > 1 {
-					text.WriteString(fill("~ ", same))
-				}
-				delete(edits, e.name)
+				delete(shapes, e.name)
 			}
-			for name := range edits {
-				t.Errorf("testdata/%s.shapes: no call is named %s", area, name)
+			for name := range shapes {
+				t.Errorf("%s: shapes of %s, which is no call", goldenFile(area), name)
 			}
 			compareGolden(t, area, text.String())
 		})

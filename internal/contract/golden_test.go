@@ -24,9 +24,11 @@ import (
 	"github.com/fastio-go/fastio/api"
 )
 
+func goldenFile(area string) string { return "testdata/" + area + ".golden" }
+
 func compareGolden(t *testing.T, area, got string) {
 	t.Helper()
-	name := "testdata/" + area + ".golden"
+	name := goldenFile(area)
 	if *update {
 		if entries := broken(readFile(t, name), got); len(entries) > 0 {
 			t.Fatalf("%s: these calls succeeded, and fail now; remove their entries first if that is right: %v", name, entries)
@@ -54,12 +56,20 @@ func broken(before, now string) []string {
 func failures(text string) map[string]bool {
 	failed, entry := map[string]bool{}, ""
 	for line := range strings.Lines(text) {
-		if !strings.ContainsAny(line[:1], "<>~ ") {
-			entry, _, _ = strings.Cut(strings.TrimSpace(line), " ")
+		if name, ok := entryName(line); ok {
+			entry = name
 		}
 		failed[entry] = failed[entry] || resultError.MatchString(line)
 	}
 	return failed
+}
+
+// entryName returns the name of the call whose entry begins with a line.
+func entryName(line string) (string, bool) {
+	if line == "" || strings.ContainsAny(line[:1], "<>~= \t\n") {
+		return "", false
+	}
+	return strings.Fields(line)[0], true
 }
 
 // resultError matches the error in a line of a result.

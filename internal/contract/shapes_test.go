@@ -5,7 +5,6 @@ import (
 	stdjson "encoding/json"
 	"fmt"
 	"maps"
-	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -17,51 +16,52 @@ import (
 	"github.com/fastio-go/fastio/internal/table"
 )
 
-// A shape is another form of a response that the platform was seen or is
-// documented to send. testdata/AREA.shapes lists them:
+// A shape is another form of a response that the platform was seen or is documented to send. It stands below the entry
+// of its call in the golden file, with one edit a line, and with the changes of the result if there are any:
 //
-//	comments.Get no-comment: rm /comment
-//	comments.Get older-keys
+//	~ older-keys
 //		mv /comment/entity /comment/entity_id
 //		set /comment/profile_type /comment/kind "planet"
+//	= ProfileType:planet
 //
-// The edits are rm and set (of any number of members), mv (to "" makes a member
-// the whole response), lift (the members of an object into the one around it),
-// nest (the payload under a name), replace (in the text), text (instead of
-// JSON), header and status. A pointer may have a * for every element of a list.
-// The golden file shows the changes of the result.
+// The edits are rm and set (of any number of members), mv (to "" makes a member the whole response), lift (the members
+// of an object into the one around it), nest (the payload under a name), replace (in the text), text (instead of JSON),
+// header and status. A pointer may have a * for every element of a list. -update keeps the edits, and writes the
+// changes.
 type shape struct {
 	name  string
 	edits []string
 }
 
-// readShapes returns the shapes of an area by call.
+// readShapes returns the shapes of a golden file by call.
 func readShapes(t *testing.T, area string) map[string][]shape {
 	t.Helper()
-	all := map[string][]shape{}
-	b, err := os.ReadFile("testdata/" + area + ".shapes")
-	if os.IsNotExist(err) {
-		return all
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	call := ""
-	for line := range strings.Lines(string(b)) {
+	all, call := map[string][]shape{}, ""
+	for line := range strings.Lines(readFile(t, goldenFile(area))) {
 		line = strings.TrimSuffix(line, "\n")
 		if edit, ok := strings.CutPrefix(line, "\t"); ok {
 			last := &all[call][len(all[call])-1]
 			last.edits = append(last.edits, edit)
-		} else if line != "" {
-			head, edit, one := strings.Cut(line, ": ")
-			s := shape{}
-			if call, s.name, _ = strings.Cut(head, " "); one {
-				s.edits = []string{edit}
-			}
-			all[call] = append(all[call], s)
+		} else if name, ok := strings.CutPrefix(line, "~ "); ok {
+			all[call] = append(all[call], shape{name: name})
+		} else if name, ok := entryName(line); ok {
+			call = name
 		}
 	}
 	return all
+}
+
+// render returns the lines of a shape.
+func (s shape) render(changes []string) string {
+	lines := []string{"~ " + s.name}
+	for _, edit := range s.edits {
+		lines = append(lines, "\t"+edit)
+	}
+	text := strings.Join(lines, "\n") + "\n"
+	if len(changes) > 0 {
+		text += fill("= ", changes)
+	}
+	return text
 }
 
 // changes lists the changes of a shape in the result of a call.
