@@ -271,7 +271,7 @@ func (f free) Call(ctx context.Context, r *api.Request, out any) error {
 	return f.Client.Call(ctx, r, out)
 }
 
-func check(b *testing.B, err error) {
+func noError(b *testing.B, err error) {
 	b.Helper()
 	if err != nil {
 		b.Fatal(err)
@@ -285,14 +285,14 @@ func compare[F, B any](b *testing.B, bodies [][]byte, path string, caller func(c
 		address, rt := network(b, kind, bodies)
 		target, hc := address+path, &http.Client{Transport: rt}
 		b.Run(kind+"/by=floor", func(b *testing.B) {
-			measure(b, func() { check(b, floor(b.Context(), hc, target, new(F))) })
+			measure(b, func() { noError(b, floor(b.Context(), hc, target, new(F))) })
 		})
 		b.Run(kind+"/by=best", func(b *testing.B) {
-			measure(b, func() { check(b, best(b.Context(), hc, target, new(B))) })
+			measure(b, func() { noError(b, best(b.Context(), hc, target, new(B))) })
 		})
 		b.Run(kind+"/by=fastio", func(b *testing.B) {
 			call := caller(newClient(b, address, rt))
-			measure(b, func() { check(b, call()) })
+			measure(b, func() { noError(b, call()) })
 		})
 	}
 }
@@ -351,7 +351,7 @@ func BenchmarkIterate(b *testing.B) {
 			for cursor := "0"; cursor != ""; {
 				query.Set("cursor", cursor)
 				var out plainPage
-				check(b, floor(b.Context(), hc, benchHost+"/api/current/events/search/?"+query.Encode(), &out))
+				noError(b, floor(b.Context(), hc, benchHost+"/api/current/events/search/?"+query.Encode(), &out))
 				rows += len(out.Events)
 				cursor = out.Pagination.NextCursor
 				if !out.Pagination.HasMore {
@@ -366,7 +366,7 @@ func BenchmarkIterate(b *testing.B) {
 	b.Run("by=fastio", func(b *testing.B) {
 		measure(b, func() {
 			for _, err := range s.All(b.Context(), q) {
-				check(b, err)
+				noError(b, err)
 			}
 		})
 	})
@@ -377,9 +377,10 @@ func pageByPage(b *testing.B, s *events.Service, q events.Query, work time.Durat
 	b.Helper()
 	for {
 		p, err := s.Search(b.Context(), q)
-		check(b, err)
+		noError(b, err)
 		time.Sleep(work)
-		if q.Cursor = p.Pagination.NextCursor; !p.Pagination.HasMore {
+		q.Cursor = p.Pagination.NextCursor
+		if !p.Pagination.HasMore {
 			return
 		}
 	}
@@ -411,7 +412,7 @@ func BenchmarkPrefetch(b *testing.B) {
 	b.Run("by=fastio", func(b *testing.B) {
 		for b.Loop() {
 			for _, err := range s.Pages(b.Context(), q) {
-				check(b, err)
+				noError(b, err)
 				time.Sleep(latency)
 			}
 		}

@@ -120,7 +120,8 @@ func WithAPIPrefix(prefix string) Option {
 // never renewed.
 func WithToken(token string) Option {
 	return func(c *config) error {
-		if token = strings.TrimSpace(token); token == "" {
+		token = strings.TrimSpace(token)
+		if token == "" {
 			return errors.New("fastio: WithToken: the token is empty")
 		}
 		if strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {

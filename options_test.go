@@ -444,7 +444,8 @@ var errUsedUp = errors.New("the shared limit is used up")
 
 func (c *counter) Acquire(_ context.Context, group string) error {
 	c.log = append(c.log, "acquire "+group)
-	if c.left--; c.left < 0 {
+	c.left--
+	if c.left < 0 {
 		return errUsedUp
 	}
 	return nil

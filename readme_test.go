@@ -280,7 +280,8 @@ func Example_follow() {
 	query, left := events.Query{Profile: api.Workspace(design.ID)}, 3
 	handle := func(_ context.Context, e *events.Event) error {
 		fmt.Println(e.Name)
-		if left--; left == 0 {
+		left--
+		if left == 0 {
 			stop() // an example has to end
 		}
 		return nil

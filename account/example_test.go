@@ -64,7 +64,8 @@ func ExampleWorkspaces_Update() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if room, err = workspaces.Get(ctx, "engine-room"); err == nil {
+	room, err = workspaces.Get(ctx, "engine-room")
+	if err == nil {
 		fmt.Printf("%s: %q\n", room.Name, room.Description)
 	}
 	// Output:

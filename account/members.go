@@ -108,7 +108,8 @@ func (m *OrgMembers) Add(
 
 // form returns the path segment of a person and the form that adds the person.
 func (who Invitee) form(op string, to members.Kind, r AddMemberRequest) (ref string, body api.Form, err error) {
-	if ref, err = call.Invitee(op, who.User, who.Email); err != nil {
+	ref, err = call.Invitee(op, who.User, who.Email)
+	if err != nil {
 		return "", nil, err
 	}
 	body, err = members.AddRequest[Role, MemberNotify](r).Form(op, to)

@@ -157,7 +157,8 @@ func (o *Orgs) Close(ctx context.Context, org api.ID, opts ...api.CallOption) er
 // It calls GET /current/orgs/check/domain/{domain}/.
 func (o *Orgs) CheckDomain(ctx context.Context, domain string, opts ...api.CallOption) (bool, error) {
 	f := fields{form.New("account.Orgs.CheckDomain")}
-	if f.domain("domain", domain); f.Err() != nil {
+	f.domain("domain", domain)
+	if f.Err() != nil {
 		return false, f.Err()
 	}
 	err := call.Do(ctx, o.c, endpoint.AccountOrgsCheckDomain(domain), opts)

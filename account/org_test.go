@@ -183,7 +183,8 @@ func TestHandOver(t *testing.T) {
 		}
 		var token *account.TransferToken
 		for range 5 {
-			if token, err = agent.Orgs.TransferTokens.Create(ctx, "looms"); err != nil {
+			token, err = agent.Orgs.TransferTokens.Create(ctx, "looms")
+			if err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -147,7 +147,8 @@ func (w *Workspaces) CheckName(
 	ctx context.Context, name string, o *NameOptions, opts ...api.CallOption,
 ) (*NameCheck, error) {
 	f := fields{form.New("account.Workspaces.CheckName")}
-	if f.folderName("name", name); f.Err() != nil {
+	f.folderName("name", name)
+	if f.Err() != nil {
 		return nil, f.Err()
 	}
 	q := url.Values{}

@@ -161,7 +161,8 @@ func TestWatchAdaptsToProxyTimeout(t *testing.T) {
 		reports := 0
 		var waits []string
 		for range activity.New(s).Watch(ctx, api.Workspace(room), o) {
-			switch reports++; reports {
+			reports++
+			switch reports {
 			case 10:
 				limit = 30 * time.Second
 			case 40:
@@ -453,7 +454,8 @@ func watchedUntil(t *testing.T, s *script, o *activity.WatchOptions, n int) (rep
 		if err != nil {
 			return reports, err
 		}
-		if reports = append(reports, r); len(reports) == n {
+		reports = append(reports, r)
+		if len(reports) == n {
 			break
 		}
 	}

@@ -55,7 +55,8 @@ func (s *Service) Watch(
 		}
 		for err == nil {
 			var r *Report
-			if r, err = w.next(ctx); err == nil && !yield(r, nil) {
+			r, err = w.next(ctx)
+			if err == nil && !yield(r, nil) {
 				return
 			}
 		}
@@ -84,7 +85,8 @@ func (s *Service) newWatch(profile api.Profile, o *WatchOptions, opts []api.Call
 	if o != nil {
 		w.o = *o
 	}
-	if w.answer = api.Resolve(opts).Response; w.answer == nil {
+	w.answer = api.Resolve(opts).Response
+	if w.answer == nil {
 		w.answer = new(api.Response)
 	}
 	w.opts = append(slices.Clip(opts), api.Attempts(1), api.MaxWait(api.NoLimit), api.WithResponse(w.answer))
@@ -223,7 +225,8 @@ func (h *hold) kept(held time.Duration) {
 	if h.wait == h.most || held < h.wait {
 		return
 	}
-	if h.full++; h.full < h.enough {
+	h.full++
+	if h.full < h.enough {
 		return
 	}
 	h.full = 0

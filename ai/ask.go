@@ -79,7 +79,8 @@ func (s *Service) Ask(
 			return ended, ending
 		}
 		q.IdempotencyKey = successor(t.IdempotencyKey)
-		if t, err = s.Turns.Send(ctx, scope, failed.ThreadID, q, opts...); err != nil {
+		t, err = s.Turns.Send(ctx, scope, failed.ThreadID, q, opts...)
+		if err != nil {
 			failed.Op, failed.Err = "ai.Ask", err
 			err = failed
 		}

@@ -66,7 +66,7 @@ func TestRetriesKeepTheIdempotencyKey(t *testing.T) {
 		"the thread is not done": {Status: 409, Code: 1, Count: 4},
 		"all of that":            {Status: 409, Processed: true, Count: 3},
 	}, func(t *testing.T, fault fastiotest.Fault) {
-		o := open(t)
+		o := openOffice(t)
 		if fault.Op == "" {
 			fault.Op = "ai.Threads.Create"
 		}
@@ -104,7 +104,7 @@ func TestAskWithSavedKeyAfterKill(t *testing.T) {
 		"before it arrives": {Reset: fastiotest.BeforeHeader},
 		"after":             {Reset: fastiotest.AfterHeader, Processed: true},
 	}, func(t *testing.T, fault fastiotest.Fault) {
-		o := open(t)
+		o := openOffice(t)
 		fault.Op = "ai.Threads.Create"
 		o.Fail(fault)
 		ctx, kill := context.WithCancel(t.Context())
@@ -193,7 +193,7 @@ func TestConflictsAreRetried(t *testing.T) {
 func TestAsk(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		o := open(t, func(o *fastiotest.Options) { o.AI.ConversationLimit = 400 })
+		o := openOffice(t, func(o *fastiotest.Options) { o.AI.ConversationLimit = 400 })
 		named := &ai.AskOptions{Name: "Leases", Kind: ai.ThreadKindAgent}
 		first, err := o.answer(t, question, named)
 		if err != nil || first.Answer != answer || first.Seq != 1 || first.ThreadID == "" || len(first.Citations) == 0 {
@@ -262,7 +262,7 @@ func TestLostTurnsAreAskedAgain(t *testing.T) {
 	t.Parallel()
 	for losses, want := range []int{1, 2, 3, 3} {
 		synctest.Test(t, func(t *testing.T) {
-			o := open(t)
+			o := openOffice(t)
 			if losses > 0 {
 				o.Script(fastiotest.Script{Match: "Why", Status: "lost", Count: losses})
 			}
@@ -313,7 +313,7 @@ func TestLostTurnsAreReplacedOnce(t *testing.T) {
 func TestWaitContinuesOnUnknownStatuses(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		o := open(t, func(o *fastiotest.Options) { o.AI.TurnPace = 5 * time.Second })
+		o := openOffice(t, func(o *fastiotest.Options) { o.AI.TurnPace = 5 * time.Second })
 		steps := []string{"queued", "in_progress", "post_processing", ""}
 		o.Script(fastiotest.Script{Match: "Why", Text: answer, Steps: steps})
 		for _, options := range []*ai.AskOptions{nil, {Text: io.Discard}} {
@@ -329,7 +329,7 @@ func TestWaitContinuesOnUnknownStatuses(t *testing.T) {
 func TestResume(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		o := open(t, func(o *fastiotest.Options) { o.AI.TurnPace = time.Second })
+		o := openOffice(t, func(o *fastiotest.Options) { o.AI.TurnPace = time.Second })
 		var kept *ai.Turn
 		ctx, kill := context.WithCancel(t.Context())
 		key := ai.NewIdempotencyKey()
@@ -370,7 +370,7 @@ func TestCancelTurn(t *testing.T) {
 			fastiotest.Fault{Op: "ai.Turns.Cancel", Status: 503, Count: 2}, true, ai.TurnStatusCancelled,
 		},
 	}, func(t *testing.T, tc row) {
-		o := open(t, func(o *fastiotest.Options) { o.AI.TurnPace = time.Second })
+		o := openOffice(t, func(o *fastiotest.Options) { o.AI.TurnPace = time.Second })
 		o.Fail(tc.fault)
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
@@ -413,7 +413,7 @@ func TestCancelTurnWhileSending(t *testing.T) {
 	slow := func(o *fastiotest.Options) { o.AI.TurnPace = time.Second }
 	const briefly = 10 * time.Millisecond
 	table.Bubbles(t, map[string]bool{"in a new thread": false, "in a thread": true}, func(t *testing.T, begin bool) {
-		o := open(t, slow)
+		o := openOffice(t, slow)
 		var thread api.OpaqueID
 		if begin {
 			begun := o.ask(t)
@@ -434,7 +434,7 @@ func TestCancelTurnWhileSending(t *testing.T) {
 		}
 	})
 	synctest.Test(t, func(t *testing.T) { // the turn of another question is not cancelled
-		o := open(t, slow)
+		o := openOffice(t, slow)
 		other := o.ask(t)
 		o.Fail(fastiotest.Fault{Op: "ai.Threads.Create", Reset: fastiotest.BeforeHeader})
 		if _, err := o.askFor(t, briefly, ""); !errors.Is(err, context.DeadlineExceeded) {
@@ -446,7 +446,7 @@ func TestCancelTurnWhileSending(t *testing.T) {
 		}
 	})
 	synctest.Test(t, func(t *testing.T) { // the turn ends between two requests of its state
-		turn, err := open(t).askFor(t, 900*time.Millisecond, "")
+		turn, err := openOffice(t).askFor(t, 900*time.Millisecond, "")
 		if err != nil && !errors.Is(err, context.DeadlineExceeded) || err == nil && turn.Answer != answer {
 			t.Errorf("%+v, %v", turn, err)
 		}
@@ -488,7 +488,7 @@ func TestWaitRetriesTemporaryFailures(t *testing.T) {
 		"the activity does not wait": {fault{Op: activity, Status: 200, Body: still}, nil, 10 * time.Second, 900},
 		"the activity does not say":  {fault{Op: activity, Status: 200, Body: silent}, nil, 10 * time.Second, 900},
 	}, func(t *testing.T, tc row) {
-		o := open(t, func(o *fastiotest.Options) {
+		o := openOffice(t, func(o *fastiotest.Options) {
 			if tc.late > 0 {
 				o.AI.TurnPace, o.Limits.Rules = pace, []fastiotest.Limit{}
 			}
@@ -538,7 +538,7 @@ func TestTimeoutAppliesToTheWholeCall(t *testing.T) {
 			return stub.Last(o.client.AI.Turns.Stream(ctx, o.room, turn.ThreadID, turn.ID, nil, within))
 		},
 	}, func(t *testing.T, call func(ctx context.Context, o *office, turn *ai.Turn) error) {
-		o := open(t, func(o *fastiotest.Options) { o.AI.TurnPace = time.Minute })
+		o := openOffice(t, func(o *fastiotest.Options) { o.AI.TurnPace = time.Minute })
 		turn := o.ask(t)
 		start := time.Now()
 		err := call(t.Context(), o, turn)
@@ -569,7 +569,7 @@ func TestAskReportsAWriteError(t *testing.T) {
 func TestLists(t *testing.T) {
 	t.Parallel()
 	table.Bubbles(t, map[string]bool{"in pages": true, "at once": false}, func(t *testing.T, paged bool) {
-		o := open(t, func(o *fastiotest.Options) {
+		o := openOffice(t, func(o *fastiotest.Options) {
 			o.AI.PagedChats, o.Limits.Rules = paged, []fastiotest.Limit{}
 			if paged {
 				o.AI.MessagePage = 2

@@ -40,7 +40,8 @@ func (f *Files) Share(
 	}
 	plain := make([]string, len(files))
 	for i, id := range files {
-		if plain[i] = id.Plain(); plain[i] == "" {
+		plain[i] = id.Plain()
+		if plain[i] == "" {
 			return "", refuse(op, "files", "must hold no blank ID", strconv.Quote(string(id)))
 		}
 	}

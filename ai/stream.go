@@ -280,7 +280,8 @@ func (f *Frame) read() (s saying) {
 		var status TurnStatus
 		lenient.Take(m, &status, "status")
 		s.last = status.Ended()
-		if s.delta = lenient.Take(m, &s.text, "delta"); !s.delta {
+		s.delta = lenient.Take(m, &s.text, "delta")
+		if !s.delta {
 			lenient.Take(m, &s.text, "text", "content", "chunk", "answer")
 		}
 	case data[0] == '"' && jsonv2.Unmarshal(data, &s.text, lenient.Options()) == nil:

@@ -36,7 +36,7 @@ const (
 	answer   = "The lease of Dock 4 ends first, on 31 May. \"Brass\" gates\nstay: 漢字 🦉, and so on, and so forth."
 )
 
-func open(t *testing.T, change ...func(*fastiotest.Options)) *office {
+func openOffice(t *testing.T, change ...func(*fastiotest.Options)) *office {
 	t.Helper()
 	s := fastiotest.New(change...)
 	room := s.AddWorkspace(fastiotest.Workspace{Name: "Docks"})
@@ -51,7 +51,7 @@ func open(t *testing.T, change ...func(*fastiotest.Options)) *office {
 // alone runs a test in a bubble with its own office.
 func alone(t *testing.T, test func(t *testing.T, o *office)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) { test(t, open(t)) })
+	synctest.Test(t, func(t *testing.T) { test(t, openOffice(t)) })
 }
 
 func (o *office) ask(t *testing.T) *ai.Turn {
@@ -137,7 +137,7 @@ func styles() map[string]fastiotest.StreamStyle {
 func TestStreamStyles(t *testing.T) {
 	t.Parallel()
 	table.Bubbles(t, styles(), func(t *testing.T, style fastiotest.StreamStyle) {
-		o := open(t, func(o *fastiotest.Options) { o.AI.Stream = style })
+		o := openOffice(t, func(o *fastiotest.Options) { o.AI.Stream = style })
 		turn := o.ask(t)
 		live := o.read(t.Context(), turn, nil)
 		live.check(t, "live")
@@ -163,7 +163,7 @@ func TestStreamCutAtEveryByte(t *testing.T) {
 	for _, name := range names[:table.Rounds(len(names), len(names))] {
 		style := styles()[name]
 		synctest.Test(t, func(t *testing.T) {
-			o := open(t, func(o *fastiotest.Options) { o.AI.Stream = style })
+			o := openOffice(t, func(o *fastiotest.Options) { o.AI.Stream = style })
 			turn := o.ask(t)
 			end := o.read(t.Context(), turn, nil)
 			end.check(t, "whole")
@@ -188,7 +188,7 @@ func TestLiveStreamCutAtEveryByte(t *testing.T) {
 	table.Bubbles(t, map[string]fastiotest.StreamStyle{
 		"with IDs": {}, "without": {NoIDs: true}, "anew": {Restart: true, Cumulative: true},
 	}, func(t *testing.T, style fastiotest.StreamStyle) {
-		o := open(t, func(o *fastiotest.Options) {
+		o := openOffice(t, func(o *fastiotest.Options) {
 			o.AI.Stream, o.AI.TurnPace, o.Limits.Rules = style, 300*time.Millisecond, []fastiotest.Limit{}
 		})
 		const step = 7 // each cut needs its own stream
@@ -269,7 +269,7 @@ func TestAnswerSurvivesStreamFailures(t *testing.T) {
 		tests["no progress "+name] = row{fault: fault{Cut: 120}, style: s, pace: minute, wait: 4 * minute, most: 10}
 	}
 	table.Bubbles(t, tests, func(t *testing.T, tc row) {
-		o := open(t, func(o *fastiotest.Options) {
+		o := openOffice(t, func(o *fastiotest.Options) {
 			o.AI.Stream, o.AI.TurnPace, o.Limits.Rules = tc.style, tc.pace, []fastiotest.Limit{}
 		})
 		turn := o.ask(t)
@@ -291,7 +291,7 @@ func TestAnswerSurvivesStreamFailures(t *testing.T) {
 func TestStreamIgnoresTheTimeoutOfTheHTTPClient(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		o := open(t, func(o *fastiotest.Options) { o.AI.TurnPace = 8 * time.Second })
+		o := openOffice(t, func(o *fastiotest.Options) { o.AI.TurnPace = 8 * time.Second })
 		o.client = o.Client(t, fastio.WithHTTPClient(&http.Client{Transport: o.Server, Timeout: 30 * time.Second}))
 		got := o.read(t.Context(), o.ask(t), nil)
 		got.check(t, "long")
@@ -453,7 +453,7 @@ func TestStreamStopsWithTheLoop(t *testing.T) {
 		}
 		o.read(t.Context(), turn, nil) // the turn continues without a reader
 
-		slow := open(t, func(o *fastiotest.Options) { o.AI.TurnPace = time.Hour })
+		slow := openOffice(t, func(o *fastiotest.Options) { o.AI.TurnPace = time.Hour })
 		turn = slow.ask(t)
 		ctx, cancel := context.WithTimeout(t.Context(), 90*time.Minute)
 		defer cancel()
@@ -473,7 +473,7 @@ func TestFailedTurnsAreErrors(t *testing.T) {
 		ai.TurnStatusFailed, ai.TurnStatusLost, ai.TurnStatusErrored, ai.TurnStatusCancelled,
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			o := open(t)
+			o := openOffice(t)
 			o.Script(fastiotest.Script{Match: "Why", Status: string(status), Error: "The crane fell."})
 			turn := o.asks(t, "Why?")
 			streamed := o.read(t.Context(), turn, nil).err
@@ -525,7 +525,8 @@ func TestStreamLimitsText(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if all += len(e.Text); e.Frame.Data != nil {
+			all += len(e.Text)
+			if e.Frame.Data != nil {
 				streamed += len(e.Text)
 			}
 			last = e

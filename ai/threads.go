@@ -148,7 +148,8 @@ func (r CreateThreadRequest) form(op string) (form url.Values, key string, err e
 	if r.Kind == ThreadKindAll {
 		return nil, "", refuse(op, "kind", "must be user or agent", strconv.Quote(string(r.Kind)))
 	}
-	if form, key, err = r.Question.form(op); err != nil {
+	form, key, err = r.Question.form(op)
+	if err != nil {
 		return nil, "", err
 	}
 	for name, value := range map[string]string{"name": r.Name, "kind": string(r.Kind), "privacy": string(r.Privacy)} {

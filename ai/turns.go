@@ -160,7 +160,8 @@ func (t *Turns) Get(
 	if found == nil && (a.Flat.ID != "" || a.Flat.Status != "") {
 		found, a.Flat.Extra = &a.Flat, nil
 	}
-	if found, err = call.Found("ai.Turns.Get", "turn", found); err != nil {
+	found, err = call.Found("ai.Turns.Get", "turn", found)
+	if err != nil {
 		return nil, err
 	}
 	found.ID, found.ThreadID = cmp.Or(found.ID, turn), cmp.Or(found.ThreadID, thread)

@@ -91,12 +91,14 @@ func (w *waiting) end(ctx context.Context) (*Turn, error) {
 	err := wait.Poll{Final: call.Final}.Run(ctx, func() (ended bool, pause time.Duration, err error) {
 		var heard error
 		defer func() { last = cmp.Or(err, heard) }()
-		if ended, err = w.look(ctx); ended || err != nil {
+		ended, err = w.look(ctx)
+		if ended || err != nil {
 			return ended, 0, err
 		}
 		began := time.Now()
 		var rung bool
-		if rung, heard = w.listen(ctx); heard != nil { // the turn can still be read
+		rung, heard = w.listen(ctx)
+		if heard != nil { // the turn can still be read
 			return false, max(failurePause, wait.Ordered(heard)), nil
 		}
 		if rung {

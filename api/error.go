@@ -191,7 +191,8 @@ func visible(s string) string {
 
 func cut(s string, runes int) string {
 	for i := range s {
-		if runes--; runes < 0 {
+		runes--
+		if runes < 0 {
 			return s[:i] + "…"
 		}
 	}

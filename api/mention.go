@@ -63,7 +63,8 @@ func Mentions(text string) []Mention {
 				block = fence{}
 			}
 		default:
-			if block = fenceOf(line); !block.open() {
+			block = fenceOf(line)
+			if !block.open() {
 				found = lineMentions(found, line)
 			}
 		}

@@ -53,7 +53,8 @@ func Path(template string, segments ...string) Route {
 		return r
 	}
 	path.WriteString(rest)
-	if r.path = path.String(); !plain {
+	r.path = path.String()
+	if !plain {
 		r.escaped = escape(template, segments)
 	}
 	return r

@@ -80,7 +80,8 @@ type Reactions struct {
 func (s *Service) React(
 	ctx context.Context, id api.OpaqueID, emoji string, opts ...api.CallOption,
 ) (*Reactions, error) {
-	if emoji = strings.TrimSpace(emoji); emoji == "" || !utf8.ValidString(emoji) {
+	emoji = strings.TrimSpace(emoji)
+	if emoji == "" || !utf8.ValidString(emoji) {
 		return nil, &api.InputError{Op: "comments.React", Field: "emoji", Rule: "must be an emoji", Got: strconv.Quote(emoji)}
 	}
 	return s.react(ctx, id, endpoint.CommentsReact(id, api.JSON(map[string]string{"emoji": emoji})), opts)
@@ -117,7 +118,8 @@ func (s *Service) react(
 	case a.Reactions != nil:
 		return &Reactions{*a.Reactions, a.Own}, nil
 	case c == nil:
-		if c, err = s.Get(ctx, id, opts...); err != nil {
+		c, err = s.Get(ctx, id, opts...)
+		if err != nil {
 			return nil, err
 		}
 	}

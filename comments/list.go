@@ -153,7 +153,8 @@ func (s *Service) list(ctx context.Context, on Target, list ListOptions, opts []
 		return nil, err
 	}
 	var err error
-	if r.Query, err = list.query(r.Op); err != nil {
+	r.Query, err = list.query(r.Op)
+	if err != nil {
 		return nil, err
 	}
 	return call.One[Page](ctx, s.c, r, "", opts)

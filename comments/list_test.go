@@ -201,7 +201,8 @@ func TestAllEndsWithoutProgress(t *testing.T) {
 		"a total that falls": {
 			stub.Caller(func(_ context.Context, _ *api.Request, out any) error {
 				rows := ""
-				if asked++; asked == 1 {
+				asked++
+				if asked == 1 {
 					rows = `{"id":"c0"}`
 				}
 				return json.Unmarshal(fmt.Appendf(nil, `{"result":true,"comments":[%s],"total":%d}`, rows, 1_000_000-asked), out)
@@ -223,7 +224,8 @@ func TestAllEndsWithItsContext(t *testing.T) {
 		n := 0
 		var end error
 		for _, err := range comments.New(threadOf(900)).All(ctx, on, nil) {
-			if end = err; err == nil {
+			end = err
+			if err == nil {
 				n++
 				cancel()
 			}

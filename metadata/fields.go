@@ -169,7 +169,8 @@ func (f *Fields) Declare(
 	if err != nil {
 		return nil, err
 	}
-	if a.Field, err = call.Found(op, "field", a.Field); err != nil {
+	a.Field, err = call.Found(op, "field", a.Field)
+	if err != nil {
 		return nil, err
 	}
 	return a, nil

@@ -141,7 +141,8 @@ func (s *Service) Details(
 	}
 	a, err := call.One[Batch](ctx, s.c, endpoint.MetadataDetails(workspace, ids, nil), "", opts)
 	if err != nil {
-		if a = call.Partial[Batch](err); a == nil || len(a.Errors) == 0 {
+		a = call.Partial[Batch](err)
+		if a == nil || len(a.Errors) == 0 {
 			return nil, err
 		}
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/fastio-go/fastio/realtime"
 )
 
-// start returns an emulator of the platform on a socket, and its client.
-func start() (s *fastiotest.Server, client *fastio.Client, stop func()) {
+// startServer returns an emulator of the platform on a socket, and its client.
+func startServer() (s *fastiotest.Server, client *fastio.Client, stop func()) {
 	s = fastiotest.New()
 	server := httptest.NewServer(s)
 	client, err := fastio.New(fastio.WithBaseURL(server.URL), fastio.WithToken(s.Token()))
@@ -53,7 +53,7 @@ func keepUpToDate(
 }
 
 func Example() {
-	s, client, stop := start()
+	s, client, stop := startServer()
 	defer stop()
 	w := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
 	drawing := s.AddNode(fastiotest.Node{Profile: w.ID, Name: "Mill.pdf"})
@@ -76,7 +76,7 @@ func Example() {
 
 // A Position continues a Subscription of an earlier run.
 func ExampleSubscription_Position() {
-	s, client, stop := start()
+	s, client, stop := startServer()
 	defer stop()
 	w := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
 	ctx := context.Background()

@@ -107,7 +107,8 @@ func (s *Subscription) walkLog(ctx context.Context, q events.Query) error {
 		if err != nil {
 			return err
 		}
-		if n++; n > maxBacklog {
+		n++
+		if n > maxBacklog {
 			s.pending.requestResync(ResyncReasonBacklog, nil)
 			return nil
 		}

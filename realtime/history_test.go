@@ -143,7 +143,7 @@ func TestCatchUpWithSlowLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		many := numbered(3000)
 		p := newPlatform()
-		sub := open(t, p, catchUp)
+		sub := openSubscription(t, p, catchUp)
 		time.Sleep(time.Minute)
 		p.locked(func() { p.entries = many })
 		p.each((*socket).drop)

@@ -65,7 +65,8 @@ func edited(change func(answer map[string]any)) odd {
 			panic(fmt.Sprintf("%q, %v", b, err))
 		}
 		change(answer)
-		if b, err = json.Marshal(answer); err != nil {
+		b, err = json.Marshal(answer)
+		if err != nil {
 			panic(err)
 		}
 		r.ContentLength = int64(len(b))
@@ -228,7 +229,8 @@ func (m *meddler) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil || !strings.Contains(r.URL.Path, m.path) || m.done {
 		return resp, err
 	}
-	if m.skip--; m.skip < 0 {
+	m.skip--
+	if m.skip < 0 {
 		m.done = true
 		m.odd(resp)
 	}

@@ -217,7 +217,7 @@ func TestReconnectsAreSpread(t *testing.T) {
 		p, crowd := newPlatform(), table.Rounds(500, 10_000)
 		var all []*realtime.Subscription
 		for range crowd {
-			all = append(all, open(t, p))
+			all = append(all, openSubscription(t, p))
 		}
 		time.Sleep(time.Minute)
 		p.locked(func() { p.dialErr, p.dials = errReset, nil })
@@ -372,7 +372,8 @@ func (c *line) carry(n int) (bool, error) {
 		if stall == nil {
 			defer c.mu.Unlock()
 			if c.left >= 0 {
-				if c.left -= n; c.left <= 0 {
+				c.left -= n
+				if c.left <= 0 {
 					return false, errReset
 				}
 			}

@@ -265,7 +265,8 @@ func (p *pending) collect(over <-chan struct{}) (b batch, wait time.Duration) {
 	if len(p.waiting) == 0 {
 		return batch{}, 0
 	}
-	if wait = time.Until(p.due); wait > 0 && !closed(over) {
+	wait = time.Until(p.due)
+	if wait > 0 && !closed(over) {
 		return batch{}, wait
 	}
 	b = batch{p.waiting, p.reached}

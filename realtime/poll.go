@@ -220,7 +220,8 @@ func (s *Subscription) sweep(ctx context.Context) error {
 		return err
 	}
 	s.accept(r)
-	if s.polled.swept, s.polled.start = time.Now(), (start{}); !first {
+	s.polled.swept, s.polled.start = time.Now(), (start{})
+	if !first {
 		s.polled.phase = 0
 	}
 	s.notify(func(*Status) {})

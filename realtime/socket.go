@@ -148,7 +148,8 @@ func (k *dialLoop) mint(ctx context.Context) error {
 // failToken counts a socket that failed early. The token is replaced after
 // maxTokenFailures, because it may be the cause.
 func (k *dialLoop) failToken() {
-	if k.tokenFailures++; k.tokenFailures >= maxTokenFailures {
+	k.tokenFailures++
+	if k.tokenFailures >= maxTokenFailures {
 		k.token = nil
 	}
 }

@@ -199,7 +199,8 @@ func (s *Subscription) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if s.dial, err = s.dialing(); err != nil {
+	s.dial, err = s.dialing()
+	if err != nil {
 		return err
 	}
 	s.pending = newPending(s.o.MaxPending, s.o.MaxMessageBytes, max(0, s.o.Coalesce))

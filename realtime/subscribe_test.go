@@ -65,7 +65,7 @@ func TestChangesBeforeConnectingAreReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPlatform()
 		p.slow = 32 * time.Second
-		sub := open(t, p) // with polls, after two seconds
+		sub := openSubscription(t, p) // with polls, after two seconds
 		p.lose("members")
 		c := consume(t, sub)
 		time.Sleep(5 * time.Second)
@@ -527,7 +527,7 @@ func TestQueueIsBounded(t *testing.T) {
 		}, fields: 1},
 	}, func(t *testing.T, test row) {
 		p := newPlatform()
-		sub := open(t, p, func(o *realtime.Options) { o.MaxPending = 100 })
+		sub := openSubscription(t, p, func(o *realtime.Options) { o.MaxPending = 100 })
 		time.Sleep(time.Minute)
 		for i := range max(test.frames, 24) {
 			p.frame(test.frame(i))
@@ -615,7 +615,7 @@ func TestPosition(t *testing.T) {
 			position := ""
 			var reported []string
 			for i := range 50 {
-				sub := open(t, p, func(o *realtime.Options) { o.Position, o.PollOnly = position, pollOnly })
+				sub := openSubscription(t, p, func(o *realtime.Options) { o.Position, o.PollOnly = position, pollOnly })
 				c := consume(t, sub)
 				time.Sleep(time.Duration(i) * time.Second)
 				p.stamp(fmt.Sprint("storage:2a", i))
@@ -650,7 +650,7 @@ func TestPositionInsideTheLoop(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newPlatform()
-		sub := open(t, p, pollOnly)
+		sub := openSubscription(t, p, pollOnly)
 		time.Sleep(10 * time.Second)
 		for i := range 10 {
 			p.stamp(fmt.Sprint("storage:2", i))
@@ -684,7 +684,7 @@ func TestChangesResumeAfterLoop(t *testing.T) {
 	for _, panics := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			p := newPlatform()
-			sub := open(t, p)
+			sub := openSubscription(t, p)
 			time.Sleep(10 * time.Second)
 			want := []string{"storage:20", "storage:21", "storage:22", "storage:23", "storage:24"}
 			for _, f := range want {
@@ -802,7 +802,8 @@ func TestNoChangeAfterEnd(t *testing.T) {
 			}
 			n, last := 0, error(nil)
 			for _, err := range sub.Changes() {
-				if last = err; err != nil {
+				last = err
+				if err != nil {
 					break
 				}
 				n++

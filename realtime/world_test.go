@@ -172,7 +172,8 @@ func (p *platform) poll(ctx context.Context, q url.Values) (string, error) {
 	since := p.now()
 	if cursor := q.Get("lastactivity"); cursor != "" {
 		var err error
-		if since, err = time.Parse(stampLayout, cursor); err != nil {
+		since, err = time.Parse(stampLayout, cursor)
+		if err != nil {
 			return "", &api.Error{Op: "activity.PollProfile", Status: http.StatusBadRequest}
 		}
 	}
@@ -209,7 +210,8 @@ func pollAnswer(found map[string]string, now time.Time) string {
 	fields := []byte("[]")
 	if len(found) > 0 {
 		var err error
-		if fields, err = json.Marshal(found); err != nil {
+		fields, err = json.Marshal(found)
+		if err != nil {
 			panic(err)
 		}
 	}
@@ -397,7 +399,7 @@ func subscribed(tb testing.TB, s *realtime.Service, profile api.Profile, o *real
 // begin subscribes and starts a consumer, by default over sockets of the platform.
 func begin(t *testing.T, p *platform, change ...func(o *realtime.Options)) *consumer {
 	t.Helper()
-	return consume(t, open(t, p, change...))
+	return consume(t, openSubscription(t, p, change...))
 }
 
 // streaming runs a test in its own bubble with a subscription.
@@ -411,7 +413,7 @@ func streaming(t *testing.T, test func(t *testing.T, p *platform, c *consumer), 
 
 func pollOnly(o *realtime.Options) { o.PollOnly = true }
 
-func open(t *testing.T, p *platform, change ...func(o *realtime.Options)) *realtime.Subscription {
+func openSubscription(t *testing.T, p *platform, change ...func(o *realtime.Options)) *realtime.Subscription {
 	t.Helper()
 	sub, err := subscribe(t, p, change...)
 	if err != nil {

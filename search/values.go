@@ -92,8 +92,10 @@ func (s *Service) AllValues(
 	}
 	next := func(ctx context.Context, offset int, opts []api.CallOption) (*Values, error) {
 		at := o
-		if at.Offset = offset; offset != o.Offset {
-			if at.Limit = min(at.Limit, maxReached-at.Offset); at.Limit <= 0 {
+		at.Offset = offset
+		if offset != o.Offset {
+			at.Limit = min(at.Limit, maxReached-at.Offset)
+			if at.Limit <= 0 {
 				return nil, errReached
 			}
 		}

@@ -1,6 +1,7 @@
 package shares_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -216,10 +217,7 @@ func closed(d *api.Download, err error) error {
 		return err
 	}
 	_, err = io.Copy(io.Discard, d)
-	if e := d.Close(); err == nil {
-		err = e
-	}
-	return err
+	return cmp.Or(err, d.Close())
 }
 
 // Of several invalid fields the first is named, at every call.

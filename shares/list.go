@@ -137,7 +137,8 @@ func all[P, T any](
 // It calls GET /current/shares/check/name/{name}/.
 func (s *Service) CheckName(ctx context.Context, name string, opts ...api.CallOption) (bool, error) {
 	f := newFields("shares.CheckName")
-	if f.name("name", name); f.Err() != nil {
+	f.name("name", name)
+	if f.Err() != nil {
 		return false, f.Err()
 	}
 	err := call.Do(ctx, s.c, endpoint.SharesCheckName(name), opts)

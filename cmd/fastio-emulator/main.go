@@ -49,7 +49,7 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	err := emulate(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	switch {
 	case errors.Is(err, flag.ErrHelp):
@@ -129,7 +129,7 @@ func parseFault(rule string) (seed.Fault, error) {
 	return f, nil
 }
 
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+func emulate(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	c, err := parse(args, stderr)
 	if err != nil {
 		return err

@@ -30,15 +30,15 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// start runs the command and returns the base URL and token it prints as variables. The
+// startEmulator runs the command and returns the base URL and token it prints as variables. The
 // command is stopped when the test ends.
-func start(t *testing.T, args ...string) (base, token string) {
+func startEmulator(t *testing.T, args ...string) (base, token string) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	out, in := io.Pipe()
 	ended := make(chan error, 1)
 	go func() {
-		ended <- run(ctx, append([]string{"-addr", "127.0.0.1:0"}, args...), in, io.Discard)
+		ended <- emulate(ctx, append([]string{"-addr", "127.0.0.1:0"}, args...), in, io.Discard)
 		in.Close()
 	}()
 	t.Cleanup(func() {
@@ -93,7 +93,7 @@ type page struct {
 
 func TestServes(t *testing.T) {
 	t.Parallel()
-	base, token := start(t, "-events", "30", "-workspaces", "2", "-set", "Events.Order=newest", "-set",
+	base, token := startEmulator(t, "-events", "30", "-workspaces", "2", "-set", "Events.Order=newest", "-set",
 		"Limits.Rules=[]", "-live", "10ms", "-fault", "op=system.Ping,count=1,status=503,header.X-Fault=yes")
 	var spaces page
 	if status := get(t, base, token, "/workspaces/all/", &spaces); status != 200 || spaces.Pagination.Total != 2 {
@@ -126,7 +126,7 @@ func TestStrictRejectsUndeclaredParameters(t *testing.T) {
 		flags []string
 		want  int
 	}{{nil, http.StatusOK}, {[]string{"-strict"}, http.StatusNotAcceptable}} {
-		base, token := start(t, append(c.flags, "-events", "1")...)
+		base, token := startEmulator(t, append(c.flags, "-events", "1")...)
 		if status := get(t, base, token, "/workspaces/all/?page=1", new(any)); status != c.want {
 			t.Errorf("%v: %d, want %d", c.flags, status, c.want)
 		}
@@ -143,7 +143,7 @@ func TestLoadsASeedFile(t *testing.T) {
 	if err := os.WriteFile(name, []byte(file), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	base, token := start(t, "-seed", name)
+	base, token := startEmulator(t, "-seed", name)
 	var p page
 	if status := get(t, base, token, "/workspaces/all/", &p); token != "secret" || status != 200 ||
 		len(p.Workspaces) != 1 {
@@ -175,12 +175,12 @@ func TestLoadsASeedFile(t *testing.T) {
 func TestPrintsTheBaseURL(t *testing.T) {
 	t.Parallel()
 	for prefix, want := range map[string]string{"": "/api/current", "/": "/current", "/v1/": "/v1/current"} {
-		base, token := start(t, "-events", "1", "-set", "prefix="+prefix)
+		base, token := startEmulator(t, "-events", "1", "-set", "prefix="+prefix)
 		if !strings.HasSuffix(base, want) || get(t, base, token, "/workspaces/all/", new(page)) != http.StatusOK {
 			t.Errorf("prefix %q: %q", prefix, base)
 		}
 	}
-	base, token := start(t, "-events", "1")
+	base, token := startEmulator(t, "-events", "1")
 	client, err := fastio.New(fastio.WithBaseURL(base), fastio.WithToken(token),
 		fastio.WithHTTPClient(&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}))
 	if err != nil {
@@ -209,7 +209,7 @@ func TestRejectsBadFlags(t *testing.T) {
 		"address":                {"-addr", "256.0.0.1:x", "-events", "1"},
 		"unknown flag":           {"-x"},
 	}, func(t *testing.T, args []string) {
-		if err := run(t.Context(), args, io.Discard, io.Discard); err == nil || errors.Is(err, flag.ErrHelp) {
+		if err := emulate(t.Context(), args, io.Discard, io.Discard); err == nil || errors.Is(err, flag.ErrHelp) {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -241,7 +241,7 @@ func TestParseFault(t *testing.T) {
 func TestSchemaIsPrinted(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
-	if err := run(t.Context(), []string{"-schema"}, &out, io.Discard); err != nil ||
+	if err := emulate(t.Context(), []string{"-schema"}, &out, io.Discard); err != nil ||
 		out.String() != string(seedfile.Schema()) {
 		t.Errorf("%v, %s", err, out.String())
 	}
@@ -250,7 +250,7 @@ func TestSchemaIsPrinted(t *testing.T) {
 func TestHelp(t *testing.T) {
 	t.Parallel()
 	var text strings.Builder
-	if err := run(t.Context(), []string{"-h"}, io.Discard, &text); !errors.Is(err, flag.ErrHelp) ||
+	if err := emulate(t.Context(), []string{"-h"}, io.Discard, &text); !errors.Is(err, flag.ErrHelp) ||
 		!strings.Contains(text.String(), "-live") ||
 		!strings.Contains(text.String(), "\n  OAuth.RotateRefreshTokens\n") {
 		t.Error(fmt.Sprint(err, text.String()))

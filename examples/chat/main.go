@@ -29,14 +29,14 @@ func main() {
 	workspace := flag.String("workspace", "", "the ID of the workspace, or its folder name; default: the first one")
 	thread := flag.String("thread", "", "the ID of the conversation to continue")
 	flag.Parse()
-	err := run(context.Background(), os.Stdin, os.Stdout, api.ID(*workspace), api.OpaqueID(*thread))
+	err := converse(context.Background(), os.Stdin, os.Stdout, api.ID(*workspace), api.OpaqueID(*thread))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, in io.Reader, out io.Writer, workspace api.ID, thread api.OpaqueID) error {
+func converse(ctx context.Context, in io.Reader, out io.Writer, workspace api.ID, thread api.OpaqueID) error {
 	client, err := fastio.FromEnv()
 	if errors.Is(err, fastio.ErrNoToken) {
 		demo := startDemo(out)

@@ -78,7 +78,7 @@ func (p *program) write(ctx context.Context, facts []string) error {
 		if !found {
 			return fmt.Errorf("%q is not of the form name=value", fact)
 		}
-		value, kind := read(text)
+		value, kind := parseValue(text)
 		d, err := p.client.Metadata.Fields.Declare(ctx, p.workspace, name, kind)
 		if err != nil {
 			return err
@@ -101,8 +101,8 @@ func (p *program) write(ctx context.Context, facts []string) error {
 	return nil
 }
 
-// read converts a text to a number, a boolean or a date, if it is one.
-func read(text string) (any, storage.FactType) {
+// parseValue converts a text to a number, a boolean or a date, if it is one.
+func parseValue(text string) (any, storage.FactType) {
 	var value any
 	if json.Unmarshal([]byte(text), &value) == nil {
 		switch value.(type) {

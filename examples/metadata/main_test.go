@@ -99,7 +99,7 @@ func TestFacts(t *testing.T) {
 		"2026-05-31": storage.FactTypeDatetime, "null": storage.FactTypeString, "[1]": storage.FactTypeString,
 		"": storage.FactTypeString, "May": storage.FactTypeString,
 	} {
-		if _, got := read(text); got != want {
+		if _, got := parseValue(text); got != want {
 			t.Errorf("%q is read as %s, want %s", text, got, want)
 		}
 	}

@@ -57,7 +57,8 @@ func List[T any](ctx context.Context, c api.Caller, r *api.Request, member strin
 func Page[T any](
 	ctx context.Context, c api.Caller, r *api.Request, query func(op string) (url.Values, error), opts []api.CallOption,
 ) (_ *T, err error) {
-	if r.Query, err = query(r.Op); err != nil {
+	r.Query, err = query(r.Op)
+	if err != nil {
 		return nil, err
 	}
 	return One[T](ctx, c, r, "", opts)
@@ -242,7 +243,8 @@ func Invitee(op string, id api.ID, address string) (string, error) {
 func PlainIDs(op, field string, ids []api.OpaqueID) ([]string, error) {
 	plain := make([]string, len(ids))
 	for i, id := range ids {
-		if plain[i] = id.Plain(); plain[i] == "" {
+		plain[i] = id.Plain()
+		if plain[i] == "" {
 			return nil, &api.InputError{Op: op, Field: field, Rule: "must hold no blank ID", Got: strconv.Quote(string(id))}
 		}
 	}

@@ -98,7 +98,8 @@ func checkSize(b []byte) error {
 			continue
 		default:
 		}
-		if valuesRead++; containersRead > maxContainers || valuesRead > 2*maxValues { // names are counted as well
+		valuesRead++
+		if containersRead > maxContainers || valuesRead > 2*maxValues { // names are counted as well
 			const text = "%w: it holds more than %d objects and lists, or %d values"
 			return fmt.Errorf(text, api.ErrTooLarge, maxContainers, maxValues)
 		}
@@ -202,7 +203,8 @@ func (c *converter) enter(depth int, to reflect.Value) {
 	for len(c.frames) <= depth {
 		c.frames = append(c.frames, reflect.Value{})
 	}
-	if c.frames[depth] = (reflect.Value{}); to.Kind() == reflect.Struct {
+	c.frames[depth] = reflect.Value{}
+	if to.Kind() == reflect.Struct {
 		c.frames[depth] = to
 	}
 }

@@ -145,9 +145,11 @@ func (e *record[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 		if nameErr != nil {
 			return nameErr
 		}
-		switch name = name[1 : len(name)-1]; {
+		name = name[1 : len(name)-1]
+		switch {
 		case string(name) == e.member:
-			if e.found = dec.PeekKind() != 'n'; e.found {
+			e.found = dec.PeekKind() != 'n'
+			if e.found {
 				err = json.UnmarshalDecode(dec, &e.payload)
 			} else {
 				err = dec.SkipValue()

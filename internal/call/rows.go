@@ -146,16 +146,19 @@ func newShape(t reflect.Type, building map[reflect.Type]*shape) *shape {
 				s.extra = f.Index[0]
 			}
 		}
-		if s.fix = lenient.FixOf(t); s.fix != nil || s.fields != nil || s.aliases != nil {
+		s.fix = lenient.FixOf(t)
+		if s.fix != nil || s.fields != nil || s.aliases != nil {
 			return s
 		}
 	case reflect.Slice, reflect.Map:
 		s.records = t.Elem().Kind() == reflect.Pointer || isRecords(t)
-		if s.elem = newShape(t.Elem(), building); s.records || s.elem != nil {
+		s.elem = newShape(t.Elem(), building)
+		if s.records || s.elem != nil {
 			return s
 		}
 	case reflect.Pointer:
-		if s.elem = newShape(t.Elem(), building); s.elem != nil {
+		s.elem = newShape(t.Elem(), building)
+		if s.elem != nil {
 			return s
 		}
 	default:

@@ -228,7 +228,8 @@ func (r *reach) walk(d *declarations, n ast.Node, self, of string) {
 				r.follow(other, other.byName[n.Sel.Name])
 				return false
 			}
-			if called := n.Sel.Name; !n.Sel.IsExported() {
+			called := n.Sel.Name
+			if !n.Sel.IsExported() {
 				if exprString(n.X) == self {
 					called = of + "." + called
 				}

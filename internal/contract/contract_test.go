@@ -71,12 +71,12 @@ func content(d *api.Download, err error) (any, error) {
 	if d == nil {
 		return d, err
 	}
-	text, err := read(d, err)
+	text, err := wholeText(d, err)
 	return file{d.Type, d.Length, d.Size, []byte(text)}, err
 }
 
-// read returns the text of a download.
-func read(d *api.Download, err error) (string, error) {
+// wholeText returns the text of a download.
+func wholeText(d *api.Download, err error) (string, error) {
 	if err != nil {
 		return "", err
 	}
@@ -135,14 +135,14 @@ func live(t *testing.T) map[string][]*exchange {
 	if lived == nil {
 		lived = map[string][]*exchange{}
 		for area, steps := range scripts() {
-			synctest.Test(t, func(t *testing.T) { lived[area] = run(t, steps, nil) })
+			synctest.Test(t, func(t *testing.T) { lived[area] = runScript(t, steps, nil) })
 		}
 	}
 	return lived
 }
 
-// run makes the calls of a script. m may change requests; nil changes none.
-func run(t *testing.T, steps []step, m *fieldAdder, change ...func(o *fastiotest.Options)) []*exchange {
+// runScript makes the calls of a script. m may change requests; nil changes none.
+func runScript(t *testing.T, steps []step, m *fieldAdder, change ...func(o *fastiotest.Options)) []*exchange {
 	t.Helper()
 	w := newWorld(t, change...)
 	network := w.server.StartInMemory(t)

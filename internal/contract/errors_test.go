@@ -100,7 +100,8 @@ func TestErrorsSayNothingTwice(t *testing.T) {
 					t.Fatalf("got  %v\nwant %s...", err, want)
 				}
 				phrases := strings.Split(err.Error(), ": ")
-				if slices.Sort(phrases); len(slices.Compact(slices.Clone(phrases))) != len(phrases) {
+				slices.Sort(phrases)
+				if len(slices.Compact(slices.Clone(phrases))) != len(phrases) {
 					t.Errorf("this says something twice: %v", err)
 				}
 			})

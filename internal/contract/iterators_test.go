@@ -56,7 +56,8 @@ func TestIteratorsEnd(t *testing.T) {
 			return v
 		})
 		s := stub.Caller(func(_ context.Context, r *api.Request, out any) error {
-			if requests++; requests > 120 {
+			requests++
+			if requests > 120 {
 				return errEndless
 			}
 			return json.Unmarshal([]byte(encode(again(decode(pages[r.Op]).(map[string]any)))), out)
@@ -213,7 +214,8 @@ func TestIteratorsRequestNoPageForTheFirstItem(t *testing.T) {
 					var got []int
 					for range seq {
 						time.Sleep(time.Second) // more than the wait after two empty pages
-						if got = append(got, len(s.asked)); len(got) > last {
+						got = append(got, len(s.asked))
+						if len(got) > last {
 							break
 						}
 					}

@@ -197,7 +197,7 @@ func extras(v reflect.Value) []member {
 
 // without removes a member from a JSON text.
 func without(text []byte, at string) []byte {
-	root, _ := take(decode(text), pointer(at))
+	root, _ := cutMember(decode(text), pointer(at))
 	return []byte(encode(root))
 }
 

@@ -60,7 +60,8 @@ func (w *internet) RoundTrip(r *http.Request) (*http.Response, error) {
 	var body []byte
 	if r.Body != nil {
 		var err error
-		if body, err = io.ReadAll(r.Body); err != nil {
+		body, err = io.ReadAll(r.Body)
+		if err != nil {
 			return nil, err
 		}
 		_ = r.Body.Close()
@@ -499,14 +500,14 @@ func previews() map[string]func(c *fastio.Client, p api.Secret, opts ...api.Call
 			if !p.IsZero() {
 				opts = append(opts, api.LinkPassword(p))
 			}
-			return read(c.FileShares.Preview(ctx, loanID, storage.PreviewTypeHLS, opts...))
+			return wholeText(c.FileShares.Preview(ctx, loanID, storage.PreviewTypeHLS, opts...))
 		},
 		"shares.QuickShares.Preview": func(c *fastio.Client, _ api.Secret, opts ...api.CallOption) (any, error) {
-			return read(c.Shares.QuickShares.Preview(ctx, "q1", storage.PreviewTypeHLS, opts...))
+			return wholeText(c.Shares.QuickShares.Preview(ctx, "q1", storage.PreviewTypeHLS, opts...))
 		},
 		"storage.Previews.Read": func(c *fastio.Client, _ api.Secret, opts ...api.CallOption) (any, error) {
 			const path = "/current/share/5/storage/2a/preview/hlsstream/read/t0k3n/file/playlist.m3u8"
-			return read(c.Storage.Previews.Read(ctx, &storage.PreviewAccess{Path: secret(path)}, "", opts...))
+			return wholeText(c.Storage.Previews.Read(ctx, &storage.PreviewAccess{Path: secret(path)}, "", opts...))
 		},
 	}
 }

@@ -183,13 +183,13 @@ func alter(root any, verb, first, second string) any {
 	case "set":
 		return put(root, pointer(first), decode([]byte(second)))
 	case "rm":
-		root, _ = take(root, pointer(first))
+		root, _ = cutMember(root, pointer(first))
 		return root
 	case "mv":
-		root, moved := take(root, pointer(first))
+		root, moved := cutMember(root, pointer(first))
 		return put(root, pointer(second), moved)
 	case "lift":
-		root, object := take(root, pointer(first))
+		root, object := cutMember(root, pointer(first))
 		for name, member := range object.(map[string]any) {
 			root = put(root, append(pointer(first[:strings.LastIndex(first, "/")]), name), member)
 		}
@@ -247,8 +247,8 @@ func put(v any, at []string, member any) any {
 	return object
 }
 
-// take removes a member, which must exist. It returns the rest and the member.
-func take(v any, at []string) (left, member any) {
+// cutMember removes a member, which must exist. It returns the rest and the member.
+func cutMember(v any, at []string) (left, member any) {
 	switch holder := v.(type) {
 	case map[string]any:
 		inner, ok := holder[at[0]]
@@ -259,7 +259,7 @@ func take(v any, at []string) (left, member any) {
 			delete(holder, at[0])
 			return holder, inner
 		}
-		holder[at[0]], member = take(inner, at[1:])
+		holder[at[0]], member = cutMember(inner, at[1:])
 		return holder, member
 	case []any:
 		i, err := strconv.Atoi(at[0])
@@ -269,7 +269,7 @@ func take(v any, at []string) (left, member any) {
 		if len(at) == 1 {
 			return slices.Delete(holder, i, i+1), holder[i]
 		}
-		holder[i], member = take(holder[i], at[1:])
+		holder[i], member = cutMember(holder[i], at[1:])
 		return holder, member
 	}
 	panic("no member " + at[0])

@@ -48,7 +48,8 @@ func load(t *testing.T) []*pkg {
 		if byDir[dir] == nil {
 			byDir[dir] = &pkg{fset: fset, dir: dir}
 		}
-		if p := byDir[dir]; strings.HasSuffix(name, "_test.go") {
+		p := byDir[dir]
+		if strings.HasSuffix(name, "_test.go") {
 			p.tests = append(p.tests, f)
 		} else {
 			p.name, p.files = f.Name.Name, append(p.files, f)

@@ -158,7 +158,7 @@ func mutationsAt(body []byte, at []string, v any, inRow bool) []mutation {
 	object, empty := map[string]any{"a": 1}, []any{}
 	replace(false, nil)
 	if _, err := strconv.Atoi(last); err != nil { // another name: a missing and an unknown member
-		root, member := take(decode(body), at)
+		root, member := cutMember(decode(body), at)
 		root = put(root, append(slices.Clip(at[:len(at)-1]), last+"_new"), member)
 		all = append(all, mutation{at, "no " + last, []byte(encode(root)), false, false})
 	}

@@ -100,7 +100,7 @@ func TestUndeclaredFields(t *testing.T) {
 				made[drops] = map[string]string{}
 				synctest.Test(t, func(t *testing.T) {
 					m := &fieldAdder{t: t, drops: drops, succeed: succeed}
-					for _, e := range run(t, scripts()[area], m, func(o *fastiotest.Options) {
+					for _, e := range runScript(t, scripts()[area], m, func(o *fastiotest.Options) {
 						o.DropUndeclared = drops
 						o.Limits.Rules = []fastiotest.Limit{}
 					}) {

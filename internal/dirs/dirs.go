@@ -114,7 +114,8 @@ func (t *Transfer) Fail(ctx context.Context, e *api.DirEntry, err error) {
 func (t *Transfer) Progress(ctx context.Context, e *api.DirEntry, n int64, file api.Progress) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.all.Done += n; t.OnProgress != nil {
+	t.all.Done += n
+	if t.OnProgress != nil {
 		t.OnProgress(ctx, api.DirProgress{Path: e.Path, File: file, All: t.all})
 	}
 }

@@ -248,7 +248,8 @@ func (r *reader[P, T]) count(rows []T) (repeated bool) {
 		return false
 	}
 	looks := fingerprint(rows)
-	if repeated = looks != "" && looks == r.looks; repeated {
+	repeated = looks != "" && looks == r.looks
+	if repeated {
 		r.empty++
 	} else {
 		r.empty = 0
@@ -279,7 +280,8 @@ func (g *guard) met(cursor, next string) bool {
 	if next == cursor || next == g.anchor && g.turn > 0 {
 		return true
 	}
-	if g.steps++; g.steps >= g.turn {
+	g.steps++
+	if g.steps >= g.turn {
 		g.anchor, g.steps, g.turn = cursor, 0, 2*g.turn+1
 	}
 	return false

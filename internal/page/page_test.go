@@ -280,7 +280,8 @@ func TestErrors(t *testing.T) {
 			var got []int
 			var failed []error
 			for row, err := range seq {
-				if got = append(got, row); err != nil || failed != nil {
+				got = append(got, row)
+				if err != nil || failed != nil {
 					failed = append(failed, err)
 				}
 			}
@@ -365,7 +366,8 @@ func TestCancelIsReported(t *testing.T) {
 					if last != nil {
 						t.Fatalf("got %v after %v", err, last)
 					}
-					if n++; test.work != nil && err == nil {
+					n++
+					if test.work != nil && err == nil {
 						test.work(n, cancel)
 					}
 					last = err
@@ -405,7 +407,8 @@ func TestRepeatedCursors(t *testing.T) {
 			}
 			fetches := 0
 			seq := list(start, func(_ context.Context, cursor string, _ []api.CallOption) ([]int, string, error) {
-				if fetches++; fetches > 1000 {
+				fetches++
+				if fetches > 1000 {
 					return nil, "", errors.New("the cycle was not detected")
 				}
 				n := page.Offset(cursor, 0) + 1
@@ -443,7 +446,8 @@ func offsets(t *testing.T, start int, answer func(offset int) offsetPage) (asked
 	t.Helper()
 	seq := page.Offsets("things.List", start,
 		func(_ context.Context, offset int, _ []api.CallOption) (offsetPage, error) {
-			if asked = append(asked, offset); len(asked) > 100 {
+			asked = append(asked, offset)
+			if len(asked) > 100 {
 				return offsetPage{}, errors.New("too many requests")
 			}
 			return answer(offset), nil
@@ -612,7 +616,8 @@ func TestWaitBetweenEmptyPagesEndsWithItsContext(t *testing.T) {
 		n := 0
 		var cancelled time.Time
 		_, errs := collect(list("", func(context.Context, string, []api.CallOption) ([]int, string, error) {
-			if n++; n == 20 {
+			n++
+			if n == 20 {
 				time.AfterFunc(time.Nanosecond, func() { cancelled = time.Now(); cancel() })
 			}
 			return nil, "c" + strconv.Itoa(n), nil

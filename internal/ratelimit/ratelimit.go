@@ -108,7 +108,8 @@ func (g *Group) Acquire(ctx context.Context, maxWait time.Duration, waiting Wait
 	if err == nil {
 		var o opening
 		var changed <-chan struct{}
-		if c, o, changed = g.admit(time.Time{}, maxWait); changed != nil {
+		c, o, changed = g.admit(time.Time{}, maxWait)
+		if changed != nil {
 			return g.wait(ctx, maxWait, waiting, o, changed)
 		}
 	}

@@ -432,7 +432,8 @@ func TestWaitLimits(t *testing.T) {
 		reports := 0
 		time.AfterFunc(time.Millisecond, func() { g.Close(start, 0) }) // wakes the waiting caller without a change
 		n, err := g.Acquire(ctx, test.maxWait, func(wait time.Duration, ordered bool) {
-			if reports++; wait != test.took || ordered != (test.took == test.close) {
+			reports++
+			if wait != test.took || ordered != (test.took == test.close) {
 				t.Errorf("a wait of %s, ordered: %t", wait, ordered)
 			}
 			time.Sleep(10 * time.Second) // a slow callback delays no call
@@ -479,7 +480,8 @@ func TestLongWaitDoesNotDelayOtherCallers(t *testing.T) {
 				}
 			})
 		}
-		if synctest.Wait(); !closed {
+		synctest.Wait()
+		if !closed {
 			g.Close(start.Add(time.Hour), 0)
 		}
 		wg.Wait()

@@ -55,7 +55,8 @@ func (g *Group) Refused(c Call, limit int, reset time.Time) {
 		if i != named {
 			continue
 		}
-		if g.fill(w, c, reset, now); w.sliding {
+		g.fill(w, c, reset, now)
+		if w.sliding {
 			*slot = times.Later(*slot, now)
 		}
 	}
@@ -141,7 +142,8 @@ func (w *window) counted(n uint64, k int) time.Time {
 	for range min(n, uint64(len(w.slots))) {
 		n--
 		if ended := *w.slot(n); !ended.IsZero() {
-			if k--; k == 0 {
+			k--
+			if k == 0 {
 				return ended
 			}
 		}

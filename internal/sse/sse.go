@@ -193,13 +193,15 @@ func named(line []byte, name string) (value []byte, ok bool) {
 	if len(line) < len(name) || string(line[:len(name)]) != name {
 		return nil, false
 	}
-	if value = line[len(name):]; len(value) == 0 {
+	value = line[len(name):]
+	if len(value) == 0 {
 		return value, true
 	}
 	if value[0] != ':' {
 		return nil, false
 	}
-	if value = value[1:]; len(value) > 0 && value[0] == ' ' {
+	value = value[1:]
+	if len(value) > 0 && value[0] == ' ' {
 		value = value[1:]
 	}
 	return value, true

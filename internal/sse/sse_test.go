@@ -54,7 +54,7 @@ func vectors(tb testing.TB) []vector {
 	return all
 }
 
-func read(r io.Reader, limit int) vector {
+func readVector(r io.Reader, limit int) vector {
 	s := sse.NewReader(r, limit)
 	v := vector{Limit: limit, Events: []event{}}
 	for {
@@ -99,7 +99,7 @@ func TestVectors(t *testing.T) {
 		t.Run(v.Name, func(t *testing.T) {
 			t.Parallel()
 			check := func(how string, r io.Reader) {
-				got := read(r, v.Limit)
+				got := readVector(r, v.Limit)
 				got.Name, got.Stream = v.Name, v.Stream
 				if diff := cmp.Diff(v, got); diff != "" {
 					t.Fatalf("%s (-want +got):\n%s", how, diff)
@@ -132,8 +132,8 @@ func TestLinesInEveryOrder(t *testing.T) {
 			for n := range all * all * all {
 				stream := "data: z\n\n" + lines[n%all] + end + lines[n/all%all] + end + lines[n/all/all] + end +
 					"\ndata: y\n\n"
-				want := read(iotest.OneByteReader(strings.NewReader(stream)), limit)
-				if diff := cmp.Diff(want, read(strings.NewReader(stream), limit)); diff != "" {
+				want := readVector(iotest.OneByteReader(strings.NewReader(stream)), limit)
+				if diff := cmp.Diff(want, readVector(strings.NewReader(stream), limit)); diff != "" {
 					t.Fatalf("%q, limit %d (-byte by byte +at once):\n%s", stream, limit, diff)
 				}
 			}
@@ -196,7 +196,7 @@ func TestMemory(t *testing.T) {
 			b.WriteString("data: " + strings.Repeat("x", size) + "\n\n")
 		}
 		src := &measured{Reader: strings.NewReader(b.String()), sizes: sizes}
-		if got := read(src, 0); len(got.Events) != len(sizes) || got.End != "end" {
+		if got := readVector(src, 0); len(got.Events) != len(sizes) || got.End != "end" {
 			t.Errorf("%d events, then %s", len(got.Events), got.End)
 		}
 		const slack = 1 << 10
@@ -239,12 +239,12 @@ func TestLimit(t *testing.T) {
 	t.Parallel()
 	for over, end := range []string{"end", "too large"} {
 		text := "data: " + strings.Repeat("x", sse.MaxEvent-len("data: ")+over) + "\n\n"
-		if got := read(strings.NewReader(text), 0); len(got.Events) != 1-over || got.End != end {
+		if got := readVector(strings.NewReader(text), 0); len(got.Events) != 1-over || got.End != end {
 			t.Errorf("%d bytes over the limit: %d events, then %s", over, len(got.Events), got.End)
 		}
 	}
 	for name, text := range map[string]string{"a line": "x", "lines": "data: x\n", "a comment": ":x", "an ID": "id"} {
-		if got := read(&endless{text: text}, 1<<16); got.End != "too large" || len(got.Events) != 0 {
+		if got := readVector(&endless{text: text}, 1<<16); got.End != "too large" || len(got.Events) != 0 {
 			t.Errorf("%s without end ends with %s after %d events", name, got.End, len(got.Events))
 		}
 	}
@@ -290,7 +290,7 @@ func TestLongStreams(t *testing.T) {
 		tests[fmt.Sprintf("with %q", end)] = row{b.String(), 0, want}
 	}
 	table.Each(t, tests, func(t *testing.T, test row) {
-		got := read(&packets{strings.NewReader(test.stream), 1400}, test.limit)
+		got := readVector(&packets{strings.NewReader(test.stream), 1400}, test.limit)
 		if got.End != "end" || !slices.Equal(got.Events, test.want) {
 			t.Errorf("%d events, then %s", len(got.Events), got.End)
 		}
@@ -327,7 +327,7 @@ func FuzzReader(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, stream string, i, j int) {
 		const limit = 64
-		want := read(strings.NewReader(stream), limit)
+		want := readVector(strings.NewReader(stream), limit)
 		if want.End != "end" && want.End != "cut" && want.End != "too large" {
 			t.Fatal(want.End)
 		}
@@ -337,7 +337,7 @@ func FuzzReader(f *testing.F) {
 			"byte by byte": iotest.OneByteReader(strings.NewReader(stream)),
 			"in pieces":    pieces(stream, min(i, j), max(i, j)),
 		} {
-			if diff := cmp.Diff(want, read(r, limit)); diff != "" {
+			if diff := cmp.Diff(want, readVector(r, limit)); diff != "" {
 				t.Fatalf("%s (-whole +got):\n%s", how, diff)
 			}
 		}

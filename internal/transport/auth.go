@@ -38,7 +38,8 @@ func (s *signer) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if resp.Request = req; resp.StatusCode/100 == 3 {
+	resp.Request = req
+	if resp.StatusCode/100 == 3 {
 		x.fixLocation(resp, req.URL)
 	}
 	return resp, nil
@@ -58,12 +59,14 @@ func (x *exchange) credential(req *http.Request) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if x.token = token; token.AccessToken.IsZero() {
+	x.token = token
+	if token.AccessToken.IsZero() {
 		return nil, nil
 	}
 	b := x.client.bearer.Load()
 	if b == nil || b.token != token.AccessToken {
-		if b, err = newBearer(token.AccessToken); err != nil {
+		b, err = newBearer(token.AccessToken)
+		if err != nil {
 			return nil, err
 		}
 		x.client.bearer.Store(b)

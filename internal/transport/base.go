@@ -49,7 +49,8 @@ func ParseBase(address string) (Base, error) {
 		return Base{}, errors.New("the path must not hold escaped slashes")
 	}
 	b := Base{Scheme: u.Scheme, Host: strings.ToLower(u.Host)}
-	if b.Prefix, err = cleanPrefix(u.Path); err != nil {
+	b.Prefix, err = cleanPrefix(u.Path)
+	if err != nil {
 		return Base{}, err
 	}
 	const prefix = "/api"

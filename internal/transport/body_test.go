@@ -550,7 +550,8 @@ func (b *buffers) Read(p []byte) (int, error) {
 	if size := b.read + len(p); !b.ended && !slices.Contains(b.sizes, size) {
 		b.sizes = append(b.sizes, size)
 	}
-	if b.ended = b.left == 0; b.ended {
+	b.ended = b.left == 0
+	if b.ended {
 		return 0, io.EOF
 	}
 	n := min(len(p), b.left)

@@ -248,7 +248,8 @@ func TestAttemptsThatWereNotSent(t *testing.T) {
 	table.Bubbles(t, map[string]int{"none": 0, "one": 1, "two": 2}, func(t *testing.T, sent int) {
 		left := sent
 		source := &source{token: func(context.Context) (api.Token, error) {
-			if left--; left < 0 {
+			left--
+			if left < 0 {
 				return api.Token{}, errors.New("no token")
 			}
 			return token("a-good-token"), nil

@@ -393,7 +393,8 @@ func TestUnwrittenRequestsAreSentAgain(t *testing.T) {
 			dial, dials := network.DialContext, 0
 			network.DialContext = func(ctx context.Context, n, address string) (net.Conn, error) {
 				c, err := dial(ctx, n, address)
-				if dials++; dials == 1 {
+				dials++
+				if dials == 1 {
 					c = unwritable{c, &broken, written}
 				}
 				return c, err

@@ -156,7 +156,8 @@ func (s *spare) take() []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	b := s.buffer.Value()
-	if s.buffer = (weak.Pointer[[maxText + 1]byte]{}); b == nil {
+	s.buffer = (weak.Pointer[[maxText + 1]byte]{})
+	if b == nil {
 		b = new([maxText + 1]byte)
 	}
 	return b[:0]

@@ -215,7 +215,8 @@ func TestCredentials(t *testing.T) {
 	}, func(t *testing.T, test row) {
 		network := answers(ok())
 		r := get()
-		if r.Auth, r.Credential = test.auth, test.credential; test.password != "" {
+		r.Auth, r.Credential = test.auth, test.credential
+		if test.password != "" {
 			withPassword(r, test.password)
 		}
 		succeed(t, clientOf(t, network), r)

@@ -58,7 +58,8 @@ func (x *exchange) refusal() *api.Error {
 		none := x.token.AccessToken.IsZero() && x.request.Credential.IsZero()
 		e.Unauthenticated = none || proves(e) || x.token.Expired()
 	}
-	if e.Rate.RetryAfter = ordered; ordered == 0 { // the body has precedence
+	e.Rate.RetryAfter = ordered
+	if ordered == 0 { // the body has precedence
 		e.Rate.RetryAfter = retryAfter(x.response, &x.client.clock)
 	}
 	if e.Status == http.StatusTooManyRequests {

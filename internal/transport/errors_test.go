@@ -76,10 +76,12 @@ var errorText = regexp.MustCompile(`^[^:]*: (.*) \(status \d+(?:, code (\d+))?(?
 // want returns the fields of the error: text holds its message, code and reason.
 func (g goldenError) want() (s seen, err error) {
 	m := errorText.FindStringSubmatch(g.text)
-	if s.Text = m[1]; s.Text == cmp.Or(http.StatusText(g.answer.status), "refused") {
+	s.Text = m[1]
+	if s.Text == cmp.Or(http.StatusText(g.answer.status), "refused") {
 		s.Text = "" // the status stands for it
 	}
-	if s.Reason = m[3]; m[2] != "" {
+	s.Reason = m[3]
+	if m[2] != "" {
 		s.Code, err = strconv.ParseInt(m[2], 10, 64)
 	}
 	fields := cmp.Or(g.fields, "{}")

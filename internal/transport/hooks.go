@@ -23,10 +23,11 @@ func (c *Client) observeCall(ctx context.Context, r *api.Request, stream bool) (
 			continue
 		}
 		var own func(error)
-		if ctx, own = begin(ctx, h.OnCall, e); own != nil {
+		ctx, own = begin(ctx, h.OnCall, e)
+		if own != nil {
 			outer := end
 			end = func(err error) {
-				run(ctx, func(_ context.Context, err error) { own(err) }, err)
+				runHook(ctx, func(_ context.Context, err error) { own(err) }, err)
 				outer(err)
 			}
 		}
@@ -42,7 +43,8 @@ func begin(
 	ctx context.Context, hook func(context.Context, api.CallEvent) (context.Context, func(error)), e api.CallEvent,
 ) (inner context.Context, end func(error)) {
 	defer func() {
-		if _ = recover(); inner == nil {
+		_ = recover()
+		if inner == nil {
 			inner = ctx
 		}
 	}()
@@ -78,7 +80,7 @@ func (x *exchange) observeRetry(ctx context.Context) {
 	x.client.warn(ctx, "fastio retry", slog.String("op", r.Op), slog.Int("attempt", r.Attempt),
 		slog.Duration("wait", r.Wait), slog.Any("err", r.Err))
 	for _, h := range x.client.cfg.Hooks {
-		run(ctx, h.OnRetry, r)
+		runHook(ctx, h.OnRetry, r)
 	}
 }
 
@@ -87,7 +89,7 @@ func (x *exchange) observeWait(ctx context.Context, reason api.WaitReason, wait 
 	x.client.warn(ctx, "fastio wait", slog.String("op", w.Op), slog.String("group", w.Group),
 		slog.String("reason", string(reason)), slog.Duration("wait", wait))
 	for _, h := range x.client.cfg.Hooks {
-		run(ctx, h.OnWait, w)
+		runHook(ctx, h.OnWait, w)
 	}
 }
 
@@ -95,7 +97,7 @@ func (x *exchange) observeRefresh(ctx context.Context, err error) {
 	r := api.RefreshEvent{Op: x.request.Op, Err: err}
 	x.client.warn(ctx, "fastio refresh", slog.String("op", r.Op), slog.Any("err", err))
 	for _, h := range x.client.cfg.Hooks {
-		run(ctx, h.OnRefresh, r)
+		runHook(ctx, h.OnRefresh, r)
 	}
 }
 
@@ -105,8 +107,8 @@ func (c *Client) warn(ctx context.Context, msg string, attrs ...slog.Attr) {
 	}
 }
 
-// run calls a hook and recovers its panics.
-func run[T any](ctx context.Context, hook func(context.Context, T), v T) {
+// runHook calls a hook and recovers its panics.
+func runHook[T any](ctx context.Context, hook func(context.Context, T), v T) {
 	if hook == nil {
 		return
 	}

@@ -158,7 +158,8 @@ func TestOnCallOfAStream(t *testing.T) {
 		}))
 		resp, err := client.Open(t.Context(), get())
 		if err == nil {
-			if test.read(resp.Body); strings.Join(ends, " ") != test.want {
+			test.read(resp.Body)
+			if strings.Join(ends, " ") != test.want {
 				t.Errorf("before Close: %q", ends)
 			}
 			for range 2 {
@@ -182,7 +183,8 @@ func TestOnCallCannotBreakACall(t *testing.T) {
 		hooks(api.Hooks{OnCall: func(context.Context, api.CallEvent) (context.Context, func(error)) {
 			return nil, func(error) { panic("hook") }
 		}}))
-	if succeed(t, client, get()); ends != 1 {
+	succeed(t, client, get())
+	if ends != 1 {
 		t.Errorf("the end is reported %d times", ends)
 	}
 }
@@ -290,7 +292,8 @@ func TestHooksCannotBreakACall(t *testing.T) {
 	t.Parallel()
 	const second = time.Second
 	slow := func(name string) {
-		if time.Sleep(second); name == "Wait" {
+		time.Sleep(second)
+		if name == "Wait" {
 			time.Sleep(9 * second)
 		}
 	}
@@ -314,7 +317,8 @@ func TestHooksCannotBreakACall(t *testing.T) {
 			t.Errorf("hooks ran %d times, %d requests", runs, network.sent())
 		}
 		start := time.Now()
-		if succeed(t, client, of("group")); time.Since(start) > 0 {
+		succeed(t, client, of("group"))
+		if time.Since(start) > 0 {
 			t.Errorf("the next call took %s", time.Since(start))
 		}
 	})

@@ -220,7 +220,8 @@ func (a *answer) response(r *http.Request) (*http.Response, error) {
 	}
 	h := http.Header{"Content-Type": {"application/json"}, "Date": {date(time.Now())}}
 	for pair := range slices.Chunk(a.header, 2) {
-		if h.Del(pair[0]); pair[1] != "" {
+		h.Del(pair[0])
+		if pair[1] != "" {
 			h.Set(pair[0], pair[1])
 		}
 	}

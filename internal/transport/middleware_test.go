@@ -51,7 +51,8 @@ func TestMiddlewareSeesEveryAttempt(t *testing.T) {
 		}
 		n := 0
 		source := &source{token: func(context.Context) (api.Token, error) {
-			if n++; n > 3 {
+			n++
+			if n > 3 {
 				return api.Token{}, nil
 			}
 			return token("token-" + strconv.Itoa(n)), nil
@@ -60,7 +61,8 @@ func TestMiddlewareSeesEveryAttempt(t *testing.T) {
 		client := newClient(t, network, attempts(4), tokens(source), note("a"), note("b"),
 			wrap(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 				i, ok := transport.InfoOf(context.WithValue(r.Context(), &notes, 1))
-				if infos = append(infos, i); !ok {
+				infos = append(infos, i)
+				if !ok {
 					t.Error("the request belongs to no call")
 				}
 				r.Header.Add("X-Attempt", strconv.Itoa(i.Attempt))

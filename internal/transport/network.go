@@ -43,7 +43,8 @@ func senderWithin(timeout time.Duration) func(http.RoundTripper) http.RoundTripp
 	return func(network http.RoundTripper) http.RoundTripper {
 		s := &sender{network: network, timeout: timeout, emptyBody: io.NopCloser(http.NoBody), identity: []string{"identity"}}
 		var t *http.Transport
-		if t, s.traced = network.(*http.Transport); s.traced && t.Protocols != nil {
+		t, s.traced = network.(*http.Transport)
+		if s.traced && t.Protocols != nil {
 			s.h2c = t.Protocols.UnencryptedHTTP2()
 		}
 		return s
@@ -104,7 +105,8 @@ func (s *sender) send(req *http.Request, x *exchange) (*http.Response, error) {
 		ctx = httptrace.WithClientTrace(ctx, &w.trace)
 	}
 	req = req.WithContext(ctx) // net/http uses the original to follow a redirect
-	if req.GetBody = nil; empty && !stops {
+	req.GetBody = nil
+	if empty && !stops {
 		s.setEmptyBody(req)
 	}
 	network := s.network
@@ -279,7 +281,8 @@ func (r refusing) RoundTrip(*http.Request) (*http.Response, error) { return nil,
 func (x *exchange) fixLocation(resp *http.Response, base *url.URL) {
 	location := resp.Header.Get("Location")
 	to, err := base.Parse(location)
-	if x.away = nil; err == nil && location != "" && x.request.Hop && x.request.Method == http.MethodGet &&
+	x.away = nil
+	if err == nil && location != "" && x.request.Hop && x.request.Method == http.MethodGet &&
 		resp.StatusCode == http.StatusTemporaryRedirect {
 		x.away = to
 	}

@@ -95,7 +95,8 @@ func New(cfg Config) *Client {
 	if cfg.HTTPClient != nil {
 		*client = *cfg.HTTPClient
 	}
-	if c.network = client.Transport; c.network == nil {
+	c.network = client.Transport
+	if c.network == nil {
 		own := newNetwork()
 		c.network, c.closeIdle = own, own.CloseIdleConnections
 	}
@@ -120,7 +121,8 @@ func (c *Client) pipeline(client *http.Client) {
 	client.CheckRedirect = checkRedirect
 	client.Transport = c.network
 	for _, step := range slices.Backward(steps) {
-		if client.Transport = step(client.Transport); client.Transport == nil {
+		client.Transport = step(client.Transport)
+		if client.Transport == nil {
 			c.invalid = errors.New("fastio: WithMiddleware: a function returned nil")
 			return
 		}
@@ -314,7 +316,8 @@ func (c *Client) Open(ctx context.Context, r *api.Request) (resp *http.Response,
 			end(err)
 		}
 	}()
-	if resp, err = c.open(ctx, r); err == nil {
+	resp, err = c.open(ctx, r)
+	if err == nil {
 		resp.Body = &observedBody{ReadCloser: resp.Body, end: end}
 	}
 	return resp, err
@@ -423,7 +426,8 @@ func (x *exchange) prepare(ctx context.Context) error {
 	query := r.Query
 	if len(r.Options.Output) > 0 {
 		var err error
-		if query, err = withOutput(r); err != nil {
+		query, err = withOutput(r)
+		if err != nil {
 			return err
 		}
 	}

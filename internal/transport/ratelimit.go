@@ -43,7 +43,8 @@ func (l *limiter) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 	}
 	longest, own, began := x.maxWait, x.own, time.Now()
-	if x.own = 0; longest >= 0 {
+	x.own = 0
+	if longest >= 0 {
 		longest = max(0, longest-(x.ordered-own)) + jitter // added to the Retry-After of a closed group
 	}
 	call, err := x.group.Acquire(req.Context(), longest, waiting)
@@ -117,7 +118,8 @@ func (c *Client) group(r *api.Request) *group {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if g = c.groups[name]; g == nil {
+	g = c.groups[name]
+	if g == nil {
 		g = &group{Group: ratelimit.New(api.RateWindows(name)...), name: name}
 		c.groups[name] = g
 	}

@@ -192,11 +192,13 @@ func (s *windowed) RoundTrip(r *http.Request) (*http.Response, error) {
 		s.began, s.used = now, 0
 	}
 	a, shown := ok(), now
-	if s.used++; s.used > s.most {
+	s.used++
+	if s.used > s.most {
 		s.refusals++
 		a = status(429)
 	}
-	if s.answers++; s.answers == s.odd {
+	s.answers++
+	if s.answers == s.odd {
 		shown = now.Add(s.slip)
 	}
 	a.header = []string{
@@ -274,7 +276,8 @@ func TestUsedUpWindowIsAnError(t *testing.T) {
 				t.Fatalf("got %#v after %s", err, time.Since(start))
 			}
 			time.Sleep(time.Minute)
-			if succeed(t, client, get()); time.Since(start) > time.Minute {
+			succeed(t, client, get())
+			if time.Since(start) > time.Minute {
 				t.Errorf("a call was sent after %s", time.Since(start))
 			}
 		})
@@ -369,7 +372,8 @@ func TestPanicReleasesTheRateLimit(t *testing.T) {
 		const slots = 5
 		left := slots
 		client := newClient(t, answers(ok()), tokens(&source{token: func(context.Context) (api.Token, error) {
-			if left--; left >= 0 {
+			left--
+			if left >= 0 {
 				panic("out of tokens")
 			}
 			return token("fine"), nil
@@ -394,7 +398,8 @@ func TestRetryAfterOutlivesLaterHeaders(t *testing.T) {
 		full := reply(200, `{"result":true}`, "X-Ve-Limit-Max", "60", "X-Ve-Limit-Avail", "0",
 			"X-Ve-Limit-Expires", epoch(time.Now().Add(33*time.Second)))
 		client := newClient(t, roundTrip(func(r *http.Request) (*http.Response, error) {
-			if n++; n == 1 { // arrives after the refusal
+			n++
+			if n == 1 { // arrives after the refusal
 				time.Sleep(time.Second)
 				return full.response(r)
 			}
@@ -454,7 +459,8 @@ func TestMaxWaitLimitsTheSumOfWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := 0
 		client := newClient(t, roundTrip(func(r *http.Request) (*http.Response, error) {
-			if n++; n <= 2 {
+			n++
+			if n <= 2 {
 				return limited("50").response(r)
 			}
 			return ok().response(r)

@@ -163,8 +163,11 @@ func (x *exchange) pause(ctx context.Context, e *api.Error) bool {
 		ordered := e.Rate.RetryAfter
 		if x.maxWait < 0 {
 			ordered = min(ordered, wait.MaxOrdered)
-		} else if x.ordered += ordered; x.ordered > x.maxWait {
-			return false
+		} else {
+			x.ordered += ordered
+			if x.ordered > x.maxWait {
+				return false
+			}
 		}
 		x.wait = max(x.wait, ordered)
 		if e.Status == http.StatusTooManyRequests {
@@ -221,7 +224,8 @@ func (x *exchange) reopen() bool {
 func prepareRetry(req *http.Request) error {
 	x := exchangeOf(req.Context())
 	x.attempt, x.started = x.attempt+1, time.Time{}
-	if x.stopped = x.sleep(req.Context()); x.stopped != nil {
+	x.stopped = x.sleep(req.Context())
+	if x.stopped != nil {
 		return x.stopped
 	}
 	x.fill(req)

@@ -409,7 +409,8 @@ func TestPausesAreSpreadEvenly(t *testing.T) {
 // flaky is a network where a share of requests fails.
 func flaky(sent *atomic.Int64, failing func() bool) http.RoundTripper {
 	return roundTrip(func(r *http.Request) (*http.Response, error) {
-		if sent.Add(1); failing() {
+		sent.Add(1)
+		if failing() {
 			return status(503).response(r)
 		}
 		return ok().response(r)

@@ -226,7 +226,8 @@ func TestWaitsThatAreNotTooLong(t *testing.T) {
 			network := answers(limited(test.seconds), ok())
 			succeed(t, newClient(t, network, maxWait(test.client)), get(api.MaxWait(test.call)))
 			waited := network.times()[1]
-			if seen[waited] = true; waited < test.want || waited > test.want+spread {
+			seen[waited] = true
+			if waited < test.want || waited > test.want+spread {
 				t.Fatalf("waited %s, want %s", waited, test.want)
 			}
 		}
@@ -266,7 +267,8 @@ func TestTheLongestRefusalCloses(t *testing.T) {
 	}, func(t *testing.T, waits [2]string) {
 		n := 0
 		client := newClient(t, roundTrip(func(r *http.Request) (*http.Response, error) {
-			if n++; n == 1 {
+			n++
+			if n == 1 {
 				time.Sleep(time.Second)
 				return limited(waits[1]).response(r)
 			}

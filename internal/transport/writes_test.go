@@ -194,7 +194,8 @@ func TestRefusedWritesAreSentAgain(t *testing.T) {
 				}
 				io.WriteString(w, `{"result":true}`)
 			})
-			if rt = network; !own {
+			rt = network
+			if !own {
 				rt = wrapped{network}
 			}
 			succeed(t, newClient(t, rt, tokens(renewed())), post())
@@ -222,7 +223,8 @@ func TestRedirectedOnceIsFollowedOnce(t *testing.T) {
 		})
 		dial := network.DialContext
 		network.DialContext = func(ctx context.Context, n, address string) (net.Conn, error) {
-			if dials++; dials == 2 && !up {
+			dials++
+			if dials == 2 && !up {
 				return nil, dialError()
 			}
 			return dial(ctx, n, address)
@@ -285,7 +287,8 @@ func TestRandomWritesReachTheServerOnce(t *testing.T) {
 			id := strconv.Itoa(i)
 			_ = client.Call(t.Context(), post(api.Header("X-Call", id)), nil)
 			n := network.carriedOut(id)
-			if arrived += n; n > 1 {
+			arrived += n
+			if n > 1 {
 				t.Fatalf("write %d was carried out %d times", i, n)
 			}
 		}

@@ -158,7 +158,8 @@ func (p Poll) Run(ctx context.Context, step func() (done bool, pause time.Durati
 			failures = 0
 		default:
 			failures++
-			if pause = For(failures, Ordered(err)); p.Failed != nil {
+			pause = For(failures, Ordered(err))
+			if p.Failed != nil {
 				p.Failed(failures, err, pause)
 			}
 		}

@@ -24,7 +24,7 @@ func main() {
 	if len(os.Args) != 2 {
 		log.Fatal("usage: callpath PROFILE, from the root of the repository")
 	}
-	if err := run(os.Args[1]); err != nil {
+	if err := printPath(os.Args[1]); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -37,7 +37,7 @@ type function struct {
 	lines int
 }
 
-func run(profile string) error {
+func printPath(profile string) error {
 	f, err := os.Open(profile)
 	if err != nil {
 		return err
@@ -51,7 +51,8 @@ func run(profile string) error {
 			continue
 		}
 		if files[name] == nil {
-			if files[name], err = parse(name); err != nil {
+			files[name], err = parse(name)
+			if err != nil {
 				return err
 			}
 		}

@@ -50,7 +50,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := run(context.Background(), src, mutants, flag.Args()); err != nil {
+	if err := testMutants(context.Background(), src, mutants, flag.Args()); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -85,8 +85,8 @@ func readList(name string) ([]mutant, error) {
 	return all, nil
 }
 
-// run applies each mutant in turn and prints the result.
-func run(ctx context.Context, src *sources, mutants []mutant, tests []string) error {
+// testMutants applies each mutant in turn and prints the result.
+func testMutants(ctx context.Context, src *sources, mutants []mutant, tests []string) error {
 	dir, err := os.MkdirTemp("", "mutants")
 	if err != nil {
 		return err
@@ -177,7 +177,8 @@ func (s *sources) apply(dir string, m mutant) (string, error) {
 			}
 			var err error
 			if content == nil {
-				if content, err = os.ReadFile(file); err != nil {
+				content, err = os.ReadFile(file)
+				if err != nil {
 					return "", err
 				}
 			}

@@ -1,10 +1,12 @@
 // Command vet runs the analyzers of go vet on packages of the current module. It reads them
 // and all that they import as source: to check them for another system with GOOS and GOARCH,
-// nothing is compiled for it.
+// nothing is compiled for it. With -style it checks the rules of this project in all Go files below the current
+// directory instead; see style.go.
 package main
 
 import (
 	"flag"
+	"fmt"
 	"log"
 	"os"
 
@@ -16,7 +18,12 @@ import (
 func main() {
 	log.SetFlags(0)
 	tests := flag.Bool("tests", true, "with the tests of the packages")
+	own := flag.Bool("style", false, "check the rules of this project in all files")
 	flag.Parse()
+	if *own {
+		checkFiles()
+		return
+	}
 	mode := packages.LoadAllSyntax | packages.NeedModule
 	found, err := packages.Load(&packages.Config{Mode: mode, Tests: *tests}, flag.Args()...)
 	if err != nil {
@@ -36,5 +43,19 @@ func main() {
 		if root.Err != nil || len(root.Diagnostics) > 0 {
 			os.Exit(1)
 		}
+	}
+}
+
+// checkFiles prints what breaks the rules of this project.
+func checkFiles() {
+	found, err := style(".")
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, f := range found {
+		fmt.Println(f)
+	}
+	if len(found) > 0 {
+		os.Exit(1)
 	}
 }

@@ -35,7 +35,9 @@ func (w *empty) NewID(kind string) string {
 
 func (*empty) Exists(string, string) bool { return false }
 
-func read(text string) (*seed.File, error) { return seedfile.Read(strings.NewReader(text), new(empty)) }
+func readSeed(text string) (*seed.File, error) {
+	return seedfile.Read(strings.NewReader(text), new(empty))
+}
 
 func sample(t *testing.T) string {
 	t.Helper()
@@ -48,7 +50,7 @@ func sample(t *testing.T) string {
 
 func TestReadReplacesLabels(t *testing.T) {
 	t.Parallel()
-	f, err := read(`{
+	f, err := readSeed(`{
 		"users": [{"id": "ada"}, {"id": "4999999999999999999"}],
 		"orgs":  [{"id": "acme", "owner": "ada", "auditors": ["4999999999999999999"],
 		           "ai_policy": {"intelligence_in": ["design"]}}],
@@ -166,7 +168,7 @@ func TestReadNamesPlaceAndValues(t *testing.T) {
 	}
 	for _, m := range files {
 		want := "seed file: " + strings.ReplaceAll(strings.TrimSpace(m[2]), "\n\t", "\n")
-		_, err := read(strings.TrimSuffix(m[1], "\n"))
+		_, err := readSeed(strings.TrimSuffix(m[1], "\n"))
 		if err == nil || err.Error() != want {
 			t.Errorf("%sfails with\n%v, want\n%s", m[1], err, want)
 		}
@@ -176,7 +178,7 @@ func TestReadNamesPlaceAndValues(t *testing.T) {
 // The types, the schema and the sample have the same members.
 func TestSampleHasEveryMember(t *testing.T) {
 	t.Parallel()
-	if _, err := read(sample(t)); err != nil {
+	if _, err := readSeed(sample(t)); err != nil {
 		t.Fatal(err)
 	}
 	var schema, file map[string]any
@@ -244,7 +246,7 @@ func ofFile(v any, path string, found map[string]bool) {
 // The types, marshaled, are a seed file.
 func TestFileIsMarshaled(t *testing.T) {
 	t.Parallel()
-	f, err := read(sample(t))
+	f, err := readSeed(sample(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,7 +254,7 @@ func TestFileIsMarshaled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := read(string(text))
+	again, err := readSeed(string(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -269,7 +271,7 @@ func TestDocumentedFileIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, doc, _ := strings.Cut(parsed.Doc.Text(), "# Seed file")
-	if _, err := read(doc[strings.Index(doc, "\t{") : strings.Index(doc, "\n\t}")+3]); err != nil {
+	if _, err := readSeed(doc[strings.Index(doc, "\t{") : strings.Index(doc, "\n\t}")+3]); err != nil {
 		t.Error(err)
 	}
 }

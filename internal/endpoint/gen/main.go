@@ -22,14 +22,14 @@ const (
 const widest = 120 // columns
 
 func main() {
-	if err := run(); err != nil {
+	if err := generate(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func run() error {
-	rows, err := read()
+func generate() error {
+	rows, err := readRows()
 	if err != nil {
 		return err
 	}
@@ -91,8 +91,8 @@ type row struct {
 	notes                                    []string
 }
 
-// read returns the rows of endpoints that the platform still has.
-func read() ([]row, error) {
+// readRows returns the rows of endpoints that the platform still has.
+func readRows() ([]row, error) {
 	text, err := os.ReadFile(table)
 	if err != nil {
 		return nil, err
@@ -387,7 +387,8 @@ func (c *constructor) writePath(b *strings.Builder) []parameter {
 	joined := strings.Join(segments, ", ")
 	switch {
 	case len(c.paths) > 1:
-		if joined = "[]string{" + joined + "}"; len(segments) == 0 {
+		joined = "[]string{" + joined + "}"
+		if len(segments) == 0 {
 			joined = "nil"
 		}
 		paths := strings.Join(c.paths, "\",\n\"")

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// style returns what breaks the project's own rules in the Go files below a directory, whatever system they are for.
+func style(dir string) ([]string, error) {
+	var found []string
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && path != dir && strings.HasPrefix(d.Name(), "."):
+			return filepath.SkipDir
+		case !strings.HasSuffix(path, ".go"):
+			return nil
+		}
+		set := token.NewFileSet()
+		f, err := parser.ParseFile(set, path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		checkStyle(f, func(at ast.Node, text string) {
+			found = append(found, fmt.Sprintf("%s: %s", set.Position(at.Pos()), text))
+		})
+		return nil
+	})
+	return found, err
+}
+
+// bareVerbs say nothing about what a function works on. A method may have one as its name: its receiver is the object.
+var bareVerbs = []string{"run", "read", "open", "start", "end", "check", "take", "do"}
+
+// checkStyle reports functions that are called by a bare verb, and headers of if and switch statements with an effect.
+func checkStyle(f *ast.File, report func(at ast.Node, text string)) {
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncDecl:
+			if n.Recv == nil && slices.Contains(bareVerbs, n.Name.Name) {
+				report(n.Name, "the name of the function "+n.Name.Name+" does not say what it works on")
+			}
+		case *ast.IfStmt:
+			checkHeader(n.Init, report, n.Cond)
+		case *ast.SwitchStmt:
+			read := []ast.Node{n.Tag}
+			for _, c := range n.Body.List {
+				for _, e := range c.(*ast.CaseClause).List {
+					read = append(read, e)
+				}
+			}
+			checkHeader(n.Init, report, read...)
+		case *ast.TypeSwitchStmt:
+			checkHeader(n.Init, report, n.Assign)
+		}
+		return true
+	})
+}
+
+// checkHeader reports the first statement of a header unless it defines something that the condition reads, or assigns
+// only err or ok, which the condition reads.
+func checkHeader(first ast.Stmt, report func(at ast.Node, text string), condition ...ast.Node) {
+	if first == nil {
+		return
+	}
+	names := namesIn(condition)
+	assign, ok := first.(*ast.AssignStmt)
+	if !ok {
+		report(first, "a statement with an effect stands in the header")
+		return
+	}
+	var known, other bool // names that the condition reads, and assigned ones that it may not hide
+	for _, left := range assign.Lhs {
+		id, simple := left.(*ast.Ident)
+		if simple && id.Name == "_" {
+			continue
+		}
+		known = known || simple && names[id.Name]
+		other = other || !simple || id.Name != "err" && id.Name != "ok"
+	}
+	switch {
+	case assign.Tok == token.DEFINE && !known:
+		report(first, "the header defines nothing that its condition reads")
+	case assign.Tok != token.DEFINE && (other || !known || assign.Tok != token.ASSIGN):
+		report(first, "the header assigns to a variable of before")
+	}
+}
+
+// namesIn returns the identifiers in some nodes, of which any may be nil.
+func namesIn(nodes []ast.Node) map[string]bool {
+	names := map[string]bool{}
+	for _, n := range nodes {
+		if n == nil || n == ast.Expr(nil) {
+			continue
+		}
+		ast.Inspect(n, func(n ast.Node) bool {
+			if id, ok := n.(*ast.Ident); ok {
+				names[id.Name] = true
+			}
+			return true
+		})
+	}
+	return names
+}
