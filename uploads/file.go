@@ -168,7 +168,8 @@ func openLocal(op, path string) (*os.File, int64, error) {
 func unchanged(f fs.File, was fs.FileInfo) func() bool {
 	return func() bool {
 		now, err := f.Stat()
-		return err == nil && now.Size() == was.Size() && now.ModTime().Equal(was.ModTime())
+		return err == nil && now.Size() == was.Size() && now.ModTime().Equal(was.ModTime()) &&
+			now.Mode().Type() == was.Mode().Type()
 	}
 }
 
@@ -238,6 +239,7 @@ type file struct {
 	content   io.ReaderAt // nil for a stream
 	unchanged func() bool
 	pace      func(ctx context.Context, bytes int) error // waits until so many bytes may be sent
+	buffers   buffers                                    // of chunks; nil before the first one
 	o         FileOptions
 	opts      []api.CallOption
 

@@ -280,16 +280,14 @@ func (f *file) send(ctx context.Context, arrived api.Map[int64]) error {
 	defer stop(nil)
 	var sending sync.WaitGroup
 	orders := make(chan int)
-	buffer := make([]byte, f.ChunkSize) // of the first lane, then of the last chunk
-	for lane := range min(lanes, last-1) {
-		buffer := buffer
-		if lane > 0 {
-			buffer = make([]byte, f.ChunkSize)
-		}
+	if f.buffers == nil {
+		f.buffers = newBuffers(min(lanes, last))
+	}
+	for range min(lanes, last-1) {
 		sending.Go(func() {
 			for order := range orders {
 				has := arrived[strconv.Itoa(order)] == f.length(order)
-				if err := f.chunk(ctx, buffer, order, has, sums, nil); err != nil {
+				if err := f.chunk(ctx, order, has, sums, nil); err != nil {
 					stop(err)
 				}
 			}
@@ -306,7 +304,7 @@ func (f *file) send(ctx context.Context, arrived api.Map[int64]) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if err := f.chunk(ctx, buffer, last, false, sums, f.verify); err != nil {
+	if err := f.chunk(ctx, last, false, sums, f.verify); err != nil {
 		return err
 	}
 	return f.complete(ctx)
@@ -315,8 +313,13 @@ func (f *file) send(ctx context.Context, arrived api.Map[int64]) error {
 // chunk reads a chunk and sends it unless the server has it. The last one has a check of
 // the content, and is sent with the checksum of the file.
 func (f *file) chunk(
-	ctx context.Context, buffer []byte, order int, has bool, sums []uint32, check func(context.Context) error,
-) error {
+	ctx context.Context, order int, has bool, sums []uint32, check func(context.Context) error,
+) (err error) {
+	buffer, err := f.buffers.take(ctx, f.ChunkSize)
+	if err != nil {
+		return err
+	}
+	defer func() { f.buffers.give(buffer, err) }()
 	c := Chunk{Order: order, Content: buffer[:f.length(order)]}
 	if err := f.read(ctx, c.Content, int64(order-1)*f.ChunkSize); err != nil {
 		return err

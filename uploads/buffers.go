@@ -1,0 +1,40 @@
+package uploads
+
+import "context"
+
+// buffers hold the content of requests. They limit how many requests hold content at a
+// time, and are reused.
+type buffers chan []byte
+
+func newBuffers(n int) buffers {
+	b := make(buffers, n)
+	for range n {
+		b <- nil
+	}
+	return b
+}
+
+// take waits for a buffer and returns it with a length in bytes.
+func (b buffers) take(ctx context.Context, length int64) ([]byte, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	select {
+	case p := <-b:
+		if int64(cap(p)) < length {
+			p = make([]byte, length)
+		}
+		return p[:length], nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// give returns a buffer after its request, which failed with err or succeeded. After a
+// failure something may still read or write it, so that it is not used again.
+func (b buffers) give(p []byte, err error) {
+	if err != nil {
+		p = nil
+	}
+	b <- p
+}
