@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/url"
 	"strconv"
+	"sync"
+	"time"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
@@ -47,6 +49,61 @@ func (s *Service) Limits(ctx context.Context, t Target, opts ...api.CallOption) 
 	return &a.Bare, nil
 }
 
+// limits are those of targets, each read once a minute.
+type limits struct {
+	read func(context.Context, Target, ...api.CallOption) (*Limits, error)
+
+	mu  sync.Mutex
+	all map[Target]*limitsOf
+}
+
+// limitsOf are the limits of a target.
+type limitsOf struct {
+	turn    chan struct{} // holds one value; whoever has it may read or replace the others
+	limits  *Limits
+	expires time.Time
+}
+
+const limitsLife = time.Minute
+
+// of returns the limits for a folder or file. Callers at the same time share one call.
+func (l *limits) of(ctx context.Context, t Target, opts []api.CallOption) (*Limits, error) {
+	o := l.entry(Target{Profile: t.Profile, Folder: t.Folder, File: t.File})
+	select {
+	case <-o.turn:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	defer func() { o.turn <- struct{}{} }()
+	if time.Now().Before(o.expires) {
+		return o.limits, nil
+	}
+	read, err := l.read(ctx, t, opts...)
+	if err != nil {
+		return nil, err
+	}
+	o.limits, o.expires = read, time.Now().Add(limitsLife)
+	return read, nil
+}
+
+// mostTargets is of how many targets the limits are kept.
+const mostTargets = 1000
+
+func (l *limits) entry(t Target) *limitsOf {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	o := l.all[t]
+	if o == nil {
+		o = &limitsOf{turn: make(chan struct{}, 1)}
+		o.turn <- struct{}{}
+		if len(l.all) >= mostTargets {
+			clear(l.all)
+		}
+		l.all[t] = o
+	}
+	return o
+}
+
 // Extensions are the extensions of file names that a plan restricts.
 type Extensions struct {
 	Restricted []string `json:"restricted_extensions"`
@@ -79,6 +136,19 @@ const (
 	defaultChunk = 8 << 20
 )
 
+// parallel returns how many files of up to a size may be sent in chunks at a time, at
+// most a number.
+func (l *Limits) parallel(most int, size int64) int {
+	n := int64(most)
+	if l.Sessions > 0 {
+		n = min(n, l.Sessions)
+	}
+	if l.SessionsSizeMax > 0 && size > 0 {
+		n = min(n, l.SessionsSizeMax/size)
+	}
+	return int(max(n, 1))
+}
+
 // chunkSize returns the size of the chunks of a file: wanted, or what the limits require.
 func (l *Limits) chunkSize(op string, size, wanted int64) (int64, error) {
 	if wanted == 0 {
@@ -96,6 +166,8 @@ func (l *Limits) chunkSize(op string, size, wanted int64) (int64, error) {
 	switch {
 	case l.Size > 0 && size > l.Size:
 		most = l.Size
+	case l.SessionsSizeMax > 0 && size > l.SessionsSizeMax:
+		most = l.SessionsSizeMax
 	case l.Chunks > 0 && (size-1)/chunk >= l.Chunks:
 		most = chunk * l.Chunks
 	default:

@@ -30,7 +30,7 @@ func (f *file) upload(ctx context.Context) error {
 	limits := &Limits{}
 	if f.Target.Profile.Kind != api.ProfileKindFileShare {
 		var err error
-		if limits, err = f.s.Limits(ctx, f.Target, f.opts...); err != nil {
+		if limits, err = f.s.plans.of(ctx, f.Target, f.opts); err != nil {
 			return err
 		}
 	}

@@ -29,6 +29,7 @@ type Service struct {
 	c     api.Client
 	nodes *storage.Service
 	ended *ended
+	plans *limits
 
 	Chunks *Chunks // of an upload
 	Web    *Web
@@ -36,7 +37,9 @@ type Service struct {
 
 // New returns a Service that sends its requests through c.
 func New(c api.Client) *Service {
-	return &Service{c: c, nodes: storage.New(c), ended: newEnded(activity.New(c)), Chunks: &Chunks{c}, Web: &Web{c}}
+	s := &Service{c: c, nodes: storage.New(c), ended: newEnded(activity.New(c)), Chunks: &Chunks{c}, Web: &Web{c}}
+	s.plans = &limits{read: s.Limits, all: map[Target]*limitsOf{}}
+	return s
 }
 
 // MaxSingle is the largest file that is sent in one request: 4 MiB.
