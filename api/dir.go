@@ -21,6 +21,10 @@ var (
 	// ErrNotFile is returned for what is neither a file nor a folder: a link out of the
 	// folder or to another folder, a device, or a link to a share.
 	ErrNotFile = errors.New("neither a file nor a folder")
+
+	// ErrPartial is returned for the incomplete content of a download, a file called
+	// .NAME.KEY.fastio-partial with a KEY of 12 letters.
+	ErrPartial = errors.New("the partial file of a download")
 )
 
 // DirState is the result of an entry of a folder.
@@ -28,10 +32,10 @@ type DirState string
 
 // States of an entry.
 const (
-	DirPending   DirState = ""          // the call ended before
+	DirPending   DirState = ""          // the call ended before its result was known
 	DirDone      DirState = "done"      // transferred
 	DirUnchanged DirState = "unchanged" // the target has the same content
-	DirSkipped   DirState = "skipped"   // ErrNotFile
+	DirSkipped   DirState = "skipped"   // see Err: ErrNotFile, ErrPartial, or what ended an upload
 	DirFailed    DirState = "failed"    // see Err
 )
 
@@ -47,9 +51,9 @@ type DirEntry struct {
 
 // DirResult is the result of a folder that was uploaded or downloaded.
 type DirResult struct {
-	Entries                          []*DirEntry // by Path
-	Done, Unchanged, Skipped, Failed int         // numbers of entries
-	Bytes                            int64       // of the entries that are done
+	Entries                                   []*DirEntry // by Path
+	Done, Unchanged, Skipped, Failed, Pending int         // numbers of entries, of all states
+	Bytes                                     int64       // of the entries that are done
 }
 
 // DirError is returned if entries of a folder have failed. It matches the errors of all

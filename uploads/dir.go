@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"net/http"
 	"os"
 	"path"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/dirs"
+	"github.com/fastio-go/fastio/internal/durable"
 )
 
 // DirOptions are the options of the upload of a folder. Nil and zero fields mean the
@@ -27,7 +29,10 @@ type DirOptions struct {
 	// Overwrite sends all files, also those that the target has with the same content.
 	Overwrite bool
 
-	Parallel       int    // requests at a time, of up to 32 MiB each; default 4
+	// Parallel is how many requests hold content at a time. Each takes 8 MiB of memory, or a
+	// chunk if that is larger. Default: 4.
+	Parallel int
+
 	BytesPerSecond int64  // of all files together; default: no limit
 	ChunkSize      int64  // see [FileOptions]
 	Creator        string // see [StartRequest]
@@ -45,13 +50,13 @@ type DirOptions struct {
 
 const (
 	opDir           = "uploads.Dir"
-	batchBytes      = 32 << 20 // of files sent in one call
+	batchBytes      = 8 << 20 // of files sent in one call
 	defaultParallel = 4
 )
 
 // Dir uploads the files of a local folder with its subfolders, also empty ones, to a
 // folder of a workspace or share. Links to files in the local folder are followed. Links
-// out of it, links to folders and special files are skipped.
+// out of it, links to folders, special files and partial files of downloads are skipped.
 //
 // The filter leaves out folders without a file that it selects; with Include or Paths also
 // empty ones. A file of the target in the way of a folder fails the files of that folder with
@@ -59,12 +64,17 @@ const (
 //
 // Files that the target has with the same size and hash are not sent. Up to 200 files of
 // at most [MaxSingle] bytes are sent in one call; those that are refused are sent once
-// more. If the result of a call is unknown, the target is read, and only what it does not
-// have is sent again. A file is done when the platform has stored it. A file that is larger than the plan allows fails before any is sent.
+// more. If the response to a call is lost, its files are looked for in the target after ten
+// seconds, and not sent again, which could store a second version: those that the target does not
+// have fail with an [*Error], and another Dir sends them if they were not stored. A file is done when
+// the platform has stored it. A file that is larger than the plan allows fails before any
+// is sent.
 //
 // The result has an entry for each file, also with an error. Errors: [*api.DirError] if
-// entries have failed. The status 401, 402 and 429, and [api.ErrUnauthenticated], end the
-// call early, as do [api.ErrNotFound] and [api.ErrForbidden] for the target.
+// entries have failed. The status 401 and 429, and [api.ErrUnauthenticated], end the call
+// early, as do [api.ErrNotFound] and [api.ErrForbidden] for the target. After the status
+// 402 or 412 nothing more is sent; calls under way end, and the other files are skipped
+// with that error.
 func (s *Service) Dir(
 	ctx context.Context, t Target, folder string, o *DirOptions, opts ...api.CallOption,
 ) (*api.DirResult, error) {
@@ -73,7 +83,7 @@ func (s *Service) Dir(
 		return nil, call.Failed(opDir, "", err)
 	}
 	defer func() { _ = root.Close() }()
-	return s.FS(ctx, t, root.FS(), o, opts...)
+	return s.FS(ctx, t, rootFS{root}, o, opts...)
 }
 
 // FS is [Service.Dir] for a file system, such as one in memory. Its files that are larger
@@ -100,6 +110,7 @@ func (s *Service) FS(
 	if d.o.Rename {
 		d.rules.Clean = dirs.Clean
 	}
+	d.buffers = newBuffers(d.o.Parallel)
 	d.Transfer = dirs.Transfer{BytesPerSecond: d.o.BytesPerSecond, OnProgress: d.o.OnProgress, OnEntry: d.o.OnEntry}
 	d.root = &folder{id: d.base}
 	for name := range strings.SplitSeq(strings.TrimSuffix(t.Path, "/"), "/") {
@@ -107,7 +118,7 @@ func (s *Service) FS(
 			d.root = &folder{target: path.Join(d.root.target, name), parent: d.root}
 		}
 	}
-	return d.Run(ctx, d.scan, d.limit, d.compare, d.send)
+	return d.Run(ctx, d.scan, d.untilExhausted(d.limit), d.untilExhausted(d.compare), d.untilExhausted(d.send))
 }
 
 // dir is an upload of a folder.
@@ -122,6 +133,12 @@ type dir struct {
 	o     DirOptions
 	opts  []api.CallOption
 	rules dirs.Rules
+
+	buffers  buffers
+	sessions chan struct{} // has a value for each file that may be sent in chunks at a time
+
+	more      context.Context //nolint:containedctx // it ends when nothing more is to be sent
+	exhausted context.CancelCauseFunc
 }
 
 // folder is a local folder.
@@ -182,60 +199,49 @@ func (d *dir) scan(ctx context.Context) error {
 }
 
 func (d *dir) scanFolder(ctx context.Context, f *folder) error {
-	entries, err := fs.ReadDir(d.fsys, path.Join(".", f.path))
+	entries, filtered, err := d.list(ctx, f.path)
+	f.filtered = f.filtered || filtered
 	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
 	case err != nil && f == d.root:
 		return err
 	case err != nil:
 		d.ended(ctx, f, "", api.DirFailed, err)
 	}
 	used := dirs.Names{}
-	for _, found := range entries {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if err := d.scanEntry(ctx, f, found, used); err != nil {
+	for _, e := range entries {
+		if err := d.scanEntry(ctx, f, e, used); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (d *dir) scanEntry(ctx context.Context, f *folder, found fs.DirEntry, used dirs.Names) error {
-	at := path.Join(f.path, found.Name())
-	if !d.o.Filter.Selects(at, found.IsDir()) {
-		f.filtered = true
-		return nil
+func (d *dir) scanEntry(ctx context.Context, f *folder, found found, used dirs.Names) error {
+	name, err := found.name, found.err
+	if err == nil && !found.folder && durable.IsPartial(name) {
+		err = api.ErrPartial
 	}
-	info, err := found.Info()
-	if err == nil && info.Mode()&fs.ModeSymlink != 0 {
-		if info, err = fs.Stat(d.fsys, at); err != nil {
-			err = api.ErrNotFile
-		}
-	}
-	if err == nil && !found.IsDir() && !info.Mode().IsRegular() {
-		err = api.ErrNotFile
-	}
-	name := found.Name()
 	if err == nil {
 		name, err = used.Add(name, d.rules)
 	}
-	target := path.Join(f.target, name)
-	if err == nil && found.IsDir() && utf8.RuneCountInString(target) >= longestPath {
+	at, target := path.Join(f.path, found.name), path.Join(f.target, name)
+	if err == nil && found.folder && utf8.RuneCountInString(target) >= longestPath {
 		err = api.ErrName
 	}
 	switch {
-	case errors.Is(err, api.ErrNotFile):
-		d.ended(ctx, f, found.Name(), api.DirSkipped, err)
+	case errors.Is(err, api.ErrNotFile), errors.Is(err, api.ErrPartial):
+		d.ended(ctx, f, found.name, api.DirSkipped, err)
 	case err != nil:
-		d.ended(ctx, f, found.Name(), api.DirFailed, err)
-	case found.IsDir():
+		d.ended(ctx, f, found.name, api.DirFailed, err)
+	case found.folder:
 		selects := len(d.o.Filter.Include) > 0 || d.o.Filter.Paths != nil
 		sub := &folder{path: at, target: target, parent: f, filtered: selects}
 		f.folders = append(f.folders, sub)
 		return d.scanFolder(ctx, sub)
 	default:
-		e := &entry{DirEntry: &api.DirEntry{Path: at, Target: target, Size: info.Size()}, in: f, info: info}
+		e := &entry{DirEntry: &api.DirEntry{Path: at, Target: target, Size: found.info.Size()}, in: f, info: found.info}
 		f.files = append(f.files, e)
 		d.Add(e.DirEntry)
 	}
@@ -263,14 +269,36 @@ func (f *folder) pending(visit func(e *entry)) {
 
 // limit fails the files that are larger than the plan allows.
 func (d *dir) limit(ctx context.Context) error {
-	limits, err := d.s.Limits(ctx, Target{Profile: d.in, Folder: d.base}, d.opts...)
+	limits, err := d.s.plans.of(ctx, Target{Profile: d.in, Folder: d.base}, d.opts)
 	if err != nil {
 		return err
 	}
+	largest := int64(0)
 	d.root.pending(func(e *entry) {
 		if _, err := limits.chunkSize(opDir, e.Size, d.o.ChunkSize); err != nil {
 			d.End(ctx, e.DirEntry, api.DirFailed, err)
+			return
 		}
+		largest = max(largest, e.Size)
 	})
+	d.sessions = make(chan struct{}, limits.parallel(d.o.Parallel, largest))
 	return nil
+}
+
+// untilExhausted returns a step after whose failure by a quota or a limit of the plan the
+// files that were not sent are skipped.
+func (d *dir) untilExhausted(step func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		err := step(ctx)
+		if exhausted(err) {
+			d.root.pending(func(e *entry) { d.End(ctx, e.DirEntry, api.DirSkipped, err) })
+		}
+		return err
+	}
+}
+
+// exhausted reports whether a quota or a limit of the plan is the reason of err.
+func exhausted(err error) bool {
+	e, refused := errors.AsType[*api.Error](err)
+	return refused && (e.Status == http.StatusPaymentRequired || e.Status == http.StatusPreconditionFailed)
 }

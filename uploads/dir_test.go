@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"testing/fstest"
 	"testing/synctest"
@@ -149,6 +150,8 @@ func TestDirReportsEachEntry(t *testing.T) {
 	done := map[string]string{"a.txt": "done", "b.txt": "done"}
 	lost := fastiotest.Fault{Op: fastiotest.OpUploadsBatch, Reset: fastiotest.AfterHeader, Count: 1}
 	lostUnread := fastiotest.Fault{Op: fastiotest.OpUploadsBatch, Status: http.StatusServiceUnavailable, Count: 1}
+	unknown := "failed: fastio: uploads.Dir: whether the file was stored is not known: " +
+		"uploads.Batch: Service Unavailable (status 503)"
 	forbidden := "failed: fastio: uploads.Batch: Forbidden (status 403)"
 	long := path.Join(slices.Repeat([]string{strings.Repeat("n", 249)}, 33)...)
 	refusal := "failed: fastio: uploads.Batch: extension not allowed (status 200, code 1605)"
@@ -196,7 +199,9 @@ func TestDirReportsEachEntry(t *testing.T) {
 			want:  map[string]string{"a": "done", path.Dir(long): "done", long: "failed: the name is not allowed"}, calls: 1,
 		},
 		"a lost response after the files were stored": {local: two, fault: lost, want: done, calls: 1},
-		"a failure before the files were stored":      {local: two, fault: lostUnread, want: done, calls: 2},
+		"a failure before the files were stored": {
+			local: two, fault: lostUnread, calls: 1, want: map[string]string{"a.txt": unknown, "b.txt": unknown},
+		},
 		"an extension that is refused": {
 			local:  map[string]string{"a.txt": "a", "b.exe": "b"},
 			change: func(o *fastiotest.Options) { o.Uploads.Blocked = "exe" },
@@ -411,30 +416,80 @@ func TestDirRefusesFilesThatChange(t *testing.T) {
 	})
 }
 
-// A lost batch costs one wait and one listing of each folder.
-func TestLostBatchIsLookedForOnce(t *testing.T) {
+// A lost batch costs one wait and one listing of each folder. It is sent once, whenever
+// the platform stores it.
+func TestLostBatchIsSentOnce(t *testing.T) {
 	t.Parallel()
-	for _, fault := range []fastiotest.Fault{
-		{Op: fastiotest.OpUploadsBatch, Status: http.StatusServiceUnavailable, Count: 1},
-		{Op: fastiotest.OpUploadsBatch, Reset: fastiotest.AfterHeader, Count: 1},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t)
-			w.Fail(fault)
-			local := map[string]string{}
-			for i := range uploads.MaxBatch {
-				local[fmt.Sprintf("%d/%d.txt", i%4, i)] = strconv.Itoa(i)
-			}
-			begun := time.Now()
-			result, err := w.client.Uploads.FS(t.Context(), w.to, tree(local), nil)
-			if err != nil || result.Done != len(local) || time.Since(begun) > 30*time.Second {
-				t.Errorf("%d files are done after %s: %v", result.Done, time.Since(begun), err)
-			}
-			if n := w.count(fastiotest.OpStorageList); n > 1+5 {
-				t.Errorf("%d lists", n)
-			}
-		})
+	type row struct {
+		late time.Duration // after which the platform stores it; 0 is never
+		done int
 	}
+	table.Bubbles(t, map[string]row{
+		"stored at once":           {time.Nanosecond, uploads.MaxBatch},
+		"stored after 5 seconds":   {5 * time.Second, uploads.MaxBatch},
+		"stored after a minute":    {time.Minute, 0},
+		"stored after ten minutes": {10 * time.Minute, 0},
+		"never stored":             {0, 0},
+	}, func(t *testing.T, test row) {
+		w := newWorld(t, func(o *fastiotest.Options) { o.Uploads.IdenticalVersions = true })
+		var late sync.WaitGroup
+		batches := 0
+		w.through(t, func(r *http.Request) (*http.Response, error) {
+			if !strings.HasSuffix(r.URL.Path, "/upload/batch/") || batches > 0 {
+				return w.network.Transport.RoundTrip(r)
+			}
+			batches++
+			body, err := io.ReadAll(r.Body)
+			if err == nil && test.late > 0 {
+				late.Go(func() {
+					time.Sleep(test.late)
+					r := r.Clone(context.WithoutCancel(r.Context()))
+					r.Body = io.NopCloser(bytes.NewReader(body))
+					resp, err := w.network.Transport.RoundTrip(r)
+					if err != nil || resp.Body.Close() != nil || resp.StatusCode != http.StatusOK {
+						t.Errorf("the late batch: %v", err)
+					}
+				})
+			}
+			return nil, errors.Join(err, io.ErrUnexpectedEOF)
+		})
+		local := map[string]string{}
+		for i := range uploads.MaxBatch {
+			local[fmt.Sprintf("%d/%d.txt", i%4, i)] = strconv.Itoa(i)
+		}
+		begun := time.Now()
+		result, err := w.client.Uploads.FS(t.Context(), w.to, tree(local), nil)
+		if took := time.Since(begun); result.Done != test.done || took > 30*time.Second {
+			t.Errorf("%d files are done after %s, %v", result.Done, took, err)
+		}
+		if unknown, ok := errors.AsType[*uploads.Error](err); ok != (test.done == 0) || ok && unknown.Err == nil {
+			t.Errorf("got %v", err)
+		}
+		if n := w.count(fastiotest.OpStorageList); n > 1+5 {
+			t.Errorf("%d lists", n)
+		}
+		late.Wait()
+		want := len(local)
+		if again, err := w.client.Uploads.FS(t.Context(), w.to, tree(local), nil); err != nil ||
+			test.late > 0 && again.Unchanged != want || test.late == 0 && again.Done != want {
+			t.Errorf("another call: %+v, %v", again, err)
+		}
+		for e, err := range w.client.Storage.Walk(t.Context(), w.to.Profile, api.Root, nil) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e.Node.Type == storage.NodeTypeFolder {
+				continue
+			}
+			versions, err := w.client.Storage.Versions.List(t.Context(), w.to.Profile, e.Node.ID)
+			if want--; err != nil || len(versions) != 1 {
+				t.Fatalf("%s has %d versions, %v", e.Path, len(versions), err)
+			}
+		}
+		if want != 0 {
+			t.Errorf("%d files are missing", want)
+		}
+	})
 }
 
 // Folders are created if they hold a file that is sent, or nothing without a filter.

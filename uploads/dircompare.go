@@ -8,6 +8,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/dirs"
+	"github.com/fastio-go/fastio/internal/wait"
 	"github.com/fastio-go/fastio/storage"
 )
 
@@ -28,7 +29,7 @@ func (d *dir) compare(ctx context.Context) error {
 		}
 		level = next
 	}
-	return nil
+	return context.Cause(ctx)
 }
 
 func (d *dir) compareFolder(ctx context.Context, f *folder) error {
@@ -53,7 +54,7 @@ func (d *dir) compareFolder(ctx context.Context, f *folder) error {
 		case n == nil || e.State != api.DirPending:
 		case n.Type == storage.NodeTypeFolder:
 			d.Fail(ctx, e.DirEntry, api.ErrNameTaken)
-		case !d.o.Overwrite && d.same(e, n):
+		case !d.o.Overwrite && d.same(ctx, e, n):
 			e.Node = n.ID
 			d.End(ctx, e.DirEntry, api.DirUnchanged, nil)
 		}
@@ -70,9 +71,14 @@ func (d *dir) taken(ctx context.Context, f *folder) {
 }
 
 // same reports whether a file has the content of a node, as far as that is known.
-func (d *dir) same(e *entry, n *storage.Node) bool {
-	return n.Type == storage.NodeTypeFile && n.Size == e.Size &&
-		dirs.Same(n.Size, n.HashAlgo, n.Hash, func() (fs.File, error) { return d.fsys.Open(e.Path) })
+func (d *dir) same(ctx context.Context, e *entry, n *storage.Node) bool {
+	if n.Type != storage.NodeTypeFile || n.Size != e.Size {
+		return false
+	}
+	same, err := wait.Call(ctx, func() (bool, error) {
+		return dirs.Same(n.Size, n.HashAlgo, n.Hash, func() (fs.File, error) { return d.open(e) }), nil
+	})
+	return err == nil && same
 }
 
 // resolve sets the ID of a folder on the platform; it remains "" if that does not exist.

@@ -1,11 +1,10 @@
 package uploads
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
-	"io/fs"
 	"net/http"
 
 	"github.com/fastio-go/fastio/api"
@@ -15,36 +14,43 @@ import (
 	"github.com/fastio-go/fastio/storage"
 )
 
-// send sends the files, and creates the folders that hold none.
+// send sends the files, those in chunks last, and creates the folders that hold none.
 func (d *dir) send(ctx context.Context) error {
+	d.more, d.exhausted = context.WithCancelCause(ctx)
+	defer d.exhausted(nil)
+	var calls []func()
+	for _, files := range d.batches() {
+		calls = append(calls, func() { d.batch(ctx, files, true) })
+	}
+	d.root.empty(func(f *folder) { calls = append(calls, func() { d.create(ctx, f) }) })
+	d.root.pending(func(e *entry) {
+		if e.Size > MaxSingle {
+			calls = append(calls, func() { d.large(ctx, e) })
+		}
+	})
+	dirs.Each(d.more, d.o.Parallel, calls, func(do func()) { do() })
+	return context.Cause(d.more)
+}
+
+// batches returns the small files by the calls that send them.
+func (d *dir) batches() (all [][]*entry) {
 	most := int64(batchBytes)
 	if d.o.BytesPerSecond > 0 {
 		most = min(most, max(d.o.BytesPerSecond, MaxSingle))
 	}
-	var calls []func()
-	var batch []*entry
 	bytes := int64(0)
-	flush := func() {
-		if files := batch; len(files) > 0 {
-			calls = append(calls, func() { d.batch(ctx, files, true) })
-		}
-		batch, bytes = nil, 0
-	}
 	d.root.pending(func(e *entry) {
-		if e.Size > MaxSingle {
-			calls = append(calls, func() { d.one(ctx, e) })
-			return
+		last := len(all) - 1
+		switch {
+		case e.Size > MaxSingle:
+		case last < 0 || len(all[last]) == MaxBatch || bytes+e.Size > most:
+			all, bytes = append(all, []*entry{e}), e.Size
+		default:
+			all[last] = append(all[last], e)
+			bytes += e.Size
 		}
-		if len(batch) == MaxBatch || bytes+e.Size > most {
-			flush()
-		}
-		batch = append(batch, e)
-		bytes += e.Size
 	})
-	flush()
-	d.root.empty(func(f *folder) { calls = append(calls, func() { d.create(ctx, f) }) })
-	dirs.Each(ctx, d.o.Parallel, calls, func(do func()) { do() })
-	return nil
+	return all
 }
 
 // empty calls visit for each folder that holds nothing, also without the filter, and may
@@ -67,22 +73,42 @@ func (d *dir) create(ctx context.Context, f *folder) {
 	d.Add(e)
 	n, err := d.s.nodes.EnsurePath(ctx, d.in, d.base, f.target, d.opts...)
 	if err != nil {
-		d.Fail(ctx, e, err)
+		d.fail(ctx, &entry{DirEntry: e}, err)
 		return
 	}
 	e.Node = n.ID
 	d.End(ctx, e, api.DirDone, nil)
 }
 
-// one sends a file. If the result is unknown and the platform does not have it, it is sent
-// once more.
-func (d *dir) one(ctx context.Context, e *entry) {
-	n, err := d.file(ctx, e)
-	if unknown, ok := errors.AsType[*Error](err); ok && unknown.absent && ctx.Err() == nil {
-		n, err = d.file(ctx, e)
-	}
-	if err != nil {
+// fail ends the entry of a file with an error. After one that says that a quota or a limit
+// of the plan is exhausted nothing more is sent.
+func (d *dir) fail(ctx context.Context, e *entry, err error) {
+	if !exhausted(err) {
 		d.Fail(ctx, e.DirEntry, err)
+		return
+	}
+	d.End(ctx, e.DirEntry, api.DirFailed, err)
+	d.exhausted(err)
+}
+
+// large sends a file in chunks.
+func (d *dir) large(ctx context.Context, e *entry) {
+	select {
+	case d.sessions <- struct{}{}:
+		d.one(ctx, e)
+		<-d.sessions
+	case <-d.more.Done():
+	}
+}
+
+// one sends a file.
+func (d *dir) one(ctx context.Context, e *entry) {
+	if d.more.Err() != nil {
+		return
+	}
+	n, err := d.file(ctx, e)
+	if err != nil {
+		d.fail(ctx, e, err)
 		return
 	}
 	d.done(ctx, e, n.ID)
@@ -90,27 +116,20 @@ func (d *dir) one(ctx context.Context, e *entry) {
 
 // file sends a file in one call or in chunks.
 func (d *dir) file(ctx context.Context, e *entry) (*storage.Node, error) {
-	local, err := d.open(e)
+	local, err := d.reader(ctx, e)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = local.Close() }()
 	content, random := local.(io.ReaderAt)
-	if !random && e.Size <= MaxSingle {
-		all, err := d.content(local, e)
-		if err != nil {
-			return nil, err
-		}
-		content, random = bytes.NewReader(all), true
-	}
 	f := d.s.newFile(opDir, content, d.fileOptions(e), d.opts)
 	f.Target = Target{Profile: d.in, Folder: d.base, Path: e.in.relative()}
 	f.Name, f.Size = e.name(), e.Size
-	f.pace = d.Pace
+	f.pace, f.buffers = d.Pace, d.buffers
 	if !random {
 		f.Size, f.content = SizeUnknown, nil
 		return f.run(ctx, func(ctx context.Context) error {
-			in := &source{Reader: local}
+			in := &source{Reader: &exact{local, e.Size}}
 			return f.stream(ctx, &counted{Closer: in, r: in, f: f, ctx: ctx}, nil)
 		})
 	}
@@ -142,52 +161,25 @@ func (d *dir) fileOptions(e *entry) *FileOptions {
 	return o
 }
 
-// open opens a file that has not changed since the folder was read.
-func (d *dir) open(e *entry) (fs.File, error) {
-	local, err := d.fsys.Open(e.Path)
-	if err != nil {
-		return nil, err
-	}
-	if !unchanged(local, e.info)() {
-		_ = local.Close()
-		return nil, ErrChanged
-	}
-	return local, nil
-}
-
-// content returns the content of a small file.
-func (d *dir) content(local fs.File, e *entry) ([]byte, error) {
-	content := make([]byte, e.Size+1)
-	n, err := io.ReadFull(local, content)
-	switch {
-	case err == nil, int64(n) < e.Size && errors.Is(err, io.ErrUnexpectedEOF), e.Size > 0 && errors.Is(err, io.EOF):
-		return nil, ErrChanged
-	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
-		return content[:n], nil
-	}
-	return nil, err
-}
-
-// find ends the entries of files whose call failed with cause and that the platform has all
-// the same, and returns the others. It lists each folder once. Entries of a folder that
-// cannot be listed fail.
-func (d *dir) find(ctx context.Context, entries []*entry, cause error) (missing []*entry) {
+// find ends the entries of files whose result is unknown because of cause: those that the
+// target has are done, the others fail. It lists each folder once. No file is sent again: the
+// platform may store what it has received at any later time, and a second version then.
+func (d *dir) find(ctx context.Context, entries []*entry, cause error) {
 	if len(entries) == 0 || wait.Sleep(ctx, lostWait) != nil {
-		return nil
+		return
 	}
 	listed := map[*folder]map[string]*storage.Node{}
 	for _, e := range entries {
 		there, err := d.nodesOf(ctx, e.in, listed)
 		switch n := there[e.name()]; {
 		case err != nil:
-			d.Fail(ctx, e.DirEntry, &Error{Op: opDir, Err: errors.Join(cause, err)})
-		case n != nil && d.same(e, n):
+			d.fail(ctx, e, &Error{Op: opDir, Err: errors.Join(cause, err)})
+		case n != nil && d.same(ctx, e, n):
 			d.done(ctx, e, n.ID)
 		default:
-			missing = append(missing, e)
+			d.fail(ctx, e, &Error{Op: opDir, Err: cause})
 		}
 	}
-	return missing
 }
 
 // done ends the entry of a file that is stored.
@@ -226,7 +218,7 @@ func (d *dir) await(ctx context.Context, waiting map[string]*entry) {
 			case err != nil && (!call.Final(err) || call.EndsAll(err) || ctx.Err() != nil):
 				return false, err
 			case err != nil:
-				d.Fail(ctx, e.DirEntry, &Error{Op: opDir, Upload: Upload{ID: api.OpaqueID(id)}, Err: err})
+				d.fail(ctx, e, &Error{Op: opDir, Upload: Upload{ID: api.OpaqueID(id)}, Err: err})
 			case !u.stored():
 				continue
 			case u.Status.Failed():
@@ -239,23 +231,17 @@ func (d *dir) await(ctx context.Context, waiting map[string]*entry) {
 		return len(waiting) == 0, nil
 	})
 	for id, e := range waiting {
-		d.Fail(ctx, e.DirEntry, &Error{Op: opDir, Upload: Upload{ID: api.OpaqueID(id)}, Err: err})
+		d.fail(ctx, e, &Error{Op: opDir, Upload: Upload{ID: api.OpaqueID(id)}, Err: err})
 	}
 }
 
 // batch sends small files in one call. Those that are refused are sent once more.
 func (d *dir) batch(ctx context.Context, entries []*entry, again bool) {
-	files, entries := d.read(ctx, entries)
-	bytes := 0
-	for _, f := range files {
-		bytes += len(f.Content)
-	}
-	if len(files) == 0 || d.Pace(ctx, bytes) != nil {
-		return
-	}
-	result, err := d.s.Batch(ctx, Target{Profile: d.in, Folder: d.base}, files, d.o.Creator, d.opts...)
+	entries, result, err := d.sendBatch(ctx, entries)
 	refusal, refused := errors.AsType[*api.Error](err)
 	switch half := len(entries) / 2; {
+	case len(entries) == 0:
+		return
 	case err == nil:
 	case refused && refusal.Status == http.StatusRequestEntityTooLarge && errors.Is(err, api.ErrLimit) && half > 0:
 		d.batch(ctx, entries[:half], again)
@@ -268,7 +254,7 @@ func (d *dir) batch(ctx context.Context, entries []*entry, again bool) {
 		return
 	case !ambiguous(err):
 		for _, e := range entries {
-			d.Fail(ctx, e.DirEntry, err)
+			d.fail(ctx, e, err)
 		}
 		return
 	}
@@ -276,53 +262,51 @@ func (d *dir) batch(ctx context.Context, entries []*entry, again bool) {
 		err = errors.New("the response has no result of the file")
 	}
 	unknown, failed := d.results(ctx, entries, result)
-	for _, e := range d.find(ctx, unknown, err) {
-		e.Err = &Error{Op: opDir, Err: err}
-		failed = append(failed, e)
-	}
-	if again && len(failed) > 0 && ctx.Err() == nil {
+	d.find(ctx, unknown, err)
+	if again && len(failed) > 0 && d.more.Err() == nil {
 		d.batch(ctx, failed, false)
 		return
 	}
 	for _, e := range failed {
-		d.Fail(ctx, e.DirEntry, e.Err)
+		d.fail(ctx, e, e.Err)
 	}
 }
 
-// read reads small files. Those that cannot be read, or have changed, fail.
-func (d *dir) read(ctx context.Context, entries []*entry) (files []BatchFile, read []*entry) {
+// sendBatch sends small files in one call, and returns those that could be read. There are
+// none if the call was not made.
+func (d *dir) sendBatch(ctx context.Context, entries []*entry) (sent []*entry, _ *BatchResult, err error) {
+	room := int64(len(entries))
 	for _, e := range entries {
-		local, err := d.open(e)
-		var content []byte
-		if err == nil {
-			content, err = d.content(local, e)
-			_ = local.Close()
-		}
-		if err != nil {
-			d.Fail(ctx, e.DirEntry, err)
-			continue
-		}
-		files = append(files, BatchFile{Name: e.name(), Path: e.in.relative(), Content: content})
-		read = append(read, e)
+		room += e.Size
 	}
-	return files, read
+	buffer, err := d.buffers.take(d.more, room)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { d.buffers.give(buffer, err) }()
+	files, sent, err := d.read(ctx, buffer, entries)
+	if err != nil || len(files) == 0 {
+		return nil, nil, err
+	}
+	bytes := 0
+	for _, f := range files {
+		bytes += len(f.Content)
+	}
+	if err := d.Pace(ctx, bytes); err != nil {
+		return nil, nil, err
+	}
+	result, err := d.s.Batch(ctx, Target{Profile: d.in, Folder: d.base}, files, d.o.Creator, d.opts...)
+	return sent, result, err
 }
 
-// results ends the entries that are stored, and returns those without a result and those
-// that were refused, which hold the reason.
+// results ends the entries that are stored, and returns those without a clear result and
+// those that were refused, which hold the reason.
 func (d *dir) results(ctx context.Context, entries []*entry, result *BatchResult) (unknown, failed []*entry) {
-	found := map[int]*BatchUpload{}
-	if result != nil {
-		for _, u := range result.Results {
-			if u != nil {
-				found[u.Index] = u
-			}
-		}
-	}
+	found := result.byIndex(entries)
 	waiting := map[string]*entry{} // by upload
 	for i, e := range entries {
 		switch u := found[i]; {
-		case u == nil, u.OK() && u.Node == "" && u.Upload == "":
+		case u == nil:
 			unknown = append(unknown, e)
 		case u.OK():
 			d.Progress(ctx, e.DirEntry, e.Size, api.Progress{Done: e.Size, Total: e.Size})
@@ -339,3 +323,36 @@ func (d *dir) results(ctx context.Context, entries []*entry, result *BatchResult
 	d.await(ctx, waiting)
 	return unknown, failed
 }
+
+// byIndex returns the results by their indexes, without those that contradict themselves:
+// two of one index, upload or node, one with the name of another file, or a success
+// without an ID.
+func (r *BatchResult) byIndex(entries []*entry) map[int]*BatchUpload {
+	found := map[int]*BatchUpload{}
+	if r == nil {
+		return found
+	}
+	names, indexes, ids := map[string]bool{}, map[int]int{}, map[string]int{}
+	for _, e := range entries {
+		names[e.name()] = true
+	}
+	for _, u := range r.Results {
+		if u != nil {
+			indexes[u.Index]++
+			ids[u.id()]++
+		}
+	}
+	for _, u := range r.Results {
+		if u == nil || u.Index < 0 || u.Index >= len(entries) || indexes[u.Index] > 1 {
+			continue
+		}
+		other := u.Name != entries[u.Index].name() && names[u.Name]
+		if !other && (!u.OK() || u.id() != "" && ids[u.id()] == 1) {
+			found[u.Index] = u
+		}
+	}
+	return found
+}
+
+// id returns the ID of the file that is stored, else of the upload.
+func (u *BatchUpload) id() string { return cmp.Or(u.Node, u.Upload).Plain() }

@@ -58,7 +58,6 @@ type Error struct {
 	Err     error   // why it was interrupted, or the result is unknown; nil if it has failed
 
 	interrupted bool // before its content was complete
-	absent      bool // the target was read after it, and does not have the file
 }
 
 // Error returns the state of the upload.

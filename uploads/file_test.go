@@ -45,6 +45,12 @@ func newWorld(t *testing.T, change ...func(o *fastiotest.Options)) *world {
 	return w
 }
 
+// through sends the requests of the client through a function.
+func (w *world) through(t *testing.T, f stub.Network, opts ...fastio.Option) {
+	t.Helper()
+	w.client = w.Client(t, append(opts, fastio.WithHTTPClient(&http.Client{Transport: f}))...)
+}
+
 // random returns content that is the same each time.
 func random(size int) []byte {
 	b := make([]byte, size)

@@ -141,7 +141,7 @@ func (f *file) single(ctx context.Context, r StartRequest) error {
 func (f *file) lost(ctx context.Context, cause error) error {
 	n, err := f.find(ctx)
 	if n == nil {
-		return &Error{Op: f.op, Err: errors.Join(cause, err), absent: err == nil}
+		return &Error{Op: f.op, Err: errors.Join(cause, err)}
 	}
 	f.state.FileID = n.ID
 	f.report(ctx, f.Size)

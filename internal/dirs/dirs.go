@@ -69,6 +69,7 @@ func (t *Transfer) summarize() (failed []*api.DirEntry) {
 			r.Failed++
 			failed = append(failed, e)
 		case api.DirPending:
+			r.Pending++
 		}
 	}
 	return failed

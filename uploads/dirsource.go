@@ -1,0 +1,184 @@
+package uploads
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/wait"
+)
+
+// rootFS is a local folder. Its names need not be UTF-8, as those of [os.Root.FS] must be.
+type rootFS struct{ root *os.Root }
+
+// Open opens a file or folder. It does not wait for the writer of a pipe.
+func (r rootFS) Open(name string) (fs.File, error) {
+	f, err := r.root.OpenFile(name, os.O_RDONLY|nonblocking, 0)
+	if err != nil {
+		return nil, err // no interface with a nil pointer
+	}
+	return f, nil
+}
+
+func (r rootFS) Stat(name string) (fs.FileInfo, error) { return r.root.Stat(name) }
+
+func (r rootFS) ReadDir(name string) ([]fs.DirEntry, error) {
+	f, err := r.root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	entries, err := f.ReadDir(-1)
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	return entries, err
+}
+
+// found is an entry of a local folder.
+type found struct {
+	name   string
+	folder bool
+	info   fs.FileInfo // of a link: that of its file
+	err    error       // why it cannot be sent
+}
+
+// list reads a folder, without what the filter leaves out. Filtered reports whether that is
+// anything.
+func (d *dir) list(ctx context.Context, folder string) (selected []found, filtered bool, err error) {
+	type listing struct {
+		selected []found
+		filtered bool
+	}
+	l, err := wait.Call(ctx, func() (l listing, err error) {
+		entries, err := fs.ReadDir(d.fsys, path.Join(".", folder))
+		l.selected = make([]found, 0, len(entries))
+		for _, e := range entries {
+			at := path.Join(folder, e.Name())
+			if !d.o.Filter.Selects(at, e.IsDir()) {
+				l.filtered = true
+				continue
+			}
+			info, err := d.stat(e, at)
+			l.selected = append(l.selected, found{e.Name(), e.IsDir(), info, err})
+		}
+		return l, err
+	})
+	return l.selected, l.filtered, err
+}
+
+// stat returns the information of a file or folder, and of the file of a link.
+func (d *dir) stat(e fs.DirEntry, at string) (fs.FileInfo, error) {
+	info, err := e.Info()
+	if err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		info, err = fs.Stat(d.fsys, at)
+		if err != nil && !errors.Is(err, fs.ErrPermission) {
+			err = api.ErrNotFile
+		}
+	}
+	if err == nil && !e.IsDir() && !info.Mode().IsRegular() {
+		err = api.ErrNotFile
+	}
+	return info, err
+}
+
+// open opens a file that has not changed since the folder was read.
+func (d *dir) open(e *entry) (fs.File, error) {
+	local, err := d.fsys.Open(e.Path)
+	if err != nil {
+		return nil, err
+	}
+	if !unchanged(local, e.info)() {
+		_ = local.Close()
+		return nil, ErrChanged
+	}
+	return local, nil
+}
+
+// reader returns the content of a file: of a small one in memory.
+func (d *dir) reader(ctx context.Context, e *entry) (io.ReadCloser, error) {
+	return wait.Call(ctx, func() (io.ReadCloser, error) {
+		if e.Size <= MaxSingle {
+			content, err := d.content(e, make([]byte, e.Size+1))
+			return memory{bytes.NewReader(content)}, err
+		}
+		local, err := d.open(e)
+		if err == nil && ctx.Err() != nil { // nobody waits for it any more
+			err = errors.Join(ctx.Err(), local.Close())
+		}
+		return local, err
+	})
+}
+
+type memory struct{ *bytes.Reader }
+
+func (memory) Close() error { return nil }
+
+// exact is content that must have a number of bytes.
+type exact struct {
+	io.Reader
+	left int64
+}
+
+func (c *exact) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	if c.left -= int64(n); c.left < 0 || c.left > 0 && errors.Is(err, io.EOF) {
+		return 0, ErrChanged
+	}
+	return n, err
+}
+
+// content reads a small file into p, which is longer by at least a byte, and returns the
+// content.
+func (d *dir) content(e *entry, p []byte) ([]byte, error) {
+	local, err := d.open(e)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = local.Close() }()
+	n, err := io.ReadFull(local, p[:e.Size+1])
+	switch {
+	case err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, err
+	case int64(n) != e.Size || !unchanged(local, e.info)():
+		return nil, ErrChanged
+	}
+	return p[:n], nil
+}
+
+// read reads small files into a buffer, which must be longer than all of them by a byte for
+// each. Those that cannot be read, or have changed, fail. The error is that of ctx.
+func (d *dir) read(ctx context.Context, buffer []byte, entries []*entry) (files []BatchFile, read []*entry, err error) {
+	type content struct {
+		bytes []byte
+		err   error
+	}
+	all, err := wait.Call(ctx, func() ([]content, error) {
+		all := make([]content, len(entries))
+		for i, e := range entries {
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			all[i].bytes, all[i].err = d.content(e, buffer)
+			buffer = buffer[len(all[i].bytes):]
+		}
+		return all, nil
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, e := range entries {
+		if err := all[i].err; err != nil {
+			d.fail(ctx, e, err)
+			continue
+		}
+		files = append(files, BatchFile{Name: e.name(), Path: e.in.relative(), Content: all[i].bytes})
+		read = append(read, e)
+	}
+	return files, read, nil
+}

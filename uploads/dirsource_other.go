@@ -1,0 +1,5 @@
+//go:build !unix
+
+package uploads
+
+const nonblocking = 0
