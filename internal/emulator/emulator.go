@@ -139,13 +139,13 @@ func (s *Server) connect() {
 	s.realtimeArea = realtime.New(w, &s.faults)
 	s.commentsArea = comments.New(w)
 	s.metadataArea = metadata.New(w)
-	s.search = &search.Handlers{World: w, Comments: s.commentsArea, Metadata: s.metadataArea, Storage: s.storage}
+	s.search = search.New(w, s.commentsArea, s.metadataArea, s.storage)
 	s.aiArea = ai.New(w)
-	s.filesharesArea = &fileshares.Handlers{World: w, Storage: s.storage}
+	s.filesharesArea = fileshares.New(w, s.storage)
 	s.quicksharesArea = quickshares.New(w, s.filesharesArea, s.storage)
-	s.shares = &shares.Handlers{World: w, Account: s.accountArea, Storage: s.storage}
+	s.shares = shares.New(w, s.accountArea, s.storage)
 	s.members = members.New(w, s.shares)
-	s.system = &system.Handlers{World: w, AllRoutes: func() []*wire.Route { return s.routes }}
+	s.system = system.New(w, func() []*wire.Route { return s.routes })
 	s.howto = howto.New(w, s.system)
 	w.OnUser = s.SetFactor
 	w.OnChange = s.Inform

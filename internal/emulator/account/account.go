@@ -15,7 +15,7 @@ import (
 
 // Handlers handles the calls of the area.
 type Handlers struct {
-	*world.World
+	w *world.World
 
 	Signin *signin.Handlers
 
@@ -28,7 +28,7 @@ type Handlers struct {
 // New returns the handlers of a world.
 func New(w *world.World, signin *signin.Handlers) *Handlers {
 	return &Handlers{
-		World: w, Signin: signin, settings: map[string]*settings{}, cancelled: map[string]time.Time{},
+		w: w, Signin: signin, settings: map[string]*settings{}, cancelled: map[string]time.Time{},
 		intents: map[string]wire.Object{},
 	}
 }
@@ -66,7 +66,7 @@ func (h *Handlers) profileRoutes() []*wire.Route {
 		wire.Get("account.Orgs.ListAvailable", "/current/orgs/available/", h.orgs(h.mayJoin), wire.Paged()),
 		wire.Get("account.Orgs.Get", org+"details/", wire.Checked(wire.With(h.enteredOrg, h.orgDetails)),
 			wire.Detail("org_id")),
-		wire.Get("account.Orgs.GetPublic", org+"public/details/", wire.Checked(wire.With(h.OrgOfPath, h.orgPublic)),
+		wire.Get("account.Orgs.GetPublic", org+"public/details/", wire.Checked(wire.With(h.w.OrgOfPath, h.orgPublic)),
 			wire.Visit, wire.Detail("org_id")),
 		wire.Get("account.Orgs.ListMembers", org+"members/list/", wire.With(h.enteredOrg, h.orgMembers),
 			wire.Paged("org_id")),
@@ -85,11 +85,11 @@ func (h *Handlers) profileRoutes() []*wire.Route {
 		wire.Post("account.Workspaces.Create", org+"create/workspace/",
 			wire.With(h.orgFor(world.Member, wire.Write), h.createWorkspace), wire.Form(workspaceFields)),
 		wire.Get("account.Workspaces.Get", workspace+"details/",
-			wire.Checked(wire.With(h.WorkspaceOfPath, h.workspaceDetails)), wire.Detail("workspace_id")),
+			wire.Checked(wire.With(h.w.WorkspaceOfPath, h.workspaceDetails)), wire.Detail("workspace_id")),
 		wire.Post("account.Workspaces.Update", workspace+"update/", wire.With(h.adminRoom, h.updateWorkspace),
 			wire.Form(workspaceFields+" owner_defined")),
 		wire.Get("account.Workspaces.ListMembers", workspace+"members/list/",
-			wire.With(h.WorkspaceOfPath, h.MemberList), wire.Paged("workspace_id")),
+			wire.With(h.w.WorkspaceOfPath, h.w.MemberList), wire.Paged("workspace_id")),
 	}
 }
 
@@ -100,7 +100,7 @@ func (h *Handlers) me(c *wire.Call) (wire.Object, error) {
 // userDetails returns the user of an id, an e-mail address or me.
 func (h *Handlers) userDetails(c *wire.Call) (wire.Object, error) {
 	name := c.Segment("user_id")
-	for id, u := range h.Users {
+	for id, u := range h.w.Users {
 		if id == name || strings.EqualFold(u.Value.Email, name) {
 			return wire.Object{{"user", h.UserObject(id, c.Key.User, c.Out.Level)}}, nil
 		}
@@ -110,13 +110,13 @@ func (h *Handlers) userDetails(c *wire.Call) (wire.Object, error) {
 
 // UserObject renders a user; private fields only for the user.
 func (h *Handlers) UserObject(id, viewer string, lv wire.Level) wire.Object {
-	u := h.Users[id]
+	u := h.w.Users[id]
 	r := wire.Row{Level: lv}
 	r.Put(wire.Terse, "id", wire.ProfileID(id))
 	r.Put(wire.Terse, "account_type", u.Value.AccountType)
 	r.Put(wire.Terse, "first_name", u.Value.FirstName)
 	r.Put(wire.Terse, "last_name", u.Value.LastName)
-	r.Put(wire.Terse, "profile_pic", h.AssetOf(id, "profile_pic"))
+	r.Put(wire.Terse, "profile_pic", h.w.AssetOf(id, "profile_pic"))
 	r.Put(wire.Standard, "email_address", u.Value.Email)
 	r.Put(wire.Standard, "status", "active")
 	r.Put(wire.Standard, "created", wire.Stamp(u.Created))
@@ -137,12 +137,12 @@ func (h *Handlers) searchUsers(c *wire.Call) (wire.Object, error) {
 	words := strings.ToLower(strings.TrimSpace(c.Value("search")))
 	found := map[string]any{}
 	for id := range h.contactsOf(c.Key) {
-		u := h.Users[id].Value
-		if name := h.ProfileName(id); strings.Contains(strings.ToLower(name+" "+u.Email), words) {
+		u := h.w.Users[id].Value
+		if name := h.w.ProfileName(id); strings.Contains(strings.ToLower(name+" "+u.Email), words) {
 			found[u.Email] = name
 		}
 	}
-	if h.Options.Account.FlatContacts {
+	if h.w.Options.Account.FlatContacts {
 		return wire.FromMap(found), nil
 	}
 	return wire.Object{{"users", found}}, nil
@@ -151,8 +151,8 @@ func (h *Handlers) searchUsers(c *wire.Call) (wire.Object, error) {
 func (h *Handlers) contactsOf(k *wire.Credential) map[string]bool {
 	met := map[string]bool{}
 	for _, id := range h.reached(k) {
-		for other := range h.Members[id] {
-			if other != k.User && h.Users[other] != nil {
+		for other := range h.w.Members[id] {
+			if other != k.User && h.w.Users[other] != nil {
 				met[other] = true
 			}
 		}
@@ -164,20 +164,20 @@ func (h *Handlers) contactsOf(k *wire.Credential) map[string]bool {
 func (h *Handlers) availableProfiles(c *wire.Call) (wire.Object, error) {
 	ids := h.reached(c.Key)
 	kinds := wire.Filter([]string{wire.KindOrg, wire.KindWorkspace, wire.KindShare}, func(kind string) bool {
-		return slices.ContainsFunc(ids, func(id string) bool { return h.KindOf(id) == kind })
+		return slices.ContainsFunc(ids, func(id string) bool { return h.w.KindOf(id) == kind })
 	})
 	return wire.Object{{"profiles", kinds}}, nil
 }
 
 // reached lists the profiles that a credential covers and its user is a member of.
 func (h *Handlers) reached(k *wire.Credential) []string {
-	return wire.Filter(slices.Concat(h.OrgList, h.WorkspaceList, h.ShareList),
-		func(id string) bool { return h.Role(id, k.User) != "" && h.Covers(k, id) != wire.NoAccess })
+	return wire.Filter(slices.Concat(h.w.OrgList, h.w.WorkspaceList, h.w.ShareList),
+		func(id string) bool { return h.w.Role(id, k.User) != "" && h.w.Covers(k, id) != wire.NoAccess })
 }
 
 // allowed reports whether the caller's country may open organizations and shares. The member is assumed.
 func (h *Handlers) allowed(c *wire.Call) (wire.Object, error) {
-	return wire.Object{{"allowed", !h.Options.Account.CountryBlocked}}, nil
+	return wire.Object{{"allowed", !h.w.Options.Account.CountryBlocked}}, nil
 }
 
 // signUp creates an account and accepts its invitations. For an existing address
@@ -187,13 +187,13 @@ func (h *Handlers) signUp(c *wire.Call) (wire.Object, error) {
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
-	if h.UserOf(u.Email) != "" {
+	if h.w.UserOf(u.Email) != "" {
 		return nil, nil
 	}
-	u.ID = h.NewUser(u).ID
-	h.WriteEvent(world.Event{Name: "user_created", User: u.ID, CallingUser: u.ID})
-	h.JoinInvited(u.ID)
-	if h.Options.Account.NoSignUpToken {
+	u.ID = h.w.NewUser(u).ID
+	h.w.WriteEvent(world.Event{Name: "user_created", User: u.ID, CallingUser: u.ID})
+	h.w.JoinInvited(u.ID)
+	if h.w.Options.Account.NoSignUpToken {
 		return nil, nil
 	}
 	return h.Signin.StartSession(u.ID, wire.SessionToken, c.Now), nil
@@ -235,7 +235,7 @@ func address(c *wire.Call, name string) string {
 // (assumed).
 func (h *Handlers) validateEmail(c *wire.Call) (wire.Object, error) {
 	email := address(c, "email")
-	id := h.UserOf(email)
+	id := h.w.UserOf(email)
 	c.Check.InvalidIf(c.Key != nil && email != "" && id != c.Key.User, "email", "Not the address of this account.")
 	code, confirms := c.Field("email_token")
 	c.Check.MissingIf(confirms && code == "", "email_token", "Send the code.")
@@ -247,7 +247,8 @@ func (h *Handlers) validateEmail(c *wire.Call) (wire.Object, error) {
 	}
 	if !confirms {
 		if id != "" {
-			h.Signin.Auth.Validations[id] = fmt.Sprintf("%08d", world.Mix(h.NextSerial()^world.Mix(h.Options.Seed))%100_000_000)
+			n := world.Mix(h.w.NextSerial() ^ world.Mix(h.w.Options.Seed))
+			h.Signin.Auth.Validations[id] = fmt.Sprintf("%08d", n%100_000_000)
 		}
 		return nil, nil
 	}
@@ -255,14 +256,14 @@ func (h *Handlers) validateEmail(c *wire.Call) (wire.Object, error) {
 		return nil, wire.Refuse(http.StatusNotAcceptable, signin.CodeWrongCode, "The code is wrong or has been used.")
 	}
 	delete(h.Signin.Auth.Validations, id)
-	h.Users[id].Value.Unverified = false
+	h.w.Users[id].Value.Unverified = false
 	return nil, nil
 }
 
 // ValidationCode returns the code of the latest message that confirms the e-mail
 // address of a user, "" if none is valid.
 func (h *Handlers) ValidationCode(userID string) string {
-	h.RLock()
-	defer h.RUnlock()
+	h.w.RLock()
+	defer h.w.RUnlock()
 	return h.Signin.Auth.Validations[userID]
 }

@@ -68,8 +68,8 @@ func (p Plan) price(period string) int {
 // period of every plan is a month here.
 func (h *Handlers) months(id string) []time.Time {
 	var starts []time.Time
-	begun := time.Unix(h.Orgs[id].Created, 0).UTC()
-	for n := 0; !begun.AddDate(0, n, 0).After(h.Now()); n++ {
+	begun := time.Unix(h.w.Orgs[id].Created, 0).UTC()
+	for n := 0; !begun.AddDate(0, n, 0).After(h.w.Now()); n++ {
 		starts = append(starts, begun.AddDate(0, n, 0))
 	}
 	slices.Reverse(starts)
@@ -78,7 +78,7 @@ func (h *Handlers) months(id string) []time.Time {
 
 // periodEnd returns the end of the paid month.
 func (h *Handlers) periodEnd(id string) time.Time {
-	return time.Unix(h.Orgs[id].Created, 0).UTC().AddDate(0, len(h.months(id)), 0)
+	return time.Unix(h.w.Orgs[id].Created, 0).UTC().AddDate(0, len(h.months(id)), 0)
 }
 
 // ownedSubscription finds the organization of a call by its owner, with a subscription.
@@ -87,20 +87,20 @@ func (h *Handlers) ownedSubscription(c *wire.Call) (string, error) {
 	if err := cmp.Or(err, c.Check.Refusal()); err != nil {
 		return "", err
 	}
-	if h.Orgs[id].Value.Unsubscribed {
+	if h.w.Orgs[id].Value.Unsubscribed {
 		return "", wire.Refuse(http.StatusNotFound, codeEnded, "There is no subscription, or it has ended.")
 	}
 	return id, nil
 }
 
-func (h *Handlers) publicKey() string { return "pk_" + hex.EncodeToString(h.Sign("payments"))[:16] }
+func (h *Handlers) publicKey() string { return "pk_" + hex.EncodeToString(h.w.Sign("payments"))[:16] }
 
 // billingDetails returns the subscription, or the payment that is left. The names of the
 // members other than the period are assumed.
 func (h *Handlers) billingDetails(_ *wire.Call, id string) (wire.Object, error) {
-	unpaid, intent := h.Orgs[id].Value.Unsubscribed, h.intents[id]
+	unpaid, intent := h.w.Orgs[id].Value.Unsubscribed, h.intents[id]
 	var chosen any
-	if plan := PlanNamed(h.Orgs[id].Value.Plan); !unpaid || intent != nil {
+	if plan := PlanNamed(h.w.Orgs[id].Value.Plan); !unpaid || intent != nil {
 		chosen = wire.Object{{"id", plan.id("monthly")}, {"name", plan.name}}
 	}
 	o := wire.Object{{"customer", wire.Object{{"id", "cus_" + id}}}, {"plan", chosen}}
@@ -127,16 +127,16 @@ func unixOrNull(t time.Time) any {
 // Pay completes the payment for the plan of an organization, as the payment provider does.
 // It reports whether there was one to pay for.
 func (h *Handlers) Pay(id string) bool {
-	h.Lock()
-	defer h.Unlock()
+	h.w.Lock()
+	defer h.w.Unlock()
 	if h.intents[id] == nil {
 		return false
 	}
 	delete(h.intents, id)
-	o := h.Orgs[id]
+	o := h.w.Orgs[id]
 	o.Value.Unsubscribed = false
-	h.Touch(h.Now(), id, world.FieldSettings)
-	h.EventIn(id, world.Event{Name: "subscription_created", CallingUser: o.Value.Owner, Actor: h.Actor(o.Value.Owner)})
+	h.w.Touch(h.w.Now(), id, world.FieldSettings)
+	h.w.EventIn(id, world.Event{Name: "subscription_created", CallingUser: o.Value.Owner, Actor: h.w.Actor(o.Value.Owner)})
 	return true
 }
 
@@ -145,10 +145,10 @@ func (h *Handlers) cancelPlan(_ *wire.Call, id string) (wire.Object, error) {
 	end := h.periodEnd(id)
 	if h.cancelled[id].IsZero() {
 		h.cancelled[id] = end
-		h.Touch(h.Now(), id, world.FieldSettings)
-		h.Later(end, func() {
+		h.w.Touch(h.w.Now(), id, world.FieldSettings)
+		h.w.Later(end, func() {
 			if h.cancelled[id].Equal(end) {
-				h.Orgs[id].Value.Unsubscribed = true
+				h.w.Orgs[id].Value.Unsubscribed = true
 				delete(h.cancelled, id)
 			}
 		})
@@ -160,7 +160,7 @@ func (h *Handlers) cancelPlan(_ *wire.Call, id string) (wire.Object, error) {
 
 func (h *Handlers) reactivatePlan(_ *wire.Call, id string) (wire.Object, error) {
 	delete(h.cancelled, id)
-	h.Touch(h.Now(), id, world.FieldSettings)
+	h.w.Touch(h.w.Now(), id, world.FieldSettings)
 	return wire.Object{
 		{"status", "reactivated"}, {"current_period_end", h.periodEnd(id).Unix()}, {"cancel_at_period_end", false},
 	}, nil
@@ -169,8 +169,8 @@ func (h *Handlers) reactivatePlan(_ *wire.Call, id string) (wire.Object, error) 
 // invoices returns the invoices of the paid months, the latest first.
 func (h *Handlers) invoices(c *wire.Call, id string) (wire.Object, error) {
 	limit := c.Integer("limit", invoiceDefault, 1, invoiceLimit)
-	months, amount := h.months(id), PlanNamed(h.Orgs[id].Value.Plan).price("monthly")
-	name := func(begun time.Time) string { return "in_" + hex.EncodeToString(h.Sign(id + begun.String()))[:16] }
+	months, amount := h.months(id), PlanNamed(h.w.Orgs[id].Value.Plan).price("monthly")
+	name := func(begun time.Time) string { return "in_" + hex.EncodeToString(h.w.Sign(id + begun.String()))[:16] }
 	if after := c.Value("starting_after"); after != "" {
 		at := slices.IndexFunc(months, func(begun time.Time) bool { return name(begun) == after })
 		c.Check.InvalidIf(at < 0, "starting_after", "The id of an invoice.")
@@ -195,22 +195,22 @@ func (h *Handlers) invoices(c *wire.Call, id string) (wire.Object, error) {
 // billableMembers returns the users who are more than guests of a workspace. The names of
 // the members of a row are assumed.
 func (h *Handlers) billableMembers(c *wire.Call, id string) (wire.Object, error) {
-	rooms := wire.Filter(h.WorkspaceList, func(room string) bool { return h.OrgOf(room) == id })
+	rooms := wire.Filter(h.w.WorkspaceList, func(room string) bool { return h.w.OrgOf(room) == id })
 	in := map[string][]wire.Object{}
 	for _, room := range append([]string{id}, rooms...) {
-		for _, user := range h.MembersOf(room) {
-			if !h.AtLeast(room, user, world.Member) {
+		for _, user := range h.w.MembersOf(room) {
+			if !h.w.AtLeast(room, user, world.Member) {
 				continue
 			}
 			var its []wire.Object
 			if room != id {
-				its = []wire.Object{{{"id", wire.ProfileID(room)}, {"name", h.ProfileName(room)}}}
+				its = []wire.Object{{{"id", wire.ProfileID(room)}, {"name", h.w.ProfileName(room)}}}
 			}
 			in[user] = append(in[user], its...)
 		}
 	}
-	return h.List(c, "billable_members", slices.Sorted(maps.Keys(in)), func(user, _ string, _ wire.Level) wire.Object {
-		u := h.Users[user].Value
+	return h.w.List(c, "billable_members", slices.Sorted(maps.Keys(in)), func(user, _ string, _ wire.Level) wire.Object {
+		u := h.w.Users[user].Value
 		return wire.Object{
 			{"id", wire.ProfileID(user)},
 			{"email_address", u.Email},

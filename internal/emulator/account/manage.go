@@ -47,25 +47,25 @@ func (h *Handlers) orgRoutes() []*wire.Route {
 
 // createOrg creates an organization without a plan.
 func (h *Handlers) createOrg(c *wire.Call) (wire.Object, error) {
-	made := world.Org{Owner: c.Key.User, Unsubscribed: true, BillingEmail: h.Users[c.Key.User].Value.Email}
+	made := world.Org{Owner: c.Key.User, Unsubscribed: true, BillingEmail: h.w.Users[c.Key.User].Value.Email}
 	h.readOrg(c, &made, true)
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
-	if h.Options.Account.CountryBlocked {
+	if h.w.Options.Account.CountryBlocked {
 		return nil, wire.Refuse(http.StatusForbidden, codeCountry, "Organizations cannot be created from here.")
 	}
 	if h.domainTaken(made.Domain, "") {
 		return nil, domainTaken()
 	}
-	made = h.NewOrg(made)
-	h.WriteEvent(world.Event{Name: "org_created", Org: made.ID, CallingUser: c.Key.User, Actor: h.ActorOf(c.Key)})
+	made = h.w.NewOrg(made)
+	h.w.WriteEvent(world.Event{Name: "org_created", Org: made.ID, CallingUser: c.Key.User, Actor: h.w.ActorOf(c.Key)})
 	return wire.Object{{h.orgKey(), h.orgObject(made.ID, c.Key.User, c.Out.Level)}}, nil
 }
 
 // updateOrg changes the given fields. Some are cleared by null or an empty text.
 func (h *Handlers) updateOrg(c *wire.Call, id string) (wire.Object, error) {
-	changed := h.Orgs[id].Value
+	changed := h.w.Orgs[id].Value
 	h.readOrg(c, &changed, false)
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
@@ -73,8 +73,8 @@ func (h *Handlers) updateOrg(c *wire.Call, id string) (wire.Object, error) {
 	if h.domainTaken(changed.Domain, id) {
 		return nil, domainTaken()
 	}
-	h.Orgs[id].Value = changed
-	h.WriteEvent(world.Event{Name: "org_updated", Org: id, CallingUser: c.Key.User, Actor: h.ActorOf(c.Key)})
+	h.w.Orgs[id].Value = changed
+	h.w.WriteEvent(world.Event{Name: "org_updated", Org: id, CallingUser: c.Key.User, Actor: h.w.ActorOf(c.Key)})
 	return nil, nil
 }
 
@@ -162,8 +162,8 @@ func readDomain(c *wire.Call, domain string) {
 // domainTaken reports whether a domain is in use, also by a closed organization, or reserved.
 func (h *Handlers) domainTaken(domain, except string) bool {
 	reserved := slices.Contains([]string{"create", "transfer", "billing", "assets", "www", "api", "go"}, domain)
-	return reserved || slices.ContainsFunc(h.OrgList, func(id string) bool {
-		return id != except && strings.EqualFold(h.Orgs[id].Value.Domain, domain)
+	return reserved || slices.ContainsFunc(h.w.OrgList, func(id string) bool {
+		return id != except && strings.EqualFold(h.w.Orgs[id].Value.Domain, domain)
 	})
 }
 
@@ -187,7 +187,7 @@ func (h *Handlers) checkDomain(c *wire.Call) (wire.Object, error) {
 // closeOrg closes an organization, which its id or domain confirms. Nothing else is
 // deleted, as nothing of it can be reached any more.
 func (h *Handlers) closeOrg(c *wire.Call, id string) (wire.Object, error) {
-	o := &h.Orgs[id].Value
+	o := &h.w.Orgs[id].Value
 	confirm, _ := c.Field("confirm")
 	c.Check.MissingIf(confirm == "", "confirm", "The id or the domain.")
 	c.Check.InvalidIf(confirm != "" && confirm != id && !strings.EqualFold(confirm, o.Domain), "confirm",
@@ -195,15 +195,15 @@ func (h *Handlers) closeOrg(c *wire.Call, id string) (wire.Object, error) {
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
-	h.WriteEvent(world.Event{Name: "org_closed", Org: id, CallingUser: c.Key.User, Actor: h.ActorOf(c.Key)})
+	h.w.WriteEvent(world.Event{Name: "org_closed", Org: id, CallingUser: c.Key.User, Actor: h.w.ActorOf(c.Key)})
 	o.Closed = true
-	h.Touch(h.Now(), id, world.FieldSettings)
+	h.w.Touch(h.w.Now(), id, world.FieldSettings)
 	return nil, nil
 }
 
 // Subscribed rejects calls for the resources of an organization without a plan.
 func (h *Handlers) Subscribed(org string) error {
-	if !h.Orgs[org].Value.Unsubscribed {
+	if !h.w.Orgs[org].Value.Unsubscribed {
 		return nil
 	}
 	return wire.Refuse(http.StatusPaymentRequired, codeUnsubscribed, "Payment Required: choose a plan first.")
@@ -245,23 +245,25 @@ func (t *transferToken) object() wire.Object {
 // tokensOf returns the valid tokens of an organization.
 func (h *Handlers) tokensOf(org string) []*transferToken {
 	return wire.Filter(h.tokens,
-		func(t *transferToken) bool { return t.org == org && !wire.Past(t.expires, h.Now()) })
+		func(t *transferToken) bool { return t.org == org && !wire.Past(t.expires, h.w.Now()) })
 }
 
 func (h *Handlers) createToken(c *wire.Call, org string) (wire.Object, error) {
 	switch {
-	case h.Users[c.Key.User].Value.AccountType != "agent":
+	case h.w.Users[c.Key.User].Value.AccountType != "agent":
 		return nil, wire.Refuse(http.StatusForbidden, codeNotAgent, "Access Denied: only agents hand organizations over.")
 	case len(h.tokensOf(org)) >= tokenMost:
 		return nil, wire.Refuse(http.StatusPreconditionFailed, codeTokenQuota, "Feature Limit: there are 5 tokens.")
 	}
-	now := h.Now()
+	now := h.w.Now()
 	t := &transferToken{
-		id: world.Opaque('t', h.Options.Seed, h.NextSerial()), org: org, token: h.Secret(), created: now,
+		id: world.Opaque('t', h.w.Options.Seed, h.w.NextSerial()), org: org, token: h.w.Secret(), created: now,
 		expires: now.Add(tokenLife),
 	}
 	h.tokens = append(h.tokens, t)
-	h.WriteEvent(world.Event{Name: "org_transfer_token_created", Org: org, CallingUser: c.Key.User, Actor: h.ActorOf(c.Key)})
+	h.w.WriteEvent(world.Event{
+		Name: "org_transfer_token_created", Org: org, CallingUser: c.Key.User, Actor: h.w.ActorOf(c.Key),
+	})
 	return t.object(), nil
 }
 
@@ -293,19 +295,21 @@ func (h *Handlers) claimOrg(c *wire.Call) (wire.Object, error) {
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(h.tokens, func(t *transferToken) bool { return t.token == token && !wire.Past(t.expires, h.Now()) })
-	if i < 0 || h.Closed(h.tokens[i].org) {
+	i := slices.IndexFunc(h.tokens, func(t *transferToken) bool {
+		return t.token == token && !wire.Past(t.expires, h.w.Now())
+	})
+	if i < 0 || h.w.Closed(h.tokens[i].org) {
 		return nil, noToken()
 	}
 	org, user := h.tokens[i].org, c.Key.User
 	h.tokens = slices.DeleteFunc(h.tokens, func(t *transferToken) bool { return t.org == org })
-	o := &h.Orgs[org].Value
-	h.PutMember(org, o.Owner, world.Admin)
-	h.PutMember(org, user, world.Owner)
+	o := &h.w.Orgs[org].Value
+	h.w.PutMember(org, o.Owner, world.Admin)
+	h.w.PutMember(org, user, world.Owner)
 	o.Owner = user
-	h.WriteEvent(world.Event{
-		Name: "org_transfer_completed", Org: org, User: user, CallingUser: user, Actor: h.ActorOf(c.Key),
+	h.w.WriteEvent(world.Event{
+		Name: "org_transfer_completed", Org: org, User: user, CallingUser: user, Actor: h.w.ActorOf(c.Key),
 	})
-	h.WriteMembership("membership_updated", org, user, user, h.ActorOf(c.Key))
+	h.w.WriteMembership("membership_updated", org, user, user, h.w.ActorOf(c.Key))
 	return nil, nil
 }

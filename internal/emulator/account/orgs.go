@@ -14,13 +14,13 @@ import (
 
 func (h *Handlers) orgs(fits func(o world.Org, userID string) bool) func(*wire.Call) (wire.Object, error) {
 	return func(c *wire.Call) (wire.Object, error) {
-		ids := wire.Filter(h.OrgList,
-			func(id string) bool { return h.Touches(c.Key, id) && fits(h.Orgs[id].Value, c.Key.User) })
-		return h.List(c, "orgs", ids, h.orgObject)
+		ids := wire.Filter(h.w.OrgList,
+			func(id string) bool { return h.w.Touches(c.Key, id) && fits(h.w.Orgs[id].Value, c.Key.User) })
+		return h.w.List(c, "orgs", ids, h.orgObject)
 	}
 }
 
-func (h *Handlers) isMember(o world.Org, userID string) bool { return h.Role(o.ID, userID) != "" }
+func (h *Handlers) isMember(o world.Org, userID string) bool { return h.w.Role(o.ID, userID) != "" }
 
 // isGuest selects organizations of which only a workspace or share is accessible.
 func (h *Handlers) isGuest(o world.Org, userID string) bool {
@@ -39,19 +39,19 @@ func (h *Handlers) mayJoin(o world.Org, userID string) bool {
 // Admits reports whether any user, or those with such an address, may join an organization.
 func (h *Handlers) Admits(o world.Org, userID string) bool {
 	suffix := "@" + strings.ToLower(o.AuthDomain)
-	byAddress := o.AuthDomain != "" && strings.HasSuffix(strings.ToLower(h.Users[userID].Value.Email), suffix)
+	byAddress := o.AuthDomain != "" && strings.HasSuffix(strings.ToLower(h.w.Users[userID].Value.Email), suffix)
 	return !o.Closed && (o.Joinable || byAddress)
 }
 
 func (h *Handlers) guestOf(orgID, userID string) bool {
-	return slices.ContainsFunc(slices.Concat(h.WorkspaceList, h.ShareList),
-		func(id string) bool { return h.OrgOf(id) == orgID && h.Role(id, userID) != "" })
+	return slices.ContainsFunc(slices.Concat(h.w.WorkspaceList, h.w.ShareList),
+		func(id string) bool { return h.w.OrgOf(id) == orgID && h.w.Role(id, userID) != "" })
 }
 
 // orgObject renders an organization. Members whose form is not documented are null.
 func (h *Handlers) orgObject(id, viewer string, lv wire.Level) wire.Object {
-	o := &h.Orgs[id].Value
-	role := h.Role(id, viewer)
+	o := &h.w.Orgs[id].Value
+	role := h.w.Role(id, viewer)
 	r := wire.Row{Level: lv}
 	h.putName(&r, o)
 	r.Put(wire.Standard, "description", wire.Optional(o.Description))
@@ -76,8 +76,8 @@ func (h *Handlers) orgObject(id, viewer string, lv wire.Level) wire.Object {
 	r.Put(wire.Standard, "background_mode", wire.Optional(o.BackgroundMode))
 	r.Put(wire.Standard, "use_background", o.UseBackground)
 	r.Put(wire.Standard, "homepage", wire.Optional(o.Homepage))
-	r.Put(wire.Standard, "created", wire.Stamp(h.Orgs[id].Created))
-	r.Put(wire.Standard, "updated", wire.Stamp(h.Orgs[id].Created))
+	r.Put(wire.Standard, "created", wire.Stamp(h.w.Orgs[id].Created))
+	r.Put(wire.Standard, "updated", wire.Stamp(h.w.Orgs[id].Created))
 	h.putSettings(&r, o, role)
 	return r.Fields
 }
@@ -87,7 +87,7 @@ func (h *Handlers) putName(r *wire.Row, o *world.Org) {
 	r.Put(wire.Terse, "id", wire.ProfileID(o.ID))
 	r.Put(wire.Terse, "domain", o.Domain)
 	r.Put(wire.Terse, "name", o.Name)
-	r.Put(wire.Terse, "logo", h.AssetOf(o.ID, "logo"))
+	r.Put(wire.Terse, "logo", h.w.AssetOf(o.ID, "logo"))
 }
 
 // planOf returns the name of the plan of an organization, "" before one is paid for.
@@ -117,12 +117,12 @@ func (h *Handlers) putSettings(r *wire.Row, o *world.Org, role world.Role) {
 	}
 	if role == world.Owner {
 		r.Put(wire.Full, "storage", nil)
-		r.Put(wire.Full, "encryption_key", hex.EncodeToString(h.Sign("encryption "+o.ID)))
+		r.Put(wire.Full, "encryption_key", hex.EncodeToString(h.w.Sign("encryption "+o.ID)))
 	}
 }
 
 func (h *Handlers) invited(profileID, userID string) bool {
-	v := h.ExpectedAs(profileID, userID)
+	v := h.w.ExpectedAs(profileID, userID)
 	return v != nil && v.State == world.InvitePending
 }
 
@@ -131,14 +131,14 @@ func (h *Handlers) orgDetails(c *wire.Call, id string) (wire.Object, error) {
 }
 
 func (h *Handlers) orgMembers(c *wire.Call, id string) (wire.Object, error) {
-	if h.Role(id, c.Key.User) == "" {
+	if h.w.Role(id, c.Key.User) == "" {
 		return nil, wire.NotMember()
 	}
-	return h.MemberList(c, id)
+	return h.w.MemberList(c, id)
 }
 
 func (h *Handlers) orgKey() string {
-	if h.Options.Account.OrganizationKey {
+	if h.w.Options.Account.OrganizationKey {
 		return "organization"
 	}
 	return "org"
@@ -146,7 +146,7 @@ func (h *Handlers) orgKey() string {
 
 // orgPublic returns the public fields of an organization, which are assumed.
 func (h *Handlers) orgPublic(c *wire.Call, id string) (wire.Object, error) {
-	o := &h.Orgs[id].Value
+	o := &h.w.Orgs[id].Value
 	r := wire.Row{Level: c.Out.Level}
 	h.putName(&r, o)
 	r.Put(wire.Standard, "description", wire.Optional(o.Description))
@@ -157,15 +157,15 @@ func (h *Handlers) orgPublic(c *wire.Call, id string) (wire.Object, error) {
 // enteredOrg finds the organization of a call, with access by credential and user. Of
 // a closed one its members can only read the details.
 func (h *Handlers) enteredOrg(c *wire.Call) (string, error) {
-	id, err := h.OrgOfPath(c)
+	id, err := h.w.OrgOfPath(c)
 	switch {
 	case err != nil:
 		return "", err
-	case c.Route.Op != "account.Orgs.Get" && h.Role(id, c.Key.User) != "" && h.Orgs[id].Value.Closed:
+	case c.Route.Op != "account.Orgs.Get" && h.w.Role(id, c.Key.User) != "" && h.w.Orgs[id].Value.Closed:
 		return "", world.ClosedOrg()
-	case !h.Touches(c.Key, id):
-		return "", h.OutOfScope(id)
-	case h.Role(id, c.Key.User) == "" && !h.guestOf(id, c.Key.User):
+	case !h.w.Touches(c.Key, id):
+		return "", h.w.OutOfScope(id)
+	case h.w.Role(id, c.Key.User) == "" && !h.guestOf(id, c.Key.User):
 		return "", wire.NotMember()
 	}
 	return id, nil
@@ -216,10 +216,10 @@ func PlanNamed(name string) Plan {
 func (h *Handlers) orgFor(least world.Role, needed wire.Mode) func(*wire.Call) (string, error) {
 	return func(c *wire.Call) (string, error) {
 		id, err := h.enteredOrg(c)
-		switch reach := h.Covers(c.Key, id); {
+		switch reach := h.w.Covers(c.Key, id); {
 		case err != nil:
 			return "", err
-		case !h.AtLeast(id, c.Key.User, least):
+		case !h.w.AtLeast(id, c.Key.User, least):
 			return "", wire.Refuse(http.StatusUnauthorized, wire.CodeEntity,
 				"Your role in this organization does not allow this.")
 		case needed >= wire.Write && reach == wire.Read:
@@ -227,7 +227,7 @@ func (h *Handlers) orgFor(least world.Role, needed wire.Mode) func(*wire.Call) (
 		case needed == wire.Admin && reach == wire.Write:
 			return "", c.Key.RefuseAdmin("organization")
 		case reach < needed:
-			return "", h.OutOfScope(id)
+			return "", h.w.OutOfScope(id)
 		}
 		return id, nil
 	}
@@ -235,7 +235,7 @@ func (h *Handlers) orgFor(least world.Role, needed wire.Mode) func(*wire.Call) (
 
 // changePlan subscribes an organization, or changes its plan (assumed response).
 func (h *Handlers) changePlan(c *wire.Call, id string) (wire.Object, error) {
-	o := &h.Orgs[id].Value
+	o := &h.w.Orgs[id].Value
 	chosen := PlanNamed(o.Plan)
 	if id, given := c.Field("billing_plan"); given {
 		var known bool
@@ -247,12 +247,12 @@ func (h *Handlers) changePlan(c *wire.Call, id string) (wire.Object, error) {
 		return nil, err
 	}
 	o.Plan = chosen.name
-	h.Touch(h.Now(), id, world.FieldSettings)
+	h.w.Touch(h.w.Now(), id, world.FieldSettings)
 	if !o.Unsubscribed {
 		return wire.Object{{"is_active", true}}, nil
 	}
 	h.intents[id] = wire.Object{
-		{"id", "seti_" + h.Secret()[:16]}, {"status", "requires_payment_method"}, {"client_secret", h.Secret()},
+		{"id", "seti_" + h.w.Secret()[:16]}, {"status", "requires_payment_method"}, {"client_secret", h.w.Secret()},
 	}
 	c.Status = http.StatusCreated
 	return wire.Object{{"setup_intent", h.intents[id]}, {"is_active", false}, {"public_key", h.publicKey()}}, nil
@@ -260,7 +260,7 @@ func (h *Handlers) changePlan(c *wire.Call, id string) (wire.Object, error) {
 
 // usedCredits returns the used credits of a plan. Its member names are assumed.
 func (h *Handlers) usedCredits(c *wire.Call, id string) (wire.Object, error) {
-	o, used := &h.Orgs[id].Value, h.Credits[id]
+	o, used := &h.w.Orgs[id].Value, h.w.Credits[id]
 	p := PlanNamed(o.Plan)
 	overage := map[bool]string{true: "metered", false: "hard_stop"}[p.metered]
 	return wire.Object{{"credits", wire.Object{
@@ -289,10 +289,10 @@ func (h *Handlers) meters(c *wire.Call, id string) (wire.Object, error) {
 		c.Check.Invalid("share_id", "Not with workspace_id.")
 	}
 	place := cmp.Or(room, share)
-	if place != "" && h.OrgOf(place) != id {
+	if place != "" && h.w.OrgOf(place) != id {
 		c.Check.Invalid(map[bool]string{true: "workspace_id", false: "share_id"}[share == ""], "Not of this organization.")
 	}
-	end := cmp.Or(c.DateTime("end_time"), h.Now())
+	end := cmp.Or(c.DateTime("end_time"), h.w.Now())
 	start := cmp.Or(c.DateTime("start_time"), end.AddDate(0, 0, -meterDays))
 	points := []wire.Object{}
 	for day := start.UTC().Truncate(24 * time.Hour); day.Before(end); day = day.AddDate(0, 0, 1) {
@@ -308,8 +308,8 @@ func (h *Handlers) meters(c *wire.Call, id string) (wire.Object, error) {
 // stored returns the size of the storage of a profile at a time.
 func (h *Handlers) stored(org, place string, at time.Time) int64 {
 	var size int64
-	for _, n := range h.Nodes {
-		if h.OrgOf(n.Profile) == org && (place == "" || n.Profile == place) && n.Created.Before(at) {
+	for _, n := range h.w.Nodes {
+		if h.w.OrgOf(n.Profile) == org && (place == "" || n.Profile == place) && n.Created.Before(at) {
 			size += n.Size
 		}
 	}

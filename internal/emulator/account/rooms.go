@@ -16,22 +16,22 @@ func (h *Handlers) roomRoutes() []*wire.Route {
 			wire.Query("confirm")),
 		wire.Post("account.Workspaces.Archive", workspace+"archive/", h.archive(true), wire.BlankForm("")),
 		wire.Post("account.Workspaces.Unarchive", workspace+"unarchive/", h.archive(false), wire.BlankForm("")),
-		wire.Get("account.Workspaces.Limits", workspace+"limits/", wire.With(h.WorkspaceOfPath, h.roomLimits)),
+		wire.Get("account.Workspaces.Limits", workspace+"limits/", wire.With(h.w.WorkspaceOfPath, h.roomLimits)),
 	}
 }
 
 // adminRoom finds the workspace of a call and requires an administrator, with a
 // credential that can administer it.
 func (h *Handlers) adminRoom(c *wire.Call) (string, error) {
-	id, err := h.WorkspaceOfPath(c)
+	id, err := h.w.WorkspaceOfPath(c)
 	switch {
 	case err != nil:
 		return "", err
-	case !h.AtLeast(id, c.Key.User, world.Admin):
+	case !h.w.AtLeast(id, c.Key.User, world.Admin):
 		return "", wire.Refuse(http.StatusUnauthorized, wire.CodeEntity, "Only administrators change a workspace.")
-	case h.Covers(c.Key, id) < wire.Write:
+	case h.w.Covers(c.Key, id) < wire.Write:
 		return "", c.Key.RefuseWrite()
-	case h.Covers(c.Key, id) < wire.Admin:
+	case h.w.Covers(c.Key, id) < wire.Admin:
 		return "", c.Key.RefuseAdmin(wire.KindWorkspace)
 	}
 	return id, nil
@@ -40,7 +40,7 @@ func (h *Handlers) adminRoom(c *wire.Call) (string, error) {
 // ownRoom is adminRoom for the owner.
 func (h *Handlers) ownRoom(c *wire.Call) (string, error) {
 	id, err := h.adminRoom(c)
-	if err == nil && h.OwnerOf(id) != c.Key.User {
+	if err == nil && h.w.OwnerOf(id) != c.Key.User {
 		err = wire.Refuse(http.StatusUnauthorized, wire.CodeEntity, "Only its owner deletes a workspace.")
 	}
 	return id, err
@@ -50,25 +50,25 @@ func (h *Handlers) ownRoom(c *wire.Call) (string, error) {
 func (h *Handlers) deleteRoom(c *wire.Call, id string) (wire.Object, error) {
 	confirm := c.Value("confirm")
 	c.Check.MissingIf(confirm == "", "confirm", "The id or the folder name.")
-	isIt := confirm == id || strings.EqualFold(confirm, h.Workspaces[id].Value.FolderName)
+	isIt := confirm == id || strings.EqualFold(confirm, h.w.Workspaces[id].Value.FolderName)
 	c.Check.InvalidIf(confirm != "" && !isIt, "confirm", "Not the id or the folder name.")
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
 	h.roomEvent(c, id, "workspace_deleted")
-	h.Forget(id)
+	h.w.Forget(id)
 	return nil, nil
 }
 
 func (h *Handlers) roomEvent(c *wire.Call, id, event string) {
-	h.WriteEvent(world.Event{Name: event, Workspace: id, CallingUser: c.Key.User, Actor: h.ActorOf(c.Key)})
+	h.w.WriteEvent(world.Event{Name: event, Workspace: id, CallingUser: c.Key.User, Actor: h.w.ActorOf(c.Key)})
 }
 
 // archive makes a workspace read-only, or ends that. A repetition changes nothing.
 func (h *Handlers) archive(archived bool) func(*wire.Call) (wire.Object, error) {
 	event := map[bool]string{true: "workspace_archived", false: "workspace_unarchived"}[archived]
 	return wire.With(h.adminRoom, func(c *wire.Call, id string) (wire.Object, error) {
-		if w := &h.Workspaces[id].Value; w.Archived != archived {
+		if w := &h.w.Workspaces[id].Value; w.Archived != archived {
 			w.Archived = archived
 			h.roomEvent(c, id, event)
 		}
@@ -78,10 +78,10 @@ func (h *Handlers) archive(archived bool) func(*wire.Call) (wire.Object, error) 
 
 // roomLimits returns what a workspace uses. Its members are assumed.
 func (h *Handlers) roomLimits(_ *wire.Call, id string) (wire.Object, error) {
-	shares := wire.Filter(h.ShareList, func(share string) bool { return h.Shares[share].Value.Workspace == id })
-	plan := PlanNamed(h.PlanOf(id).Plan)
+	shares := wire.Filter(h.w.ShareList, func(share string) bool { return h.w.Shares[share].Value.Workspace == id })
+	plan := PlanNamed(h.w.PlanOf(id).Plan)
 	return wire.Object{{"limits", wire.Object{
 		{"shares", wire.Object{{"used", len(shares)}, {"limit", plan.Shares}}},
-		{"members", wire.Object{{"used", len(h.Members[id])}, {"limit", nil}}},
+		{"members", wire.Object{{"used", len(h.w.Members[id])}, {"limit", nil}}},
 	}}}, nil
 }

@@ -99,7 +99,7 @@ func (h *Handlers) settingsFor(userID string) *settings {
 
 // updateUser changes the given fields. A new address only gets a mail.
 func (h *Handlers) updateUser(c *wire.Call, own *settings) (wire.Object, error) {
-	u := &h.Users[c.Key.User].Value
+	u := &h.w.Users[c.Key.User].Value
 	password, newPassword := c.Field("password")
 	c.Check.MissingIf(newPassword && password == "", "password", "Choose a password.")
 	email := ""
@@ -130,10 +130,10 @@ func (h *Handlers) updateUser(c *wire.Call, own *settings) (wire.Object, error) 
 	if newPassword {
 		h.setPassword(c.Key.User, password)
 	}
-	if email != "" && h.UserOf(email) == "" { // the response does not reveal accounts (assumed)
+	if email != "" && h.w.UserOf(email) == "" { // the response does not reveal accounts (assumed)
 		own.change = h.mail(email, changeLife)
 	}
-	h.Touch(h.Now(), c.Key.User, world.FieldSettings)
+	h.w.Touch(h.w.Now(), c.Key.User, world.FieldSettings)
 	return nil, nil
 }
 
@@ -152,14 +152,14 @@ func isNumber(s string) bool { return s != "" && strings.Trim(s, "0123456789") =
 
 // setPassword ends all sessions, including that of the caller (assumed).
 func (h *Handlers) setPassword(userID, password string) {
-	h.Users[userID].Value.Password = password
+	h.w.Users[userID].Value.Password = password
 	h.Signin.EndSessions(userID, wire.SessionToken, wire.LimitedToken)
 }
 
 // mail sends a token to an address.
 func (h *Handlers) mail(to string, life time.Duration) mailed {
-	m := mailed{token: h.Secret()[:32], address: to, until: h.Now().Add(life)}
-	h.Outbox = append(h.Outbox, world.Mail{To: to, Token: m.token, At: h.Now()})
+	m := mailed{token: h.w.Secret()[:32], address: to, until: h.w.Now().Add(life)}
+	h.w.Outbox = append(h.w.Outbox, world.Mail{To: to, Token: m.token, At: h.w.Now()})
 	return m
 }
 
@@ -173,13 +173,13 @@ func (h *Handlers) changeEmail(c *wire.Call, own *settings) (wire.Object, error)
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
-	if !own.change.opens(token, c.Now) || h.UserOf(own.change.address) != "" {
+	if !own.change.opens(token, c.Now) || h.w.UserOf(own.change.address) != "" {
 		return nil, wrongToken()
 	}
-	u := &h.Users[c.Key.User].Value
+	u := &h.w.Users[c.Key.User].Value
 	u.Email, u.Unverified = own.change.address, false
 	own.change = mailed{}
-	h.Touch(h.Now(), c.Key.User, world.FieldSettings)
+	h.w.Touch(h.w.Now(), c.Key.User, world.FieldSettings)
 	return nil, nil
 }
 
@@ -190,8 +190,8 @@ func (h *Handlers) requestReset(c *wire.Call) (wire.Object, error) {
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
-	if id := h.UserOf(email); h.Enabled(id) {
-		h.settingsFor(id).reset = h.mail(h.Users[id].Value.Email, resetLife)
+	if id := h.w.UserOf(email); h.w.Enabled(id) {
+		h.settingsFor(id).reset = h.mail(h.w.Users[id].Value.Email, resetLife)
 	}
 	return nil, nil
 }
@@ -199,7 +199,7 @@ func (h *Handlers) requestReset(c *wire.Call) (wire.Object, error) {
 // resetOfPath finds the user of a reset code.
 func (h *Handlers) resetOfPath(c *wire.Call) (string, error) {
 	for id, own := range h.settings {
-		if own.reset.opens(c.Segment("code"), c.Now) && h.Enabled(id) {
+		if own.reset.opens(c.Segment("code"), c.Now) && h.w.Enabled(id) {
 			return id, nil
 		}
 	}
@@ -208,7 +208,7 @@ func (h *Handlers) resetOfPath(c *wire.Call) (string, error) {
 
 // resetDetails returns the address of the account. The name of the member is assumed.
 func (h *Handlers) resetDetails(c *wire.Call, userID string) (wire.Object, error) {
-	return wire.Object{{"email", h.Users[userID].Value.Email}}, c.Check.Refusal()
+	return wire.Object{{"email", h.w.Users[userID].Value.Email}}, c.Check.Refusal()
 }
 
 func (h *Handlers) completeReset(c *wire.Call, userID string) (wire.Object, error) {
@@ -226,7 +226,7 @@ func (h *Handlers) completeReset(c *wire.Call, userID string) (wire.Object, erro
 
 // closeAccount closes the account, for one of the two fields or both.
 func (h *Handlers) closeAccount(c *wire.Call, _ *settings) (wire.Object, error) {
-	u := &h.Users[c.Key.User].Value
+	u := &h.w.Users[c.Key.User].Value
 	c.Check.MissingIf(!c.Form.Has("email_address") && !c.Form.Has("confirmation"), "email_address", "Confirm the address.")
 	for _, name := range [...]string{"email_address", "confirmation"} {
 		text, given := c.Field(name)
@@ -242,9 +242,9 @@ func (h *Handlers) closeAccount(c *wire.Call, _ *settings) (wire.Object, error) 
 
 // orgLimits returns how many organizations the caller may own. Its members are assumed.
 func (h *Handlers) orgLimits(c *wire.Call) (wire.Object, error) {
-	owned := wire.Filter(h.OrgList, func(id string) bool { return h.Orgs[id].Value.Owner == c.Key.User })
+	owned := wire.Filter(h.w.OrgList, func(id string) bool { return h.w.Orgs[id].Value.Owner == c.Key.User })
 	return wire.Object{{"limits", wire.Object{
-		{"eligible", !h.Options.Account.CountryBlocked},
+		{"eligible", !h.w.Options.Account.CountryBlocked},
 		{"owned", len(owned)},
 	}}}, nil
 }
@@ -258,7 +258,7 @@ func (h *Handlers) checkPhone(c *wire.Call) (wire.Object, error) {
 
 // supportPIN returns the PIN of the caller. The members of the response are assumed.
 func (h *Handlers) supportPIN(c *wire.Call) (wire.Object, error) {
-	proof := h.Sign("support " + c.Key.User)
+	proof := h.w.Sign("support " + c.Key.User)
 	return wire.Object{
 		{"pin", fmt.Sprintf("%03d%03d", int(proof[0]), int(proof[1]))},
 		{"identity_hash", hex.EncodeToString(proof)},

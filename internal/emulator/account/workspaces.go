@@ -15,27 +15,27 @@ import (
 )
 
 func (h *Handlers) workspacesAll(c *wire.Call) (wire.Object, error) {
-	return h.List(c, "workspaces", h.spacesOf(c.Key, ""), h.workspaceObject)
+	return h.w.List(c, "workspaces", h.spacesOf(c.Key, ""), h.workspaceObject)
 }
 
 func (h *Handlers) workspacesOfOrg(c *wire.Call, id string) (wire.Object, error) {
 	archived := c.Boolean("archived") // one of two lists: the archived workspaces, or the others
 	ids := slices.DeleteFunc(h.spacesOf(c.Key, id),
-		func(id string) bool { return h.Workspaces[id].Value.Archived != archived })
-	return h.List(c, "workspaces", ids, h.workspaceObject)
+		func(id string) bool { return h.w.Workspaces[id].Value.Archived != archived })
+	return h.w.List(c, "workspaces", ids, h.workspaceObject)
 }
 
 func (h *Handlers) spacesOf(k *wire.Credential, orgID string) []string {
-	return wire.Filter(h.WorkspaceList, func(id string) bool {
-		inside := orgID == "" || h.Workspaces[id].Value.Org == orgID
-		return inside && h.Role(id, k.User) != "" && h.Covers(k, id) != wire.NoAccess
+	return wire.Filter(h.w.WorkspaceList, func(id string) bool {
+		inside := orgID == "" || h.w.Workspaces[id].Value.Org == orgID
+		return inside && h.w.Role(id, k.User) != "" && h.w.Covers(k, id) != wire.NoAccess
 	})
 }
 
 func (h *Handlers) workspaceObject(id, viewer string, lv wire.Level) wire.Object {
-	w := h.Workspaces[id]
-	role := h.Role(id, viewer)
-	domain := h.PlanOf(id).Domain
+	w := h.w.Workspaces[id]
+	role := h.w.Role(id, viewer)
+	domain := h.w.PlanOf(id).Domain
 	r := wire.Row{Level: lv}
 	r.Put(wire.Terse, "id", wire.ProfileID(id))
 	r.Put(wire.Terse, "name", w.Value.Name)
@@ -44,11 +44,11 @@ func (h *Handlers) workspaceObject(id, viewer string, lv wire.Level) wire.Object
 	r.Put(wire.Terse, "user_status", cmp.Or(string(role), "none"))
 	r.Put(wire.Standard, "description", wire.Optional(w.Value.Description))
 	r.Put(wire.Standard, "org_id", wire.OptionalProfile(w.Value.Org))
-	r.Put(wire.Standard, "owner", wire.OptionalProfile(h.OwnerOf(id)))
+	r.Put(wire.Standard, "owner", wire.OptionalProfile(h.w.OwnerOf(id)))
 	r.Put(wire.Standard, "archived", w.Value.Archived)
 	r.Put(wire.Standard, "created", wire.Stamp(w.Created))
 	r.Put(wire.Standard, "updated", wire.Stamp(w.Created))
-	r.Put(wire.Full, "logo", h.AssetOf(id, "logo"))
+	r.Put(wire.Full, "logo", h.w.AssetOf(id, "logo"))
 	r.Put(wire.Full, "intelligence", !w.Value.NoIntelligence)
 	r.Put(wire.Full, "metadata_extraction", !w.Value.NoExtraction)
 	r.Put(wire.Full, "accent_color", wire.Parsed(w.Value.AccentColor))
@@ -58,7 +58,7 @@ func (h *Handlers) workspaceObject(id, viewer string, lv wire.Level) wire.Object
 	r.Put(wire.Full, "perm_join", cmp.Or(w.Value.Join, memberOrAbove))
 	r.Put(wire.Full, "perm_member_manage", cmp.Or(w.Value.ManageMembers, memberOrAbove))
 	r.Put(wire.Full, "capabilities",
-		wire.Object{{"can_create_share", world.Rank(role) >= world.Rank(world.Member) && h.Sharing(id)}})
+		wire.Object{{"can_create_share", world.Rank(role) >= world.Rank(world.Member) && h.w.Sharing(id)}})
 	return r.Fields
 }
 
@@ -75,12 +75,12 @@ const (
 
 // workspacesAvailable returns the workspaces that the caller may join.
 func (h *Handlers) workspacesAvailable(c *wire.Call) (wire.Object, error) {
-	ids := wire.Filter(h.WorkspaceList, func(id string) bool {
-		w := h.Workspaces[id].Value
-		return h.Role(id, c.Key.User) == "" && h.Covers(c.Key, id) != wire.NoAccess &&
-			h.AtLeast(w.Org, c.Key.User, Joins(w.Join))
+	ids := wire.Filter(h.w.WorkspaceList, func(id string) bool {
+		w := h.w.Workspaces[id].Value
+		return h.w.Role(id, c.Key.User) == "" && h.w.Covers(c.Key, id) != wire.NoAccess &&
+			h.w.AtLeast(w.Org, c.Key.User, Joins(w.Join))
 	})
-	return h.List(c, "workspaces", ids, h.workspaceObject)
+	return h.w.List(c, "workspaces", ids, h.workspaceObject)
 }
 
 // Joins returns the organization role required to join a workspace.
@@ -95,7 +95,7 @@ func (h *Handlers) checkWorkspaceName(c *wire.Call) (wire.Object, error) {
 	name := c.Segment("name")
 	h.checkFolderName(c, "name", name)
 	org := c.Value("check_org_id")
-	c.Check.InvalidIf(org != "" && h.Orgs[org] == nil, "check_org_id", "There is no such organization.")
+	c.Check.InvalidIf(org != "" && h.w.Orgs[org] == nil, "check_org_id", "There is no such organization.")
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
@@ -125,8 +125,8 @@ func (h *Handlers) suggestFolder(name string) string {
 }
 
 func (h *Handlers) folderTaken(name, except string) bool {
-	return slices.ContainsFunc(h.WorkspaceList, func(id string) bool {
-		return id != except && strings.EqualFold(h.Workspaces[id].Value.FolderName, name)
+	return slices.ContainsFunc(h.w.WorkspaceList, func(id string) bool {
+		return id != except && strings.EqualFold(h.w.Workspaces[id].Value.FolderName, name)
 	})
 }
 
@@ -147,21 +147,21 @@ func (h *Handlers) createWorkspace(c *wire.Call, org string) (wire.Object, error
 	if err := h.Subscribed(org); err != nil {
 		return nil, err
 	}
-	here := wire.Filter(h.WorkspaceList, func(id string) bool { return h.Workspaces[id].Value.Org == org })
-	if most := PlanNamed(h.Orgs[org].Value.Plan).workspaces; most > 0 && len(here) >= most {
+	here := wire.Filter(h.w.WorkspaceList, func(id string) bool { return h.w.Workspaces[id].Value.Org == org })
+	if most := PlanNamed(h.w.Orgs[org].Value.Plan).workspaces; most > 0 && len(here) >= most {
 		return nil, wire.Refuse(http.StatusPreconditionFailed, codeSpaceQuota,
 			"Feature Limit: the plan has no room for another workspace.")
 	}
-	made = h.NewWorkspace(made)
-	h.PutMember(made.ID, c.Key.User, world.Owner)
-	h.WriteEvent(world.Event{Name: "workspace_created", Workspace: made.ID, CallingUser: c.Key.User})
+	made = h.w.NewWorkspace(made)
+	h.w.PutMember(made.ID, c.Key.User, world.Owner)
+	h.w.WriteEvent(world.Event{Name: "workspace_created", Workspace: made.ID, CallingUser: c.Key.User})
 	return wire.Object{{"workspace", h.workspaceObject(made.ID, c.Key.User, c.Out.Level)}}, nil
 }
 
 // updateWorkspace changes the given fields; a null or empty description is
 // cleared. Without intelligence the embeddings of files are deleted.
 func (h *Handlers) updateWorkspace(c *wire.Call, id string) (wire.Object, error) {
-	w := h.Workspaces[id]
+	w := h.w.Workspaces[id]
 	changed := w.Value
 	h.readWorkspace(c, &changed, false)
 	if err := c.Check.Refusal(); err != nil {
@@ -173,8 +173,8 @@ func (h *Handlers) updateWorkspace(c *wire.Call, id string) (wire.Object, error)
 	intelligent := !changed.NoIntelligence
 	changed.NoIntelligence = w.Value.NoIntelligence
 	w.Value = changed
-	h.SetIntelligence(id, c.Key.User, intelligent)
-	h.WriteEvent(world.Event{Name: "workspace_updated", Workspace: id, CallingUser: c.Key.User})
+	h.w.SetIntelligence(id, c.Key.User, intelligent)
+	h.w.WriteEvent(world.Event{Name: "workspace_updated", Workspace: id, CallingUser: c.Key.User})
 	return nil, nil
 }
 
@@ -251,7 +251,7 @@ func JSON(c *wire.Call, name string, into *seed.JSON) {
 
 // NoIntelligence reports whether the plan lacks a feature of the index.
 func (h *Handlers) NoIntelligence() bool {
-	return slices.Contains(h.Options.Lacks, world.FeatureAI) || slices.Contains(h.Options.Lacks, world.FeatureAgent)
+	return slices.Contains(h.w.Options.Lacks, world.FeatureAI) || slices.Contains(h.w.Options.Lacks, world.FeatureAgent)
 }
 
 // checkFolderName requires letters, digits and hyphens.

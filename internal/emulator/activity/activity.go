@@ -16,7 +16,7 @@ import (
 
 // Handlers handles the calls of the area.
 type Handlers struct {
-	*world.World
+	w *world.World
 
 	events *events.Handlers
 
@@ -26,7 +26,7 @@ type Handlers struct {
 
 // New returns the handlers of a world.
 func New(w *world.World, events *events.Handlers) *Handlers {
-	return &Handlers{World: w, events: events, dismissals: dismissals{}}
+	return &Handlers{w: w, events: events, dismissals: dismissals{}}
 }
 
 // Operations whose rate is limited.
@@ -60,9 +60,9 @@ func (q *poll) wants(field string) bool {
 func (h *Handlers) pollSelf(c *wire.Call) (wire.Object, error) { return h.poll(c, c.Key.User) }
 
 func (h *Handlers) pollProfile(c *wire.Call) (wire.Object, error) {
-	h.RLock()
-	id := h.ProfileOfPath(c)
-	h.RUnlock()
+	h.w.RLock()
+	id := h.w.ProfileOfPath(c)
+	h.w.RUnlock()
 	return h.poll(c, id)
 }
 
@@ -80,7 +80,7 @@ func (h *Handlers) parsePoll(c *wire.Call) poll {
 	q := poll{
 		wait:      time.Duration(c.Integer("wait", 0, 0, pollWait)) * time.Second,
 		updated:   c.Value("updated") != "",
-		inclusive: h.Options.Activity.InclusivePolls,
+		inclusive: h.w.Options.Activity.InclusivePolls,
 	}
 	if since := c.Moment("lastactivity"); !since.IsZero() {
 		q.since = since.UnixMicro()
@@ -109,8 +109,8 @@ func isField(s string) bool {
 // after the wait. It does not wait with the lock held.
 func (h *Handlers) hold(c *wire.Call, q *poll) (wire.Object, error) {
 	wait, cut := q.wait, false
-	if h.Options.Activity.PollCut > 0 && h.Options.Activity.PollCut < wait {
-		wait, cut = h.Options.Activity.PollCut, true
+	if h.w.Options.Activity.PollCut > 0 && h.w.Options.Activity.PollCut < wait {
+		wait, cut = h.w.Options.Activity.PollCut, true
 	}
 	end := time.NewTimer(wait)
 	defer end.Stop()
@@ -139,36 +139,36 @@ type pollWaits struct{ change, cut <-chan struct{} }
 // pollOnce returns the response of a poll, or the channels to wait on if there are
 // no changes yet. It checks the permissions each time: they may end during a poll.
 func (h *Handlers) pollOnce(c *wire.Call, q *poll, over bool) (payload wire.Object, wait *pollWaits, err error) {
-	h.Lock()
-	defer h.Unlock()
-	if !h.MayPoll(c.Key, q.profile) {
+	h.w.Lock()
+	defer h.w.Unlock()
+	if !h.w.MayPoll(c.Key, q.profile) {
 		return nil, nil, wire.Refuse(http.StatusBadRequest, codePollAccess, "You may not see the activity of this profile.")
 	}
-	c.Now = h.Now()
+	c.Now = h.w.Now()
 	if q.since == 0 {
-		q.since = h.Activity.Tick(c.Now)
+		q.since = h.w.Activity.Tick(c.Now)
 	}
-	rows, latest := changed(&h.Activity, q.profile, q)
+	rows, latest := changed(&h.w.Activity, q.profile, q)
 	if latest == 0 {
 		if !over {
-			return nil, &pollWaits{h.Activity.Next(q.profile), h.Activity.Cut}, nil
+			return nil, &pollWaits{h.w.Activity.Next(q.profile), h.w.Activity.Cut}, nil
 		}
-		latest = h.Activity.Tick(c.Now)
+		latest = h.w.Activity.Tick(c.Now)
 	}
 	return wire.Object{{"results", len(rows)}, {"activity", rows}, {"lastactivity", wire.MicroStamp(latest)}}, nil, nil
 }
 
 // CutPolls ends all held polls, as a proxy does: see [Options].PollCutReset.
 func (h *Handlers) CutPolls() {
-	h.Lock()
-	defer h.Unlock()
-	close(h.Activity.Cut)
-	h.Activity.Cut = make(chan struct{})
+	h.w.Lock()
+	defer h.w.Unlock()
+	close(h.w.Activity.Cut)
+	h.w.Activity.Cut = make(chan struct{})
 }
 
 // cutPoll ends a held poll as a proxy does.
 func (h *Handlers) cutPoll() *wire.Reply {
-	if h.Options.Activity.PollCutReset {
+	if h.w.Options.Activity.PollCutReset {
 		panic(http.ErrAbortHandler)
 	}
 	return wire.NewReply(http.StatusGatewayTimeout, "text/html; charset=UTF-8",
@@ -191,7 +191,7 @@ func (h *Handlers) Routes() []*wire.Route {
 		wire.Get(OpPollProfile, "/current/activity/poll/{profile_id}/", h.pollProfile, wire.Unlocked,
 			pollParams("/profile_id:profile_id:organization, workspace, share, own user")),
 		wire.Get("activity.Dashboard.List", "/current/workspace/{workspace_id}/dashboard/",
-			wire.With(h.WorkspaceOfPath, h.dashboard), wire.Query("limit offset")),
+			wire.With(h.w.WorkspaceOfPath, h.dashboard), wire.Query("limit offset")),
 		wire.Post("activity.Dashboard.Dismiss", card, wire.With(h.cardOfPath, h.dismissCard), wire.Fields("snooze_until")),
 		wire.Delete("activity.Dashboard.Restore", card, wire.With(h.cardOfPath, h.restoreCard)),
 	})
@@ -247,7 +247,7 @@ func cardTypes() map[string]string {
 
 // cardKey returns the key of the card of a row, "" if it has none.
 func (h *Handlers) cardKey(n uint32) string {
-	l := &h.Log
+	l := &h.w.Log
 	kind := cardTypes()[l.Kinds.Values[l.Entries[n].Kind].Event]
 	if kind == "" {
 		return ""
@@ -270,7 +270,7 @@ func (h *Handlers) dashboard(c *wire.Call, id string) (wire.Object, error) {
 }
 
 func (h *Handlers) cardsOf(c *wire.Call, workspaceID string) []uint32 {
-	l := &h.Log
+	l := &h.w.Log
 	v := h.events.Viewer(c, &events.Query{})
 	var rows []uint32
 	for _, n := range l.Index[workspaceID] {
@@ -287,11 +287,11 @@ func (h *Handlers) cardsOf(c *wire.Call, workspaceID string) []uint32 {
 }
 
 func (h *Handlers) card(n uint32) wire.Object {
-	l := &h.Log
+	l := &h.w.Log
 	e := &l.Entries[n]
 	key := h.cardKey(n)
 	kind, _, _ := strings.Cut(key, ":")
-	text, names, values := h.TemplateOf(n)
+	text, names, values := h.w.TemplateOf(n)
 	name, objectID := l.ObjectName(n, e.Object), l.ObjectID(e.Object)
 	return wire.Object{
 		{"card_key", key},
@@ -317,7 +317,7 @@ func (h *Handlers) card(n uint32) wire.Object {
 }
 
 func (h *Handlers) cardOfPath(c *wire.Call) (string, error) {
-	id, err := h.WorkspaceOfPath(c)
+	id, err := h.w.WorkspaceOfPath(c)
 	if err != nil {
 		return "", err
 	}

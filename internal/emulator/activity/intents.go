@@ -43,8 +43,8 @@ func (h *Handlers) intentRoutes() []*wire.Route {
 	return []*wire.Route{
 		wire.Post("activity.Intents.Allocate", all, wire.With(h.roomOfIntents, h.allocateIntent),
 			wire.Form("node_id intent")),
-		wire.Get("activity.Intents.List", all, wire.With(h.WorkspaceOfPath, h.listIntents), wire.Query("cursor")),
-		wire.Get("activity.Intents.Get", all+"{intent_ids}/", wire.With(h.WorkspaceOfPath, h.getIntents)),
+		wire.Get("activity.Intents.List", all, wire.With(h.w.WorkspaceOfPath, h.listIntents), wire.Query("cursor")),
+		wire.Get("activity.Intents.Get", all+"{intent_ids}/", wire.With(h.w.WorkspaceOfPath, h.getIntents)),
 		wire.Post("activity.Intents.Fill", all+"{intent_id}/", wire.With(h.intentOfPath, h.fillIntent),
 			wire.Form("version topic message intent")),
 		wire.Delete("activity.Intents.Release", all+"{intent_id}/", wire.With(h.intentOfPath, h.releaseIntent)),
@@ -53,11 +53,11 @@ func (h *Handlers) intentRoutes() []*wire.Route {
 
 // roomOfIntents finds the workspace of a call that writes.
 func (h *Handlers) roomOfIntents(c *wire.Call) (string, error) {
-	id, err := h.WorkspaceOfPath(c)
+	id, err := h.w.WorkspaceOfPath(c)
 	switch {
 	case err != nil:
 		return "", err
-	case h.Covers(c.Key, id) < wire.Write:
+	case h.w.Covers(c.Key, id) < wire.Write:
 		return "", c.Key.RefuseWrite()
 	}
 	return id, nil
@@ -65,7 +65,7 @@ func (h *Handlers) roomOfIntents(c *wire.Call) (string, error) {
 
 // intentsOf returns the live intents of a user in a workspace.
 func (h *Handlers) intentsOf(workspace, user string) []*intent {
-	now := h.Now()
+	now := h.w.Now()
 	return wire.Filter(h.intents, func(it *intent) bool {
 		return it.workspace == workspace && it.user == user && now.Before(it.expires)
 	})
@@ -79,7 +79,7 @@ func (h *Handlers) allocateIntent(c *wire.Call, id string) (wire.Object, error) 
 	case given && !wire.IsOpaque(node):
 		c.Check.Mistyped("node_id", "opaque_id")
 	case given:
-		c.Check.InvalidIf(h.Node(id, node) == nil, "node_id", "Not a node of this workspace.")
+		c.Check.InvalidIf(h.w.Node(id, node) == nil, "node_id", "Not a node of this workspace.")
 	}
 	kind := readIntentKind(c)
 	if err := c.Check.Refusal(); err != nil {
@@ -88,14 +88,14 @@ func (h *Handlers) allocateIntent(c *wire.Call, id string) (wire.Object, error) 
 	own := h.intentsOf(id, c.Key.User)
 	at := slices.IndexFunc(own, func(it *intent) bool { return it.token == c.Key.Token && it.node == node })
 	if at < 0 {
-		serial := h.NextSerial()
+		serial := h.w.NextSerial()
 		own = []*intent{{
-			id: world.Opaque('w', h.Options.Seed, serial), workspace: id, node: node, user: c.Key.User, token: c.Key.Token,
+			id: world.Opaque('w', h.w.Options.Seed, serial), workspace: id, node: node, user: c.Key.User, token: c.Key.Token,
 			kind: kind, sequence: serial,
 		}}
 		at, h.intents = 0, append(h.intents, own[0])
 	}
-	own[at].expires = h.Now().Add(intentLife)
+	own[at].expires = h.w.Now().Add(intentLife)
 	return own[at].object(true), nil
 }
 
@@ -126,14 +126,14 @@ func (it *intent) object(whole bool) wire.Object {
 func (h *Handlers) listIntents(c *wire.Call, id string) (wire.Object, error) {
 	rows, binding := h.intentsOf(id, c.Key.User), "intents "+id
 	if text := c.Value("cursor"); text != "" {
-		from, valid := h.OpenCursor(text, binding)
+		from, valid := h.w.OpenCursor(text, binding)
 		c.Check.InvalidIf(!valid, "cursor", "Not a cursor of this list.")
 		rows = wire.Filter(rows, func(it *intent) bool { return it.sequence > from.Key })
 	}
 	rows = rows[:min(intentRows, len(rows))]
 	var cursor any
 	if len(rows) > 0 {
-		cursor = h.Cursor(world.Position{Key: rows[len(rows)-1].sequence}, binding)
+		cursor = h.w.Cursor(world.Position{Key: rows[len(rows)-1].sequence}, binding)
 	}
 	items := wire.Rows(rows, func(it *intent) wire.Object { return it.object(false) })
 	return wire.Object{{"items", items}, {"cursor", cursor}}, c.Check.Refusal()
@@ -205,7 +205,7 @@ func (h *Handlers) fillIntent(c *wire.Call, it *intent) (wire.Object, error) {
 	if hasTopic || hasMessage || kind != "" {
 		it.version++
 	}
-	it.expires = h.Now().Add(intentLife)
+	it.expires = h.w.Now().Add(intentLife)
 	return it.object(true), nil
 }
 

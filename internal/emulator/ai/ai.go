@@ -14,22 +14,22 @@ import (
 
 // Handlers handles the calls of the area.
 type Handlers struct {
-	*world.World
+	w *world.World
 
 	chats chatState
 }
 
 // New returns the handlers of a world.
 func New(w *world.World) *Handlers {
-	return &Handlers{World: w, chats: chatState{
+	return &Handlers{w: w, chats: chatState{
 		threads: map[string]*thread{}, keys: map[askKey]*turn{}, exports: map[string]*export{},
 	}}
 }
 
 // Script changes the answers of the agent. The first match with uses left applies.
 func (h *Handlers) Script(it world.Script) {
-	h.Lock()
-	defer h.Unlock()
+	h.w.Lock()
+	defer h.w.Unlock()
 	it.Steps = slices.Clone(it.Steps)
 	h.chats.scripts = append(h.chats.scripts, &script{Script: it})
 }
@@ -122,7 +122,7 @@ func (th *thread) size() int {
 }
 
 func (h *Handlers) tellChat(th *thread, event string) {
-	h.EventIn(th.profile, world.Event{Name: event, CallingUser: th.creator, Object: th.id, ObjectName: th.name})
+	h.w.EventIn(th.profile, world.Event{Name: event, CallingUser: th.creator, Object: th.id, ObjectName: th.name})
 }
 
 // Routes returns the routes of the agent. Notes are storage.
@@ -187,8 +187,8 @@ type finder = func(*wire.Call) (string, error)
 
 // visited returns the share that a user visits as a guest; members are not limited.
 func (h *Handlers) visited(place, userID string) world.Share {
-	share := h.Shares[place]
-	if share == nil || h.AtLeast(place, userID, world.Member) {
+	share := h.w.Shares[place]
+	if share == nil || h.w.AtLeast(place, userID, world.Member) {
 		return world.Share{}
 	}
 	return share.Value
@@ -204,7 +204,7 @@ func (h *Handlers) aiPlace(least wire.Mode) finder {
 		if h.visited(id, c.Key.User).NoGuestChat {
 			return "", wire.Denied("guests may not chat here.")
 		}
-		return id, h.Lacks(world.FeatureAI)
+		return id, h.w.Lacks(world.FeatureAI)
 	}
 }
 
@@ -214,20 +214,20 @@ func (h *Handlers) aiProfile(least wire.Mode) finder {
 		if err := c.Check.Refusal(); err != nil {
 			return "", err
 		}
-		kind, id := wire.KindWorkspace, h.WorkspaceNamed(c.Segment("workspace_id"), c.Key.User)
+		kind, id := wire.KindWorkspace, h.w.WorkspaceNamed(c.Segment("workspace_id"), c.Key.User)
 		if share := c.Segment("share_id"); share != "" {
-			kind, id = wire.KindShare, h.ShareNamed(share)
+			kind, id = wire.KindShare, h.w.ShareNamed(share)
 		}
 		switch {
 		case id == "":
 			return "", wire.NoSuch(wire.CodeNotFound, kind)
-		case h.Covers(c.Key, id) < wire.Read:
-			return "", h.OutOfScope(id)
-		case h.Role(id, c.Key.User) == "":
+		case h.w.Covers(c.Key, id) < wire.Read:
+			return "", h.w.OutOfScope(id)
+		case h.w.Role(id, c.Key.User) == "":
 			return "", wire.NotMember()
-		case h.ShutOut(id, c.Key.User):
+		case h.w.ShutOut(id, c.Key.User):
 			return "", world.Unseen(world.CodeNoView)
-		case h.Covers(c.Key, id) < least:
+		case h.w.Covers(c.Key, id) < least:
 			return "", c.Key.RefuseWrite()
 		default:
 			return id, nil
@@ -236,15 +236,15 @@ func (h *Handlers) aiProfile(least wire.Mode) finder {
 }
 
 func (h *Handlers) mayAsk(profileID string) error {
-	if err := cmp.Or(h.Lacks(world.FeatureAgent), h.Spent(profileID)); err != nil {
+	if err := cmp.Or(h.w.Lacks(world.FeatureAgent), h.w.Spent(profileID)); err != nil {
 		return err
 	}
-	return cmp.Or(h.agentDenied(profileID), h.IntelligenceDenied(profileID))
+	return cmp.Or(h.agentDenied(profileID), h.w.IntelligenceDenied(profileID))
 }
 
 // agentDenied returns the policy error of the agent, checked before the index.
 func (h *Handlers) agentDenied(profileID string) error {
-	if !h.PlanOf(profileID).AIPolicy.DenyAgent {
+	if !h.w.PlanOf(profileID).AIPolicy.DenyAgent {
 		return nil
 	}
 	return world.Forbidden("ai_policy_denied", "agent")
@@ -303,7 +303,7 @@ func (h *Handlers) threads(deleted bool) func(*wire.Call, string) (wire.Object, 
 		})
 		slices.Reverse(found)
 		slices.SortStableFunc(found, func(a, b *thread) int { return b.updated.Compare(a.updated) })
-		if h.Options.AI.PagedChats {
+		if h.w.Options.AI.PagedChats {
 			found = wire.Cut(found, page)
 		}
 		return wire.Object{{"chats", counted(wire.Rows(found, func(th *thread) wire.Object {
@@ -331,15 +331,15 @@ func (h *Handlers) listTurns(c *wire.Call, th *thread) (wire.Object, error) {
 		}
 	}
 	turns := th.turns[min(offset, len(th.turns)):]
-	if h.Options.AI.MessagePage > 0 {
-		turns = turns[:min(h.Options.AI.MessagePage, len(turns))]
+	if h.w.Options.AI.MessagePage > 0 {
+		turns = turns[:min(h.w.Options.AI.MessagePage, len(turns))]
 	}
 	return wire.Object{{"messages", counted(wire.Rows(turns, (*turn).object))}}, nil
 }
 
 func (h *Handlers) turnDetails(_ *wire.Call, t *turn) (wire.Object, error) {
 	key := "message"
-	if h.KindOf(t.thread.profile) == wire.KindShare {
+	if h.w.KindOf(t.thread.profile) == wire.KindShare {
 		key = "turn"
 	}
 	return wire.Object{{key, t.detailed()}}, nil
@@ -371,7 +371,7 @@ func (h *Handlers) threadObject(th *thread) wire.Object {
 	return wire.Object{
 		{"thread_id", wire.Hyphenated(th.id)},
 		{"creator", creator},
-		{"scope", wire.Object{{"type", h.KindOf(th.profile)}, {"id", wire.ProfileID(th.profile)}}},
+		{"scope", wire.Object{{"type", h.w.KindOf(th.profile)}, {"id", wire.ProfileID(th.profile)}}},
 		{"name", th.name},
 		{"status", "active"},
 		{"kind", th.kind},

@@ -28,7 +28,7 @@ func (h *Handlers) begin(t *turn) {
 	if t.script.NoCitations {
 		t.sources = nil
 	}
-	t.course(text, h.ProfileName(t.thread.profile))
+	t.course(text, h.w.ProfileName(t.thread.profile))
 	h.goOnTurn(t, t.created)
 }
 
@@ -79,8 +79,8 @@ func (h *Handlers) goOnTurn(t *turn, at time.Time) {
 	if len(t.plan) == 0 {
 		return
 	}
-	at = at.Add(max(0, cmp.Or(h.Options.AI.TurnPace, turnPace)))
-	h.Later(at, func() {
+	at = at.Add(max(0, cmp.Or(h.w.Options.AI.TurnPace, turnPace)))
+	h.w.Later(at, func() {
 		if t.ended() { // cancelled meanwhile
 			return
 		}
@@ -104,14 +104,14 @@ func (t *turn) wake() {
 
 func (h *Handlers) moved(t *turn) {
 	place := t.thread.profile
-	h.Touch(h.Now(), place, world.FieldsFor("ai_chat", t.thread.id, "ai_chat")...)
+	h.w.Touch(h.w.Now(), place, world.FieldsFor("ai_chat", t.thread.id, "ai_chat")...)
 	if !t.ended() {
 		return
 	}
 	const perCredit = 100
 	t.tokens = tokensOf(t.query) + tokensOf(t.text)
 	t.credits = (t.tokens + perCredit - 1) / perCredit
-	h.Credits[h.Payer(place, t.thread.creator)] += t.credits
+	h.w.Credits[h.w.Payer(place, t.thread.creator)] += t.credits
 	h.chats.costs = append(h.chats.costs, transaction{
 		profile: place, user: t.thread.creator, thread: t.thread.id, turn: t.id, credits: t.credits, tokens: t.tokens,
 		at: t.updated,
@@ -122,7 +122,7 @@ func (h *Handlers) cancel(t *turn) bool {
 	if t.ended() {
 		return false
 	}
-	t.move(turnCancelled, h.Now())
+	t.move(turnCancelled, h.w.Now())
 	h.moved(t)
 	t.wake()
 	return true
@@ -238,16 +238,16 @@ func (h *Handlers) readable(t *turn) []passage {
 	place := t.thread.profile
 	var list []passage
 	for _, ref := range t.refs {
-		if n := h.Node(place, ref.id); n != nil && !ref.folder {
+		if n := h.w.Node(place, ref.id); n != nil && !ref.folder {
 			list = append(list, passage{node: n, version: ref.version, attached: true})
 		}
 	}
-	if !h.Intelligent(place) {
+	if !h.w.Intelligent(place) {
 		return list
 	}
-	for _, n := range h.NodesOf(place) {
+	for _, n := range h.w.NodesOf(place) {
 		named := len(t.refs) == 0 || slices.ContainsFunc(t.refs,
-			func(r reference) bool { return r.folder && h.InFolder(n, r.id) })
+			func(r reference) bool { return r.folder && h.w.InFolder(n, r.id) })
 		known := slices.ContainsFunc(list, func(src passage) bool { return src.node == n })
 		if named && !known && n.AIState == world.AIIndexed {
 			list = append(list, passage{node: n})
@@ -306,7 +306,7 @@ func terms(text string) []string {
 }
 
 func (h *Handlers) compose(t *turn) string {
-	place := h.ProfileName(t.thread.profile)
+	place := h.w.ProfileName(t.thread.profile)
 	if len(t.sources) == 0 {
 		return "Nothing in " + place + " answers that."
 	}
@@ -344,7 +344,7 @@ func (h *Handlers) streamTurn(c *wire.Call, t *turn) (wire.Object, error) {
 	if accept := c.Request.Header.Get("Accept"); !strings.Contains(accept, "text/event-stream") {
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeNotStreamed, "Send Accept: text/event-stream.")
 	}
-	style := streamStyle(h.Options.AI.Stream)
+	style := streamStyle(h.w.Options.AI.Stream)
 	if c.Stream != nil {
 		style = streamStyle(*c.Stream)
 	}
@@ -376,7 +376,7 @@ func (y *streamStyle) first(t *turn, lastID string) int {
 
 // follow streams the events of a turn until it ends, without holding the lock.
 func (h *Handlers) follow(ctx context.Context, t *turn, from int, style *streamStyle, write func(string) bool) {
-	pace := h.Options.AI.Heartbeat
+	pace := h.w.Options.AI.Heartbeat
 	if pace <= 0 {
 		pace = heartbeat
 	}
@@ -386,9 +386,9 @@ func (h *Handlers) follow(ctx context.Context, t *turn, from int, style *streamS
 		return
 	}
 	for {
-		h.RLock()
+		h.w.RLock()
 		text, events, ended, change := t.text, t.events, t.ended(), t.change
-		h.RUnlock()
+		h.w.RUnlock()
 		for ; from < len(events); from++ {
 			if ended && from == len(events)-1 && style.NoEnd {
 				return
@@ -407,7 +407,7 @@ func (h *Handlers) follow(ctx context.Context, t *turn, from int, style *streamS
 			if !write(style.lines(": heartbeat\n\n")) {
 				return
 			}
-			h.Settle()
+			h.w.Settle()
 		case <-ctx.Done():
 			panic(http.ErrAbortHandler) // the reader is gone
 		}

@@ -37,7 +37,7 @@ func (h *Handlers) createThread(c *wire.Call, place string) (wire.Object, error)
 		}
 		return h.createdThread(t)
 	}
-	if h.Options.AI.ConversationLimit > 0 && len(q.text) > h.Options.AI.ConversationLimit {
+	if h.w.Options.AI.ConversationLimit > 0 && len(q.text) > h.w.Options.AI.ConversationLimit {
 		return nil, h.tooLarge(place, codeTooLargeCreate, codeTooLargeShareCreate)
 	}
 	h.keepThread(th, &q)
@@ -54,8 +54,8 @@ func (h *Handlers) createdThread(t *turn) (wire.Object, error) {
 const generatedName = 60 // characters
 
 func (h *Handlers) keepThread(th *thread, q *question) {
-	th.id = world.Opaque('9', h.Options.Seed, h.NextSerial())
-	th.created = h.Now()
+	th.id = world.Opaque('9', h.w.Options.Seed, h.w.NextSerial())
+	th.created = h.w.Now()
 	th.updated = th.created
 	if th.name == "" {
 		th.name = strings.Join(strings.Fields(q.text), " ")
@@ -70,13 +70,13 @@ func (h *Handlers) keepThread(th *thread, q *question) {
 
 // keepTurn adds a question to a conversation. Without a key it gets a random one.
 func (h *Handlers) keepTurn(th *thread, q *question, key askKey) *turn {
-	now := h.Now()
+	now := h.w.Now()
 	t := &turn{
-		thread: th, id: world.Opaque('9', h.Options.Seed, h.NextSerial()), status: turnPending, seq: len(th.turns) + 1,
+		thread: th, id: world.Opaque('9', h.w.Options.Seed, h.w.NextSerial()), status: turnPending, seq: len(th.turns) + 1,
 		key: q.key, query: q.text, refs: q.refs, created: now, updated: now, change: make(chan struct{}),
 	}
 	if !q.keyed {
-		t.key = h.Secret()[:22]
+		t.key = h.w.Secret()[:22]
 		key.key = t.key
 	}
 	h.chats.keys[key] = t
@@ -110,7 +110,7 @@ func (h *Handlers) sendTurn(c *wire.Call, place string) (wire.Object, error) {
 	switch {
 	case !th.last().ended():
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeChatLocked, "The chat is locked: a message is being answered.")
-	case h.Options.AI.ConversationLimit > 0 && th.size()+len(q.text) > h.Options.AI.ConversationLimit:
+	case h.w.Options.AI.ConversationLimit > 0 && th.size()+len(q.text) > h.w.Options.AI.ConversationLimit:
 		return nil, h.tooLarge(th.profile, codeTooLargeMessage, codeTooLargeShareMessage)
 	}
 	t := h.keepTurn(th, &q, key)
@@ -121,14 +121,14 @@ func (h *Handlers) sendTurn(c *wire.Call, place string) (wire.Object, error) {
 
 // committing rejects calls until the first turn of a conversation is committed.
 func (h *Handlers) committing(th *thread) error {
-	if h.Now().Sub(th.created) >= h.Options.AI.CommitTime {
+	if h.w.Now().Sub(th.created) >= h.w.Options.AI.CommitTime {
 		return nil
 	}
 	return wire.Refuse(http.StatusConflict, codeCommitting, "The chat is still being created. Send the same key again.")
 }
 
 func (h *Handlers) tooLarge(place string, code, onShare int64) error {
-	if h.KindOf(place) == wire.KindShare {
+	if h.w.KindOf(place) == wire.KindShare {
 		code = onShare
 	}
 	return wire.Refuse(http.StatusConflict, code, "The conversation is too large. Start a new chat.")
@@ -144,7 +144,7 @@ func (h *Handlers) updateThread(c *wire.Call, th *thread) (wire.Object, error) {
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
-	th.name, th.updated = name, h.Now()
+	th.name, th.updated = name, h.w.Now()
 	h.tellChat(th, "ai_chat_updated")
 	return wire.Object{{"thread", h.threadObject(th)}}, nil
 }
@@ -152,7 +152,7 @@ func (h *Handlers) updateThread(c *wire.Call, th *thread) (wire.Object, error) {
 // deleteThread deletes a conversation and cancels its running turn.
 func (h *Handlers) deleteThread(c *wire.Call, th *thread) (wire.Object, error) {
 	h.cancel(th.last())
-	th.deleted, th.updated = true, h.Now()
+	th.deleted, th.updated = true, h.w.Now()
 	h.tellChat(th, "ai_chat_deleted")
 	return nil, nil
 }
@@ -167,7 +167,7 @@ func (h *Handlers) cancelTurn(c *wire.Call) (wire.Object, error) {
 		err = wire.Refuse(http.StatusNotAcceptable, codeChatBody, "The body must be empty.")
 	}
 	switch {
-	case err != nil && h.Options.AI.LegacyCancel && wire.RefusalOf(err).Status == http.StatusNotAcceptable:
+	case err != nil && h.w.Options.AI.LegacyCancel && wire.RefusalOf(err).Status == http.StatusNotAcceptable:
 		return c.PlainJSON(http.StatusNotAcceptable, wire.Object{
 			{"result", false}, {"error_message", wire.RefusalOf(err).Text}, {"error_id", wire.RefusalOf(err).Code},
 		})
@@ -177,7 +177,7 @@ func (h *Handlers) cancelTurn(c *wire.Call) (wire.Object, error) {
 	t := th.last()
 	cancelled := h.cancel(t)
 	switch {
-	case !h.Options.AI.LegacyCancel:
+	case !h.w.Options.AI.LegacyCancel:
 		return nil, nil
 	case cancelled:
 		return c.PlainJSON(http.StatusOK,
@@ -328,7 +328,7 @@ func readReference(c *wire.Call, q *question, name string, item any) {
 func (h *Handlers) resolve(c *wire.Call, place string, q *question) error {
 	var size int64
 	for _, ref := range q.refs {
-		n := h.Node(place, ref.id)
+		n := h.w.Node(place, ref.id)
 		if n == nil {
 			return wire.NoSuch(codeNoReference, "file or folder")
 		}
@@ -402,21 +402,21 @@ func (h *Handlers) exportFiles(c *wire.Call, place string) (wire.Object, error) 
 	if err != nil {
 		return nil, err
 	}
-	title := h.ProfileName(place)
+	title := h.w.ProfileName(place)
 	if len(files) > exportedLinks {
 		return wire.Object{{"markdown", exportText(title, files, "")}}, nil
 	}
-	token := h.Secret()[:40]
-	e := &export{profile: place, reads: make([]int, len(files)), expires: h.Now().Add(exportedFor)}
+	token := h.w.Secret()[:40]
+	e := &export{profile: place, reads: make([]int, len(files)), expires: h.w.Now().Add(exportedFor)}
 	for _, n := range files {
 		e.files = append(e.files, n.ID)
 	}
 	h.chats.exports[token] = e
-	if h.KindOf(place) == wire.KindWorkspace {
-		h.WriteEvent(world.Event{Name: "workspace_ai_share_created", Workspace: place, CallingUser: c.Key.User})
+	if h.w.KindOf(place) == wire.KindWorkspace {
+		h.w.WriteEvent(world.Event{Name: "workspace_ai_share_created", Workspace: place, CallingUser: c.Key.User})
 	}
 	return wire.Object{{
-		"markdown", exportText(title, files, wire.Issuer(c.Request)+h.Prefix()+"/current/ai/share/"+token),
+		"markdown", exportText(title, files, wire.Issuer(c.Request)+h.w.Prefix()+"/current/ai/share/"+token),
 	}}, nil
 }
 
@@ -439,7 +439,7 @@ func (h *Handlers) filesToExport(c *wire.Call, place string) ([]*world.Node, err
 			c.Check.Mistyped("files", "array of opaque_id")
 			break
 		}
-		n := h.Node(place, wire.Plain(text))
+		n := h.w.Node(place, wire.Plain(text))
 		switch {
 		case n == nil:
 			return nil, wire.NoSuch(codeNoReference, "file")
@@ -473,12 +473,12 @@ func exportText(title string, files []*world.Node, link string) string {
 func (h *Handlers) readExport(c *wire.Call) (wire.Object, error) {
 	e := h.chats.exports[c.Segment("token")]
 	i, err := strconv.Atoi(c.Value("file"))
-	if e == nil || err != nil || i < 0 || i >= len(e.files) || wire.Past(e.expires, h.Now()) ||
+	if e == nil || err != nil || i < 0 || i >= len(e.files) || wire.Past(e.expires, h.w.Now()) ||
 		e.reads[i] == exportedReads {
 		return nil, wire.Refuse(http.StatusNotFound, codeExportMissing, "The link is unknown, has ended or was used up.")
 	}
 	e.reads[i]++
-	n := h.Node(e.profile, e.files[i])
+	n := h.w.Node(e.profile, e.files[i])
 	if n == nil {
 		return nil, wire.Refuse(http.StatusInternalServerError, world.CodeExport, "The file cannot be read.")
 	}
@@ -486,37 +486,37 @@ func (h *Handlers) readExport(c *wire.Call) (wire.Object, error) {
 }
 
 func (h *Handlers) autoTitle(c *wire.Call, id string) (wire.Object, error) {
-	if !h.AtLeast(id, c.Key.User, world.Admin) {
+	if !h.w.AtLeast(id, c.Key.User, world.Admin) {
 		return nil, wire.Denied("only admins may rename a share.")
 	}
-	if err := h.Lacks(world.FeatureAutoTitle); err != nil {
+	if err := h.w.Lacks(world.FeatureAutoTitle); err != nil {
 		return nil, err
 	}
 	var names []string
-	for _, n := range h.NodesOf(id) {
+	for _, n := range h.w.NodesOf(id) {
 		names = append(names, n.Name)
 	}
-	share := &h.Shares[id].Value
+	share := &h.w.Shares[id].Value
 	about, _ := c.Field("user_context")
 	share.Title = cmp.Or(strings.TrimSpace(about), slices.Concat(names, []string{"Files"})[0])
 	if runes := []rune(share.Title); len(runes) > world.TitleMost {
 		share.Title = string(runes[:world.TitleMost])
 	}
 	share.Description = "A share with " + strconv.Itoa(len(names)) + " items: " + strings.Join(names, ", ") + "."
-	h.Credits[h.Payer(id, c.Key.User)]++
-	h.WriteEvent(world.Event{Name: "share_updated", Share: id, CallingUser: c.Key.User})
+	h.w.Credits[h.w.Payer(id, c.Key.User)]++
+	h.w.WriteEvent(world.Event{Name: "share_updated", Share: id, CallingUser: c.Key.User})
 	return wire.Object{{"title", share.Title}, {"description", share.Description}}, nil
 }
 
 func (h *Handlers) shareImage(c *wire.Call) (wire.Object, error) {
-	id := h.ShareNamed(c.Segment("share_id"))
-	share := h.Shares[id]
+	id := h.w.ShareNamed(c.Segment("share_id"))
+	share := h.w.Shares[id]
 	if share == nil {
 		return nil, wire.NoSuch(wire.CodeNotFound, wire.KindShare)
 	}
 	title := "" // a share that not everybody may enter has a picture for its members, where the plan has it
-	if strings.HasPrefix(share.Value.Access, "Anyone") || c.Key != nil && h.Covers(c.Key, id) >= wire.Read &&
-		h.Role(id, c.Key.User) != "" && h.Lacks(world.FeatureAutoOG) == nil {
+	if strings.HasPrefix(share.Value.Access, "Anyone") || c.Key != nil && h.w.Covers(c.Key, id) >= wire.Read &&
+		h.w.Role(id, c.Key.User) != "" && h.w.Lacks(world.FeatureAutoOG) == nil {
 		title = share.Value.Title
 	}
 	return world.Drawn(c, title)

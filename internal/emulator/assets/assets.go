@@ -16,7 +16,7 @@ import (
 )
 
 // Handlers handles the calls of the area.
-type Handlers struct{ *world.World }
+type Handlers struct{ w *world.World }
 
 // New returns the handlers of a world.
 func New(w *world.World) *Handlers { return &Handlers{w} }
@@ -67,17 +67,17 @@ func rows(names []string) wire.Object {
 // user.
 func (h *Handlers) profileOfPath(kind string, need wire.Mode) func(*wire.Call) (string, error) {
 	return func(c *wire.Call) (string, error) {
-		id := h.ProfileNamed(c.Segment(kind+"_id"), c.UserID())
+		id := h.w.ProfileNamed(c.Segment(kind+"_id"), c.UserID())
 		switch own := kind == wire.KindUser && id == c.UserID(); {
-		case id == "" || h.KindOf(id) != kind:
+		case id == "" || h.w.KindOf(id) != kind:
 			return "", wire.NoSuch(wire.CodeNotFound, kind)
 		case need == wire.NoAccess, need == wire.Read && kind == wire.KindUser:
 			return id, nil
 		case need == wire.Read:
-			return id, h.MayLook(c.Key, world.Venue{Profile: id})
-		case !own && (kind == wire.KindUser || !h.AtLeast(id, c.Key.User, world.Admin)):
+			return id, h.w.MayLook(c.Key, world.Venue{Profile: id})
+		case !own && (kind == wire.KindUser || !h.w.AtLeast(id, c.Key.User, world.Admin)):
 			return "", wire.Denied("you may not change the pictures.")
-		case own && c.Key.ReadOnly() != nil, h.Covers(c.Key, id) < wire.Write:
+		case own && c.Key.ReadOnly() != nil, h.w.Covers(c.Key, id) < wire.Write:
 			return "", c.Key.RefuseWrite()
 		}
 		return id, nil
@@ -85,13 +85,13 @@ func (h *Handlers) profileOfPath(kind string, need wire.Mode) func(*wire.Call) (
 }
 
 func (h *Handlers) list(_ *wire.Call, profile string) (wire.Object, error) {
-	return rows(wire.Filter(names(h.KindOf(profile)), func(name string) bool {
-		return h.Assets[world.AssetKey{Profile: profile, Name: name}] != nil
+	return rows(wire.Filter(names(h.w.KindOf(profile)), func(name string) bool {
+		return h.w.Assets[world.AssetKey{Profile: profile, Name: name}] != nil
 	})), nil
 }
 
 func (h *Handlers) read(c *wire.Call, profile string) (wire.Object, error) {
-	p := h.Assets[keyOf(c, profile)]
+	p := h.w.Assets[keyOf(c, profile)]
 	if p == nil {
 		return nil, wire.NoSuch(codeNoPicture, "picture")
 	}
@@ -103,7 +103,7 @@ func keyOf(c *wire.Call, profile string) world.AssetKey {
 }
 
 func (h *Handlers) upload(c *wire.Call, profile string) (wire.Object, error) {
-	name, kind := c.Segment("asset_name"), h.KindOf(profile)
+	name, kind := c.Segment("asset_name"), h.w.KindOf(profile)
 	c.Check.InvalidIf(!slices.Contains(names(kind), name), "asset_name", "One of the pictures of a "+kind+".")
 	file, content, err := part(c)
 	if err != nil {
@@ -114,9 +114,9 @@ func (h *Handlers) upload(c *wire.Call, profile string) (wire.Object, error) {
 		return nil, err
 	}
 	p := &world.Node{Kind: world.KindFile, Name: file, MimeType: http.DetectContentType(content)}
-	h.AddVersion(p, world.Version{Content: string(content), Created: h.Now()})
-	at := wire.Issuer(c.Request) + h.Prefix() + "/current/" + kind + "/" + profile + "/assets/" + name + "/read/"
-	h.Assets[keyOf(c, profile)] = &world.Asset{Node: p, Address: at}
+	h.w.AddVersion(p, world.Version{Content: string(content), Created: h.w.Now()})
+	at := wire.Issuer(c.Request) + h.w.Prefix() + "/current/" + kind + "/" + profile + "/assets/" + name + "/read/"
+	h.w.Assets[keyOf(c, profile)] = &world.Asset{Node: p, Address: at}
 	h.changed(c, profile)
 	return nil, nil
 }
@@ -141,18 +141,20 @@ func part(c *wire.Call) (name string, content []byte, err error) {
 
 func (h *Handlers) remove(c *wire.Call, profile string) (wire.Object, error) {
 	at := keyOf(c, profile)
-	if h.Assets[at] == nil {
+	if h.w.Assets[at] == nil {
 		return nil, wire.NoSuch(codeNoPicture, "picture")
 	}
-	delete(h.Assets, at)
+	delete(h.w.Assets, at)
 	h.changed(c, profile)
 	return nil, nil
 }
 
 // changed reports a change. Only that of a user is in the event log.
 func (h *Handlers) changed(c *wire.Call, profile string) {
-	h.Touch(h.Now(), profile, world.FieldSettings)
-	if h.Users[profile] != nil {
-		h.WriteEvent(world.Event{Name: "user_asset_updated", User: profile, CallingUser: c.Key.User, Actor: h.ActorOf(c.Key)})
+	h.w.Touch(h.w.Now(), profile, world.FieldSettings)
+	if h.w.Users[profile] != nil {
+		h.w.WriteEvent(world.Event{
+			Name: "user_asset_updated", User: profile, CallingUser: c.Key.User, Actor: h.w.ActorOf(c.Key),
+		})
 	}
 }

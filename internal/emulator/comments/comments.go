@@ -16,14 +16,14 @@ import (
 
 // Handlers handles the calls of the area.
 type Handlers struct {
-	*world.World
+	w *world.World
 
 	Comments commentState
 }
 
 // New returns the handlers of a world.
 func New(w *world.World) *Handlers {
-	return &Handlers{World: w, Comments: commentState{byID: map[string]*Comment{}}}
+	return &Handlers{w: w, Comments: commentState{byID: map[string]*Comment{}}}
 }
 
 // Comment is a stored comment.
@@ -57,9 +57,9 @@ func (h *Handlers) Has(id string) bool { return h.Comments.byID[id] != nil }
 
 // AddComment adds a comment with its events and returns it with defaults.
 func (h *Handlers) AddComment(it world.Comment) world.Comment {
-	h.Lock()
-	defer h.Unlock()
-	if f := h.FileShares[it.FileShare]; f != nil {
+	h.w.Lock()
+	defer h.w.Unlock()
+	if f := h.w.FileShares[it.FileShare]; f != nil {
 		it.Profile, it.Node = f.Workspace, cmp.Or(it.Node, f.Node)
 	}
 	it.ID, it.Parent, it.Node = wire.Plain(it.ID), wire.Plain(it.Parent), wire.Plain(it.Node)
@@ -76,7 +76,7 @@ func (h *Handlers) AddComment(it world.Comment) world.Comment {
 	case it.Unattributed:
 		it.Actor = &world.Actor{User: it.User, Kind: "unknown"}
 	default:
-		it.Actor = h.Actor(it.User)
+		it.Actor = h.w.Actor(it.User)
 	}
 	cm := h.keepComment(it)
 	cm.indexed = given.IsZero() || given.After(threads())
@@ -89,8 +89,8 @@ func (h *Handlers) AddComment(it world.Comment) world.Comment {
 func (h *Handlers) keepComment(it world.Comment) *Comment {
 	list := &h.Comments
 	// Two letters begin the IDs of comments.
-	it.ID = cmp.Or(it.ID, "c"+world.Opaque('a', h.Options.Seed, uint64(len(list.List))))
-	it.Created = cmp.Or(it.Created, h.Now())
+	it.ID = cmp.Or(it.ID, "c"+world.Opaque('a', h.w.Options.Seed, uint64(len(list.List))))
+	it.Created = cmp.Or(it.Created, h.w.Now())
 	it.Created = it.Created.UTC().Truncate(time.Second)
 	cm := &Comment{
 		Comment: it, number: len(list.List), indexed: true, version: 1, Updated: it.Created,
@@ -142,15 +142,15 @@ func (h *Handlers) announceChange(cm *Comment, event, caller string) {
 // announce writes an event about a comment, for a File Share to its workspace too.
 func (h *Handlers) announce(cm *Comment, e world.Event) {
 	e.Object = cm.Node
-	if n := h.Nodes[cm.Node]; n != nil {
+	if n := h.w.Nodes[cm.Node]; n != nil {
 		e.ObjectName = n.Name
 	}
-	if h.KindOf(cm.Profile) == wire.KindShare {
+	if h.w.KindOf(cm.Profile) == wire.KindShare {
 		e.Category = wire.KindShare
 	}
-	h.EventIn(cm.Profile, e)
+	h.w.EventIn(cm.Profile, e)
 	if cm.FileShare != "" {
-		h.Touch(h.Now(), cm.FileShare, world.FieldsFor(world.FieldComments, cm.Node, world.FieldComments)...)
+		h.w.Touch(h.w.Now(), cm.FileShare, world.FieldsFor(world.FieldComments, cm.Node, world.FieldComments)...)
 	}
 }
 
@@ -222,26 +222,26 @@ func (h *Handlers) venueOfPath(c *wire.Call) (world.Venue, error) {
 	if kind == wire.KindFileShare {
 		return h.venueOfFileShare(c, id, node)
 	}
-	if h.KindOf(id) != kind {
+	if h.w.KindOf(id) != kind {
 		return world.Venue{}, wire.NoSuch(wire.CodeNotFound, kind)
 	}
 	at := world.Venue{Profile: id, Node: node}
-	if err := h.MayLook(c.Key, at); err != nil {
+	if err := h.w.MayLook(c.Key, at); err != nil {
 		return world.Venue{}, err
 	}
-	if node != "" && h.Node(id, node) == nil {
+	if node != "" && h.w.Node(id, node) == nil {
 		return world.Venue{}, wire.NoSuch(wire.CodeNotFound, "node")
 	}
 	return at, nil
 }
 
 func (h *Handlers) venueOfFileShare(c *wire.Call, id, node string) (world.Venue, error) {
-	f := h.FileShareNamed(id)
-	if !f.Open(h.World) {
+	f := h.w.FileShareNamed(id)
+	if !f.Open(h.w) {
 		return world.Venue{}, wire.NoSuch(wire.CodeNotFound, "File Share")
 	}
 	at := world.Venue{Profile: f.Workspace, FileShare: f.ID, Node: node}
-	if err := cmp.Or(h.MayLook(c.Key, at), f.Locked(c)); err != nil {
+	if err := cmp.Or(h.w.MayLook(c.Key, at), f.Locked(c)); err != nil {
 		return world.Venue{}, err
 	}
 	if node != f.Node {
@@ -254,7 +254,7 @@ func (h *Handlers) venueOfFileShare(c *wire.Call, id, node string) (world.Venue,
 }
 
 func (h *Handlers) mayPost(k *wire.Credential, at world.Venue) error {
-	if h.Covers(k, at.Reached()) < wire.Write {
+	if h.w.Covers(k, at.Reached()) < wire.Write {
 		return k.RefuseWrite()
 	}
 	if !h.posts(k.User, at) {
@@ -266,11 +266,11 @@ func (h *Handlers) mayPost(k *wire.Credential, at world.Venue) error {
 // posts reports whether a user may comment in a venue: a guest if the share allows
 // it, a recipient if the owner of the File Share does.
 func (h *Handlers) posts(userID string, at world.Venue) bool {
-	if f := h.FileShares[at.FileShare]; at.FileShare != "" {
-		return f != nil && f.TakesComments() && h.Admits(f, userID)
+	if f := h.w.FileShares[at.FileShare]; at.FileShare != "" {
+		return f != nil && f.TakesComments() && h.w.Admits(f, userID)
 	}
-	role := h.Role(at.Profile, userID)
-	if share := h.Shares[at.Profile]; share != nil && role == world.Guest {
+	role := h.w.Role(at.Profile, userID)
+	if share := h.w.Shares[at.Profile]; share != nil && role == world.Guest {
 		return !share.Value.NoComments
 	}
 	return world.Rank(role) >= world.Rank(world.Member)
@@ -280,14 +280,14 @@ func (h *Handlers) posts(userID string, at world.Venue) bool {
 // members see all, guests their own and those the share shows, recipients those of
 // recipients.
 func (h *Handlers) Sees(userID string, cm *Comment) bool {
-	if cm.FileShare != "" || cm.User == userID || h.AtLeast(cm.Profile, userID, world.Member) {
+	if cm.FileShare != "" || cm.User == userID || h.w.AtLeast(cm.Profile, userID, world.Member) {
 		return true
 	}
-	share := h.Shares[cm.Profile]
+	share := h.w.Shares[cm.Profile]
 	if share == nil {
 		return false
 	}
-	if h.AtLeast(cm.Profile, cm.User, world.Member) {
+	if h.w.AtLeast(cm.Profile, cm.User, world.Member) {
 		return !share.Value.HideTeamComments
 	}
 	return !share.Value.HideGuestComments
@@ -306,7 +306,7 @@ func (h *Handlers) commentFor(k *wire.Credential, id string) (*Comment, error) {
 	if cm == nil {
 		return nil, wire.NoSuch(codeNoComment, "comment")
 	}
-	if err := h.MayLook(k, cm.venue()); err != nil {
+	if err := h.w.MayLook(k, cm.venue()); err != nil {
 		return nil, err
 	}
 	if !h.Sees(k.User, cm) {
@@ -340,11 +340,11 @@ func isDeleted() error {
 // inside reports whether a user sees a comment in its own venue. Members of a
 // workspace may read the comments of File Share recipients.
 func (h *Handlers) inside(userID string, cm *Comment) bool {
-	return cm.FileShare == "" || cm.User == userID || !h.AtLeast(cm.Profile, userID, world.Member)
+	return cm.FileShare == "" || cm.User == userID || !h.w.AtLeast(cm.Profile, userID, world.Member)
 }
 
 // mayDelete reports whether a user may delete a comment: the author, or an admin
 // of the workspace or share unless it is on a File Share.
 func (h *Handlers) mayDelete(userID string, cm *Comment) bool {
-	return cm.User == userID || cm.FileShare == "" && h.AtLeast(cm.Profile, userID, world.Admin)
+	return cm.User == userID || cm.FileShare == "" && h.w.AtLeast(cm.Profile, userID, world.Admin)
 }

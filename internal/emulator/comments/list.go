@@ -99,10 +99,10 @@ func shows(at world.Venue, cm *Comment) bool {
 
 // room returns how many comments the plan allows, without those of File Shares.
 func (h *Handlers) room(at world.Venue) (left int, limited bool) {
-	if h.Options.Comments.Limit <= 0 {
+	if h.w.Options.Comments.Limit <= 0 {
 		return 0, false
 	}
-	left = h.Options.Comments.Limit
+	left = h.w.Options.Comments.Limit
 	for _, cm := range h.Comments.List {
 		if cm.Profile == at.Profile && cm.FileShare == at.FileShare && !cm.IsDeleted() {
 			left--
@@ -130,7 +130,7 @@ type view struct {
 }
 
 func (h *Handlers) view(c *wire.Call) view {
-	return view{h: h, user: c.Key.User, properties: h.Options.Comments.Properties}
+	return view{h: h, user: c.Key.User, properties: h.w.Options.Comments.Properties}
 }
 
 type omitted struct{}
@@ -146,8 +146,8 @@ func only(is bool, value any) any {
 // Recipients of a File Share do not see its workspace.
 func (v view) comment(cm *Comment, inside bool) wire.Object {
 	var kind, profile any
-	if cm.FileShare == "" || v.h.AtLeast(cm.Profile, v.user, world.Member) {
-		kind, profile = wire.Optional(v.h.KindOf(cm.Profile)), wire.OptionalProfile(cm.Profile)
+	if cm.FileShare == "" || v.h.w.AtLeast(cm.Profile, v.user, world.Member) {
+		kind, profile = wire.Optional(v.h.w.KindOf(cm.Profile)), wire.OptionalProfile(cm.Profile)
 	}
 	mentions := []any{}
 	for _, user := range cm.mentions {
@@ -226,16 +226,16 @@ type target struct {
 func (h *Handlers) target(id, userID string) target {
 	if !wire.IsProfile(id) {
 		t := target{id: wire.Hyphenated(id), kind: "node"}
-		if n := h.Nodes[id]; n != nil {
+		if n := h.w.Nodes[id]; n != nil {
 			t.name = n.Name
-			t.available = !n.Trashed && h.Role(n.Profile, userID) != ""
+			t.available = !n.Trashed && h.w.Role(n.Profile, userID) != ""
 		}
 		return t
 	}
-	t := target{id: wire.ProfileID(id), kind: h.KindOf(id), name: h.ProfileName(id)}
-	t.available = h.Role(id, userID) != ""
-	if f := h.FileShares[id]; f != nil {
-		t.available = h.Admits(f, userID)
+	t := target{id: wire.ProfileID(id), kind: h.w.KindOf(id), name: h.w.ProfileName(id)}
+	t.available = h.w.Role(id, userID) != ""
+	if f := h.w.FileShares[id]; f != nil {
+		t.available = h.w.Admits(f, userID)
 	}
 	return t
 }

@@ -81,7 +81,7 @@ func (h *Handlers) create(c *wire.Call, at world.Venue, p *post) (wire.Object, e
 	}
 	cm := h.keepComment(world.Comment{
 		Profile: at.Profile, FileShare: at.FileShare, Node: at.Node, User: c.Key.User, Parent: parent,
-		Body: p.body, Reference: p.reference, Properties: p.properties, Targets: targets, Actor: h.ActorOf(c.Key),
+		Body: p.body, Reference: p.reference, Properties: p.properties, Targets: targets, Actor: h.w.ActorOf(c.Key),
 	})
 	h.announceNew(cm)
 	v := h.view(c)
@@ -129,7 +129,7 @@ func (h *Handlers) edit(c *wire.Call, cm *Comment, p *post) (wire.Object, error)
 		cm.Properties = merged
 	}
 	cm.version++
-	cm.Edited = h.Now().UTC().Truncate(time.Second)
+	cm.Edited = h.w.Now().UTC().Truncate(time.Second)
 	cm.Updated = cm.Edited
 	cm.mentions = h.usersMentioned(cm)
 	h.announceChange(cm, "comment_updated", cm.User)
@@ -261,8 +261,8 @@ func (h *Handlers) bodyOf(c *wire.Call, f wire.Members, tooLong int64) (string, 
 	case shown > visibleTextMost:
 		return "", wire.Refuse(http.StatusNotAcceptable, codeVisibleText,
 			"The comment shows "+strconv.Itoa(shown)+" characters without its mentions, at most 500 are allowed.")
-	case h.Options.Comments.SpamWord != "" &&
-		strings.Contains(strings.ToLower(body), strings.ToLower(h.Options.Comments.SpamWord)):
+	case h.w.Options.Comments.SpamWord != "" &&
+		strings.Contains(strings.ToLower(body), strings.ToLower(h.w.Options.Comments.SpamWord)):
 		return "", wire.Refuse(http.StatusNotAcceptable, codeSpam, "Spam detected")
 	default:
 		return body, nil
@@ -292,7 +292,7 @@ func (h *Handlers) refuseDelete(k *wire.Credential, cm *Comment) error {
 	switch {
 	case cm.IsDeleted():
 		return wire.NoSuch(codeNoComment, "comment")
-	case h.Covers(k, cm.venue().Reached()) < wire.Write:
+	case h.w.Covers(k, cm.venue().Reached()) < wire.Write:
 		return k.RefuseWrite()
 	case !h.mayDelete(k.User, cm):
 		return wire.Denied("you may not delete this comment.")
@@ -301,7 +301,7 @@ func (h *Handlers) refuseDelete(k *wire.Credential, cm *Comment) error {
 }
 
 func (h *Handlers) erase(c *wire.Call, cm *Comment) {
-	cm.Deleted = h.Now().UTC().Truncate(time.Second)
+	cm.Deleted = h.w.Now().UTC().Truncate(time.Second)
 	cm.Updated = cm.Deleted
 	h.announceChange(cm, "comment_deleted", c.Key.User)
 }
@@ -336,7 +336,7 @@ func (h *Handlers) deleteComments(c *wire.Call) (wire.Object, error) {
 		rows = append(rows, row)
 	}
 	deleted := len(rows) - len(failed)
-	if h.Options.Comments.BulkErrors {
+	if h.w.Options.Comments.BulkErrors {
 		return wire.Object{{"count", deleted}, {"errors", failed}}, nil
 	}
 	return wire.Object{{"deleted", deleted}, {"results", rows}}, nil
@@ -381,7 +381,7 @@ func (h *Handlers) setReaction(c *wire.Call, cm *Comment, emoji string) (wire.Ob
 	if before != emoji {
 		h.announceChange(cm, "comment_reaction", user)
 	}
-	if h.Options.Comments.BareReactions {
+	if h.w.Options.Comments.BareReactions {
 		return wire.Object{{"reactions", cm.tally()}, {"user_reaction", wire.Optional(emoji)}}, nil
 	}
 	return wire.Object{{"comment", h.view(c).comment(cm, true)}}, nil
@@ -422,7 +422,7 @@ func targets(f wire.Members, c *wire.Call, required bool) []string {
 func (h *Handlers) attachable(userID string, has, more []string) ([]string, error) {
 	all := slices.Clone(has)
 	for _, id := range more {
-		if f := h.FileShareNamed(id); f != nil {
+		if f := h.w.FileShareNamed(id); f != nil {
 			id = f.ID
 		}
 		if !h.target(id, userID).available {
@@ -467,7 +467,7 @@ func (h *Handlers) detach(c *wire.Call, cm *Comment) (wire.Object, error) {
 		return nil, err
 	}
 	id := ids[0]
-	if share := h.FileShareNamed(id); share != nil {
+	if share := h.w.FileShareNamed(id); share != nil {
 		id = share.ID
 	}
 	removed := slices.Contains(cm.Targets, id)

@@ -18,10 +18,10 @@ const (
 
 // changes returns the change feed of an organization, in order of visibility.
 func (h *Handlers) changes(c *wire.Call) (wire.Object, error) {
-	if h.Options.Events.NoChanges {
+	if h.w.Options.Events.NoChanges {
 		return nil, wire.UnknownRoute()
 	}
-	orgID, err := h.OrgOfPath(c)
+	orgID, err := h.w.OrgOfPath(c)
 	if err != nil {
 		return nil, err
 	}
@@ -34,8 +34,8 @@ func (h *Handlers) changes(c *wire.Call) (wire.Object, error) {
 	}
 	readable := h.readable(c.Key, orgID)
 	switch {
-	case len(readable) == 0 && !h.Touches(c.Key, orgID):
-		return nil, h.OutOfScope(orgID)
+	case len(readable) == 0 && !h.w.Touches(c.Key, orgID):
+		return nil, h.w.OutOfScope(orgID)
 	case len(readable) == 0:
 		return nil, wire.Refuse(http.StatusForbidden, codeFeedEmpty, "Nothing in this organization is readable.")
 	}
@@ -44,25 +44,25 @@ func (h *Handlers) changes(c *wire.Call) (wire.Object, error) {
 	if text == "" {
 		return h.bootstrap(c, orgID, binding, readable)
 	}
-	start, valid := h.OpenCursor(text, binding)
+	start, valid := h.w.OpenCursor(text, binding)
 	if !valid {
 		return nil, h.refuseFeedCursor(c, orgID, text)
 	}
-	page, more := feedPage(&h.Log, orgID, start, limit, c.Now.UnixNano(), readable)
+	page, more := feedPage(&h.w.Log, orgID, start, limit, c.Now.UnixNano(), readable)
 	if len(page) > 0 {
-		start = h.Log.ShownAt(page[len(page)-1])
+		start = h.w.Log.ShownAt(page[len(page)-1])
 	}
-	return feedAnswer(wire.Rows(page, h.change), h.Cursor(start, binding), more, readable, nil)
+	return feedAnswer(wire.Rows(page, h.change), h.w.Cursor(start, binding), more, readable, nil)
 }
 
 func (h *Handlers) feedBinding(c *wire.Call, orgID string, retention uint64) string {
-	return fmt.Sprint("feed ", h.Cursors, " ", retention, " ", orgID, " ", c.Key.Token, " ", c.Key.Scopes)
+	return fmt.Sprint("feed ", h.w.Cursors, " ", retention, " ", orgID, " ", c.Key.Token, " ", c.Key.Scopes)
 }
 
 // refuseFeedCursor distinguishes an expired cursor from an invalid one.
 func (h *Handlers) refuseFeedCursor(c *wire.Call, orgID, text string) error {
 	for old := range h.retention {
-		if _, valid := h.OpenCursor(text, h.feedBinding(c, orgID, old)); valid {
+		if _, valid := h.w.OpenCursor(text, h.feedBinding(c, orgID, old)); valid {
 			return wire.Because(http.StatusNotAcceptable, codeFeedExpired, "cursor_expired",
 				"The cursor is older than what the feed keeps.")
 		}
@@ -71,7 +71,7 @@ func (h *Handlers) refuseFeedCursor(c *wire.Call, orgID, text string) error {
 }
 
 func (h *Handlers) bootstrap(c *wire.Call, orgID, binding string, readable []string) (wire.Object, error) {
-	l := &h.Log
+	l := &h.w.Log
 	var head world.Position
 	feed := l.Feed[orgID]
 	visible, _ := slices.BinarySearchFunc(feed, c.Now.UnixNano()+1, func(n uint32, nanos int64) int {
@@ -81,8 +81,8 @@ func (h *Handlers) bootstrap(c *wire.Call, orgID, binding string, readable []str
 		head = l.ShownAt(feed[visible-1])
 	}
 	items := wire.Rows(readable,
-		func(id string) wire.Object { return wire.Object{{"id", wire.ProfileID(id)}, {"type", h.KindOf(id)}} })
-	return feedAnswer([]wire.Object{}, h.Cursor(head, binding), false, readable, items)
+		func(id string) wire.Object { return wire.Object{{"id", wire.ProfileID(id)}, {"type", h.w.KindOf(id)}} })
+	return feedAnswer([]wire.Object{}, h.w.Cursor(head, binding), false, readable, items)
 }
 
 func feedAnswer(
@@ -127,22 +127,22 @@ func feedPage(
 
 // readable lists the workspaces and shares of an organization that a credential reads as a member.
 func (h *Handlers) readable(k *wire.Credential, orgID string) []string {
-	ids := wire.Filter(slices.Concat(h.WorkspaceList, h.ShareList), func(id string) bool {
-		return h.OrgOf(id) == orgID && h.AtLeast(id, k.User, world.Member) && h.Covers(k, id) >= wire.Read
+	ids := wire.Filter(slices.Concat(h.w.WorkspaceList, h.w.ShareList), func(id string) bool {
+		return h.w.OrgOf(id) == orgID && h.w.AtLeast(id, k.User, world.Member) && h.w.Covers(k, id) >= wire.Read
 	})
 	slices.Sort(ids)
 	return ids
 }
 
 func (h *Handlers) change(n uint32) wire.Object {
-	l := &h.Log
+	l := &h.w.Log
 	e := &l.Entries[n]
 	id := l.ProfileID(e)
 	return wire.Object{
 		{"event_id", wire.Hyphenated(l.ID(n))},
 		{"event", l.Kinds.Values[e.Kind].Event},
 		{"profile_id", wire.ProfileID(id)},
-		{"profile_type", h.KindOf(id)},
+		{"profile_type", h.w.KindOf(id)},
 		{"object_id", wire.Optional(l.ObjectID(e.Object))},
 		{"created", wire.Stamp(e.Created)},
 	}

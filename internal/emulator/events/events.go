@@ -17,7 +17,7 @@ import (
 
 // Handlers handles the calls of the area.
 type Handlers struct {
-	*world.World
+	w *world.World
 
 	acked     map[string]map[uint32]bool // by user
 	blocked   map[string]bool            // organizations that refuse the caller's location
@@ -29,7 +29,7 @@ type Handlers struct {
 // New returns the handlers of a world.
 func New(w *world.World) *Handlers {
 	return &Handlers{
-		World: w, acked: map[string]map[uint32]bool{}, blocked: map[string]bool{}, recent: map[string][]uint32{},
+		w: w, acked: map[string]map[uint32]bool{}, blocked: map[string]bool{}, recent: map[string][]uint32{},
 	}
 }
 
@@ -93,7 +93,7 @@ func (h *Handlers) parseSearch(c *wire.Call) Query {
 	c.Check.MistypedIf(q.acked != "" && q.acked != "true" && q.acked != "false", "acknowledged", "boolean")
 	c.Check.InvalidIf(q.visibility != "" && q.visibility != world.AuditLog && q.visibility != world.External,
 		"visibility", "external_audit_log or external.")
-	q.readTimes(c, h.Options.Events.ExclusiveBounds)
+	q.readTimes(c, h.w.Options.Events.ExclusiveBounds)
 	h.readProfiles(c, &q)
 	q.readParent(c)
 	return q
@@ -128,7 +128,7 @@ func (h *Handlers) readProfiles(c *wire.Call, q *Query) {
 		if kind == wire.KindUser && id == "me" {
 			id = c.Key.User
 		}
-		found := h.KindOf(id)
+		found := h.w.KindOf(id)
 		switch {
 		case !wire.IsProfile(id):
 			c.Check.Mistyped(name, "profile_id")
@@ -157,7 +157,7 @@ func (q *Query) readParent(c *wire.Call) {
 }
 
 func (h *Handlers) search(c *wire.Call) (wire.Object, error) {
-	if h.Options.Events.NoCursor {
+	if h.w.Options.Events.NoCursor {
 		c.Query.Del("cursor") // an older server does not know the parameter
 	}
 	q := h.parseSearch(c)
@@ -175,7 +175,7 @@ func (h *Handlers) search(c *wire.Call) (wire.Object, error) {
 	page, more := h.page(v, &q, start)
 	events := wire.Rows(wire.Filter(page, v.Sees), func(n uint32) wire.Object { return v.row(n, c.Out.Level) })
 	pagination := wire.Object{{"has_more", more}}
-	pagination = pagination.With(!h.Options.Events.NoCursor, "next_cursor", h.next(c, &q, page, more))
+	pagination = pagination.With(!h.w.Options.Events.NoCursor, "next_cursor", h.next(c, &q, page, more))
 	pagination = append(pagination, wire.Member{"page_size", q.limit})
 	return wire.Object{{"events", events}, {"pagination", pagination}}, nil
 }
@@ -184,7 +184,7 @@ func (h *Handlers) start(c *wire.Call, q *Query) (*world.Position, bool) {
 	if q.cursor == "" {
 		return nil, true
 	}
-	p, valid := h.OpenCursor(q.cursor, h.searchBinding(c, q))
+	p, valid := h.w.OpenCursor(q.cursor, h.searchBinding(c, q))
 	return &p, valid
 }
 
@@ -192,18 +192,18 @@ func (h *Handlers) next(c *wire.Call, q *Query, page []uint32, more bool) any {
 	if !more || q.parent != "" || len(page) == 0 {
 		return nil
 	}
-	return h.Cursor(h.Log.Position(page[len(page)-1]), h.searchBinding(c, q))
+	return h.w.Cursor(h.w.Log.Position(page[len(page)-1]), h.searchBinding(c, q))
 }
 
 func (h *Handlers) searchBinding(c *wire.Call, q *Query) string {
-	return fmt.Sprint("search ", h.Cursors, " ", c.Key.User, " ", q.fingerprint())
+	return fmt.Sprint("search ", h.w.Cursors, " ", c.Key.User, " ", q.fingerprint())
 }
 
 // page collects the matching rows in log order, before the visibility check.
 func (h *Handlers) page(v *Viewer, q *Query, start *world.Position) (rows []uint32, more bool) {
 	m := v.matcher(q)
 	skip := q.offset
-	for n := range candidates(&h.Log, q, start) {
+	for n := range candidates(&h.w.Log, q, start) {
 		if !m.matches(n) {
 			continue
 		}
@@ -230,7 +230,7 @@ type matcher struct {
 }
 
 func (v *Viewer) matcher(q *Query) *matcher {
-	l := &v.h.Log
+	l := &v.h.w.Log
 	m := &matcher{
 		log: l, from: q.from, to: q.to, now: v.now.UnixNano(),
 		acked: v.h.acked[v.key.User], want: q.acked,
@@ -282,7 +282,7 @@ func (h *Handlers) Viewer(c *wire.Call, q *Query) *Viewer {
 func (v *Viewer) role(profileID string) world.Role {
 	r, found := v.roles[profileID]
 	if !found {
-		r = v.h.Role(profileID, v.key.User)
+		r = v.h.w.Role(profileID, v.key.User)
 		v.roles[profileID] = r
 	}
 	return r
@@ -291,7 +291,7 @@ func (v *Viewer) role(profileID string) world.Role {
 func (v *Viewer) covers(profileID string) wire.Mode {
 	m, found := v.modes[profileID]
 	if !found {
-		m = v.h.Covers(v.key, profileID)
+		m = v.h.w.Covers(v.key, profileID)
 		v.modes[profileID] = m
 	}
 	return m
@@ -308,12 +308,12 @@ func (v *Viewer) gate(q *Query) error {
 	}
 	h := v.h
 	if v.covers(q.profile) == wire.NoAccess {
-		return h.OutOfScope(q.profile)
+		return h.w.OutOfScope(q.profile)
 	}
 	if !q.audit() {
 		return nil
 	}
-	entitled := world.Rank(v.role(q.profile)) >= world.Rank(world.Admin) || h.Auditor(q.profile, v.key.User)
+	entitled := world.Rank(v.role(q.profile)) >= world.Rank(world.Admin) || h.w.Auditor(q.profile, v.key.User)
 	if !entitled {
 		return wire.Because(http.StatusForbidden, codeCompliance, "compliance_access_required",
 			"Audit searches are for administrators and compliance auditors.")
@@ -326,7 +326,7 @@ func (v *Viewer) gate(q *Query) error {
 
 // Sees reports whether the caller may see a row.
 func (v *Viewer) Sees(n uint32) bool {
-	l := &v.h.Log
+	l := &v.h.w.Log
 	e := &l.Entries[n]
 	k := &l.Kinds.Values[e.Kind]
 	profileID := l.ProfileID(e)
@@ -335,10 +335,10 @@ func (v *Viewer) Sees(n uint32) bool {
 	if k.Visibility == world.InternalOnly || v.covers(profileID) == wire.NoAccess {
 		return false
 	}
-	if strings.HasPrefix(k.Event, "legal_hold") && v.role(orgID) != world.Owner && !v.h.Auditor(orgID, me) {
+	if strings.HasPrefix(k.Event, "legal_hold") && v.role(orgID) != world.Owner && !v.h.w.Auditor(orgID, me) {
 		return false
 	}
-	if v.audit && (world.Rank(v.role(profileID)) >= world.Rank(world.Admin) || v.h.Auditor(orgID, me)) {
+	if v.audit && (world.Rank(v.role(profileID)) >= world.Rank(world.Admin) || v.h.w.Auditor(orgID, me)) {
 		return true
 	}
 	if k.Permission == world.ForTarget {
@@ -355,7 +355,7 @@ func (v *Viewer) Sees(n uint32) bool {
 }
 
 func (v *Viewer) row(n uint32, lv wire.Level) wire.Object {
-	l := &v.h.Log
+	l := &v.h.w.Log
 	e := &l.Entries[n]
 	k := &l.Kinds.Values[e.Kind]
 	at := l.Places.Values[e.Place]
@@ -380,7 +380,7 @@ func (v *Viewer) row(n uint32, lv wire.Level) wire.Object {
 	r.Put(wire.Standard, "share_id", wire.OptionalProfile(at.Share))
 	r.PutIf(e.User != 0, wire.Standard, "user_id", wire.ProfileID(l.Names.Values[e.User]))
 	r.Put(wire.Standard, "acknowledged", v.h.acked[v.key.User][n])
-	text, names, values := v.h.TemplateOf(n)
+	text, names, values := v.h.w.TemplateOf(n)
 	r.Put(wire.Standard, "template", wire.Object{{"description", text}, {"params", values}})
 	r.Put(wire.Standard, "severity", k.Severity)
 	r.Put(wire.Standard, "visibility", k.Visibility)
@@ -399,7 +399,7 @@ func (v *Viewer) row(n uint32, lv wire.Level) wire.Object {
 }
 
 func (v *Viewer) putRest(r *wire.Row, e *world.Entry, k *world.EventKind, d *world.Detail) {
-	r.Put(wire.Full, "event_profile", wire.OptionalProfile(v.h.Log.ProfileID(e)))
+	r.Put(wire.Full, "event_profile", wire.OptionalProfile(v.h.w.Log.ProfileID(e)))
 	if k.NodeType != "" {
 		r.Put(wire.Full, "node_type", k.NodeType)
 		r.Put(wire.Full, "operation_type", k.Operation)
@@ -443,11 +443,11 @@ func (h *Handlers) eventAck(c *wire.Call) (wire.Object, error) {
 
 // mayAck also lets a compliance auditor acknowledge security alerts.
 func (v *Viewer) mayAck(n uint32) bool {
-	l := &v.h.Log
+	l := &v.h.w.Log
 	e := &l.Entries[n]
 	k := &l.Kinds.Values[e.Kind]
 	orgID := l.Places.Values[e.Place].Org
-	if k.Event == "org_security_alert" && v.covers(orgID) != wire.NoAccess && v.h.Auditor(orgID, v.key.User) {
+	if k.Event == "org_security_alert" && v.covers(orgID) != wire.NoAccess && v.h.w.Auditor(orgID, v.key.User) {
 		return true
 	}
 	return v.Sees(n)
@@ -465,7 +465,7 @@ func (v *Viewer) event(c *wire.Call, may func(uint32) bool) (uint32, error) {
 		return 0, err
 	}
 	h := v.h
-	l := &h.Log
+	l := &h.w.Log
 	n, found := l.Find(id)
 	if !found || l.Entries[n].Shown > v.now.UnixNano() {
 		return 0, wire.Refuse(http.StatusNotFound, wire.CodeNotFound, "There is no such event.")
@@ -473,7 +473,7 @@ func (v *Viewer) event(c *wire.Call, may func(uint32) bool) (uint32, error) {
 	profileID := l.ProfileID(&l.Entries[n])
 	switch {
 	case v.covers(profileID) == wire.NoAccess:
-		return 0, h.OutOfScope(profileID)
+		return 0, h.w.OutOfScope(profileID)
 	case !may(n):
 		return 0, wire.Refuse(http.StatusNotAcceptable, codeEventAccess, "You may not access this event.")
 	case h.blocked[l.Places.Values[l.Entries[n].Place].Org]:
@@ -522,22 +522,22 @@ func (h *Handlers) Routes() []*wire.Route {
 
 // BlockLocation rejects reads of an organization's events by the caller's location.
 func (h *Handlers) BlockLocation(orgID string, blocked bool) {
-	h.Lock()
-	defer h.Unlock()
+	h.w.Lock()
+	defer h.w.Unlock()
 	h.blocked[orgID] = blocked
 }
 
 // InvalidateCursors invalidates all cursors issued so far.
 func (h *Handlers) InvalidateCursors() {
-	h.Lock()
-	defer h.Unlock()
-	h.Cursors++
+	h.w.Lock()
+	defer h.w.Unlock()
+	h.w.Cursors++
 }
 
 // ExpireChanges makes all cursors of the change feed expire with cursor_expired.
 func (h *Handlers) ExpireChanges() {
-	h.Lock()
-	defer h.Unlock()
+	h.w.Lock()
+	defer h.w.Unlock()
 	h.retention++
 }
 

@@ -83,51 +83,51 @@ func habits() [4][]weight {
 // preferences; files that are added, changed and discussed. It is deterministic
 // for a seed and state. A workspace without members gets some.
 func (h *Handlers) Generate(history world.History) {
-	h.Lock()
-	defer h.Unlock()
-	w := h.Workspaces[history.Workspace]
+	h.w.Lock()
+	defer h.w.Unlock()
+	w := h.w.Workspaces[history.Workspace]
 	if w == nil || history.Events <= 0 {
 		return
 	}
-	now := h.Now()
+	now := h.w.Now()
 	history.To = cmp.Or(history.To, now)
 	if history.From.IsZero() || !history.From.Before(history.To) {
 		history.From = history.To.Add(-defaultSpan)
 	}
 	h.generated++
-	source := rand.NewPCG(history.Seed, world.Mix(h.Options.Seed)+h.generated)
+	source := rand.NewPCG(history.Seed, world.Mix(h.w.Options.Seed)+h.generated)
 	dice := rand.New(source) //nolint:gosec // repeatable on purpose
 	g := &generator{
 		state: h,
 		dice:  dice,
 		at:    world.Scope{Org: w.Value.Org, Workspace: history.Workspace},
 		now:   now.UnixNano(),
-		owner: h.Log.Names.Intern(h.OwnerOf(history.Workspace)),
+		owner: h.w.Log.Names.Intern(h.w.OwnerOf(history.Workspace)),
 		files: h.recent[history.Workspace],
 	}
 	g.people = h.crew(history.Workspace, dice)
-	first := len(h.Log.Entries)
+	first := len(h.w.Log.Entries)
 	g.run(history)
 	h.touchTail(now, first)
 	h.recent[history.Workspace] = slices.Clone(g.files[max(0, len(g.files)-world.Remembered):])
 }
 
 func (h *Handlers) crew(workspaceID string, dice *rand.Rand) []person {
-	if len(h.Members[workspaceID]) == 0 {
+	if len(h.w.Members[workspaceID]) == 0 {
 		first := [...]string{"Mara", "Jonas", "Priya", "Tomas", "Aiko", "Lena", "Scout"}
 		last := [...]string{"Berg", "Okafor", "Rao", "Silva", "Mori", "Novak", ""}
 		for i := range crew {
-			u := world.User{ID: h.NewProfile(""), FirstName: first[i], LastName: last[i], AccountType: "human"}
+			u := world.User{ID: h.w.NewProfile(""), FirstName: first[i], LastName: last[i], AccountType: "human"}
 			u.Email = world.Slug(u.FirstName) + u.ID[wire.ProfileLen-4:] + "@example.test"
 			if i == crew-1 {
 				u.AccountType = "agent"
 			}
-			h.Users[u.ID] = &world.Record[world.User]{Value: u, Created: h.Now().Unix()}
-			h.PutMember(workspaceID, u.ID, world.Member)
+			h.w.Users[u.ID] = &world.Record[world.User]{Value: u, Created: h.w.Now().Unix()}
+			h.w.PutMember(workspaceID, u.ID, world.Member)
 		}
 	}
 	var people []person
-	for i, id := range h.MembersOf(workspaceID) {
+	for i, id := range h.w.MembersOf(workspaceID) {
 		people = append(people, h.person(id, i, dice))
 	}
 	return people
@@ -136,13 +136,13 @@ func (h *Handlers) crew(workspaceID string, dice *rand.Rand) []person {
 func (h *Handlers) person(id string, i int, dice *rand.Rand) person {
 	p := person{
 		id:     id,
-		number: h.Log.Names.Intern(id),
-		actor:  h.Log.Actors.Intern(*h.Actor(id)),
+		number: h.w.Log.Names.Intern(id),
+		actor:  h.w.Log.Actors.Intern(*h.w.Actor(id)),
 		from:   6 + dice.IntN(5),
 		weight: 2 + dice.IntN(9),
 	}
 	p.to = p.from + 8
-	switch u := h.Users[id]; {
+	switch u := h.w.Users[id]; {
 	case u != nil && u.Value.AccountType == "agent":
 		p.habits, p.from, p.to = habits()[3], 0, 24
 	default:
@@ -173,12 +173,12 @@ func (g *generator) run(h world.History) {
 			}
 		}
 	}
-	l := &g.state.Log
+	l := &g.state.w.Log
 	here, above := l.Places.Intern(g.at), l.Places.Intern(world.Scope{Org: g.at.Org})
 	first := world.Number(len(l.Entries))
-	g.state.RecordNames(first, g.at.Org, g.at.Workspace)
+	g.state.w.RecordNames(first, g.at.Org, g.at.Workspace)
 	for _, p := range g.people {
-		g.state.RecordNames(first, p.id)
+		g.state.w.RecordNames(first, p.id)
 	}
 	l.Entries = slices.Grow(l.Entries, h.Events)
 	for created := range g.times(h) {
@@ -192,7 +192,7 @@ func (g *generator) run(h world.History) {
 
 // found reports whether a search of the workspace by its owner finds an event.
 func (g *generator) found(e *world.Entry, here uint32) bool {
-	kind := &g.state.Log.Kinds.Values[e.Kind]
+	kind := &g.state.w.Log.Kinds.Values[e.Kind]
 	concerned := kind.Permission != world.ForTarget || e.Caller == g.owner || e.User == g.owner
 	return e.Place == here && kind.Visibility != world.InternalOnly && concerned
 }
@@ -230,7 +230,7 @@ func (g *generator) times(h world.History) func(yield func(int64) bool) {
 }
 
 func (g *generator) event(created int64, here, above uint32) {
-	l := &g.state.Log
+	l := &g.state.w.Log
 	p := g.who(created)
 	name := p.does(g.dice)
 	if len(g.files) == 0 {
@@ -274,7 +274,7 @@ func (g *generator) event(created int64, here, above uint32) {
 func (g *generator) login(n uint32, p *person) {
 	word := world.Mix(uint64(n) + g.dice.Uint64())
 	countries := [...]string{"DE", "US", "JP", "BR", "XX"}
-	g.state.Log.Details[n] = &world.Detail{
+	g.state.w.Log.Details[n] = &world.Detail{
 		IP:      "198.51.100." + strconv.FormatUint((uint64(p.number)<<3|word&3)%254+1, 10), // for documentation
 		Country: countries[p.number%5],
 		Telemetry: map[string]any{
@@ -338,10 +338,10 @@ func mergeSorted(rows, more []uint32, compare func(a, b uint32) int) []uint32 {
 
 // touchTail stamps the fields of the latest events only, since first.
 func (h *Handlers) touchTail(now time.Time, first int) {
-	entries := h.Log.Entries
+	entries := h.w.Log.Entries
 	for n := max(first, len(entries)-world.Remembered); n < len(entries); n++ {
 		if entries[n].Shown <= now.UnixNano() {
-			h.TouchEvent(now, world.Number(n))
+			h.w.TouchEvent(now, world.Number(n))
 		}
 	}
 }

@@ -35,7 +35,7 @@ func (h *Handlers) summarize(c *wire.Call) (wire.Object, error) {
 	}
 	rows := h.summaryWindow(v, &q)
 	events := wire.Rows(rows, func(n uint32) wire.Object { return v.row(n, wire.Full) })
-	if h.Options.Events.DenySummaries {
+	if h.w.Options.Events.DenySummaries {
 		return wire.Object{{"summary", nil}, {"summary_reason", "ai_policy_denied"}, {"events", events}}, nil
 	}
 	text := h.summaryText(rows, c.Value("user_context"))
@@ -54,7 +54,7 @@ func checkContext(c *wire.Call) {
 
 // summaryGate is the gate of search, and requires membership.
 func (h *Handlers) summaryGate(v *Viewer, q *Query) error {
-	if q.profile != "" && h.KindOf(q.profile) == "" {
+	if q.profile != "" && h.w.KindOf(q.profile) == "" {
 		return wire.Refuse(http.StatusNotFound, wire.CodeNotFound, "There is no such profile.")
 	}
 	if err := v.gate(q); err != nil {
@@ -63,7 +63,7 @@ func (h *Handlers) summaryGate(v *Viewer, q *Query) error {
 	if q.profile != "" && q.kind != wire.KindUser && v.role(q.profile) == "" {
 		return wire.NotMember()
 	}
-	if h.Options.Events.SummaryPolicyDown {
+	if h.w.Options.Events.SummaryPolicyDown {
 		return wire.Because(http.StatusServiceUnavailable, wire.CodePolicy, "access_policy_unavailable",
 			"The policy cannot be read at the moment.")
 	}
@@ -75,7 +75,7 @@ func (h *Handlers) summaryWindow(v *Viewer, q *Query) []uint32 {
 	m := v.matcher(q)
 	var rows []uint32
 	matched := 0
-	for n := range candidates(&h.Log, q, nil) {
+	for n := range candidates(&h.w.Log, q, nil) {
 		if !m.matches(n) {
 			continue
 		}
@@ -109,8 +109,8 @@ func (h *Handlers) summaryText(rows []uint32, context string) string {
 }
 
 func (h *Handlers) pills(n uint32) string {
-	e := &h.Log.Entries[n]
-	text, names, values := h.TemplateOf(n)
+	e := &h.w.Log.Entries[n]
+	text, names, values := h.w.TemplateOf(n)
 	for i, name := range names {
 		// Organizations have no pill.
 		if kind, id := h.mentioned(e, name); id != "" && kind != "" && kind != wire.KindOrg {
@@ -121,7 +121,7 @@ func (h *Handlers) pills(n uint32) string {
 }
 
 func (h *Handlers) mentioned(e *world.Entry, token string) (kind, id string) {
-	l := &h.Log
+	l := &h.w.Log
 	switch token {
 	case "actor":
 		return wire.KindUser, l.Names.Values[e.Caller]
@@ -131,12 +131,12 @@ func (h *Handlers) mentioned(e *world.Entry, token string) (kind, id string) {
 		return cmp.Or(l.Kinds.Values[e.Kind].NodeType, "file"), l.ObjectID(e.Object)
 	default:
 		id = l.ProfileID(e)
-		return h.KindOf(id), id
+		return h.w.KindOf(id), id
 	}
 }
 
 func (h *Handlers) metrics(rows []uint32) wire.Object {
-	l := &h.Log
+	l := &h.w.Log
 	actors := map[uint32]bool{}
 	categories := map[string]any{}
 	var first, last any
@@ -166,5 +166,5 @@ func (h *Handlers) metrics(rows []uint32) wire.Object {
 func (h *Handlers) bill(c *wire.Call, q *Query, text string, rows int) {
 	const perEvent, perToken, perCredit = 80, 4, 100
 	tokens := (len(text) + rows*perEvent) / perToken
-	h.Credits[h.Payer(q.profile, c.Key.User)] += (tokens + perCredit - 1) / perCredit
+	h.w.Credits[h.w.Payer(q.profile, c.Key.User)] += (tokens + perCredit - 1) / perCredit
 }

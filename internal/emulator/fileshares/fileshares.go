@@ -15,22 +15,25 @@ import (
 
 // Handlers handles the calls of the area.
 type Handlers struct {
-	*world.World
+	w *world.World
 
-	Storage *storage.Handlers
+	storage *storage.Handlers
 }
+
+// New returns the handlers of a world.
+func New(w *world.World, s *storage.Handlers) *Handlers { return &Handlers{w: w, storage: s} }
 
 // AddFileShare adds a File Share, or replaces the one with the same id.
 func (h *Handlers) AddFileShare(f world.SeedFileShare) world.SeedFileShare {
-	h.Lock()
-	defer h.Unlock()
+	h.w.Lock()
+	defer h.w.Unlock()
 	f.Node = wire.Plain(f.Node)
-	if n := h.Nodes[f.Node]; n != nil {
+	if n := h.w.Nodes[f.Node]; n != nil {
 		f.Workspace = cmp.Or(f.Workspace, n.Profile)
 		f.Title = cmp.Or(f.Title, n.Name)
 	}
 	kept := h.keepFileShare(f)
-	h.Touch(h.Now(), kept.ID, world.FieldSettings)
+	h.w.Touch(h.w.Now(), kept.ID, world.FieldSettings)
 	f = kept.SeedFileShare
 	f.Grants = slices.Clone(f.Grants)
 	return f
@@ -38,12 +41,12 @@ func (h *Handlers) AddFileShare(f world.SeedFileShare) world.SeedFileShare {
 
 // keepFileShare fills in the defaults of a File Share and stores it.
 func (h *Handlers) keepFileShare(f world.SeedFileShare) *world.FileShare {
-	f.ID = h.NewProfile(f.ID)
+	f.ID = h.w.NewProfile(f.ID)
 	if f.IDAlt = wire.Plain(f.IDAlt); f.IDAlt == "" {
-		f.IDAlt = world.Opaque('q', h.Options.Seed, h.NextSerial())
+		f.IDAlt = world.Opaque('q', h.w.Options.Seed, h.w.NextSerial())
 	}
 	f.Access = cmp.Or(f.Access, world.NamedPeople)
-	f.Created = cmp.Or(f.Created, h.Now())
+	f.Created = cmp.Or(f.Created, h.w.Now())
 	f.Updated = cmp.Or(f.Updated, f.Created)
 	given := f.Grants
 	f.Grants = nil
@@ -51,10 +54,10 @@ func (h *Handlers) keepFileShare(f world.SeedFileShare) *world.FileShare {
 	for _, g := range given {
 		h.give(kept, g)
 	}
-	if h.FileShares[f.ID] == nil {
-		h.FileShareList = append(h.FileShareList, f.ID)
+	if h.w.FileShares[f.ID] == nil {
+		h.w.FileShareList = append(h.w.FileShareList, f.ID)
 	}
-	h.FileShares[f.ID] = kept
+	h.w.FileShares[f.ID] = kept
 	h.watchExpiry(kept)
 	return kept
 }
@@ -67,13 +70,13 @@ func (h *Handlers) watchExpiry(f *world.FileShare) {
 	if ends.IsZero() {
 		return
 	}
-	still := func() bool { return h.FileShares[f.ID] == f && f.Expires.Equal(ends) }
-	h.Later(ends, func() {
+	still := func() bool { return h.w.FileShares[f.ID] == f && f.Expires.Equal(ends) }
+	h.w.Later(ends, func() {
 		if still() {
 			f.Lapsed = true
 		}
 	})
-	h.Later(ends.Truncate(time.Hour).Add(time.Hour), func() {
+	h.w.Later(ends.Truncate(time.Hour).Add(time.Hour), func() {
 		if still() {
 			h.dropFileShare(f, "")
 		}
@@ -82,21 +85,21 @@ func (h *Handlers) watchExpiry(f *world.FileShare) {
 
 // dropFileShare deletes a link and its grants, but not the file.
 func (h *Handlers) dropFileShare(f *world.FileShare, caller string) {
-	h.FileShareEvent(f, world.Event{Name: "file_share_deleted", CallingUser: caller})
-	h.Touch(h.Now(), f.ID, world.FieldSettings)
-	delete(h.FileShares, f.ID)
-	h.FileShareList = slices.DeleteFunc(h.FileShareList, func(id string) bool { return id == f.ID })
+	h.w.FileShareEvent(f, world.Event{Name: "file_share_deleted", CallingUser: caller})
+	h.w.Touch(h.w.Now(), f.ID, world.FieldSettings)
+	delete(h.w.FileShares, f.ID)
+	h.w.FileShareList = slices.DeleteFunc(h.w.FileShareList, func(id string) bool { return id == f.ID })
 }
 
 func (h *Handlers) give(f *world.FileShare, g world.Grant) world.Grant {
 	g.Capability = cmp.Or(g.Capability, world.CanDownload.String())
-	if u := h.UserOf(g.Email); g.User == "" && u != "" {
+	if u := h.w.UserOf(g.Email); g.User == "" && u != "" {
 		g.User = u
 	}
 	if g.User != "" {
 		g.Email = ""
 	}
-	g.Created = cmp.Or(g.Created, h.Now())
+	g.Created = cmp.Or(g.Created, h.w.Now())
 	i := slices.IndexFunc(f.Grants, func(other world.Grant) bool { return world.GrantIsFor(&other, g.User, g.Email) })
 	if i < 0 {
 		f.Grants = append(f.Grants, g)
@@ -105,7 +108,7 @@ func (h *Handlers) give(f *world.FileShare, g world.Grant) world.Grant {
 		f.Grants[i] = g
 	}
 	if !g.Expires.IsZero() {
-		h.Later(g.Expires, func() {
+		h.w.Later(g.Expires, func() {
 			f.Grants = slices.DeleteFunc(f.Grants, func(other world.Grant) bool {
 				return world.GrantIsFor(&other, g.User, g.Email) && other.Expires.Equal(g.Expires)
 			})
@@ -122,14 +125,14 @@ const (
 
 func (h *Handlers) recipient(need world.Capability) func(*wire.Call) (*world.FileShare, *world.Node, error) {
 	return func(c *wire.Call) (*world.FileShare, *world.Node, error) {
-		return h.Recipient(c, c.Segment("fileshare_id"), need)
+		return h.w.Recipient(c, c.Segment("fileshare_id"), need)
 	}
 }
 
 // fileShareToManage finds a File Share, expired or not, for workspace members.
 func (h *Handlers) fileShareToManage(need wire.Mode) func(*wire.Call) (*world.FileShare, error) {
 	return func(c *wire.Call) (*world.FileShare, error) {
-		f := h.FileShareNamed(c.Segment("fileshare_id"))
+		f := h.w.FileShareNamed(c.Segment("fileshare_id"))
 		if f == nil {
 			return nil, wire.NoSuch(wire.CodeNotFound, "File Share")
 		}
@@ -138,10 +141,10 @@ func (h *Handlers) fileShareToManage(need wire.Mode) func(*wire.Call) (*world.Fi
 }
 
 func (h *Handlers) mayManage(c *wire.Call, workspaceID string, need wire.Mode) error {
-	switch covered := h.Covers(c.Key, workspaceID); {
+	switch covered := h.w.Covers(c.Key, workspaceID); {
 	case covered < wire.Read:
-		return h.OutOfScope(workspaceID)
-	case !h.Manages(workspaceID, c.Key.User):
+		return h.w.OutOfScope(workspaceID)
+	case !h.w.Manages(workspaceID, c.Key.User):
 		return wire.Refuse(http.StatusForbidden, codeNotManager, "Only members of the workspace manage its File Shares.")
 	case covered < need:
 		return c.Key.RefuseWrite()
@@ -151,7 +154,7 @@ func (h *Handlers) mayManage(c *wire.Call, workspaceID string, need wire.Mode) e
 
 func (h *Handlers) workspaceToManage(need wire.Mode) func(*wire.Call) (string, error) {
 	return func(c *wire.Call) (string, error) {
-		id := h.WorkspaceNamed(c.Segment("workspace_id"), c.UserID())
+		id := h.w.WorkspaceNamed(c.Segment("workspace_id"), c.UserID())
 		if id == "" {
 			return "", wire.NoSuch(wire.CodeNotFound, wire.KindWorkspace)
 		}
@@ -176,12 +179,12 @@ func (h *Handlers) grantObject(f *world.FileShare, g *world.Grant) wire.Object {
 		ends = f.Expires
 	}
 	email, state := g.Email, "pending"
-	if u := h.Users[g.User]; u != nil {
+	if u := h.w.Users[g.User]; u != nil {
 		email, state = u.Value.Email, "active"
 	}
 	return wire.Object{
 		{"user", wire.OptionalProfile(g.User)},
-		{"name", wire.Optional(h.ProfileName(g.User))},
+		{"name", wire.Optional(h.w.ProfileName(g.User))},
 		{"email", email},
 		{"capability", g.Capability},
 		{"state", state},
@@ -205,7 +208,7 @@ func (h *Handlers) setGrant(c *wire.Call, f *world.FileShare) (wire.Object, erro
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
-	if user != "" && h.Users[user] == nil {
+	if user != "" && h.w.Users[user] == nil {
 		return nil, wire.NoSuch(wire.CodeNotFound, wire.KindUser)
 	}
 	before := slices.Clone(f.Grants)
@@ -223,7 +226,7 @@ func (h *Handlers) setGrant(c *wire.Call, f *world.FileShare) (wire.Object, erro
 }
 
 func (h *Handlers) checkGrantee(c *wire.Call, user, email string) {
-	c.Check.Status = h.Options.FileShares.InvalidStatus
+	c.Check.Status = h.w.Options.FileShares.InvalidStatus
 	switch {
 	case (user == "") == (email == ""):
 		c.Check.Invalid("user", "Exactly one of user and email.")
@@ -235,8 +238,8 @@ func (h *Handlers) checkGrantee(c *wire.Call, user, email string) {
 }
 
 func (h *Handlers) tellGrant(f *world.FileShare, event, user string, c *wire.Call) {
-	h.FileShareEvent(f, world.Event{Name: event, User: user, CallingUser: c.Key.User, Actor: h.ActorOf(c.Key)})
-	h.Touch(h.Now(), f.ID, world.FieldsFor("member", user, world.FieldMembers)...)
+	h.w.FileShareEvent(f, world.Event{Name: event, User: user, CallingUser: c.Key.User, Actor: h.w.ActorOf(c.Key)})
+	h.w.Touch(h.w.Now(), f.ID, world.FieldsFor("member", user, world.FieldMembers)...)
 }
 
 // revokeGrant removes the grant of the grantee in the query. It is idempotent.
@@ -246,7 +249,7 @@ func (h *Handlers) revokeGrant(c *wire.Call, f *world.FileShare) (wire.Object, e
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
-	user = cmp.Or(user, h.UserOf(email))
+	user = cmp.Or(user, h.w.UserOf(email))
 	had := len(f.Grants)
 	f.Grants = slices.DeleteFunc(f.Grants, func(g world.Grant) bool { return world.GrantIsFor(&g, user, email) })
 	if len(f.Grants) < had {
@@ -270,7 +273,7 @@ func (h *Handlers) downloadFileShare(c *wire.Call, _ *world.FileShare, n *world.
 
 func (h *Handlers) listVersions(c *wire.Call, _ *world.FileShare, n *world.Node) (wire.Object, error) {
 	key := "id"
-	if h.Options.FileShares.VersionIDKey {
+	if h.w.Options.FileShares.VersionIDKey {
 		key = "version_id"
 	}
 	return storage.VersionRows(n, key), nil
@@ -297,7 +300,7 @@ func (h *Handlers) previewFileShare(c *wire.Call) (wire.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Check.Status = h.Options.FileShares.InvalidStatus
+	c.Check.Status = h.w.Options.FileShares.InvalidStatus
 	return h.Preview(c, n, kind, "fileshare/"+f.ID, f.ID)
 }
 
@@ -317,10 +320,10 @@ func (h *Handlers) Preview(c *wire.Call, n *world.Node, kind, link, id string) (
 
 // previewElsewhere redirects to the first file of a preview, with a token.
 func (h *Handlers) previewElsewhere(c *wire.Call, kind, link, id string) (wire.Object, error) {
-	token := h.SignClaims(world.Claims{Scope: previewScope, User: c.UserID(), Profile: id}, previewTokenLife)
-	target := h.Prefix() + "/current/" + link + "/storage/preview/" + kind + "/file/?download_token=" +
+	token := h.w.SignClaims(world.Claims{Scope: previewScope, User: c.UserID(), Profile: id}, previewTokenLife)
+	target := h.w.Prefix() + "/current/" + link + "/storage/preview/" + kind + "/file/?download_token=" +
 		url.QueryEscape(token)
-	if h.Options.FileShares.AbsoluteRedirects {
+	if h.w.Options.FileShares.AbsoluteRedirects {
 		target = wire.Issuer(c.Request) + target
 	}
 	out := wire.Reply{Status: http.StatusTemporaryRedirect, Header: http.Header{"Location": {target}}}
@@ -329,8 +332,8 @@ func (h *Handlers) previewElsewhere(c *wire.Call, kind, link, id string) (wire.O
 
 // previewFile serves the target of preview redirects. It requires the token only.
 func (h *Handlers) previewFile(c *wire.Call) (wire.Object, error) {
-	f := h.FileShareNamed(c.Segment("fileshare_id"))
-	if !f.Open(h.World) {
+	f := h.w.FileShareNamed(c.Segment("fileshare_id"))
+	if !f.Open(h.w) {
 		return nil, tokenEnded()
 	}
 	return h.FirstFile(c, f.ID)
@@ -341,7 +344,7 @@ func (h *Handlers) FirstFile(c *wire.Call, id string) (wire.Object, error) {
 	if c.Request.Header.Get("Authorization") != "" || c.Request.Header.Get("X-Ve-Password") != "" {
 		return nil, wire.Refuse(http.StatusBadRequest, codePreviewHop, "No credential but the token belongs here.")
 	}
-	if t := h.OpenToken(c.Value("download_token")); !t.Genuine || t.Scope != previewScope || t.Profile != id {
+	if t := h.w.OpenToken(c.Value("download_token")); !t.Genuine || t.Scope != previewScope || t.Profile != id {
 		return nil, tokenEnded()
 	}
 	return storage.FirstFile(c, c.Segment("type"))

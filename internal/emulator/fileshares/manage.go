@@ -48,11 +48,11 @@ func (h *Handlers) Routes() []*wire.Route {
 }
 
 func (h *Handlers) createFileShare(c *wire.Call, id string) (wire.Object, error) {
-	c.Check.Status = h.Options.FileShares.InvalidStatus
+	c.Check.Status = h.w.Options.FileShares.InvalidStatus
 	f := world.SeedFileShare{Workspace: id, Owner: c.Key.User}
 	h.readFileShare(c, &f, true)
 	node, _ := c.Field("node")
-	n := h.Node(id, wire.Plain(node))
+	n := h.w.Node(id, wire.Plain(node))
 	switch {
 	case node == "":
 		c.Check.Missing("node", "The id of a file.")
@@ -69,8 +69,8 @@ func (h *Handlers) createFileShare(c *wire.Call, id string) (wire.Object, error)
 	}
 	f.Node = n.ID
 	kept := h.keepFileShare(f)
-	h.FileShareEvent(kept, world.Event{Name: "file_share_created", CallingUser: c.Key.User, Actor: h.ActorOf(c.Key)})
-	h.Touch(h.Now(), kept.ID, world.FieldSettings)
+	h.w.FileShareEvent(kept, world.Event{Name: "file_share_created", CallingUser: c.Key.User, Actor: h.w.ActorOf(c.Key)})
+	h.w.Touch(h.w.Now(), kept.ID, world.FieldSettings)
 	return wire.Object{{wire.KindFileShare, h.fileShareObject(c, kept)}}, nil
 }
 
@@ -122,12 +122,12 @@ func (h *Handlers) readExpiry(c *wire.Call) *time.Time {
 		} else if seconds < 1 || seconds > linkLifeMost {
 			c.Check.Invalid("expires", "1 to 3155760000 seconds.")
 		}
-		return new(h.Now().Add(time.Duration(seconds) * time.Second).UTC().Truncate(time.Second))
+		return new(h.w.Now().Add(time.Duration(seconds) * time.Second).UTC().Truncate(time.Second))
 	case absolute && (moment == "" || strings.EqualFold(moment, "null")):
 		return &time.Time{}
 	case absolute:
 		ends := c.ReadDateTime("expires_at", moment)
-		c.Check.InvalidIf(!ends.IsZero() && !ends.After(h.Now()), "expires_at", "In the future.")
+		c.Check.InvalidIf(!ends.IsZero() && !ends.After(h.w.Now()), "expires_at", "In the future.")
 		return &ends
 	}
 	return nil
@@ -135,7 +135,7 @@ func (h *Handlers) readExpiry(c *wire.Call) *time.Time {
 
 // updateFileShare changes a File Share. Without a change it writes no event.
 func (h *Handlers) updateFileShare(c *wire.Call, f *world.FileShare) (wire.Object, error) {
-	c.Check.Status = h.Options.FileShares.InvalidStatus
+	c.Check.Status = h.w.Options.FileShares.InvalidStatus
 	changed := f.SeedFileShare
 	h.readFileShare(c, &changed, false)
 	if _, given := c.Field("node"); given {
@@ -146,10 +146,10 @@ func (h *Handlers) updateFileShare(c *wire.Call, f *world.FileShare) (wire.Objec
 	}
 	if !sameSettings(&changed, &f.SeedFileShare) {
 		f.SeedFileShare = changed
-		f.Updated = h.Now()
+		f.Updated = h.w.Now()
 		h.watchExpiry(f)
-		h.FileShareEvent(f, world.Event{Name: "file_share_updated", CallingUser: c.Key.User, Actor: h.ActorOf(c.Key)})
-		h.Touch(h.Now(), f.ID, world.FieldSettings)
+		h.w.FileShareEvent(f, world.Event{Name: "file_share_updated", CallingUser: c.Key.User, Actor: h.w.ActorOf(c.Key)})
+		h.w.Touch(h.w.Now(), f.ID, world.FieldSettings)
 	}
 	return wire.Object{{wire.KindFileShare, h.fileShareObject(c, f)}}, nil
 }
@@ -161,22 +161,22 @@ func (h *Handlers) deleteFileShare(c *wire.Call, f *world.FileShare) (wire.Objec
 
 // listFileShares lists the links to files of a workspace, including expired ones.
 func (h *Handlers) listFileShares(c *wire.Call, id string) (wire.Object, error) {
-	c.Check.Status = h.Options.FileShares.InvalidStatus
+	c.Check.Status = h.w.Options.FileShares.InvalidStatus
 	page := c.Page(wire.ListDefault, wire.ListLimit)
-	links := wire.Filter(h.FileShareList, func(link string) bool { return h.FileShares[link].Workspace == id })
+	links := wire.Filter(h.w.FileShareList, func(link string) bool { return h.w.FileShares[link].Workspace == id })
 	payload := wire.Object{{"fileshares", wire.Rows(wire.Cut(links, page), func(link string) wire.Object {
-		f := h.FileShares[link]
+		f := h.w.FileShares[link]
 		return append(h.fileShareObject(c, f),
 			wire.Member{"grant_count", len(f.Grants)}, wire.Member{"grants_preview", h.grantRows(f, previewed)})
 	})}}
-	payload = payload.With(!h.Options.FileShares.Unpaged, "pagination", page.Of(len(links)))
+	payload = payload.With(!h.w.Options.FileShares.Unpaged, "pagination", page.Of(len(links)))
 	return payload, c.Check.Refusal()
 }
 
 // fileShareObject renders a File Share for the caller. Only managers see its
 // workspace, and only callers with an account see whether they manage it.
 func (h *Handlers) fileShareObject(c *wire.Call, f *world.FileShare) wire.Object {
-	have := h.Capability(f, c.UserID())
+	have := h.w.Capability(f, c.UserID())
 	o := wire.Object{
 		{wire.KindFileShare, wire.ProfileID(f.ID)},
 		{"id_alt", wire.Hyphenated(f.IDAlt)},
@@ -187,10 +187,10 @@ func (h *Handlers) fileShareObject(c *wire.Call, f *world.FileShare) wire.Object
 		{"expires", wire.When(f.Expires)},
 		{"created", wire.Stamp(f.Created.Unix())},
 		{"updated", wire.Stamp(f.Updated.Unix())},
-		{"file", h.sharedFile(h.Shared(f), have)},
+		{"file", h.sharedFile(h.w.Shared(f), have)},
 	}
-	o = o.With(!h.Options.FileShares.NoCapabilities, "effective_capability", have.String())
-	manages := h.Manages(f.Workspace, c.UserID())
+	o = o.With(!h.w.Options.FileShares.NoCapabilities, "effective_capability", have.String())
+	manages := h.w.Manages(f.Workspace, c.UserID())
 	return o.With(c.Key != nil, "can_manage", manages).With(manages, "workspace_id", wire.ProfileID(f.Workspace)).
 		With(manages, "creator_uid", wire.OptionalProfile(f.Owner))
 }
@@ -210,7 +210,7 @@ func (h *Handlers) sharedFile(n *world.Node, have world.Capability) any {
 		{"created", wire.Stamp(n.Created.Unix())},
 		{"modified", wire.Stamp(n.Updated.Unix())},
 	}
-	o = o.With(have >= world.CanDownload, "summary", h.Storage.SummaryObject(n, wire.Full))
+	o = o.With(have >= world.CanDownload, "summary", h.storage.SummaryObject(n, wire.Full))
 	return o
 }
 
@@ -221,6 +221,6 @@ func (h *Handlers) fileShareDetails(c *wire.Call, f *world.FileShare, _ *world.N
 // fileShareMetadata returns the type of the file, but no metadata.
 func (h *Handlers) fileShareMetadata(c *wire.Call, f *world.FileShare, n *world.Node) (wire.Object, error) {
 	return wire.Object{
-		{"node_id", h.sharedFile(n, h.Capability(f, c.UserID()))}, {"autoextractable", n.Extractable()},
+		{"node_id", h.sharedFile(n, h.w.Capability(f, c.UserID()))}, {"autoextractable", n.Extractable()},
 	}, nil
 }

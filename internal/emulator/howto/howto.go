@@ -15,7 +15,7 @@ import (
 
 // Handlers handles the calls of the area.
 type Handlers struct {
-	*world.World
+	w *world.World
 
 	system *system.Handlers
 
@@ -24,7 +24,7 @@ type Handlers struct {
 
 // New returns the handlers of a world.
 func New(w *world.World, system *system.Handlers) *Handlers {
-	return &Handlers{World: w, system: system, asking: map[string]bool{}}
+	return &Handlers{w: w, system: system, asking: map[string]bool{}}
 }
 
 // OpHowTo is an operation whose rate is limited.
@@ -76,7 +76,7 @@ func (h *Handlers) howTo(c *wire.Call) (wire.Object, error) {
 	if !h.think(c) {
 		return nil, wire.Refuse(http.StatusTooManyRequests, codeOneHowTo, "Another question of yours is being answered.")
 	}
-	if surface == surfaceMCP && h.Options.HowTo.NoToolCatalog {
+	if surface == surfaceMCP && h.w.Options.HowTo.NoToolCatalog {
 		surface = ""
 	}
 	return h.explain(question, background, surface)
@@ -85,21 +85,21 @@ func (h *Handlers) howTo(c *wire.Call) (wire.Object, error) {
 // think waits for the duration of an answer and reports whether the user has no
 // other question running. The work continues if the caller disconnects.
 func (h *Handlers) think(c *wire.Call) bool {
-	h.Lock()
+	h.w.Lock()
 	if h.asking[c.Key.User] {
-		h.Unlock()
+		h.w.Unlock()
 		return false
 	}
-	if h.Options.HowTo.Time <= 0 {
-		h.Unlock()
+	if h.w.Options.HowTo.Time <= 0 {
+		h.w.Unlock()
 		return true
 	}
 	h.asking[c.Key.User] = true
-	h.Unlock()
+	h.w.Unlock()
 	done := make(chan struct{})
-	time.AfterFunc(h.Options.HowTo.Time, func() {
-		h.Lock()
-		defer h.Unlock()
+	time.AfterFunc(h.w.Options.HowTo.Time, func() {
+		h.w.Lock()
+		defer h.w.Unlock()
 		delete(h.asking, c.Key.User)
 		close(done)
 	})

@@ -19,7 +19,7 @@ const (
 
 func (h *Handlers) addMember(c *wire.Call, id string) (wire.Object, error) {
 	target := c.Segment("email_or_user")
-	user := h.UserNamed(target)
+	user := h.w.UserNamed(target)
 	if user == "" && wire.IsProfile(target) {
 		return nil, wire.NoSuch(wire.CodeNotFound, "user")
 	}
@@ -28,8 +28,8 @@ func (h *Handlers) addMember(c *wire.Call, id string) (wire.Object, error) {
 	if err := h.refuseTarget(id, c.Key.User, user); err != nil {
 		return nil, err
 	}
-	atOnce := wire.IsProfile(target) || h.Options.Shares.AddByEmail || h.KindOf(id) == wire.KindOrg
-	if user != "" && (atOnce || h.Members[id][user] != nil) {
+	atOnce := wire.IsProfile(target) || h.w.Options.Shares.AddByEmail || h.w.KindOf(id) == wire.KindOrg
+	if user != "" && (atOnce || h.w.Members[id][user] != nil) {
 		return h.addDirectly(c, id, user)
 	}
 	return h.invite(c, id, target, user)
@@ -41,7 +41,7 @@ func (h *Handlers) refuseTarget(where, caller, user string) error {
 		return nil
 	case user == caller:
 		return wire.Refuse(http.StatusNotAcceptable, codeSelfTarget, "You cannot add yourself.")
-	case h.Direct(where, user) == world.Owner:
+	case h.w.Direct(where, user) == world.Owner:
 		return wire.Refuse(http.StatusNotAcceptable, codeOwnerTarget, "The owner cannot be added.")
 	}
 	return nil
@@ -54,7 +54,7 @@ func (h *Handlers) addDirectly(c *wire.Call, id, user string) (wire.Object, erro
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
-	m := h.Members[id][user]
+	m := h.w.Members[id][user]
 	if m == nil && t.role == "" {
 		t.role = world.Member
 	}
@@ -62,13 +62,13 @@ func (h *Handlers) addDirectly(c *wire.Call, id, user string) (wire.Object, erro
 		return nil, err
 	}
 	if m == nil {
-		if err := cmp.Or(h.RefuseOutsider(id, user, t.role), h.seat(id, user)); err != nil {
+		if err := cmp.Or(h.w.RefuseOutsider(id, user, t.role), h.seat(id, user)); err != nil {
 			return nil, err
 		}
-		m = h.Enroll(id, user, t.role, t.notify, h.Joiner(c.Key))
+		m = h.w.Enroll(id, user, t.role, t.notify, h.w.Joiner(c.Key))
 		m.Role = t.role
 		if t.expires != nil {
-			h.EndAt(id, user, *t.expires)
+			h.w.EndAt(id, user, *t.expires)
 		}
 		h.mailMember(id, user, m)
 		return nil, nil
@@ -84,12 +84,12 @@ func (h *Handlers) addDirectly(c *wire.Call, id, user string) (wire.Object, erro
 
 // mailMember mails a user about a membership, at most once a minute.
 func (h *Handlers) mailMember(id, user string, m *world.Membership) {
-	now := h.Now()
+	now := h.w.Now()
 	if !m.Mailed.IsZero() && now.Sub(m.Mailed) < mailPause {
 		return
 	}
 	m.Mailed = now
-	h.Outbox = append(h.Outbox, world.Mail{To: h.Users[user].Value.Email, Profile: id, At: now})
+	h.w.Outbox = append(h.w.Outbox, world.Mail{To: h.w.Users[user].Value.Email, Profile: id, At: now})
 }
 
 // invite sends an invitation, or sends a pending one again with the new terms.
@@ -99,29 +99,29 @@ func (h *Handlers) invite(c *wire.Call, id, email, user string) (wire.Object, er
 	n := utf8.RuneCountInString(message)
 	c.Check.InvalidIf(n > 0 && (n < messageLeast || n > messageMost), "message", "10 to 255 characters.")
 	role := h.refuseRole(id, c.Key.User, t.role, codeRoleAbove)
-	if err := cmp.Or(c.Check.Refusal(), role, h.OutsiderPolicy(id, user)); err != nil {
+	if err := cmp.Or(c.Check.Refusal(), role, h.w.OutsiderPolicy(id, user)); err != nil {
 		return nil, err
 	}
-	v := h.InvitationNamed(id, email)
+	v := h.w.InvitationNamed(id, email)
 	if v == nil || !v.Open() {
-		if n := len(h.Expected(id)); h.Options.Shares.InvitationLimit > 0 && n >= h.Options.Shares.InvitationLimit {
+		if n := len(h.w.Expected(id)); h.w.Options.Shares.InvitationLimit > 0 && n >= h.w.Options.Shares.InvitationLimit {
 			return nil, wire.Refuse(http.StatusPreconditionFailed, codeInvitationLimit,
 				"Feature Limit: the plan allows no more invitations.")
 		}
 		if err := h.seat(id, user); err != nil {
 			return nil, err
 		}
-		v = h.KeepInvitation(world.SeedInvitation{
+		v = h.w.KeepInvitation(world.SeedInvitation{
 			Profile: id, Email: email, Inviter: c.Key.User, Role: t.role, Message: message, Expires: *t.expires,
-		}, h.ActorOf(c.Key))
+		}, h.w.ActorOf(c.Key))
 	} else {
-		v.Role, v.Message, v.Expires, v.Updated = t.role, message, *t.expires, h.Now()
-		h.MailInvitation(v)
-		h.TouchInvitation(v)
+		v.Role, v.Message, v.Expires, v.Updated = t.role, message, *t.expires, h.w.Now()
+		h.w.MailInvitation(v)
+		h.w.TouchInvitation(v)
 	}
-	h.WriteInvitation("invitation_email_sent", v, h.Joiner(c.Key))
-	made := h.InvitationObject(v)
-	if h.Shares[id] != nil {
+	h.w.WriteInvitation("invitation_email_sent", v, h.w.Joiner(c.Key))
+	made := h.w.InvitationObject(v)
+	if h.w.Shares[id] != nil {
 		made = append(made, wire.Member{"share", h.shares.ShareObject(id, c.Key.User, wire.Terse)})
 	}
 	return wire.Object{{"invitation", made}}, nil
@@ -152,7 +152,7 @@ func (h *Handlers) readTerms(c *wire.Call, id string, clears bool) conditions {
 		t.role = h.role(c, id, value)
 	}
 	name := "notify_options"
-	if h.KindOf(id) == wire.KindWorkspace {
+	if h.w.KindOf(id) == wire.KindWorkspace {
 		name = "notifications"
 	}
 	t.notify = preference(c, name)
@@ -169,7 +169,7 @@ func (h *Handlers) readTerms(c *wire.Call, id string, clears bool) conditions {
 // role reads a role. owner is valid, but cannot be assigned.
 func (h *Handlers) role(c *wire.Call, id, name string) world.Role {
 	role := world.Role(name)
-	least := map[string]world.Role{wire.KindOrg: world.Member, wire.KindWorkspace: world.Guest}[h.KindOf(id)]
+	least := map[string]world.Role{wire.KindOrg: world.Member, wire.KindWorkspace: world.Guest}[h.w.KindOf(id)]
 	switch {
 	case world.Rank(role) == 0:
 		c.Check.Invalid("permissions", "admin, member, guest or view.")
@@ -188,7 +188,7 @@ func preference(c *wire.Call, name string) string {
 
 func (h *Handlers) ahead(c *wire.Call, name, value string) time.Time {
 	t := c.ReadDateTime(name, value)
-	c.Check.InvalidIf(!t.IsZero() && !t.After(h.Now()), name, "It has passed.")
+	c.Check.InvalidIf(!t.IsZero() && !t.After(h.w.Now()), name, "It has passed.")
 	return t
 }
 
@@ -201,7 +201,7 @@ func (t conditions) widens(role world.Role, expires time.Time) bool {
 // refuseRole rejects a role that cannot be granted, and one above the caller's.
 // For an existing invitation the latter has its own code and is checked first.
 func (h *Handlers) refuseRole(where, caller string, role world.Role, above int64) error {
-	exceeds := world.Rank(role) > world.Rank(h.Role(where, caller))
+	exceeds := world.Rank(role) > world.Rank(h.w.Role(where, caller))
 	switch {
 	case role == world.Owner && (!exceeds || above != codeInviteRole):
 		return wire.Refuse(http.StatusNotAcceptable, codeOwnerRole, "Adding an owner is not allowed.")
@@ -213,7 +213,7 @@ func (h *Handlers) refuseRole(where, caller string, role world.Role, above int64
 
 // readers returns the role that lists the invitations to a profile.
 func (h *Handlers) readers(id string) world.Role {
-	switch h.KindOf(id) {
+	switch h.w.KindOf(id) {
 	case wire.KindOrg:
 		return world.Member
 	case wire.KindWorkspace:
@@ -223,18 +223,18 @@ func (h *Handlers) readers(id string) world.Role {
 }
 
 func (h *Handlers) invitations(c *wire.Call, id string) (wire.Object, error) {
-	if !h.AtLeast(id, c.Key.User, h.readers(id)) {
+	if !h.w.AtLeast(id, c.Key.User, h.readers(id)) {
 		return nil, roleTooLow()
 	}
 	state := c.Segment("state")
 	c.Check.InvalidIf(c.Request.PathValue("state") != "" && !slices.Contains(world.InviteStates(), state),
 		"state", strings.Join(world.InviteStates(), ", ")+".")
-	list := wire.Filter(h.Invitations,
+	list := wire.Filter(h.w.Invitations,
 		func(v *world.Invitation) bool { return v.Profile == id && (state == "" || v.State == state) })
-	if h.KindOf(id) == wire.KindOrg {
-		return h.pageOfInvitations(c, list, h.InvitationObject)
+	if h.w.KindOf(id) == wire.KindOrg {
+		return h.pageOfInvitations(c, list, h.w.InvitationObject)
 	}
-	return wire.Object{{"invitations", wire.Rows(list, h.InvitationObject)}}, c.Check.Refusal()
+	return wire.Object{{"invitations", wire.Rows(list, h.w.InvitationObject)}}, c.Check.Refusal()
 }
 
 func (h *Handlers) pageOfInvitations(
@@ -254,11 +254,11 @@ func (h *Handlers) invitationOfPath(least func(id string) world.Role) func(*wire
 		if err != nil {
 			return nil, err
 		}
-		v := h.InvitationNamed(id, c.Segment("invitation_id"))
+		v := h.w.InvitationNamed(id, c.Segment("invitation_id"))
 		switch {
 		case v == nil:
 			return nil, noInvitation()
-		case !h.AtLeast(id, c.Key.User, v.Role):
+		case !h.w.AtLeast(id, c.Key.User, v.Role):
 			return nil, roleTooLow()
 		}
 		return v, nil
@@ -280,19 +280,19 @@ func (h *Handlers) updateInvitation(c *wire.Call) (wire.Object, error) {
 	if err := h.answer(c, v, accept); err != nil {
 		return nil, err
 	}
-	return wire.Object{{"invitation", h.InvitationObject(v)}}, nil
+	return wire.Object{{"invitation", h.w.InvitationObject(v)}}, nil
 }
 
 // answered returns the invitation of the caller that an update accepts or declines, nil
 // for another update. That to an organization is answered by its key.
 func (h *Handlers) answered(c *wire.Call) (v *world.Invitation, accept bool) {
 	id := h.profileOf(c)
-	v = h.InvitationNamed(id, c.Segment("invitation_id"))
+	v = h.w.InvitationNamed(id, c.Segment("invitation_id"))
 	state, _ := c.Field("state")
 	terms := []string{"permissions", "expires", "notify_options", "notifications"}
 	switch {
 	case state != world.InviteAccepted && state != world.InviteDeclined, slices.ContainsFunc(terms, c.Form.Has),
-		v == nil || !h.isFor(v, c.Key.User), h.KindOf(id) == wire.KindOrg:
+		v == nil || !h.isFor(v, c.Key.User), h.w.KindOf(id) == wire.KindOrg:
 		return nil, false
 	}
 	return v, state == world.InviteAccepted
@@ -300,14 +300,14 @@ func (h *Handlers) answered(c *wire.Call) (v *world.Invitation, accept bool) {
 
 // isFor reports whether an invitation is to the address of a user.
 func (h *Handlers) isFor(v *world.Invitation, userID string) bool {
-	return strings.EqualFold(v.Email, h.Users[userID].Value.Email)
+	return strings.EqualFold(v.Email, h.w.Users[userID].Value.Email)
 }
 
 // answer accepts or declines an invitation for the caller.
 func (h *Handlers) answer(c *wire.Call, v *world.Invitation, accept bool) error {
-	switch by := h.Joiner(c.Key); {
+	switch by := h.w.Joiner(c.Key); {
 	case accept:
-		return h.Redeem(v, c.Key.User, by)
+		return h.w.Redeem(v, c.Key.User, by)
 	case !v.Open():
 		return world.Settled()
 	default:
@@ -317,9 +317,9 @@ func (h *Handlers) answer(c *wire.Call, v *world.Invitation, accept bool) error 
 }
 
 func (h *Handlers) decline(v *world.Invitation, by world.Joiner) {
-	v.State, v.Updated = world.InviteDeclined, h.Now()
-	h.TouchInvitation(v)
-	h.WriteInvitation("invitation_declined", v, by)
+	v.State, v.Updated = world.InviteDeclined, h.w.Now()
+	h.w.TouchInvitation(v)
+	h.w.WriteInvitation("invitation_declined", v, by)
 }
 
 // changeInvitation accepts or declines for the guest, which requires an admin,
@@ -334,7 +334,7 @@ func (h *Handlers) changeInvitation(c *wire.Call, v *world.Invitation) (wire.Obj
 	}
 	answers := state == world.InviteAccepted || state == world.InviteDeclined
 	switch {
-	case answers && !h.AtLeast(v.Profile, c.Key.User, h.managers(v.Profile)):
+	case answers && !h.w.AtLeast(v.Profile, c.Key.User, h.managers(v.Profile)):
 		return nil, roleTooLow()
 	case v.AcceptedBy != "", v.State == world.InviteDeclined && state == "":
 		return nil, world.Settled()
@@ -347,8 +347,8 @@ func (h *Handlers) changeInvitation(c *wire.Call, v *world.Invitation) (wire.Obj
 		*v = before
 		return nil, err
 	}
-	h.TouchInvitation(v)
-	return wire.Object{{"invitation", h.InvitationObject(v)}}, nil
+	h.w.TouchInvitation(v)
+	return wire.Object{{"invitation", h.w.InvitationObject(v)}}, nil
 }
 
 func (h *Handlers) revise(c *wire.Call, v *world.Invitation, t conditions) error {
@@ -356,7 +356,7 @@ func (h *Handlers) revise(c *wire.Call, v *world.Invitation, t conditions) error
 		return err
 	}
 	if t.widens(v.Role, v.Expires) {
-		if err := h.OutsiderPolicy(v.Profile, h.UserNamed(v.Email)); err != nil {
+		if err := h.w.OutsiderPolicy(v.Profile, h.w.UserNamed(v.Email)); err != nil {
 			return err
 		}
 	}
@@ -364,39 +364,39 @@ func (h *Handlers) revise(c *wire.Call, v *world.Invitation, t conditions) error
 	if t.expires != nil {
 		v.Expires = *t.expires
 	}
-	v.Updated = h.Now()
-	h.TouchInvitation(v)
+	v.Updated = h.w.Now()
+	h.w.TouchInvitation(v)
 	return nil
 }
 
 // settleInvitation sets the state of an invitation. Pending sends it again [A].
 func (h *Handlers) settleInvitation(c *wire.Call, v *world.Invitation, state string) error {
-	user, by := h.UserNamed(v.Email), h.Joiner(c.Key)
+	user, by := h.w.UserNamed(v.Email), h.w.Joiner(c.Key)
 	switch state {
 	case world.InviteDeclined:
 		h.decline(v, by)
 	case world.InvitePending:
-		if err := h.OutsiderPolicy(v.Profile, user); err != nil {
+		if err := h.w.OutsiderPolicy(v.Profile, user); err != nil {
 			return err
 		}
 		v.State = world.InvitePending
-		h.MailInvitation(v)
-		h.WriteInvitation("invitation_email_sent", v, by)
+		h.w.MailInvitation(v)
+		h.w.WriteInvitation("invitation_email_sent", v, by)
 	case world.InviteAccepted:
 		if user != "" {
-			return h.Redeem(v, user, by)
+			return h.w.Redeem(v, user, by)
 		}
-		if err := h.Redeemable(v, ""); err != nil {
+		if err := h.w.Redeemable(v, ""); err != nil {
 			return err
 		}
 		v.State = world.InviteAccepted // the account that is still to come is a member at once
-		h.WriteInvitation("invitation_accepted", v, by)
+		h.w.WriteInvitation("invitation_accepted", v, by)
 	}
 	return nil
 }
 
 func (h *Handlers) deleteInvitation(c *wire.Call, v *world.Invitation) (wire.Object, error) {
-	h.DropInvitation(v)
+	h.w.DropInvitation(v)
 	return nil, nil
 }
 
@@ -408,17 +408,17 @@ func (h *Handlers) answerInvitation(c *wire.Call, id string) (wire.Object, error
 		return nil, err
 	}
 	key := c.Segment("invitation_key")
-	i := slices.IndexFunc(h.Invitations, func(v *world.Invitation) bool { return v.Key == key })
-	if i < 0 || h.Invitations[i].Profile != id {
+	i := slices.IndexFunc(h.w.Invitations, func(v *world.Invitation) bool { return v.Key == key })
+	if i < 0 || h.w.Invitations[i].Profile != id {
 		return nil, noInvitation()
 	}
-	return nil, h.answer(c, h.Invitations[i], reply == "accept")
+	return nil, h.answer(c, h.w.Invitations[i], reply == "accept")
 }
 
 func (h *Handlers) invitationsOf(userID, key string) []*world.Invitation {
-	return wire.Filter(h.Invitations, func(v *world.Invitation) bool {
+	return wire.Filter(h.w.Invitations, func(v *world.Invitation) bool {
 		isMine := h.isFor(v, userID) || key != "" && v.Key == key
-		return isMine && v.State == world.InvitePending && h.KindOf(v.Profile) != ""
+		return isMine && v.State == world.InvitePending && h.w.KindOf(v.Profile) != ""
 	})
 }
 
@@ -429,23 +429,23 @@ func (h *Handlers) myInvitations(c *wire.Call) (wire.Object, error) {
 // received renders an invitation for its addressee, with the profile that it leads to.
 // The names of that are assumed.
 func (h *Handlers) received(v *world.Invitation) wire.Object {
-	o, id := h.InvitationObject(v), wire.ProfileID(v.Profile)
-	if h.Options.Account.FlatInvitations {
+	o, id := h.w.InvitationObject(v), wire.ProfileID(v.Profile)
+	if h.w.Options.Account.FlatInvitations {
 		return append(o, wire.Member{"entity_id", id})
 	}
-	kind, name := h.KindOf(v.Profile), "name"
+	kind, name := h.w.KindOf(v.Profile), "name"
 	if kind == wire.KindShare {
 		name = "title"
 	}
-	return append(o, wire.Member{kind, wire.Object{{"id", id}, {name, h.ProfileName(v.Profile)}}})
+	return append(o, wire.Member{kind, wire.Object{{"id", id}, {name, h.w.ProfileName(v.Profile)}}})
 }
 
 // myInvitation returns an invitation to its addressee, or by its key.
 func (h *Handlers) myInvitation(c *wire.Call) (wire.Object, error) {
 	name := c.Segment("invitation_id")
-	for _, v := range h.Invitations {
+	for _, v := range h.w.Invitations {
 		isMine := v.ID == wire.Plain(name) && h.isFor(v, c.Key.User)
-		if (isMine || v.Key == name) && h.KindOf(v.Profile) != "" {
+		if (isMine || v.Key == name) && h.w.KindOf(v.Profile) != "" {
 			return wire.Object{{"invitation", h.received(v)}}, nil
 		}
 	}
@@ -462,10 +462,10 @@ func (h *Handlers) acceptInvitations(c *wire.Call) (wire.Object, error) {
 	accepted := 0
 	var err error
 	for _, v := range h.invitationsOf(c.Key.User, key) {
-		if h.Covers(c.Key, v.Profile) < wire.Write {
+		if h.w.Covers(c.Key, v.Profile) < wire.Write {
 			continue
 		}
-		if refusal := h.Redeem(v, c.Key.User, h.Joiner(c.Key)); refusal != nil {
+		if refusal := h.w.Redeem(v, c.Key.User, h.w.Joiner(c.Key)); refusal != nil {
 			err = refusal
 			continue
 		}

@@ -16,7 +16,7 @@ import (
 
 // Handlers handles the calls of the area.
 type Handlers struct {
-	*world.World
+	w *world.World
 
 	shares *shares.Handlers
 
@@ -25,7 +25,7 @@ type Handlers struct {
 
 // New returns the handlers of a world.
 func New(w *world.World, shares *shares.Handlers) *Handlers {
-	return &Handlers{World: w, shares: shares, transfers: transferState{halfway: map[string]string{}}}
+	return &Handlers{w: w, shares: shares, transfers: transferState{halfway: map[string]string{}}}
 }
 
 // Codes of memberships and invitations. Those from 199001 to 199999 are invented.
@@ -69,7 +69,7 @@ func kinds() []kind {
 func (h *Handlers) Routes() []*wire.Route {
 	const mine = "/current/user/invitation"
 	routes := []*wire.Route{
-		wire.Get("shares.Members.List", "/current/share/{share_id}/members/list/", wire.With(h.membered, h.MemberList),
+		wire.Get("shares.Members.List", "/current/share/{share_id}/members/list/", wire.With(h.membered, h.w.MemberList),
 			wire.Paged("share_id")),
 		wire.Get("account.Invitations.List", mine+"s/list/", h.myInvitations, wire.Query("invitation_key limit offset")),
 		wire.Get("account.Invitations.Get", mine+"/{invitation_id}/details/", wire.Checked(h.myInvitation)),
@@ -117,18 +117,18 @@ func (h *Handlers) routesOf(k kind) []*wire.Route {
 func (h *Handlers) profileOf(c *wire.Call) string {
 	switch {
 	case strings.HasPrefix(c.Route.Pattern, "/current/share/"):
-		return h.ShareNamed(c.Segment("share_id"))
+		return h.w.ShareNamed(c.Segment("share_id"))
 	case strings.HasPrefix(c.Route.Pattern, "/current/workspace/"):
-		return h.WorkspaceNamed(c.Segment("workspace_id"), c.Key.User)
+		return h.w.WorkspaceNamed(c.Segment("workspace_id"), c.Key.User)
 	}
-	id, _ := h.OrgOfPath(c)
+	id, _ := h.w.OrgOfPath(c)
 	return id
 }
 
 // membered finds a profile and requires membership.
 func (h *Handlers) membered(c *wire.Call) (string, error) {
 	id, err := h.reached(wire.Read)(c)
-	return id, cmp.Or(err, h.MayLook(c.Key, world.Venue{Profile: id}))
+	return id, cmp.Or(err, h.w.MayLook(c.Key, world.Venue{Profile: id}))
 }
 
 // reached finds a profile and requires a credential for it, not membership.
@@ -138,17 +138,17 @@ func (h *Handlers) reached(needed wire.Mode) func(*wire.Call) (string, error) {
 		if id == "" {
 			return "", wire.NoProfile()
 		}
-		switch reach := h.Covers(c.Key, id); {
+		switch reach := h.w.Covers(c.Key, id); {
 		case reach < wire.Read:
-			return "", h.OutOfScope(id)
+			return "", h.w.OutOfScope(id)
 		case reach < needed:
 			return "", c.Key.RefuseWrite()
-		case h.ShutOut(id, c.Key.User):
+		case h.w.ShutOut(id, c.Key.User):
 			return "", world.Unseen(world.CodeNoView)
-		case h.Closed(id):
+		case h.w.Closed(id):
 			return "", world.ClosedOrg()
 		case needed == wire.Write:
-			return id, h.RefuseArchived(id)
+			return id, h.w.RefuseArchived(id)
 		}
 		return id, nil
 	}
@@ -162,9 +162,9 @@ func (h *Handlers) managed(least func(id string) world.Role) func(*wire.Call) (s
 			return "", err
 		}
 		switch {
-		case h.Covers(c.Key, id) < wire.Write:
+		case h.w.Covers(c.Key, id) < wire.Write:
 			return "", c.Key.RefuseWrite()
-		case !h.AtLeast(id, c.Key.User, least(id)):
+		case !h.w.AtLeast(id, c.Key.User, least(id)):
 			return "", roleTooLow()
 		}
 		return id, nil
@@ -177,11 +177,11 @@ func anyone(string) world.Role { return world.View }
 // managers returns the role that manages the members of a profile.
 func (h *Handlers) managers(id string) world.Role {
 	setting := "Admin or above"
-	switch h.KindOf(id) {
+	switch h.w.KindOf(id) {
 	case wire.KindOrg:
-		setting = h.Orgs[id].Value.ManageMembers
+		setting = h.w.Orgs[id].Value.ManageMembers
 	case wire.KindWorkspace:
-		setting = h.Workspaces[id].Value.ManageMembers
+		setting = h.w.Workspaces[id].Value.ManageMembers
 	}
 	switch setting {
 	case "Owner only":
@@ -194,7 +194,7 @@ func (h *Handlers) managers(id string) world.Role {
 
 // inviters returns the role that adds members to a profile.
 func (h *Handlers) inviters(id string) world.Role {
-	if share := h.Shares[id]; share != nil && share.Value.Invite == shares.InviteGuests {
+	if share := h.w.Shares[id]; share != nil && share.Value.Invite == shares.InviteGuests {
 		return world.Guest
 	}
 	return h.managers(id)
@@ -209,8 +209,8 @@ func (h *Handlers) member(c *wire.Call, id string) (wire.Object, error) {
 	if user == "" {
 		return nil, noMember()
 	}
-	row := h.MemberObject(id, user, c.Key.User)
-	key := cmp.Or(h.Options.Shares.MemberKey, "member")
+	row := h.w.MemberObject(id, user, c.Key.User)
+	key := cmp.Or(h.w.Options.Shares.MemberKey, "member")
 	if key == "-" {
 		return row, nil
 	}
@@ -223,15 +223,15 @@ func (h *Handlers) memberNamed(where string, c *wire.Call) string {
 	if name == "me" {
 		name = c.Key.User
 	}
-	if id := h.UserNamed(name); id != "" {
+	if id := h.w.UserNamed(name); id != "" {
 		name = id
 	}
-	if h.Members[where][name] != nil || h.ExpectedAs(where, name) != nil {
+	if h.w.Members[where][name] != nil || h.w.ExpectedAs(where, name) != nil {
 		return name
 	}
-	for _, v := range h.Expected(where) {
+	for _, v := range h.w.Expected(where) {
 		if strings.EqualFold(v.Email, name) {
-			return h.GuestID(v)
+			return h.w.GuestID(v)
 		}
 	}
 	return ""
@@ -248,12 +248,12 @@ func (h *Handlers) updateMember(c *wire.Call, id string) (wire.Object, error) {
 		t.role = ""
 	}
 	user := h.memberNamed(id, c)
-	switch v := h.ExpectedAs(id, user); {
-	case h.Members[id][user] != nil:
+	switch v := h.w.ExpectedAs(id, user); {
+	case h.w.Members[id][user] != nil:
 		return nil, h.change(c, id, user, t)
 	case v == nil:
 		return nil, noMember()
-	case !h.AtLeast(id, c.Key.User, h.managers(id)):
+	case !h.w.AtLeast(id, c.Key.User, h.managers(id)):
 		return nil, roleTooLow()
 	default:
 		t.expires = nil // a membership that has not begun has no end
@@ -263,7 +263,7 @@ func (h *Handlers) updateMember(c *wire.Call, id string) (wire.Object, error) {
 
 // change updates a membership. Members set notifications, those who manage members all else.
 func (h *Handlers) change(c *wire.Call, id, user string, t conditions) error {
-	m, caller := h.Members[id][user], h.Role(id, c.Key.User)
+	m, caller := h.w.Members[id][user], h.w.Role(id, c.Key.User)
 	private := user == c.Key.User && t.role == "" && t.expires == nil
 	switch {
 	case world.Rank(caller) < world.Rank(h.managers(id)) && !private, world.Rank(caller) < world.Rank(m.Role):
@@ -275,15 +275,15 @@ func (h *Handlers) change(c *wire.Call, id, user string, t conditions) error {
 		return err
 	}
 	if t.widens(m.Role, m.Expires) {
-		if err := h.OutsiderPolicy(id, user); err != nil {
+		if err := h.w.OutsiderPolicy(id, user); err != nil {
 			return err
 		}
 	}
 	m.Role, m.Notify = cmp.Or(t.role, m.Role), cmp.Or(t.notify, m.Notify)
 	if t.expires != nil {
-		h.EndAt(id, user, *t.expires)
+		h.w.EndAt(id, user, *t.expires)
 	}
-	h.WriteMembership("membership_updated", id, user, c.Key.User, h.ActorOf(c.Key))
+	h.w.WriteMembership("membership_updated", id, user, c.Key.User, h.w.ActorOf(c.Key))
 	return nil
 }
 
@@ -294,13 +294,13 @@ func ownerStays(text string) error {
 // removeMember ends a membership, or revokes the invitation of a pending member.
 func (h *Handlers) removeMember(c *wire.Call, id string) (wire.Object, error) {
 	user := h.memberNamed(id, c)
-	switch v := h.ExpectedAs(id, user); {
-	case h.Direct(id, user) == world.Owner:
+	switch v := h.w.ExpectedAs(id, user); {
+	case h.w.Direct(id, user) == world.Owner:
 		return nil, ownerStays("The owner cannot be removed.")
-	case h.Members[id][user] != nil:
-		h.EndMembership(id, user, c.Key.User, h.ActorOf(c.Key))
+	case h.w.Members[id][user] != nil:
+		h.w.EndMembership(id, user, c.Key.User, h.w.ActorOf(c.Key))
 	case v != nil:
-		h.DropInvitation(v)
+		h.w.DropInvitation(v)
 	default:
 		return nil, noMember()
 	}
@@ -308,13 +308,13 @@ func (h *Handlers) removeMember(c *wire.Call, id string) (wire.Object, error) {
 }
 
 func (h *Handlers) leave(c *wire.Call, id string) (wire.Object, error) {
-	switch user := c.Key.User; h.Direct(id, user) {
+	switch user := c.Key.User; h.w.Direct(id, user) {
 	case "":
 		return nil, wire.NotMember() // who is here by the profile above cannot leave this one alone
 	case world.Owner:
 		return nil, ownerStays("Transfer the ownership before you leave.")
 	default:
-		h.EndMembership(id, user, user, h.ActorOf(c.Key))
+		h.w.EndMembership(id, user, user, h.w.ActorOf(c.Key))
 	}
 	return nil, nil
 }
@@ -326,32 +326,32 @@ func (h *Handlers) join(c *wire.Call, id string) (wire.Object, error) {
 	if err := cmp.Or(c.Check.Refusal(), h.mayJoin(id, c.Key.User)); err != nil {
 		return nil, err
 	}
-	if m := h.Members[id][c.Key.User]; m != nil {
+	if m := h.w.Members[id][c.Key.User]; m != nil {
 		m.Notify = cmp.Or(notify, m.Notify)
 		return nil, nil
 	}
-	if v := h.ExpectedAs(id, c.Key.User); v != nil && h.KindOf(id) == wire.KindOrg {
-		return nil, h.Redeem(v, c.Key.User, h.Joiner(c.Key))
+	if v := h.w.ExpectedAs(id, c.Key.User); v != nil && h.w.KindOf(id) == wire.KindOrg {
+		return nil, h.w.Redeem(v, c.Key.User, h.w.Joiner(c.Key))
 	}
-	if err := cmp.Or(h.RefuseOutsider(id, c.Key.User, world.Member), h.seat(id, c.Key.User)); err != nil {
+	if err := cmp.Or(h.w.RefuseOutsider(id, c.Key.User, world.Member), h.seat(id, c.Key.User)); err != nil {
 		return nil, err
 	}
-	h.Enroll(id, c.Key.User, world.Member, notify, h.Joiner(c.Key))
+	h.w.Enroll(id, c.Key.User, world.Member, notify, h.w.Joiner(c.Key))
 	return nil, nil
 }
 
 // mayJoin rejects a user who may not join a profile.
 func (h *Handlers) mayJoin(id, user string) error {
-	open := h.Members[id][user] != nil
-	switch h.KindOf(id) {
+	open := h.w.Members[id][user] != nil
+	switch h.w.KindOf(id) {
 	case wire.KindOrg:
-		o := h.Orgs[id].Value
-		open = open || h.shares.Account.Admits(o, user) || !o.Closed && h.ExpectedAs(id, user) != nil
+		o := h.w.Orgs[id].Value
+		open = open || h.shares.Account.Admits(o, user) || !o.Closed && h.w.ExpectedAs(id, user) != nil
 	case wire.KindWorkspace:
-		w := h.Workspaces[id].Value
-		open = open || h.AtLeast(w.Org, user, account.Joins(w.Join))
+		w := h.w.Workspaces[id].Value
+		open = open || h.w.AtLeast(w.Org, user, account.Joins(w.Join))
 	default:
-		share := &h.Shares[id].Value
+		share := &h.w.Shares[id].Value
 		if access := share.AccessOption(); access != world.AccessMembers && access != world.AccessOrg {
 			return wire.Refuse(http.StatusNotAcceptable, codeNotJoinable,
 				"The share is not one to join without an invitation.")
@@ -367,13 +367,13 @@ func (h *Handlers) mayJoin(id, user string) error {
 // seat requires a seat of the plan of an organization for a new member. Invitations
 // take seats as well.
 func (h *Handlers) seat(id, user string) error {
-	if h.KindOf(id) != wire.KindOrg || h.Members[id][user] != nil || user != "" && h.ExpectedAs(id, user) != nil {
+	if h.w.KindOf(id) != wire.KindOrg || h.w.Members[id][user] != nil || user != "" && h.w.ExpectedAs(id, user) != nil {
 		return nil
 	}
 	if err := h.shares.Account.Subscribed(id); err != nil {
 		return err
 	}
-	if taken := len(h.Members[id]) + len(h.Expected(id)); taken < account.PlanNamed(h.Orgs[id].Value.Plan).Seats {
+	if taken := len(h.w.Members[id]) + len(h.w.Expected(id)); taken < account.PlanNamed(h.w.Orgs[id].Value.Plan).Seats {
 		return nil
 	}
 	return wire.Refuse(http.StatusPaymentRequired, codeHigherPlan, "Upgrade Required: the plan has no seat left.")
@@ -387,26 +387,26 @@ func (h *Handlers) transfer(c *wire.Call, id string) (wire.Object, error) {
 	if err := h.mayTransfer(c, id, successor); err != nil {
 		return nil, err
 	}
-	m := h.Members[id][successor]
+	m := h.w.Members[id][successor]
 	m.Role = world.Owner
-	h.EndAt(id, successor, time.Time{})
-	if h.transfers.halved < h.Options.Shares.HalfTransfers && h.transfers.halfway[id] == "" {
+	h.w.EndAt(id, successor, time.Time{})
+	if h.transfers.halved < h.w.Options.Shares.HalfTransfers && h.transfers.halfway[id] == "" {
 		h.transfers.halved++
 		h.transfers.halfway[id] = successor
 		return nil, wire.Refuse(http.StatusInternalServerError, codeHalfTransfer, "The transfer stopped half-way. Repeat it.")
 	}
 	delete(h.transfers.halfway, id)
-	h.Members[id][owner].Role = world.Admin
-	if o := h.Orgs[id]; o != nil {
+	h.w.Members[id][owner].Role = world.Admin
+	if o := h.w.Orgs[id]; o != nil {
 		o.Value.Owner = successor
 	}
 	h.writeTransfer(c, id, successor)
 	return wire.Object{{"ownership", wire.Object{
 		{"profile_id", wire.ProfileID(id)},
-		{"profile_type", h.KindOf(id)},
+		{"profile_type", h.w.KindOf(id)},
 		{"previous_owner", wire.ProfileID(owner)},
 		{"new_owner", wire.ProfileID(successor)},
-		{"transferred_at", wire.Stamp(h.Now().Unix())},
+		{"transferred_at", wire.Stamp(h.w.Now().Unix())},
 	}}}, nil
 }
 
@@ -422,17 +422,17 @@ func (h *Handlers) mayTransfer(c *wire.Call, id, successor string) error {
 	}
 	halfway := h.transfers.halfway[id]
 	switch {
-	case h.Covers(c.Key, id) < wire.Admin:
-		return c.Key.RefuseAdmin(h.KindOf(id))
-	case h.Direct(id, c.Key.User) != world.Owner:
+	case h.w.Covers(c.Key, id) < wire.Admin:
+		return c.Key.RefuseAdmin(h.w.KindOf(id))
+	case h.w.Direct(id, c.Key.User) != world.Owner:
 		return wire.Refuse(http.StatusUnauthorized, codeNotOwner, "You are not the owner, or not any more.")
 	case h.transfersBusy(), halfway != "" && halfway != successor:
 		return wire.Because(http.StatusConflict, codeTransferBusy, "transfer_in_progress", "Another transfer is under way.")
 	case successor == c.Key.User:
 		return unfit("successor_is_self", "You are the owner already.")
-	case h.Members[id][successor] == nil:
+	case h.w.Members[id][successor] == nil:
 		return unfit("successor_not_member", "Only a member can become the owner.")
-	case !h.Enabled(successor):
+	case !h.w.Enabled(successor):
 		return unfit("successor_unavailable", "The account of the successor is not enabled.")
 	}
 	return nil
@@ -441,7 +441,7 @@ func (h *Handlers) mayTransfer(c *wire.Call, id, successor string) error {
 // transfersBusy counts the transfers that the options fail.
 func (h *Handlers) transfersBusy() bool {
 	t := &h.transfers
-	if t.busy >= h.Options.Shares.TransferConflicts {
+	if t.busy >= h.w.Options.Shares.TransferConflicts {
 		return false
 	}
 	t.busy++
@@ -449,11 +449,11 @@ func (h *Handlers) transfersBusy() bool {
 }
 
 func (h *Handlers) writeTransfer(c *wire.Call, id, successor string) {
-	owner, actor := c.Key.User, h.ActorOf(c.Key)
-	h.EventIn(id, world.Event{
-		Name: "ownership_transferred", Category: h.KindOf(id), User: successor, CallingUser: owner, Actor: actor,
-		Extra: map[string]any{"profile_type": h.KindOf(id), "from_user": owner, "to_user": successor},
+	owner, actor := c.Key.User, h.w.ActorOf(c.Key)
+	h.w.EventIn(id, world.Event{
+		Name: "ownership_transferred", Category: h.w.KindOf(id), User: successor, CallingUser: owner, Actor: actor,
+		Extra: map[string]any{"profile_type": h.w.KindOf(id), "from_user": owner, "to_user": successor},
 	})
-	h.WriteMembership("membership_updated", id, successor, owner, actor)
-	h.WriteMembership("membership_updated", id, owner, owner, actor)
+	h.w.WriteMembership("membership_updated", id, successor, owner, actor)
+	h.w.WriteMembership("membership_updated", id, owner, owner, actor)
 }

@@ -103,7 +103,7 @@ func (h *Handlers) allExtracted(n *world.Node, fields []string) bool {
 func (h *Handlers) extractAll(c *wire.Call, id string) (wire.Object, error) {
 	folder := wire.Plain(c.Segment("node_id"))
 	if folder != world.RootFolder {
-		if n := h.Node(id, folder); n == nil || n.Kind != world.KindFolder {
+		if n := h.w.Node(id, folder); n == nil || n.Kind != world.KindFolder {
 			return nil, wire.NoSuch(wire.CodeNotFound, "folder")
 		}
 	}
@@ -112,8 +112,8 @@ func (h *Handlers) extractAll(c *wire.Call, id string) (wire.Object, error) {
 		return nil, err
 	}
 	queued := 0
-	for _, n := range h.NodesOf(id) {
-		inside := folder == world.RootFolder || h.InFolder(n, folder)
+	for _, n := range h.w.NodesOf(id) {
+		inside := folder == world.RootFolder || h.w.InFolder(n, folder)
 		if n.HasContent() && inside && !h.allExtracted(n, fields) {
 			h.queueExtraction(c, n, jobBatch, fields)
 			queued++
@@ -130,26 +130,26 @@ func (h *Handlers) extractAll(c *wire.Call, id string) (wire.Object, error) {
 
 func (h *Handlers) queueExtraction(c *wire.Call, n *world.Node, kind string, fields []string) *extraction {
 	j := &extraction{
-		id: world.Opaque('9', h.Options.Seed, h.NextSerial()), workspace: n.Profile, user: c.Key.User, node: n,
+		id: world.Opaque('9', h.w.Options.Seed, h.w.NextSerial()), workspace: n.Profile, user: c.Key.User, node: n,
 		kind: kind, status: jobQueued, fields: fields, created: c.Now, updated: c.Now,
 	}
 	h.metadata.extractions = append(h.metadata.extractions, j)
-	h.Touch(h.Now(), n.Profile, fieldMetadata)
-	h.Later(h.Now().Add(h.extractTime()), func() { h.finish(j, h.Options.Metadata.ExtractRetries) })
+	h.w.Touch(h.w.Now(), n.Profile, fieldMetadata)
+	h.w.Later(h.w.Now().Add(h.extractTime()), func() { h.finish(j, h.w.Options.Metadata.ExtractRetries) })
 	return j
 }
 
 func (h *Handlers) extractTime() time.Duration {
-	return max(0, cmp.Or(h.Options.Metadata.ExtractTime, extractTime))
+	return max(0, cmp.Or(h.w.Options.Metadata.ExtractTime, extractTime))
 }
 
 // finish ends a job. The platform may retry a failed one, with another result.
 func (h *Handlers) finish(j *extraction, retries int) {
-	j.updated = h.Now()
+	j.updated = h.w.Now()
 	j.status = jobErrored
-	h.Touch(j.updated, j.workspace, fieldMetadata)
+	h.w.Touch(j.updated, j.workspace, fieldMetadata)
 	if retries > 0 {
-		h.Later(j.updated.Add(h.extractTime()), func() { h.finish(j, retries-1) })
+		h.w.Later(j.updated.Add(h.extractTime()), func() { h.finish(j, retries-1) })
 		return
 	}
 	text := j.node.Text()
@@ -157,7 +157,7 @@ func (h *Handlers) finish(j *extraction, retries int) {
 		return
 	}
 	j.status = jobCompleted
-	h.Credits[h.OrgOf(j.workspace)]++
+	h.w.Credits[h.w.OrgOf(j.workspace)]++
 	if found := h.takeDown(j, text); len(found) > 0 {
 		h.factsChanged(j.node, world.Event{Name: eventExtracted, CallingUser: j.user}, found)
 	}
@@ -205,7 +205,7 @@ func (h *Handlers) fieldFor(v *vocabulary, label string, value any, mayAdd bool)
 	if !mayAdd || h.fieldRoom(v) == 0 {
 		return nil
 	}
-	return v.add(strings.ReplaceAll(strings.ToLower(label), " ", "_"), typeOf(value), originAI, h.Now())
+	return v.add(strings.ReplaceAll(strings.ToLower(label), " ", "_"), typeOf(value), originAI, h.w.Now())
 }
 
 // statement parses a line "label: value".

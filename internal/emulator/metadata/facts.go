@@ -52,8 +52,8 @@ func (h *Handlers) keepFact(n *world.Node, f fact) {
 
 func (h *Handlers) factsChanged(n *world.Node, e world.Event, fields []string) {
 	m := &h.metadata
-	m.revisions[n.ID] = append(m.revisions[n.ID], factRevision{e.Name, e.CallingUser, fields, h.Now()})
-	h.NodeEvent(n, e)
+	m.revisions[n.ID] = append(m.revisions[n.ID], factRevision{e.Name, e.CallingUser, fields, h.w.Now()})
+	h.w.NodeEvent(n, e)
 }
 
 // factsOf lists the facts of a node as the platform orders them: typed ones, identifiers, the rest.
@@ -143,7 +143,7 @@ func (h *Handlers) writeFacts(c *wire.Call, id string, n *world.Node) (wire.Obje
 		})
 	}
 	if len(names) > 0 {
-		h.factsChanged(n, world.Event{Name: eventFactsSet, CallingUser: c.Key.User, Actor: h.ActorOf(c.Key)}, names)
+		h.factsChanged(n, world.Event{Name: eventFactsSet, CallingUser: c.Key.User, Actor: h.w.ActorOf(c.Key)}, names)
 	}
 	return h.readFacts(c, id, n)
 }
@@ -238,7 +238,7 @@ func (h *Handlers) deleteFacts(c *wire.Call, id string) (wire.Object, error) {
 		}
 	}
 	if len(deleted) > 0 {
-		h.factsChanged(n, world.Event{Name: eventFactsDeleted, CallingUser: c.Key.User, Actor: h.ActorOf(c.Key)}, deleted)
+		h.factsChanged(n, world.Event{Name: eventFactsDeleted, CallingUser: c.Key.User, Actor: h.w.ActorOf(c.Key)}, deleted)
 	}
 	return wire.Object{{"object_id", wire.Hyphenated(n.ID)}, {"deleted", len(deleted)}}, nil
 }
@@ -246,9 +246,9 @@ func (h *Handlers) deleteFacts(c *wire.Call, id string) (wire.Object, error) {
 // AddFact adds a fact, or replaces that of the same field. A new field gets the
 // type of the value. The node must exist.
 func (h *Handlers) AddFact(it world.Fact) error {
-	h.Lock()
-	defer h.Unlock()
-	n := h.Nodes[wire.Plain(it.Node)]
+	h.w.Lock()
+	defer h.w.Unlock()
+	n := h.w.Nodes[wire.Plain(it.Node)]
 	if n == nil || !n.HasContent() {
 		return fmt.Errorf("emulator: there is no file or note %q", it.Node)
 	}
@@ -260,7 +260,7 @@ func (h *Handlers) AddFact(it world.Fact) error {
 	if err := wire.Decode(text, &value); err != nil {
 		return fmt.Errorf("emulator: the value of %q: %w", it.Field, err)
 	}
-	now := h.Now()
+	now := h.w.Now()
 	v := h.vocabularyOf(n.Profile)
 	f := v.governing(it.Field)
 	if f == nil {
@@ -275,7 +275,7 @@ func (h *Handlers) AddFact(it world.Fact) error {
 		kept.value, kept.stored = fitted, storedType(f.kind, fitted)
 	}
 	h.keepFact(n, kept)
-	h.Touch(now, n.Profile, fieldMetadata)
+	h.w.Touch(now, n.Profile, fieldMetadata)
 	return nil
 }
 

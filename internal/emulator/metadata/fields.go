@@ -67,7 +67,7 @@ func (h *Handlers) vocabularyOf(workspaceID string) *vocabulary {
 		v = &vocabulary{byKey: map[string]*metaField{}}
 		h.metadata.vocabularies[workspaceID] = v
 		var created time.Time
-		if w := h.Workspaces[workspaceID]; w != nil {
+		if w := h.w.Workspaces[workspaceID]; w != nil {
 			created = time.Unix(w.Created, 0)
 		}
 		v.add(fieldCategory, typeString, originAI, created).allowed = categories()
@@ -97,10 +97,10 @@ func (v *vocabulary) group(f *metaField) []*metaField {
 }
 
 func (h *Handlers) fieldRoom(v *vocabulary) int {
-	if h.Options.Metadata.FieldLimit == 0 {
+	if h.w.Options.Metadata.FieldLimit == 0 {
 		return math.MaxInt32
 	}
-	return max(0, h.Options.Metadata.FieldLimit-len(v.fields))
+	return max(0, h.w.Options.Metadata.FieldLimit-len(v.fields))
 }
 
 func fieldLimit() error {
@@ -111,8 +111,8 @@ func fieldLimit() error {
 // holders returns the nodes, also in the trash, with a value of one of the fields.
 func (h *Handlers) holders(workspaceID string, group ...*metaField) []*world.Node {
 	var found []*world.Node
-	for _, id := range h.NodeList {
-		n := h.Nodes[id]
+	for _, id := range h.w.NodeList {
+		n := h.w.Nodes[id]
 		if n.Profile == workspaceID && slices.ContainsFunc(group,
 			func(f *metaField) bool { return h.metadata.fact(n, f) != nil }) {
 			found = append(found, n)
@@ -149,7 +149,7 @@ func (h *Handlers) fieldObject(workspaceID string, v *vocabulary, f *metaField, 
 	r.Put(wire.Terse, "provisional", false)
 	r.Put(wire.Terse, "origin", f.origin)
 	r.Put(wire.Terse, "revision", f.revision)
-	r.PutIf(!h.Options.Metadata.CountsUnreadable, wire.Standard, "file_count", len(h.holders(workspaceID, group...)))
+	r.PutIf(!h.w.Options.Metadata.CountsUnreadable, wire.Standard, "file_count", len(h.holders(workspaceID, group...)))
 	r.Put(wire.Terse, "created", wire.Stamp(f.created.Unix()))
 	r.Put(wire.Terse, "updated", wire.Stamp(f.updated.Unix()))
 	return r.Fields
@@ -234,7 +234,7 @@ func (h *Handlers) declareField(c *wire.Call, id string) (wire.Object, error) {
 			return nil, fieldLimit()
 		}
 		f = v.add(name, kind, originUser, c.Now)
-		h.Touch(h.Now(), id, fieldMetadata)
+		h.w.Touch(h.w.Now(), id, fieldMetadata)
 	}
 	return wire.Object{{"field", h.fieldObject(id, v, f, c.Out.Level)}, {"field_created", created}}, nil
 }
@@ -245,12 +245,12 @@ func isFieldName(name string) bool {
 
 // AddField adds a field unless the name exists.
 func (h *Handlers) AddField(it world.Field) world.Field {
-	h.Lock()
-	defer h.Unlock()
+	h.w.Lock()
+	defer h.w.Unlock()
 	v := h.vocabularyOf(it.Workspace)
 	it.Name = cmp.Or(it.Name, "field "+strconv.Itoa(len(v.fields)+1))
 	it.Type, it.Origin = cmp.Or(it.Type, typeString), cmp.Or(it.Origin, originAI)
-	it.Created = cmp.Or(it.Created, h.Now())
+	it.Created = cmp.Or(it.Created, h.w.Now())
 	f := v.byKey[fieldKey(it.Name)]
 	if f == nil {
 		f = v.add(it.Name, it.Type, it.Origin, it.Created)
@@ -258,7 +258,7 @@ func (h *Handlers) AddField(it world.Field) world.Field {
 	if into := v.governing(it.MergedInto); into != nil && into != f {
 		f.into = into
 	}
-	h.Touch(h.Now(), it.Workspace, fieldMetadata)
+	h.w.Touch(h.w.Now(), it.Workspace, fieldMetadata)
 	return it
 }
 
@@ -281,7 +281,7 @@ func (h *Handlers) mergeFields(c *wire.Call, id string) (wire.Object, error) {
 	if err := h.vocabularyBusy(); err != nil {
 		return nil, err
 	}
-	if h.Options.Metadata.CountsUnreadable {
+	if h.w.Options.Metadata.CountsUnreadable {
 		return nil, wire.Refuse(http.StatusServiceUnavailable, codeVocabulary,
 			"Temporarily Unavailable: the counts cannot be read.")
 	}
@@ -349,7 +349,7 @@ func (h *Handlers) merge(c *wire.Call, workspaceID string, m merging) (wire.Obje
 		source.revision++
 		target.revision++
 		source.updated, target.updated = c.Now, c.Now
-		h.Touch(h.Now(), workspaceID, fieldMetadata)
+		h.w.Touch(h.w.Now(), workspaceID, fieldMetadata)
 	}
 	return wire.Object{
 		{"source", m.source},
@@ -421,7 +421,7 @@ func (h *Handlers) mergeCandidates(c *wire.Call, id string) (wire.Object, error)
 	offset := c.Integer("offset", 0, 0, math.MaxInt32)
 	v := h.vocabularyOf(id)
 	var all []proposal
-	if !h.Options.Metadata.VocabularyUnscanned {
+	if !h.w.Options.Metadata.VocabularyUnscanned {
 		all = h.proposals(id, v)
 	}
 	last := min(offset+proposalsPage, len(all))
@@ -437,7 +437,7 @@ func (h *Handlers) mergeCandidates(c *wire.Call, id string) (wire.Object, error)
 	return wire.Object{
 		{"items", items},
 		{"next_offset", next},
-		{"vocabulary_scanned", !h.Options.Metadata.VocabularyUnscanned},
+		{"vocabulary_scanned", !h.w.Options.Metadata.VocabularyUnscanned},
 		{"proposals_examined", last},
 		{"proposals_total", len(all)},
 	}, c.Check.Refusal()

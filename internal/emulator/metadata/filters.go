@@ -217,8 +217,8 @@ func (h *Handlers) ReadFilter(c *wire.Call, workspaceID, param string) *NodeFilt
 
 // filter returns the files and notes that meet all conditions, up to a cap.
 func (h *Handlers) filter(workspaceID string, clauses []clause) (nodes []*world.Node, truncated bool) {
-	for _, id := range h.NodeList {
-		n := h.Nodes[id]
+	for _, id := range h.w.NodeList {
+		n := h.w.Nodes[id]
 		if n.Profile != workspaceID || !n.HasContent() || !allHold(h, n, clauses) {
 			continue
 		}
@@ -288,13 +288,13 @@ func (h *Handlers) createFilter(c *wire.Call, id string) (wire.Object, error) {
 	}
 	m := &h.metadata
 	here := wire.Filter(m.filters, func(f *savedFilter) bool { return f != nil && f.workspace == id })
-	if h.Options.Metadata.FilterLimit > 0 && len(here) >= h.Options.Metadata.FilterLimit {
+	if h.w.Options.Metadata.FilterLimit > 0 && len(here) >= h.w.Options.Metadata.FilterLimit {
 		return nil, wire.Refuse(http.StatusUnauthorized, codeFilterLimit, "The plan allows no more saved filters.")
 	}
-	f.id, f.workspace, f.user = world.Opaque('c', h.Options.Seed, h.NextSerial()), id, c.Key.User
+	f.id, f.workspace, f.user = world.Opaque('c', h.w.Options.Seed, h.w.NextSerial()), id, c.Key.User
 	f.created, f.updated = c.Now, c.Now
 	m.filters = append(m.filters, f)
-	h.Touch(h.Now(), id, fieldMetadata)
+	h.w.Touch(h.w.Now(), id, fieldMetadata)
 	return h.getFilter(c, f)
 }
 
@@ -356,7 +356,7 @@ func (h *Handlers) updateFilter(c *wire.Call, f *savedFilter) (wire.Object, erro
 	f.name, f.description, f.projection = sent.name, sent.description, sent.projection
 	f.clauses, f.predicate = sent.clauses, sent.predicate
 	f.updated = c.Now
-	h.Touch(h.Now(), f.workspace, fieldMetadata)
+	h.w.Touch(h.w.Now(), f.workspace, fieldMetadata)
 	return h.getFilter(c, f)
 }
 
@@ -371,7 +371,7 @@ func (h *Handlers) deleteFilter(c *wire.Call) (wire.Object, error) {
 	}
 	filters := h.metadata.filters
 	filters[slices.Index(filters, f)] = nil // its place stays taken, so that cursors keep theirs
-	h.Touch(h.Now(), f.workspace, fieldMetadata)
+	h.w.Touch(h.w.Now(), f.workspace, fieldMetadata)
 	return nil, nil
 }
 
@@ -415,7 +415,7 @@ func (h *Handlers) filterNodes(c *wire.Call, f *savedFilter) (wire.Object, error
 }
 
 // causes returns those that the options give to every result.
-func (h *Handlers) causes() []string { return append([]string{}, h.Options.Metadata.Causes...) }
+func (h *Handlers) causes() []string { return append([]string{}, h.w.Options.Metadata.Causes...) }
 
 func compareNodes(by string, a, b *world.Node) int {
 	switch by {
@@ -491,7 +491,7 @@ func (h *Handlers) searchMetadata(c *wire.Call, id string) (wire.Object, error) 
 	c.Check.InvalidIf(page.Limit+page.Offset > windowMost,
 		"offset", "Offset and limit together reach "+strconv.Itoa(windowMost)+" at most.")
 	hits := h.FactHits(c, id, wire.InWords(q))
-	shown := wire.Filter(wire.Cut(hits, page), func(match FactHit) bool { return !h.Gone(match.Node) })
+	shown := wire.Filter(wire.Cut(hits, page), func(match FactHit) bool { return !h.w.Gone(match.Node) })
 	return wire.Object{
 		{"results", wire.Rows(shown, func(match FactHit) wire.Object {
 			n := match.Node
@@ -509,14 +509,14 @@ func (h *Handlers) FactHits(c *wire.Call, workspaceID string, words []string) []
 	}
 	var all []document
 	length := 0
-	for _, id := range h.NodeList {
-		n := h.Nodes[id]
+	for _, id := range h.w.NodeList {
+		n := h.w.Nodes[id]
 		if n.Profile != workspaceID {
 			continue
 		}
 		d := document{node: n}
 		for _, f := range h.metadata.factsOf(n) {
-			if c.Now.Sub(f.updated) >= h.Options.Metadata.Lag { // what was written just now is not found yet
+			if c.Now.Sub(f.updated) >= h.w.Options.Metadata.Lag { // what was written just now is not found yet
 				d.words = append(d.words, wire.InWords(valueText(f.value))...)
 			}
 		}
@@ -566,10 +566,10 @@ func timesIn(words []string, token string) int {
 
 // searchCompound finds nodes by conditions and an optional content query.
 func (h *Handlers) searchCompound(c *wire.Call, id string) (wire.Object, error) {
-	if err := h.Lacks(world.FeatureAI); err != nil {
+	if err := h.w.Lacks(world.FeatureAI); err != nil {
 		return nil, err
 	}
-	if !h.Intelligent(id) {
+	if !h.w.Intelligent(id) {
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeIntelligence, "Intelligence is off in this workspace.")
 	}
 	_ = c.ReadForm() // anything but a form has no filters
@@ -613,7 +613,7 @@ func (h *Handlers) compound(
 	c *wire.Call, workspaceID string, clauses []clause, words []string, asked any, limit int,
 ) (wire.Object, error) {
 	items, matched, missing := []wire.Object{}, 0, 0
-	for _, n := range h.NodesOf(workspaceID) {
+	for _, n := range h.w.NodesOf(workspaceID) {
 		if !n.HasContent() || !allHold(h, n, clauses) {
 			continue
 		}

@@ -16,14 +16,14 @@ import (
 
 // Handlers handles the calls of the area.
 type Handlers struct {
-	*world.World
+	w *world.World
 
 	metadata metadataState
 }
 
 // New returns the handlers of a world.
 func New(w *world.World) *Handlers {
-	return &Handlers{World: w, metadata: metadataState{
+	return &Handlers{w: w, metadata: metadataState{
 		vocabularies: map[string]*vocabulary{},
 		facts:        map[string]map[string]*fact{},
 		revisions:    map[string][]factRevision{},
@@ -91,7 +91,7 @@ func (h *Handlers) Routes() []*wire.Route {
 		wire.Get("metadata.Versions", node+"versions/", wire.With2(shown, h.metadataVersions)),
 		wire.Post("metadata.Extract", node+"extract/", wire.With2(written, h.extract), wire.Fields("fields template_id")),
 		wire.Post("metadata.ExtractAll", node+"extract-all/", wire.With(admin, h.extractAll)),
-		wire.Get("metadata.Jobs", workspace+"jobs/status/", wire.With(h.WorkspaceOfPath, h.jobs)),
+		wire.Get("metadata.Jobs", workspace+"jobs/status/", wire.With(h.w.WorkspaceOfPath, h.jobs)),
 		wire.Get("metadata.Filters.List", filters, wire.With(guest, h.listFilters), wire.Query("page_size cursor")),
 		wire.Post("metadata.Filters.Create", filters, wire.With(writer, h.createFilter),
 			wire.JSON(filterFields+" template_id")),
@@ -115,25 +115,25 @@ type finder = func(*wire.Call) (string, error)
 // metadataOf finds the workspace and requires a role, a mode and the plan feature.
 func (h *Handlers) metadataOf(role world.Role, needed wire.Mode) finder {
 	return func(c *wire.Call) (string, error) {
-		id, err := h.WorkspaceOfPath(c)
+		id, err := h.w.WorkspaceOfPath(c)
 		if err != nil {
 			return "", err
 		}
-		switch reach := h.Covers(c.Key, id); {
+		switch reach := h.w.Covers(c.Key, id); {
 		case needed == wire.Admin && reach < wire.Admin:
 			return "", c.Key.RefuseAdmin("workspace")
 		case reach < needed:
 			return "", c.Key.RefuseWrite()
-		case !h.AtLeast(id, c.Key.User, role):
+		case !h.w.AtLeast(id, c.Key.User, role):
 			return "", wire.Refuse(http.StatusUnauthorized, wire.CodeEntity, "Your role in this workspace does not allow this.")
 		}
-		return id, h.Lacks(FeatureMetadata)
+		return id, h.w.Lacks(FeatureMetadata)
 	}
 }
 
 // vocabularyBusy fails as many writes of fields and facts as the options say.
 func (h *Handlers) vocabularyBusy() error {
-	if h.metadata.busy >= h.Options.Metadata.VocabularyBusy {
+	if h.metadata.busy >= h.w.Options.Metadata.VocabularyBusy {
 		return nil
 	}
 	h.metadata.busy++
@@ -159,7 +159,7 @@ func (h *Handlers) nodeWithFacts(c *wire.Call, workspaceID string) (*world.Node,
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
-	n := h.NodeOrTrash(workspaceID, id)
+	n := h.w.NodeOrTrash(workspaceID, id)
 	switch {
 	case n == nil:
 		return nil, wire.NoSuch(wire.CodeNotFound, "node")
@@ -179,12 +179,12 @@ type flatPage struct {
 // flatPage reads the cursor of a call, which is bound to caller, path and query.
 func (h *Handlers) flatPage(c *wire.Call, size int, params ...string) flatPage {
 	p := flatPage{size: size}
-	p.binding = fmt.Sprint("flat ", h.Cursors, " ", c.Key.User, " ", c.Request.URL.Path)
+	p.binding = fmt.Sprint("flat ", h.w.Cursors, " ", c.Key.User, " ", c.Request.URL.Path)
 	for _, name := range params {
 		p.binding += fmt.Sprintf(" %s=%q", name, c.Value(name))
 	}
 	if _, given := c.Query["cursor"]; given {
-		at, opened := h.OpenCursor(c.Value("cursor"), p.binding)
+		at, opened := h.w.OpenCursor(c.Value("cursor"), p.binding)
 		c.Check.InvalidIf(!opened, "cursor", "Not a cursor of this listing. Leave it out for the first page.")
 		p.start = at.Key
 	}
@@ -201,7 +201,7 @@ func page[T any](h *Handlers, p flatPage, list []T, render func(T) wire.Object) 
 		}
 		row := render(it)
 		if row != nil && len(items) == p.size {
-			cursor = h.Cursor(world.Position{Key: at}, p.binding)
+			cursor = h.w.Cursor(world.Position{Key: at}, p.binding)
 			break
 		}
 		if row != nil {
@@ -253,7 +253,7 @@ func (h *Handlers) factNode(n *world.Node, lv wire.Level) wire.Object {
 }
 
 func (h *Handlers) parentOf(n *world.Node) string {
-	if h.Gone(n) {
+	if h.w.Gone(n) {
 		return world.TrashFolder
 	}
 	return cmp.Or(wire.Hyphenated(n.Parent), world.RootFolder)
@@ -295,8 +295,8 @@ func (h *Handlers) eligible(c *wire.Call, id string) (wire.Object, error) {
 
 // listNodes returns a page of the files and notes of a workspace, in the order of their arrival.
 func (h *Handlers) listNodes(c *wire.Call, workspaceID string, p flatPage, fits func(*world.Node) bool) wire.Object {
-	return page(h, p, h.NodeList, func(id string) wire.Object {
-		n := h.Nodes[id]
+	return page(h, p, h.w.NodeList, func(id string) wire.Object {
+		n := h.w.Nodes[id]
 		if n.Profile != workspaceID || !fits(n) {
 			return nil
 		}
@@ -327,7 +327,7 @@ func (h *Handlers) metadataDetails(c *wire.Call, id string) (wire.Object, error)
 			continue
 		}
 		seen[wire.Plain(given)] = true
-		n := h.NodeOrTrash(id, wire.Plain(given))
+		n := h.w.NodeOrTrash(id, wire.Plain(given))
 		switch {
 		case given == world.RootFolder:
 			failed = append(failed, world.NodeError(given, codeNodeRoot, "The root has no metadata."))

@@ -65,9 +65,9 @@ func (h *Handlers) startAuthorization(c *wire.Call) (wire.Object, error) {
 		return nil, err
 	}
 	q.clientName, q.issuer = client.Name, wire.Issuer(c.Request)
-	h.Lock()
-	defer h.Unlock()
-	q.id, q.expires = h.Secret(), h.Now().Add(requestLife)
+	h.w.Lock()
+	defer h.w.Unlock()
+	q.id, q.expires = h.w.Secret(), h.w.Now().Add(requestLife)
 	h.oauth.requests[q.id] = q
 	if c.Value("response_format") != "json" {
 		return c.Send(redirectTo(http.StatusFound, q.loginURL()))
@@ -200,7 +200,7 @@ const (
 
 func (h *Handlers) pending(id string) (*authorization, error) {
 	q := h.oauth.requests[id]
-	if q == nil || wire.Past(q.expires, h.Now()) {
+	if q == nil || wire.Past(q.expires, h.w.Now()) {
 		return nil, wire.Refuse(http.StatusNotFound, wire.CodeNotFound,
 			"There is no such authorization request, or it has ended.")
 	}
@@ -227,7 +227,7 @@ func (h *Handlers) authorizationInfo(c *wire.Call) (wire.Object, error) {
 		{"account_settings", q.account},
 		{"agent_name", wire.Optional(q.agent)},
 		{"resource", wire.Optional(q.resource)},
-		{"expires_in", wire.Seconds(q.expires, h.Now())},
+		{"expires_in", wire.Seconds(q.expires, h.w.Now())},
 	}
 	return payload.With(q.display, "redirect_mode", "display_code"), nil
 }
@@ -286,14 +286,14 @@ func (h *Handlers) Decide(loginURL string, d world.Decision) (world.Outcome, err
 	if err != nil {
 		return world.Outcome{}, errors.New("emulator: the login URL cannot be read")
 	}
-	h.Lock()
-	defer h.Unlock()
+	h.w.Lock()
+	defer h.w.Unlock()
 	id := u.Query().Get("auth_request_id")
 	if q := h.deviceOf(u.Query().Get("user_code")); q != nil {
 		id = q.id
 	}
 	q, refusal := h.pending(id)
-	if refusal == nil && h.Users[d.User] == nil {
+	if refusal == nil && h.w.Users[d.User] == nil {
 		return world.Outcome{}, fmt.Errorf("emulator: there is no user %q", d.User)
 	}
 	var outcome world.Outcome
@@ -329,12 +329,12 @@ func (h *Handlers) decide(q *authorization, d world.Decision) (world.Outcome, er
 		return world.Outcome{}, err
 	}
 	delete(h.oauth.requests, q.id)
-	k := &code{request: q, userID: d.User, scopes: scopes, expires: h.Now().Add(exchangeLife)}
+	k := &code{request: q, userID: d.User, scopes: scopes, expires: h.w.Now().Add(exchangeLife)}
 	if q.device != nil {
 		q.device.code = k
 		return world.Outcome{}, nil
 	}
-	text := h.Secret()
+	text := h.w.Secret()
 	h.oauth.codes[text] = k
 	if q.display {
 		return world.Outcome{Code: text}, nil
@@ -346,10 +346,10 @@ func (h *Handlers) outcome(q *authorization, result url.Values) world.Outcome {
 	if q.display || q.device != nil {
 		return world.Outcome{}
 	}
-	if !h.Options.OAuth.DenialWithoutState || !result.Has("error") {
+	if !h.w.Options.OAuth.DenialWithoutState || !result.Has("error") {
 		result.Set("state", q.state)
 	}
-	if h.Options.OAuth.AnnounceIssuer {
+	if h.w.Options.OAuth.AnnounceIssuer {
 		result.Set("iss", q.issuer)
 	}
 	between := "?"
@@ -420,6 +420,6 @@ func (h *Handlers) asked(q *authorization, userID string) []string {
 
 // choices lists the options of the user if the scope leaves a choice.
 func (h *Handlers) choices(scope, userID string) []string {
-	ids := map[string][]string{scopeOrg: h.OrgList, scopeWorkspace: h.WorkspaceList}[scope]
-	return wire.Filter(ids, func(id string) bool { return h.Role(id, userID) != "" })
+	ids := map[string][]string{scopeOrg: h.w.OrgList, scopeWorkspace: h.w.WorkspaceList}[scope]
+	return wire.Filter(ids, func(id string) bool { return h.w.Role(id, userID) != "" })
 }

@@ -32,7 +32,7 @@ const (
 
 // deviceRoutes are the endpoints of the device flow, none without the option.
 func (h *Handlers) deviceRoutes() []*wire.Route {
-	if !h.Options.OAuth.DeviceFlow {
+	if !h.w.Options.OAuth.DeviceFlow {
 		return nil
 	}
 	return []*wire.Route{
@@ -59,11 +59,11 @@ func (h *Handlers) startDevice(c *wire.Call) (wire.Object, error) {
 		return nil, badRequest("unauthorized_client", "The client is not registered for the device flow.")
 	}
 	q.clientName, q.issuer = client.Name, wire.Issuer(c.Request)
-	h.Lock()
-	defer h.Unlock()
-	q.id, q.expires = h.Secret(), h.Now().Add(requestLife)
-	q.device = &device{request: q, userCode: userCode(h.Secret()), interval: deviceInterval}
-	secret := h.Secret()
+	h.w.Lock()
+	defer h.w.Unlock()
+	q.id, q.expires = h.w.Secret(), h.w.Now().Add(requestLife)
+	q.device = &device{request: q, userCode: userCode(h.w.Secret()), interval: deviceInterval}
+	secret := h.w.Secret()
 	h.oauth.requests[q.id], h.oauth.devices[secret] = q, q.device
 	page := q.issuer + DevicePath
 	return c.PlainJSON(http.StatusOK, wire.Object{
@@ -114,7 +114,7 @@ func (h *Handlers) poll(c *wire.Call, form url.Values) (wire.Object, error) {
 	if err := lacks(form, "device_code", "client_id"); err != nil {
 		return nil, err
 	}
-	d, now := h.oauth.devices[form.Get("device_code")], h.Now()
+	d, now := h.oauth.devices[form.Get("device_code")], h.w.Now()
 	if d == nil || d.request.clientID != form.Get("client_id") {
 		return nil, badRequest(invalidGrant, "The device code is unknown, or another client's.")
 	}

@@ -14,7 +14,7 @@ import (
 
 // Handlers handles the calls of the area.
 type Handlers struct {
-	*world.World
+	w *world.World
 
 	signin *signin.Handlers
 
@@ -24,7 +24,7 @@ type Handlers struct {
 
 // New returns the handlers of a world.
 func New(w *world.World, signin *signin.Handlers) *Handlers {
-	return &Handlers{World: w, signin: signin, oauth: newOAuthState(w.Options), pages: sync.OnceValue(parsePages)}
+	return &Handlers{w: w, signin: signin, oauth: newOAuthState(w.Options), pages: sync.OnceValue(parsePages)}
 }
 
 // Routes returns the endpoints of the authorization server and its pages.
@@ -115,9 +115,9 @@ func reserved(name string) bool {
 // serverMetadata returns the RFC 8414 document, without the envelope.
 func (h *Handlers) serverMetadata(c *wire.Call) (wire.Object, error) {
 	origin := wire.Issuer(c.Request)
-	endpoint := func(name string) string { return origin + h.Prefix() + "/current/oauth/" + name }
+	endpoint := func(name string) string { return origin + h.w.Prefix() + "/current/oauth/" + name }
 	grants := []string{grantCode, grantRefresh}
-	if h.Options.OAuth.DeviceFlow {
+	if h.w.Options.OAuth.DeviceFlow {
 		grants = append(grants, grantDevice)
 	}
 	body := wire.Object{
@@ -134,11 +134,11 @@ func (h *Handlers) serverMetadata(c *wire.Call) (wire.Object, error) {
 		{"access_modes_supported", []string{"r", "rw", "rwa"}},
 		{"client_id_metadata_document_supported", true},
 		{"resource_indicators_supported", true},
-		{"service_documentation", origin + h.Prefix() + "/current/llms/"},
+		{"service_documentation", origin + h.w.Prefix() + "/current/llms/"},
 	}
-	body = body.With(h.Options.OAuth.DeviceFlow, "device_authorization_endpoint", endpoint("device_authorization"))
+	body = body.With(h.w.Options.OAuth.DeviceFlow, "device_authorization_endpoint", endpoint("device_authorization"))
 	return c.PlainJSON(http.StatusOK,
-		body.With(h.Options.OAuth.AnnounceIssuer, "authorization_response_iss_parameter_supported", true))
+		body.With(h.w.Options.OAuth.AnnounceIssuer, "authorization_response_iss_parameter_supported", true))
 }
 
 func (h *Handlers) protectedResource(c *wire.Call) (wire.Object, error) {

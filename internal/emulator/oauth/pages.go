@@ -130,7 +130,7 @@ func (h *Handlers) visitor(r *http.Request) (string, *browser) {
 }
 
 func (h *Handlers) remember(b *browser) (cookie string) {
-	cookie = h.Secret()
+	cookie = h.w.Secret()
 	h.oauth.browsers[cookie] = b
 	return cookie
 }
@@ -144,7 +144,7 @@ func setCookie(r *http.Request, value string) string {
 }
 
 func (h *Handlers) proof(cookie, request string) string {
-	return hex.EncodeToString(h.Sign("form " + cookie + " " + request))
+	return hex.EncodeToString(h.w.Sign("form " + cookie + " " + request))
 }
 
 func (h *Handlers) step(status int, q *authorization, cookie string, b *browser, p page) *wire.Reply {
@@ -153,12 +153,12 @@ func (h *Handlers) step(status int, q *authorization, cookie string, b *browser,
 	case b.halfID != "":
 		p.Body, p.Title = "code", "One-time code"
 		return h.show(status, p, "")
-	case h.Users[b.userID] == nil:
+	case h.w.Users[b.userID] == nil:
 		p.Body, p.Title = "sign-in", "Sign in"
 		return h.show(status, p, "")
 	}
-	u := h.Users[b.userID].Value
-	p.Body, p.Title, p.User = "consent", "Allow access?", h.ProfileName(u.ID)+" ("+u.Email+")"
+	u := h.w.Users[b.userID].Value
+	p.Body, p.Title, p.User = "consent", "Allow access?", h.w.ProfileName(u.ID)+" ("+u.Email+")"
 	p.Scope, p.Account = scopeText(q.scope), q.account
 	for _, m := range [...]wire.Mode{wire.Admin, wire.Write, wire.Read} {
 		if m <= q.ceiling() {
@@ -166,7 +166,7 @@ func (h *Handlers) step(status int, q *authorization, cookie string, b *browser,
 		}
 	}
 	for _, id := range h.choices(q.scope, u.ID) {
-		p.Choices = append(p.Choices, option{id, h.ProfileName(id)})
+		p.Choices = append(p.Choices, option{id, h.w.ProfileName(id)})
 	}
 	return h.show(status, p, q.redirect)
 }
@@ -243,7 +243,7 @@ func (h *Handlers) enter(c *wire.Call, q *authorization, old string, b *browser)
 }
 
 func (h *Handlers) decidePage(q *authorization, cookie string, b *browser, form url.Values) *wire.Reply {
-	if h.Users[b.userID] == nil {
+	if h.w.Users[b.userID] == nil {
 		return h.step(http.StatusUnauthorized, q, cookie, b, page{Problem: "Sign in first."})
 	}
 	d := world.Decision{

@@ -31,10 +31,10 @@ const unknownClient = "Unknown Client"
 
 // AddClient adds or replaces a client and returns it with defaults.
 func (h *Handlers) AddClient(c world.Client) world.Client {
-	h.Lock()
-	defer h.Unlock()
+	h.w.Lock()
+	defer h.w.Unlock()
 	if c.ID == "" {
-		c.ID = h.Secret()[:32]
+		c.ID = h.w.Secret()[:32]
 	}
 	c.Name = cmp.Or(c.Name, unknownClient)
 	c.RedirectURIs = slices.Clone(c.RedirectURIs)
@@ -75,12 +75,12 @@ func (h *Handlers) register(c *wire.Call) (wire.Object, error) {
 		grants:    given(fields["grant_types"], []string{grantCode, grantRefresh}),
 		responses: given(fields["response_types"], []string{"code"}),
 	}
-	token := h.Secret()
-	made.ID, made.manager = h.Secret()[:32], new(sha256.Sum256([]byte(token)))
+	token := h.w.Secret()
+	made.ID, made.manager = h.w.Secret()[:32], new(sha256.Sum256([]byte(token)))
 	h.oauth.clients[made.ID] = made
 	return c.PlainJSON(http.StatusOK, append(made.record(),
 		wire.Member{"registration_access_token", token},
-		wire.Member{"registration_client_uri", wire.Issuer(c.Request) + h.Prefix() + "/current/oauth/register"},
+		wire.Member{"registration_client_uri", wire.Issuer(c.Request) + h.w.Prefix() + "/current/oauth/register"},
 	))
 }
 
@@ -292,19 +292,19 @@ func (h *Handlers) findClient(ctx context.Context, id string) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	h.Lock()
-	defer h.Unlock()
-	h.oauth.documents[id] = &document{client: k, expires: h.Now().Add(documentLife)}
+	h.w.Lock()
+	defer h.w.Unlock()
+	h.oauth.documents[id] = &document{client: k, expires: h.w.Now().Add(documentLife)}
 	return k, nil
 }
 
 func (h *Handlers) knownClient(id string) *client {
-	h.RLock()
-	defer h.RUnlock()
+	h.w.RLock()
+	defer h.w.RUnlock()
 	if k := h.oauth.clients[id]; k != nil && !k.Disabled {
 		return k
 	}
-	if d := h.oauth.documents[id]; d != nil && !wire.Past(d.expires, h.Now()) {
+	if d := h.oauth.documents[id]; d != nil && !wire.Past(d.expires, h.w.Now()) {
 		return d.client
 	}
 	return nil
@@ -322,7 +322,7 @@ func (h *Handlers) fetch(ctx context.Context, id string) (*client, error) {
 		return nil, err
 	}
 	r.Header.Set("Accept", wire.JSONType)
-	network := h.Options.OAuth.Fetch
+	network := h.w.Options.OAuth.Fetch
 	if network == nil {
 		network = &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true}
 	}

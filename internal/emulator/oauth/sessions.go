@@ -36,7 +36,7 @@ func (h *Handlers) endSession(id string) {
 	delete(h.oauth.sessions, id)
 	h.oauth.sessionList = slices.DeleteFunc(h.oauth.sessionList, func(other string) bool { return other == id })
 	maps.DeleteFunc(h.oauth.refresh, func(_ string, k *refreshToken) bool { return k.session == id })
-	maps.DeleteFunc(h.Credentials,
+	maps.DeleteFunc(h.w.Credentials,
 		func(_ string, k *wire.Credential) bool { return k.Kind == wire.AccessToken && k.Session == id })
 }
 
@@ -131,11 +131,11 @@ func (h *Handlers) narrow(c *wire.Call, at *session, scopes []string) error {
 		h.oauth.conflicts--
 		return wire.Refuse(http.StatusConflict, codeScopeConflict, "The scopes have changed. Read them again.")
 	}
-	for token, k := range h.Credentials {
+	for token, k := range h.w.Credentials {
 		if k.Kind == wire.AccessToken && k.Session == at.id {
 			narrowed := *k
 			narrowed.Scopes = scopes
-			h.Credentials[token] = &narrowed
+			h.w.Credentials[token] = &narrowed
 		}
 	}
 	return nil
@@ -189,7 +189,7 @@ func (h *Handlers) tokenScopes(c *wire.Call) (wire.Object, error) {
 		{"scopes", scopes},
 		{"scopes_detail", rows},
 		{"admin", best == wire.Admin},
-		{"is_agent", h.Users[c.Key.User].Value.AccountType == "agent" || c.Key.AgentName != ""},
+		{"is_agent", h.w.Users[c.Key.User].Value.AccountType == "agent" || c.Key.AgentName != ""},
 		{"full_access", whole},
 	}, nil
 }
@@ -224,7 +224,7 @@ func (h *Handlers) token(c *wire.Call) (wire.Object, error) {
 	out := wire.PlainJSON(http.StatusOK, body)
 	if err != nil {
 		refusal := wire.RefusalOf(err)
-		if h.Options.OAuth.EnvelopedTokenErrors {
+		if h.w.Options.OAuth.EnvelopedTokenErrors {
 			return nil, wire.Refuse(refusal.Status, codeTokenRefused, refusal.Text)
 		}
 		out = refusal.Reply
@@ -251,7 +251,7 @@ func (h *Handlers) grant(c *wire.Call) (wire.Object, error) {
 	case grantRefresh:
 		return h.renew(c, form)
 	case grantDevice:
-		if h.Options.OAuth.DeviceFlow {
+		if h.w.Options.OAuth.DeviceFlow {
 			return h.poll(c, form)
 		}
 	}
@@ -306,10 +306,10 @@ func (h *Handlers) openSession(form url.Values, k *code) *session {
 	q := k.request
 	k.used = true
 	at := &session{
-		id: world.Opaque('s', h.Options.Seed, h.NextSerial()), userID: k.userID, clientID: q.clientID,
+		id: world.Opaque('s', h.w.Options.Seed, h.w.NextSerial()), userID: k.userID, clientID: q.clientID,
 		clientName: q.clientName,
 		deviceName: form.Get("device_name"), deviceType: form.Get("device_type"), agent: q.agent,
-		scopes: k.scopes, word: q.scope, resource: q.resource, created: h.Now().Unix(),
+		scopes: k.scopes, word: q.scope, resource: q.resource, created: h.w.Now().Unix(),
 	}
 	k.session = at.id
 	h.oauth.sessions[at.id] = at
@@ -334,7 +334,7 @@ func (h *Handlers) mayExchange(k *code, form url.Values) error {
 	case k.used:
 		h.endSession(k.session)
 		return badRequest(invalidGrant, "The code was used before.")
-	case wire.Past(k.expires, h.Now()):
+	case wire.Past(k.expires, h.w.Now()):
 		return badRequest(invalidGrant, "The code has expired.")
 	case utf8.RuneCountInString(form.Get("device_name")) > wire.LabelLimit,
 		utf8.RuneCountInString(form.Get("device_type")) > wire.LabelLimit:
@@ -367,7 +367,7 @@ type refreshToken struct {
 }
 
 func (h *Handlers) newRefreshToken(at *session) string {
-	token := "rt_" + h.Secret()
+	token := "rt_" + h.w.Secret()
 	h.oauth.refresh[token] = &refreshToken{session: at.id}
 	return token
 }
@@ -394,33 +394,33 @@ func (h *Handlers) renew(c *wire.Call, form url.Values) (wire.Object, error) {
 		return nil, err
 	}
 	switch {
-	case h.Options.OAuth.RotateRefreshTokens:
+	case h.w.Options.OAuth.RotateRefreshTokens:
 		k.consumed = true
 		token = h.newRefreshToken(at)
-	case h.Options.OAuth.OmitRefreshToken:
+	case h.w.Options.OAuth.OmitRefreshToken:
 		token = ""
 	}
 	return h.issue(c, at, token), nil
 }
 
 func (h *Handlers) issue(c *wire.Call, at *session, refresh string) wire.Object {
-	now := h.Now()
+	now := h.w.Now()
 	at.used = now.Unix()
 	audience := cmp.Or(at.resource, wire.Issuer(c.Request))
-	access := h.JWT(wire.Object{
+	access := h.w.JWT(wire.Object{
 		{"iss", wire.Issuer(c.Request)},
 		{"sub", at.userID},
 		{"aud", audience},
 		{"client_id", at.clientID},
 		{"sid", at.id},
-		{"jti", h.Secret()[:32]},
+		{"jti", h.w.Secret()[:32]},
 		{"iat", now.Unix()},
 		{"exp", now.Add(accessLife).Unix()},
 		{"version", "2.0"},
 		{"scopes", at.scopes},
 		{"agent_name", wire.Optional(at.agent)},
 	})
-	h.Credentials[access] = &wire.Credential{
+	h.w.Credentials[access] = &wire.Credential{
 		Key:  world.Key{Token: access, User: at.userID, AgentName: at.agent, Scopes: at.scopes, Expires: now.Add(accessLife)},
 		Kind: wire.AccessToken, Created: now.Unix(), Session: at.id, Resource: at.resource,
 	}
@@ -434,9 +434,9 @@ func (h *Handlers) issue(c *wire.Call, at *session, refresh string) wire.Object 
 // scopesValue returns granted scopes as JSON text.
 func (h *Handlers) scopesValue(scopes []string) any {
 	switch {
-	case h.Options.OAuth.LegacyScopes && len(scopes) == 1 && strings.HasPrefix(scopes[0], wire.KindUser+":*:rw"):
+	case h.w.Options.OAuth.LegacyScopes && len(scopes) == 1 && strings.HasPrefix(scopes[0], wire.KindUser+":*:rw"):
 		return nil
-	case h.Options.OAuth.ScopesAsArray:
+	case h.w.Options.OAuth.ScopesAsArray:
 		return scopes
 	}
 	text, err := json.Marshal(scopes)
@@ -456,8 +456,8 @@ func (h *Handlers) revoke(c *wire.Call) (wire.Object, error) {
 	if k := h.oauth.refresh[token]; k != nil {
 		h.endSession(k.session)
 	}
-	if k := h.Credentials[token]; k != nil && k.Kind == wire.AccessToken {
-		delete(h.Credentials, token)
+	if k := h.w.Credentials[token]; k != nil && k.Kind == wire.AccessToken {
+		delete(h.w.Credentials, token)
 	}
 	return nil, nil
 }

@@ -15,7 +15,7 @@ import (
 
 // Handlers handles the calls of the area.
 type Handlers struct {
-	*world.World
+	w *world.World
 
 	fileshares *fileshares.Handlers
 	storage    *storage.Handlers
@@ -26,7 +26,7 @@ type Handlers struct {
 // New returns the handlers of a world.
 func New(w *world.World, fileshares *fileshares.Handlers, storage *storage.Handlers) *Handlers {
 	return &Handlers{
-		World: w, fileshares: fileshares, storage: storage,
+		w: w, fileshares: fileshares, storage: storage,
 		quickShares: quickShares{byID: map[string]*world.QuickShare{}},
 	}
 }
@@ -58,17 +58,17 @@ type quickShares struct {
 
 // AddQuickShare adds a QuickShare, or replaces the one with the same id.
 func (h *Handlers) AddQuickShare(q world.QuickShare) world.QuickShare {
-	h.Lock()
-	defer h.Unlock()
+	h.w.Lock()
+	defer h.w.Unlock()
 	if q.ID = wire.Plain(q.ID); q.ID == "" {
-		q.ID = world.Opaque('k', h.Options.Seed, h.NextSerial())
+		q.ID = world.Opaque('k', h.w.Options.Seed, h.w.NextSerial())
 	}
 	q.Node = wire.Plain(q.Node)
-	if n := h.Nodes[q.Node]; n != nil {
+	if n := h.w.Nodes[q.Node]; n != nil {
 		q.Workspace = cmp.Or(q.Workspace, n.Profile)
 		q.Creator = cmp.Or(q.Creator, n.Creator)
 	}
-	q.Created = cmp.Or(q.Created, h.Now())
+	q.Created = cmp.Or(q.Created, h.w.Now())
 	if h.quickShares.byID[q.ID] == nil {
 		h.quickShares.list = append(h.quickShares.list, q.ID)
 	}
@@ -105,10 +105,10 @@ func (h *Handlers) createQuickShare(*wire.Call) (wire.Object, error) {
 
 // quickFile returns the file of a QuickShare, nil if expired or deleted.
 func (h *Handlers) quickFile(q *world.QuickShare) *world.Node {
-	if q == nil || !q.Expires.IsZero() && wire.Past(q.Expires, h.Clock()) {
+	if q == nil || !q.Expires.IsZero() && wire.Past(q.Expires, h.w.Clock()) {
 		return nil
 	}
-	return h.Node(q.Workspace, q.Node)
+	return h.w.Node(q.Workspace, q.Node)
 }
 
 func (h *Handlers) quickShareOfPath(c *wire.Call) (*world.QuickShare, *world.Node, error) {
@@ -125,7 +125,7 @@ func (h *Handlers) quickShareOfPath(c *wire.Call) (*world.QuickShare, *world.Nod
 }
 
 func (h *Handlers) corrupt(n *world.Node) error {
-	if h.Options.Shares.CorruptSource == "" || !strings.Contains(n.Name, h.Options.Shares.CorruptSource) {
+	if h.w.Options.Shares.CorruptSource == "" || !strings.Contains(n.Name, h.w.Options.Shares.CorruptSource) {
 		return nil
 	}
 	return wire.Refuse(http.StatusUnprocessableEntity, codeCorrupt, "The source is corrupt.")
@@ -147,7 +147,7 @@ func (h *Handlers) quickShareDetails(c *wire.Call, q *world.QuickShare, _ *world
 func (h *Handlers) quickShareObject(id, _ string, lv wire.Level) wire.Object {
 	q := h.quickShares.byID[id]
 	var node any
-	if n := h.Node(q.Workspace, q.Node); n != nil {
+	if n := h.w.Node(q.Workspace, q.Node); n != nil {
 		node = h.storage.NodeObject(world.Store{Profile: q.Workspace, Owner: q.Workspace}, n, max(lv, wire.Standard))
 	}
 	return wire.Object{
@@ -175,7 +175,7 @@ func (h *Handlers) downloadQuickShare(c *wire.Call, q *world.QuickShare, n *worl
 	_, length := c.Reply.Open()
 	q.Transferred += length
 	q.LimitExceeded = q.Transferred >= min(quickBytesMost, quickTimes*n.Size) && q.Transferred > 0
-	h.NodeEvent(n, world.Event{Name: "workspace_quickshare_file_downloaded"})
+	h.w.NodeEvent(n, world.Event{Name: "workspace_quickshare_file_downloaded"})
 	return payload, nil
 }
 
@@ -213,7 +213,7 @@ func (h *Handlers) previewed(
 	if err == nil && c.Reply != nil && c.Reply.Status < http.StatusMultipleChoices {
 		_, length := c.Reply.Open()
 		q.Previewed += length
-		h.NodeEvent(n, world.Event{Name: "workspace_quickshare_file_previewed"})
+		h.w.NodeEvent(n, world.Event{Name: "workspace_quickshare_file_previewed"})
 	}
 	return payload, err
 }
@@ -223,7 +223,7 @@ func (h *Handlers) quickShareToManage(c *wire.Call) (*world.QuickShare, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case !in.Insider(h.World):
+	case !in.Insider(h.w):
 		return nil, wire.Denied("QuickShares are for members of the workspace.")
 	}
 	for _, id := range h.quickShares.list {
@@ -240,25 +240,25 @@ func (h *Handlers) quickShareOfNode(c *wire.Call, q *world.QuickShare) (wire.Obj
 
 // revokeQuickShare deletes a link, but not the file.
 func (h *Handlers) revokeQuickShare(c *wire.Call, q *world.QuickShare) (wire.Object, error) {
-	if h.Covers(c.Key, q.Workspace) < wire.Write {
+	if h.w.Covers(c.Key, q.Workspace) < wire.Write {
 		return nil, c.Key.RefuseWrite()
 	}
 	delete(h.quickShares.byID, q.ID)
 	h.quickShares.list = slices.DeleteFunc(h.quickShares.list, func(id string) bool { return id == q.ID })
-	if n := h.Nodes[q.Node]; n != nil { // it may be purged
-		h.NodeEvent(n, world.Event{
-			Name: "workspace_quickshare_deleted", CallingUser: c.Key.User, Actor: h.ActorOf(c.Key),
+	if n := h.w.Nodes[q.Node]; n != nil { // it may be purged
+		h.w.NodeEvent(n, world.Event{
+			Name: "workspace_quickshare_deleted", CallingUser: c.Key.User, Actor: h.w.ActorOf(c.Key),
 		})
 	}
 	return nil, nil
 }
 
 func (h *Handlers) listQuickShares(c *wire.Call, in world.Store) (wire.Object, error) {
-	if !in.Insider(h.World) {
+	if !in.Insider(h.w) {
 		return nil, wire.Denied("QuickShares are for members of the workspace.")
 	}
 	ids := wire.Filter(h.quickShares.list, func(id string) bool { return h.quickShares.byID[id].Workspace == in.Profile })
-	return h.List(c, "quickshares", ids, h.quickShareObject)
+	return h.w.List(c, "quickshares", ids, h.quickShareObject)
 }
 
 const codeNoQuickShares = 10756

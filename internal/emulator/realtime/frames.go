@@ -40,13 +40,13 @@ func (h *Handlers) Inform(profileID string, fields []string, row *uint32) {
 	if len(listeners) == 0 {
 		return
 	}
-	whole := news{fields: fields, at: h.Activity.Last}
+	whole := news{fields: fields, at: h.w.Activity.Last}
 	if row != nil {
 		whole.row, whole.event = *row, h.isBroadcast(*row)
 	}
 	for k := range listeners {
 		n := whole
-		if h.KindOf(profileID) == wire.KindShare && !h.AtLeast(profileID, k.ticket.User, world.Member) {
+		if h.w.KindOf(profileID) == wire.KindShare && !h.w.AtLeast(profileID, k.ticket.User, world.Member) {
 			n = h.forGuest(whole, profileID, k.ticket.User, row)
 		}
 		if len(n.fields) == 0 {
@@ -73,7 +73,7 @@ func (h *Handlers) review() {
 
 // isBroadcast reports whether an event is sent in full, or as activity only.
 func (h *Handlers) isBroadcast(row uint32) bool {
-	k := &h.Log.Kinds.Values[h.Log.Entries[row].Kind]
+	k := &h.w.Log.Kinds.Values[h.w.Log.Entries[row].Kind]
 	return k.Permission == world.ForMember && k.Visibility != world.InternalOnly && k.Category != "import"
 }
 
@@ -87,7 +87,7 @@ func (h *Handlers) forGuest(n news, shareID, guest string, row *uint32) news {
 	var fields []string
 	for _, field := range n.fields {
 		name, id, _ := strings.Cut(field, ":")
-		switch node := h.Nodes[id]; {
+		switch node := h.w.Nodes[id]; {
 		case name != world.FieldStorage && name != world.FieldComments && name != "preview" && name != "transfer":
 		case node != nil && node.Profile != shareID:
 			n.blurred = true
@@ -104,14 +104,14 @@ func (h *Handlers) forGuest(n news, shareID, guest string, row *uint32) news {
 
 // hidesComment reports whether a share hides the comment of an event from guests.
 func (h *Handlers) hidesComment(shareID, guest string, row uint32) bool {
-	l := &h.Log
+	l := &h.w.Log
 	e := &l.Entries[row]
-	share := h.Shares[shareID].Value
+	share := h.w.Shares[shareID].Value
 	caller := l.Names.Values[e.Caller]
 	if l.Kinds.Values[e.Kind].Sub != world.FieldComments || caller == guest {
 		return false
 	}
-	if h.AtLeast(shareID, caller, world.Member) {
+	if h.w.AtLeast(shareID, caller, world.Member) {
 		return share.HideTeamComments
 	}
 	return share.HideGuestComments
@@ -124,7 +124,7 @@ func activityFrame(fields []string) frame {
 
 // eventFrame returns an event as sent: without an id, and with a plain object id.
 func (h *Handlers) eventFrame(n news) frame {
-	l := &h.Log
+	l := &h.w.Log
 	e := &l.Entries[n.row]
 	k := &l.Kinds.Values[e.Kind]
 	objectID, data := l.ObjectID(e.Object), h.eventData(n.row)
@@ -149,7 +149,7 @@ func (h *Handlers) eventFrame(n news) frame {
 
 // eventData returns what an event is about, and nothing when that is too much for a frame.
 func (h *Handlers) eventData(row uint32) wire.Object {
-	l := &h.Log
+	l := &h.w.Log
 	e := &l.Entries[row]
 	k := &l.Kinds.Values[e.Kind]
 	var data wire.Object

@@ -15,7 +15,7 @@ import (
 
 // Handlers handles the calls of the area.
 type Handlers struct {
-	*world.World
+	w *world.World
 
 	messageFaults messageFaults
 
@@ -25,7 +25,7 @@ type Handlers struct {
 
 // New returns the handlers of a world.
 func New(w *world.World, faults messageFaults) *Handlers {
-	return &Handlers{World: w, messageFaults: faults, sockets: map[string]map[*socket]bool{}}
+	return &Handlers{w: w, messageFaults: faults, sockets: map[string]map[*socket]bool{}}
 }
 
 // Scopes of realtime tokens.
@@ -69,20 +69,20 @@ func (h *Handlers) Routes() []*wire.Route {
 
 // socketToken issues the token of a profile's socket. It requires what a poll requires.
 func (h *Handlers) socketToken(c *wire.Call) (wire.Object, error) {
-	id := h.ProfileOfPath(c)
+	id := h.w.ProfileOfPath(c)
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
-	if !h.MayPoll(c.Key, id) {
+	if !h.w.MayPoll(c.Key, id) {
 		return nil, h.noRealtime(c.Key, id)
 	}
-	life := cmp.Or(h.Options.Realtime.TokenLife, socketTokenLife)
-	if h.KindOf(id) == wire.KindShare {
-		life = cmp.Or(h.Options.Realtime.ShareTokenLife, socketTokenLife)
+	life := cmp.Or(h.w.Options.Realtime.TokenLife, socketTokenLife)
+	if h.w.KindOf(id) == wire.KindShare {
+		life = cmp.Or(h.w.Options.Realtime.ShareTokenLife, socketTokenLife)
 	}
-	name := cmp.Or(h.Options.Realtime.TokenKey, "auth_token")
+	name := cmp.Or(h.w.Options.Realtime.TokenKey, "auth_token")
 	payload := h.tokenAnswer(name, life, world.Claims{Scope: socketScope, User: c.Key.User, Profile: id})
-	if h.Options.Realtime.NoExpiresIn {
+	if h.w.Options.Realtime.NoExpiresIn {
 		payload = payload[1:]
 	}
 	return payload, nil
@@ -93,10 +93,10 @@ func (h *Handlers) roomToken(c *wire.Call) (wire.Object, error) {
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
-	if kind := h.KindOf(id); kind != wire.KindWorkspace && kind != wire.KindShare {
+	if kind := h.w.KindOf(id); kind != wire.KindWorkspace && kind != wire.KindShare {
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeNotARoom, "Not a workspace or a share.")
 	}
-	if !h.MayPoll(c.Key, id) {
+	if !h.w.MayPoll(c.Key, id) {
 		return nil, h.noRealtime(c.Key, id)
 	}
 	return h.tokenAnswer("auth_token", roomTokenLife, world.Claims{Scope: roomScope, User: c.Key.User, Profile: id}), nil
@@ -104,17 +104,17 @@ func (h *Handlers) roomToken(c *wire.Call) (wire.Object, error) {
 
 // noteToken issues the token of a note, with permissions fixed until it expires.
 func (h *Handlers) noteToken(c *wire.Call) (wire.Object, error) {
-	id, note := h.ProfileOfPath(c), c.NamedSegment("note_id", "Name a note.")
+	id, note := h.w.ProfileOfPath(c), c.NamedSegment("note_id", "Name a note.")
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
-	if h.KindOf(id) != wire.KindWorkspace {
+	if h.w.KindOf(id) != wire.KindWorkspace {
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeNotARoom, "Not a workspace.")
 	}
-	if !h.MayPoll(c.Key, id) {
+	if !h.w.MayPoll(c.Key, id) {
 		return nil, h.noRealtime(c.Key, id)
 	}
-	n := h.Node(id, note)
+	n := h.w.Node(id, note)
 	if n == nil {
 		return nil, wire.NoSuch(wire.CodeNotFound, "note")
 	}
@@ -122,7 +122,7 @@ func (h *Handlers) noteToken(c *wire.Call) (wire.Object, error) {
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeNotANote, "Not a note.")
 	}
 	perm := permView
-	if h.AtLeast(id, c.Key.User, world.Member) && h.Covers(c.Key, id) >= wire.Write {
+	if h.w.AtLeast(id, c.Key.User, world.Member) && h.w.Covers(c.Key, id) >= wire.Write {
 		perm = permEdit
 	}
 	return h.tokenAnswer("auth_token", noteTokenLife,
@@ -130,18 +130,18 @@ func (h *Handlers) noteToken(c *wire.Call) (wire.Object, error) {
 }
 
 func (h *Handlers) tokenAnswer(name string, life time.Duration, c world.Claims) wire.Object {
-	return wire.Object{{"expires_in", int64(life / time.Second)}, {name, h.SignClaims(c, life)}}
+	return wire.Object{{"expires_in", int64(life / time.Second)}, {name, h.w.SignClaims(c, life)}}
 }
 
 // noRealtime returns why a caller may not listen. No code asks for a new token.
 func (h *Handlers) noRealtime(k *wire.Credential, profileID string) error {
-	switch kind := h.KindOf(profileID); {
-	case kind != "" && h.Covers(k, profileID) < wire.Read:
-		return h.OutOfScope(profileID)
+	switch kind := h.w.KindOf(profileID); {
+	case kind != "" && h.w.Covers(k, profileID) < wire.Read:
+		return h.w.OutOfScope(profileID)
 	case kind == wire.KindFileShare:
 		return wire.Refuse(http.StatusUnauthorized, world.CodeNotGranted,
 			"Access Denied: only members of the workspace may listen to a File Share.")
-	case kind == wire.KindShare && h.Role(profileID, k.User) != "":
+	case kind == wire.KindShare && h.w.Role(profileID, k.User) != "":
 		return wire.Refuse(http.StatusUnauthorized, wire.CodeEntity, "Access Denied: the share is not multiplayer.")
 	}
 	return wire.NotMember()
@@ -153,7 +153,7 @@ func (h *Handlers) validateRoomToken(c *wire.Call) (wire.Object, error) {
 	if header == "" {
 		return nil, wire.BadCredential()
 	}
-	t := h.OpenToken(wire.Bearer(header))
+	t := h.w.OpenToken(wire.Bearer(header))
 	switch {
 	case !t.Shaped:
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeTokenForm, "The header holds no token.")
@@ -170,7 +170,7 @@ func (h *Handlers) validateRoomToken(c *wire.Call) (wire.Object, error) {
 
 // validateNoteToken returns the claims of a note token and rejects any other.
 func (h *Handlers) validateNoteToken(c *wire.Call) (wire.Object, error) {
-	t := h.OpenToken(wire.Bearer(c.Request.Header.Get("Authorization")))
+	t := h.w.OpenToken(wire.Bearer(c.Request.Header.Get("Authorization")))
 	if !t.Genuine || t.Scope != world.NoteScope {
 		return nil, wire.Refuse(http.StatusUnauthorized, codeNoteToken, "The token is not that of a note or has ended.")
 	}
@@ -225,7 +225,7 @@ func (h *Handlers) acceptable(r *http.Request) (status int, why string) {
 		return http.StatusBadRequest, "The key of the handshake is malformed."
 	case header.Get("Sec-Websocket-Protocol") != "":
 		return http.StatusUpgradeRequired, "There are no sub-protocols."
-	case h.Options.Realtime.Origins != nil && !allows(h.Options.Realtime.Origins, header.Get("Origin")):
+	case h.w.Options.Realtime.Origins != nil && !allows(h.w.Options.Realtime.Origins, header.Get("Origin")):
 		return http.StatusForbidden, "This origin is not allowed."
 	}
 	return 0, ""
@@ -267,21 +267,21 @@ func allows(hosts []string, origin string) bool {
 // ticket reads the token of a handshake. CloseOnBadToken delays its errors.
 func (h *Handlers) ticket(r *http.Request) (t world.Token, status int, why string) {
 	token := r.URL.RawQuery
-	if h.Options.Realtime.NamedToken {
+	if h.w.Options.Realtime.NamedToken {
 		token = r.URL.Query().Get("token")
 	}
-	t = h.OpenToken(token)
+	t = h.w.OpenToken(token)
 	if t.Scope != socketScope {
 		t.Genuine = false
 	}
 	switch {
-	case h.Options.Realtime.CloseOnBadToken:
+	case h.w.Options.Realtime.CloseOnBadToken:
 		return t, 0, ""
 	case !t.Genuine:
 		return t, http.StatusUnauthorized, "The token is not that of a socket or has ended."
 	}
-	h.RLock()
-	defer h.RUnlock()
+	h.w.RLock()
+	defer h.w.RUnlock()
 	switch {
 	case h.closed:
 		return t, http.StatusServiceUnavailable, "The server is closing."
@@ -295,7 +295,7 @@ func (h *Handlers) ticket(r *http.Request) (t world.Token, status int, why strin
 
 // full reports whether a user has as many sockets as are allowed.
 func (h *Handlers) full(user string) bool {
-	most, n := h.Options.Realtime.MaxSockets, 0
+	most, n := h.w.Options.Realtime.MaxSockets, 0
 	for _, open := range h.sockets {
 		for k := range open {
 			if k.ticket.User == user {
@@ -307,7 +307,7 @@ func (h *Handlers) full(user string) bool {
 }
 
 func (h *Handlers) mayListen(c *world.Claims) bool {
-	return h.MayPoll(&wire.Credential{Key: world.Key{User: c.User}}, c.Profile)
+	return h.w.MayPoll(&wire.Credential{Key: world.Key{User: c.User}}, c.Profile)
 }
 
 func upgradable(w http.ResponseWriter) bool {
@@ -326,7 +326,7 @@ func upgradable(w http.ResponseWriter) bool {
 func (h *Handlers) turnAway(r *http.Request, status int, why string) *wire.Reply {
 	out := wire.NewReply(status, "text/plain; charset=UTF-8", []byte(why))
 	out.Header.Set("X-Powered-By", poweredBy)
-	out.Header.Set("Date", h.Now().Add(h.Options.ClockSkew).UTC().Format(http.TimeFormat))
+	out.Header.Set("Date", h.w.Now().Add(h.w.Options.ClockSkew).UTC().Format(http.TimeFormat))
 	switch status {
 	case http.StatusMethodNotAllowed:
 		out.Header.Set("Allow", http.MethodGet)

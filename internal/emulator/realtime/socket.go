@@ -85,8 +85,8 @@ func (h *Handlers) BecomeSocket(w http.ResponseWriter, r *http.Request, t world.
 }
 
 func (h *Handlers) enlist(k *socket, genuine bool) (refused *closing) {
-	h.Lock()
-	defer h.Unlock()
+	h.w.Lock()
+	defer h.w.Unlock()
 	switch {
 	case !genuine:
 		return &closing{code: closeToken, reason: "the token is not that of a socket or has ended"}
@@ -105,14 +105,14 @@ func (h *Handlers) enlist(k *socket, genuine bool) (refused *closing) {
 }
 
 func (h *Handlers) delist(k *socket) {
-	h.Lock()
-	defer h.Unlock()
+	h.w.Lock()
+	defer h.w.Unlock()
 	delete(h.sockets[k.ticket.Profile], k)
 	close(k.done)
 }
 
 func (h *Handlers) lostAccess() closing {
-	code := cmp.Or(h.Options.Realtime.AccessLostCode, closeAccess)
+	code := cmp.Or(h.w.Options.Realtime.AccessLostCode, closeAccess)
 	return closing{code: websocket.StatusCode(code), reason: "you may not listen to this profile any more"}
 }
 
@@ -128,8 +128,8 @@ func (k *socket) push(f frame) {
 }
 
 func (k *socket) run() {
-	if !k.h.Options.Realtime.OutliveToken {
-		t := time.AfterFunc(k.ticket.Ends().Sub(k.h.Now()),
+	if !k.h.w.Options.Realtime.OutliveToken {
+		t := time.AfterFunc(k.ticket.Ends().Sub(k.h.w.Now()),
 			func() { k.end(closing{code: closeToken, reason: "the token has ended"}) })
 		defer t.Stop()
 	}
@@ -219,8 +219,8 @@ func (k *socket) hangUp() {
 
 // Sockets returns the number of open WebSockets.
 func (h *Handlers) Sockets() int {
-	h.RLock()
-	defer h.RUnlock()
+	h.w.RLock()
+	defer h.w.RUnlock()
 	n := 0
 	for _, open := range h.sockets {
 		n += len(open)
@@ -238,9 +238,9 @@ func (h *Handlers) DropSockets(profileID string) int {
 
 // Close ends all sockets, waits for them and rejects new ones only.
 func (h *Handlers) Close() error {
-	h.Lock()
+	h.w.Lock()
 	h.closed = true
-	h.Unlock()
+	h.w.Unlock()
 	h.endSockets(closing{code: closeGoingAway, reason: "the server is closing"}, func(*socket) bool { return true })
 	return nil
 }
@@ -261,7 +261,7 @@ func (h *Handlers) Attach(ctx context.Context, server *http.Server) (stop func()
 
 func (h *Handlers) endSockets(c closing, which func(*socket) bool) int {
 	var ending []*socket
-	h.Lock()
+	h.w.Lock()
 	for _, open := range h.sockets {
 		for k := range open {
 			if which(k) {
@@ -270,7 +270,7 @@ func (h *Handlers) endSockets(c closing, which func(*socket) bool) int {
 			}
 		}
 	}
-	h.Unlock()
+	h.w.Unlock()
 	for _, k := range ending {
 		<-k.done
 	}
@@ -346,7 +346,7 @@ func (k *socket) deliver(f frame, fault *world.SocketFault) {
 	}
 	if f.text != nil && !fault.Lose && !fault.Drop {
 		for range 1 + fault.Copies {
-			k.send(websocket.MessageText, f.text(k.h.Now()))
+			k.send(websocket.MessageText, f.text(k.h.w.Now()))
 		}
 	}
 	switch {

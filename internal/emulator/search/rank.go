@@ -65,11 +65,11 @@ func (h *hit) source() (name string, raw any) {
 // findFiles ranks the nodes of a storage by two legs: names and summaries, and
 // indexed excerpts, which alone are limited to a scope.
 func (h *Handlers) findFiles(in world.Store, q *fileQuery) *found {
-	f := &found{intelligence: h.Intelligent(in.Profile)}
-	f.semantic = f.intelligence && !h.Options.Search.NoSemantic && h.IntelligenceDenied(in.Profile) == nil
+	f := &found{intelligence: h.w.Intelligent(in.Profile)}
+	f.semantic = f.intelligence && !h.w.Options.Search.NoSemantic && h.w.IntelligenceDenied(in.Profile) == nil
 	f.hybrid = f.semantic && q.in != inNames
-	summaries := h.ShowsSummaries(in)
-	nodes := slices.DeleteFunc(h.NodesOf(in.Profile), func(n *world.Node) bool { return !q.filter.Passes(n) })
+	summaries := h.w.ShowsSummaries(in)
+	nodes := slices.DeleteFunc(h.w.NodesOf(in.Profile), func(n *world.Node) bool { return !q.filter.Passes(n) })
 	hits := make([]*hit, len(nodes))
 	for i, n := range nodes {
 		hits[i] = &hit{node: n}

@@ -19,11 +19,16 @@ import (
 
 // Handlers handles the calls of the area.
 type Handlers struct {
-	*world.World
+	w *world.World
 
-	Comments *comments.Handlers
-	Metadata *metadata.Handlers
-	Storage  *storage.Handlers
+	comments *comments.Handlers
+	metadata *metadata.Handlers
+	storage  *storage.Handlers
+}
+
+// New returns the handlers of a world.
+func New(w *world.World, c *comments.Handlers, m *metadata.Handlers, s *storage.Handlers) *Handlers {
+	return &Handlers{w: w, comments: c, metadata: m, storage: s}
 }
 
 // Codes of search.
@@ -78,13 +83,13 @@ func (h *Handlers) Routes() []*wire.Route {
 // searchable finds the storage of a search, unless it is a workspace folder.
 func (h *Handlers) searchable(orphanCode int64) func(*wire.Call) (world.Store, error) {
 	return func(c *wire.Call) (world.Store, error) {
-		id, err := h.Storage.ScopeOfPath(c)
+		id, err := h.storage.ScopeOfPath(c)
 		if err != nil {
 			return world.Store{}, err
 		}
-		in := h.StoreOf(id, c)
+		in := h.w.StoreOf(id, c)
 		switch {
-		case h.Orphaned(in):
+		case h.w.Orphaned(in):
 			return in, wire.NoSuch(orphanCode, "folder behind the share any more")
 		case in.Folder != "":
 			return in, wire.Refuse(http.StatusNotFound, codeFolderBacked,
@@ -151,7 +156,7 @@ func (h *Handlers) searchStorage(c *wire.Call, in world.Store) (wire.Object, err
 	files := wire.Object{}
 	for _, match := range wire.Cut(found.hits, page) {
 		row := found.entry(in, match, c.Out.Level)
-		row = row.With(detailed, "node", h.Storage.NodeObject(in, match.node, c.Out.Level))
+		row = row.With(detailed, "node", h.storage.NodeObject(in, match.node, c.Out.Level))
 		files = append(files, wire.Member{wire.Hyphenated(match.node.ID), row})
 	}
 	payload := wire.Object{{"response_code", http.StatusOK}, {"files", files}, {"pagination", page.Of(len(found.hits))}}
@@ -161,12 +166,12 @@ func (h *Handlers) searchStorage(c *wire.Call, in world.Store) (wire.Object, err
 
 // filterOf reads the metadata filter of a search. Shares ignore it.
 func (h *Handlers) filterOf(c *wire.Call, in world.Store) *metadata.NodeFilter {
-	if h.KindOf(in.Profile) != wire.KindWorkspace {
+	if h.w.KindOf(in.Profile) != wire.KindWorkspace {
 		return nil
 	}
 	c.Check.InvalidIf(c.Value(metadata.ParamFilters) != "" && c.Value("folders_scope") != "",
 		metadata.ParamFilters, "Not with folders_scope.")
-	return h.Metadata.ReadFilter(c, in.Profile, metadata.ParamFilters)
+	return h.metadata.ReadFilter(c, in.Profile, metadata.ParamFilters)
 }
 
 // entry renders a hit, without semantic fields if that leg did not run.
@@ -275,7 +280,7 @@ func readBucket(c *wire.Call, name string) bucket {
 // fill renders a bucket. A failed one is empty and does not affect others.
 func (h *Handlers) fill(b bucket, rows []wire.Object) wire.Object {
 	status := "ok"
-	if slices.Contains(h.Options.Search.DegradedBuckets, b.name) {
+	if slices.Contains(h.w.Options.Search.DegradedBuckets, b.name) {
 		status, rows = "degraded", nil
 	}
 	page := append([]wire.Object{}, wire.Cut(rows, b.Page)...)
@@ -297,7 +302,7 @@ func (h *Handlers) fill(b bucket, rows []wire.Object) wire.Object {
 func (h *Handlers) searchAll(c *wire.Call, in world.Store) (wire.Object, error) {
 	q := readFileQuery(c, metadata.QueryMost)
 	byFiles, byComments, byFacts := readBucket(c, "files"), readBucket(c, "comments"), readBucket(c, "metadata")
-	facts := c.Value("details") == "true" && h.KindOf(in.Profile) == wire.KindWorkspace
+	facts := c.Value("details") == "true" && h.w.KindOf(in.Profile) == wire.KindWorkspace
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
@@ -310,15 +315,15 @@ func (h *Handlers) searchAll(c *wire.Call, in world.Store) (wire.Object, error) 
 			{"relevance_score", match.relevance},
 			{"updated", wire.Stamp(match.node.Updated.Unix())},
 		}
-		row = row.With(facts && match.node.HasContent(), "metadata_facts", h.Metadata.Facts(match.node, c.Out.Level))
+		row = row.With(facts && match.node.HasContent(), "metadata_facts", h.metadata.Facts(match.node, c.Out.Level))
 		rows = append(rows, row)
 	}
 	filled := h.fill(byFiles, rows)
 	filled = filled.With(q.named, "search_metadata", f.metadata(&q))
-	hasFacts := h.KindOf(in.Profile) == wire.KindWorkspace && h.Lacks(metadata.FeatureMetadata) == nil
+	hasFacts := h.w.KindOf(in.Profile) == wire.KindWorkspace && h.w.Lacks(metadata.FeatureMetadata) == nil
 	buckets := wire.Object{{byFiles.name, filled}}.
 		With(hasFacts, byFacts.name, h.fill(byFacts, h.findFacts(c, in, q.text)))
-	if share := h.Shares[in.Profile]; share == nil || !share.Value.NoComments {
+	if share := h.w.Shares[in.Profile]; share == nil || !share.Value.NoComments {
 		buckets = append(buckets, wire.Member{byComments.name, h.fill(byComments, h.findComments(in, q.text))})
 	}
 	return wire.Object{{"buckets", buckets}}, nil
@@ -327,8 +332,8 @@ func (h *Handlers) searchAll(c *wire.Call, in world.Store) (wire.Object, error) 
 func (h *Handlers) findFacts(c *wire.Call, in world.Store, text string) []wire.Object {
 	rows := []wire.Object{}
 	best := 0.0
-	for _, match := range h.Metadata.FactHits(c, in.Profile, wire.InWords(text)) {
-		if h.Gone(match.Node) {
+	for _, match := range h.metadata.FactHits(c, in.Profile, wire.InWords(text)) {
+		if h.w.Gone(match.Node) {
 			continue
 		}
 		best = max(best, match.Score)
@@ -349,8 +354,8 @@ func (h *Handlers) findComments(in world.Store, text string) []wire.Object {
 		score float64
 	}
 	var all []scored
-	for _, cm := range h.Comments.Comments.List {
-		if cm.Profile == in.Profile && !cm.IsDeleted() && h.Comments.Sees(in.User, cm) {
+	for _, cm := range h.comments.Comments.List {
+		if cm.Profile == in.Profile && !cm.IsDeleted() && h.comments.Sees(in.User, cm) {
 			all = append(all, scored{Comment: cm})
 		}
 	}
@@ -423,7 +428,7 @@ func (h *Handlers) scopeOf(c *wire.Call, in world.Store) *searchScope {
 			depths[id] = max(depths[id], depth)
 		}
 	}
-	sc.incomplete = sc.incomplete || h.Options.Search.ScopeIncomplete
+	sc.incomplete = sc.incomplete || h.w.Options.Search.ScopeIncomplete
 	h.expand(in, sc, level, depths)
 	return sc
 }
@@ -444,7 +449,7 @@ func (h *Handlers) addFile(c *wire.Call, in world.Store, sc *searchScope, entry 
 		c.Check.Invalid("files_scope", "Not node:version: "+entry)
 		return
 	}
-	n := h.Node(in.Profile, id)
+	n := h.w.Node(in.Profile, id)
 	if n == nil {
 		return
 	}
@@ -467,7 +472,7 @@ func (h *Handlers) folderOf(c *wire.Call, in world.Store, entry string) (string,
 		c.Check.Invalid("folders_scope", "Not folder:depth with a depth of 1 to 10: "+entry)
 		return "", 0
 	}
-	n := h.Node(in.Profile, id)
+	n := h.w.Node(in.Profile, id)
 	if n == nil {
 		return "", 0
 	}
@@ -486,7 +491,7 @@ func (h *Handlers) expand(in world.Store, sc *searchScope, level []string, depth
 			if depths[id] == 1 {
 				continue
 			}
-			for _, n := range h.Storage.ChildrenOf(in.Owner, id) {
+			for _, n := range h.storage.ChildrenOf(in.Owner, id) {
 				if n.Kind != world.KindFolder || depths[n.ID] >= depths[id]-1 {
 					continue
 				}

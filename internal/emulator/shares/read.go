@@ -16,7 +16,7 @@ func (h *Handlers) readableShare(code int64) func(*wire.Call) (string, error) {
 		if err := c.Check.Refusal(); err != nil {
 			return "", err
 		}
-		id := h.ShareNamed(c.Segment("share_id"))
+		id := h.w.ShareNamed(c.Segment("share_id"))
 		if id == "" {
 			return "", wire.NoSuch(wire.CodeNotFound, wire.KindShare)
 		}
@@ -26,17 +26,17 @@ func (h *Handlers) readableShare(code int64) func(*wire.Call) (string, error) {
 
 // publicDetails returns a visitor's view: the share, its owner, its root folder.
 func (h *Handlers) publicDetails(c *wire.Call, id string) (wire.Object, error) {
-	share := &h.Shares[id].Value
-	in := h.StoreOf(id, c)
+	share := &h.w.Shares[id].Value
+	in := h.w.StoreOf(id, c)
 	var users []string
-	if in.Insider(h.World) {
-		users = h.MembersOf(id)
+	if in.Insider(h.w) {
+		users = h.w.MembersOf(id)
 	}
 	return wire.Object{
 		{"share", h.ShareObject(id, in.User, c.Out.Level)},
 		{"owner", h.shareOwner(in, share)},
-		{"nodes", wire.Rows(h.Storage.ChildrenOf(in.Owner, in.Folder),
-			func(n *world.Node) wire.Object { return h.Storage.NodeObject(in, n, c.Out.Level) })},
+		{"nodes", wire.Rows(h.storage.ChildrenOf(in.Owner, in.Folder),
+			func(n *world.Node) wire.Object { return h.storage.NodeObject(in, n, c.Out.Level) })},
 		{"users", wire.Rows(users, func(user string) wire.Object { return h.Account.UserObject(user, in.User, wire.Terse) })},
 		{"comments", []wire.Object{}},
 		{"org", h.shareOrg(share)},
@@ -48,16 +48,16 @@ func (h *Handlers) shareOwner(in world.Store, portal *world.Share) any {
 	if owners := h.ownersOf(portal.ID); len(owners) > 0 {
 		id = owners[0]
 	}
-	if h.Users[id] == nil {
+	if h.w.Users[id] == nil {
 		return nil
 	}
 	o := h.Account.UserObject(id, in.User, wire.Terse)
-	o = o.With(in.Insider(h.World), "email_address", h.Users[id].Value.Email)
+	o = o.With(in.Insider(h.w), "email_address", h.w.Users[id].Value.Email)
 	return o
 }
 
 func (h *Handlers) shareOrg(portal *world.Share) any {
-	o := h.Orgs[portal.Org]
+	o := h.w.Orgs[portal.Org]
 	if o == nil {
 		return nil
 	}
@@ -68,16 +68,16 @@ func (h *Handlers) shareOrg(portal *world.Share) any {
 
 // sharesAll returns a user's shares and invitations, without deleted folders.
 func (h *Handlers) sharesAll(c *wire.Call) (wire.Object, error) {
-	return h.List(c, "shares", h.sharesFor(c.Key, func(it *world.Share) bool {
-		return (h.joined(it, c.Key.User) || h.ExpectedAs(it.ID, c.Key.User) != nil) &&
-			!h.Orphaned(h.StoreFor(it.ID, c.Key.User))
+	return h.w.List(c, "shares", h.sharesFor(c.Key, func(it *world.Share) bool {
+		return (h.joined(it, c.Key.User) || h.w.ExpectedAs(it.ID, c.Key.User) != nil) &&
+			!h.w.Orphaned(h.w.StoreFor(it.ID, c.Key.User))
 	}), h.shareRow)
 }
 
 // sharesAvailable returns the shares that a user is in or may join, without pages.
 func (h *Handlers) sharesAvailable(c *wire.Call) (wire.Object, error) {
 	ids := h.sharesFor(c.Key, func(it *world.Share) bool {
-		return (h.joined(it, c.Key.User) || h.Joinable(it, c.Key.User)) && !h.Orphaned(h.StoreFor(it.ID, c.Key.User))
+		return (h.joined(it, c.Key.User) || h.Joinable(it, c.Key.User)) && !h.w.Orphaned(h.w.StoreFor(it.ID, c.Key.User))
 	})
 	return wire.Object{{"shares", wire.Rows(ids,
 		func(id string) wire.Object { return h.shareRow(id, c.Key.User, c.Out.Level) })}}, nil
@@ -85,33 +85,35 @@ func (h *Handlers) sharesAvailable(c *wire.Call) (wire.Object, error) {
 
 func (h *Handlers) sharesOfWorkspace(c *wire.Call, room string) (wire.Object, error) {
 	archived := c.Boolean("archived") // one of two lists: the archived shares, or the others
-	return h.List(c, "shares", h.sharesFor(c.Key, func(it *world.Share) bool {
-		return it.Workspace == room && it.Archived == archived && h.Role(it.ID, c.Key.User) != ""
+	return h.w.List(c, "shares", h.sharesFor(c.Key, func(it *world.Share) bool {
+		return it.Workspace == room && it.Archived == archived && h.w.Role(it.ID, c.Key.User) != ""
 	}), h.shareRow)
 }
 
 func (h *Handlers) sharesOfUser(c *wire.Call) (wire.Object, error) {
 	archived := c.Boolean("archived") // one of two lists: the archived shares, or the others
-	return h.List(c, "shares", h.sharesFor(c.Key, func(it *world.Share) bool {
+	return h.w.List(c, "shares", h.sharesFor(c.Key, func(it *world.Share) bool {
 		return it.Archived == archived && h.joined(it, c.Key.User)
 	}), h.shareRow)
 }
 
 func (h *Handlers) sharesFor(k *wire.Credential, holds func(*world.Share) bool) []string {
-	return wire.Filter(h.ShareList,
-		func(id string) bool { return h.Covers(k, id) >= wire.Read && holds(&h.Shares[id].Value) })
+	return wire.Filter(h.w.ShareList,
+		func(id string) bool { return h.w.Covers(k, id) >= wire.Read && holds(&h.w.Shares[id].Value) })
 }
 
-func (h *Handlers) joined(it *world.Share, userID string) bool { return h.Direct(it.ID, userID) != "" }
+func (h *Handlers) joined(it *world.Share, userID string) bool {
+	return h.w.Direct(it.ID, userID) != ""
+}
 
 // Joinable reports whether a user may join a share without an invitation.
 func (h *Handlers) Joinable(it *world.Share, userID string) bool {
-	isMember := h.Role(it.ID, userID) != "" || h.Role(it.Workspace, userID) != ""
+	isMember := h.w.Role(it.ID, userID) != "" || h.w.Role(it.Workspace, userID) != ""
 	switch it.AccessOption() {
 	case world.AccessMembers:
 		return isMember
 	case world.AccessOrg:
-		return isMember || h.Role(it.Org, userID) != ""
+		return isMember || h.w.Role(it.Org, userID) != ""
 	}
 	return false
 }
@@ -119,7 +121,7 @@ func (h *Handlers) Joinable(it *world.Share, userID string) bool {
 func (h *Handlers) shareRow(id, viewer string, lv wire.Level) wire.Object {
 	r := wire.Row{Level: lv, Fields: h.ShareObject(id, viewer, lv)}
 	status := "available"
-	if h.joined(&h.Shares[id].Value, viewer) {
+	if h.joined(&h.w.Shares[id].Value, viewer) {
 		status = "joined"
 	}
 	r.Put(wire.Standard, "user_status", status)
@@ -142,16 +144,16 @@ func (h *Handlers) checkShareName(c *wire.Call) (wire.Object, error) {
 
 // ShareObject renders a share for a user, or "". Hidden fields are absent.
 func (h *Handlers) ShareObject(id, viewer string, lv wire.Level) wire.Object {
-	held := h.Shares[id]
+	held := h.w.Shares[id]
 	share := &held.Value
-	role := h.Role(id, viewer)
+	role := h.w.Role(id, viewer)
 	isMember := world.Rank(role) >= world.Rank(world.Member)
 	r := wire.Row{Level: lv}
 	r.Put(wire.Terse, "id", wire.ProfileID(id))
 	r.Put(wire.Terse, "title", wire.Optional(share.Title))
 	r.Put(wire.Terse, "share_type", share.Kind())
 	r.Put(wire.Terse, "share_level", h.shareLevel(share, viewer))
-	r.PutIf(isMember, wire.Terse, "share_root_id", wire.Hyphenated(h.RootOf(share)))
+	r.PutIf(isMember, wire.Terse, "share_root_id", wire.Hyphenated(h.w.RootOf(share)))
 	r.Put(wire.Terse, "creator", wire.OptionalProfile(share.Creator))
 	r.Put(wire.Standard, "share_category", share.Category())
 	r.Put(wire.Standard, "storage_mode", share.Mode())
@@ -159,7 +161,7 @@ func (h *Handlers) ShareObject(id, viewer string, lv wire.Level) wire.Object {
 	r.Put(wire.Standard, "share_link", link(share))
 	r.Put(wire.Standard, "closed", false)
 	r.Put(wire.Standard, "archived", share.Archived)
-	r.Put(wire.Standard, "is_orphaned", h.Orphaned(h.StoreFor(id, viewer)))
+	r.Put(wire.Standard, "is_orphaned", h.w.Orphaned(h.w.StoreFor(id, viewer)))
 	r.PutIf(world.Rank(role) >= world.Rank(world.Admin), wire.Standard, "locked", share.Locked)
 	r.Put(wire.Standard, "custom_name", share.CustomName)
 	r.Put(wire.Standard, "custom_url", wire.Optional(share.CustomURL))
@@ -167,7 +169,7 @@ func (h *Handlers) ShareObject(id, viewer string, lv wire.Level) wire.Object {
 	r.Put(wire.Standard, "download_security", share.Security())
 	r.Put(wire.Standard, "expires", wire.When(share.Expires))
 	r.Put(wire.Standard, "created", wire.Stamp(held.Created))
-	r.Put(wire.Standard, "updated", wire.Stamp(max(held.Created, h.Activity.Fields[id][world.FieldSettings]/1e6)))
+	r.Put(wire.Standard, "updated", wire.Stamp(max(held.Created, h.w.Activity.Fields[id][world.FieldSettings]/1e6)))
 	r.Put(wire.Standard, "guest_chat_enabled", !share.NoGuestChat)
 	r.Put(wire.Standard, "anonymous_uploads_enabled", share.AnonymousUploads)
 	r.Put(wire.Standard, "intelligence", !share.NoIntelligence && !share.ShowsFolder())
@@ -178,7 +180,7 @@ func (h *Handlers) ShareObject(id, viewer string, lv wire.Level) wire.Object {
 
 // rights returns the permission fields of the full level.
 func (h *Handlers) rights(r *wire.Row, it *world.Share, viewer string) {
-	role := h.Role(it.ID, viewer)
+	role := h.w.Role(it.ID, viewer)
 	isMember := world.Rank(role) >= world.Rank(world.Member)
 	comments, owners := !it.NoComments, isMember || !it.HideTeamComments
 	r.Put(wire.Full, "activity_tracking", wire.Object{
@@ -224,7 +226,7 @@ func (h *Handlers) rights(r *wire.Row, it *world.Share, viewer string) {
 	invites := world.Rank(role) >= world.Rank(world.Admin) || role != "" && it.Invite == InviteGuests
 	r.Put(wire.Full, "invite", wire.Object{{"setting", cmp.Or(it.Invite, inviteOwners)}, {"can_invite", invites}})
 	r.PutIf(isMember, wire.Full, "capabilities",
-		wire.Object{{"can_invite_external", invites && h.DeniesOutsiders(it.ID) == ""}})
+		wire.Object{{"can_invite_external", invites && h.w.DeniesOutsiders(it.ID) == ""}})
 	r.Put(wire.Full, "external_invites", wire.Optional(it.ExternalInvites))
 }
 
@@ -269,14 +271,14 @@ func look(h *world.Share, r *wire.Row, role world.Role) {
 }
 
 func (h *Handlers) shareLevel(it *world.Share, viewer string) string {
-	switch role := h.Role(it.ID, viewer); {
+	switch role := h.w.Role(it.ID, viewer); {
 	case world.Rank(role) >= world.Rank(world.Admin):
 		return "admin"
 	case world.Rank(role) >= world.Rank(world.Member):
 		return "member"
 	case role != "":
 		return "guest"
-	case h.Storage.Open(it, viewer):
+	case h.storage.Open(it, viewer):
 		return "public"
 	}
 	return "excluded"

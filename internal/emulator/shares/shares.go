@@ -17,12 +17,17 @@ import (
 
 // Handlers handles the calls of the area.
 type Handlers struct {
-	*world.World
+	w *world.World
 
 	Account *account.Handlers
-	Storage *storage.Handlers
 
+	storage        *storage.Handlers
 	shareConflicts int // creations of shares rejected as concurrent so far
+}
+
+// New returns the handlers of a world.
+func New(w *world.World, a *account.Handlers, s *storage.Handlers) *Handlers {
+	return &Handlers{w: w, Account: a, storage: s}
 }
 
 // Codes of shares. Those from 199001 to 199999 are invented.
@@ -63,7 +68,7 @@ func (h *Handlers) Routes() []*wire.Route {
 		wire.Get("shares.ListAvailable", "/current/shares/available/", wire.Checked(h.sharesAvailable),
 			wire.Params(wire.ByLevel)),
 		wire.Get("shares.ListByWorkspace", workspace+"list/shares/",
-			wire.With(h.Storage.ScopeOfPath, h.sharesOfWorkspace), wire.Query("archived"), wire.Paged("workspace_id")),
+			wire.With(h.storage.ScopeOfPath, h.sharesOfWorkspace), wire.Query("archived"), wire.Paged("workspace_id")),
 		wire.Get("shares.ListMine", "/current/user/me/list/shares/", h.sharesOfUser, wire.Query("archived"), wire.Paged()),
 		wire.Get("shares.CheckName", "/current/shares/check/name/{name}/", h.checkShareName),
 		wire.Post("shares.Import", workspace+"import/share/{share_id}/",
@@ -77,26 +82,26 @@ func (h *Handlers) shareOfPath(least world.Role) func(*wire.Call) (*world.Share,
 		if err := c.Check.Refusal(); err != nil {
 			return nil, err
 		}
-		id := h.ShareNamed(c.Segment("share_id"))
+		id := h.w.ShareNamed(c.Segment("share_id"))
 		if id == "" {
 			return nil, wire.NoSuch(wire.CodeNotFound, wire.KindShare)
 		}
 		if err := h.mayAct(c.Key, id, least); err != nil {
 			return nil, err
 		}
-		return &h.Shares[id].Value, nil
+		return &h.w.Shares[id].Value, nil
 	}
 }
 
 // mayAct requires a role on a profile and a credential that may change it.
 func (h *Handlers) mayAct(k *wire.Credential, id string, least world.Role) error {
-	if err := h.MayLook(k, world.Venue{Profile: id}); err != nil {
+	if err := h.w.MayLook(k, world.Venue{Profile: id}); err != nil {
 		return err
 	}
 	switch {
-	case h.Covers(k, id) < wire.Write:
+	case h.w.Covers(k, id) < wire.Write:
 		return k.RefuseWrite()
-	case !h.AtLeast(id, k.User, least):
+	case !h.w.AtLeast(id, k.User, least):
 		return wire.Denied("your role is not enough.")
 	}
 	return nil
@@ -105,7 +110,7 @@ func (h *Handlers) mayAct(k *wire.Credential, id string, least world.Role) error
 // roomOfPath finds the workspace of a call and requires a role and a mode.
 func (h *Handlers) roomOfPath(least world.Role) func(*wire.Call) (string, error) {
 	return func(c *wire.Call) (string, error) {
-		id := h.WorkspaceNamed(c.Segment("workspace_id"), c.Key.User)
+		id := h.w.WorkspaceNamed(c.Segment("workspace_id"), c.Key.User)
 		if id == "" {
 			return "", wire.NoSuch(wire.CodeNotFound, wire.KindWorkspace)
 		}
@@ -114,8 +119,8 @@ func (h *Handlers) roomOfPath(least world.Role) func(*wire.Call) (string, error)
 }
 
 func (h *Handlers) tellShare(c *wire.Call, it *world.Share, event string) {
-	h.WriteEvent(world.Event{
-		Name: event, Share: it.ID, Workspace: it.Workspace, CallingUser: c.Key.User, Actor: h.ActorOf(c.Key),
+	h.w.WriteEvent(world.Event{
+		Name: event, Share: it.ID, Workspace: it.Workspace, CallingUser: c.Key.User, Actor: h.w.ActorOf(c.Key),
 	})
 }
 
@@ -132,7 +137,7 @@ func (h *Handlers) deleteShare(c *wire.Call, share *world.Share) (wire.Object, e
 		return nil, err
 	}
 	h.tellShare(c, share, "share_deleted")
-	h.Forget(share.ID)
+	h.w.Forget(share.ID)
 	return nil, nil
 }
 
@@ -161,20 +166,20 @@ func (h *Handlers) importShare(c *wire.Call, room string) (wire.Object, error) {
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeNotOwned, "The share is not yours alone.")
 	case len(owners) > 1:
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeManyOwners, "The share has several owners.")
-	case !h.Sharing(room):
+	case !h.w.Sharing(room):
 		return nil, sharingDisabled()
 	}
 	if err := h.shareQuota(room); err != nil {
 		return nil, err
 	}
-	share.Workspace, share.Org, share.Archived = room, h.OrgOf(room), false
+	share.Workspace, share.Org, share.Archived = room, h.w.OrgOf(room), false
 	h.tellShare(c, share, "share_imported_to_workspace")
 	return nil, nil
 }
 
 func (h *Handlers) ownersOf(profileID string) []string {
-	return slices.DeleteFunc(h.MembersOf(profileID),
-		func(user string) bool { return h.Direct(profileID, user) != world.Owner })
+	return slices.DeleteFunc(h.w.MembersOf(profileID),
+		func(user string) bool { return h.w.Direct(profileID, user) != world.Owner })
 }
 
 func sharingDisabled() error {
@@ -183,17 +188,17 @@ func sharingDisabled() error {
 }
 
 func (h *Handlers) shareQuota(workspaceID string) error {
-	org, n := h.OrgOf(workspaceID), 0
-	for _, share := range h.Shares {
+	org, n := h.w.OrgOf(workspaceID), 0
+	for _, share := range h.w.Shares {
 		if share.Value.Workspace != "" && share.Value.Org == org {
 			n++
 		}
 	}
 	var most int
-	if o := h.Orgs[org]; o != nil {
+	if o := h.w.Orgs[org]; o != nil {
 		most = account.PlanNamed(o.Value.Plan).Shares
 	}
-	if n < cmp.Or(h.Options.Shares.Limit, most, n+1) {
+	if n < cmp.Or(h.w.Options.Shares.Limit, most, n+1) {
 		return nil
 	}
 	return wire.Refuse(http.StatusPreconditionFailed, codeShareLimit, "Feature Limit: the plan has no more shares.")
@@ -205,39 +210,39 @@ const linkTokenLife = time.Hour
 // mayRead requires access to the details of a share, or fails with the code of
 // that read. All but members need the token of the link password.
 func (h *Handlers) mayRead(c *wire.Call, id string, code int64) error {
-	share := &h.Shares[id].Value
-	if c.Key != nil && h.Role(id, c.Key.User) != "" && h.Covers(c.Key, id) >= wire.Read {
-		if h.ShutOut(id, c.Key.User) {
+	share := &h.w.Shares[id].Value
+	if c.Key != nil && h.w.Role(id, c.Key.User) != "" && h.w.Covers(c.Key, id) >= wire.Read {
+		if h.w.ShutOut(id, c.Key.User) {
 			return world.Unseen(code)
 		}
 		return nil
 	}
-	switch isOpen := h.Storage.Open(share, c.UserID()); {
-	case c.Key != nil && !isOpen && h.Covers(c.Key, id) < wire.Read:
-		return h.OutOfScope(id)
-	case h.Shut(id), !isOpen:
+	switch isOpen := h.storage.Open(share, c.UserID()); {
+	case c.Key != nil && !isOpen && h.w.Covers(c.Key, id) < wire.Read:
+		return h.w.OutOfScope(id)
+	case h.w.Shut(id), !isOpen:
 		if c.Key == nil && code == world.CodeNoView {
 			return wire.Refuse(http.StatusUnauthorized, wire.CodeCredential, "The share asks for a credential.")
 		}
 		return world.Unseen(code)
-	case share.Password != "" && !h.OpensLink(share, c.Request.Header.Get("X-Ve-Password")):
+	case share.Password != "" && !h.w.OpensLink(share, c.Request.Header.Get("X-Ve-Password")):
 		return world.WrongLinkPassword()
 	}
 	return nil
 }
 
 func (h *Handlers) linkToken(it *world.Share, scope, mark string) (wire.Object, error) {
-	now := h.Now()
-	token := h.JWT(wire.Object{
+	now := h.w.Now()
+	token := h.w.JWT(wire.Object{
 		{"scope", scope},
 		{"profile", it.ID},
 		{"perm", mark},
 		{"iat", now.Unix()},
 		{"exp", now.Add(linkTokenLife + time.Second - 1).Unix()},
-		{"jti", h.Secret()[:8]},
+		{"jti", h.w.Secret()[:8]},
 	})
-	payload := wire.Object{{cmp.Or(h.Options.Shares.LinkTokenKey, "auth_token"), token}}
-	payload = payload.With(!h.Options.Shares.NoLinkExpiry, "expires_in", int(linkTokenLife/time.Second))
+	payload := wire.Object{{cmp.Or(h.w.Options.Shares.LinkTokenKey, "auth_token"), token}}
+	payload = payload.With(!h.w.Options.Shares.NoLinkExpiry, "expires_in", int(linkTokenLife/time.Second))
 	return payload, nil
 }
 
@@ -250,7 +255,7 @@ func (h *Handlers) authPassword(c *wire.Call, share *world.Share) (wire.Object, 
 	if share.Password == "" || subtle.ConstantTimeCompare([]byte(share.Password), []byte(password)) == 0 {
 		return nil, wire.Refuse(http.StatusUnauthorized, codeWrongPassword, "The password is wrong.")
 	}
-	return h.linkToken(share, world.PasswordScope, h.PasswordMark(share))
+	return h.linkToken(share, world.PasswordScope, h.w.PasswordMark(share))
 }
 
 // authGuest issues a token without an account (assumed: it opens what is public).
@@ -265,12 +270,12 @@ func (h *Handlers) authGuest(c *wire.Call, share *world.Share) (wire.Object, err
 }
 
 func (h *Handlers) linkOfPath(c *wire.Call) (*world.Share, error) {
-	id := h.ShareNamed(c.Segment("share_id"))
+	id := h.w.ShareNamed(c.Segment("share_id"))
 	switch {
 	case id == "":
 		return nil, wire.NoSuch(wire.CodeNotFound, wire.KindShare)
-	case h.Shut(id):
+	case h.w.Shut(id):
 		return nil, world.Unseen(codeNoPublicView)
 	}
-	return &h.Shares[id].Value, nil
+	return &h.w.Shares[id].Value, nil
 }

@@ -17,11 +17,11 @@ import (
 const titleLeast = 2 // characters
 
 func (h *Handlers) createShare(c *wire.Call, room string) (wire.Object, error) {
-	if !h.Sharing(room) {
+	if !h.w.Sharing(room) {
 		return nil, sharingDisabled()
 	}
 	d := &draft{h: h, c: c, creating: true}
-	d.Workspace, d.Org, d.Creator = room, h.OrgOf(room), c.Key.User
+	d.Workspace, d.Org, d.Creator = room, h.w.OrgOf(room), c.Key.User
 	makesFolder := d.readStorage()
 	d.NoGuestChat = true
 	d.readShare()
@@ -32,7 +32,7 @@ func (h *Handlers) createShare(c *wire.Call, room string) (wire.Object, error) {
 	if err := cmp.Or(h.createRefusal(c), h.shareQuota(room)); err != nil {
 		return nil, err
 	}
-	if h.shareConflicts < h.Options.Shares.Conflicts {
+	if h.shareConflicts < h.w.Options.Shares.Conflicts {
 		h.shareConflicts++
 		return nil, wire.Refuse(http.StatusConflict, codeShareBusy, "Another operation is under way.")
 	}
@@ -43,12 +43,12 @@ func (h *Handlers) createShare(c *wire.Call, room string) (wire.Object, error) {
 // createRefusal returns the error of failed fields, as newer or older servers do.
 func (h *Handlers) createRefusal(c *wire.Call) error {
 	err := c.Check.Refusal()
-	if err == nil || h.Options.Shares.IntelligenceStatus == 0 || len(c.Check.Failed) != 1 {
+	if err == nil || h.w.Options.Shares.IntelligenceStatus == 0 || len(c.Check.Failed) != 1 {
 		return err
 	}
 	name, _ := c.Check.Failed[0].Get("name")
 	if kind, _ := c.Check.Failed[0].Get("kind"); name == "intelligence" && kind == "missing" {
-		wire.RefusalOf(err).Status = h.Options.Shares.IntelligenceStatus
+		wire.RefusalOf(err).Status = h.w.Options.Shares.IntelligenceStatus
 	}
 	return err
 }
@@ -56,23 +56,23 @@ func (h *Handlers) createRefusal(c *wire.Call) error {
 func (h *Handlers) makeShare(c *wire.Call, d *draft, makesFolder bool) (wire.Object, error) {
 	if makesFolder {
 		folder, _ := c.Field("folder_name")
-		n := h.KeepNode(world.Node{
+		n := h.w.KeepNode(world.Node{
 			Profile: d.Workspace, Kind: world.KindFolder, Name: cmp.Or(folder, sharedFolder), Creator: c.Key.User,
 		})
-		h.NodeEvent(n,
-			world.Event{Name: "workspace_storage_folder_created", CallingUser: c.Key.User, Actor: h.ActorOf(c.Key)})
+		h.w.NodeEvent(n,
+			world.Event{Name: "workspace_storage_folder_created", CallingUser: c.Key.User, Actor: h.w.ActorOf(c.Key)})
 		d.Folder = n.ID
 	}
 	portal := d.Share
-	portal.ID = h.NewProfile("")
-	portal.Title = cmp.Or(portal.Title, "Share "+strconv.Itoa(len(h.Shares)+1))
+	portal.ID = h.w.NewProfile("")
+	portal.Title = cmp.Or(portal.Title, "Share "+strconv.Itoa(len(h.w.Shares)+1))
 	for portal.CustomName == "" || h.nameTaken(portal.CustomName, portal.ID) {
-		portal.CustomName = string(world.AppendWord(nil, world.Mix(h.NextSerial())))[:8]
+		portal.CustomName = string(world.AppendWord(nil, world.Mix(h.w.NextSerial())))[:8]
 	}
-	h.Shares[portal.ID] = &world.Record[world.Share]{Value: portal, Created: h.Now().Unix()}
-	h.ShareList = append(h.ShareList, portal.ID)
-	h.PutMember(portal.ID, portal.Creator, world.Owner)
-	h.Lapse(&portal)
+	h.w.Shares[portal.ID] = &world.Record[world.Share]{Value: portal, Created: h.w.Now().Unix()}
+	h.w.ShareList = append(h.w.ShareList, portal.ID)
+	h.w.PutMember(portal.ID, portal.Creator, world.Owner)
+	h.w.Lapse(&portal)
 	h.tellShare(c, &portal, "share_created")
 	o := wire.Object{
 		{"id", wire.ProfileID(portal.ID)}, {"custom_name", portal.CustomName}, {"storage_mode", portal.Mode()},
@@ -112,12 +112,12 @@ const newFolder = "new"
 
 // folder checks the folder of a new share. A folder can be shared once.
 func (d *draft) folder() {
-	n := d.h.Node(d.Workspace, d.Folder)
+	n := d.h.w.Node(d.Workspace, d.Folder)
 	if n == nil || n.Kind != world.KindFolder {
 		d.c.Check.Invalid("folder_node_id", "The id of a folder of the workspace.")
 		return
 	}
-	for _, h := range d.h.Shares {
+	for _, h := range d.h.w.Shares {
 		if h.Value.Folder == n.ID {
 			d.c.Check.Add("folder_node_id", "invalid", "The folder is shared already.", codeFolderShared)
 			return
@@ -145,8 +145,8 @@ func (h *Handlers) updateShare(c *wire.Call, it *world.Share) (wire.Object, erro
 	intelligent := !d.NoIntelligence
 	d.NoIntelligence = it.NoIntelligence
 	*it = d.Share
-	h.Lapse(it)
-	h.SetIntelligence(it.ID, c.Key.User, intelligent)
+	h.w.Lapse(it)
+	h.w.SetIntelligence(it.ID, c.Key.User, intelligent)
 	h.tellShare(c, it, "share_updated")
 	return nil, nil
 }
@@ -185,7 +185,7 @@ const shareFields = "title description custom_url custom_name password share_typ
 
 func (d *draft) readShare() {
 	c := d.c
-	mayClear := !d.creating && !d.h.Options.Shares.TitleRequired
+	mayClear := !d.creating && !d.h.w.Options.Shares.TitleRequired
 	d.text("title", &d.Title, titleLeast, world.TitleMost, mayClear)
 	d.text("description", &d.Description, descriptionLeast, descriptionMost, true)
 	d.text("custom_url", &d.CustomURL, customURLLeast, customURLMost, true)
@@ -279,7 +279,7 @@ func isCustomName(name string) bool {
 }
 
 func (h *Handlers) nameTaken(name, shareID string) bool {
-	id := h.ShareNamed(name)
+	id := h.w.ShareNamed(name)
 	return id != "" && id != shareID
 }
 
@@ -299,7 +299,7 @@ func (d *draft) expiry() {
 		d.c.Check.Invalid("expires", "A share of a folder of its workspace does not expire.")
 	}
 	at := d.c.ReadDateTime("expires", value)
-	d.c.Check.InvalidIf(!at.IsZero() && wire.Past(at, d.h.Now()), "expires", "A moment to come.")
+	d.c.Check.InvalidIf(!at.IsZero() && wire.Past(at, d.h.w.Now()), "expires", "A moment to come.")
 	d.Expires = at
 }
 
@@ -329,7 +329,7 @@ func (d *draft) exclusions() {
 	case d.uploads && (d.Kind() == world.ShareSend || d.Access != world.AccessAnyone):
 		d.c.Check.Invalid("anonymous_uploads_enabled",
 			"For receive and exchange with the access option "+world.AccessAnyone+" only.")
-	case d.uploads && d.h.Lacks(featureAnonymousUploads) != nil:
+	case d.uploads && d.h.w.Lacks(featureAnonymousUploads) != nil:
 		d.c.Check.Invalid("anonymous_uploads_enabled", "The plan does not include it.")
 	}
 }

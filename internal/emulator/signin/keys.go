@@ -14,27 +14,27 @@ import (
 
 // issueKey activates an API key and replaces one with the same token.
 func (h *Handlers) issueKey(k world.Key) *wire.Credential {
-	issued := &wire.Credential{Key: k, Kind: wire.APIKey, Created: h.Now().Unix()}
-	if old := h.Credentials[k.Token]; old != nil && old.Kind == wire.APIKey {
+	issued := &wire.Credential{Key: k, Kind: wire.APIKey, Created: h.w.Now().Unix()}
+	if old := h.w.Credentials[k.Token]; old != nil && old.Kind == wire.APIKey {
 		issued.ID = old.ID
 	} else {
 		h.Auth.keysMade++
-		issued.ID = "k_" + world.Opaque('i', h.Options.Seed, h.Auth.keysMade)
+		issued.ID = "k_" + world.Opaque('i', h.w.Options.Seed, h.Auth.keysMade)
 		h.Auth.keys = append(h.Auth.keys, k.Token)
 	}
-	h.Credentials[k.Token] = issued
+	h.w.Credentials[k.Token] = issued
 	return issued
 }
 
 func (h *Handlers) newKey() string {
-	return "fio_" + world.Opaque('k', h.Options.Seed, h.NextSerial())
+	return "fio_" + world.Opaque('k', h.w.Options.Seed, h.w.NextSerial())
 }
 
 // keysOf lists the keys of a user that have not been revoked, oldest first.
 func (h *Handlers) keysOf(userID string) []*wire.Credential {
 	var keys []*wire.Credential
 	for _, token := range h.Auth.keys {
-		if k := h.Credentials[token]; k.User == userID && !k.Revoked {
+		if k := h.w.Credentials[token]; k.User == userID && !k.Revoked {
 			keys = append(keys, k)
 		}
 	}
@@ -112,7 +112,7 @@ func (h *Handlers) updateKey(c *wire.Call, k *wire.Credential) (wire.Object, err
 	if err != nil {
 		return nil, err
 	}
-	h.Credentials[k.Token] = &changed
+	h.w.Credentials[k.Token] = &changed
 	return object(&changed), nil
 }
 
@@ -129,7 +129,7 @@ func (h *Handlers) deleteKey(c *wire.Call) (wire.Object, error) {
 	if !h.confirmed(c) {
 		return nil, wrongCode()
 	}
-	delete(h.Credentials, k.Token)
+	delete(h.w.Credentials, k.Token)
 	h.Auth.keys = slices.DeleteFunc(h.Auth.keys, func(token string) bool { return token == k.Token })
 	return nil, nil
 }
@@ -168,7 +168,7 @@ func (h *Handlers) mayGrant(c *wire.Call, scopes []string) error {
 
 // overtaken fails as many updates of scopes as the options say, with a conflict.
 func (h *Handlers) overtaken() error {
-	if h.Auth.conflicts >= h.Options.OAuth.KeyConflicts {
+	if h.Auth.conflicts >= h.w.Options.OAuth.KeyConflicts {
 		return nil
 	}
 	h.Auth.conflicts++
@@ -197,8 +197,8 @@ func (h *Handlers) confirmed(c *wire.Call) bool {
 
 // AddKey adds a credential, or replaces the one with the same token, and returns it with its token.
 func (h *Handlers) AddKey(k world.Key) world.Key {
-	h.Lock()
-	defer h.Unlock()
+	h.w.Lock()
+	defer h.w.Unlock()
 	if k.Token == "" {
 		k.Token = h.newKey()
 	}
@@ -267,5 +267,5 @@ func (h *Handlers) encloses(k *wire.Credential, outer, inner string) bool {
 	case one == "*":
 		return entity == wire.KindOrg && id == "*" && kind != wire.KindUser
 	}
-	return h.KindOf(one) == kind && h.Within(k, one, entity, id)
+	return h.w.KindOf(one) == kind && h.w.Within(k, one, entity, id)
 }

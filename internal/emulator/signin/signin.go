@@ -22,7 +22,7 @@ import (
 
 // Handlers handles the calls of the area.
 type Handlers struct {
-	*world.World
+	w *world.World
 
 	Auth     authState
 	FirstKey string // the token that was added first
@@ -30,7 +30,7 @@ type Handlers struct {
 
 // New returns the handlers of a world.
 func New(w *world.World) *Handlers {
-	return &Handlers{World: w, Auth: authState{
+	return &Handlers{w: w, Auth: authState{
 		attempts: map[string]attempts{}, Factors: map[string]factors{}, Validations: map[string]string{},
 	}}
 }
@@ -49,13 +49,13 @@ func (h *Handlers) StartSession(userID string, kind wire.CredentialKind, now tim
 	}
 	claims := wire.Object{ // assumed: what stands in these tokens is published nowhere
 		{"v", "1.0"},
-		{"jti", world.Opaque('s', h.Options.Seed, h.NextSerial())},
+		{"jti", world.Opaque('s', h.w.Options.Seed, h.w.NextSerial())},
 		{"sub", userID},
 		{"iat", now.Unix()},
 		{"exp", now.Add(life).Unix()},
 	}
-	token := h.JWT(claims.With(kind == wire.LimitedToken, "scope", "twofactor"))
-	h.Credentials[token] = &wire.Credential{
+	token := h.w.JWT(claims.With(kind == wire.LimitedToken, "scope", "twofactor"))
+	h.w.Credentials[token] = &wire.Credential{
 		Key: world.Key{Token: token, User: userID, Expires: now.Add(life)}, Kind: kind, Created: now.Unix(),
 	}
 	if kind == wire.SessionToken {
@@ -66,9 +66,9 @@ func (h *Handlers) StartSession(userID string, kind wire.CredentialKind, now tim
 
 // LogIn writes a sign-in to the audit logs of the user's organizations.
 func (h *Handlers) LogIn(userID, method string) {
-	for _, id := range h.OrgList {
-		if h.Role(id, userID) != "" {
-			h.WriteEvent(world.Event{
+	for _, id := range h.w.OrgList {
+		if h.w.Role(id, userID) != "" {
+			h.w.WriteEvent(world.Event{
 				Name: "user_login", Org: id, User: userID, CallingUser: userID,
 				Telemetry: map[string]any{"method": method, "mfa": h.Auth.Factors[userID].Active != nil},
 			})
@@ -78,17 +78,17 @@ func (h *Handlers) LogIn(userID, method string) {
 
 // SecondFactorMissing rejects a limited token.
 func (h *Handlers) SecondFactorMissing() error {
-	return wire.Refuse(cmp.Or(h.Options.OAuth.LimitedStatus, http.StatusForbidden), CodeLimited,
+	return wire.Refuse(cmp.Or(h.w.Options.OAuth.LimitedStatus, http.StatusForbidden), CodeLimited,
 		"The token does not reach this endpoint before the second factor.")
 }
 
 // signOut revokes the session tokens of a user, but not API keys, OAuth tokens,
 // and limited tokens, which only invalidateAll revokes.
 func (h *Handlers) signOut(c *wire.Call) (wire.Object, error) {
-	if c.Key.Kind == wire.APIKey && h.Users[c.Key.User].Value.AccountType == "agent" {
+	if c.Key.Kind == wire.APIKey && h.w.Users[c.Key.User].Value.AccountType == "agent" {
 		return nil, wire.Refuse(http.StatusUnauthorized, codeAgentSignOut, "The key of an agent account cannot sign out.")
 	}
-	if !h.Options.OAuth.PermanentSessions {
+	if !h.w.Options.OAuth.PermanentSessions {
 		h.EndSessions(c.Key.User, wire.SessionToken)
 	}
 	return nil, nil
@@ -101,7 +101,7 @@ func (h *Handlers) invalidateAll(c *wire.Call) (wire.Object, error) {
 
 // EndSessions revokes the tokens of a user that are of these kinds.
 func (h *Handlers) EndSessions(userID string, kinds ...wire.CredentialKind) {
-	maps.DeleteFunc(h.Credentials, func(_ string, k *wire.Credential) bool {
+	maps.DeleteFunc(h.w.Credentials, func(_ string, k *wire.Credential) bool {
 		return k.User == userID && slices.Contains(kinds, k.Kind)
 	})
 }
@@ -170,14 +170,14 @@ type attempts struct {
 // accounts.
 func (h *Handlers) CheckPassword(email, password string) (userID string, err error) {
 	address := strings.ToLower(email)
-	tried, now := h.Auth.attempts[address], h.Now()
+	tried, now := h.Auth.attempts[address], h.w.Now()
 	switch {
 	case now.Before(tried.locked):
 		return "", locked(tried.locked.Sub(now))
 	case !tried.locked.IsZero():
 		tried = attempts{}
 	}
-	if id := h.UserOf(email); h.Enabled(id) && h.Users[id].Value.Password == password {
+	if id := h.w.UserOf(email); h.w.Enabled(id) && h.w.Users[id].Value.Password == password {
 		delete(h.Auth.attempts, address)
 		return id, nil
 	}
@@ -200,7 +200,7 @@ func locked(wait time.Duration) error {
 // CheckSecondFactor checks a one-time code, if the user has a second factor.
 func (h *Handlers) CheckSecondFactor(userID, code string) bool {
 	active := h.Auth.Factors[userID].Active
-	return active == nil || active.accepts(code, h.Now())
+	return active == nil || active.accepts(code, h.w.Now())
 }
 
 func (h *Handlers) signIn(c *wire.Call) (wire.Object, error) {
@@ -221,7 +221,7 @@ func (h *Handlers) signIn(c *wire.Call) (wire.Object, error) {
 }
 
 func (h *Handlers) checkToken(c *wire.Call) (wire.Object, error) {
-	if h.Users[c.Key.User].Value.Unverified {
+	if h.w.Users[c.Key.User].Value.Unverified {
 		return nil, wire.Refuse(http.StatusForbidden, codeUnverified, "The e-mail address of the account is not verified.")
 	}
 	return wire.Object{{"id", wire.ProfileID(c.Key.User)}}, nil
@@ -247,7 +247,7 @@ type factor struct {
 }
 
 func (h *Handlers) newFactor(channel string) *factor {
-	secret := sha256.Sum256(fmt.Append(nil, "second factor ", h.Options.Seed, " ", h.NextSerial()))
+	secret := sha256.Sum256(fmt.Append(nil, "second factor ", h.w.Options.Seed, " ", h.w.NextSerial()))
 	return &factor{channel: channel, secret: secret[:totpSecret]}
 }
 
@@ -260,7 +260,8 @@ func (h *Handlers) SetFactor(u world.User) {
 }
 
 func (h *Handlers) send(f *factor, now time.Time) {
-	f.sent, f.until = fmt.Sprintf("%06d", world.Mix(h.NextSerial()^world.Mix(h.Options.Seed))%1_000_000), now.Add(codeLife)
+	n := world.Mix(h.w.NextSerial() ^ world.Mix(h.w.Options.Seed))
+	f.sent, f.until = fmt.Sprintf("%06d", n%1_000_000), now.Add(codeLife)
 }
 
 // accepts checks the latest sent code, which is used once, or the code of an app
@@ -297,9 +298,9 @@ func TOTP(secret []byte, t time.Time, digits int) string {
 // else of the authenticator app, preferring a factor being set up. It is "" if
 // there is none.
 func (h *Handlers) OneTimeCode(userID string) string {
-	h.RLock()
-	defer h.RUnlock()
-	now := h.Now()
+	h.w.RLock()
+	defer h.w.RUnlock()
+	now := h.w.Now()
 	f := h.Auth.Factors[userID].latest()
 	switch {
 	case f == nil:
@@ -340,7 +341,7 @@ func (h *Handlers) enableTwoFactor(c *wire.Call) (wire.Object, error) {
 		h.send(f.pending, c.Now)
 		return nil, nil
 	}
-	return wire.Object{{"binding_uri", f.pending.uri(h.Users[c.Key.User].Value.Email)}}, nil
+	return wire.Object{{"binding_uri", f.pending.uri(h.w.Users[c.Key.User].Value.Email)}}, nil
 }
 
 func (f *factor) uri(account string) string {
@@ -397,12 +398,12 @@ func (h *Handlers) completeSignIn(c *wire.Call) (wire.Object, error) {
 	}
 	f := h.Auth.Factors[c.Key.User].Active
 	switch {
-	case h.Credentials[c.Key.Token] != c.Key: // another call was quicker
+	case h.w.Credentials[c.Key.Token] != c.Key: // another call was quicker
 		return nil, wire.BadCredential()
 	case f != nil && !f.accepts(code, c.Now):
 		return nil, wrongCode()
 	}
-	delete(h.Credentials, c.Key.Token)
+	delete(h.w.Credentials, c.Key.Token)
 	return h.StartSession(c.Key.User, wire.SessionToken, c.Now), nil
 }
 

@@ -60,7 +60,7 @@ func (h *Handlers) fileToLock(c *wire.Call) (world.Store, *world.Node, error) {
 // lockOf returns the lock of a node, nil without one.
 func (h *Handlers) lockOf(n *world.Node) *lock {
 	l := h.locks[n.ID]
-	if l == nil || !h.Now().Before(l.ends) {
+	if l == nil || !h.w.Now().Before(l.ends) {
 		return nil
 	}
 	return l
@@ -78,7 +78,7 @@ func (h *Handlers) RefuseLocked(c *wire.Call, n *world.Node) error {
 }
 
 func (h *Handlers) lockedRefusal() error {
-	status := cmp.Or(h.Options.Storage.LockedStatus, http.StatusLocked)
+	status := cmp.Or(h.w.Options.Storage.LockedStatus, http.StatusLocked)
 	return wire.Refuse(status, CodeLocked, "The file is locked.")
 }
 
@@ -103,7 +103,7 @@ func (h *Handlers) acquireLock(c *wire.Call, in world.Store, n *world.Node) (wir
 	if h.lockOf(n) != nil {
 		return nil, h.lockedRefusal()
 	}
-	l.token, l.ends = h.Secret(), h.Now().Add(l.length)
+	l.token, l.ends = h.w.Secret(), h.w.Now().Add(l.length)
 	h.locks[n.ID] = l
 	return wire.Object{{"lock_token", l.token}, {"lock_info", h.lockInfo(in, n)}}, nil
 }
@@ -116,7 +116,7 @@ func (h *Handlers) lockInfo(in world.Store, n *world.Node) any {
 		return nil
 	}
 	info := wire.Object{{"expires", wire.Stamp(l.ends.Unix())}}
-	if in.Insider(h.World) {
+	if in.Insider(h.w) {
 		info = append(info, wire.Member{Key: "user_id", Value: l.user}, wire.Member{Key: "client_info", Value: l.client})
 	}
 	return info
@@ -148,7 +148,7 @@ func (h *Handlers) renewLock(c *wire.Call, in world.Store, n *world.Node) (wire.
 	if err != nil {
 		return nil, err
 	}
-	l.ends = h.Now().Add(l.length)
+	l.ends = h.w.Now().Add(l.length)
 	return wire.Object{{"lock_info", h.lockInfo(in, n)}}, nil
 }
 

@@ -38,12 +38,12 @@ func (h *Handlers) noteRoutes() []*wire.Route {
 
 func (h *Handlers) mayStore(c *wire.Call, in world.Store) error {
 	switch {
-	case h.Covers(c.Key, in.Profile) < wire.Write:
+	case h.w.Covers(c.Key, in.Profile) < wire.Write:
 		return c.Key.RefuseWrite()
-	case !in.Insider(h.World):
+	case !in.Insider(h.w):
 		return wire.Denied("you may not write here.")
 	}
-	return h.Lacks(world.FeatureAI)
+	return h.w.Lacks(world.FeatureAI)
 }
 
 func (h *Handlers) createNote(c *wire.Call, in world.Store) (wire.Object, error) {
@@ -58,22 +58,22 @@ func (h *Handlers) createNote(c *wire.Call, in world.Store) (wire.Object, error)
 	}
 	if parent == world.RootFolder {
 		parent = in.Folder
-	} else if folder := h.Node(in.Profile, wire.Plain(parent)); folder == nil {
+	} else if folder := h.w.Node(in.Profile, wire.Plain(parent)); folder == nil {
 		return nil, wire.NoSuch(CodeNoNode, world.KindFolder)
 	} else if folder.Kind != world.KindFolder {
 		c.Check.Invalid("parent_id", "The id of a folder, or root.")
 		return nil, c.Check.Refusal()
 	}
-	n := h.KeepNode(world.Node{
+	n := h.w.KeepNode(world.Node{
 		Profile: in.Owner, Parent: parent, Kind: world.KindNote, Name: name, Content: content, Creator: c.Key.User,
 	})
-	h.NodeEvent(n, world.Event{Name: event(in, h, "file_added"), CallingUser: c.Key.User, Actor: h.ActorOf(c.Key)})
-	h.Index(n, world.AIPending)
+	h.w.NodeEvent(n, world.Event{Name: event(in, h, "file_added"), CallingUser: c.Key.User, Actor: h.w.ActorOf(c.Key)})
+	h.w.Index(n, world.AIPending)
 	return wire.Object{{"node", h.NodeObject(in, n, c.Out.Level)}}, nil
 }
 
 func event(in world.Store, h *Handlers, what string) string {
-	return h.KindOf(in.Owner) + "_storage_" + what
+	return h.w.KindOf(in.Owner) + "_storage_" + what
 }
 
 func noteName(c *wire.Call, required bool) string {
@@ -143,14 +143,14 @@ func (h *Handlers) updateNote(c *wire.Call, in world.Store, n *world.Node) (wire
 	if renames {
 		n.Name = name
 	}
-	n.Updated = h.Now()
+	n.Updated = h.w.Now()
 	if rewrites {
-		h.AddVersion(n, world.Version{Content: content, Creator: c.Key.User, Created: n.Updated})
+		h.w.AddVersion(n, world.Version{Content: content, Creator: c.Key.User, Created: n.Updated})
 		n.Summary = ""
 	}
-	h.NodeEvent(n, world.Event{Name: event(in, h, "file_updated"), CallingUser: c.Key.User, Actor: h.ActorOf(c.Key)})
+	h.w.NodeEvent(n, world.Event{Name: event(in, h, "file_updated"), CallingUser: c.Key.User, Actor: h.w.ActorOf(c.Key)})
 	if rewrites {
-		h.Index(n, world.AIPending)
+		h.w.Index(n, world.AIPending)
 	}
 	return wire.Object{{"node", h.NodeObject(in, n, c.Out.Level)}}, nil
 }
@@ -176,7 +176,7 @@ func (h *Handlers) NodeOfPath(c *wire.Call) (world.Store, *world.Node, error) {
 	if err != nil {
 		return world.Store{}, nil, err
 	}
-	n := h.Node(in.Profile, id)
+	n := h.w.Node(in.Profile, id)
 	if n == nil {
 		return world.Store{}, nil, wire.NoSuch(CodeNoNode, "node")
 	}

@@ -111,7 +111,7 @@ func (h *Handlers) newPreviewToken(c *wire.Call, in world.Store, n *world.Node) 
 	if err := CheckPreview(c, n, kind); err != nil {
 		return nil, err
 	}
-	token, place := h.readToken(c, in, n, previewScope), "/current/"+h.KindOf(in.Profile)+"/"+in.Profile
+	token, place := h.readToken(c, in, n, previewScope), "/current/"+h.w.KindOf(in.Profile)+"/"+in.Profile
 	return wire.Object{
 		{"downloadToken", token},
 		{"path", place + "/storage/" + n.ID + "/preview/" + kind + "/read/" + token + "/file/" + primary(kind)},

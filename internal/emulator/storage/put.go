@@ -64,43 +64,43 @@ func BadName(name string) string {
 func (h *Handlers) MayStore(c *wire.Call, in world.Store) error {
 	switch {
 	case c.Key == nil && h.anonymous(in.Profile):
-		return h.RefuseArchived(in.Owner)
+		return h.w.RefuseArchived(in.Owner)
 	case c.Key == nil:
 		return wire.Refuse(http.StatusUnauthorized, wire.CodeCredential, "An upload requires a credential.")
-	case h.Covers(c.Key, in.Profile) < wire.Write:
+	case h.w.Covers(c.Key, in.Profile) < wire.Write:
 		return c.Key.RefuseWrite()
-	case !in.Insider(h.World):
+	case !in.Insider(h.w):
 		return wire.Denied("you may not write here.")
 	}
-	return h.RefuseArchived(in.Owner)
+	return h.w.RefuseArchived(in.Owner)
 }
 
 // anonymous reports whether visitors without a credential may add files to a share.
 func (h *Handlers) anonymous(id string) bool {
-	share := h.Shares[id]
+	share := h.w.Shares[id]
 	return share != nil && share.Value.AnonymousUploads && share.Value.Access == world.AccessAnyone &&
 		share.Value.Kind() != world.ShareSend && !share.Value.Archived && !share.Value.Locked && !share.Value.Suspended
 }
 
 // NewVersion gives a file another content.
 func (h *Handlers) NewVersion(n *world.Node, content world.Version, user, event string) {
-	if n.Kind == world.KindFile && !h.Options.Uploads.IdenticalVersions && identical(n.Current(), content) {
-		n.Updated = h.Now()
+	if n.Kind == world.KindFile && !h.w.Options.Uploads.IdenticalVersions && identical(n.Current(), content) {
+		n.Updated = h.w.Now()
 		return
 	}
-	n.Updated, n.Summary = h.Now(), ""
+	n.Updated, n.Summary = h.w.Now(), ""
 	v := world.SameContent(content)
 	v.Creator, v.Created = user, n.Updated
-	h.AddVersion(n, v)
-	h.NodeEvent(n, world.Event{Name: event, CallingUser: user})
-	h.Index(n, world.AIPending)
+	h.w.AddVersion(n, v)
+	h.w.NodeEvent(n, world.Event{Name: event, CallingUser: user})
+	h.w.Index(n, world.AIPending)
 }
 
 // PutFile adds a file, or a version to the file of that name or the one to replace.
 // Beside a folder of its name it gets another one.
 func (h *Handlers) PutFile(to Place, name string, content world.Version, user string) *world.Node {
-	updated, added := h.KindOf(to.In.Owner)+"_storage_file_updated", h.KindOf(to.In.Owner)+"_storage_file_added"
-	if n := h.Nodes[to.File]; n != nil && !h.Gone(n) {
+	updated, added := h.w.KindOf(to.In.Owner)+"_storage_file_updated", h.w.KindOf(to.In.Owner)+"_storage_file_added"
+	if n := h.w.Nodes[to.File]; n != nil && !h.w.Gone(n) {
 		h.NewVersion(n, content, user, updated)
 		return n
 	}
@@ -110,12 +110,12 @@ func (h *Handlers) PutFile(to Place, name string, content world.Version, user st
 		h.NewVersion(taken, content, user, updated)
 		return taken
 	}
-	n := h.KeepNode(world.Node{
+	n := h.w.KeepNode(world.Node{
 		Profile: to.In.Owner, Parent: parent, Kind: world.KindFile, Name: h.freeName(to.In.Owner, parent, name),
 		Versions: []world.Version{world.SameContent(content)}, Creator: user,
 	})
-	h.NodeEvent(n, world.Event{Name: added, CallingUser: user})
-	h.Index(n, world.AIPending)
+	h.w.NodeEvent(n, world.Event{Name: added, CallingUser: user})
+	h.w.Index(n, world.AIPending)
 	return n
 }
 
@@ -123,7 +123,7 @@ func (h *Handlers) PutFile(to Place, name string, content world.Version, user st
 func (h *Handlers) ReplacedBy(to Place, name string) *world.Node {
 	switch {
 	case to.File != "":
-		return h.Nodes[to.File]
+		return h.w.Nodes[to.File]
 	case to.In.Profile == "":
 		return nil
 	}
@@ -150,11 +150,11 @@ func (h *Handlers) folderAt(to Place, user string) string {
 		}
 		n := h.child(to.In.Owner, parent, name)
 		if n == nil || n.Kind != world.KindFolder {
-			n = h.KeepNode(world.Node{
+			n = h.w.KeepNode(world.Node{
 				Profile: to.In.Owner, Parent: parent, Kind: world.KindFolder, Creator: user,
 				Name: h.freeName(to.In.Owner, parent, name),
 			})
-			h.NodeEvent(n, world.Event{Name: h.KindOf(to.In.Owner) + "_storage_folder_created", CallingUser: user})
+			h.w.NodeEvent(n, world.Event{Name: h.w.KindOf(to.In.Owner) + "_storage_folder_created", CallingUser: user})
 		}
 		parent = n.ID
 	}

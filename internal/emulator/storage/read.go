@@ -89,10 +89,10 @@ func (h *Handlers) fileToRead(c *wire.Call) (world.Store, *world.Node, error) {
 
 // mayRead rejects downloads and previews that the caller may not have.
 func (h *Handlers) mayRead(in world.Store, n *world.Node) error {
-	switch share := h.Shares[in.Profile]; {
+	switch share := h.w.Shares[in.Profile]; {
 	case !n.HasContent():
 		return wire.Refuse(http.StatusNotAcceptable, CodeNoContent, "A "+n.Kind+" has no content.")
-	case share != nil && share.Value.Security() == world.SecurityHigh && !in.Insider(h.World):
+	case share != nil && share.Value.Security() == world.SecurityHigh && !in.Insider(h.w):
 		return wire.Refuse(http.StatusForbidden, codeNoDownloads, "The share does not allow downloads.")
 	}
 	return n.MayServe()
@@ -101,7 +101,7 @@ func (h *Handlers) mayRead(in world.Store, n *world.Node) error {
 // readToken returns a token that reads one node.
 func (h *Handlers) readToken(c *wire.Call, in world.Store, n *world.Node, scope string) string {
 	claims := world.Claims{Scope: scope, User: c.UserID(), Profile: in.Profile, Node: n.ID, Perm: c.Segment("type")}
-	return h.SignClaims(claims, readTokenLife)
+	return h.w.SignClaims(claims, readTokenLife)
 }
 
 // nodeOfToken finds the node of a token. Its call has no other credential.
@@ -109,12 +109,12 @@ func (h *Handlers) nodeOfToken(c *wire.Call, token, scope string) (*world.Node, 
 	if c.Request.Header.Get("Authorization") != "" || c.Request.Header.Get("X-Ve-Password") != "" {
 		return nil, wire.Refuse(http.StatusBadRequest, codeTwoTokens, "No credential but the token belongs here.")
 	}
-	t := h.OpenToken(token)
-	named := h.ShareNamed(c.Segment("share_id"))
+	t := h.w.OpenToken(token)
+	named := h.w.ShareNamed(c.Segment("share_id"))
 	if id := c.Segment("workspace_id"); id != "" {
-		named = h.WorkspaceNamed(id, t.User)
+		named = h.w.WorkspaceNamed(id, t.User)
 	}
-	n := h.Node(t.Profile, t.Node)
+	n := h.w.Node(t.Profile, t.Node)
 	if !t.Genuine || t.Scope != scope || t.Profile != named || t.Node != wire.Plain(c.Segment("node_id")) ||
 		t.Perm != c.Segment("type") || n == nil {
 		return nil, wire.Refuse(http.StatusUnauthorized, codeReadToken, "The token is forged, of another file, or has ended.")
@@ -128,9 +128,9 @@ func (h *Handlers) newReadToken(c *wire.Call, in world.Store, n *world.Node) (wi
 	}
 	e := world.Event{Name: event(in, h, "download_token_created"), CallingUser: c.UserID()}
 	if c.Key != nil {
-		e.Actor = h.ActorOf(c.Key)
+		e.Actor = h.w.ActorOf(c.Key)
 	}
-	h.NodeEvent(n, e)
+	h.w.NodeEvent(n, e)
 	return wire.Object{{"token", h.readToken(c, in, n, downloadScope)}}, nil
 }
 
@@ -153,7 +153,7 @@ func (h *Handlers) read(c *wire.Call) (wire.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	if h.Options.Storage.NoRanges {
+	if h.w.Options.Storage.NoRanges {
 		c.Request = c.Request.Clone(c.Request.Context())
 		c.Request.Header.Del("Range")
 	}
@@ -186,8 +186,8 @@ func (h *Handlers) zip(c *wire.Call) (wire.Object, error) {
 		return nil, err
 	}
 	_ = w.Close() // of a buffer
-	h.EventIn(in.Owner, world.Event{
-		Name: event(in, h, "zip_downloaded"), CallingUser: c.Key.User, Actor: h.ActorOf(c.Key), ObjectName: name,
+	h.w.EventIn(in.Owner, world.Event{
+		Name: event(in, h, "zip_downloaded"), CallingUser: c.Key.User, Actor: h.w.ActorOf(c.Key), ObjectName: name,
 	})
 	return c.Send(&wire.Reply{
 		Status: http.StatusOK, Header: http.Header{"Content-Type": {"application/zip"}},

@@ -65,8 +65,8 @@ func originObject(n *world.Node, lv wire.Level) wire.Object {
 
 // shareOf returns the share that shows a folder, "" if none does.
 func (h *Handlers) shareOf(folder *world.Node) string {
-	for _, id := range slices.Sorted(maps.Keys(h.Shares)) {
-		if h.Shares[id].Value.Folder == folder.ID {
+	for _, id := range slices.Sorted(maps.Keys(h.w.Shares)) {
+		if h.w.Shares[id].Value.Folder == folder.ID {
 			return id
 		}
 	}

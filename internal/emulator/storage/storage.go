@@ -17,7 +17,7 @@ import (
 
 // Handlers handles the calls of the area.
 type Handlers struct {
-	*world.World
+	w *world.World
 
 	NodeFacts func(*world.Node, wire.Level) wire.Object // the metadata of a node
 
@@ -30,7 +30,7 @@ type Handlers struct {
 
 // New returns the handlers of a world.
 func New(w *world.World) *Handlers {
-	return &Handlers{World: w, locks: map[string]*lock{}, details: map[string]*details{}}
+	return &Handlers{w: w, locks: map[string]*lock{}, details: map[string]*details{}}
 }
 
 // Codes of storage. Those from 199001 to 199999 are invented.
@@ -69,20 +69,20 @@ func (h *Handlers) listFolder(c *wire.Call) (wire.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	if share := h.Shares[in.Profile]; share != nil && wire.Plain(parent) == h.RootOf(&share.Value) {
+	if share := h.w.Shares[in.Profile]; share != nil && wire.Plain(parent) == h.w.RootOf(&share.Value) {
 		parent = world.RootFolder
 	}
 	var found []*world.Node
 	switch parent {
 	case world.TrashFolder:
-		if !in.Insider(h.World) {
+		if !in.Insider(h.w) {
 			return nil, wire.Denied("the trash is for members.")
 		}
 		found = h.trashOf(in)
 	case world.RootFolder:
 		found = h.ChildrenOf(in.Owner, in.Folder)
 	default:
-		folder := h.Node(in.Profile, wire.Plain(parent))
+		folder := h.w.Node(in.Profile, wire.Plain(parent))
 		if folder == nil {
 			return nil, wire.NoSuch(CodeNoNode, world.KindFolder)
 		}
@@ -97,14 +97,14 @@ func (h *Handlers) listFolder(c *wire.Call) (wire.Object, error) {
 
 // ChildrenOf lists the direct children of a folder.
 func (h *Handlers) ChildrenOf(profileID, folder string) []*world.Node {
-	return slices.DeleteFunc(h.NodesOf(profileID), func(n *world.Node) bool { return n.Parent != folder })
+	return slices.DeleteFunc(h.w.NodesOf(profileID), func(n *world.Node) bool { return n.Parent != folder })
 }
 
 // trashOf lists deleted nodes, without the content of deleted folders.
 func (h *Handlers) trashOf(in world.Store) []*world.Node {
 	var found []*world.Node
-	for _, id := range h.NodeList {
-		if n := h.Nodes[id]; n.Trashed && h.NodeOrTrash(in.Profile, id) == n {
+	for _, id := range h.w.NodeList {
+		if n := h.w.Nodes[id]; n.Trashed && h.w.NodeOrTrash(in.Profile, id) == n {
 			found = append(found, n)
 		}
 	}
@@ -124,7 +124,7 @@ func (h *Handlers) recentNodes(c *wire.Call) (wire.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	found := slices.DeleteFunc(h.NodesOf(in.Profile), func(n *world.Node) bool { return kind != "" && n.Kind != kind })
+	found := slices.DeleteFunc(h.w.NodesOf(in.Profile), func(n *world.Node) bool { return kind != "" && n.Kind != kind })
 	return h.nodePage(c, in, q, found, "recent "+in.Profile+" "+kind)
 }
 
@@ -191,7 +191,7 @@ func (q *keyset) compare(a, b keysetPlace) int {
 func (h *Handlers) nodePage(
 	c *wire.Call, in world.Store, q keyset, found []*world.Node, about string,
 ) (wire.Object, error) {
-	binding := fmt.Sprint("keyset ", h.Cursors, " ", in.User, " ", q.by, " ", q.descending, " ", q.size, " ", about)
+	binding := fmt.Sprint("keyset ", h.w.Cursors, " ", in.User, " ", q.by, " ", q.descending, " ", q.size, " ", about)
 	slices.SortFunc(found, func(a, b *world.Node) int { return q.compare(q.place(a), q.place(b)) })
 	if q.cursor != "" {
 		after, valid := h.openKeyset(q.cursor, binding)
@@ -207,7 +207,7 @@ func (h *Handlers) nodePage(
 	rows := wire.Rows(page, func(n *world.Node) wire.Object { return h.NodeObject(in, n, c.Out.Level) })
 	if more {
 		last := q.place(page[len(page)-1])
-		next = h.Seal([]byte(strconv.Itoa(len(last.id))+" "+last.id+last.key), binding)
+		next = h.w.Seal([]byte(strconv.Itoa(len(last.id))+" "+last.id+last.key), binding)
 	}
 	return wire.Object{
 		{"nodes", wire.Object{{"count", len(rows)}, {"items", rows}}},
@@ -216,7 +216,7 @@ func (h *Handlers) nodePage(
 }
 
 func (h *Handlers) openKeyset(text, binding string) (keysetPlace, bool) {
-	b, sealed := h.Unseal(text, binding)
+	b, sealed := h.w.Unseal(text, binding)
 	length, rest, _ := strings.Cut(string(b), " ")
 	n, err := strconv.Atoi(length)
 	if err != nil || n > len(rest) {
@@ -231,8 +231,8 @@ func (h *Handlers) StorageOfPath(c *wire.Call) (world.Store, error) {
 	if err != nil {
 		return world.Store{}, err
 	}
-	in := h.StoreOf(id, c)
-	if h.Orphaned(in) {
+	in := h.w.StoreOf(id, c)
+	if h.w.Orphaned(in) {
 		return world.Store{}, wire.NoSuch(CodeOrphanSearch, "folder behind the share any more")
 	}
 	return in, nil
@@ -241,35 +241,35 @@ func (h *Handlers) StorageOfPath(c *wire.Call) (world.Store, error) {
 // ScopeOfPath finds the workspace or share of a path and requires access.
 func (h *Handlers) ScopeOfPath(c *wire.Call) (string, error) {
 	if name := c.Segment("share_id"); name != "" {
-		id := h.ShareNamed(name)
+		id := h.w.ShareNamed(name)
 		if id == "" {
 			return "", wire.NoSuch(wire.CodeNotFound, wire.KindShare)
 		}
 		return id, h.mayVisit(c, id)
 	}
-	id := h.WorkspaceNamed(c.Segment("workspace_id"), c.UserID())
+	id := h.w.WorkspaceNamed(c.Segment("workspace_id"), c.UserID())
 	if id == "" {
 		return "", wire.NoSuch(wire.CodeNotFound, wire.KindWorkspace)
 	}
-	return id, h.MayLook(c.Key, world.Venue{Profile: id})
+	return id, h.w.MayLook(c.Key, world.Venue{Profile: id})
 }
 
 // mayVisit requires access to a share. Members need no password, others no
 // membership of an open share. The header holds the token of the password.
 func (h *Handlers) mayVisit(c *wire.Call, id string) error {
-	share := &h.Shares[id].Value
+	share := &h.w.Shares[id].Value
 	if c.Key != nil {
-		if err := h.MayLook(c.Key, world.Venue{Profile: id}); err == nil || !h.Open(share, c.Key.User) {
+		if err := h.w.MayLook(c.Key, world.Venue{Profile: id}); err == nil || !h.Open(share, c.Key.User) {
 			return err
 		}
 	} else if share.Access != world.AccessAnyone {
 		return wire.Refuse(http.StatusUnauthorized, wire.CodeCredential, "The share asks for a credential.")
 	}
-	if h.Shut(id) {
+	if h.w.Shut(id) {
 		return world.Unseen(world.CodeNoView)
 	}
 	sent := c.Request.Header.Get("X-Ve-Password")
-	if share.Password != "" && !h.OpensLink(share, sent) {
+	if share.Password != "" && !h.w.OpensLink(share, sent) {
 		return world.WrongLinkPassword()
 	}
 	return nil
@@ -283,7 +283,7 @@ func (h *Handlers) Open(it *world.Share, userID string) bool {
 	case world.AccessRegistered:
 		return userID != ""
 	case world.AccessOrg:
-		return userID != "" && h.Role(it.Org, userID) != ""
+		return userID != "" && h.w.Role(it.Org, userID) != ""
 	}
 	return false
 }
@@ -317,12 +317,12 @@ func (h *Handlers) NodeObject(in world.Store, n *world.Node, lv wire.Level) wire
 	ai := wire.Row{Level: lv}
 	ai.Put(wire.Standard, "state", n.AIState)
 	ai.Put(wire.Full, "attach", n.Usable())
-	if h.ShowsSummaries(in) {
+	if h.w.ShowsSummaries(in) {
 		ai.Put(wire.Full, "summary", n.Summarized() != "")
 		r.Put(wire.Terse, "summary", h.SummaryObject(n, lv))
 	}
 	r.Put(wire.Standard, "ai", ai.Fields)
-	r.PutIf(h.KindOf(in.Profile) == wire.KindWorkspace, wire.Full, "metadata_facts", h.NodeFacts(n, lv))
+	r.PutIf(h.w.KindOf(in.Profile) == wire.KindWorkspace, wire.Full, "metadata_facts", h.NodeFacts(n, lv))
 	r.Put(wire.Terse, "previews", h.previewsObject(in, n, lv))
 	return r.Fields
 }
@@ -395,10 +395,10 @@ func (h *Handlers) nodeDetails(c *wire.Call) (wire.Object, error) {
 }
 
 func (h *Handlers) visibleNode(in world.Store, id string) *world.Node {
-	if in.Insider(h.World) {
-		return h.NodeOrTrash(in.Profile, wire.Plain(id))
+	if in.Insider(h.w) {
+		return h.w.NodeOrTrash(in.Profile, wire.Plain(id))
 	}
-	return h.Node(in.Profile, wire.Plain(id))
+	return h.w.Node(in.Profile, wire.Plain(id))
 }
 
 // manyDetails returns several nodes, 404 if none exists.

@@ -86,7 +86,7 @@ func (h *Handlers) readText(c *wire.Call, _ world.Store, n *world.Node) (wire.Ob
 	}
 	binding := "text " + n.ID + strconv.Itoa(s.page) + " " + strconv.Itoa(s.from) + " " + strconv.Itoa(s.to)
 	if s.cursor != "" {
-		b, sealed := h.Unseal(s.cursor, binding)
+		b, sealed := h.w.Unseal(s.cursor, binding)
 		next, version, _ := strings.Cut(string(b), " ")
 		from, err := strconv.Atoi(next)
 		if !sealed || err != nil {
@@ -100,7 +100,7 @@ func (h *Handlers) readText(c *wire.Call, _ world.Store, n *world.Node) (wire.Ob
 	text, next := textObject(n, &s)
 	var cursor any
 	if next > 0 && s.words == "" {
-		cursor = h.Seal([]byte(strconv.Itoa(next)+" "+n.Current().ID), binding)
+		cursor = h.w.Seal([]byte(strconv.Itoa(next)+" "+n.Current().ID), binding)
 	}
 	return append(text, wire.Member{Key: "next_cursor", Value: cursor}), nil
 }
@@ -161,10 +161,10 @@ func (h *Handlers) searchTexts(c *wire.Call, in world.Store) (wire.Object, error
 	found, missing := wire.Object{}, []wire.Object{}
 	for _, id := range ids {
 		var reason string
-		switch n := h.NodeOrTrash(in.Profile, wire.Plain(id)); {
+		switch n := h.w.NodeOrTrash(in.Profile, wire.Plain(id)); {
 		case n == nil:
 			reason = "not_found"
-		case h.Gone(n):
+		case h.w.Gone(n):
 			reason = "trashed"
 		case n.Text() == "" || n.MayServe() != nil:
 			reason = "not_text"

@@ -108,7 +108,7 @@ func (h *Handlers) trashedNode(c *wire.Call) (world.Store, *world.Node, error) {
 	if err != nil {
 		return in, nil, err
 	}
-	switch n := h.NodeOrTrash(in.Profile, id); {
+	switch n := h.w.NodeOrTrash(in.Profile, id); {
 	case n == nil:
 		return in, nil, wire.NoSuch(CodeNoNode, "node")
 	case !n.Trashed:
@@ -127,7 +127,7 @@ func (h *Handlers) folderNamed(c *wire.Call, in world.Store, name, value string)
 	if c.Check.MistypedIf(!wire.IsOpaque(id), name, "opaque_id or root"); len(c.Check.Failed) > 0 {
 		return "", c.Check.Refusal()
 	}
-	n := h.Node(in.Profile, id)
+	n := h.w.Node(in.Profile, id)
 	if n == nil {
 		return "", wire.NoSuch(CodeNoNode, world.KindFolder)
 	}
@@ -155,7 +155,7 @@ func treeName(c *wire.Call, required bool) string {
 
 // wrote returns the response of a write: a node, or none.
 func (h *Handlers) wrote(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
-	if h.Options.Storage.BareWrites {
+	if h.w.Options.Storage.BareWrites {
 		return nil, nil
 	}
 	return wire.Object{{"node", h.NodeObject(in, n, c.Out.Level)}}, nil
@@ -168,7 +168,7 @@ func (h *Handlers) treeEvent(c *wire.Call, in world.Store, n *world.Node, what s
 	if n.Kind == world.KindFolder && (what == "moved" || what == "deleted" || what == "created") {
 		kind = "folder"
 	}
-	h.NodeEvent(n, world.Event{Name: event(in, h, kind+"_"+what), CallingUser: c.Key.User, Actor: h.ActorOf(c.Key)})
+	h.w.NodeEvent(n, world.Event{Name: event(in, h, kind+"_"+what), CallingUser: c.Key.User, Actor: h.w.ActorOf(c.Key)})
 }
 
 func (h *Handlers) createFolder(c *wire.Call, in world.Store) (wire.Object, error) {
@@ -184,7 +184,7 @@ func (h *Handlers) createFolder(c *wire.Call, in world.Store) (wire.Object, erro
 	}
 	n := h.child(in.Owner, parent, name)
 	if n == nil || n.Kind != world.KindFolder || forced {
-		n = h.KeepNode(world.Node{
+		n = h.w.KeepNode(world.Node{
 			Profile: in.Owner, Parent: parent, Kind: world.KindFolder, Creator: c.Key.User,
 			Name: h.freeName(in.Owner, parent, name),
 		})
@@ -200,7 +200,7 @@ func (h *Handlers) target(c *wire.Call, in world.Store, n *world.Node) (string, 
 		return "", c.Check.Refusal()
 	}
 	parent, err := h.folderNamed(c, in, "parent", value)
-	if folder := h.Nodes[parent]; err == nil && folder != nil && (folder == n || h.InFolder(folder, n.ID)) {
+	if folder := h.w.Nodes[parent]; err == nil && folder != nil && (folder == n || h.w.InFolder(folder, n.ID)) {
 		err = wire.Refuse(http.StatusNotAcceptable, codeCycle, "A folder cannot be below itself.")
 	}
 	return parent, err
@@ -225,7 +225,7 @@ func (h *Handlers) resolveConflict(c *wire.Call, in world.Store, n *world.Node, 
 
 func (h *Handlers) trash(c *wire.Call, in world.Store, n *world.Node) {
 	n.Trashed = true
-	h.detailsOf(n).deleted = h.Now()
+	h.detailsOf(n).deleted = h.w.Now()
 	h.treeEvent(c, in, n, "deleted")
 }
 
@@ -278,8 +278,8 @@ func (h *Handlers) clone(c *wire.Call, n *world.Node, parent, name string) *worl
 	} else {
 		made.Content = n.Content
 	}
-	kept := h.KeepNode(made)
-	h.Index(kept, n.AIState)
+	kept := h.w.KeepNode(made)
+	h.w.Index(kept, n.AIState)
 	for _, child := range children {
 		if n.Kind == world.KindFolder {
 			h.clone(c, child, kept.ID, child.Name)
@@ -295,7 +295,7 @@ func (h *Handlers) deleteNode(c *wire.Call, in world.Store, n *world.Node) (wire
 
 // restoreNode moves a node back to its folder, or to the root without that.
 func (h *Handlers) restoreNode(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
-	if n.Parent != in.Folder && h.Node(in.Profile, n.Parent) == nil {
+	if n.Parent != in.Folder && h.w.Node(in.Profile, n.Parent) == nil {
 		n.Parent = in.Folder
 	}
 	name, err := h.resolveConflict(c, in, n, n.Parent)
@@ -322,16 +322,16 @@ func (h *Handlers) emptyTrash(_ *wire.Call, in world.Store) (wire.Object, error)
 
 // erase deletes a node for good, and a folder with its nodes. It has no event.
 func (h *Handlers) erase(in world.Store, n *world.Node) {
-	h.NodeList = slices.DeleteFunc(h.NodeList, func(id string) bool {
-		return id == n.ID || n.Kind == world.KindFolder && h.InFolder(h.Nodes[id], n.ID)
+	h.w.NodeList = slices.DeleteFunc(h.w.NodeList, func(id string) bool {
+		return id == n.ID || n.Kind == world.KindFolder && h.w.InFolder(h.w.Nodes[id], n.ID)
 	})
-	for id := range h.Nodes {
-		if !slices.Contains(h.NodeList, id) {
-			delete(h.Nodes, id)
+	for id := range h.w.Nodes {
+		if !slices.Contains(h.w.NodeList, id) {
+			delete(h.w.Nodes, id)
 			delete(h.details, id)
 		}
 	}
-	h.Touch(h.Now(), in.Owner, world.FieldsFor(world.FieldStorage, n.ID, world.FieldStorage)...)
+	h.w.Touch(h.w.Now(), in.Owner, world.FieldsFor(world.FieldStorage, n.ID, world.FieldStorage)...)
 }
 
 // content reads the content that a call refers to: an upload or, if it may, a hash.
@@ -365,8 +365,8 @@ func (h *Handlers) content(c *wire.Call, hashes bool) (world.Version, error) {
 	if err := c.Check.Refusal(); err != nil {
 		return world.Version{}, err
 	}
-	for _, id := range h.NodeList {
-		n := h.Nodes[id]
+	for _, id := range h.w.NodeList {
+		n := h.w.Nodes[id]
 		if n.HasContent() && Digest(from.Hash.Type, n.Current().Open()) == from.Hash.Hash {
 			found := world.SameContent(n.Current())
 			found.Origin, found.Upload = originHash, ""
@@ -378,7 +378,7 @@ func (h *Handlers) content(c *wire.Call, hashes bool) (world.Version, error) {
 
 func (h *Handlers) addFile(c *wire.Call, in world.Store) (wire.Object, error) {
 	name := treeName(c, true)
-	content, err := h.content(c, h.KindOf(in.Profile) == wire.KindShare)
+	content, err := h.content(c, h.w.KindOf(in.Profile) == wire.KindShare)
 	if err != nil {
 		return nil, err
 	}
@@ -432,7 +432,7 @@ func (h *Handlers) updateNode(c *wire.Call, in world.Store, n *world.Node) (wire
 		}}
 		return nil, a
 	}
-	n.Name, n.Updated = name, h.Now()
+	n.Name, n.Updated = name, h.w.Now()
 	d := h.detailsOf(n)
 	for text, at := range map[string]*string{"metadata_title": &d.title, "metadata_short": &d.short} {
 		if value, given := c.Field(text); given && wire.Cleared(value) {
@@ -458,18 +458,18 @@ func (h *Handlers) addLink(c *wire.Call, in world.Store) (wire.Object, error) {
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
-	share := h.Shares[id]
-	if share == nil || h.MayLook(c.Key, world.Venue{Profile: id}) != nil {
+	share := h.w.Shares[id]
+	if share == nil || h.w.MayLook(c.Key, world.Venue{Profile: id}) != nil {
 		return nil, wire.NoSuch(wire.CodeNotFound, wire.KindShare)
 	}
 	parent, err := h.folderNamed(c, in, "parent_id", c.Segment("parent_id"))
 	if err != nil {
 		return nil, err
 	}
-	n := h.KeepNode(world.Node{
+	n := h.w.KeepNode(world.Node{
 		Profile: in.Owner, Parent: parent, Kind: world.KindLink, Content: id, Creator: c.Key.User,
 		Name: h.freeName(in.Owner, parent, share.Value.Title),
 	})
-	h.NodeEvent(n, world.Event{Name: event(in, h, "link_added"), CallingUser: c.Key.User, Actor: h.ActorOf(c.Key)})
+	h.w.NodeEvent(n, world.Event{Name: event(in, h, "link_added"), CallingUser: c.Key.User, Actor: h.w.ActorOf(c.Key)})
 	return h.wrote(c, in, n)
 }

@@ -55,14 +55,14 @@ func (h *Handlers) restoreVersion(c *wire.Call, in world.Store, n *world.Node) (
 	if !found {
 		return nil, wire.NoSuch(CodeVersionGone, "version of this node")
 	}
-	n.Updated, n.Summary = h.Now(), ""
+	n.Updated, n.Summary = h.w.Now(), ""
 	v = world.SameContent(v)
 	v.Creator, v.Created = c.Key.User, n.Updated
-	h.AddVersion(n, v)
-	h.NodeEvent(
+	h.w.AddVersion(n, v)
+	h.w.NodeEvent(
 		n,
-		world.Event{Name: event(in, h, "file_version_restored"), CallingUser: c.Key.User, Actor: h.ActorOf(c.Key)},
+		world.Event{Name: event(in, h, "file_version_restored"), CallingUser: c.Key.User, Actor: h.w.ActorOf(c.Key)},
 	)
-	h.Index(n, world.AIPending)
+	h.w.Index(n, world.AIPending)
 	return wire.Object{{"node", h.NodeObject(in, n, c.Out.Level)}}, nil
 }

@@ -13,15 +13,20 @@ import (
 
 // Handlers handles the calls of the area.
 type Handlers struct {
-	*world.World
+	w *world.World
 
 	AllRoutes func() []*wire.Route // the table of endpoints
+}
+
+// New returns the handlers of a world, with the table of endpoints.
+func New(w *world.World, routes func() []*wire.Route) *Handlers {
+	return &Handlers{w: w, AllRoutes: routes}
 }
 
 const guideVersion = "1.40"
 
 func (h *Handlers) ping(c *wire.Call) (wire.Object, error) {
-	return wire.Object{{"timestamp", c.Now.Add(h.Options.ClockSkew).Unix()}, {"service", "fast.io"}}, nil
+	return wire.Object{{"timestamp", c.Now.Add(h.w.Options.ClockSkew).Unix()}, {"service", "fast.io"}}, nil
 }
 
 func (h *Handlers) status(*wire.Call) (wire.Object, error) {

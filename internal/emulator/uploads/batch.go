@@ -55,7 +55,7 @@ func (h *Handlers) uploadBatch(c *wire.Call) (wire.Object, error) {
 		return nil, noUploadForm()
 	}
 	id, given := c.Field("instance_id")
-	kind := h.KindOf(id)
+	kind := h.w.KindOf(id)
 	switch {
 	case !given:
 		c.Check.Missing("instance_id", "A workspace or share.")
@@ -95,7 +95,7 @@ func (h *Handlers) uploadBatch(c *wire.Call) (wire.Object, error) {
 		}
 	}
 	return wire.Object{
-		{"batch_id", fmt.Sprintf("b%d", h.NextSerial())},
+		{"batch_id", fmt.Sprintf("b%d", h.w.NextSerial())},
 		{"count_total", len(entries)},
 		{"count_succeeded", len(entries) - failed},
 		{"count_errored", failed},
@@ -143,7 +143,7 @@ func (h *Handlers) batchFile(
 	h.addUpload(u)
 	kept = u.from(kept)
 	var node any
-	if h.Options.Uploads.LateBatches {
+	if h.w.Options.Uploads.LateBatches {
 		h.moveUpload(u, uploadStoring, "")
 		h.next(u, func() { h.store(u, kept) })
 	} else {
@@ -156,11 +156,11 @@ func (h *Handlers) batchFile(
 }
 
 func (h *Handlers) keepFile(content []byte) (world.Version, error) {
-	kept, err := h.Blobs.Keep(content)
+	kept, err := h.w.Blobs.Keep(content)
 	if err != nil {
 		return world.Version{}, err
 	}
-	return h.Keep(kept)
+	return h.w.Keep(kept)
 }
 
 // hashFits reports whether a file has the hash of its entry, if that has one.

@@ -57,7 +57,7 @@ func (h *Handlers) uploadChunk(c *wire.Call, u *upload) (wire.Object, error) {
 }
 
 func (h *Handlers) keep(u *upload, order int, content []byte) error {
-	kept, err := h.Blobs.Keep(content)
+	kept, err := h.w.Blobs.Keep(content)
 	if err != nil {
 		return wire.Refuse(http.StatusInsufficientStorage, codeNoDisk, "The content cannot be kept: "+err.Error())
 	}

@@ -22,7 +22,7 @@ type place struct {
 
 func (h *Handlers) uploadPlace(c *wire.Call) (place, error) {
 	id, given := c.Field("instance_id")
-	kind := h.KindOf(id)
+	kind := h.w.KindOf(id)
 	if _, compares := c.Field("if_version_id"); compares && kind != "" && kind != wire.KindFileShare {
 		return place{}, wire.Refuse(http.StatusBadRequest, codeNoComparison, "if_version_id is for File Shares.")
 	}
@@ -76,7 +76,7 @@ func (h *Handlers) linkPlace(c *wire.Call, id string) (place, error) {
 
 // treePlace is a folder, or a file to replace, of a workspace or share.
 func (h *Handlers) treePlace(c *wire.Call, id, kind string) (place, error) {
-	to := place{Place: storage.Place{In: h.StoreOf(id, c)}}
+	to := place{Place: storage.Place{In: h.w.StoreOf(id, c)}}
 	if err := h.storage.MayStore(c, to.In); err != nil {
 		return place{}, err
 	}
@@ -86,7 +86,7 @@ func (h *Handlers) treePlace(c *wire.Call, id, kind string) (place, error) {
 	if file, given := c.Field("file_id"); given {
 		if to.File = wire.Plain(file); !wire.IsOpaque(to.File) {
 			c.Check.Mistyped("file_id", "opaque_id")
-		} else if n := h.Node(id, to.File); n == nil || n.Kind != world.KindFile {
+		} else if n := h.w.Node(id, to.File); n == nil || n.Kind != world.KindFile {
 			return place{}, wire.NoSuch(storage.CodeNoNode, world.KindFile)
 		}
 	}
@@ -95,7 +95,7 @@ func (h *Handlers) treePlace(c *wire.Call, id, kind string) (place, error) {
 		to.Folder = to.In.Folder
 	} else if !wire.IsOpaque(to.Folder) {
 		c.Check.Mistyped("folder_id", "opaque_id or root")
-	} else if n := h.Node(id, to.Folder); n == nil || n.Kind != world.KindFolder {
+	} else if n := h.w.Node(id, to.Folder); n == nil || n.Kind != world.KindFolder {
 		return place{}, wire.NoSuch(storage.CodeNoNode, world.KindFolder)
 	}
 	to.Path = relativePath(c)
@@ -131,11 +131,11 @@ func isRelative(path string) bool {
 }
 
 func (h *Handlers) editor(c *wire.Call, id string) (*world.FileShare, error) {
-	f, n, err := h.Recipient(c, id, world.CanEdit)
+	f, n, err := h.w.Recipient(c, id, world.CanEdit)
 	if err != nil && wire.RefusalOf(err).Code == world.CodeTooLittle && c.Key == nil {
 		return nil, wire.Refuse(http.StatusUnauthorized, wire.CodeCredential, "Editing the file requires a credential.")
 	}
-	if err == nil && c.Key != nil && h.Covers(c.Key, id) < wire.Write {
+	if err == nil && c.Key != nil && h.w.Covers(c.Key, id) < wire.Write {
 		err = c.Key.RefuseWrite()
 	}
 	if err == nil {

@@ -20,7 +20,7 @@ func (h *Handlers) assembleLater(u *upload) {
 
 // next does the next step of an upload after its delay, unless it was removed.
 func (h *Handlers) next(u *upload, do func()) {
-	h.Later(h.Now().Add(h.uploadPace()), func() {
+	h.w.Later(h.w.Now().Add(h.uploadPace()), func() {
 		if h.uploads[u.id] == u {
 			do()
 		}
@@ -59,7 +59,7 @@ func (h *Handlers) whole(u *upload) (world.Version, error) {
 	for _, order := range u.orders() {
 		chunks = append(chunks, u.chunks[order])
 	}
-	v, err := h.Keep(chunks...)
+	v, err := h.w.Keep(chunks...)
 	return u.from(v), err
 }
 
@@ -75,8 +75,8 @@ func (h *Handlers) uploaded(c *wire.Call, id string) (world.Version, error) {
 	switch {
 	case u == nil || u.user != c.UserID():
 		return world.Version{}, wire.NoSuch(codeNoUpload, "upload")
-	case u.status == uploadStored && h.Nodes[u.node] != nil:
-		return h.Nodes[u.node].Current(), nil
+	case u.status == uploadStored && h.w.Nodes[u.node] != nil:
+		return h.w.Nodes[u.node].Current(), nil
 	case u.status == uploadComplete:
 		return h.whole(u)
 	}
@@ -84,22 +84,22 @@ func (h *Handlers) uploaded(c *wire.Call, id string) (world.Version, error) {
 }
 
 func (h *Handlers) uploadPace() time.Duration {
-	return max(0, cmp.Or(h.Options.Uploads.Pace, uploadPace))
+	return max(0, cmp.Or(h.w.Options.Uploads.Pace, uploadPace))
 }
 
 func (h *Handlers) failsToStore(u *upload) bool {
-	bad := strings.ToLower(h.Options.Uploads.FailStoring)
+	bad := strings.ToLower(h.w.Options.Uploads.FailStoring)
 	return bad != "" && strings.Contains(strings.ToLower(u.name), bad)
 }
 
 // replaceShared adds a version to the file behind a File Share, unless the current
 // version is not the expected one.
 func (h *Handlers) replaceShared(u *upload, content world.Version) (done *upload, status, message string) {
-	f := h.FileShares[u.to.fileShare]
-	if !f.Open(h.World) {
+	f := h.w.FileShares[u.to.fileShare]
+	if !f.Open(h.w) {
 		return u, uploadFailed, "The file is not there any more."
 	}
-	n := h.Shared(f)
+	n := h.w.Shared(f)
 	if current := n.Current().ID; u.to.base != "" && u.to.base != current {
 		return u, uploadFailed, "CONFLICT_VERSION_MISMATCH:" + wire.Hyphenated(current)
 	}
@@ -108,7 +108,7 @@ func (h *Handlers) replaceShared(u *upload, content world.Version) (done *upload
 	}
 	u.chunks = nil
 	h.storage.NewVersion(n, content, u.user, wire.KindWorkspace+"_storage_file_updated")
-	h.FileShareEvent(f, world.Event{Name: "file_share_content_updated", CallingUser: u.user})
+	h.w.FileShareEvent(f, world.Event{Name: "file_share_content_updated", CallingUser: u.user})
 	return u, uploadComplete, ""
 }
 

@@ -71,7 +71,7 @@ const (
 
 // Handlers handles the calls of the area.
 type Handlers struct {
-	*world.World
+	w *world.World
 
 	storage *storage.Handlers
 	uploads map[string]*upload
@@ -80,7 +80,7 @@ type Handlers struct {
 
 // New returns the handlers of a world.
 func New(w *world.World, tree *storage.Handlers) *Handlers {
-	h := &Handlers{World: w, storage: tree, uploads: map[string]*upload{}}
+	h := &Handlers{w: w, storage: tree, uploads: map[string]*upload{}}
 	tree.Uploaded = h.uploaded
 	return h
 }
@@ -210,7 +210,8 @@ func (h *Handlers) createUpload(c *wire.Call) (wire.Object, error) {
 	if u.size > h.MostUpload() {
 		return nil, wire.Refuse(http.StatusRequestEntityTooLarge, codeTooLarge, "The file is larger than the plan allows.")
 	}
-	if err := cmp.Or(h.storage.RefuseLocked(c, h.storage.ReplacedBy(u.to.Place, u.name)), h.full(u.to, u.size), h.busy(u)); err != nil {
+	locked := h.storage.RefuseLocked(c, h.storage.ReplacedBy(u.to.Place, u.name))
+	if err := cmp.Or(locked, h.full(u.to, u.size), h.busy(u)); err != nil {
 		return nil, err
 	}
 	h.addUpload(u)
@@ -225,7 +226,7 @@ func (h *Handlers) createUpload(c *wire.Call) (wire.Object, error) {
 		h.removeUpload(u)
 		return nil, err
 	}
-	if h.Options.Uploads.AssembleAtOnce {
+	if h.w.Options.Uploads.AssembleAtOnce {
 		h.assembled(u)
 	} else {
 		h.assembleLater(u)
@@ -235,14 +236,14 @@ func (h *Handlers) createUpload(c *wire.Call) (wire.Object, error) {
 
 // full refuses more bytes than a workspace or share may hold.
 func (h *Handlers) full(to place, more int64) error {
-	most := h.Options.Uploads.MaxStored
+	most := h.w.Options.Uploads.MaxStored
 	if to.In.Owner == "" {
 		return nil
 	}
-	if err := h.Spent(to.In.Owner); err != nil || most == 0 {
+	if err := h.w.Spent(to.In.Owner); err != nil || most == 0 {
 		return err
 	}
-	for _, n := range h.NodesOf(to.In.Owner) {
+	for _, n := range h.w.NodesOf(to.In.Owner) {
 		for _, v := range n.Versions {
 			more += v.Size
 		}
@@ -276,8 +277,8 @@ func (u *upload) ended() bool {
 
 func (h *Handlers) addUpload(u *upload) {
 	u.number = len(h.uploads) + 1
-	u.id = world.Opaque('5', h.Options.Seed, h.NextSerial())
-	u.changed, u.created = make(chan struct{}), h.Now()
+	u.id = world.Opaque('5', h.w.Options.Seed, h.w.NextSerial())
+	u.changed, u.created = make(chan struct{}), h.w.Now()
 	h.uploads[u.id] = u
 	h.moveUpload(u, uploadReady, "")
 }
@@ -334,7 +335,7 @@ func (h *Handlers) moveUpload(u *upload, status, message string) {
 	}
 	u.status, u.message = status, message
 	if u.user != "" {
-		h.Touch(h.Now(), u.user, world.FieldsFor("upload", u.id, "upload")...)
+		h.w.Touch(h.w.Now(), u.user, world.FieldsFor("upload", u.id, "upload")...)
 	}
 }
 
@@ -364,8 +365,8 @@ func (h *Handlers) getUpload(c *wire.Call) (wire.Object, error) {
 // uploadNow returns an upload as it is, and what is closed when its status changes: nil
 // after its end.
 func (h *Handlers) uploadNow(c *wire.Call) (payload wire.Object, changed <-chan struct{}, err error) {
-	h.RLock()
-	defer h.RUnlock()
+	h.w.RLock()
+	defer h.w.RUnlock()
 	u, err := h.uploadOfPath(c)
 	if err != nil {
 		return nil, nil, err
@@ -377,7 +378,7 @@ func (h *Handlers) uploadNow(c *wire.Call) (payload wire.Object, changed <-chan 
 }
 
 func (h *Handlers) uploadDetails(u *upload) wire.Object {
-	if h.Options.Uploads.BareSessions {
+	if h.w.Options.Uploads.BareSessions {
 		return h.session(u)
 	}
 	return wire.Object{{"session", h.session(u)}}
@@ -489,7 +490,7 @@ func (h *Handlers) listUploads(c *wire.Call) (wire.Object, error) {
 // option BareRows is set.
 func (h *Handlers) row(u *upload) wire.Object {
 	o := h.session(u)
-	if h.Options.Uploads.BareRows {
+	if h.w.Options.Uploads.BareRows {
 		return o
 	}
 	return append(o, wire.Object{
@@ -510,14 +511,15 @@ func (h *Handlers) cancelUploads(c *wire.Call) (wire.Object, error) {
 }
 
 // MostUpload returns the greatest size of an upload, in bytes.
-func (h *Handlers) MostUpload() int64 { return cmp.Or(h.Options.Uploads.MaxSize, mostUpload) }
-func (h *Handlers) mostChunk() int64  { return cmp.Or(h.Options.Uploads.MaxChunk, mostChunk) }
-func (h *Handlers) leastChunk() int64 { return cmp.Or(h.Options.Uploads.MinChunk, leastChunk) }
-func (h *Handlers) mostSessions() int { return cmp.Or(h.Options.Uploads.MaxSessions, mostSessions) }
+func (h *Handlers) MostUpload() int64 { return cmp.Or(h.w.Options.Uploads.MaxSize, mostUpload) }
+func (h *Handlers) mostChunk() int64  { return cmp.Or(h.w.Options.Uploads.MaxChunk, mostChunk) }
+func (h *Handlers) leastChunk() int64 { return cmp.Or(h.w.Options.Uploads.MinChunk, leastChunk) }
+func (h *Handlers) mostSessions() int { return cmp.Or(h.w.Options.Uploads.MaxSessions, mostSessions) }
+
 func (h *Handlers) sessionsMost() int64 {
-	return cmp.Or(h.Options.Uploads.MaxSessionBytes, sessionsMost)
+	return cmp.Or(h.w.Options.Uploads.MaxSessionBytes, sessionsMost)
 }
-func (h *Handlers) mostChunks() int { return cmp.Or(h.Options.Uploads.MaxChunks, mostChunks) }
+func (h *Handlers) mostChunks() int { return cmp.Or(h.w.Options.Uploads.MaxChunks, mostChunks) }
 
 func (h *Handlers) uploadLimits(c *wire.Call) (wire.Object, error) {
 	action, instance, file := c.Value("action"), c.Value("instance_id"), c.Value("file_id")
@@ -534,7 +536,7 @@ func (h *Handlers) uploadLimits(c *wire.Call) (wire.Object, error) {
 		return nil, err
 	}
 	if instance != "" {
-		if kind := h.KindOf(instance); kind == "" {
+		if kind := h.w.KindOf(instance); kind == "" {
 			return nil, wire.NoProfile()
 		}
 	}
@@ -545,7 +547,7 @@ func (h *Handlers) uploadLimits(c *wire.Call) (wire.Object, error) {
 		{"sessions", h.mostSessions()},
 		{"sessions_size_max", h.sessionsMost()},
 	}
-	if h.Options.Uploads.NestedLimits {
+	if h.w.Options.Uploads.NestedLimits {
 		return wire.Object{{"limits", limits}}, nil
 	}
 	return limits, nil
@@ -553,7 +555,7 @@ func (h *Handlers) uploadLimits(c *wire.Call) (wire.Object, error) {
 
 // blocked returns the extensions of files that are refused.
 func (h *Handlers) blocked() []string {
-	list := cmp.Or(h.Options.Uploads.Blocked, "exe,scr")
+	list := cmp.Or(h.w.Options.Uploads.Blocked, "exe,scr")
 	if list == "-" {
 		return nil
 	}

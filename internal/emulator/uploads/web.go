@@ -56,7 +56,7 @@ func (h *Handlers) startImport(c *wire.Call) (wire.Object, error) {
 		c.Check.Invalid("source_url", "An http or https address.")
 	}
 	id, _ := c.Field("profile_id")
-	kind := h.KindOf(id)
+	kind := h.w.KindOf(id)
 	c.Check.InvalidIf(kind != wire.KindWorkspace && kind != wire.KindShare, "profile_id", "A workspace or share.")
 	name, named := c.Field("file_name")
 	c.Check.MissingIf(!named, "file_name", "The name of the file.")
@@ -74,7 +74,7 @@ func (h *Handlers) startImport(c *wire.Call) (wire.Object, error) {
 		return nil, err
 	}
 	w := &webImport{
-		id: world.Opaque('5', h.Options.Seed, h.NextSerial()), user: c.UserID(), source: source,
+		id: world.Opaque('5', h.w.Options.Seed, h.w.NextSerial()), user: c.UserID(), source: source,
 		name: name, to: to, status: webPending,
 	}
 	if err := h.storage.RefuseLocked(c, h.storage.ReplacedBy(to.Place, w.name)); err != nil {
@@ -93,8 +93,8 @@ func (h *Handlers) advance(w *webImport) {
 	if next == "" {
 		return
 	}
-	h.Later(h.Now().Add(h.uploadPace()), func() {
-		content, found := h.Options.Uploads.Web[w.source]
+	h.w.Later(h.w.Now().Add(h.uploadPace()), func() {
+		content, found := h.w.Options.Uploads.Web[w.source]
 		switch {
 		case w.status == webCanceled:
 			return
