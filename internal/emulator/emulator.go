@@ -156,8 +156,8 @@ func (s *Server) connect() {
 func (s *Server) First() (token, workspaceID string) {
 	s.RLock()
 	defer s.RUnlock()
-	if len(s.WorkspaceList) > 0 {
-		workspaceID = s.WorkspaceList[0]
+	if len(s.WorkspaceIDs()) > 0 {
+		workspaceID = s.WorkspaceIDs()[0]
 	}
 	return s.FirstKey, workspaceID
 }
@@ -166,7 +166,7 @@ func (s *Server) First() (token, workspaceID string) {
 func (s *Server) Credits(profileID string) int {
 	s.RLock()
 	defer s.RUnlock()
-	return s.World.Credits[profileID]
+	return s.Charged(profileID)
 }
 
 // labelSpace separates the serials of labelled objects from all others.
@@ -232,7 +232,7 @@ func (o objects) Exists(kind, id string) bool {
 	defer o.RUnlock()
 	switch kind {
 	case "node":
-		return o.Nodes[id] != nil
+		return o.AnyNode(id) != nil
 	case "comment":
 		return o.Has(id)
 	case "event":

@@ -367,7 +367,7 @@ func (s *Server) authenticate(r *http.Request) (*wire.Credential, error) {
 	}
 	s.RLock()
 	defer s.RUnlock()
-	k := s.Credentials[token]
+	k := s.Credential(token)
 	if k == nil || k.Revoked || !s.Enabled(k.User) || expired(k, s.Now()) || !s.meant(k, r) {
 		return nil, wire.BadCredential()
 	}

@@ -100,7 +100,7 @@ func (h *Handlers) me(c *wire.Call) (wire.Object, error) {
 // userDetails returns the user of an id, an e-mail address or me.
 func (h *Handlers) userDetails(c *wire.Call) (wire.Object, error) {
 	name := c.Segment("user_id")
-	for id, u := range h.w.Users {
+	for id, u := range h.w.AllUsers() {
 		if id == name || strings.EqualFold(u.Value.Email, name) {
 			return wire.Object{{"user", h.UserObject(id, c.Key.User, c.Out.Level)}}, nil
 		}
@@ -110,7 +110,7 @@ func (h *Handlers) userDetails(c *wire.Call) (wire.Object, error) {
 
 // UserObject renders a user; private fields only for the user.
 func (h *Handlers) UserObject(id, viewer string, lv wire.Level) wire.Object {
-	u := h.w.Users[id]
+	u := h.w.User(id)
 	r := wire.Row{Level: lv}
 	r.Put(wire.Terse, "id", wire.ProfileID(id))
 	r.Put(wire.Terse, "account_type", u.Value.AccountType)
@@ -137,7 +137,7 @@ func (h *Handlers) searchUsers(c *wire.Call) (wire.Object, error) {
 	words := strings.ToLower(strings.TrimSpace(c.Value("search")))
 	found := map[string]any{}
 	for id := range h.contactsOf(c.Key) {
-		u := h.w.Users[id].Value
+		u := h.w.User(id).Value
 		if name := h.w.ProfileName(id); strings.Contains(strings.ToLower(name+" "+u.Email), words) {
 			found[u.Email] = name
 		}
@@ -151,8 +151,8 @@ func (h *Handlers) searchUsers(c *wire.Call) (wire.Object, error) {
 func (h *Handlers) contactsOf(k *wire.Credential) map[string]bool {
 	met := map[string]bool{}
 	for _, id := range h.reached(k) {
-		for other := range h.w.Members[id] {
-			if other != k.User && h.w.Users[other] != nil {
+		for _, other := range h.w.MembersOf(id) {
+			if other != k.User && h.w.User(other) != nil {
 				met[other] = true
 			}
 		}
@@ -171,7 +171,7 @@ func (h *Handlers) availableProfiles(c *wire.Call) (wire.Object, error) {
 
 // reached lists the profiles that a credential covers and its user is a member of.
 func (h *Handlers) reached(k *wire.Credential) []string {
-	return wire.Filter(slices.Concat(h.w.OrgList, h.w.WorkspaceList, h.w.ShareList),
+	return wire.Filter(slices.Concat(h.w.OrgIDs(), h.w.WorkspaceIDs(), h.w.ShareIDs()),
 		func(id string) bool { return h.w.Role(id, k.User) != "" && h.w.Covers(k, id) != wire.NoAccess })
 }
 
@@ -256,7 +256,7 @@ func (h *Handlers) validateEmail(c *wire.Call) (wire.Object, error) {
 		return nil, wire.Refuse(http.StatusNotAcceptable, signin.CodeWrongCode, "The code is wrong or has been used.")
 	}
 	delete(h.Signin.Auth.Validations, id)
-	h.w.Users[id].Value.Unverified = false
+	h.w.User(id).Value.Unverified = false
 	return nil, nil
 }
 

@@ -68,7 +68,7 @@ func (p Plan) price(period string) int {
 // period of every plan is a month here.
 func (h *Handlers) months(id string) []time.Time {
 	var starts []time.Time
-	begun := time.Unix(h.w.Orgs[id].Created, 0).UTC()
+	begun := time.Unix(h.w.Org(id).Created, 0).UTC()
 	for n := 0; !begun.AddDate(0, n, 0).After(h.w.Now()); n++ {
 		starts = append(starts, begun.AddDate(0, n, 0))
 	}
@@ -78,7 +78,7 @@ func (h *Handlers) months(id string) []time.Time {
 
 // periodEnd returns the end of the paid month.
 func (h *Handlers) periodEnd(id string) time.Time {
-	return time.Unix(h.w.Orgs[id].Created, 0).UTC().AddDate(0, len(h.months(id)), 0)
+	return time.Unix(h.w.Org(id).Created, 0).UTC().AddDate(0, len(h.months(id)), 0)
 }
 
 // ownedSubscription finds the organization of a call by its owner, with a subscription.
@@ -87,7 +87,7 @@ func (h *Handlers) ownedSubscription(c *wire.Call) (string, error) {
 	if err := cmp.Or(err, c.Check.Refusal()); err != nil {
 		return "", err
 	}
-	if h.w.Orgs[id].Value.Unsubscribed {
+	if h.w.Org(id).Value.Unsubscribed {
 		return "", wire.Refuse(http.StatusNotFound, codeEnded, "There is no subscription, or it has ended.")
 	}
 	return id, nil
@@ -98,9 +98,9 @@ func (h *Handlers) publicKey() string { return "pk_" + hex.EncodeToString(h.w.Si
 // billingDetails returns the subscription, or the payment that is left. The names of the
 // members other than the period are assumed.
 func (h *Handlers) billingDetails(_ *wire.Call, id string) (wire.Object, error) {
-	unpaid, intent := h.w.Orgs[id].Value.Unsubscribed, h.intents[id]
+	unpaid, intent := h.w.Org(id).Value.Unsubscribed, h.intents[id]
 	var chosen any
-	if plan := PlanNamed(h.w.Orgs[id].Value.Plan); !unpaid || intent != nil {
+	if plan := PlanNamed(h.w.Org(id).Value.Plan); !unpaid || intent != nil {
 		chosen = wire.Object{{"id", plan.id("monthly")}, {"name", plan.name}}
 	}
 	o := wire.Object{{"customer", wire.Object{{"id", "cus_" + id}}}, {"plan", chosen}}
@@ -133,7 +133,7 @@ func (h *Handlers) Pay(id string) bool {
 		return false
 	}
 	delete(h.intents, id)
-	o := h.w.Orgs[id]
+	o := h.w.Org(id)
 	o.Value.Unsubscribed = false
 	h.w.Touch(h.w.Now(), id, world.FieldSettings)
 	h.w.EventIn(id, world.Event{Name: "subscription_created", CallingUser: o.Value.Owner, Actor: h.w.Actor(o.Value.Owner)})
@@ -148,7 +148,7 @@ func (h *Handlers) cancelPlan(_ *wire.Call, id string) (wire.Object, error) {
 		h.w.Touch(h.w.Now(), id, world.FieldSettings)
 		h.w.Later(end, func() {
 			if h.cancelled[id].Equal(end) {
-				h.w.Orgs[id].Value.Unsubscribed = true
+				h.w.Org(id).Value.Unsubscribed = true
 				delete(h.cancelled, id)
 			}
 		})
@@ -169,7 +169,7 @@ func (h *Handlers) reactivatePlan(_ *wire.Call, id string) (wire.Object, error) 
 // invoices returns the invoices of the paid months, the latest first.
 func (h *Handlers) invoices(c *wire.Call, id string) (wire.Object, error) {
 	limit := c.Integer("limit", invoiceDefault, 1, invoiceLimit)
-	months, amount := h.months(id), PlanNamed(h.w.Orgs[id].Value.Plan).price("monthly")
+	months, amount := h.months(id), PlanNamed(h.w.Org(id).Value.Plan).price("monthly")
 	name := func(begun time.Time) string { return "in_" + hex.EncodeToString(h.w.Sign(id + begun.String()))[:16] }
 	if after := c.Value("starting_after"); after != "" {
 		at := slices.IndexFunc(months, func(begun time.Time) bool { return name(begun) == after })
@@ -195,7 +195,7 @@ func (h *Handlers) invoices(c *wire.Call, id string) (wire.Object, error) {
 // billableMembers returns the users who are more than guests of a workspace. The names of
 // the members of a row are assumed.
 func (h *Handlers) billableMembers(c *wire.Call, id string) (wire.Object, error) {
-	rooms := wire.Filter(h.w.WorkspaceList, func(room string) bool { return h.w.OrgOf(room) == id })
+	rooms := wire.Filter(h.w.WorkspaceIDs(), func(room string) bool { return h.w.OrgOf(room) == id })
 	in := map[string][]wire.Object{}
 	for _, room := range append([]string{id}, rooms...) {
 		for _, user := range h.w.MembersOf(room) {
@@ -210,7 +210,7 @@ func (h *Handlers) billableMembers(c *wire.Call, id string) (wire.Object, error)
 		}
 	}
 	return h.w.List(c, "billable_members", slices.Sorted(maps.Keys(in)), func(user, _ string, _ wire.Level) wire.Object {
-		u := h.w.Users[user].Value
+		u := h.w.User(user).Value
 		return wire.Object{
 			{"id", wire.ProfileID(user)},
 			{"email_address", u.Email},

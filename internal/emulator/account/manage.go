@@ -47,7 +47,7 @@ func (h *Handlers) orgRoutes() []*wire.Route {
 
 // createOrg creates an organization without a plan.
 func (h *Handlers) createOrg(c *wire.Call) (wire.Object, error) {
-	made := world.Org{Owner: c.Key.User, Unsubscribed: true, BillingEmail: h.w.Users[c.Key.User].Value.Email}
+	made := world.Org{Owner: c.Key.User, Unsubscribed: true, BillingEmail: h.w.User(c.Key.User).Value.Email}
 	h.readOrg(c, &made, true)
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func (h *Handlers) createOrg(c *wire.Call) (wire.Object, error) {
 
 // updateOrg changes the given fields. Some are cleared by null or an empty text.
 func (h *Handlers) updateOrg(c *wire.Call, id string) (wire.Object, error) {
-	changed := h.w.Orgs[id].Value
+	changed := h.w.Org(id).Value
 	h.readOrg(c, &changed, false)
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func (h *Handlers) updateOrg(c *wire.Call, id string) (wire.Object, error) {
 	if h.domainTaken(changed.Domain, id) {
 		return nil, domainTaken()
 	}
-	h.w.Orgs[id].Value = changed
+	h.w.Org(id).Value = changed
 	h.w.WriteEvent(world.Event{Name: "org_updated", Org: id, CallingUser: c.Key.User, Actor: h.w.ActorOf(c.Key)})
 	return nil, nil
 }
@@ -162,8 +162,8 @@ func readDomain(c *wire.Call, domain string) {
 // domainTaken reports whether a domain is in use, also by a closed organization, or reserved.
 func (h *Handlers) domainTaken(domain, except string) bool {
 	reserved := slices.Contains([]string{"create", "transfer", "billing", "assets", "www", "api", "go"}, domain)
-	return reserved || slices.ContainsFunc(h.w.OrgList, func(id string) bool {
-		return id != except && strings.EqualFold(h.w.Orgs[id].Value.Domain, domain)
+	return reserved || slices.ContainsFunc(h.w.OrgIDs(), func(id string) bool {
+		return id != except && strings.EqualFold(h.w.Org(id).Value.Domain, domain)
 	})
 }
 
@@ -187,7 +187,7 @@ func (h *Handlers) checkDomain(c *wire.Call) (wire.Object, error) {
 // closeOrg closes an organization, which its id or domain confirms. Nothing else is
 // deleted, as nothing of it can be reached any more.
 func (h *Handlers) closeOrg(c *wire.Call, id string) (wire.Object, error) {
-	o := &h.w.Orgs[id].Value
+	o := &h.w.Org(id).Value
 	confirm, _ := c.Field("confirm")
 	c.Check.MissingIf(confirm == "", "confirm", "The id or the domain.")
 	c.Check.InvalidIf(confirm != "" && confirm != id && !strings.EqualFold(confirm, o.Domain), "confirm",
@@ -203,7 +203,7 @@ func (h *Handlers) closeOrg(c *wire.Call, id string) (wire.Object, error) {
 
 // Subscribed rejects calls for the resources of an organization without a plan.
 func (h *Handlers) Subscribed(org string) error {
-	if !h.w.Orgs[org].Value.Unsubscribed {
+	if !h.w.Org(org).Value.Unsubscribed {
 		return nil
 	}
 	return wire.Refuse(http.StatusPaymentRequired, codeUnsubscribed, "Payment Required: choose a plan first.")
@@ -250,7 +250,7 @@ func (h *Handlers) tokensOf(org string) []*transferToken {
 
 func (h *Handlers) createToken(c *wire.Call, org string) (wire.Object, error) {
 	switch {
-	case h.w.Users[c.Key.User].Value.AccountType != "agent":
+	case h.w.User(c.Key.User).Value.AccountType != "agent":
 		return nil, wire.Refuse(http.StatusForbidden, codeNotAgent, "Access Denied: only agents hand organizations over.")
 	case len(h.tokensOf(org)) >= tokenMost:
 		return nil, wire.Refuse(http.StatusPreconditionFailed, codeTokenQuota, "Feature Limit: there are 5 tokens.")
@@ -303,7 +303,7 @@ func (h *Handlers) claimOrg(c *wire.Call) (wire.Object, error) {
 	}
 	org, user := h.tokens[i].org, c.Key.User
 	h.tokens = slices.DeleteFunc(h.tokens, func(t *transferToken) bool { return t.org == org })
-	o := &h.w.Orgs[org].Value
+	o := &h.w.Org(org).Value
 	h.w.PutMember(org, o.Owner, world.Admin)
 	h.w.PutMember(org, user, world.Owner)
 	o.Owner = user

@@ -14,8 +14,8 @@ import (
 
 func (h *Handlers) orgs(fits func(o world.Org, userID string) bool) func(*wire.Call) (wire.Object, error) {
 	return func(c *wire.Call) (wire.Object, error) {
-		ids := wire.Filter(h.w.OrgList,
-			func(id string) bool { return h.w.Touches(c.Key, id) && fits(h.w.Orgs[id].Value, c.Key.User) })
+		ids := wire.Filter(h.w.OrgIDs(),
+			func(id string) bool { return h.w.Touches(c.Key, id) && fits(h.w.Org(id).Value, c.Key.User) })
 		return h.w.List(c, "orgs", ids, h.orgObject)
 	}
 }
@@ -39,18 +39,18 @@ func (h *Handlers) mayJoin(o world.Org, userID string) bool {
 // Admits reports whether any user, or those with such an address, may join an organization.
 func (h *Handlers) Admits(o world.Org, userID string) bool {
 	suffix := "@" + strings.ToLower(o.AuthDomain)
-	byAddress := o.AuthDomain != "" && strings.HasSuffix(strings.ToLower(h.w.Users[userID].Value.Email), suffix)
+	byAddress := o.AuthDomain != "" && strings.HasSuffix(strings.ToLower(h.w.User(userID).Value.Email), suffix)
 	return !o.Closed && (o.Joinable || byAddress)
 }
 
 func (h *Handlers) guestOf(orgID, userID string) bool {
-	return slices.ContainsFunc(slices.Concat(h.w.WorkspaceList, h.w.ShareList),
+	return slices.ContainsFunc(slices.Concat(h.w.WorkspaceIDs(), h.w.ShareIDs()),
 		func(id string) bool { return h.w.OrgOf(id) == orgID && h.w.Role(id, userID) != "" })
 }
 
 // orgObject renders an organization. Members whose form is not documented are null.
 func (h *Handlers) orgObject(id, viewer string, lv wire.Level) wire.Object {
-	o := &h.w.Orgs[id].Value
+	o := &h.w.Org(id).Value
 	role := h.w.Role(id, viewer)
 	r := wire.Row{Level: lv}
 	h.putName(&r, o)
@@ -76,8 +76,8 @@ func (h *Handlers) orgObject(id, viewer string, lv wire.Level) wire.Object {
 	r.Put(wire.Standard, "background_mode", wire.Optional(o.BackgroundMode))
 	r.Put(wire.Standard, "use_background", o.UseBackground)
 	r.Put(wire.Standard, "homepage", wire.Optional(o.Homepage))
-	r.Put(wire.Standard, "created", wire.Stamp(h.w.Orgs[id].Created))
-	r.Put(wire.Standard, "updated", wire.Stamp(h.w.Orgs[id].Created))
+	r.Put(wire.Standard, "created", wire.Stamp(h.w.Org(id).Created))
+	r.Put(wire.Standard, "updated", wire.Stamp(h.w.Org(id).Created))
 	h.putSettings(&r, o, role)
 	return r.Fields
 }
@@ -146,7 +146,7 @@ func (h *Handlers) orgKey() string {
 
 // orgPublic returns the public fields of an organization, which are assumed.
 func (h *Handlers) orgPublic(c *wire.Call, id string) (wire.Object, error) {
-	o := &h.w.Orgs[id].Value
+	o := &h.w.Org(id).Value
 	r := wire.Row{Level: c.Out.Level}
 	h.putName(&r, o)
 	r.Put(wire.Standard, "description", wire.Optional(o.Description))
@@ -161,7 +161,7 @@ func (h *Handlers) enteredOrg(c *wire.Call) (string, error) {
 	switch {
 	case err != nil:
 		return "", err
-	case c.Route.Op != "account.Orgs.Get" && h.w.Role(id, c.Key.User) != "" && h.w.Orgs[id].Value.Closed:
+	case c.Route.Op != "account.Orgs.Get" && h.w.Role(id, c.Key.User) != "" && h.w.Org(id).Value.Closed:
 		return "", world.ClosedOrg()
 	case !h.w.Touches(c.Key, id):
 		return "", h.w.OutOfScope(id)
@@ -235,7 +235,7 @@ func (h *Handlers) orgFor(least world.Role, needed wire.Mode) func(*wire.Call) (
 
 // changePlan subscribes an organization, or changes its plan (assumed response).
 func (h *Handlers) changePlan(c *wire.Call, id string) (wire.Object, error) {
-	o := &h.w.Orgs[id].Value
+	o := &h.w.Org(id).Value
 	chosen := PlanNamed(o.Plan)
 	if id, given := c.Field("billing_plan"); given {
 		var known bool
@@ -260,7 +260,7 @@ func (h *Handlers) changePlan(c *wire.Call, id string) (wire.Object, error) {
 
 // usedCredits returns the used credits of a plan. Its member names are assumed.
 func (h *Handlers) usedCredits(c *wire.Call, id string) (wire.Object, error) {
-	o, used := &h.w.Orgs[id].Value, h.w.Credits[id]
+	o, used := &h.w.Org(id).Value, h.w.Charged(id)
 	p := PlanNamed(o.Plan)
 	overage := map[bool]string{true: "metered", false: "hard_stop"}[p.metered]
 	return wire.Object{{"credits", wire.Object{
@@ -308,7 +308,7 @@ func (h *Handlers) meters(c *wire.Call, id string) (wire.Object, error) {
 // stored returns the size of the storage of a profile at a time.
 func (h *Handlers) stored(org, place string, at time.Time) int64 {
 	var size int64
-	for _, n := range h.w.Nodes {
+	for n := range h.w.AllNodes() {
 		if h.w.OrgOf(n.Profile) == org && (place == "" || n.Profile == place) && n.Created.Before(at) {
 			size += n.Size
 		}

@@ -50,7 +50,7 @@ func (h *Handlers) ownRoom(c *wire.Call) (string, error) {
 func (h *Handlers) deleteRoom(c *wire.Call, id string) (wire.Object, error) {
 	confirm := c.Value("confirm")
 	c.Check.MissingIf(confirm == "", "confirm", "The id or the folder name.")
-	isIt := confirm == id || strings.EqualFold(confirm, h.w.Workspaces[id].Value.FolderName)
+	isIt := confirm == id || strings.EqualFold(confirm, h.w.Workspace(id).Value.FolderName)
 	c.Check.InvalidIf(confirm != "" && !isIt, "confirm", "Not the id or the folder name.")
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func (h *Handlers) roomEvent(c *wire.Call, id, event string) {
 func (h *Handlers) archive(archived bool) func(*wire.Call) (wire.Object, error) {
 	event := map[bool]string{true: "workspace_archived", false: "workspace_unarchived"}[archived]
 	return wire.With(h.adminRoom, func(c *wire.Call, id string) (wire.Object, error) {
-		if w := &h.w.Workspaces[id].Value; w.Archived != archived {
+		if w := &h.w.Workspace(id).Value; w.Archived != archived {
 			w.Archived = archived
 			h.roomEvent(c, id, event)
 		}
@@ -78,10 +78,10 @@ func (h *Handlers) archive(archived bool) func(*wire.Call) (wire.Object, error) 
 
 // roomLimits returns what a workspace uses. Its members are assumed.
 func (h *Handlers) roomLimits(_ *wire.Call, id string) (wire.Object, error) {
-	shares := wire.Filter(h.w.ShareList, func(share string) bool { return h.w.Shares[share].Value.Workspace == id })
+	shares := wire.Filter(h.w.ShareIDs(), func(share string) bool { return h.w.Share(share).Value.Workspace == id })
 	plan := PlanNamed(h.w.PlanOf(id).Plan)
 	return wire.Object{{"limits", wire.Object{
 		{"shares", wire.Object{{"used", len(shares)}, {"limit", plan.Shares}}},
-		{"members", wire.Object{{"used", len(h.w.Members[id])}, {"limit", nil}}},
+		{"members", wire.Object{{"used", len(h.w.MembersOf(id))}, {"limit", nil}}},
 	}}}, nil
 }

@@ -99,7 +99,7 @@ func (h *Handlers) settingsFor(userID string) *settings {
 
 // updateUser changes the given fields. A new address only gets a mail.
 func (h *Handlers) updateUser(c *wire.Call, own *settings) (wire.Object, error) {
-	u := &h.w.Users[c.Key.User].Value
+	u := &h.w.User(c.Key.User).Value
 	password, newPassword := c.Field("password")
 	c.Check.MissingIf(newPassword && password == "", "password", "Choose a password.")
 	email := ""
@@ -152,14 +152,14 @@ func isNumber(s string) bool { return s != "" && strings.Trim(s, "0123456789") =
 
 // setPassword ends all sessions, including that of the caller (assumed).
 func (h *Handlers) setPassword(userID, password string) {
-	h.w.Users[userID].Value.Password = password
+	h.w.User(userID).Value.Password = password
 	h.Signin.EndSessions(userID, wire.SessionToken, wire.LimitedToken)
 }
 
 // mail sends a token to an address.
 func (h *Handlers) mail(to string, life time.Duration) mailed {
 	m := mailed{token: h.w.Secret()[:32], address: to, until: h.w.Now().Add(life)}
-	h.w.Outbox = append(h.w.Outbox, world.Mail{To: to, Token: m.token, At: h.w.Now()})
+	h.w.Mail(world.Mail{To: to, Token: m.token, At: h.w.Now()})
 	return m
 }
 
@@ -176,7 +176,7 @@ func (h *Handlers) changeEmail(c *wire.Call, own *settings) (wire.Object, error)
 	if !own.change.opens(token, c.Now) || h.w.UserOf(own.change.address) != "" {
 		return nil, wrongToken()
 	}
-	u := &h.w.Users[c.Key.User].Value
+	u := &h.w.User(c.Key.User).Value
 	u.Email, u.Unverified = own.change.address, false
 	own.change = mailed{}
 	h.w.Touch(h.w.Now(), c.Key.User, world.FieldSettings)
@@ -191,7 +191,7 @@ func (h *Handlers) requestReset(c *wire.Call) (wire.Object, error) {
 		return nil, err
 	}
 	if id := h.w.UserOf(email); h.w.Enabled(id) {
-		h.settingsFor(id).reset = h.mail(h.w.Users[id].Value.Email, resetLife)
+		h.settingsFor(id).reset = h.mail(h.w.User(id).Value.Email, resetLife)
 	}
 	return nil, nil
 }
@@ -208,7 +208,7 @@ func (h *Handlers) resetOfPath(c *wire.Call) (string, error) {
 
 // resetDetails returns the address of the account. The name of the member is assumed.
 func (h *Handlers) resetDetails(c *wire.Call, userID string) (wire.Object, error) {
-	return wire.Object{{"email", h.w.Users[userID].Value.Email}}, c.Check.Refusal()
+	return wire.Object{{"email", h.w.User(userID).Value.Email}}, c.Check.Refusal()
 }
 
 func (h *Handlers) completeReset(c *wire.Call, userID string) (wire.Object, error) {
@@ -226,7 +226,7 @@ func (h *Handlers) completeReset(c *wire.Call, userID string) (wire.Object, erro
 
 // closeAccount closes the account, for one of the two fields or both.
 func (h *Handlers) closeAccount(c *wire.Call, _ *settings) (wire.Object, error) {
-	u := &h.w.Users[c.Key.User].Value
+	u := &h.w.User(c.Key.User).Value
 	c.Check.MissingIf(!c.Form.Has("email_address") && !c.Form.Has("confirmation"), "email_address", "Confirm the address.")
 	for _, name := range [...]string{"email_address", "confirmation"} {
 		text, given := c.Field(name)
@@ -242,7 +242,7 @@ func (h *Handlers) closeAccount(c *wire.Call, _ *settings) (wire.Object, error) 
 
 // orgLimits returns how many organizations the caller may own. Its members are assumed.
 func (h *Handlers) orgLimits(c *wire.Call) (wire.Object, error) {
-	owned := wire.Filter(h.w.OrgList, func(id string) bool { return h.w.Orgs[id].Value.Owner == c.Key.User })
+	owned := wire.Filter(h.w.OrgIDs(), func(id string) bool { return h.w.Org(id).Value.Owner == c.Key.User })
 	return wire.Object{{"limits", wire.Object{
 		{"eligible", !h.w.Options.Account.CountryBlocked},
 		{"owned", len(owned)},

@@ -21,19 +21,19 @@ func (h *Handlers) workspacesAll(c *wire.Call) (wire.Object, error) {
 func (h *Handlers) workspacesOfOrg(c *wire.Call, id string) (wire.Object, error) {
 	archived := c.Boolean("archived") // one of two lists: the archived workspaces, or the others
 	ids := slices.DeleteFunc(h.spacesOf(c.Key, id),
-		func(id string) bool { return h.w.Workspaces[id].Value.Archived != archived })
+		func(id string) bool { return h.w.Workspace(id).Value.Archived != archived })
 	return h.w.List(c, "workspaces", ids, h.workspaceObject)
 }
 
 func (h *Handlers) spacesOf(k *wire.Credential, orgID string) []string {
-	return wire.Filter(h.w.WorkspaceList, func(id string) bool {
-		inside := orgID == "" || h.w.Workspaces[id].Value.Org == orgID
+	return wire.Filter(h.w.WorkspaceIDs(), func(id string) bool {
+		inside := orgID == "" || h.w.Workspace(id).Value.Org == orgID
 		return inside && h.w.Role(id, k.User) != "" && h.w.Covers(k, id) != wire.NoAccess
 	})
 }
 
 func (h *Handlers) workspaceObject(id, viewer string, lv wire.Level) wire.Object {
-	w := h.w.Workspaces[id]
+	w := h.w.Workspace(id)
 	role := h.w.Role(id, viewer)
 	domain := h.w.PlanOf(id).Domain
 	r := wire.Row{Level: lv}
@@ -75,8 +75,8 @@ const (
 
 // workspacesAvailable returns the workspaces that the caller may join.
 func (h *Handlers) workspacesAvailable(c *wire.Call) (wire.Object, error) {
-	ids := wire.Filter(h.w.WorkspaceList, func(id string) bool {
-		w := h.w.Workspaces[id].Value
+	ids := wire.Filter(h.w.WorkspaceIDs(), func(id string) bool {
+		w := h.w.Workspace(id).Value
 		return h.w.Role(id, c.Key.User) == "" && h.w.Covers(c.Key, id) != wire.NoAccess &&
 			h.w.AtLeast(w.Org, c.Key.User, Joins(w.Join))
 	})
@@ -95,7 +95,7 @@ func (h *Handlers) checkWorkspaceName(c *wire.Call) (wire.Object, error) {
 	name := c.Segment("name")
 	h.checkFolderName(c, "name", name)
 	org := c.Value("check_org_id")
-	c.Check.InvalidIf(org != "" && h.w.Orgs[org] == nil, "check_org_id", "There is no such organization.")
+	c.Check.InvalidIf(org != "" && h.w.Org(org) == nil, "check_org_id", "There is no such organization.")
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
@@ -125,8 +125,8 @@ func (h *Handlers) suggestFolder(name string) string {
 }
 
 func (h *Handlers) folderTaken(name, except string) bool {
-	return slices.ContainsFunc(h.w.WorkspaceList, func(id string) bool {
-		return id != except && strings.EqualFold(h.w.Workspaces[id].Value.FolderName, name)
+	return slices.ContainsFunc(h.w.WorkspaceIDs(), func(id string) bool {
+		return id != except && strings.EqualFold(h.w.Workspace(id).Value.FolderName, name)
 	})
 }
 
@@ -147,8 +147,8 @@ func (h *Handlers) createWorkspace(c *wire.Call, org string) (wire.Object, error
 	if err := h.Subscribed(org); err != nil {
 		return nil, err
 	}
-	here := wire.Filter(h.w.WorkspaceList, func(id string) bool { return h.w.Workspaces[id].Value.Org == org })
-	if most := PlanNamed(h.w.Orgs[org].Value.Plan).workspaces; most > 0 && len(here) >= most {
+	here := wire.Filter(h.w.WorkspaceIDs(), func(id string) bool { return h.w.Workspace(id).Value.Org == org })
+	if most := PlanNamed(h.w.Org(org).Value.Plan).workspaces; most > 0 && len(here) >= most {
 		return nil, wire.Refuse(http.StatusPreconditionFailed, codeSpaceQuota,
 			"Feature Limit: the plan has no room for another workspace.")
 	}
@@ -161,7 +161,7 @@ func (h *Handlers) createWorkspace(c *wire.Call, org string) (wire.Object, error
 // updateWorkspace changes the given fields; a null or empty description is
 // cleared. Without intelligence the embeddings of files are deleted.
 func (h *Handlers) updateWorkspace(c *wire.Call, id string) (wire.Object, error) {
-	w := h.w.Workspaces[id]
+	w := h.w.Workspace(id)
 	changed := w.Value
 	h.readWorkspace(c, &changed, false)
 	if err := c.Check.Refusal(); err != nil {

@@ -187,7 +187,7 @@ type finder = func(*wire.Call) (string, error)
 
 // visited returns the share that a user visits as a guest; members are not limited.
 func (h *Handlers) visited(place, userID string) world.Share {
-	share := h.w.Shares[place]
+	share := h.w.Share(place)
 	if share == nil || h.w.AtLeast(place, userID, world.Member) {
 		return world.Share{}
 	}

@@ -111,7 +111,7 @@ func (h *Handlers) moved(t *turn) {
 	const perCredit = 100
 	t.tokens = tokensOf(t.query) + tokensOf(t.text)
 	t.credits = (t.tokens + perCredit - 1) / perCredit
-	h.w.Credits[h.w.Payer(place, t.thread.creator)] += t.credits
+	h.w.Charge(h.w.Payer(place, t.thread.creator), t.credits)
 	h.chats.costs = append(h.chats.costs, transaction{
 		profile: place, user: t.thread.creator, thread: t.thread.id, turn: t.id, credits: t.credits, tokens: t.tokens,
 		at: t.updated,

@@ -496,21 +496,21 @@ func (h *Handlers) autoTitle(c *wire.Call, id string) (wire.Object, error) {
 	for _, n := range h.w.NodesOf(id) {
 		names = append(names, n.Name)
 	}
-	share := &h.w.Shares[id].Value
+	share := &h.w.Share(id).Value
 	about, _ := c.Field("user_context")
 	share.Title = cmp.Or(strings.TrimSpace(about), slices.Concat(names, []string{"Files"})[0])
 	if runes := []rune(share.Title); len(runes) > world.TitleMost {
 		share.Title = string(runes[:world.TitleMost])
 	}
 	share.Description = "A share with " + strconv.Itoa(len(names)) + " items: " + strings.Join(names, ", ") + "."
-	h.w.Credits[h.w.Payer(id, c.Key.User)]++
+	h.w.Charge(h.w.Payer(id, c.Key.User), 1)
 	h.w.WriteEvent(world.Event{Name: "share_updated", Share: id, CallingUser: c.Key.User})
 	return wire.Object{{"title", share.Title}, {"description", share.Description}}, nil
 }
 
 func (h *Handlers) shareImage(c *wire.Call) (wire.Object, error) {
 	id := h.w.ShareNamed(c.Segment("share_id"))
-	share := h.w.Shares[id]
+	share := h.w.Share(id)
 	if share == nil {
 		return nil, wire.NoSuch(wire.CodeNotFound, wire.KindShare)
 	}

@@ -86,12 +86,12 @@ func (h *Handlers) profileOfPath(kind string, need wire.Mode) func(*wire.Call) (
 
 func (h *Handlers) list(_ *wire.Call, profile string) (wire.Object, error) {
 	return rows(wire.Filter(names(h.w.KindOf(profile)), func(name string) bool {
-		return h.w.Assets[world.AssetKey{Profile: profile, Name: name}] != nil
+		return h.w.Asset(world.AssetKey{Profile: profile, Name: name}) != nil
 	})), nil
 }
 
 func (h *Handlers) read(c *wire.Call, profile string) (wire.Object, error) {
-	p := h.w.Assets[keyOf(c, profile)]
+	p := h.w.Asset(keyOf(c, profile))
 	if p == nil {
 		return nil, wire.NoSuch(codeNoPicture, "picture")
 	}
@@ -116,7 +116,7 @@ func (h *Handlers) upload(c *wire.Call, profile string) (wire.Object, error) {
 	p := &world.Node{Kind: world.KindFile, Name: file, MimeType: http.DetectContentType(content)}
 	h.w.AddVersion(p, world.Version{Content: string(content), Created: h.w.Now()})
 	at := wire.Issuer(c.Request) + h.w.Prefix() + "/current/" + kind + "/" + profile + "/assets/" + name + "/read/"
-	h.w.Assets[keyOf(c, profile)] = &world.Asset{Node: p, Address: at}
+	h.w.KeepAsset(keyOf(c, profile), &world.Asset{Node: p, Address: at})
 	h.changed(c, profile)
 	return nil, nil
 }
@@ -141,10 +141,10 @@ func part(c *wire.Call) (name string, content []byte, err error) {
 
 func (h *Handlers) remove(c *wire.Call, profile string) (wire.Object, error) {
 	at := keyOf(c, profile)
-	if h.w.Assets[at] == nil {
+	if h.w.Asset(at) == nil {
 		return nil, wire.NoSuch(codeNoPicture, "picture")
 	}
-	delete(h.w.Assets, at)
+	h.w.DropAsset(at)
 	h.changed(c, profile)
 	return nil, nil
 }
@@ -152,7 +152,7 @@ func (h *Handlers) remove(c *wire.Call, profile string) (wire.Object, error) {
 // changed reports a change. Only that of a user is in the event log.
 func (h *Handlers) changed(c *wire.Call, profile string) {
 	h.w.Touch(h.w.Now(), profile, world.FieldSettings)
-	if h.w.Users[profile] != nil {
+	if h.w.User(profile) != nil {
 		h.w.WriteEvent(world.Event{
 			Name: "user_asset_updated", User: profile, CallingUser: c.Key.User, Actor: h.w.ActorOf(c.Key),
 		})

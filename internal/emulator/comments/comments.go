@@ -59,7 +59,7 @@ func (h *Handlers) Has(id string) bool { return h.Comments.byID[id] != nil }
 func (h *Handlers) AddComment(it world.Comment) world.Comment {
 	h.w.Lock()
 	defer h.w.Unlock()
-	if f := h.w.FileShares[it.FileShare]; f != nil {
+	if f := h.w.FileShare(it.FileShare); f != nil {
 		it.Profile, it.Node = f.Workspace, cmp.Or(it.Node, f.Node)
 	}
 	it.ID, it.Parent, it.Node = wire.Plain(it.ID), wire.Plain(it.Parent), wire.Plain(it.Node)
@@ -142,7 +142,7 @@ func (h *Handlers) announceChange(cm *Comment, event, caller string) {
 // announce writes an event about a comment, for a File Share to its workspace too.
 func (h *Handlers) announce(cm *Comment, e world.Event) {
 	e.Object = cm.Node
-	if n := h.w.Nodes[cm.Node]; n != nil {
+	if n := h.w.AnyNode(cm.Node); n != nil {
 		e.ObjectName = n.Name
 	}
 	if h.w.KindOf(cm.Profile) == wire.KindShare {
@@ -266,11 +266,11 @@ func (h *Handlers) mayPost(k *wire.Credential, at world.Venue) error {
 // posts reports whether a user may comment in a venue: a guest if the share allows
 // it, a recipient if the owner of the File Share does.
 func (h *Handlers) posts(userID string, at world.Venue) bool {
-	if f := h.w.FileShares[at.FileShare]; at.FileShare != "" {
+	if f := h.w.FileShare(at.FileShare); at.FileShare != "" {
 		return f != nil && f.TakesComments() && h.w.Admits(f, userID)
 	}
 	role := h.w.Role(at.Profile, userID)
-	if share := h.w.Shares[at.Profile]; share != nil && role == world.Guest {
+	if share := h.w.Share(at.Profile); share != nil && role == world.Guest {
 		return !share.Value.NoComments
 	}
 	return world.Rank(role) >= world.Rank(world.Member)
@@ -283,7 +283,7 @@ func (h *Handlers) Sees(userID string, cm *Comment) bool {
 	if cm.FileShare != "" || cm.User == userID || h.w.AtLeast(cm.Profile, userID, world.Member) {
 		return true
 	}
-	share := h.w.Shares[cm.Profile]
+	share := h.w.Share(cm.Profile)
 	if share == nil {
 		return false
 	}

@@ -226,7 +226,7 @@ type target struct {
 func (h *Handlers) target(id, userID string) target {
 	if !wire.IsProfile(id) {
 		t := target{id: wire.Hyphenated(id), kind: "node"}
-		if n := h.w.Nodes[id]; n != nil {
+		if n := h.w.AnyNode(id); n != nil {
 			t.name = n.Name
 			t.available = !n.Trashed && h.w.Role(n.Profile, userID) != ""
 		}
@@ -234,7 +234,7 @@ func (h *Handlers) target(id, userID string) target {
 	}
 	t := target{id: wire.ProfileID(id), kind: h.w.KindOf(id), name: h.w.ProfileName(id)}
 	t.available = h.w.Role(id, userID) != ""
-	if f := h.w.FileShares[id]; f != nil {
+	if f := h.w.FileShare(id); f != nil {
 		t.available = h.w.Admits(f, userID)
 	}
 	return t

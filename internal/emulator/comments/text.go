@@ -48,11 +48,11 @@ func (h *Handlers) usersMentioned(cm *Comment) []string {
 }
 
 func (h *Handlers) reaches(userID string, at world.Venue) bool {
-	if f := h.w.FileShares[at.FileShare]; f != nil {
+	if f := h.w.FileShare(at.FileShare); f != nil {
 		// An open tier alone makes no user a recipient.
 		named := *f
 		named.Access = world.NamedPeople
-		return h.w.Users[userID] != nil && h.w.Admits(&named, userID)
+		return h.w.User(userID) != nil && h.w.Admits(&named, userID)
 	}
 	return h.w.Role(at.Profile, userID) != ""
 }

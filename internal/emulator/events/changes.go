@@ -127,7 +127,7 @@ func feedPage(
 
 // readable lists the workspaces and shares of an organization that a credential reads as a member.
 func (h *Handlers) readable(k *wire.Credential, orgID string) []string {
-	ids := wire.Filter(slices.Concat(h.w.WorkspaceList, h.w.ShareList), func(id string) bool {
+	ids := wire.Filter(slices.Concat(h.w.WorkspaceIDs(), h.w.ShareIDs()), func(id string) bool {
 		return h.w.OrgOf(id) == orgID && h.w.AtLeast(id, k.User, world.Member) && h.w.Covers(k, id) >= wire.Read
 	})
 	slices.Sort(ids)

@@ -85,7 +85,7 @@ func habits() [4][]weight {
 func (h *Handlers) Generate(history world.History) {
 	h.w.Lock()
 	defer h.w.Unlock()
-	w := h.w.Workspaces[history.Workspace]
+	w := h.w.Workspace(history.Workspace)
 	if w == nil || history.Events <= 0 {
 		return
 	}
@@ -113,7 +113,7 @@ func (h *Handlers) Generate(history world.History) {
 }
 
 func (h *Handlers) crew(workspaceID string, dice *rand.Rand) []person {
-	if len(h.w.Members[workspaceID]) == 0 {
+	if len(h.w.MembersOf(workspaceID)) == 0 {
 		first := [...]string{"Mara", "Jonas", "Priya", "Tomas", "Aiko", "Lena", "Scout"}
 		last := [...]string{"Berg", "Okafor", "Rao", "Silva", "Mori", "Novak", ""}
 		for i := range crew {
@@ -122,7 +122,7 @@ func (h *Handlers) crew(workspaceID string, dice *rand.Rand) []person {
 			if i == crew-1 {
 				u.AccountType = "agent"
 			}
-			h.w.Users[u.ID] = &world.Record[world.User]{Value: u, Created: h.w.Now().Unix()}
+			h.w.KeepUser(u)
 			h.w.PutMember(workspaceID, u.ID, world.Member)
 		}
 	}
@@ -142,7 +142,7 @@ func (h *Handlers) person(id string, i int, dice *rand.Rand) person {
 		weight: 2 + dice.IntN(9),
 	}
 	p.to = p.from + 8
-	switch u := h.w.Users[id]; {
+	switch u := h.w.User(id); {
 	case u != nil && u.Value.AccountType == "agent":
 		p.habits, p.from, p.to = habits()[3], 0, 24
 	default:

@@ -166,5 +166,5 @@ func (h *Handlers) metrics(rows []uint32) wire.Object {
 func (h *Handlers) bill(c *wire.Call, q *Query, text string, rows int) {
 	const perEvent, perToken, perCredit = 80, 4, 100
 	tokens := (len(text) + rows*perEvent) / perToken
-	h.w.Credits[h.w.Payer(q.profile, c.Key.User)] += (tokens + perCredit - 1) / perCredit
+	h.w.Charge(h.w.Payer(q.profile, c.Key.User), (tokens+perCredit-1)/perCredit)
 }

@@ -28,7 +28,7 @@ func (h *Handlers) AddFileShare(f world.SeedFileShare) world.SeedFileShare {
 	h.w.Lock()
 	defer h.w.Unlock()
 	f.Node = wire.Plain(f.Node)
-	if n := h.w.Nodes[f.Node]; n != nil {
+	if n := h.w.AnyNode(f.Node); n != nil {
 		f.Workspace = cmp.Or(f.Workspace, n.Profile)
 		f.Title = cmp.Or(f.Title, n.Name)
 	}
@@ -54,10 +54,7 @@ func (h *Handlers) keepFileShare(f world.SeedFileShare) *world.FileShare {
 	for _, g := range given {
 		h.give(kept, g)
 	}
-	if h.w.FileShares[f.ID] == nil {
-		h.w.FileShareList = append(h.w.FileShareList, f.ID)
-	}
-	h.w.FileShares[f.ID] = kept
+	h.w.KeepFileShare(kept)
 	h.watchExpiry(kept)
 	return kept
 }
@@ -70,7 +67,7 @@ func (h *Handlers) watchExpiry(f *world.FileShare) {
 	if ends.IsZero() {
 		return
 	}
-	still := func() bool { return h.w.FileShares[f.ID] == f && f.Expires.Equal(ends) }
+	still := func() bool { return h.w.FileShare(f.ID) == f && f.Expires.Equal(ends) }
 	h.w.Later(ends, func() {
 		if still() {
 			f.Lapsed = true
@@ -87,8 +84,7 @@ func (h *Handlers) watchExpiry(f *world.FileShare) {
 func (h *Handlers) dropFileShare(f *world.FileShare, caller string) {
 	h.w.FileShareEvent(f, world.Event{Name: "file_share_deleted", CallingUser: caller})
 	h.w.Touch(h.w.Now(), f.ID, world.FieldSettings)
-	delete(h.w.FileShares, f.ID)
-	h.w.FileShareList = slices.DeleteFunc(h.w.FileShareList, func(id string) bool { return id == f.ID })
+	h.w.DropFileShare(f.ID)
 }
 
 func (h *Handlers) give(f *world.FileShare, g world.Grant) world.Grant {
@@ -179,7 +175,7 @@ func (h *Handlers) grantObject(f *world.FileShare, g *world.Grant) wire.Object {
 		ends = f.Expires
 	}
 	email, state := g.Email, "pending"
-	if u := h.w.Users[g.User]; u != nil {
+	if u := h.w.User(g.User); u != nil {
 		email, state = u.Value.Email, "active"
 	}
 	return wire.Object{
@@ -208,7 +204,7 @@ func (h *Handlers) setGrant(c *wire.Call, f *world.FileShare) (wire.Object, erro
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
-	if user != "" && h.w.Users[user] == nil {
+	if user != "" && h.w.User(user) == nil {
 		return nil, wire.NoSuch(wire.CodeNotFound, wire.KindUser)
 	}
 	before := slices.Clone(f.Grants)

@@ -163,9 +163,9 @@ func (h *Handlers) deleteFileShare(c *wire.Call, f *world.FileShare) (wire.Objec
 func (h *Handlers) listFileShares(c *wire.Call, id string) (wire.Object, error) {
 	c.Check.Status = h.w.Options.FileShares.InvalidStatus
 	page := c.Page(wire.ListDefault, wire.ListLimit)
-	links := wire.Filter(h.w.FileShareList, func(link string) bool { return h.w.FileShares[link].Workspace == id })
+	links := wire.Filter(h.w.FileShareIDs(), func(link string) bool { return h.w.FileShare(link).Workspace == id })
 	payload := wire.Object{{"fileshares", wire.Rows(wire.Cut(links, page), func(link string) wire.Object {
-		f := h.w.FileShares[link]
+		f := h.w.FileShare(link)
 		return append(h.fileShareObject(c, f),
 			wire.Member{"grant_count", len(f.Grants)}, wire.Member{"grants_preview", h.grantRows(f, previewed)})
 	})}}

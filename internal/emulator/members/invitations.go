@@ -29,7 +29,7 @@ func (h *Handlers) addMember(c *wire.Call, id string) (wire.Object, error) {
 		return nil, err
 	}
 	atOnce := wire.IsProfile(target) || h.w.Options.Shares.AddByEmail || h.w.KindOf(id) == wire.KindOrg
-	if user != "" && (atOnce || h.w.Members[id][user] != nil) {
+	if user != "" && (atOnce || h.w.Membership(id, user) != nil) {
 		return h.addDirectly(c, id, user)
 	}
 	return h.invite(c, id, target, user)
@@ -54,7 +54,7 @@ func (h *Handlers) addDirectly(c *wire.Call, id, user string) (wire.Object, erro
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
-	m := h.w.Members[id][user]
+	m := h.w.Membership(id, user)
 	if m == nil && t.role == "" {
 		t.role = world.Member
 	}
@@ -89,7 +89,7 @@ func (h *Handlers) mailMember(id, user string, m *world.Membership) {
 		return
 	}
 	m.Mailed = now
-	h.w.Outbox = append(h.w.Outbox, world.Mail{To: h.w.Users[user].Value.Email, Profile: id, At: now})
+	h.w.Mail(world.Mail{To: h.w.User(user).Value.Email, Profile: id, At: now})
 }
 
 // invite sends an invitation, or sends a pending one again with the new terms.
@@ -121,7 +121,7 @@ func (h *Handlers) invite(c *wire.Call, id, email, user string) (wire.Object, er
 	}
 	h.w.WriteInvitation("invitation_email_sent", v, h.w.Joiner(c.Key))
 	made := h.w.InvitationObject(v)
-	if h.w.Shares[id] != nil {
+	if h.w.Share(id) != nil {
 		made = append(made, wire.Member{"share", h.shares.ShareObject(id, c.Key.User, wire.Terse)})
 	}
 	return wire.Object{{"invitation", made}}, nil
@@ -229,7 +229,7 @@ func (h *Handlers) invitations(c *wire.Call, id string) (wire.Object, error) {
 	state := c.Segment("state")
 	c.Check.InvalidIf(c.Request.PathValue("state") != "" && !slices.Contains(world.InviteStates(), state),
 		"state", strings.Join(world.InviteStates(), ", ")+".")
-	list := wire.Filter(h.w.Invitations,
+	list := wire.Filter(h.w.AllInvitations(),
 		func(v *world.Invitation) bool { return v.Profile == id && (state == "" || v.State == state) })
 	if h.w.KindOf(id) == wire.KindOrg {
 		return h.pageOfInvitations(c, list, h.w.InvitationObject)
@@ -300,7 +300,7 @@ func (h *Handlers) answered(c *wire.Call) (v *world.Invitation, accept bool) {
 
 // isFor reports whether an invitation is to the address of a user.
 func (h *Handlers) isFor(v *world.Invitation, userID string) bool {
-	return strings.EqualFold(v.Email, h.w.Users[userID].Value.Email)
+	return strings.EqualFold(v.Email, h.w.User(userID).Value.Email)
 }
 
 // answer accepts or declines an invitation for the caller.
@@ -408,15 +408,15 @@ func (h *Handlers) answerInvitation(c *wire.Call, id string) (wire.Object, error
 		return nil, err
 	}
 	key := c.Segment("invitation_key")
-	i := slices.IndexFunc(h.w.Invitations, func(v *world.Invitation) bool { return v.Key == key })
-	if i < 0 || h.w.Invitations[i].Profile != id {
+	i := slices.IndexFunc(h.w.AllInvitations(), func(v *world.Invitation) bool { return v.Key == key })
+	if i < 0 || h.w.AllInvitations()[i].Profile != id {
 		return nil, noInvitation()
 	}
-	return nil, h.answer(c, h.w.Invitations[i], reply == "accept")
+	return nil, h.answer(c, h.w.AllInvitations()[i], reply == "accept")
 }
 
 func (h *Handlers) invitationsOf(userID, key string) []*world.Invitation {
-	return wire.Filter(h.w.Invitations, func(v *world.Invitation) bool {
+	return wire.Filter(h.w.AllInvitations(), func(v *world.Invitation) bool {
 		isMine := h.isFor(v, userID) || key != "" && v.Key == key
 		return isMine && v.State == world.InvitePending && h.w.KindOf(v.Profile) != ""
 	})
@@ -443,7 +443,7 @@ func (h *Handlers) received(v *world.Invitation) wire.Object {
 // myInvitation returns an invitation to its addressee, or by its key.
 func (h *Handlers) myInvitation(c *wire.Call) (wire.Object, error) {
 	name := c.Segment("invitation_id")
-	for _, v := range h.w.Invitations {
+	for _, v := range h.w.AllInvitations() {
 		isMine := v.ID == wire.Plain(name) && h.isFor(v, c.Key.User)
 		if (isMine || v.Key == name) && h.w.KindOf(v.Profile) != "" {
 			return wire.Object{{"invitation", h.received(v)}}, nil

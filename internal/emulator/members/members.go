@@ -179,9 +179,9 @@ func (h *Handlers) managers(id string) world.Role {
 	setting := "Admin or above"
 	switch h.w.KindOf(id) {
 	case wire.KindOrg:
-		setting = h.w.Orgs[id].Value.ManageMembers
+		setting = h.w.Org(id).Value.ManageMembers
 	case wire.KindWorkspace:
-		setting = h.w.Workspaces[id].Value.ManageMembers
+		setting = h.w.Workspace(id).Value.ManageMembers
 	}
 	switch setting {
 	case "Owner only":
@@ -194,7 +194,7 @@ func (h *Handlers) managers(id string) world.Role {
 
 // inviters returns the role that adds members to a profile.
 func (h *Handlers) inviters(id string) world.Role {
-	if share := h.w.Shares[id]; share != nil && share.Value.Invite == shares.InviteGuests {
+	if share := h.w.Share(id); share != nil && share.Value.Invite == shares.InviteGuests {
 		return world.Guest
 	}
 	return h.managers(id)
@@ -226,7 +226,7 @@ func (h *Handlers) memberNamed(where string, c *wire.Call) string {
 	if id := h.w.UserNamed(name); id != "" {
 		name = id
 	}
-	if h.w.Members[where][name] != nil || h.w.ExpectedAs(where, name) != nil {
+	if h.w.Membership(where, name) != nil || h.w.ExpectedAs(where, name) != nil {
 		return name
 	}
 	for _, v := range h.w.Expected(where) {
@@ -249,7 +249,7 @@ func (h *Handlers) updateMember(c *wire.Call, id string) (wire.Object, error) {
 	}
 	user := h.memberNamed(id, c)
 	switch v := h.w.ExpectedAs(id, user); {
-	case h.w.Members[id][user] != nil:
+	case h.w.Membership(id, user) != nil:
 		return nil, h.change(c, id, user, t)
 	case v == nil:
 		return nil, noMember()
@@ -263,7 +263,7 @@ func (h *Handlers) updateMember(c *wire.Call, id string) (wire.Object, error) {
 
 // change updates a membership. Members set notifications, those who manage members all else.
 func (h *Handlers) change(c *wire.Call, id, user string, t conditions) error {
-	m, caller := h.w.Members[id][user], h.w.Role(id, c.Key.User)
+	m, caller := h.w.Membership(id, user), h.w.Role(id, c.Key.User)
 	private := user == c.Key.User && t.role == "" && t.expires == nil
 	switch {
 	case world.Rank(caller) < world.Rank(h.managers(id)) && !private, world.Rank(caller) < world.Rank(m.Role):
@@ -297,7 +297,7 @@ func (h *Handlers) removeMember(c *wire.Call, id string) (wire.Object, error) {
 	switch v := h.w.ExpectedAs(id, user); {
 	case h.w.Direct(id, user) == world.Owner:
 		return nil, ownerStays("The owner cannot be removed.")
-	case h.w.Members[id][user] != nil:
+	case h.w.Membership(id, user) != nil:
 		h.w.EndMembership(id, user, c.Key.User, h.w.ActorOf(c.Key))
 	case v != nil:
 		h.w.DropInvitation(v)
@@ -326,7 +326,7 @@ func (h *Handlers) join(c *wire.Call, id string) (wire.Object, error) {
 	if err := cmp.Or(c.Check.Refusal(), h.mayJoin(id, c.Key.User)); err != nil {
 		return nil, err
 	}
-	if m := h.w.Members[id][c.Key.User]; m != nil {
+	if m := h.w.Membership(id, c.Key.User); m != nil {
 		m.Notify = cmp.Or(notify, m.Notify)
 		return nil, nil
 	}
@@ -342,16 +342,16 @@ func (h *Handlers) join(c *wire.Call, id string) (wire.Object, error) {
 
 // mayJoin rejects a user who may not join a profile.
 func (h *Handlers) mayJoin(id, user string) error {
-	open := h.w.Members[id][user] != nil
+	open := h.w.Membership(id, user) != nil
 	switch h.w.KindOf(id) {
 	case wire.KindOrg:
-		o := h.w.Orgs[id].Value
+		o := h.w.Org(id).Value
 		open = open || h.shares.Account.Admits(o, user) || !o.Closed && h.w.ExpectedAs(id, user) != nil
 	case wire.KindWorkspace:
-		w := h.w.Workspaces[id].Value
+		w := h.w.Workspace(id).Value
 		open = open || h.w.AtLeast(w.Org, user, account.Joins(w.Join))
 	default:
-		share := &h.w.Shares[id].Value
+		share := &h.w.Share(id).Value
 		if access := share.AccessOption(); access != world.AccessMembers && access != world.AccessOrg {
 			return wire.Refuse(http.StatusNotAcceptable, codeNotJoinable,
 				"The share is not one to join without an invitation.")
@@ -367,13 +367,13 @@ func (h *Handlers) mayJoin(id, user string) error {
 // seat requires a seat of the plan of an organization for a new member. Invitations
 // take seats as well.
 func (h *Handlers) seat(id, user string) error {
-	if h.w.KindOf(id) != wire.KindOrg || h.w.Members[id][user] != nil || user != "" && h.w.ExpectedAs(id, user) != nil {
+	if h.w.KindOf(id) != wire.KindOrg || h.w.Membership(id, user) != nil || user != "" && h.w.ExpectedAs(id, user) != nil {
 		return nil
 	}
 	if err := h.shares.Account.Subscribed(id); err != nil {
 		return err
 	}
-	if taken := len(h.w.Members[id]) + len(h.w.Expected(id)); taken < account.PlanNamed(h.w.Orgs[id].Value.Plan).Seats {
+	if taken := len(h.w.MembersOf(id)) + len(h.w.Expected(id)); taken < account.PlanNamed(h.w.Org(id).Value.Plan).Seats {
 		return nil
 	}
 	return wire.Refuse(http.StatusPaymentRequired, codeHigherPlan, "Upgrade Required: the plan has no seat left.")
@@ -387,7 +387,7 @@ func (h *Handlers) transfer(c *wire.Call, id string) (wire.Object, error) {
 	if err := h.mayTransfer(c, id, successor); err != nil {
 		return nil, err
 	}
-	m := h.w.Members[id][successor]
+	m := h.w.Membership(id, successor)
 	m.Role = world.Owner
 	h.w.EndAt(id, successor, time.Time{})
 	if h.transfers.halved < h.w.Options.Shares.HalfTransfers && h.transfers.halfway[id] == "" {
@@ -396,8 +396,8 @@ func (h *Handlers) transfer(c *wire.Call, id string) (wire.Object, error) {
 		return nil, wire.Refuse(http.StatusInternalServerError, codeHalfTransfer, "The transfer stopped half-way. Repeat it.")
 	}
 	delete(h.transfers.halfway, id)
-	h.w.Members[id][owner].Role = world.Admin
-	if o := h.w.Orgs[id]; o != nil {
+	h.w.Membership(id, owner).Role = world.Admin
+	if o := h.w.Org(id); o != nil {
 		o.Value.Owner = successor
 	}
 	h.writeTransfer(c, id, successor)
@@ -430,7 +430,7 @@ func (h *Handlers) mayTransfer(c *wire.Call, id, successor string) error {
 		return wire.Because(http.StatusConflict, codeTransferBusy, "transfer_in_progress", "Another transfer is under way.")
 	case successor == c.Key.User:
 		return unfit("successor_is_self", "You are the owner already.")
-	case h.w.Members[id][successor] == nil:
+	case h.w.Membership(id, successor) == nil:
 		return unfit("successor_not_member", "Only a member can become the owner.")
 	case !h.w.Enabled(successor):
 		return unfit("successor_unavailable", "The account of the successor is not enabled.")

@@ -157,7 +157,7 @@ func (h *Handlers) finish(j *extraction, retries int) {
 		return
 	}
 	j.status = jobCompleted
-	h.w.Credits[h.w.OrgOf(j.workspace)]++
+	h.w.Charge(h.w.OrgOf(j.workspace), 1)
 	if found := h.takeDown(j, text); len(found) > 0 {
 		h.factsChanged(j.node, world.Event{Name: eventExtracted, CallingUser: j.user}, found)
 	}

@@ -248,7 +248,7 @@ func (h *Handlers) deleteFacts(c *wire.Call, id string) (wire.Object, error) {
 func (h *Handlers) AddFact(it world.Fact) error {
 	h.w.Lock()
 	defer h.w.Unlock()
-	n := h.w.Nodes[wire.Plain(it.Node)]
+	n := h.w.AnyNode(wire.Plain(it.Node))
 	if n == nil || !n.HasContent() {
 		return fmt.Errorf("emulator: there is no file or note %q", it.Node)
 	}

@@ -67,7 +67,7 @@ func (h *Handlers) vocabularyOf(workspaceID string) *vocabulary {
 		v = &vocabulary{byKey: map[string]*metaField{}}
 		h.metadata.vocabularies[workspaceID] = v
 		var created time.Time
-		if w := h.w.Workspaces[workspaceID]; w != nil {
+		if w := h.w.Workspace(workspaceID); w != nil {
 			created = time.Unix(w.Created, 0)
 		}
 		v.add(fieldCategory, typeString, originAI, created).allowed = categories()
@@ -111,8 +111,8 @@ func fieldLimit() error {
 // holders returns the nodes, also in the trash, with a value of one of the fields.
 func (h *Handlers) holders(workspaceID string, group ...*metaField) []*world.Node {
 	var found []*world.Node
-	for _, id := range h.w.NodeList {
-		n := h.w.Nodes[id]
+	for _, id := range h.w.NodeIDs() {
+		n := h.w.AnyNode(id)
 		if n.Profile == workspaceID && slices.ContainsFunc(group,
 			func(f *metaField) bool { return h.metadata.fact(n, f) != nil }) {
 			found = append(found, n)

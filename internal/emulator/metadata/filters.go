@@ -217,8 +217,8 @@ func (h *Handlers) ReadFilter(c *wire.Call, workspaceID, param string) *NodeFilt
 
 // filter returns the files and notes that meet all conditions, up to a cap.
 func (h *Handlers) filter(workspaceID string, clauses []clause) (nodes []*world.Node, truncated bool) {
-	for _, id := range h.w.NodeList {
-		n := h.w.Nodes[id]
+	for _, id := range h.w.NodeIDs() {
+		n := h.w.AnyNode(id)
 		if n.Profile != workspaceID || !n.HasContent() || !allHold(h, n, clauses) {
 			continue
 		}
@@ -509,8 +509,8 @@ func (h *Handlers) FactHits(c *wire.Call, workspaceID string, words []string) []
 	}
 	var all []document
 	length := 0
-	for _, id := range h.w.NodeList {
-		n := h.w.Nodes[id]
+	for _, id := range h.w.NodeIDs() {
+		n := h.w.AnyNode(id)
 		if n.Profile != workspaceID {
 			continue
 		}

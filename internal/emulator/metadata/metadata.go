@@ -295,8 +295,8 @@ func (h *Handlers) eligible(c *wire.Call, id string) (wire.Object, error) {
 
 // listNodes returns a page of the files and notes of a workspace, in the order of their arrival.
 func (h *Handlers) listNodes(c *wire.Call, workspaceID string, p flatPage, fits func(*world.Node) bool) wire.Object {
-	return page(h, p, h.w.NodeList, func(id string) wire.Object {
-		n := h.w.Nodes[id]
+	return page(h, p, h.w.NodeIDs(), func(id string) wire.Object {
+		n := h.w.AnyNode(id)
 		if n.Profile != workspaceID || !fits(n) {
 			return nil
 		}

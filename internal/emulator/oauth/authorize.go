@@ -293,7 +293,7 @@ func (h *Handlers) Decide(loginURL string, d world.Decision) (world.Outcome, err
 		id = q.id
 	}
 	q, refusal := h.pending(id)
-	if refusal == nil && h.w.Users[d.User] == nil {
+	if refusal == nil && h.w.User(d.User) == nil {
 		return world.Outcome{}, fmt.Errorf("emulator: there is no user %q", d.User)
 	}
 	var outcome world.Outcome
@@ -420,6 +420,6 @@ func (h *Handlers) asked(q *authorization, userID string) []string {
 
 // choices lists the options of the user if the scope leaves a choice.
 func (h *Handlers) choices(scope, userID string) []string {
-	ids := map[string][]string{scopeOrg: h.w.OrgList, scopeWorkspace: h.w.WorkspaceList}[scope]
+	ids := map[string][]string{scopeOrg: h.w.OrgIDs(), scopeWorkspace: h.w.WorkspaceIDs()}[scope]
 	return wire.Filter(ids, func(id string) bool { return h.w.Role(id, userID) != "" })
 }

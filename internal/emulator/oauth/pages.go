@@ -153,11 +153,11 @@ func (h *Handlers) step(status int, q *authorization, cookie string, b *browser,
 	case b.halfID != "":
 		p.Body, p.Title = "code", "One-time code"
 		return h.show(status, p, "")
-	case h.w.Users[b.userID] == nil:
+	case h.w.User(b.userID) == nil:
 		p.Body, p.Title = "sign-in", "Sign in"
 		return h.show(status, p, "")
 	}
-	u := h.w.Users[b.userID].Value
+	u := h.w.User(b.userID).Value
 	p.Body, p.Title, p.User = "consent", "Allow access?", h.w.ProfileName(u.ID)+" ("+u.Email+")"
 	p.Scope, p.Account = scopeText(q.scope), q.account
 	for _, m := range [...]wire.Mode{wire.Admin, wire.Write, wire.Read} {
@@ -243,7 +243,7 @@ func (h *Handlers) enter(c *wire.Call, q *authorization, old string, b *browser)
 }
 
 func (h *Handlers) decidePage(q *authorization, cookie string, b *browser, form url.Values) *wire.Reply {
-	if h.w.Users[b.userID] == nil {
+	if h.w.User(b.userID) == nil {
 		return h.step(http.StatusUnauthorized, q, cookie, b, page{Problem: "Sign in first."})
 	}
 	d := world.Decision{

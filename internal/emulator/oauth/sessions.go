@@ -36,8 +36,14 @@ func (h *Handlers) endSession(id string) {
 	delete(h.oauth.sessions, id)
 	h.oauth.sessionList = slices.DeleteFunc(h.oauth.sessionList, func(other string) bool { return other == id })
 	maps.DeleteFunc(h.oauth.refresh, func(_ string, k *refreshToken) bool { return k.session == id })
-	maps.DeleteFunc(h.w.Credentials,
-		func(_ string, k *wire.Credential) bool { return k.Kind == wire.AccessToken && k.Session == id })
+	for k := range h.w.Credentials(ofSession(id)) {
+		h.w.DropCredential(k.Token)
+	}
+}
+
+// ofSession reports whether a credential is an access token of a session.
+func ofSession(id string) func(k *wire.Credential) bool {
+	return func(k *wire.Credential) bool { return k.Kind == wire.AccessToken && k.Session == id }
 }
 
 // sessionObject renders a session: session_id, names and scopes are published.
@@ -131,12 +137,10 @@ func (h *Handlers) narrow(c *wire.Call, at *session, scopes []string) error {
 		h.oauth.conflicts--
 		return wire.Refuse(http.StatusConflict, codeScopeConflict, "The scopes have changed. Read them again.")
 	}
-	for token, k := range h.w.Credentials {
-		if k.Kind == wire.AccessToken && k.Session == at.id {
-			narrowed := *k
-			narrowed.Scopes = scopes
-			h.w.Credentials[token] = &narrowed
-		}
+	for k := range h.w.Credentials(ofSession(at.id)) {
+		narrowed := *k
+		narrowed.Scopes = scopes
+		h.w.KeepCredential(&narrowed)
 	}
 	return nil
 }
@@ -189,7 +193,7 @@ func (h *Handlers) tokenScopes(c *wire.Call) (wire.Object, error) {
 		{"scopes", scopes},
 		{"scopes_detail", rows},
 		{"admin", best == wire.Admin},
-		{"is_agent", h.w.Users[c.Key.User].Value.AccountType == "agent" || c.Key.AgentName != ""},
+		{"is_agent", h.w.User(c.Key.User).Value.AccountType == "agent" || c.Key.AgentName != ""},
 		{"full_access", whole},
 	}, nil
 }
@@ -420,10 +424,10 @@ func (h *Handlers) issue(c *wire.Call, at *session, refresh string) wire.Object 
 		{"scopes", at.scopes},
 		{"agent_name", wire.Optional(at.agent)},
 	})
-	h.w.Credentials[access] = &wire.Credential{
+	h.w.KeepCredential(&wire.Credential{
 		Key:  world.Key{Token: access, User: at.userID, AgentName: at.agent, Scopes: at.scopes, Expires: now.Add(accessLife)},
 		Kind: wire.AccessToken, Created: now.Unix(), Session: at.id, Resource: at.resource,
-	}
+	})
 	body := wire.Object{
 		{"access_token", access}, {"token_type", "Bearer"}, {"expires_in", int64(accessLife / time.Second)},
 	}
@@ -456,8 +460,8 @@ func (h *Handlers) revoke(c *wire.Call) (wire.Object, error) {
 	if k := h.oauth.refresh[token]; k != nil {
 		h.endSession(k.session)
 	}
-	if k := h.w.Credentials[token]; k != nil && k.Kind == wire.AccessToken {
-		delete(h.w.Credentials, token)
+	if k := h.w.Credential(token); k != nil && k.Kind == wire.AccessToken {
+		h.w.DropCredential(token)
 	}
 	return nil, nil
 }

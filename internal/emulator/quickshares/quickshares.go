@@ -64,7 +64,7 @@ func (h *Handlers) AddQuickShare(q world.QuickShare) world.QuickShare {
 		q.ID = world.Opaque('k', h.w.Options.Seed, h.w.NextSerial())
 	}
 	q.Node = wire.Plain(q.Node)
-	if n := h.w.Nodes[q.Node]; n != nil {
+	if n := h.w.AnyNode(q.Node); n != nil {
 		q.Workspace = cmp.Or(q.Workspace, n.Profile)
 		q.Creator = cmp.Or(q.Creator, n.Creator)
 	}
@@ -245,7 +245,7 @@ func (h *Handlers) revokeQuickShare(c *wire.Call, q *world.QuickShare) (wire.Obj
 	}
 	delete(h.quickShares.byID, q.ID)
 	h.quickShares.list = slices.DeleteFunc(h.quickShares.list, func(id string) bool { return id == q.ID })
-	if n := h.w.Nodes[q.Node]; n != nil { // it may be purged
+	if n := h.w.AnyNode(q.Node); n != nil { // it may be purged
 		h.w.NodeEvent(n, world.Event{
 			Name: "workspace_quickshare_deleted", CallingUser: c.Key.User, Actor: h.w.ActorOf(c.Key),
 		})

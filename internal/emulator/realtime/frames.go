@@ -87,7 +87,7 @@ func (h *Handlers) forGuest(n news, shareID, guest string, row *uint32) news {
 	var fields []string
 	for _, field := range n.fields {
 		name, id, _ := strings.Cut(field, ":")
-		switch node := h.w.Nodes[id]; {
+		switch node := h.w.AnyNode(id); {
 		case name != world.FieldStorage && name != world.FieldComments && name != "preview" && name != "transfer":
 		case node != nil && node.Profile != shareID:
 			n.blurred = true
@@ -106,7 +106,7 @@ func (h *Handlers) forGuest(n news, shareID, guest string, row *uint32) news {
 func (h *Handlers) hidesComment(shareID, guest string, row uint32) bool {
 	l := &h.w.Log
 	e := &l.Entries[row]
-	share := h.w.Shares[shareID].Value
+	share := h.w.Share(shareID).Value
 	caller := l.Names.Values[e.Caller]
 	if l.Kinds.Values[e.Kind].Sub != world.FieldComments || caller == guest {
 		return false

@@ -323,7 +323,7 @@ func (h *Handlers) searchAll(c *wire.Call, in world.Store) (wire.Object, error) 
 	hasFacts := h.w.KindOf(in.Profile) == wire.KindWorkspace && h.w.Lacks(metadata.FeatureMetadata) == nil
 	buckets := wire.Object{{byFiles.name, filled}}.
 		With(hasFacts, byFacts.name, h.fill(byFacts, h.findFacts(c, in, q.text)))
-	if share := h.w.Shares[in.Profile]; share == nil || !share.Value.NoComments {
+	if share := h.w.Share(in.Profile); share == nil || !share.Value.NoComments {
 		buckets = append(buckets, wire.Member{byComments.name, h.fill(byComments, h.findComments(in, q.text))})
 	}
 	return wire.Object{{"buckets", buckets}}, nil

@@ -26,7 +26,7 @@ func (h *Handlers) readableShare(code int64) func(*wire.Call) (string, error) {
 
 // publicDetails returns a visitor's view: the share, its owner, its root folder.
 func (h *Handlers) publicDetails(c *wire.Call, id string) (wire.Object, error) {
-	share := &h.w.Shares[id].Value
+	share := &h.w.Share(id).Value
 	in := h.w.StoreOf(id, c)
 	var users []string
 	if in.Insider(h.w) {
@@ -48,16 +48,16 @@ func (h *Handlers) shareOwner(in world.Store, portal *world.Share) any {
 	if owners := h.ownersOf(portal.ID); len(owners) > 0 {
 		id = owners[0]
 	}
-	if h.w.Users[id] == nil {
+	if h.w.User(id) == nil {
 		return nil
 	}
 	o := h.Account.UserObject(id, in.User, wire.Terse)
-	o = o.With(in.Insider(h.w), "email_address", h.w.Users[id].Value.Email)
+	o = o.With(in.Insider(h.w), "email_address", h.w.User(id).Value.Email)
 	return o
 }
 
 func (h *Handlers) shareOrg(portal *world.Share) any {
-	o := h.w.Orgs[portal.Org]
+	o := h.w.Org(portal.Org)
 	if o == nil {
 		return nil
 	}
@@ -98,8 +98,8 @@ func (h *Handlers) sharesOfUser(c *wire.Call) (wire.Object, error) {
 }
 
 func (h *Handlers) sharesFor(k *wire.Credential, holds func(*world.Share) bool) []string {
-	return wire.Filter(h.w.ShareList,
-		func(id string) bool { return h.w.Covers(k, id) >= wire.Read && holds(&h.w.Shares[id].Value) })
+	return wire.Filter(h.w.ShareIDs(),
+		func(id string) bool { return h.w.Covers(k, id) >= wire.Read && holds(&h.w.Share(id).Value) })
 }
 
 func (h *Handlers) joined(it *world.Share, userID string) bool {
@@ -121,7 +121,7 @@ func (h *Handlers) Joinable(it *world.Share, userID string) bool {
 func (h *Handlers) shareRow(id, viewer string, lv wire.Level) wire.Object {
 	r := wire.Row{Level: lv, Fields: h.ShareObject(id, viewer, lv)}
 	status := "available"
-	if h.joined(&h.w.Shares[id].Value, viewer) {
+	if h.joined(&h.w.Share(id).Value, viewer) {
 		status = "joined"
 	}
 	r.Put(wire.Standard, "user_status", status)
@@ -144,7 +144,7 @@ func (h *Handlers) checkShareName(c *wire.Call) (wire.Object, error) {
 
 // ShareObject renders a share for a user, or "". Hidden fields are absent.
 func (h *Handlers) ShareObject(id, viewer string, lv wire.Level) wire.Object {
-	held := h.w.Shares[id]
+	held := h.w.Share(id)
 	share := &held.Value
 	role := h.w.Role(id, viewer)
 	isMember := world.Rank(role) >= world.Rank(world.Member)

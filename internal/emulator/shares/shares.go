@@ -89,7 +89,7 @@ func (h *Handlers) shareOfPath(least world.Role) func(*wire.Call) (*world.Share,
 		if err := h.mayAct(c.Key, id, least); err != nil {
 			return nil, err
 		}
-		return &h.w.Shares[id].Value, nil
+		return &h.w.Share(id).Value, nil
 	}
 }
 
@@ -189,13 +189,13 @@ func sharingDisabled() error {
 
 func (h *Handlers) shareQuota(workspaceID string) error {
 	org, n := h.w.OrgOf(workspaceID), 0
-	for _, share := range h.w.Shares {
+	for _, share := range h.w.AllShares() {
 		if share.Value.Workspace != "" && share.Value.Org == org {
 			n++
 		}
 	}
 	var most int
-	if o := h.w.Orgs[org]; o != nil {
+	if o := h.w.Org(org); o != nil {
 		most = account.PlanNamed(o.Value.Plan).Shares
 	}
 	if n < cmp.Or(h.w.Options.Shares.Limit, most, n+1) {
@@ -210,7 +210,7 @@ const linkTokenLife = time.Hour
 // mayRead requires access to the details of a share, or fails with the code of
 // that read. All but members need the token of the link password.
 func (h *Handlers) mayRead(c *wire.Call, id string, code int64) error {
-	share := &h.w.Shares[id].Value
+	share := &h.w.Share(id).Value
 	if c.Key != nil && h.w.Role(id, c.Key.User) != "" && h.w.Covers(c.Key, id) >= wire.Read {
 		if h.w.ShutOut(id, c.Key.User) {
 			return world.Unseen(code)
@@ -277,5 +277,5 @@ func (h *Handlers) linkOfPath(c *wire.Call) (*world.Share, error) {
 	case h.w.Shut(id):
 		return nil, world.Unseen(codeNoPublicView)
 	}
-	return &h.w.Shares[id].Value, nil
+	return &h.w.Share(id).Value, nil
 }

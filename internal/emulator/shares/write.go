@@ -65,12 +65,11 @@ func (h *Handlers) makeShare(c *wire.Call, d *draft, makesFolder bool) (wire.Obj
 	}
 	portal := d.Share
 	portal.ID = h.w.NewProfile("")
-	portal.Title = cmp.Or(portal.Title, "Share "+strconv.Itoa(len(h.w.Shares)+1))
+	portal.Title = cmp.Or(portal.Title, "Share "+strconv.Itoa(len(h.w.ShareIDs())+1))
 	for portal.CustomName == "" || h.nameTaken(portal.CustomName, portal.ID) {
 		portal.CustomName = string(world.AppendWord(nil, world.Mix(h.w.NextSerial())))[:8]
 	}
-	h.w.Shares[portal.ID] = &world.Record[world.Share]{Value: portal, Created: h.w.Now().Unix()}
-	h.w.ShareList = append(h.w.ShareList, portal.ID)
+	h.w.KeepShare(portal)
 	h.w.PutMember(portal.ID, portal.Creator, world.Owner)
 	h.w.Lapse(&portal)
 	h.tellShare(c, &portal, "share_created")
@@ -117,7 +116,7 @@ func (d *draft) folder() {
 		d.c.Check.Invalid("folder_node_id", "The id of a folder of the workspace.")
 		return
 	}
-	for _, h := range d.h.w.Shares {
+	for _, h := range d.h.w.AllShares() {
 		if h.Value.Folder == n.ID {
 			d.c.Check.Add("folder_node_id", "invalid", "The folder is shared already.", codeFolderShared)
 			return

@@ -15,14 +15,14 @@ import (
 // issueKey activates an API key and replaces one with the same token.
 func (h *Handlers) issueKey(k world.Key) *wire.Credential {
 	issued := &wire.Credential{Key: k, Kind: wire.APIKey, Created: h.w.Now().Unix()}
-	if old := h.w.Credentials[k.Token]; old != nil && old.Kind == wire.APIKey {
+	if old := h.w.Credential(k.Token); old != nil && old.Kind == wire.APIKey {
 		issued.ID = old.ID
 	} else {
 		h.Auth.keysMade++
 		issued.ID = "k_" + world.Opaque('i', h.w.Options.Seed, h.Auth.keysMade)
 		h.Auth.keys = append(h.Auth.keys, k.Token)
 	}
-	h.w.Credentials[k.Token] = issued
+	h.w.KeepCredential(issued)
 	return issued
 }
 
@@ -34,7 +34,7 @@ func (h *Handlers) newKey() string {
 func (h *Handlers) keysOf(userID string) []*wire.Credential {
 	var keys []*wire.Credential
 	for _, token := range h.Auth.keys {
-		if k := h.w.Credentials[token]; k.User == userID && !k.Revoked {
+		if k := h.w.Credential(token); k.User == userID && !k.Revoked {
 			keys = append(keys, k)
 		}
 	}
@@ -112,7 +112,7 @@ func (h *Handlers) updateKey(c *wire.Call, k *wire.Credential) (wire.Object, err
 	if err != nil {
 		return nil, err
 	}
-	h.w.Credentials[k.Token] = &changed
+	h.w.KeepCredential(&changed)
 	return object(&changed), nil
 }
 
@@ -129,7 +129,7 @@ func (h *Handlers) deleteKey(c *wire.Call) (wire.Object, error) {
 	if !h.confirmed(c) {
 		return nil, wrongCode()
 	}
-	delete(h.w.Credentials, k.Token)
+	h.w.DropCredential(k.Token)
 	h.Auth.keys = slices.DeleteFunc(h.Auth.keys, func(token string) bool { return token == k.Token })
 	return nil, nil
 }

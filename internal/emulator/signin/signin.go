@@ -9,7 +9,6 @@ import (
 	"encoding/base32"
 	"encoding/binary"
 	"fmt"
-	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -55,9 +54,9 @@ func (h *Handlers) StartSession(userID string, kind wire.CredentialKind, now tim
 		{"exp", now.Add(life).Unix()},
 	}
 	token := h.w.JWT(claims.With(kind == wire.LimitedToken, "scope", "twofactor"))
-	h.w.Credentials[token] = &wire.Credential{
+	h.w.KeepCredential(&wire.Credential{
 		Key: world.Key{Token: token, User: userID, Expires: now.Add(life)}, Kind: kind, Created: now.Unix(),
-	}
+	})
 	if kind == wire.SessionToken {
 		h.LogIn(userID, "password")
 	}
@@ -66,7 +65,7 @@ func (h *Handlers) StartSession(userID string, kind wire.CredentialKind, now tim
 
 // LogIn writes a sign-in to the audit logs of the user's organizations.
 func (h *Handlers) LogIn(userID, method string) {
-	for _, id := range h.w.OrgList {
+	for _, id := range h.w.OrgIDs() {
 		if h.w.Role(id, userID) != "" {
 			h.w.WriteEvent(world.Event{
 				Name: "user_login", Org: id, User: userID, CallingUser: userID,
@@ -85,7 +84,7 @@ func (h *Handlers) SecondFactorMissing() error {
 // signOut revokes the session tokens of a user, but not API keys, OAuth tokens,
 // and limited tokens, which only invalidateAll revokes.
 func (h *Handlers) signOut(c *wire.Call) (wire.Object, error) {
-	if c.Key.Kind == wire.APIKey && h.w.Users[c.Key.User].Value.AccountType == "agent" {
+	if c.Key.Kind == wire.APIKey && h.w.User(c.Key.User).Value.AccountType == "agent" {
 		return nil, wire.Refuse(http.StatusUnauthorized, codeAgentSignOut, "The key of an agent account cannot sign out.")
 	}
 	if !h.w.Options.OAuth.PermanentSessions {
@@ -101,9 +100,10 @@ func (h *Handlers) invalidateAll(c *wire.Call) (wire.Object, error) {
 
 // EndSessions revokes the tokens of a user that are of these kinds.
 func (h *Handlers) EndSessions(userID string, kinds ...wire.CredentialKind) {
-	maps.DeleteFunc(h.w.Credentials, func(_ string, k *wire.Credential) bool {
-		return k.User == userID && slices.Contains(kinds, k.Kind)
-	})
+	ended := func(k *wire.Credential) bool { return k.User == userID && slices.Contains(kinds, k.Kind) }
+	for k := range h.w.Credentials(ended) {
+		h.w.DropCredential(k.Token)
+	}
 }
 
 // Routes returns the routes of sign-in and keys.
@@ -177,7 +177,7 @@ func (h *Handlers) CheckPassword(email, password string) (userID string, err err
 	case !tried.locked.IsZero():
 		tried = attempts{}
 	}
-	if id := h.w.UserOf(email); h.w.Enabled(id) && h.w.Users[id].Value.Password == password {
+	if id := h.w.UserOf(email); h.w.Enabled(id) && h.w.User(id).Value.Password == password {
 		delete(h.Auth.attempts, address)
 		return id, nil
 	}
@@ -221,7 +221,7 @@ func (h *Handlers) signIn(c *wire.Call) (wire.Object, error) {
 }
 
 func (h *Handlers) checkToken(c *wire.Call) (wire.Object, error) {
-	if h.w.Users[c.Key.User].Value.Unverified {
+	if h.w.User(c.Key.User).Value.Unverified {
 		return nil, wire.Refuse(http.StatusForbidden, codeUnverified, "The e-mail address of the account is not verified.")
 	}
 	return wire.Object{{"id", wire.ProfileID(c.Key.User)}}, nil
@@ -341,7 +341,7 @@ func (h *Handlers) enableTwoFactor(c *wire.Call) (wire.Object, error) {
 		h.send(f.pending, c.Now)
 		return nil, nil
 	}
-	return wire.Object{{"binding_uri", f.pending.uri(h.w.Users[c.Key.User].Value.Email)}}, nil
+	return wire.Object{{"binding_uri", f.pending.uri(h.w.User(c.Key.User).Value.Email)}}, nil
 }
 
 func (f *factor) uri(account string) string {
@@ -398,12 +398,12 @@ func (h *Handlers) completeSignIn(c *wire.Call) (wire.Object, error) {
 	}
 	f := h.Auth.Factors[c.Key.User].Active
 	switch {
-	case h.w.Credentials[c.Key.Token] != c.Key: // another call was quicker
+	case h.w.Credential(c.Key.Token) != c.Key: // another call was quicker
 		return nil, wire.BadCredential()
 	case f != nil && !f.accepts(code, c.Now):
 		return nil, wrongCode()
 	}
-	delete(h.w.Credentials, c.Key.Token)
+	h.w.DropCredential(c.Key.Token)
 	return h.StartSession(c.Key.User, wire.SessionToken, c.Now), nil
 }
 

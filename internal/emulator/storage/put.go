@@ -77,7 +77,7 @@ func (h *Handlers) MayStore(c *wire.Call, in world.Store) error {
 
 // anonymous reports whether visitors without a credential may add files to a share.
 func (h *Handlers) anonymous(id string) bool {
-	share := h.w.Shares[id]
+	share := h.w.Share(id)
 	return share != nil && share.Value.AnonymousUploads && share.Value.Access == world.AccessAnyone &&
 		share.Value.Kind() != world.ShareSend && !share.Value.Archived && !share.Value.Locked && !share.Value.Suspended
 }
@@ -100,7 +100,7 @@ func (h *Handlers) NewVersion(n *world.Node, content world.Version, user, event 
 // Beside a folder of its name it gets another one.
 func (h *Handlers) PutFile(to Place, name string, content world.Version, user string) *world.Node {
 	updated, added := h.w.KindOf(to.In.Owner)+"_storage_file_updated", h.w.KindOf(to.In.Owner)+"_storage_file_added"
-	if n := h.w.Nodes[to.File]; n != nil && !h.w.Gone(n) {
+	if n := h.w.AnyNode(to.File); n != nil && !h.w.Gone(n) {
 		h.NewVersion(n, content, user, updated)
 		return n
 	}
@@ -123,7 +123,7 @@ func (h *Handlers) PutFile(to Place, name string, content world.Version, user st
 func (h *Handlers) ReplacedBy(to Place, name string) *world.Node {
 	switch {
 	case to.File != "":
-		return h.w.Nodes[to.File]
+		return h.w.AnyNode(to.File)
 	case to.In.Profile == "":
 		return nil
 	}

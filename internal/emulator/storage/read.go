@@ -89,7 +89,7 @@ func (h *Handlers) fileToRead(c *wire.Call) (world.Store, *world.Node, error) {
 
 // mayRead rejects downloads and previews that the caller may not have.
 func (h *Handlers) mayRead(in world.Store, n *world.Node) error {
-	switch share := h.w.Shares[in.Profile]; {
+	switch share := h.w.Share(in.Profile); {
 	case !n.HasContent():
 		return wire.Refuse(http.StatusNotAcceptable, CodeNoContent, "A "+n.Kind+" has no content.")
 	case share != nil && share.Value.Security() == world.SecurityHigh && !in.Insider(h.w):

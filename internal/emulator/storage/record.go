@@ -3,7 +3,6 @@ package storage
 import (
 	"cmp"
 	"image"
-	"maps"
 	"slices"
 	"strings"
 
@@ -65,8 +64,8 @@ func originObject(n *world.Node, lv wire.Level) wire.Object {
 
 // shareOf returns the share that shows a folder, "" if none does.
 func (h *Handlers) shareOf(folder *world.Node) string {
-	for _, id := range slices.Sorted(maps.Keys(h.w.Shares)) {
-		if h.w.Shares[id].Value.Folder == folder.ID {
+	for _, id := range slices.Sorted(slices.Values(h.w.ShareIDs())) {
+		if h.w.Share(id).Value.Folder == folder.ID {
 			return id
 		}
 	}

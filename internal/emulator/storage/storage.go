@@ -69,7 +69,7 @@ func (h *Handlers) listFolder(c *wire.Call) (wire.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	if share := h.w.Shares[in.Profile]; share != nil && wire.Plain(parent) == h.w.RootOf(&share.Value) {
+	if share := h.w.Share(in.Profile); share != nil && wire.Plain(parent) == h.w.RootOf(&share.Value) {
 		parent = world.RootFolder
 	}
 	var found []*world.Node
@@ -103,8 +103,8 @@ func (h *Handlers) ChildrenOf(profileID, folder string) []*world.Node {
 // trashOf lists deleted nodes, without the content of deleted folders.
 func (h *Handlers) trashOf(in world.Store) []*world.Node {
 	var found []*world.Node
-	for _, id := range h.w.NodeList {
-		if n := h.w.Nodes[id]; n.Trashed && h.w.NodeOrTrash(in.Profile, id) == n {
+	for _, id := range h.w.NodeIDs() {
+		if n := h.w.AnyNode(id); n.Trashed && h.w.NodeOrTrash(in.Profile, id) == n {
 			found = append(found, n)
 		}
 	}
@@ -257,7 +257,7 @@ func (h *Handlers) ScopeOfPath(c *wire.Call) (string, error) {
 // mayVisit requires access to a share. Members need no password, others no
 // membership of an open share. The header holds the token of the password.
 func (h *Handlers) mayVisit(c *wire.Call, id string) error {
-	share := &h.w.Shares[id].Value
+	share := &h.w.Share(id).Value
 	if c.Key != nil {
 		if err := h.w.MayLook(c.Key, world.Venue{Profile: id}); err == nil || !h.Open(share, c.Key.User) {
 			return err

@@ -200,7 +200,7 @@ func (h *Handlers) target(c *wire.Call, in world.Store, n *world.Node) (string, 
 		return "", c.Check.Refusal()
 	}
 	parent, err := h.folderNamed(c, in, "parent", value)
-	if folder := h.w.Nodes[parent]; err == nil && folder != nil && (folder == n || h.w.InFolder(folder, n.ID)) {
+	if folder := h.w.AnyNode(parent); err == nil && folder != nil && (folder == n || h.w.InFolder(folder, n.ID)) {
 		err = wire.Refuse(http.StatusNotAcceptable, codeCycle, "A folder cannot be below itself.")
 	}
 	return parent, err
@@ -322,14 +322,8 @@ func (h *Handlers) emptyTrash(_ *wire.Call, in world.Store) (wire.Object, error)
 
 // erase deletes a node for good, and a folder with its nodes. It has no event.
 func (h *Handlers) erase(in world.Store, n *world.Node) {
-	h.w.NodeList = slices.DeleteFunc(h.w.NodeList, func(id string) bool {
-		return id == n.ID || n.Kind == world.KindFolder && h.w.InFolder(h.w.Nodes[id], n.ID)
-	})
-	for id := range h.w.Nodes {
-		if !slices.Contains(h.w.NodeList, id) {
-			delete(h.w.Nodes, id)
-			delete(h.details, id)
-		}
+	for _, id := range h.w.Erase(n) {
+		delete(h.details, id)
 	}
 	h.w.Touch(h.w.Now(), in.Owner, world.FieldsFor(world.FieldStorage, n.ID, world.FieldStorage)...)
 }
@@ -365,8 +359,8 @@ func (h *Handlers) content(c *wire.Call, hashes bool) (world.Version, error) {
 	if err := c.Check.Refusal(); err != nil {
 		return world.Version{}, err
 	}
-	for _, id := range h.w.NodeList {
-		n := h.w.Nodes[id]
+	for _, id := range h.w.NodeIDs() {
+		n := h.w.AnyNode(id)
 		if n.HasContent() && Digest(from.Hash.Type, n.Current().Open()) == from.Hash.Hash {
 			found := world.SameContent(n.Current())
 			found.Origin, found.Upload = originHash, ""
@@ -458,7 +452,7 @@ func (h *Handlers) addLink(c *wire.Call, in world.Store) (wire.Object, error) {
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
-	share := h.w.Shares[id]
+	share := h.w.Share(id)
 	if share == nil || h.w.MayLook(c.Key, world.Venue{Profile: id}) != nil {
 		return nil, wire.NoSuch(wire.CodeNotFound, wire.KindShare)
 	}

@@ -75,8 +75,8 @@ func (h *Handlers) uploaded(c *wire.Call, id string) (world.Version, error) {
 	switch {
 	case u == nil || u.user != c.UserID():
 		return world.Version{}, wire.NoSuch(codeNoUpload, "upload")
-	case u.status == uploadStored && h.w.Nodes[u.node] != nil:
-		return h.w.Nodes[u.node].Current(), nil
+	case u.status == uploadStored && h.w.AnyNode(u.node) != nil:
+		return h.w.AnyNode(u.node).Current(), nil
 	case u.status == uploadComplete:
 		return h.whole(u)
 	}
@@ -95,7 +95,7 @@ func (h *Handlers) failsToStore(u *upload) bool {
 // replaceShared adds a version to the file behind a File Share, unless the current
 // version is not the expected one.
 func (h *Handlers) replaceShared(u *upload, content world.Version) (done *upload, status, message string) {
-	f := h.w.FileShares[u.to.fileShare]
+	f := h.w.FileShare(u.to.fileShare)
 	if !f.Open(h.w) {
 		return u, uploadFailed, "The file is not there any more."
 	}

@@ -83,7 +83,7 @@ func (w *World) TouchEvent(now time.Time, n uint32) {
 	if k.Sub != FieldStorage {
 		return
 	}
-	for id, f := range w.FileShares {
+	for id, f := range w.fileShares {
 		if f.Node == object && object != "" {
 			w.mark(now, id, fields, &n)
 		}
@@ -135,7 +135,7 @@ func (w *Directory) MayPoll(k *wire.Credential, profileID string) bool {
 	}
 	switch w.KindOf(profileID) {
 	case wire.KindShare:
-		return role != "" && !w.Shares[profileID].Value.NoMultiplayer && !w.ShutOut(profileID, k.User)
+		return role != "" && !w.shares[profileID].Value.NoMultiplayer && !w.ShutOut(profileID, k.User)
 	case wire.KindFileShare:
 		return Rank(role) >= Rank(Member)
 	}

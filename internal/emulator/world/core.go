@@ -43,19 +43,19 @@ type Core struct {
 type Directory struct {
 	Core
 
-	Users         map[string]*Record[User]
-	Orgs          map[string]*Record[Org]
-	Workspaces    map[string]*Record[Workspace]
-	Shares        map[string]*Record[Share]
-	FileShares    map[string]*FileShare
-	OrgList       []string
-	WorkspaceList []string
-	ShareList     []string
-	FileShareList []string
+	users         map[string]*Record[User]
+	orgs          map[string]*Record[Org]
+	workspaces    map[string]*Record[Workspace]
+	shares        map[string]*Record[Share]
+	fileShares    map[string]*FileShare
+	orgList       []string
+	workspaceList []string
+	shareList     []string
+	fileShareList []string
 
-	Members     map[string]map[string]*Membership // by profile and user
-	Credentials map[string]*wire.Credential       // by token
-	Credits     map[string]int                    // spent, by billed profile
+	members     map[string]map[string]*Membership // by profile and user
+	credentials map[string]*wire.Credential       // by token
+	credits     map[string]int                    // spent, by billed profile
 }
 
 // World is the state that areas share.
@@ -63,11 +63,11 @@ type World struct {
 	Directory
 
 	Blobs       *blob.Store // contents of uploads
-	Assets      map[AssetKey]*Asset
-	Nodes       map[string]*Node
-	NodeList    []string
-	Invitations []*Invitation // by creation
-	Outbox      []Mail
+	assets      map[AssetKey]*Asset
+	nodes       map[string]*Node
+	nodeList    []string
+	invitations []*Invitation // by creation
+	outbox      []Mail
 	Log         Log
 
 	// OnUser is called with every new user.
@@ -92,17 +92,17 @@ func New(o Options) *World {
 				},
 				OnChange: func(string, []string, *uint32) {},
 			},
-			Users:       map[string]*Record[User]{},
-			Orgs:        map[string]*Record[Org]{},
-			Workspaces:  map[string]*Record[Workspace]{},
-			Shares:      map[string]*Record[Share]{},
-			FileShares:  map[string]*FileShare{},
-			Members:     map[string]map[string]*Membership{},
-			Credentials: map[string]*wire.Credential{},
-			Credits:     map[string]int{},
+			users:       map[string]*Record[User]{},
+			orgs:        map[string]*Record[Org]{},
+			workspaces:  map[string]*Record[Workspace]{},
+			shares:      map[string]*Record[Share]{},
+			fileShares:  map[string]*FileShare{},
+			members:     map[string]map[string]*Membership{},
+			credentials: map[string]*wire.Credential{},
+			credits:     map[string]int{},
 		},
-		Assets: map[AssetKey]*Asset{},
-		Nodes:  map[string]*Node{},
+		assets: map[AssetKey]*Asset{},
+		nodes:  map[string]*Node{},
 		Log:    newLog(o.Seed, o.Events.Order),
 		OnUser: func(User) {},
 		Blobs:  blob.New(max(0, cmp.Or(o.Uploads.Memory, memory))),

@@ -9,39 +9,39 @@ import (
 // Forget deletes a share or a workspace with what is in it. The sockets on it end.
 func (w *World) Forget(id string) {
 	if w.KindOf(id) == wire.KindWorkspace {
-		for _, share := range slices.Clone(w.ShareList) {
-			if w.Shares[share].Value.Workspace == id {
+		for _, share := range slices.Clone(w.shareList) {
+			if w.shares[share].Value.Workspace == id {
 				w.Forget(share)
 			}
 		}
-		for _, link := range slices.Clone(w.FileShareList) {
-			if w.FileShares[link].Workspace == id {
-				delete(w.FileShares, link)
+		for _, link := range slices.Clone(w.fileShareList) {
+			if w.fileShares[link].Workspace == id {
+				delete(w.fileShares, link)
 				w.Touch(w.Now(), link, FieldSettings)
 			}
 		}
 	}
-	w.NodeList = slices.DeleteFunc(w.NodeList, func(node string) bool {
-		if w.Nodes[node].Profile != id {
+	w.nodeList = slices.DeleteFunc(w.nodeList, func(node string) bool {
+		if w.nodes[node].Profile != id {
 			return false
 		}
-		delete(w.Nodes, node)
+		delete(w.nodes, node)
 		return true
 	})
 	isIt := func(other string) bool { return other == id }
-	w.ShareList = slices.DeleteFunc(w.ShareList, isIt)
-	w.WorkspaceList = slices.DeleteFunc(w.WorkspaceList, isIt)
-	w.FileShareList = slices.DeleteFunc(w.FileShareList, func(link string) bool { return w.FileShares[link] == nil })
-	w.Invitations = slices.DeleteFunc(w.Invitations, func(v *Invitation) bool { return v.Profile == id })
-	delete(w.Members, id)
-	delete(w.Shares, id)
-	delete(w.Workspaces, id)
+	w.shareList = slices.DeleteFunc(w.shareList, isIt)
+	w.workspaceList = slices.DeleteFunc(w.workspaceList, isIt)
+	w.fileShareList = slices.DeleteFunc(w.fileShareList, func(link string) bool { return w.fileShares[link] == nil })
+	w.invitations = slices.DeleteFunc(w.invitations, func(v *Invitation) bool { return v.Profile == id })
+	delete(w.members, id)
+	delete(w.shares, id)
+	delete(w.workspaces, id)
 	w.Touch(w.Now(), id, FieldSettings)
 }
 
 // Archived reports whether a profile is an archived workspace.
 func (w *Directory) Archived(id string) bool {
-	workspace := w.Workspaces[id]
+	workspace := w.workspaces[id]
 	return workspace != nil && workspace.Value.Archived
 }
 

@@ -179,7 +179,7 @@ func (w *World) fill(e *Event, now time.Time) {
 
 // Actor returns the attribution to a user, or to the platform itself.
 func (w *Directory) Actor(userID string) *Actor {
-	u := w.Users[userID]
+	u := w.users[userID]
 	switch {
 	case userID == "":
 		return &Actor{Kind: "system"}

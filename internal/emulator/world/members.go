@@ -36,7 +36,7 @@ func (w *World) AddMembership(m SeedMembership) SeedMembership {
 	m.Added = cmp.Or(m.Added, w.Now())
 	m.Added = m.Added.UTC().Truncate(time.Second)
 	w.PutMember(m.Profile, m.User, m.Role)
-	kept := w.Members[m.Profile][m.User]
+	kept := w.members[m.Profile][m.User]
 	kept.Notify, kept.added = m.Notify, m.Added.Unix()
 	w.Touch(w.Now(), m.Profile, Keyed("member", m.User), FieldMembers)
 	w.EndAt(m.Profile, m.User, m.Expires)
@@ -48,10 +48,10 @@ func (w *World) AddMembership(m SeedMembership) SeedMembership {
 func (w *World) SetMember(profileID, userID string, role Role) {
 	w.Lock()
 	defer w.Unlock()
-	isNew := w.Members[profileID][userID] == nil
+	isNew := w.members[profileID][userID] == nil
 	w.PutMember(profileID, userID, role)
 	if isNew && role != "" {
-		w.Members[profileID][userID].added = w.Now().Unix()
+		w.members[profileID][userID].added = w.Now().Unix()
 	}
 	w.Touch(w.Now(), profileID, Keyed("member", userID), FieldMembers)
 }
@@ -59,22 +59,22 @@ func (w *World) SetMember(profileID, userID string, role Role) {
 // PutMember sets the role of a user; the empty role ends the membership.
 func (w *Directory) PutMember(profileID, userID string, role Role) {
 	if role == "" {
-		delete(w.Members[profileID], userID)
+		delete(w.members[profileID], userID)
 		return
 	}
-	if w.Members[profileID] == nil {
-		w.Members[profileID] = map[string]*Membership{}
+	if w.members[profileID] == nil {
+		w.members[profileID] = map[string]*Membership{}
 	}
-	if m := w.Members[profileID][userID]; m != nil {
+	if m := w.members[profileID][userID]; m != nil {
 		m.Role = role
 		return
 	}
-	w.Members[profileID][userID] = &Membership{Role: role}
+	w.members[profileID][userID] = &Membership{Role: role}
 }
 
 // Direct returns the role a user has on a profile itself, "" if there is none.
 func (w *Directory) Direct(profileID, userID string) Role {
-	if m := w.Members[profileID][userID]; m != nil {
+	if m := w.members[profileID][userID]; m != nil {
 		return m.Role
 	}
 	return ""
@@ -82,18 +82,18 @@ func (w *Directory) Direct(profileID, userID string) Role {
 
 // MembersOf lists the users with a direct role, in the order of their ids.
 func (w *Directory) MembersOf(profileID string) []string {
-	return slices.Sorted(maps.Keys(w.Members[profileID]))
+	return slices.Sorted(maps.Keys(w.members[profileID]))
 }
 
 // EndAt sets the expiry of a membership; the zero time removes it.
 func (w *World) EndAt(profileID, userID string, at time.Time) {
-	m := w.Members[profileID][userID]
+	m := w.members[profileID][userID]
 	m.Expires = at
 	if at.IsZero() {
 		return
 	}
 	w.Later(at, func() {
-		if w.Members[profileID][userID] == m && m.Expires.Equal(at) {
+		if w.members[profileID][userID] == m && m.Expires.Equal(at) {
 			w.EndMembership(profileID, userID, "", w.Actor(""))
 		}
 	})
@@ -127,9 +127,9 @@ func (w *World) MemberList(c *wire.Call, where string) (wire.Object, error) {
 
 // MemberObject renders a member; dates and settings for the member and admins only.
 func (w *World) MemberObject(where, id, viewer string) wire.Object {
-	m, v := w.Members[where][id], w.ExpectedAs(where, id)
+	m, v := w.members[where][id], w.ExpectedAs(where, id)
 	var o wire.Object
-	switch u := w.Users[id]; {
+	switch u := w.users[id]; {
 	case u != nil:
 		o = person(id, u.Value)
 	case v != nil:
@@ -174,11 +174,11 @@ func person(id string, u User) wire.Object {
 func (w *Directory) madeAt(id string) int64 {
 	switch w.KindOf(id) {
 	case wire.KindOrg:
-		return w.Orgs[id].Created
+		return w.orgs[id].Created
 	case wire.KindWorkspace:
-		return w.Workspaces[id].Created
+		return w.workspaces[id].Created
 	case wire.KindShare:
-		return w.Shares[id].Created
+		return w.shares[id].Created
 	}
 	return 0
 }
@@ -222,7 +222,7 @@ func (w *World) AddInvitation(it SeedInvitation) SeedInvitation {
 func (w *World) Mails(to string) []Mail {
 	w.RLock()
 	defer w.RUnlock()
-	return wire.Filter(w.Outbox, func(m Mail) bool { return strings.EqualFold(m.To, to) })
+	return wire.Filter(w.outbox, func(m Mail) bool { return strings.EqualFold(m.To, to) })
 }
 
 // KeepInvitation adds an invitation and sends it.
@@ -237,7 +237,7 @@ func (w *World) KeepInvitation(it SeedInvitation, actor *Actor) *Invitation {
 	it.Created = it.Created.UTC().Truncate(time.Second)
 	it.Email = strings.ToLower(it.Email)
 	v := &Invitation{SeedInvitation: it, stand: w.NewProfile(""), actor: actor, Updated: it.Created}
-	w.Invitations = append(w.Invitations, v)
+	w.invitations = append(w.invitations, v)
 	w.MailInvitation(v)
 	w.TouchInvitation(v)
 	return v
@@ -245,7 +245,7 @@ func (w *World) KeepInvitation(it SeedInvitation, actor *Actor) *Invitation {
 
 // MailInvitation sends the mail of an invitation to the outbox.
 func (w *World) MailInvitation(v *Invitation) {
-	w.Outbox = append(w.Outbox, Mail{
+	w.outbox = append(w.outbox, Mail{
 		To: v.Email, Profile: v.Profile, Invitation: v.ID, Key: v.Key, Message: v.Message, At: w.Now(),
 	})
 }
@@ -266,7 +266,7 @@ func (w *Directory) GuestID(v *Invitation) string { return cmp.Or(w.UserNamed(v.
 
 // Expected returns the pending invitations to a profile.
 func (w *World) Expected(profileID string) []*Invitation {
-	return wire.Filter(w.Invitations, func(v *Invitation) bool { return v.Profile == profileID && v.Open() })
+	return wire.Filter(w.invitations, func(v *Invitation) bool { return v.Profile == profileID && v.Open() })
 }
 
 // ExpectedAs returns the open invitation of a pending member, or nil.
@@ -281,7 +281,7 @@ func (w *World) ExpectedAs(profileID, guest string) *Invitation {
 
 // InvitationNamed finds the latest invitation by id or e-mail address.
 func (w *World) InvitationNamed(profileID, name string) *Invitation {
-	for _, v := range slices.Backward(w.Invitations) {
+	for _, v := range slices.Backward(w.invitations) {
 		if v.Profile == profileID && (v.ID == wire.Plain(name) || strings.EqualFold(v.Email, name)) {
 			return v
 		}
@@ -292,12 +292,12 @@ func (w *World) InvitationNamed(profileID, name string) *Invitation {
 // DropInvitation revokes an invitation and removes its pending member.
 func (w *World) DropInvitation(v *Invitation) {
 	w.TouchInvitation(v)
-	w.Invitations = slices.DeleteFunc(w.Invitations, func(other *Invitation) bool { return other == v })
+	w.invitations = slices.DeleteFunc(w.invitations, func(other *Invitation) bool { return other == v })
 }
 
 // UserNamed finds a user by id or e-mail address, "" if there is none.
 func (w *Directory) UserNamed(name string) string {
-	if w.Users[name] != nil {
+	if w.users[name] != nil {
 		return name
 	}
 	return w.UserOf(name)
@@ -370,8 +370,8 @@ func Settled() error {
 // JoinInvited accepts all invitations to the e-mail address of a new account.
 // Those against the policy stay pending.
 func (w *World) JoinInvited(userID string) {
-	email := w.Users[userID].Value.Email
-	for _, v := range w.Invitations {
+	email := w.users[userID].Value.Email
+	for _, v := range w.invitations {
 		if v.Open() && strings.EqualFold(v.Email, email) && w.KindOf(v.Profile) != "" {
 			_ = w.Redeem(v, userID, Joiner{userID, w.Actor(userID)})
 		}
@@ -383,7 +383,7 @@ func (w *World) JoinInvited(userID string) {
 func (w *World) Enroll(where, userID string, role Role, notify string, by Joiner) *Membership {
 	before := w.Direct(where, userID)
 	w.PutMember(where, userID, higher(before, role))
-	m := w.Members[where][userID]
+	m := w.members[where][userID]
 	m.Notify = cmp.Or(notify, m.Notify)
 	switch {
 	case before == "":
@@ -433,10 +433,10 @@ const (
 
 // DeniesOutsiders returns why a profile admits no external users, "" if it does.
 func (w *Directory) DeniesOutsiders(where string) string {
-	if o := w.Orgs[w.OrgOf(where)]; o != nil && o.Value.ExternalInvites == policyDenied {
+	if o := w.orgs[w.OrgOf(where)]; o != nil && o.Value.ExternalInvites == policyDenied {
 		return reasonOutsiders
 	}
-	if h := w.Shares[where]; h != nil && h.Value.ExternalInvites == policyDenied {
+	if h := w.shares[where]; h != nil && h.Value.ExternalInvites == policyDenied {
 		return reasonOutsidersObject
 	}
 	return ""

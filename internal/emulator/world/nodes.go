@@ -67,17 +67,17 @@ func (w *World) KeepNode(n Node) *Node {
 		n.Parent = ""
 	}
 	n.Kind = cmp.Or(n.Kind, KindFile)
-	n.Name = cmp.Or(n.Name, n.Kind+" "+strconv.Itoa(len(w.Nodes)+1))
+	n.Name = cmp.Or(n.Name, n.Kind+" "+strconv.Itoa(len(w.nodes)+1))
 	if n.HasContent() {
 		n.MimeType = cmp.Or(n.MimeType, mimeType(n.Kind, n.Name))
 	}
 	n.Created = cmp.Or(n.Created, w.Now())
 	n.Updated = cmp.Or(n.Updated, n.Created)
 	w.keepVersions(&n)
-	if w.Nodes[n.ID] == nil {
-		w.NodeList = append(w.NodeList, n.ID)
+	if w.nodes[n.ID] == nil {
+		w.nodeList = append(w.nodeList, n.ID)
 	}
-	w.Nodes[n.ID] = &n
+	w.nodes[n.ID] = &n
 	return &n
 }
 
@@ -198,7 +198,7 @@ func (n *Node) Version(id string) (Version, bool) {
 // storageOf returns the profile that owns the nodes shown by a profile, and their
 // folder: a share may show a folder of its workspace.
 func (w *Directory) storageOf(profileID string) (owner, folder string) {
-	if h := w.Shares[profileID]; h != nil && h.Value.Folder != "" {
+	if h := w.shares[profileID]; h != nil && h.Value.Folder != "" {
 		return h.Value.Workspace, h.Value.Folder
 	}
 	return profileID, ""
@@ -215,7 +215,7 @@ func (w *World) Node(profileID, id string) *Node {
 
 // NodeOrTrash finds a node in the storage of a profile or its trash.
 func (w *World) NodeOrTrash(profileID, id string) *Node {
-	n := w.Nodes[id]
+	n := w.nodes[id]
 	owner, folder := w.storageOf(profileID)
 	if n == nil || n.Profile != owner || folder != "" && n.ID != folder && !w.InFolder(n, folder) {
 		return nil
@@ -227,8 +227,8 @@ func (w *World) NodeOrTrash(profileID, id string) *Node {
 func (w *World) NodesOf(profileID string) []*Node {
 	owner, folder := w.storageOf(profileID)
 	var found []*Node
-	for _, id := range w.NodeList {
-		n := w.Nodes[id]
+	for _, id := range w.nodeList {
+		n := w.nodes[id]
 		if n.Profile == owner && !w.Gone(n) && (folder == "" || w.InFolder(n, folder)) {
 			found = append(found, n)
 		}
@@ -239,7 +239,7 @@ func (w *World) NodesOf(profileID string) []*Node {
 // ancestors lists the folders around a node, the nearest first.
 func (w *World) ancestors(n *Node) []*Node {
 	var found []*Node
-	for up := w.Nodes[n.Parent]; up != nil && len(found) < len(w.Nodes); up = w.Nodes[up.Parent] {
+	for up := w.nodes[n.Parent]; up != nil && len(found) < len(w.nodes); up = w.nodes[up.Parent] {
 		found = append(found, up)
 	}
 	return found
@@ -305,7 +305,7 @@ func (n *Node) Extractable() bool {
 
 // ShowsSummaries reports whether the caller may read AI summaries.
 func (w *World) ShowsSummaries(in Store) bool {
-	h := w.Shares[in.Profile]
+	h := w.shares[in.Profile]
 	return h == nil || !h.Value.NoSummaries || in.Insider(w)
 }
 
@@ -341,10 +341,10 @@ func (n *Node) Usable() bool { return n.AIState == aiReady || n.AIState == AIInd
 // Intelligent reports whether the contents of a profile are indexed.
 func (w *Directory) Intelligent(profileID string) bool {
 	owner, _ := w.storageOf(profileID)
-	if h := w.Shares[owner]; h != nil {
+	if h := w.shares[owner]; h != nil {
 		return !h.Value.NoIntelligence
 	}
-	workspace := w.Workspaces[owner]
+	workspace := w.workspaces[owner]
 	return workspace != nil && !workspace.Value.NoIntelligence
 }
 
@@ -376,7 +376,7 @@ func (w *World) goOn(n *Node) {
 	}
 	before, version := n.AIState, n.Current().ID
 	w.Later(w.Now().Add(max(0, cmp.Or(w.Options.Storage.IndexPace, indexPace))), func() {
-		if w.Nodes[n.ID] != n || n.AIState != before || n.Current().ID != version || w.nextState(n) != next {
+		if w.nodes[n.ID] != n || n.AIState != before || n.Current().ID != version || w.nextState(n) != next {
 			return
 		}
 		n.AIState = next
@@ -409,16 +409,16 @@ func (w *World) SetIntelligence(profileID, userID string, on bool) {
 	if w.Intelligent(profileID) == on {
 		return
 	}
-	if workspace := w.Workspaces[profileID]; workspace != nil {
+	if workspace := w.workspaces[profileID]; workspace != nil {
 		workspace.Value.NoIntelligence = !on
-	} else if h := w.Shares[profileID]; h != nil {
+	} else if h := w.shares[profileID]; h != nil {
 		h.Value.NoIntelligence = !on
 	}
-	for _, id := range w.NodeList {
-		switch n := w.Nodes[id]; {
+	for _, id := range w.nodeList {
+		switch n := w.nodes[id]; {
 		case n.Profile != profileID:
 		case on && n.AIState == aiReady && w.goal(n) == AIIndexed:
-			w.Credits[w.Payer(profileID, userID)] += ingestion
+			w.credits[w.Payer(profileID, userID)] += ingestion
 			w.goOn(n)
 		case !on && n.AIState == AIIndexed:
 			n.AIState = aiReady

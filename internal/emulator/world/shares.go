@@ -71,7 +71,7 @@ func (s *Share) Security() string {
 
 // Shut reports whether a share is closed to guests: archived, expired, or of a closed organization.
 func (w *Directory) Shut(id string) bool {
-	h := w.Shares[id]
+	h := w.shares[id]
 	return h != nil && (h.Value.Archived || w.Closed(id) || !h.Value.Expires.IsZero() && wire.Past(h.Value.Expires, w.Clock()))
 }
 
@@ -84,7 +84,7 @@ func (w *Directory) ShutOut(id, userID string) bool {
 func (w *Directory) Lapse(h *Share) {
 	if expires := h.Expires; expires.After(w.Now()) {
 		w.Later(expires, func() {
-			if now := w.Shares[h.ID]; now != nil && now.Value.Expires.Equal(expires) {
+			if now := w.shares[h.ID]; now != nil && now.Value.Expires.Equal(expires) {
 				w.Touch(w.Now(), h.ID, FieldSettings)
 			}
 		})
@@ -93,8 +93,8 @@ func (w *Directory) Lapse(h *Share) {
 
 // Sharing reports whether the policies allow new shares of a workspace.
 func (w *Directory) Sharing(workspaceID string) bool {
-	workspace := w.Workspaces[workspaceID].Value
-	o := w.Orgs[workspace.Org]
+	workspace := w.workspaces[workspaceID].Value
+	o := w.orgs[workspace.Org]
 	return !workspace.NoSharing && (o == nil || !o.Value.NoSharing)
 }
 
@@ -178,7 +178,7 @@ func (m Capability) String() string {
 // FileShareEvent writes an event whose object is the file of a File Share.
 func (w *World) FileShareEvent(f *FileShare, e Event) {
 	e.Workspace, e.Object = f.Workspace, f.Node
-	if n := w.Nodes[f.Node]; n != nil {
+	if n := w.nodes[f.Node]; n != nil {
 		e.ObjectName = n.Name
 	}
 	w.WriteEvent(e)
@@ -194,7 +194,7 @@ func GrantIsFor(g *Grant, userID, email string) bool {
 
 // activateGrants assigns the grants to an e-mail address to its new account.
 func (w *Directory) activateGrants(u User) {
-	for _, f := range w.FileShares {
+	for _, f := range w.fileShares {
 		for i, g := range f.Grants {
 			if g.User == "" && strings.EqualFold(g.Email, u.Email) {
 				f.Grants[i].User, f.Grants[i].Email = u.ID, ""
@@ -205,7 +205,7 @@ func (w *Directory) activateGrants(u User) {
 
 // FileShareNamed finds a File Share by either of its ids.
 func (w *Directory) FileShareNamed(name string) *FileShare {
-	for id, f := range w.FileShares {
+	for id, f := range w.fileShares {
 		if id == name || f.IDAlt == wire.Plain(name) {
 			return f
 		}

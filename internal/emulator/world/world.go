@@ -31,9 +31,9 @@ func (w *World) AddUser(u User) User {
 func (w *World) NewUser(u User) User {
 	u.ID = w.NewProfile(u.ID)
 	u.AccountType = cmp.Or(u.AccountType, "human")
-	u.Email = cmp.Or(u.Email, "user"+strconv.Itoa(len(w.Users)+1)+"@example.test")
+	u.Email = cmp.Or(u.Email, "user"+strconv.Itoa(len(w.users)+1)+"@example.test")
 	u.Password = cmp.Or(u.Password, seed.DefaultPassword)
-	w.Users[u.ID] = &Record[User]{u, w.Now().Unix()}
+	w.users[u.ID] = &Record[User]{u, w.Now().Unix()}
 	w.Touch(w.Now(), u.ID, FieldSettings)
 	w.activateGrants(u)
 	w.OnUser(u)
@@ -50,13 +50,13 @@ func (w *World) AddOrg(o Org) Org {
 // NewOrg is AddOrg with the lock held.
 func (w *World) NewOrg(o Org) Org {
 	o.ID = w.NewProfile(o.ID)
-	o.Domain = cmp.Or(o.Domain, "org"+strconv.Itoa(len(w.Orgs)+1))
+	o.Domain = cmp.Or(o.Domain, "org"+strconv.Itoa(len(w.orgs)+1))
 	o.Name = cmp.Or(o.Name, o.Domain)
 	o.Auditors = slices.Clone(o.Auditors)
-	if w.Orgs[o.ID] == nil {
-		w.OrgList = append(w.OrgList, o.ID)
+	if w.orgs[o.ID] == nil {
+		w.orgList = append(w.orgList, o.ID)
 	}
-	w.Orgs[o.ID] = &Record[Org]{o, w.Now().Unix()}
+	w.orgs[o.ID] = &Record[Org]{o, w.Now().Unix()}
 	w.Touch(w.Now(), o.ID, FieldSettings)
 	if o.Owner != "" {
 		w.PutMember(o.ID, o.Owner, Owner)
@@ -74,12 +74,12 @@ func (w *World) AddWorkspace(workspace Workspace) Workspace {
 // NewWorkspace is AddWorkspace with the lock held.
 func (w *World) NewWorkspace(workspace Workspace) Workspace {
 	workspace.ID = w.NewProfile(workspace.ID)
-	workspace.Name = cmp.Or(workspace.Name, "Workspace "+strconv.Itoa(len(w.Workspaces)+1))
+	workspace.Name = cmp.Or(workspace.Name, "Workspace "+strconv.Itoa(len(w.workspaces)+1))
 	workspace.FolderName = cmp.Or(workspace.FolderName, Slug(workspace.Name))
-	if w.Workspaces[workspace.ID] == nil {
-		w.WorkspaceList = append(w.WorkspaceList, workspace.ID)
+	if w.workspaces[workspace.ID] == nil {
+		w.workspaceList = append(w.workspaceList, workspace.ID)
 	}
-	w.Workspaces[workspace.ID] = &Record[Workspace]{workspace, w.Now().Unix()}
+	w.workspaces[workspace.ID] = &Record[Workspace]{workspace, w.Now().Unix()}
 	w.Touch(w.Now(), workspace.ID, FieldSettings)
 	return workspace
 }
@@ -92,15 +92,15 @@ func (w *World) AddShare(h SeedShare) SeedShare {
 	h.ID = w.NewProfile(h.ID)
 	h.Folder, h.Link = wire.Plain(h.Folder), wire.Plain(h.Link)
 	h.NoGuestDownloads = h.NoGuestDownloads || h.DownloadSecurity == SecurityHigh
-	if workspace := w.Workspaces[h.Workspace]; workspace != nil && h.Org == "" {
+	if workspace := w.workspaces[h.Workspace]; workspace != nil && h.Org == "" {
 		h.Org = workspace.Value.Org
 	}
-	h.Title = cmp.Or(h.Title, "Share "+strconv.Itoa(len(w.Shares)+1))
+	h.Title = cmp.Or(h.Title, "Share "+strconv.Itoa(len(w.shares)+1))
 	h.CustomName = cmp.Or(h.CustomName, strings.ReplaceAll(Slug(h.Title), "-", ""))
-	if w.Shares[h.ID] == nil {
-		w.ShareList = append(w.ShareList, h.ID)
+	if w.shares[h.ID] == nil {
+		w.shareList = append(w.shareList, h.ID)
 	}
-	w.Shares[h.ID] = &Record[Share]{Share(h), w.Now().Unix()}
+	w.shares[h.ID] = &Record[Share]{Share(h), w.Now().Unix()}
 	w.Touch(w.Now(), h.ID, FieldSettings)
 	if h.Creator != "" {
 		w.PutMember(h.ID, h.Creator, Owner)
@@ -125,15 +125,15 @@ func (w *Core) Now() time.Time { return w.Options.Clock() }
 // KindOf returns the kind of a profile id, "" if it is unknown.
 func (w *Directory) KindOf(id string) string {
 	switch {
-	case w.Users[id] != nil:
+	case w.users[id] != nil:
 		return wire.KindUser
-	case w.Orgs[id] != nil:
+	case w.orgs[id] != nil:
 		return wire.KindOrg
-	case w.Workspaces[id] != nil:
+	case w.workspaces[id] != nil:
 		return wire.KindWorkspace
-	case w.Shares[id] != nil:
+	case w.shares[id] != nil:
 		return wire.KindShare
-	case w.FileShares[id] != nil:
+	case w.fileShares[id] != nil:
 		return wire.KindFileShare
 	}
 	return ""
@@ -158,11 +158,11 @@ func (w *Directory) OrgOf(id string) string {
 	case wire.KindOrg:
 		return id
 	case wire.KindWorkspace:
-		return w.Workspaces[id].Value.Org
+		return w.workspaces[id].Value.Org
 	case wire.KindShare:
-		return w.Shares[id].Value.Org
+		return w.shares[id].Value.Org
 	case wire.KindFileShare:
-		return w.OrgOf(w.FileShares[id].Workspace)
+		return w.OrgOf(w.fileShares[id].Workspace)
 	}
 	return ""
 }
@@ -185,15 +185,15 @@ func (w *Directory) Role(profileID, userID string) Role {
 			return Owner
 		}
 	case wire.KindWorkspace:
-		if w.AtLeast(w.Workspaces[profileID].Value.Org, userID, Admin) {
+		if w.AtLeast(w.workspaces[profileID].Value.Org, userID, Admin) {
 			return higher(direct, Admin)
 		}
 	case wire.KindFileShare:
-		if inherited := w.Role(w.FileShares[profileID].Workspace, userID); Rank(inherited) >= Rank(Member) {
+		if inherited := w.Role(w.fileShares[profileID].Workspace, userID); Rank(inherited) >= Rank(Member) {
 			return inherited
 		}
 	case wire.KindShare:
-		share := w.Shares[profileID].Value
+		share := w.shares[profileID].Value
 		if share.Workspace != "" {
 			if inherited := w.Role(share.Workspace, userID); Rank(inherited) >= Rank(Member) {
 				return higher(direct, inherited)
@@ -219,7 +219,7 @@ func higher(a, b Role) Role {
 
 // Auditor reports whether a user is a compliance auditor of an organization.
 func (w *Directory) Auditor(orgID, userID string) bool {
-	o := w.Orgs[orgID]
+	o := w.orgs[orgID]
 	return o != nil && slices.Contains(o.Value.Auditors, userID)
 }
 
@@ -227,16 +227,16 @@ func (w *Directory) Auditor(orgID, userID string) bool {
 func (w *Directory) ProfileName(id string) string {
 	switch w.KindOf(id) {
 	case wire.KindUser:
-		u := w.Users[id].Value
+		u := w.users[id].Value
 		return strings.TrimSpace(u.FirstName + " " + u.LastName)
 	case wire.KindOrg:
-		return w.Orgs[id].Value.Name
+		return w.orgs[id].Value.Name
 	case wire.KindWorkspace:
-		return w.Workspaces[id].Value.Name
+		return w.workspaces[id].Value.Name
 	case wire.KindShare:
-		return w.Shares[id].Value.Title
+		return w.shares[id].Value.Title
 	case wire.KindFileShare:
-		return w.FileShares[id].Title
+		return w.fileShares[id].Title
 	}
 	return ""
 }
@@ -253,7 +253,7 @@ type Asset struct {
 
 // AssetOf renders the address of a picture, null if there is none.
 func (w *World) AssetOf(profileID, name string) any {
-	if p := w.Assets[AssetKey{profileID, name}]; p != nil {
+	if p := w.assets[AssetKey{profileID, name}]; p != nil {
 		return p.Address
 	}
 	return nil
@@ -287,8 +287,8 @@ func (w *Directory) OrgOfPath(c *wire.Call) (string, error) {
 }
 
 func (w *Directory) orgNamed(name string) string {
-	for _, id := range w.OrgList {
-		if id == name || strings.EqualFold(w.Orgs[id].Value.Domain, name) {
+	for _, id := range w.orgList {
+		if id == name || strings.EqualFold(w.orgs[id].Value.Domain, name) {
 			return id
 		}
 	}
@@ -298,8 +298,8 @@ func (w *Directory) orgNamed(name string) string {
 // WorkspaceNamed finds a workspace by id or folder name, preferring the caller's.
 func (w *Directory) WorkspaceNamed(name, userID string) string {
 	found := ""
-	for _, id := range w.WorkspaceList {
-		if id != name && !strings.EqualFold(w.Workspaces[id].Value.FolderName, name) {
+	for _, id := range w.workspaceList {
+		if id != name && !strings.EqualFold(w.workspaces[id].Value.FolderName, name) {
 			continue
 		}
 		if w.Role(id, userID) != "" {
@@ -312,7 +312,7 @@ func (w *Directory) WorkspaceNamed(name, userID string) string {
 
 // UserOf finds a user by e-mail address, "" if there is none.
 func (w *Directory) UserOf(email string) string {
-	for id, u := range w.Users {
+	for id, u := range w.users {
 		if strings.EqualFold(u.Value.Email, email) {
 			return id
 		}
@@ -373,10 +373,10 @@ func (w *Directory) Within(k *wire.Credential, profileID, entity, id string) boo
 		return named(w.OrgOf(profileID))
 	case wire.KindWorkspace:
 		if kind == wire.KindShare {
-			return named(w.Shares[profileID].Value.Workspace)
+			return named(w.shares[profileID].Value.Workspace)
 		}
 		if kind == wire.KindFileShare {
-			return named(w.FileShares[profileID].Workspace)
+			return named(w.fileShares[profileID].Workspace)
 		}
 		return kind == wire.KindWorkspace && named(profileID)
 	case wire.KindShare:
@@ -387,7 +387,7 @@ func (w *Directory) Within(k *wire.Credential, profileID, entity, id string) boo
 
 // Enabled reports whether a user has an enabled account.
 func (w *Directory) Enabled(userID string) bool {
-	u := w.Users[userID]
+	u := w.users[userID]
 	return u != nil && !u.Value.Disabled
 }
 
@@ -406,7 +406,7 @@ const UserDetails = "userdetails:*:rw" // the account's own settings, which no o
 // Touches reports whether a credential covers an organization or a part of it.
 func (w *Directory) Touches(k *wire.Credential, orgID string) bool {
 	return w.Covers(k, orgID) != wire.NoAccess ||
-		slices.ContainsFunc(slices.Concat(w.WorkspaceList, w.ShareList), func(id string) bool {
+		slices.ContainsFunc(slices.Concat(w.workspaceList, w.shareList), func(id string) bool {
 			return w.OrgOf(id) == orgID && w.Covers(k, id) != wire.NoAccess
 		})
 }
@@ -423,7 +423,7 @@ func (at Venue) Reached() string { return cmp.Or(at.FileShare, at.Profile) }
 
 // MayLook rejects a credential whose scopes exclude a venue.
 func (w *Directory) MayLook(k *wire.Credential, at Venue) error {
-	switch f := w.FileShares[at.FileShare]; {
+	switch f := w.fileShares[at.FileShare]; {
 	case w.Covers(k, at.Reached()) < wire.Read:
 		return w.OutOfScope(at.Reached())
 	case f != nil && !w.Admits(f, k.User):
@@ -446,7 +446,7 @@ const (
 
 // PlanOf returns the plan and policy of the organization of a profile.
 func (w *Directory) PlanOf(profileID string) Org {
-	if o := w.Orgs[w.OrgOf(profileID)]; o != nil {
+	if o := w.orgs[w.OrgOf(profileID)]; o != nil {
 		return o.Value
 	}
 	return Org{}
@@ -454,7 +454,7 @@ func (w *Directory) PlanOf(profileID string) Org {
 
 // Closed reports whether the organization of a profile is closed.
 func (w *Directory) Closed(profileID string) bool {
-	o := w.Orgs[w.OrgOf(profileID)]
+	o := w.orgs[w.OrgOf(profileID)]
 	return o != nil && o.Value.Closed
 }
 
@@ -490,7 +490,7 @@ func (w *Directory) Spent(profileID string) error {
 func (w *Directory) IntelligenceDenied(profileID string) error {
 	policy := w.PlanOf(profileID).AIPolicy
 	workspace := profileID
-	if h := w.Shares[profileID]; h != nil {
+	if h := w.shares[profileID]; h != nil {
 		workspace = h.Value.Workspace
 	}
 	switch {
@@ -547,8 +547,8 @@ func (w *World) Orphaned(in Store) bool {
 
 // ShareNamed finds a share by id or custom name.
 func (w *Directory) ShareNamed(name string) string {
-	for _, id := range w.ShareList {
-		if id == name || strings.EqualFold(w.Shares[id].Value.CustomName, name) {
+	for _, id := range w.shareList {
+		if id == name || strings.EqualFold(w.shares[id].Value.CustomName, name) {
 			return id
 		}
 	}
