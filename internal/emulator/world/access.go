@@ -10,59 +10,59 @@ import (
 
 // These return a record by its id, nil if there is none.
 
-func (w *Directory) User(id string) *Record[User]           { return w.users[id] }
-func (w *Directory) Org(id string) *Record[Org]             { return w.orgs[id] }
-func (w *Directory) Workspace(id string) *Record[Workspace] { return w.workspaces[id] }
-func (w *Directory) Share(id string) *Record[Share]         { return w.shares[id] }
-func (w *Directory) FileShare(id string) *FileShare         { return w.fileShares[id] }
+func (w *Records) User(id string) *Record[User]           { return w.users[id] }
+func (w *Records) Org(id string) *Record[Org]             { return w.orgs[id] }
+func (w *Records) Workspace(id string) *Record[Workspace] { return w.workspaces[id] }
+func (w *Records) Share(id string) *Record[Share]         { return w.shares[id] }
+func (w *Records) FileShare(id string) *FileShare         { return w.fileShares[id] }
 
 // Membership returns the membership of a user, nil for none.
-func (w *Directory) Membership(profileID, userID string) *Membership {
+func (w *Records) Membership(profileID, userID string) *Membership {
 	return w.members[profileID][userID]
 }
 
 // Credential returns what a token stands for, nil for nothing.
-func (w *Directory) Credential(token string) *wire.Credential { return w.credentials[token] }
+func (w *Records) Credential(token string) *wire.Credential { return w.credentials[token] }
 
 // AnyNode returns a node of any profile, in the trash or not.
-func (w *World) AnyNode(id string) *Node { return w.nodes[id] }
+func (w *Tree) AnyNode(id string) *Node { return w.nodes[id] }
 
 // Asset returns a picture of a profile, nil for none.
-func (w *World) Asset(at AssetKey) *Asset { return w.assets[at] }
+func (w *Tree) Asset(at AssetKey) *Asset { return w.assets[at] }
 
 // These return ids in the order of creation. The lists must not be changed.
 
-func (w *Directory) OrgIDs() []string       { return w.orgList }
-func (w *Directory) WorkspaceIDs() []string { return w.workspaceList }
-func (w *Directory) ShareIDs() []string     { return w.shareList }
-func (w *Directory) FileShareIDs() []string { return w.fileShareList }
-func (w *World) NodeIDs() []string          { return w.nodeList }
+func (w *Records) OrgIDs() []string       { return w.orgList }
+func (w *Records) WorkspaceIDs() []string { return w.workspaceList }
+func (w *Records) ShareIDs() []string     { return w.shareList }
+func (w *Records) FileShareIDs() []string { return w.fileShareList }
+func (w *Tree) NodeIDs() []string         { return w.nodeList }
 
 // AllInvitations returns the invitations in the order of creation. The list must not be changed.
 func (w *World) AllInvitations() []*Invitation { return w.invitations }
 
 // AllUsers returns the users in no order.
-func (w *Directory) AllUsers() iter.Seq2[string, *Record[User]] { return maps.All(w.users) }
+func (w *Records) AllUsers() iter.Seq2[string, *Record[User]] { return maps.All(w.users) }
 
 // AllShares returns the shares in no order.
-func (w *Directory) AllShares() iter.Seq2[string, *Record[Share]] { return maps.All(w.shares) }
+func (w *Records) AllShares() iter.Seq2[string, *Record[Share]] { return maps.All(w.shares) }
 
 // AllNodes returns the nodes in no order.
-func (w *World) AllNodes() iter.Seq[*Node] { return maps.Values(w.nodes) }
+func (w *Tree) AllNodes() iter.Seq[*Node] { return maps.Values(w.nodes) }
 
 // KeepUser adds a user without an event.
-func (w *Directory) KeepUser(u User) {
+func (w *Records) KeepUser(u User) {
 	w.users[u.ID] = &Record[User]{Value: u, Created: w.Now().Unix()}
 }
 
 // KeepShare adds a share without an event.
-func (w *Directory) KeepShare(h Share) {
+func (w *Records) KeepShare(h Share) {
 	w.shares[h.ID] = &Record[Share]{Value: h, Created: w.Now().Unix()}
 	w.shareList = append(w.shareList, h.ID)
 }
 
 // KeepFileShare adds a File Share, or replaces the one with its id.
-func (w *Directory) KeepFileShare(f *FileShare) {
+func (w *Records) KeepFileShare(f *FileShare) {
 	if w.fileShares[f.ID] == nil {
 		w.fileShareList = append(w.fileShareList, f.ID)
 	}
@@ -70,19 +70,19 @@ func (w *Directory) KeepFileShare(f *FileShare) {
 }
 
 // DropFileShare removes a File Share.
-func (w *Directory) DropFileShare(id string) {
+func (w *Records) DropFileShare(id string) {
 	delete(w.fileShares, id)
 	w.fileShareList = slices.DeleteFunc(w.fileShareList, func(other string) bool { return other == id })
 }
 
 // KeepCredential makes a token valid, or changes what it stands for.
-func (w *Directory) KeepCredential(k *wire.Credential) { w.credentials[k.Token] = k }
+func (w *Records) KeepCredential(k *wire.Credential) { w.credentials[k.Token] = k }
 
 // DropCredential ends a token.
-func (w *Directory) DropCredential(token string) { delete(w.credentials, token) }
+func (w *Records) DropCredential(token string) { delete(w.credentials, token) }
 
 // Credentials returns the valid credentials of some kind. They may be dropped or replaced meanwhile.
-func (w *Directory) Credentials(of func(*wire.Credential) bool) iter.Seq[*wire.Credential] {
+func (w *Records) Credentials(of func(*wire.Credential) bool) iter.Seq[*wire.Credential] {
 	return func(yield func(*wire.Credential) bool) {
 		for _, k := range w.credentials {
 			if of(k) && !yield(k) {
@@ -93,19 +93,19 @@ func (w *Directory) Credentials(of func(*wire.Credential) bool) iter.Seq[*wire.C
 }
 
 // Charge adds credits to what a profile has spent.
-func (w *Directory) Charge(profileID string, credits int) { w.credits[profileID] += credits }
+func (w *Records) Charge(profileID string, credits int) { w.credits[profileID] += credits }
 
 // Charged returns the credits that a profile has spent.
-func (w *Directory) Charged(profileID string) int { return w.credits[profileID] }
+func (w *Records) Charged(profileID string) int { return w.credits[profileID] }
 
 // KeepAsset stores a picture of a profile.
-func (w *World) KeepAsset(at AssetKey, a *Asset) { w.assets[at] = a }
+func (w *Tree) KeepAsset(at AssetKey, a *Asset) { w.assets[at] = a }
 
 // DropAsset removes a picture of a profile.
-func (w *World) DropAsset(at AssetKey) { delete(w.assets, at) }
+func (w *Tree) DropAsset(at AssetKey) { delete(w.assets, at) }
 
 // Erase removes a node for good, and what is in it. It returns the ids. It has no event.
-func (w *World) Erase(n *Node) (gone []string) {
+func (w *Tree) Erase(n *Node) (gone []string) {
 	inside := func(id string) bool {
 		return id == n.ID || n.Kind == KindFolder && w.InFolder(w.nodes[id], n.ID)
 	}

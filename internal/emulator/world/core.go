@@ -39,8 +39,8 @@ type Core struct {
 	due []timer // by time
 }
 
-// Directory holds the profiles and their permissions, in order of creation.
-type Directory struct {
+// Records holds the profiles and the credentials, in order of creation.
+type Records struct {
 	Core
 
 	users         map[string]*Record[User]
@@ -58,22 +58,30 @@ type Directory struct {
 	credits     map[string]int                    // spent, by billed profile
 }
 
-// World is the state that areas share.
-type World struct {
+// Directory knows the names of profiles, and who may do what.
+type Directory struct{ Records }
+
+// Tree holds the nodes of all profiles and their contents.
+type Tree struct {
 	Directory
 
-	Blobs       *blob.Store // contents of uploads
-	assets      map[AssetKey]*Asset
-	nodes       map[string]*Node
-	nodeList    []string
+	Blobs    *blob.Store // contents of uploads
+	assets   map[AssetKey]*Asset
+	nodes    map[string]*Node
+	nodeList []string
+	versions uint64 // of nodes, so far
+}
+
+// World is the state that areas share.
+type World struct {
+	Tree
+
+	Log         Log
 	invitations []*Invitation // by creation
 	outbox      []Mail
-	Log         Log
 
 	// OnUser is called with every new user.
 	OnUser func(User)
-
-	versions uint64 // of nodes, so far
 }
 
 // memory is the default of the bytes of contents in memory.
@@ -82,30 +90,36 @@ const memory = 256 << 20
 // New returns an empty world.
 func New(o Options) *World {
 	return &World{
-		Directory: Directory{
-			Core: Core{
-				Options: o,
-				Clock:   o.Clock,
-				Activity: Activity{
-					Fields: map[string]map[string]int64{}, changes: map[string]chan struct{}{},
-					Cut: make(chan struct{}),
-				},
-				OnChange: func(string, []string, *uint32) {},
-			},
-			users:       map[string]*Record[User]{},
-			orgs:        map[string]*Record[Org]{},
-			workspaces:  map[string]*Record[Workspace]{},
-			shares:      map[string]*Record[Share]{},
-			fileShares:  map[string]*FileShare{},
-			members:     map[string]map[string]*Membership{},
-			credentials: map[string]*wire.Credential{},
-			credits:     map[string]int{},
+		Tree: Tree{
+			Directory: Directory{newRecords(o)},
+			Blobs:     blob.New(max(0, cmp.Or(o.Uploads.Memory, memory))),
+			assets:    map[AssetKey]*Asset{},
+			nodes:     map[string]*Node{},
 		},
-		assets: map[AssetKey]*Asset{},
-		nodes:  map[string]*Node{},
 		Log:    newLog(o.Seed, o.Events.Order),
 		OnUser: func(User) {},
-		Blobs:  blob.New(max(0, cmp.Or(o.Uploads.Memory, memory))),
+	}
+}
+
+func newRecords(o Options) Records {
+	return Records{
+		Core: Core{
+			Options: o,
+			Clock:   o.Clock,
+			Activity: Activity{
+				Fields: map[string]map[string]int64{}, changes: map[string]chan struct{}{},
+				Cut: make(chan struct{}),
+			},
+			OnChange: func(string, []string, *uint32) {},
+		},
+		users:       map[string]*Record[User]{},
+		orgs:        map[string]*Record[Org]{},
+		workspaces:  map[string]*Record[Workspace]{},
+		shares:      map[string]*Record[Share]{},
+		fileShares:  map[string]*FileShare{},
+		members:     map[string]map[string]*Membership{},
+		credentials: map[string]*wire.Credential{},
+		credits:     map[string]int{},
 	}
 }
 

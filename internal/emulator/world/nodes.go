@@ -82,7 +82,7 @@ func (w *World) KeepNode(n Node) *Node {
 }
 
 // keepVersions fills in the defaults of versions. Content is that of the last one.
-func (w *World) keepVersions(n *Node) {
+func (w *Tree) keepVersions(n *Node) {
 	given := n.Versions
 	n.Versions = nil
 	if !n.HasContent() {
@@ -101,7 +101,7 @@ func (w *World) keepVersions(n *Node) {
 }
 
 // AddVersion makes a version the current one.
-func (w *World) AddVersion(n *Node, v Version) {
+func (w *Tree) AddVersion(n *Node, v Version) {
 	w.versions++
 	v.ID = cmp.Or(wire.Plain(v.ID), Opaque('3', w.Options.Seed, w.versions))
 	v.Size = cmp.Or(v.Size, int64(len(v.Content)))
@@ -114,7 +114,7 @@ const textMost = 4 << 20
 
 // Keep returns a version with the content of uploaded chunks. A short content is in
 // one piece, so that it is a text.
-func (w *World) Keep(chunks ...*blob.Blob) (Version, error) {
+func (w *Tree) Keep(chunks ...*blob.Blob) (Version, error) {
 	content := blob.Join(chunks...)
 	v := Version{Size: content.Size(), Source: content}
 	if v.Size > textMost {
@@ -205,7 +205,7 @@ func (w *Directory) storageOf(profileID string) (owner, folder string) {
 }
 
 // Node finds a node in the storage of a profile, without its trash.
-func (w *World) Node(profileID, id string) *Node {
+func (w *Tree) Node(profileID, id string) *Node {
 	n := w.NodeOrTrash(profileID, id)
 	if n == nil || w.Gone(n) {
 		return nil
@@ -214,7 +214,7 @@ func (w *World) Node(profileID, id string) *Node {
 }
 
 // NodeOrTrash finds a node in the storage of a profile or its trash.
-func (w *World) NodeOrTrash(profileID, id string) *Node {
+func (w *Tree) NodeOrTrash(profileID, id string) *Node {
 	n := w.nodes[id]
 	owner, folder := w.storageOf(profileID)
 	if n == nil || n.Profile != owner || folder != "" && n.ID != folder && !w.InFolder(n, folder) {
@@ -224,7 +224,7 @@ func (w *World) NodeOrTrash(profileID, id string) *Node {
 }
 
 // NodesOf lists the nodes of a profile in order of arrival, without its trash.
-func (w *World) NodesOf(profileID string) []*Node {
+func (w *Tree) NodesOf(profileID string) []*Node {
 	owner, folder := w.storageOf(profileID)
 	var found []*Node
 	for _, id := range w.nodeList {
@@ -237,7 +237,7 @@ func (w *World) NodesOf(profileID string) []*Node {
 }
 
 // ancestors lists the folders around a node, the nearest first.
-func (w *World) ancestors(n *Node) []*Node {
+func (w *Tree) ancestors(n *Node) []*Node {
 	var found []*Node
 	for up := w.nodes[n.Parent]; up != nil && len(found) < len(w.nodes); up = w.nodes[up.Parent] {
 		found = append(found, up)
@@ -246,12 +246,12 @@ func (w *World) ancestors(n *Node) []*Node {
 }
 
 // InFolder reports whether a node is inside a folder, at any depth.
-func (w *World) InFolder(n *Node, folder string) bool {
+func (w *Tree) InFolder(n *Node, folder string) bool {
 	return slices.ContainsFunc(w.ancestors(n), func(up *Node) bool { return up.ID == folder })
 }
 
 // Gone reports whether a node or one of its folders is in the trash.
-func (w *World) Gone(n *Node) bool {
+func (w *Tree) Gone(n *Node) bool {
 	return n.Trashed || slices.ContainsFunc(w.ancestors(n), func(up *Node) bool { return up.Trashed })
 }
 

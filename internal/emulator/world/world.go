@@ -252,7 +252,7 @@ type Asset struct {
 }
 
 // AssetOf renders the address of a picture, null if there is none.
-func (w *World) AssetOf(profileID, name string) any {
+func (w *Tree) AssetOf(profileID, name string) any {
 	if p := w.assets[AssetKey{profileID, name}]; p != nil {
 		return p.Address
 	}
