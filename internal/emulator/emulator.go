@@ -35,6 +35,7 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/members"
 	"github.com/fastio-go/fastio/internal/emulator/metadata"
 	"github.com/fastio-go/fastio/internal/emulator/oauth"
+	"github.com/fastio-go/fastio/internal/emulator/orgs"
 	"github.com/fastio-go/fastio/internal/emulator/quickshares"
 	"github.com/fastio-go/fastio/internal/emulator/realtime"
 	"github.com/fastio-go/fastio/internal/emulator/search"
@@ -45,6 +46,7 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/system"
 	"github.com/fastio-go/fastio/internal/emulator/uploads"
 	"github.com/fastio-go/fastio/internal/emulator/wire"
+	"github.com/fastio-go/fastio/internal/emulator/workspaces"
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
@@ -58,6 +60,7 @@ type (
 	filesharesArea  = fileshares.Handlers
 	metadataArea    = metadata.Handlers
 	oauthArea       = oauth.Handlers
+	orgsArea        = orgs.Handlers
 	quicksharesArea = quickshares.Handlers
 	realtimeArea    = realtime.Handlers
 	signinArea      = signin.Handlers
@@ -74,18 +77,20 @@ type Server struct {
 	*filesharesArea
 	*metadataArea
 	*oauthArea
+	*orgsArea
 	*quicksharesArea
 	*realtimeArea
 	*signinArea
 
-	assets  *assets.Handlers
-	howto   *howto.Handlers
-	members *members.Handlers
-	search  *search.Handlers
-	shares  *shares.Handlers
-	storage *storage.Handlers
-	system  *system.Handlers
-	uploads *uploads.Handlers
+	assets     *assets.Handlers
+	howto      *howto.Handlers
+	members    *members.Handlers
+	search     *search.Handlers
+	shares     *shares.Handlers
+	storage    *storage.Handlers
+	system     *system.Handlers
+	uploads    *uploads.Handlers
+	workspaces *workspaces.Handlers
 
 	mux    *mux
 	routes []*wire.Route
@@ -134,6 +139,8 @@ func (s *Server) connect() {
 	s.signinArea = signin.New(w)
 	s.oauthArea = oauth.New(w, s.signinArea)
 	s.accountArea = account.New(w, s.signinArea)
+	s.orgsArea = orgs.New(w)
+	s.workspaces = workspaces.New(w, s.orgsArea)
 	s.eventsArea = events.New(w)
 	s.activityArea = activity.New(w, s.eventsArea)
 	s.realtimeArea = realtime.New(w, &s.faults)
@@ -144,7 +151,7 @@ func (s *Server) connect() {
 	s.filesharesArea = fileshares.New(w, s.storage)
 	s.quicksharesArea = quickshares.New(w, s.filesharesArea, s.storage)
 	s.shares = shares.New(w, s.accountArea, s.storage)
-	s.members = members.New(w, s.shares)
+	s.members = members.New(w, s.orgsArea, s.shares)
 	s.system = system.New(w, func() []*wire.Route { return s.routes })
 	s.howto = howto.New(w, s.system)
 	w.OnUser = s.SetFactor

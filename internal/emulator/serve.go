@@ -20,7 +20,7 @@ import (
 
 func (s *Server) table() []*wire.Route {
 	return slices.Concat(
-		s.oauthArea.Routes(), s.system.Routes(), s.signinArea.Routes(), s.eventsArea.Routes(), s.accountArea.Routes(),
+		s.oauthArea.Routes(), s.system.Routes(), s.signinArea.Routes(), s.eventsArea.Routes(), s.accountArea.Routes(), s.orgsArea.Routes(), s.workspaces.Routes(),
 		s.activityArea.Routes(),
 		s.commentsArea.Routes(), s.realtimeArea.Routes(), s.storage.Routes(), s.search.Routes(), s.aiArea.Routes(),
 		s.metadataArea.Routes(), s.howto.Routes(), s.members.Routes(), s.shares.Routes(), s.quicksharesArea.Routes(),

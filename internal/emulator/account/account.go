@@ -1,4 +1,4 @@
-// Package account emulates users, organizations, workspaces and billing.
+// Package account emulates users.
 package account
 
 import (
@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/fastio-go/fastio/internal/emulator/signin"
 	"github.com/fastio-go/fastio/internal/emulator/wire"
@@ -19,35 +18,17 @@ type Handlers struct {
 
 	Signin *signin.Handlers
 
-	settings  map[string]*settings   // by user
-	cancelled map[string]time.Time   // when the subscription ends, by organization
-	intents   map[string]wire.Object // of subscriptions to pay for, by organization
-	tokens    []*transferToken       // of organizations
+	settings map[string]*settings // by user
 }
 
 // New returns the handlers of a world.
 func New(w *world.World, signin *signin.Handlers) *Handlers {
-	return &Handlers{
-		w: w, Signin: signin, settings: map[string]*settings{}, cancelled: map[string]time.Time{},
-		intents: map[string]wire.Object{},
-	}
+	return &Handlers{w: w, Signin: signin, settings: map[string]*settings{}}
 }
 
-// Codes of the account, all of them invented.
-const (
-	codeFolderName = 199951
-	codeNoAIPlan   = 199952
-	codeSpaceQuota = 199953
-)
-
-// Routes returns the routes of users, organizations and workspaces.
+// Routes returns the routes of users.
 func (h *Handlers) Routes() []*wire.Route {
-	return slices.Concat(h.userRoutes(), h.profileRoutes(), h.billingRoutes(), h.orgRoutes(), h.roomRoutes())
-}
-
-func (h *Handlers) profileRoutes() []*wire.Route {
-	const org, workspace = "/current/org/{org_id}/", "/current/workspace/{workspace_id}/"
-	return []*wire.Route{
+	return append(h.ownRoutes(),
 		wire.Post("account.SignUp", "/current/user/", h.signUp, wire.Open,
 			wire.Form("email_address password tos_agree first_name last_name agent")),
 		wire.Post("account.ValidateEmail", "/current/user/email/validate/", h.validateEmail, wire.Visit,
@@ -59,38 +40,7 @@ func (h *Handlers) profileRoutes() []*wire.Route {
 		wire.Get("account.Users.Search", "/current/users/search/", wire.Checked(h.searchUsers), wire.Query("search")),
 		wire.Get("account.Profiles", "/current/user/available_profiles/", wire.Checked(h.availableProfiles)),
 		wire.Get("account.Allowed", "/current/user/me/allowed/", wire.Checked(h.allowed)),
-
-		wire.Get("account.Orgs.List", "/current/orgs/list/", h.orgs(h.isMember), wire.Paged()),
-		wire.Get("account.Orgs.ListExternal", "/current/orgs/list/external/", h.orgs(h.isGuest), wire.Paged()),
-		wire.Get("account.Orgs.ListJoinedOrInvited", "/current/orgs/all/", h.orgs(h.isExpected), wire.Paged()),
-		wire.Get("account.Orgs.ListAvailable", "/current/orgs/available/", h.orgs(h.mayJoin), wire.Paged()),
-		wire.Get("account.Orgs.Get", org+"details/", wire.Checked(wire.With(h.enteredOrg, h.orgDetails)),
-			wire.Detail("org_id")),
-		wire.Get("account.Orgs.GetPublic", org+"public/details/", wire.Checked(wire.With(h.w.OrgOfPath, h.orgPublic)),
-			wire.Visit, wire.Detail("org_id")),
-		wire.Get("account.Orgs.ListMembers", org+"members/list/", wire.With(h.enteredOrg, h.orgMembers),
-			wire.Paged("org_id")),
-		wire.Post("account.Billing.ChangePlan", org+"billing/",
-			wire.With(h.orgFor(world.Owner, wire.Admin), h.changePlan), wire.Form("billing_plan")),
-		wire.Get("account.Billing.Credits", org+"billing/usage/limits/credits/", wire.With(h.orgForBilling, h.usedCredits)),
-		wire.Get("account.Billing.Meters", org+"billing/usage/meters/list/", wire.With(h.orgForBilling, h.meters),
-			wire.Query("meter start_time end_time workspace_id share_id")),
-
-		wire.Get("account.Workspaces.List", "/current/workspaces/all/", h.workspacesAll, wire.Paged()),
-		wire.Get("account.Workspaces.ListByOrg", org+"list/workspaces/", wire.With(h.enteredOrg, h.workspacesOfOrg),
-			wire.Query("archived"), wire.Paged("org_id")),
-		wire.Get("account.Workspaces.ListAvailable", "/current/workspaces/available/", h.workspacesAvailable, wire.Paged()),
-		wire.Get("account.Workspaces.CheckName", "/current/workspaces/check/name/{name}/", h.checkWorkspaceName,
-			wire.Query("check_org_id")),
-		wire.Post("account.Workspaces.Create", org+"create/workspace/",
-			wire.With(h.orgFor(world.Member, wire.Write), h.createWorkspace), wire.Form(workspaceFields)),
-		wire.Get("account.Workspaces.Get", workspace+"details/",
-			wire.Checked(wire.With(h.w.WorkspaceOfPath, h.workspaceDetails)), wire.Detail("workspace_id")),
-		wire.Post("account.Workspaces.Update", workspace+"update/", wire.With(h.adminRoom, h.updateWorkspace),
-			wire.Form(workspaceFields+" owner_defined")),
-		wire.Get("account.Workspaces.ListMembers", workspace+"members/list/",
-			wire.With(h.w.WorkspaceOfPath, h.w.MemberList), wire.Paged("workspace_id")),
-	}
+	)
 }
 
 func (h *Handlers) me(c *wire.Call) (wire.Object, error) {
@@ -201,7 +151,7 @@ func (h *Handlers) signUp(c *wire.Call) (wire.Object, error) {
 
 func readSignUp(c *wire.Call) world.User {
 	u := world.User{AccountType: "human", Unverified: true}
-	u.Email = address(c, "email_address")
+	u.Email = wire.Address(c, "email_address")
 	u.Password, _ = c.Field("password")
 	c.Check.MissingIf(u.Password == "", "password", "Choose a password.")
 	switch text, given := c.Field("tos_agree"); {
@@ -218,23 +168,12 @@ func readSignUp(c *wire.Call) world.User {
 	return u
 }
 
-func address(c *wire.Call, name string) string {
-	text, _ := c.Field(name)
-	switch {
-	case text == "":
-		c.Check.Missing(name, "Name the e-mail address.")
-	case !wire.IsEmail(text):
-		c.Check.Invalid(name, "Not an e-mail address.")
-	}
-	return text
-}
-
 // validateEmail sends a code to the address of an account, or accepts the latest
 // code. The credential is optional; with one, the address must be the caller's own
 // (assumed). Without one the response does not reveal whether there is an account
 // (assumed).
 func (h *Handlers) validateEmail(c *wire.Call) (wire.Object, error) {
-	email := address(c, "email")
+	email := wire.Address(c, "email")
 	id := h.w.UserOf(email)
 	c.Check.InvalidIf(c.Key != nil && email != "" && id != c.Key.User, "email", "Not the address of this account.")
 	code, confirms := c.Field("email_token")

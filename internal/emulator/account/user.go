@@ -48,7 +48,7 @@ func (h *Handlers) settingsOf(userID string) settings {
 	return settings{}
 }
 
-func (h *Handlers) userRoutes() []*wire.Route {
+func (h *Handlers) ownRoutes() []*wire.Route {
 	const password = "/current/user/password/{code}/"
 	return []*wire.Route{
 		wire.Post("account.UpdateProfile", "/current/user/update/", wire.With(h.ownSettings, h.updateUser),
@@ -104,7 +104,7 @@ func (h *Handlers) updateUser(c *wire.Call, own *settings) (wire.Object, error) 
 	c.Check.MissingIf(newPassword && password == "", "password", "Choose a password.")
 	email := ""
 	if c.Form.Has("email_address") {
-		email = address(c, "email_address")
+		email = wire.Address(c, "email_address")
 	}
 	if newPassword || c.Form.Has("email_address") {
 		current, given := c.Field("current_password")
@@ -186,7 +186,7 @@ func (h *Handlers) changeEmail(c *wire.Call, own *settings) (wire.Object, error)
 // requestReset mails a code to an account. The response does not reveal whether there
 // is one.
 func (h *Handlers) requestReset(c *wire.Call) (wire.Object, error) {
-	email := address(c, "email")
+	email := wire.Address(c, "email")
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}

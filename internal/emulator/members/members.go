@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fastio-go/fastio/internal/emulator/account"
+	"github.com/fastio-go/fastio/internal/emulator/orgs"
 	"github.com/fastio-go/fastio/internal/emulator/shares"
 	"github.com/fastio-go/fastio/internal/emulator/wire"
 	"github.com/fastio-go/fastio/internal/emulator/world"
@@ -18,14 +18,15 @@ import (
 type Handlers struct {
 	w *world.World
 
+	orgs   *orgs.Handlers
 	shares *shares.Handlers
 
 	transfers transferState
 }
 
 // New returns the handlers of a world.
-func New(w *world.World, shares *shares.Handlers) *Handlers {
-	return &Handlers{w: w, shares: shares, transfers: transferState{halfway: map[string]string{}}}
+func New(w *world.World, orgs *orgs.Handlers, shares *shares.Handlers) *Handlers {
+	return &Handlers{w: w, orgs: orgs, shares: shares, transfers: transferState{halfway: map[string]string{}}}
 }
 
 // Codes of memberships and invitations. Those from 199001 to 199999 are invented.
@@ -346,10 +347,10 @@ func (h *Handlers) mayJoin(id, user string) error {
 	switch h.w.KindOf(id) {
 	case wire.KindOrg:
 		o := h.w.Org(id).Value
-		open = open || h.shares.Account.Admits(o, user) || !o.Closed && h.w.ExpectedAs(id, user) != nil
+		open = open || h.orgs.Admits(o, user) || !o.Closed && h.w.ExpectedAs(id, user) != nil
 	case wire.KindWorkspace:
 		w := h.w.Workspace(id).Value
-		open = open || h.w.AtLeast(w.Org, user, account.Joins(w.Join))
+		open = open || h.w.AtLeast(w.Org, user, world.Joins(w.Join))
 	default:
 		share := &h.w.Share(id).Value
 		if access := share.AccessOption(); access != world.AccessMembers && access != world.AccessOrg {
@@ -370,10 +371,10 @@ func (h *Handlers) seat(id, user string) error {
 	if h.w.KindOf(id) != wire.KindOrg || h.w.Membership(id, user) != nil || user != "" && h.w.ExpectedAs(id, user) != nil {
 		return nil
 	}
-	if err := h.shares.Account.Subscribed(id); err != nil {
+	if err := h.orgs.Subscribed(id); err != nil {
 		return err
 	}
-	if taken := len(h.w.MembersOf(id)) + len(h.w.Expected(id)); taken < account.PlanNamed(h.w.Org(id).Value.Plan).Seats {
+	if taken := len(h.w.MembersOf(id)) + len(h.w.Expected(id)); taken < orgs.PlanNamed(h.w.Org(id).Value.Plan).Seats {
 		return nil
 	}
 	return wire.Refuse(http.StatusPaymentRequired, codeHigherPlan, "Upgrade Required: the plan has no seat left.")

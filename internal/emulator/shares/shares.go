@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fastio-go/fastio/internal/emulator/account"
+	"github.com/fastio-go/fastio/internal/emulator/orgs"
 	"github.com/fastio-go/fastio/internal/emulator/storage"
 	"github.com/fastio-go/fastio/internal/emulator/wire"
 	"github.com/fastio-go/fastio/internal/emulator/world"
@@ -196,7 +197,7 @@ func (h *Handlers) shareQuota(workspaceID string) error {
 	}
 	var most int
 	if o := h.w.Org(org); o != nil {
-		most = account.PlanNamed(o.Value.Plan).Shares
+		most = orgs.PlanNamed(o.Value.Plan).Shares
 	}
 	if n < cmp.Or(h.w.Options.Shares.Limit, most, n+1) {
 		return nil

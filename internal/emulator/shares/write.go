@@ -9,7 +9,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/fastio-go/fastio/fastiotest/seed"
-	"github.com/fastio-go/fastio/internal/emulator/account"
 	"github.com/fastio-go/fastio/internal/emulator/wire"
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
@@ -86,7 +85,7 @@ const sharedFolder = "Shared Folder"
 func (d *draft) readStorage() (makesFolder bool) {
 	c := d.c
 	mode := world.ModeIndependent
-	account.Permission(c, "storage_mode", &mode, world.ModeIndependent, world.ModeFolder)
+	wire.OneOf(c, "storage_mode", &mode, world.ModeIndependent, world.ModeFolder)
 	if mode != world.ModeFolder {
 		return false
 	}
@@ -127,7 +126,7 @@ func (d *draft) folder() {
 func (h *Handlers) updateShare(c *wire.Call, it *world.Share) (wire.Object, error) {
 	d := &draft{h: h, c: c, Share: *it}
 	d.readShare()
-	account.Permission(c, "external_invites", &d.ExternalInvites, "allowed", "denied")
+	wire.OneOf(c, "external_invites", &d.ExternalInvites, "allowed", "denied")
 	if link, given := c.Field("share_link_node_id"); given {
 		if d.Link = ""; link != wire.Null {
 			c.Check.Invalid("share_link_node_id", "null.")
@@ -190,14 +189,14 @@ func (d *draft) readShare() {
 	d.text("custom_url", &d.CustomURL, customURLLeast, customURLMost, true)
 	d.text("password", &d.Password, linkPasswordLeast, linkPasswordMost, true)
 	d.customName()
-	account.Permission(c, "share_type", &d.Type, world.ShareSend, world.ShareReceive, world.ShareExchange)
-	account.Permission(c, "access_options", &d.Access, world.AccessMembers, world.AccessOrg, world.AccessRegistered,
+	wire.OneOf(c, "share_type", &d.Type, world.ShareSend, world.ShareReceive, world.ShareExchange)
+	wire.OneOf(c, "access_options", &d.Access, world.AccessMembers, world.AccessOrg, world.AccessRegistered,
 		world.AccessAnyone)
-	account.Permission(c, "invite", &d.Invite, inviteOwners, InviteGuests)
-	account.Permission(c, "notify", &d.Notify, notifyNever, "notify_on_file_received", "notify_on_file_sent_or_received")
-	account.Permission(c, "download_security", &d.DownloadSecurity, world.SecurityHigh, world.SecurityMedium,
+	wire.OneOf(c, "invite", &d.Invite, inviteOwners, InviteGuests)
+	wire.OneOf(c, "notify", &d.Notify, notifyNever, "notify_on_file_received", "notify_on_file_sent_or_received")
+	wire.OneOf(c, "download_security", &d.DownloadSecurity, world.SecurityHigh, world.SecurityMedium,
 		world.SecurityOff)
-	account.Permission(c, "display_type", &d.DisplayType, "grid", "list")
+	wire.OneOf(c, "display_type", &d.DisplayType, "grid", "list")
 	if style, given := c.Field("workspace_style"); given {
 		c.Check.InvalidIf(strings.TrimSpace(style) == "", "workspace_style", "Not blank.")
 		d.WorkspaceStyle = style
@@ -209,7 +208,7 @@ func (d *draft) readShare() {
 		"background_color2": &d.BackgroundColor2,
 		"link_1":            &d.Link1, "link_2": &d.Link2, "link_3": &d.Link3, "owner_defined": &d.OwnerDefined,
 	} {
-		account.JSON(d.c, name, into)
+		wire.JSONText(d.c, name, into)
 	}
 	d.background()
 }
@@ -237,7 +236,7 @@ func (d *draft) intelligence(on bool) {
 	switch {
 	case on && d.ShowsFolder() && !d.creating:
 		d.c.Check.Invalid("intelligence", "The workspace indexes the files of its folders.")
-	case on && !d.ShowsFolder() && d.h.Account.NoIntelligence():
+	case on && !d.ShowsFolder() && d.h.w.NoIntelligence():
 		d.c.Check.Invalid("intelligence", "The plan does not include it.")
 	}
 	d.NoIntelligence = !on || d.ShowsFolder()

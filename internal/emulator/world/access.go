@@ -8,13 +8,20 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/wire"
 )
 
-// These return a record by its id, nil if there is none.
+// User returns a user by its id, nil for none.
+func (w *Records) User(id string) *Record[User] { return w.users[id] }
 
-func (w *Records) User(id string) *Record[User]           { return w.users[id] }
-func (w *Records) Org(id string) *Record[Org]             { return w.orgs[id] }
+// Org returns an organization by its id, nil for none.
+func (w *Records) Org(id string) *Record[Org] { return w.orgs[id] }
+
+// Workspace returns a workspace by its id, nil for none.
 func (w *Records) Workspace(id string) *Record[Workspace] { return w.workspaces[id] }
-func (w *Records) Share(id string) *Record[Share]         { return w.shares[id] }
-func (w *Records) FileShare(id string) *FileShare         { return w.fileShares[id] }
+
+// Share returns a share by its id, nil for none.
+func (w *Records) Share(id string) *Record[Share] { return w.shares[id] }
+
+// FileShare returns a File Share by its id, nil for none.
+func (w *Records) FileShare(id string) *FileShare { return w.fileShares[id] }
 
 // Membership returns the membership of a user, nil for none.
 func (w *Records) Membership(profileID, userID string) *Membership {
@@ -30,13 +37,20 @@ func (w *Tree) AnyNode(id string) *Node { return w.nodes[id] }
 // Asset returns a picture of a profile, nil for none.
 func (w *Tree) Asset(at AssetKey) *Asset { return w.assets[at] }
 
-// These return ids in the order of creation. The lists must not be changed.
+// OrgIDs returns the organizations in the order of creation. The list must not be changed.
+func (w *Records) OrgIDs() []string { return w.orgList }
 
-func (w *Records) OrgIDs() []string       { return w.orgList }
+// WorkspaceIDs returns the workspaces in the order of creation. The list must not be changed.
 func (w *Records) WorkspaceIDs() []string { return w.workspaceList }
-func (w *Records) ShareIDs() []string     { return w.shareList }
+
+// ShareIDs returns the shares in the order of creation. The list must not be changed.
+func (w *Records) ShareIDs() []string { return w.shareList }
+
+// FileShareIDs returns the File Shares in the order of creation. The list must not be changed.
 func (w *Records) FileShareIDs() []string { return w.fileShareList }
-func (w *Tree) NodeIDs() []string         { return w.nodeList }
+
+// NodeIDs returns the nodes in the order of creation. The list must not be changed.
+func (w *Tree) NodeIDs() []string { return w.nodeList }
 
 // AllInvitations returns the invitations in the order of creation. The list must not be changed.
 func (w *World) AllInvitations() []*Invitation { return w.invitations }

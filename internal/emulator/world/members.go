@@ -443,3 +443,15 @@ func (w *Directory) DeniesOutsiders(where string) string {
 }
 
 const policyDenied = "denied" // the other values are "allowed" and, for what is inherited, ""
+
+// Wire values of permissions in workspaces.
+const (
+	OrgOwnersOnly = "Only Org Owners"
+	AdminOrAbove  = "Admin or above"
+	MemberOrAbove = "Member or above"
+)
+
+// Joins returns the organization role required to join a workspace.
+func Joins(who string) Role {
+	return cmp.Or(map[string]Role{OrgOwnersOnly: Owner, AdminOrAbove: Admin}[who], Member)
+}

@@ -486,6 +486,11 @@ func (w *Directory) Spent(profileID string) error {
 	return wire.Refuse(http.StatusPaymentRequired, codeNoCredits, "Credit Limit Exceeded: none are left.")
 }
 
+// NoIntelligence reports whether the plan lacks a feature of the index.
+func (w *Core) NoIntelligence() bool {
+	return slices.Contains(w.Options.Lacks, FeatureAI) || slices.Contains(w.Options.Lacks, FeatureAgent)
+}
+
 // IntelligenceDenied returns the policy error of the index, if there is an index.
 func (w *Directory) IntelligenceDenied(profileID string) error {
 	policy := w.PlanOf(profileID).AIPolicy

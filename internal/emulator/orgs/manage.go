@@ -1,4 +1,4 @@
-package account
+package orgs
 
 import (
 	"net/http"
@@ -24,14 +24,14 @@ const (
 
 const orgFields = "name domain description industry billing_email"
 
-// orgRoutes returns the routes that create, change and close organizations. Those with
+// manageRoutes returns the routes that create, change and close organizations. Those with
 // a word in place of an id have patterns of their own.
-func (h *Handlers) orgRoutes() []*wire.Route {
+func (h *Handlers) manageRoutes() []*wire.Route {
 	const org, handover = "/current/org/{org_id}/", "/current/org/{org_id}/transfer/token/"
-	owner := h.orgFor(world.Owner, wire.Admin)
+	owner := h.For(world.Owner, wire.Admin)
 	return []*wire.Route{
 		wire.Post("account.Orgs.Create", "/current/org/create/", wire.Writing(h.createOrg), wire.Form(orgFields)),
-		wire.Post("account.Orgs.Update", org+"update/", wire.With(h.orgFor(world.Admin, wire.Admin), h.updateOrg),
+		wire.Post("account.Orgs.Update", org+"update/", wire.With(h.For(world.Admin, wire.Admin), h.updateOrg),
 			wire.Form(orgFields+" homepage facebook twitter instagram youtube accent_color background_color "+
 				"background_mode use_background perm_member_manage perm_auth_domains owner_defined")),
 		wire.Post("account.Orgs.Close", org+"close/", wire.With(owner, h.closeOrg), wire.Form("confirm")),
@@ -99,7 +99,7 @@ func (h *Handlers) readOrg(c *wire.Call, o *world.Org, create bool) {
 		o.Industry = key
 	}
 	if _, given := c.Field("billing_email"); given {
-		o.BillingEmail = address(c, "billing_email")
+		o.BillingEmail = wire.Address(c, "billing_email")
 	}
 	if !create {
 		readAppearance(c, o)
@@ -130,11 +130,11 @@ func readAppearance(c *wire.Call, o *world.Org) {
 	if text, given := c.Field("use_background"); given {
 		o.UseBackground = c.Check.Yes("use_background", text)
 	}
-	Permission(c, "perm_member_manage", &o.ManageMembers, "Owner only", adminOrAbove, memberOrAbove)
+	wire.OneOf(c, "perm_member_manage", &o.ManageMembers, "Owner only", world.AdminOrAbove, world.MemberOrAbove)
 	for name, into := range map[string]*seed.JSON{
 		"accent_color": &o.AccentColor, "background_color": &o.BackgroundColor, "owner_defined": &o.OwnerDefined,
 	} {
-		JSON(c, name, into)
+		wire.JSONText(c, name, into)
 	}
 }
 

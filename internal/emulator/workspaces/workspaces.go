@@ -1,18 +1,55 @@
-package account
+// Package workspaces emulates workspaces.
+package workspaces
 
 import (
 	"cmp"
-	"encoding/json"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode"
 
-	"github.com/fastio-go/fastio/fastiotest/seed"
+	"github.com/fastio-go/fastio/internal/emulator/orgs"
 	"github.com/fastio-go/fastio/internal/emulator/wire"
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
+
+// Handlers handles the calls of workspaces.
+type Handlers struct {
+	w    *world.World
+	orgs *orgs.Handlers
+}
+
+// New returns the handlers of a world.
+func New(w *world.World, o *orgs.Handlers) *Handlers { return &Handlers{w, o} }
+
+// Codes of workspaces, all of them invented.
+const (
+	codeFolderName = 199951
+	codeNoAIPlan   = 199952
+	codeSpaceQuota = 199953
+)
+
+// Routes returns the routes of workspaces.
+func (h *Handlers) Routes() []*wire.Route {
+	const org, workspace = "/current/org/{org_id}/", "/current/workspace/{workspace_id}/"
+	return append(h.roomRoutes(),
+		wire.Get("account.Workspaces.List", "/current/workspaces/all/", h.workspacesAll, wire.Paged()),
+		wire.Get("account.Workspaces.ListByOrg", org+"list/workspaces/", wire.With(h.orgs.Entered, h.workspacesOfOrg),
+			wire.Query("archived"), wire.Paged("org_id")),
+		wire.Get("account.Workspaces.ListAvailable", "/current/workspaces/available/", h.workspacesAvailable, wire.Paged()),
+		wire.Get("account.Workspaces.CheckName", "/current/workspaces/check/name/{name}/", h.checkWorkspaceName,
+			wire.Query("check_org_id")),
+		wire.Post("account.Workspaces.Create", org+"create/workspace/",
+			wire.With(h.orgs.For(world.Member, wire.Write), h.createWorkspace), wire.Form(workspaceFields)),
+		wire.Get("account.Workspaces.Get", workspace+"details/",
+			wire.Checked(wire.With(h.w.WorkspaceOfPath, h.workspaceDetails)), wire.Detail("workspace_id")),
+		wire.Post("account.Workspaces.Update", workspace+"update/", wire.With(h.adminRoom, h.updateWorkspace),
+			wire.Form(workspaceFields+" owner_defined")),
+		wire.Get("account.Workspaces.ListMembers", workspace+"members/list/",
+			wire.With(h.w.WorkspaceOfPath, h.w.MemberList), wire.Paged("workspace_id")),
+	)
+}
 
 func (h *Handlers) workspacesAll(c *wire.Call) (wire.Object, error) {
 	return h.w.List(c, "workspaces", h.spacesOf(c.Key, ""), h.workspaceObject)
@@ -55,8 +92,8 @@ func (h *Handlers) workspaceObject(id, viewer string, lv wire.Level) wire.Object
 	r.Put(wire.Full, "background_color1", wire.Parsed(w.Value.BackgroundColor1))
 	r.Put(wire.Full, "background_color2", wire.Parsed(w.Value.BackgroundColor2))
 	r.Put(wire.Full, "owner_defined", wire.Parsed(w.Value.OwnerDefined))
-	r.Put(wire.Full, "perm_join", cmp.Or(w.Value.Join, memberOrAbove))
-	r.Put(wire.Full, "perm_member_manage", cmp.Or(w.Value.ManageMembers, memberOrAbove))
+	r.Put(wire.Full, "perm_join", cmp.Or(w.Value.Join, world.MemberOrAbove))
+	r.Put(wire.Full, "perm_member_manage", cmp.Or(w.Value.ManageMembers, world.MemberOrAbove))
 	r.Put(wire.Full, "capabilities",
 		wire.Object{{"can_create_share", world.Rank(role) >= world.Rank(world.Member) && h.w.Sharing(id)}})
 	return r.Fields
@@ -66,26 +103,14 @@ func (h *Handlers) workspaceDetails(c *wire.Call, id string) (wire.Object, error
 	return wire.Object{{"workspace", h.workspaceObject(id, c.Key.User, c.Out.Level)}}, nil
 }
 
-// Wire values of workspace permissions.
-const (
-	orgOwnersOnly = "Only Org Owners"
-	adminOrAbove  = "Admin or above"
-	memberOrAbove = "Member or above"
-)
-
 // workspacesAvailable returns the workspaces that the caller may join.
 func (h *Handlers) workspacesAvailable(c *wire.Call) (wire.Object, error) {
 	ids := wire.Filter(h.w.WorkspaceIDs(), func(id string) bool {
 		w := h.w.Workspace(id).Value
 		return h.w.Role(id, c.Key.User) == "" && h.w.Covers(c.Key, id) != wire.NoAccess &&
-			h.w.AtLeast(w.Org, c.Key.User, Joins(w.Join))
+			h.w.AtLeast(w.Org, c.Key.User, world.Joins(w.Join))
 	})
 	return h.w.List(c, "workspaces", ids, h.workspaceObject)
-}
-
-// Joins returns the organization role required to join a workspace.
-func Joins(who string) world.Role {
-	return cmp.Or(map[string]world.Role{orgOwnersOnly: world.Owner, adminOrAbove: world.Admin}[who], world.Member)
 }
 
 // checkWorkspaceName returns 202 for a free folder name, as for shares (assumed),
@@ -136,7 +161,7 @@ func folderTaken() *wire.Refusal {
 
 // createWorkspace creates a workspace and returns it (assumed).
 func (h *Handlers) createWorkspace(c *wire.Call, org string) (wire.Object, error) {
-	made := world.Workspace{Org: org, NoIntelligence: h.NoIntelligence()}
+	made := world.Workspace{Org: org, NoIntelligence: h.w.NoIntelligence()}
 	h.readWorkspace(c, &made, true)
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
@@ -144,11 +169,11 @@ func (h *Handlers) createWorkspace(c *wire.Call, org string) (wire.Object, error
 	if h.folderTaken(made.FolderName, "") {
 		return nil, folderTaken()
 	}
-	if err := h.Subscribed(org); err != nil {
+	if err := h.orgs.Subscribed(org); err != nil {
 		return nil, err
 	}
 	here := wire.Filter(h.w.WorkspaceIDs(), func(id string) bool { return h.w.Workspace(id).Value.Org == org })
-	if most := PlanNamed(h.w.Org(org).Value.Plan).workspaces; most > 0 && len(here) >= most {
+	if most := orgs.PlanNamed(h.w.Org(org).Value.Plan).Workspaces; most > 0 && len(here) >= most {
 		return nil, wire.Refuse(http.StatusPreconditionFailed, codeSpaceQuota,
 			"Feature Limit: the plan has no room for another workspace.")
 	}
@@ -203,7 +228,7 @@ func (h *Handlers) readWorkspace(c *wire.Call, w *world.Workspace, create bool) 
 	}
 	if text, given := c.Field("intelligence"); given {
 		w.NoIntelligence = !c.Check.Yes("intelligence", text)
-		if !w.NoIntelligence && h.NoIntelligence() {
+		if !w.NoIntelligence && h.w.NoIntelligence() {
 			c.Check.Add("intelligence", "invalid",
 				"The plan does not have "+world.FeatureAI+" and "+world.FeatureAgent+".",
 				codeNoAIPlan)
@@ -217,41 +242,14 @@ func (h *Handlers) readWorkspace(c *wire.Call, w *world.Workspace, create bool) 
 			c.Check.Missing(name, "Who may.")
 		}
 	}
-	Permission(c, "perm_join", &w.Join, orgOwnersOnly, adminOrAbove, memberOrAbove)
-	Permission(c, "perm_member_manage", &w.ManageMembers, adminOrAbove, memberOrAbove)
-	JSON(c, "accent_color", &w.AccentColor)
-	JSON(c, "background_color1", &w.BackgroundColor1)
-	JSON(c, "background_color2", &w.BackgroundColor2)
+	wire.OneOf(c, "perm_join", &w.Join, world.OrgOwnersOnly, world.AdminOrAbove, world.MemberOrAbove)
+	wire.OneOf(c, "perm_member_manage", &w.ManageMembers, world.AdminOrAbove, world.MemberOrAbove)
+	wire.JSONText(c, "accent_color", &w.AccentColor)
+	wire.JSONText(c, "background_color1", &w.BackgroundColor1)
+	wire.JSONText(c, "background_color2", &w.BackgroundColor2)
 	if !create {
-		JSON(c, "owner_defined", &w.OwnerDefined)
+		wire.JSONText(c, "owner_defined", &w.OwnerDefined)
 	}
-}
-
-// Permission reads a permission.
-func Permission(c *wire.Call, name string, into *string, known ...string) {
-	if who, given := c.Field(name); given {
-		c.Check.InvalidIf(!slices.Contains(known, who), name, "One of "+strings.Join(known, ", ")+".")
-		*into = who
-	}
-}
-
-// JSON reads a field of JSON text, which may be cleared.
-func JSON(c *wire.Call, name string, into *seed.JSON) {
-	value, given := c.Field(name)
-	switch {
-	case !given:
-		return
-	case wire.Cleared(value):
-		value = ""
-	case !json.Valid([]byte(value)):
-		c.Check.Invalid(name, "JSON.")
-	}
-	*into = seed.JSON(value)
-}
-
-// NoIntelligence reports whether the plan lacks a feature of the index.
-func (h *Handlers) NoIntelligence() bool {
-	return slices.Contains(h.w.Options.Lacks, world.FeatureAI) || slices.Contains(h.w.Options.Lacks, world.FeatureAgent)
 }
 
 // checkFolderName requires letters, digits and hyphens.

@@ -1,9 +1,10 @@
-package account
+package workspaces
 
 import (
 	"net/http"
 	"strings"
 
+	"github.com/fastio-go/fastio/internal/emulator/orgs"
 	"github.com/fastio-go/fastio/internal/emulator/wire"
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
@@ -79,7 +80,7 @@ func (h *Handlers) archive(archived bool) func(*wire.Call) (wire.Object, error) 
 // roomLimits returns what a workspace uses. Its members are assumed.
 func (h *Handlers) roomLimits(_ *wire.Call, id string) (wire.Object, error) {
 	shares := wire.Filter(h.w.ShareIDs(), func(share string) bool { return h.w.Share(share).Value.Workspace == id })
-	plan := PlanNamed(h.w.PlanOf(id).Plan)
+	plan := orgs.PlanNamed(h.w.PlanOf(id).Plan)
 	return wire.Object{{"limits", wire.Object{
 		{"shares", wire.Object{{"used", len(shares)}, {"limit", plan.Shares}}},
 		{"members", wire.Object{{"used", len(h.w.MembersOf(id))}, {"limit", nil}}},

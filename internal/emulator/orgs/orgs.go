@@ -1,4 +1,5 @@
-package account
+// Package orgs emulates organizations, their plans and transfer tokens.
+package orgs
 
 import (
 	"cmp"
@@ -11,6 +12,46 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/wire"
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
+
+// Handlers handles the calls of organizations and their plans.
+type Handlers struct {
+	w *world.World
+
+	cancelled map[string]time.Time   // when the subscription ends, by organization
+	intents   map[string]wire.Object // of subscriptions to pay for, by organization
+	tokens    []*transferToken
+}
+
+// New returns the handlers of a world.
+func New(w *world.World) *Handlers {
+	return &Handlers{w: w, cancelled: map[string]time.Time{}, intents: map[string]wire.Object{}}
+}
+
+// Routes returns the routes of organizations.
+func (h *Handlers) Routes() []*wire.Route {
+	return slices.Concat(h.readRoutes(), h.billingRoutes(), h.manageRoutes())
+}
+
+func (h *Handlers) readRoutes() []*wire.Route {
+	const org = "/current/org/{org_id}/"
+	return []*wire.Route{
+		wire.Get("account.Orgs.List", "/current/orgs/list/", h.orgs(h.isMember), wire.Paged()),
+		wire.Get("account.Orgs.ListExternal", "/current/orgs/list/external/", h.orgs(h.isGuest), wire.Paged()),
+		wire.Get("account.Orgs.ListJoinedOrInvited", "/current/orgs/all/", h.orgs(h.isExpected), wire.Paged()),
+		wire.Get("account.Orgs.ListAvailable", "/current/orgs/available/", h.orgs(h.mayJoin), wire.Paged()),
+		wire.Get("account.Orgs.Get", org+"details/", wire.Checked(wire.With(h.Entered, h.orgDetails)),
+			wire.Detail("org_id")),
+		wire.Get("account.Orgs.GetPublic", org+"public/details/", wire.Checked(wire.With(h.w.OrgOfPath, h.orgPublic)),
+			wire.Visit, wire.Detail("org_id")),
+		wire.Get("account.Orgs.ListMembers", org+"members/list/", wire.With(h.Entered, h.orgMembers),
+			wire.Paged("org_id")),
+		wire.Post("account.Billing.ChangePlan", org+"billing/",
+			wire.With(h.For(world.Owner, wire.Admin), h.changePlan), wire.Form("billing_plan")),
+		wire.Get("account.Billing.Credits", org+"billing/usage/limits/credits/", wire.With(h.orgForBilling, h.usedCredits)),
+		wire.Get("account.Billing.Meters", org+"billing/usage/meters/list/", wire.With(h.orgForBilling, h.meters),
+			wire.Query("meter start_time end_time workspace_id share_id")),
+	}
+}
 
 func (h *Handlers) orgs(fits func(o world.Org, userID string) bool) func(*wire.Call) (wire.Object, error) {
 	return func(c *wire.Call) (wire.Object, error) {
@@ -112,7 +153,7 @@ func (h *Handlers) putSettings(r *wire.Row, o *world.Org, role world.Role) {
 	r.Put(wire.Full, "subscriber_trial_credits", nil)
 	if world.Rank(role) >= world.Rank(world.Admin) {
 		r.Put(wire.Full, "billing_email", wire.Optional(o.BillingEmail))
-		r.Put(wire.Full, "perm_member_manage", cmp.Or(o.ManageMembers, memberOrAbove))
+		r.Put(wire.Full, "perm_member_manage", cmp.Or(o.ManageMembers, world.MemberOrAbove))
 		r.Put(wire.Full, "perm_auth_domains", wire.Optional(o.AuthDomain))
 	}
 	if role == world.Owner {
@@ -154,9 +195,9 @@ func (h *Handlers) orgPublic(c *wire.Call, id string) (wire.Object, error) {
 	return wire.Object{{h.orgKey(), r.Fields}}, nil
 }
 
-// enteredOrg finds the organization of a call, with access by credential and user. Of
+// Entered finds the organization of a call, with access by credential and user. Of
 // a closed one its members can only read the details.
-func (h *Handlers) enteredOrg(c *wire.Call) (string, error) {
+func (h *Handlers) Entered(c *wire.Call) (string, error) {
 	id, err := h.w.OrgOfPath(c)
 	switch {
 	case err != nil:
@@ -177,15 +218,15 @@ type Plan struct {
 	credits    int // a month
 	storage    int // terabytes
 	Seats      int
-	workspaces int // 0 means no limit
+	Workspaces int // 0 means no limit
 	Shares     int
 	metered    bool // beyond its credits; else it stops
 }
 
 func plans() []Plan {
 	return []Plan{
-		{name: "starter", credits: 300_000, storage: 1, Seats: 1, workspaces: 10, Shares: 100},
-		{name: "business", credits: 1_200_000, storage: 10, Seats: 20, workspaces: 100, Shares: 1000, metered: true},
+		{name: "starter", credits: 300_000, storage: 1, Seats: 1, Workspaces: 10, Shares: 100},
+		{name: "business", credits: 1_200_000, storage: 10, Seats: 20, Workspaces: 100, Shares: 1000, metered: true},
 		{name: "growth", credits: 4_500_000, storage: 50, Seats: 50, Shares: 1000, metered: true},
 	}
 }
@@ -211,11 +252,11 @@ func PlanNamed(name string) Plan {
 	return all[1]
 }
 
-// orgFor finds the organization of a call and requires a role in it and a mode of
+// For finds the organization of a call and requires a role in it and a mode of
 // the credential. The roles of endpoints are assumed.
-func (h *Handlers) orgFor(least world.Role, needed wire.Mode) func(*wire.Call) (string, error) {
+func (h *Handlers) For(least world.Role, needed wire.Mode) func(*wire.Call) (string, error) {
 	return func(c *wire.Call) (string, error) {
-		id, err := h.enteredOrg(c)
+		id, err := h.Entered(c)
 		switch reach := h.w.Covers(c.Key, id); {
 		case err != nil:
 			return "", err
@@ -317,6 +358,6 @@ func (h *Handlers) stored(org, place string, at time.Time) int64 {
 }
 
 func (h *Handlers) orgForBilling(c *wire.Call) (string, error) {
-	id, err := h.orgFor(world.Admin, wire.Read)(c)
+	id, err := h.For(world.Admin, wire.Read)(c)
 	return id, cmp.Or(err, c.Check.Refusal())
 }

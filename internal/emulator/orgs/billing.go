@@ -1,4 +1,4 @@
-package account
+package orgs
 
 import (
 	"cmp"
@@ -83,7 +83,7 @@ func (h *Handlers) periodEnd(id string) time.Time {
 
 // ownedSubscription finds the organization of a call by its owner, with a subscription.
 func (h *Handlers) ownedSubscription(c *wire.Call) (string, error) {
-	id, err := h.orgFor(world.Owner, wire.Admin)(c)
+	id, err := h.For(world.Owner, wire.Admin)(c)
 	if err := cmp.Or(err, c.Check.Refusal()); err != nil {
 		return "", err
 	}
