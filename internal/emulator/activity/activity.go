@@ -192,8 +192,9 @@ func (h *Handlers) Routes() []*wire.Route {
 			pollParams("/profile_id:profile_id:organization, workspace, share, own user")),
 		wire.Get("activity.Dashboard.List", "/current/workspace/{workspace_id}/dashboard/",
 			wire.With(h.w.WorkspaceOfPath, h.dashboard), wire.Query("limit offset")),
-		wire.Post("activity.Dashboard.Dismiss", card, wire.With(h.cardOfPath, h.dismissCard), wire.Fields("snooze_until")),
-		wire.Delete("activity.Dashboard.Restore", card, wire.With(h.cardOfPath, h.restoreCard)),
+		wire.Post("activity.Dashboard.Dismiss", card, wire.With(h.cardOfPath, h.dismissCard), wire.Fields("snooze_until"),
+			wire.Archived),
+		wire.Delete("activity.Dashboard.Restore", card, wire.With(h.cardOfPath, h.restoreCard), wire.Archived),
 	})
 }
 

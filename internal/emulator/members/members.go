@@ -100,17 +100,18 @@ func (h *Handlers) routesOf(k kind) []*wire.Route {
 		wire.Get(k.ops+"Members.Get", member+"{user_id}/details/", wire.With(h.membered, h.member)),
 		wire.Post(k.ops+"Members.Update", member+"{user_id}/update/", wire.With(self, h.updateMember),
 			wire.Form("permissions"+k.settings)),
-		wire.Delete(k.ops+"Members.Remove", members+"{user_id}/", wire.With(manager, h.removeMember)),
+		wire.Delete(k.ops+"Members.Remove", members+"{user_id}/", wire.With(manager, h.removeMember), wire.Archived),
 		wire.Post(k.ops+"Members.TransferOwnership", member+"{user_id}/transfer_ownership/",
 			wire.With(h.membered, h.transfer)),
-		wire.Delete(k.ops+"Leave", member, wire.With(self, h.leave)),
+		wire.Delete(k.ops+"Leave", member, wire.With(self, h.leave), wire.Archived),
 		wire.Post(k.ops+"Join", members+"join/", wire.With(reached, h.join), join),
 		wire.Post(k.ops+"JoinWithKey", members+"join/{invitation_key}/{answer}/",
 			wire.With(reached, h.answerInvitation)),
 		wire.Get(k.ops+"Invitations.List", list, wire.With(h.membered, h.invitations), wire.Query(query)),
 		wire.Get(k.ops+"Invitations.List", list+"{state}/", wire.With(h.membered, h.invitations), wire.Query(query)),
 		wire.Post(k.ops+"Invitations.Update", one, h.updateInvitation, wire.Form("permissions state"+offered)),
-		wire.Delete(k.ops+"Invitations.Delete", one, wire.With(h.invitationOfPath(h.managers), h.deleteInvitation)),
+		wire.Delete(k.ops+"Invitations.Delete", one, wire.With(h.invitationOfPath(h.managers), h.deleteInvitation),
+			wire.Archived),
 	}
 }
 

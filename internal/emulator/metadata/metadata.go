@@ -103,7 +103,7 @@ func (h *Handlers) Routes() []*wire.Route {
 		wire.Get("search.Metadata", workspace+"metadata/search/", wire.With(guest, h.searchMetadata),
 			wire.Query("q limit offset")),
 		wire.Post("search.Compound", workspace+"metadata/compound-search/", wire.With(guest, h.searchCompound),
-			wire.Fields("filters content_query limit")),
+			wire.Fields("filters content_query limit"), wire.Archived),
 	}
 }
 

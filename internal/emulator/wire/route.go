@@ -19,6 +19,7 @@ type Route struct {
 	Large    bool        // takes bodies of more than a megabyte
 	Kept     bool        // its body is kept as Call.Content, however long it is
 	Unlocked bool        // takes the lock on the state by itself, if at all
+	Archived bool        // allowed in an archived workspace, where other changes are not
 	Writes   bool        // changes the state
 	fields   string      // names of the fields its body may have, separated by spaces
 	query    string      // names of its query parameters besides output and those of Params
@@ -136,6 +137,9 @@ func Kept(r *Route) { r.Kept = true }
 
 // Unlocked makes the handler take the lock itself.
 func Unlocked(r *Route) { r.Unlocked = true }
+
+// Archived allows a change in an archived workspace: what ends access to it, and what concerns the caller only.
+func Archived(r *Route) { r.Archived = true }
 
 // Writes marks a GET that changes the state.
 func Writes(r *Route) { r.Writes = true }
