@@ -26,7 +26,8 @@ func (p *program) demonstrate(ctx context.Context) (err error) {
 	ben := platform.AddUser(fastiotest.User{Email: "ben@example.com", FirstName: "Ben"})
 	demo := show.Emulate(p.out, "FASTIO_API_KEY", platform)
 	defer demo.Stop()
-	if p.client, err = demo.Connect(platform.AddKey(fastiotest.Key{User: owner.ID}).Token); err != nil {
+	p.client, err = demo.Connect(platform.AddKey(fastiotest.Key{User: owner.ID}).Token)
+	if err != nil {
 		return err
 	}
 	defer p.client.CloseIdleConnections()

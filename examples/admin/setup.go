@@ -100,7 +100,8 @@ func (p *program) setupWorkspaces(ctx context.Context, org api.ID, t *team) ([]*
 	}
 	rooms := make([]*account.Workspace, len(t.workspaces))
 	for i, name := range t.workspaces {
-		if rooms[i] = found[name]; rooms[i] != nil {
+		rooms[i] = found[name]
+		if rooms[i] != nil {
 			continue
 		}
 		err := p.change("create the workspace "+name, func() (err error) {

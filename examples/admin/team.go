@@ -54,7 +54,8 @@ func parseTeam(in io.Reader) (*team, error) {
 			return nil, fmt.Errorf("line %d: %q is not an e-mail address, or is there twice", i+2, line[0])
 		}
 		seen[p.email] = true
-		if p.org, err = parseRole(line[1], account.RoleAdmin, account.RoleMember); err != nil {
+		p.org, err = parseRole(line[1], account.RoleAdmin, account.RoleMember)
+		if err != nil {
 			return nil, fmt.Errorf("line %d, org: %w", i+2, err)
 		}
 		for n, cell := range line[2:] {

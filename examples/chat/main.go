@@ -48,7 +48,8 @@ func converse(ctx context.Context, in io.Reader, out io.Writer, workspace api.ID
 	}
 	defer client.CloseIdleConnections()
 	if workspace == "" {
-		if workspace, err = show.First(ctx, client); err != nil {
+		workspace, err = show.First(ctx, client)
+		if err != nil {
 			return err
 		}
 	}

@@ -18,7 +18,8 @@ func (p *program) demonstrate(ctx context.Context) error {
 	earlier := platform.AddNode(fastiotest.Node{Profile: books.ID, Name: "invoice 1.pdf"})
 	invoice := platform.AddNode(fastiotest.Node{Profile: books.ID, Name: "invoice 2.pdf"})
 	var err error
-	if p.client, err = fastio.New(platform.ClientOptions()...); err != nil {
+	p.client, err = fastio.New(platform.ClientOptions()...)
+	if err != nil {
 		return err
 	}
 	p.workspace, p.node = books.ID, earlier.ID

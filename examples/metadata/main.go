@@ -133,7 +133,8 @@ func (p *program) tidy(ctx context.Context) error {
 		if !p.merge || m.Outcome != metadata.OutcomePossible || c.Reason != metadata.CandidateReasonSpelling {
 			continue
 		}
-		if m, err = fields.Merge(ctx, p.workspace, c.Source, c.Target); err != nil {
+		m, err = fields.Merge(ctx, p.workspace, c.Source, c.Target)
+		if err != nil {
 			return err
 		}
 		p.show(c, m)

@@ -21,11 +21,13 @@ func (p *program) demonstrate(ctx context.Context) error {
 	demo := show.Emulate(p.out, "FASTIO_API_KEY", platform)
 	defer demo.Stop()
 	var err error
-	if p.dir, err = os.MkdirTemp("", "nightly"); err != nil {
+	p.dir, err = os.MkdirTemp("", "nightly")
+	if err != nil {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(p.dir) }()
-	if p.client, err = demo.Connect(platform.Token()); err != nil {
+	p.client, err = demo.Connect(platform.Token())
+	if err != nil {
 		return err
 	}
 	defer p.client.CloseIdleConnections()

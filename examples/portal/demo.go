@@ -18,7 +18,8 @@ func (p *program) demonstrate(ctx context.Context) error {
 	defer demo.Stop()
 	fmt.Fprint(p.out, "The link does not lead to it.\n\n")
 	var err error
-	if p.client, err = demo.Connect(platform.Token()); err != nil {
+	p.client, err = demo.Connect(platform.Token())
+	if err != nil {
 		return err
 	}
 	defer p.client.CloseIdleConnections()

@@ -57,7 +57,8 @@ func (p *program) start(ctx context.Context) error {
 		return errors.New("set -guest: the e-mail address of the guest")
 	}
 	if p.workspace == "" {
-		if p.workspace, err = show.First(ctx, p.client); err != nil {
+		p.workspace, err = show.First(ctx, p.client)
+		if err != nil {
 			return err
 		}
 	}

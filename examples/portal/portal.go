@@ -27,7 +27,8 @@ func (p *program) run(ctx context.Context) (err error) {
 		defer cancel()
 		err = errors.Join(err, p.revoke(ctx, portal, invitation))
 	}()
-	if invitation, err = p.invite(ctx, portal.ID); err != nil {
+	invitation, err = p.invite(ctx, portal.ID)
+	if err != nil {
 		return err
 	}
 	if err := p.show(ctx, portal.ID); err != nil {

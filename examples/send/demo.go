@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -31,7 +32,8 @@ func (p *program) demonstrate(ctx context.Context) error {
 		&p.sender: platform.Token(), &p.guest: platform.AddKey(fastiotest.Key{User: bo.ID}).Token,
 	} {
 		var err error
-		if *client, err = demo.Connect(token); err != nil {
+		*client, err = demo.Connect(token)
+		if err != nil {
 			return err
 		}
 		defer (*client).CloseIdleConnections()
@@ -46,8 +48,5 @@ func appendLine(_ context.Context, path string) error {
 		return err
 	}
 	_, err = fmt.Fprintln(file, "Read and approved.")
-	if closed := file.Close(); err == nil {
-		err = closed
-	}
-	return err
+	return cmp.Or(err, file.Close())
 }

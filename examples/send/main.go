@@ -59,7 +59,8 @@ func (p *program) start(ctx context.Context) error {
 	if key == "" || p.workspace == "" || p.node == "" {
 		return errors.New("set FASTIO_GUEST_API_KEY, -workspace and -node: the guest, and the file to share")
 	}
-	if p.guest, err = fastio.FromEnv(fastio.WithToken(key)); err != nil {
+	p.guest, err = fastio.FromEnv(fastio.WithToken(key))
+	if err != nil {
 		return err
 	}
 	defer p.guest.CloseIdleConnections()

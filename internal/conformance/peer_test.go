@@ -158,7 +158,8 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	path := r.URL.Path
 	var form url.Values
 	if strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
-		if form, err = url.ParseQuery(string(body)); err != nil {
+		form, err = url.ParseQuery(string(body))
+		if err != nil {
 			return nil, err
 		}
 		if w.meddle != nil {

@@ -201,7 +201,8 @@ func (p page) observe(origin string) func() []string {
 	go func() {
 		for e, err := range requests {
 			mu.Lock()
-			if asked++; err == nil && !strings.HasPrefix(e.Request.URL, origin+"/") {
+			asked++
+			if err == nil && !strings.HasPrefix(e.Request.URL, origin+"/") {
 				problems = append(problems, e.Request.URL)
 			}
 			mu.Unlock()

@@ -86,7 +86,8 @@ func breaks(v any) []any {
 		for name, member := range v {
 			for _, broken := range append(breaks(member), "left out") {
 				other := maps.Clone(v)
-				if other[name] = broken; broken == "left out" {
+				other[name] = broken
+				if broken == "left out" {
 					delete(other, name)
 				}
 				all = append(all, other)

@@ -122,7 +122,8 @@ func TestMetadataDocumentFromTheNetwork(t *testing.T) {
 	p.must(t, authorize+strings.Repeat("x", 43)+" -> 406 10571 client_id:invalid")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if p.ctx = ctx; !errors.Is(p.reply(t, authorize).err, context.Canceled) {
+	p.ctx = ctx
+	if !errors.Is(p.reply(t, authorize).err, context.Canceled) {
 		t.Error("a request that was given up is answered")
 	}
 }

@@ -325,7 +325,8 @@ func (h *Handlers) listTurns(c *wire.Call, th *thread) (wire.Object, error) {
 	offset := 0
 	if given := c.Segment("offset"); given != "" {
 		var err error
-		if offset, err = strconv.Atoi(given); err != nil || offset < 0 {
+		offset, err = strconv.Atoi(given)
+		if err != nil || offset < 0 {
 			c.Check.Mistyped("offset", "integer")
 			return nil, c.Check.Refusal()
 		}

@@ -21,7 +21,8 @@ const turnPace = 20 * time.Millisecond
 func (h *Handlers) begin(t *turn) {
 	t.script = h.chats.pick(t.query)
 	text := t.script.Text
-	if found := h.lookUp(t); text == "" || !t.script.NoCitations {
+	found := h.lookUp(t)
+	if text == "" || !t.script.NoCitations {
 		t.sources = found
 		text = cmp.Or(text, h.compose(t))
 	}
@@ -224,7 +225,8 @@ func (h *Handlers) lookUp(t *turn) []passage {
 	for _, src := range h.readable(t) {
 		version, _ := src.node.Version(src.version)
 		src.version = version.ID
-		if src.search(world.Text(version), words); src.text != "" && (src.attached || src.score > 0) {
+		src.search(world.Text(version), words)
+		if src.text != "" && (src.attached || src.score > 0) {
 			found = append(found, src)
 		}
 	}
@@ -298,7 +300,8 @@ func terms(text string) []string {
 		if len(word) < 3 || strings.Contains(empty, " "+word+" ") {
 			continue
 		}
-		if word = strings.TrimSuffix(word, "s"); !slices.Contains(words, word) {
+		word = strings.TrimSuffix(word, "s")
+		if !slices.Contains(words, word) {
 			words = append(words, word)
 		}
 	}

@@ -236,7 +236,8 @@ func readQuestion(c *wire.Call) question {
 	if effort, given := c.Field("effort"); given && effort != "normal" && effort != "high" {
 		c.Check.Invalid("effort", "normal or high.")
 	}
-	if q.key, q.keyed = c.Field("idempotency_key"); utf8.RuneCountInString(q.key) > askKeyMost {
+	q.key, q.keyed = c.Field("idempotency_key")
+	if utf8.RuneCountInString(q.key) > askKeyMost {
 		c.Check.Invalid("idempotency_key", "At most 64 characters.")
 	}
 	q.limits(c)
@@ -354,7 +355,8 @@ func (h *Handlers) resolve(c *wire.Call, place string, q *question) error {
 func threadFields(c *wire.Call, th *thread) (public bool) {
 	kind, hasKind := c.Field("kind")
 	privacy, hasPrivacy := c.Field("privacy")
-	if th.kind = "user"; hasKind {
+	th.kind = "user"
+	if hasKind {
 		th.kind = kind
 		c.Check.InvalidIf(kind != "user" && kind != "agent", "kind", "user or agent.")
 	}

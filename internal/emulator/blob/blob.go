@@ -110,7 +110,8 @@ func (s *Store) Read(r io.Reader) (*Blob, error) {
 		if err != nil {
 			return nil, err
 		}
-		if pieces = append(pieces, b); atEnd {
+		pieces = append(pieces, b)
+		if atEnd {
 			return Join(pieces...), nil
 		}
 	}
@@ -171,7 +172,8 @@ func (b *Blob) ReadAt(p []byte, off int64) (n int, err error) {
 	for ; i < len(b.parts) && n < len(p); i++ {
 		from := b.ends[i] - b.parts[i].size()
 		got, err := b.parts[i].readAt(p[n:], off+int64(n)-from)
-		if n += got; err != nil {
+		n += got
+		if err != nil {
 			return n, err
 		}
 	}

@@ -266,7 +266,8 @@ func (h *Handlers) mayPost(k *wire.Credential, at world.Venue) error {
 // posts reports whether a user may comment in a venue: a guest if the share allows
 // it, a recipient if the owner of the File Share does.
 func (h *Handlers) posts(userID string, at world.Venue) bool {
-	if f := h.w.FileShare(at.FileShare); at.FileShare != "" {
+	f := h.w.FileShare(at.FileShare)
+	if at.FileShare != "" {
 		return f != nil && f.TakesComments() && h.w.Admits(f, userID)
 	}
 	role := h.w.Role(at.Profile, userID)

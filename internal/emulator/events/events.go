@@ -243,10 +243,12 @@ func (v *Viewer) matcher(q *Query) *matcher {
 			(q.category == "" || q.category == k.Category) &&
 			(q.sub == "" || q.sub == k.Sub)
 	}
-	if n, found := l.Names.Numbers[q.caller]; q.caller != "" {
+	if q.caller != "" {
+		n, found := l.Names.Numbers[q.caller]
 		m.caller, m.never = n, !found
 	}
-	if n, found := l.FindThing(q.object); q.object != "" {
+	if q.object != "" {
+		n, found := l.FindThing(q.object)
 		m.object, m.never = n, m.never || !found
 	}
 	return m

@@ -296,7 +296,8 @@ func (g *generator) who(created int64) *person {
 func (p *person) does(dice *rand.Rand) string {
 	roll := dice.IntN(p.total)
 	for _, h := range p.habits {
-		if roll -= h.weight; roll < 0 {
+		roll -= h.weight
+		if roll < 0 {
 			return h.event
 		}
 	}

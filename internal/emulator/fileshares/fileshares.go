@@ -42,7 +42,8 @@ func (h *Handlers) AddFileShare(f world.SeedFileShare) world.SeedFileShare {
 // keepFileShare fills in the defaults of a File Share and stores it.
 func (h *Handlers) keepFileShare(f world.SeedFileShare) *world.FileShare {
 	f.ID = h.w.NewProfile(f.ID)
-	if f.IDAlt = wire.Plain(f.IDAlt); f.IDAlt == "" {
+	f.IDAlt = wire.Plain(f.IDAlt)
+	if f.IDAlt == "" {
 		f.IDAlt = world.Opaque('q', h.w.Options.Seed, h.w.NextSerial())
 	}
 	f.Access = cmp.Or(f.Access, world.NamedPeople)

@@ -305,7 +305,8 @@ func (h *Handlers) isFor(v *world.Invitation, userID string) bool {
 
 // answer accepts or declines an invitation for the caller.
 func (h *Handlers) answer(c *wire.Call, v *world.Invitation, accept bool) error {
-	switch by := h.w.Joiner(c.Key); {
+	by := h.w.Joiner(c.Key)
+	switch {
 	case accept:
 		return h.w.Redeem(v, c.Key.User, by)
 	case !v.Open():

@@ -203,7 +203,8 @@ func readFact(c *wire.Call, v *vocabulary, name string, value any) (written, boo
 		w.name, w.kind = w.field.name, w.field.kind
 	}
 	var fits bool
-	if w.value, fits = fitValue(w.kind, value); !fits {
+	w.value, fits = fitValue(w.kind, value)
+	if !fits {
 		c.Check.Mistyped(name, w.kind)
 		return w, false
 	}

@@ -161,7 +161,8 @@ func (h *Handlers) listFields(c *wire.Call, id string) (wire.Object, error) {
 	p := h.flatPage(c, c.Integer("page_size", fieldPage, 1, fieldPageMost), "field")
 	var named *metaField
 	if name := c.Value("field"); name != "" {
-		if named = v.governing(name); named == nil {
+		named = v.governing(name)
+		if named == nil {
 			c.Check.Invalid("field", "There is no such field.")
 		}
 	}

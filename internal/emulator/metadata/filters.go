@@ -193,7 +193,8 @@ func (h *Handlers) ReadFilter(c *wire.Call, workspaceID, param string) *NodeFilt
 	var clauses []clause
 	if text := c.Value(param); param != "" && text != "" {
 		var usable bool
-		if clauses, usable = parseClauses(text); !usable {
+		clauses, usable = parseClauses(text)
+		if !usable {
 			c.Check.Invalid(param, "1 to 5 conditions of field, operator and value.")
 		}
 	}
@@ -601,7 +602,8 @@ func compoundLimit(c *wire.Call) (asked any, limit int) {
 		c.Check.Mistyped("limit", "integer")
 		return nil, compoundResults
 	}
-	if limit = max(1, min(n, compoundMost)); limit != n {
+	limit = max(1, min(n, compoundMost))
+	if limit != n {
 		asked = n
 	}
 	return asked, limit

@@ -143,7 +143,8 @@ func (h *Handlers) vocabularyBusy() error {
 // metadataNode finds the file or note of a path and requires the rights.
 func (h *Handlers) metadataNode(find finder) func(*wire.Call) (workspaceID string, n *world.Node, err error) {
 	return func(c *wire.Call) (workspaceID string, n *world.Node, err error) {
-		if workspaceID, err = find(c); err != nil {
+		workspaceID, err = find(c)
+		if err != nil {
 			return "", nil, err
 		}
 		if err = c.Check.Refusal(); err != nil {

@@ -120,7 +120,8 @@ func (q *authorization) readAccess(c *wire.Call, value func(name string) string)
 		c.Check.Add("scope", "invalid", "invalid_scope: none of the scopes is known.", codeScopeWords)
 	}
 	if text := value("access_mode"); text != "" {
-		if q.mode = wire.ParseMode(text); q.mode == wire.NoAccess {
+		q.mode = wire.ParseMode(text)
+		if q.mode == wire.NoAccess {
 			c.Check.Add("access_mode", "invalid", "One of r, rw and rwa.", codeAccessMode)
 		}
 	}
@@ -131,7 +132,8 @@ func (q *authorization) readAccess(c *wire.Call, value func(name string) string)
 	default:
 		c.Check.Add("account_settings", "invalid", "0 or 1.", codeAccountSettings)
 	}
-	if q.agent = truncated(strings.TrimSpace(value("agent_name"))); reserved(q.agent) {
+	q.agent = truncated(strings.TrimSpace(value("agent_name")))
+	if reserved(q.agent) {
 		c.Check.Add("agent_name", "invalid", "This name is reserved.", codeReservedName)
 	}
 	if u, err := url.Parse(q.resource); q.resource != "" &&
@@ -378,7 +380,8 @@ func (h *Handlers) granted(q *authorization, d world.Decision) ([]string, error)
 		scopes = slices.Clone(d.Scopes)
 	default:
 		for _, scope := range asked {
-			if entity, id, _ := wire.SplitScope(scope); scope != world.UserDetails {
+			entity, id, _ := wire.SplitScope(scope)
+			if scope != world.UserDetails {
 				scopes = append(scopes, entity+":"+id+":"+m.String())
 			}
 		}

@@ -116,7 +116,8 @@ func (h *Handlers) updateRegistration(c *wire.Call) (wire.Object, error) {
 	changed := *k
 	changed.Name = cmp.Or(name, changed.Name)
 	if fields["redirect_uris"] != nil {
-		if changed.RedirectURIs, err = redirectList(fields["redirect_uris"]); err != nil {
+		changed.RedirectURIs, err = redirectList(fields["redirect_uris"])
+		if err != nil {
 			return nil, err
 		}
 	}

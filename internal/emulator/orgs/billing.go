@@ -100,7 +100,8 @@ func (h *Handlers) publicKey() string { return "pk_" + hex.EncodeToString(h.w.Si
 func (h *Handlers) billingDetails(_ *wire.Call, id string) (wire.Object, error) {
 	unpaid, intent := h.w.Org(id).Value.Unsubscribed, h.intents[id]
 	var chosen any
-	if plan := PlanNamed(h.w.Org(id).Value.Plan); !unpaid || intent != nil {
+	plan := PlanNamed(h.w.Org(id).Value.Plan)
+	if !unpaid || intent != nil {
 		chosen = wire.Object{{"id", plan.id("monthly")}, {"name", plan.name}}
 	}
 	o := wire.Object{{"customer", wire.Object{{"id", "cus_" + id}}}, {"plan", chosen}}

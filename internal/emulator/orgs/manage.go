@@ -88,7 +88,8 @@ func (h *Handlers) readOrg(c *wire.Call, o *world.Org, create bool) {
 		o.Name = name
 	}
 	if text, given := c.Field("description"); given {
-		if o.Description = text; !create && wire.Cleared(text) {
+		o.Description = text
+		if !create && wire.Cleared(text) {
 			o.Description = ""
 		} else {
 			c.Check.Text("description", text, 10, 1000)

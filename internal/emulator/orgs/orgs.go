@@ -280,7 +280,8 @@ func (h *Handlers) changePlan(c *wire.Call, id string) (wire.Object, error) {
 	chosen := PlanNamed(o.Plan)
 	if id, given := c.Field("billing_plan"); given {
 		var known bool
-		if chosen, known = planByID(id); !known {
+		chosen, known = planByID(id)
+		if !known {
 			c.Check.Invalid("billing_plan", "The id of a plan.")
 		}
 	}

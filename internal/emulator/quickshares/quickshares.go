@@ -60,7 +60,8 @@ type quickShares struct {
 func (h *Handlers) AddQuickShare(q world.QuickShare) world.QuickShare {
 	h.w.Lock()
 	defer h.w.Unlock()
-	if q.ID = wire.Plain(q.ID); q.ID == "" {
+	q.ID = wire.Plain(q.ID)
+	if q.ID == "" {
 		q.ID = world.Opaque('k', h.w.Options.Seed, h.w.NextSerial())
 	}
 	q.Node = wire.Plain(q.Node)

@@ -128,7 +128,8 @@ func (h *Handlers) updateShare(c *wire.Call, it *world.Share) (wire.Object, erro
 	d.readShare()
 	wire.OneOf(c, "external_invites", &d.ExternalInvites, "allowed", "denied")
 	if link, given := c.Field("share_link_node_id"); given {
-		if d.Link = ""; link != wire.Null {
+		d.Link = ""
+		if link != wire.Null {
 			c.Check.Invalid("share_link_node_id", "null.")
 		}
 	}

@@ -181,7 +181,8 @@ func (h *Handlers) CheckPassword(email, password string) (userID string, err err
 		delete(h.Auth.attempts, address)
 		return id, nil
 	}
-	if tried.failed++; tried.failed == attemptsMax {
+	tried.failed++
+	if tried.failed == attemptsMax {
 		tried.locked = now.Add(lockTime)
 	}
 	h.Auth.attempts[address] = tried

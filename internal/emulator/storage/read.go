@@ -172,7 +172,8 @@ func (h *Handlers) zip(c *wire.Call) (wire.Object, error) {
 	folder, name := in.Folder, "archive"
 	if id := c.Segment("node_id"); id != world.RootFolder {
 		var n *world.Node
-		if _, n, err = h.NodeOfPath(c); err != nil {
+		_, n, err = h.NodeOfPath(c)
+		if err != nil {
 			return nil, err
 		}
 		if n.Kind != world.KindFolder {

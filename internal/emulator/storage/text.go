@@ -24,7 +24,8 @@ func ChunksOf(n *world.Node) (all []Chunk, pages int) {
 	for text := range strings.SplitSeq(n.Text(), "\f") {
 		pages++
 		for paragraph := range strings.SplitSeq(text, "\n\n") {
-			if paragraph = strings.TrimSpace(paragraph); paragraph != "" {
+			paragraph = strings.TrimSpace(paragraph)
+			if paragraph != "" {
 				all = append(all, Chunk{len(all), pages, paragraph})
 			}
 		}
@@ -93,7 +94,8 @@ func (h *Handlers) readText(c *wire.Call, _ world.Store, n *world.Node) (wire.Ob
 			c.Check.Add("cursor", "invalid", "Not a cursor of this text.", codeStale)
 			return nil, c.Check.Refusal()
 		}
-		if s.from = from; version != n.Current().ID { // the file was replaced
+		s.from = from
+		if version != n.Current().ID { // the file was replaced
 			s.limit = 0
 		}
 	}

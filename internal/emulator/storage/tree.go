@@ -124,7 +124,8 @@ func (h *Handlers) folderNamed(c *wire.Call, in world.Store, name, value string)
 		return in.Folder, nil
 	}
 	id := wire.Plain(value)
-	if c.Check.MistypedIf(!wire.IsOpaque(id), name, "opaque_id or root"); len(c.Check.Failed) > 0 {
+	c.Check.MistypedIf(!wire.IsOpaque(id), name, "opaque_id or root")
+	if len(c.Check.Failed) > 0 {
 		return "", c.Check.Refusal()
 	}
 	n := h.w.Node(in.Profile, id)
@@ -196,7 +197,8 @@ func (h *Handlers) createFolder(c *wire.Call, in world.Store) (wire.Object, erro
 // target reads the folder to which a node is moved or copied.
 func (h *Handlers) target(c *wire.Call, in world.Store, n *world.Node) (string, error) {
 	value, given := c.Field("parent")
-	if c.Check.MissingIf(!given, "parent", "The id of a folder, or root."); !given {
+	c.Check.MissingIf(!given, "parent", "The id of a folder, or root.")
+	if !given {
 		return "", c.Check.Refusal()
 	}
 	parent, err := h.folderNamed(c, in, "parent", value)
@@ -258,8 +260,11 @@ func (h *Handlers) copyNode(c *wire.Call, in world.Store, n *world.Node) (wire.O
 	name := n.Name
 	if h.child(in.Owner, parent, name) == n { // beside the original
 		name = h.freeName(in.Owner, parent, name)
-	} else if name, err = h.resolveConflict(c, in, n, parent); err != nil {
-		return nil, err
+	} else {
+		name, err = h.resolveConflict(c, in, n, parent)
+		if err != nil {
+			return nil, err
+		}
 	}
 	made := h.clone(c, n, parent, name)
 	h.treeEvent(c, in, made, "copied")
@@ -410,7 +415,8 @@ func (h *Handlers) updateNode(c *wire.Call, in world.Store, n *world.Node) (wire
 	var content world.Version
 	if replaces {
 		var err error
-		if content, err = h.content(c, true); err != nil {
+		content, err = h.content(c, true)
+		if err != nil {
 			return nil, err
 		}
 		if n.Kind != world.KindFile {

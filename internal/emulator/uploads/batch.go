@@ -90,7 +90,8 @@ func (h *Handlers) uploadBatch(c *wire.Call) (wire.Object, error) {
 	results, failed := []wire.Object{}, 0
 	for i, e := range entries {
 		r, ok := h.batchFile(c, to, i, e, files)
-		if results = append(results, r); !ok {
+		results = append(results, r)
+		if !ok {
 			failed++
 		}
 	}

@@ -84,14 +84,16 @@ func (h *Handlers) treePlace(c *wire.Call, id, kind string) (place, error) {
 		c.Check.Invalid("profile_type", "The kind of instance_id.")
 	}
 	if file, given := c.Field("file_id"); given {
-		if to.File = wire.Plain(file); !wire.IsOpaque(to.File) {
+		to.File = wire.Plain(file)
+		if !wire.IsOpaque(to.File) {
 			c.Check.Mistyped("file_id", "opaque_id")
 		} else if n := h.w.Node(id, to.File); n == nil || n.Kind != world.KindFile {
 			return place{}, wire.NoSuch(storage.CodeNoNode, world.KindFile)
 		}
 	}
 	folder, given := c.Field("folder_id")
-	if to.Folder = wire.Plain(folder); !given || to.Folder == world.RootFolder {
+	to.Folder = wire.Plain(folder)
+	if !given || to.Folder == world.RootFolder {
 		to.Folder = to.In.Folder
 	} else if !wire.IsOpaque(to.Folder) {
 		c.Check.Mistyped("folder_id", "opaque_id or root")

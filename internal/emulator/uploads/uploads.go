@@ -298,7 +298,8 @@ func (h *Handlers) started(u *upload) (wire.Object, error) {
 
 func (h *Handlers) newUpload(c *wire.Call, to place) *upload {
 	u := &upload{user: c.UserID(), to: to, origin: storage.OriginChunked, chunks: map[int]*blob.Blob{}, size: -1}
-	if u.name, _ = c.Field("name"); u.name == "" {
+	u.name, _ = c.Field("name")
+	if u.name == "" {
 		c.Check.Missing("name", "The name of the file.")
 	} else if why := storage.BadName(u.name); why != "" {
 		c.Check.Invalid("name", why)

@@ -146,7 +146,8 @@ func Bearer(header string) string {
 func (c *Call) ReadForm() error {
 	var err error
 	if MediaType(c.Request.Header) == FormType {
-		if c.Form, err = url.ParseQuery(string(c.Body)); err == nil {
+		c.Form, err = url.ParseQuery(string(c.Body))
+		if err == nil {
 			return nil
 		}
 	}
@@ -162,7 +163,8 @@ func (c *Call) readBlankForm() error {
 }
 
 func (c *Call) readOptionalForm() error {
-	if err := c.readBlankForm(); len(c.Body) > 0 {
+	err := c.readBlankForm()
+	if len(c.Body) > 0 {
 		return err
 	}
 	return nil

@@ -220,7 +220,8 @@ func (h *Handlers) readWorkspace(c *wire.Call, w *world.Workspace, create bool) 
 		w.Name = name
 	}
 	if text, given := c.Field("description"); given {
-		if w.Description = text; !create && wire.Cleared(text) {
+		w.Description = text
+		if !create && wire.Cleared(text) {
 			w.Description = ""
 		} else {
 			c.Check.Text("description", text, 10, 1000)

@@ -227,7 +227,8 @@ func (w *World) Mails(to string) []Mail {
 
 // KeepInvitation adds an invitation and sends it.
 func (w *World) KeepInvitation(it SeedInvitation, actor *Actor) *Invitation {
-	if it.ID = wire.Plain(it.ID); it.ID == "" {
+	it.ID = wire.Plain(it.ID)
+	if it.ID == "" {
 		it.ID = Opaque('i', w.Options.Seed, w.NextSerial())
 	}
 	it.Key = cmp.Or(it.Key, Opaque('j', w.Options.Seed, w.NextSerial()))

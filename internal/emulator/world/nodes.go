@@ -125,7 +125,8 @@ func (w *Tree) Keep(chunks ...*blob.Blob) (Version, error) {
 		if err != nil {
 			return v, err
 		}
-		if content, err = w.Blobs.Keep(text); err != nil {
+		content, err = w.Blobs.Keep(text)
+		if err != nil {
 			return v, err
 		}
 		v.Source = content
@@ -273,7 +274,8 @@ func (n *Node) Summarized() string {
 
 func firstSentence(text string) string {
 	for line := range strings.Lines(strings.ReplaceAll(text, "\f", "\n")) {
-		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
+		line = strings.TrimSpace(line)
+		if line != "" && line[0] != '#' {
 			if sentence, _, found := strings.Cut(line, ". "); found {
 				return sentence + "."
 			}
