@@ -38,10 +38,10 @@ import (
 func main() {
 	workspace := flag.String("workspace", "", "ID or folder name of the workspace; default: the first one")
 	flag.Parse()
-	show.Main(func(ctx context.Context) error { return watch(ctx, os.Stdin, os.Stdout, *workspace) }, context.Canceled)
+	show.Main(func(ctx context.Context) error { return watchWorkspace(ctx, os.Stdin, os.Stdout, *workspace) }, context.Canceled)
 }
 
-func watch(ctx context.Context, in io.Reader, out io.Writer, workspace string) error {
+func watchWorkspace(ctx context.Context, in io.Reader, out io.Writer, workspace string) error {
 	client, err := fastio.FromEnv()
 	if errors.Is(err, fastio.ErrNoToken) {
 		demo := startDemo(out)

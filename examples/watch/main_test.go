@@ -84,7 +84,7 @@ func TestDemo(t *testing.T) { //nolint:paralleltest // it empties the environmen
 	ctx, cancel := context.WithCancel(t.Context())
 	s := screen{news: make(chan struct{}, 1)}
 	done := make(chan error)
-	go func() { done <- watch(ctx, strings.NewReader(""), &s, "design") }()
+	go func() { done <- watchWorkspace(ctx, strings.NewReader(""), &s, "design") }()
 	for _, want := range []string{
 		"running against an emulator", "Watching.", "storage", "Grace Hopper: Thought number 1.",
 	} {
