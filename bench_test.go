@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"iter"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -370,6 +371,20 @@ func BenchmarkIterate(b *testing.B) {
 			}
 		})
 	})
+}
+
+// BenchmarkWalk compares a pass that can be resumed with a plain iteration.
+func BenchmarkWalk(b *testing.B) {
+	data := newCanned(b)
+	s := events.New(free{newClient(b, benchHost, &chain{newRotation(data.pages), variety})}, nil)
+	q := data.query()
+	readAll := func(events iter.Seq2[*events.Event, error]) {
+		for _, err := range events {
+			check(b, err)
+		}
+	}
+	b.Run("by=all", func(b *testing.B) { measure(b, func() { readAll(s.All(b.Context(), q)) }) })
+	b.Run("by=fastio", func(b *testing.B) { measure(b, func() { readAll(s.Walk(q, "").Events(b.Context())) }) })
 }
 
 // pageByPage reads all pages with Search and works on each.
