@@ -385,38 +385,35 @@ func takeIn(c *fastio.Client) error {
 func TestFollowSurvivesKills(t *testing.T) {
 	t.Parallel()
 	const most = 600 // events per process: two checkpoints and more
+	want := table.Rounds(10, 500)
 	dir := t.TempDir()
 	w := newWorld(func(o *fastiotest.Options) { o.Limits.Rules = []fastiotest.Limit{} })
 	address := w.Start(t)
-	all := make([]api.OpaqueID, table.Rounds(10, 500)*most*6/10) // a process handles half of most, on average
-	for i := range all {
-		all[i] = w.add(noon.Add(time.Duration(i/4)*time.Second), 0)
+	size := want * most * 6 / 10 // a process handles half of most, on average
+	for i := range size {
+		w.add(noon.Add(time.Duration(i/4)*time.Second), 0)
 	}
 	seen := map[string]bool{}
-	for life := 0; len(seen) < len(all); life++ {
-		again, fresh := 0, 0
-		for _, id := range killAfter(t, w, address, dir, 1+rand.N(min(most, len(all)-len(seen)))) {
+	kills, worst, total := 0, 0, 0
+	for ; len(seen) < size; kills++ {
+		left := (size - len(seen)) / max(want-kills, 1) // so that the log has enough for all kills
+		again := 0
+		for _, id := range killAfter(t, w, address, dir, 1+rand.N(max(min(most, left), 1))) {
 			if seen[id] {
 				again++
-			} else {
-				fresh++
 			}
 			seen[id] = true
 		}
-		if again > 250 {
-			t.Errorf("process %d: %d events were delivered again", life, again)
-		}
-		t.Logf("life %d: %d events, and %d again", life, fresh, again)
+		worst, total = max(worst, again), total+again
 	}
-	for _, id := range all {
-		if !seen[string(id)] {
-			t.Errorf("%s is lost", id)
-		}
+	t.Logf("%d kills, %d events, %d delivered again, at most %d after a kill", kills, size, total, worst)
+	if kills < want || worst > 250 {
+		t.Errorf("want at least %d kills, and at most 250 events again", want)
 	}
 }
 
 // killAfter runs a child, kills it after it has reported n new events, and returns
-// what it has written.
+// what it has written. If events are lost, the child does not report as many.
 func killAfter(t *testing.T, w *world, address, dir string, n int) []string {
 	t.Helper()
 	before := noted(t, dir)
@@ -424,7 +421,9 @@ func killAfter(t *testing.T, w *world, address, dir string, n int) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), self)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, self)
 	cmd.Env = append(os.Environ(),
 		childEnv+"="+address, tokenEnv+"="+w.Token(), roomEnv+"="+string(w.room.ID), dirEnv+"="+dir)
 	cmd.Stderr = os.Stderr
@@ -448,7 +447,7 @@ func killAfter(t *testing.T, w *world, address, dir string, n int) []string {
 		}
 	}
 	if err := cmd.Wait(); err == nil || n > 0 {
-		t.Fatalf("the child was not killed: %v", err)
+		t.Fatalf("%d events are missing, and the child was not killed: %v", n, err)
 	}
 	return noted(t, dir)[len(before):]
 }
