@@ -134,15 +134,18 @@ func (s *signIn) startDevice(ctx context.Context) (*deviceAuthorization, error) 
 	return d, nil
 }
 
-// poll requests the token until the user has answered or the code has expired.
+// poll requests the token until the user has answered or the code has expired. An order
+// to slow down holds until then; after a failure that may pass, the pause doubles until
+// the next answer.
 func (s *signIn) poll(ctx context.Context, d *deviceAuthorization) (*Token, error) {
 	service, done, err := s.at(s.server.Token)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
+	pause := d.interval
 	for {
-		if wait.Sleep(ctx, min(d.interval, time.Until(d.Expires))) != nil {
+		if wait.Sleep(ctx, min(pause, time.Until(d.Expires))) != nil {
 			return nil, s.fail(fmt.Errorf("the user has not signed in: %w", context.Cause(ctx)))
 		}
 		if !time.Now().Before(d.Expires) {
@@ -156,10 +159,15 @@ func (s *signIn) poll(ctx context.Context, d *deviceAuthorization) (*Token, erro
 		case err == nil:
 			return t, nil
 		case refused && refusal.Code == codePending:
+			pause = d.interval
 		case refused && refusal.Code == codeSlowDown:
 			d.interval += slowDown
+			pause = d.interval
+		case refused && (refusal.Code == CodeAccessDenied || refusal.Code == CodeExpiredToken):
+			refusal.Op = s.op // as in a browser
+			return nil, refusal
 		case raw.Status == 0 && !input, raw.Status/100 == 5, raw.Status == http.StatusTooManyRequests:
-			d.interval = max(min(2*d.interval, intervalMax), min(wait.Ordered(err), intervalMax))
+			pause = max(d.interval, min(2*pause, intervalMax), min(wait.Ordered(err), intervalMax))
 		default:
 			return nil, err
 		}

@@ -154,7 +154,7 @@ func TestDeviceFlow(t *testing.T) {
 }
 
 // The program polls as the server orders, and the server, or the lifetime of the code,
-// ends it. A failure that may pass doubles the interval.
+// ends it. A failure that may pass doubles the wait, up to the next answer.
 func TestDevicePolls(t *testing.T) {
 	t.Parallel()
 	type row struct {
@@ -171,6 +171,14 @@ func TestDevicePolls(t *testing.T) {
 	table.Bubbles(t, map[string]row{
 		"approved":       {nil, []int{5, 10, 15}, 15, "", nil},
 		"slowed down":    {[]string{"slow_down", "authorization_pending", "slow_down"}, []int{5, 15, 25, 40}, 40, "", nil},
+		"slowed down in an outage": {
+			[]string{"slow_down", "502", "authorization_pending", "authorization_pending"}, []int{5, 15, 35, 45, 55}, 55, "", nil,
+		},
+		"slowed down after an outage": {[]string{"502", "502", "slow_down"}, []int{5, 15, 35, 45}, 45, "", nil},
+		"slowed down beyond a minute": {
+			append(slices.Repeat([]string{"slow_down"}, 12), "502"),
+			[]int{5, 15, 30, 50, 75, 105, 140, 180, 225, 275, 330, 390, 455, 520}, 520, "", nil,
+		},
 		"denied":         {nil, []int{5, 10, 15}, 15, oauth.CodeAccessDenied, api.ErrInvalid},
 		"never answered": {nil, every5, 600, oauth.CodeExpiredToken, nil},
 		"expired":        {[]string{"", "expired_token"}, []int{5, 10}, 10, oauth.CodeExpiredToken, api.ErrInvalid},
@@ -212,6 +220,23 @@ func TestDevicePolls(t *testing.T) {
 			t.Errorf("the store holds %v", token)
 		}
 		time.Sleep(time.Minute) // for the user
+	})
+}
+
+// After an outage the program polls as often as before.
+func TestDevicePollsReturnToTheInterval(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newDevice()
+		deviceAnswer(`,"interval":1`)(s.scene)
+		s.meetsPolls("502", "502", "502", "502", "authorization_pending", "authorization_pending", "access_denied")
+		s.shows(showsNothing)
+		if _, err := s.login(t.Context()); !errors.Is(err, oauth.ErrDenied) {
+			t.Errorf("got %v", err)
+		}
+		if diff := cmp.Diff([]int{1, 3, 7, 15, 31, 32, 33}, s.polls()); diff != "" {
+			t.Errorf("polls (-want +got):\n%s", diff)
+		}
 	})
 }
 

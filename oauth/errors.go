@@ -16,6 +16,10 @@ import (
 // refresh token is no longer valid.
 var ErrSignInAgain = errors.New("sign in again")
 
+// ErrDenied reports that the user denied access. It matches an [*Error] of
+// [CodeAccessDenied]; a [Prompt] may return it for a user who gives up.
+var ErrDenied = errors.New("the user denied access")
+
 // PlatformError reports that the stored token is of another platform than
 // Config.BaseURL, to which it must not be sent. It is an [ErrSignInAgain]: [Login] and
 // [LoginIfNeeded] replace the token. A program for several platforms gives each of them a
@@ -97,6 +101,9 @@ func (e *Error) Error() string {
 	}
 	return redact.Visible(s)
 }
+
+// Is reports whether target is [ErrDenied] and e a denial.
+func (e *Error) Is(target error) bool { return target == ErrDenied && e.Code == CodeAccessDenied }
 
 // Unwrap returns the response as an [*api.Error], so that the api.Err values match
 // by its status.

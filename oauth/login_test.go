@@ -175,7 +175,8 @@ func TestLoginFails(t *testing.T) {
 		s := newScene()
 		tc.change(s)
 		g, err := s.login(t.Context())
-		if g != nil || err == nil || err.Error() != "fastio: "+tc.want || codeOf(err) != tc.code {
+		if g != nil || err == nil || err.Error() != "fastio: "+tc.want || codeOf(err) != tc.code ||
+			errors.Is(err, oauth.ErrDenied) != (tc.page == denied) {
 			t.Errorf("got %v, %v\nwant %s of code %q", g, err, tc.want, tc.code)
 		}
 		if tc.is != nil && !errors.Is(err, tc.is) {
@@ -203,6 +204,36 @@ func codeOf(err error) string {
 		return e.Code
 	}
 	return ""
+}
+
+// A denial is the same error in whatever way the user was asked.
+func TestDenial(t *testing.T) {
+	t.Parallel()
+	pastes := func(pasted string, err error) func(*scene) {
+		return func(s *scene) {
+			s.config.OpenMode = oauth.OpenModeNone
+			s.config.Prompt = func(context.Context, string) (string, error) { return pasted, err }
+		}
+	}
+	table.Bubbles(t, map[string]func(*scene){
+		"in the browser":       denies("access_denied"),
+		"in a pasted address":  pastes("http://127.0.0.1/callback?error=access_denied", nil),
+		"of the Prompt itself": pastes("", oauth.ErrDenied),
+		"at another device": func(s *scene) {
+			s.config.OpenMode = oauth.OpenModeNone
+			s.config.ShowDeviceCode = func(_ context.Context, d oauth.DeviceCode) error {
+				_, err := s.Approve(d.VerificationURIComplete, fastiotest.Decision{Deny: true})
+				return err
+			}
+		},
+	}, func(t *testing.T, asked func(*scene)) {
+		s := newScene(func(o *fastiotest.Options) { o.OAuth.DeviceFlow = true })
+		asked(s)
+		g, err := s.login(t.Context())
+		if g != nil || !errors.Is(err, oauth.ErrDenied) || !strings.HasPrefix(err.Error(), "fastio: oauth.Login: ") {
+			t.Errorf("got %v, %v", g, err)
+		}
+	})
 }
 
 // A wrong Config is rejected before anything is sent.
