@@ -15,7 +15,7 @@ func Example() {
 	ctx := context.Background()
 	store := oauth.UserStore("acme-sync")
 	store.Keys = keyring.Open("acme-sync", "tokens")
-	source, err := oauth.LoginIfNeeded(ctx, oauth.Config{ClientName: "Acme Sync", Store: store})
+	source, _, err := oauth.LoginIfNeeded(ctx, oauth.Config{ClientName: "Acme Sync", Store: store})
 	if errors.Is(err, keyring.ErrUnavailable) {
 		log.Fatal("this machine has no keyring: use oauth.KeyFile")
 	}

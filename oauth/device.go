@@ -74,7 +74,7 @@ func (s *signIn) withDevice(ctx context.Context) (*Grant, error) {
 	case <-time.After(hurry): // it ignores its context
 	}
 	token, err = s.keep(ctx, token, err)
-	return s.grant(ctx, token), err
+	return s.finish(ctx, token, err)
 }
 
 // startDevice requests a code. It checks what is shown to the user.

@@ -169,15 +169,16 @@ func TestDevicePolls(t *testing.T) {
 		every5[i] = 5 * (i + 1)
 	}
 	table.Bubbles(t, map[string]row{
-		"approved":       {nil, []int{5, 10, 15}, 15, "", nil},
-		"slowed down":    {[]string{"slow_down", "authorization_pending", "slow_down"}, []int{5, 15, 25, 40}, 40, "", nil},
+		"approved":    {nil, []int{5, 10, 15}, 15, "", nil},
+		"slowed down": {[]string{"slow_down", "authorization_pending", "slow_down"}, []int{5, 15, 25, 40}, 40, "", nil},
 		"slowed down in an outage": {
 			[]string{"slow_down", "502", "authorization_pending", "authorization_pending"}, []int{5, 15, 35, 45, 55}, 55, "", nil,
 		},
 		"slowed down after an outage": {[]string{"502", "502", "slow_down"}, []int{5, 15, 35, 45}, 45, "", nil},
 		"slowed down beyond a minute": {
 			append(slices.Repeat([]string{"slow_down"}, 12), "502"),
-			[]int{5, 15, 30, 50, 75, 105, 140, 180, 225, 275, 330, 390, 455, 520}, 520, "", nil,
+			[]int{5, 15, 30, 50, 75, 105, 140, 180, 225, 275, 330, 390, 455, 520},
+			520, "", nil,
 		},
 		"denied":         {nil, []int{5, 10, 15}, 15, oauth.CodeAccessDenied, api.ErrInvalid},
 		"never answered": {nil, every5, 600, oauth.CodeExpiredToken, nil},
@@ -448,7 +449,7 @@ func TestDeviceFlowInLaterRuns(t *testing.T) {
 		s.mustLogin(t)
 		s.again()
 		s.mustLogin(t)
-		if _, err := s.loginIfNeeded(t.Context()); err != nil {
+		if _, _, err := s.loginIfNeeded(t.Context()); err != nil {
 			t.Error(err)
 		}
 		if n := len(sent(s.Server, "oauth.Register")); n != 2 || len(s.polls()) != 4 {

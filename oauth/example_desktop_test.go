@@ -52,7 +52,7 @@ func ExampleLoginIfNeeded() {
 }
 
 func whoAmI(ctx context.Context, config oauth.Config) (*account.User, error) {
-	source, err := oauth.LoginIfNeeded(ctx, config)
+	source, _, err := oauth.LoginIfNeeded(ctx, config)
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ func LoginThrough(ctx context.Context, c Config, listen listenFunc, o Opener) (*
 }
 
 // LoginIfNeededOn is LoginIfNeeded, as LoginOn is Login.
-func LoginIfNeededOn(ctx context.Context, c Config, listen listenFunc) (*Source, error) {
+func LoginIfNeededOn(ctx context.Context, c Config, listen listenFunc) (*Source, *Grant, error) {
 	return loginIfNeeded(ctx, c, machine{listen, NewOpener("linux", nil, "/nonexistent").opener})
 }
 

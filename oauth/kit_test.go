@@ -120,7 +120,7 @@ func (s *scene) login(ctx context.Context) (*oauth.Grant, error) {
 	return oauth.LoginOn(ctx, s.config, s.listen)
 }
 
-func (s *scene) loginIfNeeded(ctx context.Context) (*oauth.Source, error) {
+func (s *scene) loginIfNeeded(ctx context.Context) (*oauth.Source, *oauth.Grant, error) {
 	return oauth.LoginIfNeededOn(ctx, s.config, s.listen)
 }
 

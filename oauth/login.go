@@ -18,13 +18,14 @@ import (
 	"github.com/fastio-go/fastio/internal/transport"
 )
 
-// Grant is the result of a sign-in.
+// Grant is the result of a sign-in: its token, and what of the access that the [Config]
+// requests was not granted. A program that needs more calls [Login] again.
 type Grant struct {
-	Token    *Token
+	Token    *Token // at the time of the call; a [Source] refreshes it
 	ClientID string // identifies the program to the server
 
-	AdminWithheld           bool // [AccessModeAdmin] was requested but not confirmed as granted
-	AccountSettingsWithheld bool // the settings of the account were requested but not granted
+	AdminWithheld           bool // [AccessModeAdmin] is requested but not confirmed as granted
+	AccountSettingsWithheld bool // the settings of the account are requested but not granted
 }
 
 // consentTime is the timeout for consent: the lifetime of an authorization.
@@ -51,8 +52,8 @@ const consentTime = 10 * time.Minute
 // ShowURL, Login waits for the user to open the URL on this machine.
 //
 // Errors:
-//   - an [*Error] of [CodeAccessDenied] if the user denies access; a Prompt does not
-//     detect that;
+//   - [ErrDenied] if the user denies access; with a Prompt only if the user pastes the
+//     address of the last page, or it returns ErrDenied;
 //   - [context.DeadlineExceeded] if the user does not respond within ten minutes, or
 //     an [*Error] of [CodeExpiredToken] if a DeviceCode expires;
 //   - an [*IssuerError] if the metadata or the redirect do not name the expected issuer;
@@ -68,46 +69,57 @@ const consentTime = 10 * time.Minute
 //
 // Login fails before consent if the store cannot be written. If the tokens could
 // not be stored after consent, Login returns the Grant and an error.
+//
+// To sign in as another user, call Login: it replaces the token of the profile. A user
+// who stays signed in shares the store under another Config.Profile. The person who is
+// signed in to the platform in the browser is asked for consent, and no document of the
+// platform names a parameter that selects a user or asks for the password again: to
+// change the person, sign out of the platform in the browser, or open the URL in another
+// one. Other servers know login_hint and prompt, which belong in Config.Parameters.
 func Login(ctx context.Context, c Config) (*Grant, error) {
 	return login(ctx, c, machine{listenLoopback, systemOpener()})
 }
 
-// LoginIfNeeded returns the [TokenSource] of c, and calls [Login] before if the Store
-// holds no usable token: none at all, one that has expired and cannot be refreshed,
-// or one of a session that the server is known to have ended. So a second run of a
-// program opens no browser.
+// LoginIfNeeded returns the [TokenSource] of c and the Grant, and calls [Login] before if
+// the Store holds no usable token: none at all, one that has expired and cannot be
+// refreshed, or one of a session that the server is known to have ended. So a second
+// run of a program opens no browser. Its Grant is the stored one, compared with what c
+// requests now.
 //
 // It does not ask the server about a token that is not due for a refresh. If the
 // session was ended elsewhere, the first call of the client fails with
-// [ErrSignInAgain]; LoginIfNeeded then signs in, and the source that it returned
-// before uses the new token as well. Concurrent calls may each open a browser.
+// [ErrSignInAgain], which says what to do then. Concurrent calls may each open a browser.
 //
-// Errors: those of Login; that of the refresh if the server did not answer it.
-// [Service.TokenScopes] returns what the user has granted.
-func LoginIfNeeded(ctx context.Context, c Config) (*Source, error) {
+// Errors: those of Login, also with a Grant; that of the refresh if the server did not
+// answer it. [Service.TokenScopes] returns what the user has granted.
+func LoginIfNeeded(ctx context.Context, c Config) (*Source, *Grant, error) {
 	return loginIfNeeded(ctx, c, machine{listenLoopback, systemOpener()})
 }
 
-func loginIfNeeded(ctx context.Context, c Config, m machine) (*Source, error) {
+func loginIfNeeded(ctx context.Context, c Config, m machine) (*Source, *Grant, error) {
 	const op = "oauth.LoginIfNeeded"
 	if c.Store == nil {
-		return nil, &api.InputError{Op: op, Field: "store", Rule: "must be given"}
+		return nil, nil, &api.InputError{Op: op, Field: "store", Rule: "must be given"}
 	}
 	if _, err := c.validate(op); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	s := TokenSource(c)
 	_, err := s.Token(ctx)
 	if err == nil && s.last.Refresh.ended() { // the token is valid for some minutes at most
 		err = ErrSignInAgain
 	}
-	if errors.Is(err, ErrSignInAgain) {
-		_, err = login(ctx, c, m)
+	if err == nil {
+		return s, c.grant(s.last.Token), nil
 	}
+	if !errors.Is(err, ErrSignInAgain) {
+		return nil, nil, err
+	}
+	g, err := login(ctx, c, m)
 	if err != nil {
-		return nil, err
+		return nil, g, err
 	}
-	return s, nil
+	return s, g, nil
 }
 
 // machine abstracts the operating system for Login.
@@ -349,7 +361,7 @@ func (s *signIn) withBrowser(ctx context.Context, ln net.Listener, b *opener) (*
 	}
 	token, err := s.receive(ctx, r, b, pkce)
 	r.close(ctx, outcomeOf(err))
-	return s.grant(ctx, token), err
+	return s.finish(ctx, token, err)
 }
 
 // outcomeOf returns the outcome for the page. It includes the description of an
@@ -486,21 +498,34 @@ func (s *signIn) keep(ctx context.Context, t *Token, err error) (*Token, error) 
 	})
 }
 
-// grant compares the granted with the requested access. Without a token it is nil.
-func (s *signIn) grant(ctx context.Context, t *Token) *Grant {
+// finish returns the grant of a token that was stored if err is nil. That the platform
+// confirms admin access is stored then; if it cannot be, the next [LoginIfNeeded] returns
+// it as withheld. Without a token the grant is nil.
+func (s *signIn) finish(ctx context.Context, t *Token, err error) (*Grant, error) {
 	if t == nil {
-		return nil
+		return nil, err
 	}
-	g := &Grant{Token: t, ClientID: s.clientID}
-	if s.AccessMode == AccessModeAdmin {
-		g.AdminWithheld = !s.administers(ctx, t)
-	}
-	if s.AccountSettings && t.Scopes != nil {
-		g.AccountSettingsWithheld = !slices.ContainsFunc(t.Scopes, func(granted GrantedScope) bool {
-			return granted.EntityType == EntityTypeUserDetails
+	r := newTokenRecord(t, s.clientID, s.Resource)
+	r.Admin = s.AccessMode == AccessModeAdmin && s.administers(ctx, t)
+	if r.Admin && s.Store != nil && err == nil {
+		s.amend(ctx, func(stored *record) bool {
+			same := stored.Token != nil && stored.Token.AccessToken == r.AccessToken
+			if same {
+				stored.Token.Admin = true
+			}
+			return same
 		})
 	}
-	return g
+	return s.grant(r), err
+}
+
+// grant compares the granted access with what c requests.
+func (c *Config) grant(r *tokenRecord) *Grant {
+	settings := func(g GrantedScope) bool { return g.EntityType == EntityTypeUserDetails }
+	return &Grant{
+		Token: r.token(), ClientID: r.ClientID, AdminWithheld: c.AccessMode == AccessModeAdmin && !r.Admin,
+		AccountSettingsWithheld: c.AccountSettings && r.Scopes != nil && !slices.ContainsFunc(r.Scopes, settings),
+	}
 }
 
 // administers asks the platform whether the token has admin access. If that fails,
@@ -537,7 +562,7 @@ func (s *signIn) withCode(ctx context.Context) (*Grant, error) {
 		return nil, err
 	}
 	token, err := s.exchange(ctx, pkce, code, redirectURI)
-	return s.grant(ctx, token), err
+	return s.finish(ctx, token, err)
 }
 
 // ask calls prompt in a goroutine, which is abandoned when ctx is done: a read from

@@ -270,7 +270,7 @@ func TestLoginRejectsAWrongConfig(t *testing.T) {
 		tc.change(&s.config)
 		for op, sign := range map[string]func() error{
 			"oauth.Login":         func() error { return fail(s.login(t.Context())) },
-			"oauth.LoginIfNeeded": func() error { return fail(s.loginIfNeeded(t.Context())) },
+			"oauth.LoginIfNeeded": func() error { _, _, err := s.loginIfNeeded(t.Context()); return err },
 		} {
 			err := sign()
 			e, ok := errors.AsType[*api.InputError](err)
@@ -470,6 +470,7 @@ func TestForeignServer(t *testing.T) {
 	})
 }
 
+// A run that needs no sign-in returns the grant as it was stored.
 func TestWithheld(t *testing.T) {
 	t.Parallel()
 	type row struct {
@@ -480,6 +481,7 @@ func TestWithheld(t *testing.T) {
 		admin, settled bool
 	}
 	table.Bubbles(t, map[string]row{
+		"nothing of nothing":                {"", true, `[]`, "", false, true},
 		"nothing that was asked for":        {oauth.AccessModeWrite, false, `["org:1:r"]`, "", false, false},
 		"admin of which nothing is said":    {oauth.AccessModeAdmin, true, "null", "", true, false},
 		"nothing when the platform says so": {oauth.AccessModeAdmin, false, `["user:*:rw"]`, "true", false, false},
@@ -491,16 +493,27 @@ func TestWithheld(t *testing.T) {
 		"both":                              {oauth.AccessModeAdmin, true, `["user:*:rw"]`, "false", true, true},
 	}, func(t *testing.T, tc row) {
 		s := newScene()
-		answers("oauth.Token", `{"access_token":"a","token_type":"Bearer","scopes":`+tc.scopes+`}`)(s)
+		answers("oauth.Token", `{"access_token":"a","refresh_token":"r","expires_in":3600,"scopes":`+tc.scopes+`}`)(s)
 		if tc.administers == "" {
 			meets(fastiotest.Fault{Op: "oauth.TokenScopes", Status: 404})(s)
 		} else {
 			answers("oauth.TokenScopes", `{"result":true,"admin":`+tc.administers+`}`)(s)
 		}
 		s.config.AccessMode, s.config.AccountSettings = tc.mode, tc.settings
-		g, err := s.login(t.Context())
-		if err != nil || g.AdminWithheld != tc.admin || g.AccountSettingsWithheld != tc.settled {
-			t.Errorf("got %+v, %v", g, err)
+		want := s.mustLogin(t)
+		if want.AdminWithheld != tc.admin || want.AccountSettingsWithheld != tc.settled {
+			t.Errorf("got %+v", want)
+		}
+		before := len(s.Requests())
+		_, g, err := s.loginIfNeeded(t.Context())
+		if diff := cmp.Diff(want, g); diff != "" || err != nil || len(s.Requests()) > before {
+			t.Errorf("the next run: %v (-want +got):\n%s", err, diff)
+		}
+		time.Sleep(2 * time.Hour) // until the token is refreshed
+		s.config.AccessMode, s.config.AccountSettings = oauth.AccessModeAdmin, true
+		_, g, err = s.loginIfNeeded(t.Context())
+		if asked := tc.mode == oauth.AccessModeAdmin; err != nil || g.AdminWithheld != (!asked || tc.admin) {
+			t.Errorf("a version that wants more gets %+v, %v", g, err)
 		}
 	})
 }
@@ -912,20 +925,22 @@ func TestClientsStaySignedInUntilTheSessionEnds(t *testing.T) {
 	})
 }
 
-// run is a run of a program. It requires the number of logins, and a token if
-// wanted is nil.
+// run is a run of a program. It requires the number of logins, and the token in the store
+// with its client if wanted is nil.
 func (s *scene) run(t *testing.T, logins int, wanted error) *oauth.Source {
 	t.Helper()
 	synctest.Wait() // for the browser of the run before
 	s.again()
 	before := len(s.started())
-	source, err := s.loginIfNeeded(t.Context())
-	if n := len(s.started()) - before; n != logins || !errors.Is(err, wanted) || (source == nil) != (err != nil) {
-		t.Errorf("got %v, %v after %d logins, want %v and %d", source, err, n, wanted, logins)
+	source, g, err := s.loginIfNeeded(t.Context())
+	if n := len(s.started()) - before; n != logins || !errors.Is(err, wanted) || (source == nil) != (err != nil) || (g == nil) != (err != nil) {
+		t.Errorf("got %v, %v, %v after %d logins, want %v and %d", source, g, err, n, wanted, logins)
 	}
 	if wanted == nil && err == nil {
-		if _, err := source.Token(t.Context()); err != nil {
-			t.Error(err)
+		token, err := source.Token(t.Context())
+		k := stored[kept](t, s.config.Store)
+		if s.config.Profile == "" && (err != nil || g.Token.AccessToken != token.AccessToken || g.ClientID != k.Token.ClientID) {
+			t.Errorf("got %+v for the token %v, %v", g, token, err)
 		}
 	}
 	return source

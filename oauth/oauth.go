@@ -1,7 +1,7 @@
 // Package oauth signs users in through their browser, refreshes their tokens, and
 // manages sessions, API keys and scopes.
 //
-//	source, err := oauth.LoginIfNeeded(ctx, config)
+//	source, _, err := oauth.LoginIfNeeded(ctx, config)
 //	if err != nil {
 //		return nil, err
 //	}

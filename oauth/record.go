@@ -57,8 +57,9 @@ type tokenRecord struct {
 	Issued       time.Time      `json:"issued,omitzero"` // by the local clock
 	Expiry       time.Time      `json:"expiry,omitzero"`
 	Scope        Scope          `json:"scope,omitempty"`
-	Scopes       []GrantedScope `json:"scopes,omitempty"` // nil is full access
-	ClientID     string         `json:"client_id"`        // of the token
+	Scopes       []GrantedScope `json:"scopes,omitzero"` // nil is full access
+	Admin        bool           `json:"admin,omitempty"` // the platform has confirmed admin access
+	ClientID     string         `json:"client_id"`       // of the token
 	Resource     string         `json:"resource,omitempty"`
 }
 
@@ -112,7 +113,7 @@ func newTokenRecord(t *Token, clientID, resource string) *tokenRecord {
 // renewed returns r with the response of a refresh. Members missing there are kept.
 func (r *tokenRecord) renewed(t *Token) *tokenRecord {
 	next := newTokenRecord(t, r.ClientID, r.Resource)
-	next.Scope = cmp.Or(next.Scope, r.Scope)
+	next.Scope, next.Admin = cmp.Or(next.Scope, r.Scope), r.Admin
 	if next.Scopes == nil {
 		next.Scopes = r.Scopes
 	}
@@ -147,6 +148,13 @@ func (r *tokenRecord) good(refused api.Secret) bool {
 
 func (r *tokenRecord) refused(refused api.Secret) bool {
 	return r.AccessToken.Secret == refused
+}
+
+func (r *tokenRecord) token() *Token {
+	return &Token{
+		AccessToken: r.AccessToken.Secret, TokenType: bearer, RefreshToken: r.RefreshToken.Secret,
+		Expiry: r.Expiry, Scopes: r.Scopes, Scope: r.Scope,
+	}
 }
 
 func (r *tokenRecord) api() api.Token {

@@ -322,23 +322,33 @@ func (s *signIn) forgetUnanswered(ctx context.Context) {
 	}
 }
 
-const forgetTime = time.Second // timeout after the context of a sign-in is done
-
 // forget removes the registration from the store. If that fails, the next sign-in
 // retries it.
 func (s *signIn) forget(ctx context.Context) {
 	if s.Store == nil || s.ClientID != "" {
 		return
 	}
-	editing, cancel := context.WithTimeout(context.WithoutCancel(ctx), forgetTime)
 	id := s.clientID
+	s.amend(ctx, func(r *record) bool {
+		known := r.Client.ID == id
+		if known {
+			r.Client = clientRecord{}
+		}
+		return known
+	})
+}
+
+const amendTime = time.Second // timeout after the context of a sign-in is done
+
+// amend stores a detail that a sign-in can do without, unless change returns false.
+func (s *signIn) amend(ctx context.Context, change func(r *record) bool) {
+	editing, cancel := context.WithTimeout(context.WithoutCancel(ctx), amendTime)
 	_ = aside(ctx, func() error {
 		defer cancel()
 		return s.edit(editing, func(r *record, save func() error) error {
-			if r.Client.ID != id {
+			if !change(r) {
 				return nil
 			}
-			r.Client = clientRecord{}
 			return save()
 		})
 	})

@@ -56,7 +56,7 @@ func (p *program) start(ctx context.Context) error {
 }
 
 func (p *program) run(ctx context.Context, config oauth.Config) error {
-	source, err := oauth.LoginIfNeeded(ctx, config)
+	source, _, err := oauth.LoginIfNeeded(ctx, config)
 	if err != nil {
 		return err
 	}

@@ -79,7 +79,7 @@ func (p *program) show(ctx context.Context) error {
 	if p.headless {
 		p.config.OpenMode, p.config.Prompt, p.config.ShowDeviceCode = oauth.OpenModeNone, p.ask, p.showCode
 	}
-	source, err := oauth.LoginIfNeeded(ctx, p.config)
+	source, _, err := oauth.LoginIfNeeded(ctx, p.config)
 	if refusal, ok := errors.AsType[*oauth.Error](err); ok && refusal.Code == oauth.CodeAccessDenied {
 		return errors.New("you denied access; nothing was stored")
 	}
