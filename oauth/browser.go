@@ -181,7 +181,7 @@ func (s *signIn) newStartPage(r *receiver, b *opener, address string) (*startPag
 	if auto && !b.readsFiles() {
 		return p, nil
 	}
-	err := p.write()
+	err := p.write(printable(s.ClientName))
 	if err != nil {
 		p.remove()
 		p.dir = ""
@@ -192,13 +192,14 @@ func (s *signIn) newStartPage(r *receiver, b *opener, address string) (*startPag
 	return p, err
 }
 
-// write creates the file with mode 0600 in a directory with mode 0700.
-func (p *startPage) write() (err error) {
+// write creates the file with mode 0600 in a directory with mode 0700. Its only text, which
+// a browser that follows it does not show, is the name of the program.
+func (p *startPage) write(program string) (err error) {
 	if p.dir, err = os.MkdirTemp("", "fastio-sign-in-"); err != nil {
 		return err
 	}
 	var page bytes.Buffer
-	err = template.Must(template.New("").Parse(startHTML)).Execute(&page, p.local)
+	err = template.Must(template.New("").Parse(startHTML)).Execute(&page, struct{ Program, Address string }{program, p.local})
 	return cmp.Or(err, os.WriteFile(p.file(), page.Bytes(), 0o600))
 }
 

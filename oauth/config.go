@@ -48,12 +48,18 @@ type Config struct {
 	RedirectPort int      // of that redirect; 0 means any free port
 	OpenMode     OpenMode // how the system's browser opens the login URL
 
-	// SuccessPage and FailurePage are HTML documents that the browser shows instead of
-	// the pages of this package: after the tokens were received, and after a denial or
-	// another failure. They are served without scripts and without content of other
-	// servers; inline styles and data: images are allowed. At most 256 KB of UTF-8
-	// each; "" means the page of this package.
-	SuccessPage, FailurePage string
+	// Pages of the program's own replace those that the browser shows at the end of a
+	// sign-in, which are in English. Each is a document of html/template for a [PageData],
+	// at most 256 KB of UTF-8; "" means the page of this package. They are served without
+	// scripts and without content of other servers; inline styles and data: images are
+	// allowed, and so is a way on to a page of one's own:
+	//
+	//	<meta http-equiv="refresh" content="5; url=https://acme.example/welcome">
+	SuccessPage string // the tokens were received
+	DeniedPage  string // the user denied access; default: FailurePage
+	FailurePage string // any other failure
+	PendingPage string // the answer has arrived, but not the tokens; the outcome follows by itself
+	OtherPage   string // the sign-in was answered or opened before, or the request is of none
 
 	// ShowDeviceCode and Prompt let the user sign in with another device. They are used if
 	// no browser can be started, and in an SSH session without a display of this machine,
@@ -124,6 +130,7 @@ func (c *Config) redirectPath() string { return cmp.Or(c.RedirectPath, "/callbac
 // fail, or be unsafe, only after consent.
 func (c *Config) validate(op string) (transport.Base, error) {
 	_, scopes := joinScopes(op, c.Scopes)
+	_, pages := c.ownPages(op)
 	var clientID error
 	if strings.Contains(c.ClientID, "://") { // else it is the id of a registration
 		clientID = checkMetadataURL(op, c.ClientID)
@@ -133,7 +140,7 @@ func (c *Config) validate(op string) (transport.Base, error) {
 		scopes, checkAccessMode(op, c.AccessMode), checkResource(op, c.Resource),
 		checkDevice(op, c.DeviceName, c.DeviceType), checkRedirectPath(op, c.redirectPath()),
 		checkRedirectPort(op, c.RedirectPort), checkOpenMode(op, c.OpenMode), checkParameters(op, c.Parameters),
-		checkPage(op, "success_page", c.SuccessPage), checkPage(op, "failure_page", c.FailurePage),
+		pages,
 	); err != nil {
 		return transport.Base{}, err
 	}

@@ -3,6 +3,8 @@ package oauth
 import (
 	"cmp"
 	"errors"
+	"html/template"
+	"io"
 	"maps"
 	"net/url"
 	"slices"
@@ -118,11 +120,22 @@ func checkOpenMode(op string, m OpenMode) error {
 
 const pageMax = 256 << 10 // bytes
 
-func checkPage(op, field, page string) error {
-	if !utf8.ValidString(page) {
-		return &api.InputError{Op: op, Field: field, Rule: "must be UTF-8"}
+// parsePage parses a page of the program, and executes it once.
+func parsePage(op, field, text string) (*template.Template, error) {
+	if !utf8.ValidString(text) {
+		return nil, &api.InputError{Op: op, Field: field, Rule: "must be UTF-8"}
 	}
-	return checkMost(op, field, len(page), pageMax, "256 KB")
+	if err := checkMost(op, field, len(text), pageMax, "256 KB"); err != nil {
+		return nil, err
+	}
+	page, err := template.New(field).Parse(text)
+	if err == nil {
+		err = page.Execute(io.Discard, PageData{})
+	}
+	if err != nil {
+		return nil, &api.InputError{Op: op, Field: field, Rule: "must be an html/template for a PageData: " + err.Error()}
+	}
+	return page, nil
 }
 
 // checkParameters rejects parameters that would replace one of the protocol, and

@@ -60,7 +60,16 @@ func (s *scene) again() {
 	s.place = newPlace(stub.Network(s.answer))
 	s.config.HTTPClient, s.pages = s.client(), make(chan page, 8)
 	s.config.OpenBrowser = func(ctx context.Context, address string) error {
-		s.pages <- browse(context.WithoutCancel(ctx), s.client(), address) // a browser outlives the sign-in
+		ctx = context.WithoutCancel(ctx) // a browser outlives the sign-in
+		for address != "" {
+			p := browse(ctx, s.client(), address)
+			s.pages <- p
+			path, _ := strings.CutPrefix(p.header.Get("Refresh"), "0; url=")
+			address = ""
+			if path != "" {
+				address = "http://" + receiverHost + path
+			}
+		}
 		return nil
 	}
 }

@@ -364,8 +364,8 @@ func (s *signIn) withBrowser(ctx context.Context, ln net.Listener, b *opener) (*
 	return s.finish(ctx, token, err)
 }
 
-// outcomeOf returns the outcome for the page. It includes the description of an
-// error only if the redirect contained it.
+// outcomeOf returns the outcome for the page, with the code and description of an OAuth
+// error.
 func outcomeOf(err error) outcome {
 	if err == nil {
 		return outcome{State: stateSuccess}
@@ -375,7 +375,7 @@ func outcomeOf(err error) outcome {
 		return outcome{State: stateFailed, Code: "iss", Description: description}
 	}
 	refusal, ok := errors.AsType[*Error](err)
-	if !ok || refusal.Status != 0 || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	if !ok || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return outcome{State: stateFailed}
 	}
 	o := outcome{State: stateFailed, Code: refusal.Code, Description: refusal.Description}

@@ -262,6 +262,9 @@ func TestLoginRejectsAWrongConfig(t *testing.T) {
 		"an unknown open mode":      {func(c *oauth.Config) { c.OpenMode = "x" }, "open_mode"},
 		"a long page":               {func(c *oauth.Config) { c.SuccessPage = longPage }, "success_page"},
 		"a page that is not UTF-8":  {func(c *oauth.Config) { c.FailurePage = "\xff" }, "failure_page"},
+		"a page that is broken":     {func(c *oauth.Config) { c.DeniedPage = "{{.Program" }, "denied_page"},
+		"a page that has an error":  {func(c *oauth.Config) { c.PendingPage = "{{.Programm}}" }, "pending_page"},
+		"a page that does not end":  {func(c *oauth.Config) { c.OtherPage = `<p title="{{.Program}}` }, "other_page"},
 		"a parameter of the protocol": {
 			func(c *oauth.Config) { c.Parameters = url.Values{"state": {"x"}} }, "parameters",
 		},
@@ -634,21 +637,38 @@ func TestLoginWhileAnotherProcessRefreshes(t *testing.T) {
 	})
 }
 
-// The page waits for the exchange, but not for long.
+// The page waits for the exchange, but not for long: then another one waits, unless a
+// program that has pages of its own has none for it.
 func TestPageShowsTheOutcome(t *testing.T) {
 	t.Parallel()
 	type row struct {
-		exchange, page time.Duration
-		refused        bool
-		want           string
+		exchange time.Duration
+		refused  bool
+		change   func(c *oauth.Config)
+		want     map[time.Duration]string // the headings, and when they are shown
 	}
+	pages := func(c *oauth.Config) {
+		c.SuccessPage, c.FailurePage = "<h1>Fertig</h1>", "<h1>Nein: {{.Reason}}</h1>"
+	}
+	allPages := func(c *oauth.Config) {
+		pages(c)
+		c.PendingPage = "<h1>Gleich</h1>"
+	}
+	const soon, late, s = 2 * time.Second, 20 * time.Second, time.Second
 	table.Bubbles(t, map[string]row{
-		"after a while":        {2 * time.Second, 2 * time.Second, false, "Signed in"},
-		"after a failure":      {2 * time.Second, 2 * time.Second, true, "Sign-in failed"},
-		"before the end":       {20 * time.Second, 3 * time.Second, false, "Almost there"},
-		"before a failure too": {20 * time.Second, 3 * time.Second, true, "Almost there"},
+		"after a while":         {soon, false, nil, map[time.Duration]string{2 * s: "Signed in"}},
+		"after a failure":       {soon, true, nil, map[time.Duration]string{2 * s: "Sign-in failed"}},
+		"after a long time":     {late, false, nil, map[time.Duration]string{3 * s: "Almost there", 20 * s: "Signed in"}},
+		"after a late failure":  {late, true, nil, map[time.Duration]string{3 * s: "Almost there", 20 * s: "Sign-in failed"}},
+		"on a page of its own":  {late, false, pages, map[time.Duration]string{20 * s: "Fertig"}},
+		"on its own, a failure": {late, true, pages, map[time.Duration]string{20 * s: "Nein: It is not so."}},
+		"on pages of its own":   {late, false, allPages, map[time.Duration]string{3 * s: "Gleich", 20 * s: "Fertig"}},
+		"on all, a failure":     {late, true, allPages, map[time.Duration]string{3 * s: "Gleich", 20 * s: "Nein: It is not so."}},
 	}, func(t *testing.T, tc row) {
 		s := newScene()
+		if tc.change != nil {
+			tc.change(&s.config)
+		}
 		fault := fastiotest.Fault{Op: "oauth.Token"}
 		if tc.refused {
 			fault = refusal("oauth.Token", 400, "invalid_grant")
@@ -657,15 +677,76 @@ func TestPageShowsTheOutcome(t *testing.T) {
 		s.Fail(fault)
 		start := time.Now()
 		done := ends(func() (*oauth.Grant, error) { return s.login(t.Context()) })
-		p := <-s.pages
-		p.shows(t, 200, tc.want)
-		if took := time.Since(start); took != tc.page {
-			t.Errorf("the person sees the page after %s", took)
+		got := map[time.Duration]string{}
+		for range tc.want {
+			p := <-s.pages
+			_, heading, _ := strings.Cut(p.body, "<h1>")
+			heading, _, _ = strings.Cut(heading, "</h1>")
+			got[time.Since(start)] = heading
+			if policy := p.header.Get("Content-Security-Policy"); p.status != 200 || !strings.HasPrefix(policy, "default-src 'none'") {
+				t.Errorf("the person sees %d with the policy %s", p.status, policy)
+			}
+		}
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("the person sees (-want +got):\n%s", diff)
 		}
 		if err := <-done; (err != nil) != tc.refused || time.Since(start) != tc.exchange {
 			t.Errorf("got %v after %s", err, time.Since(start))
 		}
 		s.closed(t, time.Second)
+	})
+}
+
+// A page shows why the tokens were refused, but no secret of the request.
+func TestPageShowsTheRefusalOfTheExchange(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newScene()
+		echo := `{"error":"invalid_grant","error_description":"<b>You sent ` + canary + `"}`
+		s.Fail(fastiotest.Fault{Op: "oauth.Token", Status: http.StatusBadRequest, Body: echo})
+		u := startLogin(t, s)
+		p := u.send(t, get("code="+canary+"&state={state}"))
+		if !strings.Contains(p.body, "invalid_grant") || !strings.Contains(p.body, "&lt;b&gt;You sent ") ||
+			strings.Contains(p.body, canary) {
+			t.Errorf("the person sees\n%s", p.body)
+		}
+		<-u.done
+	})
+}
+
+// The page that waits is known to the browser alone, and does not outlive the sign-in.
+func TestPageThatWaits(t *testing.T) {
+	t.Parallel()
+	inBubble(t, "in the browser", func(t *testing.T) {
+		s := newScene()
+		s.Fail(fastiotest.Fault{Op: "oauth.Token", Delay: 20 * time.Second})
+		u := startLogin(t, s)
+		p := u.send(t, get("code=x&state={state}"))
+		p.shows(t, 200, "Almost there")
+		path, found := strings.CutPrefix(p.header.Get("Refresh"), "0; url=/")
+		if !found || len(path) < 26 || strings.Contains(path, u.state()) {
+			t.Fatalf("the page leads to %q", p.header.Get("Refresh"))
+		}
+		ask := func(verb, path string) page { return u.send(t, request(verb, "/"+path, "{host}")) }
+		ask("POST", path).shows(t, 405, "Nothing here")
+		ask("GET", path[1:]).shows(t, 404, "Nothing here")
+		u.connect(t, request("GET", "/"+path, "{host}")).Close() // a browser that is closed
+		ask("GET", path).shows(t, 200, "Sign-in failed")
+		if err := <-u.done; codeOf(err) != oauth.CodeInvalidGrant {
+			t.Errorf("got %v", err)
+		}
+		ask("GET", path).shows(t, 200, "Sign-in failed")
+		u.closed(t, time.Second)
+	})
+	inBubble(t, "at which nobody looks", func(t *testing.T) {
+		s := newScene()
+		s.Fail(fastiotest.Fault{Op: "oauth.Token", Delay: 20 * time.Second})
+		u := startLogin(t, s)
+		u.send(t, get("code=x&state={state}")).shows(t, 200, "Almost there")
+		if d := took(func() { <-u.done }); d > 18*time.Second {
+			t.Errorf("the sign-in waits %s for the browser", d)
+		}
+		u.closed(t, time.Second)
 	})
 }
 

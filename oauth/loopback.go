@@ -2,6 +2,7 @@ package oauth
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -28,7 +29,7 @@ const (
 	headMax      = 8 << 10                // of a request's first line and headers
 	readTime     = 5 * time.Second        // for a connection to send its request
 	answerTime   = 5 * time.Second        // to be answered
-	holdTime     = 3 * time.Second        // part of it: the browser waits for the outcome
+	holdTime     = 3 * time.Second        // the browser waits for the outcome without a page
 	deliveryTime = 500 * time.Millisecond // to send the last page
 	hurry        = 20 * time.Millisecond  // instead, after the end of the context
 	lingerTime   = 900 * time.Millisecond // default of linger
@@ -40,7 +41,8 @@ const (
 // without effect.
 //
 // The page shows the outcome: the browser's request stays open while the code is
-// exchanged, for [holdTime] at most.
+// exchanged. After [holdTime] it is answered with a page that leads to the path of the
+// result, whose request stays open until the end.
 type receiver struct {
 	expected
 
@@ -56,8 +58,11 @@ type receiver struct {
 
 	taken     atomic.Bool   // by the genuine answer
 	answers   chan callback // the genuine one
-	outcomes  chan outcome  // for its page
-	delivered chan struct{} // closed when that page was sent
+	result    string        // the path of its result, random
+	outcome   outcome       // set before decided is closed
+	decided   chan struct{}
+	sent      func()        // closes delivered, once
+	delivered chan struct{} // closed when the outcome was shown, or the browser has gone
 
 	denial atomic.Pointer[Error] // the first without a state, which any program may have sent
 }
@@ -84,8 +89,10 @@ func newReceiver(ln net.Listener, host, path string, want expected, p *pages) *r
 	r := &receiver{
 		expected: want, ln: newBoundedListener(ln), served: make(chan struct{}),
 		host: host + ":" + port, path: path, pages: p,
-		answers: make(chan callback, 1), outcomes: make(chan outcome, 1), delivered: make(chan struct{}),
+		answers: make(chan callback, 1), result: "/" + rand.Text(),
+		decided: make(chan struct{}), delivered: make(chan struct{}),
 	}
+	r.sent = sync.OnceFunc(func() { close(r.delivered) })
 	const slack = 4 << 10 // added by net/http
 	r.server = &http.Server{
 		Handler: r, ConnState: r.ln.watch,
@@ -115,10 +122,11 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 	e := r.entry.Load()
 	enters := e != nil && same(req.URL.Path, e.path)
+	waits := r.taken.Load() && same(req.URL.Path, r.result)
 	switch {
 	case req.Host != r.host: // DNS rebinding
 		r.pages.show(w, http.StatusMisdirectedRequest, outcome{State: stateStray})
-	case req.URL.Path != r.path && !enters:
+	case req.URL.Path != r.path && !enters && !waits:
 		r.pages.show(w, http.StatusNotFound, outcome{State: stateStray})
 	case req.Method != http.MethodGet:
 		w.Header().Set("Allow", http.MethodGet)
@@ -127,6 +135,8 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		r.pages.show(w, http.StatusServiceUnavailable, outcome{State: stateStray})
 	case enters:
 		r.enter(w, e)
+	case waits:
+		r.showOutcome(w, req, consentTime)
 	default:
 		r.receive(w, req)
 	}
@@ -159,7 +169,8 @@ func (r *receiver) receive(w http.ResponseWriter, req *http.Request) {
 	b, genuine := r.read(req.URL.RawQuery)
 	switch {
 	case genuine && r.taken.CompareAndSwap(false, true):
-		r.take(w, req, b)
+		r.answers <- b
+		r.showOutcome(w, req, r.pages.longestHold())
 	case genuine:
 		r.pages.show(w, http.StatusGone, outcome{State: stateOver})
 	case b.stateless && b.refusal != nil && b.refusal.Code == CodeAccessDenied:
@@ -170,23 +181,30 @@ func (r *receiver) receive(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// take delivers the genuine answer and shows the outcome.
-func (r *receiver) take(w http.ResponseWriter, req *http.Request, b callback) {
-	defer close(r.delivered)
+// showOutcome shows the outcome to the browser that brought the genuine answer, or after a
+// time the page that waits for it.
+func (r *receiver) showOutcome(w http.ResponseWriter, req *http.Request, hold time.Duration) {
 	if c, ok := req.Context().Value(connKey{}).(*boundedConn); ok {
 		c.keep.Store(true)
 	}
-	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // a timeout would look like a disconnect
-	r.answers <- b
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Time{}) // a timeout would look like a disconnect
 	o := outcome{State: statePending}
 	select {
-	case o = <-r.outcomes:
-	case <-time.After(holdTime):
+	case <-r.decided:
+		o = r.outcome
+	case <-time.After(hold):
+		w.Header().Set("Refresh", "0; url="+r.result)
 	case <-req.Context().Done(): // the browser disconnected
+		r.sent()
 		return
 	}
+	_ = control.SetWriteDeadline(time.Now().Add(answerTime))
 	r.pages.show(w, http.StatusOK, o)
-	_ = http.NewResponseController(w).Flush()
+	_ = control.Flush()
+	if o.State != statePending {
+		r.sent()
+	}
 }
 
 // close sends the outcome to a waiting browser. After an answer it returns while
@@ -194,7 +212,8 @@ func (r *receiver) take(w http.ResponseWriter, req *http.Request, b callback) {
 // is done, the socket is closed and no goroutine remains. A connection that was
 // rejected for its size may take another half second to end.
 func (r *receiver) close(ctx context.Context, o outcome) {
-	r.outcomes <- o
+	r.outcome = o
+	close(r.decided)
 	if r.taken.Load() {
 		within(ctx, deliveryTime, r.delivered)
 	}
@@ -456,7 +475,7 @@ const (
 	stateSuccess = "success" // the tokens were received
 	stateDenied  = "denied"  // the user denied access
 	stateFailed  = "failed"  // any other error
-	statePending = "pending" // the exchange takes longer than holdTime
+	statePending = "pending" // the exchange takes longer than [pages.longestHold]
 	stateOver    = "over"    // the sign-in was already answered
 	stateOpened  = "opened"  // the entry was already used
 	stateStray   = "stray"   // the request is of no sign-in
@@ -469,19 +488,59 @@ type outcome struct {
 	Code, Description string
 }
 
+func (o outcome) reason() string {
+	if o.State == stateFailed {
+		return cmp.Or(o.Description, o.Code)
+	}
+	return o.Description
+}
+
 //go:embed page.html
 var pageHTML string
 
 // pages renders the outcome of a sign-in.
 type pages struct {
 	template *template.Template
-	program  string            // its name; may be ""
-	policy   string            // Content-Security-Policy: only the style of the page
-	own      map[string]string // pages of the program by state
+	program  string                        // its name; may be ""
+	policy   string                        // Content-Security-Policy: only the style of the page
+	own      map[string]*template.Template // pages of the program by state
 }
 
-// ownPolicy is the Content-Security-Policy of the pages of a program. They contain
-// nothing of a request.
+// PageData is what a page of the program's own can show, as by {{.Program}}.
+type PageData struct {
+	Program string // Config.ClientName; may be ""
+	Reason  string // of a denial or failure, in the words of the server; "" if it gives none
+}
+
+// ownPages parses the pages of the program.
+func (c *Config) ownPages(op string) (map[string]*template.Template, error) {
+	own := map[string]*template.Template{}
+	for _, p := range []struct {
+		field, text string
+		states      []string
+	}{
+		{"success_page", c.SuccessPage, []string{stateSuccess}},
+		{"failure_page", c.FailurePage, []string{stateFailed, stateDenied}},
+		{"denied_page", c.DeniedPage, []string{stateDenied}}, // replaces the one before
+		{"pending_page", c.PendingPage, []string{statePending}},
+		{"other_page", c.OtherPage, []string{stateOver, stateOpened, stateStray}},
+	} {
+		if p.text == "" {
+			continue
+		}
+		page, err := parsePage(op, p.field, p.text)
+		if err != nil {
+			return nil, err
+		}
+		for _, state := range p.states {
+			own[state] = page
+		}
+	}
+	return own, nil
+}
+
+// ownPolicy is the Content-Security-Policy of the pages of a program. Their templates
+// escape what is from a request.
 const ownPolicy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; " +
 	"frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 
@@ -489,24 +548,32 @@ func (c *Config) newPages() *pages {
 	_, style, _ := strings.Cut(pageHTML, "<style>")
 	style, _, _ = strings.Cut(style, "</style>")
 	digest := sha256.Sum256([]byte(style))
+	own, _ := c.ownPages("") // they were validated
 	return &pages{
 		template: template.Must(template.New("").Parse(pageHTML)),
 		program:  printable(c.ClientName),
-		own: map[string]string{
-			stateSuccess: c.SuccessPage, stateDenied: c.FailurePage, stateFailed: c.FailurePage,
-		},
+		own:      own,
 		policy: "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(digest[:]) +
 			"'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
 	}
 }
 
+// longestHold returns how long the browser waits for the outcome without a page: until the end if
+// the page would be one of this package among those of the program.
+func (p *pages) longestHold() time.Duration {
+	if len(p.own) > 0 && p.own[statePending] == nil {
+		return consentTime
+	}
+	return holdTime
+}
+
 func (p *pages) show(w http.ResponseWriter, status int, o outcome) {
 	var page bytes.Buffer
-	policy := p.policy
-	if own := p.own[o.State]; own != "" {
-		policy = ownPolicy
-		page.WriteString(own)
-	} else {
+	policy := ownPolicy
+	own := p.own[o.State]
+	if own == nil || own.Execute(&page, PageData{p.program, o.reason()}) != nil {
+		policy = p.policy
+		page.Reset()
 		_ = p.template.Execute(&page, struct { // it cannot fail
 			outcome
 

@@ -518,33 +518,74 @@ func checkPage(t *testing.T, w *httptest.ResponseRecorder) {
 	}
 }
 
-// Pages of the program replace those of an outcome, and are as restricted: they hold
-// nothing of a request, and load nothing.
+// Pages of the program replace those of the package, and are as restricted: they load
+// nothing, and what is from a request cannot change them.
 func TestPagesOfTheProgram(t *testing.T) {
 	t.Parallel()
-	c := oauth.Config{ClientName: "Acme", SuccessPage: "<style>p{}</style><p>Done {{.Code}}", FailurePage: "<p>No"}
-	for state, want := range map[string]string{
-		"success": c.SuccessPage, "denied": c.FailurePage, "failed": c.FailurePage, "pending": "", "over": "", "opened": "",
-		"stray": "",
+	const name, reason = `Acme "Sync"`, `<img src=x>`
+	const style = "<style>p{}</style>"
+	some := oauth.Config{SuccessPage: style + "<p>Done, {{.Program}}", FailurePage: "<p>No: {{.Reason}}"}
+	all := oauth.Config{
+		SuccessPage: "<p>Fertig", FailurePage: "<p>Nein", DeniedPage: "<p>Abgelehnt: {{.Reason}}", PendingPage: "<p>Gleich",
+		OtherPage: `<meta http-equiv="refresh" content="3; url=https://acme.test/"><p>{{.Program}}`,
+	}
+	own := map[string]string{"over": all.OtherPage, "opened": all.OtherPage, "stray": all.OtherPage}
+	for key := range own {
+		own[key] = strings.Replace(all.OtherPage, "{{.Program}}", "Acme &#34;Sync&#34;", 1)
+	}
+	for what, tc := range map[string]struct {
+		config oauth.Config
+		want   map[string]string // "" for the page of the package
+	}{
+		"some": {some, map[string]string{
+			"success": style + "<p>Done, Acme &#34;Sync&#34;", "denied": "<p>No: &lt;img src=x&gt;",
+			"failed": "<p>No: &lt;img src=x&gt;", "pending": "", "over": "", "opened": "", "stray": "",
+		}},
+		"all": {all, map[string]string{
+			"success": "<p>Fertig", "denied": "<p>Abgelehnt: &lt;img src=x&gt;", "failed": "<p>Nein", "pending": "<p>Gleich",
+			"over": own["over"], "opened": own["opened"], "stray": own["stray"],
+		}},
 	} {
-		w, plain := httptest.NewRecorder(), httptest.NewRecorder()
-		oauth.ShowPage(w, c, state, "code", "description")
-		oauth.ShowPage(plain, oauth.Config{ClientName: "Acme"}, state, "code", "description")
-		policy := plain.Header().Get("Content-Security-Policy")
-		if want == "" {
-			want = plain.Body.String()
-		} else {
-			style, rest, _ := strings.Cut(strings.TrimPrefix(policy, "default-src 'none'; style-src "), ";")
-			if !strings.HasPrefix(style, "'sha256-") {
-				t.Errorf("the policy of the own page is %s", policy)
+		for state, want := range tc.want {
+			w, plain := httptest.NewRecorder(), httptest.NewRecorder()
+			tc.config.ClientName = name
+			oauth.ShowPage(w, tc.config, state, "code", reason)
+			oauth.ShowPage(plain, oauth.Config{ClientName: name}, state, "code", reason)
+			policy := plain.Header().Get("Content-Security-Policy")
+			if want == "" {
+				want = plain.Body.String()
+			} else {
+				style, rest, _ := strings.Cut(strings.TrimPrefix(policy, "default-src 'none'; style-src "), ";")
+				if !strings.HasPrefix(style, "'sha256-") {
+					t.Errorf("the policy of the own page is %s", policy)
+				}
+				policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:;" + rest
 			}
-			policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:;" + rest
+			header := plain.Header().Clone()
+			header.Set("Content-Length", strconv.Itoa(len(want)))
+			header.Set("Content-Security-Policy", policy)
+			if diff := cmp.Diff(header, w.Header()); diff != "" || w.Body.String() != want {
+				t.Errorf("%s pages: %s shows %q, headers (-want +got):\n%s", what, state, w.Body, diff)
+			}
 		}
-		header := plain.Header().Clone()
-		header.Set("Content-Length", strconv.Itoa(len(want)))
-		header.Set("Content-Security-Policy", policy)
-		if diff := cmp.Diff(header, w.Header()); diff != "" || w.Body.String() != want {
-			t.Errorf("%s shows %q, headers (-want +got):\n%s", state, w.Body, diff)
+	}
+}
+
+// The reason is the text of the server or, of a failure, its code. A page that cannot show
+// it gives way to that of the package.
+func TestReasonOnAPageOfTheProgram(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ page, state, code, description, want string }{
+		{"<p>{{.Reason}}", "failed", "invalid_scope", "No such scope.", "<p>No such scope."},
+		{"<p>{{.Reason}}", "failed", "invalid_scope", "", "<p>invalid_scope"},
+		{"<p>{{.Reason}}", "failed", "", "", "<p>"},
+		{"<p>{{.Reason}}", "denied", "access_denied", "", "<p>"},
+		{`{{if eq .Reason "x"}}{{template "missing"}}{{end}}`, "failed", "x", "", "<h1>Sign-in failed</h1>"},
+	} {
+		w := httptest.NewRecorder()
+		oauth.ShowPage(w, oauth.Config{FailurePage: tc.page}, tc.state, tc.code, tc.description)
+		if body := w.Body.String(); body != tc.want && !strings.Contains(tc.want, "h1") || !strings.Contains(body, tc.want) {
+			t.Errorf("%+v shows %q", tc, body)
 		}
 	}
 }
