@@ -20,7 +20,7 @@ import (
 
 // IssuerError reports that the issuer of a server differs from the expected one, in
 // its metadata or in the redirect of the browser. If the server is the right one,
-// set [Config.Issuer] to its name.
+// set [Config.Issuer] to its name. One that names none may be a gateway in its place.
 type IssuerError struct {
 	Asked string // the issuer that was expected
 	Named string // the issuer that was named; "" if none was
@@ -126,10 +126,14 @@ func (c *Config) ask(
 // redirect to a page for people, or such a page. An outage is none of them.
 func absent(err error, raw *api.Response) bool {
 	if _, refused := errors.AsType[*api.Error](err); refused {
-		outage := errors.Is(err, api.ErrUnavailable) || errors.Is(err, api.ErrRateLimited) || errors.Is(err, api.ErrServer)
-		return !outage
+		return !outage(err)
 	}
 	return raw.Status/100 == 2 && !bytes.HasPrefix(bytes.TrimSpace(raw.Body), []byte("{")) && !errors.Is(err, api.ErrTooLarge)
+}
+
+// outage reports whether another try may help.
+func outage(err error) bool {
+	return errors.Is(err, api.ErrUnavailable) || errors.Is(err, api.ErrRateLimited) || errors.Is(err, api.ErrServer)
 }
 
 // sameIssuer compares two names byte by byte (RFC 8414), except for the slash of an

@@ -58,6 +58,8 @@ const consentTime = 10 * time.Minute
 //     an [*Error] of [CodeExpiredToken] if a DeviceCode expires;
 //   - an [*IssuerError] if the metadata or the redirect do not name the expected issuer;
 //   - a [*PortError] if the RedirectPort cannot be opened;
+//   - [api.ErrUnavailable], [api.ErrServer] or [api.ErrRateLimited] if the server does not
+//     answer now, so that a later Login may succeed;
 //   - [ErrNoBrowser] if there is no way to ask the user;
 //   - [ErrNoDeviceFlow] if ShowDeviceCode is the only way and the server does not
 //     support it.
@@ -207,7 +209,7 @@ func newSignIn(ctx context.Context, c Config, op string, ln net.Listener) (_ *si
 		s.server, err = c.discover(ctx, base, s.pipeline)
 		return err
 	}); err != nil {
-		return nil, err
+		return nil, s.undiscovered(err)
 	}
 	if ln == nil && !s.another() {
 		return nil, s.fail(ErrNoDeviceFlow)
@@ -217,6 +219,18 @@ func newSignIn(ctx context.Context, c Config, op string, ln net.Listener) (_ *si
 		return s, s.identify(ctx, "")
 	}
 	return s, nil
+}
+
+// undiscovered returns the error of a discovery. One with another text says enough.
+func (s *signIn) undiscovered(err error) error {
+	_, unnamed := errors.AsType[*IssuerError](err)
+	switch {
+	case unnamed:
+		return call.Failed(s.op, "the metadata cannot be used", err)
+	case outage(err):
+		return call.Failed(s.op, "the server does not return its metadata now, so try again later", err)
+	}
+	return err
 }
 
 // step limits the time of a request.

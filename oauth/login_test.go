@@ -206,6 +206,36 @@ func codeOf(err error) string {
 	return ""
 }
 
+// Whether another try may help shows in the kind of the error, and in its text.
+func TestLoginWithoutMetadata(t *testing.T) {
+	t.Parallel()
+	const later = "the server does not return its metadata now, so try again later"
+	type row struct {
+		status int
+		want   string
+		is     error
+	}
+	table.Bubbles(t, map[string]row{
+		"a rate limit":              {429, later + ": oauth.ServerMetadata: Too Many Requests (status 429)", api.ErrRateLimited},
+		"a server that breaks down": {500, later + ": oauth.ServerMetadata: Internal Server Error (status 500)", api.ErrServer},
+		"a server that is down":     {503, later + ": oauth.ServerMetadata: Service Unavailable (status 503)", api.ErrUnavailable},
+		"a document of something else": {
+			200, `the metadata cannot be used: oauth: the authorization server of "` + origin + `" does not name itself`, nil,
+		},
+	}, func(t *testing.T, tc row) {
+		s := newScene()
+		s.Fail(fastiotest.Fault{Op: "oauth.ServerMetadata", Status: tc.status, Body: "{}"})
+		_, err := s.login(t.Context())
+		if err == nil || err.Error() != "fastio: oauth.Login: "+tc.want || tc.is != nil && !errors.Is(err, tc.is) {
+			t.Errorf("got %v", err)
+		}
+		e, ok := errors.AsType[*oauth.IssuerError](err)
+		if ok != (tc.is == nil) || ok && *e != (oauth.IssuerError{Asked: origin}) {
+			t.Errorf("the error is %#v", err)
+		}
+	})
+}
+
 // A denial is the same error in whatever way the user was asked.
 func TestDenial(t *testing.T) {
 	t.Parallel()
