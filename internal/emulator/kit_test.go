@@ -22,9 +22,12 @@ var noon = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
 // newScript returns the platform of the scripts for a test in Go, after the first scenario of a file if there is one.
 func newScript(tb testing.TB, file string, change ...func(*seed.Options)) *scripted {
 	tb.Helper()
-	steps := worldSteps(tb)
+	steps, err := readWorld("world.txt", nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
 	if file != "" {
-		steps = stepsOf(tb, "testdata/scripts/"+file, steps)
+		steps = readScripts(tb, "testdata/scripts/"+file)[0].steps
 	}
 	p, err := newScripted(tb.Context(), steps, change...)
 	if err != nil {
@@ -74,25 +77,26 @@ func (p *scripted) id(name string) string { return p.names[name].(string) }
 // raw returns a request of a script.
 func (p *scripted) raw(ctx context.Context, tb testing.TB, text string) *http.Request {
 	tb.Helper()
-	asked, err := p.parse(p.macro(text))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	r, err := p.request(asked)
+	r, err := p.request(p.asked(tb, text))
 	if err != nil {
 		tb.Fatal(err)
 	}
 	return r.WithContext(ctx)
 }
 
-// reply sends a request of a script.
-func (p *scripted) reply(tb testing.TB, text string) answer {
+func (p *scripted) asked(tb testing.TB, text string) *asked {
 	tb.Helper()
 	asked, err := p.parse(p.macro(text))
 	if err != nil {
 		tb.Fatal(err)
 	}
-	a, err := p.send(asked)
+	return asked
+}
+
+// reply sends a request of a script.
+func (p *scripted) reply(tb testing.TB, text string) answer {
+	tb.Helper()
+	a, err := p.send(p.asked(tb, text))
 	if err != nil {
 		tb.Fatal(err)
 	}

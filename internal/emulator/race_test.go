@@ -33,7 +33,7 @@ func TestConcurrentUse(t *testing.T) {
 			`history {"workspace_id":"{attic}","events":20}`,
 			"user {}",
 			"role {attic} {ben} admin",
-			"invalidate cursors",
+			"server InvalidateCursors",
 			"ada GET /activity/poll/{room}/?lastactivity=2026-01-01 -> any",
 			"ada GET /comments/workspace/{room}/ -> any",
 			"ada DELETE /comments/{note}/reactions/ -> any",

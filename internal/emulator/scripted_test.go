@@ -2,6 +2,7 @@ package emulator_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -58,8 +59,8 @@ func newScripted(ctx context.Context, steps []step, change ...func(*seed.Options
 	start, noon := time.Now(), time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
 	o := seed.Options{Clock: func() time.Time { return noon.Add(time.Since(start)) }}
 	for _, s := range steps {
-		verb, rest, _ := strings.Cut(p.macro(s.text), " ")
 		var err error
+		verb, rest, _ := strings.Cut(p.macro(s.text), " ")
 		switch verb {
 		case "let":
 			err = p.do(s.text)
@@ -82,180 +83,114 @@ func newScripted(ctx context.Context, steps []step, change ...func(*seed.Options
 	return p, nil
 }
 
-// A step is a request, or one of these:
-//
-//	options JSON             the emulator's, with Go field names; "5s" is a duration
-//	let NAME TEXT            replaces {NAME} by the text in the steps that follow; a step that is just {NAME} performs
-//	                         the steps in the text, which are separated by "; "
-//	KIND [NAME] JSON         adds an object in the form of a seed file; {NAME} is its id, {NAME-} the id with
-//	                         hyphens, {NAME.member} a member. A NAME that exists is changed. A user has a key.
-//	default KIND JSON        is where additions of a kind start from
-//	repeat N STEP            performs a step N times, with {#} replaced by 0, 1, ...
-//	role PROFILE USER [ROLE] makes a member, or ends its membership
-//	load JSON                loads a seed file
-//	fails STEP               performs a step that must fail
-//	wait DURATION            lets time pass
-//	fault JSON               disturbs calls, with Go field names
-//	invalidate cursors       makes those of now invalid
-//	expire changes           ends the retention of the change feed
-//	script JSON              the agent's, with Go field names
-//	later DURATION STEP      performs a step then, beside those that follow; it may not name anything
-//	page URL STATUS TYPE BODY  is what a client has on its host; STATUS 302 leads to the address BODY
-//	decide URL JSON -> ...   answers the request for access at a login URL: redirect, code and error
-//	mails ADDRESS -> ...     what was sent there
-//	credits ORG N            compares what an organization has spent
-//	within DURATION STEP     performs a step whose requests are given up then
-//	listener                 sends the requests that follow over connections in memory
-//	requests -> ...          compares the record of requests, with Go field names; forget empties it
-//	cut polls                cuts the polls that are held
-//	listen NAME WHO PROFILE  opens a socket; heard NAME -> ... compares what it heard since the last time
-//	deaf NAME WHO PROFILE    opens a socket that is not read before "heard"
-//	dial NAME TOKEN          opens a socket with a token
-//	disturb JSON             disturbs sockets, with Go field names; heal ends all disturbances
-//	block PROFILE            does not serve the location of the caller any more
-//	sockets N                compares how many are open
-//	drop PROFILE N           drops those of a profile, - stands for all, and compares how many
-//	code KIND USER NAME      saves a code: "onetime" of a second factor, or "validation" of an
-//	                         address; the NAME - stands for no code
+// do performs a step; testdata/README.md has all of them.
 func (p *scripted) do(text string) error {
-	if steps := strings.Split(p.macros[strings.Trim(text, "{}")], "; "); len(steps) > 1 && text[0] == '{' {
-		for _, step := range steps {
-			if err := p.do(step); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	text = p.macro(text)
-	if isRequest.MatchString(text) && !strings.HasPrefix(text, "repeat ") {
-		return p.exchange(text)
-	}
-	verb, rest, _ := strings.Cut(text, " ")
-	if add := kinds[verb]; add != nil {
-		return add(p, verb, rest)
-	}
-	return p.act(verb, rest)
-}
-
-// macro replaces what "let" and "for" name, also in one another, up to a depth: a value may contain its own name.
-func (p *scripted) macro(text string) string {
-	for depth, before := 0, ""; before != text && depth < 9; depth++ {
-		before = text
-		for name, value := range p.macros {
-			text = strings.ReplaceAll(text, "{"+name+"}", value)
-		}
-	}
-	return text
-}
-
-// act performs a step that is no addition.
-func (p *scripted) act(verb, rest string) error {
-	switch verb {
-	case "options":
-		return nil // of newScripted
-	case "repeat":
-		times, step, _ := strings.Cut(rest, " ")
-		n, err := strconv.Atoi(times)
-		for i := 0; i < n && err == nil; i++ {
-			err = p.do(strings.ReplaceAll(step, "{#}", strconv.Itoa(i)))
-		}
-		return err
-	case "fails":
-		if p.do(rest) == nil {
-			return errors.New("the step succeeds")
-		}
-		return nil
-	case "let":
-		name, value, _ := strings.Cut(rest, " ")
+	if named, isLet := strings.CutPrefix(text, "let "); isLet {
+		name, value, _ := strings.Cut(named, " ")
 		if p.names[name] != nil {
 			return fmt.Errorf("%s is a variable", name)
 		}
 		p.macros[name] = value
 		return nil
-	case "default":
-		kind, text, _ := strings.Cut(rest, " ")
-		p.defaults[kind] = text
-		return nil
-	case "role", "code", "credits", "listen", "deaf", "dial", "sockets", "drop", "block":
-		text, err := p.expand(rest, nil)
-		if words := strings.Fields(text); err == nil {
-			err = p.words(verb, append(words, "", "", ""))
-		}
-		return err
-	case "load":
-		text, err := p.expand(rest, jsonQuoted)
-		if err != nil {
+	}
+	steps := []string{p.macro(text)}
+	if braced.FindString(text) == text {
+		steps = strings.Split(steps[0], "; ")
+	}
+	for _, step := range steps {
+		if err := p.perform(step); err != nil {
 			return err
 		}
-		return p.Load(strings.NewReader(text))
-	case "wait":
-		d, err := time.ParseDuration(rest)
-		time.Sleep(d)
-		return err
-	case "fault":
-		var f seed.Fault
-		err := p.decode(rest, &f)
-		p.Fail(f)
-		return err
-	case "invalidate":
-		p.InvalidateCursors()
+	}
+	return nil
+}
+
+var braced = regexp.MustCompile(`\{\w+\}`)
+
+// macro replaces what "let" and "for" have named, from the outside to the inside, except for a name within its own value.
+func (p *scripted) macro(text string, around ...string) string {
+	return braced.ReplaceAllStringFunc(text, func(name string) string {
+		value, known := p.macros[strings.Trim(name, "{}")]
+		if !known || slices.Contains(around, name) {
+			return name
+		}
+		return p.macro(value, append(slices.Clip(around), name)...)
+	})
+}
+
+func (p *scripted) perform(text string) error {
+	if isRequest.MatchString(text) {
+		return p.exchange(text)
+	}
+	verb, rest, _ := strings.Cut(text, " ")
+	first, step, _ := strings.Cut(rest, " ")
+	if adds := kinds[verb]; adds != nil {
+		return adds(p, verb, rest)
+	}
+	switch verb {
+	case "options":
+		return nil // of newScripted
+	case "default":
+		p.defaults[first] = step
 		return nil
-	case "expire":
-		p.ExpireChanges()
-		return nil
-	case "script":
-		var s seed.Script
-		err := p.decode(rest, &s)
-		p.Script(s)
+	case "repeat":
+		n, err := strconv.Atoi(first)
+		for i := 0; i < n && err == nil; i++ {
+			err = p.do(strings.ReplaceAll(step, "{#}", strconv.Itoa(i)))
+		}
 		return err
-	case "disturb":
-		var f world.SocketFault
-		err := p.decode(rest, &f)
-		p.FailSockets(f)
-		return err
-	case "heal":
-		p.Heal()
-		return nil
-	case "heard":
-		name, want, _ := strings.Cut(rest, " -> ")
-		return p.heard(name, want)
+	case "wait", "within", "later":
+		d, err := time.ParseDuration(first)
+		return errors.Join(err, p.timed(verb, d, step))
+	case "page":
+		return p.page(rest)
 	case "listener":
 		p.client = p.connect().client.Transport
 		return nil
-	case "requests":
-		synctest.Wait()
-		text, err := json.Marshal(p.Requests())
-		return errors.Join(err, p.check(answer{json: text}, strings.TrimPrefix(rest, "-> ")))
-	case "forget":
-		p.Forget()
-		return nil
-	case "cut":
-		p.CutPolls()
-		return nil
+	case "load":
+		text, err := p.expand(rest, jsonQuoted)
+		return cmp.Or(err, p.Load(strings.NewReader(text)))
+	case "fault":
+		return given(p, rest, p.Fail)
+	case "script":
+		return given(p, rest, p.Script)
+	case "disturb":
+		return given(p, rest, p.FailSockets)
+	case "role", "code", "listen":
+		text, err := p.expand(rest, nil)
+		return errors.Join(err, p.words(verb, append(strings.Fields(text), "", "", "")))
+	}
+	return p.compare(verb, rest)
+}
+
+// given performs a step whose argument is JSON.
+func given[T any](p *scripted, text string, do func(T)) error {
+	var it T
+	if err := p.decode(text, &it); err != nil {
+		return err
+	}
+	do(it)
+	return nil
+}
+
+// timed performs a step that has a duration.
+func (p *scripted) timed(verb string, d time.Duration, step string) error {
+	switch verb {
+	case "wait":
+		time.Sleep(d)
 	case "within":
-		limit, step, _ := strings.Cut(rest, " ")
-		d, err := time.ParseDuration(limit)
 		q, cancel := p.within(d)
 		defer cancel()
-		return errors.Join(err, q.do(step))
+		return q.do(step)
 	case "later":
-		after, step, _ := strings.Cut(rest, " ")
-		d, err := time.ParseDuration(after)
 		q := p.fork()
 		time.AfterFunc(d, func() {
 			if err := q.do(step); err != nil && p.ctx.Err() == nil {
 				panic(err)
 			}
 		})
-		return err
-	case "page":
-		return p.page(rest)
-	case "decide":
-		return p.decide(rest)
-	case "mails":
-		return p.mails(rest)
 	}
-	return fmt.Errorf("there is no step %q", verb)
+	return nil
 }
 
 // words performs a step whose arguments are words.
@@ -272,33 +207,69 @@ func (p *scripted) words(verb string, words []string) error {
 			return fmt.Errorf("the code is %q", code)
 		}
 		p.names[words[2]] = code
-	case "listen", "deaf":
-		token, err := p.socketToken(words[1], words[2])
-		if err == nil {
-			err = p.dial(words[0], token, verb == "listen")
+	case "listen":
+		token, err := words[1], error(nil)
+		if words[2] != "" {
+			token, err = p.socketToken(words[1], words[2])
 		}
-		return err
-	case "dial":
-		return p.dial(words[0], words[1], true)
-	case "block":
-		p.BlockLocation(words[0], true)
-	case "sockets":
-		synctest.Wait()
-		return differ(words[0], p.Sockets())
-	case "drop":
-		return differ(words[1], p.DropSockets(strings.Trim(words[0], "-")))
-	case "credits":
-		return differ(words[1], p.Credits(words[0]))
+		return cmp.Or(err, p.dial(words[0], token, words[3] != "deaf"))
 	}
 	return nil
 }
 
-// differ returns an error if the number is not the one that is wanted.
-func differ(want string, got any) error {
-	if fmt.Sprint(got) != want {
-		return fmt.Errorf("%v, want %s", got, want)
+// methods are those of the server for the step of that name.
+var methods = map[string]func(s *emulator.Server, argument string) any{
+	"BlockLocation":     func(s *emulator.Server, org string) any { s.BlockLocation(org, true); return "" },
+	"Credits":           func(s *emulator.Server, profile string) any { return s.Credits(profile) },
+	"CutPolls":          func(s *emulator.Server, _ string) any { s.CutPolls(); return "" },
+	"DropSockets":       func(s *emulator.Server, profile string) any { return s.DropSockets(profile) },
+	"ExpireChanges":     func(s *emulator.Server, _ string) any { s.ExpireChanges(); return "" },
+	"Forget":            func(s *emulator.Server, _ string) any { s.Forget(); return "" },
+	"Heal":              func(s *emulator.Server, _ string) any { s.Heal(); return "" },
+	"InvalidateCursors": func(s *emulator.Server, _ string) any { s.InvalidateCursors(); return "" },
+	"Sockets":           func(s *emulator.Server, _ string) any { synctest.Wait(); return s.Sockets() },
+}
+
+// compare performs a step that compares something with what is behind the arrow.
+func (p *scripted) compare(verb, rest string) error {
+	rest, want, _ := strings.Cut(rest, "-> ")
+	rest, err := p.expand(strings.TrimSpace(rest), nil)
+	if err != nil {
+		return err
 	}
-	return nil
+	var got any
+	switch verb {
+	case "server":
+		name, argument, _ := strings.Cut(rest, " ")
+		method := methods[name]
+		if method == nil {
+			return fmt.Errorf("the server has no method %q", name)
+		}
+		want, err := p.expand(want, nil)
+		if got := fmt.Sprint(method(p.Server, argument)); got != want {
+			err = cmp.Or(err, fmt.Errorf("%s, want %s", got, want))
+		}
+		return err
+	case "heard":
+		return p.heard(rest, want)
+	case "requests":
+		synctest.Wait()
+		got = p.Requests()
+	case "mails":
+		got = append([]world.Mail{}, p.Mails(rest)...)
+	case "decide":
+		var d world.Decision
+		login, decision, _ := strings.Cut(rest, " ")
+		if err := p.decode(decision, &d); err != nil {
+			return err
+		}
+		o, err := p.Decide(login, d)
+		got = map[string]string{"redirect": o.Redirect, "code": o.Code, "error": fmt.Sprint(err)}
+	default:
+		return fmt.Errorf("there is no step %q", verb)
+	}
+	text, err := json.Marshal(got)
+	return cmp.Or(err, p.check(answer{json: text}, want))
 }
 
 // page makes a page of the internet.
@@ -319,33 +290,6 @@ func (p *scripted) page(rest string) error {
 		_, _ = io.WriteString(w, parts[3])
 	}
 	return err
-}
-
-// decide answers a request for access.
-func (p *scripted) decide(rest string) error {
-	rest, want, _ := strings.Cut(rest, " -> ")
-	login, decision, _ := strings.Cut(rest, " ")
-	var d world.Decision
-	login, err := p.expand(login, nil)
-	if err := errors.Join(err, p.decode(decision, &d)); err != nil {
-		return err
-	}
-	o, err := p.Decide(login, d)
-	text := fmt.Sprintf(`{"redirect":%s,"code":%q,"error":%q}`, quoted(o.Redirect), o.Code, fmt.Sprint(err))
-	return p.check(answer{json: []byte(text)}, want)
-}
-
-func (p *scripted) mails(rest string) error {
-	address, want, _ := strings.Cut(rest, " -> ")
-	address, err := p.expand(address, nil)
-	if err != nil {
-		return err
-	}
-	text, err := json.Marshal(append([]world.Mail{}, p.Mails(address)...))
-	if err != nil {
-		return err
-	}
-	return p.check(answer{json: text}, want)
 }
 
 // kinds add objects.
@@ -518,6 +462,9 @@ func repeat(text string) string {
 	return repeated.ReplaceAllStringFunc(text, func(s string) string {
 		m := repeated.FindStringSubmatch(s)
 		n, _ := strconv.Atoi(m[1])
+		if !strings.Contains(m[2], "{#}") {
+			return strings.Repeat(m[2], n)
+		}
 		var all strings.Builder
 		for i := range n {
 			all.WriteString(strings.ReplaceAll(m[2], "{#}", strconv.Itoa(i)))

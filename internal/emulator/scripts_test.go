@@ -15,25 +15,7 @@ import (
 	"github.com/fastio-go/fastio/internal/table"
 )
 
-// Scripts are files of scenarios, testdata/scripts/*.txt:
-//
-//	# A comment.
-//	terms of a membership
-//		options {"Shares":{"Limit":4}}
-//		member {"profile_id":"{portal}","user_id":"{fay}","role":"view"}
-//		gus GET /share/{portal}/member/{fay}/details/ -> 200 member.permissions="view"
-//			member.expires=null !member.invite
-//		ben GET /share/{portal}/member/{fay}/details/ -> 401 10545
-//		wait 5m
-//
-// A scenario is a line and its steps, each behind a tab; a line behind two tabs belongs to the step above. It starts
-// with the steps of testdata/world.txt and those above the first scenario of the file. Every line that begins with
-// "* " is a case: it and the lines up to the next case run on a platform of their own, after the steps above the
-// first case. A line "for a=1 | b=2" runs the scenario with {a} and {b} replaced in every step; several such lines run
-// it several times. <65*x> repeats x, and in it {#} is 0, 1, ... A step with <a|b> is performed with a and with b, and
-// <=> behind it is a again, up to its "="; a line "for" with it counts as one for each.
-//
-// The steps are in scripted_test.go, requests in request_test.go, and what is said of a response in answer_test.go.
+// A scenario is one of those in testdata/scripts; testdata/README.md explains the notation.
 type scenario struct {
 	name  string
 	steps []step
@@ -52,7 +34,7 @@ type block struct {
 }
 
 func (b *block) add(at, line string) error {
-	text := repeat(strings.TrimSpace(line))
+	text := strings.TrimSpace(line)
 	row, isRow := strings.CutPrefix(text, "for ")
 	first, isCase := strings.CutPrefix(text, "* ")
 	steps := &b.common
@@ -81,11 +63,7 @@ func (b *block) add(at, line string) error {
 
 // scenarios returns a block, once for every row and every case.
 func (b *block) scenarios(before []step) []scenario {
-	var rows []step
-	for _, row := range b.rows {
-		rows = append(rows, row.choices()...)
-	}
-	cases := b.cases
+	rows, common, cases := choices(b.rows), choices(b.common), b.cases
 	if rows == nil {
 		rows = []step{{}}
 	}
@@ -93,17 +71,16 @@ func (b *block) scenarios(before []step) []scenario {
 		cases = [][]step{nil}
 	}
 	var all []scenario
-	for _, row := range rows {
-		for _, c := range cases {
+	for _, c := range cases {
+		own := choices(c)
+		for _, row := range rows {
 			s := scenario{name: b.name, steps: append([]step(nil), before...)}
 			for pair := range strings.SplitSeq(row.text, " | ") {
 				if name, value, ok := strings.Cut(pair, "="); ok {
 					s.steps = append(s.steps, step{row.at, "let " + name + " " + value})
 				}
 			}
-			for _, written := range slices.Concat(b.common, c) {
-				s.steps = append(s.steps, written.choices()...)
-			}
+			s.steps = append(append(s.steps, common...), own...)
 			if len(b.rows)+len(b.cases) > 0 {
 				s.name += "/" + strings.TrimSpace(lineOf([]step{row})+" "+lineOf(c))
 			}
@@ -115,17 +92,18 @@ func (b *block) scenarios(before []step) []scenario {
 
 var choice = regexp.MustCompile(`<([^<>]*\|[^<>]*)>`)
 
-// choices returns a step once for each of the texts that it lists.
-func (s step) choices() []step {
-	m := choice.FindStringSubmatchIndex(s.text)
-	if m == nil {
-		return []step{s}
-	}
-	var all []step
-	for text := range strings.SplitSeq(s.text[m[2]:m[3]], "|") {
-		name, _, _ := strings.Cut(text, "=")
-		rest := strings.ReplaceAll(s.text[m[1]:], "<=>", name)
-		all = append(all, step{s.at, s.text[:m[0]] + text + rest}.choices()...)
+// choices returns each step once for each of the texts that it lists.
+func choices(steps []step) (all []step) {
+	for _, s := range steps {
+		s.text = repeat(s.text)
+		m := choice.FindStringSubmatchIndex(s.text)
+		if m == nil {
+			all = append(all, s)
+			continue
+		}
+		for text := range strings.SplitSeq(s.text[m[2]:m[3]], "|") {
+			all = append(all, choices([]step{{s.at, s.text[:m[0]] + text + s.text[m[1]:]}})...)
+		}
 	}
 	return all
 }
@@ -138,50 +116,62 @@ func lineOf(steps []step) string {
 	return steps[0].at[strings.LastIndexByte(steps[0].at, ':')+1:]
 }
 
-// readScript reads the scenarios of a file, which start with the steps before.
-func readScript(file, text string, before []step) ([]scenario, error) {
+// readScript reads the scenarios of a file, and the steps above the first one, with which all of them start.
+func readScript(file, text string, before []step) (all []scenario, first []step, err error) {
 	blocks := []*block{{}}
 	for n, line := range strings.Split(text, "\n") {
 		at := fmt.Sprintf("%s:%d", file, n+1)
+		included, includes := strings.CutPrefix(line, "\tinclude ")
 		switch {
 		case line == "" || strings.HasPrefix(strings.TrimLeft(line, "\t"), "#"):
+		case includes:
+			if before, err = readWorld(included, before); err != nil {
+				return nil, nil, err
+			}
 		case line[0] == '\t':
 			if err := blocks[len(blocks)-1].add(at, line); err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 		default:
 			blocks = append(blocks, &block{name: line, at: at})
 		}
 	}
-	before = append(slices.Clip(before), blocks[0].common...)
-	var all []scenario
+	before = append(slices.Clip(before), choices(blocks[0].common)...)
 	for _, b := range blocks[1:] {
 		if b.common == nil && b.cases == nil {
-			return nil, fmt.Errorf("%s: the scenario has no steps", b.at)
+			return nil, nil, fmt.Errorf("%s: the scenario has no steps", b.at)
 		}
 		all = append(all, b.scenarios(before)...)
 	}
-	return all, nil
+	return all, before, nil
 }
 
-// worldSteps make the platform that every script and every refusal starts with.
-func worldSteps(tb testing.TB) []step {
-	tb.Helper()
-	return stepsOf(tb, "testdata/world.txt", nil)
+// readWorld returns the steps before and those of a file of testdata.
+func readWorld(name string, before []step) ([]step, error) {
+	text, err := os.ReadFile("testdata/" + name)
+	if err != nil {
+		return nil, err
+	}
+	_, steps, err := readScript(name, string(text), before)
+	return steps, err
 }
 
-// stepsOf returns the steps of the first scenario of a file.
-func stepsOf(tb testing.TB, file string, before []step) []step {
+// readScripts returns the scenarios of a file, which start with the steps of testdata/world.txt.
+func readScripts(tb testing.TB, file string) []scenario {
 	tb.Helper()
+	before, err := readWorld("world.txt", nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
 	text, err := os.ReadFile(file)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	all, err := readScript(file, string(text), before)
+	all, _, err := readScript(file, string(text), before)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return all[0].steps
+	return all
 }
 
 func TestScripts(t *testing.T) {
@@ -190,16 +180,8 @@ func TestScripts(t *testing.T) {
 	if err != nil || files == nil {
 		t.Fatal("no scripts", err)
 	}
-	before := worldSteps(t)
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all, err := readScript(file, string(text), before)
-		if err != nil {
-			t.Fatal(err)
-		}
+		all := readScripts(t, file)
 		area := strings.TrimSuffix(filepath.Base(file), ".txt")
 		for _, s := range all[:table.Rounds(len(all), len(all))] {
 			t.Run(area+"/"+s.name, func(t *testing.T) {
@@ -228,7 +210,9 @@ func (s *scenario) run(ctx context.Context) error {
 	}
 	if p.net != nil {
 		p.net.stop()
-		failed = append(failed, differ("0", p.Sockets()))
+		if n := p.Sockets(); n != 0 {
+			failed = append(failed, fmt.Errorf("%d sockets outlive their server", n))
+		}
 	}
 	return errors.Join(failed...)
 }
@@ -266,7 +250,11 @@ func TestScriptsFail(t *testing.T) {
 	} {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel()
-			all, err := readScript("a.txt", "a scenario\n\twait 0s\n\t"+text+"\n", worldSteps(t))
+			before, err := readWorld("world.txt", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all, _, err := readScript("a.txt", "a scenario\n\twait 0s\n\t"+text+"\n", before)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -283,8 +271,8 @@ func TestScriptsFail(t *testing.T) {
 func TestScriptsAreCases(t *testing.T) {
 	t.Parallel()
 	const text = "\tlet who ada\n# A comment.\na\n\tfor x=1 | y=2\n\tfor x=<3|4> | y=\n\twait 0s\n\t\t&z\n\t\tz\n" +
-		"\t* b\n\tc\n\t* d\ne\n\tf<g=1|<2*h>\n\t\t|>-<=>j<k|l>\n"
-	all, err := readScript("a.txt", text, nil)
+		"\t* b\n\tc\n\t* d\ne\n\tf<g=1|<2*h>\n\t\t|>-j<k|l>\n"
+	all, _, err := readScript("a.txt", text, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -297,17 +285,17 @@ func TestScriptsAreCases(t *testing.T) {
 		got = append(got, s.name+": "+strings.Join(steps, ", "))
 	}
 	want := `a/4 9: let who ada, let x 1, let y 2, wait 0s&z z, b, c
-a/4 11: let who ada, let x 1, let y 2, wait 0s&z z, d
 a/5 9: let who ada, let x 3, let y , wait 0s&z z, b, c
-a/5 11: let who ada, let x 3, let y , wait 0s&z z, d
 a/5 9: let who ada, let x 4, let y , wait 0s&z z, b, c
+a/4 11: let who ada, let x 1, let y 2, wait 0s&z z, d
+a/5 11: let who ada, let x 3, let y , wait 0s&z z, d
 a/5 11: let who ada, let x 4, let y , wait 0s&z z, d
-e: let who ada, fg=1-gjk, fg=1-gjl, fhh-hhjk, fhh-hhjl, f-jk, f-jl`
+e: let who ada, fg=1-jk, fg=1-jl, fhh-jk, fhh-jl, f-jk, f-jl`
 	if got := strings.Join(got, "\n"); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	for _, text := range []string{"a\n", "a\n\t\tb\n"} {
-		if _, err := readScript("a.txt", text, nil); err == nil {
+		if _, _, err := readScript("a.txt", text, nil); err == nil {
 			t.Errorf("%q is a script", text)
 		}
 	}

@@ -199,7 +199,7 @@ func TestHalfOpenSocket(t *testing.T) {
 			t.Errorf("a ping came back: %v", err)
 		default:
 		}
-		p.must(t, "heard it -> frames=[] code=0", "sockets 1")
+		p.must(t, "heard it -> frames=[] code=0", "server Sockets -> 1")
 		begin := time.Now()
 		if err := it.ws.Close(websocket.StatusNormalClosure, ""); err == nil || time.Since(begin) < time.Second {
 			t.Errorf("a close was answered with %v after %v", err, time.Since(begin))
@@ -208,7 +208,7 @@ func TestHalfOpenSocket(t *testing.T) {
 			t.Error("the socket is open after the client left")
 		}
 		// The rule has struck.
-		p.must(t, "sockets 0", "listen second ben {room}", "wait 1h", "node {}", "heard second -> frames.length=1")
+		p.must(t, "server Sockets -> 0", "listen second ben {room}", "wait 1h", "node {}", "heard second -> frames.length=1")
 	})
 }
 
@@ -223,14 +223,14 @@ func TestClientsMayTalkAndLeave(t *testing.T) {
 		if err != nil || time.Since(begin) != 0 {
 			t.Errorf("%v after %v", err, time.Since(begin))
 		}
-		p.must(t, "sockets 0", "node {}")
+		p.must(t, "server Sockets -> 0", "node {}")
 	})
 }
 
 func TestCloseEndsSockets(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, p *scripted) {
-		p.must(t, "listen it ben {room}", "deaf other ada {room}", "listener")
+		p.must(t, "listen it ben {room}", "listen other ada {room} deaf", "listener")
 		begin := time.Now()
 		p.Close()
 		if took := time.Since(begin); took > time.Second || p.Sockets() != 0 {
@@ -253,7 +253,7 @@ func TestSocketsEndWithTheirServer(t *testing.T) {
 		p.must(t, "listen it ben {room}")
 		synctest.Wait() // net/http may close a connection that it has hardly let go
 		server.Close()
-		p.must(t, "heard it -> code=1001", "sockets 0")
+		p.must(t, "heard it -> code=1001", "server Sockets -> 0")
 	})
 	inBubble(t, func(t *testing.T, p *scripted) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -261,7 +261,7 @@ func TestSocketsEndWithTheirServer(t *testing.T) {
 		p.net = &network{client: client, ears: map[string]*ear{}, stop: stop}
 		p.must(t, "listen it ben {room}")
 		cancel()
-		p.must(t, "heard it -> code=1001", "sockets 0")
+		p.must(t, "heard it -> code=1001", "server Sockets -> 0")
 	})
 }
 
@@ -279,7 +279,7 @@ func TestSocketsConcurrently(t *testing.T) {
 			q := p.fork()
 			all.Go(func() {
 				for range 50 {
-					q.must(t, "node {}", `event {"calling_user":"{ada}"}`, "role {room} {ben} member", "cut polls")
+					q.must(t, "node {}", `event {"calling_user":"{ada}"}`, "role {room} {ben} member", "server CutPolls")
 					q.Sockets()
 					time.Sleep(50 * time.Millisecond)
 				}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -188,4 +189,23 @@ func TestIDs(t *testing.T) {
 	if len(ids) != 2 {
 		t.Errorf("two seeds made %d sets of ids", len(ids))
 	}
+}
+
+func TestFactsNeedAFile(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newScript(t, "")
+		const load = `load {"users":[{"id":"eli"}],"orgs":[{"id":"org","domain":"mill","owner":"eli"}],` +
+			`"workspaces":[{"id":"mill","org_id":"org"}],"nodes":[{"id":"plans","profile_id":"mill","kind":"folder"}],` +
+			`"facts":[{"node_id":`
+		for _, step := range []string{
+			load + `"plans","field":"pages","value":"twelve"}]}`, load + `"unknown","field":"pages","value":"twelve"}]}`,
+			`fact {"node_id":"{chest}","field":"a","value":1}`,
+			`fact {"node_id":"unknown","field":"a","value":1}`,
+		} {
+			if p.do(step) == nil {
+				t.Errorf("%s succeeds", step)
+			}
+		}
+	})
 }
