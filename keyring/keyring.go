@@ -2,16 +2,25 @@
 // Keychain on macOS, Credential Manager on Windows, the Secret Service (GNOME Keyring,
 // KWallet) elsewhere.
 //
-//	store := oauth.UserStore("acme-sync")
-//	store.Keys = keyring.Open("acme-sync", "tokens")
-//	source, _, err := oauth.LoginIfNeeded(ctx, oauth.Config{ClientName: "Acme Sync", Store: store})
+//	store := oauth.UserStore("acme-sync") // its key is in a file
+//	ring := keyring.Open("acme-sync", "tokens")
+//	_, err := ring.LoadKey(ctx)
 //	if errors.Is(err, keyring.ErrUnavailable) {
-//		log.Fatal("this machine has no keyring: use oauth.KeyFile")
+//		store.Former = ring
+//	} else {
+//		store.Keys, store.Former = ring, store.Keys
 //	}
 //
-// The keyring holds only the key, because the size of entries is limited. A machine
-// without a keyring, such as a server without a login session, requires another
-// [oauth.KeyStore]. There is no automatic fallback.
+// The keyring holds only the key, because the size of entries is limited. A machine may
+// have no keyring, as a server without a login session: the example then keeps the key in
+// a file. The other key is Former, so that a run that finds another machine than the last
+// reads the same tokens: the next refresh or sign-in encrypts them with the key of
+// this run, and the old key stays where it is, unused.
+//
+// If the tokens need the key of a keyring that is locked or gone, Login and the
+// token source fail with [ErrUnavailable], and nothing is changed: the user unlocks the
+// keyring, or the program discards the tokens with Reset of the FileStore and signs in
+// again.
 package keyring
 
 import (

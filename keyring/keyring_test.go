@@ -129,6 +129,67 @@ func TestFileStoreWithAKeyring(t *testing.T) {
 	}
 }
 
+// A program that takes the keyring if there is one finds its tokens after each change: the
+// key is in a file first, then in the keyring, and again in a file.
+func TestTokensMoveWithTheChoice(t *testing.T) { //nolint:paralleltest // it replaces the keyring of the process
+	dir := t.TempDir()
+	for _, name := range []string{"XDG_CONFIG_HOME", "HOME", "AppData"} {
+		t.Setenv(name, dir)
+	}
+	t.Cleanup(zalando.MockInit)
+	read := func() (string, error) {
+		token, err := oauth.TokenSource(oauth.Config{Store: tokenStore(t.Context())}).Token(t.Context())
+		return token.AccessToken.Reveal(), err
+	}
+	save := func() {
+		t.Helper()
+		if err := saveToken(t, tokenStore(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	broken := errors.New("no bus")
+	zalando.MockInitWithError(broken)
+	save()
+	zalando.MockInit()
+	if token, err := read(); token != "access" || err != nil {
+		t.Errorf("with a keyring: %q, %v", token, err)
+	}
+	save() // as the next refresh does
+	file, err := os.ReadFile(tokenStore(t.Context()).Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := zalando.Get("acme-sync", "tokens")
+	if err != nil {
+		t.Fatal(err)
+	}
+	zalando.MockInitWithError(broken)
+	if _, err := read(); !errors.Is(err, keyring.ErrUnavailable) || !errors.Is(err, broken) {
+		t.Errorf("with a keyring that is locked: %v", err)
+	}
+	if err := saveToken(t, tokenStore(t.Context())); !errors.Is(err, keyring.ErrUnavailable) {
+		t.Errorf("a sign-in with a keyring that is locked: %v", err)
+	}
+	if after, err := os.ReadFile(tokenStore(t.Context()).Path); !bytes.Equal(after, file) {
+		t.Errorf("the file was changed, %v", err)
+	}
+	zalando.MockInit()
+	if err := zalando.Set("acme-sync", "tokens", key); err != nil {
+		t.Fatal(err)
+	}
+	if token, err := read(); token != "access" || err != nil {
+		t.Errorf("with a keyring that was unlocked: %q, %v", token, err)
+	}
+	zalando.MockInitWithError(broken)
+	if err := tokenStore(t.Context()).Reset(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	save()
+	if token, err := read(); token != "access" || err != nil {
+		t.Errorf("without a keyring, after a Reset: %q, %v", token, err)
+	}
+}
+
 // There is no fallback: neither a key nor a file is written.
 func TestUnavailableKeyring(t *testing.T) {
 	t.Parallel()
@@ -205,11 +266,4 @@ func TestCallsEndWithTheContext(t *testing.T) {
 			t.Errorf("loading afterwards: %d bytes, error %v", len(key), err)
 		}
 	})
-}
-
-func ExampleOpen() {
-	store := oauth.FileStore{Path: "tokens", Keys: keyring.Open("acme-sync", "tokens")}
-	record, err := store.Load(context.Background(), "default")
-	fmt.Println(len(record), err) // no sign-in yet
-	// Output: 0 <nil>
 }

@@ -123,7 +123,7 @@ func ExampleKeys_Create() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(key.Memo, key.Secret, len(key.Scopes)) // string(key.Secret) is the key
+	fmt.Println(key.Memo, key.Secret, len(key.Scopes)) // key.Secret.Reveal() is the key
 	// Output: nightly backup [redacted] 1
 }
 

@@ -23,6 +23,7 @@ import (
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/examples/internal/show"
+	"github.com/fastio-go/fastio/keyring"
 	"github.com/fastio-go/fastio/oauth"
 	"github.com/fastio-go/fastio/storage"
 )
@@ -46,13 +47,27 @@ type program struct {
 func (p *program) start(ctx context.Context) error {
 	config := oauth.Config{
 		BaseURL: os.Getenv("FASTIO_BASE_URL"), ClientName: "Desktop example",
-		Store:   oauth.UserStore("fastio-desktop-example"),
 		ShowURL: func(_ context.Context, url string) { fmt.Fprintf(p.out, "Sign in at %s\n", url) },
 	}
 	if config.BaseURL == "" {
 		return p.demonstrate(ctx, config)
 	}
+	config.Store = tokenStore(ctx)
 	return p.run(ctx, config)
+}
+
+// tokenStore returns an encrypted file, with its key in the keyring of the system or, if
+// there is none, in a second file.
+func tokenStore(ctx context.Context) oauth.FileStore {
+	store := oauth.UserStore("fastio-desktop-example")
+	ring := keyring.Open("fastio-desktop-example", "tokens")
+	_, err := ring.LoadKey(ctx)
+	if errors.Is(err, keyring.ErrUnavailable) {
+		store.Former = ring
+	} else {
+		store.Keys, store.Former = ring, store.Keys
+	}
+	return store
 }
 
 func (p *program) run(ctx context.Context, config oauth.Config) error {

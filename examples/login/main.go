@@ -6,8 +6,8 @@
 //	go run ./examples/login -logout     signs out
 //
 // Without configuration it runs against an emulator of its own, whose user and password
-// it prints, and runs three times in one process. With FASTIO_BASE_URL set, and FASTIO_CLIENT_ID if the
-// program is registered, it runs against that service.
+// it prints, and runs three times in one process. With FASTIO_BASE_URL set, and
+// FASTIO_CLIENT_ID if the program is registered, it runs against that service.
 package main
 
 import (
@@ -18,7 +18,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/fastio-go/fastio"
@@ -47,13 +46,7 @@ func (p *program) run(ctx context.Context, logout bool) error {
 	if p.config.BaseURL == "" {
 		return p.demonstrate(ctx)
 	}
-	dir, err := os.UserConfigDir()
-	if err != nil {
-		return err
-	}
-	if p.config.Store, err = p.store(ctx, filepath.Join(dir, "fastio-login-example")); err != nil {
-		return err
-	}
+	p.config.Store = p.store(ctx)
 	if logout {
 		return p.signOut(ctx)
 	}
@@ -61,15 +54,18 @@ func (p *program) run(ctx context.Context, logout bool) error {
 }
 
 // store returns an encrypted file. Its key is in the system's keyring or, if there is
-// none, in a second file.
-func (p *program) store(ctx context.Context, dir string) (oauth.Store, error) {
-	keys := keyring.Open("fastio-login-example", "tokens")
-	_, err := keys.LoadKey(ctx)
+// none, in a second file. When that changes from one run to the next, the tokens move.
+func (p *program) store(ctx context.Context) oauth.FileStore {
+	store := oauth.UserStore("fastio-login-example")
+	ring := keyring.Open("fastio-login-example", "tokens")
+	_, err := ring.LoadKey(ctx)
 	if errors.Is(err, keyring.ErrUnavailable) {
 		fmt.Fprintln(p.out, "This machine has no keyring: the key of the tokens is in a file.")
-		keys, err = oauth.KeyFile(filepath.Join(dir, "key")), nil
+		store.Former = ring
+	} else {
+		store.Keys, store.Former = ring, store.Keys
 	}
-	return oauth.FileStore{Path: filepath.Join(dir, "tokens"), Keys: keys}, err
+	return store
 }
 
 // show prints the signed-in user, who signs in first if necessary.
@@ -80,7 +76,7 @@ func (p *program) show(ctx context.Context) error {
 		p.config.OpenMode, p.config.Prompt, p.config.ShowDeviceCode = oauth.OpenModeNone, p.ask, p.showCode
 	}
 	source, _, err := oauth.LoginIfNeeded(ctx, p.config)
-	if refusal, ok := errors.AsType[*oauth.Error](err); ok && refusal.Code == oauth.CodeAccessDenied {
+	if errors.Is(err, oauth.ErrDenied) {
 		return errors.New("you denied access; nothing was stored")
 	}
 	if err != nil {
