@@ -17,7 +17,7 @@ import (
 // until then, without a request. Call [LoginIfNeeded] at a moment that suits the user,
 // because it opens the browser, and repeat the failed call. The client and its [Source]
 // stay in use, in every process that shares the Store: they get the new token by
-// themselves. The user may sign in as somebody else, whose data the client then shows.
+// themselves. The user may sign in with another account, whose data the client then shows.
 var ErrSignInAgain = errors.New("sign in again")
 
 // ErrDenied reports that the user denied access. It matches an [*Error] of

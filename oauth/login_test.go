@@ -768,7 +768,7 @@ func TestPageThatWaits(t *testing.T) {
 		ask("GET", path).shows(t, 200, "Sign-in failed")
 		u.closed(t, time.Second)
 	})
-	inBubble(t, "at which nobody looks", func(t *testing.T) {
+	inBubble(t, "that is not looked at", func(t *testing.T) {
 		s := newScene()
 		s.Fail(fastiotest.Fault{Op: "oauth.Token", Delay: 20 * time.Second})
 		u := startLogin(t, s)

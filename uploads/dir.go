@@ -9,6 +9,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"github.com/fastio-go/fastio/api"
@@ -137,8 +138,7 @@ type dir struct {
 	buffers  buffers
 	sessions chan struct{} // has a value for each file that may be sent in chunks at a time
 
-	more      context.Context //nolint:containedctx // it ends when nothing more is to be sent
-	exhausted context.CancelCauseFunc
+	refusal atomic.Pointer[api.Error] // by a quota or a limit of the plan, after which nothing more is sent
 }
 
 // folder is a local folder.
@@ -290,15 +290,18 @@ func (d *dir) limit(ctx context.Context) error {
 func (d *dir) untilExhausted(step func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		err := step(ctx)
-		if exhausted(err) {
+		if exhausted(err) != nil {
 			d.root.pending(func(e *entry) { d.End(ctx, e.DirEntry, api.DirSkipped, err) })
 		}
 		return err
 	}
 }
 
-// exhausted reports whether a quota or a limit of the plan is the reason of err.
-func exhausted(err error) bool {
+// exhausted returns the refusal in err by a quota or a limit of the plan, else nil.
+func exhausted(err error) *api.Error {
 	e, refused := errors.AsType[*api.Error](err)
-	return refused && (e.Status == http.StatusPaymentRequired || e.Status == http.StatusPreconditionFailed)
+	if refused && (e.Status == http.StatusPaymentRequired || e.Status == http.StatusPreconditionFailed) {
+		return e
+	}
+	return nil
 }

@@ -16,8 +16,6 @@ import (
 
 // send sends the files, those in chunks last, and creates the folders that hold none.
 func (d *dir) send(ctx context.Context) error {
-	d.more, d.exhausted = context.WithCancelCause(ctx)
-	defer d.exhausted(nil)
 	var calls []func()
 	for _, files := range d.batches() {
 		calls = append(calls, func() { d.batch(ctx, files, true) })
@@ -28,8 +26,11 @@ func (d *dir) send(ctx context.Context) error {
 			calls = append(calls, func() { d.large(ctx, e) })
 		}
 	})
-	dirs.Each(d.more, d.o.Parallel, calls, func(do func()) { do() })
-	return context.Cause(d.more)
+	dirs.Each(ctx, d.o.Parallel, calls, func(do func()) { do() })
+	if refusal := d.refusal.Load(); refusal != nil {
+		return refusal
+	}
+	return nil
 }
 
 // batches returns the small files by the calls that send them.
@@ -69,6 +70,9 @@ func (f *folder) empty(visit func(f *folder)) {
 
 // create creates an empty folder.
 func (d *dir) create(ctx context.Context, f *folder) {
+	if d.refusal.Load() != nil {
+		return
+	}
 	e := &api.DirEntry{Path: f.path, Target: f.target}
 	d.Add(e)
 	n, err := d.s.nodes.EnsurePath(ctx, d.in, d.base, f.target, d.opts...)
@@ -83,12 +87,13 @@ func (d *dir) create(ctx context.Context, f *folder) {
 // fail ends the entry of a file with an error. After one that says that a quota or a limit
 // of the plan is exhausted nothing more is sent.
 func (d *dir) fail(ctx context.Context, e *entry, err error) {
-	if !exhausted(err) {
+	refusal := exhausted(err)
+	if refusal == nil {
 		d.Fail(ctx, e.DirEntry, err)
 		return
 	}
 	d.End(ctx, e.DirEntry, api.DirFailed, err)
-	d.exhausted(err)
+	d.refusal.CompareAndSwap(nil, refusal)
 }
 
 // large sends a file in chunks.
@@ -97,13 +102,13 @@ func (d *dir) large(ctx context.Context, e *entry) {
 	case d.sessions <- struct{}{}:
 		d.one(ctx, e)
 		<-d.sessions
-	case <-d.more.Done():
+	case <-ctx.Done():
 	}
 }
 
 // one sends a file.
 func (d *dir) one(ctx context.Context, e *entry) {
-	if d.more.Err() != nil {
+	if d.refusal.Load() != nil {
 		return
 	}
 	n, err := d.file(ctx, e)
@@ -263,7 +268,7 @@ func (d *dir) batch(ctx context.Context, entries []*entry, again bool) {
 	}
 	unknown, failed := d.results(ctx, entries, result)
 	d.find(ctx, unknown, err)
-	if again && len(failed) > 0 && d.more.Err() == nil {
+	if again && len(failed) > 0 && d.refusal.Load() == nil {
 		d.batch(ctx, failed, false)
 		return
 	}
@@ -279,11 +284,14 @@ func (d *dir) sendBatch(ctx context.Context, entries []*entry) (sent []*entry, _
 	for _, e := range entries {
 		room += e.Size
 	}
-	buffer, err := d.buffers.take(d.more, room)
+	buffer, err := d.buffers.take(ctx, room)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer func() { d.buffers.give(buffer, err) }()
+	if d.refusal.Load() != nil {
+		return nil, nil, nil
+	}
 	files, sent, err := d.read(ctx, buffer, entries)
 	if err != nil || len(files) == 0 {
 		return nil, nil, err

@@ -108,7 +108,7 @@ func (d *dir) reader(ctx context.Context, e *entry) (io.ReadCloser, error) {
 			return memory{bytes.NewReader(content)}, err
 		}
 		local, err := d.open(e)
-		if err == nil && ctx.Err() != nil { // nobody waits for it any more
+		if err == nil && ctx.Err() != nil { // the call has ended
 			err = errors.Join(ctx.Err(), local.Close())
 		}
 		return local, err

@@ -59,7 +59,7 @@ type limits struct {
 
 // limitsOf are the limits of a target.
 type limitsOf struct {
-	turn    chan struct{} // holds one value; whoever has it may read or replace the others
+	turn    chan struct{} // its one value gives the right to read or replace the others
 	limits  *Limits
 	expires time.Time
 }

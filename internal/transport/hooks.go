@@ -23,7 +23,7 @@ func (c *Client) observeCall(ctx context.Context, r *api.Request, stream bool) (
 			continue
 		}
 		var own func(error)
-		ctx, own = begin(ctx, h.OnCall, e)
+		ctx, own = begin(ctx, h.OnCall, e) //nolint:fatcontext // each hook may add a value
 		if own != nil {
 			outer := end
 			end = func(err error) {
