@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -184,16 +185,18 @@ func TestScripts(t *testing.T) {
 		all := readScripts(t, file)
 		area := strings.TrimSuffix(filepath.Base(file), ".txt")
 		for _, s := range all[:table.Rounds(len(all), len(all))] {
-			t.Run(area+"/"+s.name, func(t *testing.T) {
-				t.Parallel()
-				synctest.Test(t, func(t *testing.T) {
-					if err := s.run(t.Context()); err != nil {
-						t.Error(err)
-					}
-				})
-			})
+			t.Run(area+"/"+s.name, s.test)
 		}
 	}
+}
+
+func (s *scenario) test(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		if err := s.run(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // run performs the steps, in a bubble of package synctest. A step that fails does not end it.
@@ -297,6 +300,49 @@ e: let who ada, fg=1-jk, fg=1-jl, fhh-jk, fhh-jl, f-jk, f-jl`
 	for _, text := range []string{"a\n", "a\n\t\tb\n"} {
 		if _, _, err := readScript("a.txt", text, nil); err == nil {
 			t.Errorf("%q is a script", text)
+		}
+	}
+}
+
+var stepNames = regexp.MustCompile(`(?m)^\tcase ("[a-z]+"(?:, "[a-z]+")*):`)
+
+// The scenarios of the page that explains them hold, and have every step.
+func TestScriptsAreExplained(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("testdata/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := os.ReadFile("scripted_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := readWorld("world.txt", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := "\tlet "
+	for _, part := range strings.Split(string(page), "```scenario\n")[1:] {
+		text, _, _ := strings.Cut(part, "```")
+		used += text
+		all, _, err := readScript("README.md", text, before)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range all {
+			t.Run(s.name, s.test)
+		}
+	}
+	steps := slices.Collect(maps.Keys(kinds))
+	for name := range methods {
+		steps = append(steps, "server "+name)
+	}
+	for _, m := range stepNames.FindAllStringSubmatch(string(source), -1) {
+		steps = append(steps, strings.Split(strings.ReplaceAll(m[1], `"`, ""), ", ")...)
+	}
+	for _, name := range steps {
+		if !regexp.MustCompile(`(?m)^\t(\* |later \w+ )?` + name + `( |$)`).MatchString(used) {
+			t.Errorf("README.md has no example of %s", name)
 		}
 	}
 }
