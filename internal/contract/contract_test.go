@@ -269,3 +269,28 @@ func TestCalls(t *testing.T) {
 		})
 	}
 }
+
+// Requests that no script sends are in testdata/requests.golden: those with all
+// fields, with the longest values, and with values that are converted.
+func TestRequests(t *testing.T) {
+	t.Parallel()
+	var text strings.Builder
+	for _, s := range requests() {
+		var e exchange
+		client := overNetwork(t, func(r *http.Request) (*http.Response, error) {
+			e.request = fastiotest.Request{Path: r.URL.EscapedPath(), Query: r.URL.RawQuery, Header: r.Header}
+			if r.Body != nil {
+				e.request.Body, _ = io.ReadAll(r.Body)
+			}
+			return reply(http.StatusOK, whole).response(r), nil
+		}, fastio.WithToken("token"))
+		if _, err := s.do(call{t.Context(), client, new(world)}); err != nil {
+			t.Errorf("%s: %v", s.op, err)
+		}
+		text.WriteString(fill("", []string{s.op, e.path()}))
+		if sent := e.sent(t); len(sent) > 0 {
+			text.WriteString(fill("> ", sent))
+		}
+	}
+	compareGolden(t, "requests", text.String())
+}

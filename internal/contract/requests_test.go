@@ -2,20 +2,15 @@ package contract_test
 
 import (
 	"encoding/json"
-	"io"
 	"math"
-	"net/http"
 	"strings"
-	"testing"
 	"time"
 
-	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/account"
 	"github.com/fastio-go/fastio/ai"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/comments"
 	"github.com/fastio-go/fastio/events"
-	"github.com/fastio-go/fastio/fastiotest"
 	"github.com/fastio-go/fastio/fileshares"
 	"github.com/fastio-go/fastio/howto"
 	"github.com/fastio-go/fastio/metadata"
@@ -24,31 +19,7 @@ import (
 	"github.com/fastio-go/fastio/storage"
 )
 
-// Requests that no script sends are in testdata/requests.golden: those with all
-// fields, with the longest values, and with values that are converted.
-func TestRequests(t *testing.T) {
-	t.Parallel()
-	var text strings.Builder
-	for _, s := range requests() {
-		var e exchange
-		client := overNetwork(t, func(r *http.Request) (*http.Response, error) {
-			e.request = fastiotest.Request{Path: r.URL.EscapedPath(), Query: r.URL.RawQuery, Header: r.Header}
-			if r.Body != nil {
-				e.request.Body, _ = io.ReadAll(r.Body)
-			}
-			return reply(http.StatusOK, whole).response(r), nil
-		}, fastio.WithToken("token"))
-		if _, err := s.do(call{t.Context(), client, new(world)}); err != nil {
-			t.Errorf("%s: %v", s.op, err)
-		}
-		text.WriteString(fill("", []string{s.op, e.path()}))
-		if sent := e.sent(t); len(sent) > 0 {
-			text.WriteString(fill("> ", sent))
-		}
-	}
-	compareGolden(t, "requests", text.String())
-}
-
+// requests are the steps of TestRequests.
 func requests() []step {
 	var all []step
 	for _, steps := range [][]step{

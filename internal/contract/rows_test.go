@@ -1,8 +1,6 @@
 package contract_test
 
 import (
-	"fmt"
-	"go/ast"
 	"mime"
 	"net/http"
 	"net/url"
@@ -105,39 +103,6 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// Every constructor of a request is called: a method that uses that of another method would
-// put the name of that one into its errors and its hooks.
-func TestEveryConstructorIsCalled(t *testing.T) {
-	t.Parallel()
-	const dir = "internal/endpoint"
-	called := map[string]bool{}
-	var constructors []string
-	for _, p := range load(t) {
-		if p.dir == dir {
-			for _, fn := range functions(p.files...) {
-				constructors = append(constructors, fn.Name.Name)
-			}
-			continue
-		}
-		for _, f := range p.files {
-			ast.Inspect(f, func(n ast.Node) bool {
-				if s, ok := n.(*ast.SelectorExpr); ok && exprString(s.X) == "endpoint" {
-					called[s.Sel.Name] = true
-				}
-				return true
-			})
-		}
-	}
-	if constructors == nil {
-		t.Fatal("no constructors in " + dir)
-	}
-	for _, name := range constructors {
-		if !called[name] {
-			t.Errorf("no method calls endpoint.%s", name)
-		}
-	}
-}
-
 // pattern matches the paths of a row. Its groups are the placeholders.
 func (r row) pattern() *regexp.Regexp {
 	text := regexp.MustCompile(`\\\{[^}]*\\\}`).ReplaceAllString(regexp.QuoteMeta(r.path), "([^/]+)")
@@ -152,7 +117,6 @@ func (r row) matches(sent *http.Request) bool {
 	return r.method == sent.Method && r.pattern().MatchString(sent.URL.EscapedPath())
 }
 
-// path returns the path of the request below the base URL.
 // resource returns the name of the endpoint in errors.
 func (r row) resource() string {
 	words := strings.Split(strings.Trim(strings.TrimPrefix(r.path, "/current"), "/"), "/")
@@ -165,6 +129,7 @@ func (r row) resource() string {
 	return r.method + " " + strings.Join(words, " ")
 }
 
+// path returns the path of the request below the base URL.
 func (e *exchange) path() string { return strings.TrimPrefix(e.request.Path, "/api") }
 
 func (r row) succeeded(e *exchange) bool {
@@ -236,57 +201,4 @@ func (r row) checkCredential(t *testing.T, e *exchange) {
 	if !ok {
 		t.Errorf("%s: Authorization is %q, but the auth of the row is %q", e.name, credential, r.auth)
 	}
-}
-
-const readmeFile = root + "/README.md"
-
-// The README has a table of the areas: the fields of the Client, their
-// comments, and their numbers of endpoints in testdata/endpoints.tsv. With
-// -update the test writes it.
-func TestReadmeAreas(t *testing.T) { //nolint:paralleltest // may write the README
-	const begin, end = "<!-- areas -->\n", "<!-- end of areas -->\n"
-	readme := readFile(t, readmeFile)
-	before, rest, opened := strings.Cut(readme, begin)
-	_, after, closed := strings.Cut(rest, end)
-	if !opened || !closed {
-		t.Fatalf("README.md has no table of areas between %q and %q", begin, end)
-	}
-	want := before + begin + areasTable(t) + end + after
-	if want == readme {
-		return
-	}
-	if !*update {
-		t.Fatal("README.md has an old table of areas: go test ./internal/contract -run TestReadmeAreas -update")
-	}
-	if err := os.WriteFile(readmeFile, []byte(want), 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func areasTable(t *testing.T) string {
-	t.Helper()
-	covered, total := map[string]int{}, 0
-	for _, row := range rows(t) {
-		area, _, _ := strings.Cut(row.operation, ".")
-		covered[area]++
-		total++
-	}
-	var b strings.Builder
-	line := func(field, about string, n int) { fmt.Fprintf(&b, "| %s | %s | %d |\n", field, about, n) }
-	b.WriteString("| Where | What | Endpoints |\n|---|---|---:|\n")
-	line("`client`", "health, status and documentation of the platform", covered["system"])
-	delete(covered, "system")
-	client := load(t)[0].typeSpec("Client") // of the root, which is sorted first
-	for _, f := range client.Type.(*ast.StructType).Fields.List {
-		if len(f.Names) == 1 && f.Names[0].IsExported() {
-			area := strings.TrimSuffix(strings.TrimPrefix(exprString(f.Type), "*"), ".Service")
-			line("`client."+f.Names[0].Name+"`", strings.TrimSpace(f.Comment.Text()), covered[area])
-			delete(covered, area)
-		}
-	}
-	if len(covered) > 0 {
-		t.Errorf("the Client has no field for %v", covered)
-	}
-	line("", "in all", total)
-	return b.String()
 }

@@ -29,13 +29,7 @@ type answer struct {
 	err    error // that ended it
 }
 
-// checkStatus compares a response with a status, the whole error, and members:
-//
-//	-> 406 10022 title:invalid
-//	-> 200 share.id>id share.title="Fair" !share.password users.*.status=["active","pending"]
-//
-// An error is its code, its word, its reason and the rejected parameters with their kinds. The status "any" stands for
-// any status and error, and 0 for none. What fails on the way is an error unless the path ended is compared.
+// checkStatus compares a response with a status, the whole error, and members.
 func (p *scripted) checkStatus(a answer, want string) error {
 	status, rest, _ := strings.Cut(want, " ")
 	if a.err != nil && !strings.Contains(rest, "ended") {
@@ -91,18 +85,7 @@ func (a answer) signs() []string {
 
 var expected = regexp.MustCompile(`^(!?)([^\s=~>]+)([=~>]?)`)
 
-// check compares members of a response:
-//
-//	user.name            is there
-//	!user.name           is not there
-//	user.name="Ada"      is equal to a JSON value
-//	user.name~"^A"       is a text, or JSON, that matches a regular expression; its groups with names become variables
-//	!user.name="Ada"     is there and is not equal; ! does the same for ~
-//	user.name>name       becomes a variable
-//
-// In a path 0 is the first element, * all of them, length their number, keys the names of the members in one text, and
-// claims those of a JSON Web Token. The path body is the body as a text, body.length its bytes, took the time of the
-// request, ended how it failed, and @Allow a header.
+// check compares members of a response.
 func (p *scripted) check(a answer, want string) error {
 	want, err := p.expand(want, jsonQuoted)
 	if err != nil {

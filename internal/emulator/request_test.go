@@ -14,15 +14,7 @@ import (
 	"time"
 )
 
-// asked is a request of a script or a refusal:
-//
-//	WHO METHOD PATH[?QUERY] [@Header=value ...] [BODY]
-//
-// WHO is the name of a user or key, a {variable} with a token, or anon for no token.
-// ada+x is ada with the link password x. An address:password signs in; + is a blank
-// there. A BODY that begins with { or [ is JSON, any other a form; "form" is an empty
-// form, and "multipart" precedes a multipart form, whose chunk is a file. With a header
-// @Content-Type the body is sent unchanged; none sends no type.
+// asked is a request of a scenario; testdata/README.md explains the notation.
 type asked struct {
 	who, password     string
 	method, path      string

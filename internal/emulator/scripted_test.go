@@ -22,7 +22,7 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
-// scripted is the platform of a scenario or a refusal. It runs in a bubble of package synctest, where its clock starts
+// scripted is the platform of a scenario. It runs in a bubble of package synctest, where its clock starts
 // at noon on the first of June 2026.
 type scripted struct {
 	*emulator.Server

@@ -23,6 +23,15 @@ import (
 
 const columns = 120 // the longest line allowed
 
+// engines are the files that interpret the notations of the tests.
+var engines = strings.Fields(`
+	internal/contract/assumed_test.go internal/contract/contract_test.go internal/contract/golden_test.go
+	internal/contract/rows_test.go internal/contract/shapes_test.go internal/contract/sources_test.go
+	internal/contract/world_test.go
+	internal/emulator/answer_test.go internal/emulator/kit_test.go internal/emulator/request_test.go
+	internal/emulator/scripted_test.go internal/emulator/scripts_test.go
+`)
+
 func main() {
 	log.SetFlags(0)
 	out, err := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard").Output()
@@ -32,6 +41,11 @@ func main() {
 	r := report{fset: token.NewFileSet(), lines: map[string]int{}, packages: map[string]*pkg{}, types: map[string]int{}}
 	for name := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
 		if err := r.add(name); err != nil {
+			log.Fatal(err)
+		}
+	}
+	for _, name := range engines {
+		if _, err := os.Stat(name); err != nil {
 			log.Fatal(err)
 		}
 	}
@@ -82,6 +96,9 @@ func (r *report) add(name string) error {
 		}
 	}
 	dir := path.Dir(name)
+	if slices.Contains(engines, name) {
+		r.lines["engines"] += n
+	}
 	if strings.HasSuffix(name, "_test.go") {
 		r.lines["tests"] += n
 		if dir == "." {
@@ -135,6 +152,7 @@ func (r *report) print() {
 	total := r.lines["source"] + r.lines["tests"] + r.lines["testdata"]
 	fmt.Printf("lines of source, tests, testdata     %d + %d + %d = %d\n", r.lines["source"], r.lines["tests"],
 		r.lines["testdata"], total)
+	fmt.Printf("lines of the test engines            %d\n", r.lines["engines"])
 	fmt.Printf("generated lines                      %d\n", r.lines["generated"])
 	fmt.Printf("lines over %d columns               %d\n", columns, len(r.long))
 	fmt.Printf("rows with a method; lines a row      %d; %d\n", r.rows, total/max(r.rows, 1))

@@ -1,0 +1,240 @@
+package contract_test
+
+import (
+	"fmt"
+	"go/ast"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+)
+
+// The tests of this file check conventions in the sources that neither the
+// compiler nor a linter checks. CONTRIBUTING.md gives the reasons.
+
+// TestMethods checks the arguments of all methods, and that each endpoint has a
+// method whose comment ends with its path.
+func TestMethods(t *testing.T) {
+	t.Parallel()
+	exempt := map[string]string{
+		"fastio.Client.Call":     "takes a whole request, options included",
+		"fastio.Client.Open":     "takes a whole request, options included",
+		"fastio.Client.Markdown": "takes a whole request, options included",
+		"events.Service.Walk":    "sends nothing: the Walk it returns takes the context, each time it is ranged over",
+	}
+	rows, done := rows(t), map[string]bool{}
+	for _, p := range load(t) {
+		for _, m := range p.methods() {
+			if name := p.name + "." + m.name; exempt[name] == "" {
+				p.checkArguments(t, m)
+			} else {
+				delete(exempt, name)
+			}
+			if strings.Contains(m.decl.Doc.Text(), "It calls ") {
+				done[m.operation] = true
+				p.checkCall(t, m, rows)
+			}
+		}
+	}
+	for name := range exempt {
+		t.Errorf("%s is exempt but does not exist", name)
+	}
+	for _, r := range rows {
+		if slices.ContainsFunc(r.methods(), func(operation string) bool { return !done[operation] }) {
+			t.Errorf("%s must have a method", r.key())
+		}
+	}
+}
+
+// checkArguments requires that every method that can fail or has call options
+// takes a context first and call options last. An iterator fails later.
+func (p *pkg) checkArguments(t *testing.T, m method) {
+	t.Helper()
+	const options = "...api.CallOption"
+	params, results := types(m.decl.Type.Params), types(m.decl.Type.Results)
+	fails := slices.ContainsFunc(results, func(r string) bool { return r == "error" || strings.HasPrefix(r, "iter.") })
+	if !fails && !slices.Contains(params, options) {
+		return
+	}
+	if len(params) < 2 || params[0] != "context.Context" || params[len(params)-1] != options {
+		t.Errorf("%s: %s must take ctx context.Context first, opts %s last", p.position(m.decl), m.name, options)
+	}
+}
+
+func (p *pkg) checkCall(t *testing.T, m method, rows []row) {
+	t.Helper()
+	var want []string
+	for _, r := range rows {
+		if slices.Contains(r.methods(), m.operation) {
+			want = append(want, "It calls "+r.method+" "+r.path+".")
+		}
+	}
+	doc := strings.Split(strings.TrimSpace(m.decl.Doc.Text()), "\n")
+	first := slices.IndexFunc(doc, func(line string) bool { return strings.HasPrefix(line, "It calls ") })
+	if !slices.Equal(slices.Sorted(slices.Values(doc[first:])), slices.Sorted(slices.Values(want))) {
+		t.Errorf("%s: the comment of %s must end with\n\t%s", p.position(m.decl), m.name, strings.Join(want, "\n\t"))
+	}
+}
+
+func TestEveryAreaHasAnExample(t *testing.T) {
+	t.Parallel()
+	example := func(fn *ast.FuncDecl) bool { return fn.Recv == nil && strings.HasPrefix(fn.Name.Name, "Example") }
+	for _, p := range load(t) {
+		if p.area() != "" && !slices.ContainsFunc(functions(p.tests...), example) {
+			t.Errorf("%s has no Example", p.dir)
+		}
+	}
+}
+
+func TestNamesDoNotRepeatThePackage(t *testing.T) {
+	t.Parallel()
+	for _, p := range load(t) {
+		for _, id := range p.exported() {
+			n := len(p.name)
+			if len(id.Name) > n && strings.EqualFold(id.Name[:n], p.name) && !unicode.IsLower(rune(id.Name[n])) {
+				t.Errorf("%s: %s.%s repeats %s", p.position(id), p.name, id.Name, p.name)
+			}
+		}
+	}
+}
+
+// A result that stands beside the members of the envelope must not have members
+// of the same names.
+func TestResultsFitTheEnvelope(t *testing.T) {
+	t.Parallel()
+	for _, p := range load(t) {
+		var check func(result ast.Expr)
+		check = func(result ast.Expr) {
+			if id, ok := result.(*ast.Ident); ok {
+				if spec := p.typeSpec(id.Name); spec != nil {
+					check(spec.Type)
+				}
+			}
+			s, ok := result.(*ast.StructType)
+			for i := 0; ok && i < len(s.Fields.List); i++ {
+				tag := "``"
+				if s.Fields.List[i].Tag != nil {
+					tag = s.Fields.List[i].Tag.Value
+				}
+				switch tag := reflect.StructTag(strings.Trim(tag, "`")).Get("json"); {
+				case tag == "result", tag == "response":
+					t.Errorf("%s: the member %q is the envelope's", p.position(s.Fields.List[i]), tag)
+				case tag == "", strings.Contains(tag, ",embed"):
+					check(s.Fields.List[i].Type)
+				}
+			}
+		}
+		for _, f := range p.files {
+			ast.Inspect(f, func(n ast.Node) bool {
+				c, ok := n.(*ast.CallExpr)
+				if ok && (exprString(c.Fun) == "call.One" && exprString(c.Args[3]) == `""` ||
+					exprString(c.Fun) == "call.Page") {
+					check(c.Fun.(*ast.IndexExpr).Index)
+				}
+				return true
+			})
+		}
+	}
+}
+
+// Sources hold no reminders: unfinished work is in the list of open endpoints.
+func TestSourcesHaveNoTODO(t *testing.T) {
+	t.Parallel()
+	words := regexp.MustCompile(`\b(TO` + `DO|FIX` + `ME|XX` + `X)\b`)
+	for _, name := range sources(t) {
+		for i, line := range strings.Split(readFile(t, name), "\n") {
+			if word := words.FindString(line); word != "" {
+				t.Errorf("%s:%d: %s", name, i+1, word)
+			}
+		}
+	}
+}
+
+// Every constructor of a request is called: a method that uses that of another method would
+// put the name of that one into its errors and its hooks.
+func TestEveryConstructorIsCalled(t *testing.T) {
+	t.Parallel()
+	const dir = "internal/endpoint"
+	called := map[string]bool{}
+	var constructors []string
+	for _, p := range load(t) {
+		if p.dir == dir {
+			for _, fn := range functions(p.files...) {
+				constructors = append(constructors, fn.Name.Name)
+			}
+			continue
+		}
+		for _, f := range p.files {
+			ast.Inspect(f, func(n ast.Node) bool {
+				if s, ok := n.(*ast.SelectorExpr); ok && exprString(s.X) == "endpoint" {
+					called[s.Sel.Name] = true
+				}
+				return true
+			})
+		}
+	}
+	if constructors == nil {
+		t.Fatal("no constructors in " + dir)
+	}
+	for _, name := range constructors {
+		if !called[name] {
+			t.Errorf("no method calls endpoint.%s", name)
+		}
+	}
+}
+
+const readmeFile = root + "/README.md"
+
+// The README has a table of the areas: the fields of the Client, their
+// comments, and their numbers of endpoints in testdata/endpoints.tsv. With
+// -update the test writes it.
+func TestReadmeAreas(t *testing.T) { //nolint:paralleltest // may write the README
+	const begin, end = "<!-- areas -->\n", "<!-- end of areas -->\n"
+	readme := readFile(t, readmeFile)
+	before, rest, opened := strings.Cut(readme, begin)
+	_, after, closed := strings.Cut(rest, end)
+	if !opened || !closed {
+		t.Fatalf("README.md has no table of areas between %q and %q", begin, end)
+	}
+	want := before + begin + areasTable(t) + end + after
+	if want == readme {
+		return
+	}
+	if !*update {
+		t.Fatal("README.md has an old table of areas: go test ./internal/contract -run TestReadmeAreas -update")
+	}
+	if err := os.WriteFile(readmeFile, []byte(want), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func areasTable(t *testing.T) string {
+	t.Helper()
+	covered, total := map[string]int{}, 0
+	for _, row := range rows(t) {
+		area, _, _ := strings.Cut(row.operation, ".")
+		covered[area]++
+		total++
+	}
+	var b strings.Builder
+	line := func(field, about string, n int) { fmt.Fprintf(&b, "| %s | %s | %d |\n", field, about, n) }
+	b.WriteString("| Where | What | Endpoints |\n|---|---|---:|\n")
+	line("`client`", "health, status and documentation of the platform", covered["system"])
+	delete(covered, "system")
+	client := load(t)[0].typeSpec("Client") // of the root, which is sorted first
+	for _, f := range client.Type.(*ast.StructType).Fields.List {
+		if len(f.Names) == 1 && f.Names[0].IsExported() {
+			area := strings.TrimSuffix(strings.TrimPrefix(exprString(f.Type), "*"), ".Service")
+			line("`client."+f.Names[0].Name+"`", strings.TrimSpace(f.Comment.Text()), covered[area])
+			delete(covered, area)
+		}
+	}
+	if len(covered) > 0 {
+		t.Errorf("the Client has no field for %v", covered)
+	}
+	line("", "in all", total)
+	return b.String()
+}
