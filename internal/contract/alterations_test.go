@@ -201,7 +201,8 @@ func TestGoldensAreExplained(t *testing.T) {
 			t.Errorf("%s does not have the example\n%s", goldenFile(area), example)
 		}
 	}
-	for _, edit := range regexp.MustCompile(`\tcase "([a-z]+)":`).FindAllStringSubmatch(readFile(t, "shapes_test.go"), -1) {
+	edits := regexp.MustCompile(`\tcase "([a-z]+)":`)
+	for _, edit := range edits.FindAllStringSubmatch(readFile(t, "shapes_test.go"), -1) {
 		if !strings.Contains(page, "`"+edit[1]+" ") {
 			t.Errorf("README.md does not explain %s", edit[1])
 		}

@@ -107,7 +107,7 @@ func (p *scripted) do(text string) error {
 
 var braced = regexp.MustCompile(`\{\w+\}`)
 
-// macro replaces what "let" and "for" have named, from the outside to the inside, except for a name within its own value.
+// macro replaces what "let" and "for" have named, from the outside to the inside, except for a name in its own value.
 func (p *scripted) macro(text string, around ...string) string {
 	return braced.ReplaceAllStringFunc(text, func(name string) string {
 		value, known := p.macros[strings.Trim(name, "{}")]
