@@ -56,7 +56,7 @@ func newScripted(ctx context.Context, steps []step, change ...func(*seed.Options
 		ctx: ctx, macros: map[string]string{}, names: map[string]any{}, added: map[string]string{},
 		defaults: map[string]string{}, keys: map[string]string{}, pages: web{},
 	}
-	start, noon := time.Now(), time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
+	start := time.Now()
 	o := seed.Options{Clock: func() time.Time { return noon.Add(time.Since(start)) }}
 	for _, s := range steps {
 		var err error
