@@ -40,6 +40,7 @@ type Walk struct {
 	requested string                                                           // position of the last requested page
 	seen      seen                                                             // what the pages of the current slice have shown
 	refusals  int                                                              // refused cursors since a slice has ended
+	stuck     int                                                              // those of them that a smaller slice could not follow
 	onRefusal func(ctx context.Context, n int, pause time.Duration, err error) // may be nil
 
 	mu    sync.Mutex
@@ -338,14 +339,15 @@ func (w *Walk) advance(next string) {
 	w.state.At, w.state.Passed = next, slices.Clone(w.unseen)
 	w.requested = next
 	if next == "" {
-		w.refusals = 0
+		w.refusals, w.stuck = 0, 0
 		w.state.Done = !w.state.Rest.next(w.seen.count)
 	}
 }
 
 // refused reports whether err refuses a cursor, which the platform may do after a while.
 func (w *Walk) refused(err error) bool {
-	return errors.Is(err, api.ErrInvalid) && call.Final(err) &&
+	_, answered := errors.AsType[*api.Error](err)
+	return answered && errors.Is(err, api.ErrInvalid) && call.Final(err) &&
 		w.requested != "" && !strings.HasPrefix(w.requested, offsetPrefix)
 }
 
@@ -378,11 +380,15 @@ func (w *Walk) rewind(err error) error {
 		return nil
 	}
 	q := w.bounded()
-	if w.state.Rest.shrink(w.seen, q.CreatedMin, q.CreatedMax) || w.refusals < maxRefusals {
+	if w.state.Rest.shrink(w.seen, q.CreatedMin, q.CreatedMax) {
+		return nil
+	}
+	w.stuck++
+	if w.stuck < maxRefusals {
 		return nil
 	}
 	low, high := w.state.Rest.slice()
-	w.refusals = 0 // a later loop tries it as often
+	w.refusals, w.stuck = 0, 0 // a later loop tries it as often
 	return &unreadableError{From: time.Unix(low, 0).UTC(), To: time.Unix(high, 0).UTC(), err: err}
 }
 

@@ -245,3 +245,28 @@ func TestMemoryOfALongWalk(t *testing.T) { //nolint:paralleltest // it measures 
 		t.Errorf("%d of %d events, %d KiB", got, n, most>>10)
 	}
 }
+
+// A slice of one second is tried some times, however many larger slices were refused before.
+func TestWalkTriesASecondAfterManyRefusals(t *testing.T) {
+	t.Parallel()
+	for name, order := range logOrders {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				l := newLongLog(6000, 600, order)
+				l.refused = func(search, depth int) bool { return search <= 10 && depth == 2 }
+				time.Sleep(time.Until(l.start.Add(time.Hour)))
+				found := map[api.OpaqueID]bool{}
+				for e, err := range l.service().Walk(l.query(), "").Events(t.Context()) {
+					if err != nil {
+						t.Fatalf("after %d searches: %v", l.searches, err)
+					}
+					found[e.ID] = true
+				}
+				if len(found) != len(l.events) {
+					t.Errorf("%d of %d events", len(found), len(l.events))
+				}
+			})
+		})
+	}
+}
