@@ -13,6 +13,10 @@ var ErrChanged = errors.New("the file has changed while it was read")
 // server has for it.
 var ErrCorrupt = errors.New("the downloaded file is not complete or not intact")
 
+// ErrInUse reports that another download, also of another process, is writing the same
+// local file.
+var ErrInUse = errors.New("another download is writing the file")
+
 // Range is a part of a file. The zero Range is the whole file.
 type Range struct {
 	Offset int64 // first byte

@@ -48,73 +48,96 @@ type Received struct {
 	Path    string       // of the local file; "" if written to an io.Writer
 	Name    string       // on the server; not safe as the name of a local file
 	Version api.OpaqueID // for [ReplaceRequest].IfVersion; "" if unknown
-	Bytes   int64        // bytes written
+	Bytes   int64        // bytes written; of a file, its size
 }
 
 // DownloadTo writes one version of the file, or a part of it, to w, and resumes
 // broken connections. It makes at least two calls: it looks up the current version
 // and reads that one. After an error w holds the first Received.Bytes bytes.
+//
+// Errors: those of [Service.Download]; [api.ErrCorrupt] if the whole file has another size.
 func (s *Service) DownloadTo(
 	ctx context.Context, id api.ID, w io.Writer, o *DownloadOptions, opts ...api.CallOption,
 ) (Received, error) {
+	const op = "fileshares.DownloadTo"
 	if w == nil {
-		return Received{}, &api.InputError{Op: "fileshares.DownloadTo", Field: "w", Rule: "must not be nil"}
+		return Received{}, &api.InputError{Op: op, Field: "w", Rule: "must not be nil"}
 	}
-	d, got, err := s.receive(ctx, id, orAll(o), opts)
+	src, got, err := s.source(ctx, op, id, orAll(o), opts)
 	if err != nil {
 		return Received{}, err
 	}
-	got.Bytes, err = download.Copy(ctx, w, d, orAll(o).OnProgress)
+	d, err := src.Open(ctx, 0)
+	if err != nil {
+		return Received{}, err
+	}
+	download.Check(op, d, src.Size, "", "")
+	got.Name = cmp.Or(got.Name, d.Name)
+	got.Bytes, err = download.Copy(ctx, w, d, src.Report)
 	return got, err
 }
 
-// DownloadFile downloads the file to a path, as [Service.DownloadTo] does. The
-// write is atomic: it goes to a temporary file in the same directory, with mode
-// 0600, which is renamed when complete and removed on failure.
+// DownloadFile downloads the file to a path, as [Service.DownloadTo] does, and checks its
+// size and hash if the share has them. The write is atomic: until the file is complete it is
+// a partial file with mode 0600 in the same directory, called ".", the name of the file,
+// ".", 12 letters and ".fastio-partial". With the hash, an interrupted download is
+// continued as by [storage.Service.DownloadFile].
 //
 // If path is a file it is replaced. If it is a directory, or ends in a
 // separator, the name comes from the server, reduced to a safe one, and an
 // existing file is not replaced.
 //
-// Errors: those of [Service.Download]; [io/fs.ErrExist] if the file exists in
-// the directory.
+// Errors: those of [Service.Download]; [api.ErrCorrupt] if the content has another size or
+// hash; [api.ErrInUse] if another call, also of another process, writes the same file;
+// [io/fs.ErrExist] if the file exists in the directory.
 func (s *Service) DownloadFile(
 	ctx context.Context, id api.ID, path string, o *DownloadOptions, opts ...api.CallOption,
 ) (Received, error) {
-	d, got, err := s.receive(ctx, id, orAll(o), opts)
+	const op = "fileshares.DownloadFile"
+	if err := download.CheckPath(op, path); err != nil {
+		return Received{}, err
+	}
+	src, got, err := s.source(ctx, op, id, orAll(o), opts)
 	if err != nil {
 		return Received{}, err
 	}
-	got.Path, got.Bytes, err = download.Save(ctx, "fileshares.DownloadFile", path, d, got.Name, orAll(o).OnProgress)
+	got.Path, got.Bytes, err = src.Save(ctx, path)
 	if err != nil {
 		return Received{}, err
 	}
+	got.Name = src.Name
 	return got, nil
 }
 
-// receive opens the current version of the file.
-func (s *Service) receive(
-	ctx context.Context, id api.ID, o DownloadOptions, opts []api.CallOption,
-) (*api.Download, Received, error) {
+// source looks up the current version of the file. Of the whole file its size and hash may
+// be known.
+func (s *Service) source(
+	ctx context.Context, op string, id api.ID, o DownloadOptions, opts []api.CallOption,
+) (*download.Source, Received, error) {
 	f, err := s.Get(ctx, id, opts...)
 	if err != nil {
 		return nil, Received{}, err
 	}
-	var got Received
+	var file storage.Node
 	if f.File != nil {
-		got.Name, got.Version = f.File.Name, f.File.Version
+		file = *f.File
 	}
-	var d *api.Download
-	if got.Version == "" {
-		d, err = s.Download(ctx, id, &o, opts...)
-	} else {
-		d, err = s.Versions.Read(ctx, id, got.Version, &o, opts...)
+	src := &download.Source{Op: op, Name: file.Name, Report: o.OnProgress}
+	src.Open = func(ctx context.Context, offset int64) (*api.Download, error) {
+		part := o
+		part.Range.Offset += offset
+		if file.Version == "" {
+			return s.Download(ctx, id, &part, opts...)
+		}
+		return s.Versions.Read(ctx, id, file.Version, &part, opts...)
 	}
-	if err != nil {
-		return nil, Received{}, err
+	if file.Version != "" {
+		src.ID = file.ID.Plain() + " " + file.Version.Plain()
 	}
-	got.Name = cmp.Or(got.Name, d.Name)
-	return d, got, nil
+	if file.Version != "" && o.Range == (api.Range{}) {
+		src.Size, src.HashAlgo, src.Hash = file.Size, file.HashAlgo, file.Hash
+	}
+	return src, Received{Name: file.Name, Version: file.Version}, nil
 }
 
 // Preview returns a preview of the file; of a preview of several files the

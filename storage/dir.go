@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/fastio-go/fastio/api"
@@ -53,8 +54,12 @@ const (
 // skipped.
 //
 // Local files with the same size and hash are not downloaded; others of the same name are
-// replaced, each atomically, as by [Service.DownloadFile]. Other local files are kept. No
+// replaced, each atomically, as by [Service.DownloadFile], which also continues interrupted
+// downloads. Other local files are kept. No
 // file is written outside the local folder, whatever its names and links are.
+//
+// Names of partial files are not allowed. Two nodes whose paths are equal, because a name
+// contains a slash, are one file and a failed entry.
 //
 // The filter leaves out folders without a file that it selects; with Include or Paths also
 // empty ones. A local file in the way of a folder fails the files of that folder with
@@ -69,7 +74,7 @@ func (s *Service) DownloadDir(
 	if err := call.Check(ctx, s.c, opDownloadDir); err != nil {
 		return nil, err
 	}
-	d := &dir{s: s, in: in, opts: opts, seen: map[api.OpaqueID]bool{folder: true}}
+	d := &dir{s: s, in: in, opts: opts, seen: map[api.OpaqueID]bool{folder: true}, paths: map[string]bool{}, left: map[string][]string{}}
 	if o != nil {
 		d.o = *o
 	}
@@ -82,7 +87,9 @@ func (s *Service) DownloadDir(
 	if d.o.Parallel == 0 {
 		d.o.Parallel = defaultParallel
 	}
-	d.rules.Allowed = func(name string) bool { return download.Name(d.visible(name)) == d.visible(name) }
+	d.rules.Allowed = func(name string) bool {
+		return download.Name(d.visible(name)) == d.visible(name) && !durable.IsPartial(name)
+	}
 	if d.o.Rename {
 		d.rules.Clean = d.clean
 	}
@@ -116,6 +123,10 @@ type dir struct {
 	local *os.Root
 	files []*remoteFile
 	seen  map[api.OpaqueID]bool
+	paths map[string]bool // of entries
+
+	leftMu sync.Mutex
+	left   map[string][]string // names of partials by local folder
 }
 
 type remoteFolder struct {
@@ -140,6 +151,9 @@ func (d *dir) visible(name string) string {
 }
 
 func (d *dir) clean(name string) string {
+	if durable.IsPartial(name) {
+		return download.Name(name)
+	}
 	visible := d.visible(name)
 	return strings.TrimSuffix(name, visible) + download.Name(visible)
 }
@@ -165,7 +179,7 @@ func (d *dir) list(ctx context.Context, f *remoteFolder) error {
 	empty := f.depth > 0 && len(d.o.Filter.Include) == 0 && d.o.Filter.Paths == nil
 	for _, n := range nodes {
 		empty = empty && n.Type == NodeTypeLink
-		if !d.o.Filter.Selects(path.Join(f.path, n.Name), n.Type == NodeTypeFolder) {
+		if !d.o.Filter.Selects(below(f.path, n.Name), n.Type == NodeTypeFolder) {
 			continue
 		}
 		if err := d.listed(ctx, f, n, used); err != nil {
@@ -195,11 +209,15 @@ func (d *dir) listed(ctx context.Context, f *remoteFolder, n *Node, used dirs.Na
 		return nil
 	}
 	name, err := used.Add(n.Name, d.rules)
+	at, local := below(f.path, n.Name), path.Join(f.local, name)
+	if err == nil && d.paths[at] { // a name contains a slash
+		err = api.ErrNameTaken
+	}
 	if err != nil {
 		d.ended(ctx, f, n, api.DirFailed, err)
 		return nil
 	}
-	at, local := path.Join(f.path, n.Name), path.Join(f.local, name)
+	d.paths[at] = true
 	if n.Type != NodeTypeFolder {
 		file := &remoteFile{&api.DirEntry{Path: at, Target: local, Size: n.Size, Node: n.ID}, n}
 		d.Add(file.DirEntry)
@@ -222,7 +240,7 @@ func (d *dir) listed(ctx context.Context, f *remoteFolder, n *Node, used dirs.Na
 
 // ended adds an entry that is not downloaded.
 func (d *dir) ended(ctx context.Context, f *remoteFolder, n *Node, state api.DirState, err error) {
-	e := &api.DirEntry{Path: path.Join(f.path, n.Name), Target: path.Join(f.local, n.Name), Node: n.ID}
+	e := &api.DirEntry{Path: below(f.path, n.Name), Target: path.Join(f.local, n.Name), Node: n.ID}
 	d.Add(e)
 	d.End(ctx, e, state, err)
 }
@@ -231,6 +249,7 @@ func (d *dir) ended(ctx context.Context, f *remoteFolder, n *Node, state api.Dir
 func (d *dir) file(ctx context.Context, f *remoteFile) {
 	local := filepath.FromSlash(f.Target)
 	if d.same(local, f.node) {
+		_ = d.removePartials(local) // the next download of the file retries
 		d.End(ctx, f.DirEntry, api.DirUnchanged, nil)
 		return
 	}
@@ -246,33 +265,69 @@ func (d *dir) file(ctx context.Context, f *remoteFile) {
 }
 
 func (d *dir) download(ctx context.Context, f *remoteFile, local string) error {
-	content, _, err := d.s.open(ctx, d.in, f.node, DownloadOptions{Hash: true}, d.opts)
+	folder, err := d.local.OpenRoot(filepath.Dir(local))
 	if err != nil {
 		return err
 	}
+	defer func() { _ = folder.Close() }() // nothing was written through it
+	src := d.s.source(opDownloadDir, d.in, f.node, DownloadOptions{}, d.opts)
+	open := src.Open
+	src.Open = func(ctx context.Context, offset int64) (*api.Download, error) {
+		content, err := open(ctx, offset)
+		if err == nil {
+			content.ReadCloser = &paced{content.ReadCloser, ctx, d}
+		}
+		return content, err
+	}
 	var done int64
-	report := func(ctx context.Context, p api.Progress) {
+	src.Report = func(ctx context.Context, p api.Progress) {
 		d.Progress(ctx, f.DirEntry, p.Done-done, p)
 		done = p.Done
 	}
-	return durable.WriteIn(d.local, local, func(w io.Writer) error {
-		_, err := download.Copy(ctx, &paced{ctx, w, d}, content, report)
+	_, err = src.SaveIn(ctx, folder, filepath.Base(local), d.partials)
+	return err
+}
+
+// removePartials removes what interrupted downloads of a file have left.
+func (d *dir) removePartials(local string) error {
+	folder, err := d.local.OpenRoot(filepath.Dir(local))
+	if err != nil {
 		return err
-	})
+	}
+	defer func() { _ = folder.Close() }() // nothing was written through it
+	names, err := d.partials(folder)
+	if err != nil {
+		return err
+	}
+	return durable.RemovePartials(folder, filepath.Base(local), names)
+}
+
+// partials returns the partials that a local folder held at the first call.
+func (d *dir) partials(folder *os.Root) ([]string, error) {
+	d.leftMu.Lock()
+	defer d.leftMu.Unlock()
+	names, ok := d.left[folder.Name()]
+	if ok {
+		return names, nil
+	}
+	names, err := durable.Partials(folder)
+	if err == nil {
+		d.left[folder.Name()] = names
+	}
+	return names, err
 }
 
 // paced limits the bytes per second.
 type paced struct {
-	ctx context.Context //nolint:containedctx // Write has no context
-	w   io.Writer
+	io.ReadCloser
+
+	ctx context.Context //nolint:containedctx // Read has no context
 	d   *dir
 }
 
-func (p *paced) Write(b []byte) (int, error) {
-	if err := p.d.Pace(p.ctx, len(b)); err != nil {
-		return 0, err
-	}
-	return p.w.Write(b)
+func (p *paced) Read(b []byte) (int, error) {
+	n, err := p.ReadCloser.Read(b)
+	return n, cmp.Or(p.d.Pace(p.ctx, n), err)
 }
 
 // same reports whether a local file has the content of a node, as far as that is known.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -305,5 +306,74 @@ func TestDownloadDirReportsFilesInTheWay(t *testing.T) {
 		if states[name] != "failed: the name is taken" || !errors.Is(err, api.ErrNameTaken) {
 			t.Errorf("%s: %s, %v", name, states[name], err)
 		}
+	}
+}
+
+// Two nodes with equal paths are one file, and partial files of a server are none.
+func TestDownloadDirWithAmbiguousNames(t *testing.T) {
+	t.Parallel()
+	for _, rename := range []bool{false, true} {
+		s := newShelf(t, fastiotest.Node{Name: "ok.txt", Content: "ok"})
+		s.fill(map[string]string{"sub/a.txt": "a"})
+		for _, name := range []string{"sub/a.txt", "sub/../ok.txt", ".ok.txt.abcdefghijkl.fastio-partial"} {
+			s.AddNode(fastiotest.Node{Profile: s.room.ID, Name: name, Content: "another"})
+		}
+		local := t.TempDir()
+		result, err := s.client.Storage.DownloadDir(t.Context(), s.room, api.Root, local,
+			&storage.DownloadDirOptions{Rename: rename, Hidden: true})
+		refused, taken := "failed: the name is not allowed", "failed: the name is taken"
+		want := []string{
+			".ok.txt.abcdefghijkl.fastio-partial " + refused, "ok.txt done", "sub/../ok.txt " + refused,
+			"sub/a.txt done", "sub/a.txt " + refused,
+		}
+		has := map[string]string{"ok.txt": "ok", "sub/a.txt": "a"}
+		if rename {
+			partial := "ok.txt.abcdefghijkl.fastio-partial"
+			want = []string{"." + partial + " done", "ok.txt done", "sub/../ok.txt done", "sub/a.txt done", "sub/a.txt " + taken}
+			has["ok (2).txt"], has[partial] = "another", "another"
+		}
+		var got []string
+		for _, e := range result.Entries {
+			line := e.Path + " " + string(e.State)
+			if e.Err != nil {
+				line += ": " + e.Err.Error()
+			}
+			got = append(got, line)
+		}
+		slices.Sort(got)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%v (-want +got)\n%s", err, diff)
+		}
+		if diff := cmp.Diff(has, contents(t, local)); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
+	}
+}
+
+// What an interrupted download of an earlier version has left is removed, whether or not
+// the file is downloaded again.
+func TestDownloadDirRemovesPartials(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t, fastiotest.Node{Content: content})
+	s.fill(map[string]string{"a/new.txt": "new"})
+	local := t.TempDir()
+	own := map[string]string{".other.txt.abcdefghijkl.fastio-partial": "x", "sketch.txt": content}
+	for name, content := range own {
+		write(t, local, name, content)
+	}
+	write(t, local, ".sketch.txt.abcdefghijkl.fastio-partial", "x")
+	write(t, local, "a/.new.txt.abcdefghijkl.fastio-partial", "x")
+	result, err := s.client.Storage.DownloadDir(t.Context(), s.room, api.Root, local, nil)
+	own["a/new.txt"] = "new"
+	if diff := cmp.Diff(own, contents(t, local)); err != nil || diff != "" || result.Unchanged != 1 {
+		t.Errorf("%v (-want +got)\n%s", err, diff)
+	}
+}
+
+func write(t *testing.T, local, name, content string) {
+	t.Helper()
+	path := filepath.Join(local, filepath.FromSlash(name))
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(content), 0o600)); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"net/url"
@@ -143,7 +144,7 @@ type Received struct {
 	Path    string       // of the local file; "" if written to an io.Writer
 	Name    string       // on the server; not safe as the name of a local file
 	Version api.OpaqueID // "" if unknown
-	Bytes   int64        // bytes written
+	Bytes   int64        // bytes written; of a file, its size
 }
 
 // DownloadTo writes one version of a file or note, or a part of it, to w, and
@@ -157,87 +158,118 @@ type Received struct {
 func (s *Service) DownloadTo(
 	ctx context.Context, in api.Profile, node api.OpaqueID, w io.Writer, o *DownloadOptions, opts ...api.CallOption,
 ) (Received, error) {
+	const op = "storage.DownloadTo"
 	if w == nil {
-		return Received{}, &api.InputError{Op: "storage.DownloadTo", Field: "w", Rule: "must not be nil"}
+		return Received{}, &api.InputError{Op: op, Field: "w", Rule: "must not be nil"}
 	}
-	d, got, err := s.receive(ctx, in, node, orAll(o), opts)
+	options := orAll(o)
+	n, err := s.node(ctx, in, node, opts)
 	if err != nil {
 		return Received{}, err
 	}
-	got.Bytes, err = download.Copy(ctx, w, d, orAll(o).OnProgress)
-	return got, err
+	src := s.source(op, in, n, options, opts)
+	if !options.Hash {
+		src.Hash = ""
+	}
+	d, err := src.Open(ctx, 0)
+	if err != nil {
+		return Received{}, err
+	}
+	download.Check(op, d, src.Size, src.HashAlgo, src.Hash)
+	size, err := download.Copy(ctx, w, d, options.OnProgress)
+	return Received{Name: n.Name, Version: options.version(n), Bytes: size}, err
 }
 
-// DownloadFile downloads a file or note to a path, as [Service.DownloadTo] does.
-// The write is atomic: it goes to a temporary file in the same directory, with
-// mode 0600, which is renamed when complete and removed on failure.
+// DownloadFile downloads a file or note to a path, as [Service.DownloadTo] does, and
+// always checks the hash. The write is atomic: until the file is complete it is a partial
+// file with mode 0600 in the same directory, called ".", the name of the file, ".", 12
+// letters and ".fastio-partial".
 //
 // If path is a file it is replaced. If it is a directory, or ends in a
 // separator, the name comes from the server, reduced to a safe one, and an
 // existing file is not replaced.
 //
-// Errors: those of [Service.DownloadTo]; [io/fs.ErrExist] if the file exists in
-// the directory.
+// A download that was interrupted, also by the end of the process, is continued by the
+// next call for the same path, if node, version, size and hash are the same; progress then
+// begins with the bytes that are there. If the result is not intact, the download starts
+// over once. The partial file is removed after an error with which the next call would
+// fail as well, and partial files of other versions are removed by any call for the path.
+//
+// Errors: those of [Service.DownloadTo]; [api.ErrInUse] if another call, also of another
+// process, writes the same file; [io/fs.ErrExist] if the file exists in the directory.
 func (s *Service) DownloadFile(
 	ctx context.Context, in api.Profile, node api.OpaqueID, path string, o *DownloadOptions, opts ...api.CallOption,
 ) (Received, error) {
+	const op = "storage.DownloadFile"
+	if err := download.CheckPath(op, path); err != nil {
+		return Received{}, err
+	}
 	options := orAll(o)
-	options.Hash = true
-	d, got, err := s.receive(ctx, in, node, options, opts)
+	n, err := s.node(ctx, in, node, opts)
 	if err != nil {
 		return Received{}, err
 	}
-	got.Path, got.Bytes, err = download.Save(ctx, "storage.DownloadFile", path, d, got.Name, orAll(o).OnProgress)
+	src := s.source(op, in, n, options, opts)
+	src.Report = options.OnProgress
+	path, size, err := src.Save(ctx, path)
 	if err != nil {
 		return Received{}, err
 	}
-	return got, nil
+	return Received{Path: path, Name: n.Name, Version: options.version(n), Bytes: size}, nil
 }
 
-// receive opens one version of a node.
-func (s *Service) receive(
-	ctx context.Context, in api.Profile, node api.OpaqueID, o DownloadOptions, opts []api.CallOption,
-) (*api.Download, Received, error) {
+// node returns a node under the ID that the caller gave.
+func (s *Service) node(
+	ctx context.Context, in api.Profile, node api.OpaqueID, opts []api.CallOption,
+) (*Node, error) {
 	n, err := s.Get(ctx, in, node, opts...)
 	if err != nil {
-		return nil, Received{}, err
+		return nil, err
 	}
 	n.ID = node
-	return s.open(ctx, in, n, o, opts)
+	return n, nil
 }
 
-// open opens one version of a node that was read before.
+// version returns the version of a node to be downloaded, "" if it is unknown.
+func (o *DownloadOptions) version(n *Node) api.OpaqueID { return cmp.Or(o.Version, n.Version) }
+
+// source returns the content of one version of a node that was read before. Its size and
+// hash are known of the whole current version.
+func (s *Service) source(
+	op string, in api.Profile, n *Node, o DownloadOptions, opts []api.CallOption,
+) *download.Source {
+	version := o.version(n)
+	src := &download.Source{Op: op, Name: n.Name, Open: func(ctx context.Context, offset int64) (*api.Download, error) {
+		part := o
+		part.Range.Offset += offset
+		return s.open(ctx, in, n.ID, version, part, opts)
+	}}
+	if o.Range == (api.Range{}) && version.Equal(n.Version) {
+		src.Size, src.HashAlgo, src.Hash = n.Size, n.HashAlgo, n.Hash
+	}
+	if version != "" {
+		src.ID = n.ID.Plain() + " " + version.Plain()
+	}
+	return src
+}
+
+// open opens one version of a node, or a part of it.
 func (s *Service) open(
-	ctx context.Context, in api.Profile, n *Node, o DownloadOptions, opts []api.CallOption,
-) (*api.Download, Received, error) {
-	got := Received{Name: n.Name, Version: n.Version}
-	if o.Version != "" {
-		got.Version = o.Version
-	}
+	ctx context.Context, in api.Profile, node, version api.OpaqueID, o DownloadOptions, opts []api.CallOption,
+) (*api.Download, error) {
 	request := func(ctx context.Context) (*api.Request, error) {
-		t, err := s.Downloads.Token(ctx, in, n.ID, got.Version, opts...)
-		return readRequest(in, n.ID, got.Version, t), err
+		t, err := s.Downloads.Token(ctx, in, node, version, opts...)
+		return readRequest(in, node, version, t), err
 	}
-	options := download.Options{Range: o.Range, Fixed: got.Version != ""}
-	r := readRequest(in, n.ID, got.Version, o.Token)
+	options := download.Options{Range: o.Range, Fixed: version != ""}
+	r := readRequest(in, node, version, o.Token)
 	if o.Token.IsZero() {
 		var err error
 		if r, err = request(ctx); err != nil {
-			return nil, Received{}, err
+			return nil, err
 		}
 		options.Renew = request
 	}
 	r.Options = unlinked(opts)
-	d, err := download.Open(ctx, s.c, r, options, nil)
-	if err != nil {
-		return nil, Received{}, err
-	}
-	if o.Range == (api.Range{}) && got.Version.Equal(n.Version) {
-		hash := n.Hash
-		if !o.Hash {
-			hash = ""
-		}
-		download.Check(r.Op, d, n.Size, n.HashAlgo, hash)
-	}
-	return d, got, nil
+	return download.Open(ctx, s.c, r, options, nil)
 }

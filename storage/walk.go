@@ -3,7 +3,6 @@ package storage
 import (
 	"context"
 	"iter"
-	"path"
 	"slices"
 
 	"github.com/fastio-go/fastio/api"
@@ -56,7 +55,7 @@ func (s *Service) Walk(
 					}
 					break
 				}
-				e := &WalkEntry{path.Join(at.Path, n.Name), n}
+				e := &WalkEntry{below(at.Path, n.Name), n}
 				if !yield(e, nil) {
 					return
 				}
@@ -69,4 +68,15 @@ func (s *Service) Walk(
 			pending = append(pending, inner...)
 		}
 	}
+}
+
+// below returns the path of a node in a folder. A name that contains a slash stays as it is.
+func below(folder, name string) string {
+	switch {
+	case folder == "." || folder == "":
+		return name
+	case name == "":
+		return folder
+	}
+	return folder + "/" + name
 }

@@ -1,6 +1,7 @@
 package download
 
 import (
+	"cmp"
 	"crypto/md5"  //nolint:gosec // the server chooses the algorithm
 	"crypto/sha1" //nolint:gosec // as above
 	"crypto/sha256"
@@ -10,6 +11,7 @@ import (
 	"hash"
 	"hash/crc32"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/fastio-go/fastio/api"
@@ -20,11 +22,8 @@ import (
 // byte behind the size. A size of 0 or less, an empty hash and an unknown
 // algorithm are not checked.
 func Check(op string, d *api.Download, size int64, algorithm, sum string) {
-	c := &checked{ReadCloser: d.ReadCloser, op: op, size: size}
-	if sum != "" {
-		c.hash, c.sum = Hash(algorithm), sum
-	}
-	d.ReadCloser = c
+	c := newChecked(op, size, algorithm, sum)
+	c.ReadCloser, d.ReadCloser = d.ReadCloser, c
 }
 
 // Hash returns a hash by the name of its algorithm, nil for an unknown one.
@@ -53,23 +52,44 @@ type checked struct {
 	sum  string
 }
 
+func newChecked(op string, size int64, algorithm, sum string) *checked {
+	c := &checked{op: op, size: size, sum: sum}
+	if sum != "" {
+		c.hash = Hash(algorithm)
+	}
+	return c
+}
+
 func (c *checked) Read(p []byte) (int, error) {
 	n, err := c.ReadCloser.Read(p)
 	if c.size > 0 && int64(n) > c.size-c.n {
-		n, err = int(c.size-c.n), fmt.Errorf("fastio: %s: %w: more than %d bytes", c.op, api.ErrCorrupt, c.size)
+		n, err = int(c.size-c.n), c.corrupt("more than "+strconv.FormatInt(c.size, 10)+" bytes")
 	}
-	c.n += int64(n)
-	if c.hash != nil {
-		_, _ = c.hash.Write(p[:n]) // never fails
-	}
-	if err != io.EOF { //nolint:errorlint // readers return io.EOF unwrapped
-		return n, err
-	}
-	switch {
-	case c.size > 0 && c.n != c.size:
-		err = fmt.Errorf("fastio: %s: %w: %d bytes, not %d", c.op, api.ErrCorrupt, c.n, c.size)
-	case c.hash != nil && !strings.EqualFold(hex.EncodeToString(c.hash.Sum(nil)), c.sum):
-		err = fmt.Errorf("fastio: %s: %w: the hash differs", c.op, api.ErrCorrupt)
+	c.add(p[:n])
+	if err == io.EOF { //nolint:errorlint // readers return io.EOF unwrapped
+		err = cmp.Or(c.end(), err)
 	}
 	return n, err
+}
+
+func (c *checked) add(p []byte) {
+	c.n += int64(len(p))
+	if c.hash != nil {
+		_, _ = c.hash.Write(p) // never fails
+	}
+}
+
+// end checks the content that was added.
+func (c *checked) end() error {
+	switch {
+	case c.size > 0 && c.n != c.size:
+		return c.corrupt(fmt.Sprintf("%d bytes, not %d", c.n, c.size))
+	case c.hash != nil && !strings.EqualFold(hex.EncodeToString(c.hash.Sum(nil)), c.sum):
+		return c.corrupt("the hash differs")
+	}
+	return nil
+}
+
+func (c *checked) corrupt(why string) error {
+	return fmt.Errorf("fastio: %s: %w: %s", c.op, api.ErrCorrupt, why)
 }

@@ -477,9 +477,18 @@ func TestProgress(t *testing.T) {
 	})
 }
 
+// source returns the content of a server.
+func source(s *server, name string) *download.Source {
+	return &download.Source{
+		Op: "things.Save", Name: name, Open: func(ctx context.Context, offset int64) (*api.Download, error) {
+			return download.Open(ctx, s, reading(), download.Options{Range: api.Range{Offset: offset}}, nil)
+		},
+	}
+}
+
 func save(t *testing.T, s *server, path, name string) (string, error) {
 	t.Helper()
-	saved, n, err := download.Save(t.Context(), "things.Save", path, open(t, s, reading(), download.Options{}), name, nil)
+	saved, n, err := source(s, name).Save(t.Context(), path)
 	if err == nil && n != int64(len(s.content)) {
 		t.Errorf("%d bytes were reported", n)
 	}
@@ -528,32 +537,20 @@ func TestSave(t *testing.T) {
 	}
 }
 
-func TestSaveCloses(t *testing.T) {
+func TestSaveOpensNothingForABadPath(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "theirs.txt"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for name, path := range map[string]string{
 		"in a directory that is not there": filepath.Join(dir, "none", "kept.txt"), "under a name that is taken": dir,
-		"without a path": "",
 	} {
-		if err := os.WriteFile(filepath.Join(dir, "theirs.txt"), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		body := &closing{Reader: strings.NewReader(content)}
-		_, _, err := download.Save(t.Context(), "things.Save", path, &api.Download{ReadCloser: body}, "theirs.txt", nil)
-		if err == nil || !body.closed {
-			t.Errorf("%s: %v, closed %t", name, err, body.closed)
+		s := &server{content: content}
+		if _, err := save(t, s, path, "theirs.txt"); err == nil || len(s.asked) > 0 {
+			t.Errorf("%s: %v after %d requests", name, err, len(s.asked))
 		}
 	}
-}
-
-type closing struct {
-	io.Reader
-	closed bool
-}
-
-func (c *closing) Close() error {
-	c.closed = true
-	return nil
 }
 
 // A download that fails leaves no file.

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -22,14 +24,22 @@ import (
 // write.
 func Copy(
 	ctx context.Context, w io.Writer, d *api.Download, report func(context.Context, api.Progress),
+) (int64, error) {
+	return copyFrom(ctx, w, d, 0, report)
+}
+
+// copyFrom is [Copy] of the content after the bytes that are there, which report counts.
+func copyFrom(
+	ctx context.Context, w io.Writer, d *api.Download, there int64, report func(context.Context, api.Progress),
 ) (n int64, err error) {
 	defer func() { _ = d.Close() }()
-	if report != nil {
-		w = &reporter{w, func(p api.Progress) { report(ctx, p) }, api.Progress{Total: d.Length}}
+	size, total := int64(bufferSize), d.Length
+	if total >= 0 {
+		size = min(size, total+1) // one byte more, to read the end at once
+		total += there
 	}
-	size := int64(bufferSize)
-	if d.Length >= 0 {
-		size = min(size, d.Length+1) // one byte more, to read the end at once
+	if report != nil {
+		w = &reporter{w, func(p api.Progress) { report(ctx, p) }, api.Progress{Done: there, Total: total}}
 	}
 	return io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{d}, make([]byte, size))
 }
@@ -51,36 +61,194 @@ func (t *reporter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Save writes all of d to a file, as Copy does. If path is a directory or ends
-// in a separator, the file is called name in that directory, made safe by
-// [Name], and must not exist: the name is the server's choice. A file at any
-// other path is replaced. Save is atomic: it writes the whole file or none. It
-// returns the path of the file and its size in bytes. Errors name the operation.
-func Save(
-	ctx context.Context, op, path string, d *api.Download, name string, report func(context.Context, api.Progress),
-) (saved string, n int64, err error) {
-	defer func() { _ = d.Close() }() // if nothing was read
-	path, err = target(path, name)
+// Source is content to be saved as a file.
+type Source struct {
+	Op   string // that errors name
+	Name string // on the server; if "", Save asks for it where it needs it
+	ID   string // of the content, the same only for the same bytes; "" if unknown
+
+	// Open opens the content from an offset on, unchecked. The offset is 0 unless Size and
+	// Hash are known.
+	Open func(ctx context.Context, offset int64) (*api.Download, error)
+
+	Size     int64  // in bytes; not checked if it is 0 or less
+	HashAlgo string // that of [Hash]
+	Hash     string // in hexadecimal; not checked if it is "", or if HashAlgo is unknown
+
+	Report func(context.Context, api.Progress) // as in [Copy]; with the bytes of earlier calls
+}
+
+// Save writes s to a file. If path is a directory or ends in a separator, the file is
+// called s.Name in that directory, made safe by [Name], and must not exist: the name is
+// the server's choice. A file at any other path is replaced. It returns the path of the
+// file and its size in bytes. Errors name the operation.
+func (s *Source) Save(ctx context.Context, path string) (saved string, n int64, err error) {
+	path, err = s.target(ctx, path)
 	if err != nil {
-		return "", 0, call.Failed(op, "", err)
+		return "", 0, call.Failed(s.Op, "", err)
 	}
-	err = durable.Write(path, func(w io.Writer) error {
-		n, err = Copy(ctx, w, d, report)
-		return err
-	})
+	dir, err := os.OpenRoot(filepath.Dir(path))
 	if err != nil {
-		return "", 0, call.Failed(op, "", err)
+		return "", 0, call.Failed(s.Op, "", err)
+	}
+	defer func() { _ = dir.Close() }() // nothing was written through it
+	n, err = s.SaveIn(ctx, dir, filepath.Base(path), durable.Partials)
+	if err != nil {
+		return "", 0, call.Failed(s.Op, "", err)
 	}
 	return path, n, nil
 }
 
-func target(path, name string) (string, error) {
+// SaveIn writes s to a file of a directory, and returns its size in bytes. It is atomic:
+// it writes the whole file or none.
+//
+// Until the file is complete it is a [durable.Partial], which stays if the process or the
+// call is interrupted and is continued by the next call, if Size and Hash are known. If
+// the result is not intact, SaveIn starts over once. It removes the partials of other
+// contents of the file, among those that list returns.
+//
+// Errors: [api.ErrInUse] if another call, also of another process, writes the same file.
+func (s *Source) SaveIn(
+	ctx context.Context, dir *os.Root, name string, list func(*os.Root) ([]string, error),
+) (n int64, err error) {
+	p, err := durable.OpenPartial(dir, name, s.key(name))
+	if err != nil {
+		return 0, inUse(name, err)
+	}
+	defer func() { _ = p.Close() }() // if Report panics
+	others, err := list(dir)
+	if err == nil {
+		err = p.RemoveOthers(others)
+	}
+	if err == nil {
+		n, err = s.receive(ctx, p)
+	}
+	switch {
+	case err == nil:
+		return n, p.Commit()
+	case s.resumable() && (ctx.Err() != nil || temporary(err)):
+		_ = p.Keep() // if that fails, the next call starts over
+	default:
+		_ = p.Remove() // if that fails, the next call does it
+	}
+	return 0, inUse(name, err)
+}
+
+// key returns what a partial of the file stands for.
+func (s *Source) key(name string) string {
+	size := strconv.FormatInt(s.Size, 10)
+	return strings.Join([]string{s.ID, size, strings.ToLower(s.HashAlgo), strings.ToLower(s.Hash), name}, "\x00")
+}
+
+func inUse(name string, err error) error {
+	if errors.Is(err, durable.ErrInUse) {
+		return fmt.Errorf("%s: %w", name, api.ErrInUse)
+	}
+	return err
+}
+
+// resumable reports whether continued content can be checked.
+func (s *Source) resumable() bool {
+	return s.ID != "" && s.Size > 0 && s.Hash != "" && Hash(s.HashAlgo) != nil
+}
+
+// temporary reports whether a download that failed with err can be continued later.
+func temporary(err error) bool {
+	_, local := errors.AsType[*fs.PathError](err)
+	return !local && !mixed(err) && (call.EndsAll(err) || !call.Final(err))
+}
+
+// mixed reports whether err means that the bytes received so far may be those of another
+// content.
+func mixed(err error) bool {
+	e, refused := errors.AsType[*api.Error](err)
+	return errors.Is(err, api.ErrCorrupt) || errors.Is(err, api.ErrChanged) ||
+		refused && e.Status == http.StatusRequestedRangeNotSatisfiable
+}
+
+// receive fills a partial, and returns its size.
+func (s *Source) receive(ctx context.Context, p *durable.Partial) (int64, error) {
+	c, err := s.resume(ctx, p)
+	if err != nil {
+		return 0, err
+	}
+	there := c.n
+	err = s.fill(ctx, p, c)
+	if there > 0 && mixed(err) {
+		c = s.checked()
+		err = p.Restart()
+		if err == nil {
+			err = s.fill(ctx, p, c)
+		}
+	}
+	return c.n, err
+}
+
+func (s *Source) checked() *checked { return newChecked(s.Op, s.Size, s.HashAlgo, s.Hash) }
+
+// resume returns the check of a content that begins with that of a partial. It empties a
+// partial that cannot be continued.
+func (s *Source) resume(ctx context.Context, p *durable.Partial) (*checked, error) {
+	c := s.checked()
+	info, err := p.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !s.resumable() || info.Size() > s.Size {
+		return c, p.Restart()
+	}
+	buffer := make([]byte, min(bufferSize, info.Size()))
+	for c.n < info.Size() && ctx.Err() == nil {
+		n, err := p.Read(buffer)
+		if err != nil {
+			return nil, err
+		}
+		c.add(buffer[:n])
+	}
+	return c, ctx.Err()
+}
+
+// fill appends to a partial what it lacks.
+func (s *Source) fill(ctx context.Context, p *durable.Partial, c *checked) error {
+	there := c.n
+	if there > 0 && there == s.Size {
+		if s.Report != nil {
+			s.Report(ctx, api.Progress{Done: there, Total: there})
+		}
+		return c.end()
+	}
+	d, err := s.Open(ctx, there)
+	if err != nil {
+		return err
+	}
+	c.ReadCloser, d.ReadCloser = d.ReadCloser, c
+	_, err = copyFrom(ctx, p, d, there, s.Report)
+	return err
+}
+
+// CheckPath rejects an empty path.
+func CheckPath(op, path string) error {
+	if path == "" {
+		return &api.InputError{Op: op, Field: "path", Rule: "must not be empty"}
+	}
+	return nil
+}
+
+func (s *Source) target(ctx context.Context, path string) (string, error) {
 	info, err := os.Stat(path)
 	directory := err == nil && info.IsDir()
-	if !directory && (path == "" || !os.IsPathSeparator(path[len(path)-1])) {
+	if !directory && !os.IsPathSeparator(path[len(path)-1]) {
 		return path, nil
 	}
-	path = filepath.Join(path, Name(name))
+	if s.Name == "" {
+		d, err := s.Open(ctx, 0)
+		if err != nil {
+			return "", err
+		}
+		_ = d.Close() // it is opened again
+		s.Name = d.Name
+	}
+	path = filepath.Join(path, Name(s.Name))
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("%s is not replaced, for the server chose the name: %w", path, fs.ErrExist)
 	}

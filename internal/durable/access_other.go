@@ -17,3 +17,5 @@ func (Access) check(string, fs.FileInfo) error     { return nil }
 func (Access) checkLink(string, fs.FileInfo) error { return nil }
 
 func tighten(*os.File, fs.FileInfo) {}
+
+func sole(fs.FileInfo) bool { return true }

@@ -54,3 +54,9 @@ func tighten(file *os.File, info fs.FileInfo) {
 		_ = file.Chmod(mode &^ othersMode) // may fail on a read-only file system
 	}
 }
+
+// sole reports whether a file belongs to this user and has one name.
+func sole(info fs.FileInfo) bool {
+	s, ok := info.Sys().(*syscall.Stat_t)
+	return !ok || int(s.Uid) == os.Geteuid() && s.Nlink == 1
+}

@@ -13,6 +13,11 @@ func retryBusy(f func() error) error { return f() }
 
 func rename(from, to string) error { return os.Rename(from, to) }
 
+// moveOpen renames or removes an open file and closes it: its lock ends last.
+func moveOpen(f *os.File, move func() error) error {
+	return errors.Join(move(), f.Close())
+}
+
 // syncDir makes the entries of a directory durable. File systems that do not support
 // it are ignored.
 func syncDir(open func(string) (*os.File, error), dir string) error {

@@ -32,5 +32,10 @@ func rename(from, to string) error {
 	return retryBusy(func() error { return os.Rename(from, to) })
 }
 
+// moveOpen closes a file and renames or removes it: Windows refuses both while it is open.
+func moveOpen(f *os.File, move func() error) error {
+	return errors.Join(f.Close(), retryBusy(move))
+}
+
 // syncDir does nothing: Windows has no way to flush a directory.
 func syncDir(func(string) (*os.File, error), string) error { return nil }

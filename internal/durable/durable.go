@@ -4,6 +4,9 @@
 // A reader sees either the old or the new content. A writer holds a lock from its
 // read to its last write, so that no update is lost. When [File.Update] returns nil,
 // the new content is durable.
+//
+// A [Partial] is a large file that is written in several steps, or by several processes one
+// after another.
 package durable
 
 import (
@@ -13,10 +16,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -244,35 +245,11 @@ func (f *File) replace(path string, content []byte) error {
 	}
 	name := filepath.Base(path)
 	sweep(filepath.Dir(path), name)
-	return put(f.disk, path, name+tempInfix+"*", func(w io.Writer) error {
-		_, err := w.Write(content)
-		return err
-	})
-}
-
-// Write creates or replaces a file atomically with the output of fn. Until it is
-// durable it has a temporary name in the same directory: ".name.", random digits and
-// ".partial". The temporary file is removed after a failure, unless the process is
-// killed. The file has mode 0600. There is no lock: the last writer
-// wins.
-func Write(path string, fn func(w io.Writer) error) error {
-	return put(osDisk{}, path, "."+filepath.Base(path)+".*.partial", fn)
-}
-
-// WriteIn is [Write] for a file below root. Links do not lead out of root. The temporary
-// name is ".fastio.", random digits and ".partial".
-func WriteIn(root *os.Root, path string, fn func(w io.Writer) error) error {
-	return put(rootDisk{root}, path, ".fastio.*.partial", fn)
-}
-
-// put writes a temporary file, named by a pattern, and renames it over the file.
-func put(d disk, path, pattern string, fn func(w io.Writer) error) error {
-	dir := filepath.Dir(path)
-	tmp, err := d.create(dir, pattern)
+	tmp, err := f.disk.create(filepath.Dir(path), name+tempInfix+"*")
 	if err != nil {
 		return err
 	}
-	err = fn(tmp)
+	_, err = tmp.Write(content)
 	if err == nil {
 		err = tmp.Sync() // before the rename, or a power failure may leave an empty file
 	}
@@ -280,13 +257,13 @@ func put(d disk, path, pattern string, fn func(w io.Writer) error) error {
 		err = e
 	}
 	if err == nil {
-		err = d.rename(tmp.Name(), path)
+		err = f.disk.rename(tmp.Name(), path)
 	}
 	if err != nil {
-		_ = d.remove(tmp.Name()) // if that fails, sweep removes it later
+		_ = f.disk.remove(tmp.Name()) // if that fails, sweep removes it later
 		return err
 	}
-	return d.syncDir(dir)
+	return f.disk.syncDir(filepath.Dir(path))
 }
 
 // sweep removes the temporary files of killed writers. The caller must hold the lock,
@@ -388,32 +365,3 @@ func (osDisk) create(dir, pattern string) (output, error) { return os.CreateTemp
 func (osDisk) rename(from, to string) error               { return rename(from, to) }
 func (osDisk) remove(path string) error                   { return os.Remove(path) }
 func (osDisk) syncDir(dir string) error                   { return syncDir(os.Open, dir) }
-
-// rootDisk is the part of the disk below a directory.
-type rootDisk struct{ root *os.Root }
-
-// create is that of osDisk.
-func (d rootDisk) create(dir, pattern string) (output, error) {
-	before, after, _ := strings.Cut(pattern, "*")
-	for {
-		path := filepath.Join(dir, before+strconv.FormatUint(rand.Uint64(), 10)+after) //nolint:gosec // need not be secret
-		f, err := d.root.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-		if !errors.Is(err, fs.ErrExist) {
-			return rootFile{f, path}, err
-		}
-	}
-}
-
-func (d rootDisk) rename(from, to string) error {
-	return retryBusy(func() error { return d.root.Rename(from, to) })
-}
-func (d rootDisk) remove(path string) error { return d.root.Remove(path) }
-func (d rootDisk) syncDir(dir string) error { return syncDir(d.root.Open, dir) }
-
-// rootFile is a file with its name below the root.
-type rootFile struct {
-	*os.File
-	name string
-}
-
-func (f rootFile) Name() string { return f.name }

@@ -1,0 +1,22 @@
+//go:build darwin || dragonfly || freebsd || illumos || linux || netbsd || openbsd
+
+package durable
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+// lockOpen locks an open file until it is closed. File systems that do not support it
+// are ignored.
+func lockOpen(f *os.File) error {
+	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	switch {
+	case errors.Is(err, syscall.EWOULDBLOCK):
+		return ErrInUse
+	case errors.Is(err, errors.ErrUnsupported), errors.Is(err, syscall.ENOLCK), errors.Is(err, syscall.EINVAL):
+		return nil
+	}
+	return err
+}
