@@ -85,7 +85,8 @@ var ErrChanged = errors.New("the content has changed during the upload")
 
 // File uploads content of a size in bytes, waits until it is stored, and returns its node.
 // A file of that name in the folder gets a new version; beside a folder of that name the
-// new file is renamed.
+// new file is renamed. If another upload has replaced the content since, the node has the
+// ID, name, size and hash of this one and no version.
 //
 // Content of up to [MaxSingle] bytes is sent in one call, which is not repeated after bytes
 // may have been sent: that could store a second version. After a lost response the target is
@@ -308,19 +309,24 @@ func (f *file) swap(ctx context.Context) (*storage.Node, error) {
 
 // is reports whether a node has the content, by its hash.
 func (f *file) is(ctx context.Context, n *storage.Node) bool {
-	hash := download.Hash(n.HashAlgo)
-	if hash == nil || f.content == nil || n.Size != f.Size {
-		return false
+	return n.Size == f.Size && n.Hash != "" && strings.EqualFold(f.hash(ctx, n.HashAlgo), n.Hash)
+}
+
+// hash returns the hash of the content in hexadecimal, "" if it cannot be computed.
+func (f *file) hash(ctx context.Context, algorithm string) string {
+	hash := download.Hash(algorithm)
+	if hash == nil || f.content == nil {
+		return ""
 	}
 	buffer := make([]byte, min(f.Size, minChunk))
 	for at := int64(0); at < f.Size; at += int64(len(buffer)) {
 		part := buffer[:min(int64(len(buffer)), f.Size-at)]
 		if f.read(ctx, part, at) != nil {
-			return false
+			return ""
 		}
 		_, _ = hash.Write(part) // it returns no error
 	}
-	return strings.EqualFold(hex.EncodeToString(hash.Sum(nil)), n.Hash)
+	return hex.EncodeToString(hash.Sum(nil))
 }
 
 // lostWait is after which time the platform has stored what a lost call has sent.
@@ -427,15 +433,30 @@ type mismatchError struct{ err error }
 func (e *mismatchError) Error() string { return e.err.Error() }
 func (e *mismatchError) Unwrap() error { return e.err }
 
-// node reads the stored file. An error here is ignored: the file is stored.
+// node reads the stored file. If another upload has replaced its content since, or it
+// cannot be read, the result has only what is known of this one: it is stored.
 func (f *file) node(ctx context.Context) *storage.Node {
-	n := &storage.Node{ID: cmp.Or(f.state.FileID, f.Target.File), Name: f.Name, Type: storage.NodeTypeFile, Size: f.Size}
-	if p := f.Target.Profile.Kind; n.ID != "" && (p == api.ProfileKindWorkspace || p == api.ProfileKindShare) {
-		if read, err := f.s.nodes.Get(ctx, f.Target.Profile, n.ID, f.opts...); err == nil {
-			return read
-		}
+	known := &storage.Node{
+		ID: cmp.Or(f.state.FileID, f.Target.File), Name: f.Name, Type: storage.NodeTypeFile, Size: f.Size,
 	}
-	return n
+	if p := f.Target.Profile.Kind; known.ID == "" || p != api.ProfileKindWorkspace && p != api.ProfileKindShare {
+		return known
+	}
+	n, err := f.s.nodes.Get(ctx, f.Target.Profile, known.ID, f.opts...)
+	switch {
+	case err != nil:
+		return known
+	case f.ID != "" && n.Origin != nil && n.Origin.UploadID.Equal(f.ID):
+		return n
+	}
+	if hash := f.hash(ctx, n.HashAlgo); hash != "" {
+		known.Hash, known.HashAlgo = hash, n.HashAlgo
+	}
+	if n.Size == f.Size && known.Hash != "" && strings.EqualFold(known.Hash, n.Hash) {
+		return n
+	}
+	known.Name, known.ParentID = n.Name, n.ParentID
+	return known
 }
 
 func (f *file) request() StartRequest {

@@ -3,6 +3,8 @@ package uploads_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +16,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/iotest"
 	"testing/synctest"
@@ -798,6 +801,54 @@ func TestErrorsHaveTheSession(t *testing.T) {
 		w.holds(t, n, content)
 		if n := w.count(fastiotest.OpUploadsChunksSend); n != test.sent {
 			t.Errorf("%d chunks were sent again, want %d", n, test.sent)
+		}
+	})
+}
+
+// The node of an upload has the content, or no version: another upload of the same name may
+// have replaced it.
+func TestNodeIsThatOfTheUpload(t *testing.T) {
+	t.Parallel()
+	table.Bubbles(t, map[string]int{"one call": 1000, "chunks": uploads.MaxSingle + 1}, func(t *testing.T, size int) {
+		w := newWorld(t)
+		var sending sync.WaitGroup
+		for i := range 6 {
+			sending.Go(func() {
+				content := random(size)
+				content[0] = byte(i)
+				n, err := w.client.Uploads.File(t.Context(), w.to, "a.bin", bytes.NewReader(content), int64(size), nil)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				sum := sha256.Sum256(content)
+				if n.ID == "" || n.Name != "a.bin" || n.Size != int64(size) || n.Hash != hex.EncodeToString(sum[:]) {
+					t.Errorf("upload %d: got %+v", i, n)
+				}
+				var got bytes.Buffer
+				o := &storage.DownloadOptions{Version: n.Version}
+				_, err = w.client.Storage.DownloadTo(t.Context(), w.to.Profile, n.ID, &got, o)
+				if n.Version != "" && (err != nil || !bytes.Equal(got.Bytes(), content)) {
+					t.Errorf("upload %d: version %s has another content, %v", i, n.Version, err)
+				}
+			})
+		}
+		sending.Wait()
+	})
+}
+
+// The node of content that the file had already has its version.
+func TestNodeOfIdenticalContent(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		var before *storage.Node
+		for range 2 {
+			n, err := w.client.Uploads.File(t.Context(), w.to, "a.bin", strings.NewReader("A mill."), 7, nil)
+			if err != nil || n.Version == "" || before != nil && n.Version != before.Version {
+				t.Errorf("got %+v after %+v, %v", n, before, err)
+			}
+			before = n
 		}
 	})
 }
