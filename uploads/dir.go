@@ -38,13 +38,10 @@ type DirOptions struct {
 	ChunkSize      int64  // see [FileOptions]
 	Creator        string // see [StartRequest]
 
-	// Sessions are those of an earlier call that did not complete, by the path of the file. A
-	// file of the same size continues its session.
-	Sessions map[string]Session
+	Sessions SessionStore // see [FileOptions]
 
-	// OnSession is called when a file is sent in chunks, OnProgress when the server has
-	// received bytes, OnEntry when an entry has ended. Calls of the last two do not overlap.
-	OnSession  func(ctx context.Context, path string, s Session) error
+	// OnProgress is called when the server has received bytes, OnEntry when an entry has
+	// ended. Their calls do not overlap.
 	OnProgress func(ctx context.Context, p api.DirProgress)
 	OnEntry    func(ctx context.Context, e api.DirEntry)
 }

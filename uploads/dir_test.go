@@ -339,14 +339,10 @@ func TestDirContinuesSessions(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t)
 				content := random(5 << 20)
-				sessions := map[string]uploads.Session{}
+				sessions := uploads.FileStore(t.TempDir())
 				ctx, cancel := context.WithCancel(t.Context())
 				o := &uploads.DirOptions{
-					ChunkSize: 1 << 20,
-					OnSession: func(_ context.Context, path string, s uploads.Session) error {
-						sessions[path] = s
-						return nil
-					},
+					ChunkSize: 1 << 20, Sessions: sessions,
 					OnProgress: func(_ context.Context, p api.DirProgress) {
 						if p.File.Done >= 3<<20 {
 							cancel()
@@ -368,6 +364,9 @@ func TestDirContinuesSessions(t *testing.T) {
 				}
 				if n := w.count(fastiotest.OpUploadsChunksSend); name == "the same file" && n > 3 || n > 8 {
 					t.Errorf("%d chunks were sent", n)
+				}
+				if left, err := w.client.Uploads.List(t.Context()); err != nil || len(left) > 0 {
+					t.Errorf("%d sessions are left, %v", len(left), err)
 				}
 			})
 		})

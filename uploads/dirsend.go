@@ -138,20 +138,11 @@ func (d *dir) file(ctx context.Context, e *entry) (*storage.Node, error) {
 			return f.stream(ctx, &counted{Closer: in, r: in, f: f, ctx: ctx}, nil)
 		})
 	}
-	if from := d.o.Sessions[e.Path]; from.Target == f.Target && from.Name == f.Name && from.Size == f.Size {
-		fresh := f.Session
-		f.Session = from
-		n, err := f.run(ctx, f.resume)
-		if !errors.Is(err, api.ErrNotFound) {
-			return n, err
-		}
-		f.Session, f.done, f.state = fresh, 0, Upload{}
-	}
 	return f.run(ctx, f.upload)
 }
 
 func (d *dir) fileOptions(e *entry) *FileOptions {
-	o := &FileOptions{ChunkSize: d.o.ChunkSize, Creator: d.o.Creator}
+	o := &FileOptions{ChunkSize: d.o.ChunkSize, Creator: d.o.Creator, Sessions: d.o.Sessions}
 	if o.ChunkSize == 0 && d.o.BytesPerSecond > 0 {
 		o.ChunkSize = min(defaultChunk, d.o.BytesPerSecond)
 	}
@@ -159,9 +150,6 @@ func (d *dir) fileOptions(e *entry) *FileOptions {
 	o.OnProgress = func(ctx context.Context, p api.Progress) {
 		d.Progress(ctx, e.DirEntry, p.Done-done, api.Progress{Done: p.Done, Total: e.Size})
 		done = p.Done
-	}
-	if d.o.OnSession != nil {
-		o.OnSession = func(ctx context.Context, s Session) error { return d.o.OnSession(ctx, e.Path, s) }
 	}
 	return o
 }

@@ -35,19 +35,14 @@ type FileOptions struct {
 	// were sent.
 	OnProgress func(ctx context.Context, p api.Progress)
 
+	// Sessions keeps the session of an upload in chunks until the file is stored: the next
+	// upload of the same file to the same target, also by another process, continues it.
+	// Default: an upload that is killed starts over.
+	Sessions SessionStore
+
 	// OnSession is called when an upload in chunks has begun, before the first one is sent.
 	// [Service.Resume] continues it, also in another process. An error ends the upload.
 	OnSession func(ctx context.Context, s Session) error
-}
-
-// Session is an upload in chunks that can be continued. It holds no secret, and can be
-// saved as JSON.
-type Session struct {
-	ID        api.OpaqueID `json:"id"`
-	Target    Target       `json:"target"`
-	Name      string       `json:"name"`
-	Size      int64        `json:"size"`
-	ChunkSize int64        `json:"chunk_size"`
 }
 
 // Error is returned if an upload has failed, was interrupted, or its result is unknown.
@@ -210,26 +205,6 @@ func (s *Service) FromReader(
 	})
 }
 
-// Resume continues an upload with the same content. Chunks that have arrived are not sent
-// again; the checksum of the whole file proves that they are the same.
-//
-// Errors: those of [Service.File]; [api.ErrNotFound] if the upload does not exist any more.
-func (s *Service) Resume(
-	ctx context.Context, from Session, content io.ReaderAt, o *FileOptions, opts ...api.CallOption,
-) (*storage.Node, error) {
-	const op = "uploads.Resume"
-	f := s.newFile(op, content, o, opts)
-	f.Session = from
-	switch {
-	case from.ID == "":
-		return nil, &api.InputError{Op: op, Field: "session", Rule: "must be one of OnSession"}
-	case from.ChunkSize < 1 || from.Size < 1:
-		got := strconv.FormatInt(from.ChunkSize, 10)
-		return nil, &api.InputError{Op: op, Field: "session", Rule: "must have a size and chunks", Got: got}
-	}
-	return f.run(ctx, f.resume)
-}
-
 // file is one upload.
 type file struct {
 	Session
@@ -237,6 +212,8 @@ type file struct {
 	s         *Service
 	op        string
 	content   io.ReaderAt // nil for a stream
+	modified  time.Time   // of a local file
+	claimed   []string    // IDs of sessions
 	unchanged func() bool
 	pace      func(ctx context.Context, bytes int) error // waits until so many bytes may be sent
 	buffers   buffers                                    // of chunks; nil before the first one
@@ -256,7 +233,7 @@ func (s *Service) newFile(op string, content io.ReaderAt, o *FileOptions, opts [
 	}
 	if local, ok := content.(fs.File); ok {
 		if info, err := local.Stat(); err == nil {
-			f.unchanged = unchanged(local, info)
+			f.unchanged, f.modified = unchanged(local, info), info.ModTime().UTC()
 		}
 	}
 	if o != nil {
@@ -273,13 +250,16 @@ func (f *file) run(ctx context.Context, upload func(context.Context) error) (*st
 	case f.swaps() && f.Target.File.Plain() == "":
 		return nil, &api.InputError{Op: f.op, Field: "file_id", Rule: "must be a file, to compare its version"}
 	}
+	defer f.release()
 	if err := f.transfer(ctx, upload); err != nil {
 		return nil, err
 	}
 	if f.swaps() {
 		return f.swap(ctx)
 	}
-	return f.node(ctx), nil
+	n := f.node(ctx)
+	f.forget(ctx)
+	return n, nil
 }
 
 // swaps reports whether the upload replaces a version of a file that is not behind a File
@@ -300,11 +280,13 @@ func (f *file) swap(ctx context.Context) (*storage.Node, error) {
 		if readErr == nil && f.is(ctx, now) {
 			n, err = now, nil
 		} else if unknown {
-			return nil, &Error{Op: f.op, Upload: f.state, Err: err}
+			err = &Error{Op: f.op, Upload: f.state, Err: err}
 		}
 	}
-	_ = f.s.Cancel(context.WithoutCancel(ctx), f.ID, f.opts...) // it is of no more use
-	return n, err
+	if err == nil || conflict || f.ChunkSize == 0 {
+		f.discard(ctx)
+	}
+	return n, f.resumable(err)
 }
 
 // is reports whether a node has the content, by its hash.
@@ -332,14 +314,11 @@ func (f *file) hash(ctx context.Context, algorithm string) string {
 // lostWait is after which time the platform has stored what a lost call has sent.
 const lostWait = 10 * time.Second
 
-// find returns the node of a file whose call was lost, nil if the target does not have it.
-// It lists each folder of the target once.
+// find returns the node of the file, nil if the target does not have it. It lists each
+// folder of the target once.
 func (f *file) find(ctx context.Context) (*storage.Node, error) {
-	if kind := f.Target.Profile.Kind; kind != api.ProfileKindWorkspace && kind != api.ProfileKindShare {
+	if !f.readable() {
 		return nil, errors.New("the target cannot be read")
-	}
-	if err := wait.Sleep(ctx, lostWait); err != nil {
-		return nil, err
 	}
 	n := &storage.Node{ID: cmp.Or(f.Target.Folder, api.Root)}
 	if f.Target.File != "" {
@@ -364,6 +343,12 @@ func (f *file) find(ctx context.Context) (*storage.Node, error) {
 	return n, nil
 }
 
+// readable reports whether the target can be read.
+func (f *file) readable() bool {
+	kind := f.Target.Profile.Kind
+	return kind == api.ProfileKindWorkspace || kind == api.ProfileKindShare
+}
+
 // children returns the entries of a folder by their names.
 func (s *Service) children(
 	ctx context.Context, in api.Profile, folder api.OpaqueID, opts []api.CallOption,
@@ -378,7 +363,7 @@ func (s *Service) children(
 	return there, nil
 }
 
-// transfer uploads the content. It starts over once if the server received other bytes and
+// transfer uploads the content. It starts over once if the session cannot be continued and
 // the content can be read again.
 func (f *file) transfer(ctx context.Context, upload func(context.Context) error) error {
 	if err := call.Check(ctx, f.s.c, f.op); err != nil {
@@ -388,15 +373,15 @@ func (f *file) transfer(ctx context.Context, upload func(context.Context) error)
 		return &api.InputError{Op: f.op, Field: "content", Rule: "must not be nil, and ChunkSize not be negative"}
 	}
 	err := upload(ctx)
-	mismatch, again := errors.AsType[*mismatchError](err)
+	lost, again := errors.AsType[*lostError](err)
 	if again && f.content != nil {
 		f.discard(ctx)
 		f.done, f.state = 0, Upload{}
-		err = f.upload(ctx)
-		mismatch, again = errors.AsType[*mismatchError](err)
+		err = f.begin(ctx)
+		lost, again = errors.AsType[*lostError](err)
 	}
 	if again {
-		err = mismatch.err
+		err = lost.err
 	}
 	_, conflict := errors.AsType[*api.VersionConflict](err)
 	if again || conflict || errors.Is(err, ErrChanged) || f.state.Status.Failed() {
@@ -405,11 +390,22 @@ func (f *file) transfer(ctx context.Context, upload func(context.Context) error)
 	return f.resumable(err)
 }
 
+// lostError says that a session cannot be continued, because the server received other
+// bytes than were sent, or has no such session.
+type lostError struct{ err error }
+
+func (e *lostError) Error() string { return e.err.Error() }
+func (e *lostError) Unwrap() error { return e.err }
+
 // discard removes the session, which cannot be continued.
 func (f *file) discard(ctx context.Context) {
-	if f.ID != "" && !f.state.Status.Failed() {
+	if f.ID == "" {
+		return
+	}
+	if !f.state.Status.Failed() {
 		_ = f.s.Cancel(context.WithoutCancel(ctx), f.ID, f.opts...) // it ends by itself
 	}
+	f.forget(ctx)
 	f.ID = ""
 }
 
@@ -427,19 +423,13 @@ func (f *file) resumable(err error) error {
 	return err
 }
 
-// mismatchError says that the server received other bytes than were sent.
-type mismatchError struct{ err error }
-
-func (e *mismatchError) Error() string { return e.err.Error() }
-func (e *mismatchError) Unwrap() error { return e.err }
-
 // node reads the stored file. If another upload has replaced its content since, or it
 // cannot be read, the result has only what is known of this one: it is stored.
 func (f *file) node(ctx context.Context) *storage.Node {
 	known := &storage.Node{
 		ID: cmp.Or(f.state.FileID, f.Target.File), Name: f.Name, Type: storage.NodeTypeFile, Size: f.Size,
 	}
-	if p := f.Target.Profile.Kind; known.ID == "" || p != api.ProfileKindWorkspace && p != api.ProfileKindShare {
+	if known.ID == "" || !f.readable() {
 		return known
 	}
 	n, err := f.s.nodes.Get(ctx, f.Target.Profile, known.ID, f.opts...)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/http"
 	"slices"
 	"strconv"
 	"sync"
@@ -15,7 +16,20 @@ import (
 	"github.com/fastio-go/fastio/internal/wait"
 )
 
+// upload continues the session that an earlier upload has saved, or begins one.
 func (f *file) upload(ctx context.Context) error {
+	from, err := f.saved(ctx)
+	if err != nil {
+		return err
+	}
+	if from.ID == "" {
+		return f.begin(ctx)
+	}
+	return f.resume(ctx, from)
+}
+
+// begin sends the content in one call, or in chunks.
+func (f *file) begin(ctx context.Context) error {
 	r := f.request()
 	if r.Size < 0 {
 		got := strconv.FormatInt(r.Size, 10)
@@ -45,11 +59,9 @@ func (f *file) upload(ctx context.Context) error {
 	if f.ID = u.ID; f.ID == "" {
 		return errors.New("fastio: " + f.op + ": the response has no upload")
 	}
-	if f.o.OnSession != nil && f.Target != (Target{}) {
-		if err := f.o.OnSession(ctx, f.Session); err != nil {
-			f.discard(ctx)
-			return call.Failed(f.op, "saving the session", err)
-		}
+	if err := f.save(ctx); err != nil {
+		f.discard(ctx)
+		return call.Failed(f.op, "saving the session", err)
 	}
 	return f.send(ctx, nil)
 }
@@ -139,26 +151,14 @@ func (f *file) single(ctx context.Context, r StartRequest) error {
 // lost looks for the file after a single call that has failed with cause, and returns an
 // error if the target does not have it.
 func (f *file) lost(ctx context.Context, cause error) error {
-	n, err := f.find(ctx)
-	if n == nil {
+	if err := wait.Sleep(ctx, lostWait); err != nil {
 		return &Error{Op: f.op, Err: errors.Join(cause, err)}
 	}
-	f.state.FileID = n.ID
-	f.report(ctx, f.Size)
+	found, err := f.there(ctx)
+	if !found {
+		return &Error{Op: f.op, Err: errors.Join(cause, err)}
+	}
 	return nil
-}
-
-// resume sends the chunks that have not arrived.
-func (f *file) resume(ctx context.Context) error {
-	u, err := f.s.Get(ctx, f.ID, f.opts...)
-	if err != nil {
-		return err
-	}
-	f.state = *u
-	if u.Status != StatusReady && u.Status != StatusUploading {
-		return f.end(ctx)
-	}
-	return f.send(ctx, u.Chunks)
 }
 
 // stream sends content of unknown size.
@@ -271,9 +271,30 @@ func (f *file) length(order int) int64 { return min(f.ChunkSize, f.Size-int64(or
 // lanes is how many chunks are sent at a time.
 const lanes = 3
 
-// send sends all chunks but those that have arrived, the last one alone with the checksum
-// of the file, and completes the upload.
+// send sends the chunks that have not arrived, and completes the upload. A process that
+// continues the same session may have done so before.
 func (f *file) send(ctx context.Context, arrived api.Map[int64]) error {
+	err := f.sendChunks(ctx, arrived)
+	refusal, refused := errors.AsType[*api.Error](err)
+	if !refused || !slices.Contains(
+		[]int{http.StatusNotFound, http.StatusNotAcceptable, http.StatusConflict}, refusal.Status) || differs(err) {
+		return err
+	}
+	stateErr := f.look(ctx)
+	if stateErr == nil && !f.open() {
+		return f.end(ctx)
+	}
+	if errors.Is(stateErr, api.ErrNotFound) {
+		if found, _ := f.there(ctx); found {
+			return nil
+		}
+	}
+	return err
+}
+
+// sendChunks sends all chunks but those that have arrived, the last one alone with the
+// checksum of the file, and completes the upload.
+func (f *file) sendChunks(ctx context.Context, arrived api.Map[int64]) error {
 	last := f.chunks()
 	sums := make([]uint32, last)
 	ctx, stop := context.WithCancelCause(ctx)
@@ -382,11 +403,11 @@ func differs(err error) bool {
 	return ok && (e.Code == codeSizeDiffers || e.Code == codeFileDiffers || e.Code == codeCRCChanged)
 }
 
-// refusal returns err, as a mismatchError if the upload is to start over, or as an
+// refusal returns err, as a lostError if the upload is to start over, or as an
 // [*api.VersionConflict]. It is for responses that concern the whole file.
 func (f *file) refusal(err error) error {
 	if differs(err) {
-		return &mismatchError{err: err}
+		return &lostError{err: err}
 	}
 	return call.Conflict(f.op, err)
 }

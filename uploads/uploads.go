@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -30,6 +31,8 @@ type Service struct {
 	nodes *storage.Service
 	ended *ended
 	plans *limits
+
+	sending sync.Map // IDs of sessions that uploads continue
 
 	Chunks *Chunks // of an upload
 	Web    *Web

@@ -152,6 +152,11 @@ func (f *file) end(ctx context.Context) error {
 	}
 	if !f.over() {
 		if err := f.await(ctx); err != nil {
+			if errors.Is(err, api.ErrNotFound) { // another process may have removed it
+				if found, _ := f.there(ctx); found {
+					return nil
+				}
+			}
 			return f.unknown(err)
 		}
 	}
@@ -163,7 +168,7 @@ func (f *file) end(ctx context.Context) error {
 	}
 	failure := &Error{Op: f.op, Upload: f.state}
 	if f.state.Integrity.Computed != "" {
-		return &mismatchError{err: failure}
+		return &lostError{err: failure}
 	}
 	if current := f.state.Conflict(); current != "" {
 		return &api.VersionConflict{Op: f.op, Current: current, Err: failure}

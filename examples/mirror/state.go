@@ -7,13 +7,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"github.com/gofrs/flock"
 
 	"github.com/fastio-go/fastio/api"
-	"github.com/fastio-go/fastio/uploads"
 )
 
 // file is a local file.
@@ -31,29 +29,21 @@ type base struct {
 	Sent    time.Time    `json:"sent,omitzero"`     // time of that upload
 }
 
-// session is an upload in chunks that has not ended.
-type session struct {
-	Upload uploads.Session `json:"upload"`
-	Hash   string          `json:"hash"` // of the local file
-}
-
 // state is a JSON file that holds the last sync.
 type state struct {
-	Workspace api.ID             `json:"workspace"`
-	Folder    api.OpaqueID       `json:"folder"`
-	Files     map[string]base    `json:"files"`    // by path
-	Sessions  map[string]session `json:"sessions"` // by path
+	Workspace api.ID          `json:"workspace"`
+	Folder    api.OpaqueID    `json:"folder"`
+	Files     map[string]base `json:"files"` // by path
 
 	path string
 	lock *flock.Flock
-	mu   sync.Mutex // for Sessions, while files are sent
 }
 
 // openState reads a state file, or returns an empty state without one. It fails while
 // another run uses it, or if it belongs to another folder.
 func openState(path string, workspace api.ID, folder api.OpaqueID) (_ *state, err error) {
 	s := &state{
-		Workspace: workspace, Folder: folder, Files: map[string]base{}, Sessions: map[string]session{},
+		Workspace: workspace, Folder: folder, Files: map[string]base{},
 		path: path, lock: flock.New(path + ".lock"),
 	}
 	locked, err := s.lock.TryLock()
@@ -86,8 +76,6 @@ func openState(path string, workspace api.ID, folder api.OpaqueID) (_ *state, er
 
 // save replaces the file atomically.
 func (s *state) save() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	text, err := json.Marshal(s)
 	if err != nil {
 		return err
@@ -108,32 +96,5 @@ func (s *state) save() error {
 
 func (s *state) close() error { return s.lock.Unlock() }
 
-// begin saves the session of an upload.
-func (s *state) begin(path string, started session) error {
-	s.mu.Lock()
-	s.Sessions[path] = started
-	s.mu.Unlock()
-	return s.save()
-}
-
 // end records the sync of a file.
-func (s *state) end(path string, synced base) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.Files[path] = synced
-	delete(s.Sessions, path)
-}
-
-// resumable returns the sessions of the files that have not changed since, and forgets the
-// others.
-func (s *state) resumable(local map[string]file) map[string]uploads.Session {
-	all := map[string]uploads.Session{}
-	for path, started := range s.Sessions {
-		if local[path].Hash == started.Hash {
-			all[path] = started.Upload
-		} else {
-			delete(s.Sessions, path)
-		}
-	}
-	return all
-}
+func (s *state) end(path string, synced base) { s.Files[path] = synced }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -51,11 +52,9 @@ func (m *mirror) send(ctx context.Context, c *comparison) error {
 	bars := newBars(m.screen, "send")
 	defer bars.end()
 	_, err := m.client.Uploads.Dir(ctx, uploads.Target{Profile: m.in, Folder: m.folder}, m.dir, &uploads.DirOptions{
-		Filter: only(paths), ChunkSize: m.chunk, Sessions: m.state.resumable(c.local), OnProgress: bars.on,
-		OnSession: func(_ context.Context, at string, s uploads.Session) error {
-			return m.state.begin(at, session{s, c.local[at].Hash})
-		},
-		OnEntry: func(_ context.Context, e api.DirEntry) { m.sentOne(c, e) },
+		Filter: only(paths), ChunkSize: m.chunk, OnProgress: bars.on,
+		Sessions: uploads.FileStore(filepath.Join(m.dir, work)),
+		OnEntry:  func(_ context.Context, e api.DirEntry) { m.sentOne(c, e) },
 	})
 	return fatal(err)
 }

@@ -1,0 +1,280 @@
+package uploads
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/durable"
+	"github.com/fastio-go/fastio/storage"
+)
+
+// Session is an upload in chunks that can be continued. It holds no secret, and can be
+// saved as JSON. It may be deleted at any time: the upload starts over then, and the
+// platform ends what has arrived by itself.
+type Session struct {
+	ID        api.OpaqueID `json:"id"`
+	Target    Target       `json:"target"`
+	Name      string       `json:"name"`
+	Size      int64        `json:"size"`
+	ChunkSize int64        `json:"chunk_size"`
+	Modified  time.Time    `json:"modified,omitzero"` // of a local file
+}
+
+// A SessionStore keeps one session for each target and name of a file. It must be safe for
+// concurrent use.
+type SessionStore interface {
+	// Load returns the session, or the zero value if there is none.
+	Load(ctx context.Context, name string) (Session, error)
+
+	// Save replaces the session. If it succeeds, s must survive a crash.
+	Save(ctx context.Context, name string, s Session) error
+
+	// Delete removes the session if it has that ID. It is idempotent.
+	Delete(ctx context.Context, name string, id api.OpaqueID) error
+}
+
+// FileStore keeps sessions in one file in the directory of that path. It is safe for
+// concurrent use by several processes. The file is replaced atomically and flushed to disk,
+// and has mode 0600. All methods return an error for a damaged file and leave it unchanged.
+//
+// A session is deleted when its file is stored, or its upload cannot be continued. Those of
+// files that are never uploaded again remain: the file may be deleted at any time.
+type FileStore string
+
+func (s FileStore) file() *durable.File {
+	return durable.Open(filepath.Join(string(s), "uploads.sessions"))
+}
+
+// Load returns the session of that name.
+func (s FileStore) Load(ctx context.Context, name string) (Session, error) {
+	text, err := s.file().Read(ctx)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Session{}, nil
+	}
+	if err != nil {
+		return Session{}, err
+	}
+	all, err := parseSessions(text)
+	return all[name], err
+}
+
+// Save saves the session of that name.
+func (s FileStore) Save(ctx context.Context, name string, session Session) error {
+	return s.update(ctx, func(all map[string]Session) bool {
+		all[name] = session
+		return true
+	})
+}
+
+// Delete deletes the session of that name if it has that ID.
+func (s FileStore) Delete(ctx context.Context, name string, id api.OpaqueID) error {
+	return s.update(ctx, func(all map[string]Session) bool {
+		held, found := all[name]
+		if found = found && held.ID.Equal(id); found {
+			delete(all, name)
+		}
+		return found
+	})
+}
+
+// update saves the sessions if change returns true.
+func (s FileStore) update(ctx context.Context, change func(all map[string]Session) bool) error {
+	return s.file().Update(ctx, func(old []byte) ([]byte, error) {
+		all, err := parseSessions(old)
+		if err != nil || !change(all) {
+			return nil, err
+		}
+		return json.Marshal(all)
+	})
+}
+
+func parseSessions(text []byte) (map[string]Session, error) {
+	all := map[string]Session{}
+	if text == nil { // never written
+		return all, nil
+	}
+	if err := json.Unmarshal(text, &all); err != nil {
+		return nil, fmt.Errorf("the sessions are damaged: %w", err)
+	}
+	return all, nil
+}
+
+// Resume continues an upload with the same content. Chunks that have arrived are not sent
+// again; the checksum of the whole file proves that they are the same. If the platform has
+// removed the session, and the target has the file, that is stored: its node is returned.
+//
+// The upload starts over, with another session, if the platform has neither the session nor
+// the file, or if the content has changed: it has another checksum, or is an [io/fs.File] of
+// another size or modification time.
+//
+// Errors: those of [Service.File].
+func (s *Service) Resume(
+	ctx context.Context, from Session, content io.ReaderAt, o *FileOptions, opts ...api.CallOption,
+) (*storage.Node, error) {
+	f := s.newFile("uploads.Resume", content, o, opts)
+	f.Size = from.Size
+	if local, ok := content.(fs.File); ok {
+		if info, err := local.Stat(); err == nil {
+			f.Size = info.Size()
+		}
+	}
+	return f.runFrom(ctx, from)
+}
+
+// ResumePath is [Service.Resume] for a local file.
+//
+// Errors: those of [Service.FromPath].
+func (s *Service) ResumePath(
+	ctx context.Context, from Session, path string, o *FileOptions, opts ...api.CallOption,
+) (*storage.Node, error) {
+	const op = "uploads.ResumePath"
+	local, size, err := openLocal(op, path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = local.Close() }()
+	f := s.newFile(op, local, o, opts)
+	f.Size = size
+	return f.runFrom(ctx, from)
+}
+
+// runFrom uploads the content, of which a session may have sent a part.
+func (f *file) runFrom(ctx context.Context, from Session) (*storage.Node, error) {
+	switch {
+	case from.ID == "":
+		return nil, &api.InputError{Op: f.op, Field: "session", Rule: "must be one of OnSession, or of an Error"}
+	case from.ChunkSize < 1 || from.Size < 1:
+		got := strconv.FormatInt(from.ChunkSize, 10)
+		return nil, &api.InputError{Op: f.op, Field: "session", Rule: "must have a size and chunks", Got: got}
+	}
+	f.Target, f.Name = from.Target, from.Name
+	return f.run(ctx, func(ctx context.Context) error { return f.resume(ctx, from) })
+}
+
+// resume sends the chunks that have not arrived.
+func (f *file) resume(ctx context.Context, from Session) error {
+	f.claim(from.ID)
+	f.ID = from.ID
+	moved := !from.Modified.IsZero() && !f.modified.IsZero() && !from.Modified.Equal(f.modified)
+	if moved || from.Size != f.Size || from.Target != f.Target {
+		return &lostError{err: ErrChanged}
+	}
+	f.Session = from
+	u, err := f.s.Get(ctx, f.ID, f.opts...)
+	if errors.Is(err, api.ErrNotFound) {
+		return f.gone(ctx, err)
+	}
+	if err != nil {
+		return err
+	}
+	f.state = *u
+	if !f.open() {
+		return f.end(ctx)
+	}
+	return f.send(ctx, u.Chunks)
+}
+
+// gone ends an upload whose session the platform does not have any more: the file is stored
+// if the target has it, otherwise the upload starts over.
+func (f *file) gone(ctx context.Context, cause error) error {
+	found, err := f.there(ctx)
+	switch {
+	case found:
+		return nil
+	case err != nil && !call.Final(err) && f.readable():
+		return err
+	}
+	f.ID = ""
+	return &lostError{err: cause}
+}
+
+// there reports whether the target has the file, which is stored then.
+func (f *file) there(ctx context.Context) (bool, error) {
+	n, err := f.find(ctx)
+	if n == nil {
+		return false, err
+	}
+	f.state = Upload{Status: StatusStored, FileID: n.ID}
+	f.report(ctx, f.Size-f.done)
+	return true, nil
+}
+
+// storeName is the name of the session in a store.
+func (f *file) storeName() string {
+	t := &f.Target
+	place := "folder/" + cmp.Or(t.Folder, api.Root).Plain() + "/" + t.Path + f.Name
+	if t.File != "" {
+		place = "file/" + t.File.Plain()
+	}
+	return string(t.Profile.Kind) + "/" + string(t.Profile.ID) + "/" + place
+}
+
+// keeps reports whether the session of the upload is saved.
+func (f *file) keeps() bool {
+	return f.o.Sessions != nil && f.Target != (Target{}) && f.Size > MaxSingle
+}
+
+// saved returns the session that an earlier upload of the file has saved, unless another
+// upload of this Service continues it.
+func (f *file) saved(ctx context.Context) (Session, error) {
+	if !f.keeps() {
+		return Session{}, nil
+	}
+	from, err := f.o.Sessions.Load(ctx, f.storeName())
+	if err != nil {
+		return Session{}, call.Failed(f.op, "loading the session", err)
+	}
+	if from.ID == "" || !f.claim(from.ID) {
+		return Session{}, nil
+	}
+	return from, nil
+}
+
+// save saves the session of an upload that has begun.
+func (f *file) save(ctx context.Context) error {
+	f.claim(f.ID)
+	f.Modified = f.modified
+	if f.keeps() {
+		if err := f.o.Sessions.Save(ctx, f.storeName(), f.Session); err != nil {
+			return err
+		}
+	}
+	if f.o.OnSession != nil && f.Target != (Target{}) {
+		return f.o.OnSession(ctx, f.Session)
+	}
+	return nil
+}
+
+// forget deletes the saved session. An error is ignored: the next upload finds that the
+// platform does not have it.
+func (f *file) forget(ctx context.Context) {
+	if f.keeps() {
+		_ = f.o.Sessions.Delete(ctx, f.storeName(), f.ID)
+	}
+}
+
+// claim reports whether no other upload continues a session, which the others leave alone
+// until release.
+func (f *file) claim(id api.OpaqueID) bool {
+	_, taken := f.s.sending.LoadOrStore(id.Plain(), nil)
+	if !taken {
+		f.claimed = append(f.claimed, id.Plain())
+	}
+	return !taken
+}
+
+func (f *file) release() {
+	for _, id := range f.claimed {
+		f.s.sending.Delete(id)
+	}
+}
