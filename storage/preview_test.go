@@ -285,11 +285,16 @@ func TestWaits(t *testing.T) {
 			if diff := cmp.Diff(want, states); diff != "" || time.Since(start) < 4*time.Second {
 				t.Errorf("%s: after %s (-want +got)\n%s", name, time.Since(start), diff)
 			}
-			_, err := s.client.Storage.Previews.Wait(
-				t.Context(), s.room, s.file.ID, storage.PreviewTypeMP4, api.Timeout(time.Minute),
-			)
-			if err == nil || time.Since(start) < time.Minute {
-				t.Errorf("%s: a preview that is not listed: %v", name, err)
+			start = time.Now()
+			_, err := s.client.Storage.Previews.Wait(t.Context(), s.room, s.file.ID, storage.PreviewTypeMP4)
+			unlisted, ok := errors.AsType[*storage.NotReadyError](err)
+			if took := time.Since(start); !ok || unlisted.State != "not listed" || took < time.Minute || took > 2*time.Minute {
+				t.Errorf("%s: a preview that is not listed: %v after %s", name, err, took)
+			}
+			text := s.AddNode(fastiotest.Node{Profile: s.room.ID, Name: "a.bin", Content: "a"}).ID
+			_, err = s.client.Storage.Previews.Wait(t.Context(), s.room, text, storage.PreviewTypeMP4)
+			if _, ok := errors.AsType[*storage.NotReadyError](err); !ok {
+				t.Errorf("%s: a file without previews: %v", name, err)
 			}
 			missing := api.OpaqueID("2n0such0fth3m111b3ta123456789")
 			if _, err := s.client.Storage.WaitIndexed(t.Context(), s.room, missing); !errors.Is(err, api.ErrNotFound) {

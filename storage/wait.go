@@ -40,20 +40,43 @@ func (s *Service) WaitIndexed(
 }
 
 // Wait waits until a preview of a file of a workspace or share is ready, and
-// returns the file. A preview that the server does not list is waited for: bound
-// the wait with ctx or [api.Timeout]. It reads the node as
-// [Service.WaitIndexed] does.
+// returns the file. It reads the node as [Service.WaitIndexed] does. A preview that
+// the server does not list is waited for 10 minutes, or for one minute if none of
+// those that it lists is still made.
 //
-// Errors: [*NotReadyError] if the preview is not possible or has failed; those of
-// [Service.Get].
+// Errors: [*NotReadyError] if the preview is not possible, has failed, or is not
+// listed; those of [Service.Get].
 func (p *Previews) Wait(
 	ctx context.Context, in api.Profile, node api.OpaqueID, kind PreviewType, opts ...api.CallOption,
 ) (*Node, error) {
-	s := &Service{c: p.c}
+	s, begun, atRest := &Service{c: p.c}, time.Now(), time.Time{}
 	return s.await(ctx, "storage.Previews.Wait", in, node, opts, func(n *Node) (state string, ready, failed bool) {
-		v := n.Previews[string(kind)]
-		return string(v.State), v.Ready, v.State == PreviewStateNotPossible || v.State == PreviewStateError
+		v, listed := n.Previews[string(kind)]
+		switch {
+		case listed:
+			return string(v.State), v.Ready, v.failed()
+		case !previewsAtRest(n):
+			atRest = time.Time{}
+		case atRest.IsZero():
+			atRest = time.Now()
+		}
+		given := time.Since(begun) >= 10*time.Minute || !atRest.IsZero() && time.Since(atRest) >= time.Minute
+		return "not listed", false, given
 	})
+}
+
+func (p Preview) failed() bool {
+	return p.State == PreviewStateNotPossible || p.State == PreviewStateError
+}
+
+// previewsAtRest reports whether a node lists previews, and none of them is still made.
+func previewsAtRest(n *Node) bool {
+	for _, p := range n.Previews {
+		if !p.Ready && !p.failed() {
+			return false
+		}
+	}
+	return len(n.Previews) > 0
 }
 
 // await reads a node until it is ready or has failed.
