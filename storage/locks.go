@@ -15,13 +15,33 @@ import (
 )
 
 // Locks locks files of workspaces and shares. A lock is exclusive and ends after
-// its duration: [Locks.Heartbeat] renews it. [Service.WithLock] does all of that.
+// its duration: [Locks.Heartbeat] renews it. [Service.WithLock] does all of that. The
+// server refuses the writes of other users with [api.ErrLocked] meanwhile; other
+// programs of the same user can write.
 type Locks struct{ c api.Client }
 
-// Lock is the lock of a file. Only its token is documented; the other members of
-// the response are in Extra.
+// Lock is the lock of a file.
 type Lock struct {
-	Token api.Secret `json:"lock_token"` // renews and releases the lock; only in the result of [Locks.Acquire]
+	Token api.Secret `json:"lock_token,omitzero"` // renews and releases the lock; only in the result of [Locks.Acquire]
+	Info  *LockInfo  `json:"lock_info,omitzero"`  // nil if the file is not locked
+
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members without a field
+}
+
+// LockInfo says who has locked a file, and until when. No document names its members: all
+// names are assumed.
+type LockInfo struct {
+	Holder api.ID     `json:"user_id,omitzero"`     // a user; "" for callers who are not members (assumed name)
+	Ends   api.Time   `json:"expires,omitzero"`     // unless it is renewed (assumed name)
+	Client LockClient `json:"client_info,omitzero"` // of the holder; zero for callers who are not members (assumed name)
+
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members without a field
+}
+
+// LockClient describes the client that holds a lock, as its [LockOptions] do.
+type LockClient struct {
+	DeviceName    string `json:"device_name,omitzero"`
+	ClientVersion string `json:"client_version,omitzero"`
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members without a field
 }

@@ -100,9 +100,9 @@ func TestWithLockNoticesALostLock(t *testing.T) {
 		"conflict":                 {fastiotest.Fault{Status: http.StatusConflict, Code: 7}, true, time.Minute, 0},
 		"not found":                {fastiotest.Fault{Status: http.StatusNotFound, Code: 7}, true, time.Minute, 0},
 		"no right to renew":        {fastiotest.Fault{Status: http.StatusForbidden, Code: 7}, true, time.Minute, 0},
-		"every renewal fails":      {fastiotest.Fault{Status: 502}, true, 2 * time.Minute, 1},
-		"the server hangs":         {fastiotest.Fault{Delay: time.Hour}, true, 2 * time.Minute, 1},
-		"the second renewal fails": {fastiotest.Fault{Status: 500, Skip: 1}, true, 3 * time.Minute, 1},
+		"every renewal fails":      {fastiotest.Fault{Status: 502}, true, 2*time.Minute - 10*time.Second, 1},
+		"the server hangs":         {fastiotest.Fault{Delay: time.Hour}, true, 2*time.Minute - 10*time.Second, 1},
+		"the second renewal fails": {fastiotest.Fault{Status: 500, Skip: 1}, true, 3*time.Minute - 10*time.Second, 1},
 	}, func(t *testing.T, test row) {
 		s, start := newShelf(t, fastiotest.Node{}), time.Now()
 		test.fault.Op = opHeartbeat

@@ -178,10 +178,10 @@ type Node struct {
 	Metadata *NodeMetadata    `json:"metadata,omitzero"`       // nil if missing
 
 	// At full output.
-	LockInfo       api.Map[stdjson.RawMessage] `json:"lock_info,omitzero"` // nil if not locked
-	Virus          *Virus                      `json:"virus,omitzero"`
-	FileAttributes *FileAttributes             `json:"file_attributes,omitzero"`
-	ImportMetadata stdjson.RawMessage          `json:"import_metadata,omitzero"` // undecoded: no document shows the form
+	LockInfo       *LockInfo          `json:"lock_info,omitzero"` // nil if not locked
+	Virus          *Virus             `json:"virus,omitzero"`
+	FileAttributes *FileAttributes    `json:"file_attributes,omitzero"`
+	ImportMetadata stdjson.RawMessage `json:"import_metadata,omitzero"` // undecoded: no document shows the form
 
 	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // unknown members
 }

@@ -234,7 +234,7 @@ func TestNodeHasFieldsForDocumentedMembers(t *testing.T) {
 		AI:       storage.NodeAI{State: storage.AIStateReady, Attach: true, Summary: true},
 		Summary:  &storage.NodeSummary{Title: "Plan", Short: "A plan.", Long: "A plan of the mill.", Category: "plans"},
 		Metadata: &storage.NodeMetadata{Title: "Plan", Short: "A plan."},
-		LockInfo: api.Map[raw]{"expires": raw(`"2026-01-02 03:04:05 UTC"`)},
+		LockInfo: &storage.LockInfo{Ends: api.Time{Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}},
 		Virus:    &storage.Virus{Status: storage.VirusStatusUnscanned, Reason: "too large", Infected: true},
 		FileAttributes: &storage.FileAttributes{
 			Width: 4, Height: 3, Duration: raw("1.5"), EXIF: raw(`{"Make": "Mill"}`),

@@ -19,7 +19,11 @@ type Version struct {
 	ID      api.OpaqueID `json:"id" also:"version_id"` // (assumed name)
 	Size    *int64       `json:"size"`                 // in bytes; nil if not in the response, as the next (assumed name)
 	Current *bool        `json:"current"`              // (assumed name)
-	Created api.Time     `json:"created"`              // zero if not in the response (assumed name)
+	Created api.Time     `json:"created"`              // zero if not in the response, as the rest (assumed name)
+
+	Creator  api.ID `json:"creator,omitzero"`   // the user who made it (assumed name)
+	Hash     string `json:"hash,omitzero"`      // of the content, in hexadecimal (assumed name)
+	HashAlgo string `json:"hash_algo,omitzero"` // its algorithm, such as sha256 (assumed name)
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members without a field
 }

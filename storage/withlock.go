@@ -28,9 +28,10 @@ const releaseTime = 10 * time.Second
 
 // WithLock locks a file of a workspace or share, calls do, and releases the lock
 // when do has returned or panicked. It renews the lock after each half of its
-// duration, and retries failed renewals until the lock ends. The context of do
-// ends with the cause [ErrLockLost] if the lock is lost, or if it would end before
-// a renewal has succeeded. WithLock returns when do has returned: do must end with
+// duration, and retries failed renewals. The context of do ends with the cause
+// [ErrLockLost] if the lock is lost, or if no renewal has succeeded a tenth of the
+// duration, at most 10 seconds, before the lock ends: so a write that is under way
+// does not arrive after it. WithLock returns when do has returned: do must end with
 // its context. If ctx ends, the lock is not renewed any more.
 //
 // Errors: those of [Locks.Acquire]; the error of do, joined with [ErrLockLost] if
@@ -120,6 +121,9 @@ func (l *heldLock) run(ctx context.Context, do func(ctx context.Context) error) 
 
 func (l *heldLock) ends() time.Time { return l.since.Add(l.length) }
 
+// margin is how long before the end of the lock nothing more is written.
+func (l *heldLock) margin() time.Duration { return min(l.length/10, 10*time.Second) }
+
 // renew renews the lock until ctx ends, which is no error, or the lock is lost.
 func (l *heldLock) renew(ctx context.Context) error {
 	for wait.Sleep(ctx, time.Until(l.since.Add(l.length/2))) == nil {
@@ -131,9 +135,9 @@ func (l *heldLock) renew(ctx context.Context) error {
 }
 
 // extend renews the lock once. Each attempt has an eighth of the duration, and the
-// end of the lock is the end of the last one.
+// last one ends a margin before the lock.
 func (l *heldLock) extend(ctx context.Context) error {
-	ctx, stop := context.WithDeadline(ctx, l.ends())
+	ctx, stop := context.WithDeadline(ctx, l.ends().Add(-l.margin()))
 	defer stop()
 	var last error
 	err := wait.Poll{Final: refusedLock}.Run(ctx, func() (done bool, pause time.Duration, err error) {

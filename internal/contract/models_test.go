@@ -78,7 +78,7 @@ var unmodeled = map[string][]string{
 	"oauth.Session":           {"current", "resource", "scope"},
 	"oauth.TokenScopes":       {"current_api_version", "scopes_detail", "status"},
 	"oauth.TwoFactorStatus":   {"current_api_version", "status"},
-	"storage.Lock":            {"current_api_version", "lock_info", "status"}, // undocumented
+	"storage.Lock":            {"current_api_version", "status"},
 	"storage.PreviewAccess":   {"current_api_version", "status"},
 	"storage.Text":            {"current_api_version", "status"},
 	"storage.TextMatches":     {"current_api_version", "status"},

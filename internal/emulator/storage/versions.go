@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/fastio-go/fastio/internal/emulator/wire"
@@ -23,12 +24,17 @@ func (h *Handlers) listVersions(_ *wire.Call, _ world.Store, n *world.Node) (wir
 func VersionRows(n *world.Node, key string) wire.Object {
 	rows := []wire.Object{}
 	for i, v := range slices.Backward(n.Versions) {
-		rows = append(rows, wire.Object{
+		row := wire.Object{
 			{key, wire.Hyphenated(v.ID)},
 			{"size", v.Size},
 			{"current", i == len(n.Versions)-1},
 			{"created", wire.Stamp(v.Created.Unix())},
-		})
+			{"creator", wire.OptionalProfile(cmp.Or(v.Creator, n.Creator))},
+		}
+		if sum := world.Sum(v); sum != "" {
+			row = append(row, wire.Member{Key: "hash", Value: sum}, wire.Member{Key: "hash_algo", Value: "sha256"})
+		}
+		rows = append(rows, row)
 	}
 	return wire.Object{{"versions", rows}}
 }
