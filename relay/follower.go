@@ -71,8 +71,12 @@ type Follower struct {
 	mu       sync.Mutex
 	sessions map[string]*session // by profileKey
 	holders  map[string]string   // replica by profileKey
-	progress map[string]progress // by profileKey, of profiles that no other replica holds
+	progress map[string]progress // by profileKey
 	past     Counts              // of sessions that have ended
+
+	confirmed time.Time // the latest write
+	err       error     // of the replica
+	since     time.Time // the first of its errors
 }
 
 // Counts are numbers of messages since the start of a [Follower].
@@ -94,13 +98,23 @@ type Stats struct {
 	Counts
 	Held    []Held            // by kind and ID
 	Holders map[string]string // names of replicas by profile, as of [api.Profile.String]
+
+	// Confirmed is when NATS has last confirmed a write of the replica, zero before the
+	// first. The replica writes three times in the time of a lease, also without events:
+	// an older time means that it cannot reach NATS, may not write, or that the disk is full.
+	Confirmed time.Time
+
+	Err   error     // that concerns the replica, since it was registered; nil if it is registered
+	Since time.Time // the first of these errors
 }
 
 // Stats returns the state of the replica. Holders are known while Run runs.
 func (f *Follower) Stats() Stats {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	s := Stats{Counts: f.past, Holders: make(map[string]string, len(f.holders))}
+	s := Stats{
+		Counts: f.past, Holders: make(map[string]string, len(f.holders)), Confirmed: f.confirmed, Err: f.err, Since: f.since,
+	}
 	for _, session := range f.sessions {
 		if held, ok := session.held(); ok {
 			s.Held = append(s.Held, held)
@@ -236,9 +250,11 @@ func (r *replica) register(ctx context.Context) {
 	for ctx.Err() == nil {
 		l := &lease{
 			js: r.JetStream, kv: r.kv, key: replicaPrefix + token(r.name), ttl: r.ttl, value: newRecord(r.name, keys),
+			confirmed: r.confirm,
 		}
 		err := l.acquire(ctx, &r.late)
 		if err == nil {
+			r.registered()
 			err = l.keep(ctx)
 			if e := l.release(context.WithoutCancel(ctx)); e != nil {
 				r.report(ctx, api.Profile{}, e)
@@ -251,7 +267,30 @@ func (r *replica) register(ctx context.Context) {
 	}
 }
 
+// confirm records that a write was confirmed.
+func (f *Follower) confirm() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.confirmed = time.Now()
+}
+
+// registered records that the replica is in the list of replicas.
+func (f *Follower) registered() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.err, f.since = nil, time.Time{}
+}
+
+// report reports an error of a profile or, if that is zero, of the replica.
 func (r *replica) report(ctx context.Context, p api.Profile, err error) {
+	if p == (api.Profile{}) {
+		r.mu.Lock()
+		if r.err == nil {
+			r.since = time.Now()
+		}
+		r.err = err
+		r.mu.Unlock()
+	}
 	if r.OnError != nil {
 		r.OnError(ctx, p, err)
 	}
@@ -341,7 +380,9 @@ func (r *replica) balance(ctx context.Context) {
 	r.holders = holders
 	for key, holder := range holders {
 		if holder != r.name {
-			delete(r.progress, key)
+			p := r.progress[key]
+			p.forget()
+			r.progress[key] = p
 		}
 	}
 	r.mu.Unlock()
@@ -375,7 +416,7 @@ func (r *replica) forget(ctx context.Context, s *session) {
 	}
 	r.mu.Unlock()
 	if s.err != nil {
-		r.failed(s.key, s.err)
+		r.failed(s.key, opRun, s.err)
 	}
 	switch {
 	case s.err == nil:

@@ -36,6 +36,8 @@ type lease struct {
 	created uint64 // revision
 	latest  uint64 // revision, of the goroutine that renews
 	until   atomic.Pointer[time.Time]
+
+	confirmed func() // called after each write; may be nil
 }
 
 // record is the value of a lease.
@@ -131,6 +133,14 @@ func (l *lease) find(ctx context.Context) (uint64, error) {
 func (l *lease) extend(began time.Time) {
 	until := began.Add(l.ttl)
 	l.until.Store(&until)
+	l.wrote()
+}
+
+// wrote records that a write was confirmed.
+func (l *lease) wrote() {
+	if l.confirmed != nil {
+		l.confirmed()
+	}
 }
 
 // valid reports whether the lease has not expired by the local clock.

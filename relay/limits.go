@@ -5,8 +5,10 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -168,7 +170,7 @@ func (l *Limits) Acquire(ctx context.Context, group string) error {
 		return err
 	}
 	g := l.group(l.prefix + token(group))
-	w, err := g.enqueue(l.published(group))
+	w, err := g.enqueue(group, l.published(group))
 	if w == nil {
 		return err
 	}
@@ -187,6 +189,32 @@ func (l *Limits) Acquire(ctx context.Context, group string) error {
 // Observe records that a call has ended, and what its response announces.
 func (l *Limits) Observe(group string, limit api.RateLimit) {
 	l.group(l.prefix + token(group)).observe(limit)
+}
+
+// LimitWait is a rate group whose calls wait.
+type LimitWait struct {
+	Group string
+	Calls int       // of this process that wait
+	Since time.Time // when the first of them became the first
+	Until time.Time // when it is expected to start, if no other process is before this one
+}
+
+// Waits returns the groups in which calls of this process wait, by name.
+func (l *Limits) Waits() (all []LimitWait) {
+	l.mu.Lock()
+	groups := slices.Collect(maps.Values(l.byKey))
+	l.mu.Unlock()
+	now := time.Now()
+	for _, g := range groups {
+		g.mu.Lock()
+		if n := len(g.waiters); n > 0 {
+			until, _ := g.budget.opening(now, g.since)
+			all = append(all, LimitWait{Group: g.name, Calls: n, Since: g.since, Until: until})
+		}
+		g.mu.Unlock()
+	}
+	slices.SortFunc(all, func(a, b LimitWait) int { return strings.Compare(a.Group, b.Group) })
+	return all
 }
 
 // Close records the calls that have ended, which takes some seconds at most if NATS cannot
@@ -219,6 +247,7 @@ type limitGroup struct {
 	wake chan struct{}
 
 	mu       sync.Mutex
+	name     string
 	runs     bool // its goroutine
 	budget   budget
 	revision uint64      // of budget; 0 without one
@@ -240,9 +269,10 @@ type waiter struct {
 }
 
 // enqueue starts a call, or returns a waiter for it.
-func (g *limitGroup) enqueue(published []api.RateWindow) (*waiter, error) {
+func (g *limitGroup) enqueue(name string, published []api.RateWindow) (*waiter, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.name = name
 	if g.isClosed() {
 		return nil, errLimitsClosed
 	}

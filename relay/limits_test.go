@@ -751,6 +751,39 @@ func TestLimitsForgetCanceledCalls(t *testing.T) {
 	})
 }
 
+func TestLimitsTellWhichCallsWait(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		_, all := simulate(t, 1)
+		l := all[0]
+		for range 5 {
+			l.acquire(t, searches)
+			l.Observe(searches, api.RateLimit{})
+		}
+		if waits := l.Waits(); len(waits) != 0 {
+			t.Errorf("the waits are %+v", waits)
+		}
+		began := time.Now()
+		var wg sync.WaitGroup
+		for range 2 {
+			wg.Go(func() {
+				l.acquire(t, searches)
+				l.Observe(searches, api.RateLimit{})
+			})
+		}
+		synctest.Wait()
+		waits := l.Waits()
+		if len(waits) != 1 || waits[0].Group != searches || waits[0].Calls != 2 || !waits[0].Since.Equal(began) ||
+			waits[0].Until.Sub(began).Round(time.Second) != 3*time.Second {
+			t.Errorf("the waits are %+v", waits)
+		}
+		wg.Wait()
+		if waits := l.Waits(); len(waits) != 0 {
+			t.Errorf("the waits are %+v", waits)
+		}
+	})
+}
+
 func TestClosedLimitsAdmitNoCall(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

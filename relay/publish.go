@@ -362,6 +362,7 @@ func fetchIDs(ctx context.Context, messages jetstream.Consumer, most int, known 
 func (p *publisher) stored(sequence uint64, n int) {
 	p.published.Add(uint64(n)) //nolint:gosec // not negative
 	p.last.Store(sequence)
+	p.lease.wrote()
 }
 
 func (p *publisher) message(m message) *nats.Msg {

@@ -32,8 +32,9 @@ type session struct {
 func (s *session) run(ctx context.Context) error {
 	l := &lease{
 		js: s.JetStream, kv: s.kv, key: leasePrefix + s.key, ttl: s.ttl, value: newRecord(s.name, nil),
-		expired: s.expired,
+		expired: s.expired, confirmed: s.confirm,
 	}
+	ctx = context.WithValue(ctx, profileContext{}, s.profile)
 	pub, err := s.acquire(ctx, l)
 	if ctx.Err() != nil && err != nil {
 		return nil
@@ -103,7 +104,7 @@ func (s *session) acquire(ctx context.Context, l *lease) (*publisher, error) {
 
 // retry records and reports a temporary failure.
 func (s *session) retry(ctx context.Context, e api.RetryEvent) {
-	s.failed(s.key, e.Err)
+	s.failed(s.key, e.Op, e.Err)
 	if s.OnRetry != nil {
 		s.OnRetry(ctx, s.profile, e)
 	}

@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"context"
 	"time"
 
 	"github.com/fastio-go/fastio/api"
@@ -18,7 +19,11 @@ type ProfileStatus struct {
 	Pending     int       // events that were read and are not yet stored
 
 	Err   error     // the latest failure since LastSuccess, nil if there was none
+	Op    string    // of the failure: of a search, [OpPublish], or that of Run for leases and checkpoints
 	Since time.Time // the first of these failures
+
+	Failures    uint64 // since Run was called, also while other replicas held the profile
+	DeadLetters uint64 // events that were too large for NATS, since Run was called
 }
 
 // Status returns the states of all Profiles, in their order.
@@ -30,7 +35,8 @@ func (f *Follower) Status() []ProfileStatus {
 		key := profileKey(profile)
 		p := f.progress[key]
 		all[i] = ProfileStatus{
-			Profile: profile, LastSuccess: p.success, CaughtUp: p.caughtUp, Err: p.err, Since: p.since,
+			Profile: profile, LastSuccess: p.success, CaughtUp: p.caughtUp, Err: p.err, Op: p.op, Since: p.since,
+			Failures: p.failures, DeadLetters: p.deadLetters,
 		}
 		if s := f.sessions[key]; s != nil && s.pub.Load() != nil {
 			all[i].Held, all[i].Pending = true, s.pub.Load().unstored()
@@ -39,34 +45,56 @@ func (f *Follower) Status() []ProfileStatus {
 	return all
 }
 
+// profileContext is the key of the profile in a context.
+type profileContext struct{}
+
+// ProfileOf returns the profile that a [Follower] follows with a context: in the hooks of
+// its client, the profile of a call. It is zero for other contexts.
+func ProfileOf(ctx context.Context) api.Profile {
+	p, _ := ctx.Value(profileContext{}).(api.Profile)
+	return p
+}
+
 // progress is what is known of the following of a profile.
 type progress struct {
 	success, caughtUp time.Time
 
 	err   error
+	op    string
 	since time.Time
+
+	failures, deadLetters uint64
+}
+
+// forget keeps the counters only.
+func (p *progress) forget() { *p = progress{failures: p.failures, deadLetters: p.deadLetters} }
+
+// change changes the progress of a profile.
+func (f *Follower) change(key string, change func(p *progress)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	p := f.progress[key]
+	change(&p)
+	f.progress[key] = p
 }
 
 // succeeded records that all events that were read are stored: all visible ones if end.
 func (f *Follower) succeeded(key string, end bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	p := f.progress[key]
-	p.success, p.err, p.since = time.Now(), nil, time.Time{}
-	if end {
-		p.caughtUp = p.success
-	}
-	f.progress[key] = p
+	f.change(key, func(p *progress) {
+		p.success, p.err, p.op, p.since = time.Now(), nil, "", time.Time{}
+		if end {
+			p.caughtUp = p.success
+		}
+	})
 }
 
 // failed records a failure.
-func (f *Follower) failed(key string, err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	p := f.progress[key]
-	if p.err == nil {
-		p.since = time.Now()
-	}
-	p.err = err
-	f.progress[key] = p
+func (f *Follower) failed(key, op string, err error) {
+	f.change(key, func(p *progress) {
+		if p.err == nil {
+			p.since = time.Now()
+		}
+		p.err, p.op = err, op
+		p.failures++
+	})
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
@@ -19,10 +20,13 @@ func TestFollowerStatusSaysWhyNothingMoves(t *testing.T) {
 	p, ns := newPlatform(1), startServer(t)
 	p.add(p.profiles[0], 10)
 	var away atomic.Bool
-	var retried atomic.Int64
+	var retried, searched atomic.Int64
 	f := p.start(t, ns, func(f *relay.Follower) {
 		down := func(next http.RoundTripper) http.RoundTripper {
 			return roundTripper(func(r *http.Request) (*http.Response, error) {
+				if relay.ProfileOf(r.Context()) == p.profiles[0] {
+					searched.Add(1)
+				}
 				if away.Load() {
 					return nil, errors.New("the platform is away")
 				}
@@ -49,13 +53,37 @@ func TestFollowerStatusSaysWhyNothingMoves(t *testing.T) {
 	p.add(p.profiles[0], 1)
 	var failing relay.ProfileStatus
 	eventually(t, "a failed search", func() bool { failing = f.Status()[0]; return failing.Err != nil && retried.Load() > 1 })
-	if failing.Since.Before(failing.LastSuccess) || failing.LastSuccess.IsZero() {
+	if failing.Since.Before(failing.LastSuccess) || failing.LastSuccess.IsZero() || failing.Op != "events.Follow" ||
+		failing.Failures == 0 {
 		t.Errorf("the status is %+v", failing)
 	}
 	away.Store(false)
 	eventually(t, "another success", func() bool {
 		s := f.Status()[0]
-		return s.Err == nil && s.Since.IsZero() && s.CaughtUp.After(failing.CaughtUp)
+		return s.Err == nil && s.Op == "" && s.Since.IsZero() && s.CaughtUp.After(failing.CaughtUp) && s.Failures > 0
+	})
+	if searched.Load() == 0 || relay.ProfileOf(t.Context()) != (api.Profile{}) {
+		t.Errorf("%d requests have the profile in their context", searched.Load())
+	}
+}
+
+func TestFollowerStatsTellWhetherNATSConfirmsWrites(t *testing.T) {
+	t.Parallel()
+	p, ns := newPlatform(1), startServer(t)
+	f := p.start(t, ns, func(f *relay.Follower) { f.Lease = time.Second })
+	var first time.Time
+	eventually(t, "a write", func() bool { first = f.Stats().Confirmed; return !first.IsZero() })
+	eventually(t, "another write", func() bool { return f.Stats().Confirmed.After(first) })
+	f.link.Cut()
+	eventually(t, "an error of the replica", func() bool {
+		s := f.Stats()
+		first = s.Confirmed
+		return s.Err != nil && s.Since.After(s.Confirmed)
+	})
+	f.link.Restore()
+	eventually(t, "no error and another write", func() bool {
+		s := f.Stats()
+		return s.Err == nil && s.Since.IsZero() && s.Confirmed.After(first)
 	})
 }
 
