@@ -18,7 +18,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
@@ -119,44 +118,17 @@ func (p *program) list(ctx context.Context, workspace api.ID) error {
 	return p.download(ctx, workspace, found)
 }
 
-// download creates the local file when all bytes have arrived. The name comes from
-// the server: only its last element is used.
-func (p *program) download(ctx context.Context, workspace api.ID, node *storage.Node) (err error) {
-	path := filepath.Join(p.dir, filepath.Base(node.Name))
-	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("%s is not replaced: %w", path, cmp.Or(err, os.ErrExist))
-	}
-	content, err := p.client.AI.Notes.Read(ctx, workspace, node.ID, "")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = content.Close() }()
-	file, err := os.CreateTemp(p.dir, "download")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.Remove(file.Name()) }() // unless it was renamed
+// download saves the file in the directory, under its name on the server, and replaces
+// none there.
+func (p *program) download(ctx context.Context, workspace api.ID, node *storage.Node) error {
 	bar := show.Bytes(p.screen, node.Name)
-	_, err = io.Copy(file, io.TeeReader(content, &counter{bar: bar, total: content.Length}))
+	file, err := p.client.Storage.DownloadFile(
+		ctx, api.Workspace(workspace), node.ID, p.dir, &storage.DownloadOptions{OnProgress: bar.On},
+	)
 	bar.End()
-	if err := errors.Join(err, file.Close()); err != nil {
+	if err != nil {
 		return err
 	}
-	if err := os.Rename(file.Name(), path); err != nil {
-		return err
-	}
-	fmt.Fprintf(p.out, "Saved %s.\n", path)
+	fmt.Fprintf(p.out, "Saved %s.\n", file.Path)
 	return nil
-}
-
-// counter shows the progress of what is written to it.
-type counter struct {
-	bar         *show.Bar
-	done, total int64
-}
-
-func (c *counter) Write(p []byte) (int, error) {
-	c.done += int64(len(p))
-	c.bar.Set(c.done, c.total)
-	return len(p), nil
 }
