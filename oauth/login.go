@@ -378,6 +378,9 @@ func (s *signIn) withBrowser(ctx context.Context, ln net.Listener, b *opener) (*
 	return s.finish(ctx, token, err)
 }
 
+// codeIssuer is the code of an [IssuerError] on a page: the parameter of RFC 9207.
+const codeIssuer = "iss"
+
 // outcomeOf returns the outcome for the page, with the code and description of an OAuth
 // error.
 func outcomeOf(err error) outcome {
@@ -385,8 +388,7 @@ func outcomeOf(err error) outcome {
 		return outcome{State: stateSuccess}
 	}
 	if _, ok := errors.AsType[*IssuerError](err); ok {
-		const description = "The answer does not come from the server that was asked."
-		return outcome{State: stateFailed, Code: "iss", Description: description}
+		return outcome{State: stateFailed, Code: codeIssuer}
 	}
 	refusal, ok := errors.AsType[*Error](err)
 	if !ok || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {

@@ -509,7 +509,8 @@ type pages struct {
 // PageData is what a page of the program's own can show, as by {{.Program}}.
 type PageData struct {
 	Program string // Config.ClientName; may be ""
-	Reason  string // of a denial or failure, in the words of the server; "" if it gives none
+	Code    string // of an [Error], such as [CodeInvalidScope]; "iss" for an [IssuerError], "" for any other
+	Reason  string // the Description of the Error; of a failure without one, the Code
 }
 
 // ownPages parses the pages of the program.
@@ -571,7 +572,7 @@ func (p *pages) show(w http.ResponseWriter, status int, o outcome) {
 	var page bytes.Buffer
 	policy := ownPolicy
 	own := p.own[o.State]
-	if own == nil || own.Execute(&page, PageData{p.program, o.reason()}) != nil {
+	if own == nil || own.Execute(&page, PageData{p.program, o.Code, o.reason()}) != nil {
 		policy = p.policy
 		page.Reset()
 		_ = p.template.Execute(&page, struct { // it cannot fail

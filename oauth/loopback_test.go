@@ -442,11 +442,13 @@ func TestPages(t *testing.T) {
 		"denied-plainly":   {"Acme Sync", "denied", "access_denied", ""},
 		"failed":           {"Acme Sync", "failed", "", ""},
 		"failed-refused":   {"Acme Sync", "failed", "invalid_scope", ""},
+		"failed-issuer":    {"Acme Sync", "failed", "iss", ""},
 		"pending":          {"Acme Sync", "pending", "", ""},
 		"over":             {"Acme Sync", "over", "", ""},
 		"opened":           {"Acme Sync", "opened", "", ""},
 		"stray":            {"Acme Sync", "stray", "", ""},
-		"denied-to-attack": {`<b>"Acme"</b>`, "denied", "<script>alert(1)</script>", `"><img src=x onerror=alert(1)>`},
+		"denied-to-attack": {`<b>"Acme"</b>`, "denied", "access_denied", `"><img src=x onerror=alert(1)>`},
+		"failed-to-attack": {`<b>"Acme"</b>`, "failed", "<script>alert(1)</script>", `"><img src=x onerror=alert(1)>`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -580,6 +582,7 @@ func TestReasonOnAPageOfTheProgram(t *testing.T) {
 		{"<p>{{.Reason}}", "failed", "invalid_scope", "", "<p>invalid_scope"},
 		{"<p>{{.Reason}}", "failed", "", "", "<p>"},
 		{"<p>{{.Reason}}", "denied", "access_denied", "", "<p>"},
+		{`<p>{{if eq .Code "iss"}}Falscher Server{{end}}`, "failed", "iss", "", "<p>Falscher Server"},
 		{`{{if eq .Reason "x"}}{{template "missing"}}{{end}}`, "failed", "x", "", "<h1>Sign-in failed</h1>"},
 	} {
 		w := httptest.NewRecorder()
