@@ -11,15 +11,15 @@
 //	}
 //	return client.Account.Me(ctx)
 //
-// A program on the machine of its user signs in with [LoginIfNeeded], which opens
-// the browser only if the stored token cannot be used. The tokens are in the Store
-// of a [Config], such as [UserStore]("acme-sync"). [Login] signs in again, for
-// example as another user, [TokenSource] never opens a browser, and [SignOut] ends
-// the access of the program. [Config] has what differs between programs: scopes, the store, the
-// page after the sign-in, a fixed port, machines without a browser.
+// A program on the machine of its user signs in with [LoginIfNeeded], which opens the
+// browser only if the stored token cannot be used. The tokens are in the Store of a
+// [Config], such as [UserStore]("acme-sync"). [Login] signs in again, for example as
+// another user, [TokenSource] never opens a browser, and [SignOut] ends the access of the
+// program. [Config] has what differs between programs: scopes, the store, the pages of
+// the sign-in, a fixed port, machines without a browser.
 //
-// A program with its own redirect, such as a web application, calls
-// [NewPKCE], [Service.StartAuthorization] and [Service.Exchange].
+// A program with its own redirect, such as a web application, calls [NewPKCE],
+// [Service.StartAuthorization] and [Service.Exchange].
 package oauth
 
 import "github.com/fastio-go/fastio/api"
