@@ -178,6 +178,17 @@ func TestSignOutInOtherStates(t *testing.T) {
 			want(t, s.source, "at-2")
 			s.wantPosts(t, 0)
 		},
+		"a token that cannot be removed is not used by a later source": func(t *testing.T, s *session) {
+			full := &hookedStore{Store: s.store, onSave: func(int, func() error) error { return syscall.ENOSPC }}
+			s.store = full
+			if err := s.signOut(t.Context(), t, revokeCall); !errors.Is(err, syscall.ENOSPC) {
+				t.Errorf("got %v", err)
+			}
+			want(t, s.another(), "")
+			full.onSave = nil
+			s.signIn(t)
+			want(t, s.another(), "at-2")
+		},
 		"the refresh of another process is waited for, and its token revoked": func(t *testing.T, s *session) {
 			renewed := strings.NewReplacer("t-1", "t-2")
 			hold(s.store, func(record string) string { time.Sleep(time.Second); return renewed.Replace(record) })

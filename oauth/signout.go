@@ -62,7 +62,11 @@ func (c *Config) endStored(ctx context.Context, op string, request ending) error
 		}
 		err := c.endAtPlatform(ctx, r, request)
 		r.Token, r.Refresh = nil, r.Refresh.server()
-		return errors.Join(err, save())
+		unsaved := save()
+		if unsaved == nil {
+			signIns.removed(c.Store, c.profile())
+		}
+		return errors.Join(err, unsaved)
 	})
 	if err == nil || locked {
 		return err

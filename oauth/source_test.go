@@ -704,6 +704,11 @@ func TestTokenSourcesLeakNothing(t *testing.T) { //nolint:paralleltest // it run
 			runtime.GC()
 		}
 	}
+	c := oauth.Config{Store: memory}
+	save(t, memory, c, &oauth.Token{AccessToken: api.NewSecret("at")})
+	if err := oauth.SignOut(t.Context(), c); err != nil || oauth.HasSources(memory, profile) {
+		t.Errorf("a sign-out without a source ends with %v, and is remembered: %t", err, oauth.HasSources(memory, profile))
+	}
 }
 
 type countingKeys struct {

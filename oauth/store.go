@@ -155,6 +155,7 @@ type counter struct {
 
 	sources int                        // that use it
 	ended   atomic.Pointer[api.Secret] // the access token that was signed out, which may still be in the store
+	stored  bool                       // it is: its removal failed
 }
 
 // hasEnded reports whether the token of a record was signed out.
@@ -182,22 +183,32 @@ func (r *registry) join(s *Source) *counter {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	key := r.key(s.config.Store, s.config.profile())
+	c := r.counter(key)
+	c.sources++
+	runtime.AddCleanup(s, r.leave, key)
+	return c
+}
+
+// counter returns a counter, a new one if there is none. The caller holds the mutex.
+func (r *registry) counter(key uint64) *counter {
 	c := r.counters[key]
 	if c == nil {
 		c = new(counter)
 		r.counters[key] = c
 	}
-	c.sources++
-	runtime.AddCleanup(s, r.leave, key)
 	return c
 }
 
 func (r *registry) leave(key uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if c := r.counters[key]; c.sources > 1 {
-		c.sources--
-	} else {
+	r.counters[key].sources--
+	r.drop(key)
+}
+
+// drop removes a counter that is not needed. The caller holds the mutex.
+func (r *registry) drop(key uint64) {
+	if c := r.counters[key]; c.sources == 0 && !c.stored {
 		delete(r.counters, key)
 	}
 }
@@ -210,12 +221,24 @@ func (r *registry) count(store Store, profile string) {
 	}
 }
 
-// end has the sources of a profile return a token no more.
+// end has the sources of a profile return a token no more, later ones included until it
+// is removed.
 func (r *registry) end(store Store, profile string, token api.Secret) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if c := r.counters[r.key(store, profile)]; c != nil {
-		c.ended.Store(&token)
+	c := r.counter(r.key(store, profile))
+	c.ended.Store(&token)
+	c.stored = true
+}
+
+// removed ends the need for what end records.
+func (r *registry) removed(store Store, profile string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	key := r.key(store, profile)
+	if c := r.counters[key]; c != nil {
+		c.stored = false
+		r.drop(key)
 	}
 }
 
