@@ -51,19 +51,22 @@ func TestRelayPage(t *testing.T) {
 			t.Errorf("row %d is %q", i, row)
 		}
 	}
-	if got := shown[0][4]; got != "60 min" {
-		t.Errorf("the lag is %s", got)
-	}
-	if got := shown[2]; got[2] != "0" || got[3] != "0.0/s" || got[4] != "–" {
+	if got := shown[2]; got[2] != "0" || got[3] != "0.0/s" || got[4] != "0" || !strings.HasSuffix(got[5], " s") || got[6] != "–" {
 		t.Errorf("a log without events is %q", got)
 	}
 	p.eventually("a rate", func() bool {
 		s.AddEvent(fastiotest.Event{Name: "comment_created", Workspace: quiet})
 		shown = p.rows()
-		return shown[2][2] != "0" && shown[2][3] != "0.0/s" && strings.HasSuffix(shown[2][4], " s")
+		return shown[2][2] != "0" && shown[2][3] != "0.0/s" && shown[2][6] != "–"
 	})
 	p.looksGood("relay")
 	wantMetrics(t, get(t, r.url+"/metrics"), profiles)
+	s.Fail(fastiotest.Fault{Op: "events.Search", Status: http.StatusServiceUnavailable})
+	p.eventually("an outage of the platform, and its reason", func() bool {
+		return strings.Contains(p.eval(`document.getElementById("problems").textContent`), "the platform does not respond") &&
+			strings.Contains(p.eval(`document.querySelector("#profiles .reason")?.textContent ?? ""`), "503")
+	})
+	p.looksGood("relay-outage")
 	published := p.eval("document.documentElement.outerHTML") + get(t, r.url+"/status") + get(t, r.url+"/metrics")
 	if problems := seen(); len(problems) > 0 {
 		t.Errorf("the page causes %q", problems)
@@ -172,17 +175,22 @@ func wantMetrics(t *testing.T, text string, profiles []string) {
 		`events_duplicate_total`:            {0, 0},
 		`api_responses_total{status="200"}`: {3, 1000},
 		`api_responses_total{status="429"}`: {1, 1},
-		`errors_total`:                      {0, 0},
-		`gaps_total`:                        {0, 0},
-		`publish_retries_total`:             {0, 0},
+		`errors_total{profile=""}`:          {0, 0},
 		`nats_connected`:                    {1, 1},
+		`platform_up`:                       {1, 1},
+		`ready`:                             {1, 1},
 	}
 	for i, profile := range profiles {
 		label := `{profile="` + profile + `"}`
 		want["lease_held"+label] = bounds{1, 1}
 		want["lease_epoch"+label] = bounds{1, 1000}
 		want["profile_messages"+label] = []bounds{{40, 40}, {7, 7}, {1, 1000}}[i]
-		want["profile_lag_seconds"+label] = []bounds{{3600, 4000}, {3600, 4000}, {0, 60}}[i]
+		want["profile_lag_seconds"+label] = bounds{0, 120}
+		want["profile_last_success_seconds"+label] = bounds{0, 120}
+		want["profile_pending_events"+label] = bounds{0, 0}
+		for _, counter := range []string{"errors_total", "search_failures_total", "gaps_total", "publish_retries_total"} {
+			want[counter+label] = bounds{0, 0}
+		}
 	}
 	for name, b := range want {
 		if value, ok := got["fastio_relay_"+name]; !ok || value < b.least || value > b.most {

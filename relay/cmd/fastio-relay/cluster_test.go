@@ -97,23 +97,21 @@ func runReplica(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	nc, stop, err := c.connect(ctx, c.logger(os.Stderr))
-	if err != nil {
+	p := &program{config: c, logger: c.logger(os.Stderr), metrics: newMetrics(c.profiles)}
+	if p.nats, err = c.connect(ctx, p.logger); err != nil {
 		return err
 	}
-	defer stop()
-	stream, err := c.stream(nc)
-	if err != nil {
+	defer p.nats.stop()
+	if p.stream, err = c.stream(p.nats.Conn); err != nil {
 		return err
 	}
-	m := newMetrics()
-	client, err := c.client(fastio.WithMiddleware(m.countResponses))
+	client, err := c.client(fastio.WithMiddleware(p.metrics.countResponses))
 	if err != nil {
 		return err
 	}
 	defer client.CloseIdleConnections()
-	logs := events.New(unlimited{client}, &events.Options{Waker: client.Realtime})
-	return c.follow(ctx, stream, logs, m, c.logger(os.Stderr), func(string) {})
+	p.logs = events.New(unlimited{client}, &events.Options{Waker: client.Realtime})
+	return p.follow(ctx, func(string) {})
 }
 
 // runConsumer prints the ID of each message.

@@ -16,6 +16,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/relay"
 )
@@ -28,6 +29,7 @@ type config struct {
 	plain    bool
 	limits   string
 	listen   string
+	hosts    string
 	lease    time.Duration
 	since    time.Time
 	logJSON  bool
@@ -38,6 +40,7 @@ type config struct {
 	certificate    string
 	certificateKey string
 	data           string
+	natsListen     string
 
 	streamName string
 	prefix     string
@@ -47,6 +50,11 @@ type config struct {
 	maxBytes   int64
 	discard    bool
 	duplicates time.Duration
+
+	// Of tests, besides parse.
+	patience  time.Duration // without a confirmed write or a response, until that is shown
+	atStart   time.Duration // of the first connection, while nothing listens
+	newClient func(opts ...fastio.Option) (*fastio.Client, error)
 }
 
 func (c *config) flags(stderr io.Writer) (f *flag.FlagSet, file *string) {
@@ -54,12 +62,14 @@ func (c *config) flags(stderr io.Writer) (f *flag.FlagSet, file *string) {
 	f.SetOutput(stderr)
 	file = f.String("config", "", "JSON `file` with the values of flags")
 	f.Func("profiles", "comma-separated `list` of org:ID, workspace:ID and share:ID; required", c.setProfiles)
-	f.StringVar(&c.name, "name", "", "name of the replica; default: that of the machine with the process ID")
+	f.StringVar(&c.name, "name", "", "name of the replica; default: that of the machine, with -nats and the process ID")
 	f.StringVar(&c.keyFile, "key-file", "", "`file` with the API key")
 	f.BoolVar(&c.plain, "plain-http", false, "send the key unencrypted if FASTIO_BASE_URL is http on another machine")
 	f.StringVar(&c.limits, "limits", "default",
 		"`name` of the user whose rate limits the replicas share; replicas with keys of another user need another name")
 	f.StringVar(&c.listen, "listen", "127.0.0.1:8377", "`address` of the page and the metrics; port 0 picks a free one")
+	f.StringVar(&c.hosts, "hosts", "",
+		"comma-separated `names` in URLs of the page, besides IP addresses, localhost and the name of the machine")
 	f.DurationVar(&c.lease, "lease", 15*time.Second, "time after which others take over from a lost replica, at least 10s")
 	f.Func("since", "`time` of the first event of new profiles, as 2026-01-31T12:00:00Z; default: all events",
 		func(text string) (err error) {
@@ -71,9 +81,12 @@ func (c *config) flags(stderr io.Writer) (f *flag.FlagSet, file *string) {
 	f.StringVar(&c.servers, "nats", "", "comma-separated `URLs` of NATS servers; default: a server in the process")
 	f.StringVar(&c.creds, "nats-creds", "", "`file` with the credentials for NATS")
 	f.StringVar(&c.ca, "nats-ca", "", "`file` with the certificates that sign those of the NATS servers")
-	f.StringVar(&c.certificate, "nats-cert", "", "`file` with the client certificate for NATS")
-	f.StringVar(&c.certificateKey, "nats-key", "", "`file` with the key of the client certificate")
+	f.StringVar(&c.certificate, "nats-cert", "", "`file` with the client certificate for NATS, or that of -nats-listen")
+	f.StringVar(&c.certificateKey, "nats-key", "", "`file` with the key of that certificate")
 	f.StringVar(&c.data, "data", "fastio-relay-data", "`directory` of the NATS server in the process")
+	f.StringVar(&c.natsListen, "nats-listen", "",
+		"`address` of that server, as 127.0.0.1:4222; URLs with passwords are in nats.creds and, for\n"+
+			"readers, nats-reader.creds of the directory; default: it does not listen")
 	f.StringVar(&c.streamName, "stream", "FASTIO", "`name` of the stream")
 	f.StringVar(&c.prefix, "prefix", "fastio.events", "beginning of the `subjects` of the stream")
 	f.StringVar(&c.bucket, "bucket", "fastio-relay", "`name` of the bucket with leases and checkpoints")
@@ -82,12 +95,30 @@ func (c *config) flags(stderr io.Writer) (f *flag.FlagSet, file *string) {
 	f.Int64Var(&c.maxBytes, "max-bytes", 0, "size of the stream in `bytes`; 0: no limit")
 	f.BoolVar(&c.discard, "discard-old", false, "delete the oldest events when the stream is full, instead of waiting")
 	f.DurationVar(&c.duplicates, "duplicates", 2*time.Minute, "time in which a repeated event is recognized")
+	f.Usage = func() {
+		_, _ = fmt.Fprint(f.Output(), usage)
+		f.PrintDefaults()
+	}
 	return f, file
 }
 
+const usage = `Usage: fastio-relay -profiles LIST [flags]
+
+Environment:
+  FASTIO_API_KEY, FASTIO_TOKEN
+    	API key or access token, unless -key-file is set
+  FASTIO_BASE_URL
+    	URL of the platform, for an emulator
+  FASTIO_RELAY_...
+    	value of a flag: FASTIO_RELAY_MAX_AGE for -max-age
+
+Flags:
+`
+
 // parse reads the flags, then the environment, then the file.
 func parse(args []string, getenv func(string) string, stderr io.Writer) (*config, error) {
-	c := &config{}
+	c := &config{patience: 30 * time.Second, atStart: 5 * time.Second}
+	c.newClient = c.client
 	f, file := c.flags(stderr)
 	if err := f.Parse(args); err != nil {
 		return nil, err
@@ -121,7 +152,10 @@ func parse(args []string, getenv func(string) string, stderr io.Writer) (*config
 		if err != nil {
 			host = "replica"
 		}
-		c.name = fmt.Sprintf("%s-%d", host, os.Getpid())
+		c.name = host
+		if c.servers != "" {
+			c.name = fmt.Sprintf("%s-%d", host, os.Getpid())
+		}
 	}
 	return c, nil
 }

@@ -63,82 +63,125 @@ func run(
 	if err != nil {
 		return err
 	}
-	logger := c.logger(stderr)
-	nc, stopNATS, err := c.connect(ctx, logger)
-	if err != nil {
+	return c.run(ctx, stderr, started)
+}
+
+// run runs a replica with these settings.
+func (c *config) run(ctx context.Context, stderr io.Writer, started func(url string)) (err error) {
+	p := &program{config: c, logger: c.logger(stderr), metrics: newMetrics(c.profiles)}
+	if p.nats, err = c.connect(ctx, p.logger); err != nil {
 		return err
 	}
-	defer stopNATS()
-	stream, err := c.stream(nc)
-	if err != nil {
+	defer p.nats.stop()
+	if p.stream, err = c.stream(p.nats.Conn); err != nil {
 		return err
 	}
-	m := newMetrics()
-	opts := []fastio.Option{fastio.WithMiddleware(m.countResponses)}
-	if c.logDebug {
-		opts = append(opts, fastio.WithLogger(logger))
+	opts, err := p.prepare(ctx)
+	if err != nil {
+		return explain(err)
 	}
-	if c.servers != "" { // a server in the process has one client only
-		limits, err := relay.NewLimits(ctx, relay.LimitsOptions{
-			Stream: stream, Name: c.limits, OnError: func(ctx context.Context, err error) {
-				logger.WarnContext(ctx, "rate limits are not shared", slog.Any("error", err))
-			},
-		})
-		if err != nil {
-			return err
-		}
-		defer limits.Close()
-		opts = append(opts, fastio.WithLimiter(limits))
+	if p.limits != nil {
+		defer p.limits.Close()
 	}
-	client, err := c.client(opts...)
+	client, err := c.newClient(opts...)
 	if err != nil {
 		return err
 	}
 	defer client.CloseIdleConnections()
-	return c.follow(ctx, stream, client.Events, m, logger, started)
+	p.logs = client.Events
+	return explain(p.follow(ctx, started))
 }
 
-// follow publishes the events of the profiles until ctx is done.
-func (c *config) follow(
-	ctx context.Context, stream relay.Stream, logs *events.Service, m *metrics, logger *slog.Logger,
-	started func(url string),
-) error {
-	f := &relay.Follower{
-		Stream: stream, Events: logs, Profiles: c.profiles, Name: c.name, Lease: c.lease, Since: c.since,
-		OnError: func(ctx context.Context, p api.Profile, err error) {
-			m.errors.Inc()
-			logger.WarnContext(ctx, "a profile is not followed", slog.String("profile", p.String()), slog.Any("error", err))
+// program is a replica that runs.
+type program struct {
+	*config
+
+	logger  *slog.Logger
+	nats    *connection
+	stream  relay.Stream
+	limits  *relay.Limits // nil with a server in the process, which has one client only
+	metrics *metrics
+	logs    *events.Service
+}
+
+// prepare returns the options of the client.
+func (p *program) prepare(ctx context.Context) ([]fastio.Option, error) {
+	opts := []fastio.Option{fastio.WithMiddleware(p.metrics.countResponses), fastio.WithHooks(p.metrics.hooks())}
+	if p.logDebug {
+		opts = append(opts, fastio.WithLogger(p.logger))
+	}
+	if p.nats.server != nil {
+		return opts, forgetLeases(ctx, p.stream)
+	}
+	var err error
+	p.limits, err = relay.NewLimits(ctx, relay.LimitsOptions{
+		Stream: p.stream, Name: p.config.limits, OnError: func(ctx context.Context, err error) {
+			p.logger.WarnContext(ctx, "rate limits are not shared", slog.Any("error", err))
 		},
-		OnRetry: func(ctx context.Context, p api.Profile, e api.RetryEvent) {
-			if e.Op == relay.OpPublish {
-				m.retries.Inc()
+	})
+	return append(opts, fastio.WithLimiter(&countedLimits{p.limits, p.metrics})), err
+}
+
+// opFollow is the operation of a failed search in an [api.RetryEvent].
+const opFollow = "events.Follow"
+
+// follower returns the follower, whose hooks log and count.
+func (p *program) follower() *relay.Follower {
+	return &relay.Follower{
+		Stream: p.stream, Events: p.logs, Profiles: p.profiles, Name: p.name, Lease: p.lease, Since: p.since,
+		OnError: func(ctx context.Context, profile api.Profile, err error) {
+			p.metrics.errors.WithLabelValues(nameOf(profile)).Inc()
+			if profile == (api.Profile{}) {
+				p.logger.WarnContext(ctx, "the replica has failed", slog.Any("error", err))
+				return
 			}
-			logger.WarnContext(ctx, "retrying", slog.String("profile", p.String()), slog.String("op", e.Op),
+			p.logger.WarnContext(ctx, "a profile is not followed",
+				slog.String("profile", nameOf(profile)), slog.Any("error", err))
+		},
+		OnRetry: func(ctx context.Context, profile api.Profile, e api.RetryEvent) {
+			counter := p.metrics.searches
+			if e.Op == relay.OpPublish {
+				counter = p.metrics.retries
+			}
+			counter.WithLabelValues(nameOf(profile)).Inc()
+			if e.Attempt > 1 && e.Attempt%logEvery != 0 {
+				return
+			}
+			p.logger.WarnContext(ctx, "retrying", slog.String("profile", nameOf(profile)), slog.String("op", e.Op),
 				slog.Int("attempt", e.Attempt), slog.Duration("wait", e.Wait), slog.Any("error", e.Err))
 		},
-		OnGap: func(ctx context.Context, p api.Profile, g events.Gap) error {
-			m.gaps.Inc()
-			logger.WarnContext(ctx, "events may have been missed", slog.String("profile", p.String()),
+		OnGap: func(ctx context.Context, profile api.Profile, g events.Gap) error {
+			p.metrics.gaps.WithLabelValues(nameOf(profile)).Inc()
+			p.logger.WarnContext(ctx, "events may have been missed", slog.String("profile", nameOf(profile)),
 				slog.String("reason", string(g.Reason)), slog.Time("from", g.From), slog.Time("to", g.To))
 			return nil
 		},
 	}
-	s := &site{follower: f, stream: stream, nc: stream.JetStream.Conn(), name: c.name, profiles: c.profiles, metrics: m}
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", c.listen)
+}
+
+// logEvery is the number of retries in a row of which one is logged, besides the first.
+const logEvery = 10
+
+// follow publishes the events of the profiles until ctx is done.
+func (p *program) follow(ctx context.Context, started func(url string)) error {
+	f := p.follower()
+	s := &site{program: p, follower: f, probe: prober{stream: p.stream, every: p.patience / 3}}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", p.listen)
 	if err != nil {
 		return err
 	}
 	server := &http.Server{
-		Handler: s.handler(), ReadHeaderTimeout: stopTimeout, ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
+		Handler: s.handler(), ReadHeaderTimeout: stopTimeout, ErrorLog: slog.NewLogLogger(p.logger.Handler(), slog.LevelDebug),
 	}
+	s.latest = s.look(status{})
 	watch, stopWatch := context.WithCancel(ctx)
 	defer stopWatch()
 	done := make(chan error, 2)
 	go func() { done <- server.Serve(listener) }()
-	go func() { s.watch(watch, logger); done <- nil }()
+	go func() { s.watch(watch); done <- nil }()
 	page := "http://" + listener.Addr().String()
-	logger.InfoContext(ctx, "following",
-		slog.Int("profiles", len(c.profiles)), slog.String("replica", c.name), slog.String("page", page))
+	p.logger.InfoContext(ctx, "following",
+		slog.Int("profiles", len(p.profiles)), slog.String("replica", p.name), slog.String("page", page))
 	started(page)
 	err = f.Run(ctx)
 	stopWatch()
@@ -153,7 +196,7 @@ func (c *config) follow(
 		}
 	}
 	if ctx.Err() != nil { // stopped, as it should
-		logger.InfoContext(ctx, "stopped")
+		p.logger.InfoContext(ctx, "stopped")
 		return nil
 	}
 	return err

@@ -112,7 +112,7 @@ func TestRelayFollowsAndShows(t *testing.T) {
 		return len(now.Profiles) == 2 && now.Profiles[0].Messages > 250 && now.Profiles[1].Messages > 250
 	})
 	for _, p := range now.Profiles {
-		if p.Holder != "first" || !p.Here || p.Epoch == 0 || p.Newest.IsZero() || p.Lag < 0 {
+		if p.Holder != "first" || !p.Here || p.Epoch == 0 || p.Newest.IsZero() || p.Error != "" || p.Lag < 0 {
 			t.Errorf("got %+v", p)
 		}
 	}
@@ -177,13 +177,18 @@ func TestSettingsAreChecked(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, args := range map[string][]string{
-		"set -profiles":                 nil,
-		`"user:1" is not org:ID`:        {"-profiles", "user:1"},
-		`unexpected argument "x"`:       {"-profiles", room, "x"},
-		`no setting "replica"`:          {"-profiles", room, "-config", file},
-		"neither FASTIO_TOKEN nor":      {"-profiles", room},
-		"lease must be at least 10s":    {"-profiles", room, "-lease", "1s", "-key-file", key, "-data", t.TempDir()},
-		"-replicas requires -nats":      {"-profiles", room, "-replicas", "3", "-key-file", key},
+		"set -profiles":              nil,
+		`"user:1" is not org:ID`:     {"-profiles", "user:1"},
+		`unexpected argument "x"`:    {"-profiles", room, "x"},
+		`no setting "replica"`:       {"-profiles", room, "-config", file},
+		"neither FASTIO_TOKEN nor":   {"-profiles", room},
+		"lease must be at least 10s": {"-profiles", room, "-lease", "1s", "-key-file", key, "-data", t.TempDir()},
+		"-replicas requires -nats":   {"-profiles", room, "-replicas", "3", "-key-file", key},
+		"set -nats-cert and -nats-key for TLS": {
+			"-profiles", room, "-key-file", key, "-data", t.TempDir(), "-nats-listen", "0.0.0.0:4222",
+		},
+		"leave out -nats":               {"-profiles", room, "-key-file", key, "-nats-listen", "127.0.0.1:0", "-nats", "x"},
+		"the port must be":              {"-profiles", room, "-key-file", key, "-data", t.TempDir(), "-nats-listen", "[::1]:x"},
 		"parsing time":                  {"-profiles", room, "-since", "yesterday"},
 		"flag provided but not defined": {"-key", "secret"},
 	} {
@@ -198,8 +203,14 @@ func TestSettingsAreChecked(t *testing.T) {
 			t.Errorf("%v: got %v, want %q", args, err, want)
 		}
 	}
-	if err := run(t.Context(), []string{"-h"}, os.Getenv, io.Discard, func(string) {}); !errors.Is(err, flag.ErrHelp) {
+	help := &writer{}
+	if err := run(t.Context(), []string{"-h"}, os.Getenv, help, func(string) {}); !errors.Is(err, flag.ErrHelp) {
 		t.Errorf("got %v", err)
+	}
+	for _, want := range []string{"FASTIO_API_KEY", "FASTIO_TOKEN", "FASTIO_BASE_URL", "FASTIO_RELAY_MAX_AGE", "-nats-listen"} {
+		if !strings.Contains(help.String(), want) {
+			t.Errorf("-h does not name %s", want)
+		}
 	}
 }
 

@@ -3,28 +3,97 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"net"
 	"net/url"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 )
 
 const (
 	natsStart = 30 * time.Second
+	natsPause = 200 * time.Millisecond
 	natsPing  = 5 * time.Second // of a quiet connection, which is lost after three without a response
 )
 
-// connect connects to the servers, or starts one in the process. Stop ends both.
-func (c *config) connect(ctx context.Context, logger *slog.Logger) (nc *nats.Conn, stop func(), err error) {
-	opts := []nats.Option{
-		nats.Name("fastio-relay " + c.name), nats.MaxReconnects(-1), nats.RetryOnFailedConnect(true),
-		nats.PingInterval(natsPing),
-		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+// connection is a connection to NATS.
+type connection struct {
+	*nats.Conn
+
+	server *embedded // nil with -nats
+	stop   func()    // ends both
+
+	mu  sync.Mutex
+	why error // the latest failure to connect again
+}
+
+// connect connects to the servers, or starts one in the process.
+func (c *config) connect(ctx context.Context, logger *slog.Logger) (*connection, error) {
+	conn := &connection{}
+	opts := conn.options(ctx, c, logger)
+	if c.servers == "" {
+		return conn, c.connectEmbedded(ctx, conn, opts, logger)
+	}
+	if c.natsListen != "" {
+		return nil, errors.New("-nats-listen is the address of a server in the process: leave out -nats")
+	}
+	var err error
+	conn.Conn, err = c.dial(ctx, append(opts, c.access()...))
+	if err != nil {
+		return nil, err
+	}
+	conn.stop = conn.Close
+	return conn, nil
+}
+
+// connectEmbedded starts a server in the process and connects to it.
+func (c *config) connectEmbedded(ctx context.Context, conn *connection, opts []nats.Option, logger *slog.Logger) error {
+	e, err := c.startEmbedded(logger)
+	if err != nil {
+		return err
+	}
+	conn.Conn, err = nats.Connect("", append(opts, e.access()...)...)
+	if err != nil {
+		e.stop()
+		return err
+	}
+	if c.natsListen != "" {
+		logger.InfoContext(ctx, "NATS listens", slog.String("address", e.address()), slog.String("credentials", c.data))
+	}
+	watch, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var wg sync.WaitGroup
+	wg.Go(func() { e.watch(watch) })
+	conn.server, conn.stop = e, func() {
+		cancel()
+		wg.Wait()
+		conn.Close()
+		e.stop()
+	}
+	return nil
+}
+
+// options returns those of any server, with handlers that log.
+func (n *connection) options(ctx context.Context, c *config, logger *slog.Logger) []nats.Option {
+	return []nats.Option{
+		nats.Name("fastio-relay " + c.name), nats.MaxReconnects(-1), nats.PingInterval(natsPing),
+		nats.DisconnectErrHandler(func(nc *nats.Conn, err error) {
+			if nc.IsClosed() { // a normal end
+				return
+			}
+			n.failed(err)
 			logger.LogAttrs(ctx, slog.LevelWarn, "NATS is disconnected", slog.Any("error", err))
 		}),
+		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) {
+			n.failed(err)
+			logger.LogAttrs(ctx, slog.LevelDebug, "NATS cannot be connected again", slog.Any("error", err))
+		}),
 		nats.ReconnectHandler(func(nc *nats.Conn) {
+			n.failed(nil)
 			logger.LogAttrs(ctx, slog.LevelInfo, "NATS is connected again",
 				slog.String("server", nc.ConnectedServerName()))
 		}),
@@ -32,44 +101,110 @@ func (c *config) connect(ctx context.Context, logger *slog.Logger) (nc *nats.Con
 			logger.LogAttrs(ctx, slog.LevelWarn, "NATS has failed", slog.Any("error", err))
 		}),
 	}
-	if c.servers != "" {
-		nc, err = nats.Connect(c.servers, append(opts, c.access()...)...)
+}
+
+func (n *connection) failed(err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.why = err
+}
+
+// problem returns why there is no connection, nil if there is one.
+func (n *connection) problem() error {
+	if n.IsConnected() {
+		return nil
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.why == nil {
+		return errors.New("NATS is not connected")
+	}
+	return fmt.Errorf("NATS is not connected: %w", n.why)
+}
+
+// health returns why the server in the process cannot write, nil if it can or there is
+// none.
+func (n *connection) health() error {
+	if n.server == nil {
+		return nil
+	}
+	return n.server.health()
+}
+
+// dial connects to one of the servers. While nothing listens it tries again for some
+// seconds: servers and replicas may be started together.
+func (c *config) dial(ctx context.Context, opts []nats.Option) (*nats.Conn, error) {
+	d := &dialer{failed: map[string]error{}}
+	opts = append(slices.Clip(opts), nats.SetCustomDialer(d))
+	for end := time.Now().Add(c.atStart); ; {
+		nc, err := nats.Connect(c.servers, opts...)
+		if err == nil {
+			return nc, nil
+		}
 		if _, ok := errors.AsType[*url.Error](err); ok { // which shows the URL, with a password
-			return nil, nil, errors.New("-nats must be URLs; write a reserved character of a password as %XX")
+			return nil, errors.New("-nats must be URLs; write a reserved character of a password as %XX")
 		}
-		if err != nil {
-			return nil, nil, err
+		_, network := errors.AsType[*net.OpError](err)
+		if !errors.Is(err, nats.ErrNoServers) && !network || time.Now().After(end) {
+			return nil, fmt.Errorf("-nats %s: %w", hosts(c.servers), d.reason(err))
 		}
-		return nc, nc.Close, nil
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(natsPause):
+		}
 	}
-	if c.replicas != 1 {
-		return nil, nil, errors.New("-replicas requires -nats: a server in the process has one copy of the stream")
+}
+
+// hosts returns the addresses of servers without their users and passwords.
+func hosts(servers string) string {
+	all := strings.Split(servers, ",")
+	for i, server := range all {
+		if _, host, ok := strings.Cut(server, "://"); ok {
+			server = host
+		}
+		all[i] = strings.TrimSpace(server[strings.LastIndexByte(server, '@')+1:])
 	}
-	ns, err := server.NewServer(&server.Options{
-		ServerName: c.name, DontListen: true, NoSigs: true, NoLog: true, JetStream: true, StoreDir: c.data,
-		SyncAlways: true,
-	})
+	return strings.Join(all, ",")
+}
+
+// dialer keeps why addresses cannot be connected to: nats.Connect says only that no
+// server could be.
+type dialer struct {
+	net.Dialer
+
+	mu     sync.Mutex
+	failed map[string]error
+}
+
+// Dial connects to an address.
+func (d *dialer) Dial(network, address string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), nats.DefaultTimeout)
+	defer cancel()
+	conn, err := d.DialContext(ctx, network, address)
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if err != nil {
-		return nil, nil, err
+		d.failed[address] = err
+	} else {
+		delete(d.failed, address)
 	}
-	ns.Start()
-	shutdown := func() {
-		ns.Shutdown()
-		ns.WaitForShutdown()
+	return conn, err
+}
+
+// reason returns err, with what it hides.
+func (d *dialer) reason(err error) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch {
+	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired):
+		return fmt.Errorf("the server refuses the credentials: %w", err)
+	case errors.Is(err, nats.ErrNoServers):
+		for _, failed := range d.failed {
+			err = fmt.Errorf("%w; %w", err, failed)
+		}
 	}
-	if !ns.ReadyForConnections(natsStart) {
-		shutdown()
-		return nil, nil, errors.New("the NATS server in the process does not start: is its directory in use?")
-	}
-	nc, err = nats.Connect("", append(opts, nats.InProcessServer(ns))...)
-	if err != nil {
-		shutdown()
-		return nil, nil, err
-	}
-	return nc, func() {
-		nc.Close()
-		shutdown()
-	}, nil
+	return err
 }
 
 // access returns the options for credentials and TLS.

@@ -25,25 +25,46 @@ function summarize(text, good) {
 	document.getElementById("profiles").className = good ? "" : "old";
 }
 
+function list(id, texts) {
+	document.getElementById(id).replaceChildren(...texts.map((text) => {
+		const item = document.createElement("li");
+		item.textContent = text;
+		return item;
+	}));
+}
+
+function profileRow(p) {
+	const row = document.createElement("tr");
+	const ours = p.here || !p.holder;
+	row.append(
+		cell("Profile", p.profile),
+		cell("Holder", p.holder ? p.holder + (p.here ? " (this replica)" : "") : "none", p.holder ? "good" : "bad"),
+		cell("Events", String(p.messages), "number"),
+		cell("Rate", p.rate.toFixed(1) + "/s", "number"),
+		cell("Not stored", ours ? String(p.pending) : "–", "number"),
+		cell("Lag", ours ? seconds(p.lag) : "–", "number"),
+		cell("Newest event", p.newest ? new Date(p.newest).toLocaleString() : "–"),
+	);
+	if (!p.error) return [row];
+	const reason = document.createElement("tr");
+	const text = cell("Reason", p.error, "bad");
+	text.colSpan = row.cells.length;
+	reason.className = "reason";
+	reason.append(text);
+	row.className = "explained";
+	return [row, reason];
+}
+
 function show(now) {
 	latest = now;
 	document.title = now.replica + " – fastio-relay";
 	const here = now.profiles.filter((p) => p.here).length;
-	summarize(now.replica + (now.ready ? " is ready." : now.connected ? " is not ready." : " has no connection to NATS.") +
+	summarize(now.replica + (now.ready ? " is ready." : " is not ready.") +
 		" It holds " + here + " of " + now.profiles.length + " profiles and has published " + now.published + " events.",
 		now.ready);
-	document.getElementById("profiles").replaceChildren(...now.profiles.map((p) => {
-		const row = document.createElement("tr");
-		row.append(
-			cell("Profile", p.profile),
-			cell("Holder", p.holder ? p.holder + (p.here ? " (this replica)" : "") : "none", p.holder ? "good" : "bad"),
-			cell("Events", String(p.messages), "number"),
-			cell("Rate", p.rate.toFixed(1) + "/s", "number"),
-			cell("Lag", p.newest ? seconds(p.lag) : "–", "number"),
-			cell("Newest event", p.newest ? new Date(p.newest).toLocaleString() : "–"),
-		);
-		return row;
-	}));
+	list("reasons", now.reasons);
+	list("problems", now.problems);
+	document.getElementById("profiles").replaceChildren(...now.profiles.flatMap(profileRow));
 }
 
 async function refresh() {

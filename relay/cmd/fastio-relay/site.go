@@ -1,17 +1,20 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
@@ -21,15 +24,14 @@ import (
 
 // site serves the state of a replica.
 type site struct {
-	follower *relay.Follower
-	stream   relay.Stream
-	nc       *nats.Conn
-	name     string
-	profiles []api.Profile
-	metrics  *metrics
+	*program
 
-	mu     sync.Mutex
-	latest status
+	follower *relay.Follower
+	probe    prober
+
+	mu      sync.Mutex
+	latest  status
+	history []sample // of the last minute
 }
 
 // status is the state of all profiles, as one replica knows it.
@@ -38,32 +40,68 @@ type status struct {
 	Time       time.Time `json:"time"`
 	Connected  bool      `json:"connected"` // to NATS
 	Ready      bool      `json:"ready"`
+	Reasons    []string  `json:"reasons"`    // why it is not ready
+	Problems   []string  `json:"problems"`   // others, which do not change that
+	Platform   bool      `json:"platformUp"` // the latest search had a response
+	Wait       float64   `json:"wait"`       // seconds until the last search that waits for a rate limit
 	Published  uint64    `json:"published"`  // by this replica
 	Duplicates uint64    `json:"duplicates"` // of this replica
 	Profiles   []profile `json:"profiles"`
+
+	refused   int
+	offset    time.Duration
+	interval  time.Duration // of searches at rest
+	consumers int           // of the stream
 }
 
-// profile is the state of one profile. Its messages are those of all replicas.
+// profile is the state of one profile. Its messages are those of all replicas. Lag,
+// LastSuccess, Pending and Error are known if the profile is held here or by no replica.
 type profile struct {
-	Profile  string    `json:"profile"`
-	Holder   string    `json:"holder"` // name of a replica; "" means none or unknown
-	Here     bool      `json:"here"`
-	Epoch    uint64    `json:"epoch,omitzero"`  // if Here
-	Messages uint64    `json:"messages"`        // in the stream
-	Rate     float64   `json:"rate"`            // messages a second
-	Newest   time.Time `json:"newest,omitzero"` // creation of the newest event in the stream
-	Lag      float64   `json:"lag"`             // seconds from then until the stream had it
+	Profile     string    `json:"profile"`
+	Holder      string    `json:"holder"` // name of a replica; "" means none or unknown
+	Here        bool      `json:"here"`
+	Epoch       uint64    `json:"epoch,omitzero"`  // if Here
+	Messages    uint64    `json:"messages"`        // in the stream
+	Rate        float64   `json:"rate"`            // messages a second, of the last minute
+	Newest      time.Time `json:"newest,omitzero"` // creation of the newest event in the stream
+	Lag         float64   `json:"lag"`             // seconds since the stream had every visible event
+	LastSuccess float64   `json:"lastSuccess"`     // seconds since a checkpoint, or no new event
+	Pending     int       `json:"pending"`         // events that were read and are not stored
+	DeadLetters uint64    `json:"deadLetters"`     // events that were too large for NATS
+	Error       string    `json:"error"`           // why nothing moves; "" if nothing failed since LastSuccess
+
+	began  time.Time // since when it is ours
+	stored uint64    // by this replica since it holds the profile
 }
 
-const watchInterval = 2 * time.Second
+// ours reports whether this replica holds the profile, or could.
+func (p *profile) ours() bool { return p.Here || p.Holder == "" }
+
+// sample is the number of messages of each profile at a time.
+type sample struct {
+	time   time.Time
+	counts []count
+}
+
+type count struct {
+	here     bool
+	messages uint64 // stored since the profile is held here, or that are in the stream
+}
+
+const (
+	watchInterval = 2 * time.Second
+	ratePeriod    = time.Minute
+	mostConsumers = 900 // of the stream, of 1,000 that NATS allows
+	mostOffset    = 30 * time.Second
+)
 
 // watch collects the status until ctx is done.
-func (s *site) watch(ctx context.Context, logger *slog.Logger) {
+func (s *site) watch(ctx context.Context) {
 	tick := time.NewTicker(watchInterval)
 	defer tick.Stop()
 	for {
 		if err := s.collect(ctx); err != nil && ctx.Err() == nil {
-			logger.DebugContext(ctx, "the status is not known", slog.Any("error", err))
+			s.logger.DebugContext(ctx, "the status is not known", slog.Any("error", err))
 		}
 		select {
 		case <-ctx.Done():
@@ -75,37 +113,92 @@ func (s *site) watch(ctx context.Context, logger *slog.Logger) {
 
 // collect replaces the latest status. What NATS does not tell is left as it was.
 func (s *site) collect(ctx context.Context) error {
-	stats := s.follower.Stats()
 	before := s.status()
-	now := status{
-		Replica: s.name, Time: time.Now().UTC(), Connected: s.nc.IsConnected(), Published: stats.Published,
-		Duplicates: stats.Duplicates,
-	}
-	now.Ready = now.Connected && len(stats.Holders) > 0
-	held := map[api.Profile]relay.Held{}
-	for _, h := range stats.Held {
-		held[h.Profile] = h
-	}
-	for i, p := range s.profiles {
-		row := profile{Profile: string(p.Kind) + ":" + string(p.ID), Holder: stats.Holders[p.String()]}
-		if len(before.Profiles) > 0 {
-			was := before.Profiles[i]
-			row.Messages, row.Newest, row.Lag = was.Messages, was.Newest, was.Lag
-		}
-		if h, here := held[p]; here {
-			row.Here, row.Epoch, row.Holder = true, h.Epoch, s.name
-		}
-		now.Profiles = append(now.Profiles, row)
-	}
-	err := s.measure(ctx, before, &now)
+	now := s.look(before)
+	s.mu.Lock()
+	s.latest = now
+	s.mu.Unlock()
+	s.probe.run(ctx, s.follower.Stats().Confirmed, now.Time)
+	err := s.measure(ctx, &now)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.latest = now
 	return err
 }
 
+// look returns what this replica knows itself.
+func (s *site) look(before status) status {
+	stats, seen := s.follower.Stats(), s.metrics.platform.state(s.patience)
+	now := status{
+		Replica: s.name, Time: time.Now().UTC(), Connected: s.nats.IsConnected(), Platform: seen.up,
+		Published: stats.Published, Duplicates: stats.Duplicates, refused: seen.refused, offset: seen.offset,
+		interval: s.logs.FollowInterval(), consumers: before.consumers, Reasons: []string{}, Problems: []string{},
+	}
+	held := map[api.Profile]relay.Held{}
+	for _, h := range stats.Held {
+		held[h.Profile] = h
+	}
+	states := s.follower.Status()
+	for i, p := range states {
+		row := profile{Profile: nameOf(p.Profile), Holder: stats.Holders[p.Profile.String()], DeadLetters: p.DeadLetters}
+		var was profile
+		if len(before.Profiles) > 0 {
+			was = before.Profiles[i]
+		}
+		row.Messages, row.Newest, row.Rate = was.Messages, was.Newest, was.Rate
+		if h, here := held[p.Profile]; here {
+			row.Here, row.Epoch, row.Holder, row.stored = true, h.Epoch, s.name, h.Published
+		}
+		if row.ours() {
+			row.began = cmp.Or(was.began, now.Time)
+			row.follow(p, s.metrics.waitingUntil(p.Profile), now.Time)
+		}
+		now.Profiles = append(now.Profiles, row)
+	}
+	for _, p := range s.waits() {
+		now.Wait = max(now.Wait, p.Sub(now.Time).Seconds())
+	}
+	now.Reasons = append(now.Reasons, s.reasons(stats, states, seen, now.Time)...)
+	now.Problems = append(now.Problems, problems(&now, stats)...)
+	now.Ready = len(now.Reasons) == 0
+	return now
+}
+
+// follow fills in how the following of a profile goes.
+func (p *profile) follow(s relay.ProfileStatus, waiting, now time.Time) {
+	since := func(t time.Time) float64 {
+		if t.IsZero() {
+			t = p.began
+		}
+		return max(0, now.Sub(t).Seconds())
+	}
+	p.Lag, p.LastSuccess, p.Pending = since(s.CaughtUp), since(s.LastSuccess), s.Pending
+	switch {
+	case s.Err != nil:
+		p.Error = s.Err.Error()
+	case waiting.After(now):
+		p.Error = "waits for the rate limit of searches"
+	}
+}
+
+// waits returns until when searches wait for rate limits.
+func (s *site) waits() (all []time.Time) {
+	for _, p := range s.profiles {
+		all = append(all, s.metrics.waitingUntil(p))
+	}
+	if s.limits == nil {
+		return all
+	}
+	for _, w := range s.limits.Waits() {
+		if w.Group == searchGroup {
+			all = append(all, w.Until)
+		}
+	}
+	return all
+}
+
 // measure reads the numbers of messages and the newest ones from the stream.
-func (s *site) measure(ctx context.Context, before status, now *status) error {
+func (s *site) measure(ctx context.Context, now *status) error {
 	ctx, cancel := context.WithTimeout(ctx, watchInterval)
 	defer cancel()
 	stream, err := s.stream.JetStream.Stream(ctx, s.stream.Name)
@@ -116,38 +209,68 @@ func (s *site) measure(ctx context.Context, before status, now *status) error {
 	if err != nil {
 		return err
 	}
-	counts := map[string]uint64{}
+	now.consumers = info.State.Consumers
+	messages := map[string]uint64{}
 	for subject, n := range info.State.Subjects {
 		if parts := strings.Split(strings.TrimPrefix(subject, s.stream.Prefix+"."), "."); len(parts) == 3 {
-			counts[parts[0]+":"+parts[1]] += n
+			messages[parts[0]+":"+parts[1]] += n
 		}
 	}
+	counts := make([]count, len(now.Profiles))
 	for i := range now.Profiles {
 		row := &now.Profiles[i]
 		was := row.Messages
-		row.Messages = counts[row.Profile]
-		if passed := now.Time.Sub(before.Time).Seconds(); len(before.Profiles) > 0 && row.Messages > was {
-			row.Rate = float64(row.Messages-was) / passed
+		row.Messages = messages[row.Profile]
+		counts[i] = count{messages: row.Messages}
+		if row.Here {
+			counts[i] = count{here: true, messages: row.stored}
 		}
 		if row.Messages == 0 || row.Messages == was && !row.Newest.IsZero() {
 			continue
 		}
-		msg, err := stream.GetLastMsgForSubject(ctx, s.stream.Prefix+"."+strings.Replace(row.Profile, ":", ".", 1)+".>")
-		if errors.Is(err, jetstream.ErrMsgNotFound) {
-			continue
-		}
-		if err != nil {
+		if err := s.newest(ctx, stream, row); err != nil {
 			return err
 		}
-		var event struct {
-			Created api.Time `json:"created"`
-		}
-		if err := json.Unmarshal(msg.Data, &event); err != nil {
-			return err
-		}
-		row.Newest, row.Lag = event.Created.Time, max(0, msg.Time.Sub(event.Created.Time).Seconds())
 	}
+	s.rates(now, counts)
 	return nil
+}
+
+// newest reads the creation of the newest event of a profile.
+func (s *site) newest(ctx context.Context, stream jetstream.Stream, row *profile) error {
+	msg, err := stream.GetLastMsgForSubject(ctx, s.stream.Prefix+"."+strings.Replace(row.Profile, ":", ".", 1)+".>")
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var event struct {
+		Created api.Time `json:"created"`
+	}
+	err = json.Unmarshal(msg.Data, &event)
+	row.Newest = event.Created.Time
+	return err
+}
+
+// rates computes the rates of the last minute. Messages that expire lower the number of
+// those in the stream, so what is stored here counts for a profile that is held here.
+func (s *site) rates(now *status, counts []count) {
+	s.history = append(s.history, sample{now.Time, counts})
+	for now.Time.Sub(s.history[0].time) > ratePeriod+watchInterval {
+		s.history = s.history[1:]
+	}
+	for i := range now.Profiles {
+		row := &now.Profiles[i]
+		row.Rate = 0
+		for _, old := range s.history {
+			was := old.counts[i]
+			if was.here == counts[i].here && was.messages <= counts[i].messages && old.time.Before(now.Time) {
+				row.Rate = float64(counts[i].messages-was.messages) / now.Time.Sub(old.time).Seconds()
+				break
+			}
+		}
+	}
 }
 
 func (s *site) status() status {
@@ -183,16 +306,26 @@ func (s *site) handler() http.Handler {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(s.status())
 	})
-	mux.Handle("GET /healthz", file("text/plain", []byte("ok\n")))
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		if err := s.nats.health(); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		_, _ = w.Write([]byte("ok\n"))
+	})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if now := s.status(); !now.Ready || !s.nc.IsConnected() {
-			http.Error(w, "not ready", http.StatusServiceUnavailable)
+		reasons := s.status().Reasons
+		if err := s.nats.problem(); err != nil && len(reasons) == 0 {
+			reasons = []string{err.Error()}
+		}
+		if len(reasons) > 0 {
+			http.Error(w, "not ready: "+strings.Join(reasons, "\n"), http.StatusServiceUnavailable)
 			return
 		}
 		_, _ = w.Write([]byte("ready\n"))
 	})
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.metrics.registry(s), promhttp.HandlerOpts{}))
-	return secure(mux)
+	return s.onlyHosts(secure(mux))
 }
 
 // secure lets pages load nothing from elsewhere, and be part of no other page.
@@ -203,6 +336,31 @@ func secure(next http.Handler) http.Handler {
 			"img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Cache-Control", "no-store")
+		next.ServeHTTP(w, r)
+	})
+}
+
+// onlyHosts refuses requests to other names than those of this replica: the page of
+// another site could otherwise read the status through a name of its own that it lets
+// point to this machine.
+func (s *site) onlyHosts(next http.Handler) http.Handler {
+	names := map[string]bool{"localhost": true}
+	for name := range strings.SplitSeq(s.hosts, ",") {
+		names[strings.ToLower(strings.TrimSpace(name))] = true
+	}
+	if name, err := os.Hostname(); err == nil {
+		names[strings.ToLower(name)] = true
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host := r.Host
+		if name, _, err := net.SplitHostPort(host); err == nil {
+			host = name
+		}
+		host = strings.ToLower(strings.Trim(host, "[]"))
+		if net.ParseIP(host) == nil && !names[host] {
+			http.Error(w, fmt.Sprintf("%q is not a name of this replica: see -hosts", host), http.StatusMisdirectedRequest)
+			return
+		}
 		next.ServeHTTP(w, r)
 	})
 }

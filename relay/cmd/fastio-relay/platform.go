@@ -1,0 +1,97 @@
+package main
+
+import (
+	"net/http"
+	"net/http/httptrace"
+	"strings"
+	"sync"
+	"time"
+)
+
+// platform is what searches say about the platform and about the credential.
+type platform struct {
+	mu       sync.Mutex
+	inFlight map[*http.Request]time.Time // since the rate limits have admitted them
+	down     bool                        // the latest search had no response of the platform
+	accepted bool                        // the credential, at least once
+	refused  int                         // status of the latest response, if it refuses the credential
+	offset   time.Duration               // of the local clock from that of the platform
+}
+
+// observe is a middleware of the client.
+func (p *platform) observe(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		if !strings.HasSuffix(r.URL.Path, "/events/search/") {
+			return next.RoundTrip(r)
+		}
+		sent := false
+		trace := &httptrace.ClientTrace{GetConn: func(string) {
+			sent = true
+			p.begin(r)
+		}}
+		resp, err := next.RoundTrip(r.WithContext(httptrace.WithClientTrace(r.Context(), trace)))
+		if sent {
+			p.end(r, resp)
+		}
+		return resp, err
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func (p *platform) begin(r *http.Request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.inFlight == nil {
+		p.inFlight = map[*http.Request]time.Time{}
+	}
+	p.inFlight[r] = time.Now()
+}
+
+// end records the response to a search, nil if none arrived.
+func (p *platform) end(r *http.Request, resp *http.Response) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.inFlight, r)
+	if resp == nil {
+		if r.Context().Err() == nil { // the search was not canceled
+			p.down = true
+		}
+		return
+	}
+	switch status := resp.StatusCode; {
+	case status >= http.StatusInternalServerError:
+		p.down = true
+	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+		p.down, p.refused = false, status
+	case status >= http.StatusMultipleChoices:
+		p.down = false
+	default:
+		p.down = !strings.Contains(resp.Header.Get("Content-Type"), "json") // the page of another server
+		p.accepted, p.refused = p.accepted || !p.down, 0
+	}
+	if date, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
+		p.offset = time.Since(date)
+	}
+}
+
+// platformState is the state of a platform at a time.
+type platformState struct {
+	up, accepted bool
+	refused      int
+	offset       time.Duration
+}
+
+// state returns the state, in which a search without a response for the time of patience
+// means that the platform is down.
+func (p *platform) state(patience time.Duration) platformState {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := platformState{up: !p.down, accepted: p.accepted, refused: p.refused, offset: p.offset}
+	for _, began := range p.inFlight {
+		s.up = s.up && time.Since(began) < patience
+	}
+	return s
+}

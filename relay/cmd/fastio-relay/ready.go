@@ -1,0 +1,143 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/relay"
+)
+
+// reasons returns why the replica is not ready: it cannot publish, or the platform has
+// never accepted its credential. An outage of the platform is no reason: a rollout would
+// stop.
+func (s *site) reasons(stats relay.Stats, states []relay.ProfileStatus, p platformState, now time.Time) (all []string) {
+	if err := s.nats.problem(); err != nil {
+		all = append(all, err.Error())
+	}
+	if err := s.nats.health(); err != nil {
+		all = append(all, "the NATS server in the process cannot write: "+err.Error())
+	}
+	written, failed := s.probe.result()
+	switch confirmed := later(stats.Confirmed, written); {
+	case confirmed.IsZero():
+		all = append(all, because("nothing has been written to NATS yet", stats.Err, failed))
+	case now.Sub(confirmed) > s.patience:
+		all = append(all, because("nothing was written to NATS since "+confirmed.Format(time.TimeOnly), failed, stats.Err))
+	}
+	if err := unpublished(states, now.Add(-s.patience)); err != nil {
+		all = append(all, err.Error())
+	}
+	if !p.accepted && p.refused != 0 {
+		all = append(all, fmt.Sprintf("the platform refuses the credential, or access to all profiles, with status %d", p.refused))
+	}
+	return all
+}
+
+// because returns a text with the first error.
+func because(text string, errs ...error) string {
+	for _, err := range errs {
+		if err != nil {
+			return text + ": " + err.Error()
+		}
+	}
+	return text
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// unpublished returns an error if the events of a profile could not be stored since a
+// time, and those of no other can.
+func unpublished(states []relay.ProfileStatus, since time.Time) error {
+	var failure error
+	for _, p := range states {
+		if p.Err == nil {
+			if p.Held {
+				return nil
+			}
+			continue
+		}
+		if _, platform := errors.AsType[*api.Error](p.Err); platform || p.Op == opFollow {
+			continue
+		}
+		if p.Since.Before(since) {
+			failure = fmt.Errorf("nothing is stored: %s: %w", nameOf(p.Profile), p.Err)
+		}
+	}
+	return failure
+}
+
+// problems returns what an operator should know although the replica is ready.
+func problems(now *status, stats relay.Stats) (all []string) {
+	if !now.Platform {
+		all = append(all, "the platform does not respond")
+	}
+	if now.refused != 0 {
+		all = append(all, fmt.Sprintf("the platform has refused the latest search with status %d", now.refused))
+	}
+	if now.Wait > 0 {
+		all = append(all, fmt.Sprintf("searches wait for a rate limit, the last for %.0f s", now.Wait))
+	}
+	if now.offset.Abs() > mostOffset {
+		all = append(all, fmt.Sprintf("the clock differs by %s from that of the platform", now.offset.Round(time.Second)))
+	}
+	if now.consumers > mostConsumers {
+		all = append(all, fmt.Sprintf("the stream has %d consumers, of 1,000 that NATS allows", now.consumers))
+	}
+	if stats.Err != nil {
+		all = append(all, stats.Err.Error())
+	}
+	return all
+}
+
+// explain adds a reason to an error of JetStream that names none.
+func explain(err error) error {
+	if errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrJetStreamNotEnabled) {
+		return fmt.Errorf("%w: JetStream is turned off, or has no leader, or the permissions are not those of the guide", err)
+	}
+	return err
+}
+
+// prober writes into the bucket when the follower has not written for some time: its
+// leases may be long.
+type prober struct {
+	stream relay.Stream
+	key    string
+	every  time.Duration
+
+	tried, written time.Time
+	failed         error
+}
+
+// run writes if the follower and this have not. Confirmed is the latest write of the
+// follower.
+func (p *prober) run(ctx context.Context, confirmed, now time.Time) {
+	if now.Sub(later(confirmed, p.tried)) < p.every {
+		return
+	}
+	if p.key == "" {
+		p.key = "probe." + rand.Text()
+	}
+	p.tried = now
+	ctx, cancel := context.WithTimeout(ctx, watchInterval)
+	defer cancel()
+	subject := "$KV." + p.stream.Bucket + "." + p.key
+	_, p.failed = p.stream.JetStream.Publish(ctx, subject, nil, jetstream.WithMsgTTL(time.Minute))
+	if p.failed == nil {
+		p.written = now
+	}
+}
+
+// result returns the latest write, and why the one after it has failed.
+func (p *prober) result() (written time.Time, failed error) { return p.written, p.failed }
