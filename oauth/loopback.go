@@ -31,7 +31,7 @@ const (
 	answerTime   = 5 * time.Second        // to be answered
 	holdTime     = 3 * time.Second        // the browser waits for the outcome without a page
 	deliveryTime = 500 * time.Millisecond // to send the last page
-	hurry        = 20 * time.Millisecond  // instead, after the end of the context
+	hurry        = 15 * time.Millisecond  // instead, after the end of the context
 	lingerTime   = 900 * time.Millisecond // default of linger
 )
 
