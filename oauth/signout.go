@@ -20,9 +20,10 @@ import (
 // If another process is refreshing the token, SignOut waits for it, up to half a
 // minute. The end of ctx cancels the request, and SignOut returns; the token is still
 // removed, unless another process uses it. The session is ended even if the store
-// cannot be written. The error names the failed request, and why the token could
-// not be removed. A profile without a token is not an error. A token of another platform
-// than c.BaseURL is revoked there.
+// cannot be written; the sources of this process then return the token no more. The
+// error names the failed request, and why the token could not be removed. A profile
+// without a token is not an error. A token of another platform than c.BaseURL is revoked
+// there.
 func SignOut(ctx context.Context, c Config) error {
 	return c.end(ctx, "oauth.SignOut", func(ctx context.Context, own *Config, r *record) error {
 		return own.revoke(ctx, r)
