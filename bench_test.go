@@ -26,6 +26,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/stub"
 )
 
@@ -60,15 +61,15 @@ func (c *canned) values() url.Values {
 
 func newCanned(b *testing.B) *canned {
 	b.Helper()
-	s := fastiotest.New(func(o *fastiotest.Options) { o.Limits.Rules = []fastiotest.Limit{} })
-	w := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
-	s.Generate(fastiotest.History{Workspace: w.ID, Events: 120 * variety})
+	s := fastiotest.New(func(o *seed.Options) { o.Limits.Rules = []seed.Limit{} })
+	w := s.AddWorkspace(seed.Workspace{Name: "Design"})
+	s.Generate(seed.History{Workspace: w.ID, Events: 120 * variety})
 	log := events.New(free{s.Client(b)}, nil)
-	out := &canned{workspace: w.ID}
+	out := &canned{workspace: api.ID(w.ID)}
 	var raw api.Response
 	cursor := ""
 	for len(out.pages) < variety {
-		p, err := log.Search(b.Context(), events.Query{Profile: api.Workspace(w.ID), Limit: 100, Cursor: cursor},
+		p, err := log.Search(b.Context(), events.Query{Profile: api.Workspace(api.ID(w.ID)), Limit: 100, Cursor: cursor},
 			api.WithResponse(&raw))
 		if err != nil {
 			b.Fatal(err)

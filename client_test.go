@@ -16,6 +16,7 @@ import (
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/table"
 )
 
@@ -46,11 +47,11 @@ func anyRequest(opts ...api.CallOption) *api.Request {
 func TestClientCall(t *testing.T) {
 	t.Parallel()
 	s := fastiotest.New()
-	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
+	room := s.AddWorkspace(seed.Workspace{Name: "Design"})
 	c := s.Client(t)
 	r := &api.Request{
 		Op: "account.Workspaces.Get", Method: http.MethodGet,
-		Path: api.Path("/current/workspace/{workspace_id}/details/", string(room.ID)), Replay: api.ReplaySafe,
+		Path: api.Path("/current/workspace/{workspace_id}/details/", room.ID), Replay: api.ReplaySafe,
 	}
 	var plain struct{ Workspace struct{ Name string } }
 	if err := c.Call(t.Context(), r, &plain); err != nil || plain.Workspace.Name != "Design" {
@@ -128,7 +129,7 @@ func TestOutput(t *testing.T) {
 func TestMarkdownOfThePlatform(t *testing.T) {
 	t.Parallel()
 	s := fastiotest.New()
-	s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
+	s.AddWorkspace(seed.Workspace{Name: "Design"})
 	c := s.Client(t)
 	text, err := c.Markdown(t.Context(), &api.Request{
 		Op: "workspaces.List", Method: http.MethodGet, Path: api.Path("/current/workspaces/all/"), Replay: api.ReplaySafe,
@@ -138,7 +139,7 @@ func TestMarkdownOfThePlatform(t *testing.T) {
 	}
 	text, err = c.Markdown(t.Context(), &api.Request{
 		Op: "events.Search", Method: http.MethodGet, Path: api.Path("/current/events/search/"), Replay: api.ReplaySafe,
-		Query: map[string][]string{"org_id": {string(s.Org().ID)}, "limit": {"x"}},
+		Query: map[string][]string{"org_id": {s.Org().ID}, "limit": {"x"}},
 	})
 	e, ok := errors.AsType[*api.Error](err)
 	if !ok || e.Status != 406 || e.Code == 0 || e.Text == "" || len(e.Params) != 1 || e.Params[0].Name != "limit" ||
@@ -207,7 +208,7 @@ func TestTimeouts(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := fastiotest.New()
-			s.Fail(fastiotest.Fault{Delay: time.Minute})
+			s.Fail(seed.Fault{Delay: time.Minute})
 			var opts []fastio.Option
 			if test.client > 0 {
 				opts = append(opts, fastio.WithTimeout(test.client))

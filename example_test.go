@@ -11,12 +11,13 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 )
 
 func Example() {
 	s := fastiotest.New() // a fake of the platform
-	room := s.AddWorkspace(fastiotest.Workspace{Name: "Marketing"})
-	s.AddEvent(fastiotest.Event{
+	room := s.AddWorkspace(seed.Workspace{Name: "Marketing"})
+	s.AddEvent(seed.Event{
 		Name: "workspace_storage_file_added", Workspace: room.ID, Description: "Ada added logo.svg",
 	})
 
@@ -25,7 +26,8 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	for event, err := range client.Events.All(context.Background(), events.Query{Profile: api.Workspace(room.ID)}) {
+	query := events.Query{Profile: api.Workspace(api.ID(room.ID))}
+	for event, err := range client.Events.All(context.Background(), query) {
 		if err != nil {
 			fmt.Println(err)
 			return
@@ -66,7 +68,7 @@ func Example_errors() {
 // A wait that is longer than the program allows is an error.
 func Example_limits() {
 	s := fastiotest.New()
-	s.Fail(fastiotest.Fault{Status: http.StatusTooManyRequests, Params: map[string]any{"retry_after_seconds": 600}})
+	s.Fail(seed.Fault{Status: http.StatusTooManyRequests, Params: map[string]any{"retry_after_seconds": 600}})
 
 	client, err := fastio.New(append(s.ClientOptions(), fastio.WithMaxWait(time.Minute))...)
 	if err != nil {

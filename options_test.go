@@ -21,6 +21,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/table"
 	"github.com/fastio-go/fastio/oauth"
 )
@@ -352,8 +353,8 @@ func TestUserAgent(t *testing.T) {
 func TestCallFromContext(t *testing.T) {
 	t.Parallel()
 	s := fastiotest.New()
-	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
-	s.Fail(fastiotest.Fault{Op: "account.Workspaces.Get", Count: 1, Status: 503})
+	room := s.AddWorkspace(seed.Workspace{Name: "Design"})
+	s.Fail(seed.Fault{Op: "account.Workspaces.Get", Count: 1, Status: 503})
 	var got []fastio.CallInfo
 	see := func(next http.RoundTripper) http.RoundTripper {
 		return middleware(func(r *http.Request) (*http.Response, error) {
@@ -367,7 +368,7 @@ func TestCallFromContext(t *testing.T) {
 	}
 	c := s.Client(t, fastio.WithMiddleware(see),
 		fastio.WithRetry(fastio.RetryPolicy{Base: time.Nanosecond, Cap: time.Nanosecond}))
-	if _, err := c.Account.Workspaces.Get(t.Context(), room.ID); err != nil {
+	if _, err := c.Account.Workspaces.Get(t.Context(), api.ID(room.ID)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := c.Ping(t.Context()); err != nil {
@@ -462,11 +463,11 @@ func TestSharedLimiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limiter := &counter{left: 5}
 		s := fastiotest.New()
-		room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
-		s.Fail(fastiotest.Fault{Op: "events.Search", Count: 1, Status: 429, Header: http.Header{"Retry-After": {"7"}}})
-		s.Fail(fastiotest.Fault{Op: "account.Me", Count: 1, Reset: fastiotest.BeforeHeader})
+		room := s.AddWorkspace(seed.Workspace{Name: "Design"})
+		s.Fail(seed.Fault{Op: "events.Search", Count: 1, Status: 429, Header: http.Header{"Retry-After": {"7"}}})
+		s.Fail(seed.Fault{Op: "account.Me", Count: 1, Reset: seed.BeforeHeader})
 		c := s.Client(t, fastio.WithLimiter(limiter))
-		query := events.Query{Profile: api.Workspace(room.ID)}
+		query := events.Query{Profile: api.Workspace(api.ID(room.ID))}
 		_, searched := c.Events.Search(t.Context(), query)
 		_, me := c.Account.Me(t.Context())
 		_, again := c.Events.Search(t.Context(), query)

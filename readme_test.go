@@ -27,6 +27,8 @@ import (
 	"github.com/fastio-go/fastio/comments"
 	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/op"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/fileshares"
 	"github.com/fastio-go/fastio/search"
 	"github.com/fastio-go/fastio/shares"
@@ -98,7 +100,7 @@ func TestReadmeListsTheVariablesOfTheExamples(t *testing.T) {
 // an example of the package compiles.
 func TestPackageCommentsBeginWithAnExample(t *testing.T) {
 	t.Parallel()
-	const packages = 23
+	const packages = 24
 	found := 0
 	for _, pattern := range []string{"*.go", "*/*.go", "fastiotest/*/*.go", "cmd/*/*.go"} {
 		files, err := filepath.Glob(pattern)
@@ -171,11 +173,11 @@ func must[T any](v T, err error) T {
 }
 
 // office returns a fake of the platform with some data.
-func office() (server *fastiotest.Server, design fastiotest.Workspace) {
+func office() (server *fastiotest.Server, design seed.Workspace) {
 	server = fastiotest.New()
-	design = server.AddWorkspace(fastiotest.Workspace{Name: "Design", FolderName: "design"})
+	design = server.AddWorkspace(seed.Workspace{Name: "Design", FolderName: "design"})
 	for _, name := range []string{"workspace_storage_file_added", "comment_created", "workspace_storage_file_updated"} {
-		server.AddEvent(fastiotest.Event{
+		server.AddEvent(seed.Event{
 			Name: name, Workspace: design.ID, CallingUser: server.User().ID, ObjectName: "mill.pdf",
 		})
 	}
@@ -185,7 +187,7 @@ func office() (server *fastiotest.Server, design fastiotest.Workspace) {
 // A client has configurable limits on waiting, and reports its waits.
 func Example_patience() {
 	server, design := office()
-	server.Fail(fastiotest.Fault{Op: "events.Search", Count: 1, Status: 503})
+	server.Fail(seed.Fault{Op: "events.Search", Count: 1, Status: 503})
 	client, err := fastio.New(append(server.ClientOptions(),
 		fastio.WithMaxWait(5*time.Second),
 		fastio.WithRetry(fastio.RetryPolicy{Attempts: 5, Base: time.Millisecond}),
@@ -197,7 +199,7 @@ func Example_patience() {
 		fmt.Println(err)
 		return
 	}
-	page := must(client.Events.Search(context.Background(), events.Query{Profile: api.Workspace(design.ID)}))
+	page := must(client.Events.Search(context.Background(), events.Query{Profile: api.Workspace(api.ID(design.ID))}))
 	fmt.Println(len(page.Events), "events")
 	// Output:
 	// events.Search waits: backoff
@@ -208,7 +210,7 @@ func Example_patience() {
 func Example_options() {
 	server, design := office()
 	client := must(fastio.New(server.ClientOptions()...))
-	ctx, query := context.Background(), events.Query{Profile: api.Workspace(design.ID)}
+	ctx, query := context.Background(), events.Query{Profile: api.Workspace(api.ID(design.ID))}
 	page, err := client.Events.Search(ctx, query, api.Terse, api.Timeout(5*time.Second))
 	if err != nil {
 		fmt.Println(err)
@@ -220,7 +222,7 @@ func Example_options() {
 
 func Example_lists() {
 	server, _ := office()
-	server.AddWorkspace(fastiotest.Workspace{Name: "Research"})
+	server.AddWorkspace(seed.Workspace{Name: "Research"})
 	client := must(fastio.New(server.ClientOptions()...))
 	list := func(ctx context.Context) error {
 		for workspace, err := range client.Account.Workspaces.All(ctx, nil) {
@@ -242,7 +244,7 @@ func Example_lists() {
 func Example_walk() {
 	server, design := office()
 	client := must(fastio.New(server.ClientOptions()...))
-	query, saved := events.Query{Profile: api.Workspace(design.ID)}, ""
+	query, saved := events.Query{Profile: api.Workspace(api.ID(design.ID))}, ""
 	run := func(ctx context.Context) error {
 		walk := client.Events.Walk(query, saved)
 		for event, err := range walk.Events(ctx) {
@@ -256,7 +258,7 @@ func Example_walk() {
 		return nil
 	}
 	fmt.Println(run(context.Background()))
-	server.AddEvent(fastiotest.Event{Name: "workspace_updated", Workspace: design.ID})
+	server.AddEvent(seed.Event{Name: "workspace_updated", Workspace: design.ID})
 	fmt.Println(run(context.Background()))
 	// Output:
 	// workspace_storage_file_added
@@ -277,7 +279,7 @@ func Example_follow() {
 	}
 	defer os.RemoveAll(dir)
 	ctx, stop := context.WithCancel(context.Background())
-	query, left := events.Query{Profile: api.Workspace(design.ID)}, 3
+	query, left := events.Query{Profile: api.Workspace(api.ID(design.ID))}, 3
 	handle := func(_ context.Context, e *events.Event) error {
 		fmt.Println(e.Name)
 		left--
@@ -299,13 +301,13 @@ func Example_follow() {
 func TestProgramSurvivesServerErrors(t *testing.T) {
 	t.Parallel()
 	server := fastiotest.New()
-	design := server.AddWorkspace(fastiotest.Workspace{Name: "Design"})
-	server.Generate(fastiotest.History{Workspace: design.ID, Events: 500})
-	server.Fail(fastiotest.Fault{Op: "events.Search", Count: 2, Status: 503})
+	design := server.AddWorkspace(seed.Workspace{Name: "Design"})
+	server.Generate(seed.History{Workspace: design.ID, Events: 500})
+	server.Fail(seed.Fault{Op: op.EventsSearch, Count: 2, Status: 503})
 	client := server.Client(t)
 
 	n := 0
-	for _, err := range client.Events.All(t.Context(), events.Query{Profile: api.Workspace(design.ID)}) {
+	for _, err := range client.Events.All(t.Context(), events.Query{Profile: api.Workspace(api.ID(design.ID))}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -331,9 +333,9 @@ func Example_changes() {
 		for server.Sockets() == 0 {
 			time.Sleep(10 * time.Millisecond)
 		}
-		asked := server.AddComment(fastiotest.Comment{Profile: design.ID, User: server.User().ID, Body: "Is that brass?"})
+		asked := server.AddComment(seed.Comment{Profile: design.ID, User: server.User().ID, Body: "Is that brass?"})
 		for reads := 0; reads < 2; time.Sleep(10 * time.Millisecond) { // the second is after the first was printed
-			_, _ = client.Comments.Update(ctx, asked.ID, comments.UpdateRequest{Body: "Is that brass?"})
+			_, _ = client.Comments.Update(ctx, api.OpaqueID(asked.ID), comments.UpdateRequest{Body: "Is that brass?"})
 			reads = 0
 			for _, r := range server.Requests() {
 				if r.Op == "comments.List" {
@@ -342,7 +344,7 @@ func Example_changes() {
 			}
 		}
 	}()
-	if err := hear(ctx, client, api.Workspace(design.ID)); !errors.Is(err, context.Canceled) {
+	if err := hear(ctx, client, api.Workspace(api.ID(design.ID))); !errors.Is(err, context.Canceled) {
 		fmt.Println(err)
 	}
 
@@ -380,12 +382,12 @@ func hear(ctx context.Context, client *fastio.Client, workspace api.Profile) err
 // The agent answers from the files of a workspace.
 func Example_agent() {
 	server := fastiotest.New()
-	docks := server.AddWorkspace(fastiotest.Workspace{Name: "Docks"})
-	server.AddNode(fastiotest.Node{
+	docks := server.AddWorkspace(seed.Workspace{Name: "Docks"})
+	server.AddNode(seed.Node{
 		Profile: docks.ID, Name: "lease.txt", Content: "The lease of Dock 4 ends on 31 May.",
 	})
 	client := must(fastio.New(server.ClientOptions()...))
-	ctx, workspace := context.Background(), api.Workspace(docks.ID)
+	ctx, workspace := context.Background(), api.Workspace(api.ID(docks.ID))
 	ask := func() error {
 		turn, err := client.AI.Ask(ctx, workspace, ai.Question{Text: "When does the lease end?"}, nil)
 		if err != nil {
@@ -408,13 +410,13 @@ func Example_agent() {
 func Example_search() {
 	server, design := office()
 	for _, name := range []string{"invoice 7.txt", "plan.txt"} {
-		node := server.AddNode(fastiotest.Node{Profile: design.ID, Name: name, Content: "About a mill of brass."})
-		if err := server.AddFact(fastiotest.Fact{Node: node.ID, Field: "total", Value: 1250.5}); err != nil {
+		node := server.AddNode(seed.Node{Profile: design.ID, Name: name, Content: "About a mill of brass."})
+		if err := server.AddFact(seed.Fact{Node: node.ID, Field: "total", Value: 1250.5}); err != nil {
 			fmt.Println(err)
 		}
 	}
 	client := must(fastio.New(server.ClientOptions()...))
-	ctx, workspace := context.Background(), design.ID
+	ctx, workspace := context.Background(), api.ID(design.ID)
 	totals := func() error {
 		result, err := client.Search.Files(ctx, api.Workspace(workspace), search.Query{Text: "invoice"})
 		if err != nil {
@@ -441,7 +443,7 @@ func Example_search() {
 func Example_portal() {
 	server, design := office()
 	client := must(fastio.New(server.ClientOptions()...))
-	ctx, workspace := context.Background(), design.ID
+	ctx, workspace := context.Background(), api.ID(design.ID)
 	invite := func() error {
 		portal, err := client.Shares.Create(ctx, workspace, shares.CreateRequest{
 			Title: "Q4 pack", CustomName: "q4pack", Expires: time.Now().AddDate(0, 1, 0),
@@ -468,16 +470,16 @@ func Example_portal() {
 // A guest downloads a shared file and uploads a change.
 func Example_fileShare() {
 	server, design := office()
-	file := server.AddNode(fastiotest.Node{Profile: design.ID, Name: "plan.txt", Content: "A mill of brass."}).ID
-	bo := server.AddUser(fastiotest.User{Email: "bo@example.com"})
+	file := api.OpaqueID(server.AddNode(seed.Node{Profile: design.ID, Name: "plan.txt", Content: "A mill of brass."}).ID)
+	bo := server.AddUser(seed.User{Email: "bo@example.com"})
 	client := must(fastio.New(server.ClientOptions()...))
-	key := server.AddKey(fastiotest.Key{User: bo.ID})
+	key := server.AddKey(seed.Key{User: bo.ID})
 	guest := must(fastio.New(append(server.ClientOptions(), fastio.WithToken(key.Token))...))
 	dir := must(os.MkdirTemp("", "shared"))
 	defer func() { _ = os.RemoveAll(dir) }()
 	mine, theirs := filepath.Join(dir, "plan.txt"), filepath.Join(dir, "copy.txt")
 	ctx, password := context.Background(), api.NewSecret("correct horse")
-	link := must(share(ctx, client, design.ID, file, password))
+	link := must(share(ctx, client, api.ID(design.ID), file, password))
 	fmt.Println(edit(ctx, guest, link.ID, password, mine, func() error {
 		return os.WriteFile(mine, []byte("A mill of iron."), 0o600)
 	}))
@@ -533,8 +535,8 @@ func Example_files() {
 		os.Mkdir(photos, 0o700),
 		os.WriteFile(filepath.Join(photos, "wheel.jpg"), []byte("a wheel"), 0o600),
 	))
-	fmt.Println(files(ctx, client, design.ID, path, dir, photos))
-	for e, err := range client.Storage.Walk(ctx, api.Workspace(design.ID), api.Root, nil) {
+	fmt.Println(files(ctx, client, api.ID(design.ID), path, dir, photos))
+	for e, err := range client.Storage.Walk(ctx, api.Workspace(api.ID(design.ID)), api.Root, nil) {
 		fmt.Println(e.Path, err)
 	}
 	// Output:

@@ -18,6 +18,7 @@ import (
 	"github.com/fastio-go/fastio/account"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/stub"
 )
 
@@ -78,8 +79,8 @@ const canary = "canary-0123456789"
 func TestSignUp(t *testing.T) {
 	t.Parallel()
 	s := fastiotest.New()
-	w := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
-	s.AddInvitation(fastiotest.Invitation{Profile: w.ID, Email: "luigi@example.test"})
+	w := s.AddWorkspace(seed.Workspace{Name: "Design"})
+	s.AddInvitation(seed.Invitation{Profile: w.ID, Email: "luigi@example.test"})
 	var log bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug - 8}))
 	c := s.Client(t, fastio.WithLogger(logger))
@@ -101,14 +102,14 @@ func TestSignUp(t *testing.T) {
 		me.FirstName != "Luigi" {
 		t.Errorf("the account is %+v, %v", me, err)
 	}
-	if got, err := luigi.Account.Workspaces.Get(t.Context(), w.ID); err != nil || got.ID != w.ID {
+	if got, err := luigi.Account.Workspaces.Get(t.Context(), api.ID(w.ID)); err != nil || got.ID != api.ID(w.ID) {
 		t.Errorf("the invitation led to %v, %v", got, err)
 	}
 	again, err := c.Account.SignUp(t.Context(), newcomer())
 	if diff := cmp.Diff(&account.SignedUp{}, again); diff != "" || err != nil {
 		t.Errorf("second sign-up: %v (-want +got):\n%s", err, diff)
 	}
-	older := fastiotest.New(func(o *fastiotest.Options) { o.Account.NoSignUpToken = true })
+	older := fastiotest.New(func(o *seed.Options) { o.Account.NoSignUpToken = true })
 	made, err = older.Client(t).Account.SignUp(t.Context(), newcomer())
 	if diff := cmp.Diff(&account.SignedUp{}, made); diff != "" || err != nil {
 		t.Errorf("an older server: %v (-want +got):\n%s", err, diff)
@@ -119,10 +120,10 @@ func TestSignUp(t *testing.T) {
 // token of another account, and redirects are not followed.
 func TestSignUpIsSentOnce(t *testing.T) {
 	t.Parallel()
-	for name, fault := range map[string]fastiotest.Fault{
+	for name, fault := range map[string]seed.Fault{
 		"a gateway that fails":  {Status: http.StatusBadGateway},
 		"a gateway out of time": {Status: http.StatusGatewayTimeout, Processed: true},
-		"a lost answer":         {Reset: fastiotest.BeforeHeader, Processed: true},
+		"a lost answer":         {Reset: seed.BeforeHeader, Processed: true},
 		"a limit":               {Status: http.StatusTooManyRequests},
 		"a permanent redirect": {
 			Status: http.StatusPermanentRedirect,
@@ -180,8 +181,8 @@ func TestSignUpInput(t *testing.T) {
 func TestConfirmEmail(t *testing.T) {
 	t.Parallel()
 	s := fastiotest.New()
-	ben := s.AddUser(fastiotest.User{Email: "ben@example.test", Unverified: true})
-	c := s.Client(t, fastio.WithToken(s.AddKey(fastiotest.Key{User: ben.ID}).Token))
+	ben := s.AddUser(seed.User{Email: "ben@example.test", Unverified: true})
+	c := s.Client(t, fastio.WithToken(s.AddKey(seed.Key{User: ben.ID}).Token))
 	if err := stub.Err(c.OAuth.CheckToken(t.Context())); !errors.Is(err, api.ErrForbidden) {
 		t.Fatalf("before: %v", err)
 	}
@@ -331,9 +332,9 @@ func TestSubscriptionNeedsPayment(t *testing.T) {
 func TestCheckName(t *testing.T) {
 	t.Parallel()
 	s := fastiotest.New()
-	s.AddWorkspace(fastiotest.Workspace{Name: "Design", FolderName: "design"})
+	s.AddWorkspace(seed.Workspace{Name: "Design", FolderName: "design"})
 	c := s.Client(t)
-	inOrg := &account.NameOptions{Org: s.Org().ID}
+	inOrg := &account.NameOptions{Org: api.ID(s.Org().ID)}
 	check := func(name string, o *account.NameOptions) (*account.NameCheck, error) {
 		return c.Account.Workspaces.CheckName(t.Context(), name, o)
 	}
@@ -355,7 +356,7 @@ func TestCheckName(t *testing.T) {
 		!errors.Is(err, api.ErrInvalid) {
 		t.Errorf("without an organization: %+v, %v", got, err)
 	}
-	s.Fail(fastiotest.Fault{Op: "account.Workspaces.CheckName", Status: http.StatusForbidden})
+	s.Fail(seed.Fault{Op: "account.Workspaces.CheckName", Status: http.StatusForbidden})
 	if got, err := check("attic", nil); got != nil || !errors.Is(err, api.ErrForbidden) {
 		t.Errorf("if it is forbidden: %+v, %v", got, err)
 	}

@@ -10,12 +10,13 @@ import (
 	"github.com/fastio-go/fastio/account"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 )
 
 func Example() {
 	s := fastiotest.New() // a fake of the platform
-	s.AddWorkspace(fastiotest.Workspace{Name: "Design", FolderName: "design"})
-	s.AddWorkspace(fastiotest.Workspace{Name: "Sales", FolderName: "sales"})
+	s.AddWorkspace(seed.Workspace{Name: "Design", FolderName: "design"})
+	s.AddWorkspace(seed.Workspace{Name: "Sales", FolderName: "sales"})
 
 	client, err := fastio.New(s.ClientOptions()...)
 	if err != nil {
@@ -74,8 +75,8 @@ func ExampleWorkspaces_Update() {
 
 func ExampleWorkspaceMembers_Add() {
 	s := fastiotest.New() // a fake of the platform
-	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"}).ID
-	luigi := s.AddUser(fastiotest.User{Email: "luigi@example.test"}).ID
+	room := api.ID(s.AddWorkspace(seed.Workspace{Name: "Design"}).ID)
+	luigi := api.ID(s.AddUser(seed.User{Email: "luigi@example.test"}).ID)
 	client, err := fastio.New(s.ClientOptions()...)
 	if err != nil {
 		log.Fatal(err)
@@ -127,7 +128,7 @@ func ExampleService_SignUp() {
 
 func ExampleBilling_ChangePlan() {
 	s := fastiotest.New() // a fake of the platform
-	s.AddOrg(fastiotest.Org{Domain: "engines", Owner: s.User().ID, Unsubscribed: true})
+	s.AddOrg(seed.Org{Domain: "engines", Owner: s.User().ID, Unsubscribed: true})
 	client, err := fastio.New(s.ClientOptions()...)
 	if err != nil {
 		log.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"github.com/fastio-go/fastio/account"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/stub"
 )
 
@@ -117,10 +118,10 @@ func TestInvitationByMail(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	s := fastiotest.New()
-	luigi := s.AddUser(fastiotest.User{FirstName: "Luigi", Email: "luigi@example.test"})
-	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"}).ID
+	luigi := s.AddUser(seed.User{FirstName: "Luigi", Email: "luigi@example.test"})
+	room := api.ID(s.AddWorkspace(seed.Workspace{Name: "Design"}).ID)
 	ada := s.Client(t).Account
-	guest := s.Client(t, fastio.WithToken(s.AddKey(fastiotest.Key{User: luigi.ID}).Token)).Account
+	guest := s.Client(t, fastio.WithToken(s.AddKey(seed.Key{User: luigi.ID}).Token)).Account
 	added, err := ada.Workspaces.Members.Add(ctx, room, account.Invitee{Email: luigi.Email}, account.AddMemberRequest{
 		Role: account.RoleGuest, Message: "Come and see\nthe design.",
 	})
@@ -139,7 +140,7 @@ func TestInvitationByMail(t *testing.T) {
 	if err := guest.Invitations.AcceptByKey(ctx, api.Workspace(room), key); err != nil {
 		t.Fatal(err)
 	}
-	member, err := ada.Workspaces.Members.Get(ctx, room, luigi.ID)
+	member, err := ada.Workspaces.Members.Get(ctx, room, api.ID(luigi.ID))
 	if err != nil || member.Role != account.RoleGuest || member.Status != account.MemberStatusActive {
 		t.Errorf("the member is %+v, %v", member, err)
 	}
@@ -159,12 +160,12 @@ func TestInvitationByID(t *testing.T) {
 	t.Parallel()
 	for _, flat := range []bool{false, true} {
 		ctx := t.Context()
-		s := fastiotest.New(func(o *fastiotest.Options) { o.Account.FlatInvitations = flat })
-		luigi := s.AddUser(fastiotest.User{Email: "luigi@example.test"})
-		room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"}).ID
-		portal := s.AddShare(fastiotest.Share{Workspace: room, Title: "Portal", Creator: s.User().ID}).ID
-		guest := s.Client(t, fastio.WithToken(s.AddKey(fastiotest.Key{User: luigi.ID}).Token)).Account.Invitations
-		invite := func(profile api.ID) { s.AddInvitation(fastiotest.Invitation{Profile: profile, Email: luigi.Email}) }
+		s := fastiotest.New(func(o *seed.Options) { o.Account.FlatInvitations = flat })
+		luigi := s.AddUser(seed.User{Email: "luigi@example.test"})
+		room := api.ID(s.AddWorkspace(seed.Workspace{Name: "Design"}).ID)
+		portal := api.ID(s.AddShare(seed.Share{Workspace: string(room), Title: "Portal", Creator: s.User().ID}).ID)
+		guest := s.Client(t, fastio.WithToken(s.AddKey(seed.Key{User: luigi.ID}).Token)).Account.Invitations
+		invite := func(profile api.ID) { s.AddInvitation(seed.Invitation{Profile: string(profile), Email: luigi.Email}) }
 		invite(room)
 		invite(portal)
 		received, err := stub.All(guest.All(ctx, nil))
@@ -188,21 +189,21 @@ func TestInvitationByID(t *testing.T) {
 			t.Errorf("after declining: %v", err)
 		}
 		ada := s.Client(t).Account
-		member, err := ada.Workspaces.Members.Get(ctx, room, luigi.ID)
+		member, err := ada.Workspaces.Members.Get(ctx, room, api.ID(luigi.ID))
 		if err != nil || member.Status != account.MemberStatusActive {
 			t.Errorf("the member is %+v, %v", member, err)
 		}
 		if left, err := guest.List(ctx, nil); err != nil || len(left.Invitations) != 0 {
 			t.Errorf("left: %+v, %v", left, err)
 		}
-		invite(s.AddWorkspace(fastiotest.Workspace{Name: "Attic"}).ID)
+		invite(api.ID(s.AddWorkspace(seed.Workspace{Name: "Attic"}).ID))
 		others, err := guest.List(ctx, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		other := others.Invitations[0]
-		eve := s.AddUser(fastiotest.User{Email: "eve@example.test"})
-		outsider := s.Client(t, fastio.WithToken(s.AddKey(fastiotest.Key{User: eve.ID}).Token)).Account.Invitations
+		eve := s.AddUser(seed.User{Email: "eve@example.test"})
+		outsider := s.Client(t, fastio.WithToken(s.AddKey(seed.Key{User: eve.ID}).Token)).Account.Invitations
 		if err := outsider.Accept(ctx, other.To(), other.ID); !errors.Is(err, api.ErrForbidden) {
 			t.Errorf("another's invitation: %v", err)
 		}

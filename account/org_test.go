@@ -17,6 +17,7 @@ import (
 	"github.com/fastio-go/fastio/account"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/stub"
 )
 
@@ -98,7 +99,7 @@ func TestOrgUpdateKeepsSetsAndClears(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	s := fastiotest.New()
-	orgs, id := s.Client(t).Account.Orgs, s.Org().ID
+	orgs, id := s.Client(t).Account.Orgs, api.ID(s.Org().ID)
 	set, null := account.UpdateOrgRequest{
 		Description: api.Set("Looms and mills"), Homepage: api.Set("https://a.test"), Twitter: api.Set("https://t.test"),
 		AuthDomain: api.Set("a.test"), BackgroundMode: api.Set(account.BackgroundModeFixed),
@@ -164,8 +165,8 @@ func TestHandOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, s := t.Context(), fastiotest.New()
 		client := func(email, kind string) (*account.Service, api.ID) {
-			u := s.AddUser(fastiotest.User{Email: email, AccountType: kind})
-			return s.Client(t, fastio.WithToken(s.AddKey(fastiotest.Key{User: u.ID}).Token)).Account, u.ID
+			u := s.AddUser(seed.User{Email: email, AccountType: kind})
+			return s.Client(t, fastio.WithToken(s.AddKey(seed.Key{User: u.ID}).Token)).Account, api.ID(u.ID)
 		}
 		agent, bot := client("bot@example.test", "agent")
 		person, luigi := client("luigi@example.test", "human")

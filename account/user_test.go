@@ -11,6 +11,8 @@ import (
 	"github.com/fastio-go/fastio/account"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/op"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/stub"
 )
 
@@ -95,7 +97,7 @@ func TestPasswordResetAndClose(t *testing.T) {
 			t.Errorf("%s was sent with a token", r.Op)
 		}
 	}
-	s.Fail(fastiotest.Fault{Op: fastiotest.OpAccountClose, Status: http.StatusBadGateway, Processed: true, Count: 1})
+	s.Fail(seed.Fault{Op: op.AccountClose, Status: http.StatusBadGateway, Processed: true, Count: 1})
 	s.Forget()
 	if err := own.Account.Close(ctx, ada.Email); err == nil || len(s.Requests()) != 1 {
 		t.Errorf("a lost response: %v after %d requests", err, len(s.Requests()))

@@ -9,6 +9,7 @@ import (
 	"github.com/fastio-go/fastio/activity"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 )
 
 // watch calls refresh for each field that changes.
@@ -30,8 +31,8 @@ func watch(
 
 func Example() {
 	s := fastiotest.New() // a fake of the platform
-	w := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
-	drawing := s.AddNode(fastiotest.Node{Profile: w.ID, Name: "Mill.pdf"})
+	w := s.AddWorkspace(seed.Workspace{Name: "Design"})
+	drawing := s.AddNode(seed.Node{Profile: w.ID, Name: "Mill.pdf"})
 	client, err := fastio.New(s.ClientOptions()...)
 	if err != nil {
 		fmt.Println(err)
@@ -42,12 +43,12 @@ func Example() {
 	var saved activity.Cursor
 	save := func(c activity.Cursor) {
 		if saved == "" { // the watch has begun: another user changes the file
-			s.AddEvent(fastiotest.Event{Name: "workspace_storage_file_updated", Workspace: w.ID, Object: drawing.ID})
+			s.AddEvent(seed.Event{Name: "workspace_storage_file_updated", Workspace: w.ID, Object: drawing.ID})
 		}
 		saved = c
 	}
-	err = watch(ctx, client, api.Workspace(w.ID), save, func(f activity.Field) {
-		if f == activity.FieldOf(activity.NameStorage, drawing.ID.Plain()) {
+	err = watch(ctx, client, api.Workspace(api.ID(w.ID)), save, func(f activity.Field) {
+		if f == activity.FieldOf(activity.NameStorage, api.OpaqueID(drawing.ID).Plain()) {
 			fmt.Println("the drawing has changed")
 			stop()
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/fastio-go/fastio/activity"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/internal/table"
 )
@@ -96,29 +97,29 @@ func TestAllIntents(t *testing.T) {
 func TestIntentsOfTwoAgents(t *testing.T) {
 	t.Parallel()
 	s := fastiotest.New()
-	w := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
+	w := s.AddWorkspace(seed.Workspace{Name: "Design"})
 	n, ctx := s.Client(t).Activity.Intents, t.Context()
-	own, err := n.Allocate(ctx, w.ID, nil)
+	own, err := n.Allocate(ctx, api.ID(w.ID), nil)
 	if err != nil || own.State != activity.IntentStateAllocated {
 		t.Fatal(own, err)
 	}
-	again, err := n.Allocate(ctx, w.ID, nil)
+	again, err := n.Allocate(ctx, api.ID(w.ID), nil)
 	if err != nil || again.ID != own.ID {
 		t.Errorf("allocated again: %v, %v", again, err)
 	}
-	filled, err := n.Fill(ctx, w.ID, own.ID, activity.FillRequest{Version: own.Version, Topic: "The mill"})
+	filled, err := n.Fill(ctx, api.ID(w.ID), own.ID, activity.FillRequest{Version: own.Version, Topic: "The mill"})
 	if err != nil || filled.State != activity.IntentStateFilled || filled.Topic != "The mill" {
 		t.Errorf("filled: %v, %v", filled, err)
 	}
-	_, err = n.Fill(ctx, w.ID, own.ID, activity.FillRequest{Version: own.Version, Topic: "The store"})
+	_, err = n.Fill(ctx, api.ID(w.ID), own.ID, activity.FillRequest{Version: own.Version, Topic: "The store"})
 	e, ok := errors.AsType[*api.Error](err)
 	if !ok || !errors.Is(err, api.ErrConflict) || e.Code != activity.CodeIntentVersion {
 		t.Errorf("an outdated version: %v", err)
 	}
-	if err := n.Release(ctx, w.ID, own.ID); err != nil {
+	if err := n.Release(ctx, api.ID(w.ID), own.ID); err != nil {
 		t.Error(err)
 	}
-	if err := stub.Err(n.Get(ctx, w.ID, []api.OpaqueID{own.ID})); !errors.Is(err, api.ErrNotFound) {
+	if err := stub.Err(n.Get(ctx, api.ID(w.ID), []api.OpaqueID{own.ID})); !errors.Is(err, api.ErrNotFound) {
 		t.Errorf("released: %v", err)
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/ai"
 	"github.com/fastio-go/fastio/api"
-	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/internal/table"
 )
@@ -40,8 +40,8 @@ func (o *office) keys(t *testing.T, op string) (all []string) {
 
 func (o *office) count(op string) int { return len(o.of(op)) }
 
-func (o *office) of(op string) []fastiotest.Request {
-	return slices.DeleteFunc(o.Requests(), func(r fastiotest.Request) bool { return r.Op != op })
+func (o *office) of(op string) []seed.Request {
+	return slices.DeleteFunc(o.Requests(), func(r seed.Request) bool { return r.Op != op })
 }
 
 // hasOneThread requires that there is one thread with so many turns.
@@ -57,15 +57,15 @@ func (o *office) hasOneThread(t *testing.T, turns int) {
 // caller gets.
 func TestRetriesKeepTheIdempotencyKey(t *testing.T) {
 	t.Parallel()
-	table.Bubbles(t, map[string]fastiotest.Fault{
+	table.Bubbles(t, map[string]seed.Fault{
 		"nothing happens":        {Op: "howto.Ask"},
-		"the answer is lost":     {Reset: fastiotest.AfterHeader, Processed: true, Count: 2},
+		"the answer is lost":     {Reset: seed.AfterHeader, Processed: true, Count: 2},
 		"the server fails":       {Status: 500, Count: 2},
 		"it fails having worked": {Status: 503, Processed: true, Count: 2},
 		"it is busy":             {Status: 429, Count: 1},
 		"the thread is not done": {Status: 409, Code: 1, Count: 4},
 		"all of that":            {Status: 409, Processed: true, Count: 3},
-	}, func(t *testing.T, fault fastiotest.Fault) {
+	}, func(t *testing.T, fault seed.Fault) {
 		o := openOffice(t)
 		if fault.Op == "" {
 			fault.Op = "ai.Threads.Create"
@@ -100,10 +100,10 @@ func TestRetriesKeepTheIdempotencyKey(t *testing.T) {
 
 func TestAskWithSavedKeyAfterKill(t *testing.T) {
 	t.Parallel()
-	table.Bubbles(t, map[string]fastiotest.Fault{
-		"before it arrives": {Reset: fastiotest.BeforeHeader},
-		"after":             {Reset: fastiotest.AfterHeader, Processed: true},
-	}, func(t *testing.T, fault fastiotest.Fault) {
+	table.Bubbles(t, map[string]seed.Fault{
+		"before it arrives": {Reset: seed.BeforeHeader},
+		"after":             {Reset: seed.AfterHeader, Processed: true},
+	}, func(t *testing.T, fault seed.Fault) {
 		o := openOffice(t)
 		fault.Op = "ai.Threads.Create"
 		o.Fail(fault)
@@ -193,7 +193,7 @@ func TestConflictsAreRetried(t *testing.T) {
 func TestAsk(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		o := openOffice(t, func(o *fastiotest.Options) { o.AI.ConversationLimit = 400 })
+		o := openOffice(t, func(o *seed.Options) { o.AI.ConversationLimit = 400 })
 		named := &ai.AskOptions{Name: "Leases", Kind: ai.ThreadKindAgent}
 		first, err := o.answer(t, question, named)
 		if err != nil || first.Answer != answer || first.Seq != 1 || first.ThreadID == "" || len(first.Citations) == 0 {
@@ -247,7 +247,7 @@ func TestAskRewritesCorrectedAnswer(t *testing.T) {
 func TestAskReturnsAClarification(t *testing.T) {
 	t.Parallel()
 	alone(t, func(t *testing.T, o *office) {
-		o.Script(fastiotest.Script{Match: "lease", Status: "needs_input", Question: "Which dock?"})
+		o.Script(seed.Script{Match: "lease", Status: "needs_input", Question: "Which dock?"})
 		var text bytes.Buffer
 		turn, err := o.answer(t, "And the lease?", &ai.AskOptions{Text: &text})
 		if err != nil || turn.Status != ai.TurnStatusNeedsInput || turn.Clarification == nil ||
@@ -264,9 +264,9 @@ func TestLostTurnsAreAskedAgain(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			o := openOffice(t)
 			if losses > 0 {
-				o.Script(fastiotest.Script{Match: "Why", Status: "lost", Count: losses})
+				o.Script(seed.Script{Match: "Why", Status: "lost", Count: losses})
 			}
-			o.Script(fastiotest.Script{Match: "Why", Text: answer})
+			o.Script(seed.Script{Match: "Why", Text: answer})
 			var begun []string
 			q := ai.Question{Text: "Why?", IdempotencyKey: "mine"}
 			turn, err := o.client.AI.Ask(t.Context(), o.room, q, &ai.AskOptions{
@@ -292,9 +292,9 @@ func TestLostTurnsAreAskedAgain(t *testing.T) {
 func TestLostTurnsAreReplacedOnce(t *testing.T) {
 	t.Parallel()
 	alone(t, func(t *testing.T, o *office) {
-		o.Script(fastiotest.Script{Match: "Why", Status: "lost", Count: 1})
-		o.Script(fastiotest.Script{Match: "Why", Text: answer})
-		o.Fail(fastiotest.Fault{Op: "ai.Turns.Send", Reset: fastiotest.AfterHeader, Processed: true})
+		o.Script(seed.Script{Match: "Why", Status: "lost", Count: 1})
+		o.Script(seed.Script{Match: "Why", Text: answer})
+		o.Fail(seed.Fault{Op: "ai.Turns.Send", Reset: seed.AfterHeader, Processed: true})
 		q := ai.Question{Text: "Why?", IdempotencyKey: "mine"}
 		_, err := o.client.AI.Ask(t.Context(), o.room, q, nil)
 		lost, isTurn := errors.AsType[*ai.TurnError](err)
@@ -313,9 +313,9 @@ func TestLostTurnsAreReplacedOnce(t *testing.T) {
 func TestWaitContinuesOnUnknownStatuses(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		o := openOffice(t, func(o *fastiotest.Options) { o.AI.TurnPace = 5 * time.Second })
+		o := openOffice(t, func(o *seed.Options) { o.AI.TurnPace = 5 * time.Second })
 		steps := []string{"queued", "in_progress", "post_processing", ""}
-		o.Script(fastiotest.Script{Match: "Why", Text: answer, Steps: steps})
+		o.Script(seed.Script{Match: "Why", Text: answer, Steps: steps})
 		for _, options := range []*ai.AskOptions{nil, {Text: io.Discard}} {
 			turn, err := o.answer(t, "Why?", options)
 			if err != nil || turn.Answer != answer {
@@ -329,7 +329,7 @@ func TestWaitContinuesOnUnknownStatuses(t *testing.T) {
 func TestResume(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		o := openOffice(t, func(o *fastiotest.Options) { o.AI.TurnPace = time.Second })
+		o := openOffice(t, func(o *seed.Options) { o.AI.TurnPace = time.Second })
 		var kept *ai.Turn
 		ctx, kill := context.WithCancel(t.Context())
 		key := ai.NewIdempotencyKey()
@@ -358,19 +358,19 @@ func TestResume(t *testing.T) {
 func TestCancelTurn(t *testing.T) {
 	t.Parallel()
 	type row struct {
-		fault  fastiotest.Fault
+		fault  seed.Fault
 		stream bool
 		want   ai.TurnStatus // "" means an answer
 	}
 	table.Bubbles(t, map[string]row{
-		"while it waits":        {fastiotest.Fault{Op: "howto.Ask"}, false, ai.TurnStatusCancelled},
-		"while it streams":      {fastiotest.Fault{Op: "howto.Ask"}, true, ai.TurnStatusCancelled},
-		"when cancelling fails": {fastiotest.Fault{Op: "ai.Turns.Cancel", Status: 406}, false, ""},
+		"while it waits":        {seed.Fault{Op: "howto.Ask"}, false, ai.TurnStatusCancelled},
+		"while it streams":      {seed.Fault{Op: "howto.Ask"}, true, ai.TurnStatusCancelled},
+		"when cancelling fails": {seed.Fault{Op: "ai.Turns.Cancel", Status: 406}, false, ""},
 		"while it is lost": {
-			fastiotest.Fault{Op: "ai.Turns.Cancel", Status: 503, Count: 2}, true, ai.TurnStatusCancelled,
+			seed.Fault{Op: "ai.Turns.Cancel", Status: 503, Count: 2}, true, ai.TurnStatusCancelled,
 		},
 	}, func(t *testing.T, tc row) {
-		o := openOffice(t, func(o *fastiotest.Options) { o.AI.TurnPace = time.Second })
+		o := openOffice(t, func(o *seed.Options) { o.AI.TurnPace = time.Second })
 		o.Fail(tc.fault)
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
@@ -410,7 +410,7 @@ func (o *office) askFor(t *testing.T, d time.Duration, thread api.OpaqueID) (*ai
 
 func TestCancelTurnWhileSending(t *testing.T) {
 	t.Parallel()
-	slow := func(o *fastiotest.Options) { o.AI.TurnPace = time.Second }
+	slow := func(o *seed.Options) { o.AI.TurnPace = time.Second }
 	const briefly = 10 * time.Millisecond
 	table.Bubbles(t, map[string]bool{"in a new thread": false, "in a thread": true}, func(t *testing.T, begin bool) {
 		o := openOffice(t, slow)
@@ -422,8 +422,8 @@ func TestCancelTurnWhileSending(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for _, op := range []fastiotest.Op{"ai.Threads.Create", "ai.Turns.Send"} {
-			o.Fail(fastiotest.Fault{Op: op, Status: 503, Processed: true})
+		for _, op := range []seed.Op{"ai.Threads.Create", "ai.Turns.Send"} {
+			o.Fail(seed.Fault{Op: op, Status: 503, Processed: true})
 		}
 		if _, err := o.askFor(t, briefly, thread); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got error %v", err)
@@ -436,7 +436,7 @@ func TestCancelTurnWhileSending(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // the turn of another question is not cancelled
 		o := openOffice(t, slow)
 		other := o.ask(t)
-		o.Fail(fastiotest.Fault{Op: "ai.Threads.Create", Reset: fastiotest.BeforeHeader})
+		o.Fail(seed.Fault{Op: "ai.Threads.Create", Reset: seed.BeforeHeader})
 		if _, err := o.askFor(t, briefly, ""); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got error %v", err)
 		}
@@ -463,7 +463,7 @@ func TestWaitRetriesTemporaryFailures(t *testing.T) {
 		activity = "activity.PollProfile"
 	)
 	type (
-		fault = fastiotest.Fault
+		fault = seed.Fault
 		row   struct {
 			fault fault
 			final error         // the error that ends the wait
@@ -488,9 +488,9 @@ func TestWaitRetriesTemporaryFailures(t *testing.T) {
 		"the activity does not wait": {fault{Op: activity, Status: 200, Body: still}, nil, 10 * time.Second, 900},
 		"the activity does not say":  {fault{Op: activity, Status: 200, Body: silent}, nil, 10 * time.Second, 900},
 	}, func(t *testing.T, tc row) {
-		o := openOffice(t, func(o *fastiotest.Options) {
+		o := openOffice(t, func(o *seed.Options) {
 			if tc.late > 0 {
-				o.AI.TurnPace, o.Limits.Rules = pace, []fastiotest.Limit{}
+				o.AI.TurnPace, o.Limits.Rules = pace, []seed.Limit{}
 			}
 		})
 		start := time.Now()
@@ -538,7 +538,7 @@ func TestTimeoutAppliesToTheWholeCall(t *testing.T) {
 			return stub.Last(o.client.AI.Turns.Stream(ctx, o.room, turn.ThreadID, turn.ID, nil, within))
 		},
 	}, func(t *testing.T, call func(ctx context.Context, o *office, turn *ai.Turn) error) {
-		o := openOffice(t, func(o *fastiotest.Options) { o.AI.TurnPace = time.Minute })
+		o := openOffice(t, func(o *seed.Options) { o.AI.TurnPace = time.Minute })
 		turn := o.ask(t)
 		start := time.Now()
 		err := call(t.Context(), o, turn)
@@ -569,8 +569,8 @@ func TestAskReportsAWriteError(t *testing.T) {
 func TestLists(t *testing.T) {
 	t.Parallel()
 	table.Bubbles(t, map[string]bool{"in pages": true, "at once": false}, func(t *testing.T, paged bool) {
-		o := openOffice(t, func(o *fastiotest.Options) {
-			o.AI.PagedChats, o.Limits.Rules = paged, []fastiotest.Limit{}
+		o := openOffice(t, func(o *seed.Options) {
+			o.AI.PagedChats, o.Limits.Rules = paged, []seed.Limit{}
 			if paged {
 				o.AI.MessagePage = 2
 			}

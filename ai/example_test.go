@@ -11,21 +11,22 @@ import (
 	"github.com/fastio-go/fastio/ai"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 )
 
 // Ask a question about the files of a workspace, then another about one file.
 func Example() {
 	s := fastiotest.New() // a fake of the platform
-	docks := s.AddWorkspace(fastiotest.Workspace{Name: "Docks"})
+	docks := s.AddWorkspace(seed.Workspace{Name: "Docks"})
 	lease := s.AddNode(
-		fastiotest.Node{Profile: docks.ID, Name: "lease.txt", Content: "The lease of Dock 4 ends on 31 May."},
+		seed.Node{Profile: docks.ID, Name: "lease.txt", Content: "The lease of Dock 4 ends on 31 May."},
 	)
 
 	client, err := fastio.New(s.ClientOptions()...)
 	if err != nil {
 		log.Fatal(err)
 	}
-	ctx, workspace := context.Background(), api.Workspace(docks.ID)
+	ctx, workspace := context.Background(), api.Workspace(api.ID(docks.ID))
 	turn, err := client.AI.Ask(ctx, workspace, ai.Question{Text: "When does the lease end?"}, nil)
 	if err != nil {
 		log.Fatal(err)
@@ -35,7 +36,7 @@ func Example() {
 		fmt.Printf("[%d] %s\n", i+1, citation.Name)
 	}
 	turn, err = client.AI.Ask(ctx, workspace, ai.Question{
-		Text: "Of which dock?", Subjects: []ai.Reference{ai.File(lease.ID)},
+		Text: "Of which dock?", Subjects: []ai.Reference{ai.File(api.OpaqueID(lease.ID))},
 	}, &ai.AskOptions{Thread: turn.ThreadID})
 	if err != nil {
 		log.Fatal(err)
@@ -53,15 +54,16 @@ func Example() {
 // with the IDs of the turn.
 func ExampleService_Ask() {
 	s := fastiotest.New()
-	s.Script(fastiotest.Script{Text: "The Dock 4 lease, on 31 May."})
-	docks := s.AddWorkspace(fastiotest.Workspace{Name: "Docks"})
+	s.Script(seed.Script{Text: "The Dock 4 lease, on 31 May."})
+	docks := s.AddWorkspace(seed.Workspace{Name: "Docks"})
 	client, err := fastio.New(s.ClientOptions()...)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	ctx, crash := context.WithCancel(context.Background())
-	_, err = client.AI.Ask(ctx, api.Workspace(docks.ID), ai.Question{Text: "Which lease ends first?"}, &ai.AskOptions{
+	question := ai.Question{Text: "Which lease ends first?"}
+	_, err = client.AI.Ask(ctx, api.Workspace(api.ID(docks.ID)), question, &ai.AskOptions{
 		OnTurn: func(_ context.Context, _ *ai.Turn) { crash() },
 	})
 	interrupted, ok := errors.AsType[*ai.TurnError](err)
@@ -71,7 +73,7 @@ func ExampleService_Ask() {
 	}
 	show := &ai.AskOptions{Text: os.Stdout}
 	thread, last := interrupted.ThreadID, interrupted.TurnID
-	_, err = client.AI.Resume(context.Background(), api.Workspace(docks.ID), thread, last, show)
+	_, err = client.AI.Resume(context.Background(), api.Workspace(api.ID(docks.ID)), thread, last, show)
 	fmt.Println(err)
 	// Output:
 	// The Dock 4 lease, on 31 May.<nil>
@@ -80,21 +82,21 @@ func ExampleService_Ask() {
 // An update that is based on an outdated version is rejected.
 func ExampleNotes_Update() {
 	s := fastiotest.New()
-	docks := s.AddWorkspace(fastiotest.Workspace{Name: "Docks"})
+	docks := s.AddWorkspace(seed.Workspace{Name: "Docks"})
 	client, err := fastio.New(s.ClientOptions()...)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	ctx, notes := context.Background(), client.AI.Notes
-	plan, err := notes.Create(ctx, docks.ID, api.Root, ai.CreateNoteRequest{Name: "Plan.md", Content: "# Plan"})
+	plan, err := notes.Create(ctx, api.ID(docks.ID), api.Root, ai.CreateNoteRequest{Name: "Plan.md", Content: "# Plan"})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	for _, content := range []string{"# Plan B", "# Plan C"} {
 		update := ai.UpdateNoteRequest{Content: content, IfVersionID: plan.Version}
-		_, err := notes.Update(ctx, docks.ID, plan.ID, update)
+		_, err := notes.Update(ctx, api.ID(docks.ID), plan.ID, update)
 		if _, conflict := errors.AsType[*ai.NoteConflictError](err); conflict {
 			fmt.Println("another user was first")
 			continue

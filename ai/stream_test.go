@@ -19,6 +19,7 @@ import (
 	"github.com/fastio-go/fastio/ai"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/internal/table"
 )
@@ -36,16 +37,16 @@ const (
 	answer   = "The lease of Dock 4 ends first, on 31 May. \"Brass\" gates\nstay: 漢字 🦉, and so on, and so forth."
 )
 
-func openOffice(t *testing.T, change ...func(*fastiotest.Options)) *office {
+func openOffice(t *testing.T, change ...func(*seed.Options)) *office {
 	t.Helper()
 	s := fastiotest.New(change...)
-	room := s.AddWorkspace(fastiotest.Workspace{Name: "Docks"})
-	s.AddNode(fastiotest.Node{
+	room := s.AddWorkspace(seed.Workspace{Name: "Docks"})
+	s.AddNode(seed.Node{
 		Profile: room.ID, Name: "leases.txt",
 		Content: "Dock 4: the lease ends on 31 May.\n\nDock 7: it ends in the autumn.",
 	})
-	s.Script(fastiotest.Script{Match: question, Text: answer, Chunk: 7})
-	return &office{Server: s, client: s.Client(t), room: api.Workspace(room.ID)}
+	s.Script(seed.Script{Match: question, Text: answer, Chunk: 7})
+	return &office{Server: s, client: s.Client(t), room: api.Workspace(api.ID(room.ID))}
 }
 
 // alone runs a test in a bubble with its own office.
@@ -113,8 +114,8 @@ func (r *reading) check(t *testing.T, how string) {
 func (o *office) opened() int { return o.count("ai.Turns.Stream") }
 
 // styles returns the possible forms of a stream, which is not documented.
-func styles() map[string]fastiotest.StreamStyle {
-	return map[string]fastiotest.StreamStyle{
+func styles() map[string]seed.StreamStyle {
+	return map[string]seed.StreamStyle{
 		"as it comes":          {},
 		"with CRLF":            {Newline: "\r\n", BOM: true},
 		"with CR":              {Newline: "\r", Comments: true},
@@ -136,8 +137,8 @@ func styles() map[string]fastiotest.StreamStyle {
 // turn and afterwards.
 func TestStreamStyles(t *testing.T) {
 	t.Parallel()
-	table.Bubbles(t, styles(), func(t *testing.T, style fastiotest.StreamStyle) {
-		o := openOffice(t, func(o *fastiotest.Options) { o.AI.Stream = style })
+	table.Bubbles(t, styles(), func(t *testing.T, style seed.StreamStyle) {
+		o := openOffice(t, func(o *seed.Options) { o.AI.Stream = style })
 		turn := o.ask(t)
 		live := o.read(t.Context(), turn, nil)
 		live.check(t, "live")
@@ -163,7 +164,7 @@ func TestStreamCutAtEveryByte(t *testing.T) {
 	for _, name := range names[:table.Rounds(len(names), len(names))] {
 		style := styles()[name]
 		synctest.Test(t, func(t *testing.T) {
-			o := openOffice(t, func(o *fastiotest.Options) { o.AI.Stream = style })
+			o := openOffice(t, func(o *seed.Options) { o.AI.Stream = style })
 			turn := o.ask(t)
 			end := o.read(t.Context(), turn, nil)
 			end.check(t, "whole")
@@ -171,7 +172,7 @@ func TestStreamCutAtEveryByte(t *testing.T) {
 			for frames < end.frames {
 				size++
 				o.Heal()
-				o.Fail(fastiotest.Fault{Op: "ai.Turns.Stream", Cut: size, Count: 1})
+				o.Fail(seed.Fault{Op: "ai.Turns.Stream", Cut: size, Count: 1})
 				got := o.read(t.Context(), turn, nil)
 				got.check(t, fmt.Sprintf("cut after %d bytes", size))
 				frames = got.frames
@@ -185,18 +186,18 @@ func TestStreamCutAtEveryByte(t *testing.T) {
 
 func TestLiveStreamCutAtEveryByte(t *testing.T) {
 	t.Parallel()
-	table.Bubbles(t, map[string]fastiotest.StreamStyle{
+	table.Bubbles(t, map[string]seed.StreamStyle{
 		"with IDs": {}, "without": {NoIDs: true}, "anew": {Restart: true, Cumulative: true},
-	}, func(t *testing.T, style fastiotest.StreamStyle) {
-		o := openOffice(t, func(o *fastiotest.Options) {
-			o.AI.Stream, o.AI.TurnPace, o.Limits.Rules = style, 300*time.Millisecond, []fastiotest.Limit{}
+	}, func(t *testing.T, style seed.StreamStyle) {
+		o := openOffice(t, func(o *seed.Options) {
+			o.AI.Stream, o.AI.TurnPace, o.Limits.Rules = style, 300*time.Millisecond, []seed.Limit{}
 		})
 		const step = 7 // each cut needs its own stream
 		size := 2000
 		for at := 1; at < size; at += step {
 			o.Heal()
 			turn := o.ask(t)
-			o.Fail(fastiotest.Fault{Op: "ai.Turns.Stream", Cut: int64(at), Count: 2})
+			o.Fail(seed.Fault{Op: "ai.Turns.Stream", Cut: int64(at), Count: 2})
 			got := o.read(t.Context(), turn, nil)
 			got.check(t, fmt.Sprintf("cut at byte %d", at))
 			if got.resets > 0 {
@@ -209,7 +210,7 @@ func TestLiveStreamCutAtEveryByte(t *testing.T) {
 func TestStreamResumesWithTheLastEventID(t *testing.T) {
 	t.Parallel()
 	alone(t, func(t *testing.T, o *office) {
-		o.Fail(fastiotest.Fault{Op: "ai.Turns.Stream", Cut: 400, Count: 1})
+		o.Fail(seed.Fault{Op: "ai.Turns.Stream", Cut: 400, Count: 1})
 		got := o.read(t.Context(), o.ask(t), nil)
 		got.check(t, "resumed")
 		sent := o.of("ai.Turns.Stream")
@@ -226,8 +227,8 @@ func TestStreamResumesWithTheLastEventID(t *testing.T) {
 func TestAnswerSurvivesStreamFailures(t *testing.T) {
 	t.Parallel()
 	type (
-		style = fastiotest.StreamStyle
-		fault = fastiotest.Fault
+		style = seed.StreamStyle
+		fault = seed.Fault
 		row   struct {
 			fault       fault
 			style       style
@@ -258,7 +259,7 @@ func TestAnswerSurvivesStreamFailures(t *testing.T) {
 		"refused":         {Status: 403},
 		"not there":       {Status: 404},
 		"always failing":  {Status: 503},
-		"never connected": {Reset: fastiotest.BeforeHeader},
+		"never connected": {Reset: seed.BeforeHeader},
 		"always cut":      {Cut: 1},
 		"always empty":    {Truncate: 0, Status: 200, Body: " ", ContentType: "text/event-stream"},
 		"a proxy's page":  {Status: 200, Body: "<html>", ContentType: "text/html"},
@@ -269,8 +270,8 @@ func TestAnswerSurvivesStreamFailures(t *testing.T) {
 		tests["no progress "+name] = row{fault: fault{Cut: 120}, style: s, pace: minute, wait: 4 * minute, most: 10}
 	}
 	table.Bubbles(t, tests, func(t *testing.T, tc row) {
-		o := openOffice(t, func(o *fastiotest.Options) {
-			o.AI.Stream, o.AI.TurnPace, o.Limits.Rules = tc.style, tc.pace, []fastiotest.Limit{}
+		o := openOffice(t, func(o *seed.Options) {
+			o.AI.Stream, o.AI.TurnPace, o.Limits.Rules = tc.style, tc.pace, []seed.Limit{}
 		})
 		turn := o.ask(t)
 		time.Sleep(tc.wait)
@@ -291,7 +292,7 @@ func TestAnswerSurvivesStreamFailures(t *testing.T) {
 func TestStreamIgnoresTheTimeoutOfTheHTTPClient(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		o := openOffice(t, func(o *fastiotest.Options) { o.AI.TurnPace = 8 * time.Second })
+		o := openOffice(t, func(o *seed.Options) { o.AI.TurnPace = 8 * time.Second })
 		o.client = o.Client(t, fastio.WithHTTPClient(&http.Client{Transport: o.Server, Timeout: 30 * time.Second}))
 		got := o.read(t.Context(), o.ask(t), nil)
 		got.check(t, "long")
@@ -453,7 +454,7 @@ func TestStreamStopsWithTheLoop(t *testing.T) {
 		}
 		o.read(t.Context(), turn, nil) // the turn continues without a reader
 
-		slow := openOffice(t, func(o *fastiotest.Options) { o.AI.TurnPace = time.Hour })
+		slow := openOffice(t, func(o *seed.Options) { o.AI.TurnPace = time.Hour })
 		turn = slow.ask(t)
 		ctx, cancel := context.WithTimeout(t.Context(), 90*time.Minute)
 		defer cancel()
@@ -474,7 +475,7 @@ func TestFailedTurnsAreErrors(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			o := openOffice(t)
-			o.Script(fastiotest.Script{Match: "Why", Status: string(status), Error: "The crane fell."})
+			o.Script(seed.Script{Match: "Why", Status: string(status), Error: "The crane fell."})
 			turn := o.asks(t, "Why?")
 			streamed := o.read(t.Context(), turn, nil).err
 			_, waited := o.client.AI.Turns.Wait(t.Context(), o.room, turn.ThreadID, turn.ID)
@@ -495,7 +496,7 @@ func TestStreamOfLargeEvents(t *testing.T) {
 	t.Parallel()
 	alone(t, func(t *testing.T, o *office) {
 		large := strings.Repeat("So it goes on. ", 1<<20/15)
-		o.Script(fastiotest.Script{Match: "Why", Text: large, Chunk: 1 << 20})
+		o.Script(seed.Script{Match: "Why", Text: large, Chunk: 1 << 20})
 		turn := o.asks(t, "Why?")
 		for _, most := range []int{0, 1 << 10} {
 			got := o.read(t.Context(), turn, &ai.StreamOptions{MaxEvent: most})
@@ -515,7 +516,7 @@ func TestStreamLimitsText(t *testing.T) {
 	t.Parallel()
 	alone(t, func(t *testing.T, o *office) {
 		long := strings.Repeat("So it goes on. ", 100)
-		o.Script(fastiotest.Script{Match: "Why", Text: long, Chunk: 15})
+		o.Script(seed.Script{Match: "Why", Text: long, Chunk: 15})
 		turn := o.asks(t, "Why?")
 		var streamed, all int
 		var last *ai.StreamEvent

@@ -19,7 +19,7 @@ import (
 
 	"github.com/fastio-go/fastio/ai"
 	"github.com/fastio-go/fastio/api"
-	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/storage"
 )
@@ -391,8 +391,8 @@ func TestNoteUpdateConflict(t *testing.T) {
 		if got := content(t, d); got != "# Plan" || !strings.HasPrefix(d.Type, "text/markdown") {
 			t.Errorf("%q of %s", got, d.Type)
 		}
-		file := o.AddNode(fastiotest.Node{Profile: o.room.ID, Name: "uploaded.md", Content: "# No note"})
-		_, err = notes.Get(t.Context(), o.room, file.ID, "", nil)
+		file := o.AddNode(seed.Node{Profile: string(o.room.ID), Name: "uploaded.md", Content: "# No note"})
+		_, err = notes.Get(t.Context(), o.room, api.OpaqueID(file.ID), "", nil)
 		if e, ok := errors.AsType[*api.Error](err); !ok || e.Code != ai.CodeNotANote {
 			t.Errorf("of a file: %v", err)
 		}
@@ -430,8 +430,8 @@ func TestFiles(t *testing.T) {
 	t.Parallel()
 	alone(t, func(t *testing.T, o *office) {
 		const lease = "The lease of Dock 4."
-		file := o.AddNode(fastiotest.Node{Profile: o.room.ID, Name: "lease.txt", Content: lease})
-		markdown, err := o.client.AI.Files.Share(t.Context(), o.room, []api.OpaqueID{file.ID})
+		file := o.AddNode(seed.Node{Profile: string(o.room.ID), Name: "lease.txt", Content: lease})
+		markdown, err := o.client.AI.Files.Share(t.Context(), o.room, []api.OpaqueID{api.OpaqueID(file.ID)})
 		if err != nil {
 			t.Fatal(err)
 		}

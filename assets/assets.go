@@ -1,7 +1,7 @@
 // Package assets reads and replaces the pictures of organizations, workspaces,
 // shares and users, such as logos and banners.
 //
-//	org := api.Org(acme.ID)
+//	org := api.Org(acme)
 //	if err := client.Assets.Upload(ctx, org, assets.NameLogo, "logo.png", logo); err != nil {
 //		log.Fatal(err)
 //	}

@@ -13,6 +13,8 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/assets"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/op"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/stub"
 )
 
@@ -51,10 +53,10 @@ func TestUploadIsSentOnce(t *testing.T) {
 	t.Parallel()
 	s := fastiotest.New()
 	client := s.Client(t)
-	me := api.User(s.User().ID)
+	me := api.User(api.ID(s.User().ID))
 	for _, status := range []int{http.StatusTooManyRequests, http.StatusServiceUnavailable} {
 		s.Forget()
-		s.Fail(fastiotest.Fault{Op: fastiotest.OpAssetsUpload, Status: status, Count: 1})
+		s.Fail(seed.Fault{Op: op.AssetsUpload, Status: status, Count: 1})
 		err := client.Assets.Upload(t.Context(), me, assets.NameProfilePic, "me.png", strings.NewReader("picture"))
 		if e, ok := errors.AsType[*api.Error](err); !ok || e.Status != status || len(s.Requests()) != 1 {
 			t.Errorf("%v after %d requests", err, len(s.Requests()))
@@ -69,7 +71,7 @@ func TestUploadIsSentOnce(t *testing.T) {
 func TestReplacedPictureIsNotMixed(t *testing.T) {
 	t.Parallel()
 	s := fastiotest.New()
-	client, me := s.Client(t), api.User(s.User().ID)
+	client, me := s.Client(t), api.User(api.ID(s.User().ID))
 	set := func(content string) {
 		if err := client.Assets.Upload(
 			t.Context(), me, assets.NameProfilePic, "me.png", strings.NewReader(content),
@@ -78,7 +80,7 @@ func TestReplacedPictureIsNotMixed(t *testing.T) {
 		}
 	}
 	set(strings.Repeat("a", 100))
-	s.Fail(fastiotest.Fault{Op: fastiotest.OpAssetsRead, Cut: 40, Count: 1})
+	s.Fail(seed.Fault{Op: op.AssetsRead, Cut: 40, Count: 1})
 	d, err := client.Assets.Read(t.Context(), me, assets.NameProfilePic)
 	if err != nil {
 		t.Fatal(err)
@@ -95,24 +97,24 @@ func TestReplacedPictureIsNotMixed(t *testing.T) {
 func TestPictureIsInTheDetails(t *testing.T) {
 	t.Parallel()
 	s := fastiotest.New()
-	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"}).ID
-	s.SetMember(room, s.User().ID, fastiotest.Admin)
+	room := api.ID(s.AddWorkspace(seed.Workspace{Name: "Design"}).ID)
+	s.SetMember(string(room), s.User().ID, seed.Admin)
 	client, ctx := s.Client(t), t.Context()
 	for _, tc := range []struct {
 		of      api.Profile
 		name    assets.Name
 		details func() (string, error)
 	}{
-		{api.User(s.User().ID), assets.NameProfilePic, func() (string, error) {
+		{api.User(api.ID(s.User().ID)), assets.NameProfilePic, func() (string, error) {
 			u, err := client.Account.Me(ctx)
 			return u.ProfilePic, err
 		}},
-		{api.Org(s.Org().ID), assets.NameLogo, func() (string, error) {
-			o, err := client.Account.Orgs.Get(ctx, s.Org().ID)
+		{api.Org(api.ID(s.Org().ID)), assets.NameLogo, func() (string, error) {
+			o, err := client.Account.Orgs.Get(ctx, api.ID(s.Org().ID))
 			return o.Logo, err
 		}},
-		{api.Org(s.Org().ID), assets.NameLogo, func() (string, error) {
-			o, err := client.Account.Orgs.GetPublic(ctx, s.Org().ID)
+		{api.Org(api.ID(s.Org().ID)), assets.NameLogo, func() (string, error) {
+			o, err := client.Account.Orgs.GetPublic(ctx, api.ID(s.Org().ID))
 			return o.Logo, err
 		}},
 		{api.Workspace(room), assets.NameLogo, func() (string, error) {

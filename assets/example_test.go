@@ -12,12 +12,13 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/assets"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 )
 
 // Set the logo of an organization and read it.
 func Example() {
 	s := fastiotest.New() // a fake of the platform
-	acme := s.AddOrg(fastiotest.Org{Domain: "acme", Name: "Acme", Owner: s.User().ID})
+	acme := api.ID(s.AddOrg(seed.Org{Domain: "acme", Name: "Acme", Owner: s.User().ID}).ID)
 	client, err := fastio.New(s.ClientOptions()...)
 	if err != nil {
 		log.Fatal(err)
@@ -27,7 +28,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	ctx := context.Background()
-	org := api.Org(acme.ID)
+	org := api.Org(acme)
 	if err := client.Assets.Upload(ctx, org, assets.NameLogo, "logo.png", logo); err != nil {
 		log.Fatal(err)
 	}

@@ -1,9 +1,9 @@
 // Package comments reads and writes comments on workspaces, shares and the files in
 // them.
 //
-//	onPlan := comments.OnNode(api.Workspace(room.ID), plan.ID)
+//	onPlan := comments.OnNode(api.Workspace(design), plan)
 //	question, err := client.Comments.Create(ctx, onPlan, comments.CreateRequest{
-//		Body:      comments.Mention(charles.ID, "Charles") + ", is this right?",
+//		Body:      comments.Mention(charles, "Charles") + ", is this right?",
 //		Reference: comments.PageAnchor(7, "net 30 days"),
 //	})
 //	if err != nil {

@@ -12,24 +12,26 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/comments"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 )
 
 // Ask a colleague about a page, reply, and read the thread.
 func Example() {
 	s := fastiotest.New() // a fake of the platform
-	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
-	plan := s.AddNode(fastiotest.Node{Profile: room.ID, Name: "plan.pdf"})
-	charles := s.AddUser(fastiotest.User{FirstName: "Charles"})
-	s.SetMember(room.ID, charles.ID, fastiotest.Member)
+	room := s.AddWorkspace(seed.Workspace{Name: "Design"})
+	design := api.ID(room.ID)
+	plan := api.OpaqueID(s.AddNode(seed.Node{Profile: room.ID, Name: "plan.pdf"}).ID)
+	charles := api.ID(s.AddUser(seed.User{FirstName: "Charles"}).ID)
+	s.SetMember(room.ID, string(charles), seed.Member)
 
 	client, err := fastio.New(s.ClientOptions()...)
 	if err != nil {
 		log.Fatal(err)
 	}
 	ctx := context.Background()
-	onPlan := comments.OnNode(api.Workspace(room.ID), plan.ID)
+	onPlan := comments.OnNode(api.Workspace(design), plan)
 	question, err := client.Comments.Create(ctx, onPlan, comments.CreateRequest{
-		Body:      comments.Mention(charles.ID, "Charles") + ", is this right?",
+		Body:      comments.Mention(charles, "Charles") + ", is this right?",
 		Reference: comments.PageAnchor(7, "net 30 days"),
 	})
 	if err != nil {
@@ -68,12 +70,14 @@ func Example() {
 // code.
 func ExampleService_Create() {
 	s := fastiotest.New()
-	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
+	room := s.AddWorkspace(seed.Workspace{Name: "Design"})
+	design := api.ID(room.ID)
 	client, err := fastio.New(s.ClientOptions()...)
 	if err != nil {
 		log.Fatal(err)
 	}
-	_, err = client.Comments.Create(context.Background(), comments.On(api.Workspace(room.ID)), comments.CreateRequest{
+	on := comments.On(api.Workspace(design))
+	_, err = client.Comments.Create(context.Background(), on, comments.CreateRequest{
 		Body:      strings.Repeat("Cut! ", 200),
 		Reference: comments.VideoAnchor(81250*time.Millisecond, &comments.Region{X: 0.5, Y: 0.5, Width: 0.2, Height: 0.2}),
 	})

@@ -19,6 +19,8 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/comments"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/op"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/internal/table"
 )
@@ -284,11 +286,11 @@ func TestSince(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := fastiotest.New()
-		room, client := s.AddWorkspace(fastiotest.Workspace{Name: "Design"}), s.Client(t)
+		room, client := s.AddWorkspace(seed.Workspace{Name: "Design"}), s.Client(t)
 		var ids []api.OpaqueID
 		add := func(n int) {
 			for range n {
-				ids = append(ids, s.AddComment(fastiotest.Comment{Profile: room.ID, Body: "a"}).ID)
+				ids = append(ids, api.OpaqueID(s.AddComment(seed.Comment{Profile: room.ID, Body: "a"}).ID))
 			}
 			time.Sleep(1500 * time.Millisecond)
 		}
@@ -298,7 +300,7 @@ func TestSince(t *testing.T) {
 		add(120)
 		for want, since := range map[int]time.Time{252: {}, 122: moment, 0: time.Now()} {
 			before := len(s.Requests())
-			found, err := client.Comments.Since(t.Context(), comments.On(api.Workspace(room.ID)), since)
+			found, err := client.Comments.Since(t.Context(), comments.On(api.Workspace(api.ID(room.ID))), since)
 			if n := len(s.Requests()) - before; n != want/50+1 {
 				t.Errorf("since %s: %d requests for %d comments", since, n, want)
 			}
@@ -310,8 +312,8 @@ func TestSince(t *testing.T) {
 				t.Errorf("since %s: %d comments, %v; want %d", since, len(got), err, want)
 			}
 		}
-		s.Fail(fastiotest.Fault{Op: fastiotest.OpCommentsList, Skip: 1, Status: http.StatusForbidden})
-		found, err := client.Comments.Since(t.Context(), comments.On(api.Workspace(room.ID)), time.Time{})
+		s.Fail(seed.Fault{Op: op.CommentsList, Skip: 1, Status: http.StatusForbidden})
+		found, err := client.Comments.Since(t.Context(), comments.On(api.Workspace(api.ID(room.ID))), time.Time{})
 		if found != nil || !errors.Is(err, api.ErrForbidden) {
 			t.Errorf("a page that fails: %d comments, %v", len(found), err)
 		}

@@ -20,7 +20,7 @@ import (
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/events"
-	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/table"
 )
 
@@ -112,7 +112,7 @@ func TestFollowSurvivesRandomCrashes(t *testing.T) {
 	t.Parallel()
 	const batch = 100 // schedules in one bubble
 	each := uint64(table.Rounds(400, 30_000) / len(orders))
-	table.Each(t, orders, func(t *testing.T, order fastiotest.Order) {
+	table.Each(t, orders, func(t *testing.T, order seed.Order) {
 		for first := uint64(0); first < each; first += batch {
 			synctest.Test(t, func(t *testing.T) {
 				for seed := first; seed < min(first+batch, each) && !t.Failed(); seed++ {
@@ -141,13 +141,13 @@ type schedule struct {
 	stop    context.CancelFunc
 }
 
-func newSchedule(t *testing.T, seed uint64, order fastiotest.Order) *schedule {
+func newSchedule(t *testing.T, number uint64, order seed.Order) *schedule {
 	t.Helper()
 	s := &schedule{
-		t: t, name: fmt.Sprintf("schedule %d", seed), dice: rand.New(rand.NewPCG(seed, uint64(order[0]))),
+		t: t, name: fmt.Sprintf("schedule %d", number), dice: rand.New(rand.NewPCG(number, uint64(order[0]))),
 		written: map[api.OpaqueID]time.Time{}, handled: map[api.OpaqueID]int{},
 	}
-	s.world = newWorld(ordered(order), func(o *fastiotest.Options) { o.Seed = seed })
+	s.world = newWorld(ordered(order), func(o *seed.Options) { o.Seed = number })
 	s.query, s.limit = s.world.query(), 1+s.dice.IntN(12)
 	n, seconds := s.dice.IntN(30), []int{1, 500, 500}[s.dice.IntN(3)]
 	if s.dice.IntN(50) == 0 { // more than between two checkpoints
@@ -173,16 +173,16 @@ func (s *schedule) write(created time.Time) {
 	s.written[id] = created.Add(late)
 }
 
-func (s *schedule) fault() fastiotest.Fault {
-	f := []fastiotest.Fault{
+func (s *schedule) fault() seed.Fault {
+	f := []seed.Fault{
 		{Status: http.StatusServiceUnavailable},
 		{Status: http.StatusInternalServerError},
 		{Status: http.StatusTooManyRequests},
 		{Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"5"}}},
 		{Cut: 50},
 		{Truncate: 50},
-		{Reset: fastiotest.BeforeHeader},
-		{Reset: fastiotest.AfterHeader},
+		{Reset: seed.BeforeHeader},
+		{Reset: seed.AfterHeader},
 		{Delay: 3 * time.Second},
 	}[s.dice.IntN(9)]
 	f.Probability, f.Seed = 0.05+0.3*s.dice.Float64(), s.dice.Uint64()
@@ -387,7 +387,7 @@ func TestFollowSurvivesKills(t *testing.T) {
 	const most = 600 // events per process: two checkpoints and more
 	want := table.Rounds(10, 500)
 	dir := t.TempDir()
-	w := newWorld(func(o *fastiotest.Options) { o.Limits.Rules = []fastiotest.Limit{} })
+	w := newWorld(func(o *seed.Options) { o.Limits.Rules = []seed.Limit{} })
 	address := w.Start(t)
 	size := want * most * 6 / 10 // a process handles half of most, on average
 	for i := range size {
@@ -425,7 +425,7 @@ func killAfter(t *testing.T, w *world, address, dir string, n int) []string {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, self)
 	cmd.Env = append(os.Environ(),
-		childEnv+"="+address, tokenEnv+"="+w.Token(), roomEnv+"="+string(w.room.ID), dirEnv+"="+dir)
+		childEnv+"="+address, tokenEnv+"="+w.Token(), roomEnv+"="+w.room.ID, dirEnv+"="+dir)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {

@@ -11,19 +11,20 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 )
 
 // platform replaces the real server. It has a workspace with a history.
 func platform() (client *fastio.Client, room api.ID) {
 	s := fastiotest.New()
-	w := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
+	w := s.AddWorkspace(seed.Workspace{Name: "Design"})
 	day := time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
-	s.Generate(fastiotest.History{Workspace: w.ID, Events: 300, From: day, To: day.Add(24 * time.Hour), Seed: 1})
+	s.Generate(seed.History{Workspace: w.ID, Events: 300, From: day, To: day.Add(24 * time.Hour), Seed: 1})
 	client, err := fastio.New(s.ClientOptions()...)
 	if err != nil {
 		panic(err)
 	}
-	return client, w.ID
+	return client, api.ID(w.ID)
 }
 
 // Count the events of a workspace by kind.

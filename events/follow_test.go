@@ -23,6 +23,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/internal/table"
 )
@@ -220,7 +221,7 @@ func TestFollowDeliversOnceAcrossRestarts(t *testing.T) {
 		}
 		if tt.unordered {
 			table.NotUnderRace(t)
-			synctest.Test(t, func(t *testing.T) { test(t, newWorld(ordered(fastiotest.Unordered))) })
+			synctest.Test(t, func(t *testing.T) { test(t, newWorld(ordered(seed.Unordered))) })
 			return
 		}
 		eachOrder(t, test)
@@ -258,17 +259,17 @@ func TestFollowReachesTheEndAfterAResumedPoll(t *testing.T) {
 func TestFollowForADay(t *testing.T) {
 	t.Parallel()
 	type row struct {
-		kind  fastiotest.WindowKind
-		order fastiotest.Order
+		kind  seed.WindowKind
+		order seed.Order
 		hours int
 	}
 	day := table.Rounds(3, 24)
 	table.Bubbles(t, map[string]row{
-		"with fixed windows":        {fastiotest.FixedFromFirst, fastiotest.Unordered, table.Rounds(24, 24)},
-		"with windows by the clock": {fastiotest.FixedToClock, fastiotest.NewestFirst, day},
-		"with sliding windows":      {fastiotest.Sliding, fastiotest.OldestFirst, day},
+		"with fixed windows":        {seed.FixedFromFirst, seed.Unordered, table.Rounds(24, 24)},
+		"with windows by the clock": {seed.FixedToClock, seed.NewestFirst, day},
+		"with sliding windows":      {seed.Sliding, seed.OldestFirst, day},
 	}, func(t *testing.T, kind row) {
-		w := newWorld(ordered(kind.order), func(o *fastiotest.Options) { o.Limits.Windows = kind.kind })
+		w := newWorld(ordered(kind.order), func(o *seed.Options) { o.Limits.Windows = kind.kind })
 		var box inbox
 		store := new(events.MemoryStore)
 		f := w.follow(box.handle, &events.FollowOptions{OnGap: noGap(t), Store: store, Name: "mine"})
@@ -368,7 +369,7 @@ func TestFollowReportsLateEvents(t *testing.T) {
 		}
 		if tt.unordered {
 			table.NotUnderRace(t)
-			synctest.Test(t, func(t *testing.T) { test(t, newWorld(ordered(fastiotest.Unordered))) })
+			synctest.Test(t, func(t *testing.T) { test(t, newWorld(ordered(seed.Unordered))) })
 			return
 		}
 		eachOrder(t, test)
@@ -488,9 +489,9 @@ func TestFollowSets(t *testing.T) {
 		names := []events.Name{"comment_created", "workspace_storage_file_added", "workspace_storage_file_updated"}
 		add := func() {
 			for i, name := range names {
-				e := w.AddEvent(fastiotest.Event{Name: string(name), Workspace: w.room.ID, Created: time.Now()})
+				e := w.AddEvent(seed.Event{Name: string(name), Workspace: w.room.ID, Created: time.Now()})
 				if i < 2 {
-					want = append(want, e.ID)
+					want = append(want, api.OpaqueID(e.ID))
 				}
 			}
 		}
@@ -502,7 +503,7 @@ func TestFollowSets(t *testing.T) {
 			w.followFor(t, 30*time.Second, w.query(), box.handle, o)
 			sameSet(t, want, box.all())
 		}
-		w.Fail(fastiotest.Fault{Op: search, Status: http.StatusServiceUnavailable, Skip: 1, Count: 1})
+		w.Fail(seed.Fault{Op: search, Status: http.StatusServiceUnavailable, Skip: 1, Count: 1})
 		f := w.follow(func(context.Context, *events.Event) error { return errCrash }, o)
 		time.Sleep(time.Minute)
 		add()
@@ -603,7 +604,7 @@ func TestFollowAnotherQuery(t *testing.T) {
 		// The first query excludes events of ten minutes, which a rescan would find.
 		for i := range 20 {
 			at := start.Add(time.Duration(i*30) * time.Second)
-			w.AddEvent(fastiotest.Event{Name: "comment_created", Workspace: w.room.ID, Created: at})
+			w.AddEvent(seed.Event{Name: "comment_created", Workspace: w.room.ID, Created: at})
 		}
 		time.Sleep(10 * time.Minute)
 		last := time.Now().UTC().Truncate(time.Second)
@@ -695,7 +696,7 @@ func TestFollowHandlerError(t *testing.T) {
 
 func TestFollowStopsImmediately(t *testing.T) {
 	t.Parallel()
-	fails := func(f fastiotest.Fault) func(w *world) {
+	fails := func(f seed.Fault) func(w *world) {
 		return func(w *world) {
 			if f.Op == "" {
 				f.Op, f.Skip = search, 1
@@ -712,17 +713,17 @@ func TestFollowStopsImmediately(t *testing.T) {
 	}
 	table.Bubbles(t, map[string]row{
 		"between two polls":               {after: 5 * time.Second, want: 10},
-		"during a search":                 {prepare: fails(fastiotest.Fault{Delay: time.Hour}), after: time.Second, want: 4},
+		"during a search":                 {prepare: fails(seed.Fault{Delay: time.Hour}), after: time.Second, want: 4},
 		"while the rate limit is used up": {prepare: func(w *world) { w.fill(400) }, after: 4 * time.Second, want: 40},
 		"during Retry-After": {
-			prepare: fails(fastiotest.Fault{Status: http.StatusTooManyRequests, Header: retryAfter}),
+			prepare: fails(seed.Fault{Status: http.StatusTooManyRequests, Header: retryAfter}),
 			after:   time.Minute, want: 4,
 		},
 		"between two attempts": {
-			prepare: fails(fastiotest.Fault{Status: http.StatusServiceUnavailable}), after: time.Minute, want: 4,
+			prepare: fails(seed.Fault{Status: http.StatusServiceUnavailable}), after: time.Minute, want: 4,
 		},
 		"before the time is known": {
-			prepare: fails(fastiotest.Fault{Op: "system.Ping", Delay: time.Hour}), after: time.Minute,
+			prepare: fails(seed.Fault{Op: "system.Ping", Delay: time.Hour}), after: time.Minute,
 		},
 		"during the work on an event": {handle: func(ctx context.Context, _ *events.Event) error {
 			<-ctx.Done()
@@ -780,7 +781,7 @@ func TestFollowEndsWithAPermanentError(t *testing.T) {
 			if status == http.StatusNotAcceptable { // of a first page: it may refuse the cursor of a later one
 				q.Limit, want = 0, 10
 			}
-			w.Fail(fastiotest.Fault{Op: search, Skip: 1, Count: 1, Status: status, Code: 10011})
+			w.Fail(seed.Fault{Op: search, Skip: 1, Count: 1, Status: status, Code: 10011})
 			var box inbox
 			retry := func(_ context.Context, e api.RetryEvent) { t.Errorf("status %d: retried after %v", status, e.Err) }
 			o := &events.FollowOptions{Store: new(events.MemoryStore), OnRetry: retry}
@@ -795,11 +796,11 @@ func TestFollowRetries(t *testing.T) {
 	t.Parallel()
 	eachOrder(t, func(t *testing.T, w *world) {
 		want := w.fill(50)
-		for i, f := range []fastiotest.Fault{
+		for i, f := range []seed.Fault{
 			{Status: http.StatusServiceUnavailable, Count: 40},
 			{Status: http.StatusInternalServerError, Count: 5},
 			{Cut: 40, Count: 5},
-			{Reset: fastiotest.BeforeHeader, Count: 5},
+			{Reset: seed.BeforeHeader, Count: 5},
 			{Truncate: 30, Count: 5},
 			{Status: http.StatusTooManyRequests, Count: 5},
 			{Status: http.StatusTooManyRequests, Count: 2, Header: http.Header{"Retry-After": {"600"}}},
@@ -808,7 +809,7 @@ func TestFollowRetries(t *testing.T) {
 			f.Op, f.Skip = search, 2*i+1
 			w.Fail(f)
 		}
-		w.Fail(fastiotest.Fault{Op: "system.Ping", Reset: fastiotest.BeforeHeader, Count: 5})
+		w.Fail(seed.Fault{Op: "system.Ping", Reset: seed.BeforeHeader, Count: 5})
 		retries := 0
 		var box inbox
 		o := &events.FollowOptions{OnGap: noGap(t), OnRetry: func(_ context.Context, e api.RetryEvent) {
@@ -1003,7 +1004,7 @@ func TestExclusiveBounds(t *testing.T) {
 		time.Sleep(3 * time.Minute)
 		f.end(t)
 		sameSet(t, want, box.all())
-	}, func(o *fastiotest.Options) { o.Events.ExclusiveBounds = true })
+	}, func(o *seed.Options) { o.Events.ExclusiveBounds = true })
 }
 
 // smallLog is a log of one page. Every page also has the odd events, whatever

@@ -16,6 +16,8 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/op"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/table"
 )
 
@@ -30,12 +32,12 @@ type logs struct {
 	delays []time.Duration
 }
 
-func newLogs(t *testing.T, n int, change ...func(o *fastiotest.Options)) *logs {
+func newLogs(t *testing.T, n int, change ...func(o *seed.Options)) *logs {
 	t.Helper()
 	l := &logs{Server: fastiotest.New(change...), made: map[api.OpaqueID]time.Time{}}
 	l.client = l.Client(t, fastio.WithHTTPClient(l.StartInMemory(t)))
 	for i := range n {
-		l.rooms = append(l.rooms, l.AddWorkspace(fastiotest.Workspace{Name: fmt.Sprint("Design ", i)}).ID)
+		l.rooms = append(l.rooms, api.ID(l.AddWorkspace(seed.Workspace{Name: fmt.Sprint("Design ", i)}).ID))
 	}
 	return l
 }
@@ -75,8 +77,8 @@ func (l *logs) handle(_ context.Context, e *events.Event) error {
 func (l *logs) add(room api.ID, late time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	e := fastiotest.Event{Name: fileAdded, Workspace: room, CallingUser: l.User().ID, VisibleAt: time.Now().Add(late)}
-	l.made[l.AddEvent(e).ID] = time.Now()
+	e := seed.Event{Name: fileAdded, Workspace: string(room), CallingUser: l.User().ID, VisibleAt: time.Now().Add(late)}
+	l.made[api.OpaqueID(l.AddEvent(e).ID)] = time.Now()
 }
 
 // waited returns a quantile of the delays.
@@ -104,19 +106,19 @@ func (l *logs) searches(since time.Time) (n int) {
 func TestFollowManyLogs(t *testing.T) {
 	t.Parallel()
 	type row struct {
-		kind         fastiotest.WindowKind
+		kind         seed.WindowKind
 		late         time.Duration // until events are visible
 		median, most time.Duration // of the delays, and at the 99th percentile
 	}
 	table.Bubbles(t, map[string]row{
-		"fixed windows":        {fastiotest.FixedFromFirst, 0, 2 * time.Second, 10 * time.Second},
-		"windows by the clock": {fastiotest.FixedToClock, 0, 2 * time.Second, 10 * time.Second},
-		"sliding windows":      {fastiotest.Sliding, 0, 2 * time.Second, 10 * time.Second},
-		"events that are late": {fastiotest.FixedFromFirst, 4 * time.Second, 8 * time.Second, 90 * time.Second},
+		"fixed windows":        {seed.FixedFromFirst, 0, 2 * time.Second, 10 * time.Second},
+		"windows by the clock": {seed.FixedToClock, 0, 2 * time.Second, 10 * time.Second},
+		"sliding windows":      {seed.Sliding, 0, 2 * time.Second, 10 * time.Second},
+		"events that are late": {seed.FixedFromFirst, 4 * time.Second, 8 * time.Second, 90 * time.Second},
 	}, func(t *testing.T, row row) {
 		n := table.Rounds(100, 100)
-		l := newLogs(t, n, func(o *fastiotest.Options) { o.Limits.Windows = row.kind })
-		l.Fail(fastiotest.Fault{Op: search, Delay: 80 * time.Millisecond})
+		l := newLogs(t, n, func(o *seed.Options) { o.Limits.Windows = row.kind })
+		l.Fail(seed.Fault{Op: search, Delay: 80 * time.Millisecond})
 		l.follow(t, events.Query{}, events.FollowOptions{})
 		time.Sleep(time.Hour)
 		rest := time.Now()
@@ -152,7 +154,7 @@ func TestFollowManyLogsWithoutSockets(t *testing.T) {
 	}, func(t *testing.T, each time.Duration) {
 		n, hours := table.Rounds(100, 100), table.Rounds(3, 3)
 		l := newLogs(t, n)
-		l.Fail(fastiotest.Fault{Op: fastiotest.OpRealtimeSocket, Status: http.StatusNotFound})
+		l.Fail(seed.Fault{Op: op.RealtimeSocket, Status: http.StatusNotFound})
 		l.follow(t, events.Query{}, events.FollowOptions{})
 		time.Sleep(time.Hour)
 		start := time.Now()
@@ -198,7 +200,7 @@ func TestFollowersLeaveSearches(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := newLogs(t, 20)
-		l.Fail(fastiotest.Fault{Op: search, Delay: 80 * time.Millisecond})
+		l.Fail(seed.Fault{Op: search, Delay: 80 * time.Millisecond})
 		for _, room := range l.rooms {
 			for range 500 {
 				l.add(room, 0)

@@ -15,7 +15,7 @@ import (
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/events"
-	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/internal/table"
 )
@@ -146,11 +146,11 @@ func TestChangesLimit(t *testing.T) {
 
 func TestAll(t *testing.T) {
 	t.Parallel()
-	table.Bubbles(t, map[string]func(o *fastiotest.Options){
-		"by cursor":                    func(*fastiotest.Options) {},
-		"by offset on an older server": func(o *fastiotest.Options) { o.Events.NoCursor = true },
-		"newest first":                 ordered(fastiotest.NewestFirst),
-	}, func(t *testing.T, change func(o *fastiotest.Options)) {
+	table.Bubbles(t, map[string]func(o *seed.Options){
+		"by cursor":                    func(*seed.Options) {},
+		"by offset on an older server": func(o *seed.Options) { o.Events.NoCursor = true },
+		"newest first":                 ordered(seed.NewestFirst),
+	}, func(t *testing.T, change func(o *seed.Options)) {
 		w := newWorld(change)
 		want := w.fill(60)
 		for _, limit := range []int{1, 7, 30, 59, 60, 61} {
@@ -172,11 +172,11 @@ func TestAllContinuesAfterEmptyPages(t *testing.T) {
 	t.Parallel()
 	for _, older := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(func(o *fastiotest.Options) { o.Events.NoCursor = older })
-			ben := w.AddUser(fastiotest.User{FirstName: "Ben"})
-			w.SetMember(w.room.ID, ben.ID, fastiotest.Member)
-			bens := logOf(w.Server, fastio.WithToken(w.AddKey(fastiotest.Key{User: ben.ID}).Token))
-			w.AddEvent(fastiotest.Event{ // members get no imports
+			w := newWorld(func(o *seed.Options) { o.Events.NoCursor = older })
+			ben := w.AddUser(seed.User{FirstName: "Ben"})
+			w.SetMember(w.room.ID, ben.ID, seed.Member)
+			bens := logOf(w.Server, fastio.WithToken(w.AddKey(seed.Key{User: ben.ID}).Token))
+			w.AddEvent(seed.Event{ // members get no imports
 				Name: "import_source_sync_failed", Category: "import", Permission: "member", Workspace: w.room.ID,
 				Created: time.Now().Add(-time.Hour),
 			})
@@ -186,9 +186,9 @@ func TestAllContinuesAfterEmptyPages(t *testing.T) {
 				if i%29 == 0 {
 					permission = "member"
 				}
-				e := w.AddEvent(fastiotest.Event{Name: fileAdded, Workspace: w.room.ID, Created: created, Permission: permission})
+				e := w.AddEvent(seed.Event{Name: fileAdded, Workspace: w.room.ID, Created: created, Permission: permission})
 				if permission == "member" {
-					want = append(want, e.ID)
+					want = append(want, api.OpaqueID(e.ID))
 				}
 			}
 			empty, total := 0, 0
@@ -236,7 +236,8 @@ func TestChildrenPageByOffset(t *testing.T) {
 		parent := w.add(time.Now(), 0)
 		var want []api.OpaqueID
 		for range 23 {
-			want = append(want, w.AddEvent(fastiotest.Event{Name: fileAdded, Workspace: w.room.ID, Parent: parent}).ID)
+			child := w.AddEvent(seed.Event{Name: fileAdded, Workspace: w.room.ID, Parent: string(parent)})
+			want = append(want, api.OpaqueID(child.ID))
 		}
 		q := events.Query{ParentEventID: parent, Limit: 5}
 		sameSet(t, want, ids(t, w.log, q))
@@ -289,7 +290,7 @@ func TestEndingALoopLeaksNoGoroutine(t *testing.T) {
 	t.Parallel()
 	alone(t, func(t *testing.T, w *world) {
 		w.fill(30)
-		w.Fail(fastiotest.Fault{Op: search, Skip: 1, Delay: time.Hour})
+		w.Fail(seed.Fault{Op: search, Skip: 1, Delay: time.Hour})
 		start := time.Now()
 		for _, loop := range []iter.Seq2[*events.Event, error]{
 			w.log.All(t.Context(), w.paged(5)), w.log.Walk(w.paged(5), "").Events(t.Context()),
@@ -312,7 +313,7 @@ func TestEndingALoopLeaksNoGoroutine(t *testing.T) {
 func TestSummarizeIsNotRetried(t *testing.T) {
 	t.Parallel()
 	alone(t, func(t *testing.T, w *world) {
-		w.Fail(fastiotest.Fault{Op: "events.Summarize", Reset: fastiotest.AfterHeader, Processed: true})
+		w.Fail(seed.Fault{Op: "events.Summarize", Reset: seed.AfterHeader, Processed: true})
 		if _, err := w.log.Summarize(t.Context(), w.query(), ""); err == nil || w.count("events.Summarize") != 1 {
 			t.Errorf("%v after %d calls", err, w.count("events.Summarize"))
 		}

@@ -19,7 +19,7 @@ import (
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/events"
-	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/internal/table"
 )
@@ -59,7 +59,7 @@ func checkOnce(t tester, what string, must, may, got []api.OpaqueID) {
 // visible meanwhile, the order is that of a walk in one range.
 func TestWalkProperty(t *testing.T) {
 	t.Parallel()
-	table.Each(t, orders, func(t *testing.T, order fastiotest.Order) {
+	table.Each(t, orders, func(t *testing.T, order seed.Order) {
 		rapid.Check(t, func(t *rapid.T) {
 			rapid.SyncTest(t, func(t *rapid.T) { newStroll(t, order).run() })
 		})
@@ -72,7 +72,7 @@ type stroll struct {
 
 	query              events.Query
 	walk               *events.Walk
-	written            map[api.OpaqueID]fastiotest.Event
+	written            map[api.OpaqueID]seed.Event
 	got                []api.OpaqueID
 	restarted, refused bool // at least once after the walk had begun
 	late               bool // an event becomes visible after it was created
@@ -90,9 +90,9 @@ const (
 	fault                       // the next search fails
 )
 
-func newStroll(t *rapid.T, order fastiotest.Order) *stroll {
-	seed := func(o *fastiotest.Options) { o.Seed = rapid.Uint64().Draw(t, "seed") }
-	s := &stroll{T: t, world: newWorld(ordered(order), seed), written: map[api.OpaqueID]fastiotest.Event{}}
+func newStroll(t *rapid.T, order seed.Order) *stroll {
+	seeded := func(o *seed.Options) { o.Seed = rapid.Uint64().Draw(t, "seed") }
+	s := &stroll{T: t, world: newWorld(ordered(order), seeded), written: map[api.OpaqueID]seed.Event{}}
 	s.late = rapid.Bool().Draw(t, "late events")
 	s.kinds = rapid.SampledFrom([][]interruption{
 		{restart, restart, write, fault},
@@ -115,7 +115,7 @@ func (s *stroll) write(age int) {
 	created := time.Now().Add(-time.Duration(age) * time.Second)
 	visible := created.Add(time.Duration(late) * time.Second)
 	id := s.add(created, time.Duration(late)*time.Second)
-	s.written[id] = fastiotest.Event{Created: created.Truncate(time.Second), VisibleAt: visible}
+	s.written[id] = seed.Event{Created: created.Truncate(time.Second), VisibleAt: visible}
 }
 
 // run walks to the end, with an interruption before every range but the first.
@@ -221,11 +221,11 @@ func (s *stroll) interrupt(begun bool) {
 			return
 		}
 		s.faults++
-		f := rapid.SampledFrom([]fastiotest.Fault{
+		f := rapid.SampledFrom([]seed.Fault{
 			{Status: http.StatusServiceUnavailable},
 			{Status: http.StatusInternalServerError},
 			{Cut: 40},
-			{Reset: fastiotest.BeforeHeader},
+			{Reset: seed.BeforeHeader},
 			{Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"600"}}}, // over MaxWait
 			{Truncate: 30},
 			{Delay: time.Minute},
@@ -253,7 +253,7 @@ func TestWalkRestartsWhenItsCursorIsRejected(t *testing.T) {
 		}
 
 		// Also if the next process fails after its restart.
-		w.Fail(fastiotest.Fault{Op: search, Skip: 1, Count: 1, Status: http.StatusForbidden})
+		w.Fail(seed.Fault{Op: search, Skip: 1, Count: 1, Status: http.StatusForbidden})
 		failing := logOf(w.Server).Walk(w.paged(5), walk.Cursor())
 		if err := stub.Last(failing.Events(t.Context())); !errors.Is(err, api.ErrForbidden) {
 			t.Fatal(err)
@@ -293,7 +293,7 @@ func TestWalkRejectsInvalidCursor(t *testing.T) {
 		other := w.paged(3)
 		other.Category = events.CategoryAI
 		elsewhere := w.paged(3)
-		elsewhere.Profile = api.Org(w.Org().ID)
+		elsewhere.Profile = api.Org(api.ID(w.Org().ID))
 		for _, tt := range []struct {
 			name, cursor string
 			query        events.Query
@@ -368,13 +368,13 @@ func TestWalkCursorFromAnotherGoroutine(t *testing.T) {
 // A pass covers events created before it began, by the server's clock.
 func TestWalkEndsAtTheServerTimeOfItsStart(t *testing.T) {
 	t.Parallel()
-	table.Bubbles(t, orders, func(t *testing.T, order fastiotest.Order) {
+	table.Bubbles(t, orders, func(t *testing.T, order seed.Order) {
 		for _, off := range []time.Duration{-10 * time.Minute, 0, 10 * time.Minute} {
 			clock := func() time.Time { return time.Now().Add(off) }
-			w := newWorld(ordered(order), func(o *fastiotest.Options) { o.Clock = clock })
+			w := newWorld(ordered(order), func(o *seed.Options) { o.Clock = clock })
 			begun := clock().UTC()
 			write := func(created time.Time) api.OpaqueID {
-				return w.AddEvent(fastiotest.Event{Name: fileAdded, Workspace: w.room.ID, Created: created}).ID
+				return api.OpaqueID(w.AddEvent(seed.Event{Name: fileAdded, Workspace: w.room.ID, Created: created}).ID)
 			}
 			want := []api.OpaqueID{write(begun.Add(-time.Hour)), write(begun)}
 			write(begun.Add(time.Second))
@@ -426,7 +426,7 @@ func TestWalkWithoutAServerClock(t *testing.T) {
 			return p, err
 		})
 		sameSet(t, want, collect(t, logOf(w.Server, silent).Walk(w.query(), "")))
-		w.Fail(fastiotest.Fault{Op: "system.Ping", Status: http.StatusNotFound})
+		w.Fail(seed.Fault{Op: "system.Ping", Status: http.StatusNotFound})
 		time.Sleep(2 * time.Second)
 		before := w.query()
 		before.CreatedMax = time.Now().Add(-2 * time.Second)
@@ -514,7 +514,7 @@ func TestWithResponseHoldsTheCurrentPage(t *testing.T) {
 func TestWalkWithATimeout(t *testing.T) {
 	t.Parallel()
 	alone(t, func(t *testing.T, w *world) {
-		w.Fail(fastiotest.Fault{Op: search, Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"3"}}})
+		w.Fail(seed.Fault{Op: search, Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"3"}}})
 		last := stub.Last(w.log.Walk(w.query(), "", api.Timeout(time.Second)).Events(t.Context()))
 		n := w.count(search)
 		if !errors.Is(last, context.DeadlineExceeded) || !errors.Is(last, api.ErrRateLimited) || n != 1 {

@@ -20,6 +20,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/internal/table"
 )
@@ -39,15 +40,15 @@ const (
 // world is an emulator with a workspace and its log.
 type world struct {
 	*fastiotest.Server
-	room fastiotest.Workspace
+	room seed.Workspace
 	log  *events.Service
 }
 
 // newWorld must be called inside a bubble if the test searches more than a few
 // times: the client waits for the published rate limits.
-func newWorld(change ...func(o *fastiotest.Options)) *world {
+func newWorld(change ...func(o *seed.Options)) *world {
 	s := fastiotest.New(change...)
-	return &world{Server: s, room: s.AddWorkspace(fastiotest.Workspace{Name: "Design"}), log: logOf(s)}
+	return &world{Server: s, room: s.AddWorkspace(seed.Workspace{Name: "Design"}), log: logOf(s)}
 }
 
 func logOf(s *fastiotest.Server, opts ...fastio.Option) *events.Service {
@@ -58,7 +59,7 @@ func logOf(s *fastiotest.Server, opts ...fastio.Option) *events.Service {
 	return c.Events
 }
 
-func (w *world) query() events.Query { return events.Query{Profile: api.Workspace(w.room.ID)} }
+func (w *world) query() events.Query { return events.Query{Profile: api.Workspace(api.ID(w.room.ID))} }
 
 // paged returns the query for all events, with the given page size.
 func (w *world) paged(limit int) events.Query {
@@ -69,9 +70,9 @@ func (w *world) paged(limit int) events.Query {
 
 // add writes an event that becomes visible after a delay.
 func (w *world) add(created time.Time, late time.Duration) api.OpaqueID {
-	return w.AddEvent(fastiotest.Event{
+	return api.OpaqueID(w.AddEvent(seed.Event{
 		Name: fileAdded, Workspace: w.room.ID, CallingUser: w.User().ID, Created: created, VisibleAt: created.Add(late),
-	}).ID
+	}).ID)
 }
 
 // fill writes n events, some of which share a second, up to now.
@@ -83,20 +84,20 @@ func (w *world) fill(n int) []api.OpaqueID {
 	return all
 }
 
-func ordered(order fastiotest.Order) func(o *fastiotest.Options) {
-	return func(o *fastiotest.Options) { o.Events.Order = order }
+func ordered(order seed.Order) func(o *seed.Options) {
+	return func(o *seed.Options) { o.Events.Order = order }
 }
 
 // orders are those a log may have.
-var orders = map[string]fastiotest.Order{
-	"oldest first": fastiotest.OldestFirst, "newest first": fastiotest.NewestFirst, "in no order": fastiotest.Unordered,
+var orders = map[string]seed.Order{
+	"oldest first": seed.OldestFirst, "newest first": seed.NewestFirst, "in no order": seed.Unordered,
 }
 
 // eachOrder runs a test in a bubble for each order of a log. Walk and Follow make
 // the same guarantees in every order.
-func eachOrder(t *testing.T, test func(t *testing.T, w *world), change ...func(o *fastiotest.Options)) {
+func eachOrder(t *testing.T, test func(t *testing.T, w *world), change ...func(o *seed.Options)) {
 	t.Helper()
-	table.Bubbles(t, orders, func(t *testing.T, order fastiotest.Order) {
+	table.Bubbles(t, orders, func(t *testing.T, order seed.Order) {
 		test(t, newWorld(append(change, ordered(order))...))
 	})
 }

@@ -14,6 +14,8 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/op"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 )
 
 // report is the program under test: it counts the events of each workspace.
@@ -40,9 +42,9 @@ func TestReport(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		server := fastiotest.New()
-		design := server.AddWorkspace(fastiotest.Workspace{Name: "Design"})
-		server.AddEvent(fastiotest.Event{Name: "comment_created", Workspace: design.ID})
-		server.Fail(fastiotest.Fault{Op: "events.Search", Count: 2, Status: http.StatusServiceUnavailable})
+		design := server.AddWorkspace(seed.Workspace{Name: "Design"})
+		server.AddEvent(seed.Event{Name: "comment_created", Workspace: design.ID})
+		server.Fail(seed.Fault{Op: op.EventsSearch, Count: 2, Status: http.StatusServiceUnavailable})
 		text, err := report(t.Context(), server.Client(t))
 		if err != nil || text != "Design: 1\n" {
 			t.Errorf("got %q, %v", text, err)
@@ -53,10 +55,10 @@ func TestReport(t *testing.T) {
 // Outside of a test, ClientOptions takes the place of Client.
 func Example() {
 	s := fastiotest.New()
-	design := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
-	s.AddWorkspace(fastiotest.Workspace{Name: "Empty"})
+	design := s.AddWorkspace(seed.Workspace{Name: "Design"})
+	s.AddWorkspace(seed.Workspace{Name: "Empty"})
 	for _, name := range []string{"mill.pdf", "store.pdf"} {
-		s.AddEvent(fastiotest.Event{Name: "workspace_storage_file_added", Workspace: design.ID, ObjectName: name})
+		s.AddEvent(seed.Event{Name: "workspace_storage_file_added", Workspace: design.ID, ObjectName: name})
 	}
 	client, err := fastio.New(s.ClientOptions()...)
 	if err != nil {
@@ -75,7 +77,7 @@ func Example() {
 // A Server injects failures.
 func ExampleServer_Fail() {
 	s := fastiotest.New()
-	s.Fail(fastiotest.Fault{Op: "account.Workspaces.List", Status: http.StatusForbidden, Text: "Not today."})
+	s.Fail(seed.Fault{Op: "account.Workspaces.List", Status: http.StatusForbidden, Text: "Not today."})
 	client, err := fastio.New(s.ClientOptions()...)
 	if err != nil {
 		fmt.Println(err)

@@ -23,6 +23,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/internal/table"
 )
@@ -381,8 +382,8 @@ func TestRecordedFile(t *testing.T) {
 func TestRecordedNames(t *testing.T) {
 	t.Parallel()
 	dir, still := t.TempDir(), time.Date(2026, time.March, 2, 9, 30, 0, 0, time.UTC)
-	s := fastiotest.New(func(o *fastiotest.Options) { o.Clock = func() time.Time { return still } })
-	s.Fail(fastiotest.Fault{Op: "system.Ping", Skip: 2, Count: 1, Status: http.StatusTeapot})
+	s := fastiotest.New(func(o *seed.Options) { o.Clock = func() time.Time { return still } })
+	s.Fail(seed.Fault{Op: "system.Ping", Skip: 2, Count: 1, Status: http.StatusTeapot})
 	client := recorded(t, s, dir)
 	for range 5 {
 		_, _ = client.Ping(t.Context())
@@ -502,7 +503,7 @@ func TestBrokenAnswersAreNotRecorded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, dir := fastiotest.New(), t.TempDir()
-		s.Fail(fastiotest.Fault{Op: "account.Me", Cut: 20})
+		s.Fail(seed.Fault{Op: "account.Me", Cut: 20})
 		client := recorded(t, s, dir)
 		if _, err := client.Account.Me(t.Context()); !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("got %v, want an unexpected EOF", err)

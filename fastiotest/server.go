@@ -1,9 +1,9 @@
 // Package fastiotest emulates the platform for tests, and replays recorded responses.
 //
 //	server := fastiotest.New()
-//	design := server.AddWorkspace(fastiotest.Workspace{Name: "Design"})
-//	server.AddEvent(fastiotest.Event{Name: "comment_created", Workspace: design.ID})
-//	server.Fail(fastiotest.Fault{Op: "events.Search", Count: 2, Status: http.StatusServiceUnavailable})
+//	design := server.AddWorkspace(seed.Workspace{Name: "Design"})
+//	server.AddEvent(seed.Event{Name: "comment_created", Workspace: design.ID})
+//	server.Fail(seed.Fault{Op: op.EventsSearch, Count: 2, Status: http.StatusServiceUnavailable})
 //	text, err := report(t.Context(), server.Client(t))
 //	if err != nil || text != "Design: 1\n" {
 //		t.Errorf("got %q, %v", text, err)
@@ -12,6 +12,10 @@
 // A [Server] keeps organizations, workspaces and an event log in memory and responds
 // like the platform, including errors and rate limits. It needs no socket and works
 // inside testing/synctest. [Record] and [Replay] need a real server once.
+//
+// Options, objects, faults and recorded requests are types of package
+// [github.com/fastio-go/fastio/fastiotest/seed]. Package
+// [github.com/fastio-go/fastio/fastiotest/op] has the names of the operations.
 package fastiotest
 
 import (
@@ -24,17 +28,16 @@ import (
 	"testing"
 
 	"github.com/fastio-go/fastio"
-	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/emulator"
-	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
 // Server is the emulated platform. It starts with one user, the owner of one
 // organization, and an API key of that user. It is safe for concurrent use.
 type Server struct {
 	platform *emulator.Server
-	user     User
-	org      Org
+	user     seed.User
+	org      seed.Org
 	token    string
 }
 
@@ -46,24 +49,24 @@ var _ interface {
 // New returns a Server. It opens no socket, and panics if a limit has an unknown
 // operation. Change sets options:
 //
-//	fastiotest.New(func(o *fastiotest.Options) { o.Events.Order = fastiotest.NewestFirst })
-func New(change ...func(o *Options)) *Server {
-	var o Options
+//	fastiotest.New(func(o *seed.Options) { o.Events.Order = seed.NewestFirst })
+func New(change ...func(o *seed.Options)) *Server {
+	var o seed.Options
 	for _, c := range change {
 		c(&o)
 	}
 	s := &Server{platform: emulator.New(o)}
-	s.user = s.AddUser(User{FirstName: "Ada", LastName: "Lovelace", Email: "ada@example.test"})
-	s.org = s.AddOrg(Org{Domain: "analytical", Name: "Analytical Engines", Owner: s.user.ID})
-	s.token = s.AddKey(Key{User: s.user.ID, Memo: "default"}).Token
+	s.user = s.AddUser(seed.User{FirstName: "Ada", LastName: "Lovelace", Email: "ada@example.test"})
+	s.org = s.AddOrg(seed.Org{Domain: "analytical", Name: "Analytical Engines", Owner: s.user.ID})
+	s.token = s.AddKey(seed.Key{User: s.user.ID, Memo: "default"}).Token
 	return s
 }
 
 // User returns the initial user.
-func (s *Server) User() User { return s.user }
+func (s *Server) User() seed.User { return s.user }
 
 // Org returns the initial organization.
-func (s *Server) Org() Org { return s.org }
+func (s *Server) Org() seed.Org { return s.org }
 
 // Token returns the initial API key.
 func (s *Server) Token() string { return s.token }
@@ -143,123 +146,120 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.platform.
 func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) { return s.platform.RoundTrip(r) }
 
 // Load adds the objects of a seed file, see [seed.File].
-func (s *Server) Load(seed io.Reader) error { return s.platform.Load(seed) }
+func (s *Server) Load(file io.Reader) error { return s.platform.Load(file) }
 
 // AddUser adds a user and returns it with empty fields filled in.
-func (s *Server) AddUser(u User) User { return add(s.platform.AddUser, u) }
-
-// add converts ids for a method of the emulator, and back.
-func add[Out, In any](method func(In) In, it Out) Out { return convert[Out](method(convert[In](it))) }
+func (s *Server) AddUser(u seed.User) seed.User { return s.platform.AddUser(u) }
 
 // OneTimeCode returns the valid one-time code of a user: that of the latest message,
 // or else of the authenticator app, also during the setup of a second factor. It is
 // "" if there is none.
-func (s *Server) OneTimeCode(user api.ID) string { return s.platform.OneTimeCode(string(user)) }
+func (s *Server) OneTimeCode(user string) string { return s.platform.OneTimeCode(user) }
 
 // ValidationCode returns the valid code that confirms the e-mail address of a user; ""
 // if there is none.
-func (s *Server) ValidationCode(user api.ID) string {
-	return s.platform.ValidationCode(string(user))
+func (s *Server) ValidationCode(user string) string {
+	return s.platform.ValidationCode(user)
 }
 
 // AddOrg adds an organization and returns it with empty fields filled in.
-func (s *Server) AddOrg(o Org) Org { return add(s.platform.AddOrg, o) }
+func (s *Server) AddOrg(o seed.Org) seed.Org { return s.platform.AddOrg(o) }
 
 // AddWorkspace adds a workspace, to the Server's first organization unless it
 // names another, and returns it with empty fields filled in.
-func (s *Server) AddWorkspace(w Workspace) Workspace {
+func (s *Server) AddWorkspace(w seed.Workspace) seed.Workspace {
 	w.Org = cmp.Or(w.Org, s.org.ID)
-	return add(s.platform.AddWorkspace, w)
+	return s.platform.AddWorkspace(w)
 }
 
 // AddShare adds a share, by default to the organization of its workspace or else
 // to the Server's first, and returns it with empty fields filled in.
-func (s *Server) AddShare(share Share) Share {
+func (s *Server) AddShare(share seed.Share) seed.Share {
 	if share.Org == "" && share.Workspace == "" {
 		share.Org = s.org.ID
 	}
-	return add(s.platform.AddShare, share)
+	return s.platform.AddShare(share)
 }
 
 // AddNode adds a node to the storage of a workspace or share and returns it with
 // empty fields filled in.
-func (s *Server) AddNode(n Node) Node { return add(s.platform.AddNode, n) }
+func (s *Server) AddNode(n seed.Node) seed.Node { return s.platform.AddNode(n) }
 
 // AddFileShare adds a File Share, to the workspace of its node unless it names
 // another, and returns it with empty fields filled in.
-func (s *Server) AddFileShare(f FileShare) FileShare { return add(s.platform.AddFileShare, f) }
+func (s *Server) AddFileShare(f seed.FileShare) seed.FileShare { return s.platform.AddFileShare(f) }
 
 // AddQuickShare adds a QuickShare and returns it with empty fields filled in.
-func (s *Server) AddQuickShare(q QuickShare) QuickShare { return add(s.platform.AddQuickShare, q) }
+func (s *Server) AddQuickShare(q seed.QuickShare) seed.QuickShare { return s.platform.AddQuickShare(q) }
 
 // SetMember sets the role of a user in an organization, workspace or share; "" removes
 // the member.
-func (s *Server) SetMember(profile, user api.ID, role Role) {
-	s.platform.SetMember(string(profile), string(user), role)
+func (s *Server) SetMember(profile, user string, role seed.Role) {
+	s.platform.SetMember(profile, user, role)
 }
 
 // AddMembership adds or replaces a membership, and returns it with what was empty
 // filled in. [Server.SetMember] is the short form for a role alone.
-func (s *Server) AddMembership(m Membership) Membership { return add(s.platform.AddMembership, m) }
+func (s *Server) AddMembership(m seed.Membership) seed.Membership { return s.platform.AddMembership(m) }
 
 // AddInvitation adds an invitation, as if its mail had been sent, and returns it
 // with empty fields filled in.
-func (s *Server) AddInvitation(v Invitation) Invitation { return add(s.platform.AddInvitation, v) }
+func (s *Server) AddInvitation(v seed.Invitation) seed.Invitation { return s.platform.AddInvitation(v) }
 
 // Mails lists what the platform has sent to an e-mail address, oldest first, except
 // for the codes of [Server.ValidationCode] and [Server.OneTimeCode].
-func (s *Server) Mails(to string) []Mail { return convert[[]Mail](s.platform.Mails(to)) }
+func (s *Server) Mails(to string) []seed.Mail { return s.platform.Mails(to) }
 
 // AddOAuthClient adds an application without registration and returns it with empty
 // fields filled in.
-func (s *Server) AddOAuthClient(c OAuthClient) OAuthClient { return s.platform.AddClient(c) }
+func (s *Server) AddOAuthClient(c seed.OAuthClient) seed.OAuthClient { return s.platform.AddClient(c) }
 
 // Approve grants an application access, instead of a user at loginURL. A request to
 // the Redirect completes the login, as a browser would. It is an error if no such
 // login is pending, or if d exceeds the requested access.
-func (s *Server) Approve(loginURL string, d Decision) (Outcome, error) {
+func (s *Server) Approve(loginURL string, d seed.Decision) (seed.Outcome, error) {
 	d.User = cmp.Or(d.User, s.user.ID)
-	return s.platform.Decide(loginURL, convert[world.Decision](d))
+	return s.platform.Decide(loginURL, d)
 }
 
 // Deny denies an application access, instead of a user at loginURL.
-func (s *Server) Deny(loginURL string) (Outcome, error) {
-	return s.Approve(loginURL, Decision{Deny: true})
+func (s *Server) Deny(loginURL string) (seed.Outcome, error) {
+	return s.Approve(loginURL, seed.Decision{Deny: true})
 }
 
 // AddKey adds a key and returns it with empty fields filled in.
-func (s *Server) AddKey(k Key) Key { return add(s.platform.AddKey, k) }
+func (s *Server) AddKey(k seed.Key) seed.Key { return s.platform.AddKey(k) }
 
 // AddEvent adds an event to the log and returns it with empty fields filled in.
-func (s *Server) AddEvent(e Event) Event { return add(s.platform.AddEvent, e) }
+func (s *Server) AddEvent(e seed.Event) seed.Event { return s.platform.AddEvent(e) }
 
 // Generate adds plausible events to the log of a workspace.
-func (s *Server) Generate(h History) { s.platform.Generate(convert[world.History](h)) }
+func (s *Server) Generate(h seed.History) { s.platform.Generate(h) }
 
 // AddComment adds a comment, with its events and activity, and returns it with
 // empty fields filled in.
-func (s *Server) AddComment(c Comment) Comment { return add(s.platform.AddComment, c) }
+func (s *Server) AddComment(c seed.Comment) seed.Comment { return s.platform.AddComment(c) }
 
 // AddField adds a metadata field unless there is one of that name, and returns it
 // with empty fields filled in.
-func (s *Server) AddField(f Field) Field { return add(s.platform.AddField, f) }
+func (s *Server) AddField(f seed.Field) seed.Field { return s.platform.AddField(f) }
 
 // AddFact adds a metadata fact to a file or note, or replaces the one of the same
 // field. It returns an error if the file or note does not exist.
-func (s *Server) AddFact(f Fact) error { return s.platform.AddFact(convert[world.Fact](f)) }
+func (s *Server) AddFact(f seed.Fact) error { return s.platform.AddFact(f) }
 
 // Script adds a script for the answers of the agent of the platform. The first script
 // that matches a question and is not used up applies.
-func (s *Server) Script(it Script) { s.platform.Script(it) }
+func (s *Server) Script(it seed.Script) { s.platform.Script(it) }
 
 // Fail adds a rule that makes calls fail. The first rule that matches a call applies.
 // It panics for an unknown operation.
-func (s *Server) Fail(f Fault) { s.platform.Fail(f) }
+func (s *Server) Fail(f seed.Fault) { s.platform.Fail(f) }
 
 // FailSockets adds a rule that makes WebSockets fail. The first rule that matches a
 // message applies; rules with an age all apply. [Server.Heal] removes them.
-func (s *Server) FailSockets(f SocketFault) {
-	s.platform.FailSockets(convert[world.SocketFault](f))
+func (s *Server) FailSockets(f seed.SocketFault) {
+	s.platform.FailSockets(f)
 }
 
 // Heal removes all faults.
@@ -270,8 +270,8 @@ func (s *Server) Sockets() int { return s.platform.Sockets() }
 
 // DropSockets resets the WebSocket connections of a profile, or all for "". It returns
 // their number after they are closed.
-func (s *Server) DropSockets(profile api.ID) int {
-	return s.platform.DropSockets(string(profile))
+func (s *Server) DropSockets(profile string) int {
+	return s.platform.DropSockets(profile)
 }
 
 // CutPolls ends every pending poll with 504, or by a reset if
@@ -290,19 +290,19 @@ func (s *Server) InvalidateCursors() { s.platform.InvalidateCursors() }
 func (s *Server) ExpireChanges() { s.platform.ExpireChanges() }
 
 // BlockLocation sets whether an organization blocks the country of the caller.
-func (s *Server) BlockLocation(org api.ID, blocked bool) {
-	s.platform.BlockLocation(string(org), blocked)
+func (s *Server) BlockLocation(org string, blocked bool) {
+	s.platform.BlockLocation(org, blocked)
 }
 
 // Pay pays for the plan of an organization, instead of its owner in the browser. It
 // returns false if there is nothing to pay.
-func (s *Server) Pay(org api.ID) bool { return s.platform.Pay(string(org)) }
+func (s *Server) Pay(org string) bool { return s.platform.Pay(org) }
 
 // Forget clears the list of requests.
 func (s *Server) Forget() { s.platform.Forget() }
 
 // Requests returns the received requests, oldest first.
-func (s *Server) Requests() []Request { return s.platform.Requests() }
+func (s *Server) Requests() []seed.Request { return s.platform.Requests() }
 
 // Refusals returns the number of 429 responses of the rate limits.
 func (s *Server) Refusals() int { return s.platform.Refusals() }

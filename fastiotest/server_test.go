@@ -26,6 +26,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/oauth"
 )
@@ -112,7 +113,7 @@ func TestEveryTransportReachesTheServer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			me, err := newClient(t, options(t)...).Account.Me(t.Context())
-			if err != nil || me.ID != s.User().ID {
+			if err != nil || me.ID != api.ID(s.User().ID) {
 				t.Errorf("signed in as %v, want %q; %v", me, s.User().ID, err)
 			}
 		})
@@ -127,11 +128,11 @@ func TestInVirtualTime(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				s := fastiotest.New()
-				s.Generate(fastiotest.History{Workspace: s.AddWorkspace(fastiotest.Workspace{}).ID, Events: 1000})
-				s.Fail(fastiotest.Fault{Op: "events.Search", Count: 1, Delay: time.Minute})
+				s.Generate(seed.History{Workspace: s.AddWorkspace(seed.Workspace{}).ID, Events: 1000})
+				s.Fail(seed.Fault{Op: "events.Search", Count: 1, Delay: time.Minute})
 				client := newClient(t, ways(s)[name](t)...)
 				start := time.Now()
-				all, err := stub.All(client.Events.All(t.Context(), inProfile(api.Org(s.Org().ID))))
+				all, err := stub.All(client.Events.All(t.Context(), inProfile(api.Org(api.ID(s.Org().ID)))))
 				if err != nil || len(all) < 1000 || s.Refusals() != 0 { // those of the organization are more
 					t.Errorf("read %d events of 1000 with %d refusals, want none; %v", len(all), s.Refusals(), err)
 				}
@@ -183,9 +184,9 @@ func TestApprove(t *testing.T) {
 	t.Parallel()
 	s := fastiotest.New()
 	const back = "http://127.0.0.1:4711/callback"
-	app := s.AddOAuthClient(fastiotest.OAuthClient{Name: "App", RedirectURIs: []string{back}})
-	guest := s.AddUser(fastiotest.User{FirstName: "Guest"})
-	org, pkce, signIn := "org:"+string(s.Org().ID)+":r", oauth.NewPKCE(), s.Client(t).OAuth
+	app := s.AddOAuthClient(seed.OAuthClient{Name: "App", RedirectURIs: []string{back}})
+	guest := s.AddUser(seed.User{FirstName: "Guest"})
+	org, pkce, signIn := "org:"+s.Org().ID+":r", oauth.NewPKCE(), s.Client(t).OAuth
 	begin := func() string {
 		login, err := signIn.StartAuthorization(t.Context(), oauth.AuthorizationRequest{
 			ClientID: app.ID, RedirectURI: back, PKCE: pkce, AccessMode: oauth.AccessModeAdmin, AccountSettings: true,
@@ -195,7 +196,7 @@ func TestApprove(t *testing.T) {
 		}
 		return login.LoginURL
 	}
-	for scopes, decision := range map[string]fastiotest.Decision{
+	for scopes, decision := range map[string]seed.Decision{
 		"user:*:rwa":                  {},
 		"user:*:r":                    {User: guest.ID, Mode: "r"},
 		"user:*:rwa userdetails:*:rw": {AccountSettings: true},
@@ -215,7 +216,7 @@ func TestApprove(t *testing.T) {
 		}
 		me, err := s.Client(t, fastio.WithToken(token.AccessToken.Reveal())).Account.Me(t.Context())
 		user := cmp.Or(decision.User, s.User().ID)
-		if err != nil || me.ID != user || fmt.Sprint(token.Scopes) != "["+scopes+"]" {
+		if err != nil || string(me.ID) != user || fmt.Sprint(token.Scopes) != "["+scopes+"]" {
 			t.Errorf("granted %s to %+v, %v, want %s to %s", token.Scopes, me, err, scopes, user)
 		}
 	}
@@ -224,7 +225,7 @@ func TestApprove(t *testing.T) {
 	if !strings.HasPrefix(outcome.Redirect, back+"?error=access_denied") || err != nil {
 		t.Errorf("a denial leads to %+v, %v", outcome, err)
 	}
-	if _, err := s.Approve(denied, fastiotest.Decision{}); err == nil {
+	if _, err := s.Approve(denied, seed.Decision{}); err == nil {
 		t.Error("a login that was denied can be approved")
 	}
 }
@@ -253,10 +254,10 @@ func TestSockets(t *testing.T) {
 	t.Parallel()
 	check := func(t *testing.T, s *fastiotest.Server, network *http.Client, base string) {
 		t.Helper()
-		s.FailSockets(fastiotest.SocketFault{Count: 1, Junk: fastiotest.BinaryJunk})
-		room := s.AddWorkspace(fastiotest.Workspace{})
-		conn := listen(t, s, network, base, room.ID)
-		s.AddNode(fastiotest.Node{Profile: room.ID})
+		s.FailSockets(seed.SocketFault{Count: 1, Junk: seed.BinaryJunk})
+		room := s.AddWorkspace(seed.Workspace{})
+		conn := listen(t, s, network, base, api.ID(room.ID))
+		s.AddNode(seed.Node{Profile: room.ID})
 		var kinds []websocket.MessageType
 		for range 2 {
 			kind, _, err := conn.Read(t.Context())
@@ -277,7 +278,7 @@ func TestSockets(t *testing.T) {
 		if _, _, err := conn.Read(t.Context()); !errors.Is(err, syscall.ECONNRESET) {
 			t.Errorf("got %v, want a reset", err)
 		}
-		listen(t, s, network, base, room.ID) // left open for the test to end
+		listen(t, s, network, base, api.ID(room.ID)) // left open for the test to end
 	}
 	t.Run("over a socket", func(t *testing.T) {
 		t.Parallel()
@@ -300,8 +301,8 @@ func TestCutPollsAndClose(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := fastiotest.New()
-		room := s.AddWorkspace(fastiotest.Workspace{})
-		conn := listen(t, s, s.StartInMemory(t), "http://any.localhost", room.ID)
+		room := s.AddWorkspace(seed.Workspace{})
+		conn := listen(t, s, s.StartInMemory(t), "http://any.localhost", api.ID(room.ID))
 		time.AfterFunc(time.Minute, s.CutPolls)
 		time.AfterFunc(2*time.Minute, func() { _ = s.Close() })
 		begin := time.Now()
@@ -311,7 +312,7 @@ func TestCutPollsAndClose(t *testing.T) {
 			ended <- err
 		}()
 		poll := &activity.PollOptions{Cursor: "2126-01-01 00:00:00 UTC", Wait: 95 * time.Second}
-		_, err := s.Client(t).Activity.PollProfile(t.Context(), api.Workspace(room.ID), poll, api.Attempts(1))
+		_, err := s.Client(t).Activity.PollProfile(t.Context(), api.Workspace(api.ID(room.ID)), poll, api.Attempts(1))
 		e, _ := errors.AsType[*api.Error](err)
 		if took := time.Since(begin); e == nil || e.Status != http.StatusGatewayTimeout || took != time.Minute {
 			t.Errorf("a poll ended with %v after %v, want 504 after a minute", err, took)
@@ -327,44 +328,45 @@ func TestCutPollsAndClose(t *testing.T) {
 func TestClientsReadSeededObjects(t *testing.T) {
 	t.Parallel()
 	s := fastiotest.New()
-	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
-	share := s.AddShare(fastiotest.Share{Workspace: room.ID, Title: "Portal"})
-	e := s.AddEvent(fastiotest.Event{Name: "workspace_storage_file_added", Workspace: room.ID, ObjectName: "Mill.pdf"})
+	room := s.AddWorkspace(seed.Workspace{Name: "Design"})
+	share := s.AddShare(seed.Share{Workspace: room.ID, Title: "Portal"})
+	e := s.AddEvent(seed.Event{Name: "workspace_storage_file_added", Workspace: room.ID, ObjectName: "Mill.pdf"})
 	if room.Org != s.Org().ID || share.Org != s.Org().ID {
 		t.Errorf("the workspace is in %q and the share in %q, want %q", room.Org, share.Org, s.Org().ID)
 	}
-	elsewhere := s.AddWorkspace(fastiotest.Workspace{Org: s.AddOrg(fastiotest.Org{}).ID})
-	if got := s.AddShare(fastiotest.Share{Workspace: elsewhere.ID}).Org; got != elsewhere.Org {
+	elsewhere := s.AddWorkspace(seed.Workspace{Org: s.AddOrg(seed.Org{}).ID})
+	if got := s.AddShare(seed.Share{Workspace: elsewhere.ID}).Org; got != elsewhere.Org {
 		t.Errorf("a share is in %q, its workspace in %q", got, elsewhere.Org)
 	}
-	if got := s.AddShare(fastiotest.Share{}).Org; got != s.Org().ID {
+	if got := s.AddShare(seed.Share{}).Org; got != s.Org().ID {
 		t.Errorf("a share that stands alone is in %q, want %q", got, s.Org().ID)
 	}
-	guest := s.AddUser(fastiotest.User{FirstName: "Guest"})
-	s.SetMember(room.ID, guest.ID, fastiotest.Member)
-	key := s.AddKey(fastiotest.Key{User: guest.ID})
+	guest := s.AddUser(seed.User{FirstName: "Guest"})
+	s.SetMember(room.ID, guest.ID, seed.Member)
+	key := s.AddKey(seed.Key{User: guest.ID})
 
 	client := s.Client(t, fastio.WithToken(key.Token))
 	me, err := client.Account.Me(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if me.ID != guest.ID || me.FirstName != "Guest" || me.EmailAddress != guest.Email {
+	if me.ID != api.ID(guest.ID) || me.FirstName != "Guest" || me.EmailAddress != guest.Email {
 		t.Errorf("got %+v, want %+v", me, guest)
 	}
-	got, err := client.Events.Get(t.Context(), e.ID)
+	got, err := client.Events.Get(t.Context(), api.OpaqueID(e.ID))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !got.ID.Equal(e.ID) || got.WorkspaceID != room.ID || got.OrgID != e.Org || string(got.Category) != e.Category {
+	if !got.ID.Equal(api.OpaqueID(e.ID)) || string(got.WorkspaceID) != room.ID || string(got.OrgID) != e.Org ||
+		string(got.Category) != e.Category {
 		t.Errorf("got %+v, want %+v", got, e)
 	}
 	s.SetMember(room.ID, guest.ID, "")
-	if _, err := client.Account.Workspaces.Get(t.Context(), room.ID); err == nil {
+	if _, err := client.Account.Workspaces.Get(t.Context(), api.ID(room.ID)); err == nil {
 		t.Error("who was taken out of a workspace can still read it")
 	}
-	s.Generate(fastiotest.History{Workspace: room.ID, Events: 20})
-	all, err := stub.All(s.Client(t).Events.All(t.Context(), inProfile(api.Workspace(room.ID))))
+	s.Generate(seed.History{Workspace: room.ID, Events: 20})
+	all, err := stub.All(s.Client(t).Events.All(t.Context(), inProfile(api.Workspace(api.ID(room.ID)))))
 	if err != nil || len(all) != 21 { // with that of above
 		t.Errorf("found %d events, want 21; %v", len(all), err)
 	}
@@ -378,14 +380,14 @@ func TestGenerateMakesAsManyEventsAsAskedFor(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			for events := 1; events <= 1000; events *= 10 {
 				s := fastiotest.New()
-				room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
+				room := s.AddWorkspace(seed.Workspace{Name: "Design"})
 				if owned {
-					ben := s.AddUser(fastiotest.User{FirstName: "Ben"})
-					s.SetMember(room.ID, s.User().ID, fastiotest.Owner)
-					s.SetMember(room.ID, ben.ID, fastiotest.Member)
+					ben := s.AddUser(seed.User{FirstName: "Ben"})
+					s.SetMember(room.ID, s.User().ID, seed.Owner)
+					s.SetMember(room.ID, ben.ID, seed.Member)
 				}
-				s.Generate(fastiotest.History{Workspace: room.ID, Events: events, Seed: uint64(events)})
-				all, err := stub.All(s.Client(t).Events.All(t.Context(), inProfile(api.Workspace(room.ID))))
+				s.Generate(seed.History{Workspace: room.ID, Events: events, Seed: uint64(events)})
+				all, err := stub.All(s.Client(t).Events.All(t.Context(), inProfile(api.Workspace(api.ID(room.ID)))))
 				if len(all) != events || err != nil {
 					t.Errorf("found %d events, want %d; %v", len(all), events, err)
 				}
@@ -398,23 +400,23 @@ func TestGenerateMakesAsManyEventsAsAskedFor(t *testing.T) {
 func TestMembersAndInvitations(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
-	s := fastiotest.New(func(o *fastiotest.Options) { o.Clock = func() time.Time { return now } })
-	portal := s.AddShare(fastiotest.Share{Title: "Portal"})
-	eve := s.AddUser(fastiotest.User{Email: "eve@example.test"})
-	member := s.AddMembership(fastiotest.Membership{Profile: portal.ID, User: eve.ID, Role: fastiotest.View})
-	v := s.AddInvitation(fastiotest.Invitation{
+	s := fastiotest.New(func(o *seed.Options) { o.Clock = func() time.Time { return now } })
+	portal := s.AddShare(seed.Share{Title: "Portal"})
+	eve := s.AddUser(seed.User{Email: "eve@example.test"})
+	member := s.AddMembership(seed.Membership{Profile: portal.ID, User: eve.ID, Role: seed.View})
+	v := s.AddInvitation(seed.Invitation{
 		Profile: portal.ID, Email: "New@example.test", Inviter: eve.ID, Message: "Come and see.",
 	})
-	if v.Role != fastiotest.Member || v.State != "pending" || v.Created != now || member.Added != now {
+	if v.Role != seed.Member || v.State != "pending" || v.Created != now || member.Added != now {
 		t.Errorf("filled in %+v, %+v", v, member)
 	}
-	mail := fastiotest.Mail{
+	mail := seed.Mail{
 		To: "new@example.test", Profile: portal.ID, Invitation: v.ID, Key: v.Key, Message: "Come and see.", At: now,
 	}
-	if got := s.Mails("NEW@example.test"); v.Key == "" || !slices.Equal(got, []fastiotest.Mail{mail}) {
+	if got := s.Mails("NEW@example.test"); v.Key == "" || !slices.Equal(got, []seed.Mail{mail}) {
 		t.Errorf("mails %+v, want %+v", got, mail)
 	}
-	members, err := stub.All(s.Client(t).Shares.Members.All(t.Context(), portal.ID, nil))
+	members, err := stub.All(s.Client(t).Shares.Members.All(t.Context(), api.ID(portal.ID), nil))
 	roles := map[string]string{}
 	for _, m := range members {
 		roles[string(m.Role)] = string(m.Status)
@@ -433,16 +435,16 @@ func TestUnknownOperations(t *testing.T) {
 		return nil
 	}
 	for _, op := range operations(t) {
-		if with := panics(func() { fastiotest.New().Fail(fastiotest.Fault{Op: op}) }); with != nil {
+		if with := panics(func() { fastiotest.New().Fail(seed.Fault{Op: op}) }); with != nil {
 			t.Errorf("%s: %v", op, with)
 		}
 	}
 	const want = `emulator: %s must be an operation of the platform, got "account.Workspaces.All"`
-	unknown := fastiotest.Op("account.Workspaces.All")
-	fault := panics(func() { fastiotest.New().Fail(fastiotest.Fault{Op: unknown}) })
+	unknown := seed.Op("account.Workspaces.All")
+	fault := panics(func() { fastiotest.New().Fail(seed.Fault{Op: unknown}) })
 	limit := panics(func() {
-		fastiotest.New(func(o *fastiotest.Options) {
-			o.Limits.Rules = []fastiotest.Limit{{Ops: []fastiotest.Op{unknown}, Max: 1, Size: time.Second}}
+		fastiotest.New(func(o *seed.Options) {
+			o.Limits.Rules = []seed.Limit{{Ops: []seed.Op{unknown}, Max: 1, Size: time.Second}}
 		})
 	})
 	if fmt.Sprint(fault) != fmt.Sprintf(want, "Fault.Op") || fmt.Sprint(limit) != fmt.Sprintf(want, "Limits.Rules") {
@@ -451,15 +453,15 @@ func TestUnknownOperations(t *testing.T) {
 }
 
 // operations returns the values of the constants of operations.
-func operations(t *testing.T) []fastiotest.Op {
+func operations(t *testing.T) []seed.Op {
 	t.Helper()
-	source, err := os.ReadFile("ops.go")
+	source, err := os.ReadFile("op/op.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var all []fastiotest.Op
+	var all []seed.Op
 	for _, m := range regexp.MustCompile(`Op = "(.*)"`).FindAllSubmatch(source, -1) {
-		all = append(all, fastiotest.Op(m[1]))
+		all = append(all, seed.Op(m[1]))
 	}
 	if len(all) < 190 {
 		t.Fatalf("found %d constants", len(all))

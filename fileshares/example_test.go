@@ -12,6 +12,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/comments"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/fileshares"
 )
 
@@ -19,17 +20,18 @@ import (
 func Example() {
 	ctx := context.Background()
 	s := fastiotest.New() // a fake of the platform
-	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
-	file := s.AddNode(fastiotest.Node{Profile: room.ID, Name: "plan.txt", Content: "A mill of brass."})
-	bo := s.AddUser(fastiotest.User{Email: "bo@example.com"})
+	room := s.AddWorkspace(seed.Workspace{Name: "Design"})
+	design := api.ID(room.ID)
+	file := api.OpaqueID(s.AddNode(seed.Node{Profile: room.ID, Name: "plan.txt", Content: "A mill of brass."}).ID)
+	bo := s.AddUser(seed.User{Email: "bo@example.com"})
 
 	owner, err := fastio.New(s.ClientOptions()...)
 	if err != nil {
 		log.Fatal(err)
 	}
 	password := api.NewSecret("correct horse")
-	link, err := owner.FileShares.Create(ctx, room.ID, fileshares.CreateRequest{
-		NodeID: file.ID, Access: fileshares.AccessNamedPeople, Password: api.Set(password),
+	link, err := owner.FileShares.Create(ctx, design, fileshares.CreateRequest{
+		NodeID: file, Access: fileshares.AccessNamedPeople, Password: api.Set(password),
 	})
 	if err != nil {
 		log.Fatal(err)
@@ -40,7 +42,7 @@ func Example() {
 		log.Fatal(err)
 	}
 
-	guest, err := fastio.New(append(s.ClientOptions(), fastio.WithToken(s.AddKey(fastiotest.Key{User: bo.ID}).Token))...)
+	guest, err := fastio.New(append(s.ClientOptions(), fastio.WithToken(s.AddKey(seed.Key{User: bo.ID}).Token))...)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -68,20 +70,20 @@ func Example() {
 // A conflict has the version that the file has in the meantime.
 func ExampleVersionConflict() {
 	ctx := context.Background()
-	s := fastiotest.New(func(o *fastiotest.Options) { o.Uploads.Pace = -1 })
-	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
-	file := s.AddNode(fastiotest.Node{Profile: room.ID, Name: "plan.txt", Content: "A mill."})
-	link := s.AddFileShare(fastiotest.FileShare{Node: file.ID, Owner: s.User().ID})
+	s := fastiotest.New(func(o *seed.Options) { o.Uploads.Pace = -1 })
+	room := s.AddWorkspace(seed.Workspace{Name: "Design"})
+	file := s.AddNode(seed.Node{Profile: room.ID, Name: "plan.txt", Content: "A mill."})
+	link := s.AddFileShare(seed.FileShare{Node: file.ID, Owner: s.User().ID})
 	client, err := fastio.New(s.ClientOptions()...)
 	if err != nil {
 		log.Fatal(err)
 	}
-	read, err := client.FileShares.Get(ctx, link.ID)
+	read, err := client.FileShares.Get(ctx, api.ID(link.ID))
 	if err != nil {
 		log.Fatal(err)
 	}
 	for _, text := range []string{"A mill of brass.", "A mill of iron."} {
-		_, err := client.FileShares.Replace(ctx, link.ID, fileshares.ReplaceRequest{
+		_, err := client.FileShares.Replace(ctx, api.ID(link.ID), fileshares.ReplaceRequest{
 			Content: strings.NewReader(text), Size: int64(len(text)), IfVersion: read.File.Version,
 		})
 		conflict, ok := errors.AsType[*api.VersionConflict](err)
@@ -96,14 +98,15 @@ func ExampleVersionConflict() {
 func ExampleService_All() {
 	ctx := context.Background()
 	s := fastiotest.New()
-	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
-	file := s.AddNode(fastiotest.Node{Profile: room.ID, Name: "plan.txt", Content: "A mill."})
-	s.AddFileShare(fastiotest.FileShare{Node: file.ID, Owner: s.User().ID, Title: "The plan", CommentsEnabled: true})
+	room := s.AddWorkspace(seed.Workspace{Name: "Design"})
+	design := api.ID(room.ID)
+	file := s.AddNode(seed.Node{Profile: room.ID, Name: "plan.txt", Content: "A mill."})
+	s.AddFileShare(seed.FileShare{Node: file.ID, Owner: s.User().ID, Title: "The plan", CommentsEnabled: true})
 	client, err := fastio.New(s.ClientOptions()...)
 	if err != nil {
 		log.Fatal(err)
 	}
-	for link, err := range client.FileShares.All(ctx, room.ID) {
+	for link, err := range client.FileShares.All(ctx, design) {
 		if err != nil {
 			log.Fatal(err)
 		}

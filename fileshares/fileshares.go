@@ -2,8 +2,8 @@
 // single file of a workspace, with access tiers, grants to people, and
 // optionally a password and an expiry.
 //
-//	link, err := owner.FileShares.Create(ctx, room.ID, fileshares.CreateRequest{
-//		NodeID: file.ID, Access: fileshares.AccessNamedPeople, Password: api.Set(password),
+//	link, err := owner.FileShares.Create(ctx, design, fileshares.CreateRequest{
+//		NodeID: file, Access: fileshares.AccessNamedPeople, Password: api.Set(password),
 //	})
 //	if err != nil {
 //		log.Fatal(err)

@@ -14,7 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/fastio-go/fastio/api"
-	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/fileshares"
 	"github.com/fastio-go/fastio/internal/stub"
 )
@@ -176,17 +176,17 @@ func TestAllEndsWithTheLastPage(t *testing.T) {
 func TestInvalidLinksHaveOneError(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := send(t, fastiotest.Node{Content: text})
+		p := send(t, seed.Node{Content: text})
 		expired := p.AddFileShare(
-			fastiotest.FileShare{Node: p.node, Expires: time.Now().Add(time.Minute), Grants: p.link.Grants},
+			seed.FileShare{Node: string(p.node), Expires: time.Now().Add(time.Minute), Grants: p.link.Grants},
 		)
-		revoked := p.AddFileShare(fastiotest.FileShare{Node: p.node, Grants: p.link.Grants})
-		if err := p.owner.Delete(t.Context(), revoked.ID); err != nil {
+		revoked := p.AddFileShare(seed.FileShare{Node: string(p.node), Grants: p.link.Grants})
+		if err := p.owner.Delete(t.Context(), api.ID(revoked.ID)); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * time.Minute)
 		var said []string
-		for _, id := range []api.ID{"6999999999999999999", expired.ID, revoked.ID} {
+		for _, id := range []api.ID{"6999999999999999999", api.ID(expired.ID), api.ID(revoked.ID)} {
 			_, err := p.guest.Get(t.Context(), id)
 			if !errors.Is(err, api.ErrNotFound) {
 				t.Errorf("%s: %v", id, err)

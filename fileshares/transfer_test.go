@@ -23,6 +23,7 @@ import (
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/fileshares"
 	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/internal/table"
@@ -38,22 +39,23 @@ type post struct {
 	owner, guest *fileshares.Service
 	writer       *uploads.Service // of the guest
 	guestToken   string
-	link         fastiotest.FileShare
+	link         seed.FileShare
+	id           api.ID // of link
 	node         api.OpaqueID
 }
 
-func send(t *testing.T, file fastiotest.Node, change ...func(*fastiotest.Options)) *post {
+func send(t *testing.T, file seed.Node, change ...func(*seed.Options)) *post {
 	t.Helper()
 	p := &post{Server: fastiotest.New(change...)}
-	room := p.AddWorkspace(fastiotest.Workspace{Name: "Design"})
+	room := p.AddWorkspace(seed.Workspace{Name: "Design"})
 	file.Profile, file.Name = room.ID, "q3.txt"
-	p.node = p.AddNode(file).ID
-	bo := p.AddUser(fastiotest.User{FirstName: "Bo"})
-	p.link = p.AddFileShare(fastiotest.FileShare{
-		Node: p.node, Owner: p.User().ID, Password: secret, Grants: []fastiotest.Grant{{User: bo.ID, Capability: "edit"}},
+	p.node = api.OpaqueID(p.AddNode(file).ID)
+	bo := p.AddUser(seed.User{FirstName: "Bo"})
+	p.link = p.AddFileShare(seed.FileShare{
+		Node: string(p.node), Owner: p.User().ID, Password: secret, Grants: []seed.Grant{{User: bo.ID, Capability: "edit"}},
 	})
-	p.network = p.StartInMemory(t)
-	p.guestToken = p.AddKey(fastiotest.Key{User: bo.ID}).Token
+	p.id, p.network = api.ID(p.link.ID), p.StartInMemory(t)
+	p.guestToken = p.AddKey(seed.Key{User: bo.ID}).Token
 	guest := p.client(t, p.network.Transport, p.guestToken)
 	p.owner, p.guest, p.writer = p.client(t, p.network.Transport, p.Token()).FileShares, guest.FileShares, guest.Uploads
 	return p
@@ -77,7 +79,7 @@ func unlocked() api.CallOption { return api.LinkPassword(api.NewSecret(secret)) 
 func (p *post) versions(t *testing.T) []*fileshares.Version {
 	t.Helper()
 	p.Heal()
-	all, err := p.owner.Versions.List(t.Context(), p.link.ID, unlocked())
+	all, err := p.owner.Versions.List(t.Context(), p.id, unlocked())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +95,7 @@ func (p *post) content(t *testing.T) string {
 	t.Helper()
 	p.Heal()
 	var b bytes.Buffer
-	if _, err := p.owner.DownloadTo(t.Context(), p.link.ID, &b, nil, unlocked()); err != nil {
+	if _, err := p.owner.DownloadTo(t.Context(), p.id, &b, nil, unlocked()); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -114,31 +116,31 @@ const text = "The engine weaves patterns just as the loom weaves flowers and lea
 // A download is complete, wherever its connections break, stall or are reset.
 func TestDownloadsResume(t *testing.T) {
 	t.Parallel()
-	var faults []fastiotest.Fault
+	var faults []seed.Fault
 	for at := 1; at < len(text); at += 5 {
-		faults = append(faults, fastiotest.Fault{Cut: int64(at), Count: 2}, fastiotest.Fault{Stall: int64(at), Count: 1})
+		faults = append(faults, seed.Fault{Cut: int64(at), Count: 2}, seed.Fault{Stall: int64(at), Count: 1})
 	}
 	faults = append(faults,
-		fastiotest.Fault{Reset: fastiotest.BeforeHeader, Count: 1},
-		fastiotest.Fault{Reset: fastiotest.AfterHeader, Count: 1},
-		fastiotest.Fault{Status: 503, Count: 2},
-		fastiotest.Fault{Status: 429, Header: http.Header{"Retry-After": {"2"}}, Count: 1},
-		fastiotest.Fault{Cut: 5, Count: 12}, fastiotest.Fault{Drip: time.Second, Count: 1},
+		seed.Fault{Reset: seed.BeforeHeader, Count: 1},
+		seed.Fault{Reset: seed.AfterHeader, Count: 1},
+		seed.Fault{Status: 503, Count: 2},
+		seed.Fault{Status: 429, Header: http.Header{"Retry-After": {"2"}}, Count: 1},
+		seed.Fault{Cut: 5, Count: 12}, seed.Fault{Drip: time.Second, Count: 1},
 	)
 	for _, fault := range faults {
 		synctest.Test(t, func(t *testing.T) {
-			p := send(t, fastiotest.Node{Content: text})
-			for _, op := range []fastiotest.Op{"fileshares.Download", "fileshares.Versions.Read"} {
+			p := send(t, seed.Node{Content: text})
+			for _, op := range []seed.Op{"fileshares.Download", "fileshares.Versions.Read"} {
 				fault.Op = op
 				p.Heal()
 				p.Fail(fault)
 				var got string
 				var err error
 				if op == "fileshares.Download" {
-					got, err = all(p.guest.Download(t.Context(), p.link.ID, nil, unlocked()))
+					got, err = all(p.guest.Download(t.Context(), p.id, nil, unlocked()))
 				} else {
 					var b bytes.Buffer
-					_, err = p.guest.DownloadTo(t.Context(), p.link.ID, &b, nil, unlocked())
+					_, err = p.guest.DownloadTo(t.Context(), p.id, &b, nil, unlocked())
 					got = b.String()
 				}
 				if got != text || err != nil {
@@ -165,7 +167,7 @@ func all(d *api.Download, err error) (string, error) {
 func TestDownloadsAreOfOneVersion(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := send(t, fastiotest.Node{Content: text})
+		p := send(t, seed.Node{Content: text})
 		dir := t.TempDir()
 		replaced := false
 		progress := func(ctx context.Context, got api.Progress) {
@@ -175,14 +177,14 @@ func TestDownloadsAreOfOneVersion(t *testing.T) {
 			if !replaced {
 				replaced = true
 				other := overwrite(strings.ToUpper(text))
-				if _, err := p.owner.Replace(ctx, p.link.ID, other, unlocked()); err != nil {
+				if _, err := p.owner.Replace(ctx, p.id, other, unlocked()); err != nil {
 					t.Error(err)
 				}
 			}
 		}
-		p.Fail(fastiotest.Fault{Op: "fileshares.Versions.Read", Cut: 10, Count: 1})
+		p.Fail(seed.Fault{Op: "fileshares.Versions.Read", Cut: 10, Count: 1})
 		o := &fileshares.DownloadOptions{OnProgress: progress}
-		got, err := p.guest.DownloadFile(t.Context(), p.link.ID, dir, o, unlocked())
+		got, err := p.guest.DownloadFile(t.Context(), p.id, dir, o, unlocked())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -197,7 +199,7 @@ func TestDownloadsAreOfOneVersion(t *testing.T) {
 		}
 		var conflict *api.VersionConflict
 		_, err = p.guest.ReplaceFile(
-			t.Context(), p.link.ID, got.Path, fileshares.ReplaceRequest{IfVersion: got.Version}, unlocked(),
+			t.Context(), p.id, got.Path, fileshares.ReplaceRequest{IfVersion: got.Version}, unlocked(),
 		)
 		if !errors.As(err, &conflict) || !conflict.Current.Equal(versions[0].ID) || !errors.Is(err, api.ErrConflict) {
 			t.Errorf("replacing the new version: %v", err)
@@ -205,11 +207,11 @@ func TestDownloadsAreOfOneVersion(t *testing.T) {
 		if n := p.sent("uploads.Start"); n != 1 { // that of the other version
 			t.Errorf("a conflicting file was uploaded: %d uploads", n)
 		}
-		if _, err := p.guest.DownloadFile(t.Context(), p.link.ID, dir, nil, unlocked()); !errors.Is(err, fs.ErrExist) {
+		if _, err := p.guest.DownloadFile(t.Context(), p.id, dir, nil, unlocked()); !errors.Is(err, fs.ErrExist) {
 			t.Errorf("saved again under the server's name: %v", err)
 		}
 		part := &fileshares.DownloadOptions{Range: api.Range{Offset: 4, Length: 6}}
-		d, err := p.guest.Download(t.Context(), p.link.ID, part, unlocked())
+		d, err := p.guest.Download(t.Context(), p.id, part, unlocked())
 		if got, err := all(d, err); got != strings.ToUpper(text)[4:10] || err != nil {
 			t.Errorf("a part: %q, %v", got, err)
 		}
@@ -220,13 +222,13 @@ func TestDownloadsAreOfOneVersion(t *testing.T) {
 func TestChangedDownloadsFail(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := send(t, fastiotest.Node{Content: text})
-		p.Fail(fastiotest.Fault{Op: "fileshares.Download", Cut: 10, Count: 1})
-		d, err := p.guest.Download(t.Context(), p.link.ID, nil, unlocked())
+		p := send(t, seed.Node{Content: text})
+		p.Fail(seed.Fault{Op: "fileshares.Download", Cut: 10, Count: 1})
+		d, err := p.guest.Download(t.Context(), p.id, nil, unlocked())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := p.owner.Replace(t.Context(), p.link.ID, overwrite(strings.ToUpper(text)), unlocked()); err != nil {
+		if _, err := p.owner.Replace(t.Context(), p.id, overwrite(strings.ToUpper(text)), unlocked()); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := all(d, nil); got != text[:10] || !errors.Is(err, api.ErrChanged) {
@@ -240,11 +242,11 @@ func overwrite(content string) fileshares.ReplaceRequest {
 }
 
 // spoilt returns the failures of a call by name.
-func spoilt() map[string]fastiotest.Fault {
-	return map[string]fastiotest.Fault{
-		"reset before anything was done":      {Reset: fastiotest.BeforeHeader},
-		"reset after all was done":            {Reset: fastiotest.BeforeHeader, Processed: true},
-		"reset within the answer":             {Reset: fastiotest.AfterHeader, Processed: true},
+func spoilt() map[string]seed.Fault {
+	return map[string]seed.Fault{
+		"reset before anything was done":      {Reset: seed.BeforeHeader},
+		"reset after all was done":            {Reset: seed.BeforeHeader, Processed: true},
+		"reset within the answer":             {Reset: seed.AfterHeader, Processed: true},
 		"cut within the answer":               {Cut: 9},
 		"stalled within the answer":           {Stall: 9},
 		"silent":                              {Delay: 10 * time.Minute},
@@ -279,13 +281,13 @@ func TestReplaceWritesOnce(t *testing.T) {
 	}
 }
 
-func writeBack(t *testing.T, op, content string, fault fastiotest.Fault) {
+func writeBack(t *testing.T, op, content string, fault seed.Fault) {
 	t.Helper()
-	p := send(t, fastiotest.Node{Content: "before"})
+	p := send(t, seed.Node{Content: "before"})
 	was := p.current(t)
-	fault.Op, fault.Count = fastiotest.Op(op), 1
+	fault.Op, fault.Count = seed.Op(op), 1
 	p.Fail(fault)
-	node, err := p.guest.Replace(t.Context(), p.link.ID, fileshares.ReplaceRequest{
+	node, err := p.guest.Replace(t.Context(), p.id, fileshares.ReplaceRequest{
 		Content: strings.NewReader(content), Size: int64(len(content)), IfVersion: was,
 		Options: uploads.FileOptions{ChunkSize: 1 << 20},
 	}, unlocked(), api.Timeout(5*time.Minute))
@@ -313,7 +315,7 @@ func writeBack(t *testing.T, op, content string, fault fastiotest.Fault) {
 		t.Error("the stored content is not the content sent")
 	}
 	// Repeating the call writes nothing twice.
-	_, again := p.guest.Replace(t.Context(), p.link.ID, fileshares.ReplaceRequest{
+	_, again := p.guest.Replace(t.Context(), p.id, fileshares.ReplaceRequest{
 		Content: strings.NewReader(text), Size: int64(len(text)), IfVersion: was,
 	}, unlocked())
 	if landed := len(versions) == 2; landed != errors.Is(again, api.ErrConflict) {
@@ -337,13 +339,13 @@ func writeBack(t *testing.T, op, content string, fault fastiotest.Fault) {
 func TestReplaceWaitsBeforePolling(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := send(t, fastiotest.Node{Content: "before"})
+		p := send(t, seed.Node{Content: "before"})
 		content := strings.Repeat("x", uploads.MaxSingle+1)
-		p.Fail(fastiotest.Fault{Op: "uploads.Complete", Status: 500, Processed: true, Count: 1})
-		p.Fail(fastiotest.Fault{
+		p.Fail(seed.Fault{Op: "uploads.Complete", Status: 500, Processed: true, Count: 1})
+		p.Fail(seed.Fault{
 			Op: "uploads.Get", Status: 429, Header: http.Header{"Retry-After": {"300"}}, Count: 1,
 		})
-		if _, err := p.guest.Replace(t.Context(), p.link.ID, overwrite(content), unlocked()); err != nil ||
+		if _, err := p.guest.Replace(t.Context(), p.id, overwrite(content), unlocked()); err != nil ||
 			p.content(t) != content {
 			t.Error(err)
 		}
@@ -362,21 +364,21 @@ func TestReplaceReportsConflicts(t *testing.T) {
 	table.Bubbles(t, map[string]row{
 		"at once": {content: text}, "in pieces": {content: large}, "in the answer to the upload": {text, true},
 	}, func(t *testing.T, tc row) {
-		p := send(t, fastiotest.Node{Content: "before"},
-			func(o *fastiotest.Options) { o.Uploads.AssembleAtOnce = tc.answered })
+		p := send(t, seed.Node{Content: "before"},
+			func(o *seed.Options) { o.Uploads.AssembleAtOnce = tc.answered })
 		was := p.current(t)
 		overtaken := false
 		guest := p.client(t, stub.Network(func(r *http.Request) (*http.Response, error) {
 			if r.Method == http.MethodPost && !overtaken {
 				overtaken = true
-				if _, err := p.owner.Replace(r.Context(), p.link.ID, overwrite("between"), unlocked()); err != nil {
+				if _, err := p.owner.Replace(r.Context(), p.id, overwrite("between"), unlocked()); err != nil {
 					t.Error(err)
 				}
 				p.Forget()
 			}
 			return p.network.Transport.RoundTrip(r)
 		}), p.guestToken).FileShares
-		_, err := guest.Replace(t.Context(), p.link.ID, fileshares.ReplaceRequest{
+		_, err := guest.Replace(t.Context(), p.id, fileshares.ReplaceRequest{
 			Content: strings.NewReader(tc.content), Size: int64(len(tc.content)), IfVersion: was,
 		}, unlocked())
 		polls := p.sent("uploads.Get")
@@ -390,9 +392,9 @@ func TestReplaceReportsConflicts(t *testing.T) {
 func TestRejectedUploadReportsConflict(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := send(t, fastiotest.Node{Content: "before"})
-		p.Fail(fastiotest.Fault{Op: "uploads.Start", Status: 409, Params: map[string]any{"current": "v9xq2"}})
-		_, err := p.guest.Replace(t.Context(), p.link.ID, overwrite(text), unlocked())
+		p := send(t, seed.Node{Content: "before"})
+		p.Fail(seed.Fault{Op: "uploads.Start", Status: 409, Params: map[string]any{"current": "v9xq2"}})
+		_, err := p.guest.Replace(t.Context(), p.id, overwrite(text), unlocked())
 		conflict, ok := errors.AsType[*api.VersionConflict](err)
 		refusal, answered := errors.AsType[*api.Error](err)
 		if !ok || conflict.Current != "v9xq2" || !answered || refusal.Status != http.StatusConflict {
@@ -404,18 +406,18 @@ func TestRejectedUploadReportsConflict(t *testing.T) {
 func TestReplaceReportsFailedUploads(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := send(t, fastiotest.Node{Content: "before"}, func(o *fastiotest.Options) { o.Uploads.FailStoring = "q3" })
-		_, err := p.guest.Replace(t.Context(), p.link.ID, overwrite(text), unlocked())
+		p := send(t, seed.Node{Content: "before"}, func(o *seed.Options) { o.Uploads.FailStoring = "q3" })
+		_, err := p.guest.Replace(t.Context(), p.id, overwrite(text), unlocked())
 		e, ok := errors.AsType[*uploads.Error](err)
 		if !ok || e.Err != nil || !e.Upload.Status.Failed() || e.Upload.ID == "" || p.content(t) != "before" {
 			t.Errorf("%v", err)
 		}
 	})
 	synctest.Test(t, func(t *testing.T) { // the wait is cancelled
-		p := send(t, fastiotest.Node{Content: "before"}, func(o *fastiotest.Options) { o.Uploads.Pace = time.Hour })
+		p := send(t, seed.Node{Content: "before"}, func(o *seed.Options) { o.Uploads.Pace = time.Hour })
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		_, err := p.guest.Replace(ctx, p.link.ID, overwrite(text), unlocked())
+		_, err := p.guest.Replace(ctx, p.id, overwrite(text), unlocked())
 		e, ok := errors.AsType[*uploads.Error](err)
 		if !ok || !errors.Is(err, context.DeadlineExceeded) || e.Upload.ID == "" {
 			t.Fatalf("%v", err)
@@ -427,11 +429,11 @@ func TestReplaceReportsFailedUploads(t *testing.T) {
 		}
 	})
 	synctest.Test(t, func(t *testing.T) { // the content is shorter than Size
-		p := send(t, fastiotest.Node{Content: "before"})
+		p := send(t, seed.Node{Content: "before"})
 		for _, size := range []int64{10, uploads.MaxSingle + 10} {
 			r := overwrite("short")
 			r.Size = size
-			if _, err := p.guest.Replace(t.Context(), p.link.ID, r, unlocked()); !errors.Is(err, uploads.ErrChanged) ||
+			if _, err := p.guest.Replace(t.Context(), p.id, r, unlocked()); !errors.Is(err, uploads.ErrChanged) ||
 				len(p.versions(t)) != 1 {
 				t.Errorf("%d bytes: %v", size, err)
 			}
@@ -443,7 +445,7 @@ func TestReplaceReportsFailedUploads(t *testing.T) {
 func TestReplaceReportsProgress(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := send(t, fastiotest.Node{Content: "before"})
+		p := send(t, seed.Node{Content: "before"})
 		for content, want := range map[string][]string{
 			"":                         {"0/0"},
 			text:                       {"70/70"},
@@ -455,7 +457,7 @@ func TestReplaceReportsProgress(t *testing.T) {
 			r.Options.OnProgress = func(_ context.Context, p api.Progress) {
 				got = append(got, fmt.Sprintf("%d/%d", p.Done, p.Total))
 			}
-			node, err := p.guest.Replace(t.Context(), p.link.ID, r, unlocked())
+			node, err := p.guest.Replace(t.Context(), p.id, r, unlocked())
 			if diff := cmp.Diff(want, got); diff != "" || err != nil || node.Size != int64(len(content)) ||
 				node.Name != "q3.txt" {
 				t.Errorf("%v, %+v (-want +got)\n%s", err, node, diff)
@@ -470,18 +472,18 @@ func TestPreviews(t *testing.T) {
 	t.Parallel()
 	for _, absolute := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			p := send(t, fastiotest.Node{MimeType: "video/mp4", Content: text}, func(o *fastiotest.Options) {
+			p := send(t, seed.Node{MimeType: "video/mp4", Content: text}, func(o *seed.Options) {
 				o.FileShares.AbsoluteRedirects = absolute
 			})
-			got, err := all(p.guest.Preview(t.Context(), p.link.ID, storage.PreviewTypeHLS, unlocked()))
+			got, err := all(p.guest.Preview(t.Context(), p.id, storage.PreviewTypeHLS, unlocked()))
 			if err != nil || !strings.HasPrefix(got, "#EXTM3U") {
 				t.Errorf("absolute %t: %q, %v", absolute, got, err)
 			}
-			if got, err = all(p.guest.Preview(t.Context(), p.link.ID, storage.PreviewTypeMP4, unlocked())); got != text ||
+			if got, err = all(p.guest.Preview(t.Context(), p.id, storage.PreviewTypeMP4, unlocked())); got != text ||
 				err != nil {
 				t.Errorf("without a redirect: %q, %v", got, err)
 			}
-			_, err = p.guest.Preview(t.Context(), p.link.ID, storage.PreviewTypeSpreadsheet, unlocked())
+			_, err = p.guest.Preview(t.Context(), p.id, storage.PreviewTypeSpreadsheet, unlocked())
 			if e, ok := errors.AsType[*api.Error](err); !ok || e.Code != fileshares.CodeNoPreview ||
 				!errors.Is(err, api.ErrNotFound) {
 				t.Errorf("missing preview: %v", err)
@@ -507,7 +509,7 @@ func (h *heap) look() {
 }
 
 // check requires that little memory was used and that the whole file has arrived.
-func (h *heap) check(t *testing.T, arrived hash.Hash, file fastiotest.Version) {
+func (h *heap) check(t *testing.T, arrived hash.Hash, file seed.Version) {
 	t.Helper()
 	grown := h.most - h.before
 	t.Logf("%d MiB in use at most", grown>>20)
@@ -535,12 +537,12 @@ func largeFile() int64 { return table.Rounds[int64](128<<20, 10<<30) }
 // that break.
 func TestDownloadMemoryIsConstant(t *testing.T) { //nolint:paralleltest // it measures the memory of the process
 	table.NotUnderRace(t)
-	p := send(t, fastiotest.Node{Size: largeFile()})
-	p.Fail(fastiotest.Fault{Op: "fileshares.Versions.Read", Cut: largeFile() / 3, Count: 2})
+	p := send(t, seed.Node{Size: largeFile()})
+	p.Fail(seed.Fault{Op: "fileshares.Versions.Read", Cut: largeFile() / 3, Count: 2})
 	sum := sha256.New()
 	h := newHeap()
 	next := int64(0)
-	got, err := p.guest.DownloadTo(t.Context(), p.link.ID, sum, &fileshares.DownloadOptions{
+	got, err := p.guest.DownloadTo(t.Context(), p.id, sum, &fileshares.DownloadOptions{
 		OnProgress: func(_ context.Context, p api.Progress) {
 			if p.Done >= next {
 				h.look()
@@ -551,7 +553,7 @@ func TestDownloadMemoryIsConstant(t *testing.T) { //nolint:paralleltest // it me
 	if err != nil || got.Bytes != largeFile() || p.sent("fileshares.Versions.Read") != 3 {
 		t.Fatalf("%+v, %v after %d requests", got, err, p.sent("fileshares.Versions.Read"))
 	}
-	h.check(t, sum, fastiotest.Version{ID: api.OpaqueID(got.Version.Plain()), Size: largeFile()})
+	h.check(t, sum, seed.Version{ID: got.Version.Plain(), Size: largeFile()})
 }
 
 func clientOf(t *testing.T, network http.RoundTripper) *fastio.Client {
@@ -581,11 +583,11 @@ func (c slowContent) ReadAt(p []byte, at int64) (int, error) {
 func TestReplaceEndsWhileItsContentBlocks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := send(t, fastiotest.Node{Content: "before"})
+		p := send(t, seed.Node{Content: "before"})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		start := time.Now()
-		_, err := p.guest.Replace(ctx, p.link.ID, fileshares.ReplaceRequest{
+		_, err := p.guest.Replace(ctx, p.id, fileshares.ReplaceRequest{
 			Content: slowContent{strings.NewReader("after")}, Size: 5, Overwrite: true,
 		}, unlocked())
 		if took := time.Since(start); took != time.Minute || !errors.Is(err, context.DeadlineExceeded) {

@@ -1,7 +1,7 @@
 // Package metadata reads and writes the metadata of the files and notes of a
 // workspace.
 //
-//	set, err := client.Metadata.Facts.Set(ctx, room.ID, invoice.ID, map[string]any{
+//	set, err := client.Metadata.Facts.Set(ctx, books, invoice, map[string]any{
 //		"total": 1250.5, "total_currency": "EUR",
 //	})
 //	if err != nil {

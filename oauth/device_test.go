@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fastio-go/fastio/api"
-	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/table"
 	"github.com/fastio-go/fastio/oauth"
 )
@@ -31,9 +31,9 @@ type deviceScene struct {
 
 // newDevice must be called inside a bubble. Its user approves after 12 seconds.
 func newDevice() *deviceScene {
-	s := &deviceScene{scene: newScene(func(o *fastiotest.Options) { o.OAuth.DeviceFlow = true })}
+	s := &deviceScene{scene: newScene(func(o *seed.Options) { o.OAuth.DeviceFlow = true })}
 	s.config.OpenMode = oauth.OpenModeNone
-	s.decides(fastiotest.Decision{})
+	s.decides(seed.Decision{})
 	return s
 }
 
@@ -45,7 +45,7 @@ func (s *deviceScene) shows(show func(ctx context.Context, d oauth.DeviceCode) e
 	}
 }
 
-func (s *deviceScene) decides(with fastiotest.Decision) {
+func (s *deviceScene) decides(with seed.Decision) {
 	s.shows(func(_ context.Context, d oauth.DeviceCode) error {
 		time.AfterFunc(12*time.Second, func() { _, _ = s.Approve(d.VerificationURIComplete, with) })
 		return nil
@@ -78,7 +78,7 @@ func (s *deviceScene) polls() (times []int) {
 func (s *deviceScene) meetsPolls(polls ...string) {
 	const failed, busy = `{"result":false,"error":{"code":1}}`,
 		`{"result":false,"error":{"code":1,"params":{"retry_after_seconds":50}}}`
-	faults := map[string]fastiotest.Fault{
+	faults := map[string]seed.Fault{
 		"":     {},
 		"403":  {Status: 403, Body: failed},
 		"429":  {Status: 429, Body: busy},
@@ -86,7 +86,7 @@ func (s *deviceScene) meetsPolls(polls ...string) {
 		"503":  {Status: 503, Body: failed},
 		"504":  {Status: 504, Body: busy},
 		"hang": {Delay: time.Hour},
-		"cut":  {Reset: fastiotest.BeforeHeader},
+		"cut":  {Reset: seed.BeforeHeader},
 		"page": {Body: "<!doctype html>"},
 	}
 	for _, poll := range polls {
@@ -140,7 +140,7 @@ func TestDeviceFlow(t *testing.T) {
 		}, last); diff != "" || len(last.Get("device_code")) != 64 {
 			t.Errorf("the last poll (-want +got):\n%s", diff)
 		}
-		if scopes := fmt.Sprint(g.Token.Scopes); scopes != "[org:"+string(s.Org().ID)+":r]" || !g.AccountSettingsWithheld {
+		if scopes := fmt.Sprint(g.Token.Scopes); scopes != "[org:"+s.Org().ID+":r]" || !g.AccountSettingsWithheld {
 			t.Errorf("got %+v", g)
 		}
 		if s.listening.Load() {
@@ -201,7 +201,7 @@ func TestDevicePolls(t *testing.T) {
 		s.meetsPolls(tc.polls...)
 		switch tc.code {
 		case oauth.CodeAccessDenied:
-			s.decides(fastiotest.Decision{Deny: true})
+			s.decides(seed.Decision{Deny: true})
 		case oauth.CodeExpiredToken:
 			s.shows(showsNothing)
 		}
@@ -354,7 +354,7 @@ func TestDeviceCodes(t *testing.T) {
 func TestDeviceRefusals(t *testing.T) {
 	t.Parallel()
 	answer := func(status int, body string) func(*scene) {
-		return meets(fastiotest.Fault{
+		return meets(seed.Fault{
 			Op: "connect.StartDevice", Status: status, Body: body, ContentType: "application/json",
 			Header: http.Header{"Location": {"https://elsewhere.test/"}},
 		})
@@ -379,7 +379,7 @@ func TestDeviceRefusals(t *testing.T) {
 		s.config.Logger = out.logger()
 		tc.change(s.scene)
 		echo := `{"error":"invalid_grant","error_description":"You sent ` + canary + `"}`
-		meets(fastiotest.Fault{Op: "oauth.Token", Status: http.StatusBadRequest, Body: echo})(s.scene)
+		meets(seed.Fault{Op: "oauth.Token", Status: http.StatusBadRequest, Body: echo})(s.scene)
 		g, err := s.login(t.Context())
 		if g != nil || err == nil || !strings.HasPrefix(err.Error(), "fastio: "+tc.want) || len(s.polls()) != tc.polls {
 			t.Errorf("got %v, %v after polls at %v", g, err, s.polls())

@@ -11,6 +11,7 @@ import (
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/account"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/oauth"
 )
 
@@ -66,7 +67,7 @@ func whoAmI(ctx context.Context, config oauth.Config) (*account.User, error) {
 // approve gives consent as the user of the platform, and visits the address to which
 // the browser is then redirected.
 func approve(ctx context.Context, platform *fastiotest.Server, address string) error {
-	outcome, err := platform.Approve(address, fastiotest.Decision{})
+	outcome, err := platform.Approve(address, seed.Decision{})
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/oauth"
 )
 
@@ -60,7 +61,7 @@ func Example() {
 // visit approves of a login in the name of the platform's user and returns what
 // comes back to the application.
 func visit(platform *fastiotest.Server, loginURL string) url.Values {
-	outcome, err := platform.Approve(loginURL, fastiotest.Decision{})
+	outcome, err := platform.Approve(loginURL, seed.Decision{})
 	if err != nil {
 		return url.Values{"error": {err.Error()}}
 	}
@@ -74,7 +75,7 @@ func visit(platform *fastiotest.Server, loginURL string) url.Values {
 // A sign-in with a password may ask for a code.
 func ExampleService_SignIn() {
 	platform := fastiotest.New() // a fake of the platform
-	grace := platform.AddUser(fastiotest.User{Email: "grace@example.test", TwoFactor: "sms"})
+	grace := platform.AddUser(seed.User{Email: "grace@example.test", TwoFactor: "sms"})
 	client, err := fastio.New(platform.ClientOptions()...)
 	if err != nil {
 		fmt.Println(err)
@@ -82,7 +83,7 @@ func ExampleService_SignIn() {
 	}
 	ctx := context.Background()
 
-	token, err := client.OAuth.SignIn(ctx, "grace@example.test", api.NewSecret(fastiotest.DefaultPassword))
+	token, err := client.OAuth.SignIn(ctx, "grace@example.test", api.NewSecret(seed.DefaultPassword))
 	if refusal, ok := errors.AsType[*api.Error](err); ok && errors.Is(err, api.ErrRateLimited) {
 		fmt.Println("locked for", refusal.Rate.RetryAfter)
 		return
@@ -105,7 +106,7 @@ func ExampleService_SignIn() {
 // A key for an unattended program has minimal scopes and an expiry.
 func ExampleKeys_Create() {
 	platform := fastiotest.New() // a fake of the platform
-	room := platform.AddWorkspace(fastiotest.Workspace{Name: "Drawings"})
+	room := platform.AddWorkspace(seed.Workspace{Name: "Drawings"})
 	client, err := fastio.New(platform.ClientOptions()...)
 	if err != nil {
 		fmt.Println(err)
@@ -115,7 +116,7 @@ func ExampleKeys_Create() {
 	key, err := client.OAuth.Keys.Create(context.Background(), oauth.KeyRequest{
 		Memo: "nightly backup",
 		Scopes: []oauth.GrantedScope{
-			{EntityType: oauth.EntityTypeWorkspace, EntityID: room.ID, AccessMode: oauth.AccessModeRead},
+			{EntityType: oauth.EntityTypeWorkspace, EntityID: api.ID(room.ID), AccessMode: oauth.AccessModeRead},
 		},
 		Expires: time.Now().AddDate(1, 0, 0),
 	})

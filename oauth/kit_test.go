@@ -21,6 +21,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/internal/table"
 	"github.com/fastio-go/fastio/oauth"
@@ -49,7 +50,7 @@ type scene struct {
 }
 
 // newScene must be called inside a bubble.
-func newScene(change ...func(*fastiotest.Options)) *scene {
+func newScene(change ...func(*seed.Options)) *scene {
 	s := &scene{Server: fastiotest.New(change...)}
 	s.config = oauth.Config{BaseURL: origin, ClientName: "Acme Sync", Store: new(oauth.MemoryStore)}
 	s.again()
@@ -74,7 +75,7 @@ func (s *scene) again() {
 	}
 }
 
-func announced(o *fastiotest.Options) { o.OAuth.AnnounceIssuer = true }
+func announced(o *seed.Options) { o.OAuth.AnnounceIssuer = true }
 
 // answer is the network of the platform, whose login page has the person decide. The
 // login URL has a query that must be left as it is, and so has the authorization
@@ -101,7 +102,7 @@ func (s *scene) answer(r *http.Request) (*http.Response, error) {
 
 func (s *scene) decide(r *http.Request) *http.Response {
 	s.visited = r.URL.String()
-	outcome, err := s.Approve(s.visited, fastiotest.Decision{})
+	outcome, err := s.Approve(s.visited, seed.Decision{})
 	if err != nil || outcome.Redirect == "" {
 		return response(r, http.StatusOK, outcome.Code)
 	}
@@ -182,22 +183,22 @@ func (s *scene) tokenForms() []url.Values { return sent(s.Server, "oauth.Token")
 // state is that of the first sign-in.
 func (s *scene) state() string { return s.started()[0].Get("state") }
 
-func meets(f fastiotest.Fault) func(*scene) { return func(s *scene) { s.Fail(f) } }
+func meets(f seed.Fault) func(*scene) { return func(s *scene) { s.Fail(f) } }
 
-func answers(op fastiotest.Op, body string) func(*scene) {
-	return meets(fastiotest.Fault{Op: op, Body: body})
+func answers(op seed.Op, body string) func(*scene) {
+	return meets(seed.Fault{Op: op, Body: body})
 }
 
-func refusal(op fastiotest.Op, status int, code string) fastiotest.Fault {
-	return fastiotest.Fault{Op: op, Status: status, Body: `{"error":"` + code + `","error_description":"It is not so."}`}
+func refusal(op seed.Op, status int, code string) seed.Fault {
+	return seed.Fault{Op: op, Status: status, Body: `{"error":"` + code + `","error_description":"It is not so."}`}
 }
 
-func refuses(op fastiotest.Op, status int, code string) func(*scene) {
+func refuses(op seed.Op, status int, code string) func(*scene) {
 	return meets(refusal(op, status, code))
 }
 
-func hangs(op fastiotest.Op) func(*scene) {
-	return meets(fastiotest.Fault{Op: op, Delay: 24 * time.Hour})
+func hangs(op seed.Op) func(*scene) {
+	return meets(seed.Fault{Op: op, Delay: 24 * time.Hour})
 }
 
 func denies(code string) func(*scene) { return func(s *scene) { s.deny = code } }

@@ -20,7 +20,7 @@ import (
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
-	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/table"
 	"github.com/fastio-go/fastio/oauth"
 )
@@ -43,7 +43,7 @@ func TestLogin(t *testing.T) {
 		want := &oauth.Grant{ClientID: g.ClientID, AccountSettingsWithheld: true, Token: &oauth.Token{
 			AccessToken: g.Token.AccessToken, TokenType: "Bearer", RefreshToken: g.Token.RefreshToken,
 			Expiry: time.Now().Add(time.Hour).Round(0), Scope: oauth.ScopeOrg, Scopes: []oauth.GrantedScope{
-				{EntityType: oauth.EntityTypeOrg, EntityID: s.Org().ID, AccessMode: oauth.AccessModeRead},
+				{EntityType: oauth.EntityTypeOrg, EntityID: api.ID(s.Org().ID), AccessMode: oauth.AccessModeRead},
 			},
 		}}
 		if diff := cmp.Diff(want, g); diff != "" {
@@ -99,7 +99,7 @@ func checkRecord(t *testing.T, s *scene, g *oauth.Grant) {
 		"server": map[string]any{"issuer": origin},
 		"token": map[string]any{
 			"access_token": g.Token.AccessToken.Reveal(), "refresh_token": g.Token.RefreshToken.Reveal(),
-			"scope": "org", "scopes": []any{"org:" + string(s.Org().ID) + ":r"}, "client_id": g.ClientID,
+			"scope": "org", "scopes": []any{"org:" + s.Org().ID + ":r"}, "client_id": g.ClientID,
 			"resource": "https://reader.test/x",
 		},
 	}, record); diff != "" {
@@ -115,7 +115,7 @@ func TestLoginFails(t *testing.T) {
 	address := func(url string) func(*scene) {
 		return answers("oauth.StartAuthorization", `{"login_url":"`+url+`"}`)
 	}
-	redirects := fastiotest.Fault{
+	redirects := seed.Fault{
 		Op: "oauth.Token", Status: http.StatusTemporaryRedirect, Header: http.Header{"Location": {origin + "/elsewhere"}},
 	}
 	type row struct {
@@ -140,7 +140,7 @@ func TestLoginFails(t *testing.T) {
 			meets(redirects), "oauth.Exchange: Temporary Redirect (status 307)", failed, "", nil,
 		},
 		"the exchange fails": {
-			meets(fastiotest.Fault{Op: "oauth.Token", Status: 503, Body: "{}"}),
+			meets(seed.Fault{Op: "oauth.Token", Status: 503, Body: "{}"}),
 			"oauth.Exchange: Service Unavailable (status 503)", failed, "", api.ErrUnavailable,
 		},
 		"the login address is left out": {
@@ -157,8 +157,8 @@ func TestLoginFails(t *testing.T) {
 		},
 		"the server has neither metadata nor the documented paths": {
 			func(s *scene) {
-				for _, op := range []fastiotest.Op{"oauth.ServerMetadata", "oauth.Register"} {
-					s.Fail(fastiotest.Fault{Op: op, Status: 404, Body: "{}"})
+				for _, op := range []seed.Op{"oauth.ServerMetadata", "oauth.Register"} {
+					s.Fail(seed.Fault{Op: op, Status: 404, Body: "{}"})
 				}
 			},
 			"oauth.Login: https://platform.test publishes no metadata of an authorization server: " +
@@ -182,7 +182,7 @@ func TestLoginFails(t *testing.T) {
 		if tc.is != nil && !errors.Is(err, tc.is) {
 			t.Errorf("got %v, want %v", err, tc.is)
 		}
-		if n := len(s.tokenForms()); n > 1 || slices.ContainsFunc(s.Requests(), func(r fastiotest.Request) bool {
+		if n := len(s.tokenForms()); n > 1 || slices.ContainsFunc(s.Requests(), func(r seed.Request) bool {
 			return r.Path == "/elsewhere"
 		}) {
 			t.Errorf("the code was sent %d times", n)
@@ -224,7 +224,7 @@ func TestLoginWithoutMetadata(t *testing.T) {
 		},
 	}, func(t *testing.T, tc row) {
 		s := newScene()
-		s.Fail(fastiotest.Fault{Op: "oauth.ServerMetadata", Status: tc.status, Body: "{}"})
+		s.Fail(seed.Fault{Op: "oauth.ServerMetadata", Status: tc.status, Body: "{}"})
 		_, err := s.login(t.Context())
 		if err == nil || err.Error() != "fastio: oauth.Login: "+tc.want || tc.is != nil && !errors.Is(err, tc.is) {
 			t.Errorf("got %v", err)
@@ -252,12 +252,12 @@ func TestDenial(t *testing.T) {
 		"at another device": func(s *scene) {
 			s.config.OpenMode = oauth.OpenModeNone
 			s.config.ShowDeviceCode = func(_ context.Context, d oauth.DeviceCode) error {
-				_, err := s.Approve(d.VerificationURIComplete, fastiotest.Decision{Deny: true})
+				_, err := s.Approve(d.VerificationURIComplete, seed.Decision{Deny: true})
 				return err
 			}
 		},
 	}, func(t *testing.T, asked func(*scene)) {
-		s := newScene(func(o *fastiotest.Options) { o.OAuth.DeviceFlow = true })
+		s := newScene(func(o *seed.Options) { o.OAuth.DeviceFlow = true })
 		asked(s)
 		g, err := s.login(t.Context())
 		if g != nil || !errors.Is(err, oauth.ErrDenied) || !strings.HasPrefix(err.Error(), "fastio: oauth.Login: ") {
@@ -326,7 +326,7 @@ func TestRegistrations(t *testing.T) {
 	}
 	config := func(change func(c *oauth.Config)) func(*scene) { return func(s *scene) { change(&s.config) } }
 	forgets := func(times int) func(*scene) {
-		return meets(fastiotest.Fault{
+		return meets(seed.Fault{
 			Op: "oauth.StartAuthorization", Count: times, Status: 406,
 			Body: `{"result":false,"error":{"code":10571,"params":[{"name":"client_id","kind":"invalid"}]}}`,
 		})
@@ -345,7 +345,7 @@ func TestRegistrations(t *testing.T) {
 			{config(func(c *oauth.Config) { c.RedirectPath = "/done" }), false, 3},
 			{config(func(c *oauth.Config) { c.Profile = "work" }), false, 4},
 			{func(s *scene) {
-				s.AddOAuthClient(fastiotest.OAuthClient{ID: "own", RedirectURIs: []string{"http://127.0.0.1/callback"}})
+				s.AddOAuthClient(seed.OAuthClient{ID: "own", RedirectURIs: []string{"http://127.0.0.1/callback"}})
 				s.config.ClientID, s.config.RedirectPath = "own", ""
 			}, false, 4},
 		},
@@ -437,7 +437,7 @@ func TestLoginChecksTheStoreFirst(t *testing.T) {
 		"of a later version": {func(*oauth.Config) {}, `{"version":99}`},
 	}, func(t *testing.T, tc row) {
 		s := newScene()
-		s.AddOAuthClient(fastiotest.OAuthClient{ID: "client", RedirectURIs: []string{"http://127.0.0.1/callback"}})
+		s.AddOAuthClient(seed.OAuthClient{ID: "client", RedirectURIs: []string{"http://127.0.0.1/callback"}})
 		s.config.ClientID = "client"
 		memory := s.config.Store
 		update(t, s.config.Store, profile, put(tc.record))
@@ -528,7 +528,7 @@ func TestWithheld(t *testing.T) {
 		s := newScene()
 		answers("oauth.Token", `{"access_token":"a","refresh_token":"r","expires_in":3600,"scopes":`+tc.scopes+`}`)(s)
 		if tc.administers == "" {
-			meets(fastiotest.Fault{Op: "oauth.TokenScopes", Status: 404})(s)
+			meets(seed.Fault{Op: "oauth.TokenScopes", Status: 404})(s)
 		} else {
 			answers("oauth.TokenScopes", `{"result":true,"admin":`+tc.administers+`}`)(s)
 		}
@@ -699,7 +699,7 @@ func TestPageShowsTheOutcome(t *testing.T) {
 		if tc.change != nil {
 			tc.change(&s.config)
 		}
-		fault := fastiotest.Fault{Op: "oauth.Token"}
+		fault := seed.Fault{Op: "oauth.Token"}
 		if tc.refused {
 			fault = refusal("oauth.Token", 400, "invalid_grant")
 		}
@@ -733,7 +733,7 @@ func TestPageShowsTheRefusalOfTheExchange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScene()
 		echo := `{"error":"invalid_grant","error_description":"<b>You sent ` + canary + `"}`
-		s.Fail(fastiotest.Fault{Op: "oauth.Token", Status: http.StatusBadRequest, Body: echo})
+		s.Fail(seed.Fault{Op: "oauth.Token", Status: http.StatusBadRequest, Body: echo})
 		u := startLogin(t, s)
 		p := u.send(t, get("code="+canary+"&state={state}"))
 		if !strings.Contains(p.body, "invalid_grant") || !strings.Contains(p.body, "&lt;b&gt;You sent ") ||
@@ -749,7 +749,7 @@ func TestPageThatWaits(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "in the browser", func(t *testing.T) {
 		s := newScene()
-		s.Fail(fastiotest.Fault{Op: "oauth.Token", Delay: 20 * time.Second})
+		s.Fail(seed.Fault{Op: "oauth.Token", Delay: 20 * time.Second})
 		u := startLogin(t, s)
 		p := u.send(t, get("code=x&state={state}"))
 		p.shows(t, 200, "Almost there")
@@ -770,7 +770,7 @@ func TestPageThatWaits(t *testing.T) {
 	})
 	inBubble(t, "that is not looked at", func(t *testing.T) {
 		s := newScene()
-		s.Fail(fastiotest.Fault{Op: "oauth.Token", Delay: 20 * time.Second})
+		s.Fail(seed.Fault{Op: "oauth.Token", Delay: 20 * time.Second})
 		u := startLogin(t, s)
 		u.send(t, get("code=x&state={state}")).shows(t, 200, "Almost there")
 		if d := took(func() { <-u.done }); d > 18*time.Second {
@@ -841,7 +841,7 @@ func TestLoginWithIPv6Alone(t *testing.T) {
 			s := newScene()
 			s.addr.IP, s.config.BaseURL = net.IPv6loopback, address
 			if address == foreign {
-				s.AddOAuthClient(fastiotest.OAuthClient{ID: "it", RedirectURIs: []string{"http://[::1]/callback"}})
+				s.AddOAuthClient(seed.OAuthClient{ID: "it", RedirectURIs: []string{"http://[::1]/callback"}})
 				answers("oauth.Register", `{"client_id":"it"}`)(s)
 			}
 			s.mustLogin(t)
@@ -966,7 +966,7 @@ func TestDocumentOfTheProgram(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const id = "https://acme.test/sync.json"
-		s := newScene(func(o *fastiotest.Options) {
+		s := newScene(func(o *seed.Options) {
 			o.OAuth.Fetch = &answering{body: `{"client_id":"` + id + `","client_name":"Acme Sync",
 				"redirect_uris":["http://127.0.0.1/callback"],"grant_types":["authorization_code","refresh_token"],
 				"response_types":["code"],"token_endpoint_auth_method":"none"}`}
@@ -985,11 +985,11 @@ func TestDocumentOfTheProgram(t *testing.T) {
 // access token's hour.
 func TestClientsStaySignedInUntilTheSessionEnds(t *testing.T) {
 	t.Parallel()
-	table.Bubbles(t, map[string]func(*fastiotest.Options){
-		"while refresh tokens stay":         func(*fastiotest.Options) {},
-		"while refresh tokens are replaced": func(o *fastiotest.Options) { o.OAuth.RotateRefreshTokens = true },
-		"while refresh tokens are left out": func(o *fastiotest.Options) { o.OAuth.OmitRefreshToken = true },
-	}, func(t *testing.T, change func(*fastiotest.Options)) {
+	table.Bubbles(t, map[string]func(*seed.Options){
+		"while refresh tokens stay":         func(*seed.Options) {},
+		"while refresh tokens are replaced": func(o *seed.Options) { o.OAuth.RotateRefreshTokens = true },
+		"while refresh tokens are left out": func(o *seed.Options) { o.OAuth.OmitRefreshToken = true },
+	}, func(t *testing.T, change func(*seed.Options)) {
 		s := newScene(change)
 		s.mustLogin(t)
 		s.Forget()
@@ -1010,7 +1010,7 @@ func TestClientsStaySignedInUntilTheSessionEnds(t *testing.T) {
 			for _, c := range clients {
 				for range 10 {
 					wg.Go(func() {
-						if me, err := c.Account.Me(t.Context()); err != nil || me.ID != s.User().ID {
+						if me, err := c.Account.Me(t.Context()); err != nil || me.ID != api.ID(s.User().ID) {
 							t.Errorf("after %d hours: %v", hour, err)
 						}
 					})
@@ -1115,7 +1115,7 @@ func TestLoginIfNeeded(t *testing.T) {
 		},
 		"not in an outage": func(t *testing.T, s *scene) {
 			time.Sleep(2 * time.Hour)
-			meets(fastiotest.Fault{Op: "oauth.Token", Status: http.StatusBadGateway})(s)
+			meets(seed.Fault{Op: "oauth.Token", Status: http.StatusBadGateway})(s)
 			s.run(t, 0, api.ErrUnavailable)
 		},
 		"not with a store that fails": func(t *testing.T, s *scene) {

@@ -27,6 +27,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/table"
 	"github.com/fastio-go/fastio/oauth"
 )
@@ -147,9 +148,9 @@ func TestHostileRequests(t *testing.T) {
 // the sign-in: RFC 9207 forbids to use it, and another is not to be expected.
 func TestAnswerOfAnotherIssuerEndsTheSignIn(t *testing.T) {
 	t.Parallel()
-	plainly := func(*fastiotest.Options) {}
+	plainly := func(*seed.Options) {}
 	type row struct {
-		change func(*fastiotest.Options)
+		change func(*seed.Options)
 		query  string // after the state
 		named  string
 	}
@@ -280,7 +281,7 @@ func TestCrowdsOfSlowConnectionsDoNotDelayTheAnswer(t *testing.T) {
 	}, func(t *testing.T, part string) {
 		const crowd, exchange = 1000, 200 * time.Millisecond
 		s := newScene()
-		s.Fail(fastiotest.Fault{Op: "oauth.Token", Delay: exchange})
+		s.Fail(seed.Fault{Op: "oauth.Token", Delay: exchange})
 		u := startLogin(t, s)
 		ctx, stop := context.WithCancel(t.Context())
 		var attackers sync.WaitGroup
@@ -372,7 +373,7 @@ func TestThousandHostileRequests(t *testing.T) {
 		t.Fatalf("%d of the requests were answered; the sign-in has ended %d times", n, len(done))
 	}
 
-	outcome, err := s.Approve(address, fastiotest.Decision{})
+	outcome, err := s.Approve(address, seed.Decision{})
 	if err != nil {
 		t.Fatal(err)
 	}

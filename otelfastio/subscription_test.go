@@ -18,6 +18,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/realtime"
 )
 
@@ -57,13 +58,13 @@ func (r *recorder) served(t *testing.T, server *fastiotest.Server) []fastio.Opti
 // subscribe opens a subscription, and returns how to end it.
 func (r *recorder) subscribe(t *testing.T, server *fastiotest.Server, o *realtime.Options) (end func()) {
 	t.Helper()
-	workspace := server.AddWorkspace(fastiotest.Workspace{Name: "Design"})
+	workspace := server.AddWorkspace(seed.Workspace{Name: "Design"})
 	c, err := fastio.New(r.served(t, server)...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	o.OnStatus = r.OnStatus()
-	sub, err := c.Realtime.Subscribe(t.Context(), api.Workspace(workspace.ID), o)
+	sub, err := c.Realtime.Subscribe(t.Context(), api.Workspace(api.ID(workspace.ID)), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +84,7 @@ func TestSubscription(t *testing.T) {
 		if diff := cmp.Diff([]string{"active mode=socket 1", "sockets 1"}, r.subscriptions(t)); diff != "" {
 			t.Errorf("with a socket (-want +got)\n%s", diff)
 		}
-		server.Fail(fastiotest.Fault{Op: "realtime.Socket", Status: http.StatusServiceUnavailable, Count: 2})
+		server.Fail(seed.Fault{Op: "realtime.Socket", Status: http.StatusServiceUnavailable, Count: 2})
 		server.DropSockets("")
 		time.Sleep(time.Minute)
 		end()
@@ -103,8 +104,8 @@ func TestSubscriptionThatIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, server := newRecorder(), fastiotest.New()
 		end := r.subscribe(t, server, new(realtime.Options))
-		server.Fail(fastiotest.Fault{Op: "realtime.SocketToken", Status: http.StatusForbidden})
-		server.Fail(fastiotest.Fault{Op: "realtime.Socket", Status: http.StatusForbidden})
+		server.Fail(seed.Fault{Op: "realtime.SocketToken", Status: http.StatusForbidden})
+		server.Fail(seed.Fault{Op: "realtime.Socket", Status: http.StatusForbidden})
 		server.DropSockets("")
 		time.Sleep(time.Minute)
 		if got := r.subscriptions(t); !slices.Contains(got, "realtime.Subscribe failed error.type=403 mode=poll") ||
@@ -150,9 +151,9 @@ func TestRetriesOfFollow(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		server.Fail(fastiotest.Fault{Op: "events.Search", Status: http.StatusBadGateway, Count: 1})
+		server.Fail(seed.Fault{Op: "events.Search", Status: http.StatusBadGateway, Count: 1})
 		ctx, span := r.tracers.Tracer("").Start(t.Context(), "job")
-		err = c.Events.Follow(ctx, events.Query{Profile: api.Org(server.Org().ID)},
+		err = c.Events.Follow(ctx, events.Query{Profile: api.Org(api.ID(server.Org().ID))},
 			func(context.Context, *events.Event) error { return nil },
 			&events.FollowOptions{OnRetry: r.OnRetry, Until: time.Now(), PollOnly: true})
 		if span.End(); err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/realtime"
 )
 
@@ -19,7 +20,7 @@ import (
 // quarter of a second is not included.
 func BenchmarkComment(b *testing.B) {
 	s := fastiotest.New()
-	w := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
+	w := s.AddWorkspace(seed.Workspace{Name: "Design"})
 	server := httptest.NewServer(s)
 	defer server.Close()
 	defer func() { _ = s.Close() }()
@@ -31,7 +32,7 @@ func BenchmarkComment(b *testing.B) {
 		}
 		defer client.CloseIdleConnections()
 		o := &realtime.Options{PollOnly: mode == realtime.ModePoll, Coalesce: api.NoLimit}
-		c := subscribed(b, client.Realtime, api.Workspace(w.ID), o)
+		c := subscribed(b, client.Realtime, api.Workspace(api.ID(w.ID)), o)
 		for c.sub.Status().Mode != mode {
 			time.Sleep(time.Millisecond)
 		}
@@ -39,9 +40,9 @@ func BenchmarkComment(b *testing.B) {
 	}
 	made := map[string]time.Time{}
 	for b.Loop() {
-		node := s.AddNode(fastiotest.Node{Profile: w.ID, Name: "Mill.pdf"})
-		made["comments:"+node.ID.Plain()] = time.Now()
-		s.AddComment(fastiotest.Comment{Profile: w.ID, Node: node.ID, User: s.User().ID, Body: "Brass?"})
+		node := s.AddNode(seed.Node{Profile: w.ID, Name: "Mill.pdf"})
+		made["comments:"+api.OpaqueID(node.ID).Plain()] = time.Now()
+		s.AddComment(seed.Comment{Profile: w.ID, Node: node.ID, User: s.User().ID, Body: "Brass?"})
 		time.Sleep(time.Duration(50+rand.IntN(200)) * time.Millisecond)
 	}
 	b.ReportMetric(0, "ns/op") // it would be the pauses

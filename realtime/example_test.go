@@ -10,6 +10,7 @@ import (
 	"github.com/fastio-go/fastio/activity"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/realtime"
 )
 
@@ -55,14 +56,14 @@ func keepUpToDate(
 func Example() {
 	s, client, stop := startServer()
 	defer stop()
-	w := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
-	drawing := s.AddNode(fastiotest.Node{Profile: w.ID, Name: "Mill.pdf"})
+	w := s.AddWorkspace(seed.Workspace{Name: "Design"})
+	drawing := s.AddNode(seed.Node{Profile: w.ID, Name: "Mill.pdf"})
 	ctx, cancel := context.WithCancel(context.Background())
-	err := keepUpToDate(ctx, client, api.Workspace(w.ID), func() {
+	err := keepUpToDate(ctx, client, api.Workspace(api.ID(w.ID)), func() {
 		fmt.Println("list everything")
-		s.AddComment(fastiotest.Comment{Profile: w.ID, Node: drawing.ID, User: s.User().ID, Body: "Is that brass?"})
+		s.AddComment(seed.Comment{Profile: w.ID, Node: drawing.ID, User: s.User().ID, Body: "Is that brass?"})
 	}, func(changed activity.Field) {
-		if changed == activity.FieldOf(activity.NameComments, drawing.ID.Plain()) {
+		if changed == activity.FieldOf(activity.NameComments, api.OpaqueID(drawing.ID).Plain()) {
 			fmt.Println("read the comments on the drawing")
 			cancel()
 		}
@@ -78,10 +79,10 @@ func Example() {
 func ExampleSubscription_Position() {
 	s, client, stop := startServer()
 	defer stop()
-	w := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
+	w := s.AddWorkspace(seed.Workspace{Name: "Design"})
 	ctx := context.Background()
 
-	sub, err := client.Realtime.Subscribe(ctx, api.Workspace(w.ID), nil)
+	sub, err := client.Realtime.Subscribe(ctx, api.Workspace(api.ID(w.ID)), nil)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -89,9 +90,9 @@ func ExampleSubscription_Position() {
 	_ = sub.Close()
 	saved := sub.Position() // keep it with what was fetched
 
-	s.AddEvent(fastiotest.Event{Name: "workspace_updated", Workspace: w.ID})
+	s.AddEvent(seed.Event{Name: "workspace_updated", Workspace: w.ID})
 
-	sub, err = client.Realtime.Subscribe(ctx, api.Workspace(w.ID), &realtime.Options{Position: saved})
+	sub, err = client.Realtime.Subscribe(ctx, api.Workspace(api.ID(w.ID)), &realtime.Options{Position: saved})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -22,6 +22,7 @@ import (
 	"github.com/fastio-go/fastio/activity"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/table"
 	"github.com/fastio-go/fastio/realtime"
 )
@@ -321,30 +322,30 @@ func TestEveryKindOfProfile(t *testing.T) {
 	for _, m := range []realtime.Mode{realtime.ModeSocket, realtime.ModePoll} {
 		synctest.Test(t, func(t *testing.T) {
 			s := fastiotest.New()
-			w := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
-			share := s.AddShare(fastiotest.Share{Workspace: w.ID, Title: "Portal"})
-			file := s.AddNode(fastiotest.Node{Profile: w.ID, Name: "Mill.pdf"})
-			fileShare := s.AddFileShare(fastiotest.FileShare{
+			w := s.AddWorkspace(seed.Workspace{Name: "Design"})
+			share := s.AddShare(seed.Share{Workspace: w.ID, Title: "Portal"})
+			file := s.AddNode(seed.Node{Profile: w.ID, Name: "Mill.pdf"})
+			fileShare := s.AddFileShare(seed.FileShare{
 				Workspace: w.ID, Node: file.ID, Owner: s.User().ID, CommentsEnabled: true,
 			})
 			client := s.Client(t, fastio.WithHTTPClient(s.StartInMemory(t)))
-			event := func(e fastiotest.Event) func() { return func() { s.AddEvent(e) } }
-			comment := func(c fastiotest.Comment) func() {
+			event := func(e seed.Event) func() { return func() { s.AddEvent(e) } }
+			comment := func(c seed.Comment) func() {
 				c.Node, c.User, c.Body = file.ID, s.User().ID, "Brass?"
 				return func() { s.AddComment(c) }
 			}
-			me, onFile := s.User().ID, activity.FieldOf(activity.NameComments, file.ID.Plain())
+			me, onFile := s.User().ID, activity.FieldOf(activity.NameComments, api.OpaqueID(file.ID).Plain())
 			for _, test := range []struct {
 				profile api.Profile
 				change  func()
 				field   activity.Field
 			}{
-				{api.User(api.Me), event(fastiotest.Event{Name: "user_updated", User: me, CallingUser: me}), "settings"},
-				{api.Org(s.Org().ID), event(fastiotest.Event{Name: "org_updated", Org: s.Org().ID}), "settings"},
-				{api.Workspace(w.ID), comment(fastiotest.Comment{Profile: w.ID}), onFile},
-				{api.Workspace(api.ID(w.FolderName)), func() { s.AddNode(fastiotest.Node{Profile: w.ID}) }, "storage"},
-				{api.Share(share.ID), event(fastiotest.Event{Name: "share_updated", Share: share.ID}), "settings"},
-				{api.FileShare(fileShare.ID), comment(fastiotest.Comment{FileShare: fileShare.ID}), onFile},
+				{api.User(api.Me), event(seed.Event{Name: "user_updated", User: me, CallingUser: me}), "settings"},
+				{api.Org(api.ID(s.Org().ID)), event(seed.Event{Name: "org_updated", Org: s.Org().ID}), "settings"},
+				{api.Workspace(api.ID(w.ID)), comment(seed.Comment{Profile: w.ID}), onFile},
+				{api.Workspace(api.ID(w.FolderName)), func() { s.AddNode(seed.Node{Profile: w.ID}) }, "storage"},
+				{api.Share(api.ID(share.ID)), event(seed.Event{Name: "share_updated", Share: share.ID}), "settings"},
+				{api.FileShare(api.ID(fileShare.ID)), comment(seed.Comment{FileShare: fileShare.ID}), onFile},
 			} {
 				o := &realtime.Options{PollOnly: m == realtime.ModePoll}
 				c := subscribed(t, client.Realtime, test.profile, o)
@@ -371,10 +372,10 @@ func TestRoundTripper(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := fastiotest.New()
-		w := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
-		c := subscribed(t, s.Client(t).Realtime, api.Workspace(w.ID), nil)
+		w := s.AddWorkspace(seed.Workspace{Name: "Design"})
+		c := subscribed(t, s.Client(t).Realtime, api.Workspace(api.ID(w.ID)), nil)
 		time.Sleep(time.Minute)
-		s.AddEvent(fastiotest.Event{Name: "workspace_updated", Workspace: w.ID})
+		s.AddEvent(seed.Event{Name: "workspace_updated", Workspace: w.ID})
 		time.Sleep(2 * time.Second)
 		c.want(t, "by polls", "settings")
 		if e, ok := errors.AsType[*realtime.HandshakeError](c.sub.Status().Err); !ok || e.Status != 501 {
@@ -387,7 +388,7 @@ func TestRoundTripper(t *testing.T) {
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	s := fastiotest.New()
-	w := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
+	w := s.AddWorkspace(seed.Workspace{Name: "Design"})
 	server := httptest.NewUnstartedServer(s)
 	server.EnableHTTP2 = true
 	server.StartTLS()
@@ -406,13 +407,13 @@ func TestTLS(t *testing.T) {
 			once.Do(func() { close(live) })
 		}
 	}}
-	sub, err := client.Realtime.Subscribe(t.Context(), api.Workspace(w.ID), o)
+	sub, err := client.Realtime.Subscribe(t.Context(), api.Workspace(api.ID(w.ID)), o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	<-live
 	time.Sleep(1500 * time.Millisecond)
-	s.AddEvent(fastiotest.Event{Name: "workspace_updated", Workspace: w.ID})
+	s.AddEvent(seed.Event{Name: "workspace_updated", Workspace: w.ID})
 	for change, err := range sub.Changes() {
 		if err != nil || change.Field != "settings" {
 			t.Errorf("got %+v, %v", change, err)

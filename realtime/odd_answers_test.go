@@ -19,6 +19,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/table"
 	"github.com/fastio-go/fastio/realtime"
 )
@@ -277,14 +278,14 @@ func each(
 func subscribeOnce(t *testing.T, path string, skip int, odd odd) {
 	t.Helper()
 	s := fastiotest.New()
-	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
+	room := s.AddWorkspace(seed.Workspace{Name: "Design"})
 	client, m := spoiled(t, s, path, skip, odd)
 	polls := strings.Contains(path, "poll")
-	c := subscribed(t, client.Realtime, api.Workspace(room.ID), &realtime.Options{PollOnly: polls})
+	c := subscribed(t, client.Realtime, api.Workspace(api.ID(room.ID)), &realtime.Options{PollOnly: polls})
 	var want []string
 	for i := range 12 {
 		time.Sleep(20 * time.Second)
-		want = append(want, update(s, room.ID, i))
+		want = append(want, update(s, api.ID(room.ID), i))
 	}
 	time.Sleep(70 * time.Minute)
 	status := c.sub.Status()
@@ -312,13 +313,13 @@ func TestFollowSurvivesOddResponses(t *testing.T) {
 // not read before a poll ends is missed.
 func followOnce(t *testing.T, path string, skip int, odd odd) {
 	t.Helper()
-	s := fastiotest.New(func(o *fastiotest.Options) { o.Events.Order = fastiotest.NewestFirst })
-	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
+	s := fastiotest.New(func(o *seed.Options) { o.Events.Order = seed.NewestFirst })
+	room := s.AddWorkspace(seed.Workspace{Name: "Design"})
 	client, m := spoiled(t, s, path, skip, odd)
 	var added []api.OpaqueID
 	add := func(created time.Time) {
-		event := fastiotest.Event{Name: "workspace_storage_file_added", Workspace: room.ID, Created: created}
-		added = append(added, s.AddEvent(event).ID)
+		event := seed.Event{Name: "workspace_storage_file_added", Workspace: room.ID, Created: created}
+		added = append(added, api.OpaqueID(s.AddEvent(event).ID))
 	}
 	for i := range 23 {
 		add(time.Now().Add(time.Duration(i-23) * time.Hour))
@@ -327,7 +328,7 @@ func followOnce(t *testing.T, path string, skip int, odd odd) {
 	done := make(chan error, 1)
 	delivered := map[api.OpaqueID]int{}
 	go func() {
-		query := events.Query{Profile: api.Workspace(room.ID), Limit: 5}
+		query := events.Query{Profile: api.Workspace(api.ID(room.ID)), Limit: 5}
 		done <- client.Events.Follow(ctx, query, func(_ context.Context, e *events.Event) error {
 			delivered[e.ID]++
 			return nil

@@ -19,6 +19,7 @@ import (
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/table"
 	"github.com/fastio-go/fastio/realtime"
 )
@@ -57,12 +58,12 @@ type outage struct {
 	resync   time.Time
 }
 
-func newOutage(t *testing.T, seed uint64) *outage {
+func newOutage(t *testing.T, number uint64) *outage {
 	t.Helper()
-	r := rand.New(rand.NewPCG(seed, 18))
-	o := &outage{Rand: r, seed: seed, changed: map[string]time.Time{}, reported: map[string]time.Time{}}
-	o.server = fastiotest.New(func(o *fastiotest.Options) {
-		o.Seed = seed
+	r := rand.New(rand.NewPCG(number, 18))
+	o := &outage{Rand: r, seed: number, changed: map[string]time.Time{}, reported: map[string]time.Time{}}
+	o.server = fastiotest.New(func(o *seed.Options) {
+		o.Seed = number
 		o.Wrapped, o.Activity.InclusivePolls, o.ServerDate = r.IntN(4) == 0, r.IntN(4) == 0, r.IntN(4) == 0
 		o.ClockSkew = time.Duration(r.IntN(3)-1) * 10 * time.Minute
 		o.Activity.PollCut = []time.Duration{0, 0, 30 * time.Second, time.Minute}[r.IntN(4)]
@@ -71,7 +72,7 @@ func newOutage(t *testing.T, seed uint64) *outage {
 		o.Realtime.NoExpiresIn, o.Realtime.CloseOnBadToken = r.IntN(4) == 0, r.IntN(2) == 0
 		o.Realtime.OutliveToken = r.IntN(4) == 0
 	})
-	o.room = o.server.AddWorkspace(fastiotest.Workspace{Name: "Design"}).ID
+	o.room = api.ID(o.server.AddWorkspace(seed.Workspace{Name: "Design"}).ID)
 	network := o.server.StartInMemory(t)
 	o.lines = linesOf(network)
 	o.client = o.server.Client(t, fastio.WithHTTPClient(network))
@@ -115,21 +116,21 @@ func (o *outage) change() {
 
 // fault injects a random fault, usually for a limited time.
 func (o *outage) fault() {
-	count, seed := 1+o.IntN(6), o.Uint64()
-	ops := []fastiotest.Op{"activity.PollProfile", "realtime.SocketToken", "realtime.Socket", ""}
-	faults := []fastiotest.Fault{
+	count, random := 1+o.IntN(6), o.Uint64()
+	ops := []seed.Op{"activity.PollProfile", "realtime.SocketToken", "realtime.Socket", ""}
+	faults := []seed.Fault{
 		{Status: http.StatusServiceUnavailable},
 		{Status: http.StatusInternalServerError},
 		{Status: http.StatusBadGateway, Body: "<html>"},
 		{Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {strconv.Itoa(1 + o.IntN(60))}}},
-		{Reset: fastiotest.BeforeHeader},
-		{Reset: fastiotest.AfterHeader},
+		{Reset: seed.BeforeHeader},
+		{Reset: seed.AfterHeader},
 		{Cut: 5},
 		{Truncate: 5},
 		{Delay: time.Duration(o.IntN(20)) * time.Second},
 		{Delay: 5 * time.Minute},
 	}
-	spoiled := []fastiotest.SocketFault{
+	spoiled := []seed.SocketFault{
 		{Drop: true},
 		{HalfOpen: true},
 		{Close: 1000},
@@ -138,10 +139,10 @@ func (o *outage) fault() {
 		{Overtake: true},
 		{Copies: 2},
 		{Delay: time.Duration(o.IntN(60)) * time.Second},
-		{Junk: fastiotest.BrokenJSON},
-		{Junk: fastiotest.BrokenText},
-		{Junk: fastiotest.BinaryJunk},
-		{Junk: fastiotest.HugeJunk},
+		{Junk: seed.BrokenJSON},
+		{Junk: seed.BrokenText},
+		{Junk: seed.BinaryJunk},
+		{Junk: seed.HugeJunk},
 		{Age: time.Duration(1+o.IntN(120)) * time.Second, Drop: true},
 	}
 	switch o.IntN(8) {
@@ -149,18 +150,18 @@ func (o *outage) fault() {
 		do := []func(*line){(*line).reset, (*line).hold, (*line).cut, (*line).lose, (*line).goOn, (*line).goOn}
 		o.lines.spoil(0.5, do[o.IntN(len(do))])
 	case 0:
-		o.server.DropSockets(o.room)
+		o.server.DropSockets(string(o.room))
 	case 1:
 		o.server.CutPolls()
 	case 2:
 		o.server.Heal()
 	case 3, 4:
 		f := spoiled[o.IntN(len(spoiled))]
-		f.Count, f.Probability, f.Seed = count, 1-o.Float64()/2, seed
+		f.Count, f.Probability, f.Seed = count, 1-o.Float64()/2, random
 		o.server.FailSockets(f)
 	default:
 		f := faults[o.IntN(len(faults))]
-		f.Op, f.Count, f.Probability, f.Seed = ops[o.IntN(len(ops))], count, 1-o.Float64()/2, seed
+		f.Op, f.Count, f.Probability, f.Seed = ops[o.IntN(len(ops))], count, 1-o.Float64()/2, random
 		o.server.Fail(f)
 	}
 }
@@ -468,7 +469,7 @@ func TestSilentlyLostConnections(t *testing.T) {
 		network := s.StartInMemory(t)
 		network.Transport.(*http.Transport).MaxIdleConnsPerHost = 10
 		l := linesOf(network)
-		room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"}).ID
+		room := api.ID(s.AddWorkspace(seed.Workspace{Name: "Design"}).ID)
 		client := s.Client(t, fastio.WithHTTPClient(network))
 		c := subscribed(t, client.Realtime, api.Workspace(room), &realtime.Options{PollOnly: test.pollOnly})
 		for round := range 6 {

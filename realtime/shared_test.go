@@ -20,6 +20,8 @@ import (
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/op"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/table"
 	"github.com/fastio-go/fastio/realtime"
 )
@@ -39,7 +41,7 @@ func newCrowd(t *testing.T, s *fastiotest.Server, n int, o *realtime.Options) *c
 	t.Helper()
 	w := &crowd{server: s, all: make([]*consumer, n), begun: time.Now()}
 	for i := range n {
-		w.rooms = append(w.rooms, w.server.AddWorkspace(fastiotest.Workspace{Name: fmt.Sprint("Design ", i)}).ID)
+		w.rooms = append(w.rooms, api.ID(w.server.AddWorkspace(seed.Workspace{Name: fmt.Sprint("Design ", i)}).ID))
 	}
 	w.client = w.server.Client(t, fastio.WithHTTPClient(w.server.StartInMemory(t)))
 	var starting sync.WaitGroup
@@ -89,7 +91,7 @@ func (w *crowd) in(m realtime.Mode) (n int) {
 func (w *crowd) polls() []time.Time { return w.at("activity.") }
 
 // at returns the times of the calls of an operation, or of an area with a dot.
-func (w *crowd) at(op fastiotest.Op) (at []time.Time) {
+func (w *crowd) at(op seed.Op) (at []time.Time) {
 	for _, r := range w.server.Requests() {
 		if r.Op == string(op) || strings.HasSuffix(string(op), ".") && strings.HasPrefix(r.Op, string(op)) {
 			at = append(at, r.At)
@@ -142,7 +144,7 @@ func TestManySubscriptionsPollRarely(t *testing.T) {
 		if got := w.all[0].sub.Status().Interval; got != interval {
 			t.Errorf("the interval is %s, want %s", got, interval)
 		}
-		w.server.FailSockets(fastiotest.SocketFault{Count: test.n, Lose: true})
+		w.server.FailSockets(seed.SocketFault{Count: test.n, Lose: true})
 		w.change()
 		time.Sleep(time.Duration(test.hours) * time.Hour)
 		most := busiest(w.polls(), time.Hour)
@@ -168,20 +170,20 @@ func TestSubscriptionsWithoutSocketTakeTurns(t *testing.T) {
 	type row struct {
 		n, sockets int
 		pollOnly   bool
-		spoil      fastiotest.Fault // of dials
+		spoil      seed.Fault // of dials
 	}
 	many := table.Rounds(120, 120)
 	table.Bubbles(t, map[string]row{
 		"20 that poll only":                 {n: 20, pollOnly: true},
-		"20 and sockets that cannot open":   {n: 20, spoil: fastiotest.Fault{Reset: fastiotest.BeforeHeader}},
+		"20 and sockets that cannot open":   {n: 20, spoil: seed.Fault{Reset: seed.BeforeHeader}},
 		"many that poll only":               {n: many, pollOnly: true},
-		"many and a server without sockets": {n: many, spoil: fastiotest.Fault{Status: http.StatusNotFound}},
-		"many and sockets that cannot open": {n: many, spoil: fastiotest.Fault{Reset: fastiotest.BeforeHeader}},
-		"many and dials that hang":          {n: many, spoil: fastiotest.Fault{Delay: time.Hour}},
+		"many and a server without sockets": {n: many, spoil: seed.Fault{Status: http.StatusNotFound}},
+		"many and sockets that cannot open": {n: many, spoil: seed.Fault{Reset: seed.BeforeHeader}},
+		"many and dials that hang":          {n: many, spoil: seed.Fault{Delay: time.Hour}},
 		"many and fewer sockets":            {n: many, sockets: many * 5 / 12},
 	}, func(t *testing.T, test row) {
-		s := fastiotest.New(func(o *fastiotest.Options) { o.Realtime.MaxSockets = test.sockets })
-		test.spoil.Op = fastiotest.OpRealtimeSocket
+		s := fastiotest.New(func(o *seed.Options) { o.Realtime.MaxSockets = test.sockets })
+		test.spoil.Op = op.RealtimeSocket
 		s.Fail(test.spoil)
 		w := newCrowd(t, s, test.n, &realtime.Options{PollOnly: test.pollOnly, PingInterval: time.Hour})
 		if took := time.Since(w.begun); took > 2*time.Minute {
@@ -220,14 +222,14 @@ func TestSubscriptionsWithoutSocketTakeTurns(t *testing.T) {
 // and all together at most ten a second (P19).
 func TestManySocketsReopenInTurn(t *testing.T) {
 	t.Parallel()
-	table.Bubbles(t, map[string]fastiotest.Fault{
-		"resets": {Reset: fastiotest.BeforeHeader}, "dials that hang": {Delay: time.Hour},
-	}, func(t *testing.T, fault fastiotest.Fault) {
+	table.Bubbles(t, map[string]seed.Fault{
+		"resets": {Reset: seed.BeforeHeader}, "dials that hang": {Delay: time.Hour},
+	}, func(t *testing.T, fault seed.Fault) {
 		const outage = 25 * time.Minute
 		s, n := fastiotest.New(), table.Rounds(300, 300)
 		w := newCrowd(t, s, n, &realtime.Options{PingInterval: time.Hour})
 		time.Sleep(time.Hour)
-		fault.Op = fastiotest.OpRealtimeSocket
+		fault.Op = op.RealtimeSocket
 		s.Fail(fault)
 		s.DropSockets("")
 		w.change()
@@ -237,7 +239,7 @@ func TestManySocketsReopenInTurn(t *testing.T) {
 			t.Errorf("%d subscriptions did not report a change in %s", missed, outage)
 		}
 		var dials []time.Time
-		for _, at := range w.at(fastiotest.OpRealtimeSocket) {
+		for _, at := range w.at(op.RealtimeSocket) {
 			if at.After(dropped.Add(time.Minute)) {
 				dials = append(dials, at)
 			}
@@ -251,7 +253,7 @@ func TestManySocketsReopenInTurn(t *testing.T) {
 		if polling := w.in(realtime.ModePoll); polling > 0 {
 			t.Errorf("%d subscriptions have no socket after %s", polling, time.Since(healed))
 		}
-		if most := busiest(w.at(fastiotest.OpRealtimeSocket), time.Second); most > 10 {
+		if most := busiest(w.at(op.RealtimeSocket), time.Second); most > 10 {
 			t.Errorf("%d dials in a second", most)
 		}
 		if most := busiest(w.polls(), time.Hour); most > 1000 || s.Refusals() > 0 {
@@ -332,7 +334,7 @@ var quietSockets sync.Map // so that they stay open
 func TestRenewalsPollNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := fastiotest.New(func(o *fastiotest.Options) { o.Realtime.TokenLife = 15 * time.Minute })
+		s := fastiotest.New(func(o *seed.Options) { o.Realtime.TokenLife = 15 * time.Minute })
 		w := newCrowd(t, s, table.Rounds(200, 300), &realtime.Options{PingInterval: time.Hour})
 		time.Sleep(2 * time.Hour)
 		if most := busiest(w.polls(), time.Hour); most > 250 {
@@ -351,7 +353,7 @@ func TestFewerSubscriptionsPollMoreOften(t *testing.T) {
 			_ = c.stop(t)
 		}
 		w.all = w.all[:10]
-		w.server.FailSockets(fastiotest.SocketFault{Lose: true})
+		w.server.FailSockets(seed.SocketFault{Lose: true})
 		w.change()
 		time.Sleep(11 * time.Minute)
 		if n := w.missing(); n > 0 {
@@ -401,14 +403,14 @@ func TestOddSubscriptionDoesNotHoldTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := fastiotest.New()
 		w := newCrowd(t, s, 5, nil)
-		s.Fail(fastiotest.Fault{Op: fastiotest.OpRealtimeSocket, Reset: fastiotest.BeforeHeader})
+		s.Fail(seed.Fault{Op: op.RealtimeSocket, Reset: seed.BeforeHeader})
 		s.DropSockets("")
 		time.Sleep(time.Minute)
-		s.Fail(fastiotest.Fault{
-			Op: fastiotest.OpRealtimeSocketToken, Count: 1, Status: http.StatusTooManyRequests,
+		s.Fail(seed.Fault{
+			Op: op.RealtimeSocketToken, Count: 1, Status: http.StatusTooManyRequests,
 			Header: http.Header{"Retry-After": {"3600"}},
 		})
-		odd := s.AddWorkspace(fastiotest.Workspace{Name: "Odd"}).ID
+		odd := api.ID(s.AddWorkspace(seed.Workspace{Name: "Odd"}).ID)
 		subscribed(t, w.client.Realtime, api.Workspace(odd), nil)
 		time.Sleep(10 * time.Minute)
 		s.Heal()
@@ -424,7 +426,7 @@ func TestEarlierChangesAreNotReported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newCrowd(t, fastiotest.New(), 0, nil)
-		room := w.server.AddWorkspace(fastiotest.Workspace{Name: "Design"}).ID
+		room := api.ID(w.server.AddWorkspace(seed.Workspace{Name: "Design"}).ID)
 		old := update(w.server, room, 1)
 		time.Sleep(4 * time.Minute)
 		c := subscribed(t, w.client.Realtime, api.Workspace(room), nil)

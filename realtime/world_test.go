@@ -23,6 +23,7 @@ import (
 	"github.com/fastio-go/fastio/activity"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/internal/wait"
 	"github.com/fastio-go/fastio/realtime"
@@ -433,11 +434,11 @@ func subscribe(t *testing.T, p *platform, change ...func(o *realtime.Options)) (
 
 // update changes a file of a workspace and returns the field that reports it.
 func update(s *fastiotest.Server, workspace api.ID, n int) (field string) {
-	object := api.OpaqueID(fmt.Sprintf("2object%022d", n))
-	s.AddEvent(fastiotest.Event{
-		Name: "workspace_storage_file_updated", Workspace: workspace, CallingUser: s.User().ID, Object: object,
+	object := fmt.Sprintf("2object%022d", n)
+	s.AddEvent(seed.Event{
+		Name: "workspace_storage_file_updated", Workspace: string(workspace), CallingUser: s.User().ID, Object: object,
 	})
-	return "storage:" + string(object)
+	return "storage:" + object
 }
 
 func isLong(q url.Values) bool { return q.Get("wait") != "" }

@@ -15,6 +15,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/relay"
 )
 
@@ -75,7 +76,7 @@ func ExampleLimits() {
 	js, stop := startNATS()
 	defer stop()
 	platform := fastiotest.New()
-	query := events.Query{Profile: api.Org(platform.Org().ID)}
+	query := events.Query{Profile: api.Org(api.ID(platform.Org().ID))}
 	fmt.Println(search(context.Background(), js, query, platform.ClientOptions()))
 	// Output: <nil>
 }
@@ -88,8 +89,8 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	room := platform.AddWorkspace(fastiotest.Workspace{})
-	platform.AddEvent(fastiotest.Event{Name: "workspace_updated", Workspace: room.ID})
+	room := platform.AddWorkspace(seed.Workspace{})
+	platform.AddEvent(seed.Event{Name: "workspace_updated", Workspace: room.ID})
 
 	messages, err := js.Conn().SubscribeSync("fastio.events.workspace.>")
 	if err != nil {
@@ -97,7 +98,7 @@ func Example() {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- run(ctx, js, client, []api.Profile{api.Workspace(room.ID)}) }()
+	go func() { done <- run(ctx, js, client, []api.Profile{api.Workspace(api.ID(room.ID))}) }()
 	msg, err := messages.NextMsgWithContext(ctx)
 	if err != nil {
 		log.Fatal(err)

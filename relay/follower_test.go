@@ -22,7 +22,7 @@ import (
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/events"
-	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/relay"
 )
 
@@ -324,8 +324,8 @@ func TestFollowerNamesAnEventThatIsTooLarge(t *testing.T) {
 	t.Parallel()
 	p, ns := newPlatform(1), startServer(t)
 	p.add(p.profiles[0], 10)
-	p.AddEvent(fastiotest.Event{
-		Name: "workspace_storage_file_added", Workspace: p.profiles[0].ID, ObjectName: strings.Repeat("x", 2<<20),
+	p.AddEvent(seed.Event{
+		Name: "workspace_storage_file_added", Workspace: string(p.profiles[0].ID), ObjectName: strings.Repeat("x", 2<<20),
 		Created: time.Now().Add(-time.Second),
 	})
 	texts := make(chan string, 1)

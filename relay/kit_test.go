@@ -21,6 +21,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/relay"
 )
 
@@ -154,14 +155,14 @@ type platform struct {
 
 func newPlatform(workspaces int) *platform {
 	p := &platform{
-		Server: fastiotest.New(func(o *fastiotest.Options) {
-			o.Limits.Rules = []fastiotest.Limit{}
+		Server: fastiotest.New(func(o *seed.Options) {
+			o.Limits.Rules = []seed.Limit{}
 			o.Limits.NoHeaders = true
 		}),
 		changed: map[api.Profile][]func(bool){},
 	}
 	for range workspaces {
-		p.profiles = append(p.profiles, api.Workspace(p.AddWorkspace(fastiotest.Workspace{}).ID))
+		p.profiles = append(p.profiles, api.Workspace(api.ID(p.AddWorkspace(seed.Workspace{}).ID)))
 	}
 	return p
 }
@@ -173,8 +174,8 @@ func (p *platform) add(in api.Profile, n int) {
 		p.added++
 		name := fmt.Sprintf("event%07d", p.added)
 		p.mu.Unlock()
-		p.AddEvent(fastiotest.Event{
-			Name: "workspace_storage_file_added", Workspace: in.ID, ObjectName: name,
+		p.AddEvent(seed.Event{
+			Name: "workspace_storage_file_added", Workspace: string(in.ID), ObjectName: name,
 			Created: time.Now().Add(-time.Second),
 		})
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/relay"
 )
 
@@ -817,16 +818,16 @@ func TestClosedLimitsAdmitNoCall(t *testing.T) {
 // The limits of the client itself do not reduce the rate.
 func TestLimitsOfClients(t *testing.T) {
 	t.Parallel()
-	for name, kind := range map[string]fastiotest.WindowKind{
-		"from the first call": fastiotest.FixedFromFirst, "to the clock": fastiotest.FixedToClock, "sliding": fastiotest.Sliding,
+	for name, kind := range map[string]seed.WindowKind{
+		"from the first call": seed.FixedFromFirst, "to the clock": seed.FixedToClock, "sliding": seed.Sliding,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				_, all := simulate(t, 4)
 				const calls = 240
-				s := fastiotest.New(func(o *fastiotest.Options) { o.Limits.Windows = kind })
-				s.Fail(fastiotest.Fault{Delay: 50 * time.Millisecond})
+				s := fastiotest.New(func(o *seed.Options) { o.Limits.Windows = kind })
+				s.Fail(seed.Fault{Delay: 50 * time.Millisecond})
 				time.Sleep(rand.N(10 * time.Minute))
 				began := time.Now()
 				var wg sync.WaitGroup
@@ -834,7 +835,7 @@ func TestLimitsOfClients(t *testing.T) {
 					client := s.Client(t, fastio.WithLimiter(r))
 					wg.Go(func() {
 						for range calls / len(all) {
-							if _, err := client.Events.Search(t.Context(), events.Query{Profile: api.Org(s.Org().ID)}); err != nil {
+							if _, err := client.Events.Search(t.Context(), events.Query{Profile: api.Org(api.ID(s.Org().ID))}); err != nil {
 								t.Error(err)
 							}
 						}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/oauth"
 	"github.com/fastio-go/fastio/relay"
 )
@@ -198,7 +199,7 @@ func TestTokensOfLostProcess(t *testing.T) {
 // signIn returns a sign-in at an emulated platform that rotates refresh tokens.
 func signIn(t *testing.T) (oauth.Config, *oauth.Token, func() (refreshes int)) {
 	t.Helper()
-	p := fastiotest.New(func(o *fastiotest.Options) { o.OAuth.RotateRefreshTokens = true })
+	p := fastiotest.New(func(o *seed.Options) { o.OAuth.RotateRefreshTokens = true })
 	service := p.Client(t).OAuth
 	const home = "https://loom.test/signed-in"
 	app, err := service.Register(t.Context(), oauth.RegisterRequest{ClientName: "Loom", RedirectURIs: []string{home}})
@@ -212,7 +213,7 @@ func signIn(t *testing.T) (oauth.Config, *oauth.Token, func() (refreshes int)) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	outcome, err := p.Approve(consent.LoginURL, fastiotest.Decision{})
+	outcome, err := p.Approve(consent.LoginURL, seed.Decision{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/search"
 	"github.com/fastio-go/fastio/storage"
 )
@@ -15,30 +16,31 @@ import (
 // Search a workspace by meaning, then one folder by keyword.
 func Example() {
 	s := fastiotest.New() // a fake of the platform
-	room := s.AddWorkspace(fastiotest.Workspace{Name: "Docks"})
-	leases := s.AddNode(fastiotest.Node{Profile: room.ID, Name: "Leases", Kind: "folder"})
-	s.AddNode(fastiotest.Node{
+	room := s.AddWorkspace(seed.Workspace{Name: "Docks"})
+	docks := api.ID(room.ID)
+	leases := s.AddNode(seed.Node{Profile: room.ID, Name: "Leases", Kind: "folder"})
+	s.AddNode(seed.Node{
 		Profile: room.ID, Parent: leases.ID, Kind: "note", Name: "dock 4.md", Content: "The lease ends on 31 May.",
 	})
-	s.AddNode(fastiotest.Node{
+	s.AddNode(seed.Node{
 		Profile: room.ID, Parent: leases.ID, Kind: "note", Name: "dock 5.md",
 		Content: "The crane is broken. The lease ends in autumn.",
 	})
-	s.AddNode(fastiotest.Node{Profile: room.ID, Kind: "note", Name: "meals.md", Content: "Soup on Monday."})
+	s.AddNode(seed.Node{Profile: room.ID, Kind: "note", Name: "meals.md", Content: "Soup on Monday."})
 
 	client, err := fastio.New(s.ClientOptions()...)
 	if err != nil {
 		log.Fatal(err)
 	}
 	ctx := context.Background()
-	for hit, err := range client.Search.All(ctx, api.Workspace(room.ID), search.Query{Text: "broken crane"}) {
+	for hit, err := range client.Search.All(ctx, api.Workspace(docks), search.Query{Text: "broken crane"}) {
 		if err != nil {
 			log.Fatal(err)
 		}
 		fmt.Println(hit.Name, hit.MatchSource, hit.Snippet)
 	}
-	result, err := client.Search.Files(ctx, api.Workspace(room.ID), search.Query{
-		Text: "lease", Within: []search.Scope{search.InFolder(leases.ID, 1)}, Limit: 1,
+	result, err := client.Search.Files(ctx, api.Workspace(docks), search.Query{
+		Text: "lease", Within: []search.Scope{search.InFolder(api.OpaqueID(leases.ID), 1)}, Limit: 1,
 	})
 	if err != nil {
 		log.Fatal(err)
@@ -52,13 +54,14 @@ func Example() {
 // A successful search reports its gaps.
 func ExampleResult() {
 	s := fastiotest.New()
-	room := s.AddWorkspace(fastiotest.Workspace{Name: "Docks", NoIntelligence: true})
-	s.AddNode(fastiotest.Node{Profile: room.ID, Name: "lease of dock 4.pdf"})
+	room := s.AddWorkspace(seed.Workspace{Name: "Docks", NoIntelligence: true})
+	docks := api.ID(room.ID)
+	s.AddNode(seed.Node{Profile: room.ID, Name: "lease of dock 4.pdf"})
 	client, err := fastio.New(s.ClientOptions()...)
 	if err != nil {
 		log.Fatal(err)
 	}
-	result, err := client.Search.Files(context.Background(), api.Workspace(room.ID), search.Query{Text: "lease"})
+	result, err := client.Search.Files(context.Background(), api.Workspace(docks), search.Query{Text: "lease"})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -70,8 +73,9 @@ func ExampleResult() {
 // Quote a hit with the chunks around it.
 func ExampleChunk() {
 	s := fastiotest.New()
-	room := s.AddWorkspace(fastiotest.Workspace{Name: "Docks"})
-	s.AddNode(fastiotest.Node{
+	room := s.AddWorkspace(seed.Workspace{Name: "Docks"})
+	docks := api.ID(room.ID)
+	s.AddNode(seed.Node{
 		Profile: room.ID, Kind: "note", Name: "log.md",
 		Content: "Monday was calm.\n\nOn Tuesday the crane failed.\n\nIt was repaired at noon.\n\nThe rest is silence.",
 	})
@@ -79,7 +83,7 @@ func ExampleChunk() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	ctx, in := context.Background(), api.Workspace(room.ID)
+	ctx, in := context.Background(), api.Workspace(docks)
 	result, err := client.Search.Files(ctx, in, search.Query{Text: "crane"})
 	if err != nil {
 		log.Fatal(err)

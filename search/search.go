@@ -1,7 +1,7 @@
 // Package search finds files, folders, notes and comments of workspaces and
 // shares by name, by keyword, by meaning (semantic search) and by metadata.
 //
-//	for hit, err := range client.Search.All(ctx, api.Workspace(room.ID), search.Query{Text: "broken crane"}) {
+//	for hit, err := range client.Search.All(ctx, api.Workspace(docks), search.Query{Text: "broken crane"}) {
 //		if err != nil {
 //			log.Fatal(err)
 //		}

@@ -11,6 +11,7 @@ import (
 	"github.com/fastio-go/fastio/account"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/shares"
 )
 
@@ -18,13 +19,14 @@ import (
 // it.
 func Example() {
 	s := fastiotest.New() // a fake of the platform
-	room := s.AddWorkspace(fastiotest.Workspace{Name: "Books"})
+	room := s.AddWorkspace(seed.Workspace{Name: "Books"})
+	books := api.ID(room.ID)
 	client, err := fastio.New(s.ClientOptions()...)
 	if err != nil {
 		log.Fatal(err)
 	}
 	ctx := context.Background()
-	portal, err := client.Shares.Create(ctx, room.ID, shares.CreateRequest{
+	portal, err := client.Shares.Create(ctx, books, shares.CreateRequest{
 		Title: "Q4 pack", CustomName: "q4pack", Access: shares.AccessAnyone,
 		Password:         api.Set(api.NewSecret("0p3n s3sam3")),
 		DownloadSecurity: shares.DownloadSecurityMedium,
@@ -33,7 +35,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	fmt.Println(portal.URL())
-	s.AddNode(fastiotest.Node{Profile: portal.ID, Name: "q4.pdf"})
+	s.AddNode(seed.Node{Profile: string(portal.ID), Name: "q4.pdf"})
 
 	visitor, err := fastio.New(fastio.WithBaseURL("http://fastio.localhost"),
 		fastio.WithHTTPClient(&http.Client{Transport: s}))
@@ -66,13 +68,14 @@ func Example() {
 // Invite a user by e-mail, who is a pending member until accepting.
 func ExampleMembers_Add() {
 	s := fastiotest.New()
-	room := s.AddWorkspace(fastiotest.Workspace{Name: "Books"})
+	room := s.AddWorkspace(seed.Workspace{Name: "Books"})
+	books := api.ID(room.ID)
 	client, err := fastio.New(s.ClientOptions()...)
 	if err != nil {
 		log.Fatal(err)
 	}
 	ctx := context.Background()
-	portal, err := client.Shares.Create(ctx, room.ID, shares.CreateRequest{Title: "Q4 pack"})
+	portal, err := client.Shares.Create(ctx, books, shares.CreateRequest{Title: "Q4 pack"})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -99,13 +102,14 @@ func ExampleMembers_Add() {
 // An update sets or clears the fields that it has.
 func ExampleService_Update() {
 	s := fastiotest.New()
-	room := s.AddWorkspace(fastiotest.Workspace{Name: "Books"})
+	room := s.AddWorkspace(seed.Workspace{Name: "Books"})
+	books := api.ID(room.ID)
 	client, err := fastio.New(s.ClientOptions()...)
 	if err != nil {
 		log.Fatal(err)
 	}
 	ctx := context.Background()
-	portal, err := client.Shares.Create(ctx, room.ID, shares.CreateRequest{
+	portal, err := client.Shares.Create(ctx, books, shares.CreateRequest{
 		Title: "Q4 pack", Description: "All that belongs to it.", Access: shares.AccessAnyone,
 		Password: api.Set[api.Secret](api.NewSecret("0p3n s3sam3")),
 	})

@@ -2,7 +2,7 @@
 // inside and outside an organization exchange files, either with a storage of
 // their own or with a folder of a workspace.
 //
-//	portal, err := client.Shares.Create(ctx, room.ID, shares.CreateRequest{
+//	portal, err := client.Shares.Create(ctx, books, shares.CreateRequest{
 //		Title: "Q4 pack", CustomName: "q4pack", Access: shares.AccessAnyone,
 //		Password:         api.Set(api.NewSecret("0p3n s3sam3")),
 //		DownloadSecurity: shares.DownloadSecurityMedium,

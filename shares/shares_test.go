@@ -15,6 +15,7 @@ import (
 	"github.com/fastio-go/fastio/account"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/fileshares"
 	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/shares"
@@ -126,7 +127,7 @@ func TestMissingSharesHaveOneError(t *testing.T) {
 	var said []string
 	for _, answer := range []string{never + "}", never + `,"expired":true}`} {
 		s := fastiotest.New()
-		s.Fail(fastiotest.Fault{
+		s.Fail(seed.Fault{
 			Op: "shares.GetPublic", Status: http.StatusNotFound, Body: answer, ContentType: "application/json",
 		})
 		_, err := s.Client(t).Shares.GetPublic(t.Context(), portal)
@@ -166,25 +167,25 @@ func refusal(err error) refused {
 func TestReasonsAndCodesOfErrors(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	s := fastiotest.New(func(o *fastiotest.Options) { o.Shares.TransferConflicts = 1 })
+	s := fastiotest.New(func(o *seed.Options) { o.Shares.TransferConflicts = 1 })
 	c := s.Client(t).Shares
-	mine := s.AddWorkspace(fastiotest.Workspace{Name: "Mine"}).ID
-	closed := s.AddWorkspace(fastiotest.Workspace{Name: "Closed", NoSharing: true}).ID
-	me, luigi := s.User().ID, s.AddUser(fastiotest.User{FirstName: "Luigi"}).ID
-	own, err := c.Create(ctx, mine, shares.CreateRequest{Title: "Q1"})
+	mine := s.AddWorkspace(seed.Workspace{Name: "Mine"}).ID
+	closed := api.ID(s.AddWorkspace(seed.Workspace{Name: "Closed", NoSharing: true}).ID)
+	me, luigi := api.ID(s.User().ID), s.AddUser(seed.User{FirstName: "Luigi"}).ID
+	own, err := c.Create(ctx, api.ID(mine), shares.CreateRequest{Title: "Q1"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	elsewhere := s.AddOrg(fastiotest.Org{Domain: "elsewhere", Owner: luigi}).ID
-	hidden := s.AddShare(fastiotest.Share{Title: "Hidden", Org: elsewhere, Creator: luigi}).ID
+	elsewhere := s.AddOrg(seed.Org{Domain: "elsewhere", Owner: luigi}).ID
+	hidden := api.ID(s.AddShare(seed.Share{Title: "Hidden", Org: elsewhere, Creator: luigi}).ID)
 	transfer := func(to api.ID) error {
 		return stub.Err(c.Members.TransferOwnership(ctx, own.ID, to, api.Attempts(1)))
 	}
-	contested := transfer(luigi)
-	plan := s.AddNode(fastiotest.Node{Profile: mine, Name: "a.txt"}).ID.Plain()
+	contested := transfer(api.ID(luigi))
+	plan := api.OpaqueID(s.AddNode(seed.Node{Profile: mine, Name: "a.txt"}).ID).Plain()
 	link := s.Client(t).Call(ctx, &api.Request{ // there is no method for it
 		Op: "shares.QuickShares.Create", Method: http.MethodPost, Body: api.Form{},
-		Path: api.Path("/current/workspace/{workspace_id}/storage/{node_id}/quickshare/", string(mine), plan),
+		Path: api.Path("/current/workspace/{workspace_id}/storage/{node_id}/quickshare/", mine, plan),
 	}, nil)
 	if err := c.Update(ctx, own.ID, shares.UpdateRequest{ExternalInvites: shares.ExternalInvitesDenied}); err != nil {
 		t.Fatal(err)
@@ -206,7 +207,7 @@ func TestReasonsAndCodesOfErrors(t *testing.T) {
 		},
 		"a new QuickShare":      {link, api.ErrForbidden, refused{403, "", shares.CodeQuickShareDeprecated}},
 		"transfer to oneself":   {transfer(me), api.ErrInvalid, refused{406, account.ReasonSuccessorIsSelf, 0}},
-		"transfer to no member": {transfer(luigi), api.ErrInvalid, refused{406, account.ReasonSuccessorNotMember, 0}},
+		"transfer to no member": {transfer(api.ID(luigi)), api.ErrInvalid, refused{406, account.ReasonSuccessorNotMember, 0}},
 		"transfer under way":    {contested, api.ErrConflict, refused{409, account.ReasonTransferInProgress, 0}},
 		"external invitation": {
 			stub.Err(c.Members.Add(ctx, own.ID, account.Invitee{Email: "c@example.test"},
@@ -226,7 +227,7 @@ func TestVisitorWithPassword(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	s := fastiotest.New()
-	room := s.AddWorkspace(fastiotest.Workspace{Name: "Mine"}).ID
+	room := api.ID(s.AddWorkspace(seed.Workspace{Name: "Mine"}).ID)
 	owner := s.Client(t)
 	visitor, err := fastio.New(fastio.WithHTTPClient(&http.Client{Transport: s}),
 		fastio.WithBaseURL("http://fastio.localhost"))

@@ -16,7 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fastio-go/fastio/api"
-	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/op"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/internal/table"
 	"github.com/fastio-go/fastio/storage"
@@ -29,9 +30,9 @@ func (s *shelf) fill(files map[string]string) {
 	folder = func(at string) api.OpaqueID {
 		id, ok := folders[at]
 		if !ok {
-			id = s.AddNode(fastiotest.Node{
-				Profile: s.room.ID, Parent: folder(path.Dir(at)), Name: path.Base(at), Kind: "folder",
-			}).ID
+			id = api.OpaqueID(s.AddNode(seed.Node{
+				Profile: string(s.room.ID), Parent: string(folder(path.Dir(at))), Name: path.Base(at), Kind: "folder",
+			}).ID)
 			folders[at] = id
 		}
 		return id
@@ -41,9 +42,9 @@ func (s *shelf) fill(files map[string]string) {
 			folder(at)
 			continue
 		}
-		s.AddNode(
-			fastiotest.Node{Profile: s.room.ID, Parent: folder(path.Dir(name)), Name: path.Base(name), Content: content},
-		)
+		s.AddNode(seed.Node{
+			Profile: string(s.room.ID), Parent: string(folder(path.Dir(name))), Name: path.Base(name), Content: content,
+		})
 	}
 }
 
@@ -74,7 +75,7 @@ func contents(t *testing.T, folder string) map[string]string {
 
 func TestDownloadDirReceivesWhatTheTargetDoesNotHave(t *testing.T) {
 	t.Parallel()
-	s := newShelf(t, fastiotest.Node{Content: content})
+	s := newShelf(t, seed.Node{Content: content})
 	s.fill(map[string]string{"a/b/c.txt": "c", "a/d.txt": "d", "empty/": "", "zero.txt": ""})
 	local := filepath.Join(t.TempDir(), "new")
 	var all api.Progress
@@ -144,7 +145,7 @@ func TestDownloadDirNames(t *testing.T) {
 			has: map[string]string{".bashrc": "1", "same/A": "7", ".git/hook": "9", "fine": "f"},
 		},
 	}, func(t *testing.T, test row) {
-		s := newShelf(t, fastiotest.Node{Name: "fine", Content: "f"})
+		s := newShelf(t, seed.Node{Name: "fine", Content: "f"})
 		files := map[string]string{}
 		for name, content := range remote {
 			if name != "fine" {
@@ -173,7 +174,7 @@ func TestDownloadDirNames(t *testing.T) {
 // Links of the local folder do not lead out of it.
 func TestDownloadDirStaysInTheFolder(t *testing.T) {
 	t.Parallel()
-	s := newShelf(t, fastiotest.Node{Content: content})
+	s := newShelf(t, seed.Node{Content: content})
 	s.fill(map[string]string{"out/a.txt": "a", "b.txt": "b"})
 	outside, local := t.TempDir(), t.TempDir()
 	victim := filepath.Join(outside, "victim")
@@ -198,32 +199,32 @@ func TestDownloadDirStaysInTheFolder(t *testing.T) {
 func TestDownloadDirReportsFailures(t *testing.T) {
 	t.Parallel()
 	type row struct {
-		fault  fastiotest.Fault
+		fault  seed.Fault
 		want   error
 		states map[string]string
 	}
 	table.Each(t, map[string]row{
 		"a file that cannot be read": {
-			fastiotest.Fault{Op: opRead, Status: http.StatusForbidden}, api.ErrForbidden, nil,
+			seed.Fault{Op: opRead, Status: http.StatusForbidden}, api.ErrForbidden, nil,
 		},
 		"other bytes": {
-			fastiotest.Fault{Op: opRead, Status: http.StatusOK, Body: strings.Repeat("x", len(content))}, api.ErrCorrupt, nil,
+			seed.Fault{Op: opRead, Status: http.StatusOK, Body: strings.Repeat("x", len(content))}, api.ErrCorrupt, nil,
 		},
 		"no folder": {
-			fastiotest.Fault{Op: fastiotest.OpStorageList, Status: http.StatusNotFound},
+			seed.Fault{Op: op.StorageList, Status: http.StatusNotFound},
 			api.ErrNotFound,
 			map[string]string{},
 		},
 		"a subfolder that is gone": {
-			fastiotest.Fault{Op: fastiotest.OpStorageList, Skip: 1, Status: http.StatusNotFound},
+			seed.Fault{Op: op.StorageList, Skip: 1, Status: http.StatusNotFound},
 			api.ErrNotFound,
 			map[string]string{"sketch.txt": "done", "sub": "failed: fastio: storage.List: Not Found (status 404)"},
 		},
 		"without credits": {
-			fastiotest.Fault{Op: opRead, Status: http.StatusPaymentRequired}, api.ErrPaymentRequired, nil,
+			seed.Fault{Op: opRead, Status: http.StatusPaymentRequired}, api.ErrPaymentRequired, nil,
 		},
 	}, func(t *testing.T, test row) {
-		s := newShelf(t, fastiotest.Node{Content: content})
+		s := newShelf(t, seed.Node{Content: content})
 		s.fill(map[string]string{"sub/": ""})
 		s.Fail(test.fault)
 		local := t.TempDir()
@@ -266,7 +267,7 @@ func TestDownloadDirEndsInEndlessFolders(t *testing.T) {
 // A filter makes no folders that hold nothing.
 func TestDownloadDirCreatesNoFilteredFolders(t *testing.T) {
 	t.Parallel()
-	s := newShelf(t, fastiotest.Node{Content: content})
+	s := newShelf(t, seed.Node{Content: content})
 	s.fill(map[string]string{"docs/a.md": "a", "src/deep/a.go": "a", "none/": ""})
 	for name, test := range map[string]struct {
 		filter api.DirFilter
@@ -292,7 +293,7 @@ func TestDownloadDirCreatesNoFilteredFolders(t *testing.T) {
 
 func TestDownloadDirReportsFilesInTheWay(t *testing.T) {
 	t.Parallel()
-	s := newShelf(t, fastiotest.Node{Content: content})
+	s := newShelf(t, seed.Node{Content: content})
 	s.fill(map[string]string{"x/deep/a.txt": "a", "y/": ""})
 	local := t.TempDir()
 	for _, name := range []string{"x", "y"} {
@@ -313,10 +314,10 @@ func TestDownloadDirReportsFilesInTheWay(t *testing.T) {
 func TestDownloadDirWithAmbiguousNames(t *testing.T) {
 	t.Parallel()
 	for _, rename := range []bool{false, true} {
-		s := newShelf(t, fastiotest.Node{Name: "ok.txt", Content: "ok"})
+		s := newShelf(t, seed.Node{Name: "ok.txt", Content: "ok"})
 		s.fill(map[string]string{"sub/a.txt": "a"})
 		for _, name := range []string{"sub/a.txt", "sub/../ok.txt", ".ok.txt.abcdefghijkl.fastio-partial"} {
-			s.AddNode(fastiotest.Node{Profile: s.room.ID, Name: name, Content: "another"})
+			s.AddNode(seed.Node{Profile: string(s.room.ID), Name: name, Content: "another"})
 		}
 		local := t.TempDir()
 		result, err := s.client.Storage.DownloadDir(t.Context(), s.room, api.Root, local,
@@ -354,7 +355,7 @@ func TestDownloadDirWithAmbiguousNames(t *testing.T) {
 // the file is downloaded again.
 func TestDownloadDirRemovesPartials(t *testing.T) {
 	t.Parallel()
-	s := newShelf(t, fastiotest.Node{Content: content})
+	s := newShelf(t, seed.Node{Content: content})
 	s.fill(map[string]string{"a/new.txt": "new"})
 	local := t.TempDir()
 	own := map[string]string{".other.txt.abcdefghijkl.fastio-partial": "x", "sketch.txt": content}

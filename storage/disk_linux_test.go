@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fastio-go/fastio/api"
-	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/stub"
 )
 
@@ -20,7 +20,7 @@ import (
 func TestDownloadDirWithoutRoom(t *testing.T) { //nolint:paralleltest // it limits the files of the process
 	const most = 1 << 20
 	large := strings.Repeat("0123456789abcdef", 2*most/16)
-	s := newShelf(t, fastiotest.Node{Content: content})
+	s := newShelf(t, seed.Node{Content: content})
 	s.fill(map[string]string{"a/large.bin": large, "b.txt": "b"})
 	local, want := t.TempDir(), map[string]string{"sketch.txt": content, "b.txt": "b"}
 	signal.Ignore(syscall.SIGXFSZ)
@@ -61,7 +61,7 @@ func TestDownloadDirToReadOnlyFolder(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("root may write everywhere")
 	}
-	s := newShelf(t, fastiotest.Node{Content: content})
+	s := newShelf(t, seed.Node{Content: content})
 	s.fill(map[string]string{"a/b.txt": "b"})
 	local := t.TempDir()
 	if err := os.Chmod(local, 0o500); err != nil {

@@ -21,32 +21,36 @@ import (
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/op"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/storage"
 )
 
 const (
 	content = "The Analytical Engine weaves algebraical patterns."
-	opRead  = fastiotest.OpAINotesRead // of a workspace
+	opRead  = op.AINotesRead // of a workspace
 )
 
 // shelf is a workspace with one file.
 type shelf struct {
 	*fastiotest.Server
 	room   api.Profile
-	file   fastiotest.Node
+	file   seed.Node
+	id     api.OpaqueID // of file
 	client *fastio.Client
 }
 
-func newShelf(t *testing.T, file fastiotest.Node, change ...func(*fastiotest.Options)) *shelf {
+func newShelf(t *testing.T, file seed.Node, change ...func(*seed.Options)) *shelf {
 	t.Helper()
 	s := &shelf{Server: fastiotest.New(change...)}
-	s.room = api.Workspace(s.AddWorkspace(fastiotest.Workspace{Name: "Design"}).ID)
+	s.room = api.Workspace(api.ID(s.AddWorkspace(seed.Workspace{Name: "Design"}).ID))
 	if file.Name == "" {
 		file.Name = "sketch.txt"
 	}
-	file.Profile = s.room.ID
+	file.Profile = string(s.room.ID)
 	s.file = s.AddNode(file)
+	s.id = api.OpaqueID(s.file.ID)
 	s.client = s.Client(t, fastio.WithRetry(fastio.RetryPolicy{Attempts: 1}))
 	s.Forget()
 	return s
@@ -65,10 +69,10 @@ func (s *shelf) ops() []string {
 // credential of the client.
 func TestDownloadToSendsTheTokenAlone(t *testing.T) {
 	t.Parallel()
-	s := newShelf(t, fastiotest.Node{Content: content})
+	s := newShelf(t, seed.Node{Content: content})
 	var out bytes.Buffer
 	var seen []api.Progress
-	got, err := s.client.Storage.DownloadTo(t.Context(), s.room, s.file.ID, &out, &storage.DownloadOptions{
+	got, err := s.client.Storage.DownloadTo(t.Context(), s.room, s.id, &out, &storage.DownloadOptions{
 		OnProgress: func(_ context.Context, p api.Progress) { seen = append(seen, p) },
 	})
 	want := storage.Received{Name: "sketch.txt", Version: got.Version, Bytes: int64(len(content))}
@@ -90,9 +94,9 @@ func TestDownloadToSendsTheTokenAlone(t *testing.T) {
 // A token works for a client without a credential, and expires.
 func TestTokenReadsWithoutCredential(t *testing.T) {
 	t.Parallel()
-	s := newShelf(t, fastiotest.Node{Versions: []fastiotest.Version{{Content: "draft"}, {Content: content}}})
-	ctx, first := t.Context(), s.file.Versions[0].ID
-	token, err := s.client.Storage.Downloads.Token(ctx, s.room, s.file.ID, first)
+	s := newShelf(t, seed.Node{Versions: []seed.Version{{Content: "draft"}, {Content: content}}})
+	ctx, first := t.Context(), api.OpaqueID(s.file.Versions[0].ID)
+	token, err := s.client.Storage.Downloads.Token(ctx, s.room, s.id, first)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +108,7 @@ func TestTokenReadsWithoutCredential(t *testing.T) {
 	}
 	o := &storage.DownloadOptions{Token: token, Version: first, Range: api.Range{Offset: 1, Length: 3}}
 	var out bytes.Buffer
-	d, err := anonymous.Storage.Downloads.Read(ctx, s.room, s.file.ID, o)
+	d, err := anonymous.Storage.Downloads.Read(ctx, s.room, s.id, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,13 +117,13 @@ func TestTokenReadsWithoutCredential(t *testing.T) {
 	}
 	_ = d.Close()
 	o.Token = api.NewSecret("a-f0rg3d-t0k3n")
-	_, err = anonymous.Storage.Downloads.Read(ctx, s.room, s.file.ID, o)
+	_, err = anonymous.Storage.Downloads.Read(ctx, s.room, s.id, o)
 	if !errors.Is(err, api.ErrForbidden) && !errors.Is(err, api.ErrUnauthenticated) ||
 		strings.Contains(fmt.Sprintf("%v %+v", err, err), "f0rg3d") {
 		t.Errorf("a forged token: %v", err)
 	}
 	share := api.Share("5012345678901234567")
-	_, err = s.client.Storage.Downloads.Read(ctx, share, s.file.ID, o, &api.LinkToken{Secret: token})
+	_, err = s.client.Storage.Downloads.Read(ctx, share, s.id, o, &api.LinkToken{Secret: token})
 	stub.Refused(t, map[string][]error{"LinkToken": {err}}, token.Reveal())
 }
 
@@ -154,12 +158,12 @@ func TestDownloadToResumes(t *testing.T) {
 	t.Parallel()
 	for _, whole := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			s := newShelf(t, fastiotest.Node{Content: content}, func(o *fastiotest.Options) { o.Storage.NoRanges = whole })
-			s.Fail(fastiotest.Fault{Op: opRead, Cut: 9, Count: 1})
-			s.Fail(fastiotest.Fault{Op: opRead, Status: http.StatusUnauthorized, Code: 10549, Count: 1})
-			s.Fail(fastiotest.Fault{Op: opRead, Status: http.StatusServiceUnavailable, Count: 1})
+			s := newShelf(t, seed.Node{Content: content}, func(o *seed.Options) { o.Storage.NoRanges = whole })
+			s.Fail(seed.Fault{Op: opRead, Cut: 9, Count: 1})
+			s.Fail(seed.Fault{Op: opRead, Status: http.StatusUnauthorized, Code: 10549, Count: 1})
+			s.Fail(seed.Fault{Op: opRead, Status: http.StatusServiceUnavailable, Count: 1})
 			var out bytes.Buffer
-			_, err := s.client.Storage.DownloadTo(t.Context(), s.room, s.file.ID, &out, nil)
+			_, err := s.client.Storage.DownloadTo(t.Context(), s.room, s.id, &out, nil)
 			if err != nil || out.String() != content {
 				t.Errorf("whole %t: %q, %v", whole, out.String(), err)
 			}
@@ -176,9 +180,9 @@ func TestDownloadToResumes(t *testing.T) {
 func TestReadDoesNotMixVersions(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t, fastiotest.Node{Content: content})
-		s.Fail(fastiotest.Fault{Op: opRead, Cut: 9, Count: 1})
-		d, err := s.client.Storage.Downloads.Read(t.Context(), s.room, s.file.ID, nil)
+		s := newShelf(t, seed.Node{Content: content})
+		s.Fail(seed.Fault{Op: opRead, Cut: 9, Count: 1})
+		d, err := s.client.Storage.Downloads.Read(t.Context(), s.room, s.id, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -196,16 +200,16 @@ func TestReadDoesNotMixVersions(t *testing.T) {
 func TestDownloadFileChecksTheContent(t *testing.T) {
 	t.Parallel()
 	for name, sent := range map[string]string{"hash": strings.ToUpper(content), "size": content[:20]} {
-		s := newShelf(t, fastiotest.Node{Content: content})
-		s.Fail(fastiotest.Fault{Op: opRead, Status: http.StatusOK, Body: sent, ContentType: "text/plain"})
+		s := newShelf(t, seed.Node{Content: content})
+		s.Fail(seed.Fault{Op: opRead, Status: http.StatusOK, Body: sent, ContentType: "text/plain"})
 		dir := t.TempDir()
-		_, err := s.client.Storage.DownloadFile(t.Context(), s.room, s.file.ID, dir, nil)
+		_, err := s.client.Storage.DownloadFile(t.Context(), s.room, s.id, dir, nil)
 		left, _ := os.ReadDir(dir)
 		if !errors.Is(err, api.ErrCorrupt) || len(left) > 0 {
 			t.Errorf("another %s: %v, and %d files", name, err, len(left))
 		}
 		part := &storage.DownloadOptions{Range: api.Range{Length: 7}} // has no hash
-		if _, err := s.client.Storage.DownloadTo(t.Context(), s.room, s.file.ID, io.Discard, part); err != nil {
+		if _, err := s.client.Storage.DownloadTo(t.Context(), s.room, s.id, io.Discard, part); err != nil {
 			t.Errorf("a part: %v", err)
 		}
 	}
@@ -218,16 +222,16 @@ func TestDownloadFileStaysInTheDirectory(t *testing.T) {
 		"sketch.txt": "sketch.txt", "../../.ssh/keys": "keys", "/etc/passwd": "passwd", `..\boot.ini`: "boot.ini",
 		"..": "download",
 	} {
-		s := newShelf(t, fastiotest.Node{Name: name, Content: content})
+		s := newShelf(t, seed.Node{Name: name, Content: content})
 		dir := t.TempDir()
-		got, err := s.client.Storage.DownloadFile(t.Context(), s.room, s.file.ID, dir, nil)
+		got, err := s.client.Storage.DownloadFile(t.Context(), s.room, s.id, dir, nil)
 		if err != nil || got.Path != filepath.Join(dir, want) || got.Name != name || got.Bytes != int64(len(content)) {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 		if b, err := os.ReadFile(filepath.Join(dir, want)); err != nil || string(b) != content {
 			t.Errorf("%s: %q, %v", name, b, err)
 		}
-		if _, err := s.client.Storage.DownloadFile(t.Context(), s.room, s.file.ID, dir, nil); !errors.Is(err, fs.ErrExist) {
+		if _, err := s.client.Storage.DownloadFile(t.Context(), s.room, s.id, dir, nil); !errors.Is(err, fs.ErrExist) {
 			t.Errorf("%s, again: %v", name, err)
 		}
 	}
@@ -236,13 +240,13 @@ func TestDownloadFileStaysInTheDirectory(t *testing.T) {
 // A full disk ends the download, with the number of bytes before.
 func TestDownloadToFullDisk(t *testing.T) {
 	t.Parallel()
-	s := newShelf(t, fastiotest.Node{Content: content})
-	got, err := s.client.Storage.DownloadTo(t.Context(), s.room, s.file.ID, &disk{room: 9}, nil)
+	s := newShelf(t, seed.Node{Content: content})
+	got, err := s.client.Storage.DownloadTo(t.Context(), s.room, s.id, &disk{room: 9}, nil)
 	if !errors.Is(err, syscall.ENOSPC) || got.Bytes != 9 {
 		t.Errorf("%+v, %v", got, err)
 	}
 	path := filepath.Join(t.TempDir(), "none", "a.txt")
-	_, err = s.client.Storage.DownloadFile(t.Context(), s.room, s.file.ID, path, nil)
+	_, err = s.client.Storage.DownloadFile(t.Context(), s.room, s.id, path, nil)
 	if !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("in a directory that does not exist: %v", err)
 	}
@@ -263,17 +267,17 @@ func (d *disk) Write(p []byte) (int, error) {
 // is an error.
 func TestZip(t *testing.T) {
 	t.Parallel()
-	s := newShelf(t, fastiotest.Node{Kind: "folder", Name: "Drawings"})
-	add := func(n fastiotest.Node) fastiotest.Node {
-		n.Profile = s.room.ID
+	s := newShelf(t, seed.Node{Kind: "folder", Name: "Drawings"})
+	add := func(n seed.Node) seed.Node {
+		n.Profile = string(s.room.ID)
 		return s.AddNode(n)
 	}
-	add(fastiotest.Node{Parent: s.file.ID, Name: "mill.txt", Content: content})
-	inner := add(fastiotest.Node{Parent: s.file.ID, Kind: "folder", Name: "old"})
-	add(fastiotest.Node{Parent: inner.ID, Kind: "note", Name: "mill.md", Content: "# Mill"})
-	add(fastiotest.Node{Parent: inner.ID, Name: "infected.exe", Content: "x", Withheld: "infected"})
+	add(seed.Node{Parent: s.file.ID, Name: "mill.txt", Content: content})
+	inner := add(seed.Node{Parent: s.file.ID, Kind: "folder", Name: "old"})
+	add(seed.Node{Parent: inner.ID, Kind: "note", Name: "mill.md", Content: "# Mill"})
+	add(seed.Node{Parent: inner.ID, Name: "infected.exe", Content: "x", Withheld: "infected"})
 	read := func() ([]byte, error) {
-		d, err := s.client.Storage.Downloads.Zip(t.Context(), s.room, s.file.ID)
+		d, err := s.client.Storage.Downloads.Zip(t.Context(), s.room, s.id)
 		if err != nil {
 			return nil, err
 		}
@@ -302,7 +306,7 @@ func TestZip(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{"mill.txt": content, "old/mill.md": "# Mill"}, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	s.Fail(fastiotest.Fault{Op: fastiotest.OpStorageDownloadsZip, Cut: 40})
+	s.Fail(seed.Fault{Op: op.StorageDownloadsZip, Cut: 40})
 	if b, err := read(); err == nil {
 		t.Errorf("an archive that breaks off: %d bytes", len(b))
 	}

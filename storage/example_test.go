@@ -13,21 +13,23 @@ import (
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/storage"
 	"github.com/fastio-go/fastio/uploads"
 )
 
 func Example() {
 	s := fastiotest.New() // a fake of the platform
-	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
-	s.AddNode(fastiotest.Node{Profile: room.ID, Name: "Drawings", Kind: "folder"})
-	s.AddNode(fastiotest.Node{Profile: room.ID, Name: "mill.md", Kind: "note", Content: "It grinds numbers."})
+	room := s.AddWorkspace(seed.Workspace{Name: "Design"})
+	design := api.ID(room.ID)
+	s.AddNode(seed.Node{Profile: room.ID, Name: "Drawings", Kind: "folder"})
+	s.AddNode(seed.Node{Profile: room.ID, Name: "mill.md", Kind: "note", Content: "It grinds numbers."})
 	client, err := fastio.New(s.ClientOptions()...)
 	if err != nil {
 		log.Fatal(err)
 	}
 	ctx := context.Background()
-	for node, err := range client.Storage.All(ctx, api.Workspace(room.ID), api.Root, nil) {
+	for node, err := range client.Storage.All(ctx, api.Workspace(design), api.Root, nil) {
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -40,26 +42,27 @@ func Example() {
 
 // Change a file that others must not change at the same time.
 func ExampleService_WithLock() {
-	s := fastiotest.New(func(o *fastiotest.Options) { o.Uploads.Pace = -1 }) // a fake of the platform
-	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
-	plan := s.AddNode(fastiotest.Node{Profile: room.ID, Name: "plan.txt", Content: "Wheels: 24"})
+	s := fastiotest.New(func(o *seed.Options) { o.Uploads.Pace = -1 }) // a fake of the platform
+	room := s.AddWorkspace(seed.Workspace{Name: "Design"})
+	design := api.ID(room.ID)
+	plan := s.AddNode(seed.Node{Profile: room.ID, Name: "plan.txt", Content: "Wheels: 24"})
 	client, err := fastio.New(s.ClientOptions()...)
 	if err != nil {
 		log.Fatal(err)
 	}
-	ctx, in := context.Background(), api.Workspace(room.ID)
-	err = client.Storage.WithLock(ctx, in, plan.ID, nil, func(ctx context.Context) error {
-		_, err := client.Storage.Locks.Acquire(ctx, in, plan.ID, nil) // as another client would
+	ctx, in := context.Background(), api.Workspace(design)
+	err = client.Storage.WithLock(ctx, in, api.OpaqueID(plan.ID), nil, func(ctx context.Context) error {
+		_, err := client.Storage.Locks.Acquire(ctx, in, api.OpaqueID(plan.ID), nil) // as another client would
 		fmt.Println(errors.Is(err, api.ErrLocked))
 
-		target, text := uploads.Target{Profile: in, File: plan.ID}, strings.NewReader("Wheels: 25")
+		target, text := uploads.Target{Profile: in, File: api.OpaqueID(plan.ID)}, strings.NewReader("Wheels: 25")
 		_, err = client.Uploads.File(ctx, target, "plan.txt", text, text.Size(), nil)
 		return err
 	})
 	if err != nil {
 		log.Fatal(err)
 	}
-	versions, err := client.Storage.Versions.List(ctx, in, plan.ID)
+	versions, err := client.Storage.Versions.List(ctx, in, api.OpaqueID(plan.ID))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -73,16 +76,17 @@ func ExampleService_WithLock() {
 // another process.
 func ExampleService_Pages() {
 	s := fastiotest.New() // a fake of the platform
-	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
+	room := s.AddWorkspace(seed.Workspace{Name: "Design"})
+	design := api.ID(room.ID)
 	for i := range 120 {
-		s.AddNode(fastiotest.Node{Profile: room.ID, Name: fmt.Sprintf("wheel %03d.svg", i)})
+		s.AddNode(seed.Node{Profile: room.ID, Name: fmt.Sprintf("wheel %03d.svg", i)})
 	}
 	client, err := fastio.New(s.ClientOptions()...)
 	if err != nil {
 		log.Fatal(err)
 	}
 	list := &storage.ListOptions{PageSize: 100}
-	for p, err := range client.Storage.Pages(context.Background(), api.Workspace(room.ID), api.Root, list) {
+	for p, err := range client.Storage.Pages(context.Background(), api.Workspace(design), api.Root, list) {
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -99,18 +103,20 @@ func ExampleService_Pages() {
 // The result has an error for each missing node.
 func ExampleService_GetMany() {
 	s := fastiotest.New()
-	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
-	mill := s.AddNode(fastiotest.Node{Profile: room.ID, Name: "mill.md", Kind: "note", Content: "It grinds numbers."})
+	room := s.AddWorkspace(seed.Workspace{Name: "Design"})
+	design := api.ID(room.ID)
+	mill := s.AddNode(seed.Node{Profile: room.ID, Name: "mill.md", Kind: "note", Content: "It grinds numbers."})
 	gone := api.OpaqueID("2g0n3g0n3g0n3g0n3g0n3g0n3g0n3")
 	client, err := fastio.New(s.ClientOptions()...)
 	if err != nil {
 		log.Fatal(err)
 	}
-	batch, err := client.Storage.GetMany(context.Background(), api.Workspace(room.ID), []api.OpaqueID{gone, mill.ID}, nil)
+	ids := []api.OpaqueID{gone, api.OpaqueID(mill.ID)}
+	batch, err := client.Storage.GetMany(context.Background(), api.Workspace(design), ids, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(batch.Node(mill.ID).Name, batch.Node(mill.ID).AI.State.Usable())
+	fmt.Println(batch.Node(api.OpaqueID(mill.ID)).Name, batch.Node(api.OpaqueID(mill.ID)).AI.State.Usable())
 	fmt.Println(batch.Err(gone))
 	// Output:
 	// mill.md true
@@ -120,8 +126,9 @@ func ExampleService_GetMany() {
 // Download a file, and check it, to a directory.
 func ExampleService_DownloadFile() {
 	s := fastiotest.New()
-	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
-	mill := s.AddNode(fastiotest.Node{Profile: room.ID, Name: "mill.txt", Content: "It grinds numbers."})
+	room := s.AddWorkspace(seed.Workspace{Name: "Design"})
+	design := api.ID(room.ID)
+	mill := s.AddNode(seed.Node{Profile: room.ID, Name: "mill.txt", Content: "It grinds numbers."})
 	client, err := fastio.New(s.ClientOptions()...)
 	if err != nil {
 		log.Fatal(err)
@@ -131,7 +138,8 @@ func ExampleService_DownloadFile() {
 		log.Fatal(err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	got, err := client.Storage.DownloadFile(context.Background(), api.Workspace(room.ID), mill.ID, dir, nil)
+	workspace, file := api.Workspace(design), api.OpaqueID(mill.ID)
+	got, err := client.Storage.DownloadFile(context.Background(), workspace, file, dir, nil)
 	if err != nil {
 		log.Print(err)
 		return
@@ -144,18 +152,19 @@ func ExampleService_DownloadFile() {
 // Create folders, move a file there, and walk through the workspace.
 func ExampleService_Walk() {
 	s := fastiotest.New()
-	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
-	mill := s.AddNode(fastiotest.Node{Profile: room.ID, Name: "mill.txt", Content: "It grinds numbers."})
+	room := s.AddWorkspace(seed.Workspace{Name: "Design"})
+	design := api.ID(room.ID)
+	mill := s.AddNode(seed.Node{Profile: room.ID, Name: "mill.txt", Content: "It grinds numbers."})
 	client, err := fastio.New(s.ClientOptions()...)
 	if err != nil {
 		log.Fatal(err)
 	}
-	ctx, in := context.Background(), api.Workspace(room.ID)
+	ctx, in := context.Background(), api.Workspace(design)
 	plans, err := client.Storage.EnsurePath(ctx, in, api.Root, "2026/plans")
 	if err != nil {
 		log.Fatal(err)
 	}
-	if _, err := client.Storage.Move(ctx, in, mill.ID, plans.ID); err != nil {
+	if _, err := client.Storage.Move(ctx, in, api.OpaqueID(mill.ID), plans.ID); err != nil {
 		log.Fatal(err)
 	}
 	for e, err := range client.Storage.Walk(ctx, in, api.Root, nil) {
@@ -174,16 +183,17 @@ func ExampleService_Walk() {
 // Delete several nodes. The error lists those that could not be deleted.
 func ExampleMany() {
 	s := fastiotest.New()
-	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
-	mill := s.AddNode(fastiotest.Node{Profile: room.ID, Name: "mill.txt"})
+	room := s.AddWorkspace(seed.Workspace{Name: "Design"})
+	design := api.ID(room.ID)
+	mill := s.AddNode(seed.Node{Profile: room.ID, Name: "mill.txt"})
 	gone := api.OpaqueID("2g0n3g0n3g0n3g0n3g0n3g0n3g0n3")
 	client, err := fastio.New(s.ClientOptions()...)
 	if err != nil {
 		log.Fatal(err)
 	}
-	ids := []api.OpaqueID{gone, mill.ID}
+	ids := []api.OpaqueID{gone, api.OpaqueID(mill.ID)}
 	err = storage.Many(context.Background(), ids, func(ctx context.Context, id api.OpaqueID) error {
-		return client.Storage.Delete(ctx, api.Workspace(room.ID), id)
+		return client.Storage.Delete(ctx, api.Workspace(design), id)
 	})
 	if failed, ok := errors.AsType[*storage.ManyError](err); ok {
 		fmt.Println(len(failed.Failed), errors.Is(failed.Failed[gone], api.ErrNotFound))
@@ -195,14 +205,15 @@ func ExampleMany() {
 // Read a folder with the packages that work on file systems.
 func ExampleService_FS() {
 	s := fastiotest.New()
-	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
-	folder := s.AddNode(fastiotest.Node{Profile: room.ID, Name: "plans", Kind: "folder"})
-	s.AddNode(fastiotest.Node{Profile: room.ID, Parent: folder.ID, Name: "mill.txt", Content: "It grinds numbers."})
+	room := s.AddWorkspace(seed.Workspace{Name: "Design"})
+	design := api.ID(room.ID)
+	folder := s.AddNode(seed.Node{Profile: room.ID, Name: "plans", Kind: "folder"})
+	s.AddNode(seed.Node{Profile: room.ID, Parent: folder.ID, Name: "mill.txt", Content: "It grinds numbers."})
 	client, err := fastio.New(s.ClientOptions()...)
 	if err != nil {
 		log.Fatal(err)
 	}
-	files := client.Storage.FS(context.Background(), api.Workspace(room.ID), api.Root)
+	files := client.Storage.FS(context.Background(), api.Workspace(design), api.Root)
 	names, err := fs.Glob(files, "plans/*.txt")
 	if err != nil {
 		log.Fatal(err)

@@ -15,7 +15,7 @@ import (
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
-	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/durable"
 	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/internal/table"
@@ -67,7 +67,7 @@ func (s *shelf) receive(t *testing.T, base, local, call string, halt int64) (don
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), self)
-	arguments := []string{base, s.Token(), string(s.room.ID), string(s.file.ID), local, call, strconv.FormatInt(halt, 10)}
+	arguments := []string{base, s.Token(), string(s.room.ID), s.file.ID, local, call, strconv.FormatInt(halt, 10)}
 	cmd.Env = append(os.Environ(), receiverEnv+"="+strings.Join(arguments, "\n"))
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
@@ -94,7 +94,7 @@ func TestKilledDownloadsAreContinued(t *testing.T) {
 	for i := range content {
 		content[i] = byte(dice.Uint32())
 	}
-	s := newShelf(t, fastiotest.Node{Name: "large.bin", Content: string(content)})
+	s := newShelf(t, seed.Node{Name: "large.bin", Content: string(content)})
 	base, local := s.Start(t), t.TempDir()
 	var reported int64 // bytes, by the process that was killed last
 	for kill := range kills {

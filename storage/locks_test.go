@@ -11,7 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fastio-go/fastio/api"
-	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/op"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/internal/table"
 	"github.com/fastio-go/fastio/storage"
@@ -24,7 +25,7 @@ func (s *shelf) withLock(
 ) (cause error, ended time.Duration, err error) {
 	start := time.Now()
 	o := &storage.WithLockOptions{LockOptions: storage.LockOptions{Duration: 2 * time.Minute}}
-	err = s.client.Storage.WithLock(ctx, s.room, s.file.ID, o, func(ctx context.Context) error {
+	err = s.client.Storage.WithLock(ctx, s.room, s.id, o, func(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 		case <-time.After(5*time.Minute - time.Second):
@@ -39,7 +40,7 @@ func (s *shelf) withLock(
 }
 
 // sentAt returns the times of the requests of an operation, from start on.
-func (s *shelf) sentAt(op fastiotest.Op, start time.Time) (at []time.Duration) {
+func (s *shelf) sentAt(op seed.Op, start time.Time) (at []time.Duration) {
 	for _, r := range s.Requests() {
 		if r.Op == string(op) {
 			at = append(at, r.At.Sub(start))
@@ -49,7 +50,7 @@ func (s *shelf) sentAt(op fastiotest.Op, start time.Time) (at []time.Duration) {
 }
 
 func (s *shelf) acquire(ctx context.Context) error {
-	return stub.Err(s.client.Storage.Locks.Acquire(ctx, s.room, s.file.ID, nil))
+	return stub.Err(s.client.Storage.Locks.Acquire(ctx, s.room, s.id, nil))
 }
 
 // released requires that the file can be locked.
@@ -61,14 +62,14 @@ func (s *shelf) released(t *testing.T) {
 }
 
 const (
-	opHeartbeat = fastiotest.OpStorageLocksHeartbeat
-	opRelease   = fastiotest.OpStorageLocksRelease
+	opHeartbeat = op.StorageLocksHeartbeat
+	opRelease   = op.StorageLocksRelease
 )
 
 func TestWithLockRenewsAfterHalfOfTheDuration(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, start := newShelf(t, fastiotest.Node{}), time.Now()
+		s, start := newShelf(t, seed.Node{}), time.Now()
 		failed := errors.New("failed")
 		cause, _, err := s.withLock(t.Context(), func(context.Context) error { return failed })
 		if err == nil || !errors.Is(err, failed) || errors.Is(err, storage.ErrLockLost) || cause != nil {
@@ -86,25 +87,25 @@ func TestWithLockRenewsAfterHalfOfTheDuration(t *testing.T) {
 func TestWithLockNoticesALostLock(t *testing.T) {
 	t.Parallel()
 	type row struct {
-		fault    fastiotest.Fault
+		fault    seed.Fault
 		lost     bool
 		ended    time.Duration
 		releases int
 	}
 	const whole = 5*time.Minute - time.Second
 	table.Bubbles(t, map[string]row{
-		"a renewal fails twice":    {fastiotest.Fault{Status: 503, Count: 2}, false, whole, 1},
-		"a renewal hangs once":     {fastiotest.Fault{Delay: time.Hour, Count: 1}, false, whole, 1},
-		"a lost response":          {fastiotest.Fault{Reset: fastiotest.AfterHeader, Count: 1}, false, whole, 1},
-		"locked":                   {fastiotest.Fault{Status: http.StatusLocked, Code: 7}, true, time.Minute, 0},
-		"conflict":                 {fastiotest.Fault{Status: http.StatusConflict, Code: 7}, true, time.Minute, 0},
-		"not found":                {fastiotest.Fault{Status: http.StatusNotFound, Code: 7}, true, time.Minute, 0},
-		"no right to renew":        {fastiotest.Fault{Status: http.StatusForbidden, Code: 7}, true, time.Minute, 0},
-		"every renewal fails":      {fastiotest.Fault{Status: 502}, true, 2*time.Minute - 10*time.Second, 1},
-		"the server hangs":         {fastiotest.Fault{Delay: time.Hour}, true, 2*time.Minute - 10*time.Second, 1},
-		"the second renewal fails": {fastiotest.Fault{Status: 500, Skip: 1}, true, 3*time.Minute - 10*time.Second, 1},
+		"a renewal fails twice":    {seed.Fault{Status: 503, Count: 2}, false, whole, 1},
+		"a renewal hangs once":     {seed.Fault{Delay: time.Hour, Count: 1}, false, whole, 1},
+		"a lost response":          {seed.Fault{Reset: seed.AfterHeader, Count: 1}, false, whole, 1},
+		"locked":                   {seed.Fault{Status: http.StatusLocked, Code: 7}, true, time.Minute, 0},
+		"conflict":                 {seed.Fault{Status: http.StatusConflict, Code: 7}, true, time.Minute, 0},
+		"not found":                {seed.Fault{Status: http.StatusNotFound, Code: 7}, true, time.Minute, 0},
+		"no right to renew":        {seed.Fault{Status: http.StatusForbidden, Code: 7}, true, time.Minute, 0},
+		"every renewal fails":      {seed.Fault{Status: 502}, true, 2*time.Minute - 10*time.Second, 1},
+		"the server hangs":         {seed.Fault{Delay: time.Hour}, true, 2*time.Minute - 10*time.Second, 1},
+		"the second renewal fails": {seed.Fault{Status: 500, Skip: 1}, true, 3*time.Minute - 10*time.Second, 1},
 	}, func(t *testing.T, test row) {
-		s, start := newShelf(t, fastiotest.Node{}), time.Now()
+		s, start := newShelf(t, seed.Node{}), time.Now()
 		test.fault.Op = opHeartbeat
 		s.Fail(test.fault)
 		cause, ended, err := s.withLock(t.Context(), nil)
@@ -128,7 +129,7 @@ func TestWithLockOutlivesItsContext(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				s := newShelf(t, fastiotest.Node{})
+				s := newShelf(t, seed.Node{})
 				ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second) // renewed after 60
 				defer cancel()
 				cause, _, err := s.withLock(ctx, func(ctx context.Context) error {
@@ -154,7 +155,7 @@ func TestWithLockOutlivesItsContext(t *testing.T) {
 func TestWithLockReleasesAfterPanic(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t, fastiotest.Node{})
+		s := newShelf(t, seed.Node{})
 		defer func() {
 			if p := recover(); p != "broken" {
 				t.Errorf("recovered %v", p)
@@ -168,8 +169,8 @@ func TestWithLockReleasesAfterPanic(t *testing.T) {
 func TestWithLockReturnsTheErrorOfTheRelease(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, start := newShelf(t, fastiotest.Node{}), time.Now()
-		s.Fail(fastiotest.Fault{Op: opRelease, Delay: time.Hour})
+		s, start := newShelf(t, seed.Node{}), time.Now()
+		s.Fail(seed.Fault{Op: opRelease, Delay: time.Hour})
 		failed := errors.New("failed")
 		_, ended, err := s.withLock(t.Context(), func(context.Context) error { return failed })
 		if !errors.Is(err, failed) || !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > ended+time.Minute {
@@ -181,13 +182,13 @@ func TestWithLockReturnsTheErrorOfTheRelease(t *testing.T) {
 func TestWithLockWaits(t *testing.T) {
 	t.Parallel()
 	table.Bubbles(t, map[string]int{"423": 0, "409": http.StatusConflict}, func(t *testing.T, status int) {
-		s := newShelf(t, fastiotest.Node{}, func(o *fastiotest.Options) { o.Storage.LockedStatus = status })
+		s := newShelf(t, seed.Node{}, func(o *seed.Options) { o.Storage.LockedStatus = status })
 		if err := s.acquire(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		locked := func(o *storage.WithLockOptions, opts ...api.CallOption) error {
 			do := func(context.Context) error { return nil }
-			return s.client.Storage.WithLock(t.Context(), s.room, s.file.ID, o, do, opts...)
+			return s.client.Storage.WithLock(t.Context(), s.room, s.id, o, do, opts...)
 		}
 		wait := &storage.WithLockOptions{Wait: true}
 		if err := locked(nil); !errors.Is(err, api.ErrLocked) {

@@ -12,7 +12,7 @@ import (
 	"testing/fstest"
 
 	"github.com/fastio-go/fastio/api"
-	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/storage"
 	"github.com/fastio-go/fastio/uploads"
 )
@@ -45,11 +45,11 @@ func hostileNames(n int) []string {
 func TestHostileNamesOfTheServer(t *testing.T) {
 	t.Parallel()
 	for _, o := range []storage.DownloadDirOptions{{}, {Rename: true}, {Hidden: true}, {Rename: true, Hidden: true}} {
-		s := newShelf(t, fastiotest.Node{Name: "plain", Content: "plain"})
+		s := newShelf(t, seed.Node{Name: "plain", Content: "plain"})
 		names := hostileNames(1000)
-		contents := map[api.OpaqueID]string{api.OpaqueID(s.file.ID.Plain()): "plain"}
+		contents := map[api.OpaqueID]string{api.OpaqueID(s.id.Plain()): "plain"}
 		for i, name := range names {
-			id := s.AddNode(fastiotest.Node{Profile: s.room.ID, Name: name, Content: strconv.Itoa(i)}).ID
+			id := api.OpaqueID(s.AddNode(seed.Node{Profile: string(s.room.ID), Name: name, Content: strconv.Itoa(i)}).ID)
 			contents[api.OpaqueID(id.Plain())] = strconv.Itoa(i)
 		}
 		parent := t.TempDir()
@@ -90,7 +90,7 @@ func TestHostileLocalNames(t *testing.T) {
 		}
 	}
 	for _, rename := range []bool{false, true} {
-		s := newShelf(t, fastiotest.Node{}, func(o *fastiotest.Options) { o.Uploads.Pace = -1 })
+		s := newShelf(t, seed.Node{}, func(o *seed.Options) { o.Uploads.Pace = -1 })
 		target := uploads.Target{Profile: s.room, Path: "names/"}
 		result, err := s.client.Uploads.FS(t.Context(), target, local, &uploads.DirOptions{Rename: rename})
 		if result == nil || (err != nil) != (result.Failed > 0) || rename && err != nil {

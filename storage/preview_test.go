@@ -18,7 +18,8 @@ import (
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
-	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/op"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/storage"
 )
@@ -45,8 +46,8 @@ func drawn(t *testing.T, width, height int) string {
 
 func TestPreview(t *testing.T) {
 	t.Parallel()
-	s := newShelf(t, fastiotest.Node{Name: "mill.png", Content: drawn(t, 400, 200)})
-	d, err := s.client.Storage.Previews.Get(t.Context(), s.room, s.file.ID, storage.PreviewTypeThumbnail)
+	s := newShelf(t, seed.Node{Name: "mill.png", Content: drawn(t, 400, 200)})
+	d, err := s.client.Storage.Previews.Get(t.Context(), s.room, s.id, storage.PreviewTypeThumbnail)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,18 +73,18 @@ func TestPreviewsAreReadIfListed(t *testing.T) {
 		"plan.zip": "bin", "pending.png": "", "failed.png": "",
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			file := fastiotest.Node{Name: name, Content: "x"}
+			file := seed.Node{Name: name, Content: "x"}
 			if state, found := strings.CutSuffix(name, ".png"); found && state != "plan" {
 				file.AIState = state
 			}
 			s, ctx := newShelf(t, file), t.Context()
-			link := s.AddFileShare(fastiotest.FileShare{Node: s.file.ID, Owner: s.User().ID}).ID
-			fair := s.AddShare(fastiotest.Share{Workspace: s.room.ID, Title: "Fair", Creator: s.User().ID}).ID
+			link := api.ID(s.AddFileShare(seed.FileShare{Node: s.file.ID, Owner: s.User().ID}).ID)
+			fair := s.AddShare(seed.Share{Workspace: string(s.room.ID), Title: "Fair", Creator: s.User().ID}).ID
 			file.Profile = fair
 			for _, place := range []struct {
 				in   api.Profile
 				node api.OpaqueID
-			}{{s.room, s.file.ID}, {api.Share(fair), s.AddNode(file).ID}} {
+			}{{s.room, s.id}, {api.Share(api.ID(fair)), api.OpaqueID(s.AddNode(file).ID)}} {
 				n, err := s.client.Storage.Get(ctx, place.in, place.node)
 				if err != nil {
 					t.Fatal(err)
@@ -141,8 +142,8 @@ func TestFileAttributesAreThoseOfTheImage(t *testing.T) {
 		"broken.png":  {"x", nil},
 		"drawing.txt": {drawn(t, 400, 200), nil},
 	} {
-		s := newShelf(t, fastiotest.Node{Name: name, Content: tc.content})
-		n, err := s.client.Storage.Get(t.Context(), s.room, s.file.ID)
+		s := newShelf(t, seed.Node{Name: name, Content: tc.content})
+		n, err := s.client.Storage.Get(t.Context(), s.room, s.id)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -155,8 +156,8 @@ func TestFileAttributesAreThoseOfTheImage(t *testing.T) {
 // The files of a preview are beside the first one.
 func TestPreviewOfSeveralFiles(t *testing.T) {
 	t.Parallel()
-	s, ctx := newShelf(t, fastiotest.Node{Name: "mill.mp4", Content: "film"}), t.Context()
-	access, err := s.client.Storage.Previews.Authorize(ctx, s.room, s.file.ID, storage.PreviewTypeHLS)
+	s, ctx := newShelf(t, seed.Node{Name: "mill.mp4", Content: "film"}), t.Context()
+	access, err := s.client.Storage.Previews.Authorize(ctx, s.room, s.id, storage.PreviewTypeHLS)
 	if err != nil || access.File != "playlist.m3u8" {
 		t.Fatal(access, err)
 	}
@@ -209,7 +210,7 @@ func TestPreviewPathIsChecked(t *testing.T) {
 
 func TestTransform(t *testing.T) {
 	t.Parallel()
-	s := newShelf(t, fastiotest.Node{Name: "mill.png", Content: drawn(t, 400, 200)})
+	s := newShelf(t, seed.Node{Name: "mill.png", Content: drawn(t, 400, 200)})
 	for want, change := range map[image.Point]storage.Transform{
 		{400, 200}: {},
 		{200, 400}: {Rotate: 270},
@@ -218,7 +219,7 @@ func TestTransform(t *testing.T) {
 		{16, 8}:    {Size: storage.ImageSizeIconTiny},
 		{150, 150}: {Crop: image.Rect(250, 50, 600, 600)},
 	} {
-		d, err := s.client.Storage.Transforms.Get(t.Context(), s.room, s.file.ID, change)
+		d, err := s.client.Storage.Transforms.Get(t.Context(), s.room, s.id, change)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -259,17 +260,19 @@ func TestWaits(t *testing.T) {
 	t.Parallel()
 	for name, failing := range map[string]string{"ready": "", "failed": "mill"} {
 		synctest.Test(t, func(t *testing.T) {
-			s := newShelf(t, fastiotest.Node{Name: "mill.png", AIState: "pending"}, func(o *fastiotest.Options) {
+			s := newShelf(t, seed.Node{Name: "mill.png", AIState: "pending"}, func(o *seed.Options) {
 				o.Storage.FailIndexing = failing
 			})
 			s.AddNode(s.file)
 			start, states := time.Now(), []string{}
-			s.Fail(fastiotest.Fault{Op: fastiotest.OpStorageGet, Status: http.StatusServiceUnavailable, Count: 1})
+			s.Fail(seed.Fault{Op: op.StorageGet, Status: http.StatusServiceUnavailable, Count: 1})
 			for _, wait := range []func() (*storage.Node, error){
 				func() (*storage.Node, error) {
-					return s.client.Storage.Previews.Wait(t.Context(), s.room, s.file.ID, storage.PreviewTypeThumbnail)
+					return s.client.Storage.Previews.Wait(t.Context(), s.room, s.id, storage.PreviewTypeThumbnail)
 				},
-				func() (*storage.Node, error) { return s.client.Storage.WaitIndexed(t.Context(), s.room, s.file.ID) },
+				func() (*storage.Node, error) {
+					return s.client.Storage.WaitIndexed(t.Context(), s.room, s.id)
+				},
 			} {
 				n, err := wait()
 				if failed, ok := errors.AsType[*storage.NotReadyError](err); ok {
@@ -286,12 +289,12 @@ func TestWaits(t *testing.T) {
 				t.Errorf("%s: after %s (-want +got)\n%s", name, time.Since(start), diff)
 			}
 			start = time.Now()
-			_, err := s.client.Storage.Previews.Wait(t.Context(), s.room, s.file.ID, storage.PreviewTypeMP4)
+			_, err := s.client.Storage.Previews.Wait(t.Context(), s.room, s.id, storage.PreviewTypeMP4)
 			unlisted, ok := errors.AsType[*storage.NotReadyError](err)
 			if took := time.Since(start); !ok || unlisted.State != "not listed" || took < time.Minute || took > 2*time.Minute {
 				t.Errorf("%s: a preview that is not listed: %v after %s", name, err, took)
 			}
-			text := s.AddNode(fastiotest.Node{Profile: s.room.ID, Name: "a.bin", Content: "a"}).ID
+			text := api.OpaqueID(s.AddNode(seed.Node{Profile: string(s.room.ID), Name: "a.bin", Content: "a"}).ID)
 			_, err = s.client.Storage.Previews.Wait(t.Context(), s.room, text, storage.PreviewTypeMP4)
 			if _, ok := errors.AsType[*storage.NotReadyError](err); !ok {
 				t.Errorf("%s: a file without previews: %v", name, err)
@@ -308,9 +311,9 @@ func TestWaits(t *testing.T) {
 // tokens, and only those to read.
 func TestVisitorReadsWithTheTokenOfTheLink(t *testing.T) {
 	t.Parallel()
-	s, ctx := newShelf(t, fastiotest.Node{}), t.Context()
-	share := s.AddShare(fastiotest.Share{Title: "Fair", Access: "Anyone with the link", Password: "m111"}).ID
-	file := s.AddNode(fastiotest.Node{Profile: share, Name: "mill.png", Content: drawn(t, 40, 20)}).ID
+	s, ctx := newShelf(t, seed.Node{}), t.Context()
+	share := api.ID(s.AddShare(seed.Share{Title: "Fair", Access: "Anyone with the link", Password: "m111"}).ID)
+	file := api.OpaqueID(s.AddNode(seed.Node{Profile: string(share), Name: "mill.png", Content: drawn(t, 40, 20)}).ID)
 	visitor, err := fastio.New(
 		fastio.WithBaseURL("http://fastio.localhost"), fastio.WithHTTPClient(&http.Client{Transport: s.Server}),
 	)

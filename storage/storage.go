@@ -1,7 +1,7 @@
 // Package storage lists, describes, reads and arranges what workspaces and shares
 // hold: files, folders, notes and links, each of them a [Node].
 //
-//	for node, err := range client.Storage.All(ctx, api.Workspace(room.ID), api.Root, nil) {
+//	for node, err := range client.Storage.All(ctx, api.Workspace(design), api.Root, nil) {
 //		if err != nil {
 //			log.Fatal(err)
 //		}

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fastio-go/fastio/api"
-	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/storage"
 )
@@ -40,7 +40,7 @@ func TestInvalidTextOptionsAreRejected(t *testing.T) {
 
 func TestTextSelections(t *testing.T) {
 	t.Parallel()
-	s := newShelf(t, fastiotest.Node{Content: "One.\n\nTwo.\fThree.\n\nFour, of brass.\n\nFive, of brass."})
+	s := newShelf(t, seed.Node{Content: "One.\n\nTwo.\fThree.\n\nFour, of brass.\n\nFive, of brass."})
 	for want, o := range map[string]storage.TextOptions{
 		"One. Two. Three. Four, of brass. Five, of brass.": {Limit: 2},
 		"Three. Four, of brass. Five, of brass.":           {Page: 2, Limit: 1},
@@ -48,7 +48,7 @@ func TestTextSelections(t *testing.T) {
 		"Five, of brass.":                                  {Chunks: &storage.ChunkRange{From: 4}},
 		"Four, of brass. Five, of brass.":                  {Query: "BRASS"},
 	} {
-		all, err := stub.All(s.client.Storage.Content.All(t.Context(), s.room, s.file.ID, &o))
+		all, err := stub.All(s.client.Storage.Content.All(t.Context(), s.room, s.id, &o))
 		var texts []string
 		for _, c := range all {
 			texts = append(texts, c.Text)
@@ -62,20 +62,20 @@ func TestTextSelections(t *testing.T) {
 // A file that is replaced ends the walk: its chunks are not mixed with the old ones.
 func TestReplacedTextEndsTheWalk(t *testing.T) {
 	t.Parallel()
-	s := newShelf(t, fastiotest.Node{Content: "One.\n\nTwo."})
+	s := newShelf(t, seed.Node{Content: "One.\n\nTwo."})
 	ctx, c := t.Context(), s.client.Storage.Content
-	first, err := c.Get(ctx, s.room, s.file.ID, &storage.TextOptions{Limit: 1})
+	first, err := c.Get(ctx, s.room, s.id, &storage.TextOptions{Limit: 1})
 	if err != nil || first.NextCursor == "" {
 		t.Fatal(first, err)
 	}
 	s.file.Versions, s.file.Content = nil, "Three.\n\nFour."
 	s.AddNode(s.file)
-	next, err := c.Get(ctx, s.room, s.file.ID, &storage.TextOptions{Limit: 1, Cursor: first.NextCursor})
+	next, err := c.Get(ctx, s.room, s.id, &storage.TextOptions{Limit: 1, Cursor: first.NextCursor})
 	if err != nil || len(next.Chunks) > 0 || next.NextCursor != "" {
 		t.Errorf("%+v, %v", next, err)
 	}
-	found, err := c.Search(ctx, s.room.ID, []api.OpaqueID{s.file.ID, nodeID}, "four")
-	if err != nil || len(found.Of(s.file.ID).Chunks) != 1 || found.Of(nodeID) != nil || len(found.Missing) != 1 {
+	found, err := c.Search(ctx, s.room.ID, []api.OpaqueID{s.id, nodeID}, "four")
+	if err != nil || len(found.Of(s.id).Chunks) != 1 || found.Of(nodeID) != nil || len(found.Missing) != 1 {
 		t.Errorf("%+v, %v", found, err)
 	}
 }
@@ -83,8 +83,8 @@ func TestReplacedTextEndsTheWalk(t *testing.T) {
 // Without an index a file has no text, which is not an error.
 func TestFileWithoutTextIsNotIndexed(t *testing.T) {
 	t.Parallel()
-	s := newShelf(t, fastiotest.Node{Content: "One.", AIState: "pending"})
-	got, err := s.client.Storage.Content.Get(t.Context(), s.room, s.file.ID, nil)
+	s := newShelf(t, seed.Node{Content: "One.", AIState: "pending"})
+	got, err := s.client.Storage.Content.Get(t.Context(), s.room, s.id, nil)
 	if err != nil || got.Indexed || len(got.Chunks) > 0 {
 		t.Errorf("%+v, %v", got, err)
 	}

@@ -19,7 +19,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fastio-go/fastio/api"
-	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/op"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/storage"
 	"github.com/fastio-go/fastio/uploads"
@@ -84,7 +85,7 @@ func TestInvalidChangesAreRejected(t *testing.T) {
 // A response without a node is a success: the result holds what is known without it.
 func TestChangesWithBareResponses(t *testing.T) {
 	t.Parallel()
-	s := newShelf(t, fastiotest.Node{Content: content}, func(o *fastiotest.Options) { o.Storage.BareWrites = true })
+	s := newShelf(t, seed.Node{Content: content}, func(o *seed.Options) { o.Storage.BareWrites = true })
 	ctx, tree := t.Context(), s.client.Storage
 	folder, err := tree.EnsurePath(ctx, s.room, api.Root, "2026/plans/")
 	if err != nil || folder.Name != "plans" || folder.ID == "" {
@@ -94,8 +95,8 @@ func TestChangesWithBareResponses(t *testing.T) {
 	if err != nil || again.ID != folder.ID {
 		t.Errorf("got %+v, %v, want %s", again, err, folder.ID)
 	}
-	moved, err := tree.Move(ctx, s.room, s.file.ID, folder.ID)
-	if diff := cmp.Diff(&storage.Node{ID: s.file.ID, ParentID: folder.ID}, moved); err != nil || diff != "" {
+	moved, err := tree.Move(ctx, s.room, s.id, folder.ID)
+	if diff := cmp.Diff(&storage.Node{ID: s.id, ParentID: folder.ID}, moved); err != nil || diff != "" {
 		t.Errorf("%v (-want +got)\n%s", err, diff)
 	}
 	if _, err := tree.Find(ctx, s.room, folder.ID, "sketch.txt"); err != nil {
@@ -110,7 +111,7 @@ func TestChangesWithBareResponses(t *testing.T) {
 func TestEnsurePathThroughFile(t *testing.T) {
 	t.Parallel()
 	for _, bare := range []bool{false, true} {
-		s := newShelf(t, fastiotest.Node{}, func(o *fastiotest.Options) { o.Storage.BareWrites = bare })
+		s := newShelf(t, seed.Node{}, func(o *seed.Options) { o.Storage.BareWrites = bare })
 		_, err := s.client.Storage.EnsurePath(t.Context(), s.room, api.Root, "sketch.txt/plans")
 		if !errors.Is(err, api.ErrConflict) {
 			t.Errorf("bare %t: got %v", bare, err)
@@ -197,17 +198,17 @@ func TestMany(t *testing.T) {
 }
 
 // newTree returns a workspace with folders in folders.
-func newTree(t *testing.T, change ...func(*fastiotest.Options)) (s *shelf, folders map[string]api.OpaqueID) {
+func newTree(t *testing.T, change ...func(*seed.Options)) (s *shelf, folders map[string]api.OpaqueID) {
 	t.Helper()
-	s = newShelf(t, fastiotest.Node{Content: content}, change...)
+	s = newShelf(t, seed.Node{Content: content}, change...)
 	folders = map[string]api.OpaqueID{".": ""}
 	for _, name := range []string{"a/", "a/b/", "a/b/deep.txt", "a/note.txt", "c/", "c/last.txt", "empty/"} {
 		at := strings.TrimSuffix(name, "/")
-		n := fastiotest.Node{Profile: s.room.ID, Parent: folders[path.Dir(at)], Name: path.Base(at), Content: name}
+		n := seed.Node{Profile: string(s.room.ID), Parent: string(folders[path.Dir(at)]), Name: path.Base(at), Content: name}
 		if at != name {
 			n.Kind, n.Content = "folder", ""
 		}
-		folders[at] = s.AddNode(n).ID
+		folders[at] = api.OpaqueID(s.AddNode(n).ID)
 	}
 	return s, folders
 }
@@ -216,7 +217,7 @@ func TestWalk(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		options *storage.WalkOptions
-		fault   fastiotest.Fault // of the folder a, which is listed second
+		fault   seed.Fault // of the folder a, which is listed second
 		want    []string
 		is      error
 	}{
@@ -228,15 +229,15 @@ func TestWalk(t *testing.T) {
 			want:    []string{"a", "c", "empty", "sketch.txt", "a/b", "a/note.txt", "c/last.txt"},
 		},
 		"a vanished folder": {
-			fault: fastiotest.Fault{Status: 404},
+			fault: seed.Fault{Status: 404},
 			want:  []string{"a", "c", "empty", "sketch.txt", "a: error", "c/last.txt"}, is: api.ErrNotFound,
 		},
 		"an expired cursor": {
-			fault: fastiotest.Fault{Status: 406},
+			fault: seed.Fault{Status: 406},
 			want:  []string{"a", "c", "empty", "sketch.txt", "a: error", "c/last.txt"}, is: api.ErrInvalid,
 		},
 		"no credits": {
-			fault: fastiotest.Fault{Status: 402},
+			fault: seed.Fault{Status: 402},
 			want:  []string{"a", "c", "empty", "sketch.txt", "a: error"}, is: api.ErrPaymentRequired,
 		},
 	} {
@@ -253,7 +254,7 @@ func TestWalk(t *testing.T) {
 					continue
 				}
 				if got = append(got, e.Path); len(got) == 4 && tc.fault.Status != 0 {
-					tc.fault.Op, tc.fault.Count = fastiotest.OpStorageList, 1
+					tc.fault.Op, tc.fault.Count = op.StorageList, 1
 					s.Fail(tc.fault)
 				}
 			}
@@ -306,9 +307,9 @@ func TestWalkEndsWithContext(t *testing.T) {
 func TestFS(t *testing.T) {
 	t.Parallel()
 	s, folders := newTree(t)
-	s.AddNode(fastiotest.Node{Profile: s.room.ID, Name: "with/slash.txt", Content: "x"})
-	s.AddNode(fastiotest.Node{Profile: s.room.ID, Name: "elsewhere", Kind: "link"})
-	s.AddNode(fastiotest.Node{Profile: s.room.ID, Name: "sketch.txt", Content: "a second one"})
+	s.AddNode(seed.Node{Profile: string(s.room.ID), Name: "with/slash.txt", Content: "x"})
+	s.AddNode(seed.Node{Profile: string(s.room.ID), Name: "elsewhere", Kind: "link"})
+	s.AddNode(seed.Node{Profile: string(s.room.ID), Name: "sketch.txt", Content: "a second one"})
 	files := s.client.Storage.FS(t.Context(), s.room, api.Root)
 	if err := fstest.TestFS(files, "a/b/deep.txt", "a/note.txt", "c/last.txt", "sketch.txt"); err != nil {
 		t.Error(err)
@@ -361,15 +362,15 @@ func TestFSErrors(t *testing.T) {
 	for status, want := range map[int][]error{
 		404: {fs.ErrNotExist, api.ErrNotFound}, 403: {fs.ErrPermission, api.ErrForbidden}, 423: {api.ErrLocked},
 	} {
-		s := newShelf(t, fastiotest.Node{Content: content})
+		s := newShelf(t, seed.Node{Content: content})
 		files := s.client.Storage.FS(t.Context(), s.room, api.Root)
 		f, err := files.Open("sketch.txt")
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.Fail(fastiotest.Fault{Op: opRead, Status: status})
+		s.Fail(seed.Fault{Op: opRead, Status: status})
 		_, read := f.Read(make([]byte, 1))
-		s.Fail(fastiotest.Fault{Op: fastiotest.OpStorageList, Status: status})
+		s.Fail(seed.Fault{Op: op.StorageList, Status: status})
 		_, listed := fs.ReadDir(files, ".")
 		for _, is := range want {
 			if !errors.Is(read, is) || !errors.Is(listed, is) {
@@ -385,21 +386,21 @@ func TestFSErrors(t *testing.T) {
 // A file is replaced only if it has the expected version. The error has the current one.
 func TestUpdateOfAnotherVersion(t *testing.T) {
 	t.Parallel()
-	versions := []fastiotest.Version{{Content: "draft"}, {Content: content}}
-	s := newShelf(t, fastiotest.Node{Versions: versions}, func(o *fastiotest.Options) { o.Uploads.AssembleAtOnce = true })
+	versions := []seed.Version{{Content: "draft"}, {Content: content}}
+	s := newShelf(t, seed.Node{Versions: versions}, func(o *seed.Options) { o.Uploads.AssembleAtOnce = true })
 	u, err := s.client.Uploads.Put(t.Context(), uploads.StartRequest{Name: "new.txt"}, []byte("new"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := storage.UpdateRequest{From: storage.FromUpload(u.ID), IfVersion: api.Set(s.file.Versions[0].ID)}
-	_, err = s.client.Storage.Update(t.Context(), s.room, s.file.ID, r)
+	r := storage.UpdateRequest{From: storage.FromUpload(u.ID), IfVersion: api.Set(api.OpaqueID(s.file.Versions[0].ID))}
+	_, err = s.client.Storage.Update(t.Context(), s.room, s.id, r)
 	conflict, ok := errors.AsType[*api.VersionConflict](err)
-	if !ok || !errors.Is(err, api.ErrConflict) || !conflict.Current.Equal(s.file.Versions[1].ID) {
+	if !ok || !errors.Is(err, api.ErrConflict) || !conflict.Current.Equal(api.OpaqueID(s.file.Versions[1].ID)) {
 		t.Fatalf("got %v", err)
 	}
 	r.IfVersion = api.Set(conflict.Current)
-	n, err := s.client.Storage.Update(t.Context(), s.room, s.file.ID, r)
-	if err != nil || n.Size != 3 || !n.ID.Equal(s.file.ID) || n.Version.Equal(conflict.Current) {
+	n, err := s.client.Storage.Update(t.Context(), s.room, s.id, r)
+	if err != nil || n.Size != 3 || !n.ID.Equal(s.id) || n.Version.Equal(conflict.Current) {
 		t.Errorf("got %+v, %v", n, err)
 	}
 }
@@ -407,15 +408,15 @@ func TestUpdateOfAnotherVersion(t *testing.T) {
 // A workspace takes the hash of content in an update, and no other call.
 func TestUpdateTakesAHash(t *testing.T) {
 	t.Parallel()
-	s := newShelf(t, fastiotest.Node{Content: "draft"})
-	s.AddNode(fastiotest.Node{Profile: s.room.ID, Name: "final.txt", Content: content})
+	s := newShelf(t, seed.Node{Content: "draft"})
+	s.AddNode(seed.Node{Profile: string(s.room.ID), Name: "final.txt", Content: content})
 	sum := sha256.Sum256([]byte(content))
 	r := storage.UpdateRequest{From: storage.FromHash("sha256", hex.EncodeToString(sum[:]))}
-	n, err := s.client.Storage.Update(t.Context(), s.room, s.file.ID, r)
-	if err != nil || n.Hash != r.From.Hash || n.HashAlgo != r.From.HashAlgo || !n.ID.Equal(s.file.ID) {
+	n, err := s.client.Storage.Update(t.Context(), s.room, s.id, r)
+	if err != nil || n.Hash != r.From.Hash || n.HashAlgo != r.From.HashAlgo || !n.ID.Equal(s.id) {
 		t.Fatalf("got %+v, %v", n, err)
 	}
-	if n.Origin == nil || n.Origin.UploadID != "" || n.Origin.Creator != s.User().ID {
+	if n.Origin == nil || n.Origin.UploadID != "" || n.Origin.Creator != api.ID(s.User().ID) {
 		t.Errorf("the origin is %+v", n.Origin)
 	}
 }

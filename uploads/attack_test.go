@@ -18,6 +18,7 @@ import (
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/table"
 	"github.com/fastio-go/fastio/uploads"
 )
@@ -125,10 +126,10 @@ func TestResetConnectionsStoreNothingTwice(t *testing.T) {
 					t.Run(fmt.Sprintf("%s/%s/%s/HTTP %d", send, path, moment, major), func(t *testing.T) {
 						t.Parallel()
 						b := &breaker{
-							Server: fastiotest.New(func(o *fastiotest.Options) { o.Uploads.Pace = time.Millisecond }),
+							Server: fastiotest.New(func(o *seed.Options) { o.Uploads.Pace = time.Millisecond }),
 							path:   path, moment: moment, runs: map[string]int{}, sessions: send != "single",
 						}
-						to := uploads.Target{Profile: api.Workspace(b.AddWorkspace(fastiotest.Workspace{Name: "Design"}).ID)}
+						to := uploads.Target{Profile: api.Workspace(api.ID(b.AddWorkspace(seed.Workspace{Name: "Design"}).ID))}
 						client := b.serve(t, major)
 						err := sends[send](t.Context(), client, to)
 						b.require(t, client, to, err)
@@ -197,10 +198,10 @@ func (b *breaker) require(t *testing.T, c *fastio.Client, to uploads.Target, fai
 // stored once, with all its bytes.
 func TestServerThatAnswersTwice(t *testing.T) {
 	t.Parallel()
-	b := &breaker{Server: fastiotest.New(func(o *fastiotest.Options) { o.Uploads.Pace = time.Millisecond })}
+	b := &breaker{Server: fastiotest.New(func(o *seed.Options) { o.Uploads.Pace = time.Millisecond })}
 	b.done = true
 	b.runs = map[string]int{}
-	to := uploads.Target{Profile: api.Workspace(b.AddWorkspace(fastiotest.Workspace{Name: "Design"}).ID)}
+	to := uploads.Target{Profile: api.Workspace(api.ID(b.AddWorkspace(seed.Workspace{Name: "Design"}).ID))}
 	content := random(8 << 20)
 	client, err := fastio.New(
 		fastio.WithToken(b.Token()), fastio.WithBaseURL(b.serveTwice(t)),

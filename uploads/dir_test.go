@@ -22,7 +22,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fastio-go/fastio/api"
-	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/op"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/internal/table"
 	"github.com/fastio-go/fastio/storage"
@@ -105,7 +106,7 @@ func TestDirSendsWhatTheTargetDoesNotHave(t *testing.T) {
 		if diff := cmp.Diff(want, w.holding(t)); diff != "" {
 			t.Errorf("(-want +got)\n%s", diff)
 		}
-		if n := w.count(fastiotest.OpUploadsBatch) + w.count(fastiotest.OpUploadsStart); n != 1 {
+		if n := w.count(op.UploadsBatch) + w.count(op.UploadsStart); n != 1 {
 			t.Errorf("%d calls sent two small files", n)
 		}
 	})
@@ -140,16 +141,16 @@ func TestDirReportsEachEntry(t *testing.T) {
 	type row struct {
 		local  map[string]string
 		o      uploads.DirOptions
-		change func(o *fastiotest.Options)
-		fault  fastiotest.Fault
+		change func(o *seed.Options)
+		fault  seed.Fault
 		want   map[string]string
 		failed []error
 		calls  int // that send files
 	}
 	two := map[string]string{"a.txt": "a", "b.txt": "b"}
 	done := map[string]string{"a.txt": "done", "b.txt": "done"}
-	lost := fastiotest.Fault{Op: fastiotest.OpUploadsBatch, Reset: fastiotest.AfterHeader, Count: 1}
-	lostUnread := fastiotest.Fault{Op: fastiotest.OpUploadsBatch, Status: http.StatusServiceUnavailable, Count: 1}
+	lost := seed.Fault{Op: op.UploadsBatch, Reset: seed.AfterHeader, Count: 1}
+	lostUnread := seed.Fault{Op: op.UploadsBatch, Status: http.StatusServiceUnavailable, Count: 1}
 	unknown := "failed: fastio: uploads.Dir: whether the file was stored is not known: " +
 		"uploads.Batch: Service Unavailable (status 503)"
 	forbidden := "failed: fastio: uploads.Batch: Forbidden (status 403)"
@@ -182,11 +183,11 @@ func TestDirReportsEachEntry(t *testing.T) {
 			}, calls: 1,
 		},
 		"a result without nodes": {
-			local: two, change: func(o *fastiotest.Options) { o.Uploads.LateBatches = true }, want: done, calls: 1,
+			local: two, change: func(o *seed.Options) { o.Uploads.LateBatches = true }, want: done, calls: 1,
 		},
 		"a file that is accepted and not stored": {
 			local: map[string]string{"a.txt": "a", "bad.txt": "b"},
-			change: func(o *fastiotest.Options) {
+			change: func(o *seed.Options) {
 				o.Uploads.LateBatches, o.Uploads.FailStoring = true, "bad"
 			},
 			want: map[string]string{
@@ -204,12 +205,12 @@ func TestDirReportsEachEntry(t *testing.T) {
 		},
 		"an extension that is refused": {
 			local:  map[string]string{"a.txt": "a", "b.exe": "b"},
-			change: func(o *fastiotest.Options) { o.Uploads.Blocked = "exe" },
+			change: func(o *seed.Options) { o.Uploads.Blocked = "exe" },
 			want:   map[string]string{"a.txt": "done", "b.exe": refusal}, calls: 2,
 		},
 		"a file that is larger than the plan allows": {
 			local:  map[string]string{"a.txt": "a", "b.txt": strings.Repeat("b", 11)},
-			change: func(o *fastiotest.Options) { o.Uploads.MaxSize = 10 },
+			change: func(o *seed.Options) { o.Uploads.MaxSize = 10 },
 			want: map[string]string{
 				"a.txt": "done", "b.txt": "failed: " +
 					"fastio: uploads.Dir: size must be at most 10 bytes, the limit of the plan, got 11",
@@ -218,21 +219,21 @@ func TestDirReportsEachEntry(t *testing.T) {
 		},
 		"a body that is too large for the server": {
 			local: map[string]string{"a": "a", "b": "b", "c": "c"},
-			fault: fastiotest.Fault{Op: fastiotest.OpUploadsBatch, Status: http.StatusRequestEntityTooLarge, Count: 1},
+			fault: seed.Fault{Op: op.UploadsBatch, Status: http.StatusRequestEntityTooLarge, Count: 1},
 			want:  map[string]string{"a": "done", "b": "done", "c": "done"}, calls: 3,
 		},
 		"a batch whose response the edge rejects": {
 			local: two, calls: 1, want: done,
-			fault: fastiotest.Fault{
-				Op: fastiotest.OpUploadsBatch, Status: http.StatusRequestEntityTooLarge, Code: 90211, Count: 1, Processed: true,
+			fault: seed.Fault{
+				Op: op.UploadsBatch, Status: http.StatusRequestEntityTooLarge, Code: 90211, Count: 1, Processed: true,
 			},
 		},
 		"a batch that is refused as a whole": {
-			local: two, fault: fastiotest.Fault{Op: fastiotest.OpUploadsBatch, Status: http.StatusNotAcceptable, Count: 1},
+			local: two, fault: seed.Fault{Op: op.UploadsBatch, Status: http.StatusNotAcceptable, Count: 1},
 			want: done, calls: 3,
 		},
 		"no right to add files": {
-			local: two, fault: fastiotest.Fault{Op: fastiotest.OpUploadsBatch, Status: http.StatusForbidden},
+			local: two, fault: seed.Fault{Op: op.UploadsBatch, Status: http.StatusForbidden},
 			want: map[string]string{
 				"a.txt": forbidden, "b.txt": forbidden,
 			},
@@ -241,7 +242,7 @@ func TestDirReportsEachEntry(t *testing.T) {
 	}, func(t *testing.T, test row) {
 		change := test.change
 		if change == nil {
-			change = func(*fastiotest.Options) {}
+			change = func(*seed.Options) {}
 		}
 		w := newWorld(t, change)
 		if test.fault.Op != "" {
@@ -260,7 +261,7 @@ func TestDirReportsEachEntry(t *testing.T) {
 				t.Errorf("got %v, want %v", err, want)
 			}
 		}
-		if n := w.count(fastiotest.OpUploadsBatch) + w.count(fastiotest.OpUploadsStart); n != test.calls {
+		if n := w.count(op.UploadsBatch) + w.count(op.UploadsStart); n != test.calls {
 			t.Errorf("%d calls sent files, want %d", n, test.calls)
 		}
 		time.Sleep(time.Minute)
@@ -277,16 +278,16 @@ func TestDirReportsEachEntry(t *testing.T) {
 func TestDirEndsEarly(t *testing.T) {
 	t.Parallel()
 	type row struct {
-		fault fastiotest.Fault
+		fault seed.Fault
 		want  error
 	}
 	table.Bubbles(t, map[string]row{
 		"without credits": {
-			fastiotest.Fault{Op: fastiotest.OpUploadsBatch, Status: http.StatusPaymentRequired},
+			seed.Fault{Op: op.UploadsBatch, Status: http.StatusPaymentRequired},
 			api.ErrPaymentRequired,
 		},
-		"without the target": {fastiotest.Fault{Op: fastiotest.OpStorageList, Status: http.StatusNotFound}, api.ErrNotFound},
-		"canceled":           {fastiotest.Fault{Op: fastiotest.OpUploadsBatch, Delay: time.Hour}, context.DeadlineExceeded},
+		"without the target": {seed.Fault{Op: op.StorageList, Status: http.StatusNotFound}, api.ErrNotFound},
+		"canceled":           {seed.Fault{Op: op.UploadsBatch, Delay: time.Hour}, context.DeadlineExceeded},
 	}, func(t *testing.T, test row) {
 		w := newWorld(t)
 		w.Fail(test.fault)
@@ -300,7 +301,7 @@ func TestDirEndsEarly(t *testing.T) {
 		if !errors.Is(err, test.want) || len(result.Entries) != 900 {
 			t.Fatalf("got %v, %d entries", err, len(result.Entries))
 		}
-		if n := w.count(fastiotest.OpUploadsBatch); n > 1 || result.Done > 0 {
+		if n := w.count(op.UploadsBatch); n > 1 || result.Done > 0 {
 			t.Errorf("%d calls, %+v", n, result)
 		}
 	})
@@ -309,7 +310,7 @@ func TestDirEndsEarly(t *testing.T) {
 func TestDirKeepsToTheBandwidth(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, func(o *fastiotest.Options) { o.Uploads.Pace = -1 })
+		w := newWorld(t, func(o *seed.Options) { o.Uploads.Pace = -1 })
 		const size = 12 << 20
 		local := map[string]string{"large": string(random(size))}
 		for i := range 8 {
@@ -362,7 +363,7 @@ func TestDirContinuesSessions(t *testing.T) {
 				if got := w.holding(t); got["a"] != string(content) {
 					t.Errorf("stored %d bytes", len(got["a"]))
 				}
-				if n := w.count(fastiotest.OpUploadsChunksSend); name == "the same file" && n > 3 || n > 8 {
+				if n := w.count(op.UploadsChunksSend); name == "the same file" && n > 3 || n > 8 {
 					t.Errorf("%d chunks were sent", n)
 				}
 				if left, err := w.client.Uploads.List(t.Context()); err != nil || len(left) > 0 {
@@ -430,7 +431,7 @@ func TestLostBatchIsSentOnce(t *testing.T) {
 		"stored after ten minutes": {10 * time.Minute, 0},
 		"never stored":             {0, 0},
 	}, func(t *testing.T, test row) {
-		w := newWorld(t, func(o *fastiotest.Options) { o.Uploads.IdenticalVersions = true })
+		w := newWorld(t, func(o *seed.Options) { o.Uploads.IdenticalVersions = true })
 		var late sync.WaitGroup
 		batches := 0
 		w.through(t, func(r *http.Request) (*http.Response, error) {
@@ -464,7 +465,7 @@ func TestLostBatchIsSentOnce(t *testing.T) {
 		if unknown, ok := errors.AsType[*uploads.Error](err); ok != (test.done == 0) || ok && unknown.Err == nil {
 			t.Errorf("got %v", err)
 		}
-		if n := w.count(fastiotest.OpStorageList); n > 1+5 {
+		if n := w.count(op.StorageList); n > 1+5 {
 			t.Errorf("%d lists", n)
 		}
 		late.Wait()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/uploads"
 )
@@ -44,7 +45,7 @@ func TestDirFollowsNoLinksOutOfTheFolder(t *testing.T) {
 	}
 	server := fastiotest.New()
 	client := server.Client(t)
-	to := uploads.Target{Profile: api.Workspace(server.AddWorkspace(fastiotest.Workspace{Name: "Design"}).ID)}
+	to := uploads.Target{Profile: api.Workspace(api.ID(server.AddWorkspace(seed.Workspace{Name: "Design"}).ID))}
 	result, err := client.Uploads.Dir(t.Context(), to, local, nil)
 	skipped := "skipped: neither a file nor a folder"
 	want := map[string]string{

@@ -15,7 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fastio-go/fastio/api"
-	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/op"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/table"
 	"github.com/fastio-go/fastio/uploads"
 )
@@ -33,13 +34,13 @@ func alike(n, size int) map[string]string {
 func TestLimitsAreReadOnceAMinute(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, func(o *fastiotest.Options) { o.Uploads.Pace = -1 })
+		w := newWorld(t, func(o *seed.Options) { o.Uploads.Pace = -1 })
 		o := &uploads.DirOptions{Overwrite: true}
 		for minute := 1; minute <= 2; minute++ {
 			if _, err := w.client.Uploads.FS(t.Context(), w.to, tree(alike(5, uploads.MaxSingle+1)), o); err != nil {
 				t.Fatal(err)
 			}
-			if n := w.count(fastiotest.OpUploadsLimits); n != minute {
+			if n := w.count(op.UploadsLimits); n != minute {
 				t.Errorf("%d requests in minute %d", n, minute)
 			}
 			time.Sleep(time.Minute)
@@ -53,20 +54,20 @@ func TestDirKeepsToTheSessionsOfThePlan(t *testing.T) {
 	t.Parallel()
 	const size = uploads.MaxSingle + 1
 	type row struct {
-		change func(o *fastiotest.Options)
+		change func(o *seed.Options)
 		err    error
 	}
 	table.Bubbles(t, map[string]row{
-		"number":          {func(o *fastiotest.Options) { o.Uploads.MaxSessions = 1 }, nil},
-		"bytes":           {func(o *fastiotest.Options) { o.Uploads.MaxSessionBytes = 3*size - 1 }, nil},
-		"bytes of a file": {func(o *fastiotest.Options) { o.Uploads.MaxSessionBytes = size - 1 }, api.ErrInvalid},
+		"number":          {func(o *seed.Options) { o.Uploads.MaxSessions = 1 }, nil},
+		"bytes":           {func(o *seed.Options) { o.Uploads.MaxSessionBytes = 3*size - 1 }, nil},
+		"bytes of a file": {func(o *seed.Options) { o.Uploads.MaxSessionBytes = size - 1 }, api.ErrInvalid},
 	}, func(t *testing.T, test row) {
-		w := newWorld(t, func(o *fastiotest.Options) { test.change(o) })
+		w := newWorld(t, func(o *seed.Options) { test.change(o) })
 		result, err := w.client.Uploads.FS(t.Context(), w.to, tree(alike(6, size)), nil)
 		if !errors.Is(err, test.err) || test.err == nil && (err != nil || result.Done != 6) {
 			t.Errorf("%+v, %v", result, err)
 		}
-		if n := w.count(fastiotest.OpUploadsStart); test.err != nil && n > 0 {
+		if n := w.count(op.UploadsStart); test.err != nil && n > 0 {
 			t.Errorf("%d starts", n)
 		}
 	})
@@ -79,7 +80,7 @@ func TestDirEndsAtTheQuota(t *testing.T) {
 	const paid = http.StatusPaymentRequired
 	type row struct {
 		size, stored  int // bytes of a file, and files that have room; -1 is no limit
-		fault         fastiotest.Fault
+		fault         seed.Fault
 		done, skipped int // of 450 files, or of 10 large ones
 		want          error
 	}
@@ -88,18 +89,18 @@ func TestDirEndsAtTheQuota(t *testing.T) {
 		"batches without credits":     {size: 10, stored: 400, done: 400, want: api.ErrPaymentRequired},
 		"batches over the plan": {
 			size: 10, stored: -1, skipped: 250, want: api.ErrLimit,
-			fault: fastiotest.Fault{Op: fastiotest.OpUploadsBatch, Status: http.StatusPreconditionFailed, Count: 1},
+			fault: seed.Fault{Op: op.UploadsBatch, Status: http.StatusPreconditionFailed, Count: 1},
 		},
 		"limits": {
 			size: 10, stored: -1, skipped: 450, want: api.ErrPaymentRequired,
-			fault: fastiotest.Fault{Op: fastiotest.OpUploadsLimits, Status: paid},
+			fault: seed.Fault{Op: op.UploadsLimits, Status: paid},
 		},
 		"a list": {
 			size: 10, stored: -1, skipped: 450, want: api.ErrPaymentRequired,
-			fault: fastiotest.Fault{Op: fastiotest.OpStorageList, Status: paid},
+			fault: seed.Fault{Op: op.StorageList, Status: paid},
 		},
 	}, func(t *testing.T, test row) {
-		w := newWorld(t, func(o *fastiotest.Options) {
+		w := newWorld(t, func(o *seed.Options) {
 			o.Uploads.MaxStored = int64(max(test.stored, 0) * test.size)
 			o.Uploads.Pace = -1
 		})
@@ -142,7 +143,7 @@ func TestDirReportsWhatIsSentAtTheQuota(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		w.Fail(fastiotest.Fault{Op: fastiotest.OpUploadsBatch, Status: http.StatusPaymentRequired, Count: 1})
+		w.Fail(seed.Fault{Op: op.UploadsBatch, Status: http.StatusPaymentRequired, Count: 1})
 		var batches atomic.Int32
 		w.through(t, func(r *http.Request) (*http.Response, error) {
 			if strings.HasSuffix(r.URL.Path, "/upload/batch/") {

@@ -25,6 +25,8 @@ import (
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/op"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/internal/table"
 	"github.com/fastio-go/fastio/storage"
@@ -39,12 +41,12 @@ type world struct {
 	to      uploads.Target
 }
 
-func newWorld(t *testing.T, change ...func(o *fastiotest.Options)) *world {
+func newWorld(t *testing.T, change ...func(o *seed.Options)) *world {
 	t.Helper()
 	w := &world{Server: fastiotest.New(change...)}
 	w.network = w.StartInMemory(t)
 	w.client = w.Client(t, fastio.WithHTTPClient(w.network))
-	w.to = uploads.Target{Profile: api.Workspace(w.AddWorkspace(fastiotest.Workspace{Name: "Design"}).ID)}
+	w.to = uploads.Target{Profile: api.Workspace(api.ID(w.AddWorkspace(seed.Workspace{Name: "Design"}).ID))}
 	return w
 }
 
@@ -73,13 +75,13 @@ func (w *world) holds(t *testing.T, node *storage.Node, content []byte) {
 	if err != nil || !bytes.Equal(got, content) {
 		t.Fatalf("the node has %d bytes, want the %d that were sent: %v", len(got), len(content), err)
 	}
-	if n := w.count(fastiotest.OpEventsSearch); n > 0 {
+	if n := w.count(op.EventsSearch); n > 0 {
 		t.Errorf("%d searches", n)
 	}
 }
 
 // count returns the number of requests of an operation.
-func (w *world) count(op fastiotest.Op) (n int) {
+func (w *world) count(op seed.Op) (n int) {
 	for _, r := range w.Requests() {
 		if r.Op == string(op) {
 			n++
@@ -107,7 +109,7 @@ func TestFileOfAnySizeIsStored(t *testing.T) {
 		if len(done) == 0 || done[len(done)-1] != int64(size) || !slices.IsSorted(done) {
 			t.Errorf("progress was %v", done)
 		}
-		if n := w.count(fastiotest.OpUploadsCancel); n != 1 {
+		if n := w.count(op.UploadsCancel); n != 1 {
 			t.Errorf("the session was removed %d times", n)
 		}
 	})
@@ -119,31 +121,31 @@ func TestUploadsStoreOnce(t *testing.T) {
 	t.Parallel()
 	type row struct {
 		size  int
-		op    fastiotest.Op
-		fault fastiotest.Fault
+		op    seed.Op
+		fault seed.Fault
 		fails bool
 		sends int
 	}
-	lost := fastiotest.Fault{Reset: fastiotest.AfterHeader, Count: 1}
-	refused := fastiotest.Fault{Status: http.StatusServiceUnavailable, Count: 1}
+	lost := seed.Fault{Reset: seed.AfterHeader, Count: 1}
+	refused := seed.Fault{Status: http.StatusServiceUnavailable, Count: 1}
 	large := uploads.MaxSingle + 1
 	table.Bubbles(t, map[string]row{
-		"a lost response to a single call": {1, fastiotest.OpUploadsStart, lost, false, 1},
-		"a single call that fails":         {1, fastiotest.OpUploadsStart, refused, true, 1},
-		"a lost response to a start":       {large, fastiotest.OpUploadsStart, lost, false, 2},
-		"a start that fails":               {large, fastiotest.OpUploadsStart, refused, false, 2},
-		"a lost response to a chunk":       {large, fastiotest.OpUploadsChunksSend, lost, false, 2},
-		"a chunk that fails":               {large, fastiotest.OpUploadsChunksSend, refused, false, 2},
-		"a lost response to a complete":    {large, fastiotest.OpUploadsComplete, lost, false, 1},
-		"a complete that fails":            {large, fastiotest.OpUploadsComplete, refused, false, 2},
+		"a lost response to a single call": {1, op.UploadsStart, lost, false, 1},
+		"a single call that fails":         {1, op.UploadsStart, refused, true, 1},
+		"a lost response to a start":       {large, op.UploadsStart, lost, false, 2},
+		"a start that fails":               {large, op.UploadsStart, refused, false, 2},
+		"a lost response to a chunk":       {large, op.UploadsChunksSend, lost, false, 2},
+		"a chunk that fails":               {large, op.UploadsChunksSend, refused, false, 2},
+		"a lost response to a complete":    {large, op.UploadsComplete, lost, false, 1},
+		"a complete that fails":            {large, op.UploadsComplete, refused, false, 2},
 		"each complete fails": {
-			large, fastiotest.OpUploadsComplete, fastiotest.Fault{Status: http.StatusServiceUnavailable}, true, 3,
+			large, op.UploadsComplete, seed.Fault{Status: http.StatusServiceUnavailable}, true, 3,
 		},
-		"a lost response to a state": {large, fastiotest.OpUploadsGet, lost, false, 0},
+		"a lost response to a state": {large, op.UploadsGet, lost, false, 0},
 		"a state that cannot be read a while": {
 			large,
-			fastiotest.OpUploadsGet,
-			fastiotest.Fault{Status: 502, Count: 9},
+			op.UploadsGet,
+			seed.Fault{Status: 502, Count: 9},
 			false,
 			0,
 		},
@@ -157,7 +159,7 @@ func TestUploadsStoreOnce(t *testing.T) {
 			t.Fatalf("got %v", err)
 		}
 		if n := w.count(test.op); test.sends > 0 && n != test.sends+len(content)/(8<<20) &&
-			test.op != fastiotest.OpUploadsChunksSend {
+			test.op != op.UploadsChunksSend {
 			t.Errorf("%d requests, want %d", n, test.sends)
 		}
 		if err == nil {
@@ -181,7 +183,7 @@ func TestLostSessionIsCancelled(t *testing.T) {
 		"two":                      {lost: 2, left: 2},
 		"a list without the names": {lost: 1, bare: true, left: 1},
 	}, func(t *testing.T, test row) {
-		w := newWorld(t, func(o *fastiotest.Options) { o.Uploads.BareRows = test.bare })
+		w := newWorld(t, func(o *seed.Options) { o.Uploads.BareRows = test.bare })
 		size := int64(uploads.MaxSingle + 1)
 		other, old := w.to, uploads.StartRequest{Target: w.to, Name: "a.bin", Size: size}
 		other.Path = "other/"
@@ -192,7 +194,7 @@ func TestLostSessionIsCancelled(t *testing.T) {
 			time.Sleep(time.Minute) // the first one was begun before
 		}
 		w.to.Path = test.path
-		w.Fail(fastiotest.Fault{Op: fastiotest.OpUploadsStart, Reset: fastiotest.AfterHeader, Count: test.lost})
+		w.Fail(seed.Fault{Op: op.UploadsStart, Reset: seed.AfterHeader, Count: test.lost})
 		content := bytes.NewReader(random(int(size)))
 		if _, err := w.client.Uploads.File(t.Context(), w.to, "a.bin", content, size, nil); err != nil {
 			t.Fatal(err)
@@ -235,7 +237,7 @@ func TestContentThatChangesIsNotStored(t *testing.T) {
 				if size > uploads.MaxSingle && !errors.Is(err, uploads.ErrChanged) {
 					t.Errorf("%d bytes became %s: %v", size, name, err)
 				}
-				if size > uploads.MaxSingle && w.count(fastiotest.OpUploadsComplete) > 0 {
+				if size > uploads.MaxSingle && w.count(op.UploadsComplete) > 0 {
 					t.Error("the upload was completed")
 				}
 			})
@@ -278,7 +280,7 @@ func TestResumeSendsMissingChunks(t *testing.T) {
 			t.Error("the session holds a credential")
 		}
 		synctest.Wait()
-		before := w.count(fastiotest.OpUploadsChunksSend)
+		before := w.count(op.UploadsChunksSend)
 		var s uploads.Session
 		if err := json.Unmarshal(saved, &s); err != nil {
 			t.Fatal(err)
@@ -288,7 +290,7 @@ func TestResumeSendsMissingChunks(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.holds(t, node, content)
-		if all := w.count(fastiotest.OpUploadsChunksSend); all-before > 4 || all > 6+3 {
+		if all := w.count(op.UploadsChunksSend); all-before > 4 || all > 6+3 {
 			t.Errorf("%d chunks were sent after %d of 6", all-before, before)
 		}
 	})
@@ -299,10 +301,10 @@ func TestResumeSendsMissingChunks(t *testing.T) {
 func TestMismatchStartsOverOnce(t *testing.T) {
 	t.Parallel()
 	table.NotUnderRace(t)
-	for _, fault := range []fastiotest.Fault{
-		{Op: fastiotest.OpUploadsComplete, Status: http.StatusNotAcceptable, Code: 10778, Count: 1},
-		{Op: fastiotest.OpUploadsComplete, Status: http.StatusNotAcceptable, Code: 10778, Count: 2},
-		{Op: fastiotest.OpUploadsChunksSend, Status: http.StatusConflict, Code: 10779, Count: 1, Skip: 1},
+	for _, fault := range []seed.Fault{
+		{Op: op.UploadsComplete, Status: http.StatusNotAcceptable, Code: 10778, Count: 1},
+		{Op: op.UploadsComplete, Status: http.StatusNotAcceptable, Code: 10778, Count: 2},
+		{Op: op.UploadsChunksSend, Status: http.StatusConflict, Code: 10779, Count: 1, Skip: 1},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t)
@@ -318,7 +320,7 @@ func TestMismatchStartsOverOnce(t *testing.T) {
 			if e, ok := errors.AsType[*api.Error](err); fault.Count == 2 && (!ok || e.Code != 10778) {
 				t.Errorf("got %v", err)
 			}
-			if n := w.count(fastiotest.OpUploadsStart); n != 2 {
+			if n := w.count(op.UploadsStart); n != 2 {
 				t.Errorf("%d uploads", n)
 			}
 			if all, err := w.client.Uploads.List(t.Context()); fault.Count == 1 && (err != nil || len(all) > 0) {
@@ -337,8 +339,8 @@ func TestRefusalOfAChunkDoesNotStartOver(t *testing.T) {
 	for refused, starts := range map[int]int{0: 1, chunks - 1: 2} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t)
-			w.Fail(fastiotest.Fault{
-				Op: fastiotest.OpUploadsChunksSend, Skip: refused, Count: 1, Status: http.StatusNotAcceptable, Code: 10778,
+			w.Fail(seed.Fault{
+				Op: op.UploadsChunksSend, Skip: refused, Count: 1, Status: http.StatusNotAcceptable, Code: 10778,
 			})
 			content := random(chunks * 2 << 20)
 			o := &uploads.FileOptions{ChunkSize: 2 << 20}
@@ -346,7 +348,7 @@ func TestRefusalOfAChunkDoesNotStartOver(t *testing.T) {
 			if over := starts == 2; (err == nil) != over || !over && !errors.Is(err, api.ErrInvalid) {
 				t.Errorf("chunk %d: %v", refused, err)
 			}
-			if n := w.count(fastiotest.OpUploadsStart); n != starts {
+			if n := w.count(op.UploadsStart); n != starts {
 				t.Errorf("chunk %d: %d uploads, want %d", refused, n, starts)
 			}
 			time.Sleep(time.Minute) // until the server has closed the connections of chunks that it did not read
@@ -358,7 +360,7 @@ func TestRefusalOfAChunkDoesNotStartOver(t *testing.T) {
 func TestUploadWaitsUntilStored(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, func(o *fastiotest.Options) { o.Uploads.Pace, o.Uploads.FailStoring = time.Hour, "bad" })
+		w := newWorld(t, func(o *seed.Options) { o.Uploads.Pace, o.Uploads.FailStoring = time.Hour, "bad" })
 		start := time.Now()
 		for range 3 {
 			go func() {
@@ -375,7 +377,7 @@ func TestUploadWaitsUntilStored(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 		synctest.Wait()
-		if n := w.count(fastiotest.OpActivityPoll) + w.count(fastiotest.OpActivityPollProfile); n > 400 {
+		if n := w.count(op.ActivityPoll) + w.count(op.ActivityPollProfile); n > 400 {
 			t.Errorf("%d polls", n)
 		}
 	})
@@ -396,14 +398,14 @@ func TestLimitsDecideTheChunks(t *testing.T) {
 		"too many for chunk": {2, 4 * mib, 9 * mib, 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t, func(o *fastiotest.Options) {
+			w := newWorld(t, func(o *seed.Options) {
 				o.Uploads.MaxChunks, o.Uploads.MaxChunk, o.Uploads.NestedLimits = test.chunks, test.chunk, test.want == 4
 			})
 			_, err := w.client.Uploads.File(t.Context(), w.to, "a", bytes.NewReader(random(test.size)), int64(test.size), nil)
-			if n := w.count(fastiotest.OpUploadsChunksSend); n != test.want || (err != nil) != (test.want == 0) {
+			if n := w.count(op.UploadsChunksSend); n != test.want || (err != nil) != (test.want == 0) {
 				t.Errorf("%s: %d chunks, %v", name, n, err)
 			}
-			if test.want == 0 && w.count(fastiotest.OpUploadsStart) > 0 {
+			if test.want == 0 && w.count(op.UploadsStart) > 0 {
 				t.Errorf("%s: an upload was started", name)
 			}
 		})
@@ -481,11 +483,11 @@ func TestInvalidUploadsAreRejected(t *testing.T) {
 // once.
 func TestReaderIsStored(t *testing.T) {
 	t.Parallel()
-	lost := fastiotest.Fault{Op: fastiotest.OpUploadsStream, Reset: fastiotest.AfterHeader, Count: 1}
-	cut := fastiotest.Fault{Op: fastiotest.OpUploadsStream, Reset: fastiotest.BeforeHeader, Count: 1}
+	lost := seed.Fault{Op: op.UploadsStream, Reset: seed.AfterHeader, Count: 1}
+	cut := seed.Fault{Op: op.UploadsStream, Reset: seed.BeforeHeader, Count: 1}
 	type row struct {
 		size  int
-		fault *fastiotest.Fault
+		fault *seed.Fault
 		err   error // of the reader
 		fails bool
 	}
@@ -514,7 +516,7 @@ func TestReaderIsStored(t *testing.T) {
 		if err == nil {
 			w.holds(t, node, content)
 		}
-		if n := w.count(fastiotest.OpUploadsStream); n > 1 {
+		if n := w.count(op.UploadsStream); n > 1 {
 			t.Errorf("%d streams", n)
 		}
 	})
@@ -525,7 +527,7 @@ func TestStreamDoesNotStartOver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		w.Fail(fastiotest.Fault{Op: fastiotest.OpUploadsStream, Status: http.StatusBadGateway, Processed: true, Count: 1})
+		w.Fail(seed.Fault{Op: op.UploadsStream, Status: http.StatusBadGateway, Processed: true, Count: 1})
 		wrong := &uploads.Hash{Algorithm: "crc32c", Value: "00000000"}
 		content := bytes.NewReader(random(uploads.MaxSingle + 1))
 		_, err := w.client.Uploads.FromReader(t.Context(), w.to, "a.bin", content, wrong, nil)
@@ -533,7 +535,7 @@ func TestStreamDoesNotStartOver(t *testing.T) {
 		if !ok || failed.Upload.Integrity.Computed == "" || errors.Is(err, uploads.ErrChanged) {
 			t.Errorf("got %v", err)
 		}
-		if n := w.count(fastiotest.OpUploadsStart); n != 1 {
+		if n := w.count(op.UploadsStart); n != 1 {
 			t.Errorf("%d uploads", n)
 		}
 	})
@@ -554,23 +556,24 @@ func TestFileOfAnotherVersion(t *testing.T) {
 		"a File Share, in chunks": {true, uploads.MaxSingle + 1, uploads.StatusAssemblyFailed},
 	}, func(t *testing.T, test row) {
 		w := newWorld(t)
-		file := w.AddNode(fastiotest.Node{
-			Profile: w.to.Profile.ID, Name: "mill.txt", Versions: []fastiotest.Version{{Content: "a"}, {Content: "b"}},
+		file := w.AddNode(seed.Node{
+			Profile: string(w.to.Profile.ID), Name: "mill.txt", Versions: []seed.Version{{Content: "a"}, {Content: "b"}},
 		})
-		target := uploads.Target{Profile: w.to.Profile, File: file.ID, IfVersion: file.Versions[0].ID}
+		target := replacing(w.to.Profile, file)
 		if test.link {
-			target.Profile = api.FileShare(w.AddFileShare(fastiotest.FileShare{Node: file.ID, Owner: w.User().ID}).ID)
+			target.Profile = api.FileShare(api.ID(w.AddFileShare(seed.FileShare{Node: file.ID, Owner: w.User().ID}).ID))
 		}
 		content := random(test.size)
 		_, err := w.client.Uploads.File(t.Context(), target, "mill.txt", bytes.NewReader(content), int64(test.size), nil)
 		conflict, ok := errors.AsType[*api.VersionConflict](err)
 		failed, _ := errors.AsType[*uploads.Error](err)
-		if !ok || !conflict.Current.Equal(file.Versions[1].ID) || failed != nil && failed.Upload.Status != test.reason {
+		current := api.OpaqueID(file.Versions[1].ID)
+		if !ok || !conflict.Current.Equal(current) || failed != nil && failed.Upload.Status != test.reason {
 			t.Errorf("got %v", err)
 		}
-		target.IfVersion = file.Versions[1].ID
+		target.IfVersion = current
 		n, err := w.client.Uploads.File(t.Context(), target, "mill.txt", bytes.NewReader(content), int64(test.size), nil)
-		if err != nil || !n.ID.Equal(file.ID) {
+		if err != nil || !n.ID.Equal(api.OpaqueID(file.ID)) {
 			t.Fatalf("got %+v, %v", n, err)
 		}
 		w.holds(t, n, content)
@@ -578,6 +581,11 @@ func TestFileOfAnotherVersion(t *testing.T) {
 			t.Errorf("%d uploads are left, %v", len(left), err)
 		}
 	})
+}
+
+// replacing is a target that replaces the first version of a file.
+func replacing(in api.Profile, file seed.Node) uploads.Target {
+	return uploads.Target{Profile: in, File: api.OpaqueID(file.ID), IfVersion: api.OpaqueID(file.Versions[0].ID)}
 }
 
 // An update whose result is unknown is not repeated. If it was carried out, the file has
@@ -588,15 +596,15 @@ func TestSwapIsSentOnce(t *testing.T) {
 	table.Bubbles(t, map[string]bool{"carried out": true, "not carried out": false}, func(t *testing.T, landed bool) {
 		w := newWorld(t)
 		content := random(uploads.MaxSingle + 1)
-		file := w.AddNode(fastiotest.Node{Profile: w.to.Profile.ID, Name: "mill.txt", Content: "a"})
-		w.Fail(fastiotest.Fault{Op: fastiotest.OpStorageUpdate, Status: http.StatusBadGateway, Processed: landed, Count: 1})
-		target := uploads.Target{Profile: w.to.Profile, File: file.ID, IfVersion: file.Versions[0].ID}
+		file := w.AddNode(seed.Node{Profile: string(w.to.Profile.ID), Name: "mill.txt", Content: "a"})
+		w.Fail(seed.Fault{Op: op.StorageUpdate, Status: http.StatusBadGateway, Processed: landed, Count: 1})
+		target := replacing(w.to.Profile, file)
 		send := func() (*storage.Node, error) {
 			return w.client.Uploads.File(t.Context(), target, "mill.txt", bytes.NewReader(content), int64(len(content)), nil)
 		}
 		_, err := send()
 		unknown, ok := errors.AsType[*uploads.Error](err)
-		if n := w.count(fastiotest.OpStorageUpdate); n != 1 || landed != (err == nil) ||
+		if n := w.count(op.StorageUpdate); n != 1 || landed != (err == nil) ||
 			!landed && (!ok || unknown.Err == nil || unknown.Upload.ID == "") {
 			t.Errorf("got %v after %d calls", err, n)
 		}
@@ -605,7 +613,8 @@ func TestSwapIsSentOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.holds(t, n, content)
-		if versions, err := w.client.Storage.Versions.List(t.Context(), w.to.Profile, file.ID); err != nil || len(versions) != 2 {
+		versions, err := w.client.Storage.Versions.List(t.Context(), w.to.Profile, target.File)
+		if err != nil || len(versions) != 2 {
 			t.Errorf("%d versions, %v", len(versions), err)
 		}
 	})
@@ -615,21 +624,21 @@ func TestSwapIsSentOnce(t *testing.T) {
 func TestVisitorUploads(t *testing.T) {
 	t.Parallel()
 	type row struct {
-		share   fastiotest.Share
+		share   seed.Share
 		refused error
 	}
 	anyone := "Anyone with the link"
 	table.Bubbles(t, map[string]row{
-		"accepted":       {fastiotest.Share{Type: "receive", Access: anyone, AnonymousUploads: true}, nil},
-		"not accepted":   {fastiotest.Share{Type: "receive", Access: anyone}, api.ErrUnauthenticated},
-		"of a send type": {fastiotest.Share{Type: "send", Access: anyone, AnonymousUploads: true}, api.ErrUnauthenticated},
+		"accepted":       {seed.Share{Type: "receive", Access: anyone, AnonymousUploads: true}, nil},
+		"not accepted":   {seed.Share{Type: "receive", Access: anyone}, api.ErrUnauthenticated},
+		"of a send type": {seed.Share{Type: "send", Access: anyone, AnonymousUploads: true}, api.ErrUnauthenticated},
 		"archived": {
-			fastiotest.Share{Type: "receive", Access: anyone, AnonymousUploads: true, Archived: true}, api.ErrUnauthenticated,
+			seed.Share{Type: "receive", Access: anyone, AnonymousUploads: true, Archived: true}, api.ErrUnauthenticated,
 		},
 	}, func(t *testing.T, test row) {
 		w := newWorld(t)
-		test.share.Title, test.share.Workspace = "Plans", w.to.Profile.ID
-		share := api.Share(w.AddShare(test.share).ID)
+		test.share.Title, test.share.Workspace = "Plans", string(w.to.Profile.ID)
+		share := api.Share(api.ID(w.AddShare(test.share).ID))
 		visitor, err := fastio.New(
 			fastio.WithBaseURL("http://fastio.localhost"), fastio.WithHTTPClient(w.network))
 		if err != nil {
@@ -751,8 +760,8 @@ func TestSessionThatIsNotSavedEndsTheUpload(t *testing.T) {
 		o := &uploads.FileOptions{OnSession: func(context.Context, uploads.Session) error { return io.ErrShortWrite }}
 		content := random(uploads.MaxSingle + 1)
 		_, err := w.client.Uploads.File(t.Context(), w.to, "a.bin", bytes.NewReader(content), int64(len(content)), o)
-		if !errors.Is(err, io.ErrShortWrite) || w.count(fastiotest.OpUploadsChunksSend) > 0 {
-			t.Errorf("%v after %d chunks", err, w.count(fastiotest.OpUploadsChunksSend))
+		if !errors.Is(err, io.ErrShortWrite) || w.count(op.UploadsChunksSend) > 0 {
+			t.Errorf("%v after %d chunks", err, w.count(op.UploadsChunksSend))
 		}
 		if left, err := w.client.Uploads.List(t.Context()); err != nil || len(left) > 0 {
 			t.Errorf("%d uploads are left, %v", len(left), err)
@@ -765,20 +774,20 @@ func TestErrorsHaveTheSession(t *testing.T) {
 	t.Parallel()
 	const chunks = 5
 	type row struct {
-		fault fastiotest.Fault
+		fault seed.Fault
 		sent  int // chunks that are sent after the failure
 	}
 	table.Bubbles(t, map[string]row{
 		"chunks that fail": {
-			fastiotest.Fault{Op: fastiotest.OpUploadsChunksSend, Skip: 2, Status: http.StatusServiceUnavailable}, chunks - 2,
+			seed.Fault{Op: op.UploadsChunksSend, Skip: 2, Status: http.StatusServiceUnavailable}, chunks - 2,
 		},
 		"chunks that are refused": {
-			fastiotest.Fault{Op: fastiotest.OpUploadsChunksSend, Skip: 4, Status: http.StatusForbidden}, 1,
+			seed.Fault{Op: op.UploadsChunksSend, Skip: 4, Status: http.StatusForbidden}, 1,
 		},
 		"a complete that fails": {
-			fastiotest.Fault{Op: fastiotest.OpUploadsComplete, Status: http.StatusServiceUnavailable}, 1,
+			seed.Fault{Op: op.UploadsComplete, Status: http.StatusServiceUnavailable}, 1,
 		},
-		"a timeout before it is stored": {fastiotest.Fault{Op: fastiotest.OpUploadsGet, Delay: 2 * time.Hour}, 0},
+		"a timeout before it is stored": {seed.Fault{Op: op.UploadsGet, Delay: 2 * time.Hour}, 0},
 	}, func(t *testing.T, test row) {
 		w := newWorld(t)
 		w.Fail(test.fault)
@@ -799,7 +808,7 @@ func TestErrorsHaveTheSession(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.holds(t, n, content)
-		if n := w.count(fastiotest.OpUploadsChunksSend); n != test.sent {
+		if n := w.count(op.UploadsChunksSend); n != test.sent {
 			t.Errorf("%d chunks were sent again, want %d", n, test.sent)
 		}
 	})

@@ -18,7 +18,7 @@ import (
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
-	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/internal/table"
 	"github.com/fastio-go/fastio/uploads"
@@ -119,7 +119,7 @@ func TestOddResponses(t *testing.T) {
 		defer cancel()
 		target := uploads.Target{Profile: api.Workspace("4219876543210987654")}
 		const size = 9 << 20
-		_, err = client.Uploads.File(ctx, target, "a.bin", fastiotest.Version{Size: size}.Open(), size, nil)
+		_, err = client.Uploads.File(ctx, target, "a.bin", seed.Version{Size: size}.Open(), size, nil)
 		if test.err == "" && err != nil || test.err != "" && (err == nil || !strings.Contains(err.Error(), test.err)) {
 			t.Errorf("got %v, want %q", err, test.err)
 		}
@@ -149,7 +149,7 @@ type sums struct {
 func TestLargeTransfers(t *testing.T) { //nolint:paralleltest // it measures the memory of the process
 	const most = 64 << 20 // with garbage
 	size := table.Rounds[int64](64<<20, 10<<30)
-	content := fastiotest.Version{ID: "v3r510n0fth3l4rg3f1l3", Size: size}
+	content := seed.Version{ID: "v3r510n0fth3l4rg3f1l3", Size: size}
 	synctest.Test(t, func(t *testing.T) {
 		received := &sums{crc: map[int]uint32{}, size: map[int]int64{}, tried: map[string]bool{}}
 		dice := rand.New(rand.NewPCG(1, 2))

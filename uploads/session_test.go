@@ -20,7 +20,8 @@ import (
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
-	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/op"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/table"
 	"github.com/fastio-go/fastio/storage"
 	"github.com/fastio-go/fastio/uploads"
@@ -145,7 +146,7 @@ func TestInterruptedUploadContinues(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					sent := w.count(fastiotest.OpUploadsChunksSend)
+					sent := w.count(op.UploadsChunksSend)
 					content, err := os.ReadFile(path)
 					if err != nil {
 						t.Fatal(err)
@@ -198,7 +199,7 @@ func TestStoredFileIsNotSentAgain(t *testing.T) {
 			if err != nil || !n.ID.Equal(stored.ID) || n.Version != stored.Version {
 				t.Errorf("got %+v, %v", n, err)
 			}
-			if n := w.count(fastiotest.OpUploadsStart) + w.count(fastiotest.OpUploadsChunksSend); n > 0 {
+			if n := w.count(op.UploadsStart) + w.count(op.UploadsChunksSend); n > 0 {
 				t.Errorf("%d calls sent the file again", n)
 			}
 		}
@@ -219,10 +220,10 @@ func TestResumeKeepsTheSessionWhileTheTargetCannotBeRead(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.Forget()
-		w.Fail(fastiotest.Fault{Op: fastiotest.OpStorageList, Status: http.StatusServiceUnavailable})
+		w.Fail(seed.Fault{Op: op.StorageList, Status: http.StatusServiceUnavailable})
 		_, err := w.client.Uploads.ResumePath(t.Context(), from, path, nil)
 		failed, ok := errors.AsType[*uploads.Error](err)
-		if !ok || failed.Session != from || w.count(fastiotest.OpUploadsStart) > 0 {
+		if !ok || failed.Session != from || w.count(op.UploadsStart) > 0 {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -247,7 +248,7 @@ func TestParallelUploadsHaveTheirOwnSessions(t *testing.T) {
 			})
 		}
 		sending.Wait()
-		if chunks, left := w.count(fastiotest.OpUploadsChunksSend), w.sessions(t); chunks != 4*5 || left > 0 {
+		if chunks, left := w.count(op.UploadsChunksSend), w.sessions(t); chunks != 4*5 || left > 0 {
 			t.Errorf("%d chunks were sent, %d sessions are left", chunks, left)
 		}
 	})
@@ -293,7 +294,7 @@ func TestProcessesShareASession(t *testing.T) {
 		}
 		sending.Wait()
 		time.Sleep(time.Minute) // reads that were under way when another process was done
-		if starts, left := w.count(fastiotest.OpUploadsStart), w.sessions(t); starts != 1 || left > 0 {
+		if starts, left := w.count(op.UploadsStart), w.sessions(t); starts != 1 || left > 0 {
 			t.Errorf("%d sessions were started, %d are left", starts, left)
 		}
 	})
@@ -304,7 +305,7 @@ func TestRemovedSessionOfAStoredFile(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		w.Fail(fastiotest.Fault{Op: fastiotest.OpUploadsGet, Delay: 20 * time.Second, Count: 1})
+		w.Fail(seed.Fault{Op: op.UploadsGet, Delay: 20 * time.Second, Count: 1})
 		o := &uploads.FileOptions{OnSession: func(ctx context.Context, s uploads.Session) error {
 			time.AfterFunc(10*time.Second, func() {
 				if err := w.client.Uploads.Cancel(ctx, s.ID); err != nil {
@@ -329,19 +330,19 @@ func TestSessionOfAnotherVersionStartsOver(t *testing.T) {
 	store := uploads.FileStore(t.TempDir())
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		file := w.AddNode(fastiotest.Node{
-			Profile: w.to.Profile.ID, Name: "a.bin", Versions: []fastiotest.Version{{Content: "a"}, {Content: "b"}},
+		file := w.AddNode(seed.Node{
+			Profile: string(w.to.Profile.ID), Name: "a.bin", Versions: []seed.Version{{Content: "a"}, {Content: "b"}},
 		})
-		share := w.AddFileShare(fastiotest.FileShare{Node: file.ID, Owner: w.User().ID})
-		w.to = uploads.Target{Profile: api.FileShare(share.ID), File: file.ID, IfVersion: file.Versions[0].ID}
+		share := w.AddFileShare(seed.FileShare{Node: file.ID, Owner: w.User().ID})
+		w.to = replacing(api.FileShare(api.ID(share.ID)), file)
 		w.interrupt(t, path, store, 2)
-		w.to.IfVersion = file.Versions[1].ID
+		w.to.IfVersion = api.OpaqueID(file.Versions[1].ID)
 		_, err := w.client.Uploads.FromPath(t.Context(), w.to, path, &uploads.FileOptions{Sessions: store})
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.to.Profile = api.Workspace(file.Profile)
-		w.holds(t, &storage.Node{ID: file.ID}, content)
+		w.to.Profile = api.Workspace(api.ID(file.Profile))
+		w.holds(t, &storage.Node{ID: api.OpaqueID(file.ID)}, content)
 	})
 }
 
@@ -369,7 +370,7 @@ func TestSessionStoreThatFails(t *testing.T) {
 		_, err := w.client.Uploads.File(
 			t.Context(), w.to, "a.bin", bytes.NewReader(content), 5<<20, &uploads.FileOptions{Sessions: store})
 		fails := store.load != nil || store.save != nil
-		if errors.Is(err, io.ErrUnexpectedEOF) != fails || fails == (w.count(fastiotest.OpUploadsChunksSend) > 0) {
+		if errors.Is(err, io.ErrUnexpectedEOF) != fails || fails == (w.count(op.UploadsChunksSend) > 0) {
 			t.Errorf("got %v", err)
 		}
 		if left := w.sessions(t); left > 0 {

@@ -1,6 +1,6 @@
 // Package uploads sends files to workspaces and shares.
 //
-//	target := uploads.Target{Profile: api.Workspace(room.ID), Path: "2026/parts/"}
+//	target := uploads.Target{Profile: api.Workspace(design), Path: "2026/parts/"}
 //	node, err := client.Uploads.File(ctx, target, "mill.txt", content, content.Size(), nil)
 //
 // [Service.File] chooses the way by the size: one call, or chunks. A file of the same name

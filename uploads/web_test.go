@@ -11,7 +11,8 @@ import (
 	"time"
 
 	"github.com/fastio-go/fastio/api"
-	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/op"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/uploads"
 )
@@ -19,7 +20,7 @@ import (
 const source = "https://loom.test/card.txt?signature=s1gn4tur3"
 
 // withCard lets imports of the source find its content.
-func withCard(o *fastiotest.Options) { o.Uploads.Web = map[string]string{source: "A card."} }
+func withCard(o *seed.Options) { o.Uploads.Web = map[string]string{source: "A card."} }
 
 func (w *world) start(t *testing.T) *uploads.WebImport {
 	t.Helper()
@@ -35,7 +36,7 @@ func TestWebWaitReturnsTheFile(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, withCard)
-		w.Fail(fastiotest.Fault{Op: fastiotest.OpUploadsWebGet, Status: http.StatusBadGateway, Count: 5})
+		w.Fail(seed.Fault{Op: op.UploadsWebGet, Status: http.StatusBadGateway, Count: 5})
 		done, err := w.client.Uploads.Web.Wait(t.Context(), w.start(t).ID)
 		if err != nil {
 			t.Fatal(err)
@@ -115,7 +116,7 @@ func TestWebSourceIsNotInErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.Fail(
-			fastiotest.Fault{Op: fastiotest.OpUploadsWebStart, Status: http.StatusBadRequest, Text: "Not found: " + source},
+			seed.Fault{Op: op.UploadsWebStart, Status: http.StatusBadRequest, Text: "Not found: " + source},
 		)
 		r := uploads.WebRequest{Source: api.NewSecret(source), Profile: w.to.Profile}
 		_, err := w.client.Uploads.Web.Start(t.Context(), r)

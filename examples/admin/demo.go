@@ -11,6 +11,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/examples/internal/show"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 )
 
 const demoTeam = `email,org,acme-plans,acme-photos
@@ -22,11 +23,11 @@ dora@example.com,member,member,guest
 // demonstrate runs all commands against an emulator.
 func (p *program) demonstrate(ctx context.Context) (err error) {
 	platform := fastiotest.New()
-	owner := platform.AddUser(fastiotest.User{Email: "ada@example.com", FirstName: "Ada"})
-	ben := platform.AddUser(fastiotest.User{Email: "ben@example.com", FirstName: "Ben"})
+	owner := platform.AddUser(seed.User{Email: "ada@example.com", FirstName: "Ada"})
+	ben := platform.AddUser(seed.User{Email: "ben@example.com", FirstName: "Ben"})
 	demo := show.Emulate(p.out, "FASTIO_API_KEY", platform)
 	defer demo.Stop()
-	p.client, err = demo.Connect(platform.AddKey(fastiotest.Key{User: owner.ID}).Token)
+	p.client, err = demo.Connect(platform.AddKey(seed.Key{User: owner.ID}).Token)
 	if err != nil {
 		return err
 	}
@@ -42,14 +43,14 @@ func (p *program) demonstrate(ctx context.Context) (err error) {
 	}
 	pay := func() error {
 		org, err := p.client.Account.Orgs.Get(ctx, p.org)
-		if err == nil && platform.Pay(org.ID) {
+		if err == nil && platform.Pay(string(org.ID)) {
 			fmt.Fprintln(p.out, "(Ada pays in the browser.)")
 		}
 		return err
 	}
 	accept := func() error {
 		fmt.Fprintln(p.out, "(Ben accepts his invitations.)")
-		c, err := demo.Connect(platform.AddKey(fastiotest.Key{User: ben.ID}).Token)
+		c, err := demo.Connect(platform.AddKey(seed.Key{User: ben.ID}).Token)
 		if err != nil {
 			return err
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/examples/internal/kit"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/shares"
 )
 
@@ -66,14 +67,14 @@ type office struct {
 	*program
 	*fastiotest.Server
 
-	org fastiotest.Org
+	org seed.Org
 	out bytes.Buffer
 }
 
 func newOffice(t *testing.T, team string) *office {
 	t.Helper()
 	o := &office{T: t, Server: fastiotest.New()}
-	o.org = o.AddOrg(fastiotest.Org{Name: "Acme Design", Domain: "acme-design", Owner: o.User().ID})
+	o.org = o.AddOrg(seed.Org{Name: "Acme Design", Domain: "acme-design", Owner: o.User().ID})
 	o.program = &program{
 		out: &o.out, client: o.Client(t), org: "acme-design", file: filepath.Join(t.TempDir(), "team.csv"), apply: true,
 	}
@@ -106,7 +107,7 @@ func TestDryRunChangesNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		o := newOffice(t, smallTeam)
-		o.AddUser(fastiotest.User{Email: "ben@example.com"})
+		o.AddUser(seed.User{Email: "ben@example.com"})
 		o.does("setup")
 		o.apply = false
 		o.Forget()
@@ -128,7 +129,7 @@ func TestInterruptedSetupIsCompleted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		o := newOffice(t, smallTeam)
-		o.Fail(fastiotest.Fault{Op: "account.Workspaces.Members.Add", Skip: 1, Count: 1, Status: http.StatusForbidden})
+		o.Fail(seed.Fault{Op: "account.Workspaces.Members.Add", Skip: 1, Count: 1, Status: http.StatusForbidden})
 		o.args = []string{"setup"}
 		if err := o.run(t.Context()); err == nil || !strings.Contains(err.Error(), "add cleo@example.com to acme-plans") {
 			t.Fatalf("got %v", err)
@@ -149,20 +150,20 @@ func TestPersonIsRemovedEverywhere(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		o := newOffice(t, "email,org,acme-plans\nben@example.com,admin,member\n")
-		ben := o.AddUser(fastiotest.User{Email: "ben@example.com"})
+		ben := o.AddUser(seed.User{Email: "ben@example.com"})
 		o.does("setup")
-		room := o.AddWorkspace(fastiotest.Workspace{Org: o.org.ID, Name: "Photos"}).ID
-		own := o.AddWorkspace(fastiotest.Workspace{Org: o.org.ID, Name: "Drafts"}).ID
-		share := o.AddShare(fastiotest.Share{Workspace: room, Title: "Portal"}).ID
-		o.AddShare(fastiotest.Share{Workspace: room, Title: "Open", Access: string(shares.AccessAnyone)})
-		for _, id := range []api.ID{room, share} {
-			o.SetMember(id, ben.ID, fastiotest.Member)
+		room := o.AddWorkspace(seed.Workspace{Org: o.org.ID, Name: "Photos"}).ID
+		own := o.AddWorkspace(seed.Workspace{Org: o.org.ID, Name: "Drafts"}).ID
+		share := api.ID(o.AddShare(seed.Share{Workspace: room, Title: "Portal"}).ID)
+		o.AddShare(seed.Share{Workspace: room, Title: "Open", Access: string(shares.AccessAnyone)})
+		for _, id := range []api.ID{api.ID(room), share} {
+			o.SetMember(string(id), ben.ID, seed.Member)
 		}
-		o.SetMember(own, o.User().ID, fastiotest.Admin)
-		o.SetMember(own, ben.ID, fastiotest.Owner)
-		node := o.AddNode(fastiotest.Node{Profile: room, Name: "a.jpg", Content: "a"})
-		o.AddFileShare(fastiotest.FileShare{
-			Node: node.ID, Owner: o.User().ID, Title: "a.jpg", Grants: []fastiotest.Grant{{User: ben.ID}},
+		o.SetMember(own, o.User().ID, seed.Admin)
+		o.SetMember(own, ben.ID, seed.Owner)
+		node := o.AddNode(seed.Node{Profile: room, Name: "a.jpg", Content: "a"})
+		o.AddFileShare(seed.FileShare{
+			Node: node.ID, Owner: o.User().ID, Title: "a.jpg", Grants: []seed.Grant{{User: ben.ID}},
 		})
 		kit.Says(t, o.does("audit"), "anyone with the link  share Open", "ben@example.com       file a.jpg")
 		o.args = []string{"remove", "Ben@example.com"}
@@ -170,7 +171,7 @@ func TestPersonIsRemovedEverywhere(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "workspace Drafts: transfer the ownership first") {
 			t.Fatalf("got %v", err)
 		}
-		o.SetMember(own, ben.ID, fastiotest.Member)
+		o.SetMember(own, ben.ID, seed.Member)
 		kit.Says(t, o.does("remove", "ben@example.com"), "has no access any more", "removed_member_from_workspace")
 		kit.Says(t, o.does("remove", "ben@example.com"), "There is nothing to change.")
 		if said := o.does("audit"); strings.Contains(said, "ben@") {

@@ -13,6 +13,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/examples/internal/kit"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 )
 
 // The program as a whole, on a real socket.
@@ -29,11 +30,12 @@ func TestChatRunsWithoutConfiguration(t *testing.T) { //nolint:paralleltest // i
 // room returns an emulator with a workspace, and a chat.
 func room(t *testing.T, pace time.Duration) (*fastiotest.Server, *chat, *bytes.Buffer) {
 	t.Helper()
-	s := fastiotest.New(func(o *fastiotest.Options) { o.AI.TurnPace, o.AI.ConversationLimit = pace, 200 })
-	w := s.AddWorkspace(fastiotest.Workspace{Name: "Docks"})
-	s.AddNode(fastiotest.Node{Profile: w.ID, Name: "Dock 4.txt", Content: "The lease of Dock 4 ends on 31 May."})
+	s := fastiotest.New(func(o *seed.Options) { o.AI.TurnPace, o.AI.ConversationLimit = pace, 200 })
+	w := s.AddWorkspace(seed.Workspace{Name: "Docks"})
+	s.AddNode(seed.Node{Profile: w.ID, Name: "Dock 4.txt", Content: "The lease of Dock 4 ends on 31 May."})
 	out := new(bytes.Buffer)
-	return s, &chat{client: s.Client(t), scope: api.Workspace(w.ID), out: out, interruptible: context.WithCancel}, out
+	scope := api.Workspace(api.ID(w.ID))
+	return s, &chat{client: s.Client(t), scope: scope, out: out, interruptible: context.WithCancel}, out
 }
 
 // Another run continues the conversation, and an answer that is not complete.
@@ -86,9 +88,9 @@ func TestQuestionsWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, c, out := room(t, -1)
-		s.Script(fastiotest.Script{Match: "Which", Status: "needs_input", Question: "Which dock?"})
-		s.Script(fastiotest.Script{Match: "Why", Status: "failed"})
-		s.Script(fastiotest.Script{Match: "How", Text: strings.Repeat("So. ", 60), Truncated: true})
+		s.Script(seed.Script{Match: "Which", Status: "needs_input", Question: "Which dock?"})
+		s.Script(seed.Script{Match: "Why", Status: "failed"})
+		s.Script(seed.Script{Match: "How", Text: strings.Repeat("So. ", 60), Truncated: true})
 		in := "Which one?\nWhy not?\nHow?\nAnd then?\nWhen does the lease end?\n"
 		c.in = strings.NewReader(in)
 		if err := c.run(t.Context()); err != nil {
@@ -100,7 +102,7 @@ func TestQuestionsWithoutAnAnswer(t *testing.T) {
 			t.Error("a missing conversation was continued")
 		}
 		c.in, c.thread, c.out = strings.NewReader("When?\n"), "", io.Discard
-		s.Fail(fastiotest.Fault{Op: "ai.Threads.Create", Status: 402})
+		s.Fail(seed.Fault{Op: "ai.Threads.Create", Status: 402})
 		if err := c.run(t.Context()); err == nil {
 			t.Error("payment required was not reported")
 		}

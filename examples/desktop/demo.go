@@ -9,6 +9,7 @@ import (
 
 	"github.com/fastio-go/fastio/examples/internal/show"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/oauth"
 )
 
@@ -16,9 +17,9 @@ import (
 // file, without a browser.
 func (p *program) demonstrate(ctx context.Context, config oauth.Config) error {
 	platform := fastiotest.New()
-	design := platform.AddWorkspace(fastiotest.Workspace{Name: "Design"})
-	platform.AddNode(fastiotest.Node{Profile: design.ID, Name: "Drawings", Kind: "folder"})
-	platform.AddNode(fastiotest.Node{
+	design := platform.AddWorkspace(seed.Workspace{Name: "Design"})
+	platform.AddNode(seed.Node{Profile: design.ID, Name: "Drawings", Kind: "folder"})
+	platform.AddNode(seed.Node{
 		Profile: design.ID, Name: "mill.txt", Content: strings.Repeat("A mill of brass.\n", 100_000),
 	})
 	var err error
@@ -43,7 +44,7 @@ func (p *program) demonstrate(ctx context.Context, config oauth.Config) error {
 // approve gives consent as the user of the emulator, and visits the address to which the
 // browser is then redirected.
 func approve(ctx context.Context, platform *fastiotest.Server, url string) error {
-	outcome, err := platform.Approve(url, fastiotest.Decision{})
+	outcome, err := platform.Approve(url, seed.Decision{})
 	if err != nil {
 		return err
 	}

@@ -8,8 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/examples/internal/kit"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 )
 
 // The program as a whole, on a real socket.
@@ -34,18 +36,18 @@ func TestDesktopRunsWithoutConfiguration(t *testing.T) {
 func TestDownload(t *testing.T) {
 	t.Parallel()
 	s := fastiotest.New()
-	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
-	s.AddNode(fastiotest.Node{Profile: room.ID, Name: "plan.txt", Content: "A mill of iron."})
+	room := s.AddWorkspace(seed.Workspace{Name: "Design"})
+	s.AddNode(seed.Node{Profile: room.ID, Name: "plan.txt", Content: "A mill of iron."})
 	p := &program{
 		out: new(bytes.Buffer), screen: new(bytes.Buffer), client: s.Client(t), file: "plan.txt", dir: t.TempDir(),
 	}
 	list := func(want string) {
 		t.Helper()
-		if err := p.list(t.Context(), room.ID); !strings.Contains(fmt.Sprint(err), want) {
+		if err := p.list(t.Context(), api.ID(room.ID)); !strings.Contains(fmt.Sprint(err), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}
-	s.Fail(fastiotest.Fault{Op: "ai.Notes.Read", Status: 403, Count: 1})
+	s.Fail(seed.Fault{Op: "ai.Notes.Read", Status: 403, Count: 1})
 	list("403")
 	list("<nil>")
 	plan := filepath.Join(p.dir, "plan.txt")

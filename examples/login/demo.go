@@ -8,6 +8,7 @@ import (
 
 	"github.com/fastio-go/fastio/examples/internal/show"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/oauth"
 )
 
@@ -20,7 +21,7 @@ func (p *program) demonstrate(ctx context.Context) error {
 func (p *program) demonstrateOn(ctx context.Context, platform *fastiotest.Server) error {
 	demo := show.Emulate(p.out, "FASTIO_BASE_URL", platform)
 	defer demo.Stop()
-	fmt.Fprintf(p.out, "Its only user is %s, password %q\n", platform.User().Email, fastiotest.DefaultPassword)
+	fmt.Fprintf(p.out, "Its only user is %s, password %q\n", platform.User().Email, seed.DefaultPassword)
 	dir, err := os.MkdirTemp("", "login")
 	if err != nil {
 		return err

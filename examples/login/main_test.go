@@ -11,16 +11,17 @@ import (
 	"github.com/fastio-go/fastio/examples/internal/kit"
 	"github.com/fastio-go/fastio/examples/internal/show"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 )
 
 // The program as a whole, on a real socket, with a user who answers at once.
 func TestLogin(t *testing.T) {
 	t.Parallel()
 	platform := fastiotest.New()
-	approve := func(url string) (fastiotest.Outcome, error) { return platform.Approve(url, fastiotest.Decision{}) }
+	approve := func(url string) (seed.Outcome, error) { return platform.Approve(url, seed.Decision{}) }
 	tests := map[string]struct {
 		headless bool
-		answer   func(loginURL string) (fastiotest.Outcome, error)
+		answer   func(loginURL string) (seed.Outcome, error)
 		says     []string
 		fails    string
 	}{
@@ -64,7 +65,7 @@ func TestLogin(t *testing.T) {
 }
 
 // visit goes where the browser is sent once the person has answered.
-func visit(ctx context.Context, url string, answer func(string) (fastiotest.Outcome, error)) error {
+func visit(ctx context.Context, url string, answer func(string) (seed.Outcome, error)) error {
 	o, err := answer(url)
 	if err != nil {
 		return err
@@ -77,7 +78,7 @@ func visit(ctx context.Context, url string, answer func(string) (fastiotest.Outc
 type typist struct {
 	t      *testing.T
 	screen *bytes.Buffer
-	answer func(string) (fastiotest.Outcome, error)
+	answer func(string) (seed.Outcome, error)
 }
 
 func (p *typist) Read(b []byte) (int, error) {

@@ -5,7 +5,9 @@ import (
 	"fmt"
 
 	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 )
 
 // demonstrate runs the program against an emulator, with an existing field of another
@@ -13,21 +15,21 @@ import (
 func (p *program) demonstrate(ctx context.Context) error {
 	fmt.Fprintln(p.out, "No FASTIO_API_KEY: running against an emulator")
 	platform := fastiotest.New()
-	books := platform.AddWorkspace(fastiotest.Workspace{Name: "Books"})
-	platform.AddField(fastiotest.Field{Workspace: books.ID, Name: "Amount_Due", Type: "float"})
-	earlier := platform.AddNode(fastiotest.Node{Profile: books.ID, Name: "invoice 1.pdf"})
-	invoice := platform.AddNode(fastiotest.Node{Profile: books.ID, Name: "invoice 2.pdf"})
+	books := platform.AddWorkspace(seed.Workspace{Name: "Books"})
+	platform.AddField(seed.Field{Workspace: books.ID, Name: "Amount_Due", Type: "float"})
+	earlier := platform.AddNode(seed.Node{Profile: books.ID, Name: "invoice 1.pdf"})
+	invoice := platform.AddNode(seed.Node{Profile: books.ID, Name: "invoice 2.pdf"})
 	var err error
 	p.client, err = fastio.New(platform.ClientOptions()...)
 	if err != nil {
 		return err
 	}
-	p.workspace, p.node = books.ID, earlier.ID
+	p.workspace, p.node = api.ID(books.ID), api.OpaqueID(earlier.ID)
 	fmt.Fprintln(p.out, "\nAbout invoice 1:")
 	if err := p.run(ctx, []string{"Due-Date=2026-04-30", "amount_due=99"}); err != nil {
 		return err
 	}
-	p.node = invoice.ID
+	p.node = api.OpaqueID(invoice.ID)
 	fmt.Fprintln(p.out, "\nAbout invoice 2:")
 	if err := p.run(ctx,
 		[]string{"due_date=2026-05-31", "paid=false", "invoice_total=1250.5", "invoice amount=1250.50"}); err != nil {

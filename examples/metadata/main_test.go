@@ -8,7 +8,9 @@ import (
 	"testing"
 
 	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/storage"
 )
 
@@ -54,15 +56,15 @@ func TestWorkspaceRequired(t *testing.T) {
 func TestTidy(t *testing.T) {
 	t.Parallel()
 	s := fastiotest.New()
-	room := s.AddWorkspace(fastiotest.Workspace{Name: "Books"})
-	s.AddField(fastiotest.Field{Workspace: room.ID, Name: "due_date", Type: "datetime"})
-	s.AddField(fastiotest.Field{Workspace: room.ID, Name: "Due Date", Type: "datetime"})
+	room := s.AddWorkspace(seed.Workspace{Name: "Books"})
+	s.AddField(seed.Field{Workspace: room.ID, Name: "due_date", Type: "datetime"})
+	s.AddField(seed.Field{Workspace: room.ID, Name: "Due Date", Type: "datetime"})
 	client, err := fastio.New(s.ClientOptions()...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var out strings.Builder
-	p := &program{out: &out, client: client, workspace: room.ID}
+	p := &program{out: &out, client: client, workspace: api.ID(room.ID)}
 	if err := p.run(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
@@ -84,12 +86,12 @@ func TestTidy(t *testing.T) {
 func TestFacts(t *testing.T) {
 	t.Parallel()
 	s := fastiotest.New()
-	room := s.AddWorkspace(fastiotest.Workspace{Name: "Books"})
+	room := s.AddWorkspace(seed.Workspace{Name: "Books"})
 	client, err := fastio.New(s.ClientOptions()...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &program{out: new(strings.Builder), client: client, workspace: room.ID, node: "2"}
+	p := &program{out: new(strings.Builder), client: client, workspace: api.ID(room.ID), node: "2"}
 	if err := p.run(t.Context(), []string{"total"}); err == nil ||
 		err.Error() != `"total" is not of the form name=value` {
 		t.Errorf("got %v", err)

@@ -11,14 +11,15 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/examples/internal/show"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 )
 
 // demonstrate mirrors a temporary folder with an emulator, changes both sides once they
 // are the same, and ends when they are the same again.
 func (p *program) demonstrate(ctx context.Context) error {
 	platform := fastiotest.New()
-	p.workspace, p.folder = platform.AddWorkspace(fastiotest.Workspace{Name: "Design"}).ID, api.Root
-	platform.AddNode(fastiotest.Node{Profile: p.workspace, Name: "plan.txt", Content: "A mill of brass.\n"})
+	p.workspace, p.folder = api.ID(platform.AddWorkspace(seed.Workspace{Name: "Design"}).ID), api.Root
+	platform.AddNode(seed.Node{Profile: string(p.workspace), Name: "plan.txt", Content: "A mill of brass.\n"})
 	demo := show.Emulate(p.out, "FASTIO_API_KEY", platform)
 	defer demo.Stop()
 	dir, err := os.MkdirTemp("", "mirror")
@@ -46,8 +47,8 @@ func (p *program) demonstrate(ctx context.Context) error {
 		case !edited:
 			edited = true
 			fmt.Fprintln(p.out, "Both sides are the same. Each gets another file.")
-			platform.AddNode(fastiotest.Node{Profile: p.workspace, Name: "remote.txt", Content: "Written by a colleague.\n"})
-			platform.AddEvent(fastiotest.Event{Name: "workspace_storage_file_added", Workspace: p.workspace})
+			platform.AddNode(seed.Node{Profile: string(p.workspace), Name: "remote.txt", Content: "Written by a colleague.\n"})
+			platform.AddEvent(seed.Event{Name: "workspace_storage_file_added", Workspace: string(p.workspace)})
 			err = os.WriteFile(filepath.Join(p.dir, "local.txt"), []byte("Written here.\n"), 0o600)
 		case s.sent == 2 && s.received == 2:
 			fmt.Fprintln(p.out, "They are the same again.")

@@ -22,6 +22,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/examples/internal/show"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/table"
 )
 
@@ -142,8 +143,8 @@ func TestKilledRunIsContinued(t *testing.T) {
 	fill(t, dir, sums)
 	rounds := table.Rounds(6, 200)
 	for round := range rounds + 1 {
-		k := &killer{Server: fastiotest.New(func(o *fastiotest.Options) { o.Uploads.Pace = 20 * time.Millisecond })}
-		room := k.AddWorkspace(fastiotest.Workspace{Name: "Design"}).ID
+		k := &killer{Server: fastiotest.New(func(o *seed.Options) { o.Uploads.Pace = 20 * time.Millisecond })}
+		room := api.ID(k.AddWorkspace(seed.Workspace{Name: "Design"}).ID)
 		server := httptest.NewServer(k)
 		if round > 0 { // the first one is not killed, and shows how many requests there are
 			at := 1 + (round*5%points*total/points+round/points)%total // spread also over few rounds
@@ -175,8 +176,8 @@ func TestKilledDownloadIsContinued(t *testing.T) {
 	t.Parallel()
 	source, sums := filepath.Join(t.TempDir(), "design"), map[string]string{}
 	fill(t, source, sums)
-	k := &killer{Server: fastiotest.New(func(o *fastiotest.Options) { o.Uploads.Pace = time.Millisecond })}
-	server, room := httptest.NewServer(k), k.AddWorkspace(fastiotest.Workspace{Name: "Design"}).ID
+	k := &killer{Server: fastiotest.New(func(o *seed.Options) { o.Uploads.Pace = time.Millisecond })}
+	server, room := httptest.NewServer(k), api.ID(k.AddWorkspace(seed.Workspace{Name: "Design"}).ID)
 	defer func() {
 		server.Close()
 		_ = k.Close()

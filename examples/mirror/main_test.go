@@ -16,6 +16,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/examples/internal/kit"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/storage"
 )
 
@@ -52,7 +53,7 @@ func newDesk(t *testing.T) *desk {
 	d := &desk{T: t, server: s}
 	d.program = &program{
 		out: &d.said, screen: io.Discard, client: s.Client(t),
-		workspace: s.AddWorkspace(fastiotest.Workspace{Name: "Design"}).ID, folder: api.Root,
+		workspace: api.ID(s.AddWorkspace(seed.Workspace{Name: "Design"}).ID), folder: api.Root,
 		dir: filepath.Join(t.TempDir(), "design"), interval: 2 * time.Second, full: time.Hour, once: true,
 	}
 	if err := os.Mkdir(d.dir, 0o700); err != nil {
@@ -236,7 +237,7 @@ func TestSkippedAndRefusedNames(t *testing.T) {
 		if err := os.Symlink("a.txt", filepath.Join(d.dir, "link")); err != nil {
 			t.Fatal(err)
 		}
-		d.server.AddNode(fastiotest.Node{Profile: d.workspace, Name: "b\x02.txt", Content: "refused"})
+		d.server.AddNode(seed.Node{Profile: string(d.workspace), Name: "b\x02.txt", Content: "refused"})
 		if err := d.run(t.Context()); err == nil {
 			t.Error("the run succeeded")
 		}
@@ -275,7 +276,7 @@ func TestRemoteChangeIsReceivedAtOnce(t *testing.T) {
 // is found by the next complete comparison.
 func TestWatchFindsWhatItHasMissed(t *testing.T) {
 	t.Parallel()
-	for name, faults := range map[string][]fastiotest.Fault{
+	for name, faults := range map[string][]seed.Fault{
 		"failed comparison": {{Op: "storage.List", Status: http.StatusForbidden, Count: 1}},
 		"no announcement": {
 			{Op: "activity.Poll", Status: http.StatusServiceUnavailable},
@@ -298,7 +299,7 @@ func TestWatchFindsWhatItHasMissed(t *testing.T) {
 						for _, f := range faults {
 							d.server.Fail(f)
 						}
-						d.server.AddNode(fastiotest.Node{Profile: d.workspace, Name: "a.txt", Content: "there"})
+						d.server.AddNode(seed.Node{Profile: string(d.workspace), Name: "a.txt", Content: "there"})
 					}
 				}
 				if err := d.run(ctx); err != nil {
@@ -323,7 +324,7 @@ func TestInterruptedUploadContinues(t *testing.T) {
 		d := newDesk(t)
 		d.chunk = 1 << 20
 		d.write("large.dat", strings.Repeat("0123456789abcdef", chunks<<16))
-		d.server.Fail(fastiotest.Fault{Op: "uploads.Chunks.Send", Skip: 5, Delay: time.Hour})
+		d.server.Fail(seed.Fault{Op: "uploads.Chunks.Send", Skip: 5, Delay: time.Hour})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		if err := d.run(ctx); err != nil {

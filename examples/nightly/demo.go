@@ -7,17 +7,19 @@ import (
 	"os"
 	"time"
 
+	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/examples/internal/show"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 )
 
 // demonstrate makes three runs against an emulator: one that is interrupted, one that
 // completes the file, and one after more events.
 func (p *program) demonstrate(ctx context.Context) error {
 	platform := fastiotest.New()
-	p.workspace = platform.AddWorkspace(fastiotest.Workspace{Name: "Design"}).ID
+	p.workspace = api.ID(platform.AddWorkspace(seed.Workspace{Name: "Design"}).ID)
 	before := time.Now().AddDate(0, 0, -1)
-	platform.Generate(fastiotest.History{Workspace: p.workspace, Events: 500, To: before, Seed: 1})
+	platform.Generate(seed.History{Workspace: string(p.workspace), Events: 500, To: before, Seed: 1})
 	demo := show.Emulate(p.out, "FASTIO_API_KEY", platform)
 	defer demo.Stop()
 	var err error
@@ -48,7 +50,7 @@ func (p *program) demonstrate(ctx context.Context) error {
 		return err
 	}
 	for range 3 {
-		platform.AddEvent(fastiotest.Event{Name: "comment_created", Workspace: p.workspace})
+		platform.AddEvent(seed.Event{Name: "comment_created", Workspace: string(p.workspace)})
 	}
 	fmt.Fprint(p.out, "A run after three more events: ")
 	return p.run(ctx)

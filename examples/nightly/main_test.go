@@ -17,6 +17,7 @@ import (
 	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/examples/internal/kit"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 )
 
 func TestNightlyRunsWithoutConfiguration(t *testing.T) { //nolint:paralleltest // it empties the environment
@@ -34,9 +35,9 @@ func TestEachEventOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := fastiotest.New()
-		room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
-		s.Generate(fastiotest.History{Workspace: room.ID, Events: 900, To: time.Now().Add(-time.Hour), Seed: 1})
-		p := &program{out: io.Discard, client: s.Client(t), workspace: room.ID, dir: t.TempDir()}
+		room := s.AddWorkspace(seed.Workspace{Name: "Design"})
+		s.Generate(seed.History{Workspace: room.ID, Events: 900, To: time.Now().Add(-time.Hour), Seed: 1})
+		p := &program{out: io.Discard, client: s.Client(t), workspace: api.ID(room.ID), dir: t.TempDir()}
 		file := filepath.Join(p.dir, "events.jsonl")
 		for _, after := range []int{1, 249, 250, 251} {
 			ctx, interrupt := context.WithCancel(t.Context())
@@ -64,7 +65,7 @@ func TestEachEventOnce(t *testing.T) {
 		}
 		complete()
 		time.Sleep(24 * time.Hour)
-		s.AddEvent(fastiotest.Event{Name: "comment_created", Workspace: room.ID})
+		s.AddEvent(seed.Event{Name: "comment_created", Workspace: room.ID})
 		time.Sleep(time.Minute)
 		complete()
 	})

@@ -5,14 +5,16 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/examples/internal/show"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 )
 
 // demonstrate runs the program against an emulator, and prints the mail to the guest.
 func (p *program) demonstrate(ctx context.Context) error {
 	platform := fastiotest.New()
-	p.workspace = platform.AddWorkspace(fastiotest.Workspace{Name: "Books"}).ID
+	p.workspace = api.ID(platform.AddWorkspace(seed.Workspace{Name: "Books"}).ID)
 	p.guest = cmp.Or(p.guest, "bo@example.com")
 	demo := show.Emulate(p.out, "FASTIO_API_KEY", platform)
 	defer demo.Stop()

@@ -13,6 +13,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/examples/internal/kit"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/shares"
 )
 
@@ -32,7 +33,7 @@ func TestPortalRunsWithoutConfiguration(t *testing.T) { //nolint:paralleltest //
 
 // desk returns an emulator and the program.
 func desk(
-	t *testing.T, org fastiotest.Org, change ...func(*fastiotest.Options),
+	t *testing.T, org seed.Org, change ...func(*seed.Options),
 ) (*fastiotest.Server, *program, *bytes.Buffer) {
 	t.Helper()
 	s := fastiotest.New(change...)
@@ -41,7 +42,7 @@ func desk(
 	out := new(bytes.Buffer)
 	return s, &program{
 		in: strings.NewReader(""), out: out, client: s.Client(t),
-		workspace: s.AddWorkspace(fastiotest.Workspace{Org: org.ID, Name: "Books"}).ID,
+		workspace: api.ID(s.AddWorkspace(seed.Workspace{Org: org.ID, Name: "Books"}).ID),
 		title:     "Q4 pack", guest: "bo@example.com", days: 14,
 	}, out
 }
@@ -60,9 +61,9 @@ func left(t *testing.T, p *program) int {
 func TestOpenAndRevoked(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, p, _ := desk(t, fastiotest.Org{Name: "Acme"})
-		guest := s.AddUser(fastiotest.User{Email: p.guest})
-		bo := s.Client(t, fastio.WithToken(s.AddKey(fastiotest.Key{User: guest.ID}).Token))
+		s, p, _ := desk(t, seed.Org{Name: "Acme"})
+		guest := s.AddUser(seed.User{Email: p.guest})
+		bo := s.Client(t, fastio.WithToken(s.AddKey(seed.Key{User: guest.ID}).Token))
 		p.in = kit.Keyboard(func() {
 			mine, err := bo.Account.Invitations.List(t.Context(), nil)
 			if err != nil || len(mine.Invitations) != 1 {
@@ -95,33 +96,33 @@ func TestOpenAndRevoked(t *testing.T) {
 func TestPortalIsDeletedAfterFailures(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		org    fastiotest.Org
-		change func(*fastiotest.Options)
+		org    seed.Org
+		change func(*seed.Options)
 		before func(t *testing.T, s *fastiotest.Server, p *program, interrupt func())
 		err    string // "" is none
 		says   string
 	}{
 		"a guest who has an account is in at once": {
-			change: func(o *fastiotest.Options) { o.Shares.AddByEmail = true },
+			change: func(o *seed.Options) { o.Shares.AddByEmail = true },
 			before: func(_ *testing.T, s *fastiotest.Server, p *program, _ func()) {
-				s.AddUser(fastiotest.User{Email: p.guest})
+				s.AddUser(seed.User{Email: p.guest})
 			},
 			says: "bo@example.com, active",
 		},
 		"a policy keeps guests out": {
-			org:  fastiotest.Org{Name: "Acme", ExternalInvites: "denied"},
+			org:  seed.Org{Name: "Acme", ExternalInvites: "denied"},
 			err:  "a policy of the organization excludes bo@example.com",
 			says: "Q4 pack is deleted",
 		},
 		"the portal cannot be shown": {
 			before: func(_ *testing.T, s *fastiotest.Server, _ *program, _ func()) {
-				s.Fail(fastiotest.Fault{Op: "shares.Get", Count: 1, Status: 403})
+				s.Fail(seed.Fault{Op: "shares.Get", Count: 1, Status: 403})
 			},
 			err: "shares.Get", says: "The invitation of bo@example.com is deleted",
 		},
 		"the invitation cannot be deleted": {
 			before: func(_ *testing.T, s *fastiotest.Server, _ *program, _ func()) {
-				s.Fail(fastiotest.Fault{Op: "shares.Invitations.Delete", Count: 1, Status: 403})
+				s.Fail(seed.Fault{Op: "shares.Invitations.Delete", Count: 1, Status: 403})
 			},
 			err: "shares.Invitations.Delete", says: "Q4 pack is deleted",
 		},
@@ -141,7 +142,7 @@ func TestPortalIsDeletedAfterFailures(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				change := c.change
 				if change == nil {
-					change = func(*fastiotest.Options) {}
+					change = func(*seed.Options) {}
 				}
 				s, p, out := desk(t, c.org, change)
 				ctx, interrupt := context.WithCancel(t.Context())

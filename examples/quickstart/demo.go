@@ -7,6 +7,7 @@ import (
 
 	"github.com/fastio-go/fastio/examples/internal/show"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 )
 
 const (
@@ -18,18 +19,18 @@ const (
 // adds another twice a second.
 func startDemo(out io.Writer) *show.Emulator {
 	p := fastiotest.New()
-	design := p.AddWorkspace(fastiotest.Workspace{Name: "Design"})
-	p.Generate(fastiotest.History{Workspace: design.ID, Events: walkedEvents, Seed: 1})
+	design := p.AddWorkspace(seed.Workspace{Name: "Design"})
+	p.Generate(seed.History{Workspace: design.ID, Events: walkedEvents, Seed: 1})
 	for i, name := range []string{"Research", "Sales"} {
-		w := p.AddWorkspace(fastiotest.Workspace{Name: name})
-		p.Generate(fastiotest.History{Workspace: w.ID, Events: otherEvents / 2, Seed: uint64(i) + 2})
+		w := p.AddWorkspace(seed.Workspace{Name: name})
+		p.Generate(seed.History{Workspace: w.ID, Events: otherEvents / 2, Seed: uint64(i) + 2})
 	}
 	demo := show.Emulate(out, "FASTIO_API_KEY", p)
 	names := []string{
 		"workspace_storage_file_added", "comment_created", "workspace_storage_file_updated", "ai_chat_new_message",
 	}
 	demo.Every(500*time.Millisecond, func(i int) {
-		p.AddEvent(fastiotest.Event{
+		p.AddEvent(seed.Event{
 			Name: names[i%len(names)], Workspace: design.ID, CallingUser: p.User().ID,
 			ObjectName: fmt.Sprintf("draft-%d.pdf", i),
 		})

@@ -23,6 +23,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/relay"
 )
 
@@ -39,7 +40,7 @@ type demo struct {
 	dir      string
 	board    *board
 	platform *fastiotest.Server
-	rooms    []fastiotest.Workspace
+	rooms    []seed.Workspace
 	nc       *nats.Conn
 	js       jetstream.JetStream
 	state    *state
@@ -57,15 +58,15 @@ func start(ctx context.Context, dir string, out io.Writer) error {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	d := &demo{dir: dir, board: newBoard(out), fleet: newFleet(), ledger: newLedger()}
-	d.platform = fastiotest.New(func(o *fastiotest.Options) { o.Limits.Rules = []fastiotest.Limit{} })
+	d.platform = fastiotest.New(func(o *seed.Options) { o.Limits.Rules = []seed.Limit{} })
 	web := httptest.NewServer(d.platform)
 	defer web.Close()
 	defer func() { _ = d.platform.Close() }()
 	d.state = &state{Platform: web.URL, Token: d.platform.Token()}
 	for i := range rooms {
-		room := d.platform.AddWorkspace(fastiotest.Workspace{Name: fmt.Sprintf("Room %d", i+1)})
+		room := d.platform.AddWorkspace(seed.Workspace{Name: fmt.Sprintf("Room %d", i+1)})
 		d.rooms = append(d.rooms, room)
-		d.state.Profiles = append(d.state.Profiles, api.Workspace(room.ID))
+		d.state.Profiles = append(d.state.Profiles, api.Workspace(api.ID(room.ID)))
 	}
 	stopNATS, err := d.startNATS()
 	if err != nil {
@@ -216,11 +217,11 @@ func (d *demo) announce(news []string) {
 
 // add adds an event to the next workspace.
 func (d *demo) add(n int) {
-	room := d.rooms[n%len(d.rooms)].ID
+	room := api.ID(d.rooms[n%len(d.rooms)].ID)
 	d.ledger.add(room, func() api.OpaqueID {
-		e := fastiotest.Event{Name: string(events.NameWorkspaceStorageFileAdded), Workspace: room}
+		e := seed.Event{Name: string(events.NameWorkspaceStorageFileAdded), Workspace: string(room)}
 		e.ObjectName = fmt.Sprintf("plan %d.pdf", n)
-		return d.platform.AddEvent(e).ID
+		return api.OpaqueID(d.platform.AddEvent(e).ID)
 	})
 }
 
@@ -229,15 +230,15 @@ func (d *demo) table(b balance, now time.Time) []string {
 	lines := []string{fmt.Sprintf("%-12s %-24s %8s %8s", "WORKSPACE", "HOLDER", "STORED", "LAG")}
 	held := d.fleet.current()
 	for _, room := range d.rooms {
-		holder, lag := held[room.ID], "–"
-		if last := d.fleet.replicas[d.fleet.holders[room.ID]]; holder == "" && last != nil && last.lost {
+		holder, lag := held[api.ID(room.ID)], "–"
+		if last := d.fleet.replicas[d.fleet.holders[api.ID(room.ID)]]; holder == "" && last != nil && last.lost {
 			holder = last.Name + " (lost)"
 		}
-		if age := b.lag[room.ID]; age > 0 {
+		if age := b.lag[api.ID(room.ID)]; age > 0 {
 			lag = fmt.Sprintf("%.1f s", age.Seconds())
 		}
 		holder = cmp.Or(holder, "none")
-		lines = append(lines, fmt.Sprintf("%-12s %-24.24s %8d %8s", room.Name, holder, b.counts[room.ID], lag))
+		lines = append(lines, fmt.Sprintf("%-12s %-24.24s %8d %8s", room.Name, holder, b.counts[api.ID(room.ID)], lag))
 	}
 	lines = append(lines, "", fmt.Sprintf("%-24s %8s %8s %8s", "REPLICA", "FOLLOWS", "STORED", "REPEATED"))
 	for _, name := range d.fleet.names() {

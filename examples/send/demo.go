@@ -8,8 +8,10 @@ import (
 	"time"
 
 	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/examples/internal/show"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 )
 
 // demoSize is the size of the file: more than one chunk.
@@ -18,18 +20,18 @@ const demoSize = 12 << 20
 // demonstrate runs the program against an emulator; the guest appends a line to the
 // file. The emulator takes a while to store a file, so that there is progress to see.
 func (p *program) demonstrate(ctx context.Context) error {
-	platform := fastiotest.New(func(o *fastiotest.Options) { o.Uploads.Pace = 300 * time.Millisecond })
-	p.workspace = platform.AddWorkspace(fastiotest.Workspace{Name: "Design"}).ID
-	p.node = platform.AddNode(fastiotest.Node{
-		Profile: p.workspace, Name: "mill.dat",
-		Versions: []fastiotest.Version{{Size: demoSize, Creator: platform.User().ID}},
-	}).ID
-	bo := platform.AddUser(fastiotest.User{Email: "bo@example.com"})
+	platform := fastiotest.New(func(o *seed.Options) { o.Uploads.Pace = 300 * time.Millisecond })
+	p.workspace = api.ID(platform.AddWorkspace(seed.Workspace{Name: "Design"}).ID)
+	p.node = api.OpaqueID(platform.AddNode(seed.Node{
+		Profile: string(p.workspace), Name: "mill.dat",
+		Versions: []seed.Version{{Size: demoSize, Creator: platform.User().ID}},
+	}).ID)
+	bo := platform.AddUser(seed.User{Email: "bo@example.com"})
 	demo := show.Emulate(p.out, "FASTIO_API_KEY", platform)
 	defer demo.Stop()
 	fmt.Fprintln(p.out)
 	for client, token := range map[**fastio.Client]string{
-		&p.sender: platform.Token(), &p.guest: platform.AddKey(fastiotest.Key{User: bo.ID}).Token,
+		&p.sender: platform.Token(), &p.guest: platform.AddKey(seed.Key{User: bo.ID}).Token,
 	} {
 		var err error
 		*client, err = demo.Connect(token)

@@ -14,6 +14,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/examples/internal/kit"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/fileshares"
 )
 
@@ -53,14 +54,14 @@ func TestGuestKeyRequired(t *testing.T) {
 func desk(t *testing.T) (*fastiotest.Server, *program, *bytes.Buffer) {
 	t.Helper()
 	s := fastiotest.New()
-	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
-	file := s.AddNode(fastiotest.Node{Profile: room.ID, Name: "plan.txt", Content: "A mill of brass.\n"})
-	bo := s.AddUser(fastiotest.User{Email: "bo@example.com"})
+	room := s.AddWorkspace(seed.Workspace{Name: "Design"})
+	file := s.AddNode(seed.Node{Profile: room.ID, Name: "plan.txt", Content: "A mill of brass.\n"})
+	bo := s.AddUser(seed.User{Email: "bo@example.com"})
 	out := new(bytes.Buffer)
 	return s, &program{
 		in: strings.NewReader(""), out: out, screen: io.Discard, password: api.NewSecret("correct horse"),
-		sender: s.Client(t), guest: s.Client(t, fastio.WithToken(s.AddKey(fastiotest.Key{User: bo.ID}).Token)),
-		workspace: room.ID, node: file.ID, edit: appendLine,
+		sender: s.Client(t), guest: s.Client(t, fastio.WithToken(s.AddKey(seed.Key{User: bo.ID}).Token)),
+		workspace: api.ID(room.ID), node: api.OpaqueID(file.ID), edit: appendLine,
 	}, out
 }
 
@@ -95,13 +96,13 @@ func TestSendReturnsTheChangedFile(t *testing.T) {
 		if left := links(t, p); len(left) != 0 {
 			t.Errorf("there are still the links %+v", left)
 		}
-		look := s.AddFileShare(fastiotest.FileShare{Node: p.node, Owner: s.User().ID})
-		versions, err := p.sender.FileShares.Versions.List(t.Context(), look.ID)
+		look := s.AddFileShare(seed.FileShare{Node: string(p.node), Owner: s.User().ID})
+		versions, err := p.sender.FileShares.Versions.List(t.Context(), api.ID(look.ID))
 		if err != nil || len(versions) != 2 {
 			t.Errorf("the file has the versions %+v, %v", versions, err)
 		}
 		var text bytes.Buffer
-		if _, err := p.sender.FileShares.DownloadTo(t.Context(), look.ID, &text, nil); err != nil ||
+		if _, err := p.sender.FileShares.DownloadTo(t.Context(), api.ID(look.ID), &text, nil); err != nil ||
 			text.String() != "A mill of brass.\nRead and approved.\n" {
 			t.Errorf("the file is %q, %v", text.String(), err)
 		}
@@ -115,19 +116,19 @@ func TestLinkIsDeletedAfterFailures(t *testing.T) {
 		err    string
 	}{
 		"the guest is unknown": {func(s *fastiotest.Server, _ *program) {
-			s.Fail(fastiotest.Fault{Op: "account.Me", Count: 1, Status: 403})
+			s.Fail(seed.Fault{Op: "account.Me", Count: 1, Status: 403})
 		}, "account.Me"},
 		"the grant is refused": {func(s *fastiotest.Server, _ *program) {
-			s.Fail(fastiotest.Fault{Op: "fileshares.Grants.Set", Count: 1, Status: 403})
+			s.Fail(seed.Fault{Op: "fileshares.Grants.Set", Count: 1, Status: 403})
 		}, "fileshares.Grants.Set"},
 		"the file is not served": {func(s *fastiotest.Server, _ *program) {
-			s.Fail(fastiotest.Fault{Op: "fileshares.Get", Count: 1, Status: 403})
+			s.Fail(seed.Fault{Op: "fileshares.Get", Count: 1, Status: 403})
 		}, "fileshares.Get"},
 		"the guest cannot change it": {func(_ *fastiotest.Server, p *program) {
 			p.edit = func(context.Context, string) error { return os.ErrPermission }
 		}, os.ErrPermission.Error()},
 		"the upload is refused": {func(s *fastiotest.Server, _ *program) {
-			s.Fail(fastiotest.Fault{Op: "uploads.Start", Count: 1, Status: 409})
+			s.Fail(seed.Fault{Op: "uploads.Start", Count: 1, Status: 409})
 		}, "uploads.Put"},
 	} {
 		t.Run(name, func(t *testing.T) {

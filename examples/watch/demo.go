@@ -7,6 +7,7 @@ import (
 
 	"github.com/fastio-go/fastio/examples/internal/show"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 )
 
 // startDemo starts an emulator with one workspace, in which a colleague makes a change
@@ -22,19 +23,19 @@ func startDemo(out io.Writer) *show.Emulator {
 
 // colleague returns the steps of a colleague: the comments among them are numbered.
 func colleague(p *fastiotest.Server) func(step int) {
-	room := p.AddWorkspace(fastiotest.Workspace{Name: "Design"})
-	grace := p.AddUser(fastiotest.User{FirstName: "Grace", LastName: "Hopper"})
-	p.SetMember(room.ID, grace.ID, fastiotest.Member)
+	room := p.AddWorkspace(seed.Workspace{Name: "Design"})
+	grace := p.AddUser(seed.User{FirstName: "Grace", LastName: "Hopper"})
+	p.SetMember(room.ID, grace.ID, seed.Member)
 	return func(step int) {
 		if step%10 == 0 {
 			p.DropSockets(room.ID)
 		}
 		if step%3 == 0 {
 			thought := fmt.Sprintf("Thought number %d.", step/3)
-			p.AddComment(fastiotest.Comment{Profile: room.ID, User: grace.ID, Body: thought})
+			p.AddComment(seed.Comment{Profile: room.ID, User: grace.ID, Body: thought})
 			return
 		}
-		p.AddEvent(fastiotest.Event{
+		p.AddEvent(seed.Event{
 			Name: "workspace_storage_file_updated", Workspace: room.ID, CallingUser: grace.ID, ObjectName: "mill.pdf",
 		})
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/fastio-go/fastio/examples/internal/kit"
 	"github.com/fastio-go/fastio/examples/internal/show"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 )
 
 // Two terminals against one platform: what is typed into one shows in the other,
@@ -23,7 +24,7 @@ func TestTwoTerminals(t *testing.T) {
 	t.Parallel()
 	platform := show.Emulate(io.Discard, "", fastiotest.New())
 	defer platform.Stop()
-	room := platform.AddWorkspace(fastiotest.Workspace{Name: "Design"})
+	room := platform.AddWorkspace(seed.Workspace{Name: "Design"})
 	ctx, cancel := context.WithCancel(t.Context())
 
 	var screens [2]screen
@@ -55,7 +56,7 @@ func TestTwoTerminals(t *testing.T) {
 		{func() { platform.DropSockets(room.ID) }, "no connection: changes are polled"},
 		{func() { _, _ = io.WriteString(keyboards[1], "It is.\n\n") }, "It is."},
 		{func() {
-			platform.AddEvent(fastiotest.Event{Name: "workspace_updated", Workspace: room.ID, CallingUser: platform.User().ID})
+			platform.AddEvent(seed.Event{Name: "workspace_updated", Workspace: room.ID, CallingUser: platform.User().ID})
 		}, "settings changed"},
 	}
 	for _, s := range steps {

@@ -12,8 +12,8 @@ import (
 
 func Example() {
 	file := seed.File{
-		Orgs:       []seed.Org[string]{{ID: "acme", Domain: "acme", Name: "Acme"}},
-		Workspaces: []seed.Workspace[string]{{ID: "design", Org: "acme", Name: "Design"}},
+		Orgs:       []seed.Org{{ID: "acme", Domain: "acme", Name: "Acme"}},
+		Workspaces: []seed.Workspace{{ID: "design", Org: "acme", Name: "Design"}},
 	}
 	text, err := json.Marshal(file)
 	if err != nil {

@@ -63,7 +63,8 @@ const (
 	Sliding        WindowKind = "sliding" // ends with each call
 )
 
-// Op names an operation, such as events.Search.
+// Op is the name of an operation, such as events.Search. Package
+// [github.com/fastio-go/fastio/fastiotest/op] has them all.
 type Op string
 
 // Limit allows Max calls of all Ops together in a window of Size, per user.
@@ -308,8 +309,8 @@ const (
 // SocketFault is a rule that changes the messages sent by WebSockets or, with Age,
 // applies to open sockets. The effects from Delay on occur in the order of the fields.
 // A [Fault] of realtime.Socket applies to handshakes.
-type SocketFault[P ~string] struct {
-	Profile     P             // of the socket; "" means any
+type SocketFault struct {
+	Profile     string        // of the socket; "" means any
 	Age         time.Duration // for sockets: when they have been open that long; 0 means for messages
 	Skip        int           // number of first messages, or sockets, without the fault
 	Count       int           // number of messages, or sockets, with the fault; 0 means all
@@ -356,8 +357,8 @@ type Script struct {
 
 // Decision is the decision of a user at consent. The zero value grants everything
 // requested except account settings.
-type Decision[P ~string] struct {
-	User            P        // "" means the first user of a fastiotest.Server
+type Decision struct {
+	User            string   // "" means the first user of a fastiotest.Server
 	Deny            bool     // denies access
 	Scopes          []string // to grant, such as org:4012345678901234567:rw; nil means all requested ones
 	Mode            string   // r, rw or rwa, if Scopes is nil; "" means the maximum
@@ -372,10 +373,10 @@ type Outcome struct {
 
 // Mail is an e-mail that the platform has sent about a membership or an invitation,
 // a change of the e-mail address, or a password that is forgotten.
-type Mail[P, O ~string] struct {
+type Mail struct {
 	To           string
-	Profile      P
-	Invitation   O      // "" for one about a membership
+	Profile      string
+	Invitation   string // "" for one about a membership
 	Key, Message string // of the invitation
 	Token        string // confirms the address, or replaces the password; "" in other mails
 	At           time.Time

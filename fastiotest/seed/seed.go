@@ -2,8 +2,8 @@
 // in it, and the seed file that describes such objects in JSON.
 //
 //	file := seed.File{
-//		Orgs:       []seed.Org[string]{{ID: "acme", Domain: "acme", Name: "Acme"}},
-//		Workspaces: []seed.Workspace[string]{{ID: "design", Org: "acme", Name: "Design"}},
+//		Orgs:       []seed.Org{{ID: "acme", Domain: "acme", Name: "Acme"}},
+//		Workspaces: []seed.Workspace{{ID: "design", Org: "acme", Name: "Design"}},
 //	}
 //	text, err := json.Marshal(file)
 //	if err != nil {
@@ -11,9 +11,8 @@
 //	}
 //	err = fastiotest.New().Load(bytes.NewReader(text))
 //
-// P is the type of the ids of profiles: users, organizations, workspaces, shares
-// and File Shares. O is the type of the ids of everything else. Package
-// fastiotest names the types with the ids of package api.
+// Ids are strings. For a call of the SDK, that of a profile is converted to an
+// api.ID, and any other to an api.OpaqueID: api.Workspace(api.ID(design.ID)).
 //
 // # Seed file
 //
@@ -60,22 +59,22 @@ import (
 
 // File is a seed file.
 type File struct {
-	Users       []User[string]               `json:"users,omitzero"`
-	Orgs        []Org[string]                `json:"orgs,omitzero"`
-	Workspaces  []Workspace[string]          `json:"workspaces,omitzero"`
-	Shares      []Share[string, string]      `json:"shares,omitzero"`
-	Nodes       []Node[string, string]       `json:"nodes,omitzero"`
-	FileShares  []FileShare[string, string]  `json:"file_shares,omitzero"`
-	QuickShares []QuickShare[string, string] `json:"quick_shares,omitzero"`
-	Members     []Membership[string]         `json:"members,omitzero"`
-	Invitations []Invitation[string, string] `json:"invitations,omitzero"`
-	Clients     []OAuthClient                `json:"clients,omitzero"`
-	Keys        []Key[string]                `json:"keys,omitzero"`
-	Events      []Event[string, string]      `json:"events,omitzero"`
-	Histories   []History[string]            `json:"histories,omitzero"`
-	Comments    []Comment[string, string]    `json:"comments,omitzero"`
-	Fields      []Field[string]              `json:"fields,omitzero"`
-	Facts       []Fact[string]               `json:"facts,omitzero"`
+	Users       []User        `json:"users,omitzero"`
+	Orgs        []Org         `json:"orgs,omitzero"`
+	Workspaces  []Workspace   `json:"workspaces,omitzero"`
+	Shares      []Share       `json:"shares,omitzero"`
+	Nodes       []Node        `json:"nodes,omitzero"`
+	FileShares  []FileShare   `json:"file_shares,omitzero"`
+	QuickShares []QuickShare  `json:"quick_shares,omitzero"`
+	Members     []Membership  `json:"members,omitzero"`
+	Invitations []Invitation  `json:"invitations,omitzero"`
+	Clients     []OAuthClient `json:"clients,omitzero"`
+	Keys        []Key         `json:"keys,omitzero"`
+	Events      []Event       `json:"events,omitzero"`
+	Histories   []History     `json:"histories,omitzero"`
+	Comments    []Comment     `json:"comments,omitzero"`
+	Fields      []Field       `json:"fields,omitzero"`
+	Facts       []Fact        `json:"facts,omitzero"`
 }
 
 // JSON is a JSON text, such as a color of a profile.
@@ -94,8 +93,8 @@ func (j JSON) MarshalJSON() ([]byte, error) { return []byte(j), nil }
 const DefaultPassword = "correct horse battery staple"
 
 // User is a person or a software agent.
-type User[P ~string] struct {
-	ID          P      `json:"id,omitzero" id:"user"`
+type User struct {
+	ID          string `json:"id,omitzero" id:"user"`
 	Email       string `json:"email,omitzero" id:"email"`
 	FirstName   string `json:"first_name,omitzero"`
 	LastName    string `json:"last_name,omitzero"`
@@ -107,25 +106,25 @@ type User[P ~string] struct {
 }
 
 // Org is an organization.
-type Org[P ~string] struct {
-	ID              P           `json:"id,omitzero" id:"org"`
-	Domain          string      `json:"domain,omitzero"`
-	Name            string      `json:"name,omitzero"`
-	Description     string      `json:"description,omitzero"`
-	Owner           P           `json:"owner,omitzero" ref:"user"`
-	Auditors        []P         `json:"auditors,omitzero" ref:"user"`                    // users with the compliance flag
-	OutOfCredits    bool        `json:"out_of_credits,omitzero"`                         // the agent and uploads answer 402
-	ExternalInvites string      `json:"external_invites,omitzero" enum:"allowed|denied"` // of outsiders; "" means allowed
-	AIPolicy        AIPolicy[P] `json:"ai_policy,omitzero"`
-	Plan            string      `json:"plan,omitzero" enum:"starter|business|growth"` // "" means business
-	Unsubscribed    bool        `json:"unsubscribed,omitzero"`                        // it has not paid for a plan yet
-	Joinable        bool        `json:"joinable,omitzero"`                            // any user may join it
-	ManageMembers   string      `json:"manage_members,omitzero" enum:"org_managers"`  // "" means "Member or above"
-	AuthDomain      string      `json:"auth_domain,omitzero"`                         // users with such an address may join it
-	Closed          bool        `json:"closed,omitzero"`
-	Locked          bool        `json:"locked,omitzero"`     // reported, without an effect
-	Suspended       bool        `json:"suspended,omitzero"`  // reported, without an effect
-	NoSharing       bool        `json:"no_sharing,omitzero"` // its policy allows no new shares
+type Org struct {
+	ID              string   `json:"id,omitzero" id:"org"`
+	Domain          string   `json:"domain,omitzero"`
+	Name            string   `json:"name,omitzero"`
+	Description     string   `json:"description,omitzero"`
+	Owner           string   `json:"owner,omitzero" ref:"user"`
+	Auditors        []string `json:"auditors,omitzero" ref:"user"`                    // users with the compliance flag
+	OutOfCredits    bool     `json:"out_of_credits,omitzero"`                         // the agent and uploads answer 402
+	ExternalInvites string   `json:"external_invites,omitzero" enum:"allowed|denied"` // of outsiders; "" means allowed
+	AIPolicy        AIPolicy `json:"ai_policy,omitzero"`
+	Plan            string   `json:"plan,omitzero" enum:"starter|business|growth"` // "" means business
+	Unsubscribed    bool     `json:"unsubscribed,omitzero"`                        // it has not paid for a plan yet
+	Joinable        bool     `json:"joinable,omitzero"`                            // any user may join it
+	ManageMembers   string   `json:"manage_members,omitzero" enum:"org_managers"`  // "" means "Member or above"
+	AuthDomain      string   `json:"auth_domain,omitzero"`                         // whose users may join it
+	Closed          bool     `json:"closed,omitzero"`
+	Locked          bool     `json:"locked,omitzero"`     // reported, without an effect
+	Suspended       bool     `json:"suspended,omitzero"`  // reported, without an effect
+	NoSharing       bool     `json:"no_sharing,omitzero"` // its policy allows no new shares
 
 	Industry     string `json:"industry,omitzero"` // "" means unspecified
 	BillingEmail string `json:"billing_email,omitzero"`
@@ -143,16 +142,16 @@ type Org[P ~string] struct {
 }
 
 // AIPolicy is what an organization denies its people.
-type AIPolicy[P ~string] struct {
-	DenyAgent        bool `json:"deny_agent,omitzero"`
-	DenyIntelligence bool `json:"deny_intelligence,omitzero"`               // where files are indexed
-	IntelligenceIn   []P  `json:"intelligence_in,omitzero" ref:"workspace"` // the only workspaces with it; nil means all
+type AIPolicy struct {
+	DenyAgent        bool     `json:"deny_agent,omitzero"`
+	DenyIntelligence bool     `json:"deny_intelligence,omitzero"`               // where files are indexed
+	IntelligenceIn   []string `json:"intelligence_in,omitzero" ref:"workspace"` // the only ones; nil means all
 }
 
 // Workspace is a workspace of an organization.
-type Workspace[P ~string] struct {
-	ID          P      `json:"id,omitzero" id:"workspace"`
-	Org         P      `json:"org_id,omitzero" ref:"org" required:"true"`
+type Workspace struct {
+	ID          string `json:"id,omitzero" id:"workspace"`
+	Org         string `json:"org_id,omitzero" ref:"org" required:"true"`
 	Name        string `json:"name,omitzero"`
 	FolderName  string `json:"folder_name,omitzero"`
 	Description string `json:"description,omitzero"`
@@ -171,19 +170,19 @@ type Workspace[P ~string] struct {
 }
 
 // Share is a portal for guests.
-type Share[P, O ~string] struct {
-	ID          P      `json:"id,omitzero" id:"share"`
-	Org         P      `json:"org_id,omitzero" ref:"org"`
-	Workspace   P      `json:"workspace_id,omitzero" ref:"workspace"` // "" for one that a user owns
+type Share struct {
+	ID          string `json:"id,omitzero" id:"share"`
+	Org         string `json:"org_id,omitzero" ref:"org"`
+	Workspace   string `json:"workspace_id,omitzero" ref:"workspace"` // "" for one that a user owns
 	Title       string `json:"title,omitzero"`
 	CustomName  string `json:"custom_name,omitzero"`
 	Description string `json:"description,omitzero"`
 	CustomURL   string `json:"custom_url,omitzero"`
-	Creator     P      `json:"creator,omitzero" ref:"user"` // the user who becomes its owner
+	Creator     string `json:"creator,omitzero" ref:"user"` // the user who becomes its owner
 
 	Type           string    `json:"share_type,omitzero" enum:"send|receive|exchange"` // "" means send, or exchange
-	Folder         O         `json:"folder_id,omitzero" ref:"node"`                    // shown; "" means own storage
-	Link           O         `json:"link_id,omitzero" ref:"node"`                      // "" means none
+	Folder         string    `json:"folder_id,omitzero" ref:"node"`                    // shown; "" means own storage
+	Link           string    `json:"link_id,omitzero" ref:"node"`                      // "" means none
 	Access         string    `json:"access,omitzero" enum:"access_options"`            // "" means members only
 	Password       string    `json:"password,omitzero"`                                // of the link; "" means none
 	Invite         string    `json:"invite,omitzero" enum:"owners|guests"`             // who invites; "" means owners
@@ -232,9 +231,9 @@ const (
 )
 
 // Membership is the role of a user in an organization, workspace or share.
-type Membership[P ~string] struct {
-	Profile P         `json:"profile_id,omitzero" ref:"org workspace share" required:"true"`
-	User    P         `json:"user_id,omitzero" ref:"user" required:"true"`
+type Membership struct {
+	Profile string    `json:"profile_id,omitzero" ref:"org workspace share" required:"true"`
+	User    string    `json:"user_id,omitzero" ref:"user" required:"true"`
 	Role    Role      `json:"role,omitzero" enum:"owner|admin|member|guest|view"` // "" means member
 	Notify  string    `json:"notify,omitzero" enum:"notify_options"`              // "" means none chosen
 	Added   time.Time `json:"added,omitzero"`                                     // zero means now
@@ -243,12 +242,12 @@ type Membership[P ~string] struct {
 
 // Invitation asks the owner of an e-mail address to join an organization,
 // workspace or share.
-type Invitation[P, O ~string] struct {
-	ID      O         `json:"id,omitzero" id:"invitation"`
+type Invitation struct {
+	ID      string    `json:"id,omitzero" id:"invitation"`
 	Key     string    `json:"key,omitzero"` // the secret in the mail, with which any account may answer
-	Profile P         `json:"profile_id,omitzero" ref:"org workspace share" required:"true"`
+	Profile string    `json:"profile_id,omitzero" ref:"org workspace share" required:"true"`
 	Email   string    `json:"email,omitzero" required:"true"`
-	Inviter P         `json:"inviter,omitzero" ref:"user"`                  // "" means the platform
+	Inviter string    `json:"inviter,omitzero" ref:"user"`                  // "" means the platform
 	Role    Role      `json:"role,omitzero" enum:"admin|member|guest|view"` // "" means member
 	Message string    `json:"message,omitzero"`
 	Notify  string    `json:"notify,omitzero" enum:"notify_options"`           // "" means none chosen
@@ -266,9 +265,9 @@ type OAuthClient struct {
 }
 
 // Key is an API key.
-type Key[P ~string] struct {
+type Key struct {
 	Token     string    `json:"token,omitzero" id:"token"`
-	User      P         `json:"user_id,omitzero" ref:"user" required:"true"`
+	User      string    `json:"user_id,omitzero" ref:"user" required:"true"`
 	Memo      string    `json:"memo,omitzero"`
 	AgentName string    `json:"agent_name,omitzero"`
 	Scopes    []string  `json:"scopes,omitzero" ref:"scope"` // nil means the whole account
@@ -277,8 +276,8 @@ type Key[P ~string] struct {
 }
 
 // Actor is who caused an event or wrote a comment.
-type Actor[P ~string] struct {
-	User           P      `json:"user_id,omitzero" ref:"user"`
+type Actor struct {
+	User           string `json:"user_id,omitzero" ref:"user"`
 	Kind           string `json:"kind,omitzero" enum:"human|agent|api_key|app|system|unknown"`
 	AgentName      string `json:"agent_name,omitzero"`
 	NameSource     string `json:"name_source,omitzero"`
@@ -287,8 +286,8 @@ type Actor[P ~string] struct {
 }
 
 // Event is a row of the event log.
-type Event[P, O ~string] struct {
-	ID              O              `json:"id,omitzero" id:"event"`
+type Event struct {
+	ID              string         `json:"id,omitzero" id:"event"`
 	Name            string         `json:"event,omitzero"`    // such as workspace_storage_file_added
 	Category        string         `json:"category,omitzero"` // "" follows from Name, as for the next three
 	SubCategory     string         `json:"sub_category,omitzero"`
@@ -296,16 +295,16 @@ type Event[P, O ~string] struct {
 	Permission      string         `json:"permission,omitzero" enum:"member|admin|targeted"`
 	Severity        string         `json:"severity,omitzero"`
 	Notification    string         `json:"notification,omitzero"`
-	Org             P              `json:"org_id,omitzero" ref:"org"`
-	Workspace       P              `json:"workspace_id,omitzero" ref:"workspace"`
-	Share           P              `json:"share_id,omitzero" ref:"share"`
-	User            P              `json:"user_id,omitzero" ref:"user"`      // the subject
-	CallingUser     P              `json:"calling_user,omitzero" ref:"user"` // who caused it
-	Object          O              `json:"object_id,omitzero" ref:"any"`
+	Org             string         `json:"org_id,omitzero" ref:"org"`
+	Workspace       string         `json:"workspace_id,omitzero" ref:"workspace"`
+	Share           string         `json:"share_id,omitzero" ref:"share"`
+	User            string         `json:"user_id,omitzero" ref:"user"`      // the subject
+	CallingUser     string         `json:"calling_user,omitzero" ref:"user"` // who caused it
+	Object          string         `json:"object_id,omitzero" ref:"any"`
 	ObjectName      string         `json:"object_name,omitzero"`
-	Parent          O              `json:"parent_id,omitzero" ref:"event"` // the event whose child this is
+	Parent          string         `json:"parent_id,omitzero" ref:"event"` // the event whose child this is
 	Description     string         `json:"description,omitzero"`           // "" follows from Name
-	Actor           *Actor[P]      `json:"actor,omitzero"`
+	Actor           *Actor         `json:"actor,omitzero"`
 	Unattributed    bool           `json:"unattributed,omitzero"`     // a row from before attribution
 	AgentDelegation string         `json:"agent_delegation,omitzero"` // what such rows have instead of an actor
 	Created         time.Time      `json:"created,omitzero"`          // zero means now
@@ -318,8 +317,8 @@ type Event[P, O ~string] struct {
 
 // History is a plausible past to generate for a workspace. Without From and To
 // it spans the 90 days before now.
-type History[P ~string] struct {
-	Workspace P `json:"workspace_id,omitzero" ref:"workspace" required:"true"`
+type History struct {
+	Workspace string `json:"workspace_id,omitzero" ref:"workspace" required:"true"`
 
 	// Events is how many events a search of the workspace by its owner finds. There are
 	// others besides: in the log of the organization, for other people, and internal ones.
@@ -331,13 +330,13 @@ type History[P ~string] struct {
 }
 
 // Node is an object in the storage of a workspace or a share.
-type Node[P, O ~string] struct {
-	ID       O         `json:"id,omitzero" id:"node"`
-	Profile  P         `json:"profile_id,omitzero" ref:"workspace share" required:"true"` // the workspace or share
-	Parent   O         `json:"parent_id,omitzero" ref:"node"`                             // its folder; "" means the root
+type Node struct {
+	ID       string    `json:"id,omitzero" id:"node"`
+	Profile  string    `json:"profile_id,omitzero" ref:"workspace share" required:"true"` // the workspace or share
+	Parent   string    `json:"parent_id,omitzero" ref:"node"`                             // its folder; "" means the root
 	Kind     string    `json:"kind,omitzero" enum:"file|folder|note|link"`                // "" means file
 	Name     string    `json:"name,omitzero"`
-	Creator  P         `json:"creator,omitzero" ref:"user"`
+	Creator  string    `json:"creator,omitzero" ref:"user"`
 	Created  time.Time `json:"created,omitzero"`
 	Updated  time.Time `json:"updated,omitzero"`
 	Trashed  bool      `json:"trashed,omitzero"`
@@ -346,23 +345,23 @@ type Node[P, O ~string] struct {
 	// ImportState is that of a node from the storage of another provider; "" means it is none.
 	ImportState string `json:"import_state,omitzero" enum:"pending|uploading|completed|failed|conflict|canceled|synced"`
 
-	MimeType string          `json:"mime_type,omitzero"`                // "" follows from the name
-	Content  string          `json:"content,omitzero"`                  // of the current version of a file or note
-	Size     int64           `json:"size,omitzero"`                     // bytes; 0 means that of the content
-	Versions []Version[P, O] `json:"versions,omitzero"`                 // oldest first; the last one is current
-	Summary  string          `json:"summary,omitzero"`                  // "" means the beginning of its text
-	AIState  string          `json:"ai_state,omitzero" enum:"ai_state"` // of indexing; "" means the last one
+	MimeType string    `json:"mime_type,omitzero"`                // "" follows from the name
+	Content  string    `json:"content,omitzero"`                  // of the current version of a file or note
+	Size     int64     `json:"size,omitzero"`                     // bytes; 0 means that of the content
+	Versions []Version `json:"versions,omitzero"`                 // oldest first; the last one is current
+	Summary  string    `json:"summary,omitzero"`                  // "" means the beginning of its text
+	AIState  string    `json:"ai_state,omitzero" enum:"ai_state"` // of indexing; "" means the last one
 }
 
 // Version is a state of the content of a file or note.
-type Version[P, O ~string] struct {
-	ID      O         `json:"id,omitzero" id:"version"`
+type Version struct {
+	ID      string    `json:"id,omitzero" id:"version"`
 	Content string    `json:"content,omitzero"` // "" beside a Size and without Source is generated, see Open
 	Size    int64     `json:"size,omitzero"`    // bytes; 0 means that of the content
-	Creator P         `json:"creator,omitzero" ref:"user"`
+	Creator string    `json:"creator,omitzero" ref:"user"`
 	Created time.Time `json:"created,omitzero"`
 	Origin  string    `json:"origin,omitzero"` // how the content was added; "" means chunked for a file, created for a note
-	Upload  O         `json:"-"`               // the upload of the content
+	Upload  string    `json:"-"`               // the upload of the content
 
 	// Source is read for the content if Content is "", and must not change; Size
 	// is its length. Uploads have one.
@@ -372,7 +371,7 @@ type Version[P, O ~string] struct {
 // Open returns the bytes of the version, which downloads return as well. Those of
 // a version with a Size and neither Content nor Source are generated while they are
 // read, from its ID and their offset, so that a file of any size takes no memory.
-func (v Version[P, O]) Open() *io.SectionReader {
+func (v Version) Open() *io.SectionReader {
 	switch {
 	case v.Content != "":
 		return io.NewSectionReader(strings.NewReader(v.Content), 0, int64(len(v.Content)))
@@ -398,26 +397,26 @@ func (g generated) ReadAt(p []byte, off int64) (int, error) {
 }
 
 // FileShare is a durable link to one file of a workspace.
-type FileShare[P, O ~string] struct {
-	ID              P          `json:"id,omitzero" id:"fileshare"`
-	IDAlt           O          `json:"id_alt,omitzero" id:"fileshare_alt"`    // as in the link
-	Workspace       P          `json:"workspace_id,omitzero" ref:"workspace"` // "" means that of the node
-	Node            O          `json:"node_id,omitzero" ref:"node" required:"true"`
-	Owner           P          `json:"owner,omitzero" ref:"user"`
-	Title           string     `json:"title,omitzero"`
-	Access          string     `json:"access,omitzero" enum:"file_share_access"` // "" means named_people
-	Grants          []Grant[P] `json:"grants,omitzero" ref:"user"`
-	CommentsEnabled bool       `json:"comments_enabled,omitzero"` // without effect for anyone_with_link
-	Password        string     `json:"password,omitzero"`         // of the link; "" means none
-	Expires         time.Time  `json:"expires,omitzero"`          // zero means never
-	Created         time.Time  `json:"created,omitzero"`
-	Updated         time.Time  `json:"updated,omitzero"`
+type FileShare struct {
+	ID              string    `json:"id,omitzero" id:"fileshare"`
+	IDAlt           string    `json:"id_alt,omitzero" id:"fileshare_alt"`    // as in the link
+	Workspace       string    `json:"workspace_id,omitzero" ref:"workspace"` // "" means that of the node
+	Node            string    `json:"node_id,omitzero" ref:"node" required:"true"`
+	Owner           string    `json:"owner,omitzero" ref:"user"`
+	Title           string    `json:"title,omitzero"`
+	Access          string    `json:"access,omitzero" enum:"file_share_access"` // "" means named_people
+	Grants          []Grant   `json:"grants,omitzero" ref:"user"`
+	CommentsEnabled bool      `json:"comments_enabled,omitzero"` // without effect for anyone_with_link
+	Password        string    `json:"password,omitzero"`         // of the link; "" means none
+	Expires         time.Time `json:"expires,omitzero"`          // zero means never
+	Created         time.Time `json:"created,omitzero"`
+	Updated         time.Time `json:"updated,omitzero"`
 }
 
 // Grant gives one person access to a File Share. In a seed file the id of a user
 // is a grant as well.
-type Grant[P ~string] struct {
-	User       P         `json:"user_id,omitzero" ref:"user"`
+type Grant struct {
+	User       string    `json:"user_id,omitzero" ref:"user"`
 	Email      string    `json:"email,omitzero"`                                // of a future user; the grant is pending
 	Capability string    `json:"capability,omitzero" enum:"view|download|edit"` // "" means download
 	Created    time.Time `json:"created,omitzero"`
@@ -425,21 +424,21 @@ type Grant[P ~string] struct {
 }
 
 // UnmarshalJSON reads a grant or the id of a user.
-func (g *Grant[P]) UnmarshalJSON(text []byte) error {
+func (g *Grant) UnmarshalJSON(text []byte) error {
 	if json.Unmarshal(text, &g.User) == nil {
 		return nil
 	}
-	type grant Grant[P]
+	type grant Grant
 	return json.Unmarshal(text, (*grant)(g))
 }
 
 // QuickShare is a link to one file of a workspace, of a kind that clients can no
 // longer create.
-type QuickShare[P, O ~string] struct {
-	ID            O         `json:"id,omitzero" id:"quickshare"`
-	Workspace     P         `json:"workspace_id,omitzero" ref:"workspace"` // "" means that of the node
-	Node          O         `json:"node_id,omitzero" ref:"node" required:"true"`
-	Creator       P         `json:"creator,omitzero" ref:"user"` // "" means that of the node
+type QuickShare struct {
+	ID            string    `json:"id,omitzero" id:"quickshare"`
+	Workspace     string    `json:"workspace_id,omitzero" ref:"workspace"` // "" means that of the node
+	Node          string    `json:"node_id,omitzero" ref:"node" required:"true"`
+	Creator       string    `json:"creator,omitzero" ref:"user"` // "" means that of the node
 	Created       time.Time `json:"created,omitzero"`            // zero means now
 	Expires       time.Time `json:"expires,omitzero"`            // zero means never
 	Transferred   int64     `json:"transferred,omitzero"`        // bytes so far, of at most 100 times the size of the file
@@ -448,18 +447,18 @@ type QuickShare[P, O ~string] struct {
 }
 
 // Comment is a comment, which no rule of the platform is applied to.
-type Comment[P, O ~string] struct {
-	ID           O              `json:"id,omitzero" id:"comment"`
-	Profile      P              `json:"profile_id,omitzero" ref:"workspace share"` // "" means that of the File Share
-	FileShare    P              `json:"file_share_id,omitzero" ref:"fileshare"`    // where a recipient wrote it
-	Node         O              `json:"node_id,omitzero" ref:"node"`               // "" for one on the profile as a whole
-	User         P              `json:"user_id,omitzero" ref:"user"`               // the author
-	Parent       O              `json:"parent_id,omitzero" ref:"comment"`          // the top-level comment it replies to
+type Comment struct {
+	ID           string         `json:"id,omitzero" id:"comment"`
+	Profile      string         `json:"profile_id,omitzero" ref:"workspace share"` // "" means that of the File Share
+	FileShare    string         `json:"file_share_id,omitzero" ref:"fileshare"`    // where a recipient wrote it
+	Node         string         `json:"node_id,omitzero" ref:"node"`               // "" for one on the profile as a whole
+	User         string         `json:"user_id,omitzero" ref:"user"`               // the author
+	Parent       string         `json:"parent_id,omitzero" ref:"comment"`          // the top-level comment it replies to
 	Body         string         `json:"body,omitzero"`
 	Reference    map[string]any `json:"reference,omitzero"`
 	Properties   map[string]any `json:"properties,omitzero"`
 	Targets      []string       `json:"targets,omitzero" ref:"any"` // ids of what is attached
-	Actor        *Actor[P]      `json:"actor,omitzero"`
+	Actor        *Actor         `json:"actor,omitzero"`
 	Unattributed bool           `json:"unattributed,omitzero"` // from before attribution: the actor is of unknown kind
 
 	LinkedEntityType      string `json:"linked_entity_type,omitzero"` // of the retired workflows
@@ -474,8 +473,8 @@ type Comment[P, O ~string] struct {
 }
 
 // Field is a metadata field of a workspace.
-type Field[P ~string] struct {
-	Workspace  P         `json:"workspace_id,omitzero" ref:"workspace" required:"true"`
+type Field struct {
+	Workspace  string    `json:"workspace_id,omitzero" ref:"workspace" required:"true"`
 	Name       string    `json:"name,omitzero"`
 	Type       string    `json:"declared_type,omitzero" enum:"declared_type"` // "" means string
 	Origin     string    `json:"origin,omitzero" enum:"ai|user"`              // "" means ai
@@ -484,8 +483,8 @@ type Field[P ~string] struct {
 }
 
 // Fact is a metadata value of a file or note.
-type Fact[O ~string] struct {
-	Node       O         `json:"node_id,omitzero" ref:"node" required:"true"`
+type Fact struct {
+	Node       string    `json:"node_id,omitzero" ref:"node" required:"true"`
 	Field      string    `json:"field,omitzero" required:"true"`                                 // may be new
 	Value      any       `json:"value,omitzero" required:"true"`                                 // of any type
 	Source     string    `json:"source,omitzero" enum:"ai|user|exif|mediainfo|validated_server"` // "" means ai

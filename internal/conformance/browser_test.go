@@ -19,12 +19,13 @@ import (
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/table"
 	"github.com/fastio-go/fastio/oauth"
 )
 
 // signIn opens a login URL and goes as far as the question whether to agree.
-func (p page) signIn(loginURL string, s *fastiotest.Server, u fastiotest.User) {
+func (p page) signIn(loginURL string, s *fastiotest.Server, u seed.User) {
 	p.t.Helper()
 	p.do(chromedp.Navigate(loginURL))
 	p.do(chromedp.SendKeys("#email", u.Email))
@@ -72,7 +73,7 @@ func TestBrowser(t *testing.T) {
 		// The page shows the outcome, even if it is determined after the redirect.
 		"sees a failure": {
 			decide: func(p page, s *fastiotest.Server) {
-				s.Fail(fastiotest.Fault{Op: "oauth.Token", Status: http.StatusBadRequest, Body: `{"error":"invalid_grant"}`})
+				s.Fail(seed.Fault{Op: "oauth.Token", Status: http.StatusBadRequest, Body: `{"error":"invalid_grant"}`})
 				p.press("#approve")
 			},
 			ends: "Sign-in failed", code: oauth.CodeInvalidGrant,
@@ -80,8 +81,8 @@ func TestBrowser(t *testing.T) {
 		"narrows": {
 			config: oauth.Config{Scopes: []oauth.Scope{oauth.ScopeWorkspace}, AccessMode: oauth.AccessModeWrite},
 			before: func(_ page, s *fastiotest.Server) {
-				s.AddWorkspace(fastiotest.Workspace{Name: "Accounts"})
-				s.AddWorkspace(fastiotest.Workspace{ID: design, Name: "Design"})
+				s.AddWorkspace(seed.Workspace{Name: "Accounts"})
+				s.AddWorkspace(seed.Workspace{ID: design, Name: "Design"})
 			},
 			decide: func(p page, _ *fastiotest.Server) {
 				p.do(chromedp.Click(chromedp.CSS(`input[name=choice][value="` + design + `"]`)))
@@ -103,7 +104,7 @@ func TestBrowser(t *testing.T) {
 		}},
 	}, func(t *testing.T, tc row) {
 		p, s := openPage(t), fastiotest.New()
-		grace := s.AddUser(fastiotest.User{Email: "grace@example.test", FirstName: "Grace", TwoFactor: tc.factor})
+		grace := s.AddUser(seed.User{Email: "grace@example.test", FirstName: "Grace", TwoFactor: tc.factor})
 		c, opened, ended := tc.config, make(chan string, 1), make(chan error, 1)
 		c.BaseURL = s.Start(t)
 		c.OpenBrowser = func(_ context.Context, address string) error {
@@ -149,7 +150,7 @@ func TestBrowser(t *testing.T) {
 				t.Errorf("%s was granted, want %s", got, tc.scopes)
 			}
 		default:
-			wantToken(t, c.BaseURL, grant.Token, person.ID)
+			wantToken(t, c.BaseURL, grant.Token, api.ID(person.ID))
 		}
 	})
 }
@@ -212,7 +213,7 @@ func TestBrowserShowsTheCode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantToken(t, c.BaseURL, grant.Token, s.User().ID)
+	wantToken(t, c.BaseURL, grant.Token, api.ID(s.User().ID))
 }
 
 // redirectURI is the redirect URI that the login sent to the server.

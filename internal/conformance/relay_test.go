@@ -22,20 +22,21 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 )
 
 // The page shows the state of a replica as it changes, on any screen, and nothing else.
 func TestRelayPage(t *testing.T) {
 	t.Parallel()
 	p, s := openPage(t), fastiotest.New()
-	s.Fail(fastiotest.Fault{Op: "events.Search", Count: 1, Status: http.StatusTooManyRequests})
+	s.Fail(seed.Fault{Op: "events.Search", Count: 1, Status: http.StatusTooManyRequests})
 	var profiles []string
 	var quiet api.ID
 	for i, events := range []int{40, 7, 0} {
-		quiet = s.AddWorkspace(fastiotest.Workspace{Name: strconv.Itoa(i)}).ID
+		quiet = api.ID(s.AddWorkspace(seed.Workspace{Name: strconv.Itoa(i)}).ID)
 		profiles = append(profiles, "workspace:"+string(quiet))
 		for range events {
-			s.AddEvent(fastiotest.Event{Name: "comment_created", Workspace: quiet, Created: time.Now().Add(-time.Hour)})
+			s.AddEvent(seed.Event{Name: "comment_created", Workspace: string(quiet), Created: time.Now().Add(-time.Hour)})
 		}
 	}
 	r := startRelay(t, s, profiles)
@@ -55,13 +56,13 @@ func TestRelayPage(t *testing.T) {
 		t.Errorf("a log without events is %q", got)
 	}
 	p.eventually("a rate", func() bool {
-		s.AddEvent(fastiotest.Event{Name: "comment_created", Workspace: quiet})
+		s.AddEvent(seed.Event{Name: "comment_created", Workspace: string(quiet)})
 		shown = p.rows()
 		return shown[2][2] != "0" && shown[2][3] != "0.0/s" && shown[2][6] != "–"
 	})
 	p.looksGood("relay")
 	wantMetrics(t, get(t, r.url+"/metrics"), profiles)
-	s.Fail(fastiotest.Fault{Op: "events.Search", Status: http.StatusServiceUnavailable})
+	s.Fail(seed.Fault{Op: "events.Search", Status: http.StatusServiceUnavailable})
 	p.eventually("an outage of the platform, and its reason", func() bool {
 		return strings.Contains(p.eval(`document.getElementById("problems").textContent`), "the platform does not respond") &&
 			strings.Contains(p.eval(`document.querySelector("#profiles .reason")?.textContent ?? ""`), "503")

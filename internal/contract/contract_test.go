@@ -29,7 +29,7 @@ import (
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
-	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/stub"
 )
 
@@ -85,8 +85,8 @@ func wholeText(d *api.Download, err error) (string, error) {
 }
 
 // fault makes the next call of an operation fail.
-func fault(op string, f fastiotest.Fault) step {
-	f.Op, f.Count = fastiotest.Op(op), 1
+func fault(op string, f seed.Fault) step {
+	f.Op, f.Count = seed.Op(op), 1
 	return between(func(w *world) { w.server.Fail(f) })
 }
 
@@ -95,7 +95,7 @@ type exchange struct {
 	step
 	name    string // the operation, numbered from its second call on
 	before  world  // the input of the call
-	request fastiotest.Request
+	request seed.Request
 	answer  answer
 	further []answer // of the other requests of this call
 	result  result
@@ -142,7 +142,7 @@ func live(t *testing.T) map[string][]*exchange {
 }
 
 // runScript makes the calls of a script. m may change requests; nil changes none.
-func runScript(t *testing.T, steps []step, m *fieldAdder, change ...func(o *fastiotest.Options)) []*exchange {
+func runScript(t *testing.T, steps []step, m *fieldAdder, change ...func(o *seed.Options)) []*exchange {
 	t.Helper()
 	w := newWorld(t, change...)
 	network := w.server.StartInMemory(t)
@@ -178,7 +178,7 @@ func runScript(t *testing.T, steps []step, m *fieldAdder, change ...func(o *fast
 		}
 		e.result.value, e.result.err = s.do(call{t.Context(), c, w})
 		sent := w.server.Requests()
-		again := func(r fastiotest.Request) bool { return r.Op == sent[0].Op }
+		again := func(r seed.Request) bool { return r.Op == sent[0].Op }
 		if len(sent) == 0 || slices.ContainsFunc(sent[1:], again) {
 			t.Fatalf("%s sent %d requests, want one; the result is %v", e.name, len(sent), e.result)
 		}
@@ -278,7 +278,7 @@ func TestRequests(t *testing.T) {
 	for _, s := range requests() {
 		var e exchange
 		client := overNetwork(t, func(r *http.Request) (*http.Response, error) {
-			e.request = fastiotest.Request{Path: r.URL.EscapedPath(), Query: r.URL.RawQuery, Header: r.Header}
+			e.request = seed.Request{Path: r.URL.EscapedPath(), Query: r.URL.RawQuery, Header: r.Header}
 			if r.Body != nil {
 				e.request.Body, _ = io.ReadAll(r.Body)
 			}

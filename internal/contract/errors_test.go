@@ -18,6 +18,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/fileshares"
 	"github.com/fastio-go/fastio/oauth"
 	"github.com/fastio-go/fastio/storage"
@@ -37,12 +38,12 @@ func TestErrorsSayNothingTwice(t *testing.T) {
 			return f.ask(nil)
 		},
 		"fastio: events.Search: You may not see these events.": func(f *failing) error {
-			f.Fail(fastiotest.Fault{Op: "events.Search", Status: 403, Text: "You may not see these events."})
+			f.Fail(seed.Fault{Op: "events.Search", Status: 403, Text: "You may not see these events."})
 			return f.client.Events.Follow(f.Context(), events.Query{Profile: f.room},
 				func(context.Context, *events.Event) error { return nil }, nil)
 		},
 		"fastio: realtime.Subscribe: the platform refuses the changes of": func(f *failing) error {
-			f.Fail(fastiotest.Fault{Status: 403, Text: "No changes for you."})
+			f.Fail(seed.Fault{Status: 403, Text: "No changes for you."})
 			_, err := f.client.Realtime.Subscribe(f.Context(), f.room, nil)
 			return err
 		},
@@ -53,13 +54,13 @@ func TestErrorsSayNothingTwice(t *testing.T) {
 		},
 		"fastio: 1 entries have failed; \"a\": uploads.": func(f *failing) error {
 			f.write("a")
-			f.Fail(fastiotest.Fault{Op: "uploads.Batch", Status: 400})
-			f.Fail(fastiotest.Fault{Op: "uploads.Start", Status: 400})
+			f.Fail(seed.Fault{Op: "uploads.Batch", Status: 400})
+			f.Fail(seed.Fault{Op: "uploads.Start", Status: 400})
 			_, err := f.client.Uploads.Dir(f.Context(), f.target(), f.dir, nil)
 			return err
 		},
 		"fastio: uploads.File: whether the file was stored is not known: uploads.": func(f *failing) error {
-			f.Fail(fastiotest.Fault{Op: "uploads.Start", Status: 502})
+			f.Fail(seed.Fault{Op: "uploads.Start", Status: 502})
 			_, err := f.client.Uploads.File(f.Context(), f.target(), "a", strings.NewReader("a"), 1, nil)
 			return err
 		},
@@ -122,11 +123,11 @@ type failing struct {
 
 func newFailing(t *testing.T) *failing {
 	t.Helper()
-	s := fastiotest.New(func(o *fastiotest.Options) { o.AI.TurnPace = time.Hour })
-	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"}).ID
-	node := s.AddNode(fastiotest.Node{Profile: room, Name: "mill.txt", Content: "brass"}).ID
+	s := fastiotest.New(func(o *seed.Options) { o.AI.TurnPace = time.Hour })
+	room := s.AddWorkspace(seed.Workspace{Name: "Design"}).ID
+	node := api.OpaqueID(s.AddNode(seed.Node{Profile: room, Name: "mill.txt", Content: "brass"}).ID)
 	client := s.Client(t, fastio.WithRetry(fastio.RetryPolicy{Attempts: 1}))
-	return &failing{T: t, Server: s, client: client, room: api.Workspace(room), node: node, dir: t.TempDir()}
+	return &failing{T: t, Server: s, client: client, room: api.Workspace(api.ID(room)), node: node, dir: t.TempDir()}
 }
 
 func (f *failing) target() uploads.Target { return uploads.Target{Profile: f.room, Folder: api.Root} }

@@ -123,18 +123,18 @@ func commentRequests() []step {
 }
 
 func fileShareRequests() []step {
-	expiry, node := time.Date(2027, 1, 2, 4, 4, 5, 999, time.FixedZone("", 3600)), planFile
+	expiry := time.Date(2027, 1, 2, 4, 4, 5, 999, time.FixedZone("", 3600))
 	const longest = 3_155_760_000 * time.Second
 	long := strings.Repeat("ü", 255)
 	return []step{
 		{"fileshares.Create", func(c call) (any, error) {
 			return c.FileShares.Create(c, workspaceID, fileshares.CreateRequest{
-				NodeID: node, Title: long, Access: fileshares.AccessAnyRegistered, Password: api.Set(secret(long)),
+				NodeID: planFile, Title: long, Access: fileshares.AccessAnyRegistered, Password: api.Set(secret(long)),
 				ExpiresIn: longest, CommentsEnabled: new(false),
 			})
 		}},
 		{"fileshares.Create", func(c call) (any, error) {
-			return c.FileShares.Create(c, workspaceID, fileshares.CreateRequest{NodeID: node, ExpiresAt: expiry})
+			return c.FileShares.Create(c, workspaceID, fileshares.CreateRequest{NodeID: planFile, ExpiresAt: expiry})
 		}},
 		{"fileshares.Update", func(c call) (any, error) {
 			return c.FileShares.Update(c, loanID, fileshares.UpdateRequest{

@@ -16,7 +16,7 @@ import (
 	"github.com/fastio-go/fastio/assets"
 	"github.com/fastio-go/fastio/comments"
 	"github.com/fastio-go/fastio/events"
-	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/fileshares"
 	"github.com/fastio-go/fastio/howto"
 	"github.com/fastio-go/fastio/internal/stub"
@@ -115,7 +115,7 @@ func accountSteps() []step {
 		{"Workspaces.Create", func(c call) (any, error) {
 			return c.Account.Workspaces.Create(c, orgID, account.CreateRequest{FolderName: "DESIGN", Name: "Design"})
 		}},
-		fault("account.Workspaces.Create", fastiotest.Fault{
+		fault("account.Workspaces.Create", seed.Fault{
 			Status: http.StatusPreconditionFailed, Text: "Feature Limit: no room.",
 		}),
 		{"Workspaces.Create", func(c call) (any, error) {
@@ -156,7 +156,7 @@ func ownAccountSteps() []step {
 		{"SetPhone", func(c call) (any, error) { return nil, c.Account.SetPhone(c, "44", "2079460000") }},
 		{"CheckPhone", func(c call) (any, error) { return c.Account.CheckPhone(c, "44", "2079460000") }},
 		{"RequestEmailChange", func(c call) (any, error) {
-			return nil, c.Account.RequestEmailChange(c, newAddress, secret(fastiotest.DefaultPassword))
+			return nil, c.Account.RequestEmailChange(c, newAddress, secret(seed.DefaultPassword))
 		}},
 		between((*world).readToken),
 		{"ConfirmEmailChange", func(c call) (any, error) {
@@ -169,7 +169,7 @@ func ownAccountSteps() []step {
 			return nil, c.Account.ChangePassword(c, secret("a guess"), secret("sketch of the engine"))
 		}},
 		{"ChangePassword", func(c call) (any, error) {
-			return nil, c.Account.ChangePassword(c, secret(fastiotest.DefaultPassword), secret("sketch of the engine"))
+			return nil, c.Account.ChangePassword(c, secret(seed.DefaultPassword), secret("sketch of the engine"))
 		}},
 		{"PasswordReset.Request", func(c call) (any, error) {
 			return nil, c.Account.PasswordReset.Request(c, newAddress)
@@ -604,7 +604,7 @@ func aiSteps() []step {
 		{"Turns.Get", func(c call) (any, error) {
 			return c.AI.Turns.Get(c, room, c.opaque("thread"), c.opaque("next"))
 		}},
-		fault("ai.Turns.Send", fastiotest.Fault{
+		fault("ai.Turns.Send", seed.Fault{
 			Status: 409, Code: 168116, Text: "The conversation is too large. Start a new chat.",
 		}),
 		{"Turns.Send", func(c call) (any, error) {
@@ -858,7 +858,7 @@ func eventSteps() []step {
 		{"Summarize", func(c call) (any, error) { return c.Events.Summarize(c, inWorkspace, "drawings") }},
 		{"Get", func(c call) (any, error) { return c.Events.Get(c, uploadEvent) }},
 		{"Get", func(c call) (any, error) { return c.Events.Get(c, missingEvent) }},
-		fault("events.Get", fastiotest.Fault{
+		fault("events.Get", seed.Fault{
 			Status: http.StatusForbidden, Code: 155104, Text: "The organization blocks your location.",
 			Params: map[string]any{"reason": "geo_restricted"},
 		}),
@@ -949,7 +949,7 @@ func howToSteps() []step {
 			return c.HowTo.Ask(c, howto.Question{Text: "How do I list metadata fields?", Surface: howto.SurfaceCode})
 		}},
 		{"Ask", func(c call) (any, error) { return c.HowTo.Ask(c, howto.Question{Text: "Help?"}) }},
-		fault("howto.Ask", fastiotest.Fault{
+		fault("howto.Ask", seed.Fault{
 			Status: http.StatusTooManyRequests, Code: 145858, Text: "Another question of yours is being answered.",
 		}),
 		{"Ask", func(c call) (any, error) { return c.HowTo.Ask(c, howto.Question{Text: "Help?"}) }},
@@ -997,7 +997,7 @@ func metadataSteps() []step {
 		{"Fields.Merge", func(c call) (any, error) {
 			return c.Metadata.Fields.Merge(c, workspaceID, "ma-terial", "wheels")
 		}},
-		fault("metadata.Fields.Merge", fastiotest.Fault{
+		fault("metadata.Fields.Merge", seed.Fault{
 			Status: http.StatusServiceUnavailable, Text: "The vocabulary is in use.",
 		}),
 		{"Fields.Merge", func(c call) (any, error) {
@@ -1014,7 +1014,7 @@ func metadataSteps() []step {
 		{"Facts.Set", func(c call) (any, error) {
 			return c.Metadata.Facts.Set(c, workspaceID, oiledNote, map[string]any{"price": "dear", "sold": true})
 		}},
-		fault("metadata.Facts.Set", fastiotest.Fault{Status: http.StatusNotAcceptable, Code: 10022, Text: "Not accepted."}),
+		fault("metadata.Facts.Set", seed.Fault{Status: http.StatusNotAcceptable, Code: 10022, Text: "Not accepted."}),
 		{"Facts.Set", func(c call) (any, error) {
 			return c.Metadata.Facts.Set(c, workspaceID, oiledNote, map[string]any{"sold": true})
 		}},
@@ -1105,7 +1105,7 @@ func oauthSteps() []step {
 	}}
 	signIn := func(op, learned string) step {
 		return step{op, func(c call) (any, error) {
-			got, err := c.OAuth.SignIn(c, "ada@example.test", secret(fastiotest.DefaultPassword))
+			got, err := c.OAuth.SignIn(c, "ada@example.test", secret(seed.DefaultPassword))
 			if err == nil {
 				c.learn(learned, got.AccessToken.Reveal())
 			}
@@ -1313,7 +1313,7 @@ func searchSteps() []step {
 				Text: "mill", Within: []search.Scope{search.InFolder(oiledNote, 1)},
 			})
 		}},
-		fault("search.Files", fastiotest.Fault{Status: http.StatusServiceUnavailable, Text: "Temporarily Unavailable."}),
+		fault("search.Files", seed.Fault{Status: http.StatusServiceUnavailable, Text: "Temporarily Unavailable."}),
 		{"Files", func(c call) (any, error) {
 			return c.Search.Files(c, workspace, search.Query{
 				Text: "mill", Filters: []metadata.Filter{metadata.Exists("wheels")},
@@ -1355,7 +1355,7 @@ func shareSteps() []step {
 		{"Create", func(c call) (any, error) {
 			return c.Shares.Create(c, closedWorkspace, shares.CreateRequest{Title: "Secrets"})
 		}},
-		fault("shares.Create", fastiotest.Fault{Status: http.StatusPreconditionFailed, Text: "Feature Limit"}),
+		fault("shares.Create", seed.Fault{Status: http.StatusPreconditionFailed, Text: "Feature Limit"}),
 		{"Create", func(c call) (any, error) {
 			return c.Shares.Create(c, workspaceID, shares.CreateRequest{Title: "One more"})
 		}},
@@ -1378,7 +1378,7 @@ func shareSteps() []step {
 		{"GetPublic", func(c call) (any, error) {
 			return c.Shares.GetPublic(c, portalID, &api.LinkToken{Secret: c.secret("link")}, api.Terse)
 		}},
-		fault("shares.GetPublic", fastiotest.Fault{
+		fault("shares.GetPublic", seed.Fault{
 			Status: http.StatusInternalServerError, Code: shares.CodeStorageFailure, Text: "The storage failed.",
 		}),
 		{"GetPublic", func(c call) (any, error) { return c.Shares.GetPublic(c, portalID, api.Attempts(1)) }},
@@ -1497,7 +1497,7 @@ func shareSteps() []step {
 		{"QuickShares.Preview", func(c call) (any, error) {
 			return content(c.Shares.QuickShares.Preview(c, quickDrawing, storage.PreviewTypeImage))
 		}},
-		fault("shares.QuickShares.Preview", fastiotest.Fault{
+		fault("shares.QuickShares.Preview", seed.Fault{
 			Status: http.StatusUnprocessableEntity, Text: "The source is corrupt.",
 		}),
 		{"QuickShares.Preview", func(c call) (any, error) {
@@ -1741,7 +1741,7 @@ func storageSteps() []step {
 		between(func(*world) { time.Sleep(time.Minute) }),
 		{"Update", func(c call) (any, error) {
 			return c.Storage.Update(c, workspace, drawingID, storage.UpdateRequest{
-				From: storage.FromUpload(c.opaque("upload")), IfVersion: api.Set(oiledVersion),
+				From: storage.FromUpload(c.opaque("upload")), IfVersion: api.Set[api.OpaqueID](oiledVersion),
 			})
 		}},
 		{"Update", func(c call) (any, error) {

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/table"
 )
 
@@ -100,9 +101,9 @@ func TestUndeclaredFields(t *testing.T) {
 				made[drops] = map[string]string{}
 				synctest.Test(t, func(t *testing.T) {
 					m := &fieldAdder{t: t, drops: drops, succeed: succeed}
-					for _, e := range runScript(t, scripts()[area], m, func(o *fastiotest.Options) {
+					for _, e := range runScript(t, scripts()[area], m, func(o *seed.Options) {
 						o.DropUndeclared = drops
-						o.Limits.Rules = []fastiotest.Limit{}
+						o.Limits.Rules = []seed.Limit{}
 					}) {
 						made[drops][e.name] = string(e.answer.body)
 					}

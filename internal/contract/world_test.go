@@ -4,12 +4,12 @@ import (
 	"context"
 	"maps"
 	"reflect"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 )
 
 func secret(text string) api.Secret { return api.NewSecret(text) }
@@ -43,7 +43,7 @@ func (w *world) secret(name string) api.Secret   { return secret(w.known[name]) 
 // another profile, and records without a creator as the caller's.
 func (w *world) add(records ...any) {
 	for _, record := range records {
-		if fact, ok := record.(fastiotest.Fact); ok {
+		if fact, ok := record.(seed.Fact); ok {
 			if err := w.server.AddFact(fact); err != nil {
 				w.t.Fatal(err)
 			}
@@ -51,8 +51,8 @@ func (w *world) add(records ...any) {
 		}
 		v := reflect.New(reflect.TypeOf(record)).Elem()
 		v.Set(reflect.ValueOf(record))
-		kind, _, _ := strings.Cut(v.Type().Name(), "[")
-		for field, id := range map[string]api.ID{"Creator": w.server.User().ID, "Profile": workspaceID} {
+		kind := v.Type().Name()
+		for field, id := range map[string]string{"Creator": w.server.User().ID, "Profile": workspaceID} {
 			if f := v.FieldByName(field); f.IsValid() && f.IsZero() && (kind == "Node" || kind == "QuickShare") {
 				f.Set(reflect.ValueOf(id))
 			}
@@ -61,10 +61,10 @@ func (w *world) add(records ...any) {
 	}
 }
 
-func newWorld(t *testing.T, change ...func(o *fastiotest.Options)) *world {
+func newWorld(t *testing.T, change ...func(o *seed.Options)) *world {
 	t.Helper()
 	start := time.Now()
-	s := fastiotest.New(append(change, func(o *fastiotest.Options) {
+	s := fastiotest.New(append(change, func(o *seed.Options) {
 		o.Seed = 1815
 		o.Clock = func() time.Time { return epoch().Add(time.Since(start)) }
 		o.Comments.Limit, o.Comments.Properties = 20, true
@@ -74,19 +74,19 @@ func newWorld(t *testing.T, change ...func(o *fastiotest.Options)) *world {
 	})...)
 	w := &world{t: t, server: s, known: map[string]string{"token": s.Token()}}
 	ada := s.User().ID
-	w.learn("me", string(ada))
+	w.learn("me", ada)
 	w.add(
-		fastiotest.Org{
+		seed.Org{
 			ID: orgID, Domain: "difference", Name: "Difference Works", Description: "Engines, to order", Owner: ada,
 		},
-		fastiotest.Workspace{
+		seed.Workspace{
 			ID: workspaceID, Org: orgID, Name: "Design", FolderName: "design", Description: "Drawings & notes",
 		},
 	)
-	charles := s.AddUser(fastiotest.User{FirstName: "Charles", LastName: "Babbage", Email: "charles@example.test"})
-	guild := s.AddOrg(fastiotest.Org{Domain: "guild", Name: "Guild of Weavers", Owner: charles.ID})
-	looms := s.AddWorkspace(fastiotest.Workspace{Org: guild.ID, Name: "Looms"})
-	s.SetMember(looms.ID, ada, fastiotest.Member)
+	charles := s.AddUser(seed.User{FirstName: "Charles", LastName: "Babbage", Email: "charles@example.test"})
+	guild := s.AddOrg(seed.Org{Domain: "guild", Name: "Guild of Weavers", Owner: charles.ID})
+	looms := s.AddWorkspace(seed.Workspace{Org: guild.ID, Name: "Looms"})
+	s.SetMember(looms.ID, ada, seed.Member)
 	w.addEvents(ada)
 	return w
 }

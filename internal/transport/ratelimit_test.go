@@ -17,20 +17,21 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/table"
 )
 
-func windowKinds() map[string]fastiotest.WindowKind {
-	return map[string]fastiotest.WindowKind{
-		"windows from the first call": fastiotest.FixedFromFirst,
-		"windows by the clock":        fastiotest.FixedToClock,
-		"sliding windows":             fastiotest.Sliding,
+func windowKinds() map[string]seed.WindowKind {
+	return map[string]seed.WindowKind{
+		"windows from the first call": seed.FixedFromFirst,
+		"windows by the clock":        seed.FixedToClock,
+		"sliding windows":             seed.Sliding,
 	}
 }
 
 func search(t *testing.T, client *fastio.Client, s *fastiotest.Server) error {
 	t.Helper()
-	_, err := client.Events.Search(t.Context(), events.Query{Profile: api.Org(s.Org().ID)})
+	_, err := client.Events.Search(t.Context(), events.Query{Profile: api.Org(api.ID(s.Org().ID))})
 	return err
 }
 
@@ -38,17 +39,17 @@ func search(t *testing.T, client *fastio.Client, s *fastiotest.Server) error {
 // rate it has.
 func TestHoursWithoutARefusal(t *testing.T) {
 	t.Parallel()
-	me := []fastiotest.Op{"account.Me"} // an endpoint that is not held, with the windows of a long poll
+	me := []seed.Op{"account.Me"} // an endpoint that is not held, with the windows of a long poll
 	type loop struct {
-		limits []fastiotest.Limit
+		limits []seed.Limit
 		rate   float64 // calls an hour
 		call   func(t *testing.T, client *fastio.Client, s *fastiotest.Server) error
 	}
-	table.Each(t, windowKinds(), func(t *testing.T, kind fastiotest.WindowKind) {
+	table.Each(t, windowKinds(), func(t *testing.T, kind seed.WindowKind) {
 		table.Bubbles(t, map[string]loop{
 			"searching": {nil, 720, search},
 			"polling": {
-				[]fastiotest.Limit{{Ops: me, Max: 200, Size: time.Minute}, {Ops: me, Max: 1000, Size: time.Hour}},
+				[]seed.Limit{{Ops: me, Max: 200, Size: time.Minute}, {Ops: me, Max: 1000, Size: time.Hour}},
 				1000,
 				func(t *testing.T, client *fastio.Client, _ *fastiotest.Server) error {
 					t.Helper()
@@ -59,8 +60,8 @@ func TestHoursWithoutARefusal(t *testing.T) {
 				},
 			},
 		}, func(t *testing.T, loop loop) {
-			s := fastiotest.New(func(o *fastiotest.Options) { o.Limits.Windows, o.Limits.Rules = kind, loop.limits })
-			s.Fail(fastiotest.Fault{Delay: 80 * time.Millisecond})
+			s := fastiotest.New(func(o *seed.Options) { o.Limits.Windows, o.Limits.Rules = kind, loop.limits })
+			s.Fail(seed.Fault{Delay: 80 * time.Millisecond})
 			time.Sleep(1234567 * time.Microsecond)
 			client := s.Client(t)
 			calls := 0
@@ -83,7 +84,7 @@ func TestSummariesShareTheRateOfSearches(t *testing.T) {
 		s := fastiotest.New()
 		client := s.Client(t)
 		for range 20 {
-			_, err := client.Events.Summarize(t.Context(), events.Query{Profile: api.Org(s.Org().ID)}, "")
+			_, err := client.Events.Summarize(t.Context(), events.Query{Profile: api.Org(api.ID(s.Org().ID))}, "")
 			if err := errors.Join(search(t, client, s), err); err != nil {
 				t.Fatal(err)
 			}
@@ -97,18 +98,18 @@ func TestSummariesShareTheRateOfSearches(t *testing.T) {
 // A group of unknown windows is paced by its headers.
 func TestHeadersTeachTheRate(t *testing.T) {
 	t.Parallel()
-	table.Each(t, map[string]func(*fastiotest.Options){
-		"in seconds":                          func(*fastiotest.Options) {},
-		"as a date":                           func(o *fastiotest.Options) { o.Limits.DateExpires = true },
-		"by its former names":                 func(o *fastiotest.Options) { o.Limits.LegacyHeaders = true },
-		"by a clock that is ten minutes fast": func(o *fastiotest.Options) { o.ClockSkew = 10 * time.Minute },
-		"by a clock that is ten minutes slow": func(o *fastiotest.Options) { o.ClockSkew = -10 * time.Minute },
-	}, func(t *testing.T, change func(*fastiotest.Options)) {
-		table.Bubbles(t, windowKinds(), func(t *testing.T, kind fastiotest.WindowKind) {
+	table.Each(t, map[string]func(*seed.Options){
+		"in seconds":                          func(*seed.Options) {},
+		"as a date":                           func(o *seed.Options) { o.Limits.DateExpires = true },
+		"by its former names":                 func(o *seed.Options) { o.Limits.LegacyHeaders = true },
+		"by a clock that is ten minutes fast": func(o *seed.Options) { o.ClockSkew = 10 * time.Minute },
+		"by a clock that is ten minutes slow": func(o *seed.Options) { o.ClockSkew = -10 * time.Minute },
+	}, func(t *testing.T, change func(*seed.Options)) {
+		table.Bubbles(t, windowKinds(), func(t *testing.T, kind seed.WindowKind) {
 			const most, size, calls = 10, 10 * time.Second, 100
-			s := fastiotest.New(change, func(o *fastiotest.Options) {
+			s := fastiotest.New(change, func(o *seed.Options) {
 				o.Limits.Windows = kind
-				o.Limits.Rules = []fastiotest.Limit{{Ops: []fastiotest.Op{"account.Me"}, Max: most, Size: size}}
+				o.Limits.Rules = []seed.Limit{{Ops: []seed.Op{"account.Me"}, Max: most, Size: size}}
 			})
 			time.Sleep(3 * time.Second)
 			client := s.Client(t)
@@ -132,11 +133,11 @@ func TestHeadersTeachTheRate(t *testing.T) {
 func TestSeveralClientsWithOneCredential(t *testing.T) {
 	t.Parallel()
 	for _, clients := range []int{2, 8} {
-		table.Bubbles(t, windowKinds(), func(t *testing.T, kind fastiotest.WindowKind) {
-			s := fastiotest.New(func(o *fastiotest.Options) {
+		table.Bubbles(t, windowKinds(), func(t *testing.T, kind seed.WindowKind) {
+			s := fastiotest.New(func(o *seed.Options) {
 				o.Limits.Windows, o.Limits.BodyRetryAfter, o.Limits.CountRefused = kind, true, clients == 8
 			})
-			s.Fail(fastiotest.Fault{Delay: 50 * time.Millisecond})
+			s.Fail(seed.Fault{Delay: 50 * time.Millisecond})
 			var wg sync.WaitGroup
 			for range clients {
 				client := s.Client(t, fastio.WithMaxWait(api.NoLimit))

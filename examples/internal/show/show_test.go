@@ -6,8 +6,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/examples/internal/show"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 )
 
 // A bar ends at 100 %. Its rate has no position that it began with.
@@ -69,11 +71,11 @@ func TestBar(t *testing.T) {
 func TestNames(t *testing.T) {
 	t.Parallel()
 	s := fastiotest.New()
-	room := s.AddWorkspace(fastiotest.Workspace{Name: "Design"})
-	grace := s.AddUser(fastiotest.User{FirstName: "Grace", LastName: "Hopper"})
-	s.SetMember(room.ID, grace.ID, fastiotest.Member)
-	names, err := show.Names(t.Context(), s.Client(t), room.ID)
-	if err != nil || names[grace.ID] != "Grace Hopper" || names[s.User().ID] != "Ada Lovelace" {
+	room := s.AddWorkspace(seed.Workspace{Name: "Design"})
+	grace := s.AddUser(seed.User{FirstName: "Grace", LastName: "Hopper"})
+	s.SetMember(room.ID, grace.ID, seed.Member)
+	names, err := show.Names(t.Context(), s.Client(t), api.ID(room.ID))
+	if err != nil || names[api.ID(grace.ID)] != "Grace Hopper" || names[api.ID(s.User().ID)] != "Ada Lovelace" {
 		t.Errorf("got %v, %v", names, err)
 	}
 }

@@ -66,19 +66,19 @@ func TestReadReplacesLabels(t *testing.T) {
 	const ada, eve, acme, design, plan, link = "4000000000000000001", "4999999999999999999", "4000000000000000002",
 		"4000000000000000003", "20000000000000000000000000004", "4000000000000000005"
 	want := &seed.File{
-		Users: []seed.User[string]{{ID: ada}, {ID: eve}},
-		Orgs: []seed.Org[string]{{
-			ID: acme, Owner: ada, Auditors: []string{eve}, AIPolicy: seed.AIPolicy[string]{IntelligenceIn: []string{design}},
+		Users: []seed.User{{ID: ada}, {ID: eve}},
+		Orgs: []seed.Org{{
+			ID: acme, Owner: ada, Auditors: []string{eve}, AIPolicy: seed.AIPolicy{IntelligenceIn: []string{design}},
 		}},
-		Workspaces: []seed.Workspace[string]{{ID: design, Org: acme, AccentColor: `{"r": 1}`}},
-		Nodes: []seed.Node[string, string]{
+		Workspaces: []seed.Workspace{{ID: design, Org: acme, AccentColor: `{"r": 1}`}},
+		Nodes: []seed.Node{
 			{ID: plan, Profile: design, Parent: "2ABCD-EFGHI-JKLMN-OPQRS-TUVWX-YZ12"},
 			{ID: "2abcdefghijklmnopqrstuvwxyz12", Profile: design},
 		},
-		FileShares: []seed.FileShare[string, string]{{
-			ID: link, Node: plan, Grants: []seed.Grant[string]{{User: ada}, {Email: "eve@example.test"}},
+		FileShares: []seed.FileShare{{
+			ID: link, Node: plan, Grants: []seed.Grant{{User: ada}, {Email: "eve@example.test"}},
 		}},
-		Keys: []seed.Key[string]{{
+		Keys: []seed.Key{{
 			User: ada, Scopes: []string{"org:" + acme + ":rw", "org:*:r", "user:" + eve + ":r", "userdetails:*:rw"},
 		}},
 	}

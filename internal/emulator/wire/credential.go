@@ -22,7 +22,7 @@ const (
 // Credential is the meaning of a bearer token. Calls read it without a lock:
 // changes replace it with a copy, and revocation removes it from the map.
 type Credential struct {
-	seed.Key[string]
+	seed.Key
 	Kind    CredentialKind
 	ID      string // of an API key
 	Created int64

@@ -11,35 +11,35 @@ import (
 type (
 	Options        = seed.Options
 	Fault          = seed.Fault
-	SocketFault    = seed.SocketFault[string]
-	Key            = seed.Key[string]
+	SocketFault    = seed.SocketFault
+	Key            = seed.Key
 	Script         = seed.Script
 	StreamStyle    = seed.StreamStyle
-	Decision       = seed.Decision[string]
+	Decision       = seed.Decision
 	Outcome        = seed.Outcome
-	Mail           = seed.Mail[string, string]
+	Mail           = seed.Mail
 	Request        = seed.Request
 	Limit          = seed.Limit
 	Role           = seed.Role
-	User           = seed.User[string]
-	Org            = seed.Org[string]
-	AIPolicy       = seed.AIPolicy[string]
-	Workspace      = seed.Workspace[string]
-	SeedShare      = seed.Share[string, string]
-	SeedMembership = seed.Membership[string]
-	SeedInvitation = seed.Invitation[string, string]
+	User           = seed.User
+	Org            = seed.Org
+	AIPolicy       = seed.AIPolicy
+	Workspace      = seed.Workspace
+	SeedShare      = seed.Share
+	SeedMembership = seed.Membership
+	SeedInvitation = seed.Invitation
 	Client         = seed.OAuthClient
-	Actor          = seed.Actor[string]
-	Event          = seed.Event[string, string]
-	History        = seed.History[string]
-	SeedNode       = seed.Node[string, string]
-	Version        = seed.Version[string, string]
-	SeedFileShare  = seed.FileShare[string, string]
-	Grant          = seed.Grant[string]
-	QuickShare     = seed.QuickShare[string, string]
-	Comment        = seed.Comment[string, string]
-	Field          = seed.Field[string]
-	Fact           = seed.Fact[string]
+	Actor          = seed.Actor
+	Event          = seed.Event
+	History        = seed.History
+	SeedNode       = seed.Node
+	Version        = seed.Version
+	SeedFileShare  = seed.FileShare
+	Grant          = seed.Grant
+	QuickShare     = seed.QuickShare
+	Comment        = seed.Comment
+	Field          = seed.Field
+	Fact           = seed.Fact
 )
 
 // Roles, highest first.

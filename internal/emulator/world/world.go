@@ -53,6 +53,7 @@ func (w *World) NewOrg(o Org) Org {
 	o.Domain = cmp.Or(o.Domain, "org"+strconv.Itoa(len(w.orgs)+1))
 	o.Name = cmp.Or(o.Name, o.Domain)
 	o.Auditors = slices.Clone(o.Auditors)
+	o.AIPolicy.IntelligenceIn = slices.Clone(o.AIPolicy.IntelligenceIn)
 	if w.orgs[o.ID] == nil {
 		w.orgList = append(w.orgList, o.ID)
 	}

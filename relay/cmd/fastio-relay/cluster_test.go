@@ -30,6 +30,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/relay"
 )
 
@@ -269,12 +270,12 @@ const testLease = 10 * time.Second
 func newCluster(t *testing.T, profiles int) *cluster {
 	t.Helper()
 	c := &cluster{dir: t.TempDir(), added: map[string][]string{}, handled: lines{got: map[string]int{}}}
-	c.platform = fastiotest.New(func(o *fastiotest.Options) {
-		o.Limits.Rules = []fastiotest.Limit{}
+	c.platform = fastiotest.New(func(o *seed.Options) {
+		o.Limits.Rules = []seed.Limit{}
 		o.Limits.NoHeaders = true
 	})
 	for range profiles {
-		c.profiles = append(c.profiles, api.Workspace(c.platform.AddWorkspace(fastiotest.Workspace{}).ID))
+		c.profiles = append(c.profiles, api.Workspace(api.ID(c.platform.AddWorkspace(seed.Workspace{}).ID)))
 	}
 	c.url = c.platform.Start(t)
 	var err error
@@ -415,10 +416,10 @@ func (c *cluster) add(n int, created time.Time) {
 	names := []string{"workspace_storage_file_added", "comment_created"}
 	for i := range n {
 		for _, p := range c.profiles {
-			e := c.platform.AddEvent(fastiotest.Event{
-				Name: names[i%2], Workspace: p.ID, ObjectName: "plan.txt", Created: created,
+			e := c.platform.AddEvent(seed.Event{
+				Name: names[i%2], Workspace: string(p.ID), ObjectName: "plan.txt", Created: created,
 			})
-			c.added[string(p.ID)] = append(c.added[string(p.ID)], "workspace-"+string(p.ID)+"-"+e.ID.Plain())
+			c.added[string(p.ID)] = append(c.added[string(p.ID)], "workspace-"+string(p.ID)+"-"+api.OpaqueID(e.ID).Plain())
 		}
 	}
 }

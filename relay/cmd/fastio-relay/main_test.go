@@ -25,6 +25,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 )
 
 // writer is safe for concurrent use.
@@ -73,10 +74,10 @@ func get(t *testing.T, url string) (status int, body string) {
 func TestRelayFollowsAndShows(t *testing.T) {
 	s := fastiotest.New()
 	rooms := []api.ID{
-		s.AddWorkspace(fastiotest.Workspace{Name: "Plans"}).ID, s.AddWorkspace(fastiotest.Workspace{Name: "Photos"}).ID,
+		api.ID(s.AddWorkspace(seed.Workspace{Name: "Plans"}).ID), api.ID(s.AddWorkspace(seed.Workspace{Name: "Photos"}).ID),
 	}
 	for _, room := range rooms {
-		s.Generate(fastiotest.History{Workspace: room, Events: 300})
+		s.Generate(seed.History{Workspace: string(room), Events: 300})
 	}
 	dir := t.TempDir()
 	key := filepath.Join(dir, "key")
@@ -228,9 +229,9 @@ func TestReplicasShareRateLimits(t *testing.T) {
 	s := fastiotest.New()
 	var profiles []string
 	for range 6 {
-		room := s.AddWorkspace(fastiotest.Workspace{}).ID
-		s.Generate(fastiotest.History{Workspace: room, Events: 600})
-		profiles = append(profiles, "workspace:"+string(room))
+		room := s.AddWorkspace(seed.Workspace{}).ID
+		s.Generate(seed.History{Workspace: room, Events: 600})
+		profiles = append(profiles, "workspace:"+room)
 	}
 	t.Setenv("FASTIO_BASE_URL", s.Start(t))
 	t.Setenv("FASTIO_TOKEN", s.Token())
@@ -292,7 +293,7 @@ func TestSecureServers(t *testing.T) {
 			Certificates: https.TLS.Certificates, ClientAuth: tls.RequireAnyClientCert, MinVersion: tls.VersionTLS13,
 		},
 	}
-	creds, seed := user(t, o)
+	creds, secret := user(t, o)
 	ns, err := server.NewServer(o)
 	if err != nil {
 		t.Fatal(err)
@@ -302,7 +303,7 @@ func TestSecureServers(t *testing.T) {
 	defer ns.Shutdown()
 
 	s := fastiotest.New()
-	room := s.AddWorkspace(fastiotest.Workspace{}).ID
+	room := s.AddWorkspace(seed.Workspace{}).ID
 	t.Setenv("FASTIO_BASE_URL", s.Start(t))
 	t.Setenv("FASTIO_TOKEN", s.Token())
 	ctx, cancel := context.WithCancel(t.Context())
@@ -312,7 +313,7 @@ func TestSecureServers(t *testing.T) {
 			"-nats", "tls://" + ns.Addr().String(), "-nats-ca", certificate, "-nats-cert", certificate,
 			"-nats-key", file("key", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})),
 			"-nats-creds", file("creds", creds), "-log-debug",
-			"-listen", "127.0.0.1:0", "-profiles", "workspace:" + string(room),
+			"-listen", "127.0.0.1:0", "-profiles", "workspace:" + room,
 		}, os.Getenv, log, func(url string) { address <- url })
 	}()
 	select {
@@ -325,7 +326,7 @@ func TestSecureServers(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
-	if strings.Contains(log.String(), seed) {
+	if strings.Contains(log.String(), secret) {
 		t.Error("the log shows the credentials")
 	}
 }

@@ -22,9 +22,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/fastio-go/fastio"
-	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/relay"
 )
 
@@ -80,11 +80,11 @@ func tryStart(t *testing.T, s *fastiotest.Server, change func(c *config), args .
 
 // newPlatform returns an emulated platform with a workspace.
 func newPlatform(added int) (s *fastiotest.Server, profile string) {
-	s = fastiotest.New(func(o *fastiotest.Options) {
-		o.Limits.Rules = []fastiotest.Limit{}
+	s = fastiotest.New(func(o *seed.Options) {
+		o.Limits.Rules = []seed.Limit{}
 		o.Limits.NoHeaders = true
 	})
-	profile = "workspace:" + string(s.AddWorkspace(fastiotest.Workspace{}).ID)
+	profile = "workspace:" + s.AddWorkspace(seed.Workspace{}).ID
 	addEvents(s, profile, added)
 	return s, profile
 }
@@ -92,7 +92,7 @@ func newPlatform(added int) (s *fastiotest.Server, profile string) {
 func addEvents(s *fastiotest.Server, profile string, n int) {
 	_, id, _ := strings.Cut(profile, ":")
 	for range n {
-		s.AddEvent(fastiotest.Event{Name: "comment_created", Workspace: api.ID(id), Created: time.Now().Add(-time.Second)})
+		s.AddEvent(seed.Event{Name: "comment_created", Workspace: id, Created: time.Now().Add(-time.Second)})
 	}
 }
 
