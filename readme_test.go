@@ -41,7 +41,8 @@ func TestReadmeSnippetsAreCompiled(t *testing.T) {
 	var compiled []string
 	for _, file := range []string{
 		"example_test.go", "readme_test.go", "fastiotest/example_test.go", "examples/hello/main.go",
-		"keyring/example_test.go", "oauth/example_desktop_test.go", "relay/example_test.go",
+		"events/journal/example_test.go", "keyring/example_test.go", "oauth/example_desktop_test.go",
+		"relay/example_test.go",
 	} {
 		compiled = append(compiled, unindented(readFile(t, file)))
 	}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/events"
+	"github.com/fastio-go/fastio/events/journal"
 	"github.com/fastio-go/fastio/examples/internal/show"
 	"github.com/fastio-go/fastio/fastiotest"
 	"github.com/fastio-go/fastio/fastiotest/seed"
@@ -28,30 +30,35 @@ func (p *program) demonstrate(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(p.dir) }()
-	p.client, err = demo.Connect(platform.Token())
+	client, err := demo.Connect(platform.Token())
 	if err != nil {
 		return err
 	}
-	defer p.client.CloseIdleConnections()
+	defer client.CloseIdleConnections()
 
 	fmt.Fprint(p.out, "\nA run that is interrupted: ")
 	interrupted, interrupt := context.WithCancel(ctx)
-	p.added = func(n int) {
-		if n == 100 {
-			interrupt()
-		}
-	}
-	if err := p.run(interrupted); !errors.Is(err, context.Canceled) {
+	err = p.run(interrupted, client, &journal.Options{OnAdd: interruptAfter(100, interrupt)})
+	if !errors.Is(err, context.Canceled) {
 		return err
 	}
-	p.added = nil
 	fmt.Fprint(p.out, "The next run: ")
-	if err := p.run(ctx); err != nil {
+	if err := p.run(ctx, client, nil); err != nil {
 		return err
 	}
 	for range 3 {
 		platform.AddEvent(seed.Event{Name: "comment_created", Workspace: string(p.workspace)})
 	}
 	fmt.Fprint(p.out, "A run after three more events: ")
-	return p.run(ctx)
+	return p.run(ctx, client, nil)
+}
+
+// interruptAfter returns a callback that calls interrupt for the nth new event.
+func interruptAfter(n int, interrupt func()) func(context.Context, *events.Event) {
+	return func(context.Context, *events.Event) {
+		n--
+		if n == 0 {
+			interrupt()
+		}
+	}
 }

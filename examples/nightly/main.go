@@ -24,59 +24,54 @@ import (
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/events"
+	"github.com/fastio-go/fastio/events/journal"
 	"github.com/fastio-go/fastio/examples/internal/show"
 )
 
 func main() {
 	p := &program{out: os.Stdout}
 	flag.StringVar((*string)(&p.workspace), "workspace", "", "the ID of the workspace; required with a key")
-	flag.StringVar(&p.dir, "dir", ".", "the directory of the file and its checkpoint")
+	flag.StringVar(&p.dir, "dir", ".", "the directory of the file")
 	flag.Parse()
 	show.Main(p.start)
 }
 
 type program struct {
 	out       io.Writer
-	client    *fastio.Client
 	workspace api.ID
 	dir       string
-	added     func(n int) // is called after each new event; may be nil
 }
 
 func (p *program) start(ctx context.Context) error {
-	var err error
-	p.client, err = fastio.FromEnv()
+	client, err := fastio.FromEnv()
 	if errors.Is(err, fastio.ErrNoToken) {
 		return p.demonstrate(ctx)
 	}
 	if err != nil {
 		return err
 	}
-	defer p.client.CloseIdleConnections()
+	defer client.CloseIdleConnections()
 	if p.workspace == "" {
 		return errors.New("set -workspace: the ID of the workspace")
 	}
-	return p.run(ctx)
+	return p.run(ctx, client, nil)
 }
 
-// run appends the events since the last run. Follow delivers an event again if it was
-// interrupted before it saved its checkpoint; the journal skips those that it has.
-func (p *program) run(ctx context.Context) (err error) {
-	journal, err := openJournal(filepath.Join(p.dir, "events.jsonl"))
+// run appends the events since the last run.
+func (p *program) run(ctx context.Context, client *fastio.Client, o *journal.Options) (err error) {
+	file, err := journal.Open(filepath.Join(p.dir, "events.jsonl"), o) //nolint:contextcheck // the files are local
 	if err != nil {
 		return err
 	}
-	journal.onAdd = p.added
-	defer func() { err = errors.Join(err, journal.close()) }()
-	query := events.Query{Profile: api.Workspace(p.workspace)}
-	err = p.client.Events.Follow(ctx, query, journal.add, &events.FollowOptions{
-		Store: checkpoints{events.FileStore(filepath.Join(p.dir, "checkpoints")), journal},
+	defer func() { err = errors.Join(err, file.Close()) }()
+	before := file.Rows()
+	err = file.Follow(ctx, client.Events, events.Query{Profile: api.Workspace(p.workspace)}, &events.FollowOptions{
 		Until: time.Now(),
 		OnGap: func(_ context.Context, g events.Gap) error {
 			fmt.Fprintf(p.out, "events from %v to %v may be missing: %s\n", g.From, g.To, g.Reason)
 			return nil
 		},
 	})
-	fmt.Fprintf(p.out, "%d events added, %d in all\n", journal.added, len(journal.known))
+	fmt.Fprintf(p.out, "%d events added, %d in all\n", file.Rows()-before, file.Rows())
 	return err
 }

@@ -1,0 +1,478 @@
+// Package journal appends events to a file, each exactly once, over any number of runs
+// that may be killed at any moment.
+//
+//	j, err := journal.Open("events.jsonl", nil)
+//	if err != nil {
+//		return err
+//	}
+//	defer j.Close()
+//	err = j.Follow(ctx, client.Events, query, &events.FollowOptions{Until: time.Now()})
+//
+// The file is the caller's: it has one row for each event, in JSON, CSV or any other
+// format. What the journal needs to go on is in the directory PATH.progress.
+package journal
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/binary"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/events"
+	"github.com/fastio-go/fastio/internal/durable"
+)
+
+// Options are the options of [Open]. Nil, and zero fields, mean the defaults.
+type Options struct {
+	// Format returns the row of an event. A newline is added if the row does not end with
+	// one. The event of a nil row is left out. Default: [JSON].
+	Format func(e *events.Event) []byte
+
+	// Header is written at the beginning of a new file. Default: nothing.
+	Header []byte
+
+	// OnAdd is called after the row of an event is written, in the goroutine of
+	// [Journal.Follow].
+	OnAdd func(ctx context.Context, e *events.Event)
+}
+
+// JSON returns an event as JSON, on one line.
+func JSON(e *events.Event) []byte {
+	row, err := json.Marshal(e)
+	if err != nil {
+		panic(err) // every event can be encoded
+	}
+	return row
+}
+
+// CSV returns a Format of comma-separated values: the fields of an event, quoted where
+// needed.
+func CSV(fields func(e *events.Event) []string) func(e *events.Event) []byte {
+	return func(e *events.Event) []byte {
+		var row bytes.Buffer
+		w := csv.NewWriter(&row)
+		_ = w.Write(fields(e)) // a buffer does not fail
+		w.Flush()
+		return row.Bytes()
+	}
+}
+
+// ErrInUse reports that another Journal, of this or another process, has the file open.
+var ErrInUse = errors.New("the journal is in use")
+
+// A Journal is a file of events that is open for appending. Get one from [Open]. It is
+// safe for concurrent use.
+type Journal struct {
+	o     Options
+	path  string
+	dir   string // of the progress
+	lock  io.Closer
+	store events.FileStore
+
+	mu    sync.Mutex
+	file  file
+	index file // the hash of the ID of each event in file; 0 for an event without one
+	at    position
+	added bool // since file and index were flushed
+	logs  int  // that were followed
+	ended chan struct{}
+	err   error // why it has ended: Close, or a failed flush, after which the content of the disk is unknown
+
+	// known are the events in the file, nil while none of them can be delivered again.
+	known map[uint64]struct{}
+}
+
+type file interface {
+	io.ReaderAt
+	io.WriterAt
+	Truncate(size int64) error
+	Sync() error
+	Close() error
+}
+
+// position is the length of both files.
+type position struct {
+	Size int64 // of the file, in bytes
+	Rows int64 // in the index
+}
+
+const (
+	progressSuffix = ".progress"
+	lockName       = "lock"
+	indexName      = "index"
+	checkpoints    = ".checkpoint" // at the end of the names of an [events.FileStore]
+	hashSize       = 8             // bytes of a row in the index
+	positionFormat = "%d %d\n"
+)
+
+// Open opens the journal at path. It creates the file, and missing directories, if they
+// do not exist. It removes the rows that a killed run has written after its last
+// checkpoint; the next Follow adds them again. Only the Journal may change the file.
+//
+// Errors: [ErrInUse] if another Journal has the file open; an error for a file that no
+// Journal has begun, or that is shorter than its progress. Both are left unchanged.
+func Open(path string, o *Options) (*Journal, error) {
+	if path == "" {
+		return nil, &api.InputError{Op: "journal.Open", Field: "path", Rule: "must not be empty"}
+	}
+	j := &Journal{path: path, dir: path + progressSuffix, ended: make(chan struct{})}
+	j.store = events.FileStore(j.dir)
+	if o != nil {
+		j.o = *o
+	}
+	if j.o.Format == nil {
+		j.o.Format = JSON
+	}
+	if err := os.MkdirAll(j.dir, 0o700); err != nil {
+		return nil, err
+	}
+	lock, err := durable.LockFile(filepath.Join(j.dir, lockName))
+	if errors.Is(err, durable.ErrInUse) {
+		return nil, fmt.Errorf("%w: %s", ErrInUse, path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	j.lock = lock
+	if err := j.open(); err != nil {
+		return nil, errors.Join(err, j.Close())
+	}
+	return j, nil
+}
+
+// open opens both files at the position of the last checkpoint. The index is created
+// after the file: a file without one is not of a journal.
+func (j *Journal) open() error {
+	at, err := j.checkpoint()
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(j.path)
+	switch {
+	case err == nil && !info.Mode().IsRegular():
+		return fmt.Errorf("%s is not a regular file", j.path)
+	case err == nil && info.Size() < at.Size, errors.Is(err, fs.ErrNotExist) && at.Size > 0:
+		return fmt.Errorf("%s is shorter than its progress: restore it, or remove %s to begin again", j.path, j.dir)
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	index := filepath.Join(j.dir, indexName)
+	rows, err := os.Stat(index)
+	switch {
+	case err == nil && rows.Size() < at.Rows*hashSize, errors.Is(err, fs.ErrNotExist) && at.Rows > 0:
+		return fmt.Errorf("%s is damaged: it is shorter than its progress", index)
+	case errors.Is(err, fs.ErrNotExist) && info != nil && info.Size() > 0:
+		return fmt.Errorf("%s was not written by a journal, or %s is missing", j.path, j.dir)
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	j.at = at
+	if j.file, err = create(j.path, at.Size); err != nil {
+		return err
+	}
+	if j.index, err = create(index, at.Rows*hashSize); err != nil {
+		return err
+	}
+	if at.Size == 0 && len(j.o.Header) > 0 {
+		if _, err := j.file.WriteAt(j.o.Header, 0); err != nil {
+			return err
+		}
+		j.at.Size = int64(len(j.o.Header))
+	}
+	return nil
+}
+
+// create opens a file with a size, and creates it durably if it does not exist.
+func create(path string, size int64) (file, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // the caller chooses the file
+	if err != nil {
+		return nil, err
+	}
+	err = f.Truncate(size)
+	if err == nil {
+		err = durable.SyncDir(filepath.Dir(path))
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// checkpoint returns the position of the last checkpoint, of any log.
+func (j *Journal) checkpoint() (last position, err error) {
+	entries, err := os.ReadDir(j.dir)
+	if err != nil {
+		return position{}, err
+	}
+	for _, e := range entries {
+		escaped, ok := strings.CutSuffix(e.Name(), checkpoints)
+		name, err := url.QueryUnescape(escaped)
+		if !ok || err != nil {
+			continue
+		}
+		c, err := j.store.Load(context.Background(), name)
+		if err != nil {
+			return position{}, err
+		}
+		at, _, err := split(c.Data)
+		if err != nil {
+			return position{}, fmt.Errorf("checkpoint %q in %s: %w", name, j.dir, err)
+		}
+		if at.Rows > last.Rows || at.Size > last.Size {
+			last = at
+		}
+	}
+	return last, nil
+}
+
+// Rows returns the number of events in the file.
+func (j *Journal) Rows() int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return int(j.at.Rows)
+}
+
+// Close closes the file. A Follow that is running ends with [os.ErrClosed].
+func (j *Journal) Close() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	var err error
+	if j.file != nil {
+		err = errors.Join(j.file.Truncate(j.at.Size), j.file.Close())
+	}
+	if j.index != nil {
+		err = errors.Join(err, j.index.Close())
+	}
+	j.end(os.ErrClosed)
+	return errors.Join(err, j.lock.Close())
+}
+
+// Follow appends each event that q finds to the file, past ones first, then new ones, as
+// [events.Service.Follow] delivers them: with o.Until, for example, it ends when it has
+// added those created before. o.Store must be nil: the Journal keeps the checkpoints.
+//
+// Each event is in the file once, also if Follow or the process was ended at any moment,
+// or if events are delivered again. Several logs can be followed into one file, side by
+// side or one after the other; an event of two of them is then in it once. The
+// exceptions are events without an ID, which may be in it twice.
+//
+// The hash of each event of the file is in memory, about 20 bytes, while events may be
+// delivered again: until the first search has reached the end of the log, after a retry,
+// and while several logs are followed.
+//
+// Errors: those of [events.Service.Follow]; those of the file. After a failed write Follow
+// can be called again. After a failed flush the Journal must be closed and opened again.
+func (j *Journal) Follow(
+	ctx context.Context, log *events.Service, q events.Query, o *events.FollowOptions, opts ...api.CallOption,
+) error {
+	var own events.FollowOptions
+	if o != nil {
+		own = *o
+	}
+	if log == nil || own.Store != nil {
+		field, rule := "options.Store", "must be left out: the journal keeps the checkpoints"
+		if log == nil {
+			field, rule = "log", "must not be nil"
+		}
+		return &api.InputError{Op: "journal.Follow", Field: field, Rule: rule}
+	}
+	own.Store = store{j}
+	onRetry, onCaughtUp := own.OnRetry, own.OnCaughtUp
+	var failed error // of reading the index
+	own.OnRetry = func(ctx context.Context, e api.RetryEvent) {
+		failed = errors.Join(failed, j.remember())
+		if onRetry != nil {
+			onRetry(ctx, e)
+		}
+	}
+	own.OnCaughtUp = func(ctx context.Context) {
+		j.forget()
+		if onCaughtUp != nil {
+			onCaughtUp(ctx)
+		}
+	}
+	if err := j.begin(); err != nil {
+		return err
+	}
+	add := func(ctx context.Context, e *events.Event) error {
+		added, err := j.add(e)
+		if err = errors.Join(failed, err); err == nil && added && j.o.OnAdd != nil {
+			j.o.OnAdd(ctx, e)
+		}
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-j.ended:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	err := log.Follow(ctx, q, add, &own, opts...)
+	return cmp.Or(j.reason(), err)
+}
+
+// end makes j write nothing more. It must be called with the lock.
+func (j *Journal) end(reason error) {
+	if j.err == nil {
+		j.err = reason
+		close(j.ended)
+	}
+}
+
+// reason returns why j has ended, nil if it has not.
+func (j *Journal) reason() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.err
+}
+
+// begin prepares to follow another log.
+func (j *Journal) begin() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.logs++
+	return j.load()
+}
+
+// remember makes j recognize the events of the file, from the first retry on.
+func (j *Journal) remember() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.load()
+}
+
+// forget is called when a search has reached the end of the log. Events that the next
+// ones find again are those that Follow recognizes.
+func (j *Journal) forget() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.logs == 1 {
+		j.known = nil
+	}
+}
+
+// load reads the index unless it is known.
+func (j *Journal) load() error {
+	if j.known != nil || j.err != nil {
+		return j.err
+	}
+	b, err := io.ReadAll(io.NewSectionReader(j.index, 0, j.at.Rows*hashSize))
+	if err != nil {
+		return err
+	}
+	if int64(len(b)) < j.at.Rows*hashSize {
+		return fmt.Errorf("the index in %s is damaged", j.dir)
+	}
+	j.known = make(map[uint64]struct{}, j.at.Rows)
+	for ; len(b) > 0; b = b[hashSize:] {
+		j.known[binary.LittleEndian.Uint64(b)] = struct{}{}
+	}
+	return nil
+}
+
+// add writes the row of an event and reports whether it is new. A row that was not
+// written as a whole is overwritten by the next one.
+func (j *Journal) add(e *events.Event) (bool, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.err != nil {
+		return false, j.err
+	}
+	id := hash(e.ID)
+	if _, known := j.known[id]; known && e.ID != "" {
+		return false, nil
+	}
+	row := j.o.Format(e)
+	if row == nil {
+		return false, nil
+	}
+	if !bytes.HasSuffix(row, []byte("\n")) {
+		row = append(bytes.Clone(row), '\n')
+	}
+	if _, err := j.file.WriteAt(row, j.at.Size); err != nil {
+		return false, err
+	}
+	if _, err := j.index.WriteAt(binary.LittleEndian.AppendUint64(nil, id), j.at.Rows*hashSize); err != nil {
+		return false, err
+	}
+	j.at.Size += int64(len(row))
+	j.at.Rows++
+	j.added = true
+	if j.known != nil {
+		j.known[id] = struct{}{}
+	}
+	return true, nil
+}
+
+// hash returns the hash of an ID, the same for all its spellings; 0 without an ID.
+func hash(id api.OpaqueID) uint64 {
+	if id == "" {
+		return 0
+	}
+	h := fnv.New64a()
+	_, _ = io.WriteString(h, id.Plain())
+	return h.Sum64()
+}
+
+// store keeps checkpoints, each behind the position that the file had. What a
+// checkpoint counts as handled is on the disk before it.
+type store struct{ j *Journal }
+
+func (s store) Load(ctx context.Context, name string) (events.Checkpoint, error) {
+	c, err := s.j.store.Load(ctx, name)
+	if err != nil || c.Revision == 0 {
+		return events.Checkpoint{}, err
+	}
+	_, c.Data, err = split(c.Data)
+	return c, err
+}
+
+func (s store) Save(ctx context.Context, name string, c events.Checkpoint) (uint64, error) {
+	at, err := s.j.flush()
+	if err != nil {
+		return 0, err
+	}
+	return s.j.store.Save(ctx, name, events.Checkpoint{Revision: c.Revision, Data: at.before(c.Data)})
+}
+
+// flush makes the rows durable and returns the position behind them.
+func (j *Journal) flush() (position, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.added && j.err == nil {
+		j.added = false
+		if err := errors.Join(j.file.Sync(), j.index.Sync()); err != nil {
+			j.end(err)
+		}
+	}
+	return j.at, j.err
+}
+
+// before returns data behind a line with the position.
+func (p position) before(data []byte) []byte {
+	return append(fmt.Appendf(nil, positionFormat, p.Size, p.Rows), data...)
+}
+
+func split(b []byte) (p position, data []byte, err error) {
+	line, data, _ := bytes.Cut(b, []byte("\n"))
+	if n, _ := fmt.Sscanf(string(line)+"\n", positionFormat, &p.Size, &p.Rows); n < 2 || p.Size < 0 || p.Rows < 0 {
+		return position{}, nil, errors.New("it is not of a journal")
+	}
+	return p, data, nil
+}
