@@ -240,9 +240,9 @@ func (s *signIn) step(ctx context.Context, what string, request func(ctx context
 	err := request(bounded)
 	switch {
 	case err != nil && bounded.Err() != nil && ctx.Err() == nil:
-		return s.fail(fmt.Errorf("%s took longer than %v: %w", what, requestTime, err))
+		return call.Failed(s.op, fmt.Sprintf("%s took longer than %v", what, requestTime), err)
 	case errors.Is(err, api.ErrNotFound) && s.server.Issuer == "":
-		return s.fail(fmt.Errorf("%s publishes no metadata of an authorization server: %w", s.base.Origin(), err))
+		return call.Failed(s.op, s.base.Origin()+" publishes no metadata of an authorization server", err)
 	}
 	return err
 }
@@ -437,7 +437,7 @@ func (s *signIn) receive(ctx context.Context, r *receiver, b *opener, pkce PKCE)
 		}
 		return nil, err
 	case a.foreign != nil:
-		return nil, s.fail(fmt.Errorf("the redirect is from another server: %w", a.foreign))
+		return nil, call.Failed(s.op, "the redirect is from another server", a.foreign)
 	case a.refusal != nil:
 		s.forgetRefused(ctx, a.refusal)
 		return nil, a.refusal
@@ -475,7 +475,7 @@ func (s *signIn) unanswered(ctx context.Context, denial *Error) error {
 		return s.fail(fmt.Errorf("no response came from the browser: %w", ctx.Err()))
 	}
 	const text = "no response came from the browser but one without the state of the sign-in: %w (%w)"
-	return s.fail(fmt.Errorf(text, ctx.Err(), denial))
+	return s.fail(fmt.Errorf(text, ctx.Err(), call.Part(s.op, denial)))
 }
 
 func (s *signIn) exchange(ctx context.Context, pkce PKCE, code api.Secret, redirectURI string) (*Token, error) {

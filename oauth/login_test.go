@@ -162,7 +162,7 @@ func TestLoginFails(t *testing.T) {
 				}
 			},
 			"oauth.Login: https://platform.test publishes no metadata of an authorization server: " +
-				"fastio: oauth.Register: Not Found (status 404)", "", "", api.ErrNotFound,
+				"oauth.Register: Not Found (status 404)", "", "", api.ErrNotFound,
 		},
 		"no browser opens": {
 			opens(nil), "oauth.Login: the browser could not be opened: no browser could be started", "", "", oauth.ErrNoBrowser,
@@ -559,7 +559,7 @@ func TestLoginWaits(t *testing.T) {
 	const none, late = ": no response came from the browser", " took longer than 30s"
 	const metadata, consent = ": asking for the metadata of the authorization server" + late, 10 * time.Minute
 	const login, stateless = ": asking for the login URL", none + " but one without the state of the sign-in"
-	const denied = " (fastio: oauth.Login: access_denied: <b>No</b> & no)"
+	const denied = " (access_denied: <b>No</b> & no)"
 	const step = 30 * time.Second
 	answered := func(deny string) func(s *scene) {
 		return func(s *scene) { s.deny, s.withoutState = deny, true }

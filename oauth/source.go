@@ -484,11 +484,11 @@ func (s *Source) exchange(ctx context.Context, r *record, save func() error) err
 		if refusal.Code != CodeInvalidGrant && r.Client.ID == r.Token.ClientID {
 			r.Client = clientRecord{} // unknown to the server: the next Login registers it again
 		}
-		err = fmt.Errorf("%w: %w", signInAgain("the server has ended the session"), err)
+		err = fmt.Errorf("%w: %w", signInAgain("the server has ended the session"), call.Part("oauth", err))
 	case errors.Is(err, errUnusable) && !r.Refresh.Keeps:
 		r.Refresh = before
 		r.Refresh.Spent = true
-		err = fmt.Errorf("%w: %w", r.over(), err)
+		err = fmt.Errorf("%w: %w", r.over(), call.Part("oauth", err))
 	case w.notSent(err) || refusesRefresh(err):
 		r.Refresh = before
 	default: // the response was lost

@@ -41,6 +41,8 @@ func wantToken(t *testing.T, got api.Token, err error, token string) {
 	switch {
 	case token == "" && !errors.Is(err, oauth.ErrSignInAgain):
 		t.Errorf("got %q and %v, want %v", got.AccessToken.Reveal(), err, oauth.ErrSignInAgain)
+	case token == "" && strings.Count(err.Error(), "fastio: ") != 1:
+		t.Errorf("the error names the module not once: %v", err)
 	case token != "" && (err != nil || got.AccessToken.Reveal() != token):
 		t.Errorf("got %q and %v, want %q", got.AccessToken.Reveal(), err, token)
 	}

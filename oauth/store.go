@@ -550,7 +550,7 @@ func (s FileStore) keys(ctx context.Context, sealed []byte) (k fileKeys, err err
 	_, err = s.unseal(k, sealed)
 	if err != nil && s.Former != nil && bytes.HasPrefix(sealed, []byte(header)) {
 		if k.former, err = loadKey(ctx, s.Former); err != nil {
-			return k, fmt.Errorf("fastio: oauth: %s has another key, and FileStore.Former fails: %w", s.Path, err)
+			return k, call.Failed("oauth", s.Path+" has another key, and FileStore.Former fails", err)
 		}
 	}
 	if k.own == nil && k.former == nil {

@@ -317,7 +317,7 @@ func TestFileStoreKeys(t *testing.T) {
 // A program that changes its KeyStore keeps its tokens: they move with the next save.
 func TestFileStoreMovesToAnotherKey(t *testing.T) {
 	t.Parallel()
-	locked := errors.New("locked")
+	locked := errors.New("fastio: keyring: locked")
 	store, ring := fileStore(t), new(vault)
 	update(t, store, "default", put("a record"))
 	update(t, store, "other", put("another"))
@@ -330,7 +330,7 @@ func TestFileStoreMovesToAnotherKey(t *testing.T) {
 	for _, err := range []error{
 		stub.Err(moved.Load(t.Context(), "default")), moved.Update(t.Context(), "default", put("lost")),
 	} {
-		if !errors.Is(err, locked) || !strings.Contains(err.Error(), "FileStore.Former") {
+		if !errors.Is(err, locked) || !strings.Contains(err.Error(), "FileStore.Former fails: keyring: locked") {
 			t.Errorf("with a former key that is locked: %v", err)
 		}
 	}

@@ -179,6 +179,18 @@ func Within(op string, err error) string {
 	return strings.TrimPrefix(strings.TrimPrefix(err.Error(), prefix), op+": ")
 }
 
+// Part returns err with the text of [Within], to be wrapped by an error of the operation.
+func Part(op string, err error) error { return &part{op, err} }
+
+type part struct {
+	op  string
+	err error
+}
+
+func (e *part) Error() string { return Within(e.op, e.err) }
+
+func (e *part) Unwrap() error { return e.err }
+
 func missing(op, name string) error {
 	return errors.New(prefix + op + ": the response holds no " + name)
 }
