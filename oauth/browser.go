@@ -28,9 +28,12 @@ type opener struct {
 	getenv func(name string) string
 	look   func(name string) (path string, err error)                     // finds a program
 	start  func(ctx context.Context, goos string, command []string) error // [startBrowser]
+	entry  func(ctx context.Context) string                               // [defaultBrowser]
 }
 
-func systemOpener() *opener { return &opener{runtime.GOOS, os.Getenv, exec.LookPath, startBrowser} }
+func systemOpener() *opener {
+	return &opener{runtime.GOOS, os.Getenv, exec.LookPath, startBrowser, defaultBrowser}
+}
 
 // open shows url in the first browser that starts, without a shell. A goroutine
 // waits for the process of the browser.
@@ -95,6 +98,38 @@ func startBrowser(ctx context.Context, goos string, command []string) error {
 // readsFiles reports whether the browser can read files of this system and other
 // users can read its command line.
 func (o *opener) readsFiles() bool { return o.goos != "windows" && !o.inWSL() }
+
+// pageDir returns a directory whose files the browser can read, "" for that of temporary
+// files. A browser that is a snap has a /tmp of its own.
+func (o *opener) pageDir(ctx context.Context) string {
+	isDir := func(path string) bool {
+		info, err := os.Stat(path)
+		return err == nil && info.IsDir()
+	}
+	snaps := filepath.Join(o.getenv("HOME"), "snap")
+	if !filepath.IsAbs(snaps) || !isDir(snaps) || o.getenv("BROWSER") != "" {
+		return ""
+	}
+	name, _, isSnap := strings.Cut(o.entry(ctx), "_") // such as firefox_firefox.desktop
+	dir := filepath.Join(snaps, name, "common")
+	if !isSnap || !filepath.IsLocal(name) || !isDir(dir) {
+		return ""
+	}
+	return dir
+}
+
+// defaultBrowser returns the desktop entry of the user's browser, "" if it is unknown.
+func defaultBrowser(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(ctx, settleTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "xdg-settings", "get", "default-web-browser")
+	cmd.WaitDelay = hurry // for programs that it has started
+	name, err := cmd.Output()
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(name))
+}
 
 func (o *opener) inWSL() bool { return o.getenv("WSL_DISTRO_NAME") != "" }
 
@@ -171,7 +206,7 @@ type startPage struct {
 }
 
 // newStartPage returns nil if the browser opens the login URL itself.
-func (s *signIn) newStartPage(r *receiver, b *opener, address string) (*startPage, error) {
+func (s *signIn) newStartPage(ctx context.Context, r *receiver, b *opener, address string) (*startPage, error) {
 	if s.OpenMode == OpenModeDirect {
 		return nil, nil
 	}
@@ -181,7 +216,7 @@ func (s *signIn) newStartPage(r *receiver, b *opener, address string) (*startPag
 	if auto && !b.readsFiles() {
 		return p, nil
 	}
-	err := p.write(printable(s.ClientName))
+	err := p.write(b.pageDir(ctx), printable(s.ClientName))
 	if err != nil {
 		p.remove()
 		p.dir = ""
@@ -192,10 +227,10 @@ func (s *signIn) newStartPage(r *receiver, b *opener, address string) (*startPag
 	return p, err
 }
 
-// write creates the file with mode 0600 in a directory with mode 0700. Its only text, which
-// a browser that follows it does not show, is the name of the program.
-func (p *startPage) write(program string) (err error) {
-	if p.dir, err = os.MkdirTemp("", "fastio-sign-in-"); err != nil {
+// write creates the file with mode 0600 in a new directory with mode 0700. Its only text,
+// which a browser that follows it does not show, is the name of the program.
+func (p *startPage) write(parent, program string) (err error) {
+	if p.dir, err = os.MkdirTemp(parent, "fastio-sign-in-"); err != nil {
 		return err
 	}
 	var page bytes.Buffer

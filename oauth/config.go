@@ -93,13 +93,13 @@ type OpenMode string
 // Values of an OpenMode.
 const (
 	// OpenModeAuto opens a temporary file that only this user can read and that
-	// redirects to the login URL. If the browser does not follow it within ten seconds,
-	// for example because its sandbox forbids the file, an address of this machine is put
-	// on the command line that redirects to the login URL, once: another user who
-	// reads it must be faster than the browser, which then shows that it was used. That
-	// is done at once on Windows, where other users cannot read a command line, in a
-	// Windows Subsystem for Linux, whose browser cannot read the file, and where no
-	// temporary file can be created.
+	// redirects to the login URL; for a browser that is a snap, it is in the directory of
+	// the snap. If the browser does not follow it within ten seconds, for example because
+	// its sandbox forbids the file, an address of this machine is put on the command line
+	// that redirects to the login URL, once: another user who reads it must be faster than
+	// the browser, which then shows that it was used. That is done at once on Windows,
+	// where other users cannot read a command line, in a Windows Subsystem for Linux,
+	// whose browser cannot read the file, and where no temporary file can be created.
 	OpenModeAuto OpenMode = ""
 
 	// OpenModePage only opens the file. It fails for a browser that cannot read

@@ -30,6 +30,9 @@ func LoginIfNeededOn(ctx context.Context, c Config, listen listenFunc) (*Source,
 // Detach keeps the signals of the terminal from a process.
 func Detach(cmd *exec.Cmd) { detach(cmd) }
 
+// DefaultBrowser is the name of a variable with the desktop entry of the user's browser.
+const DefaultBrowser = "DEFAULT_BROWSER"
+
 // An Opener starts browsers.
 type Opener struct{ *opener }
 
@@ -37,7 +40,8 @@ type Opener struct{ *opener }
 // programs of one directory.
 func NewOpener(goos string, env map[string]string, dir string) Opener {
 	look := func(name string) (string, error) { return exec.LookPath(filepath.Join(dir, name)) }
-	return Opener{&opener{goos, func(name string) string { return env[name] }, look, startBrowser}}
+	getenv := func(name string) string { return env[name] }
+	return Opener{&opener{goos, getenv, look, startBrowser, func(context.Context) string { return env[DefaultBrowser] }}}
 }
 
 // NewStarter returns an opener that finds every program, and calls start instead of

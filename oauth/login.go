@@ -420,7 +420,7 @@ func (s *signIn) receive(ctx context.Context, r *receiver, b *opener, pkce PKCE)
 	if s.OpenMode == OpenModeNone {
 		open = func() error { return ErrNoBrowser }
 	} else if s.OpenBrowser == nil {
-		page, err := s.newStartPage(r, b, address)
+		page, err := s.newStartPage(waiting, r, b, address)
 		defer page.remove()
 		open = func() error { return s.show(waiting, b, page, address) }
 		if err != nil {
