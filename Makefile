@@ -43,7 +43,7 @@ silent = for module in $(MODULES); do echo "[$$module] "$(call quote,$(1)); \
 all: fmt-check vet lint tidy-check generate-check fix-check readme-test test bench-check
 
 # One build serves all tools and all modules.
-$(BIN)/.built: tools/go.mod tools/go.sum tools/vet/main.go
+$(BIN)/.built: tools/go.mod tools/go.sum tools/vet/main.go tools/vet/style.go
 	go -C tools build -o $(BIN)/ tool ./vet
 	touch $@
 
@@ -55,6 +55,8 @@ fmt-check: $(BIN)/.built
 vet: $(BIN)/.built # for other systems: Windows, where int has 32 bits here, with the long tests, and a browser
 	@$(call each,GOOS=windows GOARCH=386 GOFLAGS="$$GOFLAGS -tags=soak" $(BIN)/vet ./...)
 	GOOS=js GOARCH=wasm $(BIN)/vet -tests=false ./... # tests of sockets do not compile for it
+	$(BIN)/vet -style # the rules of this project, in all files of all modules
+	go -C tools test ./vet
 
 .PHONY: lint
 lint: $(BIN)/.built # with all analyzers of go vet

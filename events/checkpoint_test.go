@@ -97,7 +97,8 @@ func TestCheckpointStores(t *testing.T) {
 							}
 						})
 					}
-					if all.Wait(); won.Load() != 1 {
+					all.Wait()
+					if won.Load() != 1 {
 						t.Fatalf("revision %d: %d saves succeeded", revision, won.Load())
 					}
 				}

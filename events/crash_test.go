@@ -442,7 +442,8 @@ func killAfter(t *testing.T, w *world, address, dir string, n int) []string {
 		if known[lines.Text()] {
 			continue
 		}
-		if n--; n == 0 {
+		n--
+		if n == 0 {
 			_ = cmd.Process.Kill()
 		}
 	}

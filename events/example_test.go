@@ -56,7 +56,8 @@ func ExampleService_Walk() {
 			fmt.Println(err)
 			return
 		}
-		if exported++; exported == 100 {
+		exported++
+		if exported == 100 {
 			break // the process is interrupted
 		}
 	}
@@ -86,7 +87,8 @@ func ExampleService_Follow() {
 		Profile: api.Workspace(room),
 		Event:   events.NameWorkspaceStorageFileAdded,
 	}, func(_ context.Context, _ *events.Event) error {
-		if uploads++; uploads == 10 {
+		uploads++
+		if uploads == 10 {
 			stop() // enough for an example
 		}
 		return nil

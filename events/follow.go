@@ -313,7 +313,8 @@ func (f *follower) poll(ctx context.Context) error {
 		if err := f.checkClock(ctx); err != nil {
 			return err
 		}
-		if resumed = f.walk != nil || f.Cursor != ""; f.walk == nil {
+		resumed = f.walk != nil || f.Cursor != ""
+		if f.walk == nil {
 			f.begin()
 		}
 		if err := f.walkToEnd(ctx); err != nil {

@@ -237,7 +237,8 @@ func TestFollowReachesTheEndAfterAResumedPoll(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		handled := 0
 		ended := begin(ctx, w.log, w.paged(50), func(context.Context, *events.Event) error {
-			if handled++; handled == 60 {
+			handled++
+			if handled == 60 {
 				stop()
 			}
 			return nil
@@ -283,7 +284,8 @@ func TestFollowForADay(t *testing.T) {
 		}
 		time.Sleep(3 * time.Minute)
 		f.end(t)
-		if sameSet(t, want, box.all()); w.Refusals() > 0 {
+		sameSet(t, want, box.all())
+		if w.Refusals() > 0 {
 			t.Errorf("%d searches were refused", w.Refusals())
 		}
 		if c, err := store.Load(t.Context(), "mine"); err != nil || len(c.Data) == 0 || len(c.Data) > 10_000 {
@@ -536,7 +538,8 @@ func TestFollowReportsAGapAfterACrash(t *testing.T) {
 
 		n := 0
 		err := w.log.Follow(t.Context(), w.query(), func(ctx context.Context, e *events.Event) error {
-			if n++; n == 280 { // after the checkpoint at 250, before the end of the poll
+			n++
+			if n == 280 { // after the checkpoint at 250, before the end of the poll
 				store.die()
 				return errCrash
 			}
@@ -582,7 +585,8 @@ func TestFollowReportsGapAgainAfterError(t *testing.T) {
 		q.Category = events.CategoryWorkspace
 		reports := 0
 		o.OnGap = func(context.Context, events.Gap) error {
-			if reports++; reports == 1 {
+			reports++
+			if reports == 1 {
 				return errCrash
 			}
 			return nil
@@ -813,12 +817,14 @@ func TestFollowRetries(t *testing.T) {
 		retries := 0
 		var box inbox
 		o := &events.FollowOptions{OnGap: noGap(t), OnRetry: func(_ context.Context, e api.RetryEvent) {
-			if retries++; e.Op != "events.Follow" || e.Attempt < 1 || e.Err == nil || e.Wait <= 0 || e.Wait > 30*time.Second+1 {
+			retries++
+			if e.Op != "events.Follow" || e.Attempt < 1 || e.Err == nil || e.Wait <= 0 || e.Wait > 30*time.Second+1 {
 				t.Errorf("the hook got %+v", e)
 			}
 		}}
 		w.followFor(t, 2*time.Hour, w.paged(4), box.handle, o)
-		if sameSet(t, want, box.all()); retries == 0 {
+		sameSet(t, want, box.all())
+		if retries == 0 {
 			t.Error("nothing was retried")
 		}
 	})
@@ -1127,7 +1133,8 @@ func TestFollowResetsAnEndInTheFuture(t *testing.T) {
 			t.Fatal(err)
 		}
 		tt.damage(data)
-		if c.Data, err = json.Marshal(data); err != nil {
+		c.Data, err = json.Marshal(data)
+		if err != nil {
 			t.Fatal(err)
 		}
 		save(t, store, "mine", c)

@@ -212,9 +212,11 @@ func (p *pace) Call(ctx context.Context, r *api.Request, out any) error {
 		return p.Client.Call(ctx, r, out)
 	}
 	leave := p.leave
-	if p.leave = nil; leave == nil {
+	p.leave = nil
+	if leave == nil {
 		var err error
-		if leave, err = p.queue.enter(ctx, p.urgent); err != nil {
+		leave, err = p.queue.enter(ctx, p.urgent)
+		if err != nil {
 			return err
 		}
 	}
@@ -261,7 +263,8 @@ func (p *pace) begin(ctx context.Context) (err error) {
 	p.mu.Lock()
 	p.urgent = p.woken || p.again
 	p.mu.Unlock()
-	if p.leave, err = p.queue.enter(ctx, p.urgent); err != nil {
+	p.leave, err = p.queue.enter(ctx, p.urgent)
+	if err != nil {
 		return err
 	}
 	p.mu.Lock()
@@ -275,7 +278,8 @@ func (p *pace) begin(ctx context.Context) (err error) {
 
 // end records the end of a round.
 func (p *pace) end(found bool) {
-	if p.ended, p.found = time.Now(), found; p.leave != nil {
+	p.ended, p.found = time.Now(), found
+	if p.leave != nil {
 		p.leave() // there was no search
 		p.leave = nil
 	}
@@ -302,7 +306,8 @@ func (p *pace) await(ctx context.Context) error {
 func (p *pace) next(wake func()) (due time.Time, idle bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.wake = wake; p.called {
+	p.wake = wake
+	if p.called {
 		wake()
 	}
 	switch {

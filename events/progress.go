@@ -69,7 +69,8 @@ func (f *follower) load(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if f.revision = c.Revision; c.Revision > 0 {
+		f.revision = c.Revision
+		if c.Revision > 0 {
 			if err := f.restore(c.Data, query); err != nil {
 				return fmt.Errorf("checkpoint %q: %w", f.o.Name, err)
 			}

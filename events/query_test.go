@@ -161,7 +161,8 @@ func TestAll(t *testing.T) {
 			}
 		}
 		calls := w.count(search)
-		if sameSet(t, want, ids(t, w.log, w.query())); w.count(search) != calls+1 {
+		sameSet(t, want, ids(t, w.log, w.query()))
+		if w.count(search) != calls+1 {
 			t.Errorf("60 events took %d calls", w.count(search)-calls)
 		}
 	})
@@ -196,7 +197,8 @@ func TestAllContinuesAfterEmptyPages(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if total++; len(p.Events) == 0 && p.Pagination.HasMore {
+				total++
+				if len(p.Events) == 0 && p.Pagination.HasMore {
 					empty++
 				}
 			}
@@ -248,7 +250,8 @@ func TestChildrenPageByOffset(t *testing.T) {
 		sameSet(t, want, append(before, collect(t, logOf(w.Server).Walk(q, walk.Cursor()))...))
 		pages := 0
 		for _, err := range w.log.Pages(t.Context(), q) {
-			if pages++; err != nil {
+			pages++
+			if err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -273,7 +276,8 @@ func TestFirstEventCostsOneSearch(t *testing.T) {
 			var got []int
 			for range loop {
 				synctest.Wait()
-				if got = append(got, w.count(search)-before); len(got) == 2 {
+				got = append(got, w.count(search)-before)
+				if len(got) == 2 {
 					break
 				}
 			}
@@ -298,7 +302,8 @@ func TestEndingALoopLeaksNoGoroutine(t *testing.T) {
 			n := 0
 			for range loop {
 				synctest.Wait()
-				if n++; n == 2 {
+				n++
+				if n == 2 {
 					break
 				}
 			}

@@ -110,7 +110,8 @@ type seen struct {
 
 func (s *seen) add(e *Event) {
 	at := unix(e.Created.Time)
-	if s.count++; s.count == 1 {
+	s.count++
+	if s.count == 1 {
 		s.first, s.least, s.most = at, at, at
 	}
 	s.last, s.least, s.most = at, min(s.least, at), max(s.most, at)

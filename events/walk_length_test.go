@@ -100,10 +100,12 @@ func (l *longLog) page(r *api.Request, index, page int) string {
 		if e.second < from || e.second > to || e.seen > now {
 			continue
 		}
-		if more = n == 250; more {
+		more = n == 250
+		if more {
 			break
 		}
-		if n++; n > 1 {
+		n++
+		if n > 1 {
 			b.WriteByte(',')
 		}
 		created := l.start.Add(time.Duration(e.second) * time.Second).Format(time.DateTime)
@@ -236,7 +238,8 @@ func TestMemoryOfALongWalk(t *testing.T) { //nolint:paralleltest // it measures 
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got++; got%10_000 == 0 {
+		got++
+		if got%10_000 == 0 {
 			most = max(most, live()-before)
 		}
 	}

@@ -197,7 +197,8 @@ func (s *stroll) stretch(n int) (over bool) {
 			return false
 		}
 		s.got = append(s.got, e.ID)
-		if n--; n == 0 {
+		n--
+		if n == 0 {
 			return false
 		}
 	}
@@ -455,7 +456,8 @@ func FuzzWalkCursor(f *testing.F) {
 		return `{"events":[{"event_id":"a"},{"event_id":"b"}],"pagination":{"has_more":true,"next_cursor":"c"}}`
 	}), nil).Walk(events.Query{Profile: api.Workspace(roomID), CreatedMax: noon}, "")
 	for range walk.Events(f.Context()) {
-		if cursors = append(cursors, walk.Cursor()); len(cursors) == 3 {
+		cursors = append(cursors, walk.Cursor())
+		if len(cursors) == 3 {
 			break
 		}
 	}
@@ -476,7 +478,8 @@ func FuzzWalkCursor(f *testing.F) {
 			walk := s.Walk(events.Query{Profile: api.Workspace(roomID), CreatedMax: noon}, c)
 			turns := 0
 			for _, err := range walk.Events(t.Context()) {
-				if turns++; err != nil && !errors.Is(err, api.ErrInvalid) || turns > 1 {
+				turns++
+				if err != nil && !errors.Is(err, api.ErrInvalid) || turns > 1 {
 					t.Errorf("%d: %v", turns, err)
 				}
 			}
@@ -501,7 +504,8 @@ func TestWithResponseHoldsTheCurrentPage(t *testing.T) {
 				t.Fatal(err)
 			}
 			time.Sleep(time.Minute) // until the next page is fetched
-			if pages++; !strings.Contains(string(raw.Body), string(e.ID)) {
+			pages++
+			if !strings.Contains(string(raw.Body), string(e.ID)) {
 				t.Errorf("at %s the response is %s", e.ID, raw.Body)
 			}
 		}
@@ -600,7 +604,8 @@ func TestWrongDateDoesNotSpoilACursor(t *testing.T) {
 			pings := 0
 			wrong := through(func(next http.RoundTripper, r *http.Request) (*http.Response, error) {
 				p, err := next.RoundTrip(r)
-				if pings++; err == nil && pings == 1 {
+				pings++
+				if err == nil && pings == 1 {
 					p.Header.Set("Date", time.Now().Add(off).UTC().Format(http.TimeFormat))
 				}
 				return p, err

@@ -132,7 +132,8 @@ func taken(t *testing.T, all iter.Seq2[*events.Event, error], n int) (got []api.
 		if err != nil {
 			t.Fatalf("after %d events: %v", len(got), err)
 		}
-		if got = append(got, e.ID); len(got) == n {
+		got = append(got, e.ID)
+		if len(got) == n {
 			break
 		}
 	}

@@ -479,8 +479,8 @@ func TestPreviews(t *testing.T) {
 			if err != nil || !strings.HasPrefix(got, "#EXTM3U") {
 				t.Errorf("absolute %t: %q, %v", absolute, got, err)
 			}
-			if got, err = all(p.guest.Preview(t.Context(), p.id, storage.PreviewTypeMP4, unlocked())); got != text ||
-				err != nil {
+			got, err = all(p.guest.Preview(t.Context(), p.id, storage.PreviewTypeMP4, unlocked()))
+			if got != text || err != nil {
 				t.Errorf("without a redirect: %q, %v", got, err)
 			}
 			_, err = p.guest.Preview(t.Context(), p.id, storage.PreviewTypeSpreadsheet, unlocked())

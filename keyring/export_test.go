@@ -6,4 +6,4 @@ import "github.com/fastio-go/fastio/oauth"
 type Backend = backend
 
 // OpenOn is [Open] on another keyring.
-func OpenOn(service, account string, b Backend) oauth.KeyStore { return open(service, account, b) }
+func OpenOn(service, account string, b Backend) oauth.KeyStore { return newEntry(service, account, b) }

@@ -46,7 +46,7 @@ var ErrForeign = errors.New("the keyring entry holds no key of this program")
 // account. Nothing is read before the first use. The system may ask the user to
 // unlock the keyring; a call returns when its context is done, but the prompt stays
 // open.
-func Open(service, account string) oauth.KeyStore { return open(service, account, system{}) }
+func Open(service, account string) oauth.KeyStore { return newEntry(service, account, system{}) }
 
 const keyLen = 32
 
@@ -69,7 +69,7 @@ type entry struct {
 	lock             chan struct{} // holds one value during a call, so that at most one prompt is open
 }
 
-func open(service, account string, b backend) *entry {
+func newEntry(service, account string, b backend) *entry {
 	return &entry{service, account, b, make(chan struct{}, 1)}
 }
 

@@ -230,7 +230,8 @@ func (s *signIn) newStartPage(ctx context.Context, r *receiver, b *opener, addre
 // write creates the file with mode 0600 in a new directory with mode 0700. Its only text,
 // which a browser that follows it does not show, is the name of the program.
 func (p *startPage) write(parent, program string) (err error) {
-	if p.dir, err = os.MkdirTemp(parent, "fastio-sign-in-"); err != nil {
+	p.dir, err = os.MkdirTemp(parent, "fastio-sign-in-")
+	if err != nil {
 		return err
 	}
 	var page bytes.Buffer

@@ -169,7 +169,8 @@ func (c *Config) base() (transport.Base, error) {
 	if c.APIPrefix == nil {
 		return base, nil
 	}
-	if base.Prefix, err = transport.ParsePrefix(*c.APIPrefix); err != nil {
+	base.Prefix, err = transport.ParsePrefix(*c.APIPrefix)
+	if err != nil {
 		return base, fmt.Errorf("fastio: oauth: APIPrefix: %w", err)
 	}
 	return base, nil
@@ -197,7 +198,8 @@ func (c *Config) at(endpoint string) (*Service, func(), error) {
 	}
 	to, u := base, &url.URL{}
 	if endpoint != "" {
-		if u, err = parseAddress(base, endpoint); err != nil {
+		u, err = parseAddress(base, endpoint)
+		if err != nil {
 			return nil, nil, err
 		}
 		to = transport.Base{Scheme: u.Scheme, Host: u.Host}

@@ -18,7 +18,7 @@ func TestBrowserSurvivesTheInterruptOfTheTerminal(t *testing.T) {
 	bin := programs(t, map[string]string{
 		"stays": stay(end) + "echo > '" + ended + "'",
 	})
-	p := start(t, roleOpener, bin, "", "")
+	p := startProcess(t, roleOpener, bin, "", "")
 	p.says(t, "opened")
 	if err := syscall.Kill(-p.Process.Pid, syscall.SIGINT); err != nil {
 		t.Fatal(err)

@@ -159,8 +159,11 @@ func (m *ServerMetadata) server(base transport.Base) (server, error) {
 	}
 	if own.Origin() == base.Origin() {
 		own = base
-	} else if own, err = transport.ParseBase(own.Origin()); err != nil {
-		return server{}, err
+	} else {
+		own, err = transport.ParseBase(own.Origin())
+		if err != nil {
+			return server{}, err
+		}
 	}
 	s := server{Issuer: m.Issuer, NamesIssuer: m.NamesIssuer, Device: m.DeviceAuthorizationEndpoint}
 	if s.Device != "" {
@@ -177,7 +180,8 @@ func (m *ServerMetadata) server(base transport.Base) (server, error) {
 		{&s.Revoke, m.RevocationEndpoint, "/current/oauth/revoke/"},
 		{&s.Register, m.RegistrationEndpoint, "/current/oauth/register/"},
 	} {
-		if *e.to, err = endpointURL(base, own, e.advertised, e.path); err != nil {
+		*e.to, err = endpointURL(base, own, e.advertised, e.path)
+		if err != nil {
 			return server{}, err
 		}
 	}

@@ -676,7 +676,8 @@ func (s *hookedStore) Update(ctx context.Context, profile string, edit func([]by
 		saves := 0
 		return edit(record, func(record []byte) error {
 			write := func() error { return save(record) }
-			if saves++; s.onSave != nil {
+			saves++
+			if s.onSave != nil {
 				return s.onSave(saves, write)
 			}
 			return write()
@@ -687,7 +688,8 @@ func (s *hookedStore) Update(ctx context.Context, profile string, edit func([]by
 // failAfter fails every Update but the first ones.
 func (s *hookedStore) failAfter(updates int, err error) *hookedStore {
 	s.onUpdate = func() error {
-		if updates--; updates < 0 {
+		updates--
+		if updates < 0 {
 			return err
 		}
 		return nil

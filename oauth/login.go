@@ -143,7 +143,8 @@ func login(ctx context.Context, c Config, m machine) (*Grant, error) {
 	var ln net.Listener
 	if !headless || !another {
 		var err error
-		if ln, err = m.listen(ctx, c.RedirectPort); err != nil && (!another || ctx.Err() != nil) {
+		ln, err = m.listen(ctx, c.RedirectPort)
+		if err != nil && (!another || ctx.Err() != nil) {
 			return nil, call.Failed(op, "", err)
 		}
 	}

@@ -317,7 +317,8 @@ func printable(s string) string {
 
 func cut(s string, runes int) string {
 	for i := range s {
-		if runes--; runes < 0 {
+		runes--
+		if runes < 0 {
 			return s[:i] + "…"
 		}
 	}

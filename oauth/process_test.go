@@ -178,7 +178,7 @@ type process struct {
 	lines *bufio.Scanner
 }
 
-func start(t *testing.T, role, dir, address, point string) *process {
+func startProcess(t *testing.T, role, dir, address, point string) *process {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -220,7 +220,7 @@ func TestProcessesRefreshOnceAnExpiry(t *testing.T) {
 	s.login(t, store, c)
 	var all []*process
 	for range processes {
-		all = append(all, start(t, roleCrowd, dir, c.BaseURL, pointNone))
+		all = append(all, startProcess(t, roleCrowd, dir, c.BaseURL, pointNone))
 	}
 	for expiry := range expiries {
 		order := "refresh\n"
@@ -353,7 +353,7 @@ func (s *authServer) checkStore(t *testing.T, store oauth.FileStore, reused int)
 // endRefresher runs a refresher up to a point and ends it there.
 func endRefresher(t *testing.T, dir, address, point string, interrupt bool) {
 	t.Helper()
-	p := start(t, roleRefresher, dir, address, point)
+	p := startProcess(t, roleRefresher, dir, address, point)
 	interrupt = interrupt && point != pointUsed && runtime.GOOS != "windows" // which cannot interrupt another process
 	switch {
 	case point == pointNone:

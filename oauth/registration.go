@@ -265,7 +265,8 @@ func (s *signIn) identify(ctx context.Context, refused string) error {
 			if s.recall(r, refused) {
 				return nil
 			}
-			if r.Client, err = s.register(ctx); err != nil {
+			r.Client, err = s.register(ctx)
+			if err != nil {
 				return err
 			}
 			s.clientID, s.remembered = r.Client.ID, false

@@ -314,7 +314,8 @@ func (l *life) lead(t *testing.T) {
 	if err != nil {
 		l.whole.Store(true)
 		l.place = newPlace(stub.Network(l.answer))
-		if g, err = l.login(t.Context()); err != nil {
+		g, err = l.login(t.Context())
+		if err != nil {
 			t.Fatal(err)
 		}
 		l.out.print(g)

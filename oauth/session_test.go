@@ -170,7 +170,8 @@ func TestSignOutInOtherStates(t *testing.T) {
 			time.Sleep(time.Minute)
 			s.fails(t, syscall.EIO)
 			store.onLoad, store.onSave = nil, nil
-			if time.Sleep(time.Minute); stored[kept](t, s.store).Token == nil {
+			time.Sleep(time.Minute)
+			if stored[kept](t, s.store).Token == nil {
 				t.Error("the token was removed")
 			}
 			want(t, s.source, "")
@@ -333,7 +334,8 @@ func TestHTTPClient(t *testing.T) {
 			method = http.MethodPost
 		}
 		req := httptest.NewRequestWithContext(t.Context(), method, tc.url, tc.body)
-		if req.RequestURI = ""; tc.body != nil && tc.status == http.StatusOK {
+		req.RequestURI = ""
+		if tc.body != nil && tc.status == http.StatusOK {
 			req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader("body")), nil }
 		}
 		resp, err := s.source.HTTPClient().Do(req)

@@ -196,7 +196,8 @@ func (s *Source) join(ctx context.Context) (*refreshCall, *answer) {
 func (s *Source) leave(c *refreshCall) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c.waiting--; c.waiting == 0 {
+	c.waiting--
+	if c.waiting == 0 {
 		c.abandon()
 	}
 }
@@ -263,7 +264,8 @@ func (s *Source) load(ctx context.Context) (*record, error) {
 	}
 	var now version
 	if v, ok := s.config.Store.(versioned); ok {
-		if now = v.version(s.config.profile()); s.last != nil && now.same(s.version) {
+		now = v.version(s.config.profile())
+		if s.last != nil && now.same(s.version) {
 			return s.last, nil
 		}
 	}
@@ -593,12 +595,14 @@ func (t *signer) RoundTrip(req *http.Request) (*http.Response, error) {
 		return resp, err
 	}
 	_ = resp.Body.Close()
-	if token, err = t.source.Refresh(req.Context(), token); err != nil {
+	token, err = t.source.Refresh(req.Context(), token)
+	if err != nil {
 		return nil, err
 	}
 	body := req.Body
 	if req.GetBody != nil {
-		if body, err = req.GetBody(); err != nil {
+		body, err = req.GetBody()
+		if err != nil {
 			return nil, err
 		}
 	}

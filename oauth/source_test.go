@@ -199,7 +199,8 @@ func TestTokenSource(t *testing.T) {
 						t.Errorf("%s: got %v", address, err)
 					}
 				}
-				if want(t, source, ""); s.calls != nil {
+				want(t, source, "")
+				if s.calls != nil {
 					t.Errorf("calls %q", s.calls)
 				}
 			}

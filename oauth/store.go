@@ -131,7 +131,8 @@ func (p *memory) load() []byte {
 
 func (p *memory) save(record []byte) {
 	p.edits++
-	if p.record = nil; record != nil {
+	p.record = nil
+	if record != nil {
 		p.record = new(api.NewSecret(string(record)))
 	}
 }
@@ -429,7 +430,8 @@ func (s FileStore) update(
 		return err
 	}
 	if keys.own == nil {
-		if keys.own, err = s.newKey(ctx); err != nil {
+		keys.own, err = s.newKey(ctx)
+		if err != nil {
 			return err
 		}
 	}
@@ -476,7 +478,8 @@ func (s FileStore) save(ctx context.Context, keys fileKeys, profile string, last
 
 // seal encrypts records with one of them replaced, or removed if it is nil.
 func seal(key []byte, records map[string][]byte, profile string, record []byte) ([]byte, error) {
-	if records[profile] = record; record == nil {
+	records[profile] = record
+	if record == nil {
 		delete(records, profile)
 	}
 	plain, err := json.Marshal(records)
@@ -544,12 +547,14 @@ type fileKeys struct{ own, former []byte }
 
 // keys returns the keys of a file, which is nil if there is none.
 func (s FileStore) keys(ctx context.Context, sealed []byte) (k fileKeys, err error) {
-	if k.own, err = loadKey(ctx, s.Keys); err != nil || sealed == nil {
+	k.own, err = loadKey(ctx, s.Keys)
+	if err != nil || sealed == nil {
 		return k, err
 	}
 	_, err = s.unseal(k, sealed)
 	if err != nil && s.Former != nil && bytes.HasPrefix(sealed, []byte(header)) {
-		if k.former, err = loadKey(ctx, s.Former); err != nil {
+		k.former, err = loadKey(ctx, s.Former)
+		if err != nil {
 			return k, call.Failed("oauth", s.Path+" has another key, and FileStore.Former fails", err)
 		}
 	}
@@ -572,7 +577,8 @@ func loadKey(ctx context.Context, keys KeyStore) ([]byte, error) {
 func (s FileStore) newKey(ctx context.Context) (key []byte, err error) {
 	var failed error // of Keys
 	err = s.file().Edit(ctx, func([]byte, func([]byte) error) error {
-		if key, failed = loadKey(ctx, s.Keys); failed != nil || key != nil {
+		key, failed = loadKey(ctx, s.Keys)
+		if failed != nil || key != nil {
 			return failed
 		}
 		key = make([]byte, keyLen)
@@ -725,7 +731,8 @@ func Seal(ctx context.Context, keys KeyStore, profile string, record []byte) ([]
 		fresh := make([]byte, keyLen)
 		_, _ = rand.Read(fresh)            // it never fails
 		failed := keys.SaveKey(ctx, fresh) // also if another program has saved one
-		if key, err = recordKey(ctx, keys, profile); err != nil {
+		key, err = recordKey(ctx, keys, profile)
+		if err != nil {
 			return nil, err
 		}
 		if key == nil {

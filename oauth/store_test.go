@@ -583,7 +583,8 @@ func TestUserStore(t *testing.T) { //nolint:paralleltest // it changes the envir
 	for _, pattern := range []string{"tokens", "key"} {
 		found, _ := filepath.Glob(filepath.Join(dir, "*", pattern)) // on macOS it is deeper
 		deeper, _ := filepath.Glob(filepath.Join(dir, "*", "*", "*", pattern))
-		if found = append(found, deeper...); len(found) != 1 {
+		found = append(found, deeper...)
+		if len(found) != 1 {
 			t.Errorf("found %q", found)
 		}
 	}

@@ -369,7 +369,8 @@ type scopeWords string
 
 func (s *scopeWords) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	v, err := dec.ReadValue()
-	switch *s = ""; v.Kind() {
+	*s = ""
+	switch v.Kind() {
 	case 0, 'n':
 	case '[':
 		rows := elements(v)

@@ -156,7 +156,8 @@ func TestRetriesOfFollow(t *testing.T) {
 		err = c.Events.Follow(ctx, events.Query{Profile: api.Org(api.ID(server.Org().ID))},
 			func(context.Context, *events.Event) error { return nil },
 			&events.FollowOptions{OnRetry: r.OnRetry, Until: time.Now(), PollOnly: true})
-		if span.End(); err != nil {
+		span.End()
+		if err != nil {
 			t.Fatal(err)
 		}
 		const retry = "fastio.client.retries error.type=502 fastio.operation=events.Follow 1"

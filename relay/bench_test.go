@@ -46,7 +46,8 @@ func BenchmarkFollow(b *testing.B) {
 					if _, err := js.PublishMsgAsync(msg); err != nil {
 						return err
 					}
-					if i++; i == n {
+					i++
+					if i == n {
 						return errEnd
 					}
 					return nil

@@ -270,7 +270,8 @@ func (b *budget) admit(c processCalls, now time.Time) (n int, next time.Time) {
 		return c.waiting, time.Time{}
 	}
 	at, room := b.opening(now, c.since)
-	if at = at.Add(time.Duration(place) * turn); at.After(now) {
+	at = at.Add(time.Duration(place) * turn)
+	if at.After(now) {
 		if !queued {
 			b.queue = append(b.queue, c.process)
 		}

@@ -156,7 +156,8 @@ func consume[T any](ctx context.Context, o ConsumeOptions, handle func(context.C
 	c := &consumer[T]{ConsumeOptions: o.withDefaults(), handle: handle}
 	c.free = make(chan struct{}, c.Concurrency)
 	var err error
-	if c.stream, err = c.open(ctx); err != nil {
+	c.stream, err = c.open(ctx)
+	if err != nil {
 		return err
 	}
 	if c.Ordered {
@@ -382,7 +383,8 @@ func decode[T any](d delivery) (m Message[T], err error) {
 	m = Message[T]{
 		Subject: d.Subject(), ID: d.Headers().Get(jetstream.MsgIDHeader), Sequence: d.meta.Sequence.Stream, Try: d.try(),
 	}
-	if m.Epoch, err = strconv.ParseUint(cmp.Or(d.Headers().Get(HeaderEpoch), "0"), 10, 64); err != nil {
+	m.Epoch, err = strconv.ParseUint(cmp.Or(d.Headers().Get(HeaderEpoch), "0"), 10, 64)
+	if err != nil {
 		return m, fmt.Errorf("the epoch of the message: %w", err)
 	}
 	if err := json.Unmarshal(d.Data(), &m.Value); err != nil {

@@ -19,8 +19,8 @@ import (
 	"github.com/fastio-go/fastio/relay"
 )
 
-// run follows profiles until the context is done.
-func run(ctx context.Context, js jetstream.JetStream, client *fastio.Client, profiles []api.Profile) error {
+// followProfiles follows profiles until the context is done.
+func followProfiles(ctx context.Context, js jetstream.JetStream, client *fastio.Client, profiles []api.Profile) error {
 	follower := relay.Follower{Stream: relay.Stream{JetStream: js}, Events: client.Events, Profiles: profiles}
 	err := follower.Run(ctx)
 	if errors.Is(err, context.Canceled) {
@@ -98,7 +98,7 @@ func Example() {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- run(ctx, js, client, []api.Profile{api.Workspace(api.ID(room.ID))}) }()
+	go func() { done <- followProfiles(ctx, js, client, []api.Profile{api.Workspace(api.ID(room.ID))}) }()
 	msg, err := messages.NextMsgWithContext(ctx)
 	if err != nil {
 		log.Fatal(err)

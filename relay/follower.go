@@ -150,10 +150,12 @@ func (f *Follower) Run(ctx context.Context) error {
 		marks: map[string]mark{}, failures: map[string]failure{}, ended: make(chan *session),
 	}
 	var err error
-	if r.messages, err = r.open(ctx); err != nil {
+	r.messages, err = r.open(ctx)
+	if err != nil {
 		return err
 	}
-	if r.kv, err = r.bucket(ctx); err != nil {
+	r.kv, err = r.bucket(ctx)
+	if err != nil {
 		return err
 	}
 	for _, p := range f.Profiles {
@@ -366,7 +368,8 @@ func (r *replica) balance(ctx context.Context) {
 	for key, p := range r.profiles {
 		s := r.sessions[key]
 		m, held := r.marks[leasePrefix+key]
-		if held = held && !r.stale(m); held {
+		held = held && !r.stale(m)
+		if held {
 			holders[key] = m.Replica
 		}
 		switch {

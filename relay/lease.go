@@ -91,7 +91,8 @@ func (l *lease) create(ctx context.Context) error {
 	}
 	if err != nil {
 		var found error // the response may be that of a second send
-		if revision, found = l.find(ctx); found != nil {
+		revision, found = l.find(ctx)
+		if found != nil {
 			if conflicts(err) {
 				return errHeld
 			}
@@ -161,7 +162,8 @@ func (l *lease) renew(ctx context.Context) error {
 		return err
 	}
 	// A renewal whose response was lost has changed the revision.
-	if revision, err = l.find(ctx); err == nil {
+	revision, err = l.find(ctx)
+	if err == nil {
 		l.latest = revision // the next renewal extends it
 	}
 	return err
@@ -215,7 +217,8 @@ func (l *lease) release(ctx context.Context) error {
 		return nil
 	}
 	var err error
-	if l.latest, err = l.find(ctx); err == nil {
+	l.latest, err = l.find(ctx)
+	if err == nil {
 		err = purge()
 	}
 	if errors.Is(err, errLost) {

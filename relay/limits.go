@@ -283,7 +283,8 @@ func (g *limitGroup) enqueue(name string, published []api.RateWindow) (*waiter, 
 		return nil, nil
 	}
 	w := &waiter{admitted: make(chan struct{})}
-	if g.waiters = append(g.waiters, w); len(g.waiters) == 1 {
+	g.waiters = append(g.waiters, w)
+	if len(g.waiters) == 1 {
 		g.since = now
 	}
 	g.notify()
@@ -554,7 +555,8 @@ func (g *limitGroup) put(c *change) (uint64, error) {
 func (g *limitGroup) fail(err error, began time.Time) time.Duration {
 	g.mu.Lock()
 	now := time.Now()
-	if g.retry = now.Add(retryEvery); g.failed.IsZero() {
+	g.retry = now.Add(retryEvery)
+	if g.failed.IsZero() {
 		g.failed = began
 	}
 	left := g.failed.Add(outageWait).Sub(now)

@@ -159,7 +159,8 @@ func (p *publisher) count(n int) {
 	if p.pending == 0 {
 		p.idle = make(chan struct{})
 	}
-	if p.pending += n; p.pending == 0 {
+	p.pending += n
+	if p.pending == 0 {
 		close(p.idle)
 	}
 }
@@ -427,7 +428,8 @@ func (p *publisher) sendFast(ctx context.Context, batch []message) (done int, er
 	defer cancel()
 	conn := p.stream.JetStream.Conn()
 	if p.replies == nil {
-		if p.replies, err = subscribe(conn); err != nil {
+		p.replies, err = subscribe(conn)
+		if err != nil {
 			return 0, err
 		}
 	}

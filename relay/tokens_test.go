@@ -262,7 +262,8 @@ func TestTokensAreRefreshedOnce(t *testing.T) {
 		for i, source := range sources {
 			wg.Go(func() {
 				var err error
-				if got[i], err = source.Refresh(t.Context(), current); err != nil {
+				got[i], err = source.Refresh(t.Context(), current)
+				if err != nil {
 					t.Error(err)
 				}
 			})

@@ -97,7 +97,8 @@ func (s *Service) DownloadDir(
 		return nil, call.Failed(opDownloadDir, "", err)
 	}
 	var err error
-	if d.local, err = os.OpenRoot(local); err != nil {
+	d.local, err = os.OpenRoot(local)
+	if err != nil {
 		return nil, call.Failed(opDownloadDir, "", err)
 	}
 	defer func() { _ = d.local.Close() }()

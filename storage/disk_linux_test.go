@@ -48,7 +48,8 @@ func limitFiles(t *testing.T, most int64) {
 	t.Helper()
 	var l syscall.Rlimit
 	err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &l)
-	if l.Cur = uint64(most); most < 0 {
+	l.Cur = uint64(most)
+	if most < 0 {
 		l.Cur = l.Max
 	}
 	if err = errors.Join(err, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &l)); err != nil {

@@ -44,7 +44,8 @@ func token(
 	if t.IsZero() {
 		t = nil
 	}
-	if t, err = call.Found(r.Op, member, t); err != nil {
+	t, err = call.Found(r.Op, member, t)
+	if err != nil {
 		return api.Secret{}, err
 	}
 	return *t, nil
@@ -265,7 +266,8 @@ func (s *Service) open(
 	r := readRequest(in, node, version, o.Token)
 	if o.Token.IsZero() {
 		var err error
-		if r, err = request(ctx); err != nil {
+		r, err = request(ctx)
+		if err != nil {
 			return nil, err
 		}
 		options.Renew = request

@@ -257,7 +257,8 @@ type disk struct{ room int }
 
 func (d *disk) Write(p []byte) (int, error) {
 	n := min(len(p), d.room)
-	if d.room -= n; n < len(p) {
+	d.room -= n
+	if n < len(p) {
 		return n, syscall.ENOSPC
 	}
 	return n, nil
@@ -299,7 +300,8 @@ func TestZip(t *testing.T) {
 			t.Fatal(err)
 		}
 		text, err := io.ReadAll(r)
-		if got[f.Name] = string(text); err != nil {
+		got[f.Name] = string(text)
+		if err != nil {
 			t.Error(err)
 		}
 	}

@@ -86,7 +86,8 @@ func (t *tree) find(op, name string) (*entry, error) {
 		i, all := -1, []fs.DirEntry(nil)
 		if at.IsDir() {
 			var err error
-			if all, err = t.list(op, name, at.node.ID); err != nil {
+			all, err = t.list(op, name, at.node.ID)
+			if err != nil {
 				return nil, err
 			}
 			i = slices.IndexFunc(all, func(e fs.DirEntry) bool { return e.Name() == part })
@@ -166,7 +167,8 @@ func (f *openFile) Read(p []byte) (int, error) {
 	case f.body == nil:
 		var err error
 		o := &DownloadOptions{Version: f.node.Version}
-		if f.body, err = f.t.s.Downloads.Read(f.t.ctx, f.t.in, f.node.ID, o, f.t.opts...); err != nil {
+		f.body, err = f.t.s.Downloads.Read(f.t.ctx, f.t.in, f.node.ID, o, f.t.opts...)
+		if err != nil {
 			return 0, pathError("read", f.path, err)
 		}
 	}
@@ -182,7 +184,8 @@ func (f *openFile) Close() error {
 	if f.closed {
 		return &fs.PathError{Op: "close", Path: f.path, Err: fs.ErrClosed}
 	}
-	if f.closed = true; f.body == nil {
+	f.closed = true
+	if f.body == nil {
 		return nil
 	}
 	return f.body.Close()
@@ -210,7 +213,8 @@ func (f *openFolder) Close() error { return nil }
 func (f *openFolder) ReadDir(n int) ([]fs.DirEntry, error) {
 	if !f.listed {
 		var err error
-		if f.rest, err = f.t.list("readdir", f.path, f.node.ID); err != nil {
+		f.rest, err = f.t.list("readdir", f.path, f.node.ID)
+		if err != nil {
 			return nil, err
 		}
 		f.listed = true

@@ -73,7 +73,8 @@ func Many(
 		})
 	}
 	workers.Wait()
-	if m.result.Skipped = m.queue; len(m.queue) == 0 {
+	m.result.Skipped = m.queue
+	if len(m.queue) == 0 {
 		m.result.Cause = nil
 	}
 	if len(m.result.Failed)+len(m.queue) == 0 {

@@ -85,7 +85,8 @@ func TestHostileLocalNames(t *testing.T) {
 	t.Parallel()
 	local := fstest.MapFS{}
 	for _, name := range hostileNames(1000) {
-		if name = strings.ReplaceAll(name, "/", ""); fs.ValidPath(name) && name != "." {
+		name = strings.ReplaceAll(name, "/", "")
+		if fs.ValidPath(name) && name != "." {
 			local[name] = &fstest.MapFile{Data: []byte("content of " + name)}
 		}
 	}

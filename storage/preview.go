@@ -97,7 +97,8 @@ func (a *PreviewAccess) request(file string) (*api.Request, error) {
 	part := previewPath.FindStringSubmatch(a.Path.Reveal())
 	for i := range part {
 		var err error
-		if part[i], err = url.PathUnescape(part[i]); err != nil {
+		part[i], err = url.PathUnescape(part[i])
+		if err != nil {
 			part = nil
 			break
 		}

@@ -110,7 +110,8 @@ func (s *Service) GetMany(
 	}
 	a, err := call.One[batch](ctx, s.c, endpoint.StorageGetMany(in, ids, nil), "", opts)
 	if err != nil {
-		if a = call.Partial[batch](err); a == nil || len(a.Errors) == 0 {
+		a = call.Partial[batch](err)
+		if a == nil || len(a.Errors) == 0 {
 			return nil, err
 		}
 	}

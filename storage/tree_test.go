@@ -173,7 +173,8 @@ func TestMany(t *testing.T) {
 				mu.Lock()
 				defer mu.Unlock()
 				running--
-				if done = append(done, id); id == "2node4" {
+				done = append(done, id)
+				if id == "2node4" {
 					return tc.err
 				}
 				return nil
@@ -253,7 +254,8 @@ func TestWalk(t *testing.T) {
 					}
 					continue
 				}
-				if got = append(got, e.Path); len(got) == 4 && tc.fault.Status != 0 {
+				got = append(got, e.Path)
+				if len(got) == 4 && tc.fault.Status != 0 {
 					tc.fault.Op, tc.fault.Count = op.StorageList, 1
 					s.Fail(tc.fault)
 				}
@@ -272,7 +274,8 @@ func TestWalkEndsInCycle(t *testing.T) {
 	walk := storage.New(c).Walk(t.Context(), api.Workspace(roomID), "2a", nil)
 	n := 0
 	for _, err := range walk {
-		if n++; err != nil {
+		n++
+		if err != nil {
 			t.Fatal(err)
 		}
 	}

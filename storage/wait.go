@@ -97,7 +97,8 @@ func (s *Service) await(
 			return false, 0, err
 		}
 		text, ready, failed := state(n)
-		if found = n; failed {
+		found = n
+		if failed {
 			failure = &NotReadyError{Op: op, Node: n, State: text}
 		}
 		return ready || failed, interval.Next(), nil

@@ -144,7 +144,8 @@ func (l *heldLock) extend(ctx context.Context) error {
 		attempt, stop := context.WithTimeout(ctx, l.length/8)
 		defer stop()
 		start := time.Now()
-		if last = l.locks.Heartbeat(attempt, l.in, l.node, l.token, l.opts...); last == nil {
+		last = l.locks.Heartbeat(attempt, l.in, l.node, l.token, l.opts...)
+		if last == nil {
 			l.since = start
 		}
 		return last == nil, 0, last

@@ -147,7 +147,8 @@ func (b *breaker) serve(t *testing.T, major int) *fastio.Client {
 		return context.WithValue(ctx, connKey{}, c)
 	}
 	s.Config.ErrorLog = nil
-	if s.EnableHTTP2 = major == 2; s.EnableHTTP2 {
+	s.EnableHTTP2 = major == 2
+	if s.EnableHTTP2 {
 		s.StartTLS()
 	} else {
 		s.Start()

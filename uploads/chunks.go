@@ -139,7 +139,8 @@ func multiply(a, b uint32) (product uint32) {
 			product ^= b
 		}
 		carry := b & 1
-		if b >>= 1; carry > 0 {
+		b >>= 1
+		if carry > 0 {
 			b ^= crc32.Castagnoli
 		}
 	}

@@ -482,7 +482,8 @@ func TestLostBatchIsSentOnce(t *testing.T) {
 				continue
 			}
 			versions, err := w.client.Storage.Versions.List(t.Context(), w.to.Profile, e.Node.ID)
-			if want--; err != nil || len(versions) != 1 {
+			want--
+			if err != nil || len(versions) != 1 {
 				t.Fatalf("%s has %d versions, %v", e.Path, len(versions), err)
 			}
 		}

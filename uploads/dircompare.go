@@ -123,7 +123,8 @@ func (d *dir) nodesOf(
 	}
 	if id != "" {
 		var err error
-		if there, err = d.s.children(ctx, d.in, id, d.opts); err != nil {
+		there, err = d.s.children(ctx, d.in, id, d.opts)
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -127,7 +127,8 @@ type exact struct {
 
 func (c *exact) Read(p []byte) (int, error) {
 	n, err := c.Reader.Read(p)
-	if c.left -= int64(n); c.left < 0 || c.left > 0 && errors.Is(err, io.EOF) {
+	c.left -= int64(n)
+	if c.left < 0 || c.left > 0 && errors.Is(err, io.EOF) {
 		return 0, ErrChanged
 	}
 	return n, err

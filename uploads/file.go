@@ -152,7 +152,8 @@ func openLocal(op, path string) (*os.File, int64, error) {
 	if err != nil {
 		return nil, 0, call.Failed(op, "", err)
 	}
-	if info, err = local.Stat(); err != nil {
+	info, err = local.Stat()
+	if err != nil {
 		_ = local.Close()
 		return nil, 0, call.Failed(op, "", err)
 	}
@@ -323,7 +324,8 @@ func (f *file) find(ctx context.Context) (*storage.Node, error) {
 	n := &storage.Node{ID: cmp.Or(f.Target.Folder, api.Root)}
 	if f.Target.File != "" {
 		var err error
-		if n, err = f.s.nodes.Get(ctx, f.Target.Profile, f.Target.File, f.opts...); err != nil {
+		n, err = f.s.nodes.Get(ctx, f.Target.Profile, f.Target.File, f.opts...)
+		if err != nil {
 			return nil, err
 		}
 	} else {
@@ -332,7 +334,8 @@ func (f *file) find(ctx context.Context) (*storage.Node, error) {
 			if err != nil {
 				return nil, err
 			}
-			if n = there[name]; n == nil {
+			n = there[name]
+			if n == nil {
 				return nil, nil //nolint:nilnil // documented
 			}
 		}

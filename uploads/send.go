@@ -44,19 +44,22 @@ func (f *file) begin(ctx context.Context) error {
 	limits := &Limits{}
 	if f.Target.Profile.Kind != api.ProfileKindFileShare {
 		var err error
-		if limits, err = f.s.plans.of(ctx, f.Target, f.opts); err != nil {
+		limits, err = f.s.plans.of(ctx, f.Target, f.opts)
+		if err != nil {
 			return err
 		}
 	}
 	var err error
-	if f.ChunkSize, err = limits.chunkSize(f.op, f.Size, f.o.ChunkSize); err != nil {
+	f.ChunkSize, err = limits.chunkSize(f.op, f.Size, f.o.ChunkSize)
+	if err != nil {
 		return err
 	}
 	u, err := f.start(ctx, r)
 	if err != nil {
 		return f.refusal(err)
 	}
-	if f.ID = u.ID; f.ID == "" {
+	f.ID = u.ID
+	if f.ID == "" {
 		return errors.New("fastio: " + f.op + ": the response has no upload")
 	}
 	if err := f.save(ctx); err != nil {
@@ -171,7 +174,8 @@ func (f *file) stream(ctx context.Context, content *counted, hash *Hash) error {
 	if err != nil {
 		return f.refusal(err)
 	}
-	if f.ID = u.ID; f.ID == "" {
+	f.ID = u.ID
+	if f.ID == "" {
 		return errors.New("fastio: " + f.op + ": the response has no upload")
 	}
 	err = f.s.Stream(ctx, f.ID, content, hash, f.opts...)
@@ -467,7 +471,8 @@ func (f *file) verify(ctx context.Context) error {
 func (f *file) report(ctx context.Context, n int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.done += n; f.o.OnProgress != nil {
+	f.done += n
+	if f.o.OnProgress != nil {
 		f.o.OnProgress(ctx, api.Progress{Done: f.done, Total: f.Size}) // of a stream: SizeUnknown
 	}
 }

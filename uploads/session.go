@@ -80,7 +80,8 @@ func (s FileStore) Save(ctx context.Context, name string, session Session) error
 func (s FileStore) Delete(ctx context.Context, name string, id api.OpaqueID) error {
 	return s.update(ctx, func(all map[string]Session) bool {
 		held, found := all[name]
-		if found = found && held.ID.Equal(id); found {
+		found = found && held.ID.Equal(id)
+		if found {
 			delete(all, name)
 		}
 		return found

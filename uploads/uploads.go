@@ -267,7 +267,8 @@ func (s *Service) Start(ctx context.Context, r StartRequest, opts ...api.CallOpt
 // It calls POST /current/upload/.
 func (s *Service) Put(ctx context.Context, r StartRequest, content []byte, opts ...api.CallOption) (*Upload, error) {
 	const op = "uploads.Put"
-	if r.Size = int64(len(content)); r.Size > MaxSingle {
+	r.Size = int64(len(content))
+	if r.Size > MaxSingle {
 		return nil, &api.InputError{
 			Op: op, Field: "chunk", Rule: "must be at most 4194304 bytes", Got: strconv.Itoa(len(content)),
 		}

@@ -160,7 +160,8 @@ func (w *Web) Wait(ctx context.Context, id api.OpaqueID, opts ...api.CallOption)
 	var interval wait.Interval
 	var last *WebImport
 	err = wait.Poll{Final: call.Final}.Run(ctx, func() (done bool, pause time.Duration, err error) {
-		if last, err = w.Get(ctx, id, opts...); err != nil {
+		last, err = w.Get(ctx, id, opts...)
+		if err != nil {
 			return false, 0, err
 		}
 		return last.Status == WebStatusComplete || last.Status.Failed(), interval.Next(), nil

@@ -23,7 +23,8 @@ func (p *program) demonstrate(ctx context.Context, config oauth.Config) error {
 		Profile: design.ID, Name: "mill.txt", Content: strings.Repeat("A mill of brass.\n", 100_000),
 	})
 	var err error
-	if p.dir, err = os.MkdirTemp("", "desktop"); err != nil {
+	p.dir, err = os.MkdirTemp("", "desktop")
+	if err != nil {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(p.dir) }()

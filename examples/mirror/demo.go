@@ -34,7 +34,8 @@ func (p *program) demonstrate(ctx context.Context) error {
 	if err := os.WriteFile(filepath.Join(p.dir, "mill.dat"), bytes.Repeat([]byte("mill"), 3<<20), 0o600); err != nil {
 		return err
 	}
-	if p.client, err = demo.Connect(platform.Token()); err != nil {
+	p.client, err = demo.Connect(platform.Token())
+	if err != nil {
 		return err
 	}
 	defer p.client.CloseIdleConnections()

@@ -61,7 +61,8 @@ func (m *mirror) read(at string) (file, error) {
 	}
 	now := file{Size: info.Size(), Modified: info.ModTime().UTC()}
 	for _, known := range []file{m.last[at], m.state.Files[at].file} {
-		if now.Hash = known.Hash; now == known {
+		now.Hash = known.Hash
+		if now == known {
 			return now, nil
 		}
 	}

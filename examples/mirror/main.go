@@ -79,11 +79,13 @@ func (p *program) run(ctx context.Context) (err error) {
 		p.state = filepath.Clean(p.dir) + ".mirror.json"
 	}
 	m := &mirror{program: p, in: api.Workspace(p.workspace), sum: summary{failed: map[string]error{}}}
-	if m.root, err = os.OpenRoot(p.dir); err != nil {
+	m.root, err = os.OpenRoot(p.dir)
+	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, m.root.Close()) }()
-	if m.state, err = openState(p.state, p.workspace, p.folder); err != nil {
+	m.state, err = openState(p.state, p.workspace, p.folder)
+	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, m.state.close()) }()

@@ -77,7 +77,8 @@ func (m *mirror) watch(ctx context.Context) error {
 			continue
 		}
 		err := m.sync(ctx)
-		if failed = err != nil; failed && ctx.Err() == nil {
+		failed = err != nil
+		if failed && ctx.Err() == nil {
 			fmt.Fprintf(m.out, "%v; trying again\n", err)
 		}
 	}

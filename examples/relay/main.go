@@ -31,7 +31,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process at once
-	err := run(ctx, os.Args[1:], os.Stdout)
+	err := runCommand(ctx, os.Args[1:], os.Stdout)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -48,7 +48,7 @@ const usage = `usage:
 // the user.
 const dirEnv = "FASTIO_RELAY_DIR"
 
-func run(ctx context.Context, args []string, out io.Writer) error {
+func runCommand(ctx context.Context, args []string, out io.Writer) error {
 	dir := os.Getenv(dirEnv)
 	if dir == "" {
 		cache, err := os.UserCacheDir()
@@ -59,7 +59,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	switch {
 	case len(args) == 1 && args[0] == "start":
-		return start(ctx, dir, out)
+		return startDemo(ctx, dir, out)
 	case len(args) == 2 && args[0] == "start":
 		return join(ctx, dir, args[1], out)
 	case len(args) == 2 && args[0] == "kill":

@@ -66,7 +66,7 @@ func program(t *testing.T, args ...string) (out *screen, stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	out, ended := &screen{}, make(chan error, 1)
-	go func() { ended <- run(ctx, args, out) }()
+	go func() { ended <- runCommand(ctx, args, out) }()
 	stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-ended; err != nil {
@@ -80,15 +80,15 @@ func program(t *testing.T, args ...string) (out *screen, stop func()) {
 // A killed replica is replaced, starts again and stops, and no event is missing.
 func TestReplicasTakeOver(t *testing.T) {
 	t.Setenv(dirEnv, t.TempDir())
-	if err := run(t.Context(), []string{"kill", "replica-2"}, &screen{}); err == nil {
+	if err := runCommand(t.Context(), []string{"kill", "replica-2"}, &screen{}); err == nil {
 		t.Error("a replica is killed before there is one")
 	}
 	demo, stop := program(t, "start")
 	demo.shows(t, "; replica-1 4, replica-2 4, replica-3 4")
-	if err := run(t.Context(), []string{"start", "replica-2"}, &screen{}); err == nil {
+	if err := runCommand(t.Context(), []string{"start", "replica-2"}, &screen{}); err == nil {
 		t.Error("a replica is started a second time")
 	}
-	if err := run(t.Context(), []string{"kill", "replica-2"}, &screen{}); err != nil {
+	if err := runCommand(t.Context(), []string{"kill", "replica-2"}, &screen{}); err != nil {
 		t.Fatal(err)
 	}
 	demo.shows(t, "replica-2 is lost: it held 4 workspaces")

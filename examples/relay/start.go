@@ -48,8 +48,8 @@ type demo struct {
 	ledger   *ledger
 }
 
-// start runs the demo until ctx is done.
-func start(ctx context.Context, dir string, out io.Writer) error {
+// startDemo runs the demo until ctx is done.
+func startDemo(ctx context.Context, dir string, out io.Writer) error {
 	if _, err := load(ctx, dir); err == nil {
 		return errors.New("the demo runs already")
 	}
@@ -101,7 +101,8 @@ func (d *demo) startNATS() (stop func(), err error) {
 		return nil, errors.New("the NATS server does not start")
 	}
 	d.state.NATS = ns.ClientURL()
-	if d.nc, err = nats.Connect("", nats.InProcessServer(ns)); err == nil {
+	d.nc, err = nats.Connect("", nats.InProcessServer(ns))
+	if err == nil {
 		d.js, err = jetstream.New(d.nc)
 	}
 	if err != nil {
@@ -131,7 +132,8 @@ func (d *demo) run(ctx context.Context) error {
 	defer stopReading() // after the replicas have stopped
 	failed := make(chan error, 1)
 	running.Go(func() {
-		if err := d.ledger.read(reading, d.js); reading.Err() == nil {
+		err := d.ledger.read(reading, d.js)
+		if reading.Err() == nil {
 			failed <- err
 		}
 	})
@@ -156,7 +158,8 @@ func (d *demo) startReplica(ctx context.Context, name string, started *sync.Wait
 	cmd := exec.CommandContext(ctx, program, child, name) //nolint:gosec // it is this program
 	cmd.Env = append(os.Environ(), dirEnv+"="+d.dir)
 	cmd.Stderr = d.board
-	if input, err = cmd.StdinPipe(); err != nil {
+	input, err = cmd.StdinPipe()
+	if err != nil {
 		return nil, err
 	}
 	if err := cmd.Start(); err != nil {

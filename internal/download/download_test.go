@@ -126,8 +126,8 @@ func reading() *api.Request {
 	}
 }
 
-// open calls Open, which must succeed.
-func open(t *testing.T, s api.Opener, r *api.Request, o download.Options) *api.Download {
+// openDownload calls Open, which must succeed.
+func openDownload(t *testing.T, s api.Opener, r *api.Request, o download.Options) *api.Download {
 	t.Helper()
 	d, err := download.Open(t.Context(), s, r, o, nil)
 	if err != nil {
@@ -269,7 +269,7 @@ func TestNonIdempotentRequestIsNotResumed(t *testing.T) {
 		s := &server{content: content, tag: `"1"`, cut: []int{9}}
 		r := reading()
 		r.Replay = api.ReplayOnce
-		d, buffer := open(t, s, r, download.Options{}), make([]byte, len(content))
+		d, buffer := openDownload(t, s, r, download.Options{}), make([]byte, len(content))
 		n, early := d.Read(buffer)
 		more, err := d.Read(buffer)
 		if n != 9 || early != nil || more != 0 || !errors.Is(err, io.ErrUnexpectedEOF) || len(s.asked) != 1 ||
@@ -338,7 +338,7 @@ func TestCloseInterruptsRead(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{content: content, tag: `"1"`, cut: []int{0, -1}}
-		d := open(t, s, reading(), download.Options{})
+		d := openDownload(t, s, reading(), download.Options{})
 		ended := make(chan error)
 		go func() {
 			_, err := io.ReadAll(d)
@@ -383,7 +383,7 @@ func TestDownloadMetadata(t *testing.T) {
 		"a part, without a length":         {part, whole, silent, placed{Length: -1, Size: -1, Offset: 4}},
 		"a part, placed by its place only": {part, !whole, silent, placed{Length: 10, Size: 50, Offset: 4}},
 	}, func(t *testing.T, tc row) {
-		d := open(t, &server{content: content, whole: tc.whole, silent: tc.silent}, reading(),
+		d := openDownload(t, &server{content: content, whole: tc.whole, silent: tc.silent}, reading(),
 			download.Options{Range: tc.part})
 		if diff := cmp.Diff(tc.want, placed{d.Name, d.Type, d.Length, d.Size, d.Offset}); diff != "" {
 			t.Errorf("(-want +got)\n%s", diff)
@@ -462,7 +462,7 @@ func (o opened) Open(context.Context, *api.Request) (*http.Response, error) { re
 func TestProgress(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d := open(t, &server{content: content, tag: `"1"`, cut: []int{9, 20}}, reading(),
+		d := openDownload(t, &server{content: content, tag: `"1"`, cut: []int{9, 20}}, reading(),
 			download.Options{Range: api.Range{Offset: 1}})
 		var reports []api.Progress
 		if _, err := download.Copy(t.Context(), io.Discard, d, func(_ context.Context, p api.Progress) {
@@ -617,7 +617,7 @@ func TestRejectedTokenIsRenewed(t *testing.T) {
 			s := &server{content: content, cut: []int{9}, refuse: map[int]error{1: expired}}
 			renewed := reading()
 			renewed.Query = url.Values{"token": {"2"}}
-			d := open(t, s, reading(), download.Options{Fixed: true, Renew: func(context.Context) (*api.Request, error) {
+			d := openDownload(t, s, reading(), download.Options{Fixed: true, Renew: func(context.Context) (*api.Request, error) {
 				return renewed, tc.renewal
 			}})
 			got, err := io.ReadAll(d)

@@ -226,7 +226,8 @@ func (f *File) locked(ctx context.Context, name string, fn func(path string) err
 		return notLocked(path, err)
 	}
 	defer func() {
-		if e := lock.Unlock(); err == nil {
+		e := lock.Unlock()
+		if err == nil {
 			err = e
 		}
 	}()
@@ -253,7 +254,8 @@ func (f *File) replace(path string, content []byte) error {
 	if err == nil {
 		err = tmp.Sync() // before the rename, or a power failure may leave an empty file
 	}
-	if e := tmp.Close(); err == nil {
+	e := tmp.Close()
+	if err == nil {
 		err = e
 	}
 	if err == nil {

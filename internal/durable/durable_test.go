@@ -167,7 +167,8 @@ func TestFailingDisk(t *testing.T) {
 			var steps []string
 			fails := false
 			durable.Intercept(f, func(at string) error {
-				if steps = append(steps, at); at == step && fails {
+				steps = append(steps, at)
+				if at == step && fails {
 					return syscall.EIO
 				}
 				return nil

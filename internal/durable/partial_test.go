@@ -83,7 +83,8 @@ func TestPartialIsContinued(t *testing.T) {
 	}
 	left(t, path, "a.txt")
 	info, err := dir.Stat("a.txt")
-	if b, _ = dir.ReadFile("a.txt"); string(b) != "half whole" || err != nil || info.Mode() != 0o600 {
+	b, _ = dir.ReadFile("a.txt")
+	if string(b) != "half whole" || err != nil || info.Mode() != 0o600 {
 		t.Errorf("the file holds %q, mode %v, %v", b, info.Mode(), err)
 	}
 	if err := openPartial(t, dir, "a.txt", "1").Keep(); err != nil {

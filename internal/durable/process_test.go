@@ -49,7 +49,8 @@ func writer(path, stop string) error {
 		if err := f.Edit(context.Background(), func(doc []byte, save func([]byte) error) (err error) {
 			haltAt(stepLocked)
 			for range 2 {
-				if doc, err = increment(doc); err != nil {
+				doc, err = increment(doc)
+				if err != nil {
 					return err
 				}
 				if err := save(doc); err != nil {
@@ -174,13 +175,15 @@ func killWriter(t *testing.T, path, step string) (reported int) {
 	enough := 1 + rand.N(20)
 	killed := false
 	for lines := bufio.NewScanner(out); lines.Scan(); { // output before the kill is still read
-		if lines.Text() == halted {
-			killed = true
-		} else if reported, err = strconv.Atoi(lines.Text()); err != nil {
-			t.Fatal(err)
-		} else if enough--; step == "" && enough == 0 {
-			killed = true
+		halts := lines.Text() == halted
+		if !halts {
+			reported, err = strconv.Atoi(lines.Text())
+			if err != nil {
+				t.Fatal(err)
+			}
+			enough--
 		}
+		killed = killed || halts || step == "" && enough == 0
 		if killed {
 			_ = cmd.Process.Kill()
 		}

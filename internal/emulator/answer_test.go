@@ -98,7 +98,8 @@ func (p *scripted) check(a answer, want string) error {
 			return fmt.Errorf("%.40s is no expectation", want)
 		}
 		e := expectation{not: m[1] == "!", path: m[2], operator: m[3]}
-		if want, err = e.parse(want[len(m[0]):]); err != nil {
+		want, err = e.parse(want[len(m[0]):])
+		if err != nil {
 			return fmt.Errorf("%s%s: %w", e.path, e.operator, err)
 		}
 		value, found := a.at(e.path)

@@ -40,7 +40,8 @@ func newScript(tb testing.TB, file string, change ...func(*seed.Options)) *scrip
 		if p.net == nil {
 			return
 		}
-		if p.net.stop(); p.Sockets() != 0 {
+		p.net.stop()
+		if p.Sockets() != 0 {
 			tb.Errorf("%d sockets outlive their server", p.Sockets())
 		}
 	})

@@ -60,7 +60,8 @@ func (p *scripted) parse(text string) (*asked, error) {
 	}
 	r.who, r.password, _ = strings.Cut(r.who, "+")
 	path, query, _ := strings.Cut(parts[2], "?")
-	if r.path = expand(path, url.PathEscape); strings.HasPrefix(path, "{") { // a whole link
+	r.path = expand(path, url.PathEscape)
+	if strings.HasPrefix(path, "{") { // a whole link
 		r.path = expand(path, nil)
 	}
 	r.query = fields(query)

@@ -412,7 +412,8 @@ func (p *scripted) expand(text string, quote func(string) string) (string, error
 		name, hyphens := strings.CutSuffix(braced[1:len(braced)-1], "-")
 		name, members := strings.CutSuffix(name, "*")
 		found := p.names[name]
-		if object, path, _ := strings.Cut(name, "."); found == nil {
+		object, path, _ := strings.Cut(name, ".")
+		if found == nil {
 			value, _ := member([]byte(p.added[object]), strings.Split(path, "."))
 			found = unquoted(value)
 		}

@@ -125,7 +125,8 @@ func readScript(file, text string, before []step) (all []scenario, first []step,
 		switch {
 		case line == "" || strings.HasPrefix(strings.TrimLeft(line, "\t"), "#"):
 		case includes:
-			if before, err = readWorld(included, before); err != nil {
+			before, err = readWorld(included, before)
+			if err != nil {
 				return nil, nil, err
 			}
 		case line[0] == '\t':

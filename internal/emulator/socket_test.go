@@ -106,7 +106,8 @@ func (e *ear) listen(ctx context.Context) {
 			for {
 				kind, text, err := e.ws.Read(ctx)
 				e.mu.Lock()
-				if e.err = err; err == nil {
+				e.err = err
+				if err == nil {
 					kind := strings.TrimPrefix(kind.String(), "Message")
 					e.heard = append(e.heard, fmt.Sprint(kind, " ", string(text)))
 				}
@@ -204,7 +205,8 @@ func TestHalfOpenSocket(t *testing.T) {
 		if err := it.ws.Close(websocket.StatusNormalClosure, ""); err == nil || time.Since(begin) < time.Second {
 			t.Errorf("a close was answered with %v after %v", err, time.Since(begin))
 		}
-		if <-pinged; it.ended() == nil {
+		<-pinged
+		if it.ended() == nil {
 			t.Error("the socket is open after the client left")
 		}
 		// The rule has struck.

@@ -125,7 +125,8 @@ func TestListenerAddressAndDial(t *testing.T) {
 			}
 		}
 	}
-	if cancel(); !errors.Is(err, context.Canceled) {
+	cancel()
+	if !errors.Is(err, context.Canceled) {
 		t.Errorf("a full backlog: %v", err)
 	}
 }

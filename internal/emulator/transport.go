@@ -358,7 +358,8 @@ func (s *stream) read(p []byte) (int, error) {
 			return 0, nil
 		case len(s.buffer) > 0:
 			n := copy(p, s.buffer)
-			if s.buffer = s.buffer[n:]; len(s.buffer) == 0 {
+			s.buffer = s.buffer[n:]
+			if len(s.buffer) == 0 {
 				s.buffer = nil
 			}
 			s.change.Broadcast()

@@ -92,18 +92,20 @@ func (c unlimited) Call(ctx context.Context, r *api.Request, out any) error {
 	return c.Client.Call(ctx, &free, out)
 }
 
-// runReplica is run with an unlimited client.
+// runReplica is runCommand with an unlimited client.
 func runReplica(ctx context.Context, args []string) error {
 	c, err := parse(args, os.Getenv, os.Stderr)
 	if err != nil {
 		return err
 	}
 	p := &program{config: c, logger: c.logger(os.Stderr), metrics: newMetrics(c.profiles)}
-	if p.nats, err = c.connect(ctx, p.logger); err != nil {
+	p.nats, err = c.connect(ctx, p.logger)
+	if err != nil {
 		return err
 	}
 	defer p.nats.stop()
-	if p.stream, err = c.stream(p.nats.Conn); err != nil {
+	p.stream, err = c.stream(p.nats.Conn)
+	if err != nil {
 		return err
 	}
 	client, err := c.client(fastio.WithMiddleware(p.metrics.countResponses))
@@ -163,7 +165,8 @@ func (p *process) run(ctx context.Context) {
 		err := p.runOnce(ctx)
 		p.mu.Lock()
 		pause := p.pause
-		if p.running = nil; !p.killed && ctx.Err() == nil {
+		p.running = nil
+		if !p.killed && ctx.Err() == nil {
 			p.failed++
 			pause = time.Second
 			p.note(fmt.Sprintf("ended: %v", err))
@@ -279,7 +282,8 @@ func newCluster(t *testing.T, profiles int) *cluster {
 	}
 	c.url = c.platform.Start(t)
 	var err error
-	if c.exe, err = os.Executable(); err != nil {
+	c.exe, err = os.Executable()
+	if err != nil {
 		t.Fatal(err)
 	}
 	var stop context.CancelFunc
@@ -397,7 +401,8 @@ func (c *cluster) connect(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(nc.Close)
-	if c.js, err = jetstream.New(nc); err != nil {
+	c.js, err = jetstream.New(nc)
+	if err != nil {
 		t.Fatal(err)
 	}
 	s := relay.Stream{JetStream: c.js, Replicas: len(c.nodes), Duplicates: 2 * time.Hour}
@@ -513,7 +518,8 @@ func (c *cluster) verify(t *testing.T) {
 			t.Errorf("%s: epoch %d follows %d: %v", id, epoch, highest[profile], err)
 		}
 		highest[profile] = max(highest[profile], epoch)
-		if ids[id]++; ids[id] > 1 {
+		ids[id]++
+		if ids[id] > 1 {
 			t.Errorf("%s is stored %d times", id, ids[id])
 		}
 		if at, ok := place[id]; !ok {
@@ -578,10 +584,12 @@ func (c *cluster) requireHandled(t *testing.T) {
 	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
 		var info *jetstream.ConsumerInfo
 		var consumer jetstream.Consumer
-		if consumer, err = c.js.Consumer(t.Context(), "FASTIO", "check"); err != nil {
+		consumer, err = c.js.Consumer(t.Context(), "FASTIO", "check")
+		if err != nil {
 			continue
 		}
-		if info = consumer.CachedInfo(); info.NumPending+uint64(info.NumAckPending) > 0 {
+		info = consumer.CachedInfo()
+		if info.NumPending+uint64(info.NumAckPending) > 0 {
 			err = fmt.Errorf("%d messages are pending, %d not acknowledged", info.NumPending, info.NumAckPending)
 			continue
 		}

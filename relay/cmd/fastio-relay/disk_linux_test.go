@@ -20,7 +20,7 @@ func TestServerInTheProcessGoesOnWhenItsDiskHasRoom(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	r := start(t, s, "-data", filepath.Join(dir, "data"), "-profiles", profile)
+	r := startRelay(t, s, "-data", filepath.Join(dir, "data"), "-profiles", profile)
 	waitFor(t, r.url, r.log, func(now status) bool { return now.Profiles[0].Messages == 10 })
 	full := filepath.Join(dir, "full")
 	if err := fill(full); err != nil {

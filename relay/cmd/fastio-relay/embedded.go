@@ -106,7 +106,8 @@ func (c *config) listenNATS(e *embedded) error {
 	} else if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
 		return fmt.Errorf("-nats-listen %s is not a loopback address: set -nats-cert and -nats-key for TLS", c.natsListen)
 	}
-	if e.password, err = savedPassword(filepath.Join(c.data, relayFile)); err != nil {
+	e.password, err = savedPassword(filepath.Join(c.data, relayFile))
+	if err != nil {
 		return err
 	}
 	reader, err := savedPassword(filepath.Join(c.data, readerFile))

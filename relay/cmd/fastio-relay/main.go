@@ -42,7 +42,7 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Getenv, os.Stderr, func(string) {})
+	err := runCommand(ctx, os.Args[1:], os.Getenv, os.Stderr, func(string) {})
 	stop()
 	switch {
 	case errors.Is(err, flag.ErrHelp):
@@ -55,8 +55,8 @@ func main() {
 
 const stopTimeout = 5 * time.Second // of the page, when the replica has stopped
 
-// run runs a replica until ctx is done. Started is called with the address of the page.
-func run(
+// runCommand runs a replica until ctx is done. Started is called with the address of the page.
+func runCommand(
 	ctx context.Context, args []string, getenv func(string) string, stderr io.Writer, started func(url string),
 ) error {
 	c, err := parse(args, getenv, stderr)
@@ -69,11 +69,13 @@ func run(
 // run runs a replica with these settings.
 func (c *config) run(ctx context.Context, stderr io.Writer, started func(url string)) (err error) {
 	p := &program{config: c, logger: c.logger(stderr), metrics: newMetrics(c.profiles)}
-	if p.nats, err = c.connect(ctx, p.logger); err != nil {
+	p.nats, err = c.connect(ctx, p.logger)
+	if err != nil {
 		return err
 	}
 	defer p.nats.stop()
-	if p.stream, err = c.stream(p.nats.Conn); err != nil {
+	p.stream, err = c.stream(p.nats.Conn)
+	if err != nil {
 		return err
 	}
 	opts, err := p.prepare(ctx)

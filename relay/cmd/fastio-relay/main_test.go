@@ -98,7 +98,7 @@ func TestRelayFollowsAndShows(t *testing.T) {
 	address, ended, log := make(chan string, 1), make(chan error, 1), &writer{}
 	go func() {
 		args := []string{"-config", settings, "-data", filepath.Join(dir, "nats")}
-		ended <- run(ctx, args, os.Getenv, log, func(url string) { address <- url })
+		ended <- runCommand(ctx, args, os.Getenv, log, func(url string) { address <- url })
 	}()
 	var url string
 	select {
@@ -199,13 +199,13 @@ func TestSettingsAreChecked(t *testing.T) {
 			}
 			return ""
 		}
-		err := run(t.Context(), args, none, io.Discard, func(string) {})
+		err := runCommand(t.Context(), args, none, io.Discard, func(string) {})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: got %v, want %q", args, err, want)
 		}
 	}
 	help := &writer{}
-	if err := run(t.Context(), []string{"-h"}, os.Getenv, help, func(string) {}); !errors.Is(err, flag.ErrHelp) {
+	if err := runCommand(t.Context(), []string{"-h"}, os.Getenv, help, func(string) {}); !errors.Is(err, flag.ErrHelp) {
 		t.Errorf("got %v", err)
 	}
 	for _, want := range []string{"FASTIO_API_KEY", "FASTIO_TOKEN", "FASTIO_BASE_URL", "FASTIO_RELAY_MAX_AGE", "-nats-listen"} {
@@ -244,7 +244,7 @@ func TestReplicasShareRateLimits(t *testing.T) {
 		}
 		address := make(chan string, 1)
 		running.Go(func() {
-			if err := run(ctx, args, os.Getenv, log, func(url string) { address <- url }); err != nil {
+			if err := runCommand(ctx, args, os.Getenv, log, func(url string) { address <- url }); err != nil {
 				t.Errorf("%v\n%s", err, log)
 				close(address)
 			}
@@ -309,7 +309,7 @@ func TestSecureServers(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	address, ended, log := make(chan string, 1), make(chan error, 1), &writer{}
 	go func() {
-		ended <- run(ctx, []string{
+		ended <- runCommand(ctx, []string{
 			"-nats", "tls://" + ns.Addr().String(), "-nats-ca", certificate, "-nats-cert", certificate,
 			"-nats-key", file("key", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})),
 			"-nats-creds", file("creds", creds), "-log-debug",
@@ -376,7 +376,7 @@ func user(t *testing.T, o *server.Options) (creds []byte, seed string) {
 func TestErrorsShowNoPassword(t *testing.T) {
 	t.Parallel()
 	log := &writer{}
-	err := run(t.Context(), []string{
+	err := runCommand(t.Context(), []string{
 		"-nats", "nats://user:hunter2@127.0.0.1:port", "-profiles", "workspace:" + strings.Repeat("4", 19),
 	}, func(string) string { return "" }, log, func(string) {})
 	if err == nil || strings.Contains(err.Error()+log.String(), "hunter2") {

@@ -35,9 +35,9 @@ type running struct {
 	stop func() // and wait
 }
 
-// start starts the command for an emulated platform, with a page on a free port. What
+// startRelay starts the command for an emulated platform, with a page on a free port. What
 // takes 30 seconds takes one.
-func start(t *testing.T, s *fastiotest.Server, args ...string) *running {
+func startRelay(t *testing.T, s *fastiotest.Server, args ...string) *running {
 	t.Helper()
 	r, err := tryStart(t, s, nil, args...)
 	if err != nil {
@@ -118,7 +118,7 @@ func TestDataDirectoryIsUsedByOneProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := start(t, s, "-data", dir, "-profiles", profile, "-name", "first")
+	r := startRelay(t, s, "-data", dir, "-profiles", profile, "-name", "first")
 	for range 3 {
 		second := exec.CommandContext(t.Context(), exe, "-data", dir, "-profiles", profile, "-name", "second")
 		second.Env = append(os.Environ(), programEnv+"=replica")
@@ -135,7 +135,7 @@ func TestDataDirectoryIsUsedByOneProcess(t *testing.T) {
 	}
 	waitFor(t, r.url, r.log, func(now status) bool { return now.Profiles[0].Messages >= 30 })
 	r.stop()
-	again := start(t, s, "-data", dir, "-profiles", profile)
+	again := startRelay(t, s, "-data", dir, "-profiles", profile)
 	waitFor(t, again.url, again.log, func(now status) bool { return now.Profiles[0].Messages >= 30 && now.Profiles[0].Here })
 }
 
@@ -170,7 +170,7 @@ func TestProcessInTheDirectoryOfAKilledOneNeedsNotWait(t *testing.T) {
 		}
 	}
 	nc.stop()
-	r := start(t, s, "-data", dir, "-profiles", profile, "-lease", "1h")
+	r := startRelay(t, s, "-data", dir, "-profiles", profile, "-lease", "1h")
 	waitFor(t, r.url, r.log, func(now status) bool { return now.Profiles[0].Here && now.Profiles[0].Messages > 0 })
 }
 
@@ -235,7 +235,7 @@ func TestServerInTheProcessListensWithCredentials(t *testing.T) {
 	s, profile := newPlatform(20)
 	dir := t.TempDir()
 	args := []string{"-data", dir, "-profiles", profile, "-nats-listen", "127.0.0.1:0"}
-	r := start(t, s, args...)
+	r := startRelay(t, s, args...)
 	writer, reader := savedURL(t, dir, relayFile), savedURL(t, dir, readerFile)
 	if nc, err := nats.Connect(reader.Host); !errors.Is(err, nats.ErrAuthorization) {
 		nc.Close()
@@ -255,7 +255,7 @@ func TestServerInTheProcessListensWithCredentials(t *testing.T) {
 		}
 	}
 	r.stop()
-	start(t, s, args...)
+	startRelay(t, s, args...)
 	if again := savedURL(t, dir, readerFile); again.User.String() != reader.User.String() {
 		t.Errorf("after a restart the reader is %s", again)
 	}
@@ -301,7 +301,8 @@ func wantEvents(t *testing.T, address string, n int) {
 	got := map[string]bool{}
 	o := relay.ConsumeOptions{Stream: relay.Stream{JetStream: connectTo(t, address)}, Name: "search"}
 	err := relay.Consume(ctx, o, func(_ context.Context, m relay.Message[events.Event]) error {
-		if got[m.ID] = true; len(got) == n {
+		got[m.ID] = true
+		if len(got) == n {
 			cancel()
 		}
 		return nil
