@@ -110,7 +110,8 @@ func TestRelayFollowsAndShows(t *testing.T) {
 		t.Errorf("healthz is %d %s", status, body)
 	}
 	now := waitFor(t, url, log, func(now status) bool {
-		return len(now.Profiles) == 2 && now.Profiles[0].Messages > 250 && now.Profiles[1].Messages > 250
+		return now.Ready && now.Published >= 500 && len(now.Profiles) == 2 && now.Profiles[0].Messages > 250 &&
+			now.Profiles[1].Messages > 250
 	})
 	for _, p := range now.Profiles {
 		if p.Holder != "first" || !p.Here || p.Epoch == 0 || p.Newest.IsZero() || p.Error != "" || p.Lag < 0 {
@@ -166,6 +167,7 @@ func waitFor(t *testing.T, url string, log *writer, is func(status) bool) (now s
 }
 
 func TestSettingsAreChecked(t *testing.T) {
+	t.Chdir(t.TempDir()) // for the default of -data
 	t.Setenv("FASTIO_TOKEN", "")
 	t.Setenv("FASTIO_API_KEY", "")
 	const room = "workspace:4012345678901234567"
