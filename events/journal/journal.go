@@ -180,10 +180,12 @@ func (j *Journal) open() error {
 		return err
 	}
 	j.at = at
-	if j.file, err = create(j.path, at.Size); err != nil {
+	j.file, err = create(j.path, at.Size)
+	if err != nil {
 		return err
 	}
-	if j.index, err = create(index, at.Rows*hashSize); err != nil {
+	j.index, err = create(index, at.Rows*hashSize)
+	if err != nil {
 		return err
 	}
 	if at.Size == 0 && len(j.o.Header) > 0 {

@@ -138,7 +138,8 @@ func TestEachEventIsAddedOnce(t *testing.T) {
 			ctx, interrupt := context.WithCancel(t.Context())
 			added := 0
 			j, err := journal.Open(w.file, &journal.Options{OnAdd: func(context.Context, *events.Event) {
-				if added++; added == after {
+				added++
+				if added == after {
 					interrupt()
 				}
 				if added == after/2 {
