@@ -303,33 +303,32 @@ func TestLoginURLStaysOutOfTheProcessList(t *testing.T) {
 // A browser that is a snap reads no file in /tmp, but those of its own directories.
 func TestPageForASnap(t *testing.T) {
 	t.Parallel()
-	const snap = "firefox_firefox.desktop"
-	home := t.TempDir()
-	own := filepath.Join(home, "snap", "firefox", "common")
-	if err := os.MkdirAll(own, 0o700); err != nil {
-		t.Fatal(err)
-	}
 	for name, tc := range map[string]struct {
-		env map[string]string
-		own bool
+		home, browser, command string
+		own                    bool
 	}{
-		"a snap":                    {map[string]string{"HOME": home, oauth.DefaultBrowser: snap}, true},
-		"a snap that was never run": {map[string]string{"HOME": home, oauth.DefaultBrowser: "chromium_chromium.desktop"}, false},
-		"a path":                    {map[string]string{"HOME": home, oauth.DefaultBrowser: "../snap/firefox_x.desktop"}, false},
-		"no snap":                   {map[string]string{"HOME": home, oauth.DefaultBrowser: "firefox.desktop"}, false},
-		"an unknown browser":        {map[string]string{"HOME": home}, false},
-		"a browser in BROWSER":      {map[string]string{"HOME": home, "BROWSER": "b", oauth.DefaultBrowser: snap}, false},
-		"a home without snaps":      {map[string]string{"HOME": own, oauth.DefaultBrowser: snap}, false},
-		"no home":                   {map[string]string{oauth.DefaultBrowser: snap}, false},
+		"a snap":                    {"/", "firefox_firefox.desktop", "", true},
+		"a snap that was never run": {"/", "chromium_chromium.desktop", "", false},
+		"a path":                    {"/", "../snap/firefox_x.desktop", "", false},
+		"no snap":                   {"/", "firefox.desktop", "", false},
+		"an unknown browser":        {"/", "", "", false},
+		"a browser in BROWSER":      {"/", "firefox_firefox.desktop", "b", false},
+		"a home without snaps":      {"/snap", "firefox_firefox.desktop", "", false},
 	} {
+		dir := t.TempDir()
+		own := filepath.Join(dir, "snap", "firefox", "common")
+		if err := os.MkdirAll(own, 0o700); err != nil {
+			t.Fatal(err)
+		}
 		inBubble(t, name, func(t *testing.T) {
-			maps.Copy(tc.env, x11)
 			s, d := newScene(), new(desktop)
-			if _, err := d.login(t.Context(), s, "linux", tc.env); err != nil {
+			env := map[string]string{"HOME": dir + tc.home, oauth.DefaultBrowser: tc.browser, "BROWSER": tc.command}
+			maps.Copy(env, x11)
+			if _, err := d.login(t.Context(), s, "linux", env); err != nil {
 				t.Fatal(err)
 			}
-			if got := strings.HasPrefix(d.files[0], own+"/"); got != tc.own {
-				t.Errorf("the page is %s", d.files[0])
+			if got := filepath.Dir(filepath.Dir(d.files[0])); (got == own) != tc.own {
+				t.Errorf("the page is in %s", got)
 			}
 			if left, err := os.ReadDir(own); err != nil || len(left) > 0 {
 				t.Errorf("left behind: %v, %v", left, err)
