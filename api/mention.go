@@ -45,18 +45,35 @@ func (m Mention) String() string {
 // to its closing fence or the end of the text, and a span of backticks within one
 // line.
 func Mentions(text string) []Mention {
-	if !strings.Contains(text, "@[") {
-		return nil
-	}
 	var found []Mention
+	eachMention(text, func(_, _ int, m Mention) { found = append(found, m) })
+	return found
+}
+
+// ReplaceMentions returns a text in which replace has replaced each of its [Mentions].
+func ReplaceMentions(text string, replace func(m Mention) string) string {
+	var b strings.Builder
+	last := 0
+	eachMention(text, func(start, end int, m Mention) {
+		b.WriteString(text[last:start])
+		b.WriteString(replace(m))
+		last = end
+	})
+	return b.String() + text[last:]
+}
+
+// eachMention calls visit with each mention of a text and the place of its markup.
+func eachMention(text string, visit func(start, end int, m Mention)) {
+	if !strings.Contains(text, "@[") {
+		return
+	}
 	var block fence
-	for text != "" {
-		line := text
-		if i := strings.IndexAny(text, "\r\n"); i >= 0 {
-			line, text = text[:i], text[i+1:]
-		} else {
-			text = ""
+	for begin := 0; begin < len(text); {
+		end, next := len(text), len(text)
+		if i := strings.IndexAny(text[begin:], "\r\n"); i >= 0 {
+			end, next = begin+i, begin+i+1
 		}
+		line := text[begin:end]
 		switch {
 		case block.open():
 			if block.closedBy(line) {
@@ -65,11 +82,11 @@ func Mentions(text string) []Mention {
 		default:
 			block = fenceOf(line)
 			if !block.open() {
-				found = lineMentions(found, line)
+				lineMentions(line, begin, visit)
 			}
 		}
+		begin = next
 	}
-	return found
 }
 
 // fence is the opening line of a code block; the zero value means none.
@@ -122,8 +139,9 @@ func runLength(s string) int {
 	return n
 }
 
-// lineMentions appends the mentions of a line outside its code spans.
-func lineMentions(found []Mention, line string) []Mention {
+// lineMentions visits the mentions of a line, which begins at an offset, outside its code
+// spans.
+func lineMentions(line string, offset int, visit func(start, end int, m Mention)) {
 	start := 0 // end of the last span
 	for i := 0; i < len(line); {
 		if line[i] != '`' {
@@ -136,10 +154,10 @@ func lineMentions(found []Mention, line string) []Mention {
 			i += n
 			continue
 		}
-		found = textMentions(found, line[start:i])
+		textMentions(line[start:i], offset+start, visit)
 		start, i = end, end
 	}
-	return textMentions(found, line[start:])
+	textMentions(line[start:], offset+start, visit)
 }
 
 // spanEnd returns the end of the next run of exactly n backticks, -1 if there is
@@ -160,23 +178,25 @@ func spanEnd(line string, from, n int) int {
 	return -1
 }
 
-// textMentions appends the mentions in a part of a line without code.
-func textMentions(found []Mention, s string) []Mention {
-	for {
-		_, after, ok := strings.Cut(s, "@[")
-		if !ok {
-			return found
+// textMentions visits the mentions in a part of a line without code.
+func textMentions(s string, offset int, visit func(start, end int, m Mention)) {
+	const begin = "@["
+	for at := 0; ; {
+		i := strings.Index(s[at:], begin)
+		if i < 0 {
+			return
 		}
-		s = after
-		end := strings.IndexByte(s, ']')
-		if end < 0 {
-			return found
+		start := at + i
+		at = start + len(begin)
+		length := strings.IndexByte(s[at:], ']')
+		if length < 0 {
+			return
 		}
-		kind, rest, _ := strings.Cut(s[:end], ":")
+		kind, rest, _ := strings.Cut(s[at:at+length], ":")
 		id, name, _ := strings.Cut(rest, ":")
 		if mentionWord(kind) && mentionWord(id) {
-			found = append(found, Mention{MentionKind(kind), id, name})
-			s = s[end+1:]
+			at += length + 1
+			visit(offset+start, offset+at, Mention{MentionKind(kind), id, name})
 		}
 	}
 }

@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -150,6 +151,31 @@ func checkMentions(t interface{ Fatalf(string, ...any) }, text string) {
 			t.Fatalf("Mentions(%q) has %+v, which is not in the text", text, m)
 		}
 		rest = rest[i+len(start):]
+	}
+	var all []api.Mention
+	api.ReplaceMentions(text, func(m api.Mention) string {
+		all = append(all, m)
+		return ""
+	})
+	if !slices.Equal(all, api.Mentions(text)) {
+		t.Fatalf("ReplaceMentions(%q) replaces %+v", text, all)
+	}
+}
+
+func TestReplaceMentions(t *testing.T) {
+	t.Parallel()
+	name := func(m api.Mention) string { return "<" + m.Name + ">" }
+	for text, want := range map[string]string{
+		"":                                  "",
+		"no mention":                        "no mention",
+		"@[user:1:A]":                       "<A>",
+		"Hi @[user:1:A], @[x:2].":           "Hi <A>, <>.",
+		"`@[user:1:A]` @[user:1:A] @[user:": "`@[user:1:A]` <A> @[user:",
+		"```\n@[user:1:A]\n```\r\né @[file:2a:x.md]\n": "```\n@[user:1:A]\n```\r\né <x.md>\n",
+	} {
+		if got := api.ReplaceMentions(text, name); got != want {
+			t.Errorf("%q is %q, want %q", text, got, want)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package comments
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"reflect"
@@ -21,7 +22,7 @@ type Comment struct {
 	ParentID api.OpaqueID `json:"parent_id"` // the first comment of the thread; "" on that comment
 	UserID   api.ID       `json:"user_id"`   // the author
 	Actor    *api.Actor   `json:"actor"`     // details of the author
-	Body     string       `json:"body"`      // with mentions: see [api.Mentions]
+	Body     string       `json:"body"`      // with mentions: see [PlainText]
 
 	Entity      api.OpaqueID    `json:"entity" also:"entity_id"` // the node, workspace or share that is commented on
 	ProfileType api.ProfileKind `json:"profile_type"`            // kind of its profile: workspace or share
@@ -151,4 +152,10 @@ func Mention(user api.ID, name string) string {
 		return name
 	}
 	return api.Mention{Kind: api.MentionKindUser, ID: string(user), Name: name}.String()
+}
+
+// PlainText returns the body of a comment for people, with "@NAME" in the place of each
+// mention, or "@ID" if it has no name. Markdown stays as it is.
+func PlainText(body string) string {
+	return api.ReplaceMentions(body, func(m api.Mention) string { return "@" + cmp.Or(m.Name, m.ID) })
 }

@@ -28,7 +28,7 @@ func TestDeleteIsRetriedAfterLostResponse(t *testing.T) {
 		"the second attempt is refused":     {api.Error{Status: 403, Attempts: 2}, nil},
 		"the second attempt finds no route": {api.Error{Status: 404, Code: 9992, Attempts: 2}, nil},
 	} {
-		s := comments.New(stub.Fail(&tc.err))
+		s := comments.New(stub.Fail(&tc.err), nil)
 		got, err := s.Delete(t.Context(), "CA-1")
 		if diff := cmp.Diff(tc.want, got); diff != "" || (err == nil) != (tc.want != nil) {
 			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
@@ -88,7 +88,7 @@ func TestReactions(t *testing.T) {
 					t.Errorf("%s is called with %+v", r.Op, r.Options)
 				}
 				return reply(out, comment, tc.read)
-			}))
+			}), nil)
 			got, err := react(t.Context(), s, op, api.Attempts(2))
 			if diff := cmp.Diff(tc.want, got); diff != "" || !errors.Is(err, tc.err) || reads != tc.reads {
 				t.Errorf("%s, %s, with %d reads: %v (-want +got):\n%s", op, name, reads, err, diff)

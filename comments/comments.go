@@ -14,7 +14,7 @@
 // A comment is on a workspace or share, or on one node in it; recipients of a File
 // Share can comment on its file. Threads have one level: a reply is a comment with a
 // ParentID. A body may hold markdown and mentions: [Mention] writes one, [api.Mentions]
-// reads them.
+// reads them, and [PlainText] shows them as names.
 package comments
 
 import (
@@ -31,14 +31,24 @@ import (
 // Service reads and writes comments. It is the Comments field of a
 // fastio.Client, and safe for concurrent use.
 type Service struct {
-	c api.Client
+	c     api.Client
+	waker api.Waker // may be nil
 
 	Attachments *Attachments // objects attached to comments
 }
 
+// Options are the options of [New]. Nil, and zero fields, mean the defaults.
+type Options struct {
+	Waker api.Waker // reports changes to [Service.Watch]; default: it polls the activity of the profile
+}
+
 // New returns a Service that sends its requests through c.
-func New(c api.Client) *Service {
-	return &Service{c: c, Attachments: &Attachments{c}}
+func New(c api.Client, o *Options) *Service {
+	s := &Service{c: c, Attachments: &Attachments{c}}
+	if o != nil {
+		s.waker = o.Waker
+	}
+	return s
 }
 
 // Get returns one comment with its attachments, also a deleted one.

@@ -26,7 +26,7 @@ const (
 var errReached = errors.New("the call was sent")
 
 // unreachable returns a Service whose calls must not be sent.
-func unreachable() *comments.Service { return comments.New(stub.Fail(errReached)) }
+func unreachable() *comments.Service { return comments.New(stub.Fail(errReached), nil) }
 
 // targets returns a Target of each kind by the name of its operations.
 func targets() map[string]comments.Target {

@@ -49,10 +49,7 @@ func Example() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		text := c.Body
-		for _, m := range api.Mentions(c.Body) {
-			text = strings.ReplaceAll(text, m.String(), "@"+m.Name)
-		}
+		text := comments.PlainText(c.Body)
 		switch {
 		case c.ParentID != "":
 			fmt.Println("  -", text)

@@ -89,7 +89,7 @@ func threadOf(n int) *thread { return &thread{ids: numbered(0, n)} }
 
 func (th *thread) all(t *testing.T, list *comments.ListOptions) ([]string, error) {
 	t.Helper()
-	rows, err := stub.All(comments.New(th).All(t.Context(), targets()[""], list))
+	rows, err := stub.All(comments.New(th, nil).All(t.Context(), targets()[""], list))
 	var got []string
 	for _, c := range rows {
 		got = append(got, string(c.ID))
@@ -173,7 +173,7 @@ func TestAllWithInvalidRows(t *testing.T) {
 	t.Parallel()
 	s := comments.New(stub.Answer(
 		`{"total":3,"comments":[null,{"body":"a"},{"body":"b"},{"id":"CA-1"},{"id":"ca1"}]}`,
-	))
+	), nil)
 	var got []string
 	for c, err := range s.All(t.Context(), targets()[""], nil) {
 		if err != nil {
@@ -211,7 +211,7 @@ func TestAllEndsWithoutProgress(t *testing.T) {
 			}), func() int { return asked }, [2]int{1, 101},
 		},
 	}, func(t *testing.T, test row) {
-		all := comments.New(test.client).All(t.Context(), comments.On(api.Share(shareID)), nil)
+		all := comments.New(test.client, nil).All(t.Context(), comments.On(api.Share(shareID)), nil)
 		got, err := stub.All(all)
 		if !errors.Is(err, api.ErrNoProgress) || len(got) != test.want[0] || test.calls() != test.want[1] {
 			t.Errorf("%d comments after %d calls, then %v", len(got), test.calls(), err)
@@ -225,7 +225,7 @@ func TestAllEndsWithItsContext(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		n := 0
 		var end error
-		for _, err := range comments.New(threadOf(900)).All(ctx, on, nil) {
+		for _, err := range comments.New(threadOf(900), nil).All(ctx, on, nil) {
 			end = err
 			if err == nil {
 				n++
@@ -260,7 +260,7 @@ func TestAllIsCompleteDuringChanges(t *testing.T) {
 				}
 			}
 			got := map[string]int{}
-			for c, err := range comments.New(th).All(r.Context(), targets()[""], &comments.ListOptions{Limit: 2}) {
+			for c, err := range comments.New(th, nil).All(r.Context(), targets()[""], &comments.ListOptions{Limit: 2}) {
 				if err != nil {
 					r.Fatal(err)
 				}

@@ -46,7 +46,7 @@ type Service struct {
 
 // Options are the options of [New]. Nil, and zero fields, mean the defaults.
 type Options struct {
-	Waker  Waker        // reports changes to [Service.Follow]; default: Follow searches at intervals only
+	Waker  api.Waker    // reports changes to [Service.Follow]; default: Follow searches at intervals only
 	Logger *slog.Logger // of Follow, for a [Gap] without OnGap; default: none
 }
 

@@ -156,7 +156,7 @@ func (s *Service) Follow(
 type follower struct {
 	s      *Service
 	query  Query
-	waker  Waker // may be nil
+	waker  api.Waker // may be nil
 	logger *slog.Logger
 	value  string // of the set, in query
 	handle func(context.Context, *Event) error
@@ -254,7 +254,7 @@ func (f *follower) run(ctx context.Context, all []*follower) error {
 	p.queue.add(p.searches)
 	defer p.queue.add(-p.searches)
 	if w := f.waker; w != nil && !f.o.PollOnly && f.o.Until.IsZero() {
-		defer p.watch(ctx, w, f.query.Profile, f.opts)()
+		defer wait.Wake(ctx, w, f.query.Profile, p.changed, call.Final, f.opts)()
 	}
 	waits := false
 	return wait.Poll{Final: final, Failed: failed}.Run(ctx, func() (bool, time.Duration, error) {

@@ -7,19 +7,9 @@ import (
 	"time"
 
 	"github.com/fastio-go/fastio/api"
-	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/ratelimit"
 	"github.com/fastio-go/fastio/internal/wait"
 )
-
-// A Waker reports to [Service.Follow] that a profile has changed, so that it searches at
-// once. The Realtime field of a fastio.Client is one.
-type Waker interface {
-	// Wake calls changed(true) when it begins to watch the profile and after each change,
-	// and changed(false) when it has stopped. It returns when ctx is done, or with an
-	// error if the profile cannot be watched. The call options apply to every call.
-	Wake(ctx context.Context, profile api.Profile, changed func(watched bool), opts ...api.CallOption) error
-}
 
 // searchGroup is the rate group of searches.
 const searchGroup = "events.search"
@@ -29,7 +19,6 @@ const (
 	settle    = 1500 * time.Millisecond // from a change to its search, which ends at the second that has passed
 	longGap   = 5 * time.Second         // between the beginnings of rounds that were woken
 	soon      = 30 * time.Second
-	wakerEnd  = 40 * time.Millisecond // for a Waker to end with its Follow
 )
 
 // idleEvery returns the time between two searches of logs at rest.
@@ -222,29 +211,6 @@ func (p *pace) Call(ctx context.Context, r *api.Request, out any) error {
 	}
 	defer leave()
 	return p.Client.Call(ctx, r, out)
-}
-
-// watch watches the profile until the returned function is called.
-func (p *pace) watch(ctx context.Context, w Waker, profile api.Profile, opts []api.CallOption) (stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_ = wait.Poll{Final: call.Final}.Run(ctx, func() (bool, time.Duration, error) {
-			err := w.Wake(ctx, profile, p.changed, opts...)
-			p.changed(false)
-			return true, 0, err // if the platform refuses, there are rounds all the same
-		})
-	}()
-	return func() {
-		cancel()
-		t := time.NewTimer(wakerEnd)
-		defer t.Stop()
-		select {
-		case <-ended:
-		case <-t.C:
-		}
-	}
 }
 
 func (p *pace) changed(watched bool) {

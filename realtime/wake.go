@@ -5,15 +5,14 @@ import (
 	"slices"
 
 	"github.com/fastio-go/fastio/api"
-	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/internal/wait"
 )
 
-var _ events.Waker = (*Service)(nil)
+var _ api.Waker = (*Service)(nil)
 
 // Wake watches a profile until ctx is done, and calls changed(true) when the watch begins
-// and after each change. It is for [events.Service.Follow] and similar loops that find the
-// changes themselves; [Service.Subscribe] reports them.
+// and after each change. It is for loops that find the changes themselves, such as
+// events.Service.Follow; [Service.Subscribe] reports them.
 //
 // The watch uses a socket. Without one it polls, if the rate limits allow that: half of
 // them are for such polls, which is 13 profiles at a time. When it has neither, Wake calls

@@ -148,7 +148,7 @@ func unknownMembers(t *testing.T, e *exchange) []member {
 func overCaller(s api.Client) *fastio.Client {
 	return &fastio.Client{
 		Account: account.New(s), Activity: activity.New(s), AI: ai.New(s), Assets: assets.New(s),
-		Comments: comments.New(s), Events: events.New(s, nil), HowTo: howto.New(s),
+		Comments: comments.New(s, nil), Events: events.New(s, nil), HowTo: howto.New(s),
 		Metadata: metadata.New(s), OAuth: oauth.New(s),
 		Realtime: realtime.New(s, nil), Search: search.New(s), Shares: shares.New(s), Storage: storage.New(s),
 		Uploads:    uploads.New(s),

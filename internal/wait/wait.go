@@ -202,3 +202,34 @@ func seconds(n float64) time.Duration {
 	}
 	return time.Duration(math.Ceil(n * float64(time.Second)))
 }
+
+// wakerEnd is the time in which a Waker should end.
+const wakerEnd = 40 * time.Millisecond
+
+// Wake lets w report changes of a profile until the returned function is called, which
+// waits for the end of w for a moment. Failures that are not final are retried. Changed is
+// called with false after each failure.
+func Wake(
+	ctx context.Context, w api.Waker, profile api.Profile, changed func(watched bool),
+	final func(err error) bool, opts []api.CallOption,
+) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = Poll{Final: final}.Run(ctx, func() (bool, time.Duration, error) {
+			err := w.Wake(ctx, profile, changed, opts...)
+			changed(false)
+			return true, 0, err // the caller looks for changes at intervals all the same
+		})
+	}()
+	return func() {
+		cancel()
+		t := time.NewTimer(wakerEnd)
+		defer t.Stop()
+		select {
+		case <-ended:
+		case <-t.C:
+		}
+	}
+}

@@ -1,0 +1,260 @@
+package comments
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/fastio-go/fastio/activity"
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/servertime"
+	"github.com/fastio-go/fastio/internal/times"
+	"github.com/fastio-go/fastio/internal/wait"
+)
+
+// WatchOptions are the options of [Service.Watch]. Nil, and zero fields, mean the
+// defaults.
+type WatchOptions struct {
+	// Since is the time from which on comments are new, to the second. Default: the
+	// comments are new that are not listed yet when Watch begins.
+	Since time.Time
+
+	Replies bool // include replies; default: only comments that begin a thread
+
+	// OnRetry is called before Watch retries after a temporary failure.
+	OnRetry func(ctx context.Context, e api.RetryEvent)
+}
+
+const (
+	opWatch   = "comments.Watch"
+	lateness  = 2 * time.Minute  // of a comment that becomes visible after its creation
+	slack     = 5 * time.Minute  // of the clocks of the servers
+	settle    = 2 * time.Second  // from a change to the list, so that one list has several changes
+	slowest   = 4                // settles, while changes come that are no comments
+	again     = 5 * time.Second  // to another list, after a change without a new comment
+	watched   = time.Minute      // between lists while changes are reported
+	unwatched = 15 * time.Second // the same while they are not
+	pageSize  = 50
+	oldRows   = 10 // in a row, behind which a list has nothing new
+)
+
+// Watch yields each new comment on a Target until ctx ends or the platform refuses, such
+// as after a permission was revoked. Within one Watch no comment comes twice. Several that
+// are found at once come in the order of their creation. Edits and deletions are not
+// reported, and a comment that is deleted at once may not be.
+//
+// Watch lists the comments two seconds after a change of the workspace or share, which a
+// socket or a long poll reports, and every minute. Without either, and on a File Share, it
+// lists them every 15 seconds. A comment that becomes visible up to two minutes after its
+// creation is found.
+//
+// To continue in another process, pass the Created of the last comment as Since, and skip
+// the known comments of that second.
+//
+// Failed connections, responses that cannot be decoded, rate limits and refusals of a
+// proxy are retried with a backoff. Errors: [api.ErrNotFound], [api.ErrForbidden]; the
+// error of ctx. It calls what [Service.All] calls.
+func (s *Service) Watch(
+	ctx context.Context, on Target, o *WatchOptions, opts ...api.CallOption,
+) iter.Seq2[*Comment, error] {
+	return func(yield func(*Comment, error) bool) {
+		w := watch{s: s, on: on, opts: opts, woken: make(chan struct{}, 1), seen: map[string]time.Time{}}
+		if o != nil {
+			w.o = *o
+		}
+		if err := w.run(ctx, yield); err != nil && !errors.Is(err, errLeft) {
+			yield(nil, call.Failed(opWatch, "", err))
+		}
+	}
+}
+
+var errLeft = errors.New("the loop was left")
+
+// watch is one run of [Service.Watch].
+type watch struct {
+	s    *Service
+	on   Target
+	o    WatchOptions
+	opts []api.CallOption
+
+	woken   chan struct{} // has a value after a change
+	watched atomic.Bool
+	wake    bool // a change is the reason for the current list
+	misses  int  // such lists in a row without a new comment
+
+	clock  servertime.Clock
+	began  bool                 // the comments that are not new are known
+	newest time.Time            // creation of the newest comment that was listed
+	seen   map[string]time.Time // the creation of listed comments that may be listed again
+}
+
+func (w *watch) run(ctx context.Context, yield func(*Comment, error) bool) error {
+	if err := cmp.Or(call.Check(ctx, w.s.c, opWatch), w.on.check(opWatch)); err != nil {
+		return err
+	}
+	waker := w.s.waker
+	if waker == nil {
+		waker = poller{activity.New(w.s.c)}
+	}
+	defer wait.Wake(ctx, waker, w.on.in, w.changed, call.Final, w.opts)()
+	failed := func(n int, err error, pause time.Duration) {
+		if w.o.OnRetry != nil {
+			w.o.OnRetry(ctx, api.RetryEvent{Op: opWatch, Attempt: n, Wait: pause, Err: err})
+		}
+	}
+	waits := false
+	return wait.Poll{Final: final, Failed: failed}.Run(ctx, func() (bool, time.Duration, error) {
+		if waits {
+			if err := w.await(ctx); err != nil {
+				return false, 0, err
+			}
+		}
+		found, err := w.list(ctx)
+		if err != nil {
+			return false, 0, err
+		}
+		for _, c := range found {
+			if !yield(c, nil) {
+				return false, 0, errLeft
+			}
+		}
+		waits = true
+		w.misses++
+		if !w.wake || len(found) > 0 {
+			w.misses = 0
+		}
+		return false, 0, nil
+	})
+}
+
+func final(err error) bool { return errors.Is(err, errLeft) || call.Final(err) }
+
+func (w *watch) changed(watched bool) {
+	w.watched.Store(watched)
+	if watched {
+		select {
+		case w.woken <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// await waits for the next list. After a change without a new comment, which may become
+// visible later, there is one more soon.
+func (w *watch) await(ctx context.Context) error {
+	pause := unwatched
+	switch {
+	case w.misses > 0:
+		pause = again
+	case w.watched.Load():
+		pause = watched
+	}
+	due := time.NewTimer(pause)
+	defer due.Stop()
+	select {
+	case <-w.woken:
+		w.wake = true
+		return wait.Sleep(ctx, settle*time.Duration(min(1+w.misses, slowest)))
+	case <-due.C:
+		w.wake = false
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// list returns the new comments, oldest first.
+func (w *watch) list(ctx context.Context) ([]*Comment, error) {
+	from := w.from()
+	answer := api.Resolve(w.opts).Response
+	if answer == nil {
+		answer = new(api.Response)
+	}
+	opts := append(slices.Clip(w.opts), api.WithResponse(answer), api.WithoutPrefetch()) // most lists have one page
+	newest := &ListOptions{NewestFirst: true, Limit: pageSize}
+	var listed []*Comment
+	old := 0
+	for c, err := range w.s.All(ctx, w.on, newest, opts...) {
+		if err != nil {
+			return nil, err
+		}
+		w.clock.Observe(answer.Header)
+		if at := w.plausible(c); from.IsZero() && !w.began && !at.IsZero() {
+			from = at.Add(-lateness)
+		}
+		if c.Created.IsZero() || !c.Created.Before(from) {
+			listed = append(listed, c)
+			old = 0
+		} else if old++; old == oldRows {
+			break
+		}
+	}
+	slices.Reverse(listed)
+	slices.SortStableFunc(listed, func(a, b *Comment) int { return a.Created.Compare(b.Created.Time) })
+	return w.fresh(listed), nil
+}
+
+// from returns the creation from which on comments are listed; zero means all, or, in the
+// first list without Since, those that are then known.
+func (w *watch) from() time.Time {
+	from := w.o.Since.Truncate(time.Second)
+	if w.newest.IsZero() {
+		return from
+	}
+	return times.Later(from, w.newest.Add(-lateness))
+}
+
+// plausible returns the creation of a comment, limited to the time of the server; zero if
+// it is far in its future: one wrong creation must not hide the comments that follow.
+func (w *watch) plausible(c *Comment) time.Time {
+	now := w.clock.Earliest()
+	if c.Created.After(now.Add(slack)) {
+		return time.Time{}
+	}
+	return times.Earlier(c.Created.Time, now)
+}
+
+// fresh records listed comments and returns those that are new.
+func (w *watch) fresh(listed []*Comment) []*Comment {
+	known := !w.began && w.o.Since.IsZero()
+	w.began = true
+	var found []*Comment
+	for _, c := range listed {
+		w.newest = times.Later(w.newest, w.plausible(c))
+		id := c.ID.Plain()
+		_, seen := w.seen[id]
+		w.seen[id] = c.Created.Time
+		if !seen && !known && (w.o.Replies || c.ParentID == "") {
+			found = append(found, c)
+		}
+	}
+	from := w.from()
+	for id, created := range w.seen {
+		if !created.IsZero() && created.Before(from) {
+			delete(w.seen, id) // it is not listed again
+		}
+	}
+	return found
+}
+
+// poller is a Waker for a program that has none: it polls the activity of a profile.
+type poller struct{ s *activity.Service }
+
+func (p poller) Wake(ctx context.Context, profile api.Profile, changed func(bool), opts ...api.CallOption) error {
+	began := false
+	for report, err := range p.s.Watch(ctx, profile, nil, opts...) {
+		if err != nil {
+			return err
+		}
+		if !began || len(report.Activity) > 0 {
+			changed(true)
+		}
+		began = true
+	}
+	return ctx.Err()
+}
