@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"maps"
@@ -40,6 +41,7 @@ const programEnv = "FASTIO_RELAY_TEST_PROGRAM"
 func TestMain(m *testing.M) {
 	program := os.Getenv(programEnv)
 	if program == "" {
+		_ = flag.Set("test.parallel", "32") // they wait most of the time
 		goleak.VerifyTestMain(m)
 		return
 	}

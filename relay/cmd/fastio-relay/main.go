@@ -80,7 +80,7 @@ func (c *config) run(ctx context.Context, stderr io.Writer, started func(url str
 	}
 	opts, err := p.prepare(ctx)
 	if err != nil {
-		return explain(err)
+		return explainNATS(err)
 	}
 	if p.limits != nil {
 		defer p.limits.Close()
@@ -90,8 +90,8 @@ func (c *config) run(ctx context.Context, stderr io.Writer, started func(url str
 		return err
 	}
 	defer client.CloseIdleConnections()
-	p.logs = client.Events
-	return explain(p.follow(ctx, started))
+	p.logs, p.visible.get = client.Events, getProfile(client)
+	return explainNATS(p.nats.closed(p.follow(ctx, started)))
 }
 
 // program is a replica that runs.
@@ -104,6 +104,7 @@ type program struct {
 	limits  *relay.Limits // nil with a server in the process, which has one client only
 	metrics *metrics
 	logs    *events.Service
+	visible visibility
 }
 
 // prepare returns the options of the client.
@@ -178,9 +179,10 @@ func (p *program) follow(ctx context.Context, started func(url string)) error {
 	s.latest = s.look(status{})
 	watch, stopWatch := context.WithCancel(ctx)
 	defer stopWatch()
-	done := make(chan error, 2)
+	done := make(chan error, 3)
 	go func() { done <- server.Serve(listener) }()
 	go func() { s.watch(watch); done <- nil }()
+	go func() { p.visible.run(watch, p.patience, s.held); done <- nil }()
 	page := "http://" + listener.Addr().String()
 	p.logger.InfoContext(ctx, "following",
 		slog.Int("profiles", len(p.profiles)), slog.String("replica", p.name), slog.String("page", page))
@@ -192,7 +194,7 @@ func (p *program) follow(ctx context.Context, started func(url string)) error {
 	if e := server.Shutdown(closing); e != nil {
 		_ = server.Close()
 	}
-	for range 2 {
+	for range 3 {
 		if e := <-done; e != nil && !errors.Is(e, http.ErrServerClosed) {
 			err = errors.Join(err, e)
 		}

@@ -136,7 +136,7 @@ type state struct {
 
 	ready, connected, up, refused, offset, published, duplicates, wait, interval, consumers *prometheus.Desc
 
-	held, epoch, messages, newest, lag, success, pending, dead *prometheus.Desc // of a profile
+	held, epoch, visible, messages, newest, lag, success, pending, dead *prometheus.Desc // of a profile
 }
 
 func newState(s *site) *state {
@@ -150,8 +150,8 @@ func newState(s *site) *state {
 		site:       s,
 		ready:      desc("ready", "1 if this replica can publish; /readyz and /status say why not."),
 		connected:  desc("nats_connected", "1 if NATS is connected."),
-		up:         desc("platform_up", "1 if the latest search had a response of the platform, 0 also if there is none for 30 seconds."),
-		refused:    desc("credential_refused", "1 if the latest response to a search was 401 or 403."),
+		up:         desc("platform_up", "1 if the latest request had a response of the platform, 0 also if there is none for 30 seconds."),
+		refused:    desc("credential_refused", "1 if a request was refused with 401 or 403 since the latest search that was not."),
 		offset:     desc("clock_offset_seconds", "Local clock minus that of the platform, to about a second."),
 		published:  desc("events_published_total", "Events that this replica has stored."),
 		duplicates: desc("events_duplicate_total", "Events that the stream has dropped because it had them."),
@@ -160,8 +160,10 @@ func newState(s *site) *state {
 		consumers:  desc("stream_consumers", "Consumers of the stream; NATS allows 1,000 unless it is configured otherwise."),
 		held:       ofProfile("lease_held", "1 if this replica holds the profile."),
 		epoch:      ofProfile("lease_epoch", "Epoch of the lease of a profile that this replica holds."),
-		messages:   ofProfile("profile_messages", "Events of a profile in the stream, of all replicas."),
-		newest:     ofProfile("profile_newest_event_timestamp_seconds", "Creation of the newest event of a profile in the stream."),
+		visible: ofProfile("profile_visible",
+			"0 if the platform does not show a profile that this replica holds to the credential: searches find nothing."),
+		messages: ofProfile("profile_messages", "Events of a profile in the stream, of all replicas."),
+		newest:   ofProfile("profile_newest_event_timestamp_seconds", "Creation of the newest event of a profile in the stream."),
 		lag: ofProfile("profile_lag_seconds",
 			"Time since the stream had every visible event of a profile that this replica holds, or that has no holder."),
 		success: ofProfile("profile_last_success_seconds", "Time since this replica has saved a checkpoint of such a profile, or found no new event."),
@@ -200,6 +202,7 @@ func (s *state) Collect(out chan<- prometheus.Metric) {
 		send(s.messages, prometheus.GaugeValue, float64(p.Messages), p.Profile)
 		send(s.dead, prometheus.CounterValue, float64(p.DeadLetters), p.Profile)
 		if p.Here {
+			send(s.visible, prometheus.GaugeValue, flag(!p.hidden), p.Profile)
 			send(s.epoch, prometheus.GaugeValue, float64(p.Epoch), p.Profile)
 		}
 		if !p.Newest.IsZero() {

@@ -28,8 +28,10 @@ type connection struct {
 	server *embedded // nil with -nats
 	stop   func()    // ends both
 
-	mu  sync.Mutex
-	why error // the latest failure to connect again
+	mu      sync.Mutex
+	why     error // the latest failure to connect again
+	refusal error // the latest error of the connection, such as a denied permission
+	refused time.Time
 }
 
 // connect connects to the servers, or starts one in the process.
@@ -98,6 +100,7 @@ func (n *connection) options(ctx context.Context, c *config, logger *slog.Logger
 				slog.String("server", nc.ConnectedServerName()))
 		}),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			n.refuse(err)
 			logger.LogAttrs(ctx, slog.LevelWarn, "NATS has failed", slog.Any("error", err))
 		}),
 	}
@@ -107,6 +110,23 @@ func (n *connection) failed(err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.why = err
+}
+
+func (n *connection) refuse(err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.refusal, n.refused = err, time.Now()
+}
+
+// latest returns the latest error of the connection, nil if there was none for a minute:
+// the requests behind it only time out.
+func (n *connection) latest() error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if time.Since(n.refused) > time.Minute {
+		return nil
+	}
+	return n.refusal
 }
 
 // problem returns why there is no connection, nil if there is one.

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// platform is what searches say about the platform and about the credential.
+// platform is what requests say about the platform and about the credential.
 type platform struct {
 	mu       sync.Mutex
 	inFlight map[*http.Request]time.Time // since the rate limits have admitted them
-	down     bool                        // the latest search had no response of the platform
+	down     bool                        // the latest request had no response of the platform
 	accepted bool                        // the credential, at least once
 	refused  int                         // status of the latest response, if it refuses the credential
 	offset   time.Duration               // of the local clock from that of the platform
@@ -21,7 +21,7 @@ type platform struct {
 // observe is a middleware of the client.
 func (p *platform) observe(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
-		if !strings.HasSuffix(r.URL.Path, "/events/search/") {
+		if strings.Contains(r.URL.Path, "/activity/poll/") || r.Header.Get("Upgrade") != "" { // which take long
 			return next.RoundTrip(r)
 		}
 		sent := false
@@ -50,13 +50,13 @@ func (p *platform) begin(r *http.Request) {
 	p.inFlight[r] = time.Now()
 }
 
-// end records the response to a search, nil if none arrived.
+// end records the response to a request, nil if none arrived.
 func (p *platform) end(r *http.Request, resp *http.Response) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.inFlight, r)
 	if resp == nil {
-		if r.Context().Err() == nil { // the search was not canceled
+		if r.Context().Err() == nil { // the request was not canceled
 			p.down = true
 		}
 		return
@@ -64,10 +64,11 @@ func (p *platform) end(r *http.Request, resp *http.Response) {
 	switch status := resp.StatusCode; {
 	case status >= http.StatusInternalServerError:
 		p.down = true
-	case status == http.StatusUnauthorized || status == http.StatusForbidden:
-		p.down, p.refused = false, status
-	case status >= http.StatusMultipleChoices:
+	case status >= http.StatusMultipleChoices || !strings.HasSuffix(r.URL.Path, "/events/search/"):
 		p.down = false
+		if status == http.StatusUnauthorized || status == http.StatusForbidden {
+			p.refused = status
+		}
 	default:
 		p.down = !strings.Contains(resp.Header.Get("Content-Type"), "json") // the page of another server
 		p.accepted, p.refused = p.accepted || !p.down, 0

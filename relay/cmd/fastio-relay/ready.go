@@ -26,8 +26,8 @@ func (s *site) reasons(stats relay.Stats, states []relay.ProfileStatus, p platfo
 	}
 	written, failed := s.probe.result()
 	switch confirmed := later(stats.Confirmed, written); {
-	case confirmed.IsZero():
-		all = append(all, because("nothing has been written to NATS yet", stats.Err, failed))
+	case stats.Confirmed.IsZero(): // also if another replica has its name
+		all = append(all, because("the replica is not registered", stats.Err, failed))
 	case now.Sub(confirmed) > s.patience:
 		all = append(all, because("nothing was written to NATS since "+confirmed.Format(time.TimeOnly), failed, stats.Err))
 	}
@@ -79,7 +79,7 @@ func unpublished(states []relay.ProfileStatus, since time.Time) error {
 }
 
 // problems returns what an operator should know although the replica is ready.
-func problems(now *status, stats relay.Stats) (all []string) {
+func problems(now *status, stats relay.Stats, nats error) (all []string) {
 	if !now.Platform {
 		all = append(all, "the platform does not respond")
 	}
@@ -95,18 +95,28 @@ func problems(now *status, stats relay.Stats) (all []string) {
 	if now.consumers > mostConsumers {
 		all = append(all, fmt.Sprintf("the stream has %d consumers, of 1,000 that NATS allows", now.consumers))
 	}
-	if stats.Err != nil {
-		all = append(all, stats.Err.Error())
+	for _, err := range []error{stats.Err, nats} {
+		if err != nil {
+			all = append(all, err.Error())
+		}
 	}
 	return all
 }
 
-// explain adds a reason to an error of JetStream that names none.
-func explain(err error) error {
+// explainNATS adds a reason to an error of JetStream that names none.
+func explainNATS(err error) error {
 	if errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrJetStreamNotEnabled) {
 		return fmt.Errorf("%w: JetStream is turned off, or has no leader, or the permissions are not those of the guide", err)
 	}
 	return err
+}
+
+// closed adds the reason of a closed connection to an error that it has caused.
+func (n *connection) closed(err error) error {
+	if err == nil || !n.IsClosed() || n.LastError() == nil {
+		return err
+	}
+	return fmt.Errorf("%w: NATS has closed the connection: %w", err, n.LastError())
 }
 
 // prober writes into the bucket when the follower has not written for some time: its
@@ -130,7 +140,7 @@ func (p *prober) run(ctx context.Context, confirmed, now time.Time) {
 		p.key = "probe." + rand.Text()
 	}
 	p.tried = now
-	ctx, cancel := context.WithTimeout(ctx, watchInterval)
+	ctx, cancel := context.WithTimeout(ctx, watchTimeout)
 	defer cancel()
 	subject := "$KV." + p.stream.Bucket + "." + p.key
 	_, p.failed = p.stream.JetStream.Publish(ctx, subject, nil, jetstream.WithMsgTTL(time.Minute))

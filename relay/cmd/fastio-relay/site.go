@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -70,6 +71,7 @@ type profile struct {
 	DeadLetters uint64    `json:"deadLetters"`     // events that were too large for NATS
 	Error       string    `json:"error"`           // why nothing moves; "" if nothing failed since LastSuccess
 
+	hidden bool      // from the credential
 	began  time.Time // since when it is ours
 	stored uint64    // by this replica since it holds the profile
 }
@@ -89,7 +91,8 @@ type count struct {
 }
 
 const (
-	watchInterval = 2 * time.Second
+	looks         = 15 // at the state in the time of patience
+	watchTimeout  = 2 * time.Second
 	ratePeriod    = time.Minute
 	mostConsumers = 900 // of the stream, of 1,000 that NATS allows
 	mostOffset    = 30 * time.Second
@@ -97,7 +100,7 @@ const (
 
 // watch collects the status until ctx is done.
 func (s *site) watch(ctx context.Context) {
-	tick := time.NewTicker(watchInterval)
+	tick := time.NewTicker(s.patience / looks)
 	defer tick.Stop()
 	for {
 		if err := s.collect(ctx); err != nil && ctx.Err() == nil {
@@ -119,6 +122,7 @@ func (s *site) collect(ctx context.Context) error {
 	s.latest = now
 	s.mu.Unlock()
 	s.probe.run(ctx, s.follower.Stats().Confirmed, now.Time)
+	now.Profiles = slices.Clone(now.Profiles) // those before are being served
 	err := s.measure(ctx, &now)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -152,6 +156,9 @@ func (s *site) look(before status) status {
 		if row.ours() {
 			row.began = cmp.Or(was.began, now.Time)
 			row.follow(p, s.metrics.waitingUntil(p.Profile), now.Time)
+			if err := s.visible.err(p.Profile); err != nil && row.Here {
+				row.hidden, row.Error = true, "the platform does not show it to the credential: "+err.Error()
+			}
 		}
 		now.Profiles = append(now.Profiles, row)
 	}
@@ -159,9 +166,17 @@ func (s *site) look(before status) status {
 		now.Wait = max(now.Wait, p.Sub(now.Time).Seconds())
 	}
 	now.Reasons = append(now.Reasons, s.reasons(stats, states, seen, now.Time)...)
-	now.Problems = append(now.Problems, problems(&now, stats)...)
+	now.Problems = append(now.Problems, problems(&now, stats, s.nats.latest())...)
 	now.Ready = len(now.Reasons) == 0
 	return now
+}
+
+// held returns the profiles that this replica holds.
+func (s *site) held() (all []api.Profile) {
+	for _, h := range s.follower.Stats().Held {
+		all = append(all, h.Profile)
+	}
+	return all
 }
 
 // follow fills in how the following of a profile goes.
@@ -199,7 +214,7 @@ func (s *site) waits() (all []time.Time) {
 
 // measure reads the numbers of messages and the newest ones from the stream.
 func (s *site) measure(ctx context.Context, now *status) error {
-	ctx, cancel := context.WithTimeout(ctx, watchInterval)
+	ctx, cancel := context.WithTimeout(ctx, watchTimeout)
 	defer cancel()
 	stream, err := s.stream.JetStream.Stream(ctx, s.stream.Name)
 	if err != nil {
@@ -257,7 +272,7 @@ func (s *site) newest(ctx context.Context, stream jetstream.Stream, row *profile
 // those in the stream, so what is stored here counts for a profile that is held here.
 func (s *site) rates(now *status, counts []count) {
 	s.history = append(s.history, sample{now.Time, counts})
-	for now.Time.Sub(s.history[0].time) > ratePeriod+watchInterval {
+	for now.Time.Sub(s.history[0].time) > ratePeriod+s.patience/looks {
 		s.history = s.history[1:]
 	}
 	for i := range now.Profiles {

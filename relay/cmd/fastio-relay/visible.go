@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/api"
+)
+
+// visibility knows which profiles the credential can see: a search in another one finds
+// nothing, and is no error.
+type visibility struct {
+	get func(ctx context.Context, p api.Profile) error // nil does not check
+
+	mu      sync.Mutex
+	checked map[api.Profile]time.Time
+	errs    map[api.Profile]error // of those that are not visible
+}
+
+// getProfile returns a function that reads a profile.
+func getProfile(c *fastio.Client) func(ctx context.Context, p api.Profile) error {
+	return func(ctx context.Context, p api.Profile) error {
+		var err error
+		switch p.Kind {
+		case api.ProfileKindOrg:
+			_, err = c.Account.Orgs.Get(ctx, p.ID)
+		case api.ProfileKindWorkspace:
+			_, err = c.Account.Workspaces.Get(ctx, p.ID)
+		case api.ProfileKindShare:
+			_, err = c.Shares.Get(ctx, p.ID)
+		case api.ProfileKindUser, api.ProfileKindFileShare: // which -profiles refuses
+		}
+		return err
+	}
+}
+
+const (
+	checkShare = 6 // checks in the time of patience, of all profiles
+	checkAgain = 2 // times of patience until a profile is checked again
+)
+
+// run checks the profiles that this replica holds, in turn, until ctx is done.
+func (v *visibility) run(ctx context.Context, patience time.Duration, held func() []api.Profile) {
+	if v.get == nil {
+		return
+	}
+	tick := time.NewTicker(patience / checkShare)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if p := v.next(held(), time.Now().Add(-checkAgain*patience)); p != (api.Profile{}) {
+			v.record(p, v.get(ctx, p))
+		}
+	}
+}
+
+// next returns the profile whose check is the oldest before a time, or the zero one.
+func (v *visibility) next(held []api.Profile, before time.Time) (oldest api.Profile) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, p := range held {
+		if at := v.checked[p]; at.Before(before) {
+			oldest, before = p, at
+		}
+	}
+	return oldest
+}
+
+func (v *visibility) record(p api.Profile, err error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.checked == nil {
+		v.checked, v.errs = map[api.Profile]time.Time{}, map[api.Profile]error{}
+	}
+	v.checked[p] = time.Now()
+	switch {
+	case errors.Is(err, api.ErrNotFound), errors.Is(err, api.ErrForbidden):
+		v.errs[p] = err
+	case err == nil:
+		delete(v.errs, p)
+	}
+}
+
+// err returns why a profile is not visible, nil if it is or was not checked.
+func (v *visibility) err(p api.Profile) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.errs[p]
+}
