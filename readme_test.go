@@ -175,7 +175,7 @@ func must[T any](v T, err error) T {
 
 // office returns a fake of the platform with some data.
 func office() (server *fastiotest.Server, design seed.Workspace) {
-	server = fastiotest.New()
+	server = fastiotest.New(func(o *seed.Options) { o.Uploads.Pace = -1 })
 	design = server.AddWorkspace(seed.Workspace{Name: "Design", FolderName: "design"})
 	for _, name := range []string{"workspace_storage_file_added", "comment_created", "workspace_storage_file_updated"} {
 		server.AddEvent(seed.Event{
