@@ -508,10 +508,7 @@ func (s *signIn) keep(ctx context.Context, t *Token, err error) (*Token, error) 
 	locking, cancel := context.WithTimeout(ctx, lockTime)
 	defer cancel()
 	return t, aside(locking, func() error {
-		return s.signInto(locking, func(r *record, save func() error) error {
-			r.issuedBy(s.base.String(), s.server, newTokenRecord(t, s.clientID, s.Resource))
-			return save()
-		})
+		return s.replaceToken(locking, s.base.String(), s.server, newTokenRecord(t, s.clientID, s.Resource))
 	})
 }
 

@@ -218,9 +218,18 @@ func Save(ctx context.Context, c Config, t *Token) error {
 		return err
 	}
 	return aside(ctx, func() error {
-		return c.signInto(ctx, func(r *record, save func() error) error {
-			r.issuedBy(base.String(), server{}, newTokenRecord(t, c.ClientID, c.Resource))
-			return save()
-		})
+		return c.replaceToken(ctx, base.String(), server{}, newTokenRecord(t, c.ClientID, c.Resource))
+	})
+}
+
+// replaceToken stores the token of a sign-in.
+func (c *Config) replaceToken(ctx context.Context, address string, by server, token *tokenRecord) error {
+	return c.signInto(ctx, func(r *record, save func() error) error {
+		r.issuedBy(address, by, token)
+		err := save()
+		if err == nil {
+			signIns.replaced(c.Store, c.profile(), token.AccessToken.Secret)
+		}
+		return err
 	})
 }

@@ -190,6 +190,19 @@ func TestSignOutInOtherStates(t *testing.T) {
 			s.signIn(t)
 			want(t, s.another(), "at-2")
 		},
+		"a token that is saved again is used again": func(t *testing.T, s *session) {
+			token := &oauth.Token{AccessToken: api.NewSecret("at")}
+			for range 2 {
+				save(t, s.store, s.config(), token)
+				want(t, s.source, "at")
+				if err := s.signOut(t.Context(), t); err != nil {
+					t.Error(err)
+				}
+				want(t, s.source, "")
+			}
+			save(t, &hookedStore{Store: s.store}, s.config(), token) // by another process
+			want(t, s.source, "at")
+		},
 		"the refresh of another process is waited for, and its token revoked": func(t *testing.T, s *session) {
 			renewed := strings.NewReplacer("t-1", "t-2")
 			hold(s.store, func(record string) string { time.Sleep(time.Second); return renewed.Replace(record) })

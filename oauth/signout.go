@@ -65,7 +65,7 @@ func (c *Config) endStored(ctx context.Context, op string, request ending) error
 		r.Token, r.Refresh = nil, r.Refresh.server()
 		unsaved := save()
 		if unsaved == nil {
-			signIns.removed(c.Store, c.profile())
+			signIns.replaced(c.Store, c.profile(), api.Secret{})
 		}
 		return errors.Join(err, unsaved)
 	})

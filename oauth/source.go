@@ -221,7 +221,7 @@ func (s *Source) fetch(ctx context.Context, refused api.Secret) *answer {
 	a := &answer{signIns: s.signIns.Load()}
 	r, err := s.load(ctx)
 	if err == nil {
-		if s.signIns.hasEnded(r) { // and could not be removed
+		if s.signIns.stored.Load() && s.signIns.hasEnded(r) { // else it was saved again
 			r = &record{}
 		}
 		r, err = s.renew(ctx, r, refused)

@@ -155,8 +155,8 @@ type counter struct {
 	atomic.Uint64
 
 	sources int                        // that use it
-	ended   atomic.Pointer[api.Secret] // the access token that was signed out, which may still be in the store
-	stored  bool                       // it is: its removal failed
+	ended   atomic.Pointer[api.Secret] // the access token that was signed out
+	stored  atomic.Bool                // it is still in the store
 }
 
 // hasEnded reports whether the token of a record was signed out.
@@ -209,7 +209,7 @@ func (r *registry) leave(key uint64) {
 
 // drop removes a counter that is not needed. The caller holds the mutex.
 func (r *registry) drop(key uint64) {
-	if c := r.counters[key]; c.sources == 0 && !c.stored {
+	if c := r.counters[key]; c.sources == 0 && !c.stored.Load() {
 		delete(r.counters, key)
 	}
 }
@@ -229,18 +229,24 @@ func (r *registry) end(store Store, profile string, token api.Secret) {
 	defer r.mu.Unlock()
 	c := r.counter(r.key(store, profile))
 	c.ended.Store(&token)
-	c.stored = true
+	c.stored.Store(true)
 }
 
-// removed ends the need for what end records.
-func (r *registry) removed(store Store, profile string) {
+// replaced notes that the token of a profile was replaced, by none if that is empty. A token
+// that was signed out may be saved again.
+func (r *registry) replaced(store Store, profile string, by api.Secret) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	key := r.key(store, profile)
-	if c := r.counters[key]; c != nil {
-		c.stored = false
-		r.drop(key)
+	c := r.counters[key]
+	if c == nil {
+		return
 	}
+	if ended := c.ended.Load(); ended != nil && *ended == by {
+		c.ended.Store(nil)
+	}
+	c.stored.Store(false)
+	r.drop(key)
 }
 
 // signInto edits the profile for a sign-in or a sign-out.
