@@ -21,15 +21,6 @@ import (
 
 const opConsume = "relay.Consume"
 
-// Headers of a dead letter, besides those of the message.
-const (
-	HeaderError    = "Fastio-Error"    // text of the last error, its first 1024 bytes
-	HeaderSubject  = "Fastio-Subject"  // subject of the message
-	HeaderSequence = "Fastio-Sequence" // sequence of the message in the stream
-)
-
-const maxErrorText = 1024 // bytes: a header that is too long is refused with its message
-
 // formatPause is the time until a message of a newer format is delivered again.
 const formatPause = time.Minute
 
@@ -118,7 +109,8 @@ func (o ConsumeOptions) check() error {
 // After the last try it is stored, with the error, in the stream of dead letters, which
 // has the name of the stream and "-DEAD"; the subject is the prefix of the stream and
 // "-dead", then the name of the consumer. So is a message that cannot be decoded, at once.
-// Dead letters do not expire. Messages of a newer format than [Format] are delivered
+// Dead letters do not expire. They have the headers [HeaderError] to [HeaderSize], and the
+// body of the message unless that is too large for both. Messages of a newer format than [Format] are delivered
 // again later: update the consumers before the followers.
 //
 // Errors: [api.InputError] for an option; the error of NATS if stream and consumer
@@ -426,12 +418,8 @@ func (c *consumer[T]) open(ctx context.Context) (jetstream.Stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = c.Stream.JetStream.CreateStream(ctx, jetstream.StreamConfig{
-		Name: c.Stream.Name + "-DEAD", Description: "messages that could not be handled",
-		Subjects: []string{c.Stream.Prefix + "-dead.>"}, Replicas: c.Stream.Replicas,
-	})
-	if err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
-		return nil, fmt.Errorf("fastio: %s: dead letters: %w", opConsume, err)
+	if err := c.Stream.openDead(ctx); err != nil {
+		return nil, err
 	}
 	return stream, nil
 }
@@ -495,21 +483,16 @@ func (c *consumer[T]) keep(ctx context.Context, all []jetstream.Msg) (stop func(
 
 // bury stores a dead letter and acknowledges its message.
 func (c *consumer[T]) bury(ctx context.Context, d delivery, cause error) {
-	timed, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
-	defer cancel()
 	sequence := strconv.FormatUint(d.meta.Sequence.Stream, 10)
-	text := strings.Join(strings.Fields(cause.Error()), " ")
-	letter := &nats.Msg{Subject: c.Stream.Prefix + "-dead." + c.Name, Data: d.Data(), Header: nats.Header{
-		HeaderError:    {strings.ToValidUTF8(text[:min(len(text), maxErrorText)], "")},
+	letter := deadLetter{subject: c.Name, cause: cause, body: d.Data(), header: nats.Header{
 		HeaderSubject:  {d.Subject()},
 		HeaderSequence: {sequence},
+		HeaderID:       {d.Headers().Get(jetstream.MsgIDHeader)},
 		HeaderFormat:   d.Headers()[HeaderFormat],
 		HeaderEpoch:    d.Headers()[HeaderEpoch],
 	}}
-	_, err := c.Stream.JetStream.PublishMsg(timed, letter, jetstream.WithMsgID(c.Name+"-"+sequence))
-	if err != nil {
-		err = errors.Join(cause, fmt.Errorf("storing the dead letter: %w", err), d.NakWithDelay(c.Longest))
-		c.failed(ctx, d.Subject(), err, false)
+	if err := c.Stream.storeDead(ctx, letter, jetstream.WithMsgID(c.Name+"-"+sequence)); err != nil {
+		c.failed(ctx, d.Subject(), errors.Join(cause, err, d.NakWithDelay(c.Longest)), false)
 		return
 	}
 	c.failed(ctx, d.Subject(), errors.Join(cause, d.Ack()), true)

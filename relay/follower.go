@@ -62,6 +62,10 @@ type Follower struct {
 	// [OpPublish] of publishing, for example because the stream is full.
 	OnRetry func(ctx context.Context, profile api.Profile, e api.RetryEvent)
 
+	// OnDeadLetter is called when an event is stored in the stream of dead letters, without
+	// its body, because it is larger than NATS accepts.
+	OnDeadLetter func(ctx context.Context, profile api.Profile, err error)
+
 	// OnGap is called when events may have been missed; its error ends the following of
 	// the profile like any other. Default: that of [events.FollowOptions].
 	OnGap func(ctx context.Context, profile api.Profile, g events.Gap) error
@@ -154,8 +158,10 @@ func (f *Follower) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.kv, err = r.bucket(ctx)
-	if err != nil {
+	if err = r.openDead(ctx); err != nil {
+		return err
+	}
+	if r.kv, err = r.bucket(ctx); err != nil {
 		return err
 	}
 	for _, p := range f.Profiles {

@@ -101,6 +101,7 @@ type publisher struct {
 	replica string
 	profile api.Profile
 	retry   func(ctx context.Context, e api.RetryEvent)
+	dead    func(ctx context.Context, err error) // called when a dead letter is stored
 
 	queue chan message
 	last  atomic.Uint64 // sequence of the last message that is known to be stored
@@ -133,9 +134,11 @@ func (p *publisher) add(ctx context.Context, e *events.Event) error {
 		return fmt.Errorf("event %s: %w", e.ID, err)
 	}
 	id := e.ID.Plain()
-	if id == "" { // the stream would drop another one without an ID as a duplicate
-		sum := sha256.Sum256(body)
-		id = hex.EncodeToString(sum[:16])
+	switch {
+	case id == "": // the stream would drop another one without an ID as a duplicate
+		id = digest(body)
+	case len(id) > maxToken:
+		id = digest([]byte(id))
 	}
 	m := message{
 		id:      string(p.profile.Kind) + "-" + string(p.profile.ID) + "-" + id,
@@ -151,6 +154,11 @@ func (p *publisher) add(ctx context.Context, e *events.Event) error {
 		p.count(-1)
 		return ctx.Err()
 	}
+}
+
+func digest(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:16])
 }
 
 func (p *publisher) count(n int) {
@@ -280,6 +288,9 @@ func (p *publisher) send(ctx context.Context, batch []message) (done int, err er
 		return done, nil
 	case size == 1:
 		err = p.sendOne(ctx, batch[0])
+		if tooLarge(err) {
+			err = p.bury(ctx, batch[0], err)
+		}
 		if err == nil {
 			stored = 1
 		}
@@ -301,6 +312,26 @@ func (p *publisher) send(ctx context.Context, batch []message) (done int, err er
 		p.known = nil
 	}
 	return done + stored, err
+}
+
+// bury stores an event that NATS refuses because of its size as a dead letter, once.
+func (p *publisher) bury(ctx context.Context, m message, cause error) error {
+	cause = fmt.Errorf("profile %s: %w", p.profile, cause)
+	letter := deadLetter{subject: "event." + token(m.id), cause: cause, body: m.body, header: nats.Header{
+		HeaderSubject: {m.subject},
+		HeaderID:      {m.id},
+		HeaderFormat:  {strconv.Itoa(Format)},
+		HeaderEpoch:   {formatEpoch(p.epoch)},
+	}}
+	err := p.stream.storeDead(ctx, letter, jetstream.WithExpectLastSequencePerSubject(0))
+	if conflicts(err) { // it was stored before
+		p.duplicates.Add(1)
+		return nil
+	}
+	if err == nil {
+		p.dead(ctx, cause)
+	}
+	return err
 }
 
 const maxKnown = 100_000 // IDs; with more, the duplicate window must recognize those that are published again

@@ -174,8 +174,13 @@ const markerTTL = time.Minute
 
 // subject returns the subject of an event.
 func (s Stream) subject(p api.Profile, category events.Category) string {
+	if len(category) > maxToken { // of the platform: a subject of 4 kB ends the connection
+		category = events.Category(digest([]byte(category)))
+	}
 	return s.Prefix + "." + profileKey(p) + "." + token(string(category))
 }
+
+const maxToken = 128 // bytes of an ID or category; of longer ones there is the hash
 
 // epochSubject returns the subject of the message with the epoch of a profile. It has
 // one part less than those of events.

@@ -98,7 +98,7 @@ func (s *session) acquire(ctx context.Context, l *lease) (*publisher, error) {
 		return nil, errors.Join(fmt.Errorf("writing the epoch: %w", err), l.release(context.WithoutCancel(ctx)))
 	}
 	p := newPublisher(f, l)
-	p.replica, p.profile, p.retry = s.name, s.profile, s.retry
+	p.replica, p.profile, p.retry, p.dead = s.name, s.profile, s.retry, s.dead
 	return p, nil
 }
 
@@ -107,6 +107,14 @@ func (s *session) retry(ctx context.Context, e api.RetryEvent) {
 	s.failed(s.key, e.Op, e.Err)
 	if s.OnRetry != nil {
 		s.OnRetry(ctx, s.profile, e)
+	}
+}
+
+// dead records and reports a dead letter.
+func (s *session) dead(ctx context.Context, err error) {
+	s.change(s.key, func(p *progress) { p.deadLetters++ })
+	if s.OnDeadLetter != nil {
+		s.OnDeadLetter(ctx, s.profile, err)
 	}
 }
 

@@ -1,0 +1,76 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Headers of a dead letter, besides those of the message.
+const (
+	HeaderError    = "Fastio-Error"    // text of the last error, its first 1024 bytes
+	HeaderSubject  = "Fastio-Subject"  // subject of the message
+	HeaderSequence = "Fastio-Sequence" // sequence of the message in the stream; none if it could not be stored there
+	HeaderID       = "Fastio-Id"       // [Message.ID]
+	HeaderSize     = "Fastio-Size"     // bytes of the body, if it is left out because it is too large
+)
+
+const maxErrorText = 1024 // bytes: a header that is too long is refused with its message
+
+// codeHeaderTooLarge is the error code of JetStream for headers of more than 64 kB.
+const codeHeaderTooLarge jetstream.ErrorCode = 10097
+
+// tooLarge reports whether a message was refused because of its size.
+func tooLarge(err error) bool {
+	code := codeOf(err)
+	return errors.Is(err, nats.ErrMaxPayload) || code == jetstream.JSErrCodeStreamMessageExceedsMaximum || code == codeHeaderTooLarge
+}
+
+// openDead creates the stream of dead letters if necessary. It requires defaults.
+func (s Stream) openDead(ctx context.Context) error {
+	_, err := s.JetStream.CreateStream(ctx, jetstream.StreamConfig{
+		Name: s.deadName(), Description: "messages that could not be handled",
+		Subjects: []string{s.Prefix + "-dead.>"}, Replicas: s.Replicas,
+	})
+	if err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+		return fmt.Errorf("fastio: relay: stream %s: %w", s.deadName(), err)
+	}
+	return nil
+}
+
+func (s Stream) deadName() string { return s.Name + "-DEAD" }
+
+// deadLetter is a message for the stream of dead letters.
+type deadLetter struct {
+	subject string // after that of all dead letters
+	cause   error
+	header  nats.Header // of a message with a body
+	body    []byte
+}
+
+// storeDead stores a dead letter, without its body if it is too large with it.
+func (s Stream) storeDead(ctx context.Context, d deadLetter, o jetstream.PublishOpt) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
+	defer cancel()
+	text := strings.Join(strings.Fields(d.cause.Error()), " ")
+	d.header.Set(HeaderError, strings.ToValidUTF8(text[:min(len(text), maxErrorText)], ""))
+	letter := &nats.Msg{Subject: s.Prefix + "-dead." + d.subject, Header: d.header, Data: d.body}
+	_, err := s.JetStream.PublishMsg(ctx, letter, o)
+	if tooLarge(err) {
+		d.header.Set(HeaderSize, strconv.Itoa(len(d.body)))
+		letter.Data = nil
+		_, err = s.JetStream.PublishMsg(ctx, letter, o)
+	}
+	if errors.Is(err, jetstream.ErrNoStreamResponse) { // it may have been deleted
+		err = errors.Join(err, s.openDead(ctx))
+	}
+	if err != nil {
+		return fmt.Errorf("storing the dead letter: %w", err)
+	}
+	return nil
+}
