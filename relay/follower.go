@@ -40,6 +40,10 @@ type Follower struct {
 	// that run at the same time must not have the same.
 	Name string
 
+	// Alone means that no other replica uses the Stream, as with a NATS server in the same
+	// process: Run does not wait for the leases of a replica that was killed.
+	Alone bool
+
 	// Lease is the time after which the profiles of a lost replica are free; at least
 	// 10 s. Default: 15 s.
 	Lease time.Duration
@@ -121,7 +125,9 @@ func (f *Follower) Stats() Stats {
 	}
 	for _, session := range f.sessions {
 		if held, ok := session.held(); ok {
-			s.Held = append(s.Held, held)
+			if !session.released.Load() {
+				s.Held = append(s.Held, held)
+			}
 			s.Published += held.Published
 			s.Duplicates += held.Duplicates
 		}
@@ -141,9 +147,13 @@ func (f *Follower) Stats() Stats {
 // and gives the profiles back, which takes 10 seconds at most, and returns the error of
 // ctx. It must not be called while it runs.
 //
-// Errors: [api.InputError] for a field; the error of NATS if stream and bucket cannot be
-// opened, or if the connection was closed. A lost connection is not an error: the
-// profiles go to other replicas when their leases have expired, and come back later.
+// A lost connection is not an error: the profiles go to other replicas when their leases
+// have expired, and come back later. A stream or bucket that is deleted is created again,
+// which is reported to OnRetry or OnError; the events that were in the stream are gone.
+//
+// Errors: [api.InputError] for a field, also for a setting that the existing stream does not
+// have; the error of NATS if the connection was closed, or if stream and bucket cannot be
+// opened for 30 seconds: failures before are reported to OnError.
 func (f *Follower) Run(ctx context.Context) error {
 	if err := f.check(); err != nil {
 		return err
@@ -152,16 +162,10 @@ func (f *Follower) Run(ctx context.Context) error {
 		Follower: f, Stream: f.Stream.withDefaults(), name: cmp.Or(f.Name, rand.Text()),
 		ttl: cmp.Or(f.Lease, defaultLease), profiles: map[string]api.Profile{},
 		marks: map[string]mark{}, failures: map[string]failure{}, ended: make(chan *session),
+		reads: make(chan struct{}, maxReads),
 	}
-	var err error
-	r.messages, err = r.open(ctx)
-	if err != nil {
-		return err
-	}
-	if err = r.openDead(ctx); err != nil {
-		return err
-	}
-	if r.kv, err = r.bucket(ctx); err != nil {
+	failed := func(err error) { r.report(ctx, api.Profile{}, err) }
+	if err := persist(ctx, failed, func() error { return r.openAll(ctx) }); err != nil {
 		return err
 	}
 	for _, p := range f.Profiles {
@@ -171,6 +175,41 @@ func (f *Follower) Run(ctx context.Context) error {
 	f.sessions, f.progress = map[string]*session{}, map[string]progress{}
 	f.mu.Unlock()
 	return r.run(ctx)
+}
+
+// openAll opens the streams and the bucket.
+func (r *replica) openAll(ctx context.Context) (err error) {
+	if r.messages, err = r.open(ctx); err != nil {
+		return err
+	}
+	if err := r.Follower.Stream.verify(r.messages.CachedInfo().Config); err != nil {
+		return err
+	}
+	if err := r.openDead(ctx); err != nil {
+		return err
+	}
+	if r.kv, err = r.bucket(ctx); err != nil {
+		return err
+	}
+	if err := r.Follower.Stream.verifyBucket(ctx, r.kv); err != nil || !r.Alone {
+		return err
+	}
+	return r.removeLeases(ctx)
+}
+
+// removeLeases removes the leases of replicas that were killed.
+func (r *replica) removeLeases(ctx context.Context) error {
+	keys, err := r.kv.ListKeysFiltered(ctx, replicaPrefix+">", leasePrefix+">")
+	if err != nil {
+		return fmt.Errorf("fastio: relay: the leases in bucket %s: %w", r.Bucket, err)
+	}
+	defer func() { _ = keys.Stop() }()
+	for key := range keys.Keys() {
+		if err := r.kv.Purge(ctx, key, jetstream.PurgeTTL(markerTTL)); err != nil {
+			return fmt.Errorf("fastio: relay: key %s of bucket %s: %w", key, r.Bucket, err)
+		}
+	}
+	return nil
 }
 
 func (f *Follower) check() error {
@@ -215,6 +254,7 @@ type replica struct {
 	marks    map[string]mark    // of other replicas and of profiles, by the keys of the bucket
 	failures map[string]failure // by profileKey
 	ended    chan *session
+	reads    chan struct{}  // holds a value for each part of the stream that is being read
 	late     sync.WaitGroup // requests for leases whose session has ended
 }
 
@@ -243,10 +283,20 @@ func (r *replica) run(ctx context.Context) error {
 	defer cancel()
 	wg.Go(func() { r.register(own) })
 	err := r.watch(ctx)
+	for errors.Is(err, errWatchEnded) && !r.JetStream.Conn().IsClosed() {
+		r.report(ctx, api.Profile{}, err)
+		failed := func(err error) { r.report(ctx, api.Profile{}, err) }
+		err = persist(ctx, failed, func() error { _, err := r.bucket(ctx); return err }) // which may have been deleted
+		if err == nil {
+			err = r.watch(ctx)
+		}
+	}
 	cancel() // so that the others know who is next before the leases are free
 	r.stop(ctx)
 	return err
 }
+
+var errWatchEnded = errors.New("the watch has ended: was the bucket deleted?")
 
 // register keeps the replica in the list of replicas until ctx is done.
 func (r *replica) register(ctx context.Context) {
@@ -255,10 +305,10 @@ func (r *replica) register(ctx context.Context) {
 		keys = append(keys, key)
 	}
 	slices.Sort(keys)
+	value := newRecord(r.name, keys) // by which a key that has not expired in time is found again
 	for ctx.Err() == nil {
 		l := &lease{
-			js: r.JetStream, kv: r.kv, key: replicaPrefix + token(r.name), ttl: r.ttl, value: newRecord(r.name, keys),
-			confirmed: r.confirm,
+			js: r.JetStream, kv: r.kv, key: replicaPrefix + token(r.name), ttl: r.ttl, value: value, confirmed: r.confirm,
 		}
 		err := l.acquire(ctx, &r.late)
 		if err == nil {
@@ -268,12 +318,17 @@ func (r *replica) register(ctx context.Context) {
 				r.report(ctx, api.Profile{}, e)
 			}
 		}
+		if errors.Is(err, errHeld) {
+			err = errName
+		}
 		if ctx.Err() == nil {
 			r.report(ctx, api.Profile{}, fmt.Errorf("replica %s: %w", r.name, err))
 			_ = sleep(ctx, r.ttl/renewals) // the loop ends with ctx
 		}
 	}
 }
+
+var errName = errors.New("another replica has the same name, or one that was killed within the time of a lease")
 
 // confirm records that a write was confirmed.
 func (f *Follower) confirm() {
@@ -306,6 +361,7 @@ func (r *replica) report(ctx context.Context, p api.Profile, err error) {
 
 // watch starts and stops sessions until ctx is done.
 func (r *replica) watch(ctx context.Context) error {
+	clear(r.marks)
 	watcher, err := r.kv.WatchFiltered(ctx, []string{replicaPrefix + ">", leasePrefix + ">"})
 	if err != nil {
 		return fmt.Errorf("fastio: relay: bucket %s: %w", r.Bucket, err)
@@ -320,7 +376,7 @@ func (r *replica) watch(ctx context.Context) error {
 			return ctx.Err()
 		case entry, ok := <-watcher.Updates():
 			if !ok {
-				return fmt.Errorf("fastio: relay: bucket %s: the watch has ended", r.Bucket)
+				return fmt.Errorf("fastio: relay: bucket %s: %w", r.Bucket, errWatchEnded)
 			}
 			if entry == nil {
 				complete, changed = true, true // all keys are known

@@ -64,13 +64,25 @@ func (f *fence) read(ctx context.Context) (epoch, sequence uint64, err error) {
 		return 0, 0, nil
 	}
 	if err != nil {
-		return 0, 0, err
+		return 0, 0, f.recreate(ctx, err)
 	}
 	var r fenceRecord
 	if err := json.Unmarshal(msg.Data, &r); err != nil {
 		return 0, 0, fmt.Errorf("the epoch in subject %s: %w", f.subject, err)
 	}
 	return r.Epoch, msg.Sequence, nil
+}
+
+// recreate creates the stream again if the error is that it does not exist, and returns
+// the error for a retry.
+func (f *fence) recreate(ctx context.Context, err error) error {
+	if !errors.Is(err, jetstream.ErrStreamNotFound) {
+		return err
+	}
+	if _, failed := f.stream.open(ctx); failed != nil {
+		return failed
+	}
+	return fmt.Errorf("stream %s is created again: %w", f.stream.Name, err)
 }
 
 // write replaces the message if its sequence is after. From then on, the stream rejects
@@ -102,6 +114,7 @@ type publisher struct {
 	profile api.Profile
 	retry   func(ctx context.Context, e api.RetryEvent)
 	dead    func(ctx context.Context, err error) // called when a dead letter is stored
+	reads   chan struct{}                        // holds a value for each part of the stream that is being read
 
 	queue chan message
 	last  atomic.Uint64 // sequence of the last message that is known to be stored
@@ -332,62 +345,6 @@ func (p *publisher) bury(ctx context.Context, m message, cause error) error {
 		p.dead(ctx, cause)
 	}
 	return err
-}
-
-const maxKnown = 100_000 // IDs; with more, the duplicate window must recognize those that are published again
-
-// recall reads the IDs of the messages after the last one that is known to be stored: a
-// holder before may have published them after its last checkpoint, or this one without
-// a response.
-func (p *publisher) recall(ctx context.Context) error {
-	if p.known != nil {
-		return nil
-	}
-	info, err := p.messages.Info(ctx)
-	if err != nil {
-		return fmt.Errorf("reading the stream: %w", err)
-	}
-	start := p.last.Load() + 1
-	if start > info.State.LastSeq+1 { // the stream is another one
-		start = 1
-	}
-	messages, err := p.messages.CreateConsumer(ctx, jetstream.ConsumerConfig{
-		FilterSubject: p.stream.Prefix + "." + profileKey(p.profile) + ".*",
-		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: start,
-		AckPolicy: jetstream.AckNonePolicy, HeadersOnly: true, MemoryStorage: true, InactiveThreshold: requestTimeout,
-	})
-	if err != nil {
-		return fmt.Errorf("reading the stream: %w", err)
-	}
-	known := map[string]bool{}
-	left := int(min(messages.CachedInfo().NumPending, maxKnown+1))
-	if left > maxKnown {
-		left = 0
-	}
-	for left > 0 {
-		n, err := fetchIDs(ctx, messages, min(left, 1000), known)
-		if err != nil {
-			return fmt.Errorf("reading the stream: %w", err)
-		}
-		left -= n
-	}
-	p.known = known
-	return p.messages.DeleteConsumer(ctx, messages.CachedInfo().Name)
-}
-
-// fetchIDs adds the IDs of up to most messages to known and returns their number.
-func fetchIDs(ctx context.Context, messages jetstream.Consumer, most int, known map[string]bool) (n int, err error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	batch, err := messages.Fetch(most, jetstream.FetchContext(ctx))
-	if err != nil {
-		return 0, err
-	}
-	for msg := range batch.Messages() {
-		known[msg.Headers().Get(jetstream.MsgIDHeader)] = true
-		n++
-	}
-	return n, cmp.Or(batch.Error(), ctx.Err())
 }
 
 // stored records the sequence of a stored message.

@@ -37,6 +37,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -67,10 +68,11 @@ const (
 )
 
 // Stream is where events and the state of followers are kept. All replicas and consumers
-// must use equal values. The defaults are those of zero fields.
+// must use equal values of Name, Prefix and Bucket. The defaults are those of zero fields.
 //
-// What does not exist is created. What exists is used as it is: change an existing
-// stream or bucket with the tools of NATS.
+// What does not exist is created. What exists is not changed: a [Follower] and Create
+// refuse other settings in fields that are not zero. Change an existing stream or bucket
+// with the tools of NATS.
 type Stream struct {
 	JetStream jetstream.JetStream // required; without a domain or prefix
 
@@ -98,58 +100,133 @@ func (s Stream) withDefaults() Stream {
 	return s
 }
 
-// Create creates the stream and the bucket if they do not exist. [Follower.Run] and
-// [Consume] do the same.
+// Create creates the stream and the bucket if they do not exist. [Follower.Run] does the
+// same.
+//
+// Errors: [api.InputError] if the stream or the bucket exists with other settings than those
+// of the fields that are not zero, or with another policy of a full stream.
 func (s Stream) Create(ctx context.Context) error {
-	s = s.withDefaults()
-	if _, err := s.open(ctx); err != nil {
+	d := s.withDefaults()
+	stream, err := d.open(ctx)
+	if err != nil {
 		return err
 	}
-	_, err := s.bucket(ctx)
-	return err
+	if err := s.verify(stream.CachedInfo().Config); err != nil {
+		return err
+	}
+	kv, err := d.bucket(ctx)
+	if err != nil {
+		return err
+	}
+	return s.verifyBucket(ctx, kv)
 }
+
+var errNoJetStream = errors.New("fastio: relay: Stream.JetStream must not be nil")
 
 // open returns the stream, which it creates if necessary. It requires defaults.
 func (s Stream) open(ctx context.Context) (jetstream.Stream, error) {
 	if s.JetStream == nil {
-		return nil, errors.New("fastio: relay: Stream.JetStream must not be nil")
+		return nil, errNoJetStream
 	}
 	stream, err := s.JetStream.Stream(ctx, s.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		discard := jetstream.DiscardNew
-		if s.Full == FullDiscard {
-			discard = jetstream.DiscardOld
+		stream, err = s.JetStream.CreateStream(ctx, s.config())
+		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another program was faster
+			stream, err = s.JetStream.Stream(ctx, s.Name)
 		}
-		stream, err = s.JetStream.CreateStream(ctx, jetstream.StreamConfig{
-			Name:               s.Name,
-			Description:        "events of the Fast.io platform",
-			Subjects:           []string{s.Prefix + ".>"},
-			Replicas:           s.Replicas,
-			MaxAge:             s.MaxAge,
-			MaxBytes:           s.MaxBytes,
-			MaxMsgs:            s.MaxMsgs,
-			Discard:            discard,
-			Duplicates:         s.Duplicates,
-			AllowRollup:        true,
-			AllowMsgTTL:        true,
-			AllowAtomicPublish: true,
-			AllowBatchPublish:  true,
-		})
 	}
 	if err != nil {
 		return nil, fmt.Errorf("fastio: relay: stream %s: %w", s.Name, err)
 	}
-	if c := stream.CachedInfo().Config; !c.AllowRollup || !c.AllowMsgTTL || !c.AllowAtomicPublish || !c.AllowBatchPublish {
+	c := stream.CachedInfo().Config
+	if !c.AllowRollup || !c.AllowMsgTTL || !c.AllowAtomicPublish || !c.AllowBatchPublish {
 		const rule = "must have AllowRollup, AllowMsgTTL, AllowAtomicPublish and AllowBatchPublish"
 		return nil, &api.InputError{Op: "relay", Field: "stream", Rule: rule, Got: s.Name}
 	}
+	if !slices.Contains(c.Subjects, s.Prefix+".>") {
+		rule := fmt.Sprintf("must be that of stream %s, which has the subjects %s", s.Name, strings.Join(c.Subjects, ", "))
+		return nil, &api.InputError{Op: "relay", Field: "Stream.Prefix", Rule: rule, Got: s.Prefix}
+	}
 	return stream, nil
+}
+
+// config returns the configuration of a new stream.
+func (s Stream) config() jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name:               s.Name,
+		Description:        "events of the Fast.io platform",
+		Subjects:           []string{s.Prefix + ".>"},
+		Replicas:           s.Replicas,
+		MaxAge:             s.MaxAge,
+		MaxBytes:           s.MaxBytes,
+		MaxMsgs:            s.MaxMsgs,
+		Discard:            s.Full.discard(),
+		Duplicates:         s.Duplicates,
+		AllowRollup:        true,
+		AllowMsgTTL:        true,
+		AllowAtomicPublish: true,
+		AllowBatchPublish:  true,
+	}
+}
+
+func (p FullPolicy) discard() jetstream.DiscardPolicy {
+	if p == FullDiscard {
+		return jetstream.DiscardOld
+	}
+	return jetstream.DiscardNew
+}
+
+// verify returns an [api.InputError] if a setting differs from that of the stream. Fields
+// that are zero do not count, except for Full: events would be lost without a word.
+func (s Stream) verify(c jetstream.StreamConfig) error {
+	d := s.withDefaults()
+	if c.AllowDirect && c.Replicas > 1 {
+		const rule = "must not have AllowDirect: a server that is behind would tell which events are stored"
+		return &api.InputError{Op: "relay", Field: "stream", Rule: rule, Got: d.Name}
+	}
+	for _, setting := range []struct {
+		field    string
+		differs  bool
+		has, got any
+	}{
+		{"Replicas", s.Replicas != 0 && d.Replicas != c.Replicas, c.Replicas, d.Replicas},
+		{"MaxAge", s.MaxAge != 0 && d.MaxAge != c.MaxAge, c.MaxAge, d.MaxAge},
+		{"MaxBytes", s.MaxBytes != 0 && d.MaxBytes != c.MaxBytes, c.MaxBytes, d.MaxBytes},
+		{"MaxMsgs", s.MaxMsgs != 0 && d.MaxMsgs != c.MaxMsgs, c.MaxMsgs, d.MaxMsgs},
+		{"Duplicates", s.Duplicates != 0 && d.Duplicates != c.Duplicates, c.Duplicates, d.Duplicates},
+		{"Full", d.Full.discard() != c.Discard, "policy " + c.Discard.String(), "policy " + d.Full.discard().String()},
+	} {
+		if setting.differs {
+			return refuseSetting(setting.field, "stream "+d.Name, setting.has, setting.got)
+		}
+	}
+	return nil
+}
+
+// verifyBucket is verify for the bucket.
+func (s Stream) verifyBucket(ctx context.Context, kv jetstream.KeyValue) error {
+	if s.Replicas == 0 {
+		return nil
+	}
+	status, err := kv.Status(ctx)
+	if err != nil {
+		return fmt.Errorf("fastio: relay: bucket %s: %w", kv.Bucket(), err)
+	}
+	if has := status.Config().Replicas; has != s.Replicas {
+		return refuseSetting("Replicas", "bucket "+kv.Bucket(), has, s.Replicas)
+	}
+	return nil
+}
+
+func refuseSetting(field, of string, has, got any) error {
+	rule := fmt.Sprintf("must be that of the existing %s, %v: change one of them", of, has)
+	return &api.InputError{Op: "relay", Field: "Stream." + field, Rule: rule, Got: fmt.Sprint(got)}
 }
 
 // bucket returns the bucket, which it creates if necessary. It requires defaults.
 func (s Stream) bucket(ctx context.Context) (jetstream.KeyValue, error) {
 	if s.JetStream == nil {
-		return nil, errors.New("fastio: relay: Stream.JetStream must not be nil")
+		return nil, errNoJetStream
 	}
 	kv, err := s.JetStream.KeyValue(ctx, s.Bucket)
 	if errors.Is(err, jetstream.ErrBucketNotFound) {

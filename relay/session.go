@@ -25,7 +25,8 @@ type session struct {
 	stop    context.CancelFunc // gives the profile back
 	err     error              // why it ended; set before it is sent to ended
 
-	pub atomic.Pointer[publisher] // nil until the profile is held
+	pub      atomic.Pointer[publisher] // nil until the profile is held
+	released atomic.Bool               // the profile is held no more
 }
 
 // run holds the profile until ctx is done, and gives it back.
@@ -66,6 +67,7 @@ func (s *session) run(ctx context.Context) error {
 	cause := context.Cause(alive) // before it is canceled here
 	lost(nil)
 	wg.Wait()
+	s.released.Store(true)
 	if cause == nil {
 		if e := l.release(context.WithoutCancel(ctx)); e != nil {
 			s.report(ctx, s.profile, e)
@@ -98,7 +100,7 @@ func (s *session) acquire(ctx context.Context, l *lease) (*publisher, error) {
 		return nil, errors.Join(fmt.Errorf("writing the epoch: %w", err), l.release(context.WithoutCancel(ctx)))
 	}
 	p := newPublisher(f, l)
-	p.replica, p.profile, p.retry, p.dead = s.name, s.profile, s.retry, s.dead
+	p.replica, p.profile, p.retry, p.dead, p.reads = s.name, s.profile, s.retry, s.dead, s.reads
 	return p, nil
 }
 
@@ -118,7 +120,7 @@ func (s *session) dead(ctx context.Context, err error) {
 	}
 }
 
-// held returns the state of the session, and false if it does not hold the profile yet.
+// held returns the state of the session, and false if it has not held the profile yet.
 func (s *session) held() (Held, bool) {
 	p := s.pub.Load()
 	if p == nil {

@@ -38,7 +38,7 @@ func (f *Follower) Status() []ProfileStatus {
 			Profile: profile, LastSuccess: p.success, CaughtUp: p.caughtUp, Err: p.err, Op: p.op, Since: p.since,
 			Failures: p.failures, DeadLetters: p.deadLetters,
 		}
-		if s := f.sessions[key]; s != nil && s.pub.Load() != nil {
+		if s := f.sessions[key]; s != nil && s.pub.Load() != nil && !s.released.Load() {
 			all[i].Held, all[i].Pending = true, s.pub.Load().unstored()
 		}
 	}

@@ -1,0 +1,127 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/fastio-go/fastio/api"
+)
+
+const (
+	maxKnown   = 100_000 // IDs; with more, the duplicate window must recognize those that are published again
+	maxReads   = 256     // parts of the stream that a replica reads at the same time
+	leastRange = 4       // sequences that are read one after the other
+)
+
+// recall reads the IDs of the messages after the last one that is known to be stored: a
+// holder before may have published them after its last checkpoint, or this one without
+// a response. It uses no consumer, of which a stream has a limited number, and asks the
+// leader: other servers may not have the latest messages yet.
+func (p *publisher) recall(ctx context.Context) error {
+	if p.known != nil {
+		return nil
+	}
+	info, err := p.messages.Info(ctx)
+	if err != nil {
+		return fmt.Errorf("reading the stream: %w", p.recreate(ctx, err))
+	}
+	start := p.last.Load() + 1
+	if start > info.State.LastSeq+1 { // the stream is another one
+		start = 1
+	}
+	filter := p.stream.Prefix + "." + profileKey(p.profile) + ".*"
+	newest, err := p.messages.GetLastMsgForSubject(ctx, filter)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		p.known = map[string]bool{}
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading the stream: %w", err)
+	}
+	known, err := p.readIDs(ctx, filter, max(start, info.State.FirstSeq), newest.Sequence)
+	if err != nil {
+		return fmt.Errorf("reading the stream: %w", err)
+	}
+	p.known = known
+	return nil
+}
+
+// readIDs returns the IDs of the messages of a range of sequences, or none if there are more
+// than maxKnown. Parts of the range are read at the same time.
+func (p *publisher) readIDs(ctx context.Context, filter string, first, last uint64) (map[string]bool, error) {
+	known := map[string]bool{}
+	if first > last {
+		return known, nil
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var mu sync.Mutex
+	found := func(id string) {
+		mu.Lock()
+		defer mu.Unlock()
+		if known[id] = true; len(known) > maxKnown {
+			stop(errTooMany)
+		}
+	}
+	size := max(leastRange, (last-first)/maxReads+1)
+	var parts sync.WaitGroup
+	for from := first; from <= last && p.startRead(ctx); from += size {
+		parts.Go(func() {
+			defer func() { <-p.reads }()
+			if err := p.readPart(ctx, filter, from, min(from+size-1, last), found); err != nil {
+				stop(err)
+			}
+		})
+	}
+	parts.Wait()
+	err := context.Cause(ctx)
+	if errors.Is(err, errTooMany) {
+		return map[string]bool{}, nil
+	}
+	return known, err
+}
+
+var errTooMany = errors.New("too many messages")
+
+// readPart calls found with the IDs of the messages of a range of sequences.
+func (p *publisher) readPart(ctx context.Context, filter string, next, last uint64, found func(id string)) error {
+	for next <= last {
+		msg, err := p.readNext(ctx, filter, next)
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			return nil
+		}
+		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil { // what is read already is not read again
+			p.retry(ctx, api.RetryEvent{Op: OpPublish, Attempt: 1, Err: fmt.Errorf("reading the stream: %w", err)})
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if msg.Sequence <= last {
+			found(msg.Header.Get(jetstream.MsgIDHeader))
+		}
+		next = msg.Sequence + 1
+	}
+	return nil
+}
+
+// readNext returns the first message of a subject from a sequence on.
+func (p *publisher) readNext(ctx context.Context, filter string, sequence uint64) (*jetstream.RawStreamMsg, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	return p.messages.GetMsg(ctx, sequence, jetstream.WithGetMsgSubject(filter))
+}
+
+// startRead waits until another part may be read, or ctx is done.
+func (p *publisher) startRead(ctx context.Context) bool {
+	select {
+	case p.reads <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

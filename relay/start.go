@@ -1,0 +1,45 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/fastio-go/fastio/api"
+)
+
+// startTimeout is the time for which NATS may fail at the start. A stream whose leader was
+// lost has another one within seconds.
+const startTimeout = 30 * time.Second
+
+// persist calls f until it succeeds, has failed for startTimeout, or its error is permanent.
+// It calls failed before it tries again, and returns the error of ctx when that is done.
+func persist(ctx context.Context, failed func(error), f func() error) error {
+	began := time.Now()
+	for n := 1; ; n++ {
+		err := f()
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err == nil || permanent(err) || time.Since(began) > startTimeout {
+			return err
+		}
+		failed(err)
+		if err := sleep(ctx, backoff{100 * time.Millisecond, maxPause}.pause(n)); err != nil {
+			return err
+		}
+	}
+}
+
+// permanent reports whether NATS would refuse a request again.
+func permanent(err error) bool {
+	if e, ok := errors.AsType[jetstream.JetStreamError](err); ok && e.APIError() != nil {
+		return e.APIError().Code < 500
+	}
+	_, input := errors.AsType[*api.InputError](err)
+	return input || errors.Is(err, errNoJetStream) || errors.Is(err, nats.ErrConnectionClosed) ||
+		errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrPermissionViolation)
+}
