@@ -38,34 +38,46 @@ type Message[T any] struct {
 type ConsumeOptions struct {
 	Stream Stream
 
-	// Name of the durable consumer; required. Programs with the same name share the
-	// messages, and a program that starts again continues where it ended. The other
-	// fields that the server keeps are those of the program that used the name first.
+	// Name of the group; required. Programs with the same name share the messages, and a
+	// program that starts again continues where it ended. See [Stream.Groups].
 	Name string
 
-	Profiles    []api.Profile // whose events are consumed; default: all
-	Concurrency int           // calls of the handler at the same time; default 1
-	Batch       int           // messages in a call at most, of [ConsumeBatches]; default 100
+	// Profiles whose events are consumed; default: all. A program with other ones than the
+	// group has changes them for the whole group, from where it is in the stream; with
+	// Ordered, the events of an added profile begin with the first in the stream.
+	Profiles []api.Profile
+
+	Concurrency int // calls of the handler at the same time; default 1
+	Batch       int // messages in a call at most, of [ConsumeBatches]; default 100
 
 	// Ordered delivers an event when the one before it of the same profile is
 	// acknowledged or a dead letter, over all programs with the same name. It uses a
 	// durable consumer for each profile: their names are Name, kind and ID with hyphens.
-	// Batch must be 0 or 1.
+	// Batch must be 0 or 1. A group that is not Ordered cannot become so, nor the reverse.
+	//
+	// A call of Consume does not handle an event again after it has settled a later one of
+	// the profile. Another program can be given one again that it has not handled itself,
+	// after a NATS server was paused or lost while it led the consumer. When the position of
+	// a consumer was set back, start the programs again.
 	Ordered bool
 
-	Tries int // deliveries of a message until it is a dead letter; default 5
+	// Tries is the number of deliveries of a message until it is a dead letter, also to
+	// programs that ended while they handled it. Default: 5.
+	Tries int
 
 	// Backoff is the longest pause before the second delivery, and doubles with each
 	// further one up to Longest. The pauses are random. Default: 1 second and 1 minute.
 	Backoff, Longest time.Duration
 
 	// AckWait is the time after which the messages of a lost program are delivered
-	// again. It does not limit the handler. Default: 30 seconds.
+	// again. It does not limit the handler. A program can make that of the group longer,
+	// and not shorter: others that run rely on it. Default: that of the group, 30 seconds
+	// for a new one.
 	AckWait time.Duration
 
 	// OnError is called when a handler has failed: a dead letter is stored if dead. It is
-	// also called, without a subject, when new profiles of Ordered cannot be opened, which
-	// is then tried again.
+	// also called, without a subject, when stream or consumers cannot be opened, which is
+	// then tried again.
 	OnError func(ctx context.Context, subject string, err error, dead bool)
 }
 
@@ -75,7 +87,6 @@ func (o ConsumeOptions) withDefaults() ConsumeOptions {
 	o.Tries = cmp.Or(o.Tries, 5)
 	o.Backoff = cmp.Or(o.Backoff, time.Second)
 	o.Longest = cmp.Or(o.Longest, time.Minute)
-	o.AckWait = cmp.Or(o.AckWait, 30*time.Second)
 	return o
 }
 
@@ -113,8 +124,9 @@ func (o ConsumeOptions) check() error {
 // body of the message unless that is too large for both. Messages of a newer format than [Format] are delivered
 // again later: update the consumers before the followers.
 //
-// Errors: [api.InputError] for an option; the error of NATS if stream and consumer
-// cannot be opened, if a consumer was deleted, or if the connection was closed.
+// Errors: [api.InputError] for an option, also for one that the group cannot have; the error
+// of NATS if a consumer was deleted, if the connection was closed, or if stream and consumer
+// cannot be opened for 30 seconds: failures before are reported to OnError.
 func Consume[T any](ctx context.Context, o ConsumeOptions, handle func(context.Context, Message[T]) error) error {
 	if o.Batch != 0 {
 		return &api.InputError{Op: opConsume, Field: "batch", Rule: "requires ConsumeBatches", Got: strconv.Itoa(o.Batch)}
@@ -124,7 +136,9 @@ func Consume[T any](ctx context.Context, o ConsumeOptions, handle func(context.C
 
 // ConsumeBatches is like [Consume], but handle is called with the messages that are there,
 // at least one. An error of handle is an error of all of them. Messages of a batch are in
-// the order of the stream, apart from those that are delivered again.
+// the order of the stream, apart from those that are delivered again. The last two tries of
+// a message are calls with this one alone, so that a message that fails, or ends the program,
+// does not make dead letters of the others.
 func ConsumeBatches[T any](
 	ctx context.Context, o ConsumeOptions, handle func(context.Context, []Message[T]) error,
 ) error {
@@ -147,23 +161,30 @@ func consume[T any](ctx context.Context, o ConsumeOptions, handle func(context.C
 	}
 	c := &consumer[T]{ConsumeOptions: o.withDefaults(), handle: handle}
 	c.free = make(chan struct{}, c.Concurrency)
-	var err error
-	c.stream, err = c.open(ctx)
-	if err != nil {
+	if err := c.persist(ctx, func() error { return c.open(ctx) }); err != nil {
 		return err
 	}
 	if c.Ordered {
 		return c.runOrdered(ctx)
 	}
-	durable, err := c.durable(ctx, c.Name, c.subjects())
+	var d *durable
+	err := c.persist(ctx, func() (err error) {
+		d, err = c.durable(ctx, c.Name, c.subjects())
+		return err
+	})
 	if err != nil {
 		return err
 	}
 	workers := newGroup(ctx)
 	for range c.Concurrency {
-		workers.Go(func(ctx context.Context) error { return c.run(ctx, durable) })
+		workers.Go(func(ctx context.Context) error { return c.run(ctx, d) })
 	}
 	return workers.Wait()
+}
+
+// persist is [persist] with reports to OnError.
+func (c *consumer[T]) persist(ctx context.Context, f func() error) error {
+	return persist(ctx, func(err error) { c.failed(ctx, "", err, false) }, f)
 }
 
 // group runs functions until one has failed.
@@ -200,30 +221,11 @@ func (g *group) Wait() error {
 func (c *consumer[T]) runOrdered(ctx context.Context) error {
 	profiles := newGroup(ctx)
 	started := map[string]bool{}
-	start := func(ctx context.Context) error {
-		subjects, err := c.found(ctx)
-		if err != nil {
-			return err
-		}
-		for _, subject := range subjects {
-			if started[subject] {
-				continue
-			}
-			parts := strings.Split(strings.TrimPrefix(subject, c.Stream.Prefix+"."), ".")
-			durable, err := c.durable(ctx, c.Name+"-"+parts[0]+"-"+parts[1], []string{subject})
-			if err != nil {
-				return err
-			}
-			started[subject] = true
-			profiles.Go(func(ctx context.Context) error { return c.run(ctx, durable) })
-		}
-		return nil
-	}
 	profiles.Go(func(ctx context.Context) error {
-		err := start(ctx)
+		err := c.persist(ctx, func() error { return c.startFound(ctx, profiles, started) })
 		for err == nil {
 			if err = sleep(ctx, lookEvery); err == nil {
-				if e := start(ctx); e != nil && ctx.Err() == nil { // the next one may succeed
+				if e := c.startFound(ctx, profiles, started); e != nil && ctx.Err() == nil { // the next one may succeed
 					c.failed(ctx, "", e, false)
 				}
 			}
@@ -231,6 +233,30 @@ func (c *consumer[T]) runOrdered(ctx context.Context) error {
 		return err
 	})
 	return profiles.Wait()
+}
+
+// startFound starts to consume the profiles in the stream that are not started yet. The
+// failure of one does not delay the others.
+func (c *consumer[T]) startFound(ctx context.Context, profiles *group, started map[string]bool) error {
+	subjects, err := c.found(ctx)
+	if err != nil {
+		return err
+	}
+	var failed error
+	for _, subject := range subjects {
+		if started[subject] {
+			continue
+		}
+		parts := strings.Split(strings.TrimPrefix(subject, c.Stream.Prefix+"."), ".")
+		d, err := c.durable(ctx, c.Name+"-"+parts[0]+"-"+parts[1], []string{subject})
+		if err != nil {
+			failed = err
+			continue
+		}
+		started[subject] = true
+		profiles.Go(func(ctx context.Context) error { return c.run(ctx, d) })
+	}
+	return failed
 }
 
 // lookEvery is the interval of searches for new profiles.
@@ -258,8 +284,8 @@ func (c *consumer[T]) found(ctx context.Context) ([]string, error) {
 const pullTime = 10 * time.Second
 
 // run consumes until ctx is done. It holds no message that it does not handle.
-func (c *consumer[T]) run(ctx context.Context, durable jetstream.Consumer) error {
-	messages, err := durable.Messages(jetstream.PullMaxMessages(1), jetstream.PullExpiry(pullTime))
+func (c *consumer[T]) run(ctx context.Context, d *durable) error {
+	messages, err := d.Messages(jetstream.PullMaxMessages(1), jetstream.PullExpiry(pullTime))
 	if err != nil {
 		return c.wrap(c.Name, err)
 	}
@@ -273,7 +299,7 @@ func (c *consumer[T]) run(ctx context.Context, durable jetstream.Consumer) error
 			return ctx.Err()
 		}
 		if errors.Is(err, jetstream.ErrNoHeartbeat) {
-			_, err = durable.Info(ctx)
+			_, err = d.Info(ctx)
 			if code := codeOf(err); code != jetstream.JSErrCodeConsumerNotFound && code != jetstream.JSErrCodeStreamNotFound {
 				continue // the connection or the leader was lost: the library recovers
 			}
@@ -283,14 +309,14 @@ func (c *consumer[T]) run(ctx context.Context, durable jetstream.Consumer) error
 		}
 		batch := []jetstream.Msg{msg}
 		if c.Batch > 1 {
-			more, err := durable.FetchNoWait(c.Batch - 1)
+			more, err := d.FetchNoWait(c.Batch - 1)
 			if err == nil {
 				for msg := range more.Messages() {
 					batch = append(batch, msg)
 				}
 			}
 		}
-		c.deliver(ctx, batch)
+		c.deliver(ctx, d, batch)
 	}
 }
 
@@ -321,9 +347,16 @@ type delivery struct {
 
 func (d delivery) try() int { return int(min(d.meta.NumDelivered, 1<<30)) }
 
+// confirm acknowledges the message, and waits until the server has stored that.
+func (d delivery) confirm(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
+	defer cancel()
+	return d.DoubleAck(ctx)
+}
+
 // deliver calls the handler with the messages that can be decoded, and settles all.
-func (c *consumer[T]) deliver(ctx context.Context, all []jetstream.Msg) {
-	stop := c.keep(ctx, all)
+func (c *consumer[T]) deliver(ctx context.Context, from *durable, all []jetstream.Msg) {
+	stop := from.keep(ctx, all)
 	defer stop()
 	if c.Ordered {
 		select {
@@ -332,31 +365,78 @@ func (c *consumer[T]) deliver(ctx context.Context, all []jetstream.Msg) {
 		case <-ctx.Done():
 		}
 	}
-	var batch []Message[T]
-	var handled []delivery
+	var batch, last, lastButOne []handled[T]
 	for _, msg := range all {
-		meta, err := msg.Metadata()
-		if err != nil { // of a server of another kind
-			c.failed(ctx, msg.Subject(), err, false)
-			continue
+		h, ok := c.examine(ctx, from, msg)
+		switch {
+		case !ok:
+		case len(all) == 1 || h.try() == 1 || h.try() < c.Tries-1:
+			batch = append(batch, h)
+		case h.try() < c.Tries:
+			lastButOne = append(lastButOne, h)
+		default:
+			last = append(last, h)
 		}
-		d := delivery{msg, meta}
-		m, err := decode[T](d)
-		if err != nil {
-			c.refuse(ctx, d, err)
-			continue
-		}
-		batch, handled = append(batch, m), append(handled, d)
 	}
+	c.call(ctx, from, batch)
+	// If one of these ends the program, those before it are settled in one of the two tries.
+	for i := range last {
+		c.call(ctx, from, last[i:i+1])
+	}
+	for i := range slices.Backward(lastButOne) {
+		c.call(ctx, from, lastButOne[i:i+1])
+	}
+}
+
+// handled is a message for the handler.
+type handled[T any] struct {
+	delivery
+
+	message Message[T]
+}
+
+// examine decodes a message. It settles one that the handler must not be called with, and
+// returns false.
+func (c *consumer[T]) examine(ctx context.Context, from *durable, msg jetstream.Msg) (h handled[T], ok bool) {
+	meta, err := msg.Metadata()
+	if err != nil { // of a server of another kind
+		c.failed(ctx, msg.Subject(), err, false)
+		return h, false
+	}
+	h.delivery = delivery{msg, meta}
+	if c.Ordered && meta.Sequence.Stream <= from.settled {
+		c.failed(ctx, msg.Subject(), errors.Join(errSettled, h.confirm(ctx)), false)
+		return h, false
+	}
+	if h.message, err = decode[T](h.delivery); err != nil {
+		c.refuse(ctx, from, h.delivery, err)
+		return h, false
+	}
+	if h.try() > c.Tries {
+		c.bury(ctx, from, h.delivery, fmt.Errorf("no program has settled the message in %d deliveries", h.try()-1))
+		return h, false
+	}
+	return h, true
+}
+
+// errSettled means that NATS has delivered a message again that was settled.
+var errSettled = errors.New("the message was delivered again after a later one, and is acknowledged again")
+
+// call calls the handler with a batch, and settles it.
+func (c *consumer[T]) call(ctx context.Context, from *durable, batch []handled[T]) {
 	if len(batch) == 0 {
 		return
 	}
 	err := ctx.Err()
 	if err == nil {
-		err = c.handle(ctx, batch)
+		messages := make([]Message[T], len(batch))
+		for i, h := range batch {
+			messages[i] = h.message
+		}
+		err = c.handle(ctx, messages)
 	}
-	for _, d := range handled {
-		c.settle(ctx, d, err)
+	for _, h := range batch {
+		c.settle(ctx, from, h.delivery, err)
 	}
 }
 
@@ -386,23 +466,23 @@ func decode[T any](d delivery) (m Message[T], err error) {
 }
 
 // refuse keeps a message for programs that can decode it, or stores it as a dead letter.
-func (c *consumer[T]) refuse(ctx context.Context, d delivery, err error) {
+func (c *consumer[T]) refuse(ctx context.Context, from *durable, d delivery, err error) {
 	if errors.Is(err, errNewer) {
 		c.failed(ctx, d.Subject(), errors.Join(err, d.NakWithDelay(formatPause)), false)
 		return
 	}
-	c.bury(ctx, d, err)
+	c.bury(ctx, from, d, err)
 }
 
 // settle acknowledges a message or arranges the next try, by the result of its handler.
-func (c *consumer[T]) settle(ctx context.Context, d delivery, err error) {
+func (c *consumer[T]) settle(ctx context.Context, from *durable, d delivery, err error) {
 	switch {
 	case err == nil:
-		err = d.Ack()
+		err = c.acknowledge(ctx, from, d)
 	case ctx.Err() != nil:
 		err = d.Nak() // for another program, at once
 	case d.try() >= c.Tries:
-		c.bury(ctx, d, err)
+		c.bury(ctx, from, d, err)
 		return
 	default:
 		err = errors.Join(err, d.NakWithDelay(backoff{c.Backoff, c.Longest}.pause(d.try())))
@@ -412,37 +492,24 @@ func (c *consumer[T]) settle(ctx context.Context, d delivery, err error) {
 	}
 }
 
-// open opens the stream, and creates that of dead letters if necessary.
-func (c *consumer[T]) open(ctx context.Context) (jetstream.Stream, error) {
-	stream, err := c.Stream.open(ctx)
-	if err != nil {
-		return nil, err
+// acknowledge acknowledges a message that is handled or a dead letter.
+func (c *consumer[T]) acknowledge(ctx context.Context, from *durable, d delivery) error {
+	if !c.Ordered {
+		return d.Ack()
 	}
-	if err := c.Stream.openDead(ctx); err != nil {
-		return nil, err
-	}
-	return stream, nil
+	from.settled = d.meta.Sequence.Stream
+	return d.confirm(ctx)
 }
 
-// durable returns the durable consumer of that name, which it creates if necessary.
-func (c *consumer[T]) durable(ctx context.Context, name string, subjects []string) (jetstream.Consumer, error) {
-	config := jetstream.ConsumerConfig{
-		Durable: name, AckPolicy: jetstream.AckExplicitPolicy, AckWait: c.AckWait, FilterSubjects: subjects,
+// open opens the stream, and creates that of dead letters if necessary.
+func (c *consumer[T]) open(ctx context.Context) (err error) {
+	if c.stream, err = c.Stream.open(ctx); err != nil {
+		return err
 	}
-	if c.Ordered {
-		config.MaxAckPending = 1
+	if err := c.Stream.openDead(ctx); err != nil {
+		return err
 	}
-	durable, err := c.stream.Consumer(ctx, name)
-	if errors.Is(err, jetstream.ErrConsumerNotFound) {
-		durable, err = c.stream.CreateConsumer(ctx, config)
-	}
-	if errors.Is(err, jetstream.ErrConsumerExists) {
-		durable, err = c.stream.Consumer(ctx, name)
-	}
-	if err != nil {
-		return nil, c.wrap(name, err)
-	}
-	return durable, nil
+	return c.checkOrder(ctx)
 }
 
 // subjects returns the subject filters of the profiles.
@@ -463,26 +530,8 @@ func (c *consumer[T]) failed(ctx context.Context, subject string, err error, dea
 	}
 }
 
-// keep extends the time for the acknowledgement of messages until the returned function
-// is called.
-func (c *consumer[T]) keep(ctx context.Context, all []jetstream.Msg) (stop func()) {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		for sleep(ctx, c.AckWait/3) == nil {
-			for _, msg := range all {
-				_ = msg.InProgress() // the next one may succeed
-			}
-		}
-	})
-	return func() {
-		cancel()
-		wg.Wait()
-	}
-}
-
 // bury stores a dead letter and acknowledges its message.
-func (c *consumer[T]) bury(ctx context.Context, d delivery, cause error) {
+func (c *consumer[T]) bury(ctx context.Context, from *durable, d delivery, cause error) {
 	sequence := strconv.FormatUint(d.meta.Sequence.Stream, 10)
 	letter := deadLetter{subject: c.Name, cause: cause, body: d.Data(), header: nats.Header{
 		HeaderSubject:  {d.Subject()},
@@ -495,5 +544,5 @@ func (c *consumer[T]) bury(ctx context.Context, d delivery, cause error) {
 		c.failed(ctx, d.Subject(), errors.Join(cause, err, d.NakWithDelay(c.Longest)), false)
 		return
 	}
-	c.failed(ctx, d.Subject(), errors.Join(cause, d.Ack()), true)
+	c.failed(ctx, d.Subject(), errors.Join(cause, c.acknowledge(ctx, from, d)), true)
 }

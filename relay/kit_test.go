@@ -1,11 +1,11 @@
 package relay_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"net"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -104,10 +104,14 @@ func (l *link) Hold() (release func()) {
 }
 
 // Holds reports whether a text is in what is kept.
-func (l *link) Holds(text string) bool {
+func (l *link) Holds(text string) bool { return l.HoldsMatch(regexp.QuoteMeta(text)) }
+
+// HoldsMatch reports whether a text in what is kept matches a pattern.
+func (l *link) HoldsMatch(pattern string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.ContainsFunc(l.conns, func(c *linkConn) bool { return bytes.Contains(c.held, []byte(text)) })
+	search := regexp.MustCompile(pattern)
+	return slices.ContainsFunc(l.conns, func(c *linkConn) bool { return search.Match(c.held) })
 }
 
 type linkConn struct {

@@ -1,0 +1,143 @@
+package relay
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/fastio-go/fastio/api"
+)
+
+const defaultAckWait = 30 * time.Second
+
+// durable is a durable consumer.
+type durable struct {
+	jetstream.Consumer
+
+	settled uint64 // sequence of the last message of an Ordered profile that was settled here
+}
+
+// keep extends the time for the acknowledgement of messages until the returned function
+// is called.
+func (d *durable) keep(ctx context.Context, all []jetstream.Msg) (stop func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for sleep(ctx, d.CachedInfo().Config.AckWait/3) == nil {
+			for _, msg := range all {
+				_ = msg.InProgress() // the next one may succeed
+			}
+		}
+	})
+	return func() {
+		cancel()
+		wg.Wait()
+	}
+}
+
+// durable returns the durable consumer of that name, with the options of c. It creates it
+// if necessary.
+func (c *consumer[T]) durable(ctx context.Context, name string, subjects []string) (*durable, error) {
+	want := jetstream.ConsumerConfig{
+		Durable: name, AckPolicy: jetstream.AckExplicitPolicy, AckWait: cmp.Or(c.AckWait, defaultAckWait),
+		FilterSubjects: subjects, Metadata: map[string]string{metadataGroup: c.Name},
+	}
+	if c.Ordered {
+		want.MaxAckPending, want.Metadata[metadataOrdered] = 1, "true"
+	}
+	found, err := c.stream.Consumer(ctx, name)
+	if errors.Is(err, jetstream.ErrConsumerNotFound) {
+		found, err = c.stream.CreateConsumer(ctx, want)
+	}
+	if errors.Is(err, jetstream.ErrConsumerExists) { // another program was faster
+		found, err = c.stream.Consumer(ctx, name)
+	}
+	if err != nil {
+		return nil, c.wrap(name, err)
+	}
+	if found, err = c.adjust(ctx, found, want); err != nil {
+		return nil, err
+	}
+	return &durable{Consumer: found}, nil
+}
+
+// adjust changes an existing consumer to what c wants, or refuses that.
+func (c *consumer[T]) adjust(
+	ctx context.Context, found jetstream.Consumer, want jetstream.ConsumerConfig,
+) (jetstream.Consumer, error) {
+	has := found.CachedInfo().Config
+	switch {
+	case cmp.Or(has.Metadata[metadataGroup], c.Name) != c.Name:
+		return nil, refuseOption("Name", "is that of a consumer of group "+has.Metadata[metadataGroup], has.Durable)
+	case has.AckPolicy != jetstream.AckExplicitPolicy:
+		return nil, refuseOption("Name", "is that of a consumer with acknowledgement "+has.AckPolicy.String(), has.Durable)
+	case c.Ordered != (has.MaxAckPending == 1):
+		return nil, c.refuseOrder()
+	case c.AckWait != 0 && c.AckWait < has.AckWait:
+		rule := fmt.Sprintf("must not be less than that of the existing group, %v: programs that run may rely on it", has.AckWait)
+		return nil, refuseOption("AckWait", rule, c.AckWait.String())
+	}
+	if c.AckWait == 0 {
+		want.AckWait = has.AckWait
+	}
+	if has.AckWait == want.AckWait && has.Metadata[metadataGroup] == c.Name && sameFilter(has, want) {
+		return found, nil
+	}
+	has.AckWait, has.FilterSubject, has.FilterSubjects = want.AckWait, "", want.FilterSubjects
+	has.Metadata = want.Metadata
+	updated, err := c.stream.UpdateConsumer(ctx, has)
+	if err != nil {
+		return nil, c.wrap(has.Durable, err)
+	}
+	return updated, nil
+}
+
+func sameFilter(a, b jetstream.ConsumerConfig) bool {
+	subjects := func(c jetstream.ConsumerConfig) []string {
+		if c.FilterSubject != "" {
+			return []string{c.FilterSubject}
+		}
+		return slices.Sorted(slices.Values(c.FilterSubjects))
+	}
+	return slices.Equal(subjects(a), subjects(b))
+}
+
+// checkOrder refuses a group that exists and is ordered in another way.
+func (c *consumer[T]) checkOrder(ctx context.Context) error {
+	_, err := c.stream.Consumer(ctx, c.Name)
+	switch {
+	case err == nil && c.Ordered:
+		return c.refuseOrder()
+	case err == nil:
+		return nil // durable looks at it
+	case !errors.Is(err, jetstream.ErrConsumerNotFound):
+		return c.wrap(c.Name, err)
+	case c.Ordered:
+		return nil
+	}
+	groups, err := c.Stream.Groups(ctx)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(groups, func(g Group) bool { return g.Name == c.Name && g.Ordered }) {
+		return c.refuseOrder()
+	}
+	return nil
+}
+
+func (c *consumer[T]) refuseOrder() error {
+	rule := fmt.Sprintf("must be that of the existing group %s: delete it, or use another name", c.Name)
+	return refuseOption("Ordered", rule, strconv.FormatBool(c.Ordered))
+}
+
+func refuseOption(field, rule, got string) error {
+	return &api.InputError{Op: opConsume, Field: field, Rule: rule, Got: strings.TrimSpace(got)}
+}
