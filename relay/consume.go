@@ -247,8 +247,7 @@ func (c *consumer[T]) startFound(ctx context.Context, profiles *group, started m
 		if started[subject] {
 			continue
 		}
-		parts := strings.Split(strings.TrimPrefix(subject, c.Stream.Prefix+"."), ".")
-		d, err := c.durable(ctx, c.Name+"-"+parts[0]+"-"+parts[1], []string{subject})
+		d, err := c.durable(ctx, c.profileName(subject), []string{subject})
 		if err != nil {
 			failed = err
 			continue

@@ -123,14 +123,34 @@ func (c *consumer[T]) checkOrder(ctx context.Context) error {
 	case c.Ordered:
 		return nil
 	}
-	groups, err := c.Stream.Groups(ctx)
+	subjects, err := c.found(ctx)
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(groups, func(g Group) bool { return g.Name == c.Name && g.Ordered }) {
-		return c.refuseOrder()
+	for _, subject := range subjects[:min(len(subjects), mostProbed)] {
+		name := c.profileName(subject)
+		found, err := c.stream.Consumer(ctx, name)
+		if errors.Is(err, jetstream.ErrConsumerNotFound) {
+			continue
+		}
+		if err != nil {
+			return c.wrap(name, err)
+		}
+		if found.CachedInfo().Config.Metadata[metadataGroup] == c.Name {
+			return c.refuseOrder()
+		}
 	}
 	return nil
+}
+
+// mostProbed is the number of profiles whose consumers are looked for: a program that only
+// reads may not be permitted to list consumers.
+const mostProbed = 20
+
+// profileName returns the name of the consumer of a profile, by its subject filter.
+func (c *consumer[T]) profileName(subject string) string {
+	parts := strings.Split(strings.TrimPrefix(subject, c.Stream.Prefix+"."), ".")
+	return c.Name + "-" + parts[0] + "-" + parts[1]
 }
 
 func (c *consumer[T]) refuseOrder() error {

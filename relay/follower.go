@@ -40,10 +40,6 @@ type Follower struct {
 	// that run at the same time must not have the same.
 	Name string
 
-	// Alone means that no other replica uses the Stream, as with a NATS server in the same
-	// process: Run does not wait for the leases of a replica that was killed.
-	Alone bool
-
 	// Lease is the time after which the profiles of a lost replica are free; at least
 	// 10 s. Default: 15 s.
 	Lease time.Duration
@@ -191,25 +187,7 @@ func (r *replica) openAll(ctx context.Context) (err error) {
 	if r.kv, err = r.bucket(ctx); err != nil {
 		return err
 	}
-	if err := r.Follower.Stream.verifyBucket(ctx, r.kv); err != nil || !r.Alone {
-		return err
-	}
-	return r.removeLeases(ctx)
-}
-
-// removeLeases removes the leases of replicas that were killed.
-func (r *replica) removeLeases(ctx context.Context) error {
-	keys, err := r.kv.ListKeysFiltered(ctx, replicaPrefix+">", leasePrefix+">")
-	if err != nil {
-		return fmt.Errorf("fastio: relay: the leases in bucket %s: %w", r.Bucket, err)
-	}
-	defer func() { _ = keys.Stop() }()
-	for key := range keys.Keys() {
-		if err := r.kv.Purge(ctx, key, jetstream.PurgeTTL(markerTTL)); err != nil {
-			return fmt.Errorf("fastio: relay: key %s of bucket %s: %w", key, r.Bucket, err)
-		}
-	}
-	return nil
+	return r.Follower.Stream.verifyBucket(ctx, r.kv)
 }
 
 func (f *Follower) check() error {

@@ -241,7 +241,7 @@ func TestConsumeChangesItsGroupOrRefuses(t *testing.T) {
 		refused(t, field, o)
 	}
 	refused(t, "Ordered", relay.ConsumeOptions{Stream: s, Name: "index", Ordered: true})
-	refused(t, "Ordered", relay.ConsumeOptions{Stream: s, Name: "ordered"})
+	refused(t, "Ordered", relay.ConsumeOptions{Stream: s, Name: "ordered", Profiles: first.Profiles})
 	more := own
 	more.Profiles = append(more.Profiles, api.Workspace("2"))
 	var c consumed
@@ -255,7 +255,9 @@ func TestConsumeChangesItsGroupOrRefuses(t *testing.T) {
 
 func refused(t *testing.T, field string, o relay.ConsumeOptions) {
 	t.Helper()
-	err := relay.Consume(t.Context(), o, func(context.Context, relay.Message[events.Event]) error { return nil })
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	err := relay.Consume(ctx, o, func(context.Context, relay.Message[events.Event]) error { return nil })
 	if e, ok := errors.AsType[*api.InputError](err); !ok || e.Field != field || !strings.Contains(err.Error(), "group") {
 		t.Errorf("%s: the error is %v", field, err)
 	}

@@ -180,19 +180,6 @@ func TestFollowerFindsItsOwnLeaseAgain(t *testing.T) {
 	eventually(t, "an event", func() bool { return f.Stats().Published == 1 && f.Stats().Err == nil })
 }
 
-func TestFollowerAloneTakesTheLeasesOfAKilledOne(t *testing.T) {
-	t.Parallel()
-	p, ns := newPlatform(3), startServer(t)
-	killed := p.start(t, ns, func(f *relay.Follower) { f.Name = "killed" }) // the lease is longer than this test may take
-	eventually(t, "3 profiles", func() bool { return len(killed.Stats().Held) == 3 })
-	killed.link.Cut()
-	f := p.start(t, ns, func(f *relay.Follower) { f.Name, f.Alone = "alone", true })
-	eventually(t, "3 profiles", func() bool { return len(f.Stats().Held) == 3 })
-	p.add(p.profiles[0], 1)
-	eventually(t, "an event", func() bool { return f.Stats().Published == 1 })
-	killed.link.Restore()
-}
-
 // What a replica holds no more is not counted, even before its session has ended.
 func TestFollowersNeverHoldAProfileTwice(t *testing.T) {
 	t.Parallel()

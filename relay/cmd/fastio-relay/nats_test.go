@@ -150,7 +150,10 @@ func TestProcessInTheDirectoryOfAKilledOneNeedsNotWait(t *testing.T) {
 	t.Parallel()
 	s, profile := newPlatform(1)
 	dir := t.TempDir()
-	conf := &config{data: dir, replicas: 1, streamName: "FASTIO", prefix: "fastio.events", bucket: "fastio-relay", name: "before"}
+	conf := &config{
+		data: dir, replicas: 1, streamName: "FASTIO", prefix: "fastio.events", bucket: "fastio-relay", name: "before",
+		maxAge: 7 * 24 * time.Hour, duplicates: 2 * time.Minute,
+	}
 	nc, err := conf.connect(t.Context(), conf.logger(io.Discard))
 	if err != nil {
 		t.Fatal(err)
