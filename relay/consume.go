@@ -407,7 +407,8 @@ func (c *consumer[T]) examine(ctx context.Context, from *durable, msg jetstream.
 		c.failed(ctx, msg.Subject(), errors.Join(errSettled, h.confirm(ctx)), false)
 		return h, false
 	}
-	if h.message, err = decode[T](h.delivery); err != nil {
+	h.message, err = decode[T](h.delivery)
+	if err != nil {
 		c.refuse(ctx, from, h.delivery, err)
 		return h, false
 	}
@@ -502,7 +503,8 @@ func (c *consumer[T]) acknowledge(ctx context.Context, from *durable, d delivery
 
 // open opens the stream, and creates that of dead letters if necessary.
 func (c *consumer[T]) open(ctx context.Context) (err error) {
-	if c.stream, err = c.Stream.open(ctx); err != nil {
+	c.stream, err = c.Stream.open(ctx)
+	if err != nil {
 		return err
 	}
 	if err := c.Stream.openDead(ctx); err != nil {

@@ -56,7 +56,8 @@ func TestFollowerKeepsAnEventThatIsTooLargeAsDeadLetter(t *testing.T) {
 	var found []string
 	select {
 	case text := <-reports:
-		if found = want.FindStringSubmatch(text); found == nil || found[1] != p.profiles[0].String() {
+		found = want.FindStringSubmatch(text)
+		if found == nil || found[1] != p.profiles[0].String() {
 			t.Fatalf("the report is %q", text)
 		}
 	case <-time.After(time.Minute):

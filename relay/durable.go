@@ -63,7 +63,8 @@ func (c *consumer[T]) durable(ctx context.Context, name string, subjects []strin
 	if err != nil {
 		return nil, c.wrap(name, err)
 	}
-	if found, err = c.adjust(ctx, found, want); err != nil {
+	found, err = c.adjust(ctx, found, want)
+	if err != nil {
 		return nil, err
 	}
 	return &durable{Consumer: found}, nil

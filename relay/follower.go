@@ -175,7 +175,8 @@ func (f *Follower) Run(ctx context.Context) error {
 
 // openAll opens the streams and the bucket.
 func (r *replica) openAll(ctx context.Context) (err error) {
-	if r.messages, err = r.open(ctx); err != nil {
+	r.messages, err = r.open(ctx)
+	if err != nil {
 		return err
 	}
 	if err := r.Follower.Stream.verify(r.messages.CachedInfo().Config); err != nil {
@@ -184,7 +185,8 @@ func (r *replica) openAll(ctx context.Context) (err error) {
 	if err := r.openDead(ctx); err != nil {
 		return err
 	}
-	if r.kv, err = r.bucket(ctx); err != nil {
+	r.kv, err = r.bucket(ctx)
+	if err != nil {
 		return err
 	}
 	return r.Follower.Stream.verifyBucket(ctx, r.kv)

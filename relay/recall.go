@@ -63,7 +63,8 @@ func (p *publisher) readIDs(ctx context.Context, filter string, first, last uint
 	found := func(id string) {
 		mu.Lock()
 		defer mu.Unlock()
-		if known[id] = true; len(known) > maxKnown {
+		known[id] = true
+		if len(known) > maxKnown {
 			stop(errTooMany)
 		}
 	}

@@ -247,7 +247,8 @@ func TestGroupsAreListedAndDeleted(t *testing.T) {
 	var groups []relay.Group
 	eventually(t, "the groups", func() bool {
 		var err error
-		if groups, err = f.Stream.Groups(t.Context()); err != nil {
+		groups, err = f.Stream.Groups(t.Context())
+		if err != nil {
 			t.Fatal(err)
 		}
 		return cmp.Equal(want, groups, cmpopts.IgnoreFields(relay.Group{}, "Active"))
