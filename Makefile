@@ -137,6 +137,16 @@ size: # how large the repository is, by kind of lines and by package
 	@go build -C tools -o $(BIN)/ ./size
 	@$(BIN)/size
 
+.PHONY: api
+api: # that no exported declaration was removed or changed since api/*.txt
+	@go build -C tools -o $(BIN)/ ./api
+	@$(BIN)/api
+
+.PHONY: api-accept
+api-accept: # writes api/*.txt
+	@go build -C tools -o $(BIN)/ ./api
+	@$(BIN)/api -accept
+
 .PHONY: callpath
 callpath: # the functions that one call on a warm client runs
 	@go build -cover -covermode=atomic -coverpkg=./... -o $(BIN)/callpath ./internal/callpath
