@@ -74,6 +74,7 @@ func benchRoles() map[string]func() error {
 		"FS from memory":     func() error { return benchTree(memoryFiles()) },
 		"Dir from disk":      func() error { return benchTree(os.DirFS(os.Getenv(benchFile))) },
 		"calls":              benchCalls,
+		"sender":             sender,
 	}
 }
 

@@ -167,7 +167,7 @@ func (f *file) resume(ctx context.Context, from Session) error {
 	f.claim(from.ID)
 	f.ID = from.ID
 	moved := !from.Modified.IsZero() && !f.modified.IsZero() && !from.Modified.Equal(f.modified)
-	if moved || from.Size != f.Size || from.Target != f.Target {
+	if moved || from.Size != f.Size || from.storeName() != f.storeName() || !from.Target.IfVersion.Equal(f.Target.IfVersion) {
 		return &lostError{err: ErrChanged}
 	}
 	f.Session = from
@@ -210,10 +210,10 @@ func (f *file) there(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// storeName is the name of the session in a store.
-func (f *file) storeName() string {
-	t := &f.Target
-	place := "folder/" + cmp.Or(t.Folder, api.Root).Plain() + "/" + t.Path + f.Name
+// storeName is the name of the session in a store, the same for all forms of a target.
+func (s *Session) storeName() string {
+	t := &s.Target
+	place := "folder/" + cmp.Or(t.Folder, api.Root).Plain() + "/" + t.Path + s.Name
 	if t.File != "" {
 		place = "file/" + t.File.Plain()
 	}

@@ -124,6 +124,15 @@ func TestInterruptedUploadContinues(t *testing.T) {
 		) (*storage.Node, error) {
 			return c.Uploads.FromPath(ctx, to, path, &uploads.FileOptions{ChunkSize: 1 << 20, Sessions: store})
 		},
+		"by its folder": func(
+			ctx context.Context, c *fastio.Client, to uploads.Target, path string, _ uploads.Session, store uploads.SessionStore,
+		) (*storage.Node, error) {
+			r, err := c.Uploads.Dir(ctx, to, filepath.Dir(path), &uploads.DirOptions{ChunkSize: 1 << 20, Sessions: store})
+			if err != nil {
+				return nil, err
+			}
+			return &storage.Node{ID: r.Entries[0].Node}, nil
+		},
 		"by a path": func(
 			ctx context.Context, c *fastio.Client, _ uploads.Target, path string, from uploads.Session, store uploads.SessionStore,
 		) (*storage.Node, error) {
