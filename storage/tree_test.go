@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"path"
 	"slices"
 	"strings"
@@ -405,6 +406,28 @@ func TestUpdateOfAnotherVersion(t *testing.T) {
 	n, err := s.client.Storage.Update(t.Context(), s.room, s.id, r)
 	if err != nil || n.Size != 3 || !n.ID.Equal(s.id) || n.Version.Equal(conflict.Current) {
 		t.Errorf("got %+v, %v", n, err)
+	}
+}
+
+// A name that another node of the folder has is distinguishable from one that the platform
+// refuses for another reason. The words of the platform stay in the error.
+func TestRenameOntoATakenName(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t, fastiotest.Node{Content: "draft"})
+	other := s.AddNode(fastiotest.Node{Profile: s.room.ID, Name: "final.txt", Content: content})
+	rename := func(name string) error {
+		return stub.Err(s.client.Storage.Rename(t.Context(), s.room, s.file.ID, name))
+	}
+	err := rename(other.Name)
+	refusal, ok := errors.AsType[*api.Error](err)
+	if !errors.Is(err, api.ErrNameTaken) || !errors.Is(err, api.ErrInvalid) || !ok || refusal.Text == "" {
+		t.Errorf("got %v", err)
+	}
+	s.Fail(fastiotest.Fault{Op: fastiotest.OpStorageUpdate, Status: http.StatusNotAcceptable})
+	for _, name := range []string{"free.txt", s.file.Name} {
+		if err := rename(name); !errors.Is(err, api.ErrInvalid) || errors.Is(err, api.ErrNameTaken) {
+			t.Errorf("%s: got %v", name, err)
+		}
 	}
 }
 

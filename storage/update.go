@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -172,6 +175,9 @@ func (s *Service) Update(
 
 // Rename changes the name of a node of a workspace or share, as [Service.Update] does.
 //
+// Errors: those of [Service.Update]; [api.ErrNameTaken] with that of the platform if
+// another node of the folder has the name, which is read after a refusal.
+//
 // It calls POST /current/workspace/{workspace_id}/storage/{node_id}/update/.
 // It calls POST /current/share/{share_id}/storage/{node_id}/update/.
 func (s *Service) Rename(
@@ -181,5 +187,24 @@ func (s *Service) Rename(
 	if err := cmp.Or(checkNode(op, node), checkName(op, name)); err != nil {
 		return nil, err
 	}
-	return s.write(ctx, endpoint.StorageRename(in, node, api.Form{"name": {name}}), Node{ID: node, Name: name}, opts)
+	n, err := s.write(ctx, endpoint.StorageRename(in, node, api.Form{"name": {name}}), Node{ID: node, Name: name}, opts)
+	if !refusesName(err) {
+		return n, err
+	}
+	was, readErr := s.Get(ctx, in, node, opts...)
+	if readErr != nil {
+		return nil, err
+	}
+	other, readErr := s.Find(ctx, in, was.ParentID, name, opts...)
+	if readErr == nil && !other.ID.Equal(node) {
+		err = fmt.Errorf("%w: %w", err, api.ErrNameTaken)
+	}
+	return nil, err
+}
+
+// refusesName reports whether err may mean that a name is taken, for which the platform
+// has no code.
+func refusesName(err error) bool {
+	e, refused := errors.AsType[*api.Error](err)
+	return refused && (e.Status == http.StatusBadRequest || e.Status == http.StatusNotAcceptable)
 }
