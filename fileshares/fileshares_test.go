@@ -96,6 +96,7 @@ func TestInvalidInputIsRejected(t *testing.T) {
 		"capability": {grant(ada, ""), grant(ada, "own")},
 		"size":       {replace(func(r *replacement) { r.Size = -1 })},
 		"chunk":      {replace(func(r *replacement) { r.Content = nil })},
+		"path":       {stub.Err(s.ReplaceFile(ctx, linkID, ".", replacement{IfVersion: "3v"}))},
 		"if_version_id": {
 			stub.Err(s.ReplaceFile(ctx, linkID, "fileshares_test.go", replacement{})),
 			replace(func(r *replacement) { r.IfVersion = " - " }), replace(func(r *replacement) { r.Overwrite = true }),

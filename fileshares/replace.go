@@ -4,11 +4,10 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
 	"strconv"
 
 	"github.com/fastio-go/fastio/api"
-	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/dirs"
 	"github.com/fastio-go/fastio/storage"
 	"github.com/fastio-go/fastio/uploads"
 )
@@ -68,19 +67,18 @@ func (s *Service) Replace(
 
 // ReplaceFile calls [Service.Replace] with the content and size of a local
 // file. The name of the local file is not used.
+//
+// Errors: those of Replace, and those of [os.Open]. [*api.InputError] if path is not a
+// regular file.
 func (s *Service) ReplaceFile(
 	ctx context.Context, id api.ID, path string, r ReplaceRequest, opts ...api.CallOption,
 ) (*storage.Node, error) {
-	file, err := os.Open(path) //nolint:gosec // the path is the caller's
+	file, size, err := dirs.OpenFile(opReplace, path)
 	if err != nil {
-		return nil, call.Failed(opReplace, "", err)
+		return nil, err
 	}
 	defer func() { _ = file.Close() }()
-	info, err := file.Stat()
-	if err != nil {
-		return nil, call.Failed(opReplace, "", err)
-	}
-	r.Content, r.Size = file, info.Size()
+	r.Content, r.Size = file, size
 	return s.Replace(ctx, id, r, opts...)
 }
 

@@ -8,15 +8,14 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/dirs"
 	"github.com/fastio-go/fastio/internal/download"
 	"github.com/fastio-go/fastio/internal/wait"
 	"github.com/fastio-go/fastio/storage"
@@ -129,7 +128,7 @@ func (s *Service) FromPath(
 	ctx context.Context, t Target, path string, o *FileOptions, opts ...api.CallOption,
 ) (*storage.Node, error) {
 	const op = "uploads.FromPath"
-	local, size, err := openLocal(op, path)
+	local, size, err := dirs.OpenFile(op, path)
 	if err != nil {
 		return nil, err
 	}
@@ -137,27 +136,6 @@ func (s *Service) FromPath(
 	f := s.newFile(op, local, o, opts)
 	f.Target, f.Name, f.Size = t, cmp.Or(f.o.Name, filepath.Base(path)), size
 	return f.run(ctx, f.upload)
-}
-
-// openLocal opens a regular file, and returns it with its size. Another one could block.
-func openLocal(op, path string) (*os.File, int64, error) {
-	info, err := os.Stat(path)
-	if err == nil && !info.Mode().IsRegular() {
-		return nil, 0, &api.InputError{Op: op, Field: "path", Rule: "must be a regular file", Got: strconv.Quote(path)}
-	}
-	var local *os.File
-	if err == nil {
-		local, err = os.Open(path) //nolint:gosec // the path is the caller's
-	}
-	if err != nil {
-		return nil, 0, call.Failed(op, "", err)
-	}
-	info, err = local.Stat()
-	if err != nil {
-		_ = local.Close()
-		return nil, 0, call.Failed(op, "", err)
-	}
-	return local, info.Size(), nil
 }
 
 // unchanged returns a function that reports whether a file is as it was.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/dirs"
 	"github.com/fastio-go/fastio/internal/durable"
 	"github.com/fastio-go/fastio/storage"
 )
@@ -139,7 +140,7 @@ func (s *Service) ResumePath(
 	ctx context.Context, from Session, path string, o *FileOptions, opts ...api.CallOption,
 ) (*storage.Node, error) {
 	const op = "uploads.ResumePath"
-	local, size, err := openLocal(op, path)
+	local, size, err := dirs.OpenFile(op, path)
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,7 @@ const (
 var ErrInUse = errors.New("the file is being written")
 
 // errMoved reports that a file was renamed or removed before it was locked.
-var errMoved = errors.New("durable: the file was moved")
+var errMoved = errors.New("the file was moved")
 
 // IsPartial reports whether name, a path element, is that of a [Partial]: ".", the name
 // of the file, ".", 12 letters and ".fastio-partial".
