@@ -56,10 +56,23 @@ func (d *dir) compareFolder(ctx context.Context, f *folder) error {
 			d.Fail(ctx, e.DirEntry, api.ErrNameTaken)
 		case !d.o.Overwrite && d.same(ctx, e, n):
 			e.Node = n.ID
+			d.removeSession(ctx, e)
 			d.End(ctx, e.DirEntry, api.DirUnchanged, nil)
 		}
 	}
 	return nil
+}
+
+// removeSession removes the session of a file that the target has: the process that began it
+// was killed before it could.
+func (d *dir) removeSession(ctx context.Context, e *entry) {
+	f := d.newFile(e, nil)
+	defer f.release()
+	from, err := f.saved(ctx)
+	if err == nil && from.ID != "" { // else it ends by itself
+		f.Session = from
+		f.discard(ctx)
+	}
 }
 
 // taken fails the files of a folder whose name is in use for a file: the platform would

@@ -127,10 +127,7 @@ func (d *dir) file(ctx context.Context, e *entry) (*storage.Node, error) {
 	}
 	defer func() { _ = local.Close() }()
 	content, random := local.(io.ReaderAt)
-	f := d.s.newFile(opDir, content, d.fileOptions(e), d.opts)
-	f.Target = Target{Profile: d.in, Folder: d.base, Path: e.in.relative()}
-	f.Name, f.Size = e.name(), e.Size
-	f.pace, f.buffers = d.Pace, d.buffers
+	f := d.newFile(e, content)
 	if !random {
 		f.Size, f.content = SizeUnknown, nil
 		return f.run(ctx, func(ctx context.Context) error {
@@ -139,6 +136,15 @@ func (d *dir) file(ctx context.Context, e *entry) (*storage.Node, error) {
 		})
 	}
 	return f.run(ctx, f.upload)
+}
+
+// newFile returns the upload of a file.
+func (d *dir) newFile(e *entry, content io.ReaderAt) *file {
+	f := d.s.newFile(opDir, content, d.fileOptions(e), d.opts)
+	f.Target = Target{Profile: d.in, Folder: d.base, Path: e.in.relative()}
+	f.Name, f.Size = e.name(), e.Size
+	f.pace, f.buffers = d.Pace, d.buffers
+	return f
 }
 
 func (d *dir) fileOptions(e *entry) *FileOptions {

@@ -218,6 +218,32 @@ func TestStoredFileIsNotSentAgain(t *testing.T) {
 	})
 }
 
+// A folder whose upload was killed after a file was stored leaves no session of it.
+func TestUnchangedFileHasNoSession(t *testing.T) {
+	t.Parallel()
+	path, content := localFile(t, 6)
+	store := uploads.FileStore(t.TempDir())
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.interrupt(t, path, store, 2)
+		if _, err := w.client.Uploads.File(t.Context(), w.to, "a.bin", bytes.NewReader(content), 6<<20, nil); err != nil {
+			t.Fatal(err)
+		}
+		next := w.Client(t, fastio.WithHTTPClient(w.network)) // of another process
+		r, err := next.Uploads.Dir(t.Context(), w.to, filepath.Dir(path), &uploads.DirOptions{Sessions: store})
+		if err != nil || r.Unchanged != 1 {
+			t.Fatalf("got %+v, %v", r, err)
+		}
+		text, err := os.ReadFile(filepath.Join(string(store), "uploads.sessions"))
+		if err != nil || string(text) != "{}" {
+			t.Errorf("the store has %s, %v", text, err)
+		}
+		if left := w.sessions(t); left > 0 {
+			t.Errorf("%d sessions are left", left)
+		}
+	})
+}
+
 // A target that cannot be read for the moment is no reason to send the file again.
 func TestResumeKeepsTheSessionWhileTheTargetCannotBeRead(t *testing.T) {
 	t.Parallel()
