@@ -56,6 +56,11 @@ type gate struct {
 	mu     sync.Mutex
 	chunks int // requests that send one
 	left   int // requests until it stops
+	stop   stop
+}
+
+// stop is where a server stops.
+type stop struct {
 	stage  int
 	halted chan struct{} // closed when it has stopped
 	killed chan struct{} // closed when the process is dead
@@ -69,37 +74,51 @@ const (
 )
 
 // arm makes the server stop at the request after a number of them.
-func (g *gate) arm(left, stage int) {
+func (g *gate) arm(left, stage int) stop {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.left, g.stage = left, stage
-	g.halted, g.killed = make(chan struct{}), make(chan struct{})
+	g.left, g.stop = left, stop{stage, make(chan struct{}), make(chan struct{})}
+	return g.stop
 }
 
-// halts reports whether the server is to stop at this request.
-func (g *gate) halts(r *http.Request) bool {
+// count counts a request, and returns where the server is to stop if it is this one.
+func (g *gate) count(r *http.Request) *stop {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if strings.HasSuffix(r.URL.Path, "/chunk/") {
 		g.chunks++
 	}
 	g.left--
-	return g.left == -1
+	if g.left != -1 {
+		return nil
+	}
+	at := g.stop
+	return &at
+}
+
+// sent returns how many chunks were sent since the last call.
+func (g *gate) sent() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	n := g.chunks
+	g.chunks = 0
+	return n
 }
 
 func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !g.halts(r) {
+	at := g.count(r)
+	if at == nil {
 		g.next.ServeHTTP(w, r)
 		return
 	}
-	switch g.stage {
+	switch at.stage {
 	case duringBody:
 		_, _ = io.CopyN(io.Discard, r.Body, r.ContentLength/2)
 	case beforeResponse:
 		g.next.ServeHTTP(httptest.NewRecorder(), r)
 	}
-	close(g.halted)
-	<-g.killed
+	close(at.halted)
+	<-at.killed
 }
 
 // run runs a sender, and reports whether it was killed.
@@ -109,7 +128,7 @@ func (g *gate) run(t *testing.T, left, stage int, arguments ...string) (killed b
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.arm(left, stage)
+	at := g.arm(left, stage)
 	cmd := exec.CommandContext(t.Context(), self)
 	cmd.Env = append(os.Environ(), benchRole+"=sender", senderEnv+"="+strings.Join(arguments, "\n"))
 	var failure bytes.Buffer
@@ -120,10 +139,10 @@ func (g *gate) run(t *testing.T, left, stage int, arguments ...string) (killed b
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	select {
-	case <-g.halted:
+	case <-at.halted:
 		_ = cmd.Process.Kill()
 		<-ended
-		close(g.killed)
+		close(at.killed)
 		return true
 	case err = <-ended:
 	}
@@ -153,7 +172,6 @@ func TestKilledUploadsAreContinued(t *testing.T) {
 		if err := os.WriteFile(path, content, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		g.chunks = 0
 		most := chunks
 		var at []string
 		for range 4 {
@@ -168,15 +186,16 @@ func TestKilledUploadsAreContinued(t *testing.T) {
 			most += lanes
 			at = append(at, fmt.Sprintf("%s: request %d, stage %d", call, left, stage))
 		}
-		t.Logf("%s: killed at %q, %d chunks sent for %d", name, at, g.chunks, chunks)
+		sent := g.sent()
+		t.Logf("%s: killed at %q, %d chunks sent for %d", name, at, sent, chunks)
 		node, err := w.client.Storage.Find(t.Context(), w.to.Profile, api.Root, name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		w.holds(t, node, content)
 		versions, err := w.client.Storage.Versions.List(t.Context(), w.to.Profile, node.ID)
-		if err != nil || len(versions) != 1 || g.chunks > most {
-			t.Errorf("%d versions, %d chunks sent, at most %d, %v", len(versions), g.chunks, most, err)
+		if err != nil || len(versions) != 1 || sent > most {
+			t.Errorf("%d versions, %d chunks sent, at most %d, %v", len(versions), sent, most, err)
 		}
 	}
 	left, err := w.client.Uploads.List(t.Context())
