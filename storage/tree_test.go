@@ -413,17 +413,17 @@ func TestUpdateOfAnotherVersion(t *testing.T) {
 // refuses for another reason. The words of the platform stay in the error.
 func TestRenameOntoATakenName(t *testing.T) {
 	t.Parallel()
-	s := newShelf(t, fastiotest.Node{Content: "draft"})
-	other := s.AddNode(fastiotest.Node{Profile: s.room.ID, Name: "final.txt", Content: content})
+	s := newShelf(t, seed.Node{Content: "draft"})
+	other := s.AddNode(seed.Node{Profile: s.file.Profile, Name: "final.txt", Content: content})
 	rename := func(name string) error {
-		return stub.Err(s.client.Storage.Rename(t.Context(), s.room, s.file.ID, name))
+		return stub.Err(s.client.Storage.Rename(t.Context(), s.room, api.OpaqueID(s.file.ID), name))
 	}
 	err := rename(other.Name)
 	refusal, ok := errors.AsType[*api.Error](err)
 	if !errors.Is(err, api.ErrNameTaken) || !errors.Is(err, api.ErrInvalid) || !ok || refusal.Text == "" {
 		t.Errorf("got %v", err)
 	}
-	s.Fail(fastiotest.Fault{Op: fastiotest.OpStorageUpdate, Status: http.StatusNotAcceptable})
+	s.Fail(seed.Fault{Op: op.StorageUpdate, Status: http.StatusNotAcceptable})
 	for _, name := range []string{"free.txt", s.file.Name} {
 		if err := rename(name); !errors.Is(err, api.ErrInvalid) || errors.Is(err, api.ErrNameTaken) {
 			t.Errorf("%s: got %v", name, err)

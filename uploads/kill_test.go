@@ -19,7 +19,7 @@ import (
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
-	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/internal/table"
 	"github.com/fastio-go/fastio/uploads"
@@ -159,7 +159,7 @@ func TestKilledUploadsAreContinued(t *testing.T) {
 	const chunks, requests, lanes = 8, 18, 3
 	kills := table.Rounds(4, 100)
 	dice := rand.New(rand.NewPCG(3, 4))
-	w := newWorld(t, func(o *fastiotest.Options) { o.Uploads.IdenticalVersions = true })
+	w := newWorld(t, func(o *seed.Options) { o.Uploads.IdenticalVersions = true })
 	g := &gate{next: w.Server}
 	web := httptest.NewServer(g)
 	defer web.Close()
