@@ -56,14 +56,14 @@ func (j *extraction) object() wire.Object {
 }
 
 // readExtraction reads the fields to extract; none means all.
-func (h *Handlers) readExtraction(c *wire.Call, workspaceID string) ([]string, error) {
+func (h *extractor) readExtraction(c *wire.Call, workspaceID string) ([]string, error) {
 	if err := c.ReadForm(); err != nil {
 		return nil, err
 	}
 	if _, sent := c.Field("template_id"); sent {
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeTemplates, "There are no templates any more.")
 	}
-	v := h.vocabularyOf(workspaceID)
+	v := h.area.vocabularyOf(workspaceID)
 	fields := []string{}
 	for _, name := range jsonTexts(c, "fields", extractMost) {
 		f := v.governing(name)
@@ -76,7 +76,7 @@ func (h *Handlers) readExtraction(c *wire.Call, workspaceID string) ([]string, e
 	return fields, c.Check.Refusal()
 }
 
-func (h *Handlers) extract(c *wire.Call, id string, n *world.Node) (wire.Object, error) {
+func (h *extractor) extract(c *wire.Call, id string, n *world.Node) (wire.Object, error) {
 	fields, err := h.readExtraction(c, id)
 	if err != nil {
 		return nil, err
@@ -94,13 +94,13 @@ func extractAnswer(job any, n *world.Node, fields []string, status, uri string) 
 }
 
 // allExtracted reports whether all named fields have a row on a node.
-func (h *Handlers) allExtracted(n *world.Node, fields []string) bool {
+func (h *extractor) allExtracted(n *world.Node, fields []string) bool {
 	return len(fields) > 0 && !slices.ContainsFunc(fields, func(name string) bool {
-		return h.metadata.facts[n.ID][fieldKey(name)] == nil
+		return h.area.metadata.facts[n.ID][fieldKey(name)] == nil
 	})
 }
 
-func (h *Handlers) extractAll(c *wire.Call, id string) (wire.Object, error) {
+func (h *extractor) extractAll(c *wire.Call, id string) (wire.Object, error) {
 	folder := wire.Plain(c.Segment("node_id"))
 	if folder != world.RootFolder {
 		if n := h.w.Node(id, folder); n == nil || n.Kind != world.KindFolder {
@@ -128,23 +128,23 @@ func (h *Handlers) extractAll(c *wire.Call, id string) (wire.Object, error) {
 	})
 }
 
-func (h *Handlers) queueExtraction(c *wire.Call, n *world.Node, kind string, fields []string) *extraction {
+func (h *extractor) queueExtraction(c *wire.Call, n *world.Node, kind string, fields []string) *extraction {
 	j := &extraction{
 		id: world.Opaque('9', h.w.Options.Seed, h.w.NextSerial()), workspace: n.Profile, user: c.Key.User, node: n,
 		kind: kind, status: jobQueued, fields: fields, created: c.Now, updated: c.Now,
 	}
-	h.metadata.extractions = append(h.metadata.extractions, j)
+	h.area.metadata.extractions = append(h.area.metadata.extractions, j)
 	h.w.Touch(h.w.Now(), n.Profile, fieldMetadata)
 	h.w.Later(h.w.Now().Add(h.extractTime()), func() { h.finish(j, h.w.Options.Metadata.ExtractRetries) })
 	return j
 }
 
-func (h *Handlers) extractTime() time.Duration {
+func (h *extractor) extractTime() time.Duration {
 	return max(0, cmp.Or(h.w.Options.Metadata.ExtractTime, extractTime))
 }
 
 // finish ends a job. The platform may retry a failed one, with another result.
-func (h *Handlers) finish(j *extraction, retries int) {
+func (h *extractor) finish(j *extraction, retries int) {
 	j.updated = h.w.Now()
 	j.status = jobErrored
 	h.w.Touch(j.updated, j.workspace, fieldMetadata)
@@ -159,22 +159,22 @@ func (h *Handlers) finish(j *extraction, retries int) {
 	j.status = jobCompleted
 	h.w.Charge(h.w.OrgOf(j.workspace), 1)
 	if found := h.takeDown(j, text); len(found) > 0 {
-		h.factsChanged(j.node, world.Event{Name: eventExtracted, CallingUser: j.user}, found)
+		h.area.factsChanged(j.node, world.Event{Name: eventExtracted, CallingUser: j.user}, found)
 	}
 }
 
 // takeDown stores the facts of a text. Those written by users stay.
-func (h *Handlers) takeDown(j *extraction, text string) []string {
-	v := h.vocabularyOf(j.workspace)
+func (h *extractor) takeDown(j *extraction, text string) []string {
+	v := h.area.vocabularyOf(j.workspace)
 	var names []string
 	file := func(f *metaField, value any, rationale string) {
-		held := h.metadata.facts[j.node.ID][fieldKey(f.name)]
+		held := h.area.metadata.facts[j.node.ID][fieldKey(f.name)]
 		fitted, fits := fitValue(f.kind, value)
 		wanted := len(j.fields) == 0 || slices.Contains(j.fields, f.name)
 		if !fits || !wanted || held != nil && held.source == sourceUser {
 			return
 		}
-		h.keepFact(j.node, fact{
+		h.area.keepFact(j.node, fact{
 			field: f, value: fitted, stored: f.kind, source: sourceAI, confidence: "high", rationale: rationale,
 			updated: j.updated,
 		})
@@ -185,7 +185,7 @@ func (h *Handlers) takeDown(j *extraction, text string) []string {
 		if !said {
 			continue
 		}
-		if f := h.fieldFor(v, label, value, len(j.fields) == 0); f != nil && f.allowed == nil {
+		if f := h.area.fieldFor(v, label, value, len(j.fields) == 0); f != nil && f.allowed == nil {
 			file(f, value, "The text says so.")
 		}
 	}
@@ -239,8 +239,8 @@ func sortOf(n *world.Node, text string) (category, sub string) {
 }
 
 // jobs lists the jobs of a workspace. Ended ones are deleted after an hour.
-func (h *Handlers) jobs(c *wire.Call, id string) (wire.Object, error) {
-	list := wire.Filter(h.metadata.extractions, func(j *extraction) bool {
+func (h *extractor) jobs(c *wire.Call, id string) (wire.Object, error) {
+	list := wire.Filter(h.area.metadata.extractions, func(j *extraction) bool {
 		return j.workspace == id && (j.status == jobQueued || c.Now.Sub(j.updated) < jobsKept)
 	})
 	return wire.Object{{"jobs", wire.Object{

@@ -18,16 +18,25 @@ import (
 type Handlers struct {
 	w *world.World
 
-	metadata metadataState
+	metadata  metadataState
+	extractor extractor
+}
+
+// An extractor handles the calls for the extraction of metadata from files.
+type extractor struct {
+	w    *world.World
+	area *Handlers
 }
 
 // New returns the handlers of a world.
 func New(w *world.World) *Handlers {
-	return &Handlers{w: w, metadata: metadataState{
+	h := &Handlers{w: w, metadata: metadataState{
 		vocabularies: map[string]*vocabulary{},
 		facts:        map[string]map[string]*fact{},
 		revisions:    map[string][]factRevision{},
 	}}
+	h.extractor = extractor{w, h}
+	return h
 }
 
 // Codes of metadata. Those from 199001 to 199999 are invented.
@@ -73,6 +82,7 @@ func (h *Handlers) Routes() []*wire.Route {
 	const node = workspace + "storage/{node_id}/metadata/"
 	reader, guest := h.metadataOf(world.Member, wire.Read), h.metadataOf(world.Guest, wire.Read)
 	writer, admin := h.metadataOf(world.Member, wire.Write), h.metadataOf(world.Admin, wire.Admin)
+	x := &h.extractor
 	shown, written := h.metadataNode(guest), h.metadataNode(writer)
 	return []*wire.Route{
 		wire.Get("metadata.Fields.List", fields, wire.With(reader, h.listFields), wire.Writes,
@@ -89,9 +99,9 @@ func (h *Handlers) Routes() []*wire.Route {
 			wire.Query("page_size cursor mimetype extension parent_id category")),
 		wire.Get("metadata.Details", node+"details/", wire.With(guest, h.metadataDetails)),
 		wire.Get("metadata.Versions", node+"versions/", wire.With2(shown, h.metadataVersions)),
-		wire.Post("metadata.Extract", node+"extract/", wire.With2(written, h.extract), wire.Fields("fields template_id")),
-		wire.Post("metadata.ExtractAll", node+"extract-all/", wire.With(admin, h.extractAll)),
-		wire.Get("metadata.Jobs", workspace+"jobs/status/", wire.With(h.w.WorkspaceOfPath, h.jobs)),
+		wire.Post("metadata.Extract", node+"extract/", wire.With2(written, x.extract), wire.Fields("fields template_id")),
+		wire.Post("metadata.ExtractAll", node+"extract-all/", wire.With(admin, x.extractAll)),
+		wire.Get("metadata.Jobs", workspace+"jobs/status/", wire.With(h.w.WorkspaceOfPath, x.jobs)),
 		wire.Get("metadata.Filters.List", filters, wire.With(guest, h.listFilters), wire.Query("page_size cursor")),
 		wire.Post("metadata.Filters.Create", filters, wire.With(writer, h.createFilter),
 			wire.JSON(filterFields+" template_id")),

@@ -33,11 +33,11 @@ type lock struct {
 	client any // as its holder describes it
 }
 
-func (h *Handlers) lockRoutes() []*wire.Route {
+func (h *lockCalls) lockRoutes() []*wire.Route {
 	return slices.Concat(
 		onNodes(wire.Post, "storage.Locks.Acquire", "lock/", wire.With2(h.fileToLock, h.acquireLock),
 			wire.Form("duration client_info")),
-		onNodes(wire.Get, "storage.Locks.Get", "lock/", wire.With2(h.NodeOfPath, h.getLock)),
+		onNodes(wire.Get, "storage.Locks.Get", "lock/", wire.With2(h.tree.NodeOfPath, h.getLock)),
 		onNodes(wire.Post, "storage.Locks.Heartbeat", "lock/heartbeat/", wire.With2(h.fileToLock, h.renewLock),
 			wire.Form("lock_token")),
 		onNodes(wire.Delete, "storage.Locks.Release", "lock/", wire.With2(h.fileToLock, h.releaseLock),
@@ -46,10 +46,10 @@ func (h *Handlers) lockRoutes() []*wire.Route {
 }
 
 // fileToLock finds a file or note that the caller may change.
-func (h *Handlers) fileToLock(c *wire.Call) (world.Store, *world.Node, error) {
-	in, n, err := h.NodeOfPath(c)
+func (h *lockCalls) fileToLock(c *wire.Call) (world.Store, *world.Node, error) {
+	in, n, err := h.tree.NodeOfPath(c)
 	if err == nil {
-		err = h.MayStore(c, in)
+		err = h.tree.MayStore(c, in)
 	}
 	if err == nil && !n.HasContent() {
 		err = wire.Refuse(http.StatusNotAcceptable, CodeNoContent, "Only files can be locked.")
@@ -82,7 +82,7 @@ func (h *Handlers) lockedRefusal() error {
 	return wire.Refuse(status, CodeLocked, "The file is locked.")
 }
 
-func (h *Handlers) acquireLock(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
+func (h *lockCalls) acquireLock(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
 	l := &lock{user: c.UserID(), length: usualLock * time.Second}
 	if text, given := c.Field("duration"); given {
 		seconds := c.Whole("duration", text, shortestLock)
@@ -100,18 +100,18 @@ func (h *Handlers) acquireLock(c *wire.Call, in world.Store, n *world.Node) (wir
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
-	if h.lockOf(n) != nil {
-		return nil, h.lockedRefusal()
+	if h.tree.lockOf(n) != nil {
+		return nil, h.tree.lockedRefusal()
 	}
 	l.token, l.ends = h.w.Secret(), h.w.Now().Add(l.length)
-	h.locks[n.ID] = l
+	h.tree.locks[n.ID] = l
 	return wire.Object{{"lock_token", l.token}, {"lock_info", h.lockInfo(in, n)}}, nil
 }
 
 // lockInfo renders the lock of a node, nil without one. Its members are the
 // emulator's own.
-func (h *Handlers) lockInfo(in world.Store, n *world.Node) any {
-	l := h.lockOf(n)
+func (h *lockCalls) lockInfo(in world.Store, n *world.Node) any {
+	l := h.tree.lockOf(n)
 	if l == nil {
 		return nil
 	}
@@ -122,23 +122,23 @@ func (h *Handlers) lockInfo(in world.Store, n *world.Node) any {
 	return info
 }
 
-func (h *Handlers) getLock(_ *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
+func (h *lockCalls) getLock(_ *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
 	return wire.Object{{"lock_info", h.lockInfo(in, n)}}, nil
 }
 
 // ownLock finds the lock of a token.
-func (h *Handlers) ownLock(n *world.Node, token string) (*lock, error) {
-	l := h.lockOf(n)
+func (h *lockCalls) ownLock(n *world.Node, token string) (*lock, error) {
+	l := h.tree.lockOf(n)
 	switch {
 	case l == nil:
 		return nil, wire.NoSuch(codeNoLock, "lock")
 	case l.token != token:
-		return nil, h.lockedRefusal()
+		return nil, h.tree.lockedRefusal()
 	}
 	return l, nil
 }
 
-func (h *Handlers) renewLock(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
+func (h *lockCalls) renewLock(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
 	token, given := c.Field("lock_token")
 	c.Check.MissingIf(!given, "lock_token", "The token of the lock.")
 	if err := c.Check.Refusal(); err != nil {
@@ -153,7 +153,7 @@ func (h *Handlers) renewLock(c *wire.Call, in world.Store, n *world.Node) (wire.
 }
 
 // releaseLock unlocks a file. A token in the body is ignored.
-func (h *Handlers) releaseLock(c *wire.Call, _ world.Store, n *world.Node) (wire.Object, error) {
+func (h *lockCalls) releaseLock(c *wire.Call, _ world.Store, n *world.Node) (wire.Object, error) {
 	token := c.Value("lock_token")
 	if token == "" {
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeNoLockToken, "The query has no lock_token.")
@@ -161,6 +161,6 @@ func (h *Handlers) releaseLock(c *wire.Call, _ world.Store, n *world.Node) (wire
 	if _, err := h.ownLock(n, token); err != nil {
 		return nil, err
 	}
-	delete(h.locks, n.ID)
+	delete(h.tree.locks, n.ID)
 	return wire.Object{{"released", true}}, nil
 }

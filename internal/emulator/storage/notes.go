@@ -22,10 +22,10 @@ const (
 	noteNameMost = 255
 )
 
-func (h *Handlers) noteRoutes() []*wire.Route {
+func (h *notes) noteRoutes() []*wire.Route {
 	const workspace, share = "/current/workspace/{workspace_id}/storage/", "/current/share/{share_id}/storage/"
 	return []*wire.Route{
-		wire.Post("ai.Notes.Create", workspace+"{parent_id}/createnote/", wire.With(h.StorageOfPath, h.createNote),
+		wire.Post("ai.Notes.Create", workspace+"{parent_id}/createnote/", wire.With(h.tree.StorageOfPath, h.createNote),
 			wire.Form("name content")),
 		wire.Post("ai.Notes.Update", workspace+"{node_id}/updatenote/", wire.With2(h.noteOfPath, h.updateNote),
 			wire.Form("name content if_version_id")),
@@ -46,8 +46,8 @@ func (h *Handlers) mayStore(c *wire.Call, in world.Store) error {
 	return h.w.Lacks(world.FeatureAI)
 }
 
-func (h *Handlers) createNote(c *wire.Call, in world.Store) (wire.Object, error) {
-	if err := h.mayStore(c, in); err != nil {
+func (h *notes) createNote(c *wire.Call, in world.Store) (wire.Object, error) {
+	if err := h.tree.mayStore(c, in); err != nil {
 		return nil, err
 	}
 	parent := c.Segment("parent_id")
@@ -67,9 +67,9 @@ func (h *Handlers) createNote(c *wire.Call, in world.Store) (wire.Object, error)
 	n := h.w.KeepNode(world.Node{
 		Profile: in.Owner, Parent: parent, Kind: world.KindNote, Name: name, Content: content, Creator: c.Key.User,
 	})
-	h.w.NodeEvent(n, world.Event{Name: event(in, h, "file_added"), CallingUser: c.Key.User, Actor: h.w.ActorOf(c.Key)})
+	h.w.NodeEvent(n, world.Event{Name: event(in, h.tree, "file_added"), CallingUser: c.Key.User, Actor: h.w.ActorOf(c.Key)})
 	h.w.Index(n, world.AIPending)
-	return wire.Object{{"node", h.NodeObject(in, n, c.Out.Level)}}, nil
+	return wire.Object{{"node", h.tree.NodeObject(in, n, c.Out.Level)}}, nil
 }
 
 func event(in world.Store, h *Handlers, what string) string {
@@ -117,8 +117,8 @@ func Sanitized(text string) string {
 	}, text)
 }
 
-func (h *Handlers) updateNote(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
-	if err := h.mayStore(c, in); err != nil {
+func (h *notes) updateNote(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
+	if err := h.tree.mayStore(c, in); err != nil {
 		return nil, err
 	}
 	_, renames := c.Field("name")
@@ -134,7 +134,7 @@ func (h *Handlers) updateNote(c *wire.Call, in world.Store, n *world.Node) (wire
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
-	if err := h.RefuseLocked(c, n); err != nil {
+	if err := h.tree.RefuseLocked(c, n); err != nil {
 		return nil, err
 	}
 	if current := n.Current(); checks && wire.Plain(expected) != current.ID {
@@ -148,11 +148,11 @@ func (h *Handlers) updateNote(c *wire.Call, in world.Store, n *world.Node) (wire
 		h.w.AddVersion(n, world.Version{Content: content, Creator: c.Key.User, Created: n.Updated})
 		n.Summary = ""
 	}
-	h.w.NodeEvent(n, world.Event{Name: event(in, h, "file_updated"), CallingUser: c.Key.User, Actor: h.w.ActorOf(c.Key)})
+	h.w.NodeEvent(n, world.Event{Name: event(in, h.tree, "file_updated"), CallingUser: c.Key.User, Actor: h.w.ActorOf(c.Key)})
 	if rewrites {
 		h.w.Index(n, world.AIPending)
 	}
-	return wire.Object{{"node", h.NodeObject(in, n, c.Out.Level)}}, nil
+	return wire.Object{{"node", h.tree.NodeObject(in, n, c.Out.Level)}}, nil
 }
 
 // overtaken rejects a write to an old version and returns the current one.
@@ -183,8 +183,8 @@ func (h *Handlers) NodeOfPath(c *wire.Call) (world.Store, *world.Node, error) {
 	return in, n, nil
 }
 
-func (h *Handlers) noteOfPath(c *wire.Call) (world.Store, *world.Node, error) {
-	in, n, err := h.NodeOfPath(c)
+func (h *notes) noteOfPath(c *wire.Call) (world.Store, *world.Node, error) {
+	in, n, err := h.tree.NodeOfPath(c)
 	if err == nil && n.Kind != world.KindNote {
 		err = wire.Refuse(http.StatusNotAcceptable, CodeNotNote, "Node is not a note")
 	}
@@ -204,10 +204,10 @@ func versionOfQuery(c *wire.Call, n *world.Node) (world.Version, error) {
 	return v, nil
 }
 
-func (h *Handlers) readNote(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
+func (h *notes) readNote(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
 	v, err := versionOfQuery(c, n)
 	if err != nil {
 		return nil, err
 	}
-	return wire.Object{{"content", Sanitized(v.Content)}, {"note", h.NodeObject(in, n, c.Out.Level)}}, nil
+	return wire.Object{{"content", Sanitized(v.Content)}, {"note", h.tree.NodeObject(in, n, c.Out.Level)}}, nil
 }

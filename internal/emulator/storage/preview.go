@@ -71,7 +71,7 @@ func previewState(n *world.Node) string {
 // previewsObject lists the previews of a file that the caller may read, by type.
 func (h *Handlers) previewsObject(in world.Store, n *world.Node, lv wire.Level) wire.Object {
 	var all wire.Object
-	if h.mayRead(in, n) != nil {
+	if h.contents.mayRead(in, n) != nil {
 		return all
 	}
 	preview := wire.Object{{"state", previewState(n)}}
@@ -106,7 +106,7 @@ func primary(kind string) string {
 	}[kind]
 }
 
-func (h *Handlers) newPreviewToken(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
+func (h *contents) newPreviewToken(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
 	kind := c.Segment("type")
 	if err := CheckPreview(c, n, kind); err != nil {
 		return nil, err
@@ -121,7 +121,7 @@ func (h *Handlers) newPreviewToken(c *wire.Call, in world.Store, n *world.Node) 
 
 const thumbnail = 96 // pixels
 
-func (h *Handlers) readPreview(c *wire.Call) (wire.Object, error) {
+func (h *contents) readPreview(c *wire.Call) (wire.Object, error) {
 	n, err := h.nodeOfToken(c, c.Segment("download_token"), previewScope)
 	kind, file := c.Segment("type"), c.Segment("filename")
 	if err == nil {
@@ -201,7 +201,7 @@ func turned(m image.Image) image.Image {
 	}}
 }
 
-func (h *Handlers) newTransformToken(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
+func (h *contents) newTransformToken(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
 	return wire.Object{{"token", h.readToken(c, in, n, transformScope)}}, nil
 }
 
@@ -210,7 +210,7 @@ func sides() map[string]int {
 	return map[string]int{"IconTiny": 16, "IconSmall": 32, "IconMedium": 64, "Preview": 1024}
 }
 
-func (h *Handlers) readTransform(c *wire.Call) (wire.Object, error) {
+func (h *contents) readTransform(c *wire.Call) (wire.Object, error) {
 	n, err := h.nodeOfToken(c, c.Value("token"), transformScope)
 	if err != nil {
 		return nil, err

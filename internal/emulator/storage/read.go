@@ -33,7 +33,7 @@ const (
 
 // readRoutes returns the routes of downloads, previews, transforms and texts. Those
 // of shares admit callers without a credential.
-func (h *Handlers) readRoutes() []*wire.Route {
+func (h *contents) readRoutes() []*wire.Route {
 	type handler = func(*wire.Call) (wire.Object, error)
 	both := func(op, rest string, handle handler, options ...wire.RouteOption) []*wire.Route {
 		return visited(onNodes(wire.Get, op, rest, handle, options...))
@@ -57,7 +57,7 @@ func (h *Handlers) readRoutes() []*wire.Route {
 		all = append(all, more...)
 	}
 	return append(all, wire.Get("storage.Content.Search", "/current/workspace/{workspace_id}/storage/content/",
-		wire.With(h.StorageOfPath, h.searchTexts), wire.Query("nodes q")))
+		wire.With(h.tree.StorageOfPath, h.searchTexts), wire.Query("nodes q")))
 }
 
 // onNodes returns the routes of an operation on the nodes of workspaces and shares.
@@ -79,8 +79,8 @@ func visited(routes []*wire.Route) []*wire.Route {
 }
 
 // fileToRead finds the file or note of a call that the caller may download.
-func (h *Handlers) fileToRead(c *wire.Call) (world.Store, *world.Node, error) {
-	in, n, err := h.NodeOfPath(c)
+func (h *contents) fileToRead(c *wire.Call) (world.Store, *world.Node, error) {
+	in, n, err := h.tree.NodeOfPath(c)
 	if err == nil {
 		err = h.mayRead(in, n)
 	}
@@ -88,7 +88,7 @@ func (h *Handlers) fileToRead(c *wire.Call) (world.Store, *world.Node, error) {
 }
 
 // mayRead rejects downloads and previews that the caller may not have.
-func (h *Handlers) mayRead(in world.Store, n *world.Node) error {
+func (h *contents) mayRead(in world.Store, n *world.Node) error {
 	switch share := h.w.Share(in.Profile); {
 	case !n.HasContent():
 		return wire.Refuse(http.StatusNotAcceptable, CodeNoContent, "A "+n.Kind+" has no content.")
@@ -99,13 +99,13 @@ func (h *Handlers) mayRead(in world.Store, n *world.Node) error {
 }
 
 // readToken returns a token that reads one node.
-func (h *Handlers) readToken(c *wire.Call, in world.Store, n *world.Node, scope string) string {
+func (h *contents) readToken(c *wire.Call, in world.Store, n *world.Node, scope string) string {
 	claims := world.Claims{Scope: scope, User: c.UserID(), Profile: in.Profile, Node: n.ID, Perm: c.Segment("type")}
 	return h.w.SignClaims(claims, readTokenLife)
 }
 
 // nodeOfToken finds the node of a token. Its call has no other credential.
-func (h *Handlers) nodeOfToken(c *wire.Call, token, scope string) (*world.Node, error) {
+func (h *contents) nodeOfToken(c *wire.Call, token, scope string) (*world.Node, error) {
 	if c.Request.Header.Get("Authorization") != "" || c.Request.Header.Get("X-Ve-Password") != "" {
 		return nil, wire.Refuse(http.StatusBadRequest, codeTwoTokens, "No credential but the token belongs here.")
 	}
@@ -122,11 +122,11 @@ func (h *Handlers) nodeOfToken(c *wire.Call, token, scope string) (*world.Node, 
 	return n, n.MayServe()
 }
 
-func (h *Handlers) newReadToken(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
+func (h *contents) newReadToken(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
 	if _, err := versionOfQuery(c, n); err != nil {
 		return nil, err
 	}
-	e := world.Event{Name: event(in, h, "download_token_created"), CallingUser: c.UserID()}
+	e := world.Event{Name: event(in, h.tree, "download_token_created"), CallingUser: c.UserID()}
 	if c.Key != nil {
 		e.Actor = h.w.ActorOf(c.Key)
 	}
@@ -135,7 +135,7 @@ func (h *Handlers) newReadToken(c *wire.Call, in world.Store, n *world.Node) (wi
 }
 
 // read serves a version, by a token or by the credential of the call.
-func (h *Handlers) read(c *wire.Call) (wire.Object, error) {
+func (h *contents) read(c *wire.Call) (wire.Object, error) {
 	var n *world.Node
 	var err error
 	switch {
@@ -161,18 +161,18 @@ func (h *Handlers) read(c *wire.Call) (wire.Object, error) {
 }
 
 // zip serves a folder as an archive of unknown length.
-func (h *Handlers) zip(c *wire.Call) (wire.Object, error) {
+func (h *contents) zip(c *wire.Call) (wire.Object, error) {
 	if c.Key == nil {
 		return nil, wire.Refuse(http.StatusUnauthorized, wire.CodeCredential, "An archive asks for a credential.")
 	}
-	in, err := h.StorageOfPath(c)
+	in, err := h.tree.StorageOfPath(c)
 	if err != nil {
 		return nil, err
 	}
 	folder, name := in.Folder, "archive"
 	if id := c.Segment("node_id"); id != world.RootFolder {
 		var n *world.Node
-		_, n, err = h.NodeOfPath(c)
+		_, n, err = h.tree.NodeOfPath(c)
 		if err != nil {
 			return nil, err
 		}
@@ -188,7 +188,7 @@ func (h *Handlers) zip(c *wire.Call) (wire.Object, error) {
 	}
 	_ = w.Close() // of a buffer
 	h.w.EventIn(in.Owner, world.Event{
-		Name: event(in, h, "zip_downloaded"), CallingUser: c.Key.User, Actor: h.w.ActorOf(c.Key), ObjectName: name,
+		Name: event(in, h.tree, "zip_downloaded"), CallingUser: c.Key.User, Actor: h.w.ActorOf(c.Key), ObjectName: name,
 	})
 	return c.Send(&wire.Reply{
 		Status: http.StatusOK, Header: http.Header{"Content-Type": {"application/zip"}},
@@ -197,8 +197,8 @@ func (h *Handlers) zip(c *wire.Call) (wire.Object, error) {
 }
 
 // pack adds the files, notes and folders in a folder to an archive.
-func (h *Handlers) pack(w *zip.Writer, in world.Store, folder, below string) error {
-	for _, n := range h.ChildrenOf(in.Owner, folder) {
+func (h *contents) pack(w *zip.Writer, in world.Store, folder, below string) error {
+	for _, n := range h.tree.ChildrenOf(in.Owner, folder) {
 		name := path.Join(below, strings.ReplaceAll(n.Name, "/", "_"))
 		if n.Kind == world.KindFolder {
 			if err := h.pack(w, in, n.ID, name); err != nil {

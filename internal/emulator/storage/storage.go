@@ -26,11 +26,38 @@ type Handlers struct {
 
 	locks   map[string]*lock    // by node
 	details map[string]*details // by node
+
+	contents  contents
+	notes     notes
+	versions  versions
+	lockCalls lockCalls
 }
+
+// These handle the calls for contents, notes, versions and locks.
+type (
+	contents struct {
+		w    *world.World
+		tree *Handlers
+	}
+	notes struct {
+		w    *world.World
+		tree *Handlers
+	}
+	versions struct {
+		w    *world.World
+		tree *Handlers
+	}
+	lockCalls struct {
+		w    *world.World
+		tree *Handlers
+	}
+)
 
 // New returns the handlers of a world.
 func New(w *world.World) *Handlers {
-	return &Handlers{w: w, locks: map[string]*lock{}, details: map[string]*details{}}
+	h := &Handlers{w: w, locks: map[string]*lock{}, details: map[string]*details{}}
+	h.contents, h.notes, h.versions, h.lockCalls = contents{w, h}, notes{w, h}, versions{w, h}, lockCalls{w, h}
+	return h
 }
 
 // Codes of storage. Those from 199001 to 199999 are invented.
@@ -54,7 +81,7 @@ func (h *Handlers) Routes() []*wire.Route {
 		wire.Get("storage.Get", share+"{node_id}/details/", h.nodeDetails, wire.Visit),
 		wire.Get("storage.Recent", workspace+"recent/", h.recentNodes, wire.Query("type page_size cursor")),
 		wire.Get("storage.Recent", share+"recent/", h.recentNodes, wire.Visit, wire.Query("type page_size cursor")),
-	}, h.noteRoutes(), h.readRoutes(), h.versionRoutes(), h.lockRoutes(), h.treeRoutes())
+	}, h.notes.noteRoutes(), h.contents.readRoutes(), h.versions.versionRoutes(), h.lockCalls.lockRoutes(), h.treeRoutes())
 }
 
 func (h *Handlers) listFolder(c *wire.Call) (wire.Object, error) {
@@ -313,7 +340,7 @@ func (h *Handlers) NodeObject(in world.Store, n *world.Node, lv wire.Level) wire
 	if !n.HasContent() {
 		return r.Fields
 	}
-	r.Put(wire.Full, "lock_info", h.lockInfo(in, n))
+	r.Put(wire.Full, "lock_info", h.lockCalls.lockInfo(in, n))
 	ai := wire.Row{Level: lv}
 	ai.Put(wire.Standard, "state", n.AIState)
 	ai.Put(wire.Full, "attach", n.Usable())

@@ -80,7 +80,7 @@ func (s *selection) matches(k Chunk) bool {
 		strings.Contains(strings.ToLower(k.Text), strings.ToLower(s.words))
 }
 
-func (h *Handlers) readText(c *wire.Call, _ world.Store, n *world.Node) (wire.Object, error) {
+func (h *contents) readText(c *wire.Call, _ world.Store, n *world.Node) (wire.Object, error) {
 	s := readSelection(c)
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
@@ -152,7 +152,7 @@ func textObject(n *world.Node, s *selection) (o wire.Object, next int) {
 }
 
 // searchTexts returns the chunks of several files of a workspace that match.
-func (h *Handlers) searchTexts(c *wire.Call, in world.Store) (wire.Object, error) {
+func (h *contents) searchTexts(c *wire.Call, in world.Store) (wire.Object, error) {
 	const most = 10
 	ids := strings.Split(c.Value("nodes"), ",")
 	c.Check.InvalidIf(c.Value("nodes") == "" || len(ids) > most, "nodes", "1 to 10 ids.")

@@ -8,15 +8,15 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
-func (h *Handlers) versionRoutes() []*wire.Route {
+func (h *versions) versionRoutes() []*wire.Route {
 	return slices.Concat(
-		visited(onNodes(wire.Get, "storage.Versions.List", "versions/", wire.With2(h.NodeOfPath, h.listVersions))),
-		onNodes(wire.Post, "storage.Versions.Restore", "restore-version/", wire.With2(h.NodeOfPath, h.restoreVersion),
+		visited(onNodes(wire.Get, "storage.Versions.List", "versions/", wire.With2(h.tree.NodeOfPath, h.listVersions))),
+		onNodes(wire.Post, "storage.Versions.Restore", "restore-version/", wire.With2(h.tree.NodeOfPath, h.restoreVersion),
 			wire.Form("version_id")),
 	)
 }
 
-func (h *Handlers) listVersions(_ *wire.Call, _ world.Store, n *world.Node) (wire.Object, error) {
+func (h *versions) listVersions(_ *wire.Call, _ world.Store, n *world.Node) (wire.Object, error) {
 	return VersionRows(n, "id"), nil
 }
 
@@ -40,8 +40,8 @@ func VersionRows(n *world.Node, key string) wire.Object {
 }
 
 // restoreVersion makes the content of a version that of a new one.
-func (h *Handlers) restoreVersion(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
-	if err := h.MayStore(c, in); err != nil {
+func (h *versions) restoreVersion(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
+	if err := h.tree.MayStore(c, in); err != nil {
 		return nil, err
 	}
 	id, given := c.Field("version_id")
@@ -54,7 +54,7 @@ func (h *Handlers) restoreVersion(c *wire.Call, in world.Store, n *world.Node) (
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
-	if err := h.RefuseLocked(c, n); err != nil {
+	if err := h.tree.RefuseLocked(c, n); err != nil {
 		return nil, err
 	}
 	v, found := n.Version(id)
@@ -67,8 +67,8 @@ func (h *Handlers) restoreVersion(c *wire.Call, in world.Store, n *world.Node) (
 	h.w.AddVersion(n, v)
 	h.w.NodeEvent(
 		n,
-		world.Event{Name: event(in, h, "file_version_restored"), CallingUser: c.Key.User, Actor: h.w.ActorOf(c.Key)},
+		world.Event{Name: event(in, h.tree, "file_version_restored"), CallingUser: c.Key.User, Actor: h.w.ActorOf(c.Key)},
 	)
 	h.w.Index(n, world.AIPending)
-	return wire.Object{{"node", h.NodeObject(in, n, c.Out.Level)}}, nil
+	return wire.Object{{"node", h.tree.NodeObject(in, n, c.Out.Level)}}, nil
 }
