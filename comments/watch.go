@@ -58,7 +58,7 @@ const (
 //
 // Failed connections, responses that cannot be decoded, rate limits and refusals of a
 // proxy are retried with a backoff. Errors: [api.ErrNotFound], [api.ErrForbidden]; the
-// error of ctx. It calls what [Service.All] calls.
+// error of ctx. The requests are those of [Service.All].
 func (s *Service) Watch(
 	ctx context.Context, on Target, o *WatchOptions, opts ...api.CallOption,
 ) iter.Seq2[*Comment, error] {
