@@ -60,6 +60,25 @@ type Comment struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
+// String returns the comment on one line: its ID, its thread and its author, without its
+// body.
+func (c *Comment) String() string {
+	if c == nil {
+		return "<nil>"
+	}
+	text := "comment " + string(c.ID)
+	if c.ParentID != "" {
+		text += " in " + string(c.ParentID)
+	}
+	switch external := cmp.Or(c.ExternalAuthorName, c.ExternalAuthorEmail); {
+	case c.UserID != "":
+		text += " by " + string(c.UserID)
+	case external != "":
+		text += " by " + strconv.Quote(external)
+	}
+	return text
+}
+
 // An empty list means no reference.
 var _ = lenient.Fix(func(c *Comment) {
 	if c.Reference != nil && reflect.ValueOf(*c.Reference).IsZero() {

@@ -151,3 +151,18 @@ func shown(name string) string {
 	}
 	return b.String()
 }
+
+func TestCommentOnOneLine(t *testing.T) {
+	t.Parallel()
+	const address = "eve@example.test"
+	for want, c := range map[string]*comments.Comment{
+		"<nil>":                            nil,
+		"comment ca1 in ca0 by 4":          {ID: "ca1", ParentID: "ca0", UserID: "4", Body: "Hello"},
+		`comment ca1 by "Eve\nA."`:         {ID: "ca1", ExternalAuthorName: "Eve\nA.", ExternalAuthorEmail: address},
+		`comment ca1 by "` + address + `"`: {ID: "ca1", ExternalAuthorEmail: address},
+	} {
+		if got := c.String(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

@@ -25,6 +25,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -267,6 +268,22 @@ type Event struct {
 	// Extra holds further fields of some events, such as policy_changes on
 	// org_updated.
 	Extra map[string]json.RawMessage `json:",embed,unknown"`
+}
+
+// String returns the event on one line: when and what, its ID, the object and who acted.
+// It has no text that persons wrote.
+func (e *Event) String() string {
+	if e == nil {
+		return "<nil>"
+	}
+	text := e.Created.UTC().Format(time.DateTime) + " " + string(e.Name) + " " + string(e.ID)
+	if e.ObjectID != "" {
+		text += " object " + string(e.ObjectID)
+	}
+	if e.CallingUser != "" {
+		text += " by " + string(e.CallingUser)
+	}
+	return text
 }
 
 // Audit holds the fields that only the audit log has. The types of the sign-in

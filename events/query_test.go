@@ -324,3 +324,18 @@ func TestSummarizeIsNotRetried(t *testing.T) {
 		}
 	})
 }
+
+func TestEventOnOneLine(t *testing.T) {
+	t.Parallel()
+	created := api.Time{Time: time.Date(2026, 5, 1, 10, 30, 0, 0, time.UTC)}
+	for want, e := range map[string]*events.Event{
+		"<nil>": nil,
+		"2026-05-01 10:30:00 comment_created e1 object ca1 by 4": {
+			ID: "e1", Name: "comment_created", Created: created, ObjectID: "ca1", CallingUser: "4", Description: "Ada wrote",
+		},
+	} {
+		if got := e.String(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

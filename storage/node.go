@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"cmp"
 	stdjson "encoding/json"
 	"fmt"
 	"strconv"
@@ -184,6 +185,14 @@ type Node struct {
 	ImportMetadata stdjson.RawMessage `json:"import_metadata,omitzero"` // undecoded: no document shows the form
 
 	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // unknown members
+}
+
+// String returns the node on one line: its type, its name in quotes and its ID.
+func (n *Node) String() string {
+	if n == nil {
+		return "<nil>"
+	}
+	return fmt.Sprintf("%s %q %s", cmp.Or(n.Type, "node"), n.Name, n.ID)
 }
 
 // The AI state may be next to its object, and a summary may be text instead of

@@ -258,3 +258,16 @@ func TestNodeToleratesOtherFormsOfItsState(t *testing.T) {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 }
+
+func TestNodeOnOneLine(t *testing.T) {
+	t.Parallel()
+	for want, n := range map[string]*storage.Node{
+		"<nil>":                  nil,
+		`file "a\n\"b\".pdf" 2a`: {ID: "2a", Type: "file", Name: "a\n\"b\".pdf"},
+		`node "x" 2b`:            {ID: "2b", Name: "x"},
+	} {
+		if got := n.String(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
