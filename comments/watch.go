@@ -190,7 +190,10 @@ func (w *watch) list(ctx context.Context) ([]*Comment, error) {
 		if c.Created.IsZero() || !c.Created.Before(from) {
 			listed = append(listed, c)
 			old = 0
-		} else if old++; old == oldRows {
+			continue
+		}
+		old++
+		if old == oldRows {
 			break
 		}
 	}

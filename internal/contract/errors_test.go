@@ -76,7 +76,7 @@ func TestErrorsSayNothingTwice(t *testing.T) {
 			_, err := f.client.Uploads.Dir(f.Context(), f.target(), f.missing(), nil)
 			return err
 		},
-		"fastio: fileshares.Replace: open ": func(f *failing) error {
+		"fastio: fileshares.Replace: stat ": func(f *failing) error {
 			_, err := f.client.FileShares.ReplaceFile(f.Context(), fileShareID, f.missing(), fileshares.ReplaceRequest{})
 			return err
 		},

@@ -202,7 +202,7 @@ func (h *Handlers) Routes() []*wire.Route {
 // without changes since the cursor, otherwise all, or the changed ones only if the
 // poll says so.
 func changed(a *world.Activity, profileID string, q *poll) (rows wire.Object, latest int64) {
-	all := a.Fields[profileID]
+	all := a.Of(profileID)
 	for _, field := range slices.Sorted(maps.Keys(all)) {
 		at := all[field]
 		if !q.wants(field) {
@@ -274,7 +274,7 @@ func (h *Handlers) cardsOf(c *wire.Call, workspaceID string) []uint32 {
 	l := &h.w.Log
 	v := h.events.Viewer(c, &events.Query{})
 	var rows []uint32
-	for _, n := range l.Index[workspaceID] {
+	for _, n := range l.RowsOf(workspaceID) {
 		e := &l.Entries[n]
 		recent := e.Shown <= c.Now.UnixNano() && e.Created > c.Now.Add(-cardsAge).Unix()
 		if recent && h.cardKey(n) != "" && v.Sees(n) {

@@ -73,7 +73,7 @@ func (h *Handlers) refuseFeedCursor(c *wire.Call, orgID, text string) error {
 func (h *Handlers) bootstrap(c *wire.Call, orgID, binding string, readable []string) (wire.Object, error) {
 	l := &h.w.Log
 	var head world.Position
-	feed := l.Feed[orgID]
+	feed := l.ChangesOf(orgID)
 	visible, _ := slices.BinarySearchFunc(feed, c.Now.UnixNano()+1, func(n uint32, nanos int64) int {
 		return l.ShownAt(n).Compare(world.Position{Key: world.TimeKey(nanos)})
 	})
@@ -103,7 +103,7 @@ func feedAnswer(
 func feedPage(
 	l *world.Log, orgID string, start world.Position, limit int, now int64, readable []string,
 ) (page []uint32, more bool) {
-	feed := l.Feed[orgID]
+	feed := l.ChangesOf(orgID)
 	from, found := slices.BinarySearchFunc(feed, start,
 		func(n uint32, p world.Position) int { return l.ShownAt(n).Compare(p) })
 	if found {

@@ -244,7 +244,7 @@ func (v *Viewer) matcher(q *Query) *matcher {
 			(q.sub == "" || q.sub == k.Sub)
 	}
 	if q.caller != "" {
-		n, found := l.Names.Numbers[q.caller]
+		n, found := l.Names.Find(q.caller)
 		m.caller, m.never = n, !found
 	}
 	if q.object != "" {
@@ -361,7 +361,7 @@ func (v *Viewer) row(n uint32, lv wire.Level) wire.Object {
 	e := &l.Entries[n]
 	k := &l.Kinds.Values[e.Kind]
 	at := l.Places.Values[e.Place]
-	d := l.Details[n]
+	d := l.Detail(n)
 	if d == nil {
 		d = &world.Detail{}
 	}
@@ -500,9 +500,9 @@ func searchParams() []string {
 
 func rows(l *world.Log, q *Query) []uint32 {
 	if q.parent != "" {
-		return l.Children[q.parent]
+		return l.ChildrenOf(q.parent)
 	}
-	return l.Index[q.profile]
+	return l.RowsOf(q.profile)
 }
 
 // Routes returns the routes of the log of events.

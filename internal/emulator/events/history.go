@@ -259,7 +259,7 @@ func (g *generator) event(created int64, here, above uint32) {
 		g.login(n, p)
 	case "org_updated":
 		e.Place = above
-		l.Details[n] = &world.Detail{Extra: map[string]any{"policy_changes": map[string]any{"link_sharing": "members"}}}
+		l.SetDetail(n, &world.Detail{Extra: map[string]any{"policy_changes": map[string]any{"link_sharing": "members"}}})
 	case "node_ai_summary_created", "node_ai_state_set":
 		e.Caller = 0
 		e.Actor = l.Actors.Intern(world.Actor{Kind: "system"})
@@ -274,7 +274,7 @@ func (g *generator) event(created int64, here, above uint32) {
 func (g *generator) login(n uint32, p *person) {
 	word := world.Mix(uint64(n) + g.dice.Uint64())
 	countries := [...]string{"DE", "US", "JP", "BR", "XX"}
-	g.state.w.Log.Details[n] = &world.Detail{
+	g.state.w.Log.SetDetail(n, &world.Detail{
 		IP:      "198.51.100." + strconv.FormatUint((uint64(p.number)<<3|word&3)%254+1, 10), // for documentation
 		Country: countries[p.number%5],
 		Telemetry: map[string]any{
@@ -283,7 +283,7 @@ func (g *generator) login(n uint32, p *person) {
 			"new_country": word%50 == 0,
 			"session_id":  world.Opaque('s', word, 0),
 		},
-	}
+	})
 }
 
 func (g *generator) who(created int64) *person {
@@ -321,20 +321,11 @@ func adopt(l *world.Log, first uint32) {
 		}
 	}
 	for id, rows := range added {
-		l.Index[id] = mergeSorted(l.Index[id], rows, l.ByPosition)
+		l.AddRows(id, rows)
 	}
 	for id, rows := range feeds {
-		l.Feed[id] = mergeSorted(l.Feed[id], rows, l.ByShown)
+		l.AddChanges(id, rows)
 	}
-}
-
-func mergeSorted(rows, more []uint32, compare func(a, b uint32) int) []uint32 {
-	sorted := len(rows) == 0 || compare(rows[len(rows)-1], more[0]) <= 0
-	rows = append(rows, more...)
-	if !sorted || !slices.IsSortedFunc(more, compare) {
-		slices.SortFunc(rows, compare)
-	}
-	return rows
 }
 
 // touchTail stamps the fields of the latest events only, since first.

@@ -160,7 +160,7 @@ func (h *Handlers) eventData(row uint32) wire.Object {
 	if user := l.Names.Values[e.User]; user != "" {
 		data = append(data, wire.Member{"user_id", user})
 	}
-	if d := l.Details[row]; d != nil {
+	if d := l.Detail(row); d != nil {
 		data = append(data, wire.FromMap(maps.Clone(d.Extra))...)
 	}
 	if len(wire.AppendValue(nil, data, false)) > eventData {

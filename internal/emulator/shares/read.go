@@ -169,7 +169,7 @@ func (h *Handlers) ShareObject(id, viewer string, lv wire.Level) wire.Object {
 	r.Put(wire.Standard, "download_security", share.Security())
 	r.Put(wire.Standard, "expires", wire.When(share.Expires))
 	r.Put(wire.Standard, "created", wire.Stamp(held.Created))
-	r.Put(wire.Standard, "updated", wire.Stamp(max(held.Created, h.w.Activity.Fields[id][world.FieldSettings]/1e6)))
+	r.Put(wire.Standard, "updated", wire.Stamp(max(held.Created, h.w.Activity.Of(id)[world.FieldSettings]/1e6)))
 	r.Put(wire.Standard, "guest_chat_enabled", !share.NoGuestChat)
 	r.Put(wire.Standard, "anonymous_uploads_enabled", share.AnonymousUploads)
 	r.Put(wire.Standard, "intelligence", !share.NoIntelligence && !share.ShowsFolder())

@@ -11,7 +11,7 @@ import (
 // Activity is the time of the latest change of each field, in microseconds.
 type Activity struct {
 	Last    int64                       // the latest moment given out
-	Fields  map[string]map[string]int64 // by profile
+	fields  map[string]map[string]int64 // by profile
 	changes map[string]chan struct{}    // closed when the profile changes next
 	Cut     chan struct{}               // closed to cut every poll that is held
 }
@@ -23,6 +23,9 @@ const (
 	FieldMembers  = "members"
 	FieldSettings = "settings"
 )
+
+// Of returns the fields of a profile.
+func (a *Activity) Of(profileID string) map[string]int64 { return a.fields[profileID] }
 
 // Tick returns a time later than all earlier ones, and before all later stamps.
 func (a *Activity) Tick(now time.Time) int64 {
@@ -49,11 +52,11 @@ func (w *Core) mark(now time.Time, profileID string, fields []string, row *uint3
 	if profileID == "" || len(fields) == 0 {
 		return
 	}
-	if a.Fields[profileID] == nil {
-		a.Fields[profileID] = map[string]int64{}
+	if a.fields[profileID] == nil {
+		a.fields[profileID] = map[string]int64{}
 	}
 	for _, field := range fields {
-		a.Fields[profileID][field] = a.Tick(now)
+		a.fields[profileID][field] = a.Tick(now)
 	}
 	if waiting := a.changes[profileID]; waiting != nil {
 		close(waiting)

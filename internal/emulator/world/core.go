@@ -107,7 +107,7 @@ func newRecords(o Options) Records {
 			Options: o,
 			Clock:   o.Clock,
 			Activity: Activity{
-				Fields: map[string]map[string]int64{}, changes: map[string]chan struct{}{},
+				fields: map[string]map[string]int64{}, changes: map[string]chan struct{}{},
 				Cut: make(chan struct{}),
 			},
 			OnChange: func(string, []string, *uint32) {},

@@ -74,33 +74,64 @@ type Log struct {
 	called   map[string]string   // profiles, by their latest event
 	formerly map[string][]naming // profiles and objects that were renamed
 
-	Details  map[uint32]*Detail
+	details  map[uint32]*Detail
 	given    map[string]uint32   // events with an id of their own
-	Children map[string][]uint32 // by the id of the parent
-	Index    map[string][]uint32 // by profile
-	Feed     map[string][]uint32 // storage changes by organization, in the order they became visible
+	children map[string][]uint32 // by the id of the parent
+	index    map[string][]uint32 // by profile
+	feed     map[string][]uint32 // storage changes by organization, in the order they became visible
 	known    map[string]uint16   // unchanged kinds by event name
+}
+
+// Detail returns what few events have, nil if the event has none.
+func (l *Log) Detail(n uint32) *Detail { return l.details[n] }
+
+// SetDetail sets what few events have.
+func (l *Log) SetDetail(n uint32, d *Detail) { l.details[n] = d }
+
+// RowsOf returns the events of a profile, in search order.
+func (l *Log) RowsOf(profileID string) []uint32 { return l.index[profileID] }
+
+// ChildrenOf returns the children of an event.
+func (l *Log) ChildrenOf(id string) []uint32 { return l.children[id] }
+
+// ChangesOf returns the storage changes of an organization, in the order they became visible.
+func (l *Log) ChangesOf(orgID string) []uint32 { return l.feed[orgID] }
+
+// AddRows adds events to those of a profile.
+func (l *Log) AddRows(profileID string, rows []uint32) {
+	l.index[profileID] = mergeSorted(l.index[profileID], rows, l.ByPosition)
+}
+
+// AddChanges adds events to the storage changes of an organization.
+func (l *Log) AddChanges(orgID string, rows []uint32) {
+	l.feed[orgID] = mergeSorted(l.feed[orgID], rows, l.ByShown)
 }
 
 // table interns values; number 0 is the zero value.
 type table[T comparable] struct {
 	Values  []T
-	Numbers map[T]uint32
+	numbers map[T]uint32
 }
 
 func newTable[T comparable]() table[T] {
 	var zero T
-	return table[T]{Values: []T{zero}, Numbers: map[T]uint32{zero: 0}}
+	return table[T]{Values: []T{zero}, numbers: map[T]uint32{zero: 0}}
 }
 
 func (t *table[T]) Intern(v T) uint32 {
-	n, found := t.Numbers[v]
+	n, found := t.numbers[v]
 	if !found {
 		n = Number(len(t.Values))
 		t.Values = append(t.Values, v)
-		t.Numbers[v] = n
+		t.numbers[v] = n
 	}
 	return n
+}
+
+// Find returns the number of a value.
+func (t *table[T]) Find(v T) (n uint32, found bool) {
+	n, found = t.numbers[v]
+	return n, found
 }
 
 // Number converts a count, which cannot overflow before memory is full.
@@ -123,11 +154,11 @@ func newLog(seed uint64, order seed.Order) Log {
 		byID:     map[string]uint32{},
 		called:   map[string]string{},
 		formerly: map[string][]naming{},
-		Details:  map[uint32]*Detail{},
+		details:  map[uint32]*Detail{},
 		given:    map[string]uint32{},
-		Children: map[string][]uint32{},
-		Index:    map[string][]uint32{},
-		Feed:     map[string][]uint32{},
+		children: map[string][]uint32{},
+		index:    map[string][]uint32{},
+		feed:     map[string][]uint32{},
 		known:    map[string]uint16{},
 	}
 }
@@ -218,11 +249,11 @@ func (l *Log) add(e Event, now time.Time) uint32 {
 	l.keep(n, e)
 	for _, profileID := range []string{at.Org, at.Workspace, at.Share, e.User} {
 		if profileID != "" {
-			l.Index[profileID] = insertSorted(l.Index[profileID], n, l.ByPosition)
+			l.index[profileID] = insertSorted(l.index[profileID], n, l.ByPosition)
 		}
 	}
 	if at.Org != "" && l.Kinds.Values[l.Entries[n].Kind].IsChange {
-		l.Feed[at.Org] = insertSorted(l.Feed[at.Org], n, l.ByShown)
+		l.feed[at.Org] = insertSorted(l.feed[at.Org], n, l.ByShown)
 	}
 	return n
 }
@@ -266,11 +297,11 @@ func (l *Log) keep(n uint32, e Event) {
 		l.given[d.id] = n
 	}
 	if d.parent != "" {
-		l.Children[d.parent] = insertSorted(l.Children[d.parent], n, l.ByPosition)
+		l.children[d.parent] = insertSorted(l.children[d.parent], n, l.ByPosition)
 	}
 	texts := d.id + d.parent + d.description + d.Delegation + d.IP + d.Country
 	if texts != "" || len(d.Extra) > 0 || len(d.Telemetry) > 0 {
-		l.Details[n] = &d
+		l.details[n] = &d
 	}
 }
 
@@ -321,7 +352,7 @@ func (l *Log) Span(from, to int64) (first, last Position) {
 
 // ID returns the plain id of a row.
 func (l *Log) ID(n uint32) string {
-	if d := l.Details[n]; d != nil && d.id != "" {
+	if d := l.details[n]; d != nil && d.id != "" {
 		return d.id
 	}
 	return Opaque('e', l.seed, uint64(n))
@@ -442,7 +473,7 @@ func (l *Log) ProfileID(e *Entry) string {
 func (w *World) TemplateOf(n uint32) (text string, names, values []string) {
 	l := &w.Log
 	e := &l.Entries[n]
-	if d := l.Details[n]; d != nil && d.description != "" {
+	if d := l.details[n]; d != nil && d.description != "" {
 		return d.description, nil, nil
 	}
 	text = l.Kinds.Values[e.Kind].template
@@ -509,4 +540,13 @@ func ActorObject(a Actor) wire.Object {
 		{"credential_type", wire.Optional(a.CredentialType)},
 		{"verified", a.Verified},
 	}
+}
+
+func mergeSorted(rows, more []uint32, compare func(a, b uint32) int) []uint32 {
+	sorted := len(rows) == 0 || compare(rows[len(rows)-1], more[0]) <= 0
+	rows = append(rows, more...)
+	if !sorted || !slices.IsSortedFunc(more, compare) {
+		slices.SortFunc(rows, compare)
+	}
+	return rows
 }

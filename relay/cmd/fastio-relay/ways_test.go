@@ -290,7 +290,8 @@ func newWorld(t *testing.T, change func(o *server.Options)) *world {
 		change(w.options)
 	}
 	var err error
-	if w.ns, err = server.NewServer(w.options); err != nil {
+	w.ns, err = server.NewServer(w.options)
+	if err != nil {
 		t.Fatal(err)
 	}
 	w.ns.Start()
@@ -303,7 +304,8 @@ func newWorld(t *testing.T, change func(o *server.Options)) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(nc.Close)
-	if w.js, err = jetstream.New(nc); err != nil {
+	w.js, err = jetstream.New(nc)
+	if err != nil {
 		t.Fatal(err)
 	}
 	w.line = newLine(t, w.ns.Addr().String())
