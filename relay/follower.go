@@ -108,7 +108,7 @@ type Stats struct {
 	// an older time means that it cannot reach NATS, may not write, or that the disk is full.
 	Confirmed time.Time
 
-	Err   error     // that concerns the replica, since it was registered; nil if it is registered
+	Err   error     // the latest that concerns the replica; nil if it is registered and watches the others
 	Since time.Time // the first of these errors
 }
 
@@ -292,7 +292,7 @@ func (r *replica) register(ctx context.Context) {
 		}
 		err := l.acquire(ctx, &r.late)
 		if err == nil {
-			r.registered()
+			r.recovered()
 			err = l.keep(ctx)
 			if e := l.release(context.WithoutCancel(ctx)); e != nil {
 				r.report(ctx, api.Profile{}, e)
@@ -317,8 +317,9 @@ func (f *Follower) confirm() {
 	f.confirmed = time.Now()
 }
 
-// registered records that the replica is in the list of replicas.
-func (f *Follower) registered() {
+// recovered records that the replica is in the list of replicas, or watches the bucket again.
+// What fails all the same is reported again.
+func (f *Follower) recovered() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.err, f.since = nil, time.Time{}
@@ -360,6 +361,7 @@ func (r *replica) watch(ctx context.Context) error {
 			}
 			if entry == nil {
 				complete, changed = true, true // all keys are known
+				r.recovered()
 			} else {
 				changed = r.apply(entry) || changed
 			}
