@@ -582,7 +582,6 @@ type kept struct {
 		Keeps   bool `json:"keeps"`
 		Rotates bool `json:"rotates"`
 		Pending bool `json:"pending"`
-		Spent   bool `json:"spent"`
 		Dead    bool `json:"dead"`
 	} `json:"refresh"`
 	Client struct {

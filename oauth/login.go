@@ -108,7 +108,7 @@ func loginIfNeeded(ctx context.Context, c Config, m machine) (*Source, *Grant, e
 	}
 	s := TokenSource(c)
 	_, err := s.Token(ctx)
-	if err == nil && s.last.Refresh.ended() { // the token is valid for some minutes at most
+	if err == nil && s.last.Refresh.Dead { // the token is valid for some minutes at most
 		err = ErrSignInAgain
 	}
 	if err == nil {

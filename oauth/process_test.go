@@ -302,7 +302,7 @@ func killRefreshes(t *testing.T, first, step int) {
 		case !final && !used && (err != nil || newest <= before):
 			t.Fatalf("round %d, ended when %s: got token %q, error %v", round, point, token.AccessToken.Reveal(), err)
 		}
-		if history.Pending != sent || history.Dead != (point == pointNone) || history.Spent {
+		if history.Pending != sent || history.Dead != (point == pointNone) {
 			t.Fatalf("round %d, ended when %s: the store says %+v", round, point, history)
 		}
 		s.checkStore(t, store, reused)

@@ -71,16 +71,12 @@ type refreshHistory struct {
 	Pending bool      `json:"pending,omitempty"` // the refresh token was sent, and the outcome is unknown
 	Twice   bool      `json:"twice,omitempty"`   // that was the one further send
 	Sent    time.Time `json:"sent,omitzero"`     // time of the latest send, if pending
-	Spent   bool      `json:"spent,omitempty"`   // the server used it up for an access token that cannot be used
 	Dead    bool      `json:"dead,omitempty"`    // the server has refused the refresh token
 }
 
 func (h refreshHistory) server() refreshHistory {
 	return refreshHistory{Keeps: h.Keeps, Rotates: h.Rotates}
 }
-
-// ended reports whether the refresh token is no longer valid.
-func (h refreshHistory) ended() bool { return h.Dead || h.Spent }
 
 func (h refreshHistory) sent() refreshHistory {
 	h.Pending, h.Twice, h.Sent = true, h.Pending, time.Now().Round(0)

@@ -66,8 +66,8 @@ var _ api.Refresher = (*Source)(nil)
 //     neither a token nor an error are lost responses: the refresh token is sent once
 //     more, by this process or, if it is killed, by the next one, and without limit if
 //     the server is known to return the same refresh token;
-//   - a 2xx response with an access token that cannot be used ends the session, unless
-//     the server is known to return the same refresh token.
+//   - after a 2xx response with an access token that cannot be used, the refresh token of
+//     that response, or else the same one, is sent after the backoff.
 //
 // The token is only sent to the platform at c.BaseURL, which fastio.New takes from the
 // source. A stored token of another platform is an error.
@@ -371,8 +371,6 @@ func (r *record) over() error {
 		return signInAgain("the token has expired, and there is no refresh token")
 	case r.Refresh.Dead:
 		return signInAgain("the server has ended the session")
-	case r.Refresh.Spent:
-		return signInAgain("the server has used up the refresh token for an access token that cannot be used")
 	}
 	return nil
 }
@@ -479,6 +477,7 @@ func (s *Source) exchange(ctx context.Context, r *record, save func() error) err
 		return s.commit(r, &pendingWrite{r.Token.RefreshToken, r.Token.renewed(t)}, save)
 	}
 	refusal, refused := errors.AsType[*Error](err)
+	unusable, odd := errors.AsType[*unusableError](err)
 	switch {
 	case refused && (refusal.Code == CodeInvalidGrant || unknownClient(refusal)):
 		r.Refresh = before
@@ -487,10 +486,13 @@ func (s *Source) exchange(ctx context.Context, r *record, save func() error) err
 			r.Client = clientRecord{} // unknown to the server: the next Login registers it again
 		}
 		err = fmt.Errorf("%w: %w", signInAgain("the server has ended the session"), call.Part("oauth", err))
-	case errors.Is(err, errUnusable) && !r.Refresh.Keeps:
-		r.Refresh = before
-		r.Refresh.Spent = true
-		err = fmt.Errorf("%w: %w", r.over(), call.Part("oauth", err))
+	case odd:
+		next := *r.Token
+		if !unusable.refresh.IsZero() {
+			next.RefreshToken = stored{unusable.refresh}
+		}
+		r.Refresh = before.succeeded(next.RefreshToken == r.Token.RefreshToken)
+		r.Token = &next
 	case w.notSent(err) || refusesRefresh(err):
 		r.Refresh = before
 	default: // the response was lost

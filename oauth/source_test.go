@@ -258,7 +258,7 @@ func TestTokenSourceAfterAFailedRefresh(t *testing.T) {
 	const (
 		notUsed = "not used" // the server has not used the refresh token
 		lost    = "lost"     // it may have
-		spent   = "spent"    // it has
+		replied = "replied"  // it has, and the response holds the one to use from then on
 	)
 	faults := map[string]struct {
 		fault, says string
@@ -294,13 +294,13 @@ func TestTokenSourceAfterAFailedRefresh(t *testing.T) {
 		"the answer is null":                       {fault: "200 null", says: lost},
 		"the answer holds neither token nor error": {fault: `200 {"error":false}`, says: lost},
 		"the response holds no token":              {fault: faultNoToken, says: lost, consumed: true},
-		"the token is of no use":                   {fault: faultOdd, says: spent, consumed: true},
+		"the token is of no use":                   {fault: faultOdd, says: replied, consumed: true},
 	}
 	for name, f := range faults {
 		for _, keeps := range []bool{true, false} {
 			for _, known := range []bool{true, false} {
 				inBubble(t, fmt.Sprintf("%s, keeps %v, known %v", name, keeps, known), func(t *testing.T) {
-					heals := f.says == notUsed || keeps && (known || f.says == lost) || f.says == lost && !f.consumed
+					heals := f.says != lost || keeps || !f.consumed
 					posts, reused := 1, 0
 					if heals || f.says == lost {
 						posts = 2
@@ -319,8 +319,11 @@ func TestTokenSourceAfterAFailedRefresh(t *testing.T) {
 					s.fail(f.fault)
 					want(t, s.source, before.Token.AccessToken) // which is good for five more minutes
 					expected := before
-					expected.Refresh.Pending = f.says == lost || f.says == spent && known && keeps
-					expected.Refresh.Spent = f.says == spent && !expected.Refresh.Pending
+					expected.Refresh.Pending = f.says == lost
+					if f.says == replied {
+						expected.Token.RefreshToken = refreshToken(s.valid)
+						expected.Refresh.Keeps, expected.Refresh.Rotates = keeps, !keeps
+					}
 					if diff := cmp.Diff(expected, stored[kept](t, s.store)); diff != "" {
 						t.Errorf("the store holds (-want +got):\n%s", diff)
 					}
@@ -360,6 +363,17 @@ func TestTokenSourceAfterFailures(t *testing.T) {
 			}
 			want(t, s.source, "at-2")
 			s.wantPosts(t, 4)
+		},
+		"a response without a usable token and refresh token leaves that of the request": func(t *testing.T, s *session) {
+			s.keeps, s.silent = true, true
+			time.Sleep(time.Hour)
+			s.fail(faultOdd)
+			_, err := s.source.Token(t.Context())
+			if err == nil || errors.Is(err, oauth.ErrSignInAgain) || !strings.Contains(err.Error(), "cannot be used") {
+				t.Errorf("got %v", err)
+			}
+			s.wantAfter(t, time.Minute, "at-3")
+			s.wantPosts(t, 2)
 		},
 		// An outage that loses an answer may last.
 		"the further send waits while the access token is good": func(t *testing.T, s *session) {

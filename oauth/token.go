@@ -128,11 +128,11 @@ func (s *Service) token(ctx context.Context, r *api.Request, form api.Form, opts
 	case a.AccessToken.IsZero():
 		return nil, fmt.Errorf("fastio: %s: the response holds no access token", op)
 	case !sendable(a.AccessToken):
-		return nil, fmt.Errorf("fastio: %s: %w: it holds a character that no header can carry", op, errUnusable)
+		return nil, &unusableError{op, "it holds a character that no header can carry", a.RefreshToken}
 	}
 	kind := strings.TrimSpace(a.TokenType)
 	if kind != "" && !strings.EqualFold(kind, bearer) {
-		return nil, fmt.Errorf("fastio: %s: %w: it is of another type than Bearer", op, errUnusable)
+		return nil, &unusableError{op, "it is of another type than Bearer", a.RefreshToken}
 	}
 	return &Token{
 		AccessToken: a.AccessToken, TokenType: bearer, RefreshToken: a.RefreshToken,
@@ -140,9 +140,15 @@ func (s *Service) token(ctx context.Context, r *api.Request, form api.Form, opts
 	}, nil
 }
 
-// errUnusable reports a 2xx response with an access token that cannot be used. The
-// server has used up the code or refresh token of the request.
-var errUnusable = errors.New("the access token cannot be used")
+// unusableError reports a 2xx response with an access token that cannot be used.
+type unusableError struct {
+	op, reason string
+	refresh    api.Secret // the refresh token of the response, "" if it holds none
+}
+
+func (e *unusableError) Error() string {
+	return "fastio: " + e.op + ": the access token cannot be used: " + e.reason
+}
 
 const bearer = "Bearer"
 
