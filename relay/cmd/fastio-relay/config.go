@@ -50,6 +50,9 @@ type config struct {
 	maxBytes   int64
 	discard    bool
 	duplicates time.Duration
+	given      map[string]bool // names of flags that have a value of the user
+
+	command []string // after the flags; without one, a replica runs
 
 	// Of tests, besides parse.
 	patience  time.Duration // without a confirmed write or a response, until that is shown
@@ -102,7 +105,10 @@ func (c *config) flags(stderr io.Writer) (f *flag.FlagSet, file *string) {
 	return f, file
 }
 
-const usage = `Usage: fastio-relay -profiles LIST [flags]
+const usage = `Usage:
+  fastio-relay -profiles LIST [flags]    	runs a replica
+  fastio-relay [flags] groups            	lists the groups of consumers
+  fastio-relay [flags] delete-group NAME 	deletes one that is no longer used
 
 Environment:
   FASTIO_API_KEY, FASTIO_TOKEN
@@ -117,31 +123,28 @@ Flags:
 
 // parse reads the flags, then the environment, then the file.
 func parse(args []string, getenv func(string) string, stderr io.Writer) (*config, error) {
-	c := &config{patience: 30 * time.Second, atStart: 5 * time.Second}
+	c := &config{patience: 30 * time.Second, atStart: 5 * time.Second, given: map[string]bool{}}
 	c.newClient = c.client
 	f, file := c.flags(stderr)
 	if err := f.Parse(args); err != nil {
 		return nil, err
 	}
-	if f.NArg() > 0 {
-		return nil, fmt.Errorf("unexpected argument %q", f.Arg(0))
-	}
-	set := map[string]bool{}
-	f.Visit(func(given *flag.Flag) { set[given.Name] = true })
+	c.command = f.Args()
+	f.Visit(func(flag *flag.Flag) { c.given[flag.Name] = true })
 	var failed []error
 	f.VisitAll(func(missing *flag.Flag) {
 		name := "FASTIO_RELAY_" + strings.ToUpper(strings.ReplaceAll(missing.Name, "-", "_"))
-		if value := getenv(name); value != "" && !set[missing.Name] {
-			set[missing.Name] = true
+		if value := getenv(name); value != "" && !c.given[missing.Name] {
+			c.given[missing.Name] = true
 			if err := f.Set(missing.Name, value); err != nil {
 				failed = append(failed, fmt.Errorf("%s: %w", name, err))
 			}
 		}
 	})
 	if *file != "" {
-		failed = append(failed, readFile(*file, f, set))
+		failed = append(failed, readFile(*file, f, c.given))
 	}
-	if len(c.profiles) == 0 {
+	if len(c.command) == 0 && len(c.profiles) == 0 {
 		failed = append(failed, errors.New("set -profiles"))
 	}
 	if err := errors.Join(failed...); err != nil {
@@ -177,6 +180,7 @@ func readFile(name string, f *flag.FlagSet, set map[string]bool) error {
 		if set[key] {
 			continue
 		}
+		set[key] = true
 		if err := f.Set(key, textOf(value)); err != nil {
 			return fmt.Errorf("%s: %s: %w", name, key, err)
 		}
@@ -216,8 +220,18 @@ func (c *config) setProfiles(list string) error {
 func (c *config) stream(nc *nats.Conn) (relay.Stream, error) {
 	js, err := jetstream.New(nc)
 	s := relay.Stream{
-		JetStream: js, Name: c.streamName, Prefix: c.prefix, Bucket: c.bucket,
-		Replicas: c.replicas, MaxAge: cmp.Or(c.maxAge, -1), MaxBytes: c.maxBytes, Duplicates: c.duplicates,
+		JetStream: js, Name: c.streamName, Prefix: c.prefix, Bucket: c.bucket, MaxBytes: c.maxBytes,
+	}
+	// The defaults are those of the package. The settings of a stream that exists are not
+	// compared with them.
+	if c.given["max-age"] {
+		s.MaxAge = cmp.Or(c.maxAge, -1)
+	}
+	if c.given["replicas"] {
+		s.Replicas = c.replicas
+	}
+	if c.given["duplicates"] {
+		s.Duplicates = c.duplicates
 	}
 	if c.discard {
 		s.Full = relay.FullDiscard

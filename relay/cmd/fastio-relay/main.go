@@ -63,6 +63,9 @@ func runCommand(
 	if err != nil {
 		return err
 	}
+	if len(c.command) > 0 {
+		return c.administer(ctx, os.Stdout, stderr)
+	}
 	return c.run(ctx, stderr, started)
 }
 
@@ -80,7 +83,7 @@ func (c *config) run(ctx context.Context, stderr io.Writer, started func(url str
 	}
 	opts, err := p.prepare(ctx)
 	if err != nil {
-		return explainNATS(err)
+		return p.nats.explain(err)
 	}
 	if p.limits != nil {
 		defer p.limits.Close()
@@ -91,7 +94,7 @@ func (c *config) run(ctx context.Context, stderr io.Writer, started func(url str
 	}
 	defer client.CloseIdleConnections()
 	p.logs, p.visible.get = client.Events, getProfile(client)
-	return explainNATS(p.nats.closed(p.follow(ctx, started)))
+	return p.nats.explain(p.follow(ctx, started))
 }
 
 // program is a replica that runs.
@@ -152,6 +155,10 @@ func (p *program) follower() *relay.Follower {
 			}
 			p.logger.WarnContext(ctx, "retrying", slog.String("profile", nameOf(profile)), slog.String("op", e.Op),
 				slog.Int("attempt", e.Attempt), slog.Duration("wait", e.Wait), slog.Any("error", e.Err))
+		},
+		OnDeadLetter: func(ctx context.Context, profile api.Profile, err error) {
+			p.logger.WarnContext(ctx, "an event is too large for NATS",
+				slog.String("profile", nameOf(profile)), slog.Any("error", err))
 		},
 		OnGap: func(ctx context.Context, profile api.Profile, g events.Gap) error {
 			p.metrics.gaps.WithLabelValues(nameOf(profile)).Inc()

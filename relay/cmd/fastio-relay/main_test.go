@@ -140,6 +140,7 @@ func TestRelayFollowsAndShows(t *testing.T) {
 			t.Errorf("the metrics have no %s", want)
 		}
 	}
+	wantMetricsOfGuide(t, shown.String())
 	cancel()
 	if err := <-ended; err != nil {
 		t.Error(err)
@@ -182,7 +183,7 @@ func TestSettingsAreChecked(t *testing.T) {
 	for want, args := range map[string][]string{
 		"set -profiles":              nil,
 		`"user:1" is not org:ID`:     {"-profiles", "user:1"},
-		`unexpected argument "x"`:    {"-profiles", room, "x"},
+		`unexpected "x"`:             {"-profiles", room, "x"},
 		`no setting "replica"`:       {"-profiles", room, "-config", file},
 		"neither FASTIO_TOKEN nor":   {"-profiles", room, "-data", t.TempDir()},
 		"lease must be at least 10s": {"-profiles", room, "-lease", "1s", "-key-file", key, "-data", t.TempDir()},

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -32,8 +33,20 @@ import (
 type running struct {
 	url  string
 	log  *writer
-	stop func()       // and wait
-	wait func() error // until it ends
+	stop func() // and wait
+	done <-chan error
+}
+
+// end waits for the error with which a relay ends.
+func (r *running) end(t *testing.T) error {
+	t.Helper()
+	select {
+	case err := <-r.done:
+		return err
+	case <-time.After(time.Minute):
+		t.Fatalf("it does not end:\n%s", r.log)
+		return nil
+	}
 }
 
 // startRelay starts the command for an emulated platform, with a page on a free port. What
@@ -65,13 +78,16 @@ func tryStart(t *testing.T, s *fastiotest.Server, change func(c *config), args .
 	if change != nil {
 		change(c)
 	}
-	go func() { ended <- c.run(ctx, r.log, func(url string) { address <- url }) }()
-	r.wait = sync.OnceValue(func() error { return <-ended })
+	go func() {
+		ended <- c.run(ctx, r.log, func(url string) { address <- url })
+		close(ended)
+	}()
+	r.done = ended
 	r.stop = sync.OnceFunc(func() {
-		running := ctx.Err() == nil
 		cancel()
-		if err := r.wait(); err != nil && running {
-			t.Logf("the relay has ended: %v\n%s", err, r.log)
+		err := <-ended // nil if the test has received the error
+		if err != nil {
+			t.Errorf("%v\n%s", err, r.log)
 		}
 	})
 	select {
@@ -257,6 +273,7 @@ func TestServerInTheProcessListensWithCredentials(t *testing.T) {
 	if _, err := js.KeyValue(t.Context(), "fastio-relay"); err != nil {
 		t.Error(err)
 	}
+	wantGroupDeleted(t, writer.String(), "search")
 	_, page := get(t, r.url+"/status")
 	for _, user := range []*url.Userinfo{writer.User, reader.User} {
 		if password, _ := user.Password(); strings.Contains(page+r.log.String(), password) {
@@ -267,6 +284,29 @@ func TestServerInTheProcessListensWithCredentials(t *testing.T) {
 	startRelay(t, s, args...)
 	if again := savedURL(t, dir, readerFile); again.User.String() != reader.User.String() {
 		t.Errorf("after a restart the reader is %s", again)
+	}
+}
+
+// wantGroupDeleted lists the groups, and deletes one that has read everything.
+func wantGroupDeleted(t *testing.T, address, name string) {
+	t.Helper()
+	administer := func(command ...string) string {
+		c, err := parse(append([]string{"-nats", address}, command...), func(string) string { return "" }, io.Discard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out strings.Builder
+		if err := c.administer(t.Context(), &out, io.Discard); err != nil {
+			t.Error(err)
+		}
+		return out.String()
+	}
+	if list := administer("groups"); !regexp.MustCompile(`(?m)^` + name + ` +false +1 +0 +0 `).MatchString(list) {
+		t.Errorf("the groups are\n%s", list)
+	}
+	administer("delete-group", name)
+	if list := administer("groups"); strings.Contains(list, name) {
+		t.Errorf("the groups are\n%s", list)
 	}
 }
 

@@ -103,20 +103,20 @@ func problems(now *status, stats relay.Stats, nats error) (all []string) {
 	return all
 }
 
-// explainNATS adds a reason to an error of JetStream that names none.
-func explainNATS(err error) error {
-	if errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrJetStreamNotEnabled) {
-		return fmt.Errorf("%w: JetStream is turned off, or has no leader, or the permissions are not those of the guide", err)
+// explain adds to an error what NATS has said about it: a request without permission only
+// times out, and a closed connection has a reason of its own.
+func (n *connection) explain(err error) error {
+	latest := n.latest()
+	switch {
+	case err == nil:
+	case n.IsClosed() && n.LastError() != nil:
+		return fmt.Errorf("%w: NATS has closed the connection: %w", err, n.LastError())
+	case latest != nil && !errors.Is(err, latest):
+		return fmt.Errorf("%w: %w", err, latest)
+	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, jetstream.ErrJetStreamNotEnabled):
+		return fmt.Errorf("%w: JetStream is turned off or has no leader", err)
 	}
 	return err
-}
-
-// closed adds the reason of a closed connection to an error that it has caused.
-func (n *connection) closed(err error) error {
-	if err == nil || !n.IsClosed() || n.LastError() == nil {
-		return err
-	}
-	return fmt.Errorf("%w: NATS has closed the connection: %w", err, n.LastError())
 }
 
 // prober writes into the bucket when the follower has not written for some time: its

@@ -130,7 +130,7 @@ var ways = []way{
 		name: "no permission to write the bucket", options: denied("$KV.>"),
 		reason: "the replica is not registered", problem: `"$KV.`, metrics: map[string]float64{`errors_total{profile=""}`: 1},
 	},
-	{name: "no permission to create a consumer", options: denied("$JS.API.CONSUMER.>"), ends: "bucket fastio-relay"},
+	{name: "no permission to create a consumer", options: denied("$JS.API.CONSUMER.>"), ends: `"$JS.API.CONSUMER.`},
 	{
 		name: "the credentials are revoked", options: func(o *server.Options) { o.Username, o.Password = "relay", "relay" },
 		then: func(w *world) {
@@ -151,21 +151,35 @@ var ways = []way{
 		then: func(w *world) { w.add(1000) }, reason: "insufficient", metrics: map[string]float64{"ready": 0},
 	},
 	{
-		name: "the stream is deleted", then: func(w *world) {
+		name: "an event is too large", options: func(o *server.Options) { o.MaxPayload = 4000 },
+		then: func(w *world) {
+			_, id, _ := strings.Cut(w.profile, ":")
+			w.platform.AddEvent(seed.Event{Name: "comment_created", Workspace: id, ObjectName: strings.Repeat("x", 5000)})
+		},
+		metrics: map[string]float64{"dead_letters_total{PROFILE}": 1, "ready": 1},
+	},
+	{
+		name: "the stream is deleted", then: func(w *world) { // and created again by the replica
 			if err := w.js.DeleteStream(w.Context(), "FASTIO"); err != nil {
 				w.Error(err)
 			}
 			w.add(1)
 		},
-		metrics: map[string]float64{"publish_retries_total{PROFILE}": 1},
+		metrics: map[string]float64{"publish_retries_total{PROFILE}": 1, "ready": 1},
 	},
 	{
-		name: "the bucket is deleted", then: func(w *world) {
+		name: "the bucket is deleted", then: func(w *world) { // and created again by the replica
 			if err := w.js.DeleteKeyValue(w.Context(), "fastio-relay"); err != nil {
 				w.Error(err)
 			}
 		},
-		metrics: map[string]float64{`errors_total{profile=""}`: 1},
+		metrics: map[string]float64{`errors_total{profile=""}`: 1, "ready": 1},
+	},
+	{
+		name: "the stream has another prefix", args: []string{"-prefix", "other.events"}, before: func(w *world) {
+			w.put("unused", "") // creates the stream
+		},
+		ends: "other.events",
 	},
 	{
 		name: "two replicas have one name", before: func(w *world) {
@@ -236,7 +250,7 @@ func TestOperatorSeesWhyNothingMoves(t *testing.T) {
 				way.then(w)
 			}
 			if way.ends != "" {
-				if err := r.wait(); err == nil || !strings.Contains(err.Error(), way.ends) {
+				if err := r.end(t); err == nil || !strings.Contains(err.Error(), way.ends) {
 					t.Errorf("it ends with %v, want %q", err, way.ends)
 				}
 				return
