@@ -147,7 +147,7 @@ type folder struct {
 
 	files    []*entry
 	folders  []*folder
-	filtered bool // it is left out if it holds no file: the filter may be the reason
+	filtered bool // it is left out if it holds no file: the filter or an error may be the reason
 	taken    bool // the name is in use for a file
 }
 
@@ -197,7 +197,7 @@ func (d *dir) scan(ctx context.Context) error {
 
 func (d *dir) scanFolder(ctx context.Context, f *folder) error {
 	entries, filtered, err := d.list(ctx, f.path)
-	f.filtered = f.filtered || filtered
+	f.filtered = f.filtered || filtered || err != nil
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()

@@ -232,6 +232,10 @@ func TestDirReportsEachEntry(t *testing.T) {
 			local: two, fault: seed.Fault{Op: op.UploadsBatch, Status: http.StatusNotAcceptable, Count: 1},
 			want: done, calls: 3,
 		},
+		"a file that is refused alone, too": {
+			local: map[string]string{"a.txt": "a"}, fault: seed.Fault{Op: op.UploadsBatch, Status: http.StatusNotAcceptable},
+			want: map[string]string{"a.txt": "done"}, calls: 2,
+		},
 		"no right to add files": {
 			local: two, fault: seed.Fault{Op: op.UploadsBatch, Status: http.StatusForbidden},
 			want: map[string]string{
@@ -491,6 +495,67 @@ func TestLostBatchIsSentOnce(t *testing.T) {
 			t.Errorf("%d files are missing", want)
 		}
 	})
+}
+
+// A file that makes the platform refuse a whole batch is found with few calls. The others
+// are sent together.
+func TestRefusedBatchIsSplit(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.through(t, func(r *http.Request) (*http.Response, error) {
+			body := []byte{}
+			if r.Body != nil {
+				var err error
+				body, err = io.ReadAll(r.Body)
+				if err != nil {
+					return nil, err
+				}
+				r.Body = io.NopCloser(bytes.NewReader(body))
+			}
+			if strings.HasSuffix(r.URL.Path, "/upload/batch/") && bytes.Contains(body, []byte("100.txt")) {
+				return &http.Response{StatusCode: http.StatusNotAcceptable, Request: r, Body: http.NoBody}, nil
+			}
+			return w.network.Transport.RoundTrip(r)
+		})
+		local := map[string]string{}
+		for i := range uploads.MaxBatch {
+			local[fmt.Sprintf("%d.txt", i)] = strconv.Itoa(i)
+		}
+		begun := time.Now()
+		result, err := w.client.Uploads.FS(t.Context(), w.to, tree(local), nil)
+		if took := time.Since(begun); err != nil || result.Done != len(local) || took > 30*time.Second {
+			t.Errorf("%d files are done after %s, %v", result.Done, took, err)
+		}
+		if batches, single := w.count(op.UploadsBatch), w.count(op.UploadsStart); batches > 8 || single != 1 {
+			t.Errorf("%d batches were accepted, %d files were sent alone", batches, single)
+		}
+	})
+}
+
+// closedFS has a folder that cannot be read.
+type closedFS struct{ fs.FS }
+
+func (f closedFS) ReadDir(name string) ([]fs.DirEntry, error) {
+	if name == "closed" {
+		return nil, fs.ErrPermission
+	}
+	return fs.ReadDir(f.FS, name)
+}
+
+// A folder that cannot be read is a failed entry. It is not created, as an empty one is.
+func TestDirReportsFoldersThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	local := closedFS{tree(map[string]string{"a.txt": "a", "closed/b.txt": "b"})}
+	result, err := w.client.Uploads.FS(t.Context(), w.to, local, nil)
+	want := map[string]string{"a.txt": "done", "closed": "failed: permission denied"}
+	if diff := cmp.Diff(want, stub.States(result)); diff != "" || len(result.Entries) != len(want) {
+		t.Errorf("%d entries, %v (-want +got)\n%s", len(result.Entries), err, diff)
+	}
+	if n := w.count(op.StorageCreateFolder); n > 0 {
+		t.Errorf("%d folders were created", n)
+	}
 }
 
 // Folders are created if they hold a file that is sent, or nothing without a filter.

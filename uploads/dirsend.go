@@ -238,18 +238,18 @@ func (d *dir) await(ctx context.Context, waiting map[string]*entry) {
 func (d *dir) batch(ctx context.Context, entries []*entry, again bool) {
 	entries, result, err := d.sendBatch(ctx, entries)
 	refusal, refused := errors.AsType[*api.Error](err)
+	tooLarge := refused && refusal.Status == http.StatusRequestEntityTooLarge && errors.Is(err, api.ErrLimit)
+	invalid := refused && errors.Is(err, api.ErrInvalid) // one of the files may be the reason
 	switch half := len(entries) / 2; {
 	case len(entries) == 0:
 		return
 	case err == nil:
-	case refused && refusal.Status == http.StatusRequestEntityTooLarge && errors.Is(err, api.ErrLimit) && half > 0:
+	case half > 0 && (tooLarge || invalid):
 		d.batch(ctx, entries[:half], again)
 		d.batch(ctx, entries[half:], again)
 		return
-	case refused && errors.Is(err, api.ErrInvalid): // one of the files may be the reason
-		for _, e := range entries {
-			d.one(ctx, e)
-		}
+	case invalid:
+		d.one(ctx, entries[0])
 		return
 	case !ambiguous(err):
 		for _, e := range entries {
