@@ -48,6 +48,8 @@ const (
 	benchChunk = 8 << 20
 	benchFiles = 1000
 	benchNode  = "2bench00000000000000000000000"
+
+	benchUpload = "5bench00000000000000000000000"
 )
 
 func TestMain(m *testing.M) {
@@ -144,10 +146,11 @@ func benchServer() error {
 	content.WriteTo(sum, size())
 	node := fmt.Sprintf(
 		`{"result":true,"node":{"id":%q,"name":"large.bin","type":"file","size":%d,"version":"3v",`+
-			`"hash":%q,"hash_algo":"sha256"}}`,
+			`"hash":%q,"hash_algo":"sha256","origin":{"type":"chunked","upload_session_id":%q}}}`,
 		benchNode,
 		size(),
 		hex.EncodeToString(sum.Sum(nil)),
+		benchUpload,
 	)
 	respond := func(w http.ResponseWriter, r *http.Request, body string) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -164,14 +167,14 @@ func benchServer() error {
 			}
 			respond(w, r, `{"result":true,"batch_id":"b","results":[`+strings.Join(results, ",")+`]}`)
 		case at == "/upload/":
-			respond(w, r, `{"result":true,"id":"5bench00000000000000000000000","new_file_id":"`+benchNode+`"}`)
+			respond(w, r, `{"result":true,"id":"`+benchUpload+`","new_file_id":"`+benchNode+`"}`)
 		case at == "/upload/limits/":
 			respond(w, r, `{"result":true,"size":107374182400,"chunk_size":104857600,"chunks":10000}`)
 		case strings.HasPrefix(at, "/upload/") && r.Method == http.MethodGet:
 			respond(
 				w,
 				r,
-				`{"result":true,"session":{"id":"5bench00000000000000000000000","status":"stored","new_file_id":"`+benchNode+`"}}`,
+				`{"result":true,"session":{"id":"`+benchUpload+`","status":"stored","new_file_id":"`+benchNode+`"}}`,
 			)
 		case strings.HasSuffix(at, "/list/"):
 			respond(w, r, `{"result":true,"nodes":[],"pagination":{"has_more":false,"next_cursor":null}}`)
