@@ -47,7 +47,7 @@ func TestDownload(t *testing.T) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}
-	s.Fail(seed.Fault{Op: "ai.Notes.Read", Status: 403, Count: 1})
+	s.Fail(seed.Fault{Op: "storage.Downloads.Read", Status: 403, Count: 1})
 	list("403")
 	list("<nil>")
 	plan := filepath.Join(p.dir, "plan.txt")
