@@ -144,9 +144,9 @@ func TestFollowRepeatsNothingAfterABurst(t *testing.T) {
 		repeat int           // at most
 	}
 	table.Bubbles(t, map[string]row{
-		"within the look-back":               {table.Rounds(20_000, 50_000), 4 * time.Minute, 0},
+		"within the look-back":               {table.Rounds(5_000, 50_000), 4 * time.Minute, 0},
 		"more than are remembered":           {51_000, 30 * time.Second, 2_000},
-		"more, earlier than the look-back":   {table.Rounds(20_000, 120_000), 2 * time.Hour, 0},
+		"more, earlier than the look-back":   {table.Rounds(5_000, 120_000), 2 * time.Hour, 0},
 		"the newest event is in the overlap": {2_000, 0, 0},
 	}, func(t *testing.T, test row) {
 		l := newLongLog(test.burst, max(test.burst/60, 1), logOrders["in no order"])

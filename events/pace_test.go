@@ -116,7 +116,7 @@ func TestFollowManyLogs(t *testing.T) {
 		"sliding windows":      {seed.Sliding, 0, 2 * time.Second, 10 * time.Second},
 		"events that are late": {seed.FixedFromFirst, 4 * time.Second, 8 * time.Second, 90 * time.Second},
 	}, func(t *testing.T, row row) {
-		n := table.Rounds(100, 100)
+		n := table.Rounds(40, 100)
 		l := newLogs(t, n, func(o *seed.Options) { o.Limits.Windows = row.kind })
 		l.Fail(seed.Fault{Op: search, Delay: 80 * time.Millisecond})
 		l.follow(t, events.Query{}, events.FollowOptions{})
@@ -152,7 +152,7 @@ func TestFollowManyLogsWithoutSockets(t *testing.T) {
 	table.Bubbles(t, map[string]time.Duration{
 		"at rest": 0, "with changes": time.Second,
 	}, func(t *testing.T, each time.Duration) {
-		n, hours := table.Rounds(100, 100), table.Rounds(3, 3)
+		n, hours := table.Rounds(60, 100), table.Rounds(3, 3)
 		l := newLogs(t, n)
 		l.Fail(seed.Fault{Op: op.RealtimeSocket, Status: http.StatusNotFound})
 		l.follow(t, events.Query{}, events.FollowOptions{})

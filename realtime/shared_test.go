@@ -123,9 +123,9 @@ func TestManySubscriptionsPollRarely(t *testing.T) {
 		hours int
 	}
 	table.Bubbles(t, map[string]row{
-		"20":    {20, 5 * time.Second, table.Rounds(6, 6)},
-		"300":   {table.Rounds(300, 300), time.Minute, table.Rounds(6, 6)},
-		"1,000": {table.Rounds(1000, 1000), 5 * time.Minute, table.Rounds(2, 14)},
+		"20":   {20, 5 * time.Second, table.Rounds(3, 6)},
+		"many": {table.Rounds(100, 300), time.Minute, table.Rounds(3, 6)},
+		"most": {table.Rounds(400, 1000), 5 * time.Minute, table.Rounds(2, 14)},
 	}, func(t *testing.T, test row) {
 		w := newCrowd(t, fastiotest.New(), test.n, &realtime.Options{PingInterval: time.Hour})
 		time.Sleep(time.Until(w.begun.Add(test.start)))
@@ -172,7 +172,7 @@ func TestSubscriptionsWithoutSocketTakeTurns(t *testing.T) {
 		pollOnly   bool
 		spoil      seed.Fault // of dials
 	}
-	many := table.Rounds(120, 120)
+	many := table.Rounds(80, 120)
 	table.Bubbles(t, map[string]row{
 		"20 that poll only":                 {n: 20, pollOnly: true},
 		"20 and sockets that cannot open":   {n: 20, spoil: seed.Fault{Reset: seed.BeforeHeader}},
@@ -226,7 +226,7 @@ func TestManySocketsReopenInTurn(t *testing.T) {
 		"resets": {Reset: seed.BeforeHeader}, "dials that hang": {Delay: time.Hour},
 	}, func(t *testing.T, fault seed.Fault) {
 		const outage = 25 * time.Minute
-		s, n := fastiotest.New(), table.Rounds(300, 300)
+		s, n := fastiotest.New(), table.Rounds(100, 300)
 		w := newCrowd(t, s, n, &realtime.Options{PingInterval: time.Hour})
 		time.Sleep(time.Hour)
 		fault.Op = op.RealtimeSocket
@@ -335,7 +335,7 @@ func TestRenewalsPollNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := fastiotest.New(func(o *seed.Options) { o.Realtime.TokenLife = 15 * time.Minute })
-		w := newCrowd(t, s, table.Rounds(200, 300), &realtime.Options{PingInterval: time.Hour})
+		w := newCrowd(t, s, table.Rounds(50, 300), &realtime.Options{PingInterval: time.Hour})
 		time.Sleep(2 * time.Hour)
 		if most := busiest(w.polls(), time.Hour); most > 250 {
 			t.Errorf("%d polls in an hour", most)
