@@ -63,7 +63,7 @@ const (
 //
 // The filter leaves out folders without a file that it selects; with Include or Paths also
 // empty ones. A local file in the way of a folder fails the files of that folder with
-// [api.ErrNameTaken].
+// [api.ErrNameTaken], as a local folder in the way of a file fails the file.
 //
 // The result has an entry for each file, also with an error. Errors: [*api.DirError] if
 // entries have failed. The status 401, 402 and 429, and [api.ErrUnauthenticated], end the
@@ -255,6 +255,10 @@ func (d *dir) file(ctx context.Context, f *remoteFile) {
 		return
 	}
 	err := d.create(path.Dir(f.Target))
+	info, statErr := d.local.Lstat(local)
+	if err == nil && statErr == nil && info.IsDir() {
+		err = api.ErrNameTaken
+	}
 	if err == nil {
 		err = d.download(ctx, f, local)
 	}

@@ -291,11 +291,14 @@ func TestDownloadDirCreatesNoFilteredFolders(t *testing.T) {
 	}
 }
 
-func TestDownloadDirReportsFilesInTheWay(t *testing.T) {
+func TestDownloadDirReportsNamesInTheWay(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t, seed.Node{Content: content})
-	s.fill(map[string]string{"x/deep/a.txt": "a", "y/": ""})
+	s.fill(map[string]string{"x/deep/a.txt": "a", "y/": "", "z": "z"})
 	local := t.TempDir()
+	if err := os.Mkdir(filepath.Join(local, "z"), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	for _, name := range []string{"x", "y"} {
 		if err := os.WriteFile(filepath.Join(local, name), []byte("file"), 0o600); err != nil {
 			t.Fatal(err)
@@ -303,7 +306,7 @@ func TestDownloadDirReportsFilesInTheWay(t *testing.T) {
 	}
 	result, err := s.client.Storage.DownloadDir(t.Context(), s.room, api.Root, local, nil)
 	states := stub.States(result)
-	for _, name := range []string{"x/deep/a.txt", "y"} {
+	for _, name := range []string{"x/deep/a.txt", "y", "z"} {
 		if states[name] != "failed: the name is taken" || !errors.Is(err, api.ErrNameTaken) {
 			t.Errorf("%s: %s, %v", name, states[name], err)
 		}
