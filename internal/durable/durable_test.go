@@ -306,13 +306,14 @@ func TestGoroutinesLoseNoUpdate(t *testing.T) {
 	update(t, shared, increment)
 	var writers, readers sync.WaitGroup
 	ctx, cancel := context.WithCancel(t.Context())
+	updates := table.Rounds(8, 25)
 	for i := range 8 {
 		f := shared
 		if i%2 == 0 {
 			f = durable.Open(path) // like another process
 		}
 		writers.Go(func() {
-			for range 25 {
+			for range updates {
 				if err := f.Update(t.Context(), increment); err != nil {
 					t.Error(err)
 				}
@@ -331,5 +332,5 @@ func TestGoroutinesLoseNoUpdate(t *testing.T) {
 	writers.Wait()
 	cancel()
 	readers.Wait()
-	holds(t, shared, string(document(201)))
+	holds(t, shared, string(document(1+8*updates)))
 }
