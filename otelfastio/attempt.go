@@ -85,10 +85,17 @@ func (a *attempt) start(ctx context.Context, req *http.Request) context.Context 
 	attrs = append(attrs, method, semconv.ServerAddress(req.URL.Hostname()), semconv.ServerPort(port(req.URL)),
 		semconv.URLScheme(req.URL.Scheme))
 	if info.Route != "" {
-		name += " " + info.Route
-		attrs = append(attrs, semconv.URLTemplate(info.Route))
+		template := semconv.URLTemplate(basePath(req.URL.EscapedPath(), info.Route) + info.Route)
+		name += " " + template.Value.AsString()
+		attrs = append(attrs, template)
+		if a.call != nil {
+			a.call.span.SetAttributes(template)
+		}
 	}
 	a.attrs = slices.Clip(attrs)
+	if method == semconv.HTTPRequestMethodOther {
+		attrs = append(attrs, semconv.HTTPRequestMethodOriginal(req.Method))
+	}
 	if info.Op != "" {
 		attrs = append(attrs, operationKey.String(info.Op))
 	}
@@ -97,6 +104,28 @@ func (a *attempt) start(ctx context.Context, req *http.Request) context.Context 
 	}
 	ctx, a.span = a.tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attrs...))
 	return ctx
+}
+
+// basePath returns the part of a path before that of a route, "" if the path is not one of
+// the route: after a redirect.
+func basePath(path, route string) string {
+	base := len(path)
+	for range strings.Count(route, "/") {
+		base = strings.LastIndexByte(path[:base], '/')
+		if base < 0 {
+			return ""
+		}
+	}
+	rest := path[base:]
+	for route != "" {
+		var part, want string
+		part, rest, _ = strings.Cut(rest, "/")
+		want, route, _ = strings.Cut(route, "/")
+		if part != want && !strings.HasPrefix(want, "{") {
+			return ""
+		}
+	}
+	return path[:base]
 }
 
 // record reports the header of the response, or the failure.

@@ -44,7 +44,7 @@ func callOf(ctx context.Context) *call {
 func (t *Telemetry) onCall(ctx context.Context, e api.CallEvent) (context.Context, func(error)) {
 	c := &call{Telemetry: t, event: e, begin: time.Now()}
 	ctx, c.span = t.tracer.Start(ctx, cmp.Or(e.Op, "fastio.call"), trace.WithAttributes(
-		operationKey.String(e.Op), semconv.URLTemplate(e.Route), streamKey.Bool(e.Stream),
+		operationKey.String(e.Op), streamKey.Bool(e.Stream),
 	))
 	if e.Stream {
 		t.openStreams.Add(ctx, 1, metric.WithAttributes(operationKey.String(e.Op)))

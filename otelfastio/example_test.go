@@ -33,7 +33,7 @@ func Example() {
 		fmt.Println(span.SpanKind, span.Name)
 	}
 	// Output:
-	// client GET /current/ping/
+	// client GET /api/current/ping/
 	// internal system.Ping
 }
 

@@ -5,7 +5,7 @@
 // # Spans
 //
 //	events.Search                   a call, named after its operation; with all that follows
-//	GET /current/events/search/     an attempt, named after method and route; ends with the body
+//	GET /api/current/events/search/ an attempt, named after method and route; ends with the body
 //	fastio.wait                     a wait for a rate limit or before a retry
 //	fastio.refresh                  the replacement of a token that was refused
 //	realtime.Subscribe              a time in which a subscription has one mode

@@ -267,8 +267,25 @@ func TestTransportOfARequestWithoutAClient(t *testing.T) {
 			t.Fatalf("%v with header %v", err, req.Header)
 		}
 		_ = resp.Body.Close()
-		want := "HTTP 0-1 http.request.method=_OTHER server.port=8080\n"
-		if diff := cmp.Diff(want, r.tree("http.request.method", "server.port", "url.template")); diff != "" {
+		want := "HTTP 0-1 http.request.method=_OTHER http.request.method_original=LIST server.port=8080\n"
+		got := r.tree("http.request.method", "http.request.method_original", "server.port", "url.template")
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
+	})
+}
+
+func TestTemplateHasThePathOfTheAddress(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRecorder()
+		c := r.client(t, answers(status(200, "")), fastio.WithBaseURL("https://api.fast.test/a%20b/api"))
+		if err := c.Call(t.Context(), get(), nil); err != nil {
+			t.Fatal(err)
+		}
+		const template = "/a%20b/api/current/things/{thing_id}/"
+		want := "things.Get 0-1 url.template=" + template + "\n  GET " + template + " 0-1 url.template=" + template + "\n"
+		if diff := cmp.Diff(want, r.tree("url.template")); diff != "" {
 			t.Errorf("(-want +got)\n%s", diff)
 		}
 	})
