@@ -160,6 +160,10 @@ func (f *Follower) Run(ctx context.Context) error {
 		marks: map[string]mark{}, failures: map[string]failure{}, ended: make(chan *session),
 		reads: make(chan struct{}, maxReads),
 	}
+	f.mu.Lock()
+	f.sessions, f.progress = map[string]*session{}, map[string]progress{}
+	f.confirmed, f.err, f.since = time.Time{}, nil, time.Time{}
+	f.mu.Unlock()
 	failed := func(err error) { r.report(ctx, api.Profile{}, err) }
 	if err := persist(ctx, failed, func() error { return r.openAll(ctx) }); err != nil {
 		return err
@@ -167,9 +171,6 @@ func (f *Follower) Run(ctx context.Context) error {
 	for _, p := range f.Profiles {
 		r.profiles[profileKey(p)] = p
 	}
-	f.mu.Lock()
-	f.sessions, f.progress = map[string]*session{}, map[string]progress{}
-	f.mu.Unlock()
 	return r.run(ctx)
 }
 

@@ -68,12 +68,15 @@ func (p *publisher) readIDs(ctx context.Context, filter string, first, last uint
 			stop(errTooMany)
 		}
 	}
+	late := sync.OnceFunc(func() {
+		p.retry(ctx, api.RetryEvent{Op: OpPublish, Attempt: 1, Err: errLate})
+	})
 	size := max(leastRange, (last-first)/maxReads+1)
 	var parts sync.WaitGroup
 	for from := first; from <= last && p.startRead(ctx); from += size {
 		parts.Go(func() {
 			defer func() { <-p.reads }()
-			if err := p.readPart(ctx, filter, from, min(from+size-1, last), found); err != nil {
+			if err := p.readPart(ctx, filter, from, min(from+size-1, last), found, late); err != nil {
 				stop(err)
 			}
 		})
@@ -86,17 +89,23 @@ func (p *publisher) readIDs(ctx context.Context, filter string, first, last uint
 	return known, err
 }
 
-var errTooMany = errors.New("too many messages")
+var (
+	errTooMany = errors.New("too many messages")
+	errLate    = errors.New("reading the stream: no response in time")
+)
 
-// readPart calls found with the IDs of the messages of a range of sequences.
-func (p *publisher) readPart(ctx context.Context, filter string, next, last uint64, found func(id string)) error {
+// readPart calls found with the IDs of the messages of a range of sequences, and late before
+// it requests one again.
+func (p *publisher) readPart(
+	ctx context.Context, filter string, next, last uint64, found func(id string), late func(),
+) error {
 	for next <= last {
 		msg, err := p.readNext(ctx, filter, next)
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			return nil
 		}
 		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil { // what is read already is not read again
-			p.retry(ctx, api.RetryEvent{Op: OpPublish, Attempt: 1, Err: fmt.Errorf("reading the stream: %w", err)})
+			late()
 			continue
 		}
 		if err != nil {
