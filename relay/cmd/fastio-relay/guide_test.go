@@ -7,9 +7,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/fastio-go/fastio/fastiotest/seed"
 )
 
 func guide(t *testing.T) string {
@@ -103,9 +106,15 @@ func TestGuidePermissionsSuffice(t *testing.T) {
 	first := startRelay(t, s, args...)
 	waitFor(t, first.url, first.log, func(now status) bool { return now.Ready && now.Profiles[0].Messages == 20 })
 	first.stop()
+	_, id, _ := strings.Cut(profile, ":")
+	s.AddEvent(seed.Event{ // too large for NATS
+		Name: "comment_created", Workspace: id, ObjectName: strings.Repeat("x", 2<<20), Created: time.Now().Add(-time.Second),
+	})
 	addEvents(s, profile, 20)
 	second := startRelay(t, s, args...)
-	waitFor(t, second.url, second.log, func(now status) bool { return now.Ready && now.Profiles[0].Messages == 40 })
+	waitFor(t, second.url, second.log, func(now status) bool {
+		return now.Ready && now.Profiles[0].Messages == 40 && now.Profiles[0].DeadLetters == 1
+	})
 	second.stop()
 	if log := first.log.String() + second.log.String(); strings.Contains(log, "iolation") {
 		t.Errorf("NATS has refused a permission:\n%s", log)
