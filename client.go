@@ -15,13 +15,16 @@ import (
 	"github.com/fastio-go/fastio/fileshares"
 	"github.com/fastio-go/fastio/howto"
 	"github.com/fastio-go/fastio/internal/transport"
+	"github.com/fastio-go/fastio/members"
 	"github.com/fastio-go/fastio/metadata"
 	"github.com/fastio-go/fastio/oauth"
+	"github.com/fastio-go/fastio/orgs"
 	"github.com/fastio-go/fastio/realtime"
 	"github.com/fastio-go/fastio/search"
 	"github.com/fastio-go/fastio/shares"
 	"github.com/fastio-go/fastio/storage"
 	"github.com/fastio-go/fastio/uploads"
+	"github.com/fastio-go/fastio/workspaces"
 )
 
 // Version is the version of this module.
@@ -36,7 +39,7 @@ const DefaultBaseURL = transport.DefaultAddress
 type Client struct {
 	transport *transport.Client
 
-	Account    *account.Service    // the signed-in user, organizations and workspaces
+	Account    *account.Service    // the account of the caller, and invitations that it has received
 	Activity   *activity.Service   // notifications about changes, by long polls
 	AI         *ai.Service         // the agent: conversations, answers, notes
 	Assets     *assets.Service     // pictures of organizations, workspaces, shares and users
@@ -44,13 +47,16 @@ type Client struct {
 	Events     *events.Service     // the event log
 	FileShares *fileshares.Service // links to single files
 	HowTo      *howto.Service      // questions about how to use the platform
+	Members    *members.Service    // members and invitations of organizations, workspaces and shares
 	Metadata   *metadata.Service   // fields and facts of files and notes
 	OAuth      *oauth.Service      // sessions, scopes, API keys and sign-ins
+	Orgs       *orgs.Service       // organizations, billing, transfer tokens
 	Realtime   *realtime.Service   // live changes over WebSockets
 	Search     *search.Service     // search of files, comments and metadata
-	Shares     *shares.Service     // portals and shared folders, their members and invitations
+	Shares     *shares.Service     // portals and shared folders
 	Storage    *storage.Service    // files, folders, notes and links; downloads, previews and texts
 	Uploads    *uploads.Service    // files to workspaces and shares
+	Workspaces *workspaces.Service // workspaces
 }
 
 var _ api.Client = (*Client)(nil)
@@ -80,8 +86,10 @@ func connect(cfg config) (*Client, error) {
 	c.Assets = assets.New(c.transport)
 	c.FileShares = fileshares.New(c.transport)
 	c.HowTo = howto.New(c.transport)
+	c.Members = members.New(c.transport)
 	c.Metadata = metadata.New(c.transport)
 	c.OAuth = oauth.New(c.transport)
+	c.Orgs = orgs.New(c.transport)
 	origin, network := c.transport.Network()
 	c.Realtime = realtime.New(c.transport, &realtime.Network{Origin: origin, Client: network})
 	c.Comments = comments.New(c.transport, &comments.Options{Waker: c.Realtime})
@@ -90,6 +98,7 @@ func connect(cfg config) (*Client, error) {
 	c.Shares = shares.New(c.transport)
 	c.Storage = storage.New(c.transport)
 	c.Uploads = uploads.New(c.transport)
+	c.Workspaces = workspaces.New(c.transport)
 	return c, nil
 }
 

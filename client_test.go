@@ -50,7 +50,7 @@ func TestClientCall(t *testing.T) {
 	room := s.AddWorkspace(seed.Workspace{Name: "Design"})
 	c := s.Client(t)
 	r := &api.Request{
-		Op: "account.Workspaces.Get", Method: http.MethodGet,
+		Op: "workspaces.Get", Method: http.MethodGet,
 		Path: api.Path("/current/workspace/{workspace_id}/details/", room.ID), Replay: api.ReplaySafe,
 	}
 	var plain struct{ Workspace struct{ Name string } }

@@ -48,7 +48,7 @@ func Example_errors() {
 	}
 	ctx := context.Background()
 
-	_, err = client.Account.Workspaces.Get(ctx, "marketing")
+	_, err = client.Workspaces.Get(ctx, "marketing")
 	fmt.Println("not found:", errors.Is(err, api.ErrNotFound))
 	if refusal, ok := errors.AsType[*api.Error](err); ok {
 		fmt.Println("status", refusal.Status, "of", refusal.Op)
@@ -60,7 +60,7 @@ func Example_errors() {
 
 	// Output:
 	// not found: true
-	// status 404 of account.Workspaces.Get
+	// status 404 of workspaces.Get
 	// invalid: true
 	// fastio: events.Search: limit must be 1 to 250, got 1000
 }
@@ -100,11 +100,11 @@ func ExampleWithMiddleware() {
 		fmt.Println(err)
 		return
 	}
-	if _, err := client.Account.Workspaces.Get(context.Background(), "marketing"); err != nil {
+	if _, err := client.Workspaces.Get(context.Background(), "marketing"); err != nil {
 		fmt.Println("not found:", errors.Is(err, api.ErrNotFound))
 	}
 
 	// Output:
-	// account.Workspaces.Get /current/workspace/{workspace_id}/details/ 404
+	// workspaces.Get /current/workspace/{workspace_id}/details/ 404
 	// not found: true
 }

@@ -354,7 +354,7 @@ func TestCallFromContext(t *testing.T) {
 	t.Parallel()
 	s := fastiotest.New()
 	room := s.AddWorkspace(seed.Workspace{Name: "Design"})
-	s.Fail(seed.Fault{Op: "account.Workspaces.Get", Count: 1, Status: 503})
+	s.Fail(seed.Fault{Op: "workspaces.Get", Count: 1, Status: 503})
 	var got []fastio.CallInfo
 	see := func(next http.RoundTripper) http.RoundTripper {
 		return middleware(func(r *http.Request) (*http.Response, error) {
@@ -368,13 +368,13 @@ func TestCallFromContext(t *testing.T) {
 	}
 	c := s.Client(t, fastio.WithMiddleware(see),
 		fastio.WithRetry(fastio.RetryPolicy{Base: time.Nanosecond, Cap: time.Nanosecond}))
-	if _, err := c.Account.Workspaces.Get(t.Context(), api.ID(room.ID)); err != nil {
+	if _, err := c.Workspaces.Get(t.Context(), api.ID(room.ID)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := c.Ping(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	const get, route = "account.Workspaces.Get", "/current/workspace/{workspace_id}/details/"
+	const get, route = "workspaces.Get", "/current/workspace/{workspace_id}/details/"
 	if diff := cmp.Diff([]fastio.CallInfo{
 		{Op: get, Route: route, Attempt: 1},
 		{Op: get, Route: route, Attempt: 2},

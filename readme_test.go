@@ -20,7 +20,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fastio-go/fastio"
-	"github.com/fastio-go/fastio/account"
 	"github.com/fastio-go/fastio/activity"
 	"github.com/fastio-go/fastio/ai"
 	"github.com/fastio-go/fastio/api"
@@ -30,6 +29,7 @@ import (
 	"github.com/fastio-go/fastio/fastiotest/op"
 	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/fileshares"
+	"github.com/fastio-go/fastio/members"
 	"github.com/fastio-go/fastio/search"
 	"github.com/fastio-go/fastio/shares"
 	"github.com/fastio-go/fastio/uploads"
@@ -101,7 +101,7 @@ func TestReadmeListsTheVariablesOfTheExamples(t *testing.T) {
 // an example of the package compiles.
 func TestPackageCommentsBeginWithAnExample(t *testing.T) {
 	t.Parallel()
-	const packages = 24
+	const packages = 27
 	found := 0
 	for _, pattern := range []string{"*.go", "*/*.go", "fastiotest/*/*.go", "cmd/*/*.go"} {
 		files, err := filepath.Glob(pattern)
@@ -226,7 +226,7 @@ func Example_lists() {
 	server.AddWorkspace(seed.Workspace{Name: "Research"})
 	client := must(fastio.New(server.ClientOptions()...))
 	list := func(ctx context.Context) error {
-		for workspace, err := range client.Account.Workspaces.All(ctx, nil) {
+		for workspace, err := range client.Workspaces.All(ctx, nil) {
 			if err != nil {
 				return err
 			}
@@ -452,8 +452,8 @@ func Example_portal() {
 		if err != nil {
 			return err
 		}
-		_, err = client.Shares.Members.Add(ctx, portal.ID, account.Invitee{Email: "bo@example.com"},
-			account.AddMemberRequest{Role: account.RoleGuest})
+		_, err = client.Members.Add(ctx, api.Share(portal.ID), "bo@example.com",
+			members.AddRequest{Role: members.RoleGuest})
 		if err != nil {
 			return err
 		}
@@ -504,8 +504,7 @@ func share(
 	if err != nil {
 		return nil, err
 	}
-	bo := fileshares.Grantee{Email: "bo@example.com"}
-	_, err = client.FileShares.Grants.Set(ctx, link.ID, bo, fileshares.CapabilityEdit)
+	_, err = client.FileShares.Grants.Set(ctx, link.ID, "bo@example.com", fileshares.CapabilityEdit)
 	return link, err
 }
 

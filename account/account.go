@@ -1,63 +1,42 @@
-// Package account has the account of the signed-in user, the creation of accounts,
-// organizations and workspaces with their members and invitations, and billing.
+// Package account has the account of the caller: sign-up, names, password, e-mail
+// address, phone, deletion, and the invitations that it has received.
 //
 //	me, err := client.Account.Me(ctx)
 //	if err != nil {
 //		log.Fatal(err)
 //	}
 //	fmt.Println("signed in as", me.EmailAddress)
-//	for workspace, err := range client.Account.Workspaces.All(ctx, nil) {
-//		if err != nil {
-//			log.Fatal(err)
-//		}
-//		fmt.Println("-", workspace.Name, "of", workspace.OrgDomain)
-//	}
 //
 // A program uses the API key of a person, an account of its own ([SignUpRequest] with
-// Agent), or an account that was invited to an organization or workspace, by
-// [OrgMembers.Add] or [WorkspaceMembers.Add]. Package shares invites to a share.
+// Agent), or an account that was invited to an organization, workspace or share. Package
+// members invites.
 package account
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
-	"iter"
 	"net/url"
 	"strings"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
-	"github.com/fastio-go/fastio/internal/page"
+	"github.com/fastio-go/fastio/internal/form"
 )
 
-// Service reads and changes the account and what it has access to. It is the
-// Account field of a fastio.Client, and safe for concurrent use.
+// Service reads and changes the account of the caller. It is the Account field of a
+// fastio.Client, and safe for concurrent use.
 type Service struct {
 	c api.Client
 
-	Users       *Users       // other users
-	Orgs        *Orgs        // organizations
-	Billing     *Billing     // plans, credits and usage of organizations
-	Workspaces  *Workspaces  // workspaces
-	Invitations *Invitations // received by the account
-
+	Users         *Users         // other users
+	Invitations   *Invitations   // received by the account
 	PasswordReset *PasswordReset // a new password for one that is forgotten
 }
 
 // New returns a Service that sends its requests through c.
 func New(c api.Client) *Service {
-	return &Service{
-		c:           c,
-		Users:       &Users{c},
-		Orgs:        &Orgs{c, &OrgMembers{c}, &OrgInvitations{c}, &TransferTokens{c}},
-		Billing:     &Billing{c},
-		Workspaces:  &Workspaces{c, &WorkspaceMembers{c}, &WorkspaceInvitations{c}},
-		Invitations: &Invitations{c},
-
-		PasswordReset: &PasswordReset{c},
-	}
+	return &Service{c, &Users{c}, &Invitations{c}, &PasswordReset{c}}
 }
 
 // User is a person or a software agent. Which fields are set depends on the
@@ -126,12 +105,18 @@ func (s *Service) Allowed(ctx context.Context, opts ...api.CallOption) (*Permit,
 // Users reads other persons and agents.
 type Users struct{ c api.Client }
 
-// Get returns a user by ID or e-mail address, without private fields. Errors:
-// [api.ErrNotFound] if the user does not exist.
+// Get returns a user, without private fields.
+//
+// Errors: [*api.InputError] for another text than an ID of 19 digits, an e-mail address
+// and me; [api.ErrNotFound] if the user does not exist.
 //
 // It calls GET /current/user/{user_id}/details/.
-func (u *Users) Get(ctx context.Context, id api.ID, opts ...api.CallOption) (*User, error) {
-	return call.One[User](ctx, u.c, endpoint.AccountUsersGet(id, nil), "user", opts)
+func (u *Users) Get(ctx context.Context, who api.Person, opts ...api.CallOption) (*User, error) {
+	r := endpoint.AccountUsersGet(api.ID(who), nil)
+	if err := form.CheckPerson(r.Op, "who", who); err != nil {
+		return nil, err
+	}
+	return call.One[User](ctx, u.c, r, "user", opts)
 }
 
 // Search returns the names of contacts by e-mail address, for a part of a name
@@ -162,43 +147,4 @@ func (u *Users) Search(ctx context.Context, search string, opts ...api.CallOptio
 		}
 	}
 	return found, nil
-}
-
-// ListOptions selects a page of a list. Nil means the first.
-type ListOptions struct {
-	Limit  int // rows a page, 1 to 500; 0 means the default of the server, 100
-	Offset int // rows to skip
-}
-
-func (o *ListOptions) query(op string) (url.Values, error) {
-	if o == nil {
-		return url.Values{}, nil
-	}
-	return page.Window(op, o.Limit, o.Offset)
-}
-
-// rows iterates over the rows of all pages of list from an offset. Of returns
-// the rows of a page and its pagination.
-func rows[P, T any](
-	ctx context.Context, op string, from *ListOptions, opts []api.CallOption,
-	list func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*P, error),
-	of func(*P) ([]*T, *api.Pagination),
-) iter.Seq2[*T, error] {
-	o := ListOptions{Limit: page.MaxLimit}
-	if from != nil {
-		o = ListOptions{Limit: cmp.Or(from.Limit, page.MaxLimit), Offset: from.Offset}
-	}
-	next := func(ctx context.Context, offset int, opts []api.CallOption) (*P, error) {
-		return list(ctx, &ListOptions{Limit: o.Limit, Offset: offset}, opts...)
-	}
-	return page.Offsets(op, o.Offset, next, of).All(ctx, opts)
-}
-
-// orLast returns the pagination of a page. A page without one is the last: a
-// server that ignores the offset would send it again.
-func orLast(p *api.Pagination) *api.Pagination {
-	if p == nil {
-		return &api.Pagination{}
-	}
-	return p
 }

@@ -5,11 +5,11 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/internal/form"
 )
 
 // SignUpRequest describes a new account.
@@ -50,21 +50,21 @@ func (s *Service) SignUp(ctx context.Context, r SignUpRequest, opts ...api.CallO
 	case !r.AgreeToTerms:
 		return nil, &api.InputError{Op: op, Field: "tos_agree", Rule: "must be true"}
 	}
-	form := api.Form{"email_address": {r.EmailAddress}, "password": {r.Password.Reveal()}, "tos_agree": {"true"}}
+	body := api.Form{"email_address": {r.EmailAddress}, "password": {r.Password.Reveal()}, "tos_agree": {"true"}}
 	if r.FirstName != "" {
-		form["first_name"] = []string{r.FirstName}
+		body["first_name"] = []string{r.FirstName}
 	}
 	if r.LastName != "" {
-		form["last_name"] = []string{r.LastName}
+		body["last_name"] = []string{r.LastName}
 	}
 	if r.Agent {
-		form["agent"] = []string{"true"}
+		body["agent"] = []string{"true"}
 	}
 	sent := time.Now()
 	a, err := call.One[struct {
 		AuthToken api.Secret `json:"auth_token"`
 		ExpiresIn int64      `json:"expires_in"` // seconds
-	}](ctx, s.c, endpoint.AccountSignUp(form), "", append(slices.Clip(opts), api.Attempts(1)))
+	}](ctx, s.c, endpoint.AccountSignUp(body), "", append(slices.Clip(opts), api.Attempts(1)))
 	if err != nil {
 		return nil, err
 	}
@@ -104,10 +104,8 @@ func (s *Service) ConfirmEmail(ctx context.Context, email string, code api.Secre
 }
 
 func checkAddress(op, field, address string) error {
-	name, host, found := strings.Cut(address, "@")
-	if !found || name == "" || host == "" ||
-		strings.ContainsFunc(address, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) {
-		return &api.InputError{Op: op, Field: field, Rule: "must be an e-mail address"}
+	if form.IsAddress(address) {
+		return nil
 	}
-	return nil
+	return &api.InputError{Op: op, Field: field, Rule: "must be an e-mail address"}
 }

@@ -11,28 +11,28 @@ import (
 	"github.com/fastio-go/fastio/internal/form"
 )
 
-// ProfileRequest changes the names of the signed-in user. An empty field keeps the
+// UpdateMeRequest changes the names of the signed-in user. An empty field keeps the
 // name; at least one is required.
-type ProfileRequest struct {
+type UpdateMeRequest struct {
 	FirstName string
 	LastName  string
 }
 
-// UpdateProfile changes the names of the signed-in user. A token with scopes requires
+// UpdateMe changes the names of the signed-in user. A token with scopes requires
 // that of the account settings. The call is retried only if it was not processed.
 //
 // Errors: [*api.InputError] for an empty request; [api.ErrForbidden] if the token may
 // not change the account.
 //
 // It calls POST /current/user/update/.
-func (s *Service) UpdateProfile(ctx context.Context, r ProfileRequest, opts ...api.CallOption) error {
-	f := form.New("account.UpdateProfile")
+func (s *Service) UpdateMe(ctx context.Context, r UpdateMeRequest, opts ...api.CallOption) error {
+	f := form.New("account.UpdateMe")
 	form.Given("first_name", r.FirstName, f.Set)
 	form.Given("last_name", r.LastName, f.Set)
 	if err := f.Changed(); err != nil {
 		return err
 	}
-	return call.Do(ctx, s.c, endpoint.AccountUpdateProfile(f.Form), opts)
+	return call.Do(ctx, s.c, endpoint.AccountUpdateMe(f.Form), opts)
 }
 
 // ChangePassword changes the password of the signed-in user. Current is the one to
@@ -111,19 +111,24 @@ func (s *Service) SetPhone(ctx context.Context, country, number string, opts ...
 	return call.Do(ctx, s.c, endpoint.AccountSetPhone(f), opts)
 }
 
+// PhoneCheck is the result of [Service.CheckPhone]. The members of the response are not
+// documented: all of them are in Extra, including those of the envelope.
+type PhoneCheck struct {
+	Extra map[string]json.RawMessage `json:",embed,unknown"`
+}
+
 // CheckPhone returns what the platform reports about a phone number, before
-// [Service.SetPhone]. The members of the response are not documented: all of them are in
-// Extra. Country is the country code; both consist of digits only.
+// [Service.SetPhone]. Country is the country code; both consist of digits only.
 //
 // Errors: [*api.InputError] for a country or number that does not consist of digits;
 // [api.ErrInvalid] if the server rejects the number.
 //
 // It calls GET /current/user/phone/{country_code}-{phone_number}/.
-func (s *Service) CheckPhone(ctx context.Context, country, number string, opts ...api.CallOption) (*Report, error) {
+func (s *Service) CheckPhone(ctx context.Context, country, number string, opts ...api.CallOption) (*PhoneCheck, error) {
 	if _, err := phone("account.CheckPhone", country, number); err != nil {
 		return nil, err
 	}
-	return call.One[Report](ctx, s.c, endpoint.AccountCheckPhone(country, number), "", opts)
+	return call.One[PhoneCheck](ctx, s.c, endpoint.AccountCheckPhone(country, number), "", opts)
 }
 
 // phone returns the form of a phone number. Its errors do not contain the number.
@@ -202,7 +207,7 @@ func (p *PasswordReset) Complete(ctx context.Context, code, password api.Secret,
 // pasted returns a code without the blanks of a paste.
 func pasted(code api.Secret) string { return strings.TrimSpace(code.Reveal()) }
 
-// Close closes the account of the signed-in user, which cannot be undone. Address is
+// Delete closes the account of the signed-in user, which cannot be undone. Address is
 // the e-mail address of the account, to confirm that this account is meant. Tokens of
 // the account are no longer accepted. The call is retried only if it was not processed.
 //
@@ -210,21 +215,26 @@ func pasted(code api.Secret) string { return strings.TrimSpace(code.Reveal()) }
 // cannot be closed; [api.ErrForbidden] if the token may not change the account.
 //
 // It calls POST /current/user/close/.
-func (s *Service) Close(ctx context.Context, address string, opts ...api.CallOption) error {
+func (s *Service) Delete(ctx context.Context, address string, opts ...api.CallOption) error {
 	const field = "email_address"
-	if err := checkAddress("account.Close", field, address); err != nil {
+	if err := checkAddress("account.Delete", field, address); err != nil {
 		return err
 	}
 	f := api.Form{field: {address}, "confirmation": {address}} // servers read one of them
-	return call.Do(ctx, s.c, endpoint.AccountClose(f), opts)
+	return call.Do(ctx, s.c, endpoint.AccountDelete(f), opts)
 }
 
-// OrgLimits returns how many organizations the signed-in user may create, and when. The
-// members of the response are not documented: all of them are in Extra.
+// OrgLimits are the limits of organizations of a user. The members of the response are
+// not documented: all of them are in Extra, including those of the envelope.
+type OrgLimits struct {
+	Extra map[string]json.RawMessage `json:",embed,unknown"`
+}
+
+// OrgLimits returns how many organizations the signed-in user may create, and when.
 //
 // It calls GET /current/user/me/limits/orgs/.
-func (s *Service) OrgLimits(ctx context.Context, opts ...api.CallOption) (*Report, error) {
-	return call.One[Report](ctx, s.c, endpoint.AccountOrgLimits(), "", opts)
+func (s *Service) OrgLimits(ctx context.Context, opts ...api.CallOption) (*OrgLimits, error) {
+	return call.One[OrgLimits](ctx, s.c, endpoint.AccountOrgLimits(), "", opts)
 }
 
 // SupportPIN identifies the signed-in user to the support of the platform. All of it is

@@ -22,11 +22,11 @@ func TestOwnAccountInput(t *testing.T) {
 	s, ctx, secret := account.New(sent), t.Context(), api.NewSecret(canary)
 	reset := s.PasswordReset
 	stub.Refused(t, map[string][]error{
-		"fields":   {s.UpdateProfile(ctx, account.ProfileRequest{})},
+		"fields":   {s.UpdateMe(ctx, account.UpdateMeRequest{})},
 		"password": {s.ChangePassword(ctx, secret, api.Secret{})},
 		"email_address": {
 			s.RequestEmailChange(ctx, canary, secret), s.RequestEmailChange(ctx, "", secret),
-			s.Close(ctx, ""), s.Close(ctx, "4012345678901234567"),
+			s.Delete(ctx, ""), s.Delete(ctx, "4012345678901234567"),
 		},
 		"token":         {s.ConfirmEmailChange(ctx, api.Secret{}), s.ConfirmEmailChange(ctx, api.NewSecret(" \n"))},
 		"phone_country": {s.SetPhone(ctx, "", "20"), s.SetPhone(ctx, "+44", "20"), stub.Err(s.CheckPhone(ctx, "4 4", "20"))},
@@ -72,7 +72,7 @@ func TestPastedCodes(t *testing.T) {
 }
 
 // A forgotten password is replaced without a token, and the account is closed once.
-func TestPasswordResetAndClose(t *testing.T) {
+func TestPasswordResetAndDelete(t *testing.T) {
 	t.Parallel()
 	s := fastiotest.New()
 	ada, ctx := s.User(), t.Context()
@@ -97,9 +97,9 @@ func TestPasswordResetAndClose(t *testing.T) {
 			t.Errorf("%s was sent with a token", r.Op)
 		}
 	}
-	s.Fail(seed.Fault{Op: op.AccountClose, Status: http.StatusBadGateway, Processed: true, Count: 1})
+	s.Fail(seed.Fault{Op: op.AccountDelete, Status: http.StatusBadGateway, Processed: true, Count: 1})
 	s.Forget()
-	if err := own.Account.Close(ctx, ada.Email); err == nil || len(s.Requests()) != 1 {
+	if err := own.Account.Delete(ctx, ada.Email); err == nil || len(s.Requests()) != 1 {
 		t.Errorf("a lost response: %v after %d requests", err, len(s.Requests()))
 	}
 	if err := stub.Err(own.Account.Me(ctx)); !errors.Is(err, api.ErrUnauthenticated) {

@@ -2,7 +2,7 @@
 // call options, credentials, and the values in the responses of more than one area.
 // A program uses it to distinguish errors, and for identifiers:
 //
-//	_, err := client.Account.Workspaces.Get(ctx, "marketing")
+//	_, err := client.Workspaces.Get(ctx, "marketing")
 //	if errors.Is(err, api.ErrNotFound) {
 //		fmt.Println("there is no such workspace")
 //	}

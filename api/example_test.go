@@ -18,7 +18,7 @@ func Example() {
 	}
 	ctx := context.Background()
 	get := func() {
-		_, err := client.Account.Workspaces.Get(ctx, "marketing")
+		_, err := client.Workspaces.Get(ctx, "marketing")
 		if errors.Is(err, api.ErrNotFound) {
 			fmt.Println("there is no such workspace")
 		}
@@ -29,5 +29,5 @@ func Example() {
 	get()
 	// Output:
 	// there is no such workspace
-	// status 404 of account.Workspaces.Get
+	// status 404 of workspaces.Get
 }

@@ -97,19 +97,22 @@ func lowerASCII(c byte) byte {
 //
 // An argument in the path of a request may also be a custom name, unless its method
 // says otherwise: the folder name of a workspace, the URL name of a share, the
-// domain of an organization, the e-mail address of a user. [Me] means the ID of the
-// caller. Filters of a search, comments and room tokens require the ID.
+// domain of an organization. [Me] means the ID of the caller. Filters of a search,
+// comments and room tokens require the ID. Where a user may also be named by an e-mail
+// address, the argument is a [Person].
 //
 // A File Share has no custom name. Its own calls and those on its comments accept
 // its public ID (29 or 30 characters) as well as the ID.
 type ID string
 
-// ProfileID is the former name of [ID].
-//
-// Deprecated: use [ID].
-//
-//go:fix inline
-type ProfileID = ID
-
 // Me means the ID of the signed-in user.
 const Me ID = "me"
+
+// Person is a user, named by an ID of 19 digits or an e-mail address, or [Me]:
+//
+//	err := client.Members.Remove(ctx, api.Workspace(id), "bo@example.com")
+//	err = client.Members.Remove(ctx, api.Workspace(id), api.Person(member.ID))
+//
+// It is checked before a request is sent: any other text, and none, is an
+// [*InputError].
+type Person string

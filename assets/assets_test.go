@@ -110,15 +110,15 @@ func TestPictureIsInTheDetails(t *testing.T) {
 			return u.ProfilePic, err
 		}},
 		{api.Org(api.ID(s.Org().ID)), assets.NameLogo, func() (string, error) {
-			o, err := client.Account.Orgs.Get(ctx, api.ID(s.Org().ID))
+			o, err := client.Orgs.Get(ctx, api.ID(s.Org().ID))
 			return o.Logo, err
 		}},
 		{api.Org(api.ID(s.Org().ID)), assets.NameLogo, func() (string, error) {
-			o, err := client.Account.Orgs.GetPublic(ctx, api.ID(s.Org().ID))
+			o, err := client.Orgs.GetPublic(ctx, api.ID(s.Org().ID))
 			return o.Logo, err
 		}},
 		{api.Workspace(room), assets.NameLogo, func() (string, error) {
-			w, err := client.Account.Workspaces.Get(ctx, room)
+			w, err := client.Workspaces.Get(ctx, room)
 			return w.Logo, err
 		}},
 	} {

@@ -21,7 +21,7 @@ import (
 // report is the program under test: it counts the events of each workspace.
 func report(ctx context.Context, client *fastio.Client) (string, error) {
 	var b strings.Builder
-	for workspace, err := range client.Account.Workspaces.All(ctx, nil) {
+	for workspace, err := range client.Workspaces.All(ctx, nil) {
 		if err != nil {
 			return "", err
 		}
@@ -77,7 +77,7 @@ func Example() {
 // A Server injects failures.
 func ExampleServer_Fail() {
 	s := fastiotest.New()
-	s.Fail(seed.Fault{Op: "account.Workspaces.List", Status: http.StatusForbidden, Text: "Not today."})
+	s.Fail(seed.Fault{Op: "workspaces.List", Status: http.StatusForbidden, Text: "Not today."})
 	client, err := fastio.New(s.ClientOptions()...)
 	if err != nil {
 		fmt.Println(err)
@@ -85,7 +85,7 @@ func ExampleServer_Fail() {
 	}
 	_, err = report(context.Background(), client)
 	fmt.Println(err)
-	// Output: fastio: account.Workspaces.List: Not today. (status 403)
+	// Output: fastio: workspaces.List: Not today. (status 403)
 }
 
 // Responses are recorded once, without secrets. Here a Server stands in for the

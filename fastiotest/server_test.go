@@ -171,7 +171,7 @@ func TestLoad(t *testing.T) {
 	if err := s.Load(strings.NewReader(seed)); err != nil {
 		t.Fatal(err)
 	}
-	rooms, err := stub.All(s.Client(t, fastio.WithToken("the-key-of-grace")).Account.Workspaces.All(t.Context(), nil))
+	rooms, err := stub.All(s.Client(t, fastio.WithToken("the-key-of-grace")).Workspaces.All(t.Context(), nil))
 	if err != nil || len(rooms) != 1 || rooms[0].Name != "Compilers" {
 		t.Errorf("found %+v, %v", rooms, err)
 	}
@@ -363,7 +363,7 @@ func TestClientsReadSeededObjects(t *testing.T) {
 		t.Errorf("got %+v, want %+v", got, e)
 	}
 	s.SetMember(room.ID, guest.ID, "")
-	if _, err := client.Account.Workspaces.Get(t.Context(), api.ID(room.ID)); err == nil {
+	if _, err := client.Workspaces.Get(t.Context(), api.ID(room.ID)); err == nil {
 		t.Error("who was taken out of a workspace can still read it")
 	}
 	s.Generate(seed.History{Workspace: room.ID, Events: 20})
@@ -417,7 +417,7 @@ func TestMembersAndInvitations(t *testing.T) {
 	if got := s.Mails("NEW@example.test"); v.Key == "" || !slices.Equal(got, []seed.Mail{mail}) {
 		t.Errorf("mails %+v, want %+v", got, mail)
 	}
-	members, err := stub.All(s.Client(t).Shares.Members.All(t.Context(), api.ID(portal.ID), nil))
+	members, err := stub.All(s.Client(t).Members.All(t.Context(), api.Share(api.ID(portal.ID)), nil))
 	roles := map[string]string{}
 	for _, m := range members {
 		roles[string(m.Role)] = string(m.Status)
@@ -456,8 +456,8 @@ func TestUnknownOperations(t *testing.T) {
 			t.Errorf("%s: %v", op, with)
 		}
 	}
-	const want = `emulator: %s must be an operation of the platform, got "account.Workspaces.All"`
-	unknown := seed.Op("account.Workspaces.All")
+	const want = `emulator: %s must be an operation of the platform, got "workspaces.All"`
+	unknown := seed.Op("workspaces.All")
 	fault := panics(func() { fastiotest.New().Fail(seed.Fault{Op: unknown}) })
 	limit := panics(func() {
 		fastiotest.New(func(o *seed.Options) {

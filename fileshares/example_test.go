@@ -36,8 +36,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	grantee := fileshares.Grantee{Email: "bo@example.com"}
-	_, err = owner.FileShares.Grants.Set(ctx, link.ID, grantee, fileshares.CapabilityEdit)
+	_, err = owner.FileShares.Grants.Set(ctx, link.ID, "bo@example.com", fileshares.CapabilityEdit)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -8,8 +8,7 @@
 //	if err != nil {
 //		log.Fatal(err)
 //	}
-//	grantee := fileshares.Grantee{Email: "bo@example.com"}
-//	_, err = owner.FileShares.Grants.Set(ctx, link.ID, grantee, fileshares.CapabilityEdit)
+//	_, err = owner.FileShares.Grants.Set(ctx, link.ID, "bo@example.com", fileshares.CapabilityEdit)
 //
 // A recipient reads the file with [Service.DownloadFile], without a sign-in if the tier
 // allows it, and replaces it with [Service.ReplaceFile], which requires the edit

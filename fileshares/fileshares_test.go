@@ -55,10 +55,10 @@ func TestInvalidInputIsRejected(t *testing.T) {
 		change(&r)
 		return stub.Err(s.Replace(ctx, linkID, r))
 	}
-	grant := func(to fileshares.Grantee, c fileshares.Capability) error {
+	grant := func(to api.Person, c fileshares.Capability) error {
 		return stub.Err(s.Grants.Set(ctx, linkID, to, c))
 	}
-	ada, both := fileshares.Grantee{User: "3"}, fileshares.Grantee{User: "3", Email: "a@b.c"}
+	const ada = "3012345678901234567"
 	long := strings.Repeat("ü", 256)
 	stub.Refused(t, map[string][]error{
 		"workspace_id":  {stub.Err(s.Create(ctx, " ", cr{NodeID: nodeID}))},
@@ -89,14 +89,12 @@ func TestInvalidInputIsRejected(t *testing.T) {
 		"range":        {stub.Err(s.Download(ctx, linkID, &fileshares.DownloadOptions{Range: api.Range{Offset: -1}}))},
 		"type":         {stub.Err(s.Preview(ctx, linkID, ""))},
 		"version_id":   {stub.Err(s.Versions.Read(ctx, linkID, "", nil))},
-		"user": {
-			grant(fileshares.Grantee{}, "view"), grant(both, "view"), s.Grants.Revoke(ctx, linkID, both),
-			s.Grants.Revoke(ctx, linkID, fileshares.Grantee{User: " "}),
-		},
-		"capability": {grant(ada, ""), grant(ada, "own")},
-		"size":       {replace(func(r *replacement) { r.Size = -1 })},
-		"chunk":      {replace(func(r *replacement) { r.Content = nil })},
-		"path":       {stub.Err(s.ReplaceFile(ctx, linkID, ".", replacement{IfVersion: "3v"}))},
+		"to":           {grant("", "view"), grant("bo", "view"), grant(" "+ada, "view"), grant("me", "view"), grant("@b.test", "view")},
+		"from":         {s.Grants.Revoke(ctx, linkID, ""), s.Grants.Revoke(ctx, linkID, "me")},
+		"capability":   {grant(ada, ""), grant(ada, "own")},
+		"size":         {replace(func(r *replacement) { r.Size = -1 })},
+		"chunk":        {replace(func(r *replacement) { r.Content = nil })},
+		"path":         {stub.Err(s.ReplaceFile(ctx, linkID, ".", replacement{IfVersion: "3v"}))},
 		"if_version_id": {
 			stub.Err(s.ReplaceFile(ctx, linkID, "fileshares_test.go", replacement{})),
 			replace(func(r *replacement) { r.IfVersion = " - " }), replace(func(r *replacement) { r.Overwrite = true }),
@@ -111,9 +109,9 @@ func TestInvalidInputIsRejected(t *testing.T) {
 func TestGrantIsReadInEveryForm(t *testing.T) {
 	t.Parallel()
 	const bo = api.ID("3000000000000000009")
-	byID, byEmail := fileshares.Grantee{User: bo}, fileshares.Grantee{Email: "bo@example.test"}
+	byID, byEmail := api.Person(bo), api.Person("bo@example.test")
 	for _, tc := range []struct {
-		to     fileshares.Grantee
+		to     api.Person
 		answer string
 		want   fileshares.Granted
 	}{

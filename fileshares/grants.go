@@ -7,33 +7,27 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/internal/form"
 )
 
 // Grants manages who has which capability of a File Share. The calls require
 // membership of the workspace: [api.ErrForbidden] otherwise.
 type Grants struct{ c api.Client }
 
-// Grantee names the recipient of a grant. Exactly one field must be set.
-type Grantee struct {
-	User  api.ID // a user ID of 19 digits
-	Email string // with or without an account
-}
-
-func (g Grantee) values(op string) (url.Values, error) {
-	user, email := strings.TrimSpace(string(g.User)), strings.TrimSpace(g.Email)
-	switch {
-	case (user == "") == (email == ""):
-		return nil, &api.InputError{Op: op, Field: "user", Rule: "must be set if and only if email is empty"}
-	case user != "":
-		return url.Values{"user": {user}}, nil
-	default:
-		return url.Values{"email": {email}}, nil
+// recipient returns the parameter that names the person of a grant, in the argument field.
+func recipient(op, field string, who api.Person) (url.Values, error) {
+	if form.IsAddress(string(who)) {
+		return url.Values{"email": {string(who)}}, nil
 	}
+	if err := call.NumericID(op, field, api.ID(who)); err != nil {
+		const rule = "must be an ID of 19 digits or an e-mail address"
+		return nil, &api.InputError{Op: op, Field: field, Rule: rule, Got: strconv.Quote(string(who))}
+	}
+	return url.Values{"user": {string(who)}}, nil
 }
 
 // GrantState is the state of a grant.
@@ -72,19 +66,21 @@ type Granted struct {
 	Pending *Grant // the grant of an address without an account, which was sent an invitation
 }
 
-// Set grants a capability, or changes the one granted before. An address without an
+// Set grants a capability to a person, named by the ID of a user or an e-mail address, or
+// changes the one granted before. An address without an
 // account receives an invitation by e-mail, and its grant is pending until a user signs
 // up with the address; so the call is retried only if it was not processed. A grant
 // ends with the File Share.
 //
-// Errors: [api.ErrNotFound] if the user does not exist.
+// Errors: [*api.InputError] for any other text, such as [api.Me]; [api.ErrNotFound] if the
+// user does not exist.
 //
 // It calls POST /current/fileshare/{fileshare_id}/grants/.
 func (g *Grants) Set(
-	ctx context.Context, id api.ID, to Grantee, capability Capability, opts ...api.CallOption,
+	ctx context.Context, id api.ID, to api.Person, capability Capability, opts ...api.CallOption,
 ) (*Granted, error) {
 	const op = "fileshares.Grants.Set"
-	form, err := to.values(op)
+	body, err := recipient(op, "to", to)
 	if err != nil {
 		return nil, err
 	}
@@ -93,12 +89,12 @@ func (g *Grants) Set(
 			Op: op, Field: "capability", Rule: "must be view, download or edit", Got: strconv.Quote(string(capability)),
 		}
 	}
-	form.Set("capability", string(capability))
+	body.Set("capability", string(capability))
 	a, err := call.One[struct {
 		User  json.RawMessage            `json:"user"`
 		Grant *Grant                     `json:"grant"`
 		Extra map[string]json.RawMessage `json:",embed,unknown"` // the grant was made, whatever the response holds
-	}](ctx, g.c, endpoint.FileSharesGrantsSet(id, api.Form(form)), "", opts)
+	}](ctx, g.c, endpoint.FileSharesGrantsSet(id, api.Form(body)), "", opts)
 	switch {
 	case err != nil:
 		return nil, err
@@ -107,7 +103,7 @@ func (g *Grants) Set(
 	case a.Grant != nil:
 		return &Granted{User: a.Grant.User}, nil
 	default: // the response for a user ID is empty
-		return &Granted{User: cmp.Or(userID(a.User), api.ID(form.Get("user")))}, nil
+		return &Granted{User: cmp.Or(userID(a.User), api.ID(body.Get("user")))}, nil
 	}
 }
 
@@ -126,12 +122,12 @@ func userID(user json.RawMessage) api.ID {
 	return *id
 }
 
-// Revoke revokes a grant, pending or not. It is idempotent: a grant that does
+// Revoke revokes the grant of a person, as named in [Grants.Set], pending or not. It is idempotent: a grant that does
 // not exist is a success.
 //
 // It calls DELETE /current/fileshare/{fileshare_id}/grants/.
-func (g *Grants) Revoke(ctx context.Context, id api.ID, from Grantee, opts ...api.CallOption) error {
-	q, err := from.values("fileshares.Grants.Revoke")
+func (g *Grants) Revoke(ctx context.Context, id api.ID, from api.Person, opts ...api.CallOption) error {
+	q, err := recipient("fileshares.Grants.Revoke", "from", from)
 	if err != nil {
 		return err
 	}

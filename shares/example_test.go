@@ -8,7 +8,6 @@ import (
 	"net/http"
 
 	"github.com/fastio-go/fastio"
-	"github.com/fastio-go/fastio/account"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
 	"github.com/fastio-go/fastio/fastiotest/seed"
@@ -63,40 +62,6 @@ func Example() {
 	// [redacted]
 	// Q4 pack public q4.pdf
 	// true
-}
-
-// Invite a user by e-mail, who is a pending member until accepting.
-func ExampleMembers_Add() {
-	s := fastiotest.New()
-	room := s.AddWorkspace(seed.Workspace{Name: "Books"})
-	books := api.ID(room.ID)
-	client, err := fastio.New(s.ClientOptions()...)
-	if err != nil {
-		log.Fatal(err)
-	}
-	ctx := context.Background()
-	portal, err := client.Shares.Create(ctx, books, shares.CreateRequest{Title: "Q4 pack"})
-	if err != nil {
-		log.Fatal(err)
-	}
-	added, err := client.Shares.Members.Add(
-		ctx, portal.ID, account.Invitee{Email: "new@example.com"},
-		account.AddMemberRequest{Role: account.RoleGuest, Message: "Have a look, please."},
-	)
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(added.Invitation.InviteeEmail, added.Invitation.State)
-	for member, err := range client.Shares.Members.All(ctx, portal.ID, nil) {
-		if err != nil {
-			log.Fatal(err)
-		}
-		fmt.Println(member.EmailAddress, member.Role, member.Status)
-	}
-	// Output:
-	// new@example.com pending
-	// ada@example.test owner active
-	// new@example.com guest pending
 }
 
 // An update sets or clears the fields that it has.

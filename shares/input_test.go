@@ -7,10 +7,8 @@ import (
 	"io"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	"github.com/fastio-go/fastio/account"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/shares"
@@ -23,11 +21,9 @@ func secret(text string) api.Opt[api.Secret] { return api.Set(api.NewSecret(text
 func TestInvalidInputIsRejected(t *testing.T) {
 	t.Parallel()
 	type (
-		cr     = shares.CreateRequest
-		up     = shares.UpdateRequest
-		member = account.UpdateMemberRequest
-		invite = account.UpdateInvitationRequest
-		list   = shares.ListOptions
+		cr   = shares.CreateRequest
+		up   = shares.UpdateRequest
+		list = shares.ListOptions
 	)
 	ctx := t.Context()
 	c := stub.Answer(`{"result":true}`)
@@ -47,14 +43,6 @@ func TestInvalidInputIsRejected(t *testing.T) {
 		return create(cr{Password: password, Access: shares.AccessAnyone})
 	}
 	update := func(r up) error { return s.Update(ctx, portal, r) }
-	add := func(who account.Invitee, r account.AddMemberRequest) error {
-		return stub.Err(s.Members.Add(ctx, portal, who, r))
-	}
-	change := func(r member) error { return s.Members.Update(ctx, portal, ada, r) }
-	invitation := func(r invite) error { return s.Invitations.Update(ctx, portal, "i1", r) }
-	join := func(key string, answer account.InvitationDecision) error {
-		return s.JoinWithKey(ctx, portal, api.NewSecret(key), answer)
-	}
 	of := func(o list) error { return stub.Err(s.List(ctx, &o)) }
 	filtered := &list{Archived: new(true)}
 	stub.Refused(t, map[string][]error{
@@ -106,8 +94,7 @@ func TestInvalidInputIsRejected(t *testing.T) {
 		},
 		"expires": {
 			folder(cr{Expires: noon()}), create(cr{Expires: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)}),
-			update(up{Expires: api.Set(time.Time{})}), change(member{Expires: api.Set(time.Time{})}),
-			invitation(invite{AcceptBy: time.Unix(1, 0)}),
+			update(up{Expires: api.Set(time.Time{})}),
 		},
 		"display_type":      {create(cr{DisplayType: " "})},
 		"workspace_style":   {create(cr{WorkspaceStyle: "\t"}), update(up{WorkspaceStyle: "null"})},
@@ -120,32 +107,18 @@ func TestInvalidInputIsRejected(t *testing.T) {
 		"external_invites":  {update(up{ExternalInvites: shares.ExternalInvitesInherit})},
 		"workspace_id":      {stub.Err(s.Create(ctx, " ", cr{Title: "Q4"}))},
 		"share_id":          {stub.Err(s.Get(ctx, ""))},
-		"fields":            {update(up{}), change(member{}), invitation(invite{})},
+		"fields":            {update(up{})},
 		"limit": {
 			of(list{Limit: 501}), stub.Err(s.ListByWorkspace(ctx, room, &list{Limit: 501})),
 		},
 		"offset": {stub.Err(s.ListMine(ctx, &list{Offset: -1}))},
 		"archived": {
-			of(*filtered), stub.Err(s.Members.List(ctx, portal, filtered)), stub.Err(s.QuickShares.List(ctx, room, filtered)),
+			of(*filtered), stub.Err(s.QuickShares.List(ctx, room, filtered)),
 		},
-		"name": {stub.Err(s.CheckName(ctx, "abc")), stub.Err(s.CheckName(ctx, "ab/cd"))},
-		"permissions": {
-			add(account.Invitee{User: ada}, account.AddMemberRequest{Role: account.RoleOwner}), change(member{Role: account.RoleOwner}),
-			invitation(invite{Role: account.RoleOwner}),
-		},
-		"message": {add(account.Invitee{Email: "a@b.test"}, account.AddMemberRequest{Message: text(9) + "\x00"})},
-		"user": {
-			add(account.Invitee{}, account.AddMemberRequest{}), add(account.Invitee{User: "a@b.test"}, account.AddMemberRequest{}),
-			add(account.Invitee{User: ada, Email: "a@b.test"}, account.AddMemberRequest{}),
-		},
-		"email":          {add(account.Invitee{Email: "a"}, account.AddMemberRequest{})},
-		"answer":         {join("key", "maybe")},
-		"invitation_key": {join("..", account.InvitationDecisionAccept)},
-		"invitation_id":  {s.Invitations.Resend(ctx, portal, "")},
-		"notify_options": {s.Join(ctx, portal, &shares.JoinOptions{Notify: " "})},
-		"quickshare_id":  {stub.Err(s.QuickShares.Get(ctx, "--"))},
-		"type":           {closed(s.QuickShares.Preview(ctx, link, ""))},
-		"range":          {closed(s.QuickShares.Download(ctx, link, &api.Range{Offset: -1}))},
+		"name":          {stub.Err(s.CheckName(ctx, "abc")), stub.Err(s.CheckName(ctx, "ab/cd"))},
+		"quickshare_id": {stub.Err(s.QuickShares.Get(ctx, "--"))},
+		"type":          {closed(s.QuickShares.Preview(ctx, link, ""))},
+		"range":         {closed(s.QuickShares.Download(ctx, link, &api.Range{Offset: -1}))},
 	}, "0p3n", "öpn")
 	if len(c.Got) > 0 {
 		t.Errorf("%d requests were sent, the first is %s", len(c.Got), c.Got[0].Op)
@@ -191,23 +164,6 @@ func TestValidInputIsSent(t *testing.T) {
 			t.Errorf("%s: %v, after %d requests", name, err, len(c.Got))
 		}
 	}
-}
-
-func TestInvitationsUpdateRequiresFutureExpiry(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c := stub.Answer(`{"result":true}`)
-		update := func(by time.Time) error {
-			return shares.New(c).Invitations.Update(t.Context(), portal, "i1", account.UpdateInvitationRequest{AcceptBy: by})
-		}
-		const want = "fastio: shares.Invitations.Update: expires must be in the future, got 2000-01-01 00:00:00 UTC"
-		if err := update(time.Now()); err == nil || err.Error() != want {
-			t.Errorf("got %v, want %s", err, want)
-		}
-		if err := update(time.Now().Add(time.Second)); err != nil || len(c.Got) != 1 {
-			t.Errorf("got %v after %d requests, want one request", err, len(c.Got))
-		}
-	})
 }
 
 func raw(text string) json.RawMessage { return json.RawMessage(text) }

@@ -12,7 +12,8 @@
 //	}
 //	fmt.Println(portal.URL())
 //
-// The files of a share are read with package storage, from [api.Share].
+// The files of a share are read with package storage, from [api.Share]. Its members and
+// invitations are in package members.
 //
 // For a link to a single file use package fileshares. It replaces QuickShares,
 // which can no longer be created; existing ones are read, listed and revoked
@@ -32,9 +33,6 @@ import (
 type Service struct {
 	c api.Client
 
-	Members     *Members
-	Invitations *Invitations
-
 	// QuickShares reads and revokes links that were created earlier.
 	//
 	// Deprecated: use package fileshares for new links.
@@ -43,11 +41,11 @@ type Service struct {
 
 // New returns a Service that sends its requests through c.
 func New(c api.Client) *Service {
-	return &Service{c: c, Members: &Members{c}, Invitations: &Invitations{c}, QuickShares: &QuickShares{c}}
+	return &Service{c, &QuickShares{c}}
 }
 
 // ReasonSharingDisabled is the reason of an error, in [api.Error].Reason, if the
-// organization or workspace allows no shares. Those of members are in package account.
+// organization or workspace allows no shares. Those of members are in package members.
 const ReasonSharingDisabled = "policy_sharing_disabled"
 
 // Codes of errors, in [api.Error].Code.

@@ -12,12 +12,12 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/fastio-go/fastio"
-	"github.com/fastio-go/fastio/account"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
 	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/fileshares"
 	"github.com/fastio-go/fastio/internal/stub"
+	"github.com/fastio-go/fastio/members"
 	"github.com/fastio-go/fastio/shares"
 )
 
@@ -106,9 +106,6 @@ func TestRetriedDeletionSucceeds(t *testing.T) {
 	for name, try := range map[string]func(c *stub.Client) error{
 		"a File Share": func(c *stub.Client) error { return fileshares.New(c).Delete(ctx, portal) },
 		"a share":      func(c *stub.Client) error { return shares.New(c).Delete(ctx, portal) },
-		"a member":     func(c *stub.Client) error { return shares.New(c).Members.Remove(ctx, portal, ada) },
-		"the caller":   func(c *stub.Client) error { return shares.New(c).Leave(ctx, portal) },
-		"an invite":    func(c *stub.Client) error { return shares.New(c).Invitations.Delete(ctx, portal, "i1") },
 		"a QuickShare": func(c *stub.Client) error { return shares.New(c).QuickShares.Revoke(ctx, room, node) },
 	} {
 		for err, want := range map[error]error{gone: nil, never: api.ErrNotFound, wrong: api.ErrUnsupported} {
@@ -155,7 +152,7 @@ func refusal(err error) refused {
 	}
 	r := refused{Status: e.Status, Reason: e.Reason}
 	switch e.Code {
-	case shares.CodeNoViewPermission, shares.CodeNoPublicView, account.CodeInvitationRole,
+	case shares.CodeNoViewPermission, shares.CodeNoPublicView, members.CodeInvitationRole,
 		shares.CodeQuickShareDeprecated,
 		shares.CodeStorageFailure:
 		r.Code = e.Code
@@ -163,12 +160,13 @@ func refusal(err error) refused {
 	return r
 }
 
-// The server sends the reasons and codes of this package.
+// The server sends the reasons and codes of this package and of members.
 func TestReasonsAndCodesOfErrors(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	s := fastiotest.New(func(o *seed.Options) { o.Shares.TransferConflicts = 1 })
-	c := s.Client(t).Shares
+	client := s.Client(t)
+	c := client.Shares
 	mine := s.AddWorkspace(seed.Workspace{Name: "Mine"}).ID
 	closed := api.ID(s.AddWorkspace(seed.Workspace{Name: "Closed", NoSharing: true}).ID)
 	me, luigi := api.ID(s.User().ID), s.AddUser(seed.User{FirstName: "Luigi"}).ID
@@ -179,11 +177,11 @@ func TestReasonsAndCodesOfErrors(t *testing.T) {
 	elsewhere := s.AddOrg(seed.Org{Domain: "elsewhere", Owner: luigi}).ID
 	hidden := api.ID(s.AddShare(seed.Share{Title: "Hidden", Org: elsewhere, Creator: luigi}).ID)
 	transfer := func(to api.ID) error {
-		return stub.Err(c.Members.TransferOwnership(ctx, own.ID, to, api.Attempts(1)))
+		return stub.Err(client.Members.TransferOwnership(ctx, api.Share(own.ID), to, api.Attempts(1)))
 	}
 	contested := transfer(api.ID(luigi))
 	plan := api.OpaqueID(s.AddNode(seed.Node{Profile: mine, Name: "a.txt"}).ID).Plain()
-	link := s.Client(t).Call(ctx, &api.Request{ // there is no method for it
+	link := client.Call(ctx, &api.Request{ // there is no method for it
 		Op: "shares.QuickShares.Create", Method: http.MethodPost, Body: api.Form{},
 		Path: api.Path("/current/workspace/{workspace_id}/storage/{node_id}/quickshare/", mine, plan),
 	}, nil)
@@ -206,13 +204,12 @@ func TestReasonsAndCodesOfErrors(t *testing.T) {
 			stub.Err(c.GetPublic(ctx, hidden)), api.ErrForbidden, refused{401, "", shares.CodeNoPublicView},
 		},
 		"a new QuickShare":      {link, api.ErrForbidden, refused{403, "", shares.CodeQuickShareDeprecated}},
-		"transfer to oneself":   {transfer(me), api.ErrInvalid, refused{406, account.ReasonSuccessorIsSelf, 0}},
-		"transfer to no member": {transfer(api.ID(luigi)), api.ErrInvalid, refused{406, account.ReasonSuccessorNotMember, 0}},
-		"transfer under way":    {contested, api.ErrConflict, refused{409, account.ReasonTransferInProgress, 0}},
+		"transfer to oneself":   {transfer(me), api.ErrInvalid, refused{406, members.ReasonSuccessorIsSelf, 0}},
+		"transfer to no member": {transfer(api.ID(luigi)), api.ErrInvalid, refused{406, members.ReasonSuccessorNotMember, 0}},
+		"transfer under way":    {contested, api.ErrConflict, refused{409, members.ReasonTransferInProgress, 0}},
 		"external invitation": {
-			stub.Err(c.Members.Add(ctx, own.ID, account.Invitee{Email: "c@example.test"},
-				account.AddMemberRequest{})), api.ErrForbidden,
-			refused{403, account.ReasonExternalInvitesObjectDenied, 0},
+			stub.Err(client.Members.Add(ctx, api.Share(own.ID), "c@example.test", members.AddRequest{})), api.ErrForbidden,
+			refused{403, members.ReasonExternalInvitesObjectDenied, 0},
 		},
 	} {
 		if diff := cmp.Diff(tc.want, refusal(tc.err)); diff != "" || !errors.Is(tc.err, tc.kind) {

@@ -8,11 +8,12 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/fastio-go/fastio/account"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/fileshares"
+	"github.com/fastio-go/fastio/members"
 	"github.com/fastio-go/fastio/shares"
+	"github.com/fastio-go/fastio/workspaces"
 )
 
 // access is what one person can see.
@@ -32,49 +33,51 @@ const everybody = "anyone with the link"
 // list returns who has access to the organization, its workspaces, and what is shared from
 // them.
 func (p *program) list(ctx context.Context) ([]access, error) {
-	orgs := p.client.Account.Orgs
-	org, err := orgs.Get(ctx, p.org)
+	org, err := p.client.Orgs.Get(ctx, p.org)
 	if err != nil {
 		return nil, err
 	}
-	all := []access{}
-	for m, err := range orgs.AllMembers(ctx, org.ID, nil) {
+	all, err := p.listMembers(ctx, api.Org(org.ID), "organization "+org.Name, events.NameRemovedMemberFromOrg)
+	if err != nil {
+		return nil, err
+	}
+	both := &workspaces.ByOrgOptions{Archived: workspaces.ArchivedAlso}
+	for w, err := range p.client.Workspaces.AllByOrg(ctx, org.ID, both) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, p.membership(api.Org(org.ID), "organization "+org.Name, m, events.NameRemovedMemberFromOrg,
-			orgs.Members.Remove, orgs.Invitations.Delete))
-	}
-	for _, archived := range []bool{false, true} {
-		o := &account.ListByOrgOptions{Archived: archived}
-		for w, err := range p.client.Account.Workspaces.AllByOrg(ctx, org.ID, o) {
-			if err != nil {
-				return nil, err
-			}
-			inside, err := p.listWorkspace(ctx, w)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, inside...)
+		inside, err := p.listWorkspace(ctx, w)
+		if err != nil {
+			return nil, err
 		}
+		all = append(all, inside...)
 	}
 	slices.SortStableFunc(all, func(a, b access) int { return cmp.Compare(a.who, b.who) })
 	return all, nil
 }
 
-func (p *program) listWorkspace(ctx context.Context, w *account.Workspace) ([]access, error) {
+// listMembers returns the members of a profile. Proof is the event of the end of a membership.
+func (p *program) listMembers(
+	ctx context.Context, in api.Profile, what string, proof events.Name,
+) ([]access, error) {
 	var all []access
-	workspaces := p.client.Account.Workspaces
+	for m, err := range p.client.Members.All(ctx, in, nil) {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, p.membership(in, what, m, proof))
+	}
+	return all, nil
+}
+
+func (p *program) listWorkspace(ctx context.Context, w *workspaces.Workspace) ([]access, error) {
 	name := "workspace " + w.Name
 	if w.Archived {
 		name += " (archived)"
 	}
-	for m, err := range workspaces.AllMembers(ctx, w.ID, nil) {
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, p.membership(api.Workspace(w.ID), name, m, events.NameRemovedMemberFromWorkspace,
-			workspaces.Members.Remove, workspaces.Invitations.Delete))
+	all, err := p.listMembers(ctx, api.Workspace(w.ID), name, events.NameRemovedMemberFromWorkspace)
+	if err != nil {
+		return nil, err
 	}
 	for share, err := range p.client.Shares.AllByWorkspace(ctx, w.ID, nil, api.Full) {
 		if err != nil {
@@ -105,14 +108,8 @@ func (p *program) listShare(ctx context.Context, share *shares.Share) ([]access,
 	if share.Access == shares.AccessAnyone {
 		all = append(all, access{who: everybody, what: name, role: "view", state: "open"})
 	}
-	for m, err := range p.client.Shares.Members.All(ctx, share.ID, nil) {
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, p.membership(api.Share(share.ID), name, m, events.NameRemovedMemberFromShare,
-			p.client.Shares.Members.Remove, p.client.Shares.Invitations.Delete))
-	}
-	return all, nil
+	inside, err := p.listMembers(ctx, api.Share(share.ID), name, events.NameRemovedMemberFromShare)
+	return append(all, inside...), err
 }
 
 func (p *program) listLink(ctx context.Context, link *fileshares.FileShare) ([]access, error) {
@@ -129,7 +126,7 @@ func (p *program) listLink(ctx context.Context, link *fileshares.FileShare) ([]a
 		all = append(all, access{
 			who: strings.ToLower(g.Email), what: name, role: string(g.Capability), state: string(g.State),
 			remove: func(ctx context.Context) error {
-				return p.client.FileShares.Grants.Revoke(ctx, link.ID, fileshares.Grantee{Email: g.Email})
+				return p.client.FileShares.Grants.Revoke(ctx, link.ID, api.Person(g.Email))
 			},
 		})
 	}
@@ -137,19 +134,15 @@ func (p *program) listLink(ctx context.Context, link *fileshares.FileShare) ([]a
 }
 
 // membership is the access of a member, who may only be invited yet.
-func (p *program) membership(
-	in api.Profile, what string, m *account.Member, proof events.Name,
-	remove func(ctx context.Context, in, user api.ID, opts ...api.CallOption) error,
-	uninvite func(ctx context.Context, in api.ID, invitation string, opts ...api.CallOption) error,
-) access {
+func (p *program) membership(in api.Profile, what string, m *members.Member, proof events.Name) access {
 	a := access{
 		who: strings.ToLower(m.EmailAddress), what: what, role: string(m.Role), state: string(m.Status), in: in,
 		member: m.ID, proof: proof,
-		remove: func(ctx context.Context) error { return remove(ctx, in.ID, m.ID) },
+		remove: func(ctx context.Context) error { return p.client.Members.Remove(ctx, in, api.Person(m.ID)) },
 	}
 	if m.Invite != nil {
 		a.member, a.proof = "", ""
-		a.remove = func(ctx context.Context) error { return uninvite(ctx, in.ID, m.Invite.ID) }
+		a.remove = func(ctx context.Context) error { return p.client.Members.Invitations.Delete(ctx, in, m.Invite.ID) }
 	}
 	return a
 }

@@ -42,7 +42,7 @@ func (p *program) demonstrate(ctx context.Context) (err error) {
 		return err
 	}
 	pay := func() error {
-		org, err := p.client.Account.Orgs.Get(ctx, p.org)
+		org, err := p.client.Orgs.Get(ctx, p.org)
 		if err == nil && platform.Pay(string(org.ID)) {
 			fmt.Fprintln(p.out, "(Ada pays in the browser.)")
 		}

@@ -29,9 +29,9 @@ import (
 	"os"
 
 	"github.com/fastio-go/fastio"
-	"github.com/fastio-go/fastio/account"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/examples/internal/show"
+	"github.com/fastio-go/fastio/orgs"
 )
 
 func main() {
@@ -51,7 +51,7 @@ type program struct {
 	client *fastio.Client
 	org    api.ID // its domain
 	name   string
-	plan   account.PlanID
+	plan   orgs.PlanID
 	file   string
 	apply  bool
 	args   []string

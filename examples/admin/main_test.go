@@ -129,7 +129,7 @@ func TestInterruptedSetupIsCompleted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		o := newOffice(t, smallTeam)
-		o.Fail(seed.Fault{Op: "account.Workspaces.Members.Add", Skip: 1, Count: 1, Status: http.StatusForbidden})
+		o.Fail(seed.Fault{Op: "members.Add", Skip: 2, Count: 1, Status: http.StatusForbidden})
 		o.args = []string{"setup"}
 		if err := o.run(t.Context()); err == nil || !strings.Contains(err.Error(), "add cleo@example.com to acme-plans") {
 			t.Fatalf("got %v", err)

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fastio-go/fastio/account"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/events"
+	"github.com/fastio-go/fastio/members"
 )
 
 // How long the log may take to have an event.
@@ -31,7 +31,7 @@ func (p *program) remove(ctx context.Context, email string) error {
 	var failed []error
 	for _, a := range slices.Backward(removed) {
 		what := fmt.Sprintf("remove %s (%s, %s) from %s", email, a.role, a.state, a.what)
-		if a.role == string(account.RoleOwner) {
+		if a.role == string(members.RoleOwner) {
 			failed = append(failed, fmt.Errorf("%s: transfer the ownership first", what))
 		} else if err := p.change(what, func() error { return a.remove(ctx) }); err != nil {
 			failed = append(failed, err)

@@ -5,11 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"strings"
 
-	"github.com/fastio-go/fastio/account"
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/members"
+	"github.com/fastio-go/fastio/orgs"
+	"github.com/fastio-go/fastio/workspaces"
 )
 
 var errUnpaid = errors.New("the plan begins when it is paid for")
@@ -37,15 +38,14 @@ func (p *program) setup(ctx context.Context) error {
 
 // setupOrg returns the ID of the organization, "" if it would be created.
 func (p *program) setupOrg(ctx context.Context) (api.ID, error) {
-	orgs := p.client.Account.Orgs
-	org, err := orgs.Get(ctx, p.org)
+	org, err := p.client.Orgs.Get(ctx, p.org)
 	if errors.Is(err, api.ErrNotFound) {
 		err = p.change("create the organization "+string(p.org), func() error {
-			org, err = orgs.Create(ctx, account.CreateOrgRequest{
+			org, err = p.client.Orgs.Create(ctx, orgs.CreateRequest{
 				Domain: string(p.org), Name: cmp.Or(p.name, string(p.org)),
 			})
 			if err == nil {
-				org, err = orgs.Get(ctx, org.ID) // with its plan
+				org, err = p.client.Orgs.Get(ctx, org.ID) // with its plan
 			}
 			return err
 		})
@@ -60,7 +60,7 @@ func (p *program) setupOrg(ctx context.Context) (api.ID, error) {
 		return "", p.plans(ctx)
 	}
 	err = p.change("subscribe it to the plan "+string(p.plan), func() error {
-		s, err := p.client.Account.Billing.ChangePlan(ctx, org.ID, p.plan)
+		s, err := p.client.Orgs.Billing.ChangePlan(ctx, org.ID, p.plan)
 		if err == nil && s.NeedsPayment() {
 			err = fmt.Errorf("%w: pay for it at %s, and run setup again", errUnpaid, s.PaymentURL())
 		}
@@ -74,7 +74,7 @@ func (p *program) setupOrg(ctx context.Context) (api.ID, error) {
 
 // plans returns an error with the plans to choose from.
 func (p *program) plans(ctx context.Context) error {
-	offers, err := p.client.Account.Billing.Plans(ctx)
+	offers, err := p.client.Orgs.Billing.Plans(ctx)
 	if err != nil {
 		return err
 	}
@@ -86,10 +86,9 @@ func (p *program) plans(ctx context.Context) error {
 }
 
 // setupWorkspaces returns the workspaces of the columns, nil for those that would be created.
-func (p *program) setupWorkspaces(ctx context.Context, org api.ID, t *team) ([]*account.Workspace, error) {
-	found := map[string]*account.Workspace{}
-	workspaces := p.client.Account.Workspaces
-	for w, err := range workspaces.AllByOrg(ctx, cmp.Or(org, p.org), nil) {
+func (p *program) setupWorkspaces(ctx context.Context, org api.ID, t *team) ([]*workspaces.Workspace, error) {
+	found := map[string]*workspaces.Workspace{}
+	for w, err := range p.client.Workspaces.AllByOrg(ctx, cmp.Or(org, p.org), nil) {
 		if org == "" && errors.Is(err, api.ErrNotFound) {
 			break // the organization would be created
 		}
@@ -98,14 +97,14 @@ func (p *program) setupWorkspaces(ctx context.Context, org api.ID, t *team) ([]*
 		}
 		found[w.FolderName] = w
 	}
-	rooms := make([]*account.Workspace, len(t.workspaces))
+	rooms := make([]*workspaces.Workspace, len(t.workspaces))
 	for i, name := range t.workspaces {
 		rooms[i] = found[name]
 		if rooms[i] != nil {
 			continue
 		}
 		err := p.change("create the workspace "+name, func() (err error) {
-			rooms[i], err = workspaces.Create(ctx, org, account.CreateRequest{FolderName: name, Name: name})
+			rooms[i], err = p.client.Workspaces.Create(ctx, org, workspaces.CreateRequest{FolderName: name, Name: name})
 			return err
 		})
 		if err != nil {
@@ -115,37 +114,26 @@ func (p *program) setupWorkspaces(ctx context.Context, org api.ID, t *team) ([]*
 	return rooms, nil
 }
 
-// place is where people are members. Organizations and workspaces have the same calls.
+// place is an organization or a workspace and its members.
 type place struct {
-	id      api.ID // "" if it would be created
+	api.Profile // without an ID if it would be created
+
 	name    string
-	members map[string]*account.Member // by address
-	add     func(context.Context, api.ID, account.Invitee, account.AddMemberRequest, ...api.CallOption) (
-		*account.AddedMember, error)
-	update   func(context.Context, api.ID, api.ID, account.UpdateMemberRequest, ...api.CallOption) error
-	reinvite func(context.Context, api.ID, string, account.UpdateInvitationRequest, ...api.CallOption) error
+	members map[string]*members.Member // by address
 }
 
-func (p *program) setupMembers(ctx context.Context, org api.ID, rooms []*account.Workspace, t *team) error {
-	orgs, workspaces := p.client.Account.Orgs, p.client.Account.Workspaces
-	in := &place{
-		id: org, name: "the organization", add: orgs.Members.Add, update: orgs.Members.Update,
-		reinvite: orgs.Invitations.Update,
-	}
-	role := func(p person) account.Role { return p.org }
-	if err := p.fill(ctx, in, orgs.AllMembers(ctx, org, nil), t, role); err != nil {
+func (p *program) setupMembers(ctx context.Context, org api.ID, rooms []*workspaces.Workspace, t *team) error {
+	role := func(p person) members.Role { return p.org }
+	if err := p.fill(ctx, &place{Profile: api.Org(org), name: "the organization"}, t, role); err != nil {
 		return err
 	}
 	for i, w := range rooms {
-		in := &place{
-			name: t.workspaces[i], add: workspaces.Members.Add, update: workspaces.Members.Update,
-			reinvite: workspaces.Invitations.Update,
-		}
+		in := &place{name: t.workspaces[i]}
 		if w != nil {
-			in.id = w.ID
+			in.Profile = api.Workspace(w.ID)
 		}
-		role := func(p person) account.Role { return p.roles[i] }
-		if err := p.fill(ctx, in, workspaces.AllMembers(ctx, in.id, nil), t, role); err != nil {
+		role := func(p person) members.Role { return p.roles[i] }
+		if err := p.fill(ctx, in, t, role); err != nil {
 			return err
 		}
 	}
@@ -153,12 +141,10 @@ func (p *program) setupMembers(ctx context.Context, org api.ID, rooms []*account
 }
 
 // fill gives the people of the team their roles in a place.
-func (p *program) fill(
-	ctx context.Context, in *place, members iter.Seq2[*account.Member, error], t *team, role func(person) account.Role,
-) error {
-	in.members = map[string]*account.Member{}
-	if in.id != "" {
-		for m, err := range members {
+func (p *program) fill(ctx context.Context, in *place, t *team, role func(person) members.Role) error {
+	in.members = map[string]*members.Member{}
+	if in.ID != "" {
+		for m, err := range p.client.Members.All(ctx, in.Profile, nil) {
 			if err != nil {
 				return err
 			}
@@ -174,21 +160,22 @@ func (p *program) fill(
 }
 
 // give adds a person, or changes the role. The owner keeps theirs.
-func (p *program) give(ctx context.Context, in *place, email string, role account.Role) error {
+func (p *program) give(ctx context.Context, in *place, email string, role members.Role) error {
 	m := in.members[email]
 	switch {
-	case role == "", m != nil && (m.Role == role || m.Role == account.RoleOwner):
+	case role == "", m != nil && (m.Role == role || m.Role == members.RoleOwner):
 		return nil
 	case m != nil:
 		return p.change(fmt.Sprintf("make %s %s of %s", email, role, in.name), func() error {
 			if m.Invite != nil {
-				return in.reinvite(ctx, in.id, m.Invite.ID, account.UpdateInvitationRequest{Role: role})
+				return p.client.Members.Invitations.Update(ctx, in.Profile, m.Invite.ID,
+					members.UpdateInvitationRequest{Role: role})
 			}
-			return in.update(ctx, in.id, m.ID, account.UpdateMemberRequest{Role: role})
+			return p.client.Members.Update(ctx, in.Profile, api.Person(m.ID), members.UpdateRequest{Role: role})
 		})
 	}
 	return p.change(fmt.Sprintf("add %s to %s as %s", email, in.name, role), func() error {
-		_, err := in.add(ctx, in.id, account.Invitee{Email: email}, account.AddMemberRequest{Role: role})
+		_, err := p.client.Members.Add(ctx, in.Profile, api.Person(email), members.AddRequest{Role: role})
 		return err
 	})
 }

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fastio-go/fastio/account"
+	"github.com/fastio-go/fastio/members"
 )
 
 // team is the content of the file.
@@ -20,8 +20,8 @@ type team struct {
 
 type person struct {
 	email string
-	org   account.Role
-	roles []account.Role // in the workspaces
+	org   members.Role
+	roles []members.Role // in the workspaces
 }
 
 // readTeam reads the file and checks it, so that nothing is changed for one that is wrong.
@@ -49,17 +49,17 @@ func parseTeam(in io.Reader) (*team, error) {
 	}
 	t, seen := &team{workspaces: lines[0][2:]}, map[string]bool{}
 	for i, line := range lines[1:] {
-		p := person{email: strings.ToLower(strings.TrimSpace(line[0])), roles: make([]account.Role, len(t.workspaces))}
+		p := person{email: strings.ToLower(strings.TrimSpace(line[0])), roles: make([]members.Role, len(t.workspaces))}
 		if !strings.Contains(p.email, "@") || seen[p.email] {
 			return nil, fmt.Errorf("line %d: %q is not an e-mail address, or is there twice", i+2, line[0])
 		}
 		seen[p.email] = true
-		p.org, err = parseRole(line[1], account.RoleAdmin, account.RoleMember)
+		p.org, err = parseRole(line[1], members.RoleAdmin, members.RoleMember)
 		if err != nil {
 			return nil, fmt.Errorf("line %d, org: %w", i+2, err)
 		}
 		for n, cell := range line[2:] {
-			p.roles[n], err = parseRole(cell, account.RoleAdmin, account.RoleMember, account.RoleGuest)
+			p.roles[n], err = parseRole(cell, members.RoleAdmin, members.RoleMember, members.RoleGuest)
 			if err != nil {
 				return nil, fmt.Errorf("line %d, %s: %w", i+2, t.workspaces[n], err)
 			}
@@ -70,8 +70,8 @@ func parseTeam(in io.Reader) (*team, error) {
 }
 
 // parseRole reads a role that a person can be given; "" is none.
-func parseRole(cell string, known ...account.Role) (account.Role, error) {
-	role := account.Role(strings.TrimSpace(cell))
+func parseRole(cell string, known ...members.Role) (members.Role, error) {
+	role := members.Role(strings.TrimSpace(cell))
 	if role == "" {
 		return "", nil
 	}

@@ -85,7 +85,7 @@ func (p *program) run(ctx context.Context, config oauth.Config) error {
 	}
 	fmt.Fprintf(p.out, "Signed in as %s %s.\n", me.FirstName, me.LastName)
 	workspace := p.workspace
-	for w, err := range p.client.Account.Workspaces.All(ctx, nil) {
+	for w, err := range p.client.Workspaces.All(ctx, nil) {
 		if err != nil {
 			return err
 		}

@@ -122,9 +122,9 @@ func TestPortalIsDeletedAfterFailures(t *testing.T) {
 		},
 		"the invitation cannot be deleted": {
 			before: func(_ *testing.T, s *fastiotest.Server, _ *program, _ func()) {
-				s.Fail(seed.Fault{Op: "shares.Invitations.Delete", Count: 1, Status: 403})
+				s.Fail(seed.Fault{Op: "members.Invitations.Delete", Count: 1, Status: 403})
 			},
-			err: "shares.Invitations.Delete", says: "Q4 pack is deleted",
+			err: "members.Invitations.Delete", says: "Q4 pack is deleted",
 		},
 		"the program is interrupted": {
 			//nolint:thelper // it is part of the test

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/fastio-go/fastio/account"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/examples/internal/show"
+	"github.com/fastio-go/fastio/members"
 	"github.com/fastio-go/fastio/shares"
 )
 
@@ -21,7 +21,7 @@ func (p *program) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	var invitation *account.Invitation
+	var invitation *members.Invitation
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 		defer cancel()
@@ -53,13 +53,13 @@ func (p *program) open(ctx context.Context) (*shares.Share, error) {
 }
 
 // invite invites the guest. The invitation is nil if the guest is a member at once.
-func (p *program) invite(ctx context.Context, portal api.ID) (*account.Invitation, error) {
-	added, err := p.client.Shares.Members.Add(ctx, portal, account.Invitee{Email: p.guest}, account.AddMemberRequest{
-		Role: account.RoleGuest, Message: "The files we talked about.",
+func (p *program) invite(ctx context.Context, portal api.ID) (*members.Invitation, error) {
+	added, err := p.client.Members.Add(ctx, api.Share(portal), api.Person(p.guest), members.AddRequest{
+		Role: members.RoleGuest, Message: "The files we talked about.",
 	})
 	if refusal, ok := errors.AsType[*api.Error](err); ok {
 		switch refusal.Reason {
-		case account.ReasonExternalInvitesDenied, account.ReasonExternalInvitesObjectDenied:
+		case members.ReasonExternalInvitesDenied, members.ReasonExternalInvitesObjectDenied:
 			return nil, fmt.Errorf("a policy of the organization excludes %s: %w", p.guest, err)
 		}
 	}
@@ -78,7 +78,7 @@ func (p *program) show(ctx context.Context, id api.ID) error {
 	fmt.Fprintf(p.out, "%s is open until %s.\n", portal.Title, portal.Expires.Format(time.DateOnly))
 	fmt.Fprintf(p.out, "  access         %s\n", portal.Access)
 	fmt.Fprintf(p.out, "  downloads      %s security\n", portal.DownloadSecurity)
-	for member, err := range p.client.Shares.Members.All(ctx, id, nil) {
+	for member, err := range p.client.Members.All(ctx, api.Share(id), nil) {
 		if err != nil {
 			return err
 		}
@@ -89,10 +89,10 @@ func (p *program) show(ctx context.Context, id api.ID) error {
 }
 
 // revoke deletes the invitation and the portal, also if the first fails.
-func (p *program) revoke(ctx context.Context, portal *shares.Share, invitation *account.Invitation) error {
+func (p *program) revoke(ctx context.Context, portal *shares.Share, invitation *members.Invitation) error {
 	var failed error
 	if invitation != nil {
-		failed = p.client.Shares.Invitations.Delete(ctx, portal.ID, invitation.ID)
+		failed = p.client.Members.Invitations.Delete(ctx, api.Share(portal.ID), invitation.ID)
 		p.report(failed, "The invitation of %s is deleted.\n", p.guest)
 	}
 	err := p.client.Shares.Delete(ctx, portal.ID)

@@ -21,12 +21,12 @@ import (
 	"time"
 
 	"github.com/fastio-go/fastio"
-	"github.com/fastio-go/fastio/account"
 	"github.com/fastio-go/fastio/activity"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/comments"
 	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/examples/internal/show"
+	"github.com/fastio-go/fastio/workspaces"
 )
 
 func main() {
@@ -79,14 +79,14 @@ func (p *program) run(ctx context.Context, follow time.Duration) error {
 }
 
 // choose lists the workspaces and returns the first.
-func (p *program) choose(ctx context.Context) (*account.Workspace, error) {
+func (p *program) choose(ctx context.Context) (*workspaces.Workspace, error) {
 	me, err := p.client.Account.Me(ctx)
 	if err != nil {
 		return nil, err
 	}
 	fmt.Fprintf(p.out, "\nSigned in as %s %s. Workspaces:\n", me.FirstName, me.LastName)
-	var first *account.Workspace
-	for w, err := range p.client.Account.Workspaces.All(ctx, nil) {
+	var first *workspaces.Workspace
+	for w, err := range p.client.Workspaces.All(ctx, nil) {
 		if err != nil {
 			return nil, err
 		}

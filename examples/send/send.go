@@ -59,7 +59,7 @@ func (p *program) grant(ctx context.Context, link *fileshares.FileShare) error {
 	if err != nil {
 		return err
 	}
-	_, err = p.sender.FileShares.Grants.Set(ctx, link.ID, fileshares.Grantee{Email: guest.EmailAddress},
+	_, err = p.sender.FileShares.Grants.Set(ctx, link.ID, api.Person(guest.EmailAddress),
 		fileshares.CapabilityEdit)
 	if err != nil {
 		return err

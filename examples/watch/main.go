@@ -74,7 +74,7 @@ func choose(ctx context.Context, client *fastio.Client, name string) (api.ID, er
 	if name == "" {
 		return show.First(ctx, client)
 	}
-	w, err := client.Account.Workspaces.Get(ctx, api.ID(name))
+	w, err := client.Workspaces.Get(ctx, api.ID(name))
 	if err != nil {
 		return "", err
 	}

@@ -234,23 +234,6 @@ func NumericID(op, field string, id api.ID) error {
 	}
 }
 
-// Invitee returns the path segment of a person, who is identified by either an
-// ID or an email address. It returns an [*api.InputError] unless exactly one is
-// given.
-func Invitee(op string, id api.ID, address string) (string, error) {
-	user, email := strings.TrimSpace(string(id)), strings.TrimSpace(address)
-	switch {
-	case (user == "") == (email == ""):
-		return "", &api.InputError{Op: op, Field: "user", Rule: "must be set if and only if email is empty"}
-	case strings.Contains(user, "@"):
-		const rule = "must be an ID; Email takes an address"
-		return "", &api.InputError{Op: op, Field: "user", Rule: rule, Got: strconv.Quote(user)}
-	case email != "" && !strings.Contains(email, "@"):
-		return "", &api.InputError{Op: op, Field: "email", Rule: "must be an address", Got: strconv.Quote(email)}
-	}
-	return user + email, nil
-}
-
 // PlainIDs returns ids as strings, or an [*api.InputError] for a blank one.
 func PlainIDs(op, field string, ids []api.OpaqueID) ([]string, error) {
 	plain := make([]string, len(ids))

@@ -151,16 +151,16 @@ func each(replace func(name string, v any) any) func(body map[string]any) any {
 
 // exceptions are forms that a response cannot have, or that have another meaning.
 var exceptions = map[string]string{
-	"search.Files":                                "the order of the members of files is the rank",
-	"system.Introspect":                           "it returns its answer as it is",
-	"account.Profiles list under response":        "its one list is not its payload",
-	"account.Orgs.Industries list under response": "its list is not one of records",
-	"howto.Ask#2 list under response":             "its one list is not its payload",
-	"oauth.TokenScopes yes and no":                "only true itself makes an admin",
-	"oauth.TokenScopes 1 and 0":                   "only true itself makes an admin",
-	"oauth.TokenScopes true and false as text":    "only true itself makes an admin",
-	"shares.ListMine no nulls":                    "null inherits, and nothing is unknown",
-	"uploads.Algorithms list under response":      "its list is not one of records",
+	"search.Files":                             "the order of the members of files is the rank",
+	"system.Introspect":                        "it returns its answer as it is",
+	"account.Profiles list under response":     "its one list is not its payload",
+	"orgs.Industries list under response":      "its list is not one of records",
+	"howto.Ask#2 list under response":          "its one list is not its payload",
+	"oauth.TokenScopes yes and no":             "only true itself makes an admin",
+	"oauth.TokenScopes 1 and 0":                "only true itself makes an admin",
+	"oauth.TokenScopes true and false as text": "only true itself makes an admin",
+	"shares.ListMine no nulls":                 "null inherits, and nothing is unknown",
+	"uploads.Algorithms list under response":   "its list is not one of records",
 }
 
 // A response in any of the alterations decodes to the same result.

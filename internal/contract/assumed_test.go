@@ -57,7 +57,7 @@ func assumedNames(t *testing.T) []string {
 	}
 	packages := map[string]*declarations{}
 	for _, p := range load(t) {
-		if p.area() != "" || p.dir == "api" || p.dir == "internal/members" {
+		if p.area() != "" || p.dir == "api" {
 			packages[p.name] = declare(t, p)
 		}
 	}

@@ -38,7 +38,7 @@ var update = flag.Bool("update", false, "write the golden files again")
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // A step is one call or, without an operation, an action between two calls. The
-// operation is named without its area.
+// operation is named without its area, unless that is not the one of the script.
 type step struct {
 	op string
 	do func(c call) (any, error)

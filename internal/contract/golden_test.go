@@ -262,7 +262,7 @@ func tokens(v reflect.Value) []string {
 	if v.Kind() == reflect.Slice {
 		brackets = "[]"
 	}
-	for name, member := range members(v) {
+	for name, member := range membersOf(v) {
 		inner := tokens(member)
 		if v.Kind() != reflect.Slice {
 			inner[0] = name + ":" + inner[0]
@@ -305,7 +305,7 @@ func flatten(all map[string]string, at string, v reflect.Value, raw bool) {
 		v = v.Elem()
 	}
 	empty := true
-	for name, member := range members(v) {
+	for name, member := range membersOf(v) {
 		empty = false
 		flatten(all, strings.TrimPrefix(at+"."+name, "."), member, raw)
 	}
@@ -317,8 +317,8 @@ func flatten(all map[string]string, at string, v reflect.Value, raw bool) {
 // unknownMember is the member that a shape adds to every object.
 const unknownMember = "_new"
 
-// members lists the members of a struct, map or list that are not zero.
-func members(v reflect.Value) func(yield func(string, reflect.Value) bool) {
+// membersOf lists the members of a struct, map or list that are not zero.
+func membersOf(v reflect.Value) func(yield func(string, reflect.Value) bool) {
 	return func(yield func(string, reflect.Value) bool) {
 		switch v.Kind() {
 		case reflect.Struct:

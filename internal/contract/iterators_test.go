@@ -24,6 +24,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/internal/table"
+	"github.com/fastio-go/fastio/workspaces"
 )
 
 // An iteration ends even if the server always reports another page, and sends the same
@@ -108,8 +109,13 @@ func iterators(
 			if m.Type.NumOut() == 1 && m.Type.Out(0).CanSeq2() && !other {
 				args := arguments(m.Type, reflect.ValueOf(context.Background()), someID)
 				fields := map[string]any{"Limit": 2, "Offset": 1, "PageSize": 100, "Cursor": "c0", "Archived": true}
-				if slices.Contains([]string{"Shares.All", "Shares.Members.All", "Shares.QuickShares.All"}, name+"."+m.Name) {
+				switch name + "." + m.Name {
+				case "Shares.All", "Shares.QuickShares.All":
 					delete(fields, "Archived") // these lists reject it
+				case "Workspaces.AllByOrg":
+					fields["Archived"] = workspaces.ArchivedOnly
+				case "Members.Invitations.All":
+					args[1].Set(reflect.ValueOf(api.Org(someID))) // those to others have no pages
 				}
 				optional := slices.IndexFunc(args, func(v reflect.Value) bool { return given && window(v, fields) })
 				for _, o := range opts {
@@ -229,11 +235,11 @@ func TestIteratorsRequestNoPageForTheFirstItem(t *testing.T) {
 	})
 }
 
-// pagesOf returns the first response to each operation.
+// pagesOf returns the first response to each operation, of the scripts by name.
 func pagesOf(all map[string][]*exchange) map[string][]byte {
 	pages := map[string][]byte{}
-	for _, calls := range all {
-		for _, e := range calls {
+	for _, area := range slices.Sorted(maps.Keys(all)) {
+		for _, e := range all[area] {
 			if pages[e.op] == nil {
 				pages[e.op] = e.answer.body
 			}

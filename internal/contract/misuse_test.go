@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"github.com/fastio-go/fastio"
-	"github.com/fastio-go/fastio/account"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/comments"
 	"github.com/fastio-go/fastio/internal/table"
+	"github.com/fastio-go/fastio/members"
 )
 
 // groups calls f with every Service of a Client and every group of its methods.
@@ -60,8 +60,8 @@ func filled(t reflect.Type, id string) reflect.Value {
 	switch t.Kind() {
 	case reflect.String:
 		v.SetString(id)
-		if t == reflect.TypeFor[account.InvitationDecision]() {
-			v.SetString(string(account.InvitationDecisionAccept))
+		if t == reflect.TypeFor[members.Decision]() {
+			v.SetString(string(members.DecisionAccept))
 		}
 	case reflect.Int, reflect.Int64:
 		v.SetInt(1)
@@ -70,7 +70,8 @@ func filled(t reflect.Type, id string) reflect.Value {
 	case reflect.Struct:
 		switch t {
 		case reflect.TypeFor[api.Profile]():
-			return reflect.ValueOf(api.Workspace(api.ID(id)))
+			v.Set(reflect.ValueOf(api.Workspace(api.ID(id))))
+			return v
 		case reflect.TypeFor[comments.Target]():
 			return reflect.ValueOf(comments.OnNode(api.FileShare(api.ID(id)), api.OpaqueID(id)))
 		case reflect.TypeFor[api.Secret]():

@@ -28,13 +28,16 @@ import (
 	decoding "github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
 	"github.com/fastio-go/fastio/internal/stub"
+	"github.com/fastio-go/fastio/members"
 	"github.com/fastio-go/fastio/metadata"
 	"github.com/fastio-go/fastio/oauth"
+	"github.com/fastio-go/fastio/orgs"
 	"github.com/fastio-go/fastio/realtime"
 	"github.com/fastio-go/fastio/search"
 	"github.com/fastio-go/fastio/shares"
 	"github.com/fastio-go/fastio/storage"
 	"github.com/fastio-go/fastio/uploads"
+	"github.com/fastio-go/fastio/workspaces"
 )
 
 // unmodeled are the members of responses without a field: those in the Extra of a
@@ -46,25 +49,26 @@ var unmodeled = map[string][]string{
 		"/results", "/transactions/count", // length of the list beside it
 	},
 
-	"fastio.Health":             {"current_api_version", "system"}, // undocumented
-	"activity.Intent":           {"current_api_version", "status"},
-	"account.User":              {"status", "two_factor"},
-	"account.Available":         {"current_api_version", "profiles", "status"},             // undocumented
-	"account.InvitationEntity":  {"creator", "share_level", "share_root_id", "share_type"}, // of the share after its creation
-	"account.IndustryList":      {"current_api_version", "status"},
-	"account.TransferTokenPage": {"current_api_version", "status"},
-	"account.TransferToken":     {"current_api_version", "status"},
-	"account.Permit":            {"current_api_version", "status"},
-	"account.Report": {
-		"credits", "current_api_version", "limits", "phone_country", "phone_number", "status",
-	}, // undocumented
-	"account.BillingDetails": {"current_api_version", "customer", "plan", "status"}, // undocumented
-	"account.PlanOffer":      {"features"},                                          // undocumented
-	"account.Renewal":        {"current_api_version"},
-	"account.Usage":          {"current_api_version", "status"},
+	"fastio.Health":          {"current_api_version", "system"}, // undocumented
+	"activity.Intent":        {"current_api_version", "status"},
+	"account.User":           {"status", "two_factor"},
+	"account.Available":      {"current_api_version", "profiles", "status"}, // undocumented
+	"members.Invitation":     {"share"},                                     // the caller has named it
+	"orgs.IndustryList":      {"current_api_version", "status"},
+	"orgs.TransferTokenPage": {"current_api_version", "status"},
+	"orgs.TransferToken":     {"current_api_version", "status"},
+	"account.Permit":         {"current_api_version", "status"},
+	"account.OrgLimits":      {"current_api_version", "limits", "status"},                        // undocumented
+	"account.PhoneCheck":     {"current_api_version", "phone_country", "phone_number", "status"}, // undocumented
+	"orgs.Credits":           {"credits", "current_api_version", "status"},                       // undocumented
+	"workspaces.Limits":      {"current_api_version", "limits", "status"},                        // undocumented
+	"orgs.BillingDetails":    {"current_api_version", "customer", "plan", "status"},              // undocumented
+	"orgs.PlanOffer":         {"features"},                                                       // undocumented
+	"orgs.Renewal":           {"current_api_version"},
+	"orgs.Usage":             {"current_api_version", "status"},
 	"account.ResetTarget":    {"current_api_version", "status"},
 	"account.SupportPIN":     {"current_api_version", "status"},
-	"account.Subscription":   {"current_api_version", "status"},
+	"orgs.Subscription":      {"current_api_version", "status"},
 	"events.Event":           {"policy_changes"}, // promoted by one kind of event
 
 	"search.Hit": {"ai", "created", "size", "version"}, // of a compound search, whose items are undocumented
@@ -147,7 +151,8 @@ func unknownMembers(t *testing.T, e *exchange) []member {
 // overCaller returns a Client without a transport.
 func overCaller(s api.Client) *fastio.Client {
 	return &fastio.Client{
-		Account: account.New(s), Activity: activity.New(s), AI: ai.New(s), Assets: assets.New(s),
+		Account: account.New(s), Members: members.New(s), Orgs: orgs.New(s), Workspaces: workspaces.New(s),
+		Activity: activity.New(s), AI: ai.New(s), Assets: assets.New(s),
 		Comments: comments.New(s, nil), Events: events.New(s, nil), HowTo: howto.New(s),
 		Metadata: metadata.New(s), OAuth: oauth.New(s),
 		Realtime: realtime.New(s, nil), Search: search.New(s), Shares: shares.New(s), Storage: storage.New(s),

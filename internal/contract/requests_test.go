@@ -6,17 +6,19 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fastio-go/fastio/account"
 	"github.com/fastio-go/fastio/ai"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/comments"
 	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/fileshares"
 	"github.com/fastio-go/fastio/howto"
+	"github.com/fastio-go/fastio/members"
 	"github.com/fastio-go/fastio/metadata"
+	"github.com/fastio-go/fastio/orgs"
 	"github.com/fastio-go/fastio/search"
 	"github.com/fastio-go/fastio/shares"
 	"github.com/fastio-go/fastio/storage"
+	"github.com/fastio-go/fastio/workspaces"
 )
 
 // requests are the steps of TestRequests.
@@ -50,34 +52,34 @@ func raw(text string) json.RawMessage { return json.RawMessage(text) }
 
 func accountRequests() []step {
 	return []step{
-		{"account.Workspaces.Create", func(c call) (any, error) {
-			return c.Account.Workspaces.Create(c, "acme", account.CreateRequest{
+		{"workspaces.Create", func(c call) (any, error) {
+			return c.Workspaces.Create(c, "acme", workspaces.CreateRequest{
 				FolderName: "rooms", Name: "Rooms", Description: "Room by room", Intelligence: new(false),
-				Join: account.PermissionOrgOwners, ManageMembers: account.PermissionMembers, MetadataExtraction: new(false),
+				Join: workspaces.PermissionOrgOwners, ManageMembers: workspaces.PermissionMembers, MetadataExtraction: new(false),
 				AccentColor: raw(`{"r":1}`), BackgroundColor1: raw(`"a"`), BackgroundColor2: raw(`2`),
 			})
 		}},
-		{"account.Workspaces.Create", func(c call) (any, error) {
-			return c.Account.Workspaces.Create(c, "acme", account.CreateRequest{
+		{"workspaces.Create", func(c call) (any, error) {
+			return c.Workspaces.Create(c, "acme", workspaces.CreateRequest{
 				FolderName: "rooms", Name: "Rooms", Intelligence: new(true), Join: "Guest or above", // an unknown value
 			})
 		}},
-		{"account.Workspaces.Update", func(c call) (any, error) {
-			return nil, c.Account.Workspaces.Update(c, "design", account.UpdateRequest{Intelligence: api.Set(false)})
+		{"workspaces.Update", func(c call) (any, error) {
+			return nil, c.Workspaces.Update(c, "design", workspaces.UpdateRequest{Intelligence: api.Set(false)})
 		}},
-		{"account.Workspaces.Update", func(c call) (any, error) {
-			return nil, c.Account.Workspaces.Update(c, "design", account.UpdateRequest{
+		{"workspaces.Update", func(c call) (any, error) {
+			return nil, c.Workspaces.Update(c, "design", workspaces.UpdateRequest{
 				FolderName: api.Set("drafts"), Name: api.Set("Drafts"), Description: api.Set("What is not done"),
-				Intelligence: api.Set(true), Join: api.Set(account.PermissionMembers),
-				ManageMembers: api.Set(account.PermissionAdmins), MetadataExtraction: api.Set(true),
+				Intelligence: api.Set(true), Join: api.Set(workspaces.PermissionMembers),
+				ManageMembers: api.Set(workspaces.PermissionAdmins), MetadataExtraction: api.Set(true),
 				AccentColor: api.Null[json.RawMessage](), OwnerDefined: api.Set(raw(`[1]`)),
 			})
 		}},
-		{"account.Billing.Meters", func(c call) (any, error) {
-			return c.Account.Billing.Meters(c, "acme", account.MeterQuery{Meter: account.MeterAITokens, WorkspaceID: "w"})
+		{"orgs.Billing.Meters", func(c call) (any, error) {
+			return c.Orgs.Billing.Meters(c, "acme", orgs.MeterQuery{Meter: orgs.MeterAITokens, WorkspaceID: "w"})
 		}},
-		{"account.Billing.Meters", func(c call) (any, error) {
-			return c.Account.Billing.Meters(c, "acme", account.MeterQuery{Meter: account.MeterBandwidth, ShareID: "s"})
+		{"orgs.Billing.Meters", func(c call) (any, error) {
+			return c.Orgs.Billing.Meters(c, "acme", orgs.MeterQuery{Meter: orgs.MeterBandwidth, ShareID: "s"})
 		}},
 	}
 }
@@ -195,9 +197,9 @@ func shareRequests() []step {
 				BackgroundColor2: value, Link1: value, Link2: value, Link3: value, OwnerDefined: value,
 			})
 		}},
-		{"shares.Invitations.Update", func(c call) (any, error) {
-			return nil, c.Shares.Invitations.Update(c, portalID, "new@example.com", account.UpdateInvitationRequest{
-				State: account.InvitationStateAccepted, Role: account.RoleView, Notify: account.MemberNotifyApp, AcceptBy: noon,
+		{"members.Invitations.Update", func(c call) (any, error) {
+			return nil, c.Members.Invitations.Update(c, api.Share(portalID), "new@example.com", members.UpdateInvitationRequest{
+				State: members.InvitationStateAccepted, Role: members.RoleView, Notify: members.NotifyApp, AcceptBy: noon,
 			})
 		}},
 		{"account.Invitations.AcceptAll", func(c call) (any, error) {

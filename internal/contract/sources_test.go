@@ -105,7 +105,7 @@ func (p *pkg) typeSpec(name string) *ast.TypeSpec {
 // A method is an exported method of a service.
 type method struct {
 	name      string // "Orgs.List"
-	operation string // "account.Orgs.List"
+	operation string // "orgs.List"
 	decl      *ast.FuncDecl
 }
 

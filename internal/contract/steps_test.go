@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/fastio-go/fastio/account"
 	"github.com/fastio-go/fastio/activity"
@@ -20,15 +21,20 @@ import (
 	"github.com/fastio-go/fastio/fileshares"
 	"github.com/fastio-go/fastio/howto"
 	"github.com/fastio-go/fastio/internal/stub"
+	"github.com/fastio-go/fastio/members"
 	"github.com/fastio-go/fastio/metadata"
 	"github.com/fastio-go/fastio/oauth"
+	"github.com/fastio-go/fastio/orgs"
 	"github.com/fastio-go/fastio/search"
 	"github.com/fastio-go/fastio/shares"
 	"github.com/fastio-go/fastio/storage"
 	"github.com/fastio-go/fastio/uploads"
+	"github.com/fastio-go/fastio/workspaces"
 )
 
-// scripts returns the steps of each area, with complete names of operations.
+// scripts returns the steps of each area, with complete names of operations. Those of
+// organizations, workspaces and their members are in the script of the account, those of
+// members of shares in that of the shares.
 func scripts() map[string][]step {
 	all := map[string][]step{
 		"account": accountSteps(), "activity": activitySteps(), "ai": aiSteps(), "assets": assetSteps(),
@@ -39,8 +45,8 @@ func scripts() map[string][]step {
 	}
 	for area, steps := range all {
 		for i := range steps {
-			if steps[i].op != "" {
-				steps[i].op = area + "." + steps[i].op
+			if op := steps[i].op; op != "" && !unicode.IsLower(rune(op[0])) {
+				steps[i].op = area + "." + op
 			}
 		}
 	}
@@ -56,14 +62,14 @@ func accountSteps() []step {
 	steps := []step{
 		{"Me", func(c call) (any, error) { return c.Account.Me(c) }},
 		{"Me", func(c call) (any, error) { return c.Account.Me(c, api.Terse) }},
-		{"Orgs.List", func(c call) (any, error) { return c.Account.Orgs.List(c, nil) }},
-		{"Orgs.ListExternal", func(c call) (any, error) { return c.Account.Orgs.ListExternal(c, nil) }},
-		{"Workspaces.List", func(c call) (any, error) {
-			return c.Account.Workspaces.List(c, &account.ListOptions{Limit: 1})
+		{"orgs.List", func(c call) (any, error) { return c.Orgs.List(c, nil) }},
+		{"orgs.ListExternal", func(c call) (any, error) { return c.Orgs.List(c, &orgs.ListOptions{Scope: orgs.ScopeExternal}) }},
+		{"workspaces.List", func(c call) (any, error) {
+			return c.Workspaces.List(c, &workspaces.ListOptions{Limit: 1})
 		}},
-		{"Workspaces.ListByOrg", func(c call) (any, error) { return c.Account.Workspaces.ListByOrg(c, orgID, nil) }},
-		{"Workspaces.Get", func(c call) (any, error) { return c.Account.Workspaces.Get(c, workspaceID) }},
-		{"Workspaces.Get", func(c call) (any, error) { return c.Account.Workspaces.Get(c, "nowhere") }},
+		{"workspaces.ListByOrg", func(c call) (any, error) { return c.Workspaces.ListByOrg(c, orgID, nil) }},
+		{"workspaces.Get", func(c call) (any, error) { return c.Workspaces.Get(c, workspaceID) }},
+		{"workspaces.Get", func(c call) (any, error) { return c.Workspaces.Get(c, "nowhere") }},
 		between((*world).populate),
 		{"Profiles", func(c call) (any, error) { return c.Account.Profiles(c) }},
 		{"Allowed", func(c call) (any, error) { return c.Account.Allowed(c) }},
@@ -71,64 +77,66 @@ func accountSteps() []step {
 		{"Users.Get", func(c call) (any, error) { return c.Account.Users.Get(c, "1999999999999999999") }},
 		{"Users.Search", func(c call) (any, error) { return c.Account.Users.Search(c, "somerville") }},
 		{"Users.Search", func(c call) (any, error) { return c.Account.Users.Search(c, "an unknown name") }},
-		{"Orgs.ListJoinedOrInvited", func(c call) (any, error) {
-			return c.Account.Orgs.ListJoinedOrInvited(c, nil, api.Standard)
+		{"orgs.ListJoinedOrInvited", func(c call) (any, error) {
+			return c.Orgs.List(c, &orgs.ListOptions{Scope: orgs.ScopeInvited}, api.Standard)
 		}},
-		{"Orgs.ListAvailable", func(c call) (any, error) { return c.Account.Orgs.ListAvailable(c, nil) }},
-		{"Orgs.Get", func(c call) (any, error) { return c.Account.Orgs.Get(c, "difference") }},
-		{"Orgs.Get", func(c call) (any, error) { return c.Account.Orgs.Get(c, "royal") }},
-		{"Orgs.GetPublic", func(c call) (any, error) { return c.Account.Orgs.GetPublic(c, "royal") }},
-		{"Orgs.ListMembers", func(c call) (any, error) { return c.Account.Orgs.ListMembers(c, orgID, nil) }},
-		{"Billing.Credits", func(c call) (any, error) { return c.Account.Billing.Credits(c, orgID) }},
-		{"Billing.Meters", func(c call) (any, error) {
-			return c.Account.Billing.Meters(c, orgID, account.MeterQuery{
-				Meter: account.MeterStorage, Start: today.AddDate(0, 0, -2), End: today,
+		{"orgs.ListAvailable", func(c call) (any, error) { return c.Orgs.List(c, &orgs.ListOptions{Scope: orgs.ScopeAvailable}) }},
+		{"orgs.Get", func(c call) (any, error) { return c.Orgs.Get(c, "difference") }},
+		{"orgs.Get", func(c call) (any, error) { return c.Orgs.Get(c, "royal") }},
+		{"orgs.GetPublic", func(c call) (any, error) { return c.Orgs.GetPublic(c, "royal") }},
+		{"members.List", func(c call) (any, error) { return c.Members.List(c, api.Org(orgID), nil) }},
+		{"orgs.Billing.Credits", func(c call) (any, error) { return c.Orgs.Billing.Credits(c, orgID) }},
+		{"orgs.Billing.Meters", func(c call) (any, error) {
+			return c.Orgs.Billing.Meters(c, orgID, orgs.MeterQuery{
+				Meter: orgs.MeterStorage, Start: today.AddDate(0, 0, -2), End: today,
 			})
 		}},
-		{"Billing.ChangePlan", func(c call) (any, error) {
-			return c.Account.Billing.ChangePlan(c, orgID, "solo_annual")
+		{"orgs.Billing.ChangePlan", func(c call) (any, error) {
+			return c.Orgs.Billing.ChangePlan(c, orgID, "solo_annual")
 		}},
-		{"Billing.ChangePlan", func(c call) (any, error) { return c.Account.Billing.ChangePlan(c, orgID, "free") }},
-		{"Billing.Plans", func(c call) (any, error) { return c.Account.Billing.Plans(c) }},
-		{"Billing.Details", func(c call) (any, error) { return c.Account.Billing.Details(c, orgID) }},
-		{"Billing.Invoices", func(c call) (any, error) {
-			return c.Account.Billing.Invoices(c, orgID, &account.InvoiceOptions{Limit: 1})
+		{"orgs.Billing.ChangePlan", func(c call) (any, error) { return c.Orgs.Billing.ChangePlan(c, orgID, "free") }},
+		{"orgs.Billing.Plans", func(c call) (any, error) { return c.Orgs.Billing.Plans(c) }},
+		{"orgs.Billing.Details", func(c call) (any, error) { return c.Orgs.Billing.Details(c, orgID) }},
+		{"orgs.Billing.Invoices", func(c call) (any, error) {
+			return c.Orgs.Billing.Invoices(c, orgID, &orgs.InvoiceOptions{Limit: 1})
 		}},
-		{"Billing.Members", func(c call) (any, error) { return c.Account.Billing.Members(c, orgID, nil) }},
-		{"Billing.Cancel", func(c call) (any, error) { return c.Account.Billing.Cancel(c, "royal") }},
-		{"Billing.Cancel", func(c call) (any, error) { return c.Account.Billing.Cancel(c, orgID) }},
-		{"Billing.Details", func(c call) (any, error) { return c.Account.Billing.Details(c, "difference") }},
-		{"Billing.Reactivate", func(c call) (any, error) { return c.Account.Billing.Reactivate(c, orgID) }},
-		{"Workspaces.ListAvailable", func(c call) (any, error) { return c.Account.Workspaces.ListAvailable(c, nil) }},
-		{"Workspaces.CheckName", func(c call) (any, error) {
-			return c.Account.Workspaces.CheckName(c, "Entwürfe", nil)
+		{"orgs.Billing.Members", func(c call) (any, error) { return c.Orgs.Billing.Members(c, orgID, nil) }},
+		{"orgs.Billing.Cancel", func(c call) (any, error) { return c.Orgs.Billing.Cancel(c, "royal") }},
+		{"orgs.Billing.Cancel", func(c call) (any, error) { return c.Orgs.Billing.Cancel(c, orgID) }},
+		{"orgs.Billing.Details", func(c call) (any, error) { return c.Orgs.Billing.Details(c, "difference") }},
+		{"orgs.Billing.Reactivate", func(c call) (any, error) { return c.Orgs.Billing.Reactivate(c, orgID) }},
+		{"workspaces.ListAvailable", func(c call) (any, error) {
+			return c.Workspaces.List(c, &workspaces.ListOptions{Scope: workspaces.ScopeAvailable})
 		}},
-		{"Workspaces.CheckName", func(c call) (any, error) {
-			return c.Account.Workspaces.CheckName(c, "Design", &account.NameOptions{Org: orgID})
+		{"workspaces.CheckName", func(c call) (any, error) {
+			return c.Workspaces.CheckName(c, "Entwürfe", nil)
 		}},
-		{"Workspaces.Create", func(c call) (any, error) {
-			return c.Account.Workspaces.Create(c, orgID, account.CreateRequest{
+		{"workspaces.CheckName", func(c call) (any, error) {
+			return c.Workspaces.CheckName(c, "Design", &workspaces.NameOptions{Org: orgID})
+		}},
+		{"workspaces.Create", func(c call) (any, error) {
+			return c.Workspaces.Create(c, orgID, workspaces.CreateRequest{
 				FolderName: "Entwürfe", Name: "Entwürfe №2", Description: "What comes after the mill",
-				Intelligence: new(false), Join: account.PermissionAdmins,
+				Intelligence: new(false), Join: workspaces.PermissionAdmins,
 			})
 		}},
-		{"Workspaces.Create", func(c call) (any, error) {
-			return c.Account.Workspaces.Create(c, orgID, account.CreateRequest{FolderName: "DESIGN", Name: "Design"})
+		{"workspaces.Create", func(c call) (any, error) {
+			return c.Workspaces.Create(c, orgID, workspaces.CreateRequest{FolderName: "DESIGN", Name: "Design"})
 		}},
-		fault("account.Workspaces.Create", seed.Fault{
+		fault("workspaces.Create", seed.Fault{
 			Status: http.StatusPreconditionFailed, Text: "Feature Limit: no room.",
 		}),
-		{"Workspaces.Create", func(c call) (any, error) {
-			return c.Account.Workspaces.Create(c, orgID, account.CreateRequest{FolderName: "attic", Name: "Attic"})
+		{"workspaces.Create", func(c call) (any, error) {
+			return c.Workspaces.Create(c, orgID, workspaces.CreateRequest{FolderName: "attic", Name: "Attic"})
 		}},
-		{"Workspaces.Update", func(c call) (any, error) {
-			return nil, c.Account.Workspaces.Update(c, workspaceID, account.UpdateRequest{
+		{"workspaces.Update", func(c call) (any, error) {
+			return nil, c.Workspaces.Update(c, workspaceID, workspaces.UpdateRequest{
 				Name: api.Set("Drafts"), Description: api.Null[string](), Intelligence: api.Set(false),
 			})
 		}},
-		{"Workspaces.Get", func(c call) (any, error) { return c.Account.Workspaces.Get(c, "design") }},
-		{"Workspaces.ListMembers", func(c call) (any, error) {
-			return c.Account.Workspaces.ListMembers(c, workspaceID, nil)
+		{"workspaces.Get", func(c call) (any, error) { return c.Workspaces.Get(c, "design") }},
+		{"members.List", func(c call) (any, error) {
+			return c.Members.List(c, api.Workspace(workspaceID), nil)
 		}},
 		{"SignUp", func(c call) (any, error) { return c.Account.SignUp(c, newcomer) }},
 		{"SignUp", func(c call) (any, error) { return c.Account.SignUp(c, newcomer) }},
@@ -150,8 +158,8 @@ func accountSteps() []step {
 // ownAccountSteps end with the account of the caller.
 func ownAccountSteps() []step {
 	return []step{
-		{"UpdateProfile", func(c call) (any, error) {
-			return nil, c.Account.UpdateProfile(c, account.ProfileRequest{FirstName: "Augusta", LastName: "King"})
+		{"UpdateMe", func(c call) (any, error) {
+			return nil, c.Account.UpdateMe(c, account.UpdateMeRequest{FirstName: "Augusta", LastName: "King"})
 		}},
 		{"SetPhone", func(c call) (any, error) { return nil, c.Account.SetPhone(c, "44", "2079460000") }},
 		{"CheckPhone", func(c call) (any, error) { return c.Account.CheckPhone(c, "44", "2079460000") }},
@@ -189,8 +197,8 @@ func ownAccountSteps() []step {
 		{"SupportPIN", func(c call) (any, error) { return c.Account.SupportPIN(c) }},
 		{"AutoSyncPhoto", func(c call) (any, error) { return nil, c.Account.AutoSyncPhoto(c, true) }},
 		{"AutoSyncPhoto", func(c call) (any, error) { return nil, c.Account.AutoSyncPhoto(c, false) }},
-		{"Close", func(c call) (any, error) { return nil, c.Account.Close(c, "ada@example.test") }},
-		{"Close", func(c call) (any, error) { return nil, c.Account.Close(c, newAddress) }},
+		{"Delete", func(c call) (any, error) { return nil, c.Account.Delete(c, "ada@example.test") }},
+		{"Delete", func(c call) (any, error) { return nil, c.Account.Delete(c, newAddress) }},
 		{"Me", func(c call) (any, error) { return c.Account.Me(c) }},
 	}
 }
@@ -198,65 +206,65 @@ func ownAccountSteps() []step {
 // orgSteps make an organization, and end it. Transfer tokens are for agents.
 func orgSteps() []step {
 	return []step{
-		{"Orgs.Industries", func(c call) (any, error) { return c.Account.Orgs.Industries(c) }},
-		{"Orgs.CheckDomain", func(c call) (any, error) { return c.Account.Orgs.CheckDomain(c, "engines") }},
-		{"Orgs.Create", func(c call) (any, error) {
-			got, err := c.Account.Orgs.Create(c, account.CreateOrgRequest{Domain: "engines", Name: "Engines & Sons"})
+		{"orgs.Industries", func(c call) (any, error) { return c.Orgs.Industries(c) }},
+		{"orgs.CheckDomain", func(c call) (any, error) { return c.Orgs.CheckDomain(c, "engines") }},
+		{"orgs.Create", func(c call) (any, error) {
+			got, err := c.Orgs.Create(c, orgs.CreateRequest{Domain: "engines", Name: "Engines & Sons"})
 			if err == nil {
 				c.learn("org", string(got.ID))
 			}
 			return got, err
 		}},
-		{"Orgs.Create", func(c call) (any, error) {
-			return c.Account.Orgs.Create(c, account.CreateOrgRequest{Domain: "engines", Name: "Engines"})
+		{"orgs.Create", func(c call) (any, error) {
+			return c.Orgs.Create(c, orgs.CreateRequest{Domain: "engines", Name: "Engines"})
 		}},
-		{"Orgs.CheckDomain", func(c call) (any, error) { return c.Account.Orgs.CheckDomain(c, "engines") }},
-		{"Workspaces.Create", func(c call) (any, error) {
-			return c.Account.Workspaces.Create(c, c.id("org"), account.CreateRequest{FolderName: "mill", Name: "Mill"})
+		{"orgs.CheckDomain", func(c call) (any, error) { return c.Orgs.CheckDomain(c, "engines") }},
+		{"workspaces.Create", func(c call) (any, error) {
+			return c.Workspaces.Create(c, c.id("org"), workspaces.CreateRequest{FolderName: "mill", Name: "Mill"})
 		}}, // without a plan
-		{"Orgs.Update", func(c call) (any, error) {
-			return nil, c.Account.Orgs.Update(c, c.id("org"), account.UpdateOrgRequest{
+		{"orgs.Update", func(c call) (any, error) {
+			return nil, c.Orgs.Update(c, c.id("org"), orgs.UpdateRequest{
 				Domain: api.Set("mills"), Homepage: api.Set("https://mills.test"), AuthDomain: api.Set("mills.test"),
-				ManageMembers: api.Set(account.OrgPermissionOwner), UseBackground: api.Set(true),
+				ManageMembers: api.Set(orgs.PermissionOwner), UseBackground: api.Set(true),
 			})
 		}},
-		{"Orgs.Update", func(c call) (any, error) {
-			return nil, c.Account.Orgs.Update(c, "mills", account.UpdateOrgRequest{Domain: api.Set("difference")})
+		{"orgs.Update", func(c call) (any, error) {
+			return nil, c.Orgs.Update(c, "mills", orgs.UpdateRequest{Domain: api.Set("difference")})
 		}},
-		{"Orgs.Get", func(c call) (any, error) { return c.Account.Orgs.Get(c, "mills") }},
-		{"Orgs.TransferTokens.Create", func(c call) (any, error) {
-			return c.Account.Orgs.TransferTokens.Create(c, "mills")
+		{"orgs.Get", func(c call) (any, error) { return c.Orgs.Get(c, "mills") }},
+		{"orgs.TransferTokens.Create", func(c call) (any, error) {
+			return c.Orgs.TransferTokens.Create(c, "mills")
 		}},
 		between((*world).becomeAgent),
-		{"Orgs.TransferTokens.Create", func(c call) (any, error) {
-			got, err := c.Account.Orgs.TransferTokens.Create(c, "mills")
+		{"orgs.TransferTokens.Create", func(c call) (any, error) {
+			got, err := c.Orgs.TransferTokens.Create(c, "mills")
 			if err == nil {
 				c.learn("transfer", got.Token.Reveal())
 			}
 			return got, err
 		}},
-		{"Orgs.TransferTokens.Create", func(c call) (any, error) {
-			got, err := c.Account.Orgs.TransferTokens.Create(c, "mills")
+		{"orgs.TransferTokens.Create", func(c call) (any, error) {
+			got, err := c.Orgs.TransferTokens.Create(c, "mills")
 			if err == nil {
 				c.learn("other", got.ID)
 			}
 			return got, err
 		}},
-		{"Orgs.TransferTokens.List", func(c call) (any, error) {
-			return c.Account.Orgs.TransferTokens.List(c, "mills", &account.ListOptions{Limit: 5})
+		{"orgs.TransferTokens.List", func(c call) (any, error) {
+			return c.Orgs.TransferTokens.List(c, "mills", &orgs.PageOptions{Limit: 5})
 		}},
-		{"Orgs.TransferTokens.Delete", func(c call) (any, error) {
-			return nil, c.Account.Orgs.TransferTokens.Delete(c, "mills", c.text("other"))
+		{"orgs.TransferTokens.Delete", func(c call) (any, error) {
+			return nil, c.Orgs.TransferTokens.Delete(c, "mills", c.text("other"))
 		}},
-		{"Orgs.TransferTokens.Delete", func(c call) (any, error) {
-			return nil, c.Account.Orgs.TransferTokens.Delete(c, "mills", c.text("other"))
+		{"orgs.TransferTokens.Delete", func(c call) (any, error) {
+			return nil, c.Orgs.TransferTokens.Delete(c, "mills", c.text("other"))
 		}},
-		{"Orgs.Claim", func(c call) (any, error) { return nil, c.Account.Orgs.Claim(c, secret("l05t")) }},
-		{"Orgs.Claim", func(c call) (any, error) { return nil, c.Account.Orgs.Claim(c, c.secret("transfer")) }},
-		{"Orgs.Close", func(c call) (any, error) { return nil, c.Account.Orgs.Close(c, "weavers") }},
-		{"Orgs.Close", func(c call) (any, error) { return nil, c.Account.Orgs.Close(c, "mills") }},
-		{"Orgs.Get", func(c call) (any, error) { return c.Account.Orgs.Get(c, c.id("org")) }},
-		{"Orgs.ListMembers", func(c call) (any, error) { return c.Account.Orgs.ListMembers(c, "mills", nil) }},
+		{"orgs.Claim", func(c call) (any, error) { return nil, c.Orgs.Claim(c, secret("l05t")) }},
+		{"orgs.Claim", func(c call) (any, error) { return nil, c.Orgs.Claim(c, c.secret("transfer")) }},
+		{"orgs.Delete", func(c call) (any, error) { return nil, c.Orgs.Delete(c, "weavers") }},
+		{"orgs.Delete", func(c call) (any, error) { return nil, c.Orgs.Delete(c, "mills") }},
+		{"orgs.Get", func(c call) (any, error) { return c.Orgs.Get(c, c.id("org")) }},
+		{"members.List", func(c call) (any, error) { return c.Members.List(c, api.Org("mills"), nil) }},
 	}
 }
 
@@ -264,40 +272,40 @@ func orgSteps() []step {
 func workspaceSteps() []step {
 	return []step{
 		between((*world).addVault),
-		{"Workspaces.Limits", func(c call) (any, error) { return c.Account.Workspaces.Limits(c, closedWorkspace) }},
-		{"Workspaces.Archive", func(c call) (any, error) { return nil, c.Account.Workspaces.Archive(c, "vault") }},
-		{"Workspaces.Update", func(c call) (any, error) {
-			return nil, c.Account.Workspaces.Update(c, "vault", account.UpdateRequest{Name: api.Set("Attic")})
+		{"workspaces.Limits", func(c call) (any, error) { return c.Workspaces.Limits(c, closedWorkspace) }},
+		{"workspaces.Archive", func(c call) (any, error) { return nil, c.Workspaces.Archive(c, "vault") }},
+		{"workspaces.Update", func(c call) (any, error) {
+			return nil, c.Workspaces.Update(c, "vault", workspaces.UpdateRequest{Name: api.Set("Attic")})
 		}},
-		{"Workspaces.ListByOrg", func(c call) (any, error) {
-			return c.Account.Workspaces.ListByOrg(c, orgID, &account.ListByOrgOptions{Archived: true}, api.Terse)
+		{"workspaces.ListByOrg", func(c call) (any, error) {
+			return c.Workspaces.ListByOrg(c, orgID, &workspaces.ByOrgOptions{Archived: workspaces.ArchivedOnly}, api.Terse)
 		}},
-		{"Workspaces.Unarchive", func(c call) (any, error) {
-			return nil, c.Account.Workspaces.Unarchive(c, closedWorkspace)
+		{"workspaces.Unarchive", func(c call) (any, error) {
+			return nil, c.Workspaces.Unarchive(c, closedWorkspace)
 		}},
-		{"Workspaces.Delete", func(c call) (any, error) { return nil, c.Account.Workspaces.Delete(c, loomsID) }},
-		{"Workspaces.Delete", func(c call) (any, error) { return nil, c.Account.Workspaces.Delete(c, "vault") }},
-		{"Workspaces.Get", func(c call) (any, error) { return c.Account.Workspaces.Get(c, closedWorkspace) }},
+		{"workspaces.Delete", func(c call) (any, error) { return nil, c.Workspaces.Delete(c, loomsID) }},
+		{"workspaces.Delete", func(c call) (any, error) { return nil, c.Workspaces.Delete(c, "vault") }},
+		{"workspaces.Get", func(c call) (any, error) { return c.Workspaces.Get(c, closedWorkspace) }},
 	}
 }
 
 func orgMemberSteps() []step {
 	return []step{
 		between((*world).recruit),
-		{"Orgs.Members.Add", func(c call) (any, error) {
-			return c.Account.Orgs.Members.Add(c, orgID, account.Invitee{User: maryID}, account.AddMemberRequest{})
+		{"members.Add", func(c call) (any, error) {
+			return c.Members.Add(c, api.Org(orgID), maryID, members.AddRequest{})
 		}}, // without a seat
-		{"Billing.ChangePlan", func(c call) (any, error) {
-			return c.Account.Billing.ChangePlan(c, orgID, "business_v2_monthly")
+		{"orgs.Billing.ChangePlan", func(c call) (any, error) {
+			return c.Orgs.Billing.ChangePlan(c, orgID, "business_v2_monthly")
 		}},
-		{"Orgs.Members.Add", func(c call) (any, error) {
-			return c.Account.Orgs.Members.Add(c, orgID, account.Invitee{Email: "mary@example.test"}, account.AddMemberRequest{
-				Role: account.RoleAdmin,
+		{"members.Add", func(c call) (any, error) {
+			return c.Members.Add(c, api.Org(orgID), "mary@example.test", members.AddRequest{
+				Role: members.RoleAdmin,
 			})
 		}},
-		{"Orgs.Members.Add", func(c call) (any, error) {
-			jacquard := account.Invitee{Email: "jacquard@example.test"}
-			got, err := c.Account.Orgs.Members.Add(c, "difference", jacquard, account.AddMemberRequest{
+		{"members.Add", func(c call) (any, error) {
+			const jacquard = "jacquard@example.test"
+			got, err := c.Members.Add(c, api.Org("difference"), jacquard, members.AddRequest{
 				Message: "Come and weave\nwith us.",
 			})
 			if err == nil && got.Invitation != nil {
@@ -305,117 +313,119 @@ func orgMemberSteps() []step {
 			}
 			return got, err
 		}},
-		{"Orgs.Members.Add", func(c call) (any, error) {
-			return c.Account.Orgs.Members.Add(c, orgID, account.Invitee{User: "1999999999999999999"}, account.AddMemberRequest{})
+		{"members.Add", func(c call) (any, error) {
+			return c.Members.Add(c, api.Org(orgID), "1999999999999999999", members.AddRequest{})
 		}},
-		{"Orgs.Members.Get", func(c call) (any, error) { return c.Account.Orgs.Members.Get(c, orgID, maryID) }},
-		{"Orgs.Members.Get", func(c call) (any, error) { return c.Account.Orgs.Members.Get(c, orgID, luigiID) }},
-		{"Orgs.Members.Update", func(c call) (any, error) {
-			return nil, c.Account.Orgs.Members.Update(c, orgID, maryID, account.UpdateMemberRequest{Role: account.RoleMember})
+		{"members.Get", func(c call) (any, error) { return c.Members.Get(c, api.Org(orgID), maryID) }},
+		{"members.Get", func(c call) (any, error) { return c.Members.Get(c, api.Org(orgID), luigiID) }},
+		{"members.Update", func(c call) (any, error) {
+			return nil, c.Members.Update(c, api.Org(orgID), maryID, members.UpdateRequest{Role: members.RoleMember})
 		}},
-		{"Orgs.Members.Remove", func(c call) (any, error) {
-			return nil, c.Account.Orgs.Members.Remove(c, orgID, "notator@example.test")
+		{"members.Remove", func(c call) (any, error) {
+			return nil, c.Members.Remove(c, api.Org(orgID), "notator@example.test")
 		}},
-		{"Orgs.Members.Remove", func(c call) (any, error) {
-			return nil, c.Account.Orgs.Members.Remove(c, orgID, c.id("me"))
+		{"members.Remove", func(c call) (any, error) {
+			return nil, c.Members.Remove(c, api.Org(orgID), api.Person(c.id("me")))
 		}},
-		{"Orgs.Invitations.List", func(c call) (any, error) {
-			return c.Account.Orgs.Invitations.List(c, orgID, "", nil)
+		{"members.Invitations.List", func(c call) (any, error) {
+			return c.Members.Invitations.List(c, api.Org(orgID), nil)
 		}},
-		{"Orgs.Invitations.List", func(c call) (any, error) {
-			return c.Account.Orgs.Invitations.List(c, orgID, account.InvitationStateDeclined, &account.ListOptions{Limit: 1})
-		}},
-		{"Orgs.Invitations.Update", func(c call) (any, error) {
-			return nil, c.Account.Orgs.Invitations.Update(c, orgID, c.text("invitation"), account.UpdateInvitationRequest{
-				Role: account.RoleAdmin, AcceptBy: keyEnd(),
+		{"members.Invitations.List", func(c call) (any, error) {
+			return c.Members.Invitations.List(c, api.Org(orgID), &members.InvitationListOptions{
+				State: members.InvitationStateDeclined, Limit: 1,
 			})
 		}},
-		{"Orgs.Invitations.Resend", func(c call) (any, error) {
-			return nil, c.Account.Orgs.Invitations.Resend(c, orgID, "jacquard@example.test")
+		{"members.Invitations.Update", func(c call) (any, error) {
+			return nil, c.Members.Invitations.Update(c, api.Org(orgID), c.text("invitation"), members.UpdateInvitationRequest{
+				Role: members.RoleAdmin, AcceptBy: keyEnd(),
+			})
 		}},
-		{"Orgs.Invitations.Delete", func(c call) (any, error) {
-			return nil, c.Account.Orgs.Invitations.Delete(c, orgID, c.text("invitation"))
+		{"members.Invitations.Resend", func(c call) (any, error) {
+			return nil, c.Members.Invitations.Resend(c, api.Org(orgID), "jacquard@example.test")
 		}},
-		{"Orgs.Invitations.Delete", func(c call) (any, error) {
-			return nil, c.Account.Orgs.Invitations.Delete(c, orgID, c.text("invitation"))
+		{"members.Invitations.Delete", func(c call) (any, error) {
+			return nil, c.Members.Invitations.Delete(c, api.Org(orgID), c.text("invitation"))
 		}},
-		{"Orgs.Join", func(c call) (any, error) { return nil, c.Account.Orgs.Join(c, "royal") }},
-		{"Orgs.Join", func(c call) (any, error) { return nil, c.Account.Orgs.Join(c, "guild") }},
-		{"Orgs.Leave", func(c call) (any, error) { return nil, c.Account.Orgs.Leave(c, "royal") }},
-		{"Orgs.Leave", func(c call) (any, error) { return nil, c.Account.Orgs.Leave(c, orgID) }},
-		{"Orgs.JoinWithKey", func(c call) (any, error) {
-			return nil, c.Account.Orgs.JoinWithKey(c, "club", secret(invitationKey), account.InvitationDecisionDecline)
+		{"members.Invitations.Delete", func(c call) (any, error) {
+			return nil, c.Members.Invitations.Delete(c, api.Org(orgID), c.text("invitation"))
 		}},
-		{"Orgs.JoinWithKey", func(c call) (any, error) {
-			return nil, c.Account.Orgs.JoinWithKey(c, "club", secret(invitationKey), account.InvitationDecisionAccept)
+		{"members.Join", func(c call) (any, error) { return nil, c.Members.Join(c, api.Org("royal"), nil) }},
+		{"members.Join", func(c call) (any, error) { return nil, c.Members.Join(c, api.Org("guild"), nil) }},
+		{"members.Leave", func(c call) (any, error) { return nil, c.Members.Leave(c, api.Org("royal")) }},
+		{"members.Leave", func(c call) (any, error) { return nil, c.Members.Leave(c, api.Org(orgID)) }},
+		{"members.JoinWithKey", func(c call) (any, error) {
+			return nil, c.Members.JoinWithKey(c, api.Org("club"), secret(invitationKey), members.DecisionDecline)
 		}},
-		{"Orgs.Members.TransferOwnership", func(c call) (any, error) {
-			return c.Account.Orgs.Members.TransferOwnership(c, orgID, luigiID)
+		{"members.JoinWithKey", func(c call) (any, error) {
+			return nil, c.Members.JoinWithKey(c, api.Org("club"), secret(invitationKey), members.DecisionAccept)
 		}},
-		{"Orgs.Members.TransferOwnership", func(c call) (any, error) {
-			return c.Account.Orgs.Members.TransferOwnership(c, orgID, maryID)
+		{"members.TransferOwnership", func(c call) (any, error) {
+			return c.Members.TransferOwnership(c, api.Org(orgID), luigiID)
+		}},
+		{"members.TransferOwnership", func(c call) (any, error) {
+			return c.Members.TransferOwnership(c, api.Org(orgID), maryID)
 		}},
 	}
 }
 
 func workspaceMemberSteps() []step {
 	return []step{
-		{"Workspaces.Members.Add", func(c call) (any, error) {
-			return c.Account.Workspaces.Members.Add(c, workspaceID, account.Invitee{User: luigiID}, account.AddMemberRequest{
-				Role: account.RoleGuest, Notify: account.MemberNotifyNever, Expires: keyEnd(), Renotify: true,
+		{"members.Add", func(c call) (any, error) {
+			return c.Members.Add(c, api.Workspace(workspaceID), luigiID, members.AddRequest{
+				Role: members.RoleGuest, Notify: members.NotifyNever, Expires: keyEnd(), Renotify: true,
 			})
 		}},
-		{"Workspaces.Members.Add", func(c call) (any, error) {
-			jacquard := account.Invitee{Email: "jacquard@example.test"}
-			got, err := c.Account.Workspaces.Members.Add(c, "design", jacquard, account.AddMemberRequest{AcceptBy: keyEnd()})
+		{"members.Add", func(c call) (any, error) {
+			const jacquard = "jacquard@example.test"
+			got, err := c.Members.Add(c, api.Workspace("design"), jacquard, members.AddRequest{AcceptBy: keyEnd()})
 			if err == nil && got.Invitation != nil {
 				c.learn("invitation", got.Invitation.ID)
 			}
 			return got, err
 		}},
-		{"Workspaces.Members.Get", func(c call) (any, error) {
-			return c.Account.Workspaces.Members.Get(c, workspaceID, luigiID)
+		{"members.Get", func(c call) (any, error) {
+			return c.Members.Get(c, api.Workspace(workspaceID), luigiID)
 		}},
-		{"Workspaces.Members.Update", func(c call) (any, error) {
-			return nil, c.Account.Workspaces.Members.Update(c, workspaceID, luigiID, account.UpdateMemberRequest{
-				Role: account.RoleAdmin, Notify: account.MemberNotifyAll, Expires: api.Null[time.Time](),
+		{"members.Update", func(c call) (any, error) {
+			return nil, c.Members.Update(c, api.Workspace(workspaceID), luigiID, members.UpdateRequest{
+				Role: members.RoleAdmin, Notify: members.NotifyAll, Expires: api.Null[time.Time](),
 			})
 		}},
-		{"Workspaces.Members.Remove", func(c call) (any, error) {
-			return nil, c.Account.Workspaces.Members.Remove(c, workspaceID, maryID)
+		{"members.Remove", func(c call) (any, error) {
+			return nil, c.Members.Remove(c, api.Workspace(workspaceID), maryID)
 		}},
-		{"Workspaces.Members.Remove", func(c call) (any, error) {
-			return nil, c.Account.Workspaces.Members.Remove(c, workspaceID, maryID)
+		{"members.Remove", func(c call) (any, error) {
+			return nil, c.Members.Remove(c, api.Workspace(workspaceID), maryID)
 		}},
-		{"Workspaces.Invitations.List", func(c call) (any, error) {
-			return c.Account.Workspaces.Invitations.List(c, workspaceID, account.InvitationStatePending)
+		{"members.Invitations.List", func(c call) (any, error) {
+			return c.Members.Invitations.List(c, api.Workspace(workspaceID), &members.InvitationListOptions{State: members.InvitationStatePending})
 		}},
-		{"Workspaces.Invitations.List", func(c call) (any, error) {
-			return c.Account.Workspaces.Invitations.List(c, workspaceID, "")
+		{"members.Invitations.List", func(c call) (any, error) {
+			return c.Members.Invitations.List(c, api.Workspace(workspaceID), nil)
 		}},
-		{"Workspaces.Invitations.Update", func(c call) (any, error) {
-			return nil, c.Account.Workspaces.Invitations.Update(c, workspaceID, c.text("invitation"), account.UpdateInvitationRequest{
-				Role: account.RoleGuest, Notify: account.MemberNotifyApp, AcceptBy: keyEnd(),
+		{"members.Invitations.Update", func(c call) (any, error) {
+			return nil, c.Members.Invitations.Update(c, api.Workspace(workspaceID), c.text("invitation"), members.UpdateInvitationRequest{
+				Role: members.RoleGuest, Notify: members.NotifyApp, AcceptBy: keyEnd(),
 			})
 		}},
-		{"Workspaces.Invitations.Resend", func(c call) (any, error) {
-			return nil, c.Account.Workspaces.Invitations.Resend(c, workspaceID, c.text("invitation"))
+		{"members.Invitations.Resend", func(c call) (any, error) {
+			return nil, c.Members.Invitations.Resend(c, api.Workspace(workspaceID), c.text("invitation"))
 		}},
-		{"Workspaces.Invitations.Delete", func(c call) (any, error) {
-			return nil, c.Account.Workspaces.Invitations.Delete(c, workspaceID, "jacquard@example.test")
+		{"members.Invitations.Delete", func(c call) (any, error) {
+			return nil, c.Members.Invitations.Delete(c, api.Workspace(workspaceID), "jacquard@example.test")
 		}},
-		{"Workspaces.Members.TransferOwnership", func(c call) (any, error) {
-			return c.Account.Workspaces.Members.TransferOwnership(c, workspaceID, luigiID)
+		{"members.TransferOwnership", func(c call) (any, error) {
+			return c.Members.TransferOwnership(c, api.Workspace(workspaceID), luigiID)
 		}},
-		{"Workspaces.Members.TransferOwnership", func(c call) (any, error) {
-			return c.Account.Workspaces.Members.TransferOwnership(c, workspaceID, luigiID)
+		{"members.TransferOwnership", func(c call) (any, error) {
+			return c.Members.TransferOwnership(c, api.Workspace(workspaceID), luigiID)
 		}},
-		{"Workspaces.Leave", func(c call) (any, error) { return nil, c.Account.Workspaces.Leave(c, workspaceID) }},
-		{"Workspaces.Leave", func(c call) (any, error) { return nil, c.Account.Workspaces.Leave(c, workspaceID) }},
-		{"Workspaces.Join", func(c call) (any, error) { return nil, c.Account.Workspaces.Join(c, workspaceID) }},
-		{"Workspaces.Join", func(c call) (any, error) { return nil, c.Account.Workspaces.Join(c, coinsID) }},
-		{"Workspaces.JoinWithKey", func(c call) (any, error) {
-			return nil, c.Account.Workspaces.JoinWithKey(c, coinsID, secret("c01nk3y"), account.InvitationDecisionAccept)
+		{"members.Leave", func(c call) (any, error) { return nil, c.Members.Leave(c, api.Workspace(workspaceID)) }},
+		{"members.Leave", func(c call) (any, error) { return nil, c.Members.Leave(c, api.Workspace(workspaceID)) }},
+		{"members.Join", func(c call) (any, error) { return nil, c.Members.Join(c, api.Workspace(workspaceID), nil) }},
+		{"members.Join", func(c call) (any, error) { return nil, c.Members.Join(c, api.Workspace(coinsID), nil) }},
+		{"members.JoinWithKey", func(c call) (any, error) {
+			return nil, c.Members.JoinWithKey(c, api.Workspace(coinsID), secret("c01nk3y"), members.DecisionAccept)
 		}},
 	}
 }
@@ -449,11 +459,11 @@ func ownInvitationSteps() []step {
 		{"Invitations.Accept", func(c call) (any, error) {
 			return nil, c.Account.Invitations.Accept(c, api.Workspace(loomsID), loomInvitation)
 		}},
-		{"Workspaces.JoinWithKey", func(c call) (any, error) {
-			return nil, c.Account.Invitations.AcceptByKey(c, api.Workspace(loomsID), secret("l00mk3y"))
+		{"members.JoinWithKey", func(c call) (any, error) {
+			return nil, c.Members.JoinWithKey(c, api.Workspace(loomsID), secret("l00mk3y"), members.DecisionAccept)
 		}},
-		{"Workspaces.JoinWithKey", func(c call) (any, error) {
-			return nil, c.Account.Invitations.DeclineByKey(c, api.Workspace(loomsID), secret("l00mk3y"))
+		{"members.JoinWithKey", func(c call) (any, error) {
+			return nil, c.Members.JoinWithKey(c, api.Workspace(loomsID), secret("l00mk3y"), members.DecisionDecline)
 		}},
 		{"Invitations.AcceptAll", func(c call) (any, error) {
 			return nil, c.Account.Invitations.AcceptAll(c, api.Secret{})
@@ -883,7 +893,7 @@ func fileShareSteps() []step {
 	newDeed := uploads.StartRequest{
 		Target: uploads.Target{Profile: api.FileShare(loanID), File: deedFile}, Name: "Deed.pdf",
 	}
-	unknown := fileshares.Grantee{Email: "unknown@example.test"}
+	const unknown = "unknown@example.test"
 	return []step{
 		between((*world).lend),
 		{"Create", func(c call) (any, error) {
@@ -907,15 +917,13 @@ func fileShareSteps() []step {
 			})
 		}},
 		{"Grants.Set", func(c call) (any, error) {
-			charles := fileshares.Grantee{Email: "charles@example.test"}
-			return c.FileShares.Grants.Set(c, loanID, charles, fileshares.CapabilityEdit)
+			return c.FileShares.Grants.Set(c, loanID, "charles@example.test", fileshares.CapabilityEdit)
 		}},
 		{"Grants.Set", func(c call) (any, error) {
 			return c.FileShares.Grants.Set(c, loanID, unknown, fileshares.CapabilityDownload)
 		}},
 		{"Grants.Set", func(c call) (any, error) {
-			unknownUser := fileshares.Grantee{User: "3999999999999999999"}
-			return c.FileShares.Grants.Set(c, loanID, unknownUser, fileshares.CapabilityDownload)
+			return c.FileShares.Grants.Set(c, loanID, "3999999999999999999", fileshares.CapabilityDownload)
 		}},
 		{"Grants.List", func(c call) (any, error) { return c.FileShares.Grants.List(c, loanID) }},
 		{"Grants.Revoke", func(c call) (any, error) { return nil, c.FileShares.Grants.Revoke(c, loanID, unknown) }},
@@ -1409,74 +1417,74 @@ func shareSteps() []step {
 		{"Import", func(c call) (any, error) { return nil, c.Shares.Import(c, workspaceID, looseShare) }},
 		{"Import", func(c call) (any, error) { return nil, c.Shares.Import(c, workspaceID, looseShare) }},
 
-		{"Members.Add", func(c call) (any, error) {
-			return c.Shares.Members.Add(c, portalID, account.Invitee{Email: "new@example.test"}, account.AddMemberRequest{
-				Role: account.RoleGuest,
+		{"members.Add", func(c call) (any, error) {
+			return c.Members.Add(c, api.Share(portalID), "new@example.test", members.AddRequest{
+				Role: members.RoleGuest,
 			})
 		}},
 		{"Update", func(c call) (any, error) {
 			return nil, c.Shares.Update(c, portalID, shares.UpdateRequest{ExternalInvites: shares.ExternalInvitesAllowed})
 		}},
-		{"Members.Add", func(c call) (any, error) {
-			return c.Shares.Members.Add(c, portalID, account.Invitee{Email: "new@example.test"}, account.AddMemberRequest{
-				Role: account.RoleGuest, Message: "Come and see the mill.", AcceptBy: expires,
+		{"members.Add", func(c call) (any, error) {
+			return c.Members.Add(c, api.Share(portalID), "new@example.test", members.AddRequest{
+				Role: members.RoleGuest, Message: "Come and see the mill.", AcceptBy: expires,
 			})
 		}},
-		{"Members.Add", func(c call) (any, error) {
-			return c.Shares.Members.Add(c, "cards7", account.Invitee{User: luigiID}, account.AddMemberRequest{
-				Role: account.RoleView, Notify: account.MemberNotifyNever, Expires: expires, Renotify: true,
+		{"members.Add", func(c call) (any, error) {
+			return c.Members.Add(c, api.Share("cards7"), luigiID, members.AddRequest{
+				Role: members.RoleView, Notify: members.NotifyNever, Expires: expires, Renotify: true,
 			})
 		}},
-		{"Members.List", func(c call) (any, error) {
-			return c.Shares.Members.List(c, portalID, &shares.ListOptions{Limit: 5})
+		{"members.List", func(c call) (any, error) {
+			return c.Members.List(c, api.Share(portalID), &members.ListOptions{Limit: 5})
 		}},
-		{"Members.Get", func(c call) (any, error) { return c.Shares.Members.Get(c, "cards7", luigiID) }},
-		{"Members.Update", func(c call) (any, error) {
-			return nil, c.Shares.Members.Update(c, "cards7", luigiID, account.UpdateMemberRequest{
-				Role: account.RoleAdmin, Notify: account.MemberNotifyAll, Expires: api.Null[time.Time](),
+		{"members.Get", func(c call) (any, error) { return c.Members.Get(c, api.Share("cards7"), luigiID) }},
+		{"members.Update", func(c call) (any, error) {
+			return nil, c.Members.Update(c, api.Share("cards7"), luigiID, members.UpdateRequest{
+				Role: members.RoleAdmin, Notify: members.NotifyAll, Expires: api.Null[time.Time](),
 			})
 		}},
-		{"Members.Remove", func(c call) (any, error) { return nil, c.Shares.Members.Remove(c, "cards7", luigiID) }},
-		{"Members.TransferOwnership", func(c call) (any, error) {
-			return c.Shares.Members.TransferOwnership(c, "cards7", luigiID)
+		{"members.Remove", func(c call) (any, error) { return nil, c.Members.Remove(c, api.Share("cards7"), luigiID) }},
+		{"members.TransferOwnership", func(c call) (any, error) {
+			return c.Members.TransferOwnership(c, api.Share("cards7"), luigiID)
 		}},
-		{"Members.TransferOwnership", func(c call) (any, error) {
-			return c.Shares.Members.TransferOwnership(c, portalID, luigiID)
+		{"members.TransferOwnership", func(c call) (any, error) {
+			return c.Members.TransferOwnership(c, api.Share(portalID), luigiID)
 		}},
-		{"Members.TransferOwnership", func(c call) (any, error) {
-			return c.Shares.Members.TransferOwnership(c, portalID, luigiID)
+		{"members.TransferOwnership", func(c call) (any, error) {
+			return c.Members.TransferOwnership(c, api.Share(portalID), luigiID)
 		}},
-		{"Members.Remove", func(c call) (any, error) { return nil, c.Shares.Members.Remove(c, portalID, luigiID) }},
+		{"members.Remove", func(c call) (any, error) { return nil, c.Members.Remove(c, api.Share(portalID), luigiID) }},
 
-		{"Invitations.List", func(c call) (any, error) { return c.Shares.Invitations.List(c, portalID, "") }},
-		{"Invitations.List", func(c call) (any, error) {
-			return c.Shares.Invitations.List(c, portalID, account.InvitationStateAccepted)
+		{"members.Invitations.List", func(c call) (any, error) { return c.Members.Invitations.List(c, api.Share(portalID), nil) }},
+		{"members.Invitations.List", func(c call) (any, error) {
+			return c.Members.Invitations.List(c, api.Share(portalID), &members.InvitationListOptions{State: members.InvitationStateAccepted})
 		}},
-		{"Invitations.Update", func(c call) (any, error) {
-			return nil, c.Shares.Invitations.Update(c, portalID, invitationID, account.UpdateInvitationRequest{
-				Role: account.RoleView, AcceptBy: expires.AddDate(100, 0, 0),
+		{"members.Invitations.Update", func(c call) (any, error) {
+			return nil, c.Members.Invitations.Update(c, api.Share(portalID), invitationID, members.UpdateInvitationRequest{
+				Role: members.RoleView, AcceptBy: expires.AddDate(100, 0, 0),
 			})
 		}},
-		{"Invitations.Resend", func(c call) (any, error) {
-			return nil, c.Shares.Invitations.Resend(c, portalID, "jacquard@example.test")
+		{"members.Invitations.Resend", func(c call) (any, error) {
+			return nil, c.Members.Invitations.Resend(c, api.Share(portalID), "jacquard@example.test")
 		}},
-		{"Invitations.Delete", func(c call) (any, error) {
-			return nil, c.Shares.Invitations.Delete(c, portalID, invitationID)
+		{"members.Invitations.Delete", func(c call) (any, error) {
+			return nil, c.Members.Invitations.Delete(c, api.Share(portalID), invitationID)
 		}},
-		{"Invitations.Delete", func(c call) (any, error) {
-			return nil, c.Shares.Invitations.Delete(c, portalID, invitationID)
+		{"members.Invitations.Delete", func(c call) (any, error) {
+			return nil, c.Members.Invitations.Delete(c, api.Share(portalID), invitationID)
 		}},
-		{"Join", func(c call) (any, error) {
-			return nil, c.Shares.Join(c, theirShare, &shares.JoinOptions{Notify: account.MemberNotifyApp})
+		{"members.Join", func(c call) (any, error) {
+			return nil, c.Members.Join(c, api.Share(theirShare), &members.JoinOptions{Notify: members.NotifyApp})
 		}},
-		{"Leave", func(c call) (any, error) { return nil, c.Shares.Leave(c, theirShare) }},
-		{"Leave", func(c call) (any, error) { return nil, c.Shares.Leave(c, "cards7") }},
-		{"JoinWithKey", func(c call) (any, error) {
-			return nil, c.Shares.JoinWithKey(c, theirShare, secret("an0th3rk3y"), account.InvitationDecisionDecline)
+		{"members.Leave", func(c call) (any, error) { return nil, c.Members.Leave(c, api.Share(theirShare)) }},
+		{"members.Leave", func(c call) (any, error) { return nil, c.Members.Leave(c, api.Share("cards7")) }},
+		{"members.JoinWithKey", func(c call) (any, error) {
+			return nil, c.Members.JoinWithKey(c, api.Share(theirShare), secret("an0th3rk3y"), members.DecisionDecline)
 		}},
 		between((*world).invite),
-		{"JoinWithKey", func(c call) (any, error) {
-			return nil, c.Shares.JoinWithKey(c, theirShare, secret("0th3rk3y"), account.InvitationDecisionAccept)
+		{"members.JoinWithKey", func(c call) (any, error) {
+			return nil, c.Members.JoinWithKey(c, api.Share(theirShare), secret("0th3rk3y"), members.DecisionAccept)
 		}},
 
 		{"QuickShares.Get", func(c call) (any, error) { return c.Shares.QuickShares.Get(c, quickShare, api.Terse) }},

@@ -75,8 +75,8 @@ func mutate(t *testing.T, calls []*exchange) {
 
 // readable are calls whose responses can be decoded whatever a single value is.
 var readable = []string{
-	"system.Ping", "system.Status", "account.Me", "account.Orgs.List", "account.Orgs.ListExternal",
-	"account.Workspaces.List", "account.Workspaces.ListByOrg", "account.Workspaces.Get",
+	"system.Ping", "system.Status", "account.Me", "orgs.List", "orgs.ListExternal",
+	"workspaces.List", "workspaces.ListByOrg", "workspaces.Get",
 	"events.Search", "events.Get", "events.Summarize", "events.Changes",
 }
 

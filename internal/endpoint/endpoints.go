@@ -1429,214 +1429,6 @@ func SharesImport(workspaceID api.ID, shareID api.ID) *api.Request {
 	}
 }
 
-func SharesMembersList(shareID api.ID, query url.Values) *api.Request {
-	return &api.Request{
-		Op: "shares.Members.List", Method: http.MethodGet, Replay: api.ReplaySafe,
-		Path: api.Path(
-			"/current/share/{share_id}/members/list/",
-			string(shareID),
-		),
-		Query: query,
-	}
-}
-
-func SharesMembersAdd(shareID api.ID, emailOrUser string, body api.Body) *api.Request {
-	return &api.Request{
-		Op: "shares.Members.Add", Method: http.MethodPost, Replay: api.ReplayOnce,
-		Path: api.Path(
-			"/current/share/{share_id}/members/{email_or_user}/",
-			string(shareID), emailOrUser,
-		),
-		Body: body,
-	}
-}
-
-func SharesMembersGet(shareID api.ID, userID api.ID) *api.Request {
-	return &api.Request{
-		Op: "shares.Members.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
-		Path: api.Path(
-			"/current/share/{share_id}/member/{user_id}/details/",
-			string(shareID), string(userID),
-		),
-	}
-}
-
-func SharesMembersUpdate(shareID api.ID, userID api.ID, body api.Body) *api.Request {
-	return &api.Request{
-		Op: "shares.Members.Update", Method: http.MethodPost, Replay: api.ReplaySafe,
-		Path: api.Path(
-			"/current/share/{share_id}/member/{user_id}/update/",
-			string(shareID), string(userID),
-		),
-		Body: body,
-	}
-}
-
-func SharesMembersRemove(shareID api.ID, userID api.ID) *api.Request {
-	return &api.Request{
-		Op: "shares.Members.Remove", Method: http.MethodDelete, Replay: api.ReplaySafe,
-		Path: api.Path(
-			"/current/share/{share_id}/members/{user_id}/",
-			string(shareID), string(userID),
-		),
-	}
-}
-
-func SharesMembersTransferOwnership(shareID api.ID, userID api.ID) *api.Request {
-	return &api.Request{
-		Op: "shares.Members.TransferOwnership", Method: http.MethodPost, Replay: api.ReplaySafe,
-		Path: api.Path(
-			"/current/share/{share_id}/member/{user_id}/transfer_ownership/",
-			string(shareID), string(userID),
-		),
-		Body: api.Form{},
-	}
-}
-
-func SharesLeave(shareID api.ID) *api.Request {
-	return &api.Request{
-		Op: "shares.Leave", Method: http.MethodDelete, Replay: api.ReplaySafe,
-		Path: api.Path(
-			"/current/share/{share_id}/member/",
-			string(shareID),
-		),
-	}
-}
-
-func SharesJoin(shareID api.ID, body api.Body) *api.Request {
-	return &api.Request{
-		Op: "shares.Join", Method: http.MethodPost, Replay: api.ReplayOnce,
-		Path: api.Path(
-			"/current/share/{share_id}/members/join/",
-			string(shareID),
-		),
-		Body: body,
-	}
-}
-
-func SharesJoinWithKey(shareID api.ID, invitationKey string, answer string) *api.Request {
-	return &api.Request{
-		Op: "shares.JoinWithKey", Method: http.MethodPost, Replay: api.ReplayOnce,
-		Path: api.Path(
-			"/current/share/{share_id}/members/join/{invitation_key}/{answer}/",
-			string(shareID), invitationKey, answer,
-		),
-		Body: api.Form{},
-	}
-}
-
-func SharesInvitationsList(shareID api.ID) *api.Request {
-	return &api.Request{
-		Op: "shares.Invitations.List", Method: http.MethodGet, Replay: api.ReplaySafe,
-		Path: api.Path(
-			"/current/share/{share_id}/members/invitations/list/",
-			string(shareID),
-		),
-	}
-}
-
-func SharesInvitationsListByState(shareID api.ID, state string) *api.Request {
-	return &api.Request{
-		Op: "shares.Invitations.List", Method: http.MethodGet, Replay: api.ReplaySafe,
-		Path: api.Path(
-			"/current/share/{share_id}/members/invitations/list/{state}/",
-			string(shareID), state,
-		),
-	}
-}
-
-func SharesInvitationsUpdate(shareID api.ID, invitationID string, body api.Body) *api.Request {
-	return &api.Request{
-		Op: "shares.Invitations.Update", Method: http.MethodPost, Replay: api.ReplayOnce,
-		Path: api.Path(
-			"/current/share/{share_id}/members/invitation/{invitation_id}/",
-			string(shareID), invitationID,
-		),
-		Body: body,
-	}
-}
-
-func SharesInvitationsResend(shareID api.ID, invitationID string, body api.Body) *api.Request {
-	return &api.Request{
-		Op: "shares.Invitations.Resend", Method: http.MethodPost, Replay: api.ReplayOnce,
-		Path: api.Path(
-			"/current/share/{share_id}/members/invitation/{invitation_id}/",
-			string(shareID), invitationID,
-		),
-		Body: body,
-	}
-}
-
-func AccountInvitationsAccept(in api.Profile, invitationID string, body api.Body) *api.Request {
-	return &api.Request{
-		Op: "account.Invitations.Accept", Method: http.MethodPost, Replay: api.ReplayOnce,
-		Path: api.ProfilePath(in, []string{
-			"/current/share/{share_id}/members/invitation/{invitation_id}/",
-			"/current/workspace/{workspace_id}/members/invitation/{invitation_id}/",
-		}, []string{invitationID},
-		),
-		Body: body,
-	}
-}
-
-func AccountInvitationsDecline(in api.Profile, invitationID string, body api.Body) *api.Request {
-	return &api.Request{
-		Op: "account.Invitations.Decline", Method: http.MethodPost, Replay: api.ReplayOnce,
-		Path: api.ProfilePath(in, []string{
-			"/current/share/{share_id}/members/invitation/{invitation_id}/",
-			"/current/workspace/{workspace_id}/members/invitation/{invitation_id}/",
-		}, []string{invitationID},
-		),
-		Body: body,
-	}
-}
-
-func SharesInvitationsDelete(shareID api.ID, invitationID string) *api.Request {
-	return &api.Request{
-		Op: "shares.Invitations.Delete", Method: http.MethodDelete, Replay: api.ReplaySafe,
-		Path: api.Path(
-			"/current/share/{share_id}/members/invitation/{invitation_id}/",
-			string(shareID), invitationID,
-		),
-	}
-}
-
-func AccountInvitationsList(query url.Values) *api.Request {
-	return &api.Request{
-		Op: "account.Invitations.List", Method: http.MethodGet, Replay: api.ReplaySafe,
-		Path:  api.Path("/current/user/invitations/list/"),
-		Query: query,
-	}
-}
-
-func AccountInvitationsGet(invitationID string) *api.Request {
-	return &api.Request{
-		Op: "account.Invitations.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
-		Path: api.Path(
-			"/current/user/invitation/{invitation_id}/details/",
-			invitationID,
-		),
-	}
-}
-
-func AccountInvitationsGetByKey(invitationID string) *api.Request {
-	return &api.Request{
-		Op: "account.Invitations.GetByKey", Method: http.MethodGet, Replay: api.ReplaySafe,
-		Path: api.Path(
-			"/current/user/invitation/{invitation_id}/details/",
-			invitationID,
-		),
-	}
-}
-
-func AccountInvitationsAcceptAll(body api.Body) *api.Request {
-	return &api.Request{
-		Op: "account.Invitations.AcceptAll", Method: http.MethodPost, Replay: api.ReplaySafe,
-		Path: api.Path("/current/user/invitations/acceptall/"),
-		Body: body,
-	}
-}
-
 func SharesQuickSharesGet(quickshareID api.OpaqueID) *api.Request {
 	return &api.Request{
 		Op: "shares.QuickShares.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
@@ -1981,41 +1773,191 @@ func AccountAllowed() *api.Request {
 	}
 }
 
-func AccountOrgsList(query url.Values) *api.Request {
+func AccountUpdateMe(body api.Body) *api.Request {
 	return &api.Request{
-		Op: "account.Orgs.List", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Op: "account.UpdateMe", Method: http.MethodPost, Replay: api.ReplayOnce,
+		Path: api.Path("/current/user/update/"),
+		Body: body,
+	}
+}
+
+func AccountChangePassword(body api.Body) *api.Request {
+	return &api.Request{
+		Op: "account.ChangePassword", Method: http.MethodPost, Replay: api.ReplayOnce,
+		Path: api.Path("/current/user/update/"),
+		Body: body,
+	}
+}
+
+func AccountRequestEmailChange(body api.Body) *api.Request {
+	return &api.Request{
+		Op: "account.RequestEmailChange", Method: http.MethodPost, Replay: api.ReplayOnce,
+		Path: api.Path("/current/user/update/"),
+		Body: body,
+	}
+}
+
+func AccountSetPhone(body api.Body) *api.Request {
+	return &api.Request{
+		Op: "account.SetPhone", Method: http.MethodPost, Replay: api.ReplayOnce,
+		Path: api.Path("/current/user/update/"),
+		Body: body,
+	}
+}
+
+func AccountConfirmEmailChange(body api.Body) *api.Request {
+	return &api.Request{
+		Op: "account.ConfirmEmailChange", Method: http.MethodPost, Replay: api.ReplayOnce,
+		Path: api.Path("/current/user/email/change/"),
+		Body: body,
+	}
+}
+
+func AccountPasswordResetRequest(body api.Body) *api.Request {
+	return &api.Request{
+		Op: "account.PasswordReset.Request", Method: http.MethodPost, Replay: api.ReplayOnce,
+		Path: api.Path("/current/user/email/reset/"),
+		Auth: api.AuthNone,
+		Body: body,
+	}
+}
+
+func AccountPasswordResetCheck(code string) *api.Request {
+	return &api.Request{
+		Op: "account.PasswordReset.Check", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path: api.Path(
+			"/current/user/password/{code}/details/",
+			code,
+		),
+		Auth: api.AuthNone,
+	}
+}
+
+func AccountPasswordResetComplete(code string, body api.Body) *api.Request {
+	return &api.Request{
+		Op: "account.PasswordReset.Complete", Method: http.MethodPost, Replay: api.ReplayOnce,
+		Path: api.Path(
+			"/current/user/password/{code}/",
+			code,
+		),
+		Auth: api.AuthNone,
+		Body: body,
+	}
+}
+
+func AccountDelete(body api.Body) *api.Request {
+	return &api.Request{
+		Op: "account.Delete", Method: http.MethodPost, Replay: api.ReplayOnce,
+		Path: api.Path("/current/user/close/"),
+		Body: body,
+	}
+}
+
+func AccountOrgLimits() *api.Request {
+	return &api.Request{
+		Op: "account.OrgLimits", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path: api.Path("/current/user/me/limits/orgs/"),
+	}
+}
+
+func AccountSupportPIN() *api.Request {
+	return &api.Request{
+		Op: "account.SupportPIN", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path: api.Path("/current/user/pin/"),
+	}
+}
+
+func AccountCheckPhone(countryCode string, phoneNumber string) *api.Request {
+	return &api.Request{
+		Op: "account.CheckPhone", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path: api.Path(
+			"/current/user/phone/{country_code}-{phone_number}/",
+			countryCode, phoneNumber,
+		),
+	}
+}
+
+func AccountAutoSyncPhoto(state string) *api.Request {
+	return &api.Request{
+		Op: "account.AutoSyncPhoto", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path: api.Path(
+			"/current/user/me/autosync/{state}/",
+			state,
+		),
+	}
+}
+
+func AccountInvitationsList(query url.Values) *api.Request {
+	return &api.Request{
+		Op: "account.Invitations.List", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path:  api.Path("/current/user/invitations/list/"),
+		Query: query,
+	}
+}
+
+func AccountInvitationsGet(invitationID string) *api.Request {
+	return &api.Request{
+		Op: "account.Invitations.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path: api.Path(
+			"/current/user/invitation/{invitation_id}/details/",
+			invitationID,
+		),
+	}
+}
+
+func AccountInvitationsGetByKey(invitationID string) *api.Request {
+	return &api.Request{
+		Op: "account.Invitations.GetByKey", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path: api.Path(
+			"/current/user/invitation/{invitation_id}/details/",
+			invitationID,
+		),
+	}
+}
+
+func AccountInvitationsAcceptAll(body api.Body) *api.Request {
+	return &api.Request{
+		Op: "account.Invitations.AcceptAll", Method: http.MethodPost, Replay: api.ReplaySafe,
+		Path: api.Path("/current/user/invitations/acceptall/"),
+		Body: body,
+	}
+}
+
+func OrgsList(query url.Values) *api.Request {
+	return &api.Request{
+		Op: "orgs.List", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path:  api.Path("/current/orgs/list/"),
 		Query: query,
 	}
 }
 
-func AccountOrgsListExternal(query url.Values) *api.Request {
+func OrgsListExternal(query url.Values) *api.Request {
 	return &api.Request{
-		Op: "account.Orgs.ListExternal", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Op: "orgs.ListExternal", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path:  api.Path("/current/orgs/list/external/"),
 		Query: query,
 	}
 }
 
-func AccountOrgsListJoinedOrInvited(query url.Values) *api.Request {
+func OrgsListJoinedOrInvited(query url.Values) *api.Request {
 	return &api.Request{
-		Op: "account.Orgs.ListJoinedOrInvited", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Op: "orgs.ListJoinedOrInvited", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path:  api.Path("/current/orgs/all/"),
 		Query: query,
 	}
 }
 
-func AccountOrgsListAvailable(query url.Values) *api.Request {
+func OrgsListAvailable(query url.Values) *api.Request {
 	return &api.Request{
-		Op: "account.Orgs.ListAvailable", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Op: "orgs.ListAvailable", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path:  api.Path("/current/orgs/available/"),
 		Query: query,
 	}
 }
 
-func AccountOrgsGet(orgID api.ID, query url.Values) *api.Request {
+func OrgsGet(orgID api.ID, query url.Values) *api.Request {
 	return &api.Request{
-		Op: "account.Orgs.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Op: "orgs.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/org/{org_id}/details/",
 			string(orgID),
@@ -2024,9 +1966,9 @@ func AccountOrgsGet(orgID api.ID, query url.Values) *api.Request {
 	}
 }
 
-func AccountOrgsGetPublic(orgID api.ID, query url.Values) *api.Request {
+func OrgsGetPublic(orgID api.ID, query url.Values) *api.Request {
 	return &api.Request{
-		Op: "account.Orgs.GetPublic", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Op: "orgs.GetPublic", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/org/{org_id}/public/details/",
 			string(orgID),
@@ -2036,20 +1978,9 @@ func AccountOrgsGetPublic(orgID api.ID, query url.Values) *api.Request {
 	}
 }
 
-func AccountOrgsListMembers(orgID api.ID, query url.Values) *api.Request {
+func OrgsBillingChangePlan(orgID api.ID, body api.Body) *api.Request {
 	return &api.Request{
-		Op: "account.Orgs.ListMembers", Method: http.MethodGet, Replay: api.ReplaySafe,
-		Path: api.Path(
-			"/current/org/{org_id}/members/list/",
-			string(orgID),
-		),
-		Query: query,
-	}
-}
-
-func AccountBillingChangePlan(orgID api.ID, body api.Body) *api.Request {
-	return &api.Request{
-		Op: "account.Billing.ChangePlan", Method: http.MethodPost, Replay: api.ReplayOnce,
+		Op: "orgs.Billing.ChangePlan", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.Path(
 			"/current/org/{org_id}/billing/",
 			string(orgID),
@@ -2058,9 +1989,9 @@ func AccountBillingChangePlan(orgID api.ID, body api.Body) *api.Request {
 	}
 }
 
-func AccountBillingCredits(orgID api.ID) *api.Request {
+func OrgsBillingCredits(orgID api.ID) *api.Request {
 	return &api.Request{
-		Op: "account.Billing.Credits", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Op: "orgs.Billing.Credits", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/org/{org_id}/billing/usage/limits/credits/",
 			string(orgID),
@@ -2068,9 +1999,9 @@ func AccountBillingCredits(orgID api.ID) *api.Request {
 	}
 }
 
-func AccountBillingMeters(orgID api.ID, query url.Values) *api.Request {
+func OrgsBillingMeters(orgID api.ID, query url.Values) *api.Request {
 	return &api.Request{
-		Op: "account.Billing.Meters", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Op: "orgs.Billing.Meters", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/org/{org_id}/billing/usage/meters/list/",
 			string(orgID),
@@ -2079,17 +2010,164 @@ func AccountBillingMeters(orgID api.ID, query url.Values) *api.Request {
 	}
 }
 
-func AccountWorkspacesList(query url.Values) *api.Request {
+func OrgsCreate(body api.Body) *api.Request {
 	return &api.Request{
-		Op: "account.Workspaces.List", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Op: "orgs.Create", Method: http.MethodPost, Replay: api.ReplayOnce,
+		Path: api.Path("/current/org/create/"),
+		Body: body,
+	}
+}
+
+func OrgsUpdate(orgID api.ID, body api.Body) *api.Request {
+	return &api.Request{
+		Op: "orgs.Update", Method: http.MethodPost, Replay: api.ReplaySafe,
+		Path: api.Path(
+			"/current/org/{org_id}/update/",
+			string(orgID),
+		),
+		Body: body,
+	}
+}
+
+func OrgsDelete(orgID api.ID, body api.Body) *api.Request {
+	return &api.Request{
+		Op: "orgs.Delete", Method: http.MethodPost, Replay: api.ReplayOnce,
+		Path: api.Path(
+			"/current/org/{org_id}/close/",
+			string(orgID),
+		),
+		Body: body,
+	}
+}
+
+func OrgsCheckDomain(domain string) *api.Request {
+	return &api.Request{
+		Op: "orgs.CheckDomain", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path: api.Path(
+			"/current/orgs/check/domain/{domain}/",
+			domain,
+		),
+	}
+}
+
+func OrgsIndustries() *api.Request {
+	return &api.Request{
+		Op: "orgs.Industries", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path: api.Path("/current/orgs/industries/"),
+	}
+}
+
+func OrgsTransferTokensCreate(orgID api.ID) *api.Request {
+	return &api.Request{
+		Op: "orgs.TransferTokens.Create", Method: http.MethodPost, Replay: api.ReplayOnce,
+		Path: api.Path(
+			"/current/org/{org_id}/transfer/token/create/",
+			string(orgID),
+		),
+		Body: api.Form{},
+	}
+}
+
+func OrgsTransferTokensList(orgID api.ID, query url.Values) *api.Request {
+	return &api.Request{
+		Op: "orgs.TransferTokens.List", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path: api.Path(
+			"/current/org/{org_id}/transfer/token/list/",
+			string(orgID),
+		),
+		Query: query,
+	}
+}
+
+func OrgsTransferTokensDelete(orgID api.ID, tokenID string) *api.Request {
+	return &api.Request{
+		Op: "orgs.TransferTokens.Delete", Method: http.MethodDelete, Replay: api.ReplaySafe,
+		Path: api.Path(
+			"/current/org/{org_id}/transfer/token/{token_id}/",
+			string(orgID), tokenID,
+		),
+	}
+}
+
+func OrgsClaim(body api.Body) *api.Request {
+	return &api.Request{
+		Op: "orgs.Claim", Method: http.MethodPost, Replay: api.ReplayOnce,
+		Path: api.Path("/current/org/transfer/claim/"),
+		Body: body,
+	}
+}
+
+func OrgsBillingDetails(orgID api.ID) *api.Request {
+	return &api.Request{
+		Op: "orgs.Billing.Details", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path: api.Path(
+			"/current/org/{org_id}/billing/details/",
+			string(orgID),
+		),
+	}
+}
+
+func OrgsBillingPlans() *api.Request {
+	return &api.Request{
+		Op: "orgs.Billing.Plans", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path: api.Path("/current/org/billing/plan/list/"),
+	}
+}
+
+func OrgsBillingInvoices(orgID api.ID, query url.Values) *api.Request {
+	return &api.Request{
+		Op: "orgs.Billing.Invoices", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path: api.Path(
+			"/current/org/{org_id}/billing/invoices/",
+			string(orgID),
+		),
+		Query: query,
+	}
+}
+
+func OrgsBillingMembers(orgID api.ID, query url.Values) *api.Request {
+	return &api.Request{
+		Op: "orgs.Billing.Members", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path: api.Path(
+			"/current/org/{org_id}/billing/usage/members/list/",
+			string(orgID),
+		),
+		Query: query,
+	}
+}
+
+func OrgsBillingCancel(orgID api.ID) *api.Request {
+	return &api.Request{
+		Op: "orgs.Billing.Cancel", Method: http.MethodDelete, Replay: api.ReplaySafe,
+		Path: api.Path(
+			"/current/org/{org_id}/billing/",
+			string(orgID),
+		),
+	}
+}
+
+func OrgsBillingReactivate(orgID api.ID) *api.Request {
+	return &api.Request{
+		Op: "orgs.Billing.Reactivate", Method: http.MethodPut, Replay: api.ReplaySafe,
+		Path: api.Path(
+			"/current/org/{org_id}/billing/",
+			string(orgID),
+		),
+		Body: api.JSON(struct{}{}),
+	}
+}
+
+func WorkspacesList(query url.Values) *api.Request {
+	return &api.Request{
+		Op: "workspaces.List", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path:  api.Path("/current/workspaces/all/"),
 		Query: query,
 	}
 }
 
-func AccountWorkspacesListByOrg(orgID api.ID, query url.Values) *api.Request {
+func WorkspacesListByOrg(orgID api.ID, query url.Values) *api.Request {
 	return &api.Request{
-		Op: "account.Workspaces.ListByOrg", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Op: "workspaces.ListByOrg", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/org/{org_id}/list/workspaces/",
 			string(orgID),
@@ -2098,17 +2176,17 @@ func AccountWorkspacesListByOrg(orgID api.ID, query url.Values) *api.Request {
 	}
 }
 
-func AccountWorkspacesListAvailable(query url.Values) *api.Request {
+func WorkspacesListAvailable(query url.Values) *api.Request {
 	return &api.Request{
-		Op: "account.Workspaces.ListAvailable", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Op: "workspaces.ListAvailable", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path:  api.Path("/current/workspaces/available/"),
 		Query: query,
 	}
 }
 
-func AccountWorkspacesCreate(orgID api.ID, body api.Body) *api.Request {
+func WorkspacesCreate(orgID api.ID, body api.Body) *api.Request {
 	return &api.Request{
-		Op: "account.Workspaces.Create", Method: http.MethodPost, Replay: api.ReplayOnce,
+		Op: "workspaces.Create", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.Path(
 			"/current/org/{org_id}/create/workspace/",
 			string(orgID),
@@ -2117,9 +2195,9 @@ func AccountWorkspacesCreate(orgID api.ID, body api.Body) *api.Request {
 	}
 }
 
-func AccountWorkspacesGet(workspaceID api.ID, query url.Values) *api.Request {
+func WorkspacesGet(workspaceID api.ID, query url.Values) *api.Request {
 	return &api.Request{
-		Op: "account.Workspaces.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Op: "workspaces.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/workspace/{workspace_id}/details/",
 			string(workspaceID),
@@ -2128,9 +2206,9 @@ func AccountWorkspacesGet(workspaceID api.ID, query url.Values) *api.Request {
 	}
 }
 
-func AccountWorkspacesUpdate(workspaceID api.ID, body api.Body) *api.Request {
+func WorkspacesUpdate(workspaceID api.ID, body api.Body) *api.Request {
 	return &api.Request{
-		Op: "account.Workspaces.Update", Method: http.MethodPost, Replay: api.ReplaySafe,
+		Op: "workspaces.Update", Method: http.MethodPost, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/workspace/{workspace_id}/update/",
 			string(workspaceID),
@@ -2139,9 +2217,9 @@ func AccountWorkspacesUpdate(workspaceID api.ID, body api.Body) *api.Request {
 	}
 }
 
-func AccountWorkspacesCheckName(name string, query url.Values) *api.Request {
+func WorkspacesCheckName(name string, query url.Values) *api.Request {
 	return &api.Request{
-		Op: "account.Workspaces.CheckName", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Op: "workspaces.CheckName", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/workspaces/check/name/{name}/",
 			name,
@@ -2150,14 +2228,248 @@ func AccountWorkspacesCheckName(name string, query url.Values) *api.Request {
 	}
 }
 
-func AccountWorkspacesListMembers(workspaceID api.ID, query url.Values) *api.Request {
+func WorkspacesLimits(workspaceID api.ID) *api.Request {
 	return &api.Request{
-		Op: "account.Workspaces.ListMembers", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Op: "workspaces.Limits", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
-			"/current/workspace/{workspace_id}/members/list/",
+			"/current/workspace/{workspace_id}/limits/",
+			string(workspaceID),
+		),
+	}
+}
+
+func WorkspacesDelete(workspaceID api.ID, query url.Values) *api.Request {
+	return &api.Request{
+		Op: "workspaces.Delete", Method: http.MethodDelete, Replay: api.ReplaySafe,
+		Path: api.Path(
+			"/current/workspace/{workspace_id}/delete/",
 			string(workspaceID),
 		),
 		Query: query,
+	}
+}
+
+func WorkspacesArchive(workspaceID api.ID) *api.Request {
+	return &api.Request{
+		Op: "workspaces.Archive", Method: http.MethodPost, Replay: api.ReplaySafe,
+		Path: api.Path(
+			"/current/workspace/{workspace_id}/archive/",
+			string(workspaceID),
+		),
+		Body: api.Form{},
+	}
+}
+
+func WorkspacesUnarchive(workspaceID api.ID) *api.Request {
+	return &api.Request{
+		Op: "workspaces.Unarchive", Method: http.MethodPost, Replay: api.ReplaySafe,
+		Path: api.Path(
+			"/current/workspace/{workspace_id}/unarchive/",
+			string(workspaceID),
+		),
+		Body: api.Form{},
+	}
+}
+
+func MembersList(in api.Profile, query url.Values) *api.Request {
+	return &api.Request{
+		Op: "members.List", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path: api.ProfilePath(in, []string{
+			"/current/org/{org_id}/members/list/",
+			"/current/workspace/{workspace_id}/members/list/",
+			"/current/share/{share_id}/members/list/",
+		}, nil,
+		),
+		Query: query,
+	}
+}
+
+func MembersAdd(in api.Profile, emailOrUser string, body api.Body) *api.Request {
+	return &api.Request{
+		Op: "members.Add", Method: http.MethodPost, Replay: api.ReplayOnce,
+		Path: api.ProfilePath(in, []string{
+			"/current/org/{org_id}/members/{email_or_user}/",
+			"/current/workspace/{workspace_id}/members/{email_or_user}/",
+			"/current/share/{share_id}/members/{email_or_user}/",
+		}, []string{emailOrUser},
+		),
+		Body: body,
+	}
+}
+
+func MembersGet(in api.Profile, userID api.ID) *api.Request {
+	return &api.Request{
+		Op: "members.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path: api.ProfilePath(in, []string{
+			"/current/org/{org_id}/member/{user_id}/details/",
+			"/current/workspace/{workspace_id}/member/{user_id}/details/",
+			"/current/share/{share_id}/member/{user_id}/details/",
+		}, []string{string(userID)},
+		),
+	}
+}
+
+func MembersUpdate(in api.Profile, userID api.ID, body api.Body) *api.Request {
+	return &api.Request{
+		Op: "members.Update", Method: http.MethodPost, Replay: api.ReplaySafe,
+		Path: api.ProfilePath(in, []string{
+			"/current/org/{org_id}/member/{user_id}/update/",
+			"/current/workspace/{workspace_id}/member/{user_id}/update/",
+			"/current/share/{share_id}/member/{user_id}/update/",
+		}, []string{string(userID)},
+		),
+		Body: body,
+	}
+}
+
+func MembersRemove(in api.Profile, userID api.ID) *api.Request {
+	return &api.Request{
+		Op: "members.Remove", Method: http.MethodDelete, Replay: api.ReplaySafe,
+		Path: api.ProfilePath(in, []string{
+			"/current/org/{org_id}/members/{user_id}/",
+			"/current/workspace/{workspace_id}/members/{user_id}/",
+			"/current/share/{share_id}/members/{user_id}/",
+		}, []string{string(userID)},
+		),
+	}
+}
+
+func MembersTransferOwnership(in api.Profile, userID api.ID) *api.Request {
+	return &api.Request{
+		Op: "members.TransferOwnership", Method: http.MethodPost, Replay: api.ReplaySafe,
+		Path: api.ProfilePath(in, []string{
+			"/current/org/{org_id}/member/{user_id}/transfer_ownership/",
+			"/current/workspace/{workspace_id}/member/{user_id}/transfer_ownership/",
+			"/current/share/{share_id}/member/{user_id}/transfer_ownership/",
+		}, []string{string(userID)},
+		),
+		Body: api.Form{},
+	}
+}
+
+func MembersLeave(in api.Profile) *api.Request {
+	return &api.Request{
+		Op: "members.Leave", Method: http.MethodDelete, Replay: api.ReplaySafe,
+		Path: api.ProfilePath(in, []string{
+			"/current/org/{org_id}/member/",
+			"/current/workspace/{workspace_id}/member/",
+			"/current/share/{share_id}/member/",
+		}, nil,
+		),
+	}
+}
+
+func MembersJoin(in api.Profile, body api.Body) *api.Request {
+	return &api.Request{
+		Op: "members.Join", Method: http.MethodPost, Replay: api.ReplayOnce,
+		Path: api.ProfilePath(in, []string{
+			"/current/org/{org_id}/members/join/",
+			"/current/workspace/{workspace_id}/members/join/",
+			"/current/share/{share_id}/members/join/",
+		}, nil,
+		),
+		Body: body,
+	}
+}
+
+func MembersJoinWithKey(in api.Profile, invitationKey string, answer string) *api.Request {
+	return &api.Request{
+		Op: "members.JoinWithKey", Method: http.MethodPost, Replay: api.ReplayOnce,
+		Path: api.ProfilePath(in, []string{
+			"/current/org/{org_id}/members/join/{invitation_key}/{answer}/",
+			"/current/workspace/{workspace_id}/members/join/{invitation_key}/{answer}/",
+			"/current/share/{share_id}/members/join/{invitation_key}/{answer}/",
+		}, []string{invitationKey, answer},
+		),
+		Body: api.Form{},
+	}
+}
+
+func MembersInvitationsList(in api.Profile, query url.Values) *api.Request {
+	return &api.Request{
+		Op: "members.Invitations.List", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path: api.ProfilePath(in, []string{
+			"/current/org/{org_id}/members/invitations/list/",
+			"/current/workspace/{workspace_id}/members/invitations/list/",
+			"/current/share/{share_id}/members/invitations/list/",
+		}, nil,
+		),
+		Query: query,
+	}
+}
+
+func MembersInvitationsListByState(in api.Profile, state string, query url.Values) *api.Request {
+	return &api.Request{
+		Op: "members.Invitations.List", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path: api.ProfilePath(in, []string{
+			"/current/org/{org_id}/members/invitations/list/{state}/",
+			"/current/workspace/{workspace_id}/members/invitations/list/{state}/",
+			"/current/share/{share_id}/members/invitations/list/{state}/",
+		}, []string{state},
+		),
+		Query: query,
+	}
+}
+
+func MembersInvitationsUpdate(in api.Profile, invitationID string, body api.Body) *api.Request {
+	return &api.Request{
+		Op: "members.Invitations.Update", Method: http.MethodPost, Replay: api.ReplayOnce,
+		Path: api.ProfilePath(in, []string{
+			"/current/org/{org_id}/members/invitation/{invitation_id}/",
+			"/current/workspace/{workspace_id}/members/invitation/{invitation_id}/",
+			"/current/share/{share_id}/members/invitation/{invitation_id}/",
+		}, []string{invitationID},
+		),
+		Body: body,
+	}
+}
+
+func MembersInvitationsResend(in api.Profile, invitationID string, body api.Body) *api.Request {
+	return &api.Request{
+		Op: "members.Invitations.Resend", Method: http.MethodPost, Replay: api.ReplayOnce,
+		Path: api.ProfilePath(in, []string{
+			"/current/org/{org_id}/members/invitation/{invitation_id}/",
+			"/current/workspace/{workspace_id}/members/invitation/{invitation_id}/",
+			"/current/share/{share_id}/members/invitation/{invitation_id}/",
+		}, []string{invitationID},
+		),
+		Body: body,
+	}
+}
+
+func AccountInvitationsAccept(in api.Profile, invitationID string, body api.Body) *api.Request {
+	return &api.Request{
+		Op: "account.Invitations.Accept", Method: http.MethodPost, Replay: api.ReplayOnce,
+		Path: api.ProfilePath(in, []string{
+			"/current/workspace/{workspace_id}/members/invitation/{invitation_id}/",
+			"/current/share/{share_id}/members/invitation/{invitation_id}/",
+		}, []string{invitationID},
+		),
+		Body: body,
+	}
+}
+
+func AccountInvitationsDecline(in api.Profile, invitationID string, body api.Body) *api.Request {
+	return &api.Request{
+		Op: "account.Invitations.Decline", Method: http.MethodPost, Replay: api.ReplayOnce,
+		Path: api.ProfilePath(in, []string{
+			"/current/workspace/{workspace_id}/members/invitation/{invitation_id}/",
+			"/current/share/{share_id}/members/invitation/{invitation_id}/",
+		}, []string{invitationID},
+		),
+		Body: body,
+	}
+}
+
+func MembersInvitationsDelete(in api.Profile, invitationID string) *api.Request {
+	return &api.Request{
+		Op: "members.Invitations.Delete", Method: http.MethodDelete, Replay: api.ReplaySafe,
+		Path: api.ProfilePath(in, []string{
+			"/current/org/{org_id}/members/invitation/{invitation_id}/",
+			"/current/workspace/{workspace_id}/members/invitation/{invitation_id}/",
+			"/current/share/{share_id}/members/invitation/{invitation_id}/",
+		}, []string{invitationID},
+		),
 	}
 }
 
@@ -2678,586 +2990,6 @@ func AssetsRead(in api.Profile, assetName string) *api.Request {
 		r.Auth = api.AuthBearer
 	}
 	return r
-}
-
-func AccountWorkspacesLimits(workspaceID api.ID) *api.Request {
-	return &api.Request{
-		Op: "account.Workspaces.Limits", Method: http.MethodGet, Replay: api.ReplaySafe,
-		Path: api.Path(
-			"/current/workspace/{workspace_id}/limits/",
-			string(workspaceID),
-		),
-	}
-}
-
-func AccountUpdateProfile(body api.Body) *api.Request {
-	return &api.Request{
-		Op: "account.UpdateProfile", Method: http.MethodPost, Replay: api.ReplayOnce,
-		Path: api.Path("/current/user/update/"),
-		Body: body,
-	}
-}
-
-func AccountChangePassword(body api.Body) *api.Request {
-	return &api.Request{
-		Op: "account.ChangePassword", Method: http.MethodPost, Replay: api.ReplayOnce,
-		Path: api.Path("/current/user/update/"),
-		Body: body,
-	}
-}
-
-func AccountRequestEmailChange(body api.Body) *api.Request {
-	return &api.Request{
-		Op: "account.RequestEmailChange", Method: http.MethodPost, Replay: api.ReplayOnce,
-		Path: api.Path("/current/user/update/"),
-		Body: body,
-	}
-}
-
-func AccountSetPhone(body api.Body) *api.Request {
-	return &api.Request{
-		Op: "account.SetPhone", Method: http.MethodPost, Replay: api.ReplayOnce,
-		Path: api.Path("/current/user/update/"),
-		Body: body,
-	}
-}
-
-func AccountConfirmEmailChange(body api.Body) *api.Request {
-	return &api.Request{
-		Op: "account.ConfirmEmailChange", Method: http.MethodPost, Replay: api.ReplayOnce,
-		Path: api.Path("/current/user/email/change/"),
-		Body: body,
-	}
-}
-
-func AccountPasswordResetRequest(body api.Body) *api.Request {
-	return &api.Request{
-		Op: "account.PasswordReset.Request", Method: http.MethodPost, Replay: api.ReplayOnce,
-		Path: api.Path("/current/user/email/reset/"),
-		Auth: api.AuthNone,
-		Body: body,
-	}
-}
-
-func AccountPasswordResetCheck(code string) *api.Request {
-	return &api.Request{
-		Op: "account.PasswordReset.Check", Method: http.MethodGet, Replay: api.ReplaySafe,
-		Path: api.Path(
-			"/current/user/password/{code}/details/",
-			code,
-		),
-		Auth: api.AuthNone,
-	}
-}
-
-func AccountPasswordResetComplete(code string, body api.Body) *api.Request {
-	return &api.Request{
-		Op: "account.PasswordReset.Complete", Method: http.MethodPost, Replay: api.ReplayOnce,
-		Path: api.Path(
-			"/current/user/password/{code}/",
-			code,
-		),
-		Auth: api.AuthNone,
-		Body: body,
-	}
-}
-
-func AccountClose(body api.Body) *api.Request {
-	return &api.Request{
-		Op: "account.Close", Method: http.MethodPost, Replay: api.ReplayOnce,
-		Path: api.Path("/current/user/close/"),
-		Body: body,
-	}
-}
-
-func AccountOrgLimits() *api.Request {
-	return &api.Request{
-		Op: "account.OrgLimits", Method: http.MethodGet, Replay: api.ReplaySafe,
-		Path: api.Path("/current/user/me/limits/orgs/"),
-	}
-}
-
-func AccountSupportPIN() *api.Request {
-	return &api.Request{
-		Op: "account.SupportPIN", Method: http.MethodGet, Replay: api.ReplaySafe,
-		Path: api.Path("/current/user/pin/"),
-	}
-}
-
-func AccountCheckPhone(countryCode string, phoneNumber string) *api.Request {
-	return &api.Request{
-		Op: "account.CheckPhone", Method: http.MethodGet, Replay: api.ReplaySafe,
-		Path: api.Path(
-			"/current/user/phone/{country_code}-{phone_number}/",
-			countryCode, phoneNumber,
-		),
-	}
-}
-
-func AccountAutoSyncPhoto(state string) *api.Request {
-	return &api.Request{
-		Op: "account.AutoSyncPhoto", Method: http.MethodGet, Replay: api.ReplaySafe,
-		Path: api.Path(
-			"/current/user/me/autosync/{state}/",
-			state,
-		),
-	}
-}
-
-func AccountOrgsCreate(body api.Body) *api.Request {
-	return &api.Request{
-		Op: "account.Orgs.Create", Method: http.MethodPost, Replay: api.ReplayOnce,
-		Path: api.Path("/current/org/create/"),
-		Body: body,
-	}
-}
-
-func AccountOrgsUpdate(orgID api.ID, body api.Body) *api.Request {
-	return &api.Request{
-		Op: "account.Orgs.Update", Method: http.MethodPost, Replay: api.ReplaySafe,
-		Path: api.Path(
-			"/current/org/{org_id}/update/",
-			string(orgID),
-		),
-		Body: body,
-	}
-}
-
-func AccountOrgsClose(orgID api.ID, body api.Body) *api.Request {
-	return &api.Request{
-		Op: "account.Orgs.Close", Method: http.MethodPost, Replay: api.ReplayOnce,
-		Path: api.Path(
-			"/current/org/{org_id}/close/",
-			string(orgID),
-		),
-		Body: body,
-	}
-}
-
-func AccountOrgsCheckDomain(domain string) *api.Request {
-	return &api.Request{
-		Op: "account.Orgs.CheckDomain", Method: http.MethodGet, Replay: api.ReplaySafe,
-		Path: api.Path(
-			"/current/orgs/check/domain/{domain}/",
-			domain,
-		),
-	}
-}
-
-func AccountOrgsIndustries() *api.Request {
-	return &api.Request{
-		Op: "account.Orgs.Industries", Method: http.MethodGet, Replay: api.ReplaySafe,
-		Path: api.Path("/current/orgs/industries/"),
-	}
-}
-
-func AccountOrgsLeave(orgID api.ID) *api.Request {
-	return &api.Request{
-		Op: "account.Orgs.Leave", Method: http.MethodDelete, Replay: api.ReplaySafe,
-		Path: api.Path(
-			"/current/org/{org_id}/member/",
-			string(orgID),
-		),
-	}
-}
-
-func AccountOrgsJoin(orgID api.ID) *api.Request {
-	return &api.Request{
-		Op: "account.Orgs.Join", Method: http.MethodPost, Replay: api.ReplayOnce,
-		Path: api.Path(
-			"/current/org/{org_id}/members/join/",
-			string(orgID),
-		),
-		Body: api.Form{},
-	}
-}
-
-func AccountOrgsJoinWithKey(orgID api.ID, invitationKey string, answer string) *api.Request {
-	return &api.Request{
-		Op: "account.Orgs.JoinWithKey", Method: http.MethodPost, Replay: api.ReplayOnce,
-		Path: api.Path(
-			"/current/org/{org_id}/members/join/{invitation_key}/{answer}/",
-			string(orgID), invitationKey, answer,
-		),
-		Body: api.Form{},
-	}
-}
-
-func AccountOrgsMembersAdd(orgID api.ID, emailOrUser string, body api.Body) *api.Request {
-	return &api.Request{
-		Op: "account.Orgs.Members.Add", Method: http.MethodPost, Replay: api.ReplayOnce,
-		Path: api.Path(
-			"/current/org/{org_id}/members/{email_or_user}/",
-			string(orgID), emailOrUser,
-		),
-		Body: body,
-	}
-}
-
-func AccountOrgsMembersGet(orgID api.ID, userID api.ID) *api.Request {
-	return &api.Request{
-		Op: "account.Orgs.Members.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
-		Path: api.Path(
-			"/current/org/{org_id}/member/{user_id}/details/",
-			string(orgID), string(userID),
-		),
-	}
-}
-
-func AccountOrgsMembersUpdate(orgID api.ID, userID api.ID, body api.Body) *api.Request {
-	return &api.Request{
-		Op: "account.Orgs.Members.Update", Method: http.MethodPost, Replay: api.ReplaySafe,
-		Path: api.Path(
-			"/current/org/{org_id}/member/{user_id}/update/",
-			string(orgID), string(userID),
-		),
-		Body: body,
-	}
-}
-
-func AccountOrgsMembersRemove(orgID api.ID, userID api.ID) *api.Request {
-	return &api.Request{
-		Op: "account.Orgs.Members.Remove", Method: http.MethodDelete, Replay: api.ReplaySafe,
-		Path: api.Path(
-			"/current/org/{org_id}/members/{user_id}/",
-			string(orgID), string(userID),
-		),
-	}
-}
-
-func AccountOrgsMembersTransferOwnership(orgID api.ID, userID api.ID) *api.Request {
-	return &api.Request{
-		Op: "account.Orgs.Members.TransferOwnership", Method: http.MethodPost, Replay: api.ReplaySafe,
-		Path: api.Path(
-			"/current/org/{org_id}/member/{user_id}/transfer_ownership/",
-			string(orgID), string(userID),
-		),
-		Body: api.Form{},
-	}
-}
-
-func AccountOrgsInvitationsList(orgID api.ID, query url.Values) *api.Request {
-	return &api.Request{
-		Op: "account.Orgs.Invitations.List", Method: http.MethodGet, Replay: api.ReplaySafe,
-		Path: api.Path(
-			"/current/org/{org_id}/members/invitations/list/",
-			string(orgID),
-		),
-		Query: query,
-	}
-}
-
-func AccountOrgsInvitationsListByState(orgID api.ID, state string, query url.Values) *api.Request {
-	return &api.Request{
-		Op: "account.Orgs.Invitations.List", Method: http.MethodGet, Replay: api.ReplaySafe,
-		Path: api.Path(
-			"/current/org/{org_id}/members/invitations/list/{state}/",
-			string(orgID), state,
-		),
-		Query: query,
-	}
-}
-
-func AccountOrgsInvitationsUpdate(orgID api.ID, invitationID string, body api.Body) *api.Request {
-	return &api.Request{
-		Op: "account.Orgs.Invitations.Update", Method: http.MethodPost, Replay: api.ReplayOnce,
-		Path: api.Path(
-			"/current/org/{org_id}/members/invitation/{invitation_id}/",
-			string(orgID), invitationID,
-		),
-		Body: body,
-	}
-}
-
-func AccountOrgsInvitationsResend(orgID api.ID, invitationID string, body api.Body) *api.Request {
-	return &api.Request{
-		Op: "account.Orgs.Invitations.Resend", Method: http.MethodPost, Replay: api.ReplayOnce,
-		Path: api.Path(
-			"/current/org/{org_id}/members/invitation/{invitation_id}/",
-			string(orgID), invitationID,
-		),
-		Body: body,
-	}
-}
-
-func AccountOrgsInvitationsDelete(orgID api.ID, invitationID string) *api.Request {
-	return &api.Request{
-		Op: "account.Orgs.Invitations.Delete", Method: http.MethodDelete, Replay: api.ReplaySafe,
-		Path: api.Path(
-			"/current/org/{org_id}/members/invitation/{invitation_id}/",
-			string(orgID), invitationID,
-		),
-	}
-}
-
-func AccountOrgsTransferTokensCreate(orgID api.ID) *api.Request {
-	return &api.Request{
-		Op: "account.Orgs.TransferTokens.Create", Method: http.MethodPost, Replay: api.ReplayOnce,
-		Path: api.Path(
-			"/current/org/{org_id}/transfer/token/create/",
-			string(orgID),
-		),
-		Body: api.Form{},
-	}
-}
-
-func AccountOrgsTransferTokensList(orgID api.ID, query url.Values) *api.Request {
-	return &api.Request{
-		Op: "account.Orgs.TransferTokens.List", Method: http.MethodGet, Replay: api.ReplaySafe,
-		Path: api.Path(
-			"/current/org/{org_id}/transfer/token/list/",
-			string(orgID),
-		),
-		Query: query,
-	}
-}
-
-func AccountOrgsTransferTokensDelete(orgID api.ID, tokenID string) *api.Request {
-	return &api.Request{
-		Op: "account.Orgs.TransferTokens.Delete", Method: http.MethodDelete, Replay: api.ReplaySafe,
-		Path: api.Path(
-			"/current/org/{org_id}/transfer/token/{token_id}/",
-			string(orgID), tokenID,
-		),
-	}
-}
-
-func AccountOrgsClaim(body api.Body) *api.Request {
-	return &api.Request{
-		Op: "account.Orgs.Claim", Method: http.MethodPost, Replay: api.ReplayOnce,
-		Path: api.Path("/current/org/transfer/claim/"),
-		Body: body,
-	}
-}
-
-func AccountBillingDetails(orgID api.ID) *api.Request {
-	return &api.Request{
-		Op: "account.Billing.Details", Method: http.MethodGet, Replay: api.ReplaySafe,
-		Path: api.Path(
-			"/current/org/{org_id}/billing/details/",
-			string(orgID),
-		),
-	}
-}
-
-func AccountBillingPlans() *api.Request {
-	return &api.Request{
-		Op: "account.Billing.Plans", Method: http.MethodGet, Replay: api.ReplaySafe,
-		Path: api.Path("/current/org/billing/plan/list/"),
-	}
-}
-
-func AccountBillingInvoices(orgID api.ID, query url.Values) *api.Request {
-	return &api.Request{
-		Op: "account.Billing.Invoices", Method: http.MethodGet, Replay: api.ReplaySafe,
-		Path: api.Path(
-			"/current/org/{org_id}/billing/invoices/",
-			string(orgID),
-		),
-		Query: query,
-	}
-}
-
-func AccountBillingMembers(orgID api.ID, query url.Values) *api.Request {
-	return &api.Request{
-		Op: "account.Billing.Members", Method: http.MethodGet, Replay: api.ReplaySafe,
-		Path: api.Path(
-			"/current/org/{org_id}/billing/usage/members/list/",
-			string(orgID),
-		),
-		Query: query,
-	}
-}
-
-func AccountBillingCancel(orgID api.ID) *api.Request {
-	return &api.Request{
-		Op: "account.Billing.Cancel", Method: http.MethodDelete, Replay: api.ReplaySafe,
-		Path: api.Path(
-			"/current/org/{org_id}/billing/",
-			string(orgID),
-		),
-	}
-}
-
-func AccountBillingReactivate(orgID api.ID) *api.Request {
-	return &api.Request{
-		Op: "account.Billing.Reactivate", Method: http.MethodPut, Replay: api.ReplaySafe,
-		Path: api.Path(
-			"/current/org/{org_id}/billing/",
-			string(orgID),
-		),
-		Body: api.JSON(struct{}{}),
-	}
-}
-
-func AccountWorkspacesDelete(workspaceID api.ID, query url.Values) *api.Request {
-	return &api.Request{
-		Op: "account.Workspaces.Delete", Method: http.MethodDelete, Replay: api.ReplaySafe,
-		Path: api.Path(
-			"/current/workspace/{workspace_id}/delete/",
-			string(workspaceID),
-		),
-		Query: query,
-	}
-}
-
-func AccountWorkspacesArchive(workspaceID api.ID) *api.Request {
-	return &api.Request{
-		Op: "account.Workspaces.Archive", Method: http.MethodPost, Replay: api.ReplaySafe,
-		Path: api.Path(
-			"/current/workspace/{workspace_id}/archive/",
-			string(workspaceID),
-		),
-		Body: api.Form{},
-	}
-}
-
-func AccountWorkspacesUnarchive(workspaceID api.ID) *api.Request {
-	return &api.Request{
-		Op: "account.Workspaces.Unarchive", Method: http.MethodPost, Replay: api.ReplaySafe,
-		Path: api.Path(
-			"/current/workspace/{workspace_id}/unarchive/",
-			string(workspaceID),
-		),
-		Body: api.Form{},
-	}
-}
-
-func AccountWorkspacesLeave(workspaceID api.ID) *api.Request {
-	return &api.Request{
-		Op: "account.Workspaces.Leave", Method: http.MethodDelete, Replay: api.ReplaySafe,
-		Path: api.Path(
-			"/current/workspace/{workspace_id}/member/",
-			string(workspaceID),
-		),
-	}
-}
-
-func AccountWorkspacesJoin(workspaceID api.ID) *api.Request {
-	return &api.Request{
-		Op: "account.Workspaces.Join", Method: http.MethodPost, Replay: api.ReplayOnce,
-		Path: api.Path(
-			"/current/workspace/{workspace_id}/members/join/",
-			string(workspaceID),
-		),
-		Body: api.Form{},
-	}
-}
-
-func AccountWorkspacesJoinWithKey(workspaceID api.ID, invitationKey string, answer string) *api.Request {
-	return &api.Request{
-		Op: "account.Workspaces.JoinWithKey", Method: http.MethodPost, Replay: api.ReplayOnce,
-		Path: api.Path(
-			"/current/workspace/{workspace_id}/members/join/{invitation_key}/{answer}/",
-			string(workspaceID), invitationKey, answer,
-		),
-		Body: api.Form{},
-	}
-}
-
-func AccountWorkspacesMembersAdd(workspaceID api.ID, emailOrUser string, body api.Body) *api.Request {
-	return &api.Request{
-		Op: "account.Workspaces.Members.Add", Method: http.MethodPost, Replay: api.ReplayOnce,
-		Path: api.Path(
-			"/current/workspace/{workspace_id}/members/{email_or_user}/",
-			string(workspaceID), emailOrUser,
-		),
-		Body: body,
-	}
-}
-
-func AccountWorkspacesMembersGet(workspaceID api.ID, userID api.ID) *api.Request {
-	return &api.Request{
-		Op: "account.Workspaces.Members.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
-		Path: api.Path(
-			"/current/workspace/{workspace_id}/member/{user_id}/details/",
-			string(workspaceID), string(userID),
-		),
-	}
-}
-
-func AccountWorkspacesMembersUpdate(workspaceID api.ID, userID api.ID, body api.Body) *api.Request {
-	return &api.Request{
-		Op: "account.Workspaces.Members.Update", Method: http.MethodPost, Replay: api.ReplaySafe,
-		Path: api.Path(
-			"/current/workspace/{workspace_id}/member/{user_id}/update/",
-			string(workspaceID), string(userID),
-		),
-		Body: body,
-	}
-}
-
-func AccountWorkspacesMembersRemove(workspaceID api.ID, userID api.ID) *api.Request {
-	return &api.Request{
-		Op: "account.Workspaces.Members.Remove", Method: http.MethodDelete, Replay: api.ReplaySafe,
-		Path: api.Path(
-			"/current/workspace/{workspace_id}/members/{user_id}/",
-			string(workspaceID), string(userID),
-		),
-	}
-}
-
-func AccountWorkspacesMembersTransferOwnership(workspaceID api.ID, userID api.ID) *api.Request {
-	return &api.Request{
-		Op: "account.Workspaces.Members.TransferOwnership", Method: http.MethodPost, Replay: api.ReplaySafe,
-		Path: api.Path(
-			"/current/workspace/{workspace_id}/member/{user_id}/transfer_ownership/",
-			string(workspaceID), string(userID),
-		),
-		Body: api.Form{},
-	}
-}
-
-func AccountWorkspacesInvitationsList(workspaceID api.ID) *api.Request {
-	return &api.Request{
-		Op: "account.Workspaces.Invitations.List", Method: http.MethodGet, Replay: api.ReplaySafe,
-		Path: api.Path(
-			"/current/workspace/{workspace_id}/members/invitations/list/",
-			string(workspaceID),
-		),
-	}
-}
-
-func AccountWorkspacesInvitationsListByState(workspaceID api.ID, state string) *api.Request {
-	return &api.Request{
-		Op: "account.Workspaces.Invitations.List", Method: http.MethodGet, Replay: api.ReplaySafe,
-		Path: api.Path(
-			"/current/workspace/{workspace_id}/members/invitations/list/{state}/",
-			string(workspaceID), state,
-		),
-	}
-}
-
-func AccountWorkspacesInvitationsUpdate(workspaceID api.ID, invitationID string, body api.Body) *api.Request {
-	return &api.Request{
-		Op: "account.Workspaces.Invitations.Update", Method: http.MethodPost, Replay: api.ReplayOnce,
-		Path: api.Path(
-			"/current/workspace/{workspace_id}/members/invitation/{invitation_id}/",
-			string(workspaceID), invitationID,
-		),
-		Body: body,
-	}
-}
-
-func AccountWorkspacesInvitationsResend(workspaceID api.ID, invitationID string, body api.Body) *api.Request {
-	return &api.Request{
-		Op: "account.Workspaces.Invitations.Resend", Method: http.MethodPost, Replay: api.ReplayOnce,
-		Path: api.Path(
-			"/current/workspace/{workspace_id}/members/invitation/{invitation_id}/",
-			string(workspaceID), invitationID,
-		),
-		Body: body,
-	}
-}
-
-func AccountWorkspacesInvitationsDelete(workspaceID api.ID, invitationID string) *api.Request {
-	return &api.Request{
-		Op: "account.Workspaces.Invitations.Delete", Method: http.MethodDelete, Replay: api.ReplaySafe,
-		Path: api.Path(
-			"/current/workspace/{workspace_id}/members/invitation/{invitation_id}/",
-			string(workspaceID), invitationID,
-		),
-	}
 }
 
 func ActivityIntentsAllocate(workspaceID api.ID, body api.Body) *api.Request {

@@ -53,6 +53,9 @@ func (f *Fields) Flag(field string, value *bool) {
 	}
 }
 
+// Bool sets a boolean.
+func (f *Fields) Bool(field string, value bool) { f.Flag(field, &value) }
+
 // Text returns a setter for text of a limited length, in characters. Errors do
 // not hold the text.
 func (f *Fields) Text(least, most int) func(field, value string) {
@@ -74,6 +77,14 @@ func (f *Fields) Line(least, most int) func(field, value string) {
 		if strings.ContainsFunc(value, unicode.IsControl) {
 			f.Refuse(field, "must not hold control characters", "")
 		}
+	}
+}
+
+// Name is Line for a name, which must not be the word null.
+func (f *Fields) Name(least, most int) func(field, value string) {
+	return func(field, value string) {
+		f.NotNull(field, value)
+		f.Line(least, most)(field, value)
 	}
 }
 
@@ -154,4 +165,47 @@ func Optional[T any](f *Fields, field, cleared string, o api.Opt[T], set func(fi
 	} else if value, ok := o.Get(); ok {
 		set(field, value)
 	}
+}
+
+// Change sets a field that an update cannot clear.
+func Change[T any](f *Fields, field string, o api.Opt[T], set func(field string, value T)) {
+	if o.IsNull() {
+		f.Refuse(field, "must not be cleared", "null")
+	} else {
+		Optional(f, field, "", o, set)
+	}
+}
+
+// Clearable sets a field that null clears.
+func Clearable[T any](f *Fields, field string, o api.Opt[T], set func(field string, value T)) {
+	Optional(f, field, Null, o, set)
+}
+
+// IsAddress reports whether text may be an e-mail address.
+func IsAddress(text string) bool {
+	name, host, found := strings.Cut(text, "@")
+	return found && name != "" && host != "" &&
+		!strings.ContainsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
+}
+
+const idDigits = 19
+
+// CheckPerson returns an [*api.InputError] unless who is a user ID, [api.Me] or an e-mail
+// address. A request without a person would be one about the caller.
+func CheckPerson(op, field string, who api.Person) error {
+	text := string(who)
+	isID := len(text) == idDigits && strings.Trim(text, "0123456789") == ""
+	if isID || text == string(api.Me) || IsAddress(text) {
+		return nil
+	}
+	const rule = "must be an ID of 19 digits, me or an e-mail address"
+	return &api.InputError{Op: op, Field: field, Rule: rule, Got: strconv.Quote(text)}
+}
+
+// CheckKey rejects a key that cannot be a path segment. The error does not contain it.
+func CheckKey(op, field string, key api.Secret) error {
+	if strings.Trim(strings.TrimSpace(key.Reveal()), ".") == "" {
+		return &api.InputError{Op: op, Field: field, Rule: "must not be blank or consist of dots"}
+	}
+	return nil
 }

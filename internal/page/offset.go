@@ -1,7 +1,9 @@
 package page
 
 import (
+	"cmp"
 	"context"
+	"iter"
 	"net/url"
 	"strconv"
 
@@ -49,6 +51,23 @@ func Offsets[P, T any](
 		},
 	}
 }
+
+// Rows iterates over the rows of all pages of an offset list, from the row at offset.
+// A limit of 0 means pages of [MaxLimit] rows.
+func Rows[P, T any](
+	ctx context.Context, op string, limit, offset int, opts []api.CallOption,
+	fetch func(ctx context.Context, limit, offset int, opts []api.CallOption) (P, error),
+	of func(P) (rows []T, pagination *api.Pagination),
+) iter.Seq2[T, error] {
+	next := func(ctx context.Context, at int, opts []api.CallOption) (P, error) {
+		return fetch(ctx, cmp.Or(limit, MaxLimit), at, opts)
+	}
+	return Offsets(op, offset, next, of).All(ctx, opts)
+}
+
+// OrLast returns the pagination of a page. A page without one is the last: a server
+// that ignores the offset would send it again.
+func OrLast(p *api.Pagination) *api.Pagination { return cmp.Or(p, &api.Pagination{}) }
 
 // Offset parses a cursor that is an offset; "" means start.
 func Offset(cursor string, start int) int {

@@ -14,6 +14,7 @@ import (
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/internal/table"
+	"github.com/fastio-go/fastio/workspaces"
 )
 
 type thing struct {
@@ -284,7 +285,7 @@ func FuzzDecode(f *testing.F) {
 		c := clientOf(t, answering(200+int(status)%400, body))
 		ctx, mine := t.Context(), events.Query{Profile: api.User(api.Me)}
 		for _, err := range []error{
-			stub.Err(account.New(c).Me(ctx)), stub.Err(account.New(c).Workspaces.List(ctx, nil)),
+			stub.Err(account.New(c).Me(ctx)), stub.Err(workspaces.New(c).List(ctx, nil)),
 			stub.Err(events.New(c, nil).Search(ctx, mine)), stub.Err(events.New(c, nil).Summarize(ctx, mine, "")),
 			c.Call(ctx, get(), new(any)), c.Call(ctx, get(), nil),
 		} {

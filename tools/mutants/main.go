@@ -5,9 +5,9 @@
 // The mutants are listed in a file by name and not by position, so that the list
 // stays valid after refactoring:
 //
-//	tag account Workspace.FolderName folder_name
+//	tag workspaces Workspace.FolderName folder_name
 //	path comments.Get
-//	field account perm_join
+//	field workspaces perm_join
 //
 // Run it from the root of the repository:
 //

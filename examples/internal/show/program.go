@@ -29,7 +29,7 @@ func Main(run func(ctx context.Context) error, quiet ...error) {
 
 // First returns the first workspace of the user.
 func First(ctx context.Context, client *fastio.Client) (api.ID, error) {
-	for w, err := range client.Account.Workspaces.All(ctx, nil) {
+	for w, err := range client.Workspaces.All(ctx, nil) {
 		if err != nil {
 			return "", err
 		}

@@ -94,7 +94,7 @@ func Names(ctx context.Context, client *fastio.Client, workspace api.ID) (map[ap
 		return nil, err
 	}
 	names := map[api.ID]string{me.ID: strings.TrimSpace(me.FirstName + " " + me.LastName)}
-	for m, err := range client.Account.Workspaces.AllMembers(ctx, workspace, nil) {
+	for m, err := range client.Members.All(ctx, api.Workspace(workspace), nil) {
 		if err != nil {
 			return nil, err
 		}

@@ -51,7 +51,7 @@ func (h *Handlers) settingsOf(userID string) settings {
 func (h *Handlers) ownRoutes() []*wire.Route {
 	const password = "/current/user/password/{code}/"
 	return []*wire.Route{
-		wire.Post("account.UpdateProfile", "/current/user/update/", wire.With(h.ownSettings, h.updateUser),
+		wire.Post("account.UpdateMe", "/current/user/update/", wire.With(h.ownSettings, h.updateUser),
 			wire.Form("first_name last_name password current_password email_address phone_country phone_number")),
 		wire.Post("account.ConfirmEmailChange", "/current/user/email/change/",
 			wire.With(h.ownSettings, h.changeEmail), wire.Form("token")),
@@ -60,7 +60,7 @@ func (h *Handlers) ownRoutes() []*wire.Route {
 		wire.Get("account.PasswordReset.Check", password+"details/", wire.With(h.resetOfPath, h.resetDetails), wire.Open),
 		wire.Post("account.PasswordReset.Complete", password, wire.With(h.resetOfPath, h.completeReset), wire.Open,
 			wire.Form("password1 password2")),
-		wire.Post("account.Close", "/current/user/close/", wire.With(h.ownSettings, h.closeAccount),
+		wire.Post("account.Delete", "/current/user/close/", wire.With(h.ownSettings, h.closeAccount),
 			wire.Form("email_address confirmation")),
 		wire.Get("account.OrgLimits", "/current/user/me/limits/orgs/", wire.Checked(h.orgLimits)),
 		wire.Get("account.CheckPhone", "/current/user/phone/{phone}/", h.checkPhone),

@@ -50,19 +50,16 @@ const (
 
 // A kind is a kind of profile with members.
 type kind struct {
-	ops, path string // the beginning of operations and of paths
-	settings  string // the fields of the settings of a member besides its role
-	offer     string // the fields of an invitation, besides those of its member
+	path     string // the beginning of paths
+	settings string // the fields of the settings of a member besides its role
+	offer    string // the fields of an invitation, besides those of its member
 }
 
 func kinds() []kind {
 	return []kind{
-		{"shares.", "/current/share/{share_id}/", " notify_options expires", " notification message invitation_expires"},
-		{
-			"account.Workspaces.", "/current/workspace/{workspace_id}/", " notifications expires",
-			" notification message invitation_expires",
-		},
-		{"account.Orgs.", "/current/org/{org_id}/", "", " message"},
+		{"/current/share/{share_id}/", " notify_options expires", " notification message invitation_expires"},
+		{"/current/workspace/{workspace_id}/", " notifications expires", " notification message invitation_expires"},
+		{"/current/org/{org_id}/", "", " message"},
 	}
 }
 
@@ -70,7 +67,7 @@ func kinds() []kind {
 func (h *Handlers) Routes() []*wire.Route {
 	const mine = "/current/user/invitation"
 	routes := []*wire.Route{
-		wire.Get("shares.Members.List", "/current/share/{share_id}/members/list/", wire.With(h.membered, h.w.MemberList),
+		wire.Get("members.List", "/current/share/{share_id}/members/list/", wire.With(h.membered, h.w.MemberList),
 			wire.Paged("share_id")),
 		wire.Get("account.Invitations.List", mine+"s/list/", h.myInvitations, wire.Query("invitation_key limit offset")),
 		wire.Get("account.Invitations.Get", mine+"/{invitation_id}/details/", wire.Checked(h.myInvitation)),
@@ -88,29 +85,29 @@ func (h *Handlers) routesOf(k kind) []*wire.Route {
 	list, one := members+"invitations/list/", members+"invitation/{invitation_id}/"
 	self, manager, reached := h.managed(anyone), h.managed(h.managers), h.reached(wire.Write)
 	join, query, offered := wire.BlankForm(""), "", k.settings
-	switch k.ops {
-	case "shares.":
+	switch k.path {
+	case "/current/share/{share_id}/":
 		join = wire.OptionalForm("notify_options")
-	case "account.Orgs.":
+	case "/current/org/{org_id}/":
 		query, offered = "limit offset", " expires"
 	}
 	return []*wire.Route{
-		wire.Post(k.ops+"Members.Add", members+"{email_or_user}/", wire.With(h.managed(h.inviters), h.addMember),
+		wire.Post("members.Add", members+"{email_or_user}/", wire.With(h.managed(h.inviters), h.addMember),
 			wire.Form("permissions"+k.settings+k.offer)),
-		wire.Get(k.ops+"Members.Get", member+"{user_id}/details/", wire.With(h.membered, h.member)),
-		wire.Post(k.ops+"Members.Update", member+"{user_id}/update/", wire.With(self, h.updateMember),
+		wire.Get("members.Get", member+"{user_id}/details/", wire.With(h.membered, h.member)),
+		wire.Post("members.Update", member+"{user_id}/update/", wire.With(self, h.updateMember),
 			wire.Form("permissions"+k.settings)),
-		wire.Delete(k.ops+"Members.Remove", members+"{user_id}/", wire.With(manager, h.removeMember), wire.Archived),
-		wire.Post(k.ops+"Members.TransferOwnership", member+"{user_id}/transfer_ownership/",
+		wire.Delete("members.Remove", members+"{user_id}/", wire.With(manager, h.removeMember), wire.Archived),
+		wire.Post("members.TransferOwnership", member+"{user_id}/transfer_ownership/",
 			wire.With(h.membered, h.transfer)),
-		wire.Delete(k.ops+"Leave", member, wire.With(self, h.leave), wire.Archived),
-		wire.Post(k.ops+"Join", members+"join/", wire.With(reached, h.join), join),
-		wire.Post(k.ops+"JoinWithKey", members+"join/{invitation_key}/{answer}/",
+		wire.Delete("members.Leave", member, wire.With(self, h.leave), wire.Archived),
+		wire.Post("members.Join", members+"join/", wire.With(reached, h.join), join),
+		wire.Post("members.JoinWithKey", members+"join/{invitation_key}/{answer}/",
 			wire.With(reached, h.answerInvitation)),
-		wire.Get(k.ops+"Invitations.List", list, wire.With(h.membered, h.invitations), wire.Query(query)),
-		wire.Get(k.ops+"Invitations.List", list+"{state}/", wire.With(h.membered, h.invitations), wire.Query(query)),
-		wire.Post(k.ops+"Invitations.Update", one, h.updateInvitation, wire.Form("permissions state"+offered)),
-		wire.Delete(k.ops+"Invitations.Delete", one, wire.With(h.invitationOfPath(h.managers), h.deleteInvitation),
+		wire.Get("members.Invitations.List", list, wire.With(h.membered, h.invitations), wire.Query(query)),
+		wire.Get("members.Invitations.List", list+"{state}/", wire.With(h.membered, h.invitations), wire.Query(query)),
+		wire.Post("members.Invitations.Update", one, h.updateInvitation, wire.Form("permissions state"+offered)),
+		wire.Delete("members.Invitations.Delete", one, wire.With(h.invitationOfPath(h.managers), h.deleteInvitation),
 			wire.Archived),
 	}
 }

@@ -23,14 +23,14 @@ const (
 func (h *Handlers) billingRoutes() []*wire.Route {
 	const billing = "/current/org/{org_id}/billing/"
 	return []*wire.Route{
-		wire.Get("account.Billing.Plans", "/current/org/billing/plan/list/", wire.Checked(listPlans)),
-		wire.Get("account.Billing.Details", billing+"details/", wire.With(h.orgForBilling, h.billingDetails)),
-		wire.Get("account.Billing.Invoices", billing+"invoices/", wire.With(h.orgForBilling, h.invoices),
+		wire.Get("orgs.Billing.Plans", "/current/org/billing/plan/list/", wire.Checked(listPlans)),
+		wire.Get("orgs.Billing.Details", billing+"details/", wire.With(h.orgForBilling, h.billingDetails)),
+		wire.Get("orgs.Billing.Invoices", billing+"invoices/", wire.With(h.orgForBilling, h.invoices),
 			wire.Query("limit starting_after")),
-		wire.Get("account.Billing.Members", billing+"usage/members/list/", wire.With(h.orgForBilling, h.billableMembers),
+		wire.Get("orgs.Billing.Members", billing+"usage/members/list/", wire.With(h.orgForBilling, h.billableMembers),
 			wire.Paged("org_id")),
-		wire.Delete("account.Billing.Cancel", billing, wire.With(h.ownedSubscription, h.cancelPlan)),
-		wire.Put("account.Billing.Reactivate", billing, wire.With(h.ownedSubscription, h.reactivatePlan), wire.JSON("")),
+		wire.Delete("orgs.Billing.Cancel", billing, wire.With(h.ownedSubscription, h.cancelPlan)),
+		wire.Put("orgs.Billing.Reactivate", billing, wire.With(h.ownedSubscription, h.reactivatePlan), wire.JSON("")),
 	}
 }
 

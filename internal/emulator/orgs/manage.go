@@ -30,18 +30,18 @@ func (h *Handlers) manageRoutes() []*wire.Route {
 	const org, handover = "/current/org/{org_id}/", "/current/org/{org_id}/transfer/token/"
 	owner := h.For(world.Owner, wire.Admin)
 	return []*wire.Route{
-		wire.Post("account.Orgs.Create", "/current/org/create/", wire.Writing(h.createOrg), wire.Form(orgFields)),
-		wire.Post("account.Orgs.Update", org+"update/", wire.With(h.For(world.Admin, wire.Admin), h.updateOrg),
+		wire.Post("orgs.Create", "/current/org/create/", wire.Writing(h.createOrg), wire.Form(orgFields)),
+		wire.Post("orgs.Update", org+"update/", wire.With(h.For(world.Admin, wire.Admin), h.updateOrg),
 			wire.Form(orgFields+" homepage facebook twitter instagram youtube accent_color background_color "+
 				"background_mode use_background perm_member_manage perm_auth_domains owner_defined")),
-		wire.Post("account.Orgs.Close", org+"close/", wire.With(owner, h.closeOrg), wire.Form("confirm")),
-		wire.Get("account.Orgs.CheckDomain", "/current/orgs/check/domain/{domain}/", h.checkDomain),
-		wire.Get("account.Orgs.Industries", "/current/orgs/industries/", wire.Checked(h.industries)),
-		wire.Post("account.Orgs.TransferTokens.Create", handover+"create/", wire.With(owner, h.createToken), wire.Form("")),
-		wire.Get("account.Orgs.TransferTokens.List", handover+"list/", wire.With(owner, h.listTokens),
+		wire.Post("orgs.Delete", org+"close/", wire.With(owner, h.closeOrg), wire.Form("confirm")),
+		wire.Get("orgs.CheckDomain", "/current/orgs/check/domain/{domain}/", h.checkDomain),
+		wire.Get("orgs.Industries", "/current/orgs/industries/", wire.Checked(h.industries)),
+		wire.Post("orgs.TransferTokens.Create", handover+"create/", wire.With(owner, h.createToken), wire.Form("")),
+		wire.Get("orgs.TransferTokens.List", handover+"list/", wire.With(owner, h.listTokens),
 			wire.Query("limit offset")),
-		wire.Delete("account.Orgs.TransferTokens.Delete", handover+"{token_id}/", wire.With(owner, h.deleteToken)),
-		wire.Post("account.Orgs.Claim", "/current/org/transfer/claim/", wire.Writing(h.claimOrg), wire.Form("token")),
+		wire.Delete("orgs.TransferTokens.Delete", handover+"{token_id}/", wire.With(owner, h.deleteToken)),
+		wire.Post("orgs.Claim", "/current/org/transfer/claim/", wire.Writing(h.claimOrg), wire.Form("token")),
 	}
 }
 

@@ -35,20 +35,20 @@ func (h *Handlers) Routes() []*wire.Route {
 func (h *Handlers) readRoutes() []*wire.Route {
 	const org = "/current/org/{org_id}/"
 	return []*wire.Route{
-		wire.Get("account.Orgs.List", "/current/orgs/list/", h.orgs(h.isMember), wire.Paged()),
-		wire.Get("account.Orgs.ListExternal", "/current/orgs/list/external/", h.orgs(h.isGuest), wire.Paged()),
-		wire.Get("account.Orgs.ListJoinedOrInvited", "/current/orgs/all/", h.orgs(h.isExpected), wire.Paged()),
-		wire.Get("account.Orgs.ListAvailable", "/current/orgs/available/", h.orgs(h.mayJoin), wire.Paged()),
-		wire.Get("account.Orgs.Get", org+"details/", wire.Checked(wire.With(h.Entered, h.orgDetails)),
+		wire.Get("orgs.List", "/current/orgs/list/", h.orgs(h.isMember), wire.Paged()),
+		wire.Get("orgs.ListExternal", "/current/orgs/list/external/", h.orgs(h.isGuest), wire.Paged()),
+		wire.Get("orgs.ListJoinedOrInvited", "/current/orgs/all/", h.orgs(h.isExpected), wire.Paged()),
+		wire.Get("orgs.ListAvailable", "/current/orgs/available/", h.orgs(h.mayJoin), wire.Paged()),
+		wire.Get("orgs.Get", org+"details/", wire.Checked(wire.With(h.Entered, h.orgDetails)),
 			wire.Detail("org_id")),
-		wire.Get("account.Orgs.GetPublic", org+"public/details/", wire.Checked(wire.With(h.w.OrgOfPath, h.orgPublic)),
+		wire.Get("orgs.GetPublic", org+"public/details/", wire.Checked(wire.With(h.w.OrgOfPath, h.orgPublic)),
 			wire.Visit, wire.Detail("org_id")),
-		wire.Get("account.Orgs.ListMembers", org+"members/list/", wire.With(h.Entered, h.orgMembers),
+		wire.Get("members.List", org+"members/list/", wire.With(h.Entered, h.orgMembers),
 			wire.Paged("org_id")),
-		wire.Post("account.Billing.ChangePlan", org+"billing/",
+		wire.Post("orgs.Billing.ChangePlan", org+"billing/",
 			wire.With(h.For(world.Owner, wire.Admin), h.changePlan), wire.Form("billing_plan")),
-		wire.Get("account.Billing.Credits", org+"billing/usage/limits/credits/", wire.With(h.orgForBilling, h.usedCredits)),
-		wire.Get("account.Billing.Meters", org+"billing/usage/meters/list/", wire.With(h.orgForBilling, h.meters),
+		wire.Get("orgs.Billing.Credits", org+"billing/usage/limits/credits/", wire.With(h.orgForBilling, h.usedCredits)),
+		wire.Get("orgs.Billing.Meters", org+"billing/usage/meters/list/", wire.With(h.orgForBilling, h.meters),
 			wire.Query("meter start_time end_time workspace_id share_id")),
 	}
 }
@@ -202,7 +202,7 @@ func (h *Handlers) Entered(c *wire.Call) (string, error) {
 	switch {
 	case err != nil:
 		return "", err
-	case c.Route.Op != "account.Orgs.Get" && h.w.Role(id, c.Key.User) != "" && h.w.Org(id).Value.Closed:
+	case c.Route.Op != "orgs.Get" && h.w.Role(id, c.Key.User) != "" && h.w.Org(id).Value.Closed:
 		return "", world.ClosedOrg()
 	case !h.w.Touches(c.Key, id):
 		return "", h.w.OutOfScope(id)

@@ -13,13 +13,13 @@ import (
 func (h *Handlers) roomRoutes() []*wire.Route {
 	const workspace = "/current/workspace/{workspace_id}/"
 	return []*wire.Route{
-		wire.Delete("account.Workspaces.Delete", workspace+"delete/", wire.With(h.ownRoom, h.deleteRoom),
+		wire.Delete("workspaces.Delete", workspace+"delete/", wire.With(h.ownRoom, h.deleteRoom),
 			wire.Query("confirm"), wire.Archived),
-		wire.Post("account.Workspaces.Archive", workspace+"archive/", h.archive(true), wire.BlankForm(""),
+		wire.Post("workspaces.Archive", workspace+"archive/", h.archive(true), wire.BlankForm(""),
 			wire.Archived),
-		wire.Post("account.Workspaces.Unarchive", workspace+"unarchive/", h.archive(false), wire.BlankForm(""),
+		wire.Post("workspaces.Unarchive", workspace+"unarchive/", h.archive(false), wire.BlankForm(""),
 			wire.Archived),
-		wire.Get("account.Workspaces.Limits", workspace+"limits/", wire.With(h.w.WorkspaceOfPath, h.roomLimits)),
+		wire.Get("workspaces.Limits", workspace+"limits/", wire.With(h.w.WorkspaceOfPath, h.roomLimits)),
 	}
 }
 

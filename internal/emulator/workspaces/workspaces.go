@@ -34,19 +34,19 @@ const (
 func (h *Handlers) Routes() []*wire.Route {
 	const org, workspace = "/current/org/{org_id}/", "/current/workspace/{workspace_id}/"
 	return append(h.roomRoutes(),
-		wire.Get("account.Workspaces.List", "/current/workspaces/all/", h.workspacesAll, wire.Paged()),
-		wire.Get("account.Workspaces.ListByOrg", org+"list/workspaces/", wire.With(h.orgs.Entered, h.workspacesOfOrg),
+		wire.Get("workspaces.List", "/current/workspaces/all/", h.workspacesAll, wire.Paged()),
+		wire.Get("workspaces.ListByOrg", org+"list/workspaces/", wire.With(h.orgs.Entered, h.workspacesOfOrg),
 			wire.Query("archived"), wire.Paged("org_id")),
-		wire.Get("account.Workspaces.ListAvailable", "/current/workspaces/available/", h.workspacesAvailable, wire.Paged()),
-		wire.Get("account.Workspaces.CheckName", "/current/workspaces/check/name/{name}/", h.checkWorkspaceName,
+		wire.Get("workspaces.ListAvailable", "/current/workspaces/available/", h.workspacesAvailable, wire.Paged()),
+		wire.Get("workspaces.CheckName", "/current/workspaces/check/name/{name}/", h.checkWorkspaceName,
 			wire.Query("check_org_id")),
-		wire.Post("account.Workspaces.Create", org+"create/workspace/",
+		wire.Post("workspaces.Create", org+"create/workspace/",
 			wire.With(h.orgs.For(world.Member, wire.Write), h.createWorkspace), wire.Form(workspaceFields)),
-		wire.Get("account.Workspaces.Get", workspace+"details/",
+		wire.Get("workspaces.Get", workspace+"details/",
 			wire.Checked(wire.With(h.w.WorkspaceOfPath, h.workspaceDetails)), wire.Detail("workspace_id")),
-		wire.Post("account.Workspaces.Update", workspace+"update/", wire.With(h.adminRoom, h.updateWorkspace),
+		wire.Post("workspaces.Update", workspace+"update/", wire.With(h.adminRoom, h.updateWorkspace),
 			wire.Form(workspaceFields+" owner_defined")),
-		wire.Get("account.Workspaces.ListMembers", workspace+"members/list/",
+		wire.Get("members.List", workspace+"members/list/",
 			wire.With(h.w.WorkspaceOfPath, h.w.MemberList), wire.Paged("workspace_id")),
 	)
 }

@@ -26,9 +26,9 @@ func getProfile(c *fastio.Client) func(ctx context.Context, p api.Profile) error
 		var err error
 		switch p.Kind {
 		case api.ProfileKindOrg:
-			_, err = c.Account.Orgs.Get(ctx, p.ID)
+			_, err = c.Orgs.Get(ctx, p.ID)
 		case api.ProfileKindWorkspace:
-			_, err = c.Account.Workspaces.Get(ctx, p.ID)
+			_, err = c.Workspaces.Get(ctx, p.ID)
 		case api.ProfileKindShare:
 			_, err = c.Shares.Get(ctx, p.ID)
 		case api.ProfileKindUser, api.ProfileKindFileShare: // which -profiles refuses

@@ -1,6 +1,7 @@
-package account
+package orgs
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"iter"
@@ -12,7 +13,14 @@ import (
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
 	"github.com/fastio-go/fastio/internal/form"
+	"github.com/fastio-go/fastio/internal/page"
 )
+
+// Credits are the credits of an organization. The members of the response are not
+// documented: all of them are in Extra, including those of the envelope.
+type Credits struct {
+	Extra map[string]json.RawMessage `json:",embed,unknown"`
+}
 
 // Credits returns the credits that an organization has used and those its plan
 // includes. The organization may be named by its domain.
@@ -21,8 +29,8 @@ import (
 // caller may not see its usage.
 //
 // It calls GET /current/org/{org_id}/billing/usage/limits/credits/.
-func (b *Billing) Credits(ctx context.Context, org api.ID, opts ...api.CallOption) (*Report, error) {
-	return call.One[Report](ctx, b.c, endpoint.AccountBillingCredits(org), "", opts)
+func (b *Billing) Credits(ctx context.Context, org api.ID, opts ...api.CallOption) (*Credits, error) {
+	return call.One[Credits](ctx, b.c, endpoint.OrgsBillingCredits(org), "", opts)
 }
 
 // Meter is a kind of usage. Unknown values are kept.
@@ -89,11 +97,11 @@ type UsagePoint struct {
 //
 // It calls GET /current/org/{org_id}/billing/usage/meters/list/.
 func (b *Billing) Meters(ctx context.Context, org api.ID, q MeterQuery, opts ...api.CallOption) (*Usage, error) {
-	query, err := q.values("account.Billing.Meters")
+	query, err := q.values("orgs.Billing.Meters")
 	if err != nil {
 		return nil, err
 	}
-	return call.One[Usage](ctx, b.c, endpoint.AccountBillingMeters(org, query), "", opts)
+	return call.One[Usage](ctx, b.c, endpoint.OrgsBillingMeters(org, query), "", opts)
 }
 
 // BillableMember is a user for whom an organization pays.
@@ -115,7 +123,7 @@ type BillableMemberPage struct {
 }
 
 func (p *BillableMemberPage) rows() ([]*BillableMember, *api.Pagination) {
-	return p.Members, orLast(p.Pagination)
+	return p.Members, page.OrLast(p.Pagination)
 }
 
 // Members returns one page of the users for whom an organization pays.
@@ -125,18 +133,19 @@ func (p *BillableMemberPage) rows() ([]*BillableMember, *api.Pagination) {
 //
 // It calls GET /current/org/{org_id}/billing/usage/members/list/.
 func (b *Billing) Members(
-	ctx context.Context, org api.ID, list *ListOptions, opts ...api.CallOption,
+	ctx context.Context, org api.ID, list *PageOptions, opts ...api.CallOption,
 ) (*BillableMemberPage, error) {
-	return call.Page[BillableMemberPage](ctx, b.c, endpoint.AccountBillingMembers(org, nil), list.query, opts)
+	return call.Page[BillableMemberPage](ctx, b.c, endpoint.OrgsBillingMembers(org, nil), list.query, opts)
 }
 
 // AllMembers returns the users of all pages of [Billing.Members], from list.Offset on.
 // Default: pages of 500.
 func (b *Billing) AllMembers(
-	ctx context.Context, org api.ID, list *ListOptions, opts ...api.CallOption,
+	ctx context.Context, org api.ID, list *PageOptions, opts ...api.CallOption,
 ) iter.Seq2[*BillableMember, error] {
-	page := func(ctx context.Context, at *ListOptions, opts ...api.CallOption) (*BillableMemberPage, error) {
-		return b.Members(ctx, org, at, opts...)
+	o := *cmp.Or(list, &PageOptions{})
+	fetch := func(ctx context.Context, limit, offset int, opts []api.CallOption) (*BillableMemberPage, error) {
+		return b.Members(ctx, org, &PageOptions{limit, offset}, opts...)
 	}
-	return rows(ctx, "account.Billing.Members", list, opts, page, (*BillableMemberPage).rows)
+	return page.Rows(ctx, "orgs.Billing.Members", o.Limit, o.Offset, opts, fetch, (*BillableMemberPage).rows)
 }

@@ -1,4 +1,4 @@
-package account
+package workspaces
 
 import (
 	"cmp"
@@ -57,12 +57,12 @@ type CreateRequest struct {
 // [api.ErrForbidden] if the caller may not create one.
 //
 // It calls POST /current/org/{org_id}/create/workspace/.
-func (w *Workspaces) Create(
+func (s *Service) Create(
 	ctx context.Context, org api.ID, r CreateRequest, opts ...api.CallOption,
 ) (*Workspace, error) {
-	f := fields{form.New("account.Workspaces.Create")}
+	f := fields{form.New("workspaces.Create")}
 	f.folderName("folder_name", r.FolderName)
-	f.name(minName)("name", r.Name)
+	f.Name(minName, maxName)("name", r.Name)
 	form.Given("description", r.Description, f.Line(minDescription, maxDescription))
 	f.Flag(fieldIntelligence, r.Intelligence)
 	f.Flag(fieldExtraction, r.MetadataExtraction)
@@ -74,8 +74,8 @@ func (w *Workspaces) Create(
 	if err := f.Err(); err != nil {
 		return nil, err
 	}
-	request := endpoint.AccountWorkspacesCreate(org, f.Form)
-	return call.One[Workspace](ctx, w.c, request, "workspace", opts) // (assumed name)
+	request := endpoint.WorkspacesCreate(org, f.Form)
+	return call.One[Workspace](ctx, s.c, request, "workspace", opts) // (assumed name)
 }
 
 // UpdateRequest changes a workspace. Unset fields are kept; at least one is
@@ -108,31 +108,31 @@ type UpdateRequest struct {
 // exist; [api.ErrForbidden] if the caller may not change it.
 //
 // It calls POST /current/workspace/{workspace_id}/update/.
-func (w *Workspaces) Update(ctx context.Context, id api.ID, r UpdateRequest, opts ...api.CallOption) error {
-	f := fields{form.New("account.Workspaces.Update")}
-	change(&f, "folder_name", r.FolderName, f.folderName)
-	change(&f, "name", r.Name, f.name(minName))
-	clearable(&f, "description", r.Description, f.Line(minDescription, maxDescription))
-	change(&f, fieldIntelligence, r.Intelligence, f.flag)
-	change(&f, fieldExtraction, r.MetadataExtraction, f.flag)
-	change(&f, fieldJoin, r.Join, f.permission)
-	change(&f, fieldManageMembers, r.ManageMembers, f.permission)
-	clearable(&f, "accent_color", r.AccentColor, f.JSON)
-	clearable(&f, "background_color1", r.BackgroundColor1, f.JSON)
-	clearable(&f, "background_color2", r.BackgroundColor2, f.JSON)
-	clearable(&f, "owner_defined", r.OwnerDefined, f.JSON)
+func (s *Service) Update(ctx context.Context, id api.ID, r UpdateRequest, opts ...api.CallOption) error {
+	f := fields{form.New("workspaces.Update")}
+	form.Change(&f.Fields, "folder_name", r.FolderName, f.folderName)
+	form.Change(&f.Fields, "name", r.Name, f.Name(minName, maxName))
+	form.Clearable(&f.Fields, "description", r.Description, f.Line(minDescription, maxDescription))
+	form.Change(&f.Fields, fieldIntelligence, r.Intelligence, f.Bool)
+	form.Change(&f.Fields, fieldExtraction, r.MetadataExtraction, f.Bool)
+	form.Change(&f.Fields, fieldJoin, r.Join, f.permission)
+	form.Change(&f.Fields, fieldManageMembers, r.ManageMembers, f.permission)
+	form.Clearable(&f.Fields, "accent_color", r.AccentColor, f.JSON)
+	form.Clearable(&f.Fields, "background_color1", r.BackgroundColor1, f.JSON)
+	form.Clearable(&f.Fields, "background_color2", r.BackgroundColor2, f.JSON)
+	form.Clearable(&f.Fields, "owner_defined", r.OwnerDefined, f.JSON)
 	if err := f.Changed(); err != nil {
 		return err
 	}
-	return call.Do(ctx, w.c, endpoint.AccountWorkspacesUpdate(id, f.Form), opts)
+	return call.Do(ctx, s.c, endpoint.WorkspacesUpdate(id, f.Form), opts)
 }
 
-// NameOptions are the options of [Workspaces.CheckName].
+// NameOptions are the options of [Service.CheckName].
 type NameOptions struct {
 	Org api.ID // the organization of the workspace: the suggestion starts with its ID; "" requests none
 }
 
-// NameCheck is the result of [Workspaces.CheckName].
+// NameCheck is the result of [Service.CheckName].
 type NameCheck struct {
 	Free       bool   // false if the name is in use or the server rejects it
 	Suggestion string // another name; "" means none
@@ -143,10 +143,10 @@ type NameCheck struct {
 // Nil options request no suggestion.
 //
 // It calls GET /current/workspaces/check/name/{name}/.
-func (w *Workspaces) CheckName(
+func (s *Service) CheckName(
 	ctx context.Context, name string, o *NameOptions, opts ...api.CallOption,
 ) (*NameCheck, error) {
-	f := fields{form.New("account.Workspaces.CheckName")}
+	f := fields{form.New("workspaces.CheckName")}
 	f.folderName("name", name)
 	if f.Err() != nil {
 		return nil, f.Err()
@@ -158,7 +158,7 @@ func (w *Workspaces) CheckName(
 	type suggestion struct {
 		Suggestion string `json:"suggestion"` // (assumed name)
 	}
-	a, err := call.One[suggestion](ctx, w.c, endpoint.AccountWorkspacesCheckName(name, q), "", opts)
+	a, err := call.One[suggestion](ctx, s.c, endpoint.WorkspacesCheckName(name, q), "", opts)
 	e, refused := errors.AsType[*api.Error](err)
 	switch about := func(p api.ParamError) bool { return p.Name != "name" }; {
 	case err == nil:
@@ -189,22 +189,6 @@ const (
 
 type fields struct{ form.Fields }
 
-// change sets a field that an update cannot clear.
-func change[T any](f *fields, field string, o api.Opt[T], set func(field string, value T)) {
-	if o.IsNull() {
-		f.Refuse(field, "must not be cleared", "null")
-	} else {
-		form.Optional(&f.Fields, field, "", o, set)
-	}
-}
-
-// clearable sets a field that null clears.
-func clearable[T any](f *fields, field string, o api.Opt[T], set func(field string, value T)) {
-	form.Optional(&f.Fields, field, form.Null, o, set)
-}
-
-func (f *fields) flag(field string, on bool) { f.Flag(field, &on) }
-
 func (f *fields) permission(field string, p Permission) {
 	switch {
 	case strings.TrimSpace(string(p)) == "":
@@ -216,17 +200,8 @@ func (f *fields) permission(field string, p Permission) {
 	f.Set(field, string(p))
 }
 
-// name returns a setter for a name.
-func (f *fields) name(least int) func(field, name string) {
-	return func(field, name string) {
-		f.NotNull(field, name)
-		f.Line(least, maxName)(field, name)
-	}
-}
-
 func (f *fields) folderName(field, name string) {
-	f.NotNull(field, name)
-	f.Line(minFolderName, maxFolderName)(field, name)
+	f.Name(minFolderName, maxFolderName)(field, name)
 	if strings.ContainsFunc(name, func(r rune) bool { return r != '-' && !unicode.IsLetter(r) && !unicode.IsNumber(r) }) {
 		f.Refuse(field, "must hold only letters, digits and hyphens", strconv.Quote(name))
 	}

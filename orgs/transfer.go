@@ -1,6 +1,7 @@
-package account
+package orgs
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"iter"
@@ -9,6 +10,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/internal/page"
 )
 
 // TransferTokens hands organizations over to persons. Who claims a token becomes the
@@ -20,7 +22,7 @@ type TransferTokens struct{ c api.Client }
 // not documented, except for Token.
 type TransferToken struct {
 	ID      string     `json:"id"`               // "" means unknown (assumed name)
-	Token   api.Secret `json:"token"`            // for [Orgs.Claim] or [TransferToken.URL]
+	Token   api.Secret `json:"token"`            // for [Service.Claim] or [TransferToken.URL]
 	Created api.Time   `json:"created,omitzero"` // (assumed name)
 	Expires api.Time   `json:"expires,omitzero"` // zero means unknown (assumed name)
 
@@ -51,7 +53,7 @@ func (p *TransferTokenPage) rows() ([]*TransferToken, *api.Pagination) { return 
 //
 // It calls POST /current/org/{org_id}/transfer/token/create/.
 func (t *TransferTokens) Create(ctx context.Context, org api.ID, opts ...api.CallOption) (*TransferToken, error) {
-	r := endpoint.AccountOrgsTransferTokensCreate(org)
+	r := endpoint.OrgsTransferTokensCreate(org)
 	made, err := call.One[TransferToken](ctx, t.c, r, "", opts)
 	if err == nil && made.Token.IsZero() {
 		return call.Found[TransferToken](r.Op, "token", nil)
@@ -67,20 +69,21 @@ func (t *TransferTokens) Create(ctx context.Context, org api.ID, opts ...api.Cal
 //
 // It calls GET /current/org/{org_id}/transfer/token/list/.
 func (t *TransferTokens) List(
-	ctx context.Context, org api.ID, list *ListOptions, opts ...api.CallOption,
+	ctx context.Context, org api.ID, list *PageOptions, opts ...api.CallOption,
 ) (*TransferTokenPage, error) {
-	return call.Page[TransferTokenPage](ctx, t.c, endpoint.AccountOrgsTransferTokensList(org, nil), list.query, opts)
+	return call.Page[TransferTokenPage](ctx, t.c, endpoint.OrgsTransferTokensList(org, nil), list.query, opts)
 }
 
 // All returns the tokens of all pages of [TransferTokens.List], from list.Offset on.
 // Default: pages of 500.
 func (t *TransferTokens) All(
-	ctx context.Context, org api.ID, list *ListOptions, opts ...api.CallOption,
+	ctx context.Context, org api.ID, list *PageOptions, opts ...api.CallOption,
 ) iter.Seq2[*TransferToken, error] {
-	fetch := func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*TransferTokenPage, error) {
-		return t.List(ctx, org, list, opts...)
+	o := *cmp.Or(list, &PageOptions{})
+	fetch := func(ctx context.Context, limit, offset int, opts []api.CallOption) (*TransferTokenPage, error) {
+		return t.List(ctx, org, &PageOptions{limit, offset}, opts...)
 	}
-	return rows(ctx, "account.Orgs.TransferTokens.List", list, opts, fetch, (*TransferTokenPage).rows)
+	return page.Rows(ctx, "orgs.TransferTokens.List", o.Limit, o.Offset, opts, fetch, (*TransferTokenPage).rows)
 }
 
 // Delete revokes a token, named by its ID.
@@ -90,7 +93,7 @@ func (t *TransferTokens) All(
 //
 // It calls DELETE /current/org/{org_id}/transfer/token/{token_id}/.
 func (t *TransferTokens) Delete(ctx context.Context, org api.ID, id string, opts ...api.CallOption) error {
-	return call.Remove(ctx, t.c, endpoint.AccountOrgsTransferTokensDelete(org, id), opts)
+	return call.Remove(ctx, t.c, endpoint.OrgsTransferTokensDelete(org, id), opts)
 }
 
 // Claim makes the caller the owner of the organization of a token, which cannot be
@@ -101,9 +104,9 @@ func (t *TransferTokens) Delete(ctx context.Context, org api.ID, id string, opts
 // Errors: [api.ErrNotFound] if the token is unknown, has been claimed or has expired.
 //
 // It calls POST /current/org/transfer/claim/.
-func (o *Orgs) Claim(ctx context.Context, token api.Secret, opts ...api.CallOption) error {
+func (s *Service) Claim(ctx context.Context, token api.Secret, opts ...api.CallOption) error {
 	if token.IsZero() {
-		return &api.InputError{Op: "account.Orgs.Claim", Field: "token", Rule: "must be given"}
+		return &api.InputError{Op: "orgs.Claim", Field: "token", Rule: "must be given"}
 	}
-	return call.Do(ctx, o.c, endpoint.AccountOrgsClaim(api.Form{"token": {token.Reveal()}}), opts)
+	return call.Do(ctx, s.c, endpoint.OrgsClaim(api.Form{"token": {token.Reveal()}}), opts)
 }

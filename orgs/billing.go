@@ -1,4 +1,4 @@
-package account
+package orgs
 
 import (
 	"cmp"
@@ -45,13 +45,7 @@ type PlanOffer struct {
 //
 // It calls GET /current/org/billing/plan/list/.
 func (b *Billing) Plans(ctx context.Context, opts ...api.CallOption) ([]*PlanOffer, error) {
-	return call.List[*PlanOffer](ctx, b.c, endpoint.AccountBillingPlans(), "plans", opts)
-}
-
-// Report is an undocumented response. All members are in Extra, including those of
-// the envelope.
-type Report struct {
-	Extra map[string]json.RawMessage `json:",embed,unknown"`
+	return call.List[*PlanOffer](ctx, b.c, endpoint.OrgsBillingPlans(), "plans", opts)
 }
 
 // Subscription is the result of [Billing.ChangePlan]. It must still be paid for if
@@ -102,12 +96,12 @@ type SetupIntent struct {
 func (b *Billing) ChangePlan(
 	ctx context.Context, org api.ID, plan PlanID, opts ...api.CallOption,
 ) (*Subscription, error) {
-	const op, field = "account.Billing.ChangePlan", "billing_plan"
+	const op, field = "orgs.Billing.ChangePlan", "billing_plan"
 	if strings.TrimSpace(string(plan)) == "" {
 		return nil, &api.InputError{Op: op, Field: field, Rule: "must be given"}
 	}
 	return call.One[Subscription](
-		ctx, b.c, endpoint.AccountBillingChangePlan(org, api.Form{field: {string(plan)}}), "", opts,
+		ctx, b.c, endpoint.OrgsBillingChangePlan(org, api.Form{field: {string(plan)}}), "", opts,
 	)
 }
 
@@ -170,7 +164,7 @@ func masked(extra map[string]json.RawMessage) map[string]json.RawMessage {
 //
 // It calls GET /current/org/{org_id}/billing/details/.
 func (b *Billing) Details(ctx context.Context, org api.ID, opts ...api.CallOption) (*BillingDetails, error) {
-	return call.One[BillingDetails](ctx, b.c, endpoint.AccountBillingDetails(org), "", opts)
+	return call.One[BillingDetails](ctx, b.c, endpoint.OrgsBillingDetails(org), "", opts)
 }
 
 // Renewal reports whether a subscription is renewed or ends with its period.
@@ -191,7 +185,7 @@ type Renewal struct {
 //
 // It calls DELETE /current/org/{org_id}/billing/.
 func (b *Billing) Cancel(ctx context.Context, org api.ID, opts ...api.CallOption) (*Renewal, error) {
-	return call.One[Renewal](ctx, b.c, endpoint.AccountBillingCancel(org), "", opts)
+	return call.One[Renewal](ctx, b.c, endpoint.OrgsBillingCancel(org), "", opts)
 }
 
 // Reactivate undoes [Billing.Cancel] before the end of the paid period. It requires the
@@ -203,5 +197,5 @@ func (b *Billing) Cancel(ctx context.Context, org api.ID, opts ...api.CallOption
 //
 // It calls PUT /current/org/{org_id}/billing/.
 func (b *Billing) Reactivate(ctx context.Context, org api.ID, opts ...api.CallOption) (*Renewal, error) {
-	return call.One[Renewal](ctx, b.c, endpoint.AccountBillingReactivate(org), "", opts)
+	return call.One[Renewal](ctx, b.c, endpoint.OrgsBillingReactivate(org), "", opts)
 }

@@ -1,4 +1,4 @@
-package account
+package orgs
 
 import (
 	"context"
@@ -17,23 +17,23 @@ import (
 	"github.com/fastio-go/fastio/internal/form"
 )
 
-// OrgPermission is the set of users who may manage the members of an organization. The
-// phrases differ from those of workspaces, see [Permission]. Unknown values are kept.
-type OrgPermission string
+// Permission is the set of users who may manage the members of an organization. The
+// phrases differ from those of a workspace. Unknown values are kept.
+type Permission string
 
 // The permissions, narrowest first.
 const (
-	OrgPermissionOwner   OrgPermission = "Owner only"
-	OrgPermissionAdmins  OrgPermission = "Admin or above"
-	OrgPermissionMembers OrgPermission = "Member or above"
+	PermissionOwner   Permission = "Owner only"
+	PermissionAdmins  Permission = "Admin or above"
+	PermissionMembers Permission = "Member or above"
 )
 
 // Industry is the industry of an organization, such as "technology".
-// [Orgs.Industries] returns those of the server.
+// [Service.Industries] returns those of the server.
 type Industry string
 
-// CreateOrgRequest describes a new organization.
-type CreateOrgRequest struct {
+// CreateRequest describes a new organization.
+type CreateRequest struct {
 	Domain       string   // 2 to 63 of a-z, 0-9 and hyphens, none at the ends; unique; accepted in place of the ID
 	Name         string   // 3 to 100 characters
 	Description  string   // 10 to 1000 characters; "" means none
@@ -44,32 +44,33 @@ type CreateOrgRequest struct {
 // Create creates an organization, whose owner is the caller, and returns the fields in
 // the response. It has no plan yet: calls for its workspaces and members fail with
 // [api.ErrPaymentRequired] before [Billing.ChangePlan]. It is not idempotent and is
-// retried only if it was not processed; after a lost response, [Orgs.Get] with the
+// retried only if it was not processed; after a lost response, [Service.Get] with the
 // domain shows whether it was created.
 //
 // Errors: [*api.InputError] for an invalid field; [api.ErrInvalid] if the domain is in
 // use or reserved; [api.ErrLimit] or [api.ErrPaymentRequired] if the caller may own no
-// more organizations; [api.ErrForbidden] where [Service.Allowed] is false.
+// more organizations; [api.ErrForbidden] where the platform does not serve the country of the
+// caller.
 //
 // It calls POST /current/org/create/.
-func (o *Orgs) Create(ctx context.Context, r CreateOrgRequest, opts ...api.CallOption) (*Org, error) {
-	f := fields{form.New("account.Orgs.Create")}
+func (s *Service) Create(ctx context.Context, r CreateRequest, opts ...api.CallOption) (*Org, error) {
+	f := fields{form.New("orgs.Create")}
 	f.domain("domain", r.Domain)
-	f.name(minOrgName)("name", r.Name)
+	f.Name(minName, maxName)("name", r.Name)
 	form.Given("description", r.Description, f.Line(minDescription, maxDescription))
 	form.Word(&f.Fields, "industry", r.Industry)
 	form.Given("billing_email", r.BillingEmail, f.address)
 	if err := f.Err(); err != nil {
 		return nil, err
 	}
-	return o.get(ctx, endpoint.AccountOrgsCreate(f.Form), opts)
+	return s.get(ctx, endpoint.OrgsCreate(f.Form), opts)
 }
 
-// UpdateOrgRequest changes an organization. Unset fields are kept; at least one is
+// UpdateRequest changes an organization. Unset fields are kept; at least one is
 // required.
-type UpdateOrgRequest struct {
-	Domain       api.Opt[string]   // as of [CreateOrgRequest]; it is in every address of the organization; cannot be cleared
-	Name         api.Opt[string]   // as of [CreateOrgRequest]; cannot be cleared
+type UpdateRequest struct {
+	Domain       api.Opt[string]   // as of [CreateRequest]; it is in every address of the organization; cannot be cleared
+	Name         api.Opt[string]   // as of [CreateRequest]; cannot be cleared
 	Description  api.Opt[string]   // 10 to 1000 characters; null clears it, "" is rejected
 	Industry     api.Opt[Industry] // cannot be cleared
 	BillingEmail api.Opt[string]   // cannot be cleared
@@ -82,7 +83,7 @@ type UpdateOrgRequest struct {
 	BackgroundMode  api.Opt[BackgroundMode]  // null clears it
 	UseBackground   api.Opt[bool]            // cannot be cleared
 
-	ManageMembers api.Opt[OrgPermission]   // who may manage its members; cannot be cleared
+	ManageMembers api.Opt[Permission]      // who may manage its members; cannot be cleared
 	AuthDomain    api.Opt[string]          // the domain of e-mail addresses whose owners may join; null clears it
 	OwnerDefined  api.Opt[json.RawMessage] // any JSON, for use by the owner; null clears it
 }
@@ -107,35 +108,35 @@ const (
 // with [api.ReasonScopeAdmin] if the token lacks the scope.
 //
 // It calls POST /current/org/{org_id}/update/.
-func (o *Orgs) Update(ctx context.Context, org api.ID, r UpdateOrgRequest, opts ...api.CallOption) error {
-	f := fields{form.New("account.Orgs.Update")}
-	change(&f, "domain", r.Domain, f.domain)
-	change(&f, "name", r.Name, f.name(minOrgName))
-	clearable(&f, "description", r.Description, f.Line(minDescription, maxDescription))
-	change(&f, "industry", r.Industry, func(field string, value Industry) { f.word(field, string(value)) })
-	change(&f, "billing_email", r.BillingEmail, f.address)
-	clearable(&f, "homepage", r.Homepage, f.link)
-	clearable(&f, "facebook", r.Facebook, f.link)
-	clearable(&f, "twitter", r.Twitter, f.link)
-	clearable(&f, "instagram", r.Instagram, f.link)
-	clearable(&f, "youtube", r.YouTube, f.link)
-	clearable(&f, "accent_color", r.AccentColor, f.JSON)
-	clearable(&f, "background_color", r.BackgroundColor, f.JSON)
-	clearable(&f, "owner_defined", r.OwnerDefined, f.JSON)
-	clearable(&f, "background_mode", r.BackgroundMode,
+func (s *Service) Update(ctx context.Context, org api.ID, r UpdateRequest, opts ...api.CallOption) error {
+	f := fields{form.New("orgs.Update")}
+	form.Change(&f.Fields, "domain", r.Domain, f.domain)
+	form.Change(&f.Fields, "name", r.Name, f.Name(minName, maxName))
+	form.Clearable(&f.Fields, "description", r.Description, f.Line(minDescription, maxDescription))
+	form.Change(&f.Fields, "industry", r.Industry, func(field string, value Industry) { f.word(field, string(value)) })
+	form.Change(&f.Fields, "billing_email", r.BillingEmail, f.address)
+	form.Clearable(&f.Fields, "homepage", r.Homepage, f.link)
+	form.Clearable(&f.Fields, "facebook", r.Facebook, f.link)
+	form.Clearable(&f.Fields, "twitter", r.Twitter, f.link)
+	form.Clearable(&f.Fields, "instagram", r.Instagram, f.link)
+	form.Clearable(&f.Fields, "youtube", r.YouTube, f.link)
+	form.Clearable(&f.Fields, "accent_color", r.AccentColor, f.JSON)
+	form.Clearable(&f.Fields, "background_color", r.BackgroundColor, f.JSON)
+	form.Clearable(&f.Fields, "owner_defined", r.OwnerDefined, f.JSON)
+	form.Clearable(&f.Fields, "background_mode", r.BackgroundMode,
 		func(field string, value BackgroundMode) { f.word(field, string(value)) })
-	change(&f, "use_background", r.UseBackground, f.flag)
-	change(&f, fieldManageMembers, r.ManageMembers,
-		func(field string, value OrgPermission) { f.word(field, string(value)) })
-	clearable(&f, "perm_auth_domains", r.AuthDomain, f.word)
+	form.Change(&f.Fields, "use_background", r.UseBackground, f.Bool)
+	form.Change(&f.Fields, "perm_member_manage", r.ManageMembers,
+		func(field string, value Permission) { f.word(field, string(value)) })
+	form.Clearable(&f.Fields, "perm_auth_domains", r.AuthDomain, f.word)
 	if err := f.Changed(); err != nil {
 		return err
 	}
-	return call.Do(ctx, o.c, endpoint.AccountOrgsUpdate(org, f.Form), opts)
+	return call.Do(ctx, s.c, endpoint.OrgsUpdate(org, f.Form), opts)
 }
 
-// Close closes an organization, with all its workspaces and shares, which cannot be
-// undone. It cancels the subscription. The organization is named by its ID or domain.
+// Delete closes an organization: it and all its workspaces and shares are lost, which
+// cannot be undone. It cancels the subscription. The organization is named by its ID or domain.
 // The call requires the owner. It is retried only if it was not processed; after a lost
 // response, [Org].Closed shows whether it was closed. Afterwards calls for the
 // organization and for what belongs to it fail with [api.ErrForbidden], status 401 or
@@ -146,22 +147,22 @@ func (o *Orgs) Update(ctx context.Context, org api.ID, r UpdateOrgRequest, opts 
 // organization does not exist.
 //
 // It calls POST /current/org/{org_id}/close/.
-func (o *Orgs) Close(ctx context.Context, org api.ID, opts ...api.CallOption) error {
-	return call.Do(ctx, o.c, endpoint.AccountOrgsClose(org, api.Form{"confirm": {string(org)}}), opts)
+func (s *Service) Delete(ctx context.Context, org api.ID, opts ...api.CallOption) error {
+	return call.Do(ctx, s.c, endpoint.OrgsDelete(org, api.Form{"confirm": {string(org)}}), opts)
 }
 
 // CheckDomain reports whether a domain is available for an organization: false if it
-// is in use or reserved. A domain that breaks the rule of [CreateOrgRequest] is an
+// is in use or reserved. A domain that breaks the rule of [CreateRequest] is an
 // [*api.InputError]. The domain is not reserved for the caller.
 //
 // It calls GET /current/orgs/check/domain/{domain}/.
-func (o *Orgs) CheckDomain(ctx context.Context, domain string, opts ...api.CallOption) (bool, error) {
-	f := fields{form.New("account.Orgs.CheckDomain")}
+func (s *Service) CheckDomain(ctx context.Context, domain string, opts ...api.CallOption) (bool, error) {
+	f := fields{form.New("orgs.CheckDomain")}
 	f.domain("domain", domain)
 	if f.Err() != nil {
 		return false, f.Err()
 	}
-	err := call.Do(ctx, o.c, endpoint.AccountOrgsCheckDomain(domain), opts)
+	err := call.Do(ctx, s.c, endpoint.OrgsCheckDomain(domain), opts)
 	e, refused := errors.AsType[*api.Error](err)
 	about := func(p api.ParamError) bool { return p.Name != "domain" }
 	if refused && e.Status == http.StatusNotAcceptable && errors.Is(e, api.ErrInvalid) &&
@@ -171,7 +172,7 @@ func (o *Orgs) CheckDomain(ctx context.Context, domain string, opts ...api.CallO
 	return err == nil, err
 }
 
-// IndustryList is the result of [Orgs.Industries].
+// IndustryList is the result of [Service.Industries].
 type IndustryList struct {
 	Industries []Industry      // sorted; nil if Raw has a form that this version does not know
 	Raw        json.RawMessage // the list of the server, whose form is not documented
@@ -182,11 +183,11 @@ type IndustryList struct {
 // Industries returns the industries of organizations.
 //
 // It calls GET /current/orgs/industries/.
-func (o *Orgs) Industries(ctx context.Context, opts ...api.CallOption) (*IndustryList, error) {
+func (s *Service) Industries(ctx context.Context, opts ...api.CallOption) (*IndustryList, error) {
 	a, err := call.One[struct {
 		Industries json.RawMessage            `json:"industries"` // (assumed name)
 		Beside     map[string]json.RawMessage `json:",embed,unknown"`
-	}](ctx, o.c, endpoint.AccountOrgsIndustries(), "", opts)
+	}](ctx, s.c, endpoint.OrgsIndustries(), "", opts)
 	if err != nil {
 		return nil, err
 	}
@@ -201,11 +202,14 @@ func (o *Orgs) Industries(ctx context.Context, opts ...api.CallOption) (*Industr
 	return &IndustryList{keys, a.Industries, a.Beside}, nil
 }
 
-// The limits of an organization, in characters. The others are those of a workspace.
+// The limits of an organization, in characters.
 const (
-	minDomain, maxDomain = 2, 63
-	minOrgName           = 3
+	minDomain, maxDomain           = 2, 63
+	minName, maxName               = 3, 100
+	minDescription, maxDescription = 10, 1000
 )
+
+type fields struct{ form.Fields }
 
 // domain sets the domain of an organization.
 func (f *fields) domain(field, domain string) {
@@ -226,7 +230,7 @@ func (f *fields) domain(field, domain string) {
 
 // address sets an e-mail address.
 func (f *fields) address(field, address string) {
-	if checkAddress("", field, address) != nil {
+	if !form.IsAddress(address) {
 		f.Refuse(field, "must be an e-mail address", "")
 	}
 	f.Set(field, address)

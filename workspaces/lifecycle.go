@@ -1,7 +1,8 @@
-package account
+package workspaces
 
 import (
 	"context"
+	"encoding/json"
 	"net/url"
 
 	"github.com/fastio-go/fastio/api"
@@ -20,39 +21,44 @@ import (
 // workspace does not exist.
 //
 // It calls DELETE /current/workspace/{workspace_id}/delete/.
-func (w *Workspaces) Delete(ctx context.Context, id api.ID, opts ...api.CallOption) error {
+func (s *Service) Delete(ctx context.Context, id api.ID, opts ...api.CallOption) error {
 	confirm := url.Values{"confirm": {string(id)}}
-	return call.Remove(ctx, w.c, endpoint.AccountWorkspacesDelete(id, confirm), opts)
+	return call.Remove(ctx, s.c, endpoint.WorkspacesDelete(id, confirm), opts)
 }
 
 // Archive makes a workspace, named by its ID or folder name, read-only until
-// [Workspaces.Unarchive]. Its files and members are kept, and changes of them fail with
-// [api.ErrForbidden], status 401 or 403. [Workspaces.ListByOrg] lists it only with
-// Archived. It requires an administrator. It is idempotent.
+// [Service.Unarchive]. Its files and members are kept, and changes of them fail with
+// [api.ErrForbidden], status 401 or 403. [Service.ListByOrg] lists it only if
+// [ByOrgOptions].Archived says so. It requires an administrator. It is idempotent.
 //
 // Errors: [api.ErrForbidden] if the caller is not an administrator, or with
 // [api.ReasonScopeAdmin] if the token lacks the scope; [api.ErrNotFound] if the
 // workspace does not exist.
 //
 // It calls POST /current/workspace/{workspace_id}/archive/.
-func (w *Workspaces) Archive(ctx context.Context, id api.ID, opts ...api.CallOption) error {
-	return call.Do(ctx, w.c, endpoint.AccountWorkspacesArchive(id), opts)
+func (s *Service) Archive(ctx context.Context, id api.ID, opts ...api.CallOption) error {
+	return call.Do(ctx, s.c, endpoint.WorkspacesArchive(id), opts)
 }
 
-// Unarchive reverses [Workspaces.Archive]. It has the same requirements and errors.
+// Unarchive reverses [Service.Archive]. It has the same requirements and errors.
 //
 // It calls POST /current/workspace/{workspace_id}/unarchive/.
-func (w *Workspaces) Unarchive(ctx context.Context, id api.ID, opts ...api.CallOption) error {
-	return call.Do(ctx, w.c, endpoint.AccountWorkspacesUnarchive(id), opts)
+func (s *Service) Unarchive(ctx context.Context, id api.ID, opts ...api.CallOption) error {
+	return call.Do(ctx, s.c, endpoint.WorkspacesUnarchive(id), opts)
 }
 
-// Limits returns the limits of a workspace and what it uses of them. The members of the
-// response are not documented: all of them are in Extra.
+// Limits are the limits of a workspace and what it uses of them. The members of the
+// response are not documented: all of them are in Extra, including those of the envelope.
+type Limits struct {
+	Extra map[string]json.RawMessage `json:",embed,unknown"`
+}
+
+// Limits returns the limits of a workspace and what it uses of them.
 //
 // Errors: [api.ErrNotFound] if the workspace does not exist; [api.ErrForbidden] without
 // access to it.
 //
 // It calls GET /current/workspace/{workspace_id}/limits/.
-func (w *Workspaces) Limits(ctx context.Context, id api.ID, opts ...api.CallOption) (*Report, error) {
-	return call.One[Report](ctx, w.c, endpoint.AccountWorkspacesLimits(id), "", opts)
+func (s *Service) Limits(ctx context.Context, id api.ID, opts ...api.CallOption) (*Limits, error) {
+	return call.One[Limits](ctx, s.c, endpoint.WorkspacesLimits(id), "", opts)
 }

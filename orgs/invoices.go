@@ -1,4 +1,4 @@
-package account
+package orgs
 
 import (
 	"context"
@@ -68,14 +68,14 @@ func (o *InvoiceOptions) query(op string) (url.Values, error) {
 func (b *Billing) Invoices(
 	ctx context.Context, org api.ID, o *InvoiceOptions, opts ...api.CallOption,
 ) (*InvoicePage, error) {
-	return call.Page[InvoicePage](ctx, b.c, endpoint.AccountBillingInvoices(org, nil), o.query, opts)
+	return call.Page[InvoicePage](ctx, b.c, endpoint.OrgsBillingInvoices(org, nil), o.query, opts)
 }
 
 // AllInvoices returns the invoices of all pages of [Billing.Invoices], from o.After on.
 func (b *Billing) AllInvoices(
 	ctx context.Context, org api.ID, o *InvoiceOptions, opts ...api.CallOption,
 ) iter.Seq2[*Invoice, error] {
-	const op = "account.Billing.Invoices"
+	const op = "orgs.Billing.Invoices"
 	var from InvoiceOptions
 	if o != nil {
 		from = *o

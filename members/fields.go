@@ -1,0 +1,123 @@
+package members
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/form"
+)
+
+// Names of fields, which are the same for all kinds of profiles, except for the preference.
+const (
+	fieldRole       = "permissions"
+	fieldMessage    = "message"
+	fieldExpires    = "expires"
+	fieldAcceptBy   = "invitation_expires"
+	fieldRenotify   = "notification"
+	fieldNotify     = "notify_options" // of a share
+	fieldPreference = "notifications"  // of a workspace
+)
+
+// The limits of a message, in characters.
+const minMessage, maxMessage = 10, 255
+
+type fields struct {
+	form.Fields
+
+	of api.ProfileKind
+}
+
+func newFields(op string, in api.Profile) *fields { return &fields{form.New(op), in.Kind} }
+
+// excluded returns the roles that no member of a kind of profile has.
+func excluded(of api.ProfileKind) []Role {
+	switch of {
+	case api.ProfileKindOrg:
+		return []Role{RoleGuest, RoleView}
+	case api.ProfileKindWorkspace:
+		return []Role{RoleView}
+	default:
+		return nil
+	}
+}
+
+// role sets the role of a member. "" leaves it out.
+func (f *fields) role(role Role) {
+	switch {
+	case role == RoleOwner:
+		f.Refuse(fieldRole, "must not be owner: ownership is transferred", string(role))
+	case slices.Contains(excluded(f.of), role):
+		f.Refuse(fieldRole, "must be a role of this kind of profile", string(role))
+	}
+	form.Word(&f.Fields, fieldRole, role)
+}
+
+// notify sets the preference of a member. "" leaves it out.
+func (f *fields) notify(value Notify) {
+	name := fieldNotify
+	if f.of != api.ProfileKindShare {
+		name = fieldPreference
+	}
+	f.none(name, value != "")
+	form.Word(&f.Fields, name, value)
+}
+
+// none rejects a field for the members of an organization, if it is given: they
+// have no such setting, and the server would ignore it.
+func (f *fields) none(field string, given bool) {
+	if given && f.of == api.ProfileKindOrg {
+		f.Refuse(field, "must be left out for an organization", "")
+	}
+}
+
+// message sets a text of one or more lines.
+func (f *fields) message(field, value string) {
+	line := strings.NewReplacer("\n", " ", "\r", " ", "\t", " ").Replace(value)
+	if strings.EqualFold(strings.TrimSpace(line), form.Null) {
+		f.Refuse(field, "must not be the reserved word null", "")
+	}
+	f.Line(minMessage, maxMessage)(field, line)
+	f.Set(field, value)
+}
+
+// form returns the form that adds a person.
+func (r AddRequest) form(op string, in api.Profile) (api.Form, error) {
+	f := newFields(op, in)
+	role := r.Role
+	if role == "" && in.Kind != api.ProfileKindShare { // only a share has a default of the server
+		role = RoleMember
+	}
+	f.role(role)
+	form.Given(fieldMessage, r.Message, f.message)
+	f.none(fieldAcceptBy, !r.AcceptBy.IsZero())
+	form.Given(fieldAcceptBy, r.AcceptBy, f.Time(form.Zone))
+	f.notify(r.Notify)
+	f.none(fieldExpires, !r.Expires.IsZero())
+	form.Given(fieldExpires, r.Expires, f.Time(form.Zone))
+	f.none(fieldRenotify, r.Renotify)
+	if r.Renotify {
+		f.Set(fieldRenotify, "force")
+	}
+	return f.Form, f.Err()
+}
+
+// form returns the form that changes a member.
+func (r UpdateRequest) form(op string, in api.Profile) (api.Form, error) {
+	f := newFields(op, in)
+	f.role(r.Role)
+	f.notify(r.Notify)
+	f.none(fieldExpires, !r.Expires.IsZero())
+	form.Optional(&f.Fields, fieldExpires, form.Null, r.Expires, f.Time(form.Zone))
+	return f.Form, f.Changed()
+}
+
+// form returns the form that changes an invitation.
+func (r UpdateInvitationRequest) form(op string, in api.Profile) (api.Form, error) {
+	f := newFields(op, in)
+	form.Word(&f.Fields, "state", r.State)
+	f.role(r.Role)
+	f.notify(r.Notify)
+	form.Given(fieldExpires, r.AcceptBy, f.Future)
+	return f.Form, f.Changed()
+}
