@@ -322,15 +322,31 @@ func forgetLeases(ctx context.Context, s relay.Stream) error {
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return nil
 	}
-	for _, keys := range []string{".lease.>", ".replica.>"} {
+	for _, kind := range []string{"lease", "replica"} {
 		if err == nil {
-			err = bucket.Purge(ctx, jetstream.WithPurgeSubject("$KV."+s.Bucket+keys))
+			err = purgeKeys(ctx, bucket, "$KV."+s.Bucket+"."+kind+".>")
 		}
 	}
 	if err != nil {
 		return fmt.Errorf("the leases in bucket %s: %w", s.Bucket, err)
 	}
 	return nil
+}
+
+const purges = 3 // at most: after a kill, one was seen to leave a lease
+
+// purgeKeys deletes the messages of subjects.
+func purgeKeys(ctx context.Context, bucket jetstream.Stream, subjects string) error {
+	for range purges {
+		if err := bucket.Purge(ctx, jetstream.WithPurgeSubject(subjects)); err != nil {
+			return err
+		}
+		info, err := bucket.Info(ctx, jetstream.WithSubjectFilter(subjects))
+		if err != nil || len(info.State.Subjects) == 0 {
+			return err
+		}
+	}
+	return nil // what is left expires
 }
 
 // health returns why the server cannot write, nil if it can.

@@ -363,6 +363,7 @@ func (s *site) onlyHosts(next http.Handler) http.Handler {
 	for name := range strings.SplitSeq(s.hosts, ",") {
 		names[strings.ToLower(strings.TrimSpace(name))] = true
 	}
+	delete(names, "")
 	if name, err := os.Hostname(); err == nil {
 		names[strings.ToLower(name)] = true
 	}
