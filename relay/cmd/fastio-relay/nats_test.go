@@ -3,6 +3,8 @@ package main
 import (
 	"cmp"
 	"context"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"io"
 	"net"
@@ -284,6 +286,46 @@ func TestServerInTheProcessListensWithCredentials(t *testing.T) {
 	startRelay(t, s, args...)
 	if again := savedURL(t, dir, readerFile); again.User.String() != reader.User.String() {
 		t.Errorf("after a restart the reader is %s", again)
+	}
+}
+
+func TestServerInTheProcessListensWithTLS(t *testing.T) {
+	t.Parallel()
+	https := httptest.NewTLSServer(nil) // for its certificate
+	defer https.Close()
+	key, err := x509.MarshalPKCS8PrivateKey(https.TLS.Certificates[0].PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	files := map[string][]byte{
+		"cert": pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: https.Certificate().Raw}),
+		"key":  pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}),
+	}
+	for name, content := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, profile := newPlatform(1)
+	r := startRelay(t, s, "-data", dir, "-profiles", profile, "-nats-listen", "127.0.0.1:0",
+		"-nats-cert", filepath.Join(dir, "cert"), "-nats-key", filepath.Join(dir, "key"))
+	waitFor(t, r.url, r.log, func(now status) bool { return now.Ready })
+	reader := savedURL(t, dir, readerFile)
+	if reader.Scheme != "tls" {
+		t.Errorf("the reader has the URL %s", reader.Redacted())
+	}
+	if nc, err := nats.Connect(reader.String()); err == nil { // the certificate is of no known authority
+		nc.Close()
+		t.Error("the server has no TLS")
+	}
+	nc, err := nats.Connect(reader.String(), nats.RootCAs(filepath.Join(dir, "cert")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	if !nc.TLSRequired() {
+		t.Error("the server does not require TLS")
 	}
 }
 
