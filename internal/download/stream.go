@@ -1,6 +1,8 @@
 package download
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,6 +27,7 @@ const (
 
 	silence  = time.Minute // without a byte, after which a connection is abandoned
 	maxTries = 5           // to resume without receiving a byte
+	overlap  = 64          // the most bytes that are read again after a broken connection, and compared
 )
 
 // stream reads a file over several connections if necessary.
@@ -36,6 +39,8 @@ type stream struct {
 	cancel  context.CancelFunc
 
 	at    int64  // offset of the next byte
+	tail  []byte // the last bytes before it, overlap at most
+	came  int64  // new bytes of the current connection
 	limit int64  // offset at which the stream ends at the latest
 	known bool   // limit is the exact end
 	size  int64  // of the file, -1 if unknown
@@ -93,6 +98,7 @@ func (s *stream) Read(p []byte) (int, error) {
 		s.at += int64(n)
 		if n > 0 {
 			s.failed = 0
+			s.keep(p[:n])
 		}
 		if err == io.EOF && s.known { //nolint:errorlint // readers return io.EOF unwrapped
 			err = io.ErrUnexpectedEOF
@@ -119,6 +125,7 @@ func (s *stream) resume(cause error) error {
 		body, err := s.reopen()
 		switch {
 		case err == nil:
+			s.came = 0
 			return s.replace(body)
 		case s.ctx.Err() != nil, errors.Is(err, api.ErrChanged), call.Final(err) && !s.renew(err):
 			return err
@@ -144,12 +151,21 @@ func (s *stream) renew(err error) bool {
 	return true
 }
 
-// reopen requests the rest of the file.
+// keep keeps the last bytes that were read.
+func (s *stream) keep(p []byte) {
+	s.tail = append(s.tail, p[max(0, len(p)-overlap):]...)
+	s.tail = s.tail[max(0, len(s.tail)-overlap):]
+	s.came += int64(len(p))
+}
+
+// reopen requests the rest of the file, and bytes before it: at most half as many as the
+// last connection has brought, so that short connections make progress.
 func (s *stream) reopen() (io.ReadCloser, error) {
-	from := s.at
-	if !s.known && from > s.options.Range.Offset {
-		from-- // all bytes may have been read, and a range that begins at the end is rejected
+	again := min(s.came/2, int64(len(s.tail)))
+	if !s.known { // all bytes may have been read, and a range that begins at the end is rejected
+		again = max(again, min(1, int64(len(s.tail))))
 	}
+	from := s.at - again
 	resp, err := s.open(rangeOf(from, s.options.last()), s.etag) //nolint:bodyclose // the stream closes the body
 	if e, refused := errors.AsType[*api.Error](err); refused && e.Status == http.StatusRequestedRangeNotSatisfiable {
 		return nil, s.named(api.ErrChanged) // the file is now shorter
@@ -164,13 +180,26 @@ func (s *stream) reopen() (io.ReadCloser, error) {
 	case p.size != unknown && s.size != unknown && p.size != s.size, s.changed(resp.Header):
 		err = api.ErrChanged
 	default:
-		err = skip(body, p.first, s.at)
+		err = cmp.Or(skip(body, p.first, from), s.compare(body, again))
 	}
 	if err != nil {
 		_ = body.Close()
 		return nil, s.named(err)
 	}
 	return body, nil
+}
+
+// compare reads the last n bytes again, and returns [api.ErrChanged] if they are others
+// than before: a server may send another content as the same version.
+func (s *stream) compare(body io.Reader, n int64) error {
+	again := make([]byte, n)
+	if _, err := io.ReadFull(body, again); err != nil {
+		return err
+	}
+	if !bytes.Equal(again, s.tail[int64(len(s.tail))-n:]) {
+		return api.ErrChanged
+	}
+	return nil
 }
 
 // changed reports whether a response has another version than the first. For a
