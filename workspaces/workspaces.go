@@ -202,7 +202,9 @@ func (s *Service) ListByOrg(
 }
 
 // AllByOrg returns the workspaces of all pages of [Service.ListByOrg], from list.Offset
-// on. Default: pages of 500. With [ArchivedAlso] the archived ones follow the others.
+// on. Default: pages of 500. With [ArchivedAlso] the archived ones follow the others, from
+// lists of their own: a workspace that is archived during the iteration may appear twice,
+// and one that is unarchived not at all.
 func (s *Service) AllByOrg(
 	ctx context.Context, org api.ID, list *ByOrgOptions, opts ...api.CallOption,
 ) iter.Seq2[*Workspace, error] {

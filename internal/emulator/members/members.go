@@ -69,6 +69,10 @@ func (h *Handlers) Routes() []*wire.Route {
 	routes := []*wire.Route{
 		wire.Get("members.List", "/current/share/{share_id}/members/list/", wire.With(h.membered, h.w.MemberList),
 			wire.Paged("share_id")),
+		wire.Get("members.List", "/current/workspace/{workspace_id}/members/list/",
+			wire.With(h.w.WorkspaceOfPath, h.w.MemberList), wire.Paged("workspace_id")),
+		wire.Get("members.List", "/current/org/{org_id}/members/list/", wire.With(h.orgs.Entered, h.membersOfOrg),
+			wire.Paged("org_id")),
 		wire.Get("account.Invitations.List", mine+"s/list/", h.myInvitations, wire.Query("invitation_key limit offset")),
 		wire.Get("account.Invitations.Get", mine+"/{invitation_id}/details/", wire.Checked(h.myInvitation)),
 		wire.Post("account.Invitations.AcceptAll", mine+"s/acceptall/", h.acceptInvitations,
@@ -110,6 +114,13 @@ func (h *Handlers) routesOf(k kind) []*wire.Route {
 		wire.Delete("members.Invitations.Delete", one, wire.With(h.invitationOfPath(h.managers), h.deleteInvitation),
 			wire.Archived),
 	}
+}
+
+func (h *Handlers) membersOfOrg(c *wire.Call, id string) (wire.Object, error) {
+	if h.w.Role(id, c.Key.User) == "" {
+		return nil, wire.NotMember()
+	}
+	return h.w.MemberList(c, id)
 }
 
 // profileOf finds the profile that a path names, "" if there is none.

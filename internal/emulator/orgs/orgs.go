@@ -43,8 +43,6 @@ func (h *Handlers) readRoutes() []*wire.Route {
 			wire.Detail("org_id")),
 		wire.Get("orgs.GetPublic", org+"public/details/", wire.Checked(wire.With(h.w.OrgOfPath, h.orgPublic)),
 			wire.Visit, wire.Detail("org_id")),
-		wire.Get("members.List", org+"members/list/", wire.With(h.Entered, h.orgMembers),
-			wire.Paged("org_id")),
 		wire.Post("orgs.Billing.ChangePlan", org+"billing/",
 			wire.With(h.For(world.Owner, wire.Admin), h.changePlan), wire.Form("billing_plan")),
 		wire.Get("orgs.Billing.Credits", org+"billing/usage/limits/credits/", wire.With(h.orgForBilling, h.usedCredits)),
@@ -169,13 +167,6 @@ func (h *Handlers) invited(profileID, userID string) bool {
 
 func (h *Handlers) orgDetails(c *wire.Call, id string) (wire.Object, error) {
 	return wire.Object{{h.orgKey(), h.orgObject(id, c.Key.User, c.Out.Level)}}, nil
-}
-
-func (h *Handlers) orgMembers(c *wire.Call, id string) (wire.Object, error) {
-	if h.w.Role(id, c.Key.User) == "" {
-		return nil, wire.NotMember()
-	}
-	return h.w.MemberList(c, id)
 }
 
 func (h *Handlers) orgKey() string {

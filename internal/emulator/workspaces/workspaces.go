@@ -46,8 +46,6 @@ func (h *Handlers) Routes() []*wire.Route {
 			wire.Checked(wire.With(h.w.WorkspaceOfPath, h.workspaceDetails)), wire.Detail("workspace_id")),
 		wire.Post("workspaces.Update", workspace+"update/", wire.With(h.adminRoom, h.updateWorkspace),
 			wire.Form(workspaceFields+" owner_defined")),
-		wire.Get("members.List", workspace+"members/list/",
-			wire.With(h.w.WorkspaceOfPath, h.w.MemberList), wire.Paged("workspace_id")),
 	)
 }
 
