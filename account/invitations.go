@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"strconv"
+	"strings"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
@@ -64,6 +66,22 @@ var _ = lenient.Fix(func(v *Invitation) {
 		}
 	}
 })
+
+// String returns the invitation on one line: its ID, its state, and the kind, the ID and the
+// name of the profile that it leads to. It does not contain the key.
+func (v *Invitation) String() string {
+	if v == nil {
+		return "<nil>"
+	}
+	text := strings.TrimSpace("invitation " + v.ID + " " + string(v.State))
+	if v.EntityType != "" {
+		text += strings.TrimRight(" to "+string(v.EntityType)+" "+string(v.EntityID), " ")
+	}
+	if v.EntityName != "" {
+		text += " " + strconv.Quote(v.EntityName)
+	}
+	return text
+}
 
 // To returns the organization, workspace or share that the invitation leads to. Its ID
 // is "" if the response does not hold it: responses to the invited person do.

@@ -114,3 +114,20 @@ func TestKeysFollowNoRedirect(t *testing.T) {
 		}
 	}
 }
+
+func TestInvitationStringIsOneLine(t *testing.T) {
+	t.Parallel()
+	for want, got := range map[string]*account.Invitation{
+		`invitation i1 pending to workspace 4 "Design"`: {
+			ID: "i1", State: account.InvitationStatePending, EntityType: api.ProfileKindWorkspace, EntityID: "4",
+			EntityName: "Design", InviteeEmail: "mary@example.test", Key: api.NewSecret(canary),
+		},
+		"invitation i1 to share": {ID: "i1", EntityType: api.ProfileKindShare},
+		"invitation i1":          {ID: "i1"},
+		"<nil>":                  nil,
+	} {
+		if got.String() != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}

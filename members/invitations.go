@@ -7,6 +7,7 @@ import (
 	"iter"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/fastio-go/fastio/api"
@@ -37,6 +38,22 @@ type Invitation struct {
 	EntityType   api.ProfileKind `json:"entity_type,omitzero"`    // the kind of the profile; "" means unknown
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members without a field
+}
+
+// String returns the invitation on one line: its ID, its state, and the ID of the invited
+// person, or else the address. It does not contain the key.
+func (v *Invitation) String() string {
+	if v == nil {
+		return "<nil>"
+	}
+	text := strings.TrimSpace("invitation " + v.ID + " " + string(v.State))
+	switch {
+	case v.InviteeID != "":
+		text += " of " + string(v.InviteeID)
+	case v.InviteeEmail != "":
+		text += " of " + strconv.Quote(v.InviteeEmail)
+	}
+	return text
 }
 
 // InvitationState is the state of an invitation. Unknown values are kept.

@@ -1,7 +1,10 @@
 package members
 
 import (
+	"cmp"
 	"encoding/json"
+	"strconv"
+	"strings"
 
 	"github.com/fastio-go/fastio/api"
 )
@@ -25,6 +28,19 @@ type Member struct {
 	Invite *Invite `json:"invite"` // of a pending member, else nil
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // unknown members
+}
+
+// String returns the member on one line: its ID, its name in quotes, or else its e-mail
+// address, its role and its status.
+func (m *Member) String() string {
+	if m == nil {
+		return "<nil>"
+	}
+	text := "member " + string(m.ID)
+	if name := cmp.Or(strings.TrimSpace(m.FirstName+" "+m.LastName), m.EmailAddress); name != "" {
+		text += " " + strconv.Quote(name)
+	}
+	return strings.TrimSpace(text + " " + string(m.Role) + " " + string(m.Status))
 }
 
 // Invite is the invitation of a pending member.

@@ -2,6 +2,7 @@ package members_test
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -229,4 +230,33 @@ func TestInvitationsUpdateRequiresFutureExpiry(t *testing.T) {
 			t.Errorf("got %v after %d requests, want one request", err, len(c.Got))
 		}
 	})
+}
+
+func TestStringsAreOneLine(t *testing.T) {
+	t.Parallel()
+	key := api.NewSecret("k3y")
+	for want, got := range map[string]fmt.Stringer{
+		`member 3 "Mary Somerville" admin active`: &members.Member{
+			ID: "3", FirstName: "Mary", LastName: "Somerville", EmailAddress: "mary@example.test", Role: members.RoleAdmin,
+			Status: members.StatusActive,
+		},
+		`member 3 "mary@example.test" guest pending`: &members.Member{
+			ID: "3", EmailAddress: "mary@example.test", Role: members.RoleGuest, Status: members.StatusPending,
+		},
+		`member 3 "Ma\nry"`: &members.Member{ID: "3", FirstName: "Ma\nry"},
+		`invitation i1 pending of "mary@example.test"`: &members.Invitation{
+			ID: "i1", State: members.InvitationStatePending, InviteeEmail: "mary@example.test", Key: key,
+		},
+		"invitation i1 accepted of 3": &members.Invitation{
+			ID: "i1", State: members.InvitationStateAccepted, InviteeID: "3", InviteeEmail: "mary@example.test",
+		},
+		"<nil>": (*members.Member)(nil),
+	} {
+		if got.String() != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+	if got := (*members.Invitation)(nil).String(); got != "<nil>" {
+		t.Error(got)
+	}
 }
