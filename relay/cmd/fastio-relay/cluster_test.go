@@ -58,7 +58,7 @@ func TestMain(m *testing.M) {
 	case "replica":
 		err = runReplica(ctx, os.Args[1:])
 	case "consumer":
-		err = runConsumer(ctx, os.Args[1], os.Args[2])
+		err = runConsumer(ctx, os.Args[1], os.Args[2], os.Args[3])
 	}
 	if err != nil && ctx.Err() == nil {
 		fmt.Fprintln(os.Stderr, program+":", err)
@@ -119,8 +119,15 @@ func runReplica(ctx context.Context, args []string) error {
 	return p.follow(ctx, func(string) {})
 }
 
-// runConsumer prints the ID of each message.
-func runConsumer(ctx context.Context, servers, copies string) error {
+// Before the IDs of messages that the ordered consumer handles, and of those that it handles
+// after a later one of the same workspace.
+const (
+	ordered   = "ordered "
+	backwards = "backwards "
+)
+
+// runConsumer prints the ID of each message, and runs an ordered consumer of some workspaces.
+func runConsumer(ctx context.Context, servers, copies, workspaces string) error {
 	n, err := strconv.Atoi(copies)
 	if err != nil {
 		return err
@@ -138,10 +145,38 @@ func runConsumer(ctx context.Context, servers, copies string) error {
 		Stream: relay.Stream{JetStream: js, Replicas: n}, Name: "check", Concurrency: 50, AckWait: 5 * time.Second,
 		OnError: func(_ context.Context, subject string, err error, _ bool) { fmt.Fprintln(os.Stderr, subject, err) },
 	}
-	return relay.Consume(ctx, o, func(_ context.Context, m relay.Message[events.Event]) error {
+	all := func(_ context.Context, m relay.Message[events.Event]) error {
 		_, err := os.Stdout.WriteString(m.ID + "\n")
 		return err
-	})
+	}
+	inOrder := o
+	inOrder.Name, inOrder.Ordered = "ordered", true
+	for id := range strings.SplitSeq(workspaces, ",") {
+		inOrder.Profiles = append(inOrder.Profiles, api.Workspace(api.ID(id)))
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	var both sync.WaitGroup
+	both.Go(func() { cancel(relay.Consume(ctx, o, all)) })
+	both.Go(func() { cancel(relay.Consume(ctx, inOrder, printOrder())) })
+	both.Wait()
+	return context.Cause(ctx)
+}
+
+// printOrder returns a handler that prints the ID of each message.
+func printOrder() func(context.Context, relay.Message[events.Event]) error {
+	var mu sync.Mutex
+	last := map[string]uint64{}
+	return func(_ context.Context, m relay.Message[events.Event]) error {
+		mu.Lock()
+		defer mu.Unlock()
+		prefix := ordered
+		if m.Sequence < last[m.Subject] {
+			prefix = backwards
+		}
+		last[m.Subject] = m.Sequence
+		_, err := os.Stdout.WriteString(prefix + m.ID + "\n")
+		return err
+	}
 }
 
 // process is a program that is started again whenever it ends, as by a service manager.
@@ -388,11 +423,19 @@ func (c *cluster) startReplica(t *testing.T, servers string, env ...string) {
 }
 
 func (c *cluster) startConsumer(servers string) {
+	var workspaces []string
+	for _, p := range c.inOrder() {
+		workspaces = append(workspaces, string(p.ID))
+	}
 	c.consumer = &process{
-		name: "consumer", program: "consumer", args: []string{servers, strconv.Itoa(len(c.nodes))}, out: &c.handled,
+		name: "consumer", program: "consumer", out: &c.handled,
+		args: []string{servers, strconv.Itoa(len(c.nodes)), strings.Join(workspaces, ",")},
 	}
 	c.start(c.consumer)
 }
+
+// inOrder returns the profiles of the ordered consumer.
+func (c *cluster) inOrder() []api.Profile { return c.profiles[:min(5, len(c.profiles))] }
 
 // connect connects the test to the nodes and creates the stream.
 func (c *cluster) connect(t *testing.T) {
@@ -584,18 +627,16 @@ func (c *cluster) requireHandled(t *testing.T) {
 	t.Helper()
 	var err error
 	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
-		var info *jetstream.ConsumerInfo
-		var consumer jetstream.Consumer
-		consumer, err = c.js.Consumer(t.Context(), "FASTIO", "check")
-		if err != nil {
-			continue
+		var groups []relay.Group
+		groups, err = relay.Stream{JetStream: c.js}.Groups(t.Context())
+		for _, g := range groups {
+			if g.Pending+uint64(g.Handling) > 0 { //nolint:gosec // not negative
+				err = fmt.Errorf("%s: %d messages are pending, %d not acknowledged", g.Name, g.Pending, g.Handling)
+			}
 		}
-		info = consumer.CachedInfo()
-		if info.NumPending+uint64(info.NumAckPending) > 0 {
-			err = fmt.Errorf("%d messages are pending, %d not acknowledged", info.NumPending, info.NumAckPending)
-			continue
+		if err == nil && len(groups) == 2 {
+			break
 		}
-		break
 	}
 	repeated := 0
 	c.handled.mu.Lock()
@@ -610,8 +651,22 @@ func (c *cluster) requireHandled(t *testing.T) {
 			}
 		}
 	}
+	for _, p := range c.inOrder() {
+		for _, id := range c.added[string(p.ID)] {
+			if c.handled.got[ordered+id] == 0 {
+				err = errors.Join(err, fmt.Errorf("%s was not handled in order", id))
+			}
+		}
+	}
+	back := 0
+	for line := range c.handled.got {
+		if strings.HasPrefix(line, backwards) {
+			back++
+			err = errors.Join(err, errors.New(line))
+		}
+	}
 	if err != nil {
 		t.Error(err)
 	}
-	t.Logf("%d events were handled, %d of them repeatedly", len(c.handled.got), repeated)
+	t.Logf("%d lines of handled events, %d events repeatedly, %d of the ordered consumer backwards", len(c.handled.got), repeated, back)
 }
