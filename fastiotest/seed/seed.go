@@ -379,7 +379,7 @@ func (v Version) Open() *io.SectionReader {
 		return io.NewSectionReader(v.Source, 0, v.Size)
 	}
 	hash := fnv.New64a()
-	_, _ = io.WriteString(hash, strings.ToLower(strings.ReplaceAll(string(v.ID), "-", "")))
+	_, _ = io.WriteString(hash, strings.ToLower(strings.ReplaceAll(v.ID, "-", "")))
 	return io.NewSectionReader(generated(hash.Sum64()), 0, v.Size)
 }
 
