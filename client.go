@@ -10,6 +10,7 @@ import (
 	"github.com/fastio-go/fastio/ai"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/assets"
+	"github.com/fastio-go/fastio/audit"
 	"github.com/fastio-go/fastio/comments"
 	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/fileshares"
@@ -43,6 +44,7 @@ type Client struct {
 	Activity   *activity.Service   // notifications about changes, by long polls
 	AI         *ai.Service         // the agent: conversations, answers, notes
 	Assets     *assets.Service     // pictures of organizations, workspaces, shares and users
+	Audit      *audit.Service      // who can see what in an organization
 	Comments   *comments.Service   // comments on workspaces, shares and files
 	Events     *events.Service     // the event log
 	FileShares *fileshares.Service // links to single files
@@ -84,6 +86,7 @@ func connect(cfg config) (*Client, error) {
 	c.Activity = activity.New(c.transport)
 	c.AI = ai.New(c.transport)
 	c.Assets = assets.New(c.transport)
+	c.Audit = audit.New(c.transport)
 	c.FileShares = fileshares.New(c.transport)
 	c.HowTo = howto.New(c.transport)
 	c.Members = members.New(c.transport)

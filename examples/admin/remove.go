@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/audit"
 	"github.com/fastio-go/fastio/events"
-	"github.com/fastio-go/fastio/members"
 )
 
 // How long the log may take to have an event.
@@ -19,39 +17,37 @@ const (
 	logPoll  = 2 * time.Second
 )
 
-// remove takes away all access of a person, that to files first and that to the organization
-// last, and prints the events of it.
+// proofs are the events of the end of a membership.
+var proofs = map[api.ProfileKind]events.Name{
+	api.ProfileKindOrg:       events.NameRemovedMemberFromOrg,
+	api.ProfileKindWorkspace: events.NameRemovedMemberFromWorkspace,
+	api.ProfileKindShare:     events.NameRemovedMemberFromShare,
+}
+
+// remove takes away all access of a person and prints the events of it.
 func (p *program) remove(ctx context.Context, email string) error {
-	email = strings.ToLower(email)
 	began := time.Now().Add(-time.Minute) // the clocks may differ
-	removed, err := p.accessOf(ctx, email)
-	if err != nil {
-		return err
-	}
+	var removed []*audit.Removal
 	var failed []error
-	for _, a := range slices.Backward(removed) {
-		what := fmt.Sprintf("remove %s (%s, %s) from %s", email, a.role, a.state, a.what)
-		if a.role == string(members.RoleOwner) {
-			failed = append(failed, fmt.Errorf("%s: transfer the ownership first", what))
-		} else if err := p.change(what, func() error { return a.remove(ctx) }); err != nil {
+	for r, err := range p.client.Audit.RemovePerson(ctx, p.org, api.Person(email), &audit.RemoveOptions{DryRun: !p.apply}) {
+		if err != nil {
+			failed = append(failed, err)
+			break
+		}
+		what := fmt.Sprintf("remove %s (%s, %s) from %s", email, r.Role, r.Via, placeOf(&r.Access))
+		if err := p.change(what, func() error { return r.Err }); err != nil {
 			failed = append(failed, err)
 		}
+		removed = append(removed, r)
 	}
 	p.summarize()
 	if err := errors.Join(failed...); err != nil || !p.apply || p.changes == 0 {
 		return err
 	}
-	left, err := p.accessOf(ctx, email)
-	if err != nil {
-		return err
-	}
-	if len(left) > 0 {
-		return fmt.Errorf("%s still has access to %s", email, left[0].what)
-	}
 	fmt.Fprintf(p.out, "%s has no access any more. The events:\n", email)
-	for _, a := range removed {
-		if a.proof != "" {
-			if err := p.prove(ctx, a, began); err != nil {
+	for _, r := range removed {
+		if event := proofs[r.Place.Kind]; event != "" && r.Via == audit.ViaMembership {
+			if err := p.prove(ctx, r, event, began); err != nil {
 				return err
 			}
 		}
@@ -59,30 +55,24 @@ func (p *program) remove(ctx context.Context, email string) error {
 	return nil
 }
 
-// accessOf returns what a person can see, the organization first.
-func (p *program) accessOf(ctx context.Context, email string) ([]access, error) {
-	all, err := p.list(ctx)
-	return slices.DeleteFunc(all, func(a access) bool { return a.who != email }), err
-}
-
 // prove prints the event of the end of a membership.
-func (p *program) prove(ctx context.Context, a access, began time.Time) error {
+func (p *program) prove(ctx context.Context, r *audit.Removal, event events.Name, began time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, logDelay)
 	defer cancel()
-	q := events.Query{Profile: a.in, Event: a.proof, CreatedMin: began}
+	q := events.Query{Profile: r.Place, Event: event, CreatedMin: began}
 	for {
 		for e, err := range p.client.Events.All(ctx, q, api.Full) {
 			if err != nil {
 				return err
 			}
-			if e.UserID == a.member {
+			if e.UserID == r.User {
 				fmt.Fprintf(p.out, "  %s %s %s: %s\n", e.Created.Format(time.RFC3339), e.ID, e.Name, e.Description)
 				return nil
 			}
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("the log of %s has no %s of %s", a.what, a.proof, a.who)
+			return fmt.Errorf("the log of %s has no %s of %s", placeOf(&r.Access), event, r.Email)
 		case <-time.After(logPoll):
 		}
 	}

@@ -1,0 +1,269 @@
+// Package audit reports who can see what in an organization, and removes a person from all
+// of it.
+//
+//	for row, err := range client.Audit.Access(ctx, org) {
+//		if err != nil {
+//			log.Fatal(err)
+//		}
+//		fmt.Println(row.Place.Kind, row.Name, row.Role)
+//	}
+//
+// It reads members, invitations, links and grants of the organization, of its workspaces,
+// archived ones too, and of the shares and File Shares in them.
+package audit
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/fileshares"
+	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/members"
+	"github.com/fastio-go/fastio/orgs"
+	"github.com/fastio-go/fastio/shares"
+	"github.com/fastio-go/fastio/workspaces"
+)
+
+// Service reports who can see what. It is the Audit field of a fastio.Client, and safe for
+// concurrent use.
+type Service struct {
+	c          api.Client
+	fileShares *fileshares.Service
+	members    *members.Service
+	orgs       *orgs.Service
+	shares     *shares.Service
+	workspaces *workspaces.Service
+}
+
+// New returns a Service that sends its requests through c.
+func New(c api.Client) *Service {
+	return &Service{
+		c: c, fileShares: fileshares.New(c), members: members.New(c), orgs: orgs.New(c), shares: shares.New(c),
+		workspaces: workspaces.New(c),
+	}
+}
+
+// Via is the reason of an access.
+type Via string
+
+// Reasons of an access.
+const (
+	ViaMembership Via = "membership"
+	ViaInvitation Via = "invitation" // to become a member, or a grant to an address without an account
+	ViaGrant      Via = "grant"      // of a File Share
+	ViaLink       Via = "link"       // anyone who has the link
+)
+
+// Access is that of a person to a place, or the error of a place that could not be read.
+type Access struct {
+	Place    api.Profile
+	Title    string // the name of the place
+	Archived bool   // the workspace or the share is
+
+	User  api.ID // "" without an account, and of ViaLink
+	Email string // "" of ViaLink
+	Name  string // "" if unknown
+	Role  string // of a member, or the capability of a grant; of ViaLink which users may open it
+	Via   Via    // "" with Err
+
+	// Err says why access to the place, or to a part of what is in it, is unknown.
+	Err error
+
+	invitation string // of ViaInvitation to become a member
+}
+
+// String returns the access on one line, without an e-mail address if there is a name.
+func (a *Access) String() string {
+	if a == nil {
+		return "<nil>"
+	}
+	place := fmt.Sprintf("%s %q", a.Place, a.Title)
+	switch {
+	case a.Err != nil:
+		return place + ": " + a.Err.Error()
+	case a.Via == ViaLink:
+		return fmt.Sprintf("%s: %s", place, a.Role)
+	}
+	return fmt.Sprintf("%s: %q %s, %s by %s", place, cmp.Or(a.Name, a.Email), a.User, a.Role, a.Via)
+}
+
+const (
+	opAccess = "audit.Access"
+	opRemove = "audit.RemovePerson"
+)
+
+// Access returns who can see what in an organization, named by its ID or domain. The rows
+// of a place follow each other: the organization, then each workspace with the shares and
+// File Shares in it. A place that could not be read is a row with an Err, and the rest
+// follows. Many calls are sent: about three for a workspace and one for a share.
+//
+// What the caller cannot see is not in it, and no error says so: workspaces whose members
+// the caller is not among, if its role in the organization does not show them; shares whose
+// workspace was deleted; members that a share hides; and who could join by itself, because
+// an organization or a workspace is open to a domain or to all members. Keys and sign-ins
+// of programs act for a person and have the access of this person.
+//
+// It ends with an error only if the organization itself cannot be read, or with that of
+// ctx. Errors: [api.ErrNotFound], [api.ErrForbidden].
+func (s *Service) Access(ctx context.Context, org api.ID, opts ...api.CallOption) iter.Seq2[*Access, error] {
+	return func(yield func(*Access, error) bool) {
+		w := walk{s: s, ctx: ctx, opts: opts, yield: yield}
+		if err := w.org(org); err != nil && !errors.Is(err, errLeft) {
+			yield(nil, call.Failed(opAccess, "", err))
+		}
+	}
+}
+
+var errLeft = errors.New("the loop was left")
+
+// walk is one iteration over all places. Its methods return an error only if the iteration
+// must end.
+type walk struct {
+	s     *Service
+	ctx   context.Context //nolint:containedctx // of the iteration
+	opts  []api.CallOption
+	yield func(*Access, error) bool
+}
+
+func (w *walk) add(a Access) error {
+	if !w.yield(&a, nil) {
+		return errLeft
+	}
+	return nil
+}
+
+// failed adds a row for a place that cannot be read because of err, if there is one.
+func (w *walk) failed(a Access, err error) error {
+	switch {
+	case err == nil, errors.Is(err, errLeft):
+		return err
+	case w.ctx.Err() != nil:
+		return w.ctx.Err()
+	}
+	a.Err = err
+	return w.add(a)
+}
+
+func (w *walk) org(id api.ID) error {
+	if err := call.Check(w.ctx, w.s.c, opAccess); err != nil {
+		return err
+	}
+	org, err := w.s.orgs.Get(w.ctx, id, w.opts...)
+	if err != nil {
+		return err
+	}
+	place := Access{Place: api.Org(org.ID), Title: org.Name}
+	if err := w.members(place); err != nil {
+		return err
+	}
+	seen := map[api.ID]bool{} // one that is archived meanwhile is listed twice
+	both := &workspaces.ByOrgOptions{Archived: workspaces.ArchivedAlso}
+	for room, err := range w.s.workspaces.AllByOrg(w.ctx, org.ID, both, w.opts...) {
+		if err != nil {
+			return w.failed(place, err)
+		}
+		if seen[room.ID] {
+			continue
+		}
+		seen[room.ID] = true
+		if err := w.workspace(room); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *walk) workspace(room *workspaces.Workspace) error {
+	place := Access{Place: api.Workspace(room.ID), Title: room.Name, Archived: room.Archived}
+	if err := w.members(place); err != nil {
+		return err
+	}
+	seen := map[api.ID]bool{}
+	for _, archived := range []bool{false, true} {
+		list := &shares.ListOptions{Archived: &archived}
+		for share, err := range w.s.shares.AllByWorkspace(w.ctx, room.ID, list, append(slices.Clip(w.opts), api.Full)...) {
+			if err == nil && !seen[share.ID] {
+				seen[share.ID] = true
+				err = w.share(share, archived)
+			}
+			if err := w.failed(place, err); err != nil {
+				return err
+			}
+		}
+	}
+	for link, err := range w.s.fileShares.All(w.ctx, room.ID, w.opts...) {
+		if err == nil {
+			err = w.fileShare(link)
+		}
+		if err := w.failed(place, err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *walk) share(share *shares.Share, archived bool) error {
+	place := Access{Place: api.Share(share.ID), Title: share.Title, Archived: archived}
+	if share.Access != "" && share.Access != shares.AccessMembers {
+		if err := w.link(place, string(share.Access)); err != nil {
+			return err
+		}
+	}
+	return w.members(place)
+}
+
+func (w *walk) fileShare(link *fileshares.FileShare) error {
+	place := Access{Place: api.FileShare(link.ID), Title: link.Title}
+	if link.Access != "" && link.Access != fileshares.AccessNamedPeople {
+		if err := w.link(place, string(link.Access)); err != nil {
+			return err
+		}
+	}
+	grants, err := w.s.fileShares.Grants.List(w.ctx, link.ID, w.opts...)
+	if err := w.failed(place, err); err != nil {
+		return err
+	}
+	for _, g := range grants {
+		a := place
+		a.User, a.Email, a.Name, a.Role, a.Via = g.User, strings.ToLower(g.Email), g.Name, string(g.Capability), ViaGrant
+		if g.State == fileshares.GrantStatePending {
+			a.Via = ViaInvitation
+		}
+		if err := w.add(a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// link adds who may open a place by its link.
+func (w *walk) link(place Access, who string) error {
+	place.Role, place.Via = who, ViaLink
+	return w.add(place)
+}
+
+// members adds the members of a place, and those who are invited.
+func (w *walk) members(place Access) error {
+	for m, err := range w.s.members.All(w.ctx, place.Place, nil, w.opts...) {
+		if err != nil {
+			return w.failed(place, err)
+		}
+		a := place
+		a.User, a.Email, a.Role, a.Via = m.ID, strings.ToLower(m.EmailAddress), string(m.Role), ViaMembership
+		a.Name = strings.TrimSpace(m.FirstName + " " + m.LastName)
+		if m.Invite != nil {
+			a.Via, a.invitation = ViaInvitation, m.Invite.ID
+			a.User, a.Name = "", ""
+		}
+		if err := w.add(a); err != nil {
+			return err
+		}
+	}
+	return nil
+}

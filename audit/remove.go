@@ -1,0 +1,161 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/form"
+	"github.com/fastio-go/fastio/members"
+)
+
+// RemoveOptions are the options of [Service.RemovePerson]. Nil means the defaults.
+type RemoveOptions struct {
+	DryRun bool // yield what would be removed, and remove nothing
+}
+
+// Removal is the result of [Service.RemovePerson] for one place.
+type Removal struct {
+	Access
+
+	Removed bool // false in a dry run, and with an Err
+}
+
+// ErrOwner is the Err of a [Removal] of an owner, who cannot be removed: transfer the
+// ownership first. It is an [api.ErrConflict].
+var ErrOwner error = ownerError{}
+
+type ownerError struct{}
+
+func (ownerError) Error() string        { return "the person is the owner: transfer the ownership first" }
+func (ownerError) Is(target error) bool { return target == api.ErrConflict }
+
+// LeftError is the last error of [Service.RemovePerson] if the person may still have
+// access.
+type LeftError struct {
+	Left []*Access // the places, and those that could not be read, which have an Err
+}
+
+// Error names the first places.
+func (e *LeftError) Error() string {
+	const most = 3
+	var places []string
+	for _, a := range e.Left[:min(len(e.Left), most)] {
+		places = append(places, fmt.Sprintf("%s %q", a.Place, a.Title))
+	}
+	text := strings.Join(places, ", ")
+	if more := len(e.Left) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return "fastio: " + opRemove + ": access may be left to " + text
+}
+
+// RemovePerson removes a person, named by an ID or an e-mail address, from an organization
+// and from all that [Service.Access] finds in it: memberships, invitations and grants, those
+// of files first and that of the organization last. It yields one Removal for each, goes on
+// after a failure, which is the Err of its Removal, and is idempotent.
+//
+// At the end it looks again. If anything is left, or a place could not be read, it ends with
+// a [*LeftError]; so an iteration that ends without an error has removed all that the caller
+// can see. Links that anyone may open stay open to the person, as do those to any registered
+// user. A loop that is left removes no more. It must not name the caller: see Leave of
+// package members.
+//
+// Errors: [*api.InputError] for a person who is neither; those of [Service.Access].
+func (s *Service) RemovePerson(
+	ctx context.Context, org api.ID, person api.Person, o *RemoveOptions, opts ...api.CallOption,
+) iter.Seq2[*Removal, error] {
+	return func(yield func(*Removal, error) bool) {
+		err := s.removePerson(ctx, org, person, o != nil && o.DryRun, opts, func(r Removal) bool { return yield(&r, nil) })
+		if err != nil && !errors.Is(err, errLeft) {
+			yield(nil, call.Failed(opRemove, "", err))
+		}
+	}
+}
+
+func (s *Service) removePerson(
+	ctx context.Context, org api.ID, person api.Person, dry bool, opts []api.CallOption, yield func(Removal) bool,
+) error {
+	if err := checkPerson(person); err != nil {
+		return err
+	}
+	found, err := s.accessOf(ctx, org, person, opts)
+	if err != nil {
+		return err
+	}
+	for _, a := range slices.Backward(found) {
+		r := Removal{Access: *a}
+		if r.Err == nil && !dry {
+			r.Err = s.remove(ctx, a, opts)
+			r.Removed = r.Err == nil
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if !yield(r) {
+			return errLeft
+		}
+	}
+	if dry {
+		return nil
+	}
+	left, err := s.accessOf(ctx, org, person, opts)
+	if err != nil || len(left) == 0 {
+		return err
+	}
+	return &LeftError{left}
+}
+
+func checkPerson(person api.Person) error {
+	if person == api.Person(api.Me) {
+		const rule = "must be another person: the caller leaves"
+		return &api.InputError{Op: opRemove, Field: "person", Rule: rule, Got: string(person)}
+	}
+	return form.CheckPerson(opRemove, "person", person)
+}
+
+// accessOf returns the access of a person, also by another name that the rows show, and
+// what could not be read, the organization first.
+func (s *Service) accessOf(ctx context.Context, org api.ID, person api.Person, opts []api.CallOption) ([]*Access, error) {
+	var all []*Access
+	names := map[string]bool{strings.ToLower(string(person)): true}
+	for a, err := range s.Access(ctx, org, opts...) {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, a)
+		if a.Via != ViaInvitation && (names[string(a.User)] && a.User != "" || names[a.Email] && a.Email != "") {
+			names[string(a.User)], names[a.Email] = true, true
+		}
+	}
+	delete(names, "")
+	return slices.DeleteFunc(all, func(a *Access) bool { return a.Err == nil && !names[string(a.User)] && !names[a.Email] }), nil
+}
+
+// remove ends an access. One that is gone already is a success.
+func (s *Service) remove(ctx context.Context, a *Access, opts []api.CallOption) error {
+	who := api.Person(a.User)
+	if a.User == "" {
+		who = api.Person(a.Email)
+	}
+	var err error
+	switch {
+	case a.Role == string(members.RoleOwner):
+		return ErrOwner
+	case a.invitation != "":
+		err = s.members.Invitations.Delete(ctx, a.Place, a.invitation, opts...)
+	case a.Place.Kind == api.ProfileKindFileShare:
+		err = s.fileShares.Grants.Revoke(ctx, a.Place.ID, who, opts...)
+	default:
+		err = s.members.Remove(ctx, a.Place, who, opts...)
+	}
+	if errors.Is(err, api.ErrNotFound) {
+		return nil
+	}
+	return err
+}
