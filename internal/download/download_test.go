@@ -38,6 +38,7 @@ type server struct {
 	whole   bool                      // ignores Range headers
 	most    int                       // bytes sent of a part at a time; 0 means no limit
 	silent  bool                      // sends no length
+	moved   bool                      // was reached by a redirect
 	cut     []int                     // bytes after which the n-th response breaks off; -1 stalls
 	reader  func(io.Reader) io.Reader // wraps the bodies; nil for none
 	changed string                    // the content from the second request on, with another ETag unless same
@@ -62,6 +63,10 @@ func (s *server) Open(ctx context.Context, r *api.Request) (*http.Response, erro
 		}
 	}
 	resp := &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, ContentLength: int64(len(s.content))}
+	resp.Request = &http.Request{}
+	if s.moved {
+		resp.Request.Response = &http.Response{}
+	}
 	if s.tag != "" {
 		resp.Header.Set("ETag", s.tag)
 	}
@@ -301,6 +306,24 @@ func TestNonIdempotentRequestIsNotResumed(t *testing.T) {
 	})
 }
 
+// The address that a redirect led to is valid once.
+func TestRedirectedHopIsNotResumed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		for moved, want := range map[bool]int{false: 2, true: 1} {
+			s := &server{content: content, tag: `"1"`, cut: []int{9}, moved: moved}
+			r := reading()
+			r.Hop = true
+			d := openDownload(t, s, r, download.Options{})
+			_, err := io.ReadAll(d)
+			if len(s.asked) != want || (err != nil) != moved {
+				t.Errorf("redirected %t: %v after %d requests, want %d", moved, err, len(s.asked), want)
+			}
+			_ = d.Close()
+		}
+	})
+}
+
 func TestResumeAttemptsAreLimited(t *testing.T) {
 	t.Parallel()
 	gone := &api.Error{Op: "things.Read", Status: http.StatusNotFound, Code: 10753}
@@ -413,11 +436,11 @@ func TestDownloadMetadata(t *testing.T) {
 		if tc.part.Length > 0 {
 			end = int(min(int64(end)-tc.part.Offset, tc.part.Length) + tc.part.Offset)
 		}
-		got, err := io.ReadAll(d)
-		if string(got) != content[tc.part.Offset:end] || err != nil {
-			t.Errorf("%q, %v", got, err)
+		var got strings.Builder
+		_, err := download.Copy(t.Context(), &got, d, nil)
+		if got.String() != content[tc.part.Offset:end] || err != nil {
+			t.Errorf("%q, %v", got.String(), err)
 		}
-		_ = d.Close()
 	})
 	s, beyond := &server{content: content, whole: true}, download.Options{Range: api.Range{Offset: 51}}
 	if _, err := fetch(t.Context(), s, beyond); !errors.Is(err, io.EOF) {
@@ -681,14 +704,10 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// endless is content without an end.
-type endless struct{}
-
-func (endless) Read(p []byte) (int, error) { return len(p), nil }
-
 func TestCheckEndsAtTheSize(t *testing.T) {
 	t.Parallel()
-	d := &api.Download{ReadCloser: io.NopCloser(endless{})}
+	part := strings.Repeat("x", 600)
+	d := &api.Download{ReadCloser: io.NopCloser(io.MultiReader(strings.NewReader(part), strings.NewReader(part)))}
 	download.Check("things.Read", d, 1000, "", "")
 	n, err := io.Copy(io.Discard, d)
 	if n != 1000 || !errors.Is(err, api.ErrCorrupt) {

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -69,6 +70,9 @@ func TestSaveContinuesPartials(t *testing.T) {
 		"the server sends wrong bytes": {
 			s: server{content: strings.ToUpper(content)}, want: []string{"bytes=20-", ""}, err: api.ErrCorrupt,
 		},
+		"the server sends wrong bytes of another version": {
+			id: "2", s: server{content: strings.ToUpper(content)}, want: []string{""}, err: api.ErrCorrupt,
+		},
 	}, func(t *testing.T, test row) {
 		dir := t.TempDir()
 		path := filepath.Join(dir, "a.txt")
@@ -131,6 +135,24 @@ func TestSaveKeepsPartials(t *testing.T) {
 		_, kept := left(t, dir)[partial]
 		if !errors.Is(err, test.err) || kept != test.kept {
 			t.Errorf("%s: %v, kept %t", name, err, kept)
+		}
+	}
+}
+
+// What could not be checked after it was continued is not kept.
+func TestSaveRemovesPartialsThatCannotBeChecked(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*download.Source){
+		"no ID": func(s *download.Source) { s.ID = "" }, "no size": func(s *download.Source) { s.Size = 0 },
+		"no hash":              func(s *download.Source) { s.Hash = "" },
+		"an unknown algorithm": func(s *download.Source) { s.HashAlgo = "whirlpool" },
+	} {
+		dir := t.TempDir()
+		src := known(&server{content: content, cut: []int{20}}, "1")
+		change(src)
+		_, _, err := src.Save(t.Context(), filepath.Join(dir, "a.txt"))
+		if files := left(t, dir); !errors.Is(err, io.ErrUnexpectedEOF) || len(files) > 0 {
+			t.Errorf("%s: %v, left %q", name, err, files)
 		}
 	}
 }
