@@ -21,6 +21,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fastio-go/fastio/account"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fileshares"
 	"github.com/fastio-go/fastio/internal/call"
@@ -34,6 +35,7 @@ import (
 // concurrent use.
 type Service struct {
 	c          api.Client
+	account    *account.Service
 	fileShares *fileshares.Service
 	members    *members.Service
 	orgs       *orgs.Service
@@ -44,7 +46,7 @@ type Service struct {
 // New returns a Service that sends its requests through c.
 func New(c api.Client) *Service {
 	return &Service{
-		c: c, fileShares: fileshares.New(c), members: members.New(c), orgs: orgs.New(c), shares: shares.New(c),
+		c: c, account: account.New(c), fileShares: fileshares.New(c), members: members.New(c), orgs: orgs.New(c), shares: shares.New(c),
 		workspaces: workspaces.New(c),
 	}
 }
@@ -94,6 +96,8 @@ func (a *Access) String() string {
 }
 
 const (
+	mostGrants = 1000 // of a File Share that are listed
+
 	opAccess = "audit.Access"
 	opRemove = "audit.RemovePerson"
 )
@@ -210,7 +214,7 @@ func (w *walk) workspace(room *workspaces.Workspace) error {
 
 func (w *walk) share(share *shares.Share, archived bool) error {
 	place := Access{Place: api.Share(share.ID), Title: share.Title, Archived: archived}
-	if share.Access != "" && share.Access != shares.AccessMembers {
+	if share.Access != shares.AccessMembers {
 		if err := w.link(place, string(share.Access)); err != nil {
 			return err
 		}
@@ -220,7 +224,7 @@ func (w *walk) share(share *shares.Share, archived bool) error {
 
 func (w *walk) fileShare(link *fileshares.FileShare) error {
 	place := Access{Place: api.FileShare(link.ID), Title: link.Title}
-	if link.Access != "" && link.Access != fileshares.AccessNamedPeople {
+	if link.Access != fileshares.AccessNamedPeople {
 		if err := w.link(place, string(link.Access)); err != nil {
 			return err
 		}
@@ -228,6 +232,11 @@ func (w *walk) fileShare(link *fileshares.FileShare) error {
 	grants, err := w.s.fileShares.Grants.List(w.ctx, link.ID, w.opts...)
 	if err := w.failed(place, err); err != nil {
 		return err
+	}
+	if len(grants) >= mostGrants {
+		if err := w.failed(place, errManyGrants); err != nil {
+			return err
+		}
 	}
 	for _, g := range grants {
 		a := place
@@ -242,9 +251,12 @@ func (w *walk) fileShare(link *fileshares.FileShare) error {
 	return nil
 }
 
+// errManyGrants means that a File Share may have grants that are not listed.
+var errManyGrants = fmt.Errorf("the platform lists the first %d grants only", mostGrants)
+
 // link adds who may open a place by its link.
 func (w *walk) link(place Access, who string) error {
-	place.Role, place.Via = who, ViaLink
+	place.Role, place.Via = cmp.Or(who, "unknown"), ViaLink
 	return w.add(place)
 }
 
@@ -257,9 +269,11 @@ func (w *walk) members(place Access) error {
 		a := place
 		a.User, a.Email, a.Role, a.Via = m.ID, strings.ToLower(m.EmailAddress), string(m.Role), ViaMembership
 		a.Name = strings.TrimSpace(m.FirstName + " " + m.LastName)
+		if m.Invite != nil || m.Status == members.StatusPending {
+			a.Via, a.User, a.Name = ViaInvitation, "", ""
+		}
 		if m.Invite != nil {
-			a.Via, a.invitation = ViaInvitation, m.Invite.ID
-			a.User, a.Name = "", ""
+			a.invitation = m.Invite.ID
 		}
 		if err := w.add(a); err != nil {
 			return err

@@ -277,3 +277,60 @@ func TestAccessOnOneLine(t *testing.T) {
 		}
 	}
 }
+
+func TestCallerIsNotRemoved(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := newOffice(t)
+		for _, person := range []string{o.User().ID, o.User().Email, strings.ToUpper(o.User().Email)} {
+			rows, err := o.remove(api.Person(person), nil)
+			if _, ok := errors.AsType[*api.InputError](err); !ok || len(rows) > 0 {
+				t.Errorf("%s: %q, %v", person, rows, err)
+			}
+		}
+	})
+}
+
+// The platform lists the first 1,000 grants of a File Share only.
+func TestManyGrantsAreNotTakenForAll(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := newOffice(t)
+		room := o.AddWorkspace(seed.Workspace{Org: string(o.org), Name: "Many"}).ID
+		node := o.AddNode(seed.Node{Profile: room, Name: "b.jpg", Content: "b"})
+		var grants []seed.Grant
+		for i := range 1001 {
+			grants = append(grants, seed.Grant{Email: fmt.Sprintf("user%04d@example.com", i)})
+		}
+		o.AddFileShare(seed.FileShare{Node: node.ID, Owner: o.User().ID, Title: "b.jpg", Grants: grants})
+		_, err := o.remove("user1000@example.com", nil)
+		if left, ok := errors.AsType[*audit.LeftError](err); !ok || left.Left[0].Title != "b.jpg" {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// The platform shows invitations to administrators only; to others the invited person looks
+// like a member who is pending.
+func TestInvitationThatIsHiddenIsNotRemoved(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := &office{T: t, Server: fastiotest.New()}
+		owner := o.AddUser(seed.User{Email: "owner@example.com"}).ID
+		org := o.AddOrg(seed.Org{Name: "Acme", Domain: "acme", Owner: owner}).ID
+		room := o.AddWorkspace(seed.Workspace{Org: org, Name: "Photos"}).ID
+		o.org, o.client = api.ID(org), o.Client(t)
+		for _, place := range []string{org, room} {
+			o.SetMember(place, owner, seed.Owner)
+			o.SetMember(place, o.User().ID, seed.Member)
+		}
+		o.AddInvitation(seed.Invitation{Profile: room, Email: invited})
+		if got := o.access(); !slices.Contains(got, "workspace Photos: invitation member "+invited) {
+			t.Errorf("got %q", got)
+		}
+		rows, err := o.remove(invited, nil)
+		if _, ok := errors.AsType[*audit.LeftError](err); !ok || len(rows) != 1 || strings.HasPrefix(rows[0], "removed") {
+			t.Errorf("%q, %v", rows, err)
+		}
+	})
+}

@@ -23,7 +23,7 @@ type RemoveOptions struct {
 type Removal struct {
 	Access
 
-	Removed bool // false in a dry run, and with an Err
+	Removed bool // the platform has accepted the removal; false in a dry run, and with an Err
 }
 
 // ErrOwner is the Err of a [Removal] of an owner, who cannot be removed: transfer the
@@ -34,6 +34,11 @@ type ownerError struct{}
 
 func (ownerError) Error() string        { return "the person is the owner: transfer the ownership first" }
 func (ownerError) Is(target error) bool { return target == api.ErrConflict }
+
+var (
+	errNoInvitation = errors.New("the invitation is shown to administrators only")
+	errTwoUsers     = errors.New("several users have this address: name one by the ID")
+)
 
 // LeftError is the last error of [Service.RemovePerson] if the person may still have
 // access.
@@ -63,10 +68,12 @@ func (e *LeftError) Error() string {
 // At the end it looks again. If anything is left, or a place could not be read, it ends with
 // a [*LeftError]; so an iteration that ends without an error has removed all that the caller
 // can see. Links that anyone may open stay open to the person, as do those to any registered
-// user. A loop that is left removes no more. It must not name the caller: see Leave of
-// package members.
+// user. By an ID, an invitation to an address that no other row shows for the user is not
+// found: remove by the address as well. A loop that is left removes no more.
 //
-// Errors: [*api.InputError] for a person who is neither; those of [Service.Access].
+// Errors: [*api.InputError] for the caller, who leaves with Leave of package members, and
+// for what is neither ID nor address; an error, before anything is removed, if several users
+// have the address; those of [Service.Access].
 func (s *Service) RemovePerson(
 	ctx context.Context, org api.ID, person api.Person, o *RemoveOptions, opts ...api.CallOption,
 ) iter.Seq2[*Removal, error] {
@@ -81,7 +88,7 @@ func (s *Service) RemovePerson(
 func (s *Service) removePerson(
 	ctx context.Context, org api.ID, person api.Person, dry bool, opts []api.CallOption, yield func(Removal) bool,
 ) error {
-	if err := checkPerson(person); err != nil {
+	if err := s.checkPerson(ctx, person, opts); err != nil {
 		return err
 	}
 	found, err := s.accessOf(ctx, org, person, opts)
@@ -94,11 +101,11 @@ func (s *Service) removePerson(
 			r.Err = s.remove(ctx, a, opts)
 			r.Removed = r.Err == nil
 		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
 		if !yield(r) {
 			return errLeft
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
 	}
 	if dry {
@@ -111,30 +118,64 @@ func (s *Service) removePerson(
 	return &LeftError{left}
 }
 
-func checkPerson(person api.Person) error {
-	if person == api.Person(api.Me) {
+// checkPerson refuses the caller, and what is no person.
+func (s *Service) checkPerson(ctx context.Context, person api.Person, opts []api.CallOption) error {
+	if err := call.Check(ctx, s.c, opRemove); err != nil {
+		return err
+	}
+	if err := form.CheckPerson(opRemove, "person", person); err != nil {
+		return err
+	}
+	refused := person == api.Person(api.Me)
+	if !refused {
+		me, err := s.account.Me(ctx, opts...)
+		if err != nil {
+			return err
+		}
+		refused = person == api.Person(me.ID) || strings.EqualFold(string(person), me.EmailAddress)
+	}
+	if refused {
 		const rule = "must be another person: the caller leaves"
 		return &api.InputError{Op: opRemove, Field: "person", Rule: rule, Got: string(person)}
 	}
-	return form.CheckPerson(opRemove, "person", person)
+	return nil
 }
 
-// accessOf returns the access of a person, also by another name that the rows show, and
-// what could not be read, the organization first.
+// accessOf returns the access of a person, and what could not be read, the organization
+// first. Rows of a user are those with the ID; rows without an ID are those with an address
+// of the user.
 func (s *Service) accessOf(ctx context.Context, org api.ID, person api.Person, opts []api.CallOption) ([]*Access, error) {
 	var all []*Access
-	names := map[string]bool{strings.ToLower(string(person)): true}
 	for a, err := range s.Access(ctx, org, opts...) {
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, a)
-		if a.Via != ViaInvitation && (names[string(a.User)] && a.User != "" || names[a.Email] && a.Email != "") {
-			names[string(a.User)], names[a.Email] = true, true
+	}
+	user, address := api.ID(person), ""
+	if strings.Contains(string(person), "@") {
+		user, address = "", strings.ToLower(string(person))
+	}
+	for _, a := range all {
+		if address == "" || a.User == "" || a.Email != address {
+			continue
+		}
+		if user != "" && user != a.User {
+			return nil, errTwoUsers
+		}
+		user = a.User
+	}
+	addresses := map[string]bool{address: true}
+	for _, a := range all {
+		if a.User != "" && a.User == user {
+			addresses[a.Email] = true
 		}
 	}
-	delete(names, "")
-	return slices.DeleteFunc(all, func(a *Access) bool { return a.Err == nil && !names[string(a.User)] && !names[a.Email] }), nil
+	delete(addresses, "")
+	return slices.DeleteFunc(all, func(a *Access) bool {
+		mine := a.User != "" && a.User == user || a.User == "" && addresses[a.Email]
+		return a.Err == nil && !mine
+	}), nil
 }
 
 // remove ends an access. One that is gone already is a success.
@@ -147,6 +188,8 @@ func (s *Service) remove(ctx context.Context, a *Access, opts []api.CallOption) 
 	switch {
 	case a.Role == string(members.RoleOwner):
 		return ErrOwner
+	case a.Via == ViaInvitation && a.invitation == "" && a.Place.Kind != api.ProfileKindFileShare:
+		return errNoInvitation
 	case a.invitation != "":
 		err = s.members.Invitations.Delete(ctx, a.Place, a.invitation, opts...)
 	case a.Place.Kind == api.ProfileKindFileShare:

@@ -40,7 +40,9 @@ const (
 	watched   = time.Minute      // between lists while changes are reported
 	unwatched = 15 * time.Second // the same while they are not
 	pageSize  = 50
-	oldRows   = 10 // in a row, behind which a list has nothing new
+
+	remembered = time.Hour // after which a comment that is too old is not listed again, also after a wrong clock
+	oldRows    = 10        // in a row, behind which a list has nothing new
 )
 
 // Watch yields each new comment on a Target until ctx ends or the platform refuses, such
@@ -53,8 +55,8 @@ const (
 // lists them every 15 seconds. A comment that becomes visible up to two minutes after its
 // creation is found.
 //
-// To continue in another process, pass the Created of the last comment as Since, and skip
-// the known comments of that second.
+// To continue in another process, pass a time two minutes before the Created of the newest
+// comment as Since, and skip the known comments.
 //
 // Failed connections, responses that cannot be decoded, rate limits and refusals of a
 // proxy are retried with a backoff. Errors: [api.ErrNotFound], [api.ErrForbidden]; the
@@ -63,7 +65,7 @@ func (s *Service) Watch(
 	ctx context.Context, on Target, o *WatchOptions, opts ...api.CallOption,
 ) iter.Seq2[*Comment, error] {
 	return func(yield func(*Comment, error) bool) {
-		w := watch{s: s, on: on, opts: opts, woken: make(chan struct{}, 1), seen: map[string]time.Time{}}
+		w := watch{s: s, on: on, opts: opts, woken: make(chan struct{}, 1), seen: map[string]seen{}, start: time.Now()}
 		if o != nil {
 			w.o = *o
 		}
@@ -87,11 +89,17 @@ type watch struct {
 	wake    bool // a change is the reason for the current list
 	misses  int  // such lists in a row without a new comment
 
-	clock  servertime.Clock
-	began  bool                 // the comments that are not new are known
-	newest time.Time            // creation of the newest comment that was listed
-	seen   map[string]time.Time // the creation of listed comments that may be listed again
+	clock    servertime.Clock
+	observed string          // the Date of the latest response: one response counts once
+	start    time.Time       // by the local clock
+	failed   bool            // a list
+	began    bool            // the comments that are not new are known
+	newest   time.Time       // creation of the newest comment that was listed
+	seen     map[string]seen // listed comments that may be listed again
 }
+
+// seen is when a listed comment was created, and, by the local clock, listed.
+type seen struct{ created, listed time.Time }
 
 func (w *watch) run(ctx context.Context, yield func(*Comment, error) bool) error {
 	if err := cmp.Or(call.Check(ctx, w.s.c, opWatch), w.on.check(opWatch)); err != nil {
@@ -114,8 +122,10 @@ func (w *watch) run(ctx context.Context, yield func(*Comment, error) bool) error
 				return false, 0, err
 			}
 		}
+		waits = false // after a failure there is a backoff
 		found, err := w.list(ctx)
 		if err != nil {
+			w.failed = true
 			return false, 0, err
 		}
 		for _, c := range found {
@@ -183,7 +193,10 @@ func (w *watch) list(ctx context.Context) ([]*Comment, error) {
 		if err != nil {
 			return nil, err
 		}
-		w.clock.Observe(answer.Header)
+		if date := answer.Header.Get("Date"); date != w.observed {
+			w.observed = date
+			w.clock.Observe(answer.Header)
+		}
 		if at := w.plausible(c); from.IsZero() && !w.began && !at.IsZero() {
 			from = at.Add(-lateness)
 		}
@@ -209,7 +222,7 @@ func (w *watch) from() time.Time {
 	if w.newest.IsZero() {
 		return from
 	}
-	return times.Later(from, w.newest.Add(-lateness))
+	return times.Later(from, times.Earlier(w.newest, w.clock.Earliest()).Add(-lateness))
 }
 
 // plausible returns the creation of a comment, limited to the time of the server; zero if
@@ -224,21 +237,23 @@ func (w *watch) plausible(c *Comment) time.Time {
 
 // fresh records listed comments and returns those that are new.
 func (w *watch) fresh(listed []*Comment) []*Comment {
-	known := !w.began && w.o.Since.IsZero()
+	first := !w.began && w.o.Since.IsZero()
+	begin := w.clock.Earliest().Add(-time.Since(w.start))
 	w.began = true
 	var found []*Comment
 	for _, c := range listed {
 		w.newest = times.Later(w.newest, w.plausible(c))
 		id := c.ID.Plain()
-		_, seen := w.seen[id]
-		w.seen[id] = c.Created.Time
-		if !seen && !known && (w.o.Replies || c.ParentID == "") {
+		_, listed := w.seen[id]
+		w.seen[id] = seen{c.Created.Time, time.Now()}
+		known := listed || first && (!w.failed || c.Created.Before(begin))
+		if !known && (w.o.Replies || c.ParentID == "") {
 			found = append(found, c)
 		}
 	}
 	from := w.from()
-	for id, created := range w.seen {
-		if !created.IsZero() && created.Before(from) {
+	for id, c := range w.seen {
+		if !c.created.IsZero() && c.created.Before(from) && time.Since(c.listed) > remembered {
 			delete(w.seen, id) // it is not listed again
 		}
 	}
@@ -250,7 +265,7 @@ type poller struct{ s *activity.Service }
 
 func (p poller) Wake(ctx context.Context, profile api.Profile, changed func(bool), opts ...api.CallOption) error {
 	began := false
-	for report, err := range p.s.Watch(ctx, profile, nil, opts...) {
+	for report, err := range p.s.Watch(ctx, profile, nil, append(slices.Clip(opts), api.WithResponse(nil))...) {
 		if err != nil {
 			return err
 		}

@@ -3,6 +3,7 @@ package comments_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"testing"
@@ -266,5 +267,58 @@ func TestWatchSendsFewRequests(t *testing.T) {
 		if n := lists(10*time.Minute, true); n > 80 {
 			t.Errorf("%d lists in ten busy minutes", n)
 		}
+	})
+}
+
+// A server whose clock is a day ahead, for one response, hides no later comment.
+func TestWatchSurvivesAFastClock(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWatched(t, fastiotest.New(), comments.WatchOptions{})
+		defer w.stop()
+		time.Sleep(5 * time.Minute)
+		tomorrow := time.Now().UTC().Add(24 * time.Hour)
+		row := `{"parent_id":"x","id":"ca%d","created":"` + tomorrow.Format(time.DateTime) + ` UTC"}`
+		w.Fail(seed.Fault{
+			Op: op.CommentsListOnNode, Count: 1, Status: http.StatusOK,
+			Header: http.Header{"Date": {tomorrow.Format(http.TimeFormat)}},
+			Body:   fmt.Sprintf(`{"result":true,"comments":[`+row+`,`+row+`],"total":2}`, 1, 2),
+		})
+		time.Sleep(2 * time.Minute)
+		want := []string{"a", "b", "c", "d", "e", "f"}
+		for _, body := range want {
+			w.say(body, "")
+			time.Sleep(10 * time.Minute)
+		}
+		w.wantWithin(t, 2*time.Hour, want...)
+	})
+}
+
+// A comment is new if it was created after Watch began, although the first list failed.
+func TestWatchBeginsDuringAnOutage(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := fastiotest.New()
+		s.Fail(seed.Fault{Op: op.CommentsListOnNode, Count: 30, Status: http.StatusServiceUnavailable})
+		w := newWatched(t, s, comments.WatchOptions{})
+		defer w.stop()
+		w.say("during", "")
+		time.Sleep(time.Hour)
+		w.say("after", "")
+		w.wantWithin(t, time.Hour, "during", "after")
+	})
+}
+
+// After a failed list the next one comes after the backoff.
+func TestWatchRetriesSoon(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := fastiotest.New()
+		w := newWatched(t, s, comments.WatchOptions{})
+		defer w.stop()
+		time.Sleep(5 * time.Minute)
+		s.Fail(seed.Fault{Op: op.CommentsListOnNode, Count: 3, Status: http.StatusServiceUnavailable})
+		w.say("x", "")
+		w.wantWithin(t, 20*time.Second, "x")
 	})
 }

@@ -1,5 +1,5 @@
 // Package journal appends events to a file, each exactly once, over any number of runs
-// that may be killed at any moment.
+// that may be killed at any moment. Only events without an ID may be in it twice.
 //
 //	j, err := journal.Open("events.jsonl", nil)
 //	if err != nil {
@@ -18,7 +18,6 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -29,6 +28,9 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/events"
@@ -41,17 +43,18 @@ type Options struct {
 	// one. The event of a nil row is left out. Default: [JSON].
 	Format func(e *events.Event) []byte
 
-	// Header is written at the beginning of a new file. Default: nothing.
+	// Header is written at the beginning of a new file, with a newline if it does not end
+	// with one. Default: nothing.
 	Header []byte
 
 	// OnAdd is called after the row of an event is written, in the goroutine of
-	// [Journal.Follow].
+	// [Journal.Follow]. For an event whose row [Open] has removed it is called again.
 	OnAdd func(ctx context.Context, e *events.Event)
 }
 
-// JSON returns an event as JSON, on one line.
+// JSON returns an event as JSON in the form of the platform, on one line.
 func JSON(e *events.Event) []byte {
-	row, err := json.Marshal(e)
+	row, err := json.Marshal(e, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
 	if err != nil {
 		panic(err) // every event can be encoded
 	}
@@ -82,17 +85,17 @@ type Journal struct {
 	lock  io.Closer
 	store events.FileStore
 
+	saving sync.Mutex // held while a checkpoint is saved; locked before mu
+
 	mu    sync.Mutex
 	file  file
 	index file // the hash of the ID of each event in file; 0 for an event without one
 	at    position
-	added bool // since file and index were flushed
-	logs  int  // that were followed
+	added bool                // since file and index were flushed
+	begun bool                // a checkpoint was saved
+	known map[uint64]struct{} // the events in the file, once one was followed
 	ended chan struct{}
 	err   error // why it has ended: Close, or a failed flush, after which the content of the disk is unknown
-
-	// known are the events in the file, nil while none of them can be delivered again.
-	known map[uint64]struct{}
 }
 
 type file interface {
@@ -113,6 +116,7 @@ const (
 	progressSuffix = ".progress"
 	lockName       = "lock"
 	indexName      = "index"
+	begunName      = "begun"       // exists once a checkpoint was saved
 	checkpoints    = ".checkpoint" // at the end of the names of an [events.FileStore]
 	hashSize       = 8             // bytes of a row in the index
 	positionFormat = "%d %d\n"
@@ -160,6 +164,11 @@ func (j *Journal) open() error {
 	if err != nil {
 		return err
 	}
+	_, err = os.Stat(filepath.Join(j.dir, begunName))
+	j.begun = err == nil
+	if j.begun && at == (position{}) {
+		return fmt.Errorf("the checkpoints in %s are missing: restore them, or remove it and %s to begin again", j.dir, j.path)
+	}
 	info, err := os.Stat(j.path)
 	switch {
 	case err == nil && !info.Mode().IsRegular():
@@ -179,22 +188,47 @@ func (j *Journal) open() error {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
+	if err := endsWithRow(j.path, at.Size); err != nil {
+		return err
+	}
 	j.at = at
 	j.file, err = create(j.path, at.Size)
 	if err != nil {
 		return err
 	}
 	j.index, err = create(index, at.Rows*hashSize)
+	if err != nil || at.Size > 0 || len(j.o.Header) == 0 {
+		return err
+	}
+	header := line(j.o.Header)
+	j.at.Size, j.added = int64(len(header)), true
+	_, err = j.file.WriteAt(header, 0)
+	return err
+}
+
+// endsWithRow returns an error unless a row ends at the size of a file: it was replaced.
+func endsWithRow(path string, size int64) error {
+	if size == 0 {
+		return nil
+	}
+	f, err := os.Open(path) //nolint:gosec // the caller chooses the file
 	if err != nil {
 		return err
 	}
-	if at.Size == 0 && len(j.o.Header) > 0 {
-		if _, err := j.file.WriteAt(j.o.Header, 0); err != nil {
-			return err
-		}
-		j.at.Size = int64(len(j.o.Header))
+	last := make([]byte, 1)
+	_, err = f.ReadAt(last, size-1)
+	if err == nil && last[0] != '\n' {
+		err = fmt.Errorf("%s is not the file that its progress describes: no row ends at byte %d", path, size)
 	}
-	return nil
+	return errors.Join(err, f.Close())
+}
+
+// line returns a row with a newline at its end.
+func line(row []byte) []byte {
+	if bytes.HasSuffix(row, []byte("\n")) {
+		return row
+	}
+	return append(bytes.Clone(row), '\n')
 }
 
 // create opens a file with a size, and creates it durably if it does not exist.
@@ -249,6 +283,8 @@ func (j *Journal) Rows() int {
 
 // Close closes the file. A Follow that is running ends with [os.ErrClosed].
 func (j *Journal) Close() error {
+	j.saving.Lock()
+	defer j.saving.Unlock()
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	var err error
@@ -271,9 +307,8 @@ func (j *Journal) Close() error {
 // side or one after the other; an event of two of them is then in it once. The
 // exceptions are events without an ID, which may be in it twice.
 //
-// The hash of each event of the file is in memory, about 20 bytes, while events may be
-// delivered again: until the first search has reached the end of the log, after a retry,
-// and while several logs are followed.
+// The hash of each event of the file is in memory, about 20 bytes, until the Journal is
+// closed.
 //
 // Errors: those of [events.Service.Follow]; those of the file. After a failed write Follow
 // can be called again. After a failed flush the Journal must be closed and opened again.
@@ -292,26 +327,12 @@ func (j *Journal) Follow(
 		return &api.InputError{Op: "journal.Follow", Field: field, Rule: rule}
 	}
 	own.Store = store{j}
-	onRetry, onCaughtUp := own.OnRetry, own.OnCaughtUp
-	var failed error // of reading the index
-	own.OnRetry = func(ctx context.Context, e api.RetryEvent) {
-		failed = errors.Join(failed, j.remember())
-		if onRetry != nil {
-			onRetry(ctx, e)
-		}
-	}
-	own.OnCaughtUp = func(ctx context.Context) {
-		j.forget()
-		if onCaughtUp != nil {
-			onCaughtUp(ctx)
-		}
-	}
-	if err := j.begin(); err != nil {
+	if err := j.load(); err != nil {
 		return err
 	}
 	add := func(ctx context.Context, e *events.Event) error {
 		added, err := j.add(e)
-		if err = errors.Join(failed, err); err == nil && added && j.o.OnAdd != nil {
+		if added && j.o.OnAdd != nil {
 			j.o.OnAdd(ctx, e)
 		}
 		return err
@@ -344,33 +365,10 @@ func (j *Journal) reason() error {
 	return j.err
 }
 
-// begin prepares to follow another log.
-func (j *Journal) begin() error {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.logs++
-	return j.load()
-}
-
-// remember makes j recognize the events of the file, from the first retry on.
-func (j *Journal) remember() error {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.load()
-}
-
-// forget is called when a search has reached the end of the log. Events that the next
-// ones find again are those that Follow recognizes.
-func (j *Journal) forget() {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.logs == 1 {
-		j.known = nil
-	}
-}
-
-// load reads the index unless it is known.
+// load reads the index, once.
 func (j *Journal) load() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
 	if j.known != nil || j.err != nil {
 		return j.err
 	}
@@ -388,37 +386,47 @@ func (j *Journal) load() error {
 	return nil
 }
 
-// add writes the row of an event and reports whether it is new. A row that was not
-// written as a whole is overwritten by the next one.
+// add writes the row of an event and reports whether it is new.
 func (j *Journal) add(e *events.Event) (bool, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.err != nil {
-		return false, j.err
-	}
 	id := hash(e.ID)
-	if _, known := j.known[id]; known && e.ID != "" {
+	if j.has(id) {
 		return false, nil
 	}
 	row := j.o.Format(e)
 	if row == nil {
 		return false, nil
 	}
-	if !bytes.HasSuffix(row, []byte("\n")) {
-		row = append(bytes.Clone(row), '\n')
+	return j.write(id, line(row))
+}
+
+// has reports whether the event of a hash is in the file.
+func (j *Journal) has(id uint64) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	_, known := j.known[id]
+	return known && id != 0
+}
+
+// write writes a row unless another log has written it meanwhile. One that was not written
+// as a whole is removed, or else overwritten by the next one.
+func (j *Journal) write(id uint64, row []byte) (bool, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	_, known := j.known[id]
+	if j.err != nil || known && id != 0 {
+		return false, j.err
 	}
-	if _, err := j.file.WriteAt(row, j.at.Size); err != nil {
-		return false, err
+	_, err := j.file.WriteAt(row, j.at.Size)
+	if err == nil {
+		_, err = j.index.WriteAt(binary.LittleEndian.AppendUint64(nil, id), j.at.Rows*hashSize)
 	}
-	if _, err := j.index.WriteAt(binary.LittleEndian.AppendUint64(nil, id), j.at.Rows*hashSize); err != nil {
-		return false, err
+	if err != nil {
+		return false, errors.Join(err, j.file.Truncate(j.at.Size))
 	}
 	j.at.Size += int64(len(row))
 	j.at.Rows++
 	j.added = true
-	if j.known != nil {
-		j.known[id] = struct{}{}
-	}
+	j.known[id] = struct{}{}
 	return true, nil
 }
 
@@ -446,11 +454,27 @@ func (s store) Load(ctx context.Context, name string) (events.Checkpoint, error)
 }
 
 func (s store) Save(ctx context.Context, name string, c events.Checkpoint) (uint64, error) {
+	s.j.saving.Lock()
+	defer s.j.saving.Unlock()
 	at, err := s.j.flush()
 	if err != nil {
 		return 0, err
 	}
-	return s.j.store.Save(ctx, name, events.Checkpoint{Revision: c.Revision, Data: at.before(c.Data)})
+	revision, err := s.j.store.Save(ctx, name, events.Checkpoint{Revision: c.Revision, Data: at.before(c.Data)})
+	if err == nil && !s.j.begun {
+		err = s.j.markBegun()
+	}
+	return revision, err
+}
+
+// markBegun creates a file from which [Open] knows that there must be a checkpoint.
+func (j *Journal) markBegun() error {
+	err := os.WriteFile(filepath.Join(j.dir, begunName), nil, 0o600)
+	if err == nil {
+		err = durable.SyncDir(j.dir)
+	}
+	j.begun = err == nil
+	return err
 }
 
 // flush makes the rows durable and returns the position behind them.
@@ -472,8 +496,8 @@ func (p position) before(data []byte) []byte {
 }
 
 func split(b []byte) (p position, data []byte, err error) {
-	line, data, _ := bytes.Cut(b, []byte("\n"))
-	if n, _ := fmt.Sscanf(string(line)+"\n", positionFormat, &p.Size, &p.Rows); n < 2 || p.Size < 0 || p.Rows < 0 {
+	head, data, _ := bytes.Cut(b, []byte("\n"))
+	if n, _ := fmt.Sscanf(string(head)+"\n", positionFormat, &p.Size, &p.Rows); n < 2 || p.Size < 0 || p.Rows < 0 {
 		return position{}, nil, errors.New("it is not of a journal")
 	}
 	return p, data, nil

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -556,4 +557,91 @@ func TestKilledProcesses(t *testing.T) {
 	}
 	w.complete(t)
 	w.requireOnce(t)
+}
+
+// A file that a journal has begun is never emptied because its checkpoints are gone, nor cut
+// because another file has its name.
+func TestOpenKeepsContentThatItDoesNotKnow(t *testing.T) {
+	t.Parallel()
+	for want, damage := range map[string]func(w *world) error{
+		"are missing": func(w *world) error {
+			all, err := filepath.Glob(w.progress() + "/*.checkpoint")
+			for _, file := range all {
+				err = errors.Join(err, os.Remove(file))
+			}
+			return err
+		},
+		"no row ends at byte": func(w *world) error {
+			return os.WriteFile(w.file, bytes.Repeat([]byte("precious "), 10_000), 0o600)
+		},
+	} {
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, 5)
+				w.complete(t)
+				noError(t, damage(w))
+				before, err := os.ReadFile(w.file)
+				noError(t, err)
+				if _, err := journal.Open(w.file, nil); err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("got %v", err)
+				}
+				if after, _ := os.ReadFile(w.file); !bytes.Equal(before, after) {
+					t.Error("the file has changed")
+				}
+			})
+		})
+	}
+}
+
+// Responses with a Date that is an hour ahead make Follow deliver events again.
+func TestWrongClockAddsNoEventTwice(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 3)
+		j := w.open(t, nil)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- j.Follow(ctx, w.log, query(w.room), nil) }()
+		time.Sleep(time.Hour)
+		ahead := time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)
+		w.Fail(seed.Fault{Count: 12, Header: http.Header{"Date": {ahead}}})
+		for range 6 {
+			w.add(w.room, time.Now())
+			time.Sleep(20 * time.Second)
+		}
+		time.Sleep(48 * time.Hour)
+		stop()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		w.requireOnce(t)
+	})
+}
+
+// A header ends with a newline, and what a failed write has left of a long row is removed.
+func TestFileHasWholeRowsOnly(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 3)
+		n := 0
+		j := w.open(t, &journal.Options{Header: []byte("id"), Format: func(e *events.Event) []byte {
+			n++
+			if n == 1 {
+				return []byte(strings.Repeat("x", 5000))
+			}
+			return []byte(e.ID)
+		}})
+		write, flush := errDisk, error(nil)
+		j.Wrap(func(f journal.File) journal.File { return failing{f, &write, &flush} })
+		if err := j.Follow(t.Context(), w.log, query(w.room), until()); !errors.Is(err, errDisk) {
+			t.Errorf("got %v", err)
+		}
+		noError(t, j.Follow(t.Context(), w.log, query(w.room), until()))
+		content, err := os.ReadFile(w.file)
+		noError(t, err)
+		if lines := strings.Split(string(content), "\n"); len(lines) != 5 || lines[0] != "id" || lines[4] != "" {
+			t.Errorf("got %q", content)
+		}
+	})
 }

@@ -106,7 +106,7 @@ func announced(removed []string) error {
 			return fmt.Errorf("%q is not a declaration", line)
 		}
 		name := strings.Join(slices.DeleteFunc(parts[1:], func(part string) bool { return part == "" }), ".")
-		if !strings.Contains(string(changelog[:first[0]]), name) {
+		if !regexp.MustCompile(`\b` + regexp.QuoteMeta(name) + `\b`).Match(changelog[:first[0]]) {
 			return fmt.Errorf("CHANGELOG.md does not name %s, which is removed or changed", name)
 		}
 	}
