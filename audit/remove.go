@@ -118,7 +118,7 @@ func (s *Service) removePerson(
 	return &LeftError{left}
 }
 
-// checkPerson refuses the caller, and what is no person.
+// checkPerson returns an error for the caller, and for what is neither an ID nor an address.
 func (s *Service) checkPerson(ctx context.Context, person api.Person, opts []api.CallOption) error {
 	if err := call.Check(ctx, s.c, opRemove); err != nil {
 		return err
