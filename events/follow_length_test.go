@@ -46,7 +46,7 @@ func (l *longLog) until(t *testing.T, c tally, o events.FollowOptions) error {
 // become visible, up to ten overlaps, Follow handles all of them and does not end.
 func TestFollowMissesNothingAfterRefusedCursors(t *testing.T) {
 	t.Parallel()
-	table.NotUnderRace(t)
+	table.Large(t)
 	n := table.Rounds(4_000, 50_000)
 	for name, order := range logOrders {
 		for what, refused := range refusals {
@@ -137,7 +137,7 @@ func TestFollowReportsAGapIfTheEventsOfASecondCannotBeRead(t *testing.T) {
 // before it, if at most 50,000 of them were created within the look-back.
 func TestFollowRepeatsNothingAfterABurst(t *testing.T) {
 	t.Parallel()
-	table.NotUnderRace(t)
+	table.Large(t)
 	type row struct {
 		burst  int           // events of a minute
 		pause  time.Duration // after them

@@ -220,7 +220,7 @@ func TestFollowDeliversOnceAcrossRestarts(t *testing.T) {
 			sameSet(t, want, box.all())
 		}
 		if tt.unordered {
-			table.NotUnderRace(t)
+			table.Large(t)
 			synctest.Test(t, func(t *testing.T) { test(t, newWorld(ordered(seed.Unordered))) })
 			return
 		}
@@ -370,7 +370,7 @@ func TestFollowReportsLateEvents(t *testing.T) {
 			}
 		}
 		if tt.unordered {
-			table.NotUnderRace(t)
+			table.Large(t)
 			synctest.Test(t, func(t *testing.T) { test(t, newWorld(ordered(seed.Unordered))) })
 			return
 		}

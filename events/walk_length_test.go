@@ -155,7 +155,7 @@ var refusals = map[string]func(search, depth int) bool{
 // cursor was refused.
 func TestWalkMissesNothingAfterRefusedCursors(t *testing.T) {
 	t.Parallel()
-	table.NotUnderRace(t)
+	table.Large(t)
 	sizes := []int{1_000, table.Rounds(15_000, 50_000)}
 	for name, order := range logOrders {
 		for _, n := range sizes {

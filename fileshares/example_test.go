@@ -19,7 +19,7 @@ import (
 // Share a file with one person, who downloads and replaces it.
 func Example() {
 	ctx := context.Background()
-	s := fastiotest.New() // a fake of the platform
+	s := fastiotest.New(func(o *seed.Options) { o.Uploads.Pace = -1 }) // a fake of the platform
 	room := s.AddWorkspace(seed.Workspace{Name: "Design"})
 	design := api.ID(room.ID)
 	file := api.OpaqueID(s.AddNode(seed.Node{Profile: room.ID, Name: "plan.txt", Content: "A mill of brass."}).ID)

@@ -536,7 +536,7 @@ func largeFile() int64 { return table.Rounds[int64](128<<20, 10<<30) }
 // Downloads of any size need the memory of a small one, also over connections
 // that break.
 func TestDownloadMemoryIsConstant(t *testing.T) { //nolint:paralleltest // it measures the memory of the process
-	table.NotUnderRace(t)
+	table.Large(t)
 	p := send(t, seed.Node{Size: largeFile()})
 	p.Fail(seed.Fault{Op: "fileshares.Versions.Read", Cut: largeFile() / 3, Count: 2})
 	sum := sha256.New()

@@ -264,7 +264,7 @@ func TestManySocketsReopenInTurn(t *testing.T) {
 
 // A subscription with a socket has at most 4 goroutines and takes 60 KB.
 func TestSubscriptionsAreSmall(t *testing.T) { //nolint:paralleltest // it counts goroutines and bytes
-	table.NotUnderRace(t)
+	table.Large(t)
 	server := httptest.NewServer(http.HandlerFunc(serveQuietSocket))
 	defer server.Close()
 	client, err := fastio.New(fastio.WithBaseURL(server.URL), fastio.WithToken("token"))

@@ -483,7 +483,7 @@ func TestCoalescing(t *testing.T) {
 // without them. The socket stays open.
 func TestQueueIsBounded(t *testing.T) {
 	t.Parallel()
-	table.NotUnderRace(t)
+	table.Large(t)
 	const most = 16 << 20
 	pad := strings.Repeat("y", 900<<10)
 	var members strings.Builder

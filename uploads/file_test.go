@@ -209,7 +209,7 @@ func TestLostSessionIsCancelled(t *testing.T) {
 // Content that has other bytes at the end than at the start is not stored.
 func TestContentThatChangesIsNotStored(t *testing.T) {
 	t.Parallel()
-	table.NotUnderRace(t)
+	table.Large(t)
 	path := filepath.Join(t.TempDir(), "log.txt")
 	write := func(t *testing.T, size int) {
 		t.Helper()
@@ -300,7 +300,7 @@ func TestResumeSendsMissingChunks(t *testing.T) {
 // once.
 func TestMismatchStartsOverOnce(t *testing.T) {
 	t.Parallel()
-	table.NotUnderRace(t)
+	table.Large(t)
 	for _, fault := range []seed.Fault{
 		{Op: op.UploadsComplete, Status: http.StatusNotAcceptable, Code: 10778, Count: 1},
 		{Op: op.UploadsComplete, Status: http.StatusNotAcceptable, Code: 10778, Count: 2},
@@ -334,7 +334,7 @@ func TestMismatchStartsOverOnce(t *testing.T) {
 // only if the checksum of the file was sent with that chunk.
 func TestRefusalOfAChunkDoesNotStartOver(t *testing.T) {
 	t.Parallel()
-	table.NotUnderRace(t)
+	table.Large(t)
 	const chunks = 3
 	for refused, starts := range map[int]int{0: 1, chunks - 1: 2} {
 		synctest.Test(t, func(t *testing.T) {
@@ -385,7 +385,7 @@ func TestUploadWaitsUntilStored(t *testing.T) {
 
 func TestLimitsDecideTheChunks(t *testing.T) {
 	t.Parallel()
-	table.NotUnderRace(t)
+	table.Large(t)
 	const mib = 1 << 20
 	for name, test := range map[string]struct {
 		chunks int

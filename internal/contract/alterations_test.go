@@ -166,7 +166,7 @@ var exceptions = map[string]string{
 // A response in any of the alterations decodes to the same result.
 func TestShapesDecodeToTheSame(t *testing.T) {
 	t.Parallel()
-	table.NotUnderRace(t)
+	table.Large(t)
 	for area, calls := range live(t) {
 		t.Run(area, func(t *testing.T) {
 			t.Parallel()

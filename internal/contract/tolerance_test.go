@@ -27,7 +27,7 @@ import (
 // and its unknown members are kept.
 func TestMutatedResponsesAreDecoded(t *testing.T) {
 	t.Parallel()
-	table.NotUnderRace(t)
+	table.Large(t)
 	left := slices.Clone(readable)
 	for area, calls := range live(t) {
 		left = slices.DeleteFunc(left, func(name string) bool {

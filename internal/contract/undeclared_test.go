@@ -88,7 +88,7 @@ func withBody(r *http.Request, body []byte) *http.Request {
 // with DropUndeclared.
 func TestUndeclaredFields(t *testing.T) {
 	t.Parallel()
-	table.NotUnderRace(t)
+	table.Large(t)
 	for area, calls := range live(t) {
 		t.Run(area, func(t *testing.T) {
 			t.Parallel()

@@ -19,7 +19,7 @@ import (
 // purged is free.
 func TestContentsBeyondTheMemory(t *testing.T) {
 	t.Parallel()
-	table.NotUnderRace(t)
+	table.Large(t)
 	p := newScript(t, "", func(o *seed.Options) {
 		o.Uploads.Memory, o.Uploads.Pace, o.Storage.IndexPace = 1<<20, -1, -1
 	})

@@ -1,5 +1,5 @@
 // Package table runs the rows of a test as parallel subtests, and determines how often
-// long tests repeat and which of them the race detector leaves out.
+// long tests repeat and which of them are left out.
 package table
 
 import (
@@ -28,27 +28,28 @@ func Bubbles[T any](t *testing.T, rows map[string]T, test func(t *testing.T, row
 }
 
 // Rounds returns how often a long test repeats: long with the build tag soak, else
-// short, or a quarter of that under the race detector.
+// short, or a quarter of that under the race detector and with -short.
 func Rounds[N int | int64](short, long N) N {
 	switch {
 	case setting("-tags") == "soak":
 		return long
-	case race():
+	case reduced():
 		return max(short/4, 1)
 	}
 	return short
 }
 
-// NotUnderRace skips a test that takes long under the race detector because of its size.
-// Other tests must have the same goroutines.
-func NotUnderRace(t *testing.T) {
+// Large skips a test that takes long because of its size under the race detector and with
+// -short. Other tests must have the same goroutines.
+func Large(t *testing.T) {
 	t.Helper()
-	if race() && setting("-tags") != "soak" {
-		t.Skip("takes long under the race detector, which other tests of these goroutines use")
+	if reduced() && setting("-tags") != "soak" {
+		t.Skip("left out under the race detector and with -short because of its size")
 	}
 }
 
-func race() bool { return setting("-race") == "true" }
+// reduced reports whether tests are to be short.
+func reduced() bool { return setting("-race") == "true" || testing.Short() }
 
 // setting returns a setting of the build.
 func setting(key string) string {

@@ -257,7 +257,7 @@ func TestStreams(t *testing.T) {
 //
 //nolint:paralleltest // it measures the memory of the process
 func TestStreamsAreNotHeldInMemory(t *testing.T) {
-	table.NotUnderRace(t)
+	table.Large(t)
 	const size = 256 << 20
 	server, _ := socket(t, func(w http.ResponseWriter, r *http.Request) {
 		n, err := io.Copy(io.Discard, r.Body)
@@ -447,7 +447,7 @@ func TestEndlessAnswer(t *testing.T) { //nolint:paralleltest // it measures the 
 
 // What an answer holds does not take more memory than its size allows.
 func TestLargestAnswersAreDecodedWithin128MiB(t *testing.T) { //nolint:paralleltest // it measures the memory of the process
-	table.NotUnderRace(t)
+	table.Large(t)
 	const event = `{"result":true,"events":[{"event_id":"e1","created":"2026-01-01 00:00:00 UTC"`
 	fill := func(begin, part, end string) string {
 		return begin + strings.Repeat(part, (mostJSON-len(begin)-len(end))/len(part)) + end
@@ -485,7 +485,7 @@ func tooLarge(t *testing.T, err error, status int, refusal bool) {
 // A large answer without a length is read whole, into memory of its own.
 func TestLargeAnswersShareNoMemory(t *testing.T) {
 	t.Parallel()
-	table.NotUnderRace(t)
+	table.Large(t)
 	const size = 20 << 20
 	next := byte('a')
 	c := clientOf(t, flooding(200, -1, func() io.ReadCloser {
