@@ -15,7 +15,9 @@ var (
 
 	// ErrNameTaken is returned for a name that differs from another one in the folder only
 	// by case or Unicode form, or that is in use for a folder instead of a file. Calls that
-	// save something under a name return it if the name is in use, where they say so.
+	// save something under a name return it, where they say so, if the name is in use: the
+	// platform has no code for that, so the name is read after a refusal. The other calls
+	// return [ErrInvalid], as for any other refusal of a field.
 	ErrNameTaken = errors.New("the name is taken")
 
 	// ErrNotFile is returned for what is neither a file nor a folder: a link out of the

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"iter"
 	"net/url"
 	"strconv"
@@ -267,7 +266,7 @@ func (f *Filters) Nodes(
 func (f *Filters) save(ctx context.Context, r *api.Request, opts []api.CallOption) (*SavedFilter, error) {
 	saved, err := f.one(ctx, r, opts)
 	if errors.Is(err, api.ErrConflict) {
-		return nil, fmt.Errorf("%w: %w", err, api.ErrNameTaken)
+		return nil, call.NameTaken(err)
 	}
 	return saved, err
 }

@@ -48,9 +48,9 @@ type CreateRequest struct {
 // domain shows whether it was created.
 //
 // Errors: [*api.InputError] for an invalid field; [api.ErrInvalid] if the domain is in
-// use or reserved; [api.ErrLimit] or [api.ErrPaymentRequired] if the caller may own no
-// more organizations; [api.ErrForbidden] where the platform does not serve the country of the
-// caller.
+// use or reserved ([Service.CheckDomain] tells); [api.ErrLimit] or
+// [api.ErrPaymentRequired] if the caller may own no more organizations;
+// [api.ErrForbidden] where the platform does not serve the country of the caller.
 //
 // It calls POST /current/org/create/.
 func (s *Service) Create(ctx context.Context, r CreateRequest, opts ...api.CallOption) (*Org, error) {
@@ -103,9 +103,9 @@ const (
 // workspaces and shares: links to them break.
 //
 // Errors: [*api.InputError] for an invalid field or an empty request;
-// [api.ErrInvalid] if the domain is in use or reserved; [api.ErrNotFound] if the
-// organization does not exist; [api.ErrForbidden] if the caller may not change it, or
-// with [api.ReasonScopeAdmin] if the token lacks the scope.
+// [api.ErrInvalid] if the domain is in use or reserved ([Service.CheckDomain] tells);
+// [api.ErrNotFound] if the organization does not exist; [api.ErrForbidden] if the caller
+// may not change it, or with [api.ReasonScopeAdmin] if the token lacks the scope.
 //
 // It calls POST /current/org/{org_id}/update/.
 func (s *Service) Update(ctx context.Context, org api.ID, r UpdateRequest, opts ...api.CallOption) error {
@@ -136,11 +136,11 @@ func (s *Service) Update(ctx context.Context, org api.ID, r UpdateRequest, opts 
 }
 
 // Delete closes an organization: it and all its workspaces and shares are lost, which
-// cannot be undone. It cancels the subscription. The organization is named by its ID or domain.
-// The call requires the owner. It is retried only if it was not processed; after a lost
-// response, [Org].Closed shows whether it was closed. Afterwards calls for the
-// organization and for what belongs to it fail with [api.ErrForbidden], status 401 or
-// 403.
+// cannot be undone. It cancels the subscription. The organization is named by its ID or
+// domain. The call requires the owner. It is retried only if it was not processed;
+// after a lost response, [Org].Closed shows whether it was closed. Afterwards calls for
+// the organization and for what belongs to it fail with [api.ErrForbidden], status 401
+// or 403.
 //
 // Errors: [api.ErrForbidden] if the caller is not the owner, or with
 // [api.ReasonScopeAdmin] if the token lacks the scope; [api.ErrNotFound] if the

@@ -63,11 +63,12 @@ type CreateRequest struct {
 // effect: see [Access]. Each call creates another share, so it is retried only if it
 // was not processed.
 //
-// Errors: [api.ErrInvalid] if the name or the folder is already in use, or the
-// plan does not include Intelligence; [api.ErrLimit] if the plan allows no more
-// shares; [api.ErrForbidden] with [ReasonSharingDisabled] if a policy denies
-// shares, which the capability can_create_share of the workspace reports
-// beforehand; [api.ErrConflict] if another operation is in progress.
+// Errors: [api.ErrInvalid] if the CustomName is not available ([Service.CheckName]
+// tells), the folder is already shared, or the plan does not include Intelligence;
+// [api.ErrLimit] if the plan allows no more shares; [api.ErrForbidden] with
+// [ReasonSharingDisabled] if a policy denies shares, which the capability
+// can_create_share of the workspace reports beforehand; [api.ErrConflict] if another
+// operation is in progress.
 //
 // It calls POST /current/workspace/{workspace_id}/create/share/.
 func (s *Service) Create(

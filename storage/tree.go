@@ -27,7 +27,8 @@ type CreateFolderOptions struct {
 // invisible ones, and does not end in a blank or a dot.
 //
 // Errors: [api.ErrNotFound] if the parent does not exist; [api.ErrForbidden] without
-// the right to create folders.
+// the right to create folders; [api.ErrNameTaken], with the error of the platform, if it
+// refuses the call and the name belongs to a file, note or link, which is read afterwards.
 //
 // It calls POST /current/workspace/{workspace_id}/storage/{parent_id}/createfolder/.
 // It calls POST /current/share/{share_id}/storage/{parent_id}/createfolder/.
@@ -48,10 +49,19 @@ func (s *Service) CreateFolder(
 		r.Replay = api.ReplayOnce
 	}
 	n, err := s.write(ctx, r, Node{Name: name, Type: NodeTypeFolder, ParentID: parent}, opts)
-	if err != nil || n.ID != "" || force {
+	switch {
+	case force || err == nil && n.ID != "":
 		return n, err
+	case err == nil:
+		return s.Find(ctx, in, parent, name, opts...)
+	case !call.RefusesName(err, "name"):
+		return nil, err
 	}
-	return s.Find(ctx, in, parent, name, opts...)
+	other, failed := s.Find(ctx, in, parent, name, opts...)
+	if failed != nil || other.Type == NodeTypeFolder { // a folder of that name would have been returned
+		return nil, err
+	}
+	return nil, call.NameTaken(err)
 }
 
 // write sends a request that changes a node. It returns the node of the response, or
@@ -244,7 +254,7 @@ func (s *Service) Find(
 // creates them one after the other by [Service.CreateFolder], and keeps those it has
 // created if it fails.
 //
-// Errors: those of CreateFolder; [api.ErrConflict] if a name belongs to a file. The
+// Errors: those of CreateFolder, as [api.ErrNameTaken] if a name belongs to a file. The
 // server may then have created a folder with a number in its name, which is kept.
 func (s *Service) EnsurePath(
 	ctx context.Context, in api.Profile, folder api.OpaqueID, path string, opts ...api.CallOption,
@@ -264,7 +274,7 @@ func (s *Service) EnsurePath(
 			return nil, err
 		}
 		if n.Type != "" && n.Type != NodeTypeFolder || strings.HasPrefix(n.Name, name+" (") {
-			return nil, fmt.Errorf("fastio: %s: %w: %q is not a folder", op, api.ErrConflict, name)
+			return nil, fmt.Errorf("fastio: %s: %w: %q is not a folder", op, api.ErrNameTaken, name)
 		}
 	}
 	return n, nil

@@ -114,7 +114,7 @@ func TestEnsurePathThroughFile(t *testing.T) {
 	for _, bare := range []bool{false, true} {
 		s := newShelf(t, seed.Node{}, func(o *seed.Options) { o.Storage.BareWrites = bare })
 		_, err := s.client.Storage.EnsurePath(t.Context(), s.room, api.Root, "sketch.txt/plans")
-		if !errors.Is(err, api.ErrConflict) {
+		if !errors.Is(err, api.ErrNameTaken) {
 			t.Errorf("bare %t: got %v", bare, err)
 		}
 	}
@@ -416,7 +416,7 @@ func TestRenameOntoATakenName(t *testing.T) {
 	s := newShelf(t, seed.Node{Content: "draft"})
 	other := s.AddNode(seed.Node{Profile: s.file.Profile, Name: "final.txt", Content: content})
 	rename := func(name string) error {
-		return stub.Err(s.client.Storage.Rename(t.Context(), s.room, api.OpaqueID(s.file.ID), name))
+		return stub.Err(s.client.Storage.Rename(t.Context(), s.room, s.id, name))
 	}
 	err := rename(other.Name)
 	refusal, ok := errors.AsType[*api.Error](err)
@@ -427,6 +427,83 @@ func TestRenameOntoATakenName(t *testing.T) {
 	for _, name := range []string{"free.txt", s.file.Name} {
 		if err := rename(name); !errors.Is(err, api.ErrInvalid) || errors.Is(err, api.ErrNameTaken) {
 			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
+// A folder cannot be created under the name of a file if the platform refuses that. A
+// folder of the name would have been returned: it is not the reason.
+func TestFolderUnderATakenName(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t, seed.Node{})
+	if _, err := s.client.Storage.CreateFolder(t.Context(), s.room, api.Root, "plans", nil); err != nil {
+		t.Fatal(err)
+	}
+	s.Fail(seed.Fault{Op: op.StorageCreateFolder, Status: http.StatusBadRequest, Text: "No."})
+	for name, taken := range map[string]bool{s.file.Name: true, "plans": false, "free": false} {
+		for force, want := range map[bool]bool{false: taken, true: false} { // with Force the platform finds a name
+			o := &storage.CreateFolderOptions{Force: force}
+			_, err := s.client.Storage.CreateFolder(t.Context(), s.room, api.Root, name, o)
+			refusal, ok := errors.AsType[*api.Error](err)
+			if errors.Is(err, api.ErrNameTaken) != want || !ok || refusal.Text != "No." || !errors.Is(err, api.ErrInvalid) {
+				t.Errorf("%s, force %t: got %v", name, force, err)
+			}
+		}
+	}
+}
+
+// The name is read only after a refusal that may be about it, and a failure to read it
+// leaves the refusal.
+func TestNameIsReadAfterItsRefusalOnly(t *testing.T) {
+	t.Parallel()
+	field := func(name string) string {
+		return `{"result":false,"error":{"code":10022,"text":"No.","params":[{"name":"` + name + `","kind":"invalid"}]}}`
+	}
+	for name, tc := range map[string]struct {
+		first, read seed.Fault
+		reads       bool
+		taken       bool
+	}{
+		"the field of the name": {first: seed.Fault{Status: 406, Body: field("name")}, reads: true, taken: true},
+		"another field":         {first: seed.Fault{Status: 406, Body: field("force")}},
+		"the edge":              {first: seed.Fault{Status: 406, Code: 90211}},
+		"409":                   {first: seed.Fault{Status: http.StatusConflict}},
+		"412":                   {first: seed.Fault{Status: http.StatusPreconditionFailed}},
+		"422":                   {first: seed.Fault{Status: http.StatusUnprocessableEntity}},
+		"403":                   {first: seed.Fault{Status: http.StatusForbidden}},
+		"500":                   {first: seed.Fault{Status: http.StatusInternalServerError}},
+		"a failed list": {
+			first: seed.Fault{Status: 400}, read: seed.Fault{Op: op.StorageList, Status: http.StatusForbidden}, reads: true,
+		},
+		"a list that is no list": {
+			first: seed.Fault{Status: 400}, read: seed.Fault{Op: op.StorageList, Status: 200, Body: "{"}, reads: true,
+		},
+	} {
+		s := newShelf(t, seed.Node{Content: "draft"})
+		s.AddNode(seed.Node{Profile: s.file.Profile, Name: "final.txt"})
+		calls := map[seed.Op]func() error{
+			op.StorageUpdate: func() error {
+				return stub.Err(s.client.Storage.Rename(t.Context(), s.room, s.id, "final.txt"))
+			},
+			op.StorageCreateFolder: func() error {
+				return stub.Err(s.client.Storage.CreateFolder(t.Context(), s.room, api.Root, "final.txt", nil))
+			},
+		}
+		if tc.read.Op != "" {
+			s.Fail(tc.read)
+		}
+		for called, send := range calls {
+			tc.first.Op = called
+			s.Fail(tc.first)
+			s.Forget()
+			err := send()
+			refusal, ok := errors.AsType[*api.Error](err)
+			if !ok || refusal.Status != tc.first.Status || errors.Is(err, api.ErrNameTaken) != tc.taken {
+				t.Errorf("%s, %s: got %v", name, called, err)
+			}
+			if got := len(s.ops()) > 1; got != tc.reads {
+				t.Errorf("%s, %s: the requests were %v", name, called, s.ops())
+			}
 		}
 	}
 }

@@ -4,9 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"net/http"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -175,8 +172,9 @@ func (s *Service) Update(
 
 // Rename changes the name of a node of a workspace or share, as [Service.Update] does.
 //
-// Errors: those of [Service.Update]; [api.ErrNameTaken] with that of the platform if
-// another node of the folder has the name, which is read after a refusal.
+// Errors: [api.ErrNameTaken], with the error of the platform, if another node of the
+// folder has the name, which two calls read after a refusal; and those of
+// [Service.Update], also in place of it if these calls fail.
 //
 // It calls POST /current/workspace/{workspace_id}/storage/{node_id}/update/.
 // It calls POST /current/share/{share_id}/storage/{node_id}/update/.
@@ -188,23 +186,16 @@ func (s *Service) Rename(
 		return nil, err
 	}
 	n, err := s.write(ctx, endpoint.StorageRename(in, node, api.Form{"name": {name}}), Node{ID: node, Name: name}, opts)
-	if !refusesName(err) {
+	if !call.RefusesName(err, "name") {
 		return n, err
 	}
-	was, readErr := s.Get(ctx, in, node, opts...)
-	if readErr != nil {
+	was, failed := s.Get(ctx, in, node, opts...)
+	if failed != nil {
 		return nil, err
 	}
-	other, readErr := s.Find(ctx, in, was.ParentID, name, opts...)
-	if readErr == nil && !other.ID.Equal(node) {
-		err = fmt.Errorf("%w: %w", err, api.ErrNameTaken)
+	other, failed := s.Find(ctx, in, was.ParentID, name, opts...)
+	if failed != nil || other.ID.Equal(node) {
+		return nil, err
 	}
-	return nil, err
-}
-
-// refusesName reports whether err may mean that a name is taken, for which the platform
-// has no code.
-func refusesName(err error) bool {
-	e, refused := errors.AsType[*api.Error](err)
-	return refused && (e.Status == http.StatusBadRequest || e.Status == http.StatusNotAcceptable)
+	return nil, call.NameTaken(err)
 }

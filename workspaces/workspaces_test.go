@@ -155,6 +155,57 @@ func TestCheckName(t *testing.T) {
 	}
 }
 
+// A refused folder name is read if no other field can be the reason. The words of the
+// platform stay in the error, also if the name cannot be read.
+func TestCreateWithATakenName(t *testing.T) {
+	t.Parallel()
+	type request = workspaces.CreateRequest
+	refused := func(field string) *seed.Fault {
+		return &seed.Fault{Status: 406, Body: `{"result":false,"error":{"code":10022,"params":[{"name":"` + field + `"}]}}`}
+	}
+	status := func(status int) *seed.Fault { return &seed.Fault{Status: status, Text: "No."} }
+	for name, tc := range map[string]struct {
+		change       func(r *request)
+		first, check *seed.Fault
+		reads, taken bool
+	}{
+		"the name":        {reads: true, taken: true},
+		"its field":       {first: refused("folder_name"), reads: true, taken: true},
+		"status 400":      {first: status(400), reads: true, taken: true},
+		"a free name":     {change: func(r *request) { r.FolderName = "attic" }, first: status(406), reads: true},
+		"a failed check":  {check: status(http.StatusForbidden), reads: true},
+		"another field":   {first: refused("description")},
+		"a conflict":      {first: status(http.StatusConflict)},
+		"a quota":         {first: status(http.StatusPreconditionFailed)},
+		"a missing right": {first: status(http.StatusForbidden)},
+		"intelligence":    {change: func(r *request) { r.Intelligence = new(true) }},
+		"no intelligence": {change: func(r *request) { r.Intelligence = new(false) }, reads: true, taken: true},
+		"a color":         {change: func(r *request) { r.AccentColor = json.RawMessage(`"red"`) }},
+		"a permission":    {change: func(r *request) { r.Join = "Guest or above" }, first: status(406)},
+	} {
+		s := fastiotest.New()
+		s.AddWorkspace(seed.Workspace{Name: "Design", FolderName: "design"})
+		for called, f := range map[seed.Op]*seed.Fault{op.WorkspacesCreate: tc.first, op.WorkspacesCheckName: tc.check} {
+			if f != nil {
+				f.Op = called
+				s.Fail(*f)
+			}
+		}
+		r := request{FolderName: "design", Name: "Design"}
+		if tc.change != nil {
+			tc.change(&r)
+		}
+		w, err := s.Client(t).Workspaces.Create(t.Context(), api.ID(s.Org().ID), r)
+		if _, ok := errors.AsType[*api.Error](err); !ok || w != nil || errors.Is(err, api.ErrNameTaken) != tc.taken ||
+			!strings.HasPrefix(err.Error(), "fastio: workspaces.Create: ") {
+			t.Errorf("%s: got %+v, %v", name, w, err)
+		}
+		if got := s.Requests(); (len(got) == 2) != tc.reads || len(got) > 2 {
+			t.Errorf("%s: %d requests", name, len(got))
+		}
+	}
+}
+
 // A list without pagination is requested once: the server would send the same rows.
 func TestAvailableWithoutPages(t *testing.T) {
 	t.Parallel()

@@ -51,10 +51,12 @@ type CreateRequest struct {
 // returns the fields in the response. It is not idempotent and is retried only if it
 // was not processed.
 //
-// Errors: [*api.InputError] for an invalid field; [api.ErrInvalid] if the
-// folder name is in use, or for Intelligence on a plan without content_ai and
-// ai_agent; [api.ErrLimit] if the plan allows no more workspaces;
-// [api.ErrForbidden] if the caller may not create one.
+// Errors: [*api.InputError] for an invalid field; [api.ErrInvalid] if the folder name is in
+// use or reserved, or for Intelligence on a plan without content_ai and ai_agent;
+// [api.ErrLimit] if the plan allows no more workspaces; [api.ErrForbidden] if the caller
+// may not create one. A refusal as invalid is also an [api.ErrNameTaken] if the name is not
+// available, which [Service.CheckName] reads if no other field can be the reason:
+// Intelligence is not true, no color is set, and the permissions are known.
 //
 // It calls POST /current/org/{org_id}/create/workspace/.
 func (s *Service) Create(
@@ -75,7 +77,24 @@ func (s *Service) Create(
 		return nil, err
 	}
 	request := endpoint.WorkspacesCreate(org, f.Form)
-	return call.One[Workspace](ctx, s.c, request, "workspace", opts) // (assumed name)
+	w, err := call.One[Workspace](ctx, s.c, request, "workspace", opts) // (assumed name)
+	if !r.checked() || !call.RefusesName(err, "folder_name") {
+		return w, err
+	}
+	name, failed := s.CheckName(ctx, r.FolderName, nil, opts...)
+	if failed != nil || name.Free {
+		return nil, err
+	}
+	return nil, call.NameTaken(err)
+}
+
+// checked reports whether a server that follows the documents can refuse no field of the
+// request but FolderName: the others were checked.
+func (r *CreateRequest) checked() bool {
+	known := []Permission{"", PermissionOrgOwners, PermissionAdmins, PermissionMembers}
+	return (r.Intelligence == nil || !*r.Intelligence) &&
+		r.AccentColor == nil && r.BackgroundColor1 == nil && r.BackgroundColor2 == nil &&
+		slices.Contains(known, r.Join) && slices.Contains(known, r.ManageMembers)
 }
 
 // UpdateRequest changes a workspace. Unset fields are kept; at least one is
@@ -103,9 +122,10 @@ type UpdateRequest struct {
 // administrator. It is idempotent.
 //
 // Errors: [*api.InputError] for an invalid field or an empty request;
-// [api.ErrInvalid] if the folder name is in use, or for Intelligence on a plan
-// without content_ai and ai_agent; [api.ErrNotFound] if the workspace does not
-// exist; [api.ErrForbidden] if the caller may not change it.
+// [api.ErrInvalid] for Intelligence on a plan without content_ai and ai_agent, and
+// perhaps because the folder name is in use, which [Service.CheckName] reports;
+// [api.ErrNotFound] if the workspace does not exist; [api.ErrForbidden] if the caller may
+// not change it.
 //
 // It calls POST /current/workspace/{workspace_id}/update/.
 func (s *Service) Update(ctx context.Context, id api.ID, r UpdateRequest, opts ...api.CallOption) error {

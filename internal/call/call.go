@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -286,6 +287,20 @@ func Gone(err error) bool {
 	e, refused := errors.AsType[*api.Error](err)
 	return refused && e.Attempts > 1 && e.Is(api.ErrNotFound) && !e.Is(api.ErrUnsupported)
 }
+
+// RefusesName reports whether err may mean that the name in a field is taken, for which the
+// platform has neither a status nor a code of its own. A refusal of another field is none.
+func RefusesName(err error, field string) bool {
+	e, refused := errors.AsType[*api.Error](err)
+	if !refused || e.Status != http.StatusBadRequest && e.Status != http.StatusNotAcceptable {
+		return false
+	}
+	other := func(p api.ParamError) bool { return p.Name != field }
+	return e.Is(api.ErrInvalid) && !slices.ContainsFunc(e.Params, other)
+}
+
+// NameTaken returns err, which is an [api.ErrNameTaken] as well.
+func NameTaken(err error) error { return fmt.Errorf("%w: %w", err, api.ErrNameTaken) }
 
 // Conflict returns err, as an [*api.VersionConflict] if its parameters say so. They are an
 // array or an object with a reason, or an object with the version alone.
