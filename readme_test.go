@@ -499,7 +499,7 @@ func share(
 	ctx context.Context, client *fastio.Client, workspace api.ID, file api.OpaqueID, password api.Secret,
 ) (*fileshares.FileShare, error) {
 	link, err := client.FileShares.Create(ctx, workspace, fileshares.CreateRequest{
-		NodeID: file, Password: api.Set(password),
+		NodeID: file, Password: password,
 	})
 	if err != nil {
 		return nil, err

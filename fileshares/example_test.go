@@ -31,7 +31,7 @@ func Example() {
 	}
 	password := api.NewSecret("correct horse")
 	link, err := owner.FileShares.Create(ctx, design, fileshares.CreateRequest{
-		NodeID: file, Access: fileshares.AccessNamedPeople, Password: api.Set(password),
+		NodeID: file, Access: fileshares.AccessNamedPeople, Password: password,
 	})
 	if err != nil {
 		log.Fatal(err)

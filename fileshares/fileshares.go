@@ -3,7 +3,7 @@
 // optionally a password and an expiry.
 //
 //	link, err := owner.FileShares.Create(ctx, design, fileshares.CreateRequest{
-//		NodeID: file, Access: fileshares.AccessNamedPeople, Password: api.Set(password),
+//		NodeID: file, Access: fileshares.AccessNamedPeople, Password: password,
 //	})
 //	if err != nil {
 //		log.Fatal(err)

@@ -28,10 +28,10 @@ type CreateRequest struct {
 	Title  string       // at most 255 characters
 	Access Access       // default: AccessNamedPeople
 
-	// Password protects the link: 1 to 255 characters, without blanks at its ends.
-	// A password that is set and empty is rejected, so that an unset variable does
-	// not leave the link open.
-	Password api.Opt[api.Secret]
+	// Password protects the link: 1 to 255 characters, without blanks at its ends. The
+	// zero Secret means none, as does [api.NewSecret] of an empty text: a program that
+	// reads the password from a variable must check that it is set, or the link is open.
+	Password api.Secret
 
 	ExpiresIn time.Duration // from now: 1 to 3,155,760,000 whole seconds; default: never
 	ExpiresAt time.Time     // in place of ExpiresIn; to the second
@@ -57,10 +57,7 @@ func (s *Service) Create(
 	}
 	f.Set("node", r.NodeID.Plain())
 	form.Given(fieldTitle, r.Title, f.Text(1, maxText))
-	if r.Password.IsNull() {
-		f.Refuse(fieldPassword, "must be left out or have a value: there is none to clear", "")
-	}
-	form.Optional(&f.Fields, fieldPassword, cleared, r.Password, f.password)
+	form.Given(fieldPassword, r.Password, f.password)
 	f.common(r.Access, r.CommentsEnabled, r.ExpiresIn)
 	if !r.ExpiresAt.IsZero() {
 		f.Time(form.Zone)(fieldExpiresAt, r.ExpiresAt)
@@ -73,7 +70,7 @@ func (s *Service) Create(
 
 // UpdateRequest is a change of a File Share. A zero field leaves the value
 // unchanged, [api.Null] clears it, and the limits of [CreateRequest] apply. An
-// empty value is rejected.
+// empty value is rejected, also an empty password.
 type UpdateRequest struct {
 	Title    api.Opt[string]
 	Access   Access

@@ -32,9 +32,10 @@ type CreateRequest struct {
 
 	// Password protects the link: 4 to 128 characters. It requires AccessAnyone, and for
 	// a folder also TypeSend or AnonymousUploadsEnabled, without which the server narrows
-	// the access and clears the password: see [Access]. A password that is set and empty
-	// is rejected, so that an unset variable does not leave the link open.
-	Password api.Opt[api.Secret]
+	// the access and clears the password: see [Access]. The zero Secret means none, as
+	// does [api.NewSecret] of an empty text: a program that reads the password from a
+	// variable must check that it is set, or the link is open.
+	Password api.Secret
 
 	AnonymousUploadsEnabled bool      // requires AccessAnyone, a type that receives files, and a plan with the feature
 	Invite                  Invite    // default: InviteOwners
@@ -101,9 +102,6 @@ func (r CreateRequest) check(f *fields) {
 		r.checkFolder(f)
 	} else {
 		r.checkPortal(f)
-	}
-	if r.Password.IsNull() {
-		f.Refuse("password", "must be left out or have a value: there is none to clear", "")
 	}
 	checkOpen(f, r.Access, !r.Password.IsZero(), r.AnonymousUploadsEnabled, r.Type == TypeSend || !folder)
 }
@@ -181,7 +179,7 @@ func (r CreateRequest) place(f *fields) {
 	}
 	form.Given("folder_name", r.FolderName, f.text(minFolder, maxFolder))
 	word(f, "access_options", r.Access)
-	optional(f, "password", r.Password, f.password)
+	form.Given("password", r.Password, f.password)
 	if r.AnonymousUploadsEnabled {
 		f.Set("anonymous_uploads_enabled", "true")
 	}

@@ -27,7 +27,7 @@ func Example() {
 	ctx := context.Background()
 	portal, err := client.Shares.Create(ctx, books, shares.CreateRequest{
 		Title: "Q4 pack", CustomName: "q4pack", Access: shares.AccessAnyone,
-		Password:         api.Set(api.NewSecret("0p3n s3sam3")),
+		Password:         api.NewSecret("0p3n s3sam3"),
 		DownloadSecurity: shares.DownloadSecurityMedium,
 	})
 	if err != nil {
@@ -76,7 +76,7 @@ func ExampleService_Update() {
 	ctx := context.Background()
 	portal, err := client.Shares.Create(ctx, books, shares.CreateRequest{
 		Title: "Q4 pack", Description: "All that belongs to it.", Access: shares.AccessAnyone,
-		Password: api.Set[api.Secret](api.NewSecret("0p3n s3sam3")),
+		Password: api.NewSecret("0p3n s3sam3"),
 	})
 	if err != nil {
 		log.Fatal(err)

@@ -16,7 +16,7 @@ import (
 
 func text(n int) string { return strings.Repeat("ü", n) }
 
-func secret(text string) api.Opt[api.Secret] { return api.Set(api.NewSecret(text)) }
+func secret(text string) api.Secret { return api.NewSecret(text) }
 
 func TestInvalidInputIsRejected(t *testing.T) {
 	t.Parallel()
@@ -39,7 +39,7 @@ func TestInvalidInputIsRejected(t *testing.T) {
 		r.StorageMode, r.CreateFolder = mode, true
 		return create(r)
 	}
-	open := func(password api.Opt[api.Secret]) error {
+	open := func(password api.Secret) error {
 		return create(cr{Password: password, Access: shares.AccessAnyone})
 	}
 	update := func(r up) error { return s.Update(ctx, portal, r) }
@@ -79,8 +79,8 @@ func TestInvalidInputIsRejected(t *testing.T) {
 		"password": {
 			create(cr{Password: secret("0p3n")}), create(cr{Password: secret("0p3n"), Access: shares.AccessRegistered}),
 			open(secret("öpn")), open(secret(text(129))), open(secret("0p3n\xff")), open(secret("Null")),
-			open(secret("")), open(api.Null[api.Secret]()), update(up{Password: secret("")}),
-			update(up{Password: secret("null")}), update(up{Password: secret("0p3n"), Access: shares.AccessMembers}),
+			update(up{Password: api.Set(secret(""))}), update(up{Password: api.Set(secret("null"))}),
+			update(up{Password: api.Set(secret("0p3n")), Access: shares.AccessMembers}),
 			stub.Err(s.AuthPassword(ctx, portal, api.Secret{})),
 			folder(cr{Password: secret("0p3n"), Access: shares.AccessAnyone}),
 			folder(cr{Password: secret("0p3n"), Access: shares.AccessAnyone, Type: shares.TypeReceive}),

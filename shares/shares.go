@@ -4,7 +4,7 @@
 //
 //	portal, err := client.Shares.Create(ctx, books, shares.CreateRequest{
 //		Title: "Q4 pack", CustomName: "q4pack", Access: shares.AccessAnyone,
-//		Password:         api.Set(api.NewSecret("0p3n s3sam3")),
+//		Password:         api.NewSecret("0p3n s3sam3"),
 //		DownloadSecurity: shares.DownloadSecurityMedium,
 //	})
 //	if err != nil {

@@ -257,7 +257,7 @@ func TestVisitorWithPassword(t *testing.T) {
 	if _, err := visitor.Shares.Get(ctx, made.ID, token); err != nil {
 		t.Errorf("the details with the token: %v", err)
 	}
-	if err := owner.Shares.Update(ctx, made.ID, shares.UpdateRequest{Password: secret("an0th3r")}); err != nil {
+	if err := owner.Shares.Update(ctx, made.ID, shares.UpdateRequest{Password: api.Set(secret("an0th3r"))}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := visitor.Shares.GetPublic(ctx, made.ID, token); !errors.Is(err, api.ErrUnauthenticated) {

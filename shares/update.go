@@ -13,8 +13,8 @@ import (
 )
 
 // UpdateRequest is a change of a share. A zero field leaves the value unchanged,
-// [api.Null] clears it, and the limits of [CreateRequest] apply. An empty text is
-// rejected. The platform's documents disagree on the title: it is required, and an
+// [api.Null] clears it, and the limits of [CreateRequest] apply. An empty text or password
+// is rejected. The platform's documents disagree on the title: it is required, and an
 // update may clear it. A server that requires it returns [api.ErrInvalid].
 type UpdateRequest struct {
 	Title       api.Opt[string]

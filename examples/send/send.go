@@ -44,7 +44,7 @@ func (p *program) run(ctx context.Context) (err error) {
 func (p *program) share(ctx context.Context) (*fileshares.FileShare, error) {
 	const day = 24 * time.Hour
 	link, err := p.sender.FileShares.Create(ctx, p.workspace, fileshares.CreateRequest{
-		NodeID: p.node, Access: fileshares.AccessNamedPeople, Password: api.Set(p.password), ExpiresIn: day,
+		NodeID: p.node, Access: fileshares.AccessNamedPeople, Password: p.password, ExpiresIn: day,
 	})
 	if err != nil {
 		return nil, err

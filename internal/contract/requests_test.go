@@ -131,7 +131,7 @@ func fileShareRequests() []step {
 	return []step{
 		{"fileshares.Create", func(c call) (any, error) {
 			return c.FileShares.Create(c, workspaceID, fileshares.CreateRequest{
-				NodeID: planFile, Title: long, Access: fileshares.AccessAnyRegistered, Password: api.Set(secret(long)),
+				NodeID: planFile, Title: long, Access: fileshares.AccessAnyRegistered, Password: secret(long),
 				ExpiresIn: longest, CommentsEnabled: new(false),
 			})
 		}},
@@ -166,7 +166,7 @@ func shareRequests() []step {
 			return c.Shares.Create(c, workspaceID, shares.CreateRequest{
 				Title: "Q4 pack", Description: "All that belongs to it.", CustomName: "q4páck7", CustomURL: "the-pack-of-q4",
 				Type: shares.TypeExchange, StorageMode: shares.StorageModeWorkspaceFolder, CreateFolder: true,
-				FolderName: "Pack", Access: shares.AccessAnyone, Password: api.Set(secret(loanPassword)),
+				FolderName: "Pack", Access: shares.AccessAnyone, Password: secret(loanPassword),
 				AnonymousUploadsEnabled: true, Invite: shares.InviteGuests, Notify: shares.NotifySentOrReceived,
 				DownloadSecurity: shares.DownloadSecurityHigh, CommentsEnabled: new(false), GuestChatEnabled: true,
 				DisplayType: shares.DisplayTypeList, WorkspaceStyle: "true", BackgroundImage: 129, AccentColor: raw(`{"r":1}`),

@@ -240,13 +240,13 @@ func linkCalls() map[string]linkCall {
 	}
 	for name, send := range map[string]sends{
 		"fileshares.Create": func(c call, p api.Secret) (any, error) {
-			return c.FileShares.Create(c, workspaceID, fileshares.CreateRequest{NodeID: deedFile, Password: api.Set(p)})
+			return c.FileShares.Create(c, workspaceID, fileshares.CreateRequest{NodeID: deedFile, Password: p})
 		},
 		"fileshares.Update": func(c call, p api.Secret) (any, error) {
 			return c.FileShares.Update(c, loanID, fileshares.UpdateRequest{Password: api.Set(p)})
 		},
 		"shares.Create": func(c call, p api.Secret) (any, error) {
-			r := shares.CreateRequest{Title: "Q4", Access: shares.AccessAnyone, Password: api.Set(p)}
+			r := shares.CreateRequest{Title: "Q4", Access: shares.AccessAnyone, Password: p}
 			return c.Shares.Create(c, workspaceID, r)
 		},
 		"shares.Update": func(c call, p api.Secret) (any, error) {
@@ -741,8 +741,8 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 	options := api.Resolve([]api.CallOption{token, password})
 	link, invitation := &shares.Share{Title: "Q4", Password: secret}, &members.Invitation{ID: "i1", Key: secret}
 	for _, v := range []any{
-		&fileshares.CreateRequest{Password: set}, &fileshares.UpdateRequest{Password: set}, token, &password, &options,
-		&api.Request{Options: options}, &shares.CreateRequest{Password: set}, &shares.UpdateRequest{Password: set},
+		&fileshares.CreateRequest{Password: secret}, &fileshares.UpdateRequest{Password: set}, token, &password, &options,
+		&api.Request{Options: options}, &shares.CreateRequest{Password: secret}, &shares.UpdateRequest{Password: set},
 		&account.InvitationListOptions{Key: secret}, link, invitation, &shares.Page{Shares: []*shares.Share{link}},
 		&shares.Public{Share: link}, &members.Added{Invitation: invitation}, &account.Invitation{ID: "i1", Key: secret},
 		&members.InvitationPage{Invitations: []*members.Invitation{invitation}}, &account.SignUpRequest{Password: secret},

@@ -899,7 +899,7 @@ func fileShareSteps() []step {
 		{"Create", func(c call) (any, error) {
 			return c.FileShares.Create(c, workspaceID, fileshares.CreateRequest{
 				NodeID: deedFile, Title: "For the notary", Access: fileshares.AccessAnyoneWithLink,
-				Password: api.Set(secret(loanPassword)), ExpiresIn: time.Hour,
+				Password: secret(loanPassword), ExpiresIn: time.Hour,
 			})
 		}},
 		{"Create", func(c call) (any, error) {
@@ -1355,7 +1355,7 @@ func shareSteps() []step {
 		between((*world).openPortals),
 		{"Create", func(c call) (any, error) {
 			return c.Shares.Create(c, workspaceID, shares.CreateRequest{
-				Title: "Mühle №1", Access: shares.AccessAnyone, Expires: expires, Password: api.Set(secret(sharePassword)),
+				Title: "Mühle №1", Access: shares.AccessAnyone, Expires: expires, Password: secret(sharePassword),
 			})
 		}},
 		{"Create", func(c call) (any, error) { return c.Shares.Create(c, workspaceID, receive) }},
