@@ -8,6 +8,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/ratelimit"
+	"github.com/fastio-go/fastio/internal/times"
 	"github.com/fastio-go/fastio/internal/wait"
 )
 
@@ -17,7 +18,7 @@ const searchGroup = "events.search"
 const (
 	idleShare = 0.3                     // of each rate window, for searches of logs at rest
 	settle    = 1500 * time.Millisecond // from a change to its search, which ends at the second that has passed
-	longGap   = 5 * time.Second         // between the beginnings of rounds that were woken
+	longGap   = 5 * time.Second         // for each round of a log that is woken again and again
 	soon      = 30 * time.Second
 )
 
@@ -178,15 +179,17 @@ type pace struct {
 	queue    *queue
 	searches int           // of each round
 	interval time.Duration // [FollowOptions].Interval
-	gap      time.Duration // between the beginnings of rounds that were woken
+	gap      time.Duration // for each round that was woken; two may follow each other at once
 
-	mu      sync.Mutex
-	watched bool   // by the Waker
-	woken   bool   // a change since the last round
-	called  bool   // the same, or the watch began
-	wake    func() // ends the wait for the next round
+	mu       sync.Mutex
+	watched  bool      // by the Waker
+	woken    bool      // a change that no round has covered
+	called   bool      // the same, or the watch began
+	reported time.Time // the latest of these
+	wake     func()    // ends the wait for the next round
 
 	began  time.Time // the last round
+	paid   time.Time // until then the rounds so far have used their gaps
 	ended  time.Time
 	found  bool   // events
 	urgent bool   // the round was woken, or is again
@@ -219,12 +222,16 @@ func (p *pace) changed(watched bool) {
 	p.woken = p.woken || watched && p.watched
 	p.watched = watched
 	p.called = p.called || watched
+	if watched {
+		p.reported = time.Now()
+	}
 	if p.called && p.wake != nil {
 		p.wake()
 	}
 }
 
-// begin waits for the first search of a round, and records its beginning.
+// begin waits for the first search of a round, and records its beginning. The round covers
+// the reports before it, except for those of the last seconds: another one follows them.
 func (p *pace) begin(ctx context.Context) (err error) {
 	p.mu.Lock()
 	p.urgent = p.woken || p.again
@@ -236,9 +243,13 @@ func (p *pace) begin(ctx context.Context) (err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.urgent, p.repeat = p.woken || p.again, p.again && !p.woken
-	p.woken, p.called, p.again = false, false, false
-	p.busy = time.Since(p.began) < soon
-	p.began = time.Now()
+	p.again = false
+	now := time.Now()
+	if now.Sub(p.reported) >= settle {
+		p.woken, p.called = false, false
+	}
+	p.busy = now.Sub(p.began) < soon
+	p.began, p.paid = now, times.Later(p.paid, now).Add(p.gap)
 	return nil
 }
 
@@ -262,9 +273,16 @@ func (p *pace) await(ctx context.Context) error {
 		err = p.queue.rest(uncalled, p.searches)
 	}
 	if err != nil {
-		err = wait.Sleep(ctx, max(settle, time.Until(p.began.Add(p.gap))))
+		err = wait.Sleep(ctx, time.Until(p.wakeAt()))
 	}
 	return err
+}
+
+// wakeAt returns when the round after a report begins.
+func (p *pace) wakeAt() time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return times.Later(p.reported.Add(settle), p.paid.Add(-p.gap))
 }
 
 // next returns when the next round is due unless wake is called, and whether it counts

@@ -222,3 +222,56 @@ func TestFollowersLeaveSearches(t *testing.T) {
 		}
 	})
 }
+
+// Two events of a quiet log are handed over within 5 seconds of their creation, however
+// long after the first one the second comes.
+func TestFollowPairsOfEvents(t *testing.T) {
+	t.Parallel()
+	table.Bubbles(t, map[string]int{"1 log": 1, "20 logs": 20, "100 logs": 100}, func(t *testing.T, n int) {
+		l := newLogs(t, n)
+		l.Fail(seed.Fault{Op: search, Delay: 80 * time.Millisecond})
+		l.follow(t, events.Query{}, events.FollowOptions{})
+		time.Sleep(40 * time.Minute)
+		dice := rand.New(rand.NewPCG(5, 5))
+		step := time.Second / time.Duration(table.Rounds(8, 40))
+		for apart := time.Duration(0); apart <= 3*time.Second; apart += step {
+			room := l.rooms[dice.IntN(n)]
+			l.add(room, 0)
+			time.Sleep(apart)
+			l.add(room, 0)
+			time.Sleep(2*time.Minute + time.Duration(dice.IntN(20_000))*time.Millisecond)
+			if most := l.waited(1); most > 5*time.Second {
+				t.Fatalf("of two events %s apart one was handed over after %s", apart, most)
+			}
+			l.delays = l.delays[:0]
+		}
+	})
+}
+
+// A log that changes all the time is searched every 5 seconds, which is the rate limit (P7).
+func TestFollowBusyLog(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := newLogs(t, 1)
+		l.follow(t, events.Query{}, events.FollowOptions{})
+		time.Sleep(time.Hour)
+		for start := time.Now(); time.Since(start) < time.Hour; time.Sleep(1300 * time.Millisecond) {
+			l.add(l.rooms[0], 0)
+		}
+		time.Sleep(time.Minute)
+		var at []time.Time
+		for _, r := range l.Requests() {
+			if r.Op == search {
+				at = append(at, r.At)
+			}
+		}
+		for i := range at {
+			if i >= 120 && at[i].Sub(at[i-120]) < 10*time.Minute {
+				t.Fatalf("121 searches in %s", at[i].Sub(at[i-120]))
+			}
+		}
+		if most := l.waited(.9); most > 10*time.Second || l.Refusals() > 0 {
+			t.Errorf("events were handed over after %s, %d searches were refused", most, l.Refusals())
+		}
+	})
+}
