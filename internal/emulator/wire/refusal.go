@@ -78,16 +78,15 @@ func UnknownRoute() error {
 	return Refuse(http.StatusNotFound, codeRoute, "There is no such endpoint.")
 }
 
-// Codes of all areas. In this package and the others, codes from 199001 to
-// 199999 are invented, because no document has that of the refusal; the others
-// are published. The labels 16xx and 17xx of the documents' table of errors are
-// classes of refusals, and no codes.
+// Codes of all areas. In this package and the others, codes from 199001 to 199999 are
+// invented, because that of the refusal is not known; the others are in a document or
+// were measured. The labels 16xx and 17xx of the documents' table of errors are classes
+// of refusals, and no codes.
 const (
 	codeRoute      = 9992
 	CodeMalformed  = 10001
 	CodeMethod     = 10003
 	CodeCredential = 10011
-	codeMissing    = 10021 // invented, beside those of the other kinds
 	CodeInvalid    = 10022
 	codeType       = 10023
 	CodeThrottled  = 10368
@@ -100,6 +99,7 @@ const (
 	CodeNotFound = 199002
 	CodeGeo      = 199005
 	CodePolicy   = 199007
+	codeMissing  = 199008
 	codeNoForm   = 199101
 	codeDenied   = 199311
 	codeNotJSON  = 199313
