@@ -571,7 +571,7 @@ func files(ctx context.Context, client *fastio.Client, workspace api.ID, path, d
 	}
 	target := uploads.Target{Profile: room, File: plan.ID, IfVersion: got.Version}
 	_, err = client.Uploads.FromPath(ctx, target, got.Path, nil)
-	if conflict, ok := errors.AsType[*api.VersionConflict](err); ok {
+	if conflict, ok := errors.AsType[*api.VersionConflictError](err); ok {
 		return fmt.Errorf("repeat the change on %s: %w", conflict.Current, err)
 	}
 	if err != nil {

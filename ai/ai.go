@@ -1,5 +1,5 @@
 // Package ai asks the agent of a workspace or share questions, and reads its answers
-// and citations. It also manages notes and exports files for other AIs.
+// and citations. It also exports files for other AIs.
 //
 //	turn, err := client.AI.Ask(ctx, workspace, ai.Question{Text: "When does the lease end?"}, nil)
 //	if err != nil {
@@ -27,7 +27,6 @@ import (
 type Service struct {
 	Threads      *Threads
 	Turns        *Turns
-	Notes        *Notes
 	Files        *Files
 	Shares       *Shares
 	Transactions *Transactions
@@ -54,7 +53,7 @@ const (
 // Features of a plan. A plan without the one that a call requires is
 // [api.ErrPaymentRequired].
 const (
-	PlanFeatureContentAI = "content_ai"   // all of Threads, Turns and Notes
+	PlanFeatureContentAI = "content_ai"   // all of Threads and Turns; [storage.Notes.Create] and Update
 	PlanFeatureAgent     = "ai_agent"     // [Threads.Create] and [Turns.Send]; intelligence of workspaces and shares
 	PlanFeatureAutoTitle = "ai_autotitle" // [Shares.AutoTitle]
 	PlanFeatureAutoOG    = "ai_autoog"    // [Shares.OGImage] of private shares, which is a default picture without it
@@ -63,7 +62,7 @@ const (
 // New returns a Service that sends its requests through c.
 func New(c api.Client) *Service {
 	return &Service{
-		Threads: &Threads{c}, Turns: &Turns{c, activity.New(c)}, Notes: &Notes{c}, Files: &Files{c}, Shares: &Shares{c},
+		Threads: &Threads{c}, Turns: &Turns{c, activity.New(c)}, Files: &Files{c}, Shares: &Shares{c},
 		Transactions: &Transactions{c},
 	}
 }

@@ -78,32 +78,3 @@ func ExampleService_Ask() {
 	// Output:
 	// The Dock 4 lease, on 31 May.<nil>
 }
-
-// An update that is based on an outdated version is rejected.
-func ExampleNotes_Update() {
-	s := fastiotest.New()
-	docks := s.AddWorkspace(seed.Workspace{Name: "Docks"})
-	client, err := fastio.New(s.ClientOptions()...)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	ctx, notes := context.Background(), client.AI.Notes
-	plan, err := notes.Create(ctx, api.ID(docks.ID), api.Root, ai.CreateNoteRequest{Name: "Plan.md", Content: "# Plan"})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	for _, content := range []string{"# Plan B", "# Plan C"} {
-		update := ai.UpdateNoteRequest{Content: content, IfVersionID: plan.Version}
-		_, err := notes.Update(ctx, api.ID(docks.ID), plan.ID, update)
-		if _, conflict := errors.AsType[*ai.NoteConflictError](err); conflict {
-			fmt.Println("another user was first")
-			continue
-		}
-		fmt.Println(content, err)
-	}
-	// Output:
-	// # Plan B <nil>
-	// another user was first
-}

@@ -21,7 +21,6 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/stub"
-	"github.com/fastio-go/fastio/storage"
 )
 
 type (
@@ -110,8 +109,6 @@ func TestInvalidInputIsRejected(t *testing.T) {
 	t.Parallel()
 	ctx, room, share, long := t.Context(), room, share, strings.Repeat("n", 101)
 	q, s := ai.Question{Text: "?"}, unreachable()
-	created := func(n ai.CreateNoteRequest) error { return stub.Err(s.Notes.Create(ctx, roomID, api.Root, n)) }
-	updated := func(n ai.UpdateNoteRequest) error { return stub.Err(s.Notes.Update(ctx, roomID, nodeID, n)) }
 	read := func(token string, file int, part *api.Range) error {
 		return stub.Err(s.Files.Read(ctx, api.NewSecret(token), file, part))
 	}
@@ -129,7 +126,6 @@ func TestInvalidInputIsRejected(t *testing.T) {
 		"name": {
 			stub.Err(s.Threads.Create(ctx, room, newThread{Question: q, Name: long})),
 			stub.Err(s.Threads.Update(ctx, room, threadID, long)), stub.Err(s.Threads.Update(ctx, room, threadID, " ")),
-			created(ai.CreateNoteRequest{Name: "a.txt", Content: "a"}), updated(ai.UpdateNoteRequest{Name: "a"}),
 		},
 		"limit":  {stub.Err(s.Threads.List(ctx, room, &ai.ThreadListOptions{Limit: -1}))},
 		"offset": {stub.Err(s.Turns.List(ctx, room, threadID, -1))},
@@ -140,11 +136,6 @@ func TestInvalidInputIsRejected(t *testing.T) {
 		"file":  {read("t", -1, nil)},
 		"token": {read("", 0, nil)},
 		"range": {read("t", 0, &api.Range{Offset: -1})},
-		"content": {
-			created(ai.CreateNoteRequest{Name: "a.md"}), updated(ai.UpdateNoteRequest{IfVersionID: "v"}),
-			updated(ai.UpdateNoteRequest{Content: strings.Repeat("x", 100<<10+1)}),
-			updated(ai.UpdateNoteRequest{Content: " \n"}),
-		},
 	}
 	stub.Refused(t, refused)
 	for field, errs := range refused {
@@ -340,20 +331,6 @@ func TestResponsesToCancel(t *testing.T) {
 	}
 }
 
-// A note may be the whole response.
-func TestNotesDecoded(t *testing.T) {
-	t.Parallel()
-	s := ai.New(script(`{"result":true,"id":"n","name":"a.md","type":"note","version":"v"}`, `{"result":true}`))
-	got, err := s.Notes.Create(t.Context(), roomID, api.Root, ai.CreateNoteRequest{Name: "a.md", Content: "a"})
-	want := &storage.Node{ID: "n", Name: "a.md", Type: storage.NodeTypeNote, Version: "v"}
-	if diff := gocmp.Diff(want, got); diff != "" || err != nil {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
-	}
-	if _, err := s.Notes.Update(t.Context(), roomID, nodeID, ai.UpdateNoteRequest{Content: "a"}); err == nil {
-		t.Error("a response without a node is not an error")
-	}
-}
-
 func content(t *testing.T, d *api.Download) string {
 	t.Helper()
 	defer func() { _ = d.Close() }()
@@ -362,54 +339,6 @@ func content(t *testing.T, d *api.Download) string {
 		t.Fatal(err)
 	}
 	return string(b)
-}
-
-// An update of an old version of a note is a conflict with the current version.
-func TestNoteUpdateConflict(t *testing.T) {
-	t.Parallel()
-	alone(t, func(t *testing.T, o *office) {
-		notes := o.client.AI.Notes
-		plan := ai.CreateNoteRequest{Name: "Plan.md", Content: "# Plan"}
-		made, err := notes.Create(t.Context(), o.room.ID, api.Root, plan)
-		if err != nil {
-			t.Fatal(err)
-		}
-		update := ai.UpdateNoteRequest{Content: "# Plan B", IfVersionID: made.Version}
-		changed, err := notes.Update(t.Context(), o.room.ID, made.ID, update)
-		if err != nil || changed.Version.Equal(made.Version) {
-			t.Fatalf("%+v, %v", changed, err)
-		}
-		_, err = notes.Update(t.Context(), o.room.ID, made.ID, update)
-		c, ok := errors.AsType[*ai.NoteConflictError](err)
-		if !ok || !errors.Is(err, api.ErrConflict) || !c.Version.Equal(changed.Version) || c.Current == nil {
-			t.Errorf("got %+v, %v", c, err)
-		}
-		d, err := notes.Read(t.Context(), o.room.ID, made.ID, made.Version)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := content(t, d); got != "# Plan" || !strings.HasPrefix(d.Type, "text/markdown") {
-			t.Errorf("%q of %s", got, d.Type)
-		}
-		file := o.AddNode(seed.Node{Profile: string(o.room.ID), Name: "uploaded.md", Content: "# No note"})
-		_, err = notes.Get(t.Context(), o.room, api.OpaqueID(file.ID), "", nil)
-		if e, ok := errors.AsType[*api.Error](err); !ok || e.Code != ai.CodeNotANote {
-			t.Errorf("of a file: %v", err)
-		}
-	})
-}
-
-// The longest valid note is sent, and only another version is a conflict.
-func TestOnlyStatus409IsANoteConflict(t *testing.T) {
-	t.Parallel()
-	longest := ai.UpdateNoteRequest{Content: strings.Repeat("x", 100<<10)}
-	for status, conflict := range map[int]bool{409: true, 406: false, 404: false} {
-		_, err := ai.New(script(&api.Error{Status: status})).Notes.Update(t.Context(), roomID, nodeID, longest)
-		_, refused := errors.AsType[*api.Error](err)
-		if _, ok := errors.AsType[*ai.NoteConflictError](err); ok != conflict || !refused {
-			t.Errorf("%d ends with %v", status, err)
-		}
-	}
 }
 
 func TestUpdateReturnsTheThread(t *testing.T) {
@@ -460,7 +389,6 @@ func TestFirstInvalidFieldIsNamed(t *testing.T) {
 		stub.Refused(t, map[string][]error{
 			"limit":      {stub.Err(s.Threads.List(ctx, room, &ai.ThreadListOptions{Limit: -1, Offset: -1}))},
 			"references": {stub.Err(s.Turns.Send(ctx, room, threadID, ask{Text: "?", References: bad, Subjects: bad}))},
-			"name":       {stub.Err(s.Notes.Update(ctx, roomID, nodeID, ai.UpdateNoteRequest{Name: "a", Content: " "}))},
 		})
 	}
 }

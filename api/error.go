@@ -284,20 +284,20 @@ func (e *InputError) Error() string {
 // Is reports whether target is [ErrInvalid].
 func (e *InputError) Is(target error) bool { return target == ErrInvalid }
 
-// VersionConflict is returned if a file was not replaced because its version is not the
-// expected one. It is an [ErrConflict].
+// VersionConflictError is returned if a file or note was not replaced because its version
+// is not the expected one. It is an [ErrConflict].
 //
 // Current can be a version that the caller itself has stored: by an attempt whose response
 // was lost, or one that the server repeated. Before the change is made again on the base of
 // Current, the content of that version must be compared, or it is stored twice.
-type VersionConflict struct { //nolint:errname // the name states the cause, and the file is intact
+type VersionConflictError struct {
 	Op      string
 	Current OpaqueID // the version of the file; "" if not in the response
 	Err     error    // the response of the server, or the error of the upload; may be nil
 }
 
 // Error returns the version of the file.
-func (e *VersionConflict) Error() string {
+func (e *VersionConflictError) Error() string {
 	s := "fastio: " + e.Op + ": the file has another version by now"
 	if e.Current != "" {
 		s += ", " + string(e.Current)
@@ -306,7 +306,7 @@ func (e *VersionConflict) Error() string {
 }
 
 // Is reports whether target is [ErrConflict].
-func (e *VersionConflict) Is(target error) bool { return target == ErrConflict }
+func (e *VersionConflictError) Is(target error) bool { return target == ErrConflict }
 
 // Unwrap returns Err.
-func (e *VersionConflict) Unwrap() error { return e.Err }
+func (e *VersionConflictError) Unwrap() error { return e.Err }

@@ -26,7 +26,6 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/fastiotest"
-	"github.com/fastio-go/fastio/fastiotest/op"
 	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/oauth"
@@ -424,22 +423,6 @@ func TestMembersAndInvitations(t *testing.T) {
 	}
 	if err != nil || !maps.Equal(roles, map[string]string{"view": "active", "member": "pending"}) {
 		t.Errorf("members %v, %v", roles, err)
-	}
-}
-
-// A download in a workspace has the path of another operation. A fault strikes it by either
-// name.
-func TestFaultStrikesDownloadsInWorkspaces(t *testing.T) {
-	t.Parallel()
-	for _, name := range []seed.Op{op.StorageDownloadsRead, op.AINotesRead} {
-		s := fastiotest.New()
-		room := s.AddWorkspace(seed.Workspace{Name: "Design"}).ID
-		n := s.AddNode(seed.Node{Profile: room, Name: "a.txt", Content: "a"})
-		s.Fail(seed.Fault{Op: name, Status: http.StatusForbidden})
-		_, err := s.Client(t).Storage.Downloads.Read(t.Context(), api.Workspace(api.ID(room)), api.OpaqueID(n.ID), nil)
-		if !errors.Is(err, api.ErrForbidden) {
-			t.Errorf("%s: got %v", name, err)
-		}
 	}
 }
 

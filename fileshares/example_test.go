@@ -85,7 +85,7 @@ func ExampleVersionConflict() {
 		_, err := client.FileShares.Replace(ctx, api.ID(link.ID), fileshares.ReplaceRequest{
 			Content: strings.NewReader(text), Size: int64(len(text)), IfVersion: read.File.Version,
 		})
-		conflict, ok := errors.AsType[*api.VersionConflict](err)
+		conflict, ok := errors.AsType[*api.VersionConflictError](err)
 		fmt.Println(err == nil, ok && conflict.Current != read.File.Version, errors.Is(err, api.ErrConflict))
 	}
 	// Output:

@@ -20,7 +20,7 @@ type ReplaceRequest struct {
 
 	// IfVersion is the version that Content is based on: the one that was read, as
 	// in [Received], not the current one. If the file has another version the call
-	// returns an [*api.VersionConflict].
+	// returns an [*api.VersionConflictError].
 	IfVersion api.OpaqueID
 	Overwrite bool // required without IfVersion: replaces any version
 
@@ -32,9 +32,9 @@ type ReplaceRequest struct {
 // Version of the result is "" if it could not be read afterwards. If ctx ends during a
 // ReadAt, Content must not be closed or changed before that has returned.
 //
-// Errors: [*api.VersionConflict] if the file has another version; those of
+// Errors: [*api.VersionConflictError] if the file has another version; those of
 // uploads.Service.File. With IfVersion the call may be repeated after any error: if the
-// file was replaced the result is a VersionConflict.
+// file was replaced the result is a VersionConflictError.
 func (s *Service) Replace(
 	ctx context.Context, id api.ID, r ReplaceRequest, opts ...api.CallOption,
 ) (*storage.Node, error) {
@@ -49,7 +49,7 @@ func (s *Service) Replace(
 		return nil, errors.New("fastio: " + opReplace + ": the response holds no file to replace")
 	}
 	if have := f.File.Version; have != "" && r.IfVersion != "" && !have.Equal(r.IfVersion) {
-		return nil, &api.VersionConflict{Op: opReplace, Current: have}
+		return nil, &api.VersionConflictError{Op: opReplace, Current: have}
 	}
 	if r.Name == "" {
 		r.Name = f.File.Name

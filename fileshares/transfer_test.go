@@ -197,7 +197,7 @@ func TestDownloadsAreOfOneVersion(t *testing.T) {
 		if len(versions) != 2 || !got.Version.Equal(versions[1].ID) {
 			t.Errorf("got version %s of %d", got.Version, len(versions))
 		}
-		var conflict *api.VersionConflict
+		var conflict *api.VersionConflictError
 		_, err = p.guest.ReplaceFile(
 			t.Context(), p.id, got.Path, fileshares.ReplaceRequest{IfVersion: got.Version}, unlocked(),
 		)
@@ -382,7 +382,7 @@ func TestReplaceReportsConflicts(t *testing.T) {
 			Content: strings.NewReader(tc.content), Size: int64(len(tc.content)), IfVersion: was,
 		}, unlocked())
 		polls := p.sent("uploads.Get")
-		conflict, ok := errors.AsType[*api.VersionConflict](err)
+		conflict, ok := errors.AsType[*api.VersionConflictError](err)
 		if !ok || !conflict.Current.Equal(p.current(t)) || p.content(t) != "between" || tc.answered != (polls == 0) {
 			t.Errorf("%v after %d polls, and the file is %q", err, polls, p.content(t))
 		}
@@ -395,7 +395,7 @@ func TestRejectedUploadReportsConflict(t *testing.T) {
 		p := send(t, seed.Node{Content: "before"})
 		p.Fail(seed.Fault{Op: "uploads.Start", Status: 409, Params: map[string]any{"current": "v9xq2"}})
 		_, err := p.guest.Replace(t.Context(), p.id, overwrite(text), unlocked())
-		conflict, ok := errors.AsType[*api.VersionConflict](err)
+		conflict, ok := errors.AsType[*api.VersionConflictError](err)
 		refusal, answered := errors.AsType[*api.Error](err)
 		if !ok || conflict.Current != "v9xq2" || !answered || refusal.Status != http.StatusConflict {
 			t.Errorf("%v", err)

@@ -93,8 +93,8 @@ func ExampleChunk() {
 		if best == nil || best.Position == nil { // the hit matches by its name or summary
 			continue
 		}
-		text, err := client.Storage.Content.Get(ctx, in, hit.ID, &storage.TextOptions{
-			Chunks: &storage.ChunkRange{From: max(0, *best.Position-1), To: *best.Position + 1},
+		text, err := client.Storage.Texts.Get(ctx, in, hit.ID, &storage.TextOptions{
+			Chunks: &storage.ChunkRange{From: max(0, *best.Position-1), Count: 3},
 		})
 		if err != nil {
 			log.Fatal(err)

@@ -61,7 +61,7 @@ type Hit struct {
 
 // Chunk is the chunk of the extracted text of a file that matches a query best.
 //
-// To quote a hit, read the chunks around it with [storage.Content.Get], in the
+// To quote a hit, read the chunks around it with [storage.Texts.Get], in the
 // [storage.ChunkRange] from Position-1 (at least 0) to Position+1, and compare the
 // Version of the [storage.Text]: if it is another one, the file has been replaced,
 // and Position means nothing in its text.

@@ -29,7 +29,7 @@ import (
 
 const (
 	content = "The Analytical Engine weaves algebraical patterns."
-	opRead  = op.AINotesRead // of a workspace
+	opRead  = op.StorageDownloadsRead // of a workspace
 )
 
 // shelf is a workspace with one file.

@@ -223,3 +223,32 @@ func ExampleService_FS() {
 	// Output:
 	// [plans/mill.txt] It grinds numbers. <nil>
 }
+
+// An update that is based on an outdated version is rejected.
+func ExampleNotes_Update() {
+	s := fastiotest.New()
+	docks := s.AddWorkspace(seed.Workspace{Name: "Docks"})
+	client, err := fastio.New(s.ClientOptions()...)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx, notes := context.Background(), client.Storage.Notes
+	plan, err := notes.Create(ctx, api.ID(docks.ID), api.Root, storage.CreateNoteRequest{Name: "Plan.md", Content: "# Plan"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, content := range []string{"# Plan B", "# Plan C"} {
+		update := storage.UpdateNoteRequest{Content: content, IfVersion: plan.Version}
+		_, err := notes.Update(ctx, api.ID(docks.ID), plan.ID, update)
+		if _, conflict := errors.AsType[*api.VersionConflictError](err); conflict {
+			fmt.Println("another user was first")
+			continue
+		}
+		fmt.Println(content, err)
+	}
+	// Output:
+	// # Plan B <nil>
+	// another user was first
+}

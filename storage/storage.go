@@ -24,7 +24,8 @@ type Service struct {
 	c api.Client
 
 	Downloads  *Downloads
-	Content    *Content
+	Notes      *Notes
+	Texts      *Texts
 	Previews   *Previews
 	Transforms *Transforms
 	Versions   *Versions
@@ -34,7 +35,7 @@ type Service struct {
 // New returns a Service that sends its requests through c.
 func New(c api.Client) *Service {
 	return &Service{
-		c: c, Downloads: &Downloads{c}, Content: &Content{c}, Previews: &Previews{c}, Transforms: &Transforms{c},
+		c: c, Downloads: &Downloads{c}, Notes: &Notes{c}, Texts: &Texts{c}, Previews: &Previews{c}, Transforms: &Transforms{c},
 		Versions: &Versions{c}, Locks: &Locks{c},
 	}
 }

@@ -398,7 +398,7 @@ func TestUpdateOfAnotherVersion(t *testing.T) {
 	}
 	r := storage.UpdateRequest{From: storage.FromUpload(u.ID), IfVersion: api.Set(api.OpaqueID(s.file.Versions[0].ID))}
 	_, err = s.client.Storage.Update(t.Context(), s.room, s.id, r)
-	conflict, ok := errors.AsType[*api.VersionConflict](err)
+	conflict, ok := errors.AsType[*api.VersionConflictError](err)
 	if !ok || !errors.Is(err, api.ErrConflict) || !conflict.Current.Equal(api.OpaqueID(s.file.Versions[1].ID)) {
 		t.Fatalf("got %v", err)
 	}

@@ -151,7 +151,7 @@ func (r *UpdateRequest) form(op string) (api.Form, error) {
 // To replace a file only if it was not changed meanwhile, uploads.Service.File with a
 // Target.IfVersion takes all the steps.
 //
-// Errors: [*api.VersionConflict] if IfVersion is not the current version; [api.ErrInvalid]
+// Errors: [*api.VersionConflictError] if IfVersion is not the current version; [api.ErrInvalid]
 // also if another node of the folder has the name; [api.ErrNotFound] if the node, the
 // upload or the hash does not exist; [api.ErrLocked] if another user has locked the file;
 // [api.ErrForbidden] without the right to change nodes.

@@ -90,7 +90,7 @@ var ErrChanged = errors.New("the content has changed during the upload")
 // [io/fs.File] must keep its size and modification time. If ctx ends during a ReadAt,
 // content must not be closed or changed before that has returned.
 //
-// Errors: those of [Service.Start]; [*api.VersionConflict] if Target.IfVersion is not
+// Errors: those of [Service.Start]; [*api.VersionConflictError] if Target.IfVersion is not
 // the current version, unless that has the same content; [*Error] if the upload has
 // failed, or with an Err if its result is unknown, or if an upload in chunks was
 // interrupted: [Service.Resume] continues its Session; [ErrChanged] if content has fewer or
@@ -252,7 +252,7 @@ func (f *file) swaps() bool {
 func (f *file) swap(ctx context.Context) (*storage.Node, error) {
 	r := storage.UpdateRequest{From: storage.FromUpload(f.ID), IfVersion: api.Set(f.Target.IfVersion)}
 	n, err := f.s.nodes.Update(ctx, f.Target.Profile, f.Target.File, r, f.opts...)
-	_, conflict := errors.AsType[*api.VersionConflict](err)
+	_, conflict := errors.AsType[*api.VersionConflictError](err)
 	unknown := err != nil && ambiguous(err)
 	if conflict || unknown {
 		now, readErr := f.s.nodes.Get(ctx, f.Target.Profile, f.Target.File, f.opts...)
@@ -364,7 +364,7 @@ func (f *file) transfer(ctx context.Context, upload func(context.Context) error)
 	if again {
 		err = lost.err
 	}
-	_, conflict := errors.AsType[*api.VersionConflict](err)
+	_, conflict := errors.AsType[*api.VersionConflictError](err)
 	if again || conflict || errors.Is(err, ErrChanged) || f.state.Status.Failed() {
 		f.discard(ctx)
 	}

@@ -66,7 +66,7 @@ func random(size int) []byte {
 // holds requires that a node has the content, in one version.
 func (w *world) holds(t *testing.T, node *storage.Node, content []byte) {
 	t.Helper()
-	d, err := w.client.AI.Notes.Read(t.Context(), w.to.Profile.ID, node.ID, "")
+	d, err := w.client.Storage.Downloads.Read(t.Context(), w.to.Profile, node.ID, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -565,7 +565,7 @@ func TestFileOfAnotherVersion(t *testing.T) {
 		}
 		content := random(test.size)
 		_, err := w.client.Uploads.File(t.Context(), target, "mill.txt", bytes.NewReader(content), int64(test.size), nil)
-		conflict, ok := errors.AsType[*api.VersionConflict](err)
+		conflict, ok := errors.AsType[*api.VersionConflictError](err)
 		failed, _ := errors.AsType[*uploads.Error](err)
 		current := api.OpaqueID(file.Versions[1].ID)
 		if !ok || !conflict.Current.Equal(current) || failed != nil && failed.Upload.Status != test.reason {

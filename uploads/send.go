@@ -408,7 +408,7 @@ func differs(err error) bool {
 }
 
 // refusal returns err, as a lostError if the upload is to start over, or as an
-// [*api.VersionConflict]. It is for responses that concern the whole file.
+// [*api.VersionConflictError]. It is for responses that concern the whole file.
 func (f *file) refusal(err error) error {
 	if differs(err) {
 		return &lostError{err: err}

@@ -171,7 +171,7 @@ func (f *file) end(ctx context.Context) error {
 		return &lostError{err: failure}
 	}
 	if current := f.state.Conflict(); current != "" {
-		return &api.VersionConflict{Op: f.op, Current: current, Err: failure}
+		return &api.VersionConflictError{Op: f.op, Current: current, Err: failure}
 	}
 	return failure
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/lenient"
 )
 
 // One sends r with opts and returns the record in the member of the response. A
@@ -302,17 +303,18 @@ func RefusesName(err error, field string) bool {
 // NameTaken returns err, which is an [api.ErrNameTaken] as well.
 func NameTaken(err error) error { return fmt.Errorf("%w: %w", err, api.ErrNameTaken) }
 
-// Conflict returns err, as an [*api.VersionConflict] if its parameters say so. They are an
-// array or an object with a reason, or an object with the version alone.
+// Conflict returns err, as an [*api.VersionConflictError] if its parameters say so. They
+// are an array or an object with a reason, or an object with the current version or, of a
+// note, its state.
 func Conflict(op string, err error) error {
 	e, ok := errors.AsType[*api.Error](err)
 	if !ok || !e.Is(api.ErrConflict) {
 		return err
 	}
 	type param struct {
-		Reason  string       `json:"reason"`
-		Version api.OpaqueID `json:"current_version_id"`
-		Current api.OpaqueID `json:"current"`
+		Reason  string          `json:"reason"`
+		Version api.OpaqueID    `json:"current_version_id"`
+		Current json.RawMessage `json:"current"`
 	}
 	var body struct {
 		Error struct {
@@ -324,13 +326,28 @@ func Conflict(op string, err error) error {
 		params = make([]param, 1)
 		_ = json.Unmarshal(e.Details, &params[0]) // may be empty
 	}
-	conflict, found := &api.VersionConflict{Op: op, Err: err}, false
+	conflict, found := &api.VersionConflictError{Op: op, Err: err}, false
 	for _, p := range params {
-		found = found || p.Reason == "conflict_version_mismatch" || p.Current != ""
-		conflict.Current = cmp.Or(conflict.Current, p.Version, p.Current)
+		version, current := currentVersion(p.Current)
+		found = found || p.Reason == "conflict_version_mismatch" || current
+		conflict.Current = cmp.Or(conflict.Current, p.Version, version)
 	}
 	if !found {
 		return err
 	}
 	return conflict
+}
+
+// currentVersion returns the version in the member current of an error: a text, or an
+// object with the version, which is "" if it is called otherwise.
+func currentVersion(raw json.RawMessage) (version api.OpaqueID, found bool) {
+	if json.Unmarshal(raw, &version) == nil {
+		return version, version != ""
+	}
+	var state lenient.Members
+	if json.Unmarshal(raw, &state) != nil {
+		return "", false
+	}
+	lenient.Take(state, &version, "version_id", "version")
+	return version, true
 }

@@ -41,6 +41,15 @@ func requests() []step {
 			{"storage.GetMany", func(c call) (any, error) {
 				return c.Storage.GetMany(c, api.Workspace(workspaceID), []api.OpaqueID{"2RII2-9kqzf", "a,b", "c"})
 			}},
+			{"storage.Notes.Update", func(c call) (any, error) {
+				return c.Storage.Notes.Update(c, workspaceID, "2-N", storage.UpdateNoteRequest{Name: "b.md"})
+			}},
+			{"storage.Notes.Update", func(c call) (any, error) {
+				return c.Storage.Notes.Update(c, workspaceID, "2-N", storage.UpdateNoteRequest{Content: "a", IfVersion: "3-V1"})
+			}},
+			{"storage.Notes.Get", func(c call) (any, error) {
+				return c.Storage.Notes.Get(c, api.Share(portalID), "2-N", "3-V1")
+			}},
 		},
 	} {
 		all = append(all, steps...)
@@ -296,13 +305,6 @@ func eventRequests() []step {
 func aiRequests() []step {
 	room, guests := api.Workspace(workspaceID), api.Share(portalID)
 	return []step{
-		{"ai.Notes.Update", func(c call) (any, error) {
-			return c.AI.Notes.Update(c, workspaceID, "2-N", ai.UpdateNoteRequest{Name: "b.md"})
-		}},
-		{"ai.Notes.Update", func(c call) (any, error) {
-			return c.AI.Notes.Update(c, workspaceID, "2-N", ai.UpdateNoteRequest{Content: "a", IfVersionID: "3-V1"})
-		}},
-		{"ai.Notes.Get", func(c call) (any, error) { return c.AI.Notes.Get(c, guests, "2-N", "3-V1") }},
 		{"ai.Shares.AutoTitle", func(c call) (any, error) { return c.AI.Shares.AutoTitle(c, portalID, nil) }},
 		{"ai.Turns.Send", func(c call) (any, error) {
 			return c.AI.Turns.Send(c, guests, "9-T", ai.Question{Text: "?", IdempotencyKey: "k", Uploads: []json.RawMessage{}})

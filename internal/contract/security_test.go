@@ -191,8 +191,8 @@ func openCalls() map[string]map[string]func(c call, o api.CallOption) (any, erro
 			"storage.GetMany": func(c call, o api.CallOption) (any, error) {
 				return c.Storage.GetMany(c, portal, []api.OpaqueID{"n"}, o)
 			},
-			"storage.Recent": func(c call, o api.CallOption) (any, error) { return c.Storage.Recent(c, portal, nil, o) },
-			"ai.Notes.Get":   func(c call, o api.CallOption) (any, error) { return c.AI.Notes.Get(c, portal, "n", "", o) },
+			"storage.Recent":    func(c call, o api.CallOption) (any, error) { return c.Storage.Recent(c, portal, nil, o) },
+			"storage.Notes.Get": func(c call, o api.CallOption) (any, error) { return c.Storage.Notes.Get(c, portal, "n", "", o) },
 
 			"storage.Downloads.Token": func(c call, o api.CallOption) (any, error) {
 				return c.Storage.Downloads.Token(c, portal, "n", "", o)
@@ -200,8 +200,8 @@ func openCalls() map[string]map[string]func(c call, o api.CallOption) (any, erro
 			"storage.Downloads.Read": func(c call, o api.CallOption) (any, error) {
 				return content(c.Storage.Downloads.Read(c, portal, "n", nil, o))
 			},
-			"storage.Content.Get": func(c call, o api.CallOption) (any, error) {
-				return c.Storage.Content.Get(c, portal, "n", nil, o)
+			"storage.Texts.Get": func(c call, o api.CallOption) (any, error) {
+				return c.Storage.Texts.Get(c, portal, "n", nil, o)
 			},
 			"storage.Previews.Authorize": func(c call, o api.CallOption) (any, error) {
 				return c.Storage.Previews.Authorize(c, portal, "n", storage.PreviewTypePDF, o)

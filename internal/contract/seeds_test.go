@@ -358,6 +358,11 @@ func (w *world) shelve() {
 	)
 }
 
+// post adds a note to the share.
+func (w *world) post() {
+	w.add(seed.Node{ID: postedNote, Profile: shareID, Kind: "note", Name: "Portal.md", Content: "# The portal"})
+}
+
 // draw adds a picture to the workspace.
 func (w *world) draw() { w.add(seed.Node{ID: picture, Name: "Mill.png"}) }
 

@@ -41,7 +41,7 @@ func scripts() map[string][]step {
 		"comments": commentSteps(),
 		"events":   eventSteps(), "fileshares": fileShareSteps(), "howto": howToSteps(), "metadata": metadataSteps(),
 		"oauth": oauthSteps(), "realtime": realtimeSteps(), "search": searchSteps(), "shares": shareSteps(),
-		"storage": storageSteps(), "system": systemSteps(), "uploads": uploadSteps(),
+		"storage": slices.Concat(storageSteps(), noteSteps()), "system": systemSteps(), "uploads": uploadSteps(),
 	}
 	for area, steps := range all {
 		for i := range steps {
@@ -641,29 +641,6 @@ func aiSteps() []step {
 		{"Threads.ListDeleted", func(c call) (any, error) { return c.AI.Threads.ListDeleted(c, room, nil) }},
 		{"Threads.Get", func(c call) (any, error) { return c.AI.Threads.Get(c, room, c.opaque("thread")) }},
 		{"Transactions.List", func(c call) (any, error) { return c.AI.Transactions.List(c, workspaceID) }},
-		{"Notes.Create", func(c call) (any, error) {
-			got, err := c.AI.Notes.Create(c, workspaceID, api.Root, ai.CreateNoteRequest{Name: "Gates.md", Content: "# Gates\n"})
-			if err == nil {
-				c.learn("note", string(got.ID))
-			}
-			if err == nil {
-				c.learn("version", string(got.Version))
-			}
-			return got, err
-		}},
-		{"Notes.Update", func(c call) (any, error) {
-			return c.AI.Notes.Update(c, workspaceID, c.opaque("note"), ai.UpdateNoteRequest{
-				Content: "# Gates\n\nOf brass.\n", IfVersionID: c.opaque("version"),
-			})
-		}},
-		{"Notes.Update", func(c call) (any, error) {
-			return c.AI.Notes.Update(c, workspaceID, c.opaque("note"), ai.UpdateNoteRequest{
-				Content: "# No gates\n", IfVersionID: c.opaque("version"),
-			})
-		}},
-		{"Notes.Get", func(c call) (any, error) { return c.AI.Notes.Get(c, room, millNote, "") }},
-		{"Notes.Get", func(c call) (any, error) { return c.AI.Notes.Get(c, portal, postedNote, "") }},
-		{"Notes.Read", func(c call) (any, error) { return content(c.AI.Notes.Read(c, workspaceID, millNote, "")) }},
 		{"Files.Share", func(c call) (any, error) {
 			return c.AI.Files.Share(c, room, slices.Repeat([]api.OpaqueID{millNote}, 6))
 		}}, // more than five are returned without links
@@ -705,16 +682,6 @@ func aiSteps() []step {
 		{"Threads.ListDeleted", func(c call) (any, error) { return c.AI.Threads.ListDeleted(c, portal, nil) }},
 		{"Files.Share", func(c call) (any, error) {
 			return c.AI.Files.Share(c, portal, slices.Repeat([]api.OpaqueID{postedNote}, 6))
-		}},
-		{"", func(c call) (any, error) {
-			got, err := c.Shares.AuthPassword(c, shareID, secret(sharePassword))
-			if err == nil {
-				c.learn("link", got.Secret.Reveal())
-			}
-			return got, err
-		}},
-		{"Notes.Get", func(c call) (any, error) {
-			return c.AI.Notes.Get(c, portal, postedNote, "", &api.LinkToken{Secret: c.secret("link")})
 		}},
 	}
 }
@@ -1573,22 +1540,22 @@ func storageSteps() []step {
 			return content(c.Storage.Downloads.Zip(c, workspace, folderID))
 		}},
 		{"Downloads.Zip", func(c call) (any, error) { return content(c.Storage.Downloads.Zip(c, share, api.Root)) }},
-		{"Content.Get", func(c call) (any, error) {
-			got, err := c.Storage.Content.Get(c, workspace, drawingID, &storage.TextOptions{Limit: 1})
+		{"Texts.Get", func(c call) (any, error) {
+			got, err := c.Storage.Texts.Get(c, workspace, drawingID, &storage.TextOptions{Limit: 1})
 			if err == nil {
 				c.learn("text", got.NextCursor)
 			}
 			return got, err
 		}},
-		{"Content.Get", func(c call) (any, error) {
-			return c.Storage.Content.Get(c, workspace, drawingID, &storage.TextOptions{Limit: 1, Cursor: c.text("text")})
+		{"Texts.Get", func(c call) (any, error) {
+			return c.Storage.Texts.Get(c, workspace, drawingID, &storage.TextOptions{Limit: 1, Cursor: c.text("text")})
 		}},
-		{"Content.Get", func(c call) (any, error) {
-			return c.Storage.Content.Get(c, workspace, drawingID, &storage.TextOptions{Query: "brass"})
+		{"Texts.Get", func(c call) (any, error) {
+			return c.Storage.Texts.Get(c, workspace, drawingID, &storage.TextOptions{Query: "brass"})
 		}},
-		{"Content.Get", func(c call) (any, error) { return c.Storage.Content.Get(c, share, posterFile, nil, token) }},
-		{"Content.Search", func(c call) (any, error) {
-			return c.Storage.Content.Search(c, workspaceID, []api.OpaqueID{drawingID, missingNode}, "brass")
+		{"Texts.Get", func(c call) (any, error) { return c.Storage.Texts.Get(c, share, posterFile, nil, token) }},
+		{"Texts.Search", func(c call) (any, error) {
+			return c.Storage.Texts.Search(c, workspaceID, []api.OpaqueID{drawingID, missingNode}, "brass")
 		}},
 		{"Previews.Authorize", func(c call) (any, error) {
 			got, err := c.Storage.Previews.Authorize(c, workspace, drawingID, storage.PreviewTypeThumbnail)
@@ -1782,6 +1749,36 @@ func storageSteps() []step {
 		{"EmptyTrash", func(c call) (any, error) { return nil, c.Storage.EmptyTrash(c, workspace) }},
 		{"EmptyTrash", func(c call) (any, error) { return nil, c.Storage.EmptyTrash(c, share) }},
 		{"List", func(c call) (any, error) { return c.Storage.List(c, workspace, api.Trash, nil) }},
+	}
+}
+
+func noteSteps() []step {
+	workspace, share := api.Workspace(workspaceID), api.Share(shareID)
+	return []step{
+		between((*world).post),
+		{"Notes.Create", func(c call) (any, error) {
+			r := storage.CreateNoteRequest{Name: "Gates.md", Content: "# Gates\n"}
+			got, err := c.Storage.Notes.Create(c, workspaceID, api.Root, r)
+			if err == nil {
+				c.learn("note", string(got.ID))
+				c.learn("version", string(got.Version))
+			}
+			return got, err
+		}},
+		{"Notes.Update", func(c call) (any, error) {
+			return c.Storage.Notes.Update(c, workspaceID, c.opaque("note"), storage.UpdateNoteRequest{
+				Content: "# Gates\n\nOf brass.\n", IfVersion: c.opaque("version"),
+			})
+		}},
+		{"Notes.Update", func(c call) (any, error) {
+			return c.Storage.Notes.Update(c, workspaceID, c.opaque("note"), storage.UpdateNoteRequest{
+				Content: "# No gates\n", IfVersion: c.opaque("version"),
+			})
+		}},
+		{"Notes.Get", func(c call) (any, error) { return c.Storage.Notes.Get(c, workspace, c.opaque("note"), "") }},
+		{"Notes.Get", func(c call) (any, error) {
+			return c.Storage.Notes.Get(c, share, postedNote, "", &api.LinkToken{Secret: secret("m111")})
+		}},
 	}
 }
 

@@ -104,7 +104,7 @@ func TestDownloadsBreakOffAnywhere(t *testing.T) {
 					for name, fault := range map[string]seed.Fault{
 						"cut": {Cut: int64(after)}, "truncated": {Truncate: int64(after)}, "stalled": {Stall: int64(after)},
 					} {
-						fault.Op, fault.Count = "ai.Notes.Read", 1
+						fault.Op, fault.Count = "storage.Downloads.Read", 1
 						p.Fail(fault)
 						q, cancel := p.within(time.Minute)
 						got := q.reply(t, "{read} @Connection=close @Range=bytes="+strconv.Itoa(from)+"-")

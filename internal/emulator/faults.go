@@ -86,18 +86,11 @@ func (f *faults) pick(op string) *fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, r := range f.rules {
-		if r.names(op) && r.strikes() {
+		if (r.Op == "" || string(r.Op) == op) && r.strikes() {
 			return &r.fault
 		}
 	}
 	return &fault{}
-}
-
-// names reports whether a rule is for an operation. Reads of files in workspaces have the
-// path, and so the operation, of reads of notes.
-func (r *rule) names(op string) bool {
-	download := r.Op == "storage.Downloads.Read" && op == "ai.Notes.Read"
-	return r.Op == "" || string(r.Op) == op || download
 }
 
 func (f *fault) runs() bool { return f.Processed || f.Status == 0 && f.Reset != seed.BeforeHeader }

@@ -823,73 +823,6 @@ func AITransactionsList(workspaceID api.ID) *api.Request {
 	}
 }
 
-func AINotesCreate(workspaceID api.ID, parentID api.OpaqueID, body api.Body) *api.Request {
-	return &api.Request{
-		Op: "ai.Notes.Create", Method: http.MethodPost, Replay: api.ReplayOnce,
-		Path: api.Path(
-			"/current/workspace/{workspace_id}/storage/{parent_id}/createnote/",
-			string(workspaceID), parentID.Plain(),
-		),
-		Body: body,
-	}
-}
-
-func AINotesUpdate(workspaceID api.ID, nodeID api.OpaqueID, body api.Body) *api.Request {
-	return &api.Request{
-		Op: "ai.Notes.Update", Method: http.MethodPost, Replay: api.ReplayOnce,
-		Path: api.Path(
-			"/current/workspace/{workspace_id}/storage/{node_id}/updatenote/",
-			string(workspaceID), nodeID.Plain(),
-		),
-		Body: body,
-	}
-}
-
-func AINotesRead(workspaceID api.ID, nodeID api.OpaqueID, query url.Values) *api.Request {
-	return &api.Request{
-		Op: "ai.Notes.Read", Method: http.MethodGet, Replay: api.ReplaySafe,
-		Path: api.Path(
-			"/current/workspace/{workspace_id}/storage/{node_id}/read/",
-			string(workspaceID), nodeID.Plain(),
-		),
-		Query: query,
-	}
-}
-
-func StorageDownloadsRead(in api.Profile, nodeID api.OpaqueID, query url.Values) *api.Request {
-	r := &api.Request{
-		Op: "storage.Downloads.Read", Method: http.MethodGet, Replay: api.ReplaySafe,
-		Path: api.ProfilePath(in, []string{
-			"/current/workspace/{workspace_id}/storage/{node_id}/read/",
-			"/current/share/{share_id}/storage/{node_id}/read/",
-		}, []string{nodeID.Plain()},
-		),
-		Query: query,
-	}
-	if in.Kind == "share" {
-		r.Auth = api.AuthOptional
-		r.Link = api.LinkTakesToken
-	}
-	return r
-}
-
-func AINotesGet(in api.Profile, nodeID api.OpaqueID, query url.Values) *api.Request {
-	r := &api.Request{
-		Op: "ai.Notes.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
-		Path: api.ProfilePath(in, []string{
-			"/current/workspace/{workspace_id}/storage/{node_id}/readnote/",
-			"/current/share/{share_id}/storage/{node_id}/readnote/",
-		}, []string{nodeID.Plain()},
-		),
-		Query: query,
-	}
-	if in.Kind == "share" {
-		r.Auth = api.AuthOptional
-		r.Link = api.LinkTakesToken
-	}
-	return r
-}
-
 func AIFilesShare(in api.Profile, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "ai.Files.Share", Method: http.MethodPost, Replay: api.ReplayOnce,
@@ -2694,6 +2627,23 @@ func StorageDownloadsToken(in api.Profile, nodeID api.OpaqueID, query url.Values
 	return r
 }
 
+func StorageDownloadsRead(in api.Profile, nodeID api.OpaqueID, query url.Values) *api.Request {
+	r := &api.Request{
+		Op: "storage.Downloads.Read", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path: api.ProfilePath(in, []string{
+			"/current/workspace/{workspace_id}/storage/{node_id}/read/",
+			"/current/share/{share_id}/storage/{node_id}/read/",
+		}, []string{nodeID.Plain()},
+		),
+		Query: query,
+	}
+	if in.Kind == "share" {
+		r.Auth = api.AuthOptional
+		r.Link = api.LinkTakesToken
+	}
+	return r
+}
+
 func StorageDownloadsZip(in api.Profile, nodeID api.OpaqueID) *api.Request {
 	return &api.Request{
 		Op: "storage.Downloads.Zip", Method: http.MethodGet, Replay: api.ReplaySafe,
@@ -2705,9 +2655,48 @@ func StorageDownloadsZip(in api.Profile, nodeID api.OpaqueID) *api.Request {
 	}
 }
 
-func StorageContentGet(in api.Profile, nodeID api.OpaqueID, query url.Values) *api.Request {
+func StorageNotesCreate(workspaceID api.ID, parentID api.OpaqueID, body api.Body) *api.Request {
+	return &api.Request{
+		Op: "storage.Notes.Create", Method: http.MethodPost, Replay: api.ReplayOnce,
+		Path: api.Path(
+			"/current/workspace/{workspace_id}/storage/{parent_id}/createnote/",
+			string(workspaceID), parentID.Plain(),
+		),
+		Body: body,
+	}
+}
+
+func StorageNotesUpdate(workspaceID api.ID, nodeID api.OpaqueID, body api.Body) *api.Request {
+	return &api.Request{
+		Op: "storage.Notes.Update", Method: http.MethodPost, Replay: api.ReplayOnce,
+		Path: api.Path(
+			"/current/workspace/{workspace_id}/storage/{node_id}/updatenote/",
+			string(workspaceID), nodeID.Plain(),
+		),
+		Body: body,
+	}
+}
+
+func StorageNotesGet(in api.Profile, nodeID api.OpaqueID, query url.Values) *api.Request {
 	r := &api.Request{
-		Op: "storage.Content.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Op: "storage.Notes.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Path: api.ProfilePath(in, []string{
+			"/current/workspace/{workspace_id}/storage/{node_id}/readnote/",
+			"/current/share/{share_id}/storage/{node_id}/readnote/",
+		}, []string{nodeID.Plain()},
+		),
+		Query: query,
+	}
+	if in.Kind == "share" {
+		r.Auth = api.AuthOptional
+		r.Link = api.LinkTakesToken
+	}
+	return r
+}
+
+func StorageTextsGet(in api.Profile, nodeID api.OpaqueID, query url.Values) *api.Request {
+	r := &api.Request{
+		Op: "storage.Texts.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.ProfilePath(in, []string{
 			"/current/workspace/{workspace_id}/storage/{node_id}/content/",
 			"/current/share/{share_id}/storage/{node_id}/content/",
@@ -2722,9 +2711,9 @@ func StorageContentGet(in api.Profile, nodeID api.OpaqueID, query url.Values) *a
 	return r
 }
 
-func StorageContentSearch(workspaceID api.ID, query url.Values) *api.Request {
+func StorageTextsSearch(workspaceID api.ID, query url.Values) *api.Request {
 	return &api.Request{
-		Op: "storage.Content.Search", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Op: "storage.Texts.Search", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/workspace/{workspace_id}/storage/content/",
 			string(workspaceID),

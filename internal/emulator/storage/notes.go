@@ -25,13 +25,13 @@ const (
 func (h *notes) noteRoutes() []*wire.Route {
 	const workspace, share = "/current/workspace/{workspace_id}/storage/", "/current/share/{share_id}/storage/"
 	return []*wire.Route{
-		wire.Post("ai.Notes.Create", workspace+"{parent_id}/createnote/", wire.With(h.tree.StorageOfPath, h.createNote),
+		wire.Post("storage.Notes.Create", workspace+"{parent_id}/createnote/", wire.With(h.tree.StorageOfPath, h.createNote),
 			wire.Form("name content")),
-		wire.Post("ai.Notes.Update", workspace+"{node_id}/updatenote/", wire.With2(h.noteOfPath, h.updateNote),
+		wire.Post("storage.Notes.Update", workspace+"{node_id}/updatenote/", wire.With2(h.noteOfPath, h.updateNote),
 			wire.Form("name content if_version_id")),
-		wire.Get("ai.Notes.Get", workspace+"{node_id}/readnote/", wire.With2(h.noteOfPath, h.readNote),
+		wire.Get("storage.Notes.Get", workspace+"{node_id}/readnote/", wire.With2(h.noteOfPath, h.readNote),
 			wire.Query("version_id")),
-		wire.Get("ai.Notes.Get", share+"{node_id}/readnote/", wire.With2(h.noteOfPath, h.readNote), wire.Visit,
+		wire.Get("storage.Notes.Get", share+"{node_id}/readnote/", wire.With2(h.noteOfPath, h.readNote), wire.Visit,
 			wire.Query("version_id")),
 	}
 }

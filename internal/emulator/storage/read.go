@@ -43,11 +43,10 @@ func (h *contents) readRoutes() []*wire.Route {
 	}
 	const picture = "token output-format width height size rotate cropwidth cropheight cropx cropy"
 	all := both("storage.Downloads.Read", "read/", h.read, wire.Visit, wire.Query("version_id token"))
-	all[0].Op = "ai.Notes.Read" // the same call
 	for _, more := range [][]*wire.Route{
 		both("storage.Downloads.Token", "requestread/", file(h.newReadToken), wire.Writes, wire.Query("version_id")),
 		both("storage.Downloads.Zip", "zip/", h.zip, wire.Writes),
-		both("storage.Content.Get", "content/", file(h.readText),
+		both("storage.Texts.Get", "content/", file(h.readText),
 			wire.Query("q page chunk_from chunk_to cursor limit max_bytes")),
 		both("storage.Previews.Authorize", "preview/{type}/preauthorize/", file(h.newPreviewToken), wire.Writes),
 		both("storage.Previews.Read", "preview/{type}/read/{download_token}/file/{filename}", h.readPreview, wire.Open),
@@ -56,7 +55,7 @@ func (h *contents) readRoutes() []*wire.Route {
 	} {
 		all = append(all, more...)
 	}
-	return append(all, wire.Get("storage.Content.Search", "/current/workspace/{workspace_id}/storage/content/",
+	return append(all, wire.Get("storage.Texts.Search", "/current/workspace/{workspace_id}/storage/content/",
 		wire.With(h.tree.StorageOfPath, h.searchTexts), wire.Query("nodes q")))
 }
 

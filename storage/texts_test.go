@@ -1,6 +1,7 @@
 package storage_test
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -14,7 +15,7 @@ import (
 
 func TestInvalidTextOptionsAreRejected(t *testing.T) {
 	t.Parallel()
-	ctx, c, room := t.Context(), storage.New(stub.Answer(`{}`)).Content, api.Workspace(roomID)
+	ctx, c, room := t.Context(), storage.New(stub.Answer(`{}`)).Texts, api.Workspace(roomID)
 	get := func(o storage.TextOptions) error { return stub.Err(c.Get(ctx, room, nodeID, &o)) }
 	search := func(query string, nodes ...api.OpaqueID) error { return stub.Err(c.Search(ctx, roomID, nodes, query)) }
 	long := strings.Repeat("ü", 513)
@@ -29,8 +30,11 @@ func TestInvalidTextOptionsAreRejected(t *testing.T) {
 		"chunk_from": {
 			get(storage.TextOptions{Chunks: &storage.ChunkRange{From: -1}}),
 			get(storage.TextOptions{Chunks: &storage.ChunkRange{From: 10_000}}),
-			get(storage.TextOptions{Chunks: &storage.ChunkRange{From: 5, To: 4}}),
-			get(storage.TextOptions{Chunks: &storage.ChunkRange{To: 10_000}}),
+		},
+		"chunk_to": {
+			get(storage.TextOptions{Chunks: &storage.ChunkRange{From: 5, Count: -1}}),
+			get(storage.TextOptions{Chunks: &storage.ChunkRange{From: 1, Count: 10_000}}),
+			get(storage.TextOptions{Chunks: &storage.ChunkRange{From: 1, Count: math.MaxInt}}),
 		},
 		"limit":     {get(storage.TextOptions{Limit: 21}), get(storage.TextOptions{Limit: -1})},
 		"max_bytes": {get(storage.TextOptions{MaxBytes: 1023}), get(storage.TextOptions{MaxBytes: 262_145})},
@@ -44,11 +48,12 @@ func TestTextSelections(t *testing.T) {
 	for want, o := range map[string]storage.TextOptions{
 		"One. Two. Three. Four, of brass. Five, of brass.": {Limit: 2},
 		"Three. Four, of brass. Five, of brass.":           {Page: 2, Limit: 1},
-		"Two. Three.":                                      {Chunks: &storage.ChunkRange{From: 1, To: 2}},
+		"One.":                                             {Chunks: &storage.ChunkRange{Count: 1}},
+		"Two. Three.":                                      {Chunks: &storage.ChunkRange{From: 1, Count: 2}},
 		"Five, of brass.":                                  {Chunks: &storage.ChunkRange{From: 4}},
 		"Four, of brass. Five, of brass.":                  {Query: "BRASS"},
 	} {
-		all, err := stub.All(s.client.Storage.Content.All(t.Context(), s.room, s.id, &o))
+		all, err := stub.All(s.client.Storage.Texts.All(t.Context(), s.room, s.id, &o))
 		var texts []string
 		for _, c := range all {
 			texts = append(texts, c.Text)
@@ -63,7 +68,7 @@ func TestTextSelections(t *testing.T) {
 func TestReplacedTextEndsTheWalk(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t, seed.Node{Content: "One.\n\nTwo."})
-	ctx, c := t.Context(), s.client.Storage.Content
+	ctx, c := t.Context(), s.client.Storage.Texts
 	first, err := c.Get(ctx, s.room, s.id, &storage.TextOptions{Limit: 1})
 	if err != nil || first.NextCursor == "" {
 		t.Fatal(first, err)
@@ -84,7 +89,7 @@ func TestReplacedTextEndsTheWalk(t *testing.T) {
 func TestFileWithoutTextIsNotIndexed(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t, seed.Node{Content: "One.", AIState: "pending"})
-	got, err := s.client.Storage.Content.Get(t.Context(), s.room, s.id, nil)
+	got, err := s.client.Storage.Texts.Get(t.Context(), s.room, s.id, nil)
 	if err != nil || got.Indexed || len(got.Chunks) > 0 {
 		t.Errorf("%+v, %v", got, err)
 	}

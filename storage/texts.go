@@ -15,8 +15,8 @@ import (
 	"github.com/fastio-go/fastio/internal/page"
 )
 
-// Content reads the text that the server has extracted from files.
-type Content struct{ c api.Client }
+// Texts reads the text that the server has extracted from files.
+type Texts struct{ c api.Client }
 
 // TextOptions selects chunks of an extracted text. Nil means the first chunks. At
 // most one of Query, Page and Chunks may be set.
@@ -31,8 +31,8 @@ type TextOptions struct {
 
 // ChunkRange is a range of chunks of a text.
 type ChunkRange struct {
-	From int // position of the first chunk, less than 10,000
-	To   int // position of the last chunk, less than 10,000; 0 means no end
+	From  int // position of the first chunk, less than 10,000
+	Count int // chunks, up to position 9,999; 0 means all that follow
 }
 
 func (o *TextOptions) query(op string) (url.Values, error) {
@@ -59,15 +59,19 @@ func (o *TextOptions) query(op string) (url.Values, error) {
 		return refuse("cursor", "must not be combined with a query", "")
 	case o.Page < 0:
 		return refuse("page", "must be 1 or more", strconv.Itoa(o.Page))
-	case c != nil && (c.From < 0 || c.From >= maxChunk || c.To < 0 || c.To >= maxChunk || c.To != 0 && c.To < c.From):
-		return refuse("chunk_from", "must be 0 to 9999, and at most chunk_to", strconv.Itoa(c.From)+" to "+strconv.Itoa(c.To))
+	case c != nil && (c.From < 0 || c.From >= maxChunk):
+		return refuse("chunk_from", "must be 0 to 9999", strconv.Itoa(c.From))
+	case c != nil && (c.Count < 0 || c.Count > maxChunk-c.From):
+		return refuse("chunk_to", "must be at most 9999, and not before chunk_from", strconv.Itoa(c.From+c.Count-1))
 	case o.Limit < 0 || o.Limit > 20:
 		return refuse("limit", "must be 1 to 20", strconv.Itoa(o.Limit))
 	case o.MaxBytes != 0 && (o.MaxBytes < 1024 || o.MaxBytes > 262_144):
 		return refuse("max_bytes", "must be 1024 to 262144", strconv.Itoa(o.MaxBytes))
 	case c != nil:
 		q.Set("chunk_from", strconv.Itoa(c.From))
-		set("chunk_to", c.To)
+		if c.Count != 0 {
+			q.Set("chunk_to", strconv.Itoa(c.From+c.Count-1))
+		}
 	case o.Query != "":
 		if err := checkText(op, o.Query); err != nil {
 			return nil, err
@@ -134,21 +138,21 @@ type TextChunk struct {
 //
 // It calls GET /current/workspace/{workspace_id}/storage/{node_id}/content/.
 // It calls GET /current/share/{share_id}/storage/{node_id}/content/.
-func (c *Content) Get(
+func (t *Texts) Get(
 	ctx context.Context, in api.Profile, node api.OpaqueID, o *TextOptions, opts ...api.CallOption,
 ) (*Text, error) {
 	if o == nil {
 		o = &TextOptions{}
 	}
-	q, err := o.query("storage.Content.Get")
+	q, err := o.query("storage.Texts.Get")
 	if err != nil {
 		return nil, err
 	}
-	return call.One[Text](ctx, c.c, endpoint.StorageContentGet(in, node, q), "", opts)
+	return call.One[Text](ctx, t.c, endpoint.StorageTextsGet(in, node, q), "", opts)
 }
 
-// All returns the chunks of the pages of [Content.Get].
-func (c *Content) All(
+// All returns the chunks of the pages of [Texts.Get].
+func (t *Texts) All(
 	ctx context.Context, in api.Profile, node api.OpaqueID, o *TextOptions, opts ...api.CallOption,
 ) iter.Seq2[*TextChunk, error] {
 	var at TextOptions
@@ -158,14 +162,14 @@ func (c *Content) All(
 	fetch := func(ctx context.Context, cursor string, opts []api.CallOption) (*Text, string, error) {
 		at := at
 		at.Cursor = cursor
-		t, err := c.Get(ctx, in, node, &at, opts...)
+		part, err := t.Get(ctx, in, node, &at, opts...)
 		if err != nil {
 			return nil, "", err
 		}
-		return t, t.NextCursor, nil
+		return part, part.NextCursor, nil
 	}
 	list := page.List[*Text, *TextChunk]{
-		Op: "storage.Content.Get", Start: at.Cursor, Fetch: fetch, Rows: func(t *Text) []*TextChunk { return t.Chunks },
+		Op: "storage.Texts.Get", Start: at.Cursor, Fetch: fetch, Rows: func(t *Text) []*TextChunk { return t.Chunks },
 	}
 	return list.All(ctx, opts)
 }
@@ -212,10 +216,10 @@ const (
 // 1 to 512 characters. The scores of different files cannot be compared.
 //
 // It calls GET /current/workspace/{workspace_id}/storage/content/.
-func (c *Content) Search(
+func (t *Texts) Search(
 	ctx context.Context, workspace api.ID, nodes []api.OpaqueID, query string, opts ...api.CallOption,
 ) (*TextMatches, error) {
-	const op = "storage.Content.Search"
+	const op = "storage.Texts.Search"
 	if len(nodes) == 0 || len(nodes) > 10 {
 		return nil, &api.InputError{Op: op, Field: "nodes", Rule: "must be 1 to 10", Got: strconv.Itoa(len(nodes))}
 	}
@@ -227,5 +231,5 @@ func (c *Content) Search(
 		return nil, err
 	}
 	q := url.Values{"nodes": {strings.Join(ids, ",")}, "q": {query}}
-	return call.One[TextMatches](ctx, c.c, endpoint.StorageContentSearch(workspace, q), "", opts)
+	return call.One[TextMatches](ctx, t.c, endpoint.StorageTextsSearch(workspace, q), "", opts)
 }

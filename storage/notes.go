@@ -1,0 +1,164 @@
+package storage
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	jsonv2 "github.com/go-json-experiment/json"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/internal/form"
+)
+
+// Notes creates, changes and reads markdown documents. They are nodes like files: what
+// [Service] does with a node, and [Downloads] with its bytes, it does with a note too.
+type Notes struct{ c api.Client }
+
+// CreateNoteRequest is a new note.
+type CreateNoteRequest struct {
+	Name    string // as that of a folder, and ends in .md
+	Content string // markdown, at most 100 KB
+}
+
+// UpdateNoteRequest is a change of a note. Name or Content must be set.
+type UpdateNoteRequest struct {
+	Name      string       // as in [CreateNoteRequest]; "" means unchanged
+	Content   string       // the whole content, not blank, at most 100 KB; "" means unchanged
+	IfVersion api.OpaqueID // the version that Content is based on: the one that was read; "" means any
+}
+
+// Note is a note and its content.
+type Note struct {
+	Content string // markdown, without control characters
+	Node    *Node  // its Version is the IfVersion of an update
+}
+
+const maxNoteContent = 100 << 10
+
+// Create creates a note in a folder of a workspace, or in [api.Root], and returns its
+// node. Each call creates another, so it is retried only if it was not processed.
+//
+// Errors: [api.ErrNotFound] if the folder is not in that workspace; [api.ErrForbidden]
+// without the right to create notes; [api.ErrPaymentRequired] if the plan has no notes.
+//
+// It calls POST /current/workspace/{workspace_id}/storage/{parent_id}/createnote/.
+func (n *Notes) Create(
+	ctx context.Context, workspace api.ID, parent api.OpaqueID, r CreateNoteRequest, opts ...api.CallOption,
+) (*Node, error) {
+	const op = "storage.Notes.Create"
+	if err := cmp.Or(checkParent(op, "parent_id", parent), checkNoteName(op, r.Name), checkMarkdown(op, r.Content)); err != nil {
+		return nil, err
+	}
+	form := api.Form{"name": {r.Name}, "content": {r.Content}}
+	return n.write(ctx, endpoint.StorageNotesCreate(workspace, parent, form), opts)
+}
+
+// Update changes the name or the content of a note and returns its node. A change of
+// the content creates a version. It is retried only if it was not processed.
+//
+// Errors: [*api.VersionConflictError] if IfVersion is not the current version;
+// [api.ErrInvalid] with [CodeNotANote] if the node is a file, also one whose name ends in
+// .md; [api.ErrLocked] if another user has locked the note; [api.ErrNotFound] if it is not
+// in that workspace; [api.ErrForbidden] without the right to change nodes.
+//
+// It calls POST /current/workspace/{workspace_id}/storage/{node_id}/updatenote/.
+func (n *Notes) Update(
+	ctx context.Context, workspace api.ID, note api.OpaqueID, r UpdateNoteRequest, opts ...api.CallOption,
+) (*Node, error) {
+	const op = "storage.Notes.Update"
+	err := checkNode(op, note)
+	if r.Name != "" {
+		err = cmp.Or(err, checkNoteName(op, r.Name))
+	}
+	if r.Content != "" || r.Name == "" {
+		err = cmp.Or(err, checkMarkdown(op, r.Content))
+	}
+	if err != nil {
+		return nil, err
+	}
+	f := form.New(op)
+	form.Given("name", r.Name, f.Set)
+	form.Given("content", r.Content, f.Set)
+	form.Given("if_version_id", r.IfVersion.Plain(), f.Set)
+	node, err := n.write(ctx, endpoint.StorageNotesUpdate(workspace, note, f.Form), opts)
+	return node, call.Conflict(op, err)
+}
+
+// CodeNotANote is the [api.Error].Code if a node is not a note.
+const CodeNotANote = 153548
+
+func checkNoteName(op, name string) error {
+	if !strings.HasSuffix(name, ".md") {
+		return &api.InputError{Op: op, Field: "name", Rule: "must end in .md", Got: strconv.QuoteToASCII(name)}
+	}
+	return checkName(op, name)
+}
+
+func checkMarkdown(op, content string) error {
+	const rule = "must be UTF-8 of 1 byte to 100 KB, and not be blank"
+	if n := len(content); n > maxNoteContent || strings.TrimSpace(content) == "" || !utf8.ValidString(content) {
+		return &api.InputError{Op: op, Field: "content", Rule: rule, Got: strconv.Itoa(n) + " bytes"}
+	}
+	return nil
+}
+
+// write sends a request whose answer is a node, as node, note or at the root.
+func (n *Notes) write(ctx context.Context, r *api.Request, opts []api.CallOption) (*Node, error) {
+	a, err := call.One[struct {
+		Node  *Node                      `json:"node"` // (assumed name)
+		Note  *Node                      `json:"note"` // (assumed name)
+		ID    api.OpaqueID               `json:"id"`   // (assumed name)
+		Extra map[string]json.RawMessage `json:",embed,unknown"`
+	}](ctx, n.c, r, "", opts)
+	if err != nil {
+		return nil, err
+	}
+	found := cmp.Or(a.Node, a.Note)
+	if found == nil && a.ID != "" {
+		bare, err := jsonv2.Marshal(map[string]any{"node": a.Extra})
+		if err != nil {
+			return nil, err
+		}
+		wrapped, err := call.Decode[struct {
+			Node *Node `json:"node"`
+		}](bare)
+		if err != nil {
+			return nil, err
+		}
+		found = wrapped.Node
+		found.ID, found.Extra = a.ID, nil // they include those of the envelope
+	}
+	return call.Found(r.Op, "node", found)
+}
+
+// Get returns a note of a workspace or share with its content, in the given version; ""
+// means the current one. A public share requires no token, as in [Service.Get].
+//
+// Errors: [api.ErrInvalid] with [CodeNotANote] if the node is a file; [api.ErrNotFound] if
+// it is not in that workspace or share; [api.ErrForbidden] without access to it.
+//
+// It calls GET /current/workspace/{workspace_id}/storage/{node_id}/readnote/.
+// It calls GET /current/share/{share_id}/storage/{node_id}/readnote/.
+func (n *Notes) Get(
+	ctx context.Context, in api.Profile, note, version api.OpaqueID, opts ...api.CallOption,
+) (*Note, error) {
+	a, err := call.One[struct {
+		Content *string `json:"content"`
+		Note    *Node   `json:"note"`
+		Node    *Node   `json:"node"`
+	}](ctx, n.c, endpoint.StorageNotesGet(in, note, readQuery(version, api.Secret{})), "", opts)
+	if err != nil {
+		return nil, err
+	}
+	content, err := call.Found("storage.Notes.Get", "content", a.Content)
+	if err != nil {
+		return nil, err
+	}
+	return &Note{*content, cmp.Or(a.Note, a.Node)}, nil
+}
