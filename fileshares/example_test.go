@@ -67,7 +67,7 @@ func Example() {
 }
 
 // A conflict has the version that the file has in the meantime.
-func ExampleVersionConflict() {
+func ExampleService_Replace() {
 	ctx := context.Background()
 	s := fastiotest.New(func(o *seed.Options) { o.Uploads.Pace = -1 })
 	room := s.AddWorkspace(seed.Workspace{Name: "Design"})
