@@ -2,20 +2,24 @@
 // of people and software agents keep files, comment, search, chat with a
 // built-in AI and watch everything through an event log.
 //
-//	client, err := fastio.FromEnv() // FASTIO_API_KEY
+//	client, err := fastio.FromEnv(fastio.WithLogger(slog.Default())) // FASTIO_API_KEY
 //	if err != nil {
 //		log.Fatal(err)
 //	}
 //	ctx := context.Background()
-//	me, err := client.Account.Me(ctx)
-//	if err != nil {
-//		log.Fatal(err)
-//	}
-//	for event, err := range client.Events.All(ctx, events.Query{Profile: api.User(me.ID)}) {
+//	yesterday := time.Now().AddDate(0, 0, -1)
+//	for workspace, err := range client.Workspaces.All(ctx, nil) {
 //		if err != nil {
 //			log.Fatal(err)
 //		}
-//		fmt.Println(event.Created, event.Description)
+//		fmt.Println(workspace.Name)
+//		query := events.Query{Profile: api.Workspace(workspace.ID), CreatedMin: yesterday}
+//		for event, err := range client.Events.All(ctx, query) {
+//			if err != nil {
+//				log.Fatal(err)
+//			}
+//			fmt.Println(" ", event.Created, event.Description)
+//		}
 //	}
 //
 // # Errors

@@ -194,9 +194,11 @@ func WithHooks(hooks api.Hooks) Option {
 	return func(c *config) error { c.Hooks = append(c.Hooks, hooks); return nil }
 }
 
-// WithLogger logs attempts at debug level, and retries, waits and refreshes at warn
-// level. It never logs queries, headers, bodies or IDs in paths; it does log the text
-// of the server's errors. It replaces an earlier logger.
+// WithLogger logs retries and refreshes at warn level, waits for a rate limit or before a
+// retry at info level if they take 2 seconds or longer, and shorter waits and all attempts
+// at debug level. With slog.Default() a program so shows on stderr why it does not go on.
+// It never logs queries, headers, bodies or IDs in paths; it does log the text of the
+// server's errors. It replaces an earlier logger.
 func WithLogger(logger *slog.Logger) Option {
 	return func(c *config) error { c.Logger = logger; return nil }
 }

@@ -26,6 +26,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 
 	"github.com/fastio-go/fastio"
@@ -63,7 +64,7 @@ var errUsage = errors.New("name a command: setup, audit, or remove and an e-mail
 
 func (p *program) start(ctx context.Context) error {
 	var err error
-	p.client, err = fastio.FromEnv()
+	p.client, err = fastio.FromEnv(fastio.WithLogger(slog.Default()))
 	if errors.Is(err, fastio.ErrNoToken) {
 		return p.demonstrate(ctx)
 	}

@@ -17,6 +17,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/signal"
 
@@ -37,7 +38,7 @@ func main() {
 }
 
 func converse(ctx context.Context, in io.Reader, out io.Writer, workspace api.ID, thread api.OpaqueID) error {
-	client, err := fastio.FromEnv()
+	client, err := fastio.FromEnv(fastio.WithLogger(slog.Default()))
 	if errors.Is(err, fastio.ErrNoToken) {
 		demo := startDemo(out)
 		defer demo.Stop()

@@ -17,6 +17,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 
 	"github.com/fastio-go/fastio"
@@ -74,7 +75,7 @@ func (p *program) run(ctx context.Context, config oauth.Config) error {
 	if err != nil {
 		return err
 	}
-	p.client, err = fastio.New(fastio.WithTokenSource(source))
+	p.client, err = fastio.New(fastio.WithTokenSource(source), fastio.WithLogger(slog.Default()))
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"strings"
 
@@ -82,7 +83,7 @@ func (p *program) show(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	client, err := fastio.New(fastio.WithTokenSource(source))
+	client, err := fastio.New(fastio.WithTokenSource(source), fastio.WithLogger(slog.Default()))
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"log/slog"
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
@@ -20,7 +21,7 @@ func (p *program) demonstrate(ctx context.Context) error {
 	earlier := platform.AddNode(seed.Node{Profile: books.ID, Name: "invoice 1.pdf"})
 	invoice := platform.AddNode(seed.Node{Profile: books.ID, Name: "invoice 2.pdf"})
 	var err error
-	p.client, err = fastio.New(platform.ClientOptions()...)
+	p.client, err = fastio.New(append(platform.ClientOptions(), fastio.WithLogger(slog.Default()))...)
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"strings"
 	"time"
@@ -47,7 +48,7 @@ type program struct {
 
 func (p *program) start(ctx context.Context, facts []string) error {
 	var err error
-	p.client, err = fastio.FromEnv()
+	p.client, err = fastio.FromEnv(fastio.WithLogger(slog.Default()))
 	if errors.Is(err, fastio.ErrNoToken) {
 		return p.demonstrate(ctx)
 	}

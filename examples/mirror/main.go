@@ -22,6 +22,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"time"
@@ -59,7 +60,7 @@ type program struct {
 
 func (p *program) start(ctx context.Context) error {
 	var err error
-	p.client, err = fastio.FromEnv()
+	p.client, err = fastio.FromEnv(fastio.WithLogger(slog.Default()))
 	if errors.Is(err, fastio.ErrNoToken) {
 		return p.demonstrate(ctx)
 	}

@@ -17,6 +17,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"time"
@@ -43,7 +44,7 @@ type program struct {
 }
 
 func (p *program) start(ctx context.Context) error {
-	client, err := fastio.FromEnv()
+	client, err := fastio.FromEnv(fastio.WithLogger(slog.Default()))
 	if errors.Is(err, fastio.ErrNoToken) {
 		return p.demonstrate(ctx)
 	}

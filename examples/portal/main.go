@@ -15,6 +15,7 @@ import (
 	"errors"
 	"flag"
 	"io"
+	"log/slog"
 	"os"
 
 	"github.com/fastio-go/fastio"
@@ -45,7 +46,7 @@ type program struct {
 
 func (p *program) start(ctx context.Context) error {
 	var err error
-	p.client, err = fastio.FromEnv()
+	p.client, err = fastio.FromEnv(fastio.WithLogger(slog.Default()))
 	if errors.Is(err, fastio.ErrNoToken) {
 		return p.demonstrate(ctx)
 	}

@@ -15,6 +15,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -43,11 +44,11 @@ type program struct {
 
 func (p *program) start(ctx context.Context, follow time.Duration) error {
 	var err error
-	p.client, err = fastio.FromEnv(fastio.WithHooks(p.waits()))
+	p.client, err = fastio.FromEnv(fastio.WithLogger(slog.Default()))
 	if errors.Is(err, fastio.ErrNoToken) {
 		demo := startDemo(p.out)
 		defer stop(p.out, demo)
-		p.client, err = demo.Connect(demo.Token(), fastio.WithHooks(p.waits()))
+		p.client, err = demo.Connect(demo.Token())
 	}
 	if err != nil {
 		return err
@@ -205,14 +206,4 @@ func (p *program) follow(ctx context.Context, query events.Query, d time.Duratio
 		return nil // as planned
 	}
 	return err
-}
-
-// waits reports long waits for the rate limit.
-func (p *program) waits() api.Hooks {
-	const noticeable = 3 * time.Second
-	return api.Hooks{OnWait: func(_ context.Context, w api.WaitEvent) {
-		if w.Wait >= noticeable {
-			fmt.Fprintf(p.screen, "\n  waiting %v for room in the rate limit\n", w.Wait.Round(time.Second))
-		}
-	}}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"sync"
 	"time"
@@ -67,7 +68,7 @@ func follow(ctx context.Context, dir, name string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	client, err := fastio.New(fastio.WithBaseURL(s.Platform), fastio.WithToken(s.Token))
+	client, err := fastio.New(fastio.WithBaseURL(s.Platform), fastio.WithToken(s.Token), fastio.WithLogger(slog.Default()))
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 
 	"github.com/fastio-go/fastio"
@@ -47,7 +48,7 @@ type program struct {
 
 func (p *program) start(ctx context.Context) error {
 	var err error
-	p.sender, err = fastio.FromEnv()
+	p.sender, err = fastio.FromEnv(fastio.WithLogger(slog.Default()))
 	if errors.Is(err, fastio.ErrNoToken) {
 		return p.demonstrate(ctx)
 	}
@@ -59,7 +60,7 @@ func (p *program) start(ctx context.Context) error {
 	if key == "" || p.workspace == "" || p.node == "" {
 		return errors.New("set FASTIO_GUEST_API_KEY, -workspace and -node: the guest, and the file to share")
 	}
-	p.guest, err = fastio.FromEnv(fastio.WithToken(key))
+	p.guest, err = fastio.FromEnv(fastio.WithToken(key), fastio.WithLogger(slog.Default()))
 	if err != nil {
 		return err
 	}

@@ -23,6 +23,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"slices"
 	"time"
@@ -42,7 +43,7 @@ func main() {
 }
 
 func watchWorkspace(ctx context.Context, in io.Reader, out io.Writer, workspace string) error {
-	client, err := fastio.FromEnv()
+	client, err := fastio.FromEnv(fastio.WithLogger(slog.Default()))
 	if errors.Is(err, fastio.ErrNoToken) {
 		demo := startDemo(out)
 		defer demo.Stop()

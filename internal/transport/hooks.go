@@ -77,17 +77,25 @@ func (b *observedBody) Close() error {
 
 func (x *exchange) observeRetry(ctx context.Context) {
 	r := api.RetryEvent{Op: x.request.Op, Attempt: x.attempt, Wait: x.wait, Err: x.failure}
-	x.client.warn(ctx, "fastio retry", slog.String("op", r.Op), slog.Int("attempt", r.Attempt),
+	x.client.log(ctx, slog.LevelWarn, "fastio retry", slog.String("op", r.Op), slog.Int("attempt", r.Attempt),
 		slog.Duration("wait", r.Wait), slog.Any("err", r.Err))
 	for _, h := range x.client.cfg.Hooks {
 		runHook(ctx, h.OnRetry, r)
 	}
 }
 
-func (x *exchange) observeWait(ctx context.Context, reason api.WaitReason, wait time.Duration) {
+// longWait is the shortest wait that is logged at info level.
+const longWait = 2 * time.Second
+
+// observeWait reports a wait that begins. The call was queued before it.
+func (x *exchange) observeWait(ctx context.Context, reason api.WaitReason, queued, wait time.Duration) {
 	w := api.WaitEvent{Op: x.request.Op, Group: x.group.name, Reason: reason, Wait: wait}
-	x.client.warn(ctx, "fastio wait", slog.String("op", w.Op), slog.String("group", w.Group),
-		slog.String("reason", string(reason)), slog.Duration("wait", wait))
+	level := slog.LevelDebug
+	if queued+wait >= longWait {
+		level = slog.LevelInfo
+	}
+	x.client.log(ctx, level, "fastio wait", slog.String("op", w.Op), slog.String("group", w.Group),
+		slog.String("reason", string(reason)), slog.Duration("wait", queued+wait))
 	for _, h := range x.client.cfg.Hooks {
 		runHook(ctx, h.OnWait, w)
 	}
@@ -95,15 +103,15 @@ func (x *exchange) observeWait(ctx context.Context, reason api.WaitReason, wait 
 
 func (x *exchange) observeRefresh(ctx context.Context, err error) {
 	r := api.RefreshEvent{Op: x.request.Op, Err: err}
-	x.client.warn(ctx, "fastio refresh", slog.String("op", r.Op), slog.Any("err", err))
+	x.client.log(ctx, slog.LevelWarn, "fastio refresh", slog.String("op", r.Op), slog.Any("err", err))
 	for _, h := range x.client.cfg.Hooks {
 		runHook(ctx, h.OnRefresh, r)
 	}
 }
 
-func (c *Client) warn(ctx context.Context, msg string, attrs ...slog.Attr) {
+func (c *Client) log(ctx context.Context, level slog.Level, msg string, attrs ...slog.Attr) {
 	if c.cfg.Logger != nil {
-		c.cfg.Logger.LogAttrs(ctx, slog.LevelWarn, msg, attrs...) //nolint:sloglint // each caller's message is constant
+		c.cfg.Logger.LogAttrs(ctx, level, msg, attrs...) //nolint:sloglint // each caller's message is constant
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/iotest"
 	"testing/synctest"
@@ -282,6 +283,38 @@ func TestLoggerReportsWaitsAndFailuresWithoutHooks(t *testing.T) {
 			if n := strings.Count(log.String(), part); n != want {
 				t.Errorf("%q is logged %d times, want %d:\n%s", part, n, want, log.String())
 			}
+		}
+	})
+}
+
+// A wait of 2 seconds is logged at info level, a shorter one at debug level. The time in
+// the queue behind other calls counts.
+func TestLoggerShowsLongWaits(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var log strings.Builder
+		logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		client := newClient(t, answers(ok()), func(c *config) { c.Logger = logger })
+		for range 5 { // the published window has room for 5 in 3 s
+			succeed(t, client, of("events.search"))
+			time.Sleep(400 * time.Millisecond)
+		}
+		var queue sync.WaitGroup
+		for range 4 {
+			queue.Go(func() { succeed(t, client, of("events.search")) })
+			synctest.Wait()
+		}
+		queue.Wait()
+		var got []string
+		for line := range strings.Lines(log.String()) {
+			if strings.Contains(line, "fastio wait") {
+				_, wait, _ := strings.Cut(strings.TrimSpace(line), "wait=")
+				got = append(got, strings.Fields(line)[1]+" "+wait)
+			}
+		}
+		want := []string{"level=DEBUG 1.003s", "level=DEBUG 1.403s", "level=DEBUG 1.803s", "level=INFO 2.203s"}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
 		}
 	})
 }

@@ -32,6 +32,7 @@ func (l *limiter) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, refuse(req, errLostContext)
 	}
 	req.Host = req.URL.Host // http.Client copies the URL of a request that has one
+	longest, own, began := x.maxWait, x.own, time.Now()
 	var waiting func(time.Duration, bool)
 	if len(l.client.cfg.Hooks) > 0 || l.client.cfg.Logger != nil {
 		waiting = func(wait time.Duration, ordered bool) {
@@ -39,10 +40,9 @@ func (l *limiter) RoundTrip(req *http.Request) (*http.Response, error) {
 			if ordered {
 				reason = api.WaitReasonServer
 			}
-			x.observeWait(req.Context(), reason, wait)
+			x.observeWait(req.Context(), reason, time.Since(began), wait)
 		}
 	}
-	longest, own, began := x.maxWait, x.own, time.Now()
 	x.own = 0
 	if longest >= 0 {
 		longest = max(0, longest-(x.ordered-own)) + jitter // added to the Retry-After of a closed group

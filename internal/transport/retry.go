@@ -243,7 +243,7 @@ func (x *exchange) sleep(ctx context.Context) error {
 	if e != nil && e.Rate.RetryAfter == x.wait {
 		reason = api.WaitReasonServer
 	}
-	x.observeWait(ctx, reason, x.wait)
+	x.observeWait(ctx, reason, 0, x.wait)
 	return wait.Sleep(ctx, x.wait)
 }
 

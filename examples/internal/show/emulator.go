@@ -3,6 +3,7 @@ package show
 import (
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http/httptest"
 	"sync"
 	"time"
@@ -30,9 +31,9 @@ func Emulate(out io.Writer, missing string, platform *fastiotest.Server) *Emulat
 	return &Emulator{Server: platform, URL: server.URL, server: server, quit: make(chan struct{})}
 }
 
-// Connect returns a client with a token.
-func (e *Emulator) Connect(token string, opts ...fastio.Option) (*fastio.Client, error) {
-	return fastio.New(append(opts, fastio.WithBaseURL(e.URL), fastio.WithToken(token))...)
+// Connect returns a client with a token, which shows long waits on stderr.
+func (e *Emulator) Connect(token string) (*fastio.Client, error) {
+	return fastio.New(fastio.WithBaseURL(e.URL), fastio.WithToken(token), fastio.WithLogger(slog.Default()))
 }
 
 // Every calls f with 1, 2 and so on at an interval, until Stop is called.

@@ -1,6 +1,8 @@
 package show_test
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -77,5 +79,34 @@ func TestNames(t *testing.T) {
 	names, err := show.Names(t.Context(), s.Client(t), api.ID(room.ID))
 	if err != nil || names[api.ID(grace.ID)] != "Grace Hopper" || names[api.ID(s.User().ID)] != "Ada Lovelace" {
 		t.Errorf("got %v, %v", names, err)
+	}
+}
+
+// Every program gives its clients a logger, so that long waits are visible on stderr.
+func TestProgramsLogWaits(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("../../*/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	clients := 0
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			made := strings.Contains(line, "fastio.New(") || strings.Contains(line, "fastio.FromEnv(")
+			if !made || strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			clients++
+			if !strings.Contains(line, "fastio.WithLogger(slog.Default())") {
+				t.Errorf("%s makes a client without a logger: %s", file, line)
+			}
+		}
+	}
+	if clients < 12 {
+		t.Errorf("found %d clients", clients)
 	}
 }
