@@ -46,7 +46,9 @@
 // published, such as event search. Other limits are learned from responses. That wait
 // ends only with the context. A Retry-After of the server is honoured up to
 // [WithMaxWait]; a longer one fails at once with [api.ErrRateLimited], and
-// Rate.RetryAfter of the error is its length. Hooks and the logger report every wait.
+// Rate.RetryAfter of the error is its length. Hooks report every wait, and the logger
+// at info level those of 2 seconds or more: see [WithLogger]. The page docs/limits.md of
+// the repository says what the published limits mean for jobs with many event logs.
 //
 // Several processes with one credential share its limits: when a 429 or a full window
 // shows that another process uses the credential, each takes a part of the window. For

@@ -106,7 +106,9 @@ const (
 // followed through a client are spread over [Service.FollowInterval]; those of changed
 // profiles come first, and searches of the program are not delayed by more than two of
 // Follow. Without sockets, the profiles of the first 13 logs are polled; Follow with
-// Until or PollOnly searches at intervals only.
+// Until or PollOnly searches at intervals only. What the rate limits mean for 1, 30 and 100
+// logs is in docs/limits.md of the repository:
+// https://github.com/fastio-go/fastio/blob/main/docs/limits.md
 //
 // Events become visible with some delay. Each poll goes back by the overlap and
 // skips delivered events; every Sweep, a rescan goes back by ten overlaps. An event

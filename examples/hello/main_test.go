@@ -11,7 +11,7 @@ import (
 	"github.com/fastio-go/fastio/fastiotest/seed"
 )
 
-func TestHello(t *testing.T) { //nolint:paralleltest // it sets the environment and stdout
+func TestHello(t *testing.T) {
 	platform := fastiotest.New()
 	room := platform.AddWorkspace(seed.Workspace{Name: "Design"})
 	platform.AddComment(seed.Comment{Profile: room.ID, User: platform.User().ID, Body: "Is that brass?"})
