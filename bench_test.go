@@ -268,9 +268,9 @@ func newClient(b *testing.B, address string, rt http.RoundTripper) *fastio.Clien
 // without published windows.
 type free struct{ *fastio.Client }
 
-func (f free) Call(ctx context.Context, r *api.Request, out any) error {
+func (f free) Call(ctx context.Context, r *api.Request, out any, opts ...api.CallOption) error {
 	r.Group = "free"
-	return f.Client.Call(ctx, r, out)
+	return f.Client.Call(ctx, r, out, opts...)
 }
 
 func noError(b *testing.B, err error) {

@@ -37,10 +37,10 @@ func TestLongNumbers(t *testing.T) {
 	}
 }
 
-func anyRequest(opts ...api.CallOption) *api.Request {
+func anyRequest() *api.Request {
 	return &api.Request{
 		Op: "things.Get", Method: http.MethodGet, Path: api.Path("/current/things/{thing_id}/", "t1"),
-		Replay: api.ReplaySafe, Options: api.Resolve(opts),
+		Replay: api.ReplaySafe,
 	}
 }
 
@@ -107,9 +107,9 @@ func TestOutput(t *testing.T) {
 		"a level of a similar path": {"/current/x/ready/", nil, with(api.Terse), "output=terse", ""},
 	}, func(t *testing.T, tc row) {
 		w := &wire{body: `{"result":true}`}
-		r := anyRequest(tc.opts...)
+		r := anyRequest()
 		r.Path, r.Query = api.Path(tc.path), tc.query
-		err := w.client(t).Call(t.Context(), r, nil)
+		err := w.client(t).Call(t.Context(), r, nil, tc.opts...)
 		if tc.rule != "" {
 			e, ok := errors.AsType[*api.InputError](err)
 			if !ok || e.Field != "output" || e.Rule != tc.rule || e.Op != "things.Get" || len(w.seen) != 0 {
@@ -189,9 +189,9 @@ func TestTimeouts(t *testing.T) {
 		return err
 	}
 	held := func(ctx context.Context, c *fastio.Client, opts ...api.CallOption) error {
-		r := anyRequest(opts...)
+		r := anyRequest()
 		r.Attempt = long
-		return c.Call(ctx, r, nil)
+		return c.Call(ctx, r, nil, opts...)
 	}
 	for name, test := range map[string]struct {
 		client time.Duration

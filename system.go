@@ -73,9 +73,9 @@ func (c *Client) Agents(ctx context.Context, opts ...api.CallOption) (string, er
 func (c *Client) Introspect(ctx context.Context, endpoint api.Route, opts ...api.CallOption) (json.RawMessage, error) {
 	r := &api.Request{
 		Op: "system.Introspect", Method: http.MethodOptions, Path: endpoint,
-		Replay: api.ReplaySafe, Auth: api.AuthOptional, Options: api.Resolve(opts),
+		Replay: api.ReplaySafe, Auth: api.AuthOptional,
 	}
 	var answer json.RawMessage
-	err := c.Call(ctx, r, &answer)
+	err := c.Call(ctx, r, &answer, opts...)
 	return answer, err
 }

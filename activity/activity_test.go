@@ -377,11 +377,11 @@ type asked struct {
 	r  *api.Request
 }
 
-func (s *script) Call(ctx context.Context, r *api.Request, out any) error {
+func (s *script) Call(ctx context.Context, r *api.Request, out any, opts ...api.CallOption) error {
 	n := len(s.asked)
 	s.asked = append(s.asked, asked{time.Now(), r})
 	answer, err := s.answer(ctx, n, r.Query)
-	if raw := r.Options.Response; raw != nil {
+	if raw := api.Resolve(opts).Response; raw != nil {
 		date := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 		if s.date != nil {
 			date = s.date().UTC()

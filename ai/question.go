@@ -316,19 +316,19 @@ const conflictAttempts = 6 // whose pauses add up to 9.5 s
 // usually means that the thread is still being committed, which takes less than
 // a second: a retry with the same key then finds the turn.
 func keyed(ctx context.Context, c api.Client, r *api.Request, key string, opts []api.CallOption) (*sent, error) {
-	r.Options = api.Resolve(opts)
-	if r.Options.Timeout > 0 { // of all attempts together
+	o := api.Resolve(opts)
+	if o.Timeout > 0 { // of all attempts together
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, r.Options.Timeout)
+		ctx, cancel = context.WithTimeout(ctx, o.Timeout)
 		defer cancel()
 	}
 	most := conflictAttempts
-	if r.Options.Attempts > 0 {
-		most = min(most, r.Options.Attempts)
+	if o.Attempts > 0 {
+		most = min(most, o.Attempts)
 	}
 	conflict := wait.Backoff{Base: 500 * time.Millisecond, Cap: 3 * time.Second}
 	for attempt := 1; ; attempt++ {
-		a, err := call.One[sent](ctx, c, r, "", nil)
+		a, err := call.One[sent](ctx, c, r, "", opts)
 		if err == nil {
 			return a, nil
 		}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io"
 	"iter"
-	"maps"
 	"mime"
 	"net/http"
 	"strconv"
@@ -90,7 +89,7 @@ func (t *Turns) Stream(
 	const op = "ai.Turns.Stream"
 	return func(yield func(*StreamEvent, error) bool) {
 		r := endpoint.AITurnsStream(scope, thread, turn)
-		if err := call.Prepare(ctx, t.c, r, opts); err != nil {
+		if err := call.CheckRequest(ctx, t.c, r); err != nil {
 			yield(nil, err)
 			return
 		}
@@ -176,19 +175,18 @@ const (
 )
 
 func (f *following) connect(ctx context.Context) (ending, error) {
-	r := *f.request
-	r.Options.Header = maps.Clone(r.Options.Header)
-	if r.Options.Header == nil {
-		r.Options.Header = http.Header{}
+	o := api.Resolve(f.opts)
+	if o.Header == nil {
+		o.Header = http.Header{}
 	}
-	r.Options.Header.Set("Accept", "text/event-stream")
+	o.Header.Set("Accept", "text/event-stream")
 	if f.lastID != "" {
-		r.Options.Header.Set("Last-Event-ID", f.lastID)
+		o.Header.Set("Last-Event-ID", f.lastID)
 	}
 	ctx, hangUp := context.WithCancel(ctx)
 	defer hangUp()
-	late := time.AfterFunc(f.idle+orderedWait, hangUp) // the request may be paced
-	resp, err := f.turns.c.Open(ctx, &r)               //nolint:bodyclose // its wrapper is closed
+	late := time.AfterFunc(f.idle+orderedWait, hangUp)              // the request may be paced
+	resp, err := f.turns.c.Open(ctx, f.request, api.WithOptions(o)) //nolint:bodyclose // its wrapper is closed
 	late.Stop()
 	if err != nil {
 		if call.Final(err) {

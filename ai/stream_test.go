@@ -338,7 +338,7 @@ func TestStreamOfHeartbeatsEnds(t *testing.T) {
 // beating opens streams that send heartbeats only.
 type beating struct{ *scripted }
 
-func (beating) Open(ctx context.Context, _ *api.Request) (*http.Response, error) {
+func (beating) Open(ctx context.Context, _ *api.Request, opts ...api.CallOption) (*http.Response, error) {
 	r, w := io.Pipe()
 	go func() {
 		defer w.Close()
@@ -398,7 +398,7 @@ func TestStreamHeaders(t *testing.T) {
 	c := script(text("event: done\ndata: {}\n\n"), complete)
 	c.stream(t, api.Header("X-Trace", "7"))
 	want := []http.Header{{"X-Trace": {"7"}, "Accept": {"text/event-stream"}}, {"X-Trace": {"7"}}}
-	if diff := gocmp.Diff(want, []http.Header{c.sent[0].Options.Header, c.sent[1].Options.Header}); diff != "" {
+	if diff := gocmp.Diff(want, []http.Header{c.options[0].Header, c.options[1].Header}); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

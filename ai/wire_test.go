@@ -164,24 +164,25 @@ var room, share = api.Workspace(roomID), api.Share(shareID)
 type scripted struct {
 	answers []any // a string, an error, or an opening
 
-	mu   sync.Mutex
-	sent []*api.Request
+	mu      sync.Mutex
+	sent    []*api.Request
+	options []api.CallOptions
 }
 
 func script(answers ...any) *scripted { return &scripted{answers: answers} }
 
-func (s *scripted) take(r *api.Request) any {
+func (s *scripted) take(r *api.Request, opts []api.CallOption) any {
 	if err := r.Path.Err(); err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.sent = append(s.sent, r)
+	s.sent, s.options = append(s.sent, r), append(s.options, api.Resolve(opts))
 	return s.answers[min(len(s.sent), len(s.answers))-1]
 }
 
-func (s *scripted) Call(_ context.Context, r *api.Request, out any) error {
-	switch a := s.take(r).(type) {
+func (s *scripted) Call(_ context.Context, r *api.Request, out any, opts ...api.CallOption) error {
+	switch a := s.take(r, opts).(type) {
 	case string:
 		return json.Unmarshal([]byte(a), out)
 	case error:
@@ -191,8 +192,8 @@ func (s *scripted) Call(_ context.Context, r *api.Request, out any) error {
 	}
 }
 
-func (s *scripted) Open(_ context.Context, r *api.Request) (*http.Response, error) {
-	switch a := s.take(r).(type) {
+func (s *scripted) Open(_ context.Context, r *api.Request, opts ...api.CallOption) (*http.Response, error) {
+	switch a := s.take(r, opts).(type) {
 	case opening:
 		return &http.Response{
 			StatusCode: http.StatusOK, ContentLength: int64(len(a.body)), Body: io.NopCloser(strings.NewReader(a.body)),

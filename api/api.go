@@ -29,16 +29,17 @@ import (
 // A Caller sends a request and decodes the response into out.
 //
 // Out is nil to ignore the response, a *string or *[]byte for a response that is not
-// JSON, and otherwise a value that [encoding/json] can decode into. It must be safe
-// for concurrent use.
+// JSON, and otherwise a value that [encoding/json] can decode into. An implementation
+// that needs the options reads them with [Resolve], and one that forwards a call passes
+// them on, or others with [WithOptions]. It must be safe for concurrent use.
 type Caller interface {
-	Call(ctx context.Context, r *Request, out any) error
+	Call(ctx context.Context, r *Request, out any, opts ...CallOption) error
 }
 
 // An Opener sends a request and returns a successful response with an unread body,
 // for streams and downloads. The caller must close the body.
 type Opener interface {
-	Open(ctx context.Context, r *Request) (*http.Response, error)
+	Open(ctx context.Context, r *Request, opts ...CallOption) (*http.Response, error)
 }
 
 // Client is what each Service sends its requests through. A fastio.Client is a

@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"slices"
 	"time"
 )
 
@@ -37,6 +38,16 @@ func Resolve(opts []CallOption) CallOptions {
 		}
 	}
 	return o
+}
+
+// WithOptions sets all options of a call, and replaces those before it. It is for a
+// [Caller] that changes the options of a call that it forwards: it gets them from
+// [Resolve].
+func WithOptions(o CallOptions) CallOption {
+	return callOption(func(to *CallOptions) {
+		*to = o
+		to.Header, to.Output = o.Header.Clone(), slices.Clone(o.Output)
+	})
 }
 
 // Output asks for more or less of each record. It is a [CallOption]; a call

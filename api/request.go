@@ -40,7 +40,6 @@ type Request struct {
 
 	Group   string        // rate group of the call; default Op
 	Attempt time.Duration // timeout of an attempt; 0 means the default of the client
-	Options CallOptions   // options of the call
 }
 
 // Replay is the idempotence of a request.

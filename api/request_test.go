@@ -89,13 +89,16 @@ func TestResolve(t *testing.T) {
 func TestOptionsAreNotShared(t *testing.T) {
 	t.Parallel()
 	opts := []api.CallOption{api.Header("X-Note", "a"), api.Terse}
-	first := api.Resolve(opts)
-	first.Header.Set("X-Note", "b")
-	first.Output[0] = "changed"
-	if diff := cmp.Diff(
-		api.CallOptions{Header: http.Header{"X-Note": {"a"}}, Output: []api.Output{api.Terse}}, api.Resolve(opts),
-	); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+	for name, opts := range map[string][]api.CallOption{
+		"one by one": opts, "all at once": {api.Full, api.WithOptions(api.Resolve(opts))},
+	} {
+		first := api.Resolve(append(opts, api.Header("X-Note", "b")))
+		first.Header.Set("X-Note", "c")
+		first.Output[0] = "changed"
+		want := api.CallOptions{Header: http.Header{"X-Note": {"a"}}, Output: []api.Output{api.Terse}}
+		if diff := cmp.Diff(want, api.Resolve(opts)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
 	}
 }
 

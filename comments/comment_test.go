@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -34,6 +35,17 @@ func TestDeleteIsRetriedAfterLostResponse(t *testing.T) {
 			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
 		}
 	}
+}
+
+// caller is a client that gets the options of a call.
+type caller func(r *api.Request, out any, o api.CallOptions) error
+
+func (f caller) Call(_ context.Context, r *api.Request, out any, opts ...api.CallOption) error {
+	return f(r, out, api.Resolve(opts))
+}
+
+func (caller) Open(ctx context.Context, r *api.Request, _ ...api.CallOption) (*http.Response, error) {
+	return stub.NotOpened{}.Open(ctx, r)
 }
 
 // react sets or removes a reaction.
@@ -79,13 +91,13 @@ func TestReactions(t *testing.T) {
 	} {
 		for _, op := range []string{"comments.React", "comments.Unreact"} {
 			reads := 0
-			s := comments.New(stub.Caller(func(_ context.Context, r *api.Request, out any) error {
+			s := comments.New(caller(func(r *api.Request, out any, o api.CallOptions) error {
 				if r.Op == op {
 					return reply(out, tc.answer, tc.first)
 				}
 				reads++
-				if r.Op != "comments.Get" || r.Options.Attempts != 2 {
-					t.Errorf("%s is called with %+v", r.Op, r.Options)
+				if r.Op != "comments.Get" || o.Attempts != 2 {
+					t.Errorf("%s is called with %+v", r.Op, o)
 				}
 				return reply(out, comment, tc.read)
 			}), nil)

@@ -38,7 +38,7 @@ type thread struct {
 	other  string                     // the last other parameters
 }
 
-func (th *thread) Call(_ context.Context, r *api.Request, out any) error {
+func (th *thread) Call(_ context.Context, r *api.Request, out any, opts ...api.CallOption) error {
 	if th.turn != nil {
 		th.turn(len(th.pages), th)
 	}

@@ -1026,9 +1026,9 @@ type smallLog struct {
 
 const future = "2099-01-01 00:00:00"
 
-func (l *smallLog) Call(_ context.Context, r *api.Request, out any) error {
-	if r.Options.Response != nil {
-		r.Options.Response.Header = http.Header{"Date": {time.Now().UTC().Format(http.TimeFormat)}}
+func (l *smallLog) Call(_ context.Context, r *api.Request, out any, opts ...api.CallOption) error {
+	if raw := api.Resolve(opts).Response; raw != nil {
+		raw.Header = http.Header{"Date": {time.Now().UTC().Format(http.TimeFormat)}}
 	}
 	var rows []string
 	for _, id := range l.odd {

@@ -199,9 +199,9 @@ type pace struct {
 	leave  func() // of the first search of the round, before it
 }
 
-func (p *pace) Call(ctx context.Context, r *api.Request, out any) error {
+func (p *pace) Call(ctx context.Context, r *api.Request, out any, opts ...api.CallOption) error {
 	if r.Group != searchGroup {
-		return p.Client.Call(ctx, r, out)
+		return p.Client.Call(ctx, r, out, opts...)
 	}
 	leave := p.leave
 	p.leave = nil
@@ -213,7 +213,7 @@ func (p *pace) Call(ctx context.Context, r *api.Request, out any) error {
 		}
 	}
 	defer leave()
-	return p.Client.Call(ctx, r, out)
+	return p.Client.Call(ctx, r, out, opts...)
 }
 
 func (p *pace) changed(watched bool) {

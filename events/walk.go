@@ -433,11 +433,9 @@ func (s *Service) now(ctx context.Context, o api.CallOptions) (time.Time, error)
 // ping observes the Date header of a ping, also of one that is refused.
 func (s *Service) ping(ctx context.Context, o api.CallOptions) error {
 	var a api.Response
-	r := endpoint.SystemPing()
-	r.Options = api.CallOptions{
+	err := call.Do(ctx, s.c, endpoint.SystemPing(), []api.CallOption{api.WithOptions(api.CallOptions{
 		Response: &a, Header: o.Header, Timeout: o.Timeout, Attempts: o.Attempts, MaxWait: o.MaxWait,
-	}
-	err := call.Do(ctx, s.c, r, nil)
+	})})
 	if _, refused := errors.AsType[*api.Error](err); err != nil && !refused {
 		return err
 	}

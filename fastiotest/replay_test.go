@@ -603,8 +603,8 @@ func TestRecordAndReplay(t *testing.T) {
 		var answer api.Response
 		err := newClient(t, fastiotest.Replay(t, dir)...).Call(t.Context(), &api.Request{
 			Op: "some.Thing", Method: http.MethodGet, Path: api.Path("/current/thing/"),
-			Query: url.Values{"a": {"1"}, "b": {"2"}}, Options: api.CallOptions{Response: &answer},
-		}, &got)
+			Query: url.Values{"a": {"1"}, "b": {"2"}},
+		}, &got, api.WithResponse(&answer))
 		if err != nil {
 			t.Fatal(err)
 		}

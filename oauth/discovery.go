@@ -231,14 +231,14 @@ type elsewhere struct {
 }
 
 // Call sends r to the other address.
-func (e elsewhere) Call(ctx context.Context, r *api.Request, out any) error {
+func (e elsewhere) Call(ctx context.Context, r *api.Request, out any, opts ...api.CallOption) error {
 	moved := *r
 	moved.Path = e.path
 	if len(e.query) > 0 {
 		moved.Query = maps.Clone(e.query)
 		maps.Copy(moved.Query, r.Query)
 	}
-	return e.Client.Call(ctx, &moved, out)
+	return e.Client.Call(ctx, &moved, out, opts...)
 }
 
 // ServerMetadata is the metadata of an authorization server (RFC 8414).

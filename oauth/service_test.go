@@ -49,6 +49,7 @@ func TestRequests(t *testing.T) {
 	client := stub.Fail(stop)
 	s := oauth.New(client)
 	var sent *api.Request
+	attempts := func() int { return client.Options[len(client.Options)-1].Attempts }
 	check := func(err error, query, body string) {
 		t.Helper()
 		if !errors.Is(err, stop) {
@@ -114,13 +115,13 @@ func TestRequests(t *testing.T) {
 	}
 	check(fail(s.Refresh(ctx, oauth.RefreshRequest{ClientID: "c", RefreshToken: code}, api.Attempts(5))),
 		"", "client_id=c&grant_type=refresh_token&refresh_token=+123+456%0A")
-	once := sent.Options.Attempts // whose retries the caller cannot enable
+	once := attempts() // whose retries the caller cannot enable
 	check(fail(s.Exchange(ctx, oauth.ExchangeRequest{
 		ClientID: "c", RedirectURI: loopback, Code: code, CodeVerifier: api.NewSecret(verifier),
 	}, api.Attempts(5))), "", "client_id=c&code=+123+456%0A&code_verifier="+verifier+"&grant_type=authorization_code"+
 		"&redirect_uri=http%3A%2F%2F127.0.0.1%3A49152%2Fcallback")
-	if once != 1 || sent.Options.Attempts != 1 {
-		t.Errorf("got %d and %d attempts", once, sent.Options.Attempts)
+	if once != 1 || attempts() != 1 {
+		t.Errorf("got %d and %d attempts", once, attempts())
 	}
 }
 

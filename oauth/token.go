@@ -190,17 +190,17 @@ func (s *Service) revoke(ctx context.Context, refreshToken api.Secret, clientID 
 		return err
 	}
 	offer(form, param{"client_id", clientID})
-	r := endpoint.OAuthRevoke(form)
-	r.Options = api.Resolve(opts)
-	if r.Options.Response == nil {
-		r.Options.Response = new(api.Response)
+	answer := api.Resolve(opts).Response
+	if answer == nil {
+		answer = new(api.Response)
+		opts = append(slices.Clip(opts), api.WithResponse(answer))
 	}
-	a, err := call.One[rawError](ctx, s.c, r, "", nil)
+	a, err := call.One[rawError](ctx, s.c, endpoint.OAuthRevoke(form), "", opts)
 	_, refused := errors.AsType[*api.Error](err)
 	switch {
 	case err == nil && a.Name != "":
 		return a.failure(op, form)
-	case err != nil && (refused || r.Options.Response.Status/100 != 2):
+	case err != nil && (refused || answer.Status/100 != 2):
 		return asError(err)
 	}
 	return nil

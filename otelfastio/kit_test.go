@@ -95,10 +95,10 @@ func status(code int, body string, header ...string) network {
 
 func ok() network { return status(200, `{"result":true}`) }
 
-func get(opts ...api.CallOption) *api.Request {
+func get() *api.Request {
 	return &api.Request{
 		Op: "things.Get", Method: http.MethodGet, Path: api.Path("/current/things/{thing_id}/", "t1"),
-		Replay: api.ReplaySafe, Options: api.Resolve(opts),
+		Replay: api.ReplaySafe,
 	}
 }
 

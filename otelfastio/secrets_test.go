@@ -56,22 +56,27 @@ func (r *recorder) leaks(t *testing.T, secrets ...string) []string {
 	})
 }
 
+// confided is a request with the options of its call.
+type confided struct {
+	*api.Request
+
+	opts []api.CallOption
+}
+
 // confidential is a call with a secret at every place that can hold one.
-func confidential() []*api.Request {
+func confidential() []confided {
 	secret := api.NewSecret(canary)
-	return []*api.Request{{
+	return []confided{{&api.Request{
 		Op: "things.Create", Method: http.MethodPost, Path: api.Path("/current/things/{thing_id}/", canary),
 		Query: url.Values{"token": {canary}, canary: {canary}}, Replay: api.ReplaySafe,
 		Body: api.Bytes("application/x-www-form-urlencoded", []byte("password="+canary)), Link: api.LinkTakesPassword,
-		Options: api.Resolve([]api.CallOption{api.Header("X-Note", canary), api.LinkPassword(secret)}),
-	}, {
+	}, []api.CallOption{api.Header("X-Note", canary), api.LinkPassword(secret)}}, {&api.Request{
 		Op: "things.Get", Method: http.MethodGet, Path: api.Path("/current/things/{thing_id}/", canary),
 		Replay: api.ReplaySafe, Credential: secret, Link: api.LinkTakesToken,
-		Options: api.Resolve([]api.CallOption{&api.LinkToken{Secret: secret}}),
-	}, {
+	}, []api.CallOption{&api.LinkToken{Secret: secret}}}, {&api.Request{
 		Op: "things.Delete", Method: http.MethodDelete, Path: api.Path("/current/things/"), Replay: api.ReplaySafe,
 		Body: api.JSON(map[string]string{"access_token": canary}),
-	}}
+	}, nil}}
 }
 
 // secretSource has a token and errors that are secrets.
@@ -137,12 +142,12 @@ type secretReader struct{}
 func (secretReader) Read([]byte) (int, error) { return 0, errors.New("no more of " + canary) }
 
 // send makes a call in both ways. It may end in any way.
-func send(t *testing.T, c *fastio.Client, r *api.Request) {
+func send(t *testing.T, c *fastio.Client, r confided) {
 	t.Helper()
 	for _, way := range []func(){
-		func() { _ = c.Call(t.Context(), r, nil) },
+		func() { _ = c.Call(t.Context(), r.Request, nil, r.opts...) },
 		func() {
-			if resp, err := c.Open(t.Context(), r); err == nil {
+			if resp, err := c.Open(t.Context(), r.Request, r.opts...); err == nil {
 				_, _ = io.Copy(io.Discard, resp.Body)
 				_ = resp.Body.Close()
 			}

@@ -125,7 +125,7 @@ func (p *platform) each(do func(s *socket)) {
 	}
 }
 
-func (p *platform) Call(ctx context.Context, r *api.Request, out any) error {
+func (p *platform) Call(ctx context.Context, r *api.Request, out any, opts ...api.CallOption) error {
 	path := r.Path.Template()
 	answer, err := "", error(nil)
 	switch {
@@ -145,7 +145,7 @@ func (p *platform) Call(ctx context.Context, r *api.Request, out any) error {
 	default:
 		return errors.New("unexpected " + path)
 	}
-	if raw := r.Options.Response; raw != nil {
+	if raw := api.Resolve(opts).Response; raw != nil {
 		*raw = api.Response{Header: http.Header{"Date": {p.now().Format(http.TimeFormat)}}}
 	}
 	if err != nil {

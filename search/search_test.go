@@ -183,7 +183,7 @@ type index struct {
 	asked []url.Values
 }
 
-func (x *index) Call(_ context.Context, r *api.Request, out any) error {
+func (x *index) Call(_ context.Context, r *api.Request, out any, opts ...api.CallOption) error {
 	x.asked = append(x.asked, r.Query)
 	from, _ := strconv.Atoi(r.Query.Get("offset"))
 	most, _ := strconv.Atoi(r.Query.Get("limit"))

@@ -116,10 +116,10 @@ func readQuery(version api.OpaqueID, token api.Secret) url.Values {
 }
 
 // unlinked returns the options of a call, without the token of a link.
-func unlinked(opts []api.CallOption) api.CallOptions {
+func unlinked(opts []api.CallOption) []api.CallOption {
 	o := api.Resolve(opts)
 	o.Token = api.Secret{}
-	return o
+	return []api.CallOption{api.WithOptions(o)}
 }
 
 // Zip returns a folder of a workspace or share as a zip archive, with its
@@ -273,6 +273,5 @@ func (s *Service) open(
 		}
 		options.Renew = request
 	}
-	r.Options = unlinked(opts)
-	return download.Open(ctx, s.c, r, options, nil)
+	return download.Open(ctx, s.c, r, options, unlinked(opts))
 }

@@ -55,7 +55,7 @@ func (p *Previews) Authorize(
 func (p *Previews) Read(
 	ctx context.Context, access *PreviewAccess, file string, opts ...api.CallOption,
 ) (*api.Download, error) {
-	return p.open(ctx, access, file, api.Resolve(opts))
+	return p.open(ctx, access, file, opts)
 }
 
 // Get returns the first file of a preview of a file of a workspace or share, as
@@ -71,14 +71,14 @@ func (p *Previews) Get(
 }
 
 func (p *Previews) open(
-	ctx context.Context, access *PreviewAccess, file string, o api.CallOptions,
+	ctx context.Context, access *PreviewAccess, file string, opts []api.CallOption,
 ) (*api.Download, error) {
 	r, err := access.request(file)
 	if err != nil {
 		return nil, err
 	}
-	r.Hop, r.Options = true, o
-	return download.Open(ctx, p.c, r, download.Options{}, nil)
+	r.Hop = true
+	return download.Open(ctx, p.c, r, download.Options{}, opts)
 }
 
 // previewPath matches the path of a file of a preview. It begins with /current or

@@ -113,7 +113,7 @@ func (t *Transforms) Token(
 func (t *Transforms) Read(
 	ctx context.Context, in api.Profile, node api.OpaqueID, token api.Secret, change Transform, opts ...api.CallOption,
 ) (*api.Download, error) {
-	return t.open(ctx, in, node, token, change, api.Resolve(opts))
+	return t.open(ctx, in, node, token, change, opts)
 }
 
 // Get returns an image of a workspace or share after a transform, as
@@ -133,13 +133,11 @@ func (t *Transforms) Get(
 }
 
 func (t *Transforms) open(
-	ctx context.Context, in api.Profile, node api.OpaqueID, token api.Secret, change Transform, o api.CallOptions,
+	ctx context.Context, in api.Profile, node api.OpaqueID, token api.Secret, change Transform, opts []api.CallOption,
 ) (*api.Download, error) {
 	q, err := change.query("storage.Transforms.Read", token)
 	if err != nil {
 		return nil, err
 	}
-	r := endpoint.StorageTransformsRead(in, node, q)
-	r.Options = o
-	return download.Open(ctx, t.c, r, download.Options{}, nil)
+	return download.Open(ctx, t.c, endpoint.StorageTransformsRead(in, node, q), download.Options{}, opts)
 }

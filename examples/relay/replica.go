@@ -141,8 +141,8 @@ func sendReports(ctx context.Context, f *relay.Follower, nc *nats.Conn, out io.W
 // demo does not have either: 5 searches in 3 seconds would make a slow table.
 type unlimited struct{ api.Client }
 
-func (c unlimited) Call(ctx context.Context, r *api.Request, out any) error {
+func (c unlimited) Call(ctx context.Context, r *api.Request, out any, opts ...api.CallOption) error {
 	free := *r
 	free.Group = "demo"
-	return c.Client.Call(ctx, &free, out)
+	return c.Client.Call(ctx, &free, out, opts...)
 }

@@ -25,10 +25,10 @@ import (
 // members called result or response.
 func One[T any](ctx context.Context, c api.Caller, r *api.Request, member string, opts []api.CallOption) (*T, error) {
 	e := &Envelope[T]{member: member}
-	if err := Prepare(ctx, c, r, opts); err != nil {
+	if err := CheckRequest(ctx, c, r); err != nil {
 		return nil, err
 	}
-	if err := c.Call(ctx, r, e); err != nil {
+	if err := c.Call(ctx, r, e, opts...); err != nil {
 		return nil, err
 	}
 	if !e.found && member != "" {
@@ -43,10 +43,10 @@ func One[T any](ctx context.Context, c api.Caller, r *api.Request, member string
 // List is One for a list of records, which may be missing.
 func List[T any](ctx context.Context, c api.Caller, r *api.Request, member string, opts []api.CallOption) ([]T, error) {
 	e := &Envelope[[]T]{member: member}
-	if err := Prepare(ctx, c, r, opts); err != nil {
+	if err := CheckRequest(ctx, c, r); err != nil {
 		return nil, err
 	}
-	if err := c.Call(ctx, r, e); err != nil {
+	if err := c.Call(ctx, r, e, opts...); err != nil {
 		return nil, err
 	}
 	if err := finish(r, &e.payload); err != nil {
@@ -68,10 +68,10 @@ func Page[T any](
 
 // Do is One for a response without a payload.
 func Do(ctx context.Context, c api.Caller, r *api.Request, opts []api.CallOption) error {
-	if err := Prepare(ctx, c, r, opts); err != nil {
+	if err := CheckRequest(ctx, c, r); err != nil {
 		return err
 	}
-	return c.Call(ctx, r, Nothing())
+	return c.Call(ctx, r, Nothing(), opts...)
 }
 
 // Remove is Do for a deletion. It succeeds if the record is already [Gone].
@@ -84,20 +84,16 @@ func Remove(ctx context.Context, c api.Caller, r *api.Request, opts []api.CallOp
 
 // Text is One for a response that is not JSON.
 func Text(ctx context.Context, c api.Caller, r *api.Request, opts []api.CallOption) (string, error) {
-	if err := Prepare(ctx, c, r, opts); err != nil {
+	if err := CheckRequest(ctx, c, r); err != nil {
 		return "", err
 	}
 	var out string
-	err := c.Call(ctx, r, &out)
+	err := c.Call(ctx, r, &out, opts...)
 	return out, err
 }
 
-// Prepare sets the options of r if there are any. It returns an error if r
-// cannot be sent through c.
-func Prepare(ctx context.Context, c any, r *api.Request, opts []api.CallOption) error {
-	if len(opts) > 0 {
-		r.Options = api.Resolve(opts)
-	}
+// CheckRequest returns an error if r cannot be sent through c.
+func CheckRequest(ctx context.Context, c any, r *api.Request) error {
 	if ctx == nil || c == nil {
 		return Check(ctx, c, r.Op)
 	}

@@ -204,8 +204,8 @@ type detour struct {
 }
 
 // Call sends r down the path.
-func (d detour) Call(ctx context.Context, r *api.Request, out any) error {
+func (d detour) Call(ctx context.Context, r *api.Request, out any, opts ...api.CallOption) error {
 	moved := *r
 	moved.Path = d.path
-	return d.Client.Call(ctx, &moved, out)
+	return d.Client.Call(ctx, &moved, out, opts...)
 }

@@ -274,7 +274,7 @@ func (s *threePages) run(seq iter.Seq2[reflect.Value, reflect.Value]) (asked, ro
 	return s.asked, slices.Compact(rows), err
 }
 
-func (s *threePages) Call(_ context.Context, r *api.Request, out any) error {
+func (s *threePages) Call(_ context.Context, r *api.Request, out any, opts ...api.CallOption) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := s.calls[r.Op]

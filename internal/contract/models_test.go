@@ -168,7 +168,7 @@ type strict struct {
 	unknown []member
 }
 
-func (s *strict) Call(_ context.Context, _ *api.Request, out any) error {
+func (s *strict) Call(_ context.Context, _ *api.Request, out any, opts ...api.CallOption) error {
 	for {
 		err := jsonv2.Unmarshal(s.body, out, jsonv2.RejectUnknownMembers(true))
 		e, ok := errors.AsType[*jsonv2.SemanticError](err)

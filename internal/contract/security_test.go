@@ -222,9 +222,8 @@ func linkCalls() map[string]linkCall {
 		"a request by hand": {inPassword, func(ctx context.Context, c *fastio.Client, p api.Secret) error {
 			return c.Call(ctx, &api.Request{
 				Op: "fileshares.Seen", Method: http.MethodGet, Link: api.LinkTakesPassword,
-				Path:    api.Path("/current/fileshare/{id}/seen/", loanID),
-				Options: api.Resolve([]api.CallOption{api.LinkPassword(p)}),
-			}, nil)
+				Path: api.Path("/current/fileshare/{id}/seen/", loanID),
+			}, nil, api.LinkPassword(p))
 		}},
 	}
 	add := func(in, name string, send sends) {
@@ -742,7 +741,7 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 	link, invitation := &shares.Share{Title: "Q4", Password: secret}, &members.Invitation{ID: "i1", Key: secret}
 	for _, v := range []any{
 		&fileshares.CreateRequest{Password: secret}, &fileshares.UpdateRequest{Password: set}, token, &password, &options,
-		&api.Request{Options: options}, &shares.CreateRequest{Password: secret}, &shares.UpdateRequest{Password: set},
+		&api.Request{Credential: secret}, &shares.CreateRequest{Password: secret}, &shares.UpdateRequest{Password: set},
 		&account.InvitationListOptions{Key: secret}, link, invitation, &shares.Page{Shares: []*shares.Share{link}},
 		&shares.Public{Share: link}, &members.Added{Invitation: invitation}, &account.Invitation{ID: "i1", Key: secret},
 		&members.InvitationPage{Invitations: []*members.Invitation{invitation}}, &account.SignUpRequest{Password: secret},

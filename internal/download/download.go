@@ -35,19 +35,20 @@ type Options struct {
 // continues with the same bytes: the file is fixed, or the server sent a strong
 // ETag. Any other request is sent once.
 func Open(ctx context.Context, c api.Opener, r *api.Request, o Options, opts []api.CallOption) (*api.Download, error) {
-	if err := call.Prepare(ctx, c, r, opts); err != nil {
+	if err := call.CheckRequest(ctx, c, r); err != nil {
 		return nil, err
 	}
 	refuse := func(field, rule string) error { return &api.InputError{Op: r.Op, Field: field, Rule: rule} }
 	if o.Range.Offset < 0 || o.Range.Length < 0 {
 		return nil, refuse("range", "must have an offset and a length of 0 or more")
 	}
+	of := api.Resolve(opts)
 	for _, name := range [...]string{headerEncoding, headerRange, headerIfRange} {
-		if r.Options.Header.Get(name) != "" {
+		if of.Header.Get(name) != "" {
 			return nil, refuse("header "+name, "must be left out: downloads set it")
 		}
 	}
-	s := &stream{opener: c, request: r, options: o}
+	s := &stream{opener: c, request: r, options: o, call: of}
 	s.bound(ctx)
 	resp, err := s.open(rangeOf(o.Range.Offset, o.last()), "") //nolint:bodyclose // the caller closes the body
 	if err != nil {

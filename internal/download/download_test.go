@@ -50,9 +50,10 @@ type server struct {
 	asked []http.Header
 }
 
-func (s *server) Open(ctx context.Context, r *api.Request) (*http.Response, error) {
+func (s *server) Open(ctx context.Context, r *api.Request, opts ...api.CallOption) (*http.Response, error) {
 	n := len(s.asked)
-	s.asked = append(s.asked, r.Options.Header)
+	header := api.Resolve(opts).Header
+	s.asked = append(s.asked, header)
 	if err := s.refuse[n]; err != nil {
 		return nil, err
 	}
@@ -74,8 +75,8 @@ func (s *server) Open(ctx context.Context, r *api.Request) (*http.Response, erro
 		resp.Header.Set("Last-Modified", s.modified[n])
 	}
 	content := s.content
-	condition := r.Options.Header.Get("If-Range")
-	if part, ok := strings.CutPrefix(r.Options.Header.Get("Range"), "bytes="); ok && !s.whole &&
+	condition := header.Get("If-Range")
+	if part, ok := strings.CutPrefix(header.Get("Range"), "bytes="); ok && !s.whole &&
 		(condition == "" || condition == s.tag) {
 		first, last, _ := strings.Cut(part, "-")
 		from, _ := strconv.Atoi(first)
@@ -501,7 +502,9 @@ func TestContentRange(t *testing.T) {
 
 type opened func() *http.Response
 
-func (o opened) Open(context.Context, *api.Request) (*http.Response, error) { return o(), nil }
+func (o opened) Open(context.Context, *api.Request, ...api.CallOption) (*http.Response, error) {
+	return o(), nil
+}
 
 func TestProgress(t *testing.T) {
 	t.Parallel()

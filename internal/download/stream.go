@@ -35,6 +35,7 @@ type stream struct {
 	opener  api.Opener
 	request *api.Request
 	options Options
+	call    api.CallOptions // without a timeout: ctx has it
 	ctx     context.Context //nolint:containedctx // Read has no context, and a download is one call
 	cancel  context.CancelFunc
 
@@ -59,8 +60,8 @@ type stream struct {
 // bound gives the stream the context and the timeout of the call, which apply
 // to all connections together.
 func (s *stream) bound(ctx context.Context) {
-	if d := s.request.Options.Timeout; d > 0 {
-		s.request.Options.Timeout = 0
+	if d := s.call.Timeout; d > 0 {
+		s.call.Timeout = 0
 		s.ctx, s.cancel = context.WithTimeout(ctx, d)
 		return
 	}
@@ -69,20 +70,19 @@ func (s *stream) bound(ctx context.Context) {
 
 // open requests a part, all if part is "", with condition as If-Range.
 func (s *stream) open(part, condition string) (*http.Response, error) {
-	r := *s.request
-	h := maps.Clone(r.Options.Header)
-	if h == nil {
-		h = http.Header{}
+	o := s.call
+	o.Header = maps.Clone(o.Header)
+	if o.Header == nil {
+		o.Header = http.Header{}
 	}
-	h.Set(headerEncoding, "identity") // so that lengths and ranges are those of the file
+	o.Header.Set(headerEncoding, "identity") // so that lengths and ranges are those of the file
 	if part != "" {
-		h.Set(headerRange, part)
+		o.Header.Set(headerRange, part)
 	}
 	if condition != "" {
-		h.Set(headerIfRange, condition)
+		o.Header.Set(headerIfRange, condition)
 	}
-	r.Options.Header = h
-	return s.opener.Open(s.ctx, &r)
+	return s.opener.Open(s.ctx, s.request, api.WithOptions(o))
 }
 
 // Read reads the file, and reconnects when a connection ends too early.
@@ -147,7 +147,7 @@ func (s *stream) renew(err error) bool {
 	if err != nil {
 		return false
 	}
-	r.Options, s.request = s.request.Options, r
+	s.request = r
 	return true
 }
 

@@ -14,14 +14,16 @@ import (
 	"github.com/fastio-go/fastio/api"
 )
 
-// Caller is a function that handles calls.
+// Caller is a function that handles calls. It gets no options.
 type Caller func(ctx context.Context, r *api.Request, out any) error
 
 // Call calls f.
-func (f Caller) Call(ctx context.Context, r *api.Request, out any) error { return f(ctx, r, out) }
+func (f Caller) Call(ctx context.Context, r *api.Request, out any, _ ...api.CallOption) error {
+	return f(ctx, r, out)
+}
 
 // Open returns an error.
-func (f Caller) Open(ctx context.Context, r *api.Request) (*http.Response, error) {
+func (f Caller) Open(ctx context.Context, r *api.Request, _ ...api.CallOption) (*http.Response, error) {
 	return NotOpened{}.Open(ctx, r)
 }
 
@@ -29,7 +31,7 @@ func (f Caller) Open(ctx context.Context, r *api.Request) (*http.Response, error
 type NotOpened struct{}
 
 // Open returns an error.
-func (NotOpened) Open(context.Context, *api.Request) (*http.Response, error) {
+func (NotOpened) Open(context.Context, *api.Request, ...api.CallOption) (*http.Response, error) {
 	return nil, errors.New("stub: no call must open a response")
 }
 
@@ -40,11 +42,12 @@ type Network func(r *http.Request) (*http.Response, error)
 func (f Network) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // Client returns the same response to every call with a valid path and records
-// the requests.
+// the requests with their options.
 type Client struct {
-	Answer string
-	Err    error // returned in place of the response
-	Got    []*api.Request
+	Answer  string
+	Err     error // returned in place of the response
+	Got     []*api.Request
+	Options []api.CallOptions
 }
 
 // Answer returns a Client with that response; "" leaves results unchanged.
@@ -53,25 +56,25 @@ func Answer(text string) *Client { return &Client{Answer: text} }
 // Fail returns a Client whose calls return an error.
 func Fail(err error) *Client { return &Client{Err: err} }
 
-func (c *Client) take(r *api.Request) error {
+func (c *Client) take(r *api.Request, opts []api.CallOption) error {
 	if err := r.Path.Err(); err != nil {
 		return err
 	}
-	c.Got = append(c.Got, r)
+	c.Got, c.Options = append(c.Got, r), append(c.Options, api.Resolve(opts))
 	return c.Err
 }
 
 // Call decodes the response.
-func (c *Client) Call(_ context.Context, r *api.Request, out any) error {
-	if err := c.take(r); err != nil || c.Answer == "" {
+func (c *Client) Call(_ context.Context, r *api.Request, out any, opts ...api.CallOption) error {
+	if err := c.take(r, opts); err != nil || c.Answer == "" {
 		return err
 	}
 	return json.Unmarshal([]byte(c.Answer), out)
 }
 
 // Open returns the response as a body.
-func (c *Client) Open(_ context.Context, r *api.Request) (*http.Response, error) {
-	if err := c.take(r); err != nil {
+func (c *Client) Open(_ context.Context, r *api.Request, opts ...api.CallOption) (*http.Response, error) {
+	if err := c.take(r, opts); err != nil {
 		return nil, err
 	}
 	return &http.Response{

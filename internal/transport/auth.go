@@ -31,8 +31,8 @@ func (s *signer) RoundTrip(req *http.Request) (*http.Response, error) {
 	if credential != nil {
 		signed.Header[headerAuthorization] = credential
 	}
-	if x.request.Link != api.LinkNone && !linkSecret(x.request).IsZero() {
-		signed.Header[headerPassword] = []string{linkSecret(x.request).Reveal()}
+	if x.request.Link != api.LinkNone && !linkSecret(&x.options).IsZero() {
+		signed.Header[headerPassword] = []string{linkSecret(&x.options).Reveal()}
 	}
 	resp, err := s.next.RoundTrip(signed)
 	if err != nil {

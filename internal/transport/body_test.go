@@ -86,8 +86,8 @@ func (c *counted) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-func sending(body api.Body, replay api.Replay, opts ...api.CallOption) *api.Request {
-	r := post(opts...)
+func sending(body api.Body, replay api.Replay) *api.Request {
+	r := post()
 	r.Body, r.Replay = body, replay
 	return r
 }
@@ -182,7 +182,7 @@ func TestBodiesAreOpenedForEachAttemptAndClosed(t *testing.T) {
 				case "answer":
 					send = ways()["opened"]
 				}
-				err := send(client, ctx, r)
+				err := send(client, ctx, &optioned{Request: r})
 				synctest.Wait()
 				cancel()
 				if errors.Is(err, api.ErrBodyUsed) {
@@ -309,11 +309,11 @@ func TestCallsLeakNothingInTheirContext(t *testing.T) {
 			func(t *testing.T, reply *answer) {
 				ctx := &parent{Context: context.WithoutCancel(t.Context()), done: make(chan struct{})}
 				client := newClient(t, answers(reply), timeout(time.Hour))
-				_ = client.Call(ctx, get(opts...), nil)
+				_ = client.Call(ctx, get(), nil, opts...)
 				if n := ctx.waiting.Load(); n != 0 {
 					t.Errorf("Call left %d behind", n)
 				}
-				resp, err := client.Open(ctx, get(opts...))
+				resp, err := client.Open(ctx, get(), opts...)
 				if err == nil {
 					if ctx.waiting.Load() == 0 {
 						t.Error("the stream does not end with its context")
@@ -431,7 +431,7 @@ func TestEndlessAnswer(t *testing.T) { //nolint:paralleltest // it measures the 
 					if kind == "text" {
 						out = new([]byte)
 					}
-					err := c.Call(t.Context(), request(http.MethodGet, api.ReplayOnce, api.WithResponse(&raw)), out)
+					err := c.Call(t.Context(), request(http.MethodGet, api.ReplayOnce), out, api.WithResponse(&raw))
 					tooLarge(t, err, tc.status, tc.refused)
 					if !tc.refused && (err.Error() != "fastio: things.Get: the response is too large" || raw.Body != nil) {
 						t.Errorf("the call ends with %v and %d bytes", err, len(raw.Body))
@@ -532,7 +532,7 @@ func TestResponseBuffers(t *testing.T) {
 		body := &buffers{left: tc.size}
 		network := flooding(tc.status, int64(tc.length), func() io.ReadCloser { return io.NopCloser(body) })
 		var raw api.Response
-		_ = clientOf(t, network).Call(t.Context(), get(api.WithResponse(&raw)), new([]byte))
+		_ = clientOf(t, network).Call(t.Context(), get(), new([]byte), api.WithResponse(&raw))
 		if !slices.Equal(body.sizes, tc.buffers) || len(raw.Body) != tc.size || cap(raw.Body) != tc.returned {
 			t.Errorf("%d of %d bytes, after buffers of %d bytes", len(raw.Body), cap(raw.Body), body.sizes)
 		}

@@ -25,7 +25,8 @@ type state struct {
 	handler http.HandlerFunc
 	answer  *answer
 	config  []func(*config)
-	request *api.Request                            // nil is get
+	request *api.Request // nil is get
+	opts    []api.CallOption
 	before  func(t *testing.T, c *transport.Client) // what goes on when the call begins
 	open    bool                                    // the body is read as a stream
 	last    int                                     // status of the answer that must not get lost on the way; 0 is none
@@ -100,7 +101,7 @@ func states() map[string]state {
 		"a wait for a call under way": {handler: stall, request: search, before: inBackground(5, search)},
 		"a group closed by itself":    {answer: limited("3600"), config: waiting, request: of("group"), last: 429},
 		"a group closed by another": {
-			answer: limited("3600"), request: of("group", api.MaxWait(forever)), before: inBackground(1, of("group")),
+			answer: limited("3600"), request: of("group"), opts: with(api.MaxWait(forever)), before: inBackground(1, of("group")),
 		},
 		"the wait for a token": {answer: ok(), config: []func(*config){tokens(&source{token: until})}},
 		"the wait for a new token": {
@@ -132,9 +133,9 @@ func (s state) start(t *testing.T) func(ctx context.Context) error {
 	}
 	return func(ctx context.Context) error {
 		if !s.open {
-			return client.Call(ctx, r, nil)
+			return client.Call(ctx, r, nil, s.opts...)
 		}
-		resp, err := client.Open(ctx, r)
+		resp, err := client.Open(ctx, r, s.opts...)
 		if err != nil {
 			return err
 		}
@@ -201,7 +202,7 @@ func TestCancelledBefore(t *testing.T) {
 	network := answers(ok())
 	for range 100 {
 		var answer api.Response
-		err := newClient(t, network).Call(ctx, get(api.WithResponse(&answer)), nil)
+		err := newClient(t, network).Call(ctx, get(), nil, api.WithResponse(&answer))
 		if !errors.Is(err, context.Canceled) || answer.Attempts > 0 || network.sent() > 0 {
 			t.Fatalf("got %v after %d attempts and %d requests", err, answer.Attempts, network.sent())
 		}
@@ -231,7 +232,7 @@ func TestCancelledByAHook(t *testing.T) {
 			}))
 			start := time.Now()
 			var answer api.Response
-			err := client.Call(ctx, get(api.WithResponse(&answer)), nil)
+			err := client.Call(ctx, get(), nil, api.WithResponse(&answer))
 			if !errors.Is(err, context.Canceled) || refused(err).Status != test.answer.status {
 				t.Fatalf("got %v, want %v and status %d in the chain", err, context.Canceled, test.answer.status)
 			}
@@ -255,7 +256,7 @@ func TestAttemptsThatWereNotSent(t *testing.T) {
 			return token("a-good-token"), nil
 		}}
 		var answer api.Response
-		err := newClient(t, answers(status(503)), tokens(source)).Call(t.Context(), get(api.WithResponse(&answer)), nil)
+		err := newClient(t, answers(status(503)), tokens(source)).Call(t.Context(), get(), nil, api.WithResponse(&answer))
 		if err == nil || answer.Attempts != sent {
 			t.Errorf("got %v and %d attempts, want %d", err, answer.Attempts, sent)
 		}

@@ -245,7 +245,7 @@ func TestLastAttemptUsesANewConnection(t *testing.T) {
 		together(t, client, &waiting, idle)
 		closed.Store(true)
 		var raw api.Response
-		err := client.Call(t.Context(), get(api.WithResponse(&raw)), nil)
+		err := client.Call(t.Context(), get(), nil, api.WithResponse(&raw))
 		if n := count.Load(); err != nil || raw.Attempts != 3 || n != idle+1 {
 			t.Errorf("%d attempts on %d connections, want 3 on %d: %v", raw.Attempts, n, idle+1, err)
 		}
@@ -309,7 +309,7 @@ func TestUnwrittenRequestsAreSentAgain(t *testing.T) {
 			succeed(t, client, post())
 			broken.Store(true)
 			var raw api.Response
-			if err := client.Call(t.Context(), post(api.WithResponse(&raw)), nil); raw.Attempts != want ||
+			if err := client.Call(t.Context(), post(), nil, api.WithResponse(&raw)); raw.Attempts != want ||
 				(err == nil) != (want > 1) {
 				t.Errorf("%d bytes written: %d attempts, want %d; %v", written, raw.Attempts, want, err)
 			}

@@ -213,7 +213,7 @@ type answer interface {
 
 // decodeText returns the unchanged response, or the error in one of [Client.Markdown].
 func (x *exchange) decodeText(out *string) error {
-	if slices.Contains(x.request.Options.Output, markdown) {
+	if slices.Contains(x.options.Output, markdown) {
 		if _, refused := envelope.Unwrap(x.body); refused || failedMarkdown(x.body) {
 			return x.refusal()
 		}

@@ -25,31 +25,32 @@ func redirecting(status int, location string) *script {
 }
 
 // secretive are the calls that carry something, by what they carry.
-func secretive() map[string]*api.Request {
+func secretive() map[string]*optioned {
 	signedAddress := url.Values{"download_token": {canary}}
-	calls := map[string]*api.Request{}
+	calls := map[string]*optioned{}
 	for _, method := range []string{"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"} {
-		for name, change := range map[string]func(*api.Request){
-			"a token":         func(*api.Request) {},
-			"a link password": func(r *api.Request) { withPassword(r, "password-"+canary) },
-			"a link token": func(r *api.Request) {
-				r.Link, r.Options.Token = api.LinkTakesToken, api.NewSecret("password-"+canary)
+		for name, change := range map[string]func(*optioned){
+			"a token":         func(*optioned) {},
+			"a link password": func(r *optioned) { r.withPassword("password-" + canary) },
+			"a link token": func(r *optioned) {
+				r.Link, r.opts = api.LinkTakesToken, with(&api.LinkToken{Secret: api.NewSecret("password-" + canary)})
 			},
-			"a credential": func(r *api.Request) { r.Credential = api.NewSecret("Basic " + canary) },
-			"a secret field": func(r *api.Request) {
+			"a credential": func(r *optioned) { r.Credential = api.NewSecret("Basic " + canary) },
+			"a secret field": func(r *optioned) {
 				r.Body, r.Replay = api.Form{"code": {canary}}, api.ReplayOnce
 			},
-			"a secret in a query": func(r *api.Request) { r.Query = url.Values{"token": {canary}} },
-			"a signed address":    func(r *api.Request) { r.Query = signedAddress },
-			"a token, to hop":     func(r *api.Request) { r.Hop = true },
-			"all three, to hop": func(r *api.Request) {
-				withPassword(r, "password-"+canary).Hop, r.Query = true, signedAddress
+			"a secret in a query": func(r *optioned) { r.Query = url.Values{"token": {canary}} },
+			"a signed address":    func(r *optioned) { r.Query = signedAddress },
+			"a token, to hop":     func(r *optioned) { r.Hop = true },
+			"all three, to hop": func(r *optioned) {
+				r.withPassword("password-" + canary)
+				r.Hop, r.Query = true, signedAddress
 			},
 		} {
 			if name == "a secret field" && method == "GET" {
 				continue
 			}
-			r := request(method, api.ReplaySafe)
+			r := &optioned{Request: request(method, api.ReplaySafe)}
 			change(r)
 			calls[method+" with "+name] = r
 		}
@@ -59,11 +60,13 @@ func secretive() map[string]*api.Request {
 
 // ways are those to send a request, one for answers that are decoded and one for
 // those that are read.
-func ways() map[string]func(*transport.Client, context.Context, *api.Request) error {
-	return map[string]func(*transport.Client, context.Context, *api.Request) error{
-		"called": func(c *transport.Client, ctx context.Context, r *api.Request) error { return c.Call(ctx, r, nil) },
-		"opened": func(c *transport.Client, ctx context.Context, r *api.Request) error {
-			resp, err := c.Open(ctx, r)
+func ways() map[string]func(*transport.Client, context.Context, *optioned) error {
+	return map[string]func(*transport.Client, context.Context, *optioned) error{
+		"called": func(c *transport.Client, ctx context.Context, r *optioned) error {
+			return c.Call(ctx, r.Request, nil, r.opts...)
+		},
+		"opened": func(c *transport.Client, ctx context.Context, r *optioned) error {
+			resp, err := c.Open(ctx, r.Request, r.opts...)
 			if err == nil {
 				_ = resp.Body.Close()
 			}
@@ -154,9 +157,9 @@ func TestHopsHideTheirAddress(t *testing.T) {
 		for _, hops := range []bool{false, true} {
 			w := redirecting(307, location)
 			var raw api.Response
-			r := withPassword(get(api.WithResponse(&raw)), "p")
-			r.Hop = hops
-			err := clientOf(t, w).Call(t.Context(), r, nil)
+			r := get()
+			r.Link, r.Hop = api.LinkTakesPassword, hops
+			err := clientOf(t, w).Call(t.Context(), r, nil, api.WithResponse(&raw), opening(r.Link, "p"))
 			if hops {
 				want = ""
 			}
@@ -198,13 +201,13 @@ func TestCredentials(t *testing.T) {
 		"a link password alone":         {auth: api.AuthNone, password: "p"},
 	}, func(t *testing.T, test row) {
 		network := answers(ok())
-		r := get()
+		r := &optioned{Request: get()}
 		r.Auth, r.Credential = test.auth, test.credential
 		if test.password != "" {
-			withPassword(r, test.password)
+			r.withPassword(test.password)
 		}
-		succeed(t, clientOf(t, network), r)
-		resp, err := clientOf(t, network).Open(t.Context(), r)
+		succeed(t, clientOf(t, network), r.Request, r.opts...)
+		resp, err := clientOf(t, network).Open(t.Context(), r.Request, r.opts...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -213,18 +216,18 @@ func TestCredentials(t *testing.T) {
 			t.Errorf("the request of an opened answer shows %v", h)
 		}
 		h := network.requests()[0].Header
-		if h.Get("Authorization") != test.want || h.Get("X-Ve-Password") != test.password || r.Options.Header != nil {
-			t.Errorf("the call carries %q and %q, its options %v", h["Authorization"], h["X-Ve-Password"], r.Options.Header)
+		if h.Get("Authorization") != test.want || h.Get("X-Ve-Password") != test.password {
+			t.Errorf("the call carries %q and %q", h["Authorization"], h["X-Ve-Password"])
 		}
 	})
 }
 
 // inputError requires that a call is rejected before it is sent, in words that hold no
 // secret.
-func inputError(t *testing.T, name string, r *api.Request, want *api.InputError) {
+func inputError(t *testing.T, name string, r *api.Request, want *api.InputError, opts ...api.CallOption) {
 	t.Helper()
 	network := answers(ok())
-	err := clientOf(t, network).Call(t.Context(), r, nil)
+	err := clientOf(t, network).Call(t.Context(), r, nil, opts...)
 	got, _ := errors.AsType[*api.InputError](err)
 	want.Op = r.Op
 	if diff := cmp.Diff(want, got); diff != "" || network.sent() > 0 || strings.Contains(err.Error(), canary) {
@@ -238,25 +241,25 @@ func TestHeadersThatAreRefused(t *testing.T) {
 	t.Parallel()
 	const byHand = "must not be set by hand: it is a credential"
 	const once = "must not be set: net/http would repeat a call that must be sent once"
-	inputError(t, "a header of two lines", get(api.Header("X-Note", "a\r\nAuthorization: "+canary)),
-		&api.InputError{Field: "header X-Note", Rule: "must not hold control characters", Got: "one at byte 1"})
+	inputError(t, "a header of two lines", get(),
+		&api.InputError{Field: "header X-Note", Rule: "must not hold control characters", Got: "one at byte 1"},
+		api.Header("X-Note", "a\r\nAuthorization: "+canary))
 	for _, key := range []string{
 		"Authorization", "authorization", "X-VE-Password", "x-ve-password", "Cookie", "Proxy-Authorization",
 	} {
 		want := &api.InputError{Field: "header " + http.CanonicalHeaderKey(key), Rule: byHand}
-		inputError(t, key, get(api.Header(key, canary)), want)
+		inputError(t, key, get(), want, api.Header(key, canary))
 	}
 	for _, separator := range "\t \"(),/:;<=>?@[\\]{}\x7fé" {
 		name := "X" + string(separator)
-		inputError(t, name, get(api.Header(name, canary)), &api.InputError{
+		inputError(t, name, get(), &api.InputError{
 			Field: "header", Rule: "must have a name without blanks and separators", Got: strconv.Quote(name),
-		})
+		}, api.Header(name, canary))
 	}
 	for _, key := range []string{"Idempotency-Key", "x-idempotency-key"} {
 		want := &api.InputError{Field: "header " + http.CanonicalHeaderKey(key), Rule: once}
-		inputError(t, key, post(api.Header(key, canary)), want)
-		keyed := sending(api.Form{"a": {"b"}}, api.ReplayKeyed, api.Header(key, "1"))
-		succeed(t, newClient(t, answers(ok())), keyed)
+		inputError(t, key, post(), want, api.Header(key, canary))
+		succeed(t, newClient(t, answers(ok())), sending(api.Form{"a": {"b"}}, api.ReplayKeyed), api.Header(key, "1"))
 	}
 }
 
@@ -279,9 +282,9 @@ func TestLinkSecretsAreChecked(t *testing.T) {
 	)
 	check := func(name string, link api.Link, want *api.InputError, opts ...api.CallOption) {
 		t.Helper()
-		r := get(opts...)
+		r := get()
 		r.Link = link
-		inputError(t, name, r, want)
+		inputError(t, name, r, want, opts...)
 	}
 	both := []api.CallOption{opening(api.LinkTakesPassword, canary), opening(api.LinkTakesToken, canary)}
 	for takes, field := range map[api.Link]string{api.LinkTakesPassword: "LinkPassword", api.LinkTakesToken: "LinkToken"} {

@@ -104,7 +104,7 @@ func (x *exchange) fail(err error) error {
 func (x *exchange) secrets() *redact.Words {
 	r := x.request
 	w := new(redact.Words)
-	w.AddHeader(http.Header{headerAuthorization: {r.Credential.Reveal()}, headerPassword: {linkSecret(r).Reveal()}})
+	w.AddHeader(http.Header{headerAuthorization: {r.Credential.Reveal()}, headerPassword: {linkSecret(&x.options).Reveal()}})
 	w.Add(x.token.AccessToken.Reveal())
 	w.AddValues(r.Query)
 	path, _ := r.Path.Split()

@@ -103,7 +103,7 @@ func TestOnCall(t *testing.T) {
 			"attempt in b", "a retries 1 in b", "b retries 1 in b", "attempt in b", "b ends <nil>", "a ends <nil>",
 		}},
 		"a refusal": {[]*answer{status(404)}, get(), nil, []string{"attempt in b", "b ends " + refused, "a ends " + refused}},
-		"a failure": {[]*answer{broken(failed)}, get(api.Attempts(1)), nil, []string{
+		"a failure": {[]*answer{broken(failed)}, request(http.MethodGet, api.ReplayOnce), nil, []string{
 			"attempt in b", "b ends fastio: things.Get: no network", "a ends fastio: things.Get: no network",
 		}},
 		"a response that cannot be decoded": {[]*answer{reply(200, `"text"`)}, get(), new(thing), nil},
@@ -230,15 +230,14 @@ func TestHooksReportEveryWaitAndAttempt(t *testing.T) {
 		}
 		list = append(list, ok())
 		r := []*api.Request{get(), post()}[dice.IntN(2)]
-		r.Options.Attempts = 1 + dice.IntN(6)
+		most := 1 + dice.IntN(6)
 		synctest.Test(t, func(t *testing.T) {
 			var seen record
 			network := answers(list...)
 			client := newClient(t, network, seen.hooks(), tokens(renewed()))
 			var raw api.Response
-			r.Options.Response = &raw
 			start := time.Now()
-			_ = client.Call(t.Context(), r, nil)
+			_ = client.Call(t.Context(), r, nil, api.Attempts(most), api.WithResponse(&raw))
 			var waited time.Duration
 			for _, w := range seen.waits {
 				waited += w.Wait
@@ -262,9 +261,9 @@ func TestHooksReportEveryWaitAndAttempt(t *testing.T) {
 					refusals++
 				}
 			}
-			if n > r.Options.Attempts+len(seen.refreshes)+refusals || len(seen.refreshes) > 1 {
+			if n > most+len(seen.refreshes)+refusals || len(seen.refreshes) > 1 {
 				t.Errorf("%d requests, %d refusals and %d refreshes for %d attempts",
-					n, refusals, len(seen.refreshes), r.Options.Attempts)
+					n, refusals, len(seen.refreshes), most)
 			}
 		})
 	}
@@ -368,7 +367,8 @@ func TestRefresh(t *testing.T) {
 	unknown, expired, valid := token("first-token"), expiring(now), expiring(now.Add(time.Second))
 	dead, asText := failed(401, 10011), reply(401, `{"result":false,"error":{"code":"10011"}}`)
 	unreadable, another, bare, down := failed(401, 10001), failed(401, 10012), status(401), status(503)
-	anonymous, own, single := get(), get(), get(api.Attempts(1))
+	anonymous, own, single := get(), get(), get()
+	opts := map[*api.Request][]api.CallOption{single: with(api.Attempts(1))}
 	anonymous.Auth, own.Credential = api.AuthNone, api.NewSecret("Basic abcdefghijkl")
 	type row struct {
 		list      []*answer // before a success
@@ -413,7 +413,7 @@ func TestRefresh(t *testing.T) {
 				return current, failure
 			},
 		}))
-		err := client.Call(t.Context(), test.r, nil)
+		err := client.Call(t.Context(), test.r, nil, opts[test.r]...)
 		if !errors.Is(err, test.want) || failure != nil && !errors.Is(err, none) {
 			t.Errorf("got %v, want %v", err, test.want)
 		}

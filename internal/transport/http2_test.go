@@ -282,7 +282,7 @@ func meetHTTP2(t *testing.T, s *h2Server, network h2Network, methods []string) {
 		for _, body := range []api.Body{nil, api.Form{"a": {"b"}}} {
 			for replay, want := range map[api.Replay]int{api.ReplayOnce: 1, api.ReplaySafe: 3} {
 				meet(fmt.Sprintf("%s, replay %d, body %v", method, replay, body), want, func(o api.CallOption) error {
-					return client.Call(t.Context(), touch(method, replay, body, o), nil)
+					return client.Call(t.Context(), touch(method, replay, body), nil, o)
 				})
 			}
 		}
@@ -294,8 +294,8 @@ func meetHTTP2(t *testing.T, s *h2Server, network h2Network, methods []string) {
 	})
 }
 
-func touch(method string, replay api.Replay, body api.Body, opts ...api.CallOption) *api.Request {
-	r := request(method, replay, opts...)
+func touch(method string, replay api.Replay, body api.Body) *api.Request {
+	r := request(method, replay)
 	r.Body = body
 	return r
 }

@@ -75,42 +75,51 @@ func middleware(m ...func(http.RoundTripper) http.RoundTripper) func(*config) {
 func hasty(n int) func(*config) { return retry(transport.Retry{Attempts: n, Base: 1, Cap: 1}) }
 
 // request returns a call without a body.
-func request(method string, replay api.Replay, opts ...api.CallOption) *api.Request {
+func request(method string, replay api.Replay) *api.Request {
 	return &api.Request{
 		Op: "things.Get", Method: method, Path: api.Path("/current/things/{thing_id}/", "t1"),
-		Replay: replay, Options: api.Resolve(opts),
+		Replay: replay,
 	}
 }
 
 // get is a call that may be repeated.
-func get(opts ...api.CallOption) *api.Request {
-	return request(http.MethodGet, api.ReplaySafe, opts...)
+func get() *api.Request {
+	return request(http.MethodGet, api.ReplaySafe)
 }
 
 // of is get in a rate group of its own.
-func of(group string, opts ...api.CallOption) *api.Request {
-	r := get(opts...)
+func of(group string) *api.Request {
+	r := get()
 	r.Group = group
 	return r
 }
 
 // post is a call that must not be carried out twice.
-func post(opts ...api.CallOption) *api.Request {
-	r := request(http.MethodPost, api.ReplayOnce, opts...)
+func post() *api.Request {
+	r := request(http.MethodPost, api.ReplayOnce)
 	r.Op, r.Body = "things.Create", api.JSON(map[string]string{"name": "thing"})
 	return r
 }
 
-// withPassword returns r with the password of a link.
-func withPassword(r *api.Request, password string) *api.Request {
-	r.Link, r.Options.Password = api.LinkTakesPassword, api.NewSecret(password)
-	return r
+// with returns the options of a call.
+func with(opts ...api.CallOption) []api.CallOption { return opts }
+
+// optioned is a request with the options of its call.
+type optioned struct {
+	*api.Request
+
+	opts []api.CallOption
+}
+
+// withPassword gives r the password of a link.
+func (r *optioned) withPassword(password string) {
+	r.Link, r.opts = api.LinkTakesPassword, append(r.opts, api.LinkPassword(api.NewSecret(password)))
 }
 
 // succeed makes a call that must succeed.
-func succeed(t *testing.T, client *transport.Client, r *api.Request) {
+func succeed(t *testing.T, client *transport.Client, r *api.Request, opts ...api.CallOption) {
 	t.Helper()
-	if err := client.Call(t.Context(), r, nil); err != nil {
+	if err := client.Call(t.Context(), r, nil, opts...); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -156,15 +156,15 @@ func TestMiddlewareMayWriteHeaders(t *testing.T) {
 		}
 		return next.RoundTrip(r)
 	}))
-	r := get(api.Header("X-Note", "a"))
+	opts := []api.CallOption{api.WithOptions(api.CallOptions{Header: http.Header{"X-Note": {"a"}}})}
 	want := http.Header{"X-Note": {"a!"}, "User-Agent": {"test!"}, "Authorization": {"Bearer token-" + canary}}
 	for i := range 2 {
-		succeed(t, client, r)
+		succeed(t, client, get(), opts...)
 		if diff := cmp.Diff(want, network.requests()[i].Header); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	}
-	if diff := cmp.Diff(http.Header{"X-Note": {"a"}}, r.Options.Header); diff != "" {
+	if diff := cmp.Diff(http.Header{"X-Note": {"a"}}, api.Resolve(opts).Header); diff != "" {
 		t.Errorf("the caller's headers were changed (-want +got):\n%s", diff)
 	}
 }
@@ -172,8 +172,8 @@ func TestMiddlewareMayWriteHeaders(t *testing.T) {
 func TestMisuseIsAnError(t *testing.T) {
 	t.Parallel()
 	type misuse = func(ctx context.Context, c *fastio.Client) error
-	call := func(r *api.Request, out any) misuse {
-		return func(ctx context.Context, c *fastio.Client) error { return c.Call(ctx, r, out) }
+	call := func(r *api.Request, out any, opts ...api.CallOption) misuse {
+		return func(ctx context.Context, c *fastio.Client) error { return c.Call(ctx, r, out, opts...) }
 	}
 	open := func(ctx context.Context, c *fastio.Client) error {
 		return stub.Err(c.Open(ctx, nil)) //nolint:bodyclose // there is none
@@ -203,7 +203,7 @@ func TestMisuseIsAnError(t *testing.T) {
 		"Client must be made by New":                                     {unmade, network},
 		"things.Get: " + noPath:                                          {call(nowhere, nil)},
 		"system.Introspect: " + noPath:                                   {introspect},
-		"things.Get: " + badName:                                         {call(get(api.Header("Bad Name", "x")), nil)},
+		"things.Get: " + badName:                                         {call(get(), nil, api.Header("Bad Name", "x"))},
 		"things.Get: " + badMethod:                                       {call(unnamed, nil)},
 		"things.Get: out must be a pointer that is not nil, got int":     {call(get(), 1)},
 		"things.Get: out must be a pointer that is not nil, got *string": {call(get(), (*string)(nil))},

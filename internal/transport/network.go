@@ -296,9 +296,10 @@ func (x *exchange) fixLocation(resp *http.Response, base *url.URL) {
 func checkRedirect(req *http.Request, via []*http.Request) error {
 	const most = 10
 	first := via[0]
-	r := exchangeOf(first.Context()).request
-	path, _ := r.Path.Split()
-	if len(via) >= most || first.Method != http.MethodGet || r.Hop || !linkSecret(r).IsZero() || redact.Path(path) != path ||
+	x := exchangeOf(first.Context())
+	path, _ := x.request.Path.Split()
+	if len(via) >= most || first.Method != http.MethodGet || x.request.Hop ||
+		!linkSecret(&x.options).IsZero() || redact.Path(path) != path ||
 		req.URL.Scheme != first.URL.Scheme || req.URL.Host != first.URL.Host || req.URL.User != nil {
 		return http.ErrUseLastResponse
 	}

@@ -79,7 +79,7 @@ func TestPanicsLeaveNothingOpen(t *testing.T) {
 						t.Errorf("%s: no panic", way)
 					}
 				}()
-				_ = send(client, ctx, sending(body, api.ReplaySafe))
+				_ = send(client, ctx, &optioned{Request: sending(body, api.ReplaySafe)})
 			}()
 			synctest.Wait()
 			for where, c := range map[string]*counter{"the network": &wire.counter, "the call": &body.counter} {

@@ -189,6 +189,7 @@ type exchange struct {
 
 	client   *Client
 	request  *api.Request
+	options  api.CallOptions
 	group    *group
 	stream   bool  // the body of a success is not read
 	limit    int64 // of the body of a success
@@ -254,10 +255,14 @@ func InfoOf(ctx context.Context) (Info, bool) {
 }
 
 // Call sends r and decodes the response into out.
-func (c *Client) Call(ctx context.Context, r *api.Request, out any) (err error) {
+func (c *Client) Call(ctx context.Context, r *api.Request, out any, opts ...api.CallOption) error {
 	if err := c.check(ctx, r); err != nil {
 		return err
 	}
+	return c.call(ctx, r, out, api.Resolve(opts))
+}
+
+func (c *Client) call(ctx context.Context, r *api.Request, out any, o api.CallOptions) (err error) {
 	if to := reflect.ValueOf(out); out != nil && (to.Kind() != reflect.Pointer || to.IsNil()) {
 		return &api.InputError{Op: r.Op, Field: "out", Rule: "must be a pointer that is not nil", Got: fmt.Sprintf("%T", out)}
 	}
@@ -267,7 +272,7 @@ func (c *Client) Call(ctx context.Context, r *api.Request, out any) (err error) 
 		err = errPanicked
 		defer func() { end(err) }()
 	}
-	timeout := r.Options.Timeout
+	timeout := o.Timeout
 	if timeout == 0 && r.Attempt == 0 { // else its attempts have their own timeouts
 		timeout = c.cfg.Timeout
 	}
@@ -276,7 +281,7 @@ func (c *Client) Call(ctx context.Context, r *api.Request, out any) (err error) 
 		ctx, cancel = context.WithTimeout(ctx, timeout)
 		defer cancel()
 	}
-	x := &exchange{client: c, request: r, limit: maxJSON}
+	x := &exchange{client: c, request: r, options: o, limit: maxJSON}
 	switch out.(type) {
 	case *string, *[]byte:
 		x.limit = maxText
@@ -290,24 +295,27 @@ func (c *Client) Call(ctx context.Context, r *api.Request, out any) (err error) 
 const markdown api.Output = "markdown"
 
 // Markdown sends r and returns the response as text.
-func (c *Client) Markdown(ctx context.Context, r *api.Request) (string, error) {
+func (c *Client) Markdown(ctx context.Context, r *api.Request, opts ...api.CallOption) (string, error) {
 	if err := c.check(ctx, r); err != nil {
 		return "", err
 	}
-	asText := *r
-	asText.Options.Output = append(slices.Clip(r.Options.Output), markdown)
+	o := api.Resolve(opts)
+	o.Output = append(slices.Clip(o.Output), markdown)
 	var text string
-	err := c.Call(ctx, &asText, &text)
+	err := c.call(ctx, r, &text, o)
 	return text, err
 }
 
 // Open sends r and returns a successful response with an unread body.
-func (c *Client) Open(ctx context.Context, r *api.Request) (resp *http.Response, err error) {
+func (c *Client) Open(
+	ctx context.Context, r *api.Request, opts ...api.CallOption,
+) (resp *http.Response, err error) {
 	if err := c.check(ctx, r); err != nil {
 		return nil, err
 	}
+	o := api.Resolve(opts)
 	if len(c.cfg.Hooks) == 0 {
-		return c.open(ctx, r)
+		return c.open(ctx, r, o)
 	}
 	ctx, end := c.observeCall(ctx, r, true)
 	err = errPanicked
@@ -316,17 +324,17 @@ func (c *Client) Open(ctx context.Context, r *api.Request) (resp *http.Response,
 			end(err)
 		}
 	}()
-	resp, err = c.open(ctx, r)
+	resp, err = c.open(ctx, r, o)
 	if err == nil {
 		resp.Body = &observedBody{ReadCloser: resp.Body, end: end}
 	}
 	return resp, err
 }
 
-func (c *Client) open(ctx context.Context, r *api.Request) (*http.Response, error) {
+func (c *Client) open(ctx context.Context, r *api.Request, o api.CallOptions) (*http.Response, error) {
 	var cancel context.CancelFunc
-	if r.Options.Timeout > 0 {
-		ctx, cancel = context.WithTimeout(ctx, r.Options.Timeout)
+	if o.Timeout > 0 {
+		ctx, cancel = context.WithTimeout(ctx, o.Timeout)
 	} else {
 		ctx, cancel = context.WithCancel(ctx)
 	}
@@ -336,7 +344,7 @@ func (c *Client) open(ctx context.Context, r *api.Request) (*http.Response, erro
 			cancel()
 		}
 	}()
-	x := &exchange{client: c, request: r, stream: true}
+	x := &exchange{client: c, request: r, options: o, stream: true}
 	err := x.send(ctx)
 	if err != nil && x.away != nil {
 		err = x.hop(ctx)
@@ -377,7 +385,7 @@ func (x *exchange) send(ctx context.Context) error {
 	defer func() { x.closeAll(ended) }()
 	_, err := x.client.retry.Do(&x.wire) //nolint:bodyclose // decide closes it, unless it is a stream
 	ended = true
-	if raw := x.request.Options.Response; raw != nil {
+	if raw := x.options.Response; raw != nil {
 		*raw = api.Response{Body: x.body, Rate: x.rate, Attempts: x.sent}
 		if x.response != nil {
 			raw.Status, raw.Header = x.response.StatusCode, x.response.Header
@@ -414,19 +422,19 @@ func (x *exchange) closeAll(ended bool) {
 
 // prepare creates the request of the first attempt, with x in its context.
 func (x *exchange) prepare(ctx context.Context) error {
-	c, r := x.client, x.request
-	if err := checkRequest(r); err != nil {
+	c, r, o := x.client, x.request, &x.options
+	if err := checkRequest(r, o); err != nil {
 		return err
 	}
 	x.self = x
-	x.attempt, x.attempts, x.maxWait = 1, c.cfg.Retry.Attempts, cmp.Or(r.Options.MaxWait, c.cfg.MaxWait)
-	if r.Options.Attempts > 0 {
-		x.attempts = r.Options.Attempts
+	x.attempt, x.attempts, x.maxWait = 1, c.cfg.Retry.Attempts, cmp.Or(o.MaxWait, c.cfg.MaxWait)
+	if o.Attempts > 0 {
+		x.attempts = o.Attempts
 	}
 	query := r.Query
-	if len(r.Options.Output) > 0 {
+	if len(o.Output) > 0 {
 		var err error
-		query, err = withOutput(r)
+		query, err = withOutput(r, o.Output)
 		if err != nil {
 			return err
 		}
@@ -463,7 +471,7 @@ func (x *exchange) open() error {
 // net/http does not retry the request.
 func (x *exchange) fill(req *http.Request) {
 	h := make(http.Header, 4)
-	for key, values := range x.request.Options.Header {
+	for key, values := range x.options.Header {
 		h[http.CanonicalHeaderKey(key)] = slices.Clone(values)
 	}
 	if x.request.Body != nil {

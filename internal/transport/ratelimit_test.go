@@ -269,7 +269,7 @@ func TestUsedUpWindowIsAnError(t *testing.T) {
 			start := time.Now()
 			client := newClient(t, answers(status(code, "X-Ve-Limit-Max", "5", "X-Ve-Limit-Avail", "0",
 				"X-Ve-Limit-Expires", epoch(start.Add(far))), ok()))
-			_ = client.Call(t.Context(), get(api.Attempts(1)), nil)
+			_ = client.Call(t.Context(), get(), nil, api.Attempts(1))
 			err := client.Call(t.Context(), get(), nil)
 			e := refused(err)
 			if !errors.Is(err, api.ErrRateLimited) || e.Attempts != 0 || e.Rate.RetryAfter != far ||
@@ -327,8 +327,8 @@ func TestRateHeaders(t *testing.T) {
 			"a cap in words":                {[]string{avail, "3", most, "many"}, api.RateLimit{}},
 		} {
 			var raw api.Response
-			if err := clientOf(t, answering(200, `{"result":true}`, tc.header...)).Call(t.Context(), get(api.WithResponse(&raw)),
-				nil); err != nil {
+			if err := clientOf(t, answering(200, `{"result":true}`, tc.header...)).Call(t.Context(), get(),
+				nil, api.WithResponse(&raw)); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 			if diff := cmp.Diff(tc.want, raw.Rate); diff != "" {
@@ -355,7 +355,7 @@ func FuzzHeaders(f *testing.F) {
 				return resp, err
 			}))
 			var raw api.Response
-			err := c.Call(t.Context(), get(api.WithResponse(&raw)), nil)
+			err := c.Call(t.Context(), get(), nil, api.WithResponse(&raw))
 			if e := refused(err); (e.Status == status) != (status != 200) || e.Rate.RetryAfter < 0 ||
 				e.Rate.RetryAfter > 367*24*time.Hour {
 				t.Errorf("%d ends with %v, %+v", status, err, e)
@@ -381,7 +381,7 @@ func TestPanicReleasesTheRateLimit(t *testing.T) {
 		}}))
 		search := func() (err error) {
 			defer func() { _ = recover() }()
-			return client.Call(t.Context(), of("events.search", api.Timeout(time.Minute)), nil)
+			return client.Call(t.Context(), of("events.search"), nil, api.Timeout(time.Minute))
 		}
 		for range slots {
 			_ = search()
@@ -439,7 +439,7 @@ func TestRefusalsWithoutATimeArePaced(t *testing.T) {
 			return failed(http.StatusTooManyRequests, test.code, test.header...).response(r)
 		}))
 		for start := time.Now(); time.Since(start) < 10*time.Minute; {
-			err := client.Call(t.Context(), of("events.search", api.MaxWait(api.NoLimit)), nil)
+			err := client.Call(t.Context(), of("events.search"), nil, api.MaxWait(api.NoLimit))
 			if !errors.Is(err, api.ErrRateLimited) {
 				t.Fatal(err)
 			}
@@ -466,7 +466,7 @@ func TestMaxWaitLimitsTheSumOfWaits(t *testing.T) {
 			}
 			return ok().response(r)
 		}))
-		_ = client.Call(t.Context(), of("group", api.Attempts(1)), nil)
+		_ = client.Call(t.Context(), of("group"), nil, api.Attempts(1))
 		start := time.Now()
 		err := client.Call(t.Context(), of("group"), nil)
 		if !errors.Is(err, api.ErrRateLimited) || time.Since(start) > time.Minute {

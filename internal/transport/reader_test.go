@@ -57,14 +57,14 @@ func TestCallsEndWhileTheirBodyBlocks(t *testing.T) {
 	type row struct {
 		body   func(b *blocked) api.Body
 		layer  layer
-		change func(r *api.Request) // limits the call; nil cancels it
+		opts   []api.CallOption     // limits the call,
+		change func(r *api.Request) // or this; without both it is canceled
 		open   bool                 // content cannot be closed
 	}
 	stream := func(b *blocked) api.Body { return api.Stream("text/plain", b, -1) }
-	second := api.Resolve([]api.CallOption{api.Timeout(time.Second)})
 	rows := map[string]row{
 		"canceled":                     {body: stream},
-		"with a timeout":               {body: stream, change: func(r *api.Request) { r.Options = second }},
+		"with a timeout":               {body: stream, opts: with(api.Timeout(time.Second))},
 		"with a timeout of an attempt": {body: stream, change: func(r *api.Request) { r.Attempt = time.Second }},
 		"of a known size":              {body: func(b *blocked) api.Body { return api.Stream("text/plain", b, 100) }},
 		"that cannot be closed": {open: true, body: func(b *blocked) api.Body {
@@ -91,14 +91,15 @@ func TestCallsEndWhileTheirBodyBlocks(t *testing.T) {
 			content := newBlocked()
 			r, want := sending(test.body(content), api.ReplayOnce), context.DeadlineExceeded
 			ctx, cancel := context.WithCancel(t.Context())
-			if test.change != nil {
+			switch {
+			case test.change != nil:
 				test.change(r)
-			} else {
+			case test.opts == nil:
 				want = context.Canceled
 				time.AfterFunc(time.Second, cancel)
 			}
 			start := time.Now()
-			err := client.Call(ctx, r, nil)
+			err := client.Call(ctx, r, nil, test.opts...)
 			if took := time.Since(start); took != time.Second || !errors.Is(err, want) {
 				t.Errorf("returned after %s: %v", took, err)
 			}
@@ -132,8 +133,8 @@ func TestUnreadBodiesAreClosed(t *testing.T) {
 		}),
 	}, func(t *testing.T, wait func(*config)) {
 		content := newBlocked()
-		r := sending(api.Stream("", content, -1), api.ReplayOnce, api.Timeout(time.Second))
-		err := newClient(t, serve(t, stall), wait).Call(t.Context(), r, nil)
+		r := sending(api.Stream("", content, -1), api.ReplayOnce)
+		err := newClient(t, serve(t, stall), wait).Call(t.Context(), r, nil, api.Timeout(time.Second))
 		synctest.Wait()
 		if closed, reads := content.closed.Load(), content.reads.Load(); closed != 1 || reads > 0 ||
 			!errors.Is(err, context.DeadlineExceeded) {

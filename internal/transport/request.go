@@ -18,33 +18,33 @@ const (
 )
 
 // checkRequest returns an error for an invalid request.
-func checkRequest(r *api.Request) error {
-	if r.Options.Err != nil {
-		return r.Options.Err
+func checkRequest(r *api.Request, o *api.CallOptions) error {
+	if o.Err != nil {
+		return o.Err
 	}
 	if r.Method != http.MethodGet && !isToken(r.Method) {
 		return &api.InputError{Field: "method", Rule: "must be an HTTP method", Got: strconv.Quote(r.Method)}
 	}
-	for key, values := range r.Options.Header {
+	for key, values := range o.Header {
 		if err := checkHeader(r, key, values); err != nil {
 			return err
 		}
 	}
-	if none := (api.Secret{}); r.Options.Password != none || r.Options.Token != none {
-		return checkLinks(r)
+	if none := (api.Secret{}); o.Password != none || o.Token != none {
+		return checkLinks(r, o)
 	}
 	return nil
 }
 
-func checkLinks(r *api.Request) error {
+func checkLinks(r *api.Request, o *api.CallOptions) error {
 	return cmp.Or(
-		checkLink(r, "LinkPassword", r.Options.Password, api.LinkTakesPassword),
-		checkLink(r, "LinkToken", r.Options.Token, api.LinkTakesToken),
+		checkLink(r, "LinkPassword", o.Password, api.LinkTakesPassword),
+		checkLink(r, "LinkToken", o.Token, api.LinkTakesToken),
 	)
 }
 
 // linkSecret returns the secret for the link of a request.
-func linkSecret(r *api.Request) api.Secret { return cmp.Or(r.Options.Password, r.Options.Token) }
+func linkSecret(o *api.CallOptions) api.Secret { return cmp.Or(o.Password, o.Token) }
 
 // checkLink returns an error for a secret that does not match the link of the request.
 func checkLink(r *api.Request, option string, secret api.Secret, takes api.Link) error {
@@ -109,15 +109,15 @@ func controlAt(s string) string {
 }
 
 // withOutput returns the query with the output parameter.
-func withOutput(r *api.Request) (url.Values, error) {
+func withOutput(r *api.Request, output []api.Output) (url.Values, error) {
 	for _, plain := range []string{"/oauth/", "/read/", "/download/"} {
 		if strings.Contains(r.Path.Template(), plain) {
 			return nil, &api.InputError{Field: "output", Rule: "must be left out: the response is not a record"}
 		}
 	}
-	words := make([]string, 0, len(r.Options.Output))
+	words := make([]string, 0, len(output))
 	levels := 0
-	for _, v := range r.Options.Output {
+	for _, v := range output {
 		if slices.Contains(words, string(v)) {
 			continue
 		}

@@ -121,22 +121,23 @@ func (w *watch) client(t *testing.T, network http.RoundTripper, change ...func(*
 
 // confidential are two calls with every secret a call can have, the second with a
 // body of JSON and a credential of its own.
-func confidential() []*api.Request {
-	form := withPassword(&api.Request{
+func confidential() []*optioned {
+	form := &optioned{Request: &api.Request{
 		Op: "oauth.Test", Method: http.MethodPost, Path: api.Path("/current/user/password/{code}/", secret.path),
 		Query: url.Values{"token": {secret.query}, "state": {secret.state}, "limit": {"1"}},
 		Body:  api.Form{"refresh_token": {secret.form}, "note": {"nothing"}}, Replay: api.ReplaySafe,
-	}, secret.password)
-	other := *form
+	}}
+	form.withPassword(secret.password)
+	other := *form.Request
 	other.Credential = api.NewSecret("Basic " + secret.credential)
 	other.Body = api.JSON(map[string]any{
 		"deep": []any{map[string]any{"client_secret": secret.json}}, "token": []string{secret.json},
 	})
-	return []*api.Request{form, &other}
+	return []*optioned{form, {&other, form.opts}}
 }
 
 // spoken is everything that a server could repeat of a call.
-func spoken(r *api.Request) string {
+func spoken(r *optioned) string {
 	c := []string{secret.password, secret.path, secret.query, secret.state, secret.token, secret.form}
 	if !r.Credential.IsZero() {
 		c = append(c[:4], secret.credential, secret.json)
@@ -220,7 +221,7 @@ func TestSecretsInAnswers(t *testing.T) {
 				t.Parallel()
 				w := watching(t)
 				for _, status := range []int{200, 302, 400, 401, 403, 406, 429, 500, 503} {
-					err := w.client(t, answering(status, body, header...)).Call(t.Context(), r, new(thing))
+					err := w.client(t, answering(status, body, header...)).Call(t.Context(), r.Request, new(thing), r.opts...)
 					success := status == 200 && (form == "OAuth" || form == "broken off in a name")
 					if err == nil && !success { // and names are where errors say they are
 						t.Errorf("%d: the call succeeds", status)
@@ -256,7 +257,7 @@ func TestSecretsInBrokenHTTP(t *testing.T) {
 		})}
 		r := confidential()[0]
 		r.Replay = api.ReplayOnce
-		err := w.client(t, network, base("http://fastio.test")).Call(t.Context(), r, nil)
+		err := w.client(t, network, base("http://fastio.test")).Call(t.Context(), r.Request, nil, r.opts...)
 		if err == nil || strings.ContainsRune(err.Error(), 0x1b) {
 			t.Errorf("the call ends with %v", err)
 		}
@@ -363,18 +364,18 @@ func TestSecretsInWhatIsNotSent(t *testing.T) {
 	cancel()
 	w := watching(t)
 	c := w.client(t, answers(ok()))
-	for _, change := range []func(r *api.Request){
-		func(*api.Request) {},
-		func(r *api.Request) { withPassword(r, secret.password+"\n") },
-		func(r *api.Request) { r.Link = api.LinkNone },
-		func(r *api.Request) { r.Options.Header = http.Header{"Authorization": {secret.token}} },
-		func(r *api.Request) { r.Options.Output = []api.Output{api.Terse, api.Full} },
-		func(r *api.Request) { r.Path = api.Path("/current/{code}/", "..") },
-		func(r *api.Request) { r.Body = api.JSON(map[string]any{"token": secret.json, "bad": func() {}}) },
+	for _, change := range []func(r *optioned){
+		func(*optioned) {},
+		func(r *optioned) { r.withPassword(secret.password + "\n") },
+		func(r *optioned) { r.Link = api.LinkNone },
+		func(r *optioned) { r.opts = append(r.opts, api.Header("Authorization", secret.token)) },
+		func(r *optioned) { r.opts = append(r.opts, api.Terse, api.Full) },
+		func(r *optioned) { r.Path = api.Path("/current/{code}/", "..") },
+		func(r *optioned) { r.Body = api.JSON(map[string]any{"token": secret.json, "bad": func() {}}) },
 	} {
 		for _, r := range confidential() {
 			change(r)
-			err := c.Call(over, r, nil)
+			err := c.Call(over, r.Request, nil, r.opts...)
 			if err == nil {
 				t.Error("the call succeeds")
 			}
@@ -401,8 +402,8 @@ func TestSecretsInWhatIsHeld(t *testing.T) {
 		return resp, err
 	}))
 	for _, r := range confidential() {
-		succeed(t, c, r)
-		resp, err := c.Open(t.Context(), r)
+		succeed(t, c, r.Request, r.opts...)
+		resp, err := c.Open(t.Context(), r.Request, r.opts...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -438,5 +439,6 @@ func TestSecretsInPanics(t *testing.T) {
 		}
 		w.print(p)
 	}()
-	_ = c.Call(t.Context(), confidential()[1], nil)
+	r := confidential()[1]
+	_ = c.Call(t.Context(), r.Request, nil, r.opts...)
 }

@@ -88,10 +88,10 @@ func runNATS(ctx context.Context, file string) error {
 // unlimited is a client whose searches have no rate limits.
 type unlimited struct{ api.Client }
 
-func (c unlimited) Call(ctx context.Context, r *api.Request, out any) error {
+func (c unlimited) Call(ctx context.Context, r *api.Request, out any, opts ...api.CallOption) error {
 	free := *r
 	free.Group = "test"
-	return c.Client.Call(ctx, &free, out)
+	return c.Client.Call(ctx, &free, out, opts...)
 }
 
 // runReplica is runCommand with an unlimited client.
