@@ -24,6 +24,7 @@ import (
 	"github.com/fastio-go/fastio/search"
 	"github.com/fastio-go/fastio/shares"
 	"github.com/fastio-go/fastio/storage"
+	"github.com/fastio-go/fastio/system"
 	"github.com/fastio-go/fastio/uploads"
 	"github.com/fastio-go/fastio/workspaces"
 )
@@ -57,6 +58,7 @@ type Client struct {
 	Search     *search.Service     // search of files, comments and metadata
 	Shares     *shares.Service     // portals and shared folders
 	Storage    *storage.Service    // files, folders, notes and links; downloads, previews and texts
+	System     *system.Service     // health, status and documentation of the platform
 	Uploads    *uploads.Service    // files to workspaces and shares
 	Workspaces *workspaces.Service // workspaces
 }
@@ -100,6 +102,7 @@ func connect(cfg config) (*Client, error) {
 	c.Search = search.New(c.transport)
 	c.Shares = shares.New(c.transport)
 	c.Storage = storage.New(c.transport)
+	c.System = system.New(c.transport)
 	c.Uploads = uploads.New(c.transport)
 	c.Workspaces = workspaces.New(c.transport)
 	return c, nil

@@ -167,7 +167,7 @@ func TestWithResponse(t *testing.T) {
 		var got api.Response
 		w := &wire{status: tc.status, body: tc.body}
 		client := w.client(t, fastio.WithRetry(fastio.RetryPolicy{Base: 1, Cap: 1}))
-		_, err := client.Ping(t.Context(), api.WithResponse(&got))
+		_, err := client.System.Ping(t.Context(), api.WithResponse(&got))
 		if (err == nil) != (name == "a success") || got.Header.Get("X-Answer") != "a" {
 			t.Errorf("%s ends with %v and %v", name, err, got.Header)
 		}
@@ -185,7 +185,7 @@ func TestTimeouts(t *testing.T) {
 	t.Parallel()
 	const short, long = 3 * time.Second, time.Hour
 	ping := func(ctx context.Context, c *fastio.Client, opts ...api.CallOption) error {
-		_, err := c.Ping(ctx, opts...)
+		_, err := c.System.Ping(ctx, opts...)
 		return err
 	}
 	held := func(ctx context.Context, c *fastio.Client, opts ...api.CallOption) error {
@@ -229,7 +229,7 @@ func TestTimeouts(t *testing.T) {
 func TestRequestIDOfAnError(t *testing.T) {
 	t.Parallel()
 	w := &wire{status: 404, body: `{"result":false}`}
-	_, err := w.client(t).Ping(t.Context())
+	_, err := w.client(t).System.Ping(t.Context())
 	if e, ok := errors.AsType[*api.Error](err); !ok || e.RequestID != "request-1" {
 		t.Errorf("got %+v", e)
 	}

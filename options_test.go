@@ -93,7 +93,7 @@ func TestBaseURLAndPrefix(t *testing.T) {
 		"a prefix, address last": {with(prefix("/v"), base("a.test/y/api")), "https://a.test/v/current/ping/"},
 	}, func(t *testing.T, tc row) {
 		w := &wire{body: `{"result":true}`}
-		if _, err := w.client(t, tc.opts...).Ping(t.Context()); err != nil {
+		if _, err := w.client(t, tc.opts...).System.Ping(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if got := w.seen[0].URL.String(); got != tc.want {
@@ -132,7 +132,7 @@ func TestAddressOfATokenSource(t *testing.T) {
 		w := &wire{body: `{"result":true}`}
 		c, err := fastio.New(append(tc.opts, fastio.WithHTTPClient(&http.Client{Transport: w}))...)
 		if err == nil {
-			_, err = c.Ping(t.Context())
+			_, err = c.System.Ping(t.Context())
 		}
 		got := fmt.Sprint(err)
 		if err == nil {
@@ -311,7 +311,7 @@ func TestHTTPClientIsNotChanged(t *testing.T) {
 	before, policy := *own, reflect.ValueOf(own.CheckRedirect).Pointer()
 	c := w.client(t, fastio.WithHTTPClient(own),
 		fastio.WithMiddleware(func(next http.RoundTripper) http.RoundTripper { return next }))
-	if _, err := c.Ping(t.Context()); err != nil {
+	if _, err := c.System.Ping(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	c.CloseIdleConnections()
@@ -341,7 +341,7 @@ func TestUserAgent(t *testing.T) {
 		},
 	} {
 		w := &wire{body: `{"result":true}`}
-		if _, err := w.client(t, tc.opts...).Ping(t.Context(), tc.call...); err != nil {
+		if _, err := w.client(t, tc.opts...).System.Ping(t.Context(), tc.call...); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff([]string{tc.want}, w.seen[0].Header["User-Agent"]); diff != "" {
@@ -371,7 +371,7 @@ func TestCallFromContext(t *testing.T) {
 	if _, err := c.Workspaces.Get(t.Context(), api.ID(room.ID)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Ping(t.Context()); err != nil {
+	if _, err := c.System.Ping(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	const get, route = "workspaces.Get", "/current/workspace/{workspace_id}/details/"
@@ -409,7 +409,7 @@ func TestRetryKeepsDefaults(t *testing.T) {
 		var retried []string
 		_, err := w.client(t, fastio.WithRetry(tc.retry), fastio.WithHooks(api.Hooks{
 			OnRetry: func(_ context.Context, r api.RetryEvent) { retried = append(retried, r.Op) },
-		}), fastio.WithLogger(slog.New(slog.DiscardHandler))).Ping(t.Context(), tc.call...)
+		}), fastio.WithLogger(slog.New(slog.DiscardHandler))).System.Ping(t.Context(), tc.call...)
 		if err == nil || len(w.seen) != tc.want || len(retried) != tc.want-1 {
 			t.Errorf("%s: %v after %d requests and %d hooks, want %d", name, err, len(w.seen), len(retried), tc.want)
 		}
@@ -427,7 +427,7 @@ func TestHooksOfSeveralOptionsRun(t *testing.T) {
 			},
 		})
 	}
-	if _, err := (&wire{body: `{"result":true}`}).client(t, note("a"), note("b")).Ping(t.Context()); err != nil {
+	if _, err := (&wire{body: `{"result":true}`}).client(t, note("a"), note("b")).System.Ping(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"a system.Ping", "b system.Ping"}, seen); diff != "" {

@@ -386,7 +386,7 @@ func TestRecordedNames(t *testing.T) {
 	s.Fail(seed.Fault{Op: "system.Ping", Skip: 2, Count: 1, Status: http.StatusTeapot})
 	client := recorded(t, s, dir)
 	for range 5 {
-		_, _ = client.Ping(t.Context())
+		_, _ = client.System.Ping(t.Context())
 	}
 	for _, level := range []api.Output{api.Terse, api.Full} {
 		if _, err := client.Account.Me(t.Context(), level); err != nil {
@@ -521,14 +521,14 @@ func TestRecordReportsItsErrors(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err := recorded(t, s, file).Ping(t.Context(), api.Attempts(1))
+	_, err := recorded(t, s, file).System.Ping(t.Context(), api.Attempts(1))
 	if err == nil || !strings.Contains(err.Error(), "could not be recorded") {
 		t.Errorf("got %v, want that the exchange could not be recorded", err)
 	}
 	down := errors.New("the line is down")
 	fails := stub.Network(func(*http.Request) (*http.Response, error) { return nil, down })
 	client := s.Client(t, fastio.WithHTTPClient(&http.Client{Transport: fastiotest.Record(t.TempDir(), fails)}))
-	if _, err := client.Ping(t.Context(), api.Attempts(1)); !errors.Is(err, down) {
+	if _, err := client.System.Ping(t.Context(), api.Attempts(1)); !errors.Is(err, down) {
 		t.Errorf("got %v, want %v", err, down)
 	}
 }

@@ -64,7 +64,7 @@ func BenchmarkCall(b *testing.B) {
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := c.Ping(b.Context()); err != nil {
+				if _, err := c.System.Ping(b.Context()); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -26,7 +26,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if _, err := client.Ping(ctx); err != nil {
+	if _, err := client.System.Ping(ctx); err != nil {
 		log.Fatal(err)
 	}
 	for _, span := range exporter.GetSpans() {

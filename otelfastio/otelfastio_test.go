@@ -333,7 +333,7 @@ func TestGlobalProviders(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := len(r.spans.Ended())
-	if _, err := c.Ping(t.Context()); err != nil {
+	if _, err := c.System.Ping(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if n := len(r.spans.Ended()) - before; n != 2 || header.Get("Traceparent") == "" {

@@ -186,8 +186,8 @@ func takesValue(method reflect.Type) bool {
 func TestSystemRejectsInvalidInput(t *testing.T) {
 	t.Parallel()
 	c := overNetwork(t, nil)
-	_, topic := c.DocsTopic(t.Context(), "")
-	_, path := c.Introspect(t.Context(), api.Path("/current/event/{event_id}/details/", ""))
+	_, topic := c.System.DocsTopic(t.Context(), "")
+	_, path := c.System.Introspect(t.Context(), api.Path("/current/event/{event_id}/details/", ""))
 	for want, err := range map[string]error{
 		`fastio: system.DocsTopic: topic must not be blank or consist of dots, got ""`:     topic,
 		`fastio: system.Introspect: event_id must not be blank or consist of dots, got ""`: path,

@@ -82,13 +82,10 @@ func sources(t *testing.T) []string {
 // area returns the first word of the package's operations, "" if it has none.
 // The areas are the directories in testdata/endpoints.tsv.
 func (p *pkg) area() string {
-	switch {
-	case p.dir == ".":
-		return "system" // its calls are methods of the client
-	case p.typeSpec("Service") != nil && !strings.Contains(p.dir, "/"):
-		return p.name
+	if p.typeSpec("Service") == nil || strings.Contains(p.dir, "/") {
+		return ""
 	}
-	return ""
+	return p.name
 }
 
 func (p *pkg) position(n ast.Node) token.Position { return p.fset.Position(n.Pos()) }
@@ -109,18 +106,13 @@ type method struct {
 	decl      *ast.FuncDecl
 }
 
-// methods returns the exported methods of the Client, or of the area's Service
-// and its groups.
+// methods returns the exported methods of the area's Service and its groups.
 func (p *pkg) methods() []method {
-	services := map[string]string{"Client": ""} // by type: the words between area and method
-	switch p.area() {
-	case "":
+	if p.area() == "" {
 		return nil
-	case "system":
-	default:
-		services = map[string]string{"Service": ""}
-		p.addGroups(services, "Service")
 	}
+	services := map[string]string{"Service": ""} // by type: the words between area and method
+	p.addGroups(services, "Service")
 	var all []method
 	for _, fn := range functions(p.files...) {
 		if group, ok := services[receiver(fn)]; ok && fn.Name.IsExported() {

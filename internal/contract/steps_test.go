@@ -1789,18 +1789,18 @@ func headings(text string, err error) (any, error) {
 
 func systemSteps() []step {
 	return []step{
-		{"Ping", func(c call) (any, error) { return c.Ping(c) }},
-		{"Status", func(c call) (any, error) { return c.Status(c) }},
-		{"Docs", func(c call) (any, error) { return c.Docs(c) }},
-		{"DocsFull", func(c call) (any, error) { return headings(c.DocsFull(c)) }},
-		{"DocsTopic", func(c call) (any, error) { return headings(c.DocsTopic(c, "events")) }},
-		{"DocsTopic", func(c call) (any, error) { return c.DocsTopic(c, "no/such") }},
-		{"Agents", func(c call) (any, error) { return c.Agents(c) }},
+		{"Ping", func(c call) (any, error) { return c.System.Ping(c) }},
+		{"Status", func(c call) (any, error) { return c.System.Status(c) }},
+		{"Docs", func(c call) (any, error) { return c.System.Docs(c) }},
+		{"DocsFull", func(c call) (any, error) { return headings(c.System.DocsFull(c)) }},
+		{"DocsTopic", func(c call) (any, error) { return headings(c.System.DocsTopic(c, "events")) }},
+		{"DocsTopic", func(c call) (any, error) { return c.System.DocsTopic(c, "no/such") }},
+		{"Agents", func(c call) (any, error) { return c.System.Agents(c) }},
 		{"Introspect", func(c call) (any, error) {
-			return c.Introspect(c, api.Path("/current/event/{event_id}/details/", "x"))
+			return c.System.Introspect(c, api.Path("/current/event/{event_id}/details/", "x"))
 		}},
-		{"Introspect", func(c call) (any, error) { return c.Introspect(c, api.Path("/current/ping/")) }},
-		{"Introspect", func(c call) (any, error) { return c.Introspect(c, api.Path("/current/nothing/")) }},
+		{"Introspect", func(c call) (any, error) { return c.System.Introspect(c, api.Path("/current/ping/")) }},
+		{"Introspect", func(c call) (any, error) { return c.System.Introspect(c, api.Path("/current/nothing/")) }},
 	}
 }
 

@@ -187,7 +187,7 @@ func TestMisuseIsAnError(t *testing.T) {
 	unnamed, nowhere := request("BAD METHOD", api.ReplaySafe), get()
 	nowhere.Path = api.Route{}
 	introspect := func(ctx context.Context, c *fastio.Client) error {
-		return stub.Err(c.Introspect(ctx, api.Route{}))
+		return stub.Err(c.System.Introspect(ctx, api.Route{}))
 	}
 	walk := func(ctx context.Context, _ *fastio.Client) error { return stub.Last(new(events.Walk).Events(ctx)) }
 	made := func(opts ...fastio.Option) misuse {
