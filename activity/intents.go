@@ -48,9 +48,6 @@ const (
 // words, which is not published.
 type IntentKind string
 
-// CodeIntentVersion is the code of the error of [Intents.Fill] for an outdated version.
-const CodeIntentVersion = 9667
-
 // The limits of the content of an intent, in characters, and of IDs in one call.
 const (
 	maxTopic   = 256
@@ -197,7 +194,7 @@ type FillRequest struct {
 // was not processed.
 //
 // Errors: [*api.InputError] for an invalid field; [api.ErrConflict] with
-// [CodeIntentVersion] if the version is outdated: read the intent again;
+// codes.IntentVersion if the version is outdated: read the intent again;
 // [api.ErrNotFound] if it does not exist or belongs to another user.
 //
 // It calls POST /current/workspace/{workspace_id}/intents/{intent_id}/.

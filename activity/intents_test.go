@@ -12,6 +12,7 @@ import (
 
 	"github.com/fastio-go/fastio/activity"
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/api/codes"
 	"github.com/fastio-go/fastio/fastiotest"
 	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/stub"
@@ -113,7 +114,7 @@ func TestIntentsOfTwoAgents(t *testing.T) {
 	}
 	_, err = n.Fill(ctx, api.ID(w.ID), own.ID, activity.FillRequest{Version: own.Version, Topic: "The store"})
 	e, ok := errors.AsType[*api.Error](err)
-	if !ok || !errors.Is(err, api.ErrConflict) || e.Code != activity.CodeIntentVersion {
+	if !ok || !errors.Is(err, api.ErrConflict) || e.Code != codes.IntentVersion {
 		t.Errorf("an outdated version: %v", err)
 	}
 	if err := n.Release(ctx, api.ID(w.ID), own.ID); err != nil {

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/fastio-go/fastio/api/codes"
 )
 
 // Kinds of errors. Match them with [errors.Is]; the details are in an [*Error] or,
@@ -89,7 +91,7 @@ type Error struct {
 	Op     string // the operation: "events.Search"
 	Status int    // of HTTP; below 300 if only the body reports the failure
 
-	Code             int64  // of the platform; 0 if none. Use it to refine handling, do not rely on it
+	Code             int64  // of the platform; 0 if none. Package codes has those that can be relied on
 	Name             string // such as "invalid_grant"; usually ""
 	Text             string // text of the server; for a 2xx without one, what is wrong with the result
 	DocumentationURL string
@@ -141,8 +143,6 @@ type RateLimit struct {
 }
 
 const (
-	codeNoEndpoint  = 9992  // the router knows no such path
-	codeEdge        = 90211 // the edge did not accept a response
 	nameEdge        = "errNoVeHeader"
 	shownTextRunes  = 8 << 10
 	shownParams     = 10
@@ -215,13 +215,13 @@ func (e *Error) LogValue() slog.Value {
 // [ErrUnavailable] with any status.
 func (e *Error) Is(target error) bool {
 	if kind := e.kind(); kind != nil {
-		return target == kind || target == ErrUnsupported && e.Status == http.StatusNotFound && e.Code == codeNoEndpoint
+		return target == kind || target == ErrUnsupported && e.Status == http.StatusNotFound && e.Code == codes.NoEndpoint
 	}
 	return target == ErrInvalid && len(e.Params) > 0
 }
 
 func (e *Error) kind() error {
-	if e.Code == codeEdge || e.Name == nameEdge {
+	if e.Code == codes.EdgeRejected || e.Name == nameEdge {
 		return ErrUnavailable
 	}
 	switch e.Status {

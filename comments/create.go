@@ -11,18 +11,15 @@ import (
 	"github.com/fastio-go/fastio/internal/endpoint"
 )
 
-// CreateRequest is a new comment. Only Body is required.
+// CreateRequest is a new comment. Only Body is required. It may have markdown and mentions.
+// The markup of a mention is not visible, except in markdown code.
 type CreateRequest struct {
-	Body       string         // 1 to 8192 characters, at most 500 of them visible; markdown and mentions are allowed
+	Body       string         // 1 to 8192 characters, at most 500 of them visible
 	ParentID   api.OpaqueID   // the comment to reply to, on the same Target; a reply to a reply joins its thread
 	Reference  *Anchor        // the place in the file; nil means all of it
 	Properties map[string]any // for use by the program, as JSON values; nil means none
 	Targets    []api.OpaqueID // at most 25 objects to attach, as in [Attachments.Attach]
 }
-
-// CodeTooLong is the [api.Error].Code of a comment with more than 500 visible
-// characters. The markup of a mention does not count, except in markdown code.
-const CodeTooLong = 166910
 
 const (
 	maxBody    = 8192
@@ -55,10 +52,9 @@ func (t Target) create() *api.Request {
 // enabled and not be open to anyone with the link. It is retried only if it was not
 // processed.
 //
-// Errors: [api.ErrInvalid] for more than 500 visible characters, with
-// [CodeTooLong], for spam, and over the limit of the plan; [api.ErrForbidden]
-// for a guest of a share without comments; [api.ErrNotFound] for a node that
-// does not exist, and for a ParentID on another Target.
+// Errors: [api.ErrInvalid] for more than 500 visible characters, for spam, and over the
+// limit of the plan; [api.ErrForbidden] for a guest of a share without comments;
+// [api.ErrNotFound] for a node that does not exist, and for a ParentID on another Target.
 //
 // It calls POST /current/comments/{entity_type}/{parent_id}/.
 // It calls POST /current/comments/{entity_type}/{parent_id}/{node_id}/.

@@ -63,8 +63,7 @@ func Example() {
 	//   - It is. Ship it!
 }
 
-// Anchor a comment to a time in a video. A body that is too long has an error
-// code.
+// Anchor a comment to a time in a video. The platform refuses a body that is too long.
 func ExampleService_Create() {
 	s := fastiotest.New()
 	room := s.AddWorkspace(seed.Workspace{Name: "Design"})
@@ -78,7 +77,7 @@ func ExampleService_Create() {
 		Body:      strings.Repeat("Cut! ", 200),
 		Reference: comments.VideoAnchor(81250*time.Millisecond, &comments.Region{X: 0.5, Y: 0.5, Width: 0.2, Height: 0.2}),
 	})
-	if e, ok := errors.AsType[*api.Error](err); ok && e.Code == comments.CodeTooLong {
+	if errors.Is(err, api.ErrInvalid) {
 		fmt.Println("say it in 500 characters")
 	}
 	// Output:

@@ -45,9 +45,6 @@ func New(c api.Client) *Service {
 	return &Service{c: c, Grants: &Grants{c}, Versions: &Versions{c}, uploads: uploads.New(c)}
 }
 
-// CodeNoPreview is the [api.Error].Code if the preview does not exist.
-const CodeNoPreview = 143705
-
 // Access is the tier of a link: who may open it without a grant. No tier grants
 // [CapabilityEdit]. Signed-in members of the workspace may open it whatever the
 // tier, with the capability of their role. The password applies to them as well.

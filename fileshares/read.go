@@ -144,8 +144,8 @@ func (s *Service) source(
 // first. It requires the view capability. At most one redirect is followed,
 // without credentials. The caller must close the result.
 //
-// Errors: those of [Service.Download]; [api.ErrNotFound] with the code
-// [CodeNoPreview], or none, if the preview does not exist, yet or at all.
+// Errors: those of [Service.Download]; [api.ErrNotFound] also if the preview does not exist,
+// yet or at all.
 //
 // It calls GET /current/fileshare/{fileshare_id}/storage/preview/{type}/read/.
 func (s *Service) Preview(

@@ -22,6 +22,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/api/codes"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
 )
@@ -86,16 +87,6 @@ func (*Clarification) reply() {}
 // error is an [*api.Error] as well.
 var ErrBusy = errors.New("another question is in progress")
 
-const codeBusy = 145858
-
-// Codes of errors, in [api.Error].Code.
-const (
-	CodeMalformed        = 147185 // [api.ErrInvalid]: the server cannot read the question, such as text that is not UTF-8
-	CodeUserNotFound     = 163750 // [api.ErrNotFound]: the user of the token cannot be resolved
-	CodeIndexUnavailable = 195614 // [api.ErrUnavailable]: the documentation index is not available; try again
-	CodeAnswerFailed     = 152339 // [api.ErrUnavailable]: no answer was generated; try again
-)
-
 const (
 	maxText    = 2000
 	maxContext = 8000
@@ -159,9 +150,9 @@ type replyWire struct {
 // and is retried only if it was not processed.
 //
 // Errors: [ErrBusy] if another client of the user is asking; [api.ErrRateLimited]
-// if the user has asked too often; [api.ErrInvalid] with [CodeMalformed];
-// [api.ErrNotFound] with [CodeUserNotFound]; [api.ErrUnavailable] with
-// [CodeIndexUnavailable] or [CodeAnswerFailed], after which the question may be
+// if the user has asked too often; [api.ErrInvalid] with [codes.HowToMalformed];
+// [api.ErrNotFound] with [codes.HowToUserNotFound]; [api.ErrUnavailable] with
+// [codes.HowToNoIndex] or [codes.HowToNoAnswer], after which the question may be
 // asked again.
 //
 // It calls POST /current/how-to/.
@@ -200,7 +191,7 @@ func (s *Service) Ask(ctx context.Context, q Question, opts ...api.CallOption) (
 
 // busy returns the error of a concurrent question as [ErrBusy].
 func busy(err error) error {
-	if e, ok := errors.AsType[*api.Error](err); ok && e.Code == codeBusy {
+	if e, ok := errors.AsType[*api.Error](err); ok && e.Code == codes.HowToBusy {
 		return &busyError{e}
 	}
 	return err

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/api/codes"
 	"github.com/fastio-go/fastio/howto"
 	"github.com/fastio-go/fastio/internal/stub"
 )
@@ -79,7 +80,7 @@ func TestConcurrentQuestionIsErrBusy(t *testing.T) {
 		"another question": {&api.Error{Op: "howto.Ask", Status: 429, Code: 145858, Text: "Busy."}, true, false},
 		"the rate limit":   {&api.Error{Op: "howto.Ask", Status: 429, Code: 10368, Text: "Slow down."}, false, true},
 		"an outage": {
-			&api.Error{Op: "howto.Ask", Status: 503, Code: howto.CodeIndexUnavailable, Text: "No index."}, false, false,
+			&api.Error{Op: "howto.Ask", Status: 503, Code: codes.HowToNoIndex, Text: "No index."}, false, false,
 		},
 	} {
 		s := howto.New(stub.Caller(func(context.Context, *api.Request, any) error {

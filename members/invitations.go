@@ -168,7 +168,7 @@ type UpdateInvitationRequest struct {
 // person answers with [Service.JoinWithKey].
 //
 // Errors: [*api.InputError] for an empty request; [api.ErrInvalid] with
-// [CodeInvitationRole] if the role is above the caller's own; [api.ErrForbidden] if the
+// codes.InvitationRole if the role is above the caller's own; [api.ErrForbidden] if the
 // caller may not change the invitation, and with [ReasonExternalInvitesDenied] or
 // [ReasonExternalInvitesObjectDenied] if the change gives more rights and a policy denies
 // external members; [api.ErrNotFound] if there is none.

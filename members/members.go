@@ -66,10 +66,6 @@ const (
 	ReasonTransferInProgress          = "transfer_in_progress"           // another transfer is in progress; try again
 )
 
-// CodeInvitationRole is the code of an update of an invitation, in [api.Error].Code,
-// if the role is above the caller's own.
-const CodeInvitationRole = 127022
-
 // ListOptions selects a page of members. Nil means the first.
 type ListOptions struct {
 	Limit  int // rows a page, 1 to 500; 0 means the default of the server, 100

@@ -21,9 +21,9 @@ import (
 // If the account has a second factor, the token's TwoFactor is set and only
 // [TwoFactor.Send] and [TwoFactor.Complete] accept it.
 //
-// A wrong address or password is an [*api.Error] of status 401 and code 10008.
-// Five of them lock the account for about half an hour: [api.ErrRateLimited] with
-// code 10760 and the delay in Rate.RetryAfter. So the call is never retried,
+// A wrong address or password is an [*api.Error] of status 401 and code
+// codes.WrongPassword. Five of them lock the account for about half an hour:
+// [api.ErrRateLimited] with code codes.AccountLocked and the delay in Rate.RetryAfter. So the call is never retried,
 // regardless of opts.
 //
 // It calls GET /current/user/auth/.
@@ -69,8 +69,8 @@ func signedIn(ctx context.Context, c api.Client, r *api.Request, opts []api.Call
 
 // CheckToken returns the user of the client's token.
 // Errors: [api.ErrUnauthenticated] if it is invalid or expired. [api.ErrForbidden]
-// if it is valid, but the account has not confirmed its e-mail address (code 10587)
-// or the token requires a second factor (code 10175).
+// if it is valid, but the account has not confirmed its e-mail address
+// (codes.EmailUnverified) or the token requires a second factor (codes.SecondFactor).
 //
 // It calls GET /current/user/auth/check/.
 func (s *Service) CheckToken(ctx context.Context, opts ...api.CallOption) (api.ID, error) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/api/codes"
 	"github.com/fastio-go/fastio/internal/call"
 )
 
@@ -138,9 +139,8 @@ func (c *Config) signOutDevices(ctx context.Context, r *record) error {
 	if !ok {
 		return err
 	}
-	const codeReadOnly = 10770
 	ended := e.Unauthenticated || e.Status == http.StatusUnauthorized && r.Token.api().Expired()
-	if ended || e.Status == http.StatusForbidden && e.Code == codeReadOnly {
+	if ended || e.Status == http.StatusForbidden && e.Code == codes.ScopeReadOnly {
 		return nil
 	}
 	return err

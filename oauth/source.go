@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/api/codes"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/times"
 	"github.com/fastio-go/fastio/internal/transport"
@@ -530,11 +531,8 @@ func (w *wire) notSent(err error) bool {
 	return refused || w.asked.Load() && !w.connected.Load()
 }
 
-// The edge of the platform did not accept the response of the server behind it.
-const (
-	codeEdge = 90211
-	nameEdge = "errNoVeHeader"
-)
+// nameEdge is the name of an error of [codes.EdgeRejected].
+const nameEdge = "errNoVeHeader"
 
 // refusesRefresh reports whether a response proves that the refresh token was not used:
 // an OAuth error or a failing envelope with any status, or any 4xx. A framework that
@@ -545,7 +543,7 @@ func refusesRefresh(err error) bool {
 		return true
 	}
 	answer, answered := errors.AsType[*api.Error](err)
-	if !answered || answer.Code == codeEdge || answer.Name == nameEdge {
+	if !answered || answer.Code == codes.EdgeRejected || answer.Name == nameEdge {
 		return false
 	}
 	_, failing := call.Unwrap(answer.Body)

@@ -48,7 +48,7 @@ type CreateRequest struct {
 // domain shows whether it was created.
 //
 // Errors: [*api.InputError] for an invalid field; [api.ErrInvalid] if the domain is in
-// use or reserved ([Service.CheckDomain] tells); [api.ErrLimit] or
+// use or reserved ([Service.CheckDomain] reports it); [api.ErrLimit] or
 // [api.ErrPaymentRequired] if the caller may own no more organizations;
 // [api.ErrForbidden] where the platform does not serve the country of the caller.
 //
@@ -102,10 +102,11 @@ const (
 // administrator. It is idempotent. A change of the domain changes the addresses of all
 // workspaces and shares: links to them break.
 //
-// Errors: [*api.InputError] for an invalid field or an empty request;
-// [api.ErrInvalid] if the domain is in use or reserved ([Service.CheckDomain] tells);
-// [api.ErrNotFound] if the organization does not exist; [api.ErrForbidden] if the caller
-// may not change it, or with [api.ReasonScopeAdmin] if the token lacks the scope.
+// Errors: [*api.InputError] for an invalid field or an empty request; [api.ErrInvalid]
+// if the domain is in use or reserved ([Service.CheckDomain] reports it);
+// [api.ErrNotFound] if the organization does not exist; [api.ErrForbidden] if the
+// caller may not change it, or with [api.ReasonScopeAdmin] if the token lacks the
+// scope.
 //
 // It calls POST /current/org/{org_id}/update/.
 func (s *Service) Update(ctx context.Context, org api.ID, r UpdateRequest, opts ...api.CallOption) error {

@@ -65,7 +65,7 @@ type CreateRequest struct {
 // was not processed.
 //
 // Errors: [api.ErrInvalid] if the CustomName is not available ([Service.CheckName]
-// tells), the folder is already shared, or the plan does not include Intelligence;
+// reports it), the folder is already shared, or the plan does not include Intelligence;
 // [api.ErrLimit] if the plan allows no more shares; [api.ErrForbidden] with
 // [ReasonSharingDisabled] if a policy denies shares, which the capability
 // can_create_share of the workspace reports beforehand; [api.ErrConflict] if another

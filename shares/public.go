@@ -46,10 +46,10 @@ type Org struct {
 // GetPublic returns the public view of a share. It requires no token, and
 // returns more to members. A share with a password requires an [api.LinkToken].
 //
-// Errors: [api.ErrForbidden] with [CodeNoPublicView] if the share is not
+// Errors: [api.ErrForbidden] with codes.ShareNotPublic if the share is not
 // public, and with another code if the password token is missing or not valid,
 // both [api.ErrUnauthenticated] for a caller without a token; [api.ErrServer]
-// with [CodeStorageFailure] if its storage failed.
+// with codes.ShareStorageFailure if its storage failed.
 //
 // It calls GET /current/share/{share_id}/public/details/.
 func (s *Service) GetPublic(ctx context.Context, share api.ID, opts ...api.CallOption) (*Public, error) {

@@ -15,7 +15,7 @@ import (
 
 // QuickShares reads and revokes links to single files, which File Shares have
 // replaced. The server no longer creates or extends them: it returns
-// [api.ErrForbidden] with [CodeQuickShareDeprecated].
+// [api.ErrForbidden] with codes.QuickShareClosed.
 //
 // Deprecated: use package fileshares for new links.
 type QuickShares struct{ c api.Client }

@@ -48,19 +48,11 @@ func New(c api.Client) *Service {
 // organization or workspace allows no shares. Those of members are in package members.
 const ReasonSharingDisabled = "policy_sharing_disabled"
 
-// Codes of errors, in [api.Error].Code.
-const (
-	CodeNoViewPermission     = 144499 // [Service.Get]: the caller may not view the share
-	CodeNoPublicView         = 183836 // [Service.GetPublic]: the share is not public
-	CodeStorageFailure       = 121168 // [Service.GetPublic]: the storage of the share failed
-	CodeQuickShareDeprecated = 10756  // QuickShares can no longer be created or extended
-)
-
 // Get returns a share, named by its ID or custom name. Which fields are set
 // depends on the output level and the caller. A public share requires no token.
 //
 // Errors: [api.ErrNotFound] if the share does not exist; [api.ErrForbidden]
-// with [CodeNoViewPermission] if the caller may not view it;
+// with codes.ShareNotVisible if the caller may not view it;
 // [api.ErrUnauthenticated] if it requires a sign-in.
 //
 // It calls GET /current/share/{share_id}/details/.

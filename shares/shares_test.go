@@ -13,6 +13,7 @@ import (
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/api/codes"
 	"github.com/fastio-go/fastio/fastiotest"
 	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/fileshares"
@@ -152,9 +153,9 @@ func refusal(err error) refused {
 	}
 	r := refused{Status: e.Status, Reason: e.Reason}
 	switch e.Code {
-	case shares.CodeNoViewPermission, shares.CodeNoPublicView, members.CodeInvitationRole,
-		shares.CodeQuickShareDeprecated,
-		shares.CodeStorageFailure:
+	case codes.ShareNotVisible, codes.ShareNotPublic, codes.InvitationRole,
+		codes.QuickShareClosed,
+		codes.ShareStorageFailure:
 		r.Code = e.Code
 	}
 	return r
@@ -198,12 +199,12 @@ func TestReasonsAndCodesOfErrors(t *testing.T) {
 			refused{403, shares.ReasonSharingDisabled, 0},
 		},
 		"share of other users": {
-			stub.Err(c.Get(ctx, hidden)), api.ErrForbidden, refused{401, "", shares.CodeNoViewPermission},
+			stub.Err(c.Get(ctx, hidden)), api.ErrForbidden, refused{401, "", codes.ShareNotVisible},
 		},
 		"share not public": {
-			stub.Err(c.GetPublic(ctx, hidden)), api.ErrForbidden, refused{401, "", shares.CodeNoPublicView},
+			stub.Err(c.GetPublic(ctx, hidden)), api.ErrForbidden, refused{401, "", codes.ShareNotPublic},
 		},
-		"a new QuickShare":      {link, api.ErrForbidden, refused{403, "", shares.CodeQuickShareDeprecated}},
+		"a new QuickShare":      {link, api.ErrForbidden, refused{403, "", codes.QuickShareClosed}},
 		"transfer to oneself":   {transfer(me), api.ErrInvalid, refused{406, members.ReasonSuccessorIsSelf, 0}},
 		"transfer to no member": {transfer(api.ID(luigi)), api.ErrInvalid, refused{406, members.ReasonSuccessorNotMember, 0}},
 		"transfer under way":    {contested, api.ErrConflict, refused{409, members.ReasonTransferInProgress, 0}},

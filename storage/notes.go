@@ -63,7 +63,7 @@ func (n *Notes) Create(
 // the content creates a version. It is retried only if it was not processed.
 //
 // Errors: [*api.VersionConflictError] if IfVersion is not the current version;
-// [api.ErrInvalid] with [CodeNotANote] if the node is a file, also one whose name ends in
+// [api.ErrInvalid] if the node is a file, also one whose name ends in
 // .md; [api.ErrLocked] if another user has locked the note; [api.ErrNotFound] if it is not
 // in that workspace; [api.ErrForbidden] without the right to change nodes.
 //
@@ -89,9 +89,6 @@ func (n *Notes) Update(
 	node, err := n.write(ctx, endpoint.StorageNotesUpdate(workspace, note, f.Form), opts)
 	return node, call.Conflict(op, err)
 }
-
-// CodeNotANote is the [api.Error].Code if a node is not a note.
-const CodeNotANote = 153548
 
 func checkNoteName(op, name string) error {
 	if !strings.HasSuffix(name, ".md") {
@@ -140,7 +137,7 @@ func (n *Notes) write(ctx context.Context, r *api.Request, opts []api.CallOption
 // Get returns a note of a workspace or share with its content, in the given version; ""
 // means the current one. A public share requires no token, as in [Service.Get].
 //
-// Errors: [api.ErrInvalid] with [CodeNotANote] if the node is a file; [api.ErrNotFound] if
+// Errors: [api.ErrInvalid] if the node is a file; [api.ErrNotFound] if
 // it is not in that workspace or share; [api.ErrForbidden] without access to it.
 //
 // It calls GET /current/workspace/{workspace_id}/storage/{node_id}/readnote/.

@@ -72,7 +72,7 @@ func TestNoteUpdateConflict(t *testing.T) {
 	}
 	file := s.AddNode(seed.Node{Profile: string(s.room.ID), Name: "uploaded.md", Content: "# No note"})
 	_, err = notes.Get(ctx, s.room, api.OpaqueID(file.ID), "")
-	if e, ok := errors.AsType[*api.Error](err); !ok || e.Code != storage.CodeNotANote {
+	if e, ok := errors.AsType[*api.Error](err); !ok || !errors.Is(err, api.ErrInvalid) || e.Code != 153548 {
 		t.Errorf("of a file: %v", err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/api/codes"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/wait"
 )
@@ -393,18 +394,11 @@ func (f *file) persist(ctx context.Context, c Chunk, sum uint32) error {
 	}
 }
 
-// Codes of a file that arrived with other bytes than were sent, which ends the upload, and
-// of one whose checksum is another than that of an earlier call.
-const (
-	codeSizeDiffers = 10522
-	codeFileDiffers = 10778
-	codeCRCChanged  = 10779
-)
-
-// differs reports whether an upload is to start over after err.
+// differs reports whether an upload is to start over after err: the file arrived with other
+// bytes than were sent, or has another checksum than in an earlier call.
 func differs(err error) bool {
 	e, ok := errors.AsType[*api.Error](err)
-	return ok && (e.Code == codeSizeDiffers || e.Code == codeFileDiffers || e.Code == codeCRCChanged)
+	return ok && slices.Contains([]int64{codes.SizeDiffers, codes.FileDiffers, codes.ChecksumChanged}, e.Code)
 }
 
 // refusal returns err, as a lostError if the upload is to start over, or as an

@@ -14,6 +14,7 @@ import (
 	"github.com/fastio-go/fastio/activity"
 	"github.com/fastio-go/fastio/ai"
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/api/codes"
 	"github.com/fastio-go/fastio/assets"
 	"github.com/fastio-go/fastio/comments"
 	"github.com/fastio-go/fastio/events"
@@ -1354,7 +1355,7 @@ func shareSteps() []step {
 			return c.Shares.GetPublic(c, portalID, &api.LinkToken{Secret: c.secret("link")}, api.Terse)
 		}},
 		fault("shares.GetPublic", seed.Fault{
-			Status: http.StatusInternalServerError, Code: shares.CodeStorageFailure, Text: "The storage failed.",
+			Status: http.StatusInternalServerError, Code: codes.ShareStorageFailure, Text: "The storage failed.",
 		}),
 		{"GetPublic", func(c call) (any, error) { return c.Shares.GetPublic(c, portalID, api.Attempts(1)) }},
 		{"Update", func(c call) (any, error) {

@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/api/codes"
 	envelope "github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/ratelimit"
 	"github.com/fastio-go/fastio/internal/redact"
@@ -118,7 +119,7 @@ func (x *exchange) secrets() *redact.Words {
 }
 
 // proves reports whether a 401 proves that the token is invalid.
-func proves(e *api.Error) bool { return e.Code == codeUnparseable || e.Code == codeDead }
+func proves(e *api.Error) bool { return e.Code == codes.BadToken || e.Code == codes.DeadToken }
 
 // TokenInvalid reports whether the body of a 401 proves that the token is invalid.
 func TokenInvalid(contentType string, body []byte) bool { return proves(parseError(contentType, body)) }

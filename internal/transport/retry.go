@@ -119,12 +119,6 @@ func (x *exchange) outcome(e *api.Error) outcome {
 	return final
 }
 
-// Codes of errors that decide on retries.
-const (
-	codeUnparseable = 10001 // the bearer is not a token
-	codeDead        = 10011 // the bearer is missing, unknown or revoked
-)
-
 // retries decides whether to retry the failed attempt, and sets the delay.
 func (x *exchange) retries(ctx context.Context) bool {
 	e, answered := x.failure.(*api.Error) //nolint:errorlint // set by read, never wrapped

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/api/codes"
 	"github.com/fastio-go/fastio/internal/servertime"
 )
 
@@ -76,14 +77,8 @@ func Ordered(err error) time.Duration {
 	return 0
 }
 
-// Codes of a 429 that is not about a rate window.
-const (
-	codeInProgress = 145858 // until another call of the same user has ended
-	codeLocked     = 10760  // of an account after too many wrong passwords
-)
-
 // Windowed reports whether a 429 with a code means that a rate window is full.
-func Windowed(code int64) bool { return code != codeInProgress && code != codeLocked }
+func Windowed(code int64) bool { return code != codes.HowToBusy && code != codes.AccountLocked }
 
 // OnWindow reports whether e is a 429 of a rate window that opens again at a known time. A
 // shorter time than a second is none, so that no call is repeated without a pause.
