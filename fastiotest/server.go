@@ -222,6 +222,25 @@ func (s *Server) Approve(loginURL string, d seed.Decision) (seed.Outcome, error)
 	return s.platform.Decide(loginURL, d)
 }
 
+// OpenBrowser is the OpenBrowser of an oauth.Config in a test: it plays the first user of
+// the Server, who grants everything requested, and the browser, which is then redirected
+// to the application.
+func (s *Server) OpenBrowser(ctx context.Context, loginURL string) error {
+	outcome, err := s.Approve(loginURL, seed.Decision{})
+	if err != nil {
+		return err
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, outcome.Redirect, http.NoBody)
+	if err != nil {
+		return err
+	}
+	resp, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil {
+		return err
+	}
+	return resp.Body.Close()
+}
+
 // Deny denies an application access, instead of a user at loginURL.
 func (s *Server) Deny(loginURL string) (seed.Outcome, error) {
 	return s.Approve(loginURL, seed.Decision{Deny: true})

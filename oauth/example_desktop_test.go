@@ -3,7 +3,6 @@ package oauth_test
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -11,13 +10,12 @@ import (
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/account"
 	"github.com/fastio-go/fastio/fastiotest"
-	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/oauth"
 )
 
 // A desktop program opens the browser in its first run only.
 func ExampleLoginIfNeeded() {
-	platform := fastiotest.New() // a fake of the platform, and below for the user and the browser
+	platform := fastiotest.New() // a fake of the platform, its user and the browser
 	server := httptest.NewServer(platform)
 	defer server.Close()
 	dir, err := os.MkdirTemp("", "login")
@@ -36,7 +34,7 @@ func ExampleLoginIfNeeded() {
 	config.Store = oauth.FileStore{Path: filepath.Join(dir, "tokens"), Keys: oauth.KeyFile(filepath.Join(dir, "key"))}
 	config.OpenBrowser = func(ctx context.Context, address string) error {
 		fmt.Println("the browser opens")
-		return approve(ctx, platform, address)
+		return platform.OpenBrowser(ctx, address)
 	}
 	for run := range 2 {
 		me, err := whoAmI(ctx, config)
@@ -62,22 +60,4 @@ func whoAmI(ctx context.Context, config oauth.Config) (*account.User, error) {
 		return nil, err
 	}
 	return client.Account.Me(ctx)
-}
-
-// approve gives consent as the user of the platform, and visits the address to which
-// the browser is then redirected.
-func approve(ctx context.Context, platform *fastiotest.Server, address string) error {
-	outcome, err := platform.Approve(address, seed.Decision{})
-	if err != nil {
-		return err
-	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, outcome.Redirect, http.NoBody)
-	if err != nil {
-		return err
-	}
-	resp, err := new(http.Client).Do(r)
-	if err != nil {
-		return err
-	}
-	return resp.Body.Close()
 }

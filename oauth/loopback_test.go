@@ -614,7 +614,7 @@ func TestRedirectPort(t *testing.T) { //nolint:paralleltest // another test coul
 	c := oauth.Config{
 		BaseURL: origin, Store: new(oauth.MemoryStore), HTTPClient: &http.Client{Transport: s},
 		RedirectPort: blocker.Addr().(*net.TCPAddr).Port,
-		OpenBrowser:  func(ctx context.Context, address string) error { return approve(ctx, s, address) },
+		OpenBrowser:  s.OpenBrowser,
 	}
 	_, err = oauth.Login(t.Context(), c)
 	busy, ok := errors.AsType[*oauth.PortError](err)

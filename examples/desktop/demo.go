@@ -33,21 +33,11 @@ func (p *program) demonstrate(ctx context.Context, config oauth.Config) error {
 	fmt.Fprintln(p.out)
 	config.BaseURL = demo.URL
 	config.Store = oauth.FileStore{Path: filepath.Join(p.dir, "tokens"), Keys: oauth.KeyFile(filepath.Join(p.dir, "key"))}
-	config.OpenBrowser = func(ctx context.Context, url string) error { return approve(ctx, platform, url) }
+	config.OpenBrowser = platform.OpenBrowser
 	if err := p.run(ctx, config); err != nil {
 		return err
 	}
 	fmt.Fprintln(p.out, "\nA second run, with the stored tokens:")
 	p.file = "mill.txt"
 	return p.run(ctx, config)
-}
-
-// approve gives consent as the user of the emulator, and visits the address to which the
-// browser is then redirected.
-func approve(ctx context.Context, platform *fastiotest.Server, url string) error {
-	outcome, err := platform.Approve(url, seed.Decision{})
-	if err != nil {
-		return err
-	}
-	return show.Visit(ctx, outcome.Redirect)
 }

@@ -2,7 +2,8 @@
 // and stores the tokens, so that the next run needs no browser.
 //
 //	go run ./examples/login             signs in, or uses the stored tokens
-//	go run ./examples/login -headless   shows an address, and a code or a prompt for one
+//	go run ./examples/login -headless   shows an address, and a code or a prompt for one,
+//	                                    as it does where no browser can be started
 //	go run ./examples/login -logout     signs out
 //
 // Without configuration it runs against an emulator of its own, whose user and password
@@ -72,9 +73,10 @@ func (p *program) store(ctx context.Context) oauth.FileStore {
 // show prints the signed-in user, who signs in first if necessary.
 func (p *program) show(ctx context.Context) error {
 	p.config.ClientName, p.config.DeviceName, p.config.DeviceType = "Login example", "login example", "cli"
-	p.config.ShowURL = func(_ context.Context, url string) { fmt.Fprintf(p.out, "\nSign in at\n  %s\n", url) }
+	p.config.ShowURL = p.showURL
+	p.config.Prompt, p.config.ShowDeviceCode = p.ask, p.showCode // where no browser can be started
 	if p.headless {
-		p.config.OpenMode, p.config.Prompt, p.config.ShowDeviceCode = oauth.OpenModeNone, p.ask, p.showCode
+		p.config.OpenMode = oauth.OpenModeNone
 	}
 	source, _, err := oauth.LoginIfNeeded(ctx, p.config)
 	if errors.Is(err, oauth.ErrDenied) {
@@ -104,6 +106,12 @@ func (p *program) show(ctx context.Context) error {
 		fmt.Fprintf(p.out, "  %-12s %-20s %s\n", scope.EntityType, scope.EntityID, scope.AccessMode)
 	}
 	return nil
+}
+
+// showURL prints the address that the browser opens, and what the program waits for.
+func (p *program) showURL(_ context.Context, url string) {
+	fmt.Fprintf(p.out, "\nSign in at\n  %s\n", url)
+	fmt.Fprintln(p.out, "Waiting until you have answered in the browser, for ten minutes. Ctrl-C ends it; -headless needs no browser here.")
 }
 
 // showCode is for a server with the device flow.
