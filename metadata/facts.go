@@ -79,7 +79,8 @@ const (
 //
 // A name without a field creates one, permanently, with a type inferred from
 // the value. A value of category or sub_category that is not on its list is
-// stored as Other: do not write a whole FactSet back.
+// stored as Other: do not write a whole FactSet back. A write has no condition: of two
+// writes of one fact the later one stays.
 //
 // It is retried only if it was not processed.
 //
