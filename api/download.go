@@ -5,8 +5,9 @@ import (
 	"io"
 )
 
-// ErrChanged reports that a file was changed while it was read. The data already
-// read is an incomplete version.
+// ErrChanged reports that a file was changed while it was read: one of the platform, of
+// which the data already read is an incomplete version, or a local one that is uploaded, of
+// which nothing was stored.
 var ErrChanged = errors.New("the file has changed while it was read")
 
 // ErrCorrupt reports that a downloaded file has not the size or the hash that the

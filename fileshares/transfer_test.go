@@ -433,7 +433,7 @@ func TestReplaceReportsFailedUploads(t *testing.T) {
 		for _, size := range []int64{10, uploads.MaxSingle + 10} {
 			r := overwrite("short")
 			r.Size = size
-			if _, err := p.guest.Replace(t.Context(), p.id, r, unlocked()); !errors.Is(err, uploads.ErrChanged) ||
+			if _, err := p.guest.Replace(t.Context(), p.id, r, unlocked()); !errors.Is(err, api.ErrChanged) ||
 				len(p.versions(t)) != 1 {
 				t.Errorf("%d bytes: %v", size, err)
 			}

@@ -3,12 +3,10 @@ package metadata
 import (
 	stdjson "encoding/json"
 	"errors"
-	"strconv"
-	"strings"
 
 	"github.com/go-json-experiment/json"
 
-	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/filters"
 	"github.com/fastio-go/fastio/internal/lenient"
 )
 
@@ -70,47 +68,9 @@ var _ = lenient.Fix(func(f *Filter) {
 	}
 })
 
-// CheckFilters returns an [*api.InputError] for the operation op unless there
-// are 1 to 5 filters, each with a field, an operator and a valid value.
-func CheckFilters(op string, filters []Filter) error {
-	const most = 5
-	if len(filters) == 0 || len(filters) > most {
-		return &api.InputError{Op: op, Field: "filters", Rule: "must be 1 to 5", Got: strconv.Itoa(len(filters))}
-	}
-	return checkEach(op, "filters", filters)
-}
-
-func checkEach(op, field string, filters []Filter) error {
-	for _, f := range filters {
-		rule, got := f.brokenRule(), strconv.Quote(f.Field+" "+string(f.Operator))
-		if _, err := json.Marshal(f); err != nil {
-			rule, got = "must have values that api.JSON can encode", err.Error()
-		}
-		if rule != "" {
-			return &api.InputError{Op: op, Field: field, Rule: rule, Got: got}
-		}
-	}
-	return nil
-}
-
-// brokenRule returns "" if f has what its operator requires. An unknown operator
-// may have a value or none.
-func (f *Filter) brokenRule() string {
-	if strings.TrimSpace(f.Field) == "" || f.Operator == "" {
-		return "must each have a field and an operator"
-	}
-	switch f.Operator {
-	case OperatorExists, OperatorNotExists:
-		if f.Value != nil {
-			return "must have no value with exists and not_exists"
-		}
-	case OperatorEqual, OperatorNotEqual, OperatorLess, OperatorLessOrEqual, OperatorGreater, OperatorGreaterOrEqual,
-		OperatorIn, OperatorConfidenceAtLeast:
-		if f.Value == nil {
-			return "must have values, except with exists and not_exists"
-		}
-	}
-	return ""
+// condition returns f in the form in which it is checked.
+func condition(f Filter) filters.Condition {
+	return filters.Condition{Field: f.Field, Operator: string(f.Operator), Value: f.Value}
 }
 
 // Category is a value of the metadata field "category".

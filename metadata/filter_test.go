@@ -3,8 +3,6 @@ package metadata_test
 import (
 	"encoding/json"
 	"errors"
-	"math"
-	"slices"
 	"testing"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -47,32 +45,6 @@ func TestFilters(t *testing.T) {
 	none, err := call.Value[metadata.Filter]([]byte(`{"field":"paid","operator":"exists","value":null}`))
 	if diff := cmp.Diff(new(metadata.Exists("paid")), none); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
-	}
-}
-
-func TestCheckFilters(t *testing.T) {
-	t.Parallel()
-	five := slices.Repeat([]metadata.Filter{metadata.Exists("a")}, 5)
-	unknown := []metadata.Filter{metadata.Where("a", "~", nil), metadata.Where("a", "~", 1)}
-	for _, filters := range [][]metadata.Filter{five, unknown} {
-		if err := metadata.CheckFilters("search.Files", filters); err != nil {
-			t.Error(err)
-		}
-	}
-	for name, filters := range map[string][]metadata.Filter{
-		"none":                  nil,
-		"one too many":          append(five, metadata.Exists("f")),
-		"without a field":       {metadata.Exists(" ")},
-		"without an operator":   {{Field: "a"}},
-		"without a value":       {{Field: "a", Operator: metadata.OperatorLess}},
-		"with nil as a value":   {metadata.Equals("a", nil)},
-		"with a useless value":  {metadata.Where("a", metadata.OperatorNotExists, 1)},
-		"not encodable as JSON": {metadata.Equals("a", math.Inf(1))},
-	} {
-		e, ok := errors.AsType[*api.InputError](metadata.CheckFilters("search.Files", filters))
-		if !ok || e.Op != "search.Files" || e.Field != "filters" || e.Got == "" && len(filters) > 0 {
-			t.Errorf("%s: %v", name, e)
-		}
 	}
 }
 

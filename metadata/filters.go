@@ -13,6 +13,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/internal/filters"
 	"github.com/fastio-go/fastio/storage"
 )
 
@@ -82,7 +83,7 @@ func (r *FilterRequest) check(op string) error {
 			Op: op, Field: "description", Rule: "must be at most 255 characters", Got: characters(r.Description),
 		}
 	}
-	return checkEach(op, "predicate", r.Predicate)
+	return filters.Check(op, "predicate", r.Predicate, condition)
 }
 
 // FilterPage is one page of saved filters.

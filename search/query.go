@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/filters"
 	"github.com/fastio-go/fastio/internal/page"
 	"github.com/fastio-go/fastio/metadata"
 )
@@ -216,10 +217,17 @@ func (q *Query) setFilters(op string, in api.Profile, v url.Values) error {
 }
 
 // filtersText returns 1 to 5 filters as JSON.
-func filtersText(op string, filters []metadata.Filter) (string, error) {
-	if err := metadata.CheckFilters(op, filters); err != nil {
+func filtersText(op string, all []metadata.Filter) (string, error) {
+	const most = 5
+	if len(all) == 0 || len(all) > most {
+		return "", &api.InputError{Op: op, Field: "filters", Rule: "must be 1 to 5", Got: strconv.Itoa(len(all))}
+	}
+	err := filters.Check(op, "filters", all, func(f metadata.Filter) filters.Condition {
+		return filters.Condition{Field: f.Field, Operator: string(f.Operator), Value: f.Value}
+	})
+	if err != nil {
 		return "", err
 	}
-	b, err := json.Marshal(filters, json.Deterministic(true))
+	b, err := json.Marshal(all, json.Deterministic(true))
 	return string(b), err
 }

@@ -135,7 +135,7 @@ func (s *Service) Compound(
 	ctx context.Context, workspace api.ID, q CompoundQuery, opts ...api.CallOption,
 ) (*Compound, error) {
 	const op = "search.Compound"
-	filters, err := filtersText(op, q.Filters)
+	conditions, err := filtersText(op, q.Filters)
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +147,7 @@ func (s *Service) Compound(
 	if q.Limit < 0 {
 		return nil, &api.InputError{Op: op, Field: "limit", Rule: "must be 1 or more", Got: strconv.Itoa(q.Limit)}
 	}
-	form := url.Values{"filters": {filters}}
+	form := url.Values{"filters": {conditions}}
 	if q.Text != "" {
 		form.Set("content_query", q.Text)
 	}

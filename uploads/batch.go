@@ -10,6 +10,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/crc"
 	"github.com/fastio-go/fastio/internal/endpoint"
 )
 
@@ -99,7 +100,7 @@ func (s *Service) Batch(
 			return nil, &api.InputError{Op: op, Field: "files", Rule: "must each have at most 4194304 bytes", Got: got}
 		}
 		total += len(f.Content)
-		manifest = append(manifest, entry{i, f.Name, f.Path, "crc32c", hexadecimal(CRC(f.Content))})
+		manifest = append(manifest, entry{i, f.Name, f.Path, "crc32c", hexadecimal(crc.Sum(f.Content))})
 		parts = append(parts, &api.FilePart{
 			Field: "file_" + strconv.Itoa(i), Name: f.Name, Content: api.Bytes("", f.Content),
 		})

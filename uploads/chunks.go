@@ -3,13 +3,13 @@ package uploads
 import (
 	"context"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"net/url"
 	"strconv"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/crc"
 	"github.com/fastio-go/fastio/internal/endpoint"
 )
 
@@ -21,7 +21,7 @@ type Chunk struct {
 	Order   int // of the first one: 1
 	Content []byte
 
-	// FileCRC is the checksum of the whole file, see [CRC]; for the chunk that is sent last,
+	// FileCRC is the checksum of the whole file, its CRC-32C (Castagnoli); for the chunk that is sent last,
 	// and for every repetition of that one.
 	FileCRC *uint32
 }
@@ -35,7 +35,7 @@ type Chunk struct {
 //
 // It calls POST /current/upload/{upload_id}/chunk/.
 func (k *Chunks) Send(ctx context.Context, upload api.OpaqueID, chunk Chunk, opts ...api.CallOption) error {
-	return k.send(ctx, upload, chunk, CRC(chunk.Content), opts)
+	return k.send(ctx, upload, chunk, crc.Sum(chunk.Content), opts)
 }
 
 func (k *Chunks) send(ctx context.Context, upload api.OpaqueID, c Chunk, sum uint32, opts []api.CallOption) error {
@@ -111,38 +111,4 @@ func (s *Service) Stream(
 		r.Query = url.Values{"hash_algo": {hash.Algorithm}, "hash": {hash.Value}}
 	}
 	return call.Do(ctx, s.c, r, opts)
-}
-
-// CRC returns the CRC-32C of content.
-func CRC(content []byte) uint32 {
-	return crc32.Checksum(content, crc32.MakeTable(crc32.Castagnoli)) // the table is made once
-}
-
-// CombineCRC returns the CRC of two contents behind each other, the second of which has a
-// length in bytes.
-func CombineCRC(first, second uint32, length int64) uint32 {
-	power, square := uint32(1)<<31, uint32(1)<<23 // x^0, and x^8 for each byte
-	for ; length > 0; length >>= 1 {
-		if length&1 > 0 {
-			power = multiply(square, power)
-		}
-		square = multiply(square, square)
-	}
-	return multiply(power, first) ^ second
-}
-
-// multiply returns the product of two polynomials modulo that of the CRC. The highest bit
-// of each is the coefficient of x^0.
-func multiply(a, b uint32) (product uint32) {
-	for bit := uint32(1) << 31; bit > 0; bit >>= 1 {
-		if a&bit > 0 {
-			product ^= b
-		}
-		carry := b & 1
-		b >>= 1
-		if carry > 0 {
-			b ^= crc32.Castagnoli
-		}
-	}
-	return product
 }

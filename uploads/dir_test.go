@@ -408,7 +408,7 @@ func TestDirRefusesFilesThatChange(t *testing.T) {
 			return shortFile{f} // no io.ReaderAt either
 		}}
 		result, err := w.client.Uploads.FS(t.Context(), w.to, fsys, nil)
-		if !errors.Is(err, uploads.ErrChanged) || result.Failed < 1 {
+		if !errors.Is(err, api.ErrChanged) || result.Failed < 1 {
 			t.Fatalf("got %v, %v", stub.States(result), err)
 		}
 		if diff := cmp.Diff("x", w.holding(t)["same"]); diff != "" {

@@ -95,7 +95,7 @@ func (d *dir) open(e *entry) (fs.File, error) {
 	}
 	if !unchanged(local, e.info)() {
 		_ = local.Close()
-		return nil, ErrChanged
+		return nil, api.ErrChanged
 	}
 	return local, nil
 }
@@ -129,7 +129,7 @@ func (c *exact) Read(p []byte) (int, error) {
 	n, err := c.Reader.Read(p)
 	c.left -= int64(n)
 	if c.left < 0 || c.left > 0 && errors.Is(err, io.EOF) {
-		return 0, ErrChanged
+		return 0, api.ErrChanged
 	}
 	return n, err
 }
@@ -147,7 +147,7 @@ func (d *dir) content(e *entry, p []byte) ([]byte, error) {
 	case err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
 		return nil, err
 	case int64(n) != e.Size || !unchanged(local, e.info)():
-		return nil, ErrChanged
+		return nil, api.ErrChanged
 	}
 	return p[:n], nil
 }

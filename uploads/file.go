@@ -39,8 +39,10 @@ type FileOptions struct {
 	// Default: an upload that is killed starts over.
 	Sessions SessionStore
 
-	// OnSession is called when an upload in chunks has begun, before the first one is sent.
-	// [Service.Resume] continues it, also in another process. An error ends the upload.
+	// OnSession is called when an upload in chunks has begun, before the first one is sent,
+	// and again if it starts over. [Service.Resume] continues it, also in another process. An
+	// error, such as that of a failed save, ends the upload. A saved session can be deleted
+	// when the call has returned the node, or an error that has no [Error].Session.
 	OnSession func(ctx context.Context, s Session) error
 }
 
@@ -74,9 +76,6 @@ func (e *Error) Error() string {
 // Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// ErrChanged is returned if a file has changed while it was uploaded. Nothing was stored.
-var ErrChanged = errors.New("the content has changed during the upload")
-
 // File uploads content of a size in bytes, waits until it is stored, and returns its node.
 // A file of that name in the folder gets a new version; beside a folder of that name the
 // new file is renamed. If another upload has replaced the content since, the node has the
@@ -84,17 +83,18 @@ var ErrChanged = errors.New("the content has changed during the upload")
 //
 // Content of up to [MaxSingle] bytes is sent in one call, which is not repeated after bytes
 // may have been sent: that could store a second version. After a lost response the target is
-// read instead. Other content is sent in chunks,
-// three at a time, with the checksum of each and of the whole. A chunk is retried, and the
-// upload starts over once if the server received other bytes. Content that is an
-// [io/fs.File] must keep its size and modification time. If ctx ends during a ReadAt,
-// content must not be closed or changed before that has returned.
+// read instead. Other content is sent in chunks, three at a time, with the checksum of each
+// and of the whole. A chunk is retried, and the upload starts over once if the server
+// received other bytes. Content that is an [io/fs.File] must keep its size and modification
+// time. If ctx ends during a ReadAt, content must not be closed or changed before that has
+// returned.
 //
 // Errors: those of [Service.Start]; [*api.VersionConflictError] if Target.IfVersion is not
 // the current version, unless that has the same content; [*Error] if the upload has
 // failed, or with an Err if its result is unknown, or if an upload in chunks was
-// interrupted: [Service.Resume] continues its Session; [ErrChanged] if content has fewer or
-// more bytes than size. [*api.InputError] if the file is larger than the plan allows.
+// interrupted: [Service.Resume] continues its Session; [api.ErrChanged] if content has fewer
+// or more bytes than size, or is a file that has changed: nothing was stored then.
+// [*api.InputError] if the file is larger than the plan allows.
 func (s *Service) File(
 	ctx context.Context, t Target, name string, content io.ReaderAt, size int64, o *FileOptions, opts ...api.CallOption,
 ) (*storage.Node, error) {
@@ -365,7 +365,7 @@ func (f *file) transfer(ctx context.Context, upload func(context.Context) error)
 		err = lost.err
 	}
 	_, conflict := errors.AsType[*api.VersionConflictError](err)
-	if again || conflict || errors.Is(err, ErrChanged) || f.state.Status.Failed() {
+	if again || conflict || errors.Is(err, api.ErrChanged) || f.state.Status.Failed() {
 		f.discard(ctx)
 	}
 	return f.resumable(err)

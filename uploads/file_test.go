@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"math/rand/v2"
 	"net/http"
@@ -27,6 +26,7 @@ import (
 	"github.com/fastio-go/fastio/fastiotest"
 	"github.com/fastio-go/fastio/fastiotest/op"
 	"github.com/fastio-go/fastio/fastiotest/seed"
+	"github.com/fastio-go/fastio/internal/crc"
 	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/internal/table"
 	"github.com/fastio-go/fastio/storage"
@@ -234,7 +234,7 @@ func TestContentThatChangesIsNotStored(t *testing.T) {
 					}
 				}}
 				_, err := w.client.Uploads.FromPath(t.Context(), w.to, path, o)
-				if size > uploads.MaxSingle && !errors.Is(err, uploads.ErrChanged) {
+				if size > uploads.MaxSingle && !errors.Is(err, api.ErrChanged) {
 					t.Errorf("%d bytes became %s: %v", size, name, err)
 				}
 				if size > uploads.MaxSingle && w.count(op.UploadsComplete) > 0 {
@@ -412,26 +412,6 @@ func TestLimitsDecideTheChunks(t *testing.T) {
 	}
 }
 
-// The CRC of a whole is that of its parts, combined in order.
-func TestCombineCRC(t *testing.T) {
-	t.Parallel()
-	content := random(100_000)
-	for range 200 {
-		at := rand.IntN(len(content) + 1)
-		if rand.IntN(4) == 0 {
-			at = rand.IntN(2) * len(content)
-		}
-		a, b := content[:at], content[at:]
-		got := uploads.CombineCRC(uploads.CRC(a), uploads.CRC(b), int64(len(b)))
-		if want := crc32.Checksum(content, crc32.MakeTable(crc32.Castagnoli)); got != want {
-			t.Fatalf("%d and %d bytes: %08x, want %08x", len(a), len(b), got, want)
-		}
-	}
-	if sum := fmt.Sprintf("%08x", uploads.CRC([]byte("123456789"))); sum != "e3069283" {
-		t.Errorf("the check value is %s", sum)
-	}
-}
-
 func TestInvalidUploadsAreRejected(t *testing.T) {
 	t.Parallel()
 	s := uploads.New(stub.Fail(errors.New("the call was sent")))
@@ -508,7 +488,7 @@ func TestReaderIsStored(t *testing.T) {
 		if test.err != nil {
 			r = io.MultiReader(r, iotest.ErrReader(test.err))
 		}
-		hash := &uploads.Hash{Algorithm: "crc32c", Value: fmt.Sprintf("%08x", uploads.CRC(content))}
+		hash := &uploads.Hash{Algorithm: "crc32c", Value: fmt.Sprintf("%08x", crc.Sum(content))}
 		node, err := w.client.Uploads.FromReader(t.Context(), w.to, "a.bin", r, hash, nil)
 		if (err != nil) != test.fails || test.err != nil && !errors.Is(err, test.err) {
 			t.Fatalf("got %v", err)
@@ -532,7 +512,7 @@ func TestStreamDoesNotStartOver(t *testing.T) {
 		content := bytes.NewReader(random(uploads.MaxSingle + 1))
 		_, err := w.client.Uploads.FromReader(t.Context(), w.to, "a.bin", content, wrong, nil)
 		failed, ok := errors.AsType[*uploads.Error](err)
-		if !ok || failed.Upload.Integrity.Computed == "" || errors.Is(err, uploads.ErrChanged) {
+		if !ok || failed.Upload.Integrity.Computed == "" || errors.Is(err, api.ErrChanged) {
 			t.Errorf("got %v", err)
 		}
 		if n := w.count(op.UploadsStart); n != 1 {

@@ -19,6 +19,7 @@ import (
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest/seed"
+	"github.com/fastio-go/fastio/internal/crc"
 	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/internal/table"
 	"github.com/fastio-go/fastio/uploads"
@@ -173,7 +174,7 @@ func TestLargeTransfers(t *testing.T) { //nolint:paralleltest // it measures the
 		}
 		whole := uint32(0)
 		for order := 1; order <= len(received.crc); order++ {
-			whole = uploads.CombineCRC(whole, received.crc[order], received.size[order])
+			whole = crc.Combine(whole, received.crc[order], received.size[order])
 			size -= received.size[order]
 		}
 		if got := fmt.Sprintf("%08x", whole); size != 0 || got != received.file {

@@ -14,6 +14,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/api/codes"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/crc"
 	"github.com/fastio-go/fastio/internal/wait"
 )
 
@@ -350,14 +351,14 @@ func (f *file) chunk(
 	if err := f.read(ctx, c.Content, int64(order-1)*f.ChunkSize); err != nil {
 		return err
 	}
-	sums[order-1] = CRC(c.Content)
+	sums[order-1] = crc.Sum(c.Content)
 	if check != nil {
 		if err := check(ctx); err != nil {
 			return err
 		}
 		whole := sums[0]
 		for i, sum := range sums[1:] {
-			whole = CombineCRC(whole, sum, f.length(i+2))
+			whole = crc.Combine(whole, sum, f.length(i+2))
 		}
 		c.FileCRC = &whole
 	}
@@ -444,7 +445,7 @@ func (f *file) read(ctx context.Context, p []byte, at int64) error {
 	case n == len(p):
 		return nil
 	case err == nil, errors.Is(err, io.EOF):
-		err = ErrChanged
+		err = api.ErrChanged
 	}
 	return call.Failed(f.op, "reading the content", err)
 }
@@ -457,7 +458,7 @@ func (f *file) verify(ctx context.Context) error {
 		return n == 0 && f.unchanged(), nil
 	})
 	if err == nil && !same {
-		return call.Failed(f.op, "", ErrChanged)
+		return call.Failed(f.op, "", api.ErrChanged)
 	}
 	return err
 }

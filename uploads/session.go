@@ -169,7 +169,7 @@ func (f *file) resume(ctx context.Context, from Session) error {
 	f.ID = from.ID
 	moved := !from.Modified.IsZero() && !f.modified.IsZero() && !from.Modified.Equal(f.modified)
 	if moved || from.Size != f.Size || from.storeName() != f.storeName() || !from.Target.IfVersion.Equal(f.Target.IfVersion) {
-		return &lostError{err: ErrChanged}
+		return &lostError{err: api.ErrChanged}
 	}
 	f.Session = from
 	u, err := f.s.Get(ctx, f.ID, f.opts...)

@@ -134,7 +134,9 @@ type Target struct {
 	Profile api.Profile  `json:"profile"`         // a workspace, share or File Share
 	Folder  api.OpaqueID `json:"folder,omitzero"` // default: the root
 	Path    string       `json:"path,omitzero"`   // of folders below it, "2026/plans/"; missing ones are created
-	File    api.OpaqueID `json:"file,omitzero"`   // replaces the content of this file; required for a File Share
+
+	// File is the file whose content is replaced; it keeps its name. A File Share requires it.
+	File api.OpaqueID `json:"file,omitzero"`
 
 	// IfVersion is the version that the upload replaces, "" for any: the one that the content
 	// is based on. In a workspace or share it requires File, and [Service.File], which

@@ -1,0 +1,53 @@
+// Package filters checks the conditions of searches and saved filters.
+package filters
+
+import (
+	stdjson "encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/fastio-go/fastio/api"
+)
+
+// A Condition is what a metadata.Filter compares.
+type Condition struct {
+	Field, Operator string
+	Value           stdjson.RawMessage // nil means none
+}
+
+// Check returns an [*api.InputError] for a field of the operation op unless each filter
+// has a field, an operator and the value that this requires.
+func Check[F any](op, field string, all []F, of func(F) Condition) error {
+	for _, f := range all {
+		c := of(f)
+		rule, got := c.brokenRule(), strconv.Quote(c.Field+" "+c.Operator)
+		if _, err := json.Marshal(f); err != nil {
+			rule, got = "must have values that api.JSON can encode", err.Error()
+		}
+		if rule != "" {
+			return &api.InputError{Op: op, Field: field, Rule: rule, Got: got}
+		}
+	}
+	return nil
+}
+
+// brokenRule returns "" if c has what its operator requires. An unknown operator may have
+// a value or none.
+func (c Condition) brokenRule() string {
+	if strings.TrimSpace(c.Field) == "" || c.Operator == "" {
+		return "must each have a field and an operator"
+	}
+	switch c.Operator {
+	case "exists", "not_exists":
+		if c.Value != nil {
+			return "must have no value with exists and not_exists"
+		}
+	case "=", "!=", "<", "<=", ">", ">=", "in", "confidence_gte":
+		if c.Value == nil {
+			return "must have values, except with exists and not_exists"
+		}
+	}
+	return ""
+}
