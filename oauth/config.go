@@ -42,7 +42,7 @@ type Config struct {
 	Parameters      url.Values // as of [AuthorizationRequest]
 
 	Store   Store  // stores the tokens; nil stores nothing
-	Profile string // name of the record in Store; default "default"
+	Account string // name of the stored sign-in in Store; default "default"
 
 	RedirectPath string   // of the redirect to http://127.0.0.1; default /callback
 	RedirectPort int      // of that redirect; 0 means any free port
@@ -122,7 +122,7 @@ const (
 // browser. Login does not wait for a Prompt after the end of its context.
 type Prompt func(ctx context.Context, url string) (code string, err error)
 
-func (c *Config) profile() string { return cmp.Or(c.Profile, "default") }
+func (c *Config) account() string { return cmp.Or(c.Account, "default") }
 
 func (c *Config) redirectPath() string { return cmp.Or(c.RedirectPath, "/callback") }
 

@@ -17,7 +17,7 @@ import (
 // until then, without a request. Call [LoginIfNeeded] at a moment that suits the user,
 // because it opens the browser, and repeat the failed call. The client and its [Source]
 // stay in use, in every process that shares the Store: they get the new token by
-// themselves. The user may sign in with another account, whose data the client then shows.
+// themselves. Another user may sign in, whose data the client then shows.
 var ErrSignInAgain = errors.New("sign in again")
 
 // ErrDenied reports that the user denied access. It matches an [*Error] of
@@ -26,18 +26,18 @@ var ErrDenied = errors.New("the user denied access")
 
 // PlatformError reports that the stored token is of another platform than
 // Config.BaseURL, to which it must not be sent. It is an [ErrSignInAgain]: [Login] and
-// [LoginIfNeeded] replace the token. A program for several platforms gives each of them a
-// Profile.
+// [LoginIfNeeded] replace the token. A program for several platforms gives each of them an
+// Account.
 type PlatformError struct {
-	Profile    string
+	Account    string
 	Stored     string // the address of the token
 	Configured string // the address in the Config
 }
 
 // Error names both platforms.
 func (e *PlatformError) Error() string {
-	const text = "fastio: oauth: the token of profile %q is for %s and must not be sent to %s: %v, or use another Profile"
-	return fmt.Sprintf(text, e.Profile, e.Stored, e.Configured, ErrSignInAgain)
+	const text = "fastio: oauth: the token of account %q is for %s and must not be sent to %s: %v, or use another Account"
+	return fmt.Sprintf(text, e.Account, e.Stored, e.Configured, ErrSignInAgain)
 }
 
 // Unwrap returns [ErrSignInAgain].

@@ -83,9 +83,9 @@ func Discover(ctx context.Context, c Config) (Endpoints, error) {
 	return c.discover(ctx, base, pipeline)
 }
 
-// HasSources reports whether sign-ins to a profile are counted.
-func HasSources(store Store, profile string) bool {
+// HasSources reports whether sign-ins to an account are counted.
+func HasSources(store Store, account string) bool {
 	signIns.mu.Lock()
 	defer signIns.mu.Unlock()
-	return signIns.counters[signIns.key(store, profile)] != nil
+	return signIns.counters[signIns.key(store, account)] != nil
 }

@@ -601,12 +601,12 @@ type keptToken struct {
 	Resource     string    `json:"resource"`
 }
 
-const profile = "default"
+const defaultAccount = "default"
 
-// stored decodes what a store holds for the default profile.
+// stored decodes what a store holds for the default account.
 func stored[T any](t *testing.T, store oauth.Store) (decoded T) {
 	t.Helper()
-	b, err := store.Load(t.Context(), profile)
+	b, err := store.Load(t.Context(), defaultAccount)
 	if err == nil && b != nil {
 		err = json.Unmarshal(b, &decoded)
 	}
@@ -625,7 +625,7 @@ func poke(t *testing.T, store oauth.Store, change func(record map[string]any)) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	update(t, store, profile, put(string(b)))
+	put(t, store, defaultAccount, string(b))
 }
 
 func expire(t *testing.T, store oauth.Store) {
@@ -639,56 +639,74 @@ func expire(t *testing.T, store oauth.Store) {
 type hookedStore struct {
 	oauth.Store
 
-	loads, waiting atomic.Int64 // waiting are the updates under way
+	loads, waiting atomic.Int64 // waiting are the locks that are wanted or held
 	onLoad         func() error // before a Load
-	onUpdate       func() error // before an Update
-	onEdit         func()       // before the edit
+	onLock         func() error // before a Lock
+	onLocked       func()       // after it
 
-	// onSave is called in the place of a save, the first, second ... of an update.
+	// onSave is called in the place of a save, the first, second ... of a lock.
 	onSave func(save int, write func() error) error
 }
 
 func newHookedStore() *hookedStore { return &hookedStore{Store: new(oauth.MemoryStore)} }
 
-func (s *hookedStore) Load(ctx context.Context, profile string) ([]byte, error) {
+func (s *hookedStore) Load(ctx context.Context, account string) ([]byte, error) {
 	s.loads.Add(1)
 	if s.onLoad != nil {
 		if err := s.onLoad(); err != nil {
 			return nil, err
 		}
 	}
-	return s.Store.Load(ctx, profile)
+	return s.Store.Load(ctx, account)
 }
 
-func (s *hookedStore) Update(ctx context.Context, profile string, edit func([]byte, func([]byte) error) error) error {
+func (s *hookedStore) Lock(ctx context.Context, account string) (oauth.Record, error) {
 	s.waiting.Add(1)
-	defer s.waiting.Add(-1)
-	if s.onUpdate != nil {
-		if err := s.onUpdate(); err != nil {
-			return err
-		}
+	var r oauth.Record
+	var err error
+	if s.onLock != nil {
+		err = s.onLock()
 	}
-	return s.Store.Update(ctx, profile, func(record []byte, save func([]byte) error) error {
-		if s.onEdit != nil {
-			s.onEdit()
-		}
-		saves := 0
-		return edit(record, func(record []byte) error {
-			write := func() error { return save(record) }
-			saves++
-			if s.onSave != nil {
-				return s.onSave(saves, write)
-			}
-			return write()
-		})
-	})
+	if err == nil {
+		r, err = s.Store.Lock(ctx, account)
+	}
+	if err != nil {
+		s.waiting.Add(-1)
+		return nil, err
+	}
+	if s.onLocked != nil {
+		s.onLocked()
+	}
+	return &hookedRecord{Record: r, store: s}, nil
 }
 
-// failAfter fails every Update but the first ones.
-func (s *hookedStore) failAfter(updates int, err error) *hookedStore {
-	s.onUpdate = func() error {
-		updates--
-		if updates < 0 {
+// hookedRecord is a locked record of a hookedStore.
+type hookedRecord struct {
+	oauth.Record
+
+	store *hookedStore
+	saves int
+}
+
+func (r *hookedRecord) Save(ctx context.Context, data []byte) error {
+	write := func() error { return r.Record.Save(ctx, data) }
+	r.saves++
+	if r.store.onSave != nil {
+		return r.store.onSave(r.saves, write)
+	}
+	return write()
+}
+
+func (r *hookedRecord) Unlock() {
+	r.Record.Unlock()
+	r.store.waiting.Add(-1)
+}
+
+// failAfter fails every Lock but the first ones.
+func (s *hookedStore) failAfter(locks int, err error) *hookedStore {
+	s.onLock = func() error {
+		locks--
+		if locks < 0 {
 			return err
 		}
 		return nil

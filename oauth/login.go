@@ -72,8 +72,8 @@ const consentTime = 10 * time.Minute
 // Login fails before consent if the store cannot be written. If the tokens could
 // not be stored after consent, Login returns the Grant and an error.
 //
-// To sign in as another user, call Login: it replaces the token of the profile. A user
-// who stays signed in shares the store under another Config.Profile. The person who is
+// To sign in as another user, call Login: it replaces the token of the account. A user
+// who stays signed in shares the store under another Config.Account. The person who is
 // signed in to the platform in the browser is asked for consent, and no document of the
 // platform names a parameter that selects a user or asks for the password again: to
 // change the person, sign out of the platform in the browser, or open the URL in another
@@ -259,22 +259,31 @@ func (s *signIn) tryStore(ctx context.Context) error {
 	}
 	locking, cancel := context.WithTimeout(ctx, tryTime)
 	defer cancel()
-	err := aside(locking, func() error {
-		return s.Store.Update(locking, s.profile(), func(b []byte, save func([]byte) error) error {
-			r, err := readRecord(b)
-			if err == nil && b == nil {
-				b, err = json.Marshal(r)
-			}
-			if err != nil {
-				return err
-			}
-			return save(b)
-		})
-	})
+	err := aside(locking, func() error { return s.rewrite(locking) })
 	if locking.Err() != nil && ctx.Err() == nil {
 		return nil
 	}
 	return err
+}
+
+// rewrite saves the record as it is.
+func (s *signIn) rewrite(ctx context.Context) error {
+	locked, err := s.Store.Lock(ctx, s.account())
+	if err != nil {
+		return err
+	}
+	defer locked.Unlock()
+	b := locked.Data()
+	r, err := readRecord(b)
+	if err == nil && b == nil {
+		b, err = json.Marshal(r)
+	}
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTime)
+	defer cancel()
+	return locked.Save(ctx, b)
 }
 
 // graceTime is how long a store may take after the end of a context.

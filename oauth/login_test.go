@@ -314,7 +314,7 @@ func TestLoginRejectsAWrongConfig(t *testing.T) {
 	})
 }
 
-// A program is registered once for each name, redirect and profile, and anew if the
+// A program is registered once for each name, redirect and account, and anew if the
 // server does not know it any more. One that says so in the browser alone is asked
 // after a login without an answer.
 func TestRegistrations(t *testing.T) {
@@ -338,12 +338,12 @@ func TestRegistrations(t *testing.T) {
 		s.config.OpenBrowser = func(context.Context, string) error { s.cancel(); return nil }
 	}
 	table.Bubbles(t, map[string][]login{
-		"once for each name, redirect and profile": {
+		"once for each name, redirect and account": {
 			{same, false, 1},
 			{same, false, 1},
 			{config(func(c *oauth.Config) { c.ClientName = "Acme Backup" }), false, 2},
 			{config(func(c *oauth.Config) { c.RedirectPath = "/done" }), false, 3},
-			{config(func(c *oauth.Config) { c.Profile = "work" }), false, 4},
+			{config(func(c *oauth.Config) { c.Account = "work" }), false, 4},
 			{func(s *scene) {
 				s.AddOAuthClient(seed.OAuthClient{ID: "own", RedirectURIs: []string{"http://127.0.0.1/callback"}})
 				s.config.ClientID, s.config.RedirectPath = "own", ""
@@ -399,9 +399,9 @@ func TestLoginReplacesTheToken(t *testing.T) {
 		"of a server at another platform": {"https://other.test", origin, false},
 	}, func(t *testing.T, tc row) {
 		s := newScene()
-		update(t, s.config.Store, profile, put(`{"version":1,"address":"`+tc.address+`","client":{},
+		put(t, s.config.Store, defaultAccount, `{"version":1,"address":"`+tc.address+`","client":{},
 				"server":{"issuer":"`+tc.issuer+`"},"token":{"access_token":"old","client_id":"old"},
-				"refresh":{"keeps":true,"pending":true,"dead":true}}`))
+				"refresh":{"keeps":true,"pending":true,"dead":true}}`)
 		s.mustLogin(t)
 		want := map[string]any(nil)
 		if tc.keeps {
@@ -423,7 +423,7 @@ func TestLoginChecksTheStoreFirst(t *testing.T) {
 		record string
 	}
 	table.Bubbles(t, map[string]row{
-		"whose profile is nameless": {func(c *oauth.Config) { c.Profile = " " }, `{"version":1}`},
+		"whose account is nameless": {func(c *oauth.Config) { c.Account = " " }, `{"version":1}`},
 		"that cannot be written": {
 			func(c *oauth.Config) {
 				c.Store = (&hookedStore{Store: c.Store}).failAfter(0, io.ErrClosedPipe)
@@ -440,12 +440,12 @@ func TestLoginChecksTheStoreFirst(t *testing.T) {
 		s.AddOAuthClient(seed.OAuthClient{ID: "client", RedirectURIs: []string{"http://127.0.0.1/callback"}})
 		s.config.ClientID = "client"
 		memory := s.config.Store
-		update(t, s.config.Store, profile, put(tc.record))
+		put(t, s.config.Store, defaultAccount, tc.record)
 		tc.change(&s.config)
 		if g, err := s.login(t.Context()); g != nil || err == nil || len(s.Requests()) > 0 {
 			t.Errorf("got %v, %v after %v", g, err, s.Requests())
 		}
-		holds(t, memory, profile, tc.record)
+		holds(t, memory, defaultAccount, tc.record)
 	})
 }
 
@@ -595,7 +595,7 @@ func TestLoginWaits(t *testing.T) {
 			opens(func(ctx context.Context, _ string) error { <-ctx.Done(); return ctx.Err() }), consent, none, "", false,
 		},
 		"for a store that ignores its context": {func(s *scene) {
-			s.config.Store = &hookedStore{Store: s.config.Store, onUpdate: func() error { time.Sleep(time.Minute); return nil }}
+			s.config.Store = &hookedStore{Store: s.config.Store, onLock: func() error { time.Sleep(time.Minute); return nil }}
 		}, 0, "", "", false},
 		"for a key that ignores its context": {func(s *scene) {
 			s.config.Store = &hookedStore{Store: s.config.Store, onLoad: func() error { time.Sleep(time.Minute); return nil }}
@@ -1050,7 +1050,7 @@ func (s *scene) run(t *testing.T, logins int, wanted error) *oauth.Source {
 	if wanted == nil && err == nil {
 		token, err := source.Token(t.Context())
 		k := stored[kept](t, s.config.Store)
-		if s.config.Profile == "" && (err != nil || g.Token.AccessToken != token.AccessToken || g.ClientID != k.Token.ClientID) {
+		if s.config.Account == "" && (err != nil || g.Token.AccessToken != token.AccessToken || g.ClientID != k.Token.ClientID) {
 			t.Errorf("got %+v for the token %v, %v", g, token, err)
 		}
 	}
@@ -1076,8 +1076,8 @@ func TestLoginIfNeeded(t *testing.T) {
 			}
 			s.run(t, 1, nil)
 		},
-		"for another profile": func(t *testing.T, s *scene) {
-			s.config.Profile = "work"
+		"for another account": func(t *testing.T, s *scene) {
+			s.config.Account = "work"
 			s.run(t, 1, nil)
 		},
 		"for another platform": func(t *testing.T, s *scene) {

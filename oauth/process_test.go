@@ -34,6 +34,7 @@ const (
 
 	roleCrowd     = "crowd"     // a thousand goroutines that want the same token at once
 	roleRefresher = "refresher" // gets a token and uses it
+	roleHolder    = "holder"    // locks a record and stays
 	roleOpener    = "opener"    // starts a browser and stays
 )
 
@@ -61,6 +62,8 @@ func child(arguments []string) int {
 		return crowd(store, c)
 	case roleRefresher:
 		return refresher(store, c, arguments[3])
+	case roleHolder:
+		return holder(store, arguments[3])
 	case roleOpener:
 		o := oauth.NewOpener("linux", map[string]string{"BROWSER": "stays"}, dir)
 		if err := o.Open(context.Background(), "https://login.test/"); err != nil {
@@ -70,6 +73,17 @@ func child(arguments []string) int {
 		select {}
 	}
 	return 1
+}
+
+func holder(store oauth.Store, account string) int {
+	r, err := store.Lock(context.Background(), account)
+	if err != nil {
+		return 1
+	}
+	defer r.Unlock()
+	fmt.Fprintln(os.Stdout, halted)
+	_, _ = io.Copy(io.Discard, os.Stdin) // to be killed
+	return 0
 }
 
 // crowd reads commands and prints what a thousand goroutines were given: "token"
@@ -129,7 +143,7 @@ func refresher(store oauth.Store, c oauth.Config, point string) int {
 		reached(pointAnswered)
 		return resp, err
 	})}
-	halting := &hookedStore{Store: store, onEdit: func() { reached(pointLocked) }}
+	halting := &hookedStore{Store: store, onLocked: func() { reached(pointLocked) }}
 	halting.onSave = func(save int, write func() error) error {
 		after := pointNoted
 		if save == 2 {

@@ -10,7 +10,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 )
 
-// record is the stored data of a profile: the registration of the program and the
+// record is the stored data of an account: the registration of the program and the
 // token of the signed-in user.
 type record struct {
 	Version int            `json:"version"`
@@ -171,28 +171,50 @@ func readRecord(b []byte) (*record, error) {
 	return r, nil
 }
 
-// edit calls change with the record of the profile and its lock held, unless ctx is done
-// by then: the caller may have gone. The function save of change writes the record in its
-// current state.
-func (c *Config) edit(ctx context.Context, change func(r *record, save func() error) error) error {
-	return c.Store.Update(ctx, c.profile(), func(b []byte, save func([]byte) error) error {
-		r, err := readRecord(b)
-		if err := cmp.Or(ctx.Err(), err); err != nil {
-			return err
-		}
-		return change(r, func() error {
-			b, err := json.Marshal(r)
-			if err != nil {
-				return err
-			}
-			return save(b)
-		})
-	})
+// lockedRecord is the locked record of an account, decoded.
+type lockedRecord struct {
+	*record
+
+	stored Record
 }
+
+// lock locks the record of the account, unless ctx is done by then: the caller may have
+// gone.
+func (c *Config) lock(ctx context.Context) (*lockedRecord, error) {
+	locked, err := c.Store.Lock(ctx, c.account())
+	if err != nil {
+		return nil, err
+	}
+	r, err := readRecord(locked.Data())
+	err = cmp.Or(ctx.Err(), err)
+	if err != nil {
+		locked.Unlock()
+		return nil, err
+	}
+	return &lockedRecord{r, locked}, nil
+}
+
+// saveTime is the timeout of a save.
+const saveTime = 10 * time.Second
+
+// save writes the record in its current state, also after the end of ctx: it may be the
+// only copy of a token.
+func (r *lockedRecord) save(ctx context.Context) error {
+	b, err := json.Marshal(r.record)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTime)
+	defer cancel()
+	return r.stored.Save(ctx, b)
+}
+
+// Unlock releases the lock.
+func (r *lockedRecord) Unlock() { r.stored.Unlock() }
 
 // Save stores the token of [Service.Exchange] or [Service.SignIn] in c.Store, for
 // [TokenSource], in a program that does not use [Login]. It replaces the previous
-// token of the profile. A token with a RefreshToken requires its
+// token of the account. A token with a RefreshToken requires its
 // ClientID, and its Resource if it was requested with one.
 func Save(ctx context.Context, c Config, t *Token) error {
 	const op = "oauth.Save"
@@ -220,12 +242,16 @@ func Save(ctx context.Context, c Config, t *Token) error {
 
 // replaceToken stores the token of a sign-in.
 func (c *Config) replaceToken(ctx context.Context, address string, by server, token *tokenRecord) error {
-	return c.signInto(ctx, func(r *record, save func() error) error {
-		r.issuedBy(address, by, token)
-		err := save()
-		if err == nil {
-			signIns.replaced(c.Store, c.profile(), token.AccessToken.Secret)
-		}
+	defer signIns.count(c.Store, c.account())
+	r, err := c.lock(ctx)
+	if err != nil {
 		return err
-	})
+	}
+	defer r.Unlock()
+	r.issuedBy(address, by, token)
+	err = r.save(ctx)
+	if err == nil {
+		signIns.replaced(c.Store, c.account(), token.AccessToken.Secret)
+	}
+	return err
 }

@@ -242,7 +242,7 @@ func redirectHost(ln net.Listener, s server) string {
 }
 
 // identify uses the stored client id, unless it was refused, or registers the
-// program. The profile is locked meanwhile, so that only one of several processes
+// program. The account is locked meanwhile, so that only one of several processes
 // registers.
 func (s *signIn) identify(ctx context.Context, refused string) error {
 	if s.Store == nil {
@@ -253,7 +253,7 @@ func (s *signIn) identify(ctx context.Context, refused string) error {
 	ctx, cancel := context.WithTimeout(ctx, lockTime)
 	defer cancel()
 	return aside(ctx, func() error {
-		b, err := s.Store.Load(ctx, s.profile()) // which waits for no refresh
+		b, err := s.Store.Load(ctx, s.account()) // which waits for no refresh
 		if err != nil {
 			return err
 		}
@@ -261,18 +261,26 @@ func (s *signIn) identify(ctx context.Context, refused string) error {
 		if err != nil || s.recall(r, refused) {
 			return err
 		}
-		return s.edit(ctx, func(r *record, save func() error) (err error) {
-			if s.recall(r, refused) {
-				return nil
-			}
-			r.Client, err = s.register(ctx)
-			if err != nil {
-				return err
-			}
-			s.clientID, s.remembered = r.Client.ID, false
-			return save()
-		})
+		return s.registerLocked(ctx, refused)
 	})
+}
+
+// registerLocked registers the program and stores that, unless another process has.
+func (s *signIn) registerLocked(ctx context.Context, refused string) error {
+	r, err := s.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer r.Unlock()
+	if s.recall(r.record, refused) {
+		return nil
+	}
+	r.Client, err = s.register(ctx)
+	if err != nil {
+		return err
+	}
+	s.clientID, s.remembered = r.Client.ID, false
+	return r.save(ctx)
 }
 
 // recall uses the client id of a record, and reports whether it is one of this program
@@ -346,12 +354,15 @@ func (s *signIn) amend(ctx context.Context, change func(r *record) bool) {
 	editing, cancel := context.WithTimeout(context.WithoutCancel(ctx), amendTime)
 	_ = aside(ctx, func() error {
 		defer cancel()
-		return s.edit(editing, func(r *record, save func() error) error {
-			if !change(r) {
-				return nil
-			}
-			return save()
-		})
+		r, err := s.lock(editing)
+		if err != nil {
+			return err
+		}
+		defer r.Unlock()
+		if !change(r.record) {
+			return nil
+		}
+		return r.save(editing)
 	})
 }
 

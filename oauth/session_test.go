@@ -106,7 +106,7 @@ func TestSignOutInOtherStates(t *testing.T) {
 			}
 		},
 		"an ended context": func(t *testing.T, s *session) {
-			release := lock(s.store)
+			release := lock(t, s.store, defaultAccount).Unlock
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 			defer cancel()
 			var err error
@@ -123,9 +123,9 @@ func TestSignOutInOtherStates(t *testing.T) {
 		"a store that ignores its context": func(t *testing.T, s *session) {
 			for name, block := range map[string]func(store *hookedStore){
 				"before the lock": func(store *hookedStore) {
-					store.onUpdate = func() error { time.Sleep(time.Minute); return nil }
+					store.onLock = func() error { time.Sleep(time.Minute); return nil }
 				},
-				"with the lock": func(store *hookedStore) { store.onEdit = func() { time.Sleep(time.Minute) } },
+				"with the lock": func(store *hookedStore) { store.onLocked = func() { time.Sleep(time.Minute) } },
 			} {
 				store := &hookedStore{Store: s.store}
 				block(store)
@@ -257,7 +257,7 @@ func TestSaveRejects(t *testing.T) {
 		"a token that waits for a code":      {config{Store: store, ClientID: "c"}, limited, "access_token"},
 		"a refresh token of no program":      {config{Store: store}, good, "client_id"},
 		"a resource that is no absolute URL": {config{Store: store, ClientID: "c", Resource: "reader"}, good, "resource"},
-		"a profile without a name":           {config{Store: store, ClientID: "c", Profile: " "}, good, "profile"},
+		"an account without a name":          {config{Store: store, ClientID: "c", Account: " "}, good, "account"},
 	} {
 		err := oauth.Save(t.Context(), tt.config, tt.token)
 		if e, ok := errors.AsType[*api.InputError](err); !ok || e.Field != tt.field {
@@ -269,7 +269,7 @@ func TestSaveRejects(t *testing.T) {
 	}
 }
 
-// Profiles do not see one another, and a registration outlives the tokens.
+// Accounts do not see one another, and a registration outlives the tokens.
 func TestSave(t *testing.T) {
 	t.Parallel()
 	var s authServer
@@ -281,7 +281,7 @@ func TestSave(t *testing.T) {
 		record["server"] = map[string]any{"token": "https://elsewhere.test/"}
 	})
 	work := s.config()
-	work.Profile, work.BaseURL = "work", "https://api.work.test"
+	work.Account, work.BaseURL = "work", "https://api.work.test"
 	save(t, store, work, &oauth.Token{AccessToken: api.NewSecret("at-work")})
 	s.login(t, store, s.config())
 	k := stored[kept](t, store)

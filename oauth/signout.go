@@ -12,7 +12,7 @@ import (
 	"github.com/fastio-go/fastio/internal/call"
 )
 
-// SignOut ends the access of this program for the profile of c: it revokes the refresh
+// SignOut ends the access of this program for the account of c: it revokes the refresh
 // token, and then removes the token from c.Store, even if the request failed. Other
 // programs and the user's sessions in browsers are not affected. A token of
 // [Service.SignIn] cannot be revoked on its own and is only removed: see
@@ -22,7 +22,7 @@ import (
 // minute. The end of ctx cancels the request, and SignOut returns; the token is still
 // removed, unless another process uses it. The session is ended even if the store
 // cannot be written; the sources of this process then return the token no more. The
-// error names the failed request, and why the token could not be removed. A profile
+// error names the failed request, and why the token could not be removed. An account
 // without a token is not an error. A token of another platform than c.BaseURL is revoked
 // there.
 func SignOut(ctx context.Context, c Config) error {
@@ -45,7 +45,7 @@ func SignOutEverywhere(ctx context.Context, c Config) error {
 // ending ends the session of a record, with the Config of its platform.
 type ending func(ctx context.Context, own *Config, r *record) error
 
-// end removes the token of the profile after its session was ended by request.
+// end removes the token of the account after its session was ended by request.
 func (c *Config) end(ctx context.Context, op string, request ending) error {
 	if c.Store == nil {
 		return &api.InputError{Op: op, Field: "store", Rule: "must be given"}
@@ -56,25 +56,28 @@ func (c *Config) end(ctx context.Context, op string, request ending) error {
 func (c *Config) endStored(ctx context.Context, op string, request ending) error {
 	locking, cancel := lockContext(ctx)
 	defer cancel()
-	locked := false
-	err := c.signInto(locking, func(r *record, save func() error) error {
-		locked = true
-		if r.Token == nil {
-			return nil
-		}
-		err := c.endAtPlatform(ctx, r, request)
-		r.Token, r.Refresh = nil, r.Refresh.server()
-		unsaved := save()
-		if unsaved == nil {
-			signIns.replaced(c.Store, c.profile(), api.Secret{})
-		}
-		return errors.Join(err, unsaved)
-	})
-	if err == nil || locked {
-		return err
+	defer signIns.count(c.Store, c.account())
+	r, err := c.lock(locking)
+	if err != nil {
+		return c.endUnlocked(ctx, op, request, err)
 	}
-	err = call.Failed(op, "the token was not removed from the store", errors.Join(err, ctx.Err()))
-	b, loadErr := c.Store.Load(ctx, c.profile())
+	defer r.Unlock()
+	if r.Token == nil {
+		return nil
+	}
+	err = c.endAtPlatform(ctx, r.record, request)
+	r.Token, r.Refresh = nil, r.Refresh.server()
+	unsaved := r.save(ctx)
+	if unsaved == nil {
+		signIns.replaced(c.Store, c.account(), api.Secret{})
+	}
+	return errors.Join(err, unsaved)
+}
+
+// endUnlocked ends the session of a record that cannot be locked, and stays.
+func (c *Config) endUnlocked(ctx context.Context, op string, request ending, unlocked error) error {
+	err := call.Failed(op, "the token was not removed from the store", errors.Join(unlocked, ctx.Err()))
+	b, loadErr := c.Store.Load(ctx, c.account())
 	if loadErr != nil {
 		return err
 	}
@@ -89,7 +92,7 @@ func (c *Config) endStored(ctx context.Context, op string, request ending) error
 }
 
 func (c *Config) endAtPlatform(ctx context.Context, r *record, request ending) error {
-	signIns.end(c.Store, c.profile(), r.Token.AccessToken.Secret)
+	signIns.end(c.Store, c.account(), r.Token.AccessToken.Secret)
 	u, err := url.Parse(r.Address)
 	if err != nil {
 		return errRecord
@@ -101,7 +104,7 @@ func (c *Config) endAtPlatform(ctx context.Context, r *record, request ending) e
 	return request(ctx, &own, r)
 }
 
-// lockContext bounds the wait for the lock of a profile: by [requestTime], and soon after
+// lockContext bounds the wait for the lock of an account: by [requestTime], and soon after
 // the end of ctx.
 func lockContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	locking, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTime)

@@ -20,11 +20,11 @@ import (
 	"github.com/fastio-go/fastio/internal/wait"
 )
 
-// Source returns the access token of a profile and refreshes it. It is an
+// Source returns the access token of an account and refreshes it. It is an
 // [api.Refresher], safe for concurrent use, and does not print its secrets.
 type Source struct {
 	config  Config
-	signIns *counter // of the profile, in this process
+	signIns *counter // of the account, in this process
 
 	current atomic.Pointer[answer] // the latest; nil if the next caller must read the store
 
@@ -42,7 +42,7 @@ type Source struct {
 var _ api.Refresher = (*Source)(nil)
 
 // TokenSource returns the token that [Login] or [Save] stored in the Store of c, for
-// its profile. It reads and sends nothing before the first use, and opens no browser.
+// its account. It reads and sends nothing before the first use, and opens no browser.
 //
 // Tokens are cached. A token is refreshed five minutes before it expires, or after
 // the server has refused it: once for all goroutines and processes that share the
@@ -265,14 +265,14 @@ func (s *Source) load(ctx context.Context) (*record, error) {
 	}
 	var now version
 	if v, ok := s.config.Store.(versioned); ok {
-		now = v.version(s.config.profile())
+		now = v.version(s.config.account())
 		if s.last != nil && now.same(s.version) {
 			return s.last, nil
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()
-	b, err := s.config.Store.Load(ctx, s.config.profile())
+	b, err := s.config.Store.Load(ctx, s.config.account())
 	if err != nil {
 		return nil, err
 	}
@@ -356,7 +356,7 @@ func (c *Config) read(b []byte) (*record, error) {
 func (c *Config) owns(r *record) error {
 	base, err := c.base()
 	if err == nil && r.Token != nil && r.Address != base.String() {
-		err = &PlatformError{c.profile(), r.Address, base.String()}
+		err = &PlatformError{c.account(), r.Address, base.String()}
 	}
 	return err
 }
@@ -383,7 +383,7 @@ func (r *record) diesOf(refused api.Secret) bool {
 }
 
 // blocked returns why the refresh token must not be sent now, or nil. The caller
-// must hold the lock of the profile: a pending refresh is then one whose response
+// must hold the lock of the account: a pending refresh is then one whose response
 // was lost, by this process or by one that has ended.
 //
 // A lost response is harmless if the server returns the same refresh token. One that
@@ -425,39 +425,42 @@ type pendingWrite struct {
 
 // refresh replaces the token with the lock held, unless another process has already
 // done so. It returns the new record, nil if the lock was not acquired.
-func (s *Source) refresh(ctx context.Context, refused api.Secret, wait time.Duration) (r *record, err error) {
-	lock, cancel := context.WithTimeout(ctx, wait)
+func (s *Source) refresh(ctx context.Context, refused api.Secret, wait time.Duration) (*record, error) {
+	locking, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	err = s.config.edit(lock, func(read *record, save func() error) error {
-		if err := s.config.owns(read); err != nil {
-			return err
+	r, err := s.config.lock(locking)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Unlock()
+	err = s.config.owns(r.record)
+	if err != nil {
+		return nil, err
+	}
+	if w := s.unwritten; w != nil {
+		if r.Token != nil && r.Token.RefreshToken == w.used && r.Refresh.Pending {
+			return r.record, s.commit(ctx, r, w)
 		}
-		r = read
-		if w := s.unwritten; w != nil {
-			if r.Token != nil && r.Token.RefreshToken == w.used && r.Refresh.Pending {
-				return s.commit(r, w, save)
-			}
-			s.unwritten = nil // replaced by a new sign-in
-		}
-		if r.Token != nil && !r.Token.due(refused) {
-			return nil
-		}
-		if err := r.blocked(refused); err != nil {
-			if r.diesOf(refused) {
-				r.Refresh.Dead = true // for the next process
-				err = errors.Join(err, save())
-			}
-			return err
-		}
-		return s.exchange(ctx, r, save)
-	})
-	return r, err
+		s.unwritten = nil // replaced by a new sign-in
+	}
+	if r.Token != nil && !r.Token.due(refused) {
+		return r.record, nil
+	}
+	err = r.blocked(refused)
+	switch {
+	case err == nil:
+		err = s.exchange(ctx, r)
+	case r.diesOf(refused):
+		r.Refresh.Dead = true // for the next process
+		err = errors.Join(err, r.save(ctx))
+	}
+	return r.record, err
 }
 
 // exchange sends the refresh token. It saves the record before, with the refresh
 // marked as pending, and after, with the outcome. If the process is killed in
 // between, the next one knows that the token was sent.
-func (s *Source) exchange(ctx context.Context, r *record, save func() error) error {
+func (s *Source) exchange(ctx context.Context, r *lockedRecord) error {
 	service, done, err := s.config.at(r.Server.Token)
 	if err != nil {
 		return err
@@ -465,7 +468,7 @@ func (s *Source) exchange(ctx context.Context, r *record, save func() error) err
 	defer done()
 	before := r.Refresh
 	r.Refresh = before.sent()
-	if err := save(); err != nil {
+	if err := r.save(ctx); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTime) // a canceled caller must not lose it
@@ -475,7 +478,7 @@ func (s *Source) exchange(ctx context.Context, r *record, save func() error) err
 		ClientID: r.Token.ClientID, RefreshToken: r.Token.RefreshToken.Secret, Resource: r.Token.Resource,
 	})
 	if err == nil {
-		return s.commit(r, &pendingWrite{r.Token.RefreshToken, r.Token.renewed(t)}, save)
+		return s.commit(ctx, r, &pendingWrite{r.Token.RefreshToken, r.Token.renewed(t)})
 	}
 	refusal, refused := errors.AsType[*Error](err)
 	unusable, odd := errors.AsType[*unusableError](err)
@@ -499,16 +502,16 @@ func (s *Source) exchange(ctx context.Context, r *record, save func() error) err
 	default: // the response was lost
 		return err
 	}
-	return errors.Join(err, save())
+	return errors.Join(err, r.save(ctx))
 }
 
 // commit writes a renewed token. The record is unchanged if that fails.
-func (s *Source) commit(r *record, w *pendingWrite, save func() error) error {
+func (s *Source) commit(ctx context.Context, r *lockedRecord, w *pendingWrite) error {
 	s.unwritten = w
-	before := *r
+	before := *r.record
 	r.Token, r.Refresh = w.token, r.Refresh.succeeded(w.token.RefreshToken == w.used)
-	if err := save(); err != nil {
-		*r = before
+	if err := r.save(ctx); err != nil {
+		*r.record = before
 		return err
 	}
 	s.unwritten = nil

@@ -168,11 +168,11 @@ func TestTokenSource(t *testing.T) {
 		},
 		"rejects a record that it cannot read": func(t *testing.T, s *session) {
 			for _, record := range []string{"", "{", `{"version":2}`, `{"version":1,"token":7}`, "null"} {
-				update(t, s.store, profile, put(record))
+				put(t, s.store, defaultAccount, record)
 				if _, err := s.another().Token(t.Context()); err == nil {
 					t.Errorf("%q gave a token", record)
 				}
-				if got, err := s.store.Load(t.Context(), profile); string(got) != record || err != nil {
+				if got, err := s.store.Load(t.Context(), defaultAccount); string(got) != record || err != nil {
 					t.Errorf("%q became %q, %v", record, got, err)
 				}
 			}
@@ -195,7 +195,7 @@ func TestTokenSource(t *testing.T) {
 					stub.Err(source.Token(t.Context())), stub.Err(source.Refresh(t.Context(), apiToken("at-1"))),
 				} {
 					e, ok := errors.AsType[*oauth.PlatformError](err)
-					if !ok || *e != (oauth.PlatformError{Profile: profile, Stored: authAddress, Configured: address}) {
+					if !ok || *e != (oauth.PlatformError{Account: defaultAccount, Stored: authAddress, Configured: address}) {
 						t.Errorf("%s: got %v", address, err)
 					}
 				}
@@ -210,7 +210,7 @@ func TestTokenSource(t *testing.T) {
 		"keeps the token of another platform, which came in between": func(t *testing.T, s *session) {
 			store := s.hook()
 			want(t, s.source, "at-1")
-			store.onUpdate = func() error {
+			store.onLock = func() error {
 				poke(t, store.Store, func(record members) { record["address"] = "https://api.other.test" })
 				return nil
 			}
@@ -706,25 +706,25 @@ func TestTokenSourcesLeakNothing(t *testing.T) { //nolint:paralleltest // it run
 	} {
 		first := oauth.TokenSource(oauth.Config{Store: pair[0]})
 		second := oauth.TokenSource(oauth.Config{Store: pair[1]})
-		if !oauth.HasSources(pair[0], profile) {
+		if !oauth.HasSources(pair[0], defaultAccount) {
 			t.Errorf("%T: a source is not known", pair[0])
 		}
 		runtime.KeepAlive(first)
 		for range 3 { // more than the collector takes
 			runtime.GC()
 		}
-		if !oauth.HasSources(pair[0], profile) {
+		if !oauth.HasSources(pair[0], defaultAccount) {
 			t.Errorf("%T: with the first source the second is forgotten", pair[0])
 		}
 		runtime.KeepAlive(second)
-		for oauth.HasSources(pair[0], profile) {
+		for oauth.HasSources(pair[0], defaultAccount) {
 			runtime.GC()
 		}
 	}
 	c := oauth.Config{Store: memory}
 	save(t, memory, c, &oauth.Token{AccessToken: api.NewSecret("at")})
-	if err := oauth.SignOut(t.Context(), c); err != nil || oauth.HasSources(memory, profile) {
-		t.Errorf("a sign-out without a source ends with %v, and is remembered: %t", err, oauth.HasSources(memory, profile))
+	if err := oauth.SignOut(t.Context(), c); err != nil || oauth.HasSources(memory, defaultAccount) {
+		t.Errorf("a sign-out without a source ends with %v, and is remembered: %t", err, oauth.HasSources(memory, defaultAccount))
 	}
 }
 
@@ -783,7 +783,7 @@ func TestTokenSourceWaits(t *testing.T) {
 		// the old token is good, and else as long as their contexts allow.
 		"for a process that hangs": func(t *testing.T, s *session) {
 			time.Sleep(58 * time.Minute)
-			release := lock(s.store)
+			release := lock(t, s.store, defaultAccount).Unlock
 			if d := took(func() { want(t, s.source, "at-1") }); d != 10*time.Second {
 				t.Errorf("a good token took %v", d)
 			}
@@ -804,7 +804,7 @@ func TestTokenSourceWaits(t *testing.T) {
 		"no longer than its callers": func(t *testing.T, s *session) {
 			store := s.hook()
 			time.Sleep(time.Hour)
-			release := lock(store)
+			release := lock(t, store, defaultAccount).Unlock
 			s.abandoned(t, func() {
 				if n := store.waiting.Load(); n != 2 {
 					t.Errorf("%d goroutines edit the store or wait for it, want 2", n)
@@ -826,15 +826,15 @@ func TestTokenSourceWaits(t *testing.T) {
 			s.wantPosts(t, 1)
 		},
 	})
-	for name, hinder := range map[string]func(s *session) (release func()){
-		"another process refreshes": func(s *session) func() { return lock(s.store) },
-		"the request is under way":  func(s *session) func() { s.fail(faultHang); return func() {} },
+	for name, hinder := range map[string]func(t *testing.T, s *session) (release func()){
+		"another process refreshes": func(t *testing.T, s *session) func() { return lock(t, s.store, defaultAccount).Unlock },
+		"the request is under way":  func(_ *testing.T, s *session) func() { s.fail(faultHang); return func() {} },
 	} {
 		inSessions(t, sessionTests{"no longer than the context while " + name: func(t *testing.T, s *session) {
 			s.keeps = true
 			poke(t, s.store, func(record members) { record["refresh"] = members{"keeps": true} })
 			time.Sleep(time.Hour)
-			release := hinder(s)
+			release := hinder(t, s)
 			ctx, cancel := context.WithCancel(t.Context())
 			time.AfterFunc(time.Second, cancel)
 			together(1000, func() {
@@ -890,19 +890,19 @@ func (s *session) abandoned(t *testing.T, waits func()) {
 	synctest.Wait()
 }
 
-// hold keeps other processes from editing the store until edit returns.
+// hold locks the record as another process does, until edit returns what it saves.
 func hold(store oauth.Store, edit func(record string) string) {
-	go store.Update(context.Background(), profile, func(record []byte, save func([]byte) error) error {
-		return save([]byte(edit(string(record))))
-	})
-	synctest.Wait()
-}
-
-// lock keeps other processes from editing the store until it is released.
-func lock(store oauth.Store) (release func()) {
-	ctx, cancel := context.WithCancel(context.Background())
-	hold(store, func(record string) string { <-ctx.Done(); return record })
-	return cancel
+	ctx := context.Background()
+	r, err := store.Lock(ctx, defaultAccount)
+	if err != nil {
+		panic(err)
+	}
+	go func() {
+		defer r.Unlock()
+		if err := r.Save(ctx, []byte(edit(string(r.Data())))); err != nil {
+			panic(err)
+		}
+	}()
 }
 
 //nolint:thelper // its rows are tests
@@ -978,7 +978,7 @@ func BenchmarkToken(b *testing.B) {
 		"memory": new(oauth.MemoryStore), "file": fileStore(b), "other": newHookedStore(),
 	} {
 		for _, signedIn := range []bool{true, false} {
-			c := oauth.Config{ClientID: "client", Profile: strconv.FormatBool(signedIn)}
+			c := oauth.Config{ClientID: "client", Account: strconv.FormatBool(signedIn)}
 			if signedIn {
 				token := &oauth.Token{
 					AccessToken: api.NewSecret("at"), RefreshToken: api.NewSecret("rt"), Expiry: time.Now().Add(24 * time.Hour),

@@ -23,7 +23,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 	"unicode/utf8"
 
 	"github.com/fastio-go/fastio/api"
@@ -31,95 +30,132 @@ import (
 	"github.com/fastio-go/fastio/internal/durable"
 )
 
-// A Store persists the results of sign-ins, one record per profile. Records are
+// A Store persists the results of sign-ins, one record per account. Records are
 // secrets: a store outside the machine must encrypt them, for example with [Seal].
-// It must be safe for concurrent use, by several processes if it is persistent.
+// It must be safe for concurrent use, by several processes if it is persistent. Package
+// storetest has the tests that every store must pass.
 type Store interface {
-	// Load returns the record of a profile, nil if there is none. It does not
-	// wait for an Update.
-	Load(ctx context.Context, profile string) ([]byte, error)
+	// Load returns the record of an account, nil if there is none. It must not wait for
+	// a lock: it is called much more often than Lock.
+	Load(ctx context.Context, account string) ([]byte, error)
 
-	// Update calls edit with the record of a profile, nil if there is none. The
-	// record is locked until edit returns, which may take as long as a request; ctx
-	// limits the wait for the lock only. A record passed to save is durable when
-	// save returns; nil removes the record. Update returns the error of edit
-	// unchanged; it does not undo a save.
-	Update(ctx context.Context, profile string, edit func(record []byte, save func(record []byte) error) error) error
+	// Lock locks the record of an account for all processes, until Unlock is called or this
+	// process ends. It waits while the record is locked, which may take as long as a request;
+	// ctx limits the wait only. Other accounts are not locked.
+	Lock(ctx context.Context, account string) (Record, error)
 }
 
-// checkProfile rejects an invalid name of a profile.
-func checkProfile(name string) error {
+// A Record is the locked record of an account in a [Store]. It is used by one goroutine.
+type Record interface {
+	// Data returns the record as it was when it was locked, nil if there was none.
+	Data() []byte
+
+	// Save replaces the record, and nil removes it. That is durable when Save returns nil. It
+	// may be called several times. It fails, and changes nothing, after the lock was lost or
+	// Unlock was called, or if ctx is done. If ctx ends meanwhile, either record may be stored.
+	Save(ctx context.Context, data []byte) error
+
+	// Unlock releases the lock, and does not undo a Save. It must be called, is idempotent
+	// and never fails: a lock that cannot be released must end by itself.
+	Unlock()
+}
+
+// errUnlocked is the error of Save after Unlock.
+var errUnlocked = errors.New("fastio: oauth: the record is not locked any more")
+
+// checkAccount rejects an invalid name of an account.
+func checkAccount(name string) error {
 	switch {
 	case strings.TrimSpace(name) == "":
-		return &api.InputError{Field: "profile", Rule: "must not be blank", Got: strconv.Quote(name)}
+		return &api.InputError{Field: "account", Rule: "must not be blank", Got: strconv.Quote(name)}
 	case !utf8.ValidString(name):
-		return &api.InputError{Field: "profile", Rule: "must be UTF-8", Got: strconv.Quote(name)}
+		return &api.InputError{Field: "account", Rule: "must be UTF-8", Got: strconv.Quote(name)}
 	}
-	return checkName("", "profile", name)
+	return checkName("", "account", name)
 }
 
 // MemoryStore keeps records in memory. The zero value is ready for use. It is safe
 // for concurrent use and does not print its records.
 type MemoryStore struct {
 	mu       sync.Mutex
-	profiles map[string]*memory
+	accounts map[string]*memory
 }
 
-// memory is a profile of a [MemoryStore].
+// memory is an account of a [MemoryStore].
 type memory struct {
 	lock   chan struct{} // holds one value while the record is edited
 	record *api.Secret   // nil without a record
 	edits  uint64
 }
 
-// profile returns a profile. The caller holds the mutex.
-func (s *MemoryStore) profile(name string) *memory {
-	p := s.profiles[name]
+// account returns an account. The caller holds the mutex.
+func (s *MemoryStore) account(name string) *memory {
+	p := s.accounts[name]
 	if p == nil {
 		p = &memory{lock: make(chan struct{}, 1)}
-		if s.profiles == nil {
-			s.profiles = map[string]*memory{}
+		if s.accounts == nil {
+			s.accounts = map[string]*memory{}
 		}
-		s.profiles[name] = p
+		s.accounts[name] = p
 	}
 	return p
 }
 
-// Load returns the record of a profile, nil if there is none.
-func (s *MemoryStore) Load(ctx context.Context, profile string) ([]byte, error) {
-	if err := cmp.Or(checkProfile(profile), ctx.Err()); err != nil {
+// Load returns the record of an account, nil if there is none.
+func (s *MemoryStore) Load(ctx context.Context, account string) ([]byte, error) {
+	if err := cmp.Or(checkAccount(account), ctx.Err()); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.profile(profile).load(), nil
+	return s.account(account).load(), nil
 }
 
-// Update calls edit with the record of a profile.
-func (s *MemoryStore) Update(
-	ctx context.Context, profile string, edit func(record []byte, save func(record []byte) error) error,
-) error {
-	if err := cmp.Or(checkProfile(profile), ctx.Err()); err != nil {
-		return err
+// Lock locks the record of an account.
+func (s *MemoryStore) Lock(ctx context.Context, account string) (Record, error) {
+	if err := cmp.Or(checkAccount(account), ctx.Err()); err != nil {
+		return nil, err
 	}
 	s.mu.Lock()
-	p := s.profile(profile)
+	m := s.account(account)
 	s.mu.Unlock()
 	select {
-	case p.lock <- struct{}{}:
-		defer func() { <-p.lock }()
+	case m.lock <- struct{}{}:
 	case <-ctx.Done():
-		return fmt.Errorf("fastio: oauth: the profile is busy: %w", ctx.Err())
+		return nil, fmt.Errorf("fastio: oauth: the account is busy: %w", ctx.Err())
 	}
 	s.mu.Lock()
-	record := p.load()
-	s.mu.Unlock()
-	return edit(record, func(record []byte) error {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		p.save(record)
-		return nil
-	})
+	defer s.mu.Unlock()
+	return &memoryRecord{store: s, memory: m, data: m.load()}, nil
+}
+
+// memoryRecord is a locked record of a [MemoryStore].
+type memoryRecord struct {
+	store  *MemoryStore
+	memory *memory // nil after Unlock
+	data   []byte
+}
+
+func (r *memoryRecord) Data() []byte { return r.data }
+
+func (r *memoryRecord) Save(ctx context.Context, data []byte) error {
+	switch {
+	case r.memory == nil:
+		return errUnlocked
+	case ctx.Err() != nil:
+		return ctx.Err()
+	}
+	r.store.mu.Lock()
+	defer r.store.mu.Unlock()
+	r.memory.save(data)
+	return nil
+}
+
+func (r *memoryRecord) Unlock() {
+	if r.memory != nil {
+		<-r.memory.lock
+		r.memory = nil
+	}
 }
 
 func (p *memory) load() []byte {
@@ -143,7 +179,7 @@ func (p *memory) save(record []byte) {
 //nolint:gochecknoglobals // copies of a FileStore share it
 var signIns = registry{seed: maphash.MakeSeed(), counters: map[uint64]*counter{}}
 
-// registry counts the sign-ins and sign-outs of profiles that have a [Source].
+// registry counts the sign-ins and sign-outs of accounts that have a [Source].
 type registry struct {
 	seed maphash.Seed
 
@@ -165,12 +201,12 @@ func (c *counter) hasEnded(r *record) bool {
 	return ended != nil && r.Token != nil && r.Token.AccessToken.Secret == *ended
 }
 
-// key identifies a profile of a store.
-func (r *registry) key(store Store, profile string) uint64 {
+// key identifies an account of a store.
+func (r *registry) key(store Store, account string) uint64 {
 	id := struct {
 		store   any
-		profile string
-	}{store, profile}
+		account string
+	}{store, account}
 	if file, ok := store.(FileStore); ok {
 		id.store = file.Path
 	} else if !reflect.ValueOf(store).Comparable() {
@@ -179,11 +215,11 @@ func (r *registry) key(store Store, profile string) uint64 {
 	return maphash.Comparable(r.seed, id)
 }
 
-// join returns the counter of a profile for the lifetime of s.
+// join returns the counter of an account for the lifetime of s.
 func (r *registry) join(s *Source) *counter {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	key := r.key(s.config.Store, s.config.profile())
+	key := r.key(s.config.Store, s.config.account())
 	c := r.counter(key)
 	c.sources++
 	runtime.AddCleanup(s, r.leave, key)
@@ -214,30 +250,30 @@ func (r *registry) drop(key uint64) {
 	}
 }
 
-func (r *registry) count(store Store, profile string) {
+func (r *registry) count(store Store, account string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if c := r.counters[r.key(store, profile)]; c != nil {
+	if c := r.counters[r.key(store, account)]; c != nil {
 		c.Add(1)
 	}
 }
 
-// end has the sources of a profile return a token no more, later ones included until it
+// end has the sources of an account return a token no more, later ones included until it
 // is removed.
-func (r *registry) end(store Store, profile string, token api.Secret) {
+func (r *registry) end(store Store, account string, token api.Secret) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	c := r.counter(r.key(store, profile))
+	c := r.counter(r.key(store, account))
 	c.ended.Store(&token)
 	c.stored.Store(true)
 }
 
-// replaced notes that the token of a profile was replaced, by none if that is empty. A token
+// replaced notes that the token of an account was replaced, by none if that is empty. A token
 // that was signed out may be saved again.
-func (r *registry) replaced(store Store, profile string, by api.Secret) {
+func (r *registry) replaced(store Store, account string, by api.Secret) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	key := r.key(store, profile)
+	key := r.key(store, account)
 	c := r.counters[key]
 	if c == nil {
 		return
@@ -249,21 +285,15 @@ func (r *registry) replaced(store Store, profile string, by api.Secret) {
 	r.drop(key)
 }
 
-// signInto edits the profile for a sign-in or a sign-out.
-func (c *Config) signInto(ctx context.Context, change func(r *record, save func() error) error) error {
-	defer signIns.count(c.Store, c.profile())
-	return c.edit(ctx, change)
-}
-
 // versioned is a [Store] with a cheap check for changes.
 type versioned interface {
-	version(profile string) version
+	version(account string) version
 }
 
 // version identifies the content of a store. The zero value means unknown.
 type version struct {
 	known bool
-	edits uint64      // of a profile in memory
+	edits uint64      // of an account in memory
 	file  fs.FileInfo // nil if there is no file
 }
 
@@ -288,13 +318,13 @@ func (s FileStore) version(string) version {
 	return version{known: err == nil, file: info}
 }
 
-func (s *MemoryStore) version(profile string) version {
+func (s *MemoryStore) version(account string) version {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return version{known: true, edits: s.profile(profile).edits}
+	return version{known: true, edits: s.account(account).edits}
 }
 
-// FileStore keeps the records of all profiles in one file, encrypted with a key
+// FileStore keeps the records of all accounts in one file, encrypted with a key
 // (AES-256-GCM). It is safe for concurrent use by several processes and survives
 // their crashes. The file has mode 0600, and a missing directory is created with
 // mode 0700; lock files with names from Path to .lock are in the same directory. On
@@ -311,7 +341,7 @@ func (s *MemoryStore) version(profile string) version {
 // the tokens move, and Former is not used any more. Until then an error of Former, such
 // as that of a keyring that is locked, is one of the store.
 //
-// An Update of one profile does not wait for the Update of another.
+// The lock of one account does not lock another.
 type FileStore struct {
 	Path   string
 	Keys   KeyStore // such as [KeyFile]
@@ -351,11 +381,11 @@ type StoreError struct {
 func (e *StoreError) Error() string { return "fastio: oauth: " + e.Path + ": " + e.Reason }
 
 // startAfresh is the end of a reason that a Reset resolves.
-const startAfresh = "; FileStore.Reset discards it, and all profiles must sign in again"
+const startAfresh = "; FileStore.Reset discards it, and all accounts must sign in again"
 
 // otherKey is startAfresh for a file that another key may decrypt.
 const otherKey = "; if an earlier run had another KeyStore, set FileStore.Former to it; FileStore.Reset discards " +
-	"the file, and all profiles must sign in again"
+	"the file, and all accounts must sign in again"
 
 // storeError returns an error of a [durable.File].
 func storeError(err error) error {
@@ -374,9 +404,9 @@ func (s FileStore) file() *durable.File {
 	})
 }
 
-// Load returns the record of a profile, nil if there is none.
-func (s FileStore) Load(ctx context.Context, profile string) ([]byte, error) {
-	if err := s.check(profile); err != nil {
+// Load returns the record of an account, nil if there is none.
+func (s FileStore) Load(ctx context.Context, account string) ([]byte, error) {
+	if err := s.check(account); err != nil {
 		return nil, err
 	}
 	sealed, err := s.read(ctx)
@@ -388,7 +418,7 @@ func (s FileStore) Load(ctx context.Context, profile string) ([]byte, error) {
 		return nil, err
 	}
 	records, err := s.unseal(keys, sealed)
-	return records[profile], err
+	return records[account], err
 }
 
 // read returns the content of the file, nil if there is none.
@@ -400,82 +430,94 @@ func (s FileStore) read(ctx context.Context) ([]byte, error) {
 	return sealed, storeError(err)
 }
 
-// saveTime is the timeout of the lock of the file, which other saves hold for
-// milliseconds.
-const saveTime = 10 * time.Second
-
-// Update calls edit with the record of a profile. Other profiles can be updated
-// concurrently: the file itself is only locked while it is written.
-func (s FileStore) Update(
-	ctx context.Context, profile string, edit func(record []byte, save func(record []byte) error) error,
-) error {
-	if err := s.check(profile); err != nil {
-		return err
+// Lock locks the record of an account. Other accounts can be saved meanwhile: the file
+// itself is only locked while it is written.
+func (s FileStore) Lock(ctx context.Context, account string) (Record, error) {
+	if err := s.check(account); err != nil {
+		return nil, err
 	}
-	locked := false
-	err := s.file().Lock(ctx, lockName(profile), func() error {
-		locked = true
-		return s.update(ctx, profile, edit)
-	})
-	if !locked {
-		return storeError(err)
+	unlock, err := s.file().Lock(ctx, lockName(account))
+	if err != nil {
+		return nil, storeError(err)
 	}
-	return err
+	keys, records, err := s.prepare(ctx)
+	if err != nil {
+		unlock()
+		return nil, err
+	}
+	data := records[account]
+	return &fileRecord{store: s, account: account, keys: keys, data: data, last: bytes.Clone(data), unlock: unlock}, nil
 }
 
-// update is Update with the profile locked.
-func (s FileStore) update(
-	ctx context.Context, profile string, edit func(record []byte, save func(record []byte) error) error,
-) error {
+// prepare returns the keys of the file, created if there are none, and its records.
+func (s FileStore) prepare(ctx context.Context) (keys fileKeys, records map[string][]byte, err error) {
 	sealed, err := s.read(ctx)
 	if err != nil {
-		return err
+		return keys, nil, err
 	}
-	keys, err := s.keys(ctx, sealed)
+	keys, err = s.keys(ctx, sealed)
 	if err != nil {
-		return err
+		return keys, nil, err
 	}
 	if keys.own == nil {
 		keys.own, err = s.newKey(ctx)
 		if err != nil {
-			return err
+			return keys, nil, err
 		}
 	}
-	records, err := s.unseal(keys, sealed)
-	if err != nil {
-		return err
-	}
-	last := bytes.Clone(records[profile])
-	return edit(records[profile], func(record []byte) error {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTime)
-		defer cancel()
-		err := s.save(ctx, keys, profile, last, record)
-		if err == nil {
-			last = bytes.Clone(record)
-		}
-		return err
-	})
+	records, err = s.unseal(keys, sealed)
+	return keys, records, err
 }
 
-// lockName returns the lock file of a profile. The name of the profile is encoded,
+// fileRecord is a locked record of a [FileStore].
+type fileRecord struct {
+	store   FileStore
+	account string
+	keys    fileKeys
+	data    []byte
+	last    []byte // that was saved, or read
+	unlock  func() // nil after Unlock
+}
+
+func (r *fileRecord) Data() []byte { return r.data }
+
+func (r *fileRecord) Save(ctx context.Context, data []byte) error {
+	if r.unlock == nil {
+		return errUnlocked
+	}
+	err := r.store.save(ctx, r.keys, r.account, r.last, data)
+	if err == nil {
+		r.last = bytes.Clone(data)
+	}
+	return err
+}
+
+func (r *fileRecord) Unlock() {
+	if r.unlock != nil {
+		r.unlock()
+		r.unlock = nil
+	}
+}
+
+// lockName returns the lock file of an account. The name of the account is encoded,
 // because it may contain characters that file names must not.
-func lockName(profile string) string {
-	digest := sha256.Sum256([]byte(profile))
+func lockName(account string) string {
+	digest := sha256.Sum256([]byte(account))
 	return hex.EncodeToString(digest[:8])
 }
 
-// save replaces the last record of a profile. Only Reset may have changed it, which must
-// not be undone.
-func (s FileStore) save(ctx context.Context, keys fileKeys, profile string, last, record []byte) error {
+// save replaces the last record of an account. It may have changed after a Reset or the
+// removal of the lock file, which must not be undone.
+func (s FileStore) save(ctx context.Context, keys fileKeys, account string, last, record []byte) error {
 	var failed error // of the content
 	err := s.file().Update(ctx, func(sealed []byte) (b []byte, _ error) {
 		var records map[string][]byte
 		records, failed = s.unseal(keys, sealed)
-		if failed == nil && !bytes.Equal(records[profile], last) {
-			failed = &StoreError{s.Path, "the record of " + strconv.Quote(profile) + " was removed while it was edited"}
+		if failed == nil && !bytes.Equal(records[account], last) {
+			failed = &StoreError{s.Path, "the record of " + strconv.Quote(account) + " was removed or replaced while it was locked"}
 		}
 		if failed == nil {
-			b, failed = seal(keys.own, records, profile, record)
+			b, failed = seal(keys.own, records, account, record)
 		}
 		return b, failed
 	})
@@ -483,10 +525,10 @@ func (s FileStore) save(ctx context.Context, keys fileKeys, profile string, last
 }
 
 // seal encrypts records with one of them replaced, or removed if it is nil.
-func seal(key []byte, records map[string][]byte, profile string, record []byte) ([]byte, error) {
-	records[profile] = record
+func seal(key []byte, records map[string][]byte, account string, record []byte) ([]byte, error) {
+	records[account] = record
 	if record == nil {
-		delete(records, profile)
+		delete(records, account)
 	}
 	plain, err := json.Marshal(records)
 	if err != nil {
@@ -496,8 +538,8 @@ func seal(key []byte, records map[string][]byte, profile string, record []byte) 
 	return newAEAD(key).Seal([]byte(header), nil, plain, []byte(header)), nil
 }
 
-// Reset removes the records of all profiles. It is for a file that is damaged or
-// whose key is lost; each profile then requires a new [Login]. It removes the file,
+// Reset removes the records of all accounts. It is for a file that is damaged or
+// whose key is lost; each account then requires a new [Login]. It removes the file,
 // and a [KeyFile] that is invalid or that other users have access to; other keys
 // stay. No session is ended at the server.
 func (s FileStore) Reset(ctx context.Context) error {
@@ -521,7 +563,7 @@ func (s FileStore) Reset(ctx context.Context) error {
 	return nil
 }
 
-func (s FileStore) check(profile string) error {
+func (s FileStore) check(account string) error {
 	for _, keys := range []KeyStore{s.Keys, s.Former} {
 		if k, ok := keys.(noKeys); ok {
 			return k.err
@@ -536,7 +578,7 @@ func (s FileStore) check(profile string) error {
 	if s.Keys == nil {
 		return &api.InputError{Field: "keys", Rule: "must be given"}
 	}
-	return checkProfile(profile)
+	return checkAccount(account)
 }
 
 // samePath reports whether two paths, relative or not, name the same file, which
@@ -723,13 +765,13 @@ func (k keyFile) SaveKey(ctx context.Context, key []byte) error {
 const sealedRecord = "fastio record 1\n"
 
 // Seal encrypts a record for a [Store] of the program's own, with AES-256-GCM and the key
-// of keys, which it creates if there is none. [Unseal] requires the same profile. Programs
+// of keys, which it creates if there is none. [Unseal] requires the same account. Programs
 // that create the key at the same moment need a KeyStore whose SaveKey keeps the first.
 //
-// Errors: [api.InputError] for a blank profile and a key that is not 32 bytes long, and
+// Errors: [api.InputError] for a blank account and a key that is not 32 bytes long, and
 // those of keys.
-func Seal(ctx context.Context, keys KeyStore, profile string, record []byte) ([]byte, error) {
-	key, err := recordKey(ctx, keys, profile)
+func Seal(ctx context.Context, keys KeyStore, account string, record []byte) ([]byte, error) {
+	key, err := recordKey(ctx, keys, account)
 	if err != nil {
 		return nil, err
 	}
@@ -737,51 +779,51 @@ func Seal(ctx context.Context, keys KeyStore, profile string, record []byte) ([]
 		fresh := make([]byte, keyLen)
 		_, _ = rand.Read(fresh)            // it never fails
 		failed := keys.SaveKey(ctx, fresh) // also if another program has saved one
-		key, err = recordKey(ctx, keys, profile)
+		key, err = recordKey(ctx, keys, account)
 		if err != nil {
 			return nil, err
 		}
 		if key == nil {
-			return nil, errors.Join(&StoreError{of(profile), "the new key was not saved"}, failed)
+			return nil, errors.Join(&StoreError{of(account), "the new key was not saved"}, failed)
 		}
 	}
 	//nolint:gosec // it makes the nonce itself
-	return newAEAD(key).Seal([]byte(sealedRecord), nil, record, []byte(sealedRecord+profile)), nil
+	return newAEAD(key).Seal([]byte(sealedRecord), nil, record, []byte(sealedRecord+account)), nil
 }
 
 // Unseal decrypts a record of [Seal]. It returns nil for nil, as a Store has no record
 // before the first sign-in.
 //
-// Errors: [StoreError] if the record was sealed with another key or for another profile,
+// Errors: [StoreError] if the record was sealed with another key or for another account,
 // or is damaged; [api.InputError] and the errors of keys as Seal.
-func Unseal(ctx context.Context, keys KeyStore, profile string, sealed []byte) ([]byte, error) {
-	key, err := recordKey(ctx, keys, profile)
+func Unseal(ctx context.Context, keys KeyStore, account string, sealed []byte) ([]byte, error) {
+	key, err := recordKey(ctx, keys, account)
 	if err != nil || sealed == nil {
 		return nil, err
 	}
 	body, ok := bytes.CutPrefix(sealed, []byte(sealedRecord))
 	switch {
 	case key == nil:
-		return nil, &StoreError{of(profile), "the key of the record is gone"}
+		return nil, &StoreError{of(account), "the key of the record is gone"}
 	case !ok:
-		return nil, &StoreError{of(profile), "it is not a sealed record"}
+		return nil, &StoreError{of(account), "it is not a sealed record"}
 	}
-	record, err := newAEAD(key).Open(nil, nil, body, []byte(sealedRecord+profile))
+	record, err := newAEAD(key).Open(nil, nil, body, []byte(sealedRecord+account))
 	if err != nil {
-		return nil, &StoreError{of(profile), "it was sealed with another key or for another profile, or it is damaged"}
+		return nil, &StoreError{of(account), "it was sealed with another key or for another account, or it is damaged"}
 	}
 	return record, nil
 }
 
-func of(profile string) string { return "the record of " + strconv.Quote(profile) }
+func of(account string) string { return "the record of " + strconv.Quote(account) }
 
 // recordKey returns the key of keys, nil if there is none.
-func recordKey(ctx context.Context, keys KeyStore, profile string) ([]byte, error) {
+func recordKey(ctx context.Context, keys KeyStore, account string) ([]byte, error) {
 	switch {
 	case keys == nil:
 		return nil, &api.InputError{Field: "keys", Rule: "must not be nil"}
-	case checkProfile(profile) != nil:
-		return nil, checkProfile(profile)
+	case checkAccount(account) != nil:
+		return nil, checkAccount(account)
 	}
 	key, err := keys.LoadKey(ctx)
 	if err != nil || key == nil {

@@ -11,7 +11,6 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -20,25 +19,42 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/oauth"
+	"github.com/fastio-go/fastio/oauth/storetest"
 )
 
-func put(record string) func([]byte, func([]byte) error) error {
-	return func(_ []byte, save func([]byte) error) error { return save([]byte(record)) }
+// replace saves a record in a lock of its own.
+func replace(ctx context.Context, store oauth.Store, account, record string) error {
+	r, err := store.Lock(ctx, account)
+	if err != nil {
+		return err
+	}
+	defer r.Unlock()
+	return r.Save(ctx, []byte(record))
 }
 
-func update(t *testing.T, store oauth.Store, profile string, edit func([]byte, func([]byte) error) error) {
+func put(t *testing.T, store oauth.Store, account, record string) {
 	t.Helper()
-	if err := store.Update(t.Context(), profile, edit); err != nil {
+	if err := replace(t.Context(), store, account, record); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// holds compares what the store has for a profile; "" is nothing.
-func holds(t *testing.T, store oauth.Store, profile, want string) {
+func lock(t *testing.T, store oauth.Store, account string) oauth.Record {
 	t.Helper()
-	got, err := store.Load(t.Context(), profile)
+	r, err := store.Lock(t.Context(), account)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.Unlock)
+	return r
+}
+
+// holds compares what the store has for an account; "" is nothing.
+func holds(t *testing.T, store oauth.Store, account, want string) {
+	t.Helper()
+	got, err := store.Load(t.Context(), account)
 	if err != nil || string(got) != want || (got == nil) != (want == "") {
-		t.Errorf("profile %q holds %q, error %v; want %q", profile, got, err, want)
+		t.Errorf("account %q holds %q, error %v; want %q", account, got, err, want)
 	}
 }
 
@@ -53,123 +69,62 @@ func storeIn(dir string) oauth.FileStore {
 
 func TestStores(t *testing.T) {
 	t.Parallel()
-	for name, store := range map[string]oauth.Store{"memory": new(oauth.MemoryStore), "file": fileStore(t)} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			names := []string{
-				"default", "a b", "../../etc/passwd", "CON", "ünï 日本", "\u2028<&>\x00\"",
-				strings.Repeat("é", 128),
-			}
-			for _, name := range names {
-				holds(t, store, name, "")
-				update(t, store, name, put("record of "+name))
-			}
-			for _, name := range names {
-				holds(t, store, name, "record of "+name)
-			}
-			for _, name := range []string{"", "  ", "\t\n", strings.Repeat("é", 129), "\xff"} {
-				if _, err := store.Load(t.Context(), name); !isInput(err) {
-					t.Errorf("loading %q: %v", name, err)
-				}
-				if err := store.Update(t.Context(), name, put("x")); !isInput(err) {
-					t.Errorf("updating %q: %v", name, err)
-				}
-			}
-
-			refused := errors.New("refused")
-			err := store.Update(t.Context(), "default", func(record []byte, save func([]byte) error) error {
-				if string(record) != "record of default" {
-					t.Errorf("the record is %q", record)
-				}
-				for _, next := range []string{"one", "two"} {
-					buffer := []byte(next)
-					if err := save(buffer); err != nil {
-						t.Error(err)
-					}
-					clear(buffer)
-					holds(t, store, "default", next)
-				}
-				clear(record)
-				return refused
-			})
-			if err != refused { //nolint:errorlint // the error itself is promised
-				t.Errorf("got %v, want edit's own error", err)
-			}
-			holds(t, store, "default", "two")
-			b, _ := store.Load(t.Context(), "default")
-			clear(b)
-			holds(t, store, "default", "two")
-
-			update(t, store, "default", func(record []byte, save func([]byte) error) error {
-				return errors.Join(save(nil), save(nil))
-			})
-			holds(t, store, "default", "")
-			holds(t, store, "a b", "record of a b")
-			ended, cancel := context.WithCancel(t.Context())
-			update(t, store, "default", put(""))
-			if b, err := store.Load(ended, "default"); b == nil || len(b) != 0 || err != nil {
-				t.Errorf("an empty record is %v, %v", b, err)
-			}
-			if err := store.Update(ended, "default", func(_ []byte, save func([]byte) error) error {
-				cancel()
-				return save([]byte("saved late"))
-			}); err != nil {
-				t.Error(err)
-			}
-			holds(t, store, "default", "saved late")
-			if _, err := store.Load(ended, "default"); !errors.Is(err, context.Canceled) {
-				t.Errorf("loading with an ended context: %v", err)
-			}
-			if err := store.Update(ended, "default", put("stolen")); !errors.Is(err, context.Canceled) {
-				t.Errorf("updating with an ended context: %v", err)
-			}
-			holds(t, store, "default", "saved late")
-		})
-	}
-}
-
-func TestStoresLoseNoUpdate(t *testing.T) {
-	t.Parallel()
-	for _, store := range []oauth.Store{new(oauth.MemoryStore), fileStore(t)} {
-		var wg sync.WaitGroup
-		for i := range 8 {
-			wg.Go(func() {
-				for range 10 {
-					update(t, store, "profile "+strconv.Itoa(i%2), func(record []byte, save func([]byte) error) error {
-						n, _ := strconv.Atoi(string(record))
-						return save([]byte(strconv.Itoa(n + 1)))
-					})
-				}
-			})
-		}
-		wg.Wait()
-		holds(t, store, "profile 0", "40")
-		holds(t, store, "profile 1", "40")
-	}
-}
-
-func TestStoreWaitsEndWithTheContext(t *testing.T) {
-	t.Parallel()
-	check := func(t *testing.T, store oauth.Store, wait time.Duration) {
-		t.Helper()
-		update(t, store, "default", func(_ []byte, save func([]byte) error) error {
-			ctx, cancel := context.WithTimeout(t.Context(), wait)
-			defer cancel()
-			if err := store.Update(ctx, "default", put("stolen")); !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("got %v", err)
-			}
-			update(t, store, "other", put("free"))
-			holds(t, store, "default", "") // reading does not wait
-			return save([]byte("mine"))
-		})
-		holds(t, store, "default", "mine")
-		holds(t, store, "other", "free")
-	}
-	inBubble(t, "memory", func(t *testing.T) { check(t, new(oauth.MemoryStore), time.Second) })
+	t.Run("memory", func(t *testing.T) {
+		t.Parallel()
+		storetest.Run(t, func(*testing.T) storetest.Fixture { return storetest.Fixture{Store: new(oauth.MemoryStore)} })
+	})
 	t.Run("file", func(t *testing.T) {
 		t.Parallel()
-		check(t, fileStore(t), 20*time.Millisecond)
+		storetest.Run(t, func(t *testing.T) storetest.Fixture {
+			t.Helper()
+			dir := filepath.Join(t.TempDir(), "new", "deeper")
+			f := storetest.Fixture{Store: storeIn(dir), Other: func() oauth.Store { return storeIn(dir) }}
+			f.Kill = func(account string) { killHolder(t, dir, account) }
+			if runtime.GOOS != "windows" { // where an open file cannot be removed
+				f.Lose = func() func() { return loseLocks(t, dir) }
+			}
+			return f
+		})
 	})
+}
+
+// killHolder has a process lock a record, and kills it.
+func killHolder(t *testing.T, dir, account string) {
+	t.Helper()
+	p := startProcess(t, roleHolder, dir, "", account)
+	p.says(t, halted)
+	_ = p.Process.Kill()
+	_ = p.Wait() // it was killed
+}
+
+// loseLocks removes the lock files of a store, as a cleaner of temporary files does.
+func loseLocks(t *testing.T, dir string) (restore func()) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "tokens.*.lock"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("lock files: %q, %v", files, err)
+	}
+	for _, file := range files {
+		if err := os.Remove(file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return func() {}
+}
+
+// No store accepts an account whose name is blank, too long or not UTF-8.
+func TestStoresRejectNames(t *testing.T) {
+	t.Parallel()
+	for _, store := range []oauth.Store{new(oauth.MemoryStore), fileStore(t)} {
+		for _, name := range []string{"", "  ", "\t\n", strings.Repeat("é", 129), "\xff"} {
+			if _, err := store.Load(t.Context(), name); !isInput(err) {
+				t.Errorf("loading %q: %v", name, err)
+			}
+			if err := replace(t.Context(), store, name, "x"); !isInput(err) {
+				t.Errorf("locking %q: %v", name, err)
+			}
+		}
+	}
 }
 
 func TestFileStoreFiles(t *testing.T) {
@@ -177,7 +132,7 @@ func TestFileStoreFiles(t *testing.T) {
 	store := fileStore(t)
 	contents := map[string]bool{}
 	for range 3 {
-		update(t, store, "canary-profile", put("canary-refresh-token"))
+		put(t, store, "canary-account", "canary-refresh-token")
 		b, err := os.ReadFile(store.Path)
 		if err != nil {
 			t.Fatal(err)
@@ -200,7 +155,7 @@ func TestFileStoreFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]fs.FileMode{
-		"deeper": fs.ModeDir | 0o700, "tokens": 0o600, "tokens.lock": 0o600, "tokens.d29a4a5f58d0e240.lock": 0o600,
+		"deeper": fs.ModeDir | 0o700, "tokens": 0o600, "tokens.lock": 0o600, "tokens.a50e9df4b870fcde.lock": 0o600,
 		"key": 0o600, "key.lock": 0o600,
 	}
 	if runtime.GOOS == "windows" { // which has no such modes
@@ -221,12 +176,9 @@ func rejects(t *testing.T, store oauth.FileStore, what string) {
 	if _, ok := errors.AsType[*oauth.StoreError](err); !ok || record != nil {
 		t.Errorf("%s: loaded %q, error %v", what, record, err)
 	}
-	err = store.Update(t.Context(), "default", func(_ []byte, save func([]byte) error) error {
-		t.Errorf("%s: edited", what)
-		return save([]byte("new"))
-	})
+	err = replace(t.Context(), store, "default", "new")
 	if _, ok := errors.AsType[*oauth.StoreError](err); !ok {
-		t.Errorf("%s: updated, error %v", what, err)
+		t.Errorf("%s: locked, error %v", what, err)
 	}
 	after, err := os.ReadFile(store.Path)
 	if err != nil || !bytes.Equal(before, after) {
@@ -237,7 +189,7 @@ func rejects(t *testing.T, store oauth.FileStore, what string) {
 func TestFileStoreRefusesEveryDamage(t *testing.T) {
 	t.Parallel()
 	store := fileStore(t)
-	update(t, store, "default", put("a record"))
+	put(t, store, "default", "a record")
 	sound, err := os.ReadFile(store.Path)
 	if err != nil {
 		t.Fatal(err)
@@ -266,7 +218,7 @@ func TestFileStoreRefusesEveryDamage(t *testing.T) {
 func TestFileStoreKeys(t *testing.T) {
 	t.Parallel()
 	store := fileStore(t)
-	update(t, store, "default", put("a record"))
+	put(t, store, "default", "a record")
 	key, err := store.Keys.LoadKey(t.Context())
 	if err != nil || len(key) != 32 {
 		t.Fatalf("the key has %d bytes, error %v", len(key), err)
@@ -307,8 +259,8 @@ func TestFileStoreKeys(t *testing.T) {
 		if _, err := wrong.Load(t.Context(), "default"); !isInput(err) {
 			t.Errorf("%s: loading: %v", what, err)
 		}
-		if err := wrong.Update(t.Context(), "default", put("new")); !isInput(err) {
-			t.Errorf("%s: updating: %v", what, err)
+		if err := replace(t.Context(), wrong, "default", "new"); !isInput(err) {
+			t.Errorf("%s: locking: %v", what, err)
 		}
 	}
 	holds(t, store, "default", "a record")
@@ -319,8 +271,8 @@ func TestFileStoreMovesToAnotherKey(t *testing.T) {
 	t.Parallel()
 	locked := errors.New("fastio: keyring: locked")
 	store, ring := fileStore(t), new(vault)
-	update(t, store, "default", put("a record"))
-	update(t, store, "other", put("another"))
+	put(t, store, "default", "a record")
+	put(t, store, "other", "another")
 	moved := oauth.FileStore{Path: store.Path, Keys: ring, Former: store.Keys}
 	holds(t, moved, "default", "a record")
 	if ring.key != nil {
@@ -328,28 +280,26 @@ func TestFileStoreMovesToAnotherKey(t *testing.T) {
 	}
 	moved.Former = &vault{unavailable: locked}
 	for _, err := range []error{
-		stub.Err(moved.Load(t.Context(), "default")), moved.Update(t.Context(), "default", put("lost")),
+		stub.Err(moved.Load(t.Context(), "default")), replace(t.Context(), moved, "default", "lost"),
 	} {
 		if !errors.Is(err, locked) || !strings.Contains(err.Error(), "FileStore.Former fails: keyring: locked") {
 			t.Errorf("with a former key that is locked: %v", err)
 		}
 	}
 	moved.Former = store.Keys
-	if err := moved.Update(t.Context(), "default", func([]byte, func([]byte) error) error {
-		return store.Update(t.Context(), "other", put("of the program before")) // which still runs
-	}); err != nil {
-		t.Error(err)
+	r := lock(t, moved, "default")
+	put(t, store, "other", "of the program before") // which still runs
+	for _, record := range []string{"moving", "moved"} {
+		if err := r.Save(t.Context(), []byte(record)); err != nil {
+			t.Error(err)
+		}
 	}
-	if err := moved.Update(t.Context(), "default", func(_ []byte, save func([]byte) error) error {
-		return errors.Join(save([]byte("moving")), save([]byte("moved")))
-	}); err != nil {
-		t.Error(err)
-	}
+	r.Unlock()
 	moved.Former = &vault{unavailable: locked} // which is not used any more
 	holds(t, moved, "default", "moved")
 	holds(t, moved, "other", "of the program before")
 	rejects(t, store, "the key of before")
-	update(t, oauth.FileStore{Path: store.Path, Keys: store.Keys, Former: ring}, "default", put("back"))
+	put(t, oauth.FileStore{Path: store.Path, Keys: store.Keys, Former: ring}, "default", "back")
 	holds(t, store, "default", "back")
 	rejects(t, oauth.FileStore{Path: store.Path, Keys: ring, Former: oauth.StaticKey(make([]byte, 32))}, "two other keys")
 	if _, err := (oauth.FileStore{Path: store.Path, Keys: ring, Former: oauth.KeyFile(store.Path)}).Load(
@@ -359,15 +309,16 @@ func TestFileStoreMovesToAnotherKey(t *testing.T) {
 	}
 }
 
-// What was reset during an update does not come back.
-func TestFileStoreResetDuringAnUpdate(t *testing.T) {
+// What was reset while it was locked does not come back.
+func TestFileStoreResetDuringALock(t *testing.T) {
 	t.Parallel()
 	store := fileStore(t)
-	update(t, store, "default", put("a record"))
-	err := store.Update(t.Context(), "default", func(_ []byte, save func([]byte) error) error {
-		return errors.Join(save([]byte("noted")), store.Reset(t.Context()), save([]byte("renewed")))
-	})
-	if e, ok := errors.AsType[*oauth.StoreError](err); !ok || !strings.Contains(e.Reason, "was removed while it was edited") {
+	put(t, store, "default", "a record")
+	r := lock(t, store, "default")
+	err := errors.Join(
+		r.Save(t.Context(), []byte("noted")), store.Reset(t.Context()), r.Save(t.Context(), []byte("renewed")),
+	)
+	if e, ok := errors.AsType[*oauth.StoreError](err); !ok || !strings.Contains(e.Reason, "was removed or replaced") {
 		t.Errorf("got %v", err)
 	}
 	holds(t, store, "default", "")
@@ -377,20 +328,18 @@ func TestFileStoreResetDuringAnUpdate(t *testing.T) {
 func TestFileStoreNamesItsErrors(t *testing.T) {
 	t.Parallel()
 	store := fileStore(t)
-	update(t, store, "default", func([]byte, func([]byte) error) error {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-		defer cancel()
-		err := store.Update(ctx, "default", put("locked"))
-		if !errors.Is(err, context.DeadlineExceeded) || !strings.HasPrefix(err.Error(), "fastio: oauth: no lock on "+store.Path) {
-			t.Errorf("got %v", err)
-		}
-		return nil
-	})
+	lock(t, store, "default")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	err := replace(ctx, store, "default", "locked")
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.HasPrefix(err.Error(), "fastio: oauth: no lock on "+store.Path) {
+		t.Errorf("got %v", err)
+	}
 	if err := os.WriteFile(filepath.Dir(store.Path)+"-not", nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	store.Path = filepath.Join(filepath.Dir(store.Path)+"-not", "tokens")
-	for _, err := range []error{stub.Err(store.Load(t.Context(), "default")), store.Update(t.Context(), "default", put("x"))} {
+	for _, err := range []error{stub.Err(store.Load(t.Context(), "default")), replace(t.Context(), store, "default", "x")} {
 		if err == nil || !strings.HasPrefix(err.Error(), "fastio: oauth: ") {
 			t.Errorf("got %v", err)
 		}
@@ -405,7 +354,7 @@ func TestFileStoreRequiresPrivateFiles(t *testing.T) {
 		t.Skip("Windows has no such modes")
 	}
 	store := fileStore(t)
-	update(t, store, "default", put("a record"))
+	put(t, store, "default", "a record")
 	key := filepath.Join(filepath.Dir(store.Path), "key")
 	set := func(path string, mode fs.FileMode, uid int) {
 		if err := errors.Join(os.Chmod(path, mode), os.Chown(path, uid, -1)); err != nil {
@@ -457,7 +406,7 @@ func TestFileStoreReset(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			store := fileStore(t)
-			update(t, store, "default", put("lost"))
+			put(t, store, "default", "lost")
 			if err := damage(store.Path, filepath.Join(filepath.Dir(store.Path), "key")); err != nil {
 				t.Fatal(err)
 			}
@@ -469,7 +418,7 @@ func TestFileStoreReset(t *testing.T) {
 				t.Fatal(err)
 			}
 			holds(t, store, "default", "")
-			update(t, store, "default", put("new"))
+			put(t, store, "default", "new")
 			holds(t, store, "default", "new")
 			if after, _ := store.Keys.LoadKey(t.Context()); before != nil && !bytes.Equal(before, after) {
 				t.Error("a good key has changed")
@@ -508,7 +457,7 @@ func (v *vault) SaveKey(_ context.Context, key []byte) error {
 func TestFileStoreSavesItsKeyFirst(t *testing.T) {
 	t.Parallel()
 	store := oauth.FileStore{Path: filepath.Join(t.TempDir(), "tokens"), Keys: &vault{fail: errors.New("no room")}}
-	err := store.Update(t.Context(), "default", func([]byte, func([]byte) error) error { t.Error("edited"); return nil })
+	_, err := store.Lock(t.Context(), "default")
 	if err == nil || err.Error() != "no room" {
 		t.Errorf("got %v", err)
 	}
@@ -520,7 +469,7 @@ func TestFileStoreSavesItsKeyFirst(t *testing.T) {
 	if err := store.Keys.SaveKey(t.Context(), key); err != nil {
 		t.Fatal(err)
 	}
-	update(t, store, "default", put("a record"))
+	put(t, store, "default", "a record")
 	holds(t, oauth.FileStore{Path: store.Path, Keys: oauth.StaticKey(key)}, "default", "a record")
 }
 
@@ -543,14 +492,14 @@ func TestSealedRecords(t *testing.T) {
 	if got, err := oauth.Unseal(ctx, keys, "ada", nil); got != nil || err != nil {
 		t.Errorf("without a record: %q, %v", got, err)
 	}
-	unseal := func(keys oauth.KeyStore, profile string, sealed []byte) error {
-		_, err := oauth.Unseal(ctx, keys, profile, sealed)
+	unseal := func(keys oauth.KeyStore, account string, sealed []byte) error {
+		_, err := oauth.Unseal(ctx, keys, account, sealed)
 		return err
 	}
 	damaged := bytes.Clone(sealed)
 	damaged[len(damaged)-1] ^= 1
 	for name, err := range map[string]error{
-		"another profile":  unseal(keys, "eve", sealed),
+		"another account":  unseal(keys, "eve", sealed),
 		"another key":      unseal(oauth.StaticKey(make([]byte, 32)), "ada", sealed),
 		"no key":           unseal(new(vault), "ada", sealed),
 		"damaged":          unseal(keys, "ada", damaged),
@@ -565,7 +514,7 @@ func TestSealedRecords(t *testing.T) {
 	for name, err := range map[string]error{
 		"no keys":         unseal(nil, "ada", sealed),
 		"a short key":     unseal(oauth.StaticKey([]byte("short")), "ada", sealed),
-		"a blank profile": unseal(keys, " ", sealed),
+		"a blank account": unseal(keys, " ", sealed),
 	} {
 		if !errors.Is(err, api.ErrInvalid) {
 			t.Errorf("%s: %v", name, err)
@@ -578,8 +527,8 @@ func TestUserStore(t *testing.T) { //nolint:paralleltest // it changes the envir
 	for _, name := range []string{"HOME", "XDG_CONFIG_HOME", "AppData"} {
 		t.Setenv(name, dir)
 	}
-	update(t, oauth.UserStore("acme-sync"), profile, put("a record"))
-	holds(t, oauth.UserStore("acme-sync"), profile, "a record")
+	put(t, oauth.UserStore("acme-sync"), defaultAccount, "a record")
+	holds(t, oauth.UserStore("acme-sync"), defaultAccount, "a record")
 	for _, pattern := range []string{"tokens", "key"} {
 		found, _ := filepath.Glob(filepath.Join(dir, "*", pattern)) // on macOS it is deeper
 		deeper, _ := filepath.Glob(filepath.Join(dir, "*", "*", "*", pattern))
@@ -589,7 +538,7 @@ func TestUserStore(t *testing.T) { //nolint:paralleltest // it changes the envir
 		}
 	}
 	for _, name := range []string{"", ".", "..", "a/b", "/a", "../a", "a/"} {
-		_, err := oauth.UserStore(name).Load(t.Context(), profile)
+		_, err := oauth.UserStore(name).Load(t.Context(), defaultAccount)
 		if e, ok := errors.AsType[*api.InputError](err); !ok || e.Field != "program" {
 			t.Errorf("%q: got %v", name, err)
 		}
@@ -598,8 +547,8 @@ func TestUserStore(t *testing.T) { //nolint:paralleltest // it changes the envir
 		os.Unsetenv(name)
 	}
 	store := oauth.UserStore("acme-sync")
-	_, err := store.Load(t.Context(), profile)
-	for _, err := range []error{err, store.Update(t.Context(), profile, put("x")), store.Reset(t.Context())} {
+	_, err := store.Load(t.Context(), defaultAccount)
+	for _, err := range []error{err, replace(t.Context(), store, defaultAccount, "x"), store.Reset(t.Context())} {
 		if err == nil || !strings.HasPrefix(err.Error(), "fastio: oauth.UserStore: ") {
 			t.Errorf("without a home: %v", err)
 		}

@@ -2,6 +2,7 @@ package relay
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,11 +14,11 @@ import (
 	"github.com/fastio-go/fastio/oauth"
 )
 
-// lockTime is the time of a lease of a record, which is renewed while the record is edited.
+// lockTime is the time of a lease of a record, which is renewed while the record is locked.
 const lockTime = 15 * time.Second
 
 // Tokens is an [oauth.Store] in the bucket of a [Stream]. The token sources of all
-// processes that use the same profile, on any number of machines, refresh its token once.
+// processes that use the same account, on any number of machines, refresh its token once.
 //
 //	source := oauth.TokenSource(oauth.Config{Store: relay.Tokens{Stream: stream, Keys: keys}, ClientID: id})
 //
@@ -31,84 +32,116 @@ type Tokens struct {
 
 var _ oauth.Store = Tokens{}
 
-// Load returns the record of a profile, nil if there is none.
+// Load returns the record of an account, nil if there is none.
 //
 // Errors: [oauth.StoreError] if it was sealed with another key; the errors of NATS and of
 // the Keys.
-func (s Tokens) Load(ctx context.Context, profile string) ([]byte, error) {
-	kv, err := s.open(ctx, profile)
+func (s Tokens) Load(ctx context.Context, account string) ([]byte, error) {
+	kv, err := s.open(ctx, account)
 	if err != nil {
 		return nil, err
 	}
-	record, _, err := s.read(ctx, kv, profile)
+	record, _, err := s.read(ctx, kv, account)
 	return record, err
 }
 
-// Update calls edit with the record of a profile.
+// Lock locks the record of an account.
 //
-// Errors: those of Load; the error of edit; the function save fails if the lock was lost.
-func (s Tokens) Update(
-	ctx context.Context, profile string, edit func(record []byte, save func(record []byte) error) error,
-) error {
-	kv, err := s.open(ctx, profile)
+// Errors: those of Load. Save fails if the lock was lost.
+func (s Tokens) Lock(ctx context.Context, account string) (oauth.Record, error) {
+	kv, err := s.open(ctx, account)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	l := &lease{
-		js: s.Stream.JetStream, kv: kv, key: "token-lock." + token(profile), value: newRecord("", nil), ttl: lockTime,
+		js: s.Stream.JetStream, kv: kv, key: "token-lock." + token(account), value: newRecord("", nil), ttl: lockTime,
 	}
-	if err := lock(ctx, l); err != nil {
-		return fmt.Errorf("fastio: relay: the lock of profile %q: %w", profile, err)
+	if err := l.acquireWhenFree(ctx); err != nil {
+		return nil, fmt.Errorf("fastio: relay: the lock of account %q: %w", account, err)
 	}
+	r := &lockedRecord{tokens: s, kv: kv, account: account}
+	r.hold(ctx, l)
+	r.data, r.revision, err = s.read(ctx, kv, account)
+	if err != nil {
+		r.Unlock()
+		return nil, err
+	}
+	return r, nil
+}
+
+// lockedRecord is a record under a lease, which two goroutines keep until Unlock.
+type lockedRecord struct {
+	tokens   Tokens
+	kv       jetstream.KeyValue
+	account  string
+	data     []byte
+	revision uint64
+	ended    func() error // returns why the lease has ended, nil while it is held
+	release  func()
+}
+
+// errUnlocked is the cause of the end of a lease by Unlock.
+var errUnlocked = errors.New("the record is not locked any more")
+
+// hold keeps a lease until Unlock, which it sets up.
+func (r *lockedRecord) hold(ctx context.Context, l *lease) {
 	detached := context.WithoutCancel(ctx)
 	alive, lost := context.WithCancelCause(detached)
 	var wg sync.WaitGroup
 	wg.Go(func() { lost(l.keep(alive)) })
 	wg.Go(func() { lost(l.expire(alive)) })
-	defer func() {
-		lost(nil)
-		wg.Wait()
-		_ = l.release(detached) // it expires
-	}()
-	record, revision, err := s.read(ctx, kv, profile)
-	if err != nil {
+	r.ended = func() error {
+		err := context.Cause(alive)
+		if err == nil && !l.valid() { // the goroutines did not run yet: the process was suspended
+			err = errLost
+		}
 		return err
 	}
-	return edit(record, func(record []byte) error {
-		if err := context.Cause(alive); err != nil {
-			return fmt.Errorf("fastio: relay: profile %q is not saved: %w", profile, err)
-		}
-		ctx, cancel := context.WithTimeout(detached, requestTimeout)
-		defer cancel()
-		saved, err := s.write(ctx, kv, profile, record, revision)
-		if err != nil {
-			return fmt.Errorf("fastio: relay: saving profile %q: %w", profile, err)
-		}
-		revision = saved
-		return nil
+	r.release = sync.OnceFunc(func() {
+		lost(errUnlocked)
+		wg.Wait()
+		_ = l.release(detached) // it expires
 	})
 }
 
-// open returns the bucket. It checks the profile and the keys.
-func (s Tokens) open(ctx context.Context, profile string) (jetstream.KeyValue, error) {
-	if _, err := oauth.Unseal(ctx, s.Keys, profile, nil); err != nil {
+func (r *lockedRecord) Data() []byte { return r.data }
+
+func (r *lockedRecord) Save(ctx context.Context, data []byte) error {
+	err := cmp.Or(r.ended(), ctx.Err())
+	if err != nil {
+		return fmt.Errorf("fastio: relay: account %q is not saved: %w", r.account, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	r.revision, err = r.tokens.write(ctx, r.kv, r.account, data, r.revision)
+	if err != nil {
+		return fmt.Errorf("fastio: relay: saving account %q: %w", r.account, err)
+	}
+	return nil
+}
+
+func (r *lockedRecord) Unlock() { r.release() }
+
+// open returns the bucket. It checks the account and the keys.
+func (s Tokens) open(ctx context.Context, account string) (jetstream.KeyValue, error) {
+	if _, err := oauth.Unseal(ctx, s.Keys, account, nil); err != nil {
 		return nil, err
 	}
 	return s.Stream.withDefaults().bucket(ctx)
 }
 
-func tokensKey(profile string) string { return "token." + token(profile) }
+func tokensKey(account string) string { return "token." + token(account) }
 
 // read returns a record and the revision of its key, 0 if there is none.
-func (s Tokens) read(ctx context.Context, kv jetstream.KeyValue, profile string) ([]byte, uint64, error) {
-	entry, err := kv.Get(ctx, tokensKey(profile))
+func (s Tokens) read(ctx context.Context, kv jetstream.KeyValue, account string) ([]byte, uint64, error) {
+	entry, err := kv.Get(ctx, tokensKey(account))
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
 		return nil, 0, nil
 	}
 	if err != nil {
-		return nil, 0, fmt.Errorf("fastio: relay: loading profile %q: %w", profile, err)
+		return nil, 0, fmt.Errorf("fastio: relay: loading account %q: %w", account, err)
 	}
-	record, err := oauth.Unseal(ctx, s.Keys, profile, entry.Value())
+	record, err := oauth.Unseal(ctx, s.Keys, account, entry.Value())
 	if err == nil && record == nil {
 		record = []byte{} // which is not the same as none
 	}
@@ -118,9 +151,9 @@ func (s Tokens) read(ctx context.Context, kv jetstream.KeyValue, profile string)
 // write replaces or, if record is nil, removes the record that has a revision, and returns
 // the new revision.
 func (s Tokens) write(
-	ctx context.Context, kv jetstream.KeyValue, profile string, record []byte, revision uint64,
+	ctx context.Context, kv jetstream.KeyValue, account string, record []byte, revision uint64,
 ) (uint64, error) {
-	key := tokensKey(profile)
+	key := tokensKey(account)
 	if record == nil {
 		if revision == 0 {
 			return 0, nil
@@ -134,7 +167,7 @@ func (s Tokens) write(
 		}
 		return revision, err
 	}
-	sealed, err := oauth.Seal(ctx, s.Keys, profile, record)
+	sealed, err := oauth.Seal(ctx, s.Keys, account, record)
 	if err != nil {
 		return revision, err
 	}
@@ -153,8 +186,8 @@ func (s Tokens) write(
 	return revision, err
 }
 
-// lock acquires a lease, and waits while others hold it.
-func lock(ctx context.Context, l *lease) error {
+// acquireWhenFree acquires the lease, and waits while others hold it.
+func (l *lease) acquireWhenFree(ctx context.Context) error {
 	for {
 		var late sync.WaitGroup // which deletes what is created after ctx is done, within seconds
 		err := l.acquire(ctx, &late)

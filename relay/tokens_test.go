@@ -2,16 +2,13 @@ package relay_test
 
 import (
 	"bytes"
-	"context"
 	"crypto/rand"
 	"errors"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/jetstream"
@@ -20,6 +17,7 @@ import (
 	"github.com/fastio-go/fastio/fastiotest"
 	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/oauth"
+	"github.com/fastio-go/fastio/oauth/storetest"
 	"github.com/fastio-go/fastio/relay"
 )
 
@@ -37,163 +35,69 @@ func tokens(t *testing.T, ns *server.Server, keys oauth.KeyStore) (relay.Tokens,
 	return relay.Tokens{Stream: relay.Stream{JetStream: js}, Keys: keys}, l
 }
 
-func put(record string) func([]byte, func([]byte) error) error {
-	return func(_ []byte, save func([]byte) error) error { return save([]byte(record)) }
-}
-
-func update(t *testing.T, store oauth.Store, profile string, edit func([]byte, func([]byte) error) error) {
-	t.Helper()
-	if err := store.Update(t.Context(), profile, edit); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// holds compares the record of a profile; "" is none.
-func holds(t *testing.T, store oauth.Store, profile, want string) {
-	t.Helper()
-	got, err := store.Load(t.Context(), profile)
-	if err != nil || string(got) != want || (got == nil) != (want == "") {
-		t.Errorf("profile %q holds %q, error %v; want %q", profile, got, err, want)
-	}
-}
-
-func TestTokensKeepRecords(t *testing.T) {
+func TestTokens(t *testing.T) {
 	t.Parallel()
-	ns, keys := startServer(t), newKeys()
-	store, _ := tokens(t, ns, keys)
-	other, _ := tokens(t, ns, keys)
-	names := []string{"default", "a b", "../../etc/passwd", "ünï 日本", "\u2028<&>\x00\"", strings.Repeat("é", 128)}
-	for _, name := range names {
-		holds(t, store, name, "")
-		update(t, store, name, put("record of "+name))
-	}
-	for _, name := range names {
-		holds(t, other, name, "record of "+name)
-	}
+	storetest.Run(t, func(t *testing.T) storetest.Fixture {
+		t.Helper()
+		ns, keys := startServer(t), newKeys()
+		store, l := tokens(t, ns, keys)
+		return storetest.Fixture{
+			Store: store,
+			Other: func() oauth.Store {
+				other, _ := tokens(t, ns, keys)
+				return other
+			},
+			Lose: func() func() {
+				l.Cut()
+				return func() {
+					l.Restore()
+					eventually(t, "the connection", store.Stream.JetStream.Conn().IsConnected)
+				}
+			},
+			Kill: func(account string) {
+				killed, l := tokens(t, ns, keys)
+				_, err := killed.Lock(t.Context(), account)
+				if err != nil {
+					t.Fatal(err)
+				}
+				l.Cut()
+			},
+		}
+	})
+}
+
+func TestTokensRejectNamesAndKeys(t *testing.T) {
+	t.Parallel()
+	ns := startServer(t)
+	store, _ := tokens(t, ns, newKeys())
 	for _, name := range []string{"", "  ", strings.Repeat("é", 129), "\xff"} {
 		_, err := store.Load(t.Context(), name)
 		_, loading := errors.AsType[*api.InputError](err)
-		_, updating := errors.AsType[*api.InputError](store.Update(t.Context(), name, put("x")))
-		if !loading || !updating {
-			t.Errorf("the profile %q is accepted", name)
+		_, err = store.Lock(t.Context(), name)
+		_, locking := errors.AsType[*api.InputError](err)
+		if !loading || !locking {
+			t.Errorf("the account %q is accepted", name)
 		}
 	}
-	refused := errors.New("refused")
-	err := store.Update(t.Context(), "default", func(record []byte, save func([]byte) error) error {
-		if string(record) != "record of default" {
-			t.Errorf("the record is %q", record)
-		}
-		for _, next := range []string{"one", "two"} {
-			if err := save([]byte(next)); err != nil {
-				t.Error(err)
-			}
-			holds(t, other, "default", next)
-		}
-		return refused
-	})
-	if err != refused { //nolint:errorlint // the error itself is promised
-		t.Errorf("got %v, want the error of edit", err)
+	r, err := store.Lock(t.Context(), "default")
+	if err != nil {
+		t.Fatal(err)
 	}
-	update(t, other, "default", func(_ []byte, save func([]byte) error) error { return errors.Join(save(nil), save(nil)) })
-	holds(t, store, "default", "")
-	ended, cancel := context.WithCancel(t.Context())
-	update(t, store, "default", put(""))
-	if b, err := other.Load(t.Context(), "default"); b == nil || len(b) != 0 || err != nil {
-		t.Errorf("an empty record is %v, %v", b, err)
+	defer r.Unlock()
+	if err := r.Save(t.Context(), []byte("a record")); err != nil {
+		t.Fatal(err)
 	}
-	if err := store.Update(ended, "default", func(_ []byte, save func([]byte) error) error {
-		cancel()
-		return save([]byte("saved late"))
-	}); err != nil {
-		t.Error(err)
-	}
-	holds(t, other, "default", "saved late")
-	if _, err := store.Load(ended, "default"); !errors.Is(err, context.Canceled) {
-		t.Errorf("loading with an ended context: %v", err)
-	}
-	if err := store.Update(ended, "default", put("stolen")); !errors.Is(err, context.Canceled) {
-		t.Errorf("updating with an ended context: %v", err)
-	}
-	holds(t, store, "default", "saved late")
+	r.Unlock()
 	wrong, _ := tokens(t, ns, newKeys())
-	_, err = wrong.Load(t.Context(), "default")
-	if _, ok := errors.AsType[*oauth.StoreError](err); !ok {
-		t.Errorf("another key: %v", err)
-	}
-}
-
-func TestTokensLoseNoUpdate(t *testing.T) {
-	t.Parallel()
-	ns, keys := startServer(t), newKeys()
-	var wg sync.WaitGroup
-	for i := range 8 {
-		store, _ := tokens(t, ns, keys)
-		wg.Go(func() {
-			for range 5 {
-				err := store.Update(t.Context(), strconv.Itoa(i%2), func(record []byte, save func([]byte) error) error {
-					n, _ := strconv.Atoi(string(record)) // none is 0
-					return save([]byte(strconv.Itoa(n + 1)))
-				})
-				if err != nil {
-					t.Error(err)
-				}
+	for range 2 { // a lock that cannot be used is released
+		_, loading := wrong.Load(t.Context(), "default")
+		_, locking := wrong.Lock(t.Context(), "default")
+		for _, err := range []error{loading, locking} {
+			if _, ok := errors.AsType[*oauth.StoreError](err); !ok {
+				t.Errorf("another key: %v", err)
 			}
-		})
-	}
-	wg.Wait()
-	store, _ := tokens(t, ns, keys)
-	holds(t, store, "0", "20")
-	holds(t, store, "1", "20")
-}
-
-// A wait for the lock of a profile ends with the context. Loads and other profiles do not wait.
-func TestTokensWaitForTheLock(t *testing.T) {
-	t.Parallel()
-	ns, keys := startServer(t), newKeys()
-	store, _ := tokens(t, ns, keys)
-	other, _ := tokens(t, ns, keys)
-	var wg sync.WaitGroup
-	update(t, store, "default", func(_ []byte, save func([]byte) error) error {
-		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-		defer cancel()
-		if err := other.Update(ctx, "default", put("stolen")); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("got %v", err)
 		}
-		wg.Go(func() {
-			err := other.Update(t.Context(), "default", func(record []byte, save func([]byte) error) error {
-				return save(append(record, ", then theirs"...))
-			})
-			if err != nil {
-				t.Error(err)
-			}
-		})
-		update(t, other, "other", put("free"))
-		holds(t, other, "default", "")
-		return save([]byte("mine"))
-	})
-	wg.Wait()
-	holds(t, store, "default", "mine, then theirs")
-}
-
-// A process that loses the connection while it edits loses the lock, and can no longer
-// save, not even when the connection is back.
-func TestTokensOfLostProcess(t *testing.T) {
-	t.Parallel()
-	ns, keys := startServer(t), newKeys()
-	lost, link := tokens(t, ns, keys)
-	other, _ := tokens(t, ns, keys)
-	update(t, lost, "default", put("before"))
-	err := lost.Update(t.Context(), "default", func(record []byte, save func([]byte) error) error {
-		link.Cut()
-		update(t, other, "default", put("theirs"))
-		link.Restore()
-		eventually(t, "the connection", lost.Stream.JetStream.Conn().IsConnected)
-		return save(append(record, " and after"...))
-	})
-	if err == nil {
-		t.Error("the lost process could save")
 	}
-	holds(t, other, "default", "theirs")
 }
 
 // signIn returns a sign-in at an emulated platform that rotates refresh tokens.

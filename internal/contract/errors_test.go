@@ -150,10 +150,8 @@ func (f *failing) ask(o *ai.AskOptions) error {
 // brokenStore is a store that another process uses.
 type brokenStore struct{}
 
-var errBusy = errors.New("fastio: oauth: the profile is busy")
+var errBusy = errors.New("fastio: oauth: the account is busy")
 
 func (brokenStore) Load(context.Context, string) ([]byte, error) { return nil, errBusy }
 
-func (brokenStore) Update(context.Context, string, func([]byte, func([]byte) error) error) error {
-	return errBusy
-}
+func (brokenStore) Lock(context.Context, string) (oauth.Record, error) { return nil, errBusy }

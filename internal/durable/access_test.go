@@ -183,22 +183,42 @@ func TestLocksOfOtherNamesAreIndependent(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "store")
 	f := durable.Open(path)
-	if err := f.Lock(t.Context(), "a", func() error {
-		update(t, f, put("edited by the holder"))
-		update(t, durable.Open(path), put("edited by another"))
-		if err := f.Lock(t.Context(), "b", func() error { return nil }); err != nil {
-			t.Errorf("another name: %v", err)
-		}
+	lock := func(f *durable.File, name string) (func(), error) {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		defer cancel()
-		for name, f := range map[string]*durable.File{"the same file": f, "another opening of it": durable.Open(path)} {
-			err := f.Lock(ctx, "a", func() error { t.Errorf("%s: locked twice", name); return nil })
-			if !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("%s: got %v", name, err)
-			}
+		return f.Lock(ctx, name)
+	}
+	unlock, err := f.Lock(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	update(t, f, put("edited by the holder"))
+	update(t, durable.Open(path), put("edited by another"))
+	if other, err := f.Lock(t.Context(), "b"); err != nil {
+		t.Errorf("another name: %v", err)
+	} else {
+		other()
+	}
+	files := map[string]*durable.File{"the same file": f, "another opening of it": durable.Open(path)}
+	for name, f := range files {
+		if _, err := lock(f, "a"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%s: got %v", name, err)
 		}
-		return nil
-	}); err != nil {
-		t.Error(err)
+	}
+	for range 2 {
+		unlock()
+	}
+	for name, f := range files {
+		next, err := lock(f, "a")
+		if err != nil {
+			t.Errorf("%s, unlocked: %v", name, err)
+			continue
+		}
+		unlock() // which is not the lock of the next
+		if _, err := lock(f, "a"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%s, unlocked twice: %v", name, err)
+		}
+		next()
 	}
 }

@@ -182,15 +182,19 @@ func (f *File) Edit(ctx context.Context, fn func(old []byte, save func(content [
 	})
 }
 
-// Lock calls fn with a lock of that name held, which must not be "". The lock is
-// associated with the file, but does not lock its content: fn and others may read and
-// edit it. Locks of other names are independent. The context bounds the wait for the
-// lock.
-func (f *File) Lock(ctx context.Context, name string, fn func() error) error {
+// Lock acquires a lock of that name, which must not be "", until unlock is called or the
+// process ends; unlock is idempotent. The lock is associated with the file, but does not
+// lock its content: the holder and others may read and edit it. Locks of other names are
+// independent. The context bounds the wait for the lock.
+func (f *File) Lock(ctx context.Context, name string) (unlock func(), err error) {
 	if err := ctx.Err(); err != nil {
-		return err
+		return nil, err
 	}
-	return f.locked(ctx, "."+name, func(string) error { return fn() })
+	_, lock, err := f.acquire(ctx, "."+name)
+	if err != nil {
+		return nil, err
+	}
+	return func() { _ = lock.Unlock() }, nil // the garbage collector closes a file that cannot be unlocked
 }
 
 // Remove deletes the file. It is idempotent. The context bounds the wait for the
@@ -213,17 +217,11 @@ func (f *File) Remove(ctx context.Context) error {
 	})
 }
 
-// locked calls fn with the resolved path and the lock held. The lock is a separate
-// file, because the file itself is replaced. The lock file is never deleted: a lock
-// on a deleted file excludes no other process.
+// locked calls fn with the resolved path and the lock held.
 func (f *File) locked(ctx context.Context, name string, fn func(path string) error) (err error) {
-	path, err := f.resolve()
+	path, lock, err := f.acquire(ctx, name)
 	if err != nil {
 		return err
-	}
-	lock := flock.New(path+name+lockSuffix, flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))
-	if _, err := lock.TryLockContext(ctx, lockRetry); err != nil {
-		return notLocked(path, err)
 	}
 	defer func() {
 		e := lock.Unlock()
@@ -232,6 +230,21 @@ func (f *File) locked(ctx context.Context, name string, fn func(path string) err
 		}
 	}()
 	return fn(path)
+}
+
+// acquire returns the resolved path and the lock, held. The lock is a separate file,
+// because the file itself is replaced. The lock file is never deleted: a lock on a deleted
+// file excludes no other process.
+func (f *File) acquire(ctx context.Context, name string) (path string, lock *flock.Flock, err error) {
+	path, err = f.resolve()
+	if err != nil {
+		return "", nil, err
+	}
+	lock = flock.New(path+name+lockSuffix, flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))
+	if _, err := lock.TryLockContext(ctx, lockRetry); err != nil {
+		return "", nil, notLocked(path, err)
+	}
+	return path, lock, nil
 }
 
 func notLocked(path string, err error) error {

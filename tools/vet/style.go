@@ -28,9 +28,13 @@ func style(dir string) ([]string, error) {
 		if err != nil {
 			return err
 		}
-		checkStyle(f, func(at ast.Node, text string) {
+		report := func(at ast.Node, text string) {
 			found = append(found, fmt.Sprintf("%s: %s", set.Position(at.Pos()), text))
-		})
+		}
+		checkStyle(f, report)
+		if !strings.HasSuffix(path, "_test.go") {
+			checkLocks(f, report)
+		}
 		return nil
 	})
 	return found, err
@@ -108,4 +112,74 @@ func namesIn(nodes []ast.Node) map[string]bool {
 		})
 	}
 	return names
+}
+
+// checkLocks reports calls of a method Lock with arguments, as of oauth.Store, whose result is not unlocked by a defer in
+// the next statement, or in the one after the check of the error. A function that is itself called so passes it on.
+func checkLocks(f *ast.File, report func(at ast.Node, text string)) {
+	ast.Inspect(f, func(n ast.Node) bool {
+		var list []ast.Stmt
+		switch n := n.(type) {
+		case *ast.FuncDecl:
+			return !isLock(n.Name)
+		case *ast.IfStmt:
+			list = []ast.Stmt{n.Init}
+		case *ast.SwitchStmt:
+			list = []ast.Stmt{n.Init}
+		case *ast.BlockStmt:
+			list = n.List
+		case *ast.CaseClause:
+			list = n.Body
+		case *ast.CommClause:
+			list = n.Body
+		}
+		for i, s := range list {
+			held := heldBy(s)
+			if held != nil && !unlocks(list[i+1:min(i+3, len(list))], held.Name) {
+				report(s, "no defer unlocks "+held.Name+" in the next statement")
+			}
+		}
+		return true
+	})
+}
+
+func isLock(name *ast.Ident) bool { return strings.EqualFold(name.Name, "lock") }
+
+// heldBy returns the variable to which a statement assigns a lock, nil if it is another statement.
+func heldBy(s ast.Stmt) *ast.Ident {
+	assign, ok := s.(*ast.AssignStmt)
+	if !ok || len(assign.Rhs) != 1 {
+		return nil
+	}
+	call, ok := assign.Rhs[0].(*ast.CallExpr)
+	if !ok || len(call.Args) == 0 {
+		return nil
+	}
+	method, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok || !isLock(method.Sel) {
+		return nil
+	}
+	held, _ := assign.Lhs[0].(*ast.Ident)
+	return held
+}
+
+// unlocks reports whether a defer in some statements calls the method Unlock of a variable, or the variable.
+func unlocks(list []ast.Stmt, held string) bool {
+	found := false
+	for _, s := range list {
+		ast.Inspect(s, func(n ast.Node) bool {
+			d, ok := n.(*ast.DeferStmt)
+			if !ok {
+				return true
+			}
+			fun := d.Call.Fun
+			if method, ok := fun.(*ast.SelectorExpr); ok && method.Sel.Name == "Unlock" {
+				fun = method.X
+			}
+			id, ok := fun.(*ast.Ident)
+			found = found || ok && id.Name == held
+			return true
+		})
+	}
+	return found
 }

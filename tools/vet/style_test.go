@@ -57,3 +57,38 @@ func TestStyle(t *testing.T) {
 		t.Errorf("%d of two functions are reported, want the one that is called run", n)
 	}
 }
+
+func TestLocks(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]int{
+		"r, err := s.Lock(ctx, a); if err != nil { return }; defer r.Unlock()":        0,
+		"r, err := s.x.lock(ctx); if err != nil { return }; defer r.Unlock()":         0,
+		"unlock, err := f.Lock(ctx, a); if err != nil { return }; defer unlock()":     0,
+		"r, err := s.Lock(ctx, a); if err == nil { defer r.Unlock() }":                0,
+		"r := s.Lock(a); defer r.Unlock()":                                            0,
+		"mu.Lock(); n++; mu.Unlock()":                                                 0,
+		"return s.Lock(ctx, a)":                                                       0,
+		"r, err := s.Lock(ctx, a); if err != nil { return }; r.Unlock()":              1,
+		"r, err := s.Lock(ctx, a); if err != nil { return }; f(); defer r.Unlock()":   1,
+		"r, err := s.Lock(ctx, a); if err != nil { return }; defer other.Unlock()":    1,
+		"r, err := s.Lock(ctx, a); if err != nil { return }; defer r.Close()":         1,
+		"_, err := s.Lock(ctx, a)":                                                    1,
+		"if r, err := s.Lock(ctx, a); err == nil { r.Unlock() }":                      1,
+		"go func() { r, err = s.Lock(ctx, a); if err != nil { return }; r.Save() }()": 1,
+		"switch { case a: r, err := s.Lock(ctx, a); f(r, err) }":                      1,
+		"select { case <-a: r, err := s.lock(ctx); f(r, err) }":                       1,
+	} {
+		for function, want := range map[string]int{"load": want, "lock": 0, "Lock": 0} {
+			source := "package a; func (r r) " + function + "() { " + body + " }"
+			f, err := parser.ParseFile(token.NewFileSet(), "a.go", source, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := 0
+			checkLocks(f, func(ast.Node, string) { got++ })
+			if got != want {
+				t.Errorf("%s: %d locks are reported, want %d", source, got, want)
+			}
+		}
+	}
+}
