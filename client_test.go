@@ -79,7 +79,12 @@ func TestClientCall(t *testing.T) {
 // The output level is sent once, and only where it has an effect.
 func TestOutput(t *testing.T) {
 	t.Parallel()
-	with := func(opts ...api.CallOption) []api.CallOption { return opts }
+	with := func(output ...api.Output) (opts []api.CallOption) {
+		for _, v := range output {
+			opts = append(opts, api.WithOutput(v))
+		}
+		return opts
+	}
 	const things, file, token = "/current/things/", "/current/x/storage/y/read/", "/current/oauth/token/"
 	const text = "must not be markdown: text has no fields to decode; Client.Markdown returns it"
 	const one, record = "must name one level", "must be left out: the response is not a record"
@@ -95,11 +100,11 @@ func TestOutput(t *testing.T) {
 		"nothing":                   {things, nil, nil, "", ""},
 		"a level":                   {things, nil, with(api.Terse), "output=terse", ""},
 		"a level twice":             {things, nil, with(api.Full, api.Full), "output=full", ""},
-		"a level and more":          {things, nil, with(api.Standard, api.Output("x")), "output=standard%2Cx", ""},
-		"something newer":           {things, nil, with(api.Output("newer"), api.Output("x")), "output=newer%2Cx", ""},
+		"a level and more":          {things, nil, with(api.Standard, "x"), "output=standard%2Cx", ""},
+		"something newer":           {things, nil, with("newer", "x"), "output=newer%2Cx", ""},
 		"in place of the request's": {things, full, with(api.Terse), "limit=1&output=terse", ""},
 		"two levels":                {things, nil, with(api.Terse, api.Full), "", one},
-		"text":                      {things, nil, with(api.Output("markdown")), "", text},
+		"text":                      {things, nil, with("markdown"), "", text},
 		"a level of a token":        {token, nil, with(api.Terse), "", record},
 		"a level of a file":         {file, nil, with(api.Terse), "", record},
 		"a level of a download":     {"/current/x/download/", nil, with(api.Terse), "", record},
@@ -199,10 +204,10 @@ func TestTimeouts(t *testing.T) {
 		opts   []api.CallOption
 		ends   bool
 	}{
-		"of the call":                      {0, ping, []api.CallOption{api.Timeout(short)}, true},
+		"of the call":                      {0, ping, []api.CallOption{api.WithTimeout(short)}, true},
 		"of the client":                    {short, ping, nil, true},
-		"of the call, before the client's": {short, ping, []api.CallOption{api.Timeout(long)}, false},
-		"shorter than the client's":        {long, ping, []api.CallOption{api.Timeout(short)}, true},
+		"of the call, before the client's": {short, ping, []api.CallOption{api.WithTimeout(long)}, false},
+		"shorter than the client's":        {long, ping, []api.CallOption{api.WithTimeout(short)}, true},
 		"of the client, a call that waits": {short, held, nil, false},
 		"none":                             {0, ping, nil, false},
 	} {

@@ -68,11 +68,11 @@
 //
 // # Defaults
 //
-//	attempts                        3                       WithRetry, api.Attempts
+//	attempts                        3                       WithRetry, api.WithAttempts
 //	pause before a retry            random, up to 0.5 s,    WithRetry
 //	                                doubled to at most 8 s
-//	waits that the server orders    1 minute in total       WithMaxWait, api.MaxWait
-//	whole call                      no limit                WithTimeout, api.Timeout, the context
+//	waits that the server orders    1 minute in total       WithMaxWait, api.WithMaxWait
+//	whole call                      no limit                WithTimeout, api.WithTimeout, the context
 //	attempt                         no limit                http.Client.Timeout of WithHTTPClient
 //	  connecting, TLS               30 s, 10 s              transport of WithHTTPClient
 //	  first byte of the response    125 s                   transport of WithHTTPClient
@@ -81,8 +81,8 @@
 //	response                        32 MiB of JSON, 64 MiB of text
 //	rows a page                     List: the server's default; All and Pages: the largest page
 //
-// The shortest limit that applies ends a call. [WithTimeout] and [api.Timeout] include
-// retries and waits, and api.Timeout replaces WithTimeout for one call. The timeout of
+// The shortest limit that applies ends a call. [WithTimeout] and [api.WithTimeout] include
+// retries and waits, and api.WithTimeout replaces WithTimeout for one call. The timeout of
 // an [net/http.Client] applies to each attempt on the network, without waits, and
 // includes the body of a download. The timeout of an attempt is a failure like any
 // other, after which an idempotent call is retried; the timeout of the call is final.

@@ -246,7 +246,7 @@ func WithMaxWait(d time.Duration) Option {
 	}
 }
 
-// WithTimeout bounds each call, with its retries and waits; [api.Timeout] replaces it
+// WithTimeout bounds each call, with its retries and waits; [api.WithTimeout] replaces it
 // for one call. Not bounded are calls whose attempts have timeouts of their own, which
 // are polls of package activity, socket tokens and uploads of content, and responses that
 // are read as a stream, such as downloads.

@@ -337,7 +337,7 @@ func TestUserAgent(t *testing.T) {
 		"a product before it": {with(agent("backup/1.2")), nil, "backup/1.2 " + plain},
 		"two products":        {with(agent("lib/3"), agent("app/1 (x)")), nil, "app/1 (x) lib/3 " + plain},
 		"a call's own instead": {
-			with(agent("backup/1.2")), []api.CallOption{api.Header("user-agent", "other/1")}, "other/1",
+			with(agent("backup/1.2")), []api.CallOption{api.WithHeader("user-agent", "other/1")}, "other/1",
 		},
 	} {
 		w := &wire{body: `{"result":true}`}
@@ -401,9 +401,9 @@ func TestRetryKeepsDefaults(t *testing.T) {
 		"the default":              {fastio.RetryPolicy{Base: 1, Cap: 1}, nil, 3},
 		"more":                     {fastio.RetryPolicy{Base: 1, Cap: 1, Attempts: 5}, nil, 5},
 		"one":                      {fastio.RetryPolicy{Attempts: 1}, nil, 1},
-		"one by the call":          {fastio.RetryPolicy{Base: 1, Cap: 1, Attempts: 5}, []api.CallOption{api.Attempts(1)}, 1},
-		"more by the call":         {fastio.RetryPolicy{Base: 1, Cap: 1, Attempts: 1}, []api.CallOption{api.Attempts(4)}, 4},
-		"the client's, not a zero": {fastio.RetryPolicy{Base: 1, Cap: 1}, []api.CallOption{api.Attempts(0)}, 3},
+		"one by the call":          {fastio.RetryPolicy{Base: 1, Cap: 1, Attempts: 5}, []api.CallOption{api.WithAttempts(1)}, 1},
+		"more by the call":         {fastio.RetryPolicy{Base: 1, Cap: 1, Attempts: 1}, []api.CallOption{api.WithAttempts(4)}, 4},
+		"the client's, not a zero": {fastio.RetryPolicy{Base: 1, Cap: 1}, []api.CallOption{api.WithAttempts(0)}, 3},
 	} {
 		w := &wire{status: 503}
 		var retried []string

@@ -212,7 +212,7 @@ func Example_options() {
 	server, design := office()
 	client := must(fastio.New(server.ClientOptions()...))
 	ctx, query := context.Background(), events.Query{Profile: api.Workspace(api.ID(design.ID))}
-	page, err := client.Events.Search(ctx, query, api.Terse, api.Timeout(5*time.Second))
+	page, err := client.Events.Search(ctx, query, api.WithOutput(api.Terse), api.WithTimeout(5*time.Second))
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -511,7 +511,7 @@ func share(
 func edit(
 	ctx context.Context, guest *fastio.Client, link api.ID, password api.Secret, path string, work func() error,
 ) error {
-	unlock := api.LinkPassword(password)
+	unlock := api.WithLinkPassword(password)
 	got, err := guest.FileShares.DownloadFile(ctx, link, path, nil, unlock)
 	if err != nil {
 		return err

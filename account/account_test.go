@@ -101,7 +101,7 @@ func TestSignUpIsSentOnce(t *testing.T) {
 			c := s.Client(
 				t, fastio.WithLogger(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug - 8}))),
 			)
-			made, err := c.Account.SignUp(t.Context(), newcomer(), api.Attempts(5))
+			made, err := c.Account.SignUp(t.Context(), newcomer(), api.WithAttempts(5))
 			if err == nil || made != nil {
 				t.Fatalf("it ends with %v, %v", made, err)
 			}

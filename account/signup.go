@@ -64,7 +64,7 @@ func (s *Service) SignUp(ctx context.Context, r SignUpRequest, opts ...api.CallO
 	a, err := call.One[struct {
 		AuthToken api.Secret `json:"auth_token"`
 		ExpiresIn int64      `json:"expires_in"` // seconds
-	}](ctx, s.c, endpoint.AccountSignUp(body), "", append(slices.Clip(opts), api.Attempts(1)))
+	}](ctx, s.c, endpoint.AccountSignUp(body), "", append(slices.Clip(opts), api.WithAttempts(1)))
 	if err != nil {
 		return nil, err
 	}

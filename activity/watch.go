@@ -89,7 +89,7 @@ func (s *Service) newWatch(profile api.Profile, o *WatchOptions, opts []api.Call
 	if w.answer == nil {
 		w.answer = new(api.Response)
 	}
-	w.opts = append(slices.Clip(opts), api.Attempts(1), api.MaxWait(api.NoLimit), api.WithResponse(w.answer))
+	w.opts = append(slices.Clip(opts), api.WithAttempts(1), api.WithMaxWait(api.NoLimit), api.WithResponse(w.answer))
 	w.cursor, w.hold = w.o.Cursor, newHold(cmp.Or(w.o.Wait, maxWait))
 	if w.o.Wait < 0 || w.o.Wait > maxWait || w.o.Wait%time.Second != 0 {
 		return nil, &api.InputError{Op: opWatch, Field: "wait", Rule: "must be 1 to 95 whole seconds", Got: w.o.Wait.String()}

@@ -43,7 +43,7 @@ const (
 // Answer and Citations, or with its Clarification if its Status is
 // [TurnStatusNeedsInput]. To answer that, ask again in the same thread.
 //
-// The time is limited by the deadline of ctx or [api.Timeout] only. Broken
+// The time is limited by the deadline of ctx or [api.WithTimeout] only. Broken
 // streams and transient failures are retried. If the server has lost the turn, Ask
 // sends the question again, up to twice. Each new turn has a key derived from the
 // first, so that a later Ask with the first key finds it.

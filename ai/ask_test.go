@@ -151,13 +151,13 @@ func TestConflictsAreRetried(t *testing.T) {
 		"too large in a share":     {err: conflict(148135), sent: 1, is: api.ErrConflict},
 		"too large, by code alone": {err: &api.Error{Status: 406, Code: 144657}, sent: 1, is: api.ErrConflict},
 		"permanent":                {err: conflict(1), sent: 6, took: all},
-		"one attempt":              {err: conflict(1), opts: []api.CallOption{api.Attempts(1)}, sent: 1},
-		"20 attempts":              {err: conflict(1), opts: []api.CallOption{api.Attempts(20)}, sent: 6, took: all},
+		"one attempt":              {err: conflict(1), opts: []api.CallOption{api.WithAttempts(1)}, sent: 1},
+		"20 attempts":              {err: conflict(1), opts: []api.CallOption{api.WithAttempts(20)}, sent: 6, took: all},
 		"deadline": {
 			err: conflict(1), limit: two, sent: 3, took: 1500 * time.Millisecond, is: context.DeadlineExceeded,
 		},
 		"timeout": {
-			err: conflict(1), opts: []api.CallOption{api.Timeout(two)}, sent: 3, took: 1500 * time.Millisecond,
+			err: conflict(1), opts: []api.CallOption{api.WithTimeout(two)}, sent: 3, took: 1500 * time.Millisecond,
 			is: context.DeadlineExceeded,
 		},
 		"cancelled": {err: conflict(1), given: time.Second, sent: 2, took: time.Second, is: context.Canceled},
@@ -522,7 +522,7 @@ func TestWaitRetriesTemporaryFailures(t *testing.T) {
 
 func TestTimeoutAppliesToTheWholeCall(t *testing.T) {
 	t.Parallel()
-	within := api.Timeout(5 * time.Second)
+	within := api.WithTimeout(5 * time.Second)
 	table.Bubbles(t, map[string]func(ctx context.Context, o *office, turn *ai.Turn) error{
 		"Ask": func(ctx context.Context, o *office, _ *ai.Turn) error {
 			return stub.Err(o.client.AI.Ask(ctx, o.room, ai.Question{Text: question}, nil, within))

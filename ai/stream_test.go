@@ -396,7 +396,7 @@ func TestStreamEndsAtEveryFinalEvent(t *testing.T) {
 func TestStreamHeaders(t *testing.T) {
 	t.Parallel()
 	c := script(text("event: done\ndata: {}\n\n"), complete)
-	c.stream(t, api.Header("X-Trace", "7"))
+	c.stream(t, api.WithHeader("X-Trace", "7"))
 	want := []http.Header{{"X-Trace": {"7"}, "Accept": {"text/event-stream"}}, {"X-Trace": {"7"}}}
 	if diff := gocmp.Diff(want, []http.Header{c.options[0].Header, c.options[1].Header}); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

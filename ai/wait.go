@@ -50,7 +50,7 @@ func (e *TurnError) Status() TurnStatus {
 // Wait waits until a turn has ended and returns it, with its answer or
 // clarification. Transient failures are retried.
 //
-// Errors: [*TurnError] if the turn failed, ctx or [api.Timeout] ended the wait,
+// Errors: [*TurnError] if the turn failed, ctx or [api.WithTimeout] ended the wait,
 // or the server refused it permanently.
 func (t *Turns) Wait(
 	ctx context.Context, scope api.Profile, thread, turn api.OpaqueID, opts ...api.CallOption,

@@ -54,7 +54,7 @@ var (
 
 	// ErrRateLimited is 429. Some endpoints also return 429 ("Max Limit") for a limit
 	// that does not reset. That error has no published code of its own, so the call is
-	// retried as for a rate limit, within [MaxWait].
+	// retried as for a rate limit, within [WithMaxWait].
 	ErrRateLimited = errors.New("rate limited")
 
 	// ErrUnavailable is 408, 502, 503 or 504, and any status with code 90211

@@ -8,7 +8,7 @@ import (
 
 // A CallOption changes one call. It is the last argument of every method:
 //
-//	page, err := client.Events.Search(ctx, query, api.Terse, api.Timeout(5*time.Second))
+//	page, err := client.Events.Search(ctx, query, api.WithOutput(api.Terse), api.WithTimeout(5*time.Second))
 type CallOption interface{ apply(o *CallOptions) }
 
 // CallOptions holds the merged options of one call. A [Caller] reads it.
@@ -18,8 +18,8 @@ type CallOptions struct {
 	Response *Response     // set to the last response; may be nil
 	Timeout  time.Duration // of the call with retries and waits; 0 means none
 	Attempts int           // maximum; 0 means the default of the client
-	Password Secret        // of a link: see [LinkPassword]
-	Token    Secret        // of a link: see [LinkToken]
+	Password Secret        // of a link: see [WithLinkPassword]
+	Token    Secret        // of a link: see [WithLinkToken]
 	Err      error         // invalid option, returned by a [Caller]; or nil
 	MaxWait  time.Duration // limit of the waits that the server requires; 0 means the default of the client, NoLimit any
 
@@ -50,8 +50,8 @@ func WithOptions(o CallOptions) CallOption {
 	})
 }
 
-// Output asks for more or less of each record. It is a [CallOption]; a call
-// without one gets everything.
+// Output is how much of each record a response holds. A call without [WithOutput] gets
+// everything.
 type Output string
 
 // The levels, each a superset of the one before.
@@ -61,21 +61,24 @@ const (
 	Full     Output = "full"     // everything
 )
 
-func (v Output) apply(o *CallOptions) {
-	o.Output = append(o.Output, v)
-	if v == "markdown" {
-		const rule = "must not be markdown: text has no fields to decode; Client.Markdown returns it"
-		o.Err = &InputError{Field: "output", Rule: rule}
-	}
+// WithOutput asks for more or less of each record.
+func WithOutput(v Output) CallOption {
+	return callOption(func(o *CallOptions) {
+		o.Output = append(o.Output, v)
+		if v == "markdown" {
+			const rule = "must not be markdown: text has no fields to decode; Client.Markdown returns it"
+			o.Err = &InputError{Field: "output", Rule: rule}
+		}
+	})
 }
 
 type callOption func(o *CallOptions)
 
 func (f callOption) apply(o *CallOptions) { f(o) }
 
-// Header adds a header to every attempt of the call. Headers with credentials are
+// WithHeader adds a header to every attempt of the call. Headers with credentials are
 // rejected.
-func Header(key, value string) CallOption {
+func WithHeader(key, value string) CallOption {
 	return callOption(func(o *CallOptions) {
 		if o.Header == nil {
 			o.Header = http.Header{}
@@ -94,49 +97,52 @@ func WithResponse(to *Response) CallOption {
 	return callOption(func(o *CallOptions) { o.Response = to })
 }
 
-// LinkPassword sends the password of a File Share. It is for calls on that File Share,
+// WithLinkPassword sends the password of a File Share. It is for calls on that File Share,
 // its file and its comments. It must not be empty or start or end with a blank. A share
-// requires a [LinkToken] instead. A wrong one is [ErrForbidden] for a client with a
+// requires [WithLinkToken] instead. A wrong one is [ErrForbidden] for a client with a
 // credential, although the status is 401, and [ErrUnauthenticated] for one without.
-func LinkPassword(password Secret) CallOption {
+func WithLinkPassword(password Secret) CallOption {
 	return callOption(func(o *CallOptions) {
 		o.Password = password
 		if password.IsZero() { // usually an unset variable
-			o.Err = &InputError{Field: "LinkPassword", Rule: "must not be empty"}
+			o.Err = &InputError{Field: "WithLinkPassword", Rule: "must not be empty"}
 		}
 	})
 }
 
-// LinkToken is the token of a share with a password. As a pointer it is a [CallOption]
-// for calls on that share, its files and its notes. A File Share requires a
-// [LinkPassword] instead.
+// LinkToken is the token of a share with a password, for [WithLinkToken].
 type LinkToken struct {
 	Secret Secret    // must not be empty
 	Expiry time.Time // when it expires; zero if unknown
 }
 
-func (t *LinkToken) apply(o *CallOptions) {
-	if t == nil || t.Secret.IsZero() {
-		o.Err = &InputError{Field: "LinkToken", Rule: "must not be nil or empty"}
-		return
-	}
-	o.Token = t.Secret
+// WithLinkToken sends the token of a share with a password. It is for calls on that
+// share, its files and its notes. It must not be nil or empty. A File Share requires
+// [WithLinkPassword] instead.
+func WithLinkToken(token *LinkToken) CallOption {
+	return callOption(func(o *CallOptions) {
+		if token == nil || token.Secret.IsZero() {
+			o.Err = &InputError{Field: "WithLinkToken", Rule: "must not be nil or empty"}
+			return
+		}
+		o.Token = token.Secret
+	})
 }
 
-// Timeout limits the call, including retries and waits, to d.
-func Timeout(d time.Duration) CallOption {
+// WithTimeout limits the call, including retries and waits, to d.
+func WithTimeout(d time.Duration) CallOption {
 	return callOption(func(o *CallOptions) { o.Timeout = d })
 }
 
-// Attempts limits how often the request is sent; 1 means no retries. Attempts that were
+// WithAttempts limits how often the request is sent; 1 means no retries. Attempts that were
 // refused because of a rate limit do not count if the server requires a certain wait:
-// [MaxWait] limits those.
-func Attempts(n int) CallOption { return callOption(func(o *CallOptions) { o.Attempts = n }) }
+// [WithMaxWait] limits those.
+func WithAttempts(n int) CallOption { return callOption(func(o *CallOptions) { o.Attempts = n }) }
 
-// MaxWait limits the waits that the server requires of a call, in total. A longer one
+// WithMaxWait limits the waits that the server requires of a call, in total. A longer one
 // ends the call at once with an [*Error] with that Rate.RetryAfter. [NoLimit] allows any,
 // up to an hour each.
-func MaxWait(d time.Duration) CallOption {
+func WithMaxWait(d time.Duration) CallOption {
 	return callOption(func(o *CallOptions) { o.MaxWait = d })
 }
 

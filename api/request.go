@@ -70,8 +70,8 @@ type Link uint8
 // Kinds of links.
 const (
 	LinkNone          Link = iota // no link
-	LinkTakesPassword             // a File Share: [LinkPassword]
-	LinkTakesToken                // a share: [LinkToken]
+	LinkTakesPassword             // a File Share: [WithLinkPassword]
+	LinkTakesToken                // a share: [WithLinkToken]
 )
 
 // A Body is the body of a request. [Form], [JSON], [Bytes], [Stream] and [Multipart]

@@ -64,15 +64,15 @@ func TestResolve(t *testing.T) {
 		want api.CallOptions
 	}{
 		"nothing": {nil, api.CallOptions{}},
-		"levels in their order": {[]api.CallOption{api.Terse, api.Output("new"), api.Full}, api.CallOptions{
-			Output: []api.Output{"terse", "new", "full"},
-		}},
+		"levels in their order": {[]api.CallOption{
+			api.WithOutput(api.Terse), api.WithOutput("new"), api.WithOutput(api.Full),
+		}, api.CallOptions{Output: []api.Output{"terse", "new", "full"}}},
 		"headers one by one": {[]api.CallOption{
-			api.Header("x-note", "a"), api.Header("X-Note", "b"), api.Header("Y", "c"),
+			api.WithHeader("x-note", "a"), api.WithHeader("X-Note", "b"), api.WithHeader("Y", "c"),
 		}, api.CallOptions{Header: http.Header{"X-Note": {"a", "b"}, "Y": {"c"}}}},
 		"the answer": {[]api.CallOption{api.WithResponse(&raw)}, api.CallOptions{Response: &raw}},
 		"bounds, the last one wins": {[]api.CallOption{
-			api.Timeout(1), api.Timeout(time.Second), api.Attempts(2), api.MaxWait(api.NoLimit),
+			api.WithTimeout(1), api.WithTimeout(time.Second), api.WithAttempts(2), api.WithMaxWait(api.NoLimit),
 		}, api.CallOptions{Timeout: time.Second, Attempts: 2, MaxWait: -1}},
 	} {
 		got := api.Resolve(tc.opts)
@@ -88,11 +88,11 @@ func TestResolve(t *testing.T) {
 // Options may be reused: a call does not change them.
 func TestOptionsAreNotShared(t *testing.T) {
 	t.Parallel()
-	opts := []api.CallOption{api.Header("X-Note", "a"), api.Terse}
+	opts := []api.CallOption{api.WithHeader("X-Note", "a"), api.WithOutput(api.Terse)}
 	for name, opts := range map[string][]api.CallOption{
-		"one by one": opts, "all at once": {api.Full, api.WithOptions(api.Resolve(opts))},
+		"one by one": opts, "all at once": {api.WithOutput(api.Full), api.WithOptions(api.Resolve(opts))},
 	} {
-		first := api.Resolve(append(opts, api.Header("X-Note", "b")))
+		first := api.Resolve(append(opts, api.WithHeader("X-Note", "b")))
 		first.Header.Set("X-Note", "c")
 		first.Output[0] = "changed"
 		want := api.CallOptions{Header: http.Header{"X-Note": {"a"}}, Output: []api.Output{api.Terse}}

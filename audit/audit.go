@@ -191,7 +191,8 @@ func (w *walk) workspace(room *workspaces.Workspace) error {
 	seen := map[api.ID]bool{}
 	for _, archived := range []bool{false, true} {
 		list := &shares.ListOptions{Archived: &archived}
-		for share, err := range w.s.shares.AllByWorkspace(w.ctx, room.ID, list, append(slices.Clip(w.opts), api.Full)...) {
+		opts := append(slices.Clip(w.opts), api.WithOutput(api.Full))
+		for share, err := range w.s.shares.AllByWorkspace(w.ctx, room.ID, list, opts...) {
 			if err == nil && !seen[share.ID] {
 				seen[share.ID] = true
 				err = w.share(share, archived)

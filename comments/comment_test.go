@@ -101,7 +101,7 @@ func TestReactions(t *testing.T) {
 				}
 				return reply(out, comment, tc.read)
 			}), nil)
-			got, err := react(t.Context(), s, op, api.Attempts(2))
+			got, err := react(t.Context(), s, op, api.WithAttempts(2))
 			if diff := cmp.Diff(tc.want, got); diff != "" || !errors.Is(err, tc.err) || reads != tc.reads {
 				t.Errorf("%s, %s, with %d reads: %v (-want +got):\n%s", op, name, reads, err, diff)
 			}

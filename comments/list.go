@@ -104,7 +104,7 @@ func On(in api.Profile) Target { return Target{in: in} }
 // OnNode returns the Target of a file, folder, note or link of a workspace or
 // share, by the ID of 19 digits; or of the file of a File Share, by any of its
 // IDs. The comments on a File Share are those of its recipients. If it has a
-// password, calls require an [api.LinkPassword].
+// password, calls require [api.WithLinkPassword].
 func OnNode(in api.Profile, node api.OpaqueID) Target { return Target{in, node, true} }
 
 // check rejects a profile without comments and a custom name.

@@ -103,7 +103,7 @@ func (s *Service) Walk(q Query, cursor string, opts ...api.CallOption) *Walk {
 		q.Limit = maxLimit
 	}
 	w := &Walk{
-		s: s, query: q, opts: append(slices.Clip(opts), api.MaxWait(api.NoLimit)),
+		s: s, query: q, opts: append(slices.Clip(opts), api.WithMaxWait(api.NoLimit)),
 		keepLast: true,
 	}
 	w.state, w.err = q.resume(cursor)

@@ -519,7 +519,7 @@ func TestWalkWithATimeout(t *testing.T) {
 	t.Parallel()
 	alone(t, func(t *testing.T, w *world) {
 		w.Fail(seed.Fault{Op: search, Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"3"}}})
-		last := stub.Last(w.log.Walk(w.query(), "", api.Timeout(time.Second)).Events(t.Context()))
+		last := stub.Last(w.log.Walk(w.query(), "", api.WithTimeout(time.Second)).Events(t.Context()))
 		n := w.count(search)
 		if !errors.Is(last, context.DeadlineExceeded) || !errors.Is(last, api.ErrRateLimited) || n != 1 {
 			t.Errorf("after %d attempts: %v", n, last)

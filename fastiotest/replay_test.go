@@ -245,10 +245,10 @@ func TestReplayInVirtualTime(t *testing.T) {
 func TestReplayEndsWithTheContext(t *testing.T) {
 	t.Parallel()
 	client := replayed(t, fixtures("account.Me.json", me("Ada")))
-	if _, err := client.Account.Me(t.Context(), api.Timeout(time.Minute)); err != nil {
+	if _, err := client.Account.Me(t.Context(), api.WithTimeout(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := client.Account.Me(t.Context(), api.Timeout(time.Nanosecond)); err == nil ||
+	if _, err := client.Account.Me(t.Context(), api.WithTimeout(time.Nanosecond)); err == nil ||
 		errors.Is(err, api.ErrNotFound) {
 		t.Errorf("got %v, want the deadline", err)
 	}
@@ -389,7 +389,7 @@ func TestRecordedNames(t *testing.T) {
 		_, _ = client.System.Ping(t.Context())
 	}
 	for _, level := range []api.Output{api.Terse, api.Full} {
-		if _, err := client.Account.Me(t.Context(), level); err != nil {
+		if _, err := client.Account.Me(t.Context(), api.WithOutput(level)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -521,14 +521,14 @@ func TestRecordReportsItsErrors(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err := recorded(t, s, file).System.Ping(t.Context(), api.Attempts(1))
+	_, err := recorded(t, s, file).System.Ping(t.Context(), api.WithAttempts(1))
 	if err == nil || !strings.Contains(err.Error(), "could not be recorded") {
 		t.Errorf("got %v, want that the exchange could not be recorded", err)
 	}
 	down := errors.New("the line is down")
 	fails := stub.Network(func(*http.Request) (*http.Response, error) { return nil, down })
 	client := s.Client(t, fastio.WithHTTPClient(&http.Client{Transport: fastiotest.Record(t.TempDir(), fails)}))
-	if _, err := client.System.Ping(t.Context(), api.Attempts(1)); !errors.Is(err, down) {
+	if _, err := client.System.Ping(t.Context(), api.WithAttempts(1)); !errors.Is(err, down) {
 		t.Errorf("got %v, want %v", err, down)
 	}
 }

@@ -312,7 +312,7 @@ func TestCutPollsAndClose(t *testing.T) {
 			ended <- err
 		}()
 		poll := &activity.PollOptions{Cursor: "2126-01-01 00:00:00 UTC", Wait: 95 * time.Second}
-		_, err := s.Client(t).Activity.PollProfile(t.Context(), api.Workspace(api.ID(room.ID)), poll, api.Attempts(1))
+		_, err := s.Client(t).Activity.PollProfile(t.Context(), api.Workspace(api.ID(room.ID)), poll, api.WithAttempts(1))
 		e, _ := errors.AsType[*api.Error](err)
 		if took := time.Since(begin); e == nil || e.Status != http.StatusGatewayTimeout || took != time.Minute {
 			t.Errorf("a poll ended with %v after %v, want 504 after a minute", err, took)

@@ -45,7 +45,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	unlock := api.LinkPassword(password)
+	unlock := api.WithLinkPassword(password)
 	var text bytes.Buffer
 	got, err := guest.FileShares.DownloadTo(ctx, api.ID(link.PublicID), &text, nil, unlock)
 	if err != nil {

@@ -12,7 +12,7 @@
 //
 // A recipient reads the file with [Service.DownloadFile], without a sign-in if the tier
 // allows it, and replaces it with [Service.ReplaceFile], which requires the edit
-// capability. Both take the password of a link as an [api.LinkPassword]. It is sent in a
+// capability. Both take the password of a link by [api.WithLinkPassword]. It is sent in a
 // header that is never forwarded by a redirect. Comments on the file are in package
 // comments, and its changes in package realtime: both take the numeric ID of a File
 // Share, not the public one.

@@ -73,7 +73,7 @@ func (p *post) client(t *testing.T, network http.RoundTripper, token string) *fa
 	return c
 }
 
-func unlocked() api.CallOption { return api.LinkPassword(api.NewSecret(secret)) }
+func unlocked() api.CallOption { return api.WithLinkPassword(api.NewSecret(secret)) }
 
 // versions returns the versions of the file, the latest first.
 func (p *post) versions(t *testing.T) []*fileshares.Version {
@@ -290,7 +290,7 @@ func writeBack(t *testing.T, op, content string, fault seed.Fault) {
 	node, err := p.guest.Replace(t.Context(), p.id, fileshares.ReplaceRequest{
 		Content: strings.NewReader(content), Size: int64(len(content)), IfVersion: was,
 		Options: uploads.FileOptions{ChunkSize: 1 << 20},
-	}, unlocked(), api.Timeout(5*time.Minute))
+	}, unlocked(), api.WithTimeout(5*time.Minute))
 	time.Sleep(time.Minute) // until calls in progress end
 	most := 1
 	if len(content) > uploads.MaxSingle {

@@ -142,7 +142,7 @@ func TestWaitEndsWithTheContext(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 		if _, err := s.Ask(
-			t.Context(), howto.Question{Text: "Why?"}, api.Timeout(time.Second),
+			t.Context(), howto.Question{Text: "Why?"}, api.WithTimeout(time.Second),
 		); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got %v", err)
 		}

@@ -52,7 +52,7 @@ func (f *Facts) Get(
 	ctx context.Context, workspace api.ID, node api.OpaqueID, opts ...api.CallOption,
 ) (*FactSet, error) {
 	if len(api.Resolve(opts).Output) == 0 { // lower levels omit the values or their provenance
-		opts = append(slices.Clip(opts), api.Full)
+		opts = append(slices.Clip(opts), api.WithOutput(api.Full))
 	}
 	return call.One[FactSet](ctx, f.c, endpoint.MetadataFactsGet(workspace, node, nil), "", opts)
 }

@@ -113,12 +113,12 @@ func TestRequests(t *testing.T) {
 	if sent.Auth != api.AuthBearer || !sent.Credential.IsZero() {
 		t.Errorf("the request is signed as %v", sent.Auth)
 	}
-	check(fail(s.Refresh(ctx, oauth.RefreshRequest{ClientID: "c", RefreshToken: code}, api.Attempts(5))),
+	check(fail(s.Refresh(ctx, oauth.RefreshRequest{ClientID: "c", RefreshToken: code}, api.WithAttempts(5))),
 		"", "client_id=c&grant_type=refresh_token&refresh_token=+123+456%0A")
 	once := attempts() // whose retries the caller cannot enable
 	check(fail(s.Exchange(ctx, oauth.ExchangeRequest{
 		ClientID: "c", RedirectURI: loopback, Code: code, CodeVerifier: api.NewSecret(verifier),
-	}, api.Attempts(5))), "", "client_id=c&code=+123+456%0A&code_verifier="+verifier+"&grant_type=authorization_code"+
+	}, api.WithAttempts(5))), "", "client_id=c&code=+123+456%0A&code_verifier="+verifier+"&grant_type=authorization_code"+
 		"&redirect_uri=http%3A%2F%2F127.0.0.1%3A49152%2Fcallback")
 	if once != 1 || attempts() != 1 {
 		t.Errorf("got %d and %d attempts", once, attempts())
@@ -836,7 +836,7 @@ func TestSignInIsNotRetried(t *testing.T) {
 			network := &answering{status: tc.status, body: body}
 			start := time.Now()
 			s := over(t, network)
-			_, err := s.SignIn(t.Context(), "ada@example.test", api.NewSecret("pw"), api.Attempts(9))
+			_, err := s.SignIn(t.Context(), "ada@example.test", api.NewSecret("pw"), api.WithAttempts(9))
 			e, refused := errors.AsType[*api.Error](err)
 			n, took := len(network.requests), time.Since(start)
 			if !refused || !errors.Is(err, tc.want) || e.Rate.RetryAfter != tc.wait || n != 1 || took > 0 {

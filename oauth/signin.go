@@ -42,7 +42,7 @@ func (s *Service) SignIn(
 		return nil, &api.InputError{Op: op, Field: "password", Rule: "must not contain control characters"}
 	}
 	pair := base64.StdEncoding.EncodeToString([]byte(email + ":" + password.Reveal()))
-	opts = append(slices.Clip(opts), api.Attempts(1))
+	opts = append(slices.Clip(opts), api.WithAttempts(1))
 	return signedIn(ctx, s.c, endpoint.OAuthSignIn(api.NewSecret("Basic "+pair)), opts)
 }
 

@@ -108,7 +108,7 @@ func (s *Service) Refresh(ctx context.Context, r RefreshRequest, opts ...api.Cal
 // token sends a form to the token endpoint, once.
 func (s *Service) token(ctx context.Context, r *api.Request, form api.Form, opts []api.CallOption) (*Token, error) {
 	op := r.Op
-	opts = append(slices.Clip(opts), api.Attempts(1))
+	opts = append(slices.Clip(opts), api.WithAttempts(1))
 	received := time.Now()
 	a, err := call.One[struct {
 		AccessToken  api.Secret    `json:"access_token"`

@@ -167,7 +167,7 @@ func TestFailures(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				r := newRecorder()
-				if err := r.client(t, test.network, test.opts...).Call(t.Context(), get(), nil, api.Attempts(1)); err == nil {
+				if err := r.client(t, test.network, test.opts...).Call(t.Context(), get(), nil, api.WithAttempts(1)); err == nil {
 					t.Fatal("the call succeeds")
 				}
 				got := r.tree("error.type", "fastio.error.code", "fastio.request_id")
@@ -230,7 +230,7 @@ func TestPropagation(t *testing.T) {
 		return answer(req, []int{503, 200}[len(headers)-1], `{"result":true}`), nil
 	}))
 	ctx, span := r.tracers.Tracer("").Start(t.Context(), "caller")
-	if err := c.Call(ctx, get(), nil, api.Header("X-Own", "1")); err != nil {
+	if err := c.Call(ctx, get(), nil, api.WithHeader("X-Own", "1")); err != nil {
 		t.Fatal(err)
 	}
 	span.End()

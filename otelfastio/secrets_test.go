@@ -70,10 +70,10 @@ func confidential() []confided {
 		Op: "things.Create", Method: http.MethodPost, Path: api.Path("/current/things/{thing_id}/", canary),
 		Query: url.Values{"token": {canary}, canary: {canary}}, Replay: api.ReplaySafe,
 		Body: api.Bytes("application/x-www-form-urlencoded", []byte("password="+canary)), Link: api.LinkTakesPassword,
-	}, []api.CallOption{api.Header("X-Note", canary), api.LinkPassword(secret)}}, {&api.Request{
+	}, []api.CallOption{api.WithHeader("X-Note", canary), api.WithLinkPassword(secret)}}, {&api.Request{
 		Op: "things.Get", Method: http.MethodGet, Path: api.Path("/current/things/{thing_id}/", canary),
 		Replay: api.ReplaySafe, Credential: secret, Link: api.LinkTakesToken,
-	}, []api.CallOption{&api.LinkToken{Secret: secret}}}, {&api.Request{
+	}, []api.CallOption{api.WithLinkToken(&api.LinkToken{Secret: secret})}}, {&api.Request{
 		Op: "things.Delete", Method: http.MethodDelete, Path: api.Path("/current/things/"), Replay: api.ReplaySafe,
 		Body: api.JSON(map[string]string{"access_token": canary}),
 	}, nil}}

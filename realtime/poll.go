@@ -259,7 +259,7 @@ func (s *Subscription) ask(ctx context.Context, cursor activity.Cursor) (*activi
 	var report *activity.Report
 	err := wait.Poll{Final: call.Final, Failed: s.pollFailed}.Run(ctx, func() (bool, time.Duration, error) {
 		var answer api.Response
-		r, err := s.s.polls.PollProfile(ctx, s.profile, o, append(s.with(&answer), api.Attempts(1))...)
+		r, err := s.s.polls.PollProfile(ctx, s.profile, o, append(s.with(&answer), api.WithAttempts(1))...)
 		if err != nil {
 			o.Slack = min(2*o.Slack, mostSlack)
 			s.suspect(err)

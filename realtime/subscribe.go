@@ -112,7 +112,7 @@ func (s *Service) newSubscription(
 		sub.o = *o
 	}
 	sub.o.fill()
-	sub.opts = append(slices.Clip(opts), api.MaxWait(api.NoLimit))
+	sub.opts = append(slices.Clip(opts), api.WithMaxWait(api.NoLimit))
 	if err := sub.check(opts); err != nil {
 		return nil, err
 	}

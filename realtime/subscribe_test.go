@@ -895,7 +895,7 @@ func TestSubscribeRejectsInvalidOptions(t *testing.T) {
 			refused(here, options{Sweep: -1}), refused(here, options{Coalesce: 48 * time.Hour}),
 			refused(here, options{MaxPending: -1}),
 		},
-		"output": {refused(here, options{}, api.Output("markdown"))},
+		"output": {refused(here, options{}, api.WithOutput("markdown"))},
 		"raw":    {refused(here, options{}, api.WithResponse(new(api.Response)))},
 	})
 }

@@ -69,7 +69,7 @@ type Chunk struct {
 	Position  *int         `json:"position"`           // in the text, from 0; nil if the hit has no chunk
 	Version   api.OpaqueID `json:"indexed_version_id"` // of the file; "" if unknown
 	IsSnippet bool         `json:"same_as_snippet"`    // it is the passage of Hit.Snippet
-	Text      string       `json:"text"`               // "" if IsSnippet, unless at [api.Full]
+	Text      string       `json:"text"`               // "" if IsSnippet, unless at [api.WithOutput(api.Full)]
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }

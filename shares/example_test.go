@@ -45,7 +45,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	public, err := visitor.Shares.GetPublic(ctx, portal.ID, token)
+	public, err := visitor.Shares.GetPublic(ctx, portal.ID, api.WithLinkToken(token))
 	if err != nil {
 		log.Fatal(err)
 	}

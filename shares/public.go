@@ -44,7 +44,7 @@ type Org struct {
 }
 
 // GetPublic returns the public view of a share. It requires no token, and
-// returns more to members. A share with a password requires an [api.LinkToken].
+// returns more to members. A share with a password requires [api.WithLinkToken].
 //
 // Errors: [api.ErrForbidden] with codes.ShareNotPublic if the share is not
 // public, and with another code if the password token is missing or not valid,

@@ -178,7 +178,7 @@ func TestReasonsAndCodesOfErrors(t *testing.T) {
 	elsewhere := s.AddOrg(seed.Org{Domain: "elsewhere", Owner: luigi}).ID
 	hidden := api.ID(s.AddShare(seed.Share{Title: "Hidden", Org: elsewhere, Creator: luigi}).ID)
 	transfer := func(to api.ID) error {
-		return stub.Err(client.Members.TransferOwnership(ctx, api.Share(own.ID), to, api.Attempts(1)))
+		return stub.Err(client.Members.TransferOwnership(ctx, api.Share(own.ID), to, api.WithAttempts(1)))
 	}
 	contested := transfer(api.ID(luigi))
 	plan := api.OpaqueID(s.AddNode(seed.Node{Profile: mine, Name: "a.txt"}).ID).Plain()
@@ -241,7 +241,7 @@ func TestVisitorWithPassword(t *testing.T) {
 	if _, err := visitor.Shares.GetPublic(ctx, made.ID); !errors.Is(err, api.ErrUnauthenticated) {
 		t.Errorf("without the password: %v", err)
 	}
-	itself := &api.LinkToken{Secret: api.NewSecret("0p3n s3sam3")}
+	itself := api.WithLinkToken(&api.LinkToken{Secret: api.NewSecret("0p3n s3sam3")})
 	if _, err := visitor.Shares.GetPublic(ctx, made.ID, itself); !errors.Is(err, api.ErrUnauthenticated) {
 		t.Errorf("with the password itself: %v", err)
 	}
@@ -250,18 +250,18 @@ func TestVisitorWithPassword(t *testing.T) {
 	if err != nil || !strings.Contains(string(raw.Body), token.Secret.Reveal()) {
 		t.Fatalf("%v, %s", err, raw.Body)
 	}
-	public, err := visitor.Shares.GetPublic(ctx, made.ID, token)
+	public, err := visitor.Shares.GetPublic(ctx, made.ID, api.WithLinkToken(token))
 	if err != nil || public.Share.Level != shares.LevelPublic || public.Owner == nil ||
 		public.Owner.EmailAddress != "" {
 		t.Errorf("with the token: %+v, %v", public, err)
 	}
-	if _, err := visitor.Shares.Get(ctx, made.ID, token); err != nil {
+	if _, err := visitor.Shares.Get(ctx, made.ID, api.WithLinkToken(token)); err != nil {
 		t.Errorf("the details with the token: %v", err)
 	}
 	if err := owner.Shares.Update(ctx, made.ID, shares.UpdateRequest{Password: api.Set(secret("an0th3r"))}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := visitor.Shares.GetPublic(ctx, made.ID, token); !errors.Is(err, api.ErrUnauthenticated) {
+	if _, err := visitor.Shares.GetPublic(ctx, made.ID, api.WithLinkToken(token)); !errors.Is(err, api.ErrUnauthenticated) {
 		t.Errorf("with the token of the previous password: %v", err)
 	}
 	if err := owner.Shares.Update(ctx, made.ID, shares.UpdateRequest{Password: api.Null[api.Secret]()}); err != nil {

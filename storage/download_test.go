@@ -123,8 +123,8 @@ func TestTokenReadsWithoutCredential(t *testing.T) {
 		t.Errorf("a forged token: %v", err)
 	}
 	share := api.Share("5012345678901234567")
-	_, err = s.client.Storage.Downloads.Read(ctx, share, s.id, o, &api.LinkToken{Secret: token})
-	stub.Refused(t, map[string][]error{"LinkToken": {err}}, token.Reveal())
+	_, err = s.client.Storage.Downloads.Read(ctx, share, s.id, o, api.WithLinkToken(&api.LinkToken{Secret: token}))
+	stub.Refused(t, map[string][]error{"WithLinkToken": {err}}, token.Reveal())
 }
 
 // The token is in the address: a failed connection does not show it.

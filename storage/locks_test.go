@@ -194,7 +194,7 @@ func TestWithLockWaits(t *testing.T) {
 		if err := locked(nil); !errors.Is(err, api.ErrLocked) {
 			t.Errorf("got %v", err)
 		}
-		err := locked(wait, api.Timeout(time.Minute))
+		err := locked(wait, api.WithTimeout(time.Minute))
 		if !errors.Is(err, api.ErrLocked) || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got %v", err)
 		}

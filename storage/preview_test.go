@@ -346,7 +346,7 @@ func TestVisitorReadsWithTheTokenOfTheLink(t *testing.T) {
 			t.Errorf("%s without the token: %v", name, err)
 		}
 		s.Forget()
-		if err := read(link); err != nil {
+		if err := read(api.WithLinkToken(link)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		requests := s.Requests()

@@ -44,7 +44,7 @@ func New(c api.Client) *Service {
 // level: the AI state requires [api.Standard], other AI fields [api.Full].
 //
 // A public share requires no token; one with a password requires the
-// [api.LinkToken] of shares.Service.AuthPassword as an option. Errors:
+// [api.LinkToken] of shares.Service.AuthPassword, with [api.WithLinkToken]. Errors:
 // [api.ErrNotFound] if the node is not in that workspace or share;
 // [api.ErrForbidden] without access to it.
 //

@@ -25,7 +25,7 @@ func (e *NotReadyError) Error() string {
 // WaitIndexed waits until a file or note of a workspace or share is indexed, so
 // that semantic search finds it, and returns it. Without intelligence in the
 // workspace or share that never happens: bound the wait with ctx or
-// [api.Timeout]. It reads the node at growing intervals of up to 10 seconds, and
+// [api.WithTimeout]. It reads the node at growing intervals of up to 10 seconds, and
 // retries temporary failures.
 //
 // Errors: [*NotReadyError] if the index has failed or is disabled; those of

@@ -147,7 +147,7 @@ func (e *WebError) Error() string {
 
 // Wait waits until an import has stored its file, and returns its last state. It reads
 // the state at growing intervals of up to 10 seconds, and retries temporary failures. Bound
-// the wait with ctx or [api.Timeout].
+// the wait with ctx or [api.WithTimeout].
 //
 // Errors: [*WebError] if the import has failed or was canceled; those of [Web.Get].
 func (w *Web) Wait(ctx context.Context, id api.OpaqueID, opts ...api.CallOption) (*WebImport, error) {

@@ -67,7 +67,7 @@ func TestWebWaitFails(t *testing.T) {
 				t.Errorf("got %v, want %s", err, want)
 			}
 		}
-		if _, err := web.Wait(t.Context(), w.start(t).ID, api.Timeout(time.Second)); !errors.Is(
+		if _, err := web.Wait(t.Context(), w.start(t).ID, api.WithTimeout(time.Second)); !errors.Is(
 			err,
 			context.DeadlineExceeded,
 		) {

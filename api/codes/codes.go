@@ -24,7 +24,7 @@ const (
 	InvalidField  = 10566 // a field has a wrong length or character. Only the text of the error names it
 	InvalidInput  = 10571 // the input is invalid. See the text and the refused fields of the error
 	EdgeRejected  = 90211 // any status: the platform lost the response. Read whether the call had an effect before it is repeated
-	Throttled     = 10368 // status 429: the client waits and repeats the call, within api.MaxWait
+	Throttled     = 10368 // status 429: the client waits and repeats the call, within api.WithMaxWait
 	IntentVersion = 9667  // status 409: the intent has another version by now. Read it again and decide again
 )
 

@@ -61,7 +61,7 @@ func (p *program) prove(ctx context.Context, r *audit.Removal, event events.Name
 	defer cancel()
 	q := events.Query{Profile: r.Place, Event: event, CreatedMin: began}
 	for {
-		for e, err := range p.client.Events.All(ctx, q, api.Full) {
+		for e, err := range p.client.Events.All(ctx, q, api.WithOutput(api.Full)) {
 			if err != nil {
 				return err
 			}

@@ -69,7 +69,7 @@ func TestOpenAndRevoked(t *testing.T) {
 			if err != nil || len(mine.Invitations) != 1 {
 				t.Errorf("the guest has the invitations %+v, %v", mine, err)
 			}
-			page, err := p.client.Shares.ListMine(t.Context(), nil, api.Full)
+			page, err := p.client.Shares.ListMine(t.Context(), nil, api.WithOutput(api.Full))
 			if err != nil || len(page.Shares) != 1 {
 				t.Errorf("there are the shares %+v, %v", page, err)
 				return

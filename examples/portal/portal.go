@@ -71,7 +71,7 @@ func (p *program) invite(ctx context.Context, portal api.ID) (*members.Invitatio
 
 // show prints the portal as the server has it, which may differ from the request.
 func (p *program) show(ctx context.Context, id api.ID) error {
-	portal, err := p.client.Shares.Get(ctx, id, api.Full)
+	portal, err := p.client.Shares.Get(ctx, id, api.WithOutput(api.Full))
 	if err != nil {
 		return err
 	}

@@ -98,7 +98,7 @@ func (p *program) download(ctx context.Context, link api.ID, dir string) (filesh
 	bar := show.Bytes(p.screen, "download")
 	got, err := p.guest.FileShares.DownloadFile(
 		ctx, link, dir+string(filepath.Separator), &fileshares.DownloadOptions{OnProgress: bar.On},
-		api.LinkPassword(p.password),
+		api.WithLinkPassword(p.password),
 	)
 	bar.End()
 	if err != nil {
@@ -113,7 +113,7 @@ func (p *program) upload(ctx context.Context, link api.ID, got fileshares.Receiv
 	bar := show.Bytes(p.screen, "upload  ")
 	file, err := p.guest.FileShares.ReplaceFile(ctx, link, got.Path, fileshares.ReplaceRequest{
 		IfVersion: got.Version, Options: uploads.FileOptions{OnProgress: bar.On},
-	}, api.LinkPassword(p.password))
+	}, api.WithLinkPassword(p.password))
 	bar.End()
 	if err != nil {
 		return err

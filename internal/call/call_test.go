@@ -155,7 +155,7 @@ func TestResultsDoNotShareMemory(t *testing.T) {
 
 func TestOptionsAndErrors(t *testing.T) {
 	t.Parallel()
-	opts := []api.CallOption{api.Terse, api.Timeout(time.Second)}
+	opts := []api.CallOption{api.WithOutput(api.Terse), api.WithTimeout(time.Second)}
 	want, broken := api.Resolve(opts), errors.New("broken")
 	for name, way := range map[string]func(c api.Caller) (any, error){
 		"One":  func(c api.Caller) (any, error) { return call.One[thing](t.Context(), c, request(), "", opts) },

@@ -126,11 +126,11 @@ type linkCall struct {
 }
 
 const (
-	inPassword = "LinkPassword" // the option for a File Share, sent in the header
-	inToken    = "LinkToken"    // the option for a share, sent in the same header
-	inForm     = "form"         // a password that is to be set or exchanged
-	elsewhere  = "key"          // the key of an invitation, or the token of a lock
-	ofAccount  = "account"      // a password of the account, or a code or token from a mail
+	inPassword = "WithLinkPassword" // the option for a File Share, sent in the header
+	inToken    = "WithLinkToken"    // the option for a share, sent in the same header
+	inForm     = "form"             // a password that is to be set or exchanged
+	elsewhere  = "key"              // the key of an invitation, or the token of a lock
+	ofAccount  = "account"          // a password of the account, or a code or token from a mail
 )
 
 // openCalls returns the calls that accept an option for a link,
@@ -223,7 +223,7 @@ func linkCalls() map[string]linkCall {
 			return c.Call(ctx, &api.Request{
 				Op: "fileshares.Seen", Method: http.MethodGet, Link: api.LinkTakesPassword,
 				Path: api.Path("/current/fileshare/{id}/seen/", loanID),
-			}, nil, api.LinkPassword(p))
+			}, nil, api.WithLinkPassword(p))
 		}},
 	}
 	add := func(in, name string, send sends) {
@@ -317,9 +317,9 @@ func linkCalls() map[string]linkCall {
 // opening returns the option of a kind.
 func opening(in string, secret api.Secret) api.CallOption {
 	if in == inToken {
-		return &api.LinkToken{Secret: secret}
+		return api.WithLinkToken(&api.LinkToken{Secret: secret})
 	}
-	return api.LinkPassword(secret)
+	return api.WithLinkPassword(secret)
 }
 
 // sentIn returns the calls that send their secret in one of the places.
@@ -493,7 +493,7 @@ func previews() map[string]func(c *fastio.Client, p api.Secret, opts ...api.Call
 	return map[string]func(c *fastio.Client, p api.Secret, opts ...api.CallOption) (any, error){
 		"fileshares.Preview": func(c *fastio.Client, p api.Secret, opts ...api.CallOption) (any, error) {
 			if !p.IsZero() {
-				opts = append(opts, api.LinkPassword(p))
+				opts = append(opts, api.WithLinkPassword(p))
 			}
 			return wholeText(c.FileShares.Preview(ctx, loanID, storage.PreviewTypeHLS, opts...))
 		},
@@ -626,7 +626,7 @@ func TestFailedPreviewHidesItsAddress(t *testing.T) {
 		}
 		synctest.Test(t, func(t *testing.T) {
 			start := time.Now()
-			_, err := preview(c, api.Secret{}, api.Timeout(7*time.Second))
+			_, err := preview(c, api.Secret{}, api.WithTimeout(7*time.Second))
 			if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != 7*time.Second ||
 				err.Error() != "fastio: "+name+": context deadline exceeded" {
 				t.Errorf("%v after %s", err, time.Since(start))
@@ -736,8 +736,8 @@ func TestPhoneNumbersAreNotPrinted(t *testing.T) {
 func TestSecretsAreNotPrinted(t *testing.T) {
 	t.Parallel()
 	secret := api.NewSecret(canary)
-	set, token, password := api.Set(secret), &api.LinkToken{Secret: secret}, api.LinkPassword(secret)
-	options := api.Resolve([]api.CallOption{token, password})
+	set, token, password := api.Set(secret), &api.LinkToken{Secret: secret}, api.WithLinkPassword(secret)
+	options := api.Resolve([]api.CallOption{api.WithLinkToken(token), password})
 	link, invitation := &shares.Share{Title: "Q4", Password: secret}, &members.Invitation{ID: "i1", Key: secret}
 	for _, v := range []any{
 		&fileshares.CreateRequest{Password: secret}, &fileshares.UpdateRequest{Password: set}, token, &password, &options,

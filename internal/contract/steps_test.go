@@ -63,7 +63,7 @@ func accountSteps() []step {
 	}
 	steps := []step{
 		{"Me", func(c call) (any, error) { return c.Account.Me(c) }},
-		{"Me", func(c call) (any, error) { return c.Account.Me(c, api.Terse) }},
+		{"Me", func(c call) (any, error) { return c.Account.Me(c, api.WithOutput(api.Terse)) }},
 		{"orgs.List", func(c call) (any, error) { return c.Orgs.List(c, nil) }},
 		{"orgs.ListExternal", func(c call) (any, error) { return c.Orgs.List(c, &orgs.ListOptions{Scope: orgs.ScopeExternal}) }},
 		{"workspaces.List", func(c call) (any, error) {
@@ -80,7 +80,7 @@ func accountSteps() []step {
 		{"Users.Search", func(c call) (any, error) { return c.Account.Users.Search(c, "somerville") }},
 		{"Users.Search", func(c call) (any, error) { return c.Account.Users.Search(c, "an unknown name") }},
 		{"orgs.ListJoinedOrInvited", func(c call) (any, error) {
-			return c.Orgs.List(c, &orgs.ListOptions{Scope: orgs.ScopeInvited}, api.Standard)
+			return c.Orgs.List(c, &orgs.ListOptions{Scope: orgs.ScopeInvited}, api.WithOutput(api.Standard))
 		}},
 		{"orgs.ListAvailable", func(c call) (any, error) { return c.Orgs.List(c, &orgs.ListOptions{Scope: orgs.ScopeAvailable}) }},
 		{"orgs.Get", func(c call) (any, error) { return c.Orgs.Get(c, "difference") }},
@@ -194,7 +194,7 @@ func ownAccountSteps() []step {
 		{"PasswordReset.Check", func(c call) (any, error) {
 			return c.Account.PasswordReset.Check(c, c.secret("token of the mail"))
 		}},
-		{"Me", func(c call) (any, error) { return c.Account.Me(c, api.Full) }},
+		{"Me", func(c call) (any, error) { return c.Account.Me(c, api.WithOutput(api.Full)) }},
 		{"OrgLimits", func(c call) (any, error) { return c.Account.OrgLimits(c) }},
 		{"SupportPIN", func(c call) (any, error) { return c.Account.SupportPIN(c) }},
 		{"AutoSyncPhoto", func(c call) (any, error) { return nil, c.Account.AutoSyncPhoto(c, true) }},
@@ -280,7 +280,7 @@ func workspaceSteps() []step {
 			return nil, c.Workspaces.Update(c, "vault", workspaces.UpdateRequest{Name: api.Set("Attic")})
 		}},
 		{"workspaces.ListByOrg", func(c call) (any, error) {
-			return c.Workspaces.ListByOrg(c, orgID, &workspaces.ByOrgOptions{Archived: workspaces.ArchivedOnly}, api.Terse)
+			return c.Workspaces.ListByOrg(c, orgID, &workspaces.ByOrgOptions{Archived: workspaces.ArchivedOnly}, api.WithOutput(api.Terse))
 		}},
 		{"workspaces.Unarchive", func(c call) (any, error) {
 			return nil, c.Workspaces.Unarchive(c, closedWorkspace)
@@ -730,7 +730,7 @@ func assetSteps() []step {
 
 func commentSteps() []step {
 	room, drawing := comments.On(api.Workspace(workspaceID)), comments.OnNode(api.Workspace(workspaceID), drawingID)
-	loan, unlocked := comments.OnNode(api.FileShare(fileShareID), drawingID), api.LinkPassword(secret("m111"))
+	loan, unlocked := comments.OnNode(api.FileShare(fileShareID), drawingID), api.WithLinkPassword(secret("m111"))
 	region := &comments.Region{X: 0.5, Y: 0.25, Width: 0.125, Height: 1}
 	audio := &comments.ListOptions{ReferenceType: comments.AnchorTypeAudio}
 	return []step{
@@ -818,7 +818,7 @@ func eventSteps() []step {
 			return c.Events.Search(c, events.Query{Profile: api.Org(orgID), Visibility: events.VisibilityAudit})
 		}},
 		{"Search", func(c call) (any, error) {
-			return c.Events.Search(c, events.Query{ParentEventID: uploadEvent}, api.Terse)
+			return c.Events.Search(c, events.Query{ParentEventID: uploadEvent}, api.WithOutput(api.Terse))
 		}},
 		{"Search", func(c call) (any, error) {
 			return c.Events.Search(c, events.Query{Profile: api.Workspace(orgID)})
@@ -858,7 +858,7 @@ func eventSteps() []step {
 }
 
 func fileShareSteps() []step {
-	unlocked := api.LinkPassword(secret(loanPassword))
+	unlocked := api.WithLinkPassword(secret(loanPassword))
 	newDeed := uploads.StartRequest{
 		Target: uploads.Target{Profile: api.FileShare(loanID), File: deedFile}, Name: "Deed.pdf",
 	}
@@ -945,7 +945,7 @@ func metadataSteps() []step {
 		between((*world).addFacts),
 		{"Fields.List", func(c call) (any, error) { return c.Metadata.Fields.List(c, workspaceID, nil) }},
 		{"Fields.List", func(c call) (any, error) {
-			return c.Metadata.Fields.List(c, workspaceID, &metadata.ListOptions{PageSize: 2}, api.Terse)
+			return c.Metadata.Fields.List(c, workspaceID, &metadata.ListOptions{PageSize: 2}, api.WithOutput(api.Terse))
 		}},
 		{"Fields.Values", func(c call) (any, error) {
 			return c.Metadata.Fields.Values(c, workspaceID, "material", nil)
@@ -999,7 +999,7 @@ func metadataSteps() []step {
 			return c.Metadata.Eligible(c, workspaceID, &metadata.EligibleOptions{Category: metadata.CategoryEngineering})
 		}},
 		{"Eligible", func(c call) (any, error) {
-			return c.Metadata.Eligible(c, workspaceID, &metadata.EligibleOptions{Extension: "md"}, api.Terse)
+			return c.Metadata.Eligible(c, workspaceID, &metadata.EligibleOptions{Extension: "md"}, api.WithOutput(api.Terse))
 		}},
 		{"Details", func(c call) (any, error) {
 			return c.Metadata.Details(c, workspaceID, []api.OpaqueID{drawingID, folderID, missingNode})
@@ -1294,7 +1294,7 @@ func searchSteps() []step {
 		{"Files", func(c call) (any, error) {
 			return c.Search.Files(c, workspace, search.Query{
 				Text: "mill", Filters: []metadata.Filter{metadata.Exists("wheels")},
-			}, api.Attempts(1))
+			}, api.WithAttempts(1))
 		}},
 		{"Unified", func(c call) (any, error) {
 			return c.Search.Unified(c, workspace, search.UnifiedQuery{Text: "mill", Facts: true, Files: search.Window{Limit: 1}})
@@ -1337,8 +1337,8 @@ func shareSteps() []step {
 			return c.Shares.Create(c, workspaceID, shares.CreateRequest{Title: "One more"})
 		}},
 		{"Get", func(c call) (any, error) { return c.Shares.Get(c, portalID) }},
-		{"Get", func(c call) (any, error) { return c.Shares.Get(c, "engines7", api.Standard) }},
-		{"Get", func(c call) (any, error) { return c.Shares.Get(c, "cards7", api.Terse) }},
+		{"Get", func(c call) (any, error) { return c.Shares.Get(c, "engines7", api.WithOutput(api.Standard)) }},
+		{"Get", func(c call) (any, error) { return c.Shares.Get(c, "cards7", api.WithOutput(api.Terse)) }},
 		{"Get", func(c call) (any, error) { return c.Shares.Get(c, "nowhere") }},
 		{"AuthPassword", func(c call) (any, error) {
 			got, err := c.Shares.AuthPassword(c, portalID, secret(sharePassword))
@@ -1350,15 +1350,15 @@ func shareSteps() []step {
 		{"AuthPassword", func(c call) (any, error) { return c.Shares.AuthPassword(c, portalID, secret("1nt3gr4l")) }},
 		{"AuthGuest", func(c call) (any, error) { return c.Shares.AuthGuest(c, portalID) }},
 		{"Get", func(c call) (any, error) {
-			return c.Shares.Get(c, portalID, &api.LinkToken{Secret: c.secret("link")}, api.Terse)
+			return c.Shares.Get(c, portalID, api.WithLinkToken(&api.LinkToken{Secret: c.secret("link")}), api.WithOutput(api.Terse))
 		}},
 		{"GetPublic", func(c call) (any, error) {
-			return c.Shares.GetPublic(c, portalID, &api.LinkToken{Secret: c.secret("link")}, api.Terse)
+			return c.Shares.GetPublic(c, portalID, api.WithLinkToken(&api.LinkToken{Secret: c.secret("link")}), api.WithOutput(api.Terse))
 		}},
 		fault("shares.GetPublic", seed.Fault{
 			Status: http.StatusInternalServerError, Code: codes.ShareStorageFailure, Text: "The storage failed.",
 		}),
-		{"GetPublic", func(c call) (any, error) { return c.Shares.GetPublic(c, portalID, api.Attempts(1)) }},
+		{"GetPublic", func(c call) (any, error) { return c.Shares.GetPublic(c, portalID, api.WithAttempts(1)) }},
 		{"Update", func(c call) (any, error) {
 			return nil, c.Shares.Update(c, portalID, shares.UpdateRequest{
 				Description: api.Null[string](), Expires: api.Null[time.Time](), Link1: api.Null[json.RawMessage](),
@@ -1373,11 +1373,11 @@ func shareSteps() []step {
 		{"Archive", func(c call) (any, error) { return nil, c.Shares.Archive(c, portalID) }},
 		{"Archive", func(c call) (any, error) { return nil, c.Shares.Archive(c, "cards7") }},
 		{"ListByWorkspace", func(c call) (any, error) {
-			return c.Shares.ListByWorkspace(c, workspaceID, &shares.ListOptions{Limit: 1, Archived: new(true)}, api.Standard)
+			return c.Shares.ListByWorkspace(c, workspaceID, &shares.ListOptions{Limit: 1, Archived: new(true)}, api.WithOutput(api.Standard))
 		}},
 		{"Unarchive", func(c call) (any, error) { return nil, c.Shares.Unarchive(c, portalID) }},
-		{"List", func(c call) (any, error) { return c.Shares.List(c, nil, api.Terse) }},
-		{"ListAvailable", func(c call) (any, error) { return c.Shares.ListAvailable(c, api.Standard) }},
+		{"List", func(c call) (any, error) { return c.Shares.List(c, nil, api.WithOutput(api.Terse)) }},
+		{"ListAvailable", func(c call) (any, error) { return c.Shares.ListAvailable(c, api.WithOutput(api.Standard)) }},
 		{"ListMine", func(c call) (any, error) {
 			return c.Shares.ListMine(c, &shares.ListOptions{Limit: 1, Offset: 1})
 		}},
@@ -1456,15 +1456,15 @@ func shareSteps() []step {
 			return nil, c.Members.JoinWithKey(c, api.Share(theirShare), secret("0th3rk3y"), members.DecisionAccept)
 		}},
 
-		{"QuickShares.Get", func(c call) (any, error) { return c.Shares.QuickShares.Get(c, quickShare, api.Terse) }},
+		{"QuickShares.Get", func(c call) (any, error) { return c.Shares.QuickShares.Get(c, quickShare, api.WithOutput(api.Terse)) }},
 		{"QuickShares.GetByNode", func(c call) (any, error) {
-			return c.Shares.QuickShares.GetByNode(c, workspaceID, planFile, api.Terse)
+			return c.Shares.QuickShares.GetByNode(c, workspaceID, planFile, api.WithOutput(api.Terse))
 		}},
 		{"QuickShares.List", func(c call) (any, error) {
-			return c.Shares.QuickShares.List(c, workspaceID, &shares.ListOptions{Limit: 1}, api.Terse)
+			return c.Shares.QuickShares.List(c, workspaceID, &shares.ListOptions{Limit: 1}, api.WithOutput(api.Terse))
 		}},
 		{"QuickShares.ReadNote", func(c call) (any, error) {
-			return c.Shares.QuickShares.ReadNote(c, quickNote, api.Terse)
+			return c.Shares.QuickShares.ReadNote(c, quickNote, api.WithOutput(api.Terse))
 		}},
 		{"QuickShares.ReadNote", func(c call) (any, error) { return c.Shares.QuickShares.ReadNote(c, quickShare) }},
 		{"QuickShares.Download", func(c call) (any, error) {
@@ -1489,14 +1489,16 @@ func shareSteps() []step {
 
 func storageSteps() []step {
 	workspace, share := api.Workspace(workspaceID), api.Share(shareID)
-	token := &api.LinkToken{Secret: secret("m111")}
+	token := api.WithLinkToken(&api.LinkToken{Secret: secret("m111")})
 	byTime := &storage.ListOptions{SortBy: storage.SortByUpdated, Descending: true}
 	return []step{
 		between((*world).shelve),
 		{"List", func(c call) (any, error) { return c.Storage.List(c, workspace, api.Root, nil) }},
-		{"List", func(c call) (any, error) { return c.Storage.List(c, workspace, folderID, byTime, api.Standard) }},
 		{"List", func(c call) (any, error) {
-			return c.Storage.List(c, workspace, api.Trash, &storage.ListOptions{PageSize: 250}, api.Terse)
+			return c.Storage.List(c, workspace, folderID, byTime, api.WithOutput(api.Standard))
+		}},
+		{"List", func(c call) (any, error) {
+			return c.Storage.List(c, workspace, api.Trash, &storage.ListOptions{PageSize: 250}, api.WithOutput(api.Terse))
 		}},
 		{"List", func(c call) (any, error) { return c.Storage.List(c, share, api.Root, nil, token) }},
 		{"List", func(c call) (any, error) {
@@ -1740,7 +1742,9 @@ func storageSteps() []step {
 		}},
 		{"AddLink", func(c call) (any, error) { return c.Storage.AddLink(c, workspaceID, api.Root, shareID) }},
 		{"Delete", func(c call) (any, error) { return nil, c.Storage.Delete(c, workspace, c.opaque("copy")) }},
-		{"Get", func(c call) (any, error) { return c.Storage.Get(c, workspace, c.opaque("copy"), api.Standard) }},
+		{"Get", func(c call) (any, error) {
+			return c.Storage.Get(c, workspace, c.opaque("copy"), api.WithOutput(api.Standard))
+		}},
 		{"Restore", func(c call) (any, error) { return c.Storage.Restore(c, workspace, c.opaque("copy")) }},
 		{"Delete", func(c call) (any, error) { return nil, c.Storage.Delete(c, share, c.opaque("poster")) }},
 		{"Restore", func(c call) (any, error) { return c.Storage.Restore(c, share, c.opaque("poster")) }},
@@ -1779,7 +1783,7 @@ func noteSteps() []step {
 		}},
 		{"Notes.Get", func(c call) (any, error) { return c.Storage.Notes.Get(c, workspace, c.opaque("note"), "") }},
 		{"Notes.Get", func(c call) (any, error) {
-			return c.Storage.Notes.Get(c, share, postedNote, "", &api.LinkToken{Secret: secret("m111")})
+			return c.Storage.Notes.Get(c, share, postedNote, "", api.WithLinkToken(&api.LinkToken{Secret: secret("m111")}))
 		}},
 	}
 }
@@ -1807,7 +1811,7 @@ func systemSteps() []step {
 }
 
 func uploadSteps() []step {
-	unlocked := api.LinkPassword(secret(loanPassword))
+	unlocked := api.WithLinkPassword(secret(loanPassword))
 	root := uploads.Target{Profile: api.Workspace(workspaceID)}
 	missing := root
 	missing.Folder = "2n0such0fth3m111b3ta123456789"

@@ -361,7 +361,7 @@ func TestContextSpansConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		s := &server{content: content, tag: `"1"`, cut: slices.Repeat([]int{-1}, 9)}
-		_, err := fetch(t.Context(), s, download.Options{}, api.Timeout(150*time.Second))
+		_, err := fetch(t.Context(), s, download.Options{}, api.WithTimeout(150*time.Second))
 		if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != 150*time.Second {
 			t.Errorf("%v after %s", err, time.Since(start))
 		}
@@ -456,9 +456,9 @@ func TestInvalidOptionsAreRejected(t *testing.T) {
 	}
 	stub.Refused(t, map[string][]error{
 		"range":                  try(download.Options{Range: api.Range{Offset: -1}}),
-		"header Range":           try(download.Options{}, api.Header("range", "bytes=1-")),
-		"header If-Range":        try(download.Options{}, api.Header("If-Range", "x")),
-		"header Accept-Encoding": try(download.Options{}, api.Header("Accept-Encoding", "gzip")),
+		"header Range":           try(download.Options{}, api.WithHeader("range", "bytes=1-")),
+		"header If-Range":        try(download.Options{}, api.WithHeader("If-Range", "x")),
+		"header Accept-Encoding": try(download.Options{}, api.WithHeader("Accept-Encoding", "gzip")),
 	})
 }
 

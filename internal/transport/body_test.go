@@ -304,7 +304,7 @@ func (p *parent) AfterFunc(func()) (stop func() bool) {
 // A program may make calls with one context for years.
 func TestCallsLeakNothingInTheirContext(t *testing.T) {
 	t.Parallel()
-	for _, opts := range [][]api.CallOption{nil, {api.Timeout(time.Minute)}} {
+	for _, opts := range [][]api.CallOption{nil, {api.WithTimeout(time.Minute)}} {
 		table.Bubbles(t, map[string]*answer{"a success": ok(), "a refusal": status(404)},
 			func(t *testing.T, reply *answer) {
 				ctx := &parent{Context: context.WithoutCancel(t.Context()), done: make(chan struct{})}

@@ -250,7 +250,7 @@ func TestMarkdown(t *testing.T) {
 	t.Parallel()
 	const ping = "**Result:** success\n\n# status\nok\n\n# timestamp\n1776277035\n\n# service\nfast.io\n"
 	network := answering(200, ping, "Content-Type", "text/markdown")
-	text, err := clientOf(t, network).Markdown(t.Context(), get(), api.Terse)
+	text, err := clientOf(t, network).Markdown(t.Context(), get(), api.WithOutput(api.Terse))
 	query := network.requests()[0].URL.RawQuery
 	if err != nil || text != ping || query != "output=terse%2Cmarkdown" {
 		t.Errorf("the text is %q for %s, %v", text, query, err)

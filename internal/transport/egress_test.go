@@ -33,7 +33,7 @@ func secretive() map[string]*optioned {
 			"a token":         func(*optioned) {},
 			"a link password": func(r *optioned) { r.withPassword("password-" + canary) },
 			"a link token": func(r *optioned) {
-				r.Link, r.opts = api.LinkTakesToken, with(&api.LinkToken{Secret: api.NewSecret("password-" + canary)})
+				r.Link, r.opts = api.LinkTakesToken, with(api.WithLinkToken(&api.LinkToken{Secret: api.NewSecret("password-" + canary)}))
 			},
 			"a credential": func(r *optioned) { r.Credential = api.NewSecret("Basic " + canary) },
 			"a secret field": func(r *optioned) {
@@ -243,32 +243,32 @@ func TestHeadersThatAreRefused(t *testing.T) {
 	const once = "must not be set: net/http would repeat a call that must be sent once"
 	inputError(t, "a header of two lines", get(),
 		&api.InputError{Field: "header X-Note", Rule: "must not hold control characters", Got: "one at byte 1"},
-		api.Header("X-Note", "a\r\nAuthorization: "+canary))
+		api.WithHeader("X-Note", "a\r\nAuthorization: "+canary))
 	for _, key := range []string{
 		"Authorization", "authorization", "X-VE-Password", "x-ve-password", "Cookie", "Proxy-Authorization",
 	} {
 		want := &api.InputError{Field: "header " + http.CanonicalHeaderKey(key), Rule: byHand}
-		inputError(t, key, get(), want, api.Header(key, canary))
+		inputError(t, key, get(), want, api.WithHeader(key, canary))
 	}
 	for _, separator := range "\t \"(),/:;<=>?@[\\]{}\x7fé" {
 		name := "X" + string(separator)
 		inputError(t, name, get(), &api.InputError{
 			Field: "header", Rule: "must have a name without blanks and separators", Got: strconv.Quote(name),
-		}, api.Header(name, canary))
+		}, api.WithHeader(name, canary))
 	}
 	for _, key := range []string{"Idempotency-Key", "x-idempotency-key"} {
 		want := &api.InputError{Field: "header " + http.CanonicalHeaderKey(key), Rule: once}
-		inputError(t, key, post(), want, api.Header(key, canary))
-		succeed(t, newClient(t, answers(ok())), sending(api.Form{"a": {"b"}}, api.ReplayKeyed), api.Header(key, "1"))
+		inputError(t, key, post(), want, api.WithHeader(key, canary))
+		succeed(t, newClient(t, answers(ok())), sending(api.Form{"a": {"b"}}, api.ReplayKeyed), api.WithHeader(key, "1"))
 	}
 }
 
 // opening returns the option for a link.
 func opening(takes api.Link, secret string) api.CallOption {
 	if takes == api.LinkTakesToken {
-		return &api.LinkToken{Secret: api.NewSecret(secret)}
+		return api.WithLinkToken(&api.LinkToken{Secret: api.NewSecret(secret)})
 	}
-	return api.LinkPassword(api.NewSecret(secret))
+	return api.WithLinkPassword(api.NewSecret(secret))
 }
 
 // What no header carries as it is, what is empty, and what no link of the request takes
@@ -287,7 +287,7 @@ func TestLinkSecretsAreChecked(t *testing.T) {
 		inputError(t, name, r, want, opts...)
 	}
 	both := []api.CallOption{opening(api.LinkTakesPassword, canary), opening(api.LinkTakesToken, canary)}
-	for takes, field := range map[api.Link]string{api.LinkTakesPassword: "LinkPassword", api.LinkTakesToken: "LinkToken"} {
+	for takes, field := range map[api.Link]string{api.LinkTakesPassword: "WithLinkPassword", api.LinkTakesToken: "WithLinkToken"} {
 		for secret, want := range map[string]*api.InputError{
 			"\n" + canary:   {Rule: control, Got: "one at byte 0"},
 			"p\n" + canary:  {Rule: control, Got: "one at byte 1"},
@@ -305,14 +305,14 @@ func TestLinkSecretsAreChecked(t *testing.T) {
 		}
 	}
 	for link, field := range map[api.Link]string{
-		api.LinkTakesPassword: "LinkToken", api.LinkTakesToken: "LinkPassword", api.LinkNone: "LinkPassword",
+		api.LinkTakesPassword: "WithLinkToken", api.LinkTakesToken: "WithLinkPassword", api.LinkNone: "WithLinkPassword",
 	} {
 		check("both", link, &api.InputError{Field: field, Rule: out}, both...)
 	}
-	empty := &api.InputError{Field: "LinkPassword", Rule: "must not be empty"}
-	check("an empty password", api.LinkTakesPassword, empty, api.LinkPassword(api.Secret{}))
+	empty := &api.InputError{Field: "WithLinkPassword", Rule: "must not be empty"}
+	check("an empty password", api.LinkTakesPassword, empty, api.WithLinkPassword(api.Secret{}))
 	for _, token := range []*api.LinkToken{nil, {}} {
-		empty := &api.InputError{Field: "LinkToken", Rule: "must not be nil or empty"}
-		check("an empty token", api.LinkTakesToken, empty, token)
+		empty := &api.InputError{Field: "WithLinkToken", Rule: "must not be nil or empty"}
+		check("an empty token", api.LinkTakesToken, empty, api.WithLinkToken(token))
 	}
 }

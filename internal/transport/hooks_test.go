@@ -237,7 +237,7 @@ func TestHooksReportEveryWaitAndAttempt(t *testing.T) {
 			client := newClient(t, network, seen.hooks(), tokens(renewed()))
 			var raw api.Response
 			start := time.Now()
-			_ = client.Call(t.Context(), r, nil, api.Attempts(most), api.WithResponse(&raw))
+			_ = client.Call(t.Context(), r, nil, api.WithAttempts(most), api.WithResponse(&raw))
 			var waited time.Duration
 			for _, w := range seen.waits {
 				waited += w.Wait
@@ -368,7 +368,7 @@ func TestRefresh(t *testing.T) {
 	dead, asText := failed(401, 10011), reply(401, `{"result":false,"error":{"code":"10011"}}`)
 	unreadable, another, bare, down := failed(401, 10001), failed(401, 10012), status(401), status(503)
 	anonymous, own, single := get(), get(), get()
-	opts := map[*api.Request][]api.CallOption{single: with(api.Attempts(1))}
+	opts := map[*api.Request][]api.CallOption{single: with(api.WithAttempts(1))}
 	anonymous.Auth, own.Credential = api.AuthNone, api.NewSecret("Basic abcdefghijkl")
 	type row struct {
 		list      []*answer // before a success

@@ -113,7 +113,7 @@ type optioned struct {
 
 // withPassword gives r the password of a link.
 func (r *optioned) withPassword(password string) {
-	r.Link, r.opts = api.LinkTakesPassword, append(r.opts, api.LinkPassword(api.NewSecret(password)))
+	r.Link, r.opts = api.LinkTakesPassword, append(r.opts, api.WithLinkPassword(api.NewSecret(password)))
 }
 
 // succeed makes a call that must succeed.

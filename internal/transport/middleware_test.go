@@ -203,7 +203,7 @@ func TestMisuseIsAnError(t *testing.T) {
 		"Client must be made by New":                                     {unmade, network},
 		"things.Get: " + noPath:                                          {call(nowhere, nil)},
 		"system.Introspect: " + noPath:                                   {introspect},
-		"things.Get: " + badName:                                         {call(get(), nil, api.Header("Bad Name", "x"))},
+		"things.Get: " + badName:                                         {call(get(), nil, api.WithHeader("Bad Name", "x"))},
 		"things.Get: " + badMethod:                                       {call(unnamed, nil)},
 		"things.Get: out must be a pointer that is not nil, got int":     {call(get(), 1)},
 		"things.Get: out must be a pointer that is not nil, got *string": {call(get(), (*string)(nil))},

@@ -269,7 +269,7 @@ func TestUsedUpWindowIsAnError(t *testing.T) {
 			start := time.Now()
 			client := newClient(t, answers(status(code, "X-Ve-Limit-Max", "5", "X-Ve-Limit-Avail", "0",
 				"X-Ve-Limit-Expires", epoch(start.Add(far))), ok()))
-			_ = client.Call(t.Context(), get(), nil, api.Attempts(1))
+			_ = client.Call(t.Context(), get(), nil, api.WithAttempts(1))
 			err := client.Call(t.Context(), get(), nil)
 			e := refused(err)
 			if !errors.Is(err, api.ErrRateLimited) || e.Attempts != 0 || e.Rate.RetryAfter != far ||
@@ -381,7 +381,7 @@ func TestPanicReleasesTheRateLimit(t *testing.T) {
 		}}))
 		search := func() (err error) {
 			defer func() { _ = recover() }()
-			return client.Call(t.Context(), of("events.search"), nil, api.Timeout(time.Minute))
+			return client.Call(t.Context(), of("events.search"), nil, api.WithTimeout(time.Minute))
 		}
 		for range slots {
 			_ = search()
@@ -439,7 +439,7 @@ func TestRefusalsWithoutATimeArePaced(t *testing.T) {
 			return failed(http.StatusTooManyRequests, test.code, test.header...).response(r)
 		}))
 		for start := time.Now(); time.Since(start) < 10*time.Minute; {
-			err := client.Call(t.Context(), of("events.search"), nil, api.MaxWait(api.NoLimit))
+			err := client.Call(t.Context(), of("events.search"), nil, api.WithMaxWait(api.NoLimit))
 			if !errors.Is(err, api.ErrRateLimited) {
 				t.Fatal(err)
 			}
@@ -466,7 +466,7 @@ func TestMaxWaitLimitsTheSumOfWaits(t *testing.T) {
 			}
 			return ok().response(r)
 		}))
-		_ = client.Call(t.Context(), of("group"), nil, api.Attempts(1))
+		_ = client.Call(t.Context(), of("group"), nil, api.WithAttempts(1))
 		start := time.Now()
 		err := client.Call(t.Context(), of("group"), nil)
 		if !errors.Is(err, api.ErrRateLimited) || time.Since(start) > time.Minute {

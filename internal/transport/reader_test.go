@@ -64,7 +64,7 @@ func TestCallsEndWhileTheirBodyBlocks(t *testing.T) {
 	stream := func(b *blocked) api.Body { return api.Stream("text/plain", b, -1) }
 	rows := map[string]row{
 		"canceled":                     {body: stream},
-		"with a timeout":               {body: stream, opts: with(api.Timeout(time.Second))},
+		"with a timeout":               {body: stream, opts: with(api.WithTimeout(time.Second))},
 		"with a timeout of an attempt": {body: stream, change: func(r *api.Request) { r.Attempt = time.Second }},
 		"of a known size":              {body: func(b *blocked) api.Body { return api.Stream("text/plain", b, 100) }},
 		"that cannot be closed": {open: true, body: func(b *blocked) api.Body {
@@ -134,7 +134,7 @@ func TestUnreadBodiesAreClosed(t *testing.T) {
 	}, func(t *testing.T, wait func(*config)) {
 		content := newBlocked()
 		r := sending(api.Stream("", content, -1), api.ReplayOnce)
-		err := newClient(t, serve(t, stall), wait).Call(t.Context(), r, nil, api.Timeout(time.Second))
+		err := newClient(t, serve(t, stall), wait).Call(t.Context(), r, nil, api.WithTimeout(time.Second))
 		synctest.Wait()
 		if closed, reads := content.closed.Load(), content.reads.Load(); closed != 1 || reads > 0 ||
 			!errors.Is(err, context.DeadlineExceeded) {

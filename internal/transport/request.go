@@ -38,8 +38,8 @@ func checkRequest(r *api.Request, o *api.CallOptions) error {
 
 func checkLinks(r *api.Request, o *api.CallOptions) error {
 	return cmp.Or(
-		checkLink(r, "LinkPassword", o.Password, api.LinkTakesPassword),
-		checkLink(r, "LinkToken", o.Token, api.LinkTakesToken),
+		checkLink(r, "WithLinkPassword", o.Password, api.LinkTakesPassword),
+		checkLink(r, "WithLinkToken", o.Token, api.LinkTakesToken),
 	)
 }
 

@@ -146,7 +146,7 @@ func (s spoil) meet(t *testing.T, c class, times int64) {
 	network, address, arrived := s.network(t, times)
 	var answer api.Response
 	err := newClient(t, network, base(address)).Call(t.Context(), c.request(), nil,
-		api.Timeout(s.timeout), api.WithResponse(&answer))
+		api.WithTimeout(s.timeout), api.WithResponse(&answer))
 
 	want := int64(1)
 	if s.repeated == always || s.repeated == notOnce && c.replay != api.ReplayOnce {
@@ -302,7 +302,7 @@ func schedules(t *testing.T, dice *rand.Rand, calls int) {
 		c := kinds[names[network.roll(len(names))]]
 		id := strconv.Itoa(i)
 		var answer api.Response
-		_ = client.Call(t.Context(), c.request(), nil, api.Header("X-Call", id), api.WithResponse(&answer))
+		_ = client.Call(t.Context(), c.request(), nil, api.WithHeader("X-Call", id), api.WithResponse(&answer))
 		sent += answer.Attempts
 		if n := network.carriedOut(id); c.replay == api.ReplayOnce && n > 1 {
 			t.Fatalf("call %d, a %s that must be carried out once, was carried out %d times", i, c.method, n)
@@ -367,7 +367,7 @@ func TestAttempts(t *testing.T) {
 		"seven of the call": {3, 7, 7}, "one of the call": {3, 1, 1},
 	}, func(t *testing.T, n [3]int) {
 		network := answers(status(503))
-		err := newClient(t, network, attempts(n[0])).Call(t.Context(), get(), nil, api.Attempts(n[1]))
+		err := newClient(t, network, attempts(n[0])).Call(t.Context(), get(), nil, api.WithAttempts(n[1]))
 		if refused(err).Attempts != n[2] || network.sent() != n[2] {
 			t.Errorf("sent %d times, want %d; %v", network.sent(), n[2], err)
 		}
@@ -517,7 +517,7 @@ func TestDeadlines(t *testing.T) {
 		client := newClient(t, network, long)
 		for range 2 {
 			start := time.Now()
-			err := client.Call(t.Context(), get(), nil, api.Timeout(10*time.Second))
+			err := client.Call(t.Context(), get(), nil, api.WithTimeout(10*time.Second))
 			if took := time.Since(start); took > 5*time.Millisecond {
 				t.Errorf("returned after %s", took)
 			}

@@ -368,8 +368,8 @@ func TestSecretsInWhatIsNotSent(t *testing.T) {
 		func(*optioned) {},
 		func(r *optioned) { r.withPassword(secret.password + "\n") },
 		func(r *optioned) { r.Link = api.LinkNone },
-		func(r *optioned) { r.opts = append(r.opts, api.Header("Authorization", secret.token)) },
-		func(r *optioned) { r.opts = append(r.opts, api.Terse, api.Full) },
+		func(r *optioned) { r.opts = append(r.opts, api.WithHeader("Authorization", secret.token)) },
+		func(r *optioned) { r.opts = append(r.opts, api.WithOutput(api.Terse), api.WithOutput(api.Full)) },
 		func(r *optioned) { r.Path = api.Path("/current/{code}/", "..") },
 		func(r *optioned) { r.Body = api.JSON(map[string]any{"token": secret.json, "bad": func() {}}) },
 	} {

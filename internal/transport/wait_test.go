@@ -181,13 +181,13 @@ func TestWaitsThatAreTooLong(t *testing.T) {
 		client := newClient(t, network, seen.hooks(), maxWait(test.client))
 		start := time.Now()
 		call := of(test.group) // without a group it has one of its own
-		err := client.Call(t.Context(), call, nil, api.MaxWait(test.call))
+		err := client.Call(t.Context(), call, nil, api.WithMaxWait(test.call))
 		e := refused(err)
 		if !errors.Is(err, api.ErrRateLimited) || e.Rate.RetryAfter != test.want || e.Attempts != 1 {
 			t.Fatalf("got %#v", err)
 		}
 		time.Sleep(time.Second)
-		err = client.Call(t.Context(), call, nil, api.MaxWait(test.call))
+		err = client.Call(t.Context(), call, nil, api.WithMaxWait(test.call))
 		again := refused(err)
 		left := min(test.want, time.Hour) - time.Second
 		if !errors.Is(err, api.ErrRateLimited) || left > again.Rate.RetryAfter || left+spread < again.Rate.RetryAfter {
@@ -224,7 +224,7 @@ func TestWaitsThatAreNotTooLong(t *testing.T) {
 		seen := map[time.Duration]bool{}
 		for range 20 { // the spread is drawn anew each time
 			network := answers(limited(test.seconds), ok())
-			succeed(t, newClient(t, network, maxWait(test.client)), get(), api.MaxWait(test.call))
+			succeed(t, newClient(t, network, maxWait(test.client)), get(), api.WithMaxWait(test.call))
 			waited := network.times()[1]
 			seen[waited] = true
 			if waited < test.want || waited > test.want+spread {
@@ -276,7 +276,7 @@ func TestTheLongestRefusalCloses(t *testing.T) {
 		}))
 		start := time.Now()
 		var wg sync.WaitGroup
-		wg.Go(func() { _ = client.Call(t.Context(), of("group"), nil, api.Attempts(1)) })
+		wg.Go(func() { _ = client.Call(t.Context(), of("group"), nil, api.WithAttempts(1)) })
 		synctest.Wait()
 		var answer api.Response
 		err := client.Call(t.Context(), of("group"), nil, api.WithResponse(&answer))

@@ -167,7 +167,7 @@ func TestWritesReachTheServerOnce(t *testing.T) {
 				}
 				for _, times := range []int64{1, 9} {
 					network, address, arrived := s.network(t, times)
-					err := l.client(t, network, base(address)).Call(t.Context(), c.request(), nil, api.Timeout(s.timeout))
+					err := l.client(t, network, base(address)).Call(t.Context(), c.request(), nil, api.WithTimeout(s.timeout))
 					if n := arrived.Load(); n > 1 && s.status != http.StatusTooManyRequests {
 						t.Errorf("%s that fails %d times arrived %d times: %v", name, times, n, err)
 					}
@@ -285,7 +285,7 @@ func TestRandomWritesReachTheServerOnce(t *testing.T) {
 		arrived := 0
 		for i := range table.Rounds(500, 12_000) {
 			id := strconv.Itoa(i)
-			_ = client.Call(t.Context(), post(), nil, api.Header("X-Call", id))
+			_ = client.Call(t.Context(), post(), nil, api.WithHeader("X-Call", id))
 			n := network.carriedOut(id)
 			arrived += n
 			if n > 1 {
