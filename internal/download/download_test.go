@@ -336,6 +336,7 @@ func TestResumeAttemptsAreLimited(t *testing.T) {
 	}
 	table.Bubbles(t, map[string]row{
 		"after five that brought nothing": {&server{cut: []int{9, 0, 0, 0, 0, 0}}, io.ErrUnexpectedEOF, 6},
+		"after five without a byte twice": {&server{cut: []int{1, 0, 0, 0, 0, 0}}, io.ErrUnexpectedEOF, 6},
 		"after five failures": {
 			&server{cut: []int{9}, refuse: map[int]error{1: down, 2: down, 3: down, 4: down, 5: down}}, down, 6,
 		},
@@ -460,6 +461,21 @@ func TestInvalidOptionsAreRejected(t *testing.T) {
 		"header If-Range":        try(download.Options{}, api.WithHeader("If-Range", "x")),
 		"header Accept-Encoding": try(download.Options{}, api.WithHeader("Accept-Encoding", "gzip")),
 	})
+}
+
+// A part that ends beyond the largest number is one without an end.
+func TestRangeIsSent(t *testing.T) {
+	t.Parallel()
+	for want, r := range map[string]api.Range{
+		"": {}, "bytes=4-": {Offset: 4}, "bytes=0-3": {Length: 4}, "bytes=4-7": {Offset: 4, Length: 4},
+		"bytes=1-9223372036854775806": {Offset: 1, Length: math.MaxInt64 - 1}, "bytes=2-": {Offset: 2, Length: math.MaxInt64 - 1},
+	} {
+		s := &server{content: content, whole: true}
+		_ = openDownload(t, s, reading(), download.Options{Range: r}).Close()
+		if got := s.asked[0].Get("Range"); got != want {
+			t.Errorf("%+v is sent as %q, want %q", r, got, want)
+		}
+	}
 }
 
 // The part is where Content-Range says. A part without a valid Content-Range is
