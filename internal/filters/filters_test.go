@@ -10,7 +10,7 @@ import (
 	"github.com/fastio-go/fastio/metadata"
 )
 
-func check(f metadata.Filter) error {
+func checkFilter(f metadata.Filter) error {
 	return filters.Check("search.Files", "filters", []metadata.Filter{metadata.Exists("a"), f},
 		func(f metadata.Filter) filters.Condition {
 			return filters.Condition{Field: f.Field, Operator: string(f.Operator), Value: f.Value}
@@ -22,7 +22,7 @@ func TestCheck(t *testing.T) {
 	for _, valid := range []metadata.Filter{
 		metadata.Exists("a"), metadata.Equals("a", ""), metadata.Where("a", "~", nil), metadata.Where("a", "~", 1),
 	} {
-		if err := check(valid); err != nil {
+		if err := checkFilter(valid); err != nil {
 			t.Error(err)
 		}
 	}
@@ -40,7 +40,7 @@ func TestCheck(t *testing.T) {
 		invalid["without a value for "+string(operator)] = metadata.Filter{Field: "a", Operator: operator}
 	}
 	for name, f := range invalid {
-		e, ok := errors.AsType[*api.InputError](check(f))
+		e, ok := errors.AsType[*api.InputError](checkFilter(f))
 		if !ok || e.Op != "search.Files" || e.Field != "filters" || e.Got == "" {
 			t.Errorf("%s: %v", name, e)
 		}
