@@ -101,16 +101,6 @@ type DirFilter struct {
 	Paths   map[string]bool // the only files, by their paths; nil means all
 }
 
-// Check returns an [*InputError] if a pattern is malformed.
-func (f *DirFilter) Check(op string) error {
-	for _, pattern := range slices.Concat(f.Include, f.Exclude) {
-		if _, err := path.Match(pattern, ""); err != nil {
-			return &InputError{Op: op, Field: "filter", Rule: "must have patterns of path.Match", Got: pattern}
-		}
-	}
-	return nil
-}
-
 // Selects reports whether the filter selects an entry.
 func (f *DirFilter) Selects(entry string, folder bool) bool {
 	matches := func(pattern string) bool {

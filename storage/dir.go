@@ -81,7 +81,7 @@ func (s *Service) DownloadDir(
 	if d.o.Parallel < 0 || d.o.BytesPerSecond < 0 {
 		return nil, &api.InputError{Op: opDownloadDir, Field: "options", Rule: "must have no negative number"}
 	}
-	if err := d.o.Filter.Check(opDownloadDir); err != nil {
+	if err := dirs.CheckFilter(opDownloadDir, &d.o.Filter); err != nil {
 		return nil, err
 	}
 	if d.o.Parallel == 0 {

@@ -184,7 +184,7 @@ func (d *dir) check(t Target) error {
 	case d.o.Parallel < 0, d.o.BytesPerSecond < 0, d.o.ChunkSize < 0:
 		return refuse("options", "must have no negative number", "")
 	}
-	if err := d.o.Filter.Check(opDir); err != nil {
+	if err := dirs.CheckFilter(opDir, &d.o.Filter); err != nil {
 		return err
 	}
 	return t.Profile.OneOf(opDir, "instance_id", api.ProfileKindWorkspace, api.ProfileKindShare)

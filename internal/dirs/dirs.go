@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"io"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -171,4 +172,14 @@ func Each[T any](ctx context.Context, n int, items []T, f func(T)) {
 	}
 	close(queue)
 	group.Wait()
+}
+
+// CheckFilter returns an [*api.InputError] for the operation op if a pattern is malformed.
+func CheckFilter(op string, f *api.DirFilter) error {
+	for _, pattern := range slices.Concat(f.Include, f.Exclude) {
+		if _, err := path.Match(pattern, ""); err != nil {
+			return &api.InputError{Op: op, Field: "filter", Rule: "must have patterns of path.Match", Got: pattern}
+		}
+	}
+	return nil
 }
