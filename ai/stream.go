@@ -79,7 +79,8 @@ const (
 // is not possible, waits for the end of the turn. Leaving the loop closes the
 // connection, but the turn continues: see [Turns.Cancel].
 //
-// Errors: those of [Turns.Wait].
+// Errors: [*TurnError] if the turn failed, ctx or [api.Timeout] ended the loop, or the
+// server refused it permanently.
 //
 // It calls GET /current/workspace/{workspace_id}/ai/agent/{chat_id}/message/{message_id}/read/.
 // It calls GET /current/share/{share_id}/ai/agent/{chat_id}/message/{message_id}/read/.

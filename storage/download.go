@@ -81,8 +81,9 @@ func orAll(o *DownloadOptions) DownloadOptions {
 // version that it sends. [Service.DownloadTo] and [Service.DownloadFile] resume
 // in any case, and check the content.
 //
-// Errors: those of [Downloads.Token]; [api.ErrForbidden] also if the file is
-// locked, infected or taken down, and if the token has expired.
+// Errors: [api.ErrNotFound] if the node is not in that workspace or share;
+// [api.ErrForbidden] without access to it, if the share does not allow downloads, if the
+// file is locked, infected or taken down, and if the token has expired.
 //
 // It calls GET /current/workspace/{workspace_id}/storage/{node_id}/read/.
 // It calls GET /current/share/{share_id}/storage/{node_id}/read/.

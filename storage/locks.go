@@ -126,7 +126,8 @@ func locked(err error) error {
 // Get returns the state of the lock of a file, without its token. The response
 // names the holder only to members of the workspace or share.
 //
-// Errors: those of [Service.Get].
+// Errors: [api.ErrNotFound] if the file is not in that workspace or share;
+// [api.ErrForbidden] without access to it.
 //
 // It calls GET /current/workspace/{workspace_id}/storage/{node_id}/lock/.
 // It calls GET /current/share/{share_id}/storage/{node_id}/lock/.

@@ -133,7 +133,9 @@ func (s *Service) Move(
 // versions are not copied (assumed).
 //
 // Conflicts of names have the results of [Service.Move]. Each call makes another copy,
-// so it is retried only if it was not processed. Errors: those of Move.
+// so it is retried only if it was not processed. Errors: [api.ErrNotFound] if the node or
+// the folder does not exist; [api.ErrInvalid] for a folder below itself; [api.ErrLocked] if
+// another user has locked the file; [api.ErrForbidden] without the right to change nodes.
 //
 // It calls POST /current/workspace/{workspace_id}/storage/{node_id}/copy/.
 // It calls POST /current/share/{share_id}/storage/{node_id}/copy/.

@@ -31,7 +31,8 @@ type Version struct {
 // List returns the versions of a file of a workspace or share. Their order is
 // not documented.
 //
-// Errors: those of [Service.Get].
+// Errors: [api.ErrNotFound] if the file is not in that workspace or share;
+// [api.ErrForbidden] without access to it.
 //
 // It calls GET /current/workspace/{workspace_id}/storage/{node_id}/versions/.
 // It calls GET /current/share/{share_id}/storage/{node_id}/versions/.

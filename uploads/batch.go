@@ -67,7 +67,9 @@ func (u *BatchUpload) Err() error {
 // Of t, Profile and Folder are used: a workspace or share. Creator is that of a
 // [StartRequest].
 //
-// Errors: those of [Service.Start].
+// Errors: [api.ErrNotFound] for a missing folder; [api.ErrForbidden] without the right to
+// add files; [api.ErrLimit] and [api.ErrPaymentRequired] for a limit of the plan. A name
+// that the platform refuses is in the result of its file.
 //
 // It calls POST /current/upload/batch/.
 func (s *Service) Batch(

@@ -23,26 +23,27 @@ import (
 
 // FileOptions are the options of an upload. Nil and zero fields mean the defaults.
 type FileOptions struct {
-	// ChunkSize is the size of a chunk in bytes, three of which are held in memory. Default:
-	// 8 MiB, or more if the file would need too many chunks.
+	// ChunkSize is the size of a chunk in bytes, three of which are held in memory.
+	// Default: 8 MiB, or more if the file would need too many chunks.
 	ChunkSize int64
 
 	Name    string // of the file, for [Service.FromPath]; default: the last element of the path
 	Creator string // see [StartRequest]
 
-	// OnProgress is called with the bytes that the server has received, or of a stream that
-	// were sent.
+	// OnProgress is called with the bytes that the server has received, or of a stream
+	// that were sent.
 	OnProgress func(ctx context.Context, p api.Progress)
 
-	// Sessions keeps the session of an upload in chunks until the file is stored: the next
-	// upload of the same file to the same target, also by another process, continues it.
-	// Default: an upload that is killed starts over.
+	// Sessions keeps the session of an upload in chunks until the file is stored: the
+	// next upload of the same file to the same target, also by another process,
+	// continues it. Default: an upload that is killed starts over.
 	Sessions SessionStore
 
-	// OnSession is called when an upload in chunks has begun, before the first one is sent,
-	// and again if it starts over. [Service.Resume] continues it, also in another process. An
-	// error, such as that of a failed save, ends the upload. A saved session can be deleted
-	// when the call has returned the node, or an error that has no [Error].Session.
+	// OnSession is called when an upload in chunks has begun, before the first one is
+	// sent, and again if it starts over. [Service.Resume] continues it, also in another
+	// process. An error, such as that of a failed save, ends the upload. A saved
+	// session can be deleted when the call has returned the node, or an error that has
+	// no [Error].Session.
 	OnSession func(ctx context.Context, s Session) error
 }
 
@@ -76,25 +77,28 @@ func (e *Error) Error() string {
 // Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// File uploads content of a size in bytes, waits until it is stored, and returns its node.
-// A file of that name in the folder gets a new version; beside a folder of that name the
-// new file is renamed. If another upload has replaced the content since, the node has the
-// ID, name, size and hash of this one and no version.
+// File uploads content of a size in bytes, waits until it is stored, and returns its
+// node. A file of that name in the folder gets a new version; beside a folder of that
+// name the new file is renamed. If another upload has replaced the content since, the
+// node has the ID, name, size and hash of this one and no version.
 //
-// Content of up to [MaxSingle] bytes is sent in one call, which is not repeated after bytes
-// may have been sent: that could store a second version. After a lost response the target is
-// read instead. Other content is sent in chunks, three at a time, with the checksum of each
-// and of the whole. A chunk is retried, and the upload starts over once if the server
-// received other bytes. Content that is an [io/fs.File] must keep its size and modification
-// time. If ctx ends during a ReadAt, content must not be closed or changed before that has
-// returned.
+// Content of up to [MaxSingle] bytes is sent in one call, which is not repeated after
+// bytes may have been sent: that could store a second version. After a lost response
+// the target is read instead. Other content is sent in chunks, three at a time, with
+// the checksum of each and of the whole. A chunk is retried, and the upload starts over
+// once if the server received other bytes. Content that is an [io/fs.File] must keep
+// its size and modification time. If ctx ends during a ReadAt, content must not be
+// closed or changed before that has returned.
 //
-// Errors: those of [Service.Start]; [*api.VersionConflictError] if Target.IfVersion is not
-// the current version, unless that has the same content; [*Error] if the upload has
-// failed, or with an Err if its result is unknown, or if an upload in chunks was
-// interrupted: [Service.Resume] continues its Session; [api.ErrChanged] if content has fewer
-// or more bytes than size, or is a file that has changed: nothing was stored then.
-// [*api.InputError] if the file is larger than the plan allows.
+// Errors: [api.ErrNotFound] for a missing folder or file; [api.ErrForbidden] without
+// the right to add files; [api.ErrInvalid] for a name that the platform refuses;
+// [api.ErrLimit] and [api.ErrPaymentRequired] for a limit of the plan;
+// [*api.VersionConflictError] if Target.IfVersion is not the current version, unless
+// that has the same content; [*Error] if the upload has failed, or with an Err if its
+// result is unknown, or if an upload in chunks was interrupted: [Service.Resume]
+// continues its Session; [api.ErrChanged] if content has fewer or more bytes than size,
+// or is a file that has changed: nothing was stored then. [*api.InputError] if the file
+// is larger than the plan allows.
 func (s *Service) File(
 	ctx context.Context, t Target, name string, content io.ReaderAt, size int64, o *FileOptions, opts ...api.CallOption,
 ) (*storage.Node, error) {
@@ -104,8 +108,9 @@ func (s *Service) File(
 }
 
 // Assemble uploads content as [Service.File] does, but stores it nowhere. The ID of the
-// result is a [storage.FromUpload] for storage.Service.AddFile and Update, also for several
-// files. The caller removes it by [Service.Cancel]. It has no session to resume.
+// result is a [storage.FromUpload] for storage.Service.AddFile and Update, also for
+// several files. The caller removes it by [Service.Cancel]. It has no session to
+// resume.
 //
 // Errors: those of [Service.File].
 func (s *Service) Assemble(
@@ -119,11 +124,11 @@ func (s *Service) Assemble(
 	return &f.state, nil
 }
 
-// FromPath is [Service.File] for a local file. The name is o.Name, or else the last element
-// of the path.
+// FromPath is [Service.File] for a local file. The name is o.Name, or else the last
+// element of the path.
 //
-// Errors: those of [Service.File], and those of [os.Open]. [*api.InputError] if path is not
-// a regular file.
+// Errors: those of [Service.File], and those of [os.Open]. [*api.InputError] if path is
+// not a regular file.
 func (s *Service) FromPath(
 	ctx context.Context, t Target, path string, o *FileOptions, opts ...api.CallOption,
 ) (*storage.Node, error) {
@@ -148,9 +153,9 @@ func unchanged(f fs.File, was fs.FileInfo) func() bool {
 }
 
 // FromReader is [Service.File] for content of unknown size. Up to [MaxSingle] bytes are
-// sent in one call, more as a stream, which is sent once: after a failure the content must
-// be read again by another call. Hash is that of the content, checked by the server; nil
-// means none. The server ends a stream that exceeds the limit of the plan.
+// sent in one call, more as a stream, which is sent once: after a failure the content
+// must be read again by another call. Hash is that of the content, checked by the
+// server; nil means none. The server ends a stream that exceeds the limit of the plan.
 //
 // If the call ends during a Read, content is closed if it is an [io.Closer], and must not
 // be used before that Read has returned. Otherwise it stays open.
@@ -247,8 +252,9 @@ func (f *file) swaps() bool {
 	return f.Target.IfVersion != "" && f.Target.Profile.Kind != api.ProfileKindFileShare
 }
 
-// swap makes the assembled upload the content of the file. After a lost response, and after
-// a version conflict, which can name the version of an earlier attempt, the file is read.
+// swap makes the assembled upload the content of the file. After a lost response, and
+// after a version conflict, which can name the version of an earlier attempt, the file
+// is read.
 func (f *file) swap(ctx context.Context) (*storage.Node, error) {
 	r := storage.UpdateRequest{From: storage.FromUpload(f.ID), IfVersion: api.Set(f.Target.IfVersion)}
 	n, err := f.s.nodes.Update(ctx, f.Target.Profile, f.Target.File, r, f.opts...)
@@ -344,8 +350,8 @@ func (s *Service) children(
 	return there, nil
 }
 
-// transfer uploads the content. It starts over once if the session cannot be continued and
-// the content can be read again.
+// transfer uploads the content. It starts over once if the session cannot be continued
+// and the content can be read again.
 func (f *file) transfer(ctx context.Context, upload func(context.Context) error) error {
 	if err := call.Check(ctx, f.s.c, f.op); err != nil {
 		return err

@@ -264,7 +264,9 @@ func (s *Service) Start(ctx context.Context, r StartRequest, opts ...api.CallOpt
 // repeated call could store a second version, so it is retried only if it was not
 // processed; after another failure the result is unknown.
 //
-// Errors: those of [Service.Start].
+// Errors: [api.ErrNotFound] for a missing folder or file; [api.ErrForbidden] without the
+// right to add files; [api.ErrInvalid] for a name that the platform refuses; [api.ErrLimit]
+// and [api.ErrPaymentRequired] for a limit of the plan.
 //
 // It calls POST /current/upload/.
 func (s *Service) Put(ctx context.Context, r StartRequest, content []byte, opts ...api.CallOption) (*Upload, error) {

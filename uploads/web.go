@@ -114,7 +114,9 @@ func (r *WebRequest) form(op string) (api.Body, error) {
 // Start begins an import. [Web.Wait] waits for its end. A repeated call would import
 // the file twice, so it is retried only if it was not processed.
 //
-// Errors: those of [Service.Start].
+// Errors: [api.ErrNotFound] for a missing folder; [api.ErrForbidden] without the
+// right to add files; [api.ErrInvalid] for a name that the platform refuses; [api.ErrLimit]
+// and [api.ErrPaymentRequired] for a limit of the plan.
 //
 // It calls POST /current/web_upload/.
 func (w *Web) Start(ctx context.Context, r WebRequest, opts ...api.CallOption) (*WebImport, error) {
