@@ -207,9 +207,9 @@ func (p *PasswordReset) Complete(ctx context.Context, code, password api.Secret,
 // pasted returns a code without the blanks of a paste.
 func pasted(code api.Secret) string { return strings.TrimSpace(code.Reveal()) }
 
-// Delete closes the account of the signed-in user, which cannot be undone. Address is
-// the e-mail address of the account, to confirm that this account is meant. Tokens of
-// the account are no longer accepted. The call is retried only if it was not processed.
+// Delete closes the account of the signed-in user: sign-ins, tokens and keys of the account
+// are no longer accepted. It cannot be undone. Address is the e-mail address of the account,
+// to confirm that this account is meant. The call is retried only if it was not processed.
 //
 // Errors: [api.ErrInvalid] if the address is not that of the account, or the account
 // cannot be closed; [api.ErrForbidden] if the token may not change the account.

@@ -310,9 +310,9 @@ func (t *Threads) Update(
 	return a.Thread, nil
 }
 
-// Delete deletes a thread. [Threads.ListDeleted] still returns it. It is
-// idempotent over retries: a thread that is gone after a lost answer is a
-// success.
+// Delete deletes a thread with its turns, which no call restores. [Threads.ListDeleted]
+// still returns it. It is idempotent over retries: a thread that is gone after a lost
+// answer is a success.
 //
 // It calls DELETE /current/workspace/{workspace_id}/ai/agent/{chat_id}/.
 // It calls DELETE /current/share/{share_id}/ai/agent/{chat_id}/.

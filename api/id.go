@@ -98,8 +98,8 @@ func lowerASCII(c byte) byte {
 // An argument in the path of a request may also be a custom name, unless its method
 // says otherwise: the folder name of a workspace, the URL name of a share, the
 // domain of an organization. [Me] means the ID of the caller. Filters of a search,
-// comments and room tokens require the ID. Where a user may also be named by an e-mail
-// address, the argument is a [Person].
+// comments, room tokens and a transfer of ownership require the ID. Where a user may also
+// be named by an e-mail address, the argument is a [Person].
 //
 // A File Share has no custom name. Its own calls and those on its comments accept
 // its public ID (29 or 30 characters) as well as the ID.

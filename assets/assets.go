@@ -112,8 +112,7 @@ func (s *Service) Upload(
 }
 
 // Delete deletes a picture of a user, organization, workspace or share. It is
-// idempotent over retries: a picture that is gone after a lost response is a
-// success.
+// idempotent over retries: a picture that is gone after a lost response is a success.
 //
 // Errors: [api.ErrNotFound] if there is none; [api.ErrForbidden] if the caller
 // may not change the profile.

@@ -94,8 +94,8 @@ type Deleted struct {
 	Message string   // a text of the platform for display; may be ""
 }
 
-// Delete deletes a comment and all replies to it. It requires the author of the
-// comment or an administrator of the workspace or share; on a File Share the
+// Delete deletes a comment and all replies to it, which no call restores. It requires the
+// author of the comment or an administrator of the workspace or share; on a File Share the
 // author.
 //
 // It is idempotent over retries: a comment that is gone after a lost response

@@ -122,8 +122,8 @@ func userID(user json.RawMessage) api.ID {
 	return *id
 }
 
-// Revoke revokes the grant of a person, as named in [Grants.Set], pending or not. It is idempotent: a grant that does
-// not exist is a success.
+// Revoke revokes the grant of a person, as named in [Grants.Set], pending or not. It is
+// idempotent: a grant that does not exist is a success.
 //
 // It calls DELETE /current/fileshare/{fileshare_id}/grants/.
 func (g *Grants) Revoke(ctx context.Context, id api.ID, from api.Person, opts ...api.CallOption) error {

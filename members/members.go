@@ -288,8 +288,8 @@ type Ownership struct {
 // The call is idempotent for the same member: repeating it completes a transfer that
 // ended with [api.ErrServer].
 //
-// Errors: [api.ErrInvalid] with [ReasonSuccessorIsSelf], [ReasonSuccessorNotMember] or
-// [ReasonSuccessorUnavailable]; [api.ErrConflict] with [ReasonTransferInProgress] and
+// Errors: [*api.InputError] for anything but an ID of 19 digits; [api.ErrInvalid] with
+// [ReasonSuccessorIsSelf], [ReasonSuccessorNotMember] or [ReasonSuccessorUnavailable]; [api.ErrConflict] with [ReasonTransferInProgress] and
 // [api.ErrUnavailable], after which the call may be repeated; [api.ErrForbidden] if
 // the caller is not the owner, also after an earlier attempt whose response was lost,
 // or with [api.ReasonScopeAdmin] if the token lacks the scope.
@@ -300,9 +300,13 @@ type Ownership struct {
 func (s *Service) TransferOwnership(
 	ctx context.Context, in api.Profile, user api.ID, opts ...api.CallOption,
 ) (*Ownership, error) {
+	r := endpoint.MembersTransferOwnership(in, user)
+	if err := call.NumericID(r.Op, "user_id", user); err != nil {
+		return nil, err
+	}
 	a, err := call.One[struct {
 		Ownership *Ownership `json:"ownership"` // of a share; assumed for the others (assumed name)
-	}](ctx, s.c, endpoint.MembersTransferOwnership(in, user), "", opts)
+	}](ctx, s.c, r, "", opts)
 	if err != nil {
 		return nil, err
 	}

@@ -117,6 +117,9 @@ func TestPersonsAreChecked(t *testing.T) {
 				s.Update(ctx, in, who, members.UpdateRequest{Role: members.RoleAdmin}), s.Remove(ctx, in, who),
 			}})
 		}
+		for _, user := range []api.ID{"", "mary", "mary@example.test", api.Me} { // an ID only
+			stub.Refused(t, map[string][]error{"user_id": {stub.Err(s.TransferOwnership(ctx, in, user))}})
+		}
 		if len(c.Got) > 0 {
 			t.Errorf("%s was sent", c.Got[0].Op)
 		}

@@ -172,7 +172,7 @@ func (f *Filters) Update(
 	return f.save(ctx, endpoint.MetadataFiltersUpdate(workspace, filter, api.JSON(r)), opts)
 }
 
-// Delete deletes a saved filter. It is idempotent: a filter that does not exist
+// Delete deletes a saved filter; files and their facts stay. It is idempotent: a filter that does not exist
 // is a success.
 //
 // It calls DELETE /current/workspace/{workspace_id}/metadata/filters/{filter_id}/.

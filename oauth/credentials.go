@@ -146,7 +146,7 @@ type DeleteKeyOptions struct {
 	Code api.Secret // a one-time code, as of [KeyRequest]; "" for none
 }
 
-// Delete deletes a key. Nil means no options.
+// Delete deletes a key, which is no longer accepted. Nil means no options.
 // Errors: [api.ErrNotFound] if it may already be deleted, [ReasonScopeWrite] for a
 // read-only credential.
 //

@@ -9,8 +9,9 @@ import (
 	"github.com/fastio-go/fastio/internal/endpoint"
 )
 
-// Delete deletes a share, named by its ID or custom name. It cannot be undone.
-// It requires the owner or admin role in the share. It is idempotent over
+// Delete closes a share, named by its ID or custom name: its link, members and invitations
+// are lost, and the files of a portal with them; a folder of a workspace stays (assumed). It
+// cannot be undone. It requires the owner or admin role in the share. It is idempotent over
 // retries: a share that is gone after a lost response is a success.
 //
 // Errors: [api.ErrForbidden] if the caller lacks the role; [api.ErrNotFound] if

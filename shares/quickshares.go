@@ -55,11 +55,12 @@ func (q *QuickShares) GetByNode(
 	return call.One[QuickShare](ctx, q.c, endpoint.SharesQuickSharesGetByNode(workspace, node), "quickshare", opts)
 }
 
-// Revoke revokes the QuickShare of a file of a workspace. The file is kept.
+// Delete revokes the QuickShare of a file of a workspace: its link no longer works. The
+// file is kept.
 //
 // It calls DELETE /current/workspace/{workspace_id}/storage/{node_id}/quickshare/.
-func (q *QuickShares) Revoke(ctx context.Context, workspace api.ID, node api.OpaqueID, opts ...api.CallOption) error {
-	return call.Remove(ctx, q.c, endpoint.SharesQuickSharesRevoke(workspace, node), opts)
+func (q *QuickShares) Delete(ctx context.Context, workspace api.ID, node api.OpaqueID, opts ...api.CallOption) error {
+	return call.Remove(ctx, q.c, endpoint.SharesQuickSharesDelete(workspace, node), opts)
 }
 
 // QuickSharePage is one page of QuickShares.

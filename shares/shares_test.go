@@ -107,7 +107,7 @@ func TestRetriedDeletionSucceeds(t *testing.T) {
 	for name, try := range map[string]func(c *stub.Client) error{
 		"a File Share": func(c *stub.Client) error { return fileshares.New(c).Delete(ctx, portal) },
 		"a share":      func(c *stub.Client) error { return shares.New(c).Delete(ctx, portal) },
-		"a QuickShare": func(c *stub.Client) error { return shares.New(c).QuickShares.Revoke(ctx, room, node) },
+		"a QuickShare": func(c *stub.Client) error { return shares.New(c).QuickShares.Delete(ctx, room, node) },
 	} {
 		for err, want := range map[error]error{gone: nil, never: api.ErrNotFound, wrong: api.ErrUnsupported} {
 			if got := try(stub.Fail(err)); !errors.Is(got, want) {

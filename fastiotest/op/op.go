@@ -136,7 +136,7 @@ const (
 	SharesQuickSharesReadNote     seed.Op = "shares.QuickShares.ReadNote"
 	SharesQuickSharesPreview      seed.Op = "shares.QuickShares.Preview"
 	SharesQuickSharesGetByNode    seed.Op = "shares.QuickShares.GetByNode"
-	SharesQuickSharesRevoke       seed.Op = "shares.QuickShares.Revoke"
+	SharesQuickSharesDelete       seed.Op = "shares.QuickShares.Delete"
 	SharesQuickSharesList         seed.Op = "shares.QuickShares.List"
 	FileSharesCreate              seed.Op = "fileshares.Create"
 	FileSharesList                seed.Op = "fileshares.List"

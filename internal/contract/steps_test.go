@@ -1480,8 +1480,8 @@ func shareSteps() []step {
 		{"QuickShares.Preview", func(c call) (any, error) {
 			return content(c.Shares.QuickShares.Preview(c, quickShare, storage.PreviewTypeImage))
 		}},
-		{"QuickShares.Revoke", func(c call) (any, error) {
-			return nil, c.Shares.QuickShares.Revoke(c, workspaceID, planFile)
+		{"QuickShares.Delete", func(c call) (any, error) {
+			return nil, c.Shares.QuickShares.Delete(c, workspaceID, planFile)
 		}},
 		{"Delete", func(c call) (any, error) { return nil, c.Shares.Delete(c, "cards7") }},
 	}

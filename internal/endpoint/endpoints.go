@@ -1416,9 +1416,9 @@ func SharesQuickSharesGetByNode(workspaceID api.ID, nodeID api.OpaqueID) *api.Re
 	}
 }
 
-func SharesQuickSharesRevoke(workspaceID api.ID, nodeID api.OpaqueID) *api.Request {
+func SharesQuickSharesDelete(workspaceID api.ID, nodeID api.OpaqueID) *api.Request {
 	return &api.Request{
-		Op: "shares.QuickShares.Revoke", Method: http.MethodDelete, Replay: api.ReplaySafe,
+		Op: "shares.QuickShares.Delete", Method: http.MethodDelete, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/workspace/{workspace_id}/storage/{node_id}/quickshare/",
 			string(workspaceID), nodeID.Plain(),

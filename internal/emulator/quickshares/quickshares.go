@@ -92,7 +92,7 @@ func (h *Handlers) Routes() []*wire.Route {
 		wire.Get(opQuickPreviewHop, open+"storage/preview/{type}/file/", h.previewQuickFile, wire.Open, wire.Writes,
 			wire.Query("download_token")),
 		wire.Get("shares.QuickShares.GetByNode", node, wire.With(h.quickShareToManage, h.quickShareOfNode)),
-		wire.Delete("shares.QuickShares.Revoke", node, wire.With(h.quickShareToManage, h.revokeQuickShare)),
+		wire.Delete("shares.QuickShares.Delete", node, wire.With(h.quickShareToManage, h.revokeQuickShare)),
 		wire.Get("shares.QuickShares.List", "/current/workspace/{workspace_id}/quickshares/",
 			wire.With(h.storage.StorageOfPath, h.listQuickShares),
 			wire.Paged("workspace_id")),
