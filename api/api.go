@@ -10,8 +10,15 @@
 //		fmt.Println("status", refusal.Status, "of", refusal.Op)
 //	}
 //
-// Each Service depends only on the two methods of [Client], so that a test can fake
-// the server without HTTP.
+// The areas have no interfaces to fake. Each Service depends only on the two methods of
+// [Client]: a test makes one over a Client of its own (see the example), or a fastio.Client
+// over the emulator of package fastiotest, which behaves like the platform.
+//
+// # Extra
+//
+// The field Extra of a result has the members of the response that this version has no
+// field for. In a later minor version such a member may be a field, and is then no longer
+// in Extra.
 //
 // # Assumed names
 //
