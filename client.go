@@ -110,14 +110,11 @@ func connect(cfg config) (*Client, error) {
 
 // Call sends a request to an endpoint that has no method of its own:
 //
-//	err := client.Call(ctx, &api.Request{
-//		Op: "orgs.Limits", Method: http.MethodGet, Path: api.Path("/current/org/{org_id}/limits/", id),
-//		Replay: api.ReplaySafe,
-//	}, &limits)
+//	err := client.Call(ctx, api.Get("/current/org/{org_id}/limits/", id), &limits)
 //
-// Rate limits, credentials, retries and decoding are those of any method. Out may be nil,
-// a *string or *[]byte for a response that is not JSON, or a pointer to a struct for the
-// payload of the envelope.
+// Rate limits, credentials, retries and decoding are those of any method: see [api.Get].
+// Out may be nil, a *string or *[]byte for a response that is not JSON, or a pointer to a
+// struct for the payload of the envelope.
 func (c *Client) Call(ctx context.Context, r *api.Request, out any, opts ...api.CallOption) error {
 	return c.transport.Call(ctx, r, out, opts...)
 }

@@ -22,6 +22,10 @@
 //		}
 //	}
 //
+// An endpoint without a method takes one statement, with [Client.Call]:
+//
+//	err := client.Call(ctx, api.Get("/current/org/{org_id}/limits/", id), &limits)
+//
 // # Errors
 //
 // A request that the server refuses returns an [*api.Error] with the status, the code

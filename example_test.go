@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/fastio-go/fastio"
@@ -63,6 +65,32 @@ func Example_errors() {
 	// status 404 of workspaces.Get
 	// invalid: true
 	// fastio: events.Search: limit must be 1 to 250, got 1000
+}
+
+// An endpoint without a method takes one statement.
+func ExampleClient_Call() {
+	platform := middleware(func(r *http.Request) (*http.Response, error) {
+		fmt.Println(r.Method, r.URL.Path)
+		body := io.NopCloser(strings.NewReader(`{"result":true,"limits":{"members":25}}`))
+		return &http.Response{StatusCode: http.StatusOK, Body: body, Request: r}, nil
+	})
+	client, err := fastio.New(fastio.WithToken("token"), fastio.WithHTTPClient(&http.Client{Transport: platform}))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	call := func(ctx context.Context, id api.ID) (members int, err error) {
+		var limits struct {
+			Limits struct{ Members int } `json:"limits"`
+		}
+		err = client.Call(ctx, api.Get("/current/org/{org_id}/limits/", id), &limits)
+		return limits.Limits.Members, err
+	}
+	fmt.Println(call(context.Background(), "3012345678901234567"))
+
+	// Output:
+	// GET /current/org/3012345678901234567/limits/
+	// 25 <nil>
 }
 
 // A wait that is longer than the program allows is an error.

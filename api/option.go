@@ -1,7 +1,9 @@
 package api
 
 import (
+	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"time"
 )
@@ -22,6 +24,9 @@ type CallOptions struct {
 	Token    Secret        // of a link: see [WithLinkToken]
 	Err      error         // invalid option, returned by a [Caller]; or nil
 	MaxWait  time.Duration // limit of the waits that the server requires; 0 means the default of the client, NoLimit any
+
+	Query  url.Values // added to the query: see [WithQuery]; may be nil
+	Replay *Replay    // idempotence: see [WithReplay]; nil means that of the endpoint
 
 	NoPrefetch bool // an iterator requests no page ahead of the loop
 }
@@ -46,7 +51,7 @@ func Resolve(opts []CallOption) CallOptions {
 func WithOptions(o CallOptions) CallOption {
 	return callOption(func(to *CallOptions) {
 		*to = o
-		to.Header, to.Output = o.Header.Clone(), slices.Clone(o.Output)
+		to.Header, to.Output, to.Query = o.Header.Clone(), slices.Clone(o.Output), maps.Clone(o.Query)
 	})
 }
 
@@ -85,6 +90,29 @@ func WithHeader(key, value string) CallOption {
 		}
 		o.Header.Add(key, value)
 	})
+}
+
+// WithQuery adds parameters to the query of a request of [Get], [Post], [Put], [Patch] or
+// [Delete]. For any other request, and so for every method of an area, it is an
+// [*InputError].
+func WithQuery(query url.Values) CallOption {
+	return callOption(func(o *CallOptions) {
+		all := maps.Clone(o.Query)
+		if all == nil {
+			all = url.Values{}
+		}
+		for name, values := range query {
+			all[name] = append(slices.Clip(all[name]), values...)
+		}
+		o.Query = all
+	})
+}
+
+// WithReplay sets the idempotence of a request of [Get], [Post], [Put], [Patch] or
+// [Delete]. With [ReplaySafe] the request may be carried out several times. For any other
+// request, and so for every method of an area, it is an [*InputError].
+func WithReplay(class Replay) CallOption {
+	return callOption(func(o *CallOptions) { o.Replay = &class })
 }
 
 // NoLimit means no limit.

@@ -60,6 +60,32 @@ func Path(template string, segments ...string) Route {
 	return r
 }
 
+// routeOf is [Path] for segments that are strings, identifiers or persons.
+func routeOf(template string, segments []any) Route {
+	if strings.ContainsAny(template, "?#") {
+		const rule = "must have no query: see WithQuery"
+		return Route{template: template, err: &InputError{Field: "template", Rule: rule, Got: strconv.Quote(template)}}
+	}
+	plain := make([]string, len(segments))
+	for i, segment := range segments {
+		switch s := segment.(type) {
+		case string:
+			plain[i] = s
+		case ID:
+			plain[i] = string(s)
+		case OpaqueID:
+			plain[i] = s.Plain()
+		case Person:
+			plain[i] = string(s)
+		default:
+			const rule = "must be a string, an api.ID, an api.OpaqueID or an api.Person"
+			field := "segments[" + strconv.Itoa(i) + "]"
+			return Route{template: template, err: &InputError{Field: field, Rule: rule, Got: fmt.Sprintf("%T", s)}}
+		}
+	}
+	return Path(template, plain...)
+}
+
 // refusal returns the rule that a segment breaks in the place of a placeholder, "" if
 // there is none.
 func refusal(placeholder, segment string) string {

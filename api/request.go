@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"mime/multipart"
+	"net/http"
 	"net/textproto"
 	"net/url"
 	"slices"
@@ -22,7 +23,7 @@ import (
 //
 // A Caller must not modify it: the maps may be shared.
 type Request struct {
-	Op     string     // operation in errors, logs and hooks: "events.Search"
+	Op     string     // operation in errors, logs and hooks: "events.Search"; "": see [Get]
 	Method string     // an HTTP method
 	Path   Route      // see [Path]
 	Query  url.Values // may be nil
@@ -40,6 +41,45 @@ type Request struct {
 
 	Group   string        // rate group of the call; default Op
 	Attempt time.Duration // timeout of an attempt; 0 means the default of the client
+}
+
+// Get returns a request for an endpoint that has no method of its own:
+//
+//	err := client.Call(ctx, api.Get("/current/org/{org_id}/limits/", id), &limits)
+//
+// Each segment is a string, an [ID], an [OpaqueID] or a [Person], and is escaped; any
+// other is an [*InputError] of the call. Names, metrics and rate limits are by template:
+// it must have a placeholder for each value that varies.
+//
+// The request has no Op. A client takes it from its table of endpoints by method and
+// path, and with it Replay, Auth, Group and Link, as far as they are zero. An endpoint
+// that is not in the table is called "GET /current/org/{org_id}/limits/" in errors and
+// hooks, sends the token of the client, and is idempotent only if the method is GET, HEAD
+// or OPTIONS. [WithReplay] changes that: a GET that creates a token, or anything else,
+// must say [ReplayOnce], and a body with an idempotency key [ReplayKeyed]. [WithQuery]
+// adds a query.
+func Get(template string, segments ...any) *Request {
+	return &Request{Method: http.MethodGet, Path: routeOf(template, segments)}
+}
+
+// Post is [Get] for POST. The body may be nil.
+func Post(template string, body Body, segments ...any) *Request {
+	return &Request{Method: http.MethodPost, Path: routeOf(template, segments), Body: body}
+}
+
+// Put is [Get] for PUT. The body may be nil.
+func Put(template string, body Body, segments ...any) *Request {
+	return &Request{Method: http.MethodPut, Path: routeOf(template, segments), Body: body}
+}
+
+// Patch is [Get] for PATCH. The body may be nil.
+func Patch(template string, body Body, segments ...any) *Request {
+	return &Request{Method: http.MethodPatch, Path: routeOf(template, segments), Body: body}
+}
+
+// Delete is [Get] for DELETE. The platform reads no body of one.
+func Delete(template string, segments ...any) *Request {
+	return &Request{Method: http.MethodDelete, Path: routeOf(template, segments)}
 }
 
 // Replay is the idempotence of a request.

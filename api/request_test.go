@@ -212,3 +212,33 @@ func TestMultipartSize(t *testing.T) {
 		}
 	}
 }
+
+func TestRequestsWithoutMethod(t *testing.T) {
+	t.Parallel()
+	const template = "/current/a/{org_id}/b/{node_id}/"
+	body := api.Form{}
+	for want, r := range map[string]*api.Request{
+		"GET":    api.Get(template, api.ID("1"), api.OpaqueID("2x-3y")),
+		"POST":   api.Post(template, body, "1", api.OpaqueID("2X3Y")),
+		"PUT":    api.Put(template, body, api.Person("1"), "2x3y"),
+		"PATCH":  api.Patch(template, body, "1", "2x3y"),
+		"DELETE": api.Delete(template, "1", "2x3y"),
+	} {
+		path := strings.ToLower(r.Path.String())
+		if r.Method != want || path != "/current/a/1/b/2x3y/" || r.Path.Template() != template || r.Op != "" ||
+			(r.Body == nil) != (want == "GET" || want == "DELETE") {
+			t.Errorf("%s is %+v with path %s", want, r, path)
+		}
+	}
+	const rule = " must be a string, an api.ID, an api.OpaqueID or an api.Person, got "
+	for want, r := range map[string]*api.Request{
+		"segments[1]" + rule + "int":                                  api.Get(template, "1", 2),
+		"segments[0]" + rule + "<nil>":                                api.Post(template, nil, nil, "2"),
+		"org_id must not be blank or consist of dots, got \"\"":       api.Delete(template, api.OpaqueID(""), "2"),
+		"template must have no query: see WithQuery, got \"/a/?b=c\"": api.Get("/a/?b=c"),
+	} {
+		if err := r.Path.Err(); err == nil || err.Error() != "fastio: "+want || !errors.Is(err, api.ErrInvalid) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}

@@ -9,12 +9,18 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/endpoint"
 )
 
 const rowsFile = "../../testdata/endpoints.tsv"
 
 // A row is a line of endpoints.tsv.
-type row struct{ operation, method, path, auth, encoding, note string }
+type row struct{ operation, method, path, auth, encoding, replay, note string }
 
 // key identifies the row.
 func (r row) key() string { return r.operation + " " + r.method + " " + r.path }
@@ -50,7 +56,7 @@ func rows(t *testing.T) []row {
 	var all []row
 	for line := range strings.Lines(readFile(t, rowsFile)) {
 		c := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
-		r := row{c[1], c[2], c[3], c[4], c[5], strings.Join(c[9:], "\t")}
+		r := row{c[1], c[2], c[3], c[4], c[5], c[6], strings.Join(c[9:], "\t")}
 		removed := slices.ContainsFunc(strings.Split(r.note, "; "), func(s string) bool {
 			return s == "removed" || strings.HasPrefix(s, "removed:")
 		})
@@ -101,6 +107,53 @@ func TestRows(t *testing.T) {
 			t.Errorf("%s: some call carries the password of a link: %t", r.key(), locked[r.key()])
 		}
 	}
+}
+
+// A request without an operation has what the row says, whatever its template is. One
+// with a key in its body is idempotent only if the caller says so.
+func TestRequestsWithoutOperationAgreeWithRows(t *testing.T) {
+	t.Parallel()
+	placeholder := regexp.MustCompile(`\{\w+\}`)
+	for _, r := range rows(t) {
+		if r.operation == "system.Introspect" {
+			continue
+		}
+		for _, path := range []string{
+			r.path, placeholder.ReplaceAllString(r.path, "{x}"), placeholder.ReplaceAllString(r.path, "v-1%2F2"),
+			strings.TrimSuffix(placeholder.ReplaceAllString(r.path, "v1"), "/"),
+		} {
+			got := endpoint.Named(&api.Request{Method: r.method, Path: api.Path(path)})
+			want := *r.request()
+			want.Path = got.Path
+			if diff := cmp.Diff(&want, got, cmpopts.EquateComparable(api.Route{}, api.Secret{})); diff != "" {
+				t.Errorf("%s %s (-want +got):\n%s", r.method, path, diff)
+			}
+		}
+	}
+}
+
+// request returns what a row says of a request without an operation.
+func (r row) request() *api.Request {
+	want := &api.Request{Op: r.calls()[0], Method: r.method, Auth: api.AuthNone}
+	switch r.auth {
+	case "bearer", "bearer+password":
+		want.Auth = api.AuthBearer
+	case "optional", "optional+password":
+		want.Auth = api.AuthOptional
+	}
+	if r.replay == "safe" {
+		want.Replay = api.ReplaySafe
+	}
+	if strings.HasSuffix(r.auth, "+password") {
+		want.Link = api.LinkTakesPassword
+		if strings.HasPrefix(r.path, "/current/share/") {
+			want.Link = api.LinkTakesToken
+		}
+	}
+	if _, group, found := strings.Cut(r.note, "group = "); found {
+		want.Group, _, _ = strings.Cut(group, ";")
+	}
+	return want
 }
 
 // pattern matches the paths of a row. Its groups are the placeholders.

@@ -1,8 +1,92 @@
 // Package endpoint has one constructor for each endpoint. It returns a request
 // with the operation, the HTTP method, the escaped path, the credential, the
-// replay class and the rate group.
+// replay class and the rate group. [Named] gives those to a request that was made
+// without a constructor.
 //
 // The constructors are generated from testdata/endpoints.tsv.
 package endpoint
 
+import (
+	"cmp"
+	"net/http"
+	"strings"
+
+	"github.com/fastio-go/fastio/api"
+)
+
 //go:generate go run ./gen
+
+// An entry is a row of testdata/endpoints.tsv.
+type entry struct {
+	method, path string
+	op, group    string
+	replay       api.Replay
+	auth         api.Auth
+	link         api.Link
+}
+
+// Named returns a copy of a request without Op that has the one of its endpoint, and
+// those of Group, Replay, Auth and Link that were zero. An endpoint that the table does
+// not have is called by method and template, and is safe to read.
+func Named(r *api.Request) *api.Request {
+	n := *r
+	path := r.Path.String()
+	if path == "" { // an invalid path is an error of that operation
+		path = r.Path.Template()
+	}
+	if e := find(r.Method, path); e != nil {
+		n.Op, n.Group = e.op, cmp.Or(r.Group, e.group)
+		n.Auth, n.Link = cmp.Or(r.Auth, e.auth), cmp.Or(r.Link, e.link)
+		if e.replay == api.ReplaySafe { // the body of a keyed one may have no key
+			n.Replay = cmp.Or(r.Replay, api.ReplaySafe)
+		}
+		return &n
+	}
+	n.Op = r.Method + " " + r.Path.Template()
+	switch r.Method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions:
+		n.Replay = cmp.Or(r.Replay, api.ReplaySafe)
+	}
+	return &n
+}
+
+// find returns the entry whose path matches, the most literal one of several. A path is
+// compared and not a template, whose placeholders may have any names.
+func find(method, path string) *entry {
+	var found *entry
+	most := -1
+	for i := range table {
+		e := &table[i]
+		if e.method != method {
+			continue
+		}
+		if n := literals(e.path, path); n > most {
+			found, most = e, n
+		}
+	}
+	return found
+}
+
+// literals returns a bit for each segment of a path, the first one highest, that is set
+// if the segment is the one of the pattern and not a value of its placeholder, or -1 if
+// the path does not match. The last slash does not count.
+func literals(pattern, path string) int {
+	pattern, path = strings.Trim(pattern, "/"), strings.Trim(path, "/")
+	n := 0
+	for more := true; more; {
+		want, rest, wants := strings.Cut(pattern, "/")
+		got, left, has := strings.Cut(path, "/")
+		switch {
+		case wants != has:
+			return -1
+		case want == got:
+			n = n<<1 | 1
+		case got != "" && strings.HasPrefix(want, "{"):
+			n <<= 1
+		default:
+			return -1
+		}
+		pattern, path, more = rest, left, has
+	}
+	return n
+}

@@ -256,10 +256,11 @@ func InfoOf(ctx context.Context) (Info, bool) {
 
 // Call sends r and decodes the response into out.
 func (c *Client) Call(ctx context.Context, r *api.Request, out any, opts ...api.CallOption) error {
-	if err := c.check(ctx, r); err != nil {
+	r, o, err := c.accept(ctx, r, opts)
+	if err != nil {
 		return err
 	}
-	return c.call(ctx, r, out, api.Resolve(opts))
+	return c.call(ctx, r, out, o)
 }
 
 func (c *Client) call(ctx context.Context, r *api.Request, out any, o api.CallOptions) (err error) {
@@ -296,13 +297,13 @@ const markdown api.Output = "markdown"
 
 // Markdown sends r and returns the response as text.
 func (c *Client) Markdown(ctx context.Context, r *api.Request, opts ...api.CallOption) (string, error) {
-	if err := c.check(ctx, r); err != nil {
+	r, o, err := c.accept(ctx, r, opts)
+	if err != nil {
 		return "", err
 	}
-	o := api.Resolve(opts)
 	o.Output = append(slices.Clip(o.Output), markdown)
 	var text string
-	err := c.call(ctx, r, &text, o)
+	err = c.call(ctx, r, &text, o)
 	return text, err
 }
 
@@ -310,10 +311,10 @@ func (c *Client) Markdown(ctx context.Context, r *api.Request, opts ...api.CallO
 func (c *Client) Open(
 	ctx context.Context, r *api.Request, opts ...api.CallOption,
 ) (resp *http.Response, err error) {
-	if err := c.check(ctx, r); err != nil {
+	r, o, err := c.accept(ctx, r, opts)
+	if err != nil {
 		return nil, err
 	}
-	o := api.Resolve(opts)
 	if len(c.cfg.Hooks) == 0 {
 		return c.open(ctx, r, o)
 	}
@@ -358,19 +359,29 @@ func (c *Client) open(ctx context.Context, r *api.Request, o api.CallOptions) (*
 	return x.response, nil
 }
 
-// check returns an error for an invalid request.
-func (c *Client) check(ctx context.Context, r *api.Request) error {
+// accept returns the options of a call, and its request with the operation. It returns an
+// error if there can be no call.
+func (c *Client) accept(
+	ctx context.Context, r *api.Request, opts []api.CallOption,
+) (_ *api.Request, o api.CallOptions, err error) {
 	switch {
 	case r == nil:
-		return &api.InputError{Field: "request", Rule: "must not be nil"}
+		err = &api.InputError{Field: "request", Rule: "must not be nil"}
 	case c == nil:
-		return errNotMade
+		err = errNotMade
 	case c.invalid != nil:
-		return c.invalid
+		err = c.invalid
 	case ctx == nil:
-		return envelope.Check(ctx, c, r.Op)
+		err = envelope.Check(ctx, c, r.Op)
 	}
-	return nil
+	if err != nil {
+		return nil, o, err
+	}
+	o = api.Resolve(opts)
+	if r.Op == "" || o.Query != nil || o.Replay != nil {
+		r, err = named(r, &o)
+	}
+	return r, o, err
 }
 
 var errNotMade = &api.InputError{Field: "Client", Rule: "must be made by New"}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/endpoint"
 )
 
 const (
@@ -34,6 +35,29 @@ func checkRequest(r *api.Request, o *api.CallOptions) error {
 		return checkLinks(r, o)
 	}
 	return nil
+}
+
+// named returns a request with the operation of its endpoint, and with the options that
+// only a request without one has.
+func named(r *api.Request, o *api.CallOptions) (*api.Request, error) {
+	if r.Op != "" {
+		field := "WithQuery"
+		if o.Replay != nil {
+			field = "WithReplay"
+		}
+		return nil, &api.InputError{Op: r.Op, Field: field, Rule: "must be left out: the request has an operation"}
+	}
+	n := endpoint.Named(r)
+	if o.Replay != nil {
+		n.Replay = *o.Replay
+	}
+	if o.Query != nil {
+		n.Query = maps.Clone(o.Query)
+		for name, values := range r.Query {
+			n.Query[name] = append(slices.Clip(values), n.Query[name]...)
+		}
+	}
+	return n, nil
 }
 
 func checkLinks(r *api.Request, o *api.CallOptions) error {
