@@ -29,7 +29,10 @@ type AuthorizationRequest struct {
 	Resource        string     // absolute URL of the audience of the token (RFC 8707); "" for none
 	AgentName       string     // shown at consent and in the event log; cut to 128 characters, "" for none
 	DisplayCode     bool       // display the code instead of redirecting
-	Parameters      url.Values // others, such as login_hint; each once and none of the protocol
+
+	// Parameters are others: each once and none of the protocol. No document of the platform
+	// names one; other servers know those of OpenID Connect, such as login_hint and prompt.
+	Parameters url.Values
 }
 
 // Authorization is a pending request for consent. It is valid for ten minutes.

@@ -42,7 +42,7 @@ type Config struct {
 	Parameters      url.Values // as of [AuthorizationRequest]
 
 	Store   Store  // stores the tokens; nil stores nothing
-	Account string // name of the stored sign-in in Store; default "default"
+	Account string // name of the stored sign-in in Store, at most 128 characters; default "default"
 
 	RedirectPath string   // of the redirect to http://127.0.0.1; default /callback
 	RedirectPort int      // of that redirect; 0 means any free port

@@ -30,10 +30,11 @@ import (
 	"github.com/fastio-go/fastio/internal/durable"
 )
 
-// A Store persists the results of sign-ins, one record per account. Records are
-// secrets: a store outside the machine must encrypt them, for example with [Seal].
-// It must be safe for concurrent use, by several processes if it is persistent. Package
-// storetest has the tests that every store must pass.
+// A Store persists the results of sign-ins, one record per account: the Account of a
+// [Config], any text of 1 to 128 characters. Records are secrets: a store outside the
+// machine must encrypt them, for example with [Seal]. It must be safe for concurrent use,
+// by several processes if it is persistent. Package storetest has the tests that every
+// store must pass.
 type Store interface {
 	// Load returns the record of an account, nil if there is none. It must not wait for
 	// a lock: it is called much more often than Lock.

@@ -124,8 +124,11 @@ func (f *fixture) wants(account string, want []byte) {
 	defer cancel()
 	for where, store := range map[string]oauth.Store{"this process": f.Store, "another process": f.Other()} {
 		got, err := store.Load(ctx, account)
-		if err != nil || !equal(got, want) {
-			f.Errorf("in %s, %q is %s, error %v; want %s", where, account, show(got), err, show(want))
+		if err != nil {
+			f.Fatalf("in %s, loading %q: %v", where, account, err)
+		}
+		if !equal(got, want) {
+			f.Errorf("in %s, %q is %s, want %s", where, account, show(got), show(want))
 		}
 	}
 }
@@ -172,7 +175,7 @@ func show(data []byte) string {
 func names() []string {
 	return []string{
 		"default", "Default", "default ", "default.", "a b", "a/b", `a\b`, "../../etc/passwd", "CON", "a:b", "%41", "*", ">", "$1",
-		"' OR 1=1 --", "ünï 日本", "e\u0301", "\u00e9", "\u2028<&>\x00\"", "-", strings.Repeat("é", 128),
+		"' OR 1=1 --", "ünï 日本", "e\u0301", "\u00e9", "\u2028<&>\x00\"", "-", strings.Repeat("é", 128), strings.Repeat("\U0001f511", 128),
 	}
 }
 
