@@ -30,10 +30,10 @@ import (
 )
 
 // Version is the version of this module.
-const Version = transport.Version
+const Version = "0.1.0"
 
-// DefaultBaseURL is the address of the platform: https://api.fast.io.
-const DefaultBaseURL = transport.DefaultAddress
+// DefaultBaseURL is the address of the platform.
+const DefaultBaseURL = "https://api.fast.io"
 
 // Client sends requests to the platform with the credential of one account. Its fields
 // are the areas of the API. It is safe for concurrent use. A Client must be made by [New]

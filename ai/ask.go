@@ -187,7 +187,7 @@ func (s *Service) withdraw(ctx context.Context, scope api.Profile, why error) (*
 		return nil, errors.Join(why, err)
 	}
 	for _, thread := range p.Threads {
-		if t := thread.LatestMessage; t != nil && t.IdempotencyKey == unanswered.IdempotencyKey {
+		if t := thread.LatestTurn; t != nil && t.IdempotencyKey == unanswered.IdempotencyKey {
 			return s.cancel(ctx, scope, thread.ID, t.ID, why)
 		}
 	}

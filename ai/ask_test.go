@@ -48,7 +48,7 @@ func (o *office) of(op string) []seed.Request {
 func (o *office) hasOneThread(t *testing.T, turns int) {
 	t.Helper()
 	p, err := o.client.AI.Threads.List(t.Context(), o.room, nil)
-	if err != nil || len(p.Threads) != 1 || *p.Threads[0].MessageCount != turns {
+	if err != nil || len(p.Threads) != 1 || *p.Threads[0].TurnCount != turns {
 		t.Errorf("%d threads, %v", len(p.Threads), err)
 	}
 }
@@ -174,7 +174,7 @@ func TestConflictsAreRetried(t *testing.T) {
 		_, err := ai.New(c).Turns.Send(ctx, room, threadID, ai.Question{Text: "?", IdempotencyKey: "mine"}, tc.opts...)
 		e, ok := errors.AsType[*ai.SendError](err)
 		if !ok || e.IdempotencyKey != "mine" || !errors.Is(err, tc.err) ||
-			errors.Is(err, ai.ErrConversationTooLarge) != errors.Is(tc.is, api.ErrConflict) {
+			errors.Is(err, ai.ErrThreadTooLarge) != errors.Is(tc.is, api.ErrConflict) {
 			t.Errorf("got error %v", err)
 		}
 		if strings.Count(err.Error(), "ai.Turns.Send") > 1 {
@@ -193,7 +193,7 @@ func TestConflictsAreRetried(t *testing.T) {
 func TestAsk(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		o := openOffice(t, func(o *seed.Options) { o.AI.ConversationLimit = 400 })
+		o := openOffice(t, func(o *seed.Options) { o.AI.ThreadLimit = 400 })
 		named := &ai.AskOptions{Name: "Leases", Kind: ai.ThreadKindAgent}
 		first, err := o.answer(t, question, named)
 		if err != nil || first.Answer != answer || first.Seq != 1 || first.ThreadID == "" || len(first.Citations) == 0 {
@@ -225,7 +225,7 @@ func TestAsk(t *testing.T) {
 		for i := 0; i < 4 && err == nil; i++ {
 			_, err = o.answer(t, question, &ai.AskOptions{Thread: first.ThreadID})
 		}
-		if !errors.Is(err, ai.ErrConversationTooLarge) || !errors.Is(err, api.ErrConflict) {
+		if !errors.Is(err, ai.ErrThreadTooLarge) || !errors.Is(err, api.ErrConflict) {
 			t.Errorf("got error %v", err)
 		}
 	})
@@ -429,8 +429,8 @@ func TestCancelTurnWhileSending(t *testing.T) {
 			t.Errorf("got error %v", err)
 		}
 		list, err := o.client.AI.Threads.List(t.Context(), o.room, nil)
-		if err != nil || len(list.Threads) != 1 || list.Threads[0].LatestMessage.Status != ai.TurnStatusCancelled {
-			t.Errorf("%+v, %v", list.Threads[0].LatestMessage, err)
+		if err != nil || len(list.Threads) != 1 || list.Threads[0].LatestTurn.Status != ai.TurnStatusCancelled {
+			t.Errorf("%+v, %v", list.Threads[0].LatestTurn, err)
 		}
 	})
 	synctest.Test(t, func(t *testing.T) { // the turn of another question is not cancelled
@@ -591,11 +591,11 @@ func TestLists(t *testing.T) {
 		id := func(thread *ai.Thread) api.OpaqueID { return thread.ID }
 		checkRows(t, o.client.AI.Threads.All(t.Context(), o.room, list), id, threads...)
 		seq := func(turn *ai.Turn) int { return turn.Seq }
-		checkRows(t, o.client.AI.Turns.All(t.Context(), o.room, threads[0]), seq, 1, 2, 3, 4, 5, 6)
+		checkRows(t, o.client.AI.Turns.All(t.Context(), o.room, threads[0], nil), seq, 1, 2, 3, 4, 5, 6)
 		if err := o.client.AI.Threads.Delete(t.Context(), o.room, threads[1]); err != nil {
 			t.Fatal(err)
 		}
-		checkRows(t, o.client.AI.Threads.AllDeleted(t.Context(), o.room, nil), id, threads[1])
+		checkRows(t, o.client.AI.Threads.All(t.Context(), o.room, &ai.ThreadListOptions{Deleted: true}), id, threads[1])
 	})
 }
 

@@ -39,7 +39,7 @@ func Example_conversations() {
 			log.Fatal(err)
 		}
 		fmt.Println(thread.Name)
-		for turn, err := range client.AI.Turns.All(ctx, in, thread.ID) {
+		for turn, err := range client.AI.Turns.All(ctx, in, thread.ID, nil) {
 			if err != nil {
 				log.Fatal(err)
 			}

@@ -18,10 +18,9 @@ type Files struct{ c api.Client }
 const maxShared = 25
 
 // Share returns markdown that describes 1 to 25 files of a workspace or share to
-// an AI, with a link to each. A link needs no sign-in, expires after 5 minutes and
-// works at most 3 times: the text is a credential for the files. The server limits
-// a file to 50 MB and all of them to 100 MB, and gives titles only for more than 5
-// files.
+// an AI, with a link to each. It is a secret: a link needs no sign-in, expires after 5
+// minutes and works at most 3 times. The server limits a file to 50 MB and all of them to
+// 100 MB, and gives titles only for more than 5 files.
 //
 // Each call creates new links, so it is retried only if it was not processed.
 //
@@ -33,29 +32,28 @@ const maxShared = 25
 // It calls POST /current/share/{share_id}/ai/share/.
 func (f *Files) Share(
 	ctx context.Context, scope api.Profile, files []api.OpaqueID, opts ...api.CallOption,
-) (string, error) {
+) (api.Secret, error) {
 	const op = "ai.Files.Share"
 	if len(files) == 0 || len(files) > maxShared {
-		return "", refuse(op, "files", "must be 1 to 25", strconv.Itoa(len(files)))
+		return api.Secret{}, refuse(op, "files", "must be 1 to 25", strconv.Itoa(len(files)))
 	}
 	plain := make([]string, len(files))
 	for i, id := range files {
 		plain[i] = id.Plain()
 		if plain[i] == "" {
-			return "", refuse(op, "files", "must hold no blank ID", strconv.Quote(string(id)))
+			return api.Secret{}, refuse(op, "files", "must hold no blank ID", strconv.Quote(string(id)))
 		}
 	}
 	list, err := json.Marshal(plain)
 	if err != nil {
-		return "", err
+		return api.Secret{}, err
 	}
-	a, err := call.One[struct {
-		Markdown string `json:"markdown"`
-	}](ctx, f.c, endpoint.AIFilesShare(scope, api.Form{"files": {string(list)}}), "", opts)
+	r := endpoint.AIFilesShare(scope, api.Form{"files": {string(list)}})
+	markdown, err := call.One[api.Secret](ctx, f.c, r, "markdown", opts)
 	if err != nil {
-		return "", err
+		return api.Secret{}, err
 	}
-	return a.Markdown, nil
+	return *markdown, nil
 }
 
 // Read returns a file by a link of [Files.Share]: by its token, and by the

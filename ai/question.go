@@ -17,7 +17,7 @@ import (
 	"github.com/fastio-go/fastio/internal/wait"
 )
 
-// Question is a message to the agent. Only Text is required.
+// Question is a question to the agent. Only Text is required.
 type Question struct {
 	Text string // 1 to 32,000 characters; may be "" if ContentParts have the text
 
@@ -242,9 +242,9 @@ func count(n int, thing string) string {
 	return strconv.Itoa(n) + " " + thing
 }
 
-// ErrConversationTooLarge is returned if the thread has no room for the
+// ErrThreadTooLarge is returned if the thread has no room for the
 // question: ask in another thread. It is an [api.ErrConflict].
-var ErrConversationTooLarge = errors.New("the conversation is too large")
+var ErrThreadTooLarge = errors.New("the thread is too large")
 
 // tooLarge reports whether code says so, for the first and for further
 // questions, in workspaces and shares.
@@ -266,8 +266,8 @@ type SendError struct {
 
 // Error returns the text of Err. The key is not a credential.
 func (e *SendError) Error() string {
-	if errors.Is(e, ErrConversationTooLarge) {
-		return e.Err.Error() + ": " + ErrConversationTooLarge.Error()
+	if errors.Is(e, ErrThreadTooLarge) {
+		return e.Err.Error() + ": " + ErrThreadTooLarge.Error()
 	}
 	return e.Err.Error()
 }
@@ -275,12 +275,12 @@ func (e *SendError) Error() string {
 // Unwrap returns Err.
 func (e *SendError) Unwrap() error { return e.Err }
 
-// Is reports whether target is [ErrConversationTooLarge] or [api.ErrConflict]
-// and the code of Err says that the conversation is too large, whatever the
+// Is reports whether target is [ErrThreadTooLarge] or [api.ErrConflict]
+// and the code of Err says that the thread is too large, whatever the
 // status.
 func (e *SendError) Is(target error) bool {
 	refusal, ok := errors.AsType[*api.Error](e.Err)
-	return (target == ErrConversationTooLarge || target == api.ErrConflict) && ok && tooLarge(refusal.Code)
+	return (target == ErrThreadTooLarge || target == api.ErrConflict) && ok && tooLarge(refusal.Code)
 }
 
 // gone reports whether a retried deletion found nothing to delete.

@@ -72,9 +72,9 @@ type Thread struct {
 	Created api.Time     `json:"created_at"`
 	Updated api.Time     `json:"updated_at"`
 
-	MessageCount  *int  `json:"message_count"`  // number of turns; nil after Create and Update, as the next
-	Continuable   *bool `json:"continuable"`    // false for old threads, which are read-only
-	LatestMessage *Turn `json:"latest_message"` // in lists only, without its answer
+	TurnCount   *int  `json:"message_count"`  // nil after Create and Update, as the next
+	Continuable *bool `json:"continuable"`    // false for old threads, which are read-only
+	LatestTurn  *Turn `json:"latest_message"` // in lists only, without its answer
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
@@ -94,8 +94,8 @@ type CreateThreadRequest struct {
 
 const maxThreadName = 100
 
-// Conversation is a thread and its turns, without their answers.
-type Conversation struct {
+// ThreadTurns are a thread and its turns, without their answers.
+type ThreadTurns struct {
 	Thread *Thread
 	Turns  []*Turn // by Seq
 	Count  int     // turns, as the server counts
@@ -119,7 +119,7 @@ type Conversation struct {
 // It calls POST /current/share/{share_id}/ai/agent/.
 func (t *Threads) Create(
 	ctx context.Context, scope api.Profile, r CreateThreadRequest, opts ...api.CallOption,
-) (*Conversation, error) {
+) (*ThreadTurns, error) {
 	const op = "ai.Threads.Create"
 	form, key, err := r.form(op)
 	if err != nil {
@@ -138,7 +138,7 @@ func (t *Threads) Create(
 		thread = &Thread{ID: turn.ThreadID}
 	}
 	turn.ThreadID = cmp.Or(turn.ThreadID, thread.ID)
-	return &Conversation{thread, []*Turn{turn}, 1}, nil
+	return &ThreadTurns{thread, []*Turn{turn}, 1}, nil
 }
 
 func (r CreateThreadRequest) form(op string) (form url.Values, key string, err error) {
@@ -163,9 +163,10 @@ func (r CreateThreadRequest) form(op string) (form url.Values, key string, err e
 // ThreadListOptions selects threads. Nil means those of [ThreadKindUser]. The
 // server may ignore Limit and Offset.
 type ThreadListOptions struct {
-	Kind   ThreadKind // default: [ThreadKindUser]
-	Limit  int        // threads a page; 0 means the default of the server
-	Offset int        // threads to skip
+	Deleted bool       // the deleted threads in place of the others
+	Kind    ThreadKind // default: [ThreadKindUser]
+	Limit   int        // threads a page; 0 means the default of the server
+	Offset  int        // threads to skip
 }
 
 // ThreadPage is one page of threads.
@@ -174,30 +175,21 @@ type ThreadPage struct {
 	Count   int // threads on this page, as the server counts
 }
 
-// List returns one page of the caller's threads, the last updated first.
+// List returns one page of the caller's threads, the last updated first. Without options,
+// deleted ones and those of [ThreadKindAgent] are left out.
 //
 // It calls GET /current/workspace/{workspace_id}/ai/agent/list/.
 // It calls GET /current/share/{share_id}/ai/agent/list/.
+// It calls GET /current/workspace/{workspace_id}/ai/agent/list/deleted.
+// It calls GET /current/share/{share_id}/ai/agent/list/deleted.
 func (t *Threads) List(
 	ctx context.Context, scope api.Profile, list *ThreadListOptions, opts ...api.CallOption,
 ) (*ThreadPage, error) {
-	return t.list(ctx, endpoint.AIThreadsList(scope, nil), list, opts)
-}
-
-// ListDeleted returns one page of the caller's deleted threads.
-//
-// It calls GET /current/workspace/{workspace_id}/ai/agent/list/deleted.
-// It calls GET /current/share/{share_id}/ai/agent/list/deleted.
-func (t *Threads) ListDeleted(
-	ctx context.Context, scope api.Profile, list *ThreadListOptions, opts ...api.CallOption,
-) (*ThreadPage, error) {
-	return t.list(ctx, endpoint.AIThreadsListDeleted(scope, nil), list, opts)
-}
-
-func (t *Threads) list(
-	ctx context.Context, r *api.Request, list *ThreadListOptions, opts []api.CallOption,
-) (*ThreadPage, error) {
+	r := endpoint.AIThreadsList(scope, nil)
 	if list != nil {
+		if list.Deleted {
+			r = endpoint.AIThreadsListDeleted(scope, nil)
+		}
 		r.Query = url.Values{}
 		for _, f := range []struct {
 			name  string
@@ -226,33 +218,15 @@ func (t *Threads) list(
 	return &ThreadPage{a.Chats.Items, a.Chats.Count}, nil
 }
 
-// All returns the threads of all pages of [Threads.List], each once.
+// All returns the threads of all pages of [Threads.List], from list.Offset on, each once.
 func (t *Threads) All(
 	ctx context.Context, scope api.Profile, list *ThreadListOptions, opts ...api.CallOption,
 ) iter.Seq2[*Thread, error] {
-	return t.all(ctx, scope, list, opts, t.List)
-}
-
-// AllDeleted returns the threads of all pages of [Threads.ListDeleted], each
-// once.
-func (t *Threads) AllDeleted(
-	ctx context.Context, scope api.Profile, list *ThreadListOptions, opts ...api.CallOption,
-) iter.Seq2[*Thread, error] {
-	return t.all(ctx, scope, list, opts, t.ListDeleted)
-}
-
-func (t *Threads) all(
-	ctx context.Context, scope api.Profile, list *ThreadListOptions, opts []api.CallOption,
-	pages func(context.Context, api.Profile, *ThreadListOptions, ...api.CallOption) (*ThreadPage, error),
-) iter.Seq2[*Thread, error] {
-	var from ThreadListOptions
-	if list != nil {
-		from = *list
-	}
+	from := *cmp.Or(list, &ThreadListOptions{})
 	next := func(ctx context.Context, offset int, opts []api.CallOption) ([]*Thread, error) {
 		o := from
 		o.Offset = offset
-		p, err := pages(ctx, scope, &o, opts...)
+		p, err := t.List(ctx, scope, &o, opts...)
 		if err != nil {
 			return nil, err
 		}
@@ -270,7 +244,7 @@ func (t *Threads) all(
 // It calls GET /current/share/{share_id}/ai/agent/{chat_id}/details/.
 func (t *Threads) Get(
 	ctx context.Context, scope api.Profile, thread api.OpaqueID, opts ...api.CallOption,
-) (*Conversation, error) {
+) (*ThreadTurns, error) {
 	a, err := call.One[struct {
 		Thread *Thread `json:"thread"`
 		Turns  struct {
@@ -285,7 +259,7 @@ func (t *Threads) Get(
 	if err != nil {
 		return nil, err
 	}
-	return &Conversation{found, a.Turns.Items, a.Turns.Count}, nil
+	return &ThreadTurns{found, a.Turns.Items, a.Turns.Count}, nil
 }
 
 // Update renames a thread, to a name of 1 to 100 characters, and returns it.
@@ -310,9 +284,9 @@ func (t *Threads) Update(
 	return a.Thread, nil
 }
 
-// Delete deletes a thread with its turns, which no call restores. [Threads.ListDeleted]
-// still returns it. It is idempotent over retries: a thread that is gone after a lost
-// answer is a success.
+// Delete deletes a thread with its turns, which no call restores; [ThreadListOptions].Deleted
+// still lists it. It is idempotent over retries: a thread that is gone after a lost answer
+// is a success.
 //
 // It calls DELETE /current/workspace/{workspace_id}/ai/agent/{chat_id}/.
 // It calls DELETE /current/share/{share_id}/ai/agent/{chat_id}/.

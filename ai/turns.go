@@ -29,7 +29,7 @@ type Turns struct {
 // the idempotency key of the question, as [Threads.Create] is.
 //
 // Errors: those of [Threads.Create]; [api.ErrInvalid] or [api.ErrConflict] if the
-// last turn of the thread has not ended; [ErrConversationTooLarge] if the thread
+// last turn of the thread has not ended; [ErrThreadTooLarge] if the thread
 // has no room for the question.
 //
 // It calls POST /current/workspace/{workspace_id}/ai/agent/{chat_id}/message/.
@@ -54,22 +54,27 @@ func (t *Turns) Send(
 	return turn, nil
 }
 
+// TurnListOptions selects turns of a thread. Nil means all of them.
+type TurnListOptions struct {
+	Offset int // turns to skip
+}
+
 // TurnPage is one page of turns.
 type TurnPage struct {
 	Turns []*Turn // by Seq, without answers
 	Count int     // turns on this page, as the server counts
 }
 
-// List returns the turns of a thread from offset on, which starts at 0. The
-// server may send all of them at once.
+// List returns one page of the turns of a thread. It may be all of them.
 //
 // It calls GET /current/workspace/{workspace_id}/ai/agent/{chat_id}/messages/list/.
 // It calls GET /current/share/{share_id}/ai/agent/{chat_id}/messages/list/.
 // It calls GET /current/workspace/{workspace_id}/ai/agent/{chat_id}/messages/list/{offset}.
 // It calls GET /current/share/{share_id}/ai/agent/{chat_id}/messages/list/{offset}.
 func (t *Turns) List(
-	ctx context.Context, scope api.Profile, thread api.OpaqueID, offset int, opts ...api.CallOption,
+	ctx context.Context, scope api.Profile, thread api.OpaqueID, list *TurnListOptions, opts ...api.CallOption,
 ) (*TurnPage, error) {
+	offset := cmp.Or(list, &TurnListOptions{}).Offset
 	if offset < 0 {
 		return nil, refuse("ai.Turns.List", "offset", "must be 0 or more", strconv.Itoa(offset))
 	}
@@ -77,13 +82,13 @@ func (t *Turns) List(
 	if offset > 0 {
 		r = endpoint.AITurnsListByOffset(scope, thread, strconv.Itoa(offset))
 	}
-	type list struct {
+	type rows struct {
 		Count int     `json:"count"`
 		Items []*Turn `json:"items"`
 	}
 	a, err := call.One[struct {
-		Messages list `json:"messages"`
-		Turns    list `json:"turns"`
+		Messages rows `json:"messages"`
+		Turns    rows `json:"turns"`
 	}](ctx, t.c, r, "", opts)
 	if err != nil {
 		return nil, err
@@ -95,19 +100,20 @@ func (t *Turns) List(
 	return &TurnPage{found.Items, found.Count}, nil
 }
 
-// All returns the turns of a thread, each once, in order, without the answers:
-// [Turns.Get] returns a turn with its answer.
+// All returns the turns of a thread from list.Offset on, each once, in order, without the
+// answers: [Turns.Get] returns a turn with its answer.
 func (t *Turns) All(
-	ctx context.Context, scope api.Profile, thread api.OpaqueID, opts ...api.CallOption,
+	ctx context.Context, scope api.Profile, thread api.OpaqueID, list *TurnListOptions, opts ...api.CallOption,
 ) iter.Seq2[*Turn, error] {
-	list := func(ctx context.Context, offset int, opts []api.CallOption) ([]*Turn, error) {
-		p, err := t.List(ctx, scope, thread, offset, opts...)
+	next := func(ctx context.Context, offset int, opts []api.CallOption) ([]*Turn, error) {
+		p, err := t.List(ctx, scope, thread, &TurnListOptions{offset}, opts...)
 		if err != nil {
 			return nil, err
 		}
 		return p.Turns, nil
 	}
-	return unique(ctx, 0, opts, list, func(t *Turn) api.OpaqueID { return t.ID })
+	from := cmp.Or(list, &TurnListOptions{}).Offset
+	return unique(ctx, from, opts, next, func(t *Turn) api.OpaqueID { return t.ID })
 }
 
 // unique returns the rows of all pages from an offset on, each once, and those

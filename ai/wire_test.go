@@ -128,7 +128,7 @@ func TestInvalidInputIsRejected(t *testing.T) {
 			stub.Err(s.Threads.Update(ctx, room, threadID, long)), stub.Err(s.Threads.Update(ctx, room, threadID, " ")),
 		},
 		"limit":  {stub.Err(s.Threads.List(ctx, room, &ai.ThreadListOptions{Limit: -1}))},
-		"offset": {stub.Err(s.Turns.List(ctx, room, threadID, -1))},
+		"offset": {stub.Err(s.Turns.List(ctx, room, threadID, &ai.TurnListOptions{Offset: -1}))},
 		"files": {
 			stub.Err(s.Files.Share(ctx, share, nil)), stub.Err(s.Files.Share(ctx, share, make([]api.OpaqueID, 26))),
 			stub.Err(s.Files.Share(ctx, share, make([]api.OpaqueID, 1))),
@@ -300,11 +300,11 @@ func TestTurnsDecoded(t *testing.T) {
 func TestResponsesToQuestions(t *testing.T) {
 	t.Parallel()
 	q := ai.Question{Text: "?", IdempotencyKey: " k "}
-	made := func(name string, seq int, status ai.TurnStatus) *ai.Conversation {
+	made := func(name string, seq int, status ai.TurnStatus) *ai.ThreadTurns {
 		turn := &ai.Turn{ID: "y", ThreadID: "x", Seq: seq, Status: status, IdempotencyKey: "k"}
-		return &ai.Conversation{Thread: &ai.Thread{ID: "x", Name: name}, Turns: []*ai.Turn{turn}, Count: 1}
+		return &ai.ThreadTurns{Thread: &ai.Thread{ID: "x", Name: name}, Turns: []*ai.Turn{turn}, Count: 1}
 	}
-	for answer, want := range map[string]*ai.Conversation{
+	for answer, want := range map[string]*ai.ThreadTurns{
 		`{"result":true}`: nil,
 		`{"thread":{"thread_id":"x","name":"n"},"turn":{"turn_id":"y"}}`:            made("n", 0, ""),
 		`{"thread":{"chat_id":"x"},"turn":{"id":"y"}}`:                              made("", 0, ""),
@@ -365,7 +365,7 @@ func TestFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, link, _ := strings.Cut(markdown, "/ai/share/")
+		_, link, _ := strings.Cut(markdown.Reveal(), "/ai/share/")
 		token, _, _ := strings.Cut(link, "?")
 		parts := map[string]*api.Range{lease: nil, "lease": {Offset: 4, Length: 5}, "Dock 4.": {Offset: 13}}
 		for want, part := range parts {

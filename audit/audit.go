@@ -189,20 +189,20 @@ func (w *walk) workspace(room *workspaces.Workspace) error {
 		return err
 	}
 	seen := map[api.ID]bool{}
-	for _, archived := range []bool{false, true} {
-		list := &shares.ListOptions{Archived: &archived}
+	for _, archived := range []shares.Archived{shares.ArchivedNone, shares.ArchivedOnly} {
+		list := &shares.ByWorkspaceOptions{Archived: archived}
 		opts := append(slices.Clip(w.opts), api.WithOutput(api.Full))
 		for share, err := range w.s.shares.AllByWorkspace(w.ctx, room.ID, list, opts...) {
 			if err == nil && !seen[share.ID] {
 				seen[share.ID] = true
-				err = w.share(share, archived)
+				err = w.share(share, archived == shares.ArchivedOnly)
 			}
 			if err := w.failed(place, err); err != nil {
 				return err
 			}
 		}
 	}
-	for link, err := range w.s.fileShares.All(w.ctx, room.ID, w.opts...) {
+	for link, err := range w.s.fileShares.All(w.ctx, room.ID, nil, w.opts...) {
 		if err == nil {
 			err = w.fileShare(link)
 		}

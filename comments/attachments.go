@@ -68,8 +68,8 @@ func (a *Attachments) Attach(
 	return call.One[AttachmentList](ctx, a.c, endpoint.CommentsAttachmentsAttach(comment, api.JSON(body)), "", opts)
 }
 
-// Detachment is the result of [Attachments.Detach].
-type Detachment struct {
+// DetachResult is the result of [Attachments.Detach].
+type DetachResult struct {
 	AttachmentList
 
 	Removed bool `json:"removed"` // false if the object was not attached, or an earlier attempt detached it
@@ -82,11 +82,11 @@ type Detachment struct {
 // It calls POST /current/comments/{comment_id}/attachments/detach/.
 func (a *Attachments) Detach(
 	ctx context.Context, comment, object api.OpaqueID, opts ...api.CallOption,
-) (*Detachment, error) {
+) (*DetachResult, error) {
 	const op = "comments.Attachments.Detach"
 	body := targets{One: object.Plain()}
 	if body.One == "" {
 		return nil, &api.InputError{Op: op, Field: "target_id", Rule: "must not be blank", Got: strconv.Quote(string(object))}
 	}
-	return call.One[Detachment](ctx, a.c, endpoint.CommentsAttachmentsDetach(comment, api.JSON(body)), "", opts)
+	return call.One[DetachResult](ctx, a.c, endpoint.CommentsAttachmentsDetach(comment, api.JSON(body)), "", opts)
 }

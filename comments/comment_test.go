@@ -20,10 +20,10 @@ func TestDeleteIsRetriedAfterLostResponse(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		err  api.Error
-		want *comments.Deleted
+		want *comments.DeleteResult
 	}{
 		"the second attempt finds nothing": {
-			api.Error{Status: 404, Attempts: 2}, &comments.Deleted{Comment: &comments.Comment{ID: "CA-1"}},
+			api.Error{Status: 404, Attempts: 2}, &comments.DeleteResult{Comment: &comments.Comment{ID: "CA-1"}},
 		},
 		"the first attempt finds nothing":   {api.Error{Status: 404, Attempts: 1}, nil},
 		"the second attempt is refused":     {api.Error{Status: 403, Attempts: 2}, nil},

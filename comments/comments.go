@@ -88,8 +88,8 @@ func (s *Service) Update(
 	return call.One[Comment](ctx, s.c, endpoint.CommentsUpdate(id, api.JSON(r)), "comment", opts)
 }
 
-// Deleted is the result of [Service.Delete].
-type Deleted struct {
+// DeleteResult is the result of [Service.Delete].
+type DeleteResult struct {
 	Comment *Comment // with Deleted set
 	Message string   // a text of the platform for display; may be ""
 }
@@ -105,18 +105,18 @@ type Deleted struct {
 // Errors: [api.ErrForbidden] if the caller may not delete the comment.
 //
 // It calls DELETE /current/comments/{comment_id}/delete/.
-func (s *Service) Delete(ctx context.Context, id api.OpaqueID, opts ...api.CallOption) (*Deleted, error) {
+func (s *Service) Delete(ctx context.Context, id api.OpaqueID, opts ...api.CallOption) (*DeleteResult, error) {
 	a, err := call.One[struct {
 		Comment *Comment `json:"comment"`
 		Message string   `json:"message"`
 	}](ctx, s.c, endpoint.CommentsDelete(id), "", opts)
 	switch {
 	case call.Gone(err):
-		return &Deleted{Comment: &Comment{ID: id}}, nil
+		return &DeleteResult{Comment: &Comment{ID: id}}, nil
 	case err != nil:
 		return nil, err
 	}
-	return &Deleted{Comment: orID(a.Comment, id), Message: a.Message}, nil
+	return &DeleteResult{Comment: orID(a.Comment, id), Message: a.Message}, nil
 }
 
 // Unlink removes the link between a comment and an entity, which only old comments
@@ -141,9 +141,9 @@ func orID(c *Comment, id api.OpaqueID) *Comment {
 	return c
 }
 
-// Deletion is the result of [Service.DeleteMany]. Its form is not documented:
+// DeleteManyResult is the result of [Service.DeleteMany]. Its form is not documented:
 // any of it may be missing or incomplete.
-type Deletion struct {
+type DeleteManyResult struct {
 	Count   *int              // comments deleted; nil means unknown
 	IDs     []api.OpaqueID    // of the deleted comments
 	Results []json.RawMessage // for each comment, as received
@@ -159,7 +159,7 @@ const maxDeleted = 100
 // skipped without an error.
 //
 // It calls POST /current/comments/bulk/delete/.
-func (s *Service) DeleteMany(ctx context.Context, ids []api.OpaqueID, opts ...api.CallOption) (*Deletion, error) {
+func (s *Service) DeleteMany(ctx context.Context, ids []api.OpaqueID, opts ...api.CallOption) (*DeleteManyResult, error) {
 	const op = "comments.DeleteMany"
 	if len(ids) == 0 || len(ids) > maxDeleted {
 		return nil, &api.InputError{Op: op, Field: "comment_ids", Rule: "must be 1 to 100", Got: strconv.Itoa(len(ids))}
@@ -178,8 +178,8 @@ func (s *Service) DeleteMany(ctx context.Context, ids []api.OpaqueID, opts ...ap
 }
 
 // deletionOf takes the members that such responses usually have.
-func deletionOf(m lenient.Members) *Deletion {
-	d := &Deletion{Extra: m}
+func deletionOf(m lenient.Members) *DeleteManyResult {
+	d := &DeleteManyResult{Extra: m}
 	lenient.Take(m, &d.Results, "results") // (assumed name)
 	lenient.Take(m, &d.Errors, "errors")   // (assumed name)
 	switch {

@@ -44,17 +44,14 @@ func Replay(tb testing.TB, dir string, o ...ReplayOption) []fastio.Option {
 	return ReplayFS(tb, root.FS(), o...)
 }
 
-// A ReplayOption changes how requests are matched to fixtures.
-type ReplayOption func(ignored map[string]bool)
+// A ReplayOption changes how requests are matched to fixtures. The zero value changes
+// nothing.
+type ReplayOption struct{ ignored []string }
 
 // IgnoreQuery ignores query parameters, such as created-min if it depends on the
 // clock.
 func IgnoreQuery(names ...string) ReplayOption {
-	return func(ignored map[string]bool) {
-		for _, name := range names {
-			ignored[url.QueryEscape(name)] = true
-		}
-	}
+	return ReplayOption{slices.Clone(names)}
 }
 
 // ReplayFS is [Replay] for the files in the root of a file system, such as an
@@ -63,7 +60,9 @@ func ReplayFS(tb testing.TB, fixtures fs.FS, o ...ReplayOption) []fastio.Option 
 	tb.Helper()
 	ignored := map[string]bool{}
 	for _, option := range o {
-		option(ignored)
+		for _, name := range option.ignored {
+			ignored[url.QueryEscape(name)] = true
+		}
 	}
 	all, err := load(fixtures)
 	if err != nil {

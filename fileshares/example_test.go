@@ -105,7 +105,7 @@ func ExampleService_All() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	for link, err := range client.FileShares.All(ctx, design) {
+	for link, err := range client.FileShares.All(ctx, design, nil) {
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -162,7 +162,7 @@ func TestAllEndsWithTheLastPage(t *testing.T) {
 	t.Parallel()
 	c := stub.Answer(`{"fileshares":[{"fileshare":"6012345678901234500"}],` +
 		`"pagination":{"total":1,"limit":100,"offset":0,"has_more":false}}`)
-	all, err := stub.All(fileshares.New(c).All(t.Context(), roomID))
+	all, err := stub.All(fileshares.New(c).All(t.Context(), roomID, nil))
 	if len(all) != 1 || err != nil || len(c.Got) != 1 {
 		t.Errorf("%v, %v after %d calls", all, err, len(c.Got))
 	}

@@ -179,11 +179,14 @@ func (s *Service) List(
 	return call.Page[Page](ctx, s.c, endpoint.FileSharesList(workspace, nil), list.query, opts)
 }
 
-// All returns the File Shares of all pages of [Service.List].
-func (s *Service) All(ctx context.Context, workspace api.ID, opts ...api.CallOption) iter.Seq2[*FileShare, error] {
+// All returns the File Shares of all pages of [Service.List], from list.Offset on.
+func (s *Service) All(
+	ctx context.Context, workspace api.ID, list *ListOptions, opts ...api.CallOption,
+) iter.Seq2[*FileShare, error] {
+	o := *cmp.Or(list, &ListOptions{})
 	next := func(ctx context.Context, offset int, opts []api.CallOption) (*Page, error) {
-		return s.List(ctx, workspace, &ListOptions{Offset: offset}, opts...)
+		return s.List(ctx, workspace, &ListOptions{o.Limit, offset}, opts...)
 	}
 	rows := func(p *Page) ([]*FileShare, *api.Pagination) { return p.FileShares, p.Pagination }
-	return page.Offsets("fileshares.List", 0, next, rows).All(ctx, opts)
+	return page.Offsets("fileshares.List", o.Offset, next, rows).All(ctx, opts)
 }

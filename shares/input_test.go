@@ -44,7 +44,7 @@ func TestInvalidInputIsRejected(t *testing.T) {
 	}
 	update := func(r up) error { return s.Update(ctx, portal, r) }
 	of := func(o list) error { return stub.Err(s.List(ctx, &o)) }
-	filtered := &list{Archived: new(true)}
+	by := func(o shares.ByWorkspaceOptions) error { return stub.Err(s.ListByWorkspace(ctx, room, &o)) }
 	stub.Refused(t, map[string][]error{
 		"title": {
 			stub.Err(s.Create(ctx, room, cr{})), create(cr{Title: "ü"}), create(cr{Title: " ü "}),
@@ -109,11 +109,18 @@ func TestInvalidInputIsRejected(t *testing.T) {
 		"share_id":          {stub.Err(s.Get(ctx, ""))},
 		"fields":            {update(up{})},
 		"limit": {
-			of(list{Limit: 501}), stub.Err(s.ListByWorkspace(ctx, room, &list{Limit: 501})),
+			of(list{Limit: 501}), by(shares.ByWorkspaceOptions{Limit: 501}), of(list{Scope: shares.ScopeAvailable, Limit: 1}),
+			of(list{Scope: shares.ScopeAvailable, Offset: 1}),
+			stub.Last(s.All(ctx, &list{Scope: shares.ScopeAvailable, Offset: 1})),
+			stub.Err(s.QuickShares.List(ctx, room, &shares.QuickShareListOptions{Limit: 501})),
 		},
-		"offset": {stub.Err(s.ListMine(ctx, &list{Offset: -1}))},
+		"offset": {of(list{Scope: shares.ScopeOwned, Offset: -1})},
+		"scope":  {of(list{Scope: "mine"})},
 		"archived": {
-			of(*filtered), stub.Err(s.QuickShares.List(ctx, room, filtered)),
+			of(list{Archived: shares.ArchivedOnly}), of(list{Scope: shares.ScopeOwned, Archived: shares.ArchivedAlso}),
+			by(shares.ByWorkspaceOptions{Archived: shares.ArchivedAlso}), by(shares.ByWorkspaceOptions{Archived: "all"}),
+			stub.Last(s.AllByWorkspace(ctx, room, &shares.ByWorkspaceOptions{Archived: shares.ArchivedAlso, Offset: 1})),
+			stub.Last(s.All(ctx, &list{Archived: shares.ArchivedAlso})),
 		},
 		"name":          {stub.Err(s.CheckName(ctx, "abc")), stub.Err(s.CheckName(ctx, "ab/cd"))},
 		"quickshare_id": {stub.Err(s.QuickShares.Get(ctx, "--"))},

@@ -1,10 +1,10 @@
 package shares
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
-	"net/url"
 	"strconv"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -16,33 +16,76 @@ import (
 	"github.com/fastio-go/fastio/internal/page"
 )
 
-// ListOptions selects a page of a list. Nil means the first.
+// Scope selects shares by their relation to the caller.
+type Scope string
+
+// The scopes.
+const (
+	ScopeMember    Scope = ""          // the caller owns them, has joined them or is invited
+	ScopeOwned     Scope = "owned"     // those of the caller
+	ScopeAvailable Scope = "available" // the caller has joined them or may join them
+)
+
+// Archived selects shares by whether they are archived.
+type Archived string
+
+// The selections.
+const (
+	ArchivedNone Archived = ""     // those that are not archived
+	ArchivedOnly Archived = "only" // those that are archived
+	ArchivedAlso Archived = "also" // both; for [Service.All] and [Service.AllByWorkspace]
+)
+
+// ListOptions selects shares, and a page of them. Nil means the first page of
+// [ScopeMember].
 type ListOptions struct {
-	Limit    int   // rows a page, 1 to 500; default: 100
-	Offset   int   // rows to skip
-	Archived *bool // [Service.ListByWorkspace] and [Service.ListMine] only: nil means the server's default
+	Scope    Scope
+	Archived Archived // with [ScopeOwned] only: the other lists do not select by that
+	Limit    int      // rows a page, 1 to 500; 0 means the default of the server, 100; not with [ScopeAvailable]
+	Offset   int      // rows to skip; not with [ArchivedAlso] and [ScopeAvailable]
 }
 
-func (o *ListOptions) query(op string) (url.Values, error) {
-	if o == nil {
-		return url.Values{}, nil
+// request returns the request for the scope.
+func (o *ListOptions) request() (*api.Request, error) {
+	refuse := func(field, rule, got string) (*api.Request, error) {
+		return nil, &api.InputError{Op: "shares.List", Field: field, Rule: rule, Got: got}
 	}
-	q, err := page.Window(op, o.Limit, o.Offset)
+	var r *api.Request
+	switch o.Scope {
+	case ScopeMember:
+		r = endpoint.SharesList(nil)
+	case ScopeOwned:
+		r = endpoint.SharesListOwned(nil)
+	case ScopeAvailable:
+		if o.Limit != 0 || o.Offset != 0 {
+			return refuse("limit", "must be left out with available: this list has no pages", strconv.Itoa(o.Limit))
+		}
+		r = endpoint.SharesListAvailable(nil)
+	default:
+		return refuse("scope", "must be owned, available or empty", string(o.Scope))
+	}
+	if o.Archived != ArchivedNone && o.Scope != ScopeOwned {
+		return refuse("archived", "must be left out, except with owned: this list does not select by that", string(o.Archived))
+	}
+	return r, window(r, o.Archived, o.Limit, o.Offset)
+}
+
+// window sets the query of a list.
+func window(r *api.Request, archived Archived, limit, offset int) error {
+	q, err := page.Window(r.Op, limit, offset)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if o.Archived != nil {
-		q.Set("archived", strconv.FormatBool(*o.Archived))
+	switch archived {
+	case ArchivedNone:
+	case ArchivedOnly:
+		q.Set("archived", "true")
+	default:
+		const rule = "must be only or empty: there is no page of both"
+		return &api.InputError{Op: r.Op, Field: "archived", Rule: rule, Got: string(archived)}
 	}
-	return q, nil
-}
-
-// unfiltered is query for lists that cannot filter by Archived.
-func (o *ListOptions) unfiltered(op string) (url.Values, error) {
-	if o != nil && o.Archived != nil {
-		return nil, &api.InputError{Op: op, Field: "archived", Rule: "must be left out: this list has no such filter"}
-	}
-	return o.query(op)
+	r.Query = q
+	return nil
 }
 
 // Page is one page of shares.
@@ -51,82 +94,105 @@ type Page struct {
 	Pagination *api.Pagination `json:"pagination"` // nil if not in the response
 }
 
-// List returns one page of the shares that the caller owns, has joined or is
-// invited to, without orphaned ones.
+// List returns one page of shares, of [ScopeAvailable] all of them: then Pagination is nil.
+// Of [ScopeMember] orphaned ones are left out, whose folder was deleted; of [ScopeOwned]
+// archived ones, unless list.Archived says otherwise. In the other scopes archived ones
+// are not left out (assumed).
+//
+// Errors: [*api.InputError] for another scope, or an option that it does not have.
 //
 // It calls GET /current/shares/all/.
+// It calls GET /current/user/me/list/shares/.
+// It calls GET /current/shares/available/.
 func (s *Service) List(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*Page, error) {
-	return call.Page[Page](ctx, s.c, endpoint.SharesList(nil), list.unfiltered, opts)
+	r, err := cmp.Or(list, &ListOptions{}).request()
+	if err != nil {
+		return nil, err
+	}
+	return call.One[Page](ctx, s.c, r, "", opts)
 }
 
 // All returns the shares of all pages of [Service.List], from list.Offset on. Default:
-// pages of 500.
+// pages of 500. With [ArchivedAlso] the archived ones follow the others, from lists of
+// their own: a share that is archived during the iteration may appear twice, and one that
+// is unarchived not at all.
 func (s *Service) All(ctx context.Context, list *ListOptions, opts ...api.CallOption) iter.Seq2[*Share, error] {
-	return all(ctx, "shares.List", list, opts, s.List, sharesOf)
+	o := *cmp.Or(list, &ListOptions{})
+	split := o.Archived == ArchivedAlso && o.Offset == 0 && o.Scope == ScopeOwned // otherwise List rejects it
+	return both(split, o.Archived, func(archived Archived) iter.Seq2[*Share, error] {
+		fetch := func(ctx context.Context, limit, offset int, opts []api.CallOption) (*Page, error) {
+			if o.Scope == ScopeAvailable {
+				limit, offset = o.Limit, o.Offset
+			}
+			return s.List(ctx, &ListOptions{o.Scope, archived, limit, offset}, opts...)
+		}
+		rows := sharesOf
+		if o.Scope == ScopeAvailable {
+			rows = func(p *Page) ([]*Share, *api.Pagination) { return p.Shares, page.OrLast(p.Pagination) }
+		}
+		return page.Rows(ctx, "shares.List", o.Limit, o.Offset, opts, fetch, rows)
+	})
 }
 
-// ListAvailable returns the shares that the caller has joined or could join, in
-// one page. Its Pagination is nil unless the server sends one.
+// ByWorkspaceOptions selects shares of a workspace, and a page of them. Nil means the
+// first page of those that are not archived.
+type ByWorkspaceOptions struct {
+	Archived Archived
+	Limit    int // rows a page, 1 to 500; 0 means the default of the server, 100
+	Offset   int // rows to skip; not with [ArchivedAlso]
+}
+
+// ListByWorkspace returns one page of the shares of a workspace that the caller has access
+// to. Without options, archived ones are left out.
 //
-// It calls GET /current/shares/available/.
-func (s *Service) ListAvailable(ctx context.Context, opts ...api.CallOption) (*Page, error) {
-	return call.One[Page](ctx, s.c, endpoint.SharesListAvailable(nil), "", opts)
-}
-
-// ListByWorkspace returns one page of the shares of a workspace.
+// Errors: [*api.InputError] for [ArchivedAlso], whose rows the platform has no page of;
+// [api.ErrNotFound] if the workspace does not exist; [api.ErrForbidden] without access to
+// it.
 //
 // It calls GET /current/workspace/{workspace_id}/list/shares/.
 func (s *Service) ListByWorkspace(
-	ctx context.Context, workspace api.ID, list *ListOptions, opts ...api.CallOption,
+	ctx context.Context, workspace api.ID, list *ByWorkspaceOptions, opts ...api.CallOption,
 ) (*Page, error) {
-	return call.Page[Page](ctx, s.c, endpoint.SharesListByWorkspace(workspace, nil), list.query, opts)
-}
-
-// AllByWorkspace returns the shares of all pages of [Service.ListByWorkspace],
-// from list.Offset on, with 500 shares a page by default.
-func (s *Service) AllByWorkspace(
-	ctx context.Context, workspace api.ID, list *ListOptions, opts ...api.CallOption,
-) iter.Seq2[*Share, error] {
-	fetch := func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*Page, error) {
-		return s.ListByWorkspace(ctx, workspace, list, opts...)
+	o := *cmp.Or(list, &ByWorkspaceOptions{})
+	r := endpoint.SharesListByWorkspace(workspace, nil)
+	if err := window(r, o.Archived, o.Limit, o.Offset); err != nil {
+		return nil, err
 	}
-	return all(ctx, "shares.ListByWorkspace", list, opts, fetch, sharesOf)
+	return call.One[Page](ctx, s.c, r, "", opts)
 }
 
-// ListMine returns one page of the shares that the caller owns.
-//
-// It calls GET /current/user/me/list/shares/.
-func (s *Service) ListMine(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*Page, error) {
-	return call.Page[Page](ctx, s.c, endpoint.SharesListMine(nil), list.query, opts)
-}
-
-// AllMine returns the shares of all pages of [Service.ListMine], from
-// list.Offset on, with 500 shares a page by default.
-func (s *Service) AllMine(ctx context.Context, list *ListOptions, opts ...api.CallOption) iter.Seq2[*Share, error] {
-	return all(ctx, "shares.ListMine", list, opts, s.ListMine, sharesOf)
+// AllByWorkspace returns the shares of all pages of [Service.ListByWorkspace], from
+// list.Offset on. Default: pages of 500. [ArchivedAlso] is that of [Service.All].
+func (s *Service) AllByWorkspace(
+	ctx context.Context, workspace api.ID, list *ByWorkspaceOptions, opts ...api.CallOption,
+) iter.Seq2[*Share, error] {
+	o := *cmp.Or(list, &ByWorkspaceOptions{})
+	split := o.Archived == ArchivedAlso && o.Offset == 0
+	return both(split, o.Archived, func(archived Archived) iter.Seq2[*Share, error] {
+		fetch := func(ctx context.Context, limit, offset int, opts []api.CallOption) (*Page, error) {
+			return s.ListByWorkspace(ctx, workspace, &ByWorkspaceOptions{archived, limit, offset}, opts...)
+		}
+		return page.Rows(ctx, "shares.ListByWorkspace", o.Limit, o.Offset, opts, fetch, sharesOf)
+	})
 }
 
 func sharesOf(p *Page) ([]*Share, *api.Pagination) { return p.Shares, p.Pagination }
 
-// all iterates over the rows of an offset list.
-func all[P, T any](
-	ctx context.Context, op string, list *ListOptions, opts []api.CallOption,
-	fetch func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*P, error),
-	of func(*P) ([]T, *api.Pagination),
-) iter.Seq2[T, error] {
-	var o ListOptions
-	if list != nil {
-		o = *list
+// both iterates over a list or, if it is split, over the shares that are not archived and
+// then those that are.
+func both(split bool, archived Archived, list func(Archived) iter.Seq2[*Share, error]) iter.Seq2[*Share, error] {
+	if !split {
+		return list(archived)
 	}
-	if o.Limit == 0 {
-		o.Limit = page.MaxLimit
+	return func(yield func(*Share, error) bool) {
+		for _, archived := range []Archived{ArchivedNone, ArchivedOnly} {
+			for share, err := range list(archived) {
+				if !yield(share, err) || err != nil {
+					return
+				}
+			}
+		}
 	}
-	next := func(ctx context.Context, offset int, opts []api.CallOption) (*P, error) {
-		at := o
-		at.Offset = offset
-		return fetch(ctx, &at, opts...)
-	}
-	return page.Offsets(op, o.Offset, next, of).All(ctx, opts)
 }
 
 // CheckName reports whether a custom name is available: false if it is in use

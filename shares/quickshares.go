@@ -1,6 +1,7 @@
 package shares
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"iter"
@@ -10,6 +11,7 @@ import (
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/download"
 	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/internal/page"
 	"github.com/fastio-go/fastio/storage"
 )
 
@@ -69,27 +71,39 @@ type QuickSharePage struct {
 	Pagination  *api.Pagination `json:"pagination"` // nil if not in the response
 }
 
+// QuickShareListOptions selects a page of QuickShares. Nil means the first.
+type QuickShareListOptions struct {
+	Limit  int // rows a page, 1 to 500; 0 means the default of the server, 100
+	Offset int // rows to skip
+}
+
+func (o *QuickShareListOptions) query(op string) (url.Values, error) {
+	if o == nil {
+		return url.Values{}, nil
+	}
+	return page.Window(op, o.Limit, o.Offset)
+}
+
 // List returns one page of the QuickShares of a workspace.
 //
 // It calls GET /current/workspace/{workspace_id}/quickshares/.
 func (q *QuickShares) List(
-	ctx context.Context, workspace api.ID, list *ListOptions, opts ...api.CallOption,
+	ctx context.Context, workspace api.ID, list *QuickShareListOptions, opts ...api.CallOption,
 ) (*QuickSharePage, error) {
-	return call.Page[QuickSharePage](ctx, q.c, endpoint.SharesQuickSharesList(workspace, nil), list.unfiltered, opts)
+	return call.Page[QuickSharePage](ctx, q.c, endpoint.SharesQuickSharesList(workspace, nil), list.query, opts)
 }
 
 // All returns the QuickShares of all pages of [QuickShares.List], from list.Offset on.
 // Default: pages of 500.
 func (q *QuickShares) All(
-	ctx context.Context, workspace api.ID, list *ListOptions, opts ...api.CallOption,
+	ctx context.Context, workspace api.ID, list *QuickShareListOptions, opts ...api.CallOption,
 ) iter.Seq2[*QuickShare, error] {
-	fetch := func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*QuickSharePage, error) {
-		return q.List(ctx, workspace, list, opts...)
+	o := *cmp.Or(list, &QuickShareListOptions{})
+	fetch := func(ctx context.Context, limit, offset int, opts []api.CallOption) (*QuickSharePage, error) {
+		return q.List(ctx, workspace, &QuickShareListOptions{limit, offset}, opts...)
 	}
-	return all(ctx, "shares.QuickShares.List", list, opts, fetch,
-		func(p *QuickSharePage) ([]*QuickShare, *api.Pagination) {
-			return p.QuickShares, p.Pagination
-		})
+	rows := func(p *QuickSharePage) ([]*QuickShare, *api.Pagination) { return p.QuickShares, p.Pagination }
+	return page.Rows(ctx, "shares.QuickShares.List", o.Limit, o.Offset, opts, fetch, rows)
 }
 
 // Download returns the file of a QuickShare, or a part of it; nil means all of

@@ -2,6 +2,7 @@ package shares_test
 
 import (
 	"errors"
+	"iter"
 	"net/http"
 	"strings"
 	"testing"
@@ -269,5 +270,45 @@ func TestVisitorWithPassword(t *testing.T) {
 	}
 	if _, err := visitor.Shares.GetPublic(ctx, made.ID); err != nil {
 		t.Errorf("without any password: %v", err)
+	}
+}
+
+// Archived shares are only in the lists that say so.
+func TestArchivedShares(t *testing.T) {
+	t.Parallel()
+	s := fastiotest.New()
+	in := s.AddWorkspace(seed.Workspace{Name: "Design"})
+	for _, title := range []string{"Fair", "Looms", "Mills"} {
+		share := s.AddShare(seed.Share{Workspace: in.ID, Title: title, Archived: title == "Looms"})
+		s.SetMember(share.ID, s.User().ID, seed.Owner)
+	}
+	c, ctx := s.Client(t).Shares, t.Context()
+	for name, test := range map[string]struct {
+		list iter.Seq2[*shares.Share, error]
+		want string
+	}{
+		"of a workspace": {c.AllByWorkspace(ctx, api.ID(in.ID), nil), "Fair Mills"},
+		"archived ones of a workspace": {
+			c.AllByWorkspace(ctx, api.ID(in.ID), &shares.ByWorkspaceOptions{Archived: shares.ArchivedOnly}), "Looms",
+		},
+		"both of a workspace, in small pages": {
+			c.AllByWorkspace(ctx, api.ID(in.ID), &shares.ByWorkspaceOptions{Archived: shares.ArchivedAlso, Limit: 1}),
+			"Fair Mills Looms",
+		},
+		"owned": {c.All(ctx, &shares.ListOptions{Scope: shares.ScopeOwned}), "Fair Mills"},
+		"both that are owned": {
+			c.All(ctx, &shares.ListOptions{Scope: shares.ScopeOwned, Archived: shares.ArchivedAlso}), "Fair Mills Looms",
+		},
+		"all":       {c.All(ctx, nil), "Fair Looms Mills"},
+		"available": {c.All(ctx, &shares.ListOptions{Scope: shares.ScopeAvailable}), "Fair Looms Mills"},
+	} {
+		all, err := stub.All(test.list)
+		var titles []string
+		for _, share := range all {
+			titles = append(titles, share.Title)
+		}
+		if got := strings.Join(titles, " "); err != nil || got != test.want {
+			t.Errorf("%s: got %s, %v; want %s", name, got, err, test.want)
+		}
 	}
 }

@@ -53,7 +53,7 @@ func (c *chat) prompt() { fmt.Fprint(c.out, "> ") }
 
 // recall prints the earlier turns, and waits for an answer that is not complete.
 func (c *chat) recall(ctx context.Context) error {
-	for turn, err := range c.client.AI.Turns.All(ctx, c.scope, c.thread) {
+	for turn, err := range c.client.AI.Turns.All(ctx, c.scope, c.thread, nil) {
 		if err != nil {
 			return err
 		}
@@ -89,7 +89,7 @@ func (c *chat) finish(turn *ai.Turn, err error) error {
 		fmt.Fprint(c.out, "\n(cancelled)\n\n")
 	case ended && failed.Err == nil:
 		fmt.Fprintf(c.out, "\n(%s)\n\n", failed.Status())
-	case errors.Is(err, ai.ErrConversationTooLarge):
+	case errors.Is(err, ai.ErrThreadTooLarge):
 		fmt.Fprint(c.out, "(This conversation has become too long. The next question begins another.)\n\n")
 		c.thread = ""
 	case err != nil:

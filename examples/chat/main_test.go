@@ -30,7 +30,7 @@ func TestChatRunsWithoutConfiguration(t *testing.T) { //nolint:paralleltest // i
 // room returns an emulator with a workspace, and a chat.
 func room(t *testing.T, pace time.Duration) (*fastiotest.Server, *chat, *bytes.Buffer) {
 	t.Helper()
-	s := fastiotest.New(func(o *seed.Options) { o.AI.TurnPace, o.AI.ConversationLimit = pace, 200 })
+	s := fastiotest.New(func(o *seed.Options) { o.AI.TurnPace, o.AI.ThreadLimit = pace, 200 })
 	w := s.AddWorkspace(seed.Workspace{Name: "Docks"})
 	s.AddNode(seed.Node{Profile: w.ID, Name: "Dock 4.txt", Content: "The lease of Dock 4 ends on 31 May."})
 	out := new(bytes.Buffer)
@@ -54,7 +54,7 @@ func TestResuming(t *testing.T) {
 		}
 		kit.Says(t, out.String(), "> When does the lease end?\nFrom the files of Docks:", "> From the files of Docks:",
 			"[1] Dock 4.txt", "-thread "+string(begun.Thread.ID))
-		turns, err := c.client.AI.Turns.List(t.Context(), c.scope, c.thread, 0)
+		turns, err := c.client.AI.Turns.List(t.Context(), c.scope, c.thread, nil)
 		if err != nil || len(turns.Turns) != 2 {
 			t.Errorf("%d turns, %v", len(turns.Turns), err)
 		}
@@ -76,7 +76,7 @@ func TestInterrupting(t *testing.T) {
 			t.Fatal(err)
 		}
 		kit.Says(t, out.String(), "(cancelled)", "-thread "+string(c.thread))
-		turns, err := c.client.AI.Turns.List(t.Context(), c.scope, c.thread, 0)
+		turns, err := c.client.AI.Turns.List(t.Context(), c.scope, c.thread, nil)
 		if err != nil || len(turns.Turns) != 1 || turns.Turns[0].Status != ai.TurnStatusCancelled {
 			t.Errorf("%+v, %v", turns.Turns, err)
 		}

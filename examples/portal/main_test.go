@@ -50,7 +50,7 @@ func desk(
 // left returns the number of shares.
 func left(t *testing.T, p *program) int {
 	t.Helper()
-	page, err := p.client.Shares.ListMine(t.Context(), nil)
+	page, err := p.client.Shares.List(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestOpenAndRevoked(t *testing.T) {
 			if err != nil || len(mine.Invitations) != 1 {
 				t.Errorf("the guest has the invitations %+v, %v", mine, err)
 			}
-			page, err := p.client.Shares.ListMine(t.Context(), nil, api.WithOutput(api.Full))
+			page, err := p.client.Shares.List(t.Context(), nil, api.WithOutput(api.Full))
 			if err != nil || len(page.Shares) != 1 {
 				t.Errorf("there are the shares %+v, %v", page, err)
 				return

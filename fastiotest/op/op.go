@@ -128,7 +128,7 @@ const (
 	SharesList                    seed.Op = "shares.List"
 	SharesListAvailable           seed.Op = "shares.ListAvailable"
 	SharesListByWorkspace         seed.Op = "shares.ListByWorkspace"
-	SharesListMine                seed.Op = "shares.ListMine"
+	SharesListOwned               seed.Op = "shares.ListOwned"
 	SharesCheckName               seed.Op = "shares.CheckName"
 	SharesImport                  seed.Op = "shares.Import"
 	SharesQuickSharesGet          seed.Op = "shares.QuickShares.Get"

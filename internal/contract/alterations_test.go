@@ -159,7 +159,7 @@ var exceptions = map[string]string{
 	"oauth.TokenScopes yes and no":             "only true itself makes an admin",
 	"oauth.TokenScopes 1 and 0":                "only true itself makes an admin",
 	"oauth.TokenScopes true and false as text": "only true itself makes an admin",
-	"shares.ListMine no nulls":                 "null inherits, and nothing is unknown",
+	"shares.ListOwned no nulls":                "null inherits, and nothing is unknown",
 	"uploads.Algorithms list under response":   "its list is not one of records",
 }
 

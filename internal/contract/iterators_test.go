@@ -24,7 +24,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/internal/table"
-	"github.com/fastio-go/fastio/workspaces"
+	"github.com/fastio-go/fastio/shares"
 )
 
 // An iteration ends even if the server always reports another page, and sends the same
@@ -74,7 +74,7 @@ func TestIteratorsEnd(t *testing.T) {
 				}
 			}
 			exempt := slices.Contains([]string{ // their pages do not report whether there is another
-				"Activity.Intents.All", "AI.Threads.All", "AI.Threads.AllDeleted", "AI.Turns.All", "Comments.All",
+				"Activity.Intents.All", "AI.Threads.All", "AI.Turns.All", "Comments.All",
 				"Shares.QuickShares.All", "Account.Invitations.All", "Search.AllValues", "Storage.Texts.All",
 			}, method)
 			most := 4
@@ -108,12 +108,10 @@ func iterators(
 			other := slices.Contains([]string{"Watch", "Changes", "Stream", "Walk"}, m.Name)
 			if m.Type.NumOut() == 1 && m.Type.Out(0).CanSeq2() && !other {
 				args := arguments(m.Type, reflect.ValueOf(context.Background()), someID)
-				fields := map[string]any{"Limit": 2, "Offset": 1, "PageSize": 100, "Cursor": "c0", "Archived": true}
+				fields := map[string]any{"Limit": 2, "Offset": 1, "PageSize": 100, "Cursor": "c0", "Archived": "only"}
 				switch name + "." + m.Name {
-				case "Shares.All", "Shares.QuickShares.All":
-					delete(fields, "Archived") // these lists reject it
-				case "Workspaces.AllByOrg":
-					fields["Archived"] = workspaces.ArchivedOnly
+				case "Shares.All":
+					fields["Scope"] = shares.ScopeOwned // the others do not select by Archived
 				case "Members.Invitations.All":
 					args[1].Set(reflect.ValueOf(api.Org(someID))) // those to others have no pages
 				}

@@ -622,9 +622,13 @@ func aiSteps() []step {
 		{"Turns.Send", func(c call) (any, error) {
 			return c.AI.Turns.Send(c, room, c.opaque("thread"), ask("And then?", "key-6"))
 		}},
-		{"Turns.List", func(c call) (any, error) { return c.AI.Turns.List(c, room, c.opaque("thread"), 0) }},
-		{"Turns.List", func(c call) (any, error) { return c.AI.Turns.List(c, portal, c.opaque("guest"), 1) }},
-		{"Turns.List", func(c call) (any, error) { return c.AI.Turns.List(c, room, c.opaque("thread"), 2) }},
+		{"Turns.List", func(c call) (any, error) { return c.AI.Turns.List(c, room, c.opaque("thread"), nil) }},
+		{"Turns.List", func(c call) (any, error) {
+			return c.AI.Turns.List(c, portal, c.opaque("guest"), &ai.TurnListOptions{Offset: 1})
+		}},
+		{"Turns.List", func(c call) (any, error) {
+			return c.AI.Turns.List(c, room, c.opaque("thread"), &ai.TurnListOptions{Offset: 2})
+		}},
 		{"Turns.Stream", func(c call) (any, error) {
 			return stub.All(c.AI.Turns.Stream(c, room, c.opaque("thread"), c.opaque("next"), nil))
 		}},
@@ -640,17 +644,21 @@ func aiSteps() []step {
 			return c.AI.Threads.List(c, room, &ai.ThreadListOptions{Kind: ai.ThreadKindAll})
 		}},
 		{"Threads.Delete", func(c call) (any, error) { return nil, c.AI.Threads.Delete(c, room, c.opaque("thread")) }},
-		{"Threads.ListDeleted", func(c call) (any, error) { return c.AI.Threads.ListDeleted(c, room, nil) }},
+		{"Threads.ListDeleted", func(c call) (any, error) {
+			return c.AI.Threads.List(c, room, &ai.ThreadListOptions{Deleted: true})
+		}},
 		{"Threads.Get", func(c call) (any, error) { return c.AI.Threads.Get(c, room, c.opaque("thread")) }},
 		{"Transactions.List", func(c call) (any, error) { return c.AI.Transactions.List(c, workspaceID) }},
 		{"Files.Share", func(c call) (any, error) {
-			return c.AI.Files.Share(c, room, slices.Repeat([]api.OpaqueID{millNote}, 6))
+			shared, err := c.AI.Files.Share(c, room, slices.Repeat([]api.OpaqueID{millNote}, 6))
+			return shared.Reveal(), err
 		}}, // more than five are returned without links
 		{"Files.Share", func(c call) (any, error) {
 			return c.AI.Files.Share(c, room, []api.OpaqueID{millNote, missingEvent})
 		}},
 		{"Files.Share", func(c call) (any, error) {
-			text, err := c.AI.Files.Share(c, room, []api.OpaqueID{millNote})
+			shared, err := c.AI.Files.Share(c, room, []api.OpaqueID{millNote})
+			text := shared.Reveal()
 			_, link, _ := strings.Cut(text, "/ai/share/")
 			token, _, _ := strings.Cut(link, "?")
 			c.learn("shared", token)
@@ -665,7 +673,7 @@ func aiSteps() []step {
 		{"Turns.Send", func(c call) (any, error) {
 			return c.AI.Turns.Send(c, portal, c.opaque("guest"), ask("What stands before it?", "key-7"))
 		}},
-		{"Turns.List", func(c call) (any, error) { return c.AI.Turns.List(c, portal, c.opaque("guest"), 0) }},
+		{"Turns.List", func(c call) (any, error) { return c.AI.Turns.List(c, portal, c.opaque("guest"), nil) }},
 		{"Turns.Stream", func(c call) (any, error) {
 			return stub.All(c.AI.Turns.Stream(c, portal, c.opaque("guest"), c.opaque("guest turn"), nil))
 		}},
@@ -681,9 +689,12 @@ func aiSteps() []step {
 			return c.AI.Threads.List(c, portal, &ai.ThreadListOptions{Limit: 5})
 		}},
 		{"Threads.Delete", func(c call) (any, error) { return nil, c.AI.Threads.Delete(c, portal, c.opaque("guest")) }},
-		{"Threads.ListDeleted", func(c call) (any, error) { return c.AI.Threads.ListDeleted(c, portal, nil) }},
+		{"Threads.ListDeleted", func(c call) (any, error) {
+			return c.AI.Threads.List(c, portal, &ai.ThreadListOptions{Deleted: true})
+		}},
 		{"Files.Share", func(c call) (any, error) {
-			return c.AI.Files.Share(c, portal, slices.Repeat([]api.OpaqueID{postedNote}, 6))
+			shared, err := c.AI.Files.Share(c, portal, slices.Repeat([]api.OpaqueID{postedNote}, 6))
+			return shared.Reveal(), err
 		}},
 	}
 }
@@ -1373,13 +1384,17 @@ func shareSteps() []step {
 		{"Archive", func(c call) (any, error) { return nil, c.Shares.Archive(c, portalID) }},
 		{"Archive", func(c call) (any, error) { return nil, c.Shares.Archive(c, "cards7") }},
 		{"ListByWorkspace", func(c call) (any, error) {
-			return c.Shares.ListByWorkspace(c, workspaceID, &shares.ListOptions{Limit: 1, Archived: new(true)}, api.WithOutput(api.Standard))
+			return c.Shares.ListByWorkspace(c, workspaceID, &shares.ByWorkspaceOptions{
+				Archived: shares.ArchivedOnly, Limit: 1,
+			}, api.WithOutput(api.Standard))
 		}},
 		{"Unarchive", func(c call) (any, error) { return nil, c.Shares.Unarchive(c, portalID) }},
 		{"List", func(c call) (any, error) { return c.Shares.List(c, nil, api.WithOutput(api.Terse)) }},
-		{"ListAvailable", func(c call) (any, error) { return c.Shares.ListAvailable(c, api.WithOutput(api.Standard)) }},
-		{"ListMine", func(c call) (any, error) {
-			return c.Shares.ListMine(c, &shares.ListOptions{Limit: 1, Offset: 1})
+		{"ListAvailable", func(c call) (any, error) {
+			return c.Shares.List(c, &shares.ListOptions{Scope: shares.ScopeAvailable}, api.WithOutput(api.Standard))
+		}},
+		{"ListOwned", func(c call) (any, error) {
+			return c.Shares.List(c, &shares.ListOptions{Scope: shares.ScopeOwned, Limit: 1, Offset: 1})
 		}},
 		{"CheckName", func(c call) (any, error) { return c.Shares.CheckName(c, "engines8") }},
 		{"CheckName", func(c call) (any, error) { return c.Shares.CheckName(c, "engines7") }},
@@ -1461,7 +1476,7 @@ func shareSteps() []step {
 			return c.Shares.QuickShares.GetByNode(c, workspaceID, planFile, api.WithOutput(api.Terse))
 		}},
 		{"QuickShares.List", func(c call) (any, error) {
-			return c.Shares.QuickShares.List(c, workspaceID, &shares.ListOptions{Limit: 1}, api.WithOutput(api.Terse))
+			return c.Shares.QuickShares.List(c, workspaceID, &shares.QuickShareListOptions{Limit: 1}, api.WithOutput(api.Terse))
 		}},
 		{"QuickShares.ReadNote", func(c call) (any, error) {
 			return c.Shares.QuickShares.ReadNote(c, quickNote, api.WithOutput(api.Terse))

@@ -1333,9 +1333,9 @@ func SharesListByWorkspace(workspaceID api.ID, query url.Values) *api.Request {
 	}
 }
 
-func SharesListMine(query url.Values) *api.Request {
+func SharesListOwned(query url.Values) *api.Request {
 	return &api.Request{
-		Op: "shares.ListMine", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Op: "shares.ListOwned", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path:  api.Path("/current/user/me/list/shares/"),
 		Query: query,
 	}

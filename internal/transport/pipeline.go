@@ -41,10 +41,10 @@ type Config struct {
 	MaxWait    time.Duration // limit of the Retry-Afters of a call in total; negative means none
 }
 
-// Version is the version of this module.
+// Version is fastio.Version.
 const Version = "0.1.0"
 
-// DefaultAddress is the address of the platform.
+// DefaultAddress is fastio.DefaultBaseURL.
 const DefaultAddress = "https://api.fast.io"
 
 // Defaults returns a Config that is complete except for Base.

@@ -37,7 +37,7 @@ func (h *Handlers) createThread(c *wire.Call, place string) (wire.Object, error)
 		}
 		return h.createdThread(t)
 	}
-	if h.w.Options.AI.ConversationLimit > 0 && len(q.text) > h.w.Options.AI.ConversationLimit {
+	if h.w.Options.AI.ThreadLimit > 0 && len(q.text) > h.w.Options.AI.ThreadLimit {
 		return nil, h.tooLarge(place, codeTooLargeCreate, codeTooLargeShareCreate)
 	}
 	h.keepThread(th, &q)
@@ -110,7 +110,7 @@ func (h *Handlers) sendTurn(c *wire.Call, place string) (wire.Object, error) {
 	switch {
 	case !th.last().ended():
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeChatLocked, "The chat is locked: a message is being answered.")
-	case h.w.Options.AI.ConversationLimit > 0 && th.size()+len(q.text) > h.w.Options.AI.ConversationLimit:
+	case h.w.Options.AI.ThreadLimit > 0 && th.size()+len(q.text) > h.w.Options.AI.ThreadLimit:
 		return nil, h.tooLarge(th.profile, codeTooLargeMessage, codeTooLargeShareMessage)
 	}
 	t := h.keepTurn(th, &q, key)

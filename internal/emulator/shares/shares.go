@@ -70,7 +70,7 @@ func (h *Handlers) Routes() []*wire.Route {
 			wire.Params(wire.ByLevel)),
 		wire.Get("shares.ListByWorkspace", workspace+"list/shares/",
 			wire.With(h.storage.ScopeOfPath, h.sharesOfWorkspace), wire.Query("archived"), wire.Paged("workspace_id")),
-		wire.Get("shares.ListMine", "/current/user/me/list/shares/", h.sharesOfUser, wire.Query("archived"), wire.Paged()),
+		wire.Get("shares.ListOwned", "/current/user/me/list/shares/", h.sharesOfUser, wire.Query("archived"), wire.Paged()),
 		wire.Get("shares.CheckName", "/current/shares/check/name/{name}/", h.checkShareName),
 		wire.Post("shares.Import", workspace+"import/share/{share_id}/",
 			wire.With(h.roomOfPath(world.Member), h.importShare), none),
