@@ -161,7 +161,9 @@ func TestEveryConstructorIsCalled(t *testing.T) {
 	for _, p := range load(t) {
 		if p.dir == dir {
 			for _, fn := range functions(p.files...) {
-				constructors = append(constructors, fn.Name.Name)
+				if fn.Name.IsExported() {
+					constructors = append(constructors, fn.Name.Name)
+				}
 			}
 			continue
 		}
