@@ -45,7 +45,9 @@ const maxNoteContent = 100 << 10
 // node. Each call creates another, so it is retried only if it was not processed.
 //
 // Errors: [api.ErrNotFound] if the folder is not in that workspace; [api.ErrForbidden]
-// without the right to create notes; [api.ErrPaymentRequired] if the plan has no notes.
+// without the right to create notes; [api.ErrPaymentRequired] if the plan has no notes;
+// [api.ErrInvalid] if the platform refuses the name, perhaps because it is in use, which
+// [Service.Find] reports.
 //
 // It calls POST /current/workspace/{workspace_id}/storage/{parent_id}/createnote/.
 func (n *Notes) Create(
@@ -63,9 +65,10 @@ func (n *Notes) Create(
 // the content creates a version. It is retried only if it was not processed.
 //
 // Errors: [*api.VersionConflictError] if IfVersion is not the current version;
-// [api.ErrInvalid] if the node is a file, also one whose name ends in
-// .md; [api.ErrLocked] if another user has locked the note; [api.ErrNotFound] if it is not
-// in that workspace; [api.ErrForbidden] without the right to change nodes.
+// [api.ErrInvalid] if the node is a file, also one whose name ends in .md, and perhaps if
+// the name is in use, which [Service.Find] reports; [api.ErrLocked] if another user has
+// locked the note; [api.ErrNotFound] if it is not in that workspace; [api.ErrForbidden]
+// without the right to change nodes.
 //
 // It calls POST /current/workspace/{workspace_id}/storage/{node_id}/updatenote/.
 func (n *Notes) Update(

@@ -28,7 +28,8 @@ type CreateFolderOptions struct {
 //
 // Errors: [api.ErrNotFound] if the parent does not exist; [api.ErrForbidden] without
 // the right to create folders; [api.ErrNameTaken], with the error of the platform, if it
-// refuses the call and the name belongs to a file, note or link, which is read afterwards.
+// refuses the call and the name belongs to a file, note or link, which [Service.Find] reads
+// afterwards.
 //
 // It calls POST /current/workspace/{workspace_id}/storage/{parent_id}/createfolder/.
 // It calls POST /current/share/{share_id}/storage/{parent_id}/createfolder/.

@@ -172,9 +172,9 @@ func (s *Service) Update(
 
 // Rename changes the name of a node of a workspace or share, as [Service.Update] does.
 //
-// Errors: [api.ErrNameTaken], with the error of the platform, if another node of the
-// folder has the name, which two calls read after a refusal; and those of
-// [Service.Update], also in place of it if these calls fail.
+// Errors: those of [Service.Update]; [api.ErrNameTaken], with the error of the platform, if
+// it refuses the call and another node of the folder has the name, which [Service.Get] and
+// [Service.Find] read afterwards. If that fails, the error of the platform is returned.
 //
 // It calls POST /current/workspace/{workspace_id}/storage/{node_id}/update/.
 // It calls POST /current/share/{share_id}/storage/{node_id}/update/.
