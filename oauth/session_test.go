@@ -114,6 +114,12 @@ func TestSignOutInOtherStates(t *testing.T) {
 			if d < 5*time.Second || d > 5050*time.Millisecond || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), notRemoved) {
 				t.Errorf("while the store is locked: %v after %v", err, d)
 			}
+			canceled, stop := context.WithCancel(t.Context())
+			stop()
+			err = s.signOut(canceled, t)
+			if err == nil || strings.Count(err.Error(), "context canceled") != 1 {
+				t.Errorf("while the store is locked, canceled: %v", err)
+			}
 			release()
 			err = s.signOut(ctx, t)
 			if k := stored[kept](t, s.store); !errors.Is(err, context.DeadlineExceeded) || k.Token != nil {

@@ -3,6 +3,7 @@ package oauth
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"time"
@@ -76,7 +77,10 @@ func (c *Config) endStored(ctx context.Context, op string, request ending) error
 
 // endUnlocked ends the session of a record that cannot be locked, and stays.
 func (c *Config) endUnlocked(ctx context.Context, op string, request ending, unlocked error) error {
-	err := call.Failed(op, "the token was not removed from the store", errors.Join(unlocked, ctx.Err()))
+	if ended := ctx.Err(); ended != nil && !errors.Is(unlocked, ended) {
+		unlocked = fmt.Errorf("%w (%w)", unlocked, ended)
+	}
+	err := call.Failed(op, "the token was not removed from the store", unlocked)
 	b, loadErr := c.Store.Load(ctx, c.account())
 	if loadErr != nil {
 		return err
