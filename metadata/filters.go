@@ -107,14 +107,16 @@ func (f *Filters) List(
 	return &FilterPage{a.Items, a.PageSize, a.more(), a.next()}, nil
 }
 
-// All returns the saved filters of a workspace.
-func (f *Filters) All(ctx context.Context, workspace api.ID, opts ...api.CallOption) iter.Seq2[*SavedFilter, error] {
+// All returns the saved filters of all pages of [Filters.List], from list.Cursor on.
+func (f *Filters) All(
+	ctx context.Context, workspace api.ID, list *ListOptions, opts ...api.CallOption,
+) iter.Seq2[*SavedFilter, error] {
 	next := func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*FilterPage, error) {
 		return f.List(ctx, workspace, list, opts...)
 	}
 	more := func(p *FilterPage) (bool, string) { return p.HasMore, p.NextCursor }
 	rows := func(p *FilterPage) []*SavedFilter { return p.Filters }
-	return walk("metadata.Filters.List", nil, next, more, rows).All(ctx, opts)
+	return walk("metadata.Filters.List", list, next, more, rows).All(ctx, opts)
 }
 
 // Create saves a filter under a name that no other filter of the workspace has.

@@ -1,6 +1,7 @@
 package metadata
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"iter"
@@ -226,15 +227,21 @@ type CandidatePage struct {
 	Total      int          `json:"proposals_total"`    // pairs to examine
 }
 
+// CandidateListOptions selects a page of candidates. Nil means the first.
+type CandidateListOptions struct {
+	Offset int // candidates to skip: the NextOffset of the page before
+}
+
 // MergeCandidates returns one page of the pairs of fields that may mean the
 // same. The ranking is recomputed for each page, so a pair may be repeated or
 // missed. It requires the admin role in the workspace.
 //
 // It calls GET /current/workspace/{workspace_id}/metadata/fields/merge-candidates/.
 func (f *Fields) MergeCandidates(
-	ctx context.Context, workspace api.ID, offset int, opts ...api.CallOption,
+	ctx context.Context, workspace api.ID, list *CandidateListOptions, opts ...api.CallOption,
 ) (*CandidatePage, error) {
 	const op = "metadata.Fields.MergeCandidates"
+	offset := cmp.Or(list, &CandidateListOptions{}).Offset
 	if offset < 0 {
 		return nil, &api.InputError{Op: op, Field: "offset", Rule: "must be 0 or more", Got: strconv.Itoa(offset)}
 	}
@@ -246,13 +253,14 @@ func (f *Fields) MergeCandidates(
 }
 
 // AllMergeCandidates returns the pairs of all pages of
-// [Fields.MergeCandidates]. It does not report whether they have been computed.
+// [Fields.MergeCandidates], from list.Offset on. It does not report whether they have been computed.
 func (f *Fields) AllMergeCandidates(
-	ctx context.Context, workspace api.ID, opts ...api.CallOption,
+	ctx context.Context, workspace api.ID, list *CandidateListOptions, opts ...api.CallOption,
 ) iter.Seq2[*Candidate, error] {
+	from := cmp.Or(list, &CandidateListOptions{}).Offset
 	const op = "metadata.Fields.MergeCandidates"
 	next := func(ctx context.Context, cursor string, opts []api.CallOption) (*CandidatePage, string, error) {
-		p, err := f.MergeCandidates(ctx, workspace, page.Offset(cursor, 0), opts...)
+		p, err := f.MergeCandidates(ctx, workspace, &CandidateListOptions{page.Offset(cursor, from)}, opts...)
 		if err != nil || p.NextOffset == nil {
 			return p, "", err
 		}

@@ -73,7 +73,7 @@ func TestInvalidInputIsRejected(t *testing.T) {
 		"declared_type": {declare("n", "number")},
 		"source":        {merge("", "b")},
 		"target":        {stub.Err(s.Fields.Preflight(ctx, room, "a", " ")), merge("a", "b"+strings.Repeat(" ", 64))},
-		"offset":        {stub.Err(s.Fields.MergeCandidates(ctx, room, -1))},
+		"offset":        {stub.Err(s.Fields.MergeCandidates(ctx, room, &metadata.CandidateListOptions{Offset: -1}))},
 		"facts": {
 			set(nil), set(values(many(101)...)), set(values("")), set(values("a ")), set(values(text(65))),
 			value(nil), value((*int)(nil)), value(math.NaN()), value(text(4097)),
@@ -257,7 +257,7 @@ func TestEmptyPagesOfCandidates(t *testing.T) {
 		}[r.Query.Get("offset")]
 		return json.Unmarshal([]byte("{"+answer+"}"), out)
 	}))
-	all, err := stub.All(s.Fields.AllMergeCandidates(t.Context(), room))
+	all, err := stub.All(s.Fields.AllMergeCandidates(t.Context(), room, nil))
 	if err != nil || len(all) != 2 || all[0].Source != "a" || all[1].Source != "b" {
 		t.Errorf("got %v, %v", all, err)
 	}

@@ -122,7 +122,7 @@ func parseValue(text string) (any, storage.FactType) {
 // tidy previews the merge of duplicate fields, and merges them if requested.
 func (p *program) tidy(ctx context.Context) error {
 	fields := p.client.Metadata.Fields
-	for c, err := range fields.AllMergeCandidates(ctx, p.workspace) {
+	for c, err := range fields.AllMergeCandidates(ctx, p.workspace, nil) {
 		if err != nil {
 			return err
 		}

@@ -128,6 +128,41 @@ func iterators(
 	return all
 }
 
+// An iterator takes the parameters of its list: All those of List, AllRecent those of
+// Recent or ListRecent.
+func TestIteratorsTakeTheParametersOfTheirList(t *testing.T) {
+	t.Parallel()
+	lists := map[string]string{ // that are called otherwise
+		"Events.All": "Search", "Search.All": "Files", "Search.AllValues": "Metadata", "Storage.Texts.All": "Get",
+		"Search.AllFiles": "Unified", "Search.AllComments": "Unified", "Search.AllMetadata": "Unified",
+	}
+	found := 0
+	groups(overCaller(stub.Answer("")), func(name string, group reflect.Value) {
+		for m, iterator := range group.Methods() {
+			of, iterates := strings.CutPrefix(m.Name, "All")
+			if !iterates || m.Type.NumOut() != 1 || !m.Type.Out(0).CanSeq2() {
+				continue
+			}
+			found++
+			called := lists[name+"."+m.Name]
+			if called == "" {
+				called = "List" + of
+			}
+			list := group.MethodByName(called)
+			if !list.IsValid() {
+				list = group.MethodByName(of)
+			}
+			params := func(v reflect.Value) []reflect.Type { return slices.Collect(v.Type().Ins()) }
+			if !list.IsValid() || !slices.Equal(params(list), params(iterator)) {
+				t.Errorf("%s.%s does not take the parameters of its list", name, m.Name)
+			}
+		}
+	})
+	if found < 25 {
+		t.Errorf("%d iterators were found", found)
+	}
+}
+
 // window sets the options of an iteration. It reports whether there are any.
 func window(v reflect.Value, fields map[string]any) bool {
 	if v.Kind() == reflect.Pointer {

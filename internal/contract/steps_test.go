@@ -971,7 +971,7 @@ func metadataSteps() []step {
 			return c.Metadata.Fields.Declare(c, workspaceID, "<weight>", storage.FactTypeFloat)
 		}},
 		{"Fields.MergeCandidates", func(c call) (any, error) {
-			return c.Metadata.Fields.MergeCandidates(c, workspaceID, 0)
+			return c.Metadata.Fields.MergeCandidates(c, workspaceID, nil)
 		}},
 		{"Fields.Merge", func(c call) (any, error) {
 			return c.Metadata.Fields.Preflight(c, workspaceID, "MA-terial", "stuff")
