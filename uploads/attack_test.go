@@ -220,6 +220,7 @@ func (b *breaker) require(t *testing.T, c *fastio.Client, to uploads.Target, fai
 // stored once, with all its bytes.
 func TestServerThatAnswersTwice(t *testing.T) {
 	t.Parallel()
+	table.Large(t)
 	b := &breaker{Server: fastiotest.New(func(o *seed.Options) { o.Uploads.Pace = time.Millisecond })}
 	b.done = true
 	b.runs = map[string]int{}

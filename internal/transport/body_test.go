@@ -405,6 +405,7 @@ func flooding(status int, length int64, flood func() io.ReadCloser) roundTrip {
 
 // Several answers without end take the memory of one.
 func TestEndlessAnswer(t *testing.T) { //nolint:paralleltest // it measures the memory of the process
+	table.Large(t)
 	type row struct {
 		status  int
 		length  int64
