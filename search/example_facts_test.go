@@ -15,8 +15,8 @@ import (
 	"github.com/fastio-go/fastio/uploads"
 )
 
-// Find invoices, set a fact of each, and correct one, unless somebody else has changed it
-// since it was read.
+// Find invoices, set a fact of each, and correct one, unless it has changed since it
+// was read.
 func Example_facts() {
 	s := fastiotest.New(func(o *seed.Options) { o.Uploads.Pace = -1 }) // a fake of the platform
 	room := s.AddWorkspace(seed.Workspace{Name: "Books"})
@@ -46,7 +46,7 @@ func Example_facts() {
 		for _, text := range []string{"Invoice: 25 wheels of brass.", "Invoice: 26 wheels of brass."} {
 			_, err := client.Uploads.File(ctx, target, node.Name, strings.NewReader(text), int64(len(text)), nil)
 			if errors.Is(err, api.ErrConflict) {
-				fmt.Println("somebody has changed it: read it again")
+				fmt.Println("it has changed: read it again")
 			} else if err != nil {
 				log.Fatal(err)
 			}
@@ -54,5 +54,5 @@ func Example_facts() {
 	}
 	// Output:
 	// invoice 7.txt: "paid" 1250.5
-	// somebody has changed it: read it again
+	// it has changed: read it again
 }

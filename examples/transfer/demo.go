@@ -77,19 +77,24 @@ func runProcess(ctx context.Context, demo *show.Emulator, screen io.Writer, args
 	if err := process.Start(); err != nil {
 		return err
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- process.Wait() }()
+	ended := make(chan struct{})
+	go func() {
+		err = process.Wait()
+		close(ended)
+	}()
 	for !kill() {
 		select {
-		case err := <-ended:
+		case <-ended:
 			return fmt.Errorf("it has ended before it was killed: %w", err)
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
-	err = process.Process.Kill()
-	_ = <-ended // killed
+	if err := process.Process.Kill(); err != nil {
+		return err
+	}
+	<-ended
 	fmt.Fprintln(screen)
-	return err
+	return nil
 }
 
 // count returns how many requests of a kind the platform has received.
