@@ -8,19 +8,19 @@ import (
 	"go/parser"
 	"go/token"
 	"maps"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fastio-go/fastio"
-	"github.com/fastio-go/fastio/activity"
 	"github.com/fastio-go/fastio/ai"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/comments"
@@ -319,41 +319,52 @@ func TestProgramSurvivesServerErrors(t *testing.T) {
 	}
 }
 
-// A comment is reported as soon as it is made.
-func Example_changes() {
-	server, design := office()
-	socket := httptest.NewServer(server)
-	defer socket.Close()
-	defer func() { _ = server.Close() }()
-	client := must(fastio.New(fastio.WithBaseURL(socket.URL), fastio.WithToken(server.Token())))
-	defer client.CloseIdleConnections()
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	go func() { // another user
-		defer cancel()
-		for server.Sockets() == 0 {
-			time.Sleep(10 * time.Millisecond)
-		}
-		asked := server.AddComment(seed.Comment{Profile: design.ID, User: server.User().ID, Body: "Is that brass?"})
-		for reads := 0; reads < 2; time.Sleep(10 * time.Millisecond) { // the second is after the first was printed
-			_, _ = client.Comments.Update(ctx, api.OpaqueID(asked.ID), comments.UpdateRequest{Body: "Is that brass?"})
-			reads = 0
-			for _, r := range server.Requests() {
-				if r.Op == "comments.List" {
-					reads++
-				}
-			}
-		}
-	}()
-	if err := hear(ctx, client, api.Workspace(api.ID(design.ID))); !errors.Is(err, context.Canceled) {
-		fmt.Println(err)
+// A comment is printed, and the change that it is.
+func TestReadmeShowsChanges(t *testing.T) { //nolint:paralleltest // it replaces stdout
+	screen, err := os.Create(filepath.Join(t.TempDir(), "screen"))
+	if err != nil {
+		t.Fatal(err)
 	}
-
-	// Output: Is that brass?
+	stdout := os.Stdout
+	os.Stdout = screen
+	defer func() { os.Stdout = stdout }()
+	synctest.Test(t, func(t *testing.T) {
+		server, design := office()
+		client := server.Client(t, fastio.WithHTTPClient(server.StartInMemory(t)))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		var both sync.WaitGroup
+		for _, show := range []func(context.Context, *fastio.Client, api.Profile) error{see, hear} {
+			both.Go(func() {
+				if err := show(ctx, client, api.Workspace(api.ID(design.ID))); !errors.Is(err, context.DeadlineExceeded) {
+					t.Error(err)
+				}
+			})
+		}
+		time.Sleep(10 * time.Second)
+		server.AddComment(seed.Comment{Profile: design.ID, User: server.User().ID, Body: "Is that brass?"})
+		both.Wait()
+	})
+	if err := screen.Close(); err != nil {
+		t.Fatal(err)
+	}
+	const want = "changed: comments missed: false\nIs that brass?\n"
+	if got := readFile(t, screen.Name()); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
 }
 
 func hear(ctx context.Context, client *fastio.Client, workspace api.Profile) error {
-	since, shown := time.Now().Add(-time.Minute), map[api.OpaqueID]bool{}
+	for comment, err := range client.Comments.Watch(ctx, comments.On(workspace), nil) {
+		if err != nil {
+			return err
+		}
+		fmt.Println(comments.PlainText(comment.Body))
+	}
+	return nil
+}
+
+func see(ctx context.Context, client *fastio.Client, workspace api.Profile) error {
 	sub, err := client.Realtime.Subscribe(ctx, workspace, nil)
 	if err != nil {
 		return err
@@ -363,19 +374,7 @@ func hear(ctx context.Context, client *fastio.Client, workspace api.Profile) err
 		if err != nil {
 			return err
 		}
-		if change.Resync == nil && change.Field.Name() != activity.NameComments {
-			continue
-		}
-		found, err := client.Comments.Since(ctx, comments.On(workspace), since)
-		if err != nil {
-			return err
-		}
-		for _, comment := range found {
-			if !shown[comment.ID] {
-				fmt.Println(comment.Body)
-			}
-			since, shown[comment.ID] = comment.Created.Time, true
-		}
+		fmt.Println("changed:", change.Field, "missed:", change.Resync != nil)
 	}
 	return nil
 }

@@ -26,6 +26,10 @@ type WatchOptions struct {
 
 	Replies bool // include replies; default: only comments that begin a thread
 
+	// OnBegin is called once, when the first list is known: each comment that is created
+	// from then on is new.
+	OnBegin func(ctx context.Context)
+
 	// OnRetry is called before Watch retries after a temporary failure.
 	OnRetry func(ctx context.Context, e api.RetryEvent)
 }
@@ -123,10 +127,14 @@ func (w *watch) run(ctx context.Context, yield func(*Comment, error) bool) error
 			}
 		}
 		waits = false // after a failure there is a backoff
+		begins := !w.began
 		found, err := w.list(ctx)
 		if err != nil {
 			w.failed = true
 			return false, 0, err
+		}
+		if begins && w.o.OnBegin != nil {
+			w.o.OnBegin(ctx)
 		}
 		for _, c := range found {
 			if !yield(c, nil) {

@@ -309,6 +309,27 @@ func TestWatchBeginsDuringAnOutage(t *testing.T) {
 	})
 }
 
+// What is written after OnBegin is new, also if the first list takes long.
+func TestWatchOnBegin(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := fastiotest.New()
+		s.Fail(seed.Fault{Op: op.CommentsListOnNode, Count: 1, Delay: 3 * time.Second})
+		s.Fail(seed.Fault{Op: op.CommentsListOnNode, Skip: 1, Count: 4, Status: http.StatusServiceUnavailable})
+		begun := make(chan time.Time, 2)
+		w := newWatched(t, s, comments.WatchOptions{OnBegin: func(context.Context) { begun <- time.Now() }})
+		defer w.stop()
+		if len(begun) != 1 || time.Since(<-begun) != 7*time.Second {
+			t.Fatalf("it has begun %d times", len(begun))
+		}
+		w.say("new", "")
+		w.wantWithin(t, time.Hour, "new")
+		if len(begun) > 0 {
+			t.Error("it has begun again")
+		}
+	})
+}
+
 // After a failed list the next one comes after the backoff.
 func TestWatchRetriesSoon(t *testing.T) {
 	t.Parallel()

@@ -25,7 +25,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/fastio-go/fastio"
@@ -66,8 +65,14 @@ func watch(ctx context.Context, client *fastio.Client, in io.Reader, out io.Writ
 	if err != nil {
 		return err
 	}
-	w := &watcher{client: client, room: api.Workspace(id), out: out, names: names, shown: map[api.OpaqueID]bool{}}
-	return w.watch(ctx, in)
+	ctx, stop := context.WithCancel(ctx)
+	room, ended := api.Workspace(id), make(chan error)
+	go func() { ended <- showChanges(ctx, client, out, room) }()
+	go func() { ended <- showComments(ctx, client, in, out, room, names) }()
+	err = <-ended
+	stop()
+	<-ended
+	return err
 }
 
 // choose returns the workspace with that ID or folder name; "" means the first.
@@ -82,87 +87,54 @@ func choose(ctx context.Context, client *fastio.Client, name string) (api.ID, er
 	return w.ID, nil
 }
 
-type watcher struct {
-	client *fastio.Client
-	room   api.Profile
-	out    io.Writer
-	names  map[api.ID]string     // of members
-	since  time.Time             // creation of the latest known comment
-	shown  map[api.OpaqueID]bool // known comments
-}
-
-func (w *watcher) watch(ctx context.Context, in io.Reader) error {
-	sub, err := w.client.Realtime.Subscribe(ctx, w.room, &realtime.Options{OnStatus: w.observer()})
+// showChanges prints what has changed, except for comments. A change of a single file is
+// one of the storage too.
+func showChanges(ctx context.Context, client *fastio.Client, out io.Writer, room api.Profile) error {
+	sub, err := client.Realtime.Subscribe(ctx, room, &realtime.Options{OnStatus: statusTo(out)})
 	if err != nil {
 		return err
 	}
 	defer func() { _ = sub.Close() }()
-	if err := w.latest(ctx); err != nil { // after Subscribe, so that no comment falls between
-		return err
-	}
-	fmt.Fprintln(w.out, "Watching. Each line you type becomes a comment; Ctrl-C ends it.")
-	go w.post(ctx, in) // reads until the program ends: a read of a terminal cannot be interrupted
 	for change, err := range sub.Changes() {
+		switch {
+		case err != nil:
+			return err
+		case change.Resync != nil:
+			fmt.Fprintln(out, "  changes other than comments may have been missed")
+		case change.Field != "" && change.Field.ID() == "" && change.Field.Name() != activity.NameComments:
+			fmt.Fprintf(out, "%s  %s changed\n", clock(change.At.Time), change.Field)
+		}
+	}
+	return nil
+}
+
+// showComments prints each new comment once, also of a time without a connection.
+func showComments(
+	ctx context.Context, client *fastio.Client, in io.Reader, out io.Writer, room api.Profile, names map[api.ID]string,
+) error {
+	begin := func(context.Context) {
+		fmt.Fprintln(out, "Watching. Each line you type becomes a comment; Ctrl-C ends it.")
+		go post(ctx, client, room, in) // reads until the program ends: a read of a terminal cannot be interrupted
+	}
+	for c, err := range client.Comments.Watch(ctx, comments.On(room), &comments.WatchOptions{OnBegin: begin}) {
 		if err != nil {
 			return err
 		}
-		if err := w.show(ctx, change); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// show prints a change, and the comments behind it.
-func (w *watcher) show(ctx context.Context, c *realtime.Change) error {
-	switch {
-	case c.Resync != nil:
-		fmt.Fprintln(w.out, "  changes may have been missed; reading the comments again")
-		return w.catchUp(ctx)
-	case c.Field.Name() == activity.NameComments:
-		return w.catchUp(ctx)
-	case c.Field != "":
-		fmt.Fprintf(w.out, "%s  %s changed\n", clock(c.At.Time), c.Field)
-	}
-	return nil
-}
-
-// latest notes the newest comment: those after it are printed.
-func (w *watcher) latest(ctx context.Context) error {
-	page, err := w.client.Comments.List(ctx, comments.On(w.room), &comments.ListOptions{NewestFirst: true, Limit: 20})
-	if err != nil {
-		return err
-	}
-	for _, c := range slices.Backward(page.Comments) {
-		w.since, w.shown[c.ID] = c.Created.Time, true
-	}
-	return nil
-}
-
-// catchUp prints all comments that are new, also several behind one change.
-func (w *watcher) catchUp(ctx context.Context) error {
-	found, err := w.client.Comments.Since(ctx, comments.On(w.room), w.since)
-	if err != nil {
-		return err
-	}
-	for _, c := range found {
-		if !w.shown[c.ID] {
-			fmt.Fprintf(w.out, "%s  %s: %s\n", clock(c.Created.Time), cmp.Or(w.names[c.UserID], string(c.UserID)), c.Body)
-		}
-		w.since, w.shown[c.ID] = c.Created.Time, true
+		body := comments.PlainText(c.Body)
+		fmt.Fprintf(out, "%s  %s: %s\n", clock(c.Created.Time), cmp.Or(names[c.UserID], string(c.UserID)), body)
 	}
 	return nil
 }
 
 // post makes a comment of each line.
-func (w *watcher) post(ctx context.Context, in io.Reader) {
+func post(ctx context.Context, client *fastio.Client, room api.Profile, in io.Reader) {
 	lines := bufio.NewScanner(in)
 	for lines.Scan() {
 		if lines.Text() == "" {
 			continue
 		}
 		said := comments.CreateRequest{Body: lines.Text()}
-		if _, err := w.client.Comments.Create(ctx, comments.On(w.room), said); err != nil {
+		if _, err := client.Comments.Create(ctx, comments.On(room), said); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 		}
 	}
@@ -171,17 +143,17 @@ func (w *watcher) post(ctx context.Context, in io.Reader) {
 	}
 }
 
-// observer prints how changes arrive, and why a connection cannot be opened.
-func (w *watcher) observer() func(context.Context, realtime.Status) {
+// statusTo prints how changes arrive, and why a connection cannot be opened.
+func statusTo(out io.Writer) func(context.Context, realtime.Status) {
 	var mode realtime.Mode
 	return func(_ context.Context, s realtime.Status) {
 		switch {
 		case s.Mode != mode && s.Mode == realtime.ModeSocket:
-			fmt.Fprintf(w.out, "  connected: changes arrive over a socket (number %d)\n", s.Sockets)
+			fmt.Fprintf(out, "  connected: changes arrive over a socket (number %d)\n", s.Sockets)
 		case s.Mode != mode:
-			fmt.Fprintln(w.out, "  no connection: changes are polled until a socket is open")
-		case s.Err != nil && s.Failures > 1:
-			fmt.Fprintf(w.out, "  %d failures in a row, trying again in %v: %v\n", s.Failures, s.Retry.Round(time.Second), s.Err)
+			fmt.Fprintln(out, "  no connection: changes are polled until a socket is open")
+		case s.Err != nil && s.Failures > 2: // one or two are those of a broken connection
+			fmt.Fprintf(out, "  %d failures in a row, trying again in %v: %v\n", s.Failures, s.Retry.Round(time.Second), s.Err)
 		}
 		mode = s.Mode
 	}
