@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"time"
 
@@ -17,40 +18,39 @@ import (
 
 // demonstrate makes three runs against an emulator: one that is interrupted, one that
 // completes the file, and one after more events.
-func (p *program) demonstrate(ctx context.Context) error {
+func demonstrate(ctx context.Context, out io.Writer) error {
 	platform := fastiotest.New()
-	p.workspace = api.ID(platform.AddWorkspace(seed.Workspace{Name: "Design"}).ID)
+	workspace := platform.AddWorkspace(seed.Workspace{Name: "Design"}).ID
 	before := time.Now().AddDate(0, 0, -1)
-	platform.Generate(seed.History{Workspace: string(p.workspace), Events: 500, To: before, Seed: 1})
-	demo := show.Emulate(p.out, "FASTIO_API_KEY", platform)
+	platform.Generate(seed.History{Workspace: workspace, Events: 500, To: before, Seed: 1})
+	demo := show.Emulate(out, "FASTIO_API_KEY", platform)
 	defer demo.Stop()
-	var err error
-	p.dir, err = os.MkdirTemp("", "nightly")
+	dir, err := os.MkdirTemp("", "nightly")
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(p.dir) }()
+	defer func() { _ = os.RemoveAll(dir) }()
 	client, err := demo.Connect(platform.Token())
 	if err != nil {
 		return err
 	}
 	defer client.CloseIdleConnections()
 
-	fmt.Fprint(p.out, "\nA run that is interrupted: ")
+	fmt.Fprint(out, "\nA run that is interrupted: ")
 	interrupted, interrupt := context.WithCancel(ctx)
-	err = p.run(interrupted, client, &journal.Options{OnAdd: interruptAfter(100, interrupt)})
+	err = appendEvents(interrupted, client, out, api.ID(workspace), dir, &journal.Options{OnAdd: interruptAfter(100, interrupt)})
 	if !errors.Is(err, context.Canceled) {
 		return err
 	}
-	fmt.Fprint(p.out, "The next run: ")
-	if err := p.run(ctx, client, nil); err != nil {
+	fmt.Fprint(out, "The next run: ")
+	if err := appendEvents(ctx, client, out, api.ID(workspace), dir, nil); err != nil {
 		return err
 	}
 	for range 3 {
-		platform.AddEvent(seed.Event{Name: "comment_created", Workspace: string(p.workspace)})
+		platform.AddEvent(seed.Event{Name: "comment_created", Workspace: workspace})
 	}
-	fmt.Fprint(p.out, "A run after three more events: ")
-	return p.run(ctx, client, nil)
+	fmt.Fprint(out, "A run after three more events: ")
+	return appendEvents(ctx, client, out, api.ID(workspace), dir, nil)
 }
 
 // interruptAfter returns a callback that calls interrupt for the nth new event.

@@ -30,49 +30,44 @@ import (
 )
 
 func main() {
-	p := &program{out: os.Stdout}
-	flag.StringVar((*string)(&p.workspace), "workspace", "", "the ID of the workspace; required with a key")
-	flag.StringVar(&p.dir, "dir", ".", "the directory of the file")
+	workspace := flag.String("workspace", "", "the ID of the workspace; required with a key")
+	dir := flag.String("dir", ".", "the directory of the file")
 	flag.Parse()
-	show.Main(p.start)
+	show.Main(func(ctx context.Context) error { return start(ctx, os.Stdout, api.ID(*workspace), *dir) })
 }
 
-type program struct {
-	out       io.Writer
-	workspace api.ID
-	dir       string
-}
-
-func (p *program) start(ctx context.Context) error {
+func start(ctx context.Context, out io.Writer, workspace api.ID, dir string) error {
 	client, err := fastio.FromEnv(fastio.WithLogger(slog.Default()))
 	if errors.Is(err, fastio.ErrNoToken) {
-		return p.demonstrate(ctx)
+		return demonstrate(ctx, out)
 	}
 	if err != nil {
 		return err
 	}
 	defer client.CloseIdleConnections()
-	if p.workspace == "" {
+	if workspace == "" {
 		return errors.New("set -workspace: the ID of the workspace")
 	}
-	return p.run(ctx, client, nil)
+	return appendEvents(ctx, client, out, workspace, dir, nil)
 }
 
-// run appends the events since the last run.
-func (p *program) run(ctx context.Context, client *fastio.Client, o *journal.Options) (err error) {
-	file, err := journal.Open(filepath.Join(p.dir, "events.jsonl"), o) //nolint:contextcheck // the files are local
+// appendEvents appends the events since the last run.
+func appendEvents(
+	ctx context.Context, client *fastio.Client, out io.Writer, workspace api.ID, dir string, o *journal.Options,
+) (err error) {
+	file, err := journal.Open(filepath.Join(dir, "events.jsonl"), o) //nolint:contextcheck // the files are local
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	before := file.Rows()
-	err = file.Follow(ctx, client.Events, events.Query{Profile: api.Workspace(p.workspace)}, &events.FollowOptions{
+	err = file.Follow(ctx, client.Events, events.Query{Profile: api.Workspace(workspace)}, &events.FollowOptions{
 		Until: time.Now(),
 		OnGap: func(_ context.Context, g events.Gap) error {
-			fmt.Fprintf(p.out, "events from %v to %v may be missing: %s\n", g.From, g.To, g.Reason)
+			fmt.Fprintf(out, "events from %v to %v may be missing: %s\n", g.From, g.To, g.Reason)
 			return nil
 		},
 	})
-	fmt.Fprintf(p.out, "%d events added, %d in all\n", file.Rows()-before, file.Rows())
+	fmt.Fprintf(out, "%d events added, %d in all\n", file.Rows()-before, file.Rows())
 	return err
 }

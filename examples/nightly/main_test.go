@@ -18,7 +18,7 @@ import (
 func TestNightlyRunsWithoutConfiguration(t *testing.T) { //nolint:paralleltest // it empties the environment
 	kit.Unconfigured(t)
 	var out bytes.Buffer
-	if err := (&program{out: &out}).start(t.Context()); err != nil {
+	if err := start(t.Context(), &out, "", ""); err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
 	kit.Says(t, out.String(), "running against an emulator", "A run that is interrupted: 100 events added, 100 in all",
@@ -35,8 +35,7 @@ func TestNightlyShowsLongWaits(t *testing.T) { //nolint:paralleltest // it repla
 		room := platform.AddWorkspace(seed.Workspace{Name: "Design"})
 		platform.Generate(seed.History{Workspace: room.ID, Events: 4100, Seed: 1}) // 17 searches of 15 in 30 s
 		client := platform.Client(t, fastio.WithLogger(slog.Default()))
-		p := &program{out: io.Discard, workspace: api.ID(room.ID), dir: t.TempDir()}
-		if err := p.run(t.Context(), client, nil); err != nil {
+		if err := appendEvents(t.Context(), client, io.Discard, api.ID(room.ID), t.TempDir(), nil); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -48,7 +47,7 @@ func TestNightlyShowsLongWaits(t *testing.T) { //nolint:paralleltest // it repla
 
 func TestWorkspaceRequired(t *testing.T) {
 	t.Setenv("FASTIO_API_KEY", "key")
-	if err := (&program{out: io.Discard}).start(t.Context()); err == nil || !strings.Contains(err.Error(), "-workspace") {
+	if err := start(t.Context(), io.Discard, "", ""); err == nil || !strings.Contains(err.Error(), "-workspace") {
 		t.Errorf("got %v", err)
 	}
 }

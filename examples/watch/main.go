@@ -69,10 +69,9 @@ func watch(ctx context.Context, client *fastio.Client, in io.Reader, out io.Writ
 	room, ended := api.Workspace(id), make(chan error)
 	go func() { ended <- showChanges(ctx, client, out, room) }()
 	go func() { ended <- showComments(ctx, client, in, out, room, names) }()
-	err = <-ended
+	first := <-ended
 	stop()
-	<-ended
-	return err
+	return cmp.Or(first, <-ended)
 }
 
 // choose returns the workspace with that ID or folder name; "" means the first.
