@@ -40,7 +40,8 @@ func TestReadmeSnippetsAreCompiled(t *testing.T) {
 	t.Parallel()
 	var compiled []string
 	for _, file := range []string{
-		"example_test.go", "readme_test.go", "fastiotest/example_test.go", "examples/hello/main.go",
+		"example_test.go", "readme_test.go", "fastiotest/example_test.go", "fastiotest/example_suite_test.go",
+		"examples/hello/main.go",
 		"events/journal/example_test.go", "keyring/example_test.go", "oauth/example_desktop_test.go",
 		"relay/example_test.go",
 	} {
@@ -136,6 +137,8 @@ func TestPackageCommentsBeginWithAnExample(t *testing.T) {
 				compiled = "examples/hello/main.go"
 			case "oauth":
 				compiled = "oauth/example_desktop_test.go"
+			case "fastiotest":
+				compiled = "fastiotest/example_suite_test.go"
 			}
 			if kind == "Package" && !strings.Contains(unindented(readFile(t, compiled)), unindented(code.Text)) {
 				t.Errorf("%s: %s does not have the example:\n%s", name, compiled, code.Text)

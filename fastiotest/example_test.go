@@ -6,51 +6,13 @@ import (
 	"io/fs"
 	"net/http"
 	"os"
-	"strings"
 	"testing"
-	"testing/synctest"
 
 	"github.com/fastio-go/fastio"
-	"github.com/fastio-go/fastio/api"
-	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/fastiotest"
 	"github.com/fastio-go/fastio/fastiotest/op"
 	"github.com/fastio-go/fastio/fastiotest/seed"
 )
-
-// report is the program under test: it counts the events of each workspace.
-func report(ctx context.Context, client *fastio.Client) (string, error) {
-	var b strings.Builder
-	for workspace, err := range client.Workspaces.All(ctx, nil) {
-		if err != nil {
-			return "", err
-		}
-		n := 0
-		for _, err := range client.Events.All(ctx, events.Query{Profile: api.Workspace(workspace.ID)}) {
-			if err != nil {
-				return "", err
-			}
-			n++
-		}
-		fmt.Fprintf(&b, "%s: %d\n", workspace.Name, n)
-	}
-	return b.String(), nil
-}
-
-// A test inside a synctest bubble does not wait for retries and rate limits.
-func TestReport(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		server := fastiotest.New()
-		design := server.AddWorkspace(seed.Workspace{Name: "Design"})
-		server.AddEvent(seed.Event{Name: "comment_created", Workspace: design.ID})
-		server.Fail(seed.Fault{Op: op.EventsSearch, Count: 2, Status: http.StatusServiceUnavailable})
-		text, err := report(t.Context(), server.Client(t))
-		if err != nil || text != "Design: 1\n" {
-			t.Errorf("got %q, %v", text, err)
-		}
-	})
-}
 
 // Outside of a test, ClientOptions takes the place of Client.
 func Example() {
@@ -77,7 +39,7 @@ func Example() {
 // A Server injects failures.
 func ExampleServer_Fail() {
 	s := fastiotest.New()
-	s.Fail(seed.Fault{Op: "workspaces.List", Status: http.StatusForbidden, Text: "Not today."})
+	s.Fail(seed.Fault{Op: op.WorkspacesList, Status: http.StatusForbidden, Text: "Not today."})
 	client, err := fastio.New(s.ClientOptions()...)
 	if err != nil {
 		fmt.Println(err)
