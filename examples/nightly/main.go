@@ -33,10 +33,10 @@ func main() {
 	workspace := flag.String("workspace", "", "the ID of the workspace; required with a key")
 	dir := flag.String("dir", ".", "the directory of the file")
 	flag.Parse()
-	show.Main(func(ctx context.Context) error { return start(ctx, os.Stdout, api.ID(*workspace), *dir) })
+	show.Main(func(ctx context.Context) error { return runNightly(ctx, os.Stdout, api.ID(*workspace), *dir) })
 }
 
-func start(ctx context.Context, out io.Writer, workspace api.ID, dir string) error {
+func runNightly(ctx context.Context, out io.Writer, workspace api.ID, dir string) error {
 	client, err := fastio.FromEnv(fastio.WithLogger(slog.Default()))
 	if errors.Is(err, fastio.ErrNoToken) {
 		return demonstrate(ctx, out)

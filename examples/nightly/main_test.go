@@ -18,7 +18,7 @@ import (
 func TestNightlyRunsWithoutConfiguration(t *testing.T) { //nolint:paralleltest // it empties the environment
 	kit.Unconfigured(t)
 	var out bytes.Buffer
-	if err := start(t.Context(), &out, "", ""); err != nil {
+	if err := runNightly(t.Context(), &out, "", ""); err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
 	kit.Says(t, out.String(), "running against an emulator", "A run that is interrupted: 100 events added, 100 in all",
@@ -47,7 +47,7 @@ func TestNightlyShowsLongWaits(t *testing.T) { //nolint:paralleltest // it repla
 
 func TestWorkspaceRequired(t *testing.T) {
 	t.Setenv("FASTIO_API_KEY", "key")
-	if err := start(t.Context(), io.Discard, "", ""); err == nil || !strings.Contains(err.Error(), "-workspace") {
+	if err := runNightly(t.Context(), io.Discard, "", ""); err == nil || !strings.Contains(err.Error(), "-workspace") {
 		t.Errorf("got %v", err)
 	}
 }
