@@ -54,7 +54,7 @@ func ExampleTelemetry_OnStatus() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	sub, err := client.Realtime.Subscribe(ctx, api.User(api.Me), &realtime.Options{OnStatus: telemetry.OnStatus()})
+	sub, err := client.Realtime.Subscribe(ctx, api.User(api.Me), &realtime.SubscribeOptions{OnStatus: telemetry.OnStatus()})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 
 // OnStatus returns a function that reports one subscription, until it ends:
 //
-//	sub, err := client.Realtime.Subscribe(ctx, workspace, &realtime.Options{OnStatus: telemetry.OnStatus()})
+//	sub, err := client.Realtime.Subscribe(ctx, workspace, &realtime.SubscribeOptions{OnStatus: telemetry.OnStatus()})
 //
 // Each subscription requires a function of its own.
 func (t *Telemetry) OnStatus() func(ctx context.Context, s realtime.Status) {

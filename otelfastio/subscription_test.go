@@ -56,7 +56,7 @@ func (r *recorder) served(t *testing.T, server *fastiotest.Server) []fastio.Opti
 }
 
 // subscribe opens a subscription, and returns how to end it.
-func (r *recorder) subscribe(t *testing.T, server *fastiotest.Server, o *realtime.Options) (end func()) {
+func (r *recorder) subscribe(t *testing.T, server *fastiotest.Server, o *realtime.SubscribeOptions) (end func()) {
 	t.Helper()
 	workspace := server.AddWorkspace(seed.Workspace{Name: "Design"})
 	c, err := fastio.New(r.served(t, server)...)
@@ -79,7 +79,7 @@ func TestSubscription(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r, server := newRecorder(), fastiotest.New()
-		end := r.subscribe(t, server, new(realtime.Options))
+		end := r.subscribe(t, server, new(realtime.SubscribeOptions))
 		time.Sleep(time.Minute)
 		if diff := cmp.Diff([]string{"active mode=socket 1", "sockets 1"}, r.subscriptions(t)); diff != "" {
 			t.Errorf("with a socket (-want +got)\n%s", diff)
@@ -103,7 +103,7 @@ func TestSubscriptionThatIsRefused(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r, server := newRecorder(), fastiotest.New()
-		end := r.subscribe(t, server, new(realtime.Options))
+		end := r.subscribe(t, server, new(realtime.SubscribeOptions))
 		server.Fail(seed.Fault{Op: "realtime.SocketToken", Status: http.StatusForbidden})
 		server.Fail(seed.Fault{Op: "realtime.Socket", Status: http.StatusForbidden})
 		server.DropSockets("")
@@ -128,7 +128,7 @@ func TestNoSocketTokenIsReported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r, server, dialer := newRecorder(), fastiotest.New(), new(leaky)
-		end := r.subscribe(t, server, &realtime.Options{Dialer: dialer})
+		end := r.subscribe(t, server, &realtime.SubscribeOptions{Dialer: dialer})
 		time.Sleep(time.Minute)
 		end()
 		var tokens []string

@@ -31,7 +31,7 @@ func BenchmarkComment(b *testing.B) {
 			b.Fatal(err)
 		}
 		defer client.CloseIdleConnections()
-		o := &realtime.Options{PollOnly: mode == realtime.ModePoll, Coalesce: api.NoLimit}
+		o := &realtime.SubscribeOptions{PollOnly: mode == realtime.ModePoll, Coalesce: api.NoLimit}
 		c := subscribed(b, client.Realtime, api.Workspace(api.ID(w.ID)), o)
 		for c.sub.Status().Mode != mode {
 			time.Sleep(time.Millisecond)

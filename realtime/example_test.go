@@ -92,7 +92,7 @@ func ExampleSubscription_Position() {
 
 	s.AddEvent(seed.Event{Name: "workspace_updated", Workspace: w.ID})
 
-	sub, err = client.Realtime.Subscribe(ctx, api.Workspace(api.ID(w.ID)), &realtime.Options{Position: saved})
+	sub, err = client.Realtime.Subscribe(ctx, api.Workspace(api.ID(w.ID)), &realtime.SubscribeOptions{Position: saved})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -13,7 +13,7 @@ import (
 	"github.com/fastio-go/fastio/realtime"
 )
 
-func catchUp(o *realtime.Options) { o.CatchUp = true }
+func catchUp(o *realtime.SubscribeOptions) { o.CatchUp = true }
 
 func numbered(n int) []string {
 	ids := make([]string, n)
@@ -86,7 +86,7 @@ func TestCatchUpAfterARestart(t *testing.T) {
 		p.locked(func() { p.logErr = &api.Error{Status: 503} })
 		position := c.sub.Position()
 		for i := range 3 {
-			c = begin(t, p, catchUp, func(o *realtime.Options) { o.Position = position })
+			c = begin(t, p, catchUp, func(o *realtime.SubscribeOptions) { o.Position = position })
 			if i == 2 {
 				p.locked(func() { p.logErr, p.entries = nil, []string{"e1"} })
 			}

@@ -64,7 +64,7 @@ func newWired(t *testing.T, serve http.HandlerFunc) *wired {
 	return w
 }
 
-func (w *wired) subscribe(t *testing.T, o *realtime.Options) *consumer {
+func (w *wired) subscribe(t *testing.T, o *realtime.SubscribeOptions) *consumer {
 	t.Helper()
 	return subscribed(t, realtime.New(w, network("http", w.client)), api.Workspace(room), o)
 }
@@ -89,21 +89,21 @@ func TestHandshake(t *testing.T) {
 	t.Parallel()
 	const host, origin = "api.fastio.test", "http://api.fastio.test"
 	type row struct {
-		o    realtime.Options
+		o    realtime.SubscribeOptions
 		want []string // host, URI, origin, authorization
 	}
 	table.Bubbles(t, map[string]row{
-		"by default": {realtime.Options{}, []string{host, "/api/websocket/?canary-token-1", origin, ""}},
+		"by default": {realtime.SubscribeOptions{}, []string{host, "/api/websocket/?canary-token-1", origin, ""}},
 		"with a named parameter": {
-			realtime.Options{Placement: realtime.TokenPlacementNamedQuery},
+			realtime.SubscribeOptions{Placement: realtime.TokenPlacementNamedQuery},
 			[]string{host, "/api/websocket/?token=canary-token-1", origin, ""},
 		},
 		"with a header": {
-			realtime.Options{Placement: realtime.TokenPlacementHeader},
+			realtime.SubscribeOptions{Placement: realtime.TokenPlacementHeader},
 			[]string{host, "/api/websocket/", origin, "Bearer canary-token-1"},
 		},
 		"at another address": {
-			realtime.Options{Address: "ws://live.test:81/{token}/x", Origin: "https://go.fast.io"},
+			realtime.SubscribeOptions{Address: "ws://live.test:81/{token}/x", Origin: "https://go.fast.io"},
 			[]string{"live.test:81", "/canary-token-1/x", "https://go.fast.io", ""},
 		},
 	}, func(t *testing.T, test row) {
@@ -144,7 +144,7 @@ func TestRealSocket(t *testing.T) {
 			end <- err
 		})
 		w.life = 100 * 24 * time.Hour
-		c := w.subscribe(t, &realtime.Options{PingInterval: 24 * time.Hour})
+		c := w.subscribe(t, &realtime.SubscribeOptions{PingInterval: 24 * time.Hour})
 		time.Sleep(1001 * time.Minute)
 		if got := c.news(); len(got) != 1000 {
 			t.Errorf("%d changes", len(got))
@@ -262,21 +262,21 @@ func TestDialErrorsHideTheToken(t *testing.T) {
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("no route")}
 	}
 	type row struct {
-		spoil func(w *wired, o *realtime.Options)
+		spoil func(w *wired, o *realtime.SubscribeOptions)
 		says  string
 	}
 	table.Bubbles(t, map[string]row{
-		"of the network": {func(w *wired, _ *realtime.Options) {
+		"of the network": {func(w *wired, _ *realtime.SubscribeOptions) {
 			w.client = &http.Client{Transport: &http.Transport{DialContext: refused}}
 		}, "dial tcp: no route"},
-		"of a dialer": {func(_ *wired, o *realtime.Options) { o.Dialer = leakingDialer{} }, "could not be opened"},
-		"of a transport": {func(w *wired, _ *realtime.Options) {
+		"of a dialer": {func(_ *wired, o *realtime.SubscribeOptions) { o.Dialer = leakingDialer{} }, "could not be opened"},
+		"of a transport": {func(w *wired, _ *realtime.SubscribeOptions) {
 			w.client = &http.Client{Transport: leakingTransport{}}
 		}, "could not be opened"},
 	}, func(t *testing.T, test row) {
 		w := newWired(t, nil)
 		var seen strings.Builder // written by one goroutine at a time, and not after the end
-		o := &realtime.Options{OnStatus: func(_ context.Context, s realtime.Status) {
+		o := &realtime.SubscribeOptions{OnStatus: func(_ context.Context, s realtime.Status) {
 			fmt.Fprintf(&seen, "%v %+v %#v\n", s.Err, s, s)
 		}}
 		test.spoil(w, o)
@@ -347,7 +347,7 @@ func TestEveryKindOfProfile(t *testing.T) {
 				{api.Share(api.ID(share.ID)), event(seed.Event{Name: "share_updated", Share: share.ID}), "settings"},
 				{api.FileShare(api.ID(fileShare.ID)), comment(seed.Comment{FileShare: fileShare.ID}), onFile},
 			} {
-				o := &realtime.Options{PollOnly: m == realtime.ModePoll}
+				o := &realtime.SubscribeOptions{PollOnly: m == realtime.ModePoll}
 				c := subscribed(t, client.Realtime, test.profile, o)
 				time.Sleep(10 * time.Second)
 				if mode(c) != m || len(c.news()) > 0 {
@@ -402,7 +402,7 @@ func TestTLS(t *testing.T) {
 	}
 	live := make(chan struct{})
 	var once sync.Once
-	o := &realtime.Options{OnStatus: func(_ context.Context, st realtime.Status) {
+	o := &realtime.SubscribeOptions{OnStatus: func(_ context.Context, st realtime.Status) {
 		if st.Mode == realtime.ModeSocket {
 			once.Do(func() { close(live) })
 		}

@@ -281,7 +281,7 @@ func subscribeOnce(t *testing.T, path string, skip int, odd odd) {
 	room := s.AddWorkspace(seed.Workspace{Name: "Design"})
 	client, m := spoiled(t, s, path, skip, odd)
 	polls := strings.Contains(path, "poll")
-	c := subscribed(t, client.Realtime, api.Workspace(api.ID(room.ID)), &realtime.Options{PollOnly: polls})
+	c := subscribed(t, client.Realtime, api.Workspace(api.ID(room.ID)), &realtime.SubscribeOptions{PollOnly: polls})
 	var want []string
 	for i := range 12 {
 		time.Sleep(20 * time.Second)

@@ -49,7 +49,7 @@ type outage struct {
 	lines    *lines
 	room     api.ID
 	client   *fastio.Client
-	options  realtime.Options
+	options  realtime.SubscribeOptions
 	position string
 	changed  map[string]time.Time // fields and the times of their last changes
 
@@ -76,7 +76,7 @@ func newOutage(t *testing.T, number uint64) *outage {
 	network := o.server.StartInMemory(t)
 	o.lines = linesOf(network)
 	o.client = o.server.Client(t, fastio.WithHTTPClient(network))
-	o.options = realtime.Options{
+	o.options = realtime.SubscribeOptions{
 		PollOnly: r.IntN(10) == 0, Coalesce: []time.Duration{0, -1, time.Second}[r.IntN(3)],
 		MaxPending: []int{0, 0, 0, 4}[r.IntN(4)], CatchUp: r.IntN(8) == 0,
 	}
@@ -471,7 +471,7 @@ func TestSilentlyLostConnections(t *testing.T) {
 		l := linesOf(network)
 		room := api.ID(s.AddWorkspace(seed.Workspace{Name: "Design"}).ID)
 		client := s.Client(t, fastio.WithHTTPClient(network))
-		c := subscribed(t, client.Realtime, api.Workspace(room), &realtime.Options{PollOnly: test.pollOnly})
+		c := subscribed(t, client.Realtime, api.Workspace(room), &realtime.SubscribeOptions{PollOnly: test.pollOnly})
 		for round := range 6 {
 			time.Sleep(2*time.Minute + time.Duration(round)*3*time.Second)
 			if live := mode(c) == realtime.ModeSocket; live == test.pollOnly {

@@ -208,7 +208,7 @@ func (s *Subscription) follow(ctx, now context.Context) error {
 	return ctx.Err()
 }
 
-// sweep polls from [Options.Overlap] before the cursor, for changes that were lost
+// sweep polls from [SubscribeOptions.Overlap] before the cursor, for changes that were lost
 // or became visible late.
 func (s *Subscription) sweep(ctx context.Context) error {
 	first := !s.polled.start.began.IsZero()
@@ -253,7 +253,7 @@ func (s *Subscription) correct(ctx context.Context, r *activity.Report) (*activi
 	return s.ask(ctx, s.polled.cursor)
 }
 
-// ask polls from [Options.Overlap] before a cursor; without one it returns that of now.
+// ask polls from [SubscribeOptions.Overlap] before a cursor; without one it returns that of now.
 func (s *Subscription) ask(ctx context.Context, cursor activity.Cursor) (*activity.Report, error) {
 	o := &activity.PollOptions{Cursor: cursor.Back(s.o.Overlap), Updated: cursor != "", Slack: leastSlack}
 	var report *activity.Report
@@ -369,7 +369,7 @@ type position struct {
 
 const positionVersion = 1
 
-// Position returns a value for [Options.Position]. The current change of the loop
+// Position returns a value for [SubscribeOptions.Position]. The current change of the loop
 // over Changes, and maybe a few before it, are delivered again.
 func (s *Subscription) Position() string {
 	covered, entries := s.pending.position()

@@ -50,7 +50,7 @@ type Network struct {
 }
 
 // New returns a Service that sends its requests through c. Its subscriptions poll if n
-// is nil, unless [Options] have a Dialer and an Address.
+// is nil, unless [SubscribeOptions] have a Dialer and an Address.
 func New(c api.Client, n *Network) *Service {
 	return &Service{c: c, polls: activity.New(c), log: events.New(c, nil), net: n, shared: newShared()}
 }
@@ -60,7 +60,7 @@ func New(c api.Client, n *Network) *Service {
 //   - Field is set: it changed at least once. Events holds what the socket sent.
 //   - Resync is set: anything may have changed. List everything again.
 //   - Entry is set: an event of the log from a time without a connection. Requires
-//     [Options.CatchUp].
+//     [SubscribeOptions.CatchUp].
 //   - Frame is set: the socket sent an unknown frame.
 //   - Only Events is set: the socket sent an event without a field.
 type Change struct {
@@ -126,7 +126,7 @@ type Status struct {
 	Lag       time.Duration // delay of the latest dated change by the server's clock, to a second
 	Discarded int           // invalid messages
 
-	// Interval is the time between two polls. With a socket it is [Options.Sweep], or 16
+	// Interval is the time between two polls. With a socket it is [SubscribeOptions.Sweep], or 16
 	// seconds for each subscription of the client if that is more, and the first poll may
 	// take three times as long. While more than 20 subscriptions have no socket, they poll in
 	// turn, every 4 seconds for each of them, and the others every 40 seconds for each. With

@@ -37,7 +37,7 @@ type crowd struct {
 }
 
 // newCrowd subscribes to n workspaces at once and waits until all have returned.
-func newCrowd(t *testing.T, s *fastiotest.Server, n int, o *realtime.Options) *crowd {
+func newCrowd(t *testing.T, s *fastiotest.Server, n int, o *realtime.SubscribeOptions) *crowd {
 	t.Helper()
 	w := &crowd{server: s, all: make([]*consumer, n), begun: time.Now()}
 	for i := range n {
@@ -127,7 +127,7 @@ func TestManySubscriptionsPollRarely(t *testing.T) {
 		"many": {table.Rounds(100, 300), time.Minute, table.Rounds(3, 6)},
 		"most": {table.Rounds(400, 1000), 5 * time.Minute, table.Rounds(2, 14)},
 	}, func(t *testing.T, test row) {
-		w := newCrowd(t, fastiotest.New(), test.n, &realtime.Options{PingInterval: time.Hour})
+		w := newCrowd(t, fastiotest.New(), test.n, &realtime.SubscribeOptions{PingInterval: time.Hour})
 		time.Sleep(time.Until(w.begun.Add(test.start)))
 		if n := w.in(realtime.ModeSocket); n != test.n {
 			t.Fatalf("%d subscriptions have a socket", n)
@@ -185,7 +185,7 @@ func TestSubscriptionsWithoutSocketTakeTurns(t *testing.T) {
 		s := fastiotest.New(func(o *seed.Options) { o.Realtime.MaxSockets = test.sockets })
 		test.spoil.Op = op.RealtimeSocket
 		s.Fail(test.spoil)
-		w := newCrowd(t, s, test.n, &realtime.Options{PollOnly: test.pollOnly, PingInterval: time.Hour})
+		w := newCrowd(t, s, test.n, &realtime.SubscribeOptions{PollOnly: test.pollOnly, PingInterval: time.Hour})
 		if took := time.Since(w.begun); took > 2*time.Minute {
 			t.Errorf("the subscriptions began after %s", took)
 		}
@@ -227,7 +227,7 @@ func TestManySocketsReopenInTurn(t *testing.T) {
 	}, func(t *testing.T, fault seed.Fault) {
 		const outage = 25 * time.Minute
 		s, n := fastiotest.New(), table.Rounds(100, 300)
-		w := newCrowd(t, s, n, &realtime.Options{PingInterval: time.Hour})
+		w := newCrowd(t, s, n, &realtime.SubscribeOptions{PingInterval: time.Hour})
 		time.Sleep(time.Hour)
 		fault.Op = op.RealtimeSocket
 		s.Fail(fault)
@@ -335,7 +335,7 @@ func TestRenewalsPollNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := fastiotest.New(func(o *seed.Options) { o.Realtime.TokenLife = 15 * time.Minute })
-		w := newCrowd(t, s, table.Rounds(50, 300), &realtime.Options{PingInterval: time.Hour})
+		w := newCrowd(t, s, table.Rounds(50, 300), &realtime.SubscribeOptions{PingInterval: time.Hour})
 		time.Sleep(2 * time.Hour)
 		if most := busiest(w.polls(), time.Hour); most > 250 {
 			t.Errorf("%d polls in an hour", most)
@@ -347,7 +347,7 @@ func TestRenewalsPollNothing(t *testing.T) {
 func TestFewerSubscriptionsPollMoreOften(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newCrowd(t, fastiotest.New(), 200, &realtime.Options{PingInterval: time.Hour})
+		w := newCrowd(t, fastiotest.New(), 200, &realtime.SubscribeOptions{PingInterval: time.Hour})
 		time.Sleep(time.Minute)
 		for _, c := range w.all[10:] {
 			_ = c.stop(t)
@@ -366,7 +366,7 @@ func TestFewerSubscriptionsPollMoreOften(t *testing.T) {
 func TestTurnsAreNoOutage(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newCrowd(t, fastiotest.New(), 60, &realtime.Options{PollOnly: true, CatchUp: true})
+		w := newCrowd(t, fastiotest.New(), 60, &realtime.SubscribeOptions{PollOnly: true, CatchUp: true})
 		time.Sleep(time.Hour)
 		if n := len(w.at("events.")); n > 0 {
 			t.Errorf("%d reads of the log in an hour without an outage", n)
@@ -378,11 +378,11 @@ func TestTurnsAreNoOutage(t *testing.T) {
 func TestDeadlineWhileTakingTurns(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newCrowd(t, fastiotest.New(), 30, &realtime.Options{PollOnly: true})
+		w := newCrowd(t, fastiotest.New(), 30, &realtime.SubscribeOptions{PollOnly: true})
 		deadline := time.Now().Add(10 * time.Minute)
 		ctx, cancel := context.WithDeadline(t.Context(), deadline)
 		defer cancel()
-		sub, err := w.client.Realtime.Subscribe(ctx, api.Workspace(w.rooms[0]), &realtime.Options{PollOnly: true})
+		sub, err := w.client.Realtime.Subscribe(ctx, api.Workspace(w.rooms[0]), &realtime.SubscribeOptions{PollOnly: true})
 		if err != nil {
 			t.Fatal(err)
 		}

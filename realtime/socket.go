@@ -2,7 +2,7 @@ package realtime
 
 import (
 	"context"
-	stdjson "encoding/json"
+	"encoding/json"
 	"errors"
 	"math/rand/v2"
 	"net/http"
@@ -10,7 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/go-json-experiment/json"
+	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/fastio-go/fastio/activity"
@@ -310,9 +310,9 @@ type Event struct {
 	Field         activity.Field     `json:"activity_field"`  // the field that changed
 	Triggered     api.Time           `json:"timestamp"`       // when it happened
 	Sent          api.Time           `json:"time"`            // when the server sent it
-	Data          stdjson.RawMessage `json:"data"`            // other data of the event, undecoded
+	Data          json.RawMessage    `json:"data"`            // other data of the event, undecoded
 
-	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // unknown members
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // unknown members
 }
 
 // frame is one message of the socket: fields, an event, or an unknown
@@ -320,7 +320,7 @@ type Event struct {
 type frame struct {
 	fields api.Map[api.Time] // the fields that changed; most times are zero
 	event  *Event
-	raw    stdjson.RawMessage
+	raw    json.RawMessage
 }
 
 // readFrame decodes a text message. It reports false if the message is not a
@@ -330,11 +330,11 @@ func readFrame(b []byte) (frame, bool) {
 		Response jsontext.Value `json:"response"`
 		Activity jsontext.Value `json:"activity"`
 	}
-	if !utf8.Valid(b) || jsontext.Value(b).Kind() != '{' || json.Unmarshal(b, &head, lenient.Options()) != nil {
+	if !utf8.Valid(b) || jsontext.Value(b).Kind() != '{' || jsonv2.Unmarshal(b, &head, lenient.Options()) != nil {
 		return frame{}, false
 	}
 	var kind string
-	_ = json.Unmarshal(head.Response, &kind) // an object is the envelope of an unknown frame
+	_ = jsonv2.Unmarshal(head.Response, &kind) // an object is the envelope of an unknown frame
 	switch kind {
 	case "activity":
 		if fields, ok := readFields(b, head.Activity); ok {
@@ -354,12 +354,12 @@ func readFields(frame []byte, v jsontext.Value) (api.Map[api.Time], bool) {
 	var names []string
 	switch v.Kind() {
 	case '[':
-		if json.Unmarshal(v, &names, lenient.Options()) != nil {
+		if jsonv2.Unmarshal(v, &names, lenient.Options()) != nil {
 			return nil, false
 		}
 	case '"':
 		names = []string{""}
-		if json.Unmarshal(v, &names[0], lenient.Options()) != nil {
+		if jsonv2.Unmarshal(v, &names[0], lenient.Options()) != nil {
 			return nil, false
 		}
 	case '{':

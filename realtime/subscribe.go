@@ -16,9 +16,9 @@ import (
 	"github.com/fastio-go/fastio/internal/wait"
 )
 
-// Options are the optional parameters of [Service.Subscribe]. Nil and zero fields
+// SubscribeOptions are the optional parameters of [Service.Subscribe]. Nil and zero fields
 // mean the defaults.
-type Options struct {
+type SubscribeOptions struct {
 	Position   string        // of an earlier subscription to the same profile; "" starts now
 	CatchUp    bool          // reads the event log of disconnected times; requires an ID, not of a File Share
 	Coalesce   time.Duration // how long changes are collected before delivery; default 250 ms, [api.NoLimit]: none
@@ -49,7 +49,7 @@ const (
 )
 
 // Subscribe reports the changes of a user, organization, workspace, share or File
-// Share from now on, or from [Options.Position] on, until ctx is done, Close is
+// Share from now on, or from [SubscribeOptions.Position] on, until ctx is done, Close is
 // called, or the platform refuses. List the current state after it has returned:
 // whatever happens in between is reported as a change, and maybe what has just happened.
 //
@@ -75,7 +75,7 @@ const (
 // [Status]: failed connections, responses that cannot be decoded, refusals by a proxy.
 // The call options apply to every call; [api.WithResponse] is not allowed.
 func (s *Service) Subscribe(
-	ctx context.Context, profile api.Profile, o *Options, opts ...api.CallOption,
+	ctx context.Context, profile api.Profile, o *SubscribeOptions, opts ...api.CallOption,
 ) (*Subscription, error) {
 	sub, err := s.newSubscription(ctx, profile, o, opts)
 	if err != nil {
@@ -99,7 +99,7 @@ func (s *Service) Subscribe(
 
 // newSubscription returns a subscription that is to be run.
 func (s *Service) newSubscription(
-	ctx context.Context, profile api.Profile, o *Options, opts []api.CallOption,
+	ctx context.Context, profile api.Profile, o *SubscribeOptions, opts []api.CallOption,
 ) (*Subscription, error) {
 	if err := call.Check(ctx, s.c, opSubscribe); err != nil {
 		return nil, err
@@ -125,7 +125,7 @@ func (s *Service) newSubscription(
 	return sub, nil
 }
 
-func (o *Options) fill() {
+func (o *SubscribeOptions) fill() {
 	o.Coalesce = cmp.Or(o.Coalesce, 250*time.Millisecond)
 	o.MaxPending = cmp.Or(o.MaxPending, 10_000)
 	o.Sweep = cmp.Or(o.Sweep, 5*time.Minute)
@@ -140,7 +140,7 @@ func (o *Options) fill() {
 type Subscription struct {
 	s       *Service
 	profile api.Profile
-	o       Options
+	o       SubscribeOptions
 	opts    []api.CallOption
 	dial    *dial              // nil without sockets
 	wake    func(watched bool) // of Wake, in place of changes

@@ -38,7 +38,7 @@ func TestChangesArriveOverSocketsAndByPolls(t *testing.T) {
 			p := newPlatform()
 			p.stamp("storage:2old")
 			time.Sleep(10 * time.Second)
-			c := begin(t, p, func(o *realtime.Options) { o.PollOnly = m == realtime.ModePoll })
+			c := begin(t, p, func(o *realtime.SubscribeOptions) { o.PollOnly = m == realtime.ModePoll })
 			time.Sleep(10 * time.Second)
 			if mode(c) != m {
 				t.Fatalf("the mode is %s", mode(c))
@@ -302,7 +302,7 @@ func TestPermanentErrorEndsSubscription(t *testing.T) {
 		if !test.begun {
 			p.locked(func() { test.spoil(p, test.err) })
 		}
-		sub, err := subscribe(t, p, func(o *realtime.Options) { o.PollOnly = test.pollOnly })
+		sub, err := subscribe(t, p, func(o *realtime.SubscribeOptions) { o.PollOnly = test.pollOnly })
 		if err == nil {
 			c := consume(t, sub)
 			time.Sleep(time.Minute)
@@ -527,7 +527,7 @@ func TestQueueIsBounded(t *testing.T) {
 		}, fields: 1},
 	}, func(t *testing.T, test row) {
 		p := newPlatform()
-		sub := openSubscription(t, p, func(o *realtime.Options) { o.MaxPending = 100 })
+		sub := openSubscription(t, p, func(o *realtime.SubscribeOptions) { o.MaxPending = 100 })
 		time.Sleep(time.Minute)
 		for i := range max(test.frames, 24) {
 			p.frame(test.frame(i))
@@ -615,7 +615,7 @@ func TestPosition(t *testing.T) {
 			position := ""
 			var reported []string
 			for i := range 50 {
-				sub := openSubscription(t, p, func(o *realtime.Options) { o.Position, o.PollOnly = position, pollOnly })
+				sub := openSubscription(t, p, func(o *realtime.SubscribeOptions) { o.Position, o.PollOnly = position, pollOnly })
 				c := consume(t, sub)
 				time.Sleep(time.Duration(i) * time.Second)
 				p.stamp(fmt.Sprint("storage:2a", i))
@@ -628,7 +628,7 @@ func TestPosition(t *testing.T) {
 				p.stamp(fmt.Sprint("storage:2b", i))
 				time.Sleep(time.Hour)
 			}
-			c := begin(t, p, func(o *realtime.Options) { o.Position, o.PollOnly = position, pollOnly })
+			c := begin(t, p, func(o *realtime.SubscribeOptions) { o.Position, o.PollOnly = position, pollOnly })
 			time.Sleep(10 * time.Second)
 			reported = append(reported, c.news()...)
 			_ = c.stop(t)
@@ -667,7 +667,7 @@ func TestPositionInsideTheLoop(t *testing.T) {
 			seen[string(change.Field)] = true
 		}
 		closeWithin(t, sub)
-		c := begin(t, p, func(o *realtime.Options) { o.Position, o.PollOnly = position, true })
+		c := begin(t, p, func(o *realtime.SubscribeOptions) { o.Position, o.PollOnly = position, true })
 		time.Sleep(10 * time.Second)
 		for _, f := range c.news() {
 			seen[f] = true
@@ -729,7 +729,7 @@ func TestLongAbsence(t *testing.T) {
 		}{{23 * time.Hour, 0}, {2 * time.Hour, 1}} {
 			time.Sleep(test.away)
 			p.stamp("members")
-			c := begin(t, p, func(o *realtime.Options) { o.Position = position })
+			c := begin(t, p, func(o *realtime.SubscribeOptions) { o.Position = position })
 			time.Sleep(time.Minute)
 			want := slices.Repeat([]realtime.ResyncReason{realtime.ResyncReasonAbsence}, test.want)
 			if _, resyncs := c.entries(); !slices.Equal(resyncs, want) {
@@ -783,7 +783,7 @@ func TestSubscriptionEndsAtOnce(t *testing.T) {
 func cancellable(t *testing.T, p *platform) (*realtime.Subscription, context.CancelFunc) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	sub, err := p.service().Subscribe(ctx, api.Workspace(room), &realtime.Options{Dialer: p})
+	sub, err := p.service().Subscribe(ctx, api.Workspace(room), &realtime.SubscribeOptions{Dialer: p})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -863,7 +863,7 @@ func TestOnStatus(t *testing.T) {
 		if diff := cmp.Diff(want, slices.Compact(seen)); diff != "" {
 			t.Errorf("(-want +got)\n%s", diff)
 		}
-	}, func(o *realtime.Options) {
+	}, func(o *realtime.SubscribeOptions) {
 		o.OnStatus = func(_ context.Context, s realtime.Status) {
 			seen = append(seen, fmt.Sprint(s.Mode, " ", s.Sockets, " ", s.Failures, " ", s.Err))
 			time.Sleep(10 * time.Second)
@@ -875,11 +875,11 @@ func TestOnStatus(t *testing.T) {
 func TestSubscribeRejectsInvalidOptions(t *testing.T) {
 	t.Parallel()
 	p, here := newPlatform(), api.Workspace(room)
-	refused := func(in api.Profile, o realtime.Options, opts ...api.CallOption) error {
+	refused := func(in api.Profile, o realtime.SubscribeOptions, opts ...api.CallOption) error {
 		o.Dialer = p
 		return stub.Err(p.service().Subscribe(t.Context(), in, &o, opts...))
 	}
-	type options = realtime.Options
+	type options = realtime.SubscribeOptions
 	other := base64URL(`{"v":1,"profile":"org 1","cursor":"2026-03-02 09:30:00.000001 UTC"}`)
 	stub.Refused(t, map[string][]error{
 		"profile_id": {
@@ -918,7 +918,7 @@ func FuzzFrames(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		synctest.Test(t, func(t *testing.T) {
 			p := newPlatform()
-			c := begin(t, p, func(o *realtime.Options) { o.Coalesce = -1 })
+			c := begin(t, p, func(o *realtime.SubscribeOptions) { o.Coalesce = -1 })
 			time.Sleep(time.Second)
 			p.frame(text)
 			p.frame(`{"response":"activity","activity":["the next"]}`)

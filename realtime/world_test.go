@@ -388,7 +388,7 @@ func closeWithin(tb testing.TB, sub *realtime.Subscription) {
 	}
 }
 
-func subscribed(tb testing.TB, s *realtime.Service, profile api.Profile, o *realtime.Options) *consumer {
+func subscribed(tb testing.TB, s *realtime.Service, profile api.Profile, o *realtime.SubscribeOptions) *consumer {
 	tb.Helper()
 	sub, err := s.Subscribe(tb.Context(), profile, o)
 	if err != nil {
@@ -398,13 +398,13 @@ func subscribed(tb testing.TB, s *realtime.Service, profile api.Profile, o *real
 }
 
 // begin subscribes and starts a consumer, by default over sockets of the platform.
-func begin(t *testing.T, p *platform, change ...func(o *realtime.Options)) *consumer {
+func begin(t *testing.T, p *platform, change ...func(o *realtime.SubscribeOptions)) *consumer {
 	t.Helper()
 	return consume(t, openSubscription(t, p, change...))
 }
 
 // streaming runs a test in its own bubble with a subscription.
-func streaming(t *testing.T, test func(t *testing.T, p *platform, c *consumer), change ...func(o *realtime.Options)) {
+func streaming(t *testing.T, test func(t *testing.T, p *platform, c *consumer), change ...func(o *realtime.SubscribeOptions)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		p := newPlatform()
@@ -412,9 +412,9 @@ func streaming(t *testing.T, test func(t *testing.T, p *platform, c *consumer), 
 	})
 }
 
-func pollOnly(o *realtime.Options) { o.PollOnly = true }
+func pollOnly(o *realtime.SubscribeOptions) { o.PollOnly = true }
 
-func openSubscription(t *testing.T, p *platform, change ...func(o *realtime.Options)) *realtime.Subscription {
+func openSubscription(t *testing.T, p *platform, change ...func(o *realtime.SubscribeOptions)) *realtime.Subscription {
 	t.Helper()
 	sub, err := subscribe(t, p, change...)
 	if err != nil {
@@ -423,9 +423,9 @@ func openSubscription(t *testing.T, p *platform, change ...func(o *realtime.Opti
 	return sub
 }
 
-func subscribe(t *testing.T, p *platform, change ...func(o *realtime.Options)) (*realtime.Subscription, error) {
+func subscribe(t *testing.T, p *platform, change ...func(o *realtime.SubscribeOptions)) (*realtime.Subscription, error) {
 	t.Helper()
-	o := &realtime.Options{Dialer: p}
+	o := &realtime.SubscribeOptions{Dialer: p}
 	for _, c := range change {
 		c(o)
 	}

@@ -89,7 +89,7 @@ func choose(ctx context.Context, client *fastio.Client, name string) (api.ID, er
 // showChanges prints what has changed, except for comments. A change of a single file is
 // one of the storage too.
 func showChanges(ctx context.Context, client *fastio.Client, out io.Writer, room api.Profile) error {
-	sub, err := client.Realtime.Subscribe(ctx, room, &realtime.Options{OnStatus: statusTo(out)})
+	sub, err := client.Realtime.Subscribe(ctx, room, &realtime.SubscribeOptions{OnStatus: statusTo(out)})
 	if err != nil {
 		return err
 	}
