@@ -1,6 +1,7 @@
 package events
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -46,7 +47,7 @@ type ReadableProfile struct {
 // ChangeOptions selects a page of a feed. Nil starts the feed.
 type ChangeOptions struct {
 	Cursor string // of the previous page; default: the current end of the feed
-	Limit  int    // changes per page, 1 to 1000; default 250, set by the server
+	Limit  int    // changes a page, 1 to 1000; 0 means the default of the server, 250
 }
 
 const maxChanges = 1000
@@ -84,14 +85,19 @@ func (s *Service) Changes(
 // feed and miss the changes in between.
 var errNoPosition = errors.New("fastio: events.Changes: the response has no cursor")
 
-// ChangePages returns the pages of changes from cursor to the end of the feed. To
-// continue later, pass the Cursor of the last page.
+// ChangePages returns the pages of [Service.Changes] from list.Cursor to the end of the feed,
+// with 1000 changes each unless list.Limit is set. To continue later, pass the Cursor of the
+// last page. Its requirements and errors are those of [Service.Changes].
 func (s *Service) ChangePages(
-	ctx context.Context, org api.ID, cursor string, opts ...api.CallOption,
+	ctx context.Context, org api.ID, list *ChangeOptions, opts ...api.CallOption,
 ) iter.Seq2[*ChangePage, error] {
 	const op = "events.Changes"
+	var from ChangeOptions
+	if list != nil {
+		from = *list
+	}
 	fetch := func(ctx context.Context, cursor string, opts []api.CallOption) (*ChangePage, string, error) {
-		p, err := s.Changes(ctx, org, &ChangeOptions{Cursor: cursor, Limit: maxChanges}, opts...)
+		p, err := s.Changes(ctx, org, &ChangeOptions{Cursor: cursor, Limit: cmp.Or(from.Limit, maxChanges)}, opts...)
 		if err != nil {
 			return nil, "", err
 		}
@@ -102,6 +108,6 @@ func (s *Service) ChangePages(
 		return p, next, err
 	}
 	rows := func(p *ChangePage) []*Change { return p.Changes }
-	list := page.List[*ChangePage, *Change]{Op: op, Start: cursor, Fetch: fetch, Rows: rows, Empty: page.ManyEmpty}
-	return list.Pages(ctx, opts)
+	pages := page.List[*ChangePage, *Change]{Op: op, Start: from.Cursor, Fetch: fetch, Rows: rows, Empty: page.ManyEmpty}
+	return pages.Pages(ctx, opts)
 }

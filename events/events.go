@@ -242,14 +242,14 @@ type Event struct {
 	Permission  Permission   `json:"permission"`
 	Created     api.Time     `json:"created"` // to the second
 
-	ObjectID    api.OpaqueID `json:"object_id"`    // the affected object
-	CallingUser api.ID       `json:"calling_user"` // the acting user; "" if not recorded
-	Actor       *api.Actor   `json:"actor"`        // the actor in detail; nil on events older than attribution
-	UserID      api.ID       `json:"user_id"`      // the subject, if any; do not rely on it for identification
-	OrgID       api.ID       `json:"org_id"`
-	WorkspaceID api.ID       `json:"workspace_id"`
-	ShareID     api.ID       `json:"share_id"`
-	Profile     api.ID       `json:"event_profile"` // the profile whose log it is in
+	ObjectID      api.OpaqueID `json:"object_id"`    // the affected object
+	CallingUserID api.ID       `json:"calling_user"` // the acting user; "" if not recorded
+	Actor         *api.Actor   `json:"actor"`        // the actor in detail; nil on events older than attribution
+	UserID        api.ID       `json:"user_id"`      // the subject, if any; do not rely on it for identification
+	OrgID         api.ID       `json:"org_id"`
+	WorkspaceID   api.ID       `json:"workspace_id"`
+	ShareID       api.ID       `json:"share_id"`
+	ProfileID     api.ID       `json:"event_profile"` // the profile whose log it is in
 
 	Description  string   `json:"description"` // rendered text; the only field with names of files
 	Template     Template `json:"template"`
@@ -280,8 +280,8 @@ func (e *Event) String() string {
 	if e.ObjectID != "" {
 		text += " object " + string(e.ObjectID)
 	}
-	if e.CallingUser != "" {
-		text += " by " + string(e.CallingUser)
+	if e.CallingUserID != "" {
+		text += " by " + string(e.CallingUserID)
 	}
 	return text
 }

@@ -1156,7 +1156,7 @@ func TestChangePagesNeedACursor(t *testing.T) {
 	row := `{"changes":[{"event_id":"e1"}],"cursor":"","has_more":true}`
 	for _, odd := range []string{`{}`, `{"changes":[]}`, row} {
 		s := events.New(callerFunc(func(*api.Request) string { return odd }), nil)
-		for p, err := range s.ChangePages(t.Context(), "4000000000000000002", "c1") {
+		for p, err := range s.ChangePages(t.Context(), "4000000000000000002", &events.ChangeOptions{Cursor: "c1"}) {
 			if err == nil {
 				t.Errorf("%s: %+v", odd, p)
 			}

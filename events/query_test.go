@@ -331,7 +331,7 @@ func TestEventOnOneLine(t *testing.T) {
 	for want, e := range map[string]*events.Event{
 		"<nil>": nil,
 		"2026-05-01 10:30:00 comment_created e1 object ca1 by 4": {
-			ID: "e1", Name: "comment_created", Created: created, ObjectID: "ca1", CallingUser: "4", Description: "Ada wrote",
+			ID: "e1", Name: "comment_created", Created: created, ObjectID: "ca1", CallingUserID: "4", Description: "Ada wrote",
 		},
 	} {
 		if got := e.String(); got != want {

@@ -39,7 +39,7 @@ func (r *report) add(e *events.Event) {
 
 // actor returns the name of the actor of an event, or the ID if it is unknown.
 func (r *report) actor(e *events.Event) string {
-	name := cmp.Or(r.names[e.CallingUser], string(e.CallingUser), "the platform itself")
+	name := cmp.Or(r.names[e.CallingUserID], string(e.CallingUserID), "the platform itself")
 	if e.Actor == nil {
 		return name
 	}
