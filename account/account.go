@@ -73,18 +73,18 @@ func (s *Service) Me(ctx context.Context, opts ...api.CallOption) (*User, error)
 	return call.One[User](ctx, s.c, endpoint.AccountMe(nil), "user", opts)
 }
 
-// Available lists the kinds of profiles that the account has access to. Its
+// AvailableProfiles lists the kinds of profiles that the account has access to. Its
 // members are not documented: all of them are in Extra, including those of the
 // envelope.
-type Available struct {
+type AvailableProfiles struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"`
 }
 
 // Profiles returns the kinds of profiles that the account has access to.
 //
 // It calls GET /current/user/available_profiles/.
-func (s *Service) Profiles(ctx context.Context, opts ...api.CallOption) (*Available, error) {
-	return call.One[Available](ctx, s.c, endpoint.AccountProfiles(), "", opts)
+func (s *Service) Profiles(ctx context.Context, opts ...api.CallOption) (*AvailableProfiles, error) {
+	return call.One[AvailableProfiles](ctx, s.c, endpoint.AccountProfiles(), "", opts)
 }
 
 // Permit reports whether the platform serves the country of the caller.

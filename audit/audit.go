@@ -68,11 +68,11 @@ type Access struct {
 	Title    string // the name of the place
 	Archived bool   // the workspace or the share is
 
-	User  api.ID // "" without an account, and of ViaLink
-	Email string // "" of ViaLink
-	Name  string // "" if unknown
-	Role  string // of a member, or the capability of a grant; of ViaLink which users may open it
-	Via   Via    // "" with Err
+	User         api.ID // "" without an account, and of ViaLink
+	EmailAddress string // "" for ViaLink
+	Name         string // "" if unknown
+	Role         string // of a member, or the capability of a grant; of ViaLink which users may open it
+	Via          Via    // "" with Err
 
 	// Err says why access to the place, or to a part of what is in it, is unknown.
 	Err error
@@ -92,7 +92,7 @@ func (a *Access) String() string {
 	case a.Via == ViaLink:
 		return fmt.Sprintf("%s: %s", place, a.Role)
 	}
-	return fmt.Sprintf("%s: %q %s, %s by %s", place, cmp.Or(a.Name, a.Email), a.User, a.Role, a.Via)
+	return fmt.Sprintf("%s: %q %s, %s by %s", place, cmp.Or(a.Name, a.EmailAddress), a.User, a.Role, a.Via)
 }
 
 const (
@@ -241,7 +241,7 @@ func (w *walk) fileShare(link *fileshares.FileShare) error {
 	}
 	for _, g := range grants {
 		a := place
-		a.User, a.Email, a.Name, a.Role, a.Via = g.User, strings.ToLower(g.Email), g.Name, string(g.Capability), ViaGrant
+		a.User, a.EmailAddress, a.Name, a.Role, a.Via = g.User, strings.ToLower(g.Email), g.Name, string(g.Capability), ViaGrant
 		if g.State == fileshares.GrantStatePending {
 			a.Via = ViaInvitation
 		}
@@ -268,7 +268,7 @@ func (w *walk) members(place Access) error {
 			return w.failed(place, err)
 		}
 		a := place
-		a.User, a.Email, a.Role, a.Via = m.ID, strings.ToLower(m.EmailAddress), string(m.Role), ViaMembership
+		a.User, a.EmailAddress, a.Role, a.Via = m.ID, strings.ToLower(m.EmailAddress), string(m.Role), ViaMembership
 		a.Name = strings.TrimSpace(m.FirstName + " " + m.LastName)
 		if m.Invite != nil || m.Status == members.StatusPending {
 			a.Via, a.User, a.Name = ViaInvitation, "", ""

@@ -89,7 +89,7 @@ func textOf(a *audit.Access) string {
 	if a.Err != nil {
 		return text + ": " + a.Err.Error()
 	}
-	return strings.TrimSuffix(fmt.Sprintf("%s: %s %s %s", text, a.Via, a.Role, a.Email), " ")
+	return strings.TrimSuffix(fmt.Sprintf("%s: %s %s %s", text, a.Via, a.Role, a.EmailAddress), " ")
 }
 
 func TestAccessHasEveryPlace(t *testing.T) {
@@ -261,8 +261,8 @@ func TestAccessOnOneLine(t *testing.T) {
 	t.Parallel()
 	place := audit.Access{Place: api.Workspace("4"), Title: "Plans\n"}
 	named, unnamed, failed, open := place, place, place, place
-	named.Name, named.Email, named.User, named.Role, named.Via = "Ben", address, "5", "member", audit.ViaMembership
-	unnamed.Email, unnamed.Role, unnamed.Via = address, "guest", audit.ViaInvitation
+	named.Name, named.EmailAddress, named.User, named.Role, named.Via = "Ben", address, "5", "member", audit.ViaMembership
+	unnamed.EmailAddress, unnamed.Role, unnamed.Via = address, "guest", audit.ViaInvitation
 	failed.Err = errors.New("no access")
 	open.Role, open.Via = "anyone", audit.ViaLink
 	for want, a := range map[string]*audit.Access{

@@ -54,7 +54,7 @@ func Example_team() {
 			if err = errors.Join(err, row.Err); err != nil {
 				log.Fatal(err)
 			}
-			fmt.Printf("%s: %s %s, %s\n", row.Title, row.Email, row.Role, row.Via)
+			fmt.Printf("%s: %s %s, %s\n", row.Title, row.EmailAddress, row.Role, row.Via)
 		}
 	}
 	show()

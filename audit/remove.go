@@ -157,7 +157,7 @@ func (s *Service) accessOf(ctx context.Context, org api.ID, person api.Person, o
 		user, address = "", strings.ToLower(string(person))
 	}
 	for _, a := range all {
-		if address == "" || a.User == "" || a.Email != address {
+		if address == "" || a.User == "" || a.EmailAddress != address {
 			continue
 		}
 		if user != "" && user != a.User {
@@ -168,12 +168,12 @@ func (s *Service) accessOf(ctx context.Context, org api.ID, person api.Person, o
 	addresses := map[string]bool{address: true}
 	for _, a := range all {
 		if a.User != "" && a.User == user {
-			addresses[a.Email] = true
+			addresses[a.EmailAddress] = true
 		}
 	}
 	delete(addresses, "")
 	return slices.DeleteFunc(all, func(a *Access) bool {
-		mine := a.User != "" && a.User == user || a.User == "" && addresses[a.Email]
+		mine := a.User != "" && a.User == user || a.User == "" && addresses[a.EmailAddress]
 		return a.Err == nil && !mine
 	}), nil
 }
@@ -182,7 +182,7 @@ func (s *Service) accessOf(ctx context.Context, org api.ID, person api.Person, o
 func (s *Service) remove(ctx context.Context, a *Access, opts []api.CallOption) error {
 	who := api.Person(a.User)
 	if a.User == "" {
-		who = api.Person(a.Email)
+		who = api.Person(a.EmailAddress)
 	}
 	var err error
 	switch {

@@ -147,7 +147,7 @@ func TestCreateAndUpdateRejectInvalidInput(t *testing.T) {
 	for want, ids := range map[string][]api.OpaqueID{
 		"must be at most 25, got 26": copies(26), `must hold no blank ID, got " "`: {"a", " "},
 	} {
-		creates(comments.CreateRequest{Body: "Hi", Targets: ids}).refused(t, "target_ids "+want)
+		creates(comments.CreateRequest{Body: "Hi", Attachments: ids}).refused(t, "target_ids "+want)
 	}
 }
 
@@ -187,7 +187,7 @@ func TestLimitsAreInclusive(t *testing.T) {
 		"the first moment": stub.Err(s.Create(ctx, room, comments.CreateRequest{
 			Body: "Hi", Reference: comments.VideoAnchor(0, nil),
 		})),
-		"25 targets":          stub.Err(s.Create(ctx, room, comments.CreateRequest{Body: "Hi", Targets: copies(25)})),
+		"25 targets":          stub.Err(s.Create(ctx, room, comments.CreateRequest{Body: "Hi", Attachments: copies(25)})),
 		"25 to attach":        stub.Err(s.Attachments.Attach(ctx, "ca1", copies(25))),
 		"100 to delete":       stub.Err(s.DeleteMany(ctx, copies(100))),
 		"an emoji of several": stub.Err(s.React(ctx, "ca1", "👩🏽‍🚀")),

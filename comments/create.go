@@ -14,11 +14,11 @@ import (
 // CreateRequest is a new comment. Only Body is required. It may have markdown and mentions.
 // The markup of a mention is not visible, except in markdown code.
 type CreateRequest struct {
-	Body       string         // 1 to 8192 characters, at most 500 of them visible
-	ParentID   api.OpaqueID   // the comment to reply to, on the same Target; a reply to a reply joins its thread
-	Reference  *Anchor        // the place in the file; nil means all of it
-	Properties map[string]any // for use by the program, as JSON values; nil means none
-	Targets    []api.OpaqueID // at most 25 objects to attach, as in [Attachments.Attach]
+	Body        string         // 1 to 8192 characters, at most 500 of them visible
+	ParentID    api.OpaqueID   // the comment to reply to, on the same Target; a reply to a reply joins its thread
+	Reference   *Anchor        // the place in the file; nil means all of it
+	Properties  map[string]any // for use by the program, as JSON values; nil means none
+	Attachments []api.OpaqueID // at most 25 objects to attach, as in [Attachments.Attach]
 }
 
 const (
@@ -96,7 +96,7 @@ func (r CreateRequest) body(op string) (b createBody, err error) {
 		return b, err
 	}
 	b = createBody{Body: r.Body, ParentID: parent, Reference: r.Reference, Properties: r.Properties}
-	b.targets, err = targetsOf(op, r.Targets)
+	b.targets, err = targetsOf(op, r.Attachments)
 	return b, err
 }
 

@@ -3,13 +3,13 @@ package oauth
 import (
 	"cmp"
 	"context"
-	stdjson "encoding/json"
+	"encoding/json"
 	"errors"
 	"net/url"
 	"strconv"
 	"time"
 
-	"github.com/go-json-experiment/json"
+	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/fastio-go/fastio/api"
@@ -29,11 +29,11 @@ type Key struct {
 	Admin     bool           `json:"admin"`            // admin access
 	Legacy    bool           `json:"legacy"`           // created before keys had scopes
 
-	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // unknown members
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // unknown members
 }
 
-// KeyRequest describes a new key.
-type KeyRequest struct {
+// CreateKeyRequest describes a new key.
+type CreateKeyRequest struct {
 	Memo      string         // description; "" for none
 	Scopes    []GrantedScope // within those of the caller; nil means the same ones, an empty list is rejected
 	AgentName string         // shown in the event log; at most 128 characters, "" for none
@@ -48,7 +48,7 @@ type KeyRequest struct {
 // of the caller, with [ReasonScopeWrite] for a read-only credential.
 //
 // It calls POST /current/user/auth/key/.
-func (k *Keys) Create(ctx context.Context, r KeyRequest, opts ...api.CallOption) (*Key, error) {
+func (k *Keys) Create(ctx context.Context, r CreateKeyRequest, opts ...api.CallOption) (*Key, error) {
 	const op = "oauth.Keys.Create"
 	form := api.Form{}
 	offer(form, param{"memo", r.Memo}, param{"agent_name", r.AgentName})
@@ -114,7 +114,7 @@ type UpdateKeyRequest struct {
 	Scopes    []GrantedScope     // new permissions; nil keeps them, an empty list is rejected
 	AgentName api.Opt[string]    // at most 128 characters; unset leaves it, "" and null clear it
 	Expires   api.Opt[time.Time] // in whole seconds; unset leaves it, the zero time and null clear it
-	Code      api.Secret         // a one-time code, as of [KeyRequest]; "" for none
+	Code      api.Secret         // a one-time code, as of [CreateKeyRequest]; "" for none
 }
 
 // Update changes a key. [Keys.Get] returns the result. It is only retried if it was
@@ -143,7 +143,7 @@ func (k *Keys) Update(ctx context.Context, id string, r UpdateKeyRequest, opts .
 
 // DeleteKeyOptions are the optional parameters of [Keys.Delete].
 type DeleteKeyOptions struct {
-	Code api.Secret // a one-time code, as of [KeyRequest]; "" for none
+	Code api.Secret // a one-time code, as of [CreateKeyRequest]; "" for none
 }
 
 // Delete deletes a key, which is no longer accepted. Nil means no options.
@@ -212,9 +212,9 @@ type secretOrRecord struct {
 
 func (s *secretOrRecord) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	if dec.PeekKind() == '{' {
-		return json.UnmarshalDecode(dec, &s.record)
+		return jsonv2.UnmarshalDecode(dec, &s.record)
 	}
-	return json.UnmarshalDecode(dec, &s.secret)
+	return jsonv2.UnmarshalDecode(dec, &s.secret)
 }
 
 // Session is the access of a program after one consent.
@@ -230,7 +230,7 @@ type Session struct {
 	LastUsed   api.Time       `json:"last_used,omitzero"` // (assumed name)
 	Expires    api.Time       `json:"expires,omitzero"`   // zero if the server does not say (assumed name)
 
-	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // unknown members
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // unknown members
 }
 
 // List returns all sessions of the account.
@@ -371,7 +371,7 @@ func (r *sessionRows) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	*r = nil
 	switch dec.PeekKind() {
 	case '[':
-		return json.UnmarshalDecode(dec, (*[]*sessionRow)(r))
+		return jsonv2.UnmarshalDecode(dec, (*[]*sessionRow)(r))
 	case 'n':
 		*r = sessionRows{}
 	default:

@@ -113,7 +113,7 @@ func ExampleKeys_Create() {
 		return
 	}
 
-	key, err := client.OAuth.Keys.Create(context.Background(), oauth.KeyRequest{
+	key, err := client.OAuth.Keys.Create(context.Background(), oauth.CreateKeyRequest{
 		Memo: "nightly backup",
 		Scopes: []oauth.GrantedScope{
 			{EntityType: oauth.EntityTypeWorkspace, EntityID: api.ID(room.ID), AccessMode: oauth.AccessModeRead},

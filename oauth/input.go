@@ -201,7 +201,7 @@ func setScopes(op string, form api.Form, scopes []GrantedScope) error {
 		return &api.InputError{Op: op, Field: "scopes", Rule: "must be nil or not empty"}
 	}
 	for _, g := range scopes {
-		if _, err := ParseScope(g.join()); err != nil {
+		if _, err := ParseGrantedScope(g.join()); err != nil {
 			if refused, ok := errors.AsType[*api.InputError](err); ok {
 				refused.Op = op
 			}

@@ -3,7 +3,7 @@ package oauth
 import (
 	"cmp"
 	"context"
-	stdjson "encoding/json"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -170,7 +170,7 @@ func (m *ClientMetadata) Validate(url string) error {
 	case m.AuthMethod != "none":
 		return invalid(op, "token_endpoint_auth_method", "must be none", m.AuthMethod)
 	}
-	document, err := stdjson.Marshal(m)
+	document, err := json.Marshal(m)
 	return cmp.Or(err, checkMost(op, "document", len(document), metadataMax, "10 KB"))
 }
 

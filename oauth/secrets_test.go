@@ -168,7 +168,7 @@ func TestNothingPrintsAToken(t *testing.T) {
 		out.print(
 			pkce, oauth.AuthorizationRequest{PKCE: pkce}, oauth.CompletedAuthorization{RedirectURI: s, Code: s},
 			oauth.ExchangeRequest{Code: s, CodeVerifier: s}, oauth.RefreshRequest{RefreshToken: s}, apiToken(canary),
-			oauth.Registration{AccessToken: s}, oauth.Key{Secret: s}, oauth.KeyRequest{Code: s},
+			oauth.Registration{AccessToken: s}, oauth.Key{Secret: s}, oauth.CreateKeyRequest{Code: s},
 			oauth.UpdateKeyRequest{Code: s}, oauth.DeleteKeyOptions{Code: s}, oauth.TwoFactorSetup{BindingURI: s},
 			map[any]int{apiToken(canary): 1, pkce: 2}, file.Keys, &file, oauth.KeyFile(filepath.Join(dir, "key")),
 			over(t, echo{}), oauth.FromOAuth2(static), oauth.ToOAuth2(t.Context(), api.StaticToken(api.NewSecret(canary))),
@@ -201,7 +201,7 @@ func TestFailuresShowNoSecret(t *testing.T) {
 			out.print(
 				fail(s.TwoFactor.Complete(ctx, limited, typed)), s.TwoFactor.VerifySetup(ctx, typed),
 				s.TwoFactor.Disable(ctx, typed), s.TwoFactor.Send(ctx, limited, oauth.ChannelSMS),
-				fail(s.SignIn(ctx, "ada@example.test", secret)), fail(s.Keys.Create(ctx, oauth.KeyRequest{Code: typed})),
+				fail(s.SignIn(ctx, "ada@example.test", secret)), fail(s.Keys.Create(ctx, oauth.CreateKeyRequest{Code: typed})),
 				s.Keys.Delete(ctx, "k", &oauth.DeleteKeyOptions{Code: typed}),
 			)
 			for _, secret := range []string{canary, code, "YWRhQGV4YW1wbGUudGVzdDpjYW5hcnk"} {

@@ -93,8 +93,8 @@ func TestRequests(t *testing.T) {
 	check(s.Sessions.RevokeAll(ctx, nil), "", "")
 	check(s.Sessions.RevokeAll(ctx, &oauth.RevokeAllOptions{}), "", "")
 
-	check(fail(s.Keys.Create(ctx, oauth.KeyRequest{})), "", "")
-	check(fail(s.Keys.Create(ctx, oauth.KeyRequest{Expires: inBerlin, Code: code})),
+	check(fail(s.Keys.Create(ctx, oauth.CreateKeyRequest{})), "", "")
+	check(fail(s.Keys.Create(ctx, oauth.CreateKeyRequest{Expires: inBerlin, Code: code})),
 		"", "expires=2027-01-02+03%3A04%3A05+UTC&token=123456")
 	key := func(r oauth.UpdateKeyRequest) error { return s.Keys.Update(ctx, "k_77", r) }
 	check(key(oauth.UpdateKeyRequest{Memo: api.Set("CI"), Code: code}), "", "memo=CI&token=123456")
@@ -333,7 +333,7 @@ func TestSessionAndKeyInput(t *testing.T) {
 		{rename(session{Scopes: none}), noScopes},
 		{rename(session{Scopes: four}), "scopes must be entity:id:mode, got org:1:2:r"},
 	})
-	type key = oauth.KeyRequest
+	type key = oauth.CreateKeyRequest
 	create := func(r key) error { return fail(s.Keys.Create(ctx, r)) }
 	late := time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)
 	checkRejected(t, "Keys.Create", []rejected{
@@ -390,7 +390,7 @@ func TestInputAtItsLimits(t *testing.T) {
 	s, ctx, name := oauth.New(stub.Fail(sent)), t.Context(), strings.Repeat("ü", 128)
 	lastYear := time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 	for what, err := range map[string]error{
-		"Keys.Create": fail(s.Keys.Create(ctx, oauth.KeyRequest{AgentName: name, Expires: lastYear})),
+		"Keys.Create": fail(s.Keys.Create(ctx, oauth.CreateKeyRequest{AgentName: name, Expires: lastYear})),
 		"Register": fail(s.Register(ctx, oauth.RegisterRequest{
 			ClientName: " " + strings.Repeat("ü", 64) + " ", RedirectURIs: redirects(10),
 		})),
@@ -739,7 +739,7 @@ func TestTokenScopesAsJSON(t *testing.T) {
 func TestKeySecretIsReturnedOnce(t *testing.T) {
 	t.Parallel()
 	s := answered(t, `{"id":"k_77","api_key":"the-key","api_keys":[{"id":"k_77","api_key":"the-..."},null]}`)
-	if made, err := s.Keys.Create(t.Context(), oauth.KeyRequest{}); err != nil || made.Secret.Reveal() != "the-key" {
+	if made, err := s.Keys.Create(t.Context(), oauth.CreateKeyRequest{}); err != nil || made.Secret.Reveal() != "the-key" {
 		t.Errorf("created: %+v, %v", made, err)
 	}
 	if found, err := s.Keys.Get(t.Context(), "k_77"); err != nil || !found.Secret.IsZero() || found.ID != "k_77" {
@@ -766,7 +766,7 @@ func TestAnswersWithoutTheirRecord(t *testing.T) {
 			"oauth.Sessions.List: the response holds no sessions":       fail(s.Sessions.List(t.Context())),
 			"oauth.Sessions.Get: the response holds no session":         fail(s.Sessions.Get(t.Context(), "s1")),
 			"oauth.Sessions.Update: the response holds no session":      fail(s.Sessions.Update(t.Context(), "s1", device)),
-			"oauth.Keys.Create: the response holds no key":              fail(s.Keys.Create(t.Context(), oauth.KeyRequest{})),
+			"oauth.Keys.Create: the response holds no key":              fail(s.Keys.Create(t.Context(), oauth.CreateKeyRequest{})),
 			"oauth.Keys.Get: the response holds no key":                 fail(s.Keys.Get(t.Context(), "k_77")),
 			"oauth.SignIn: the response holds no token":                 fail(s.SignIn(t.Context(), "ada@x.test", code)),
 			"oauth.TwoFactor.Complete: the response holds no token":     fail(s.TwoFactor.Complete(t.Context(), limited, code)),

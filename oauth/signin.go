@@ -3,7 +3,7 @@ package oauth
 import (
 	"context"
 	"encoding/base64"
-	stdjson "encoding/json"
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -121,7 +121,7 @@ type TwoFactorStatus struct {
 	State TwoFactorState `json:"state"`
 	TOTP  bool           `json:"totp"` // the codes are of an authenticator app
 
-	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // unknown members
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // unknown members
 }
 
 // TwoFactorState is the state of a second factor. Unknown values are kept.

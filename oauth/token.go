@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding"
-	stdjson "encoding/json"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-json-experiment/json"
+	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/fastio-go/fastio/api"
@@ -254,8 +254,8 @@ type GrantedScope struct {
 	AccessMode AccessMode
 }
 
-// ParseScope parses the wire format: "workspace:4012345678901234567:rw".
-func ParseScope(s string) (GrantedScope, error) {
+// ParseGrantedScope parses the wire format: "workspace:4012345678901234567:rw".
+func ParseGrantedScope(s string) (GrantedScope, error) {
 	parts := strings.Split(s, ":")
 	if len(parts) != 3 || parts[0] == "" || parts[1] == "" || parts[2] == "" {
 		return GrantedScope{}, &api.InputError{Field: "scopes", Rule: "must be entity:id:mode", Got: s}
@@ -287,7 +287,7 @@ func (g *GrantedScope) UnmarshalText(text []byte) error {
 }
 
 func readScope(s string) GrantedScope {
-	g, err := ParseScope(s)
+	g, err := ParseGrantedScope(s)
 	if err != nil {
 		return GrantedScope{EntityType: EntityType(s)}
 	}
@@ -302,7 +302,7 @@ type TokenScopes struct {
 	Agent      bool           `json:"is_agent"`    // the token is of a software agent (assumed name)
 	FullAccess bool           `json:"full_access"` // access to everything (assumed name)
 
-	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // unknown members
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // unknown members
 }
 
 // TokenScopes returns the permissions of the client's token. Only its Admin reports
@@ -393,7 +393,7 @@ func (s *scopeWords) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 func elements(list jsontext.Value) []jsontext.Value {
 	var rows []jsontext.Value
-	_ = json.Unmarshal(list, &rows, lenient.Options()) // it is valid JSON: it was decoded before
+	_ = jsonv2.Unmarshal(list, &rows, lenient.Options()) // it is valid JSON: it was decoded before
 	return rows
 }
 

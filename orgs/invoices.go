@@ -37,13 +37,13 @@ type InvoicePage struct {
 	HasMore  bool       `json:"has_more"` // there are more after the last
 }
 
-// InvoiceOptions selects a page of invoices. Nil means the first.
-type InvoiceOptions struct {
+// InvoiceListOptions selects a page of invoices. Nil means the first.
+type InvoiceListOptions struct {
 	Limit int    // invoices a page; 0 means the default of the server
 	After string // the ID of the invoice before the page; "" means the first page
 }
 
-func (o *InvoiceOptions) query(op string) (url.Values, error) {
+func (o *InvoiceListOptions) query(op string) (url.Values, error) {
 	q := url.Values{}
 	switch {
 	case o == nil:
@@ -66,22 +66,22 @@ func (o *InvoiceOptions) query(op string) (url.Values, error) {
 //
 // It calls GET /current/org/{org_id}/billing/invoices/.
 func (b *Billing) Invoices(
-	ctx context.Context, org api.ID, o *InvoiceOptions, opts ...api.CallOption,
+	ctx context.Context, org api.ID, o *InvoiceListOptions, opts ...api.CallOption,
 ) (*InvoicePage, error) {
 	return call.Page[InvoicePage](ctx, b.c, endpoint.OrgsBillingInvoices(org, nil), o.query, opts)
 }
 
 // AllInvoices returns the invoices of all pages of [Billing.Invoices], from o.After on.
 func (b *Billing) AllInvoices(
-	ctx context.Context, org api.ID, o *InvoiceOptions, opts ...api.CallOption,
+	ctx context.Context, org api.ID, o *InvoiceListOptions, opts ...api.CallOption,
 ) iter.Seq2[*Invoice, error] {
 	const op = "orgs.Billing.Invoices"
-	var from InvoiceOptions
+	var from InvoiceListOptions
 	if o != nil {
 		from = *o
 	}
 	fetch := func(ctx context.Context, after string, opts []api.CallOption) (*InvoicePage, string, error) {
-		p, err := b.Invoices(ctx, org, &InvoiceOptions{Limit: from.Limit, After: after}, opts...)
+		p, err := b.Invoices(ctx, org, &InvoiceListOptions{Limit: from.Limit, After: after}, opts...)
 		if err != nil {
 			return nil, "", err
 		}

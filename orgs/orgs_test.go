@@ -103,7 +103,7 @@ func TestInvalidOrgsAreNotSent(t *testing.T) {
 			stub.Err(s.TransferTokens.List(ctx, "acme", &orgs.PageOptions{Limit: 501})),
 			stub.Err(s.List(ctx, &orgs.ListOptions{Limit: 501, Offset: -1})),
 			stub.Err(s.List(ctx, &orgs.ListOptions{Scope: orgs.ScopeExternal, Limit: -1})),
-			stub.Err(s.Billing.Invoices(ctx, "acme", &orgs.InvoiceOptions{Limit: -1})),
+			stub.Err(s.Billing.Invoices(ctx, "acme", &orgs.InvoiceListOptions{Limit: -1})),
 			stub.Err(s.Billing.Members(ctx, "acme", &orgs.PageOptions{Limit: 501})),
 		},
 		"offset": {

@@ -123,12 +123,12 @@ func TestCheckName(t *testing.T) {
 	s := fastiotest.New()
 	s.AddWorkspace(seed.Workspace{Name: "Design", FolderName: "design"})
 	c := s.Client(t)
-	inOrg := &workspaces.NameOptions{Org: api.ID(s.Org().ID)}
-	check := func(name string, o *workspaces.NameOptions) (*workspaces.NameCheck, error) {
+	inOrg := &workspaces.CheckNameOptions{Org: api.ID(s.Org().ID)}
+	check := func(name string, o *workspaces.CheckNameOptions) (*workspaces.NameCheck, error) {
 		return c.Workspaces.CheckName(t.Context(), name, o)
 	}
 	for name, tc := range map[string]struct {
-		options *workspaces.NameOptions
+		options *workspaces.CheckNameOptions
 		want    workspaces.NameCheck
 	}{
 		"attic":  {nil, workspaces.NameCheck{Free: true}},
@@ -141,7 +141,7 @@ func TestCheckName(t *testing.T) {
 			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
 		}
 	}
-	if got, err := check("attic", &workspaces.NameOptions{Org: "4999999999999999999"}); got != nil ||
+	if got, err := check("attic", &workspaces.CheckNameOptions{Org: "4999999999999999999"}); got != nil ||
 		!errors.Is(err, api.ErrInvalid) {
 		t.Errorf("without an organization: %+v, %v", got, err)
 	}

@@ -147,8 +147,8 @@ func (s *Service) Update(ctx context.Context, id api.ID, r UpdateRequest, opts .
 	return call.Do(ctx, s.c, endpoint.WorkspacesUpdate(id, f.Form), opts)
 }
 
-// NameOptions are the options of [Service.CheckName].
-type NameOptions struct {
+// CheckNameOptions are the options of [Service.CheckName].
+type CheckNameOptions struct {
 	Org api.ID // the organization of the workspace: the suggestion starts with its ID; "" requests none
 }
 
@@ -164,7 +164,7 @@ type NameCheck struct {
 //
 // It calls GET /current/workspaces/check/name/{name}/.
 func (s *Service) CheckName(
-	ctx context.Context, name string, o *NameOptions, opts ...api.CallOption,
+	ctx context.Context, name string, o *CheckNameOptions, opts ...api.CallOption,
 ) (*NameCheck, error) {
 	f := fields{form.New("workspaces.CheckName")}
 	f.folderName("name", name)

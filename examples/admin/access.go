@@ -25,11 +25,11 @@ func (p *program) audit(ctx context.Context) error {
 			all = append(all, a)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b *audit.Access) int { return cmp.Compare(a.Email, b.Email) })
+	slices.SortStableFunc(all, func(a, b *audit.Access) int { return cmp.Compare(a.EmailAddress, b.EmailAddress) })
 	table := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "WHO\tWHAT\tROLE\tVIA")
 	for _, a := range all {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", cmp.Or(a.Email, string(a.User), "anyone with the link"), placeOf(a), a.Role, a.Via)
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", cmp.Or(a.EmailAddress, string(a.User), "anyone with the link"), placeOf(a), a.Role, a.Via)
 	}
 	return errors.Join(append(unread, table.Flush())...)
 }

@@ -72,7 +72,7 @@ func (p *program) prove(ctx context.Context, r *audit.Removal, event events.Name
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("the log of %s has no %s of %s", placeOf(&r.Access), event, r.Email)
+			return fmt.Errorf("the log of %s has no %s of %s", placeOf(&r.Access), event, r.EmailAddress)
 		case <-time.After(logPoll):
 		}
 	}

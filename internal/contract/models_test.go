@@ -48,27 +48,27 @@ var unmodeled = map[string][]string{
 		"/results", "/transactions/count", // length of the list beside it
 	},
 
-	"system.Health":          {"current_api_version", "system"}, // undocumented
-	"activity.Intent":        {"current_api_version", "status"},
-	"account.User":           {"status", "two_factor"},
-	"account.Available":      {"current_api_version", "profiles", "status"}, // undocumented
-	"members.Invitation":     {"share"},                                     // the caller has named it
-	"orgs.IndustryList":      {"current_api_version", "status"},
-	"orgs.TransferTokenPage": {"current_api_version", "status"},
-	"orgs.TransferToken":     {"current_api_version", "status"},
-	"account.Permit":         {"current_api_version", "status"},
-	"account.OrgLimits":      {"current_api_version", "limits", "status"},                        // undocumented
-	"account.PhoneCheck":     {"current_api_version", "phone_country", "phone_number", "status"}, // undocumented
-	"orgs.Credits":           {"credits", "current_api_version", "status"},                       // undocumented
-	"workspaces.Limits":      {"current_api_version", "limits", "status"},                        // undocumented
-	"orgs.BillingDetails":    {"current_api_version", "customer", "plan", "status"},              // undocumented
-	"orgs.PlanOffer":         {"features"},                                                       // undocumented
-	"orgs.Renewal":           {"current_api_version"},
-	"orgs.Usage":             {"current_api_version", "status"},
-	"account.ResetTarget":    {"current_api_version", "status"},
-	"account.SupportPIN":     {"current_api_version", "status"},
-	"orgs.Subscription":      {"current_api_version", "status"},
-	"events.Event":           {"policy_changes"}, // promoted by one kind of event
+	"system.Health":             {"current_api_version", "system"}, // undocumented
+	"activity.Intent":           {"current_api_version", "status"},
+	"account.User":              {"status", "two_factor"},
+	"account.AvailableProfiles": {"current_api_version", "profiles", "status"}, // undocumented
+	"members.Invitation":        {"share"},                                     // the caller has named it
+	"orgs.IndustryList":         {"current_api_version", "status"},
+	"orgs.TransferTokenPage":    {"current_api_version", "status"},
+	"orgs.TransferToken":        {"current_api_version", "status"},
+	"account.Permit":            {"current_api_version", "status"},
+	"account.OrgLimits":         {"current_api_version", "limits", "status"},                        // undocumented
+	"account.PhoneCheck":        {"current_api_version", "phone_country", "phone_number", "status"}, // undocumented
+	"orgs.Credits":              {"credits", "current_api_version", "status"},                       // undocumented
+	"workspaces.Limits":         {"current_api_version", "limits", "status"},                        // undocumented
+	"orgs.BillingDetails":       {"current_api_version", "customer", "plan", "status"},              // undocumented
+	"orgs.PlanOffer":            {"features"},                                                       // undocumented
+	"orgs.Renewal":              {"current_api_version"},
+	"orgs.Usage":                {"current_api_version", "status"},
+	"account.ResetTarget":       {"current_api_version", "status"},
+	"account.SupportPIN":        {"current_api_version", "status"},
+	"orgs.Subscription":         {"current_api_version", "status"},
+	"events.Event":              {"policy_changes"}, // promoted by one kind of event
 
 	"search.Hit": {"ai", "created", "size", "version"}, // of a compound search, whose items are undocumented
 

@@ -109,11 +109,11 @@ func commentRequests() []step {
 		{"comments.Create", func(c call) (any, error) {
 			return c.Comments.Create(c, file, comments.CreateRequest{
 				Body: "  Hi\n", ParentID: "CA1-b2", Reference: comments.PageAnchor(3, ""),
-				Properties: map[string]any{"b": 1, "a": nil}, Targets: []api.OpaqueID{"F1-ab", api.OpaqueID(workspaceID)},
+				Properties: map[string]any{"b": 1, "a": nil}, Attachments: []api.OpaqueID{"F1-ab", api.OpaqueID(workspaceID)},
 			})
 		}},
 		{"comments.Create", func(c call) (any, error) {
-			return c.Comments.Create(c, room, comments.CreateRequest{Body: "Hi", Targets: []api.OpaqueID{"F-1"}})
+			return c.Comments.Create(c, room, comments.CreateRequest{Body: "Hi", Attachments: []api.OpaqueID{"F-1"}})
 		}},
 		{"comments.Update", func(c call) (any, error) {
 			return c.Comments.Update(c, "ca1", comments.UpdateRequest{

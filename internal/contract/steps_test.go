@@ -100,7 +100,7 @@ func accountSteps() []step {
 		{"orgs.Billing.Plans", func(c call) (any, error) { return c.Orgs.Billing.Plans(c) }},
 		{"orgs.Billing.Details", func(c call) (any, error) { return c.Orgs.Billing.Details(c, orgID) }},
 		{"orgs.Billing.Invoices", func(c call) (any, error) {
-			return c.Orgs.Billing.Invoices(c, orgID, &orgs.InvoiceOptions{Limit: 1})
+			return c.Orgs.Billing.Invoices(c, orgID, &orgs.InvoiceListOptions{Limit: 1})
 		}},
 		{"orgs.Billing.Members", func(c call) (any, error) { return c.Orgs.Billing.Members(c, orgID, nil) }},
 		{"orgs.Billing.Cancel", func(c call) (any, error) { return c.Orgs.Billing.Cancel(c, "royal") }},
@@ -114,7 +114,7 @@ func accountSteps() []step {
 			return c.Workspaces.CheckName(c, "Entwürfe", nil)
 		}},
 		{"workspaces.CheckName", func(c call) (any, error) {
-			return c.Workspaces.CheckName(c, "Design", &workspaces.NameOptions{Org: orgID})
+			return c.Workspaces.CheckName(c, "Design", &workspaces.CheckNameOptions{Org: orgID})
 		}},
 		{"workspaces.Create", func(c call) (any, error) {
 			return c.Workspaces.Create(c, orgID, workspaces.CreateRequest{
@@ -759,7 +759,7 @@ func commentSteps() []step {
 		{"ListOnFileShare", func(c call) (any, error) { return c.Comments.List(c, loan, nil, unlocked) }},
 		{"Create", func(c call) (any, error) {
 			return c.Comments.Create(c, room, comments.CreateRequest{
-				Body: "Light the stove.", Targets: []api.OpaqueID{drawingID},
+				Body: "Light the stove.", Attachments: []api.OpaqueID{drawingID},
 			})
 		}},
 		{"Create", func(c call) (any, error) {
@@ -768,8 +768,8 @@ func commentSteps() []step {
 		{"CreateOnNode", func(c call) (any, error) {
 			return c.Comments.Create(c, drawing, comments.CreateRequest{
 				Body: "Look here.", Properties: map[string]any{"color": "red"},
-				Targets:   []api.OpaqueID{drawingID, api.OpaqueID(workspaceID)},
-				Reference: comments.VideoAnchor(81250*time.Millisecond, region),
+				Attachments: []api.OpaqueID{drawingID, api.OpaqueID(workspaceID)},
+				Reference:   comments.VideoAnchor(81250*time.Millisecond, region),
 			})
 		}},
 		{"CreateOnNode", func(c call) (any, error) {
@@ -1184,7 +1184,7 @@ func oauthSteps() []step {
 		refresh,
 
 		{"Keys.Create", func(c call) (any, error) {
-			got, err := c.OAuth.Keys.Create(c, oauth.KeyRequest{
+			got, err := c.OAuth.Keys.Create(c, oauth.CreateKeyRequest{
 				Memo: "Looms & more", Scopes: design, AgentName: "Weaver", Expires: keyEnd(),
 			})
 			if err == nil {
