@@ -74,8 +74,10 @@ type CardListOptions struct {
 
 const maxCards = 200
 
-// List returns one page of the cards of a workspace, named by its ID or folder
-// name. Errors: [api.ErrForbidden] without access to it.
+// List returns one page of the cards of a workspace, named by its ID or folder name.
+// Cards that the caller has dismissed are left out, snoozed ones until that time.
+//
+// Errors: [api.ErrForbidden] without access to the workspace.
 //
 // It calls GET /current/workspace/{workspace_id}/dashboard/.
 func (d *Dashboard) List(

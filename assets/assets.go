@@ -59,7 +59,7 @@ func (s *Service) Types(ctx context.Context, kind api.ProfileKind, opts ...api.C
 	return call.List[*Asset](ctx, s.c, r, "assets", opts) // (assumed name)
 }
 
-// List returns the pictures of a user, organization, workspace or share. The
+// List returns all pictures of a user, organization, workspace or share. The
 // response has the form of [Service.Types].
 //
 // Errors: [api.ErrNotFound] if the profile does not exist; [api.ErrForbidden]

@@ -41,7 +41,7 @@ type AttachmentList struct {
 	Count       int           `json:"attachment_count"` // (assumed name)
 }
 
-// List returns the attachments of a comment.
+// List returns all attachments of a comment.
 //
 // It calls GET /current/comments/{comment_id}/attachments/.
 func (a *Attachments) List(ctx context.Context, comment api.OpaqueID, opts ...api.CallOption) (*AttachmentList, error) {

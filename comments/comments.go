@@ -12,7 +12,7 @@
 //	fmt.Println("notified:", len(question.Mentions))
 //
 // A comment is on a workspace or share, or on one node in it; recipients of a File
-// Share can comment on its file. Threads have one level: a reply is a comment with a
+// Share can comment on its file. Replies have one level: a reply is a comment with a
 // ParentID. A body may hold markdown and mentions: [Mention] writes one, [api.Mentions]
 // reads them, and [PlainText] shows them as names.
 package comments

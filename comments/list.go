@@ -133,7 +133,8 @@ func (t Target) list(query url.Values) *api.Request {
 // List returns one page of the comments on a Target. Those on a workspace or
 // share include those on its nodes, except for comments made before 2026-03-16.
 // Those on a node of a workspace include those of File Share recipients, which
-// have a ScopeID and are read-only.
+// have a ScopeID and are read-only. Deleted ones are left out, unless list.IncludeDeleted
+// is set.
 //
 // Guests of a share see their own comments, and those of others if the share
 // permits it.

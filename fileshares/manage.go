@@ -169,8 +169,9 @@ type Page struct {
 	Pagination *api.Pagination `json:"pagination"` // nil if not in the response
 }
 
-// List returns one page of the File Shares of a workspace, with their GrantCount.
-// It requires membership of the workspace: [api.ErrForbidden] otherwise.
+// List returns one page of the File Shares of a workspace, with their GrantCount, also of
+// those that have expired (assumed). It requires membership of the workspace:
+// [api.ErrForbidden] otherwise.
 //
 // It calls GET /current/workspace/{workspace_id}/list/fileshares/.
 func (s *Service) List(

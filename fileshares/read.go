@@ -159,15 +159,12 @@ func (s *Service) Preview(
 // Versions reads the versions of the file of a link.
 type Versions struct{ c api.Client }
 
-// Version is one version of a file.
-type Version = storage.Version
-
-// List returns the versions of the file. It requires the view capability, and
-// has the errors of [Service.Get].
+// List returns all versions of the file: no document has pages of them. It requires the
+// view capability, and has the errors of [Service.Get].
 //
 // It calls GET /current/fileshare/{fileshare_id}/storage/versions/.
-func (v *Versions) List(ctx context.Context, id api.ID, opts ...api.CallOption) ([]*Version, error) {
-	return call.List[*Version](ctx, v.c, endpoint.FileSharesVersionsList(id), "versions", opts)
+func (v *Versions) List(ctx context.Context, id api.ID, opts ...api.CallOption) ([]*storage.Version, error) {
+	return call.List[*storage.Version](ctx, v.c, endpoint.FileSharesVersionsList(id), "versions", opts)
 }
 
 // Read returns one version of the file, or a part of it, and resumes broken

@@ -76,7 +76,7 @@ func (p *post) client(t *testing.T, network http.RoundTripper, token string) *fa
 func unlocked() api.CallOption { return api.WithLinkPassword(api.NewSecret(secret)) }
 
 // versions returns the versions of the file, the latest first.
-func (p *post) versions(t *testing.T) []*fileshares.Version {
+func (p *post) versions(t *testing.T) []*storage.Version {
 	t.Helper()
 	p.Heal()
 	all, err := p.owner.Versions.List(t.Context(), p.id, unlocked())

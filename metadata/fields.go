@@ -62,8 +62,8 @@ type FieldPage struct {
 	NextCursor string // "" after the last page
 }
 
-// List returns one page of the fields of a workspace. It requires membership of
-// the workspace. FileCount is nil at [api.Terse].
+// List returns one page of the fields of a workspace. Those that were merged into another
+// are left out. It requires membership of the workspace. FileCount is nil at [api.Terse].
 //
 // It calls GET /current/workspace/{workspace_id}/metadata/fields/.
 func (f *Fields) List(

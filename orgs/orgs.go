@@ -128,7 +128,8 @@ type ListOptions struct {
 	Offset int // rows to skip
 }
 
-// List returns one page of organizations. Of [ScopeAvailable] it may be all of them:
+// List returns one page of organizations. Those that the caller only has access to a
+// workspace of are in [ScopeExternal] alone. Of [ScopeAvailable] it may be all of them:
 // then Pagination is nil.
 //
 // Errors: [*api.InputError] for another scope; [api.ErrInvalid] if a bound is out of

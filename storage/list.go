@@ -119,7 +119,8 @@ func (n *nodes) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // List returns one page of the nodes in a folder of a workspace or share, without
-// those in its subfolders. [api.Root] is the top folder, [api.Trash] the trash.
+// those in its subfolders. [api.Root] is the top folder. Deleted nodes are only in
+// [api.Trash], the trash.
 //
 // Errors: [api.ErrNotFound] if the folder does not exist; [api.ErrInvalid] if
 // the cursor is from another query or has expired.
@@ -183,8 +184,8 @@ type RecentOptions struct {
 	Cursor   string   // the NextCursor of the previous page, of the same Type and size
 }
 
-// Recent returns one page of the nodes of a workspace or share by the time of
-// their last change, latest first.
+// Recent returns one page of the nodes of a workspace or share by the time of their last
+// change, latest first. Those in the trash are left out (assumed).
 //
 // It calls GET /current/workspace/{workspace_id}/storage/recent/.
 // It calls GET /current/share/{share_id}/storage/recent/.

@@ -28,8 +28,8 @@ type Version struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members without a field
 }
 
-// List returns the versions of a file of a workspace or share. Their order is
-// not documented.
+// List returns all versions of a file of a workspace or share: no document has pages of
+// them. Their order is not documented.
 //
 // Errors: [api.ErrNotFound] if the file is not in that workspace or share;
 // [api.ErrForbidden] without access to it.

@@ -61,7 +61,7 @@ func (k *Chunks) send(ctx context.Context, upload api.OpaqueID, c Chunk, sum uin
 
 func hexadecimal(sum uint32) string { return fmt.Sprintf("%08x", sum) }
 
-// List returns the bytes of each chunk that has arrived, by its order.
+// List returns the bytes of each chunk that has arrived, by its order, of all of them.
 //
 // It calls GET /current/upload/{upload_id}/chunk/.
 func (k *Chunks) List(ctx context.Context, upload api.OpaqueID, opts ...api.CallOption) (api.Map[int64], error) {

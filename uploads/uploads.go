@@ -346,7 +346,7 @@ func (s *Service) CancelAll(ctx context.Context, opts ...api.CallOption) error {
 	return call.Do(ctx, s.c, endpoint.UploadsCancelAll(), opts)
 }
 
-// List returns the uploads of the caller that were not removed.
+// List returns all uploads of the caller that were not removed.
 //
 // It calls GET /current/upload/details/.
 func (s *Service) List(ctx context.Context, opts ...api.CallOption) ([]*Upload, error) {
