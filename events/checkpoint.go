@@ -54,7 +54,7 @@ type MemoryStore struct {
 }
 
 // Load returns the checkpoint of that name.
-func (s *MemoryStore) Load(_ context.Context, name string) (Checkpoint, error) {
+func (s *MemoryStore) Load(ctx context.Context, name string) (Checkpoint, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.all[name]
@@ -63,7 +63,7 @@ func (s *MemoryStore) Load(_ context.Context, name string) (Checkpoint, error) {
 }
 
 // Save saves c under name.
-func (s *MemoryStore) Save(_ context.Context, name string, c Checkpoint) (uint64, error) {
+func (s *MemoryStore) Save(ctx context.Context, name string, c Checkpoint) (uint64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.all[name].Revision != c.Revision {

@@ -36,8 +36,8 @@ import (
 	"github.com/fastio-go/fastio/internal/servertime"
 )
 
-// Service reads the event log. Get one from the Events field of a fastio.Client.
-// It is safe for concurrent use.
+// Service reads the event log. It is the Events field of a fastio.Client, and safe for
+// concurrent use.
 type Service struct {
 	c     api.Client
 	o     Options

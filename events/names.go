@@ -6,7 +6,7 @@ type Name string
 // Category is the broadest kind of an event. Unknown values are kept.
 type Category string
 
-// Categories.
+// The categories.
 const (
 	CategoryUpload     Category = "upload"
 	CategoryUser       Category = "user"
@@ -28,7 +28,7 @@ const (
 // SubCategory is the kind of an event within its category. Unknown values are kept.
 type SubCategory string
 
-// Subcategories.
+// The subcategories.
 const (
 	SubCategoryStorage        SubCategory = "storage"
 	SubCategoryComments       SubCategory = "comments"
@@ -54,7 +54,7 @@ const (
 // Visibility is the log that an event belongs to. Unknown values are kept.
 type Visibility string
 
-// Visibilities.
+// The visibilities.
 const (
 	VisibilityInternal Visibility = "internal"           // never readable
 	VisibilityAudit    Visibility = "external_audit_log" // for audits and compliance
@@ -64,14 +64,14 @@ const (
 // Permission is the role required to see an event. Unknown values are kept.
 type Permission string
 
-// Permissions.
+// The permissions.
 const (
 	PermissionMember   Permission = "member"   // any member of the profile
 	PermissionAdmin    Permission = "admin"    // admins of the profile
 	PermissionTargeted Permission = "targeted" // the subject of the event; in a search of the audit log also admins
 )
 
-// Workspace storage.
+// Names of events: workspace storage.
 const (
 	NameWorkspaceStorageFileAdded            Name = "workspace_storage_file_added"
 	NameWorkspaceStorageFileDeleted          Name = "workspace_storage_file_deleted"
@@ -91,7 +91,7 @@ const (
 	NameWorkspaceStorageFileSyncUpdated      Name = "workspace_storage_file_sync_updated"
 )
 
-// Share storage.
+// Names of events: share storage.
 const (
 	NameShareStorageFileAdded            Name = "share_storage_file_added"
 	NameShareStorageFileDeleted          Name = "share_storage_file_deleted"
@@ -107,7 +107,7 @@ const (
 	NameShareStorageLockOverridden       Name = "share_storage_lock_overridden"
 )
 
-// Comments.
+// Names of events: comments.
 const (
 	NameCommentCreated   Name = "comment_created"
 	NameCommentUpdated   Name = "comment_updated"
@@ -117,7 +117,7 @@ const (
 	NameCommentReaction  Name = "comment_reaction"
 )
 
-// Membership.
+// Names of events: membership.
 const (
 	NameAddedMemberToOrg           Name = "added_member_to_org"
 	NameRemovedMemberFromOrg       Name = "removed_member_from_org"
@@ -129,7 +129,7 @@ const (
 	NameOwnershipTransferred       Name = "ownership_transferred"
 )
 
-// Lifecycle.
+// Names of events: lifecycle of workspaces and shares.
 const (
 	NameWorkspaceCreated         Name = "workspace_created"
 	NameWorkspaceUpdated         Name = "workspace_updated"
@@ -144,7 +144,7 @@ const (
 	NameShareImportedToWorkspace Name = "share_imported_to_workspace"
 )
 
-// AI.
+// Names of events: AI.
 const (
 	NameAIChatCreated           Name = "ai_chat_created"
 	NameAIChatUpdated           Name = "ai_chat_updated"
@@ -155,14 +155,14 @@ const (
 	NameWorkspaceAIShareCreated Name = "workspace_ai_share_created"
 )
 
-// Metadata.
+// Names of events: metadata.
 const (
 	NameMetadataKVUpdate  Name = "metadata_kv_update"
 	NameMetadataKVDelete  Name = "metadata_kv_delete"
 	NameMetadataKVExtract Name = "metadata_kv_extract"
 )
 
-// Quick shares.
+// Names of events: quick shares.
 const (
 	NameWorkspaceQuickshareCreated        Name = "workspace_quickshare_created"
 	NameWorkspaceQuickshareUpdated        Name = "workspace_quickshare_updated"
@@ -171,7 +171,7 @@ const (
 	NameWorkspaceQuickshareFilePreviewed  Name = "workspace_quickshare_file_previewed"
 )
 
-// File Shares.
+// Names of events: File Shares.
 const (
 	NameFileShareCreated        Name = "file_share_created"
 	NameFileShareUpdated        Name = "file_share_updated"
@@ -181,7 +181,7 @@ const (
 	NameFileShareAccessRevoked  Name = "file_share_access_revoked"
 )
 
-// Signing.
+// Names of events: signing.
 const (
 	NameSignEnvelopeDrafted           Name = "sign_envelope_drafted"
 	NameSignEnvelopeSent              Name = "sign_envelope_sent"
@@ -194,19 +194,19 @@ const (
 	NameSignEnvelopeExpired           Name = "sign_envelope_expired"
 )
 
-// Imports.
+// Names of events: imports.
 const (
 	NameImportSourceSyncFailed Name = "import_source_sync_failed"
 )
 
-// Invitations.
+// Names of events: invitations.
 const (
 	NameInvitationEmailSent Name = "invitation_email_sent"
 	NameInvitationAccepted  Name = "invitation_accepted"
 	NameInvitationDeclined  Name = "invitation_declined"
 )
 
-// Users.
+// Names of events: users.
 const (
 	NameUserCreated      Name = "user_created"
 	NameUserUpdated      Name = "user_updated"
@@ -216,7 +216,7 @@ const (
 	NameUserLogin        Name = "user_login"
 )
 
-// Organizations.
+// Names of events: organizations.
 const (
 	NameOrgCreated              Name = "org_created"
 	NameOrgUpdated              Name = "org_updated"
@@ -226,7 +226,7 @@ const (
 	NameOrgSecurityAlert        Name = "org_security_alert"
 )
 
-// Billing.
+// Names of events: billing.
 const (
 	NameSubscriptionCreated   Name = "subscription_created"
 	NameSubscriptionCancelled Name = "subscription_cancelled"

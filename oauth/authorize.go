@@ -107,8 +107,7 @@ func (r AuthorizationRequest) access(op string, q url.Values) error {
 	return nil
 }
 
-// AuthorizationInfo describes an authorization for a consent screen. Unknown
-// members are in Extra.
+// AuthorizationInfo describes an authorization for a consent screen.
 type AuthorizationInfo struct {
 	ID              string     `json:"auth_request_id"`  // (assumed name)
 	ClientID        string     `json:"client_id"`        // (assumed name)
@@ -121,7 +120,7 @@ type AuthorizationInfo struct {
 	RedirectMode    string     `json:"redirect_mode"`    // "display_code" if the code is displayed to the user
 	ExpiresIn       int64      `json:"expires_in"`       // seconds; 0 if the server does not say (assumed name)
 
-	Extra map[string]json.RawMessage `json:",embed,unknown"` // unknown members
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
 // AuthorizationInfo returns what an authorization requests, by the ID of
@@ -157,8 +156,8 @@ type CompletedAuthorization struct {
 }
 
 // CompleteAuthorization sends the answer of the user of the client's token. It
-// requires a token of a sign-in with a password, not of OAuth and not an API key.
-// It is only retried if it was never sent.
+// requires a token of a sign-in with a password, not of OAuth and not an API key. It
+// is retried only if it was not processed.
 //
 // It calls POST /current/oauth/authorize/.
 func (s *Service) CompleteAuthorization(

@@ -22,14 +22,14 @@ type Key struct {
 	ID        string         `json:"id"`
 	Secret    api.Secret     `json:"api_key"`    // the token; only returned by [Keys.Create], else ""
 	Memo      string         `json:"memo"`       // description by its creator
-	Scopes    []GrantedScope `json:"scopes"`     // permissions; nil is full access
+	Scopes    []GrantedScope `json:"scopes"`     // permissions; nil means full access
 	AgentName string         `json:"agent_name"` // shown in the event log; "" for none
 	Created   api.Time       `json:"created,omitzero"`
-	Expires   api.Time       `json:"expires,omitzero"` // zero never
+	Expires   api.Time       `json:"expires,omitzero"` // zero means never
 	Admin     bool           `json:"admin"`            // admin access
 	Legacy    bool           `json:"legacy"`           // created before keys had scopes
 
-	Extra map[string]json.RawMessage `json:",embed,unknown"` // unknown members
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
 // CreateKeyRequest describes a new key.
@@ -41,8 +41,8 @@ type CreateKeyRequest struct {
 	Code      api.Secret     // one-time code, required with a second factor unless the caller uses an API key
 }
 
-// Create creates a key. Its Secret is only returned here. The call is not
-// idempotent, so it is only retried if it was never sent.
+// Create creates a key. Its Secret is only returned here. The call is not idempotent,
+// so it is retried only if it was not processed.
 //
 // Errors: [api.ErrForbidden] with [ReasonScopeExceeds] if the scopes exceed those
 // of the caller, with [ReasonScopeWrite] for a read-only credential.
@@ -117,12 +117,13 @@ type UpdateKeyRequest struct {
 	Code      api.Secret         // a one-time code, as of [CreateKeyRequest]; "" for none
 }
 
-// Update changes a key. [Keys.Get] returns the result. It is only retried if it was
-// never sent.
+// Update changes a key. [Keys.Get] returns the result. It is retried only if it was
+// not processed.
 //
 // Errors: [api.ErrForbidden] with [ReasonScopeExceeds] if the scopes exceed those of
-// the caller, [api.ErrConflict] if the scopes were changed concurrently: read the
-// key again and repeat the update. [ReasonScopeWrite] for a read-only credential.
+// the caller, [api.ErrConflict] if the scopes were changed concurrently: read the key
+// again and repeat the update; [api.ErrForbidden] with [ReasonScopeWrite] for a
+// read-only credential.
 //
 // It calls POST /current/user/auth/key/{id}/.
 func (k *Keys) Update(ctx context.Context, id string, r UpdateKeyRequest, opts ...api.CallOption) error {
@@ -146,9 +147,10 @@ type DeleteKeyOptions struct {
 	Code api.Secret // a one-time code, as of [CreateKeyRequest]; "" for none
 }
 
-// Delete deletes a key, which is no longer accepted. Nil means no options.
-// Errors: [api.ErrNotFound] if it may already be deleted, [ReasonScopeWrite] for a
-// read-only credential.
+// Delete deletes a key, which is no longer accepted. Nil means no options. Errors:
+// [api.ErrNotFound] if there is no such key, also if an earlier attempt deleted it and
+// its response was lost; [api.ErrForbidden] with [ReasonScopeWrite] for a read-only
+// credential.
 //
 // It calls DELETE /current/user/auth/key/{id}/.
 func (k *Keys) Delete(ctx context.Context, id string, o *DeleteKeyOptions, opts ...api.CallOption) error {
@@ -223,14 +225,14 @@ type Session struct {
 	DeviceName string         `json:"device_name"`        // "" if the program sent none
 	DeviceType string         `json:"device_type"`        // "cli"; "" if the program sent none
 	AgentName  string         `json:"agent_name"`         // "" if the program sent none
-	Scopes     []GrantedScope `json:"scopes"`             // permissions; nil is full access
+	Scopes     []GrantedScope `json:"scopes"`             // permissions; nil means full access
 	ClientID   string         `json:"client_id"`          // (assumed name)
 	ClientName string         `json:"client_name"`        // (assumed name)
 	Created    api.Time       `json:"created,omitzero"`   // (assumed name)
 	LastUsed   api.Time       `json:"last_used,omitzero"` // (assumed name)
 	Expires    api.Time       `json:"expires,omitzero"`   // zero if the server does not say (assumed name)
 
-	Extra map[string]json.RawMessage `json:",embed,unknown"` // unknown members
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
 // List returns all sessions of the account.
@@ -274,12 +276,12 @@ type UpdateSessionRequest struct {
 	Scopes     []GrantedScope  // new permissions, within the current ones; nil keeps them
 }
 
-// Update renames a session or reduces its permissions, and returns the result. It
-// is only retried if it was never sent.
+// Update renames a session or reduces its permissions, and returns the result. It is
+// retried only if it was not processed.
 //
-// Errors: [api.ErrForbidden] if the scopes exceed the current ones,
-// [api.ErrConflict] if the scopes were changed concurrently: read the session again
-// and repeat the update. [ReasonScopeWrite] for a read-only credential.
+// Errors: [api.ErrForbidden] if the scopes exceed the current ones, [api.ErrConflict]
+// if the scopes were changed concurrently: read the session again and repeat the
+// update; [api.ErrForbidden] with [ReasonScopeWrite] for a read-only credential.
 //
 // It calls PATCH /current/oauth/sessions/{id}/.
 func (s *Sessions) Update(
@@ -303,9 +305,9 @@ func (s *Sessions) Update(
 	return call.Found(op, "session", a.session())
 }
 
-// Revoke ends a session. Its access tokens may stay valid until they expire, an
-// hour at most. Errors: [api.ErrNotFound] if the session has already ended,
-// [ReasonScopeWrite] for a read-only credential.
+// Revoke ends a session. Its access tokens may stay valid until they expire, an hour
+// at most. Errors: [api.ErrNotFound] if the session has already ended,
+// [api.ErrForbidden] with [ReasonScopeWrite] for a read-only credential.
 //
 // It calls DELETE /current/oauth/sessions/{id}/.
 func (s *Sessions) Revoke(ctx context.Context, id string, opts ...api.CallOption) error {
@@ -318,8 +320,8 @@ type RevokeAllOptions struct {
 }
 
 // RevokeAll ends every session of the account like [Sessions.Revoke], including the
-// caller's own unless o excepts it. Nil means no exception.
-// Errors: [ReasonScopeWrite] for a read-only credential.
+// caller's own unless o excepts it. Nil means no exception. Errors: [api.ErrForbidden]
+// with [ReasonScopeWrite] for a read-only credential.
 //
 // It calls DELETE /current/oauth/sessions/.
 func (s *Sessions) RevokeAll(ctx context.Context, o *RevokeAllOptions, opts ...api.CallOption) error {

@@ -265,7 +265,7 @@ type ServerMetadata struct {
 	NamesIssuer             bool   `json:"authorization_response_iss_parameter_supported"` // RFC 9207
 	ServiceDocumentation    string `json:"service_documentation"`                          // a URL; "" if it has none
 
-	Extra map[string]json.RawMessage `json:",embed,unknown"` // unknown members
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
 // ServerMetadata returns the metadata of the authorization server.
@@ -284,7 +284,7 @@ type ProtectedResource struct {
 	BearerMethods        []string `json:"bearer_methods_supported"`
 	Scopes               []Scope  `json:"scopes_supported"`
 
-	Extra map[string]json.RawMessage `json:",embed,unknown"` // unknown members
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
 // ProtectedResource returns the authorization servers that the API trusts.

@@ -24,8 +24,8 @@ package oauth
 
 import "github.com/fastio-go/fastio/api"
 
-// Service calls the endpoints of the authorization server. Get one from the OAuth
-// field of a fastio.Client. It is safe for concurrent use.
+// Service calls the endpoints of the authorization server. It is the OAuth field of a
+// fastio.Client, and safe for concurrent use.
 type Service struct {
 	c api.Client
 

@@ -87,10 +87,10 @@ func (s *Service) CheckToken(ctx context.Context, opts ...api.CallOption) (api.I
 	return *id, nil
 }
 
-// SignOut revokes the tokens of sign-ins with a password, on every device, as far
-// as they can be revoked. API keys and OAuth tokens stay valid: see [Keys.Delete],
-// [Service.Revoke] and [Sessions.Revoke].
-// Errors: [ReasonScopeWrite] for a read-only credential.
+// SignOut revokes the tokens of sign-ins with a password, on every device, as far as
+// they can be revoked. API keys and OAuth tokens stay valid: see [Keys.Delete],
+// [Service.Revoke] and [Sessions.Revoke]. Errors: [api.ErrForbidden] with
+// [ReasonScopeWrite] for a read-only credential.
 //
 // It calls POST /current/user/auth/sign-out/.
 func (s *Service) SignOut(ctx context.Context, opts ...api.CallOption) error {
@@ -121,7 +121,7 @@ type TwoFactorStatus struct {
 	State TwoFactorState `json:"state"`
 	TOTP  bool           `json:"totp"` // the codes are of an authenticator app
 
-	Extra map[string]json.RawMessage `json:",embed,unknown"` // unknown members
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
 // TwoFactorState is the state of a second factor. Unknown values are kept.
@@ -146,8 +146,8 @@ type TwoFactorSetup struct {
 }
 
 // Enable starts the setup of a second factor by [ChannelSMS], [ChannelWhatsApp] or
-// [ChannelTOTP]. [TwoFactor.VerifySetup] completes it. It is not idempotent, so it
-// is only retried if it was never sent.
+// [ChannelTOTP]. [TwoFactor.VerifySetup] completes it. It is not idempotent, so it is
+// retried only if it was not processed.
 //
 // It calls POST /current/user/auth/2factor/{channel}/.
 func (f *TwoFactor) Enable(ctx context.Context, channel Channel, opts ...api.CallOption) (*TwoFactorSetup, error) {
@@ -172,8 +172,8 @@ func (f *TwoFactor) VerifySetup(ctx context.Context, code api.Secret, opts ...ap
 }
 
 // Send sends a code by [ChannelSMS], [ChannelCall] or [ChannelWhatsApp]. The limited
-// token is the AccessToken of [Service.SignIn]; "" means the client's token. Each
-// call sends a message, so it is only retried if it was never sent.
+// token is the AccessToken of [Service.SignIn]; "" means the client's token. Each call
+// sends a message, so it is retried only if it was not processed.
 //
 // It calls GET /current/user/auth/2factor/send/{channel}/.
 func (f *TwoFactor) Send(ctx context.Context, limited api.Secret, channel Channel, opts ...api.CallOption) error {
@@ -195,7 +195,7 @@ func (f *TwoFactor) Send(ctx context.Context, limited api.Secret, channel Channe
 }
 
 // Complete exchanges the limited token of [Service.SignIn] and a code for a full
-// token. Blanks in the code are ignored. It is only retried if it was never sent.
+// token. Blanks in the code are ignored. It is retried only if it was not processed.
 //
 // It calls POST /current/user/auth/2factor/auth/{token}/.
 func (f *TwoFactor) Complete(ctx context.Context, limited, code api.Secret, opts ...api.CallOption) (*Token, error) {

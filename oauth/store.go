@@ -769,8 +769,8 @@ const sealedRecord = "fastio record 1\n"
 // of keys, which it creates if there is none. [Unseal] requires the same account. Programs
 // that create the key at the same moment need a KeyStore whose SaveKey keeps the first.
 //
-// Errors: [api.InputError] for a blank account and a key that is not 32 bytes long, and
-// those of keys.
+// Errors: [*api.InputError] for a blank account and a key that is not 32 bytes long,
+// and those of keys.
 func Seal(ctx context.Context, keys KeyStore, account string, record []byte) ([]byte, error) {
 	key, err := recordKey(ctx, keys, account)
 	if err != nil {
@@ -795,8 +795,8 @@ func Seal(ctx context.Context, keys KeyStore, account string, record []byte) ([]
 // Unseal decrypts a record of [Seal]. It returns nil for nil, as a Store has no record
 // before the first sign-in.
 //
-// Errors: [StoreError] if the record was sealed with another key or for another account,
-// or is damaged; [api.InputError] and the errors of keys as Seal.
+// Errors: [*StoreError] if the record was sealed with another key or for another
+// account, or is damaged; [*api.InputError] and the errors of keys, as for [Seal].
 func Unseal(ctx context.Context, keys KeyStore, account string, sealed []byte) ([]byte, error) {
 	key, err := recordKey(ctx, keys, account)
 	if err != nil || sealed == nil {

@@ -28,10 +28,10 @@ type Token struct {
 	RefreshToken api.Secret // "" if the server gave none
 	Expiry       time.Time  // of the access token, by the local clock; zero if unknown
 
-	Scopes []GrantedScope // granted scopes; nil is full access
+	Scopes []GrantedScope // granted scopes; nil means full access
 	Scope  Scope          // the requested scope, not the granted one
 
-	TwoFactor bool // only valid for [TwoFactor.Complete] and [TwoFactor.Send]
+	TwoFactor bool // the token is valid for [TwoFactor.Complete] and [TwoFactor.Send] only
 }
 
 // API returns the token for use by a client.
@@ -254,7 +254,8 @@ type GrantedScope struct {
 	AccessMode AccessMode
 }
 
-// ParseGrantedScope parses the wire format: "workspace:4012345678901234567:rw".
+// ParseGrantedScope parses the wire format: "workspace:4012345678901234567:rw". It
+// returns an [*api.InputError] for any other text.
 func ParseGrantedScope(s string) (GrantedScope, error) {
 	parts := strings.Split(s, ":")
 	if len(parts) != 3 || parts[0] == "" || parts[1] == "" || parts[2] == "" {
@@ -294,15 +295,15 @@ func readScope(s string) GrantedScope {
 	return g
 }
 
-// TokenScopes are the permissions of a token. Unknown members are in Extra.
+// TokenScopes are the permissions of a token.
 type TokenScopes struct {
 	AuthType   string         `json:"auth_type"`   // "api_key", "oauth" or "session" (assumed name)
-	Scopes     []GrantedScope `json:"scopes"`      // nil is full access, or unknown: see FullAccess (assumed name)
+	Scopes     []GrantedScope `json:"scopes"`      // nil means full access, or unknown: see FullAccess (assumed name)
 	Admin      bool           `json:"admin"`       // admin access; only the JSON value true is true
 	Agent      bool           `json:"is_agent"`    // the token is of a software agent (assumed name)
 	FullAccess bool           `json:"full_access"` // access to everything (assumed name)
 
-	Extra map[string]json.RawMessage `json:",embed,unknown"` // unknown members
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
 // TokenScopes returns the permissions of the client's token. Only its Admin reports

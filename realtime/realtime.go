@@ -33,8 +33,8 @@ import (
 	"github.com/fastio-go/fastio/internal/call"
 )
 
-// Service creates tokens and opens subscriptions. Get one from the Realtime field
-// of a fastio.Client. It is safe for concurrent use.
+// Service creates tokens and opens subscriptions. It is the Realtime field of a
+// fastio.Client, and safe for concurrent use.
 type Service struct {
 	c     api.Client
 	polls *activity.Service
@@ -43,10 +43,11 @@ type Service struct {
 	*shared
 }
 
-// Network is what sockets are opened with.
+// Network is what [Service.Subscribe] opens sockets with. A fastio.Client provides its
+// own.
 type Network struct {
 	Origin *url.URL     // of the platform; its path is ignored
-	Client *http.Client // without credentials, timeout and redirects
+	Client *http.Client // must have no credentials and no timeout, and follow no redirect
 }
 
 // New returns a Service that sends its requests through c. Its subscriptions poll if n
@@ -64,7 +65,7 @@ func New(c api.Client, n *Network) *Service {
 //   - Frame is set: the socket sent an unknown frame.
 //   - Only Events is set: the socket sent an event without a field.
 type Change struct {
-	Field  activity.Field  // in its latest spelling
+	Field  activity.Field  // spelled as in the latest report of it
 	At     api.Time        // when Field changed last; zero if unknown, as over a socket
 	Events []*Event        // in order of arrival; may be incomplete
 	Resync *Resync         //

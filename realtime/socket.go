@@ -312,7 +312,7 @@ type Event struct {
 	Sent          api.Time           `json:"time"`            // when the server sent it
 	Data          json.RawMessage    `json:"data"`            // other data of the event, undecoded
 
-	Extra map[string]json.RawMessage `json:",embed,unknown"` // unknown members
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
 // frame is one message of the socket: fields, an event, or an unknown

@@ -61,8 +61,8 @@ func JSON(e *events.Event) []byte {
 	return row
 }
 
-// CSV returns a Format of comma-separated values: the fields of an event, quoted where
-// needed.
+// CSV returns a function for the Format of [Options] that writes comma-separated
+// values: the fields of an event, quoted where needed.
 func CSV(fields func(e *events.Event) []string) func(e *events.Event) []byte {
 	return func(e *events.Event) []byte {
 		var row bytes.Buffer
@@ -127,7 +127,8 @@ const (
 // checkpoint; the next Follow adds them again. Only the Journal may change the file.
 //
 // Errors: [ErrInUse] if another Journal has the file open; an error for a file that no
-// Journal has begun, or that is shorter than its progress. Both are left unchanged.
+// Journal has begun, or that is shorter than its progress. Such a file is left
+// unchanged.
 func Open(path string, o *Options) (*Journal, error) {
 	if path == "" {
 		return nil, &api.InputError{Op: "journal.Open", Field: "path", Rule: "must not be empty"}
