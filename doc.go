@@ -75,7 +75,7 @@
 //	attempts                        3                       WithRetry, api.WithAttempts
 //	pause before a retry            random, up to 0.5 s,    WithRetry
 //	                                doubled to at most 8 s
-//	waits that the server orders    1 minute in total       WithMaxWait, api.WithMaxWait
+//	waits that the server requires  1 minute in total       WithMaxWait, api.WithMaxWait
 //	whole call                      no limit                WithTimeout, api.WithTimeout, the context
 //	attempt                         no limit                http.Client.Timeout of WithHTTPClient
 //	  connecting, TLS               30 s, 10 s              transport of WithHTTPClient
@@ -85,11 +85,12 @@
 //	response                        32 MiB of JSON, 64 MiB of text
 //	rows a page                     List: the server's default; All and Pages: the largest page
 //
-// The shortest limit that applies ends a call. [WithTimeout] and [api.WithTimeout] include
-// retries and waits, and api.WithTimeout replaces WithTimeout for one call. The timeout of
-// an [net/http.Client] applies to each attempt on the network, without waits, and
-// includes the body of a download. The timeout of an attempt is a failure like any
-// other, after which an idempotent call is retried; the timeout of the call is final.
+// The shortest limit that applies ends a call. [WithTimeout] and [api.WithTimeout]
+// include retries and waits, and api.WithTimeout replaces WithTimeout for one call.
+// The timeout of a [net/http.Client] applies to each attempt on the network, without
+// waits, and includes the body of a download. The timeout of an attempt is a failure
+// like any other, after which an idempotent call is retried; the timeout of the call
+// is final.
 //
 // Everything that waits returns within 50 ms when its context ends.
 package fastio

@@ -82,13 +82,13 @@ func baseOf(source *oauth.Source) (transport.Base, error) {
 	return base, err
 }
 
-// WithBaseURL sends calls to another address than [DefaultBaseURL]. It is not needed with
-// an [oauth.Source], whose address is used; one of another origin is an error of New.
+// WithBaseURL sends calls to another address than [DefaultBaseURL]. It is not needed
+// with an [oauth.Source], whose address is used; New returns an error if the origins
+// differ.
 //
-// It is read as people write it: the scheme, a slash at the end, /api and
-// /current may be there or not. On hosts whose first label is api, paths start
-// with /current; on any other host with /api/current. [WithAPIPrefix] overrides
-// that.
+// The scheme, a slash at the end, /api and /current may be left out. On hosts whose
+// first label is api, paths start with /current; on any other host with /api/current.
+// [WithAPIPrefix] overrides that.
 //
 // With a credential, http requires [WithPlainHTTP], or AllowPlainHTTP of an oauth.Config,
 // except to this machine.
@@ -132,10 +132,11 @@ func WithToken(token string) Option {
 	}
 }
 
-// WithTokenSource signs each attempt with what source returns for it. If it is
-// an [api.Refresher], a token that the server reports dead is replaced once a
-// call. An [oauth.Source] also sets the address: see [WithBaseURL]. Other sources do not
-// name their platform, so that the caller must give their tokens to no other one.
+// WithTokenSource signs each attempt with what source returns for it. If it is an
+// [api.Refresher], a refused token is replaced, at most once per call. An
+// [oauth.Source] also sets the address: see [WithBaseURL]. Any other source does not
+// name its platform: the caller must make sure that its tokens belong to the address
+// of the client.
 func WithTokenSource(source api.TokenSource) Option {
 	return func(c *config) error {
 		if stored, ok := source.(*oauth.Source); source == nil || ok && stored == nil {
@@ -147,15 +148,15 @@ func WithTokenSource(source api.TokenSource) Option {
 }
 
 // WithHTTPClient sends requests through a client of the caller's: its transport,
-// proxy, TLS settings and cookies hold, and its timeout bounds each attempt. Its
-// redirect policy does not: credentials stay at the configured origin. The
-// client itself is not changed.
+// proxy, TLS settings and cookies hold, and its timeout limits each attempt. Its
+// redirect policy does not: credentials stay at the configured origin. The client
+// itself is not changed.
 //
-// Only of an [http.Transport] is it known whether bytes of a request were sent. After an
-// error of any other [http.RoundTripper] a write that is not idempotent is not retried,
-// not even if no connection was made. A read whose kept connections turn out to be dead
-// has its last attempt on a new one; through any other RoundTripper it fails if all its
-// attempts use dead ones.
+// Only of an [http.Transport] is it known whether bytes of a request were sent. After
+// an error of any other [http.RoundTripper] a write that is not idempotent is not
+// retried, not even if no connection was made. If the idle connections that a read has
+// used were dead, its last attempt uses a new one; with any other RoundTripper the
+// read fails if all its attempts use dead connections.
 //
 // Without this option a Client has connections of its own, kept for 90 seconds.
 func WithHTTPClient(client *http.Client) Option {
@@ -230,12 +231,12 @@ func WithRetry(r RetryPolicy) Option {
 	}
 }
 
-// WithMaxWait bounds the waits that the server orders during a call, in total. A longer
-// one ends the call at once with an [*api.Error] whose Rate.RetryAfter is its length.
-// [api.NoLimit] waits for all of them, up to an hour each. Default: 1 minute.
+// WithMaxWait limits the waits that the server requires during a call, in total. A
+// longer one ends the call at once with an [*api.Error] whose Rate.RetryAfter is its
+// length. [api.NoLimit] waits for all of them, up to an hour each. Default: 1 minute.
 //
-// It also bounds the wait for a rate window that was learned from responses. Waits for
-// the published windows are not bounded.
+// It also limits the wait for a rate window that was learned from responses. Waits for
+// the published windows are not limited.
 func WithMaxWait(d time.Duration) Option {
 	return func(c *config) error {
 		if d == 0 {
@@ -246,11 +247,11 @@ func WithMaxWait(d time.Duration) Option {
 	}
 }
 
-// WithTimeout bounds each call, with its retries and waits; [api.WithTimeout] replaces it
-// for one call. Not bounded are calls whose attempts have timeouts of their own, which
-// are polls of package activity, socket tokens and uploads of content, and responses that
-// are read as a stream, such as downloads.
-// Default: no limit. See the package comment for how timeouts combine.
+// WithTimeout limits each call, with its retries and waits; [api.WithTimeout] replaces
+// it for one call. Not limited are calls whose attempts have timeouts of their own,
+// which are polls of package activity, socket tokens and uploads of content, and
+// responses that are read as a stream, such as downloads. Default: no limit. See the
+// package comment for how timeouts combine.
 func WithTimeout(d time.Duration) Option {
 	return func(c *config) error {
 		if d <= 0 {
@@ -261,9 +262,10 @@ func WithTimeout(d time.Duration) Option {
 	}
 }
 
-// WithLimiter shares rate limits with other clients. Each attempt waits for the windows
-// of its client first, then for the limiter, which has to know the calls of the other
-// clients: without one, clients leave each other a share of the windows.
+// WithLimiter shares rate limits with other clients. Each attempt waits for the
+// windows of its client first, then for the limiter, which must count the calls of all
+// clients. Default: none; clients with one credential then divide the windows, see the
+// package comment.
 func WithLimiter(limiter api.Limiter) Option {
 	return func(c *config) error {
 		if limiter == nil {

@@ -40,7 +40,7 @@ type Invitation struct {
 	Workspace  *InvitationEntity `json:"workspace,omitzero"`   // nil if not in the response (assumed name)
 	Share      *InvitationEntity `json:"share,omitzero"`       // nil if not in the response
 
-	Extra map[string]json.RawMessage `json:",embed,unknown"` // members without a field
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
 // InvitationEntity is the profile that an invitation leads to.
@@ -48,7 +48,7 @@ type InvitationEntity struct {
 	ID   api.ID `json:"id" scalar:"true"`
 	Name string `json:"name" also:"title"` // (assumed name)
 
-	Extra map[string]json.RawMessage `json:",embed,unknown"` // members without a field
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
 func (e *InvitationEntity) known() bool { return e != nil && (e.ID != "" || e.Name != "") }
@@ -222,8 +222,8 @@ func (i *Invitations) Decline(ctx context.Context, to api.Profile, id string, op
 func state(answer InvitationState) api.Form { return api.Form{"state": {string(answer)}} }
 
 // AcceptAll accepts all invitations that the caller has received, and the one of key,
-// which is in the link of an e-mail; "" means none. [Invitations.Accept] accepts a
-// single one.
+// which is in the link of an e-mail; an empty key means none. [Invitations.Accept]
+// accepts a single one.
 //
 // It calls POST /current/user/invitations/acceptall/.
 func (i *Invitations) AcceptAll(ctx context.Context, key api.Secret, opts ...api.CallOption) error {

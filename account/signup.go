@@ -35,8 +35,11 @@ type SignedUp struct {
 // the address already has an account it returns no error: see [SignedUp]. The
 // new account must confirm its address, see [Service.ValidateEmail].
 //
-// It sends no token. It is sent once, whatever opts say; after an error the
-// account may exist.
+// It sends no token. It is sent once, whatever opts say; after an error the account
+// may exist.
+//
+// Errors: [*api.InputError] for an invalid address, without a password, and unless
+// AgreeToTerms is true; [api.ErrInvalid] if the server rejects a field.
 //
 // It calls POST /current/user/.
 func (s *Service) SignUp(ctx context.Context, r SignUpRequest, opts ...api.CallOption) (*SignedUp, error) {
@@ -87,8 +90,8 @@ func (s *Service) ValidateEmail(ctx context.Context, email string, opts ...api.C
 }
 
 // ConfirmEmail confirms the e-mail address of an account with the code that
-// [Service.ValidateEmail] has sent there, by the same endpoint. It requires no
-// sign-in, and sends the client's token if there is one.
+// [Service.ValidateEmail] has sent there. It calls the endpoint of that method,
+// requires no sign-in, and sends the client's token if there is one.
 //
 // Errors: [api.ErrInvalid] if the code is wrong.
 func (s *Service) ConfirmEmail(ctx context.Context, email string, code api.Secret, opts ...api.CallOption) error {

@@ -101,7 +101,7 @@ func (n *Intents) one(ctx context.Context, r *api.Request, opts []api.CallOption
 // IntentPage is one page of intents.
 type IntentPage struct {
 	Intents []*Intent `json:"items"`
-	Cursor  string    `json:"cursor"` // of the next page; "" means that of this page
+	Cursor  string    `json:"cursor"` // of the next page; "" means: pass the cursor of this page again
 }
 
 // IntentListOptions selects a page of intents. Nil means the first.

@@ -27,5 +27,5 @@ type Actor struct {
 	// AgentName is chosen by the agent.
 	Verified bool `json:"verified,omitzero"`
 
-	Extra map[string]json.RawMessage `json:",embed,unknown"` // unknown members
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }

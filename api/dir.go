@@ -8,20 +8,22 @@ import (
 	"strings"
 )
 
-// Errors of entries of a folder that is uploaded or downloaded.
+// Errors of names, and of entries of a folder that is uploaded or downloaded.
 var (
 	// ErrName is returned for a name that the target does not allow.
 	ErrName = errors.New("the name is not allowed")
 
-	// ErrNameTaken is returned for a name that differs from another one in the folder only
-	// by case or Unicode form, or that is in use for a folder instead of a file. Calls that
-	// save something under a name return it, where they say so, if the name is in use: the
-	// platform has no code for that, so the name is read after a refusal. The other calls
-	// return [ErrInvalid], as for any other refusal of a field.
+	// ErrNameTaken is returned for an entry whose name differs from another one in the
+	// folder only by case or Unicode form, or is the name of a folder where a file is to
+	// be stored.
+	//
+	// Methods whose comment names it also return it if the name of a new or renamed object
+	// is in use. The platform has no code for that: after a refusal they read whether the
+	// name exists. All other methods return [ErrInvalid].
 	ErrNameTaken = errors.New("the name is taken")
 
-	// ErrNotFile is returned for what is neither a file nor a folder: a link out of the
-	// folder or to another folder, a device, or a link to a share.
+	// ErrNotFile is returned for what is neither a file nor a folder: a symbolic link out
+	// of the folder or to a folder, a device, or a link to a share.
 	ErrNotFile = errors.New("neither a file nor a folder")
 
 	// ErrPartial is returned for the incomplete content of a download, a file called
@@ -54,7 +56,7 @@ type DirEntry struct {
 // DirResult is the result of a folder that was uploaded or downloaded.
 type DirResult struct {
 	Entries                                   []*DirEntry // by Path
-	Done, Unchanged, Skipped, Failed, Pending int         // numbers of entries, of all states
+	Done, Unchanged, Skipped, Failed, Pending int         // numbers of entries in each state
 	Bytes                                     int64       // of the entries that are done
 }
 

@@ -10,8 +10,8 @@ import (
 // which nothing was stored.
 var ErrChanged = errors.New("the file has changed while it was read")
 
-// ErrCorrupt reports that a downloaded file has not the size or the hash that the
-// server has for it.
+// ErrCorrupt reports that a downloaded file does not have the size or the hash that
+// the server reports for it.
 var ErrCorrupt = errors.New("the downloaded file is not complete or not intact")
 
 // ErrInUse reports that another download, also of another process, is writing the same

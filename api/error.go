@@ -12,8 +12,9 @@ import (
 	"github.com/fastio-go/fastio/api/codes"
 )
 
-// Kinds of errors. Match them with [errors.Is]; the details are in an [*Error] or,
-// for a call that was not sent, an [*InputError].
+// Kinds of errors, each with the HTTP statuses that it stands for. Match them with
+// [errors.Is]; the details are in an [*Error] or, for a call that was not sent, an
+// [*InputError].
 var (
 	// ErrInvalid is 400, 406 or 422, and an [*InputError]. Some endpoints return 400
 	// ("Limit Exceeded") for an exceeded limit. That error has no published code of its
@@ -98,7 +99,7 @@ type Error struct {
 	Resource         string // the endpoint, named by the server
 
 	Params  []ParamError    // all refused fields
-	Reason  string          // a constant such as "compliance_access_required"
+	Reason  string          // a word such as "compliance_access_required"; the area's package has constants
 	Feature string          // the feature that was refused, such as "agent"; the area's package has constants
 	Details json.RawMessage // the params of the error if they are an object, with Reason and Feature
 
@@ -210,9 +211,9 @@ func (e *Error) LogValue() slog.Value {
 	)
 }
 
-// Is reports whether target is the Err value of this package for e. It depends on
-// the HTTP status, then the refused fields, then the code, except that code 90211 makes it
-// [ErrUnavailable] with any status.
+// Is reports whether target is the kind of e, one of the Err variables of this
+// package. It depends on the HTTP status, then the refused fields, then the code,
+// except that code 90211 makes it [ErrUnavailable] with any status.
 func (e *Error) Is(target error) bool {
 	if kind := e.kind(); kind != nil {
 		return target == kind || target == ErrUnsupported && e.Status == http.StatusNotFound && e.Code == codes.NoEndpoint
@@ -287,9 +288,10 @@ func (e *InputError) Is(target error) bool { return target == ErrInvalid }
 // VersionConflictError is returned if a file or note was not replaced because its version
 // is not the expected one. It is an [ErrConflict].
 //
-// Current can be a version that the caller itself has stored: by an attempt whose response
-// was lost, or one that the server repeated. Before the change is made again on the base of
-// Current, the content of that version must be compared, or it is stored twice.
+// Current can be a version that the caller itself has stored: by an attempt whose
+// response was lost, or one that the server repeated. Compare the content of that
+// version before the change is repeated with Current as the expected version;
+// otherwise it may be stored twice.
 type VersionConflictError struct {
 	Op      string
 	Current OpaqueID // the version of the file; "" if not in the response

@@ -31,7 +31,7 @@ type CallOptions struct {
 	NoPrefetch bool // an iterator requests no page ahead of the loop
 }
 
-// Resolve merges opts.
+// Resolve merges opts in their order.
 func Resolve(opts []CallOption) CallOptions {
 	if len(opts) == 0 {
 		return CallOptions{} // most calls: it does not escape to the heap
@@ -66,7 +66,7 @@ const (
 	Full     Output = "full"     // everything
 )
 
-// WithOutput asks for more or less of each record.
+// WithOutput selects how much of each record the response holds. Default: [Full].
 func WithOutput(v Output) CallOption {
 	return callOption(func(o *CallOptions) {
 		o.Output = append(o.Output, v)
@@ -115,7 +115,8 @@ func WithReplay(class Replay) CallOption {
 	return callOption(func(o *CallOptions) { o.Replay = &class })
 }
 
-// NoLimit means no limit.
+// NoLimit is the duration that turns a limit off, where an option allows it:
+// [WithMaxWait] does.
 const NoLimit time.Duration = -1
 
 // WithResponse stores the raw response: its status, headers and body, even if the
@@ -157,14 +158,15 @@ func WithLinkToken(token *LinkToken) CallOption {
 	})
 }
 
-// WithTimeout limits the call, including retries and waits, to d.
+// WithTimeout limits the call, including retries and waits, to d. Default: that of
+// fastio.WithTimeout.
 func WithTimeout(d time.Duration) CallOption {
 	return callOption(func(o *CallOptions) { o.Timeout = d })
 }
 
-// WithAttempts limits how often the request is sent; 1 means no retries. Attempts that were
-// refused because of a rate limit do not count if the server requires a certain wait:
-// [WithMaxWait] limits those.
+// WithAttempts limits how often the request is sent; 1 means no retries. Default: that
+// of fastio.WithRetry. Attempts that were refused because of a rate limit do not count
+// if the server requires a certain wait: [WithMaxWait] limits those.
 func WithAttempts(n int) CallOption { return callOption(func(o *CallOptions) { o.Attempts = n }) }
 
 // WithMaxWait limits the waits that the server requires of a call, in total. A longer one

@@ -46,7 +46,7 @@ func Workspace(id ID) Profile { return Profile{ProfileKindWorkspace, id} }
 // Share returns the profile of a share.
 func Share(id ID) Profile { return Profile{ProfileKindShare, id} }
 
-// FileShare returns the profile of a File Share, by its number or public ID.
+// FileShare returns the profile of a File Share, by its ID or public ID.
 func FileShare(id ID) Profile { return Profile{ProfileKindFileShare, id} }
 
 // String returns the kind and the ID: "workspace 4012345678901234567".

@@ -32,7 +32,7 @@ type Request struct {
 
 	Auth       Auth   // credential to send
 	Credential Secret // complete Authorization header; if "", see Auth
-	Link       Link   // option with the secret of the link of the request
+	Link       Link   // which option may carry the secret of a link: see [Link]
 
 	// Hop is for a response that may be elsewhere: [Opener.Open] follows one redirect
 	// with status 307 to any host, with a request that carries nothing of this one.

@@ -66,13 +66,13 @@ const (
 type Access struct {
 	Place    api.Profile
 	Title    string // the name of the place
-	Archived bool   // the workspace or the share is
+	Archived bool   // reports whether the workspace or share is archived
 
-	User         api.ID // "" without an account, and of ViaLink
+	User         api.ID // "" without an account, and for ViaLink
 	EmailAddress string // "" for ViaLink
 	Name         string // "" if unknown
-	Role         string // of a member, or the capability of a grant; of ViaLink which users may open it
-	Via          Via    // "" with Err
+	Role         string // of a member, or the capability of a grant; for ViaLink which users may open it
+	Via          Via    // the reason of the access; "" with Err
 
 	// Err says why access to the place, or to a part of what is in it, is unknown.
 	Err error

@@ -40,8 +40,8 @@ var (
 	errTwoUsers     = errors.New("several users have this address: name one by the ID")
 )
 
-// LeftError is the last error of [Service.RemovePerson] if the person may still have
-// access.
+// LeftError is the last error of [Service.RemovePerson] if access is left: the person
+// may still have it.
 type LeftError struct {
 	Left []*Access // the places, and those that could not be read, which have an Err
 }

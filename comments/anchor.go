@@ -99,7 +99,7 @@ func TextAnchor(q Quote) *Anchor {
 	return a
 }
 
-// MaxAnchorSize is the largest Size of an anchor.
+// MaxAnchorSize is the largest [Anchor.Size], in bytes.
 const MaxAnchorSize = 2048
 
 // Size returns the size of the anchor's JSON as the platform counts it: 6 bytes

@@ -46,9 +46,9 @@ type Comment struct {
 	Updated     api.Time `json:"updated"`
 	Deleted     api.Time `json:"deleted"` // only from Get and Delete; zero means not deleted
 
-	CanEdit   bool `json:"can_edit"`   // by the caller, as in the next two
-	CanDelete bool `json:"can_delete"` //
-	CanReply  bool `json:"can_reply"`  // false for every reply
+	CanEdit   bool `json:"can_edit"`   // whether the caller may edit it
+	CanDelete bool `json:"can_delete"` // whether the caller may delete it
+	CanReply  bool `json:"can_reply"`  // whether the caller may reply; false for every reply
 
 	// Only old comments have these: a linked entity, and authors without an account.
 	LinkedEntityType      string       `json:"linked_entity_type"`

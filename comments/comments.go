@@ -63,7 +63,7 @@ func (s *Service) Get(ctx context.Context, id api.OpaqueID, opts ...api.CallOpti
 // UpdateRequest is a change of a comment. Its place, thread and attachments are
 // kept.
 type UpdateRequest struct {
-	Body       string         `json:"body"`                // as in a [CreateRequest]
+	Body       string         `json:"body"`                // required; as in a [CreateRequest]
 	Properties map[string]any `json:"properties,omitzero"` // merged into the existing properties; nil keeps them
 	Reference  *Anchor        `json:"reference,omitzero"`  // replaces the existing reference; nil keeps it
 }

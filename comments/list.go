@@ -82,9 +82,9 @@ type Page struct {
 	Allowed   bool       `json:"allowed"`   // whether the plan allows the caller another comment
 	Remaining *int       `json:"remaining"` // comments the plan still allows; nil means no limit
 
-	// Total is the number of comments the caller may see; nil without
-	// IncludeTotal, as in the next two. In a workspace it includes those of
-	// File Share recipients, which do not count in Allowed and Remaining.
+	// Total is the number of comments the caller may see. Without IncludeTotal it is nil,
+	// and Limit and Offset are 0. In a workspace it includes those of File Share
+	// recipients, which do not count in Allowed and Remaining.
 	Total  *int `json:"total"`
 	Limit  int  `json:"limit"`
 	Offset int  `json:"offset"`
@@ -184,9 +184,10 @@ func (s *Service) All(
 	}
 }
 
-// Since returns the comments on a Target created at a time, to the second, or
-// later, oldest first. To list the comments after a known one pass its Created
-// and skip the known comments of that second.
+// Since returns the comments on a Target created at a time, to the second, or later,
+// oldest first. To list the comments after a known one pass its Created and skip the
+// known comments of that second. It has the errors of [Service.List], and sends its
+// requests.
 func (s *Service) Since(ctx context.Context, on Target, since time.Time, opts ...api.CallOption) ([]*Comment, error) {
 	var found []*Comment
 	opts = append(slices.Clip(opts), api.WithoutPrefetch()) // most callers need one page

@@ -37,7 +37,7 @@ type Invitation struct {
 	Key          api.Secret      `json:"invitation_key,omitzero"` // a credential that accepts it; "" if missing
 	EntityType   api.ProfileKind `json:"entity_type,omitzero"`    // the kind of the profile; "" means unknown
 
-	Extra map[string]json.RawMessage `json:",embed,unknown"` // members without a field
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
 // String returns the invitation on one line: its ID, its state, and the ID of the invited
@@ -162,10 +162,10 @@ type UpdateInvitationRequest struct {
 // Update changes an invitation. It may send an e-mail, so it is retried only if it was not
 // processed.
 //
-// The State accepted or declined is the answer to exactly one invitation to a workspace or
-// share: of an administrator on behalf of the invited person, who uses Accept and Decline
-// of account.Invitations. The platform documents no State for organizations: the invited
-// person answers with [Service.JoinWithKey].
+// With the State accepted or declined, an administrator answers exactly one invitation
+// to a workspace or share on behalf of the invited person. That person uses Accept and
+// Decline of account.Invitations. The platform documents no State for organizations:
+// the invited person answers with [Service.JoinWithKey].
 //
 // Errors: [*api.InputError] for an empty request; [api.ErrInvalid] with
 // codes.InvitationRole if the role is above the caller's own; [api.ErrForbidden] if the

@@ -84,10 +84,10 @@ func (s *Service) JoinWithKey(
 	return call.Do(ctx, s.c, r, opts)
 }
 
-// Leave removes the caller from a profile. Memberships of the workspaces and shares of an
-// organization are not removed. Afterwards calls for the profile fail with
-// [api.ErrForbidden], status 401 or 403, unless the caller has access to a workspace by
-// the organization.
+// Leave removes the caller from a profile. Memberships of the workspaces and shares of
+// an organization are not removed. Afterwards calls for the profile fail with
+// [api.ErrForbidden], status 401 or 403, unless the caller has access to a workspace
+// through the organization.
 //
 // Errors: [api.ErrInvalid] if the caller is the owner, who must transfer the ownership
 // or delete the profile; [api.ErrForbidden] if the caller is not a member, also if an

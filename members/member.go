@@ -27,7 +27,7 @@ type Member struct {
 
 	Invite *Invite `json:"invite"` // of a pending member, else nil
 
-	Extra map[string]json.RawMessage `json:",embed,unknown"` // unknown members
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
 // String returns the member on one line: its ID, its name in quotes, or else its e-mail
@@ -49,7 +49,7 @@ type Invite struct {
 	Created api.Time `json:"created,omitzero"`
 	Expires api.Time `json:"expires,omitzero"` // zero means never
 
-	Extra map[string]json.RawMessage `json:",embed,unknown"` // unknown members
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
 // Role is the permission level of a member. Unknown values are kept.

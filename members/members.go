@@ -146,16 +146,16 @@ func (s *Service) Get(
 // AddRequest is how a person is added to a profile. A member of an organization has only a
 // Role and a Message.
 type AddRequest struct {
-	// Role is not above the caller's own, nor RoleOwner. Default: RoleMember; of a share
-	// the default of the server. Organizations have no RoleGuest, and only shares have
-	// RoleView.
+	// Role must not be above the caller's own, nor RoleOwner. Default: RoleMember; of a
+	// share the default of the server. Organizations have no RoleGuest, and only shares
+	// have RoleView.
 	Role Role
 
-	// Of an invitation by e-mail.
+	// Only for an invitation by e-mail.
 	Message  string    // one or more lines of 10 to 255 characters in all; "" means none
 	AcceptBy time.Time // when the invitation expires, to the second; zero means the default of the server
 
-	// Of a user with an account.
+	// Only for a user with an account.
 	Notify   Notify    // "" means the default of the server
 	Expires  time.Time // when the membership ends, to the second; zero means never
 	Renotify bool      // sends the e-mail of the membership again
@@ -176,12 +176,12 @@ type Added struct {
 	Invitation *Invitation // with AddStateInvited only
 }
 
-// Add adds a person to a profile. A user named by the ID is added at once. The owner of an
-// address is invited to a workspace or share, and to an organization if the address has no
-// account. Who is a member already gets the role; the response does not distinguish that,
-// [Service.Get] does beforehand. A member of a workspace or share does not become one of
-// the organization. The call may send an e-mail, so it is retried only if it was not
-// processed.
+// Add adds a person to a profile. A user named by the ID is added at once. The owner
+// of an address is invited to a workspace or share, and to an organization if the
+// address has no account. A person who is already a member gets the role. The result
+// does not distinguish that from an addition: call [Service.Get] before, if it
+// matters. A member of a workspace or share does not become one of the organization.
+// The call may send an e-mail, so it is retried only if it was not processed.
 //
 // Errors: [*api.InputError] for a field that members of this kind of profile do not have;
 // [api.ErrInvalid] if the role is above the caller's own, or the target is the owner or

@@ -39,7 +39,7 @@ type InvoicePage struct {
 
 // InvoiceListOptions selects a page of invoices. Nil means the first.
 type InvoiceListOptions struct {
-	Limit int    // invoices a page; 0 means the default of the server
+	Limit int    // rows a page; 0 means the default of the server
 	After string // the ID of the invoice before the page; "" means the first page
 }
 

@@ -13,9 +13,10 @@ import (
 	"github.com/fastio-go/fastio/internal/page"
 )
 
-// TransferTokens hands organizations over to persons. Who claims a token becomes the
-// owner. Its calls require the account of an agent that owns the organization. An
-// organization has 5 tokens at most, each valid for 72 hours.
+// TransferTokens hands organizations over to persons. Who claims a token, with
+// [Service.Claim] or at its URL, becomes the owner. The calls of TransferTokens
+// require the account of an agent that owns the organization. An organization has 5
+// tokens at most, each valid for 72 hours.
 type TransferTokens struct{ c api.Client }
 
 // TransferToken makes its claimant the owner of an organization. Its members are

@@ -46,7 +46,8 @@ type Workspace struct {
 	UserStatus  string `json:"user_status"` // the caller's relation to it
 	Archived    bool   `json:"archived"`    // see [Service.Archive]
 
-	// whether files are indexed for search and the agent; nil means unknown
+	// Intelligence is whether files are indexed for search and the agent; nil means
+	// unknown.
 	Intelligence       *bool      `json:"intelligence"`
 	MetadataExtraction *bool      `json:"metadata_extraction"` // nil means unknown (assumed name)
 	Join               Permission `json:"perm_join"`           // who may join without an invitation (assumed name)
@@ -175,7 +176,7 @@ type ByOrgOptions struct {
 // ListByOrg returns one page of the workspaces of an organization, which may be named by
 // its domain. Without options, archived ones are left out.
 //
-// Errors: [*api.InputError] for [ArchivedAlso], whose rows the platform has no page of;
+// Errors: [*api.InputError] for [ArchivedAlso], because the platform has no list of both;
 // [api.ErrNotFound] if the organization does not exist; [api.ErrForbidden] without access
 // to it; [api.ErrInvalid] if a bound is out of range.
 //

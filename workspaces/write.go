@@ -51,12 +51,13 @@ type CreateRequest struct {
 // returns the fields in the response. It is not idempotent and is retried only if it
 // was not processed.
 //
-// Errors: [*api.InputError] for an invalid field; [api.ErrInvalid] if the folder name is in
-// use or reserved, or for Intelligence on a plan without content_ai and ai_agent;
-// [api.ErrLimit] if the plan allows no more workspaces; [api.ErrForbidden] if the caller
-// may not create one. A refusal as invalid is also an [api.ErrNameTaken] if the name is not
-// available, which [Service.CheckName] reads if no other field can be the reason:
-// Intelligence is not true, no color is set, and the permissions are known.
+// Errors: [*api.InputError] for an invalid field; [api.ErrInvalid] if the folder name
+// is in use or reserved, or for Intelligence on a plan without content_ai and
+// ai_agent; [api.ErrLimit] if the plan allows no more workspaces; [api.ErrForbidden]
+// if the caller may not create one. If the folder name is not available, the error is
+// an [api.ErrNameTaken] as well. That is read with [Service.CheckName] after a
+// refusal, unless another field may be the reason: Intelligence is true, a color is
+// set, or a permission is unknown.
 //
 // It calls POST /current/org/{org_id}/create/workspace/.
 func (s *Service) Create(

@@ -1,12 +1,12 @@
 // Package codes has the codes of the platform's errors, [github.com/fastio-go/fastio/api.Error].Code,
 // that a program can rely on, with what to do about them.
 //
-// Decide by the kind of an error first (errors.Is with api.ErrForbidden and the others):
-// most errors have no code here. The platform assigns a code to each place that refuses a
-// call. Those of four and five digits last. Those of six digits may be reassigned: a place
-// that is removed gives its code to another one. So the codes of six digits here are
-// those that a document of the platform prints, and are of use only together with the
-// operation and the kind of the error.
+// Decide by the kind of an error first (errors.Is with api.ErrForbidden and the
+// others): most errors have no code here. The platform assigns a code to each place
+// that refuses a call. Codes of four and five digits are stable. Codes of six digits
+// may be reassigned: when a place is removed, another one may get its code. So the
+// codes of six digits here are those that a document of the platform prints, and are
+// of use only together with the operation and the kind of the error.
 //
 //	e, ok := errors.AsType[*api.Error](err)
 //	if ok && e.Code == codes.AccountLocked {
@@ -28,8 +28,8 @@ const (
 	IntentVersion = 9667  // status 409: the intent has another version by now. Read it again and decide again
 )
 
-// Codes of credentials. Only the first two mean that the credential is of no more use:
-// after any other keep it.
+// Codes of credentials. Only the first two mean that the credential can no longer be
+// used: keep it after any other.
 const (
 	BadToken         = 10001 // status 401: the token is malformed. Sign in again
 	DeadToken        = 10011 // status 401: the token is missing, unknown, expired or revoked. Sign in again
@@ -37,7 +37,7 @@ const (
 	AccountLocked    = 10760 // status 429: too many wrong passwords. Wait until Rate.RetryAfter; other accounts are not locked
 	SecondFactor     = 10175 // status 403 or 401: the token is valid, but not for this call. Complete the second factor
 	EmailUnverified  = 10587 // the account has not confirmed its e-mail address. Confirm it
-	NoAccess         = 10545 // status 401: not a member, or a lower role than required; 403: as OutOfScope
+	NoAccess         = 10545 // status 401: not a member, or a lower role than required; 403: see [OutOfScope]
 	ScopeAdmin       = 10767 // status 403: the credential requires the access mode rwa. Issue another one
 	ScopeExceeded    = 10768 // status 403: more was requested than the issuing credential has. Request less
 	ScopeUserDetails = 10769 // status 403: the credential requires the scope of account settings. Issue another one
