@@ -17,8 +17,8 @@ import (
 // share: the scope of each call, [api.Workspace] or [api.Share].
 type Threads struct{ c api.Client }
 
-// ThreadKind says who leads a thread. It is immutable. Unknown values pass
-// through.
+// ThreadKind says who leads a thread. It is immutable. Unknown values are
+// kept.
 type ThreadKind string
 
 // The kinds.
@@ -28,7 +28,7 @@ const (
 	ThreadKindAll   ThreadKind = "all" // in lists only
 )
 
-// Visibility says who may read a thread. Unknown values pass through.
+// Visibility says who may read a thread. Unknown values are kept.
 type Visibility string
 
 // The visibilities.
@@ -37,7 +37,7 @@ const (
 	VisibilityPublic  Visibility = "public"  // refused by the platform today
 )
 
-// ThreadStatus is the state of a thread. Unknown values pass through.
+// ThreadStatus is the state of a thread. Unknown values are kept.
 type ThreadStatus string
 
 // ThreadStatusActive is the only documented status.

@@ -190,8 +190,8 @@ func (t *Turns) Cancel(ctx context.Context, scope api.Profile, thread api.Opaque
 	return err
 }
 
-// TurnStatus is the state of a turn. Unknown values pass through, and are
-// waited on.
+// TurnStatus is the state of a turn. Unknown values are kept, and mean that
+// the turn has not ended.
 type TurnStatus string
 
 // The statuses.
@@ -283,7 +283,7 @@ type Citation struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"`
 }
 
-// ActionState is the state of an [Action]. Unknown values pass through.
+// ActionState is the state of an [Action]. Unknown values are kept.
 type ActionState string
 
 // The states.

@@ -41,7 +41,7 @@ const (
 type Asset struct {
 	Name Name `json:"name" scalar:"true"` // (assumed name)
 
-	Extra map[string]json.RawMessage `json:",embed,unknown"` // members without a field
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
 // Types returns the pictures that profiles of a kind can have: a user, an

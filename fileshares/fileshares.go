@@ -50,7 +50,7 @@ func New(c api.Client) *Service {
 // tier, with the capability of their role. The password applies to them as well.
 type Access string
 
-// The tiers. Unknown values pass through.
+// The tiers. Unknown values are kept.
 const (
 	AccessAnyoneWithLink Access = "anyone_with_link" // no account required; comments are always disabled
 	AccessAnyRegistered  Access = "any_registered"   // any signed-in user
@@ -61,7 +61,7 @@ const (
 type Capability string
 
 // The capabilities. "" means unknown, not that nothing is allowed. Unknown values
-// pass through.
+// are kept.
 const (
 	CapabilityView     Capability = "view"     // details and previews
 	CapabilityDownload Capability = "download" // the content, and the metadata extracted from it
@@ -102,7 +102,7 @@ type FileShare struct {
 	GrantCount    *int            `json:"grant_count"`    // in lists only
 	GrantsPreview json.RawMessage `json:"grants_preview"` // in lists only, in an undocumented form
 
-	Extra map[string]json.RawMessage `json:",embed,unknown"` // members without a field
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
 // Get returns a File Share, named by its numeric ID or by the ID in links. It
@@ -134,7 +134,7 @@ type Metadata struct {
 	File            *storage.Node // nil if not in the response
 	AutoExtractable *bool         // whether the AI can extract metadata from it; nil means unknown
 
-	Extra map[string]json.RawMessage // members without a field
+	Extra map[string]json.RawMessage // members this version has no field for
 }
 
 // Metadata returns the identity of the file and whether metadata can be extracted

@@ -33,7 +33,7 @@ func recipient(op, field string, who api.Person) (url.Values, error) {
 // GrantState is the state of a grant.
 type GrantState string
 
-// The states. Unknown values pass through.
+// The states. Unknown values are kept.
 const (
 	GrantStateActive  GrantState = "active"
 	GrantStatePending GrantState = "pending" // until a user signs up with the address
@@ -49,7 +49,7 @@ type Grant struct {
 	Created    api.Time   `json:"created"`
 	Expires    api.Time   `json:"expires"` // zero means with the File Share
 
-	Extra map[string]json.RawMessage `json:",embed,unknown"` // members without a field
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
 // List returns the grants of a File Share, at most the first 1,000.

@@ -10,7 +10,7 @@ import (
 	"github.com/fastio-go/fastio/internal/endpoint"
 )
 
-// JobStatus is the state of an extraction. Unknown values pass through.
+// JobStatus is the state of an extraction. Unknown values are kept.
 type JobStatus string
 
 // The states.
@@ -96,7 +96,7 @@ func (l *JobList) Of(node api.OpaqueID) []*Job {
 	return found
 }
 
-// JobKind is the origin of a [Job]. Unknown values pass through.
+// JobKind is the origin of a [Job]. Unknown values are kept.
 type JobKind string
 
 // The kinds of jobs.

@@ -1,10 +1,10 @@
 package metadata
 
 import (
-	stdjson "encoding/json"
+	"encoding/json"
 	"errors"
 
-	"github.com/go-json-experiment/json"
+	jsonv2 "github.com/go-json-experiment/json"
 
 	"github.com/fastio-go/fastio/internal/filters"
 	"github.com/fastio-go/fastio/internal/lenient"
@@ -32,11 +32,11 @@ const (
 // are combined with AND. Only files and notes with metadata are candidates: one
 // without any fact matches no condition, not even [NotExists].
 type Filter struct {
-	Field    string             `json:"field"` // the name of a merged field means its target
-	Operator Operator           `json:"operator"`
-	Value    stdjson.RawMessage `json:"value,omitzero"` // nil means none
+	Field    string          `json:"field"` // the name of a merged field means its target
+	Operator Operator        `json:"operator"`
+	Value    json.RawMessage `json:"value,omitzero"` // nil means none
 
-	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // unknown members
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
 // Where returns the condition that a field compares to a value by an operator; nil
@@ -46,7 +46,7 @@ func Where(field string, operator Operator, value any) Filter {
 	if value == nil {
 		return Filter{Field: field, Operator: operator}
 	}
-	b, err := json.Marshal(value, json.Deterministic(true))
+	b, err := jsonv2.Marshal(value, jsonv2.Deterministic(true))
 	if err != nil {
 		b = []byte("?") // invalid JSON
 	}
@@ -98,11 +98,11 @@ var ErrUnfiltered = errors.New("the server did not apply the metadata filter")
 // FilterReport reports that a metadata filter was applied. A response without
 // one was not filtered.
 type FilterReport struct {
-	Applied     stdjson.RawMessage `json:"applied,omitzero"`   // undocumented, as received
-	Matched     *int               `json:"matched,omitzero"`   // files in the whole workspace; nil means unknown
-	IsTruncated bool               `json:"truncated,omitzero"` // more than 1,000 match, and the others were not examined
+	Applied     json.RawMessage `json:"applied,omitzero"`   // undocumented, as received
+	Matched     *int            `json:"matched,omitzero"`   // files in the whole workspace; nil means unknown
+	IsTruncated bool            `json:"truncated,omitzero"` // more than 1,000 match, and the others were not examined
 
-	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // unknown members
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
 // Ran reports whether the filter was applied; false for nil.

@@ -41,7 +41,7 @@ type SavedFilter struct {
 type Projection struct {
 	Sort *ProjectionSort `json:"sort,omitzero"` // nil means none
 
-	Extra map[string]json.RawMessage `json:",embed,unknown"` // unknown members
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
 // ProjectionSort is the order of a [Projection].
@@ -49,7 +49,7 @@ type ProjectionSort struct {
 	Field string  `json:"field"`
 	Dir   SortDir `json:"dir,omitzero"` // "" means that of the server
 
-	Extra map[string]json.RawMessage `json:",embed,unknown"` // unknown members
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
 // SortDir is the direction of an order.
@@ -244,7 +244,7 @@ type FilterScope struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// MatchRelation is the precision of a MatchCount. Unknown values pass through.
+// MatchRelation is the precision of a MatchCount. Unknown values are kept.
 type MatchRelation string
 
 // The relations.

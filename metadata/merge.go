@@ -51,7 +51,7 @@ type Refusal struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// RefusalReason is the code of a [Refusal]. Unknown values pass through.
+// RefusalReason is the code of a [Refusal]. Unknown values are kept.
 type RefusalReason string
 
 // The reasons.
@@ -191,8 +191,8 @@ type Candidate struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// CandidateReason is why two fields may mean the same. Unknown values pass
-// through.
+// CandidateReason is why two fields may mean the same. Unknown values are
+// kept.
 type CandidateReason string
 
 // The reasons.

@@ -11,7 +11,7 @@ import (
 	"github.com/fastio-go/fastio/storage"
 )
 
-// MatchSource is the method that found a hit. Unknown values pass through.
+// MatchSource is the method that found a hit. Unknown values are kept.
 type MatchSource string
 
 // The match sources.
@@ -21,7 +21,7 @@ const (
 	MatchSourceBoth     MatchSource = "both"
 )
 
-// ScoreSource is the measure of a RawScore. Unknown values pass through.
+// ScoreSource is the measure of a RawScore. Unknown values are kept.
 type ScoreSource string
 
 // The score sources.

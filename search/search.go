@@ -57,8 +57,8 @@ type Metadata struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// Reason is why the content of files was not searched. Unknown values pass
-// through.
+// Reason is why the content of files was not searched. Unknown values are
+// kept.
 type Reason string
 
 // The reasons.

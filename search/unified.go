@@ -69,7 +69,7 @@ const (
 	TotalRelationAtLeast TotalRelation = "gte"
 )
 
-// Status is the state of a bucket. Unknown values pass through.
+// Status is the state of a bucket. Unknown values are kept.
 type Status string
 
 // The states.

@@ -174,8 +174,8 @@ type MemberVisibility struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// Type is the direction of the files. Unknown values pass through, as with all
-// types below.
+// Type is the direction of the files. Unknown values of this type and of the
+// others of a [Share] are kept.
 type Type string
 
 // The types.

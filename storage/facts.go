@@ -1,7 +1,7 @@
 package storage
 
 import (
-	stdjson "encoding/json"
+	"encoding/json"
 
 	"github.com/fastio-go/fastio/api"
 )
@@ -54,7 +54,7 @@ type Facts struct {
 	Items       []Fact `json:"items,omitzero"`
 	Fields      string `json:"fields,omitzero"` // the values in one line, instead of Items at terse output
 
-	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // unknown members
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
 // Fact is one metadata value of a node.
@@ -62,14 +62,14 @@ type Facts struct {
 // A field that a user cleared is a Fact with an empty Value and the source user. A
 // field that was never extracted has no Fact.
 type Fact struct {
-	Name         string             `json:"name" also:"field"`      // of the field
-	Value        stdjson.RawMessage `json:"value,omitzero"`         // undecoded; nil if missing
-	DeclaredType FactType           `json:"declared_type,omitzero"` // of the field; Value may differ
-	StoredType   FactType           `json:"stored_type,omitzero"`   // of the stored value
-	Source       FactSource         `json:"source,omitzero"`
-	Confidence   FactConfidence     `json:"confidence,omitzero"`
-	Rationale    string             `json:"rationale,omitzero"` // why the source chose the value
-	Updated      api.Time           `json:"updated,omitzero"`
+	Name         string          `json:"name" also:"field"`      // of the field
+	Value        json.RawMessage `json:"value,omitzero"`         // undecoded; nil if missing
+	DeclaredType FactType        `json:"declared_type,omitzero"` // of the field; Value may differ
+	StoredType   FactType        `json:"stored_type,omitzero"`   // of the stored value
+	Source       FactSource      `json:"source,omitzero"`
+	Confidence   FactConfidence  `json:"confidence,omitzero"`
+	Rationale    string          `json:"rationale,omitzero"` // why the source chose the value
+	Updated      api.Time        `json:"updated,omitzero"`
 
-	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // unknown members
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }

@@ -25,7 +25,7 @@ type Lock struct {
 	Token api.Secret `json:"lock_token,omitzero"` // renews and releases the lock; only in the result of [Locks.Acquire]
 	Info  *LockInfo  `json:"lock_info,omitzero"`  // nil if the file is not locked
 
-	Extra map[string]json.RawMessage `json:",embed,unknown"` // members without a field
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
 // LockInfo says who has locked a file, and until when. No document names its members: all
@@ -35,7 +35,7 @@ type LockInfo struct {
 	Ends   api.Time   `json:"expires,omitzero"`     // unless it is renewed (assumed name)
 	Client LockClient `json:"client_info,omitzero"` // of the holder; zero for callers who are not members (assumed name)
 
-	Extra map[string]json.RawMessage `json:",embed,unknown"` // members without a field
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
 // LockClient describes the client that holds a lock, as its [LockOptions] do.
@@ -43,7 +43,7 @@ type LockClient struct {
 	DeviceName    string `json:"device_name,omitzero"`
 	ClientVersion string `json:"client_version,omitzero"`
 
-	Extra map[string]json.RawMessage `json:",embed,unknown"` // members without a field
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
 // LockOptions describe a new lock. Nil and zero fields mean the defaults of the

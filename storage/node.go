@@ -2,11 +2,11 @@ package storage
 
 import (
 	"cmp"
-	stdjson "encoding/json"
+	"encoding/json"
 	"fmt"
 	"strconv"
 
-	"github.com/go-json-experiment/json"
+	jsonv2 "github.com/go-json-experiment/json"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/lenient"
@@ -59,7 +59,7 @@ func (s *AIState) UnmarshalJSON(b []byte) error {
 	case `"in_progress"`, `"inprogress"`:
 		*s = AIStateInProgress
 	default:
-		return json.Unmarshal(b, (*string)(s), lenient.Options())
+		return jsonv2.Unmarshal(b, (*string)(s), lenient.Options())
 	}
 	return nil
 }
@@ -70,7 +70,7 @@ type NodeAI struct {
 	Attach  bool    `json:"attach,omitzero"`  // may be attached to a chat; at full output
 	Summary bool    `json:"summary,omitzero"` // [Node].Summary exists; at full output
 
-	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // unknown members
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
 // NodeSummary is an AI summary of the content of a node.
@@ -81,7 +81,7 @@ type NodeSummary struct {
 
 	Category string `json:"category,omitzero"` // of a note; at full output
 
-	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // unknown members
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
 // NodeMetadata are the texts that [Service.Update] gives to a node.
@@ -89,7 +89,7 @@ type NodeMetadata struct {
 	Title string `json:"title,omitzero"`
 	Short string `json:"short,omitzero"`
 
-	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // unknown members
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
 // PreviewState is the state of a preview.
@@ -125,7 +125,7 @@ type Preview struct {
 	State PreviewState `json:"state,omitzero" scalar:"true"` // "" at terse output if it is not ready
 	Ready bool         `json:"ready,omitzero"`               // can be fetched; at every output level
 
-	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // unknown members
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
 var _ = lenient.Fix(func(p *Preview) {
@@ -154,9 +154,9 @@ type Node struct {
 	Created  api.Time     `json:"created,omitzero"`   // not at terse output
 	Updated  api.Time     `json:"updated,omitzero" also:"modified"`
 
-	IsShareRoot bool               `json:"is_share_root,omitzero"` // the folder is that of a share
-	ShareID     api.ID             `json:"share_id,omitzero"`      // of a folder: its share
-	Children    stdjson.RawMessage `json:"nodes,omitzero"`         // of a folder, undecoded: no document shows the form
+	IsShareRoot bool            `json:"is_share_root,omitzero"` // the folder is that of a share
+	ShareID     api.ID          `json:"share_id,omitzero"`      // of a folder: its share
+	Children    json.RawMessage `json:"nodes,omitzero"`         // of a folder, undecoded: no document shows the form
 
 	// At standard and full output.
 	MIMECategory string       `json:"mimecategory,omitzero"` // such as image
@@ -179,12 +179,12 @@ type Node struct {
 	Metadata *NodeMetadata    `json:"metadata,omitzero"`       // nil if missing
 
 	// At full output.
-	LockInfo       *LockInfo          `json:"lock_info,omitzero"` // nil if not locked
-	Virus          *Virus             `json:"virus,omitzero"`
-	FileAttributes *FileAttributes    `json:"file_attributes,omitzero"`
-	ImportMetadata stdjson.RawMessage `json:"import_metadata,omitzero"` // undecoded: no document shows the form
+	LockInfo       *LockInfo       `json:"lock_info,omitzero"` // nil if not locked
+	Virus          *Virus          `json:"virus,omitzero"`
+	FileAttributes *FileAttributes `json:"file_attributes,omitzero"`
+	ImportMetadata json.RawMessage `json:"import_metadata,omitzero"` // undecoded: no document shows the form
 
-	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // unknown members
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
 // String returns the node on one line: its type, its name in quotes and its ID.
@@ -217,7 +217,7 @@ type NodeError struct {
 	Code    int64        `json:"code"`
 	Message string       `json:"message"` // text of the server
 
-	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // unknown members
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
 // Codes of errors of one node: of storage details, then of metadata details. Missing

@@ -1,7 +1,7 @@
 package storage
 
 import (
-	stdjson "encoding/json"
+	"encoding/json"
 
 	"github.com/fastio-go/fastio/api"
 )
@@ -19,7 +19,7 @@ type Origin struct {
 	Creator  api.ID       `json:"creator,omitzero"`
 	UploadID api.OpaqueID `json:"upload_session_id,omitzero"` // of an uploaded file; at full output
 
-	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // unknown members
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
 // ImportStatus is the state of an imported node at its provider.
@@ -42,7 +42,7 @@ const (
 type ImportState struct {
 	Status ImportStatus `json:"status,omitzero"`
 
-	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // unknown members
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
 // VirusStatus is the state of the virus scan of a file.
@@ -59,15 +59,15 @@ type Virus struct {
 	Reason   string      `json:"reason,omitzero"`
 	Infected bool        `json:"infected,omitzero"`
 
-	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // unknown members
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
 // FileAttributes are properties of the image, video or sound in a file.
 type FileAttributes struct {
-	Width    int64              `json:"width,omitzero"`            // in pixels
-	Height   int64              `json:"height,omitzero"`           // in pixels
-	Duration stdjson.RawMessage `json:"duration,omitzero"`         // undecoded: no document shows the form
-	EXIF     stdjson.RawMessage `json:"exif,omitzero" also:"EXIF"` // undecoded, as Duration
+	Width    int64           `json:"width,omitzero"`            // in pixels
+	Height   int64           `json:"height,omitzero"`           // in pixels
+	Duration json.RawMessage `json:"duration,omitzero"`         // undecoded: no document shows the form
+	EXIF     json.RawMessage `json:"exif,omitzero" also:"EXIF"` // undecoded, as Duration
 
-	Extra map[string]stdjson.RawMessage `json:",embed,unknown"` // unknown members
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }

@@ -23,7 +23,7 @@ type PreviewAccess struct {
 	Path  api.Secret `json:"path"`            // of the first file; it contains the token
 	File  string     `json:"primaryFilename"` // name of the first file
 
-	Extra map[string]json.RawMessage `json:",embed,unknown"` // members without a field
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
 // Authorize returns access to a preview of a file of a workspace or share. Each call

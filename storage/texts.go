@@ -111,7 +111,7 @@ type Text struct {
 	NextCursor      string       `json:"next_cursor"` // "" after the last chunks
 	Truncated       bool         `json:"truncated"`   // MaxBytes cut the chunks
 
-	Extra map[string]json.RawMessage `json:",embed,unknown"` // members without a field
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
 // TextChunk is a part of an extracted text.
@@ -125,7 +125,7 @@ type TextChunk struct {
 	Score     float64 `json:"score"` // of a query; comparable within one file only
 	Text      string  `json:"text"`
 
-	Extra map[string]json.RawMessage `json:",embed,unknown"` // members without a field
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
 // Get returns extracted text of a file of a workspace or share. In a share it
@@ -181,7 +181,7 @@ type TextMatches struct {
 	Query   string         `json:"q"`     // as the server read it
 	Limit   int            `json:"limit"` // of chunks, as the server applied it; 0 if not in the response
 
-	Extra map[string]json.RawMessage `json:",embed,unknown"` // members without a field
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
 // Of returns the text of a file, or nil if it is missing.
@@ -199,7 +199,7 @@ type MissingText struct {
 	ID     api.OpaqueID  `json:"id"`
 	Reason MissingReason `json:"reason"`
 
-	Extra map[string]json.RawMessage `json:",embed,unknown"` // members without a field
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
 // MissingReason is the reason why a file has no text.

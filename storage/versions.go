@@ -25,7 +25,7 @@ type Version struct {
 	Hash     string `json:"hash,omitzero"`      // of the content, in hexadecimal (assumed name)
 	HashAlgo string `json:"hash_algo,omitzero"` // its algorithm, such as sha256 (assumed name)
 
-	Extra map[string]json.RawMessage `json:",embed,unknown"` // members without a field
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
 // List returns all versions of a file of a workspace or share: no document has pages of

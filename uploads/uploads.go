@@ -85,7 +85,7 @@ type Upload struct {
 	Replaces api.OpaqueID `json:"file_id"`       // the file that gets the content (assumed name)
 	Created  api.Time     `json:"created"`       // (assumed name)
 
-	Extra map[string]json.RawMessage `json:",embed,unknown"` // members without a field
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
 // IntegrityFailure holds the checksums of a file that arrived with other bytes.

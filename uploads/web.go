@@ -46,7 +46,7 @@ type WebImport struct {
 	FileID api.OpaqueID `json:"new_file_id" also:"node_id"` // of the stored file; "" if not in the response (assumed name)
 	Source api.Secret   `json:"source_url"`                 // (assumed name)
 
-	Extra map[string]json.RawMessage `json:",embed,unknown"` // members without a field
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
 // webAnswer is a response with a WebImport: in a member, or at the root.
