@@ -58,7 +58,7 @@ func (s *Service) ChangePassword(
 
 // RequestEmailChange sends a mail with a token for [Service.ConfirmEmailChange] to a
 // new e-mail address of the signed-in user. Until it is confirmed the address does not
-// change. Current is the password, empty for an account without one. Each call sends a
+// change. Password is that of the account, empty for one without. Each call sends a
 // mail; it is retried only if it was not processed, and follows no redirect.
 //
 // Errors: [api.ErrInvalid] if the password is wrong or the address is not accepted;
@@ -66,15 +66,15 @@ func (s *Service) ChangePassword(
 //
 // It calls POST /current/user/update/.
 func (s *Service) RequestEmailChange(
-	ctx context.Context, address string, current api.Secret, opts ...api.CallOption,
+	ctx context.Context, email string, password api.Secret, opts ...api.CallOption,
 ) error {
 	const op, field = "account.RequestEmailChange", "email_address"
-	if err := checkAddress(op, field, address); err != nil {
+	if err := checkAddress(op, field, email); err != nil {
 		return err
 	}
 	f := form.New(op)
-	f.Set(field, address)
-	form.Given("current_password", current.Reveal(), f.Set)
+	f.Set(field, email)
+	form.Given("current_password", password.Reveal(), f.Set)
 	return call.Do(ctx, s.c, endpoint.AccountRequestEmailChange(f.Form), opts)
 }
 
