@@ -30,7 +30,7 @@ func (p *program) demonstrate(ctx context.Context, config oauth.Config) error {
 	defer func() { _ = os.RemoveAll(p.dir) }()
 	demo := show.Emulate(p.out, "FASTIO_BASE_URL", platform)
 	defer demo.Stop()
-	fmt.Fprintln(p.out)
+	fmt.Fprint(p.out, "The demo plays the browser too, and deletes what it has saved when it ends.\n\n")
 	config.BaseURL = demo.URL
 	config.Store = oauth.FileStore{Path: filepath.Join(p.dir, "tokens"), Keys: oauth.KeyFile(filepath.Join(p.dir, "key"))}
 	config.OpenBrowser = platform.OpenBrowser

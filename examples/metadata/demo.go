@@ -15,6 +15,7 @@ import (
 // spelling.
 func (p *program) demonstrate(ctx context.Context) error {
 	fmt.Fprintln(p.out, "No FASTIO_API_KEY: running against an emulator")
+	fmt.Fprintln(p.out, "Set FASTIO_API_KEY to run it with an account of your own.")
 	platform := fastiotest.New()
 	books := platform.AddWorkspace(seed.Workspace{Name: "Books"})
 	platform.AddField(seed.Field{Workspace: books.ID, Name: "Amount_Due", Type: "float"})
@@ -36,7 +37,12 @@ func (p *program) demonstrate(ctx context.Context) error {
 		[]string{"due_date=2026-05-31", "paid=false", "invoice_total=1250.5", "invoice amount=1250.50"}); err != nil {
 		return err
 	}
-	p.merge = true
+	p.find = "1250.5"
+	fmt.Fprintln(p.out, "\nFiles with the value 1250.5:")
+	if err := p.run(ctx, nil); err != nil {
+		return err
+	}
+	p.find, p.merge = "", true
 	fmt.Fprintln(p.out, "\nMerging the fields that differ only in spelling:")
 	return p.run(ctx, nil)
 }

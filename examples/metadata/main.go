@@ -1,7 +1,8 @@
-// Metadata sets metadata values of a file, and merges duplicate metadata
-// fields.
+// Metadata sets metadata values of a file, finds files by their values, and merges duplicate
+// metadata fields.
 //
 //	go run ./examples/metadata -workspace ID -node ID total=1250.5 due_date=2026-05-31
+//	go run ./examples/metadata -workspace ID -find 1250.5
 //	go run ./examples/metadata -workspace ID          finds duplicate fields and previews their merge
 //	go run ./examples/metadata -workspace ID -merge   merges fields that differ only in spelling
 //
@@ -33,6 +34,7 @@ func main() {
 	p := &program{out: os.Stdout}
 	flag.StringVar((*string)(&p.workspace), "workspace", "", "the ID of the workspace")
 	flag.StringVar((*string)(&p.node), "node", "", "the ID of a file or note whose facts are set")
+	flag.StringVar(&p.find, "find", "", "a value of the files to find")
 	flag.BoolVar(&p.merge, "merge", false, "merge fields that differ only in spelling")
 	flag.Parse()
 	show.Main(func(ctx context.Context) error { return p.start(ctx, flag.Args()) })
@@ -43,6 +45,7 @@ type program struct {
 	client    *fastio.Client
 	workspace api.ID
 	node      api.OpaqueID
+	find      string
 	merge     bool
 }
 
@@ -63,12 +66,24 @@ func (p *program) start(ctx context.Context, facts []string) error {
 }
 
 func (p *program) run(ctx context.Context, facts []string) error {
-	if len(facts) > 0 {
-		if err := p.write(ctx, facts); err != nil {
-			return err
-		}
+	switch {
+	case len(facts) > 0:
+		return p.write(ctx, facts)
+	case p.find != "":
+		return p.search(ctx)
 	}
 	return p.tidy(ctx)
+}
+
+// search prints the files that have the value.
+func (p *program) search(ctx context.Context) error {
+	for hit, err := range p.client.Search.AllValues(ctx, p.workspace, p.find, nil) {
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(p.out, hit.Name)
+	}
+	return nil
 }
 
 // write declares the fields of the facts, and sets the facts of the node.

@@ -21,6 +21,7 @@ func Example() {
 	}
 	// Output:
 	// No FASTIO_API_KEY: running against an emulator
+	// Set FASTIO_API_KEY to run it with an account of your own.
 	//
 	// About invoice 1:
 	// declared Due-Date as datetime
@@ -36,8 +37,9 @@ func Example() {
 	// invoice amount is 1250.50, by user
 	// invoice_total is 1250.5, by user
 	// paid is false, by user
-	// "due_date" into "Due-Date" (separator_or_case_variant): possible, with 1 file
-	// "invoice amount" into "invoice_total" (semantic_same_concept): possible, with 1 file
+	//
+	// Files with the value 1250.5:
+	// invoice 2.pdf
 	//
 	// Merging the fields that differ only in spelling:
 	// "due_date" into "Due-Date" (separator_or_case_variant): possible, with 1 file

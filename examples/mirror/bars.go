@@ -11,7 +11,8 @@ import (
 	"github.com/fastio-go/fastio/uploads"
 )
 
-// bars shows a bar per large file and one for all files, a line each.
+// bars shows a bar per large file and one for all files, a line each. Elsewhere than on a
+// terminal it shows the latest ones only.
 type bars struct {
 	out   io.Writer
 	label string
@@ -40,7 +41,9 @@ func (b *bars) on(_ context.Context, p api.DirProgress) {
 	if p.File.Total > uploads.MaxSingle {
 		b.bar(p.Path).Set(p.File.Done, p.File.Total)
 	}
-	b.draw()
+	if show.Terminal(b.out) {
+		b.draw()
+	}
 }
 
 func (b *bars) bar(path string) *show.Bar {
@@ -51,13 +54,17 @@ func (b *bars) bar(path string) *show.Bar {
 	return b.files[path]
 }
 
-// draw replaces the lines on the terminal.
+// draw replaces the lines on a terminal.
 func (b *bars) draw() {
 	if b.drawn > 0 {
 		fmt.Fprintf(b.out, "\x1b[%dA", b.drawn)
 	}
+	after := ""
+	if show.Terminal(b.out) {
+		after = "\x1b[K" // to the end of the line
+	}
 	for _, l := range b.lines {
-		fmt.Fprintf(b.out, "%s\x1b[K\n", *l)
+		fmt.Fprintf(b.out, "%s%s\n", *l, after)
 	}
 	b.drawn = len(b.lines)
 }

@@ -18,7 +18,7 @@ func (p *program) demonstrate(ctx context.Context) error {
 	p.guest = cmp.Or(p.guest, "bo@example.com")
 	demo := show.Emulate(p.out, "FASTIO_API_KEY", platform)
 	defer demo.Stop()
-	fmt.Fprint(p.out, "The link does not lead to it.\n\n")
+	fmt.Fprint(p.out, "The link that it prints is one of the real service, and leads nowhere.\n\n")
 	var err error
 	p.client, err = demo.Connect(platform.Token())
 	if err != nil {

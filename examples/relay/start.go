@@ -174,6 +174,7 @@ func (d *demo) watch(ctx context.Context, reports <-chan *nats.Msg, failed <-cha
 	add, draw := time.NewTicker(addEvery), time.NewTicker(drawEvery)
 	defer add.Stop()
 	defer draw.Stop()
+	d.board.say("without rate limits, which would make the table slow")
 	d.board.say("the demo runs; Ctrl-C ends it. In another terminal: go run ./examples/relay kill replica-2")
 	stopped, late := ctx.Done(), (<-chan time.Time)(nil)
 	for n := 0; ; {

@@ -28,6 +28,7 @@ type Emulator struct {
 func Emulate(out io.Writer, missing string, platform *fastiotest.Server) *Emulator {
 	server := httptest.NewServer(platform)
 	fmt.Fprintf(out, "No %s: running against an emulator at %s\n", missing, server.URL)
+	fmt.Fprintf(out, "Set %s to run it with an account of your own.\n", missing)
 	return &Emulator{Server: platform, URL: server.URL, server: server, quit: make(chan struct{})}
 }
 
