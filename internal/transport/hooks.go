@@ -101,6 +101,19 @@ func (x *exchange) observeWait(ctx context.Context, reason api.WaitReason, queue
 	}
 }
 
+// logLimiter logs a wait for the Limiter of [Config], whose length is not known before,
+// when it has become long. It returns a function that ends the wait.
+func (x *exchange) logLimiter(ctx context.Context) (end func()) {
+	if x.client.cfg.Logger == nil {
+		return func() {}
+	}
+	timer := time.AfterFunc(longWait, func() {
+		x.client.log(ctx, slog.LevelInfo, "fastio wait", slog.String("op", x.request.Op), slog.String("group", x.group.name),
+			slog.String("reason", "limiter"), slog.Duration("wait", longWait))
+	})
+	return func() { timer.Stop() }
+}
+
 func (x *exchange) observeRefresh(ctx context.Context, err error) {
 	r := api.RefreshEvent{Op: x.request.Op, Err: err}
 	x.client.log(ctx, slog.LevelWarn, "fastio refresh", slog.String("op", r.Op), slog.Any("err", err))

@@ -318,6 +318,37 @@ func TestLoggerShowsLongWaits(t *testing.T) {
 	})
 }
 
+// A wait for the limiter of other clients is logged when it has taken 2 seconds.
+func TestLoggerShowsLongWaitsForALimiter(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var log strings.Builder
+		logger := slog.New(slog.NewTextHandler(&log, nil))
+		limiter := &slowLimiter{wait: time.Second}
+		client := newClient(t, answers(ok()), func(c *config) { c.Logger, c.Limiter = logger, limiter })
+		succeed(t, client, of("things"))
+		if log.Len() > 0 {
+			t.Errorf("a short wait is logged: %s", log.String())
+		}
+		limiter.wait = 10 * time.Second
+		succeed(t, client, of("things"))
+		synctest.Wait()
+		const want = "time=2000-01-01T00:00:03.000Z level=INFO msg=\"fastio wait\" op=things.Get group=things reason=limiter wait=2s\n"
+		if log.String() != want {
+			t.Errorf("got %q, want %q", log.String(), want)
+		}
+	})
+}
+
+type slowLimiter struct{ wait time.Duration }
+
+func (l *slowLimiter) Acquire(ctx context.Context, _ string) error {
+	time.Sleep(l.wait)
+	return ctx.Err()
+}
+
+func (l *slowLimiter) Observe(string, api.RateLimit) {}
+
 // A hook must not make a call fail, nor delay it needlessly: if a hook takes longer
 // than the wait it reports, there is no additional wait.
 func TestHooksCannotBreakACall(t *testing.T) {

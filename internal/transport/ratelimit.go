@@ -79,7 +79,10 @@ func (l *limiter) forward(req *http.Request, x *exchange, call ratelimit.Call) (
 	g := x.group
 	defer g.Release(call)
 	if shared := l.client.cfg.Limiter; shared != nil {
-		if err := shared.Acquire(req.Context(), g.name); err != nil {
+		short := x.logLimiter(req.Context())
+		err := shared.Acquire(req.Context(), g.name)
+		short()
+		if err != nil {
 			return nil, refuse(req, err)
 		}
 	}
