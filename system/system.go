@@ -1,5 +1,5 @@
 // Package system reads the state of the platform, its own documentation, and what its
-// endpoints say about themselves. None of it requires a credential.
+// endpoints say about themselves, for which alone a credential is sent if there is one.
 //
 //	health, err := client.System.Ping(ctx)
 //	if err != nil {
