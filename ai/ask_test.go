@@ -363,11 +363,11 @@ func TestCancelTurn(t *testing.T) {
 		want   ai.TurnStatus // "" means an answer
 	}
 	table.Bubbles(t, map[string]row{
-		"while it waits":        {seed.Fault{Op: "howto.Ask"}, false, ai.TurnStatusCancelled},
-		"while it streams":      {seed.Fault{Op: "howto.Ask"}, true, ai.TurnStatusCancelled},
+		"while it waits":        {seed.Fault{Op: "howto.Ask"}, false, ai.TurnStatusCanceled},
+		"while it streams":      {seed.Fault{Op: "howto.Ask"}, true, ai.TurnStatusCanceled},
 		"when cancelling fails": {seed.Fault{Op: "ai.Turns.Cancel", Status: 406}, false, ""},
 		"while it is lost": {
-			seed.Fault{Op: "ai.Turns.Cancel", Status: 503, Count: 2}, true, ai.TurnStatusCancelled,
+			seed.Fault{Op: "ai.Turns.Cancel", Status: 503, Count: 2}, true, ai.TurnStatusCanceled,
 		},
 	}, func(t *testing.T, tc row) {
 		o := openOffice(t, func(o *seed.Options) { o.AI.TurnPace = time.Second })
@@ -429,7 +429,7 @@ func TestCancelTurnWhileSending(t *testing.T) {
 			t.Errorf("got error %v", err)
 		}
 		list, err := o.client.AI.Threads.List(t.Context(), o.room, nil)
-		if err != nil || len(list.Threads) != 1 || list.Threads[0].LatestTurn.Status != ai.TurnStatusCancelled {
+		if err != nil || len(list.Threads) != 1 || list.Threads[0].LatestTurn.Status != ai.TurnStatusCanceled {
 			t.Errorf("%+v, %v", list.Threads[0].LatestTurn, err)
 		}
 	})
@@ -543,7 +543,7 @@ func TestTimeoutAppliesToTheWholeCall(t *testing.T) {
 		start := time.Now()
 		err := call(t.Context(), o, turn)
 		if e, ok := errors.AsType[*ai.TurnError](err); !ok || !errors.Is(err, context.DeadlineExceeded) ||
-			strings.HasSuffix(t.Name(), "/Resume") && e.Status() != ai.TurnStatusCancelled {
+			strings.HasSuffix(t.Name(), "/Resume") && e.Status() != ai.TurnStatusCanceled {
 			t.Errorf("got error %v", err)
 		}
 		if took := time.Since(start); took.Truncate(time.Second) != 5*time.Second {

@@ -471,7 +471,7 @@ func TestStreamStopsWithTheLoop(t *testing.T) {
 func TestFailedTurnsAreErrors(t *testing.T) {
 	t.Parallel()
 	for _, status := range []ai.TurnStatus{
-		ai.TurnStatusFailed, ai.TurnStatusLost, ai.TurnStatusErrored, ai.TurnStatusCancelled,
+		ai.TurnStatusFailed, ai.TurnStatusLost, ai.TurnStatusErrored, ai.TurnStatusCanceled,
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			o := openOffice(t)

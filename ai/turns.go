@@ -176,7 +176,7 @@ func (t *Turns) Get(
 
 // Cancel cancels the current turn of a thread. Its cost so far is billed. It is
 // a success if there is none; [Turns.Get] reports whether the turn was
-// cancelled or had ended before.
+// canceled or had ended before.
 //
 // It calls POST /current/workspace/{workspace_id}/ai/agent/{chat_id}/cancel/.
 // It calls POST /current/share/{share_id}/ai/agent/{chat_id}/cancel/.
@@ -200,7 +200,7 @@ const (
 	TurnStatusRunning    TurnStatus = "running"
 	TurnStatusComplete   TurnStatus = "complete"    // with an answer
 	TurnStatusNeedsInput TurnStatus = "needs_input" // with a Clarification: answer it with another turn of the thread
-	TurnStatusCancelled  TurnStatus = "cancelled"
+	TurnStatusCanceled   TurnStatus = "cancelled"
 	TurnStatusFailed     TurnStatus = "failed"
 	TurnStatusLost       TurnStatus = "lost"    // lost by the server: ask again
 	TurnStatusErrored    TurnStatus = "errored" // not documented
@@ -214,7 +214,7 @@ func (s TurnStatus) Ended() bool {
 // Failed reports whether the turn ended without an answer or a clarification.
 func (s TurnStatus) Failed() bool {
 	switch s {
-	case TurnStatusCancelled, TurnStatusFailed, TurnStatusLost, TurnStatusErrored:
+	case TurnStatusCanceled, TurnStatusFailed, TurnStatusLost, TurnStatusErrored:
 		return true
 	default:
 		return false
@@ -288,10 +288,10 @@ type ActionState string
 
 // The states.
 const (
-	ActionStateRunning   ActionState = "running"
-	ActionStateDone      ActionState = "done"
-	ActionStateFailed    ActionState = "failed"
-	ActionStateCancelled ActionState = "cancelled"
+	ActionStateRunning  ActionState = "running"
+	ActionStateDone     ActionState = "done"
+	ActionStateFailed   ActionState = "failed"
+	ActionStateCanceled ActionState = "cancelled"
 )
 
 // Action is one step of the agent.

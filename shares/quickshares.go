@@ -146,19 +146,13 @@ func (q *QuickShares) Preview(
 	return download.Open(ctx, q.c, r, download.Options{}, opts)
 }
 
-// QuickShareNote is a note and its text.
-type QuickShareNote struct {
-	Content string // markdown
-	Note    *storage.Node
-}
-
-// ReadNote returns the note of a QuickShare and its text. The path is assumed.
+// ReadNote returns the note of a QuickShare with its content. The path is assumed.
 //
 // Errors: [api.ErrInvalid] if the node is a file; [api.ErrUnsupported] if the
 // server lacks the path.
 //
 // It calls GET /current/quickshare/{quickshare_id}/storage/readnote/.
-func (q *QuickShares) ReadNote(ctx context.Context, id api.OpaqueID, opts ...api.CallOption) (*QuickShareNote, error) {
+func (q *QuickShares) ReadNote(ctx context.Context, id api.OpaqueID, opts ...api.CallOption) (*storage.Note, error) {
 	a, err := call.One[struct {
 		Content *string       `json:"content"`
 		Note    *storage.Node `json:"note"`
@@ -170,5 +164,5 @@ func (q *QuickShares) ReadNote(ctx context.Context, id api.OpaqueID, opts ...api
 	if err != nil {
 		return nil, err
 	}
-	return &QuickShareNote{*content, a.Note}, nil
+	return &storage.Note{Content: *content, Node: a.Note}, nil
 }

@@ -77,7 +77,7 @@ func TestInterrupting(t *testing.T) {
 		}
 		kit.Says(t, out.String(), "(cancelled)", "-thread "+string(c.thread))
 		turns, err := c.client.AI.Turns.List(t.Context(), c.scope, c.thread, nil)
-		if err != nil || len(turns.Turns) != 1 || turns.Turns[0].Status != ai.TurnStatusCancelled {
+		if err != nil || len(turns.Turns) != 1 || turns.Turns[0].Status != ai.TurnStatusCanceled {
 			t.Errorf("%+v, %v", turns.Turns, err)
 		}
 	})
