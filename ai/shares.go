@@ -60,7 +60,7 @@ func (s *Shares) OGImage(ctx context.Context, share api.ID, opts ...api.CallOpti
 type Transactions struct{ c api.Client }
 
 // Transaction is one entry. Its form is not published: fields that are not in
-// the answer are zero, and other members are in Extra.
+// the response are zero, and other members are in Extra.
 type Transaction struct {
 	ThreadID api.OpaqueID `json:"thread_id"`  // (assumed name)
 	TurnID   api.OpaqueID `json:"turn_id"`    // (assumed name)

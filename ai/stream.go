@@ -79,7 +79,7 @@ const (
 // is not possible, waits for the end of the turn. Leaving the loop closes the
 // connection, but the turn continues: see [Turns.Cancel].
 //
-// Errors: [*TurnError] if the turn failed, ctx or [api.Timeout] ended the loop, or the
+// Errors: [*TurnError] if the turn failed, ctx or [api.WithTimeout] ended the loop, or the
 // server refused it permanently.
 //
 // It calls GET /current/workspace/{workspace_id}/ai/agent/{chat_id}/message/{message_id}/read/.

@@ -285,7 +285,7 @@ func (t *Threads) Update(
 }
 
 // Delete deletes a thread with its turns, which no call restores; [ThreadListOptions].Deleted
-// still lists it. It is idempotent over retries: a thread that is gone after a lost answer
+// still lists it. It is idempotent over retries: a thread that is gone after a lost response
 // is a success.
 //
 // It calls DELETE /current/workspace/{workspace_id}/ai/agent/{chat_id}/.

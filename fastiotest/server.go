@@ -269,7 +269,7 @@ func (s *Server) AddFact(f seed.Fact) error { return s.platform.AddFact(f) }
 
 // Script adds a script for the answers of the agent of the platform. The first script
 // that matches a question and is not used up applies.
-func (s *Server) Script(it seed.Script) { s.platform.Script(it) }
+func (s *Server) Script(script seed.Script) { s.platform.Script(script) }
 
 // Fail adds a rule that makes calls fail. The first rule that matches a call applies.
 // It panics for an unknown operation.

@@ -65,8 +65,8 @@ func (s *Service) Replace(
 	return n, nil
 }
 
-// ReplaceFile calls [Service.Replace] with the content and size of a local
-// file. The name of the local file is not used.
+// ReplaceFile calls [Service.Replace] with the content and size of a local file, in
+// place of those of r. The name of the local file is not used.
 //
 // Errors: those of Replace, and those of [os.Open]. [*api.InputError] if path is not a
 // regular file.

@@ -24,7 +24,7 @@ type Field struct {
 	DeclaredType storage.FactType `json:"declared_type"`
 	Constraints  *Constraints     `json:"constraints"` // nil means none; only the platform sets it
 	Aliases      []string         `json:"aliases"`     // retired names that resolve to this field
-	Provisional  bool             `json:"provisional"` // not related to Origin
+	Provisional  bool             `json:"provisional"` // of the platform, in an undocumented meaning; not related to Origin
 	Origin       Origin           `json:"origin"`
 	Revision     int              `json:"revision"`   // incremented by each change of the definition
 	FileCount    *int             `json:"file_count"` // files and notes with a value, also in the trash; nil means unknown

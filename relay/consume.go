@@ -42,9 +42,10 @@ type ConsumeOptions struct {
 	// program that starts again continues where it ended. See [Stream.Groups].
 	Name string
 
-	// Profiles whose events are consumed; default: all. A program with other ones than the
-	// group has changes them for the whole group, from where it is in the stream; with
-	// Ordered, the events of an added profile begin with the first in the stream.
+	// Profiles whose events are consumed; default: all. They are those of the group:
+	// a program with other ones changes them for all its programs, from the position of
+	// the group in the stream on. With Ordered, the events of an added profile begin with
+	// the first in the stream.
 	Profiles []api.Profile
 
 	Concurrency int // calls of the handler at the same time; default 1
@@ -70,8 +71,8 @@ type ConsumeOptions struct {
 	Backoff, Longest time.Duration
 
 	// AckWait is the time after which the messages of a lost program are delivered
-	// again. It does not limit the handler. A program can make that of the group longer,
-	// and not shorter: others that run rely on it. Default: that of the group, 30 seconds
+	// again. It does not limit the handler. A program can make that of the group longer
+	// but not shorter, because other programs that run rely on it. Default: that of the group, 30 seconds
 	// for a new one.
 	AckWait time.Duration
 
@@ -124,7 +125,7 @@ func (o ConsumeOptions) check() error {
 // body of the message unless that is too large for both. Messages of a newer format than [Format] are delivered
 // again later: update the consumers before the followers.
 //
-// Errors: [api.InputError] for an option, also for one that the group cannot have; the error
+// Errors: [*api.InputError] for an option, also for one that the group cannot have; the error
 // of NATS if a consumer was deleted, if the connection was closed, or if stream and consumer
 // cannot be opened for 30 seconds: failures before are reported to OnError.
 func Consume[T any](ctx context.Context, o ConsumeOptions, handle func(context.Context, Message[T]) error) error {

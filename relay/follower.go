@@ -147,7 +147,7 @@ func (f *Follower) Stats() Stats {
 // have expired, and come back later. A stream or bucket that is deleted is created again,
 // which is reported to OnRetry or OnError; the events that were in the stream are gone.
 //
-// Errors: [api.InputError] for a field, also for a setting that the existing stream does not
+// Errors: [*api.InputError] for a field, also for a setting that the existing stream does not
 // have; the error of NATS if the connection was closed, or if stream and bucket cannot be
 // opened for 30 seconds: failures before are reported to OnError.
 func (f *Follower) Run(ctx context.Context) error {

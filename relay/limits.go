@@ -86,7 +86,7 @@ var errLimitsClosed = errors.New("fastio: relay: the Limits are closed")
 // NewLimits returns the limits of a credential, for fastio.WithLimiter. Call Close when
 // the calls have ended. It needs ctx for the start only.
 //
-// Errors: [api.InputError] for an option; the error of NATS if the bucket cannot be
+// Errors: [*api.InputError] for an option; the error of NATS if the bucket cannot be
 // opened.
 func NewLimits(ctx context.Context, o LimitsOptions) (*Limits, error) {
 	if o.Name == "" {
@@ -200,11 +200,12 @@ type LimitWait struct {
 }
 
 // Waits returns the groups in which calls of this process wait, by name.
-func (l *Limits) Waits() (all []LimitWait) {
+func (l *Limits) Waits() []LimitWait {
 	l.mu.Lock()
 	groups := slices.Collect(maps.Values(l.byKey))
 	l.mu.Unlock()
 	now := time.Now()
+	var all []LimitWait
 	for _, g := range groups {
 		g.mu.Lock()
 		if n := len(g.waiters); n > 0 {

@@ -103,7 +103,7 @@ func (s Stream) withDefaults() Stream {
 // Create creates the stream and the bucket if they do not exist. [Follower.Run] does the
 // same.
 //
-// Errors: [api.InputError] if the stream or the bucket exists with other settings than those
+// Errors: [*api.InputError] if the stream or the bucket exists with other settings than those
 // of the fields that are not zero, or with another policy of a full stream.
 func (s Stream) Create(ctx context.Context) error {
 	d := s.withDefaults()
@@ -176,7 +176,7 @@ func (p FullPolicy) discard() jetstream.DiscardPolicy {
 	return jetstream.DiscardNew
 }
 
-// verify returns an [api.InputError] if a setting differs from that of the stream. Fields
+// verify returns an [*api.InputError] if a setting differs from that of the stream. Fields
 // that are zero do not count, except for Full: events would be lost without a word.
 func (s Stream) verify(c jetstream.StreamConfig) error {
 	d := s.withDefaults()

@@ -34,7 +34,7 @@ var _ oauth.Store = Tokens{}
 
 // Load returns the record of an account, nil if there is none.
 //
-// Errors: [oauth.StoreError] if it was sealed with another key; the errors of NATS and of
+// Errors: [*oauth.StoreError] if it was sealed with another key; the errors of NATS and of
 // the Keys.
 func (s Tokens) Load(ctx context.Context, account string) ([]byte, error) {
 	kv, err := s.open(ctx, account)

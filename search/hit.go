@@ -41,7 +41,7 @@ type Hit struct {
 	MIMEType string           `json:"mimetype"`
 	Updated  api.Time         `json:"updated"`
 
-	Score       *float64    `json:"relevance_score"`        // 0 to 1, the best; comparable within one response only
+	Score       *float64    `json:"relevance_score"`        // from 0 to 1, which is the best; comparable within one response only
 	RawScore    *float64    `json:"raw_score" also:"score"` // before normalization; of Files only
 	ScoreSource ScoreSource `json:"score_source"`
 	MatchSource MatchSource `json:"match_source"`
@@ -69,7 +69,7 @@ type Chunk struct {
 	Position  *int         `json:"position"`           // in the text, from 0; nil if the hit has no chunk
 	Version   api.OpaqueID `json:"indexed_version_id"` // of the file; "" if unknown
 	IsSnippet bool         `json:"same_as_snippet"`    // it is the passage of Hit.Snippet
-	Text      string       `json:"text"`               // "" if IsSnippet, unless at [api.WithOutput(api.Full)]
+	Text      string       `json:"text"`               // "" if IsSnippet, unless at [api.Full]
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
@@ -82,8 +82,8 @@ type PageRange struct {
 
 // MediaSegment is the position of a passage in audio or video.
 type MediaSegment struct {
-	Start float64 `json:"start_seconds"`
-	End   float64 `json:"end_seconds"`
+	Start float64 `json:"start_seconds"` // in seconds from the beginning
+	End   float64 `json:"end_seconds"`   // as Start
 }
 
 var _ = lenient.Fix(func(h *Hit) {

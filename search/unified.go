@@ -163,7 +163,8 @@ func (s *Service) AllFiles(
 	return all(ctx, s, in, q, opts, window, func(b *Buckets) *Bucket[Hit] { return b.Files })
 }
 
-// AllMetadata returns the hits of [Buckets.Metadata], as [Service.AllFiles].
+// AllMetadata returns the hits of [Buckets.Metadata], as [Service.AllFiles]. Those of
+// [Service.Metadata] are returned by [Service.AllValues].
 func (s *Service) AllMetadata(
 	ctx context.Context, in api.Profile, q UnifiedQuery, opts ...api.CallOption,
 ) iter.Seq2[*Hit, error] {

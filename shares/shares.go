@@ -45,7 +45,8 @@ func New(c api.Client) *Service {
 }
 
 // ReasonSharingDisabled is the reason of an error, in [api.Error].Reason, if the
-// organization or workspace allows no shares. Those of members are in package members.
+// organization or workspace allows no shares. Those of members and invitations are in
+// package members.
 const ReasonSharingDisabled = "policy_sharing_disabled"
 
 // Get returns a share, named by its ID or custom name. Which fields are set

@@ -14,8 +14,8 @@ import (
 
 // UpdateRequest is a change of a share. A zero field leaves the value unchanged,
 // [api.Null] clears it, and the limits of [CreateRequest] apply. An empty text or password
-// is rejected. The platform's documents disagree on the title: it is required, and an
-// update may clear it. A server that requires it returns [api.ErrInvalid].
+// is rejected. The platform documents both that a title may be cleared and that a share
+// requires one: a server that requires it returns [api.ErrInvalid].
 type UpdateRequest struct {
 	Title       api.Opt[string]
 	Description api.Opt[string]

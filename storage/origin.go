@@ -16,7 +16,7 @@ const OriginTypeChunked OriginType = "chunked"
 // Origin is who added a node, and how.
 type Origin struct {
 	Type     OriginType   `json:"type,omitzero"`
-	Creator  api.ID       `json:"creator,omitzero"`
+	Creator  api.ID       `json:"creator,omitzero"`           // the user who added it
 	UploadID api.OpaqueID `json:"upload_session_id,omitzero"` // of an uploaded file; at full output
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for

@@ -12,7 +12,7 @@ import (
 
 // NotReadyError is returned by a wait for something that will not happen.
 type NotReadyError struct {
-	Op    string
+	Op    string // the method that waited, such as storage.WaitIndexed
 	Node  *Node  // as it was read last
 	State string // of what was waited for, such as "not possible"
 }

@@ -33,14 +33,14 @@ type Health struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// Ping asks whether the platform answers. It needs no token.
+// Ping asks whether the platform answers. It requires no token.
 //
 // It calls GET /current/ping/.
 func (s *Service) Ping(ctx context.Context, opts ...api.CallOption) (*Health, error) {
 	return call.One[Health](ctx, s.c, endpoint.SystemPing(), "", opts)
 }
 
-// Status asks how the platform is. It needs no token.
+// Status asks how the platform is. It requires no token.
 //
 // It calls GET /current/system/status/.
 func (s *Service) Status(ctx context.Context, opts ...api.CallOption) (*Health, error) {
@@ -55,7 +55,7 @@ func (s *Service) Docs(ctx context.Context, opts ...api.CallOption) (string, err
 	return call.Text(ctx, s.c, endpoint.SystemDocs(), opts)
 }
 
-// DocsFull returns the platform's whole documentation, as text. It needs no
+// DocsFull returns the platform's whole documentation, as text. It requires no
 // token.
 //
 // It calls GET /current/llms/full/.
@@ -64,7 +64,7 @@ func (s *Service) DocsFull(ctx context.Context, opts ...api.CallOption) (string,
 }
 
 // DocsTopic returns the platform's documentation of one topic, such as "events",
-// as text. It needs no token. An unknown topic is [api.ErrNotFound].
+// as text. It requires no token. An unknown topic is [api.ErrNotFound].
 //
 // It calls GET /current/llms/{topic}/.
 func (s *Service) DocsTopic(ctx context.Context, topic string, opts ...api.CallOption) (string, error) {

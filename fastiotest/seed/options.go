@@ -235,10 +235,10 @@ type SearchOptions struct {
 // AIOptions concern conversations with the agent of the platform.
 type AIOptions struct {
 	TurnPace     time.Duration // between the steps of a turn; 0 means 20 milliseconds, negative no time
-	CommitTime   time.Duration // for which a new chat rejects messages, and its own key, with 409
-	ThreadLimit  int           // bytes of questions and answers in a chat; 0 means no limit
-	PagedChats   bool          // lists of chats support limit and offset
-	MessagePage  int           // turns in one page of messages; 0 means no limit
+	CommitTime   time.Duration // for which a new thread rejects questions, and its own key, with 409
+	ThreadLimit  int           // bytes of questions and answers in a thread; 0 means no limit
+	PagedChats   bool          // lists of threads support limit and offset
+	MessagePage  int           // turns in one page of a thread; 0 means no limit
 	LegacyCancel bool          // cancelling returns the older forms
 	Heartbeat    time.Duration // silence of a stream before a comment is sent; 0 means 15 seconds
 	Stream       StreamStyle

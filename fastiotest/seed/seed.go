@@ -11,7 +11,7 @@
 //	}
 //	err = fastiotest.New().Load(bytes.NewReader(text))
 //
-// Ids are strings. For a call of the SDK, that of a profile is converted to an
+// IDs are strings. For a call of the SDK, that of a profile is converted to an
 // api.ID, and any other to an api.OpaqueID: api.Workspace(api.ID(design.ID)).
 //
 // # Seed file
