@@ -5,10 +5,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 
+	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/fastio-go/fastio/api"
@@ -41,6 +44,69 @@ func (e *callError) Unwrap() []error {
 	}
 	return []error{e.err, e.last}
 }
+
+// unsentError is a failure of the pipeline itself: nothing was sent, and a retry
+// would fail as well.
+type unsentError struct{ err error }
+
+func (e *unsentError) Error() string { return e.err.Error() }
+func (e *unsentError) Unwrap() error { return e.err }
+
+// refuse ends a request with err before it is sent.
+func refuse(req *http.Request, err error) error {
+	closeBody(req)
+	return &unsentError{err}
+}
+
+func closeBody(req *http.Request) {
+	if req.Body != nil {
+		_ = req.Body.Close()
+	}
+}
+
+// lostError is an error of the transport, with what the sender knows of the request.
+type lostError struct {
+	err    error
+	unsent bool // no byte of it was sent
+	stale  bool // the connection was reused
+}
+
+func (e *lostError) Error() string { return e.err.Error() }
+func (e *lostError) Unwrap() error { return e.err }
+
+var (
+	errClosed = errors.New("the connection was closed before a response arrived")
+	errEnded  = errors.New("the server ended the stream without a response")
+)
+
+// lostBy returns the error of the sender that http.Client returns as err, nil if
+// middleware has returned another one.
+func lostBy(err error) *lostError {
+	if wrapped, ok := err.(*url.Error); ok { //nolint:errorlint // http.Client does not wrap it
+		err = wrapped.Err
+	}
+	lost, _ := err.(*lostError) //nolint:errorlint // as above
+	return lost
+}
+
+// hopError does not print the address, which its cause may contain.
+type hopError struct {
+	op  string
+	err error
+}
+
+// Error returns the operation, and the cause if it is the end of the context.
+func (e *hopError) Error() string {
+	for _, end := range []error{context.Canceled, context.DeadlineExceeded} {
+		if errors.Is(e.err, end) {
+			return "fastio: " + e.op + ": " + end.Error()
+		}
+	}
+	return "fastio: " + e.op + ": no response to the request after the redirect"
+}
+
+// Unwrap returns the cause.
+func (e *hopError) Unwrap() error { return e.err }
 
 // refusal returns the response as an error.
 func (x *exchange) refusal() *api.Error {
@@ -378,4 +444,36 @@ func markdownParam(columns, cells []string) (p api.ParamError) {
 		}
 	}
 	return p
+}
+
+// decodeError returns the error of a decoder without content of the response.
+func (x *exchange) decodeError(err error) error {
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	for e := err; e != nil; e = errors.Unwrap(e) {
+		switch e := e.(type) { //nolint:errorlint // it walks the chain itself
+		case *jsonv2.SemanticError:
+			e.JSONValue, e.JSONPointer = nil, plainPointer(e.JSONPointer)
+		case *jsontext.SyntacticError:
+			e.JSONPointer = plainPointer(e.JSONPointer)
+		}
+	}
+	return &callError{op: x.request.Op, err: x.secrets().Error(err)}
+}
+
+// plainPointer masks the names in p that are not like the member names of the
+// platform: they are content of the response.
+func plainPointer(p jsontext.Pointer) jsontext.Pointer {
+	const most = 40
+	var plain jsontext.Pointer
+	for name := range p.Tokens() {
+		if len(name) > most || strings.ContainsFunc(name, func(r rune) bool {
+			return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '_'
+		}) {
+			name = "*"
+		}
+		plain = plain.AppendToken(name)
+	}
+	return plain
 }

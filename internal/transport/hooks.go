@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/ratelimit"
 	"github.com/fastio-go/fastio/internal/redact"
 )
 
@@ -81,6 +82,21 @@ func (x *exchange) observeRetry(ctx context.Context) {
 		slog.Duration("wait", r.Wait), slog.Any("err", r.Err))
 	for _, h := range x.client.cfg.Hooks {
 		runHook(ctx, h.OnRetry, r)
+	}
+}
+
+// waiting returns the function that reports the wait for the rate limit, which began at
+// a time; nil if there are no hooks and no logger.
+func (x *exchange) waiting(ctx context.Context, began time.Time) ratelimit.Waiting {
+	if len(x.client.cfg.Hooks) == 0 && x.client.cfg.Logger == nil {
+		return nil
+	}
+	return func(wait time.Duration, ordered bool) {
+		reason := api.WaitReasonPace
+		if ordered {
+			reason = api.WaitReasonServer
+		}
+		x.observeWait(ctx, reason, time.Since(began), wait)
 	}
 }
 

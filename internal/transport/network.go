@@ -56,8 +56,8 @@ var (
 	errSentBefore = errors.New("middleware sent a request again that must be sent once")
 )
 
-func (s *sender) RoundTrip(req *http.Request) (*http.Response, error) {
-	x := exchangeOf(req.Context())
+// sendOnce sends a request, and counts it as long as the server may have processed it.
+func (s *sender) sendOnce(x *exchange, req *http.Request) (*http.Response, error) {
 	redirected := req.Response != nil
 	if x.unsettled.Add(1) > 1 && x.request.Replay == api.ReplayOnce && !redirected {
 		x.unsettled.Add(-1)
@@ -187,21 +187,6 @@ func (w *watcher) isHTTP1(conn net.Conn) bool {
 	return conn != nil && !w.h2c
 }
 
-// lostError is an error of the transport, with what the sender knows of the request.
-type lostError struct {
-	err    error
-	unsent bool // no byte of it was sent
-	stale  bool // the connection was reused
-}
-
-func (e *lostError) Error() string { return e.err.Error() }
-func (e *lostError) Unwrap() error { return e.err }
-
-var (
-	errClosed = errors.New("the connection was closed before a response arrived")
-	errEnded  = errors.New("the server ended the stream without a response")
-)
-
 // explain classifies an error of the transport. Some of net/http's have no exported
 // type or are not wrapped. That of a body looks like one of the connection, unless the
 // body cannot fail. Of another transport than net/http's (w is nil) nothing is known.
@@ -270,11 +255,6 @@ func newNetwork() *http.Transport {
 		ResponseHeaderTimeout: headerTimeout, // the longest poll takes 95 s
 	}
 }
-
-// refusing is a transport that sends nothing.
-type refusing struct{ err error }
-
-func (r refusing) RoundTrip(*http.Request) (*http.Response, error) { return nil, r.err }
 
 // fixLocation deletes an invalid Location, so that the error does not contain it, as
 // that of net/http would. That of a hop is a secret: it is only in x.away.

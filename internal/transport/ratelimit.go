@@ -2,7 +2,6 @@ package transport
 
 import (
 	"cmp"
-	"errors"
 	"math/rand/v2"
 	"net/http"
 	"strconv"
@@ -16,82 +15,21 @@ import (
 	"github.com/fastio-go/fastio/internal/wait"
 )
 
-// limit is the step that delays an attempt until its group has capacity.
-func (c *Client) limit(next http.RoundTripper) http.RoundTripper { return &limiter{c, next} }
-
-type limiter struct {
-	client *Client
-	next   http.RoundTripper
-}
-
-var errLostContext = errors.New("middleware sent a request without its context")
-
-func (l *limiter) RoundTrip(req *http.Request) (*http.Response, error) {
-	x := exchangeOf(req.Context())
-	if x == nil {
-		return nil, refuse(req, errLostContext)
-	}
-	req.Host = req.URL.Host // http.Client copies the URL of a request that has one
-	longest, own, began := x.maxWait, x.own, time.Now()
-	var waiting func(time.Duration, bool)
-	if len(l.client.cfg.Hooks) > 0 || l.client.cfg.Logger != nil {
-		waiting = func(wait time.Duration, ordered bool) {
-			reason := api.WaitReasonPace
-			if ordered {
-				reason = api.WaitReasonServer
-			}
-			x.observeWait(req.Context(), reason, time.Since(began), wait)
-		}
-	}
-	x.own = 0
-	if longest >= 0 {
-		longest = max(0, longest-(x.ordered-own)) + jitter // added to the Retry-After of a closed group
-	}
-	call, err := x.group.Acquire(req.Context(), longest, waiting)
-	if err != nil {
-		return nil, refuse(req, err)
-	}
-	if call.Ordered {
-		x.ordered += max(0, time.Since(began)-own-jitter)
-	}
-	resp, err := l.forward(req, x, call)
-	if err != nil {
-		return nil, err
-	}
-	x.rate = rateOf(resp.Header, &l.client.clock)
+// observeRate records what a response announces of the rate limit.
+func (x *exchange) observeRate(resp *http.Response, slot ratelimit.Call) {
+	x.rate = rateOf(resp.Header, &x.client.clock)
 	if resp.StatusCode == http.StatusTooManyRequests { // whose Retry-After counts: see refusal
-		x.slot = call
-		return resp, nil
+		x.slot = slot
+		return
 	}
 	switch r := x.rate; {
 	case r.Reset.IsZero():
-	case l.client.cfg.Limiter != nil: // it knows the calls of the others, and divides the windows
+	case x.client.cfg.Limiter != nil: // it knows the calls of the others, and divides the windows
 		x.group.Learn(r.Limit, r.Reset)
 	default:
-		x.group.Observe(call, r.Limit, r.Remaining, r.Reset)
+		x.group.Observe(slot, r.Limit, r.Remaining, r.Reset)
 	}
-	l.client.share(x.group, x.rate)
-	return resp, nil
-}
-
-// forward releases the slot even if the network panics.
-func (l *limiter) forward(req *http.Request, x *exchange, call ratelimit.Call) (*http.Response, error) {
-	g := x.group
-	defer g.Release(call)
-	if shared := l.client.cfg.Limiter; shared != nil {
-		short := x.logLimiter(req.Context())
-		err := shared.Acquire(req.Context(), g.name)
-		short()
-		if err != nil {
-			return nil, refuse(req, err)
-		}
-	}
-	x.started = time.Now()
-	resp, err := l.next.RoundTrip(req)
-	if err != nil {
-		l.client.share(g, api.RateLimit{})
-	}
-	return resp, err
+	x.client.share(x.group, x.rate)
 }
 
 // share reports the rate limit of a request to the limiter of [Config].

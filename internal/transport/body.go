@@ -1,0 +1,207 @@
+package transport
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+	"weak"
+
+	"github.com/fastio-go/fastio/api"
+)
+
+const (
+	maxJSON     = 32 << 20 // after decompression; decoding takes three times as much
+	maxText     = 64 << 20
+	maxError    = 64 << 10
+	maxDrained  = 256 << 10 // read after an oversized error, to keep the connection
+	bodyTimeout = 2 * time.Minute
+
+	drainTimeout = time.Second // longer than a new connection takes
+)
+
+// A reader is a body whose Read returns when its context ends, also while that of its
+// content blocks, for which net/http would wait. Content is read by a goroutine, which
+// remains until that Read returns. Close closes content also during a Read, as net/http
+// requires of a body.
+type reader struct {
+	*io.PipeReader // of what the goroutine reads
+
+	ctx     context.Context //nolint:containedctx // of the call
+	content io.ReadCloser
+	writer  *io.PipeWriter
+	begin   sync.Once
+	reading atomic.Bool // the goroutine runs
+	closed  atomic.Bool
+	release func() bool // ctx
+}
+
+func newReader(ctx context.Context, content io.ReadCloser) *reader {
+	pipe, writer := io.Pipe()
+	r := &reader{PipeReader: pipe, ctx: ctx, content: content, writer: writer}
+	r.release = r.endWith(ctx)
+	return r
+}
+
+// endWith ends the body with another context, too. It returns how to undo that.
+func (r *reader) endWith(ctx context.Context) (undo func() bool) {
+	return context.AfterFunc(ctx, func() {
+		_ = r.writer.CloseWithError(ctx.Err())
+		r.closeContent()
+	})
+}
+
+func (r *reader) Read(p []byte) (int, error) {
+	if r.ctx.Err() != nil {
+		return 0, r.ctx.Err()
+	}
+	r.begin.Do(func() {
+		r.reading.Store(true)
+		go r.readContent()
+	})
+	return r.PipeReader.Read(p)
+}
+
+func (r *reader) readContent() {
+	_, err := io.Copy(r.writer, r.content)
+	r.reading.Store(false)
+	_ = r.writer.CloseWithError(err)
+}
+
+func (r *reader) Close() error {
+	r.release()
+	_ = r.PipeReader.Close()
+	r.closeContent()
+	return nil
+}
+
+// closeContent does not wait for a Close during a Read, which may block as well.
+func (r *reader) closeContent() {
+	switch {
+	case r.closed.Swap(true):
+	case r.reading.Load():
+		go func() { _ = r.content.Close() }()
+	default:
+		_ = r.content.Close()
+	}
+}
+
+var errStalled = fmt.Errorf("the response took too long to arrive: %w", os.ErrDeadlineExceeded)
+
+// A watchdog closes a body that takes too long to arrive. Watchdogs are reused: a new
+// one takes three allocations.
+type watchdog struct {
+	body  io.Closer
+	timer *time.Timer
+}
+
+func newWatchdog() any {
+	w := new(watchdog)
+	w.timer = time.AfterFunc(bodyTimeout, func() { _ = w.body.Close() })
+	return w
+}
+
+// readAll reads a body into one buffer of the right size. A body over the limit is an
+// error.
+func (c *Client) readAll(resp *http.Response, limit int64) ([]byte, error) {
+	if resp.ContentLength > limit && limit != maxError {
+		return nil, api.ErrTooLarge
+	}
+	size := int64(4 << 10)
+	if resp.ContentLength >= 0 {
+		size = min(resp.ContentLength, limit)
+	}
+	buf := make([]byte, 0, size+1) // one more, to read EOF without growing
+	for {
+		n, err := resp.Body.Read(buf[len(buf):cap(buf)])
+		buf = buf[:len(buf)+n]
+		switch {
+		case int64(len(buf)) > limit && limit != maxError:
+			c.spare.put(buf)
+			return nil, api.ErrTooLarge
+		case int64(len(buf)) > limit:
+			return buf[:limit], api.ErrTooLarge
+		case err != nil:
+			if int64(cap(buf)) > limit && limit != maxError {
+				buf = c.trim(buf)
+			}
+			if err == io.EOF {
+				err = nil
+			}
+			return buf, err
+		case len(buf) == cap(buf):
+			buf = c.grow(buf, limit)
+		}
+	}
+}
+
+// grow returns a buffer of twice the size, from a MiB on of four times, or of the limit
+// if that is near. Buffers for the longest texts are reused, so that consecutive oversized
+// responses need the memory of one.
+func (c *Client) grow(buf []byte, limit int64) []byte {
+	size := 2 * int64(cap(buf))
+	if size > 1<<20 {
+		size *= 2 // unwritten pages take no memory
+	}
+	if size <= limit/4 {
+		return append(make([]byte, 0, size), buf...)
+	}
+	if limit == maxText {
+		return append(c.spare.take(), buf...)
+	}
+	return append(make([]byte, 0, limit+1), buf...)
+}
+
+// trim returns a large buffer, or a copy of its content if that is far smaller.
+func (c *Client) trim(buf []byte) []byte {
+	if len(buf) > cap(buf)/2 {
+		return buf
+	}
+	trimmed := bytes.Clone(buf)
+	c.spare.put(buf)
+	return trimmed
+}
+
+// spare is a buffer for the longest text, until the next garbage collection.
+type spare struct {
+	mu     sync.Mutex
+	buffer weak.Pointer[[maxText + 1]byte]
+}
+
+// take returns an empty buffer.
+func (s *spare) take() []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := s.buffer.Value()
+	s.buffer = (weak.Pointer[[maxText + 1]byte]{})
+	if b == nil {
+		b = new([maxText + 1]byte)
+	}
+	return b[:0]
+}
+
+// put keeps a buffer for the next take, if it is long enough.
+func (s *spare) put(buf []byte) {
+	if cap(buf) <= maxText {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.buffer = weak.Make((*[maxText + 1]byte)(buf[:maxText+1]))
+}
+
+// stream is the body of an opened response.
+type stream struct {
+	io.ReadCloser
+	cancel context.CancelFunc
+}
+
+func (s *stream) Close() error {
+	defer s.cancel()
+	return s.ReadCloser.Close()
+}

@@ -1,0 +1,827 @@
+package transport
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"net/url"
+	"reflect"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/hashicorp/go-retryablehttp"
+
+	"github.com/fastio-go/fastio/api"
+	envelope "github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/ratelimit"
+	"github.com/fastio-go/fastio/internal/redact"
+	"github.com/fastio-go/fastio/internal/wait"
+)
+
+// This file is a call, in its order:
+//
+//	Call      options, hooks, timeout of the call
+//	prepare   the request of the first attempt
+//	  middleware of the program sees each attempt, without a credential
+//	  RoundTrip waits for the rate limit, so that client and server count at the same time
+//	  sign      adds the credential, which is valid as the wait is over
+//	  send      sends the request once: see network.go
+//	  read      reads the response
+//	  decide    ends the loop, or prepares a retry
+//	  again     waits, and prepares the request of the next attempt
+//	decode    the response into the result
+
+// An exchange is the state of a call and of its attempts. The steps pass it on, except
+// through retryablehttp, http.Client and middleware, which pass on only a context:
+// there [exchangeOf] finds it.
+type exchange struct {
+	client  *Client
+	request *api.Request
+	options api.CallOptions
+	group   *group
+	stream  bool          // the body of a success is not read
+	limit   int64         // of the body of a success
+	most    int           // attempts that count
+	maxWait time.Duration // of the Retry-Afters in total; negative means no limit
+
+	wire retryablehttp.Request
+	url  url.URL
+
+	attempt   int           // the current one, from 1
+	counted   int           // failed attempts, without those whose retry is free
+	started   time.Time     // when it had passed the rate limits; zero until then
+	sent      int           // attempts that were sent
+	unsettled atomic.Int32  // sends that the server may have processed
+	content   io.ReadCloser // the body of the next attempt
+	size      int64         // of content; -1 if it is unknown
+	memory    io.ReadCloser // the body of the current attempt, if it is in memory,
+	reader    *reader       // or is read from elsewhere
+	token     api.Token     // of the last attempt
+	refreshed bool
+	unpooled  bool // the next attempt does not use an idle connection
+
+	received io.Closer      // the body of the last response
+	response *http.Response // the last
+	away     *url.URL       // where a hop goes
+	body     []byte         // of it, unless it is a stream
+	rate     api.RateLimit
+	slot     ratelimit.Call // of the attempt
+	ordered  time.Duration  // the waits that the server required, in total
+	own      time.Duration  // Retry-After of the last attempt, which the rate limit waits for
+
+	failure error         // error of the last attempt that was sent; nil after a success
+	lost    *lostError    // of the sender, if that is its cause
+	stopped error         // why there is no further attempt, if not because of failure
+	wait    time.Duration // before the next attempt
+	ended   bool          // without a panic
+}
+
+type exchangeKey struct{}
+
+// exchangeOf returns the exchange of a request, nil if middleware has replaced its
+// context.
+func exchangeOf(ctx context.Context) *exchange {
+	x, _ := ctx.Value(exchangeKey{}).(*exchange)
+	return x
+}
+
+// Info describes a call and its attempt.
+type Info struct {
+	Op, Route string
+	Attempt   int
+	Sent      time.Time
+}
+
+// InfoOf returns the Info of the call of ctx.
+func InfoOf(ctx context.Context) (Info, bool) {
+	x := exchangeOf(ctx)
+	if x == nil {
+		return Info{}, false
+	}
+	return Info{x.request.Op, x.request.Path.Template(), x.attempt, x.started}, true
+}
+
+// Call sends r and decodes the response into out.
+func (c *Client) Call(ctx context.Context, r *api.Request, out any, opts ...api.CallOption) (err error) {
+	x, err := c.accept(ctx, r, opts)
+	if err != nil {
+		return err
+	}
+	if to := reflect.ValueOf(out); out != nil && (to.Kind() != reflect.Pointer || to.IsNil()) {
+		return &api.InputError{Op: x.request.Op, Field: "out", Rule: "must be a pointer that is not nil", Got: fmt.Sprintf("%T", out)}
+	}
+	if len(c.cfg.Hooks) > 0 {
+		var end func(error)
+		ctx, end = c.observeCall(ctx, x.request, false)
+		err = errPanicked
+		defer func() { end(err) }()
+	}
+	timeout := x.options.Timeout
+	if timeout == 0 && x.request.Attempt == 0 { // else its attempts have their own timeouts
+		timeout = c.cfg.Timeout
+	}
+	if timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, timeout)
+		defer cancel()
+	}
+	x.limit = maxJSON
+	switch out.(type) {
+	case *string, *[]byte:
+		x.limit = maxText
+	}
+	if err := x.do(ctx); err != nil {
+		return err
+	}
+	return x.decode(out)
+}
+
+const markdown api.Output = "markdown"
+
+// Markdown sends r and returns the response as text.
+func (c *Client) Markdown(ctx context.Context, r *api.Request, opts ...api.CallOption) (string, error) {
+	o := api.Resolve(opts)
+	o.Output = append(slices.Clip(o.Output), markdown)
+	var text string
+	err := c.Call(ctx, r, &text, api.WithOptions(o))
+	return text, err
+}
+
+// Open sends r and returns a successful response with an unread body.
+func (c *Client) Open(
+	ctx context.Context, r *api.Request, opts ...api.CallOption,
+) (resp *http.Response, err error) {
+	x, err := c.accept(ctx, r, opts)
+	if err != nil {
+		return nil, err
+	}
+	x.stream = true
+	if len(c.cfg.Hooks) == 0 {
+		return x.open(ctx)
+	}
+	ctx, end := c.observeCall(ctx, x.request, true)
+	err = errPanicked
+	defer func() {
+		if err != nil {
+			end(err)
+		}
+	}()
+	resp, err = x.open(ctx)
+	if err == nil {
+		resp.Body = &observedBody{ReadCloser: resp.Body, end: end}
+	}
+	return resp, err
+}
+
+// open returns a successful response, whose body ends the timeout of the call.
+func (x *exchange) open(ctx context.Context) (*http.Response, error) {
+	var cancel context.CancelFunc
+	if x.options.Timeout > 0 {
+		ctx, cancel = context.WithTimeout(ctx, x.options.Timeout)
+	} else {
+		ctx, cancel = context.WithCancel(ctx)
+	}
+	opened := false
+	defer func() {
+		if !opened {
+			cancel()
+		}
+	}()
+	err := x.do(ctx)
+	if err != nil && x.away != nil {
+		err = x.hop(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	opened = true
+	x.response.Body = &stream{x.response.Body, cancel}
+	x.response.Request = unsigned(x.response.Request)
+	return x.response, nil
+}
+
+// accept returns the exchange of a call: its options, and its request with the operation.
+// It returns an error if there can be no call.
+func (c *Client) accept(ctx context.Context, r *api.Request, opts []api.CallOption) (*exchange, error) {
+	switch {
+	case r == nil:
+		return nil, &api.InputError{Field: "request", Rule: "must not be nil"}
+	case c == nil:
+		return nil, errNotMade
+	case c.invalid != nil:
+		return nil, c.invalid
+	case ctx == nil:
+		return nil, envelope.Check(ctx, c, r.Op)
+	}
+	x := &exchange{client: c, request: r, options: api.Resolve(opts)}
+	if o := &x.options; r.Op == "" || o.Query != nil || o.Replay != nil {
+		var err error
+		x.request, err = named(r, o)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return x, nil
+}
+
+// do makes attempts until one succeeds or none may follow. It returns nil for a
+// successful response.
+func (x *exchange) do(ctx context.Context) error {
+	if err := x.prepare(ctx); err != nil {
+		return x.fail(err)
+	}
+	defer x.closeAll()
+	_, err := x.client.retry.Do(&x.wire) //nolint:bodyclose // decide closes it, unless it is a stream
+	x.ended = true
+	if raw := x.options.Response; raw != nil {
+		*raw = api.Response{Body: x.body, Rate: x.rate, Attempts: x.sent}
+		if x.response != nil {
+			raw.Status, raw.Header = x.response.StatusCode, x.response.Header
+		}
+	}
+	switch {
+	case x.stopped != nil:
+		return x.fail(x.stopped)
+	case err != nil && err == ctx.Err(): //nolint:errorlint // retryablehttp does not wrap it
+		return x.fail(err)
+	case x.failure != nil:
+		return x.failure
+	case err != nil:
+		return x.fail(err)
+	}
+	x.client.budget.refund()
+	return nil
+}
+
+// closeAll closes the body of the attempt that there was not, and after a panic of the
+// program's code all bodies.
+func (x *exchange) closeAll() {
+	if x.content != nil {
+		_ = x.content.Close()
+	}
+	if x.ended {
+		return
+	}
+	closeBody(x.wire.Request)
+	if x.received != nil {
+		_ = x.received.Close()
+	}
+}
+
+// prepare creates the request of the first attempt, with x in its context.
+func (x *exchange) prepare(ctx context.Context) error {
+	c, r, o := x.client, x.request, &x.options
+	if err := checkRequest(r, o); err != nil {
+		return err
+	}
+	x.attempt, x.most, x.maxWait = 1, c.cfg.Retry.Attempts, cmp.Or(o.MaxWait, c.cfg.MaxWait)
+	if o.Attempts > 0 {
+		x.most = o.Attempts
+	}
+	query := r.Query
+	if len(o.Output) > 0 {
+		var err error
+		query, err = withOutput(r, o.Output)
+		if err != nil {
+			return err
+		}
+	}
+	if r.Body != nil {
+		if err := x.openBody(); err != nil {
+			return err
+		}
+	}
+	x.group = c.group(r)
+	path, rawPath := r.Path.Split()
+	if path == "" {
+		return r.Path.Err()
+	}
+	x.url = c.cfg.Base.URL(path, rawPath, query.Encode())
+	req := http.Request{Method: r.Method, URL: &x.url, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
+	x.wire.Request = req.WithContext(context.WithValue(ctx, exchangeKey{}, x))
+	x.fill(x.wire.Request)
+	return nil
+}
+
+// openBody opens the body for the next attempt.
+func (x *exchange) openBody() error {
+	content, size, err := x.request.Body.Open()
+	if err == nil && size == 0 {
+		content, err = nil, content.Close()
+	}
+	x.content, x.size = content, size
+	return err
+}
+
+// fill sets the header and the body of an attempt. Each attempt has a new header,
+// without values of an earlier one, such as a token. There is no GetBody, so that
+// net/http does not retry the request.
+func (x *exchange) fill(req *http.Request) {
+	h := make(http.Header, 4)
+	for key, values := range x.options.Header {
+		h[http.CanonicalHeaderKey(key)] = slices.Clone(values)
+	}
+	if x.request.Body != nil {
+		h["Content-Type"] = []string{x.request.Body.ContentType()}
+	}
+	if h["User-Agent"] == nil {
+		h["User-Agent"] = x.client.agent
+		if x.client.cfg.Middleware != nil { // which may modify it
+			h["User-Agent"] = slices.Clone(x.client.agent)
+		}
+	}
+	req.Header, req.TransferEncoding = h, nil
+	req.Body, req.ContentLength = x.content, x.size
+	switch {
+	case x.content == nil:
+	case api.InMemory(x.request.Body):
+		x.memory = x.content
+	default:
+		x.reader = newReader(req.Context(), x.content)
+		req.Body = x.reader
+	}
+	x.content = nil
+}
+
+var errLostContext = errors.New("middleware sent a request without its context")
+
+// RoundTrip is an attempt that has passed the middleware: it waits for the rate limit,
+// signs, sends, and reads what the response says of the limit.
+func (s *sender) RoundTrip(req *http.Request) (*http.Response, error) {
+	x := exchangeOf(req.Context())
+	if x == nil {
+		return nil, refuse(req, errLostContext)
+	}
+	req.Host = req.URL.Host // http.Client copies the URL of a request that has one
+	longest, own, began := x.maxWait, x.own, time.Now()
+	x.own = 0
+	if longest >= 0 {
+		longest = max(0, longest-(x.ordered-own)) + jitter // added to the Retry-After of a closed group
+	}
+	slot, err := x.group.Acquire(req.Context(), longest, x.waiting(req.Context(), began))
+	if err != nil {
+		return nil, refuse(req, err)
+	}
+	if slot.Ordered {
+		x.ordered += max(0, time.Since(began)-own-jitter)
+	}
+	resp, err := s.sendIn(slot, x, req)
+	if err != nil {
+		return nil, err
+	}
+	x.observeRate(resp, slot)
+	return resp, nil
+}
+
+// sendIn signs and sends an attempt in its slot, which it releases even if the network
+// panics.
+func (s *sender) sendIn(slot ratelimit.Call, x *exchange, req *http.Request) (*http.Response, error) {
+	defer x.group.Release(slot)
+	if shared := x.client.cfg.Limiter; shared != nil {
+		short := x.logLimiter(req.Context())
+		err := shared.Acquire(req.Context(), x.group.name)
+		short()
+		if err != nil {
+			return nil, refuse(req, err)
+		}
+	}
+	x.started = time.Now()
+	signed, err := x.sign(req)
+	if err != nil {
+		x.client.share(x.group, api.RateLimit{})
+		return nil, refuse(req, err)
+	}
+	resp, err := s.sendOnce(x, signed)
+	if err != nil {
+		x.client.share(x.group, api.RateLimit{})
+		return nil, err
+	}
+	resp.Request = req
+	if resp.StatusCode/100 == 3 {
+		x.fixLocation(resp, req.URL)
+	}
+	return resp, nil
+}
+
+// sign returns the request with the credential, for one origin only.
+func (x *exchange) sign(req *http.Request) (*http.Request, error) {
+	c, r := x.client, x.request
+	if req.URL.Scheme != c.cfg.Base.Scheme || req.URL.Host != c.cfg.Base.Host {
+		return nil, errors.New("the request was sent to another origin")
+	}
+	var credential []string
+	x.token = api.Token{}
+	switch {
+	case !r.Credential.IsZero():
+		credential = []string{r.Credential.Reveal()}
+	case c.cfg.Tokens != nil && r.Auth != api.AuthNone:
+		token, err := c.cfg.Tokens.Token(req.Context())
+		if err != nil {
+			return nil, err
+		}
+		x.token = token
+		credential, err = c.authorization(token.AccessToken)
+		if err != nil {
+			return nil, err
+		}
+	}
+	signed := req
+	if c.cfg.Middleware != nil { // which may retain this request
+		signed = req.Clone(req.Context())
+	}
+	if credential != nil {
+		signed.Header[headerAuthorization] = credential
+	}
+	if r.Link != api.LinkNone && !linkSecret(&x.options).IsZero() {
+		signed.Header[headerPassword] = []string{linkSecret(&x.options).Reveal()}
+	}
+	return signed, nil
+}
+
+// authorization returns the header of a token, nil for none. It keeps the last.
+func (c *Client) authorization(token api.Secret) ([]string, error) {
+	b := c.bearer.Load()
+	if b != nil && b.token == token {
+		return b.header, nil
+	}
+	if token.IsZero() {
+		return nil, nil
+	}
+	if at := controlAt(token.Reveal()); at != "" {
+		return nil, &api.InputError{Field: "token", Rule: "must not hold control characters", Got: at}
+	}
+	b = &bearer{token, []string{"Bearer " + token.Reveal()}}
+	c.bearer.Store(b)
+	return b.header, nil
+}
+
+// bearer is the header of a token.
+type bearer struct {
+	token  api.Secret
+	header []string
+}
+
+// decide reads the response of an attempt and decides whether to retry.
+func decide(ctx context.Context, resp *http.Response, err error) (bool, error) {
+	x := exchangeOf(ctx)
+	x.wait, x.lost = 0, nil
+	unsent, isUnsent := errors.AsType[*unsentError](err)
+	if !isUnsent {
+		x.sent = x.attempt
+	}
+	switch {
+	case isUnsent:
+		x.stopped = unsent.err
+	case err != nil && ctx.Err() != nil:
+		x.stopped = ctx.Err()
+	case err != nil:
+		x.lost = lostBy(err)
+		x.failure = &callError{op: x.request.Op, err: x.secrets().Error(redact.Cause(err))}
+	default:
+		x.failure = x.read(ctx, resp)
+	}
+	if x.client.cfg.Logger != nil {
+		x.logAttempt(ctx)
+	}
+	switch {
+	case x.stopped != nil, x.failure == nil:
+		return false, x.stopped
+	case ctx.Err() != nil:
+		x.stopped = ctx.Err()
+	case x.retries(ctx):
+		x.observeRetry(ctx)
+		return true, nil
+	}
+	return false, x.stopped
+}
+
+// read reads the response of an attempt and returns the error it reports, if any.
+func (x *exchange) read(ctx context.Context, resp *http.Response) error {
+	x.response, x.body = resp, nil
+	success := resp.StatusCode >= http.StatusOK && resp.StatusCode < http.StatusMultipleChoices
+	if success && x.stream {
+		return nil
+	}
+	w, _ := x.client.watchdogs.Get().(*watchdog)
+	w.body = resp.Body
+	w.timer.Reset(bodyTimeout)
+	var err error
+	if success {
+		x.body, err = x.client.readAll(resp, x.limit)
+	} else {
+		err = x.readRefusal(resp, w)
+	}
+	if w.timer.Stop() {
+		w.body = nil
+		x.client.watchdogs.Put(w)
+	} else if success && err != nil && ctx.Err() == nil {
+		err = errStalled
+	}
+	_ = resp.Body.Close()
+	if !success || err == nil {
+		return err
+	}
+	return &callError{op: x.request.Op, err: x.secrets().Error(err)}
+}
+
+func (x *exchange) readRefusal(resp *http.Response, w *watchdog) error {
+	body, _ := x.client.readAll(resp, maxError) // a partial body is kept
+	x.body = bytes.TrimPrefix(body, []byte(byteOrderMark))
+	w.timer.Reset(drainTimeout)
+	_, _ = io.CopyN(io.Discard, resp.Body, maxDrained)
+	return x.refusal()
+}
+
+// newRetry returns the loop over the attempts of a call, which calls [decide] after each
+// attempt and [again] before the next one. The backoff is in again because only that has
+// the context of the call, unlike the Backoff of retryablehttp.
+func newRetry(client *http.Client) *retryablehttp.Client {
+	return &retryablehttp.Client{
+		HTTPClient:   client,
+		RetryMax:     math.MaxInt, // attempts are counted per call
+		CheckRetry:   decide,
+		Backoff:      func(time.Duration, time.Duration, int, *http.Response) time.Duration { return 0 },
+		PrepareRetry: again,
+		ErrorHandler: retryablehttp.PassthroughErrorHandler,
+	}
+}
+
+// An outcome classifies the failure of an attempt for retries.
+type outcome uint8
+
+const (
+	final       outcome = iota // a retry would fail as well
+	notSent                    // no byte of the request was sent
+	rateLimited                // refused before processing
+	ambiguous                  // the request may have been processed
+)
+
+// mayRepeat reports whether a request may be retried.
+func mayRepeat(r api.Replay, o outcome) bool {
+	switch o {
+	case notSent, rateLimited:
+		return true
+	case ambiguous:
+		return r == api.ReplaySafe || r == api.ReplayKeyed
+	default:
+		return false
+	}
+}
+
+// outcome classifies the failure of the last attempt: e, or one without a response
+// if e is nil.
+func (x *exchange) outcome(e *api.Error) outcome {
+	if e == nil {
+		_, badCertificate := errors.AsType[*tls.CertificateVerificationError](x.failure)
+		switch {
+		case badCertificate, errors.Is(x.failure, http.ErrSchemeMismatch), errors.Is(x.failure, api.ErrTooLarge):
+			return final
+		case x.lost != nil && x.lost.unsent && x.unsettled.Load() == 0:
+			return notSent
+		}
+		return ambiguous
+	}
+	switch {
+	case e.Is(api.ErrUnavailable), e.Status == http.StatusInternalServerError:
+		return ambiguous
+	case e.Status == http.StatusTooManyRequests && wait.Windowed(e.Code):
+		return rateLimited
+	}
+	return final
+}
+
+// retries decides whether to retry the failed attempt, and sets the delay. A retry with
+// a new token or in the next window is free; any other counts.
+func (x *exchange) retries(ctx context.Context) bool {
+	e, answered := x.failure.(*api.Error) //nolint:errorlint // set by read, never wrapped
+	if answered && e.Unauthenticated {
+		return x.refresh(ctx)
+	}
+	if x.waitsForWindow(e) {
+		return x.pause(ctx, e) && x.reopen()
+	}
+	x.counted++
+	if x.counted >= x.most || !mayRepeat(x.request.Replay, x.outcome(e)) {
+		return false
+	}
+	if x.lost != nil && x.lost.stale {
+		return x.reconnect()
+	}
+	if !x.pause(ctx, e) || !x.reopen() {
+		return false
+	}
+	return x.client.budget.spend()
+}
+
+// waitsForWindow reports whether the failed attempt was refused until a known time. To
+// wait for that costs no attempt and no retry budget, unlike a retry after a failure:
+// with several clients on one credential refusals are part of normal operation.
+func (x *exchange) waitsForWindow(e *api.Error) bool {
+	return x.most > 1 && e != nil && x.outcome(e) == rateLimited && wait.OnWindow(e)
+}
+
+// pause sets the delay of the next attempt. It returns false if the waits that the
+// server requires exceed the limit of the call.
+func (x *exchange) pause(ctx context.Context, e *api.Error) bool {
+	r := x.client.cfg.Retry
+	x.wait = wait.Backoff{Base: r.Base, Cap: r.Cap}.Pause(x.attempt)
+	if e != nil && e.Rate.RetryAfter > 0 {
+		ordered := e.Rate.RetryAfter
+		if x.maxWait < 0 {
+			ordered = min(ordered, wait.MaxOrdered)
+		} else {
+			x.ordered += ordered
+			if x.ordered > x.maxWait {
+				return false
+			}
+		}
+		x.wait = max(x.wait, ordered)
+		if e.Status == http.StatusTooManyRequests {
+			x.wait, x.own = time.Until(e.Rate.Reset), ordered // when the group reopens
+		}
+	}
+	if dl, ok := ctx.Deadline(); ok && time.Until(dl) < x.wait {
+		x.stopped = context.DeadlineExceeded
+		return false
+	}
+	return true
+}
+
+// reconnect retries an attempt on a connection that the server closed while it was
+// idle. It needs no delay and no retry budget: each such connection has served a
+// request before, so that these retries cannot outnumber responses. The last attempt
+// does not use an idle connection, which may be closed as well.
+func (x *exchange) reconnect() bool {
+	if x.counted == x.most-1 {
+		x.client.CloseIdleConnections()
+		x.unpooled = true
+	}
+	return x.reopen()
+}
+
+// refresh replaces a token that the response proves invalid, once per call.
+func (x *exchange) refresh(ctx context.Context) bool {
+	source, ok := x.client.cfg.Tokens.(api.Refresher)
+	if !ok || x.refreshed || x.token.AccessToken.IsZero() {
+		return false
+	}
+	x.refreshed = true
+	_, x.stopped = source.Refresh(ctx, x.token)
+	x.observeRefresh(ctx, x.stopped)
+	return x.stopped == nil && x.reopen()
+}
+
+// reopen opens the body for a retry. A body that can be opened only once is sent
+// once.
+func (x *exchange) reopen() bool {
+	if x.request.Body == nil {
+		return true
+	}
+	err := x.openBody()
+	if err != nil && !errors.Is(err, api.ErrBodyUsed) {
+		x.stopped = err
+	}
+	return err == nil
+}
+
+// again waits and prepares the next attempt, which then passes the rate limit and is
+// signed like the first one.
+func again(req *http.Request) error {
+	x := exchangeOf(req.Context())
+	x.attempt, x.started = x.attempt+1, time.Time{}
+	x.stopped = x.sleep(req.Context())
+	if x.stopped != nil {
+		return x.stopped
+	}
+	x.fill(req)
+	return nil
+}
+
+// sleep waits for the backoff. It does not wait for a closed group, because RoundTrip
+// does.
+func (x *exchange) sleep(ctx context.Context) error {
+	e, _ := x.failure.(*api.Error) //nolint:errorlint // set by read, never wrapped
+	if x.wait <= 0 || e != nil && e.Status == http.StatusTooManyRequests && e.Rate.RetryAfter > 0 {
+		return nil
+	}
+	reason := api.WaitReasonBackoff
+	if e != nil && e.Rate.RetryAfter == x.wait {
+		reason = api.WaitReasonServer
+	}
+	x.observeWait(ctx, reason, 0, x.wait)
+	return wait.Sleep(ctx, x.wait)
+}
+
+// decode decodes the answer into out.
+func (x *exchange) decode(out any) error {
+	if len(x.body) == 0 && mayBeEmpty(x.response.StatusCode, out) {
+		return nil
+	}
+	switch out := out.(type) {
+	case *string:
+		return x.decodeText(out)
+	case *[]byte:
+		*out = x.body
+		return nil
+	}
+	x.body = bytes.TrimPrefix(x.body, []byte(byteOrderMark))
+	if out == nil {
+		out = envelope.Nothing()
+	}
+	to, ok := out.(answer)
+	if !ok {
+		return x.decodePlain(out)
+	}
+	refused, err := to.Decode(x.body)
+	if err != nil { // an error need not match the payload
+		_, refused = envelope.Unwrap(x.body)
+	}
+	switch {
+	case refused:
+		return x.refusal()
+	case err != nil:
+		return x.decodeError(err)
+	}
+	return nil
+}
+
+// answer is an envelope with its payload.
+type answer interface {
+	Decode(b []byte, more ...jsonv2.Options) (refused bool, err error)
+}
+
+// decodeText returns the unchanged response, or the error in one of [Client.Markdown].
+func (x *exchange) decodeText(out *string) error {
+	if slices.Contains(x.options.Output, markdown) {
+		if _, refused := envelope.Unwrap(x.body); refused || failedMarkdown(x.body) {
+			return x.refusal()
+		}
+	}
+	*out = string(x.body)
+	return nil
+}
+
+// byteOrderMark may precede JSON (RFC 8259, section 8.1).
+const byteOrderMark = "\ufeff"
+
+// mayBeEmpty reports whether a response may have no body. A page without a body must
+// not be treated as a page without rows.
+func mayBeEmpty(status int, out any) bool {
+	switch status {
+	case http.StatusAccepted, http.StatusNoContent, http.StatusResetContent:
+		return true
+	}
+	return out == nil
+}
+
+// decodePlain decodes into a type of the caller, without an envelope. As with
+// encoding/json, the names of fields are not case-sensitive.
+func (x *exchange) decodePlain(out any) error {
+	payload, refused := envelope.Unwrap(x.body)
+	if refused {
+		return x.refusal()
+	}
+	reset := func() { reflect.ValueOf(out).Elem().SetZero() }
+	if err := envelope.DecodePlain(payload, out, reset, jsonv2.MatchCaseInsensitiveNames(true)); err != nil {
+		return x.decodeError(err)
+	}
+	return nil
+}
+
+// hop replaces x.response by the response at x.away. The address is a secret, and the
+// response may contain secrets: an error has only the status.
+func (x *exchange) hop(ctx context.Context) error {
+	origin, client := x.client.Network()
+	to := x.away
+	if to.Host == "" || to.User != nil || to.Scheme != "https" && (to.Scheme != "http" || origin.Scheme != "http") {
+		return x.refuseHop(http.StatusTemporaryRedirect, "the redirect is to an address that is not allowed")
+	}
+	req := &http.Request{
+		Method: http.MethodGet, URL: to, Host: to.Host, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{"Accept-Encoding": {"identity"}},
+	}
+	resp, err := client.Do(req.WithContext(ctx))
+	if err != nil {
+		return &hopError{x.request.Op, redact.Cause(err)}
+	}
+	if resp.StatusCode != http.StatusOK {
+		_ = resp.Body.Close()
+		return x.refuseHop(resp.StatusCode, "the request after the redirect was refused")
+	}
+	resp.Request = unsigned(x.response.Request)
+	resp.Request.Response = &http.Response{StatusCode: http.StatusTemporaryRedirect}
+	x.response = resp
+	return nil
+}
+
+func (x *exchange) refuseHop(status int, text string) error {
+	return &api.Error{Op: x.request.Op, Status: status, Text: text, Attempts: 1}
+}

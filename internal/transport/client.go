@@ -1,0 +1,204 @@
+// Package transport implements the HTTP pipeline: retries, middleware, rate limits,
+// signing, timeouts and decoding.
+package transport
+
+import (
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/go-retryablehttp"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/servertime"
+)
+
+// Config configures a Client. Base and UserAgent are required.
+type Config struct {
+	Base       Base
+	UserAgent  string
+	HTTPClient *http.Client    // nil means a new one
+	Tokens     api.TokenSource // nil sends no token
+	Middleware []func(http.RoundTripper) http.RoundTripper
+	Hooks      []api.Hooks
+	Limiter    api.Limiter  // nil shares no limits
+	Logger     *slog.Logger // nil logs nothing
+	Retry      Retry
+	Timeout    time.Duration // of a call, unless it has its own; 0 means none
+	MaxWait    time.Duration // limit of the Retry-Afters of a call in total; negative means none
+}
+
+// Version is fastio.Version.
+const Version = "0.1.0"
+
+// DefaultAddress is fastio.DefaultBaseURL.
+const DefaultAddress = "https://api.fast.io"
+
+// Defaults returns a Config that is complete except for Base.
+func Defaults() Config {
+	return Config{
+		UserAgent: "fastio-go/" + Version + " (" + runtime.Version() + "; " + runtime.GOOS + ")",
+		Retry:     Retry{Attempts: 3, Base: 500 * time.Millisecond, Cap: 8 * time.Second},
+		MaxWait:   time.Minute,
+	}
+}
+
+// Retry is how often and how fast a failed request is retried.
+type Retry struct {
+	Attempts int           // including the first
+	Base     time.Duration // upper bound of the first random delay; doubles with each attempt
+	Cap      time.Duration // limit of a delay
+}
+
+// Client is an [api.Caller] and an [api.Opener] over HTTP.
+type Client struct {
+	cfg       Config
+	retry     *retryablehttp.Client // first step of the pipeline
+	network   http.RoundTripper     // last step
+	closeIdle func()                // nil for a client of the caller
+	agent     []string
+	budget    budget
+	clock     servertime.Clock // from the Date of responses
+	bearer    atomic.Pointer[bearer]
+	spare     spare
+	watchdogs sync.Pool
+
+	mu     sync.RWMutex
+	groups map[string]*group
+
+	invalid error // invalid configuration
+}
+
+var (
+	_ api.Caller = (*Client)(nil)
+	_ api.Opener = (*Client)(nil)
+)
+
+// New returns a Client.
+func New(cfg Config) *Client {
+	c := &Client{cfg: cfg, agent: []string{cfg.UserAgent}, groups: map[string]*group{}}
+	c.watchdogs.New = newWatchdog
+	client := new(http.Client)
+	if cfg.HTTPClient != nil {
+		*client = *cfg.HTTPClient
+	}
+	c.network = client.Transport
+	if c.network == nil {
+		own := newNetwork()
+		c.network, c.closeIdle = own, own.CloseIdleConnections
+	}
+	c.pipeline(client)
+	return c
+}
+
+// pipeline builds the steps that an attempt passes as a RoundTripper: the middleware and
+// the sender. call.go shows the order of all.
+func (c *Client) pipeline(client *http.Client) {
+	c.retry = newRetry(client) // and redirects, by client
+	steps := slices.Concat(
+		entrance(c.cfg.Middleware), // they see every attempt, and no credential
+		[]func(http.RoundTripper) http.RoundTripper{senderWithin(client.Timeout)},
+	)
+	client.Timeout = 0 // it would include the wait for the rate limit
+	client.CheckRedirect = checkRedirect
+	client.Transport = c.network
+	for _, step := range slices.Backward(steps) {
+		client.Transport = step(client.Transport)
+		if client.Transport == nil {
+			c.invalid = errors.New("fastio: WithMiddleware: a function returned nil")
+			return
+		}
+	}
+}
+
+// entrance puts a step before middleware, if there is any. It hides all methods
+// except RoundTrip, because retryablehttp would call CloseIdleConnections after each
+// failure.
+func entrance(middleware []func(http.RoundTripper) http.RoundTripper) []func(http.RoundTripper) http.RoundTripper {
+	if len(middleware) == 0 {
+		return nil
+	}
+	return append([]func(http.RoundTripper) http.RoundTripper{func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(req *http.Request) (*http.Response, error) {
+			req.Host = req.URL.Host
+			resp, err := next.RoundTrip(req)
+			if err == nil && resp == nil {
+				err = errNoResponse
+			}
+			return resp, err
+		})
+	}}, middleware...)
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
+var errNotMade = &api.InputError{Field: "Client", Rule: "must be made by New"}
+
+// Err returns the error of the configuration, or nil.
+func (c *Client) Err() error { return c.invalid }
+
+// Logger returns the logger of the configuration, by default one that discards.
+func (c *Client) Logger() *slog.Logger {
+	if c == nil || c.cfg.Logger == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return c.cfg.Logger
+}
+
+// CloseIdleConnections closes idle connections. Those of a client of the caller stay
+// open, because they may be shared.
+func (c *Client) CloseIdleConnections() {
+	if c != nil && c.closeIdle != nil {
+		c.closeIdle()
+	}
+}
+
+// Network returns the origin of the platform and a client that uses the connections
+// of the pipeline without its steps.
+func (c *Client) Network() (*url.URL, *http.Client) {
+	if c == nil {
+		return new(url.URL), &http.Client{Transport: refusing{errNotMade}}
+	}
+	return &url.URL{Scheme: c.cfg.Base.Scheme, Host: c.cfg.Base.Host}, &http.Client{
+		Transport:     c.network,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// refusing is a transport that sends nothing.
+type refusing struct{ err error }
+
+func (r refusing) RoundTrip(*http.Request) (*http.Response, error) { return nil, r.err }
+
+// budget limits retries to a small share of all calls during an outage, so that they
+// do not multiply the load. A retry costs 14 of 500 tokens; a successful call
+// returns one.
+type budget struct{ spent atomic.Int64 }
+
+const (
+	budgetTokens = 500
+	retryCost    = 14
+)
+
+func (b *budget) spend() bool {
+	if b.spent.Add(retryCost) > budgetTokens {
+		b.spent.Add(-retryCost)
+		return false
+	}
+	return true
+}
+
+// refund returns a token after a success, up to the maximum.
+func (b *budget) refund() {
+	for n := b.spent.Load(); n > 0 && !b.spent.CompareAndSwap(n, n-1); {
+		n = b.spent.Load()
+	}
+}
