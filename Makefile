@@ -40,7 +40,7 @@ silent = for module in $(MODULES); do echo "[$$module] "$(call quote,$(1)); \
 	found=$$(cd "$$module" && $(1)) && [ -z "$$found" ] || { echo "$$found"; exit 1; }; done
 
 .PHONY: all
-all: fmt-check vet lint tidy-check generate-check fix-check readme-test test bench-check
+all: fmt-check vet lint api tidy-check generate-check fix-check readme-test test bench-check
 
 # One build serves all tools and all modules.
 $(BIN)/.built: tools/go.mod tools/go.sum tools/vet/main.go tools/vet/style.go
