@@ -51,16 +51,22 @@ func Example_team() {
 	}
 	show := func() {
 		for row, err := range client.Audit.Access(ctx, org.ID) {
-			if err = errors.Join(err, row.Err); err != nil {
+			if err != nil {
 				log.Fatal(err)
+			}
+			if row.Err != nil {
+				log.Fatal(row.Err)
 			}
 			fmt.Printf("%s: %s %s, %s\n", row.Title, row.EmailAddress, row.Role, row.Via)
 		}
 	}
 	show()
 	for row, err := range client.Audit.RemovePerson(ctx, org.ID, "ben@example.com", nil) {
-		if err = errors.Join(err, row.Err); err != nil {
+		if err != nil {
 			log.Fatal(err)
+		}
+		if row.Err != nil {
+			log.Fatal(row.Err)
 		}
 		fmt.Printf("removed from %s: %t\n", row.Title, row.Removed)
 	}

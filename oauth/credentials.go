@@ -147,10 +147,11 @@ type DeleteKeyOptions struct {
 	Code api.Secret // a one-time code, as of [CreateKeyRequest]; "" for none
 }
 
-// Delete deletes a key, which is no longer accepted. Nil means no options. Errors:
-// [api.ErrNotFound] if there is no such key, also if an earlier attempt deleted it and
-// its response was lost; [api.ErrForbidden] with [ReasonScopeWrite] for a read-only
-// credential.
+// Delete deletes a key. The server no longer accepts it then. Nil means no options.
+//
+// Errors: [api.ErrNotFound] if the key does not exist, which is also the result of a retry
+// whose first attempt deleted the key and lost its response; [api.ErrForbidden] with
+// [ReasonScopeWrite] if the credential of the call is read-only.
 //
 // It calls DELETE /current/user/auth/key/{id}/.
 func (k *Keys) Delete(ctx context.Context, id string, o *DeleteKeyOptions, opts ...api.CallOption) error {

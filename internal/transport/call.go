@@ -70,8 +70,8 @@ type exchange struct {
 
 	received io.Closer      // the body of the last response
 	response *http.Response // the last
+	body     []byte         // of response, unless it is a stream
 	away     *url.URL       // where a hop goes
-	body     []byte         // of it, unless it is a stream
 	rate     api.RateLimit
 	slot     ratelimit.Call // of the attempt
 	ordered  time.Duration  // the waits that the server required, in total
@@ -79,7 +79,7 @@ type exchange struct {
 
 	failure error         // error of the last attempt that was sent; nil after a success
 	lost    *lostError    // of the sender, if that is its cause
-	stopped error         // why there is no further attempt, if not because of failure
+	stopped error         // ends the call in place of failure, such as the end of its context
 	wait    time.Duration // before the next attempt
 	ended   bool          // without a panic
 }
@@ -261,8 +261,8 @@ func (x *exchange) do(ctx context.Context) error {
 	return nil
 }
 
-// closeAll closes the body of the attempt that there was not, and after a panic of the
-// program's code all bodies.
+// closeAll closes a body that was opened for an attempt that was not made, and after a
+// panic of the program's code all bodies.
 func (x *exchange) closeAll() {
 	if x.content != nil {
 		_ = x.content.Close()
