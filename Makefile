@@ -87,8 +87,8 @@ test-race: # without the drivers of the contract, which make one call after anot
 	@$(call each,go test -race -vet=off -shuffle=on $$(go list ./... | grep -v /internal/contract$$),$(filter-out $(PROGRAMS),$(PLAIN)))
 
 .PHONY: test-programs
-test-programs: # soak has their races
-	@$(call each,go test -vet=off -shuffle=on ./...,$(PROGRAMS))
+test-programs: # soak has their races; they wait most of the time, so that more can run at once
+	@$(call each,go test -vet=off -shuffle=on -parallel=4 ./...,$(PROGRAMS))
 
 .PHONY: test-jsonv2
 test-jsonv2: # where the JSON package is the standard library's, as it will be everywhere one day
