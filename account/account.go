@@ -111,9 +111,9 @@ type Users struct{ c api.Client }
 // and me; [api.ErrNotFound] if the user does not exist.
 //
 // It calls GET /current/user/{user_id}/details/.
-func (u *Users) Get(ctx context.Context, who api.Person, opts ...api.CallOption) (*User, error) {
-	r := endpoint.AccountUsersGet(api.ID(who), nil)
-	if err := form.CheckPerson(r.Op, "who", who); err != nil {
+func (u *Users) Get(ctx context.Context, person api.Person, opts ...api.CallOption) (*User, error) {
+	r := endpoint.AccountUsersGet(api.ID(person), nil)
+	if err := form.CheckPerson(r.Op, "person", person); err != nil {
 		return nil, err
 	}
 	return call.One[User](ctx, u.c, r, "user", opts)

@@ -183,6 +183,6 @@ func TestInvalidUsersAreNotSent(t *testing.T) {
 	get := func(who api.Person) error { return stub.Err(s.Users.Get(ctx, who)) }
 	stub.Refused(t, map[string][]error{
 		"search": {stub.Err(s.Users.Search(ctx, " \t"))},
-		"who":    {get(""), get(" "), get("bo"), get("12"), get("Me"), get("@example.com"), get("a b@example.com")},
+		"person": {get(""), get(" "), get("bo"), get("12"), get("Me"), get("@example.com"), get("a b@example.com")},
 	})
 }

@@ -159,8 +159,8 @@ func (i *Invitations) All(
 // Errors: [api.ErrNotFound] if there is none.
 //
 // It calls GET /current/user/invitation/{invitation_id}/details/.
-func (i *Invitations) Get(ctx context.Context, id string, opts ...api.CallOption) (*Invitation, error) {
-	return i.get(ctx, id, endpoint.AccountInvitationsGet(id), opts)
+func (i *Invitations) Get(ctx context.Context, invitation string, opts ...api.CallOption) (*Invitation, error) {
+	return i.get(ctx, invitation, endpoint.AccountInvitationsGet(invitation), opts)
 }
 
 // GetByKey returns the invitation with the key in the link of its e-mail.
@@ -205,8 +205,8 @@ func (i *Invitations) get(
 //
 // It calls POST /current/workspace/{workspace_id}/members/invitation/{invitation_id}/.
 // It calls POST /current/share/{share_id}/members/invitation/{invitation_id}/.
-func (i *Invitations) Accept(ctx context.Context, to api.Profile, id string, opts ...api.CallOption) error {
-	return call.Do(ctx, i.c, endpoint.AccountInvitationsAccept(to, id, state(InvitationStateAccepted)), opts)
+func (i *Invitations) Accept(ctx context.Context, in api.Profile, invitation string, opts ...api.CallOption) error {
+	return call.Do(ctx, i.c, endpoint.AccountInvitationsAccept(in, invitation, state(InvitationStateAccepted)), opts)
 }
 
 // Decline declines one invitation to a workspace or share, named by its ID. It has the
@@ -215,8 +215,8 @@ func (i *Invitations) Accept(ctx context.Context, to api.Profile, id string, opt
 //
 // It calls POST /current/workspace/{workspace_id}/members/invitation/{invitation_id}/.
 // It calls POST /current/share/{share_id}/members/invitation/{invitation_id}/.
-func (i *Invitations) Decline(ctx context.Context, to api.Profile, id string, opts ...api.CallOption) error {
-	return call.Do(ctx, i.c, endpoint.AccountInvitationsDecline(to, id, state(InvitationStateDeclined)), opts)
+func (i *Invitations) Decline(ctx context.Context, in api.Profile, invitation string, opts ...api.CallOption) error {
+	return call.Do(ctx, i.c, endpoint.AccountInvitationsDecline(in, invitation, state(InvitationStateDeclined)), opts)
 }
 
 func state(answer InvitationState) api.Form { return api.Form{"state": {string(answer)}} }

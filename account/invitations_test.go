@@ -19,7 +19,7 @@ func TestInvalidInvitationsAreNotSent(t *testing.T) {
 	t.Parallel()
 	s, ctx := account.New(stub.Fail(errors.New("sent"))).Invitations, t.Context()
 	stub.Refused(t, map[string][]error{
-		"scope":         {s.Accept(ctx, api.Org("acme"), "i1"), s.Decline(ctx, api.Workspace(" "), "i1")},
+		"in":            {s.Accept(ctx, api.Org("acme"), "i1"), s.Decline(ctx, api.Workspace(" "), "i1")},
 		"limit":         {stub.Err(s.List(ctx, &account.InvitationListOptions{Limit: -1}))},
 		"invitation_id": {stub.Err(s.Get(ctx, " ")), stub.Err(s.GetByKey(ctx, api.Secret{}))},
 	})

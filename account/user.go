@@ -103,8 +103,10 @@ func (s *Service) ConfirmEmailChange(ctx context.Context, token api.Secret, opts
 // [api.ErrForbidden] if the token may not change the account.
 //
 // It calls POST /current/user/update/.
-func (s *Service) SetPhone(ctx context.Context, country, number string, opts ...api.CallOption) error {
-	f, err := phone("account.SetPhone", country, number)
+func (s *Service) SetPhone(
+	ctx context.Context, countryCode, phoneNumber string, opts ...api.CallOption,
+) error {
+	f, err := phone("account.SetPhone", countryCode, phoneNumber)
 	if err != nil {
 		return err
 	}
@@ -118,17 +120,18 @@ type PhoneCheck struct {
 }
 
 // CheckPhone returns what the platform reports about a phone number, before
-// [Service.SetPhone]. Country is the country code; both consist of digits only.
+// [Service.SetPhone]. Both arguments consist of digits only.
 //
-// Errors: [*api.InputError] for a country or number that does not consist of digits;
-// [api.ErrInvalid] if the server rejects the number.
+// Errors: [*api.InputError] if they do not; [api.ErrInvalid] if the server rejects the number.
 //
 // It calls GET /current/user/phone/{country_code}-{phone_number}/.
-func (s *Service) CheckPhone(ctx context.Context, country, number string, opts ...api.CallOption) (*PhoneCheck, error) {
-	if _, err := phone("account.CheckPhone", country, number); err != nil {
+func (s *Service) CheckPhone(
+	ctx context.Context, countryCode, phoneNumber string, opts ...api.CallOption,
+) (*PhoneCheck, error) {
+	if _, err := phone("account.CheckPhone", countryCode, phoneNumber); err != nil {
 		return nil, err
 	}
-	return call.One[PhoneCheck](ctx, s.c, endpoint.AccountCheckPhone(country, number), "", opts)
+	return call.One[PhoneCheck](ctx, s.c, endpoint.AccountCheckPhone(countryCode, phoneNumber), "", opts)
 }
 
 // phone returns the form of a phone number. Its errors do not contain the number.

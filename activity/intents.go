@@ -199,7 +199,7 @@ type FillRequest struct {
 //
 // It calls POST /current/workspace/{workspace_id}/intents/{intent_id}/.
 func (n *Intents) Fill(
-	ctx context.Context, workspace api.ID, id api.OpaqueID, r FillRequest, opts ...api.CallOption,
+	ctx context.Context, workspace api.ID, intent api.OpaqueID, r FillRequest, opts ...api.CallOption,
 ) (*Intent, error) {
 	f := form.New("activity.Intents.Fill")
 	version := strconv.FormatInt(r.Version, 10)
@@ -213,7 +213,7 @@ func (n *Intents) Fill(
 	if err := f.Err(); err != nil {
 		return nil, err
 	}
-	return n.one(ctx, endpoint.ActivityIntentsFill(workspace, id, f.Form), opts)
+	return n.one(ctx, endpoint.ActivityIntentsFill(workspace, intent, f.Form), opts)
 }
 
 // Release removes an intent. It is idempotent.
@@ -221,6 +221,6 @@ func (n *Intents) Fill(
 // Errors: [api.ErrNotFound] if it does not exist or belongs to another user.
 //
 // It calls DELETE /current/workspace/{workspace_id}/intents/{intent_id}/.
-func (n *Intents) Release(ctx context.Context, workspace api.ID, id api.OpaqueID, opts ...api.CallOption) error {
-	return call.Remove(ctx, n.c, endpoint.ActivityIntentsRelease(workspace, id), opts)
+func (n *Intents) Release(ctx context.Context, workspace api.ID, intent api.OpaqueID, opts ...api.CallOption) error {
+	return call.Remove(ctx, n.c, endpoint.ActivityIntentsRelease(workspace, intent), opts)
 }

@@ -25,12 +25,16 @@ func TestIntentInput(t *testing.T) {
 	n, ctx := activity.New(sent).Intents, t.Context()
 	fill := func(r activity.FillRequest) error { return stub.Err(n.Fill(ctx, room, "w1", r)) }
 	stub.Refused(t, map[string][]error{
-		"version":   {fill(activity.FillRequest{Version: -1})},
-		"topic":     {fill(activity.FillRequest{Topic: strings.Repeat("ö", 257)}), fill(activity.FillRequest{Topic: "a\nb"})},
-		"message":   {fill(activity.FillRequest{Message: strings.Repeat("ö", 8193)})},
-		"intent_id": {stub.Err(n.Fill(ctx, room, " ", activity.FillRequest{})), n.Release(ctx, room, "--")},
+		"version": {fill(activity.FillRequest{Version: -1})},
+		"topic": {
+			fill(activity.FillRequest{Topic: strings.Repeat("ö", 257)}),
+			fill(activity.FillRequest{Topic: "a\nb"}),
+		},
+		"message": {fill(activity.FillRequest{Message: strings.Repeat("ö", 8193)})},
+		"intent":  {stub.Err(n.Fill(ctx, room, " ", activity.FillRequest{})), n.Release(ctx, room, "--")},
 		"intent_ids": {
-			stub.Err(n.Get(ctx, room, nil)), stub.Err(n.Get(ctx, room, make([]api.OpaqueID, 251))),
+			stub.Err(n.Get(ctx, room, nil)),
+			stub.Err(n.Get(ctx, room, make([]api.OpaqueID, 251))),
 			stub.Err(n.Get(ctx, room, []api.OpaqueID{"w1", "-"})),
 		},
 	})

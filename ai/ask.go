@@ -52,7 +52,7 @@ const (
 // question may have been sent and no turn is known; [*TurnError] if the turn
 // failed, or if the wait for it did, with the IDs that [Service.Resume] needs.
 func (s *Service) Ask(
-	ctx context.Context, scope api.Profile, q Question, o *AskOptions, opts ...api.CallOption,
+	ctx context.Context, in api.Profile, q Question, o *AskOptions, opts ...api.CallOption,
 ) (*Turn, error) {
 	if o == nil {
 		o = &AskOptions{}
@@ -62,24 +62,24 @@ func (s *Service) Ask(
 		return nil, err
 	}
 	defer stop()
-	t, err := s.begin(ctx, scope, q, o, opts)
+	t, err := s.begin(ctx, in, q, o, opts)
 	for lost := 0; ; lost++ {
 		if err != nil {
 			if o.CancelTurn && over(ctx, err) {
-				return s.withdraw(ctx, scope, err)
+				return s.withdraw(ctx, in, err)
 			}
 			return nil, err
 		}
 		if o.OnTurn != nil {
 			o.OnTurn(ctx, t)
 		}
-		ended, ending := s.Resume(ctx, scope, t.ThreadID, t.ID, o, opts...)
+		ended, ending := s.Resume(ctx, in, t.ThreadID, t.ID, o, opts...)
 		failed, ok := errors.AsType[*TurnError](ending)
 		if !ok || failed.Err != nil || failed.Status() != TurnStatusLost || lost == maxLost {
 			return ended, ending
 		}
 		q.IdempotencyKey = successor(t.IdempotencyKey)
-		t, err = s.Turns.Send(ctx, scope, failed.ThreadID, q, opts...)
+		t, err = s.Turns.Send(ctx, in, failed.ThreadID, q, opts...)
 		if err != nil {
 			failed.Op, failed.Err = "ai.Ask", err
 			err = failed
@@ -95,12 +95,12 @@ func successor(key string) string {
 }
 
 func (s *Service) begin(
-	ctx context.Context, scope api.Profile, q Question, o *AskOptions, opts []api.CallOption,
+	ctx context.Context, in api.Profile, q Question, o *AskOptions, opts []api.CallOption,
 ) (*Turn, error) {
 	if o.Thread != "" {
-		return s.Turns.Send(ctx, scope, o.Thread, q, opts...)
+		return s.Turns.Send(ctx, in, o.Thread, q, opts...)
 	}
-	c, err := s.Threads.Create(ctx, scope, CreateThreadRequest{Question: q, Name: o.Name, Kind: o.Kind}, opts...)
+	c, err := s.Threads.Create(ctx, in, CreateThreadRequest{Question: q, Name: o.Name, Kind: o.Kind}, opts...)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +110,7 @@ func (s *Service) begin(
 // Resume waits for a turn that was asked before, by this program or another, as
 // [Service.Ask] does. A turn that was lost is not asked again.
 func (s *Service) Resume(
-	ctx context.Context, scope api.Profile, thread, turn api.OpaqueID, o *AskOptions, opts ...api.CallOption,
+	ctx context.Context, in api.Profile, thread, turn api.OpaqueID, o *AskOptions, opts ...api.CallOption,
 ) (*Turn, error) {
 	if o == nil {
 		o = &AskOptions{}
@@ -122,21 +122,21 @@ func (s *Service) Resume(
 	defer stop()
 	var t *Turn
 	if o.Text == nil && o.OnEvent == nil {
-		t, err = s.Turns.Wait(ctx, scope, thread, turn, opts...)
+		t, err = s.Turns.Wait(ctx, in, thread, turn, opts...)
 	} else {
-		t, err = s.show(ctx, scope, thread, turn, o, opts)
+		t, err = s.show(ctx, in, thread, turn, o, opts)
 	}
 	if err != nil && o.CancelTurn && over(ctx, err) {
-		return s.cancel(ctx, scope, thread, turn, err)
+		return s.cancel(ctx, in, thread, turn, err)
 	}
 	return t, err
 }
 
 func (s *Service) show(
-	ctx context.Context, scope api.Profile, thread, turn api.OpaqueID, o *AskOptions, opts []api.CallOption,
+	ctx context.Context, in api.Profile, thread, turn api.OpaqueID, o *AskOptions, opts []api.CallOption,
 ) (*Turn, error) {
 	var last *Turn
-	for e, err := range s.Turns.Stream(ctx, scope, thread, turn, nil, opts...) {
+	for e, err := range s.Turns.Stream(ctx, in, thread, turn, nil, opts...) {
 		if err != nil {
 			return nil, err
 		}
@@ -175,20 +175,20 @@ func over(ctx context.Context, err error) bool {
 
 // withdraw cancels the turn of a question whose answer was lost. It is found by
 // its key.
-func (s *Service) withdraw(ctx context.Context, scope api.Profile, why error) (*Turn, error) {
+func (s *Service) withdraw(ctx context.Context, in api.Profile, why error) (*Turn, error) {
 	unanswered, ok := errors.AsType[*SendError](why)
 	if !ok {
 		return nil, why
 	}
 	search, stop := context.WithTimeout(context.WithoutCancel(ctx), cancelTime)
 	defer stop()
-	p, err := s.Threads.List(search, scope, &ThreadListOptions{Kind: ThreadKindAll})
+	p, err := s.Threads.List(search, in, &ThreadListOptions{Kind: ThreadKindAll})
 	if err != nil {
 		return nil, errors.Join(why, err)
 	}
 	for _, thread := range p.Threads {
 		if t := thread.LatestTurn; t != nil && t.IdempotencyKey == unanswered.IdempotencyKey {
-			return s.cancel(ctx, scope, thread.ID, t.ID, why)
+			return s.cancel(ctx, in, thread.ID, t.ID, why)
 		}
 	}
 	return nil, why
@@ -196,13 +196,13 @@ func (s *Service) withdraw(ctx context.Context, scope api.Profile, why error) (*
 
 // cancel cancels the turn on the server. If the turn has ended first its answer
 // is returned.
-func (s *Service) cancel(ctx context.Context, scope api.Profile, thread, turn api.OpaqueID, why error) (*Turn, error) {
+func (s *Service) cancel(ctx context.Context, in api.Profile, thread, turn api.OpaqueID, why error) (*Turn, error) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), cancelTime)
 	defer stop()
-	if err := s.Turns.Cancel(ctx, scope, thread); err != nil {
+	if err := s.Turns.Cancel(ctx, in, thread); err != nil {
 		return nil, errors.Join(why, err)
 	}
-	t, err := s.Turns.Wait(ctx, scope, thread, turn)
+	t, err := s.Turns.Wait(ctx, in, thread, turn)
 	if err == nil {
 		return t, nil
 	}

@@ -31,7 +31,7 @@ const maxShared = 25
 // It calls POST /current/workspace/{workspace_id}/ai/share/.
 // It calls POST /current/share/{share_id}/ai/share/.
 func (f *Files) Share(
-	ctx context.Context, scope api.Profile, files []api.OpaqueID, opts ...api.CallOption,
+	ctx context.Context, in api.Profile, files []api.OpaqueID, opts ...api.CallOption,
 ) (api.Secret, error) {
 	const op = "ai.Files.Share"
 	if len(files) == 0 || len(files) > maxShared {
@@ -48,7 +48,7 @@ func (f *Files) Share(
 	if err != nil {
 		return api.Secret{}, err
 	}
-	r := endpoint.AIFilesShare(scope, api.Form{"files": {string(list)}})
+	r := endpoint.AIFilesShare(in, api.Form{"files": {string(list)}})
 	markdown, err := call.One[api.Secret](ctx, f.c, r, "markdown", opts)
 	if err != nil {
 		return api.Secret{}, err

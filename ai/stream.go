@@ -85,11 +85,11 @@ const (
 // It calls GET /current/workspace/{workspace_id}/ai/agent/{chat_id}/message/{message_id}/read/.
 // It calls GET /current/share/{share_id}/ai/agent/{chat_id}/message/{message_id}/read/.
 func (t *Turns) Stream(
-	ctx context.Context, scope api.Profile, thread, turn api.OpaqueID, o *StreamOptions, opts ...api.CallOption,
+	ctx context.Context, in api.Profile, thread, turn api.OpaqueID, o *StreamOptions, opts ...api.CallOption,
 ) iter.Seq2[*StreamEvent, error] {
 	const op = "ai.Turns.Stream"
 	return func(yield func(*StreamEvent, error) bool) {
-		r := endpoint.AITurnsStream(scope, thread, turn)
+		r := endpoint.AITurnsStream(in, thread, turn)
 		if err := call.CheckRequest(ctx, t.c, r); err != nil {
 			yield(nil, err)
 			return
@@ -105,7 +105,7 @@ func (t *Turns) Stream(
 			o = &StreamOptions{}
 		}
 		f := &following{
-			waiting: waiting{turns: t, op: op, scope: scope, thread: thread, turn: turn, opts: opts},
+			waiting: waiting{turns: t, op: op, in: in, thread: thread, turn: turn, opts: opts},
 			request: r, idle: cmp.Or(max(o.Idle, 0), defaultIdle), maxEvent: o.MaxEvent, yield: yield,
 			display: display{most: cmp.Or(max(o.MaxText, 0), defaultText)},
 		}

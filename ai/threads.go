@@ -14,7 +14,7 @@ import (
 )
 
 // Threads manages the caller's conversations with the agent of a workspace or
-// share: the scope of each call, [api.Workspace] or [api.Share].
+// share: each call takes it as [api.Workspace] or [api.Share].
 type Threads struct{ c api.Client }
 
 // ThreadKind says who leads a thread. It is immutable. Unknown values are
@@ -118,14 +118,14 @@ type ThreadTurns struct {
 // It calls POST /current/workspace/{workspace_id}/ai/agent/.
 // It calls POST /current/share/{share_id}/ai/agent/.
 func (t *Threads) Create(
-	ctx context.Context, scope api.Profile, r CreateThreadRequest, opts ...api.CallOption,
+	ctx context.Context, in api.Profile, r CreateThreadRequest, opts ...api.CallOption,
 ) (*ThreadTurns, error) {
 	const op = "ai.Threads.Create"
 	form, key, err := r.form(op)
 	if err != nil {
 		return nil, err
 	}
-	a, err := keyed(ctx, t.c, endpoint.AIThreadsCreate(scope, api.Form(form)), key, opts)
+	a, err := keyed(ctx, t.c, endpoint.AIThreadsCreate(in, api.Form(form)), key, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -183,12 +183,12 @@ type ThreadPage struct {
 // It calls GET /current/workspace/{workspace_id}/ai/agent/list/deleted.
 // It calls GET /current/share/{share_id}/ai/agent/list/deleted.
 func (t *Threads) List(
-	ctx context.Context, scope api.Profile, list *ThreadListOptions, opts ...api.CallOption,
+	ctx context.Context, in api.Profile, list *ThreadListOptions, opts ...api.CallOption,
 ) (*ThreadPage, error) {
-	r := endpoint.AIThreadsList(scope, nil)
+	r := endpoint.AIThreadsList(in, nil)
 	if list != nil {
 		if list.Deleted {
-			r = endpoint.AIThreadsListDeleted(scope, nil)
+			r = endpoint.AIThreadsListDeleted(in, nil)
 		}
 		r.Query = url.Values{}
 		for _, f := range []struct {
@@ -220,13 +220,13 @@ func (t *Threads) List(
 
 // All returns the threads of all pages of [Threads.List], from list.Offset on, each once.
 func (t *Threads) All(
-	ctx context.Context, scope api.Profile, list *ThreadListOptions, opts ...api.CallOption,
+	ctx context.Context, in api.Profile, list *ThreadListOptions, opts ...api.CallOption,
 ) iter.Seq2[*Thread, error] {
 	from := *cmp.Or(list, &ThreadListOptions{})
 	next := func(ctx context.Context, offset int, opts []api.CallOption) ([]*Thread, error) {
 		o := from
 		o.Offset = offset
-		p, err := t.List(ctx, scope, &o, opts...)
+		p, err := t.List(ctx, in, &o, opts...)
 		if err != nil {
 			return nil, err
 		}
@@ -243,7 +243,7 @@ func (t *Threads) All(
 // It calls GET /current/workspace/{workspace_id}/ai/agent/{chat_id}/details/.
 // It calls GET /current/share/{share_id}/ai/agent/{chat_id}/details/.
 func (t *Threads) Get(
-	ctx context.Context, scope api.Profile, thread api.OpaqueID, opts ...api.CallOption,
+	ctx context.Context, in api.Profile, thread api.OpaqueID, opts ...api.CallOption,
 ) (*ThreadTurns, error) {
 	a, err := call.One[struct {
 		Thread *Thread `json:"thread"`
@@ -251,7 +251,7 @@ func (t *Threads) Get(
 			Count int     `json:"count"`
 			Items []*Turn `json:"items"`
 		} `json:"turns"`
-	}](ctx, t.c, endpoint.AIThreadsGet(scope, thread), "", opts)
+	}](ctx, t.c, endpoint.AIThreadsGet(in, thread), "", opts)
 	if err != nil {
 		return nil, err
 	}
@@ -267,14 +267,14 @@ func (t *Threads) Get(
 // It calls POST /current/workspace/{workspace_id}/ai/agent/{chat_id}/update/.
 // It calls POST /current/share/{share_id}/ai/agent/{chat_id}/update/.
 func (t *Threads) Update(
-	ctx context.Context, scope api.Profile, thread api.OpaqueID, name string, opts ...api.CallOption,
+	ctx context.Context, in api.Profile, thread api.OpaqueID, name string, opts ...api.CallOption,
 ) (*Thread, error) {
 	if err := characters("ai.Threads.Update", "name", name, 1, maxThreadName, "must be 1 to 100 characters"); err != nil {
 		return nil, err
 	}
 	a, err := call.One[struct {
 		Thread *Thread `json:"thread"`
-	}](ctx, t.c, endpoint.AIThreadsUpdate(scope, thread, api.Form{"name": {name}}), "", opts)
+	}](ctx, t.c, endpoint.AIThreadsUpdate(in, thread, api.Form{"name": {name}}), "", opts)
 	if err != nil {
 		return nil, err
 	}
@@ -290,8 +290,8 @@ func (t *Threads) Update(
 //
 // It calls DELETE /current/workspace/{workspace_id}/ai/agent/{chat_id}/.
 // It calls DELETE /current/share/{share_id}/ai/agent/{chat_id}/.
-func (t *Threads) Delete(ctx context.Context, scope api.Profile, thread api.OpaqueID, opts ...api.CallOption) error {
-	if err := call.Do(ctx, t.c, endpoint.AIThreadsDelete(scope, thread), opts); !gone(err) {
+func (t *Threads) Delete(ctx context.Context, in api.Profile, thread api.OpaqueID, opts ...api.CallOption) error {
+	if err := call.Do(ctx, t.c, endpoint.AIThreadsDelete(in, thread), opts); !gone(err) {
 		return err
 	}
 	return nil
@@ -305,6 +305,6 @@ func (t *Threads) Delete(ctx context.Context, scope api.Profile, thread api.Opaq
 //
 // It calls POST /current/workspace/{workspace_id}/ai/agent/{chat_id}/publish/.
 // It calls POST /current/share/{share_id}/ai/agent/{chat_id}/publish/.
-func (t *Threads) Publish(ctx context.Context, scope api.Profile, thread api.OpaqueID, opts ...api.CallOption) error {
-	return call.Do(ctx, t.c, endpoint.AIThreadsPublish(scope, thread), opts)
+func (t *Threads) Publish(ctx context.Context, in api.Profile, thread api.OpaqueID, opts ...api.CallOption) error {
+	return call.Do(ctx, t.c, endpoint.AIThreadsPublish(in, thread), opts)
 }

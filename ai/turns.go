@@ -35,14 +35,14 @@ type Turns struct {
 // It calls POST /current/workspace/{workspace_id}/ai/agent/{chat_id}/message/.
 // It calls POST /current/share/{share_id}/ai/agent/{chat_id}/message/.
 func (t *Turns) Send(
-	ctx context.Context, scope api.Profile, thread api.OpaqueID, q Question, opts ...api.CallOption,
+	ctx context.Context, in api.Profile, thread api.OpaqueID, q Question, opts ...api.CallOption,
 ) (*Turn, error) {
 	const op = "ai.Turns.Send"
 	form, key, err := q.form(op)
 	if err != nil {
 		return nil, err
 	}
-	a, err := keyed(ctx, t.c, endpoint.AITurnsSend(scope, thread, api.Form(form)), key, opts)
+	a, err := keyed(ctx, t.c, endpoint.AITurnsSend(in, thread, api.Form(form)), key, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -72,15 +72,15 @@ type TurnPage struct {
 // It calls GET /current/workspace/{workspace_id}/ai/agent/{chat_id}/messages/list/{offset}.
 // It calls GET /current/share/{share_id}/ai/agent/{chat_id}/messages/list/{offset}.
 func (t *Turns) List(
-	ctx context.Context, scope api.Profile, thread api.OpaqueID, list *TurnListOptions, opts ...api.CallOption,
+	ctx context.Context, in api.Profile, thread api.OpaqueID, list *TurnListOptions, opts ...api.CallOption,
 ) (*TurnPage, error) {
 	offset := cmp.Or(list, &TurnListOptions{}).Offset
 	if offset < 0 {
 		return nil, refuse("ai.Turns.List", "offset", "must be 0 or more", strconv.Itoa(offset))
 	}
-	r := endpoint.AITurnsList(scope, thread)
+	r := endpoint.AITurnsList(in, thread)
 	if offset > 0 {
-		r = endpoint.AITurnsListByOffset(scope, thread, strconv.Itoa(offset))
+		r = endpoint.AITurnsListByOffset(in, thread, strconv.Itoa(offset))
 	}
 	type rows struct {
 		Count int     `json:"count"`
@@ -103,10 +103,10 @@ func (t *Turns) List(
 // All returns the turns of a thread from list.Offset on, each once, in order, without the
 // answers: [Turns.Get] returns a turn with its answer.
 func (t *Turns) All(
-	ctx context.Context, scope api.Profile, thread api.OpaqueID, list *TurnListOptions, opts ...api.CallOption,
+	ctx context.Context, in api.Profile, thread api.OpaqueID, list *TurnListOptions, opts ...api.CallOption,
 ) iter.Seq2[*Turn, error] {
 	next := func(ctx context.Context, offset int, opts []api.CallOption) ([]*Turn, error) {
-		p, err := t.List(ctx, scope, thread, &TurnListOptions{offset}, opts...)
+		p, err := t.List(ctx, in, thread, &TurnListOptions{offset}, opts...)
 		if err != nil {
 			return nil, err
 		}
@@ -152,13 +152,13 @@ func unique[T any](
 // It calls GET /current/workspace/{workspace_id}/ai/agent/{chat_id}/message/{message_id}/details/.
 // It calls GET /current/share/{share_id}/ai/agent/{chat_id}/message/{message_id}/details/.
 func (t *Turns) Get(
-	ctx context.Context, scope api.Profile, thread, turn api.OpaqueID, opts ...api.CallOption,
+	ctx context.Context, in api.Profile, thread, turn api.OpaqueID, opts ...api.CallOption,
 ) (*Turn, error) {
 	a, err := call.One[struct {
 		Message *Turn `json:"message"` // of a workspace
 		Turn    *Turn `json:"turn"`    // of a share
 		Flat    Turn  `json:",embed,inline"`
-	}](ctx, t.c, endpoint.AITurnsGet(scope, thread, turn), "", opts)
+	}](ctx, t.c, endpoint.AITurnsGet(in, thread, turn), "", opts)
 	if err != nil {
 		return nil, err
 	}
@@ -180,10 +180,10 @@ func (t *Turns) Get(
 //
 // It calls POST /current/workspace/{workspace_id}/ai/agent/{chat_id}/cancel/.
 // It calls POST /current/share/{share_id}/ai/agent/{chat_id}/cancel/.
-func (t *Turns) Cancel(ctx context.Context, scope api.Profile, thread api.OpaqueID, opts ...api.CallOption) error {
+func (t *Turns) Cancel(ctx context.Context, in api.Profile, thread api.OpaqueID, opts ...api.CallOption) error {
 	a, err := call.One[struct {
 		Success *api.Bool `json:"success"` // of the older form
-	}](ctx, t.c, endpoint.AITurnsCancel(scope, thread), "", opts)
+	}](ctx, t.c, endpoint.AITurnsCancel(in, thread), "", opts)
 	if err == nil && a.Success != nil && !bool(*a.Success) {
 		return errors.New("fastio: ai.Turns.Cancel: the server did not cancel the turn")
 	}

@@ -53,7 +53,7 @@ func (e *TurnError) Status() TurnStatus {
 // Errors: [*TurnError] if the turn failed, ctx or [api.WithTimeout] ended the wait,
 // or the server refused it permanently.
 func (t *Turns) Wait(
-	ctx context.Context, scope api.Profile, thread, turn api.OpaqueID, opts ...api.CallOption,
+	ctx context.Context, in api.Profile, thread, turn api.OpaqueID, opts ...api.CallOption,
 ) (*Turn, error) {
 	const op = "ai.Turns.Wait"
 	ctx, stop, err := call.Bounded(ctx, t.c, op, opts)
@@ -61,14 +61,14 @@ func (t *Turns) Wait(
 		return nil, err
 	}
 	defer stop()
-	w := waiting{turns: t, op: op, scope: scope, thread: thread, turn: turn, opts: opts}
+	w := waiting{turns: t, op: op, in: in, thread: thread, turn: turn, opts: opts}
 	return w.end(ctx)
 }
 
 type waiting struct {
 	turns        *Turns
 	op           string
-	scope        api.Profile
+	in           api.Profile
 	thread, turn api.OpaqueID
 	opts         []api.CallOption
 
@@ -129,7 +129,7 @@ func (w *waiting) listen(ctx context.Context) (rung bool, err error) {
 	if !first {
 		o.Wait, o.Updated = heldPoll, true
 	}
-	r, err := w.turns.bell.PollProfile(ctx, w.scope, o)
+	r, err := w.turns.bell.PollProfile(ctx, w.in, o)
 	if err != nil {
 		w.deaf = call.Final(err) // such as in a share whose guests do not see each other
 		if w.deaf {
@@ -143,7 +143,7 @@ func (w *waiting) listen(ctx context.Context) (rung bool, err error) {
 }
 
 func (w *waiting) look(ctx context.Context) (ended bool, err error) {
-	t, err := w.turns.Get(ctx, w.scope, w.thread, w.turn, w.opts...)
+	t, err := w.turns.Get(ctx, w.in, w.thread, w.turn, w.opts...)
 	if err != nil {
 		return false, err
 	}

@@ -113,12 +113,12 @@ func TestInvalidInputIsRejected(t *testing.T) {
 		return stub.Err(s.Files.Read(ctx, api.NewSecret(token), file, part))
 	}
 	refused := map[string][]error{
-		"scope": {
+		"in": {
 			stub.Err(s.Turns.Send(ctx, api.Org("1"), threadID, q)), stub.Err(s.Threads.List(ctx, api.Share(""), nil)),
 			stub.Last(s.Turns.Stream(ctx, api.User("1"), threadID, turnID, nil)),
 		},
-		"chat_id": {stub.Err(s.Threads.Get(ctx, room, "-"))},
-		"message_id": {
+		"thread": {stub.Err(s.Threads.Get(ctx, room, "-"))},
+		"turn": {
 			stub.Err(s.Turns.Get(ctx, room, threadID, "")), stub.Last(s.Turns.Stream(ctx, room, threadID, "", nil)),
 			stub.Err(s.Turns.Wait(ctx, room, threadID, "")),
 		},

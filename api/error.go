@@ -264,7 +264,8 @@ const statusBlocked = 450
 // InputError reports an invalid argument. Nothing was sent.
 type InputError struct {
 	Op    string // the operation; "" until it is known
-	Field string // the argument or field, by its name on the wire
+	Field string // the argument or field by its Go path: "node", "Query.Limit", "files[2].Name"
+	Wire  string // its name in the request: "limit"; "" if it is not sent under one
 	Rule  string // the rule: "must be 1 to 250"
 	Got   string // the value; never a secret
 }

@@ -2,7 +2,6 @@ package api
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -23,7 +22,11 @@ type Route struct {
 // Every segment is escaped, so an argument cannot change the path. A segment that is
 // blank or consists of dots would mean another endpoint, and so would a reserved word in
 // the place of an organization: sending such a Route fails with an [*InputError] for the
-// placeholder.
+// placeholder. Its Field is the name of the argument in the methods of the areas: the
+// placeholder {node_id} is node.
+//
+// The last placeholder may be a list, such as {node_id...}, which takes all segments that
+// are left, at least one. They are escaped one by one and joined by commas.
 func Path(template string, segments ...string) Route {
 	if len(segments) == 0 && !strings.Contains(template, "{") {
 		return Route{template: template, path: template}
@@ -32,15 +35,18 @@ func Path(template string, segments ...string) Route {
 	var path strings.Builder
 	path.Grow(len(template) + 32)
 	rest, plain := template, true
-	for _, s := range segments {
+	for i, s := range segments {
 		before, after, _ := strings.Cut(rest, "{")
 		name, after, found := strings.Cut(after, "}")
 		if !found {
-			r.err = &InputError{Field: "path", Rule: "must have a placeholder for each segment", Got: template}
+			r.err = &InputError{Field: "template", Rule: "must have a placeholder for each segment", Got: template}
 			return r
 		}
+		if strings.HasSuffix(name, list) {
+			return pathOfList(template, segments, i)
+		}
 		if rule := refusal(name, strings.TrimSpace(s)); rule != "" {
-			r.err = &InputError{Field: name, Rule: rule, Got: strconv.Quote(s)}
+			r.err = &InputError{Field: argument(name), Wire: name, Rule: rule, Got: strconv.Quote(s)}
 			return r
 		}
 		path.WriteString(before)
@@ -49,7 +55,7 @@ func Path(template string, segments ...string) Route {
 		rest = after
 	}
 	if strings.Contains(rest, "{") {
-		r.err = &InputError{Field: "path", Rule: "must have a segment for each placeholder", Got: template}
+		r.err = &InputError{Field: "template", Rule: "must have a segment for each placeholder", Got: template}
 		return r
 	}
 	path.WriteString(rest)
@@ -79,11 +85,16 @@ func routeOf(template string, segments []any) Route {
 			plain[i] = string(s)
 		default:
 			const rule = "must be a string, an api.ID, an api.OpaqueID or an api.Person"
-			field := "segments[" + strconv.Itoa(i) + "]"
-			return Route{template: template, err: &InputError{Field: field, Rule: rule, Got: fmt.Sprintf("%T", s)}}
+			err := &InputError{Field: element("segments", i), Rule: rule, Got: fmt.Sprintf("%T", s)}
+			return Route{template: template, err: err}
 		}
 	}
-	return Path(template, plain...)
+	r := Path(template, plain...)
+	if e, ok := r.err.(*InputError); ok && e.Wire != "" { //nolint:errorlint // it is not wrapped
+		before, _, _ := strings.Cut(template, "{"+e.Wire)
+		e.Field = e.element("segments", plain, strings.Count(before, "{"))
+	}
+	return r
 }
 
 // refusal returns the rule that a segment breaks in the place of a placeholder, "" if
@@ -102,21 +113,59 @@ func refusal(placeholder, segment string) string {
 	return ""
 }
 
-// PathList is [Path] for an endpoint whose last placeholder accepts several segments.
-// They are escaped one by one and joined by unescaped commas.
-//
-//	api.PathList("/current/workspace/{workspace_id}/storage/{node_id}/details/", []string{id}, nodes...)
-func PathList(template string, segments []string, list ...string) Route {
-	at := strings.LastIndexByte(template, '{')
-	end := at + strings.IndexByte(template[max(at, 0):], '}') + 1
-	if at < 0 || end <= at || len(list) == 0 {
-		return Path(template, append(slices.Clip(segments), list...)...)
+// list ends the name of a placeholder that takes several segments.
+const list = "..."
+
+// pathOfList is [Path] for a template whose last placeholder is a list that begins with
+// segments[at].
+func pathOfList(template string, segments []string, at int) Route {
+	before, after, _ := strings.Cut(template, list)
+	name := before[strings.LastIndexByte(before, '{')+1:]
+	each := strings.Repeat(",{"+name+"}", len(segments)-at-1)
+	r := Path(before+"}"+each+strings.TrimPrefix(after, "}"), segments...)
+	r.template = before + after
+	if e, ok := r.err.(*InputError); ok && e.Wire == name { //nolint:errorlint // it is not wrapped
+		e.Field = e.element(strings.TrimSuffix(e.Field, "s")+"s", segments[at:], 0)
 	}
-	placeholder := template[at:end]
-	repeated := placeholder + strings.Repeat(","+placeholder, len(list)-1)
-	r := Path(template[:at]+repeated+template[end:], append(slices.Clip(segments), list...)...)
-	r.template = template
 	return r
+}
+
+// element returns the Go path of the element of a list, from the one at index on, that e
+// is about.
+func (e *InputError) element(name string, list []string, index int) string {
+	for strconv.Quote(list[index]) != e.Got {
+		index++
+	}
+	return element(name, index)
+}
+
+// element returns the Go path of an element of a list.
+func element(list string, i int) string { return list + "[" + strconv.Itoa(i) + "]" }
+
+// argument returns the name of the argument that fills a placeholder, the same in all
+// methods: "node" for "node_id".
+func argument(placeholder string) string {
+	switch placeholder {
+	case "asset_name":
+		return "name"
+	case "card_key", "invitation_key":
+		return "key"
+	case "chat_id":
+		return "thread"
+	case "email_or_user":
+		return "person"
+	case "intent_ids":
+		return "intents"
+	case "message_id":
+		return "turn"
+	case "type":
+		return "kind"
+	}
+	words := strings.Split(strings.TrimSuffix(placeholder, "_id"), "_")
+	for i, w := range words[1:] {
+		words[i+1] = strings.ToUpper(w[:1]) + w[1:]
+	}
+	return strings.Join(words, "")
 }
 
 // ProfilePath is [Path] for an endpoint with a different path for each kind of
@@ -124,12 +173,12 @@ func PathList(template string, segments []string, list ...string) Route {
 //
 //	api.ProfilePath(in, []string{
 //		"/current/workspace/{workspace_id}/ai/agent/", "/current/share/{share_id}/ai/agent/",
-//	}, nil)
+//	})
 //
-// The profile fills the first placeholder, segments those that follow and list, as
-// in [PathList], the last. Sending a Route for a profile of another kind fails with
-// an [*InputError]. A template without placeholders requires only the kind.
-func ProfilePath(in Profile, templates, segments []string, list ...string) Route {
+// The profile fills the first placeholder, segments those that follow. Sending a Route for
+// a profile of another kind fails with an [*InputError]. A template without placeholders
+// requires only the kind.
+func ProfilePath(in Profile, templates []string, segments ...string) Route {
 	var kinds []ProfileKind
 	for _, template := range templates {
 		kind, _, _ := strings.Cut(strings.TrimPrefix(template, "/current/"), "/")
@@ -137,12 +186,15 @@ func ProfilePath(in Profile, templates, segments []string, list ...string) Route
 			return Path(template)
 		}
 		if ProfileKind(kind) == in.Kind && strings.TrimSpace(string(in.ID)) != "" {
-			segments = append(append(make([]string, 0, 4), string(in.ID)), segments...)
-			return PathList(template, segments, list...)
+			r := Path(template, append(append(make([]string, 0, 4), string(in.ID)), segments...)...)
+			if e, ok := r.err.(*InputError); ok && e.Wire == kind+"_id" { //nolint:errorlint // it is not wrapped
+				e.Field = "in"
+			}
+			return r
 		}
 		kinds = append(kinds, ProfileKind(kind))
 	}
-	return Route{template: templates[0], err: in.OneOf("", "scope", kinds...)}
+	return Route{template: templates[0], err: in.OneOf("", "in", kinds...)}
 }
 
 // Template returns the path with its placeholders, a name of low cardinality for
@@ -164,7 +216,7 @@ func (r Route) Split() (path, rawPath string) { return r.path, r.escaped }
 // Err returns why the Route is invalid, or nil.
 func (r Route) Err() error {
 	if r.err == nil && r.template == "" {
-		return &InputError{Field: "path", Rule: "must be made by Path of a template that is not empty"}
+		return &InputError{Field: "Request.Path", Rule: "must be made by Path of a template that is not empty"}
 	}
 	return r.err
 }

@@ -60,29 +60,27 @@ func TestPath(t *testing.T) {
 	}
 }
 
-func TestPathList(t *testing.T) {
+func TestPathOfLists(t *testing.T) {
 	t.Parallel()
-	const template = "/{room}/storage/{node}/details/"
+	const template, plain = "/{room_id}/storage/{node_id...}/details/", "/{room_id}/storage/{node_id}/details/"
 	for want, r := range map[string]api.Route{
-		"/1/storage/a/details/":         api.PathList(template, []string{"1"}, "a"),
-		"/1/storage/a,b%2Cc,d/details/": api.PathList(template, []string{"1"}, "a", "b,c", "d"),
-		"/%2F/storage/a,a,%7B/details/": api.PathList(template, []string{"/"}, "a", "a", "{"),
+		"/1/storage/a/details/":         api.Path(template, "1", "a"),
+		"/1/storage/a,b%2Cc,d/details/": api.Path(template, "1", "a", "b,c", "d"),
+		"/%2F/storage/a,a,%7B/details/": api.Get(template, "/", "a", api.ID("a"), "{").Path,
 	} {
-		if r.Err() != nil || r.String() != want || r.Template() != template {
+		if r.Err() != nil || r.String() != want || r.Template() != plain {
 			t.Errorf("got %s of %s, %v; want %s", r, r.Template(), r.Err(), want)
 		}
 	}
-	for field, r := range map[string]api.Route{
-		"node": api.PathList(template, []string{"1"}, "a", " "),
-		"room": api.PathList(template, []string{""}, "a"),
-		"path": api.PathList(template, []string{"1"}),
+	for want, r := range map[string]api.Route{
+		"nodes[2] node_id":    api.Path(template, "1", "a", "b", " "),
+		"room room_id":        api.Path(template, "", "a"),
+		"template ":           api.Path(template, "1"),
+		"segments[2] node_id": api.Get(template, "1", "a", " ").Path,
 	} {
-		if e, ok := errors.AsType[*api.InputError](r.Err()); !ok || e.Field != field {
-			t.Errorf("got %v, want an error for %s", r.Err(), field)
+		if e, ok := errors.AsType[*api.InputError](r.Err()); !ok || e.Field+" "+e.Wire != want {
+			t.Errorf("got %v, want an error for %s", r.Err(), want)
 		}
-	}
-	if r := api.PathList("/none/", nil, "a"); r.Err() == nil {
-		t.Errorf("a list without a placeholder has the path %s", r)
 	}
 }
 
@@ -92,11 +90,13 @@ func TestPathRejectsInvalidInput(t *testing.T) {
 		rule      = "must not be blank or consist of dots"
 		many, few = "must have a placeholder for each segment", "must have a segment for each placeholder"
 	)
-	segment := func(got string) api.InputError { return api.InputError{Field: "event_id", Rule: rule, Got: got} }
-	reserved := func(got string) api.InputError {
-		return api.InputError{Field: "org_id", Rule: "must not be a reserved word", Got: got}
+	segment := func(got string) api.InputError {
+		return api.InputError{Field: "event", Wire: "event_id", Rule: rule, Got: got}
 	}
-	path := func(rule, got string) api.InputError { return api.InputError{Field: "path", Rule: rule, Got: got} }
+	reserved := func(got string) api.InputError {
+		return api.InputError{Field: "org", Wire: "org_id", Rule: "must not be a reserved word", Got: got}
+	}
+	path := func(rule, got string) api.InputError { return api.InputError{Field: "template", Rule: rule, Got: got} }
 	for name, tc := range map[string]struct {
 		template string
 		segments []string
@@ -116,7 +116,7 @@ func TestPathRejectsInvalidInput(t *testing.T) {
 		"no placeholder":     {"/a/", []string{"1"}, path(many, "/a/")},
 		"half a placeholder": {"/{a/", []string{"1"}, path(many, "/{a/")},
 		"no template": {
-			"", nil, api.InputError{Field: "path", Rule: "must be made by Path of a template that is not empty"},
+			"", nil, api.InputError{Field: "Request.Path", Rule: "must be made by Path of a template that is not empty"},
 		},
 		"a placeholder alone": {"/{a", nil, path(few, "/{a")},
 	} {
@@ -175,11 +175,17 @@ func FuzzPath(f *testing.F) {
 func TestProfilePathOfKind(t *testing.T) {
 	t.Parallel()
 	kinds := []string{"/current/org/assets/", "/current/user/assets/"}
-	if got := api.ProfilePath(api.Profile{Kind: api.ProfileKindUser}, kinds, nil); got.String() != kinds[1] ||
+	if got := api.ProfilePath(api.Profile{Kind: api.ProfileKindUser}, kinds); got.String() != kinds[1] ||
 		got.Err() != nil {
 		t.Errorf("%s, %v", got, got.Err())
 	}
-	if err := api.ProfilePath(api.Share("s"), kinds, nil).Err(); err == nil {
+	if err := api.ProfilePath(api.Share("s"), kinds).Err(); err == nil {
 		t.Error("another kind is not an error")
+	}
+	for _, in := range []api.Profile{api.Share("s"), api.Org(" "), api.Org(".")} {
+		err := api.ProfilePath(in, []string{"/current/org/{org_id}/assets/"}).Err()
+		if e, ok := errors.AsType[*api.InputError](err); !ok || e.Field != "in" {
+			t.Errorf("%v: got %v", in, err)
+		}
 	}
 }

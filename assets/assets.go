@@ -69,8 +69,8 @@ func (s *Service) Types(ctx context.Context, kind api.ProfileKind, opts ...api.C
 // It calls GET /current/workspace/{workspace_id}/assets/.
 // It calls GET /current/share/{share_id}/assets/.
 // It calls GET /current/user/{user_id}/assets/.
-func (s *Service) List(ctx context.Context, of api.Profile, opts ...api.CallOption) ([]*Asset, error) {
-	return call.List[*Asset](ctx, s.c, endpoint.AssetsList(of), "assets", opts) // (assumed name)
+func (s *Service) List(ctx context.Context, in api.Profile, opts ...api.CallOption) ([]*Asset, error) {
+	return call.List[*Asset](ctx, s.c, endpoint.AssetsList(in), "assets", opts) // (assumed name)
 }
 
 const uploadTimeout = 2 * time.Minute // of an attempt
@@ -92,7 +92,7 @@ const uploadTimeout = 2 * time.Minute // of an attempt
 // It calls POST /current/share/{share_id}/assets/{asset_name}/.
 // It calls POST /current/user/{user_id}/assets/{asset_name}/.
 func (s *Service) Upload(
-	ctx context.Context, of api.Profile, name Name, file string, content io.Reader, opts ...api.CallOption,
+	ctx context.Context, in api.Profile, name Name, file string, content io.Reader, opts ...api.CallOption,
 ) error {
 	const op = "assets.Upload"
 	switch {
@@ -106,7 +106,7 @@ func (s *Service) Upload(
 		size = int64(sized.Len())
 	}
 	part := &api.FilePart{Field: "file", Name: file, Content: api.Stream("", content, size)}
-	r := endpoint.AssetsUpload(of, string(name), api.Multipart(nil, part))
+	r := endpoint.AssetsUpload(in, string(name), api.Multipart(nil, part))
 	r.Attempt = uploadTimeout
 	return call.Do(ctx, s.c, r, opts)
 }
@@ -121,8 +121,8 @@ func (s *Service) Upload(
 // It calls DELETE /current/workspace/{workspace_id}/assets/{asset_name}/.
 // It calls DELETE /current/share/{share_id}/assets/{asset_name}/.
 // It calls DELETE /current/user/{user_id}/assets/{asset_name}/.
-func (s *Service) Delete(ctx context.Context, of api.Profile, name Name, opts ...api.CallOption) error {
-	return call.Remove(ctx, s.c, endpoint.AssetsDelete(of, string(name)), opts)
+func (s *Service) Delete(ctx context.Context, in api.Profile, name Name, opts ...api.CallOption) error {
+	return call.Remove(ctx, s.c, endpoint.AssetsDelete(in, string(name)), opts)
 }
 
 // Read returns a picture of a user, organization, workspace or share. That of a
@@ -137,7 +137,7 @@ func (s *Service) Delete(ctx context.Context, of api.Profile, name Name, opts ..
 // It calls GET /current/share/{share_id}/assets/{asset_name}/read/.
 // It calls GET /current/user/{user_id}/assets/{asset_name}/read/.
 func (s *Service) Read(
-	ctx context.Context, of api.Profile, name Name, opts ...api.CallOption,
+	ctx context.Context, in api.Profile, name Name, opts ...api.CallOption,
 ) (*api.Download, error) {
-	return download.Open(ctx, s.c, endpoint.AssetsRead(of, string(name)), download.Options{}, opts)
+	return download.Open(ctx, s.c, endpoint.AssetsRead(in, string(name)), download.Options{}, opts)
 }

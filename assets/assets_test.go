@@ -24,13 +24,15 @@ func TestInvalidInputIsRejected(t *testing.T) {
 	t.Parallel()
 	ctx, s, me, content := t.Context(), assets.New(stub.Answer(`{}`)), api.User(api.Me), strings.NewReader("x")
 	stub.Refused(t, map[string][]error{
-		"scope": {
-			stub.Err(s.Types(ctx, api.ProfileKindFileShare)), stub.Err(s.List(ctx, api.Org(" "))),
-			s.Delete(ctx, api.FileShare("f"), assets.NameLogo), stub.Err(s.Read(ctx, api.Profile{}, assets.NameLogo)),
+		"in": {
+			stub.Err(s.Types(ctx, api.ProfileKindFileShare)),
+			stub.Err(s.List(ctx, api.Org(" "))),
+			s.Delete(ctx, api.FileShare("f"), assets.NameLogo),
+			stub.Err(s.Read(ctx, api.Profile{}, assets.NameLogo)),
 		},
-		"file":       {s.Upload(ctx, me, assets.NameProfilePic, "", content)},
-		"content":    {s.Upload(ctx, me, assets.NameProfilePic, "me.png", nil)},
-		"asset_name": {s.Upload(ctx, me, " ", "me.png", content), s.Delete(ctx, me, "..")},
+		"file":    {s.Upload(ctx, me, assets.NameProfilePic, "", content)},
+		"content": {s.Upload(ctx, me, assets.NameProfilePic, "me.png", nil)},
+		"name":    {s.Upload(ctx, me, " ", "me.png", content), s.Delete(ctx, me, "..")},
 	})
 }
 

@@ -98,21 +98,21 @@ type Reactions struct {
 //
 // It calls POST /current/comments/{comment_id}/reactions/.
 func (s *Service) React(
-	ctx context.Context, id api.OpaqueID, emoji string, opts ...api.CallOption,
+	ctx context.Context, comment api.OpaqueID, emoji string, opts ...api.CallOption,
 ) (*Reactions, error) {
 	emoji = strings.TrimSpace(emoji)
 	if emoji == "" || !utf8.ValidString(emoji) {
 		return nil, &api.InputError{Op: "comments.React", Field: "emoji", Rule: "must be an emoji", Got: strconv.Quote(emoji)}
 	}
-	return s.react(ctx, id, endpoint.CommentsReact(id, api.JSON(map[string]string{"emoji": emoji})), opts)
+	return s.react(ctx, comment, endpoint.CommentsReact(comment, api.JSON(map[string]string{"emoji": emoji})), opts)
 }
 
 // Unreact removes the caller's reaction and returns the others, as
 // [Service.React].
 //
 // It calls DELETE /current/comments/{comment_id}/reactions/.
-func (s *Service) Unreact(ctx context.Context, id api.OpaqueID, opts ...api.CallOption) (*Reactions, error) {
-	return s.react(ctx, id, endpoint.CommentsUnreact(id), opts)
+func (s *Service) Unreact(ctx context.Context, comment api.OpaqueID, opts ...api.CallOption) (*Reactions, error) {
+	return s.react(ctx, comment, endpoint.CommentsUnreact(comment), opts)
 }
 
 // reacted is a response to React or Unreact: a comment, its two members, or
@@ -124,7 +124,7 @@ type reacted struct {
 }
 
 func (s *Service) react(
-	ctx context.Context, id api.OpaqueID, r *api.Request, opts []api.CallOption,
+	ctx context.Context, comment api.OpaqueID, r *api.Request, opts []api.CallOption,
 ) (*Reactions, error) {
 	a, err := call.One[reacted](ctx, s.c, r, "", opts)
 	switch {
@@ -138,7 +138,7 @@ func (s *Service) react(
 	case a.Reactions != nil:
 		return &Reactions{*a.Reactions, a.Own}, nil
 	case c == nil:
-		c, err = s.Get(ctx, id, opts...)
+		c, err = s.Get(ctx, comment, opts...)
 		if err != nil {
 			return nil, err
 		}

@@ -56,8 +56,8 @@ func New(c api.Client, o *Options) *Service {
 // Errors: [api.ErrNotFound], [api.ErrForbidden].
 //
 // It calls GET /current/comments/{comment_id}/details/.
-func (s *Service) Get(ctx context.Context, id api.OpaqueID, opts ...api.CallOption) (*Comment, error) {
-	return call.One[Comment](ctx, s.c, endpoint.CommentsGet(id), "comment", opts)
+func (s *Service) Get(ctx context.Context, comment api.OpaqueID, opts ...api.CallOption) (*Comment, error) {
+	return call.One[Comment](ctx, s.c, endpoint.CommentsGet(comment), "comment", opts)
 }
 
 // UpdateRequest is a change of a comment. Its place, thread and attachments are
@@ -76,7 +76,7 @@ type UpdateRequest struct {
 //
 // It calls POST /current/comments/{comment_id}/update/.
 func (s *Service) Update(
-	ctx context.Context, id api.OpaqueID, r UpdateRequest, opts ...api.CallOption,
+	ctx context.Context, comment api.OpaqueID, r UpdateRequest, opts ...api.CallOption,
 ) (*Comment, error) {
 	const op = "comments.Update"
 	if err := checkBody(op, r.Body); err != nil {
@@ -85,7 +85,7 @@ func (s *Service) Update(
 	if err := checkAnchor(op, r.Reference); err != nil {
 		return nil, err
 	}
-	return call.One[Comment](ctx, s.c, endpoint.CommentsUpdate(id, api.JSON(r)), "comment", opts)
+	return call.One[Comment](ctx, s.c, endpoint.CommentsUpdate(comment, api.JSON(r)), "comment", opts)
 }
 
 // DeleteResult is the result of [Service.Delete].
@@ -105,32 +105,32 @@ type DeleteResult struct {
 // Errors: [api.ErrForbidden] if the caller may not delete the comment.
 //
 // It calls DELETE /current/comments/{comment_id}/delete/.
-func (s *Service) Delete(ctx context.Context, id api.OpaqueID, opts ...api.CallOption) (*DeleteResult, error) {
+func (s *Service) Delete(ctx context.Context, comment api.OpaqueID, opts ...api.CallOption) (*DeleteResult, error) {
 	a, err := call.One[struct {
 		Comment *Comment `json:"comment"`
 		Message string   `json:"message"`
-	}](ctx, s.c, endpoint.CommentsDelete(id), "", opts)
+	}](ctx, s.c, endpoint.CommentsDelete(comment), "", opts)
 	switch {
 	case call.Gone(err):
-		return &DeleteResult{Comment: &Comment{ID: id}}, nil
+		return &DeleteResult{Comment: &Comment{ID: comment}}, nil
 	case err != nil:
 		return nil, err
 	}
-	return &DeleteResult{Comment: orID(a.Comment, id), Message: a.Message}, nil
+	return &DeleteResult{Comment: orID(a.Comment, comment), Message: a.Message}, nil
 }
 
 // Unlink removes the link between a comment and an entity, which only old comments
 // have. The response is not documented: the result may have only an ID.
 //
 // It calls POST /current/comments/{comment_id}/unlink/.
-func (s *Service) Unlink(ctx context.Context, id api.OpaqueID, opts ...api.CallOption) (*Comment, error) {
+func (s *Service) Unlink(ctx context.Context, comment api.OpaqueID, opts ...api.CallOption) (*Comment, error) {
 	a, err := call.One[struct {
 		Comment *Comment `json:"comment"`
-	}](ctx, s.c, endpoint.CommentsUnlink(id), "", opts)
+	}](ctx, s.c, endpoint.CommentsUnlink(comment), "", opts)
 	if err != nil {
 		return nil, err
 	}
-	return orID(a.Comment, id), nil
+	return orID(a.Comment, comment), nil
 }
 
 // orID returns the comment or, if it is nil, one with the ID only.

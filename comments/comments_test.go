@@ -98,10 +98,10 @@ func TestErrorsNameTheField(t *testing.T) {
 	calls("OnFileShare", comments.On(api.FileShare("1"))).refused(t, other+"fileshare")
 	calls("", comments.Target{}).refused(t, strings.TrimSuffix(other, ", got "))
 	for kind, p := range map[string]api.Profile{"OnNode": room, "OnFileShare": api.FileShare("fs")} {
-		calls(kind, comments.OnNode(p, "-")).refused(t, `node_id must not be blank or consist of dots, got ""`)
+		calls(kind, comments.OnNode(p, "-")).refused(t, `node must not be blank or consist of dots, got ""`)
 	}
 	calls("OnFileShare", comments.OnNode(api.FileShare(""), nodeID)).refused(t,
-		`fileshare_id must not be blank or consist of dots, got ""`)
+		`fileshare must not be blank or consist of dots, got ""`)
 }
 
 func TestCreateAndUpdateRejectInvalidInput(t *testing.T) {

@@ -142,8 +142,8 @@ func (p *Page) rows() []*Event { return p.Events }
 // [api.ErrForbidden] with [ReasonGeoRestricted], if the caller may not see it.
 //
 // It calls GET /current/event/{event_id}/details/.
-func (s *Service) Get(ctx context.Context, id api.OpaqueID, opts ...api.CallOption) (*Event, error) {
-	return call.One[Event](ctx, s.c, endpoint.EventsGet(id, nil), "event", opts)
+func (s *Service) Get(ctx context.Context, event api.OpaqueID, opts ...api.CallOption) (*Event, error) {
+	return call.One[Event](ctx, s.c, endpoint.EventsGet(event, nil), "event", opts)
 }
 
 // Ack marks an event as seen by the caller. It is idempotent. Its requirements and
@@ -151,8 +151,8 @@ func (s *Service) Get(ctx context.Context, id api.OpaqueID, opts ...api.CallOpti
 // acknowledge [NameOrgSecurityAlert] too.
 //
 // It calls POST /current/event/{event_id}/ack/.
-func (s *Service) Ack(ctx context.Context, id api.OpaqueID, opts ...api.CallOption) error {
-	return call.Do(ctx, s.c, endpoint.EventsAck(id, api.Form(url.Values{"event_id": {id.Plain()}})), opts)
+func (s *Service) Ack(ctx context.Context, event api.OpaqueID, opts ...api.CallOption) error {
+	return call.Do(ctx, s.c, endpoint.EventsAck(event, api.Form(url.Values{"event_id": {event.Plain()}})), opts)
 }
 
 // Summary is a summary of events as text.

@@ -115,8 +115,8 @@ type FileShare struct {
 // session of the account.
 //
 // It calls GET /current/fileshare/{fileshare_id}/details/.
-func (s *Service) Get(ctx context.Context, id api.ID, opts ...api.CallOption) (*FileShare, error) {
-	return call.One[FileShare](ctx, s.c, endpoint.FileSharesGet(id), "fileshare", opts)
+func (s *Service) Get(ctx context.Context, fileshare api.ID, opts ...api.CallOption) (*FileShare, error) {
+	return call.One[FileShare](ctx, s.c, endpoint.FileSharesGet(fileshare), "fileshare", opts)
 }
 
 // Delete revokes a link and its grants; the file is kept. It cannot be undone.
@@ -124,8 +124,8 @@ func (s *Service) Get(ctx context.Context, id api.ID, opts ...api.CallOption) (*
 // link that is gone after a lost response is a success.
 //
 // It calls DELETE /current/fileshare/{fileshare_id}/delete/.
-func (s *Service) Delete(ctx context.Context, id api.ID, opts ...api.CallOption) error {
-	return call.Remove(ctx, s.c, endpoint.FileSharesDelete(id), opts)
+func (s *Service) Delete(ctx context.Context, fileshare api.ID, opts ...api.CallOption) error {
+	return call.Remove(ctx, s.c, endpoint.FileSharesDelete(fileshare), opts)
 }
 
 // Metadata identifies a file and reports whether metadata can be extracted from
@@ -141,12 +141,12 @@ type Metadata struct {
 // from it, without extracted values. It has the errors of [Service.Get].
 //
 // It calls GET /current/fileshare/{fileshare_id}/storage/metadata/details/.
-func (s *Service) Metadata(ctx context.Context, id api.ID, opts ...api.CallOption) (*Metadata, error) {
+func (s *Service) Metadata(ctx context.Context, fileshare api.ID, opts ...api.CallOption) (*Metadata, error) {
 	a, err := call.One[struct {
 		Node            *storage.Node              `json:"node" also:"file,node_id"` // (assumed name)
 		AutoExtractable *bool                      `json:"autoextractable"`          // (assumed name)
 		Extra           map[string]json.RawMessage `json:",embed,unknown"`
-	}](ctx, s.c, endpoint.FileSharesMetadata(id), "", opts)
+	}](ctx, s.c, endpoint.FileSharesMetadata(fileshare), "", opts)
 	if err != nil {
 		return nil, err
 	}

@@ -55,8 +55,8 @@ type Grant struct {
 // List returns the grants of a File Share, at most the first 1,000.
 //
 // It calls GET /current/fileshare/{fileshare_id}/grants/.
-func (g *Grants) List(ctx context.Context, id api.ID, opts ...api.CallOption) ([]*Grant, error) {
-	return call.List[*Grant](ctx, g.c, endpoint.FileSharesGrantsList(id), "grants", opts)
+func (g *Grants) List(ctx context.Context, fileshare api.ID, opts ...api.CallOption) ([]*Grant, error) {
+	return call.List[*Grant](ctx, g.c, endpoint.FileSharesGrantsList(fileshare), "grants", opts)
 }
 
 // Granted is the result of [Grants.Set]. User is "" and Pending nil only if the
@@ -77,7 +77,7 @@ type Granted struct {
 //
 // It calls POST /current/fileshare/{fileshare_id}/grants/.
 func (g *Grants) Set(
-	ctx context.Context, id api.ID, to api.Person, capability Capability, opts ...api.CallOption,
+	ctx context.Context, fileshare api.ID, to api.Person, capability Capability, opts ...api.CallOption,
 ) (*Granted, error) {
 	const op = "fileshares.Grants.Set"
 	body, err := recipient(op, "to", to)
@@ -94,7 +94,7 @@ func (g *Grants) Set(
 		User  json.RawMessage            `json:"user"`
 		Grant *Grant                     `json:"grant"`
 		Extra map[string]json.RawMessage `json:",embed,unknown"` // the grant was made, whatever the response holds
-	}](ctx, g.c, endpoint.FileSharesGrantsSet(id, api.Form(body)), "", opts)
+	}](ctx, g.c, endpoint.FileSharesGrantsSet(fileshare, api.Form(body)), "", opts)
 	switch {
 	case err != nil:
 		return nil, err
@@ -126,10 +126,10 @@ func userID(user json.RawMessage) api.ID {
 // idempotent: a grant that does not exist is a success.
 //
 // It calls DELETE /current/fileshare/{fileshare_id}/grants/.
-func (g *Grants) Revoke(ctx context.Context, id api.ID, from api.Person, opts ...api.CallOption) error {
+func (g *Grants) Revoke(ctx context.Context, fileshare api.ID, from api.Person, opts ...api.CallOption) error {
 	q, err := recipient("fileshares.Grants.Revoke", "from", from)
 	if err != nil {
 		return err
 	}
-	return call.Do(ctx, g.c, endpoint.FileSharesGrantsRevoke(id, q), opts)
+	return call.Do(ctx, g.c, endpoint.FileSharesGrantsRevoke(fileshare, q), opts)
 }

@@ -89,7 +89,7 @@ type UpdateRequest struct {
 // Errors: [api.ErrForbidden] if the caller is not a member.
 //
 // It calls POST /current/fileshare/{fileshare_id}/update/.
-func (s *Service) Update(ctx context.Context, id api.ID, r UpdateRequest, opts ...api.CallOption) (*FileShare, error) {
+func (s *Service) Update(ctx context.Context, fileshare api.ID, r UpdateRequest, opts ...api.CallOption) (*FileShare, error) {
 	f := fields{form.New("fileshares.Update")}
 	form.Optional(&f.Fields, fieldTitle, cleared, r.Title, f.Text(1, maxText))
 	form.Optional(&f.Fields, fieldPassword, cleared, r.Password, f.password)
@@ -98,7 +98,7 @@ func (s *Service) Update(ctx context.Context, id api.ID, r UpdateRequest, opts .
 	if err := cmp.Or(f.Changed(), f.checked()); err != nil {
 		return nil, err
 	}
-	return call.One[FileShare](ctx, s.c, endpoint.FileSharesUpdate(id, f.Form), "fileshare", opts)
+	return call.One[FileShare](ctx, s.c, endpoint.FileSharesUpdate(fileshare, f.Form), "fileshare", opts)
 }
 
 type fields struct{ form.Fields }

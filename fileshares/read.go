@@ -38,9 +38,9 @@ func orAll(o *DownloadOptions) DownloadOptions {
 //
 // It calls GET /current/fileshare/{fileshare_id}/storage/read/.
 func (s *Service) Download(
-	ctx context.Context, id api.ID, o *DownloadOptions, opts ...api.CallOption,
+	ctx context.Context, fileshare api.ID, o *DownloadOptions, opts ...api.CallOption,
 ) (*api.Download, error) {
-	return download.Open(ctx, s.c, endpoint.FileSharesDownload(id), download.Options{Range: orAll(o).Range}, opts)
+	return download.Open(ctx, s.c, endpoint.FileSharesDownload(fileshare), download.Options{Range: orAll(o).Range}, opts)
 }
 
 // Received is a file that was downloaded.
@@ -57,13 +57,13 @@ type Received struct {
 //
 // Errors: those of [Service.Download]; [api.ErrCorrupt] if the whole file has another size.
 func (s *Service) DownloadTo(
-	ctx context.Context, id api.ID, w io.Writer, o *DownloadOptions, opts ...api.CallOption,
+	ctx context.Context, fileshare api.ID, w io.Writer, o *DownloadOptions, opts ...api.CallOption,
 ) (Received, error) {
 	const op = "fileshares.DownloadTo"
 	if w == nil {
 		return Received{}, &api.InputError{Op: op, Field: "w", Rule: "must not be nil"}
 	}
-	src, got, err := s.source(ctx, op, id, orAll(o), opts)
+	src, got, err := s.source(ctx, op, fileshare, orAll(o), opts)
 	if err != nil {
 		return Received{}, err
 	}
@@ -91,13 +91,13 @@ func (s *Service) DownloadTo(
 // hash; [api.ErrInUse] if another call, also of another process, writes the same file;
 // [io/fs.ErrExist] if the file exists in the directory.
 func (s *Service) DownloadFile(
-	ctx context.Context, id api.ID, path string, o *DownloadOptions, opts ...api.CallOption,
+	ctx context.Context, fileshare api.ID, path string, o *DownloadOptions, opts ...api.CallOption,
 ) (Received, error) {
 	const op = "fileshares.DownloadFile"
 	if err := download.CheckPath(op, path); err != nil {
 		return Received{}, err
 	}
-	src, got, err := s.source(ctx, op, id, orAll(o), opts)
+	src, got, err := s.source(ctx, op, fileshare, orAll(o), opts)
 	if err != nil {
 		return Received{}, err
 	}
@@ -112,9 +112,9 @@ func (s *Service) DownloadFile(
 // source looks up the current version of the file. Of the whole file its size and hash may
 // be known.
 func (s *Service) source(
-	ctx context.Context, op string, id api.ID, o DownloadOptions, opts []api.CallOption,
+	ctx context.Context, op string, fileshare api.ID, o DownloadOptions, opts []api.CallOption,
 ) (*download.Source, Received, error) {
-	f, err := s.Get(ctx, id, opts...)
+	f, err := s.Get(ctx, fileshare, opts...)
 	if err != nil {
 		return nil, Received{}, err
 	}
@@ -127,9 +127,9 @@ func (s *Service) source(
 		part := o
 		part.Range.Offset += offset
 		if file.Version == "" {
-			return s.Download(ctx, id, &part, opts...)
+			return s.Download(ctx, fileshare, &part, opts...)
 		}
-		return s.Versions.Read(ctx, id, file.Version, &part, opts...)
+		return s.Versions.Read(ctx, fileshare, file.Version, &part, opts...)
 	}
 	if file.Version != "" {
 		src.ID = file.ID.Plain() + " " + file.Version.Plain()
@@ -149,9 +149,9 @@ func (s *Service) source(
 //
 // It calls GET /current/fileshare/{fileshare_id}/storage/preview/{type}/read/.
 func (s *Service) Preview(
-	ctx context.Context, id api.ID, kind storage.PreviewType, opts ...api.CallOption,
+	ctx context.Context, fileshare api.ID, kind storage.PreviewType, opts ...api.CallOption,
 ) (*api.Download, error) {
-	r := endpoint.FileSharesPreview(id, string(kind))
+	r := endpoint.FileSharesPreview(fileshare, string(kind))
 	r.Hop = true
 	return download.Open(ctx, s.c, r, download.Options{}, opts)
 }
@@ -163,8 +163,8 @@ type Versions struct{ c api.Client }
 // view capability, and has the errors of [Service.Get].
 //
 // It calls GET /current/fileshare/{fileshare_id}/storage/versions/.
-func (v *Versions) List(ctx context.Context, id api.ID, opts ...api.CallOption) ([]*storage.Version, error) {
-	return call.List[*storage.Version](ctx, v.c, endpoint.FileSharesVersionsList(id), "versions", opts)
+func (v *Versions) List(ctx context.Context, fileshare api.ID, opts ...api.CallOption) ([]*storage.Version, error) {
+	return call.List[*storage.Version](ctx, v.c, endpoint.FileSharesVersionsList(fileshare), "versions", opts)
 }
 
 // Read returns one version of the file, or a part of it, and resumes broken
@@ -173,8 +173,8 @@ func (v *Versions) List(ctx context.Context, id api.ID, opts ...api.CallOption) 
 //
 // It calls GET /current/fileshare/{fileshare_id}/storage/versions/{version_id}/read/.
 func (v *Versions) Read(
-	ctx context.Context, id api.ID, version api.OpaqueID, o *DownloadOptions, opts ...api.CallOption,
+	ctx context.Context, fileshare api.ID, version api.OpaqueID, o *DownloadOptions, opts ...api.CallOption,
 ) (*api.Download, error) {
-	r := endpoint.FileSharesVersionsRead(id, version)
+	r := endpoint.FileSharesVersionsRead(fileshare, version)
 	return download.Open(ctx, v.c, r, download.Options{Range: orAll(o).Range, Fixed: true}, opts)
 }

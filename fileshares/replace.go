@@ -36,12 +36,12 @@ type ReplaceRequest struct {
 // uploads.Service.File. With IfVersion the call may be repeated after any error: if the
 // file was replaced the result is a VersionConflictError.
 func (s *Service) Replace(
-	ctx context.Context, id api.ID, r ReplaceRequest, opts ...api.CallOption,
+	ctx context.Context, fileshare api.ID, r ReplaceRequest, opts ...api.CallOption,
 ) (*storage.Node, error) {
 	if err := r.check(); err != nil {
 		return nil, err
 	}
-	f, err := s.Get(ctx, id, opts...)
+	f, err := s.Get(ctx, fileshare, opts...)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func (s *Service) Replace(
 	if err != nil {
 		return nil, err
 	}
-	if now, err := s.Get(ctx, id, opts...); err == nil && now.File != nil { // else the file was replaced nevertheless
+	if now, err := s.Get(ctx, fileshare, opts...); err == nil && now.File != nil { // else the file was replaced nevertheless
 		return now.File, nil
 	}
 	return n, nil
@@ -71,7 +71,7 @@ func (s *Service) Replace(
 // Errors: those of Replace, and those of [os.Open]. [*api.InputError] if path is not a
 // regular file.
 func (s *Service) ReplaceFile(
-	ctx context.Context, id api.ID, path string, r ReplaceRequest, opts ...api.CallOption,
+	ctx context.Context, fileshare api.ID, path string, r ReplaceRequest, opts ...api.CallOption,
 ) (*storage.Node, error) {
 	file, size, err := dirs.OpenFile(opReplace, path)
 	if err != nil {
@@ -79,7 +79,7 @@ func (s *Service) ReplaceFile(
 	}
 	defer func() { _ = file.Close() }()
 	r.Content, r.Size = file, size
-	return s.Replace(ctx, id, r, opts...)
+	return s.Replace(ctx, fileshare, r, opts...)
 }
 
 const opReplace = "fileshares.Replace"

@@ -122,10 +122,10 @@ func (s *Service) All(
 // It calls GET /current/workspace/{workspace_id}/member/{user_id}/details/.
 // It calls GET /current/share/{share_id}/member/{user_id}/details/.
 func (s *Service) Get(
-	ctx context.Context, in api.Profile, who api.Person, opts ...api.CallOption,
+	ctx context.Context, in api.Profile, person api.Person, opts ...api.CallOption,
 ) (*Member, error) {
-	r := endpoint.MembersGet(in, api.ID(who))
-	if err := form.CheckPerson(r.Op, "who", who); err != nil {
+	r := endpoint.MembersGet(in, api.ID(person))
+	if err := form.CheckPerson(r.Op, "person", person); err != nil {
 		return nil, err
 	}
 	a, err := call.One[struct {
@@ -194,11 +194,11 @@ type Added struct {
 // It calls POST /current/workspace/{workspace_id}/members/{email_or_user}/.
 // It calls POST /current/share/{share_id}/members/{email_or_user}/.
 func (s *Service) Add(
-	ctx context.Context, in api.Profile, who api.Person, r AddRequest, opts ...api.CallOption,
+	ctx context.Context, in api.Profile, person api.Person, r AddRequest, opts ...api.CallOption,
 ) (*Added, error) {
-	request := endpoint.MembersAdd(in, string(who), nil)
+	request := endpoint.MembersAdd(in, string(person), nil)
 	body, err := r.form(request.Op, in)
-	err = cmp.Or(form.CheckPerson(request.Op, "who", who), err)
+	err = cmp.Or(form.CheckPerson(request.Op, "person", person), err)
 	if err != nil {
 		return nil, err
 	}
@@ -237,11 +237,11 @@ type UpdateRequest struct {
 // It calls POST /current/workspace/{workspace_id}/member/{user_id}/update/.
 // It calls POST /current/share/{share_id}/member/{user_id}/update/.
 func (s *Service) Update(
-	ctx context.Context, in api.Profile, who api.Person, r UpdateRequest, opts ...api.CallOption,
+	ctx context.Context, in api.Profile, person api.Person, r UpdateRequest, opts ...api.CallOption,
 ) error {
-	request := endpoint.MembersUpdate(in, api.ID(who), nil)
+	request := endpoint.MembersUpdate(in, api.ID(person), nil)
 	body, err := r.form(request.Op, in)
-	err = cmp.Or(form.CheckPerson(request.Op, "who", who), err)
+	err = cmp.Or(form.CheckPerson(request.Op, "person", person), err)
 	if err != nil {
 		return err
 	}
@@ -261,9 +261,9 @@ func (s *Service) Update(
 // It calls DELETE /current/org/{org_id}/members/{user_id}/.
 // It calls DELETE /current/workspace/{workspace_id}/members/{user_id}/.
 // It calls DELETE /current/share/{share_id}/members/{user_id}/.
-func (s *Service) Remove(ctx context.Context, in api.Profile, who api.Person, opts ...api.CallOption) error {
-	r := endpoint.MembersRemove(in, api.ID(who))
-	if err := form.CheckPerson(r.Op, "who", who); err != nil {
+func (s *Service) Remove(ctx context.Context, in api.Profile, person api.Person, opts ...api.CallOption) error {
+	r := endpoint.MembersRemove(in, api.ID(person))
+	if err := form.CheckPerson(r.Op, "person", person); err != nil {
 		return err
 	}
 	return call.Remove(ctx, s.c, r, opts)

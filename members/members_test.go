@@ -53,50 +53,74 @@ func TestInvalidMembersAreNotSent(t *testing.T) {
 	}
 	stub.Refused(t, map[string][]error{
 		"permissions": {
-			add(org, request{Role: members.RoleOwner}), add(org, request{Role: members.RoleGuest}),
-			add(org, request{Role: members.RoleView}), add(room, request{Role: members.RoleOwner}),
-			add(room, request{Role: members.RoleView}), add(share, request{Role: members.RoleOwner}),
-			update(org, change{Role: members.RoleGuest}), update(room, change{Role: members.RoleOwner}),
-			update(share, change{Role: members.RoleOwner}), invite(org, offer{Role: members.RoleGuest}),
-			invite(room, offer{Role: members.RoleView}), invite(share, offer{Role: members.RoleOwner}),
+			add(org, request{Role: members.RoleOwner}),
+			add(org, request{Role: members.RoleGuest}),
+			add(org, request{Role: members.RoleView}),
+			add(room, request{Role: members.RoleOwner}),
+			add(room, request{Role: members.RoleView}),
+			add(share, request{Role: members.RoleOwner}),
+			update(org, change{Role: members.RoleGuest}),
+			update(room, change{Role: members.RoleOwner}),
+			update(share, change{Role: members.RoleOwner}),
+			invite(org, offer{Role: members.RoleGuest}),
+			invite(room, offer{Role: members.RoleView}),
+			invite(share, offer{Role: members.RoleOwner}),
 		},
 		"message": {
-			add(org, request{Message: "Nine char"}), add(room, request{Message: strings.Repeat("ö", 256)}),
-			add(room, request{Message: "Come and see\x00"}), add(share, request{Message: "\n null\t"}),
+			add(org, request{Message: "Nine char"}),
+			add(room, request{Message: strings.Repeat("ö", 256)}),
+			add(room, request{Message: "Come and see\x00"}),
+			add(share, request{Message: "\n null\t"}),
 		},
 		"notifications": {
-			add(org, request{Notify: members.NotifyApp}), update(org, change{Notify: members.NotifyApp}),
-			invite(org, offer{Notify: members.NotifyApp}), update(room, change{Notify: " "}),
+			add(org, request{Notify: members.NotifyApp}),
+			update(org, change{Notify: members.NotifyApp}),
+			invite(org, offer{Notify: members.NotifyApp}),
+			update(room, change{Notify: " "}),
 		},
 		"notify_options": {
-			update(share, change{Notify: " "}), s.Join(ctx, share, &members.JoinOptions{Notify: " "}),
+			update(share, change{Notify: " "}),
+			s.Join(ctx, share, &members.JoinOptions{Notify: " "}),
 			s.Join(ctx, org, &members.JoinOptions{Notify: members.NotifyApp}),
 			s.Join(ctx, room, &members.JoinOptions{Notify: members.NotifyApp}),
 		},
 		"notification":       {add(org, request{Renotify: true})},
 		"invitation_expires": {add(org, request{AcceptBy: soon})},
 		"expires": {
-			add(org, request{Expires: soon}), update(org, change{Expires: api.Null[time.Time]()}),
-			update(room, change{Expires: api.Set(time.Time{})}), invite(org, offer{AcceptBy: past}),
-			invite(room, offer{AcceptBy: past}), invite(share, offer{AcceptBy: past}),
+			add(org, request{Expires: soon}),
+			update(org, change{Expires: api.Null[time.Time]()}),
+			update(room, change{Expires: api.Set(time.Time{})}),
+			invite(org, offer{AcceptBy: past}),
+			invite(room, offer{AcceptBy: past}),
+			invite(share, offer{AcceptBy: past}),
 		},
 		"fields": {
-			update(org, change{}), update(room, change{}), update(share, change{}), invite(org, offer{}), invite(room, offer{}),
+			update(org, change{}),
+			update(room, change{}),
+			update(share, change{}),
+			invite(org, offer{}),
+			invite(room, offer{}),
 		},
 		"answer":         join("key", "maybe"),
 		"invitation_key": append(join("..", members.DecisionAccept), join(" ", members.DecisionDecline)...),
-		"invitation_id":  {s.Invitations.Delete(ctx, org, ""), s.Invitations.Resend(ctx, share, "")},
+		"invitation":     {s.Invitations.Delete(ctx, org, ""), s.Invitations.Resend(ctx, share, "")},
 		"limit": {
-			stub.Err(s.List(ctx, share, &members.ListOptions{Limit: 501})), invitations(org, list{Limit: 501}),
-			invitations(room, list{Limit: 5}), invitations(share, list{Limit: 5, Offset: 1}),
+			stub.Err(s.List(ctx, share, &members.ListOptions{Limit: 501})),
+			invitations(org, list{Limit: 501}),
+			invitations(room, list{Limit: 5}),
+			invitations(share, list{Limit: 5, Offset: 1}),
 			stub.Err(stub.All(s.Invitations.All(ctx, room, &list{Limit: 5}))),
 		},
 		"offset": {
-			stub.Err(s.List(ctx, org, &members.ListOptions{Offset: -1})), invitations(org, list{Offset: -1}),
-			invitations(share, list{Offset: 1}), stub.Err(stub.All(s.Invitations.All(ctx, share, &list{Offset: 1}))),
+			stub.Err(s.List(ctx, org, &members.ListOptions{Offset: -1})),
+			invitations(org, list{Offset: -1}),
+			invitations(share, list{Offset: 1}),
+			stub.Err(stub.All(s.Invitations.All(ctx, share, &list{Offset: 1}))),
 		},
-		"scope": {
-			stub.Err(s.List(ctx, api.User("me"), nil)), add(api.FileShare("6"), request{}), s.Leave(ctx, api.Workspace(" ")),
+		"in": {
+			stub.Err(s.List(ctx, api.User("me"), nil)),
+			add(api.FileShare("6"), request{}),
+			s.Leave(ctx, api.Workspace(" ")),
 			s.JoinWithKey(ctx, api.User("3"), api.NewSecret("key"), members.DecisionAccept),
 		},
 		"user_id": {stub.Err(s.TransferOwnership(ctx, room, " "))},
@@ -112,10 +136,14 @@ func TestPersonsAreChecked(t *testing.T) {
 		c := stub.Answer(`{"result":true,"member":{"id":"3012345678901234567"}}`)
 		s := members.New(c)
 		for _, who := range []api.Person{"", " ", ".", "..", "mary", "3", "@b.test", "a@", "a b@c.test", "a@b.test\r\n", "ME"} {
-			stub.Refused(t, map[string][]error{"who": {
-				stub.Err(s.Add(ctx, in, who, members.AddRequest{})), stub.Err(s.Get(ctx, in, who)),
-				s.Update(ctx, in, who, members.UpdateRequest{Role: members.RoleAdmin}), s.Remove(ctx, in, who),
-			}})
+			stub.Refused(t, map[string][]error{
+				"person": {
+					stub.Err(s.Add(ctx, in, who, members.AddRequest{})),
+					stub.Err(s.Get(ctx, in, who)),
+					s.Update(ctx, in, who, members.UpdateRequest{Role: members.RoleAdmin}),
+					s.Remove(ctx, in, who),
+				},
+			})
 		}
 		for _, user := range []api.ID{"", "mary", "mary@example.test", api.Me} { // an ID only
 			stub.Refused(t, map[string][]error{"user_id": {stub.Err(s.TransferOwnership(ctx, in, user))}})

@@ -66,9 +66,9 @@ func (s *Service) Extract(
 //
 // It calls POST /current/workspace/{workspace_id}/storage/{node_id}/metadata/extract-all/.
 func (s *Service) ExtractAll(
-	ctx context.Context, workspace api.ID, folder api.OpaqueID, opts ...api.CallOption,
+	ctx context.Context, workspace api.ID, node api.OpaqueID, opts ...api.CallOption,
 ) (*Extraction, error) {
-	return call.One[Extraction](ctx, s.c, endpoint.MetadataExtractAll(workspace, folder, api.Form{}), "", opts)
+	return call.One[Extraction](ctx, s.c, endpoint.MetadataExtractAll(workspace, node, api.Form{}), "", opts)
 }
 
 // JobList holds the current jobs of a workspace, and those that ended within

@@ -196,8 +196,8 @@ func (o *PageOptions) query(op string) (url.Values, error) {
 // does not exist; [api.ErrForbidden] without access to it.
 //
 // It calls GET /current/org/{org_id}/details/.
-func (s *Service) Get(ctx context.Context, id api.ID, opts ...api.CallOption) (*Org, error) {
-	return s.get(ctx, endpoint.OrgsGet(id, nil), opts)
+func (s *Service) Get(ctx context.Context, org api.ID, opts ...api.CallOption) (*Org, error) {
+	return s.get(ctx, endpoint.OrgsGet(org, nil), opts)
 }
 
 // GetPublic returns the public fields of an organization by ID or domain. It
@@ -205,8 +205,8 @@ func (s *Service) Get(ctx context.Context, id api.ID, opts ...api.CallOption) (*
 // [api.ErrNotFound] if it does not exist.
 //
 // It calls GET /current/org/{org_id}/public/details/.
-func (s *Service) GetPublic(ctx context.Context, id api.ID, opts ...api.CallOption) (*Org, error) {
-	return s.get(ctx, endpoint.OrgsGetPublic(id, nil), opts)
+func (s *Service) GetPublic(ctx context.Context, org api.ID, opts ...api.CallOption) (*Org, error) {
+	return s.get(ctx, endpoint.OrgsGetPublic(org, nil), opts)
 }
 
 // get reads an organization, which stands under either of two names.

@@ -97,8 +97,8 @@ func TestInvalidOrgsAreNotSent(t *testing.T) {
 		}
 	}
 	stub.Refused(t, map[string][]error{
-		"org_id":   {s.Delete(ctx, " "), s.Update(ctx, "", up{Name: api.Set("Acme")})},
-		"token_id": {s.TransferTokens.Delete(ctx, "acme", "")},
+		"org":   {s.Delete(ctx, " "), s.Update(ctx, "", up{Name: api.Set("Acme")})},
+		"token": {s.TransferTokens.Delete(ctx, "acme", "")},
 		"limit": {
 			stub.Err(s.TransferTokens.List(ctx, "acme", &orgs.PageOptions{Limit: 501})),
 			stub.Err(s.List(ctx, &orgs.ListOptions{Limit: 501, Offset: -1})),

@@ -93,8 +93,8 @@ func (t *TransferTokens) All(
 // the owner.
 //
 // It calls DELETE /current/org/{org_id}/transfer/token/{token_id}/.
-func (t *TransferTokens) Delete(ctx context.Context, org api.ID, id string, opts ...api.CallOption) error {
-	return call.Remove(ctx, t.c, endpoint.OrgsTransferTokensDelete(org, id), opts)
+func (t *TransferTokens) Delete(ctx context.Context, org api.ID, token string, opts ...api.CallOption) error {
+	return call.Remove(ctx, t.c, endpoint.OrgsTransferTokensDelete(org, token), opts)
 }
 
 // Claim makes the caller the owner of the organization of a token, which cannot be

@@ -65,17 +65,17 @@ func (s *Service) RoomToken(ctx context.Context, room api.Profile, opts ...api.C
 	return s.mint(ctx, longLife, endpoint.RealtimeRoomToken(room.ID), opts)
 }
 
-// NoteToken creates a token to edit a note of a workspace with others, valid for 15
-// minutes. It has the caller's current permission in the workspace.
+// NoteToken creates a token to edit a note with others, valid for 15 minutes. The profile
+// is the workspace of the note. It has the caller's current permission in the workspace.
 //
 // Errors: [api.ErrNotFound] for a note that does not exist or is in the trash,
 // [api.ErrInvalid] for another node, [api.ErrForbidden].
 //
 // It calls GET /current/realtime/note-auth/{profile_id}/{note_id}.
 func (s *Service) NoteToken(
-	ctx context.Context, workspace api.ID, note api.OpaqueID, opts ...api.CallOption,
+	ctx context.Context, profile api.ID, note api.OpaqueID, opts ...api.CallOption,
 ) (*SocketToken, error) {
-	return s.mint(ctx, shortLife, endpoint.RealtimeNoteToken(workspace, note), opts)
+	return s.mint(ctx, shortLife, endpoint.RealtimeNoteToken(profile, note), opts)
 }
 
 // mintTimeout bounds an attempt, so that a broken connection does not keep a

@@ -52,30 +52,43 @@ func TestInvalidInputIsRejected(t *testing.T) {
 	aMetadata := search.UnifiedQuery{Text: "x", Metadata: search.Window{Limit: 1}}
 	stub.Refused(t, map[string][]error{
 		"search": {
-			in(room, search.Query{Text: " \n"}), stub.Last(s.All(ctx, room, search.Query{})),
+			in(room, search.Query{Text: " \n"}),
+			stub.Last(s.All(ctx, room, search.Query{})),
 			in(room, search.Query{Text: text(257), NameMatch: search.NameMatchExact}),
 			in(room, search.Query{Text: "*?*", NameMatch: search.NameMatchGlob}),
-			unified(room, search.UnifiedQuery{}), unified(room, search.UnifiedQuery{Text: text(1025)}),
+			unified(room, search.UnifiedQuery{}),
+			unified(room, search.UnifiedQuery{Text: text(1025)}),
 			unified(room, search.UnifiedQuery{Text: text(257), NameMatch: search.NameMatchContains}),
 		},
 		"limit": {
-			in(room, search.Query{Limit: 501}), in(room, search.Query{Limit: -1}),
-			values("x", search.ValuesOptions{Limit: 101}), compound(search.CompoundQuery{Filters: paid, Limit: -1}),
+			in(room, search.Query{Limit: 501}),
+			in(room, search.Query{Limit: -1}),
+			values("x", search.ValuesOptions{Limit: 101}),
+			compound(search.CompoundQuery{Filters: paid, Limit: -1}),
 		},
 		"offset": {
-			in(room, search.Query{Offset: -1}), values("x", search.ValuesOptions{Offset: -1}),
+			in(room, search.Query{Offset: -1}),
+			values("x", search.ValuesOptions{Offset: -1}),
 			values("x", search.ValuesOptions{Offset: 9901, Limit: 100}),
 		},
 		"files_scope": {
-			within(many...), within(search.InFile("2", "-")), within(search.InFile("", "3")), within(search.Scope{}),
+			within(many...),
+			within(search.InFile("2", "-")),
+			within(search.InFile("", "3")),
+			within(search.Scope{}),
 		},
 		"folders_scope": {
-			within(search.InFolder(api.Root, 1)), within(search.InFolder(api.Trash, 1)), within(search.InFolder("", 1)),
-			within(search.InFolder("2", 0)), within(search.InFolder("2", 11)),
+			within(search.InFolder(api.Root, 1)),
+			within(search.InFolder(api.Trash, 1)),
+			within(search.InFolder("", 1)),
+			within(search.InFolder("2", 0)),
+			within(search.InFolder("2", 11)),
 		},
 		"filters": {
-			in(room, search.Query{Filters: make([]metadata.Filter, 6)}), in(share, search.Query{Filters: paid}),
-			in(room, search.Query{Filters: []metadata.Filter{metadata.Exists("")}}), compound(search.CompoundQuery{Text: "x"}),
+			in(room, search.Query{Filters: make([]metadata.Filter, 6)}),
+			in(share, search.Query{Filters: paid}),
+			in(room, search.Query{Filters: []metadata.Filter{metadata.Exists("")}}),
+			compound(search.CompoundQuery{Text: "x"}),
 		},
 		"category":        {in(share, search.Query{Category: "Legal"})},
 		"scope":           {in(api.Org("1"), search.Query{}), unified(api.Org("1"), search.UnifiedQuery{Text: "x"})},
@@ -83,7 +96,7 @@ func TestInvalidInputIsRejected(t *testing.T) {
 		"files_limit":     {unified(room, search.UnifiedQuery{Text: "x", Files: search.Window{Limit: -1}})},
 		"metadata_limit":  {unified(share, aMetadata), stub.Last(s.AllMetadata(ctx, share, aMetadata))},
 		"q":               {values(" ", search.ValuesOptions{}), values(text(1025), search.ValuesOptions{})},
-		"workspace_id":    {stub.Err(s.Metadata(ctx, "", "x", nil))},
+		"workspace":       {stub.Err(s.Metadata(ctx, "", "x", nil))},
 		"content_query":   {compound(search.CompoundQuery{Filters: paid, Text: text(1025)})},
 	})
 	for name, err := range map[string]error{

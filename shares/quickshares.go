@@ -44,8 +44,8 @@ func (q *QuickShare) URL() string {
 // Errors: [api.ErrNotFound] if it does not exist or was revoked.
 //
 // It calls GET /current/quickshare/{quickshare_id}/details/.
-func (q *QuickShares) Get(ctx context.Context, id api.OpaqueID, opts ...api.CallOption) (*QuickShare, error) {
-	return call.One[QuickShare](ctx, q.c, endpoint.SharesQuickSharesGet(id), "quickshare", opts)
+func (q *QuickShares) Get(ctx context.Context, quickshare api.OpaqueID, opts ...api.CallOption) (*QuickShare, error) {
+	return call.One[QuickShare](ctx, q.c, endpoint.SharesQuickSharesGet(quickshare), "quickshare", opts)
 }
 
 // GetByNode returns the QuickShare of a file of a workspace.
@@ -117,13 +117,13 @@ func (q *QuickShares) All(
 //
 // It calls GET /current/quickshare/{quickshare_id}/storage/read/.
 func (q *QuickShares) Download(
-	ctx context.Context, id api.OpaqueID, part *api.Range, opts ...api.CallOption,
+	ctx context.Context, quickshare api.OpaqueID, part *api.Range, opts ...api.CallOption,
 ) (*api.Download, error) {
 	var o download.Options
 	if part != nil {
 		o.Range = *part
 	}
-	return download.Open(ctx, q.c, endpoint.SharesQuickSharesDownload(id), o, opts)
+	return download.Open(ctx, q.c, endpoint.SharesQuickSharesDownload(quickshare), o, opts)
 }
 
 // Preview returns a preview of the file of a QuickShare; of a preview of
@@ -139,9 +139,9 @@ func (q *QuickShares) Download(
 //
 // It calls GET /current/quickshare/{quickshare_id}/storage/preview/{type}/read/.
 func (q *QuickShares) Preview(
-	ctx context.Context, id api.OpaqueID, kind storage.PreviewType, opts ...api.CallOption,
+	ctx context.Context, quickshare api.OpaqueID, kind storage.PreviewType, opts ...api.CallOption,
 ) (*api.Download, error) {
-	r := endpoint.SharesQuickSharesPreview(id, string(kind))
+	r := endpoint.SharesQuickSharesPreview(quickshare, string(kind))
 	r.Hop = true
 	return download.Open(ctx, q.c, r, download.Options{}, opts)
 }
@@ -152,11 +152,11 @@ func (q *QuickShares) Preview(
 // server lacks the path.
 //
 // It calls GET /current/quickshare/{quickshare_id}/storage/readnote/.
-func (q *QuickShares) ReadNote(ctx context.Context, id api.OpaqueID, opts ...api.CallOption) (*storage.Note, error) {
+func (q *QuickShares) ReadNote(ctx context.Context, quickshare api.OpaqueID, opts ...api.CallOption) (*storage.Note, error) {
 	a, err := call.One[struct {
 		Content *string       `json:"content"`
 		Note    *storage.Node `json:"note"`
-	}](ctx, q.c, endpoint.SharesQuickSharesReadNote(id), "", opts)
+	}](ctx, q.c, endpoint.SharesQuickSharesReadNote(quickshare), "", opts)
 	if err != nil {
 		return nil, err
 	}

@@ -136,9 +136,9 @@ func unlinked(opts []api.CallOption) []api.CallOption {
 // It calls GET /current/workspace/{workspace_id}/storage/{node_id}/zip/.
 // It calls GET /current/share/{share_id}/storage/{node_id}/zip/.
 func (d *Downloads) Zip(
-	ctx context.Context, in api.Profile, folder api.OpaqueID, opts ...api.CallOption,
+	ctx context.Context, in api.Profile, node api.OpaqueID, opts ...api.CallOption,
 ) (*api.Download, error) {
-	return download.Open(ctx, d.c, endpoint.StorageDownloadsZip(in, folder), download.Options{}, opts)
+	return download.Open(ctx, d.c, endpoint.StorageDownloadsZip(in, node), download.Options{}, opts)
 }
 
 // Received is a file that was downloaded.

@@ -128,7 +128,7 @@ func (n *nodes) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 // It calls GET /current/workspace/{workspace_id}/storage/{parent_id}/list/.
 // It calls GET /current/share/{share_id}/storage/{parent_id}/list/.
 func (s *Service) List(
-	ctx context.Context, in api.Profile, folder api.OpaqueID, list *ListOptions, opts ...api.CallOption,
+	ctx context.Context, in api.Profile, parent api.OpaqueID, list *ListOptions, opts ...api.CallOption,
 ) (*Page, error) {
 	if list == nil {
 		list = &ListOptions{}
@@ -137,7 +137,7 @@ func (s *Service) List(
 	if err != nil {
 		return nil, err
 	}
-	a, err := call.One[pageWire](ctx, s.c, endpoint.StorageList(in, folder, q), "", opts)
+	a, err := call.One[pageWire](ctx, s.c, endpoint.StorageList(in, parent, q), "", opts)
 	if err != nil {
 		return nil, err
 	}

@@ -72,10 +72,10 @@ func (n *Notes) Create(
 //
 // It calls POST /current/workspace/{workspace_id}/storage/{node_id}/updatenote/.
 func (n *Notes) Update(
-	ctx context.Context, workspace api.ID, note api.OpaqueID, r UpdateNoteRequest, opts ...api.CallOption,
+	ctx context.Context, workspace api.ID, node api.OpaqueID, r UpdateNoteRequest, opts ...api.CallOption,
 ) (*Node, error) {
 	const op = "storage.Notes.Update"
-	err := checkNode(op, note)
+	err := checkNode(op, node)
 	if r.Name != "" {
 		err = cmp.Or(err, checkNoteName(op, r.Name))
 	}
@@ -89,8 +89,8 @@ func (n *Notes) Update(
 	form.Given("name", r.Name, f.Set)
 	form.Given("content", r.Content, f.Set)
 	form.Given("if_version_id", r.IfVersion.Plain(), f.Set)
-	node, err := n.write(ctx, endpoint.StorageNotesUpdate(workspace, note, f.Form), opts)
-	return node, call.Conflict(op, err)
+	changed, err := n.write(ctx, endpoint.StorageNotesUpdate(workspace, node, f.Form), opts)
+	return changed, call.Conflict(op, err)
 }
 
 func checkNoteName(op, name string) error {
@@ -146,13 +146,13 @@ func (n *Notes) write(ctx context.Context, r *api.Request, opts []api.CallOption
 // It calls GET /current/workspace/{workspace_id}/storage/{node_id}/readnote/.
 // It calls GET /current/share/{share_id}/storage/{node_id}/readnote/.
 func (n *Notes) Get(
-	ctx context.Context, in api.Profile, note, version api.OpaqueID, opts ...api.CallOption,
+	ctx context.Context, in api.Profile, node, version api.OpaqueID, opts ...api.CallOption,
 ) (*Note, error) {
 	a, err := call.One[struct {
 		Content *string `json:"content"`
 		Note    *Node   `json:"note"`
 		Node    *Node   `json:"node"`
-	}](ctx, n.c, endpoint.StorageNotesGet(in, note, readQuery(version, api.Secret{})), "", opts)
+	}](ctx, n.c, endpoint.StorageNotesGet(in, node, readQuery(version, api.Secret{})), "", opts)
 	if err != nil {
 		return nil, err
 	}

@@ -25,16 +25,19 @@ func TestInvalidNotesAreRejected(t *testing.T) {
 	long := strings.Repeat("x", 100<<10+1)
 	stub.Refused(t, map[string][]error{
 		"parent_id": {created(api.Trash, storage.CreateNoteRequest{Name: "a.md", Content: "a"})},
-		"node_id":   {stub.Err(s.Update(ctx, roomID, api.Root, storage.UpdateNoteRequest{Content: "a"}))},
+		"node":      {stub.Err(s.Update(ctx, roomID, api.Root, storage.UpdateNoteRequest{Content: "a"}))},
 		"name": {
 			created(api.Root, storage.CreateNoteRequest{Name: "a.txt", Content: "a"}),
 			created(api.Root, storage.CreateNoteRequest{Name: "a/b.md", Content: "a"}),
 			created(api.Root, storage.CreateNoteRequest{Content: "a"}),
-			updated(storage.UpdateNoteRequest{Name: "a"}), updated(storage.UpdateNoteRequest{Name: "a", Content: " "}),
+			updated(storage.UpdateNoteRequest{Name: "a"}),
+			updated(storage.UpdateNoteRequest{Name: "a", Content: " "}),
 		},
 		"content": {
-			created(api.Root, storage.CreateNoteRequest{Name: "a.md"}), updated(storage.UpdateNoteRequest{IfVersion: "v"}),
-			updated(storage.UpdateNoteRequest{Content: long}), updated(storage.UpdateNoteRequest{Content: " \n"}),
+			created(api.Root, storage.CreateNoteRequest{Name: "a.md"}),
+			updated(storage.UpdateNoteRequest{IfVersion: "v"}),
+			updated(storage.UpdateNoteRequest{Content: long}),
+			updated(storage.UpdateNoteRequest{Content: " \n"}),
 			updated(storage.UpdateNoteRequest{Content: "a\xff"}),
 		},
 	})

@@ -89,7 +89,7 @@ var previewPath = regexp.MustCompile(
 )
 
 // request returns the request for a file of the preview.
-func (a *PreviewAccess) request(file string) (*api.Request, error) {
+func (a *PreviewAccess) request(filename string) (*api.Request, error) {
 	const op = "storage.Previews.Read"
 	if a == nil {
 		return nil, &api.InputError{Op: op, Field: "access", Rule: "must not be nil"}
@@ -106,9 +106,9 @@ func (a *PreviewAccess) request(file string) (*api.Request, error) {
 	if part == nil {
 		return nil, errors.New("fastio: " + op + ": the access has no valid path of a preview")
 	}
-	if file == "" {
-		file = part[6]
+	if filename == "" {
+		filename = part[6]
 	}
 	in := api.Profile{Kind: api.ProfileKind(part[1]), ID: api.ID(part[2])}
-	return endpoint.StoragePreviewsRead(in, api.OpaqueID(part[3]), part[4], part[5], file), nil
+	return endpoint.StoragePreviewsRead(in, api.OpaqueID(part[3]), part[4], part[5], filename), nil
 }

@@ -44,17 +44,22 @@ func TestInvalidInputIsRejected(t *testing.T) {
 	get := func(in api.Profile, node api.OpaqueID) error { return stub.Err(s.Get(ctx, in, node)) }
 	getMany := func(in api.Profile, nodes ...api.OpaqueID) error { return stub.Err(s.GetMany(ctx, in, nodes)) }
 	stub.Refused(t, map[string][]error{
-		"scope": {
-			list(api.User("u"), storage.ListOptions{}), list(api.Workspace(" "), storage.ListOptions{}),
-			get(api.FileShare("f"), nodeID), getMany(api.Org("o"), "2"), stub.Err(s.Recent(ctx, api.FileShare("f"), nil)),
+		"in": {
+			list(api.User("u"), storage.ListOptions{}),
+			list(api.Workspace(" "), storage.ListOptions{}),
+			get(api.FileShare("f"), nodeID),
+			getMany(api.Org("o"), "2"),
+			stub.Err(s.Recent(ctx, api.FileShare("f"), nil)),
 		},
-		"parent_id": {stub.Err(s.List(ctx, room, "-", nil))},
+		"parent": {stub.Err(s.List(ctx, room, "-", nil))},
 		"page_size": {
-			list(room, storage.ListOptions{PageSize: 99}), list(room, storage.ListOptions{PageSize: -1}),
+			list(room, storage.ListOptions{PageSize: 99}),
+			list(room, storage.ListOptions{PageSize: -1}),
 			stub.Err(s.Recent(ctx, room, &storage.RecentOptions{PageSize: 501})),
 		},
 		"sort_by": {list(share, storage.ListOptions{SortBy: "size"})},
-		"node_id": {get(room, ""), getMany(room), getMany(room, many...), getMany(room, "2", " ")},
+		"node":    {get(room, "")},
+		"node_id": {getMany(room), getMany(room, many...), getMany(room, "2", " ")},
 	})
 }
 

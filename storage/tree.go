@@ -89,7 +89,7 @@ func checkName(op, name string) error {
 func checkNode(op string, node api.OpaqueID) error {
 	if node.Equal(api.Root) || node.Equal(api.Trash) {
 		const rule = "must be the ID of a node, not an alias"
-		return &api.InputError{Op: op, Field: "node_id", Rule: rule, Got: string(node)}
+		return &api.InputError{Op: op, Field: "node", Wire: "node_id", Rule: rule, Got: string(node)}
 	}
 	return nil
 }

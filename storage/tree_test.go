@@ -70,7 +70,7 @@ func TestInvalidChangesAreRejected(t *testing.T) {
 		},
 	}
 	for _, alias := range []api.OpaqueID{api.Root, api.Trash, " Trash", "ro-ot", ""} {
-		refused["node_id"] = append(refused["node_id"],
+		refused["node"] = append(refused["node"],
 			s.Delete(ctx, room, alias), s.Purge(ctx, share, alias), stub.Err(s.Move(ctx, room, alias, nodeID)),
 			stub.Err(s.Copy(ctx, room, alias, nodeID)),
 			stub.Err(s.Restore(ctx, room, alias)), stub.Err(s.Rename(ctx, room, alias, "a")),

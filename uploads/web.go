@@ -132,8 +132,8 @@ func (w *Web) Start(ctx context.Context, r WebRequest, opts ...api.CallOption) (
 // Errors: [api.ErrNotFound] if there is none.
 //
 // It calls GET /current/web_upload/{upload_id}/details/.
-func (w *Web) Get(ctx context.Context, id api.OpaqueID, opts ...api.CallOption) (*WebImport, error) {
-	return w.one(ctx, endpoint.UploadsWebGet(id), opts)
+func (w *Web) Get(ctx context.Context, upload api.OpaqueID, opts ...api.CallOption) (*WebImport, error) {
+	return w.one(ctx, endpoint.UploadsWebGet(upload), opts)
 }
 
 // WebError is returned if an import has ended without a file.
@@ -152,7 +152,7 @@ func (e *WebError) Error() string {
 // the wait with ctx or [api.WithTimeout].
 //
 // Errors: [*WebError] if the import has failed or was canceled; those of [Web.Get].
-func (w *Web) Wait(ctx context.Context, id api.OpaqueID, opts ...api.CallOption) (*WebImport, error) {
+func (w *Web) Wait(ctx context.Context, upload api.OpaqueID, opts ...api.CallOption) (*WebImport, error) {
 	const op = "uploads.Web.Wait"
 	ctx, stop, err := call.Bounded(ctx, w.c, op, opts)
 	if err != nil {
@@ -162,7 +162,7 @@ func (w *Web) Wait(ctx context.Context, id api.OpaqueID, opts ...api.CallOption)
 	var interval wait.Interval
 	var last *WebImport
 	err = wait.Poll{Final: call.Final}.Run(ctx, func() (done bool, pause time.Duration, err error) {
-		last, err = w.Get(ctx, id, opts...)
+		last, err = w.Get(ctx, upload, opts...)
 		if err != nil {
 			return false, 0, err
 		}
@@ -182,13 +182,13 @@ func (w *Web) Wait(ctx context.Context, id api.OpaqueID, opts ...api.CallOption)
 // Errors: [api.ErrNotFound] if there is none.
 //
 // It calls DELETE /current/web_upload/.
-func (w *Web) Cancel(ctx context.Context, id api.OpaqueID, opts ...api.CallOption) error {
-	if id.Plain() == "" { // the call would concern all imports
+func (w *Web) Cancel(ctx context.Context, upload api.OpaqueID, opts ...api.CallOption) error {
+	if upload.Plain() == "" { // the call would concern all imports
 		return &api.InputError{
-			Op: "uploads.Web.Cancel", Field: "id", Rule: "must not be blank", Got: strconv.Quote(string(id)),
+			Op: "uploads.Web.Cancel", Field: "id", Rule: "must not be blank", Got: strconv.Quote(string(upload)),
 		}
 	}
-	return call.Do(ctx, w.c, endpoint.UploadsWebCancel(url.Values{"id": {id.Plain()}}), opts)
+	return call.Do(ctx, w.c, endpoint.UploadsWebCancel(url.Values{"id": {upload.Plain()}}), opts)
 }
 
 // WebListOptions selects a page of imports. Nil means the first.

@@ -21,9 +21,9 @@ import (
 // workspace does not exist.
 //
 // It calls DELETE /current/workspace/{workspace_id}/delete/.
-func (s *Service) Delete(ctx context.Context, id api.ID, opts ...api.CallOption) error {
-	confirm := url.Values{"confirm": {string(id)}}
-	return call.Remove(ctx, s.c, endpoint.WorkspacesDelete(id, confirm), opts)
+func (s *Service) Delete(ctx context.Context, workspace api.ID, opts ...api.CallOption) error {
+	confirm := url.Values{"confirm": {string(workspace)}}
+	return call.Remove(ctx, s.c, endpoint.WorkspacesDelete(workspace, confirm), opts)
 }
 
 // Archive makes a workspace, named by its ID or folder name, read-only until
@@ -36,15 +36,15 @@ func (s *Service) Delete(ctx context.Context, id api.ID, opts ...api.CallOption)
 // workspace does not exist.
 //
 // It calls POST /current/workspace/{workspace_id}/archive/.
-func (s *Service) Archive(ctx context.Context, id api.ID, opts ...api.CallOption) error {
-	return call.Do(ctx, s.c, endpoint.WorkspacesArchive(id), opts)
+func (s *Service) Archive(ctx context.Context, workspace api.ID, opts ...api.CallOption) error {
+	return call.Do(ctx, s.c, endpoint.WorkspacesArchive(workspace), opts)
 }
 
 // Unarchive reverses [Service.Archive]. It has the same requirements and errors.
 //
 // It calls POST /current/workspace/{workspace_id}/unarchive/.
-func (s *Service) Unarchive(ctx context.Context, id api.ID, opts ...api.CallOption) error {
-	return call.Do(ctx, s.c, endpoint.WorkspacesUnarchive(id), opts)
+func (s *Service) Unarchive(ctx context.Context, workspace api.ID, opts ...api.CallOption) error {
+	return call.Do(ctx, s.c, endpoint.WorkspacesUnarchive(workspace), opts)
 }
 
 // Limits are the limits of a workspace and what it uses of them. The members of the
@@ -59,6 +59,6 @@ type Limits struct {
 // access to it.
 //
 // It calls GET /current/workspace/{workspace_id}/limits/.
-func (s *Service) Limits(ctx context.Context, id api.ID, opts ...api.CallOption) (*Limits, error) {
-	return call.One[Limits](ctx, s.c, endpoint.WorkspacesLimits(id), "", opts)
+func (s *Service) Limits(ctx context.Context, workspace api.ID, opts ...api.CallOption) (*Limits, error) {
+	return call.One[Limits](ctx, s.c, endpoint.WorkspacesLimits(workspace), "", opts)
 }

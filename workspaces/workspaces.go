@@ -238,6 +238,6 @@ func (s *Service) both(
 // it does not exist; [api.ErrForbidden] without access to it.
 //
 // It calls GET /current/workspace/{workspace_id}/details/.
-func (s *Service) Get(ctx context.Context, id api.ID, opts ...api.CallOption) (*Workspace, error) {
-	return call.One[Workspace](ctx, s.c, endpoint.WorkspacesGet(id, nil), "workspace", opts)
+func (s *Service) Get(ctx context.Context, workspace api.ID, opts ...api.CallOption) (*Workspace, error) {
+	return call.One[Workspace](ctx, s.c, endpoint.WorkspacesGet(workspace, nil), "workspace", opts)
 }

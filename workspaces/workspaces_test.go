@@ -81,8 +81,8 @@ func TestInvalidInputIsNotSent(t *testing.T) {
 		}
 	}
 	stub.Refused(t, map[string][]error{
-		"org_id":       {stub.Err(s.ListByOrg(ctx, " ", nil))},
-		"workspace_id": {stub.Err(s.Get(ctx, ".."))},
+		"org":       {stub.Err(s.ListByOrg(ctx, " ", nil))},
+		"workspace": {stub.Err(s.Get(ctx, ".."))},
 		"limit": {
 			stub.Err(s.List(ctx, &workspaces.ListOptions{Limit: 501, Offset: -1})),
 			stub.Err(s.ListByOrg(ctx, "o", &workspaces.ByOrgOptions{Limit: -1})),

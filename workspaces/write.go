@@ -129,7 +129,7 @@ type UpdateRequest struct {
 // not change it.
 //
 // It calls POST /current/workspace/{workspace_id}/update/.
-func (s *Service) Update(ctx context.Context, id api.ID, r UpdateRequest, opts ...api.CallOption) error {
+func (s *Service) Update(ctx context.Context, workspace api.ID, r UpdateRequest, opts ...api.CallOption) error {
 	f := fields{form.New("workspaces.Update")}
 	form.Change(&f.Fields, "folder_name", r.FolderName, f.folderName)
 	form.Change(&f.Fields, "name", r.Name, f.Name(minName, maxName))
@@ -145,7 +145,7 @@ func (s *Service) Update(ctx context.Context, id api.ID, r UpdateRequest, opts .
 	if err := f.Changed(); err != nil {
 		return err
 	}
-	return call.Do(ctx, s.c, endpoint.WorkspacesUpdate(id, f.Form), opts)
+	return call.Do(ctx, s.c, endpoint.WorkspacesUpdate(workspace, f.Form), opts)
 }
 
 // CheckNameOptions are the options of [Service.CheckName].

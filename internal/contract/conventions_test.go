@@ -186,6 +186,69 @@ func TestEveryConstructorIsCalled(t *testing.T) {
 	}
 }
 
+// The arguments of a path have the names of the constructor's parameters, which errors
+// show. A person and a secret are checked before, by the name of the parameter.
+func TestPathArgumentsHaveTheNamesInErrors(t *testing.T) {
+	t.Parallel()
+	names := map[string][]param{}
+	packages := load(t)
+	for _, p := range packages {
+		if p.dir == "internal/endpoint" {
+			for _, fn := range functions(p.files...) {
+				names[fn.Name.Name] = params(fn)
+			}
+		}
+	}
+	checked := 0
+	for _, p := range packages {
+		for _, fn := range functions(p.files...) {
+			calls(fn, "endpoint", func(constructor string, args []ast.Expr) {
+				for i, want := range names[constructor] {
+					got := args[i]
+					if c, ok := got.(*ast.CallExpr); ok && len(c.Args) == 1 { // a conversion
+						got = c.Args[0]
+					}
+					of := slices.IndexFunc(params(fn), func(p param) bool { return p.name == exprString(got) })
+					if of < 0 || params(fn)[of].kind == "api.Person" || want.kind == "api.Body" || want.kind == "url.Values" {
+						continue
+					}
+					checked++
+					if exprString(got) != want.name {
+						t.Errorf("%s: %s passes %s to endpoint.%s as %s", p.dir, fn.Name.Name, exprString(got), constructor, want.name)
+					}
+				}
+			})
+		}
+	}
+	if checked < 200 {
+		t.Errorf("only %d arguments were found", checked)
+	}
+}
+
+type param struct{ name, kind string }
+
+// params returns the parameters of a function.
+func params(fn *ast.FuncDecl) (all []param) {
+	for _, f := range fn.Type.Params.List {
+		for _, name := range f.Names {
+			all = append(all, param{name.Name, exprString(f.Type)})
+		}
+	}
+	return all
+}
+
+// calls visits each call of a function of a package.
+func calls(fn *ast.FuncDecl, pkg string, visit func(name string, args []ast.Expr)) {
+	ast.Inspect(fn, func(n ast.Node) bool {
+		if c, ok := n.(*ast.CallExpr); ok {
+			if s, ok := c.Fun.(*ast.SelectorExpr); ok && exprString(s.X) == pkg {
+				visit(s.Sel.Name, c.Args)
+			}
+		}
+		return true
+	})
+}
+
 const readmeFile = root + "/README.md"
 
 // The README has a table of the areas: the fields of the Client, their

@@ -104,33 +104,33 @@ func OAuthSessionsList() *api.Request {
 	}
 }
 
-func OAuthSessionsGet(iD string) *api.Request {
+func OAuthSessionsGet(id string) *api.Request {
 	return &api.Request{
 		Op: "oauth.Sessions.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/oauth/sessions/{id}/",
-			iD,
+			id,
 		),
 	}
 }
 
-func OAuthSessionsUpdate(iD string, body api.Body) *api.Request {
+func OAuthSessionsUpdate(id string, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "oauth.Sessions.Update", Method: http.MethodPatch, Replay: api.ReplayOnce,
 		Path: api.Path(
 			"/current/oauth/sessions/{id}/",
-			iD,
+			id,
 		),
 		Body: body,
 	}
 }
 
-func OAuthSessionsRevoke(iD string) *api.Request {
+func OAuthSessionsRevoke(id string) *api.Request {
 	return &api.Request{
 		Op: "oauth.Sessions.Revoke", Method: http.MethodDelete, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/oauth/sessions/{id}/",
-			iD,
+			id,
 		),
 	}
 }
@@ -195,33 +195,33 @@ func OAuthKeysList() *api.Request {
 	}
 }
 
-func OAuthKeysGet(iD string) *api.Request {
+func OAuthKeysGet(id string) *api.Request {
 	return &api.Request{
 		Op: "oauth.Keys.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/user/auth/key/{id}/",
-			iD,
+			id,
 		),
 	}
 }
 
-func OAuthKeysUpdate(iD string, body api.Body) *api.Request {
+func OAuthKeysUpdate(id string, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "oauth.Keys.Update", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.Path(
 			"/current/user/auth/key/{id}/",
-			iD,
+			id,
 		),
 		Body: body,
 	}
 }
 
-func OAuthKeysDelete(iD string) *api.Request {
+func OAuthKeysDelete(id string) *api.Request {
 	return &api.Request{
 		Op: "oauth.Keys.Delete", Method: http.MethodDelete, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/user/auth/key/{id}/",
-			iD,
+			id,
 		),
 	}
 }
@@ -352,12 +352,12 @@ func CommentsList(in api.Profile, query url.Values) *api.Request {
 	}
 }
 
-func CommentsListOnNode(in api.Profile, nodeID api.OpaqueID, query url.Values) *api.Request {
+func CommentsListOnNode(in api.Profile, node api.OpaqueID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "comments.ListOnNode", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/comments/{entity_type}/{parent_id}/{node_id}/",
-			string(in.Kind), string(in.ID), nodeID.Plain(),
+			string(in.Kind), string(in.ID), node.Plain(),
 		),
 		Query: query,
 	}
@@ -374,68 +374,68 @@ func CommentsCreate(in api.Profile, body api.Body) *api.Request {
 	}
 }
 
-func CommentsCreateOnNode(in api.Profile, nodeID api.OpaqueID, body api.Body) *api.Request {
+func CommentsCreateOnNode(in api.Profile, node api.OpaqueID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "comments.CreateOnNode", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.Path(
 			"/current/comments/{entity_type}/{parent_id}/{node_id}/",
-			string(in.Kind), string(in.ID), nodeID.Plain(),
+			string(in.Kind), string(in.ID), node.Plain(),
 		),
 		Body: body,
 	}
 }
 
-func CommentsListOnFileShare(fileshareID api.ID, nodeID api.OpaqueID, query url.Values) *api.Request {
+func CommentsListOnFileShare(fileshare api.ID, node api.OpaqueID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "comments.ListOnFileShare", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/comments/fileshare/{fileshare_id}/{node_id}/",
-			string(fileshareID), nodeID.Plain(),
+			string(fileshare), node.Plain(),
 		),
 		Link:  api.LinkTakesPassword,
 		Query: query,
 	}
 }
 
-func CommentsCreateOnFileShare(fileshareID api.ID, nodeID api.OpaqueID, body api.Body) *api.Request {
+func CommentsCreateOnFileShare(fileshare api.ID, node api.OpaqueID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "comments.CreateOnFileShare", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.Path(
 			"/current/comments/fileshare/{fileshare_id}/{node_id}/",
-			string(fileshareID), nodeID.Plain(),
+			string(fileshare), node.Plain(),
 		),
 		Link: api.LinkTakesPassword,
 		Body: body,
 	}
 }
 
-func CommentsUpdate(commentID api.OpaqueID, body api.Body) *api.Request {
+func CommentsUpdate(comment api.OpaqueID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "comments.Update", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.Path(
 			"/current/comments/{comment_id}/update/",
-			commentID.Plain(),
+			comment.Plain(),
 		),
 		Body: body,
 	}
 }
 
-func CommentsGet(commentID api.OpaqueID) *api.Request {
+func CommentsGet(comment api.OpaqueID) *api.Request {
 	return &api.Request{
 		Op: "comments.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/comments/{comment_id}/details/",
-			commentID.Plain(),
+			comment.Plain(),
 		),
 	}
 }
 
-func CommentsDelete(commentID api.OpaqueID) *api.Request {
+func CommentsDelete(comment api.OpaqueID) *api.Request {
 	return &api.Request{
 		Op: "comments.Delete", Method: http.MethodDelete, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/comments/{comment_id}/delete/",
-			commentID.Plain(),
+			comment.Plain(),
 		),
 	}
 }
@@ -448,65 +448,65 @@ func CommentsDeleteMany(body api.Body) *api.Request {
 	}
 }
 
-func CommentsReact(commentID api.OpaqueID, body api.Body) *api.Request {
+func CommentsReact(comment api.OpaqueID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "comments.React", Method: http.MethodPost, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/comments/{comment_id}/reactions/",
-			commentID.Plain(),
+			comment.Plain(),
 		),
 		Body: body,
 	}
 }
 
-func CommentsUnreact(commentID api.OpaqueID) *api.Request {
+func CommentsUnreact(comment api.OpaqueID) *api.Request {
 	return &api.Request{
 		Op: "comments.Unreact", Method: http.MethodDelete, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/comments/{comment_id}/reactions/",
-			commentID.Plain(),
+			comment.Plain(),
 		),
 	}
 }
 
-func CommentsAttachmentsList(commentID api.OpaqueID) *api.Request {
+func CommentsAttachmentsList(comment api.OpaqueID) *api.Request {
 	return &api.Request{
 		Op: "comments.Attachments.List", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/comments/{comment_id}/attachments/",
-			commentID.Plain(),
+			comment.Plain(),
 		),
 	}
 }
 
-func CommentsAttachmentsAttach(commentID api.OpaqueID, body api.Body) *api.Request {
+func CommentsAttachmentsAttach(comment api.OpaqueID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "comments.Attachments.Attach", Method: http.MethodPost, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/comments/{comment_id}/attachments/",
-			commentID.Plain(),
+			comment.Plain(),
 		),
 		Body: body,
 	}
 }
 
-func CommentsAttachmentsDetach(commentID api.OpaqueID, body api.Body) *api.Request {
+func CommentsAttachmentsDetach(comment api.OpaqueID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "comments.Attachments.Detach", Method: http.MethodPost, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/comments/{comment_id}/attachments/detach/",
-			commentID.Plain(),
+			comment.Plain(),
 		),
 		Body: body,
 	}
 }
 
-func CommentsUnlink(commentID api.OpaqueID) *api.Request {
+func CommentsUnlink(comment api.OpaqueID) *api.Request {
 	return &api.Request{
 		Op: "comments.Unlink", Method: http.MethodPost, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/comments/{comment_id}/unlink/",
-			commentID.Plain(),
+			comment.Plain(),
 		),
 		Body: api.JSON(struct{}{}),
 	}
@@ -530,34 +530,34 @@ func EventsSummarize(query url.Values) *api.Request {
 	}
 }
 
-func EventsGet(eventID api.OpaqueID, query url.Values) *api.Request {
+func EventsGet(event api.OpaqueID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "events.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/event/{event_id}/details/",
-			eventID.Plain(),
+			event.Plain(),
 		),
 		Query: query,
 	}
 }
 
-func EventsAck(eventID api.OpaqueID, body api.Body) *api.Request {
+func EventsAck(event api.OpaqueID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "events.Ack", Method: http.MethodPost, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/event/{event_id}/ack/",
-			eventID.Plain(),
+			event.Plain(),
 		),
 		Body: body,
 	}
 }
 
-func EventsChanges(orgID api.ID, query url.Values) *api.Request {
+func EventsChanges(org api.ID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "events.Changes", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/org/{org_id}/events/changes/",
-			string(orgID),
+			string(org),
 		),
 		Query: query,
 	}
@@ -572,76 +572,76 @@ func ActivityPoll(query url.Values) *api.Request {
 	}
 }
 
-func ActivityPollProfile(profileID api.ID, query url.Values) *api.Request {
+func ActivityPollProfile(profile api.ID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "activity.PollProfile", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/activity/poll/{profile_id}/",
-			string(profileID),
+			string(profile),
 		),
 		Group: "activity.poll",
 		Query: query,
 	}
 }
 
-func ActivityDashboardList(workspaceID api.ID, query url.Values) *api.Request {
+func ActivityDashboardList(workspace api.ID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "activity.Dashboard.List", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/workspace/{workspace_id}/dashboard/",
-			string(workspaceID),
+			string(workspace),
 		),
 		Query: query,
 	}
 }
 
-func ActivityDashboardDismiss(workspaceID api.ID, cardKey string, body api.Body) *api.Request {
+func ActivityDashboardDismiss(workspace api.ID, key string, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "activity.Dashboard.Dismiss", Method: http.MethodPost, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/workspace/{workspace_id}/dashboard/cards/{card_key}/dismiss/",
-			string(workspaceID), cardKey,
+			string(workspace), key,
 		),
 		Body: body,
 	}
 }
 
-func ActivityDashboardRestore(workspaceID api.ID, cardKey string) *api.Request {
+func ActivityDashboardRestore(workspace api.ID, key string) *api.Request {
 	return &api.Request{
 		Op: "activity.Dashboard.Restore", Method: http.MethodDelete, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/workspace/{workspace_id}/dashboard/cards/{card_key}/dismiss/",
-			string(workspaceID), cardKey,
+			string(workspace), key,
 		),
 	}
 }
 
-func RealtimeSocketToken(profileID api.ID) *api.Request {
+func RealtimeSocketToken(profile api.ID) *api.Request {
 	return &api.Request{
 		Op: "realtime.SocketToken", Method: http.MethodGet, Replay: api.ReplayOnce,
 		Path: api.Path(
 			"/current/websocket/auth/{profile_id}",
-			string(profileID),
+			string(profile),
 		),
 	}
 }
 
-func RealtimeRoomToken(roomID api.ID) *api.Request {
+func RealtimeRoomToken(room api.ID) *api.Request {
 	return &api.Request{
 		Op: "realtime.RoomToken", Method: http.MethodGet, Replay: api.ReplayOnce,
 		Path: api.Path(
 			"/current/realtime/auth/{room_id}",
-			string(roomID),
+			string(room),
 		),
 	}
 }
 
-func RealtimeNoteToken(profileID api.ID, noteID api.OpaqueID) *api.Request {
+func RealtimeNoteToken(profile api.ID, note api.OpaqueID) *api.Request {
 	return &api.Request{
 		Op: "realtime.NoteToken", Method: http.MethodGet, Replay: api.ReplayOnce,
 		Path: api.Path(
 			"/current/realtime/note-auth/{profile_id}/{note_id}",
-			string(profileID), noteID.Plain(),
+			string(profile), note.Plain(),
 		),
 	}
 }
@@ -670,8 +670,7 @@ func AIThreadsCreate(in api.Profile, body api.Body) *api.Request {
 		Path: api.ProfilePath(in, []string{
 			"/current/workspace/{workspace_id}/ai/agent/",
 			"/current/share/{share_id}/ai/agent/",
-		}, nil,
-		),
+		}),
 		Body: body,
 	}
 }
@@ -682,8 +681,7 @@ func AIThreadsList(in api.Profile, query url.Values) *api.Request {
 		Path: api.ProfilePath(in, []string{
 			"/current/workspace/{workspace_id}/ai/agent/list/",
 			"/current/share/{share_id}/ai/agent/list/",
-		}, nil,
-		),
+		}),
 		Query: query,
 	}
 }
@@ -694,131 +692,140 @@ func AIThreadsListDeleted(in api.Profile, query url.Values) *api.Request {
 		Path: api.ProfilePath(in, []string{
 			"/current/workspace/{workspace_id}/ai/agent/list/deleted",
 			"/current/share/{share_id}/ai/agent/list/deleted",
-		}, nil,
-		),
+		}),
 		Query: query,
 	}
 }
 
-func AIThreadsGet(in api.Profile, chatID api.OpaqueID) *api.Request {
+func AIThreadsGet(in api.Profile, thread api.OpaqueID) *api.Request {
 	return &api.Request{
 		Op: "ai.Threads.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.ProfilePath(in, []string{
 			"/current/workspace/{workspace_id}/ai/agent/{chat_id}/details/",
 			"/current/share/{share_id}/ai/agent/{chat_id}/details/",
-		}, []string{chatID.Plain()},
+		},
+			thread.Plain(),
 		),
 	}
 }
 
-func AIThreadsUpdate(in api.Profile, chatID api.OpaqueID, body api.Body) *api.Request {
+func AIThreadsUpdate(in api.Profile, thread api.OpaqueID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "ai.Threads.Update", Method: http.MethodPost, Replay: api.ReplaySafe,
 		Path: api.ProfilePath(in, []string{
 			"/current/workspace/{workspace_id}/ai/agent/{chat_id}/update/",
 			"/current/share/{share_id}/ai/agent/{chat_id}/update/",
-		}, []string{chatID.Plain()},
+		},
+			thread.Plain(),
 		),
 		Body: body,
 	}
 }
 
-func AIThreadsDelete(in api.Profile, chatID api.OpaqueID) *api.Request {
+func AIThreadsDelete(in api.Profile, thread api.OpaqueID) *api.Request {
 	return &api.Request{
 		Op: "ai.Threads.Delete", Method: http.MethodDelete, Replay: api.ReplaySafe,
 		Path: api.ProfilePath(in, []string{
 			"/current/workspace/{workspace_id}/ai/agent/{chat_id}/",
 			"/current/share/{share_id}/ai/agent/{chat_id}/",
-		}, []string{chatID.Plain()},
+		},
+			thread.Plain(),
 		),
 	}
 }
 
-func AIThreadsPublish(in api.Profile, chatID api.OpaqueID) *api.Request {
+func AIThreadsPublish(in api.Profile, thread api.OpaqueID) *api.Request {
 	return &api.Request{
 		Op: "ai.Threads.Publish", Method: http.MethodPost, Replay: api.ReplaySafe,
 		Path: api.ProfilePath(in, []string{
 			"/current/workspace/{workspace_id}/ai/agent/{chat_id}/publish/",
 			"/current/share/{share_id}/ai/agent/{chat_id}/publish/",
-		}, []string{chatID.Plain()},
+		},
+			thread.Plain(),
 		),
 		Body: api.Form{},
 	}
 }
 
-func AITurnsSend(in api.Profile, chatID api.OpaqueID, body api.Body) *api.Request {
+func AITurnsSend(in api.Profile, thread api.OpaqueID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "ai.Turns.Send", Method: http.MethodPost, Replay: api.ReplayKeyed,
 		Path: api.ProfilePath(in, []string{
 			"/current/workspace/{workspace_id}/ai/agent/{chat_id}/message/",
 			"/current/share/{share_id}/ai/agent/{chat_id}/message/",
-		}, []string{chatID.Plain()},
+		},
+			thread.Plain(),
 		),
 		Body: body,
 	}
 }
 
-func AITurnsCancel(in api.Profile, chatID api.OpaqueID) *api.Request {
+func AITurnsCancel(in api.Profile, thread api.OpaqueID) *api.Request {
 	return &api.Request{
 		Op: "ai.Turns.Cancel", Method: http.MethodPost, Replay: api.ReplaySafe,
 		Path: api.ProfilePath(in, []string{
 			"/current/workspace/{workspace_id}/ai/agent/{chat_id}/cancel/",
 			"/current/share/{share_id}/ai/agent/{chat_id}/cancel/",
-		}, []string{chatID.Plain()},
+		},
+			thread.Plain(),
 		),
 	}
 }
 
-func AITurnsList(in api.Profile, chatID api.OpaqueID) *api.Request {
+func AITurnsList(in api.Profile, thread api.OpaqueID) *api.Request {
 	return &api.Request{
 		Op: "ai.Turns.List", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.ProfilePath(in, []string{
 			"/current/workspace/{workspace_id}/ai/agent/{chat_id}/messages/list/",
 			"/current/share/{share_id}/ai/agent/{chat_id}/messages/list/",
-		}, []string{chatID.Plain()},
+		},
+			thread.Plain(),
 		),
 	}
 }
 
-func AITurnsListByOffset(in api.Profile, chatID api.OpaqueID, offset string) *api.Request {
+func AITurnsListByOffset(in api.Profile, thread api.OpaqueID, offset string) *api.Request {
 	return &api.Request{
 		Op: "ai.Turns.List", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.ProfilePath(in, []string{
 			"/current/workspace/{workspace_id}/ai/agent/{chat_id}/messages/list/{offset}",
 			"/current/share/{share_id}/ai/agent/{chat_id}/messages/list/{offset}",
-		}, []string{chatID.Plain(), offset},
+		},
+			thread.Plain(), offset,
 		),
 	}
 }
 
-func AITurnsGet(in api.Profile, chatID api.OpaqueID, messageID api.OpaqueID) *api.Request {
+func AITurnsGet(in api.Profile, thread api.OpaqueID, turn api.OpaqueID) *api.Request {
 	return &api.Request{
 		Op: "ai.Turns.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.ProfilePath(in, []string{
 			"/current/workspace/{workspace_id}/ai/agent/{chat_id}/message/{message_id}/details/",
 			"/current/share/{share_id}/ai/agent/{chat_id}/message/{message_id}/details/",
-		}, []string{chatID.Plain(), messageID.Plain()},
+		},
+			thread.Plain(), turn.Plain(),
 		),
 	}
 }
 
-func AITurnsStream(in api.Profile, chatID api.OpaqueID, messageID api.OpaqueID) *api.Request {
+func AITurnsStream(in api.Profile, thread api.OpaqueID, turn api.OpaqueID) *api.Request {
 	return &api.Request{
 		Op: "ai.Turns.Stream", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.ProfilePath(in, []string{
 			"/current/workspace/{workspace_id}/ai/agent/{chat_id}/message/{message_id}/read/",
 			"/current/share/{share_id}/ai/agent/{chat_id}/message/{message_id}/read/",
-		}, []string{chatID.Plain(), messageID.Plain()},
+		},
+			thread.Plain(), turn.Plain(),
 		),
 	}
 }
 
-func AITransactionsList(workspaceID api.ID) *api.Request {
+func AITransactionsList(workspace api.ID) *api.Request {
 	return &api.Request{
 		Op: "ai.Transactions.List", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/workspace/{workspace_id}/ai/transactions/",
-			string(workspaceID),
+			string(workspace),
 		),
 	}
 }
@@ -829,8 +836,7 @@ func AIFilesShare(in api.Profile, body api.Body) *api.Request {
 		Path: api.ProfilePath(in, []string{
 			"/current/workspace/{workspace_id}/ai/share/",
 			"/current/share/{share_id}/ai/share/",
-		}, nil,
-		),
+		}),
 		Body: body,
 	}
 }
@@ -847,23 +853,23 @@ func AIFilesRead(token string, query url.Values) *api.Request {
 	}
 }
 
-func AISharesAutoTitle(shareID api.ID, body api.Body) *api.Request {
+func AISharesAutoTitle(share api.ID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "ai.Shares.AutoTitle", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.Path(
 			"/current/share/{share_id}/ai/autotitle/",
-			string(shareID),
+			string(share),
 		),
 		Body: body,
 	}
 }
 
-func AISharesOGImage(shareID api.ID) *api.Request {
+func AISharesOGImage(share api.ID) *api.Request {
 	return &api.Request{
 		Op: "ai.Shares.OGImage", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/share/{share_id}/ai/autoog/",
-			string(shareID),
+			string(share),
 		),
 		Auth: api.AuthOptional,
 	}
@@ -875,8 +881,7 @@ func SearchFiles(in api.Profile, query url.Values) *api.Request {
 		Path: api.ProfilePath(in, []string{
 			"/current/workspace/{workspace_id}/storage/search/",
 			"/current/share/{share_id}/storage/search/",
-		}, nil,
-		),
+		}),
 		Query: query,
 	}
 }
@@ -887,41 +892,41 @@ func SearchUnified(in api.Profile, query url.Values) *api.Request {
 		Path: api.ProfilePath(in, []string{
 			"/current/workspace/{workspace_id}/search/",
 			"/current/share/{share_id}/search/",
-		}, nil,
-		),
+		}),
 		Query: query,
 	}
 }
 
-func SearchMetadata(workspaceID api.ID, query url.Values) *api.Request {
+func SearchMetadata(workspace api.ID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "search.Metadata", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/workspace/{workspace_id}/metadata/search/",
-			string(workspaceID),
+			string(workspace),
 		),
 		Query: query,
 	}
 }
 
-func SearchCompound(workspaceID api.ID, body api.Body) *api.Request {
+func SearchCompound(workspace api.ID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "search.Compound", Method: http.MethodPost, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/workspace/{workspace_id}/metadata/compound-search/",
-			string(workspaceID),
+			string(workspace),
 		),
 		Body: body,
 	}
 }
 
-func StorageList(in api.Profile, parentID api.OpaqueID, query url.Values) *api.Request {
+func StorageList(in api.Profile, parent api.OpaqueID, query url.Values) *api.Request {
 	r := &api.Request{
 		Op: "storage.List", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.ProfilePath(in, []string{
 			"/current/workspace/{workspace_id}/storage/{parent_id}/list/",
 			"/current/share/{share_id}/storage/{parent_id}/list/",
-		}, []string{parentID.Plain()},
+		},
+			parent.Plain(),
 		),
 		Query: query,
 	}
@@ -932,13 +937,14 @@ func StorageList(in api.Profile, parentID api.OpaqueID, query url.Values) *api.R
 	return r
 }
 
-func StorageGet(in api.Profile, nodeID api.OpaqueID, query url.Values) *api.Request {
+func StorageGet(in api.Profile, node api.OpaqueID, query url.Values) *api.Request {
 	r := &api.Request{
 		Op: "storage.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.ProfilePath(in, []string{
 			"/current/workspace/{workspace_id}/storage/{node_id}/details/",
 			"/current/share/{share_id}/storage/{node_id}/details/",
-		}, []string{nodeID.Plain()},
+		},
+			node.Plain(),
 		),
 		Query: query,
 	}
@@ -949,14 +955,14 @@ func StorageGet(in api.Profile, nodeID api.OpaqueID, query url.Values) *api.Requ
 	return r
 }
 
-func StorageGetMany(in api.Profile, nodeIDs []string, query url.Values) *api.Request {
+func StorageGetMany(in api.Profile, nodes []string, query url.Values) *api.Request {
 	r := &api.Request{
 		Op: "storage.GetMany", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.ProfilePath(in, []string{
-			"/current/workspace/{workspace_id}/storage/{node_id}/details/",
-			"/current/share/{share_id}/storage/{node_id}/details/",
-		}, nil,
-			nodeIDs...,
+			"/current/workspace/{workspace_id}/storage/{node_id...}/details/",
+			"/current/share/{share_id}/storage/{node_id...}/details/",
+		},
+			nodes...,
 		),
 		Query: query,
 	}
@@ -973,8 +979,7 @@ func StorageRecent(in api.Profile, query url.Values) *api.Request {
 		Path: api.ProfilePath(in, []string{
 			"/current/workspace/{workspace_id}/storage/recent/",
 			"/current/share/{share_id}/storage/recent/",
-		}, nil,
-		),
+		}),
 		Query: query,
 	}
 	if in.Kind == "share" {
@@ -984,240 +989,240 @@ func StorageRecent(in api.Profile, query url.Values) *api.Request {
 	return r
 }
 
-func MetadataFieldsList(workspaceID api.ID, query url.Values) *api.Request {
+func MetadataFieldsList(workspace api.ID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "metadata.Fields.List", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/workspace/{workspace_id}/metadata/fields/",
-			string(workspaceID),
+			string(workspace),
 		),
 		Query: query,
 	}
 }
 
-func MetadataFieldsValues(workspaceID api.ID, query url.Values) *api.Request {
+func MetadataFieldsValues(workspace api.ID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "metadata.Fields.Values", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/workspace/{workspace_id}/metadata/fields/",
-			string(workspaceID),
+			string(workspace),
 		),
 		Query: query,
 	}
 }
 
-func MetadataFieldsDeclare(workspaceID api.ID, body api.Body) *api.Request {
+func MetadataFieldsDeclare(workspace api.ID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "metadata.Fields.Declare", Method: http.MethodPost, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/workspace/{workspace_id}/metadata/fields/",
-			string(workspaceID),
+			string(workspace),
 		),
 		Body: body,
 	}
 }
 
-func MetadataFieldsMerge(workspaceID api.ID, body api.Body) *api.Request {
+func MetadataFieldsMerge(workspace api.ID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "metadata.Fields.Merge", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.Path(
 			"/current/workspace/{workspace_id}/metadata/fields/merge/",
-			string(workspaceID),
+			string(workspace),
 		),
 		Body: body,
 	}
 }
 
-func MetadataFieldsMergeCandidates(workspaceID api.ID, query url.Values) *api.Request {
+func MetadataFieldsMergeCandidates(workspace api.ID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "metadata.Fields.MergeCandidates", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/workspace/{workspace_id}/metadata/fields/merge-candidates/",
-			string(workspaceID),
+			string(workspace),
 		),
 		Query: query,
 	}
 }
 
-func MetadataFactsGet(workspaceID api.ID, nodeID api.OpaqueID, query url.Values) *api.Request {
+func MetadataFactsGet(workspace api.ID, node api.OpaqueID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "metadata.Facts.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/workspace/{workspace_id}/storage/{node_id}/metadata/facts/",
-			string(workspaceID), nodeID.Plain(),
+			string(workspace), node.Plain(),
 		),
 		Query: query,
 	}
 }
 
-func MetadataFactsSet(workspaceID api.ID, nodeID api.OpaqueID, body api.Body) *api.Request {
+func MetadataFactsSet(workspace api.ID, node api.OpaqueID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "metadata.Facts.Set", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.Path(
 			"/current/workspace/{workspace_id}/storage/{node_id}/metadata/facts/",
-			string(workspaceID), nodeID.Plain(),
+			string(workspace), node.Plain(),
 		),
 		Body: body,
 	}
 }
 
-func MetadataFactsDelete(workspaceID api.ID, nodeID api.OpaqueID, query url.Values) *api.Request {
+func MetadataFactsDelete(workspace api.ID, node api.OpaqueID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "metadata.Facts.Delete", Method: http.MethodDelete, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/workspace/{workspace_id}/storage/{node_id}/metadata/",
-			string(workspaceID), nodeID.Plain(),
+			string(workspace), node.Plain(),
 		),
 		Query: query,
 	}
 }
 
-func MetadataEligible(workspaceID api.ID, query url.Values) *api.Request {
+func MetadataEligible(workspace api.ID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "metadata.Eligible", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/workspace/{workspace_id}/metadata/eligible/",
-			string(workspaceID),
+			string(workspace),
 		),
 		Query: query,
 	}
 }
 
-func MetadataDetails(workspaceID api.ID, nodeIDs []string, query url.Values) *api.Request {
+func MetadataDetails(workspace api.ID, nodes []string, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "metadata.Details", Method: http.MethodGet, Replay: api.ReplaySafe,
-		Path: api.PathList(
-			"/current/workspace/{workspace_id}/storage/{node_id}/metadata/details/",
-			[]string{string(workspaceID)}, nodeIDs...,
+		Path: api.Path(
+			"/current/workspace/{workspace_id}/storage/{node_id...}/metadata/details/",
+			append([]string{string(workspace)}, nodes...)...,
 		),
 		Query: query,
 	}
 }
 
-func MetadataVersions(workspaceID api.ID, nodeID api.OpaqueID, query url.Values) *api.Request {
+func MetadataVersions(workspace api.ID, node api.OpaqueID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "metadata.Versions", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/workspace/{workspace_id}/storage/{node_id}/metadata/versions/",
-			string(workspaceID), nodeID.Plain(),
+			string(workspace), node.Plain(),
 		),
 		Query: query,
 	}
 }
 
-func MetadataExtract(workspaceID api.ID, nodeID api.OpaqueID, body api.Body) *api.Request {
+func MetadataExtract(workspace api.ID, node api.OpaqueID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "metadata.Extract", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.Path(
 			"/current/workspace/{workspace_id}/storage/{node_id}/metadata/extract/",
-			string(workspaceID), nodeID.Plain(),
+			string(workspace), node.Plain(),
 		),
 		Body: body,
 	}
 }
 
-func MetadataExtractAll(workspaceID api.ID, nodeID api.OpaqueID, body api.Body) *api.Request {
+func MetadataExtractAll(workspace api.ID, node api.OpaqueID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "metadata.ExtractAll", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.Path(
 			"/current/workspace/{workspace_id}/storage/{node_id}/metadata/extract-all/",
-			string(workspaceID), nodeID.Plain(),
+			string(workspace), node.Plain(),
 		),
 		Body: body,
 	}
 }
 
-func MetadataJobs(workspaceID api.ID) *api.Request {
+func MetadataJobs(workspace api.ID) *api.Request {
 	return &api.Request{
 		Op: "metadata.Jobs", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/workspace/{workspace_id}/jobs/status/",
-			string(workspaceID),
+			string(workspace),
 		),
 	}
 }
 
-func MetadataFiltersList(workspaceID api.ID, query url.Values) *api.Request {
+func MetadataFiltersList(workspace api.ID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "metadata.Filters.List", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/workspace/{workspace_id}/metadata/filters/",
-			string(workspaceID),
+			string(workspace),
 		),
 		Query: query,
 	}
 }
 
-func MetadataFiltersCreate(workspaceID api.ID, body api.Body) *api.Request {
+func MetadataFiltersCreate(workspace api.ID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "metadata.Filters.Create", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.Path(
 			"/current/workspace/{workspace_id}/metadata/filters/",
-			string(workspaceID),
+			string(workspace),
 		),
 		Body: body,
 	}
 }
 
-func MetadataFiltersGet(workspaceID api.ID, filterID api.OpaqueID) *api.Request {
+func MetadataFiltersGet(workspace api.ID, filter api.OpaqueID) *api.Request {
 	return &api.Request{
 		Op: "metadata.Filters.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/workspace/{workspace_id}/metadata/filters/{filter_id}/",
-			string(workspaceID), filterID.Plain(),
+			string(workspace), filter.Plain(),
 		),
 	}
 }
 
-func MetadataFiltersUpdate(workspaceID api.ID, filterID api.OpaqueID, body api.Body) *api.Request {
+func MetadataFiltersUpdate(workspace api.ID, filter api.OpaqueID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "metadata.Filters.Update", Method: http.MethodPut, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/workspace/{workspace_id}/metadata/filters/{filter_id}/",
-			string(workspaceID), filterID.Plain(),
+			string(workspace), filter.Plain(),
 		),
 		Body: body,
 	}
 }
 
-func MetadataFiltersDelete(workspaceID api.ID, filterID api.OpaqueID) *api.Request {
+func MetadataFiltersDelete(workspace api.ID, filter api.OpaqueID) *api.Request {
 	return &api.Request{
 		Op: "metadata.Filters.Delete", Method: http.MethodDelete, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/workspace/{workspace_id}/metadata/filters/{filter_id}/",
-			string(workspaceID), filterID.Plain(),
+			string(workspace), filter.Plain(),
 		),
 	}
 }
 
-func MetadataFiltersNodes(workspaceID api.ID, filterID api.OpaqueID, query url.Values) *api.Request {
+func MetadataFiltersNodes(workspace api.ID, filter api.OpaqueID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "metadata.Filters.Nodes", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/workspace/{workspace_id}/metadata/filters/{filter_id}/nodes/",
-			string(workspaceID), filterID.Plain(),
+			string(workspace), filter.Plain(),
 		),
 		Query: query,
 	}
 }
 
-func SharesCreate(workspaceID api.ID, body api.Body) *api.Request {
+func SharesCreate(workspace api.ID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "shares.Create", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.Path(
 			"/current/workspace/{workspace_id}/create/share/",
-			string(workspaceID),
+			string(workspace),
 		),
 		Body: body,
 	}
 }
 
-func SharesGet(shareID api.ID, query url.Values) *api.Request {
+func SharesGet(share api.ID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "shares.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/share/{share_id}/details/",
-			string(shareID),
+			string(share),
 		),
 		Auth:  api.AuthOptional,
 		Link:  api.LinkTakesToken,
@@ -1225,12 +1230,12 @@ func SharesGet(shareID api.ID, query url.Values) *api.Request {
 	}
 }
 
-func SharesGetPublic(shareID api.ID, query url.Values) *api.Request {
+func SharesGetPublic(share api.ID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "shares.GetPublic", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/share/{share_id}/public/details/",
-			string(shareID),
+			string(share),
 		),
 		Auth:  api.AuthOptional,
 		Link:  api.LinkTakesToken,
@@ -1238,68 +1243,68 @@ func SharesGetPublic(shareID api.ID, query url.Values) *api.Request {
 	}
 }
 
-func SharesUpdate(shareID api.ID, body api.Body) *api.Request {
+func SharesUpdate(share api.ID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "shares.Update", Method: http.MethodPost, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/share/{share_id}/update/",
-			string(shareID),
+			string(share),
 		),
 		Body: body,
 	}
 }
 
-func SharesDelete(shareID api.ID, query url.Values) *api.Request {
+func SharesDelete(share api.ID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "shares.Delete", Method: http.MethodDelete, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/share/{share_id}/delete/",
-			string(shareID),
+			string(share),
 		),
 		Query: query,
 	}
 }
 
-func SharesArchive(shareID api.ID) *api.Request {
+func SharesArchive(share api.ID) *api.Request {
 	return &api.Request{
 		Op: "shares.Archive", Method: http.MethodPost, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/share/{share_id}/archive/",
-			string(shareID),
+			string(share),
 		),
 		Body: api.Form{},
 	}
 }
 
-func SharesUnarchive(shareID api.ID) *api.Request {
+func SharesUnarchive(share api.ID) *api.Request {
 	return &api.Request{
 		Op: "shares.Unarchive", Method: http.MethodPost, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/share/{share_id}/unarchive/",
-			string(shareID),
+			string(share),
 		),
 		Body: api.Form{},
 	}
 }
 
-func SharesAuthPassword(shareID api.ID, body api.Body) *api.Request {
+func SharesAuthPassword(share api.ID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "shares.AuthPassword", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.Path(
 			"/current/share/{share_id}/auth/password/",
-			string(shareID),
+			string(share),
 		),
 		Auth: api.AuthOptional,
 		Body: body,
 	}
 }
 
-func SharesAuthGuest(shareID api.ID) *api.Request {
+func SharesAuthGuest(share api.ID) *api.Request {
 	return &api.Request{
 		Op: "shares.AuthGuest", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.Path(
 			"/current/share/{share_id}/auth/guest/",
-			string(shareID),
+			string(share),
 		),
 		Auth: api.AuthOptional,
 		Body: api.Form{},
@@ -1322,12 +1327,12 @@ func SharesListAvailable(query url.Values) *api.Request {
 	}
 }
 
-func SharesListByWorkspace(workspaceID api.ID, query url.Values) *api.Request {
+func SharesListByWorkspace(workspace api.ID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "shares.ListByWorkspace", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/workspace/{workspace_id}/list/shares/",
-			string(workspaceID),
+			string(workspace),
 		),
 		Query: query,
 	}
@@ -1351,233 +1356,233 @@ func SharesCheckName(name string) *api.Request {
 	}
 }
 
-func SharesImport(workspaceID api.ID, shareID api.ID) *api.Request {
+func SharesImport(workspace api.ID, share api.ID) *api.Request {
 	return &api.Request{
 		Op: "shares.Import", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.Path(
 			"/current/workspace/{workspace_id}/import/share/{share_id}/",
-			string(workspaceID), string(shareID),
+			string(workspace), string(share),
 		),
 		Body: api.Form{},
 	}
 }
 
-func SharesQuickSharesGet(quickshareID api.OpaqueID) *api.Request {
+func SharesQuickSharesGet(quickshare api.OpaqueID) *api.Request {
 	return &api.Request{
 		Op: "shares.QuickShares.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/quickshare/{quickshare_id}/details/",
-			quickshareID.Plain(),
+			quickshare.Plain(),
 		),
 		Auth: api.AuthNone,
 	}
 }
 
-func SharesQuickSharesDownload(quickshareID api.OpaqueID) *api.Request {
+func SharesQuickSharesDownload(quickshare api.OpaqueID) *api.Request {
 	return &api.Request{
 		Op: "shares.QuickShares.Download", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/quickshare/{quickshare_id}/storage/read/",
-			quickshareID.Plain(),
+			quickshare.Plain(),
 		),
 		Auth: api.AuthNone,
 	}
 }
 
-func SharesQuickSharesReadNote(quickshareID api.OpaqueID) *api.Request {
+func SharesQuickSharesReadNote(quickshare api.OpaqueID) *api.Request {
 	return &api.Request{
 		Op: "shares.QuickShares.ReadNote", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/quickshare/{quickshare_id}/storage/readnote/",
-			quickshareID.Plain(),
+			quickshare.Plain(),
 		),
 		Auth: api.AuthNone,
 	}
 }
 
-func SharesQuickSharesPreview(quickshareID api.OpaqueID, kind string) *api.Request {
+func SharesQuickSharesPreview(quickshare api.OpaqueID, kind string) *api.Request {
 	return &api.Request{
 		Op: "shares.QuickShares.Preview", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/quickshare/{quickshare_id}/storage/preview/{type}/read/",
-			quickshareID.Plain(), kind,
+			quickshare.Plain(), kind,
 		),
 		Auth: api.AuthNone,
 	}
 }
 
-func SharesQuickSharesGetByNode(workspaceID api.ID, nodeID api.OpaqueID) *api.Request {
+func SharesQuickSharesGetByNode(workspace api.ID, node api.OpaqueID) *api.Request {
 	return &api.Request{
 		Op: "shares.QuickShares.GetByNode", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/workspace/{workspace_id}/storage/{node_id}/quickshare/",
-			string(workspaceID), nodeID.Plain(),
+			string(workspace), node.Plain(),
 		),
 	}
 }
 
-func SharesQuickSharesDelete(workspaceID api.ID, nodeID api.OpaqueID) *api.Request {
+func SharesQuickSharesDelete(workspace api.ID, node api.OpaqueID) *api.Request {
 	return &api.Request{
 		Op: "shares.QuickShares.Delete", Method: http.MethodDelete, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/workspace/{workspace_id}/storage/{node_id}/quickshare/",
-			string(workspaceID), nodeID.Plain(),
+			string(workspace), node.Plain(),
 		),
 	}
 }
 
-func SharesQuickSharesList(workspaceID api.ID, query url.Values) *api.Request {
+func SharesQuickSharesList(workspace api.ID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "shares.QuickShares.List", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/workspace/{workspace_id}/quickshares/",
-			string(workspaceID),
+			string(workspace),
 		),
 		Query: query,
 	}
 }
 
-func FileSharesCreate(workspaceID api.ID, body api.Body) *api.Request {
+func FileSharesCreate(workspace api.ID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "fileshares.Create", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.Path(
 			"/current/workspace/{workspace_id}/create/fileshare/",
-			string(workspaceID),
+			string(workspace),
 		),
 		Body: body,
 	}
 }
 
-func FileSharesList(workspaceID api.ID, query url.Values) *api.Request {
+func FileSharesList(workspace api.ID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "fileshares.List", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/workspace/{workspace_id}/list/fileshares/",
-			string(workspaceID),
+			string(workspace),
 		),
 		Query: query,
 	}
 }
 
-func FileSharesGet(fileshareID api.ID) *api.Request {
+func FileSharesGet(fileshare api.ID) *api.Request {
 	return &api.Request{
 		Op: "fileshares.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/fileshare/{fileshare_id}/details/",
-			string(fileshareID),
+			string(fileshare),
 		),
 		Auth: api.AuthOptional,
 		Link: api.LinkTakesPassword,
 	}
 }
 
-func FileSharesUpdate(fileshareID api.ID, body api.Body) *api.Request {
+func FileSharesUpdate(fileshare api.ID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "fileshares.Update", Method: http.MethodPost, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/fileshare/{fileshare_id}/update/",
-			string(fileshareID),
+			string(fileshare),
 		),
 		Body: body,
 	}
 }
 
-func FileSharesDelete(fileshareID api.ID) *api.Request {
+func FileSharesDelete(fileshare api.ID) *api.Request {
 	return &api.Request{
 		Op: "fileshares.Delete", Method: http.MethodDelete, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/fileshare/{fileshare_id}/delete/",
-			string(fileshareID),
+			string(fileshare),
 		),
 	}
 }
 
-func FileSharesGrantsList(fileshareID api.ID) *api.Request {
+func FileSharesGrantsList(fileshare api.ID) *api.Request {
 	return &api.Request{
 		Op: "fileshares.Grants.List", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/fileshare/{fileshare_id}/grants/",
-			string(fileshareID),
+			string(fileshare),
 		),
 	}
 }
 
-func FileSharesGrantsSet(fileshareID api.ID, body api.Body) *api.Request {
+func FileSharesGrantsSet(fileshare api.ID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "fileshares.Grants.Set", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.Path(
 			"/current/fileshare/{fileshare_id}/grants/",
-			string(fileshareID),
+			string(fileshare),
 		),
 		Body: body,
 	}
 }
 
-func FileSharesGrantsRevoke(fileshareID api.ID, query url.Values) *api.Request {
+func FileSharesGrantsRevoke(fileshare api.ID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "fileshares.Grants.Revoke", Method: http.MethodDelete, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/fileshare/{fileshare_id}/grants/",
-			string(fileshareID),
+			string(fileshare),
 		),
 		Query: query,
 	}
 }
 
-func FileSharesDownload(fileshareID api.ID) *api.Request {
+func FileSharesDownload(fileshare api.ID) *api.Request {
 	return &api.Request{
 		Op: "fileshares.Download", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/fileshare/{fileshare_id}/storage/read/",
-			string(fileshareID),
+			string(fileshare),
 		),
 		Auth: api.AuthOptional,
 		Link: api.LinkTakesPassword,
 	}
 }
 
-func FileSharesPreview(fileshareID api.ID, kind string) *api.Request {
+func FileSharesPreview(fileshare api.ID, kind string) *api.Request {
 	return &api.Request{
 		Op: "fileshares.Preview", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/fileshare/{fileshare_id}/storage/preview/{type}/read/",
-			string(fileshareID), kind,
+			string(fileshare), kind,
 		),
 		Auth: api.AuthOptional,
 		Link: api.LinkTakesPassword,
 	}
 }
 
-func FileSharesVersionsList(fileshareID api.ID) *api.Request {
+func FileSharesVersionsList(fileshare api.ID) *api.Request {
 	return &api.Request{
 		Op: "fileshares.Versions.List", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/fileshare/{fileshare_id}/storage/versions/",
-			string(fileshareID),
+			string(fileshare),
 		),
 		Auth: api.AuthOptional,
 		Link: api.LinkTakesPassword,
 	}
 }
 
-func FileSharesVersionsRead(fileshareID api.ID, versionID api.OpaqueID) *api.Request {
+func FileSharesVersionsRead(fileshare api.ID, version api.OpaqueID) *api.Request {
 	return &api.Request{
 		Op: "fileshares.Versions.Read", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/fileshare/{fileshare_id}/storage/versions/{version_id}/read/",
-			string(fileshareID), versionID.Plain(),
+			string(fileshare), version.Plain(),
 		),
 		Auth: api.AuthOptional,
 		Link: api.LinkTakesPassword,
 	}
 }
 
-func FileSharesMetadata(fileshareID api.ID) *api.Request {
+func FileSharesMetadata(fileshare api.ID) *api.Request {
 	return &api.Request{
 		Op: "fileshares.Metadata", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/fileshare/{fileshare_id}/storage/metadata/details/",
-			string(fileshareID),
+			string(fileshare),
 		),
 		Auth: api.AuthOptional,
 		Link: api.LinkTakesPassword,
@@ -1604,36 +1609,36 @@ func UploadsPut(body api.Body) *api.Request {
 	}
 }
 
-func UploadsChunksSend(uploadID api.OpaqueID, body api.Body) *api.Request {
+func UploadsChunksSend(upload api.OpaqueID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "uploads.Chunks.Send", Method: http.MethodPost, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/upload/{upload_id}/chunk/",
-			uploadID.Plain(),
+			upload.Plain(),
 		),
 		Link: api.LinkTakesPassword,
 		Body: body,
 	}
 }
 
-func UploadsComplete(uploadID api.OpaqueID) *api.Request {
+func UploadsComplete(upload api.OpaqueID) *api.Request {
 	return &api.Request{
 		Op: "uploads.Complete", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.Path(
 			"/current/upload/{upload_id}/complete/",
-			uploadID.Plain(),
+			upload.Plain(),
 		),
 		Link: api.LinkTakesPassword,
 		Body: api.Form{},
 	}
 }
 
-func UploadsGet(uploadID api.OpaqueID) *api.Request {
+func UploadsGet(upload api.OpaqueID) *api.Request {
 	return &api.Request{
 		Op: "uploads.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/upload/{upload_id}/details/",
-			uploadID.Plain(),
+			upload.Plain(),
 		),
 		Link: api.LinkTakesPassword,
 	}
@@ -1673,12 +1678,12 @@ func AccountMe(query url.Values) *api.Request {
 	}
 }
 
-func AccountUsersGet(userID api.ID, query url.Values) *api.Request {
+func AccountUsersGet(user api.ID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "account.Users.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/user/{user_id}/details/",
-			string(userID),
+			string(user),
 		),
 		Query: query,
 	}
@@ -1828,22 +1833,22 @@ func AccountInvitationsList(query url.Values) *api.Request {
 	}
 }
 
-func AccountInvitationsGet(invitationID string) *api.Request {
+func AccountInvitationsGet(invitation string) *api.Request {
 	return &api.Request{
 		Op: "account.Invitations.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/user/invitation/{invitation_id}/details/",
-			invitationID,
+			invitation,
 		),
 	}
 }
 
-func AccountInvitationsGetByKey(invitationID string) *api.Request {
+func AccountInvitationsGetByKey(invitation string) *api.Request {
 	return &api.Request{
 		Op: "account.Invitations.GetByKey", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/user/invitation/{invitation_id}/details/",
-			invitationID,
+			invitation,
 		),
 	}
 }
@@ -1888,56 +1893,56 @@ func OrgsListAvailable(query url.Values) *api.Request {
 	}
 }
 
-func OrgsGet(orgID api.ID, query url.Values) *api.Request {
+func OrgsGet(org api.ID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "orgs.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/org/{org_id}/details/",
-			string(orgID),
+			string(org),
 		),
 		Query: query,
 	}
 }
 
-func OrgsGetPublic(orgID api.ID, query url.Values) *api.Request {
+func OrgsGetPublic(org api.ID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "orgs.GetPublic", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/org/{org_id}/public/details/",
-			string(orgID),
+			string(org),
 		),
 		Auth:  api.AuthOptional,
 		Query: query,
 	}
 }
 
-func OrgsBillingChangePlan(orgID api.ID, body api.Body) *api.Request {
+func OrgsBillingChangePlan(org api.ID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "orgs.Billing.ChangePlan", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.Path(
 			"/current/org/{org_id}/billing/",
-			string(orgID),
+			string(org),
 		),
 		Body: body,
 	}
 }
 
-func OrgsBillingCredits(orgID api.ID) *api.Request {
+func OrgsBillingCredits(org api.ID) *api.Request {
 	return &api.Request{
 		Op: "orgs.Billing.Credits", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/org/{org_id}/billing/usage/limits/credits/",
-			string(orgID),
+			string(org),
 		),
 	}
 }
 
-func OrgsBillingMeters(orgID api.ID, query url.Values) *api.Request {
+func OrgsBillingMeters(org api.ID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "orgs.Billing.Meters", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/org/{org_id}/billing/usage/meters/list/",
-			string(orgID),
+			string(org),
 		),
 		Query: query,
 	}
@@ -1951,23 +1956,23 @@ func OrgsCreate(body api.Body) *api.Request {
 	}
 }
 
-func OrgsUpdate(orgID api.ID, body api.Body) *api.Request {
+func OrgsUpdate(org api.ID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "orgs.Update", Method: http.MethodPost, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/org/{org_id}/update/",
-			string(orgID),
+			string(org),
 		),
 		Body: body,
 	}
 }
 
-func OrgsDelete(orgID api.ID, body api.Body) *api.Request {
+func OrgsDelete(org api.ID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "orgs.Delete", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.Path(
 			"/current/org/{org_id}/close/",
-			string(orgID),
+			string(org),
 		),
 		Body: body,
 	}
@@ -1990,34 +1995,34 @@ func OrgsIndustries() *api.Request {
 	}
 }
 
-func OrgsTransferTokensCreate(orgID api.ID) *api.Request {
+func OrgsTransferTokensCreate(org api.ID) *api.Request {
 	return &api.Request{
 		Op: "orgs.TransferTokens.Create", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.Path(
 			"/current/org/{org_id}/transfer/token/create/",
-			string(orgID),
+			string(org),
 		),
 		Body: api.Form{},
 	}
 }
 
-func OrgsTransferTokensList(orgID api.ID, query url.Values) *api.Request {
+func OrgsTransferTokensList(org api.ID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "orgs.TransferTokens.List", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/org/{org_id}/transfer/token/list/",
-			string(orgID),
+			string(org),
 		),
 		Query: query,
 	}
 }
 
-func OrgsTransferTokensDelete(orgID api.ID, tokenID string) *api.Request {
+func OrgsTransferTokensDelete(org api.ID, token string) *api.Request {
 	return &api.Request{
 		Op: "orgs.TransferTokens.Delete", Method: http.MethodDelete, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/org/{org_id}/transfer/token/{token_id}/",
-			string(orgID), tokenID,
+			string(org), token,
 		),
 	}
 }
@@ -2030,12 +2035,12 @@ func OrgsClaim(body api.Body) *api.Request {
 	}
 }
 
-func OrgsBillingDetails(orgID api.ID) *api.Request {
+func OrgsBillingDetails(org api.ID) *api.Request {
 	return &api.Request{
 		Op: "orgs.Billing.Details", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/org/{org_id}/billing/details/",
-			string(orgID),
+			string(org),
 		),
 	}
 }
@@ -2047,44 +2052,44 @@ func OrgsBillingPlans() *api.Request {
 	}
 }
 
-func OrgsBillingInvoices(orgID api.ID, query url.Values) *api.Request {
+func OrgsBillingInvoices(org api.ID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "orgs.Billing.Invoices", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/org/{org_id}/billing/invoices/",
-			string(orgID),
+			string(org),
 		),
 		Query: query,
 	}
 }
 
-func OrgsBillingMembers(orgID api.ID, query url.Values) *api.Request {
+func OrgsBillingMembers(org api.ID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "orgs.Billing.Members", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/org/{org_id}/billing/usage/members/list/",
-			string(orgID),
+			string(org),
 		),
 		Query: query,
 	}
 }
 
-func OrgsBillingCancel(orgID api.ID) *api.Request {
+func OrgsBillingCancel(org api.ID) *api.Request {
 	return &api.Request{
 		Op: "orgs.Billing.Cancel", Method: http.MethodDelete, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/org/{org_id}/billing/",
-			string(orgID),
+			string(org),
 		),
 	}
 }
 
-func OrgsBillingReactivate(orgID api.ID) *api.Request {
+func OrgsBillingReactivate(org api.ID) *api.Request {
 	return &api.Request{
 		Op: "orgs.Billing.Reactivate", Method: http.MethodPut, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/org/{org_id}/billing/",
-			string(orgID),
+			string(org),
 		),
 		Body: api.JSON(struct{}{}),
 	}
@@ -2098,12 +2103,12 @@ func WorkspacesList(query url.Values) *api.Request {
 	}
 }
 
-func WorkspacesListByOrg(orgID api.ID, query url.Values) *api.Request {
+func WorkspacesListByOrg(org api.ID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "workspaces.ListByOrg", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/org/{org_id}/list/workspaces/",
-			string(orgID),
+			string(org),
 		),
 		Query: query,
 	}
@@ -2117,34 +2122,34 @@ func WorkspacesListAvailable(query url.Values) *api.Request {
 	}
 }
 
-func WorkspacesCreate(orgID api.ID, body api.Body) *api.Request {
+func WorkspacesCreate(org api.ID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "workspaces.Create", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.Path(
 			"/current/org/{org_id}/create/workspace/",
-			string(orgID),
+			string(org),
 		),
 		Body: body,
 	}
 }
 
-func WorkspacesGet(workspaceID api.ID, query url.Values) *api.Request {
+func WorkspacesGet(workspace api.ID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "workspaces.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/workspace/{workspace_id}/details/",
-			string(workspaceID),
+			string(workspace),
 		),
 		Query: query,
 	}
 }
 
-func WorkspacesUpdate(workspaceID api.ID, body api.Body) *api.Request {
+func WorkspacesUpdate(workspace api.ID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "workspaces.Update", Method: http.MethodPost, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/workspace/{workspace_id}/update/",
-			string(workspaceID),
+			string(workspace),
 		),
 		Body: body,
 	}
@@ -2161,44 +2166,44 @@ func WorkspacesCheckName(name string, query url.Values) *api.Request {
 	}
 }
 
-func WorkspacesLimits(workspaceID api.ID) *api.Request {
+func WorkspacesLimits(workspace api.ID) *api.Request {
 	return &api.Request{
 		Op: "workspaces.Limits", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/workspace/{workspace_id}/limits/",
-			string(workspaceID),
+			string(workspace),
 		),
 	}
 }
 
-func WorkspacesDelete(workspaceID api.ID, query url.Values) *api.Request {
+func WorkspacesDelete(workspace api.ID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "workspaces.Delete", Method: http.MethodDelete, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/workspace/{workspace_id}/delete/",
-			string(workspaceID),
+			string(workspace),
 		),
 		Query: query,
 	}
 }
 
-func WorkspacesArchive(workspaceID api.ID) *api.Request {
+func WorkspacesArchive(workspace api.ID) *api.Request {
 	return &api.Request{
 		Op: "workspaces.Archive", Method: http.MethodPost, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/workspace/{workspace_id}/archive/",
-			string(workspaceID),
+			string(workspace),
 		),
 		Body: api.Form{},
 	}
 }
 
-func WorkspacesUnarchive(workspaceID api.ID) *api.Request {
+func WorkspacesUnarchive(workspace api.ID) *api.Request {
 	return &api.Request{
 		Op: "workspaces.Unarchive", Method: http.MethodPost, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/workspace/{workspace_id}/unarchive/",
-			string(workspaceID),
+			string(workspace),
 		),
 		Body: api.Form{},
 	}
@@ -2211,70 +2216,74 @@ func MembersList(in api.Profile, query url.Values) *api.Request {
 			"/current/org/{org_id}/members/list/",
 			"/current/workspace/{workspace_id}/members/list/",
 			"/current/share/{share_id}/members/list/",
-		}, nil,
-		),
+		}),
 		Query: query,
 	}
 }
 
-func MembersAdd(in api.Profile, emailOrUser string, body api.Body) *api.Request {
+func MembersAdd(in api.Profile, person string, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "members.Add", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.ProfilePath(in, []string{
 			"/current/org/{org_id}/members/{email_or_user}/",
 			"/current/workspace/{workspace_id}/members/{email_or_user}/",
 			"/current/share/{share_id}/members/{email_or_user}/",
-		}, []string{emailOrUser},
+		},
+			person,
 		),
 		Body: body,
 	}
 }
 
-func MembersGet(in api.Profile, userID api.ID) *api.Request {
+func MembersGet(in api.Profile, user api.ID) *api.Request {
 	return &api.Request{
 		Op: "members.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.ProfilePath(in, []string{
 			"/current/org/{org_id}/member/{user_id}/details/",
 			"/current/workspace/{workspace_id}/member/{user_id}/details/",
 			"/current/share/{share_id}/member/{user_id}/details/",
-		}, []string{string(userID)},
+		},
+			string(user),
 		),
 	}
 }
 
-func MembersUpdate(in api.Profile, userID api.ID, body api.Body) *api.Request {
+func MembersUpdate(in api.Profile, user api.ID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "members.Update", Method: http.MethodPost, Replay: api.ReplaySafe,
 		Path: api.ProfilePath(in, []string{
 			"/current/org/{org_id}/member/{user_id}/update/",
 			"/current/workspace/{workspace_id}/member/{user_id}/update/",
 			"/current/share/{share_id}/member/{user_id}/update/",
-		}, []string{string(userID)},
+		},
+			string(user),
 		),
 		Body: body,
 	}
 }
 
-func MembersRemove(in api.Profile, userID api.ID) *api.Request {
+func MembersRemove(in api.Profile, user api.ID) *api.Request {
 	return &api.Request{
 		Op: "members.Remove", Method: http.MethodDelete, Replay: api.ReplaySafe,
 		Path: api.ProfilePath(in, []string{
 			"/current/org/{org_id}/members/{user_id}/",
 			"/current/workspace/{workspace_id}/members/{user_id}/",
 			"/current/share/{share_id}/members/{user_id}/",
-		}, []string{string(userID)},
+		},
+			string(user),
 		),
 	}
 }
 
-func MembersTransferOwnership(in api.Profile, userID api.ID) *api.Request {
+func MembersTransferOwnership(in api.Profile, user api.ID) *api.Request {
 	return &api.Request{
 		Op: "members.TransferOwnership", Method: http.MethodPost, Replay: api.ReplaySafe,
 		Path: api.ProfilePath(in, []string{
 			"/current/org/{org_id}/member/{user_id}/transfer_ownership/",
 			"/current/workspace/{workspace_id}/member/{user_id}/transfer_ownership/",
 			"/current/share/{share_id}/member/{user_id}/transfer_ownership/",
-		}, []string{string(userID)},
+		},
+			string(user),
 		),
 		Body: api.Form{},
 	}
@@ -2287,8 +2296,7 @@ func MembersLeave(in api.Profile) *api.Request {
 			"/current/org/{org_id}/member/",
 			"/current/workspace/{workspace_id}/member/",
 			"/current/share/{share_id}/member/",
-		}, nil,
-		),
+		}),
 	}
 }
 
@@ -2299,20 +2307,20 @@ func MembersJoin(in api.Profile, body api.Body) *api.Request {
 			"/current/org/{org_id}/members/join/",
 			"/current/workspace/{workspace_id}/members/join/",
 			"/current/share/{share_id}/members/join/",
-		}, nil,
-		),
+		}),
 		Body: body,
 	}
 }
 
-func MembersJoinWithKey(in api.Profile, invitationKey string, answer string) *api.Request {
+func MembersJoinWithKey(in api.Profile, key string, answer string) *api.Request {
 	return &api.Request{
 		Op: "members.JoinWithKey", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.ProfilePath(in, []string{
 			"/current/org/{org_id}/members/join/{invitation_key}/{answer}/",
 			"/current/workspace/{workspace_id}/members/join/{invitation_key}/{answer}/",
 			"/current/share/{share_id}/members/join/{invitation_key}/{answer}/",
-		}, []string{invitationKey, answer},
+		},
+			key, answer,
 		),
 		Body: api.Form{},
 	}
@@ -2325,8 +2333,7 @@ func MembersInvitationsList(in api.Profile, query url.Values) *api.Request {
 			"/current/org/{org_id}/members/invitations/list/",
 			"/current/workspace/{workspace_id}/members/invitations/list/",
 			"/current/share/{share_id}/members/invitations/list/",
-		}, nil,
-		),
+		}),
 		Query: query,
 	}
 }
@@ -2338,141 +2345,153 @@ func MembersInvitationsListByState(in api.Profile, state string, query url.Value
 			"/current/org/{org_id}/members/invitations/list/{state}/",
 			"/current/workspace/{workspace_id}/members/invitations/list/{state}/",
 			"/current/share/{share_id}/members/invitations/list/{state}/",
-		}, []string{state},
+		},
+			state,
 		),
 		Query: query,
 	}
 }
 
-func MembersInvitationsUpdate(in api.Profile, invitationID string, body api.Body) *api.Request {
+func MembersInvitationsUpdate(in api.Profile, invitation string, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "members.Invitations.Update", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.ProfilePath(in, []string{
 			"/current/org/{org_id}/members/invitation/{invitation_id}/",
 			"/current/workspace/{workspace_id}/members/invitation/{invitation_id}/",
 			"/current/share/{share_id}/members/invitation/{invitation_id}/",
-		}, []string{invitationID},
+		},
+			invitation,
 		),
 		Body: body,
 	}
 }
 
-func MembersInvitationsResend(in api.Profile, invitationID string, body api.Body) *api.Request {
+func MembersInvitationsResend(in api.Profile, invitation string, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "members.Invitations.Resend", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.ProfilePath(in, []string{
 			"/current/org/{org_id}/members/invitation/{invitation_id}/",
 			"/current/workspace/{workspace_id}/members/invitation/{invitation_id}/",
 			"/current/share/{share_id}/members/invitation/{invitation_id}/",
-		}, []string{invitationID},
+		},
+			invitation,
 		),
 		Body: body,
 	}
 }
 
-func AccountInvitationsAccept(in api.Profile, invitationID string, body api.Body) *api.Request {
+func AccountInvitationsAccept(in api.Profile, invitation string, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "account.Invitations.Accept", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.ProfilePath(in, []string{
 			"/current/workspace/{workspace_id}/members/invitation/{invitation_id}/",
 			"/current/share/{share_id}/members/invitation/{invitation_id}/",
-		}, []string{invitationID},
+		},
+			invitation,
 		),
 		Body: body,
 	}
 }
 
-func AccountInvitationsDecline(in api.Profile, invitationID string, body api.Body) *api.Request {
+func AccountInvitationsDecline(in api.Profile, invitation string, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "account.Invitations.Decline", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.ProfilePath(in, []string{
 			"/current/workspace/{workspace_id}/members/invitation/{invitation_id}/",
 			"/current/share/{share_id}/members/invitation/{invitation_id}/",
-		}, []string{invitationID},
+		},
+			invitation,
 		),
 		Body: body,
 	}
 }
 
-func MembersInvitationsDelete(in api.Profile, invitationID string) *api.Request {
+func MembersInvitationsDelete(in api.Profile, invitation string) *api.Request {
 	return &api.Request{
 		Op: "members.Invitations.Delete", Method: http.MethodDelete, Replay: api.ReplaySafe,
 		Path: api.ProfilePath(in, []string{
 			"/current/org/{org_id}/members/invitation/{invitation_id}/",
 			"/current/workspace/{workspace_id}/members/invitation/{invitation_id}/",
 			"/current/share/{share_id}/members/invitation/{invitation_id}/",
-		}, []string{invitationID},
+		},
+			invitation,
 		),
 	}
 }
 
-func StorageCreateFolder(in api.Profile, parentID api.OpaqueID, body api.Body) *api.Request {
+func StorageCreateFolder(in api.Profile, parent api.OpaqueID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "storage.CreateFolder", Method: http.MethodPost, Replay: api.ReplaySafe,
 		Path: api.ProfilePath(in, []string{
 			"/current/workspace/{workspace_id}/storage/{parent_id}/createfolder/",
 			"/current/share/{share_id}/storage/{parent_id}/createfolder/",
-		}, []string{parentID.Plain()},
+		},
+			parent.Plain(),
 		),
 		Body: body,
 	}
 }
 
-func StorageMove(in api.Profile, nodeID api.OpaqueID, body api.Body) *api.Request {
+func StorageMove(in api.Profile, node api.OpaqueID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "storage.Move", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.ProfilePath(in, []string{
 			"/current/workspace/{workspace_id}/storage/{node_id}/move/",
 			"/current/share/{share_id}/storage/{node_id}/move/",
-		}, []string{nodeID.Plain()},
+		},
+			node.Plain(),
 		),
 		Body: body,
 	}
 }
 
-func StorageCopy(in api.Profile, nodeID api.OpaqueID, body api.Body) *api.Request {
+func StorageCopy(in api.Profile, node api.OpaqueID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "storage.Copy", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.ProfilePath(in, []string{
 			"/current/workspace/{workspace_id}/storage/{node_id}/copy/",
 			"/current/share/{share_id}/storage/{node_id}/copy/",
-		}, []string{nodeID.Plain()},
+		},
+			node.Plain(),
 		),
 		Body: body,
 	}
 }
 
-func StorageUpdate(in api.Profile, nodeID api.OpaqueID, body api.Body) *api.Request {
+func StorageUpdate(in api.Profile, node api.OpaqueID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "storage.Update", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.ProfilePath(in, []string{
 			"/current/workspace/{workspace_id}/storage/{node_id}/update/",
 			"/current/share/{share_id}/storage/{node_id}/update/",
-		}, []string{nodeID.Plain()},
+		},
+			node.Plain(),
 		),
 		Body: body,
 	}
 }
 
-func StorageRename(in api.Profile, nodeID api.OpaqueID, body api.Body) *api.Request {
+func StorageRename(in api.Profile, node api.OpaqueID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "storage.Rename", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.ProfilePath(in, []string{
 			"/current/workspace/{workspace_id}/storage/{node_id}/update/",
 			"/current/share/{share_id}/storage/{node_id}/update/",
-		}, []string{nodeID.Plain()},
+		},
+			node.Plain(),
 		),
 		Body: body,
 	}
 }
 
-func StorageDelete(in api.Profile, nodeID api.OpaqueID) *api.Request {
+func StorageDelete(in api.Profile, node api.OpaqueID) *api.Request {
 	return &api.Request{
 		Op: "storage.Delete", Method: http.MethodDelete, Replay: api.ReplaySafe,
 		Path: api.ProfilePath(in, []string{
 			"/current/workspace/{workspace_id}/storage/{node_id}/delete/",
 			"/current/share/{share_id}/storage/{node_id}/delete/",
-		}, []string{nodeID.Plain()},
+		},
+			node.Plain(),
 		),
 	}
 }
@@ -2483,64 +2502,67 @@ func StorageEmptyTrash(in api.Profile) *api.Request {
 		Path: api.ProfilePath(in, []string{
 			"/current/workspace/{workspace_id}/storage/trash/delete/",
 			"/current/share/{share_id}/storage/trash/delete/",
-		}, nil,
-		),
+		}),
 	}
 }
 
-func StorageRestore(in api.Profile, nodeID api.OpaqueID) *api.Request {
+func StorageRestore(in api.Profile, node api.OpaqueID) *api.Request {
 	return &api.Request{
 		Op: "storage.Restore", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.ProfilePath(in, []string{
 			"/current/workspace/{workspace_id}/storage/{node_id}/restore/",
 			"/current/share/{share_id}/storage/{node_id}/restore/",
-		}, []string{nodeID.Plain()},
+		},
+			node.Plain(),
 		),
 		Body: api.Form{},
 	}
 }
 
-func StoragePurge(in api.Profile, nodeID api.OpaqueID) *api.Request {
+func StoragePurge(in api.Profile, node api.OpaqueID) *api.Request {
 	return &api.Request{
 		Op: "storage.Purge", Method: http.MethodDelete, Replay: api.ReplaySafe,
 		Path: api.ProfilePath(in, []string{
 			"/current/workspace/{workspace_id}/storage/{node_id}/purge/",
 			"/current/share/{share_id}/storage/{node_id}/purge/",
-		}, []string{nodeID.Plain()},
+		},
+			node.Plain(),
 		),
 	}
 }
 
-func StorageAddFile(in api.Profile, parentID api.OpaqueID, body api.Body) *api.Request {
+func StorageAddFile(in api.Profile, parent api.OpaqueID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "storage.AddFile", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.ProfilePath(in, []string{
 			"/current/workspace/{workspace_id}/storage/{parent_id}/addfile/",
 			"/current/share/{share_id}/storage/{parent_id}/addfile/",
-		}, []string{parentID.Plain()},
+		},
+			parent.Plain(),
 		),
 		Body: body,
 	}
 }
 
-func StorageAddLink(workspaceID api.ID, parentID api.OpaqueID, body api.Body) *api.Request {
+func StorageAddLink(workspace api.ID, parent api.OpaqueID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "storage.AddLink", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.Path(
 			"/current/workspace/{workspace_id}/storage/{parent_id}/addlink/",
-			string(workspaceID), parentID.Plain(),
+			string(workspace), parent.Plain(),
 		),
 		Body: body,
 	}
 }
 
-func StorageVersionsList(in api.Profile, nodeID api.OpaqueID, query url.Values) *api.Request {
+func StorageVersionsList(in api.Profile, node api.OpaqueID, query url.Values) *api.Request {
 	r := &api.Request{
 		Op: "storage.Versions.List", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.ProfilePath(in, []string{
 			"/current/workspace/{workspace_id}/storage/{node_id}/versions/",
 			"/current/share/{share_id}/storage/{node_id}/versions/",
-		}, []string{nodeID.Plain()},
+		},
+			node.Plain(),
 		),
 		Query: query,
 	}
@@ -2551,72 +2573,78 @@ func StorageVersionsList(in api.Profile, nodeID api.OpaqueID, query url.Values) 
 	return r
 }
 
-func StorageVersionsRestore(in api.Profile, nodeID api.OpaqueID, body api.Body) *api.Request {
+func StorageVersionsRestore(in api.Profile, node api.OpaqueID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "storage.Versions.Restore", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.ProfilePath(in, []string{
 			"/current/workspace/{workspace_id}/storage/{node_id}/restore-version/",
 			"/current/share/{share_id}/storage/{node_id}/restore-version/",
-		}, []string{nodeID.Plain()},
+		},
+			node.Plain(),
 		),
 		Body: body,
 	}
 }
 
-func StorageLocksAcquire(in api.Profile, nodeID api.OpaqueID, body api.Body) *api.Request {
+func StorageLocksAcquire(in api.Profile, node api.OpaqueID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "storage.Locks.Acquire", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.ProfilePath(in, []string{
 			"/current/workspace/{workspace_id}/storage/{node_id}/lock/",
 			"/current/share/{share_id}/storage/{node_id}/lock/",
-		}, []string{nodeID.Plain()},
+		},
+			node.Plain(),
 		),
 		Body: body,
 	}
 }
 
-func StorageLocksGet(in api.Profile, nodeID api.OpaqueID) *api.Request {
+func StorageLocksGet(in api.Profile, node api.OpaqueID) *api.Request {
 	return &api.Request{
 		Op: "storage.Locks.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.ProfilePath(in, []string{
 			"/current/workspace/{workspace_id}/storage/{node_id}/lock/",
 			"/current/share/{share_id}/storage/{node_id}/lock/",
-		}, []string{nodeID.Plain()},
+		},
+			node.Plain(),
 		),
 	}
 }
 
-func StorageLocksHeartbeat(in api.Profile, nodeID api.OpaqueID, body api.Body) *api.Request {
+func StorageLocksHeartbeat(in api.Profile, node api.OpaqueID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "storage.Locks.Heartbeat", Method: http.MethodPost, Replay: api.ReplaySafe,
 		Path: api.ProfilePath(in, []string{
 			"/current/workspace/{workspace_id}/storage/{node_id}/lock/heartbeat/",
 			"/current/share/{share_id}/storage/{node_id}/lock/heartbeat/",
-		}, []string{nodeID.Plain()},
+		},
+			node.Plain(),
 		),
 		Body: body,
 	}
 }
 
-func StorageLocksRelease(in api.Profile, nodeID api.OpaqueID, query url.Values) *api.Request {
+func StorageLocksRelease(in api.Profile, node api.OpaqueID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "storage.Locks.Release", Method: http.MethodDelete, Replay: api.ReplaySafe,
 		Path: api.ProfilePath(in, []string{
 			"/current/workspace/{workspace_id}/storage/{node_id}/lock/",
 			"/current/share/{share_id}/storage/{node_id}/lock/",
-		}, []string{nodeID.Plain()},
+		},
+			node.Plain(),
 		),
 		Query: query,
 	}
 }
 
-func StorageDownloadsToken(in api.Profile, nodeID api.OpaqueID, query url.Values) *api.Request {
+func StorageDownloadsToken(in api.Profile, node api.OpaqueID, query url.Values) *api.Request {
 	r := &api.Request{
 		Op: "storage.Downloads.Token", Method: http.MethodGet, Replay: api.ReplayOnce,
 		Path: api.ProfilePath(in, []string{
 			"/current/workspace/{workspace_id}/storage/{node_id}/requestread/",
 			"/current/share/{share_id}/storage/{node_id}/requestread/",
-		}, []string{nodeID.Plain()},
+		},
+			node.Plain(),
 		),
 		Query: query,
 	}
@@ -2627,13 +2655,14 @@ func StorageDownloadsToken(in api.Profile, nodeID api.OpaqueID, query url.Values
 	return r
 }
 
-func StorageDownloadsRead(in api.Profile, nodeID api.OpaqueID, query url.Values) *api.Request {
+func StorageDownloadsRead(in api.Profile, node api.OpaqueID, query url.Values) *api.Request {
 	r := &api.Request{
 		Op: "storage.Downloads.Read", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.ProfilePath(in, []string{
 			"/current/workspace/{workspace_id}/storage/{node_id}/read/",
 			"/current/share/{share_id}/storage/{node_id}/read/",
-		}, []string{nodeID.Plain()},
+		},
+			node.Plain(),
 		),
 		Query: query,
 	}
@@ -2644,46 +2673,48 @@ func StorageDownloadsRead(in api.Profile, nodeID api.OpaqueID, query url.Values)
 	return r
 }
 
-func StorageDownloadsZip(in api.Profile, nodeID api.OpaqueID) *api.Request {
+func StorageDownloadsZip(in api.Profile, node api.OpaqueID) *api.Request {
 	return &api.Request{
 		Op: "storage.Downloads.Zip", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.ProfilePath(in, []string{
 			"/current/workspace/{workspace_id}/storage/{node_id}/zip/",
 			"/current/share/{share_id}/storage/{node_id}/zip/",
-		}, []string{nodeID.Plain()},
+		},
+			node.Plain(),
 		),
 	}
 }
 
-func StorageNotesCreate(workspaceID api.ID, parentID api.OpaqueID, body api.Body) *api.Request {
+func StorageNotesCreate(workspace api.ID, parent api.OpaqueID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "storage.Notes.Create", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.Path(
 			"/current/workspace/{workspace_id}/storage/{parent_id}/createnote/",
-			string(workspaceID), parentID.Plain(),
+			string(workspace), parent.Plain(),
 		),
 		Body: body,
 	}
 }
 
-func StorageNotesUpdate(workspaceID api.ID, nodeID api.OpaqueID, body api.Body) *api.Request {
+func StorageNotesUpdate(workspace api.ID, node api.OpaqueID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "storage.Notes.Update", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.Path(
 			"/current/workspace/{workspace_id}/storage/{node_id}/updatenote/",
-			string(workspaceID), nodeID.Plain(),
+			string(workspace), node.Plain(),
 		),
 		Body: body,
 	}
 }
 
-func StorageNotesGet(in api.Profile, nodeID api.OpaqueID, query url.Values) *api.Request {
+func StorageNotesGet(in api.Profile, node api.OpaqueID, query url.Values) *api.Request {
 	r := &api.Request{
 		Op: "storage.Notes.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.ProfilePath(in, []string{
 			"/current/workspace/{workspace_id}/storage/{node_id}/readnote/",
 			"/current/share/{share_id}/storage/{node_id}/readnote/",
-		}, []string{nodeID.Plain()},
+		},
+			node.Plain(),
 		),
 		Query: query,
 	}
@@ -2694,13 +2725,14 @@ func StorageNotesGet(in api.Profile, nodeID api.OpaqueID, query url.Values) *api
 	return r
 }
 
-func StorageTextsGet(in api.Profile, nodeID api.OpaqueID, query url.Values) *api.Request {
+func StorageTextsGet(in api.Profile, node api.OpaqueID, query url.Values) *api.Request {
 	r := &api.Request{
 		Op: "storage.Texts.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.ProfilePath(in, []string{
 			"/current/workspace/{workspace_id}/storage/{node_id}/content/",
 			"/current/share/{share_id}/storage/{node_id}/content/",
-		}, []string{nodeID.Plain()},
+		},
+			node.Plain(),
 		),
 		Query: query,
 	}
@@ -2711,24 +2743,25 @@ func StorageTextsGet(in api.Profile, nodeID api.OpaqueID, query url.Values) *api
 	return r
 }
 
-func StorageTextsSearch(workspaceID api.ID, query url.Values) *api.Request {
+func StorageTextsSearch(workspace api.ID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "storage.Texts.Search", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/workspace/{workspace_id}/storage/content/",
-			string(workspaceID),
+			string(workspace),
 		),
 		Query: query,
 	}
 }
 
-func StoragePreviewsAuthorize(in api.Profile, nodeID api.OpaqueID, kind string) *api.Request {
+func StoragePreviewsAuthorize(in api.Profile, node api.OpaqueID, kind string) *api.Request {
 	r := &api.Request{
 		Op: "storage.Previews.Authorize", Method: http.MethodGet, Replay: api.ReplayOnce,
 		Path: api.ProfilePath(in, []string{
 			"/current/workspace/{workspace_id}/storage/{node_id}/preview/{type}/preauthorize/",
 			"/current/share/{share_id}/storage/{node_id}/preview/{type}/preauthorize/",
-		}, []string{nodeID.Plain(), kind},
+		},
+			node.Plain(), kind,
 		),
 	}
 	if in.Kind == "share" {
@@ -2739,26 +2772,28 @@ func StoragePreviewsAuthorize(in api.Profile, nodeID api.OpaqueID, kind string) 
 }
 
 func StoragePreviewsRead(
-	in api.Profile, nodeID api.OpaqueID, kind string, downloadToken string, filename string,
+	in api.Profile, node api.OpaqueID, kind string, downloadToken string, filename string,
 ) *api.Request {
 	return &api.Request{
 		Op: "storage.Previews.Read", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.ProfilePath(in, []string{
 			"/current/workspace/{workspace_id}/storage/{node_id}/preview/{type}/read/{download_token}/file/{filename}",
 			"/current/share/{share_id}/storage/{node_id}/preview/{type}/read/{download_token}/file/{filename}",
-		}, []string{nodeID.Plain(), kind, downloadToken, filename},
+		},
+			node.Plain(), kind, downloadToken, filename,
 		),
 		Auth: api.AuthNone,
 	}
 }
 
-func StorageTransformsToken(in api.Profile, nodeID api.OpaqueID) *api.Request {
+func StorageTransformsToken(in api.Profile, node api.OpaqueID) *api.Request {
 	r := &api.Request{
 		Op: "storage.Transforms.Token", Method: http.MethodGet, Replay: api.ReplayOnce,
 		Path: api.ProfilePath(in, []string{
 			"/current/workspace/{workspace_id}/storage/{node_id}/transform/image/requestread/",
 			"/current/share/{share_id}/storage/{node_id}/transform/image/requestread/",
-		}, []string{nodeID.Plain()},
+		},
+			node.Plain(),
 		),
 	}
 	if in.Kind == "share" {
@@ -2768,13 +2803,14 @@ func StorageTransformsToken(in api.Profile, nodeID api.OpaqueID) *api.Request {
 	return r
 }
 
-func StorageTransformsRead(in api.Profile, nodeID api.OpaqueID, query url.Values) *api.Request {
+func StorageTransformsRead(in api.Profile, node api.OpaqueID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "storage.Transforms.Read", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.ProfilePath(in, []string{
 			"/current/workspace/{workspace_id}/storage/{node_id}/transform/image/read/",
 			"/current/share/{share_id}/storage/{node_id}/transform/image/read/",
-		}, []string{nodeID.Plain()},
+		},
+			node.Plain(),
 		),
 		Auth:  api.AuthNone,
 		Query: query,
@@ -2795,36 +2831,36 @@ func UploadsCancelAll() *api.Request {
 	}
 }
 
-func UploadsCancel(uploadID api.OpaqueID) *api.Request {
+func UploadsCancel(upload api.OpaqueID) *api.Request {
 	return &api.Request{
 		Op: "uploads.Cancel", Method: http.MethodDelete, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/upload/{upload_id}/",
-			uploadID.Plain(),
+			upload.Plain(),
 		),
 		Auth: api.AuthOptional,
 		Link: api.LinkTakesPassword,
 	}
 }
 
-func UploadsChunksList(uploadID api.OpaqueID) *api.Request {
+func UploadsChunksList(upload api.OpaqueID) *api.Request {
 	return &api.Request{
 		Op: "uploads.Chunks.List", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/upload/{upload_id}/chunk/",
-			uploadID.Plain(),
+			upload.Plain(),
 		),
 		Auth: api.AuthOptional,
 		Link: api.LinkTakesPassword,
 	}
 }
 
-func UploadsChunksDelete(uploadID api.OpaqueID, query url.Values) *api.Request {
+func UploadsChunksDelete(upload api.OpaqueID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "uploads.Chunks.Delete", Method: http.MethodDelete, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/upload/{upload_id}/chunk/",
-			uploadID.Plain(),
+			upload.Plain(),
 		),
 		Auth:  api.AuthOptional,
 		Link:  api.LinkTakesPassword,
@@ -2832,12 +2868,12 @@ func UploadsChunksDelete(uploadID api.OpaqueID, query url.Values) *api.Request {
 	}
 }
 
-func UploadsStream(uploadID api.OpaqueID, body api.Body) *api.Request {
+func UploadsStream(upload api.OpaqueID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "uploads.Stream", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.Path(
 			"/current/upload/{upload_id}/stream/",
-			uploadID.Plain(),
+			upload.Plain(),
 		),
 		Auth: api.AuthOptional,
 		Link: api.LinkTakesPassword,
@@ -2892,12 +2928,12 @@ func UploadsWebList(query url.Values) *api.Request {
 	}
 }
 
-func UploadsWebGet(uploadID api.OpaqueID) *api.Request {
+func UploadsWebGet(upload api.OpaqueID) *api.Request {
 	return &api.Request{
 		Op: "uploads.Web.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/web_upload/{upload_id}/details/",
-			uploadID.Plain(),
+			upload.Plain(),
 		),
 	}
 }
@@ -2918,8 +2954,7 @@ func AssetsTypes(in api.Profile) *api.Request {
 			"/current/workspace/assets/",
 			"/current/share/assets/",
 			"/current/user/assets/",
-		}, nil,
-		),
+		}),
 	}
 }
 
@@ -2931,12 +2966,11 @@ func AssetsList(in api.Profile) *api.Request {
 			"/current/workspace/{workspace_id}/assets/",
 			"/current/share/{share_id}/assets/",
 			"/current/user/{user_id}/assets/",
-		}, nil,
-		),
+		}),
 	}
 }
 
-func AssetsUpload(in api.Profile, assetName string, body api.Body) *api.Request {
+func AssetsUpload(in api.Profile, name string, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "assets.Upload", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.ProfilePath(in, []string{
@@ -2944,13 +2978,14 @@ func AssetsUpload(in api.Profile, assetName string, body api.Body) *api.Request 
 			"/current/workspace/{workspace_id}/assets/{asset_name}/",
 			"/current/share/{share_id}/assets/{asset_name}/",
 			"/current/user/{user_id}/assets/{asset_name}/",
-		}, []string{assetName},
+		},
+			name,
 		),
 		Body: body,
 	}
 }
 
-func AssetsDelete(in api.Profile, assetName string) *api.Request {
+func AssetsDelete(in api.Profile, name string) *api.Request {
 	return &api.Request{
 		Op: "assets.Delete", Method: http.MethodDelete, Replay: api.ReplaySafe,
 		Path: api.ProfilePath(in, []string{
@@ -2958,12 +2993,13 @@ func AssetsDelete(in api.Profile, assetName string) *api.Request {
 			"/current/workspace/{workspace_id}/assets/{asset_name}/",
 			"/current/share/{share_id}/assets/{asset_name}/",
 			"/current/user/{user_id}/assets/{asset_name}/",
-		}, []string{assetName},
+		},
+			name,
 		),
 	}
 }
 
-func AssetsRead(in api.Profile, assetName string) *api.Request {
+func AssetsRead(in api.Profile, name string) *api.Request {
 	r := &api.Request{
 		Op: "assets.Read", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.ProfilePath(in, []string{
@@ -2971,7 +3007,8 @@ func AssetsRead(in api.Profile, assetName string) *api.Request {
 			"/current/workspace/{workspace_id}/assets/{asset_name}/read/",
 			"/current/share/{share_id}/assets/{asset_name}/read/",
 			"/current/user/{user_id}/assets/{asset_name}/read/",
-		}, []string{assetName},
+		},
+			name,
 		),
 		Auth: api.AuthOptional,
 	}
@@ -2981,55 +3018,55 @@ func AssetsRead(in api.Profile, assetName string) *api.Request {
 	return r
 }
 
-func ActivityIntentsAllocate(workspaceID api.ID, body api.Body) *api.Request {
+func ActivityIntentsAllocate(workspace api.ID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "activity.Intents.Allocate", Method: http.MethodPost, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/workspace/{workspace_id}/intents/",
-			string(workspaceID),
+			string(workspace),
 		),
 		Body: body,
 	}
 }
 
-func ActivityIntentsList(workspaceID api.ID, query url.Values) *api.Request {
+func ActivityIntentsList(workspace api.ID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "activity.Intents.List", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/workspace/{workspace_id}/intents/",
-			string(workspaceID),
+			string(workspace),
 		),
 		Query: query,
 	}
 }
 
-func ActivityIntentsGet(workspaceID api.ID, intentIDs []string) *api.Request {
+func ActivityIntentsGet(workspace api.ID, intents []string) *api.Request {
 	return &api.Request{
 		Op: "activity.Intents.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
-		Path: api.PathList(
-			"/current/workspace/{workspace_id}/intents/{intent_ids}/",
-			[]string{string(workspaceID)}, intentIDs...,
+		Path: api.Path(
+			"/current/workspace/{workspace_id}/intents/{intent_ids...}/",
+			append([]string{string(workspace)}, intents...)...,
 		),
 	}
 }
 
-func ActivityIntentsFill(workspaceID api.ID, intentID api.OpaqueID, body api.Body) *api.Request {
+func ActivityIntentsFill(workspace api.ID, intent api.OpaqueID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "activity.Intents.Fill", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.Path(
 			"/current/workspace/{workspace_id}/intents/{intent_id}/",
-			string(workspaceID), intentID.Plain(),
+			string(workspace), intent.Plain(),
 		),
 		Body: body,
 	}
 }
 
-func ActivityIntentsRelease(workspaceID api.ID, intentID api.OpaqueID) *api.Request {
+func ActivityIntentsRelease(workspace api.ID, intent api.OpaqueID) *api.Request {
 	return &api.Request{
 		Op: "activity.Intents.Release", Method: http.MethodDelete, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/workspace/{workspace_id}/intents/{intent_id}/",
-			string(workspaceID), intentID.Plain(),
+			string(workspace), intent.Plain(),
 		),
 	}
 }

@@ -109,7 +109,7 @@ func Refused(t *testing.T, refused map[string][]error, secrets ...string) {
 		for i, err := range errs {
 			e, ok := errors.AsType[*api.InputError](err)
 			if !ok || e.Field != field || !strings.HasPrefix(e.Rule, "must ") || !errors.Is(err, api.ErrInvalid) {
-				t.Errorf("%s, error %d: got %v", field, i, err)
+				t.Errorf("%s, error %d: field %q: got %v", field, i, fieldOf(e), err)
 			}
 			for _, secret := range secrets {
 				if ok && strings.Contains(err.Error(), secret) {
@@ -118,6 +118,14 @@ func Refused(t *testing.T, refused map[string][]error, secrets ...string) {
 			}
 		}
 	}
+}
+
+// fieldOf returns the field of an InputError, "" of nil.
+func fieldOf(e *api.InputError) string {
+	if e == nil {
+		return ""
+	}
+	return e.Field
 }
 
 // States returns the state of each entry of a folder by its path, with its error and

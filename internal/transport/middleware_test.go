@@ -195,7 +195,7 @@ func TestMisuseIsAnError(t *testing.T) {
 	}
 	nothing := func(http.RoundTripper) http.RoundTripper { return nil }
 	pass := func(next http.RoundTripper) http.RoundTripper { return wrapped{next} }
-	const noPath = "path must be made by Path of a template that is not empty"
+	const noPath = "Request.Path must be made by Path of a template that is not empty"
 	const badMethod = `method must be an HTTP method, got "BAD METHOD"`
 	const badName = `header must have a name without blanks and separators, got "Bad Name"`
 	for want, misuses := range map[string][]misuse{

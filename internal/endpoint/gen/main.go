@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/fastio-go/fastio/api"
 )
 
 // The names are relative to package endpoint, where go generate runs.
@@ -266,12 +268,13 @@ func title(name string) string {
 }
 
 // A parameter is a parameter of a constructor and the path segments it fills.
-type parameter struct{ name, kind, segment string }
+type parameter struct{ name, kind, segment, placeholder string }
 
-// parameterOf returns the parameter for a placeholder of a path.
+// parameterOf returns the parameter for a placeholder of a path. Its name is the one in
+// errors of [api.Path].
 func parameterOf(name string) parameter {
-	long := title(name)
-	p := parameter{name: strings.ToLower(long[:1]) + long[1:]}
+	e, _ := errors.AsType[*api.InputError](api.Path("{"+name+"}", "").Err())
+	p := parameter{name: e.Field, placeholder: name}
 	switch name {
 	case "workspace_id", "org_id", "share_id", "user_id", "fileshare_id", "profile_id", "room_id":
 		p.kind, p.segment = "api.ID", "string("+p.name+")"
@@ -279,10 +282,7 @@ func parameterOf(name string) parameter {
 		"quickshare_id", "filter_id", "version_id", "upload_id", "intent_id":
 		p.kind, p.segment = "api.OpaqueID", p.name+".Plain()"
 	case "entity_type":
-		p = parameter{"in", "api.Profile", "string(in.Kind), string(in.ID)"}
-	case "type":
-		p.name = "kind"
-		fallthrough
+		p = parameter{"in", "api.Profile", "string(in.Kind), string(in.ID)", name}
 	default:
 		p.kind, p.segment = "string", p.name
 	}
@@ -412,28 +412,31 @@ func (c *constructor) writePath(b *strings.Builder) []parameter {
 		}
 		params, segments = append(params, p), append(segments, p.segment)
 	}
-	list := ""
+	paths, joined := c.paths, strings.Join(segments, ", ")
 	if c.list {
 		last := &params[len(params)-1]
+		paths = slices.Clone(paths)
+		for i := range paths {
+			paths[i] = strings.Replace(paths[i], "{"+last.placeholder+"}", "{"+last.placeholder+"...}", 1)
+		}
 		last.name, last.kind = strings.TrimSuffix(last.name, "s")+"s", "[]string"
-		list, segments = last.name+"...,\n", segments[:len(segments)-1]
+		joined = last.name + "..."
+		if others := segments[:len(segments)-1]; len(others) > 0 {
+			joined = "append([]string{" + strings.Join(others, ", ") + "}, " + joined + ")..."
+		}
 	}
-	joined := strings.Join(segments, ", ")
 	switch {
 	case len(c.paths) > 1:
-		joined = "[]string{" + joined + "}"
-		if len(segments) == 0 {
-			joined = "nil"
+		if joined != "" {
+			joined = "\n" + joined + ",\n"
 		}
-		paths := strings.Join(c.paths, "\",\n\"")
-		fmt.Fprintf(b, "Path: api.ProfilePath(in, []string{\n\"%s\",\n}, %s,\n%s),\n", paths, joined, list)
+		quoted := strings.Join(paths, "\",\n\"")
+		fmt.Fprintf(b, "Path: api.ProfilePath(in, []string{\n\"%s\",\n},%s),\n", quoted, joined)
 		return append([]parameter{{name: "in", kind: "api.Profile"}}, params...)
-	case c.list:
-		fmt.Fprintf(b, "Path: api.PathList(\n%q,\n[]string{%s}, %s),\n", path, joined, list)
 	case len(segments) == 0:
-		fmt.Fprintf(b, "Path: api.Path(%q),\n", path)
+		fmt.Fprintf(b, "Path: api.Path(%q),\n", paths[0])
 	default:
-		fmt.Fprintf(b, "Path: api.Path(\n%q,\n%s,\n),\n", path, joined)
+		fmt.Fprintf(b, "Path: api.Path(\n%q,\n%s,\n),\n", paths[0], joined)
 	}
 	return params
 }
