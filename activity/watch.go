@@ -11,7 +11,9 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/ratelimit"
 	"github.com/fastio-go/fastio/internal/servertime"
+	"github.com/fastio-go/fastio/internal/times"
 	"github.com/fastio-go/fastio/internal/wait"
 )
 
@@ -21,6 +23,11 @@ type WatchOptions struct {
 	Cursor Cursor        // of the last report of an earlier watch; "" means now
 	Fields []Field       // only these fields, at most 30; nil means all
 	Wait   time.Duration // the longest wait of a poll: whole seconds, 1 to 95; default: 95 s
+
+	// Overlap is the greatest delay with which changes become visible. Every Sweep, a poll
+	// goes back by the Overlap for those that were late. Default: none does.
+	Overlap time.Duration
+	Sweep   time.Duration // default: 5 min
 
 	// OnRetry is called before a poll is retried after a temporary failure.
 	OnRetry func(ctx context.Context, e api.RetryEvent)
@@ -40,7 +47,9 @@ const opWatch = "activity.Watch"
 // than once, and a field that changed twice may be reported once.
 //
 // Polls are at least a second apart, and up to 3.6 seconds during frequent
-// changes, to keep the hourly rate limit. If a proxy cuts long polls, they are
+// changes, to keep the hourly rate limit. All watches and subscriptions of a client share
+// that, so that none stops for long: those with changes have three quarters of the polls,
+// or what the others leave. If a proxy cuts long polls, they are
 // shortened to 55 or 25 seconds and later lengthened again. Other temporary
 // failures are retried with a backoff of at most half a minute: failed
 // connections, responses that cannot be decoded, errors of a proxy. A
@@ -53,6 +62,9 @@ func (s *Service) Watch(
 		if err == nil {
 			err = call.Check(ctx, s.c, opWatch)
 		}
+		if err == nil {
+			w.turn = cmp.Or(ratelimit.TurnOf(ctx), new(ratelimit.Turn)) // the rate limit is shared with other loops
+		}
 		for err == nil {
 			var r *Report
 			r, err = w.next(ctx)
@@ -64,6 +76,8 @@ func (s *Service) Watch(
 	}
 }
 
+const defaultSweep = 5 * time.Minute
+
 type watch struct {
 	s       *Service
 	profile api.Profile
@@ -71,6 +85,13 @@ type watch struct {
 	opts    []api.CallOption
 	answer  *api.Response
 
+	turn     *ratelimit.Turn // of ctx, or its own
+	score    int             // of changes in the last responses
+	swept    time.Time       // the latest poll that went back
+	moved    time.Time       // the cursor
+	settled  Cursor          // before which no change is late
+	back     bool            // the latest poll went back
+	again    bool            // it reported a change again, with the time of its cursor
 	cursor   Cursor
 	clock    servertime.Clock
 	reported api.Map[api.Time] // by the last response
@@ -81,10 +102,11 @@ type watch struct {
 }
 
 func (s *Service) newWatch(profile api.Profile, o *WatchOptions, opts []api.CallOption) (*watch, error) {
-	w := &watch{s: s, profile: profile}
+	w := &watch{s: s, profile: profile, swept: time.Now(), moved: time.Now()}
 	if o != nil {
 		w.o = *o
 	}
+	w.o.Sweep = cmp.Or(w.o.Sweep, defaultSweep)
 	w.answer = api.Resolve(opts).Response
 	if w.answer == nil {
 		w.answer = new(api.Response)
@@ -93,6 +115,9 @@ func (s *Service) newWatch(profile api.Profile, o *WatchOptions, opts []api.Call
 	w.cursor, w.hold = w.o.Cursor, newHold(cmp.Or(w.o.Wait, maxWait))
 	if w.o.Wait < 0 || w.o.Wait > maxWait || w.o.Wait%time.Second != 0 {
 		return nil, &api.InputError{Op: opWatch, Field: "wait", Rule: "must be 1 to 95 whole seconds", Got: w.o.Wait.String()}
+	}
+	if w.o.Overlap < 0 || w.o.Sweep < 0 {
+		return nil, &api.InputError{Op: opWatch, Field: "sweep", Rule: "must not be negative", Got: w.o.Sweep.String()}
 	}
 	if err := profile.OneOf(opWatch, "profile_id"); err != nil {
 		return nil, err
@@ -110,8 +135,8 @@ func (w *watch) next(ctx context.Context) (*Report, error) {
 			return nil, err
 		}
 		began := time.Now()
-		r, err := w.poll(ctx)
-		held := time.Since(began)
+		r, err := w.poll(ratelimit.With(ctx, w.turn))
+		held := time.Since(times.Later(began, w.turn.State().Started)) // without the wait for the rate limit
 		switch {
 		case err == nil:
 			w.take(r, held)
@@ -127,7 +152,15 @@ func (w *watch) next(ctx context.Context) (*Report, error) {
 func (w *watch) poll(ctx context.Context) (*Report, error) {
 	o := &PollOptions{Fields: w.o.Fields}
 	if w.cursor != "" {
-		o.Cursor, o.Updated, o.Wait = w.cursor, true, w.hold.wait
+		o.Cursor = w.cursor
+		w.back = w.sweeps()
+		switch {
+		case w.back:
+			o.Cursor = w.cursor.Back(w.o.Overlap)
+		case w.again: // else it would be reported for ever, without a wait
+			o.Cursor = w.cursor.Back(-time.Microsecond)
+		}
+		o.Updated, o.Wait = true, w.hold.wait
 	}
 	if w.profile == api.User(api.Me) {
 		return w.s.Poll(ctx, o, w.opts...)
@@ -135,22 +168,68 @@ func (w *watch) poll(ctx context.Context) (*Report, error) {
 	return w.s.PollProfile(ctx, w.profile, o, w.opts...)
 }
 
+// sweeps reports whether a poll goes back. None has to if another one has, and the cursor
+// has not moved since: then no change from before the cursor can be late any more.
+func (w *watch) sweeps() bool {
+	if w.o.Overlap == 0 || w.cursor == w.settled || time.Since(w.swept) < w.o.Sweep {
+		return false
+	}
+	w.swept = time.Now()
+	if time.Since(w.moved) >= w.o.Overlap {
+		w.settled = w.cursor
+	}
+	return true
+}
+
+// fresh reports whether a response has changes that no earlier one can have had.
+func (w *watch) fresh(r *Report) bool {
+	for _, at := range r.Activity {
+		if at.IsZero() || at.After(w.cursor.Time()) {
+			return true
+		}
+	}
+	return false
+}
+
+// classify sets the class of the next poll: Woken if one after the other has changes.
+func (w *watch) classify(fresh bool, held time.Duration) {
+	const most, busy = 4, 3 // a single change is no load
+	switch {
+	case fresh:
+		w.score = min(w.score+2, most)
+	case held >= longHold:
+		w.score = 0
+	default:
+		w.score = max(w.score-1, 0)
+	}
+	w.turn.Set(ratelimit.Rest)
+	if w.score >= busy {
+		w.turn.Set(ratelimit.Woken)
+	}
+}
+
 // take advances to a response and keeps only the changes in it.
 func (w *watch) take(r *Report, held time.Duration) {
-	reported := maps.Clone(r.Activity)
+	fresh, reported := w.fresh(r), maps.Clone(r.Activity)
 	maps.DeleteFunc(r.Activity, func(field string, at api.Time) bool {
 		before, ok := w.reported[field]
 		return ok && before.Equal(at.Time) && !at.IsZero() // an invalid time is zero
 	})
 	w.failures, w.reported = 0, reported
+	w.classify(fresh, held)
 	w.clock.Observe(w.answer.Header)
-	next := r.Cursor.Until(w.clock.Latest(cursorSlack))
+	before, next := w.cursor, r.Cursor.Until(w.clock.Latest(cursorSlack))
 	if w.cursor == "" {
 		w.cursor = w.first(next, Cursor(r.ServerDate))
 	} else {
 		w.hold.kept(held)
 		w.pause = w.tempo.after(held, len(r.Activity) > 0)
 		w.cursor = w.cursor.Later(next)
+	}
+	if w.cursor != before {
+		w.moved, w.again = time.Now(), false
+	} else if len(reported) > 0 && !fresh && !w.back {
+		w.again = true
 	}
 	r.Cursor = w.cursor
 }
@@ -179,6 +258,7 @@ func (w *watch) endure(ctx context.Context, err error, held time.Duration) {
 	} else {
 		w.failures++
 	}
+	w.settled = "" // that poll may have gone back
 	w.pause = wait.For(w.failures, wait.Ordered(err))
 	if w.o.OnRetry != nil {
 		w.o.OnRetry(ctx, api.RetryEvent{Op: opWatch, Attempt: w.failures, Wait: w.pause, Err: err})

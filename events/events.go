@@ -33,6 +33,7 @@ import (
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
 	"github.com/fastio-go/fastio/internal/page"
+	"github.com/fastio-go/fastio/internal/ratelimit"
 	"github.com/fastio-go/fastio/internal/servertime"
 )
 
@@ -42,7 +43,8 @@ type Service struct {
 	c     api.Client
 	o     Options
 	clock *servertime.Clock
-	queue *queue
+	rests *rests
+	group *ratelimit.Group // of the searches
 }
 
 // Options are the options of [New]. Nil, and zero fields, mean the defaults.
@@ -53,7 +55,7 @@ type Options struct {
 
 // New returns a Service that sends its requests through c.
 func New(c api.Client, o *Options) *Service {
-	s := &Service{c: c, clock: new(servertime.Clock), queue: newQueue()}
+	s := &Service{c: c, clock: new(servertime.Clock), rests: newRests(), group: ratelimit.Of(c, searchGroup)}
 	if o != nil {
 		s.o = *o
 	}

@@ -133,7 +133,7 @@ func (s *Service) Follow(
 	f.o.Interval = cmp.Or(f.o.Interval, 10*time.Second)
 	f.o.Overlap = cmp.Or(f.o.Overlap, 2*time.Minute)
 	f.o.Sweep = cmp.Or(f.o.Sweep, 10*time.Minute)
-	f.pace = &pace{Client: s.c, queue: s.queue, interval: f.o.Interval, gap: min(f.o.Interval/2, longGap)}
+	f.pace = &pace{Client: s.c, group: s.group, rests: s.rests, interval: f.o.Interval, gap: min(f.o.Interval/2, longGap)}
 	f.s = &Service{c: f.pace, clock: s.clock}
 	all, err := f.split()
 	if err != nil {
@@ -253,8 +253,8 @@ func (f *follower) run(ctx context.Context, all []*follower) error {
 	}
 	p := f.pace
 	p.searches = len(all)
-	p.queue.add(p.searches)
-	defer p.queue.add(-p.searches)
+	p.rests.add(p.searches)
+	defer p.rests.add(-p.searches)
 	if w := f.waker; w != nil && !f.o.PollOnly && f.o.Until.IsZero() {
 		defer wait.Wake(ctx, w, f.query.Profile, p.changed, call.Final, f.opts)()
 	}

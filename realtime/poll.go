@@ -17,6 +17,7 @@ import (
 	"github.com/fastio-go/fastio/activity"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/ratelimit"
 	"github.com/fastio-go/fastio/internal/servertime"
 	"github.com/fastio-go/fastio/internal/wait"
 )
@@ -55,17 +56,14 @@ func (s *Subscription) keepPolling(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	s.turn.Set(ratelimit.Rest)
 	close(s.ready)
 	for {
-		sweeps := false
 		switch {
 		case live:
-			sweeps = s.awaitSweep(now)
+			s.awaitSweep(now)
 		case s.dial == nil || wait.Sleep(now, grace) == nil:
 			err = s.follow(ctx, now)
-		}
-		if err == nil && !sweeps {
-			err = s.s.turn(ctx)
 		}
 		if err = cmp.Or(err, ctx.Err()); err != nil {
 			return err
@@ -113,8 +111,8 @@ func (s *Subscription) beginNow() {
 	s.pending.start(s.from.cursor)
 }
 
-// awaitSweep sleeps until the next sweep. It reports false if now is done before.
-func (s *Subscription) awaitSweep(now context.Context) bool {
+// awaitSweep sleeps until the next sweep, or until now is done.
+func (s *Subscription) awaitSweep(now context.Context) {
 	for {
 		pause := max(s.o.Sweep, s.s.spread())
 		switch { // the first sweep is up to three polls
@@ -125,10 +123,10 @@ func (s *Subscription) awaitSweep(now context.Context) bool {
 		}
 		pause -= time.Since(s.polled.swept)
 		if pause <= 0 {
-			return true
+			return
 		}
 		if wait.Sleep(now, min(pause, s.o.Sweep)) != nil { // it changes with the subscriptions
-			return false
+			return
 		}
 	}
 }
@@ -167,7 +165,7 @@ func (s *Subscription) with(answer *api.Response) []api.CallOption {
 
 func (s *Subscription) watching() *activity.WatchOptions {
 	return &activity.WatchOptions{
-		Cursor: s.polled.cursor,
+		Cursor: s.polled.cursor, Overlap: s.o.Overlap, Sweep: s.o.Sweep,
 		OnRetry: func(_ context.Context, e api.RetryEvent) {
 			s.suspect(e.Err)
 			s.notify(func(st *Status) { st.fail(true, st.Failures+1, e.Err, e.Wait) })
@@ -175,19 +173,15 @@ func (s *Subscription) watching() *activity.WatchOptions {
 	}
 }
 
-// follow polls until a socket is open, or until so many subscriptions have none that
-// they take turns.
+// follow polls until a socket is open.
 func (s *Subscription) follow(ctx, now context.Context) error {
-	if s.s.crowded() {
-		return ctx.Err()
-	}
 	if !s.polled.start.began.IsZero() {
 		if err := s.sweep(ctx); err != nil {
 			return err
 		}
 	}
 	var answer api.Response
-	for r, err := range s.s.polls.Watch(now, s.profile, s.watching(), s.with(&answer)...) {
+	for r, err := range s.s.polls.Watch(ratelimit.With(now, &s.turn), s.profile, s.watching(), s.with(&answer)...) {
 		if err != nil {
 			if now.Err() != nil {
 				return ctx.Err()
@@ -197,12 +191,8 @@ func (s *Subscription) follow(ctx, now context.Context) error {
 		s.answered(answer.Header)
 		s.accept(r)
 		if time.Since(s.polled.swept) >= s.o.Sweep {
-			if err := s.sweep(ctx); err != nil {
-				return err
-			}
-		}
-		if s.s.crowded() {
-			break
+			s.polled.swept = time.Now()
+			s.notify(func(*Status) {})
 		}
 	}
 	return ctx.Err()
@@ -231,6 +221,8 @@ func (s *Subscription) sweep(ctx context.Context) error {
 // correct returns the first report of a subscription. If the Date of its start was ahead of
 // the times of activity, that is a report from an earlier cursor.
 func (s *Subscription) correct(ctx context.Context, r *activity.Report) (*activity.Report, error) {
+	s.turn.Set(ratelimit.Program) // the change waits for it
+	defer s.turn.Set(ratelimit.Rest)
 	from, cursor := s.polled.start, r.Cursor
 	if len(r.Activity) > 0 { // then the cursor may be that of the latest change, and not of now
 		now, err := s.ask(ctx, "")
@@ -259,7 +251,8 @@ func (s *Subscription) ask(ctx context.Context, cursor activity.Cursor) (*activi
 	var report *activity.Report
 	err := wait.Poll{Final: call.Final, Failed: s.pollFailed}.Run(ctx, func() (bool, time.Duration, error) {
 		var answer api.Response
-		r, err := s.s.polls.PollProfile(ctx, s.profile, o, append(s.with(&answer), api.WithAttempts(1))...)
+		opts := append(s.with(&answer), api.WithAttempts(1))
+		r, err := s.s.polls.PollProfile(ratelimit.With(ctx, &s.turn), s.profile, o, opts...)
 		if err != nil {
 			o.Slack = min(2*o.Slack, mostSlack)
 			s.suspect(err)

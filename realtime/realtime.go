@@ -128,10 +128,13 @@ type Status struct {
 	Discarded int           // invalid messages
 
 	// Interval is the time between two polls. With a socket it is [SubscribeOptions.Sweep], or 16
-	// seconds for each subscription of the client if that is more, and the first poll may
-	// take three times as long. While more than 20 subscriptions have no socket, they poll in
-	// turn, every 4 seconds for each of them, and the others every 40 seconds for each. With
-	// up to 20 it is 0: one poll follows the other.
+	// seconds for each subscription of the client if that is more, 40 while more than 20 have
+	// no socket, and the first poll may take three times as long.
+	//
+	// Without a socket it is the time between two polls under the present load: all loops of
+	// the client share a poll every 4 seconds, more rarely while the program polls as well.
+	// Those whose last polls had changes get three quarters of them, or what the others leave.
+	// It is 0 while each poll follows the one before, without a change after 96 seconds.
 	Interval time.Duration
 
 	polling bool // Err is of a poll

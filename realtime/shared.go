@@ -13,11 +13,10 @@ import (
 	"github.com/fastio-go/fastio/internal/wait"
 )
 
-// shared is what the subscriptions of a Service share: the rate of their polls, and
-// the queue of their new sockets.
+// shared is what the subscriptions of a Service share: the load of their polls, and the
+// queue of their new sockets.
 type shared struct {
 	clock servertime.Clock
-	turns *ratelimit.Group // polls, if there are more than few subscriptions
 	wakes *ratelimit.Group // polls of Wake
 	dials *ratelimit.Group
 	probe chan struct{} // held by the subscription that dials while the network is broken
@@ -25,17 +24,18 @@ type shared struct {
 	watched chan struct{} // filled by Wake while it polls
 
 	mu      sync.Mutex
-	open    int       // subscriptions
-	polling int       // of them without a socket
-	phase   float64   // 0 to 1
-	retry   time.Time // of a dial while the network is broken; zero if it is not
-	probes  int       // since it is broken
+	open    int                      // subscriptions
+	polling map[*ratelimit.Turn]bool // those of them and of Wake that poll for lack of a socket
+	phase   float64                  // 0 to 1
+	retry   time.Time                // of a dial while the network is broken; zero if it is not
+	probes  int                      // since it is broken
 }
 
 // The platform accepts 1,000 polls an hour.
 const (
-	few         = 20               // subscriptions that do not wait for each other
-	turnEvery   = 4 * time.Second  // 900 polls an hour
+	few         = 20               // subscriptions that begin with polls of their own
+	pollEvery   = 4 * time.Second  // 900 polls an hour for those without a socket
+	longPoll    = 96 * time.Second // without a change, and to the next one
 	sweepEvery  = 16 * time.Second // 225
 	slowSweep   = 40 * time.Second // 90, besides 900
 	dialsSecond = 10
@@ -53,27 +53,36 @@ func newShared() *shared {
 	return &shared{
 		wakes:   ratelimit.New(wakes...),
 		watched: make(chan struct{}, watched),
-		turns:   ratelimit.New(api.RateWindow{Max: 1, Size: turnEvery}),
+		polling: map[*ratelimit.Turn]bool{},
 		dials:   ratelimit.New(api.RateWindow{Max: dialsSecond, Size: time.Second}),
 		probe:   make(chan struct{}, 1),
 		phase:   rand.Float64(), //nolint:gosec // spreading load needs no secrecy
 	}
 }
 
-// count adds to the number of subscriptions, and of those without a socket.
-func (s *shared) count(open, polling int) {
+// count adds to the number of subscriptions.
+func (s *shared) count(open int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.open += open
-	s.polling += polling
 }
 
-// crowded reports whether subscriptions without a socket take turns, in place of a long
-// poll each.
+// poll records whether a subscription polls for lack of a socket.
+func (s *shared) poll(t *ratelimit.Turn, polling bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if polling {
+		s.polling[t] = true
+	} else {
+		delete(s.polling, t)
+	}
+}
+
+// crowded reports whether many subscriptions poll for lack of a socket.
 func (s *shared) crowded() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.polling > few
+	return len(s.polling) > few
 }
 
 // spread returns the shortest time in which all subscriptions may sweep once.
@@ -96,45 +105,38 @@ func (s *shared) nextPhase() float64 {
 	return 1 - s.phase
 }
 
-// interval returns [Status.Interval].
-func (s *shared) interval(mode Mode, sweep time.Duration) time.Duration {
-	if mode == ModeSocket {
-		return max(sweep, s.spread())
+// interval returns [Status.Interval] without a socket. Subscriptions whose last polls had
+// changes share the polls with those at rest as [ratelimit.Class] says.
+func (s *shared) interval(t *ratelimit.Turn) time.Duration {
+	own := t.State()
+	every := max(own.Every, pollEvery)
+	if own.Class != ratelimit.Woken && own.Waited < every {
+		return 0
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.polling <= few {
-		return 0
+	busy := 0
+	for other := range s.polling {
+		if other.State().Class == ratelimit.Woken {
+			busy++
+		}
 	}
-	return time.Duration(s.polling) * turnEvery
-}
-
-// turn waits until a subscription may poll, in the order of the calls.
-func (s *shared) turn(ctx context.Context) error {
-	s.mu.Lock()
-	all := s.open
-	s.mu.Unlock()
-	if all <= few {
-		return ctx.Err()
+	resting, all := len(s.polling)-busy, time.Duration(len(s.polling))*every
+	switch {
+	case busy == 0:
+		return all
+	case own.Class == ratelimit.Woken:
+		quarter := min(1./4, float64(resting)*every.Seconds()/longPoll.Seconds())
+		return max(time.Duration(float64(busy)*float64(every)/(1-quarter)), all-ratelimit.Patience)
 	}
-	return pass(ctx, s.turns)
-}
-
-func pass(ctx context.Context, g *ratelimit.Group) error {
-	c, err := g.Acquire(ctx, -1, nil)
-	if err != nil { // also if the wait exceeds the deadline of ctx
-		<-ctx.Done()
-		return ctx.Err()
-	}
-	g.Release(c)
-	return nil
+	return min(4*time.Duration(resting)*every, all+ratelimit.Patience)
 }
 
 // dial calls open in the order of the calls. While the network is broken, one
 // subscription at a time dials. It calls began when it is the turn of the caller.
 func (s *shared) dial(ctx context.Context, began func(), open func(context.Context) error) error {
 	for {
-		if err := pass(ctx, s.dials); err != nil {
+		if err := s.dials.Wait(ctx); err != nil {
 			return err
 		}
 		began()

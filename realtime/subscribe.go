@@ -13,6 +13,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/internal/ratelimit"
 	"github.com/fastio-go/fastio/internal/wait"
 )
 
@@ -66,8 +67,8 @@ const (
 // are then closed, because they may be broken as well.
 //
 // The subscriptions of a client share the platform's limit of 1,000 polls an hour: with
-// sockets they poll 225 times an hour at most, without one more than 20 of them take
-// turns. [Status] has the interval. They open ten sockets a second, so that many are
+// sockets they poll 225 times an hour at most, without one they take turns if there are
+// many, or many changes. [Status] has the interval. They open ten sockets a second, so that many are
 // best started concurrently.
 //
 // A refusal by the platform ends it with a [*RefusedError], also later, such as after
@@ -81,8 +82,8 @@ func (s *Service) Subscribe(
 	if err != nil {
 		return nil, err
 	}
-	s.count(1, 0)
-	sub.connState.shared = s.shared
+	s.count(1)
+	sub.connState.shared, sub.connState.turn = s.shared, &sub.turn
 	tasks := []func(context.Context) error{sub.keepPolling}
 	if sub.o.CatchUp {
 		tasks = append(tasks, sub.keepHistory)
@@ -155,7 +156,8 @@ type Subscription struct {
 	isLate    chan struct{} // closed by late
 	ready     chan struct{} // closed when changes are reported
 	polled    polled
-	from      start // set before ready
+	turn      ratelimit.Turn // of its polls
+	from      start          // set before ready
 	history   history
 
 	clock   clock
@@ -265,7 +267,7 @@ func (s *Subscription) run(tasks ...func(context.Context) error) {
 func (s *Subscription) end() {
 	if s.connState.shared != nil {
 		s.connState.poll(false)
-		s.s.count(-1, 0)
+		s.s.count(-1)
 	}
 	close(s.done)
 }
@@ -363,7 +365,11 @@ func (s *Subscription) Status() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := s.status
-	st.Interval = s.s.interval(st.Mode, s.o.Sweep)
+	if st.Mode == ModeSocket {
+		st.Interval = max(s.o.Sweep, s.s.spread())
+	} else {
+		st.Interval = s.s.interval(&s.turn)
+	}
 	return st
 }
 
@@ -403,13 +409,13 @@ func (s *Subscription) switchTo(mode Mode, change func(*Status)) {
 // connState records whether a socket is open, for the polling goroutine.
 type connState struct {
 	ctx    context.Context
-	shared *shared // counts it; nil for Wake
+	shared *shared         // counts it; nil for Wake
+	turn   *ratelimit.Turn // of its polls
 
-	mu      sync.Mutex
-	live    bool
-	polling bool            // counted as such in shared
-	now     context.Context // canceled when live is set
-	end     context.CancelFunc
+	mu   sync.Mutex
+	live bool
+	now  context.Context // canceled when live is set
+	end  context.CancelFunc
 }
 
 func newConnState(ctx context.Context) *connState {
@@ -436,14 +442,9 @@ func (l *connState) poll(polling bool) {
 }
 
 func (l *connState) counted(polling bool) {
-	switch {
-	case l.shared == nil:
-	case polling && !l.polling:
-		l.shared.count(0, 1)
-	case !polling && l.polling:
-		l.shared.count(0, -1)
+	if l.shared != nil {
+		l.shared.poll(l.turn, polling)
 	}
-	l.polling = polling
 }
 
 // state returns whether a socket is open, and a context that is canceled by the

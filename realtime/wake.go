@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/ratelimit"
 	"github.com/fastio-go/fastio/internal/wait"
 )
 
@@ -65,7 +66,10 @@ func (s *Subscription) pollToWake(now context.Context) error {
 	case <-now.Done():
 		return now.Err()
 	}
-	if err := pass(now, s.s.wakes); err != nil {
+	s.s.poll(&s.turn, true)
+	defer s.s.poll(&s.turn, false)
+	now = ratelimit.With(now, &s.turn)
+	if err := s.s.wakes.Wait(now); err != nil {
 		return err
 	}
 	began := false
@@ -77,7 +81,7 @@ func (s *Subscription) pollToWake(now context.Context) error {
 			s.wake(true)
 		}
 		began = true
-		if err := pass(now, s.s.wakes); err != nil {
+		if err := s.s.wakes.Wait(now); err != nil {
 			return err
 		}
 	}

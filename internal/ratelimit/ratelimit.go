@@ -24,12 +24,12 @@ var errLate = fmt.Errorf("%w: %w", ErrClosed, context.DeadlineExceeded)
 //
 // Call n uses slot n mod Max of each window. It starts a whole Size after the call
 // that used the slot before has ended. Of any Max+1 calls two share a slot, so no
-// Max+1 calls reach the server within one Size. Callers are served in order,
+// Max+1 calls reach the server within one Size. Callers of a [Class] are served in order,
 // except for those that return an error. A Group is safe for concurrent use.
 type Group struct {
-	head chan struct{} // held by the next caller to start; the channel queues the others in order
-
-	mu       sync.Mutex
+	mu sync.Mutex
+	line
+	spread
 	next     uint64
 	underway int
 	windows  []window
@@ -53,6 +53,8 @@ type window struct {
 // Call is a call that may start. Release must be called when it has ended.
 type Call struct {
 	number  uint64
+	turn    *Turn // may be nil
+	loop    bool  // of the class Woken or Rest
 	Started time.Time
 	Ordered bool // after a wait that the server ordered
 }
@@ -74,7 +76,7 @@ var busy = time.Unix(1<<40, 0) //nolint:gochecknoglobals // a constant
 
 // New returns a Group with the given windows. Observe adds others.
 func New(windows ...api.RateWindow) *Group {
-	g := &Group{head: make(chan struct{}, 1)}
+	g := new(Group)
 	for _, w := range windows {
 		g.windows = append(g.windows, newWindow(w))
 	}
@@ -88,7 +90,7 @@ func newWindow(w api.RateWindow) window {
 // Waiting is called with the length of a wait and whether it is a Retry-After.
 type Waiting func(wait time.Duration, ordered bool)
 
-// Acquire waits until a call may start.
+// Acquire waits until a call may start. Its class is that of the [Turn] of ctx.
 //
 // It calls waiting, unless nil, once the length of the wait is known. It fails
 // at once if the wait exceeds the deadline of ctx, or if the server requires it
@@ -96,10 +98,14 @@ type Waiting func(wait time.Duration, ordered bool)
 // wraps both. A window learned from announcements delays a call by maxWait at
 // most: that call verifies the window.
 func (g *Group) Acquire(ctx context.Context, maxWait time.Duration, waiting Waiting) (Call, error) {
-	select {
-	case g.head <- struct{}{}:
-	default:
-		if err := g.queue(ctx, maxWait); err != nil {
+	turn := TurnOf(ctx)
+	if c, ok := turn.take(g); ok {
+		return c, nil
+	}
+	class := turn.ask()
+	if place := g.enter(class); place != nil {
+		if err := g.queue(ctx, maxWait, place); err != nil {
+			g.leave(class, place)
 			return Call{}, err
 		}
 	}
@@ -108,12 +114,12 @@ func (g *Group) Acquire(ctx context.Context, maxWait time.Duration, waiting Wait
 	if err == nil {
 		var o opening
 		var changed <-chan struct{}
-		c, o, changed = g.admit(time.Time{}, maxWait)
+		c, o, changed = g.admit(turn, time.Time{}, maxWait)
 		if changed != nil {
 			return g.wait(ctx, maxWait, waiting, o, changed)
 		}
 	}
-	<-g.head
+	g.leave(Program, nil)
 	return c, err
 }
 
@@ -124,9 +130,10 @@ func (g *Group) wait(
 	ordered := false
 	defer func() {
 		c.Ordered = ordered
-		<-g.head
+		g.leave(Program, nil)
 	}()
-	for since := time.Now(); changed != nil; c, o, changed = g.admit(since, maxWait) {
+	turn := TurnOf(ctx)
+	for since := time.Now(); changed != nil; c, o, changed = g.admit(turn, since, maxWait) {
 		ordered = ordered || o.refused
 		due := o
 		if !o.at.Before(busy) {
@@ -160,7 +167,7 @@ type opening struct {
 
 // queue returns when the caller is the next to start. Callers in the queue
 // learn of a Retry-After at once and fail if it is longer than they allow.
-func (g *Group) queue(ctx context.Context, maxWait time.Duration) error {
+func (g *Group) queue(ctx context.Context, maxWait time.Duration, place <-chan struct{}) error {
 	for {
 		o, closed := g.closure()
 		if o.at.After(time.Now()) {
@@ -169,7 +176,7 @@ func (g *Group) queue(ctx context.Context, maxWait time.Duration) error {
 			}
 		}
 		select {
-		case g.head <- struct{}{}:
+		case <-place:
 			return nil
 		case <-ctx.Done():
 			return ctx.Err()
@@ -234,7 +241,9 @@ func pause(ctx context.Context, wait time.Duration, changed <-chan struct{}) err
 // admit starts the next call if every window has room.
 // Otherwise it returns when there will be room, and a channel that is closed if
 // that changes. The caller has waited since then; the zero time means now.
-func (g *Group) admit(since time.Time, maxWait time.Duration) (c Call, o opening, changed <-chan struct{}) {
+func (g *Group) admit(
+	turn *Turn, since time.Time, maxWait time.Duration,
+) (c Call, o opening, changed <-chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now := time.Now()
@@ -266,7 +275,9 @@ func (g *Group) admit(since time.Time, maxWait time.Duration) (c Call, o opening
 	for i := range g.windows {
 		*g.windows[i].slot(n) = busy
 	}
-	return Call{number: n, Started: now}, o, nil
+	class := turn.State().Class
+	turn.start(now, g.begin(class, now))
+	return Call{number: n, turn: turn, loop: class != Program, Started: now}, o, nil
 }
 
 // slot returns the slot of call n.
@@ -297,9 +308,13 @@ func (g *Group) Release(c Call) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.underway--
+	g.end(c)
 	now := time.Now()
 	for i := range g.windows {
 		*g.windows[i].slot(c.number) = now
+	}
+	if w := g.long(); w != nil {
+		*w.slot(c.number) = times.Earlier(now, c.Started.Add(arrival))
 	}
 	g.wake()
 }

@@ -67,6 +67,11 @@ func (c *Client) group(r *api.Request) *group {
 	return g
 }
 
+// RateGroup returns the rate group of a name: see [ratelimit.Of].
+func (c *Client) RateGroup(name string) *ratelimit.Group {
+	return c.group(&api.Request{Group: name}).Group
+}
+
 const (
 	maxClosed = time.Hour // a wrong Retry-After must not close a group for a day
 	jitter    = 250 * time.Millisecond

@@ -1,0 +1,236 @@
+package ratelimit_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/ratelimit"
+	"github.com/fastio-go/fastio/internal/table"
+)
+
+func turn(c ratelimit.Class) *ratelimit.Turn {
+	t := new(ratelimit.Turn)
+	t.Set(c)
+	return t
+}
+
+// Callers of lower classes start first, but every fourth start is for a higher class.
+func TestClassesStartInOrder(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := ratelimit.New(api.RateWindow{Max: 1, Size: time.Second})
+		g.Release(acquire(t, g))
+		var mu sync.Mutex
+		var order strings.Builder
+		var all sync.WaitGroup
+		for i := range 8 {
+			for class, name := range map[ratelimit.Class]string{ratelimit.Program: "p", ratelimit.Woken: "w", ratelimit.Rest: "r"} {
+				all.Go(func() {
+					time.Sleep(time.Duration(i+1) * time.Millisecond)
+					c, err := g.Acquire(ratelimit.With(t.Context(), turn(class)), forever, nil)
+					if err != nil {
+						t.Error(err)
+					}
+					mu.Lock()
+					order.WriteString(name)
+					mu.Unlock()
+					g.Release(c)
+				})
+			}
+		}
+		all.Wait()
+		got := order.String()
+		if first := got[:12]; strings.Count(first, "p") < 6 || strings.Count(first, "w") < 2 || strings.Count(first, "r") < 2 {
+			t.Errorf("started in the order %s", got)
+		}
+	})
+}
+
+// Two calls of loops run at a time, unless they take long: others of the program start at
+// once.
+func TestTwoLoopsRunAtATime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := ratelimit.New(api.RateWindow{Max: 100, Size: time.Second})
+		var started []time.Duration
+		begun := time.Now()
+		for range 3 {
+			ctx := ratelimit.With(t.Context(), turn(ratelimit.Rest))
+			c, err := g.Acquire(ctx, forever, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			started = append(started, time.Since(begun))
+			time.AfterFunc(90*time.Second, func() { g.Release(c) })
+			g.Release(acquire(t, g))
+		}
+		if want := []time.Duration{0, 0, time.Minute}; !slices.Equal(started, want) {
+			t.Errorf("the loops started after %v, want %v", started, want)
+		}
+		time.Sleep(3 * time.Minute)
+	})
+}
+
+// A canceled loop leaves the line at once, whatever it waits for, and delays no other (P8).
+func TestCanceledLoopsLeaveTheLine(t *testing.T) {
+	t.Parallel()
+	windows := map[string]api.RateWindow{
+		"for others":     {Max: 100, Size: time.Second},
+		"for the window": {Max: 2, Size: time.Minute},
+		"for its part":   {Max: 100, Size: time.Hour},
+	}
+	table.Bubbles(t, windows, func(t *testing.T, w api.RateWindow) {
+		g := ratelimit.New(w)
+		var all sync.WaitGroup
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		calls := make(chan ratelimit.Call, 50)
+		for range cap(calls) {
+			all.Go(func() {
+				c, err := g.Acquire(ratelimit.With(ctx, turn(ratelimit.Rest)), forever, nil)
+				if err == nil {
+					calls <- c
+				} else if !errors.Is(err, context.DeadlineExceeded) || time.Since(deadline(ctx)) > 0 {
+					t.Errorf("got %v %s after the deadline", err, time.Since(deadline(ctx)))
+				}
+			})
+		}
+		all.Wait()
+		time.Sleep(time.Minute)
+		close(calls)
+		for c := range calls {
+			g.Release(c)
+		}
+		start := time.Now()
+		c, err := g.Acquire(ratelimit.With(t.Context(), turn(ratelimit.Rest)), forever, nil)
+		if took := time.Since(start); err != nil || took > w.Size+time.Second {
+			t.Errorf("the next loop started after %s, %v", took, err)
+		}
+		g.Release(c)
+	})
+}
+
+func deadline(ctx context.Context) time.Time {
+	at, _ := ctx.Deadline()
+	return at
+}
+
+// A loop that has reserved a call starts it at once. One that makes none gives it up.
+func TestReservedCallStartsAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := ratelimit.New(api.RateWindow{Max: 1, Size: time.Minute})
+		g.Release(acquire(t, g))
+		loop := turn(ratelimit.Rest)
+		start := time.Now()
+		if err := loop.Reserve(t.Context(), g); err != nil || time.Since(start) != late {
+			t.Fatalf("reserved after %s, %v", time.Since(start), err)
+		}
+		c, err := g.Acquire(ratelimit.With(t.Context(), loop), forever, nil)
+		if err != nil || time.Since(start) != late || !loop.State().Running {
+			t.Errorf("started after %s, %v", time.Since(start), err)
+		}
+		g.Release(c)
+		if loop.State().Running {
+			t.Error("the call runs after its end")
+		}
+		if err := loop.Reserve(t.Context(), g); err != nil {
+			t.Fatal(err)
+		}
+		loop.Cancel(g)
+		loop.Cancel(g)
+		leaves(t, g, late)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		start = time.Now()
+		if err := loop.Reserve(ctx, g); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != time.Second {
+			t.Errorf("the reservation failed after %s, %v", time.Since(start), err)
+		}
+		if err := loop.Reserve(t.Context(), nil); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Loops share the calls of an hour: none of them waits for long, those of Woken have three
+// quarters, and what a class does not need goes to the other one, and to the program.
+func TestLoopsShareTheCallsOfAnHour(t *testing.T) {
+	t.Parallel()
+	const hour, size = 1000, time.Hour
+	type row struct {
+		woken, rest, program int           // callers, and calls of the program in an hour
+		calls                int           // of a loop of Woken in the third hour, at least
+		gap                  time.Duration // between two of its calls, at most
+		resting              int           // calls of a loop of Rest, at least
+	}
+	table.Bubbles(t, map[string]row{
+		"a loop that is woken":   {1, 0, 0, 950, 5 * time.Second, 0},
+		"ten that are woken":     {10, 0, 0, 95, 45 * time.Second, 0},
+		"ten at rest":            {0, 10, 0, 0, 0, 95},
+		"both":                   {1, 14, 0, 700, 8 * time.Second, 16},
+		"many of both":           {50, 50, 0, 9, 9 * time.Minute, 7},
+		"one at rest, ten woken": {10, 1, 0, 70, time.Minute, 200},
+		"beside the program":     {10, 0, 300, 65, 80 * time.Second, 0},
+		"beside a busy program":  {2, 0, 600, 150, 2 * time.Minute, 0},
+	}, func(t *testing.T, test row) {
+		g := ratelimit.New(api.RateWindow{Max: 200, Size: time.Minute}, api.RateWindow{Max: hour, Size: size})
+		ctx, cancel := context.WithTimeout(t.Context(), 3*size)
+		defer cancel()
+		var mu sync.Mutex
+		all := 0
+		call := func(loop *ratelimit.Turn) (started time.Time) {
+			c, err := g.Acquire(ratelimit.With(ctx, loop), forever, nil)
+			if err != nil {
+				return time.Time{}
+			}
+			time.Sleep(30 * time.Millisecond)
+			g.Release(c)
+			mu.Lock()
+			defer mu.Unlock()
+			if c.Started.After(deadline(ctx).Add(-size)) {
+				all++
+			}
+			return c.Started
+		}
+		var working sync.WaitGroup
+		follow := func(class ratelimit.Class, least int, longest time.Duration) {
+			working.Go(func() {
+				n, gap, last, loop := 0, time.Duration(0), time.Now(), turn(class)
+				for at := call(loop); !at.IsZero(); at = call(loop) {
+					gap, last = max(gap, at.Sub(last)), at
+					if at.After(deadline(ctx).Add(-size)) {
+						n++
+					}
+				}
+				if n < least || longest > 0 && gap > longest {
+					t.Errorf("class %d: %d calls in an hour, up to %s apart", class, n, gap)
+				}
+			})
+		}
+		for range test.woken {
+			follow(ratelimit.Woken, test.calls, test.gap)
+		}
+		for range test.rest {
+			follow(ratelimit.Rest, test.resting, 0)
+		}
+		for test.program > 0 && ctx.Err() == nil {
+			start := time.Now()
+			call(nil)
+			if took := time.Since(start); took > 30*time.Second && ctx.Err() == nil {
+				t.Errorf("a call of the program took %s", took)
+			}
+			time.Sleep(time.Until(start.Add(size / time.Duration(test.program))))
+		}
+		working.Wait()
+		if all > hour || all < hour*95/100 {
+			t.Errorf("%d calls in an hour", all)
+		}
+	})
+}
