@@ -9,6 +9,7 @@ import (
 	"github.com/fastio-go/fastio/activity"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/ratelimit"
 	"github.com/fastio-go/fastio/internal/wait"
 )
 
@@ -18,15 +19,18 @@ type ended struct {
 
 	mu      sync.Mutex
 	waiting map[api.OpaqueID]chan struct{} // signaled after a change
-	stop    context.CancelFunc             // of the poll; nil without one
-	refused bool                           // the poll has failed for good
+	turn    *ratelimit.Turn                // of the poll; nil without one
+	stop    context.CancelFunc             // the same
+	heard   chan struct{}                  // closed by the next response
 }
 
-// lookAgain is after which time an upload is read again without a report of a change.
-const lookAgain = 30 * time.Second
+const (
+	quick     = 2 * time.Second  // most uploads have ended until then: others are worth a poll
+	lookAgain = 30 * time.Second // without a report of a change, while the server holds the poll
+)
 
 func newEnded(polls *activity.Service) *ended {
-	return &ended{polls: polls, waiting: map[api.OpaqueID]chan struct{}{}}
+	return &ended{polls: polls, waiting: map[api.OpaqueID]chan struct{}{}, heard: make(chan struct{})}
 }
 
 // add returns a channel that is signaled after changes of the uploads, until they are
@@ -38,31 +42,24 @@ func (e *ended) add(uploads []api.OpaqueID) (changed <-chan struct{}, remove fun
 	for _, id := range uploads {
 		e.waiting[api.OpaqueID(id.Plain())] = signal
 	}
-	if e.stop == nil {
-		ctx, stop := context.WithCancel(context.Background())
-		e.stop, e.refused = stop, false
-		go e.watch(ctx)
-	}
 	return signal, func() {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		for _, id := range uploads {
 			delete(e.waiting, api.OpaqueID(id.Plain()))
 		}
-		if len(e.waiting) == 0 && e.stop != nil {
+		if len(e.waiting) == 0 && e.turn != nil {
 			e.stop()
-			e.stop = nil
+			e.turn = nil
 		}
 	}
 }
 
-// watch polls until the last upload is removed. Without permission the uploads are read at
-// intervals only.
+// watch polls until the last upload is removed, or without permission.
 func (e *ended) watch(ctx context.Context) {
 	begun := false
 	for r, err := range e.polls.Watch(ctx, api.User(api.Me), nil) {
 		if err != nil {
-			e.refuse(ctx)
 			return
 		}
 		e.report(!begun, r.Activity)
@@ -70,17 +67,12 @@ func (e *ended) watch(ctx context.Context) {
 	}
 }
 
-// refuse makes the uploads be read at short intervals, unless the poll was stopped.
-func (e *ended) refuse(ctx context.Context) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.refused = ctx.Err() == nil
-}
-
 // report signals the uploads that have changed, all of them when the poll begins.
 func (e *ended) report(all bool, fields api.Map[api.Time]) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	close(e.heard)
+	e.heard = make(chan struct{})
 	for id, signal := range e.waiting {
 		changed := all
 		for name := range fields {
@@ -96,14 +88,39 @@ func (e *ended) report(all bool, fields api.Map[api.Time]) {
 	}
 }
 
-// pause returns how long to wait for a report.
-func (e *ended) pause(interval *wait.Interval) time.Duration {
+// next returns when an upload is read again that waits since a time and was just read, and a
+// channel that is closed when that changes. It begins the poll if it is worth one.
+func (e *ended) next(since, read time.Time) (at time.Time, heard <-chan struct{}) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.refused {
-		return interval.Next()
+	if e.turn == nil && time.Since(since) >= quick {
+		var ctx context.Context
+		ctx, e.stop = context.WithCancel(context.Background())
+		e.turn = new(ratelimit.Turn)
+		e.turn.Set(ratelimit.Rest)
+		go e.watch(ratelimit.With(ctx, e.turn))
 	}
-	return lookAgain
+	pause := lookAgain
+	if !e.turn.State().Running {
+		const least, most, part = 500 * time.Millisecond, 10 * time.Second, 8
+		pause = min(max(read.Sub(since)/part, least), most)
+	}
+	return read.Add(pause), e.heard
+}
+
+// wait waits until an upload is to be read again.
+func (e *ended) wait(ctx context.Context, since time.Time, changed <-chan struct{}) {
+	for read := time.Now(); ; {
+		at, heard := e.next(since, read) //nolint:contextcheck // all uploads share the poll
+		select {
+		case <-heard:
+			continue
+		case <-changed:
+		case <-ctx.Done():
+		case <-time.After(time.Until(at)):
+		}
+		return
+	}
 }
 
 // mostLooks is how often an upload is read that may not have been completed.
@@ -187,20 +204,15 @@ func (f *file) await(ctx context.Context) error {
 // await calls read until it returns true or an error that is final: at once, after a change
 // of one of the uploads, and at intervals.
 func (s *Service) await(ctx context.Context, uploads []api.OpaqueID, read func() (bool, error)) error {
-	changed, remove := s.ended.add(uploads) //nolint:contextcheck // all uploads share its poll
+	changed, remove := s.ended.add(uploads)
 	defer remove()
-	var interval wait.Interval
+	since := time.Now()
 	return wait.Poll{Final: call.Final}.Run(ctx, func() (bool, time.Duration, error) {
 		done, err := read()
-		if done || err != nil {
-			return done, 0, err
+		if !done && err == nil {
+			s.ended.wait(ctx, since, changed)
 		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-		case <-time.After(s.ended.pause(&interval)):
-		}
-		return false, 0, nil
+		return done, 0, err
 	})
 }
 
