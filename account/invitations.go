@@ -10,9 +10,9 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/decode"
 	"github.com/fastio-go/fastio/internal/endpoint"
 	"github.com/fastio-go/fastio/internal/form"
-	"github.com/fastio-go/fastio/internal/lenient"
 	"github.com/fastio-go/fastio/internal/page"
 )
 
@@ -55,7 +55,7 @@ func (e *InvitationEntity) known() bool { return e != nil && (e.ID != "" || e.Na
 
 // The object of the kind of the invitation names the profile. Without a kind it is the
 // object of the innermost profile.
-var _ = lenient.Fix(func(v *Invitation) {
+var _ = decode.Fix(func(v *Invitation) {
 	for _, at := range []struct {
 		kind   api.ProfileKind
 		entity *InvitationEntity

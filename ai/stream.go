@@ -17,9 +17,10 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/decode"
 	"github.com/fastio-go/fastio/internal/endpoint"
 	"github.com/fastio-go/fastio/internal/idle"
-	"github.com/fastio-go/fastio/internal/lenient"
+	"github.com/fastio-go/fastio/internal/jsonopt"
 	"github.com/fastio-go/fastio/internal/sse"
 	"github.com/fastio-go/fastio/internal/wait"
 )
@@ -268,22 +269,22 @@ type saying struct {
 // read returns the meaning of a frame in any of the likely forms.
 func (f *Frame) read() (s saying) {
 	data := bytes.TrimSpace(f.Data)
-	var m lenient.Members
+	var m decode.Members
 	name := f.Name
 	switch {
 	case len(data) == 0:
-	case data[0] == '{' && jsonv2.Unmarshal(data, &m, lenient.Options()) == nil:
+	case data[0] == '{' && jsonv2.Unmarshal(data, &m, jsonopt.Lenient()) == nil:
 		if name == "message" {
-			lenient.Take(m, &name, "type")
+			decode.Take(m, &name, "type")
 		}
 		var status TurnStatus
-		lenient.Take(m, &status, "status")
+		decode.Take(m, &status, "status")
 		s.last = status.Ended()
-		s.delta = lenient.Take(m, &s.text, "delta")
+		s.delta = decode.Take(m, &s.text, "delta")
 		if !s.delta {
-			lenient.Take(m, &s.text, "text", "content", "chunk", "answer")
+			decode.Take(m, &s.text, "text", "content", "chunk", "answer")
 		}
-	case data[0] == '"' && jsonv2.Unmarshal(data, &s.text, lenient.Options()) == nil:
+	case data[0] == '"' && jsonv2.Unmarshal(data, &s.text, jsonopt.Lenient()) == nil:
 	case string(data) == "[DONE]":
 		s.last = true
 	default:

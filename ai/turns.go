@@ -12,8 +12,8 @@ import (
 	"github.com/fastio-go/fastio/activity"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/decode"
 	"github.com/fastio-go/fastio/internal/endpoint"
-	"github.com/fastio-go/fastio/internal/lenient"
 	"github.com/fastio-go/fastio/internal/page"
 )
 
@@ -319,16 +319,16 @@ type turnResult struct {
 }
 
 // The result of a turn is an object of its own; its question may be one.
-var _ = lenient.Fix(func(t *Turn) {
+var _ = decode.Fix(func(t *Turn) {
 	var query struct {
 		Text string `json:"text"`
 	}
-	if !lenient.Take(t.Extra, &t.Question, "query") && lenient.Take(t.Extra, &query, "query") {
+	if !decode.Take(t.Extra, &t.Question, "query") && decode.Take(t.Extra, &query, "query") {
 		t.Question = query.Text
 	}
 	if raw, found := t.Extra["result"]; found {
 		delete(t.Extra, "result")
-		if r, err := call.Value[turnResult](raw); err == nil {
+		if r, err := decode.Value[turnResult](raw); err == nil {
 			t.take(r)
 		}
 	}
@@ -336,11 +336,11 @@ var _ = lenient.Fix(func(t *Turn) {
 		t.Failure = nil
 	}
 	if t.Answer == "" {
-		lenient.Take(t.Extra, &t.Answer, "text")
+		decode.Take(t.Extra, &t.Answer, "text")
 	}
 	if t.Clarification == nil && t.Status == TurnStatusNeedsInput {
 		var c Clarification
-		if lenient.Take(t.Extra, &c.Question, "question") {
+		if decode.Take(t.Extra, &c.Question, "question") {
 			t.Clarification = &c
 		}
 	}

@@ -12,7 +12,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/fastio-go/fastio/api"
-	"github.com/fastio-go/fastio/internal/lenient"
+	"github.com/fastio-go/fastio/internal/decode"
+	"github.com/fastio-go/fastio/internal/jsonopt"
 )
 
 // AnchorType is the kind of content that a comment is anchored in. Unknown
@@ -197,26 +198,26 @@ var errNotAnchor = errors.New("fastio: got a list, want an anchor")
 // for an empty one.
 func (a *Anchor) UnmarshalJSON(b []byte) error {
 	*a = Anchor{}
-	var m lenient.Members
+	var m decode.Members
 	if jsontext.Value(b).Kind() == '[' {
 		var none []struct{}
-		if err := jsonv2.Unmarshal(b, &none, lenient.Options()); err != nil || len(none) > 0 {
+		if err := jsonv2.Unmarshal(b, &none, jsonopt.Lenient()); err != nil || len(none) > 0 {
 			return errNotAnchor
 		}
 		return nil
 	}
-	if err := jsonv2.Unmarshal(b, &m, lenient.Options()); err != nil {
+	if err := jsonv2.Unmarshal(b, &m, jsonopt.Lenient()); err != nil {
 		return err
 	}
-	lenient.Take(m, &a.Type, "type")
-	lenient.Take(m, &a.Region, "region")
-	lenient.Take(m, &a.Page, "page")
-	lenient.Take(m, &a.TextSnippet, "text_snippet")
-	lenient.Take(m, &a.Exact, "exact")
-	lenient.Take(m, &a.Prefix, "prefix")
-	lenient.Take(m, &a.Suffix, "suffix")
-	lenient.Take(m, &a.StartOffset, "start_offset")
-	lenient.Take(m, &a.EndOffset, "end_offset")
+	decode.Take(m, &a.Type, "type")
+	decode.Take(m, &a.Region, "region")
+	decode.Take(m, &a.Page, "page")
+	decode.Take(m, &a.TextSnippet, "text_snippet")
+	decode.Take(m, &a.Exact, "exact")
+	decode.Take(m, &a.Prefix, "prefix")
+	decode.Take(m, &a.Suffix, "suffix")
+	decode.Take(m, &a.StartOffset, "start_offset")
+	decode.Take(m, &a.EndOffset, "end_offset")
 	a.Timestamp = takeDuration(m, "timestamp")
 	if len(m) > 0 {
 		a.Extra = m
@@ -225,10 +226,10 @@ func (a *Anchor) UnmarshalJSON(b []byte) error {
 }
 
 // takeDuration takes a number of seconds. A number out of range is left in m.
-func takeDuration(m lenient.Members, name string) *time.Duration {
+func takeDuration(m decode.Members, name string) *time.Duration {
 	var seconds *float64
 	raw := m[name]
-	if !lenient.Take(m, &seconds, name) || seconds == nil {
+	if !decode.Take(m, &seconds, name) || seconds == nil {
 		return nil
 	}
 	nanos := math.Round(*seconds * float64(time.Second))

@@ -7,8 +7,8 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/decode"
 	"github.com/fastio-go/fastio/internal/endpoint"
-	"github.com/fastio-go/fastio/internal/lenient"
 )
 
 // Attachments reads and changes the attachments of comments, which are
@@ -29,7 +29,7 @@ type Attachment struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-var _ = lenient.Fix(func(a *Attachment) {
+var _ = decode.Fix(func(a *Attachment) {
 	if !a.Available {
 		a.Name = ""
 	}

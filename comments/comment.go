@@ -12,8 +12,8 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/decode"
 	"github.com/fastio-go/fastio/internal/endpoint"
-	"github.com/fastio-go/fastio/internal/lenient"
 )
 
 // Comment is one comment. A field that is not in the response is zero.
@@ -80,7 +80,7 @@ func (c *Comment) String() string {
 }
 
 // An empty list means no reference.
-var _ = lenient.Fix(func(c *Comment) {
+var _ = decode.Fix(func(c *Comment) {
 	if c.Reference != nil && reflect.ValueOf(*c.Reference).IsZero() {
 		c.Reference = nil
 	}

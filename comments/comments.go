@@ -24,8 +24,8 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/decode"
 	"github.com/fastio-go/fastio/internal/endpoint"
-	"github.com/fastio-go/fastio/internal/lenient"
 )
 
 // Service reads and writes comments. It is the Comments field of a
@@ -178,13 +178,13 @@ func (s *Service) DeleteMany(ctx context.Context, ids []api.OpaqueID, opts ...ap
 }
 
 // deletionOf takes the members that such responses usually have.
-func deletionOf(m lenient.Members) *DeleteManyResult {
+func deletionOf(m decode.Members) *DeleteManyResult {
 	d := &DeleteManyResult{Extra: m}
-	lenient.Take(m, &d.Results, "results") // (assumed name)
-	lenient.Take(m, &d.Errors, "errors")   // (assumed name)
+	decode.Take(m, &d.Results, "results") // (assumed name)
+	decode.Take(m, &d.Errors, "errors")   // (assumed name)
 	switch {
-	case lenient.Take(m, &d.Count, "deleted"), lenient.Take(m, &d.Count, "count"): // (assumed name)
-	case lenient.Take(m, &d.IDs, "deleted"):
+	case decode.Take(m, &d.Count, "deleted"), decode.Take(m, &d.Count, "count"): // (assumed name)
+	case decode.Take(m, &d.IDs, "deleted"):
 		d.Count = new(len(d.IDs))
 	}
 	return d

@@ -13,7 +13,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/fastio-go/fastio/internal/lenient"
+	"github.com/fastio-go/fastio/internal/jsonopt"
 	"github.com/fastio-go/fastio/internal/redact"
 )
 
@@ -52,14 +52,14 @@ type content struct {
 
 // encode returns the text of the file.
 func (f *fixture) encode() ([]byte, error) {
-	b, err := json.Marshal(f, lenient.Options(), json.Deterministic(true), jsontext.WithIndent("  "))
+	b, err := json.Marshal(f, jsonopt.Lenient(), json.Deterministic(true), jsontext.WithIndent("  "))
 	return append(b, '\n'), err
 }
 
 // parseFixture decodes a file strictly: files may be written by hand.
 func parseFixture(name string, b []byte) (*fixture, error) {
 	f := &fixture{name: name}
-	err := json.Unmarshal(b, f, lenient.Options(), json.RejectUnknownMembers(true))
+	err := json.Unmarshal(b, f, jsonopt.Lenient(), json.RejectUnknownMembers(true))
 	if err == nil {
 		f.Request.Query, err = normal(f.Request.Query)
 	}
@@ -127,7 +127,7 @@ func contentOf(contentType string, body []byte, s *redact.Words) content {
 			s.AddValues(form)
 			return content{Form: linesOf(s.Values(form))}
 		}
-	case jsonShaped(body) && jsontext.Value(body).IsValid(lenient.Options()):
+	case jsonShaped(body) && jsontext.Value(body).IsValid(jsonopt.Lenient()):
 		s.AddJSON(body)
 		return content{JSON: s.JSON(body)}
 	case jsonShaped(body) && strings.Contains(media, "json"): // truncated, maybe inside a secret, and replayed truncated
@@ -151,7 +151,7 @@ func (c *content) bytes() []byte {
 	switch {
 	case c.JSON != nil:
 		v := c.JSON.Clone()
-		_ = v.Compact(lenient.Options()) // valid JSON
+		_ = v.Compact(jsonopt.Lenient()) // valid JSON
 		return v
 	case c.Form != nil:
 		return []byte(strings.Join(c.Form, "&"))
@@ -166,7 +166,7 @@ func (a *asked) key() string {
 	body := string(a.Content.bytes())
 	if a.Content.JSON != nil {
 		v := a.Content.JSON.Clone()
-		_ = v.Format(lenient.Options(), jsontext.ReorderRawObjects(true))
+		_ = v.Format(jsonopt.Lenient(), jsontext.ReorderRawObjects(true))
 		body = string(v)
 	}
 	return a.String() + "\n" + body

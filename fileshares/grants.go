@@ -10,6 +10,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/decode"
 	"github.com/fastio-go/fastio/internal/endpoint"
 	"github.com/fastio-go/fastio/internal/form"
 )
@@ -109,13 +110,13 @@ func (g *Grants) Set(
 
 // userID returns the ID of a user, which a response holds itself or in a record.
 func userID(user json.RawMessage) api.ID {
-	u, err := call.Value[struct {
+	u, err := decode.Value[struct {
 		ID api.ID `json:"id"`
 	}](user)
 	if err == nil {
 		return u.ID
 	}
-	id, err := call.Value[api.ID](user)
+	id, err := decode.Value[api.ID](user)
 	if err != nil {
 		return ""
 	}

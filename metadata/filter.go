@@ -6,8 +6,8 @@ import (
 
 	jsonv2 "github.com/go-json-experiment/json"
 
+	"github.com/fastio-go/fastio/internal/decode"
 	"github.com/fastio-go/fastio/internal/filters"
-	"github.com/fastio-go/fastio/internal/lenient"
 )
 
 // Operator is the comparison of a [Filter].
@@ -62,7 +62,7 @@ func Exists(field string) Filter { return Filter{Field: field, Operator: Operato
 // NotExists returns the condition that a field has no value.
 func NotExists(field string) Filter { return Filter{Field: field, Operator: OperatorNotExists} }
 
-var _ = lenient.Fix(func(f *Filter) {
+var _ = decode.Fix(func(f *Filter) {
 	if string(f.Value) == "null" {
 		f.Value = nil
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fastio-go/fastio/api"
-	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/decode"
 	"github.com/fastio-go/fastio/metadata"
 	"github.com/fastio-go/fastio/storage"
 )
@@ -37,12 +37,12 @@ func TestFilters(t *testing.T) {
 		if err != nil || string(b) != want {
 			t.Errorf("wrote %s, %v; want %s", b, err, want)
 		}
-		read, err := call.Value[metadata.Filter](b)
+		read, err := decode.Value[metadata.Filter](b)
 		if diff := cmp.Diff(&filter, read); err != nil || diff != "" {
 			t.Errorf("%s: %v (-want +got):\n%s", b, err, diff)
 		}
 	}
-	none, err := call.Value[metadata.Filter]([]byte(`{"field":"paid","operator":"exists","value":null}`))
+	none, err := decode.Value[metadata.Filter]([]byte(`{"field":"paid","operator":"exists","value":null}`))
 	if diff := cmp.Diff(new(metadata.Exists("paid")), none); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
@@ -82,7 +82,7 @@ func TestNodeErrorsDecoded(t *testing.T) {
 		},
 		`{"code":null}`: {},
 	} {
-		got, err := call.Value[storage.NodeError]([]byte(text))
+		got, err := decode.Value[storage.NodeError]([]byte(text))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,8 +13,9 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/decode"
 	"github.com/fastio-go/fastio/internal/endpoint"
-	"github.com/fastio-go/fastio/internal/lenient"
+	"github.com/fastio-go/fastio/internal/jsonopt"
 	"github.com/fastio-go/fastio/internal/page"
 )
 
@@ -162,7 +163,7 @@ func (w *mergeWire) outcome(confirmed bool) (Outcome, *Refusal) {
 	switch w.WouldRefuse.Kind() {
 	case '{':
 		r := new(Refusal)
-		if jsonv2.Unmarshal(w.WouldRefuse, r, lenient.Options()) != nil {
+		if jsonv2.Unmarshal(w.WouldRefuse, r, jsonopt.Lenient()) != nil {
 			r = &Refusal{Extra: map[string]json.RawMessage{"would_refuse": json.RawMessage(w.WouldRefuse)}}
 		}
 		return OutcomeRefused, r
@@ -202,15 +203,15 @@ const (
 )
 
 // The response may name the two in fields.
-var _ = lenient.Fix(func(c *Candidate) {
+var _ = decode.Fix(func(c *Candidate) {
 	var field struct {
 		Name string `json:"name"`
 	}
-	if lenient.Take(c.Extra, &field, "source", "source_field") {
+	if decode.Take(c.Extra, &field, "source", "source_field") {
 		c.Source = field.Name
 	}
 	field.Name = ""
-	if lenient.Take(c.Extra, &field, "target", "target_field") {
+	if decode.Take(c.Extra, &field, "target", "target_field") {
 		c.Target = field.Name
 	}
 })

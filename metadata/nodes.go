@@ -9,8 +9,8 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/decode"
 	"github.com/fastio-go/fastio/internal/endpoint"
-	"github.com/fastio-go/fastio/internal/lenient"
 	"github.com/fastio-go/fastio/storage"
 )
 
@@ -106,7 +106,7 @@ type Details struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-var _ = lenient.Fix(func(d *Details) {
+var _ = decode.Fix(func(d *Details) {
 	if d.Facts == nil && d.Node != nil {
 		d.Facts = d.Node.Facts
 	}
@@ -168,6 +168,6 @@ func (s *Service) Versions(
 		return nil, err
 	}
 	var versions []json.RawMessage
-	lenient.Take(a.Members, &versions, "versions", "items") // (assumed name)
+	decode.Take(a.Members, &versions, "versions", "items") // (assumed name)
 	return &VersionList{versions, a.Members}, nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/api/codes"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/decode"
 	"github.com/fastio-go/fastio/internal/times"
 	"github.com/fastio-go/fastio/internal/transport"
 	"github.com/fastio-go/fastio/internal/wait"
@@ -549,7 +550,7 @@ func refusesRefresh(err error) bool {
 	if !answered || answer.Code == codes.EdgeRejected || answer.Name == nameEdge {
 		return false
 	}
-	_, failing := call.Unwrap(answer.Body)
+	_, failing := decode.Unwrap(answer.Body)
 	return failing || answer.Code != 0 || answer.Status/100 == 4
 }
 

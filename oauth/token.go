@@ -18,7 +18,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
-	"github.com/fastio-go/fastio/internal/lenient"
+	"github.com/fastio-go/fastio/internal/jsonopt"
 )
 
 // Token is the result of a sign-in. Its secrets are not printed.
@@ -394,7 +394,7 @@ func (s *scopeWords) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 func elements(list jsontext.Value) []jsontext.Value {
 	var rows []jsontext.Value
-	_ = jsonv2.Unmarshal(list, &rows, lenient.Options()) // it is valid JSON: it was decoded before
+	_ = jsonv2.Unmarshal(list, &rows, jsonopt.Lenient()) // it is valid JSON: it was decoded before
 	return rows
 }
 

@@ -8,8 +8,8 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/decode"
 	"github.com/fastio-go/fastio/internal/endpoint"
-	"github.com/fastio-go/fastio/internal/lenient"
 	"github.com/fastio-go/fastio/internal/redact"
 )
 
@@ -129,12 +129,12 @@ type Term struct {
 }
 
 // The period is in the subscription, or beside it.
-var _ = lenient.Fix(func(d *BillingDetails) {
+var _ = decode.Fix(func(d *BillingDetails) {
 	var t Term
-	beside := lenient.Members(d.Extra)
-	lenient.Take(beside, &t.Start, "current_period_start")
-	lenient.Take(beside, &t.End, "current_period_end")
-	lenient.Take(beside, &t.CancelAt, "cancel_at")
+	beside := decode.Members(d.Extra)
+	decode.Take(beside, &t.Start, "current_period_start")
+	decode.Take(beside, &t.End, "current_period_end")
+	decode.Take(beside, &t.CancelAt, "cancel_at")
 	if d.Subscription == nil && !t.End.IsZero() {
 		d.Subscription = new(Term)
 	}
@@ -145,7 +145,7 @@ var _ = lenient.Fix(func(d *BillingDetails) {
 	d.Extra = masked(d.Extra)
 })
 
-var _ = lenient.Fix(func(s *Subscription) { s.Extra = masked(s.Extra) })
+var _ = decode.Fix(func(s *Subscription) { s.Extra = masked(s.Extra) })
 
 // masked replaces the secrets in members without a field, at any depth.
 func masked(extra map[string]json.RawMessage) map[string]json.RawMessage {

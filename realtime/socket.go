@@ -17,7 +17,8 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/internal/call"
-	"github.com/fastio-go/fastio/internal/lenient"
+	"github.com/fastio-go/fastio/internal/decode"
+	"github.com/fastio-go/fastio/internal/jsonopt"
 	"github.com/fastio-go/fastio/internal/wait"
 )
 
@@ -330,7 +331,7 @@ func readFrame(b []byte) (frame, bool) {
 		Response jsontext.Value `json:"response"`
 		Activity jsontext.Value `json:"activity"`
 	}
-	if !utf8.Valid(b) || jsontext.Value(b).Kind() != '{' || jsonv2.Unmarshal(b, &head, lenient.Options()) != nil {
+	if !utf8.Valid(b) || jsontext.Value(b).Kind() != '{' || jsonv2.Unmarshal(b, &head, jsonopt.Lenient()) != nil {
 		return frame{}, false
 	}
 	var kind string
@@ -341,7 +342,7 @@ func readFrame(b []byte) (frame, bool) {
 			return frame{fields: fields}, true
 		}
 	case "event":
-		if e, err := call.Decode[Event](b); err == nil && (e.Name != "" || e.Field != "") {
+		if e, err := decode.Response[Event](b); err == nil && (e.Name != "" || e.Field != "") {
 			return frame{event: e}, true
 		}
 	}
@@ -354,16 +355,16 @@ func readFields(frame []byte, v jsontext.Value) (api.Map[api.Time], bool) {
 	var names []string
 	switch v.Kind() {
 	case '[':
-		if jsonv2.Unmarshal(v, &names, lenient.Options()) != nil {
+		if jsonv2.Unmarshal(v, &names, jsonopt.Lenient()) != nil {
 			return nil, false
 		}
 	case '"':
 		names = []string{""}
-		if jsonv2.Unmarshal(v, &names[0], lenient.Options()) != nil {
+		if jsonv2.Unmarshal(v, &names[0], jsonopt.Lenient()) != nil {
 			return nil, false
 		}
 	case '{':
-		a, err := call.Decode[struct {
+		a, err := decode.Response[struct {
 			Activity api.Map[api.Time] `json:"activity"`
 		}](frame)
 		if err != nil {

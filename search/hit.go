@@ -7,7 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/fastio-go/fastio/api"
-	"github.com/fastio-go/fastio/internal/lenient"
+	"github.com/fastio-go/fastio/internal/decode"
 	"github.com/fastio-go/fastio/storage"
 )
 
@@ -86,7 +86,7 @@ type MediaSegment struct {
 	End   float64 `json:"end_seconds"`   // as Start
 }
 
-var _ = lenient.Fix(func(h *Hit) {
+var _ = decode.Fix(func(h *Hit) {
 	if h.Node != nil {
 		h.fill(h.Node)
 	}

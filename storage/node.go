@@ -9,7 +9,8 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 
 	"github.com/fastio-go/fastio/api"
-	"github.com/fastio-go/fastio/internal/lenient"
+	"github.com/fastio-go/fastio/internal/decode"
+	"github.com/fastio-go/fastio/internal/jsonopt"
 )
 
 // NodeType is the type of a [Node].
@@ -59,7 +60,7 @@ func (s *AIState) UnmarshalJSON(b []byte) error {
 	case `"in_progress"`, `"inprogress"`:
 		*s = AIStateInProgress
 	default:
-		return jsonv2.Unmarshal(b, (*string)(s), lenient.Options())
+		return jsonv2.Unmarshal(b, (*string)(s), jsonopt.Lenient())
 	}
 	return nil
 }
@@ -128,7 +129,7 @@ type Preview struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-var _ = lenient.Fix(func(p *Preview) {
+var _ = decode.Fix(func(p *Preview) {
 	switch {
 	case p.State != "":
 		p.Ready = p.State == PreviewStateReady
@@ -198,15 +199,15 @@ func (n *Node) String() string {
 // The AI state may be next to its object, and a summary may be text instead of
 // a boolean.
 var (
-	_ = lenient.Fix(func(n *Node) {
+	_ = decode.Fix(func(n *Node) {
 		var state AIState
-		if lenient.Take(n.Extra, &state, "ai_state") && n.AI.State == "" {
+		if decode.Take(n.Extra, &state, "ai_state") && n.AI.State == "" {
 			n.AI.State = state
 		}
 	})
-	_ = lenient.Fix(func(ai *NodeAI) {
+	_ = decode.Fix(func(ai *NodeAI) {
 		var text string
-		ai.Summary = ai.Summary || lenient.Take(ai.Extra, &text, "summary")
+		ai.Summary = ai.Summary || decode.Take(ai.Extra, &text, "summary")
 	})
 )
 

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fastio-go/fastio/api"
-	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/decode"
 	"github.com/fastio-go/fastio/storage"
 )
 
@@ -66,7 +66,7 @@ func TestNodeJSON(t *testing.T) {
 		},
 		Extra: map[string]raw{"starred": raw("[1,2]")},
 	}
-	got, err := call.Value[node]([]byte(wholeNode))
+	got, err := decode.Value[node]([]byte(wholeNode))
 	if diff := cmp.Diff(&want, got); err != nil || diff != "" {
 		t.Fatalf("%v (-want +got):\n%s", err, diff)
 	}
@@ -128,7 +128,7 @@ func TestNodeDecodesEveryForm(t *testing.T) {
 		}},
 		"the same member twice, last valid": {`{"name":"a","name":"b"}`, node{Name: "b"}},
 	} {
-		got, err := call.Value[node]([]byte(tc.in))
+		got, err := decode.Value[node]([]byte(tc.in))
 		if err != nil {
 			t.Fatal(name, err)
 		}
@@ -140,7 +140,7 @@ func TestNodeDecodesEveryForm(t *testing.T) {
 
 func TestFactIsDecodedByEitherName(t *testing.T) {
 	t.Parallel()
-	got, err := call.Value[storage.Fact]([]byte(`{"field":"due","value":{"a":1},"unit":"EUR"}`))
+	got, err := decode.Value[storage.Fact]([]byte(`{"field":"due","value":{"a":1},"unit":"EUR"}`))
 	want := &storage.Fact{Name: "due", Value: raw(`{"a":1}`), Extra: map[string]stdjson.RawMessage{"unit": raw(`"EUR"`)}}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
@@ -156,7 +156,7 @@ func TestPreviewIsDecodedFromItsState(t *testing.T) {
 			State: storage.PreviewStateError, Extra: map[string]stdjson.RawMessage{"width": raw("64")},
 		},
 	} {
-		got, err := call.Value[storage.Preview]([]byte(in))
+		got, err := decode.Value[storage.Preview]([]byte(in))
 		if diff := cmp.Diff(&want, got); err != nil || diff != "" {
 			t.Errorf("%s: %v (-want +got):\n%s", in, err, diff)
 		}
@@ -240,7 +240,7 @@ func TestNodeHasFieldsForDocumentedMembers(t *testing.T) {
 			Width: 4, Height: 3, Duration: raw("1.5"), EXIF: raw(`{"Make": "Mill"}`),
 		},
 	}
-	got, err := call.Value[node]([]byte(documentedNode))
+	got, err := decode.Value[node]([]byte(documentedNode))
 	if diff := cmp.Diff(&want, got); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
@@ -249,7 +249,7 @@ func TestNodeHasFieldsForDocumentedMembers(t *testing.T) {
 func TestNodeToleratesOtherFormsOfItsState(t *testing.T) {
 	t.Parallel()
 	const odd = `{"origin":"mail","virus":false,"import_state":"synced","file_attributes":[],"dmca":{"at":1}}`
-	got, err := call.Value[node]([]byte(odd))
+	got, err := decode.Value[node]([]byte(odd))
 	want := &node{FileAttributes: &storage.FileAttributes{}, Extra: map[string]raw{
 		"origin": raw(`"mail"`), "virus": raw("false"), "import_state": raw(`"synced"`),
 		"dmca": raw(`{"at":1}`),

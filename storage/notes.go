@@ -12,6 +12,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/decode"
 	"github.com/fastio-go/fastio/internal/endpoint"
 	"github.com/fastio-go/fastio/internal/form"
 )
@@ -125,7 +126,7 @@ func (n *Notes) write(ctx context.Context, r *api.Request, opts []api.CallOption
 		if err != nil {
 			return nil, err
 		}
-		wrapped, err := call.Decode[struct {
+		wrapped, err := decode.Response[struct {
 			Node *Node `json:"node"`
 		}](bare)
 		if err != nil {

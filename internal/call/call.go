@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/fastio-go/fastio/api"
-	"github.com/fastio-go/fastio/internal/lenient"
+	"github.com/fastio-go/fastio/internal/decode"
 )
 
 // One sends r with opts and returns the record in the member of the response. A
@@ -24,35 +24,37 @@ import (
 // stand beside those of the envelope: T must then have no JSON methods and no
 // members called result or response.
 func One[T any](ctx context.Context, c api.Caller, r *api.Request, member string, opts []api.CallOption) (*T, error) {
-	e := &Envelope[T]{member: member}
+	e := decode.New[T](member)
 	if err := CheckRequest(ctx, c, r); err != nil {
 		return nil, err
 	}
 	if err := c.Call(ctx, r, e, opts...); err != nil {
 		return nil, err
 	}
-	if !e.found && member != "" {
+	payload, found, err := e.Finish(r)
+	switch {
+	case !found:
 		return nil, missing(r.Op, member)
-	}
-	if err := finish(r, &e.payload); err != nil {
+	case err != nil:
 		return nil, err
 	}
-	return &e.payload, nil
+	return payload, nil
 }
 
 // List is One for a list of records, which may be missing.
 func List[T any](ctx context.Context, c api.Caller, r *api.Request, member string, opts []api.CallOption) ([]T, error) {
-	e := &Envelope[[]T]{member: member}
+	e := decode.New[[]T](member)
 	if err := CheckRequest(ctx, c, r); err != nil {
 		return nil, err
 	}
 	if err := c.Call(ctx, r, e, opts...); err != nil {
 		return nil, err
 	}
-	if err := finish(r, &e.payload); err != nil {
+	rows, _, err := e.Finish(r)
+	if err != nil {
 		return nil, err
 	}
-	return e.payload, nil
+	return *rows, nil
 }
 
 // Page is One for a page of a list. query checks the parameters and returns them.
@@ -71,7 +73,7 @@ func Do(ctx context.Context, c api.Caller, r *api.Request, opts []api.CallOption
 	if err := CheckRequest(ctx, c, r); err != nil {
 		return err
 	}
-	return c.Call(ctx, r, Nothing(), opts...)
+	return c.Call(ctx, r, decode.Nothing(), opts...)
 }
 
 // Remove is Do for a deletion. It succeeds if the record is already [Gone].
@@ -200,8 +202,8 @@ func Partial[T any](err error) *T {
 	if !refused || e.Status != http.StatusNotFound {
 		return nil
 	}
-	payload, _ := Unwrap(e.Body)
-	out, err := Decode[T](payload)
+	payload, _ := decode.Unwrap(e.Body)
+	out, err := decode.Response[T](payload)
 	if err != nil {
 		return nil
 	}
@@ -265,7 +267,7 @@ func Final(err error) bool {
 // fromPlatform reports whether the platform itself sent the error: it is in an
 // envelope, has a code other than the status, or has an error name of RFC 6749.
 func fromPlatform(e *api.Error) bool {
-	if _, refused := Unwrap(e.Body); refused {
+	if _, refused := decode.Unwrap(e.Body); refused {
 		return true
 	}
 	return e.Code != 0 && e.Code != int64(e.Status) || e.Name != "" && strings.HasPrefix(e.Op, "oauth.")
@@ -340,10 +342,10 @@ func currentVersion(raw json.RawMessage) (version api.OpaqueID, found bool) {
 	if json.Unmarshal(raw, &version) == nil {
 		return version, version != ""
 	}
-	var state lenient.Members
+	var state decode.Members
 	if json.Unmarshal(raw, &state) != nil {
 		return "", false
 	}
-	lenient.Take(state, &version, "version_id", "version")
+	decode.Take(state, &version, "version_id", "version")
 	return version, true
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/decode"
 	"github.com/fastio-go/fastio/internal/stub"
 )
 
@@ -19,8 +20,8 @@ func TestEveryFormOfResultIsDecoded(t *testing.T) {
 		`false`: true, `"no"`: true, `""`: true, `"0"`: true, `0`: true, `[]`: true,
 	} {
 		answer := []byte(`{"result":` + result + `,"response":{"name":"a"}}`)
-		payload, unwrapped := call.Unwrap(answer)
-		decoded, err := new(call.Envelope[thing]).Decode(answer)
+		payload, unwrapped := decode.Unwrap(answer)
+		decoded, err := new(decode.Envelope[thing]).Decode(answer)
 		if string(payload) != `{"name":"a"}` || unwrapped != refused || decoded != refused || err != nil {
 			t.Errorf("%s: %s, refused %t, %t: %v", result, payload, unwrapped, decoded, err)
 		}
@@ -28,7 +29,7 @@ func TestEveryFormOfResultIsDecoded(t *testing.T) {
 	if err := call.Do(t.Context(), stub.Answer(`[]`), request(), nil); err != nil {
 		t.Errorf("an empty list: %v", err)
 	}
-	if _, err := new(call.Envelope[thing]).Decode([]byte(`{"new":1}`), json.RejectUnknownMembers(true)); err == nil {
+	if _, err := new(decode.Envelope[thing]).Decode([]byte(`{"new":1}`), json.RejectUnknownMembers(true)); err == nil {
 		t.Error("an unknown member is not rejected")
 	}
 }

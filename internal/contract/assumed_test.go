@@ -139,7 +139,7 @@ func declare(t *testing.T, p *pkg) *declarations {
 var (
 	tagName = regexp.MustCompile(`(json|also):"([^"]+)`)
 	quoted  = regexp.MustCompile(`"([A-Za-z_]\w*)"`)
-	reading = regexp.MustCompile(`\blenient\.Take\(|call\.(One|List)\[`) // functions that decode members by name
+	reading = regexp.MustCompile(`\bdecode\.Take\(|call\.(One|List)\[`) // functions that decode members by name
 )
 
 func (d *declarations) addMarks(t *testing.T, f *ast.File) {

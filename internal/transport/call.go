@@ -20,7 +20,8 @@ import (
 	"github.com/hashicorp/go-retryablehttp"
 
 	"github.com/fastio-go/fastio/api"
-	envelope "github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/decode"
 	"github.com/fastio-go/fastio/internal/ratelimit"
 	"github.com/fastio-go/fastio/internal/redact"
 	"github.com/fastio-go/fastio/internal/wait"
@@ -219,7 +220,7 @@ func (c *Client) accept(ctx context.Context, r *api.Request, opts []api.CallOpti
 	case c.invalid != nil:
 		return nil, c.invalid
 	case ctx == nil:
-		return nil, envelope.Check(ctx, c, r.Op)
+		return nil, call.Check(ctx, c, r.Op)
 	}
 	x := &exchange{client: c, request: r, options: api.Resolve(opts)}
 	if o := &x.options; r.Op == "" || o.Query != nil || o.Replay != nil {
@@ -734,7 +735,7 @@ func (x *exchange) decode(out any) error {
 	}
 	x.body = bytes.TrimPrefix(x.body, []byte(byteOrderMark))
 	if out == nil {
-		out = envelope.Nothing()
+		out = decode.Nothing()
 	}
 	to, ok := out.(answer)
 	if !ok {
@@ -742,7 +743,7 @@ func (x *exchange) decode(out any) error {
 	}
 	refused, err := to.Decode(x.body)
 	if err != nil { // an error need not match the payload
-		_, refused = envelope.Unwrap(x.body)
+		_, refused = decode.Unwrap(x.body)
 	}
 	switch {
 	case refused:
@@ -761,7 +762,7 @@ type answer interface {
 // decodeText returns the unchanged response, or the error in one of [Client.Markdown].
 func (x *exchange) decodeText(out *string) error {
 	if slices.Contains(x.options.Output, markdown) {
-		if _, refused := envelope.Unwrap(x.body); refused || failedMarkdown(x.body) {
+		if _, refused := decode.Unwrap(x.body); refused || decode.FailedMarkdown(x.body) {
 			return x.refusal()
 		}
 	}
@@ -785,12 +786,12 @@ func mayBeEmpty(status int, out any) bool {
 // decodePlain decodes into a type of the caller, without an envelope. As with
 // encoding/json, the names of fields are not case-sensitive.
 func (x *exchange) decodePlain(out any) error {
-	payload, refused := envelope.Unwrap(x.body)
+	payload, refused := decode.Unwrap(x.body)
 	if refused {
 		return x.refusal()
 	}
 	reset := func() { reflect.ValueOf(out).Elem().SetZero() }
-	if err := envelope.DecodePlain(payload, out, reset, jsonv2.MatchCaseInsensitiveNames(true)); err != nil {
+	if err := decode.Plain(payload, out, reset, jsonv2.MatchCaseInsensitiveNames(true)); err != nil {
 		return x.decodeError(err)
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/decode"
 	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/internal/table"
 	"github.com/fastio-go/fastio/workspaces"
@@ -90,7 +91,7 @@ func TestCallFailsOnAnotherAnswer(t *testing.T) {
 	longest := strings.Repeat("az_09", 8)
 	table.Each(t, map[string]row{
 		"an empty page":          {"", new(page), "unexpected EOF"},
-		"an empty envelope":      {"", new(call.Envelope[page]), "unexpected EOF"},
+		"an empty envelope":      {"", new(decode.Envelope[page]), "unexpected EOF"},
 		"blanks for a page":      {" \n", new(page), "unexpected EOF"},
 		"half a page":            {`{"result":true,"things":[{"name":"` + canary, new(page), "unexpected EOF"},
 		"a word for an object":   {`{"things":[{"name":"a","size":"` + canary + `"}]}`, new(page), "things"},
@@ -143,8 +144,8 @@ func TestVerdicts(t *testing.T) {
 			}
 			body := `{` + members + `,"error":{"code":"10022","text":"Bad limit."}}`
 			for kind, out := range map[string]any{
-				"plain": new(thing), "envelope": new(call.Envelope[thing]), "nothing": nil,
-				"record": new(call.Envelope[record]),
+				"plain": new(thing), "envelope": new(decode.Envelope[thing]), "nothing": nil,
+				"record": new(decode.Envelope[record]),
 			} {
 				err := clientOf(t, answering(200, body)).Call(t.Context(), get(), out)
 				e := refused(err)

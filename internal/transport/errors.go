@@ -3,12 +3,10 @@ package transport
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -16,7 +14,8 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/api/codes"
-	envelope "github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/decode"
 	"github.com/fastio-go/fastio/internal/ratelimit"
 	"github.com/fastio-go/fastio/internal/redact"
 	"github.com/fastio-go/fastio/internal/wait"
@@ -30,9 +29,9 @@ type callError struct {
 }
 
 func (e *callError) Error() string {
-	s := "fastio: " + e.op + ": " + envelope.Within(e.op, e.err)
+	s := "fastio: " + e.op + ": " + call.Within(e.op, e.err)
 	if e.last != nil {
-		s += " (after " + envelope.Within(e.op, e.last) + ")"
+		s += " (after " + call.Within(e.op, e.last) + ")"
 	}
 	return s
 }
@@ -113,13 +112,13 @@ func (x *exchange) refusal() *api.Error {
 	secrets := x.secrets()
 	secrets.Cut = len(x.body) >= maxError
 	body := secrets.JSON(x.body[:min(len(x.body), maxError)])
-	e := parseError(x.response.Header.Get("Content-Type"), body)
+	e := decode.Error(x.response.Header.Get("Content-Type"), body)
 	ordered := e.Rate.RetryAfter
 	e.Op, e.Status, e.Attempts, e.Rate = x.request.Op, x.response.StatusCode, x.attempt, x.rate
 	e.RequestID = secrets.Text(x.response.Header.Get("X-Request-Id"))
 	e.Body = bytes.Clone(body[:min(len(body), maxError)]) // masks may be longer
 	if e.Status < http.StatusMultipleChoices && e.Text == "" && e.Name == "" {
-		e.Text = envelope.FailedResult(body)
+		e.Text = decode.FailedResult(body)
 	}
 	if e.Status == http.StatusUnauthorized && !e.Is(api.ErrUnavailable) {
 		none := x.token.AccessToken.IsZero() && x.request.Credential.IsZero()
@@ -188,262 +187,8 @@ func (x *exchange) secrets() *redact.Words {
 func proves(e *api.Error) bool { return e.Code == codes.BadToken || e.Code == codes.DeadToken }
 
 // TokenInvalid reports whether the body of a 401 proves that the token is invalid.
-func TokenInvalid(contentType string, body []byte) bool { return proves(parseError(contentType, body)) }
-
-// parseError parses an error in any known format: that of the platform, its older
-// flat one, OAuth, Markdown. For any other body the fields are empty, and only the
-// status is known.
-func parseError(contentType string, body []byte) *api.Error {
-	e := new(api.Error)
-	text := bytes.TrimSpace(body)
-	switch {
-	case bytes.HasPrefix(text, []byte("{")):
-		parseJSONError(e, text)
-	case strings.HasPrefix(contentType, "text/markdown") || failedMarkdown(text):
-		parseMarkdownError(e, string(text))
-	}
-	return e
-}
-
-// errorHeading is the heading of an error in Markdown.
-const errorHeading = "# Error"
-
-// failedMarkdown reports whether the first line of a text is that of a failure in
-// Markdown.
-func failedMarkdown(text []byte) bool {
-	first, _, _ := bytes.Cut(bytes.TrimSpace(text), []byte("\n"))
-	first = bytes.TrimSpace(first)
-	return string(first) == "**Result:** failure" || string(first) == errorHeading
-}
-
-// fault has the members of all known error responses. Each is decoded by itself, so
-// that one of an unknown type does not affect the others.
-type fault struct {
-	Code             jsontext.Value `json:"code"`
-	Text             jsontext.Value `json:"text"`
-	Message          jsontext.Value `json:"message"`
-	ErrorCode        jsontext.Value `json:"error_code"`
-	DocumentationURL jsontext.Value `json:"documentation_url"`
-	Resource         jsontext.Value `json:"resource"`
-	Params           jsontext.Value `json:"params"`
-	Reason           jsontext.Value `json:"reason"`
-}
-
-// parseJSONError parses an error at the root of a response, or in its member response.
-func parseJSONError(e *api.Error, body []byte) {
-	if response := parseFault(e, body); response.Kind() == '{' && e.Code == 0 && e.Text == "" {
-		parseFault(e, response)
-	}
-}
-
-// parseFault parses an error. Without one it returns the member response.
-func parseFault(e *api.Error, body []byte) (response jsontext.Value) {
-	var a struct {
-		Error            jsontext.Value `json:"error"`
-		ErrorDescription jsontext.Value `json:"error_description"` // of RFC 6749
-		ErrorMessage     jsontext.Value `json:"error_message"`     // of the flat form
-		ErrorID          jsontext.Value `json:"error_id"`
-		Message          jsontext.Value `json:"message"`
-		Response         jsontext.Value `json:"response"`
-	}
-	_ = envelope.DecodePlain(body, &a, func() {}) // partial results are kept
-	flat := firstOf(word(a.ErrorMessage), word(a.Message))
-	switch a.Error.Kind() {
-	case '"':
-		e.Name, e.Text = word(a.Error), firstOf(word(a.ErrorDescription), flat)
-	case '{':
-		var f fault
-		_ = envelope.DecodePlain(a.Error, &f, func() {})
-		e.Code, e.Name = number(f.Code), word(f.ErrorCode)
-		if e.Code == 0 {
-			e.Code = number(f.ErrorCode)
-		}
-		e.Text = firstOf(word(f.Text), word(f.Message), flat)
-		e.DocumentationURL, e.Resource = word(f.DocumentationURL), word(f.Resource)
-		e.Reason = word(f.Reason)
-		parseParams(e, f.Params)
-	default:
-		e.Code, e.Text = number(a.ErrorID), flat
-		return a.Response
-	}
-	return nil
-}
-
-// parseParams parses params: a list of refused fields after a failed validation, an
-// object of reasons otherwise.
-func parseParams(e *api.Error, params jsontext.Value) {
-	switch params.Kind() {
-	case '[':
-		var rows []jsontext.Value
-		_ = envelope.DecodePlain(params, &rows, func() {})
-		for _, row := range rows {
-			var p api.ParamError
-			switch row.Kind() {
-			case '{':
-				_ = envelope.DecodePlain(row, &p, func() { p = api.ParamError{} })
-			case '"':
-				p.Message = word(row)
-			default:
-			}
-			if p != (api.ParamError{}) {
-				e.Params = append(e.Params, p)
-			}
-		}
-	case '{':
-		var p struct {
-			Reason     jsontext.Value `json:"reason"`
-			Feature    jsontext.Value `json:"feature"`
-			RetryAfter jsontext.Value `json:"retry_after_seconds"`
-		}
-		_ = envelope.DecodePlain(params, &p, func() {})
-		e.Details = json.RawMessage(params)
-		e.Rate.RetryAfter = wait.ParseSeconds(string(p.RetryAfter))
-		e.Reason, e.Feature = firstOf(word(p.Reason), e.Reason), word(p.Feature)
-	default:
-	}
-}
-
-// number parses an integer, also from a string with blanks; 0 if it is not
-// one.
-func number(v jsontext.Value) int64 {
-	n, err := strconv.ParseInt(strings.TrimSpace(strings.Trim(string(v), `"`)), 10, 64)
-	if err != nil {
-		return 0
-	}
-	return n
-}
-
-// word parses a string; "" if it is not one.
-func word(v jsontext.Value) string {
-	if v.Kind() != '"' {
-		return ""
-	}
-	b, err := jsontext.AppendUnquote(nil, v)
-	if err != nil {
-		return ""
-	}
-	return string(b)
-}
-
-func firstOf(words ...string) string {
-	for _, w := range words {
-		if w != "" {
-			return w
-		}
-	}
-	return ""
-}
-
-// parseMarkdownError parses the bullets and the params table of an error in
-// Markdown. Params are indented or below a heading of their own.
-func parseMarkdownError(e *api.Error, text string) {
-	var columns []string // of the current table
-	var params bool      // in the section of the params
-	var other bool       // in the section of another member of the response
-	for line := range strings.Lines(text) {
-		param := params || strings.HasPrefix(line, " ")
-		line = strings.TrimSpace(line)
-		if !strings.HasPrefix(line, "|") {
-			columns = nil
-		}
-		switch {
-		case strings.HasPrefix(line, "# "):
-			other = line != errorHeading
-		case other:
-		case strings.HasPrefix(line, "##"):
-			params = true
-		case strings.HasPrefix(line, "- "), strings.HasPrefix(line, "* "):
-			name, value, _ := strings.Cut(line[2:], ":")
-			name = strings.ToLower(strings.Trim(name, " *`"))
-			setMarkdown(e, name, plainText(strings.TrimLeft(value, "* ")), param)
-		case strings.HasPrefix(line, "|"):
-			cells := splitCells(line)
-			if columns == nil {
-				columns = cells
-			} else if p := markdownParam(columns, cells); p != (api.ParamError{}) {
-				e.Params = append(e.Params, p)
-			}
-		}
-	}
-}
-
-// setMarkdown sets a bullet of the error, or of its params.
-func setMarkdown(e *api.Error, name, value string, param bool) {
-	switch name {
-	case "reason":
-		e.Reason = value
-	case "feature":
-		e.Feature = value
-	case "retry_after_seconds":
-		e.Rate.RetryAfter = wait.ParseSeconds(value)
-	}
-	if param { // a param may have the name of a member of the error
-		return
-	}
-	switch name {
-	case "code":
-		e.Code = number(jsontext.Value(value))
-	case "error_code":
-		e.Name = value
-	case "text", "message":
-		e.Text = value
-	case "resource":
-		e.Resource = value
-	case "documentation_url":
-		e.DocumentationURL = value
-	}
-}
-
-// splitCells returns the cells of a table row. A bar, a backslash and a backtick are
-// escaped in a cell; an escaped bar is no separator.
-func splitCells(line string) []string {
-	const backslash, bar, backtick = "\x00", "\x01", "\x02" // do not occur in text
-	line = strings.NewReplacer(`\\`, backslash, `\|`, bar, "\\`", backtick).Replace(line)
-	line = strings.TrimSuffix(strings.TrimPrefix(line, "|"), "|")
-	cells := strings.Split(line, "|")
-	for i, c := range cells {
-		cells[i] = strings.NewReplacer(backslash, `\`, bar, "|", backtick, "`").Replace(plainText(c))
-	}
-	return cells
-}
-
-// plainText returns the text of a value: "" for a dash, which is null, and the content
-// of one that is code as a whole.
-func plainText(s string) string {
-	s = strings.TrimSpace(s)
-	if s == "\u2014" {
-		return ""
-	}
-	fence := s[:len(s)-len(strings.TrimLeft(s, "`"))]
-	code, ok := strings.CutSuffix(strings.TrimPrefix(s, fence), fence)
-	if fence == "" || !ok || strings.Contains(code, fence) {
-		return s
-	}
-	return strings.TrimSpace(code)
-}
-
-// markdownParam parses a row by the names of its columns.
-func markdownParam(columns, cells []string) (p api.ParamError) {
-	if strings.Trim(strings.Join(cells, ""), "-: ") == "" { // the separator below the names
-		return p
-	}
-	for i, cell := range cells[:min(len(cells), len(columns))] {
-		switch columns[i] {
-		case "name":
-			p.Name = cell
-		case "kind":
-			p.Kind = api.ParamKind(cell)
-		case "message":
-			p.Message = cell
-		case "code":
-			p.Code = number(jsontext.Value(cell))
-		case "expected_type":
-			p.ExpectedType = cell
-		case "received_alias":
-			p.ReceivedAlias = cell
-		}
-	}
-	return p
+func TokenInvalid(contentType string, body []byte) bool {
+	return proves(decode.Error(contentType, body))
 }
 
 // decodeError returns the error of a decoder without content of the response.

@@ -1,10 +1,9 @@
-package call
+package decode
 
 import (
 	"bytes"
 	"encoding"
 	"errors"
-	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -12,99 +11,11 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/go-json-experiment/json"
+	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/fastio-go/fastio/api"
 )
-
-// Limits on one response. They keep the memory of a decoded response in
-// proportion to the largest page of any list: "{}," takes 3 bytes on the wire
-// and some hundred once it is decoded.
-const (
-	maxContainers = 50_000  // objects and lists
-	maxValues     = 500_000 // members and elements
-	maxName       = 1 << 20 // bytes of the name of a member, of which a decoder makes several copies
-)
-
-// DecodePlain decodes b into out, a value of a type of the program. It converts
-// scalars and empty lists but is otherwise strict: any other mismatch is an
-// error. It calls reset to empty out before a second decode.
-func DecodePlain(b []byte, out any, reset func(), more ...json.Options) error {
-	if err := checkSize(b); err != nil {
-		return err
-	}
-	opts := json.JoinOptions(append(more, strict)...)
-	err := json.Unmarshal(b, out, opts)
-	if mismatched(err) {
-		reset()
-		if json.Unmarshal(b, out, opts, converting()) == nil {
-			err = nil
-		}
-	}
-	if v := reflect.ValueOf(out); err == nil && !v.IsNil() {
-		shapeOf(v.Type()).finish(v, false) // zero elements of the program's lists are kept
-	}
-	return err
-}
-
-//nolint:gochecknoglobals // a constant
-var strict = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-
-// converting returns the option that only converts scalars and empty lists.
-func converting() json.Options {
-	return json.WithUnmarshalers(json.UnmarshalFromFunc(new(converter).value))
-}
-
-// mismatched reports whether a decode failed because a value does not have the
-// documented type.
-func mismatched(err error) bool {
-	_, ok := errors.AsType[*json.SemanticError](err)
-	return ok
-}
-
-// Sizes of responses that cannot exceed the limits.
-const (
-	sparse     = 3 * maxContainers
-	shortNames = 8 * maxName // of a response with longer names that takes no more memory than others
-)
-
-// checkSize returns an error for a response that would take far more memory
-// than its own size.
-func checkSize(b []byte) error {
-	if len(b) <= sparse {
-		return nil
-	}
-	containers := bytes.Count(b, []byte("{")) + bytes.Count(b, []byte("[")) // an upper bound: strings may contain braces
-	if containers <= maxContainers && bytes.Count(b, []byte(",")) <= maxValues && len(b) <= shortNames {
-		return nil
-	}
-	var containersRead, valuesRead int
-	for dec := jsontext.NewDecoder(bytes.NewBuffer(b), strict); ; { // of a buffer it makes no copy
-		begin := dec.InputOffset()
-		t, err := dec.ReadToken()
-		if err != nil {
-			return nil //nolint:nilerr // EOF, or an error that the decode returns as well
-		}
-		container, tokens := dec.StackIndex(dec.StackDepth())
-		isName := container == '{' && tokens%2 == 1
-		if isName && len(bytes.TrimLeft(b[begin:dec.InputOffset()], ", \t\r\n")) > maxName+len(`""`) {
-			return fmt.Errorf("%w: it holds a name of more than %d bytes", api.ErrTooLarge, maxName)
-		}
-		switch t.Kind() {
-		case '{', '[':
-			containersRead++
-		case '}', ']':
-			continue
-		default:
-		}
-		valuesRead++
-		if containersRead > maxContainers || valuesRead > 2*maxValues { // names are counted as well
-			const text = "%w: it holds more than %d objects and lists, or %d values"
-			return fmt.Errorf(text, api.ErrTooLarge, maxContainers, maxValues)
-		}
-	}
-}
 
 // converter decodes values that do not have the documented type. It converts
 // numbers to text, text to numbers, words to booleans, and empty lists to empty
@@ -116,7 +27,7 @@ func checkSize(b []byte) error {
 // that control paging, and the records and lists of records that the call returns.
 type converter struct {
 	advisory bool
-	scalars  json.Options    // converts scalars only
+	scalars  jsonv2.Options  // converts scalars only
 	frames   []reflect.Value // the enclosing structs by depth; invalid for other containers
 }
 
@@ -137,7 +48,7 @@ func (c *converter) value(dec *jsontext.Decoder, v any) error {
 			return c.flags(dec, to)
 		}
 		plain := reflect.PointerTo(reflect.MapOf(to.Type().Key(), to.Type().Elem()))
-		return json.UnmarshalDecode(dec, to.Addr().Convert(plain).Interface())
+		return jsonv2.UnmarshalDecode(dec, to.Addr().Convert(plain).Interface())
 	}
 	raw, err := dec.ReadValue()
 	if err != nil {
@@ -148,7 +59,7 @@ func (c *converter) value(dec *jsontext.Decoder, v any) error {
 		value.Set(reflect.New(value.Type().Elem()))
 		value = value.Elem()
 	}
-	if t.own && json.Unmarshal(raw, value.Addr().Interface(), strict, c.scalars) == nil || !t.own && convert(value, raw) {
+	if t.own && jsonv2.Unmarshal(raw, value.Addr().Interface(), options, c.scalars) == nil || !t.own && convert(value, raw) {
 		return nil
 	}
 	return c.unreadable(dec, to, raw)
@@ -172,8 +83,8 @@ func traitsOf(t reflect.Type) *traits {
 	}
 	p := reflect.PointerTo(t)
 	found := &traits{kind: t.Kind(), text: isText(t), wraps: p.Implements(reflect.TypeFor[wrapper]())}
-	found.own = found.text || p.Implements(reflect.TypeFor[json.UnmarshalerFrom]()) ||
-		p.Implements(reflect.TypeFor[json.Unmarshaler]())
+	found.own = found.text || p.Implements(reflect.TypeFor[jsonv2.UnmarshalerFrom]()) ||
+		p.Implements(reflect.TypeFor[jsonv2.Unmarshaler]())
 	known.Store(t, found)
 	return found
 }
@@ -246,7 +157,7 @@ func (c *converter) flags(dec *jsontext.Decoder, to reflect.Value) error {
 		return err
 	}
 	var members map[string]jsontext.Value
-	if err := json.Unmarshal(raw, &members, strict); err != nil {
+	if err := jsonv2.Unmarshal(raw, &members, options); err != nil {
 		return err
 	}
 	to.Set(reflect.MakeMap(to.Type()))
@@ -255,7 +166,7 @@ func (c *converter) flags(dec *jsontext.Decoder, to reflect.Value) error {
 		if value.Kind() == 'n' {
 			return true
 		}
-		if json.Unmarshal(value, flag.Interface(), strict, c.scalars) != nil {
+		if jsonv2.Unmarshal(value, flag.Interface(), options, c.scalars) != nil {
 			return false
 		}
 		to.SetMapIndex(reflect.ValueOf(name), flag.Elem())
@@ -264,7 +175,7 @@ func (c *converter) flags(dec *jsontext.Decoder, to reflect.Value) error {
 	if len(members) == 0 {
 		return nil
 	}
-	rest, err := json.Marshal(members, json.Deterministic(true), strict)
+	rest, err := jsonv2.Marshal(members, jsonv2.Deterministic(true), options)
 	if err == nil {
 		c.keep(dec, rest)
 	}
@@ -412,7 +323,7 @@ func convert(to reflect.Value, raw jsontext.Value) bool {
 	case reflect.Struct:
 		f, found := scalarField(to.Type())
 		field := to.FieldByIndex(f.Index)
-		return found && kind == '"' && json.Unmarshal(raw, field.Addr().Interface(), strict) == nil
+		return found && kind == '"' && jsonv2.Unmarshal(raw, field.Addr().Interface(), options) == nil
 	case reflect.Bool:
 		switch strings.ToLower(text) {
 		case "true", "yes", "on", "1":

@@ -1,7 +1,7 @@
-package call
+package decode
 
 import (
-	stdjson "encoding/json"
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"reflect"
@@ -9,10 +9,9 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/go-json-experiment/json"
+	jsonv2 "github.com/go-json-experiment/json"
 
 	"github.com/fastio-go/fastio/api"
-	"github.com/fastio-go/fastio/internal/lenient"
 )
 
 const (
@@ -20,11 +19,17 @@ const (
 	spareRows = 1_000  // beyond those requested: no page of any list is larger
 )
 
-// finish completes the decoding: see [shape.finish]. It returns an error for a
-// page of far more rows than r requests.
-func finish(r *api.Request, payload any) error {
-	v := reflect.ValueOf(payload).Elem()
-	most := shapeOf(v.Type()).finish(v, true)
+// finish completes a decoded payload: see [shape.finish]. It returns an error for a page
+// of far more rows than r requests.
+func finish(r *api.Request, payload reflect.Value, drop bool) error {
+	t := payload.Type()
+	found, known := shapes.Load(t)
+	if !known {
+		found = newShape(t, map[reflect.Type]*shape{})
+		shapes.Store(t, found)
+	}
+	s, _ := found.(*shape)
+	most := s.finish(payload, drop)
 	if most <= spareRows || r == nil {
 		return nil
 	}
@@ -36,17 +41,6 @@ func finish(r *api.Request, payload any) error {
 		return fmt.Errorf("fastio: %s: %w: a page of %d rows, at most %d are read", r.Op, api.ErrTooLarge, most, bound)
 	}
 	return nil
-}
-
-// shapeOf returns the shape of a type.
-func shapeOf(t reflect.Type) *shape {
-	s, known := shapes.Load(t)
-	if !known {
-		s = newShape(t, map[reflect.Type]*shape{})
-		shapes.Store(t, s)
-	}
-	found, _ := s.(*shape)
-	return found
 }
 
 // askedFor returns the number of rows that a query requests, 0 if it sets none.
@@ -112,7 +106,7 @@ type shape struct {
 	shapes  []*shape
 	aliases []alias
 	extra   int               // the field for members without a field; 0 means none
-	fix     func(pointer any) // registered by [lenient.Fix]; nil means none
+	fix     func(pointer any) // registered by [Fix]; nil means none
 }
 
 // alias is a field that also takes its value from other members, listed in its
@@ -146,7 +140,7 @@ func newShape(t reflect.Type, building map[reflect.Type]*shape) *shape {
 				s.extra = f.Index[0]
 			}
 		}
-		s.fix = lenient.FixOf(t)
+		s.fix = fixOf(t)
 		if s.fix != nil || s.fields != nil || s.aliases != nil {
 			return s
 		}
@@ -207,9 +201,9 @@ func (s *shape) finish(v reflect.Value, drop bool) (longest int) {
 }
 
 func (s *shape) finishStruct(v reflect.Value, drop bool) (longest int) {
-	var extra map[string]stdjson.RawMessage
+	var extra map[string]json.RawMessage
 	if s.extra > 0 {
-		extra, _ = reflect.TypeAssert[map[string]stdjson.RawMessage](v.Field(s.extra))
+		extra, _ = reflect.TypeAssert[map[string]json.RawMessage](v.Field(s.extra))
 	}
 	if len(extra) > 0 {
 		for _, a := range s.aliases {
@@ -230,15 +224,15 @@ func (s *shape) finishStruct(v reflect.Value, drop bool) (longest int) {
 
 // takeAlias moves the first of the named members into a field that is zero. A
 // value that cannot be decoded stays in extra.
-func takeAlias(extra map[string]stdjson.RawMessage, field reflect.Value, names []string) {
+func takeAlias(extra map[string]json.RawMessage, field reflect.Value, names []string) {
 	for _, name := range names {
 		raw, found := extra[name]
 		if !found {
 			continue
 		}
 		value := reflect.New(field.Type())
-		err := json.Unmarshal(raw, value.Interface(), strict)
-		if err != nil && json.Unmarshal(raw, value.Interface(), strict, converting()) != nil {
+		err := jsonv2.Unmarshal(raw, value.Interface(), options)
+		if err != nil && jsonv2.Unmarshal(raw, value.Interface(), options, converting()) != nil {
 			continue
 		}
 		delete(extra, name)
@@ -261,4 +255,53 @@ func dropZero(list reflect.Value) {
 	}
 	list.Slice(n, list.Len()).Clear()
 	list.SetLen(n)
+}
+
+var fixes sync.Map //nolint:gochecknoglobals // a registry of func(any) by reflect.Type
+
+// Fix registers a function to complete each decoded T from its Extra, for what
+// no tag can describe. It must be called in the declaration of a package
+// variable, before any response is decoded.
+func Fix[T any](fix func(*T)) struct{} {
+	fixes.Store(reflect.TypeFor[T](), func(pointer any) {
+		if v, ok := pointer.(*T); ok {
+			fix(v)
+		}
+	})
+	return struct{}{}
+}
+
+// fixOf returns the function registered for a type, nil if there is none.
+func fixOf(t reflect.Type) func(pointer any) {
+	fix, _ := fixes.Load(t)
+	f, _ := fix.(func(any))
+	return f
+}
+
+// Members are the members of a JSON object.
+type Members map[string]json.RawMessage
+
+// Take moves the first of the named members whose value fits the type of to. A
+// number may be quoted. Other members are kept.
+func Take[T any](m Members, to *T, names ...string) bool {
+	for _, name := range names {
+		raw, ok := m[name]
+		for _, quoted := range []bool{false, true} {
+			var v T
+			if ok && jsonv2.Unmarshal(raw, &v, options, jsonv2.StringifyNumbers(quoted)) == nil {
+				*to = v
+				delete(m, name)
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Rest returns the remaining members, nil if there are none.
+func (m Members) Rest() map[string]json.RawMessage {
+	if len(m) == 0 {
+		return nil
+	}
+	return m
 }

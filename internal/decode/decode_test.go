@@ -1,8 +1,9 @@
-package call_test
+package decode_test
 
 import (
 	"encoding/json"
 	"errors"
+	"net/http"
 	"net/url"
 	"runtime"
 	"strings"
@@ -13,10 +14,21 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
-	"github.com/fastio-go/fastio/internal/lenient"
+	"github.com/fastio-go/fastio/internal/decode"
 	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/storage"
 )
+
+type thing struct {
+	Name  string   `json:"name"`
+	Count int      `json:"count"`
+	Tags  []string `json:"tags"`
+	Inner *thing   `json:"inner"`
+}
+
+func request() *api.Request {
+	return &api.Request{Op: "things.Get", Method: http.MethodGet, Path: api.Path("/current/things/")}
+}
 
 type record struct {
 	ID      api.OpaqueID       `json:"id"`
@@ -227,7 +239,7 @@ func TestResponseExpandingInMemoryIsRejected(t *testing.T) { //nolint:parallelte
 		var before, after runtime.MemStats
 		body := []byte(answer)
 		runtime.ReadMemStats(&before)
-		_, err := call.Decode[recordPage](body)
+		_, err := decode.Response[recordPage](body)
 		runtime.ReadMemStats(&after)
 		if taken := (after.TotalAlloc - before.TotalAlloc) >> 20; !errors.Is(err, api.ErrTooLarge) || taken > 16 {
 			t.Errorf("%s: %d MiB were taken, %v", name, taken, err)
@@ -243,7 +255,7 @@ func TestResponseLimitsAreExact(t *testing.T) {
 	t.Parallel()
 	for element, most := range map[string]int{`[],`: 50_000 - 2, `{},`: 50_000 - 2, `0,`: 1_000_000 - 4} {
 		for n := most; n <= most+1; n++ {
-			_, err := call.Decode[thing]([]byte(`{"x":[` + strings.Repeat(element, n) + `"{"]}`))
+			_, err := decode.Response[thing]([]byte(`{"x":[` + strings.Repeat(element, n) + `"{"]}`))
 			if errors.Is(err, api.ErrTooLarge) != (n > most) {
 				t.Errorf("%d times %s: %v", n, element, err)
 			}
@@ -258,8 +270,8 @@ func TestNamesAreLimited(t *testing.T) {
 	for n := most; n <= most+1; n++ {
 		body := []byte(`{"text":"` + strings.Repeat("b", 8<<20) + `", ` + "\n" + `"` + strings.Repeat("a", n) + `":0}`)
 		var out struct{ Text string }
-		_, err := call.Decode[thing](body)
-		plain := call.DecodePlain(body, &out, func() {})
+		_, err := decode.Response[thing](body)
+		plain := decode.Plain(body, &out, func() {})
 		for _, err := range []error{err, plain} {
 			if errors.Is(err, api.ErrTooLarge) != (n > most) {
 				t.Errorf("a name of %d bytes: %v", n, err)
@@ -282,11 +294,11 @@ type box struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"`
 }
 
-var _ = lenient.Fix(func(b *box) {
+var _ = decode.Fix(func(b *box) {
 	var size struct {
 		Bytes int `json:"bytes"`
 	}
-	if lenient.Take(b.Extra, &size, "length") {
+	if decode.Take(b.Extra, &size, "length") {
 		b.Size = size.Bytes
 	}
 })
@@ -327,7 +339,7 @@ func TestValueDecodesEveryForm(t *testing.T) {
 		`{"rows":[{"name":"a","friends":"b"}]}`:      {Rows: []*owner{{Name: "a"}}},
 		`{"grid":[[5,{"name":"a"}]]}`:                {Grid: [][]*owner{{{Name: "a"}}}},
 	} {
-		got, err := call.Value[whole]([]byte(in))
+		got, err := decode.Value[whole]([]byte(in))
 		if diff := cmp.Diff(&want, got); err != nil || diff != "" {
 			t.Errorf("%s: %v (-want +got):\n%s", in, err, diff)
 		}
@@ -337,11 +349,11 @@ func TestValueDecodesEveryForm(t *testing.T) {
 
 		Note string `json:"note"`
 	}
-	got, err := call.Value[embedding]([]byte(`{"uid":"a","size":{},"note":5}`))
+	got, err := decode.Value[embedding]([]byte(`{"uid":"a","size":{},"note":5}`))
 	if err != nil || got.ID != "a" || got.Note != "5" || string(got.Extra["size"]) != "{}" {
 		t.Errorf("an embedded part: %+v, %v", got, err)
 	}
-	if _, err := call.Value[embedding]([]byte(`{"id":{}}`)); err == nil {
+	if _, err := decode.Value[embedding]([]byte(`{"id":{}}`)); err == nil {
 		t.Error("an embedded part needs no ID")
 	}
 }
@@ -357,7 +369,7 @@ func TestDecodePlainKeepsZeroElements(t *testing.T) {
 		Named map[string]*part `json:"named"`
 	}
 	const in = `{"rows":[{"n":0},{"n":1}],"parts":[null,{"uid":"a"}],"named":{"x":null}}`
-	err := call.DecodePlain([]byte(in), &got, func() {})
+	err := decode.Plain([]byte(in), &got, func() {})
 	if len(got.Rows) != 2 || len(got.Parts) != 2 || len(got.Named) != 1 || got.Parts[1].ID != "a" || err != nil {
 		t.Errorf("got %+v, %v", got, err)
 	}

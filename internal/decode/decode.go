@@ -1,0 +1,358 @@
+// Package decode reads the responses of the platform: their envelope, strictly and then
+// leniently, what a type has left to do afterwards, and errors in every known form.
+package decode
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/jsonopt"
+)
+
+// Envelope decodes the platform's envelope and the payload in one pass. The
+// payload stands beside the envelope's members, or in the member response.
+type Envelope[T any] struct {
+	root[T]
+
+	member  string // the name of the payload; "" if its members stand beside those of the envelope
+	payload T
+	found   bool // the response has the member
+}
+
+// root is an envelope whose payload has no name.
+type root[T any] struct {
+	Result   result    `json:"result"`
+	Response nested[T] `json:"response"`
+	Payload  *T        `json:",embed,inline"` // embed is called inline in the package of Go 1.26
+}
+
+// New returns an Envelope whose payload is in a member of the response. If member is "",
+// the members of T stand beside those of the envelope.
+func New[T any](member string) *Envelope[T] { return &Envelope[T]{member: member} }
+
+// Finish returns the payload, complete, and whether the response has its member. It
+// returns an error for a page of far more rows than r requests.
+func (e *Envelope[T]) Finish(r *api.Request) (payload *T, found bool, err error) {
+	err = finish(r, reflect.ValueOf(&e.payload).Elem(), true)
+	return &e.payload, e.found || e.member == "", err
+}
+
+// Nothing returns an envelope that ignores the payload.
+func Nothing() *Envelope[struct{}] { return new(Envelope[struct{}]) }
+
+// Response decodes a response that did not come from an [api.Caller] as a T.
+func Response[T any](answer []byte) (*T, error) {
+	e := new(Envelope[T])
+	if _, err := e.Decode(answer); err != nil {
+		return nil, err
+	}
+	_ = finish(nil, reflect.ValueOf(&e.payload).Elem(), true) // never fails: only a request bounds the number of rows
+	return &e.payload, nil
+}
+
+// Unwrap returns the JSON in an envelope and whether the envelope reports a
+// failure.
+func Unwrap(answer []byte) (payload []byte, refused bool) {
+	var e struct {
+		Result   result         `json:"result"`
+		Response jsontext.Value `json:"response"`
+	}
+	if checkSize(answer) != nil || jsonv2.Unmarshal(answer, &e, options) != nil {
+		return answer, false
+	}
+	if e.Response.Kind() == '{' {
+		return e.Response, e.Result == failed
+	}
+	return answer, e.Result == failed
+}
+
+// FailedResult returns what is wrong with a response that was refused for its envelope's
+// result.
+func FailedResult(answer []byte) string {
+	var e struct {
+		Result jsontext.Value `json:"result"`
+	}
+	_ = jsonv2.Unmarshal(answer, &e, options) // Markdown has none
+	switch strings.ToLower(strings.Trim(string(e.Result), `"`)) {
+	case "", "false", "no", "0":
+		return "the response reports a failure"
+	}
+	return "the result of the response is neither true nor false: got " + string(e.Result)
+}
+
+// UnmarshalJSON lets any [api.Caller] fill an Envelope with encoding/jsonv2.
+func (e *Envelope[T]) UnmarshalJSON(b []byte) error {
+	_, err := e.Decode(b)
+	return err
+}
+
+// UnmarshalJSONFrom does the same as UnmarshalJSON. Of the options of dec it
+// uses only [jsonv2.RejectUnknownMembers].
+func (e *Envelope[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	b, err := dec.ReadValue()
+	if err != nil {
+		return err
+	}
+	reject, _ := jsonv2.GetOption(dec.Options(), jsonv2.RejectUnknownMembers)
+	_, err = e.Decode(b, jsonv2.RejectUnknownMembers(reject))
+	return err
+}
+
+// Decode decodes a response and reports whether the envelope says that the call
+// failed.
+func (e *Envelope[T]) Decode(b []byte, more ...jsonv2.Options) (refused bool, err error) {
+	var out any = (*record[T])(e)
+	if e.member == "" {
+		e.Payload, e.Response.to = &e.payload, &e.payload
+		out = &e.root
+	}
+	if jsontext.Value(b).Kind() == '[' && onlyRecords(reflect.TypeFor[T]()) {
+		out = recordsOf(reflect.ValueOf(&e.payload).Elem()).Addr().Interface()
+	}
+	opts := options
+	if len(more) > 0 {
+		opts = jsonv2.JoinOptions(append(more, options)...)
+	}
+	err = decode(b, out, func() { e.payload, e.found, e.Result = *new(T), false, absent }, opts)
+	return e.Result == failed, err
+}
+
+// Limits on one response. They keep the memory of a decoded response in
+// proportion to the largest page of any list: "{}," takes 3 bytes on the wire
+// and some hundred once it is decoded.
+const (
+	maxContainers = 50_000  // objects and lists
+	maxValues     = 500_000 // members and elements
+	maxName       = 1 << 20 // bytes of the name of a member, of which a decoder makes several copies
+)
+
+// Plain decodes b into out, a value of a type of the program. It converts
+// scalars and empty lists but is otherwise strict: any other mismatch is an
+// error. It calls reset to empty out before a second decode.
+func Plain(b []byte, out any, reset func(), more ...jsonv2.Options) error {
+	if err := checkSize(b); err != nil {
+		return err
+	}
+	opts := jsonv2.JoinOptions(append(more, options)...)
+	err := jsonv2.Unmarshal(b, out, opts)
+	if _, mismatch := errors.AsType[*jsonv2.SemanticError](err); mismatch {
+		reset()
+		if jsonv2.Unmarshal(b, out, opts, converting()) == nil {
+			err = nil
+		}
+	}
+	if v := reflect.ValueOf(out); err == nil && !v.IsNil() {
+		_ = finish(nil, v, false) // zero elements of the program's lists are kept
+	}
+	return err
+}
+
+//nolint:gochecknoglobals // a constant
+var options = jsonopt.Lenient()
+
+// converting returns the option that only converts scalars and empty lists.
+func converting() jsonv2.Options {
+	return jsonv2.WithUnmarshalers(jsonv2.UnmarshalFromFunc(new(converter).value))
+}
+
+// Sizes of responses that cannot exceed the limits.
+const (
+	sparse     = 3 * maxContainers
+	shortNames = 8 * maxName // of a response with longer names that takes no more memory than others
+)
+
+// checkSize returns an error for a response that would take far more memory
+// than its own size.
+func checkSize(b []byte) error {
+	if len(b) <= sparse {
+		return nil
+	}
+	containers := bytes.Count(b, []byte("{")) + bytes.Count(b, []byte("[")) // an upper bound: strings may contain braces
+	if containers <= maxContainers && bytes.Count(b, []byte(",")) <= maxValues && len(b) <= shortNames {
+		return nil
+	}
+	var containersRead, valuesRead int
+	for dec := jsontext.NewDecoder(bytes.NewBuffer(b), options); ; { // of a buffer it makes no copy
+		begin := dec.InputOffset()
+		t, err := dec.ReadToken()
+		if err != nil {
+			return nil //nolint:nilerr // EOF, or an error that the decode returns as well
+		}
+		container, tokens := dec.StackIndex(dec.StackDepth())
+		isName := container == '{' && tokens%2 == 1
+		if isName && len(bytes.TrimLeft(b[begin:dec.InputOffset()], ", \t\r\n")) > maxName+len(`""`) {
+			return fmt.Errorf("%w: it holds a name of more than %d bytes", api.ErrTooLarge, maxName)
+		}
+		switch t.Kind() {
+		case '{', '[':
+			containersRead++
+		case '}', ']':
+			continue
+		default:
+		}
+		valuesRead++
+		if containersRead > maxContainers || valuesRead > 2*maxValues { // names are counted as well
+			const text = "%w: it holds more than %d objects and lists, or %d values"
+			return fmt.Errorf(text, api.ErrTooLarge, maxContainers, maxValues)
+		}
+	}
+}
+
+// Value decodes a part of a response as a T.
+func Value[T any](b []byte) (*T, error) {
+	out := new(T)
+	if err := decode(b, out, func() { *out = *new(T) }, options); err != nil {
+		return nil, err
+	}
+	_ = finish(nil, reflect.ValueOf(out).Elem(), true) // never fails: only a request bounds the number of rows
+	return out, nil
+}
+
+// decode decodes b into out. Most responses have the documented types, so the first
+// decode is strict, which is fastest. Only after a mismatch does reset empty out for a
+// second one, which is lenient.
+func decode(b []byte, out any, reset func(), opts jsonv2.Options) error {
+	if err := checkSize(b); err != nil {
+		return err
+	}
+	err := jsonv2.Unmarshal(b, out, opts)
+	if _, mismatch := errors.AsType[*jsonv2.SemanticError](err); !mismatch {
+		return err
+	}
+	reset()
+	c := converter{advisory: true, scalars: converting(), frames: make([]reflect.Value, 4)}
+	return jsonv2.Unmarshal(b, out, opts, jsonv2.WithUnmarshalers(jsonv2.UnmarshalFromFunc(c.value)))
+}
+
+// record is an envelope whose payload has a name.
+type record[T any] Envelope[T]
+
+func (e *record[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	outermost := dec.StackDepth() == 0
+	if dec.PeekKind() != '{' {
+		return jsonv2.UnmarshalDecode(dec, &struct{}{})
+	}
+	_, err := dec.ReadToken()
+	for err == nil && dec.PeekKind() != '}' {
+		name, nameErr := dec.ReadValue()
+		if nameErr != nil {
+			return nameErr
+		}
+		name = name[1 : len(name)-1]
+		switch {
+		case string(name) == e.member:
+			e.found = dec.PeekKind() != 'n'
+			if e.found {
+				err = jsonv2.UnmarshalDecode(dec, &e.payload)
+			} else {
+				err = dec.SkipValue()
+			}
+		case outermost && string(name) == "result":
+			err = e.Result.UnmarshalJSONFrom(dec)
+		case outermost && string(name) == "response":
+			err = e.response(dec)
+		default:
+			err = skipUnknown(dec)
+		}
+	}
+	if err == nil {
+		_, err = dec.ReadToken()
+	}
+	return err
+}
+
+// response decodes the member response: an object around the record, or the
+// record itself if that is a list.
+func (e *record[T]) response(dec *jsontext.Decoder) error {
+	switch {
+	case dec.PeekKind() == '{':
+		return jsonv2.UnmarshalDecode(dec, e)
+	case dec.PeekKind() == '[' && !e.found && isRecords(reflect.TypeFor[T]()):
+		return jsonv2.UnmarshalDecode(dec, &e.payload)
+	default:
+		return dec.SkipValue()
+	}
+}
+
+// skipUnknown skips a value whose name is not known.
+func skipUnknown(dec *jsontext.Decoder) error {
+	if reject, _ := jsonv2.GetOption(dec.Options(), jsonv2.RejectUnknownMembers); reject {
+		return &jsonv2.SemanticError{JSONPointer: dec.StackPointer(), Err: jsonv2.ErrUnknownName}
+	}
+	return dec.SkipValue()
+}
+
+// nested decodes an object into the payload, and a list into the list of
+// records that is the payload. Any other value is skipped: the member of a live
+// frame holds a word.
+type nested[T any] struct{ to *T }
+
+// wrapper is implemented by a nested of any T.
+type wrapper interface{ wraps() }
+
+func (*nested[T]) wraps() {}
+
+func (n *nested[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	switch dec.PeekKind() {
+	case '{':
+		return jsonv2.UnmarshalDecode(dec, n.to)
+	case '[':
+		if list := recordsOf(reflect.ValueOf(n.to).Elem()); list.IsValid() && list.Len() == 0 {
+			return jsonv2.UnmarshalDecode(dec, list.Addr().Interface())
+		}
+	default:
+	}
+	return dec.SkipValue()
+}
+
+// result is the member result: true, "yes", 1, their opposites, or absent.
+type result uint8
+
+const (
+	absent result = iota
+	ok
+	failed
+)
+
+func (v *result) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	b, err := dec.ReadValue()
+	if err != nil {
+		return err
+	}
+	switch string(b) {
+	case `true`, `"yes"`, `"ok"`, `"success"`, `"true"`:
+		*v = ok
+	default:
+		*v = resultOf(b)
+	}
+	return nil
+}
+
+// resultOf decodes the rarer forms: any case, and any number but zero.
+func resultOf(b jsontext.Value) result {
+	switch b.Kind() {
+	case '"':
+		var word string
+		if jsonv2.Unmarshal(b, &word) != nil {
+			return failed
+		}
+		switch strings.ToLower(word) {
+		case "yes", "ok", "success", "true", "1":
+			return ok
+		}
+	case '0':
+		var n float64
+		if jsonv2.Unmarshal(b, &n) == nil && n != 0 {
+			return ok
+		}
+	default:
+	}
+	return failed
+}
