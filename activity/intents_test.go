@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-json-experiment/json"
+	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fastio-go/fastio/activity"
@@ -80,7 +80,7 @@ func TestAllIntents(t *testing.T) {
 				cursor = "-"
 			}
 			cursors = append(cursors, cursor)
-			return json.Unmarshal([]byte(tc.pages[min(len(cursors), len(tc.pages))-1]), out)
+			return jsonv2.Unmarshal([]byte(tc.pages[min(len(cursors), len(tc.pages))-1]), out)
 		})
 		all := activity.New(c).Intents.All(t.Context(), room, nil)
 		for range 2 {

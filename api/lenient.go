@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/go-json-experiment/json"
+	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/fastio-go/fastio/internal/jsonopt"
@@ -24,7 +24,7 @@ func (m Map[V]) MarshalJSON() ([]byte, error) {
 	if len(m) == 0 {
 		return []byte("{}"), nil
 	}
-	return json.Marshal(map[string]V(m), json.Deterministic(true), jsonopt.Lenient())
+	return jsonv2.Marshal(map[string]V(m), jsonv2.Deterministic(true), jsonopt.Lenient())
 }
 
 // UnmarshalJSON decodes an object, an empty array or null.
@@ -39,7 +39,7 @@ func (m *Map[V]) UnmarshalJSON(b []byte) error {
 		}
 		return nil
 	default:
-		err := json.Unmarshal(b, (*map[string]V)(m), jsonopt.Lenient())
+		err := jsonv2.Unmarshal(b, (*map[string]V)(m), jsonopt.Lenient())
 		flags, ok := any(m).(*Map[bool])
 		if ok && err == nil && bytes.Contains(b, []byte("null")) {
 			return dropNull(*flags, b)
@@ -51,7 +51,7 @@ func (m *Map[V]) UnmarshalJSON(b []byte) error {
 // dropNull removes the members that are null in b: they are unknown, and not false.
 func dropNull(m Map[bool], b []byte) error {
 	var members map[string]jsontext.Value
-	err := json.Unmarshal(b, &members, jsonopt.Lenient())
+	err := jsonv2.Unmarshal(b, &members, jsonopt.Lenient())
 	for name, value := range members {
 		if value.Kind() == 'n' {
 			delete(m, name)

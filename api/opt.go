@@ -1,7 +1,7 @@
 package api
 
 import (
-	stdjson "encoding/json"
+	"encoding/json"
 	"fmt"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -55,7 +55,7 @@ func (o Opt[T]) MarshalJSON() ([]byte, error) {
 	if o.state != optSet {
 		return []byte("null"), nil
 	}
-	return stdjson.Marshal(o.value)
+	return json.Marshal(o.value)
 }
 
 // UnmarshalJSON decodes a value, or null for a cleared field.
@@ -65,5 +65,5 @@ func (o *Opt[T]) UnmarshalJSON(b []byte) error {
 		return nil
 	}
 	*o = Opt[T]{state: optSet}
-	return stdjson.Unmarshal(b, &o.value)
+	return json.Unmarshal(b, &o.value)
 }

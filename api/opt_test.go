@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/go-json-experiment/json"
+	jsonv2 "github.com/go-json-experiment/json"
 
 	"github.com/fastio-go/fastio/api"
 )
@@ -88,7 +88,7 @@ func ExampleOpt() {
 		{Title: api.Set("Plans")},
 		{Title: api.Set(""), Expires: api.Null[string]()},
 	} {
-		body, err := json.Marshal(r)
+		body, err := jsonv2.Marshal(r)
 		fmt.Println(string(body), err)
 	}
 	// Output:

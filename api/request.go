@@ -16,7 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/go-json-experiment/json"
+	jsonv2 "github.com/go-json-experiment/json"
 )
 
 // A Request is one call, without host and token.
@@ -175,7 +175,7 @@ func (jsonBody) ContentType() string { return "application/json" }
 func (jsonBody) InMemory() bool { return true }
 
 func (b jsonBody) Open() (io.ReadCloser, int64, error) {
-	content, err := json.Marshal(b.value, json.Deterministic(true))
+	content, err := jsonv2.Marshal(b.value, jsonv2.Deterministic(true))
 	if err != nil {
 		return nil, 0, err
 	}

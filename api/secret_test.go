@@ -3,7 +3,7 @@ package api_test
 import (
 	"bytes"
 	"encoding/gob"
-	stdjson "encoding/json"
+	"encoding/json"
 	"encoding/xml"
 	"fmt"
 	htmltemplate "html/template"
@@ -14,7 +14,7 @@ import (
 	"testing"
 	"text/template"
 
-	"github.com/go-json-experiment/json"
+	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fastio-go/fastio/api"
@@ -52,8 +52,8 @@ func TestSecretIsNotPrinted(t *testing.T) {
 		}
 		fmt.Fprintln(&out, v)
 		for name, marshal := range map[string]func() ([]byte, error){
-			"encoding/json": func() ([]byte, error) { return stdjson.Marshal(v) },
-			"json v2":       func() ([]byte, error) { return json.Marshal(v) },
+			"encoding/json": func() ([]byte, error) { return json.Marshal(v) },
+			"json v2":       func() ([]byte, error) { return jsonv2.Marshal(v) },
 		} {
 			b, err := marshal()
 			if err != nil {
@@ -78,7 +78,7 @@ func TestSecretIsNotPrinted(t *testing.T) {
 	for _, v := range []any{secret, held, map[api.Secret]bool{secret: true}} { // an error is allowed
 		_ = gob.NewEncoder(&out).Encode(v)
 		for _, marshal := range []func(any) ([]byte, error){
-			stdjson.Marshal, xml.Marshal, func(v any) ([]byte, error) { return json.Marshal(v) },
+			json.Marshal, xml.Marshal, func(v any) ([]byte, error) { return jsonv2.Marshal(v) },
 		} {
 			b, _ := marshal(v)
 			out.Write(b)
@@ -148,7 +148,7 @@ func TestSecretIsReadFromJSON(t *testing.T) {
 		`[1]`: "", `true`: "",
 	} {
 		for name, unmarshal := range map[string]func([]byte, any) error{
-			"encoding/json": stdjson.Unmarshal, "json v2": func(b []byte, v any) error { return json.Unmarshal(b, v) },
+			"encoding/json": json.Unmarshal, "json v2": func(b []byte, v any) error { return jsonv2.Unmarshal(b, v) },
 		} {
 			read := struct{ Token api.Secret }{api.NewSecret("old")}
 			if err := unmarshal([]byte(`{"Token":`+in+`}`), &read); err != nil || read.Token.Reveal() != want {

@@ -1,12 +1,12 @@
 package api_test
 
 import (
-	stdjson "encoding/json"
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/go-json-experiment/json"
+	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
@@ -114,10 +114,10 @@ func codecs() map[string]struct {
 		unmarshal func([]byte, any) error
 	}
 	return map[string]codec{
-		"encoding/json": {stdjson.Marshal, stdjson.Unmarshal},
+		"encoding/json": {json.Marshal, json.Unmarshal},
 		"json v2": {
-			func(v any) ([]byte, error) { return json.Marshal(v, json.Deterministic(true)) },
-			func(b []byte, v any) error { return json.Unmarshal(b, v) },
+			func(v any) ([]byte, error) { return jsonv2.Marshal(v, jsonv2.Deterministic(true)) },
+			func(b []byte, v any) error { return jsonv2.Unmarshal(b, v) },
 		},
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/go-json-experiment/json"
+	jsonv2 "github.com/go-json-experiment/json"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/times"
@@ -86,7 +86,7 @@ func (f *follower) load(ctx context.Context) error {
 // but not which events of this query were missed.
 func (f *follower) restore(data []byte, query string) error {
 	var p progress
-	if err := json.Unmarshal(data, &p); err != nil {
+	if err := jsonv2.Unmarshal(data, &p); err != nil {
 		return err
 	}
 	if p.Version != progressVersion {
@@ -117,7 +117,7 @@ func (f *follower) save(ctx context.Context) error {
 	if f.walk != nil {
 		f.Cursor = f.walk.Cursor()
 	}
-	data, err := json.Marshal(f.snapshot())
+	data, err := jsonv2.Marshal(f.snapshot())
 	if err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func (f *follower) saveAgain(ctx context.Context, data []byte, failure error) (u
 		return 0, err
 	}
 	var p progress
-	if held.Revision == f.revision || json.Unmarshal(held.Data, &p) != nil || p.Writer != f.Writer {
+	if held.Revision == f.revision || jsonv2.Unmarshal(held.Data, &p) != nil || p.Writer != f.Writer {
 		return 0, failure
 	}
 	if bytes.Equal(held.Data, data) {

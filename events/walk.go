@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-json-experiment/json"
+	jsonv2 "github.com/go-json-experiment/json"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
@@ -128,7 +128,7 @@ func (q Query) resume(cursor string) (cursorState, error) {
 	}
 	var m cursorState
 	b, err := base64.RawURLEncoding.DecodeString(cursor)
-	if err != nil || json.Unmarshal(b, &m) != nil || m.Version != stateVersion || m.Rest.check() != nil {
+	if err != nil || jsonv2.Unmarshal(b, &m) != nil || m.Version != stateVersion || m.Rest.check() != nil {
 		return cursorState{}, refuse("must come from Walk.Cursor")
 	}
 	if m.Query != fresh.Query {
@@ -146,7 +146,7 @@ func (q Query) resume(cursor string) (cursorState, error) {
 func (w *Walk) Cursor() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	b, err := json.Marshal(w.state)
+	b, err := jsonv2.Marshal(w.state)
 	if err != nil {
 		panic(err) // every field can be encoded
 	}

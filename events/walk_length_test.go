@@ -15,7 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/go-json-experiment/json"
+	jsonv2 "github.com/go-json-experiment/json"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/events"
@@ -55,7 +55,7 @@ func newLongLog(n, rate int, order func(all []logged)) *longLog {
 func (l *longLog) service() *events.Service {
 	return events.New(stub.Caller(func(_ context.Context, r *api.Request, out any) error {
 		if r.Op != search {
-			return json.Unmarshal([]byte("{}"), out)
+			return jsonv2.Unmarshal([]byte("{}"), out)
 		}
 		l.searches++
 		index, page := 0, 1
@@ -67,7 +67,7 @@ func (l *longLog) service() *events.Service {
 			l.lost = max(l.lost, l.sent)
 			return &api.Error{Status: http.StatusNotAcceptable, Code: 190000}
 		}
-		return json.Unmarshal([]byte(l.page(r, index, page)), out)
+		return jsonv2.Unmarshal([]byte(l.page(r, index, page)), out)
 	}), nil)
 }
 

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/go-json-experiment/json"
+	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/fastio-go/fastio/internal/jsonopt"
@@ -52,14 +52,14 @@ type content struct {
 
 // encode returns the text of the file.
 func (f *fixture) encode() ([]byte, error) {
-	b, err := json.Marshal(f, jsonopt.Lenient(), json.Deterministic(true), jsontext.WithIndent("  "))
+	b, err := jsonv2.Marshal(f, jsonopt.Lenient(), jsonv2.Deterministic(true), jsontext.WithIndent("  "))
 	return append(b, '\n'), err
 }
 
 // parseFixture decodes a file strictly: files may be written by hand.
 func parseFixture(name string, b []byte) (*fixture, error) {
 	f := &fixture{name: name}
-	err := json.Unmarshal(b, f, jsonopt.Lenient(), json.RejectUnknownMembers(true))
+	err := jsonv2.Unmarshal(b, f, jsonopt.Lenient(), jsonv2.RejectUnknownMembers(true))
 	if err == nil {
 		f.Request.Query, err = normal(f.Request.Query)
 	}

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/go-json-experiment/json"
+	jsonv2 "github.com/go-json-experiment/json"
 
 	"github.com/fastio-go/fastio/api"
 )
@@ -208,7 +208,7 @@ func setScopes(op string, form api.Form, scopes []GrantedScope) error {
 			return err
 		}
 	}
-	packed, err := json.Marshal(scopes)
+	packed, err := jsonv2.Marshal(scopes)
 	form["scopes"] = []string{string(packed)}
 	return err
 }

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-json-experiment/json"
+	jsonv2 "github.com/go-json-experiment/json"
 
 	"github.com/fastio-go/fastio/activity"
 	"github.com/fastio-go/fastio/api"
@@ -373,7 +373,7 @@ func (s *Subscription) Position() string {
 	if from, missed := s.history.pendingGap(); missed || entries {
 		p.Heard = from
 	}
-	b, err := json.Marshal(p)
+	b, err := jsonv2.Marshal(p)
 	if err != nil {
 		panic(err) // a position can always be encoded
 	}
@@ -387,7 +387,7 @@ func (s *Subscription) resume() (position, error) {
 	}
 	var p position
 	b, err := base64.RawURLEncoding.DecodeString(s.o.Position)
-	if err != nil || json.Unmarshal(b, &p) != nil || p.Version != positionVersion || p.Cursor == "" || p.Profile == "" {
+	if err != nil || jsonv2.Unmarshal(b, &p) != nil || p.Version != positionVersion || p.Cursor == "" || p.Profile == "" {
 		return position{}, refuse("position", "must come from Subscription.Position")
 	}
 	return p, nil

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-json-experiment/json"
+	jsonv2 "github.com/go-json-experiment/json"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
@@ -128,7 +128,7 @@ func claimedLife(token api.Secret, asked time.Time) time.Duration {
 		Issued  float64 `json:"iat"`
 		Expires float64 `json:"exp"`
 	}
-	if err != nil || json.Unmarshal(b, &claim) != nil {
+	if err != nil || jsonv2.Unmarshal(b, &claim) != nil {
 		return 0
 	}
 	if claim.Issued <= 0 {

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-json-experiment/json"
+	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go"
 
 	"github.com/fastio-go/fastio/events"
@@ -37,7 +37,7 @@ func BenchmarkFollow(b *testing.B) {
 			errEnd, i := errors.New("end"), 0
 			err := p.events(b).Follow(b.Context(), events.Query{Profile: p.profiles[0], Limit: 250},
 				func(_ context.Context, e *events.Event) error {
-					body, err := json.Marshal(e)
+					body, err := jsonv2.Marshal(e)
 					if err != nil {
 						return err
 					}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/go-json-experiment/json"
+	jsonv2 "github.com/go-json-experiment/json"
 
 	"github.com/fastio-go/fastio/api"
 )
@@ -374,7 +374,7 @@ func (b *budget) encode(now time.Time) ([]byte, error) {
 	if b.pause.After(now) {
 		r.Pause = b.pause.Sub(now).Milliseconds() + 1
 	}
-	return json.Marshal(r)
+	return jsonv2.Marshal(r)
 }
 
 var errFormat = errors.New("the record has an unknown format")
@@ -387,7 +387,7 @@ func decodeBudget(value []byte, published []api.RateWindow, written time.Time) (
 		return b, nil
 	}
 	var r budgetRecord
-	if err := json.Unmarshal(value, &r); err != nil {
+	if err := jsonv2.Unmarshal(value, &r); err != nil {
 		return b, err
 	}
 	if r.Version != 1 {

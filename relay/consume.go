@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-json-experiment/json"
+	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -460,7 +460,7 @@ func decode[T any](d delivery) (m Message[T], err error) {
 	if err != nil {
 		return m, fmt.Errorf("the epoch of the message: %w", err)
 	}
-	if err := json.Unmarshal(d.Data(), &m.Value); err != nil {
+	if err := jsonv2.Unmarshal(d.Data(), &m.Value); err != nil {
 		return m, fmt.Errorf("the message cannot be decoded: %w", err)
 	}
 	return m, nil

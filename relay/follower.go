@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-json-experiment/json"
+	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/fastio-go/fastio/api"
@@ -389,7 +389,7 @@ func (r *replica) watch(ctx context.Context) error {
 func (r *replica) apply(entry jetstream.KeyValueEntry) bool {
 	before := r.marks[entry.Key()]
 	m := mark{revision: entry.Revision(), heard: time.Now()}
-	if entry.Operation() != jetstream.KeyValuePut || json.Unmarshal(entry.Value(), &m.record) != nil {
+	if entry.Operation() != jetstream.KeyValuePut || jsonv2.Unmarshal(entry.Value(), &m.record) != nil {
 		delete(r.marks, entry.Key())
 	} else {
 		r.marks[entry.Key()] = m

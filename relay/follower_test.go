@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-json-experiment/json"
+	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -43,7 +43,7 @@ func TestFollowerPublishesEveryEventOnce(t *testing.T) {
 	ids := map[string]bool{}
 	for _, msg := range stored(t, f.js) {
 		var e events.Event
-		if err := json.Unmarshal(msg.Data, &e); err != nil {
+		if err := jsonv2.Unmarshal(msg.Data, &e); err != nil {
 			t.Fatal(err)
 		}
 		want := fmt.Sprintf("fastio.events.workspace.%s.workspace", e.WorkspaceID)

@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/go-json-experiment/json"
+	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -49,7 +49,7 @@ type record struct {
 }
 
 func newRecord(replica string, profiles []string) []byte {
-	value, err := json.Marshal(record{Version: 1, Replica: replica, Token: rand.Text(), Profiles: profiles})
+	value, err := jsonv2.Marshal(record{Version: 1, Replica: replica, Token: rand.Text(), Profiles: profiles})
 	if err != nil {
 		panic("fastio: relay: " + err.Error()) // impossible: names are checked
 	}

@@ -14,7 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/go-json-experiment/json"
+	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -67,7 +67,7 @@ func (f *fence) read(ctx context.Context) (epoch, sequence uint64, err error) {
 		return 0, 0, f.recreate(ctx, err)
 	}
 	var r fenceRecord
-	if err := json.Unmarshal(msg.Data, &r); err != nil {
+	if err := jsonv2.Unmarshal(msg.Data, &r); err != nil {
 		return 0, 0, fmt.Errorf("the epoch in subject %s: %w", f.subject, err)
 	}
 	return r.Epoch, msg.Sequence, nil
@@ -90,7 +90,7 @@ func (f *fence) recreate(ctx context.Context, err error) error {
 func (f *fence) write(ctx context.Context, replica string, after uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	body, err := json.Marshal(fenceRecord{Version: 1, Epoch: f.epoch, Replica: replica})
+	body, err := jsonv2.Marshal(fenceRecord{Version: 1, Epoch: f.epoch, Replica: replica})
 	if err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func newPublisher(f *fence, l *lease) *publisher {
 
 // add queues an event. It waits while the queue is full.
 func (p *publisher) add(ctx context.Context, e *events.Event) error {
-	body, err := json.Marshal(e, json.Deterministic(true))
+	body, err := jsonv2.Marshal(e, jsonv2.Deterministic(true))
 	if err != nil {
 		return fmt.Errorf("event %s: %w", e.ID, err)
 	}
@@ -513,7 +513,7 @@ type batchAck struct {
 }
 
 func parseAck(data []byte) (ack batchAck, err error) {
-	if err := json.Unmarshal(data, &ack); err != nil {
+	if err := jsonv2.Unmarshal(data, &ack); err != nil {
 		return ack, fmt.Errorf("response to a batch: %w", err)
 	}
 	if ack.Error != nil {

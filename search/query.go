@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/go-json-experiment/json"
+	jsonv2 "github.com/go-json-experiment/json"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/filters"
@@ -228,6 +228,6 @@ func filtersText(op string, all []metadata.Filter) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	b, err := json.Marshal(all, json.Deterministic(true))
+	b, err := jsonv2.Marshal(all, jsonv2.Deterministic(true))
 	return string(b), err
 }

@@ -1,11 +1,11 @@
 package storage_test
 
 import (
-	stdjson "encoding/json"
+	"encoding/json"
 	"testing"
 	"time"
 
-	"github.com/go-json-experiment/json"
+	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fastio-go/fastio/api"
@@ -14,7 +14,7 @@ import (
 )
 
 type (
-	raw  = stdjson.RawMessage
+	raw  = json.RawMessage
 	node = storage.Node
 )
 
@@ -141,7 +141,7 @@ func TestNodeDecodesEveryForm(t *testing.T) {
 func TestFactIsDecodedByEitherName(t *testing.T) {
 	t.Parallel()
 	got, err := decode.Value[storage.Fact]([]byte(`{"field":"due","value":{"a":1},"unit":"EUR"}`))
-	want := &storage.Fact{Name: "due", Value: raw(`{"a":1}`), Extra: map[string]stdjson.RawMessage{"unit": raw(`"EUR"`)}}
+	want := &storage.Fact{Name: "due", Value: raw(`{"a":1}`), Extra: map[string]json.RawMessage{"unit": raw(`"EUR"`)}}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
@@ -153,7 +153,7 @@ func TestPreviewIsDecodedFromItsState(t *testing.T) {
 		`"ready"`:        {State: storage.PreviewStateReady, Ready: true},
 		`{"ready":true}`: {State: storage.PreviewStateReady, Ready: true},
 		`{"state":"error","width":64}`: {
-			State: storage.PreviewStateError, Extra: map[string]stdjson.RawMessage{"width": raw("64")},
+			State: storage.PreviewStateError, Extra: map[string]json.RawMessage{"width": raw("64")},
 		},
 	} {
 		got, err := decode.Value[storage.Preview]([]byte(in))
@@ -190,8 +190,8 @@ func TestAIStateJSON(t *testing.T) {
 		`"failed"`: storage.AIStateFailed, `"new\u0020one"`: "new one", `null`: "",
 	} {
 		for name, unmarshal := range map[string]func([]byte, any) error{
-			"encoding/json": stdjson.Unmarshal,
-			"json v2":       func(b []byte, v any) error { return json.Unmarshal(b, v) },
+			"encoding/json": json.Unmarshal,
+			"json v2":       func(b []byte, v any) error { return jsonv2.Unmarshal(b, v) },
 		} {
 			got := storage.AIState("left")
 			if err := unmarshal([]byte(in), &got); err != nil || got != want {

@@ -6,7 +6,7 @@ import (
 	"net/url"
 	"strconv"
 
-	"github.com/go-json-experiment/json"
+	jsonv2 "github.com/go-json-experiment/json"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
@@ -114,7 +114,7 @@ func (s *Service) Batch(
 		const rule = "must have at most 90000000 bytes together"
 		return nil, &api.InputError{Op: op, Field: "files", Rule: rule, Got: strconv.Itoa(total)}
 	}
-	text, err := json.Marshal(manifest)
+	text, err := jsonv2.Marshal(manifest)
 	if err != nil {
 		return nil, err
 	}

@@ -29,7 +29,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/go-json-experiment/json"
+	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/fastio-go/fastio/api"
@@ -54,7 +54,7 @@ type Options struct {
 
 // JSON returns an event as JSON in the form of the platform, on one line.
 func JSON(e *events.Event) []byte {
-	row, err := json.Marshal(e, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
+	row, err := jsonv2.Marshal(e, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
 	if err != nil {
 		panic(err) // every event can be encoded
 	}

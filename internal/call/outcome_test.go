@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/go-json-experiment/json"
+	jsonv2 "github.com/go-json-experiment/json"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
@@ -29,7 +29,7 @@ func TestEveryFormOfResultIsDecoded(t *testing.T) {
 	if err := call.Do(t.Context(), stub.Answer(`[]`), request(), nil); err != nil {
 		t.Errorf("an empty list: %v", err)
 	}
-	if _, err := new(decode.Envelope[thing]).Decode([]byte(`{"new":1}`), json.RejectUnknownMembers(true)); err == nil {
+	if _, err := new(decode.Envelope[thing]).Decode([]byte(`{"new":1}`), jsonv2.RejectUnknownMembers(true)); err == nil {
 		t.Error("an unknown member is not rejected")
 	}
 }
@@ -64,7 +64,7 @@ func TestFinal(t *testing.T) {
 		"a page at the token endpoint":     {&api.Error{Op: "oauth.Refresh", Status: 401, Body: []byte("<html>")}, !final},
 		"a failure of the platform":        {answer(500, 10001, `{"result":false}`), !final},
 		"a rate limit":                     {answer(429, 10368, `{"result":false}`), !final},
-		"an answer that cannot be decoded": {&json.SemanticError{Err: errors.New("no time")}, !final},
+		"an answer that cannot be decoded": {&jsonv2.SemanticError{Err: errors.New("no time")}, !final},
 		"an answer that is not JSON":       {errors.New("invalid character"), !final},
 	} {
 		if got := call.Final(fmt.Errorf("poll: %w", tt.err)); got != tt.want {

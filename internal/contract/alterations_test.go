@@ -2,7 +2,7 @@ package contract_test
 
 import (
 	"bytes"
-	stdjson "encoding/json"
+	"encoding/json"
 	"maps"
 	"regexp"
 	"slices"
@@ -26,18 +26,18 @@ func alterations() []alteration {
 		{"list under response", listUnderResponse},
 		{"numeric ids", each(func(_ string, v any) any {
 			if text, ok := v.(string); ok && regexp.MustCompile(`^[1-9]\d{14,18}$`).MatchString(text) {
-				return stdjson.Number(text)
+				return json.Number(text)
 			}
 			return v
 		})},
 		{"numbers as text", each(func(_ string, v any) any {
-			if n, ok := v.(stdjson.Number); ok {
+			if n, ok := v.(json.Number); ok {
 				return n.String()
 			}
 			return v
 		})},
 		{"yes and no", booleans("yes", "no")},
-		{"1 and 0", booleans(stdjson.Number("1"), stdjson.Number("0"))},
+		{"1 and 0", booleans(json.Number("1"), json.Number("0"))},
 		{"true and false as text", booleans("true", "false")},
 		{"no nulls", each(func(_ string, v any) any {
 			if object, ok := v.(map[string]any); ok {

@@ -3,7 +3,7 @@ package contract_test
 import (
 	"bytes"
 	"crypto/sha256"
-	stdjson "encoding/json"
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -178,8 +178,8 @@ func (e *exchange) sent(t *testing.T) []string {
 	}
 	switch kind {
 	case "application/json":
-		var members map[string]stdjson.RawMessage
-		if err := stdjson.Unmarshal(e.request.Body, &members); err != nil {
+		var members map[string]json.RawMessage
+		if err := json.Unmarshal(e.request.Body, &members); err != nil {
 			t.Fatal(err)
 		}
 		values := url.Values{}
@@ -292,7 +292,7 @@ func (r result) flat(raw bool) map[string]string {
 
 func flatten(all map[string]string, at string, v reflect.Value, raw bool) {
 	for {
-		if v.Type() == reflect.TypeFor[stdjson.RawMessage]() && !raw {
+		if v.Type() == reflect.TypeFor[json.RawMessage]() && !raw {
 			return
 		}
 		if text, simple := scalar(v); simple {
@@ -388,7 +388,7 @@ func scalar(v reflect.Value) (string, bool) {
 			return `""`, true
 		}
 		return "(secret)", true
-	case stdjson.RawMessage:
+	case json.RawMessage:
 		return canonical(value), true
 	}
 	switch v.Kind() {
@@ -432,7 +432,7 @@ func short(s string) string {
 // canonical returns a JSON text with sorted members.
 func canonical(text []byte) string {
 	var v any
-	dec := stdjson.NewDecoder(bytes.NewReader(text))
+	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.UseNumber()
 	if err := dec.Decode(&v); err != nil {
 		return quote(string(text))
@@ -443,7 +443,7 @@ func canonical(text []byte) string {
 // encode returns a decoded value as JSON, without unknown members.
 func encode(v any) string {
 	var b bytes.Buffer
-	enc := stdjson.NewEncoder(&b)
+	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
 		panic(err)

@@ -17,7 +17,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/go-json-experiment/json"
+	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fastio-go/fastio"
@@ -61,7 +61,7 @@ func TestIteratorsEnd(t *testing.T) {
 			if requests > 120 {
 				return errEndless
 			}
-			return json.Unmarshal([]byte(encode(again(decode(pages[r.Op]).(map[string]any)))), out)
+			return jsonv2.Unmarshal([]byte(encode(again(decode(pages[r.Op]).(map[string]any)))), out)
 		})
 		found := 0
 		for method, seq := range iterators(overCaller(s), false) {
@@ -301,7 +301,7 @@ func (s *threePages) run(seq iter.Seq2[reflect.Value, reflect.Value]) (asked, ro
 		if err, _ = reflect.TypeAssert[error](e); err != nil {
 			break
 		}
-		text, _ := json.Marshal(row.Interface())
+		text, _ := jsonv2.Marshal(row.Interface())
 		rows = append(rows, regexp.MustCompile(`page\d-\d`).FindAllString(string(text), -1)...)
 	}
 	return s.asked, slices.Compact(rows), err
@@ -331,7 +331,7 @@ func (s *threePages) Call(_ context.Context, r *api.Request, out any, opts ...ap
 	}
 	body := decode(s.pages[r.Op])
 	s.turn(body, n, query)
-	return json.Unmarshal([]byte(encode(body)), out)
+	return jsonv2.Unmarshal([]byte(encode(body)), out)
 }
 
 // turn changes a response to the n-th page.

@@ -2,7 +2,7 @@ package contract_test
 
 import (
 	"bytes"
-	stdjson "encoding/json"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -191,7 +191,7 @@ func alter(root any, verb, first, second string) any {
 
 func decode(text []byte) any {
 	var v any
-	dec := stdjson.NewDecoder(bytes.NewReader(text))
+	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.UseNumber()
 	if err := dec.Decode(&v); err != nil {
 		panic(fmt.Sprintf("%.60s: %v", text, err))

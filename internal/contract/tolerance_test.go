@@ -2,7 +2,7 @@ package contract_test
 
 import (
 	"bytes"
-	stdjson "encoding/json"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -14,7 +14,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/go-json-experiment/json"
+	jsonv2 "github.com/go-json-experiment/json"
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/internal/table"
@@ -61,7 +61,7 @@ func mutate(t *testing.T, calls []*exchange) {
 			body = m.body
 			w := e.before
 			value, err := e.do(call{t.Context(), client, &w})
-			if _, failed := errors.AsType[*json.SemanticError](err); failed && !m.mayFail {
+			if _, failed := errors.AsType[*jsonv2.SemanticError](err); failed && !m.mayFail {
 				t.Errorf("%s with %s: %v", e.name, m.what, err)
 			} else if where := nilRecord(reflect.ValueOf(value)); where != "" && err == nil {
 				t.Errorf("%s with %s: a nil record at %s", e.name, m.what, where)
@@ -97,7 +97,7 @@ func (m mutation) check(t *testing.T, name string, value any, err error) {
 	if !m.newer || slices.ContainsFunc(m.at, closed) {
 		return
 	}
-	if left, err := json.Marshal(value); err != nil || !bytes.Contains(left, []byte(unknownMember)) {
+	if left, err := jsonv2.Marshal(value); err != nil || !bytes.Contains(left, []byte(unknownMember)) {
 		t.Errorf("%s with %s: the member is lost, %v: %s", name, m.what, err, left)
 	}
 }
@@ -166,7 +166,7 @@ func mutationsAt(body []byte, at []string, v any, inRow bool) []mutation {
 	case map[string]any:
 		replace(false, empty)
 		newer := maps.Clone(v)
-		newer[unknownMember] = map[string]any{"id": stdjson.Number("4012345678901234567"), "a": []any{nil}}
+		newer[unknownMember] = map[string]any{"id": json.Number("4012345678901234567"), "a": []any{nil}}
 		replace(len(v) == 0, newer) // an empty list may be a map of another type
 		all[len(all)-1].newer = true
 		replace(true, "text", []any{nil})
@@ -178,9 +178,9 @@ func mutationsAt(body []byte, at []string, v any, inRow bool) []mutation {
 		}
 		replace(!inRow, "text", 5)
 	case string:
-		replace(false, "never-heard-of", "", stdjson.Number("4012345678901234567"), true)
+		replace(false, "never-heard-of", "", json.Number("4012345678901234567"), true)
 		replace(id, object, []any{1})
-	case stdjson.Number:
+	case json.Number:
 		replace(false, v.String())
 		replace(id, "many", object, empty, -1.5)
 	case bool:

@@ -2,11 +2,11 @@
 package filters
 
 import (
-	stdjson "encoding/json"
+	"encoding/json"
 	"strconv"
 	"strings"
 
-	"github.com/go-json-experiment/json"
+	jsonv2 "github.com/go-json-experiment/json"
 
 	"github.com/fastio-go/fastio/api"
 )
@@ -14,7 +14,7 @@ import (
 // A Condition is what a metadata.Filter compares.
 type Condition struct {
 	Field, Operator string
-	Value           stdjson.RawMessage // nil means none
+	Value           json.RawMessage // nil means none
 }
 
 // Check returns an [*api.InputError] for a field of the operation op unless each filter
@@ -23,7 +23,7 @@ func Check[F any](op, field string, all []F, of func(F) Condition) error {
 	for _, f := range all {
 		c := of(f)
 		rule, got := c.brokenRule(), strconv.Quote(c.Field+" "+c.Operator)
-		if _, err := json.Marshal(f); err != nil {
+		if _, err := jsonv2.Marshal(f); err != nil {
 			rule, got = "must have values that api.JSON can encode", err.Error()
 		}
 		if rule != "" {

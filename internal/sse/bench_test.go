@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-json-experiment/json"
+	jsonv2 "github.com/go-json-experiment/json"
 
 	"github.com/fastio-go/fastio/internal/sse"
 )
@@ -79,7 +79,7 @@ func BenchmarkEvent(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			if err := json.Unmarshal(e.Data, &c); err != nil {
+			if err := jsonv2.Unmarshal(e.Data, &c); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -101,7 +101,7 @@ func BenchmarkEvent(b *testing.B) {
 				}
 				at, end = 0, end+n
 			}
-			if err := json.Unmarshal(buf[at+before:at+before+size], &c); err != nil {
+			if err := jsonv2.Unmarshal(buf[at+before:at+before+size], &c); err != nil {
 				b.Fatal(err)
 			}
 			at += before + size + after
@@ -115,7 +115,7 @@ func BenchmarkEvent(b *testing.B) {
 		b.ReportAllocs()
 		var c chunk
 		for i := 0; b.Loop(); i++ {
-			if err := json.Unmarshal(raw[i%len(raw)], &c); err != nil {
+			if err := jsonv2.Unmarshal(raw[i%len(raw)], &c); err != nil {
 				b.Fatal(err)
 			}
 		}
