@@ -246,11 +246,6 @@ func (f *follower) check() error {
 
 // run polls the log for all followers in turn.
 func (f *follower) run(ctx context.Context, all []*follower) error {
-	failed := func(n int, err error, pause time.Duration) {
-		if f.o.OnRetry != nil {
-			f.o.OnRetry(ctx, api.RetryEvent{Op: opFollow, Attempt: n, Wait: pause, Err: err})
-		}
-	}
 	p := f.pace
 	p.searches = len(all)
 	p.rests.add(p.searches)
@@ -258,6 +253,7 @@ func (f *follower) run(ctx context.Context, all []*follower) error {
 	if w := f.waker; w != nil && !f.o.PollOnly && f.o.Until.IsZero() {
 		defer wait.Wake(ctx, w, f.query.Profile, p.changed, call.Final, f.opts)()
 	}
+	failed := func(n int, err error, pause time.Duration) { f.retries(ctx, n, pause, err) }
 	waits := false
 	return wait.Poll{Final: final, Failed: failed}.Run(ctx, func() (bool, time.Duration, error) {
 		if waits {
@@ -268,25 +264,38 @@ func (f *follower) run(ctx context.Context, all []*follower) error {
 		if err := p.begin(ctx); err != nil {
 			return false, 0, err
 		}
-		done, found := true, false
-		var failure error
-		for _, one := range all {
-			if err := one.poll(ctx); err != nil {
-				failure = err
-			}
-			if failure != nil && (final(failure) || ctx.Err() != nil) {
-				break
-			}
-			done, found = done && one.done, found || one.found
-			one.found = false
-		}
+		done, found, err := pollAll(ctx, all)
 		p.end(found)
-		waits = failure == nil
+		waits = err == nil
 		if waits && f.o.OnCaughtUp != nil {
 			f.o.OnCaughtUp(ctx)
 		}
-		return done, 0, failure
+		return done, 0, err
 	})
+}
+
+// pollAll polls for all followers in turn. It reports whether all are done, and whether one
+// has found events.
+func pollAll(ctx context.Context, all []*follower) (done, found bool, failure error) {
+	done = true
+	for _, one := range all {
+		if err := one.poll(ctx); err != nil {
+			failure = err
+		}
+		if failure != nil && (final(failure) || ctx.Err() != nil) {
+			break
+		}
+		done, found = done && one.done, found || one.found
+		one.found = false
+	}
+	return done, found, failure
+}
+
+// retries calls OnRetry.
+func (f *follower) retries(ctx context.Context, n int, pause time.Duration, err error) {
+	if f.o.OnRetry != nil {
+		f.o.OnRetry(ctx, api.RetryEvent{Op: opFollow, Attempt: n, Wait: pause, Err: err})
+	}
 }
 
 // final reports whether err is permanent, and must not be retried.
@@ -433,9 +442,7 @@ func (f *follower) finish() {
 
 // onRefusal reports that the server has refused to continue a search.
 func (f *follower) onRefusal(ctx context.Context, n int, pause time.Duration, err error) {
-	if f.o.OnRetry != nil {
-		f.o.OnRetry(ctx, api.RetryEvent{Op: opFollow, Attempt: n, Wait: pause, Err: err})
-	}
+	f.retries(ctx, n, pause, err)
 	if n > quickRefusals {
 		f.logger.LogAttrs(ctx, slog.LevelWarn, "a search cannot be continued", slog.String("op", opFollow),
 			slog.Int("refusals", n), slog.Any("error", err))

@@ -118,8 +118,15 @@ func (q Query) check(op string) error {
 		}
 		return q.checkChildren(refuse)
 	}
-	if q.Profile == (api.Profile{}) {
+	return q.checkProfile(op, refuse)
+}
+
+func (q Query) checkProfile(op string, refuse func(field, rule, got string) error) error {
+	switch {
+	case q.Profile == api.Profile{}:
 		return refuse("profile", "must be set unless parent_event_id is", "")
+	case q.Visibility == VisibilityAudit && q.Profile.Kind == api.ProfileKindUser:
+		return refuse("profile", "must be an organization, workspace or share to read the audit log", string(q.Profile.Kind))
 	}
 	if err := q.Profile.OneOf(
 		op, "profile", api.ProfileKindUser, api.ProfileKindOrg, api.ProfileKindWorkspace, api.ProfileKindShare,
@@ -132,12 +139,7 @@ func (q Query) check(op string) error {
 		}
 	}
 	if q.CallingUserID != "" {
-		if err := call.NumericID(op, "calling_user_id", q.CallingUserID); err != nil {
-			return err
-		}
-	}
-	if q.Visibility == VisibilityAudit && q.Profile.Kind == api.ProfileKindUser {
-		return refuse("profile", "must be an organization, workspace or share to read the audit log", string(q.Profile.Kind))
+		return call.NumericID(op, "calling_user_id", q.CallingUserID)
 	}
 	return nil
 }

@@ -78,17 +78,8 @@ func (s *Subscription) dialing() (*dial, error) {
 		return nil, nil
 	}
 	d := &dial{dialer: s.o.Dialer, template: s.o.Address, placement: s.o.Placement, header: http.Header{}}
-	if n := s.s.net; n != nil {
-		origin := n.Origin
-		scheme := "wss"
-		if origin.Scheme == "http" {
-			scheme = "ws"
-		}
-		d.template = strings.NewReplacer("{ws}", scheme, "{host}", origin.Host).Replace(d.template)
-		d.header.Set("Origin", origin.Scheme+"://"+origin.Host)
-		if d.dialer == nil && (sendsHeaders || d.placement != TokenPlacementHeader) {
-			d.dialer = &dialer{n.Client, s.o.MaxMessageBytes}
-		}
+	if s.s.net != nil {
+		d.use(s.s.net, s.o.MaxMessageBytes)
 	}
 	if s.o.Origin != "" {
 		d.header.Set("Origin", s.o.Origin)
@@ -102,6 +93,19 @@ func (s *Subscription) dialing() (*dial, error) {
 		return nil, refuse("address", "must be a ws or wss URL, with a known placement")
 	}
 	return d, nil
+}
+
+// use completes the settings with those of a network.
+func (d *dial) use(n *Network, maxMessage int64) {
+	scheme := "wss"
+	if n.Origin.Scheme == "http" {
+		scheme = "ws"
+	}
+	d.template = strings.NewReplacer("{ws}", scheme, "{host}", n.Origin.Host).Replace(d.template)
+	d.header.Set("Origin", n.Origin.Scheme+"://"+n.Origin.Host)
+	if d.dialer == nil && (sendsHeaders || d.placement != TokenPlacementHeader) {
+		d.dialer = &dialer{n.Client, maxMessage}
+	}
 }
 
 var errBadToken = errors.New("the token has characters that an address cannot hold")

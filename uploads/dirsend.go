@@ -209,23 +209,13 @@ func (d *dir) await(ctx context.Context, waiting map[string]*entry) {
 			}
 		}
 		for id, e := range waiting {
-			u, err := listed[id], error(nil)
-			if u == nil {
-				u, err = d.s.Get(ctx, api.OpaqueID(id), d.opts...)
-			}
-			switch {
-			case err != nil && (!call.Final(err) || call.EndsAll(err) || ctx.Err() != nil):
+			ended, err := d.look(ctx, api.OpaqueID(id), listed[id], e)
+			if err != nil {
 				return false, err
-			case err != nil:
-				d.fail(ctx, e, &Error{Op: opDir, Upload: Upload{ID: api.OpaqueID(id)}, Err: err})
-			case !u.stored():
-				continue
-			case u.Status.Failed():
-				d.Fail(ctx, e.DirEntry, &Error{Op: opDir, Upload: *u})
-			default:
-				d.done(ctx, e, u.FileID)
 			}
-			delete(waiting, id)
+			if ended {
+				delete(waiting, id)
+			}
 		}
 		return len(waiting) == 0, nil
 	})
@@ -234,31 +224,38 @@ func (d *dir) await(ctx context.Context, waiting map[string]*entry) {
 	}
 }
 
+// look ends the entry of a file if its upload has ended. It reads the upload unless that is
+// in the list.
+func (d *dir) look(ctx context.Context, id api.OpaqueID, u *Upload, e *entry) (ended bool, err error) {
+	if u == nil {
+		u, err = d.s.Get(ctx, id, d.opts...)
+	}
+	switch {
+	case err != nil && (!call.Final(err) || call.EndsAll(err) || ctx.Err() != nil):
+		return false, err
+	case err != nil:
+		d.fail(ctx, e, &Error{Op: opDir, Upload: Upload{ID: id}, Err: err})
+	case !u.stored():
+		return false, nil
+	case u.Status.Failed():
+		d.Fail(ctx, e.DirEntry, &Error{Op: opDir, Upload: *u})
+	default:
+		d.done(ctx, e, u.FileID)
+	}
+	return true, nil
+}
+
 // batch sends small files in one call. Those that are refused are sent once more.
 func (d *dir) batch(ctx context.Context, entries []*entry, again bool) {
 	entries, result, err := d.sendBatch(ctx, entries)
-	refusal, refused := errors.AsType[*api.Error](err)
-	tooLarge := refused && refusal.Status == http.StatusRequestEntityTooLarge && errors.Is(err, api.ErrLimit)
-	invalid := refused && errors.Is(err, api.ErrInvalid) // one of the files may be the reason
-	switch half := len(entries) / 2; {
+	switch {
 	case len(entries) == 0:
 		return
 	case err == nil:
-	case half > 0 && (tooLarge || invalid):
-		d.batch(ctx, entries[:half], again)
-		d.batch(ctx, entries[half:], again)
-		return
-	case invalid:
-		d.one(ctx, entries[0])
-		return
-	case !ambiguous(err):
-		for _, e := range entries {
-			d.fail(ctx, e, err)
-		}
-		return
-	}
-	if err == nil {
 		err = errors.New("the response has no result of the file")
+	case !ambiguous(err):
+		d.refused(ctx, entries, again, err)
+		return
 	}
 	unknown, failed := d.results(ctx, entries, result)
 	d.find(ctx, unknown, err)
@@ -268,6 +265,25 @@ func (d *dir) batch(ctx context.Context, entries []*entry, again bool) {
 	}
 	for _, e := range failed {
 		d.fail(ctx, e, e.Err)
+	}
+}
+
+// refused sends the files of a call that was refused in smaller calls, unless none of them
+// can be the reason.
+func (d *dir) refused(ctx context.Context, entries []*entry, again bool, err error) {
+	refusal, refused := errors.AsType[*api.Error](err)
+	tooLarge := refused && refusal.Status == http.StatusRequestEntityTooLarge && errors.Is(err, api.ErrLimit)
+	invalid := refused && errors.Is(err, api.ErrInvalid)
+	switch half := len(entries) / 2; {
+	case half > 0 && (tooLarge || invalid):
+		d.batch(ctx, entries[:half], again)
+		d.batch(ctx, entries[half:], again)
+	case invalid:
+		d.one(ctx, entries[0])
+	default:
+		for _, e := range entries {
+			d.fail(ctx, e, err)
+		}
 	}
 }
 

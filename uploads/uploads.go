@@ -164,8 +164,6 @@ func (r *StartRequest) check(op string) error {
 	refuse := func(field, rule, got string) error {
 		return &api.InputError{Op: op, Field: field, Rule: rule, Got: got}
 	}
-	t := &r.Target
-	link := t.Profile.Kind == api.ProfileKindFileShare
 	switch {
 	case strings.TrimSpace(r.Name) == "" || utf8.RuneCountInString(r.Name) > 255:
 		return refuse("name", "must be 1 to 255 characters", strconv.Quote(r.Name))
@@ -173,14 +171,23 @@ func (r *StartRequest) check(op string) error {
 		return refuse("size", "must be 0 or more, or SizeUnknown", strconv.FormatInt(r.Size, 10))
 	case r.MaxSize < 0, r.MaxSize > 0 && r.Size != SizeUnknown:
 		return refuse("max_size", "must be 0, or positive with a stream", strconv.FormatInt(r.MaxSize, 10))
+	case r.Target.Profile.Kind == api.ProfileKindFileShare && r.Size == SizeUnknown:
+		return refuse("size", "must be known for a File Share", strconv.FormatInt(r.Size, 10))
+	}
+	return r.Target.check(op, refuse)
+}
+
+func (t *Target) check(op string, refuse func(field, rule, got string) error) error {
+	link := t.Profile.Kind == api.ProfileKindFileShare
+	switch {
 	case t.Path != "" && !relative(t.Path):
 		return refuse("relative_path", "must be names of folders, each with a slash behind it", strconv.Quote(t.Path))
 	case t.Path != "" && t.File != "":
 		return refuse("relative_path", "must be left out with a file to replace", strconv.Quote(t.Path))
 	case link && t.File.Plain() == "":
 		return refuse("file_id", "must be the ID of the file of the File Share", "")
-	case link && (t.Folder != "" || t.Path != "" || r.Size == SizeUnknown):
-		return refuse("folder_id", "must be left out, as path and stream, for a File Share", string(t.Folder))
+	case link && (t.Folder != "" || t.Path != ""):
+		return refuse("folder_id", "must be left out, as path, for a File Share", string(t.Folder))
 	case !link && t.IfVersion != "":
 		return refuse(
 			"if_version_id",

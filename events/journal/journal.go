@@ -170,26 +170,8 @@ func (j *Journal) open() error {
 	if j.begun && at == (position{}) {
 		return fmt.Errorf("the checkpoints in %s are missing: restore them, or remove it and %s to begin again", j.dir, j.path)
 	}
-	info, err := os.Stat(j.path)
-	switch {
-	case err == nil && !info.Mode().IsRegular():
-		return fmt.Errorf("%s is not a regular file", j.path)
-	case err == nil && info.Size() < at.Size, errors.Is(err, fs.ErrNotExist) && at.Size > 0:
-		return fmt.Errorf("%s is shorter than its progress: restore it, or remove %s to begin again", j.path, j.dir)
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return err
-	}
 	index := filepath.Join(j.dir, indexName)
-	rows, err := os.Stat(index)
-	switch {
-	case err == nil && rows.Size() < at.Rows*hashSize, errors.Is(err, fs.ErrNotExist) && at.Rows > 0:
-		return fmt.Errorf("%s is damaged: it is shorter than its progress", index)
-	case errors.Is(err, fs.ErrNotExist) && info != nil && info.Size() > 0:
-		return fmt.Errorf("%s was not written by a journal, or %s is missing", j.path, j.dir)
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return err
-	}
-	if err := endsWithRow(j.path, at.Size); err != nil {
+	if err := j.check(index, at); err != nil {
 		return err
 	}
 	j.at = at
@@ -205,6 +187,46 @@ func (j *Journal) open() error {
 	j.at.Size, j.added = int64(len(header)), true
 	_, err = j.file.WriteAt(header, 0)
 	return err
+}
+
+// check returns an error for files that are not those of a checkpoint.
+func (j *Journal) check(index string, at position) error {
+	info, err := statFile(j.path)
+	if err != nil {
+		return err
+	}
+	rows, err := statFile(index)
+	if err != nil {
+		return err
+	}
+	switch {
+	case info != nil && !info.Mode().IsRegular():
+		return fmt.Errorf("%s is not a regular file", j.path)
+	case size(info) < at.Size:
+		return fmt.Errorf("%s is shorter than its progress: restore it, or remove %s to begin again", j.path, j.dir)
+	case size(rows) < at.Rows*hashSize:
+		return fmt.Errorf("%s is damaged: it is shorter than its progress", index)
+	case rows == nil && size(info) > 0:
+		return fmt.Errorf("%s was not written by a journal, or %s is missing", j.path, j.dir)
+	}
+	return endsWithRow(j.path, at.Size)
+}
+
+// statFile returns nil for a file that does not exist.
+func statFile(path string) (fs.FileInfo, error) {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil //nolint:nilnil // as said above
+	}
+	return info, err
+}
+
+// size returns 0 without a file.
+func size(info fs.FileInfo) int64 {
+	if info == nil {
+		return 0
+	}
+	return info.Size()
 }
 
 // endsWithRow returns an error unless a row ends at the size of a file: it was replaced.
