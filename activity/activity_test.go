@@ -327,6 +327,69 @@ func TestWatchEndsWithItsContext(t *testing.T) {
 	})
 }
 
+// Every Sweep a poll goes back by the Overlap, for changes that became visible after later
+// ones, until the Overlap has passed without a change: here once, and twice after a change.
+func TestWatchGoesBackForLateChanges(t *testing.T) {
+	t.Parallel()
+	const late = "storage:2late"
+	type row struct {
+		overlap, sweep time.Duration
+		within         time.Duration // of its visibility the change is found; 0 means never
+		back           int           // polls that go back in two hours
+	}
+	table.Bubbles(t, map[string]row{
+		"without an overlap":       {0, time.Minute, 0, 0},
+		"every five minutes":       {5 * time.Second, 0, 395 * time.Second, 3},
+		"every minute":             {5 * time.Second, time.Minute, 155 * time.Second, 3},
+		"not beyond the overlap":   {2 * time.Second, time.Minute, 0, 3},
+		"again while changes come": {5 * time.Second, 40 * time.Minute, 2500 * time.Second, 2},
+	}, func(t *testing.T, test row) {
+		start := time.Now()
+		type change struct{ at, visible int } // seconds
+		log := map[string]change{"members": {10, 10}, late: {7, 12}, "comments": {3600, 3600}}
+		s := &script{}
+		s.answer = func(ctx context.Context, n int, q url.Values) (string, error) {
+			for end := time.Now().Add(95 * time.Second); ; {
+				latest, found := second(0), map[string]string{}
+				for field, c := range log {
+					if time.Since(start) >= time.Duration(c.visible)*time.Second {
+						latest = max(latest, second(c.at))
+						if since := q.Get("lastactivity"); since != "" && second(c.at) > since {
+							found[field] = second(c.at)
+						}
+					}
+				}
+				if n == 0 || len(found) > 0 || !time.Now().Before(end) {
+					answer, err := json.Marshal(map[string]any{"result": true, "activity": found, "lastactivity": latest})
+					return string(answer), err
+				}
+				if err := wait.Sleep(ctx, time.Second); err != nil {
+					return "", err
+				}
+			}
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Hour)
+		defer cancel()
+		o := &activity.WatchOptions{Overlap: test.overlap, Sweep: test.sweep}
+		found, cursor, back := time.Duration(0), "", 0
+		for r, err := range activity.New(s).Watch(ctx, api.Workspace(room), o) {
+			if err != nil {
+				break
+			}
+			if s.asked[len(s.asked)-1].r.Query.Get("lastactivity") < cursor {
+				back++
+			}
+			cursor = string(r.Cursor)
+			if _, ok := r.Activity[late]; ok && found == 0 {
+				found = time.Since(start) - time.Duration(log[late].visible)*time.Second
+			}
+		}
+		if found > test.within || (found > 0) != (test.within > 0) || back != test.back {
+			t.Errorf("found after %s, want at most %s; %d polls went back, want %d", found, test.within, back, test.back)
+		}
+	})
+}
+
 func TestWatchRejectsInvalidOptions(t *testing.T) {
 	t.Parallel()
 	refused := func(p api.Profile, o *activity.WatchOptions, opts ...api.CallOption) []error {
@@ -337,6 +400,8 @@ func TestWatchRejectsInvalidOptions(t *testing.T) {
 		"profile_id": refused(api.Profile{}, nil),
 		"wait":       refused(here, &activity.WatchOptions{Wait: 2 * time.Minute}),
 		"fields":     refused(here, &activity.WatchOptions{Fields: make([]activity.Field, 31)}),
+		"overlap":    refused(here, &activity.WatchOptions{Overlap: -1}),
+		"sweep":      refused(here, &activity.WatchOptions{Overlap: time.Second, Sweep: -1}),
 	})
 }
 

@@ -116,7 +116,10 @@ func (s *Service) newWatch(profile api.Profile, o *WatchOptions, opts []api.Call
 	if w.o.Wait < 0 || w.o.Wait > maxWait || w.o.Wait%time.Second != 0 {
 		return nil, &api.InputError{Op: opWatch, Field: "wait", Rule: "must be 1 to 95 whole seconds", Got: w.o.Wait.String()}
 	}
-	if w.o.Overlap < 0 || w.o.Sweep < 0 {
+	if w.o.Overlap < 0 {
+		return nil, &api.InputError{Op: opWatch, Field: "overlap", Rule: "must not be negative", Got: w.o.Overlap.String()}
+	}
+	if w.o.Sweep < 0 {
 		return nil, &api.InputError{Op: opWatch, Field: "sweep", Rule: "must not be negative", Got: w.o.Sweep.String()}
 	}
 	if err := profile.OneOf(opWatch, "profile_id"); err != nil {
