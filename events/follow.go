@@ -103,9 +103,9 @@ const (
 //
 // Follow searches when a socket, or a long poll, reports a change of the profile, and at
 // intervals for events that neither reports. The searches at rest of all logs that are
-// followed through a client are spread over [Service.FollowInterval]; those of changed
-// profiles come first, and searches of the program are not delayed by more than two of
-// Follow. Without sockets, the profiles of the first 13 logs are polled; Follow with
+// followed through a client are spread over [Service.FollowInterval]. Of searches that wait
+// for the rate limit, those of the program start first, then those of changed profiles, but
+// every fourth start is for one that others have passed. Without sockets, the profiles of the first 13 logs are polled; Follow with
 // Until or PollOnly searches at intervals only. What the rate limits mean for 1, 30 and 100
 // logs is in docs/limits.md of the repository:
 // https://github.com/fastio-go/fastio/blob/main/docs/limits.md
