@@ -168,35 +168,6 @@ func argument(placeholder string) string {
 	return strings.Join(words, "")
 }
 
-// ProfilePath is [Path] for an endpoint with a different path for each kind of
-// profile:
-//
-//	api.ProfilePath(in, []string{
-//		"/current/workspace/{workspace_id}/ai/agent/", "/current/share/{share_id}/ai/agent/",
-//	})
-//
-// The profile fills the first placeholder, segments those that follow. Sending a Route for
-// a profile of another kind fails with an [*InputError]. A template without placeholders
-// requires only the kind.
-func ProfilePath(in Profile, templates []string, segments ...string) Route {
-	var kinds []ProfileKind
-	for _, template := range templates {
-		kind, _, _ := strings.Cut(strings.TrimPrefix(template, "/current/"), "/")
-		if ProfileKind(kind) == in.Kind && !strings.Contains(template, "{") {
-			return Path(template)
-		}
-		if ProfileKind(kind) == in.Kind && strings.TrimSpace(string(in.ID)) != "" {
-			r := Path(template, append(append(make([]string, 0, 4), string(in.ID)), segments...)...)
-			if e, ok := r.err.(*InputError); ok && e.Wire == kind+"_id" { //nolint:errorlint // it is not wrapped
-				e.Field = "in"
-			}
-			return r
-		}
-		kinds = append(kinds, ProfileKind(kind))
-	}
-	return Route{template: templates[0], err: in.OneOf("", "in", kinds...)}
-}
-
 // Template returns the path with its placeholders, a name of low cardinality for
 // logs and metrics.
 func (r Route) Template() string { return r.template }

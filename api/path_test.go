@@ -172,20 +172,3 @@ func FuzzPath(f *testing.F) {
 }
 
 // A path that names no profile requires only the kind of one.
-func TestProfilePathOfKind(t *testing.T) {
-	t.Parallel()
-	kinds := []string{"/current/org/assets/", "/current/user/assets/"}
-	if got := api.ProfilePath(api.Profile{Kind: api.ProfileKindUser}, kinds); got.String() != kinds[1] ||
-		got.Err() != nil {
-		t.Errorf("%s, %v", got, got.Err())
-	}
-	if err := api.ProfilePath(api.Share("s"), kinds).Err(); err == nil {
-		t.Error("another kind is not an error")
-	}
-	for _, in := range []api.Profile{api.Share("s"), api.Org(" "), api.Org(".")} {
-		err := api.ProfilePath(in, []string{"/current/org/{org_id}/assets/"}).Err()
-		if e, ok := errors.AsType[*api.InputError](err); !ok || e.Field != "in" {
-			t.Errorf("%v: got %v", in, err)
-		}
-	}
-}

@@ -129,26 +129,8 @@ type Body interface {
 	Open() (content io.ReadCloser, size int64, err error)
 }
 
-// InMemory reports whether the content of a body is in memory, so that its Read neither
-// blocks nor fails: whether the body has a method InMemory() bool that returns true. Those
-// of [Form], [JSON], [Bytes], and of a [Multipart] of them, do.
-func InMemory(b Body) bool {
-	m, ok := b.(interface{ InMemory() bool })
-	return ok && m.InMemory()
-}
-
 // ErrBodyUsed is returned by a [Body] that cannot be opened again.
 var ErrBodyUsed = errors.New("fastio: the body can be read only once")
-
-// Encode returns the content type and the content of a body.
-func Encode(b Body) (contentType string, content []byte, err error) {
-	r, _, err := b.Open()
-	if err != nil {
-		return "", nil, err
-	}
-	content, err = io.ReadAll(r)
-	return b.ContentType(), content, errors.Join(err, r.Close())
-}
 
 // Form is a body of application/x-www-form-urlencoded. An empty Form still sends its
 // content type, which some endpoints require.
@@ -156,9 +138,6 @@ type Form url.Values
 
 // ContentType returns application/x-www-form-urlencoded.
 func (Form) ContentType() string { return "application/x-www-form-urlencoded" }
-
-// InMemory returns true.
-func (Form) InMemory() bool { return true }
 
 // Open returns the fields sorted by name.
 func (f Form) Open() (content io.ReadCloser, size int64, err error) {
@@ -171,8 +150,6 @@ func JSON(v any) Body { return jsonBody{v} }
 type jsonBody struct{ value any }
 
 func (jsonBody) ContentType() string { return "application/json" }
-
-func (jsonBody) InMemory() bool { return true }
 
 func (b jsonBody) Open() (io.ReadCloser, int64, error) {
 	content, err := jsonv2.Marshal(b.value, jsonv2.Deterministic(true))
@@ -192,10 +169,24 @@ type bytesBody struct {
 
 func (b bytesBody) ContentType() string { return b.contentType }
 
-func (bytesBody) InMemory() bool { return true }
-
 func (b bytesBody) Open() (io.ReadCloser, int64, error) {
-	return io.NopCloser(bytes.NewReader(b.content)), int64(len(b.content)), nil
+	var m memory
+	m.Reset(b.content)
+	return &m, int64(len(b.content)), nil
+}
+
+// memory is content whose Read neither blocks nor fails. Package transport sends it
+// without a goroutine that could leave a Read.
+type memory struct{ bytes.Reader }
+
+func (*memory) Close() error { return nil }
+
+func (*memory) InMemory() bool { return true }
+
+// isMemory reports whether content is in memory, as package transport does.
+func isMemory(content io.Reader) bool {
+	m, ok := content.(interface{ InMemory() bool })
+	return ok && m.InMemory()
 }
 
 // Stream returns a body that reads content and closes it if it is an [io.Closer]. The
@@ -251,10 +242,6 @@ type multipartBody struct {
 
 func (m *multipartBody) ContentType() string { return "multipart/form-data; boundary=" + m.boundary }
 
-func (m *multipartBody) InMemory() bool {
-	return !slices.ContainsFunc(m.files, func(f *FilePart) bool { return f == nil || !InMemory(f.Content) })
-}
-
 func (m *multipartBody) Open() (_ io.ReadCloser, size int64, err error) {
 	if slices.ContainsFunc(m.files, func(f *FilePart) bool { return f == nil || f.Content == nil }) {
 		return nil, 0, &InputError{Field: "files", Rule: "must not be nil"}
@@ -287,7 +274,7 @@ func (m *multipartBody) Open() (_ io.ReadCloser, size int64, err error) {
 			size = -1
 		}
 		parts = append(parts, strings.NewReader(head.String()), content)
-		all.closers = append(all.closers, content)
+		all.parts = append(all.parts, content)
 		head.Reset()
 	}
 	_ = w.Close()
@@ -301,11 +288,15 @@ func (m *multipartBody) Open() (_ io.ReadCloser, size int64, err error) {
 // joinedContent is the content of several parts.
 type joinedContent struct {
 	io.Reader
-	closers []io.Closer
+	parts []io.ReadCloser
+}
+
+func (c *joinedContent) InMemory() bool {
+	return !slices.ContainsFunc(c.parts, func(part io.ReadCloser) bool { return !isMemory(part) })
 }
 
 func (c *joinedContent) Close() (err error) {
-	for _, part := range c.closers {
+	for _, part := range c.parts {
 		err = errors.Join(err, part.Close())
 	}
 	return err

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
 )
 
 func TestBodies(t *testing.T) {
@@ -45,13 +46,13 @@ func TestBodies(t *testing.T) {
 		"a name by hand, as a string": {api.JSON(api.ID("4012345678901234567")), json, `"4012345678901234567"`},
 	} {
 		for range 2 { // a retry sends the same bytes
-			kind, content, err := api.Encode(tc.body)
+			kind, content, err := call.Encode(tc.body)
 			if err != nil || kind != tc.kind || string(content) != tc.want {
 				t.Errorf("%s: it is sent as %s: %s, %v; want %s: %s", name, kind, content, err, tc.kind, tc.want)
 			}
 		}
 	}
-	if _, content, err := api.Encode(api.JSON(func() {})); err == nil {
+	if _, content, err := call.Encode(api.JSON(func() {})); err == nil {
 		t.Errorf("a function is sent as %s", content)
 	}
 }
@@ -105,7 +106,7 @@ func TestOptionsAreNotShared(t *testing.T) {
 // parts decodes a body and returns the names in order, those of files in brackets.
 func parts(t *testing.T, m api.Body) []string {
 	t.Helper()
-	kind, content, err := api.Encode(m)
+	kind, content, err := call.Encode(m)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,20 +151,33 @@ func TestMultipart(t *testing.T) {
 	}
 }
 
-func TestInMemory(t *testing.T) {
+// Content in memory is sent without a goroutine, so that a Read of it must not block.
+func TestContentInMemoryIsMarked(t *testing.T) {
 	t.Parallel()
 	stream := api.Stream("", strings.NewReader("a"), 1)
 	part := func(b api.Body) *api.FilePart { return &api.FilePart{Field: "chunk", Name: "x", Content: b} }
 	for _, b := range []api.Body{api.Form{}, api.JSON(1), api.Bytes("", nil), api.Multipart(nil, part(api.JSON(1)))} {
-		if !api.InMemory(b) {
+		if !marked(t, b) {
 			t.Errorf("%T is not in memory", b)
 		}
 	}
-	for _, b := range []api.Body{nil, stream, api.Multipart(nil, part(api.JSON(1)), part(stream))} {
-		if api.InMemory(b) {
+	other := api.Stream("", strings.NewReader("a"), 1)
+	for _, b := range []api.Body{stream, api.Multipart(nil, part(api.JSON(1)), part(other))} {
+		if marked(t, b) {
 			t.Errorf("%T is in memory", b)
 		}
 	}
+}
+
+// marked reports whether the content of a body is marked as one in memory.
+func marked(t *testing.T, b api.Body) bool {
+	t.Helper()
+	content, _, err := b.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, ok := content.(interface{ InMemory() bool })
+	return ok && m.InMemory()
 }
 
 // Content that is nil is an error of the body.
@@ -182,8 +196,8 @@ func TestNilContentIsRejected(t *testing.T) {
 func TestMultipartBoundaries(t *testing.T) {
 	t.Parallel()
 	inner := api.Multipart(nil, &api.FilePart{Field: "chunk", Name: "x", Content: api.Bytes("", []byte("a"))})
-	kind, content, err := api.Encode(inner)
-	if again, same, _ := api.Encode(inner); err != nil || again != kind || !bytes.Equal(same, content) {
+	kind, content, err := call.Encode(inner)
+	if again, same, _ := call.Encode(inner); err != nil || again != kind || !bytes.Equal(same, content) {
 		t.Errorf("two encodings of a body differ: %v", err)
 	}
 	outer := api.Multipart(nil, &api.FilePart{Field: "chunk", Name: "y", Content: inner})

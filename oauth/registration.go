@@ -132,7 +132,7 @@ const registrationMax = 64 << 10 // bytes of JSON
 // long for the platform.
 func registrationBody(op string, v any) (api.Body, error) {
 	body := api.JSON(v)
-	_, content, err := api.Encode(body)
+	_, content, err := call.Encode(body)
 	return body, cmp.Or(err, checkMost(op, "body", len(content), registrationMax, "64 KB"))
 }
 

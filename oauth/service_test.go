@@ -20,6 +20,7 @@ import (
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/oauth"
 )
@@ -59,7 +60,7 @@ func TestRequests(t *testing.T) {
 		var content []byte
 		err = nil
 		if sent.Body != nil {
-			_, content, err = api.Encode(sent.Body)
+			_, content, err = call.Encode(sent.Body)
 		}
 		if err != nil || sent.Query.Encode() != query || string(content) != body {
 			t.Errorf("%s sends query %q and body %q, %v", sent.Op, sent.Query.Encode(), content, err)

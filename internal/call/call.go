@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -348,4 +349,14 @@ func currentVersion(raw json.RawMessage) (version api.OpaqueID, found bool) {
 	}
 	decode.Take(state, &version, "version_id", "version")
 	return version, true
+}
+
+// Encode returns the content type and the content of a body.
+func Encode(b api.Body) (contentType string, content []byte, err error) {
+	r, _, err := b.Open()
+	if err != nil {
+		return "", nil, err
+	}
+	content, err = io.ReadAll(r)
+	return b.ContentType(), content, errors.Join(err, r.Close())
 }

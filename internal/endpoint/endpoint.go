@@ -8,6 +8,7 @@ package endpoint
 
 import (
 	"cmp"
+	"errors"
 	"net/http"
 	"strings"
 
@@ -89,4 +90,37 @@ func literals(pattern, path string) int {
 		pattern, path, more = rest, left, has
 	}
 	return n
+}
+
+// pathByKind is [api.Path] for an endpoint with a different path for each kind of profile.
+// The profile fills the first placeholder, segments those that follow. A template without
+// placeholders requires only the kind. Sending a request for a profile of another kind
+// fails with an [*api.InputError].
+func pathByKind(in api.Profile, templates []string, segments ...string) api.Route {
+	var kinds []api.ProfileKind
+	for _, template := range templates {
+		name, _, _ := strings.Cut(strings.TrimPrefix(template, "/current/"), "/")
+		kind := api.ProfileKind(name)
+		if kind == in.Kind && !strings.Contains(template, "{") {
+			return api.Path(template)
+		}
+		if kind == in.Kind && strings.TrimSpace(string(in.ID)) != "" {
+			r := api.Path(template, append(append(make([]string, 0, 4), string(in.ID)), segments...)...)
+			if e, ok := errors.AsType[*api.InputError](r.Err()); ok && e.Wire == name+"_id" {
+				e.Field = "in"
+			}
+			return r
+		}
+		kinds = append(kinds, kind)
+	}
+	return refused(templates[0], in.OneOf("", "in", kinds...))
+}
+
+// refused returns an invalid Route with the error of a profile.
+func refused(template string, err error) api.Route {
+	r := api.Path(template, "") // a blank segment is an error
+	got, _ := errors.AsType[*api.InputError](r.Err())
+	want, _ := errors.AsType[*api.InputError](err)
+	*got = *want
+	return r
 }

@@ -667,7 +667,7 @@ func RealtimeValidateNoteToken(credential api.Secret) *api.Request {
 func AIThreadsCreate(in api.Profile, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "ai.Threads.Create", Method: http.MethodPost, Replay: api.ReplayKeyed,
-		Path: api.ProfilePath(in, []string{
+		Path: pathByKind(in, []string{
 			"/current/workspace/{workspace_id}/ai/agent/",
 			"/current/share/{share_id}/ai/agent/",
 		}),
@@ -678,7 +678,7 @@ func AIThreadsCreate(in api.Profile, body api.Body) *api.Request {
 func AIThreadsList(in api.Profile, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "ai.Threads.List", Method: http.MethodGet, Replay: api.ReplaySafe,
-		Path: api.ProfilePath(in, []string{
+		Path: pathByKind(in, []string{
 			"/current/workspace/{workspace_id}/ai/agent/list/",
 			"/current/share/{share_id}/ai/agent/list/",
 		}),
@@ -689,7 +689,7 @@ func AIThreadsList(in api.Profile, query url.Values) *api.Request {
 func AIThreadsListDeleted(in api.Profile, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "ai.Threads.ListDeleted", Method: http.MethodGet, Replay: api.ReplaySafe,
-		Path: api.ProfilePath(in, []string{
+		Path: pathByKind(in, []string{
 			"/current/workspace/{workspace_id}/ai/agent/list/deleted",
 			"/current/share/{share_id}/ai/agent/list/deleted",
 		}),
@@ -700,7 +700,7 @@ func AIThreadsListDeleted(in api.Profile, query url.Values) *api.Request {
 func AIThreadsGet(in api.Profile, thread api.OpaqueID) *api.Request {
 	return &api.Request{
 		Op: "ai.Threads.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
-		Path: api.ProfilePath(in, []string{
+		Path: pathByKind(in, []string{
 			"/current/workspace/{workspace_id}/ai/agent/{chat_id}/details/",
 			"/current/share/{share_id}/ai/agent/{chat_id}/details/",
 		},
@@ -712,7 +712,7 @@ func AIThreadsGet(in api.Profile, thread api.OpaqueID) *api.Request {
 func AIThreadsUpdate(in api.Profile, thread api.OpaqueID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "ai.Threads.Update", Method: http.MethodPost, Replay: api.ReplaySafe,
-		Path: api.ProfilePath(in, []string{
+		Path: pathByKind(in, []string{
 			"/current/workspace/{workspace_id}/ai/agent/{chat_id}/update/",
 			"/current/share/{share_id}/ai/agent/{chat_id}/update/",
 		},
@@ -725,7 +725,7 @@ func AIThreadsUpdate(in api.Profile, thread api.OpaqueID, body api.Body) *api.Re
 func AIThreadsDelete(in api.Profile, thread api.OpaqueID) *api.Request {
 	return &api.Request{
 		Op: "ai.Threads.Delete", Method: http.MethodDelete, Replay: api.ReplaySafe,
-		Path: api.ProfilePath(in, []string{
+		Path: pathByKind(in, []string{
 			"/current/workspace/{workspace_id}/ai/agent/{chat_id}/",
 			"/current/share/{share_id}/ai/agent/{chat_id}/",
 		},
@@ -737,7 +737,7 @@ func AIThreadsDelete(in api.Profile, thread api.OpaqueID) *api.Request {
 func AIThreadsPublish(in api.Profile, thread api.OpaqueID) *api.Request {
 	return &api.Request{
 		Op: "ai.Threads.Publish", Method: http.MethodPost, Replay: api.ReplaySafe,
-		Path: api.ProfilePath(in, []string{
+		Path: pathByKind(in, []string{
 			"/current/workspace/{workspace_id}/ai/agent/{chat_id}/publish/",
 			"/current/share/{share_id}/ai/agent/{chat_id}/publish/",
 		},
@@ -750,7 +750,7 @@ func AIThreadsPublish(in api.Profile, thread api.OpaqueID) *api.Request {
 func AITurnsSend(in api.Profile, thread api.OpaqueID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "ai.Turns.Send", Method: http.MethodPost, Replay: api.ReplayKeyed,
-		Path: api.ProfilePath(in, []string{
+		Path: pathByKind(in, []string{
 			"/current/workspace/{workspace_id}/ai/agent/{chat_id}/message/",
 			"/current/share/{share_id}/ai/agent/{chat_id}/message/",
 		},
@@ -763,7 +763,7 @@ func AITurnsSend(in api.Profile, thread api.OpaqueID, body api.Body) *api.Reques
 func AITurnsCancel(in api.Profile, thread api.OpaqueID) *api.Request {
 	return &api.Request{
 		Op: "ai.Turns.Cancel", Method: http.MethodPost, Replay: api.ReplaySafe,
-		Path: api.ProfilePath(in, []string{
+		Path: pathByKind(in, []string{
 			"/current/workspace/{workspace_id}/ai/agent/{chat_id}/cancel/",
 			"/current/share/{share_id}/ai/agent/{chat_id}/cancel/",
 		},
@@ -775,7 +775,7 @@ func AITurnsCancel(in api.Profile, thread api.OpaqueID) *api.Request {
 func AITurnsList(in api.Profile, thread api.OpaqueID) *api.Request {
 	return &api.Request{
 		Op: "ai.Turns.List", Method: http.MethodGet, Replay: api.ReplaySafe,
-		Path: api.ProfilePath(in, []string{
+		Path: pathByKind(in, []string{
 			"/current/workspace/{workspace_id}/ai/agent/{chat_id}/messages/list/",
 			"/current/share/{share_id}/ai/agent/{chat_id}/messages/list/",
 		},
@@ -787,7 +787,7 @@ func AITurnsList(in api.Profile, thread api.OpaqueID) *api.Request {
 func AITurnsListByOffset(in api.Profile, thread api.OpaqueID, offset string) *api.Request {
 	return &api.Request{
 		Op: "ai.Turns.List", Method: http.MethodGet, Replay: api.ReplaySafe,
-		Path: api.ProfilePath(in, []string{
+		Path: pathByKind(in, []string{
 			"/current/workspace/{workspace_id}/ai/agent/{chat_id}/messages/list/{offset}",
 			"/current/share/{share_id}/ai/agent/{chat_id}/messages/list/{offset}",
 		},
@@ -799,7 +799,7 @@ func AITurnsListByOffset(in api.Profile, thread api.OpaqueID, offset string) *ap
 func AITurnsGet(in api.Profile, thread api.OpaqueID, turn api.OpaqueID) *api.Request {
 	return &api.Request{
 		Op: "ai.Turns.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
-		Path: api.ProfilePath(in, []string{
+		Path: pathByKind(in, []string{
 			"/current/workspace/{workspace_id}/ai/agent/{chat_id}/message/{message_id}/details/",
 			"/current/share/{share_id}/ai/agent/{chat_id}/message/{message_id}/details/",
 		},
@@ -811,7 +811,7 @@ func AITurnsGet(in api.Profile, thread api.OpaqueID, turn api.OpaqueID) *api.Req
 func AITurnsStream(in api.Profile, thread api.OpaqueID, turn api.OpaqueID) *api.Request {
 	return &api.Request{
 		Op: "ai.Turns.Stream", Method: http.MethodGet, Replay: api.ReplaySafe,
-		Path: api.ProfilePath(in, []string{
+		Path: pathByKind(in, []string{
 			"/current/workspace/{workspace_id}/ai/agent/{chat_id}/message/{message_id}/read/",
 			"/current/share/{share_id}/ai/agent/{chat_id}/message/{message_id}/read/",
 		},
@@ -833,7 +833,7 @@ func AITransactionsList(workspace api.ID) *api.Request {
 func AIFilesShare(in api.Profile, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "ai.Files.Share", Method: http.MethodPost, Replay: api.ReplayOnce,
-		Path: api.ProfilePath(in, []string{
+		Path: pathByKind(in, []string{
 			"/current/workspace/{workspace_id}/ai/share/",
 			"/current/share/{share_id}/ai/share/",
 		}),
@@ -878,7 +878,7 @@ func AISharesOGImage(share api.ID) *api.Request {
 func SearchFiles(in api.Profile, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "search.Files", Method: http.MethodGet, Replay: api.ReplaySafe,
-		Path: api.ProfilePath(in, []string{
+		Path: pathByKind(in, []string{
 			"/current/workspace/{workspace_id}/storage/search/",
 			"/current/share/{share_id}/storage/search/",
 		}),
@@ -889,7 +889,7 @@ func SearchFiles(in api.Profile, query url.Values) *api.Request {
 func SearchUnified(in api.Profile, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "search.Unified", Method: http.MethodGet, Replay: api.ReplaySafe,
-		Path: api.ProfilePath(in, []string{
+		Path: pathByKind(in, []string{
 			"/current/workspace/{workspace_id}/search/",
 			"/current/share/{share_id}/search/",
 		}),
@@ -922,7 +922,7 @@ func SearchCompound(workspace api.ID, body api.Body) *api.Request {
 func StorageList(in api.Profile, parent api.OpaqueID, query url.Values) *api.Request {
 	r := &api.Request{
 		Op: "storage.List", Method: http.MethodGet, Replay: api.ReplaySafe,
-		Path: api.ProfilePath(in, []string{
+		Path: pathByKind(in, []string{
 			"/current/workspace/{workspace_id}/storage/{parent_id}/list/",
 			"/current/share/{share_id}/storage/{parent_id}/list/",
 		},
@@ -940,7 +940,7 @@ func StorageList(in api.Profile, parent api.OpaqueID, query url.Values) *api.Req
 func StorageGet(in api.Profile, node api.OpaqueID, query url.Values) *api.Request {
 	r := &api.Request{
 		Op: "storage.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
-		Path: api.ProfilePath(in, []string{
+		Path: pathByKind(in, []string{
 			"/current/workspace/{workspace_id}/storage/{node_id}/details/",
 			"/current/share/{share_id}/storage/{node_id}/details/",
 		},
@@ -958,7 +958,7 @@ func StorageGet(in api.Profile, node api.OpaqueID, query url.Values) *api.Reques
 func StorageGetMany(in api.Profile, nodes []string, query url.Values) *api.Request {
 	r := &api.Request{
 		Op: "storage.GetMany", Method: http.MethodGet, Replay: api.ReplaySafe,
-		Path: api.ProfilePath(in, []string{
+		Path: pathByKind(in, []string{
 			"/current/workspace/{workspace_id}/storage/{node_id...}/details/",
 			"/current/share/{share_id}/storage/{node_id...}/details/",
 		},
@@ -976,7 +976,7 @@ func StorageGetMany(in api.Profile, nodes []string, query url.Values) *api.Reque
 func StorageRecent(in api.Profile, query url.Values) *api.Request {
 	r := &api.Request{
 		Op: "storage.Recent", Method: http.MethodGet, Replay: api.ReplaySafe,
-		Path: api.ProfilePath(in, []string{
+		Path: pathByKind(in, []string{
 			"/current/workspace/{workspace_id}/storage/recent/",
 			"/current/share/{share_id}/storage/recent/",
 		}),
@@ -2212,7 +2212,7 @@ func WorkspacesUnarchive(workspace api.ID) *api.Request {
 func MembersList(in api.Profile, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "members.List", Method: http.MethodGet, Replay: api.ReplaySafe,
-		Path: api.ProfilePath(in, []string{
+		Path: pathByKind(in, []string{
 			"/current/org/{org_id}/members/list/",
 			"/current/workspace/{workspace_id}/members/list/",
 			"/current/share/{share_id}/members/list/",
@@ -2224,7 +2224,7 @@ func MembersList(in api.Profile, query url.Values) *api.Request {
 func MembersAdd(in api.Profile, person string, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "members.Add", Method: http.MethodPost, Replay: api.ReplayOnce,
-		Path: api.ProfilePath(in, []string{
+		Path: pathByKind(in, []string{
 			"/current/org/{org_id}/members/{email_or_user}/",
 			"/current/workspace/{workspace_id}/members/{email_or_user}/",
 			"/current/share/{share_id}/members/{email_or_user}/",
@@ -2238,7 +2238,7 @@ func MembersAdd(in api.Profile, person string, body api.Body) *api.Request {
 func MembersGet(in api.Profile, user api.ID) *api.Request {
 	return &api.Request{
 		Op: "members.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
-		Path: api.ProfilePath(in, []string{
+		Path: pathByKind(in, []string{
 			"/current/org/{org_id}/member/{user_id}/details/",
 			"/current/workspace/{workspace_id}/member/{user_id}/details/",
 			"/current/share/{share_id}/member/{user_id}/details/",
@@ -2251,7 +2251,7 @@ func MembersGet(in api.Profile, user api.ID) *api.Request {
 func MembersUpdate(in api.Profile, user api.ID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "members.Update", Method: http.MethodPost, Replay: api.ReplaySafe,
-		Path: api.ProfilePath(in, []string{
+		Path: pathByKind(in, []string{
 			"/current/org/{org_id}/member/{user_id}/update/",
 			"/current/workspace/{workspace_id}/member/{user_id}/update/",
 			"/current/share/{share_id}/member/{user_id}/update/",
@@ -2265,7 +2265,7 @@ func MembersUpdate(in api.Profile, user api.ID, body api.Body) *api.Request {
 func MembersRemove(in api.Profile, user api.ID) *api.Request {
 	return &api.Request{
 		Op: "members.Remove", Method: http.MethodDelete, Replay: api.ReplaySafe,
-		Path: api.ProfilePath(in, []string{
+		Path: pathByKind(in, []string{
 			"/current/org/{org_id}/members/{user_id}/",
 			"/current/workspace/{workspace_id}/members/{user_id}/",
 			"/current/share/{share_id}/members/{user_id}/",
@@ -2278,7 +2278,7 @@ func MembersRemove(in api.Profile, user api.ID) *api.Request {
 func MembersTransferOwnership(in api.Profile, user api.ID) *api.Request {
 	return &api.Request{
 		Op: "members.TransferOwnership", Method: http.MethodPost, Replay: api.ReplaySafe,
-		Path: api.ProfilePath(in, []string{
+		Path: pathByKind(in, []string{
 			"/current/org/{org_id}/member/{user_id}/transfer_ownership/",
 			"/current/workspace/{workspace_id}/member/{user_id}/transfer_ownership/",
 			"/current/share/{share_id}/member/{user_id}/transfer_ownership/",
@@ -2292,7 +2292,7 @@ func MembersTransferOwnership(in api.Profile, user api.ID) *api.Request {
 func MembersLeave(in api.Profile) *api.Request {
 	return &api.Request{
 		Op: "members.Leave", Method: http.MethodDelete, Replay: api.ReplaySafe,
-		Path: api.ProfilePath(in, []string{
+		Path: pathByKind(in, []string{
 			"/current/org/{org_id}/member/",
 			"/current/workspace/{workspace_id}/member/",
 			"/current/share/{share_id}/member/",
@@ -2303,7 +2303,7 @@ func MembersLeave(in api.Profile) *api.Request {
 func MembersJoin(in api.Profile, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "members.Join", Method: http.MethodPost, Replay: api.ReplayOnce,
-		Path: api.ProfilePath(in, []string{
+		Path: pathByKind(in, []string{
 			"/current/org/{org_id}/members/join/",
 			"/current/workspace/{workspace_id}/members/join/",
 			"/current/share/{share_id}/members/join/",
@@ -2315,7 +2315,7 @@ func MembersJoin(in api.Profile, body api.Body) *api.Request {
 func MembersJoinWithKey(in api.Profile, key string, answer string) *api.Request {
 	return &api.Request{
 		Op: "members.JoinWithKey", Method: http.MethodPost, Replay: api.ReplayOnce,
-		Path: api.ProfilePath(in, []string{
+		Path: pathByKind(in, []string{
 			"/current/org/{org_id}/members/join/{invitation_key}/{answer}/",
 			"/current/workspace/{workspace_id}/members/join/{invitation_key}/{answer}/",
 			"/current/share/{share_id}/members/join/{invitation_key}/{answer}/",
@@ -2329,7 +2329,7 @@ func MembersJoinWithKey(in api.Profile, key string, answer string) *api.Request 
 func MembersInvitationsList(in api.Profile, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "members.Invitations.List", Method: http.MethodGet, Replay: api.ReplaySafe,
-		Path: api.ProfilePath(in, []string{
+		Path: pathByKind(in, []string{
 			"/current/org/{org_id}/members/invitations/list/",
 			"/current/workspace/{workspace_id}/members/invitations/list/",
 			"/current/share/{share_id}/members/invitations/list/",
@@ -2341,7 +2341,7 @@ func MembersInvitationsList(in api.Profile, query url.Values) *api.Request {
 func MembersInvitationsListByState(in api.Profile, state string, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "members.Invitations.List", Method: http.MethodGet, Replay: api.ReplaySafe,
-		Path: api.ProfilePath(in, []string{
+		Path: pathByKind(in, []string{
 			"/current/org/{org_id}/members/invitations/list/{state}/",
 			"/current/workspace/{workspace_id}/members/invitations/list/{state}/",
 			"/current/share/{share_id}/members/invitations/list/{state}/",
@@ -2355,7 +2355,7 @@ func MembersInvitationsListByState(in api.Profile, state string, query url.Value
 func MembersInvitationsUpdate(in api.Profile, invitation string, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "members.Invitations.Update", Method: http.MethodPost, Replay: api.ReplayOnce,
-		Path: api.ProfilePath(in, []string{
+		Path: pathByKind(in, []string{
 			"/current/org/{org_id}/members/invitation/{invitation_id}/",
 			"/current/workspace/{workspace_id}/members/invitation/{invitation_id}/",
 			"/current/share/{share_id}/members/invitation/{invitation_id}/",
@@ -2369,7 +2369,7 @@ func MembersInvitationsUpdate(in api.Profile, invitation string, body api.Body) 
 func MembersInvitationsResend(in api.Profile, invitation string, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "members.Invitations.Resend", Method: http.MethodPost, Replay: api.ReplayOnce,
-		Path: api.ProfilePath(in, []string{
+		Path: pathByKind(in, []string{
 			"/current/org/{org_id}/members/invitation/{invitation_id}/",
 			"/current/workspace/{workspace_id}/members/invitation/{invitation_id}/",
 			"/current/share/{share_id}/members/invitation/{invitation_id}/",
@@ -2383,7 +2383,7 @@ func MembersInvitationsResend(in api.Profile, invitation string, body api.Body) 
 func AccountInvitationsAccept(in api.Profile, invitation string, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "account.Invitations.Accept", Method: http.MethodPost, Replay: api.ReplayOnce,
-		Path: api.ProfilePath(in, []string{
+		Path: pathByKind(in, []string{
 			"/current/workspace/{workspace_id}/members/invitation/{invitation_id}/",
 			"/current/share/{share_id}/members/invitation/{invitation_id}/",
 		},
@@ -2396,7 +2396,7 @@ func AccountInvitationsAccept(in api.Profile, invitation string, body api.Body) 
 func AccountInvitationsDecline(in api.Profile, invitation string, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "account.Invitations.Decline", Method: http.MethodPost, Replay: api.ReplayOnce,
-		Path: api.ProfilePath(in, []string{
+		Path: pathByKind(in, []string{
 			"/current/workspace/{workspace_id}/members/invitation/{invitation_id}/",
 			"/current/share/{share_id}/members/invitation/{invitation_id}/",
 		},
@@ -2409,7 +2409,7 @@ func AccountInvitationsDecline(in api.Profile, invitation string, body api.Body)
 func MembersInvitationsDelete(in api.Profile, invitation string) *api.Request {
 	return &api.Request{
 		Op: "members.Invitations.Delete", Method: http.MethodDelete, Replay: api.ReplaySafe,
-		Path: api.ProfilePath(in, []string{
+		Path: pathByKind(in, []string{
 			"/current/org/{org_id}/members/invitation/{invitation_id}/",
 			"/current/workspace/{workspace_id}/members/invitation/{invitation_id}/",
 			"/current/share/{share_id}/members/invitation/{invitation_id}/",
@@ -2422,7 +2422,7 @@ func MembersInvitationsDelete(in api.Profile, invitation string) *api.Request {
 func StorageCreateFolder(in api.Profile, parent api.OpaqueID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "storage.CreateFolder", Method: http.MethodPost, Replay: api.ReplaySafe,
-		Path: api.ProfilePath(in, []string{
+		Path: pathByKind(in, []string{
 			"/current/workspace/{workspace_id}/storage/{parent_id}/createfolder/",
 			"/current/share/{share_id}/storage/{parent_id}/createfolder/",
 		},
@@ -2435,7 +2435,7 @@ func StorageCreateFolder(in api.Profile, parent api.OpaqueID, body api.Body) *ap
 func StorageMove(in api.Profile, node api.OpaqueID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "storage.Move", Method: http.MethodPost, Replay: api.ReplayOnce,
-		Path: api.ProfilePath(in, []string{
+		Path: pathByKind(in, []string{
 			"/current/workspace/{workspace_id}/storage/{node_id}/move/",
 			"/current/share/{share_id}/storage/{node_id}/move/",
 		},
@@ -2448,7 +2448,7 @@ func StorageMove(in api.Profile, node api.OpaqueID, body api.Body) *api.Request 
 func StorageCopy(in api.Profile, node api.OpaqueID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "storage.Copy", Method: http.MethodPost, Replay: api.ReplayOnce,
-		Path: api.ProfilePath(in, []string{
+		Path: pathByKind(in, []string{
 			"/current/workspace/{workspace_id}/storage/{node_id}/copy/",
 			"/current/share/{share_id}/storage/{node_id}/copy/",
 		},
@@ -2461,7 +2461,7 @@ func StorageCopy(in api.Profile, node api.OpaqueID, body api.Body) *api.Request 
 func StorageUpdate(in api.Profile, node api.OpaqueID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "storage.Update", Method: http.MethodPost, Replay: api.ReplayOnce,
-		Path: api.ProfilePath(in, []string{
+		Path: pathByKind(in, []string{
 			"/current/workspace/{workspace_id}/storage/{node_id}/update/",
 			"/current/share/{share_id}/storage/{node_id}/update/",
 		},
@@ -2474,7 +2474,7 @@ func StorageUpdate(in api.Profile, node api.OpaqueID, body api.Body) *api.Reques
 func StorageRename(in api.Profile, node api.OpaqueID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "storage.Rename", Method: http.MethodPost, Replay: api.ReplayOnce,
-		Path: api.ProfilePath(in, []string{
+		Path: pathByKind(in, []string{
 			"/current/workspace/{workspace_id}/storage/{node_id}/update/",
 			"/current/share/{share_id}/storage/{node_id}/update/",
 		},
@@ -2487,7 +2487,7 @@ func StorageRename(in api.Profile, node api.OpaqueID, body api.Body) *api.Reques
 func StorageDelete(in api.Profile, node api.OpaqueID) *api.Request {
 	return &api.Request{
 		Op: "storage.Delete", Method: http.MethodDelete, Replay: api.ReplaySafe,
-		Path: api.ProfilePath(in, []string{
+		Path: pathByKind(in, []string{
 			"/current/workspace/{workspace_id}/storage/{node_id}/delete/",
 			"/current/share/{share_id}/storage/{node_id}/delete/",
 		},
@@ -2499,7 +2499,7 @@ func StorageDelete(in api.Profile, node api.OpaqueID) *api.Request {
 func StorageEmptyTrash(in api.Profile) *api.Request {
 	return &api.Request{
 		Op: "storage.EmptyTrash", Method: http.MethodDelete, Replay: api.ReplayOnce,
-		Path: api.ProfilePath(in, []string{
+		Path: pathByKind(in, []string{
 			"/current/workspace/{workspace_id}/storage/trash/delete/",
 			"/current/share/{share_id}/storage/trash/delete/",
 		}),
@@ -2509,7 +2509,7 @@ func StorageEmptyTrash(in api.Profile) *api.Request {
 func StorageRestore(in api.Profile, node api.OpaqueID) *api.Request {
 	return &api.Request{
 		Op: "storage.Restore", Method: http.MethodPost, Replay: api.ReplayOnce,
-		Path: api.ProfilePath(in, []string{
+		Path: pathByKind(in, []string{
 			"/current/workspace/{workspace_id}/storage/{node_id}/restore/",
 			"/current/share/{share_id}/storage/{node_id}/restore/",
 		},
@@ -2522,7 +2522,7 @@ func StorageRestore(in api.Profile, node api.OpaqueID) *api.Request {
 func StoragePurge(in api.Profile, node api.OpaqueID) *api.Request {
 	return &api.Request{
 		Op: "storage.Purge", Method: http.MethodDelete, Replay: api.ReplaySafe,
-		Path: api.ProfilePath(in, []string{
+		Path: pathByKind(in, []string{
 			"/current/workspace/{workspace_id}/storage/{node_id}/purge/",
 			"/current/share/{share_id}/storage/{node_id}/purge/",
 		},
@@ -2534,7 +2534,7 @@ func StoragePurge(in api.Profile, node api.OpaqueID) *api.Request {
 func StorageAddFile(in api.Profile, parent api.OpaqueID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "storage.AddFile", Method: http.MethodPost, Replay: api.ReplayOnce,
-		Path: api.ProfilePath(in, []string{
+		Path: pathByKind(in, []string{
 			"/current/workspace/{workspace_id}/storage/{parent_id}/addfile/",
 			"/current/share/{share_id}/storage/{parent_id}/addfile/",
 		},
@@ -2558,7 +2558,7 @@ func StorageAddLink(workspace api.ID, parent api.OpaqueID, body api.Body) *api.R
 func StorageVersionsList(in api.Profile, node api.OpaqueID, query url.Values) *api.Request {
 	r := &api.Request{
 		Op: "storage.Versions.List", Method: http.MethodGet, Replay: api.ReplaySafe,
-		Path: api.ProfilePath(in, []string{
+		Path: pathByKind(in, []string{
 			"/current/workspace/{workspace_id}/storage/{node_id}/versions/",
 			"/current/share/{share_id}/storage/{node_id}/versions/",
 		},
@@ -2576,7 +2576,7 @@ func StorageVersionsList(in api.Profile, node api.OpaqueID, query url.Values) *a
 func StorageVersionsRestore(in api.Profile, node api.OpaqueID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "storage.Versions.Restore", Method: http.MethodPost, Replay: api.ReplayOnce,
-		Path: api.ProfilePath(in, []string{
+		Path: pathByKind(in, []string{
 			"/current/workspace/{workspace_id}/storage/{node_id}/restore-version/",
 			"/current/share/{share_id}/storage/{node_id}/restore-version/",
 		},
@@ -2589,7 +2589,7 @@ func StorageVersionsRestore(in api.Profile, node api.OpaqueID, body api.Body) *a
 func StorageLocksAcquire(in api.Profile, node api.OpaqueID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "storage.Locks.Acquire", Method: http.MethodPost, Replay: api.ReplayOnce,
-		Path: api.ProfilePath(in, []string{
+		Path: pathByKind(in, []string{
 			"/current/workspace/{workspace_id}/storage/{node_id}/lock/",
 			"/current/share/{share_id}/storage/{node_id}/lock/",
 		},
@@ -2602,7 +2602,7 @@ func StorageLocksAcquire(in api.Profile, node api.OpaqueID, body api.Body) *api.
 func StorageLocksGet(in api.Profile, node api.OpaqueID) *api.Request {
 	return &api.Request{
 		Op: "storage.Locks.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
-		Path: api.ProfilePath(in, []string{
+		Path: pathByKind(in, []string{
 			"/current/workspace/{workspace_id}/storage/{node_id}/lock/",
 			"/current/share/{share_id}/storage/{node_id}/lock/",
 		},
@@ -2614,7 +2614,7 @@ func StorageLocksGet(in api.Profile, node api.OpaqueID) *api.Request {
 func StorageLocksHeartbeat(in api.Profile, node api.OpaqueID, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "storage.Locks.Heartbeat", Method: http.MethodPost, Replay: api.ReplaySafe,
-		Path: api.ProfilePath(in, []string{
+		Path: pathByKind(in, []string{
 			"/current/workspace/{workspace_id}/storage/{node_id}/lock/heartbeat/",
 			"/current/share/{share_id}/storage/{node_id}/lock/heartbeat/",
 		},
@@ -2627,7 +2627,7 @@ func StorageLocksHeartbeat(in api.Profile, node api.OpaqueID, body api.Body) *ap
 func StorageLocksRelease(in api.Profile, node api.OpaqueID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "storage.Locks.Release", Method: http.MethodDelete, Replay: api.ReplaySafe,
-		Path: api.ProfilePath(in, []string{
+		Path: pathByKind(in, []string{
 			"/current/workspace/{workspace_id}/storage/{node_id}/lock/",
 			"/current/share/{share_id}/storage/{node_id}/lock/",
 		},
@@ -2640,7 +2640,7 @@ func StorageLocksRelease(in api.Profile, node api.OpaqueID, query url.Values) *a
 func StorageDownloadsToken(in api.Profile, node api.OpaqueID, query url.Values) *api.Request {
 	r := &api.Request{
 		Op: "storage.Downloads.Token", Method: http.MethodGet, Replay: api.ReplayOnce,
-		Path: api.ProfilePath(in, []string{
+		Path: pathByKind(in, []string{
 			"/current/workspace/{workspace_id}/storage/{node_id}/requestread/",
 			"/current/share/{share_id}/storage/{node_id}/requestread/",
 		},
@@ -2658,7 +2658,7 @@ func StorageDownloadsToken(in api.Profile, node api.OpaqueID, query url.Values) 
 func StorageDownloadsRead(in api.Profile, node api.OpaqueID, query url.Values) *api.Request {
 	r := &api.Request{
 		Op: "storage.Downloads.Read", Method: http.MethodGet, Replay: api.ReplaySafe,
-		Path: api.ProfilePath(in, []string{
+		Path: pathByKind(in, []string{
 			"/current/workspace/{workspace_id}/storage/{node_id}/read/",
 			"/current/share/{share_id}/storage/{node_id}/read/",
 		},
@@ -2676,7 +2676,7 @@ func StorageDownloadsRead(in api.Profile, node api.OpaqueID, query url.Values) *
 func StorageDownloadsZip(in api.Profile, node api.OpaqueID) *api.Request {
 	return &api.Request{
 		Op: "storage.Downloads.Zip", Method: http.MethodGet, Replay: api.ReplaySafe,
-		Path: api.ProfilePath(in, []string{
+		Path: pathByKind(in, []string{
 			"/current/workspace/{workspace_id}/storage/{node_id}/zip/",
 			"/current/share/{share_id}/storage/{node_id}/zip/",
 		},
@@ -2710,7 +2710,7 @@ func StorageNotesUpdate(workspace api.ID, node api.OpaqueID, body api.Body) *api
 func StorageNotesGet(in api.Profile, node api.OpaqueID, query url.Values) *api.Request {
 	r := &api.Request{
 		Op: "storage.Notes.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
-		Path: api.ProfilePath(in, []string{
+		Path: pathByKind(in, []string{
 			"/current/workspace/{workspace_id}/storage/{node_id}/readnote/",
 			"/current/share/{share_id}/storage/{node_id}/readnote/",
 		},
@@ -2728,7 +2728,7 @@ func StorageNotesGet(in api.Profile, node api.OpaqueID, query url.Values) *api.R
 func StorageTextsGet(in api.Profile, node api.OpaqueID, query url.Values) *api.Request {
 	r := &api.Request{
 		Op: "storage.Texts.Get", Method: http.MethodGet, Replay: api.ReplaySafe,
-		Path: api.ProfilePath(in, []string{
+		Path: pathByKind(in, []string{
 			"/current/workspace/{workspace_id}/storage/{node_id}/content/",
 			"/current/share/{share_id}/storage/{node_id}/content/",
 		},
@@ -2757,7 +2757,7 @@ func StorageTextsSearch(workspace api.ID, query url.Values) *api.Request {
 func StoragePreviewsAuthorize(in api.Profile, node api.OpaqueID, kind string) *api.Request {
 	r := &api.Request{
 		Op: "storage.Previews.Authorize", Method: http.MethodGet, Replay: api.ReplayOnce,
-		Path: api.ProfilePath(in, []string{
+		Path: pathByKind(in, []string{
 			"/current/workspace/{workspace_id}/storage/{node_id}/preview/{type}/preauthorize/",
 			"/current/share/{share_id}/storage/{node_id}/preview/{type}/preauthorize/",
 		},
@@ -2776,7 +2776,7 @@ func StoragePreviewsRead(
 ) *api.Request {
 	return &api.Request{
 		Op: "storage.Previews.Read", Method: http.MethodGet, Replay: api.ReplaySafe,
-		Path: api.ProfilePath(in, []string{
+		Path: pathByKind(in, []string{
 			"/current/workspace/{workspace_id}/storage/{node_id}/preview/{type}/read/{download_token}/file/{filename}",
 			"/current/share/{share_id}/storage/{node_id}/preview/{type}/read/{download_token}/file/{filename}",
 		},
@@ -2789,7 +2789,7 @@ func StoragePreviewsRead(
 func StorageTransformsToken(in api.Profile, node api.OpaqueID) *api.Request {
 	r := &api.Request{
 		Op: "storage.Transforms.Token", Method: http.MethodGet, Replay: api.ReplayOnce,
-		Path: api.ProfilePath(in, []string{
+		Path: pathByKind(in, []string{
 			"/current/workspace/{workspace_id}/storage/{node_id}/transform/image/requestread/",
 			"/current/share/{share_id}/storage/{node_id}/transform/image/requestread/",
 		},
@@ -2806,7 +2806,7 @@ func StorageTransformsToken(in api.Profile, node api.OpaqueID) *api.Request {
 func StorageTransformsRead(in api.Profile, node api.OpaqueID, query url.Values) *api.Request {
 	return &api.Request{
 		Op: "storage.Transforms.Read", Method: http.MethodGet, Replay: api.ReplaySafe,
-		Path: api.ProfilePath(in, []string{
+		Path: pathByKind(in, []string{
 			"/current/workspace/{workspace_id}/storage/{node_id}/transform/image/read/",
 			"/current/share/{share_id}/storage/{node_id}/transform/image/read/",
 		},
@@ -2949,7 +2949,7 @@ func UploadsWebCancel(query url.Values) *api.Request {
 func AssetsTypes(in api.Profile) *api.Request {
 	return &api.Request{
 		Op: "assets.Types", Method: http.MethodGet, Replay: api.ReplaySafe,
-		Path: api.ProfilePath(in, []string{
+		Path: pathByKind(in, []string{
 			"/current/org/assets/",
 			"/current/workspace/assets/",
 			"/current/share/assets/",
@@ -2961,7 +2961,7 @@ func AssetsTypes(in api.Profile) *api.Request {
 func AssetsList(in api.Profile) *api.Request {
 	return &api.Request{
 		Op: "assets.List", Method: http.MethodGet, Replay: api.ReplaySafe,
-		Path: api.ProfilePath(in, []string{
+		Path: pathByKind(in, []string{
 			"/current/org/{org_id}/assets/",
 			"/current/workspace/{workspace_id}/assets/",
 			"/current/share/{share_id}/assets/",
@@ -2973,7 +2973,7 @@ func AssetsList(in api.Profile) *api.Request {
 func AssetsUpload(in api.Profile, name string, body api.Body) *api.Request {
 	return &api.Request{
 		Op: "assets.Upload", Method: http.MethodPost, Replay: api.ReplayOnce,
-		Path: api.ProfilePath(in, []string{
+		Path: pathByKind(in, []string{
 			"/current/org/{org_id}/assets/{asset_name}/",
 			"/current/workspace/{workspace_id}/assets/{asset_name}/",
 			"/current/share/{share_id}/assets/{asset_name}/",
@@ -2988,7 +2988,7 @@ func AssetsUpload(in api.Profile, name string, body api.Body) *api.Request {
 func AssetsDelete(in api.Profile, name string) *api.Request {
 	return &api.Request{
 		Op: "assets.Delete", Method: http.MethodDelete, Replay: api.ReplaySafe,
-		Path: api.ProfilePath(in, []string{
+		Path: pathByKind(in, []string{
 			"/current/org/{org_id}/assets/{asset_name}/",
 			"/current/workspace/{workspace_id}/assets/{asset_name}/",
 			"/current/share/{share_id}/assets/{asset_name}/",
@@ -3002,7 +3002,7 @@ func AssetsDelete(in api.Profile, name string) *api.Request {
 func AssetsRead(in api.Profile, name string) *api.Request {
 	r := &api.Request{
 		Op: "assets.Read", Method: http.MethodGet, Replay: api.ReplaySafe,
-		Path: api.ProfilePath(in, []string{
+		Path: pathByKind(in, []string{
 			"/current/org/{org_id}/assets/{asset_name}/read/",
 			"/current/workspace/{workspace_id}/assets/{asset_name}/read/",
 			"/current/share/{share_id}/assets/{asset_name}/read/",

@@ -341,9 +341,10 @@ func (x *exchange) fill(req *http.Request) {
 	}
 	req.Header, req.TransferEncoding = h, nil
 	req.Body, req.ContentLength = x.content, x.size
+	m, known := x.content.(interface{ InMemory() bool }) // content of package api
 	switch {
 	case x.content == nil:
-	case api.InMemory(x.request.Body):
+	case known && m.InMemory():
 		x.memory = x.content
 	default:
 		x.reader = newReader(req.Context(), x.content)

@@ -176,7 +176,7 @@ func (x *exchange) secrets() *redact.Words {
 	path, _ := r.Path.Split()
 	w.AddPath(path)
 	if r.Body != nil && redact.Searches(r.Body.ContentType()) {
-		if contentType, content, err := api.Encode(r.Body); err == nil {
+		if contentType, content, err := call.Encode(r.Body); err == nil {
 			w.AddBody(contentType, content)
 		}
 	}

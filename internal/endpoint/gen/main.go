@@ -431,7 +431,7 @@ func (c *constructor) writePath(b *strings.Builder) []parameter {
 			joined = "\n" + joined + ",\n"
 		}
 		quoted := strings.Join(paths, "\",\n\"")
-		fmt.Fprintf(b, "Path: api.ProfilePath(in, []string{\n\"%s\",\n},%s),\n", quoted, joined)
+		fmt.Fprintf(b, "Path: pathByKind(in, []string{\n\"%s\",\n},%s),\n", quoted, joined)
 		return append([]parameter{{name: "in", kind: "api.Profile"}}, params...)
 	case len(segments) == 0:
 		fmt.Fprintf(b, "Path: api.Path(%q),\n", paths[0])
