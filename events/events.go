@@ -65,7 +65,7 @@ func New(c api.Client, o *Options) *Service {
 // Page is one page of a search.
 type Page struct {
 	Events     []*Event    `json:"events"`     // may be short or empty although HasMore is set
-	Pagination *Pagination `json:"pagination"` // nil from an older server: page by offset until a page is empty
+	Pagination *Pagination `json:"pagination"` // nil from an older server: page by offset until one is empty or the same
 }
 
 // Pagination is the position of a page, and whether there are more.
@@ -133,7 +133,9 @@ func (s *Service) pages(q Query) page.List[*Page, *Event] {
 		next, err := at.after(p)
 		return p, next, err
 	}
-	return page.List[*Page, *Event]{Op: "events.Search", Fetch: fetch, Rows: (*Page).rows, Empty: page.ManyEmpty}
+	return page.List[*Page, *Event]{
+		Op: "events.Search", Fetch: fetch, Rows: (*Page).rows, Empty: page.ManyEmpty, Repeated: q.repeated,
+	}
 }
 
 func (p *Page) rows() []*Event { return p.Events }

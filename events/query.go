@@ -166,6 +166,22 @@ func (q Query) checkChildren(refuse func(field, rule, got string) error) error {
 	return nil
 }
 
+// errIgnoredOffset is the error of a full page that the server sends again at the next
+// offset, without pagination.
+var errIgnoredOffset = fmt.Errorf("%w: it ignores the offset and sends no pagination", api.ErrNoProgress)
+
+// repeated says what a page with the events of the one before means. Without pagination a
+// server that ignores the offset has sent all its events, unless the page is full.
+func (q Query) repeated(p *Page) error {
+	switch {
+	case p.Pagination != nil:
+		return nil
+	case len(p.Events) < q.Limit:
+		return page.ErrEnd
+	}
+	return errIgnoredOffset
+}
+
 var errNoPage = errors.New("fastio: events.Search: the response has no events")
 
 // offsetPrefix distinguishes an offset from a server cursor in a position. No cursor

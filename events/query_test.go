@@ -232,6 +232,43 @@ func TestAllWithoutPagination(t *testing.T) {
 	}
 }
 
+// A fake may send all its events without pagination, whatever the offset. A full page may
+// have others behind it, so that it is an error.
+func TestOffsetThatIsIgnored(t *testing.T) {
+	t.Parallel()
+	searches := 0
+	s := events.New(callerFunc(func(r *api.Request) string {
+		if r.Op != search {
+			return `{}`
+		}
+		searches++
+		return `{"events":[{"event_id":"a"},{"event_id":"b"}]}`
+	}), nil)
+	q := events.Query{Profile: api.Workspace(roomID)}
+	synctest.Test(t, func(t *testing.T) {
+		if got, err := stub.All(s.All(t.Context(), q)); len(got) != 2 || err != nil || searches != 2 {
+			t.Errorf("All: %d events after %d searches, %v", len(got), searches, err)
+		}
+		if got, err := stub.All(s.Walk(q, "").Events(t.Context())); len(got) != 2 || err != nil || searches != 4 {
+			t.Errorf("Walk: %d events after %d searches in all, %v", len(got), searches, err)
+		}
+		var box inbox
+		err := s.Follow(t.Context(), q, box.handle, &events.FollowOptions{Until: time.Now().Add(-time.Minute)})
+		if err != nil || len(box.all()) != 2 || searches != 6 {
+			t.Errorf("Follow: %d events after %d searches in all, %v", len(box.all()), searches, err)
+		}
+		q.Limit = 2
+		got, err := stub.All(s.All(t.Context(), q))
+		if len(got) != 2 || !errors.Is(err, api.ErrNoProgress) || searches != 8 {
+			t.Errorf("a full page: %d events after %d searches in all, %v", len(got), searches, err)
+		}
+		got, err = stub.All(s.Walk(q, "").Events(t.Context()))
+		if len(got) != 2 || !errors.Is(err, api.ErrNoProgress) || searches != 10 {
+			t.Errorf("a full page: Walk: %d events after %d searches in all, %v", len(got), searches, err)
+		}
+	})
+}
+
 func TestChildrenPageByOffset(t *testing.T) {
 	t.Parallel()
 	eachOrder(t, func(t *testing.T, w *world) {

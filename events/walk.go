@@ -189,7 +189,7 @@ func (w *Walk) pass(ctx context.Context, yield func(*Event, error) bool) error {
 		return err
 	}
 	w.requested, w.unseen, w.seen = w.state.At, slices.Clone(w.state.Passed), seen{}
-	begun := false
+	begun, next := false, ""
 	for at, err := range w.pages().Read(ctx, w.opts) {
 		if err != nil {
 			return err
@@ -210,7 +210,11 @@ func (w *Walk) pass(ctx context.Context, yield func(*Event, error) bool) error {
 			}
 		}
 		w.seen.pages++
-		w.advance(at.Page.next)
+		next = at.Page.next
+		w.advance(next)
+	}
+	if next != "" { // the page there was the same
+		w.advance("")
 	}
 	return nil
 }
@@ -278,7 +282,10 @@ func (w *Walk) pages() page.List[fetched, *Event] {
 		return fetched{p, next}, next, err
 	}
 	rows := func(p fetched) []*Event { return p.Events }
-	return page.List[fetched, *Event]{Op: opWalk, Start: w.state.At, Fetch: fetch, Rows: rows, Empty: page.ManyEmpty}
+	repeated := func(p fetched) error { return q.repeated(p.Page) }
+	return page.List[fetched, *Event]{
+		Op: opWalk, Start: w.state.At, Fetch: fetch, Rows: rows, Empty: page.ManyEmpty, Repeated: repeated,
+	}
 }
 
 // lenient repeats Search while a rate window is full. The transport does the waiting and

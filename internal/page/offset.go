@@ -45,9 +45,11 @@ func Offsets[P, T any](
 			rows, _ := of(p)
 			return rows
 		},
-		endless: func(p P) bool {
-			_, pagination := of(p)
-			return pagination == nil
+		Repeated: func(p P) error {
+			if _, pagination := of(p); pagination == nil {
+				return ErrEnd
+			}
+			return nil
 		},
 	}
 }

@@ -25,8 +25,8 @@ var (
 	ErrNoCursor = fmt.Errorf("%w: it sent no cursor", api.ErrNoProgress)
 )
 
-// errEnd is returned in place of a page that repeats the one before.
-var errEnd = errors.New("the page has been read")
+// ErrEnd is what a page that repeats the one before means where it is the end.
+var ErrEnd = errors.New("the page has been read")
 
 // Next returns the cursor of the next page, "" after the last.
 func Next(op string, more bool, cursor string) (string, error) {
@@ -53,7 +53,10 @@ type List[P, T any] struct {
 	Rows  func(P) []T
 	Empty int // pages in a row without a new row that end an iteration; default 3
 
-	endless func(P) bool // reports that a page does not say whether it is the last; nil for none
+	// Repeated says what a page with the rows of the one before means: ErrEnd ends the
+	// list, any other error is that of the iteration, and nil counts the page as one
+	// without a new row. Default: nil.
+	Repeated func(P) error
 }
 
 // Fetch returns the page at cursor, "" being the first, and the cursor of the
@@ -133,7 +136,7 @@ func (l List[P, T]) Read(ctx context.Context, opts []api.CallOption) iter.Seq2[C
 				*o.Response = *got.response
 			}
 			switch {
-			case errors.Is(got.err, errEnd):
+			case errors.Is(got.err, ErrEnd):
 				return
 			case got.err != nil:
 				yield(Current[P]{}, got.err)
@@ -217,10 +220,15 @@ func (r *reader[P, T]) read() (got result[P]) {
 		return got
 	}
 	got.last = next == ""
-	repeated := r.count(r.list.Rows(got.page))
+	var repeats error
+	if r.count(r.list.Rows(got.page)) && r.list.Repeated != nil {
+		repeats = r.list.Repeated(got.page)
+	}
 	switch {
-	case repeated && r.list.endless != nil && r.list.endless(got.page):
-		got.err = errEnd
+	case errors.Is(repeats, ErrEnd):
+		got.err = ErrEnd
+	case repeats != nil:
+		got.err = fmt.Errorf("fastio: %s: %w", r.list.Op, repeats)
 	case got.last:
 	case r.empty >= cmp.Or(r.list.Empty, fewEmpty):
 		r.failed = fmt.Errorf("fastio: %s: %w", r.list.Op, api.ErrNoProgress)
