@@ -222,7 +222,7 @@ func (e *Error) Is(target error) bool {
 }
 
 func (e *Error) kind() error {
-	if e.Code == codes.EdgeRejected || e.Name == nameEdge {
+	if e.ofEdge() {
 		return ErrUnavailable
 	}
 	switch e.Status {
@@ -257,6 +257,9 @@ func (e *Error) kind() error {
 	}
 	return nil
 }
+
+// ofEdge reports whether the error is that of a proxy before the platform.
+func (e *Error) ofEdge() bool { return e.Code == codes.EdgeRejected || e.Name == nameEdge }
 
 // statusBlocked is not registered; the platform uses it for quotas.
 const statusBlocked = 450

@@ -3,6 +3,7 @@ package api
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -240,39 +241,32 @@ func fraction(s string) (nano int, rest string, ok bool) {
 // zone parses a zone as seconds east of UTC: nothing, " UTC", "Z", "+02:00", "+0200"
 // or "+02", with an optional blank before it.
 func zone(s string) (offset int, ok bool) {
-	if s != "" && s[0] == ' ' {
-		s = s[1:]
-		if s == "" {
-			return 0, false
-		}
+	if s == " " {
+		return 0, false
 	}
+	s = strings.TrimPrefix(s, " ")
 	switch s {
 	case "", "UTC", "Z", "z":
 		return 0, true
 	}
-	sign := 1
-	switch s[0] {
-	case '-':
-		sign = -1
-	case '+':
+	sign, hours, minutes := s[:1], s[1:], "00"
+	switch len(hours) {
+	case len("02"):
+	case len("0200"):
+		minutes = hours[2:]
+	case len("02:00"):
+		minutes = hours[3:]
 	default:
 		return 0, false
 	}
-	s = s[1:]
-	if len(s) == len("02:00") && s[2] == ':' {
-		minute, ok := twoDigits(s[3:])
-		hour, ok2 := twoDigits(s)
-		return sign * (hour*60 + minute) * 60, ok && ok2 && hour < 24 && minute < 60
+	hour, ok := twoDigits(hours)
+	minute, ok2 := twoDigits(minutes)
+	east := (hour*60 + minute) * 60
+	if sign == "-" {
+		east = -east
 	}
-	if len(s) != len("02") && len(s) != len("0200") {
-		return 0, false
-	}
-	hour, ok := twoDigits(s)
-	minute := 0
-	if ok && len(s) > len("02") {
-		minute, ok = twoDigits(s[2:])
-	}
-	return sign * (hour*60 + minute) * 60, ok && hour < 24 && minute < 60
+	known := sign == "-" || sign == "+"
+	return east, known && ok && ok2 && hour < 24 && minute < 60 && (len(hours) != len("02:00") || hours[2] == ':')
 }
 
 // twoDigits parses the first two bytes of s, which must exist.

@@ -152,30 +152,39 @@ func (s *Service) accessOf(ctx context.Context, org api.ID, person api.Person, o
 		}
 		all = append(all, a)
 	}
-	user, address := api.ID(person), ""
-	if strings.Contains(string(person), "@") {
-		user, address = "", strings.ToLower(string(person))
+	user, addresses, err := identify(all, person)
+	if err != nil {
+		return nil, err
 	}
-	for _, a := range all {
-		if address == "" || a.User == "" || a.EmailAddress != address {
-			continue
-		}
-		if user != "" && user != a.User {
-			return nil, errTwoUsers
-		}
-		user = a.User
-	}
-	addresses := map[string]bool{address: true}
-	for _, a := range all {
-		if a.User != "" && a.User == user {
-			addresses[a.EmailAddress] = true
-		}
-	}
-	delete(addresses, "")
 	return slices.DeleteFunc(all, func(a *Access) bool {
 		mine := a.User != "" && a.User == user || a.User == "" && addresses[a.EmailAddress]
 		return a.Err == nil && !mine
 	}), nil
+}
+
+// identify returns the ID of a person, "" if no row has it, and the addresses.
+func identify(all []*Access, person api.Person) (user api.ID, addresses map[string]bool, err error) {
+	addresses = map[string]bool{}
+	if address := strings.ToLower(string(person)); strings.Contains(address, "@") {
+		addresses[address] = true
+	} else {
+		user = api.ID(person)
+	}
+	for _, a := range all {
+		if a.User == "" || !addresses[a.EmailAddress] {
+			continue
+		}
+		if user != "" && user != a.User {
+			return "", nil, errTwoUsers
+		}
+		user = a.User
+	}
+	for _, a := range all {
+		if a.User != "" && a.User == user && a.EmailAddress != "" {
+			addresses[a.EmailAddress] = true
+		}
+	}
+	return user, addresses, nil
 }
 
 // remove ends an access. One that is gone already is a success.

@@ -135,18 +135,9 @@ func login(ctx context.Context, c Config, m machine) (*Grant, error) {
 	if _, err := c.validate(op); err != nil {
 		return nil, err
 	}
-	headless := c.OpenMode == OpenModeNone || c.OpenBrowser == nil && !m.browser.possible()
-	another := c.Prompt != nil || c.ShowDeviceCode != nil // device can be asked
-	if headless && !another && c.ShowURL == nil {         // before a client is registered
-		return nil, fmt.Errorf("fastio: %s: %w: %w", op, errUnopened, ErrNoBrowser)
-	}
-	var ln net.Listener
-	if !headless || !another {
-		var err error
-		ln, err = m.listen(ctx, c.RedirectPort)
-		if err != nil && (!another || ctx.Err() != nil) {
-			return nil, call.Failed(op, "", err)
-		}
+	ln, err := listen(ctx, c, op, m)
+	if err != nil {
+		return nil, err
 	}
 	s, err := newSignIn(ctx, c, op, ln)
 	if err != nil {
@@ -170,6 +161,24 @@ func login(ctx context.Context, c Config, m machine) (*Grant, error) {
 		return s.withDevice(ctx)
 	}
 	return s.withCode(ctx)
+}
+
+// listen returns the listener of the redirect, nil if the user signs in with another
+// device.
+func listen(ctx context.Context, c Config, op string, m machine) (net.Listener, error) {
+	headless := c.OpenMode == OpenModeNone || c.OpenBrowser == nil && !m.browser.possible()
+	another := c.Prompt != nil || c.ShowDeviceCode != nil // device can be asked
+	switch {
+	case headless && another:
+		return nil, nil
+	case headless && c.ShowURL == nil: // before a client is registered
+		return nil, fmt.Errorf("fastio: %s: %w: %w", op, errUnopened, ErrNoBrowser)
+	}
+	ln, err := m.listen(ctx, c.RedirectPort)
+	if err != nil && (!another || ctx.Err() != nil) {
+		return nil, call.Failed(op, "", err)
+	}
+	return ln, nil
 }
 
 // another reports whether the user can sign in with another device.
@@ -609,16 +618,7 @@ func ask(ctx context.Context, prompt Prompt, address string) (string, error) {
 // readPasted returns the code in the input of a user: the code itself, or the
 // address of the redirect.
 func readPasted(op, pasted string, want expected) (api.Secret, error) {
-	pasted = strings.Map(func(r rune) rune {
-		if !unicode.IsGraphic(r) || unicode.IsSpace(r) {
-			return -1
-		}
-		return r
-	}, pasted)
-	pasted = strings.TrimFunc(pasted, quotes)
-	if label := "code:"; len(pasted) >= len(label) && strings.EqualFold(pasted[:len(label)], label) {
-		pasted = strings.TrimFunc(pasted[len(label):], quotes)
-	}
+	pasted = withoutDecoration(pasted)
 	if pasted == "" {
 		return api.Secret{}, &api.InputError{Op: op, Field: "code", Rule: "must be given"}
 	}
@@ -645,6 +645,21 @@ func readPasted(op, pasted string, want expected) (api.Secret, error) {
 		return api.Secret{}, a.refusal
 	}
 	return a.code, nil
+}
+
+// withoutDecoration removes what a terminal or a mail adds to a text, and a label.
+func withoutDecoration(pasted string) string {
+	pasted = strings.Map(func(r rune) rune {
+		if !unicode.IsGraphic(r) || unicode.IsSpace(r) {
+			return -1
+		}
+		return r
+	}, pasted)
+	pasted = strings.TrimFunc(pasted, quotes)
+	if label := "code:"; len(pasted) >= len(label) && strings.EqualFold(pasted[:len(label)], label) {
+		pasted = strings.TrimFunc(pasted[len(label):], quotes)
+	}
+	return pasted
 }
 
 // quotes reports whether a character is a quotation mark or a similar one. A code

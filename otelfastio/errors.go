@@ -46,6 +46,14 @@ func withError(err error, attrs ...attribute.KeyValue) metric.MeasurementOption 
 
 // errorType returns one of few words for an error.
 func errorType(err error) string {
+	if text := answerType(err); text != "" {
+		return text
+	}
+	return networkType(err)
+}
+
+// answerType is errorType for an error that the server or the SDK has reported, else "".
+func answerType(err error) string {
 	if e, ok := errors.AsType[*api.Error](err); ok {
 		if e.Status >= http.StatusBadRequest {
 			return strconv.Itoa(e.Status)
@@ -58,6 +66,11 @@ func errorType(err error) string {
 	if _, ok := errors.AsType[*api.InputError](err); ok {
 		return "invalid_input"
 	}
+	return ""
+}
+
+// networkType is errorType for an error without a response.
+func networkType(err error) string {
 	if _, ok := errors.AsType[*net.DNSError](err); ok {
 		return "dns"
 	}

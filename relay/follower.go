@@ -411,20 +411,25 @@ func (r *replica) balance(ctx context.Context) {
 	share := assign(alive)
 	holders := map[string]string{}
 	for key, p := range r.profiles {
-		s := r.sessions[key]
 		m, held := r.marks[leasePrefix+key]
 		held = held && !r.stale(m)
 		if held {
 			holders[key] = m.Replica
 		}
-		switch {
+		switch s := r.sessions[key]; {
 		case s != nil && share[key] != r.name:
 			s.stop()
 		case s == nil && share[key] == r.name && !held && time.Now().After(r.failures[key].until):
 			r.start(ctx, key, p, m.revision)
 		}
 	}
+	r.know(holders)
+}
+
+// know records the holders of profiles.
+func (r *replica) know(holders map[string]string) {
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.holders = holders
 	for key, holder := range holders {
 		if holder != r.name {
@@ -433,7 +438,6 @@ func (r *replica) balance(ctx context.Context) {
 			r.progress[key] = p
 		}
 	}
-	r.mu.Unlock()
 }
 
 // stale reports whether a lease must have expired, even if the bucket did not say so.

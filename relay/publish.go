@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -286,16 +287,10 @@ func (p *publisher) send(ctx context.Context, batch []message) (done int, err er
 	if err := p.recall(ctx); err != nil {
 		return 0, err
 	}
-	for done < len(batch) && p.known[batch[done].id] {
-		p.duplicates.Add(1)
-		done++
-	}
+	done = p.leading(batch, true)
+	p.duplicates.Add(uint64(done)) //nolint:gosec // not negative
 	batch = batch[done:]
-	size := 0
-	for size < min(len(batch), p.size) && !p.known[batch[size].id] {
-		size++
-	}
-	stored := 0
+	size, stored := min(p.leading(batch, false), p.size), 0
 	switch {
 	case size == 0:
 		return done, nil
@@ -325,6 +320,16 @@ func (p *publisher) send(ctx context.Context, batch []message) (done int, err er
 		p.known = nil
 	}
 	return done + stored, err
+}
+
+// leading returns how many messages at the start of a batch the stream is known to have, or
+// not to have.
+func (p *publisher) leading(batch []message, known bool) int {
+	n := slices.IndexFunc(batch, func(m message) bool { return p.known[m.id] != known })
+	if n < 0 {
+		return len(batch)
+	}
+	return n
 }
 
 // bury stores an event that NATS refuses because of its size as a dead letter, once.
@@ -421,8 +426,7 @@ func (p *publisher) sendFast(ctx context.Context, batch []message) (done int, er
 			return 0, err
 		}
 	}
-	id := rand.Text()
-	prefix := strings.TrimSuffix(p.replies.Subject, ">") + id
+	prefix := strings.TrimSuffix(p.replies.Subject, ">") + rand.Text()
 	for i, m := range batch {
 		operation := fastAppend
 		switch i {
@@ -438,7 +442,12 @@ func (p *publisher) sendFast(ctx context.Context, batch []message) (done int, er
 			return 0, err
 		}
 	}
-	var failure error
+	done, err = p.result(ctx, prefix)
+	return min(done, len(batch)), err
+}
+
+// result waits for the result of a fast batch, whose replies have the prefix.
+func (p *publisher) result(ctx context.Context, prefix string) (done int, failure error) {
 	for {
 		var reply *nats.Msg
 		select {
@@ -467,7 +476,7 @@ func (p *publisher) sendFast(ctx context.Context, batch []message) (done int, er
 		} else {
 			p.stored(ack.Sequence, n)
 		}
-		return min(n, len(batch)), failure
+		return n, failure
 	}
 }
 

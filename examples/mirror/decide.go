@@ -33,30 +33,49 @@ const settle = time.Minute
 // decide compares a file with the last sync. A nil argument means that there is none.
 func decide(b *base, l *file, r *node, now time.Time) action {
 	switch {
-	case l != nil && r != nil && (l.Hash == r.hash || b != nil && l.Hash == b.Hash && b.is(r)):
+	case l.is(r), !b.differs(l) && b.is(r):
 		return same
-	case b != nil && b.Version == "" && now.Sub(b.Sent) < settle:
+	case b.unlisted() && now.Sub(b.Sent) < settle:
 		return wait
 	case l == nil && r == nil:
 		return forget
 	}
-	localChanged := l != nil && (b == nil || l.Hash != b.Hash)
-	remoteChanged := r != nil && (b == nil || !b.is(r))
+	localChanged := l != nil && b.differs(l)
+	remoteChanged := r != nil && !b.is(r)
+	lost := r == nil && b.unlisted()
 	switch {
 	case localChanged && remoteChanged:
 		return conflict
-	case localChanged, r == nil && b.Version == "": // the upload was lost
+	case localChanged, lost:
 		return send
 	case remoteChanged:
 		return receive
-	case l == nil:
+	}
+	return deletion(l)
+}
+
+// deletion returns how the deletion of one side is repeated on the other.
+func deletion(l *file) action {
+	if l == nil {
 		return deleteRemote
 	}
 	return deleteLocal
 }
 
+// is reports whether a file and a node have the same content.
+func (l *file) is(r *node) bool { return l != nil && r != nil && l.Hash == r.hash }
+
+// unlisted reports whether no listing has shown the last upload.
+func (b *base) unlisted() bool { return b != nil && b.Version == "" }
+
+// differs reports whether a file does not have the content of the last sync.
+func (b *base) differs(l *file) bool { return b == nil || l == nil || l.Hash != b.Hash }
+
 // is reports whether a node has the content of the last sync.
 func (b *base) is(r *node) bool {
+	if b == nil || r == nil {
+		return false
+	}
 	if r.hash != "" {
 		return r.hash == b.Hash
 	}

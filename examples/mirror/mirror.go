@@ -61,7 +61,6 @@ func (m *mirror) watch(ctx context.Context) error {
 		return err
 	}
 	for failed := false; ; {
-		due := true
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -70,11 +69,9 @@ func (m *mirror) watch(ctx context.Context) error {
 		case <-changed:
 		case <-full.C:
 		case <-scan.C:
-			now, _, err := m.scan()
-			due = failed || m.waiting || err != nil || !maps.Equal(now, m.last)
-		}
-		if !due {
-			continue
+			if !failed && !m.waiting && !m.changed() {
+				continue
+			}
 		}
 		err := m.sync(ctx)
 		failed = err != nil
@@ -82,6 +79,12 @@ func (m *mirror) watch(ctx context.Context) error {
 			fmt.Fprintf(m.out, "%v; trying again\n", err)
 		}
 	}
+}
+
+// changed reports whether the local folder is not as the latest scan found it.
+func (m *mirror) changed() bool {
+	now, _, err := m.scan()
+	return err != nil || !maps.Equal(now, m.last)
 }
 
 // subscribe returns a channel for remote changes and one for the error of the

@@ -90,15 +90,11 @@ func (r *report) add(name string) error {
 		r.lines["generated"] += n
 		return nil
 	}
-	for i, line := range bytes.Split(content, []byte("\n")) {
-		if utf8.RuneCount(line) > columns {
-			r.long = append(r.long, fmt.Sprintf("%s:%d", name, i+1))
-		}
-	}
-	dir := path.Dir(name)
+	r.addLong(name, content)
 	if slices.Contains(engines, name) {
 		r.lines["engines"] += n
 	}
+	dir := path.Dir(name)
 	if strings.HasSuffix(name, "_test.go") {
 		r.lines["tests"] += n
 		if dir == "." {
@@ -118,6 +114,15 @@ func (r *report) add(name string) error {
 	p.lines += n
 	p.files++
 	return r.methods(dir, name, content)
+}
+
+// addLong adds the lines that are too long.
+func (r *report) addLong(name string, content []byte) {
+	for i, line := range bytes.Split(content, []byte("\n")) {
+		if utf8.RuneCount(line) > columns {
+			r.long = append(r.long, fmt.Sprintf("%s:%d", name, i+1))
+		}
+	}
 }
 
 // methods counts the methods of a file by their receivers.

@@ -74,13 +74,22 @@ func checkHeader(first ast.Stmt, report func(at ast.Node, text string), conditio
 	if first == nil {
 		return
 	}
-	names := namesIn(condition)
 	assign, ok := first.(*ast.AssignStmt)
 	if !ok {
 		report(first, "a statement with an effect stands in the header")
 		return
 	}
-	var known, other bool // names that the condition reads, and assigned ones that it may not hide
+	known, other := assigned(assign, namesIn(condition))
+	switch {
+	case assign.Tok == token.DEFINE && !known:
+		report(first, "the header defines nothing that its condition reads")
+	case assign.Tok != token.DEFINE && (other || !known || assign.Tok != token.ASSIGN):
+		report(first, "the header assigns to a variable of before")
+	}
+}
+
+// assigned reports whether one of the names is assigned, and whether anything is besides err and ok.
+func assigned(assign *ast.AssignStmt, names map[string]bool) (known, other bool) {
 	for _, left := range assign.Lhs {
 		id, simple := left.(*ast.Ident)
 		if simple && id.Name == "_" {
@@ -89,12 +98,7 @@ func checkHeader(first ast.Stmt, report func(at ast.Node, text string), conditio
 		known = known || simple && names[id.Name]
 		other = other || !simple || id.Name != "err" && id.Name != "ok"
 	}
-	switch {
-	case assign.Tok == token.DEFINE && !known:
-		report(first, "the header defines nothing that its condition reads")
-	case assign.Tok != token.DEFINE && (other || !known || assign.Tok != token.ASSIGN):
-		report(first, "the header assigns to a variable of before")
-	}
+	return known, other
 }
 
 // namesIn returns the identifiers in some nodes, of which any may be nil.

@@ -197,6 +197,27 @@ const (
 
 func (h *Handlers) venueOfPath(c *wire.Call) (world.Venue, error) {
 	kind, id, node := c.Segment("entity_type"), c.Segment("parent_id"), wire.Plain(c.Segment("node_id"))
+	checkVenue(c, kind, id, node)
+	if err := c.Check.Refusal(); err != nil {
+		return world.Venue{}, err
+	}
+	if kind == wire.KindFileShare {
+		return h.venueOfFileShare(c, id, node)
+	}
+	if h.w.KindOf(id) != kind {
+		return world.Venue{}, wire.NoSuch(wire.CodeNotFound, kind)
+	}
+	at := world.Venue{Profile: id, Node: node}
+	if err := h.w.MayLook(c.Key, at); err != nil {
+		return world.Venue{}, err
+	}
+	if node != "" && h.w.Node(id, node) == nil {
+		return world.Venue{}, wire.NoSuch(wire.CodeNotFound, "node")
+	}
+	return at, nil
+}
+
+func checkVenue(c *wire.Call, kind, id, node string) {
 	switch kind {
 	case wire.KindWorkspace, wire.KindShare, wire.KindFileShare:
 	case "":
@@ -216,23 +237,6 @@ func (h *Handlers) venueOfPath(c *wire.Call) (world.Venue, error) {
 	case node != "" && !wire.IsOpaque(node):
 		c.Check.Mistyped("node_id", "opaque_id")
 	}
-	if err := c.Check.Refusal(); err != nil {
-		return world.Venue{}, err
-	}
-	if kind == wire.KindFileShare {
-		return h.venueOfFileShare(c, id, node)
-	}
-	if h.w.KindOf(id) != kind {
-		return world.Venue{}, wire.NoSuch(wire.CodeNotFound, kind)
-	}
-	at := world.Venue{Profile: id, Node: node}
-	if err := h.w.MayLook(c.Key, at); err != nil {
-		return world.Venue{}, err
-	}
-	if node != "" && h.w.Node(id, node) == nil {
-		return world.Venue{}, wire.NoSuch(wire.CodeNotFound, "node")
-	}
-	return at, nil
 }
 
 func (h *Handlers) venueOfFileShare(c *wire.Call, id, node string) (world.Venue, error) {

@@ -135,13 +135,9 @@ func ticks(s string) int { return len(s) - len(strings.TrimLeft(s, "`")) }
 
 // isEmoji reports whether a text is one emoji: a picture with its modifiers, several joined to one, a flag or a keycap.
 func isEmoji(s string) bool {
-	const joiner, variation, keycap = '\u200d', '\ufe0f', '\u20e3'
 	runes := []rune(s)
-	if len(runes) == 2 && isRegional(runes[0]) && isRegional(runes[1]) {
+	if len(runes) == 2 && isRegional(runes[0]) && isRegional(runes[1]) || isKeycap(runes) {
 		return true
-	}
-	if n := len(runes); n >= 2 && n <= 3 && strings.ContainsRune("0123456789#*", runes[0]) {
-		return runes[n-1] == keycap && (n == 2 || runes[1] == variation)
 	}
 	expected := true // a picture: at the start and behind a joiner
 	for _, r := range runes {
@@ -150,7 +146,7 @@ func isEmoji(s string) bool {
 			expected = false
 		case !expected && r == joiner:
 			expected = true
-		case !expected && (r == variation || r >= 0x1f3fb && r <= 0x1f3ff || r >= 0xe0020 && r <= 0xe007f):
+		case !expected && isModifier(r):
 		default:
 			return false
 		}
@@ -158,10 +154,23 @@ func isEmoji(s string) bool {
 	return len(runes) > 0 && !expected
 }
 
+const joiner, variation, keycap = '\u200d', '\ufe0f', '\u20e3'
+
+func isKeycap(runes []rune) bool {
+	n := len(runes)
+	return n >= 2 && n <= 3 && strings.ContainsRune("0123456789#*", runes[0]) &&
+		runes[n-1] == keycap && (n == 2 || runes[1] == variation)
+}
+
+// isModifier reports whether a rune modifies the picture before it.
+func isModifier(r rune) bool { return r == variation || isTone(r) || r >= 0xe0020 && r <= 0xe007f }
+
+func isTone(r rune) bool { return r >= 0x1f3fb && r <= 0x1f3ff }
+
 func isRegional(r rune) bool { return r >= 0x1f1e6 && r <= 0x1f1ff }
 
 func isPicture(r rune) bool {
-	if isRegional(r) || r >= 0x1f3fb && r <= 0x1f3ff {
+	if isRegional(r) || isTone(r) {
 		return false
 	}
 	return unicode.Is(unicode.So, r) || r >= 0x2190 && r <= 0x25ff && unicode.Is(unicode.Sm, r) ||

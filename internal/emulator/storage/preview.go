@@ -2,6 +2,7 @@ package storage
 
 import (
 	"bytes"
+	"cmp"
 	"image"
 	"image/color"
 	_ "image/gif" // a format of files
@@ -222,8 +223,7 @@ func (h *contents) readTransform(c *wire.Call) (wire.Object, error) {
 	}
 	width, height := number("width"), number("height")
 	x, y, w, ht := number("cropx"), number("cropy"), number("cropwidth"), number("cropheight")
-	c.Check.InvalidIf((x > 0 || y > 0 || w > 0 || ht > 0) && (x == 0 || y == 0 || w == 0 || ht == 0), "cropx",
-		"All four values of a crop, each above 0.")
+	c.Check.InvalidIf(max(x, y, w, ht) > 0 && min(x, y, w, ht) == 0, "cropx", "All four values of a crop, each above 0.")
 	format, size, rotate := c.Value("output-format"), c.Value("size"), c.Integer("rotate", 0, 0, 270)
 	c.Check.InvalidIf(c.Query.Has("output-format") && !slices.Contains([]string{"png", "jpg", "jpeg"}, format),
 		"output-format", "png, jpg or jpeg.")
@@ -237,8 +237,7 @@ func (h *contents) readTransform(c *wire.Call) (wire.Object, error) {
 	}
 	picture := pictureOf(n)
 	if w > 0 {
-		at := picture.Bounds().Min
-		part := image.Rect(x, y, x+w, y+ht).Add(at).Intersect(picture.Bounds())
+		part := image.Rect(x, y, x+w, y+ht).Add(picture.Bounds().Min).Intersect(picture.Bounds())
 		if part.Empty() {
 			c.Check.Invalid("cropx", "Within the picture.")
 			return nil, c.Check.Refusal()
@@ -251,8 +250,5 @@ func (h *contents) readTransform(c *wire.Call) (wire.Object, error) {
 	if width == 0 && height == 0 {
 		width = sides()[size]
 	}
-	if format == "" {
-		format = "png"
-	}
-	return show(c, resize(picture, width, height), format)
+	return show(c, resize(picture, width, height), cmp.Or(format, "png"))
 }

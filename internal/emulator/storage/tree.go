@@ -393,18 +393,12 @@ func (h *Handlers) addFile(c *wire.Call, in world.Store) (wire.Object, error) {
 
 // updateNode changes the name, content or texts of a node.
 func (h *Handlers) updateNode(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
-	_, renames := c.Field("name")
-	_, replaces := c.Field("from")
-	title, titles := c.Field("metadata_title")
-	short, shortens := c.Field("metadata_short")
 	version, compares := c.Field("if_version_id")
 	if compares && wire.Plain(version) == "" {
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeVersionBlank, "if_version_id must not be blank.")
 	}
-	c.Check.MissingIf(!renames && !replaces && !titles && !shortens, "name", "At least one field.")
-	c.Check.InvalidIf(utf8.RuneCountInString(title) > titleMost, "metadata_title", "At most 50 characters.")
-	c.Check.InvalidIf(utf8.RuneCountInString(short) > shortMost, "metadata_short", "At most 2048 characters.")
 	c.Check.MistypedIf(compares && !wire.IsOpaque(wire.Plain(version)), "if_version_id", "opaque_id")
+	replaces := checkUpdate(c)
 	name := cmp.Or(treeName(c, false), n.Name)
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
@@ -433,6 +427,28 @@ func (h *Handlers) updateNode(c *wire.Call, in world.Store, n *world.Node) (wire
 		return nil, a
 	}
 	n.Name, n.Updated = name, h.w.Now()
+	h.updateTexts(c, n)
+	if replaces {
+		h.NewVersion(n, content, c.Key.User, event(in, h, "file_updated"))
+	} else {
+		h.treeEvent(c, in, n, "updated")
+	}
+	return h.wrote(c, in, n)
+}
+
+// checkUpdate checks the fields of an update, and reports whether it has new content.
+func checkUpdate(c *wire.Call) (replaces bool) {
+	_, renames := c.Field("name")
+	_, replaces = c.Field("from")
+	title, titles := c.Field("metadata_title")
+	short, shortens := c.Field("metadata_short")
+	c.Check.MissingIf(!renames && !replaces && !titles && !shortens, "name", "At least one field.")
+	c.Check.InvalidIf(utf8.RuneCountInString(title) > titleMost, "metadata_title", "At most 50 characters.")
+	c.Check.InvalidIf(utf8.RuneCountInString(short) > shortMost, "metadata_short", "At most 2048 characters.")
+	return replaces
+}
+
+func (h *Handlers) updateTexts(c *wire.Call, n *world.Node) {
 	d := h.detailsOf(n)
 	for text, at := range map[string]*string{"metadata_title": &d.title, "metadata_short": &d.short} {
 		if value, given := c.Field(text); given && wire.Cleared(value) {
@@ -441,12 +457,6 @@ func (h *Handlers) updateNode(c *wire.Call, in world.Store, n *world.Node) (wire
 			*at = value
 		}
 	}
-	if replaces {
-		h.NewVersion(n, content, c.Key.User, event(in, h, "file_updated"))
-	} else {
-		h.treeEvent(c, in, n, "updated")
-	}
-	return h.wrote(c, in, n)
 }
 
 // addLink adds a link to a share.

@@ -62,14 +62,7 @@ func (h *Handlers) uploadBatch(c *wire.Call) (wire.Object, error) {
 	case kind != wire.KindWorkspace && kind != wire.KindShare:
 		c.Check.Invalid("instance_id", "A workspace or share.")
 	}
-	var entries []batchEntry
-	manifest, _ := c.Field("manifest")
-	if wire.Decode([]byte(manifest), &entries) != nil || len(entries) == 0 || len(entries) > batchFiles {
-		c.Check.Invalid("manifest", "A JSON array of 1 to 200 files.")
-	}
-	if slices.ContainsFunc(entries, func(e batchEntry) bool { return (e.HashAlgo == "") != (e.Hash == "") }) {
-		c.Check.Add("manifest", "invalid", "hash_algo and hash go together.", codeHashPair)
-	}
+	entries := readManifest(c)
 	creator, _ := c.Field("creator")
 	c.Check.InvalidIf(!isCreator(creator), "creator", "1 to 150 letters, digits and hyphens.")
 	if err := c.Check.Refusal(); err != nil {
@@ -103,6 +96,17 @@ func (h *Handlers) uploadBatch(c *wire.Call) (wire.Object, error) {
 		{"creator", wire.Optional(creator)},
 		{"results", results},
 	}, nil
+}
+
+func readManifest(c *wire.Call) (entries []batchEntry) {
+	manifest, _ := c.Field("manifest")
+	if wire.Decode([]byte(manifest), &entries) != nil || len(entries) == 0 || len(entries) > batchFiles {
+		c.Check.Invalid("manifest", "A JSON array of 1 to 200 files.")
+	}
+	if slices.ContainsFunc(entries, func(e batchEntry) bool { return (e.HashAlgo == "") != (e.Hash == "") }) {
+		c.Check.Add("manifest", "invalid", "hash_algo and hash go together.", codeHashPair)
+	}
+	return entries
 }
 
 // batchFile stores one file of a batch and returns its result.

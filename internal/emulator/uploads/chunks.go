@@ -20,17 +20,7 @@ func (h *Handlers) uploadChunk(c *wire.Call, u *upload) (wire.Object, error) {
 	if !readable {
 		return nil, noUploadForm()
 	}
-	order, size := chunkNumber(c, "order"), chunkNumber(c, "size")
-	switch {
-	case chunk == nil:
-		c.Check.Missing("chunk", "The bytes.")
-	case len(chunk) != size:
-		c.Check.Invalid("size", "As many bytes as are sent.")
-	case order > h.mostChunks():
-		c.Check.Invalid("order", fmt.Sprintf("At most %d chunks.", h.mostChunks()))
-	case u.size >= 0 && u.received()-u.chunks[order].Size()+int64(size) > u.size:
-		c.Check.Invalid("chunk", "More bytes than were announced.")
-	}
+	order := h.checkChunk(c, u, chunk)
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
@@ -54,6 +44,22 @@ func (h *Handlers) uploadChunk(c *wire.Call, u *upload) (wire.Object, error) {
 	}
 	h.moveUpload(u, uploadOpen, "")
 	return nil, nil
+}
+
+// checkChunk checks the parameters of a chunk and returns its order.
+func (h *Handlers) checkChunk(c *wire.Call, u *upload, chunk []byte) (order int) {
+	order, size := chunkNumber(c, "order"), chunkNumber(c, "size")
+	switch {
+	case chunk == nil:
+		c.Check.Missing("chunk", "The bytes.")
+	case len(chunk) != size:
+		c.Check.Invalid("size", "As many bytes as are sent.")
+	case order > h.mostChunks():
+		c.Check.Invalid("order", fmt.Sprintf("At most %d chunks.", h.mostChunks()))
+	case u.size >= 0 && u.received()-u.chunks[order].Size()+int64(size) > u.size:
+		c.Check.Invalid("chunk", "More bytes than were announced.")
+	}
+	return order
 }
 
 func (h *Handlers) keep(u *upload, order int, content []byte) error {

@@ -194,15 +194,10 @@ func (h *Handlers) createUpload(c *wire.Call) (wire.Object, error) {
 	if single {
 		u.origin = storage.OriginSingle
 	}
-	switch {
-	case single && chunk == nil:
-		c.Check.Missing("chunk", "The bytes, or a form to send them later.")
-	case single && len(chunk) > atOnceMost:
-		c.Check.Invalid("chunk", "At most 4 MiB at once.")
-	case single && int64(len(chunk)) != u.size:
-		c.Check.Invalid("size", "As many bytes as are sent.")
-	case !single && u.size == 0:
-		c.Check.Invalid("size", "1 byte or more; an empty file is sent at once.")
+	if single {
+		checkSingle(c, chunk, u.size)
+	} else {
+		c.Check.InvalidIf(u.size == 0, "size", "1 byte or more; an empty file is sent at once.")
 	}
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
@@ -232,6 +227,18 @@ func (h *Handlers) createUpload(c *wire.Call) (wire.Object, error) {
 		h.assembleLater(u)
 	}
 	return h.started(u)
+}
+
+// checkSingle checks the bytes of an upload in one request.
+func checkSingle(c *wire.Call, chunk []byte, size int64) {
+	switch {
+	case chunk == nil:
+		c.Check.Missing("chunk", "The bytes, or a form to send them later.")
+	case len(chunk) > atOnceMost:
+		c.Check.Invalid("chunk", "At most 4 MiB at once.")
+	case int64(len(chunk)) != size:
+		c.Check.Invalid("size", "As many bytes as are sent.")
+	}
 }
 
 // full refuses more bytes than a workspace or share may hold.

@@ -225,17 +225,7 @@ func (h *Handlers) readWorkspace(c *wire.Call, w *world.Workspace, create bool) 
 			c.Check.Text("description", text, 10, 1000)
 		}
 	}
-	if text, given := c.Field("intelligence"); given {
-		w.NoIntelligence = !c.Check.Yes("intelligence", text)
-		if !w.NoIntelligence && h.w.NoIntelligence() {
-			c.Check.Add("intelligence", "invalid",
-				"The plan does not have "+world.FeatureAI+" and "+world.FeatureAgent+".",
-				codeNoAIPlan)
-		}
-	}
-	if text, given := c.Field("metadata_extraction"); given {
-		w.NoExtraction = !c.Check.Yes("metadata_extraction", text)
-	}
+	h.readFeatures(c, w)
 	for _, name := range [...]string{"perm_join", "perm_member_manage"} { // there is no default
 		if _, given := c.Field(name); create && !given {
 			c.Check.Missing(name, "Who may.")
@@ -248,6 +238,20 @@ func (h *Handlers) readWorkspace(c *wire.Call, w *world.Workspace, create bool) 
 	wire.JSONText(c, "background_color2", &w.BackgroundColor2)
 	if !create {
 		wire.JSONText(c, "owner_defined", &w.OwnerDefined)
+	}
+}
+
+func (h *Handlers) readFeatures(c *wire.Call, w *world.Workspace) {
+	if text, given := c.Field("intelligence"); given {
+		w.NoIntelligence = !c.Check.Yes("intelligence", text)
+		if !w.NoIntelligence && h.w.NoIntelligence() {
+			c.Check.Add("intelligence", "invalid",
+				"The plan does not have "+world.FeatureAI+" and "+world.FeatureAgent+".",
+				codeNoAIPlan)
+		}
+	}
+	if text, given := c.Field("metadata_extraction"); given {
+		w.NoExtraction = !c.Check.Yes("metadata_extraction", text)
 	}
 }
 
