@@ -2,6 +2,7 @@ package oauth
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -192,15 +193,11 @@ func (m *ServerMetadata) server(base transport.Base) (server, error) {
 // endpoint that is not advertised is at that path of the server, never of another
 // server.
 func endpointURL(base, own transport.Base, advertised, path string) (string, error) {
-	if advertised == "" {
-		u := own.URL(path, "", "")
-		advertised = u.String()
-	}
+	advertised = cmp.Or(advertised, own.String()+path)
 	if _, err := parseAddress(base, advertised); err != nil {
 		return "", err
 	}
-	documented := base.URL(path, "", "")
-	if strings.TrimSuffix(advertised, "/") == strings.TrimSuffix(documented.String(), "/") {
+	if strings.TrimSuffix(advertised, "/") == strings.TrimSuffix(base.String()+path, "/") {
 		return "", nil
 	}
 	return advertised, nil

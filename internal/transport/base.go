@@ -123,19 +123,6 @@ func dedicated(host string) bool {
 	return first == "api"
 }
 
-// URL returns the address of a route. Paths outside /current, such as those of
-// /.well-known, are at the root of the host.
-func (b Base) URL(path, rawPath, query string) url.URL {
-	u := url.URL{Scheme: b.Scheme, Host: b.Host, Path: path, RawPath: rawPath, RawQuery: query}
-	if b.Prefix != "" && strings.HasPrefix(path, root+"/") {
-		u.Path = b.Prefix + path
-		if rawPath != "" {
-			u.RawPath = (&url.URL{Path: b.Prefix}).EscapedPath() + rawPath
-		}
-	}
-	return u
-}
-
 // Origin returns the scheme and the host.
 func (b Base) Origin() string { return b.Scheme + "://" + b.Host }
 

@@ -1,6 +1,7 @@
 package transport_test
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 
@@ -53,8 +54,8 @@ func TestParseBase(t *testing.T) {
 		if err != nil || b.String() != want {
 			t.Errorf("ParseBase(%q) is %s, %v, want %s", address, b, err, want)
 		}
-		if u := b.URL(events, "", "limit=1"); u.String() != want+events+"?limit=1" {
-			t.Errorf("events of %q are at %s, want %s", address, &u, want+events+"?limit=1")
+		if u := urlOf(t, b, api.Path(events)); u != want+events {
+			t.Errorf("events of %q are at %s, want %s", address, u, want+events)
 		}
 		if again, err := transport.ParseBase(b.String()); err != nil || again != b {
 			t.Errorf("%s is read as %s, %v", b, again, err)
@@ -106,12 +107,26 @@ func TestBaseURL(t *testing.T) {
 		"https://h/api/current/user/a%2Fb%20c%40d/details/":          {"/api", api.Path(user, id)},
 		"https://h/gr%C3%B6%C3%9Fe%20x/current/user/..%2Fb/details/": {"/größe x", api.Path(user, "../b")},
 	} {
-		path, raw := tc.path.Split()
-		u := (transport.Base{Scheme: "https", Host: "h", Prefix: tc.prefix}).URL(path, raw, "")
-		if got := u.String(); got != want {
+		if got := urlOf(t, transport.Base{Scheme: "https", Host: "h", Prefix: tc.prefix}, tc.path); got != want {
 			t.Errorf("the URL is %s, want %s", got, want)
 		}
 	}
+}
+
+// urlOf returns the URL that a call of a route is sent to.
+func urlOf(t *testing.T, base transport.Base, path api.Route) (sentTo string) {
+	t.Helper()
+	cfg := transport.Defaults()
+	cfg.Base = base
+	cfg.HTTPClient = &http.Client{Transport: roundTrip(func(req *http.Request) (*http.Response, error) {
+		sentTo = req.URL.String()
+		return &http.Response{StatusCode: http.StatusNoContent, Body: http.NoBody}, nil
+	})}
+	r := &api.Request{Op: "test.Get", Method: http.MethodGet, Path: path, Replay: api.ReplaySafe}
+	if err := transport.New(cfg).Call(t.Context(), r, nil); err != nil {
+		t.Error(err)
+	}
+	return sentTo
 }
 
 // An address never comes back in an error: it may hold what its owner would not

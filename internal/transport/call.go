@@ -13,6 +13,8 @@ import (
 	"net/url"
 	"reflect"
 	"slices"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -41,13 +43,14 @@ import (
 //	decode    the response into the result
 
 // An exchange is the state of a call and of its attempts. The steps pass it on, except
-// through retryablehttp, http.Client and middleware, which pass on only a context:
-// there [exchangeOf] finds it.
+// through retryablehttp, http.Client and middleware, which pass on only a context: it is
+// the value of [exchangeKey], unless middleware has replaced the context.
 type exchange struct {
 	client  *Client
 	request *api.Request
 	options api.CallOptions
 	group   *group
+	custom  bool          // options differ from those of most calls
 	stream  bool          // the body of a success is not read
 	limit   int64         // of the body of a success
 	most    int           // attempts that count
@@ -87,13 +90,6 @@ type exchange struct {
 
 type exchangeKey struct{}
 
-// exchangeOf returns the exchange of a request, nil if middleware has replaced its
-// context.
-func exchangeOf(ctx context.Context) *exchange {
-	x, _ := ctx.Value(exchangeKey{}).(*exchange)
-	return x
-}
-
 // Info describes a call and its attempt.
 type Info struct {
 	Op, Route string
@@ -103,8 +99,8 @@ type Info struct {
 
 // InfoOf returns the Info of the call of ctx.
 func InfoOf(ctx context.Context) (Info, bool) {
-	x := exchangeOf(ctx)
-	if x == nil {
+	x, ok := ctx.Value(exchangeKey{}).(*exchange)
+	if !ok {
 		return Info{}, false
 	}
 	return Info{x.request.Op, x.request.Path.Template(), x.attempt, x.started}, true
@@ -222,7 +218,10 @@ func (c *Client) accept(ctx context.Context, r *api.Request, opts []api.CallOpti
 	case ctx == nil:
 		return nil, call.Check(ctx, c, r.Op)
 	}
-	x := &exchange{client: c, request: r, options: api.Resolve(opts)}
+	x := &exchange{client: c, request: r}
+	if len(opts) > 0 {
+		x.options, x.custom = api.Resolve(opts), true
+	}
 	if o := &x.options; r.Op == "" || o.Query != nil || o.Replay != nil {
 		var err error
 		x.request, err = named(r, o)
@@ -258,7 +257,10 @@ func (x *exchange) do(ctx context.Context) error {
 	case err != nil:
 		return x.fail(err)
 	}
-	x.client.budget.refund()
+	spent := &x.client.budget.spent
+	for n := spent.Load(); n > 0 && !spent.CompareAndSwap(n, n-1); {
+		n = spent.Load()
+	}
 	return nil
 }
 
@@ -280,32 +282,39 @@ func (x *exchange) closeAll() {
 // prepare creates the request of the first attempt, with x in its context.
 func (x *exchange) prepare(ctx context.Context) error {
 	c, r, o := x.client, x.request, &x.options
-	if err := checkRequest(r, o); err != nil {
+	query, err := r.Query, error(nil)
+	if x.custom {
+		query, err = applyOptions(r, o)
+	}
+	if err == nil && r.Method != http.MethodGet && !isToken(r.Method) {
+		err = &api.InputError{Field: "method", Rule: "must be an HTTP method", Got: strconv.Quote(r.Method)}
+	}
+	path, rawPath := r.Path.Split()
+	if err == nil && path == "" {
+		err = r.Path.Err()
+	}
+	if err == nil && r.Body != nil {
+		err = x.openBody()
+	}
+	if err != nil {
 		return err
 	}
-	x.attempt, x.most, x.maxWait = 1, c.cfg.Retry.Attempts, cmp.Or(o.MaxWait, c.cfg.MaxWait)
-	if o.Attempts > 0 {
-		x.most = o.Attempts
+	x.attempt, x.most = 1, cmp.Or(max(o.Attempts, 0), c.cfg.Retry.Attempts)
+	x.maxWait = cmp.Or(o.MaxWait, c.cfg.MaxWait)
+	name := cmp.Or(r.Group, r.Op)
+	c.mu.RLock()
+	x.group = c.groups[name]
+	c.mu.RUnlock()
+	if x.group == nil {
+		x.group = c.makeGroup(name)
 	}
-	query := r.Query
-	if len(o.Output) > 0 {
-		var err error
-		query, err = withOutput(r, o.Output)
-		if err != nil {
-			return err
+	x.url = url.URL{Scheme: c.cfg.Base.Scheme, Host: c.cfg.Base.Host, Path: path, RawPath: rawPath, RawQuery: query.Encode()}
+	if strings.HasPrefix(path, root+"/") { // others, such as /.well-known, are at the root of the host
+		x.url.Path = c.cfg.Base.Prefix + path
+		if rawPath != "" {
+			x.url.RawPath = (&url.URL{Path: c.cfg.Base.Prefix}).EscapedPath() + rawPath
 		}
 	}
-	if r.Body != nil {
-		if err := x.openBody(); err != nil {
-			return err
-		}
-	}
-	x.group = c.group(r)
-	path, rawPath := r.Path.Split()
-	if path == "" {
-		return r.Path.Err()
-	}
-	x.url = c.cfg.Base.URL(path, rawPath, query.Encode())
 	req := http.Request{Method: r.Method, URL: &x.url, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
 	x.wire.Request = req.WithContext(context.WithValue(ctx, exchangeKey{}, x))
 	x.fill(x.wire.Request)
@@ -358,8 +367,8 @@ var errLostContext = errors.New("middleware sent a request without its context")
 // RoundTrip is an attempt that has passed the middleware: it waits for the rate limit,
 // signs, sends, and reads what the response says of the limit.
 func (s *sender) RoundTrip(req *http.Request) (*http.Response, error) {
-	x := exchangeOf(req.Context())
-	if x == nil {
+	x, ok := req.Context().Value(exchangeKey{}).(*exchange)
+	if !ok {
 		return nil, refuse(req, errLostContext)
 	}
 	req.Host = req.URL.Host // http.Client copies the URL of a request that has one
@@ -368,7 +377,11 @@ func (s *sender) RoundTrip(req *http.Request) (*http.Response, error) {
 	if longest >= 0 {
 		longest = max(0, longest-(x.ordered-own)) + jitter // added to the Retry-After of a closed group
 	}
-	slot, err := x.group.Acquire(req.Context(), longest, x.waiting(req.Context(), began))
+	var waiting ratelimit.Waiting
+	if len(x.client.cfg.Hooks) > 0 || x.client.cfg.Logger != nil {
+		waiting = x.waiting(req.Context(), began)
+	}
+	slot, err := x.group.Acquire(req.Context(), longest, waiting)
 	if err != nil {
 		return nil, refuse(req, err)
 	}
@@ -385,11 +398,12 @@ func (s *sender) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // sendIn signs and sends an attempt in its slot, which it releases even if the network
 // panics.
-func (s *sender) sendIn(slot ratelimit.Call, x *exchange, req *http.Request) (*http.Response, error) {
+func (s *sender) sendIn(slot ratelimit.Call, x *exchange, req *http.Request) (resp *http.Response, err error) {
 	defer x.group.Release(slot)
-	if shared := x.client.cfg.Limiter; shared != nil {
+	shared := x.client.cfg.Limiter
+	if shared != nil {
 		short := x.logLimiter(req.Context())
-		err := shared.Acquire(req.Context(), x.group.name)
+		err = shared.Acquire(req.Context(), x.group.name)
 		short()
 		if err != nil {
 			return nil, refuse(req, err)
@@ -397,13 +411,15 @@ func (s *sender) sendIn(slot ratelimit.Call, x *exchange, req *http.Request) (*h
 	}
 	x.started = time.Now()
 	signed, err := x.sign(req)
-	if err != nil {
-		x.client.share(x.group, api.RateLimit{})
-		return nil, refuse(req, err)
+	if err == nil {
+		resp, err = s.sendOnce(x, signed)
+	} else {
+		err = refuse(req, err)
 	}
-	resp, err := s.sendOnce(x, signed)
 	if err != nil {
-		x.client.share(x.group, api.RateLimit{})
+		if shared != nil {
+			shared.Observe(x.group.name, api.RateLimit{})
+		}
 		return nil, err
 	}
 	resp.Request = req
@@ -415,14 +431,14 @@ func (s *sender) sendIn(slot ratelimit.Call, x *exchange, req *http.Request) (*h
 
 // sign returns the request with the credential, for one origin only.
 func (x *exchange) sign(req *http.Request) (*http.Request, error) {
-	c, r := x.client, x.request
+	c, r, none := x.client, x.request, api.Secret{}
 	if req.URL.Scheme != c.cfg.Base.Scheme || req.URL.Host != c.cfg.Base.Host {
 		return nil, errors.New("the request was sent to another origin")
 	}
 	var credential []string
 	x.token = api.Token{}
 	switch {
-	case !r.Credential.IsZero():
+	case r.Credential != none:
 		credential = []string{r.Credential.Reveal()}
 	case c.cfg.Tokens != nil && r.Auth != api.AuthNone:
 		token, err := c.cfg.Tokens.Token(req.Context())
@@ -430,10 +446,14 @@ func (x *exchange) sign(req *http.Request) (*http.Request, error) {
 			return nil, err
 		}
 		x.token = token
-		credential, err = c.authorization(token.AccessToken)
-		if err != nil {
-			return nil, err
+		last := c.bearer.Load()
+		if last == nil || last.token != token.AccessToken {
+			last, err = c.keepBearer(token.AccessToken)
+			if err != nil {
+				return nil, err
+			}
 		}
+		credential = last.header
 	}
 	signed := req
 	if c.cfg.Middleware != nil { // which may retain this request
@@ -442,27 +462,25 @@ func (x *exchange) sign(req *http.Request) (*http.Request, error) {
 	if credential != nil {
 		signed.Header[headerAuthorization] = credential
 	}
-	if r.Link != api.LinkNone && !linkSecret(&x.options).IsZero() {
-		signed.Header[headerPassword] = []string{linkSecret(&x.options).Reveal()}
+	if secret := cmp.Or(x.options.Password, x.options.Token); r.Link != api.LinkNone && secret != none {
+		signed.Header[headerPassword] = []string{secret.Reveal()}
 	}
 	return signed, nil
 }
 
-// authorization returns the header of a token, nil for none. It keeps the last.
-func (c *Client) authorization(token api.Secret) ([]string, error) {
-	b := c.bearer.Load()
-	if b != nil && b.token == token {
-		return b.header, nil
-	}
+// keepBearer makes the header of a token, none for an empty one, and keeps it for the
+// next attempt.
+func (c *Client) keepBearer(token api.Secret) (*bearer, error) {
+	b := &bearer{token: token}
 	if token.IsZero() {
-		return nil, nil
+		return b, nil
 	}
 	if at := controlAt(token.Reveal()); at != "" {
 		return nil, &api.InputError{Field: "token", Rule: "must not hold control characters", Got: at}
 	}
-	b = &bearer{token, []string{"Bearer " + token.Reveal()}}
+	b.header = []string{"Bearer " + token.Reveal()}
 	c.bearer.Store(b)
-	return b.header, nil
+	return b, nil
 }
 
 // bearer is the header of a token.
@@ -473,7 +491,7 @@ type bearer struct {
 
 // decide reads the response of an attempt and decides whether to retry.
 func decide(ctx context.Context, resp *http.Response, err error) (bool, error) {
-	x := exchangeOf(ctx)
+	x, _ := ctx.Value(exchangeKey{}).(*exchange)
 	x.wait, x.lost = 0, nil
 	unsent, isUnsent := errors.AsType[*unsentError](err)
 	if !isUnsent {
@@ -697,7 +715,7 @@ func (x *exchange) reopen() bool {
 // again waits and prepares the next attempt, which then passes the rate limit and is
 // signed like the first one.
 func again(req *http.Request) error {
-	x := exchangeOf(req.Context())
+	x, _ := req.Context().Value(exchangeKey{}).(*exchange)
 	x.attempt, x.started = x.attempt+1, time.Time{}
 	x.stopped = x.sleep(req.Context())
 	if x.stopped != nil {

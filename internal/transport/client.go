@@ -195,10 +195,3 @@ func (b *budget) spend() bool {
 	}
 	return true
 }
-
-// refund returns a token after a success, up to the maximum.
-func (b *budget) refund() {
-	for n := b.spent.Load(); n > 0 && !b.spent.CompareAndSwap(n, n-1); {
-		n = b.spent.Load()
-	}
-}

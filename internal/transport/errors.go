@@ -129,15 +129,17 @@ func (x *exchange) refusal() *api.Error {
 		e.Rate.RetryAfter = retryAfter(x.response, &x.client.clock)
 	}
 	if e.Status == http.StatusTooManyRequests {
-		limit := x.rate
+		limit, shared := x.rate, x.client.cfg.Limiter
 		if wait.Windowed(e.Code) && e.Rate.RetryAfter > 0 {
 			limit.RetryAfter = e.Rate.RetryAfter
-			if x.client.cfg.Limiter == nil {
+			if shared == nil {
 				x.group.Refused(x.slot, x.rate.Limit, x.rate.Reset)
 			}
 			x.group.close(e)
 		}
-		x.client.share(x.group, limit)
+		if shared != nil {
+			shared.Observe(x.group.name, limit)
+		}
 	}
 	return e
 }

@@ -86,11 +86,8 @@ func (x *exchange) observeRetry(ctx context.Context) {
 }
 
 // waiting returns the function that reports the wait for the rate limit, which began at
-// a time; nil if there are no hooks and no logger.
+// a time.
 func (x *exchange) waiting(ctx context.Context, began time.Time) ratelimit.Waiting {
-	if len(x.client.cfg.Hooks) == 0 && x.client.cfg.Logger == nil {
-		return nil
-	}
 	return func(wait time.Duration, ordered bool) {
 		reason := api.WaitReasonPace
 		if ordered {

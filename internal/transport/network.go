@@ -64,10 +64,34 @@ func (s *sender) sendOnce(x *exchange, req *http.Request) (*http.Response, error
 		closeBody(req)
 		return nil, errSentBefore
 	}
-	resp, err := s.send(req, x)
-	lost, isLost := err.(*lostError) //nolint:errorlint // never wrapped
-	if isLost && lost.unsent || err == nil && refuses(resp.StatusCode) {
+	req, w, cancel := s.guard(x, req)
+	if x.reader != nil {
+		defer x.reader.endWith(req.Context())()
+	}
+	network := s.network
+	if own, ok := network.(*http.Transport); ok && x.unpooled {
+		network = unpooled(own)
+	}
+	resp, err := network.RoundTrip(req)
+	unsent := false
+	switch {
+	case err != nil:
+		lost := w.explain(err)
+		resp, err, unsent = nil, lost, lost.unsent
+	case resp == nil:
+		err = errNoResponse
+	default:
+		unsent = resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusTooManyRequests
+	}
+	if unsent { // or refused without being processed
 		x.unsettled.Add(-1)
+	}
+	switch {
+	case cancel == nil:
+	case err != nil || resp.Body == nil:
+		cancel()
+	default:
+		resp.Body = &stream{resp.Body, cancel}
 	}
 	if err == nil && resp.Body != nil {
 		x.received = resp.Body
@@ -75,29 +99,22 @@ func (s *sender) sendOnce(x *exchange, req *http.Request) (*http.Response, error
 	return resp, err
 }
 
-// refuses reports whether a status means that the server did not process the request.
-func refuses(status int) bool {
-	return status == http.StatusUnauthorized || status == http.StatusTooManyRequests
-}
-
-func (s *sender) send(req *http.Request, x *exchange) (*http.Response, error) {
+// guard returns the request for net/http, which cannot retry it: within the timeout of an
+// attempt, and with a watcher (nil for another transport) or an empty body that cannot be
+// read again.
+func (s *sender) guard(x *exchange, req *http.Request) (_ *http.Request, w *watcher, cancel context.CancelFunc) {
 	timeout := cmp.Or(x.request.Attempt, s.timeout)
 	empty := req.Body == nil || req.Body == http.NoBody
 	mayBeHTTP2 := s.h2c || req.URL.Scheme == "https"
 	stops := empty && x.request.Replay != api.ReplayOnce && s.traced && mayBeHTTP2
-
-	ctx, cancel := req.Context(), context.CancelFunc(nil)
+	ctx := req.Context()
 	if timeout > 0 {
 		ctx, cancel = context.WithTimeout(ctx, timeout)
-		if x.reader != nil {
-			defer x.reader.endWith(ctx)()
-		}
 	} else if stops {
 		ctx, cancel = context.WithCancel(ctx)
 	}
-	var w *watcher
 	if s.traced {
-		w = &watcher{cancel: cancel, h2c: s.h2c}
+		w = &watcher{cancel: cancel, h2c: s.h2c, harmless: empty || req.Body == x.memory}
 		w.trace.GetConn, w.trace.GotConn = w.getConn, w.gotConn
 		if stops {
 			w.trace.WroteHeaders = w.wroteHeaders
@@ -106,27 +123,15 @@ func (s *sender) send(req *http.Request, x *exchange) (*http.Response, error) {
 	}
 	req = req.WithContext(ctx) // net/http uses the original to follow a redirect
 	req.GetBody = nil
-	if empty && !stops {
-		s.setEmptyBody(req)
+	if empty && !stops { // the header is the same as without a body
+		req.Body, req.TransferEncoding = s.emptyBody, s.identity // instead of chunks
+		switch req.Method {
+		case http.MethodPost, http.MethodPut, http.MethodPatch:
+			// HTTP/1 sends it; net/http would drop the canonical name. HTTP/2 drops both.
+			req.Header["content-length"] = []string{"0"}
+		}
 	}
-	network := s.network
-	if own, ok := network.(*http.Transport); ok && x.unpooled {
-		network = unpooled(own)
-	}
-	resp, err := network.RoundTrip(req)
-	switch {
-	case err != nil:
-		resp, err = nil, w.explain(err, empty || req.Body == x.memory)
-	case resp == nil:
-		err = errNoResponse
-	case cancel != nil && resp.Body != nil:
-		resp.Body = &stream{resp.Body, cancel}
-		return resp, nil
-	}
-	if cancel != nil {
-		cancel()
-	}
-	return resp, err
+	return req, w, cancel
 }
 
 // unpooled returns a copy of a transport that uses and keeps no idle connections.
@@ -136,23 +141,14 @@ func unpooled(t *http.Transport) *http.Transport {
 	return t
 }
 
-// setEmptyBody sets an empty body that net/http cannot read again. The header is the
-// same as without a body.
-func (s *sender) setEmptyBody(req *http.Request) {
-	req.Body, req.TransferEncoding = s.emptyBody, s.identity // instead of chunks
-	switch req.Method {
-	case http.MethodPost, http.MethodPut, http.MethodPatch:
-		// HTTP/1 sends it; net/http would drop the canonical name. HTTP/2 drops both.
-		req.Header["content-length"] = []string{"0"}
-	}
-}
-
 // watcher records the connection of a request, and cancels the attempt if net/http
 // uses a second one.
 type watcher struct {
 	trace  httptrace.ClientTrace
 	cancel context.CancelFunc // of the attempt
 	h2c    bool
+
+	harmless bool // reading the body cannot fail
 
 	asked     bool // for a connection; a protocol of RegisterProtocol does not
 	connected bool
@@ -193,7 +189,7 @@ func (w *watcher) isHTTP1(conn net.Conn) bool {
 //
 // An HTTP/2 server can report an unprocessed request (REFUSED_STREAM, GOAWAY). That is
 // no proof, because a proxy can report it as well.
-func (w *watcher) explain(err error, bodyCannotFail bool) *lostError {
+func (w *watcher) explain(err error) *lostError {
 	lost := &lostError{err: err}
 	text := err.Error()
 	cause, unrepeated := strings.CutPrefix(text, "http2: Transport: cannot retry err [")
@@ -218,10 +214,10 @@ func (w *watcher) explain(err error, bodyCannotFail bool) *lostError {
 	case w.stopped:
 		lost.err = errEnded
 	case text == "http: server closed idle connection": // before anything was written
-		lost.unsent, lost.stale = bodyCannotFail, true
+		lost.unsent, lost.stale = w.harmless, true
 	case isOp && op.Op == "write" && http1:
 		partly := strings.HasPrefix(text, "net/http: ")
-		lost.unsent, lost.stale = bodyCannotFail && !partly, reused
+		lost.unsent, lost.stale = w.harmless && !partly, reused
 	case isOp && !op.Timeout(), err == io.EOF: //nolint:errorlint // net/http does not wrap it
 		lost.stale = reused
 	}
@@ -276,7 +272,7 @@ func (x *exchange) fixLocation(resp *http.Response, base *url.URL) {
 func checkRedirect(req *http.Request, via []*http.Request) error {
 	const most = 10
 	first := via[0]
-	x := exchangeOf(first.Context())
+	x, _ := first.Context().Value(exchangeKey{}).(*exchange)
 	path, _ := x.request.Path.Split()
 	if len(via) >= most || first.Method != http.MethodGet || x.request.Hop ||
 		!linkSecret(&x.options).IsZero() || redact.Path(path) != path ||

@@ -17,25 +17,27 @@ import (
 
 // observeRate records what a response announces of the rate limit.
 func (x *exchange) observeRate(resp *http.Response, slot ratelimit.Call) {
-	x.rate = rateOf(resp.Header, &x.client.clock)
+	h, clock, shared := resp.Header, &x.client.clock, x.client.cfg.Limiter
+	if cmp.Or(h.Get(headerExpires), h.Get(headerExpiresOld), h.Get("Retry-After")) != "" {
+		clock.Observe(h)
+	}
+	x.rate = api.RateLimit{}
+	if limit := cmp.Or(h.Get(headerMax), h.Get(headerMaxOld)); limit != "" {
+		x.rate = rateOf(limit, h, clock)
+	}
 	if resp.StatusCode == http.StatusTooManyRequests { // whose Retry-After counts: see refusal
 		x.slot = slot
 		return
 	}
 	switch r := x.rate; {
 	case r.Reset.IsZero():
-	case x.client.cfg.Limiter != nil: // it knows the calls of the others, and divides the windows
+	case shared != nil: // it knows the calls of the others, and divides the windows
 		x.group.Learn(r.Limit, r.Reset)
 	default:
 		x.group.Observe(slot, r.Limit, r.Remaining, r.Reset)
 	}
-	x.client.share(x.group, x.rate)
-}
-
-// share reports the rate limit of a request to the limiter of [Config].
-func (c *Client) share(g *group, limit api.RateLimit) {
-	if c.cfg.Limiter != nil {
-		c.cfg.Limiter.Observe(g.name, limit)
+	if shared != nil {
+		shared.Observe(x.group.name, x.rate)
 	}
 }
 
@@ -48,28 +50,19 @@ type group struct {
 	refusal *api.Error
 }
 
-// group returns the rate group of r.
-func (c *Client) group(r *api.Request) *group {
-	name := cmp.Or(r.Group, r.Op)
-	c.mu.RLock()
-	g := c.groups[name]
-	c.mu.RUnlock()
-	if g != nil {
-		return g
-	}
+// RateGroup returns the rate group of a name: see [ratelimit.Of].
+func (c *Client) RateGroup(name string) *ratelimit.Group { return c.makeGroup(name).Group }
+
+// makeGroup returns the group of a name, a new one if there is none.
+func (c *Client) makeGroup(name string) *group {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	g = c.groups[name]
+	g := c.groups[name]
 	if g == nil {
 		g = &group{Group: ratelimit.New(api.RateWindows(name)...), name: name}
 		c.groups[name] = g
 	}
 	return g
-}
-
-// RateGroup returns the rate group of a name: see [ratelimit.Of].
-func (c *Client) RateGroup(name string) *ratelimit.Group {
-	return c.group(&api.Request{Group: name}).Group
 }
 
 const (
@@ -118,15 +111,9 @@ const (
 	longestWait   = 366 * 24 * time.Hour
 )
 
-// rateOf returns the rate window of a response, by the local clock.
-func rateOf(h http.Header, clock *servertime.Clock) api.RateLimit {
-	if cmp.Or(h.Get(headerExpires), h.Get(headerExpiresOld), h.Get("Retry-After")) != "" {
-		clock.Observe(h)
-	}
-	announced := cmp.Or(h.Get(headerMax), h.Get(headerMaxOld))
-	if announced == "" { // the error of Atoi would be an allocation
-		return api.RateLimit{}
-	}
+// rateOf returns the rate window of a response with the announced limit, by the local
+// clock.
+func rateOf(announced string, h http.Header, clock *servertime.Clock) api.RateLimit {
 	limit, err := strconv.Atoi(strings.TrimSpace(announced))
 	if err != nil || limit <= 0 {
 		return api.RateLimit{}

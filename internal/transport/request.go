@@ -18,23 +18,25 @@ const (
 	headerPassword      = "X-Ve-Password"
 )
 
-// checkRequest returns an error for an invalid request.
-func checkRequest(r *api.Request, o *api.CallOptions) error {
+// applyOptions returns the query of a request with the output parameter, or an error for
+// invalid options.
+func applyOptions(r *api.Request, o *api.CallOptions) (url.Values, error) {
 	if o.Err != nil {
-		return o.Err
-	}
-	if r.Method != http.MethodGet && !isToken(r.Method) {
-		return &api.InputError{Field: "method", Rule: "must be an HTTP method", Got: strconv.Quote(r.Method)}
+		return nil, o.Err
 	}
 	for key, values := range o.Header {
 		if err := checkHeader(r, key, values); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	if none := (api.Secret{}); o.Password != none || o.Token != none {
-		return checkLinks(r, o)
+	err := cmp.Or(
+		checkLink(r, "WithLinkPassword", o.Password, api.LinkTakesPassword),
+		checkLink(r, "WithLinkToken", o.Token, api.LinkTakesToken),
+	)
+	if err != nil || len(o.Output) == 0 {
+		return r.Query, err
 	}
-	return nil
+	return withOutput(r, o.Output)
 }
 
 // named returns a request with the operation of its endpoint, and with the options that
@@ -58,13 +60,6 @@ func named(r *api.Request, o *api.CallOptions) (*api.Request, error) {
 		}
 	}
 	return n, nil
-}
-
-func checkLinks(r *api.Request, o *api.CallOptions) error {
-	return cmp.Or(
-		checkLink(r, "WithLinkPassword", o.Password, api.LinkTakesPassword),
-		checkLink(r, "WithLinkToken", o.Token, api.LinkTakesToken),
-	)
 }
 
 // linkSecret returns the secret for the link of a request.
