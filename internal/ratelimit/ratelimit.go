@@ -79,6 +79,9 @@ func New(windows ...api.RateWindow) *Group {
 	g := new(Group)
 	for _, w := range windows {
 		g.windows = append(g.windows, newWindow(w))
+		if w.Size >= longWindow {
+			g.long = len(g.windows)
+		}
 	}
 	return g
 }
@@ -98,29 +101,32 @@ type Waiting func(wait time.Duration, ordered bool)
 // wraps both. A window learned from announcements delays a call by maxWait at
 // most: that call verifies the window.
 func (g *Group) Acquire(ctx context.Context, maxWait time.Duration, waiting Waiting) (Call, error) {
-	turn := TurnOf(ctx)
-	if c, ok := turn.take(g); ok {
+	class := Program
+	turn, _ := ctx.Value(turnKey{}).(*Turn)
+	if turn != nil {
+		if c, ok := turn.take(g); ok {
+			return c, nil
+		}
+		class = turn.ask()
+	}
+	if err := ctx.Err(); err != nil {
+		return Call{}, err
+	}
+	c, o, changed := g.admit(turn, time.Time{}, maxWait)
+	if !c.Started.IsZero() {
 		return c, nil
 	}
-	class := turn.ask()
-	if place := g.enter(class); place != nil {
-		if err := g.queue(ctx, maxWait, place); err != nil {
-			g.leave(class, place)
+	if changed == nil { // others come first
+		if err := g.queue(ctx, maxWait, class); err != nil {
 			return Call{}, err
 		}
+		c, o, changed = g.admit(turn, time.Now(), maxWait)
 	}
-	err := ctx.Err()
-	var c Call
-	if err == nil {
-		var o opening
-		var changed <-chan struct{}
-		c, o, changed = g.admit(turn, time.Time{}, maxWait)
-		if changed != nil {
-			return g.wait(ctx, maxWait, waiting, o, changed)
-		}
+	if changed != nil {
+		return g.wait(ctx, maxWait, waiting, o, changed)
 	}
 	g.leave(Program, nil)
-	return c, err
+	return c, nil
 }
 
 // wait completes an Acquire whose call cannot start at once.
@@ -167,7 +173,13 @@ type opening struct {
 
 // queue returns when the caller is the next to start. Callers in the queue
 // learn of a Retry-After at once and fail if it is longer than they allow.
-func (g *Group) queue(ctx context.Context, maxWait time.Duration, place <-chan struct{}) error {
+func (g *Group) queue(ctx context.Context, maxWait time.Duration, class Class) (err error) {
+	place := g.enter(class)
+	defer func() {
+		if err != nil {
+			g.leave(class, place)
+		}
+	}()
 	for {
 		o, closed := g.closure()
 		if o.at.After(time.Now()) {
@@ -177,7 +189,7 @@ func (g *Group) queue(ctx context.Context, maxWait time.Duration, place <-chan s
 		}
 		select {
 		case <-place:
-			return nil
+			return ctx.Err()
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-closed:
@@ -238,54 +250,56 @@ func pause(ctx context.Context, wait time.Duration, changed <-chan struct{}) err
 	return nil
 }
 
-// admit starts the next call if every window has room.
-// Otherwise it returns when there will be room, and a channel that is closed if
-// that changes. The caller has waited since then; the zero time means now.
-func (g *Group) admit(
-	turn *Turn, since time.Time, maxWait time.Duration,
-) (c Call, o opening, changed <-chan struct{}) {
+// admit starts the next call if every window has room. Otherwise it returns when there
+// will be room, and a channel that is closed if that changes. The caller is the next to
+// start and has waited since then; if that is zero, it is only if no other caller waits.
+func (g *Group) admit(turn *Turn, since time.Time, maxWait time.Duration) (c Call, o opening, changed <-chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	now := time.Now()
+	now, class := time.Now(), Program
+	if turn != nil {
+		class = turn.State().Class
+	}
 	if since.IsZero() {
+		waiting := len(g.waiting[Program]) + len(g.waiting[Woken]) + len(g.waiting[Rest])
+		if class != Program || g.occupied || waiting > 0 {
+			return Call{}, opening{}, nil
+		}
 		since = now
 	}
 	if now.Before(g.opens) || now.Before(g.full.believed) {
 		o = g.ordered(now)
 	}
 	for i := range g.windows {
-		w := &g.windows[i]
-		free := w.free(g.next)
-		if w.learned && maxWait >= 0 && free.Before(busy) {
-			free = times.Earlier(free, since.Add(maxWait))
-		}
-		if free.After(o.at) {
+		if free := g.windows[i].free(g.next, since, maxWait); free.After(o.at) {
 			o.at, o.refused = free, false
 		}
 	}
 	if o.at.After(now) {
+		g.occupied = true
 		if g.changed == nil {
 			g.changed = make(chan struct{})
 		}
 		return Call{}, o, g.changed
 	}
-	n := g.next
+	c = Call{number: g.next, turn: turn, loop: class != Program, Started: now}
 	g.next++
 	g.underway++
 	for i := range g.windows {
-		*g.windows[i].slot(n) = busy
+		*g.windows[i].slot(c.number) = busy
 	}
-	class := turn.State().Class
-	turn.start(now, g.begin(class, now))
-	return Call{number: n, turn: turn, loop: class != Program, Started: now}, o, nil
+	if turn != nil || g.long > 0 {
+		g.begin(c, class)
+	}
+	return c, o, nil
 }
 
 // slot returns the slot of call n.
 func (w *window) slot(n uint64) *time.Time { return &w.slots[n%uint64(len(w.slots))] }
 
-// free returns when call n may start. A thousandth is added because the server's
-// clock may run slower.
-func (w *window) free(n uint64) time.Time {
+// free returns when call n may start, whose caller has waited since then. A thousandth is
+// added because the server's clock may run slower.
+func (w *window) free(n uint64, since time.Time, maxWait time.Duration) time.Time {
 	at := *w.slot(n)
 	if at.Equal(busy) {
 		return busy
@@ -300,6 +314,9 @@ func (w *window) free(n uint64) time.Time {
 	if w.share < float64(w.Max) {
 		at = times.Later(at, w.turn(n))
 	}
+	if w.learned && maxWait >= 0 {
+		at = times.Earlier(at, since.Add(maxWait))
+	}
 	return at
 }
 
@@ -308,15 +325,19 @@ func (g *Group) Release(c Call) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.underway--
-	g.end(c)
+	if c.turn != nil {
+		g.end(c)
+	}
 	now := time.Now()
 	for i := range g.windows {
 		*g.windows[i].slot(c.number) = now
 	}
-	if w := g.long(); w != nil {
-		*w.slot(c.number) = times.Earlier(now, c.Started.Add(arrival))
+	if g.long > 0 {
+		*g.windows[g.long-1].slot(c.number) = times.Earlier(now, c.Started.Add(arrival))
 	}
-	g.wake()
+	if g.changed != nil { // rarely
+		g.wake()
+	}
 }
 
 // Close starts no call before until, the end of a Retry-After. If the window of the

@@ -16,6 +16,7 @@ import (
 // parts. A caller of Rest that has waited for long comes before callers of Woken that have
 // asked later.
 type spread struct {
+	long   int                // 1 + the index of the window over which calls are spread; 0 means none
 	paid   [classes]time.Time // until then the starts so far have used up the part of the class
 	latest [classes]time.Time // start
 	debt   time.Duration      // of Woken, for calls of Rest
@@ -34,16 +35,6 @@ const (
 	// Patience is how long a caller of Rest gives way to those of Woken that ask later.
 	Patience = 200 * time.Second
 )
-
-// long returns the window over which calls are spread, nil without one.
-func (g *Group) long() *window {
-	for i := len(g.windows) - 1; i >= 0; i-- {
-		if w := &g.windows[i]; !w.learned && w.Size >= longWindow {
-			return w
-		}
-	}
-	return nil
-}
 
 // ready returns when the first caller of Woken or Rest may start.
 func (g *Group) ready(c Class, w *window) time.Time {

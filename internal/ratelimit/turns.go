@@ -170,14 +170,10 @@ type place struct {
 	ready chan struct{} // closed when the caller is the next one
 }
 
-// enter makes the caller the next to start, or returns a channel that is closed when it is.
+// enter queues the caller. It returns a channel that is closed when it is the next to start.
 func (g *Group) enter(c Class) <-chan struct{} {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if c == Program && !g.occupied && len(g.waiting[Program])+len(g.waiting[Woken])+len(g.waiting[Rest]) == 0 {
-		g.occupied = true
-		return nil
-	}
 	p := place{time.Now(), make(chan struct{})}
 	g.waiting[c] = append(g.waiting[c], p)
 	g.advance()
@@ -254,29 +250,28 @@ func (g *Group) choose(now time.Time) (next Class, at time.Time) {
 
 // due returns when a call of a class may start.
 func (g *Group) due(c Class, now time.Time) time.Time {
-	w := g.long()
 	switch last := len(g.running) - mostRunning; {
 	case c == Program:
-	case w != nil:
-		return g.ready(c, w)
+	case g.long > 0:
+		return g.ready(c, &g.windows[g.long-1])
 	case last >= 0:
 		return g.running[last].Add(longestRun)
 	}
 	return now
 }
 
-// begin records the start of a call. If the calls of Woken and Rest are spread, it returns
-// the time between two of them.
-func (g *Group) begin(c Class, now time.Time) (every time.Duration) {
-	w := g.long()
+// begin records the start of a call: in a long window, and with its loop.
+func (g *Group) begin(c Call, class Class) {
+	var every time.Duration // between two calls of Woken and Rest, if they are spread
 	switch {
-	case w != nil:
-		every = g.every(w, now)
-		g.pay(c, w, every, now)
-	case c != Program:
-		g.running = append(g.running, now)
+	case g.long > 0:
+		w := &g.windows[g.long-1]
+		every = g.every(w, c.Started)
+		g.pay(class, w, every, c.Started)
+	case c.loop:
+		g.running = append(g.running, c.Started)
 	}
-	return every
+	c.turn.start(c.Started, every)
 }
 
 // end records the end of a call.
