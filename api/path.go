@@ -45,9 +45,11 @@ func Path(template string, segments ...string) Route {
 		if strings.HasSuffix(name, list) {
 			return pathOfList(template, segments, i)
 		}
-		if rule := refusal(name, strings.TrimSpace(s)); rule != "" {
-			r.err = &InputError{Field: argument(name), Wire: name, Rule: rule, Got: strconv.Quote(s)}
-			return r
+		if text := strings.TrimSpace(s); text == "" || text[0] == '.' || name == orgID {
+			r.err = refusal(name, s)
+			if r.err != nil {
+				return r
+			}
 		}
 		path.WriteString(before)
 		path.WriteString(s)
@@ -97,20 +99,24 @@ func routeOf(template string, segments []any) Route {
 	return r
 }
 
-// refusal returns the rule that a segment breaks in the place of a placeholder, "" if
-// there is none.
-func refusal(placeholder, segment string) string {
-	switch {
-	case segment == "", segment == ".", segment == "..":
-		return "must not be blank or consist of dots"
-	case placeholder != "org_id":
-		return ""
-	}
-	switch strings.ToLower(segment) {
+// orgID is the placeholder of an organization.
+const orgID = "org_id"
+
+// refusal returns the error of a segment in the place of a placeholder, nil if it is valid.
+func refusal(placeholder, segment string) error {
+	rule := ""
+	switch strings.ToLower(strings.TrimSpace(segment)) {
+	case "", ".", "..":
+		rule = "must not be blank or consist of dots"
 	case "create", "transfer", "billing", "assets": // these are paths of their own
-		return "must not be a reserved word"
+		if placeholder == orgID {
+			rule = "must not be a reserved word"
+		}
 	}
-	return ""
+	if rule == "" {
+		return nil
+	}
+	return &InputError{Field: argument(placeholder), Wire: placeholder, Rule: rule, Got: strconv.Quote(segment)}
 }
 
 // list ends the name of a placeholder that takes several segments.

@@ -25,37 +25,35 @@ import (
 // stand beside those of the envelope: T must then have no JSON methods and no
 // members called result or response.
 func One[T any](ctx context.Context, c api.Caller, r *api.Request, member string, opts []api.CallOption) (*T, error) {
-	e := decode.New[T](member)
-	if err := CheckRequest(ctx, c, r); err != nil {
-		return nil, err
+	if path, _ := r.Path.Split(); ctx == nil || c == nil || path == "" {
+		return nil, CheckRequest(ctx, c, r)
 	}
+	e := &decode.Envelope[T]{Member: member}
 	if err := c.Call(ctx, r, e, opts...); err != nil {
 		return nil, err
 	}
-	payload, found, err := e.Finish(r)
-	switch {
-	case !found:
+	if member != "" && !e.Found {
 		return nil, missing(r.Op, member)
-	case err != nil:
+	}
+	if err := decode.Finish(r, &e.Data, true); err != nil {
 		return nil, err
 	}
-	return payload, nil
+	return &e.Data, nil
 }
 
 // List is One for a list of records, which may be missing.
 func List[T any](ctx context.Context, c api.Caller, r *api.Request, member string, opts []api.CallOption) ([]T, error) {
-	e := decode.New[[]T](member)
 	if err := CheckRequest(ctx, c, r); err != nil {
 		return nil, err
 	}
+	e := &decode.Envelope[[]T]{Member: member}
 	if err := c.Call(ctx, r, e, opts...); err != nil {
 		return nil, err
 	}
-	rows, _, err := e.Finish(r)
-	if err != nil {
+	if err := decode.Finish(r, &e.Data, true); err != nil {
 		return nil, err
 	}
-	return *rows, nil
+	return e.Data, nil
 }
 
 // Page is One for a page of a list. query checks the parameters and returns them.

@@ -21,9 +21,9 @@ import (
 type Envelope[T any] struct {
 	root[T]
 
-	member  string // the name of the payload; "" if its members stand beside those of the envelope
-	payload T
-	found   bool // the response has the member
+	Member string // the name of the payload; "" if its members stand beside those of the envelope
+	Data   T      // the payload
+	Found  bool   // the response has the member
 }
 
 // root is an envelope whose payload has no name.
@@ -31,17 +31,6 @@ type root[T any] struct {
 	Result   result    `json:"result"`
 	Response nested[T] `json:"response"`
 	Payload  *T        `json:",embed,inline"` // embed is called inline in the package of Go 1.26
-}
-
-// New returns an Envelope whose payload is in a member of the response. If member is "",
-// the members of T stand beside those of the envelope.
-func New[T any](member string) *Envelope[T] { return &Envelope[T]{member: member} }
-
-// Finish returns the payload, complete, and whether the response has its member. It
-// returns an error for a page of far more rows than r requests.
-func (e *Envelope[T]) Finish(r *api.Request) (payload *T, found bool, err error) {
-	err = finish(r, reflect.ValueOf(&e.payload).Elem(), true)
-	return &e.payload, e.found || e.member == "", err
 }
 
 // Nothing returns an envelope that ignores the payload.
@@ -53,8 +42,8 @@ func Response[T any](answer []byte) (*T, error) {
 	if _, err := e.Decode(answer); err != nil {
 		return nil, err
 	}
-	_ = finish(nil, reflect.ValueOf(&e.payload).Elem(), true) // never fails: only a request bounds the number of rows
-	return &e.payload, nil
+	_ = Finish(nil, &e.Data, true) // never fails: only a request bounds the number of rows
+	return &e.Data, nil
 }
 
 // Unwrap returns the JSON in an envelope and whether the envelope reports a
@@ -106,21 +95,32 @@ func (e *Envelope[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // Decode decodes a response and reports whether the envelope says that the call
-// failed.
+// failed. Most responses have the documented types, so the first pass is strict, which is
+// fastest. Only after a mismatch there is a second one, which is lenient.
 func (e *Envelope[T]) Decode(b []byte, more ...jsonv2.Options) (refused bool, err error) {
+	if len(b) > sparse {
+		err = checkSize(b)
+	}
+	if err != nil {
+		return false, err
+	}
 	var out any = (*record[T])(e)
-	if e.member == "" {
-		e.Payload, e.Response.to = &e.payload, &e.payload
+	if e.Member == "" {
+		e.Payload, e.Response.to = &e.Data, &e.Data
 		out = &e.root
 	}
 	if jsontext.Value(b).Kind() == '[' && onlyRecords(reflect.TypeFor[T]()) {
-		out = recordsOf(reflect.ValueOf(&e.payload).Elem()).Addr().Interface()
+		out = recordsOf(reflect.ValueOf(&e.Data).Elem()).Addr().Interface()
 	}
 	opts := options
 	if len(more) > 0 {
 		opts = jsonv2.JoinOptions(append(more, options)...)
 	}
-	err = decode(b, out, func() { e.payload, e.found, e.Result = *new(T), false, absent }, opts)
+	err = jsonv2.Unmarshal(b, out, opts)
+	if _, mismatch := errors.AsType[*jsonv2.SemanticError](err); mismatch {
+		e.Data, e.Found, e.Result = *new(T), false, absent
+		err = lenient(b, out, opts)
+	}
 	return e.Result == failed, err
 }
 
@@ -148,8 +148,8 @@ func Plain(b []byte, out any, reset func(), more ...jsonv2.Options) error {
 			err = nil
 		}
 	}
-	if v := reflect.ValueOf(out); err == nil && !v.IsNil() {
-		_ = finish(nil, v, false) // zero elements of the program's lists are kept
+	if err == nil {
+		_ = Finish(nil, out, false) // zero elements of the program's lists are kept
 	}
 	return err
 }
@@ -207,26 +207,24 @@ func checkSize(b []byte) error {
 
 // Value decodes a part of a response as a T.
 func Value[T any](b []byte) (*T, error) {
-	out := new(T)
-	if err := decode(b, out, func() { *out = *new(T) }, options); err != nil {
+	if err := checkSize(b); err != nil {
 		return nil, err
 	}
-	_ = finish(nil, reflect.ValueOf(out).Elem(), true) // never fails: only a request bounds the number of rows
+	out := new(T)
+	err := jsonv2.Unmarshal(b, out, options)
+	if _, mismatch := errors.AsType[*jsonv2.SemanticError](err); mismatch {
+		*out = *new(T)
+		err = lenient(b, out, options)
+	}
+	if err != nil {
+		return nil, err
+	}
+	_ = Finish(nil, out, true) // never fails: only a request bounds the number of rows
 	return out, nil
 }
 
-// decode decodes b into out. Most responses have the documented types, so the first
-// decode is strict, which is fastest. Only after a mismatch does reset empty out for a
-// second one, which is lenient.
-func decode(b []byte, out any, reset func(), opts jsonv2.Options) error {
-	if err := checkSize(b); err != nil {
-		return err
-	}
-	err := jsonv2.Unmarshal(b, out, opts)
-	if _, mismatch := errors.AsType[*jsonv2.SemanticError](err); !mismatch {
-		return err
-	}
-	reset()
+// lenient decodes b into out, which is empty.
+func lenient(b []byte, out any, opts jsonv2.Options) error {
 	c := converter{advisory: true, scalars: converting(), frames: make([]reflect.Value, 4)}
 	return jsonv2.Unmarshal(b, out, opts, jsonv2.WithUnmarshalers(jsonv2.UnmarshalFromFunc(c.value)))
 }
@@ -247,10 +245,10 @@ func (e *record[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 		}
 		name = name[1 : len(name)-1]
 		switch {
-		case string(name) == e.member:
-			e.found = dec.PeekKind() != 'n'
-			if e.found {
-				err = jsonv2.UnmarshalDecode(dec, &e.payload)
+		case string(name) == e.Member:
+			e.Found = dec.PeekKind() != 'n'
+			if e.Found {
+				err = jsonv2.UnmarshalDecode(dec, &e.Data)
 			} else {
 				err = dec.SkipValue()
 			}
@@ -274,8 +272,8 @@ func (e *record[T]) response(dec *jsontext.Decoder) error {
 	switch {
 	case dec.PeekKind() == '{':
 		return jsonv2.UnmarshalDecode(dec, e)
-	case dec.PeekKind() == '[' && !e.found && isRecords(reflect.TypeFor[T]()):
-		return jsonv2.UnmarshalDecode(dec, &e.payload)
+	case dec.PeekKind() == '[' && !e.Found && isRecords(reflect.TypeFor[T]()):
+		return jsonv2.UnmarshalDecode(dec, &e.Data)
 	default:
 		return dec.SkipValue()
 	}

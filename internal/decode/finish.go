@@ -19,17 +19,18 @@ const (
 	spareRows = 1_000  // beyond those requested: no page of any list is larger
 )
 
-// finish completes a decoded payload: see [shape.finish]. It returns an error for a page
-// of far more rows than r requests.
-func finish(r *api.Request, payload reflect.Value, drop bool) error {
-	t := payload.Type()
+// Finish completes the decoded value at a pointer: see [shape.finish]. It returns an error
+// for a page of far more rows than r requests.
+func Finish(r *api.Request, pointer any, drop bool) error {
+	v := reflect.ValueOf(pointer).Elem()
+	t := v.Type()
 	found, known := shapes.Load(t)
 	if !known {
 		found = newShape(t, map[reflect.Type]*shape{})
 		shapes.Store(t, found)
 	}
 	s, _ := found.(*shape)
-	most := s.finish(payload, drop)
+	most := s.finish(v, drop)
 	if most <= spareRows || r == nil {
 		return nil
 	}
@@ -166,41 +167,17 @@ func newShape(t reflect.Type, building map[reflect.Type]*shape) *shape {
 // that no caller gets a nil record. It returns the length of the longest list
 // that is not part of a record of another list.
 func (s *shape) finish(v reflect.Value, drop bool) (longest int) {
-	if s == nil {
+	switch {
+	case s == nil:
 		return 0
+	case s.kind == reflect.Pointer && !v.IsNil():
+		return s.elem.finish(v.Elem(), drop)
+	case s.kind != reflect.Struct:
+		if s.kind != reflect.Pointer && v.Len() > 0 {
+			longest = s.finishElements(v, drop)
+		}
+		return longest
 	}
-	switch s.kind {
-	case reflect.Pointer:
-		if !v.IsNil() {
-			return s.elem.finish(v.Elem(), drop)
-		}
-	case reflect.Struct:
-		longest = s.finishStruct(v, drop)
-	case reflect.Slice:
-		longest = v.Len()
-		if s.records && drop && longest > 0 {
-			dropZero(v)
-		}
-		for i := 0; s.elem != nil && i < v.Len(); i++ {
-			s.elem.finish(v.Index(i), drop)
-		}
-	case reflect.Map:
-		for name, elem := range v.Seq2() {
-			if drop && elem.Kind() == reflect.Pointer && elem.IsNil() {
-				v.SetMapIndex(name, reflect.Value{})
-			} else if s.elem != nil {
-				finished := reflect.New(elem.Type()).Elem()
-				finished.Set(elem)
-				s.elem.finish(finished, drop)
-				v.SetMapIndex(name, finished)
-			}
-		}
-	default:
-	}
-	return longest
-}
-
-func (s *shape) finishStruct(v reflect.Value, drop bool) (longest int) {
 	var extra map[string]json.RawMessage
 	if s.extra > 0 {
 		extra, _ = reflect.TypeAssert[map[string]json.RawMessage](v.Field(s.extra))
@@ -220,6 +197,31 @@ func (s *shape) finishStruct(v reflect.Value, drop bool) (longest int) {
 		v.Field(s.extra).SetZero()
 	}
 	return longest
+}
+
+// finishElements is finish for a list or a map, which returns the length of a list.
+func (s *shape) finishElements(v reflect.Value, drop bool) (longest int) {
+	if s.kind == reflect.Slice {
+		longest = v.Len()
+		if s.records && drop {
+			dropZero(v)
+		}
+		for i := 0; s.elem != nil && i < v.Len(); i++ {
+			s.elem.finish(v.Index(i), drop)
+		}
+		return longest
+	}
+	for name, elem := range v.Seq2() {
+		if drop && elem.Kind() == reflect.Pointer && elem.IsNil() {
+			v.SetMapIndex(name, reflect.Value{})
+		} else if s.elem != nil {
+			finished := reflect.New(elem.Type()).Elem()
+			finished.Set(elem)
+			s.elem.finish(finished, drop)
+			v.SetMapIndex(name, finished)
+		}
+	}
+	return 0
 }
 
 // takeAlias moves the first of the named members into a field that is zero. A

@@ -50,7 +50,7 @@ type exchange struct {
 	request *api.Request
 	options api.CallOptions
 	group   *group
-	custom  bool          // options differ from those of most calls
+	custom  bool          // the call has options
 	stream  bool          // the body of a success is not read
 	limit   int64         // of the body of a success
 	most    int           // attempts that count

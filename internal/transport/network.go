@@ -86,15 +86,13 @@ func (s *sender) sendOnce(x *exchange, req *http.Request) (*http.Response, error
 	if unsent { // or refused without being processed
 		x.unsettled.Add(-1)
 	}
-	switch {
-	case cancel == nil:
-	case err != nil || resp.Body == nil:
-		cancel()
-	default:
-		resp.Body = &stream{resp.Body, cancel}
-	}
 	if err == nil && resp.Body != nil {
+		if cancel != nil {
+			resp.Body = &stream{resp.Body, cancel}
+		}
 		x.received = resp.Body
+	} else if cancel != nil {
+		cancel()
 	}
 	return resp, err
 }
