@@ -7,6 +7,7 @@ import (
 	"go/doc/comment"
 	"go/parser"
 	"go/token"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -102,52 +103,68 @@ func TestReadmeListsTheVariablesOfTheExamples(t *testing.T) {
 // an example of the package compiles.
 func TestPackageCommentsBeginWithAnExample(t *testing.T) {
 	t.Parallel()
-	const packages = 30
+	const packages = 33
+	private := []string{"internal", "examples", "tools", "testdata", ".bin", ".git"}
 	found := 0
-	for _, pattern := range []string{"*.go", "*/*.go", "fastiotest/*/*.go", "oauth/*/*.go", "cmd/*/*.go"} {
-		files, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
+	err := filepath.WalkDir(".", func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && slices.Contains(private, filepath.Base(name)):
+			return filepath.SkipDir
+		case entry.IsDir() || filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go"):
+			return nil
 		}
-		for _, name := range files {
-			file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.PackageClauseOnly|parser.ParseComments)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if file.Doc.Text() == "" || strings.HasSuffix(name, "_test.go") {
-				continue
-			}
+		if checkPackageComment(t, name) {
 			found++
-			content := new(comment.Parser).Parse(file.Doc.Text()).Content
-			kind, of := "Package", file.Name.Name
-			if of == "main" {
-				kind, of = "Command", filepath.Base(filepath.Dir(name))
-			}
-			if !strings.HasPrefix(file.Doc.Text(), kind+" "+of+" ") {
-				t.Errorf("%s: the comment does not begin with its name", name)
-			}
-			code, ok := content[1].(*comment.Code)
-			if !ok {
-				t.Errorf("%s: the second paragraph is no example", name)
-				continue
-			}
-			compiled := filepath.Join(filepath.Dir(name), "example_test.go")
-			switch of {
-			case "fastio":
-				compiled = "examples/hello/main.go"
-			case "oauth":
-				compiled = "oauth/example_desktop_test.go"
-			case "fastiotest":
-				compiled = "fastiotest/example_suite_test.go"
-			}
-			if kind == "Package" && !strings.Contains(unindented(readFile(t, compiled)), unindented(code.Text)) {
-				t.Errorf("%s: %s does not have the example:\n%s", name, compiled, code.Text)
-			}
 		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	if found != packages {
 		t.Errorf("found %d public packages, want %d", found, packages)
 	}
+}
+
+// checkPackageComment checks the package comment of a file, if it has one, which it
+// reports.
+func checkPackageComment(t *testing.T, name string) bool {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.PackageClauseOnly|parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if file.Doc.Text() == "" {
+		return false
+	}
+	content := new(comment.Parser).Parse(file.Doc.Text()).Content
+	kind, of := "Package", file.Name.Name
+	if of == "main" {
+		kind, of = "Command", filepath.Base(filepath.Dir(name))
+	}
+	if !strings.HasPrefix(file.Doc.Text(), kind+" "+of+" ") {
+		t.Errorf("%s: the comment does not begin with its name", name)
+	}
+	code, ok := content[1].(*comment.Code)
+	if !ok {
+		t.Errorf("%s: the second paragraph is no example", name)
+		return true
+	}
+	compiled := filepath.Join(filepath.Dir(name), "example_test.go")
+	switch of {
+	case "fastio":
+		compiled = "examples/hello/main.go"
+	case "oauth":
+		compiled = "oauth/example_desktop_test.go"
+	case "fastiotest":
+		compiled = "fastiotest/example_suite_test.go"
+	}
+	if kind == "Package" && !strings.Contains(unindented(readFile(t, compiled)), unindented(code.Text)) {
+		t.Errorf("%s: %s does not have the example:\n%s", name, compiled, code.Text)
+	}
+	return true
 }
 
 func readFile(t *testing.T, name string) string {

@@ -90,7 +90,7 @@ func (v *Invitation) To() api.Profile { return api.Profile{Kind: v.EntityType, I
 // InvitationState is the state of an invitation. Unknown values are kept.
 type InvitationState string
 
-// The states of an invitation.
+// States of an invitation.
 const (
 	InvitationStatePending  InvitationState = "pending"
 	InvitationStateAccepted InvitationState = "accepted"

@@ -45,7 +45,7 @@ type Question struct {
 // Effort is the depth of the reasoning for an answer.
 type Effort string
 
-// The efforts. A high one takes longer and costs more.
+// Efforts of an answer. A high one takes longer and costs more.
 const (
 	EffortNormal Effort = "normal"
 	EffortHigh   Effort = "high"
@@ -61,7 +61,7 @@ func NewIdempotencyKey() string {
 // ReferenceType is the type of the node of a [Reference].
 type ReferenceType string
 
-// The types of reference.
+// Types of a reference.
 const (
 	ReferenceTypeFile   ReferenceType = "file" // a file or note
 	ReferenceTypeFolder ReferenceType = "folder"

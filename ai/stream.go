@@ -28,7 +28,7 @@ import (
 // StreamEventKind is the kind of a [StreamEvent].
 type StreamEventKind string
 
-// The kinds.
+// Kinds of stream events.
 const (
 	StreamEventKindText  StreamEventKind = "text"  // Text is more of the answer
 	StreamEventKindReset StreamEventKind = "reset" // Text replaces all text before: the answer was restarted

@@ -21,7 +21,7 @@ type Threads struct{ c api.Client }
 // kept.
 type ThreadKind string
 
-// The kinds.
+// Kinds of threads.
 const (
 	ThreadKindUser  ThreadKind = "user"
 	ThreadKindAgent ThreadKind = "agent"
@@ -31,7 +31,7 @@ const (
 // Visibility says who may read a thread. Unknown values are kept.
 type Visibility string
 
-// The visibilities.
+// Visibilities of a thread.
 const (
 	VisibilityPrivate Visibility = "private" // its creator only
 	VisibilityPublic  Visibility = "public"  // refused by the platform today

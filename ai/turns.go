@@ -194,7 +194,7 @@ func (t *Turns) Cancel(ctx context.Context, in api.Profile, thread api.OpaqueID,
 // the turn has not ended.
 type TurnStatus string
 
-// The statuses.
+// Statuses of a turn.
 const (
 	TurnStatusPending    TurnStatus = "pending"
 	TurnStatusRunning    TurnStatus = "running"
@@ -286,7 +286,7 @@ type Citation struct {
 // ActionState is the state of an [Action]. Unknown values are kept.
 type ActionState string
 
-// The states.
+// States of an action.
 const (
 	ActionStateRunning  ActionState = "running"
 	ActionStateDone     ActionState = "done"

@@ -59,7 +59,7 @@ func WithOptions(o CallOptions) CallOption {
 // everything.
 type Output string
 
-// The levels, each a superset of the one before.
+// Levels of output, each a superset of the one before.
 const (
 	Terse    Output = "terse"    // identifiers and labels
 	Standard Output = "standard" // and timestamps, flags, status, owners

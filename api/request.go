@@ -85,7 +85,7 @@ func Delete(template string, segments ...any) *Request {
 // Replay is the idempotence of a request.
 type Replay uint8
 
-// The default is ReplayOnce: retries are opt-in.
+// Classes of idempotence. The default is ReplayOnce: retries are opt-in.
 const (
 	ReplayOnce  Replay = iota // retried only if it provably was not processed
 	ReplaySafe                // idempotent
@@ -95,7 +95,7 @@ const (
 // Auth selects whether a call sends the token of the client.
 type Auth uint8
 
-// The default is AuthBearer.
+// When the token of the client is sent. The default is AuthBearer.
 const (
 	AuthBearer   Auth = iota // always
 	AuthOptional             // if the client has one

@@ -6,7 +6,7 @@ type Name string
 // Category is the broadest kind of an event. Unknown values are kept.
 type Category string
 
-// The categories.
+// Categories of events.
 const (
 	CategoryUpload     Category = "upload"
 	CategoryUser       Category = "user"
@@ -28,7 +28,7 @@ const (
 // SubCategory is the kind of an event within its category. Unknown values are kept.
 type SubCategory string
 
-// The subcategories.
+// Subcategories of events.
 const (
 	SubCategoryStorage        SubCategory = "storage"
 	SubCategoryComments       SubCategory = "comments"
@@ -54,7 +54,7 @@ const (
 // Visibility is the log that an event belongs to. Unknown values are kept.
 type Visibility string
 
-// The visibilities.
+// Visibilities of events.
 const (
 	VisibilityInternal Visibility = "internal"           // never readable
 	VisibilityAudit    Visibility = "external_audit_log" // for audits and compliance
@@ -64,7 +64,7 @@ const (
 // Permission is the role required to see an event. Unknown values are kept.
 type Permission string
 
-// The permissions.
+// Permissions to see an event.
 const (
 	PermissionMember   Permission = "member"   // any member of the profile
 	PermissionAdmin    Permission = "admin"    // admins of the profile
@@ -233,7 +233,7 @@ const (
 	NameBillingFreeTrialEnded Name = "billing_free_trial_ended"
 )
 
-// Metadata templates and views, found in old logs.
+// Names of events: metadata templates and views, found in old logs.
 //
 // Deprecated: the platform no longer records them.
 const (
@@ -244,8 +244,8 @@ const (
 	NameMetadataViewDelete     Name = "metadata_view_delete"
 )
 
-// Workflow. The documents list these events; that they are found in old logs only, as
-// the features have ended, is assumed.
+// Names of events: workflow. The documents list them; that they are found in old logs
+// only, as the features have ended, is assumed.
 const (
 	NameTaskListCreated                 Name = "task_list_created"
 	NameTaskListUpdated                 Name = "task_list_updated"

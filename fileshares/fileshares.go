@@ -50,7 +50,7 @@ func New(c api.Client) *Service {
 // tier, with the capability of their role. The password applies to them as well.
 type Access string
 
-// The tiers. Unknown values are kept.
+// Tiers of access. Unknown values are kept.
 const (
 	AccessAnyoneWithLink Access = "anyone_with_link" // no account required; comments are always disabled
 	AccessAnyRegistered  Access = "any_registered"   // any signed-in user
@@ -60,7 +60,7 @@ const (
 // Capability is a permission on a File Share. Each includes those before it.
 type Capability string
 
-// The capabilities. "" means unknown, not that nothing is allowed. Unknown values
+// Capabilities of the caller. "" means unknown, not that nothing is allowed. Unknown values
 // are kept.
 const (
 	CapabilityView     Capability = "view"     // details and previews

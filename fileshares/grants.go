@@ -34,7 +34,7 @@ func recipient(op, field string, who api.Person) (url.Values, error) {
 // GrantState is the state of a grant.
 type GrantState string
 
-// The states. Unknown values are kept.
+// States of a grant. Unknown values are kept.
 const (
 	GrantStateActive  GrantState = "active"
 	GrantStatePending GrantState = "pending" // until a user signs up with the address

@@ -40,7 +40,7 @@ func New(c api.Client) *Service { return &Service{c: c, turn: make(chan struct{}
 // Surface selects the form of the steps of an answer.
 type Surface string
 
-// The surfaces. Other values have at most 16 characters and mean SurfaceREST.
+// Surfaces of the platform. Other values have at most 16 characters and mean SurfaceREST.
 const (
 	SurfaceREST Surface = ""     // requests
 	SurfaceMCP  Surface = "mcp"  // tool calls of the MCP server

@@ -59,7 +59,7 @@ func (v *Invitation) String() string {
 // InvitationState is the state of an invitation. Unknown values are kept.
 type InvitationState string
 
-// The states of an invitation.
+// States of an invitation.
 const (
 	InvitationStatePending  InvitationState = "pending"
 	InvitationStateAccepted InvitationState = "accepted"

@@ -53,7 +53,7 @@ func (s *Service) Join(ctx context.Context, in api.Profile, join *JoinOptions, o
 // Decision accepts or declines an invitation.
 type Decision string
 
-// The decisions.
+// Decisions on an invitation.
 const (
 	DecisionAccept  Decision = "accept"
 	DecisionDecline Decision = "decline"

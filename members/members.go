@@ -164,7 +164,7 @@ type AddRequest struct {
 // AddState is the result of adding a person.
 type AddState string
 
-// The states.
+// Results of adding a person.
 const (
 	AddStateInvited  AddState = "invited"  // an invitation was sent
 	AddStateAccepted AddState = "accepted" // the user was added, or was a member and got the role

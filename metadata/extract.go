@@ -13,7 +13,7 @@ import (
 // JobStatus is the state of an extraction. Unknown values are kept.
 type JobStatus string
 
-// The states.
+// States of a job.
 const (
 	JobStatusQueued           JobStatus = "queued"
 	JobStatusCompleted        JobStatus = "completed"
@@ -99,7 +99,7 @@ func (l *JobList) Of(node api.OpaqueID) []*Job {
 // JobKind is the origin of a [Job]. Unknown values are kept.
 type JobKind string
 
-// The kinds of jobs.
+// Kinds of jobs.
 const (
 	JobKindSingle JobKind = "single" // of [Service.Extract]
 	JobKindBatch  JobKind = "batch"  // of [Service.ExtractAll]

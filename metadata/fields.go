@@ -37,7 +37,7 @@ type Field struct {
 // Origin is the creator of a field.
 type Origin string
 
-// The origins.
+// Origins of a field.
 const (
 	OriginAI   Origin = "ai"
 	OriginUser Origin = "user"

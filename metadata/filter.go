@@ -13,7 +13,7 @@ import (
 // Operator is the comparison of a [Filter].
 type Operator string
 
-// The documented operators; a server may support more. Those without a comment
+// Documented operators of a [Filter]; a server may support more. Those without a comment
 // take a value of the type of the field.
 const (
 	OperatorEqual             Operator = "="
@@ -76,7 +76,7 @@ func condition(f Filter) filters.Condition {
 // Category is a value of the metadata field "category".
 type Category string
 
-// The categories. A response may have an older one.
+// Categories of files. A response may have an older one.
 const (
 	CategoryLegal       Category = "Legal"
 	CategoryFinance     Category = "Finance"

@@ -55,7 +55,7 @@ type ProjectionSort struct {
 // SortDir is the direction of an order.
 type SortDir string
 
-// The directions.
+// Directions of a sort.
 const (
 	SortDirAscending  SortDir = "asc"
 	SortDirDescending SortDir = "desc"
@@ -247,7 +247,7 @@ type FilterScope struct {
 // MatchRelation is the precision of a MatchCount. Unknown values are kept.
 type MatchRelation string
 
-// The relations.
+// Precisions of a number of matches.
 const (
 	MatchRelationExact   MatchRelation = "eq"
 	MatchRelationAtLeast MatchRelation = "gte"

@@ -22,7 +22,7 @@ import (
 // Outcome is the result of a [Merging].
 type Outcome string
 
-// The outcomes.
+// Outcomes of a merge.
 const (
 	OutcomeUnknown       Outcome = ""               // not in the response
 	OutcomePossible      Outcome = "possible"       // of a Preflight: the merge would succeed
@@ -55,7 +55,7 @@ type Refusal struct {
 // RefusalReason is the code of a [Refusal]. Unknown values are kept.
 type RefusalReason string
 
-// The reasons.
+// Reasons of a refused merge.
 const (
 	RefusalReasonTypeMismatch        RefusalReason = "merge_refused_type_mismatch"
 	RefusalReasonUserAuthored        RefusalReason = "merge_refused_user_authored"
@@ -196,7 +196,7 @@ type Candidate struct {
 // kept.
 type CandidateReason string
 
-// The reasons.
+// Reasons of a candidate.
 const (
 	CandidateReasonSpelling CandidateReason = "separator_or_case_variant" // same letters except for case and separators
 	CandidateReasonConcept  CandidateReason = "semantic_same_concept"     // a suggestion only

@@ -21,7 +21,7 @@ type Billing struct{ c api.Client }
 // [Billing.ChangePlan] requires a [PlanID].
 type Plan string
 
-// The plans. All of them have the features content_ai, ai_agent and signing.
+// Plans of an organization. All of them have the features content_ai, ai_agent and signing.
 const (
 	PlanStarter  Plan = "starter"  // stops when its credits are used up
 	PlanBusiness Plan = "business" // charges for additional credits

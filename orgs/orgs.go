@@ -102,7 +102,7 @@ func (p *Page) rows() ([]*Org, *api.Pagination) { return p.Orgs, p.Pagination }
 // Role is the role of a member of an organization. Unknown values are kept.
 type Role string
 
-// The roles, highest first.
+// Roles in an organization, highest first.
 const (
 	RoleOwner  Role = "owner"
 	RoleAdmin  Role = "admin"
@@ -112,7 +112,7 @@ const (
 // Scope selects organizations by their relation to the caller.
 type Scope string
 
-// The scopes.
+// Scopes of a list of organizations.
 const (
 	ScopeMember    Scope = ""          // the caller is a member
 	ScopeExternal  Scope = "external"  // the caller has access to a workspace only

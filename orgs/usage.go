@@ -36,7 +36,7 @@ func (b *Billing) Credits(ctx context.Context, org api.ID, opts ...api.CallOptio
 // Meter is a kind of usage. Unknown values are kept.
 type Meter string
 
-// The known meters.
+// Known meters.
 const (
 	MeterStorage   Meter = "storage_bytes"
 	MeterBandwidth Meter = "bandwidth_bytes"

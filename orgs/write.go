@@ -21,7 +21,7 @@ import (
 // phrases differ from those of a workspace. Unknown values are kept.
 type Permission string
 
-// The permissions, narrowest first.
+// Permissions to manage members, narrowest first.
 const (
 	PermissionOwner   Permission = "Owner only"
 	PermissionAdmins  Permission = "Admin or above"
@@ -92,7 +92,7 @@ type UpdateRequest struct {
 // kept.
 type BackgroundMode string
 
-// The modes.
+// Modes of a background.
 const (
 	BackgroundModeStretched BackgroundMode = "stretched"
 	BackgroundModeFixed     BackgroundMode = "fixed"

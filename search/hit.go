@@ -14,7 +14,7 @@ import (
 // MatchSource is the method that found a hit. Unknown values are kept.
 type MatchSource string
 
-// The match sources.
+// Sources of a match.
 const (
 	MatchSourceKeyword  MatchSource = "keyword"
 	MatchSourceSemantic MatchSource = "semantic"
@@ -24,7 +24,7 @@ const (
 // ScoreSource is the measure of a RawScore. Unknown values are kept.
 type ScoreSource string
 
-// The score sources.
+// Sources of a score.
 const (
 	ScoreSourceKeyword  ScoreSource = "keyword"
 	ScoreSourceSemantic ScoreSource = "semantic"

@@ -18,7 +18,7 @@ import (
 // Target is the set of data to search.
 type Target string
 
-// The targets.
+// Targets of a search.
 const (
 	TargetBoth     Target = "both"
 	TargetFilename Target = "filename" // names only: no semantic search, and Query.Within is ignored
@@ -28,7 +28,7 @@ const (
 // NameMatch is the method of matching names.
 type NameMatch string
 
-// The matches. All but NameMatchAuto examine at most 1,000 files, so a broad
+// Ways to match a name. All but NameMatchAuto examine at most 1,000 files, so a broad
 // pattern may miss some; a server that does not support them yet finds nothing.
 const (
 	NameMatchAuto     NameMatch = "auto"

@@ -61,7 +61,7 @@ type Metadata struct {
 // kept.
 type Reason string
 
-// The reasons.
+// Reasons why the content of files was not searched.
 const (
 	ReasonIntelligenceDisabled    Reason = "intelligence_disabled"
 	ReasonSummaryPermissionDenied Reason = "summary_permission_denied"
@@ -71,7 +71,7 @@ const (
 // Gap is a part of a search that was not done.
 type Gap string
 
-// The gaps.
+// Parts of a search that were not done.
 const (
 	GapSemantic Gap = "semantic" // no semantic search: hits match by keyword only
 	GapContent  Gap = "content"  // the content of files was not searched: see Metadata.Reason

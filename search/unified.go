@@ -63,7 +63,7 @@ type Bucket[T any] struct {
 // TotalRelation is the precision of a Total.
 type TotalRelation string
 
-// The relations.
+// Precisions of a total.
 const (
 	TotalRelationExact   TotalRelation = "eq"
 	TotalRelationAtLeast TotalRelation = "gte"
@@ -72,7 +72,7 @@ const (
 // Status is the state of a bucket. Unknown values are kept.
 type Status string
 
-// The states.
+// States of a bucket.
 const (
 	StatusOK       Status = "ok"
 	StatusDegraded Status = "degraded" // the search of this bucket failed, and it is empty

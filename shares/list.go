@@ -19,7 +19,7 @@ import (
 // Scope selects shares by their relation to the caller.
 type Scope string
 
-// The scopes.
+// Scopes of a list of shares.
 const (
 	ScopeMember    Scope = ""          // the caller owns them, has joined them or is invited
 	ScopeOwned     Scope = "owned"     // those of the caller
@@ -29,7 +29,7 @@ const (
 // Archived selects shares by whether they are archived.
 type Archived string
 
-// The selections.
+// Selections by archiving.
 const (
 	ArchivedNone Archived = ""     // those that are not archived
 	ArchivedOnly Archived = "only" // those that are archived

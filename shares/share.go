@@ -178,7 +178,7 @@ type MemberVisibility struct {
 // others of a [Share] are kept.
 type Type string
 
-// The types.
+// Types of shares.
 const (
 	TypeSend     Type = "send"     // to guests; all portals
 	TypeReceive  Type = "receive"  // from guests
@@ -188,7 +188,7 @@ const (
 // StorageMode is the place where the files of a share are stored. It is immutable.
 type StorageMode string
 
-// The storage modes.
+// Storage modes of a share.
 const (
 	StorageModeIndependent     StorageMode = "independent"      // in its own storage: a portal
 	StorageModeWorkspaceFolder StorageMode = "workspace_folder" // in a folder of the workspace
@@ -197,7 +197,7 @@ const (
 // Category is the name of the storage mode in responses.
 type Category string
 
-// The categories.
+// Categories of shares.
 const (
 	CategoryPortal       Category = "portal"        // [StorageModeIndependent]
 	CategorySharedFolder Category = "shared_folder" // [StorageModeWorkspaceFolder]
@@ -206,7 +206,7 @@ const (
 // Level is the caller's relation to a share.
 type Level string
 
-// The levels.
+// Relations of the caller to a share.
 const (
 	LevelAdmin    Level = "admin"
 	LevelMember   Level = "member"
@@ -218,7 +218,7 @@ const (
 // Access is the set of users who may open a share without an invitation.
 type Access string
 
-// The access options. The server narrows AccessAnyone to AccessRegistered, which
+// Access options of a share. The server narrows AccessAnyone to AccessRegistered, which
 // clears the password, if the request enables comments or notifications that
 // require an identity, or if the share receives files without anonymous uploads.
 // [Service.Get] returns the access in effect.
@@ -232,7 +232,7 @@ const (
 // Invite is the set of members who may manage the invitations of a share.
 type Invite string
 
-// The invitation settings.
+// Members who may manage the invitations of a share.
 const (
 	InviteOwners Invite = "owners"
 	InviteGuests Invite = "guests"
@@ -241,7 +241,7 @@ const (
 // Notify is when a share sends notifications.
 type Notify string
 
-// The notification settings.
+// Settings of notifications.
 const (
 	NotifyNever          Notify = "never"
 	NotifyReceived       Notify = "notify_on_file_received"
@@ -251,7 +251,7 @@ const (
 // DownloadSecurity is how guests may download files.
 type DownloadSecurity string
 
-// The download settings.
+// Settings of downloads.
 const (
 	DownloadSecurityOff    DownloadSecurity = "off"    // unrestricted
 	DownloadSecurityMedium DownloadSecurity = "medium" // with short-lived links
@@ -261,7 +261,7 @@ const (
 // DisplayType is how files are displayed.
 type DisplayType string
 
-// The display types.
+// Display types of a share.
 const (
 	DisplayTypeGrid DisplayType = "grid"
 	DisplayTypeList DisplayType = "list"
@@ -270,7 +270,7 @@ const (
 // UserStatus is the caller's membership of a share in a list.
 type UserStatus string
 
-// The statuses.
+// Statuses of the caller in a share.
 const (
 	UserStatusJoined    UserStatus = "joined"
 	UserStatusAvailable UserStatus = "available" // the caller may join
@@ -279,7 +279,7 @@ const (
 // ParentType is the type of the profile that a share belongs to.
 type ParentType string
 
-// The parent types.
+// Types of the parent of a share.
 const (
 	ParentTypeWorkspace ParentType = "workspace"
 	ParentTypeUser      ParentType = "user"
@@ -289,7 +289,7 @@ const (
 // organization; "" means unknown.
 type ExternalInvites string
 
-// The settings for external invitations.
+// Settings for external invitations.
 const (
 	ExternalInvitesAllowed ExternalInvites = "allowed"
 	ExternalInvitesDenied  ExternalInvites = "denied"

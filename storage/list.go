@@ -19,7 +19,7 @@ import (
 // SortBy is the order of a list.
 type SortBy string
 
-// The orders.
+// Orders of a list of nodes.
 const (
 	SortByName    SortBy = "name"
 	SortByUpdated SortBy = "updated"

@@ -205,7 +205,7 @@ type MissingText struct {
 // MissingReason is the reason why a file has no text.
 type MissingReason string
 
-// Reasons. Unknown values are kept.
+// Reasons why a file has no text. Unknown values are kept.
 const (
 	MissingReasonNotFound MissingReason = "not_found"
 	MissingReasonTrashed  MissingReason = "trashed"

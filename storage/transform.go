@@ -19,7 +19,7 @@ type Transforms struct{ c api.Client }
 // ImageFormat is a format of images.
 type ImageFormat string
 
-// The formats.
+// Formats of an image.
 const (
 	ImageFormatPNG  ImageFormat = "png"
 	ImageFormatJPG  ImageFormat = "jpg"
@@ -29,7 +29,7 @@ const (
 // ImageSize is a size that the server defines.
 type ImageSize string
 
-// The sizes.
+// Sizes of an image.
 const (
 	ImageSizeIconTiny   ImageSize = "IconTiny"
 	ImageSizeIconSmall  ImageSize = "IconSmall"

@@ -103,7 +103,7 @@ func (p *Page) rows() ([]*Workspace, *api.Pagination) { return p.Workspaces, p.P
 // Scope selects workspaces by their relation to the caller.
 type Scope string
 
-// The scopes.
+// Scopes of a list of workspaces.
 const (
 	ScopeMember    Scope = ""          // the caller has access to them
 	ScopeAvailable Scope = "available" // the caller may join them
@@ -158,7 +158,7 @@ func (s *Service) All(ctx context.Context, list *ListOptions, opts ...api.CallOp
 // Archived selects workspaces by whether they are archived.
 type Archived string
 
-// The selections.
+// Selections by archiving.
 const (
 	ArchivedNone Archived = ""     // those that are not archived
 	ArchivedOnly Archived = "only" // those that are archived

@@ -23,7 +23,7 @@ import (
 // Unknown values are kept.
 type Permission string
 
-// The permissions, narrowest first. PermissionOrgOwners is for Join only.
+// Permissions in a workspace, narrowest first. PermissionOrgOwners is for Join only.
 const (
 	PermissionOrgOwners Permission = "Only Org Owners"
 	PermissionAdmins    Permission = "Admin or above"

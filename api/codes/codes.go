@@ -1,5 +1,10 @@
-// Package codes has the codes of the platform's errors, [github.com/fastio-go/fastio/api.Error].Code,
-// that a program can rely on, with what to do about them.
+// Package codes has the codes of the platform's errors that a program can rely on, with
+// what to do about them: values of [github.com/fastio-go/fastio/api.Error].Code.
+//
+//	e, ok := errors.AsType[*api.Error](err)
+//	if ok && errors.Is(err, api.ErrRateLimited) && e.Code == codes.AccountLocked {
+//		fmt.Println("locked: try again in", e.Rate.RetryAfter.Round(time.Minute))
+//	}
 //
 // Decide by the kind of an error first (errors.Is with api.ErrForbidden and the
 // others): most errors have no code here. The platform assigns a code to each place
@@ -7,11 +12,6 @@
 // may be reassigned: when a place is removed, another one may get its code. So the
 // codes of six digits here are those that a document of the platform prints, and are
 // of use only together with the operation and the kind of the error.
-//
-//	e, ok := errors.AsType[*api.Error](err)
-//	if ok && e.Code == codes.AccountLocked {
-//		fmt.Println("try again in", e.Rate.RetryAfter)
-//	}
 //
 // The labels of the documents' table of errors (1605, 1680 and others) are classes of
 // errors and never codes.

@@ -23,7 +23,8 @@ func Example() {
 	for range 6 {
 		_, err = client.OAuth.SignIn(context.Background(), s.User().Email, api.NewSecret("a guess"))
 	}
-	if e, ok := errors.AsType[*api.Error](err); ok && errors.Is(err, api.ErrRateLimited) && e.Code == codes.AccountLocked {
+	e, ok := errors.AsType[*api.Error](err)
+	if ok && errors.Is(err, api.ErrRateLimited) && e.Code == codes.AccountLocked {
 		fmt.Println("locked: try again in", e.Rate.RetryAfter.Round(time.Minute))
 	}
 	// Output:

@@ -3,6 +3,7 @@ package journal_test
 import (
 	"context"
 	"fmt"
+	"log"
 	"os"
 	"path/filepath"
 	"time"
@@ -65,4 +66,25 @@ func Example() {
 	// category,event
 	// workspace,workspace_created
 	// workspace,comment_created
+}
+
+// Each run continues behind the last event of the one before, which may have been killed.
+func ExampleJournal_Follow() {
+	ctx := context.Background()
+	client, err := fastio.New()
+	if err != nil {
+		log.Fatal(err)
+	}
+	nightly := func(query events.Query) error {
+		j, err := journal.Open("events.jsonl", nil)
+		if err != nil {
+			return err
+		}
+		defer j.Close()
+		return j.Follow(ctx, client.Events, query, &events.FollowOptions{Until: time.Now()})
+	}
+	err = nightly(events.Query{Profile: api.Org("4012345678901234567")})
+	if err != nil {
+		log.Fatal(err)
+	}
 }

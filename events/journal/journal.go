@@ -6,7 +6,7 @@
 //		return err
 //	}
 //	defer j.Close()
-//	err = j.Follow(ctx, client.Events, query, &events.FollowOptions{Until: time.Now()})
+//	return j.Follow(ctx, client.Events, query, &events.FollowOptions{Until: time.Now()})
 //
 // The file is the caller's: it has one row for each event, in JSON, CSV or any other
 // format. What the journal needs to go on is in the directory PATH.progress.
