@@ -27,9 +27,9 @@ import (
 type Service struct {
 	Threads      *Threads
 	Turns        *Turns
-	Files        *Files
-	Shares       *Shares
 	Transactions *Transactions
+
+	c api.Client
 }
 
 // Reasons of an [api.ErrForbidden], in [api.Error].Reason. The AI policy of the
@@ -46,7 +46,7 @@ const (
 
 // Features of an AI policy, in [api.Error].Feature.
 const (
-	PolicyFeatureAgent        = "agent"        // the agent: [Threads.Create], [Turns.Send] and [Files.Share]
+	PolicyFeatureAgent        = "agent"        // the agent: [Threads.Create], [Turns.Send] and [Service.ExportFiles]
 	PolicyFeatureIntelligence = "intelligence" // retrieval from indexed files: [Threads.Create] and [Turns.Send]
 )
 
@@ -55,24 +55,15 @@ const (
 const (
 	PlanFeatureContentAI = "content_ai"   // all of Threads and Turns; [storage.Notes.Create] and Update
 	PlanFeatureAgent     = "ai_agent"     // [Threads.Create] and [Turns.Send]; intelligence of workspaces and shares
-	PlanFeatureAutoTitle = "ai_autotitle" // [Shares.AutoTitle]
-	PlanFeatureAutoOG    = "ai_autoog"    // [Shares.OGImage] of private shares, which is a default picture without it
+	PlanFeatureAutoTitle = "ai_autotitle" // [Service.AutoTitle]
+	PlanFeatureAutoOG    = "ai_autoog"    // [Service.OGImage] of private shares, which is a default picture without it
 )
 
 // New returns a Service that sends its requests through c.
 func New(c api.Client) *Service {
 	return &Service{
-		Threads: &Threads{c}, Turns: &Turns{c, activity.New(c)}, Files: &Files{c}, Shares: &Shares{c},
-		Transactions: &Transactions{c},
+		Threads: &Threads{c}, Turns: &Turns{c, activity.New(c)}, Transactions: &Transactions{c}, c: c,
 	}
-}
-
-// client returns what requests are sent through; nil if New did not make s.
-func (s *Service) client() api.Client {
-	if s.Turns == nil {
-		return nil
-	}
-	return s.Turns.c
 }
 
 func refuse(op, field, rule, got string) error {

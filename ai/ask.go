@@ -57,7 +57,7 @@ func (s *Service) Ask(
 	if o == nil {
 		o = &AskOptions{}
 	}
-	ctx, stop, err := call.Bounded(ctx, s.client(), "ai.Ask", opts)
+	ctx, stop, err := call.Bounded(ctx, s.c, "ai.Ask", opts)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func (s *Service) Resume(
 	if o == nil {
 		o = &AskOptions{}
 	}
-	ctx, stop, err := call.Bounded(ctx, s.client(), "ai.Resume", opts)
+	ctx, stop, err := call.Bounded(ctx, s.c, "ai.Resume", opts)
 	if err != nil {
 		return nil, err
 	}

@@ -13,15 +13,12 @@ import (
 	"github.com/fastio-go/fastio/internal/endpoint"
 )
 
-// Shares generates the title and the Open Graph image of shares.
-type Shares struct{ c api.Client }
-
-// AutoTitleOptions are the options of [Shares.AutoTitle]. Nil means no options.
+// AutoTitleOptions are the options of [Service.AutoTitle]. Nil means no options.
 type AutoTitleOptions struct {
 	UserContext string // the purpose of the share, as free text
 }
 
-// AutoTitle is the result of [Shares.AutoTitle]. The form of the response is not
+// AutoTitle is the result of [Service.AutoTitle]. The form of the response is not
 // published; shares.Service.Get returns the title and description of the share.
 type AutoTitle struct {
 	Title       string `json:"title"`
@@ -36,14 +33,14 @@ type AutoTitle struct {
 // Errors: [api.ErrPaymentRequired] if the plan lacks [PlanFeatureAutoTitle].
 //
 // It calls POST /current/share/{share_id}/ai/autotitle/.
-func (s *Shares) AutoTitle(
+func (s *Service) AutoTitle(
 	ctx context.Context, share api.ID, o *AutoTitleOptions, opts ...api.CallOption,
 ) (*AutoTitle, error) {
 	form := api.Form{}
 	if o != nil && o.UserContext != "" {
 		form["user_context"] = []string{o.UserContext}
 	}
-	return call.One[AutoTitle](ctx, s.c, endpoint.AISharesAutoTitle(share, form), "", opts)
+	return call.One[AutoTitle](ctx, s.c, endpoint.AIAutoTitle(share, form), "", opts)
 }
 
 // OGImage returns the Open Graph image of a share: the picture shown where its
@@ -52,8 +49,8 @@ func (s *Shares) AutoTitle(
 // the plan has [PlanFeatureAutoOG]. The caller must close it.
 //
 // It calls GET /current/share/{share_id}/ai/autoog/.
-func (s *Shares) OGImage(ctx context.Context, share api.ID, opts ...api.CallOption) (*api.Download, error) {
-	return download.Open(ctx, s.c, endpoint.AISharesOGImage(share), download.Options{}, opts)
+func (s *Service) OGImage(ctx context.Context, share api.ID, opts ...api.CallOption) (*api.Download, error) {
+	return download.Open(ctx, s.c, endpoint.AIOGImage(share), download.Options{}, opts)
 }
 
 // Transactions lists what AI has cost a workspace.

@@ -110,7 +110,7 @@ func TestInvalidInputIsRejected(t *testing.T) {
 	ctx, room, share, long := t.Context(), room, share, strings.Repeat("n", 101)
 	q, s := ai.Question{Text: "?"}, unreachable()
 	read := func(token string, file int, part *api.Range) error {
-		return stub.Err(s.Files.Read(ctx, api.NewSecret(token), file, part))
+		return stub.Err(s.ReadExport(ctx, api.NewSecret(token), file, part))
 	}
 	refused := map[string][]error{
 		"in": {
@@ -130,8 +130,8 @@ func TestInvalidInputIsRejected(t *testing.T) {
 		"limit":  {stub.Err(s.Threads.List(ctx, room, &ai.ThreadListOptions{Limit: -1}))},
 		"offset": {stub.Err(s.Turns.List(ctx, room, threadID, &ai.TurnListOptions{Offset: -1}))},
 		"files": {
-			stub.Err(s.Files.Share(ctx, share, nil)), stub.Err(s.Files.Share(ctx, share, make([]api.OpaqueID, 26))),
-			stub.Err(s.Files.Share(ctx, share, make([]api.OpaqueID, 1))),
+			stub.Err(s.ExportFiles(ctx, share, nil)), stub.Err(s.ExportFiles(ctx, share, make([]api.OpaqueID, 26))),
+			stub.Err(s.ExportFiles(ctx, share, make([]api.OpaqueID, 1))),
 		},
 		"file":  {read("t", -1, nil)},
 		"token": {read("", 0, nil)},
@@ -361,7 +361,7 @@ func TestFiles(t *testing.T) {
 	alone(t, func(t *testing.T, o *office) {
 		const lease = "The lease of Dock 4."
 		file := o.AddNode(seed.Node{Profile: string(o.room.ID), Name: "lease.txt", Content: lease})
-		markdown, err := o.client.AI.Files.Share(t.Context(), o.room, []api.OpaqueID{api.OpaqueID(file.ID)})
+		markdown, err := o.client.AI.ExportFiles(t.Context(), o.room, []api.OpaqueID{api.OpaqueID(file.ID)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -369,7 +369,7 @@ func TestFiles(t *testing.T) {
 		token, _, _ := strings.Cut(link, "?")
 		parts := map[string]*api.Range{lease: nil, "lease": {Offset: 4, Length: 5}, "Dock 4.": {Offset: 13}}
 		for want, part := range parts {
-			d, err := o.client.AI.Files.Read(t.Context(), api.NewSecret(token), 0, part)
+			d, err := o.client.AI.ReadExport(t.Context(), api.NewSecret(token), 0, part)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -142,7 +142,7 @@ func (k *Keys) Update(ctx context.Context, id string, r UpdateKeyRequest, opts .
 	return call.Do(ctx, k.c, endpoint.OAuthKeysUpdate(id, form), opts)
 }
 
-// DeleteKeyOptions are the optional parameters of [Keys.Delete].
+// DeleteKeyOptions are the optional parameters of [Keys.Delete]. Nil means none of them.
 type DeleteKeyOptions struct {
 	Code api.Secret // a one-time code, as of [CreateKeyRequest]; "" for none
 }
@@ -315,7 +315,8 @@ func (s *Sessions) Revoke(ctx context.Context, id string, opts ...api.CallOption
 	return call.Do(ctx, s.c, endpoint.OAuthSessionsRevoke(id), opts)
 }
 
-// RevokeAllOptions are the optional parameters of [Sessions.RevokeAll].
+// RevokeAllOptions are the optional parameters of [Sessions.RevokeAll]. Nil means none of
+// them.
 type RevokeAllOptions struct {
 	Except string // the id of a session to keep, such as the program's own; "" for none
 }

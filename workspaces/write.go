@@ -148,7 +148,8 @@ func (s *Service) Update(ctx context.Context, workspace api.ID, r UpdateRequest,
 	return call.Do(ctx, s.c, endpoint.WorkspacesUpdate(workspace, f.Form), opts)
 }
 
-// CheckNameOptions are the options of [Service.CheckName].
+// CheckNameOptions are the options of [Service.CheckName]. Nil, and zero fields, mean the
+// defaults.
 type CheckNameOptions struct {
 	Org api.ID // the organization of the workspace: the suggestion starts with its ID; "" requests none
 }

@@ -305,7 +305,7 @@ func eventRequests() []step {
 func aiRequests() []step {
 	room, guests := api.Workspace(workspaceID), api.Share(portalID)
 	return []step{
-		{"ai.Shares.AutoTitle", func(c call) (any, error) { return c.AI.Shares.AutoTitle(c, portalID, nil) }},
+		{"ai.AutoTitle", func(c call) (any, error) { return c.AI.AutoTitle(c, portalID, nil) }},
 		{"ai.Turns.Send", func(c call) (any, error) {
 			return c.AI.Turns.Send(c, guests, "9-T", ai.Question{Text: "?", IdempotencyKey: "k", Uploads: []json.RawMessage{}})
 		}},

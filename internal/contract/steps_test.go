@@ -649,26 +649,26 @@ func aiSteps() []step {
 		}},
 		{"Threads.Get", func(c call) (any, error) { return c.AI.Threads.Get(c, room, c.opaque("thread")) }},
 		{"Transactions.List", func(c call) (any, error) { return c.AI.Transactions.List(c, workspaceID) }},
-		{"Files.Share", func(c call) (any, error) {
-			shared, err := c.AI.Files.Share(c, room, slices.Repeat([]api.OpaqueID{millNote}, 6))
+		{"ExportFiles", func(c call) (any, error) {
+			shared, err := c.AI.ExportFiles(c, room, slices.Repeat([]api.OpaqueID{millNote}, 6))
 			return shared.Reveal(), err
 		}}, // more than five are returned without links
-		{"Files.Share", func(c call) (any, error) {
-			return c.AI.Files.Share(c, room, []api.OpaqueID{millNote, missingEvent})
+		{"ExportFiles", func(c call) (any, error) {
+			return c.AI.ExportFiles(c, room, []api.OpaqueID{millNote, missingEvent})
 		}},
-		{"Files.Share", func(c call) (any, error) {
-			shared, err := c.AI.Files.Share(c, room, []api.OpaqueID{millNote})
+		{"ExportFiles", func(c call) (any, error) {
+			shared, err := c.AI.ExportFiles(c, room, []api.OpaqueID{millNote})
 			text := shared.Reveal()
 			_, link, _ := strings.Cut(text, "/ai/share/")
 			token, _, _ := strings.Cut(link, "?")
 			c.learn("shared", token)
 			return strings.ReplaceAll(text, token, "TOKEN"), err
 		}},
-		{"Files.Read", func(c call) (any, error) { return content(c.AI.Files.Read(c, c.secret("shared"), 0, nil)) }},
-		{"Shares.AutoTitle", func(c call) (any, error) {
-			return c.AI.Shares.AutoTitle(c, shareID, &ai.AutoTitleOptions{UserContext: "The mill, for visitors"})
+		{"ReadExport", func(c call) (any, error) { return content(c.AI.ReadExport(c, c.secret("shared"), 0, nil)) }},
+		{"AutoTitle", func(c call) (any, error) {
+			return c.AI.AutoTitle(c, shareID, &ai.AutoTitleOptions{UserContext: "The mill, for visitors"})
 		}},
-		{"Shares.OGImage", func(c call) (any, error) { return content(c.AI.Shares.OGImage(c, shareID)) }},
+		{"OGImage", func(c call) (any, error) { return content(c.AI.OGImage(c, shareID)) }},
 
 		{"Turns.Send", func(c call) (any, error) {
 			return c.AI.Turns.Send(c, portal, c.opaque("guest"), ask("What stands before it?", "key-7"))
@@ -692,8 +692,8 @@ func aiSteps() []step {
 		{"Threads.ListDeleted", func(c call) (any, error) {
 			return c.AI.Threads.List(c, portal, &ai.ThreadListOptions{Deleted: true})
 		}},
-		{"Files.Share", func(c call) (any, error) {
-			shared, err := c.AI.Files.Share(c, portal, slices.Repeat([]api.OpaqueID{postedNote}, 6))
+		{"ExportFiles", func(c call) (any, error) {
+			shared, err := c.AI.ExportFiles(c, portal, slices.Repeat([]api.OpaqueID{postedNote}, 6))
 			return shared.Reveal(), err
 		}},
 	}

@@ -830,9 +830,9 @@ func AITransactionsList(workspace api.ID) *api.Request {
 	}
 }
 
-func AIFilesShare(in api.Profile, body api.Body) *api.Request {
+func AIExportFiles(in api.Profile, body api.Body) *api.Request {
 	return &api.Request{
-		Op: "ai.Files.Share", Method: http.MethodPost, Replay: api.ReplayOnce,
+		Op: "ai.ExportFiles", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: pathByKind(in, []string{
 			"/current/workspace/{workspace_id}/ai/share/",
 			"/current/share/{share_id}/ai/share/",
@@ -841,9 +841,9 @@ func AIFilesShare(in api.Profile, body api.Body) *api.Request {
 	}
 }
 
-func AIFilesRead(token string, query url.Values) *api.Request {
+func AIReadExport(token string, query url.Values) *api.Request {
 	return &api.Request{
-		Op: "ai.Files.Read", Method: http.MethodGet, Replay: api.ReplayOnce,
+		Op: "ai.ReadExport", Method: http.MethodGet, Replay: api.ReplayOnce,
 		Path: api.Path(
 			"/current/ai/share/{token}",
 			token,
@@ -853,9 +853,9 @@ func AIFilesRead(token string, query url.Values) *api.Request {
 	}
 }
 
-func AISharesAutoTitle(share api.ID, body api.Body) *api.Request {
+func AIAutoTitle(share api.ID, body api.Body) *api.Request {
 	return &api.Request{
-		Op: "ai.Shares.AutoTitle", Method: http.MethodPost, Replay: api.ReplayOnce,
+		Op: "ai.AutoTitle", Method: http.MethodPost, Replay: api.ReplayOnce,
 		Path: api.Path(
 			"/current/share/{share_id}/ai/autotitle/",
 			string(share),
@@ -864,9 +864,9 @@ func AISharesAutoTitle(share api.ID, body api.Body) *api.Request {
 	}
 }
 
-func AISharesOGImage(share api.ID) *api.Request {
+func AIOGImage(share api.ID) *api.Request {
 	return &api.Request{
-		Op: "ai.Shares.OGImage", Method: http.MethodGet, Replay: api.ReplaySafe,
+		Op: "ai.OGImage", Method: http.MethodGet, Replay: api.ReplaySafe,
 		Path: api.Path(
 			"/current/share/{share_id}/ai/autoog/",
 			string(share),

@@ -26,9 +26,9 @@ func TestRequestsWithoutOperation(t *testing.T) {
 		"a known GET with an ID in the template": {
 			api.Get("/current/event/2x3y/details/"), nil, "events.Get", repeated,
 		},
-		"a known GET that mints": {api.Get("/current/ai/share/{token}", "t1"), nil, "ai.Files.Read", once},
+		"a known GET that mints": {api.Get("/current/ai/share/{token}", "t1"), nil, "ai.ReadExport", once},
 		"a known GET that mints, in other words": {
-			api.Get("/current/{a}/{b}/{c}/", "ai", "share", "t1"), nil, "ai.Files.Read", once,
+			api.Get("/current/{a}/{b}/{c}/", "ai", "share", "t1"), nil, "ai.ReadExport", once,
 		},
 		"a known POST that is idempotent": {
 			api.Post("/current/user/auth/sign-out/", api.Form{}), nil, "oauth.SignOut", repeated,

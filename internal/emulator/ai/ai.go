@@ -131,11 +131,11 @@ func (h *Handlers) Routes() []*wire.Route {
 	routes := []*wire.Route{
 		wire.Get("ai.Transactions.List", "/current/workspace/{workspace_id}/ai/transactions/",
 			wire.With(reader, h.listTransactions)),
-		wire.Get("ai.Files.Read", "/current/ai/share/{token}/", h.readExport, wire.Open, wire.Bare, wire.Writes,
+		wire.Get("ai.ReadExport", "/current/ai/share/{token}/", h.readExport, wire.Open, wire.Bare, wire.Writes,
 			wire.Query("file")),
-		wire.Post("ai.Shares.AutoTitle", "/current/share/{share_id}/ai/autotitle/",
+		wire.Post("ai.AutoTitle", "/current/share/{share_id}/ai/autotitle/",
 			wire.With(h.aiProfile(wire.Write), h.autoTitle), wire.Form("user_context")),
-		wire.Get("ai.Shares.OGImage", "/current/share/{share_id}/ai/autoog/", h.shareImage, wire.Visit),
+		wire.Get("ai.OGImage", "/current/share/{share_id}/ai/autoog/", h.shareImage, wire.Visit),
 	}
 	read, deleted := h.threadOfPath(reader, http.StatusNotFound), h.threadOfPath(writer, http.StatusNotFound)
 	changed := h.threadOfPath(writer, http.StatusNotAcceptable)
@@ -159,7 +159,7 @@ func (h *Handlers) Routes() []*wire.Route {
 			wire.Get("ai.Turns.List", chat+"messages/list/{offset}/", wire.With(read, h.listTurns), wire.Bare),
 			wire.Get("ai.Turns.Get", one+"details/", wire.With(h.turnOfPath, h.turnDetails)),
 			wire.Get("ai.Turns.Stream", one+"read/", wire.With(h.turnOfPath, h.streamTurn)),
-			wire.Post("ai.Files.Share", scope+"share/", wire.With(h.aiProfile(wire.Write), h.exportFiles), wire.Form("files")),
+			wire.Post("ai.ExportFiles", scope+"share/", wire.With(h.aiProfile(wire.Write), h.exportFiles), wire.Form("files")),
 		)
 	}
 	return routes

@@ -12,12 +12,9 @@ import (
 	"github.com/fastio-go/fastio/internal/endpoint"
 )
 
-// Files exports files to an AI outside the platform.
-type Files struct{ c api.Client }
-
 const maxShared = 25
 
-// Share returns markdown that describes 1 to 25 files of a workspace or share to
+// ExportFiles returns Markdown that describes 1 to 25 files of a workspace or share to
 // an AI, with a link to each. It is a secret: a link needs no sign-in, expires after 5
 // minutes and works at most 3 times. The server limits a file to 50 MB and all of them to
 // 100 MB, and gives titles only for more than 5 files.
@@ -30,10 +27,10 @@ const maxShared = 25
 //
 // It calls POST /current/workspace/{workspace_id}/ai/share/.
 // It calls POST /current/share/{share_id}/ai/share/.
-func (f *Files) Share(
+func (s *Service) ExportFiles(
 	ctx context.Context, in api.Profile, files []api.OpaqueID, opts ...api.CallOption,
 ) (api.Secret, error) {
-	const op = "ai.Files.Share"
+	const op = "ai.ExportFiles"
 	if len(files) == 0 || len(files) > maxShared {
 		return api.Secret{}, refuse(op, "files", "must be 1 to 25", strconv.Itoa(len(files)))
 	}
@@ -48,15 +45,15 @@ func (f *Files) Share(
 	if err != nil {
 		return api.Secret{}, err
 	}
-	r := endpoint.AIFilesShare(in, api.Form{"files": {string(list)}})
-	markdown, err := call.One[api.Secret](ctx, f.c, r, "markdown", opts)
+	r := endpoint.AIExportFiles(in, api.Form{"files": {string(list)}})
+	markdown, err := call.One[api.Secret](ctx, s.c, r, "markdown", opts)
 	if err != nil {
 		return api.Secret{}, err
 	}
 	return *markdown, nil
 }
 
-// Read returns a file by a link of [Files.Share]: by its token, and by the
+// ReadExport returns a file by a link of [Service.ExportFiles]: by its token, and by the
 // index of the file, from 0. It sends no credential. Part selects a part of the
 // file; nil means all of it. The caller must close the result.
 //
@@ -67,16 +64,16 @@ func (f *Files) Share(
 // up.
 //
 // It calls GET /current/ai/share/{token}.
-func (f *Files) Read(
+func (s *Service) ReadExport(
 	ctx context.Context, token api.Secret, file int, part *api.Range, opts ...api.CallOption,
 ) (*api.Download, error) {
 	if file < 0 {
-		return nil, refuse("ai.Files.Read", "file", "must be 0 or more", strconv.Itoa(file))
+		return nil, refuse("ai.ReadExport", "file", "must be 0 or more", strconv.Itoa(file))
 	}
 	var o download.Options
 	if part != nil {
 		o.Range = *part
 	}
-	r := endpoint.AIFilesRead(token.Reveal(), url.Values{"file": {strconv.Itoa(file)}})
-	return download.Open(ctx, f.c, r, o, opts)
+	r := endpoint.AIReadExport(token.Reveal(), url.Values{"file": {strconv.Itoa(file)}})
+	return download.Open(ctx, s.c, r, o, opts)
 }
