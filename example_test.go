@@ -64,7 +64,7 @@ func Example_errors() {
 	// not found: true
 	// status 404 of workspaces.Get
 	// invalid: true
-	// fastio: events.Search: limit must be 1 to 250, got 1000
+	// fastio: events.Search: Query.Limit must be 1 to 250, got 1000
 }
 
 // An endpoint without a method takes one statement.

@@ -21,7 +21,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
-	"github.com/fastio-go/fastio/internal/form"
+	"github.com/fastio-go/fastio/internal/input"
 )
 
 // Service reads and changes the account of the caller. It is the Account field of a
@@ -113,7 +113,7 @@ type Users struct{ c api.Client }
 // It calls GET /current/user/{user_id}/details/.
 func (u *Users) Get(ctx context.Context, person api.Person, opts ...api.CallOption) (*User, error) {
 	r := endpoint.AccountUsersGet(api.ID(person), nil)
-	if err := form.CheckPerson(r.Op, "person", person); err != nil {
+	if err := input.Parameters(r.Op, "user_id", "person").Person("user_id", person); err != nil {
 		return nil, err
 	}
 	return call.One[User](ctx, u.c, r, "user", opts)
@@ -126,7 +126,7 @@ func (u *Users) Get(ctx context.Context, person api.Person, opts ...api.CallOpti
 // It calls GET /current/users/search/.
 func (u *Users) Search(ctx context.Context, search string, opts ...api.CallOption) (map[string]string, error) {
 	if strings.TrimSpace(search) == "" {
-		return nil, &api.InputError{Op: "account.Users.Search", Field: "search", Rule: "must not be blank"}
+		return nil, input.Parameters("account.Users.Search").Refuse("search", "must not be blank", "")
 	}
 	// The map is in users, or in the envelope.
 	a, err := call.One[struct {

@@ -12,7 +12,7 @@ import (
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/decode"
 	"github.com/fastio-go/fastio/internal/endpoint"
-	"github.com/fastio-go/fastio/internal/form"
+	"github.com/fastio-go/fastio/internal/input"
 	"github.com/fastio-go/fastio/internal/page"
 )
 
@@ -130,7 +130,7 @@ func (i *Invitations) List(
 		list = &InvitationListOptions{}
 	}
 	r := endpoint.AccountInvitationsList(nil)
-	query, err := page.Window(r.Op, list.Limit, list.Offset)
+	query, err := page.Window(input.Fields[InvitationListOptions](r.Op), list.Limit, list.Offset)
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +160,7 @@ func (i *Invitations) All(
 //
 // It calls GET /current/user/invitation/{invitation_id}/details/.
 func (i *Invitations) Get(ctx context.Context, invitation string, opts ...api.CallOption) (*Invitation, error) {
-	return i.get(ctx, invitation, endpoint.AccountInvitationsGet(invitation), opts)
+	return i.get(ctx, "invitation", invitation, endpoint.AccountInvitationsGet(invitation), opts)
 }
 
 // GetByKey returns the invitation with the key in the link of its e-mail.
@@ -169,13 +169,13 @@ func (i *Invitations) Get(ctx context.Context, invitation string, opts ...api.Ca
 //
 // It calls GET /current/user/invitation/{invitation_id}/details/.
 func (i *Invitations) GetByKey(ctx context.Context, key api.Secret, opts ...api.CallOption) (*Invitation, error) {
-	return i.get(ctx, key.Reveal(), endpoint.AccountInvitationsGetByKey(key.Reveal()), opts)
+	return i.get(ctx, "key", key.Reveal(), endpoint.AccountInvitationsGetByKey(key.Reveal()), opts)
 }
 
 func (i *Invitations) get(
-	ctx context.Context, idOrKey string, r *api.Request, opts []api.CallOption,
+	ctx context.Context, name, idOrKey string, r *api.Request, opts []api.CallOption,
 ) (*Invitation, error) {
-	if err := form.CheckKey(r.Op, "invitation_id", api.NewSecret(idOrKey)); err != nil {
+	if err := input.Parameters(r.Op, "invitation_id", name).Key("invitation_id", api.NewSecret(idOrKey)); err != nil {
 		return nil, err
 	}
 	a, err := call.One[struct {

@@ -9,14 +9,14 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
-	"github.com/fastio-go/fastio/internal/form"
+	"github.com/fastio-go/fastio/internal/input"
 )
 
 // SignUpRequest describes a new account.
 type SignUpRequest struct {
 	EmailAddress string
 	Password     api.Secret
-	AgreeToTerms bool   // to the platform's terms of service; required
+	AgreeToTerms bool   `wire:"tos_agree"` // to the platform's terms of service; required
 	FirstName    string // "" means none
 	LastName     string // "" means none
 	Agent        bool   // the account is a software agent's, permanently
@@ -43,15 +43,15 @@ type SignedUp struct {
 //
 // It calls POST /current/user/.
 func (s *Service) SignUp(ctx context.Context, r SignUpRequest, opts ...api.CallOption) (*SignedUp, error) {
-	const op = "account.SignUp"
-	if err := checkAddress(op, "email_address", r.EmailAddress); err != nil {
+	args := input.Fields[SignUpRequest]("account.SignUp")
+	if err := checkAddress(args, "email_address", r.EmailAddress); err != nil {
 		return nil, err
 	}
 	switch {
 	case r.Password.IsZero():
-		return nil, &api.InputError{Op: op, Field: "password", Rule: "must be given"}
+		return nil, args.Refuse("password", "must be given", "")
 	case !r.AgreeToTerms:
-		return nil, &api.InputError{Op: op, Field: "tos_agree", Rule: "must be true"}
+		return nil, args.Refuse("tos_agree", "must be true", "")
 	}
 	body := api.Form{"email_address": {r.EmailAddress}, "password": {r.Password.Reveal()}, "tos_agree": {"true"}}
 	if r.FirstName != "" {
@@ -83,7 +83,7 @@ func (s *Service) SignUp(ctx context.Context, r SignUpRequest, opts ...api.CallO
 //
 // It calls POST /current/user/email/validate/.
 func (s *Service) ValidateEmail(ctx context.Context, email string, opts ...api.CallOption) error {
-	if err := checkAddress("account.ValidateEmail", "email", email); err != nil {
+	if err := checkAddress(input.Parameters("account.ValidateEmail"), "email", email); err != nil {
 		return err
 	}
 	return call.Do(ctx, s.c, endpoint.AccountValidateEmail(api.Form{"email": {email}}), opts)
@@ -95,20 +95,20 @@ func (s *Service) ValidateEmail(ctx context.Context, email string, opts ...api.C
 //
 // Errors: [api.ErrInvalid] if the code is wrong.
 func (s *Service) ConfirmEmail(ctx context.Context, email string, code api.Secret, opts ...api.CallOption) error {
-	const op = "account.ValidateEmail"
-	if err := checkAddress(op, "email", email); err != nil {
+	args := input.Parameters("account.ValidateEmail", "email_token", "code")
+	if err := checkAddress(args, "email", email); err != nil {
 		return err
 	}
 	plain := strings.TrimSpace(code.Reveal())
 	if plain == "" { // without a code the server sends another mail
-		return &api.InputError{Op: op, Field: "email_token", Rule: "must be given"}
+		return args.Refuse("email_token", "must be given", "")
 	}
 	return call.Do(ctx, s.c, endpoint.AccountValidateEmail(api.Form{"email": {email}, "email_token": {plain}}), opts)
 }
 
-func checkAddress(op, field, address string) error {
-	if form.IsAddress(address) {
+func checkAddress(args input.Args, field, address string) error {
+	if input.IsAddress(address) {
 		return nil
 	}
-	return &api.InputError{Op: op, Field: field, Rule: "must be an e-mail address"}
+	return args.Refuse(field, "must be an e-mail address", "")
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
 	"github.com/fastio-go/fastio/internal/form"
+	"github.com/fastio-go/fastio/internal/input"
 )
 
 // UpdateMeRequest changes the names of the signed-in user. An empty field keeps the
@@ -26,7 +27,7 @@ type UpdateMeRequest struct {
 //
 // It calls POST /current/user/update/.
 func (s *Service) UpdateMe(ctx context.Context, r UpdateMeRequest, opts ...api.CallOption) error {
-	f := form.New("account.UpdateMe")
+	f := form.New(input.Fields[UpdateMeRequest]("account.UpdateMe"))
 	form.Given("first_name", r.FirstName, f.Set)
 	form.Given("last_name", r.LastName, f.Set)
 	if err := f.Changed(); err != nil {
@@ -47,7 +48,7 @@ func (s *Service) UpdateMe(ctx context.Context, r UpdateMeRequest, opts ...api.C
 func (s *Service) ChangePassword(
 	ctx context.Context, current, password api.Secret, opts ...api.CallOption,
 ) error {
-	f := form.New("account.ChangePassword")
+	f := form.New(input.Parameters("account.ChangePassword"))
 	form.Given("current_password", current.Reveal(), f.Set)
 	confidential(&f, "password", password.Reveal())
 	if err := f.Err(); err != nil {
@@ -68,11 +69,12 @@ func (s *Service) ChangePassword(
 func (s *Service) RequestEmailChange(
 	ctx context.Context, email string, password api.Secret, opts ...api.CallOption,
 ) error {
-	const op, field = "account.RequestEmailChange", "email_address"
-	if err := checkAddress(op, field, email); err != nil {
+	const field = "email_address"
+	args := input.Parameters("account.RequestEmailChange", field, "email")
+	if err := checkAddress(args, field, email); err != nil {
 		return err
 	}
-	f := form.New(op)
+	f := form.New(args)
 	f.Set(field, email)
 	form.Given("current_password", password.Reveal(), f.Set)
 	return call.Do(ctx, s.c, endpoint.AccountRequestEmailChange(f.Form), opts)
@@ -86,7 +88,7 @@ func (s *Service) RequestEmailChange(
 //
 // It calls POST /current/user/email/change/.
 func (s *Service) ConfirmEmailChange(ctx context.Context, token api.Secret, opts ...api.CallOption) error {
-	f := form.New("account.ConfirmEmailChange")
+	f := form.New(input.Parameters("account.ConfirmEmailChange"))
 	confidential(&f, "token", strings.TrimSpace(token.Reveal()))
 	if err := f.Err(); err != nil {
 		return err
@@ -136,7 +138,7 @@ func (s *Service) CheckPhone(
 
 // phone returns the form of a phone number. Its errors do not contain the number.
 func phone(op, country, number string) (api.Form, error) {
-	f := form.New(op)
+	f := form.New(input.Parameters(op, "phone_country", "countryCode"))
 	digits := func(field, value string) {
 		if value == "" || strings.Trim(value, "0123456789") != "" {
 			f.Refuse(field, "must consist of digits", "")
@@ -166,7 +168,7 @@ type PasswordReset struct{ c api.Client }
 //
 // It calls POST /current/user/email/reset/.
 func (p *PasswordReset) Request(ctx context.Context, email string, opts ...api.CallOption) error {
-	if err := checkAddress("account.PasswordReset.Request", "email", email); err != nil {
+	if err := checkAddress(input.Parameters("account.PasswordReset.Request"), "email", email); err != nil {
 		return err
 	}
 	return call.Do(ctx, p.c, endpoint.AccountPasswordResetRequest(api.Form{"email": {email}}), opts)
@@ -198,7 +200,7 @@ func (p *PasswordReset) Check(ctx context.Context, code api.Secret, opts ...api.
 //
 // It calls POST /current/user/password/{code}/.
 func (p *PasswordReset) Complete(ctx context.Context, code, password api.Secret, opts ...api.CallOption) error {
-	f := form.New("account.PasswordReset.Complete")
+	f := form.New(input.Parameters("account.PasswordReset.Complete", "password1", "password"))
 	confidential(&f, "password1", password.Reveal())
 	f.Set("password2", password.Reveal())
 	if err := f.Err(); err != nil {
@@ -220,7 +222,7 @@ func pasted(code api.Secret) string { return strings.TrimSpace(code.Reveal()) }
 // It calls POST /current/user/close/.
 func (s *Service) Delete(ctx context.Context, address string, opts ...api.CallOption) error {
 	const field = "email_address"
-	if err := checkAddress("account.Delete", field, address); err != nil {
+	if err := checkAddress(input.Parameters("account.Delete", field, "address"), field, address); err != nil {
 		return err
 	}
 	f := api.Form{field: {address}, "confirmation": {address}} // servers read one of them

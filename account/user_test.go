@@ -22,8 +22,8 @@ func TestOwnAccountInput(t *testing.T) {
 	s, ctx, secret := account.New(sent), t.Context(), api.NewSecret(canary)
 	reset := s.PasswordReset
 	stub.Refused(t, map[string][]error{
-		"fields":   {s.UpdateMe(ctx, account.UpdateMeRequest{})},
-		"password": {s.ChangePassword(ctx, secret, api.Secret{})},
+		"UpdateMeRequest": {s.UpdateMe(ctx, account.UpdateMeRequest{})},
+		"password":        {s.ChangePassword(ctx, secret, api.Secret{})},
 		"email_address": {
 			s.RequestEmailChange(ctx, canary, secret), s.RequestEmailChange(ctx, "", secret),
 			s.Delete(ctx, ""), s.Delete(ctx, "4012345678901234567"),

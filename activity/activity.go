@@ -28,6 +28,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/internal/input"
 )
 
 // Service polls activity. It is the Activity field of a fastio.Client, and safe
@@ -88,7 +89,7 @@ func (s *Service) Poll(ctx context.Context, o *PollOptions, opts ...api.CallOpti
 func (s *Service) PollProfile(
 	ctx context.Context, profile api.Profile, o *PollOptions, opts ...api.CallOption,
 ) (*Report, error) {
-	if err := profile.OneOf("activity.PollProfile", "profile_id"); err != nil {
+	if err := profile.OneOf("activity.PollProfile", "profile"); err != nil {
 		return nil, err
 	}
 	return s.poll(ctx, endpoint.ActivityPollProfile(profile.ID, nil), o, opts)
@@ -107,13 +108,14 @@ func (s *Service) poll(ctx context.Context, r *api.Request, o *PollOptions, opts
 }
 
 func (o *PollOptions) query(op string) (url.Values, error) {
+	args := input.Fields[PollOptions](op)
 	if o.Slack < 0 {
-		return nil, &api.InputError{Op: op, Field: "slack", Rule: "must not be negative", Got: o.Slack.String()}
+		return nil, args.Refuse("Slack", "must not be negative", o.Slack.String())
 	}
 	if o.Wait < 0 || o.Wait > maxWait || o.Wait%time.Second != 0 {
-		return nil, &api.InputError{Op: op, Field: "wait", Rule: "must be 0 to 95 whole seconds", Got: o.Wait.String()}
+		return nil, args.Refuse("wait", "must be 0 to 95 whole seconds", o.Wait.String())
 	}
-	fields, err := joinFields(op, o.Fields)
+	fields, err := joinFields(args, o.Fields)
 	if err != nil {
 		return nil, err
 	}
@@ -132,15 +134,15 @@ func (o *PollOptions) query(op string) (url.Values, error) {
 	return q, nil
 }
 
-func joinFields(op string, fields []Field) (string, error) {
+func joinFields(args input.Args, fields []Field) (string, error) {
 	if len(fields) > maxFields {
-		return "", &api.InputError{Op: op, Field: "fields", Rule: "must be at most 30", Got: strconv.Itoa(len(fields))}
+		return "", args.Refuse("fields", "must be at most 30", strconv.Itoa(len(fields)))
 	}
 	words := make([]string, len(fields))
 	for i, f := range fields {
 		if strings.TrimSpace(string(f.Name())) == "" || strings.Contains(string(f), ",") {
 			const rule = "must each have a name and no comma"
-			return "", &api.InputError{Op: op, Field: "fields", Rule: rule, Got: strconv.Quote(string(f))}
+			return "", args.Refuse("fields", rule, strconv.Quote(string(f)))
 		}
 		words[i] = string(f)
 	}

@@ -397,11 +397,11 @@ func TestWatchRejectsInvalidOptions(t *testing.T) {
 	}
 	here := api.Workspace(room)
 	stub.Refused(t, map[string][]error{
-		"profile_id": refused(api.Profile{}, nil),
-		"wait":       refused(here, &activity.WatchOptions{Wait: 2 * time.Minute}),
-		"fields":     refused(here, &activity.WatchOptions{Fields: make([]activity.Field, 31)}),
-		"overlap":    refused(here, &activity.WatchOptions{Overlap: -1}),
-		"sweep":      refused(here, &activity.WatchOptions{Overlap: time.Second, Sweep: -1}),
+		"profile":              refused(api.Profile{}, nil),
+		"wait":                 refused(here, &activity.WatchOptions{Wait: 2 * time.Minute}),
+		"fields":               refused(here, &activity.WatchOptions{Fields: make([]activity.Field, 31)}),
+		"WatchOptions.Overlap": refused(here, &activity.WatchOptions{Overlap: -1}),
+		"WatchOptions.Sweep":   refused(here, &activity.WatchOptions{Overlap: time.Second, Sweep: -1}),
 	})
 }
 
@@ -572,11 +572,11 @@ func TestPollRejectsInvalidOptions(t *testing.T) {
 	t.Parallel()
 	s := activity.New(&script{})
 	field := func(f activity.Field) activity.PollOptions { return activity.PollOptions{Fields: []activity.Field{f}} }
-	refused := map[string][]error{"profile_id": {stub.Err(s.PollProfile(t.Context(), api.Workspace(" "), nil))}}
+	refused := map[string][]error{"profile": {stub.Err(s.PollProfile(t.Context(), api.Workspace(" "), nil))}}
 	for name, all := range map[string][]activity.PollOptions{
-		"wait":   {{Wait: 96 * time.Second}, {Wait: -time.Second}, {Wait: 500 * time.Millisecond}},
-		"slack":  {{Slack: -1}},
-		"fields": {{Fields: make([]activity.Field, 31)}, field(":2abc"), field("members,settings")},
+		"wait":              {{Wait: 96 * time.Second}, {Wait: -time.Second}, {Wait: 500 * time.Millisecond}},
+		"PollOptions.Slack": {{Slack: -1}},
+		"fields":            {{Fields: make([]activity.Field, 31)}, field(":2abc"), field("members,settings")},
 	} {
 		for _, o := range all {
 			refused[name] = append(refused[name],

@@ -12,6 +12,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/internal/input"
 	"github.com/fastio-go/fastio/internal/page"
 )
 
@@ -86,11 +87,12 @@ func (d *Dashboard) List(
 	const op = "activity.Dashboard.List"
 	q := url.Values{}
 	if o != nil {
+		args := input.Fields[CardListOptions](op)
 		if o.Limit < 0 || o.Limit > maxCards {
-			return nil, &api.InputError{Op: op, Field: "limit", Rule: "must be 1 to 200", Got: strconv.Itoa(o.Limit)}
+			return nil, args.Refuse("limit", "must be 1 to 200", strconv.Itoa(o.Limit))
 		}
 		if o.Offset < 0 {
-			return nil, &api.InputError{Op: op, Field: "offset", Rule: "must be 0 or more", Got: strconv.Itoa(o.Offset)}
+			return nil, args.Refuse("offset", "must be 0 or more", strconv.Itoa(o.Offset))
 		}
 		for name, n := range map[string]int{"limit": o.Limit, "offset": o.Offset} {
 			if n > 0 {
@@ -128,8 +130,8 @@ func (d *Dashboard) Dismiss(
 	r := endpoint.ActivityDashboardDismiss(workspace, key, nil)
 	if !until.IsZero() {
 		if !until.After(time.Now()) {
-			const rule = "must be in the future"
-			return &api.InputError{Op: r.Op, Field: "snooze_until", Rule: rule, Got: until.UTC().Format(time.DateTime)}
+			args := input.Parameters(r.Op, "snooze_until", "until")
+			return args.Refuse("snooze_until", "must be in the future", until.UTC().Format(time.DateTime))
 		}
 		r.Body = api.JSON(map[string]string{"snooze_until": api.Time{Time: until.Truncate(time.Second)}.String()})
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
 	"github.com/fastio-go/fastio/internal/form"
+	"github.com/fastio-go/fastio/internal/input"
 	"github.com/fastio-go/fastio/internal/page"
 )
 
@@ -58,7 +59,7 @@ const (
 // AllocateOptions are the options of [Intents.Allocate]. Nil means the whole workspace.
 type AllocateOptions struct {
 	NodeID api.OpaqueID // the file, note or folder to work on; "" means the whole workspace
-	Kind   IntentKind   // "" means none
+	Kind   IntentKind   `wire:"intent"` // "" means none
 }
 
 // Allocate returns the intent of the client's credential for a node or the whole
@@ -74,7 +75,7 @@ func (n *Intents) Allocate(
 	ctx context.Context, workspace api.ID, o *AllocateOptions, opts ...api.CallOption,
 ) (*Intent, error) {
 	const op = "activity.Intents.Allocate"
-	f := form.New(op)
+	f := form.New(input.Fields[AllocateOptions](op))
 	if o != nil {
 		form.Given("node_id", o.NodeID.Plain(), f.Set)
 		form.Given("intent", string(o.Kind), f.Set)
@@ -167,13 +168,14 @@ func (n *Intents) All(
 //
 // It calls GET /current/workspace/{workspace_id}/intents/{intent_ids}/.
 func (n *Intents) Get(
-	ctx context.Context, workspace api.ID, ids []api.OpaqueID, opts ...api.CallOption,
+	ctx context.Context, workspace api.ID, intents []api.OpaqueID, opts ...api.CallOption,
 ) ([]*Intent, error) {
-	const op, field = "activity.Intents.Get", "intent_ids"
-	if len(ids) == 0 || len(ids) > maxIntents {
-		return nil, &api.InputError{Op: op, Field: field, Rule: "must be 1 to 250", Got: strconv.Itoa(len(ids))}
+	const field = "intent_ids"
+	args := input.Parameters("activity.Intents.Get")
+	if len(intents) == 0 || len(intents) > maxIntents {
+		return nil, args.Refuse(field, "must be 1 to 250", strconv.Itoa(len(intents)))
 	}
-	plain, err := call.PlainIDs(op, field, ids)
+	plain, err := args.PlainIDs(field, intents)
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +188,7 @@ type FillRequest struct {
 	Version int64      // of the intent, as it was read
 	Topic   string     // up to 256 characters without line breaks
 	Message string     // up to 8192 characters
-	Kind    IntentKind // "" keeps it
+	Kind    IntentKind `wire:"intent"` // "" keeps it
 }
 
 // Fill changes the content of an intent, if it still has the version of r, and makes it
@@ -201,7 +203,7 @@ type FillRequest struct {
 func (n *Intents) Fill(
 	ctx context.Context, workspace api.ID, intent api.OpaqueID, r FillRequest, opts ...api.CallOption,
 ) (*Intent, error) {
-	f := form.New("activity.Intents.Fill")
+	f := form.New(input.Fields[FillRequest]("activity.Intents.Fill"))
 	version := strconv.FormatInt(r.Version, 10)
 	if r.Version < 0 {
 		f.Refuse("version", "must be 0 or more", version)

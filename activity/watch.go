@@ -11,6 +11,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/input"
 	"github.com/fastio-go/fastio/internal/ratelimit"
 	"github.com/fastio-go/fastio/internal/servertime"
 	"github.com/fastio-go/fastio/internal/times"
@@ -113,19 +114,20 @@ func (s *Service) newWatch(profile api.Profile, o *WatchOptions, opts []api.Call
 	}
 	w.opts = append(slices.Clip(opts), api.WithAttempts(1), api.WithMaxWait(api.NoLimit), api.WithResponse(w.answer))
 	w.cursor, w.hold = w.o.Cursor, newHold(cmp.Or(w.o.Wait, maxWait))
+	args := input.Fields[WatchOptions](opWatch)
 	if w.o.Wait < 0 || w.o.Wait > maxWait || w.o.Wait%time.Second != 0 {
-		return nil, &api.InputError{Op: opWatch, Field: "wait", Rule: "must be 1 to 95 whole seconds", Got: w.o.Wait.String()}
+		return nil, args.Refuse("wait", "must be 1 to 95 whole seconds", w.o.Wait.String())
 	}
 	if w.o.Overlap < 0 {
-		return nil, &api.InputError{Op: opWatch, Field: "overlap", Rule: "must not be negative", Got: w.o.Overlap.String()}
+		return nil, args.Refuse("Overlap", "must not be negative", w.o.Overlap.String())
 	}
 	if w.o.Sweep < 0 {
-		return nil, &api.InputError{Op: opWatch, Field: "sweep", Rule: "must not be negative", Got: w.o.Sweep.String()}
+		return nil, args.Refuse("Sweep", "must not be negative", w.o.Sweep.String())
 	}
-	if err := profile.OneOf(opWatch, "profile_id"); err != nil {
+	if err := profile.OneOf(opWatch, "profile"); err != nil {
 		return nil, err
 	}
-	if _, err := joinFields(opWatch, w.o.Fields); err != nil {
+	if _, err := joinFields(args, w.o.Fields); err != nil {
 		return nil, err
 	}
 	return w, nil

@@ -21,6 +21,7 @@ import (
 
 	"github.com/fastio-go/fastio/activity"
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/input"
 )
 
 // Service is the AI field of a fastio.Client. It is safe for concurrent use.
@@ -66,22 +67,18 @@ func New(c api.Client) *Service {
 	}
 }
 
-func refuse(op, field, rule, got string) error {
-	return &api.InputError{Op: op, Field: field, Rule: rule, Got: got}
-}
-
 // characters rejects a text that is not UTF-8, or does not have least to most
 // characters. A blank text has none.
-func characters(op, field, text string, least, most int, rule string) error {
+func characters(args input.Args, field, text string, least, most int, rule string) error {
 	n := utf8.RuneCountInString(text)
 	if n <= most && strings.TrimSpace(text) == "" {
 		n = 0
 	}
 	switch {
 	case !utf8.ValidString(text):
-		return refuse(op, field, "must be UTF-8", "")
+		return args.Refuse(field, "must be UTF-8", "")
 	case n < least || n > most:
-		return refuse(op, field, rule, count(n, "character"))
+		return args.Refuse(field, rule, count(n, "character"))
 	}
 	return nil
 }

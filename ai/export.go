@@ -10,6 +10,7 @@ import (
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/download"
 	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/internal/input"
 )
 
 const maxShared = 25
@@ -30,16 +31,13 @@ const maxShared = 25
 func (s *Service) ExportFiles(
 	ctx context.Context, in api.Profile, files []api.OpaqueID, opts ...api.CallOption,
 ) (api.Secret, error) {
-	const op = "ai.ExportFiles"
+	args := input.Parameters("ai.ExportFiles")
 	if len(files) == 0 || len(files) > maxShared {
-		return api.Secret{}, refuse(op, "files", "must be 1 to 25", strconv.Itoa(len(files)))
+		return api.Secret{}, args.Refuse("files", "must be 1 to 25", strconv.Itoa(len(files)))
 	}
-	plain := make([]string, len(files))
-	for i, id := range files {
-		plain[i] = id.Plain()
-		if plain[i] == "" {
-			return api.Secret{}, refuse(op, "files", "must hold no blank ID", strconv.Quote(string(id)))
-		}
+	plain, err := args.PlainIDs("files", files)
+	if err != nil {
+		return api.Secret{}, err
 	}
 	list, err := json.Marshal(plain)
 	if err != nil {
@@ -68,7 +66,7 @@ func (s *Service) ReadExport(
 	ctx context.Context, token api.Secret, file int, part *api.Range, opts ...api.CallOption,
 ) (*api.Download, error) {
 	if file < 0 {
-		return nil, refuse("ai.ReadExport", "file", "must be 0 or more", strconv.Itoa(file))
+		return nil, input.Parameters("ai.ReadExport").Refuse("file", "must be 0 or more", strconv.Itoa(file))
 	}
 	var o download.Options
 	if part != nil {

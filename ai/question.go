@@ -14,12 +14,13 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/input"
 	"github.com/fastio-go/fastio/internal/wait"
 )
 
 // Question is a question to the agent. Only Text is required.
 type Question struct {
-	Text string // 1 to 32,000 characters; may be "" if ContentParts have the text
+	Text string `wire:"question"` // 1 to 32,000 characters; may be "" if ContentParts have the text
 
 	// The files attached to the question are its Subjects; References are its
 	// context. With those in ContentParts they are at most 20 files, which the
@@ -117,19 +118,19 @@ const (
 	maxKey         = 64
 )
 
-func (q Question) form(op string) (form url.Values, key string, err error) {
+func (q Question) form(args input.Args) (form url.Values, key string, err error) {
 	form = url.Values{}
-	if err := q.checkText(op); err != nil {
+	if err := q.checkText(args); err != nil {
 		return nil, "", err
 	}
-	if err := q.checkReferences(op); err != nil {
+	if err := q.checkReferences(args); err != nil {
 		return nil, "", err
 	}
 	key = strings.TrimSpace(q.IdempotencyKey)
 	if q.IdempotencyKey == "" {
 		key = NewIdempotencyKey()
 	}
-	if err := characters(op, "idempotency_key", key, 1, maxKey, "must be 1 to 64 characters"); err != nil {
+	if err := characters(args, "idempotency_key", key, 1, maxKey, "must be 1 to 64 characters"); err != nil {
 		return nil, "", err
 	}
 	form.Set("idempotency_key", key)
@@ -152,7 +153,7 @@ func (q Question) form(op string) (form url.Values, key string, err error) {
 	} {
 		text, err := json.Marshal(f.list)
 		if err != nil {
-			return nil, "", refuse(op, f.name, "must hold JSON", "")
+			return nil, "", args.Refuse(f.name, "must hold JSON", "")
 		}
 		if string(text) != "null" && string(text) != "[]" {
 			form.Set(f.name, string(text))
@@ -161,35 +162,35 @@ func (q Question) form(op string) (form url.Values, key string, err error) {
 	if len(q.View) > 0 {
 		var view map[string]json.RawMessage
 		if json.Unmarshal(q.View, &view) != nil || view == nil {
-			return nil, "", refuse(op, "view", "must be a JSON object", "")
+			return nil, "", args.Refuse("view", "must be a JSON object", "")
 		}
 		form.Set("view", string(q.View))
 	}
 	return form, key, nil
 }
 
-func (q Question) checkText(op string) error {
+func (q Question) checkText(args input.Args) error {
 	least := 1
 	if len(q.ContentParts) > 0 {
 		least = 0
 	}
-	if err := characters(op, "question", q.Text, least, maxQuestion, "must be 1 to 32,000 characters"); err != nil {
+	if err := characters(args, "question", q.Text, least, maxQuestion, "must be 1 to 32,000 characters"); err != nil {
 		return err
 	}
 	switch q.Effort {
 	case "", EffortNormal, EffortHigh:
 	default:
-		return refuse(op, "effort", "must be normal or high", strconv.Quote(string(q.Effort)))
+		return args.Refuse("effort", "must be normal or high", strconv.Quote(string(q.Effort)))
 	}
 	if !utf8.ValidString(q.RoleInOrg) {
-		return refuse(op, "role_in_org", "must be UTF-8", "")
+		return args.Refuse("role_in_org", "must be UTF-8", "")
 	}
 	return nil
 }
 
 // checkReferences counts the distinct references of the three lists, and their
 // occurrences.
-func (q Question) checkReferences(op string) error {
+func (q Question) checkReferences(args input.Args) error {
 	seen, files, occurrences := map[Reference]bool{}, 0, 0
 	add := func(kind ReferenceType, id api.OpaqueID) {
 		occurrences++
@@ -203,12 +204,12 @@ func (q Question) checkReferences(op string) error {
 		name string
 		list []Reference
 	}{{"references", q.References}, {"subjects", q.Subjects}} {
-		for _, r := range f.list {
+		for i, r := range f.list {
 			if r.Type != ReferenceTypeFile && r.Type != ReferenceTypeFolder {
-				return refuse(op, f.name, "must be of files and folders", strconv.Quote(string(r.Type)))
+				return args.Refuse(input.At(f.name, i)+".type", "must be file or folder", strconv.Quote(string(r.Type)))
 			}
 			if r.Node.Plain() == "" {
-				return refuse(op, f.name, "must hold no blank ID", strconv.Quote(string(r.Node)))
+				return args.Refuse(input.At(f.name, i)+".node", "must not be blank", strconv.Quote(string(r.Node)))
 			}
 			add(r.Type, r.Node)
 		}
@@ -224,12 +225,12 @@ func (q Question) checkReferences(op string) error {
 	}
 	switch {
 	case files > maxFiles:
-		return refuse(op, "references", "must be of at most 20 files, with the subjects", strconv.Itoa(files))
+		return args.Refuse("references", "must be of at most 20 files, with Subjects", strconv.Itoa(files))
 	case len(seen) > maxReferences:
-		const rule = "must be of at most 100 files and folders, with the subjects"
-		return refuse(op, "references", rule, strconv.Itoa(len(seen)))
+		const rule = "must be of at most 100 files and folders, with Subjects"
+		return args.Refuse("references", rule, strconv.Itoa(len(seen)))
 	case occurrences > maxOccurrences:
-		return refuse(op, "references", "must occur at most 200 times, with the subjects", strconv.Itoa(occurrences))
+		return args.Refuse("references", "must occur at most 200 times, with Subjects", strconv.Itoa(occurrences))
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/internal/input"
 )
 
 // Threads manages the caller's conversations with the agent of a workspace or
@@ -121,7 +122,7 @@ func (t *Threads) Create(
 	ctx context.Context, in api.Profile, r CreateThreadRequest, opts ...api.CallOption,
 ) (*ThreadTurns, error) {
 	const op = "ai.Threads.Create"
-	form, key, err := r.form(op)
+	form, key, err := r.form(input.Fields[CreateThreadRequest](op))
 	if err != nil {
 		return nil, err
 	}
@@ -141,14 +142,14 @@ func (t *Threads) Create(
 	return &ThreadTurns{thread, []*Turn{turn}, 1}, nil
 }
 
-func (r CreateThreadRequest) form(op string) (form url.Values, key string, err error) {
-	if err := characters(op, "name", r.Name, 0, maxThreadName, "must be at most 100 characters"); err != nil {
+func (r CreateThreadRequest) form(args input.Args) (form url.Values, key string, err error) {
+	if err := characters(args, "name", r.Name, 0, maxThreadName, "must be at most 100 characters"); err != nil {
 		return nil, "", err
 	}
 	if r.Kind == ThreadKindAll {
-		return nil, "", refuse(op, "kind", "must be user or agent", strconv.Quote(string(r.Kind)))
+		return nil, "", args.Refuse("kind", "must be user or agent", strconv.Quote(string(r.Kind)))
 	}
-	form, key, err = r.Question.form(op)
+	form, key, err = r.Question.form(args)
 	if err != nil {
 		return nil, "", err
 	}
@@ -196,7 +197,7 @@ func (t *Threads) List(
 			value int
 		}{{"limit", list.Limit}, {"offset", list.Offset}} {
 			if f.value < 0 {
-				return nil, refuse(r.Op, f.name, "must be 0 or more", strconv.Itoa(f.value))
+				return nil, input.Fields[ThreadListOptions](r.Op).Refuse(f.name, "must be 0 or more", strconv.Itoa(f.value))
 			}
 			if f.value > 0 {
 				r.Query.Set(f.name, strconv.Itoa(f.value))
@@ -269,7 +270,8 @@ func (t *Threads) Get(
 func (t *Threads) Update(
 	ctx context.Context, in api.Profile, thread api.OpaqueID, name string, opts ...api.CallOption,
 ) (*Thread, error) {
-	if err := characters("ai.Threads.Update", "name", name, 1, maxThreadName, "must be 1 to 100 characters"); err != nil {
+	args := input.Parameters("ai.Threads.Update")
+	if err := characters(args, "name", name, 1, maxThreadName, "must be 1 to 100 characters"); err != nil {
 		return nil, err
 	}
 	a, err := call.One[struct {

@@ -14,6 +14,7 @@ import (
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/decode"
 	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/internal/input"
 	"github.com/fastio-go/fastio/internal/page"
 )
 
@@ -38,7 +39,7 @@ func (t *Turns) Send(
 	ctx context.Context, in api.Profile, thread api.OpaqueID, q Question, opts ...api.CallOption,
 ) (*Turn, error) {
 	const op = "ai.Turns.Send"
-	form, key, err := q.form(op)
+	form, key, err := q.form(input.Fields[Question](op))
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +77,7 @@ func (t *Turns) List(
 ) (*TurnPage, error) {
 	offset := cmp.Or(list, &TurnListOptions{}).Offset
 	if offset < 0 {
-		return nil, refuse("ai.Turns.List", "offset", "must be 0 or more", strconv.Itoa(offset))
+		return nil, input.Fields[TurnListOptions]("ai.Turns.List").Refuse("offset", "must be 0 or more", strconv.Itoa(offset))
 	}
 	r := endpoint.AITurnsList(in, thread)
 	if offset > 0 {

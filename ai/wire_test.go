@@ -88,8 +88,8 @@ func TestQuestionLimits(t *testing.T) {
 		"101 files and folders":  {ask{Text: "?", References: folders(101)}, "references"},
 		"200 occurrences":        {ask{Text: "?", References: ten, Subjects: ten}, ""},
 		"201 occurrences":        {ask{Text: "?", References: ten, Subjects: append(files(1), ten...)}, "references"},
-		"reference without ID":   {ask{Text: "?", Subjects: []ai.Reference{ai.File(" - ")}}, "subjects"},
-		"reference without type": {ask{Text: "?", References: []ai.Reference{{Node: nodeID}}}, "references"},
+		"reference without ID":   {ask{Text: "?", Subjects: []ai.Reference{ai.File(" - ")}}, "subjects.node"},
+		"reference without type": {ask{Text: "?", References: []ai.Reference{{Node: nodeID}}}, "references.type"},
 	} {
 		err := stub.Err(unreachable().Turns.Send(t.Context(), share, threadID, tc.q))
 		if got := refusedField(err); got != cmp.Or(tc.field, errReached.Error()) {
@@ -98,7 +98,8 @@ func TestQuestionLimits(t *testing.T) {
 	}
 	err := stub.Err(unreachable().Turns.Send(t.Context(), share, threadID, ask{Text: strings.Repeat("é", 32_001)}))
 	want := &api.InputError{
-		Op: "ai.Turns.Send", Field: "question", Rule: "must be 1 to 32,000 characters", Got: "32001 characters",
+		Op: "ai.Turns.Send", Field: "Question.Text", Wire: "question",
+		Rule: "must be 1 to 32,000 characters", Got: "32001 characters",
 	}
 	if got, _ := errors.AsType[*api.InputError](err); got == nil || *got != *want {
 		t.Errorf("got %v, want %v", err, want)
@@ -212,14 +213,14 @@ var errReached = errors.New("the call was sent")
 
 func unreachable() *ai.Service { return ai.New(script(errReached)) }
 
-// refusedField returns the field of an InputError that is no TurnError, or the
-// error itself.
+// refusedField returns the argument of an InputError that is no TurnError, as on the wire
+// or else in Go, or the error itself.
 func refusedField(err error) string {
 	if _, ok := errors.AsType[*ai.TurnError](err); ok {
 		return fmt.Sprint(err)
 	}
 	if e, ok := errors.AsType[*api.InputError](err); ok && errors.Is(err, api.ErrInvalid) {
-		return e.Field
+		return cmp.Or(e.Wire, e.Field)
 	}
 	return fmt.Sprint(err)
 }
@@ -388,8 +389,8 @@ func TestFirstInvalidFieldIsNamed(t *testing.T) {
 	ctx, s, bad := t.Context(), unreachable(), []ai.Reference{{Type: "note", Node: "2"}}
 	for range 30 {
 		stub.Refused(t, map[string][]error{
-			"limit":      {stub.Err(s.Threads.List(ctx, room, &ai.ThreadListOptions{Limit: -1, Offset: -1}))},
-			"references": {stub.Err(s.Turns.Send(ctx, room, threadID, ask{Text: "?", References: bad, Subjects: bad}))},
+			"limit":           {stub.Err(s.Threads.List(ctx, room, &ai.ThreadListOptions{Limit: -1, Offset: -1}))},
+			"references.type": {stub.Err(s.Turns.Send(ctx, room, threadID, ask{Text: "?", References: bad, Subjects: bad}))},
 		})
 	}
 }

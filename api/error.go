@@ -265,25 +265,45 @@ func (e *Error) ofEdge() bool { return e.Code == codes.EdgeRejected || e.Name ==
 const statusBlocked = 450
 
 // InputError reports an invalid argument. Nothing was sent.
+//
+// Field is a parameter of the method by its name ("node", "files[2].Name"), or a field of a
+// request or of options by its type and name ("CreateRequest.Title", "ListOptions.Limit",
+// "Target.Profile"). It may be an option of the call ("WithLinkPassword") or of the client.
 type InputError struct {
 	Op    string // the operation; "" until it is known
-	Field string // the argument or field by its Go path: "node", "Query.Limit", "files[2].Name"
-	Wire  string // its name in the request: "limit"; "" if it is not sent under one
+	Field string // the argument by its Go path
+	Wire  string // its name in the request: "limit"; "" if it is not sent under a name
 	Rule  string // the rule: "must be 1 to 250"
 	Got   string // the value; never a secret
 }
 
-// Error returns the field, the rule and the value.
+// Error returns the field, the rule and the value, and the name on the wire if it differs
+// from that of the field by more than case and underscores:
+// "fastio: workspaces.Create: CreateRequest.Join (perm_join) must not be blank".
 func (e *InputError) Error() string {
 	s := "fastio: "
 	if e.Op != "" {
 		s += e.Op + ": "
 	}
-	s += e.Field + " " + e.Rule
+	s += e.Field
+	if e.Wire != "" && !sameName(e.Field, e.Wire) {
+		s += " (" + e.Wire + ")"
+	}
+	s += " " + e.Rule
 	if e.Got != "" {
 		s += ", got " + e.Got
 	}
 	return visible(s)
+}
+
+// sameName reports whether two names differ by case, underscores and hyphens only. An
+// index of a list and the fields before the last are not compared.
+func sameName(field, wire string) bool {
+	plain := func(name string) string {
+		name, _, _ = strings.Cut(name[strings.LastIndexByte(name, '.')+1:], "[")
+		return strings.NewReplacer("_", "", "-", "").Replace(name)
+	}
+	return strings.EqualFold(plain(field), plain(wire))
 }
 
 // Is reports whether target is [ErrInvalid].

@@ -246,10 +246,10 @@ func TestRequestsWithoutMethod(t *testing.T) {
 	}
 	const rule = " must be a string, an api.ID, an api.OpaqueID or an api.Person, got "
 	for want, r := range map[string]*api.Request{
-		"segments[1]" + rule + "int":                                  api.Get(template, "1", 2),
-		"segments[0]" + rule + "<nil>":                                api.Post(template, nil, nil, "2"),
-		"segments[0] must not be blank or consist of dots, got \"\"":  api.Delete(template, api.OpaqueID(""), "2"),
-		"template must have no query: see WithQuery, got \"/a/?b=c\"": api.Get("/a/?b=c"),
+		"segments[1]" + rule + "int":                                          api.Get(template, "1", 2),
+		"segments[0]" + rule + "<nil>":                                        api.Post(template, nil, nil, "2"),
+		"segments[0] (org_id) must not be blank or consist of dots, got \"\"": api.Delete(template, api.OpaqueID(""), "2"),
+		"template must have no query: see WithQuery, got \"/a/?b=c\"":         api.Get("/a/?b=c"),
 	} {
 		if err := r.Path.Err(); err == nil || err.Error() != "fastio: "+want || !errors.Is(err, api.ErrInvalid) {
 			t.Errorf("got %v, want %s", err, want)

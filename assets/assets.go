@@ -17,6 +17,7 @@ import (
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/download"
 	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/internal/input"
 )
 
 // Service reads and replaces pictures. It is the Assets field of a
@@ -97,7 +98,7 @@ func (s *Service) Upload(
 	const op = "assets.Upload"
 	switch {
 	case file == "":
-		return &api.InputError{Op: op, Field: "file", Rule: "must not be empty"}
+		return input.Parameters(op).Refuse("file", "must not be empty", "")
 	case content == nil:
 		return &api.InputError{Op: op, Field: "content", Rule: "must not be nil"}
 	}

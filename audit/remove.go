@@ -10,7 +10,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
-	"github.com/fastio-go/fastio/internal/form"
+	"github.com/fastio-go/fastio/internal/input"
 	"github.com/fastio-go/fastio/members"
 )
 
@@ -123,7 +123,7 @@ func (s *Service) checkPerson(ctx context.Context, person api.Person, opts []api
 	if err := call.Check(ctx, s.c, opRemove); err != nil {
 		return err
 	}
-	if err := form.CheckPerson(opRemove, "person", person); err != nil {
+	if err := input.Parameters(opRemove).Person("person", person); err != nil {
 		return err
 	}
 	refused := person == api.Person(api.Me)

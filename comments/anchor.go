@@ -11,8 +11,8 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/decode"
+	"github.com/fastio-go/fastio/internal/input"
 	"github.com/fastio-go/fastio/internal/jsonopt"
 )
 
@@ -133,12 +133,12 @@ const (
 )
 
 // checkAnchor checks an anchor; nil is valid.
-func checkAnchor(op string, a *Anchor) error {
+func checkAnchor(args input.Args, a *Anchor) error {
 	if a == nil {
 		return nil
 	}
 	refuse := func(field, rule, got string) error {
-		return &api.InputError{Op: op, Field: "reference." + field, Rule: rule, Got: got}
+		return args.Refuse("reference."+field, rule, got)
 	}
 	if a.Type == "" {
 		return refuse("type", "must be video, image, document, general or audio", "")

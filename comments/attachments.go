@@ -9,6 +9,7 @@ import (
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/decode"
 	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/internal/input"
 )
 
 // Attachments reads and changes the attachments of comments, which are
@@ -57,11 +58,11 @@ func (a *Attachments) List(ctx context.Context, comment api.OpaqueID, opts ...ap
 func (a *Attachments) Attach(
 	ctx context.Context, comment api.OpaqueID, objects []api.OpaqueID, opts ...api.CallOption,
 ) (*AttachmentList, error) {
-	const op = "comments.Attachments.Attach"
+	args := input.Parameters("comments.Attachments.Attach", "target_ids", "objects")
 	if len(objects) == 0 {
-		return nil, &api.InputError{Op: op, Field: "target_ids", Rule: "must be 1 to 25", Got: "0"}
+		return nil, args.Refuse("target_ids", "must be 1 to 25", "0")
 	}
-	body, err := targetsOf(op, objects)
+	body, err := targetsOf(args, objects)
 	if err != nil {
 		return nil, err
 	}
@@ -83,10 +84,10 @@ type DetachResult struct {
 func (a *Attachments) Detach(
 	ctx context.Context, comment, object api.OpaqueID, opts ...api.CallOption,
 ) (*DetachResult, error) {
-	const op = "comments.Attachments.Detach"
 	body := targets{One: object.Plain()}
 	if body.One == "" {
-		return nil, &api.InputError{Op: op, Field: "target_id", Rule: "must not be blank", Got: strconv.Quote(string(object))}
+		args := input.Parameters("comments.Attachments.Detach", "target_id", "object")
+		return nil, args.Refuse("target_id", "must not be blank", strconv.Quote(string(object)))
 	}
 	return call.One[DetachResult](ctx, a.c, endpoint.CommentsAttachmentsDetach(comment, api.JSON(body)), "", opts)
 }

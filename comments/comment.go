@@ -14,6 +14,7 @@ import (
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/decode"
 	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/internal/input"
 )
 
 // Comment is one comment. A field that is not in the response is zero.
@@ -102,7 +103,7 @@ func (s *Service) React(
 ) (*Reactions, error) {
 	emoji = strings.TrimSpace(emoji)
 	if emoji == "" || !utf8.ValidString(emoji) {
-		return nil, &api.InputError{Op: "comments.React", Field: "emoji", Rule: "must be an emoji", Got: strconv.Quote(emoji)}
+		return nil, input.Parameters("comments.React").Refuse("emoji", "must be an emoji", strconv.Quote(emoji))
 	}
 	return s.react(ctx, comment, endpoint.CommentsReact(comment, api.JSON(map[string]string{"emoji": emoji})), opts)
 }

@@ -26,6 +26,7 @@ import (
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/decode"
 	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/internal/input"
 )
 
 // Service reads and writes comments. It is the Comments field of a
@@ -79,10 +80,11 @@ func (s *Service) Update(
 	ctx context.Context, comment api.OpaqueID, r UpdateRequest, opts ...api.CallOption,
 ) (*Comment, error) {
 	const op = "comments.Update"
-	if err := checkBody(op, r.Body); err != nil {
+	args := input.Fields[UpdateRequest](op)
+	if err := checkBody(args, r.Body); err != nil {
 		return nil, err
 	}
-	if err := checkAnchor(op, r.Reference); err != nil {
+	if err := checkAnchor(args, r.Reference); err != nil {
 		return nil, err
 	}
 	return call.One[Comment](ctx, s.c, endpoint.CommentsUpdate(comment, api.JSON(r)), "comment", opts)
@@ -160,11 +162,11 @@ const maxDeleted = 100
 //
 // It calls POST /current/comments/bulk/delete/.
 func (s *Service) DeleteMany(ctx context.Context, ids []api.OpaqueID, opts ...api.CallOption) (*DeleteManyResult, error) {
-	const op = "comments.DeleteMany"
+	args := input.Parameters("comments.DeleteMany", "comment_ids", "ids")
 	if len(ids) == 0 || len(ids) > maxDeleted {
-		return nil, &api.InputError{Op: op, Field: "comment_ids", Rule: "must be 1 to 100", Got: strconv.Itoa(len(ids))}
+		return nil, args.Refuse("comment_ids", "must be 1 to 100", strconv.Itoa(len(ids)))
 	}
-	plain, err := call.PlainIDs(op, "comment_ids", ids)
+	plain, err := args.PlainIDs("comment_ids", ids)
 	if err != nil {
 		return nil, err
 	}

@@ -40,14 +40,19 @@ func targets() map[string]comments.Target {
 // errs are the errors of calls by name.
 type errs map[string]error
 
-// refused requires that every call was rejected locally with this text.
+// refused requires that every call was rejected locally with this text, in which R is the
+// request of the call.
 func (e errs) refused(t *testing.T, want string) {
 	t.Helper()
 	if len(e) == 0 {
 		t.Errorf("no call is rejected with %q", want)
 	}
 	for call, err := range e {
-		want := "fastio: comments." + strings.Replace(call, "All", "List", 1) + ": " + want
+		of := "CreateRequest."
+		if call == "Update" {
+			of = "UpdateRequest."
+		}
+		want := "fastio: comments." + strings.Replace(call, "All", "List", 1) + ": " + strings.Replace(want, "R.", of, 1)
 		if err == nil || err.Error() != want || !errors.Is(err, api.ErrInvalid) {
 			t.Errorf("%s fails with\n%v, want\n%s", call, err, want)
 		}
@@ -64,17 +69,17 @@ func TestListRejectsInvalidOptions(t *testing.T) {
 		}
 		return e
 	}
-	lists(comments.ListOptions{Limit: 1}).refused(t, "limit must be 2 to 200, got 1")
-	lists(comments.ListOptions{Limit: -1}).refused(t, "limit must be 2 to 200, got -1")
-	lists(comments.ListOptions{Limit: 201}).refused(t, "limit must be 2 to 200, got 201")
-	lists(comments.ListOptions{Offset: -1}).refused(t, "offset must be 0 or more, got -1")
+	lists(comments.ListOptions{Limit: 1}).refused(t, "ListOptions.Limit must be 2 to 200, got 1")
+	lists(comments.ListOptions{Limit: -1}).refused(t, "ListOptions.Limit must be 2 to 200, got -1")
+	lists(comments.ListOptions{Limit: 201}).refused(t, "ListOptions.Limit must be 2 to 200, got 201")
+	lists(comments.ListOptions{Offset: -1}).refused(t, "ListOptions.Offset must be 0 or more, got -1")
 	pages := func(list comments.ListOptions) errs {
 		return errs{"List": stub.Err(s.List(ctx, room, &list))}
 	}
-	pages(comments.ListOptions{Page: -1}).refused(t, "page must be 1 or more, got -1")
-	pages(comments.ListOptions{Page: 2, Offset: 9}).refused(t, "page must be left out with an offset, got 2")
+	pages(comments.ListOptions{Page: -1}).refused(t, "ListOptions.Page must be 1 or more, got -1")
+	pages(comments.ListOptions{Page: 2, Offset: 9}).refused(t, "ListOptions.Page must be left out with Offset, got 2")
 	errs{"All": stub.Last(s.All(ctx, room, &comments.ListOptions{Page: 1}))}.refused(t,
-		"page must be left out of an iteration: it may begin at an offset, got 1")
+		"ListOptions.Page must be left out of an iteration: it may begin at an offset, got 1")
 }
 
 func TestErrorsNameTheField(t *testing.T) {
@@ -86,11 +91,11 @@ func TestErrorsNameTheField(t *testing.T) {
 			"Create" + kind: stub.Err(s.Create(ctx, on, hi)),
 		}
 	}
-	const other = "entity_type must be a workspace or a share, got "
+	const other = "on must be a workspace or a share, got "
 	for want, p := range map[string]api.Profile{
 		other + "org": api.Org("1"),
-		"entity_type must have an ID, got workspace without one":                api.Workspace(" "),
-		`parent_id must be an ID of 19 digits, not a custom name, got "design"`: api.Workspace("design"),
+		"on must have an ID, got workspace without one":                              api.Workspace(" "),
+		`on (parent_id) must be an ID of 19 digits, not a custom name, got "design"`: api.Workspace("design"),
 	} {
 		calls("", comments.On(p)).refused(t, want)
 		calls("OnNode", comments.OnNode(p, nodeID)).refused(t, want)
@@ -98,10 +103,10 @@ func TestErrorsNameTheField(t *testing.T) {
 	calls("OnFileShare", comments.On(api.FileShare("1"))).refused(t, other+"fileshare")
 	calls("", comments.Target{}).refused(t, strings.TrimSuffix(other, ", got "))
 	for kind, p := range map[string]api.Profile{"OnNode": room, "OnFileShare": api.FileShare("fs")} {
-		calls(kind, comments.OnNode(p, "-")).refused(t, `node must not be blank or consist of dots, got ""`)
+		calls(kind, comments.OnNode(p, "-")).refused(t, `on (node_id) must be on a node that is not blank, got "-"`)
 	}
 	calls("OnFileShare", comments.OnNode(api.FileShare(""), nodeID)).refused(t,
-		`fileshare must not be blank or consist of dots, got ""`)
+		"on must have an ID, got fileshare without one")
 }
 
 func TestCreateAndUpdateRejectInvalidInput(t *testing.T) {
@@ -123,7 +128,7 @@ func TestCreateAndUpdateRejectInvalidInput(t *testing.T) {
 		"": "must not be blank", " \n\t\u2003": "must not be blank", "\xff": "must be UTF-8",
 		strings.Repeat("é", 8193): "must be at most 8192 characters, got 8193 characters",
 	} {
-		writes(body, nil).refused(t, "body "+want)
+		writes(body, nil).refused(t, "R.Body "+want)
 	}
 	quote := func(exact, prefix, suffix int) *comments.Anchor {
 		long := func(n int) string { return strings.Repeat("é", n) }
@@ -131,23 +136,23 @@ func TestCreateAndUpdateRejectInvalidInput(t *testing.T) {
 	}
 	nowhere := comments.ImageAnchor(comments.Region{Width: math.NaN()})
 	for want, a := range map[string]*comments.Anchor{
-		"type must be video, image, document, general or audio":     {Page: 3},
-		"region must hold finite numbers, got NaN":                  nowhere,
-		"timestamp must be 0 or more, got -1s":                      comments.AudioAnchor(-time.Second),
-		"page must be 1 or more, got -1":                            comments.PageAnchor(-1, ""),
-		"text_snippet must be UTF-8":                                comments.PageAnchor(1, "\xff"),
-		"exact must be at most 500 characters, got 501 characters":  quote(501, 0, 0),
-		"prefix must be at most 100 characters, got 101 characters": quote(0, 101, 0),
-		"suffix must be at most 100 characters, got 101 characters": quote(0, 0, 101),
+		"Type must be video, image, document, general or audio":     {Page: 3},
+		"Region must hold finite numbers, got NaN":                  nowhere,
+		"Timestamp must be 0 or more, got -1s":                      comments.AudioAnchor(-time.Second),
+		"Page must be 1 or more, got -1":                            comments.PageAnchor(-1, ""),
+		"TextSnippet must be UTF-8":                                 comments.PageAnchor(1, "\xff"),
+		"Exact must be at most 500 characters, got 501 characters":  quote(501, 0, 0),
+		"Prefix must be at most 100 characters, got 101 characters": quote(0, 101, 0),
+		"Suffix must be at most 100 characters, got 101 characters": quote(0, 0, 101),
 	} {
-		writes("Hi", a).refused(t, "reference."+want)
+		writes("Hi", a).refused(t, "R.Reference."+want)
 	}
 	parent := creates(comments.CreateRequest{Body: "Hi", ParentID: "--"})
-	parent.refused(t, `parent_id must not consist of hyphens and blanks, got "--"`)
+	parent.refused(t, `R.ParentID must not consist of hyphens and blanks, got "--"`)
 	for want, ids := range map[string][]api.OpaqueID{
-		"must be at most 25, got 26": copies(26), `must hold no blank ID, got " "`: {"a", " "},
+		" (target_ids) must be at most 25, got 26": copies(26), `[1] (target_ids) must not be blank, got " "`: {"a", " "},
 	} {
-		creates(comments.CreateRequest{Body: "Hi", Attachments: ids}).refused(t, "target_ids "+want)
+		creates(comments.CreateRequest{Body: "Hi", Attachments: ids}).refused(t, "R.Attachments"+want)
 	}
 }
 
@@ -157,20 +162,21 @@ func TestOtherCallsRejectInvalidInput(t *testing.T) {
 	t.Parallel()
 	s, ctx := unreachable(), t.Context()
 	for want, ids := range map[string][]api.OpaqueID{
-		"must be 1 to 100, got 0": nil, "must be 1 to 100, got 101": copies(101),
-		`must hold no blank ID, got "-"`: {"ca1", "-"},
+		" (comment_ids) must be 1 to 100, got 0": nil, " (comment_ids) must be 1 to 100, got 101": copies(101),
+		`[1] (comment_ids) must not be blank, got "-"`: {"ca1", "-"},
 	} {
-		errs{"DeleteMany": stub.Err(s.DeleteMany(ctx, ids))}.refused(t, "comment_ids "+want)
+		errs{"DeleteMany": stub.Err(s.DeleteMany(ctx, ids))}.refused(t, "ids"+want)
 	}
 	errs{"React": stub.Err(s.React(ctx, "ca1", " "))}.refused(t, `emoji must be an emoji, got ""`)
 	errs{"React": stub.Err(s.React(ctx, "ca1", "\xff"))}.refused(t, `emoji must be an emoji, got "\xff"`)
 	for want, ids := range map[string][]api.OpaqueID{
-		"must be 1 to 25, got 0": nil, "must be at most 25, got 26": copies(26), `must hold no blank ID, got ""`: {""},
+		" (target_ids) must be 1 to 25, got 0": nil, " (target_ids) must be at most 25, got 26": copies(26),
+		`[0] (target_ids) must not be blank, got ""`: {""},
 	} {
-		errs{"Attachments.Attach": stub.Err(s.Attachments.Attach(ctx, "ca1", ids))}.refused(t, "target_ids "+want)
+		errs{"Attachments.Attach": stub.Err(s.Attachments.Attach(ctx, "ca1", ids))}.refused(t, "objects"+want)
 	}
 	errs{"Attachments.Detach": stub.Err(s.Attachments.Detach(ctx, "ca1", "-"))}.refused(t,
-		`target_id must not be blank, got "-"`)
+		`object (target_id) must not be blank, got "-"`)
 }
 
 func TestLimitsAreInclusive(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/internal/input"
 )
 
 // CreateRequest is a new comment. Only Body is required. It may have markdown and mentions.
@@ -18,7 +19,7 @@ type CreateRequest struct {
 	ParentID    api.OpaqueID   // the comment to reply to, on the same Target; a reply to a reply joins its thread
 	Reference   *Anchor        // the place in the file; nil means all of it
 	Properties  map[string]any // for use by the program, as JSON values; nil means none
-	Attachments []api.OpaqueID // at most 25 objects to attach, as in [Attachments.Attach]
+	Attachments []api.OpaqueID `wire:"target_ids"` // at most 25 objects to attach, as in [Attachments.Attach]
 }
 
 const (
@@ -84,26 +85,25 @@ func (s *Service) Create(ctx context.Context, on Target, r CreateRequest, opts .
 
 // body checks r and returns its wire form.
 func (r CreateRequest) body(op string) (b createBody, err error) {
-	if err := checkBody(op, r.Body); err != nil {
+	args := input.Fields[CreateRequest](op)
+	if err := checkBody(args, r.Body); err != nil {
 		return b, err
 	}
 	parent := r.ParentID.Plain()
 	if parent == "" && r.ParentID != "" {
 		const rule = "must not consist of hyphens and blanks"
-		return b, &api.InputError{Op: op, Field: "parent_id", Rule: rule, Got: strconv.Quote(string(r.ParentID))}
+		return b, args.Refuse("parent_id", rule, strconv.Quote(string(r.ParentID)))
 	}
-	if err := checkAnchor(op, r.Reference); err != nil {
+	if err := checkAnchor(args, r.Reference); err != nil {
 		return b, err
 	}
 	b = createBody{Body: r.Body, ParentID: parent, Reference: r.Reference, Properties: r.Properties}
-	b.targets, err = targetsOf(op, r.Attachments)
+	b.targets, err = targetsOf(args, r.Attachments)
 	return b, err
 }
 
-func checkBody(op, body string) error {
-	refuse := func(rule, got string) error {
-		return &api.InputError{Op: op, Field: "body", Rule: rule, Got: got}
-	}
+func checkBody(args input.Args, body string) error {
+	refuse := func(rule, got string) error { return args.Refuse("body", rule, got) }
 	switch n := utf8.RuneCountInString(body); {
 	case n > maxBody:
 		return refuse("must be at most 8192 characters", strconv.Itoa(n)+" characters")
@@ -122,12 +122,11 @@ type targets struct {
 }
 
 // targetsOf checks ids, which may be empty.
-func targetsOf(op string, ids []api.OpaqueID) (targets, error) {
+func targetsOf(args input.Args, ids []api.OpaqueID) (targets, error) {
 	if len(ids) > maxTargets {
-		const rule = "must be at most 25"
-		return targets{}, &api.InputError{Op: op, Field: "target_ids", Rule: rule, Got: strconv.Itoa(len(ids))}
+		return targets{}, args.Refuse("target_ids", "must be at most 25", strconv.Itoa(len(ids)))
 	}
-	plain, err := call.PlainIDs(op, "target_ids", ids)
+	plain, err := args.PlainIDs("target_ids", ids)
 	switch {
 	case err != nil || len(plain) == 0:
 		return targets{}, err

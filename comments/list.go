@@ -12,6 +12,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/internal/input"
 	"github.com/fastio-go/fastio/internal/page"
 )
 
@@ -43,7 +44,7 @@ func orFirst(o *ListOptions) ListOptions {
 // the default depends on the server.
 func (o ListOptions) query(op string) (url.Values, error) {
 	refuse := func(field, rule string, got int) (url.Values, error) {
-		return nil, &api.InputError{Op: op, Field: field, Rule: rule, Got: strconv.Itoa(got)}
+		return nil, input.Fields[ListOptions](op).Refuse(field, rule, strconv.Itoa(got))
 	}
 	switch {
 	case o.Limit != 0 && (o.Limit < minLimit || o.Limit > maxLimit):
@@ -53,7 +54,7 @@ func (o ListOptions) query(op string) (url.Values, error) {
 	case o.Page < 0:
 		return refuse("page", "must be 1 or more", o.Page)
 	case o.Page > 0 && o.Offset > 0:
-		return refuse("page", "must be left out with an offset", o.Page)
+		return refuse("page", "must be left out with Offset", o.Page)
 	}
 	q := url.Values{"sort": {"asc"}}
 	if o.NewestFirst {
@@ -109,13 +110,17 @@ func OnNode(in api.Profile, node api.OpaqueID) Target { return Target{in, node, 
 
 // check rejects a profile without comments and a custom name.
 func (t Target) check(op string) error {
-	if t.in.Kind == api.ProfileKindFileShare && t.onNode {
-		return nil
+	args := input.Parameters(op, "parent_id", "on", "node_id", "on")
+	if t.onNode && t.node.Plain() == "" {
+		return args.Refuse("node_id", "must be on a node that is not blank", strconv.Quote(string(t.node)))
 	}
-	if err := t.in.OneOf(op, "entity_type", api.ProfileKindWorkspace, api.ProfileKindShare); err != nil {
+	if t.in.Kind == api.ProfileKindFileShare && t.onNode {
+		return t.in.OneOf(op, "on", api.ProfileKindFileShare)
+	}
+	if err := t.in.OneOf(op, "on", api.ProfileKindWorkspace, api.ProfileKindShare); err != nil {
 		return err
 	}
-	return call.NumericID(op, "parent_id", t.in.ID)
+	return args.NumericID("parent_id", t.in.ID)
 }
 
 // list returns the request for the comments of the Target.
@@ -175,7 +180,7 @@ func (s *Service) All(
 	return func(yield func(*Comment, error) bool) {
 		if o.Page != 0 {
 			const rule = "must be left out of an iteration: it may begin at an offset"
-			yield(nil, &api.InputError{Op: op, Field: "page", Rule: rule, Got: strconv.Itoa(o.Page)})
+			yield(nil, input.Fields[ListOptions](op).Refuse("page", rule, strconv.Itoa(o.Page)))
 			return
 		}
 		w := walk{service: s, op: op, on: on, options: o, start: o.Offset, met: map[string]bool{}}

@@ -11,6 +11,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/internal/input"
 	"github.com/fastio-go/fastio/internal/page"
 )
 
@@ -68,8 +69,8 @@ func (s *Service) Changes(
 	q := url.Values{}
 	if list != nil {
 		if list.Limit < 0 || list.Limit > maxChanges {
-			got := strconv.Itoa(list.Limit)
-			return nil, &api.InputError{Op: "events.Changes", Field: "limit", Rule: "must be 1 to 1000", Got: got}
+			args := input.Fields[ChangeOptions]("events.Changes")
+			return nil, args.Refuse("limit", "must be 1 to 1000", strconv.Itoa(list.Limit))
 		}
 		if list.Limit > 0 {
 			q.Set("limit", strconv.Itoa(list.Limit))

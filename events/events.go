@@ -32,6 +32,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/internal/input"
 	"github.com/fastio-go/fastio/internal/page"
 	"github.com/fastio-go/fastio/internal/ratelimit"
 	"github.com/fastio-go/fastio/internal/servertime"
@@ -211,19 +212,19 @@ const maxUserContext = 64
 // It calls GET /current/events/search/summarize/.
 func (s *Service) Summarize(ctx context.Context, q Query, about string, opts ...api.CallOption) (*Summary, error) {
 	const op = "events.Summarize"
+	args := input.Parameters(op, "user_context", "about")
 	if q.Cursor != "" {
-		return nil, &api.InputError{Op: op, Field: "cursor", Rule: "must be left out: a summary has no pages"}
+		return nil, input.Fields[Query](op).Refuse("cursor", "must be left out: a summary has no pages", "")
 	}
 	if n := utf8.RuneCountInString(about); n > maxUserContext {
-		const rule = "must be at most 64 characters"
-		return nil, &api.InputError{Op: op, Field: "user_context", Rule: rule, Got: strconv.Itoa(n)}
+		return nil, args.Refuse("user_context", "must be at most 64 characters", strconv.Itoa(n))
 	}
 	if i := strings.IndexFunc(about, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune(" .,!?'-", r)
 	}); i >= 0 {
 		r, _ := utf8.DecodeRuneInString(about[i:])
 		const rule = "must hold letters, digits, spaces and . , ! ? ' - only"
-		return nil, &api.InputError{Op: op, Field: "user_context", Rule: rule, Got: strconv.QuoteRune(r)}
+		return nil, args.Refuse("user_context", rule, strconv.QuoteRune(r))
 	}
 	values, err := q.values(op)
 	if err != nil {

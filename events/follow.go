@@ -11,6 +11,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/input"
 	"github.com/fastio-go/fastio/internal/page"
 	"github.com/fastio-go/fastio/internal/times"
 	"github.com/fastio-go/fastio/internal/wait"
@@ -183,6 +184,7 @@ type follower struct {
 func (f *follower) split() ([]*follower, error) {
 	var all []*follower
 	var err error
+	args := input.Fields[FollowOptions](opFollow)
 	add := func(n int, field string, set func(q *Query, i int) (was, value string)) {
 		taken := n > 0 && len(all) > 0
 		for i := range n {
@@ -191,11 +193,11 @@ func (f *follower) split() ([]*follower, error) {
 			one.value = value
 			same := func(f *follower) bool { return f.query == one.query }
 			if taken || was != "" {
-				const rule = "must be the only set, and its field of the query be left out"
-				err = &api.InputError{Op: opFollow, Field: field, Rule: rule}
+				const rule = "must be the only list, and its field of Query be left out"
+				err = args.Refuse(field, rule, "")
 			} else if value == "" || slices.ContainsFunc(all, same) {
 				const rule = "must hold no blank and no repeated value"
-				err = &api.InputError{Op: opFollow, Field: field, Rule: rule, Got: strconv.Quote(value)}
+				err = args.Refuse(field, rule, strconv.Quote(value))
 			}
 			if f.o.Name != "" {
 				one.o.Name += "-" + value
@@ -203,15 +205,15 @@ func (f *follower) split() ([]*follower, error) {
 			all = append(all, &one)
 		}
 	}
-	add(len(f.o.Events), "events", func(q *Query, i int) (was, value string) {
+	add(len(f.o.Events), "Events", func(q *Query, i int) (was, value string) {
 		was, q.Event = string(q.Event), f.o.Events[i]
 		return was, string(q.Event)
 	})
-	add(len(f.o.Categories), "categories", func(q *Query, i int) (was, value string) {
+	add(len(f.o.Categories), "Categories", func(q *Query, i int) (was, value string) {
 		was, q.Category = string(q.Category), f.o.Categories[i]
 		return was, string(q.Category)
 	})
-	add(len(f.o.SubCategories), "subcategories", func(q *Query, i int) (was, value string) {
+	add(len(f.o.SubCategories), "SubCategories", func(q *Query, i int) (was, value string) {
 		was, q.SubCategory = string(q.SubCategory), f.o.SubCategories[i]
 		return was, string(q.SubCategory)
 	})
@@ -227,19 +229,21 @@ func (f *follower) split() ([]*follower, error) {
 }
 
 func (f *follower) check() error {
-	refuse := func(field, rule string) error { return &api.InputError{Op: opFollow, Field: field, Rule: rule} }
+	args := input.Fields[Query](opFollow)
 	switch {
 	case f.handle == nil:
-		return refuse("handle", "must not be nil")
+		return &api.InputError{Op: opFollow, Field: "handle", Rule: "must not be nil"}
 	case min(f.o.Interval, f.o.Overlap, f.o.Sweep, f.o.SaveInterval) < 0,
 		max(f.o.Interval, f.o.Overlap, f.o.Sweep, f.o.SaveInterval) > maxDuration:
-		return refuse("options", "must be times of 0 to 30 days")
+		return input.Fields[FollowOptions](opFollow).Refuse("", "must have times of 0 to 30 days", "")
 	case !f.query.CreatedMax.IsZero():
-		return refuse("created-max", "must be left out: Follow has no end")
-	case f.query.Cursor != "" || f.query.Offset != 0:
-		return refuse("cursor", "must be left out: the checkpoint says where to go on")
+		return args.Refuse("created-max", "must be left out: Follow has no end", "")
+	case f.query.Cursor != "":
+		return args.Refuse("cursor", "must be left out: the checkpoint says where to go on", "")
+	case f.query.Offset != 0:
+		return args.Refuse("offset", "must be left out: the checkpoint says where to go on", "")
 	case f.query.ParentEventID != "":
-		return refuse("parent_event_id", "must be left out: a batch is over; walk it")
+		return args.Refuse("parent_event_id", "must be left out: a batch is over; walk it", "")
 	}
 	return f.query.check(opFollow)
 }

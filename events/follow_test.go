@@ -866,27 +866,29 @@ func TestFollowRejectsInvalidOptions(t *testing.T) {
 	}
 	stub.Refused(t, map[string][]error{
 		"handle": {unreachable().Follow(t.Context(), room, nil, nil)},
-		"options": {
+		"FollowOptions": {
 			refused(room, &events.FollowOptions{Interval: -1}), refused(room, &events.FollowOptions{Overlap: -1}),
 			refused(room, &events.FollowOptions{Sweep: -1}),
 		},
 		"created-max": {refused(with(room, func(q *query) { q.CreatedMax = noon }), nil)},
 		"cursor": {
 			refused(with(room, func(q *query) { q.Cursor = "c" }), nil),
+		},
+		"offset": {
 			refused(with(room, func(q *query) { q.Offset = 1 }), nil),
 		},
 		"parent_event_id": {refused(events.Query{ParentEventID: "e1"}, nil)},
 		"limit":           {refused(with(room, func(q *query) { q.Limit = 251 }), nil)},
-		"events": {
+		"FollowOptions.Events": {
 			refused(room, &events.FollowOptions{Events: []events.Name{"b", "b"}}),
 			refused(room, &events.FollowOptions{Events: []events.Name{"b", ""}}),
 			refused(with(room, func(q *query) { q.Event = "a" }), &events.FollowOptions{Events: []events.Name{"b"}}),
 		},
-		"categories": {refused(room, &events.FollowOptions{Events: []events.Name{"b"}, Categories: []events.Category{"c"}})},
+		"FollowOptions.Categories": {refused(room, &events.FollowOptions{Events: []events.Name{"b"}, Categories: []events.Category{"c"}})},
 		"event": {
 			refused(room, &events.FollowOptions{Events: []events.Name{"b", events.Name(strings.Repeat("n", 101))}}),
 		},
-		"profile": {refused(events.Query{}, nil)},
+		"Query.Profile": {refused(events.Query{}, nil)},
 	})
 }
 

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/fastio-go/fastio/api"
-	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/input"
 	"github.com/fastio-go/fastio/internal/page"
 )
 
@@ -95,58 +95,56 @@ func stamp(t time.Time) string {
 
 // check rejects what the platform is documented to reject.
 func (q Query) check(op string) error {
-	refuse := func(field, rule, got string) error {
-		return &api.InputError{Op: op, Field: field, Rule: rule, Got: got}
-	}
+	args := input.Fields[Query](op)
 	switch name := utf8.RuneCountInString(string(q.Event)); {
 	case q.Limit < 0 || q.Limit > maxLimit:
-		return refuse("limit", "must be 1 to 250", strconv.Itoa(q.Limit))
+		return args.Refuse("limit", "must be 1 to 250", strconv.Itoa(q.Limit))
 	case q.Offset < 0:
-		return refuse("offset", "must be 0 or more", strconv.Itoa(q.Offset))
+		return args.Refuse("offset", "must be 0 or more", strconv.Itoa(q.Offset))
 	case q.Offset > 0 && q.Cursor != "":
-		return refuse("offset", "must be 0 with a cursor", strconv.Itoa(q.Offset))
+		return args.Refuse("offset", "must be 0 with Cursor", strconv.Itoa(q.Offset))
 	case name > maxEventName:
-		return refuse("event", "must be at most 100 characters", strconv.Itoa(name)+" characters")
+		return args.Refuse("event", "must be at most 100 characters", strconv.Itoa(name)+" characters")
 	case q.Visibility == VisibilityInternal:
-		return refuse("visibility", "must be external or external_audit_log", string(q.Visibility))
+		return args.Refuse("visibility", "must be external or external_audit_log", string(q.Visibility))
 	case !q.CreatedMin.IsZero() && !q.CreatedMax.IsZero() && q.CreatedMax.Before(q.CreatedMin):
-		return refuse("created-max", "must not be before created-min", stamp(q.CreatedMax))
+		return args.Refuse("created-max", "must not be before CreatedMin", stamp(q.CreatedMax))
 	}
 	if q.ParentEventID != "" {
 		if q.ParentEventID.Plain() == "" {
-			return refuse("parent_event_id", "must hold more than hyphens", string(q.ParentEventID))
+			return args.Refuse("parent_event_id", "must hold more than hyphens", string(q.ParentEventID))
 		}
-		return q.checkChildren(refuse)
+		return q.checkChildren(args)
 	}
-	return q.checkProfile(op, refuse)
+	return q.checkProfile(args)
 }
 
-func (q Query) checkProfile(op string, refuse func(field, rule, got string) error) error {
+func (q Query) checkProfile(args input.Args) error {
 	switch {
 	case q.Profile == api.Profile{}:
-		return refuse("profile", "must be set unless parent_event_id is", "")
+		return args.Refuse("Profile", "must be set unless ParentEventID is", "")
 	case q.Visibility == VisibilityAudit && q.Profile.Kind == api.ProfileKindUser:
-		return refuse("profile", "must be an organization, workspace or share to read the audit log", string(q.Profile.Kind))
+		return args.Refuse("Profile", "must be an organization, workspace or share to read the audit log", string(q.Profile.Kind))
 	}
-	if err := q.Profile.OneOf(
-		op, "profile", api.ProfileKindUser, api.ProfileKindOrg, api.ProfileKindWorkspace, api.ProfileKindShare,
+	if err := args.OneOf(
+		"Profile", q.Profile, api.ProfileKindUser, api.ProfileKindOrg, api.ProfileKindWorkspace, api.ProfileKindShare,
 	); err != nil {
 		return err
 	}
 	if q.Profile != api.User(api.Me) {
-		if err := call.NumericID(op, "profile", q.Profile.ID); err != nil {
+		if err := args.NumericID("Profile", q.Profile.ID); err != nil {
 			return err
 		}
 	}
 	if q.CallingUserID != "" {
-		return call.NumericID(op, "calling_user_id", q.CallingUserID)
+		return args.NumericID("calling_user_id", q.CallingUserID)
 	}
 	return nil
 }
 
-func (q Query) checkChildren(refuse func(field, rule, got string) error) error {
+func (q Query) checkChildren(args input.Args) error {
 	for _, f := range []struct{ name, got string }{
-		{"profile", string(q.Profile.Kind)},
+		{"Profile", string(q.Profile.Kind)},
 		{"event", string(q.Event)},
 		{"category", string(q.Category)},
 		{"subcategory", string(q.SubCategory)},
@@ -157,11 +155,11 @@ func (q Query) checkChildren(refuse func(field, rule, got string) error) error {
 		{"created-max", stamp(q.CreatedMax)},
 	} {
 		if f.got != "" {
-			return refuse(f.name, "must be left out with parent_event_id", f.got)
+			return args.Refuse(f.name, "must be left out with ParentEventID", f.got)
 		}
 	}
 	if q.Visibility == VisibilityAudit {
-		return refuse("visibility", "must not be external_audit_log with parent_event_id", string(q.Visibility))
+		return args.Refuse("visibility", "must not be external_audit_log with ParentEventID", string(q.Visibility))
 	}
 	return nil
 }

@@ -54,12 +54,12 @@ func TestInvalidQueryIsRejected(t *testing.T) {
 		name, field string
 		query       events.Query
 	}{
-		{"no profile", "profile", events.Query{}},
-		{"a profile without an ID", "profile", events.Query{Profile: api.Workspace(" ")}},
-		{"an ID without a kind", "profile", events.Query{Profile: api.Profile{ID: roomID}}},
-		{"a custom name", "profile", events.Query{Profile: api.Workspace("marketing")}},
+		{"no profile", "Query.Profile", events.Query{}},
+		{"a profile without an ID", "Query.Profile", events.Query{Profile: api.Workspace(" ")}},
+		{"an ID without a kind", "Query.Profile", events.Query{Profile: api.Profile{ID: roomID}}},
+		{"a custom name", "Query.Profile", events.Query{Profile: api.Workspace("marketing")}},
 		{"an address of an actor", "calling_user_id", with(room, func(q *query) { q.CallingUserID = "a@example.test" })},
-		{"a File Share", "profile", events.Query{Profile: api.FileShare(roomID)}},
+		{"a File Share", "Query.Profile", events.Query{Profile: api.FileShare(roomID)}},
 		{"a limit below 0", "limit", with(room, func(q *query) { q.Limit = -1 })},
 		{"a limit of 251", "limit", with(room, func(q *query) { q.Limit = 251 })},
 		{"an offset below 0", "offset", with(room, func(q *query) { q.Offset = -1 })},
@@ -69,9 +69,9 @@ func TestInvalidQueryIsRejected(t *testing.T) {
 		{"a time that ends before it starts", "created-max", with(room, func(q *query) {
 			q.CreatedMin, q.CreatedMax = noon, noon.Add(-time.Second)
 		})},
-		{"the audit log of a user", "profile", query{Profile: api.User(api.Me), Visibility: audit}},
+		{"the audit log of a user", "Query.Profile", query{Profile: api.User(api.Me), Visibility: audit}},
 
-		{"children and a profile", "profile", with(children, func(q *query) { q.Profile = api.Org(roomID) })},
+		{"children and a profile", "Query.Profile", with(children, func(q *query) { q.Profile = api.Org(roomID) })},
 		{"children and a name", "event", with(children, func(q *query) { q.Event = events.NameUserLogin })},
 		{"children and a category", "category", with(children, func(q *query) { q.Category = events.CategoryAI })},
 		{"children and a subcategory", "subcategory", with(children, func(q *query) { q.SubCategory = "ai" })},

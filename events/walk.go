@@ -19,6 +19,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/internal/input"
 	"github.com/fastio-go/fastio/internal/page"
 	"github.com/fastio-go/fastio/internal/times"
 	"github.com/fastio-go/fastio/internal/wait"
@@ -115,7 +116,8 @@ func (s *Service) Walk(q Query, cursor string, opts ...api.CallOption) *Walk {
 func (q Query) resume(cursor string) (cursorState, error) {
 	refuse := func(rule string) error { return &api.InputError{Op: opWalk, Field: "cursor", Rule: rule} }
 	if q.Cursor != "" {
-		return cursorState{}, refuse("must be left out of the query: a walk has its own")
+		args := input.Fields[Query](opWalk)
+		return cursorState{}, args.Refuse("cursor", "must be left out: a walk has a cursor of its own", "")
 	}
 	values, err := q.values(opWalk)
 	if err != nil {

@@ -169,9 +169,13 @@ var errReached = errors.New("the call was sent")
 // must be rejected before.
 func unreachable() *events.Service { return events.New(stub.Fail(errReached), nil) }
 
-// refusedField returns the field of an input error, or the error.
+// refusedField returns the argument of an input error, as on the wire or else in Go, or
+// the error.
 func refusedField(err error) string {
 	if e, ok := errors.AsType[*api.InputError](err); ok && errors.Is(err, api.ErrInvalid) {
+		if e.Wire != "" {
+			return e.Wire
+		}
 		return e.Field
 	}
 	return fmt.Sprintf("%v", err)

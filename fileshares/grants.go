@@ -12,7 +12,7 @@ import (
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/decode"
 	"github.com/fastio-go/fastio/internal/endpoint"
-	"github.com/fastio-go/fastio/internal/form"
+	"github.com/fastio-go/fastio/internal/input"
 )
 
 // Grants manages who has which capability of a File Share. The calls require
@@ -20,13 +20,14 @@ import (
 type Grants struct{ c api.Client }
 
 // recipient returns the parameter that names the person of a grant, in the argument field.
-func recipient(op, field string, who api.Person) (url.Values, error) {
-	if form.IsAddress(string(who)) {
+func recipient(op, parameter string, who api.Person) (url.Values, error) {
+	if input.IsAddress(string(who)) {
 		return url.Values{"email": {string(who)}}, nil
 	}
-	if err := call.NumericID(op, field, api.ID(who)); err != nil {
+	args := input.Parameters(op, "user", parameter)
+	if err := args.NumericID("user", api.ID(who)); err != nil {
 		const rule = "must be an ID of 19 digits or an e-mail address"
-		return nil, &api.InputError{Op: op, Field: field, Rule: rule, Got: strconv.Quote(string(who))}
+		return nil, args.Refuse("user", rule, strconv.Quote(string(who)))
 	}
 	return url.Values{"user": {string(who)}}, nil
 }
@@ -86,9 +87,8 @@ func (g *Grants) Set(
 		return nil, err
 	}
 	if !slices.Contains(capabilities(), capability) {
-		return nil, &api.InputError{
-			Op: op, Field: "capability", Rule: "must be view, download or edit", Got: strconv.Quote(string(capability)),
-		}
+		const rule = "must be view, download or edit"
+		return nil, input.Parameters(op).Refuse("capability", rule, strconv.Quote(string(capability)))
 	}
 	body.Set("capability", string(capability))
 	a, err := call.One[struct {

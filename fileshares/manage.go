@@ -13,6 +13,7 @@ import (
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
 	"github.com/fastio-go/fastio/internal/form"
+	"github.com/fastio-go/fastio/internal/input"
 	"github.com/fastio-go/fastio/internal/page"
 )
 
@@ -24,16 +25,16 @@ const (
 // CreateRequest is a new File Share. A zero field leaves the default to the
 // server.
 type CreateRequest struct {
-	NodeID api.OpaqueID // a file of the workspace, not a folder, note or link; immutable
+	NodeID api.OpaqueID `wire:"node"` // a file of the workspace, not a folder, note or link; immutable
 	Title  string       // at most 255 characters
-	Access Access       // default: AccessNamedPeople
+	Access Access       `wire:"access_option"` // default: AccessNamedPeople
 
 	// Password protects the link: 1 to 255 characters, without blanks at its ends. The
 	// zero Secret means none, as does [api.NewSecret] of an empty text: a program that
 	// reads the password from a variable must check that it is set, or the link is open.
 	Password api.Secret
 
-	ExpiresIn time.Duration // from now: 1 to 3,155,760,000 whole seconds; default: never
+	ExpiresIn time.Duration `wire:"expires"` // from now: 1 to 3,155,760,000 whole seconds; default: never
 	ExpiresAt time.Time     // in place of ExpiresIn; to the second
 
 	CommentsEnabled *bool // nil means the default of the server; no effect with AccessAnyoneWithLink
@@ -51,7 +52,7 @@ type CreateRequest struct {
 func (s *Service) Create(
 	ctx context.Context, workspace api.ID, r CreateRequest, opts ...api.CallOption,
 ) (*FileShare, error) {
-	f := fields{form.New("fileshares.Create")}
+	f := fields{form.New(input.Fields[CreateRequest]("fileshares.Create"))}
 	if r.NodeID.Plain() == "" {
 		f.Refuse("node", "must not be blank", strconv.Quote(string(r.NodeID)))
 	}
@@ -73,10 +74,10 @@ func (s *Service) Create(
 // empty value is rejected, also an empty password.
 type UpdateRequest struct {
 	Title    api.Opt[string]
-	Access   Access
+	Access   Access `wire:"access_option"`
 	Password api.Opt[api.Secret]
 
-	ExpiresIn time.Duration      // from now; a retry counts from its own time
+	ExpiresIn time.Duration      `wire:"expires"` // from now; a retry counts from its own time
 	ExpiresAt api.Opt[time.Time] // in place of ExpiresIn; [api.Null] means never
 
 	CommentsEnabled *bool
@@ -90,7 +91,7 @@ type UpdateRequest struct {
 //
 // It calls POST /current/fileshare/{fileshare_id}/update/.
 func (s *Service) Update(ctx context.Context, fileshare api.ID, r UpdateRequest, opts ...api.CallOption) (*FileShare, error) {
-	f := fields{form.New("fileshares.Update")}
+	f := fields{form.New(input.Fields[UpdateRequest]("fileshares.Update"))}
 	form.Optional(&f.Fields, fieldTitle, cleared, r.Title, f.Text(1, maxText))
 	form.Optional(&f.Fields, fieldPassword, cleared, r.Password, f.password)
 	f.common(r.Access, r.CommentsEnabled, r.ExpiresIn)
@@ -106,7 +107,7 @@ type fields struct{ form.Fields }
 // checked returns the first error of the fields, or of their combination.
 func (f *fields) checked() error {
 	if f.Form[fieldExpires] != nil && f.Form[fieldExpiresAt] != nil {
-		f.Refuse(fieldExpires, "must be left out with expires_at, even to clear that", "")
+		f.Refuse(fieldExpires, "must be left out with ExpiresAt, even to clear that", "")
 	}
 	return f.Err()
 }
@@ -160,7 +161,7 @@ func (o *ListOptions) query(op string) (url.Values, error) {
 	if o == nil {
 		return url.Values{}, nil
 	}
-	return page.Window(op, o.Limit, o.Offset)
+	return page.Window(input.Fields[ListOptions](op), o.Limit, o.Offset)
 }
 
 // Page is one page of File Shares.

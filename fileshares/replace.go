@@ -8,21 +8,22 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/dirs"
+	"github.com/fastio-go/fastio/internal/input"
 	"github.com/fastio-go/fastio/storage"
 	"github.com/fastio-go/fastio/uploads"
 )
 
 // ReplaceRequest is the new content of a file.
 type ReplaceRequest struct {
-	Content io.ReaderAt // read from 0 to Size, such as an os.File or bytes.Reader
+	Content io.ReaderAt `wire:"chunk"` // read from 0 to Size, such as an os.File or bytes.Reader
 	Size    int64       // in bytes
 	Name    string      // default: the name of the file
 
 	// IfVersion is the version that Content is based on: the one that was read, as
 	// in [Received], not the current one. If the file has another version the call
 	// returns an [*api.VersionConflictError].
-	IfVersion api.OpaqueID
-	Overwrite bool // required without IfVersion: replaces any version
+	IfVersion api.OpaqueID `wire:"if_version_id"`
+	Overwrite bool         // required without IfVersion: replaces any version
 
 	Options uploads.FileOptions // of the upload
 }
@@ -85,17 +86,15 @@ func (s *Service) ReplaceFile(
 const opReplace = "fileshares.Replace"
 
 func (r ReplaceRequest) check() error {
-	refuse := func(field, rule, got string) error {
-		return &api.InputError{Op: opReplace, Field: field, Rule: rule, Got: got}
-	}
+	args := input.Fields[ReplaceRequest](opReplace)
 	switch {
 	case r.Content == nil:
-		return refuse("chunk", "must have content", "")
+		return args.Refuse("chunk", "must not be nil", "")
 	case r.Size < 0:
-		return refuse("size", "must be 0 or more", strconv.FormatInt(r.Size, 10))
+		return args.Refuse("size", "must be 0 or more", strconv.FormatInt(r.Size, 10))
 	case (r.IfVersion.Plain() == "") != r.Overwrite:
 		const rule = "must be set if and only if Overwrite is false"
-		return refuse("if_version_id", rule, strconv.Quote(string(r.IfVersion)))
+		return args.Refuse("if_version_id", rule, strconv.Quote(string(r.IfVersion)))
 	}
 	return nil
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/fastio-go/fastio/api/codes"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/internal/input"
 )
 
 // Service asks questions. It is the HowTo field of a fastio.Client, and safe
@@ -49,7 +50,7 @@ const (
 
 // Question is a question about the platform. Only Text is required.
 type Question struct {
-	Text    string  // 1 to 2,000 characters, not blank
+	Text    string  `wire:"question"` // 1 to 2,000 characters, not blank
 	Context string  // background data, not instructions: at most 8,000 characters
 	Surface Surface // default: SurfaceREST
 	Client  string  // the name of the client: at most 100 characters
@@ -96,11 +97,9 @@ const (
 
 // check rejects a question that is not valid.
 func (q *Question) check(op string) error {
-	refuse := func(field, rule, got string) error {
-		return &api.InputError{Op: op, Field: field, Rule: rule, Got: got}
-	}
+	args := input.Fields[Question](op)
 	if strings.TrimSpace(q.Text) == "" {
-		return refuse("question", "must not be blank", "")
+		return args.Refuse("question", "must not be blank", "")
 	}
 	for _, f := range []struct {
 		name, text string
@@ -112,10 +111,10 @@ func (q *Question) check(op string) error {
 		{"client", q.Client, maxClient},
 	} {
 		if n := utf8.RuneCountInString(f.text); n > f.most {
-			return refuse(f.name, "must be at most "+strconv.Itoa(f.most)+" characters", strconv.Itoa(n)+" characters")
+			return args.Refuse(f.name, "must be at most "+strconv.Itoa(f.most)+" characters", strconv.Itoa(n)+" characters")
 		}
 		if !utf8.ValidString(f.text) {
-			return refuse(f.name, "must be UTF-8", "")
+			return args.Refuse(f.name, "must be UTF-8", "")
 		}
 	}
 	return nil

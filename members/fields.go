@@ -6,6 +6,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/form"
+	"github.com/fastio-go/fastio/internal/input"
 )
 
 // Names of fields, which are the same for all kinds of profiles, except for the preference.
@@ -28,7 +29,7 @@ type fields struct {
 	of api.ProfileKind
 }
 
-func newFields(op string, in api.Profile) *fields { return &fields{form.New(op), in.Kind} }
+func newFields(args input.Args, in api.Profile) *fields { return &fields{form.New(args), in.Kind} }
 
 // excluded returns the roles that no member of a kind of profile has.
 func excluded(of api.ProfileKind) []Role {
@@ -83,7 +84,7 @@ func (f *fields) message(field, value string) {
 
 // form returns the form that adds a person.
 func (r AddRequest) form(op string, in api.Profile) (api.Form, error) {
-	f := newFields(op, in)
+	f := newFields(input.Fields[AddRequest](op), in)
 	role := r.Role
 	if role == "" && in.Kind != api.ProfileKindShare { // only a share has a default of the server
 		role = RoleMember
@@ -104,7 +105,7 @@ func (r AddRequest) form(op string, in api.Profile) (api.Form, error) {
 
 // form returns the form that changes a member.
 func (r UpdateRequest) form(op string, in api.Profile) (api.Form, error) {
-	f := newFields(op, in)
+	f := newFields(input.Fields[UpdateRequest](op), in)
 	f.role(r.Role)
 	f.notify(r.Notify)
 	f.none(fieldExpires, !r.Expires.IsZero())
@@ -114,7 +115,7 @@ func (r UpdateRequest) form(op string, in api.Profile) (api.Form, error) {
 
 // form returns the form that changes an invitation.
 func (r UpdateInvitationRequest) form(op string, in api.Profile) (api.Form, error) {
-	f := newFields(op, in)
+	f := newFields(input.Fields[UpdateInvitationRequest](op), in)
 	form.Word(&f.Fields, "state", r.State)
 	f.role(r.Role)
 	f.notify(r.Notify)

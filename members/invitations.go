@@ -13,6 +13,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/internal/input"
 	"github.com/fastio-go/fastio/internal/page"
 )
 
@@ -104,7 +105,9 @@ func (i *Invitations) List(
 		r = endpoint.MembersInvitationsListByState(in, string(o.State), nil)
 	}
 	if in.Kind == api.ProfileKindOrg {
-		window := func(op string) (url.Values, error) { return page.Window(op, o.Limit, o.Offset) }
+		window := func(op string) (url.Values, error) {
+			return page.Window(input.Fields[InvitationListOptions](op), o.Limit, o.Offset)
+		}
 		return call.Page[InvitationPage](ctx, i.c, r, window, opts)
 	}
 	if err := o.refuseWindow(r.Op); err != nil {
@@ -120,11 +123,12 @@ func (i *Invitations) List(
 // refuseWindow rejects the bounds of a page.
 func (o InvitationListOptions) refuseWindow(op string) error {
 	const rule = "must be left out: only invitations to an organization have pages"
+	args := input.Fields[InvitationListOptions](op)
 	switch {
 	case o.Limit != 0:
-		return &api.InputError{Op: op, Field: "limit", Rule: rule, Got: strconv.Itoa(o.Limit)}
+		return args.Refuse("limit", rule, strconv.Itoa(o.Limit))
 	case o.Offset != 0:
-		return &api.InputError{Op: op, Field: "offset", Rule: rule, Got: strconv.Itoa(o.Offset)}
+		return args.Refuse("offset", rule, strconv.Itoa(o.Offset))
 	}
 	return nil
 }
@@ -156,7 +160,7 @@ type UpdateInvitationRequest struct {
 	State    InvitationState // accepted or declined, on behalf of the invited person
 	Role     Role            // as of [AddRequest], without a default
 	Notify   Notify          // not of an invitation to an organization
-	AcceptBy time.Time       // when the invitation expires, to the second; must be in the future
+	AcceptBy time.Time       `wire:"expires"` // when the invitation expires, to the second; must be in the future
 }
 
 // Update changes an invitation. It may send an e-mail, so it is retried only if it was not

@@ -7,6 +7,7 @@ import (
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
 	"github.com/fastio-go/fastio/internal/form"
+	"github.com/fastio-go/fastio/internal/input"
 )
 
 // JoinOptions are the options of [Service.Join]. Nil means no options.
@@ -36,7 +37,7 @@ type JoinOptions struct {
 // It calls POST /current/share/{share_id}/members/join/.
 func (s *Service) Join(ctx context.Context, in api.Profile, join *JoinOptions, opts ...api.CallOption) error {
 	r := endpoint.MembersJoin(in, nil)
-	f := form.New(r.Op)
+	f := form.New(input.Fields[JoinOptions](r.Op))
 	if join != nil {
 		if join.Notify != "" && in.Kind != api.ProfileKindShare {
 			f.Refuse(fieldNotify, "must be left out unless the profile is a share", "")
@@ -75,11 +76,11 @@ func (s *Service) JoinWithKey(
 	ctx context.Context, in api.Profile, key api.Secret, answer Decision, opts ...api.CallOption,
 ) error {
 	r := endpoint.MembersJoinWithKey(in, key.Reveal(), string(answer))
-	if err := form.CheckKey(r.Op, "invitation_key", key); err != nil {
+	if err := input.Parameters(r.Op, "invitation_key", "key").Key("invitation_key", key); err != nil {
 		return err
 	}
 	if answer != DecisionAccept && answer != DecisionDecline {
-		return &api.InputError{Op: r.Op, Field: "answer", Rule: "must be accept or decline", Got: string(answer)}
+		return input.Parameters(r.Op).Refuse("answer", "must be accept or decline", string(answer))
 	}
 	return call.Do(ctx, s.c, r, opts)
 }

@@ -41,7 +41,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
-	"github.com/fastio-go/fastio/internal/form"
+	"github.com/fastio-go/fastio/internal/input"
 	"github.com/fastio-go/fastio/internal/page"
 )
 
@@ -76,7 +76,7 @@ func (o *ListOptions) query(op string) (url.Values, error) {
 	if o == nil {
 		return url.Values{}, nil
 	}
-	return page.Window(op, o.Limit, o.Offset)
+	return page.Window(input.Fields[ListOptions](op), o.Limit, o.Offset)
 }
 
 // Page is one page of members.
@@ -125,7 +125,7 @@ func (s *Service) Get(
 	ctx context.Context, in api.Profile, person api.Person, opts ...api.CallOption,
 ) (*Member, error) {
 	r := endpoint.MembersGet(in, api.ID(person))
-	if err := form.CheckPerson(r.Op, "person", person); err != nil {
+	if err := input.Parameters(r.Op, "user_id", "person").Person("user_id", person); err != nil {
 		return nil, err
 	}
 	a, err := call.One[struct {
@@ -149,16 +149,16 @@ type AddRequest struct {
 	// Role must not be above the caller's own, nor RoleOwner. Default: RoleMember; of a
 	// share the default of the server. Organizations have no RoleGuest, and only shares
 	// have RoleView.
-	Role Role
+	Role Role `wire:"permissions"`
 
 	// Only for an invitation by e-mail.
 	Message  string    // one or more lines of 10 to 255 characters in all; "" means none
-	AcceptBy time.Time // when the invitation expires, to the second; zero means the default of the server
+	AcceptBy time.Time `wire:"invitation_expires"` // when the invitation expires, to the second; zero means the default of the server
 
 	// Only for a user with an account.
-	Notify   Notify    // "" means the default of the server
+	Notify   Notify    `wire:"notify_options,notifications"` // "" means the default of the server
 	Expires  time.Time // when the membership ends, to the second; zero means never
-	Renotify bool      // sends the e-mail of the membership again
+	Renotify bool      `wire:"notification"` // sends the e-mail of the membership again
 }
 
 // AddState is the result of adding a person.
@@ -198,7 +198,7 @@ func (s *Service) Add(
 ) (*Added, error) {
 	request := endpoint.MembersAdd(in, string(person), nil)
 	body, err := r.form(request.Op, in)
-	err = cmp.Or(form.CheckPerson(request.Op, "person", person), err)
+	err = cmp.Or(input.Parameters(request.Op, "email_or_user", "person").Person("email_or_user", person), err)
 	if err != nil {
 		return nil, err
 	}
@@ -218,8 +218,8 @@ func (s *Service) Add(
 // UpdateRequest is a change of a member. A zero field leaves the value unchanged; at least
 // one is required. A member of an organization has only a Role.
 type UpdateRequest struct {
-	Role    Role // as of [AddRequest], without a default
-	Notify  Notify
+	Role    Role               // as of [AddRequest], without a default
+	Notify  Notify             `wire:"notify_options,notifications"`
 	Expires api.Opt[time.Time] // when the membership ends, to the second; [api.Null] means never
 }
 
@@ -241,7 +241,7 @@ func (s *Service) Update(
 ) error {
 	request := endpoint.MembersUpdate(in, api.ID(person), nil)
 	body, err := r.form(request.Op, in)
-	err = cmp.Or(form.CheckPerson(request.Op, "person", person), err)
+	err = cmp.Or(input.Parameters(request.Op, "user_id", "person").Person("user_id", person), err)
 	if err != nil {
 		return err
 	}
@@ -263,7 +263,7 @@ func (s *Service) Update(
 // It calls DELETE /current/share/{share_id}/members/{user_id}/.
 func (s *Service) Remove(ctx context.Context, in api.Profile, person api.Person, opts ...api.CallOption) error {
 	r := endpoint.MembersRemove(in, api.ID(person))
-	if err := form.CheckPerson(r.Op, "person", person); err != nil {
+	if err := input.Parameters(r.Op, "user_id", "person").Person("user_id", person); err != nil {
 		return err
 	}
 	return call.Remove(ctx, s.c, r, opts)
@@ -301,7 +301,7 @@ func (s *Service) TransferOwnership(
 	ctx context.Context, in api.Profile, user api.ID, opts ...api.CallOption,
 ) (*Ownership, error) {
 	r := endpoint.MembersTransferOwnership(in, user)
-	if err := call.NumericID(r.Op, "user_id", user); err != nil {
+	if err := input.Parameters(r.Op).NumericID("user_id", user); err != nil {
 		return nil, err
 	}
 	a, err := call.One[struct {

@@ -94,10 +94,12 @@ func TestInvalidMembersAreNotSent(t *testing.T) {
 			invite(room, offer{AcceptBy: past}),
 			invite(share, offer{AcceptBy: past}),
 		},
-		"fields": {
+		"UpdateRequest": {
 			update(org, change{}),
 			update(room, change{}),
 			update(share, change{}),
+		},
+		"UpdateInvitationRequest": {
 			invite(org, offer{}),
 			invite(room, offer{}),
 		},
@@ -253,7 +255,7 @@ func TestInvitationsUpdateRequiresFutureExpiry(t *testing.T) {
 		update := func(by time.Time) error {
 			return members.New(c).Invitations.Update(t.Context(), share, "i1", members.UpdateInvitationRequest{AcceptBy: by})
 		}
-		const want = "fastio: members.Invitations.Update: expires must be in the future, got 2000-01-01 00:00:00 UTC"
+		const want = "fastio: members.Invitations.Update: UpdateInvitationRequest.AcceptBy (expires) must be in the future, got 2000-01-01 00:00:00 UTC"
 		if err := update(time.Now()); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
 		}

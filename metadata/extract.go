@@ -8,6 +8,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/internal/input"
 )
 
 // JobStatus is the state of an extraction. Unknown values are kept.
@@ -45,13 +46,13 @@ const maxExtracted = 50
 func (s *Service) Extract(
 	ctx context.Context, workspace api.ID, node api.OpaqueID, fields []string, opts ...api.CallOption,
 ) (*Extraction, error) {
-	const op = "metadata.Extract"
+	args := input.Parameters("metadata.Extract")
 	form := api.Form{}
 	if len(fields) > maxExtracted {
-		return nil, &api.InputError{Op: op, Field: "fields", Rule: "must be at most 50", Got: strconv.Itoa(len(fields))}
+		return nil, args.Refuse("fields", "must be at most 50", strconv.Itoa(len(fields)))
 	}
 	if len(fields) > 0 {
-		text, err := namesText(op, "fields", fields)
+		text, err := namesText(args, "fields", fields)
 		if err != nil {
 			return nil, err
 		}

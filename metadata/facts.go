@@ -18,6 +18,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/internal/input"
 	"github.com/fastio-go/fastio/storage"
 )
 
@@ -93,7 +94,7 @@ const (
 func (f *Facts) Set(
 	ctx context.Context, workspace api.ID, node api.OpaqueID, values map[string]any, opts ...api.CallOption,
 ) (*FactSet, error) {
-	facts, err := encode("metadata.Facts.Set", values)
+	facts, err := encode(input.Parameters("metadata.Facts.Set", "facts", "values"), values)
 	if err != nil {
 		return nil, err
 	}
@@ -106,13 +107,13 @@ func (f *Facts) Set(
 	return set, err
 }
 
-func encode(op string, values map[string]any) (map[string]json.RawMessage, error) {
+func encode(args input.Args, values map[string]any) (map[string]json.RawMessage, error) {
 	if len(values) == 0 || len(values) > maxFacts {
-		return nil, &api.InputError{Op: op, Field: "facts", Rule: "must be 1 to 100", Got: strconv.Itoa(len(values))}
+		return nil, args.Refuse("facts", "must be 1 to 100", strconv.Itoa(len(values)))
 	}
 	facts := make(map[string]json.RawMessage, len(values))
 	for name, value := range values {
-		if err := checkName(op, "facts", name); err != nil {
+		if err := checkName(args, "facts", name); err != nil {
 			return nil, err
 		}
 		rule, got := "", strconv.Quote(name)
@@ -128,7 +129,7 @@ func encode(op string, values map[string]any) (map[string]json.RawMessage, error
 			rule, got = "must have texts of at most 4096 characters", got+" of "+strconv.Itoa(n)+" characters"
 		}
 		if rule != "" {
-			return nil, &api.InputError{Op: op, Field: "facts", Rule: rule, Got: got}
+			return nil, args.Refuse("facts", rule, got)
 		}
 		facts[name] = b
 	}
@@ -151,11 +152,11 @@ func characters(value jsontext.Value) int {
 func (f *Facts) Delete(
 	ctx context.Context, workspace api.ID, node api.OpaqueID, fields []string, opts ...api.CallOption,
 ) error {
-	const op = "metadata.Facts.Delete"
+	args := input.Parameters("metadata.Facts.Delete", "keys", "fields")
 	if len(fields) == 0 { // without keys the server deletes all values
-		return &api.InputError{Op: op, Field: "keys", Rule: "must name a field; DeleteAll removes all values", Got: "0"}
+		return args.Refuse("keys", "must name a field; DeleteAll removes all values", "0")
 	}
-	keys, err := namesText(op, "keys", fields)
+	keys, err := namesText(args, "keys", fields)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/internal/input"
 	"github.com/fastio-go/fastio/internal/page"
 	"github.com/fastio-go/fastio/storage"
 )
@@ -114,7 +115,7 @@ func (f *Fields) Values(
 	ctx context.Context, workspace api.ID, field string, list *ListOptions, opts ...api.CallOption,
 ) (*ValuePage, error) {
 	const op = "metadata.Fields.Values"
-	if err := checkName(op, "field", field); err != nil {
+	if err := checkName(input.Parameters(op), "field", field); err != nil {
 		return nil, err
 	}
 	q, err := list.query(op)
@@ -151,7 +152,8 @@ func (f *Fields) Declare(
 	ctx context.Context, workspace api.ID, name string, declared storage.FactType, opts ...api.CallOption,
 ) (*Declaration, error) {
 	const op = "metadata.Fields.Declare"
-	if err := checkName(op, "name", strings.TrimSpace(name)); err != nil {
+	args := input.Parameters(op, "declared_type", "declared")
+	if err := checkName(args, "name", strings.TrimSpace(name)); err != nil {
 		return nil, err
 	}
 	switch declared {
@@ -159,10 +161,8 @@ func (f *Fields) Declare(
 		storage.FactTypeJSON, storage.FactTypeURL,
 		storage.FactTypeDatetime:
 	default:
-		return nil, &api.InputError{
-			Op: op, Field: "declared_type", Rule: "must be string, bool, int, float, json, url or datetime",
-			Got: strconv.Quote(string(declared)),
-		}
+		const rule = "must be string, bool, int, float, json, url or datetime"
+		return nil, args.Refuse("declared_type", rule, strconv.Quote(string(declared)))
 	}
 	body := api.Form{"name": {name}, "declared_type": {string(declared)}}
 	a, err := call.One[Declaration](ctx, f.c, endpoint.MetadataFieldsDeclare(workspace, body), "", opts)

@@ -14,6 +14,7 @@ import (
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
 	"github.com/fastio-go/fastio/internal/filters"
+	"github.com/fastio-go/fastio/internal/input"
 	"github.com/fastio-go/fastio/storage"
 )
 
@@ -70,20 +71,18 @@ type FilterRequest struct {
 	TemplateID  api.OpaqueID `json:"template_id,omitzero"` // of [Filters.Create] only; "" means none
 }
 
-func (r *FilterRequest) check(op string) error {
+func (r *FilterRequest) check(args input.Args) error {
 	const maxName, maxDescription = 100, 255
 	characters := func(text string) string { return strconv.Itoa(utf8.RuneCountInString(text)) + " characters" }
 	switch {
 	case strings.TrimSpace(r.Name) == "":
-		return &api.InputError{Op: op, Field: "name", Rule: "must not be blank", Got: strconv.Quote(r.Name)}
+		return args.Refuse("name", "must not be blank", strconv.Quote(r.Name))
 	case utf8.RuneCountInString(r.Name) > maxName:
-		return &api.InputError{Op: op, Field: "name", Rule: "must be at most 100 characters", Got: characters(r.Name)}
+		return args.Refuse("name", "must be at most 100 characters", characters(r.Name))
 	case utf8.RuneCountInString(r.Description) > maxDescription:
-		return &api.InputError{
-			Op: op, Field: "description", Rule: "must be at most 255 characters", Got: characters(r.Description),
-		}
+		return args.Refuse("description", "must be at most 255 characters", characters(r.Description))
 	}
-	return filters.Check(op, "predicate", r.Predicate, condition)
+	return filters.Check(args, "predicate", r.Predicate, condition)
 }
 
 // FilterPage is one page of saved filters.
@@ -133,7 +132,7 @@ func (f *Filters) All(
 func (f *Filters) Create(
 	ctx context.Context, workspace api.ID, r FilterRequest, opts ...api.CallOption,
 ) (*SavedFilter, error) {
-	if err := r.check("metadata.Filters.Create"); err != nil {
+	if err := r.check(input.Fields[FilterRequest]("metadata.Filters.Create")); err != nil {
 		return nil, err
 	}
 	r.TemplateID = api.OpaqueID(r.TemplateID.Plain())
@@ -162,14 +161,12 @@ func (f *Filters) Get(
 func (f *Filters) Update(
 	ctx context.Context, workspace api.ID, filter api.OpaqueID, r FilterRequest, opts ...api.CallOption,
 ) (*SavedFilter, error) {
-	const op = "metadata.Filters.Update"
-	if err := r.check(op); err != nil {
+	args := input.Fields[FilterRequest]("metadata.Filters.Update")
+	if err := r.check(args); err != nil {
 		return nil, err
 	}
 	if r.TemplateID != "" {
-		return nil, &api.InputError{
-			Op: op, Field: "template_id", Rule: "must be empty in an update", Got: strconv.Quote(string(r.TemplateID)),
-		}
+		return nil, args.Refuse("template_id", "must be empty in an update", strconv.Quote(string(r.TemplateID)))
 	}
 	return f.save(ctx, endpoint.MetadataFiltersUpdate(workspace, filter, api.JSON(r)), opts)
 }
@@ -184,26 +181,25 @@ func (f *Filters) Delete(ctx context.Context, workspace api.ID, filter api.Opaqu
 
 // NodesOptions selects the order of [Filters.Nodes]. Nil means that of the server.
 type NodesOptions struct {
-	SortBy     storage.SortBy // a property of files and notes; the server may support others
-	SortByFact string         // the values of a metadata field, by its name; not with SortBy
-	Descending bool           // default: ascending; requires SortBy or SortByFact
+	SortBy     storage.SortBy `wire:"sort_field"`          // a property of files and notes; the server may support others
+	SortByFact string         `wire:"sort_metadata_field"` // the values of a metadata field, by its name; not with SortBy
+	Descending bool           `wire:"sort_dir"`            // default: ascending; requires SortBy or SortByFact
 }
 
 func (o *NodesOptions) query(op string) (url.Values, error) {
+	args := input.Fields[NodesOptions](op)
 	q := url.Values{}
 	switch {
 	case o == nil || *o == NodesOptions{}:
 		return q, nil
 	case o.SortBy != "" && o.SortByFact != "":
-		return nil, &api.InputError{
-			Op: op, Field: "sort_field", Rule: "must not be combined with a metadata field", Got: string(o.SortBy),
-		}
+		return nil, args.Refuse("sort_field", "must not be combined with SortByFact", string(o.SortBy))
 	case o.SortBy != "":
 		q.Set("sort_field", string(o.SortBy))
 	case o.SortByFact == "":
-		return nil, &api.InputError{Op: op, Field: "sort_dir", Rule: "must have a field to sort by"}
+		return nil, args.Refuse("sort_dir", "must be left out without SortBy and SortByFact", "")
 	default:
-		if err := checkName(op, "sort_metadata_field", o.SortByFact); err != nil {
+		if err := checkName(args, "sort_metadata_field", o.SortByFact); err != nil {
 			return nil, err
 		}
 		q.Set("sort_metadata_field", o.SortByFact)

@@ -15,6 +15,7 @@ import (
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/decode"
 	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/internal/input"
 	"github.com/fastio-go/fastio/internal/jsonopt"
 	"github.com/fastio-go/fastio/internal/page"
 )
@@ -135,11 +136,11 @@ type mergeWire struct {
 }
 
 func mergeRequest(workspace api.ID, body mergeBody) (*api.Request, error) {
-	const op = "metadata.Fields.Merge"
-	if err := checkName(op, "source", body.Source); err != nil {
+	args := input.Parameters("metadata.Fields.Merge")
+	if err := checkName(args, "source", body.Source); err != nil {
 		return nil, err
 	}
-	if err := checkName(op, "target", body.Target); err != nil {
+	if err := checkName(args, "target", body.Target); err != nil {
 		return nil, err
 	}
 	return endpoint.MetadataFieldsMerge(workspace, api.JSON(body)), nil
@@ -244,7 +245,7 @@ func (f *Fields) MergeCandidates(
 	const op = "metadata.Fields.MergeCandidates"
 	offset := cmp.Or(list, &CandidateListOptions{}).Offset
 	if offset < 0 {
-		return nil, &api.InputError{Op: op, Field: "offset", Rule: "must be 0 or more", Got: strconv.Itoa(offset)}
+		return nil, input.Fields[CandidateListOptions](op).Refuse("offset", "must be 0 or more", strconv.Itoa(offset))
 	}
 	q := url.Values{}
 	if offset > 0 {

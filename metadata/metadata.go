@@ -29,6 +29,7 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/input"
 	"github.com/fastio-go/fastio/internal/page"
 )
 
@@ -63,7 +64,7 @@ func (o *ListOptions) query(op string) (url.Values, error) {
 		return q, nil
 	}
 	if o.PageSize < 0 || o.PageSize > maxPageSize {
-		return nil, &api.InputError{Op: op, Field: "page_size", Rule: "must be 1 to 250", Got: strconv.Itoa(o.PageSize)}
+		return nil, input.Fields[ListOptions](op).Refuse("page_size", "must be 1 to 250", strconv.Itoa(o.PageSize))
 	}
 	if o.PageSize > 0 {
 		q.Set("page_size", strconv.Itoa(o.PageSize))
@@ -130,28 +131,26 @@ func walk[P, T any](
 const maxName = 64
 
 // checkName rejects an invalid field name. Surrounding blanks count.
-func checkName(op, field, name string) error {
+func checkName(args input.Args, field, name string) error {
 	switch n := utf8.RuneCountInString(name); {
 	case strings.TrimSpace(name) == "":
-		return &api.InputError{Op: op, Field: field, Rule: "must not be blank", Got: strconv.Quote(name)}
+		return args.Refuse(field, "must not be blank", strconv.Quote(name))
 	case n > maxName:
-		return &api.InputError{
-			Op: op, Field: field, Rule: "must be at most 64 characters", Got: strconv.Itoa(n) + " characters",
-		}
+		return args.Refuse(field, "must be at most 64 characters", strconv.Itoa(n)+" characters")
 	}
 	return nil
 }
 
 // namesText checks names of fields and returns them as a JSON list.
-func namesText(op, field string, names []string) (string, error) {
-	for _, name := range names {
-		if err := checkName(op, field, name); err != nil {
-			return "", err
+func namesText(args input.Args, field string, names []string) (string, error) {
+	for i, name := range names {
+		if checkName(args, field, name) != nil {
+			return "", checkName(args, input.At(field, i), name)
 		}
 	}
 	b, err := jsonv2.Marshal(names)
 	if err != nil {
-		return "", &api.InputError{Op: op, Field: field, Rule: "must be UTF-8", Got: err.Error()}
+		return "", args.Refuse(field, "must be UTF-8", err.Error())
 	}
 	return string(b), nil
 }

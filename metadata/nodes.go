@@ -11,6 +11,7 @@ import (
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/decode"
 	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/internal/input"
 	"github.com/fastio-go/fastio/storage"
 )
 
@@ -52,10 +53,8 @@ func (s *Service) Eligible(
 		return nil, err
 	}
 	if list.ParentID != "" && list.ParentID.Plain() == "" {
-		return nil, &api.InputError{
-			Op: op, Field: "parent_id", Rule: "must not consist of hyphens and blanks",
-			Got: strconv.Quote(string(list.ParentID)),
-		}
+		const rule = "must not consist of hyphens and blanks"
+		return nil, input.Fields[EligibleOptions](op).Refuse("parent_id", rule, strconv.Quote(string(list.ParentID)))
 	}
 	for name, value := range map[string]string{
 		"mimetype": list.MIMEType, "extension": list.Extension, "parent_id": list.ParentID.Plain(),
@@ -130,7 +129,7 @@ func (s *Service) Details(
 ) (*Batch, error) {
 	const op = "metadata.Details"
 	if len(nodes) == 0 || len(nodes) > maxBatch {
-		return nil, &api.InputError{Op: op, Field: "node_id", Rule: "must be 1 to 25", Got: strconv.Itoa(len(nodes))}
+		return nil, input.Parameters(op, "node_id", "nodes").Refuse("node_id", "must be 1 to 25", strconv.Itoa(len(nodes)))
 	}
 	ids := make([]string, 0, len(nodes)+1)
 	for _, id := range nodes {

@@ -10,6 +10,7 @@ import (
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/decode"
 	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/internal/input"
 	"github.com/fastio-go/fastio/internal/redact"
 )
 
@@ -96,9 +97,9 @@ type SetupIntent struct {
 func (b *Billing) ChangePlan(
 	ctx context.Context, org api.ID, plan PlanID, opts ...api.CallOption,
 ) (*Subscription, error) {
-	const op, field = "orgs.Billing.ChangePlan", "billing_plan"
+	const field = "billing_plan"
 	if strings.TrimSpace(string(plan)) == "" {
-		return nil, &api.InputError{Op: op, Field: field, Rule: "must be given"}
+		return nil, input.Parameters("orgs.Billing.ChangePlan", field, "plan").Refuse(field, "must be given", "")
 	}
 	return call.One[Subscription](
 		ctx, b.c, endpoint.OrgsBillingChangePlan(org, api.Form{field: {string(plan)}}), "", opts,

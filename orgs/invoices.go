@@ -10,6 +10,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/internal/input"
 	"github.com/fastio-go/fastio/internal/page"
 )
 
@@ -49,7 +50,7 @@ func (o *InvoiceListOptions) query(op string) (url.Values, error) {
 	case o == nil:
 		return q, nil
 	case o.Limit < 0:
-		return nil, &api.InputError{Op: op, Field: "limit", Rule: "must be 1 or more", Got: strconv.Itoa(o.Limit)}
+		return nil, input.Fields[InvoiceListOptions](op).Refuse("limit", "must be 1 or more", strconv.Itoa(o.Limit))
 	case o.Limit > 0:
 		q.Set("limit", strconv.Itoa(o.Limit))
 	}

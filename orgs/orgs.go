@@ -21,6 +21,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/internal/input"
 	"github.com/fastio-go/fastio/internal/page"
 )
 
@@ -145,7 +146,9 @@ func (s *Service) List(ctx context.Context, list *ListOptions, opts ...api.CallO
 	if err != nil {
 		return nil, err
 	}
-	window := func(op string) (url.Values, error) { return page.Window(op, o.Limit, o.Offset) }
+	window := func(op string) (url.Values, error) {
+		return page.Window(input.Fields[ListOptions](op), o.Limit, o.Offset)
+	}
 	return call.Page[Page](ctx, s.c, r, window, opts)
 }
 
@@ -176,7 +179,7 @@ func (o ListOptions) request() (*api.Request, error) {
 		return endpoint.OrgsListAvailable(nil), nil
 	}
 	const rule = "must be external, invited, available or empty"
-	return nil, &api.InputError{Op: "orgs.List", Field: "scope", Rule: rule, Got: string(o.Scope)}
+	return nil, input.Fields[ListOptions]("orgs.List").Refuse("Scope", rule, string(o.Scope))
 }
 
 // PageOptions selects a page of a list. Nil means the first.
@@ -189,7 +192,7 @@ func (o *PageOptions) query(op string) (url.Values, error) {
 	if o == nil {
 		return url.Values{}, nil
 	}
-	return page.Window(op, o.Limit, o.Offset)
+	return page.Window(input.Fields[PageOptions](op), o.Limit, o.Offset)
 }
 
 // Get returns one organization by ID or domain. Errors: [api.ErrNotFound] if it

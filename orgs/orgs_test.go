@@ -50,47 +50,47 @@ func TestInvalidOrgsAreNotSent(t *testing.T) {
 	update := func(r up) error { return s.Update(ctx, "acme", r) }
 	text, null := strings.Repeat, api.Null[string]()
 	const (
-		characters = `domain must hold only a-z, 0-9 and hyphens, got `
-		ends       = `domain must not begin or end with a hyphen, got `
-		reserved   = `domain must not be a reserved word, got `
+		characters = `Domain must hold only a-z, 0-9 and hyphens, got `
+		ends       = `Domain must not begin or end with a hyphen, got `
+		reserved   = `Domain must not be a reserved word, got `
 		address    = `must be an address that begins with http:// or https://, got `
 	)
 	for want, err := range map[string]error{
-		"Create: domain must be 2 to 63 characters, got 1":                domain("a"),
-		"Create: domain must be 2 to 63 characters, got 64":               domain(text("a", 64)),
-		"Create: domain must be 2 to 63 characters, got 0":                stub.Err(s.Create(ctx, cr{Name: "Acme"})),
-		"Create: " + characters + `"Acme"`:                                domain("Acme"),
-		"Create: " + characters + `"acmé"`:                                domain("acmé"),
-		"Create: " + ends + `"-acme"`:                                     domain("-acme"),
-		"Create: " + ends + `"acme-"`:                                     domain("acme-"),
-		"Create: " + reserved + `"create"`:                                domain("create"),
-		"Create: " + reserved + `"transfer"`:                              domain("transfer"),
-		"Create: " + reserved + `"assets"`:                                domain("assets"),
-		`Create: domain must not be the reserved word null, got "null"`:   domain("null"),
-		`Update: name must not be the reserved word null, got "null"`:     update(up{Name: api.Set("null")}),
-		"Create: name must be 3 to 100 characters, got 2":                 create(cr{Name: "ÄÖ"}),
-		"Create: name must be 3 to 100 characters, got 101":               create(cr{Name: text("n", 101)}),
-		"Create: name must not hold control characters":                   create(cr{Name: "Ac\nme"}),
-		"Create: description must be 10 to 1000 characters, got 9":        create(cr{Description: text("d", 9)}),
-		"Create: billing_email must be an e-mail address":                 create(cr{BillingEmail: "bills"}),
-		`Create: industry must not be blank or null, got " "`:             create(cr{Industry: " "}),
-		"Update: fields must not all be left out":                         update(up{}),
-		"Update: domain must not be cleared, got null":                    update(up{Domain: null}),
-		"Update: name must not be cleared, got null":                      update(up{Name: null}),
-		"Update: billing_email must not be cleared, got null":             update(up{BillingEmail: null}),
-		"Update: industry must not be cleared, got null":                  update(up{Industry: api.Null[orgs.Industry]()}),
-		"Update: use_background must not be cleared, got null":            update(up{UseBackground: api.Null[bool]()}),
-		"Update: description must be 10 to 1000 characters, got 0":        update(up{Description: api.Set("")}),
-		"Update: homepage " + address + `"acme.test"`:                     update(up{Homepage: api.Set("acme.test")}),
-		"Update: youtube " + address + `"ftp://acme.test"`:                update(up{YouTube: api.Set("ftp://acme.test")}),
-		"Update: owner_defined must be JSON, and not null":                update(up{OwnerDefined: api.Set(json.RawMessage("x"))}),
-		`Update: perm_auth_domains must not be blank, got ""`:             update(up{AuthDomain: api.Set("")}),
-		`Update: perm_auth_domains must not be blank or null, got "null"`: update(up{AuthDomain: api.Set("null")}),
-		`Update: background_mode must not be blank, got ""`: update(up{
+		"Create: CreateRequest.Domain must be 2 to 63 characters, got 1":                             domain("a"),
+		"Create: CreateRequest.Domain must be 2 to 63 characters, got 64":                            domain(text("a", 64)),
+		"Create: CreateRequest.Domain must be 2 to 63 characters, got 0":                             stub.Err(s.Create(ctx, cr{Name: "Acme"})),
+		"Create: CreateRequest." + characters + `"Acme"`:                                             domain("Acme"),
+		"Create: CreateRequest." + characters + `"acmé"`:                                             domain("acmé"),
+		"Create: CreateRequest." + ends + `"-acme"`:                                                  domain("-acme"),
+		"Create: CreateRequest." + ends + `"acme-"`:                                                  domain("acme-"),
+		"Create: CreateRequest." + reserved + `"create"`:                                             domain("create"),
+		"Create: CreateRequest." + reserved + `"transfer"`:                                           domain("transfer"),
+		"Create: CreateRequest." + reserved + `"assets"`:                                             domain("assets"),
+		`Create: CreateRequest.Domain must not be the reserved word null, got "null"`:                domain("null"),
+		`Update: UpdateRequest.Name must not be the reserved word null, got "null"`:                  update(up{Name: api.Set("null")}),
+		"Create: CreateRequest.Name must be 3 to 100 characters, got 2":                              create(cr{Name: "ÄÖ"}),
+		"Create: CreateRequest.Name must be 3 to 100 characters, got 101":                            create(cr{Name: text("n", 101)}),
+		"Create: CreateRequest.Name must not hold control characters":                                create(cr{Name: "Ac\nme"}),
+		"Create: CreateRequest.Description must be 10 to 1000 characters, got 9":                     create(cr{Description: text("d", 9)}),
+		"Create: CreateRequest.BillingEmail must be an e-mail address":                               create(cr{BillingEmail: "bills"}),
+		`Create: CreateRequest.Industry must not be blank or null, got " "`:                          create(cr{Industry: " "}),
+		"Update: UpdateRequest must have a field":                                                    update(up{}),
+		"Update: UpdateRequest.Domain must not be cleared, got null":                                 update(up{Domain: null}),
+		"Update: UpdateRequest.Name must not be cleared, got null":                                   update(up{Name: null}),
+		"Update: UpdateRequest.BillingEmail must not be cleared, got null":                           update(up{BillingEmail: null}),
+		"Update: UpdateRequest.Industry must not be cleared, got null":                               update(up{Industry: api.Null[orgs.Industry]()}),
+		"Update: UpdateRequest.UseBackground must not be cleared, got null":                          update(up{UseBackground: api.Null[bool]()}),
+		"Update: UpdateRequest.Description must be 10 to 1000 characters, got 0":                     update(up{Description: api.Set("")}),
+		"Update: UpdateRequest.Homepage " + address + `"acme.test"`:                                  update(up{Homepage: api.Set("acme.test")}),
+		"Update: UpdateRequest.YouTube " + address + `"ftp://acme.test"`:                             update(up{YouTube: api.Set("ftp://acme.test")}),
+		"Update: UpdateRequest.OwnerDefined must be JSON, and not null":                              update(up{OwnerDefined: api.Set(json.RawMessage("x"))}),
+		`Update: UpdateRequest.AuthDomain (perm_auth_domains) must not be blank, got ""`:             update(up{AuthDomain: api.Set("")}),
+		`Update: UpdateRequest.AuthDomain (perm_auth_domains) must not be blank or null, got "null"`: update(up{AuthDomain: api.Set("null")}),
+		`Update: UpdateRequest.BackgroundMode must not be blank, got ""`: update(up{
 			BackgroundMode: api.Set(orgs.BackgroundMode("")),
 		}),
-		"CheckDomain: " + characters + `"../x"`: stub.Err(s.CheckDomain(ctx, "../x")),
-		"Claim: token must be given":            s.Claim(ctx, api.Secret{}),
+		"CheckDomain: d" + characters[1:] + `"../x"`: stub.Err(s.CheckDomain(ctx, "../x")),
+		"Claim: token must be given":                 s.Claim(ctx, api.Secret{}),
 	} {
 		if err == nil || err.Error() != "fastio: orgs."+want || !errors.Is(err, api.ErrInvalid) {
 			t.Errorf("got %v, want %s", err, want)
@@ -110,8 +110,8 @@ func TestInvalidOrgsAreNotSent(t *testing.T) {
 			stub.Err(s.List(ctx, &orgs.ListOptions{Scope: orgs.ScopeInvited, Offset: -1})),
 			stub.Err(s.List(ctx, &orgs.ListOptions{Scope: orgs.ScopeAvailable, Offset: -1})),
 		},
-		"scope":        {stub.Err(s.List(ctx, &orgs.ListOptions{Scope: "all"}))},
-		"billing_plan": {stub.Err(s.Billing.ChangePlan(ctx, "acme", " "))},
+		"ListOptions.Scope": {stub.Err(s.List(ctx, &orgs.ListOptions{Scope: "all"}))},
+		"billing_plan":      {stub.Err(s.Billing.ChangePlan(ctx, "acme", " "))},
 	})
 }
 

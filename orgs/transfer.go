@@ -10,6 +10,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/internal/input"
 	"github.com/fastio-go/fastio/internal/page"
 )
 
@@ -107,7 +108,7 @@ func (t *TransferTokens) Delete(ctx context.Context, org api.ID, token string, o
 // It calls POST /current/org/transfer/claim/.
 func (s *Service) Claim(ctx context.Context, token api.Secret, opts ...api.CallOption) error {
 	if token.IsZero() {
-		return &api.InputError{Op: "orgs.Claim", Field: "token", Rule: "must be given"}
+		return input.Parameters("orgs.Claim").Refuse("token", "must be given", "")
 	}
 	return call.Do(ctx, s.c, endpoint.OrgsClaim(api.Form{"token": {token.Reveal()}}), opts)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
 	"github.com/fastio-go/fastio/internal/form"
+	"github.com/fastio-go/fastio/internal/input"
 	"github.com/fastio-go/fastio/internal/page"
 )
 
@@ -45,22 +46,25 @@ const (
 
 // MeterQuery selects the usage that [Billing.Meters] returns.
 type MeterQuery struct {
-	Meter      Meter     // required
-	Start, End time.Time // to the second. Default: the last 30 days
+	Meter Meter // required
+
+	// The period, to the second. Default: the last 30 days.
+	Start time.Time `wire:"start_time"`
+	End   time.Time `wire:"end_time"`
 
 	WorkspaceID api.ID // only usage of this workspace
 	ShareID     api.ID // only usage of this share, instead of WorkspaceID
 }
 
 func (q MeterQuery) values(op string) (url.Values, error) {
-	f := form.New(op)
+	f := form.New(input.Fields[MeterQuery](op))
 	switch {
 	case strings.TrimSpace(string(q.Meter)) == "":
 		f.Refuse("meter", "must be given", "")
 	case q.WorkspaceID != "" && q.ShareID != "":
-		f.Refuse("share_id", "must be left out with workspace_id", string(q.ShareID))
+		f.Refuse("share_id", "must be left out with WorkspaceID", string(q.ShareID))
 	case !q.End.IsZero() && !q.End.After(q.Start):
-		f.Refuse("end_time", "must be after start_time", q.End.UTC().Format(form.Bare))
+		f.Refuse("end_time", "must be after Start", q.End.UTC().Format(form.Bare))
 	}
 	f.Set("meter", string(q.Meter))
 	form.Given("start_time", q.Start, f.Time(form.Bare))

@@ -15,6 +15,7 @@ import (
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
 	"github.com/fastio-go/fastio/internal/form"
+	"github.com/fastio-go/fastio/internal/input"
 )
 
 // Permission is the set of users who may manage the members of an organization. The
@@ -54,7 +55,7 @@ type CreateRequest struct {
 //
 // It calls POST /current/org/create/.
 func (s *Service) Create(ctx context.Context, r CreateRequest, opts ...api.CallOption) (*Org, error) {
-	f := fields{form.New("orgs.Create")}
+	f := fields{form.New(input.Fields[CreateRequest]("orgs.Create"))}
 	f.domain("domain", r.Domain)
 	f.Name(minName, maxName)("name", r.Name)
 	form.Given("description", r.Description, f.Line(minDescription, maxDescription))
@@ -83,8 +84,8 @@ type UpdateRequest struct {
 	BackgroundMode  api.Opt[BackgroundMode]  // null clears it
 	UseBackground   api.Opt[bool]            // cannot be cleared
 
-	ManageMembers api.Opt[Permission]      // who may manage its members; cannot be cleared
-	AuthDomain    api.Opt[string]          // the domain of e-mail addresses whose owners may join; null clears it
+	ManageMembers api.Opt[Permission]      `wire:"perm_member_manage"` // who may manage its members; cannot be cleared
+	AuthDomain    api.Opt[string]          `wire:"perm_auth_domains"`  // the domain of e-mail addresses whose owners may join; null clears it
 	OwnerDefined  api.Opt[json.RawMessage] // any JSON, for use by the owner; null clears it
 }
 
@@ -110,7 +111,7 @@ const (
 //
 // It calls POST /current/org/{org_id}/update/.
 func (s *Service) Update(ctx context.Context, org api.ID, r UpdateRequest, opts ...api.CallOption) error {
-	f := fields{form.New("orgs.Update")}
+	f := fields{form.New(input.Fields[UpdateRequest]("orgs.Update"))}
 	form.Change(&f.Fields, "domain", r.Domain, f.domain)
 	form.Change(&f.Fields, "name", r.Name, f.Name(minName, maxName))
 	form.Clearable(&f.Fields, "description", r.Description, f.Line(minDescription, maxDescription))
@@ -158,7 +159,7 @@ func (s *Service) Delete(ctx context.Context, org api.ID, opts ...api.CallOption
 //
 // It calls GET /current/orgs/check/domain/{domain}/.
 func (s *Service) CheckDomain(ctx context.Context, domain string, opts ...api.CallOption) (bool, error) {
-	f := fields{form.New("orgs.CheckDomain")}
+	f := fields{form.New(input.Parameters("orgs.CheckDomain"))}
 	f.domain("domain", domain)
 	if f.Err() != nil {
 		return false, f.Err()
@@ -231,7 +232,7 @@ func (f *fields) domain(field, domain string) {
 
 // address sets an e-mail address.
 func (f *fields) address(field, address string) {
-	if !form.IsAddress(address) {
+	if !input.IsAddress(address) {
 		f.Refuse(field, "must be an e-mail address", "")
 	}
 	f.Set(field, address)

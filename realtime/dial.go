@@ -90,7 +90,7 @@ func (s *Subscription) dialing() (*dial, error) {
 	address, _, err := d.address(api.NewSecret("token"))
 	u, bad := url.Parse(address)
 	if err != nil || bad != nil || u.Host == "" || u.Scheme != "ws" && u.Scheme != "wss" {
-		return nil, refuse("address", "must be a ws or wss URL, with a known placement")
+		return nil, refuse("Address", "must be a ws or wss URL, with a known placement")
 	}
 	return d, nil
 }

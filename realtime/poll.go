@@ -388,7 +388,7 @@ func (s *Subscription) resume() (position, error) {
 	var p position
 	b, err := base64.RawURLEncoding.DecodeString(s.o.Position)
 	if err != nil || jsonv2.Unmarshal(b, &p) != nil || p.Version != positionVersion || p.Cursor == "" || p.Profile == "" {
-		return position{}, refuse("position", "must come from Subscription.Position")
+		return position{}, refuse("Position", "must come from Subscription.Position")
 	}
 	return p, nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/internal/input"
 	"github.com/fastio-go/fastio/internal/ratelimit"
 	"github.com/fastio-go/fastio/internal/wait"
 )
@@ -166,8 +167,9 @@ type Subscription struct {
 	observe chan struct{} // full while OnStatus runs: one call at a time
 }
 
+// refuse returns the error of an option; "" stands for all of them.
 func refuse(field, rule string) error {
-	return &api.InputError{Op: opSubscribe, Field: field, Rule: rule}
+	return input.Fields[SubscribeOptions](opSubscribe).Refuse(field, rule, "")
 }
 
 func (s *Subscription) check(opts []api.CallOption) error {
@@ -175,22 +177,22 @@ func (s *Subscription) check(opts []api.CallOption) error {
 	shortest, longest := min(o.Sweep, o.Overlap, o.PingInterval), max(o.Sweep, o.Overlap, o.PingInterval, o.Coalesce)
 	switch resolved := api.Resolve(opts); {
 	case resolved.Response != nil:
-		return refuse("raw", "must be left out: there are many responses")
+		return &api.InputError{Op: opSubscribe, Field: "WithResponse", Rule: "must be left out: there are many responses"}
 	case resolved.Err != nil:
 		return resolved.Err
 	case o.MaxPending < 0, o.MaxMessageBytes < 0:
-		return refuse("options", "must not be negative")
+		return refuse("", "must have no negative number")
 	case shortest < 0 || longest > longestTime:
-		return refuse("options", "must be times of 0 to 24 hours")
+		return refuse("", "must have times of 0 to 24 hours")
 	case o.CatchUp && s.profile.Kind == api.ProfileKindFileShare:
-		return refuse("profile", "must not be a File Share to catch up: it has no log of its own")
+		return refuse("CatchUp", "must be false for a File Share, which has no log of its own")
 	}
-	if err := s.profile.OneOf(opSubscribe, "profile_id", api.ProfileKindUser, api.ProfileKindOrg,
+	if err := s.profile.OneOf(opSubscribe, "profile", api.ProfileKindUser, api.ProfileKindOrg,
 		api.ProfileKindWorkspace, api.ProfileKindShare, api.ProfileKindFileShare); err != nil {
 		return err
 	}
 	if o.CatchUp && s.profile != api.User(api.Me) { // searches of the log accept no custom name
-		return call.NumericID(opSubscribe, "profile_id", s.profile.ID)
+		return input.Parameters(opSubscribe).NumericID("profile_id", s.profile.ID)
 	}
 	return nil
 }
@@ -220,7 +222,7 @@ func (s *Subscription) begin(ctx context.Context) error {
 		return nil
 	case s.profile.String():
 	default:
-		return refuse("position", "must come from a subscription to the same profile")
+		return refuse("Position", "must come from a subscription to the same profile")
 	}
 	s.from = start{at.Cursor, at.Began}
 	s.polled.start, s.polled.cursor, s.clock.heard = s.from, at.Cursor, at.Heard

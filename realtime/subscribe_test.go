@@ -882,21 +882,21 @@ func TestSubscribeRejectsInvalidOptions(t *testing.T) {
 	type options = realtime.SubscribeOptions
 	other := base64URL(`{"v":1,"profile":"org 1","cursor":"2026-03-02 09:30:00.000001 UTC"}`)
 	stub.Refused(t, map[string][]error{
+		"profile": {refused(api.Workspace(""), options{}), refused(api.Profile{Kind: "moon", ID: "1"}, options{})},
 		"profile_id": {
-			refused(api.Workspace(""), options{}), refused(api.Profile{Kind: "moon", ID: "1"}, options{}),
 			refused(api.Workspace("design"), options{CatchUp: true}), // its log has no custom name
 		},
-		"profile":  {refused(api.FileShare("1"), options{CatchUp: true})},
-		"position": {refused(here, options{Position: "AAAA"}), refused(here, options{Position: other})},
-		"address": {
+		"SubscribeOptions.CatchUp":  {refused(api.FileShare("1"), options{CatchUp: true})},
+		"SubscribeOptions.Position": {refused(here, options{Position: "AAAA"}), refused(here, options{Position: other})},
+		"SubscribeOptions.Address": {
 			refused(here, options{Address: "https://{host}/?{token}"}), refused(here, options{Placement: "moon"}),
 		},
-		"options": {
+		"SubscribeOptions": {
 			refused(here, options{Sweep: -1}), refused(here, options{Coalesce: 48 * time.Hour}),
 			refused(here, options{MaxPending: -1}),
 		},
-		"output": {refused(here, options{}, api.WithOutput("markdown"))},
-		"raw":    {refused(here, options{}, api.WithResponse(new(api.Response)))},
+		"output":       {refused(here, options{}, api.WithOutput("markdown"))},
+		"WithResponse": {refused(here, options{}, api.WithResponse(new(api.Response)))},
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/internal/input"
 )
 
 // SocketToken gives access to one socket, room or note.
@@ -37,7 +38,7 @@ const (
 //
 // It calls GET /current/websocket/auth/{profile_id}.
 func (s *Service) SocketToken(ctx context.Context, profile api.Profile, opts ...api.CallOption) (*SocketToken, error) {
-	if err := profile.OneOf("realtime.SocketToken", "profile_id"); err != nil {
+	if err := profile.OneOf("realtime.SocketToken", "profile"); err != nil {
 		return nil, err
 	}
 	life := longLife
@@ -56,10 +57,10 @@ func (s *Service) SocketToken(ctx context.Context, profile api.Profile, opts ...
 // It calls GET /current/realtime/auth/{room_id}.
 func (s *Service) RoomToken(ctx context.Context, room api.Profile, opts ...api.CallOption) (*SocketToken, error) {
 	const op = "realtime.RoomToken"
-	if err := room.OneOf(op, "room_id", api.ProfileKindWorkspace, api.ProfileKindShare); err != nil {
+	if err := room.OneOf(op, "room", api.ProfileKindWorkspace, api.ProfileKindShare); err != nil {
 		return nil, err
 	}
-	if err := call.NumericID(op, "room_id", room.ID); err != nil {
+	if err := input.Parameters(op).NumericID("room_id", room.ID); err != nil {
 		return nil, err
 	}
 	return s.mint(ctx, longLife, endpoint.RealtimeRoomToken(room.ID), opts)

@@ -56,9 +56,9 @@ func TestTokensRejectInvalidInput(t *testing.T) {
 	t.Parallel()
 	s := realtime.New(stub.Answer(`{"auth_token":"abc"}`), nil)
 	stub.Refused(t, map[string][]error{
-		"profile_id": {stub.Err(s.SocketToken(t.Context(), api.Workspace("")))},
+		"profile": {stub.Err(s.SocketToken(t.Context(), api.Workspace("")))},
+		"room":    {stub.Err(s.RoomToken(t.Context(), api.User("1")))},
 		"room_id": {
-			stub.Err(s.RoomToken(t.Context(), api.User("1"))),
 			stub.Err(s.RoomToken(t.Context(), api.Workspace("design"))),
 		},
 		"token": {

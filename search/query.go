@@ -11,6 +11,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/filters"
+	"github.com/fastio-go/fastio/internal/input"
 	"github.com/fastio-go/fastio/internal/page"
 	"github.com/fastio-go/fastio/metadata"
 )
@@ -40,7 +41,7 @@ const (
 
 // Query is the query of [Service.Files]. Only Text is required.
 type Query struct {
-	Text          string    // not blank; at most 256 characters unless NameMatch is NameMatchAuto
+	Text          string    `wire:"search"` // not blank; at most 256 characters unless NameMatch is NameMatchAuto
 	Target        Target    // default: TargetBoth
 	NameMatch     NameMatch // default: NameMatchAuto; not used with TargetContent
 	CaseSensitive bool      // of names, unless NameMatch is NameMatchAuto
@@ -48,7 +49,7 @@ type Query struct {
 	// Within narrows the semantic hits to at most 100 files and folders; nil means
 	// all. If they hold no files there are no semantic hits. It narrows neither
 	// keyword hits nor a search with TargetFilename.
-	Within []Scope
+	Within []Scope `wire:"files_scope,folders_scope"`
 
 	Filters  []metadata.Filter // at most 5, all must match; workspaces only
 	Category metadata.Category // workspaces only; "" means all
@@ -91,21 +92,22 @@ func (q *Query) filtered() bool { return len(q.Filters) > 0 || q.Category != "" 
 // values checks q and returns its parameters. It always sends the target,
 // without which the response has no report of the parts that were not searched.
 func (q *Query) values(op string, in api.Profile) (url.Values, error) {
-	if err := in.OneOf(op, "scope", api.ProfileKindWorkspace, api.ProfileKindShare); err != nil {
+	if err := in.OneOf(op, "in", api.ProfileKindWorkspace, api.ProfileKindShare); err != nil {
 		return nil, err
 	}
-	window, err := page.Window(op, q.Limit, q.Offset)
+	args := input.Fields[Query](op)
+	window, err := page.Window(args, q.Limit, q.Offset)
 	if err != nil {
 		return nil, err
 	}
-	v, err := textValues(op, q.Text, q.Target, q.NameMatch, q.CaseSensitive)
+	v, err := textValues(args, q.Text, q.Target, q.NameMatch, q.CaseSensitive)
 	if err != nil {
 		return nil, err
 	}
-	if err := setScopes(op, q.Within, v); err != nil {
+	if err := setScopes(args, q.Within, v); err != nil {
 		return nil, err
 	}
-	if err := q.setFilters(op, in, v); err != nil {
+	if err := q.setFilters(args, in, v); err != nil {
 		return nil, err
 	}
 	if q.Details {
@@ -116,15 +118,17 @@ func (q *Query) values(op string, in api.Profile) (url.Values, error) {
 }
 
 // textValues are the parameters that Storage and Unified share.
-func textValues(op, text string, target Target, match NameMatch, caseSensitive bool) (url.Values, error) {
+func textValues(
+	args input.Args, text string, target Target, match NameMatch, caseSensitive bool,
+) (url.Values, error) {
 	if strings.TrimSpace(text) == "" {
-		return nil, &api.InputError{Op: op, Field: "search", Rule: "must not be blank"}
+		return nil, args.Refuse("search", "must not be blank", "")
 	}
 	if target == "" {
 		target = TargetBoth
 	}
 	if match != "" && match != NameMatchAuto && target != TargetContent {
-		if err := checkPattern(op, text, match); err != nil {
+		if err := checkPattern(args, text, match); err != nil {
 			return nil, err
 		}
 	}
@@ -138,47 +142,36 @@ func textValues(op, text string, target Target, match NameMatch, caseSensitive b
 	return v, nil
 }
 
-func checkPattern(op, pattern string, match NameMatch) error {
+func checkPattern(args input.Args, pattern string, match NameMatch) error {
 	if n := utf8.RuneCountInString(pattern); n > maxPattern {
-		return &api.InputError{
-			Op: op, Field: "search", Rule: "must be at most 256 characters to match names by " + string(match),
-			Got: strconv.Itoa(n) + " characters",
-		}
+		rule := "must be at most 256 characters to match names by " + string(match)
+		return args.Refuse("search", rule, strconv.Itoa(n)+" characters")
 	}
 	if match == NameMatchGlob && strings.Trim(pattern, "*?") == "" {
-		return &api.InputError{Op: op, Field: "search", Rule: "must not consist of * and ?", Got: strconv.Quote(pattern)}
+		return args.Refuse("search", "must not consist of * and ?", strconv.Quote(pattern))
 	}
 	return nil
 }
 
 // setScopes checks the scopes and adds them to v.
-func setScopes(op string, scopes []Scope, v url.Values) error {
+func setScopes(args input.Args, scopes []Scope, v url.Values) error {
 	if len(scopes) > maxScopes {
-		return &api.InputError{
-			Op: op, Field: "files_scope", Rule: "must hold at most 100 files and folders", Got: strconv.Itoa(len(scopes)),
-		}
+		return args.Refuse("files_scope", "must hold at most 100 files and folders", strconv.Itoa(len(scopes)))
 	}
 	var files, folders []string
-	for _, s := range scopes {
+	for i, s := range scopes {
 		if s.folder {
 			switch {
 			case s.node == "" || s.node == string(api.Root) || s.node == string(api.Trash):
-				return &api.InputError{
-					Op: op, Field: "folders_scope", Rule: "must name folders, neither root nor trash", Got: strconv.Quote(s.node),
-				}
+				return args.Refuse(input.At("folders_scope", i), "must name a folder, neither root nor trash", strconv.Quote(s.node))
 			case s.depth < 1 || s.depth > maxDepth:
-				return &api.InputError{
-					Op: op, Field: "folders_scope", Rule: "must have depths of 1 to 10", Got: strconv.Itoa(s.depth),
-				}
+				return args.Refuse(input.At("folders_scope", i), "must have a depth of 1 to 10", strconv.Itoa(s.depth))
 			}
 			folders = append(folders, s.node+":"+strconv.Itoa(s.depth))
 			continue
 		}
 		if s.node == "" || s.version == "" {
-			return &api.InputError{
-				Op: op, Field: "files_scope", Rule: "must have files with their versions",
-				Got: strconv.Quote(s.node + ":" + s.version),
-			}
+			return args.Refuse(input.At("files_scope", i), "must have a file and its version", strconv.Quote(s.node+":"+s.version))
 		}
 		files = append(files, s.node+":"+s.version)
 	}
@@ -192,7 +185,7 @@ func setScopes(op string, scopes []Scope, v url.Values) error {
 }
 
 // setFilters checks the filters, which only workspaces have, and adds them to v.
-func (q *Query) setFilters(op string, in api.Profile, v url.Values) error {
+func (q *Query) setFilters(args input.Args, in api.Profile, v url.Values) error {
 	if !q.filtered() {
 		return nil
 	}
@@ -201,10 +194,10 @@ func (q *Query) setFilters(op string, in api.Profile, v url.Values) error {
 		if len(q.Filters) > 0 {
 			field = "filters"
 		}
-		return &api.InputError{Op: op, Field: field, Rule: "must be left out for a share", Got: string(in.Kind)}
+		return args.Refuse(field, "must be left out for a share", string(in.Kind))
 	}
 	if len(q.Filters) > 0 {
-		text, err := filtersText(op, q.Filters)
+		text, err := filtersText(args, q.Filters)
 		if err != nil {
 			return err
 		}
@@ -217,12 +210,12 @@ func (q *Query) setFilters(op string, in api.Profile, v url.Values) error {
 }
 
 // filtersText returns 1 to 5 filters as JSON.
-func filtersText(op string, all []metadata.Filter) (string, error) {
+func filtersText(args input.Args, all []metadata.Filter) (string, error) {
 	const most = 5
 	if len(all) == 0 || len(all) > most {
-		return "", &api.InputError{Op: op, Field: "filters", Rule: "must be 1 to 5", Got: strconv.Itoa(len(all))}
+		return "", args.Refuse("filters", "must be 1 to 5", strconv.Itoa(len(all)))
 	}
-	err := filters.Check(op, "filters", all, func(f metadata.Filter) filters.Condition {
+	err := filters.Check(args, "filters", all, func(f metadata.Filter) filters.Condition {
 		return filters.Condition{Field: f.Field, Operator: string(f.Operator), Value: f.Value}
 	})
 	if err != nil {

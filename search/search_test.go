@@ -90,14 +90,14 @@ func TestInvalidInputIsRejected(t *testing.T) {
 			in(room, search.Query{Filters: []metadata.Filter{metadata.Exists("")}}),
 			compound(search.CompoundQuery{Text: "x"}),
 		},
-		"category":        {in(share, search.Query{Category: "Legal"})},
-		"scope":           {in(api.Org("1"), search.Query{}), unified(api.Org("1"), search.UnifiedQuery{Text: "x"})},
-		"comments_offset": {unified(room, search.UnifiedQuery{Text: "x", Comments: search.Window{Offset: -1}})},
-		"files_limit":     {unified(room, search.UnifiedQuery{Text: "x", Files: search.Window{Limit: -1}})},
-		"metadata_limit":  {unified(share, aMetadata), stub.Last(s.AllMetadata(ctx, share, aMetadata))},
-		"q":               {values(" ", search.ValuesOptions{}), values(text(1025), search.ValuesOptions{})},
-		"workspace":       {stub.Err(s.Metadata(ctx, "", "x", nil))},
-		"content_query":   {compound(search.CompoundQuery{Filters: paid, Text: text(1025)})},
+		"category":              {in(share, search.Query{Category: "Legal"})},
+		"in":                    {in(api.Org("1"), search.Query{}), unified(api.Org("1"), search.UnifiedQuery{Text: "x"})},
+		"comments_offset":       {unified(room, search.UnifiedQuery{Text: "x", Comments: search.Window{Offset: -1}})},
+		"files_limit":           {unified(room, search.UnifiedQuery{Text: "x", Files: search.Window{Limit: -1}})},
+		"UnifiedQuery.Metadata": {unified(share, aMetadata), stub.Last(s.AllMetadata(ctx, share, aMetadata))},
+		"q":                     {values(" ", search.ValuesOptions{}), values(text(1025), search.ValuesOptions{})},
+		"workspace":             {stub.Err(s.Metadata(ctx, "", "x", nil))},
+		"content_query":         {compound(search.CompoundQuery{Filters: paid, Text: text(1025)})},
 	})
 	for name, err := range map[string]error{
 		"a long pattern that has no use": in(room, search.Query{

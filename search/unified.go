@@ -13,12 +13,13 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/internal/input"
 	"github.com/fastio-go/fastio/internal/page"
 )
 
 // UnifiedQuery is the query of [Service.Unified]. Only Text is required.
 type UnifiedQuery struct {
-	Text          string    // not blank; at most 1,024 characters, and the limits of [Query]
+	Text          string    `wire:"search"` // not blank; at most 1,024 characters, and the limits of [Query]
 	Target        Target    // default: TargetBoth; applies to the files bucket only, as the next three
 	NameMatch     NameMatch // default: NameMatchAuto
 	CaseSensitive bool      // of names, unless NameMatch is NameMatchAuto
@@ -31,8 +32,8 @@ type UnifiedQuery struct {
 
 // Window selects a part of a bucket.
 type Window struct {
-	Offset int // hits to skip
-	Limit  int // hits; default: 25
+	Offset int `wire:"files_offset,comments_offset,metadata_offset"` // hits to skip
+	Limit  int `wire:"files_limit,comments_limit,metadata_limit"`    // hits; default: 25
 }
 
 // Buckets is the result of [Service.Unified] by kind of hit. A bucket that is
@@ -119,30 +120,29 @@ func (s *Service) Unified(
 }
 
 func (q *UnifiedQuery) values(op string, in api.Profile) (url.Values, error) {
-	if err := in.OneOf(op, "scope", api.ProfileKindWorkspace, api.ProfileKindShare); err != nil {
+	if err := in.OneOf(op, "in", api.ProfileKindWorkspace, api.ProfileKindShare); err != nil {
 		return nil, err
 	}
+	args := input.Fields[UnifiedQuery](op)
 	if n := utf8.RuneCountInString(q.Text); n > maxText {
-		return nil, &api.InputError{
-			Op: op, Field: "search", Rule: "must be at most 1024 characters", Got: strconv.Itoa(n) + " characters",
-		}
+		return nil, args.Refuse("search", "must be at most 1024 characters", strconv.Itoa(n)+" characters")
 	}
-	v, err := textValues(op, q.Text, q.Target, q.NameMatch, q.CaseSensitive)
+	v, err := textValues(args, q.Text, q.Target, q.NameMatch, q.CaseSensitive)
 	if err != nil {
 		return nil, err
 	}
 	if in.Kind == api.ProfileKindShare && q.Metadata != (Window{}) {
-		return nil, &api.InputError{Op: op, Field: "metadata_limit", Rule: "must be left out for a share"}
+		return nil, args.Refuse("Metadata", "must be left out for a share", "")
 	}
 	for _, w := range []struct {
-		name string
+		field, name string
 		Window
-	}{{"files", q.Files}, {"comments", q.Comments}, {"metadata", q.Metadata}} {
+	}{{"Files.", "files", q.Files}, {"Comments.", "comments", q.Comments}, {"Metadata.", "metadata", q.Metadata}} {
 		if w.Offset < 0 {
-			return nil, &api.InputError{Op: op, Field: w.name + "_offset", Rule: "must be 0 or more", Got: strconv.Itoa(w.Offset)}
+			return nil, args.Refuse(w.field+w.name+"_offset", "must be 0 or more", strconv.Itoa(w.Offset))
 		}
 		if w.Limit < 0 {
-			return nil, &api.InputError{Op: op, Field: w.name + "_limit", Rule: "must be 1 or more", Got: strconv.Itoa(w.Limit)}
+			return nil, args.Refuse(w.field+w.name+"_limit", "must be 1 or more", strconv.Itoa(w.Limit))
 		}
 		setInt(v, w.name+"_offset", w.Offset)
 		setInt(v, w.name+"_limit", w.Limit)

@@ -12,6 +12,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/internal/input"
 	"github.com/fastio-go/fastio/internal/page"
 	"github.com/fastio-go/fastio/metadata"
 )
@@ -56,20 +57,18 @@ func (s *Service) Metadata(
 }
 
 func (o *ValuesOptions) query(op, text string) (url.Values, error) {
-	refuse := func(field, rule, got string) (url.Values, error) {
-		return nil, &api.InputError{Op: op, Field: field, Rule: rule, Got: got}
-	}
+	args := input.Fields[ValuesOptions](op)
 	text = strings.TrimSpace(text)
 	n := utf8.RuneCountInString(text)
 	switch {
 	case n == 0 || n > maxText:
-		return refuse("q", "must be 1 to 1024 characters", strconv.Itoa(n)+" characters")
+		return nil, input.Parameters(op, "q", "text").Refuse("q", "must be 1 to 1024 characters", strconv.Itoa(n)+" characters")
 	case o.Limit < 0 || o.Limit > maxValues:
-		return refuse("limit", "must be 1 to 100", strconv.Itoa(o.Limit))
+		return nil, args.Refuse("limit", "must be 1 to 100", strconv.Itoa(o.Limit))
 	case o.Offset < 0:
-		return refuse("offset", "must be 0 or more", strconv.Itoa(o.Offset))
+		return nil, args.Refuse("offset", "must be 0 or more", strconv.Itoa(o.Offset))
 	case o.Offset+o.Limit > maxReached:
-		return refuse("offset", "must be at most 10000 with the limit", strconv.Itoa(o.Offset)+" and "+strconv.Itoa(o.Limit))
+		return nil, args.Refuse("offset", "must be at most 10000 with Limit", strconv.Itoa(o.Offset)+" and "+strconv.Itoa(o.Limit))
 	}
 	q := url.Values{"q": {text}}
 	setInt(q, "limit", o.Limit)
@@ -115,7 +114,7 @@ func (s *Service) AllValues(
 // CompoundQuery is the query of [Service.Compound].
 type CompoundQuery struct {
 	Filters []metadata.Filter // 1 to 5, all must match
-	Text    string            // a query for the content: at most 1,024 characters; "" means any
+	Text    string            `wire:"content_query"` // a query for the content: at most 1,024 characters; "" means any
 	Limit   int               // hits; 0 means the default of the server, which also lowers a limit that is too high
 }
 
@@ -134,18 +133,16 @@ type Compound struct {
 func (s *Service) Compound(
 	ctx context.Context, workspace api.ID, q CompoundQuery, opts ...api.CallOption,
 ) (*Compound, error) {
-	const op = "search.Compound"
-	conditions, err := filtersText(op, q.Filters)
+	args := input.Fields[CompoundQuery]("search.Compound")
+	conditions, err := filtersText(args, q.Filters)
 	if err != nil {
 		return nil, err
 	}
 	if n := utf8.RuneCountInString(q.Text); n > maxText {
-		return nil, &api.InputError{
-			Op: op, Field: "content_query", Rule: "must be at most 1024 characters", Got: strconv.Itoa(n) + " characters",
-		}
+		return nil, args.Refuse("content_query", "must be at most 1024 characters", strconv.Itoa(n)+" characters")
 	}
 	if q.Limit < 0 {
-		return nil, &api.InputError{Op: op, Field: "limit", Rule: "must be 1 or more", Got: strconv.Itoa(q.Limit)}
+		return nil, args.Refuse("limit", "must be 1 or more", strconv.Itoa(q.Limit))
 	}
 	form := url.Values{"filters": {conditions}}
 	if q.Text != "" {

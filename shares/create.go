@@ -10,6 +10,7 @@ import (
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
 	"github.com/fastio-go/fastio/internal/form"
+	"github.com/fastio-go/fastio/internal/input"
 )
 
 // CreateRequest is a new share. A zero field leaves the default to the server;
@@ -20,7 +21,7 @@ type CreateRequest struct {
 	CustomName  string // part of the address: 4 to 80 letters and digits, unique; default: generated
 	CustomURL   string // 10 to 100 characters
 
-	Type        Type        // default: TypeSend; of a folder TypeExchange. A portal is always TypeSend
+	Type        Type        `wire:"share_type"` // default: TypeSend; of a folder TypeExchange. A portal is always TypeSend
 	StorageMode StorageMode // default: StorageModeIndependent, which is a portal
 
 	// StorageModeWorkspaceFolder requires either of the first two. A portal has none.
@@ -28,7 +29,7 @@ type CreateRequest struct {
 	CreateFolder bool         // creates the folder
 	FolderName   string       // of the created folder: 1 to 255 characters; default: "Shared Folder"
 
-	Access Access // default: AccessMembers
+	Access Access `wire:"access_options"` // default: AccessMembers
 
 	// Password protects the link: 4 to 128 characters. It requires AccessAnyone, and for
 	// a folder also TypeSend or AnonymousUploadsEnabled, without which the server narrows
@@ -76,7 +77,7 @@ func (s *Service) Create(
 	ctx context.Context, workspace api.ID, r CreateRequest, opts ...api.CallOption,
 ) (*Share, error) {
 	const op = "shares.Create"
-	f := newFields(op)
+	f := newFields(input.Fields[CreateRequest](op))
 	r.check(f)
 	r.describe(f)
 	r.place(f)
@@ -108,27 +109,27 @@ func (r CreateRequest) check(f *fields) {
 
 // checkFolder rejects fields that are invalid for a share of a workspace folder.
 func (r CreateRequest) checkFolder(f *fields) {
-	const mode = " when storage_mode is workspace_folder"
+	const mode = " when StorageMode is workspace_folder"
 	switch {
 	case r.FolderNodeID == "" && !r.CreateFolder:
-		f.Refuse("folder_node_id", "must be set, or create_folder be true,"+mode, "")
+		f.Refuse("folder_node_id", "must be set, or CreateFolder be true,"+mode, "")
 	case r.FolderNodeID != "" && r.CreateFolder:
-		f.Refuse("folder_node_id", "must be left out with create_folder", strconv.Quote(string(r.FolderNodeID)))
+		f.Refuse("folder_node_id", "must be left out with CreateFolder", strconv.Quote(string(r.FolderNodeID)))
 	case r.FolderName != "" && !r.CreateFolder:
-		f.Refuse("folder_name", "must be left out without create_folder", strconv.Quote(r.FolderName))
+		f.Refuse("folder_name", "must be left out without CreateFolder", strconv.Quote(r.FolderName))
 	case !r.Expires.IsZero():
 		f.Refuse("expires", "must be left out"+mode, r.Expires.UTC().Format(form.Zone))
 	case r.Intelligence:
 		f.Refuse("intelligence", "must be false"+mode+": the workspace indexes the files", "true")
 	case r.Access == AccessAnyone && !r.Password.IsZero() && r.Type != TypeSend && !r.AnonymousUploadsEnabled:
-		const rule = "must be left out unless share_type is send or anonymous_uploads_enabled is true" + mode
-		f.Refuse("password", rule+": the server would narrow access_options and clear it", "")
+		const rule = "must be left out unless Type is send or AnonymousUploadsEnabled is true" + mode
+		f.Refuse("password", rule+": the server would narrow Access and clear it", "")
 	}
 }
 
 // checkPortal rejects fields that are valid only for a portal.
 func (r CreateRequest) checkPortal(f *fields) {
-	const mode = " unless storage_mode is workspace_folder"
+	const mode = " unless StorageMode is workspace_folder"
 	switch {
 	case r.Type == TypeReceive || r.Type == TypeExchange:
 		f.Refuse("share_type", "must be send"+mode, string(r.Type))
@@ -143,14 +144,14 @@ func (r CreateRequest) checkPortal(f *fields) {
 
 // checkOpen rejects fields that are valid only with AccessAnyone.
 func checkOpen(f *fields, access Access, password, anonymous, send bool) {
-	rule := "must be left out unless access_options is " + strconv.Quote(string(AccessAnyone))
+	rule := "must be left out unless Access is " + strconv.Quote(string(AccessAnyone))
 	switch {
 	case password && access != AccessAnyone:
 		f.Refuse("password", rule, "")
 	case anonymous && access != AccessAnyone:
 		f.Refuse("anonymous_uploads_enabled", rule, "true")
 	case anonymous && send:
-		f.Refuse("anonymous_uploads_enabled", "must be left out unless share_type is receive or exchange", "true")
+		f.Refuse("anonymous_uploads_enabled", "must be left out unless Type is receive or exchange", "true")
 	}
 }
 

@@ -98,5 +98,5 @@ func ExampleService_Update() {
 	fmt.Println(err)
 	// Output:
 	// Q1 pack: All that belongs to it. true true
-	// fastio: shares.Update: description must be 10 to 500 characters, got 0
+	// fastio: shares.Update: UpdateRequest.Description must be 10 to 500 characters, got 0
 }

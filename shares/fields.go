@@ -7,11 +7,12 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/form"
+	"github.com/fastio-go/fastio/internal/input"
 )
 
 type fields struct{ form.Fields }
 
-func newFields(op string) *fields { return &fields{form.New(op)} }
+func newFields(args input.Args) *fields { return &fields{form.New(args)} }
 
 // optional leaves a field of an update out, clears it, or sets it.
 func optional[T any](f *fields, field string, o api.Opt[T], set func(field string, value T)) {

@@ -133,7 +133,7 @@ func TestInvalidInputIsRejected(t *testing.T) {
 		"external_invites": {update(up{ExternalInvites: shares.ExternalInvitesInherit})},
 		"workspace":        {stub.Err(s.Create(ctx, " ", cr{Title: "Q4"}))},
 		"share":            {stub.Err(s.Get(ctx, ""))},
-		"fields":           {update(up{})},
+		"UpdateRequest":    {update(up{})},
 		"limit": {
 			of(list{Limit: 501}),
 			by(shares.ByWorkspaceOptions{Limit: 501}),
@@ -142,8 +142,8 @@ func TestInvalidInputIsRejected(t *testing.T) {
 			stub.Last(s.All(ctx, &list{Scope: shares.ScopeAvailable, Offset: 1})),
 			stub.Err(s.QuickShares.List(ctx, room, &shares.QuickShareListOptions{Limit: 501})),
 		},
-		"offset": {of(list{Scope: shares.ScopeOwned, Offset: -1})},
-		"scope":  {of(list{Scope: "mine"})},
+		"offset":            {of(list{Scope: shares.ScopeOwned, Offset: -1})},
+		"ListOptions.Scope": {of(list{Scope: "mine"})},
 		"archived": {
 			of(list{Archived: shares.ArchivedOnly}),
 			of(list{Scope: shares.ScopeOwned, Archived: shares.ArchivedAlso}),

@@ -13,6 +13,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/internal/input"
 	"github.com/fastio-go/fastio/internal/page"
 )
 
@@ -47,9 +48,7 @@ type ListOptions struct {
 
 // request returns the request for the scope.
 func (o *ListOptions) request() (*api.Request, error) {
-	refuse := func(field, rule, got string) (*api.Request, error) {
-		return nil, &api.InputError{Op: "shares.List", Field: field, Rule: rule, Got: got}
-	}
+	args := input.Fields[ListOptions]("shares.List")
 	var r *api.Request
 	switch o.Scope {
 	case ScopeMember:
@@ -58,21 +57,21 @@ func (o *ListOptions) request() (*api.Request, error) {
 		r = endpoint.SharesListOwned(nil)
 	case ScopeAvailable:
 		if o.Limit != 0 || o.Offset != 0 {
-			return refuse("limit", "must be left out with available: this list has no pages", strconv.Itoa(o.Limit))
+			return nil, args.Refuse("limit", "must be left out with available: this list has no pages", strconv.Itoa(o.Limit))
 		}
 		r = endpoint.SharesListAvailable(nil)
 	default:
-		return refuse("scope", "must be owned, available or empty", string(o.Scope))
+		return nil, args.Refuse("Scope", "must be owned, available or empty", string(o.Scope))
 	}
 	if o.Archived != ArchivedNone && o.Scope != ScopeOwned {
-		return refuse("archived", "must be left out, except with owned: this list does not select by that", string(o.Archived))
+		return nil, args.Refuse("archived", "must be left out, except with owned: this list does not select by that", string(o.Archived))
 	}
-	return r, window(r, o.Archived, o.Limit, o.Offset)
+	return r, window(args, r, o.Archived, o.Limit, o.Offset)
 }
 
 // window sets the query of a list.
-func window(r *api.Request, archived Archived, limit, offset int) error {
-	q, err := page.Window(r.Op, limit, offset)
+func window(args input.Args, r *api.Request, archived Archived, limit, offset int) error {
+	q, err := page.Window(args, limit, offset)
 	if err != nil {
 		return err
 	}
@@ -82,7 +81,7 @@ func window(r *api.Request, archived Archived, limit, offset int) error {
 		q.Set("archived", "true")
 	default:
 		const rule = "must be only or empty: there is no page of both"
-		return &api.InputError{Op: r.Op, Field: "archived", Rule: rule, Got: string(archived)}
+		return args.Refuse("archived", rule, string(archived))
 	}
 	r.Query = q
 	return nil
@@ -155,7 +154,7 @@ func (s *Service) ListByWorkspace(
 ) (*Page, error) {
 	o := *cmp.Or(list, &ByWorkspaceOptions{})
 	r := endpoint.SharesListByWorkspace(workspace, nil)
-	if err := window(r, o.Archived, o.Limit, o.Offset); err != nil {
+	if err := window(input.Fields[ByWorkspaceOptions](r.Op), r, o.Archived, o.Limit, o.Offset); err != nil {
 		return nil, err
 	}
 	return call.One[Page](ctx, s.c, r, "", opts)
@@ -202,7 +201,7 @@ func both(split bool, archived Archived, list func(Archived) iter.Seq2[*Share, e
 //
 // It calls GET /current/shares/check/name/{name}/.
 func (s *Service) CheckName(ctx context.Context, name string, opts ...api.CallOption) (bool, error) {
-	f := newFields("shares.CheckName")
+	f := newFields(input.Parameters("shares.CheckName"))
 	f.name("name", name)
 	if f.Err() != nil {
 		return false, f.Err()

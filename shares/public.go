@@ -9,6 +9,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/internal/input"
 	"github.com/fastio-go/fastio/storage"
 )
 
@@ -85,7 +86,7 @@ func (s *Service) AuthPassword(
 	ctx context.Context, share api.ID, password api.Secret, opts ...api.CallOption,
 ) (*api.LinkToken, error) {
 	if password.IsZero() {
-		return nil, &api.InputError{Op: "shares.AuthPassword", Field: "password", Rule: "must not be empty"}
+		return nil, input.Parameters("shares.AuthPassword").Refuse("password", "must not be empty", "")
 	}
 	return s.mint(ctx, endpoint.SharesAuthPassword(share, api.Form{"password": {password.Reveal()}}), opts)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/download"
 	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/internal/input"
 	"github.com/fastio-go/fastio/internal/page"
 	"github.com/fastio-go/fastio/storage"
 )
@@ -81,7 +82,7 @@ func (o *QuickShareListOptions) query(op string) (url.Values, error) {
 	if o == nil {
 		return url.Values{}, nil
 	}
-	return page.Window(op, o.Limit, o.Offset)
+	return page.Window(input.Fields[QuickShareListOptions](op), o.Limit, o.Offset)
 }
 
 // List returns one page of the QuickShares of a workspace.

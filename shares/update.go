@@ -10,6 +10,7 @@ import (
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
 	"github.com/fastio-go/fastio/internal/form"
+	"github.com/fastio-go/fastio/internal/input"
 )
 
 // UpdateRequest is a change of a share. A zero field leaves the value unchanged,
@@ -22,8 +23,8 @@ type UpdateRequest struct {
 	CustomName  string // cannot be cleared
 	CustomURL   api.Opt[string]
 
-	Type                    Type   // TypeSend disables anonymous uploads
-	Access                  Access // a value other than AccessAnyone clears the password and disables anonymous uploads
+	Type                    Type   `wire:"share_type"`     // TypeSend disables anonymous uploads
+	Access                  Access `wire:"access_options"` // a value other than AccessAnyone clears the password and disables anonymous uploads
 	Password                api.Opt[api.Secret]
 	AnonymousUploadsEnabled *bool
 	Invite                  Invite
@@ -59,7 +60,7 @@ type UpdateRequest struct {
 //
 // It calls POST /current/share/{share_id}/update/.
 func (s *Service) Update(ctx context.Context, share api.ID, r UpdateRequest, opts ...api.CallOption) error {
-	f := newFields("shares.Update")
+	f := newFields(input.Fields[UpdateRequest]("shares.Update"))
 	r.describe(f)
 	r.open(f)
 	r.brand(f)

@@ -19,6 +19,7 @@ import (
 	"github.com/fastio-go/fastio/internal/dirs"
 	"github.com/fastio-go/fastio/internal/download"
 	"github.com/fastio-go/fastio/internal/durable"
+	"github.com/fastio-go/fastio/internal/input"
 )
 
 // DownloadDirOptions are the options of the download of a folder. Nil and zero fields mean
@@ -78,10 +79,11 @@ func (s *Service) DownloadDir(
 	if o != nil {
 		d.o = *o
 	}
+	args := input.Fields[DownloadDirOptions](opDownloadDir)
 	if d.o.Parallel < 0 || d.o.BytesPerSecond < 0 {
-		return nil, &api.InputError{Op: opDownloadDir, Field: "options", Rule: "must have no negative number"}
+		return nil, args.Refuse("", "must have no negative number", "")
 	}
-	if err := dirs.CheckFilter(opDownloadDir, &d.o.Filter); err != nil {
+	if err := dirs.CheckFilter(args, &d.o.Filter); err != nil {
 		return nil, err
 	}
 	if d.o.Parallel == 0 {

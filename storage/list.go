@@ -13,6 +13,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/internal/input"
 	"github.com/fastio-go/fastio/internal/page"
 )
 
@@ -41,15 +42,14 @@ const maxPageSize = 500
 func pageSizes() []int { return []int{100, 250, maxPageSize} }
 
 func (o *ListOptions) query(op string) (url.Values, error) {
-	q, err := pageQuery(op, o.PageSize, o.Cursor)
+	args := input.Fields[ListOptions](op)
+	q, err := pageQuery(args, o.PageSize, o.Cursor)
 	if err != nil {
 		return nil, err
 	}
 	sorts := []SortBy{"", SortByName, SortByUpdated, SortByCreated, SortByType}
 	if !slices.Contains(sorts, o.SortBy) {
-		return nil, &api.InputError{
-			Op: op, Field: "sort_by", Rule: "must be name, updated, created or type", Got: string(o.SortBy),
-		}
+		return nil, args.Refuse("sort_by", "must be name, updated, created or type", string(o.SortBy))
 	}
 	if o.SortBy != "" {
 		q.Set("sort_by", string(o.SortBy))
@@ -60,11 +60,11 @@ func (o *ListOptions) query(op string) (url.Values, error) {
 	return q, nil
 }
 
-func pageQuery(op string, size int, cursor string) (url.Values, error) {
+func pageQuery(args input.Args, size int, cursor string) (url.Values, error) {
 	q := url.Values{}
 	if size != 0 {
 		if !slices.Contains(pageSizes(), size) {
-			return nil, &api.InputError{Op: op, Field: "page_size", Rule: "must be 100, 250 or 500", Got: strconv.Itoa(size)}
+			return nil, args.Refuse("page_size", "must be 100, 250 or 500", strconv.Itoa(size))
 		}
 		q.Set("page_size", strconv.Itoa(size))
 	}
@@ -195,7 +195,7 @@ func (s *Service) Recent(
 	if list == nil {
 		list = &RecentOptions{}
 	}
-	q, err := pageQuery("storage.Recent", list.PageSize, list.Cursor)
+	q, err := pageQuery(input.Fields[RecentOptions]("storage.Recent"), list.PageSize, list.Cursor)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/internal/input"
 )
 
 // Locks locks files of workspaces and shares. A lock is exclusive and ends after
@@ -66,7 +67,7 @@ func (o *LockOptions) form(op string) (api.Body, error) {
 	if d := o.Duration; d != 0 {
 		if d < minLock || d > maxLock || d%time.Second != 0 {
 			const rule = "must be 1 minute to 1 hour, in whole seconds"
-			return nil, &api.InputError{Op: op, Field: "duration", Rule: rule, Got: d.String()}
+			return nil, input.Fields[LockOptions](op).Refuse("duration", rule, d.String())
 		}
 		form.Set("duration", strconv.FormatInt(int64(d/time.Second), 10))
 	}
@@ -172,7 +173,7 @@ func (l *Locks) Release(
 
 func tokenValues(op string, token api.Secret) (url.Values, error) {
 	if token.IsZero() {
-		return nil, &api.InputError{Op: op, Field: fieldLockToken, Rule: "must be the token of Acquire"}
+		return nil, input.Parameters(op, fieldLockToken, "token").Refuse(fieldLockToken, "must be the token of Acquire", "")
 	}
 	return url.Values{fieldLockToken: {token.Reveal()}}, nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/fastio-go/fastio/internal/decode"
 	"github.com/fastio-go/fastio/internal/endpoint"
 	"github.com/fastio-go/fastio/internal/form"
+	"github.com/fastio-go/fastio/internal/input"
 )
 
 // Notes creates, changes and reads markdown documents. They are nodes like files: what
@@ -31,7 +32,7 @@ type CreateNoteRequest struct {
 type UpdateNoteRequest struct {
 	Name      string       // as in [CreateNoteRequest]; "" means unchanged
 	Content   string       // the whole content, not blank, at most 100 KB; "" means unchanged
-	IfVersion api.OpaqueID // the version that Content is based on: the one that was read; "" means any
+	IfVersion api.OpaqueID `wire:"if_version_id"` // the version that Content is based on: the one that was read; "" means any
 }
 
 // Note is a note and its content.
@@ -55,7 +56,9 @@ func (n *Notes) Create(
 	ctx context.Context, workspace api.ID, parent api.OpaqueID, r CreateNoteRequest, opts ...api.CallOption,
 ) (*Node, error) {
 	const op = "storage.Notes.Create"
-	if err := cmp.Or(checkParent(op, "parent_id", parent), checkNoteName(op, r.Name), checkMarkdown(op, r.Content)); err != nil {
+	args := input.Fields[CreateNoteRequest](op)
+	err := cmp.Or(checkParent(op, "parent_id", parent), checkNoteName(args, r.Name), checkMarkdown(args, r.Content))
+	if err != nil {
 		return nil, err
 	}
 	form := api.Form{"name": {r.Name}, "content": {r.Content}}
@@ -76,17 +79,18 @@ func (n *Notes) Update(
 	ctx context.Context, workspace api.ID, node api.OpaqueID, r UpdateNoteRequest, opts ...api.CallOption,
 ) (*Node, error) {
 	const op = "storage.Notes.Update"
+	args := input.Fields[UpdateNoteRequest](op)
 	err := checkNode(op, node)
 	if r.Name != "" {
-		err = cmp.Or(err, checkNoteName(op, r.Name))
+		err = cmp.Or(err, checkNoteName(args, r.Name))
 	}
 	if r.Content != "" || r.Name == "" {
-		err = cmp.Or(err, checkMarkdown(op, r.Content))
+		err = cmp.Or(err, checkMarkdown(args, r.Content))
 	}
 	if err != nil {
 		return nil, err
 	}
-	f := form.New(op)
+	f := form.New(args)
 	form.Given("name", r.Name, f.Set)
 	form.Given("content", r.Content, f.Set)
 	form.Given("if_version_id", r.IfVersion.Plain(), f.Set)
@@ -94,17 +98,17 @@ func (n *Notes) Update(
 	return changed, call.Conflict(op, err)
 }
 
-func checkNoteName(op, name string) error {
+func checkNoteName(args input.Args, name string) error {
 	if !strings.HasSuffix(name, ".md") {
-		return &api.InputError{Op: op, Field: "name", Rule: "must end in .md", Got: strconv.QuoteToASCII(name)}
+		return args.Refuse("name", "must end in .md", strconv.QuoteToASCII(name))
 	}
-	return checkName(op, name)
+	return checkName(args, name)
 }
 
-func checkMarkdown(op, content string) error {
+func checkMarkdown(args input.Args, content string) error {
 	const rule = "must be UTF-8 of 1 byte to 100 KB, and not be blank"
 	if n := len(content); n > maxNoteContent || strings.TrimSpace(content) == "" || !utf8.ValidString(content) {
-		return &api.InputError{Op: op, Field: "content", Rule: rule, Got: strconv.Itoa(n) + " bytes"}
+		return args.Refuse("content", rule, strconv.Itoa(n)+" bytes")
 	}
 	return nil
 }

@@ -245,10 +245,11 @@ func TestInvalidTransformIsRejected(t *testing.T) {
 	stub.Refused(t, map[string][]error{
 		"token":         {stub.Err(s.Transforms.Read(t.Context(), room, nodeID, api.Secret{}, storage.Transform{}))},
 		"output-format": {get(storage.Transform{Format: "webp"})},
-		"width":         {get(storage.Transform{Width: -1}), get(storage.Transform{Height: -1})},
+		"width":         {get(storage.Transform{Width: -1})},
+		"height":        {get(storage.Transform{Height: -1})},
 		"size":          {get(storage.Transform{Size: "Huge"})},
 		"rotate":        {get(storage.Transform{Rotate: 45})},
-		"crop": {
+		"Transform.Crop": {
 			get(storage.Transform{Crop: image.Rect(0, 1, 5, 5)}), get(storage.Transform{Crop: image.Rect(1, 0, 5, 5)}),
 			get(storage.Transform{Crop: image.Rectangle{Min: image.Pt(5, 5), Max: image.Pt(5, 9)}}),
 		},

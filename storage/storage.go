@@ -16,6 +16,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/internal/input"
 )
 
 // Service reads and arranges the storage of workspaces and shares. It is the Storage field
@@ -99,10 +100,11 @@ func (s *Service) GetMany(
 	ctx context.Context, in api.Profile, nodes []api.OpaqueID, opts ...api.CallOption,
 ) (*Batch, error) {
 	const op = "storage.GetMany"
+	args := input.Parameters(op, "node_id", "nodes")
 	if len(nodes) == 0 || len(nodes) > maxBatch {
-		return nil, &api.InputError{Op: op, Field: "node_id", Rule: "must be 1 to 25", Got: strconv.Itoa(len(nodes))}
+		return nil, args.Refuse("node_id", "must be 1 to 25", strconv.Itoa(len(nodes)))
 	}
-	ids, err := call.PlainIDs(op, "node_id", nodes)
+	ids, err := args.PlainIDs("node_id", nodes)
 	if err != nil {
 		return nil, err
 	}

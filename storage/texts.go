@@ -12,6 +12,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/internal/input"
 	"github.com/fastio-go/fastio/internal/page"
 )
 
@@ -21,7 +22,7 @@ type Texts struct{ c api.Client }
 // TextOptions selects chunks of an extracted text. Nil means the first chunks. At
 // most one of Query, Page and Chunks may be set.
 type TextOptions struct {
-	Query    string      // chunks that match it, 1 to 512 characters; "" means all
+	Query    string      `wire:"q"` // chunks that match it, 1 to 512 characters; "" means all
 	Page     int         // chunks of this page, from 1; 0 means all
 	Chunks   *ChunkRange // chunks by their position; nil means all
 	Cursor   string      // the NextCursor of the previous call; not with Query
@@ -31,15 +32,13 @@ type TextOptions struct {
 
 // ChunkRange is a range of chunks of a text.
 type ChunkRange struct {
-	From  int // position of the first chunk, less than 10,000
-	Count int // chunks, up to position 9,999; 0 means all that follow
+	From  int `wire:"chunk_from"` // position of the first chunk, less than 10,000
+	Count int `wire:"chunk_to"`   // chunks, up to position 9,999; 0 means all that follow
 }
 
 func (o *TextOptions) query(op string) (url.Values, error) {
 	q := url.Values{}
-	refuse := func(field, rule, got string) (url.Values, error) {
-		return nil, &api.InputError{Op: op, Field: field, Rule: rule, Got: got}
-	}
+	args := input.Fields[TextOptions](op)
 	set := func(name string, n int) {
 		if n != 0 {
 			q.Set(name, strconv.Itoa(n))
@@ -54,26 +53,26 @@ func (o *TextOptions) query(op string) (url.Values, error) {
 	const maxChunk = 10_000
 	switch c := o.Chunks; {
 	case selections > 1:
-		return refuse("q", "must not be combined with a page or a range of chunks", "")
+		return nil, args.Refuse("q", "must not be combined with Page or Chunks, nor these", "")
 	case o.Query != "" && o.Cursor != "":
-		return refuse("cursor", "must not be combined with a query", "")
+		return nil, args.Refuse("cursor", "must not be combined with Query", "")
 	case o.Page < 0:
-		return refuse("page", "must be 1 or more", strconv.Itoa(o.Page))
+		return nil, args.Refuse("page", "must be 1 or more", strconv.Itoa(o.Page))
 	case c != nil && (c.From < 0 || c.From >= maxChunk):
-		return refuse("chunk_from", "must be 0 to 9999", strconv.Itoa(c.From))
+		return nil, args.Refuse("Chunks.chunk_from", "must be 0 to 9999", strconv.Itoa(c.From))
 	case c != nil && (c.Count < 0 || c.Count > maxChunk-c.From):
-		return refuse("chunk_to", "must be at most 9999, and not before chunk_from", strconv.Itoa(c.From+c.Count-1))
+		return nil, args.Refuse("Chunks.chunk_to", "must be 0 or more, up to position 9999", strconv.Itoa(c.Count))
 	case o.Limit < 0 || o.Limit > 20:
-		return refuse("limit", "must be 1 to 20", strconv.Itoa(o.Limit))
+		return nil, args.Refuse("limit", "must be 1 to 20", strconv.Itoa(o.Limit))
 	case o.MaxBytes != 0 && (o.MaxBytes < 1024 || o.MaxBytes > 262_144):
-		return refuse("max_bytes", "must be 1024 to 262144", strconv.Itoa(o.MaxBytes))
+		return nil, args.Refuse("max_bytes", "must be 1024 to 262144", strconv.Itoa(o.MaxBytes))
 	case c != nil:
 		q.Set("chunk_from", strconv.Itoa(c.From))
 		if c.Count != 0 {
 			q.Set("chunk_to", strconv.Itoa(c.From+c.Count-1))
 		}
 	case o.Query != "":
-		if err := checkText(op, o.Query); err != nil {
+		if err := checkText(args, o.Query); err != nil {
 			return nil, err
 		}
 		q.Set("q", o.Query)
@@ -88,10 +87,10 @@ func (o *TextOptions) query(op string) (url.Values, error) {
 }
 
 // checkText rejects a query that is blank or too long.
-func checkText(op, text string) error {
+func checkText(args input.Args, text string) error {
 	if n := utf8.RuneCountInString(text); strings.TrimSpace(text) == "" || n > 512 {
 		const rule = "must have 1 to 512 characters and not be blank"
-		return &api.InputError{Op: op, Field: "q", Rule: rule, Got: strconv.Itoa(n)}
+		return args.Refuse("q", rule, strconv.Itoa(n))
 	}
 	return nil
 }
@@ -219,15 +218,15 @@ const (
 func (t *Texts) Search(
 	ctx context.Context, workspace api.ID, nodes []api.OpaqueID, query string, opts ...api.CallOption,
 ) (*TextMatches, error) {
-	const op = "storage.Texts.Search"
+	args := input.Parameters("storage.Texts.Search", "q", "query")
 	if len(nodes) == 0 || len(nodes) > 10 {
-		return nil, &api.InputError{Op: op, Field: "nodes", Rule: "must be 1 to 10", Got: strconv.Itoa(len(nodes))}
+		return nil, args.Refuse("nodes", "must be 1 to 10", strconv.Itoa(len(nodes)))
 	}
-	ids, err := call.PlainIDs(op, "nodes", nodes)
+	ids, err := args.PlainIDs("nodes", nodes)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkText(op, query); err != nil {
+	if err := checkText(args, query); err != nil {
 		return nil, err
 	}
 	q := url.Values{"nodes": {strings.Join(ids, ",")}, "q": {query}}

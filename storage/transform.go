@@ -2,7 +2,6 @@ package storage
 
 import (
 	"context"
-	"fmt"
 	"image"
 	"net/url"
 	"slices"
@@ -11,6 +10,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/download"
 	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/internal/input"
 )
 
 // Transforms returns images in other sizes and formats.
@@ -39,7 +39,7 @@ const (
 
 // Transform is a change of an image. Zero fields leave it as it is.
 type Transform struct {
-	Format ImageFormat // "" means that of the server
+	Format ImageFormat `wire:"output-format"` // "" means that of the server
 	Width  int         // in pixels
 	Height int         // in pixels
 	Size   ImageSize
@@ -51,25 +51,25 @@ type Transform struct {
 }
 
 func (t Transform) query(op string, token api.Secret) (url.Values, error) {
-	refuse := func(field, rule, got string) (url.Values, error) {
-		return nil, &api.InputError{Op: op, Field: field, Rule: rule, Got: got}
-	}
+	args := input.Fields[Transform](op)
 	formats := []ImageFormat{"", ImageFormatPNG, ImageFormatJPG, ImageFormatJPEG}
 	sizes := []ImageSize{"", ImageSizeIconTiny, ImageSizeIconSmall, ImageSizeIconMedium, ImageSizePreview}
 	crop := t.Crop
 	switch {
 	case token.IsZero():
-		return refuse("token", "must not be empty", "")
+		return nil, input.Parameters(op).Refuse("token", "must not be empty", "")
 	case !slices.Contains(formats, t.Format):
-		return refuse("output-format", "must be png, jpg or jpeg", string(t.Format))
-	case t.Width < 0 || t.Height < 0:
-		return refuse("width", "must be 0 or more, as the height", fmt.Sprint(t.Width, " and ", t.Height))
+		return nil, args.Refuse("output-format", "must be png, jpg or jpeg", string(t.Format))
+	case t.Width < 0:
+		return nil, args.Refuse("width", "must be 0 or more", strconv.Itoa(t.Width))
+	case t.Height < 0:
+		return nil, args.Refuse("height", "must be 0 or more", strconv.Itoa(t.Height))
 	case !slices.Contains(sizes, t.Size):
-		return refuse("size", "must be IconTiny, IconSmall, IconMedium or Preview", string(t.Size))
+		return nil, args.Refuse("size", "must be IconTiny, IconSmall, IconMedium or Preview", string(t.Size))
 	case !slices.Contains([]int{0, 90, 180, 270}, t.Rotate):
-		return refuse("rotate", "must be 0, 90, 180 or 270", strconv.Itoa(t.Rotate))
+		return nil, args.Refuse("rotate", "must be 0, 90, 180 or 270", strconv.Itoa(t.Rotate))
 	case crop != image.Rectangle{} && (crop.Empty() || crop.Min.X < 1 || crop.Min.Y < 1):
-		return refuse("crop", "must not be empty or touch the left or the top edge", crop.String())
+		return nil, args.Refuse("Crop", "must not be empty or touch the left or the top edge", crop.String())
 	}
 	q := url.Values{"token": {token.Reveal()}}
 	for name, text := range map[string]string{"output-format": string(t.Format), "size": string(t.Size)} {

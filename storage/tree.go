@@ -11,6 +11,7 @@ import (
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/dirs"
 	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/internal/input"
 )
 
 // CreateFolderOptions are the options of a new folder. Nil means the defaults.
@@ -37,7 +38,7 @@ func (s *Service) CreateFolder(
 	ctx context.Context, in api.Profile, parent api.OpaqueID, name string, o *CreateFolderOptions, opts ...api.CallOption,
 ) (*Node, error) {
 	const op = "storage.CreateFolder"
-	if err := cmp.Or(checkParent(op, "parent_id", parent), checkName(op, name)); err != nil {
+	if err := cmp.Or(checkParent(op, "parent_id", parent), checkName(input.Parameters(op), name)); err != nil {
 		return nil, err
 	}
 	form := api.Form{"name": {name}}
@@ -78,9 +79,9 @@ func (s *Service) write(ctx context.Context, r *api.Request, known Node, opts []
 }
 
 // checkName rejects a name that the platform cannot store.
-func checkName(op, name string) error {
+func checkName(args input.Args, name string) error {
 	if rule := dirs.Rule(name); rule != "" {
-		return &api.InputError{Op: op, Field: "name", Rule: rule, Got: strconv.QuoteToASCII(name)}
+		return args.Refuse("name", rule, strconv.QuoteToASCII(name))
 	}
 	return nil
 }
@@ -89,7 +90,7 @@ func checkName(op, name string) error {
 func checkNode(op string, node api.OpaqueID) error {
 	if node.Equal(api.Root) || node.Equal(api.Trash) {
 		const rule = "must be the ID of a node, not an alias"
-		return &api.InputError{Op: op, Field: "node", Wire: "node_id", Rule: rule, Got: string(node)}
+		return input.Parameters(op).Refuse("node_id", rule, string(node))
 	}
 	return nil
 }
@@ -98,7 +99,7 @@ func checkNode(op string, node api.OpaqueID) error {
 func checkParent(op, field string, parent api.OpaqueID) error {
 	if parent.Plain() == "" || parent.Equal(api.Trash) {
 		const rule = "must be the ID of a folder, or root"
-		return &api.InputError{Op: op, Field: field, Rule: rule, Got: strconv.Quote(string(parent))}
+		return input.Parameters(op).Refuse(field, rule, strconv.Quote(string(parent)))
 	}
 	return nil
 }
@@ -225,7 +226,7 @@ func (s *Service) AddLink(
 	ctx context.Context, workspace api.ID, parent api.OpaqueID, share api.ID, opts ...api.CallOption,
 ) (*Node, error) {
 	const op = "storage.AddLink"
-	if err := cmp.Or(checkParent(op, "parent_id", parent), call.NumericID(op, "share", share)); err != nil {
+	if err := cmp.Or(checkParent(op, "parent_id", parent), input.Parameters(op).NumericID("share", share)); err != nil {
 		return nil, err
 	}
 	r := endpoint.StorageAddLink(workspace, parent, api.Form{"type": {"share"}, "share": {string(share)}})
@@ -263,9 +264,10 @@ func (s *Service) EnsurePath(
 	ctx context.Context, in api.Profile, folder api.OpaqueID, path string, opts ...api.CallOption,
 ) (*Node, error) {
 	const op = "storage.EnsurePath"
+	args := input.Parameters(op, "name", "path")
 	names := strings.Split(strings.TrimSuffix(path, "/"), "/")
 	for _, name := range names {
-		if err := checkName(op, name); err != nil {
+		if err := checkName(args, name); err != nil {
 			return nil, err
 		}
 	}

@@ -42,11 +42,12 @@ func TestInvalidChangesAreRejected(t *testing.T) {
 	refused := map[string][]error{
 		"name": {
 			named(""), named("."), named("a/b"), named(`a\b`), named("a\x00"), named("a\u200b"), named("a "), named("a."),
-			named("\xff"), named(strings.Repeat("ü", 256)), update(storage.UpdateRequest{}),
+			named("\xff"), named(strings.Repeat("ü", 256)),
 			stub.Err(s.CreateFolder(ctx, room, api.Root, "..", nil)),
 			stub.Err(s.EnsurePath(ctx, room, api.Root, "")), stub.Err(s.EnsurePath(ctx, room, api.Root, "a//b")),
 			stub.Err(s.EnsurePath(ctx, room, api.Root, "/a")), stub.Err(s.EnsurePath(ctx, room, api.Root, "a/..")),
 		},
+		"UpdateRequest": {update(storage.UpdateRequest{})},
 		"parent_id": {
 			stub.Err(s.CreateFolder(ctx, room, api.Trash, "a", nil)), stub.Err(s.AddLink(ctx, roomID, "", roomID)),
 			stub.Err(s.AddFile(ctx, room, "Trash", "a", upload)),

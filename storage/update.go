@@ -11,6 +11,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/internal/input"
 )
 
 // Source is content that the server has. [FromUpload] and [FromHash] return one; the zero
@@ -32,10 +33,8 @@ func FromUpload(upload api.OpaqueID) Source { return Source{Upload: upload} }
 func FromHash(algorithm, hash string) Source { return Source{Hash: hash, HashAlgo: algorithm} }
 
 // text returns the field of a form.
-func (f Source) text(op string) (string, error) {
-	refuse := func(rule, got string) (string, error) {
-		return "", &api.InputError{Op: op, Field: "from", Rule: rule, Got: got}
-	}
+func (f Source) text(args input.Args) (string, error) {
+	refuse := func(rule, got string) (string, error) { return "", args.Refuse("from", rule, got) }
 	if id := f.Upload.Plain(); id != "" {
 		b, err := json.Marshal(map[string]any{"type": "upload", "upload": map[string]string{"id": id}})
 		return string(b), err
@@ -71,11 +70,12 @@ func (s *Service) AddFile(
 	ctx context.Context, in api.Profile, parent api.OpaqueID, name string, from Source, opts ...api.CallOption,
 ) (*Node, error) {
 	const op = "storage.AddFile"
-	text, err := from.text(op)
+	args := input.Parameters(op)
+	text, err := from.text(args)
 	if from.Upload == "" && in.Kind != api.ProfileKindShare {
-		err = &api.InputError{Op: op, Field: "from", Rule: "must be an upload; only shares add files by their hash"}
+		err = args.Refuse("from", "must be an upload; only shares add files by their hash", "")
 	}
-	if err = cmp.Or(checkParent(op, "parent_id", parent), checkName(op, name), err); err != nil {
+	if err = cmp.Or(checkParent(op, "parent_id", parent), checkName(args, name), err); err != nil {
 		return nil, err
 	}
 	r := endpoint.StorageAddFile(in, parent, api.Form{"name": {name}, "from": {text}})
@@ -87,29 +87,27 @@ func (s *Service) AddFile(
 type UpdateRequest struct {
 	Name  string          // a name as in [Service.CreateFolder]; "" means unchanged
 	From  Source          // the content of a new version; zero means unchanged
-	Title api.Opt[string] // at most 50 characters; [api.Null] clears it
-	Short api.Opt[string] // a description, at most 2048 characters; [api.Null] clears it
+	Title api.Opt[string] `wire:"metadata_title"` // at most 50 characters; [api.Null] clears it
+	Short api.Opt[string] `wire:"metadata_short"` // a description, at most 2048 characters; [api.Null] clears it
 
 	// IfVersion is the version that From is based on: the one that was read, as in
 	// [Received], not one fetched just before the call. If the file has another one by now,
 	// nothing is changed. It requires From, because only content makes versions. Unset means
 	// any version.
-	IfVersion api.Opt[api.OpaqueID]
+	IfVersion api.Opt[api.OpaqueID] `wire:"if_version_id"`
 }
 
 func (r *UpdateRequest) form(op string) (api.Form, error) {
-	refuse := func(field, rule, got string) (api.Form, error) {
-		return nil, &api.InputError{Op: op, Field: field, Rule: rule, Got: got}
-	}
+	args := input.Fields[UpdateRequest](op)
 	form := api.Form{}
 	if r.Name != "" {
-		if err := checkName(op, r.Name); err != nil {
+		if err := checkName(args, r.Name); err != nil {
 			return nil, err
 		}
 		form["name"] = []string{r.Name}
 	}
 	if r.From != (Source{}) {
-		text, err := r.From.text(op)
+		text, err := r.From.text(args)
 		if err != nil {
 			return nil, err
 		}
@@ -124,20 +122,20 @@ func (r *UpdateRequest) form(op string) (api.Form, error) {
 		switch n := utf8.RuneCountInString(text); {
 		case set && (n < 1 || n > f.most || text == "null"):
 			rule := "must have 1 to " + strconv.Itoa(f.most) + " characters and not be null; api.Null clears it"
-			return refuse(f.name, rule, strconv.Itoa(n))
+			return nil, args.Refuse(f.name, rule, strconv.Itoa(n))
 		case set || f.text.IsNull():
 			form[f.name] = []string{text}
 		}
 	}
 	if len(form) == 0 {
-		return refuse("name", "must be set, or another field", "")
+		return nil, args.Refuse("", "must have a field", "")
 	}
 	if r.IfVersion.IsZero() {
 		return form, nil
 	}
 	version, _ := r.IfVersion.Get()
 	if version.Plain() == "" || form["from"] == nil {
-		return refuse("if_version_id", "must be a version, together with new content", strconv.Quote(string(version)))
+		return nil, args.Refuse("if_version_id", "must be a version, together with new content", strconv.Quote(string(version)))
 	}
 	form["if_version_id"] = []string{version.Plain()}
 	return form, nil
@@ -182,7 +180,7 @@ func (s *Service) Rename(
 	ctx context.Context, in api.Profile, node api.OpaqueID, name string, opts ...api.CallOption,
 ) (*Node, error) {
 	const op = "storage.Rename"
-	if err := cmp.Or(checkNode(op, node), checkName(op, name)); err != nil {
+	if err := cmp.Or(checkNode(op, node), checkName(input.Parameters(op), name)); err != nil {
 		return nil, err
 	}
 	n, err := s.write(ctx, endpoint.StorageRename(in, node, api.Form{"name": {name}}), Node{ID: node, Name: name}, opts)

@@ -9,6 +9,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/internal/input"
 )
 
 // Versions lists and restores the versions of files. [Downloads.Read] reads one.
@@ -54,9 +55,9 @@ func (v *Versions) List(
 func (v *Versions) Restore(
 	ctx context.Context, in api.Profile, node, version api.OpaqueID, opts ...api.CallOption,
 ) error {
-	const op, field = "storage.Versions.Restore", "version_id"
+	const field = "version_id"
 	if version.Plain() == "" {
-		return &api.InputError{Op: op, Field: field, Rule: "must not be blank", Got: strconv.Quote(string(version))}
+		return input.Parameters("storage.Versions.Restore").Refuse(field, "must not be blank", strconv.Quote(string(version)))
 	}
 	form := api.Form(url.Values{field: {version.Plain()}})
 	return call.Do(ctx, v.c, endpoint.StorageVersionsRestore(in, node, form), opts)

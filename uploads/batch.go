@@ -12,6 +12,7 @@ import (
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/crc"
 	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/internal/input"
 )
 
 // Limits of [Service.Batch].
@@ -22,8 +23,8 @@ const (
 
 // BatchFile is a small file.
 type BatchFile struct {
-	Name    string
-	Path    string // of folders below that of the target, "2026/plans/"; missing ones are created
+	Name    string `wire:"filename"`
+	Path    string `wire:"relative_path"` // of folders below that of the target, "2026/plans/"; missing ones are created
 	Content []byte // at most [MaxSingle] bytes
 }
 
@@ -76,10 +77,11 @@ func (s *Service) Batch(
 	ctx context.Context, t Target, files []BatchFile, creator string, opts ...api.CallOption,
 ) (*BatchResult, error) {
 	const op = "uploads.Batch"
+	target := input.Fields[Target](op)
 	if t != (Target{Profile: t.Profile, Folder: t.Folder}) {
-		return nil, &api.InputError{Op: op, Field: "folder_id", Rule: "must be the only field besides the profile"}
+		return nil, target.Refuse("folder_id", "must be the only field besides Profile", "")
 	}
-	if err := t.Profile.OneOf(op, "instance_id", api.ProfileKindWorkspace, api.ProfileKindShare); err != nil {
+	if err := target.OneOf("instance_id", t.Profile, api.ProfileKindWorkspace, api.ProfileKindShare); err != nil {
 		return nil, err
 	}
 	type entry struct {
@@ -94,12 +96,12 @@ func (s *Service) Batch(
 	total := 0
 	for i, f := range files {
 		r := StartRequest{Target: Target{Profile: t.Profile, Path: f.Path}, Name: f.Name}
-		if err := r.check(op); err != nil {
+		at := input.Element[BatchFile](op, "files", i)
+		if err := r.check(at, at); err != nil {
 			return nil, err
 		}
 		if len(f.Content) > MaxSingle {
-			got := strconv.Itoa(len(f.Content))
-			return nil, &api.InputError{Op: op, Field: "files", Rule: "must each have at most 4194304 bytes", Got: got}
+			return nil, at.Refuse("Content", "must be at most 4194304 bytes", strconv.Itoa(len(f.Content)))
 		}
 		total += len(f.Content)
 		manifest = append(manifest, entry{i, f.Name, f.Path, "crc32c", hexadecimal(crc.Sum(f.Content))})
@@ -107,12 +109,11 @@ func (s *Service) Batch(
 			Field: "file_" + strconv.Itoa(i), Name: f.Name, Content: api.Bytes("", f.Content),
 		})
 	}
-	switch {
+	switch args := input.Parameters(op); {
 	case len(files) == 0 || len(files) > MaxBatch:
-		return nil, &api.InputError{Op: op, Field: "files", Rule: "must be 1 to 200", Got: strconv.Itoa(len(files))}
+		return nil, args.Refuse("files", "must be 1 to 200", strconv.Itoa(len(files)))
 	case total > MaxBatchBytes:
-		const rule = "must have at most 90000000 bytes together"
-		return nil, &api.InputError{Op: op, Field: "files", Rule: rule, Got: strconv.Itoa(total)}
+		return nil, args.Refuse("files", "must have at most 90000000 bytes together", strconv.Itoa(total))
 	}
 	text, err := jsonv2.Marshal(manifest)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/crc"
 	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/internal/input"
 )
 
 // Chunks sends the chunks of an upload. [Service.File] does all of that.
@@ -18,8 +19,8 @@ type Chunks struct{ c api.Client }
 
 // Chunk is a part of a file. Its checksum is sent with it.
 type Chunk struct {
-	Order   int // of the first one: 1
-	Content []byte
+	Order   int    // of the first one: 1
+	Content []byte `wire:"chunk"`
 
 	// FileCRC is the checksum of the whole file, its CRC-32C (Castagnoli); for the chunk that is sent last,
 	// and for every repetition of that one.
@@ -40,11 +41,11 @@ func (k *Chunks) Send(ctx context.Context, upload api.OpaqueID, chunk Chunk, opt
 
 func (k *Chunks) send(ctx context.Context, upload api.OpaqueID, c Chunk, sum uint32, opts []api.CallOption) error {
 	const op = "uploads.Chunks.Send"
-	switch {
+	switch args := input.Fields[Chunk](op); {
 	case c.Order < 1:
-		return &api.InputError{Op: op, Field: "order", Rule: "must be 1 or more", Got: strconv.Itoa(c.Order)}
+		return args.Refuse("order", "must be 1 or more", strconv.Itoa(c.Order))
 	case len(c.Content) == 0:
-		return &api.InputError{Op: op, Field: "chunk", Rule: "must not be empty"}
+		return args.Refuse("chunk", "must not be empty", "")
 	}
 	file := &api.FilePart{Field: "chunk", Name: "chunk", Content: api.Bytes("", c.Content)}
 	r := endpoint.UploadsChunksSend(upload, api.Multipart(nil, file))
@@ -79,8 +80,7 @@ func (k *Chunks) List(ctx context.Context, upload api.OpaqueID, opts ...api.Call
 // It calls DELETE /current/upload/{upload_id}/chunk/.
 func (k *Chunks) Delete(ctx context.Context, upload api.OpaqueID, order int, opts ...api.CallOption) error {
 	if order < 1 {
-		const op = "uploads.Chunks.Delete"
-		return &api.InputError{Op: op, Field: "order", Rule: "must be 1 or more", Got: strconv.Itoa(order)}
+		return input.Parameters("uploads.Chunks.Delete").Refuse("order", "must be 1 or more", strconv.Itoa(order))
 	}
 	return call.Do(ctx, k.c, endpoint.UploadsChunksDelete(upload, url.Values{"order": {strconv.Itoa(order)}}), opts)
 }
@@ -106,7 +106,7 @@ func (s *Service) Stream(
 	r := endpoint.UploadsStream(upload, api.Stream("application/octet-stream", content, SizeUnknown))
 	if hash != nil {
 		if hash.Algorithm == "" || hash.Value == "" {
-			return &api.InputError{Op: r.Op, Field: "hash", Rule: "must have an algorithm and a value"}
+			return input.Parameters(r.Op).Refuse("hash", "must have an algorithm and a value", "")
 		}
 		r.Query = url.Values{"hash_algo": {hash.Algorithm}, "hash": {hash.Value}}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/dirs"
 	"github.com/fastio-go/fastio/internal/durable"
+	"github.com/fastio-go/fastio/internal/input"
 )
 
 // DirOptions are the options of the upload of a folder. Nil and zero fields mean the
@@ -171,23 +172,21 @@ func (f *folder) relative() string {
 }
 
 func (d *dir) check(t Target) error {
-	refuse := func(field, rule, got string) error {
-		return &api.InputError{Op: opDir, Field: field, Rule: rule, Got: got}
-	}
+	args, target := input.Fields[DirOptions](opDir), input.Fields[Target](opDir)
 	switch {
 	case d.fsys == nil:
-		return refuse("fsys", "must not be nil", "")
+		return &api.InputError{Op: opDir, Field: "fsys", Rule: "must not be nil"}
 	case t != Target{Profile: t.Profile, Folder: t.Folder, Path: t.Path}:
-		return refuse("target", "must be a folder", "")
+		return target.Refuse("", "must be a folder", "")
 	case t.Path != "" && !relative(t.Path):
-		return refuse("relative_path", "must be names of folders, each with a slash behind it", strconv.Quote(t.Path))
+		return target.Refuse("relative_path", "must be names of folders, each with a slash behind it", strconv.Quote(t.Path))
 	case d.o.Parallel < 0, d.o.BytesPerSecond < 0, d.o.ChunkSize < 0:
-		return refuse("options", "must have no negative number", "")
+		return args.Refuse("", "must have no negative number", "")
 	}
-	if err := dirs.CheckFilter(opDir, &d.o.Filter); err != nil {
+	if err := dirs.CheckFilter(args, &d.o.Filter); err != nil {
 		return err
 	}
-	return t.Profile.OneOf(opDir, "instance_id", api.ProfileKindWorkspace, api.ProfileKindShare)
+	return target.OneOf("instance_id", t.Profile, api.ProfileKindWorkspace, api.ProfileKindShare)
 }
 
 // scan reads the local folder.
@@ -272,7 +271,7 @@ func (d *dir) limit(ctx context.Context) error {
 	}
 	largest := int64(0)
 	d.root.pending(func(e *entry) {
-		if _, err := limits.chunkSize(opDir, e.Size, d.o.ChunkSize); err != nil {
+		if _, err := limits.chunkSize(input.Parameters(opDir), e.Size, d.o.ChunkSize); err != nil {
 			d.End(ctx, e.DirEntry, api.DirFailed, err)
 			return
 		}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/dirs"
 	"github.com/fastio-go/fastio/internal/download"
+	"github.com/fastio-go/fastio/internal/input"
 	"github.com/fastio-go/fastio/internal/wait"
 	"github.com/fastio-go/fastio/storage"
 )
@@ -139,7 +141,11 @@ func (s *Service) FromPath(
 	}
 	defer func() { _ = local.Close() }()
 	f := s.newFile(op, local, o, opts)
-	f.Target, f.Name, f.Size = t, cmp.Or(f.o.Name, filepath.Base(path)), size
+	f.Target, f.Name, f.Size = t, filepath.Base(path), size
+	f.args = input.Parameters(op, "name", "path", "size", "path")
+	if f.o.Name != "" {
+		f.Name, f.args = f.o.Name, input.Parameters(op, "name", "FileOptions.Name", "size", "path")
+	}
 	return f.run(ctx, f.upload)
 }
 
@@ -195,6 +201,7 @@ type file struct {
 
 	s         *Service
 	op        string
+	args      input.Args  // what the name and the size come from
 	content   io.ReaderAt // nil for a stream
 	modified  time.Time   // of a local file
 	claimed   []string    // IDs of sessions
@@ -211,7 +218,7 @@ type file struct {
 
 func (s *Service) newFile(op string, content io.ReaderAt, o *FileOptions, opts []api.CallOption) *file {
 	f := &file{
-		s: s, op: op, content: content, opts: opts,
+		s: s, op: op, args: input.Parameters(op), content: content, opts: opts,
 		unchanged: func() bool { return true },
 		pace:      func(context.Context, int) error { return nil },
 	}
@@ -228,11 +235,11 @@ func (s *Service) newFile(op string, content io.ReaderAt, o *FileOptions, opts [
 
 // run uploads the content and returns the node.
 func (f *file) run(ctx context.Context, upload func(context.Context) error) (*storage.Node, error) {
-	switch {
+	switch target := input.Fields[Target](f.op); {
 	case f.Target.Profile == api.Profile{}:
-		return nil, &api.InputError{Op: f.op, Field: "instance_id", Rule: "must be a workspace, share or File Share"}
+		return nil, target.Refuse("instance_id", "must be a workspace, share or File Share", "")
 	case f.swaps() && f.Target.File.Plain() == "":
-		return nil, &api.InputError{Op: f.op, Field: "file_id", Rule: "must be a file, to compare its version"}
+		return nil, target.Refuse("file_id", "must be a file, to compare its version", "")
 	}
 	defer f.release()
 	if err := f.transfer(ctx, upload); err != nil {
@@ -356,8 +363,11 @@ func (f *file) transfer(ctx context.Context, upload func(context.Context) error)
 	if err := call.Check(ctx, f.s.c, f.op); err != nil {
 		return err
 	}
-	if f.content == nil && f.Size != SizeUnknown || f.o.ChunkSize < 0 {
-		return &api.InputError{Op: f.op, Field: "content", Rule: "must not be nil, and ChunkSize not be negative"}
+	switch {
+	case f.content == nil && f.Size != SizeUnknown:
+		return &api.InputError{Op: f.op, Field: "content", Rule: "must not be nil"}
+	case f.o.ChunkSize < 0:
+		return input.Fields[FileOptions](f.op).Refuse("ChunkSize", "must be 0 or more", strconv.FormatInt(f.o.ChunkSize, 10))
 	}
 	err := upload(ctx)
 	lost, again := errors.AsType[*lostError](err)

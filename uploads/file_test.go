@@ -446,12 +446,14 @@ func TestInvalidUploadsAreRejected(t *testing.T) {
 			stub.Err(s.Put(t.Context(), request{Target: room, Name: "a"}, make([]byte, uploads.MaxSingle+1))),
 			s.Chunks.Send(t.Context(), "u", uploads.Chunk{Order: 1}),
 		},
-		"order":   {s.Chunks.Send(t.Context(), "u", uploads.Chunk{}), s.Chunks.Delete(t.Context(), "u", 0)},
-		"content": {s.Stream(t.Context(), "u", nil, nil), stub.Err(s.File(t.Context(), room, "a", nil, 1, nil))},
-		"hash":    {s.Stream(t.Context(), "u", strings.NewReader(""), &uploads.Hash{Value: "a"})},
-		"session": {stub.Err(s.Resume(t.Context(), uploads.Session{}, strings.NewReader(""), nil))},
+		"order":      {s.Chunks.Send(t.Context(), "u", uploads.Chunk{}), s.Chunks.Delete(t.Context(), "u", 0)},
+		"content":    {s.Stream(t.Context(), "u", nil, nil), stub.Err(s.File(t.Context(), room, "a", nil, 1, nil))},
+		"hash":       {s.Stream(t.Context(), "u", strings.NewReader(""), &uploads.Hash{Value: "a"})},
+		"Session.ID": {stub.Err(s.Resume(t.Context(), uploads.Session{}, strings.NewReader(""), nil))},
 		"files": {
 			stub.Err(s.Batch(t.Context(), room, nil, "")),
+		},
+		"files[0].Content": {
 			stub.Err(
 				s.Batch(t.Context(), room, []uploads.BatchFile{{Name: "a", Content: make([]byte, uploads.MaxSingle+1)}}, ""),
 			),

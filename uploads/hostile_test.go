@@ -63,7 +63,7 @@ func TestOddResponses(t *testing.T) {
 		"limits of another type": {`{"size":"big","chunks":[]}`, start, stored, 2, ""},
 		"no upload":              {limits, `{}`, stored, 0, "no upload"},
 		"an upload with a slash": {limits, `{"id":"5a/../../user"}`, stored, 2, ""},
-		"an upload of dots":      {limits, `{"id":".."}`, stored, 0, "Send: upload must"},
+		"an upload of dots":      {limits, `{"id":".."}`, stored, 0, "Send: upload (upload_id) must"},
 		"another upload": {
 			limits,
 			start,

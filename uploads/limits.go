@@ -10,6 +10,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/internal/input"
 )
 
 // Limits are those of the plan that pays for a target. A limit of 0 is unknown.
@@ -150,7 +151,7 @@ func (l *Limits) parallel(most int, size int64) int {
 }
 
 // chunkSize returns the size of the chunks of a file: wanted, or what the limits require.
-func (l *Limits) chunkSize(op string, size, wanted int64) (int64, error) {
+func (l *Limits) chunkSize(args input.Args, size, wanted int64) (int64, error) {
 	if wanted == 0 {
 		wanted = defaultChunk
 	}
@@ -173,8 +174,6 @@ func (l *Limits) chunkSize(op string, size, wanted int64) (int64, error) {
 	default:
 		return chunk, nil
 	}
-	return 0, &api.InputError{
-		Op: op, Field: "size", Rule: "must be at most " + strconv.FormatInt(most, 10) + " bytes, the limit of the plan",
-		Got: strconv.FormatInt(size, 10),
-	}
+	rule := "must be at most " + strconv.FormatInt(most, 10) + " bytes, the limit of the plan"
+	return 0, args.Refuse("size", rule, strconv.FormatInt(size, 10))
 }

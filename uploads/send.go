@@ -15,6 +15,7 @@ import (
 	"github.com/fastio-go/fastio/api/codes"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/crc"
+	"github.com/fastio-go/fastio/internal/input"
 	"github.com/fastio-go/fastio/internal/wait"
 )
 
@@ -34,10 +35,9 @@ func (f *file) upload(ctx context.Context) error {
 func (f *file) begin(ctx context.Context) error {
 	r := f.request()
 	if r.Size < 0 {
-		got := strconv.FormatInt(r.Size, 10)
-		return &api.InputError{Op: f.op, Field: "size", Rule: "must be 0 or more", Got: got}
+		return f.args.Refuse("size", "must be 0 or more", strconv.FormatInt(r.Size, 10))
 	}
-	if err := r.check(f.op); err != nil {
+	if err := r.check(f.args, input.Fields[Target](f.op)); err != nil {
 		return err
 	}
 	if f.Size <= MaxSingle {
@@ -52,7 +52,7 @@ func (f *file) begin(ctx context.Context) error {
 		}
 	}
 	var err error
-	f.ChunkSize, err = limits.chunkSize(f.op, f.Size, f.o.ChunkSize)
+	f.ChunkSize, err = limits.chunkSize(f.args, f.Size, f.o.ChunkSize)
 	if err != nil {
 		return err
 	}
@@ -169,7 +169,7 @@ func (f *file) lost(ctx context.Context, cause error) error {
 // stream sends content of unknown size.
 func (f *file) stream(ctx context.Context, content *counted, hash *Hash) error {
 	r := f.request()
-	if err := r.check(f.op); err != nil {
+	if err := r.check(f.args, input.Fields[Target](f.op)); err != nil {
 		return err
 	}
 	u, err := f.start(ctx, r)

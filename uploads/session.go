@@ -16,6 +16,7 @@ import (
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/dirs"
 	"github.com/fastio-go/fastio/internal/durable"
+	"github.com/fastio-go/fastio/internal/input"
 	"github.com/fastio-go/fastio/storage"
 )
 
@@ -152,12 +153,12 @@ func (s *Service) ResumePath(
 
 // runFrom uploads the content, of which a session may have sent a part.
 func (f *file) runFrom(ctx context.Context, from Session) (*storage.Node, error) {
+	f.args = input.Fields[Session](f.op)
 	switch {
 	case from.ID == "":
-		return nil, &api.InputError{Op: f.op, Field: "session", Rule: "must be one of OnSession, or of an Error"}
+		return nil, f.args.Refuse("ID", "must be that of OnSession, or of an Error", "")
 	case from.ChunkSize < 1 || from.Size < 1:
-		got := strconv.FormatInt(from.ChunkSize, 10)
-		return nil, &api.InputError{Op: f.op, Field: "session", Rule: "must have a size and chunks", Got: got}
+		return nil, f.args.Refuse("", "must have a size and chunks", strconv.FormatInt(from.ChunkSize, 10))
 	}
 	f.Target, f.Name = from.Target, from.Name
 	return f.run(ctx, func(ctx context.Context) error { return f.resume(ctx, from) })

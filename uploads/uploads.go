@@ -21,6 +21,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/internal/input"
 	"github.com/fastio-go/fastio/storage"
 )
 
@@ -131,17 +132,17 @@ func (a *answer) upload() *Upload {
 // that accepts anonymous uploads, by Put. Chunks and the state of an upload require a
 // credential.
 type Target struct {
-	Profile api.Profile  `json:"profile"`         // a workspace, share or File Share
-	Folder  api.OpaqueID `json:"folder,omitzero"` // default: the root
-	Path    string       `json:"path,omitzero"`   // of folders below it, "2026/plans/"; missing ones are created
+	Profile api.Profile  `json:"profile" wire:"instance_id"`         // a workspace, share or File Share
+	Folder  api.OpaqueID `json:"folder,omitzero" wire:"folder_id"`   // default: the root
+	Path    string       `json:"path,omitzero" wire:"relative_path"` // of folders below it, "2026/plans/"; missing ones are created
 
 	// File is the file whose content is replaced; it keeps its name. A File Share requires it.
-	File api.OpaqueID `json:"file,omitzero"`
+	File api.OpaqueID `json:"file,omitzero" wire:"file_id"`
 
 	// IfVersion is the version that the upload replaces, "" for any: the one that the content
 	// is based on. In a workspace or share it requires File, and [Service.File], which
 	// assembles the upload and then calls storage.Service.Update.
-	IfVersion api.OpaqueID `json:"if_version,omitzero"`
+	IfVersion api.OpaqueID `json:"if_version,omitzero" wire:"if_version_id"`
 }
 
 // StartRequest begins an upload.
@@ -160,47 +161,42 @@ const SizeUnknown = -1
 
 const longestPath = 8192 // characters
 
-func (r *StartRequest) check(op string) error {
-	refuse := func(field, rule, got string) error {
-		return &api.InputError{Op: op, Field: field, Rule: rule, Got: got}
-	}
+// check returns an error for an argument in args, or for a field of the target.
+func (r *StartRequest) check(args, target input.Args) error {
 	switch {
 	case strings.TrimSpace(r.Name) == "" || utf8.RuneCountInString(r.Name) > 255:
-		return refuse("name", "must be 1 to 255 characters", strconv.Quote(r.Name))
+		return args.Refuse("name", "must be 1 to 255 characters", strconv.Quote(r.Name))
 	case r.Size < SizeUnknown:
-		return refuse("size", "must be 0 or more, or SizeUnknown", strconv.FormatInt(r.Size, 10))
+		return args.Refuse("size", "must be 0 or more, or SizeUnknown", strconv.FormatInt(r.Size, 10))
 	case r.MaxSize < 0, r.MaxSize > 0 && r.Size != SizeUnknown:
-		return refuse("max_size", "must be 0, or positive with a stream", strconv.FormatInt(r.MaxSize, 10))
+		return args.Refuse("max_size", "must be 0, or positive with a stream", strconv.FormatInt(r.MaxSize, 10))
 	case r.Target.Profile.Kind == api.ProfileKindFileShare && r.Size == SizeUnknown:
-		return refuse("size", "must be known for a File Share", strconv.FormatInt(r.Size, 10))
+		return args.Refuse("size", "must be known for a File Share", strconv.FormatInt(r.Size, 10))
 	}
-	return r.Target.check(op, refuse)
+	return r.Target.check(target)
 }
 
-func (t *Target) check(op string, refuse func(field, rule, got string) error) error {
+func (t *Target) check(target input.Args) error {
 	link := t.Profile.Kind == api.ProfileKindFileShare
 	switch {
 	case t.Path != "" && !relative(t.Path):
-		return refuse("relative_path", "must be names of folders, each with a slash behind it", strconv.Quote(t.Path))
+		return target.Refuse("relative_path", "must be names of folders, each with a slash behind it", strconv.Quote(t.Path))
 	case t.Path != "" && t.File != "":
-		return refuse("relative_path", "must be left out with a file to replace", strconv.Quote(t.Path))
+		return target.Refuse("relative_path", "must be left out with a file to replace", strconv.Quote(t.Path))
 	case link && t.File.Plain() == "":
-		return refuse("file_id", "must be the ID of the file of the File Share", "")
+		return target.Refuse("file_id", "must be the ID of the file of the File Share", "")
 	case link && (t.Folder != "" || t.Path != ""):
-		return refuse("folder_id", "must be left out, as path, for a File Share", string(t.Folder))
+		return target.Refuse("folder_id", "must be left out, as Path, for a File Share", string(t.Folder))
 	case !link && t.IfVersion != "":
-		return refuse(
-			"if_version_id",
-			"must be left out, unless the target is a File Share; see Service.File",
-			string(t.IfVersion),
-		)
+		const rule = "must be left out, unless the target is a File Share; see Service.File"
+		return target.Refuse("if_version_id", rule, string(t.IfVersion))
 	case t.Profile == api.Profile{}:
 		if *t != (Target{}) {
-			return refuse("instance_id", "must be a workspace, share or File Share", "")
+			return target.Refuse("instance_id", "must be a workspace, share or File Share", "")
 		}
 		return nil
 	}
-	return t.Profile.OneOf(op, "instance_id", api.ProfileKindWorkspace, api.ProfileKindShare, api.ProfileKindFileShare)
+	return target.OneOf("instance_id", t.Profile, api.ProfileKindWorkspace, api.ProfileKindShare, api.ProfileKindFileShare)
 }
 
 // relative reports whether a path names folders below another one.
@@ -260,7 +256,8 @@ func (r *StartRequest) form() url.Values {
 //
 // It calls POST /current/upload/.
 func (s *Service) Start(ctx context.Context, r StartRequest, opts ...api.CallOption) (*Upload, error) {
-	if err := r.check("uploads.Start"); err != nil {
+	const op = "uploads.Start"
+	if err := r.check(input.Fields[StartRequest](op), input.Fields[Target](op)); err != nil {
 		return nil, err
 	}
 	return s.start(ctx, endpoint.UploadsStart(api.Form(r.form())), opts)
@@ -280,11 +277,10 @@ func (s *Service) Put(ctx context.Context, r StartRequest, content []byte, opts 
 	const op = "uploads.Put"
 	r.Size = int64(len(content))
 	if r.Size > MaxSingle {
-		return nil, &api.InputError{
-			Op: op, Field: "chunk", Rule: "must be at most 4194304 bytes", Got: strconv.Itoa(len(content)),
-		}
+		args := input.Parameters(op, "chunk", "content")
+		return nil, args.Refuse("chunk", "must be at most 4194304 bytes", strconv.Itoa(len(content)))
 	}
-	if err := r.check(op); err != nil {
+	if err := r.check(input.Fields[StartRequest](op), input.Fields[Target](op)); err != nil {
 		return nil, err
 	}
 	file := &api.FilePart{Field: "chunk", Name: r.Name, Content: api.Bytes("", content)}

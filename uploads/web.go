@@ -14,6 +14,7 @@ import (
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/dirs"
 	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/internal/input"
 	"github.com/fastio-go/fastio/internal/page"
 	"github.com/fastio-go/fastio/internal/wait"
 )
@@ -76,32 +77,30 @@ func (w *Web) one(ctx context.Context, r *api.Request, opts []api.CallOption) (*
 
 // WebRequest begins an import.
 type WebRequest struct {
-	Source  api.Secret   // the address: public, http or https, or of a connected cloud drive; it may hold a signature
-	Profile api.Profile  // a workspace or share
-	Folder  api.OpaqueID // default: the root
-	Name    string       // of the file, as in storage.Service.CreateFolder; default: the last segment of the address
+	Source  api.Secret   `wire:"source_url"` // the address: public, http or https, or of a connected cloud drive; it may hold a signature
+	Profile api.Profile  `wire:"profile_id"` // a workspace or share
+	Folder  api.OpaqueID `wire:"folder_id"`  // default: the root
+	Name    string       `wire:"file_name"`  // of the file, as in storage.Service.CreateFolder; default: the last segment of the address
 }
 
 func (r *WebRequest) form(op string) (api.Body, error) {
-	refuse := func(field, rule, got string) (api.Body, error) {
-		return nil, &api.InputError{Op: op, Field: field, Rule: rule, Got: got}
-	}
+	args := input.Fields[WebRequest](op)
 	source, err := url.Parse(r.Source.Reveal())
 	if err != nil || source.Scheme != "http" && source.Scheme != "https" || source.Host == "" {
-		return refuse("source_url", "must be an http or https address", "")
+		return nil, args.Refuse("source_url", "must be an http or https address", "")
 	}
 	name := r.Name
 	if name == "" {
 		escaped := source.EscapedPath()
 		name, err = url.PathUnescape(escaped[strings.LastIndexByte(escaped, '/')+1:])
 		if err != nil || !dirs.Allowed(name) {
-			return refuse("file_name", "must be set, because the path of the address ends in no valid name", "")
+			return nil, args.Refuse("file_name", "must be set, because the path of the address ends in no valid name", "")
 		}
 	}
 	if rule := dirs.Rule(name); rule != "" {
-		return refuse("file_name", rule, strconv.QuoteToASCII(name))
+		return nil, args.Refuse("file_name", rule, strconv.QuoteToASCII(name))
 	}
-	if err := r.Profile.OneOf(op, "profile_id", api.ProfileKindWorkspace, api.ProfileKindShare); err != nil {
+	if err := args.OneOf("profile_id", r.Profile, api.ProfileKindWorkspace, api.ProfileKindShare); err != nil {
 		return nil, err
 	}
 	form := url.Values{
@@ -184,9 +183,8 @@ func (w *Web) Wait(ctx context.Context, upload api.OpaqueID, opts ...api.CallOpt
 // It calls DELETE /current/web_upload/.
 func (w *Web) Cancel(ctx context.Context, upload api.OpaqueID, opts ...api.CallOption) error {
 	if upload.Plain() == "" { // the call would concern all imports
-		return &api.InputError{
-			Op: "uploads.Web.Cancel", Field: "id", Rule: "must not be blank", Got: strconv.Quote(string(upload)),
-		}
+		args := input.Parameters("uploads.Web.Cancel", "id", "upload")
+		return args.Refuse("id", "must not be blank", strconv.Quote(string(upload)))
 	}
 	return call.Do(ctx, w.c, endpoint.UploadsWebCancel(url.Values{"id": {upload.Plain()}}), opts)
 }
@@ -202,7 +200,7 @@ func (o *WebListOptions) query(op string) (url.Values, error) {
 	if o == nil {
 		return url.Values{}, nil
 	}
-	q, err := page.Window(op, o.Limit, o.Offset)
+	q, err := page.Window(input.Fields[WebListOptions](op), o.Limit, o.Offset)
 	if err == nil && o.Status != "" {
 		q.Set("status", string(o.Status))
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/internal/input"
 	"github.com/fastio-go/fastio/internal/page"
 )
 
@@ -135,9 +136,11 @@ func (s *Service) List(ctx context.Context, list *ListOptions, opts ...api.CallO
 		r = endpoint.WorkspacesListAvailable(nil)
 	default:
 		const rule = "must be available or empty"
-		return nil, &api.InputError{Op: r.Op, Field: "scope", Rule: rule, Got: string(o.Scope)}
+		return nil, input.Fields[ListOptions](r.Op).Refuse("Scope", rule, string(o.Scope))
 	}
-	window := func(op string) (url.Values, error) { return page.Window(op, o.Limit, o.Offset) }
+	window := func(op string) (url.Values, error) {
+		return page.Window(input.Fields[ListOptions](op), o.Limit, o.Offset)
+	}
 	return call.Page[Page](ctx, s.c, r, window, opts)
 }
 
@@ -186,7 +189,7 @@ func (s *Service) ListByOrg(
 ) (*Page, error) {
 	o := *cmp.Or(list, &ByOrgOptions{})
 	r := endpoint.WorkspacesListByOrg(org, nil)
-	q, err := page.Window(r.Op, o.Limit, o.Offset)
+	q, err := page.Window(input.Fields[ByOrgOptions](r.Op), o.Limit, o.Offset)
 	if err != nil {
 		return nil, err
 	}
@@ -196,7 +199,7 @@ func (s *Service) ListByOrg(
 		q.Set("archived", "true")
 	default:
 		const rule = "must be only or empty: there is no page of both"
-		return nil, &api.InputError{Op: r.Op, Field: "archived", Rule: rule, Got: string(o.Archived)}
+		return nil, input.Fields[ByOrgOptions](r.Op).Refuse("archived", rule, string(o.Archived))
 	}
 	r.Query = q
 	return call.One[Page](ctx, s.c, r, "", opts)

@@ -17,6 +17,7 @@ import (
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
 	"github.com/fastio-go/fastio/internal/form"
+	"github.com/fastio-go/fastio/internal/input"
 )
 
 // Permission is the set of users who may perform an action in a workspace.
@@ -39,8 +40,8 @@ type CreateRequest struct {
 	Intelligence       *bool // index its files for search and the agent; nil means if the plan allows it
 	MetadataExtraction *bool // extract metadata from indexed files; nil means the default of the server, true
 
-	Join          Permission // which members of the organization may join by themselves. Default: PermissionMembers
-	ManageMembers Permission // who may manage its members, not PermissionOrgOwners. Default: PermissionAdmins
+	Join          Permission `wire:"perm_join"`          // which members of the organization may join by themselves. Default: PermissionMembers
+	ManageMembers Permission `wire:"perm_member_manage"` // who may manage its members, not PermissionOrgOwners. Default: PermissionAdmins
 
 	AccentColor      json.RawMessage // an undocumented color as JSON; nil means none
 	BackgroundColor1 json.RawMessage // as AccentColor
@@ -63,7 +64,7 @@ type CreateRequest struct {
 func (s *Service) Create(
 	ctx context.Context, org api.ID, r CreateRequest, opts ...api.CallOption,
 ) (*Workspace, error) {
-	f := fields{form.New("workspaces.Create")}
+	f := fields{form.New(input.Fields[CreateRequest]("workspaces.Create"))}
 	f.folderName("folder_name", r.FolderName)
 	f.Name(minName, maxName)("name", r.Name)
 	form.Given("description", r.Description, f.Line(minDescription, maxDescription))
@@ -110,8 +111,8 @@ type UpdateRequest struct {
 	Intelligence api.Opt[bool]
 
 	MetadataExtraction api.Opt[bool]       // extract metadata from indexed files; false deletes none; cannot be cleared
-	Join               api.Opt[Permission] // which members of the organization may join by themselves; cannot be cleared
-	ManageMembers      api.Opt[Permission] // who may manage its members, not PermissionOrgOwners; cannot be cleared
+	Join               api.Opt[Permission] `wire:"perm_join"`          // which members of the organization may join by themselves; cannot be cleared
+	ManageMembers      api.Opt[Permission] `wire:"perm_member_manage"` // who may manage its members, not PermissionOrgOwners; cannot be cleared
 
 	AccentColor      api.Opt[json.RawMessage] // an undocumented color as JSON; null clears it
 	BackgroundColor1 api.Opt[json.RawMessage] // as AccentColor
@@ -130,7 +131,7 @@ type UpdateRequest struct {
 //
 // It calls POST /current/workspace/{workspace_id}/update/.
 func (s *Service) Update(ctx context.Context, workspace api.ID, r UpdateRequest, opts ...api.CallOption) error {
-	f := fields{form.New("workspaces.Update")}
+	f := fields{form.New(input.Fields[UpdateRequest]("workspaces.Update"))}
 	form.Change(&f.Fields, "folder_name", r.FolderName, f.folderName)
 	form.Change(&f.Fields, "name", r.Name, f.Name(minName, maxName))
 	form.Clearable(&f.Fields, "description", r.Description, f.Line(minDescription, maxDescription))
@@ -168,7 +169,7 @@ type NameCheck struct {
 func (s *Service) CheckName(
 	ctx context.Context, name string, o *CheckNameOptions, opts ...api.CallOption,
 ) (*NameCheck, error) {
-	f := fields{form.New("workspaces.CheckName")}
+	f := fields{form.New(input.Parameters("workspaces.CheckName"))}
 	f.folderName("name", name)
 	if f.Err() != nil {
 		return nil, f.Err()

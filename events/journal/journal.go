@@ -343,7 +343,7 @@ func (j *Journal) Follow(
 		own = *o
 	}
 	if log == nil || own.Store != nil {
-		field, rule := "options.Store", "must be left out: the journal keeps the checkpoints"
+		field, rule := "FollowOptions.Store", "must be left out: the journal keeps the checkpoints"
 		if log == nil {
 			field, rule = "log", "must not be nil"
 		}

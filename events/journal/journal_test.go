@@ -479,7 +479,7 @@ func TestInvalidArgumentsAreRefused(t *testing.T) {
 	j := w.open(t, nil)
 	requireField(t, j.Follow(t.Context(), nil, query(w.room), nil), "log")
 	store := &events.FollowOptions{Store: new(events.MemoryStore)}
-	requireField(t, j.Follow(t.Context(), w.log, query(w.room), store), "options.Store")
+	requireField(t, j.Follow(t.Context(), w.log, query(w.room), store), "FollowOptions.Store")
 }
 
 func requireField(t *testing.T, err error, field string) {

@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -217,32 +216,6 @@ func Expiry(start time.Time, seconds int64) time.Time {
 		return time.Time{}
 	}
 	return start.Add(time.Duration(seconds) * time.Second).Round(0) // no monotonic clock: the time outlives the process
-}
-
-const profileIDLength = 19 // digits
-
-// NumericID returns an [*api.InputError] if id is not a numeric ID, for a field
-// that accepts no custom name.
-func NumericID(op, field string, id api.ID) error {
-	isOther := func(r rune) bool { return r < '0' || r > '9' }
-	if len(id) == profileIDLength && !strings.ContainsFunc(string(id), isOther) {
-		return nil
-	}
-	return &api.InputError{
-		Op: op, Field: field, Rule: "must be an ID of 19 digits, not a custom name", Got: strconv.Quote(string(id)),
-	}
-}
-
-// PlainIDs returns ids as strings, or an [*api.InputError] for a blank one.
-func PlainIDs(op, field string, ids []api.OpaqueID) ([]string, error) {
-	plain := make([]string, len(ids))
-	for i, id := range ids {
-		plain[i] = id.Plain()
-		if plain[i] == "" {
-			return nil, &api.InputError{Op: op, Field: field, Rule: "must hold no blank ID", Got: strconv.Quote(string(id))}
-		}
-	}
-	return plain, nil
 }
 
 // Final reports whether a retry of the call that returned err must fail too:

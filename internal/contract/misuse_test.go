@@ -189,8 +189,8 @@ func TestSystemRejectsInvalidInput(t *testing.T) {
 	_, topic := c.System.DocsTopic(t.Context(), "")
 	_, path := c.System.Introspect(t.Context(), api.Path("/current/event/{event_id}/details/", ""))
 	for want, err := range map[string]error{
-		`fastio: system.DocsTopic: topic must not be blank or consist of dots, got ""`:  topic,
-		`fastio: system.Introspect: event must not be blank or consist of dots, got ""`: path,
+		`fastio: system.DocsTopic: topic must not be blank or consist of dots, got ""`:             topic,
+		`fastio: system.Introspect: event (event_id) must not be blank or consist of dots, got ""`: path,
 	} {
 		if !errors.Is(err, api.ErrInvalid) || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)

@@ -16,6 +16,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/download"
+	"github.com/fastio-go/fastio/internal/input"
 	"github.com/fastio-go/fastio/internal/wait"
 )
 
@@ -175,10 +176,10 @@ func Each[T any](ctx context.Context, n int, items []T, f func(T)) {
 }
 
 // CheckFilter returns an [*api.InputError] for the operation op if a pattern is malformed.
-func CheckFilter(op string, f *api.DirFilter) error {
+func CheckFilter(args input.Args, f *api.DirFilter) error {
 	for _, pattern := range slices.Concat(f.Include, f.Exclude) {
 		if _, err := path.Match(pattern, ""); err != nil {
-			return &api.InputError{Op: op, Field: "filter", Rule: "must have patterns of path.Match", Got: pattern}
+			return args.Refuse("Filter", "must have patterns of path.Match", pattern)
 		}
 	}
 	return nil

@@ -8,7 +8,7 @@ import (
 
 	jsonv2 "github.com/go-json-experiment/json"
 
-	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/input"
 )
 
 // A Condition is what a metadata.Filter compares.
@@ -17,17 +17,17 @@ type Condition struct {
 	Value           json.RawMessage // nil means none
 }
 
-// Check returns an [*api.InputError] for a field of the operation op unless each filter
-// has a field, an operator and the value that this requires.
-func Check[F any](op, field string, all []F, of func(F) Condition) error {
-	for _, f := range all {
+// Check returns an [*api.InputError] for an argument unless each filter has a field, an
+// operator and the value that this requires.
+func Check[F any](args input.Args, field string, all []F, of func(F) Condition) error {
+	for i, f := range all {
 		c := of(f)
 		rule, got := c.brokenRule(), strconv.Quote(c.Field+" "+c.Operator)
 		if _, err := jsonv2.Marshal(f); err != nil {
-			rule, got = "must have values that api.JSON can encode", err.Error()
+			rule, got = "must have a value that api.JSON can encode", err.Error()
 		}
 		if rule != "" {
-			return &api.InputError{Op: op, Field: field, Rule: rule, Got: got}
+			return args.Refuse(input.At(field, i), rule, got)
 		}
 	}
 	return nil
@@ -37,7 +37,7 @@ func Check[F any](op, field string, all []F, of func(F) Condition) error {
 // a value or none.
 func (c Condition) brokenRule() string {
 	if strings.TrimSpace(c.Field) == "" || c.Operator == "" {
-		return "must each have a field and an operator"
+		return "must have a field and an operator"
 	}
 	switch c.Operator {
 	case "exists", "not_exists":
@@ -46,7 +46,7 @@ func (c Condition) brokenRule() string {
 		}
 	case "=", "!=", "<", "<=", ">", ">=", "in", "confidence_gte":
 		if c.Value == nil {
-			return "must have values, except with exists and not_exists"
+			return "must have a value, except with exists and not_exists"
 		}
 	}
 	return ""

@@ -7,11 +7,13 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/filters"
+	"github.com/fastio-go/fastio/internal/input"
 	"github.com/fastio-go/fastio/metadata"
+	"github.com/fastio-go/fastio/search"
 )
 
 func checkFilter(f metadata.Filter) error {
-	return filters.Check("search.Files", "filters", []metadata.Filter{metadata.Exists("a"), f},
+	return filters.Check(input.Fields[search.Query]("search.Files"), "filters", []metadata.Filter{metadata.Exists("a"), f},
 		func(f metadata.Filter) filters.Condition {
 			return filters.Condition{Field: f.Field, Operator: string(f.Operator), Value: f.Value}
 		})
@@ -41,7 +43,7 @@ func TestCheck(t *testing.T) {
 	}
 	for name, f := range invalid {
 		e, ok := errors.AsType[*api.InputError](checkFilter(f))
-		if !ok || e.Op != "search.Files" || e.Field != "filters" || e.Got == "" {
+		if !ok || e.Op != "search.Files" || e.Field != "Query.Filters[1]" || e.Got == "" {
 			t.Errorf("%s: %v", name, e)
 		}
 	}

@@ -12,18 +12,19 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/input"
 )
 
 // Fields are the form fields of one call.
 type Fields struct {
 	Form api.Form
 
-	op  string
-	err error
+	args input.Args
+	err  error
 }
 
-// New returns the empty form of a call.
-func New(op string) Fields { return Fields{Form: api.Form{}, op: op} }
+// New returns the empty form of a call with the given arguments.
+func New(args input.Args) Fields { return Fields{Form: api.Form{}, args: args} }
 
 // Err returns the error of the first invalid field.
 func (f *Fields) Err() error { return f.err }
@@ -31,7 +32,7 @@ func (f *Fields) Err() error { return f.err }
 // Changed is Err for an update, which requires a field.
 func (f *Fields) Changed() error {
 	if len(f.Form) == 0 {
-		f.Refuse("fields", "must not all be left out", "")
+		f.Refuse("", "must have a field", "")
 	}
 	return f.err
 }
@@ -39,7 +40,7 @@ func (f *Fields) Changed() error {
 // Refuse records that a field is invalid.
 func (f *Fields) Refuse(field, rule, got string) {
 	if f.err == nil {
-		f.err = &api.InputError{Op: f.op, Field: field, Rule: rule, Got: got}
+		f.err = f.args.Refuse(field, rule, got)
 	}
 }
 
@@ -179,33 +180,4 @@ func Change[T any](f *Fields, field string, o api.Opt[T], set func(field string,
 // Clearable sets a field that null clears.
 func Clearable[T any](f *Fields, field string, o api.Opt[T], set func(field string, value T)) {
 	Optional(f, field, Null, o, set)
-}
-
-// IsAddress reports whether text may be an e-mail address.
-func IsAddress(text string) bool {
-	name, host, found := strings.Cut(text, "@")
-	return found && name != "" && host != "" &&
-		!strings.ContainsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
-}
-
-const idDigits = 19
-
-// CheckPerson returns an [*api.InputError] unless who is a user ID, [api.Me] or an e-mail
-// address. A request without a person would be one about the caller.
-func CheckPerson(op, field string, who api.Person) error {
-	text := string(who)
-	isID := len(text) == idDigits && strings.Trim(text, "0123456789") == ""
-	if isID || text == string(api.Me) || IsAddress(text) {
-		return nil
-	}
-	const rule = "must be an ID of 19 digits, me or an e-mail address"
-	return &api.InputError{Op: op, Field: field, Rule: rule, Got: strconv.Quote(text)}
-}
-
-// CheckKey rejects a key that cannot be a path segment. The error does not contain it.
-func CheckKey(op, field string, key api.Secret) error {
-	if strings.Trim(strings.TrimSpace(key.Reveal()), ".") == "" {
-		return &api.InputError{Op: op, Field: field, Rule: "must not be blank or consist of dots"}
-	}
-	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/input"
 )
 
 const maxStep = 1000 // no page of any list is larger
@@ -84,13 +85,13 @@ const MaxLimit = 500
 
 // Window returns the parameters that request limit rows, 1 to MaxLimit, after
 // the first offset rows. Zero leaves a parameter to the server.
-func Window(op string, limit, offset int) (url.Values, error) {
+func Window(args input.Args, limit, offset int) (url.Values, error) {
 	q := url.Values{}
 	switch {
 	case limit < 0 || limit > MaxLimit:
-		return nil, &api.InputError{Op: op, Field: "limit", Rule: "must be 1 to 500", Got: strconv.Itoa(limit)}
+		return nil, args.Refuse("limit", "must be 1 to 500", strconv.Itoa(limit))
 	case offset < 0:
-		return nil, &api.InputError{Op: op, Field: "offset", Rule: "must be 0 or more", Got: strconv.Itoa(offset)}
+		return nil, args.Refuse("offset", "must be 0 or more", strconv.Itoa(offset))
 	}
 	if limit > 0 {
 		q.Set("limit", strconv.Itoa(limit))

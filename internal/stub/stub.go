@@ -101,15 +101,15 @@ func All[T any](seq iter.Seq2[T, error]) ([]T, error) {
 	return all, nil
 }
 
-// Refused checks that each error is an InputError for the field it is listed
-// under and holds no secret.
+// Refused checks that each error is an InputError for the argument it is listed under, by
+// its name on the wire or its Go path, and holds no secret.
 func Refused(t *testing.T, refused map[string][]error, secrets ...string) {
 	t.Helper()
 	for field, errs := range refused {
 		for i, err := range errs {
 			e, ok := errors.AsType[*api.InputError](err)
-			if !ok || e.Field != field || !strings.HasPrefix(e.Rule, "must ") || !errors.Is(err, api.ErrInvalid) {
-				t.Errorf("%s, error %d: field %q: got %v", field, i, fieldOf(e), err)
+			if !Named(err, field) || !strings.HasPrefix(e.Rule, "must ") || !errors.Is(err, api.ErrInvalid) {
+				t.Errorf("%s, error %d: got %v", field, i, err)
 			}
 			for _, secret := range secrets {
 				if ok && strings.Contains(err.Error(), secret) {
@@ -120,12 +120,11 @@ func Refused(t *testing.T, refused map[string][]error, secrets ...string) {
 	}
 }
 
-// fieldOf returns the field of an InputError, "" of nil.
-func fieldOf(e *api.InputError) string {
-	if e == nil {
-		return ""
-	}
-	return e.Field
+// Named reports whether err is an InputError for the argument with a name on the wire, or
+// with a Go path.
+func Named(err error, name string) bool {
+	e, ok := errors.AsType[*api.InputError](err)
+	return ok && (e.Field == name || e.Wire == name)
 }
 
 // States returns the state of each entry of a folder by its path, with its error and

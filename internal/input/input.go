@@ -1,0 +1,196 @@
+// Package input makes the errors of arguments, which have the Go path of an argument and
+// its name on the wire. The path is looked up when there is an error, so that a call
+// without one costs nothing.
+package input
+
+import (
+	"cmp"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/fastio-go/fastio/api"
+)
+
+// Args are arguments of an operation: the parameters of its method, or the fields of one
+// of them.
+type Args struct {
+	Op string
+
+	of      reflect.Type // the struct with the fields; nil for parameters
+	head    string       // the Go path of the struct; "" means the name of its type
+	renamed []string     // pairs of a name on the wire and of a parameter
+}
+
+// Fields returns the fields of T, which is the request or the options of a method. A field
+// has the names on the wire that its tag "wire" or "json" lists, or its Go name without
+// regard to case and underscores.
+func Fields[T any](op string) Args { return Args{Op: op, of: reflect.TypeFor[T]()} }
+
+// Element returns the fields of T, an element of the list that is a parameter.
+func Element[T any](op, list string, i int) Args {
+	return Args{Op: op, of: reflect.TypeFor[T](), head: At(list, i)}
+}
+
+// At returns the name of an element of a list.
+func At(list string, i int) string { return list + "[" + strconv.Itoa(i) + "]" }
+
+// Parameters returns the parameters of a method. A parameter is called as on the wire, in
+// camel case and without the suffix "_id", unless it is in the pairs of a name on the wire
+// and a name in Go.
+func Parameters(op string, renamed ...string) Args { return Args{Op: op, renamed: renamed} }
+
+// Refuse returns an [*api.InputError] for the argument with a name on the wire. What is
+// not sent under a name is given by its Go name.
+// A field of a field follows a dot: "reference.page", "links[2].expires". No name stands
+// for the whole struct.
+func (a Args) Refuse(wire, rule, got string) error {
+	field, sent := a.path(wire)
+	return &api.InputError{Op: a.Op, Field: field, Wire: sent, Rule: rule, Got: got}
+}
+
+// path returns the Go path of an argument and its name on the wire, "" if it has none.
+func (a Args) path(wire string) (field, sent string) {
+	if a.of == nil {
+		name, index, isElement := strings.Cut(wire, "[")
+		if isElement {
+			index = "[" + index
+		}
+		for i := 0; i+1 < len(a.renamed); i += 2 {
+			if a.renamed[i] == name {
+				return a.renamed[i+1] + index, name
+			}
+		}
+		return camel(name) + index, name
+	}
+	field, of := a.head, a.of
+	if field == "" {
+		field = of.Name()
+	}
+	if wire == "" {
+		return field, ""
+	}
+	var names []string
+	for name := range strings.SplitSeq(wire, ".") {
+		plain, index, isElement := strings.Cut(name, "[")
+		f, found := fieldOf(of, plain)
+		if !found {
+			return field + "." + name, wire
+		}
+		field, of = field+"."+f.Name, f.Type
+		if isElement {
+			field += "[" + index
+		}
+		if tag, _, _ := strings.Cut(f.Tag.Get("wire"), ","); tag != "" && f.Name != plain && !named(f, plain) {
+			plain = tag
+		}
+		if f.Name != plain {
+			names = append(names, plain)
+		}
+		for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice {
+			of = of.Elem()
+		}
+	}
+	return field, strings.Join(names, ".")
+}
+
+// fieldOf returns the field of a struct with a name on the wire, or else in Go.
+func fieldOf(t reflect.Type, name string) (reflect.StructField, bool) {
+	if t.Kind() != reflect.Struct {
+		return reflect.StructField{}, false
+	}
+	var same reflect.StructField
+	for _, f := range reflect.VisibleFields(t) {
+		switch {
+		case f.Name == name, named(f, name):
+			return f, true
+		case fold(f.Name) == fold(name) && same.Name == "":
+			same = f
+		}
+	}
+	return same, same.Name != ""
+}
+
+// named reports whether a field has a tag with a name on the wire.
+func named(f reflect.StructField, wire string) bool {
+	return slices.Contains(strings.Split(cmp.Or(f.Tag.Get("wire"), f.Tag.Get("json")), ","), wire)
+}
+
+func fold(name string) string {
+	return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(name))
+}
+
+// camel returns the name of a parameter: "emailAddress" for "email_address", "node" for
+// "node_id", "nodes" for "node_ids".
+func camel(wire string) string {
+	if list, isList := strings.CutSuffix(wire, "_ids"); isList {
+		wire = list + "s"
+	}
+	words := strings.Split(strings.TrimSuffix(wire, "_id"), "_")
+	for i, w := range words[1:] {
+		if w != "" {
+			words[i+1] = string(unicode.ToUpper(rune(w[0]))) + w[1:]
+		}
+	}
+	return strings.Join(words, "")
+}
+
+const idDigits = 19
+
+func isID(text string) bool { return len(text) == idDigits && strings.Trim(text, "0123456789") == "" }
+
+// NumericID returns an [*api.InputError] if id is not a numeric ID, for an argument that
+// accepts no custom name.
+func (a Args) NumericID(wire string, id api.ID) error {
+	if isID(string(id)) {
+		return nil
+	}
+	return a.Refuse(wire, "must be an ID of 19 digits, not a custom name", strconv.Quote(string(id)))
+}
+
+// PlainIDs returns ids as strings, or an [*api.InputError] for a blank one.
+func (a Args) PlainIDs(wire string, ids []api.OpaqueID) ([]string, error) {
+	plain := make([]string, len(ids))
+	for i, id := range ids {
+		plain[i] = id.Plain()
+		if plain[i] == "" {
+			return nil, a.Refuse(At(wire, i), "must not be blank", strconv.Quote(string(id)))
+		}
+	}
+	return plain, nil
+}
+
+// IsAddress reports whether text may be an e-mail address.
+func IsAddress(text string) bool {
+	name, host, found := strings.Cut(text, "@")
+	return found && name != "" && host != "" &&
+		!strings.ContainsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
+}
+
+// Person returns an [*api.InputError] unless who is a user ID, [api.Me] or an e-mail
+// address. A request without a person would be one about the caller.
+func (a Args) Person(wire string, who api.Person) error {
+	if isID(string(who)) || string(who) == string(api.Me) || IsAddress(string(who)) {
+		return nil
+	}
+	return a.Refuse(wire, "must be an ID of 19 digits, me or an e-mail address", strconv.Quote(string(who)))
+}
+
+// Key rejects a key that cannot be a path segment. The error does not contain it.
+func (a Args) Key(wire string, key api.Secret) error {
+	if strings.Trim(strings.TrimSpace(key.Reveal()), ".") == "" {
+		return a.Refuse(wire, "must not be blank or consist of dots", "")
+	}
+	return nil
+}
+
+// OneOf is [api.Profile.OneOf] for an argument.
+func (a Args) OneOf(wire string, p api.Profile, kinds ...api.ProfileKind) error {
+	err := p.OneOf(a.Op, "", kinds...)
+	if e, ok := err.(*api.InputError); ok { //nolint:errorlint // OneOf does not wrap it
+		e.Field, e.Wire = a.path(wire)
+	}
+	return err
+}
