@@ -574,7 +574,7 @@ func files(ctx context.Context, client *fastio.Client, workspace api.ID, path, d
 	if err != nil {
 		return err
 	}
-	plan, err := client.Uploads.FromPath(ctx, uploads.Target{Profile: room, Folder: folder.ID}, path, nil)
+	plan, err := client.Uploads.File(ctx, uploads.Target{Profile: room, Folder: folder.ID}, path, nil)
 	if err != nil {
 		return err
 	}
@@ -589,7 +589,7 @@ func files(ctx context.Context, client *fastio.Client, workspace api.ID, path, d
 		return err
 	}
 	target := uploads.Target{Profile: room, File: plan.ID, IfVersion: got.Version}
-	_, err = client.Uploads.FromPath(ctx, target, got.Path, nil)
+	_, err = client.Uploads.File(ctx, target, got.Path, nil)
 	if conflict, ok := errors.AsType[*api.VersionConflictError](err); ok {
 		return fmt.Errorf("repeat the change on %s: %w", conflict.Current, err)
 	}

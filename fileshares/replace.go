@@ -56,7 +56,7 @@ func (s *Service) Replace(
 		r.Name = f.File.Name
 	}
 	target := uploads.Target{Profile: api.FileShare(f.ID), File: f.File.ID, IfVersion: r.IfVersion}
-	n, err := s.uploads.File(ctx, target, r.Name, r.Content, r.Size, &r.Options, opts...)
+	n, err := s.uploads.ReaderAt(ctx, target, r.Name, r.Content, r.Size, &r.Options, opts...)
 	if err != nil {
 		return nil, err
 	}

@@ -142,7 +142,7 @@ func workBeside(t *testing.T, w *crowd) {
 	room := api.Workspace(api.ID(w.server.AddWorkspace(seed.Workspace{Name: "Beside"}).ID))
 	repeat(30*time.Second, func(n int) error {
 		content, to := strings.NewReader("content"), uploads.Target{Profile: room}
-		_, err := w.client.Uploads.File(ctx, to, fmt.Sprint(n, ".txt"), content, 7, nil)
+		_, err := w.client.Uploads.ReaderAt(ctx, to, fmt.Sprint(n, ".txt"), content, 7, nil)
 		return err
 	})
 	repeat(time.Minute, func(int) error {

@@ -44,7 +44,7 @@ func Example_facts() {
 		}
 		target := uploads.Target{Profile: api.Workspace(books), File: node.ID, IfVersion: node.Version}
 		for _, text := range []string{"Invoice: 25 wheels of brass.", "Invoice: 26 wheels of brass."} {
-			_, err := client.Uploads.File(ctx, target, node.Name, strings.NewReader(text), int64(len(text)), nil)
+			_, err := client.Uploads.ReaderAt(ctx, target, node.Name, strings.NewReader(text), int64(len(text)), nil)
 			if errors.Is(err, api.ErrConflict) {
 				fmt.Println("it has changed: read it again")
 			} else if err != nil {

@@ -35,7 +35,7 @@ func Example_edit() {
 	for _, better := range []string{"Wheels: 25", "Wheels: 26"} {
 		err := client.Storage.WithLock(ctx, in, file, nil, func(ctx context.Context) error {
 			target := uploads.Target{Profile: in, File: file, IfVersion: text.Version}
-			_, err := client.Uploads.File(ctx, target, text.Name, strings.NewReader(better), int64(len(better)), nil)
+			_, err := client.Uploads.ReaderAt(ctx, target, text.Name, strings.NewReader(better), int64(len(better)), nil)
 			return err
 		})
 		fmt.Printf("%s stored: %t, conflict: %t\n", better, err == nil, errors.Is(err, api.ErrConflict))

@@ -56,7 +56,7 @@ func ExampleService_WithLock() {
 		fmt.Println(errors.Is(err, api.ErrLocked))
 
 		target, text := uploads.Target{Profile: in, File: api.OpaqueID(plan.ID)}, strings.NewReader("Wheels: 25")
-		_, err = client.Uploads.File(ctx, target, "plan.txt", text, text.Size(), nil)
+		_, err = client.Uploads.ReaderAt(ctx, target, "plan.txt", text, text.Size(), nil)
 		return err
 	})
 	if err != nil {

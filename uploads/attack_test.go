@@ -94,15 +94,15 @@ func TestResetConnectionsStoreNothingTwice(t *testing.T) {
 	content := random(5 << 20)
 	sends := map[string]func(ctx context.Context, c *fastio.Client, to uploads.Target) error{
 		"single": func(ctx context.Context, c *fastio.Client, to uploads.Target) error {
-			_, err := c.Uploads.File(ctx, to, "a.bin", bytes.NewReader(content[:1000]), 1000, nil)
+			_, err := c.Uploads.ReaderAt(ctx, to, "a.bin", bytes.NewReader(content[:1000]), 1000, nil)
 			return err
 		},
 		"chunks": func(ctx context.Context, c *fastio.Client, to uploads.Target) error {
-			_, err := c.Uploads.File(ctx, to, "a.bin", bytes.NewReader(content), 5<<20, nil)
+			_, err := c.Uploads.ReaderAt(ctx, to, "a.bin", bytes.NewReader(content), 5<<20, nil)
 			return err
 		},
 		"stream": func(ctx context.Context, c *fastio.Client, to uploads.Target) error {
-			_, err := c.Uploads.FromReader(ctx, to, "a.bin", io.MultiReader(bytes.NewReader(content)), nil, nil)
+			_, err := c.Uploads.Reader(ctx, to, "a.bin", io.MultiReader(bytes.NewReader(content)), nil, nil)
 			return err
 		},
 		"batch": func(ctx context.Context, c *fastio.Client, to uploads.Target) error {
@@ -237,7 +237,7 @@ func TestServerThatAnswersTwice(t *testing.T) {
 	defer client.CloseIdleConnections()
 	o := &uploads.FileOptions{ChunkSize: 1 << 20}
 	for range 3 { // on connections with responses without a request
-		n, err := client.Uploads.File(t.Context(), to, "a.bin", bytes.NewReader(content), int64(len(content)), o)
+		n, err := client.Uploads.ReaderAt(t.Context(), to, "a.bin", bytes.NewReader(content), int64(len(content)), o)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -217,7 +217,7 @@ func benchClient() *fastio.Client {
 func room() api.Profile { return api.Workspace("1234567890123456789") }
 
 func benchUploadFile() error {
-	_, err := benchClient().Uploads.FromPath(
+	_, err := benchClient().Uploads.File(
 		context.Background(),
 		uploads.Target{Profile: room()},
 		os.Getenv(benchFile),

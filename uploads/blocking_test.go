@@ -62,11 +62,11 @@ func (b *blocking) Close() error {
 func TestUploadsEndWhileTheirContentBlocks(t *testing.T) {
 	t.Parallel()
 	file := func(ctx context.Context, w *world, b *blocking) error {
-		_, err := w.client.Uploads.File(ctx, w.to, "a.bin", b, b.content.Size(), nil)
+		_, err := w.client.Uploads.ReaderAt(ctx, w.to, "a.bin", b, b.content.Size(), nil)
 		return err
 	}
 	reader := func(ctx context.Context, w *world, b *blocking) error {
-		_, err := w.client.Uploads.FromReader(ctx, w.to, "a.bin", b, nil, nil)
+		_, err := w.client.Uploads.Reader(ctx, w.to, "a.bin", b, nil, nil)
 		return err
 	}
 	type row struct {
@@ -86,7 +86,7 @@ func TestUploadsEndWhileTheirContentBlocks(t *testing.T) {
 		"a reader of a stream":     {size: 9 << 20, at: 5 << 20, upload: reader, reads: 1, closes: true},
 		"a reader that cannot be closed": {
 			size: 100, reads: 1, upload: func(ctx context.Context, w *world, b *blocking) error {
-				_, err := w.client.Uploads.FromReader(ctx, w.to, "a.bin", struct{ io.Reader }{b}, nil, nil)
+				_, err := w.client.Uploads.Reader(ctx, w.to, "a.bin", struct{ io.Reader }{b}, nil, nil)
 				return err
 			},
 		},
@@ -129,7 +129,7 @@ func TestReaderStaysOpen(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t)
 			content := newBlocking(size, 1<<40)
-			node, err := w.client.Uploads.FromReader(t.Context(), w.to, "a.bin", content, nil, nil)
+			node, err := w.client.Uploads.Reader(t.Context(), w.to, "a.bin", content, nil, nil)
 			if err != nil || content.closed.Load() {
 				t.Fatalf("closed is %t, %v", content.closed.Load(), err)
 			}

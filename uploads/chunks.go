@@ -14,7 +14,7 @@ import (
 	"github.com/fastio-go/fastio/internal/input"
 )
 
-// Chunks sends the chunks of an upload. [Service.File] does all of that.
+// Chunks sends the chunks of an upload. [Service.ReaderAt] does all of that.
 type Chunks struct{ c api.Client }
 
 // Chunk is a part of a file. Its checksum is sent with it.

@@ -23,7 +23,7 @@ func Example() {
 	}
 	ctx, content := context.Background(), strings.NewReader("Brass and steel.")
 	target := uploads.Target{Profile: api.Workspace(design), Path: "2026/parts/"}
-	node, err := client.Uploads.File(ctx, target, "mill.txt", content, content.Size(), nil)
+	node, err := client.Uploads.ReaderAt(ctx, target, "mill.txt", content, content.Size(), nil)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -29,7 +29,7 @@ type FileOptions struct {
 	// Default: 8 MiB, or more if the file would need too many chunks.
 	ChunkSize int64
 
-	Name    string // of the file, for [Service.FromPath]; default: the last element of the path
+	Name    string // of the file, for [Service.File]; default: the last element of the path
 	Creator string // see [StartRequest]
 
 	// OnProgress is called with the bytes that the server has received, or of a stream
@@ -79,7 +79,7 @@ func (e *Error) Error() string {
 // Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// File uploads content of a size in bytes, waits until it is stored, and returns its
+// ReaderAt uploads content of a size in bytes, waits until it is stored, and returns its
 // node. A file of that name in the folder gets a new version; beside a folder of that
 // name the new file is renamed. If another upload has replaced the content since, the
 // node has the ID, name, size and hash of this one and no version.
@@ -101,20 +101,20 @@ func (e *Error) Unwrap() error { return e.Err }
 // continues its Session; [api.ErrChanged] if content has fewer or more bytes than size,
 // or is a file that has changed: nothing was stored then. [*api.InputError] if the file
 // is larger than the plan allows.
-func (s *Service) File(
+func (s *Service) ReaderAt(
 	ctx context.Context, t Target, name string, content io.ReaderAt, size int64, o *FileOptions, opts ...api.CallOption,
 ) (*storage.Node, error) {
-	f := s.newFile("uploads.File", content, o, opts)
+	f := s.newFile("uploads.ReaderAt", content, o, opts)
 	f.Target, f.Name, f.Size = t, name, size
 	return f.run(ctx, f.upload)
 }
 
-// Assemble uploads content as [Service.File] does, but stores it nowhere. The ID of the
+// Assemble uploads content as [Service.ReaderAt] does, but stores it nowhere. The ID of the
 // result is a [storage.FromUpload] for storage.Service.AddFile and Update, also for
 // several files. The caller removes it by [Service.Cancel]. It has no session to
 // resume.
 //
-// Errors: those of [Service.File].
+// Errors: those of [Service.ReaderAt].
 func (s *Service) Assemble(
 	ctx context.Context, name string, content io.ReaderAt, size int64, o *FileOptions, opts ...api.CallOption,
 ) (*Upload, error) {
@@ -126,15 +126,15 @@ func (s *Service) Assemble(
 	return &f.state, nil
 }
 
-// FromPath is [Service.File] for a local file. The name is o.Name, or else the last
+// File is [Service.ReaderAt] for a local file. The name is o.Name, or else the last
 // element of the path.
 //
-// Errors: those of [Service.File], and those of [os.Open]. [*api.InputError] if path is
+// Errors: those of [Service.ReaderAt], and those of [os.Open]. [*api.InputError] if path is
 // not a regular file.
-func (s *Service) FromPath(
+func (s *Service) File(
 	ctx context.Context, t Target, path string, o *FileOptions, opts ...api.CallOption,
 ) (*storage.Node, error) {
-	const op = "uploads.FromPath"
+	const op = "uploads.File"
 	local, size, err := dirs.OpenFile(op, path)
 	if err != nil {
 		return nil, err
@@ -158,7 +158,7 @@ func unchanged(f fs.File, was fs.FileInfo) func() bool {
 	}
 }
 
-// FromReader is [Service.File] for content of unknown size. Up to [MaxSingle] bytes are
+// Reader is [Service.ReaderAt] for content of unknown size. Up to [MaxSingle] bytes are
 // sent in one call, more as a stream, which is sent once: after a failure the content
 // must be read again by another call. Hash is that of the content, checked by the
 // server; nil means none. The server ends a stream that exceeds the limit of the plan.
@@ -166,11 +166,11 @@ func unchanged(f fs.File, was fs.FileInfo) func() bool {
 // If the call ends during a Read, content is closed if it is an [io.Closer], and must not
 // be used before that Read has returned. Otherwise it stays open.
 //
-// Errors: those of [Service.File], and that of content.
-func (s *Service) FromReader(
+// Errors: those of [Service.ReaderAt], and that of content.
+func (s *Service) Reader(
 	ctx context.Context, t Target, name string, content io.Reader, hash *Hash, o *FileOptions, opts ...api.CallOption,
 ) (*storage.Node, error) {
-	const op = "uploads.FromReader"
+	const op = "uploads.Reader"
 	if content == nil {
 		return nil, &api.InputError{Op: op, Field: "content", Rule: "must not be nil"}
 	}

@@ -101,7 +101,7 @@ func TestFileOfAnySizeIsStored(t *testing.T) {
 		content := random(size)
 		var done []int64
 		o := &uploads.FileOptions{OnProgress: func(_ context.Context, p api.Progress) { done = append(done, p.Done) }}
-		n, err := w.client.Uploads.File(t.Context(), w.to, "plan.bin", bytes.NewReader(content), int64(size), o)
+		n, err := w.client.Uploads.ReaderAt(t.Context(), w.to, "plan.bin", bytes.NewReader(content), int64(size), o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -154,7 +154,7 @@ func TestUploadsStoreOnce(t *testing.T) {
 		test.fault.Op = test.op
 		w.Fail(test.fault)
 		content := random(test.size)
-		node, err := w.client.Uploads.File(t.Context(), w.to, "a.bin", bytes.NewReader(content), int64(test.size), nil)
+		node, err := w.client.Uploads.ReaderAt(t.Context(), w.to, "a.bin", bytes.NewReader(content), int64(test.size), nil)
 		if (err != nil) != test.fails {
 			t.Fatalf("got %v", err)
 		}
@@ -196,7 +196,7 @@ func TestLostSessionIsCancelled(t *testing.T) {
 		w.to.Path = test.path
 		w.Fail(seed.Fault{Op: op.UploadsStart, Reset: seed.AfterHeader, Count: test.lost})
 		content := bytes.NewReader(random(int(size)))
-		if _, err := w.client.Uploads.File(t.Context(), w.to, "a.bin", content, size, nil); err != nil {
+		if _, err := w.client.Uploads.ReaderAt(t.Context(), w.to, "a.bin", content, size, nil); err != nil {
 			t.Fatal(err)
 		}
 		all, err := w.client.Uploads.List(t.Context())
@@ -233,7 +233,7 @@ func TestContentThatChangesIsNotStored(t *testing.T) {
 						change(t)
 					}
 				}}
-				_, err := w.client.Uploads.FromPath(t.Context(), w.to, path, o)
+				_, err := w.client.Uploads.File(t.Context(), w.to, path, o)
 				if size > uploads.MaxSingle && !errors.Is(err, api.ErrChanged) {
 					t.Errorf("%d bytes became %s: %v", size, name, err)
 				}
@@ -272,7 +272,7 @@ func TestResumeSendsMissingChunks(t *testing.T) {
 				}
 			},
 		}
-		_, err := w.client.Uploads.File(ctx, w.to, "a.bin", bytes.NewReader(content), int64(len(content)), o)
+		_, err := w.client.Uploads.ReaderAt(ctx, w.to, "a.bin", bytes.NewReader(content), int64(len(content)), o)
 		if !errors.Is(err, context.Canceled) {
 			t.Fatalf("got %v", err)
 		}
@@ -310,7 +310,7 @@ func TestMismatchStartsOverOnce(t *testing.T) {
 			w := newWorld(t)
 			w.Fail(fault)
 			content := random(9 << 20)
-			node, err := w.client.Uploads.File(t.Context(), w.to, "a.bin", bytes.NewReader(content), int64(len(content)), nil)
+			node, err := w.client.Uploads.ReaderAt(t.Context(), w.to, "a.bin", bytes.NewReader(content), int64(len(content)), nil)
 			if fault.Count == 1 {
 				if err != nil {
 					t.Fatal(err)
@@ -344,7 +344,7 @@ func TestRefusalOfAChunkDoesNotStartOver(t *testing.T) {
 			})
 			content := random(chunks * 2 << 20)
 			o := &uploads.FileOptions{ChunkSize: 2 << 20}
-			_, err := w.client.Uploads.File(t.Context(), w.to, "a.bin", bytes.NewReader(content), int64(len(content)), o)
+			_, err := w.client.Uploads.ReaderAt(t.Context(), w.to, "a.bin", bytes.NewReader(content), int64(len(content)), o)
 			if over := starts == 2; (err == nil) != over || !over && !errors.Is(err, api.ErrInvalid) {
 				t.Errorf("chunk %d: %v", refused, err)
 			}
@@ -364,14 +364,14 @@ func TestUploadWaitsUntilStored(t *testing.T) {
 		start := time.Now()
 		for range 3 {
 			go func() {
-				_, _ = w.client.Uploads.File(t.Context(), w.to, "c.txt", strings.NewReader("c"), 1, nil)
+				_, _ = w.client.Uploads.ReaderAt(t.Context(), w.to, "c.txt", strings.NewReader("c"), 1, nil)
 			}()
 		}
-		node, err := w.client.Uploads.File(t.Context(), w.to, "a.txt", strings.NewReader("a"), 1, nil)
+		node, err := w.client.Uploads.ReaderAt(t.Context(), w.to, "a.txt", strings.NewReader("a"), 1, nil)
 		if err != nil || node.ID == "" || time.Since(start) < 2*time.Hour || time.Since(start) > 2*time.Hour+time.Second {
 			t.Errorf("got %v, %v after %s", node, err, time.Since(start))
 		}
-		_, err = w.client.Uploads.File(t.Context(), w.to, "bad.txt", strings.NewReader("a"), 1, nil)
+		_, err = w.client.Uploads.ReaderAt(t.Context(), w.to, "bad.txt", strings.NewReader("a"), 1, nil)
 		e, ok := errors.AsType[*uploads.Error](err)
 		if !ok || e.Upload.Status != uploads.StatusStoreFailed || e.Err != nil {
 			t.Errorf("got %v", err)
@@ -401,7 +401,7 @@ func TestLimitsDecideTheChunks(t *testing.T) {
 			w := newWorld(t, func(o *seed.Options) {
 				o.Uploads.MaxChunks, o.Uploads.MaxChunk, o.Uploads.NestedLimits = test.chunks, test.chunk, test.want == 4
 			})
-			_, err := w.client.Uploads.File(t.Context(), w.to, "a", bytes.NewReader(random(test.size)), int64(test.size), nil)
+			_, err := w.client.Uploads.ReaderAt(t.Context(), w.to, "a", bytes.NewReader(random(test.size)), int64(test.size), nil)
 			if n := w.count(op.UploadsChunksSend); n != test.want || (err != nil) != (test.want == 0) {
 				t.Errorf("%s: %d chunks, %v", name, n, err)
 			}
@@ -429,7 +429,7 @@ func TestInvalidUploadsAreRejected(t *testing.T) {
 		},
 		"size": {
 			with(func(r *request) { r.Size = -2 }),
-			stub.Err(s.File(t.Context(), room, "a", strings.NewReader(""), -1, nil)),
+			stub.Err(s.ReaderAt(t.Context(), room, "a", strings.NewReader(""), -1, nil)),
 		},
 		"max_size": {with(func(r *request) { r.MaxSize = 5 })},
 		"relative_path": {
@@ -447,7 +447,7 @@ func TestInvalidUploadsAreRejected(t *testing.T) {
 			s.Chunks.Send(t.Context(), "u", uploads.Chunk{Order: 1}),
 		},
 		"order":      {s.Chunks.Send(t.Context(), "u", uploads.Chunk{}), s.Chunks.Delete(t.Context(), "u", 0)},
-		"content":    {s.Stream(t.Context(), "u", nil, nil), stub.Err(s.File(t.Context(), room, "a", nil, 1, nil))},
+		"content":    {s.Stream(t.Context(), "u", nil, nil), stub.Err(s.ReaderAt(t.Context(), room, "a", nil, 1, nil))},
 		"hash":       {s.Stream(t.Context(), "u", strings.NewReader(""), &uploads.Hash{Value: "a"})},
 		"Session.ID": {stub.Err(s.Resume(t.Context(), uploads.Session{}, strings.NewReader(""), nil))},
 		"files": {
@@ -491,7 +491,7 @@ func TestReaderIsStored(t *testing.T) {
 			r = io.MultiReader(r, iotest.ErrReader(test.err))
 		}
 		hash := &uploads.Hash{Algorithm: "crc32c", Value: fmt.Sprintf("%08x", crc.Sum(content))}
-		node, err := w.client.Uploads.FromReader(t.Context(), w.to, "a.bin", r, hash, nil)
+		node, err := w.client.Uploads.Reader(t.Context(), w.to, "a.bin", r, hash, nil)
 		if (err != nil) != test.fails || test.err != nil && !errors.Is(err, test.err) {
 			t.Fatalf("got %v", err)
 		}
@@ -512,7 +512,7 @@ func TestStreamDoesNotStartOver(t *testing.T) {
 		w.Fail(seed.Fault{Op: op.UploadsStream, Status: http.StatusBadGateway, Processed: true, Count: 1})
 		wrong := &uploads.Hash{Algorithm: "crc32c", Value: "00000000"}
 		content := bytes.NewReader(random(uploads.MaxSingle + 1))
-		_, err := w.client.Uploads.FromReader(t.Context(), w.to, "a.bin", content, wrong, nil)
+		_, err := w.client.Uploads.Reader(t.Context(), w.to, "a.bin", content, wrong, nil)
 		failed, ok := errors.AsType[*uploads.Error](err)
 		if !ok || failed.Upload.Integrity.Computed == "" || errors.Is(err, api.ErrChanged) {
 			t.Errorf("got %v", err)
@@ -546,7 +546,7 @@ func TestFileOfAnotherVersion(t *testing.T) {
 			target.Profile = api.FileShare(api.ID(w.AddFileShare(seed.FileShare{Node: file.ID, Owner: w.User().ID}).ID))
 		}
 		content := random(test.size)
-		_, err := w.client.Uploads.File(t.Context(), target, "mill.txt", bytes.NewReader(content), int64(test.size), nil)
+		_, err := w.client.Uploads.ReaderAt(t.Context(), target, "mill.txt", bytes.NewReader(content), int64(test.size), nil)
 		conflict, ok := errors.AsType[*api.VersionConflictError](err)
 		failed, _ := errors.AsType[*uploads.Error](err)
 		current := api.OpaqueID(file.Versions[1].ID)
@@ -554,7 +554,7 @@ func TestFileOfAnotherVersion(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 		target.IfVersion = current
-		n, err := w.client.Uploads.File(t.Context(), target, "mill.txt", bytes.NewReader(content), int64(test.size), nil)
+		n, err := w.client.Uploads.ReaderAt(t.Context(), target, "mill.txt", bytes.NewReader(content), int64(test.size), nil)
 		if err != nil || !n.ID.Equal(api.OpaqueID(file.ID)) {
 			t.Fatalf("got %+v, %v", n, err)
 		}
@@ -582,7 +582,7 @@ func TestSwapIsSentOnce(t *testing.T) {
 		w.Fail(seed.Fault{Op: op.StorageUpdate, Status: http.StatusBadGateway, Processed: landed, Count: 1})
 		target := replacing(w.to.Profile, file)
 		send := func() (*storage.Node, error) {
-			return w.client.Uploads.File(t.Context(), target, "mill.txt", bytes.NewReader(content), int64(len(content)), nil)
+			return w.client.Uploads.ReaderAt(t.Context(), target, "mill.txt", bytes.NewReader(content), int64(len(content)), nil)
 		}
 		_, err := send()
 		unknown, ok := errors.AsType[*uploads.Error](err)
@@ -708,7 +708,7 @@ func TestTimeoutDependsOnSize(t *testing.T) {
 
 // The name of a local file is the last element of its path, unless the options have one.
 // Errors name the operation and the path.
-func TestFromPath(t *testing.T) {
+func TestFileByPath(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "plan.txt")
 	if err := os.WriteFile(path, []byte("A mill."), 0o600); err != nil {
@@ -717,17 +717,17 @@ func TestFromPath(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		for name, o := range map[string]*uploads.FileOptions{"plan.txt": nil, "mill.txt": {Name: "mill.txt"}} {
-			n, err := w.client.Uploads.FromPath(t.Context(), w.to, path, o)
+			n, err := w.client.Uploads.File(t.Context(), w.to, path, o)
 			if err != nil || n.Name != name {
 				t.Errorf("got %v, %v, want %s", n, err, name)
 			}
 		}
 		missing := filepath.Join(path, "missing")
-		_, err := w.client.Uploads.FromPath(t.Context(), w.to, missing, nil)
-		if err == nil || !strings.HasPrefix(err.Error(), "fastio: uploads.FromPath: ") || !strings.Contains(err.Error(), missing) {
+		_, err := w.client.Uploads.File(t.Context(), w.to, missing, nil)
+		if err == nil || !strings.HasPrefix(err.Error(), "fastio: uploads.File: ") || !strings.Contains(err.Error(), missing) {
 			t.Errorf("a missing file: %v", err)
 		}
-		_, err = w.client.Uploads.FromPath(t.Context(), w.to, filepath.Dir(path), nil)
+		_, err = w.client.Uploads.File(t.Context(), w.to, filepath.Dir(path), nil)
 		if bad, ok := errors.AsType[*api.InputError](err); !ok || bad.Field != "path" {
 			t.Errorf("a folder: %v", err)
 		}
@@ -741,7 +741,7 @@ func TestSessionThatIsNotSavedEndsTheUpload(t *testing.T) {
 		w := newWorld(t)
 		o := &uploads.FileOptions{OnSession: func(context.Context, uploads.Session) error { return io.ErrShortWrite }}
 		content := random(uploads.MaxSingle + 1)
-		_, err := w.client.Uploads.File(t.Context(), w.to, "a.bin", bytes.NewReader(content), int64(len(content)), o)
+		_, err := w.client.Uploads.ReaderAt(t.Context(), w.to, "a.bin", bytes.NewReader(content), int64(len(content)), o)
 		if !errors.Is(err, io.ErrShortWrite) || w.count(op.UploadsChunksSend) > 0 {
 			t.Errorf("%v after %d chunks", err, w.count(op.UploadsChunksSend))
 		}
@@ -776,7 +776,7 @@ func TestErrorsHaveTheSession(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		content := random(chunks << 20)
-		_, err := w.client.Uploads.File(
+		_, err := w.client.Uploads.ReaderAt(
 			ctx, w.to, "a.bin", bytes.NewReader(content), chunks<<20, &uploads.FileOptions{ChunkSize: 1 << 20})
 		failed, ok := errors.AsType[*uploads.Error](err)
 		if !ok || failed.Upload.ID == "" || failed.Session.ID == "" {
@@ -807,7 +807,7 @@ func TestNodeIsThatOfTheUpload(t *testing.T) {
 			sending.Go(func() {
 				content := random(size)
 				content[0] = byte(i)
-				n, err := w.client.Uploads.File(t.Context(), w.to, "a.bin", bytes.NewReader(content), int64(size), nil)
+				n, err := w.client.Uploads.ReaderAt(t.Context(), w.to, "a.bin", bytes.NewReader(content), int64(size), nil)
 				if err != nil {
 					t.Error(err)
 					return
@@ -835,7 +835,7 @@ func TestNodeOfIdenticalContent(t *testing.T) {
 		w := newWorld(t)
 		var before *storage.Node
 		for range 2 {
-			n, err := w.client.Uploads.File(t.Context(), w.to, "a.bin", strings.NewReader("A mill."), 7, nil)
+			n, err := w.client.Uploads.ReaderAt(t.Context(), w.to, "a.bin", strings.NewReader("A mill."), 7, nil)
 			if err != nil || n.Version == "" || before != nil && n.Version != before.Version {
 				t.Errorf("got %+v after %+v, %v", n, before, err)
 			}

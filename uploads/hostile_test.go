@@ -120,7 +120,7 @@ func TestOddResponses(t *testing.T) {
 		defer cancel()
 		target := uploads.Target{Profile: api.Workspace("4219876543210987654")}
 		const size = 9 << 20
-		_, err = client.Uploads.File(ctx, target, "a.bin", seed.Version{Size: size}.Open(), size, nil)
+		_, err = client.Uploads.ReaderAt(ctx, target, "a.bin", seed.Version{Size: size}.Open(), size, nil)
 		if test.err == "" && err != nil || test.err != "" && (err == nil || !strings.Contains(err.Error(), test.err)) {
 			t.Errorf("got %v, want %q", err, test.err)
 		}
@@ -169,7 +169,7 @@ func TestLargeTransfers(t *testing.T) { //nolint:paralleltest // it measures the
 			peak = max(peak, now.HeapInuse)
 		}}
 		target := uploads.Target{Profile: api.Workspace("4219876543210987654")}
-		if _, err := client.Uploads.File(t.Context(), target, "a.bin", content.Open(), size, o); err != nil {
+		if _, err := client.Uploads.ReaderAt(t.Context(), target, "a.bin", content.Open(), size, o); err != nil {
 			t.Fatal(err)
 		}
 		whole := uint32(0)

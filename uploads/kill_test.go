@@ -46,7 +46,7 @@ func sender() error {
 		o := &uploads.DirOptions{ChunkSize: 1 << 20, Sessions: store}
 		return stub.Err(c.Uploads.Dir(ctx, to, filepath.Dir(path), o))
 	}
-	return stub.Err(c.Uploads.FromPath(ctx, to, path, &uploads.FileOptions{ChunkSize: 1 << 20, Sessions: store}))
+	return stub.Err(c.Uploads.File(ctx, to, path, &uploads.FileOptions{ChunkSize: 1 << 20, Sessions: store}))
 }
 
 // gate is a server that stops at one request: before it, in its body, or before its response.

@@ -120,7 +120,7 @@ func parseSessions(text []byte) (map[string]Session, error) {
 // the file, or if the content has changed: it has another checksum, or is an [io/fs.File] of
 // another size or modification time.
 //
-// Errors: those of [Service.File].
+// Errors: those of [Service.ReaderAt].
 func (s *Service) Resume(
 	ctx context.Context, from Session, content io.ReaderAt, o *FileOptions, opts ...api.CallOption,
 ) (*storage.Node, error) {
@@ -134,13 +134,13 @@ func (s *Service) Resume(
 	return f.runFrom(ctx, from)
 }
 
-// ResumePath is [Service.Resume] for a local file.
+// ResumeFile is [Service.Resume] for a local file.
 //
-// Errors: those of [Service.FromPath].
-func (s *Service) ResumePath(
+// Errors: those of [Service.File].
+func (s *Service) ResumeFile(
 	ctx context.Context, from Session, path string, o *FileOptions, opts ...api.CallOption,
 ) (*storage.Node, error) {
-	const op = "uploads.ResumePath"
+	const op = "uploads.ResumeFile"
 	local, size, err := dirs.OpenFile(op, path)
 	if err != nil {
 		return nil, err

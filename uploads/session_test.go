@@ -40,7 +40,7 @@ func (w *world) interrupt(t *testing.T, path string, store uploads.SessionStore,
 			}
 		},
 	}
-	_, err := w.client.Uploads.FromPath(ctx, w.to, path, o)
+	_, err := w.client.Uploads.File(ctx, w.to, path, o)
 	failed, ok := errors.AsType[*uploads.Error](err)
 	if !ok || !errors.Is(err, context.Canceled) {
 		t.Fatalf("got %v", err)
@@ -122,7 +122,7 @@ func TestInterruptedUploadContinues(t *testing.T) {
 		"by a store": func(
 			ctx context.Context, c *fastio.Client, to uploads.Target, path string, _ uploads.Session, store uploads.SessionStore,
 		) (*storage.Node, error) {
-			return c.Uploads.FromPath(ctx, to, path, &uploads.FileOptions{ChunkSize: 1 << 20, Sessions: store})
+			return c.Uploads.File(ctx, to, path, &uploads.FileOptions{ChunkSize: 1 << 20, Sessions: store})
 		},
 		"by its folder": func(
 			ctx context.Context, c *fastio.Client, to uploads.Target, path string, _ uploads.Session, store uploads.SessionStore,
@@ -136,7 +136,7 @@ func TestInterruptedUploadContinues(t *testing.T) {
 		"by a path": func(
 			ctx context.Context, c *fastio.Client, _ uploads.Target, path string, from uploads.Session, store uploads.SessionStore,
 		) (*storage.Node, error) {
-			return c.Uploads.ResumePath(ctx, from, path, &uploads.FileOptions{ChunkSize: 1 << 20, Sessions: store})
+			return c.Uploads.ResumeFile(ctx, from, path, &uploads.FileOptions{ChunkSize: 1 << 20, Sessions: store})
 		},
 	}
 	for way, send := range ways {
@@ -188,7 +188,7 @@ func TestStoredFileIsNotSentAgain(t *testing.T) {
 		w.to.Path = "2026/parts/"
 		o := &uploads.FileOptions{Sessions: store}
 		from := w.interrupt(t, path, store, 2)
-		stored, err := w.client.Uploads.FromPath(t.Context(), w.to, path, o)
+		stored, err := w.client.Uploads.File(t.Context(), w.to, path, o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -197,8 +197,8 @@ func TestStoredFileIsNotSentAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, send := range []func() (*storage.Node, error){
-			func() (*storage.Node, error) { return w.client.Uploads.FromPath(t.Context(), w.to, path, o) },
-			func() (*storage.Node, error) { return w.client.Uploads.ResumePath(t.Context(), from, path, nil) },
+			func() (*storage.Node, error) { return w.client.Uploads.File(t.Context(), w.to, path, o) },
+			func() (*storage.Node, error) { return w.client.Uploads.ResumeFile(t.Context(), from, path, nil) },
 			func() (*storage.Node, error) {
 				return w.client.Uploads.Resume(t.Context(), from, bytes.NewReader(content), nil)
 			},
@@ -226,7 +226,7 @@ func TestUnchangedFileHasNoSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.interrupt(t, path, store, 2)
-		if _, err := w.client.Uploads.File(t.Context(), w.to, "a.bin", bytes.NewReader(content), 6<<20, nil); err != nil {
+		if _, err := w.client.Uploads.ReaderAt(t.Context(), w.to, "a.bin", bytes.NewReader(content), 6<<20, nil); err != nil {
 			t.Fatal(err)
 		}
 		next := w.Client(t, fastio.WithHTTPClient(w.network)) // of another process
@@ -256,7 +256,7 @@ func TestResumeKeepsTheSessionWhileTheTargetCannotBeRead(t *testing.T) {
 		}
 		w.Forget()
 		w.Fail(seed.Fault{Op: op.StorageList, Status: http.StatusServiceUnavailable})
-		_, err := w.client.Uploads.ResumePath(t.Context(), from, path, nil)
+		_, err := w.client.Uploads.ResumeFile(t.Context(), from, path, nil)
 		failed, ok := errors.AsType[*uploads.Error](err)
 		if !ok || failed.Session != from || w.count(op.UploadsStart) > 0 {
 			t.Errorf("got %v", err)
@@ -276,7 +276,7 @@ func TestParallelUploadsHaveTheirOwnSessions(t *testing.T) {
 				content := random(5 << 20)
 				content[0] = byte(i)
 				o := &uploads.FileOptions{ChunkSize: 1 << 20, Sessions: store}
-				n, err := w.client.Uploads.File(t.Context(), w.to, "a.bin", bytes.NewReader(content), int64(len(content)), o)
+				n, err := w.client.Uploads.ReaderAt(t.Context(), w.to, "a.bin", bytes.NewReader(content), int64(len(content)), o)
 				if err != nil || n.ID == "" {
 					t.Errorf("got %v, %v", n, err)
 				}
@@ -321,7 +321,7 @@ func TestProcessesShareASession(t *testing.T) {
 				defer func() { _ = local.Close() }()
 				content := slowFile{local, time.Duration(i) * 700 * time.Millisecond}
 				o := &uploads.FileOptions{Sessions: store}
-				n, err := c.Uploads.File(t.Context(), w.to, "a.bin", content, 10<<20, o)
+				n, err := c.Uploads.ReaderAt(t.Context(), w.to, "a.bin", content, 10<<20, o)
 				if err != nil || n.Version == "" {
 					t.Errorf("got %+v, %v", n, err)
 				}
@@ -350,7 +350,7 @@ func TestRemovedSessionOfAStoredFile(t *testing.T) {
 			return nil
 		}}
 		content := random(5 << 20)
-		n, err := w.client.Uploads.File(t.Context(), w.to, "a.bin", bytes.NewReader(content), 5<<20, o)
+		n, err := w.client.Uploads.ReaderAt(t.Context(), w.to, "a.bin", bytes.NewReader(content), 5<<20, o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -372,7 +372,7 @@ func TestSessionOfAnotherVersionStartsOver(t *testing.T) {
 		w.to = replacing(api.FileShare(api.ID(share.ID)), file)
 		w.interrupt(t, path, store, 2)
 		w.to.IfVersion = api.OpaqueID(file.Versions[1].ID)
-		_, err := w.client.Uploads.FromPath(t.Context(), w.to, path, &uploads.FileOptions{Sessions: store})
+		_, err := w.client.Uploads.File(t.Context(), w.to, path, &uploads.FileOptions{Sessions: store})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -402,7 +402,7 @@ func TestSessionStoreThatFails(t *testing.T) {
 	}, func(t *testing.T, store brokenStore) {
 		w := newWorld(t)
 		content := random(5 << 20)
-		_, err := w.client.Uploads.File(
+		_, err := w.client.Uploads.ReaderAt(
 			t.Context(), w.to, "a.bin", bytes.NewReader(content), 5<<20, &uploads.FileOptions{Sessions: store})
 		fails := store.load != nil || store.save != nil
 		if errors.Is(err, io.ErrUnexpectedEOF) != fails || fails == (w.count(op.UploadsChunksSend) > 0) {

@@ -1,10 +1,10 @@
 // Package uploads sends files to workspaces and shares.
 //
 //	target := uploads.Target{Profile: api.Workspace(design), Path: "2026/parts/"}
-//	node, err := client.Uploads.File(ctx, target, "mill.txt", content, content.Size(), nil)
+//	node, err := client.Uploads.ReaderAt(ctx, target, "mill.txt", content, content.Size(), nil)
 //
-// [Service.File] chooses the way by the size: one call, or chunks. A file of the same name
-// in the same folder gets a new version.
+// [Service.ReaderAt], and [Service.File] for a local file, choose the way by the size: one
+// call, or chunks. A file of the same name in the same folder gets a new version.
 package uploads
 
 import (
@@ -140,7 +140,7 @@ type Target struct {
 	File api.OpaqueID `json:"file,omitzero" wire:"file_id"`
 
 	// IfVersion is the version that the upload replaces, "" for any: the one that the content
-	// is based on. In a workspace or share it requires File, and [Service.File], which
+	// is based on. In a workspace or share it requires File, and [Service.ReaderAt], which
 	// assembles the upload and then calls storage.Service.Update.
 	IfVersion api.OpaqueID `json:"if_version,omitzero" wire:"if_version_id"`
 }

@@ -53,7 +53,7 @@ func main() {
 
 // put uploads a file, or the rest of it.
 func put(ctx context.Context, client *fastio.Client, in api.Profile, file, sessions string, bar *show.Bar) error {
-	_, err := client.Uploads.FromPath(ctx, uploads.Target{Profile: in}, file, &uploads.FileOptions{
+	_, err := client.Uploads.File(ctx, uploads.Target{Profile: in}, file, &uploads.FileOptions{
 		Sessions: uploads.FileStore(sessions), OnProgress: bar.On,
 	})
 	return err

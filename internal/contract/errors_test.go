@@ -59,17 +59,17 @@ func TestErrorsSayNothingTwice(t *testing.T) {
 			_, err := f.client.Uploads.Dir(f.Context(), f.target(), f.dir, nil)
 			return err
 		},
-		"fastio: uploads.File: whether the file was stored is not known: uploads.": func(f *failing) error {
+		"fastio: uploads.ReaderAt: whether the file was stored is not known: uploads.": func(f *failing) error {
 			f.Fail(seed.Fault{Op: "uploads.Start", Status: 502})
-			_, err := f.client.Uploads.File(f.Context(), f.target(), "a", strings.NewReader("a"), 1, nil)
+			_, err := f.client.Uploads.ReaderAt(f.Context(), f.target(), "a", strings.NewReader("a"), 1, nil)
 			return err
 		},
-		"fastio: uploads.FromReader: reading the content: the disk is unplugged": func(f *failing) error {
-			_, err := f.client.Uploads.FromReader(f.Context(), f.target(), "a", iotest.ErrReader(read), nil, nil)
+		"fastio: uploads.Reader: reading the content: the disk is unplugged": func(f *failing) error {
+			_, err := f.client.Uploads.Reader(f.Context(), f.target(), "a", iotest.ErrReader(read), nil, nil)
 			return err
 		},
-		"fastio: uploads.FromPath: stat ": func(f *failing) error {
-			_, err := f.client.Uploads.FromPath(f.Context(), f.target(), f.missing(), nil)
+		"fastio: uploads.File: stat ": func(f *failing) error {
+			_, err := f.client.Uploads.File(f.Context(), f.target(), f.missing(), nil)
 			return err
 		},
 		"fastio: uploads.Dir: open ": func(f *failing) error {
