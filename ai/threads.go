@@ -265,6 +265,8 @@ func (t *Threads) Get(
 
 // Update renames a thread, to a name of 1 to 100 characters, and returns it.
 //
+// Errors: [api.ErrInvalid] if the thread does not exist, or the caller may not change it.
+//
 // It calls POST /current/workspace/{workspace_id}/ai/agent/{chat_id}/update/.
 // It calls POST /current/share/{share_id}/ai/agent/{chat_id}/update/.
 func (t *Threads) Update(
@@ -303,7 +305,8 @@ func (t *Threads) Delete(ctx context.Context, in api.Profile, thread api.OpaqueI
 //
 // Errors: [api.ErrForbidden], as the platform has publishing disabled, which
 // the capability can_publish_agent_chat of a workspace reports;
-// [api.ErrConflict] if the thread is public already.
+// [api.ErrConflict] if the thread is public already; [api.ErrInvalid] if it does not
+// exist.
 //
 // It calls POST /current/workspace/{workspace_id}/ai/agent/{chat_id}/publish/.
 // It calls POST /current/share/{share_id}/ai/agent/{chat_id}/publish/.

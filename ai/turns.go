@@ -179,6 +179,9 @@ func (t *Turns) Get(
 // a success if there is none; [Turns.Get] reports whether the turn was
 // canceled or had ended before.
 //
+// Errors: [api.ErrInvalid] if the thread does not exist; [api.ErrPaymentRequired] if the
+// plan lacks [PlanFeatureContentAI].
+//
 // It calls POST /current/workspace/{workspace_id}/ai/agent/{chat_id}/cancel/.
 // It calls POST /current/share/{share_id}/ai/agent/{chat_id}/cancel/.
 func (t *Turns) Cancel(ctx context.Context, in api.Profile, thread api.OpaqueID, opts ...api.CallOption) error {

@@ -54,6 +54,8 @@ func (a *Attachments) List(ctx context.Context, comment api.OpaqueID, opts ...ap
 // and File Shares by numeric ID. A comment has at most 25. It is idempotent and
 // atomic: all objects are attached or none.
 //
+// Errors: [api.ErrForbidden] for a comment of another author.
+//
 // It calls POST /current/comments/{comment_id}/attachments/.
 func (a *Attachments) Attach(
 	ctx context.Context, comment api.OpaqueID, objects []api.OpaqueID, opts ...api.CallOption,
@@ -79,6 +81,8 @@ type DetachResult struct {
 // Detach removes an object from a comment of the caller. It is idempotent: an
 // object that is not attached is not an error. After a lost response Removed
 // may be false.
+//
+// Errors: [api.ErrForbidden] for a comment of another author.
 //
 // It calls POST /current/comments/{comment_id}/attachments/detach/.
 func (a *Attachments) Detach(

@@ -123,6 +123,9 @@ func (s *Service) Get(ctx context.Context, fileshare api.ID, opts ...api.CallOpt
 // It requires membership of the workspace. It is idempotent over retries: a
 // link that is gone after a lost response is a success.
 //
+// Errors: [api.ErrForbidden] if the caller is not a member; [api.ErrNotFound] if the link
+// does not exist.
+//
 // It calls DELETE /current/fileshare/{fileshare_id}/delete/.
 func (s *Service) Delete(ctx context.Context, fileshare api.ID, opts ...api.CallOption) error {
 	return call.Remove(ctx, s.c, endpoint.FileSharesDelete(fileshare), opts)

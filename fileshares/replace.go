@@ -28,13 +28,13 @@ type ReplaceRequest struct {
 	Options uploads.FileOptions // of the upload
 }
 
-// Replace uploads a new version of the file of a link, as uploads.Service.File does, and
-// returns the file. It requires a grant of the edit capability, but no membership. The
+// Replace uploads a new version of the file of a link, as uploads.Service.ReaderAt does,
+// and returns the file. It requires a grant of the edit capability, but no membership. The
 // Version of the result is "" if it could not be read afterwards. If ctx ends during a
 // ReadAt, Content must not be closed or changed before that has returned.
 //
 // Errors: [*api.VersionConflictError] if the file has another version; those of
-// uploads.Service.File. With IfVersion the call may be repeated after any error: if the
+// uploads.Service.ReaderAt. With IfVersion the call may be repeated after any error: if the
 // file was replaced the result is a VersionConflictError.
 func (s *Service) Replace(
 	ctx context.Context, fileshare api.ID, r ReplaceRequest, opts ...api.CallOption,

@@ -25,7 +25,8 @@ func (s *Service) Delete(ctx context.Context, share api.ID, opts ...api.CallOpti
 // Archive blocks guests and most changes of a share until [Service.Unarchive].
 // [Service.Update] still works. It requires the owner or admin role.
 //
-// Errors: [api.ErrInvalid] if the share is of a workspace folder.
+// Errors: [api.ErrInvalid] if the share is of a workspace folder; [api.ErrForbidden] if
+// the caller lacks the role; [api.ErrNotFound] if the share does not exist.
 //
 // It calls POST /current/share/{share_id}/archive/.
 func (s *Service) Archive(ctx context.Context, share api.ID, opts ...api.CallOption) error {

@@ -96,6 +96,9 @@ type Hash struct {
 // the same: [Service.Get] reports that. Content is closed if it is an [io.Closer], and must
 // not be used before a Read that was under way has returned.
 //
+// Errors: [api.ErrNotFound] if there is no such upload; [api.ErrInvalid] for an upload in
+// chunks, and for one whose content was sent before.
+//
 // It calls POST /current/upload/{upload_id}/stream/.
 func (s *Service) Stream(
 	ctx context.Context, upload api.OpaqueID, content io.Reader, hash *Hash, opts ...api.CallOption,

@@ -54,7 +54,8 @@ type CreateRequest struct {
 //
 // Errors: [*api.InputError] for an invalid field; [api.ErrInvalid] if the folder name
 // is in use or reserved, or for Intelligence on a plan without content_ai and
-// ai_agent; [api.ErrLimit] if the plan allows no more workspaces; [api.ErrForbidden]
+// ai_agent; [api.ErrLimit] if the plan allows no more workspaces;
+// [api.ErrPaymentRequired] if the organization has no plan; [api.ErrForbidden]
 // if the caller may not create one. If the folder name is not available, the error is
 // an [api.ErrNameTaken] as well. That is read with [Service.CheckName] after a
 // refusal, unless another field may be the reason: Intelligence is true, a color is
