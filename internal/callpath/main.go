@@ -10,7 +10,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"runtime"
 	"runtime/coverage"
+	"runtime/debug"
 
 	"github.com/fastio-go/fastio"
 )
@@ -31,6 +33,8 @@ func main() {
 }
 
 func profileCall(ctx context.Context, dir string) error {
+	runtime.GOMAXPROCS(1) // with it, and without garbage collection, pools keep what they get
+	debug.SetGCPercent(-1)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, comment)
