@@ -113,7 +113,7 @@ func (e *Envelope[T]) Decode(b []byte, more ...jsonv2.Options) (refused bool, er
 		out = recordsOf(reflect.ValueOf(&e.Data).Elem()).Addr().Interface()
 	}
 	opts := options
-	if len(more) > 0 {
+	if more != nil {
 		opts = jsonv2.JoinOptions(append(more, options)...)
 	}
 	err = jsonv2.Unmarshal(b, out, opts)

@@ -3,9 +3,12 @@ package decode_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -263,6 +266,47 @@ func TestResponseLimitsAreExact(t *testing.T) {
 	}
 }
 
+// The limits apply to more than 150,000 bytes, and to a part and a type of the program as
+// well. Lists of lists are the most that fit.
+func TestSmallResponseIsNotCounted(t *testing.T) {
+	t.Parallel()
+	const most, depth = 150_000, 9_000
+	lists := strings.Repeat(strings.Repeat("[", depth)+strings.Repeat("]", depth)+",", 7)
+	for n := most; n <= most+1; n++ {
+		begin, end := `{"x":[`+lists+`"`, `"]}`
+		body := []byte(begin + strings.Repeat("a", n-len(begin)-len(end)) + end)
+		_, response := decode.Response[thing](body)
+		_, value := decode.Value[thing](body)
+		plain := decode.Plain(body, new(thing), func() {})
+		for _, err := range []error{response, value, plain} {
+			if errors.Is(err, api.ErrTooLarge) != (n > most) {
+				t.Errorf("%d bytes: %v", n, err)
+			}
+		}
+	}
+}
+
+// A response of few values and at most 8 MiB may have a longer name.
+func TestLongNameIsReadInSmallResponse(t *testing.T) {
+	t.Parallel()
+	begin := `{"` + strings.Repeat("a", 1<<20+1) + `":0,"x":[`
+	for limit, tc := range map[string]struct {
+		element string
+		most    int
+	}{
+		"50,000 objects and lists": {`[],`, 50_000 - 2},
+		"500,000 commas":           {`0,`, 500_000 - 1},
+		"8 MiB":                    {` `, 8<<20 - len(begin) - len(`0]}`)},
+	} {
+		for n := tc.most; n <= tc.most+1; n++ {
+			_, err := decode.Response[thing]([]byte(begin + strings.Repeat(tc.element, n) + `0]}`))
+			if errors.Is(err, api.ErrTooLarge) != (n > tc.most) {
+				t.Errorf("%s: %d times %q: %v", limit, n, tc.element, err)
+			}
+		}
+	}
+}
+
 // The names of a large response have at most 1 MiB, for a type of the program as well.
 func TestNamesAreLimited(t *testing.T) {
 	t.Parallel()
@@ -276,6 +320,51 @@ func TestNamesAreLimited(t *testing.T) {
 			if errors.Is(err, api.ErrTooLarge) != (n > most) {
 				t.Errorf("a name of %d bytes: %v", n, err)
 			}
+		}
+	}
+}
+
+// words are a list, or the names of an object.
+type words []string
+
+func (w *words) UnmarshalJSON(b []byte) error {
+	var object map[string]bool
+	if json.Unmarshal(b, &object) == nil {
+		*w = slices.Sorted(maps.Keys(object))
+		return nil
+	}
+	var list []string
+	err := json.Unmarshal(b, &list)
+	*w = list
+	return err
+}
+
+// A list that decodes itself gets objects also in a response with a mismatch. What it
+// cannot decode is in Extra.
+func TestListWithItsOwnMethod(t *testing.T) {
+	t.Parallel()
+	type text struct {
+		Words words `json:"words"`
+		Size  int   `json:"size"`
+
+		Extra map[string]json.RawMessage `json:",embed,unknown"`
+	}
+	for in, want := range map[string]string{
+		`{"words":{"a":true,"b":true},"size":"1"}`: "[a b] 1 map[]",
+		`{"words":["a"],"size":"1"}`:               "[a] 1 map[]",
+		`{"words":"a","size":"1"}`:                 `[] 1 map[words:"a"]`,
+	} {
+		got, err := decode.Value[text]([]byte(in))
+		if err != nil {
+			t.Errorf("%s: %v", in, err)
+			continue
+		}
+		extra := map[string]string{}
+		for name, raw := range got.Extra {
+			extra[name] = string(raw)
+		}
+		if got := fmt.Sprint(got.Words, got.Size, extra); got != want {
+			t.Errorf("%s is decoded as %s, want %s", in, got, want)
 		}
 	}
 }

@@ -31,7 +31,7 @@ func Finish(r *api.Request, pointer any, drop bool) error {
 	}
 	s, _ := found.(*shape)
 	most := s.finish(v, drop)
-	if most <= spareRows || r == nil {
+	if r == nil || most == 0 {
 		return nil
 	}
 	bound := maxRows
@@ -173,7 +173,7 @@ func (s *shape) finish(v reflect.Value, drop bool) (longest int) {
 	case s.kind == reflect.Pointer && !v.IsNil():
 		return s.elem.finish(v.Elem(), drop)
 	case s.kind != reflect.Struct:
-		if s.kind != reflect.Pointer && v.Len() > 0 {
+		if s.kind != reflect.Pointer && v.Len() != 0 {
 			longest = s.finishElements(v, drop)
 		}
 		return longest
@@ -182,7 +182,7 @@ func (s *shape) finish(v reflect.Value, drop bool) (longest int) {
 	if s.extra > 0 {
 		extra, _ = reflect.TypeAssert[map[string]json.RawMessage](v.Field(s.extra))
 	}
-	if len(extra) > 0 {
+	if len(extra) != 0 {
 		for _, a := range s.aliases {
 			takeAlias(extra, v.Field(a.field), a.names)
 		}
@@ -249,7 +249,7 @@ func dropZero(list reflect.Value) {
 	n := 0
 	for i := range list.Len() {
 		if elem := list.Index(i); !elem.IsZero() {
-			if n < i {
+			if n != i {
 				list.Index(n).Set(elem)
 			}
 			n++
