@@ -3,9 +3,12 @@ package decode
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"io"
 	"strconv"
 	"strings"
 
+	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/fastio-go/fastio/api"
@@ -266,4 +269,36 @@ func markdownParam(columns, cells []string) (p api.ParamError) {
 		}
 	}
 	return p
+}
+
+// Masked returns an error of a decoder without content of the response.
+func Masked(err error) error {
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	for e := err; e != nil; e = errors.Unwrap(e) {
+		switch e := e.(type) { //nolint:errorlint // it walks the chain itself
+		case *jsonv2.SemanticError:
+			e.JSONValue, e.JSONPointer = nil, plainPointer(e.JSONPointer)
+		case *jsontext.SyntacticError:
+			e.JSONPointer = plainPointer(e.JSONPointer)
+		}
+	}
+	return err
+}
+
+// plainPointer masks the names in p that are not like the member names of the
+// platform: they are content of the response.
+func plainPointer(p jsontext.Pointer) jsontext.Pointer {
+	const most = 40
+	var plain jsontext.Pointer
+	for name := range p.Tokens() {
+		if len(name) > most || strings.ContainsFunc(name, func(r rune) bool {
+			return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '_'
+		}) {
+			name = "*"
+		}
+		plain = plain.AppendToken(name)
+	}
+	return plain
 }

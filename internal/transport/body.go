@@ -107,7 +107,7 @@ func newWatchdog() any {
 }
 
 // readAll reads a body into one buffer of the right size. A body over the limit is an
-// error.
+// error. A large buffer that is filled by half at most is not returned.
 func (c *Client) readAll(resp *http.Response, limit int64) ([]byte, error) {
 	if resp.ContentLength > limit && limit != maxError {
 		return nil, api.ErrTooLarge
@@ -122,13 +122,15 @@ func (c *Client) readAll(resp *http.Response, limit int64) ([]byte, error) {
 		buf = buf[:len(buf)+n]
 		switch {
 		case int64(len(buf)) > limit && limit != maxError:
-			c.spare.put(buf)
+			c.keep(buf)
 			return nil, api.ErrTooLarge
 		case int64(len(buf)) > limit:
 			return buf[:limit], api.ErrTooLarge
 		case err != nil:
-			if int64(cap(buf)) > limit && limit != maxError {
-				buf = c.trim(buf)
+			if int64(cap(buf)) > limit && limit != maxError && len(buf) <= cap(buf)/2 {
+				full := buf
+				buf = bytes.Clone(full)
+				c.keep(full)
 			}
 			if err == io.EOF {
 				err = nil
@@ -140,59 +142,39 @@ func (c *Client) readAll(resp *http.Response, limit int64) ([]byte, error) {
 	}
 }
 
-// grow returns a buffer of twice the size, from a MiB on of four times, or of the limit
-// if that is near. Buffers for the longest texts are reused, so that consecutive oversized
-// responses need the memory of one.
+// grow returns the content of a full buffer in one of twice the size, from a MiB on of
+// four times, or of the limit if that is near. Buffers for the longest texts are reused, so
+// that consecutive oversized responses need the memory of one.
 func (c *Client) grow(buf []byte, limit int64) []byte {
 	size := 2 * int64(cap(buf))
 	if size > 1<<20 {
 		size *= 2 // unwritten pages take no memory
 	}
-	if size <= limit/4 {
-		return append(make([]byte, 0, size), buf...)
+	if size > limit/4 {
+		size = limit + 1
 	}
-	if limit == maxText {
-		return append(c.spare.take(), buf...)
+	if size > maxText {
+		c.mu.Lock()
+		whole := c.kept.Value()
+		c.kept = weak.Pointer[text]{}
+		c.mu.Unlock()
+		if whole != nil {
+			return append(whole[:0], buf...)
+		}
 	}
-	return append(make([]byte, 0, limit+1), buf...)
+	return append(make([]byte, 0, size), buf...)
 }
 
-// trim returns a large buffer, or a copy of its content if that is far smaller.
-func (c *Client) trim(buf []byte) []byte {
-	if len(buf) > cap(buf)/2 {
-		return buf
-	}
-	trimmed := bytes.Clone(buf)
-	c.spare.put(buf)
-	return trimmed
-}
+// text is a buffer for the longest text.
+type text [maxText + 1]byte
 
-// spare is a buffer for the longest text, until the next garbage collection.
-type spare struct {
-	mu     sync.Mutex
-	buffer weak.Pointer[[maxText + 1]byte]
-}
-
-// take returns an empty buffer.
-func (s *spare) take() []byte {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	b := s.buffer.Value()
-	s.buffer = (weak.Pointer[[maxText + 1]byte]{})
-	if b == nil {
-		b = new([maxText + 1]byte)
+// keep lets grow reuse a buffer for the longest text, until the next garbage collection.
+func (c *Client) keep(buf []byte) {
+	if cap(buf) > maxText {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.kept = weak.Make((*text)(buf[:maxText+1]))
 	}
-	return b[:0]
-}
-
-// put keeps a buffer for the next take, if it is long enough.
-func (s *spare) put(buf []byte) {
-	if cap(buf) <= maxText {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.buffer = weak.Make((*[maxText + 1]byte)(buf[:maxText+1]))
 }
 
 // stream is the body of an opened response.

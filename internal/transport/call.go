@@ -537,7 +537,11 @@ func (x *exchange) read(ctx context.Context, resp *http.Response) error {
 	if success {
 		x.body, err = x.client.readAll(resp, x.limit)
 	} else {
-		err = x.readRefusal(resp, w)
+		body, _ := x.client.readAll(resp, maxError) // a partial body is kept
+		x.body = bytes.TrimPrefix(body, []byte(byteOrderMark))
+		w.timer.Reset(drainTimeout)
+		_, _ = io.CopyN(io.Discard, resp.Body, maxDrained)
+		err = x.refusal()
 	}
 	if w.timer.Stop() {
 		w.body = nil
@@ -550,14 +554,6 @@ func (x *exchange) read(ctx context.Context, resp *http.Response) error {
 		return err
 	}
 	return &callError{op: x.request.Op, err: x.secrets().Error(err)}
-}
-
-func (x *exchange) readRefusal(resp *http.Response, w *watchdog) error {
-	body, _ := x.client.readAll(resp, maxError) // a partial body is kept
-	x.body = bytes.TrimPrefix(body, []byte(byteOrderMark))
-	w.timer.Reset(drainTimeout)
-	_, _ = io.CopyN(io.Discard, resp.Body, maxDrained)
-	return x.refusal()
 }
 
 // newRetry returns the loop over the attempts of a call, which calls [decide] after each
@@ -712,32 +708,27 @@ func (x *exchange) reopen() bool {
 	return err == nil
 }
 
-// again waits and prepares the next attempt, which then passes the rate limit and is
-// signed like the first one.
+// again waits for the backoff and prepares the next attempt, which then passes the rate
+// limit and is signed like the first one. It does not wait for a closed group, because
+// RoundTrip does.
 func again(req *http.Request) error {
-	x, _ := req.Context().Value(exchangeKey{}).(*exchange)
+	ctx := req.Context()
+	x, _ := ctx.Value(exchangeKey{}).(*exchange)
 	x.attempt, x.started = x.attempt+1, time.Time{}
-	x.stopped = x.sleep(req.Context())
-	if x.stopped != nil {
-		return x.stopped
-	}
-	x.fill(req)
-	return nil
-}
-
-// sleep waits for the backoff. It does not wait for a closed group, because RoundTrip
-// does.
-func (x *exchange) sleep(ctx context.Context) error {
 	e, _ := x.failure.(*api.Error) //nolint:errorlint // set by read, never wrapped
-	if x.wait <= 0 || e != nil && e.Status == http.StatusTooManyRequests && e.Rate.RetryAfter > 0 {
-		return nil
+	closed := e != nil && e.Status == http.StatusTooManyRequests && e.Rate.RetryAfter > 0
+	if x.wait > 0 && !closed {
+		reason := api.WaitReasonBackoff
+		if e != nil && e.Rate.RetryAfter == x.wait {
+			reason = api.WaitReasonServer
+		}
+		x.observeWait(ctx, reason, 0, x.wait)
+		x.stopped = wait.Sleep(ctx, x.wait)
 	}
-	reason := api.WaitReasonBackoff
-	if e != nil && e.Rate.RetryAfter == x.wait {
-		reason = api.WaitReasonServer
+	if x.stopped == nil {
+		x.fill(req)
 	}
-	x.observeWait(ctx, reason, 0, x.wait)
-	return wait.Sleep(ctx, x.wait)
+	return x.stopped
 }
 
 // decode decodes the answer into out.

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"weak"
 
 	"github.com/hashicorp/go-retryablehttp"
 
@@ -66,11 +67,11 @@ type Client struct {
 	budget    budget
 	clock     servertime.Clock // from the Date of responses
 	bearer    atomic.Pointer[bearer]
-	spare     spare
 	watchdogs sync.Pool
 
 	mu     sync.RWMutex
 	groups map[string]*group
+	kept   weak.Pointer[text]
 
 	invalid error // invalid configuration
 }
@@ -97,43 +98,36 @@ func New(cfg Config) *Client {
 	return c
 }
 
-// pipeline builds the steps that an attempt passes as a RoundTripper: the middleware and
-// the sender. call.go shows the order of all.
+// pipeline builds the steps that an attempt passes as a RoundTripper: the middleware, which
+// sees every attempt and no credential, and the sender. call.go shows the order of all.
 func (c *Client) pipeline(client *http.Client) {
 	c.retry = newRetry(client) // and redirects, by client
-	steps := slices.Concat(
-		entrance(c.cfg.Middleware), // they see every attempt, and no credential
-		[]func(http.RoundTripper) http.RoundTripper{senderWithin(client.Timeout)},
-	)
-	client.Timeout = 0 // it would include the wait for the rate limit
 	client.CheckRedirect = checkRedirect
-	client.Transport = c.network
-	for _, step := range slices.Backward(steps) {
+	client.Transport = newSender(c.network, client.Timeout)
+	client.Timeout = 0 // it would include the wait for the rate limit
+	for _, step := range slices.Backward(c.cfg.Middleware) {
 		client.Transport = step(client.Transport)
 		if client.Transport == nil {
 			c.invalid = errors.New("fastio: WithMiddleware: a function returned nil")
 			return
 		}
 	}
+	if len(c.cfg.Middleware) > 0 {
+		client.Transport = entrance(client.Transport)
+	}
 }
 
-// entrance puts a step before middleware, if there is any. It hides all methods
-// except RoundTrip, because retryablehttp would call CloseIdleConnections after each
-// failure.
-func entrance(middleware []func(http.RoundTripper) http.RoundTripper) []func(http.RoundTripper) http.RoundTripper {
-	if len(middleware) == 0 {
-		return nil
+// entrance hides all methods of middleware except RoundTrip, because retryablehttp would
+// call CloseIdleConnections after each failure.
+func entrance(next http.RoundTripper) roundTripper {
+	return func(req *http.Request) (*http.Response, error) {
+		req.Host = req.URL.Host
+		resp, err := next.RoundTrip(req)
+		if err == nil && resp == nil {
+			err = errNoResponse
+		}
+		return resp, err
 	}
-	return append([]func(http.RoundTripper) http.RoundTripper{func(next http.RoundTripper) http.RoundTripper {
-		return roundTripper(func(req *http.Request) (*http.Response, error) {
-			req.Host = req.URL.Host
-			resp, err := next.RoundTrip(req)
-			if err == nil && resp == nil {
-				err = errNoResponse
-			}
-			return resp, err
-		})
-	}}, middleware...)
 }
 
 type roundTripper func(*http.Request) (*http.Response, error)
@@ -165,18 +159,14 @@ func (c *Client) CloseIdleConnections() {
 // of the pipeline without its steps.
 func (c *Client) Network() (*url.URL, *http.Client) {
 	if c == nil {
-		return new(url.URL), &http.Client{Transport: refusing{errNotMade}}
+		refuse := func(*http.Request) (*http.Response, error) { return nil, errNotMade }
+		return new(url.URL), &http.Client{Transport: roundTripper(refuse)}
 	}
 	return &url.URL{Scheme: c.cfg.Base.Scheme, Host: c.cfg.Base.Host}, &http.Client{
 		Transport:     c.network,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
-
-// refusing is a transport that sends nothing.
-type refusing struct{ err error }
-
-func (r refusing) RoundTrip(*http.Request) (*http.Response, error) { return nil, r.err }
 
 // budget limits retries to a small share of all calls during an outage, so that they
 // do not multiply the load. A retry costs 14 of 500 tokens; a successful call

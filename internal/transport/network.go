@@ -38,17 +38,15 @@ type sender struct {
 	identity  []string
 }
 
-// senderWithin returns the step for attempts with a timeout.
-func senderWithin(timeout time.Duration) func(http.RoundTripper) http.RoundTripper {
-	return func(network http.RoundTripper) http.RoundTripper {
-		s := &sender{network: network, timeout: timeout, emptyBody: io.NopCloser(http.NoBody), identity: []string{"identity"}}
-		var t *http.Transport
-		t, s.traced = network.(*http.Transport)
-		if s.traced && t.Protocols != nil {
-			s.h2c = t.Protocols.UnencryptedHTTP2()
-		}
-		return s
+// newSender returns the step for attempts with a timeout.
+func newSender(network http.RoundTripper, timeout time.Duration) *sender {
+	s := &sender{network: network, timeout: timeout, emptyBody: io.NopCloser(http.NoBody), identity: []string{"identity"}}
+	var t *http.Transport
+	t, s.traced = network.(*http.Transport)
+	if s.traced && t.Protocols != nil {
+		s.h2c = t.Protocols.UnencryptedHTTP2()
 	}
+	return s
 }
 
 var (
