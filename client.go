@@ -115,19 +115,19 @@ func connect(cfg config) (*Client, error) {
 // Rate limits, credentials, retries and decoding are those of any method: see [api.Get].
 // Out may be nil, a *string or *[]byte for a response that is not JSON, or a pointer to a
 // struct for the payload of the envelope.
-func (c *Client) Call(ctx context.Context, r *api.Request, out any, opts ...api.CallOption) error {
-	return c.transport.Call(ctx, r, out, opts...)
+func (c *Client) Call(ctx context.Context, request *api.Request, out any, opts ...api.CallOption) error {
+	return c.transport.Call(ctx, request, out, opts...)
 }
 
 // Open is Call for a response that is read as a stream. The caller must close its body.
-func (c *Client) Open(ctx context.Context, r *api.Request, opts ...api.CallOption) (*http.Response, error) {
-	return c.transport.Open(ctx, r, opts...)
+func (c *Client) Open(ctx context.Context, request *api.Request, opts ...api.CallOption) (*http.Response, error) {
+	return c.transport.Open(ctx, request, opts...)
 }
 
 // Markdown is Call for a response as text for people, in Markdown. An [api.Output] in
 // opts counts. A refusal is still an [*api.Error].
-func (c *Client) Markdown(ctx context.Context, r *api.Request, opts ...api.CallOption) (string, error) {
-	return c.transport.Markdown(ctx, r, opts...)
+func (c *Client) Markdown(ctx context.Context, request *api.Request, opts ...api.CallOption) (string, error) {
+	return c.transport.Markdown(ctx, request, opts...)
 }
 
 // Logger returns the logger of [WithLogger], without one a logger that discards.

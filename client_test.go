@@ -117,7 +117,7 @@ func TestOutput(t *testing.T) {
 		err := w.client(t).Call(t.Context(), r, nil, tc.opts...)
 		if tc.rule != "" {
 			e, ok := errors.AsType[*api.InputError](err)
-			if !ok || e.Field != "output" || e.Rule != tc.rule || e.Op != "things.Get" || len(w.seen) != 0 {
+			if !ok || e.Field != "WithOutput" || e.Rule != tc.rule || e.Op != "things.Get" || len(w.seen) != 0 {
 				t.Errorf("got error %v after %d requests", err, len(w.seen))
 			}
 			return

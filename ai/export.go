@@ -68,7 +68,7 @@ func (s *Service) ReadExport(
 	if file < 0 {
 		return nil, input.Parameters("ai.ReadExport").Refuse("file", "must be 0 or more", strconv.Itoa(file))
 	}
-	var o download.Options
+	o := download.Options{Field: "part"}
 	if part != nil {
 		o.Range = *part
 	}

@@ -136,7 +136,7 @@ func TestInvalidInputIsRejected(t *testing.T) {
 		},
 		"file":  {read("t", -1, nil)},
 		"token": {read("", 0, nil)},
-		"range": {read("t", 0, &api.Range{Offset: -1})},
+		"part":  {read("t", 0, &api.Range{Offset: -1})},
 	}
 	stub.Refused(t, refused)
 	for field, errs := range refused {

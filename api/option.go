@@ -72,7 +72,7 @@ func WithOutput(v Output) CallOption {
 		o.Output = append(o.Output, v)
 		if v == "markdown" {
 			const rule = "must not be markdown: text has no fields to decode; Client.Markdown returns it"
-			o.Err = &InputError{Field: "output", Rule: rule}
+			o.Err = &InputError{Field: "WithOutput", Wire: "output", Rule: rule}
 		}
 	})
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/internal/input"
 )
 
 // AuthorizationRequest requests the consent of a user.
@@ -23,7 +24,7 @@ type AuthorizationRequest struct {
 	RedirectURI string // a registered one; on 127.0.0.1 with any port
 	PKCE        PKCE   // of [NewPKCE]; the Verifier is not sent
 
-	Scopes          []Scope    // default [ScopeUser]; of several the server uses the broadest
+	Scopes          []Scope    `wire:"scope"` // default [ScopeUser]; of several the server uses the broadest
 	AccessMode      AccessMode // maximum to grant; "" leaves it to consent, up to [AccessModeWrite]
 	AccountSettings bool       // also request the settings of the account
 	Resource        string     // absolute URL of the audience of the token (RFC 8707); "" for none
@@ -73,14 +74,15 @@ func (s *Service) StartAuthorization(
 // query returns the parameters, or an error for one that the server would refuse.
 func (r AuthorizationRequest) query(op string) (url.Values, error) {
 	q := url.Values{"response_type": {"code"}, "code_challenge_method": {"S256"}}
-	if err := require(
-		op, q, param{"client_id", r.ClientID}, param{"redirect_uri", r.RedirectURI}, param{"state", r.PKCE.State.Reveal()},
-	); err != nil {
+	args := input.Fields[AuthorizationRequest](op)
+	err := require(args, q, param{"client_id", r.ClientID}, param{"redirect_uri", r.RedirectURI})
+	if err == nil && r.PKCE.State.IsZero() {
+		err = args.Refuse("PKCE.state", "must be given", "")
+	}
+	if err := cmp.Or(err, checkChallenge(args, r.PKCE.Challenge), r.access(args, q)); err != nil {
 		return nil, err
 	}
-	if err := cmp.Or(checkChallenge(op, r.PKCE.Challenge), r.access(op, q)); err != nil {
-		return nil, err
-	}
+	q.Set("state", r.PKCE.State.Reveal())
 	q.Set("code_challenge", r.PKCE.Challenge)
 	if r.DisplayCode {
 		q.Set("display_code", "true")
@@ -89,10 +91,10 @@ func (r AuthorizationRequest) query(op string) (url.Values, error) {
 }
 
 // access adds what is requested to the parameters.
-func (r AuthorizationRequest) access(op string, q url.Values) error {
-	scope, err := joinScopes(op, r.Scopes)
+func (r AuthorizationRequest) access(args input.Args, q url.Values) error {
+	scope, err := joinScopes(args, r.Scopes)
 	if err := cmp.Or(
-		err, checkAccessMode(op, r.AccessMode), checkResource(op, r.Resource), checkParameters(op, r.Parameters),
+		err, checkAccessMode(args, r.AccessMode), checkResource(args, r.Resource), checkParameters(args, r.Parameters),
 	); err != nil {
 		return err
 	}
@@ -131,8 +133,8 @@ type AuthorizationInfo struct {
 func (s *Service) AuthorizationInfo(
 	ctx context.Context, id string, opts ...api.CallOption,
 ) (*AuthorizationInfo, error) {
-	query := url.Values{}
-	if err := require("oauth.AuthorizationInfo", query, param{"auth_request_id", id}); err != nil { // (assumed name)
+	query, args := url.Values{}, input.Parameters("oauth.AuthorizationInfo", "auth_request_id", "id")
+	if err := require(args, query, param{"auth_request_id", id}); err != nil { // (assumed name)
 		return nil, err
 	}
 	return call.One[AuthorizationInfo](ctx, s.c, endpoint.OAuthAuthorizationInfo(query), "", opts)
@@ -140,7 +142,7 @@ func (s *Service) AuthorizationInfo(
 
 // CompleteAuthorizationRequest is the answer of a user to an authorization.
 type CompleteAuthorizationRequest struct {
-	ID   string // of [Service.StartAuthorization]
+	ID   string `wire:"auth_request_id"` // of [Service.StartAuthorization]
 	Deny bool   // deny access; the fields below are then ignored
 
 	Scopes          []GrantedScope // scopes to grant; nil means all that were requested
@@ -163,19 +165,19 @@ type CompletedAuthorization struct {
 func (s *Service) CompleteAuthorization(
 	ctx context.Context, r CompleteAuthorizationRequest, opts ...api.CallOption,
 ) (*CompletedAuthorization, error) {
-	const op = "oauth.CompleteAuthorization"
+	args := input.Fields[CompleteAuthorizationRequest]("oauth.CompleteAuthorization")
 	decision := "approve"
 	if r.Deny {
 		decision = "deny"
 	}
-	form := api.Form{"decision": {decision}}                 // (assumed name)
-	err := require(op, form, param{"auth_request_id", r.ID}) // (assumed name)
+	form := api.Form{"decision": {decision}}                   // (assumed name)
+	err := require(args, form, param{"auth_request_id", r.ID}) // (assumed name)
 	if !r.Deny {
 		offer(form, param{"access_mode", string(r.AccessMode)}) // (assumed name)
 		if r.AccountSettings {
 			form["account_settings"] = []string{"1"} // (assumed name)
 		}
-		err = cmp.Or(err, checkAccessMode(op, r.AccessMode), setScopes(op, form, r.Scopes)) // as "scopes" (assumed name)
+		err = cmp.Or(err, checkAccessMode(args, r.AccessMode), setScopes(args, form, r.Scopes)) // as "scopes" (assumed name)
 	}
 	if err != nil {
 		return nil, err
@@ -185,7 +187,7 @@ func (s *Service) CompleteAuthorization(
 		return nil, asError(err)
 	}
 	if a.RedirectURI.IsZero() && a.Code.IsZero() && !r.Deny { // a displayed denial has no redirect
-		return nil, errors.New("fastio: " + op + ": the response holds neither a redirect URI nor a code")
+		return nil, errors.New("fastio: " + args.Op + ": the response holds neither a redirect URI nor a code")
 	}
 	return a, nil
 }
@@ -194,7 +196,7 @@ func (s *Service) CompleteAuthorization(
 // new one for each authorization.
 type PKCE struct {
 	Verifier  api.Secret // sent only with the exchange of the code
-	Challenge string     // sent with the authorization request
+	Challenge string     `wire:"code_challenge"` // sent with the authorization request
 	State     api.Secret // returned with the code
 }
 

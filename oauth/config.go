@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/input"
 	"github.com/fastio-go/fastio/internal/transport"
 )
 
@@ -32,7 +33,7 @@ type Config struct {
 	ClientID   string // registered id, or https URL of a [ClientMetadata]; "" registers the program in Store
 	ClientName string // shown at consent if the program is registered; at most 128 bytes
 
-	Scopes          []Scope    // default [ScopeUser]
+	Scopes          []Scope    `wire:"scope"` // default [ScopeUser]
 	AccessMode      AccessMode // maximum to grant; "" leaves it to consent, up to [AccessModeWrite]
 	AccountSettings bool       // also request the settings of the account
 	Resource        string     // as of [AuthorizationRequest]; sent with token requests too
@@ -129,17 +130,18 @@ func (c *Config) redirectPath() string { return cmp.Or(c.RedirectPath, "/callbac
 // validate returns the address of the platform. It rejects settings that would
 // fail, or be unsafe, only after consent.
 func (c *Config) validate(op string) (transport.Base, error) {
-	_, scopes := joinScopes(op, c.Scopes)
-	_, pages := c.ownPages(op)
+	args := input.Fields[Config](op)
+	_, scopes := joinScopes(args, c.Scopes)
+	_, pages := c.ownPages(args)
 	var clientID error
 	if strings.Contains(c.ClientID, "://") { // else it is the id of a registration
-		clientID = checkMetadataURL(op, c.ClientID)
+		clientID = checkMetadataURL(args, c.ClientID)
 	}
 	if err := cmp.Or(
-		checkIssuer(op, c.Issuer), clientID, checkClientName(op, c.ClientName),
-		scopes, checkAccessMode(op, c.AccessMode), checkResource(op, c.Resource),
-		checkDevice(op, c.DeviceName, c.DeviceType), checkRedirectPath(op, c.redirectPath()),
-		checkRedirectPort(op, c.RedirectPort), checkOpenMode(op, c.OpenMode), checkParameters(op, c.Parameters),
+		checkIssuer(args, c.Issuer), clientID, checkClientName(args, c.ClientName),
+		scopes, checkAccessMode(args, c.AccessMode), checkResource(args, c.Resource),
+		checkDevice(args, c.DeviceName, c.DeviceType), checkRedirectPath(args, c.redirectPath()),
+		checkRedirectPort(args, c.RedirectPort), checkOpenMode(args, c.OpenMode), checkParameters(args, c.Parameters),
 		pages,
 	); err != nil {
 		return transport.Base{}, err
@@ -155,10 +157,8 @@ func (c *Config) checkEncryption(op string, base transport.Base) error {
 	if c.AllowPlainHTTP || !base.Exposed() {
 		return nil
 	}
-	return &api.InputError{
-		Op: op, Field: "base_url", Got: base.Origin(),
-		Rule: "must be https, unless it is on this machine or AllowPlainHTTP is set",
-	}
+	const rule = "must be https, unless it is on this machine or AllowPlainHTTP is set"
+	return input.Fields[Config](op).Refuse("BaseURL", rule, base.Origin())
 }
 
 func (c *Config) base() (transport.Base, error) {

@@ -15,6 +15,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/internal/input"
 )
 
 // Key is an API key.
@@ -38,7 +39,7 @@ type CreateKeyRequest struct {
 	Scopes    []GrantedScope // within those of the caller; nil means the same ones, an empty list is rejected
 	AgentName string         // shown in the event log; at most 128 characters, "" for none
 	Expires   time.Time      // in whole seconds; zero means never
-	Code      api.Secret     // one-time code, required with a second factor unless the caller uses an API key
+	Code      api.Secret     `wire:"token"` // one-time code, required with a second factor unless the caller uses an API key
 }
 
 // Create creates a key. Its Secret is only returned here. The call is not idempotent,
@@ -50,15 +51,15 @@ type CreateKeyRequest struct {
 // It calls POST /current/user/auth/key/.
 func (k *Keys) Create(ctx context.Context, r CreateKeyRequest, opts ...api.CallOption) (*Key, error) {
 	const op = "oauth.Keys.Create"
-	form := api.Form{}
+	form, args := api.Form{}, input.Fields[CreateKeyRequest](op)
 	offer(form, param{"memo", r.Memo}, param{"agent_name", r.AgentName})
 	var expires api.Opt[time.Time]
 	if !r.Expires.IsZero() {
 		expires = api.Set(r.Expires)
 	}
 	if err := cmp.Or(
-		checkName(op, "agent_name", r.AgentName), setExpires(op, form, expires), setScopes(op, form, r.Scopes),
-		setCode(op, form, r.Code),
+		checkName(args, "agent_name", r.AgentName), setExpires(args, form, expires), setScopes(args, form, r.Scopes),
+		setCode(args, form, r.Code),
 	); err != nil {
 		return nil, err
 	}
@@ -114,7 +115,7 @@ type UpdateKeyRequest struct {
 	Scopes    []GrantedScope     // new permissions; nil keeps them, an empty list is rejected
 	AgentName api.Opt[string]    // at most 128 characters; unset leaves it, "" and null clear it
 	Expires   api.Opt[time.Time] // in whole seconds; unset leaves it, the zero time and null clear it
-	Code      api.Secret         // a one-time code, as of [CreateKeyRequest]; "" for none
+	Code      api.Secret         `wire:"token"` // a one-time code, as of [CreateKeyRequest]; "" for none
 }
 
 // Update changes a key. [Keys.Get] returns the result. It is retried only if it was
@@ -127,15 +128,15 @@ type UpdateKeyRequest struct {
 //
 // It calls POST /current/user/auth/key/{id}/.
 func (k *Keys) Update(ctx context.Context, id string, r UpdateKeyRequest, opts ...api.CallOption) error {
-	const op = "oauth.Keys.Update"
+	args := input.Fields[UpdateKeyRequest]("oauth.Keys.Update")
 	form := api.Form{}
 	if r.Memo.IsZero() && r.AgentName.IsZero() && r.Expires.IsZero() && r.Scopes == nil {
-		return &api.InputError{Op: op, Field: "memo", Rule: "or scopes, agent_name or expires must be given"}
+		return args.Refuse("", "must have Memo, Scopes, AgentName or Expires", "")
 	}
 	setText(form, "memo", r.Memo)
 	if err := cmp.Or(
-		setLabel(op, form, "agent_name", r.AgentName), setExpires(op, form, r.Expires), setScopes(op, form, r.Scopes),
-		setCode(op, form, r.Code),
+		setLabel(args, form, "agent_name", r.AgentName), setExpires(args, form, r.Expires), setScopes(args, form, r.Scopes),
+		setCode(args, form, r.Code),
 	); err != nil {
 		return err
 	}
@@ -144,7 +145,7 @@ func (k *Keys) Update(ctx context.Context, id string, r UpdateKeyRequest, opts .
 
 // DeleteKeyOptions are the optional parameters of [Keys.Delete]. Nil means none of them.
 type DeleteKeyOptions struct {
-	Code api.Secret // a one-time code, as of [CreateKeyRequest]; "" for none
+	Code api.Secret `wire:"token"` // a one-time code, as of [CreateKeyRequest]; "" for none
 }
 
 // Delete deletes a key. The server no longer accepts it then. Nil means no options.
@@ -157,7 +158,7 @@ type DeleteKeyOptions struct {
 func (k *Keys) Delete(ctx context.Context, id string, o *DeleteKeyOptions, opts ...api.CallOption) error {
 	r := endpoint.OAuthKeysDelete(id)
 	if o != nil && !o.Code.IsZero() {
-		code, err := plainCode("oauth.Keys.Delete", o.Code)
+		code, err := plainCode(input.Fields[DeleteKeyOptions]("oauth.Keys.Delete"), o.Code)
 		if err != nil {
 			return err
 		}
@@ -167,7 +168,7 @@ func (k *Keys) Delete(ctx context.Context, id string, o *DeleteKeyOptions, opts 
 }
 
 // setExpires puts the expiry of a key into a form, "" to clear it.
-func setExpires(op string, form api.Form, expires api.Opt[time.Time]) error {
+func setExpires(args input.Args, form api.Form, expires api.Opt[time.Time]) error {
 	end, _ := expires.Get()
 	if end.IsZero() {
 		if !expires.IsZero() {
@@ -177,7 +178,7 @@ func setExpires(op string, form api.Form, expires api.Opt[time.Time]) error {
 	}
 	end = end.UTC()
 	if y := end.Year(); y < 1 || y > 9999 {
-		return &api.InputError{Op: op, Field: "expires", Rule: "must have a year from 1 to 9999", Got: strconv.Itoa(y)}
+		return args.Refuse("expires", "must have a year from 1 to 9999", strconv.Itoa(y))
 	}
 	form["expires"] = []string{end.Format("2006-01-02 15:04:05 UTC")}
 	return nil
@@ -288,14 +289,14 @@ type UpdateSessionRequest struct {
 func (s *Sessions) Update(
 	ctx context.Context, id string, r UpdateSessionRequest, opts ...api.CallOption,
 ) (*Session, error) {
-	const op = "oauth.Sessions.Update"
+	args := input.Fields[UpdateSessionRequest]("oauth.Sessions.Update")
 	if r.DeviceName.IsZero() && r.AgentName.IsZero() && r.Scopes == nil {
-		return nil, &api.InputError{Op: op, Field: "device_name", Rule: "or agent_name or scopes must be given"}
+		return nil, args.Refuse("", "must have a field", "")
 	}
 	form := api.Form{}
 	if err := cmp.Or(
-		setLabel(op, form, "device_name", r.DeviceName), setLabel(op, form, "agent_name", r.AgentName),
-		setScopes(op, form, r.Scopes),
+		setLabel(args, form, "device_name", r.DeviceName), setLabel(args, form, "agent_name", r.AgentName),
+		setScopes(args, form, r.Scopes),
 	); err != nil {
 		return nil, err
 	}
@@ -303,7 +304,7 @@ func (s *Sessions) Update(
 	if err != nil {
 		return nil, err
 	}
-	return call.Found(op, "session", a.session())
+	return call.Found(args.Op, "session", a.session())
 }
 
 // Revoke ends a session. Its access tokens may stay valid until they expire, an hour

@@ -13,6 +13,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/internal/input"
 	"github.com/fastio-go/fastio/internal/wait"
 )
 
@@ -80,7 +81,7 @@ func (s *signIn) withDevice(ctx context.Context) (*Grant, error) {
 // startDevice requests a code. It checks what is shown to the user.
 func (s *signIn) startDevice(ctx context.Context) (*deviceAuthorization, error) {
 	form := url.Values{"client_id": {s.clientID}}
-	if err := s.authorization().access(s.op, form); err != nil {
+	if err := s.authorization().access(input.Fields[Config](s.op), form); err != nil {
 		return nil, err
 	}
 	service, done, err := s.at(s.server.Device)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/input"
 	"github.com/fastio-go/fastio/internal/transport"
 )
 
@@ -101,7 +102,7 @@ func LoginIfNeeded(ctx context.Context, c Config) (*Source, *Grant, error) {
 func loginIfNeeded(ctx context.Context, c Config, m machine) (*Source, *Grant, error) {
 	const op = "oauth.LoginIfNeeded"
 	if c.Store == nil {
-		return nil, nil, &api.InputError{Op: op, Field: "store", Rule: "must be given"}
+		return nil, nil, input.Fields[Config](op).Refuse("Store", "must not be nil", "")
 	}
 	if _, err := c.validate(op); err != nil {
 		return nil, nil, err

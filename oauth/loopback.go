@@ -23,6 +23,7 @@ import (
 	"unicode"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/input"
 )
 
 const (
@@ -515,22 +516,22 @@ type PageData struct {
 }
 
 // ownPages parses the pages of the program.
-func (c *Config) ownPages(op string) (map[string]*template.Template, error) {
+func (c *Config) ownPages(args input.Args) (map[string]*template.Template, error) {
 	own := map[string]*template.Template{}
 	for _, p := range []struct {
 		field, text string
 		states      []string
 	}{
-		{"success_page", c.SuccessPage, []string{stateSuccess}},
-		{"failure_page", c.FailurePage, []string{stateFailed, stateDenied}},
-		{"denied_page", c.DeniedPage, []string{stateDenied}}, // replaces the one before
-		{"pending_page", c.PendingPage, []string{statePending}},
-		{"other_page", c.OtherPage, []string{stateOver, stateOpened, stateStray}},
+		{"SuccessPage", c.SuccessPage, []string{stateSuccess}},
+		{"FailurePage", c.FailurePage, []string{stateFailed, stateDenied}},
+		{"DeniedPage", c.DeniedPage, []string{stateDenied}}, // replaces the one before
+		{"PendingPage", c.PendingPage, []string{statePending}},
+		{"OtherPage", c.OtherPage, []string{stateOver, stateOpened, stateStray}},
 	} {
 		if p.text == "" {
 			continue
 		}
-		page, err := parsePage(op, p.field, p.text)
+		page, err := parsePage(args, p.field, p.text)
 		if err != nil {
 			return nil, err
 		}
@@ -550,7 +551,7 @@ func (c *Config) newPages() *pages {
 	_, style, _ := strings.Cut(pageHTML, "<style>")
 	style, _, _ = strings.Cut(style, "</style>")
 	digest := sha256.Sum256([]byte(style))
-	own, _ := c.ownPages("") // they were validated
+	own, _ := c.ownPages(input.Args{}) // they were validated
 	return &pages{
 		template: template.Must(template.New("").Parse(pageHTML)),
 		program:  printable(c.ClientName),

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/input"
 )
 
 // record is the stored data of an account: the registration of the program and the
@@ -218,17 +219,18 @@ func (r *lockedRecord) Unlock() { r.stored.Unlock() }
 // ClientID, and its Resource if it was requested with one.
 func Save(ctx context.Context, c Config, t *Token) error {
 	const op = "oauth.Save"
+	args, token := input.Fields[Config](op), input.Fields[Token](op)
 	switch {
 	case c.Store == nil:
-		return &api.InputError{Op: op, Field: "store", Rule: "must be given"}
+		return args.Refuse("Store", "must not be nil", "")
 	case t == nil || t.AccessToken.IsZero():
-		return &api.InputError{Op: op, Field: "access_token", Rule: "must be given"}
+		return token.Refuse("AccessToken", "must be given", "")
 	case t.TwoFactor:
-		return &api.InputError{Op: op, Field: "access_token", Rule: "must not require a second factor"}
+		return token.Refuse("TwoFactor", "must be false: the sign-in requires a second factor", "")
 	case !t.RefreshToken.IsZero() && c.ClientID == "":
-		return &api.InputError{Op: op, Field: "client_id", Rule: "must be given along with a refresh token"}
+		return args.Refuse("ClientID", "must be given along with a refresh token", "")
 	}
-	if err := checkResource(op, c.Resource); err != nil {
+	if err := checkResource(args, c.Resource); err != nil {
 		return err
 	}
 	base, err := c.base()

@@ -17,6 +17,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/internal/input"
 )
 
 // RegisterRequest describes a program to the authorization server.
@@ -53,7 +54,8 @@ func (s *Service) register(
 	ctx context.Context, r RegisterRequest, local func(host string) bool, opts ...api.CallOption,
 ) (*Registration, error) {
 	const op = "oauth.Register"
-	if err := cmp.Or(checkClientName(op, r.ClientName), checkRedirects(op, r.RedirectURIs, local)); err != nil {
+	args := input.Fields[RegisterRequest](op)
+	if err := cmp.Or(checkClientName(args, r.ClientName), checkRedirects(args, r.RedirectURIs, local)); err != nil {
 		return nil, err
 	}
 	if r.GrantTypes == nil {
@@ -62,7 +64,7 @@ func (s *Service) register(
 	if r.ResponseTypes == nil {
 		r.ResponseTypes = []string{"code"}
 	}
-	body, err := registrationBody(op, struct {
+	body, err := registrationBody(args, struct {
 		RegisterRequest
 		AuthMethod string `json:"token_endpoint_auth_method"`
 	}{r, "none"})
@@ -99,21 +101,22 @@ func (s *Service) UpdateRegistration(
 	ctx context.Context, token api.Secret, r UpdateRegistrationRequest, opts ...api.CallOption,
 ) (*Registration, error) {
 	const op = "oauth.UpdateRegistration"
+	args := input.Fields[UpdateRegistrationRequest](op)
 	switch {
 	case r.ClientID == "":
-		return nil, &api.InputError{Op: op, Field: "client_id", Rule: "must be given"}
+		return nil, args.Refuse("client_id", "must be given", "")
 	case r.ClientName == "" && r.RedirectURIs == nil:
-		return nil, &api.InputError{Op: op, Field: "client_name", Rule: "or redirect_uris must be given"}
+		return nil, args.Refuse("", "must have ClientName or RedirectURIs", "")
 	}
-	err := checkName(op, "client_name", r.ClientName)
+	err := checkName(args, "client_name", r.ClientName)
 	if r.RedirectURIs != nil {
-		err = cmp.Or(err, checkRedirects(op, r.RedirectURIs, anyLoopbackHost))
+		err = cmp.Or(err, checkRedirects(args, r.RedirectURIs, anyLoopbackHost))
 	}
-	body, bodyErr := registrationBody(op, r)
+	body, bodyErr := registrationBody(args, r)
 	if err := cmp.Or(err, bodyErr); err != nil {
 		return nil, err
 	}
-	credential, err := credentialOf(op, "registration_access_token", token)
+	credential, err := credentialOf(op, "token", token)
 	if err != nil {
 		return nil, err
 	}
@@ -130,10 +133,10 @@ const registrationMax = 64 << 10 // bytes of JSON
 
 // registrationBody returns the body of a registration, or an error if it is too
 // long for the platform.
-func registrationBody(op string, v any) (api.Body, error) {
+func registrationBody(args input.Args, v any) (api.Body, error) {
 	body := api.JSON(v)
 	_, content, err := call.Encode(body)
-	return body, cmp.Or(err, checkMost(op, "body", len(content), registrationMax, "64 KB"))
+	return body, cmp.Or(err, checkMost(args, "", len(content), registrationMax, "64 KB"))
 }
 
 // ClientMetadata is a document that describes a program. Its https URL is the client
@@ -157,28 +160,29 @@ const metadataMax = 10 << 10 // bytes
 // document at url.
 func (m *ClientMetadata) Validate(url string) error {
 	const op = "oauth.ClientMetadata"
-	if err := cmp.Or(checkMetadataURL(op, url), checkRedirects(op, m.RedirectURIs, loopbackHost)); err != nil {
+	args := input.Fields[ClientMetadata](op)
+	if err := cmp.Or(checkMetadataURL(input.Parameters(op, "client_id", "url"), url), checkRedirects(args, m.RedirectURIs, loopbackHost)); err != nil {
 		return err
 	}
 	switch {
 	case m.ClientID != url:
-		return invalid(op, "client_id", "must be the URL of the document", m.ClientID)
+		return invalid(args, "client_id", "must be the URL of the document", m.ClientID)
 	case !slices.Contains(m.GrantTypes, "authorization_code"):
-		return &api.InputError{Op: op, Field: "grant_types", Rule: "must contain authorization_code"}
+		return args.Refuse("grant_types", "must contain authorization_code", "")
 	case !slices.Contains(m.ResponseTypes, "code"):
-		return &api.InputError{Op: op, Field: "response_types", Rule: "must contain code"}
+		return args.Refuse("response_types", "must contain code", "")
 	case m.AuthMethod != "none":
-		return invalid(op, "token_endpoint_auth_method", "must be none", m.AuthMethod)
+		return invalid(args, "token_endpoint_auth_method", "must be none", m.AuthMethod)
 	}
 	document, err := json.Marshal(m)
-	return cmp.Or(err, checkMost(op, "document", len(document), metadataMax, "10 KB"))
+	return cmp.Or(err, checkMost(args, "", len(document), metadataMax, "10 KB"))
 }
 
 // checkMetadataURL rejects a URL that is invalid for a [ClientMetadata].
-func checkMetadataURL(op, address string) error {
+func checkMetadataURL(args input.Args, address string) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil || strings.Contains(address, "#") {
-		return &api.InputError{Op: op, Field: "client_id", Rule: "must be an https URL without a user and a fragment"}
+		return args.Refuse("client_id", "must be an https URL without a user and a fragment", "")
 	}
 	return nil
 }
@@ -187,19 +191,19 @@ const redirectsMax = 10
 
 // checkRedirects rejects redirect URIs that the server would refuse. A local host
 // needs no TLS.
-func checkRedirects(op string, uris []string, local func(host string) bool) error {
+func checkRedirects(args input.Args, uris []string, local func(host string) bool) error {
 	if n := len(uris); n < 1 || n > redirectsMax {
-		return &api.InputError{Op: op, Field: "redirect_uris", Rule: "must be 1 to 10", Got: strconv.Itoa(n)}
+		return args.Refuse("redirect_uris", "must be 1 to 10", strconv.Itoa(n))
 	}
-	for _, uri := range uris {
+	for i, uri := range uris {
 		u, err := url.Parse(uri)
 		switch {
 		case err != nil || u.Host == "":
-			return invalid(op, "redirect_uris", "must be absolute URLs", uri)
+			return invalid(args, input.At("redirect_uris", i), "must be an absolute URL", uri)
 		case u.Fragment != "" || strings.HasSuffix(uri, "#"):
-			return invalid(op, "redirect_uris", "must have no fragment", uri)
+			return invalid(args, input.At("redirect_uris", i), "must have no fragment", uri)
 		case u.Scheme != "https" && (u.Scheme != "http" || !local(u.Hostname())):
-			return invalid(op, "redirect_uris", "must be https, or http on localhost or 127.0.0.1", uri)
+			return invalid(args, input.At("redirect_uris", i), "must be https, or http on localhost or 127.0.0.1", uri)
 		}
 	}
 	return nil

@@ -157,7 +157,7 @@ const (
 	longAgent  = "agent_name must be at most 128 characters long, got 129"
 	badCode    = "token must consist of letters, digits and hyphens"
 	badMode    = "access_mode must be r, rw or rwa, got "
-	badScope   = "scope must be words without blanks, got "
+	badScope   = "scope must be a word without blanks, got "
 	challenges = "code_challenge must be 43 characters of base64url, got "
 	noBlanks   = " must not contain blanks or control characters"
 	noScopes   = "scopes must be nil or not empty"
@@ -167,7 +167,8 @@ const (
 
 func fail[T any](_ T, err error) error { return err }
 
-// rejected is an input error and its text after the operation.
+// rejected is an input error and its text after the operation, with the name of the
+// argument on the wire if it has one.
 type rejected struct {
 	err  error
 	want string
@@ -180,6 +181,9 @@ func checkRejected(t *testing.T, op string, all []rejected) {
 		e, ok := errors.AsType[*api.InputError](tc.err)
 		if ok && e.Op == "" {
 			e.Op = "oauth." + op // which a client adds to the error of a path
+		}
+		if ok && e.Wire != "" {
+			e.Field, e.Wire = e.Wire, ""
 		}
 		if !ok || !errors.Is(tc.err, api.ErrInvalid) || e.Error() != "fastio: oauth."+op+": "+tc.want {
 			t.Errorf("got  %v\nwant fastio: oauth.%s: %s", tc.err, op, tc.want)
@@ -216,11 +220,11 @@ func TestAuthorizationInput(t *testing.T) {
 		{start(func(r *authorize) { r.Resource = "/api" }), resources},
 		{start(func(r *authorize) { r.Resource = "https://acme.test/#" }), resources},
 		{start(func(r *authorize) { r.Resource = "https://a:pw@acme.test/" }), resources},
-		{with("request_uri", "x"), `parameters must not be one of the protocol, got "request_uri"`},
-		{with("", "x"), `parameters must have names without blanks, got ""`},
-		{with("a b", "x"), `parameters must have names without blanks, got "a b"`},
-		{with("prompt"), `parameters must have one value each, got "prompt"`},
-		{with("prompt", "login", "none"), `parameters must have one value each, got "prompt"`},
+		{with("request_uri", "x"), `AuthorizationRequest.Parameters must not be one of the protocol, got "request_uri"`},
+		{with("", "x"), `AuthorizationRequest.Parameters must have names without blanks, got ""`},
+		{with("a b", "x"), `AuthorizationRequest.Parameters must have names without blanks, got "a b"`},
+		{with("prompt"), `AuthorizationRequest.Parameters must have one value each, got "prompt"`},
+		{with("prompt", "login", "none"), `AuthorizationRequest.Parameters must have one value each, got "prompt"`},
 	})
 	client := stub.Fail(errors.New("sent"))
 	whole := authorization()
@@ -293,8 +297,8 @@ func TestRegistrationInput(t *testing.T) {
 		{register(strings.Repeat("ü", 64)+"u", loopback), "client_name must be at most 128 bytes long, got 129"},
 		{register("Acme"), "redirect_uris must be 1 to 10, got 0"},
 		{register("Acme", redirects(11)...), "redirect_uris must be 1 to 10, got 11"},
-		{register("Acme", "https://acme.test/"+strings.Repeat("a", 64<<10)), "body must be at most 64 KB long, got 65712"},
-		{register("Acme", "https:///cb"), `redirect_uris must be absolute URLs, got "https:///cb"`},
+		{register("Acme", "https://acme.test/"+strings.Repeat("a", 64<<10)), "RegisterRequest must be at most 64 KB long, got 65712"},
+		{register("Acme", "https:///cb"), `redirect_uris must be an absolute URL, got "https:///cb"`},
 		{register("Acme", "https://acme.test/#x"), `redirect_uris must have no fragment, got "https://acme.test/#x"`},
 		{register("Acme", "http://acme.test/"), redirect + `"http://acme.test/"`},
 		{register("Acme", "http://[::1]/"), redirect + `"http://[::1]/"`},
@@ -309,9 +313,9 @@ func TestRegistrationInput(t *testing.T) {
 	unnamed := oauth.UpdateRegistrationRequest{ClientName: "a"}
 	checkRejected(t, "UpdateRegistration", []rejected{
 		{fail(s.UpdateRegistration(ctx, token, unnamed)), "client_id must be given"},
-		{update(api.Secret{}, "a"), "registration_access_token must be given"},
-		{update(api.NewSecret("canary-secret\r\nX: y"), "a"), "registration_access_token" + noBlanks},
-		{update(token, ""), "client_name or redirect_uris must be given"},
+		{update(api.Secret{}, "a"), "token must be given"},
+		{update(api.NewSecret("canary-secret\r\nX: y"), "a"), "token" + noBlanks},
+		{update(token, ""), "UpdateRegistrationRequest must have ClientName or RedirectURIs"},
 		{update(token, strings.Repeat("ü", 129)), "client_name must be at most 128 characters long, got 129"},
 		{update(token, "", []string{}...), "redirect_uris must be 1 to 10, got 0"},
 		{update(token, "", loopback, "http://[::2]/"), redirect + `"http://[::2]/"`},
@@ -328,7 +332,7 @@ func TestSessionAndKeyInput(t *testing.T) {
 	type session = oauth.UpdateSessionRequest
 	rename := func(r session) error { return fail(s.Sessions.Update(ctx, "s1", r)) }
 	checkRejected(t, "Sessions.Update", []rejected{
-		{rename(session{}), "device_name or agent_name or scopes must be given"},
+		{rename(session{}), "UpdateSessionRequest must have a field"},
 		{rename(session{DeviceName: api.Set(long)}), longDevice},
 		{rename(session{AgentName: api.Set(long)}), longAgent},
 		{rename(session{Scopes: none}), noScopes},
@@ -348,7 +352,7 @@ func TestSessionAndKeyInput(t *testing.T) {
 	update := func(r change) error { return s.Keys.Update(ctx, "k_77", r) }
 	early := time.Date(-1, 1, 1, 0, 0, 0, 0, time.UTC)
 	checkRejected(t, "Keys.Update", []rejected{
-		{update(change{Code: api.NewSecret("1")}), "memo or scopes, agent_name or expires must be given"},
+		{update(change{Code: api.NewSecret("1")}), "UpdateKeyRequest must have Memo, Scopes, AgentName or Expires"},
 		{update(change{AgentName: api.Set(long)}), longAgent},
 		{update(change{Scopes: none}), noScopes},
 		{update(change{Expires: api.Set(early)}), "expires must have a year from 1 to 9999, got -1"},
@@ -462,7 +466,7 @@ func TestClientMetadata(t *testing.T) {
 			`token_endpoint_auth_method must be none, got "client_secret_post"`,
 		},
 		{changed(func(m *document) { m.AuthMethod = "" }), `token_endpoint_auth_method must be none, got ""`},
-		{changed(pad(10<<10 + 1)), "document must be at most 10 KB long, got 10241"},
+		{changed(pad(10<<10 + 1)), "ClientMetadata must be at most 10 KB long, got 10241"},
 	})
 }
 

@@ -257,16 +257,16 @@ func TestSaveRejects(t *testing.T) {
 		token  *oauth.Token
 		field  string
 	}{
-		"no store":                           {config{ClientID: "c"}, good, "store"},
-		"no token":                           {config{Store: store, ClientID: "c"}, nil, "access_token"},
-		"an empty token":                     {config{Store: store, ClientID: "c"}, new(oauth.Token), "access_token"},
-		"a token that waits for a code":      {config{Store: store, ClientID: "c"}, limited, "access_token"},
-		"a refresh token of no program":      {config{Store: store}, good, "client_id"},
+		"no store":                           {config{ClientID: "c"}, good, "Config.Store"},
+		"no token":                           {config{Store: store, ClientID: "c"}, nil, "Token.AccessToken"},
+		"an empty token":                     {config{Store: store, ClientID: "c"}, new(oauth.Token), "Token.AccessToken"},
+		"a token that waits for a code":      {config{Store: store, ClientID: "c"}, limited, "Token.TwoFactor"},
+		"a refresh token of no program":      {config{Store: store}, good, "Config.ClientID"},
 		"a resource that is no absolute URL": {config{Store: store, ClientID: "c", Resource: "reader"}, good, "resource"},
 		"an account without a name":          {config{Store: store, ClientID: "c", Account: " "}, good, "account"},
 	} {
 		err := oauth.Save(t.Context(), tt.config, tt.token)
-		if e, ok := errors.AsType[*api.InputError](err); !ok || e.Field != tt.field {
+		if !stub.Named(err, tt.field) {
 			t.Errorf("%s: got %v, want an error about %s", name, err, tt.field)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/internal/input"
 )
 
 // SignIn exchanges an e-mail address and a password for a token without a refresh
@@ -30,7 +31,7 @@ import (
 func (s *Service) SignIn(
 	ctx context.Context, email string, password api.Secret, opts ...api.CallOption,
 ) (*Token, error) {
-	const op = "oauth.SignIn"
+	const op = "oauth.SignIn" // the arguments have no names on the wire
 	switch {
 	case email == "":
 		return nil, &api.InputError{Op: op, Field: "email", Rule: "must be given"}
@@ -153,7 +154,7 @@ type TwoFactorSetup struct {
 func (f *TwoFactor) Enable(ctx context.Context, channel Channel, opts ...api.CallOption) (*TwoFactorSetup, error) {
 	const op = "oauth.TwoFactor.Enable"
 	const rule = "must be sms, totp or whatsapp" // part of the path: other values are other endpoints
-	if err := checkOneOf(op, "channel", rule, channel, ChannelSMS, ChannelTOTP, ChannelWhatsApp); err != nil {
+	if err := checkOneOf(input.Parameters(op), "channel", rule, channel, ChannelSMS, ChannelTOTP, ChannelWhatsApp); err != nil {
 		return nil, err
 	}
 	return call.One[TwoFactorSetup](ctx, f.c, endpoint.OAuthTwoFactorEnable(string(channel)), "", opts)
@@ -164,7 +165,7 @@ func (f *TwoFactor) Enable(ctx context.Context, channel Channel, opts ...api.Cal
 //
 // It calls POST /current/user/auth/2factor/verify/{token}/.
 func (f *TwoFactor) VerifySetup(ctx context.Context, code api.Secret, opts ...api.CallOption) error {
-	plain, err := plainCode("oauth.TwoFactor.VerifySetup", code)
+	plain, err := plainCode(input.Parameters("oauth.TwoFactor.VerifySetup", "token", "code"), code)
 	if err != nil {
 		return err
 	}
@@ -179,7 +180,7 @@ func (f *TwoFactor) VerifySetup(ctx context.Context, code api.Secret, opts ...ap
 func (f *TwoFactor) Send(ctx context.Context, limited api.Secret, channel Channel, opts ...api.CallOption) error {
 	const op = "oauth.TwoFactor.Send"
 	const rule = "must be sms, call or whatsapp"
-	if err := checkOneOf(op, "channel", rule, channel, ChannelSMS, ChannelCall, ChannelWhatsApp); err != nil {
+	if err := checkOneOf(input.Parameters(op), "channel", rule, channel, ChannelSMS, ChannelCall, ChannelWhatsApp); err != nil {
 		return err
 	}
 	if limited.IsZero() {
@@ -200,7 +201,7 @@ func (f *TwoFactor) Send(ctx context.Context, limited api.Secret, channel Channe
 // It calls POST /current/user/auth/2factor/auth/{token}/.
 func (f *TwoFactor) Complete(ctx context.Context, limited, code api.Secret, opts ...api.CallOption) (*Token, error) {
 	const op = "oauth.TwoFactor.Complete"
-	plain, err := plainCode(op, code)
+	plain, err := plainCode(input.Parameters(op, "token", "code"), code)
 	if err != nil {
 		return nil, err
 	}
@@ -216,7 +217,7 @@ func (f *TwoFactor) Complete(ctx context.Context, limited, code api.Secret, opts
 //
 // It calls DELETE /current/user/auth/2factor/{token}/.
 func (f *TwoFactor) Disable(ctx context.Context, code api.Secret, opts ...api.CallOption) error {
-	plain, err := plainCode("oauth.TwoFactor.Disable", code)
+	plain, err := plainCode(input.Parameters("oauth.TwoFactor.Disable", "token", "code"), code)
 	if err != nil {
 		return err
 	}
@@ -224,13 +225,13 @@ func (f *TwoFactor) Disable(ctx context.Context, code api.Secret, opts ...api.Ca
 }
 
 // plainCode returns a one-time code without blanks.
-func plainCode(op string, code api.Secret) (string, error) {
+func plainCode(args input.Args, code api.Secret) (string, error) {
 	plain := strings.Join(strings.Fields(code.Reveal()), "")
 	if plain == "" {
-		return "", &api.InputError{Op: op, Field: "token", Rule: "must be given"}
+		return "", args.Refuse("token", "must be given", "")
 	}
 	if strings.ContainsFunc(plain, func(r rune) bool { return !unreserved(r) || strings.ContainsRune("._~", r) }) {
-		return "", &api.InputError{Op: op, Field: "token", Rule: "must consist of letters, digits and hyphens"}
+		return "", args.Refuse("token", "must consist of letters, digits and hyphens", "")
 	}
 	return plain, nil
 }

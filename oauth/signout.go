@@ -11,6 +11,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/api/codes"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/input"
 )
 
 // SignOut ends the access of this program for the account of c: it revokes the refresh
@@ -49,7 +50,7 @@ type ending func(ctx context.Context, own *Config, r *record) error
 // end removes the token of the account after its session was ended by request.
 func (c *Config) end(ctx context.Context, op string, request ending) error {
 	if c.Store == nil {
-		return &api.InputError{Op: op, Field: "store", Rule: "must be given"}
+		return input.Fields[Config](op).Refuse("Store", "must not be nil", "")
 	}
 	return aside(ctx, func() error { return c.endStored(ctx, op, request) })
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/fastio-go/fastio/api/codes"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/decode"
+	"github.com/fastio-go/fastio/internal/input"
 	"github.com/fastio-go/fastio/internal/times"
 	"github.com/fastio-go/fastio/internal/transport"
 	"github.com/fastio-go/fastio/internal/wait"
@@ -262,7 +263,7 @@ func (s *Source) fetch(ctx context.Context, refused api.Secret) *answer {
 // that may have changed.
 func (s *Source) load(ctx context.Context) (*record, error) {
 	if s.config.Store == nil {
-		return nil, &api.InputError{Field: "store", Rule: "must be given"}
+		return nil, input.Fields[Config]("").Refuse("Store", "must not be nil", "")
 	}
 	var now version
 	if v, ok := s.config.Store.(versioned); ok {

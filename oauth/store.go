@@ -28,6 +28,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/durable"
+	"github.com/fastio-go/fastio/internal/input"
 )
 
 // A Store persists the results of sign-ins, one record per account: the Account of a
@@ -72,7 +73,7 @@ func checkAccount(name string) error {
 	case !utf8.ValidString(name):
 		return &api.InputError{Field: "account", Rule: "must be UTF-8", Got: strconv.Quote(name)}
 	}
-	return checkName("", "account", name)
+	return checkName(input.Parameters(""), "account", name)
 }
 
 // MemoryStore keeps records in memory. The zero value is ready for use. It is safe
@@ -355,7 +356,7 @@ type FileStore struct {
 func UserStore(program string) FileStore {
 	const op = "oauth.UserStore"
 	if program != filepath.Base(program) || !filepath.IsLocal(program) || program == "." {
-		return FileStore{Keys: noKeys{err: invalid(op, "program", "must be a name of a directory", program)}}
+		return FileStore{Keys: noKeys{err: invalid(input.Parameters(op), "program", "must be a name of a directory", program)}}
 	}
 	dir, err := os.UserConfigDir()
 	if err != nil {
@@ -548,7 +549,7 @@ func (s FileStore) Reset(ctx context.Context) error {
 		return k.err
 	}
 	if s.Path == "" {
-		return &api.InputError{Op: "oauth.FileStore.Reset", Field: "path", Rule: "must be given"}
+		return input.Fields[FileStore]("oauth.FileStore.Reset").Refuse("Path", "must not be empty", "")
 	}
 	if err := s.file().Remove(ctx); err != nil {
 		return storeError(err)
@@ -565,19 +566,20 @@ func (s FileStore) Reset(ctx context.Context) error {
 }
 
 func (s FileStore) check(account string) error {
+	args := input.Fields[FileStore]("")
 	for _, keys := range []KeyStore{s.Keys, s.Former} {
 		if k, ok := keys.(noKeys); ok {
 			return k.err
 		}
 		if k, ok := keys.(keyFile); ok && s.Path != "" && samePath(string(k), s.Path) {
-			return &api.InputError{Field: "keys", Rule: "must be in a file of their own"}
+			return args.Refuse("Keys", "must be in a file of their own", "")
 		}
 	}
 	if s.Path == "" {
-		return &api.InputError{Field: "path", Rule: "must be given"}
+		return args.Refuse("Path", "must not be empty", "")
 	}
 	if s.Keys == nil {
-		return &api.InputError{Field: "keys", Rule: "must be given"}
+		return args.Refuse("Keys", "must not be nil", "")
 	}
 	return checkAccount(account)
 }

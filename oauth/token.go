@@ -18,6 +18,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/endpoint"
+	"github.com/fastio-go/fastio/internal/input"
 	"github.com/fastio-go/fastio/internal/jsonopt"
 )
 
@@ -54,14 +55,14 @@ type ExchangeRequest struct {
 //
 // It calls POST /current/oauth/token/.
 func (s *Service) Exchange(ctx context.Context, r ExchangeRequest, opts ...api.CallOption) (*Token, error) {
-	const op = "oauth.Exchange"
+	args := input.Fields[ExchangeRequest]("oauth.Exchange")
 	form := api.Form{"grant_type": {"authorization_code"}}
 	if err := cmp.Or(
 		require(
-			op, form, param{"client_id", r.ClientID}, param{"redirect_uri", r.RedirectURI},
+			args, form, param{"client_id", r.ClientID}, param{"redirect_uri", r.RedirectURI},
 			param{"code", r.Code.Reveal()}, param{"code_verifier", r.CodeVerifier.Reveal()},
 		),
-		checkVerifier(op, r.CodeVerifier), checkDevice(op, r.DeviceName, r.DeviceType),
+		checkVerifier(args, r.CodeVerifier), checkDevice(args, r.DeviceName, r.DeviceType),
 	); err != nil {
 		return nil, err
 	}
@@ -90,7 +91,8 @@ type RefreshRequest struct {
 func (s *Service) Refresh(ctx context.Context, r RefreshRequest, opts ...api.CallOption) (*Token, error) {
 	form := api.Form{"grant_type": {"refresh_token"}}
 	if err := require(
-		"oauth.Refresh", form, param{"client_id", r.ClientID}, param{"refresh_token", r.RefreshToken.Reveal()},
+		input.Fields[RefreshRequest]("oauth.Refresh"), form,
+		param{"client_id", r.ClientID}, param{"refresh_token", r.RefreshToken.Reveal()},
 	); err != nil {
 		return nil, err
 	}
@@ -186,7 +188,7 @@ func (s *Service) Revoke(ctx context.Context, refreshToken api.Secret, opts ...a
 func (s *Service) revoke(ctx context.Context, refreshToken api.Secret, clientID string, opts []api.CallOption) error {
 	const op = "oauth.Revoke"
 	form := api.Form{}
-	if err := require(op, form, param{"token", refreshToken.Reveal()}); err != nil {
+	if err := require(input.Parameters(op, "token", "refreshToken"), form, param{"token", refreshToken.Reveal()}); err != nil {
 		return err
 	}
 	offer(form, param{"client_id", clientID})

@@ -93,21 +93,21 @@ func (o ConsumeOptions) withDefaults() ConsumeOptions {
 
 func (o ConsumeOptions) check() error {
 	refuse := func(field, rule, got string) error {
-		return &api.InputError{Op: opConsume, Field: field, Rule: rule, Got: got}
+		return &api.InputError{Op: opConsume, Field: "ConsumeOptions." + field, Rule: rule, Got: got}
 	}
 	switch {
 	case o.Name == "" || token(o.Name) != o.Name:
-		return refuse("name", "must be letters, digits, hyphens and underscores", strconv.Quote(o.Name))
+		return refuse("Name", "must be letters, digits, hyphens and underscores", strconv.Quote(o.Name))
 	case o.Concurrency < 0:
-		return refuse("concurrency", "must be positive", strconv.Itoa(o.Concurrency))
+		return refuse("Concurrency", "must be positive", strconv.Itoa(o.Concurrency))
 	case o.Batch < 0 || o.Ordered && o.Batch > 1:
-		return refuse("batch", "must be positive, and 1 if ordered", strconv.Itoa(o.Batch))
+		return refuse("Batch", "must be positive, and 1 if ordered", strconv.Itoa(o.Batch))
 	case o.Tries < 0:
-		return refuse("tries", "must be positive", strconv.Itoa(o.Tries))
+		return refuse("Tries", "must be positive", strconv.Itoa(o.Tries))
 	case min(o.Backoff, o.Longest) < 0:
-		return refuse("backoff", "must be positive, as the longest", min(o.Backoff, o.Longest).String())
+		return refuse("Backoff", "must be positive, as Longest", min(o.Backoff, o.Longest).String())
 	case o.AckWait != 0 && o.AckWait < time.Second:
-		return refuse("ack_wait", "must be at least 1s", o.AckWait.String())
+		return refuse("AckWait", "must be at least 1s", o.AckWait.String())
 	}
 	return nil
 }
@@ -130,7 +130,7 @@ func (o ConsumeOptions) check() error {
 // cannot be opened for 30 seconds: failures before are reported to OnError.
 func Consume[T any](ctx context.Context, o ConsumeOptions, handle func(context.Context, Message[T]) error) error {
 	if o.Batch != 0 {
-		return &api.InputError{Op: opConsume, Field: "batch", Rule: "requires ConsumeBatches", Got: strconv.Itoa(o.Batch)}
+		return &api.InputError{Op: opConsume, Field: "ConsumeOptions.Batch", Rule: "requires ConsumeBatches", Got: strconv.Itoa(o.Batch)}
 	}
 	return consume(ctx, o, func(ctx context.Context, batch []Message[T]) error { return handle(ctx, batch[0]) })
 }

@@ -363,15 +363,15 @@ func TestConsumeKeepsMessagesOfOtherFormats(t *testing.T) {
 func TestConsumeRefusesInvalidOptions(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]relay.ConsumeOptions{
-		"name":        {Name: "a.b"},
-		"concurrency": {Name: "a", Concurrency: -1},
-		"batch":       {Name: "a", Batch: 2},
-		"tries":       {Name: "a", Tries: -1},
-		"backoff":     {Name: "a", Longest: -1},
-		"ack_wait":    {Name: "a", AckWait: time.Millisecond},
+		"Name":        {Name: "a.b"},
+		"Concurrency": {Name: "a", Concurrency: -1},
+		"Batch":       {Name: "a", Batch: 2},
+		"Tries":       {Name: "a", Tries: -1},
+		"Backoff":     {Name: "a", Longest: -1},
+		"AckWait":     {Name: "a", AckWait: time.Millisecond},
 	} {
 		err := relay.Consume(t.Context(), o, func(context.Context, relay.Message[events.Event]) error { return nil })
-		if e, ok := errors.AsType[*api.InputError](err); !ok || e.Field != name {
+		if e, ok := errors.AsType[*api.InputError](err); !ok || e.Field != "ConsumeOptions."+name {
 			t.Errorf("the error for %s is %v", name, err)
 		}
 	}

@@ -160,5 +160,5 @@ func (c *consumer[T]) refuseOrder() error {
 }
 
 func refuseOption(field, rule, got string) error {
-	return &api.InputError{Op: opConsume, Field: field, Rule: rule, Got: strings.TrimSpace(got)}
+	return &api.InputError{Op: opConsume, Field: "ConsumeOptions." + field, Rule: rule, Got: strings.TrimSpace(got)}
 }

@@ -195,29 +195,29 @@ func (r *replica) openAll(ctx context.Context) (err error) {
 
 func (f *Follower) check() error {
 	refuse := func(field, rule, got string) error {
-		return &api.InputError{Op: opRun, Field: field, Rule: rule, Got: got}
+		return &api.InputError{Op: opRun, Field: "Follower." + field, Rule: rule, Got: got}
 	}
 	if f.Events == nil {
-		return refuse("events", "must not be nil", "")
+		return refuse("Events", "must not be nil", "")
 	}
 	seen := map[api.Profile]bool{}
-	for _, p := range f.Profiles {
-		err := p.OneOf(opRun, "profiles", api.ProfileKindOrg, api.ProfileKindWorkspace, api.ProfileKindShare)
+	for i, p := range f.Profiles {
+		err := p.OneOf(opRun, fmt.Sprintf("Follower.Profiles[%d]", i), api.ProfileKindOrg, api.ProfileKindWorkspace, api.ProfileKindShare)
 		if err != nil {
 			return err
 		}
 		if seen[p] {
-			return refuse("profiles", "must not be repeated", p.String())
+			return refuse(fmt.Sprintf("Profiles[%d]", i), "must not be repeated", p.String())
 		}
 		seen[p] = true
 	}
 	if f.Lease != 0 && f.Lease < leastLease && !f.shortLease {
-		return refuse("lease", "must be at least 10s", f.Lease.String())
+		return refuse("Lease", "must be at least 10s", f.Lease.String())
 	}
 	o := f.Follow
 	if o.Store != nil || o.Name != "" || !o.Until.IsZero() || o.OnRetry != nil || o.OnGap != nil || o.OnCaughtUp != nil ||
 		len(o.Events)+len(o.Categories)+len(o.SubCategories) > 0 {
-		return refuse("follow", "must leave out Store, Name, Until, hooks and sets of values", "")
+		return refuse("Follow", "must leave out Store, Name, Until, hooks and sets of values", "")
 	}
 	return nil
 }

@@ -463,15 +463,15 @@ func TestRunRefusesInvalidFields(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(1)
 	for name, change := range map[string]func(f *relay.Follower){
-		"events":   func(f *relay.Follower) { f.Events = nil },
-		"profiles": func(f *relay.Follower) { f.Profiles = []api.Profile{api.User(api.Me)} },
-		"lease":    func(f *relay.Follower) { f.Lease = time.Second },
-		"follow":   func(f *relay.Follower) { f.Follow.Name = "name" },
+		"Events":      func(f *relay.Follower) { f.Events = nil },
+		"Profiles[0]": func(f *relay.Follower) { f.Profiles = []api.Profile{api.User(api.Me)} },
+		"Lease":       func(f *relay.Follower) { f.Lease = time.Second },
+		"Follow":      func(f *relay.Follower) { f.Follow.Name = "name" },
 	} {
 		f := relay.Follower{Events: p.events(t), Profiles: p.profiles}
 		change(&f)
 		err := f.Run(t.Context())
-		if e, ok := errors.AsType[*api.InputError](err); !ok || e.Field != name {
+		if e, ok := errors.AsType[*api.InputError](err); !ok || e.Field != "Follower."+name {
 			t.Errorf("the error for %s is %v", name, err)
 		}
 	}

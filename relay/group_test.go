@@ -258,7 +258,7 @@ func refused(t *testing.T, field string, o relay.ConsumeOptions) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	err := relay.Consume(ctx, o, func(context.Context, relay.Message[events.Event]) error { return nil })
-	if e, ok := errors.AsType[*api.InputError](err); !ok || e.Field != field || !strings.Contains(err.Error(), "group") {
+	if e, ok := errors.AsType[*api.InputError](err); !ok || e.Field != "ConsumeOptions."+field || !strings.Contains(err.Error(), "group") {
 		t.Errorf("%s: the error is %v", field, err)
 	}
 }

@@ -90,7 +90,7 @@ var errLimitsClosed = errors.New("fastio: relay: the Limits are closed")
 // opened.
 func NewLimits(ctx context.Context, o LimitsOptions) (*Limits, error) {
 	if o.Name == "" {
-		return nil, &api.InputError{Op: opLimits, Field: "name", Rule: "must be given", Got: strconv.Quote(o.Name)}
+		return nil, &api.InputError{Op: opLimits, Field: "LimitsOptions.Name", Rule: "must be given", Got: strconv.Quote(o.Name)}
 	}
 	kv, err := o.Stream.withDefaults().bucket(ctx)
 	if err != nil {

@@ -472,7 +472,7 @@ func TestLimitsRecordCallsOfAnOutage(t *testing.T) {
 func TestLimitsNeedAName(t *testing.T) {
 	t.Parallel()
 	_, err := relay.NewLimits(t.Context(), relay.LimitsOptions{})
-	if input, ok := errors.AsType[*api.InputError](err); !ok || input.Field != "name" {
+	if input, ok := errors.AsType[*api.InputError](err); !ok || input.Field != "LimitsOptions.Name" {
 		t.Errorf("got %v", err)
 	}
 }

@@ -141,7 +141,7 @@ func (s Stream) open(ctx context.Context) (jetstream.Stream, error) {
 	c := stream.CachedInfo().Config
 	if !c.AllowRollup || !c.AllowMsgTTL || !c.AllowAtomicPublish || !c.AllowBatchPublish {
 		const rule = "must have AllowRollup, AllowMsgTTL, AllowAtomicPublish and AllowBatchPublish"
-		return nil, &api.InputError{Op: "relay", Field: "stream", Rule: rule, Got: s.Name}
+		return nil, &api.InputError{Op: "relay", Field: "Stream", Rule: rule, Got: s.Name}
 	}
 	if !slices.Contains(c.Subjects, s.Prefix+".>") {
 		rule := fmt.Sprintf("must be that of stream %s, which has the subjects %s", s.Name, strings.Join(c.Subjects, ", "))
@@ -182,7 +182,7 @@ func (s Stream) verify(c jetstream.StreamConfig) error {
 	d := s.withDefaults()
 	if c.AllowDirect && c.Replicas > 1 {
 		const rule = "must not have AllowDirect: a server that is behind would tell which events are stored"
-		return &api.InputError{Op: "relay", Field: "stream", Rule: rule, Got: d.Name}
+		return &api.InputError{Op: "relay", Field: "Stream", Rule: rule, Got: d.Name}
 	}
 	for _, setting := range []struct {
 		field    string

@@ -155,7 +155,7 @@ func TestInvalidInputIsRejected(t *testing.T) {
 		"name":       {stub.Err(s.CheckName(ctx, "abc")), stub.Err(s.CheckName(ctx, "ab/cd"))},
 		"quickshare": {stub.Err(s.QuickShares.Get(ctx, "--"))},
 		"kind":       {closed(s.QuickShares.Preview(ctx, link, ""))},
-		"range":      {closed(s.QuickShares.Download(ctx, link, &api.Range{Offset: -1}))},
+		"part":       {closed(s.QuickShares.Download(ctx, link, &api.Range{Offset: -1}))},
 	}, "0p3n", "öpn")
 	if len(c.Got) > 0 {
 		t.Errorf("%d requests were sent, the first is %s", len(c.Got), c.Got[0].Op)

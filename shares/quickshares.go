@@ -120,7 +120,7 @@ func (q *QuickShares) All(
 func (q *QuickShares) Download(
 	ctx context.Context, quickshare api.OpaqueID, part *api.Range, opts ...api.CallOption,
 ) (*api.Download, error) {
-	var o download.Options
+	o := download.Options{Field: "part"}
 	if part != nil {
 		o.Range = *part
 	}

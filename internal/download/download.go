@@ -3,6 +3,7 @@
 package download
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -21,7 +22,8 @@ const unknown = -1 // as a number of bytes
 // Options selects what Open downloads.
 type Options struct {
 	Range api.Range
-	Fixed bool // the content never changes, as of a version
+	Field string // the argument with the range; default: that of DownloadOptions
+	Fixed bool   // the content never changes, as of a version
 
 	// Renew returns another request for the same content, to resume with after
 	// the token in the first one was rejected. Nil means that there is none.
@@ -38,14 +40,15 @@ func Open(ctx context.Context, c api.Opener, r *api.Request, o Options, opts []a
 	if err := call.CheckRequest(ctx, c, r); err != nil {
 		return nil, err
 	}
-	refuse := func(field, rule string) error { return &api.InputError{Op: r.Op, Field: field, Rule: rule} }
 	if o.Range.Offset < 0 || o.Range.Length < 0 {
-		return nil, refuse("range", "must have an offset and a length of 0 or more")
+		const rule = "must have an offset and a length of 0 or more"
+		return nil, &api.InputError{Op: r.Op, Field: cmp.Or(o.Field, "DownloadOptions.Range"), Rule: rule}
 	}
 	of := api.Resolve(opts)
 	for _, name := range [...]string{headerEncoding, headerRange, headerIfRange} {
 		if of.Header.Get(name) != "" {
-			return nil, refuse("header "+name, "must be left out: downloads set it")
+			const rule = "must be left out: downloads set it"
+			return nil, &api.InputError{Op: r.Op, Field: "WithHeader", Wire: name, Rule: rule}
 		}
 	}
 	s := &stream{opener: c, request: r, options: o, call: of}

@@ -456,10 +456,10 @@ func TestInvalidOptionsAreRejected(t *testing.T) {
 		return []error{stub.Err(fetch(t.Context(), &server{}, o, opts...))}
 	}
 	stub.Refused(t, map[string][]error{
-		"range":                  try(download.Options{Range: api.Range{Offset: -1}}),
-		"header Range":           try(download.Options{}, api.WithHeader("range", "bytes=1-")),
-		"header If-Range":        try(download.Options{}, api.WithHeader("If-Range", "x")),
-		"header Accept-Encoding": try(download.Options{}, api.WithHeader("Accept-Encoding", "gzip")),
+		"DownloadOptions.Range": try(download.Options{Range: api.Range{Offset: -1}}),
+		"Range":                 try(download.Options{}, api.WithHeader("range", "bytes=1-")),
+		"If-Range":              try(download.Options{}, api.WithHeader("If-Range", "x")),
+		"Accept-Encoding":       try(download.Options{}, api.WithHeader("Accept-Encoding", "gzip")),
 	})
 }
 

@@ -287,7 +287,7 @@ func (x *exchange) prepare(ctx context.Context) error {
 		query, err = applyOptions(r, o)
 	}
 	if err == nil && r.Method != http.MethodGet && !isToken(r.Method) {
-		err = &api.InputError{Field: "method", Rule: "must be an HTTP method", Got: strconv.Quote(r.Method)}
+		err = &api.InputError{Field: "Request.Method", Rule: "must be an HTTP method", Got: strconv.Quote(r.Method)}
 	}
 	path, rawPath := r.Path.Split()
 	if err == nil && path == "" {

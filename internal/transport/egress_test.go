@@ -242,22 +242,22 @@ func TestHeadersThatAreRefused(t *testing.T) {
 	const byHand = "must not be set by hand: it is a credential"
 	const once = "must not be set: net/http would repeat a call that must be sent once"
 	inputError(t, "a header of two lines", get(),
-		&api.InputError{Field: "header X-Note", Rule: "must not hold control characters", Got: "one at byte 1"},
+		&api.InputError{Field: "WithHeader", Wire: "X-Note", Rule: "must not hold control characters", Got: "one at byte 1"},
 		api.WithHeader("X-Note", "a\r\nAuthorization: "+canary))
 	for _, key := range []string{
 		"Authorization", "authorization", "X-VE-Password", "x-ve-password", "Cookie", "Proxy-Authorization",
 	} {
-		want := &api.InputError{Field: "header " + http.CanonicalHeaderKey(key), Rule: byHand}
+		want := &api.InputError{Field: "WithHeader", Wire: http.CanonicalHeaderKey(key), Rule: byHand}
 		inputError(t, key, get(), want, api.WithHeader(key, canary))
 	}
 	for _, separator := range "\t \"(),/:;<=>?@[\\]{}\x7fé" {
 		name := "X" + string(separator)
 		inputError(t, name, get(), &api.InputError{
-			Field: "header", Rule: "must have a name without blanks and separators", Got: strconv.Quote(name),
+			Field: "WithHeader", Rule: "must have a name without blanks and separators", Got: strconv.Quote(name),
 		}, api.WithHeader(name, canary))
 	}
 	for _, key := range []string{"Idempotency-Key", "x-idempotency-key"} {
-		want := &api.InputError{Field: "header " + http.CanonicalHeaderKey(key), Rule: once}
+		want := &api.InputError{Field: "WithHeader", Wire: http.CanonicalHeaderKey(key), Rule: once}
 		inputError(t, key, post(), want, api.WithHeader(key, canary))
 		succeed(t, newClient(t, answers(ok())), sending(api.Form{"a": {"b"}}, api.ReplayKeyed), api.WithHeader(key, "1"))
 	}

@@ -196,8 +196,8 @@ func TestMisuseIsAnError(t *testing.T) {
 	nothing := func(http.RoundTripper) http.RoundTripper { return nil }
 	pass := func(next http.RoundTripper) http.RoundTripper { return wrapped{next} }
 	const noPath = "Request.Path must be made by Path of a template that is not empty"
-	const badMethod = `method must be an HTTP method, got "BAD METHOD"`
-	const badName = `header must have a name without blanks and separators, got "Bad Name"`
+	const badMethod = `Request.Method must be an HTTP method, got "BAD METHOD"`
+	const badName = `WithHeader must have a name without blanks and separators, got "Bad Name"`
 	for want, misuses := range map[string][]misuse{
 		"request must not be nil":                                        {call(nil, nil), open},
 		"Client must be made by New":                                     {unmade, network},

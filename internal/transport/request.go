@@ -81,26 +81,28 @@ func checkLink(r *api.Request, option string, secret api.Secret, takes api.Link)
 	return nil
 }
 
+const fieldHeader = "WithHeader"
+
 // checkHeader returns an error for a header that a caller must not set. The error
 // does not contain its values.
 func checkHeader(r *api.Request, key string, values []string) error {
 	if !isToken(key) {
 		const rule = "must have a name without blanks and separators"
-		return &api.InputError{Field: "header", Rule: rule, Got: strconv.Quote(key)}
+		return &api.InputError{Field: fieldHeader, Rule: rule, Got: strconv.Quote(key)}
 	}
 	key = http.CanonicalHeaderKey(key)
-	field := "header " + key
 	for _, v := range values {
 		if at := controlAt(v); at != "" {
-			return &api.InputError{Field: field, Rule: "must not hold control characters", Got: at}
+			return &api.InputError{Field: fieldHeader, Wire: key, Rule: "must not hold control characters", Got: at}
 		}
 	}
 	switch key {
 	case headerAuthorization, headerPassword, "Cookie", "Proxy-Authorization":
-		return &api.InputError{Field: field, Rule: "must not be set by hand: it is a credential"}
+		return &api.InputError{Field: fieldHeader, Wire: key, Rule: "must not be set by hand: it is a credential"}
 	case "Idempotency-Key", "X-Idempotency-Key":
 		if r.Replay == api.ReplayOnce {
-			return &api.InputError{Field: field, Rule: "must not be set: net/http would repeat a call that must be sent once"}
+			const rule = "must not be set: net/http would repeat a call that must be sent once"
+			return &api.InputError{Field: fieldHeader, Wire: key, Rule: rule}
 		}
 	}
 	return nil
@@ -131,7 +133,7 @@ func controlAt(s string) string {
 func withOutput(r *api.Request, output []api.Output) (url.Values, error) {
 	for _, plain := range []string{"/oauth/", "/read/", "/download/"} {
 		if strings.Contains(r.Path.Template(), plain) {
-			return nil, &api.InputError{Field: "output", Rule: "must be left out: the response is not a record"}
+			return nil, &api.InputError{Field: "WithOutput", Wire: "output", Rule: "must be left out: the response is not a record"}
 		}
 	}
 	words := make([]string, 0, len(output))
@@ -146,7 +148,7 @@ func withOutput(r *api.Request, output []api.Output) (url.Values, error) {
 		words = append(words, string(v))
 	}
 	if levels > 1 {
-		return nil, &api.InputError{Field: "output", Rule: "must name one level", Got: strings.Join(words, ",")}
+		return nil, &api.InputError{Field: "WithOutput", Wire: "output", Rule: "must name one level", Got: strings.Join(words, ",")}
 	}
 	q := maps.Clone(r.Query)
 	if q == nil {

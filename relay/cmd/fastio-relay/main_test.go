@@ -186,7 +186,7 @@ func TestSettingsAreChecked(t *testing.T) {
 		`unexpected "x"`:             {"-profiles", room, "x"},
 		`no setting "replica"`:       {"-profiles", room, "-config", file},
 		"neither FASTIO_TOKEN nor":   {"-profiles", room, "-data", t.TempDir()},
-		"lease must be at least 10s": {"-profiles", room, "-lease", "1s", "-key-file", key, "-data", t.TempDir()},
+		"Lease must be at least 10s": {"-profiles", room, "-lease", "1s", "-key-file", key, "-data", t.TempDir()},
 		"-replicas requires -nats":   {"-profiles", room, "-replicas", "3", "-key-file", key},
 		"set -nats-cert and -nats-key for TLS": {
 			"-profiles", room, "-key-file", key, "-data", t.TempDir(), "-nats-listen", "0.0.0.0:4222",
