@@ -1,6 +1,7 @@
 package emulator
 
 import (
+	"bytes"
 	"cmp"
 	"io"
 	"maps"
@@ -165,7 +166,9 @@ func (s *Server) readBody(c *wire.Call, r *http.Request) {
 	case c.Route != nil && c.Route.Large:
 		limit = largeLimit
 	}
-	c.Body, _ = io.ReadAll(io.LimitReader(r.Body, limit))
+	b := bytes.NewBuffer(make([]byte, 0, max(0, min(r.ContentLength, limit))+bytes.MinRead))
+	_, _ = b.ReadFrom(io.LimitReader(r.Body, limit))
+	c.Body = b.Bytes()
 }
 
 func (s *Server) respond(c *wire.Call, f *fault, unknown error) wire.Reply {

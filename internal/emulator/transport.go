@@ -330,6 +330,7 @@ type stream struct {
 	mu       sync.Mutex
 	change   *sync.Cond
 	buffer   []byte
+	taken    int  // bytes of buffer that were read
 	finished bool // the writer closed
 	broken   bool // the reader closed
 	lost     bool // the writer closed and took back what was on its way
@@ -357,10 +358,10 @@ func (s *stream) read(p []byte) (int, error) {
 		case len(p) == 0:
 			return 0, nil
 		case len(s.buffer) > 0:
-			n := copy(p, s.buffer)
-			s.buffer = s.buffer[n:]
-			if len(s.buffer) == 0 {
-				s.buffer = nil
+			n := copy(p, s.buffer[s.taken:])
+			s.taken += n
+			if s.taken == len(s.buffer) {
+				s.buffer, s.taken = s.buffer[:0], 0
 			}
 			s.change.Broadcast()
 			return n, nil
@@ -386,7 +387,10 @@ func (s *stream) write(p []byte) (int, error) {
 		case len(p) == 0:
 			return written, nil
 		}
-		if n := min(len(p), streamBuffer-len(s.buffer)); n > 0 {
+		if n := min(len(p), streamBuffer-len(s.buffer)+s.taken); n > 0 {
+			if len(s.buffer)+n > cap(s.buffer) {
+				s.buffer, s.taken = append(s.buffer[:0], s.buffer[s.taken:]...), 0
+			}
 			s.buffer = append(s.buffer, p[:n]...)
 			p = p[n:]
 			written += n
@@ -402,7 +406,7 @@ func (s *stream) finish(lost bool) {
 	defer s.mu.Unlock()
 	s.finished = true
 	if lost {
-		s.lost, s.buffer = true, nil
+		s.lost, s.buffer, s.taken = true, nil, 0
 	}
 	s.writes.stop()
 	s.change.Broadcast()
@@ -412,7 +416,7 @@ func (s *stream) abandon() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.broken = true
-	s.buffer = nil
+	s.buffer, s.taken = nil, 0
 	s.reads.stop()
 	s.change.Broadcast()
 }

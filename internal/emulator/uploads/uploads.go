@@ -155,6 +155,7 @@ func readParts(c *wire.Call) (files map[string][]byte, readable bool) {
 		return nil, false
 	}
 	c.Form, files = url.Values{}, map[string][]byte{}
+	all := bytes.NewBuffer(make([]byte, 0, len(c.Body)+bytes.MinRead)) // of all parts
 	for parts := multipart.NewReader(bytes.NewReader(c.Body), params["boundary"]); ; {
 		p, err := parts.NextPart()
 		if errors.Is(err, io.EOF) {
@@ -163,12 +164,13 @@ func readParts(c *wire.Call) (files map[string][]byte, readable bool) {
 		if err != nil {
 			return nil, false
 		}
-		content, err := io.ReadAll(p)
-		if err != nil {
+		start := all.Len()
+		if _, err := all.ReadFrom(p); err != nil {
 			return nil, false
 		}
+		content := all.Bytes()[start:]
 		if p.FormName() == "chunk" || strings.HasPrefix(p.FormName(), "file_") && p.FormName() != "file_id" {
-			files[p.FormName()] = append([]byte{}, content...)
+			files[p.FormName()] = slices.Clip(content)
 		} else {
 			c.Form.Add(p.FormName(), string(content))
 		}
