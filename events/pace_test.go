@@ -227,7 +227,8 @@ func TestFollowersLeaveSearches(t *testing.T) {
 // long after the first one the second comes.
 func TestFollowPairsOfEvents(t *testing.T) {
 	t.Parallel()
-	table.Bubbles(t, map[string]int{"1 log": 1, "20 logs": 20, "100 logs": 100}, func(t *testing.T, n int) {
+	many := table.Rounds(100, 100)
+	table.Bubbles(t, map[string]int{"1 log": 1, "20 logs": 20, "many logs": many}, func(t *testing.T, n int) {
 		l := newLogs(t, n)
 		l.Fail(seed.Fault{Op: search, Delay: 80 * time.Millisecond})
 		l.follow(t, events.Query{}, events.FollowOptions{})
@@ -255,7 +256,8 @@ func TestFollowBusyLog(t *testing.T) {
 		l := newLogs(t, 1)
 		l.follow(t, events.Query{}, events.FollowOptions{})
 		time.Sleep(time.Hour)
-		for start := time.Now(); time.Since(start) < time.Hour; time.Sleep(1300 * time.Millisecond) {
+		long := time.Duration(table.Rounds(60, 60)) * time.Minute
+		for start := time.Now(); time.Since(start) < long; time.Sleep(1300 * time.Millisecond) {
 			l.add(l.rooms[0], 0)
 		}
 		time.Sleep(time.Minute)

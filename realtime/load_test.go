@@ -73,6 +73,9 @@ func TestPollsAreDividedByUse(t *testing.T) {
 		"15 busy, uploads and turns":   {15, 15, 15 * time.Second, true, 150 * time.Second, 42},
 		"1 of 15 busy, uploads, turns": {15, 1, 2 * time.Second, true, 12 * time.Second, 600},
 	}, func(t *testing.T, test row) {
+		if test.n > 15 {
+			table.Large(t)
+		}
 		s := fastiotest.New(func(o *seed.Options) { o.AI.TurnPace = 10 * time.Second })
 		w := newCrowd(t, s, test.n, &realtime.SubscribeOptions{PollOnly: true})
 		var users []*user
@@ -85,7 +88,8 @@ func TestPollsAreDividedByUse(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 		tick := max(time.Second, test.each/20)
 		const rare = 29 * time.Minute
-		for start, n := time.Now(), 0; time.Since(start) < 3*time.Hour; n++ {
+		long := time.Duration(table.Rounds(3, 3)) * time.Hour
+		for start, n := time.Now(), 0; time.Since(start) < long; n++ {
 			time.Sleep(tick)
 			for i, u := range users {
 				u.check(t)

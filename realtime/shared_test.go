@@ -199,7 +199,7 @@ func TestSubscriptionsWithoutSocketTakeTurns(t *testing.T) {
 			turn = time.Duration(polling) * 4 * time.Second
 			most = turn + 5*time.Second
 		}
-		for range 4 {
+		for range table.Rounds(4, 4) {
 			w.change()
 			time.Sleep(most)
 			if n := w.missing(); n > 0 {

@@ -23,7 +23,7 @@ func TestSequenceOfUploadsWaitsForThePlatformOnly(t *testing.T) {
 		s := fastiotest.New(func(o *seed.Options) { o.Uploads.Pace = pace })
 		client := s.Client(t)
 		room := api.Workspace(api.ID(s.AddWorkspace(seed.Workspace{Name: "Design"}).ID))
-		for i := range 700 {
+		for i := range table.Rounds(700, 700) {
 			start := time.Now()
 			_, err := client.Uploads.ReaderAt(
 				t.Context(), uploads.Target{Profile: room}, fmt.Sprint(i, ".txt"), strings.NewReader("content"), 7, nil)

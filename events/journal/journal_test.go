@@ -190,6 +190,7 @@ func TestOpenRemovesWhatFollowsTheLastCheckpoint(t *testing.T) {
 // is then refused.
 func TestRepeatedSearchIsRecognized(t *testing.T) {
 	t.Parallel()
+	table.Large(t)
 	synctest.Test(t, func(t *testing.T) {
 		const before, burst = 10, 21_000
 		w := newWorld(t, before)
@@ -610,7 +611,7 @@ func TestWrongClockAddsNoEventTwice(t *testing.T) {
 			w.add(w.room, time.Now())
 			time.Sleep(20 * time.Second)
 		}
-		time.Sleep(48 * time.Hour)
+		time.Sleep(time.Duration(table.Rounds(48, 48)) * time.Hour)
 		stop()
 		if err := <-ended; !errors.Is(err, context.Canceled) {
 			t.Error(err)
