@@ -213,19 +213,19 @@ func (p *PasswordReset) Complete(ctx context.Context, code, password api.Secret,
 func pasted(code api.Secret) string { return strings.TrimSpace(code.Reveal()) }
 
 // Delete closes the account of the signed-in user: sign-ins, tokens and keys of the account
-// are no longer accepted. It cannot be undone. Address is the e-mail address of the account,
-// to confirm that this account is meant. The call is retried only if it was not processed.
+// are no longer accepted. It cannot be undone. Email is the address of the account, to
+// confirm that this account is meant. The call is retried only if it was not processed.
 //
 // Errors: [api.ErrInvalid] if the address is not that of the account, or the account
 // cannot be closed; [api.ErrForbidden] if the token may not change the account.
 //
 // It calls POST /current/user/close/.
-func (s *Service) Delete(ctx context.Context, address string, opts ...api.CallOption) error {
+func (s *Service) Delete(ctx context.Context, email string, opts ...api.CallOption) error {
 	const field = "email_address"
-	if err := checkAddress(input.Parameters("account.Delete", field, "address"), field, address); err != nil {
+	if err := checkAddress(input.Parameters("account.Delete", field, "email"), field, email); err != nil {
 		return err
 	}
-	f := api.Form{field: {address}, "confirmation": {address}} // servers read one of them
+	f := api.Form{field: {email}, "confirmation": {email}} // servers read one of them
 	return call.Do(ctx, s.c, endpoint.AccountDelete(f), opts)
 }
 

@@ -161,12 +161,12 @@ const maxDeleted = 100
 // skipped without an error.
 //
 // It calls POST /current/comments/bulk/delete/.
-func (s *Service) DeleteMany(ctx context.Context, ids []api.OpaqueID, opts ...api.CallOption) (*DeleteManyResult, error) {
-	args := input.Parameters("comments.DeleteMany", "comment_ids", "ids")
-	if len(ids) == 0 || len(ids) > maxDeleted {
-		return nil, args.Refuse("comment_ids", "must be 1 to 100", strconv.Itoa(len(ids)))
+func (s *Service) DeleteMany(ctx context.Context, comments []api.OpaqueID, opts ...api.CallOption) (*DeleteManyResult, error) {
+	args := input.Parameters("comments.DeleteMany", "comment_ids", "comments")
+	if len(comments) == 0 || len(comments) > maxDeleted {
+		return nil, args.Refuse("comment_ids", "must be 1 to 100", strconv.Itoa(len(comments)))
 	}
-	plain, err := args.PlainIDs("comment_ids", ids)
+	plain, err := args.PlainIDs("comment_ids", comments)
 	if err != nil {
 		return nil, err
 	}

@@ -165,7 +165,7 @@ func TestOtherCallsRejectInvalidInput(t *testing.T) {
 		" (comment_ids) must be 1 to 100, got 0": nil, " (comment_ids) must be 1 to 100, got 101": copies(101),
 		`[1] (comment_ids) must not be blank, got "-"`: {"ca1", "-"},
 	} {
-		errs{"DeleteMany": stub.Err(s.DeleteMany(ctx, ids))}.refused(t, "ids"+want)
+		errs{"DeleteMany": stub.Err(s.DeleteMany(ctx, ids))}.refused(t, "comments"+want)
 	}
 	errs{"React": stub.Err(s.React(ctx, "ca1", " "))}.refused(t, `emoji must be an emoji, got ""`)
 	errs{"React": stub.Err(s.React(ctx, "ca1", "\xff"))}.refused(t, `emoji must be an emoji, got "\xff"`)

@@ -98,14 +98,14 @@ func TestInvalidInputIsRejected(t *testing.T) {
 		"DownloadOptions.Range": {stub.Err(s.Download(ctx, linkID, &fileshares.DownloadOptions{Range: api.Range{Offset: -1}}))},
 		"kind":                  {stub.Err(s.Preview(ctx, linkID, ""))},
 		"version":               {stub.Err(s.Versions.Read(ctx, linkID, "", nil))},
-		"to": {
+		"person": {
 			grant("", "view"),
 			grant("bo", "view"),
 			grant(" "+ada, "view"),
 			grant("me", "view"),
 			grant("@b.test", "view"),
+			s.Grants.Revoke(ctx, linkID, ""), s.Grants.Revoke(ctx, linkID, "me"),
 		},
-		"from":       {s.Grants.Revoke(ctx, linkID, ""), s.Grants.Revoke(ctx, linkID, "me")},
 		"capability": {grant(ada, ""), grant(ada, "own")},
 		"size":       {replace(func(r *replacement) { r.Size = -1 })},
 		"chunk":      {replace(func(r *replacement) { r.Content = nil })},

@@ -79,10 +79,10 @@ type Granted struct {
 //
 // It calls POST /current/fileshare/{fileshare_id}/grants/.
 func (g *Grants) Set(
-	ctx context.Context, fileshare api.ID, to api.Person, capability Capability, opts ...api.CallOption,
+	ctx context.Context, fileshare api.ID, person api.Person, capability Capability, opts ...api.CallOption,
 ) (*Granted, error) {
 	const op = "fileshares.Grants.Set"
-	body, err := recipient(op, "to", to)
+	body, err := recipient(op, "person", person)
 	if err != nil {
 		return nil, err
 	}
@@ -127,8 +127,8 @@ func userID(user json.RawMessage) api.ID {
 // idempotent: a grant that does not exist is a success.
 //
 // It calls DELETE /current/fileshare/{fileshare_id}/grants/.
-func (g *Grants) Revoke(ctx context.Context, fileshare api.ID, from api.Person, opts ...api.CallOption) error {
-	q, err := recipient("fileshares.Grants.Revoke", "from", from)
+func (g *Grants) Revoke(ctx context.Context, fileshare api.ID, person api.Person, opts ...api.CallOption) error {
+	q, err := recipient("fileshares.Grants.Revoke", "person", person)
 	if err != nil {
 		return err
 	}

@@ -35,14 +35,14 @@ type JoinOptions struct {
 // It calls POST /current/org/{org_id}/members/join/.
 // It calls POST /current/workspace/{workspace_id}/members/join/.
 // It calls POST /current/share/{share_id}/members/join/.
-func (s *Service) Join(ctx context.Context, in api.Profile, join *JoinOptions, opts ...api.CallOption) error {
+func (s *Service) Join(ctx context.Context, in api.Profile, o *JoinOptions, opts ...api.CallOption) error {
 	r := endpoint.MembersJoin(in, nil)
 	f := form.New(input.Fields[JoinOptions](r.Op))
-	if join != nil {
-		if join.Notify != "" && in.Kind != api.ProfileKindShare {
+	if o != nil {
+		if o.Notify != "" && in.Kind != api.ProfileKindShare {
 			f.Refuse(fieldNotify, "must be left out unless the profile is a share", "")
 		}
-		form.Word(&f, fieldNotify, join.Notify)
+		form.Word(&f, fieldNotify, o.Notify)
 	}
 	if err := f.Err(); err != nil {
 		return err

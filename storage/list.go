@@ -148,9 +148,9 @@ func (s *Service) List(
 // 500. A program can resume from the NextCursor of a page, with the same order
 // and PageSize.
 func (s *Service) Pages(
-	ctx context.Context, in api.Profile, folder api.OpaqueID, list *ListOptions, opts ...api.CallOption,
+	ctx context.Context, in api.Profile, parent api.OpaqueID, list *ListOptions, opts ...api.CallOption,
 ) iter.Seq2[*Page, error] {
-	return s.pages(in, folder, list).Pages(ctx, opts)
+	return s.pages(in, parent, list).Pages(ctx, opts)
 }
 
 func (s *Service) pages(in api.Profile, folder api.OpaqueID, list *ListOptions) page.List[*Page, *Node] {
@@ -171,9 +171,9 @@ func (s *Service) pages(in api.Profile, folder api.OpaqueID, list *ListOptions) 
 
 // All returns the nodes of the pages of [Service.Pages].
 func (s *Service) All(
-	ctx context.Context, in api.Profile, folder api.OpaqueID, list *ListOptions, opts ...api.CallOption,
+	ctx context.Context, in api.Profile, parent api.OpaqueID, list *ListOptions, opts ...api.CallOption,
 ) iter.Seq2[*Node, error] {
-	return s.pages(in, folder, list).All(ctx, opts)
+	return s.pages(in, parent, list).All(ctx, opts)
 }
 
 // RecentOptions selects a page of the nodes that changed last. Nil means the

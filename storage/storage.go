@@ -63,9 +63,9 @@ type Batch struct {
 }
 
 // Node returns the node with the ID, or nil if it was not found.
-func (b *Batch) Node(id api.OpaqueID) *Node {
+func (b *Batch) Node(node api.OpaqueID) *Node {
 	for _, n := range b.Nodes {
-		if n != nil && n.ID.Equal(id) {
+		if n != nil && n.ID.Equal(node) {
 			return n
 		}
 	}
@@ -73,9 +73,9 @@ func (b *Batch) Node(id api.OpaqueID) *Node {
 }
 
 // Err returns the error of the node with the ID, or nil if the response has none.
-func (b *Batch) Err(id api.OpaqueID) error {
+func (b *Batch) Err(node api.OpaqueID) error {
 	for _, e := range b.Errors {
-		if e != nil && e.NodeID.Equal(id) {
+		if e != nil && e.NodeID.Equal(node) {
 			return e
 		}
 	}

@@ -184,9 +184,9 @@ type TextMatches struct {
 }
 
 // Of returns the text of a file, or nil if it is missing.
-func (m *TextMatches) Of(id api.OpaqueID) *Text {
+func (m *TextMatches) Of(node api.OpaqueID) *Text {
 	for key, t := range m.Nodes {
-		if id.Equal(api.OpaqueID(key)) {
+		if node.Equal(api.OpaqueID(key)) {
 			return t
 		}
 	}

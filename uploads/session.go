@@ -42,7 +42,7 @@ type SessionStore interface {
 	Save(ctx context.Context, name string, s Session) error
 
 	// Delete removes the session if it has that ID. It is idempotent.
-	Delete(ctx context.Context, name string, id api.OpaqueID) error
+	Delete(ctx context.Context, name string, upload api.OpaqueID) error
 }
 
 // FileStore keeps sessions in one file in the directory of that path. It is safe for
@@ -79,10 +79,10 @@ func (s FileStore) Save(ctx context.Context, name string, session Session) error
 }
 
 // Delete deletes the session of that name if it has that ID.
-func (s FileStore) Delete(ctx context.Context, name string, id api.OpaqueID) error {
+func (s FileStore) Delete(ctx context.Context, name string, upload api.OpaqueID) error {
 	return s.update(ctx, func(all map[string]Session) bool {
 		held, found := all[name]
-		found = found && held.ID.Equal(id)
+		found = found && held.ID.Equal(upload)
 		if found {
 			delete(all, name)
 		}
