@@ -37,53 +37,62 @@ type ChunkRange struct {
 }
 
 func (o *TextOptions) query(op string) (url.Values, error) {
+	if err := o.check(input.Fields[TextOptions](op)); err != nil {
+		return nil, err
+	}
 	q := url.Values{}
-	args := input.Fields[TextOptions](op)
-	set := func(name string, n int) {
-		if n != 0 {
-			q.Set(name, strconv.Itoa(n))
+	set := func(name, value string, given bool) {
+		if given {
+			q.Set(name, value)
 		}
 	}
+	if c := o.Chunks; c != nil {
+		q.Set("chunk_from", strconv.Itoa(c.From))
+		set("chunk_to", strconv.Itoa(c.From+c.Count-1), c.Count != 0)
+	}
+	set("q", o.Query, o.Query != "")
+	set("page", strconv.Itoa(o.Page), o.Page != 0)
+	set("limit", strconv.Itoa(o.Limit), o.Limit != 0)
+	set("max_bytes", strconv.Itoa(o.MaxBytes), o.MaxBytes != 0)
+	set("cursor", o.Cursor, o.Cursor != "")
+	return q, nil
+}
+
+func (o *TextOptions) check(args input.Args) error {
 	selections := 0
 	for _, given := range []bool{o.Query != "", o.Page != 0, o.Chunks != nil} {
 		if given {
 			selections++
 		}
 	}
-	const maxChunk = 10_000
-	switch c := o.Chunks; {
+	switch {
 	case selections > 1:
-		return nil, args.Refuse("q", "must not be combined with Page or Chunks, nor these", "")
+		return args.Refuse("q", "must not be combined with Page or Chunks, nor these", "")
 	case o.Query != "" && o.Cursor != "":
-		return nil, args.Refuse("cursor", "must not be combined with Query", "")
+		return args.Refuse("cursor", "must not be combined with Query", "")
 	case o.Page < 0:
-		return nil, args.Refuse("page", "must be 1 or more", strconv.Itoa(o.Page))
-	case c != nil && (c.From < 0 || c.From >= maxChunk):
-		return nil, args.Refuse("Chunks.chunk_from", "must be 0 to 9999", strconv.Itoa(c.From))
-	case c != nil && (c.Count < 0 || c.Count > maxChunk-c.From):
-		return nil, args.Refuse("Chunks.chunk_to", "must be 0 or more, up to position 9999", strconv.Itoa(c.Count))
+		return args.Refuse("page", "must be 1 or more", strconv.Itoa(o.Page))
 	case o.Limit < 0 || o.Limit > 20:
-		return nil, args.Refuse("limit", "must be 1 to 20", strconv.Itoa(o.Limit))
+		return args.Refuse("limit", "must be 1 to 20", strconv.Itoa(o.Limit))
 	case o.MaxBytes != 0 && (o.MaxBytes < 1024 || o.MaxBytes > 262_144):
-		return nil, args.Refuse("max_bytes", "must be 1024 to 262144", strconv.Itoa(o.MaxBytes))
-	case c != nil:
-		q.Set("chunk_from", strconv.Itoa(c.From))
-		if c.Count != 0 {
-			q.Set("chunk_to", strconv.Itoa(c.From+c.Count-1))
-		}
+		return args.Refuse("max_bytes", "must be 1024 to 262144", strconv.Itoa(o.MaxBytes))
+	case o.Chunks != nil:
+		return o.Chunks.check(args)
 	case o.Query != "":
-		if err := checkText(args, o.Query); err != nil {
-			return nil, err
-		}
-		q.Set("q", o.Query)
+		return checkText(args, o.Query)
 	}
-	set("page", o.Page)
-	set("limit", o.Limit)
-	set("max_bytes", o.MaxBytes)
-	if o.Cursor != "" {
-		q.Set("cursor", o.Cursor)
+	return nil
+}
+
+func (c *ChunkRange) check(args input.Args) error {
+	const maxChunk = 10_000
+	switch {
+	case c.From < 0 || c.From >= maxChunk:
+		return args.Refuse("Chunks.chunk_from", "must be 0 to 9999", strconv.Itoa(c.From))
+	case c.Count < 0 || c.Count > maxChunk-c.From:
+		return args.Refuse("Chunks.chunk_to", "must be 0 or more, up to position 9999", strconv.Itoa(c.Count))
 	}
-	return q, nil
+	return nil
 }
 
 // checkText rejects a query that is blank or too long.

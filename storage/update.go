@@ -113,19 +113,10 @@ func (r *UpdateRequest) form(op string) (api.Form, error) {
 		}
 		form["from"] = []string{text}
 	}
-	for _, f := range []struct {
-		name string
-		text api.Opt[string]
-		most int
-	}{{"metadata_title", r.Title, 50}, {"metadata_short", r.Short, 2048}} {
-		text, set := f.text.Get()
-		switch n := utf8.RuneCountInString(text); {
-		case set && (n < 1 || n > f.most || text == "null"):
-			rule := "must have 1 to " + strconv.Itoa(f.most) + " characters and not be null; api.Null clears it"
-			return nil, args.Refuse(f.name, rule, strconv.Itoa(n))
-		case set || f.text.IsNull():
-			form[f.name] = []string{text}
-		}
+	if err := cmp.Or(
+		setText(form, args, "metadata_title", r.Title, 50), setText(form, args, "metadata_short", r.Short, 2048),
+	); err != nil {
+		return nil, err
 	}
 	if len(form) == 0 {
 		return nil, args.Refuse("", "must have a field", "")
@@ -139,6 +130,19 @@ func (r *UpdateRequest) form(op string) (api.Form, error) {
 	}
 	form["if_version_id"] = []string{version.Plain()}
 	return form, nil
+}
+
+// setText sets a field to a text of at most that many characters, if one is given.
+func setText(form api.Form, args input.Args, name string, given api.Opt[string], most int) error {
+	text, set := given.Get()
+	switch n := utf8.RuneCountInString(text); {
+	case set && (n < 1 || n > most || text == "null"):
+		rule := "must have 1 to " + strconv.Itoa(most) + " characters and not be null; api.Null clears it"
+		return args.Refuse(name, rule, strconv.Itoa(n))
+	case set || given.IsNull():
+		form[name] = []string{text}
+	}
+	return nil
 }
 
 // Update changes the name, the content or the texts of a node of a workspace or share.

@@ -128,17 +128,8 @@ func newShape(t reflect.Type, building map[reflect.Type]*shape) *shape {
 	switch t.Kind() {
 	case reflect.Struct:
 		for f := range t.Fields() {
-			if !f.IsExported() && !f.Anonymous {
-				continue
-			}
-			if inner := newShape(f.Type, building); inner != nil {
-				s.fields, s.shapes = append(s.fields, f.Index[0]), append(s.shapes, inner)
-			}
-			if names := f.Tag.Get("also"); names != "" {
-				s.aliases = append(s.aliases, alias{f.Index[0], strings.Split(names, ",")})
-			}
-			if strings.HasSuffix(f.Tag.Get("json"), ",unknown") {
-				s.extra = f.Index[0]
+			if f.IsExported() || f.Anonymous {
+				s.add(f, building)
 			}
 		}
 		s.fix = fixOf(t)
@@ -160,6 +151,19 @@ func newShape(t reflect.Type, building map[reflect.Type]*shape) *shape {
 	}
 	building[t] = nil
 	return nil
+}
+
+// add adds a field of a struct.
+func (s *shape) add(f reflect.StructField, building map[reflect.Type]*shape) {
+	if inner := newShape(f.Type, building); inner != nil {
+		s.fields, s.shapes = append(s.fields, f.Index[0]), append(s.shapes, inner)
+	}
+	if names := f.Tag.Get("also"); names != "" {
+		s.aliases = append(s.aliases, alias{f.Index[0], strings.Split(names, ",")})
+	}
+	if strings.HasSuffix(f.Tag.Get("json"), ",unknown") {
+		s.extra = f.Index[0]
+	}
 }
 
 // finish fills fields from their aliases and calls the registered functions,

@@ -54,16 +54,7 @@ func (a Args) Refuse(wire, rule, got string) error {
 // path returns the Go path of an argument and its name on the wire, "" if it has none.
 func (a Args) path(wire string) (field, sent string) {
 	if a.of == nil {
-		name, index, isElement := strings.Cut(wire, "[")
-		if isElement {
-			index = "[" + index
-		}
-		for i := 0; i+1 < len(a.renamed); i += 2 {
-			if a.renamed[i] == name {
-				return a.renamed[i+1] + index, name
-			}
-		}
-		return camel(name) + index, name
+		return a.parameter(wire)
 	}
 	field, of := a.head, a.of
 	if field == "" {
@@ -94,6 +85,20 @@ func (a Args) path(wire string) (field, sent string) {
 		}
 	}
 	return field, strings.Join(names, ".")
+}
+
+// parameter is path for the parameters of a method.
+func (a Args) parameter(wire string) (field, sent string) {
+	name, index, isElement := strings.Cut(wire, "[")
+	if isElement {
+		index = "[" + index
+	}
+	for i := 0; i+1 < len(a.renamed); i += 2 {
+		if a.renamed[i] == name {
+			return a.renamed[i+1] + index, name
+		}
+	}
+	return camel(name) + index, name
 }
 
 // fieldOf returns the field of a struct with a name on the wire, or else in Go.

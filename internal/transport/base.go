@@ -34,19 +34,8 @@ func ParseBase(address string) (Base, error) {
 	if err != nil { // the error of url.Parse contains the address, which may have a password
 		return Base{}, errors.New("the address is not a URL")
 	}
-	switch {
-	case u.Scheme != "https" && u.Scheme != "http":
-		return Base{}, errors.New("the scheme must be https or http")
-	case u.Hostname() == "":
-		return Base{}, errors.New("the host is missing")
-	case u.User != nil:
-		return Base{}, errors.New("the address must not hold a user or password")
-	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
-		return Base{}, errors.New("the address must not hold a query or fragment")
-	case strings.HasSuffix(u.Host, ":"):
-		return Base{}, errors.New("the port is missing")
-	case u.RawPath != "":
-		return Base{}, errors.New("the path must not hold escaped slashes")
+	if err := checkAddress(u); err != nil {
+		return Base{}, err
 	}
 	b := Base{Scheme: u.Scheme, Host: strings.ToLower(u.Host)}
 	b.Prefix, err = cleanPrefix(u.Path)
@@ -63,6 +52,24 @@ func ParseBase(address string) (Base, error) {
 		b.Prefix = ""
 	}
 	return b, nil
+}
+
+func checkAddress(u *url.URL) error {
+	switch {
+	case u.Scheme != "https" && u.Scheme != "http":
+		return errors.New("the scheme must be https or http")
+	case u.Hostname() == "":
+		return errors.New("the host is missing")
+	case u.User != nil:
+		return errors.New("the address must not hold a user or password")
+	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
+		return errors.New("the address must not hold a query or fragment")
+	case strings.HasSuffix(u.Host, ":"):
+		return errors.New("the port is missing")
+	case u.RawPath != "":
+		return errors.New("the path must not hold escaped slashes")
+	}
+	return nil
 }
 
 // cleanPrefix returns p with one slash before each segment.

@@ -186,25 +186,17 @@ func (w *watcher) isHTTP1(conn net.Conn) bool {
 // An HTTP/2 server can report an unprocessed request (REFUSED_STREAM, GOAWAY). That is
 // no proof, because a proxy can report it as well.
 func (w *watcher) explain(err error) *lostError {
-	lost := &lostError{err: err}
-	text := err.Error()
-	cause, unrepeated := strings.CutPrefix(text, "http2: Transport: cannot retry err [")
-	if unrepeated {
-		cause, _, _ = strings.Cut(cause, "] after Request.Body was written")
-		lost.err = errors.New(cause)
-	}
+	lost := &lostError{err: causeOf(err)}
 	if w == nil {
 		return lost
 	}
 	http1 := w.isHTTP1(w.conn.Conn)
 	reused := http1 && w.conn.Reused
 	op, isOp := errors.AsType[*net.OpError](err)
+	text := err.Error()
 	switch {
 	case !w.connected:
 		lost.unsent = w.asked
-		if notTLS, ok := errors.AsType[tls.RecordHeaderError](err); ok && string(notTLS.RecordHeader[:]) == "HTTP/" {
-			lost.err = http.ErrSchemeMismatch // as http.Client reports it
-		}
 	case w.stopped && http1:
 		lost.err, lost.stale = errClosed, reused
 	case w.stopped:
@@ -218,6 +210,20 @@ func (w *watcher) explain(err error) *lostError {
 		lost.stale = reused
 	}
 	return lost
+}
+
+// causeOf returns the reason for which net/http did not send a request again, or reports
+// that the server speaks no TLS, as http.Client does. It returns another error unchanged.
+func causeOf(err error) error {
+	if notTLS, ok := errors.AsType[tls.RecordHeaderError](err); ok && string(notTLS.RecordHeader[:]) == "HTTP/" {
+		return http.ErrSchemeMismatch
+	}
+	cause, unrepeated := strings.CutPrefix(err.Error(), "http2: Transport: cannot retry err [")
+	if !unrepeated {
+		return err
+	}
+	cause, _, _ = strings.Cut(cause, "] after Request.Body was written")
+	return errors.New(cause)
 }
 
 const (
