@@ -33,11 +33,9 @@ type Group struct {
 	next     uint64
 	underway int
 	windows  []window
-	refused  time.Time     // the end of the last Retry-After: no call starts before
-	opens    time.Time     // refused with a random delay
-	full     claim         // that others have used up a window
-	closed   chan struct{} // closed at the next Retry-After or claim; nil unless a caller is in the queue
-	changed  chan struct{} // closed at the next change; nil unless a caller waits for it
+	refused  time.Time // the end of the last Retry-After: no call starts before
+	opens    time.Time // refused with a random delay
+	full     claim     // that others have used up a window
 }
 
 type window struct {
@@ -54,7 +52,6 @@ type window struct {
 type Call struct {
 	number  uint64
 	turn    *Turn // may be nil
-	loop    bool  // of the class Woken or Rest
 	Started time.Time
 	Ordered bool // after a wait that the server ordered
 }
@@ -112,100 +109,56 @@ func (g *Group) Acquire(ctx context.Context, maxWait time.Duration, waiting Wait
 	if err := ctx.Err(); err != nil {
 		return Call{}, err
 	}
-	c, o, changed := g.admit(turn, time.Time{}, maxWait)
-	if !c.Started.IsZero() {
-		return c, nil
-	}
-	if changed == nil { // others come first
-		if err := g.queue(ctx, maxWait, class); err != nil {
-			return Call{}, err
+	g.mu.Lock()
+	now := time.Now()
+	if class == Program && len(g.waiting[Program])+len(g.waiting[Woken])+len(g.waiting[Rest]) == 0 {
+		c, o := g.admit(turn, class, now, now, maxWait)
+		if !o.at.After(now) {
+			g.mu.Unlock()
+			return c, nil
 		}
-		c, o, changed = g.admit(turn, time.Now(), maxWait)
 	}
-	if changed != nil {
-		return g.wait(ctx, maxWait, waiting, o, changed)
-	}
-	g.leave(Program, nil)
-	return c, nil
+	w := &caller{turn: turn, class: class, maxWait: maxWait, asked: now, expected: make(chan opening, 1)}
+	w.deadline, _ = ctx.Deadline()
+	g.enter(w, now)
+	g.mu.Unlock()
+	return g.wait(ctx, w, waiting)
 }
 
-// wait completes an Acquire whose call cannot start at once.
-func (g *Group) wait(
-	ctx context.Context, maxWait time.Duration, waiting Waiting, o opening, changed <-chan struct{},
-) (c Call, err error) {
-	ordered := false
+// wait returns the call of a caller when it has started.
+func (g *Group) wait(ctx context.Context, w *caller, waiting Waiting) (Call, error) {
+	ended := false
 	defer func() {
-		c.Ordered = ordered
-		g.leave(Program, nil)
-	}()
-	turn := TurnOf(ctx)
-	for since := time.Now(); changed != nil; c, o, changed = g.admit(turn, since, maxWait) {
-		ordered = ordered || o.refused
-		due := o
-		if !o.at.Before(busy) {
-			due.at = o.ordered // a call that runs holds the slot
-		}
-		if err := worthwhile(ctx, maxWait, due); err != nil {
-			return Call{}, err
-		}
-		if o.at.Before(busy) {
-			if waiting != nil {
-				waiting(time.Until(o.at), o.refused)
-				waiting = nil
+		if !ended { // waiting has panicked
+			g.leave(w, context.Canceled)
+			if w.err == nil {
+				g.Release(w.call)
 			}
 		}
-		if err := pause(ctx, time.Until(o.at), changed); err != nil {
-			return Call{}, err
-		}
-		if err := ctx.Err(); err != nil {
-			return Call{}, err
+	}()
+	for done := ctx.Done(); ; {
+		select {
+		case o, waits := <-w.expected:
+			if !waits {
+				ended = true
+				w.call.Started = time.Now() // waiting may have taken long
+				return w.call, w.err
+			}
+			if waiting != nil {
+				waiting(time.Until(o.at), o.refused)
+			}
+		case <-done:
+			done = nil
+			g.leave(w, ctx.Err())
 		}
 	}
-	return c, nil
 }
 
 // opening describes when the next call may start.
 type opening struct {
-	at      time.Time
+	at      time.Time // busy while a call that runs holds the slot
 	ordered time.Time // the wait the server requires, limited by maxWait
 	refused bool      // at is the end of a Retry-After
-}
-
-// queue returns when the caller is the next to start. Callers in the queue
-// learn of a Retry-After at once and fail if it is longer than they allow.
-func (g *Group) queue(ctx context.Context, maxWait time.Duration, class Class) (err error) {
-	place := g.enter(class)
-	defer func() {
-		if err != nil {
-			g.leave(class, place)
-		}
-	}()
-	for {
-		o, closed := g.closure()
-		if o.at.After(time.Now()) {
-			if err := worthwhile(ctx, maxWait, o); err != nil {
-				return err
-			}
-		}
-		select {
-		case <-place:
-			return ctx.Err()
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-closed:
-		}
-	}
-}
-
-// closure returns the opening that the server requires, and a channel that is
-// closed when it changes.
-func (g *Group) closure() (o opening, closed <-chan struct{}) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.closed == nil {
-		g.closed = make(chan struct{})
-	}
-	return g.ordered(time.Now()), g.closed
 }
 
 // ordered returns the opening that the server requires.
@@ -221,52 +174,9 @@ func (g *Group) ordered(now time.Time) opening {
 	return o
 }
 
-// worthwhile returns an error for a wait that exceeds the deadline of ctx, or
-// that the server requires and exceeds maxWait.
-func worthwhile(ctx context.Context, maxWait time.Duration, o opening) error {
-	dl, bounded := ctx.Deadline()
-	late := bounded && dl.Before(o.at)
-	switch {
-	case late && o.ordered.After(time.Now()):
-		return errLate
-	case late:
-		return context.DeadlineExceeded
-	case maxWait >= 0 && time.Until(o.ordered) > maxWait:
-		return ErrClosed
-	}
-	return nil
-}
-
-// pause returns after wait, after a change, or with the error of ctx.
-func pause(ctx context.Context, wait time.Duration, changed <-chan struct{}) error {
-	t := time.NewTimer(wait)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-changed:
-	case <-t.C:
-	}
-	return nil
-}
-
-// admit starts the next call if every window has room. Otherwise it returns when there
-// will be room, and a channel that is closed if that changes. The caller is the next to
-// start and has waited since then; if that is zero, it is only if no other caller waits.
-func (g *Group) admit(turn *Turn, since time.Time, maxWait time.Duration) (c Call, o opening, changed <-chan struct{}) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	now, class := time.Now(), Program
-	if turn != nil {
-		class = turn.State().Class
-	}
-	if since.IsZero() {
-		waiting := len(g.waiting[Program]) + len(g.waiting[Woken]) + len(g.waiting[Rest])
-		if class != Program || g.occupied || waiting > 0 {
-			return Call{}, opening{}, nil
-		}
-		since = now
-	}
+// admit starts the next call if every window has room. Otherwise it returns when there will
+// be room. The caller is the next one since a time.
+func (g *Group) admit(turn *Turn, class Class, now, since time.Time, maxWait time.Duration) (c Call, o opening) {
 	if now.Before(g.opens) || now.Before(g.full.believed) {
 		o = g.ordered(now)
 	}
@@ -276,13 +186,9 @@ func (g *Group) admit(turn *Turn, since time.Time, maxWait time.Duration) (c Cal
 		}
 	}
 	if o.at.After(now) {
-		g.occupied = true
-		if g.changed == nil {
-			g.changed = make(chan struct{})
-		}
-		return Call{}, o, g.changed
+		return Call{}, o
 	}
-	c = Call{number: g.next, turn: turn, loop: class != Program, Started: now}
+	c = Call{number: g.next, turn: turn, Started: now}
 	g.next++
 	g.underway++
 	for i := range g.windows {
@@ -291,14 +197,14 @@ func (g *Group) admit(turn *Turn, since time.Time, maxWait time.Duration) (c Cal
 	if turn != nil || g.long > 0 {
 		g.begin(c, class)
 	}
-	return c, o, nil
+	return c, o
 }
 
 // slot returns the slot of call n.
 func (w *window) slot(n uint64) *time.Time { return &w.slots[n%uint64(len(w.slots))] }
 
-// free returns when call n may start, whose caller has waited since then. A thousandth is
-// added because the server's clock may run slower.
+// free returns when call n may start, whose caller is the next one since a time. A
+// thousandth is added because the server's clock may run slower.
 func (w *window) free(n uint64, since time.Time, maxWait time.Duration) time.Time {
 	at := *w.slot(n)
 	if at.Equal(busy) {
@@ -325,9 +231,6 @@ func (g *Group) Release(c Call) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.underway--
-	if c.turn != nil {
-		g.end(c)
-	}
 	now := time.Now()
 	for i := range g.windows {
 		*g.windows[i].slot(c.number) = now
@@ -335,8 +238,11 @@ func (g *Group) Release(c Call) {
 	if g.long > 0 {
 		*g.windows[g.long-1].slot(c.number) = times.Earlier(now, c.Started.Add(arrival))
 	}
-	if g.changed != nil { // rarely
-		g.wake()
+	if c.turn != nil {
+		g.end(c)
+	}
+	if len(g.waiting[Program])+len(g.waiting[Woken])+len(g.waiting[Rest]) > 0 {
+		g.advance()
 	}
 }
 
@@ -355,28 +261,12 @@ func (g *Group) Close(until time.Time, limit int) {
 	g.close()
 }
 
-// close wakes the waiting callers to check the opening again.
-func (g *Group) close() {
-	g.wake()
-	if g.closed != nil {
-		close(g.closed)
-		g.closed = nil
-	}
-}
-
 // Full returns the limit of a window announced as used up, and the start of the
 // next one.
 func (g *Group) Full() (limit int, until time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.full.limit, g.full.until
-}
-
-func (g *Group) wake() {
-	if g.changed != nil {
-		close(g.changed)
-		g.changed = nil
-	}
 }
 
 // maxLearned limits the memory of an announced window.
@@ -437,7 +327,7 @@ func (g *Group) announced(limit int, reset, now time.Time) *window {
 			continue
 		}
 		if w.learned && w.learn(reset, now) {
-			g.wake()
+			g.advance()
 		}
 		return w
 	}

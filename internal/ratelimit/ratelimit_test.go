@@ -450,6 +450,27 @@ func TestWaitLimits(t *testing.T) {
 	})
 }
 
+// A callback that panics, before or after its call has started, keeps no slot.
+func TestPanicLeavesTheLine(t *testing.T) {
+	t.Parallel()
+	table.Bubbles(t, map[string]time.Duration{"at once": 0, "after the wait": 2 * late}, func(t *testing.T, slow time.Duration) {
+		g := ratelimit.New(api.RateWindow{Max: 1, Size: minute})
+		g.Release(acquire(t, g))
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("the panic did not reach the caller")
+				}
+			}()
+			_, _ = g.Acquire(t.Context(), forever, func(time.Duration, bool) {
+				time.Sleep(slow)
+				panic("a logger")
+			})
+		}()
+		leaves(t, g, late)
+	})
+}
+
 // A caller that accepts a long wait does not delay the errors of the others.
 func TestLongWaitDoesNotDelayOtherCallers(t *testing.T) {
 	t.Parallel()

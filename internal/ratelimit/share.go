@@ -60,7 +60,7 @@ func (g *Group) Refused(c Call, limit int, reset time.Time) {
 			*slot = times.Later(*slot, now)
 		}
 	}
-	g.wake()
+	g.advance()
 }
 
 // fill records that w is full until reset, by the response to c.

@@ -1,0 +1,208 @@
+package ratelimit
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+)
+
+// line is the callers of a Group that wait.
+type line struct {
+	waiting [classes][]*caller
+	passed  [classes]int // starts of lower classes while a caller of the class waits
+	running []Call       // of Woken and Rest, unless they are spread
+	alarm   *time.Timer  // for the next start
+}
+
+// caller is a call that waits for its start.
+type caller struct {
+	turn     *Turn
+	class    Class
+	maxWait  time.Duration
+	deadline time.Time // zero means none
+	asked    time.Time
+	next     time.Time    // since then it is the next one that starts; zero before
+	reported bool         // the opening that is expected
+	ordered  bool         // one of its openings was the end of a Retry-After
+	expected chan opening // closed when the wait has ended: call or err is set
+	call     Call
+	err      error
+}
+
+// enter adds a caller.
+func (g *Group) enter(w *caller, now time.Time) {
+	g.waiting[w.class] = append(g.waiting[w.class], w)
+	if !g.give(w, g.ordered(now), now) {
+		g.advance()
+	}
+}
+
+// leave ends a wait with an error, unless it has ended.
+func (g *Group) leave(w *caller, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if slices.Contains(g.waiting[w.class], w) {
+		g.finish(w, Call{}, err)
+		g.advance()
+	}
+}
+
+// finish ends a wait.
+func (g *Group) finish(w *caller, c Call, err error) {
+	i := slices.Index(g.waiting[w.class], w)
+	g.waiting[w.class] = slices.Delete(g.waiting[w.class], i, i+1)
+	c.Ordered = w.ordered
+	w.call, w.err = c, err
+	close(w.expected)
+}
+
+// give ends a wait with an error if it exceeds the deadline, or if the server requires it and
+// it exceeds maxWait. It reports whether it did.
+func (g *Group) give(w *caller, o opening, now time.Time) bool {
+	if !o.at.Before(busy) {
+		o.at = o.ordered
+	}
+	late := !w.deadline.IsZero() && w.deadline.Before(o.at)
+	switch {
+	case late && o.ordered.After(now):
+		g.finish(w, Call{}, errLate)
+	case late:
+		g.finish(w, Call{}, context.DeadlineExceeded)
+	case w.maxWait >= 0 && o.ordered.Sub(now) > w.maxWait:
+		g.finish(w, Call{}, ErrClosed)
+	default:
+		return false
+	}
+	return true
+}
+
+// close ends the waits that have become too long by what the server requires.
+func (g *Group) close() {
+	now := time.Now()
+	o := g.ordered(now)
+	for _, all := range g.waiting {
+		for _, w := range slices.Clone(all) {
+			g.give(w, o, now)
+		}
+	}
+	g.advance()
+}
+
+// advance starts the callers that may start now, and sets the alarm for the next one.
+func (g *Group) advance() {
+	for {
+		now := time.Now()
+		class, at := g.choose(now)
+		if len(g.waiting[class]) == 0 {
+			return
+		}
+		if w := g.waiting[class][0]; !at.After(now) {
+			w.next = cmp.Or(w.next, now)
+			c, o := g.admit(w.turn, class, now, w.next, w.maxWait)
+			if !o.at.After(now) {
+				g.pass(class)
+				g.finish(w, c, nil)
+				continue
+			}
+			if g.give(w, o, now) {
+				continue
+			}
+			w.expect(o)
+			at = o.at
+		}
+		if at.Before(busy) {
+			g.wakeAfter(at.Sub(now))
+		}
+		return
+	}
+}
+
+// expect reports to a caller when its call is expected to start, once.
+func (w *caller) expect(o opening) {
+	w.ordered = w.ordered || o.refused
+	if !w.reported && o.at.Before(busy) {
+		w.reported = true
+		w.expected <- o
+	}
+}
+
+// overdue reports whether the first caller of a class comes before those of lower ones:
+// after three of them, or one of Rest that was patient.
+func (g *Group) overdue(c Class) bool {
+	woken := g.waiting[Woken]
+	patient := c == Rest && len(woken) > 0 && g.waiting[c][0].asked.Add(Patience).Before(woken[0].asked)
+	return patient || g.passed[c] >= mostPassed
+}
+
+// pass counts the start of a call of a class. If loops are spread, calls of the program
+// start beside them.
+func (g *Group) pass(c Class) {
+	g.passed[c] = 0
+	if c == Program && g.long > 0 {
+		return
+	}
+	for other := c + 1; other < classes; other++ {
+		if len(g.waiting[other]) > 0 {
+			g.passed[other]++
+		}
+	}
+}
+
+// wakeAfter calls advance after d.
+func (g *Group) wakeAfter(d time.Duration) {
+	if g.alarm != nil {
+		g.alarm.Reset(d)
+		return
+	}
+	g.alarm = time.AfterFunc(d, func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.advance()
+	})
+}
+
+// choose returns the class of the next caller, and when it may start. Without callers it
+// returns a class that has none.
+func (g *Group) choose(now time.Time) (next Class, at time.Time) {
+	for c := range Class(classes) {
+		if len(g.waiting[c]) == 0 {
+			continue
+		}
+		due := g.due(c, now)
+		if len(g.waiting[next]) == 0 || g.overdue(c) && !due.After(now) || due.Before(at) && at.After(now) {
+			next, at = c, due
+		}
+	}
+	return next, at
+}
+
+// due returns when a call of a class may start.
+func (g *Group) due(c Class, now time.Time) time.Time {
+	switch last := len(g.running) - mostRunning; {
+	case c == Program:
+	case g.long > 0:
+		return g.paid.Add((1 - burst) * g.windows[g.long-1].shortest())
+	case last >= 0:
+		return g.running[last].Started.Add(longestRun)
+	}
+	return now
+}
+
+// begin records the start of a call: in a long window, and with its loop.
+func (g *Group) begin(c Call, class Class) {
+	var every time.Duration // between two calls of Woken and Rest, if they are spread
+	switch {
+	case g.long > 0:
+		every = g.pay(class, &g.windows[g.long-1], c.Started)
+	case class != Program:
+		g.running = append(g.running, c)
+	}
+	c.turn.start(c.Started, every)
+}
+
+// end records the end of a call of a loop.
+func (g *Group) end(c Call) {
+	c.turn.change(func(t *Turn) { t.state.Running = false })
+	g.running = slices.DeleteFunc(g.running, func(other Call) bool { return other.number == c.number })
+}
