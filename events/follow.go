@@ -252,8 +252,8 @@ func (f *follower) check() error {
 func (f *follower) run(ctx context.Context, all []*follower) error {
 	p := f.pace
 	p.searches = len(all)
-	p.rests.add(p.searches)
-	defer p.rests.add(-p.searches)
+	p.rests.followers.Add(int64(len(all)))
+	defer p.rests.followers.Add(-int64(len(all)))
 	if w := f.waker; w != nil && !f.o.PollOnly && f.o.Until.IsZero() {
 		defer wait.Wake(ctx, w, f.query.Profile, p.changed, call.Final, f.opts)()
 	}

@@ -3,6 +3,7 @@ package events
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fastio-go/fastio/api"
@@ -31,37 +32,17 @@ func idleEvery() (longest time.Duration) {
 
 // rests paces the searches at rest of all followers of a Service.
 type rests struct {
-	group *ratelimit.Group
-
-	mu        sync.Mutex
-	followers int // counted by searches
+	group     *ratelimit.Group
+	followers atomic.Int64 // counted by searches
 }
 
 func newRests() *rests {
 	return &rests{group: ratelimit.New(api.RateWindow{Max: 1, Size: idleEvery()})}
 }
 
-func (r *rests) add(followers int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.followers += followers
-}
-
 // interval returns the time between two searches of each follower at rest.
 func (r *rests) interval() time.Duration {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return time.Duration(max(1, r.followers)) * idleEvery()
-}
-
-// wait waits until a follower at rest may send a number of searches.
-func (r *rests) wait(ctx context.Context, searches int) error {
-	for range searches {
-		if err := r.group.Wait(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
+	return time.Duration(max(1, r.followers.Load())) * idleEvery()
 }
 
 // FollowInterval returns the time between two searches of each [Service.Follow] at rest:
@@ -157,8 +138,8 @@ func (p *pace) await(ctx context.Context) error {
 	defer wake()
 	due, idle := p.next(wake)
 	err := wait.Sleep(uncalled, time.Until(due))
-	if err == nil && idle {
-		err = p.rests.wait(uncalled, p.searches)
+	for n := 0; n < p.searches && err == nil && idle; n++ {
+		err = p.rests.group.Wait(uncalled)
 	}
 	if err != nil {
 		err = wait.Sleep(ctx, time.Until(p.wakeAt()))

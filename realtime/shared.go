@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fastio-go/fastio/api"
@@ -16,16 +17,14 @@ import (
 // shared is what the subscriptions of a Service share: the load of their polls, and the
 // queue of their new sockets.
 type shared struct {
-	clock servertime.Clock
-	wakes *ratelimit.Group // polls of Wake
-	dials *ratelimit.Group
-	probe chan struct{} // held by the subscription that dials while the network is broken
-
+	clock   servertime.Clock
+	open    atomic.Int64 // subscriptions
+	dials   *ratelimit.Group
+	probe   chan struct{} // held by the subscription that dials while the network is broken
 	watched chan struct{} // filled by Wake while it polls
 
 	mu      sync.Mutex
-	open    int                      // subscriptions
-	polling map[*ratelimit.Turn]bool // those of them and of Wake that poll for lack of a socket
+	polling map[*ratelimit.Turn]bool // of subscriptions and Wake that poll for lack of a socket
 	phase   float64                  // 0 to 1
 	retry   time.Time                // of a dial while the network is broken; zero if it is not
 	probes  int                      // since it is broken
@@ -34,6 +33,7 @@ type shared struct {
 // The platform accepts 1,000 polls an hour.
 const (
 	few         = 20               // subscriptions that begin with polls of their own
+	mostWatched = 13               // by polls of Wake: half of those of an hour, while nothing changes
 	pollEvery   = 4 * time.Second  // 900 polls an hour for those without a socket
 	longPoll    = 96 * time.Second // without a change, and to the next one
 	sweepEvery  = 16 * time.Second // 225
@@ -42,29 +42,13 @@ const (
 )
 
 func newShared() *shared {
-	const half, hold = 2, 95 * time.Second // of the rate limits, and of a poll
-	var wakes []api.RateWindow
-	watched := few
-	for _, w := range api.RateWindows("activity.poll") {
-		w.Max /= half
-		wakes = append(wakes, w)
-		watched = min(watched, int(hold*time.Duration(w.Max)/w.Size))
-	}
 	return &shared{
-		wakes:   ratelimit.New(wakes...),
-		watched: make(chan struct{}, watched),
-		polling: map[*ratelimit.Turn]bool{},
 		dials:   ratelimit.New(api.RateWindow{Max: dialsSecond, Size: time.Second}),
 		probe:   make(chan struct{}, 1),
+		watched: make(chan struct{}, mostWatched),
+		polling: map[*ratelimit.Turn]bool{},
 		phase:   rand.Float64(), //nolint:gosec // spreading load needs no secrecy
 	}
-}
-
-// count adds to the number of subscriptions.
-func (s *shared) count(open int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.open += open
 }
 
 // poll records whether a subscription polls for lack of a socket.
@@ -91,9 +75,7 @@ func (s *shared) spread() time.Duration {
 	if s.crowded() {
 		each = slowSweep
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return time.Duration(s.open) * each
+	return time.Duration(s.open.Load()) * each
 }
 
 // nextPhase returns numbers above 0, up to 1, of which any that follow each other are

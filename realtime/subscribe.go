@@ -83,7 +83,7 @@ func (s *Service) Subscribe(
 	if err != nil {
 		return nil, err
 	}
-	s.count(1)
+	s.open.Add(1)
 	sub.connState.shared, sub.connState.turn = s.shared, &sub.turn
 	tasks := []func(context.Context) error{sub.keepPolling}
 	if sub.o.CatchUp {
@@ -269,7 +269,7 @@ func (s *Subscription) run(tasks ...func(context.Context) error) {
 func (s *Subscription) end() {
 	if s.connState.shared != nil {
 		s.connState.poll(false)
-		s.s.count(-1)
+		s.s.open.Add(-1)
 	}
 	close(s.done)
 }

@@ -15,9 +15,9 @@ var _ api.Waker = (*Service)(nil)
 // and after each change. It is for loops that find the changes themselves, such as
 // events.Service.Follow; [Service.Subscribe] reports them.
 //
-// The watch uses a socket. Without one it polls, if the rate limits allow that: half of
-// them are for such polls, which is 13 profiles at a time. When it has neither, Wake calls
-// changed(false); changes before the next changed(true) are not reported.
+// The watch uses a socket. Without one it polls, for up to 13 profiles of a client at a
+// time, which needs half of the polls of an hour while nothing changes. When it has neither,
+// Wake calls changed(false); changes before the next changed(true) are not reported.
 //
 // It returns an error when ctx is done or the platform refuses: a [*RefusedError]. The call
 // options apply to every call.
@@ -68,12 +68,8 @@ func (s *Subscription) pollToWake(now context.Context) error {
 	}
 	s.s.poll(&s.turn, true)
 	defer s.s.poll(&s.turn, false)
-	now = ratelimit.With(now, &s.turn)
-	if err := s.s.wakes.Wait(now); err != nil {
-		return err
-	}
 	began := false
-	for r, err := range s.s.polls.Watch(now, s.profile, nil, s.opts...) {
+	for r, err := range s.s.polls.Watch(ratelimit.With(now, &s.turn), s.profile, nil, s.opts...) {
 		if err != nil {
 			return err
 		}
@@ -81,9 +77,6 @@ func (s *Subscription) pollToWake(now context.Context) error {
 			s.wake(true)
 		}
 		began = true
-		if err := s.s.wakes.Wait(now); err != nil {
-			return err
-		}
 	}
 	return now.Err()
 }
