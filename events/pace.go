@@ -65,7 +65,8 @@ type pace struct {
 	watched  bool      // by the Waker
 	woken    bool      // a change that no round has covered
 	called   bool      // the same, or the watch began
-	reported time.Time // the latest of these
+	first    time.Time // the first of these
+	reported time.Time // the latest
 	wake     func()    // ends the wait for the next round
 
 	began  time.Time // the last round
@@ -73,7 +74,7 @@ type pace struct {
 	ended  time.Time
 	found  bool // events
 	urgent bool // the round was woken, or is again
-	busy   bool // the round followed another one soon
+	busy   bool // the round followed another one soon, or covers several changes
 	again  bool // the next round repeats a woken one
 	repeat bool // the round is such a one
 }
@@ -90,9 +91,12 @@ func (p *pace) changed(watched bool) {
 	defer p.mu.Unlock()
 	p.woken = p.woken || watched && p.watched
 	p.watched = watched
-	p.called = p.called || watched
 	if watched {
 		p.reported = time.Now()
+		if !p.called {
+			p.first = p.reported
+		}
+		p.called = true
 	}
 	if p.called && p.wake != nil {
 		p.wake()
@@ -120,7 +124,8 @@ func (p *pace) begin(ctx context.Context) error {
 	if now.Sub(p.reported) >= settle {
 		p.woken, p.called = false, false
 	}
-	p.busy = now.Sub(p.began) < soon
+	p.busy = now.Sub(p.began) < soon || p.reported.Sub(p.first) > settle
+	p.first = p.reported
 	p.began, p.paid = now, times.Later(p.paid, now).Add(p.gap)
 	return nil
 }
