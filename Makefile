@@ -92,7 +92,7 @@ test-programs: # soak has their races; they wait most of the time, so that more 
 
 .PHONY: test-jsonv2
 test-jsonv2: # where the JSON package is the standard library's, as it will be everywhere one day
-	GOEXPERIMENT=jsonv2 go test -vet=off ./api ./account ./members ./orgs ./workspaces ./internal/call ./internal/transport
+	GOEXPERIMENT=jsonv2 go test -vet=off ./api ./account ./members ./orgs ./workspaces ./internal/call ./internal/decode ./internal/transport
 
 .PHONY: conformance
 conformance: $(PEER)/node_modules/.package-lock.json

@@ -46,7 +46,7 @@ func ParseBase(address string) (Base, error) {
 	b.Prefix = trimSuffixFold(b.Prefix, root)
 	trimmed := trimSuffixFold(b.Prefix, prefix)
 	switch {
-	case !dedicated(u.Hostname()):
+	case !strings.HasPrefix(strings.ToLower(u.Hostname())+".", "api."): // not a host of the API alone
 		b.Prefix = trimmed + prefix
 	case trimmed == "": // the default prefix
 		b.Prefix = ""
@@ -122,12 +122,6 @@ func loopback(host string) bool {
 func (b Base) Exposed() bool {
 	u := url.URL{Host: b.Host}
 	return b.Scheme == "http" && !loopback(u.Hostname())
-}
-
-// dedicated reports whether the host serves only the API.
-func dedicated(host string) bool {
-	first, _, _ := strings.Cut(strings.ToLower(host), ".")
-	return first == "api"
 }
 
 // Origin returns the scheme and the host.

@@ -615,13 +615,14 @@ func (x *exchange) outcome(e *api.Error) outcome {
 }
 
 // retries decides whether to retry the failed attempt, and sets the delay. A retry with
-// a new token or in the next window is free; any other counts.
+// a new token is free, and so is one after a refusal until a known time: with several
+// clients on one credential refusals are part of normal operation. Any other counts.
 func (x *exchange) retries(ctx context.Context) bool {
 	e, answered := x.failure.(*api.Error) //nolint:errorlint // set by read, never wrapped
 	if answered && e.Unauthenticated {
 		return x.refresh(ctx)
 	}
-	if x.waitsForWindow(e) {
+	if x.most > 1 && answered && x.outcome(e) == rateLimited && wait.OnWindow(e) {
 		return x.pause(ctx, e) && x.reopen()
 	}
 	x.counted++
@@ -635,13 +636,6 @@ func (x *exchange) retries(ctx context.Context) bool {
 		return false
 	}
 	return x.client.budget.spend()
-}
-
-// waitsForWindow reports whether the failed attempt was refused until a known time. To
-// wait for that costs no attempt and no retry budget, unlike a retry after a failure:
-// with several clients on one credential refusals are part of normal operation.
-func (x *exchange) waitsForWindow(e *api.Error) bool {
-	return x.most > 1 && e != nil && x.outcome(e) == rateLimited && wait.OnWindow(e)
 }
 
 // pause sets the delay of the next attempt. It returns false if the waits that the

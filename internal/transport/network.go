@@ -138,12 +138,11 @@ func unpooled(t *http.Transport) *http.Transport {
 }
 
 // watcher records the connection of a request, and cancels the attempt if net/http
-// uses a second one.
+// uses a second one: TestHTTP2FaultsAreNotRepeatedByTheTransport counts them.
 type watcher struct {
-	trace  httptrace.ClientTrace
-	cancel context.CancelFunc // of the attempt
-	h2c    bool
-
+	trace    httptrace.ClientTrace
+	cancel   context.CancelFunc // of the attempt
+	h2c      bool
 	harmless bool // reading the body cannot fail
 
 	asked     bool // for a connection; a protocol of RegisterProtocol does not
