@@ -11,6 +11,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/input"
 )
 
 // AskOptions are the options of [Service.Ask] and [Service.Resume]. Nil means
@@ -100,7 +101,11 @@ func (s *Service) begin(
 	if o.Thread != "" {
 		return s.Turns.Send(ctx, in, o.Thread, q, opts...)
 	}
-	c, err := s.Threads.Create(ctx, in, CreateThreadRequest{Question: q, Name: o.Name, Kind: o.Kind}, opts...)
+	r := CreateThreadRequest{Question: q, Name: o.Name, Kind: o.Kind}
+	if err := r.check(input.Fields[AskOptions]("ai.Ask")); err != nil {
+		return nil, err
+	}
+	c, err := s.Threads.Create(ctx, in, r, opts...)
 	if err != nil {
 		return nil, err
 	}

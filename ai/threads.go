@@ -142,14 +142,19 @@ func (t *Threads) Create(
 	return &ThreadTurns{thread, []*Turn{turn}, 1}, nil
 }
 
+// check rejects a name or a kind that is not valid.
+func (r *CreateThreadRequest) check(args input.Args) error {
+	if r.Kind == ThreadKindAll {
+		return args.Refuse("kind", "must be user or agent", strconv.Quote(string(r.Kind)))
+	}
+	return characters(args, "name", r.Name, 0, maxThreadName, "must be at most 100 characters")
+}
+
 func (r CreateThreadRequest) form(args input.Args) (form url.Values, key string, err error) {
-	if err := characters(args, "name", r.Name, 0, maxThreadName, "must be at most 100 characters"); err != nil {
+	if err := r.check(args); err != nil {
 		return nil, "", err
 	}
-	if r.Kind == ThreadKindAll {
-		return nil, "", args.Refuse("kind", "must be user or agent", strconv.Quote(string(r.Kind)))
-	}
-	form, key, err = r.Question.form(args)
+	form, key, err = r.Question.form(input.Fields[Question](args.Op))
 	if err != nil {
 		return nil, "", err
 	}

@@ -10,6 +10,7 @@ package assets
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"time"
 
@@ -57,6 +58,10 @@ type Asset struct {
 // It calls GET /current/user/assets/.
 func (s *Service) Types(ctx context.Context, kind api.ProfileKind, opts ...api.CallOption) ([]*Asset, error) {
 	r := endpoint.AssetsTypes(api.Profile{Kind: kind})
+	if e, ok := errors.AsType[*api.InputError](r.Path.Err()); ok {
+		e.Op, e.Field = r.Op, "kind"
+		return nil, e
+	}
 	return call.List[*Asset](ctx, s.c, r, "assets", opts) // (assumed name)
 }
 

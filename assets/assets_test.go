@@ -24,8 +24,8 @@ func TestInvalidInputIsRejected(t *testing.T) {
 	t.Parallel()
 	ctx, s, me, content := t.Context(), assets.New(stub.Answer(`{}`)), api.User(api.Me), strings.NewReader("x")
 	stub.Refused(t, map[string][]error{
+		"kind": {stub.Err(s.Types(ctx, api.ProfileKindFileShare))},
 		"in": {
-			stub.Err(s.Types(ctx, api.ProfileKindFileShare)),
 			stub.Err(s.List(ctx, api.Org(" "))),
 			s.Delete(ctx, api.FileShare("f"), assets.NameLogo),
 			stub.Err(s.Read(ctx, api.Profile{}, assets.NameLogo)),

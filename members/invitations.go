@@ -102,6 +102,10 @@ func (i *Invitations) List(
 	o := *cmp.Or(list, &InvitationListOptions{})
 	r := endpoint.MembersInvitationsList(in, nil)
 	if o.State != "" {
+		if strings.Trim(string(o.State), " .") == "" {
+			const rule = "must not be blank or consist of dots"
+			return nil, input.Fields[InvitationListOptions](r.Op).Refuse("state", rule, strconv.Quote(string(o.State)))
+		}
 		r = endpoint.MembersInvitationsListByState(in, string(o.State), nil)
 	}
 	if in.Kind == api.ProfileKindOrg {
@@ -158,9 +162,9 @@ func (i *Invitations) All(
 // unchanged; at least one is required.
 type UpdateInvitationRequest struct {
 	State    InvitationState // accepted or declined, on behalf of the invited person
-	Role     Role            // as of [AddRequest], without a default
-	Notify   Notify          // not of an invitation to an organization
-	AcceptBy time.Time       `wire:"expires"` // when the invitation expires, to the second; must be in the future
+	Role     Role            `wire:"permissions"`                  // as of [AddRequest], without a default
+	Notify   Notify          `wire:"notify_options,notifications"` // not of an invitation to an organization
+	AcceptBy time.Time       `wire:"expires"`                      // when the invitation expires, to the second; must be in the future
 }
 
 // Update changes an invitation. It may send an e-mail, so it is retried only if it was not

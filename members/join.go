@@ -12,7 +12,7 @@ import (
 
 // JoinOptions are the options of [Service.Join]. Nil means no options.
 type JoinOptions struct {
-	Notify Notify // of a share only; "" means the default of the server
+	Notify Notify `wire:"notify_options"` // of a share only; "" means the default of the server
 }
 
 // Join makes the caller a member of a profile that is open to it, or to which it is

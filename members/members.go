@@ -218,7 +218,7 @@ func (s *Service) Add(
 // UpdateRequest is a change of a member. A zero field leaves the value unchanged; at least
 // one is required. A member of an organization has only a Role.
 type UpdateRequest struct {
-	Role    Role               // as of [AddRequest], without a default
+	Role    Role               `wire:"permissions"` // as of [AddRequest], without a default
 	Notify  Notify             `wire:"notify_options,notifications"`
 	Expires api.Opt[time.Time] // when the membership ends, to the second; [api.Null] means never
 }

@@ -70,12 +70,12 @@ const (
 // entries have failed. The status 401, 402 and 429, and [api.ErrUnauthenticated], end the
 // call early, as do [api.ErrNotFound] and [api.ErrForbidden] for the folder.
 func (s *Service) DownloadDir(
-	ctx context.Context, in api.Profile, folder api.OpaqueID, local string, o *DownloadDirOptions, opts ...api.CallOption,
+	ctx context.Context, in api.Profile, parent api.OpaqueID, local string, o *DownloadDirOptions, opts ...api.CallOption,
 ) (*api.DirResult, error) {
 	if err := call.Check(ctx, s.c, opDownloadDir); err != nil {
 		return nil, err
 	}
-	d := &dir{s: s, in: in, opts: opts, seen: map[api.OpaqueID]bool{folder: true}, paths: map[string]bool{}, left: map[string][]string{}}
+	d := &dir{s: s, in: in, opts: opts, seen: map[api.OpaqueID]bool{parent: true}, paths: map[string]bool{}, left: map[string][]string{}}
 	if o != nil {
 		d.o = *o
 	}
@@ -105,7 +105,7 @@ func (s *Service) DownloadDir(
 	}
 	defer func() { _ = d.local.Close() }()
 	d.Transfer = dirs.Transfer{BytesPerSecond: d.o.BytesPerSecond, OnProgress: d.o.OnProgress, OnEntry: d.o.OnEntry}
-	root := &remoteFolder{id: folder}
+	root := &remoteFolder{id: parent}
 	return d.Run(ctx,
 		func(ctx context.Context) error { return d.list(ctx, root) },
 		func(ctx context.Context) error {

@@ -28,8 +28,8 @@ import (
 // Errors are of the type [*fs.PathError]: [fs.ErrNotExist] with [api.ErrNotFound],
 // [fs.ErrPermission] with [api.ErrForbidden] or [api.ErrUnauthenticated], and others of
 // [Service.List] and [Downloads.Read].
-func (s *Service) FS(ctx context.Context, in api.Profile, folder api.OpaqueID, opts ...api.CallOption) fs.FS {
-	return &tree{ctx, s, in, folder, opts}
+func (s *Service) FS(ctx context.Context, in api.Profile, parent api.OpaqueID, opts ...api.CallOption) fs.FS {
+	return &tree{ctx, s, in, parent, opts}
 }
 
 type tree struct {

@@ -153,7 +153,7 @@ func (s *Service) Pages(
 	return s.pages(in, parent, list).Pages(ctx, opts)
 }
 
-func (s *Service) pages(in api.Profile, folder api.OpaqueID, list *ListOptions) page.List[*Page, *Node] {
+func (s *Service) pages(in api.Profile, parent api.OpaqueID, list *ListOptions) page.List[*Page, *Node] {
 	var o ListOptions
 	if list != nil {
 		o = *list
@@ -164,7 +164,7 @@ func (s *Service) pages(in api.Profile, folder api.OpaqueID, list *ListOptions) 
 	fetch := func(ctx context.Context, cursor string, opts []api.CallOption) (*Page, error) {
 		at := o
 		at.Cursor = cursor
-		return s.List(ctx, in, folder, &at, opts...)
+		return s.List(ctx, in, parent, &at, opts...)
 	}
 	return walk("storage.List", o.Cursor, fetch)
 }

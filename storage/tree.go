@@ -239,9 +239,9 @@ func (s *Service) AddLink(
 //
 // Errors: [api.ErrNotFound] if there is none; those of [Service.List].
 func (s *Service) Find(
-	ctx context.Context, in api.Profile, folder api.OpaqueID, name string, opts ...api.CallOption,
+	ctx context.Context, in api.Profile, parent api.OpaqueID, name string, opts ...api.CallOption,
 ) (*Node, error) {
-	for n, err := range s.All(ctx, in, folder, nil, opts...) {
+	for n, err := range s.All(ctx, in, parent, nil, opts...) {
 		switch {
 		case err != nil:
 			return nil, err
@@ -261,7 +261,7 @@ func (s *Service) Find(
 // Errors: those of CreateFolder, as [api.ErrNameTaken] if a name belongs to a file. The
 // server may then have created a folder with a number in its name, which is kept.
 func (s *Service) EnsurePath(
-	ctx context.Context, in api.Profile, folder api.OpaqueID, path string, opts ...api.CallOption,
+	ctx context.Context, in api.Profile, parent api.OpaqueID, path string, opts ...api.CallOption,
 ) (*Node, error) {
 	const op = "storage.EnsurePath"
 	args := input.Parameters(op, "name", "path")
@@ -271,7 +271,7 @@ func (s *Service) EnsurePath(
 			return nil, err
 		}
 	}
-	n := &Node{ID: folder}
+	n := &Node{ID: parent}
 	for _, name := range names {
 		var err error
 		n, err = s.CreateFolder(ctx, in, n.ID, name, nil, opts...)

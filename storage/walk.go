@@ -35,15 +35,15 @@ type WalkOptions struct {
 // deleted meanwhile, [api.ErrInvalid] if the cursor of a page has expired. The status 401,
 // 402 and 429, [api.ErrUnauthenticated] and the end of ctx end the walk.
 func (s *Service) Walk(
-	ctx context.Context, in api.Profile, folder api.OpaqueID, o *WalkOptions, opts ...api.CallOption,
+	ctx context.Context, in api.Profile, parent api.OpaqueID, o *WalkOptions, opts ...api.CallOption,
 ) iter.Seq2[*WalkEntry, error] {
 	enter := func(*WalkEntry) bool { return true }
 	if o != nil && o.Enter != nil {
 		enter = o.Enter
 	}
 	return func(yield func(*WalkEntry, error) bool) {
-		pending := []*WalkEntry{{".", &Node{ID: folder, Type: NodeTypeFolder}}}
-		seen := map[string]bool{folder.Plain(): true}
+		pending := []*WalkEntry{{".", &Node{ID: parent, Type: NodeTypeFolder}}}
+		seen := map[string]bool{parent.Plain(): true}
 		for len(pending) > 0 {
 			at := pending[len(pending)-1]
 			pending = pending[:len(pending)-1]

@@ -155,7 +155,7 @@ func (s *Service) ResumeFile(
 func (f *file) runFrom(ctx context.Context, from Session) (*storage.Node, error) {
 	f.args = input.Fields[Session](f.op)
 	switch {
-	case from.ID == "":
+	case from.ID.Plain() == "":
 		return nil, f.args.Refuse("ID", "must be that of OnSession, or of an Error", "")
 	case from.ChunkSize < 1 || from.Size < 1:
 		return nil, f.args.Refuse("", "must have a size and chunks", strconv.FormatInt(from.ChunkSize, 10))

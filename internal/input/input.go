@@ -124,7 +124,7 @@ func named(f reflect.StructField, wire string) bool {
 }
 
 func fold(name string) string {
-	return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(name))
+	return strings.ToLower(strings.ReplaceAll(strings.ReplaceAll(name, "_", ""), "-", ""))
 }
 
 // camel returns the name of a parameter: "emailAddress" for "email_address", "node" for
