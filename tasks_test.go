@@ -15,7 +15,7 @@ import (
 func TestProgramsOfTasksAreShort(t *testing.T) {
 	t.Parallel()
 	for file, most := range map[string]int{
-		"examples/nightly/main.go":          84,  // the events of a workspace in a file, over kills
+		"examples/nightly/main.go":          45,  // the events of a workspace in a file, over kills
 		"oauth/example_live_test.go":        70,  // a desktop login, live changes, a mention
 		"fastiotest/example_report_test.go": 28,  // a program to test
 		"fastiotest/example_suite_test.go":  74,  // its tests: a failure, a rate limit, a replay, a fake

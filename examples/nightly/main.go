@@ -38,20 +38,20 @@ func main() {
 
 func runNightly(ctx context.Context, out io.Writer, workspace api.ID, dir string) error {
 	client, err := fastio.FromEnv(fastio.WithLogger(slog.Default()))
-	if errors.Is(err, fastio.ErrNoToken) {
+	switch {
+	case errors.Is(err, fastio.ErrNoToken):
 		return demonstrate(ctx, out)
-	}
-	if err != nil {
+	case err != nil:
 		return err
-	}
-	defer client.CloseIdleConnections()
-	if workspace == "" {
+	case workspace == "":
 		return errors.New("set -workspace: the ID of the workspace")
 	}
+	defer client.CloseIdleConnections()
 	return appendEvents(ctx, client, out, workspace, dir, nil)
 }
 
-// appendEvents appends the events since the last run.
+// appendEvents appends the events since the last run. The logger reports those that may
+// be missing.
 func appendEvents(
 	ctx context.Context, client *fastio.Client, out io.Writer, workspace api.ID, dir string, o *journal.Options,
 ) (err error) {
@@ -60,14 +60,8 @@ func appendEvents(
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	before := file.Rows()
-	err = file.Follow(ctx, client.Events, events.Query{Profile: api.Workspace(workspace)}, &events.FollowOptions{
-		Until: time.Now(),
-		OnGap: func(_ context.Context, g events.Gap) error {
-			fmt.Fprintf(out, "events from %v to %v may be missing: %s\n", g.From, g.To, g.Reason)
-			return nil
-		},
-	})
+	before, query := file.Rows(), events.Query{Profile: api.Workspace(workspace)}
+	err = file.Follow(ctx, client.Events, query, &events.FollowOptions{Until: time.Now()})
 	fmt.Fprintf(out, "%d events added, %d in all\n", file.Rows()-before, file.Rows())
 	return err
 }
