@@ -43,7 +43,7 @@ type Client struct {
 
 	Account    *account.Service    // the account of the caller, and invitations that it has received
 	Activity   *activity.Service   // notifications about changes, by long polls
-	AI         *ai.Service         // the agent: conversations and answers
+	AI         *ai.Service         // the agent: threads, and the answers of their turns
 	Assets     *assets.Service     // pictures of organizations, workspaces, shares and users
 	Audit      *audit.Service      // who can see what in an organization
 	Comments   *comments.Service   // comments on workspaces, shares and files

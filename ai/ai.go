@@ -10,7 +10,7 @@
 //		fmt.Printf("[%d] %s\n", i+1, citation.Name)
 //	}
 //
-// A conversation is a [Thread] of turns, each a question and its answer. [Service.Ask]
+// A [Thread] is a list of turns, each a question and its answer. [Service.Ask]
 // asks a question and waits for the answer. The methods of [Threads] and [Turns] are
 // its steps.
 package ai

@@ -14,7 +14,7 @@ import (
 	"github.com/fastio-go/fastio/internal/input"
 )
 
-// Threads manages the caller's conversations with the agent of a workspace or
+// Threads manages the threads of the caller with the agent of a workspace or
 // share: each call takes it as [api.Workspace] or [api.Share].
 type Threads struct{ c api.Client }
 
@@ -60,7 +60,7 @@ type Privacy struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// Thread is a conversation.
+// Thread is a conversation with the agent, in turns.
 type Thread struct {
 	ID      api.OpaqueID `json:"thread_id" also:"chat_id,id"`
 	Creator Party        `json:"creator"`

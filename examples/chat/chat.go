@@ -13,7 +13,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 )
 
-// chat is one conversation in a terminal.
+// chat is one thread in a terminal.
 type chat struct {
 	client *fastio.Client
 	scope  api.Profile

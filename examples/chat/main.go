@@ -1,7 +1,7 @@
 // Chat asks the agent of a workspace questions: answers are printed while they are
 // written, followed by their sources.
 //
-//	go run ./examples/chat                  begins a conversation
+//	go run ./examples/chat                  begins a thread
 //	go run ./examples/chat -thread ID       continues one
 //
 // Ctrl-C cancels the current answer, and ends the program when there is none.
@@ -28,7 +28,7 @@ import (
 
 func main() {
 	workspace := flag.String("workspace", "", "the ID of the workspace, or its folder name; default: the first one")
-	thread := flag.String("thread", "", "the ID of the conversation to continue")
+	thread := flag.String("thread", "", "the ID of the thread to continue")
 	flag.Parse()
 	err := converse(context.Background(), os.Stdin, os.Stdout, api.ID(*workspace), api.OpaqueID(*thread))
 	if err != nil {

@@ -232,7 +232,7 @@ type SearchOptions struct {
 	DegradedBuckets []string `enum:"files|comments|metadata"` // buckets of unified searches that fail
 }
 
-// AIOptions concern conversations with the agent of the platform.
+// AIOptions concern threads with the agent of the platform.
 type AIOptions struct {
 	TurnPace     time.Duration // between the steps of a turn; 0 means 20 milliseconds, negative no time
 	CommitTime   time.Duration // for which a new thread rejects questions, and its own key, with 409
