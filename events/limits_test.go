@@ -1,6 +1,7 @@
 package events_test
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"regexp"
@@ -58,9 +59,9 @@ func TestLimitsPageHasThePublishedLimits(t *testing.T) {
 		}
 	}
 	slowest := slices.MinFunc(api.RateWindows("events.search"), func(a, b api.RateWindow) int {
-		return a.Max*int(b.Size) - b.Max*int(a.Size)
+		return cmp.Compare(time.Duration(a.Max)*b.Size, time.Duration(b.Max)*a.Size)
 	})
-	searches := slowest.Max * int(time.Minute) / int(slowest.Size)
+	searches := int(time.Duration(slowest.Max) * time.Minute / slowest.Size)
 	const page = 250
 	for _, sentence := range []string{
 		fmt.Sprintf("returns at most %d events", page),
