@@ -35,12 +35,9 @@ BIN := $(CURDIR)/.bin
 # $(call each,command) runs a command in every module, $(call each,command,modules) in some.
 each = for module in $(or $(2),$(MODULES)); do echo "[$$module] "$(call quote,$(1)); (cd "$$module" && $(1)); done
 quote = '$(subst ','\'',$(1))'
-# $(call silent,command) runs a command that must print nothing, in every module.
-silent = for module in $(MODULES); do echo "[$$module] "$(call quote,$(1)); \
-	found=$$(cd "$$module" && $(1)) && [ -z "$$found" ] || { echo "$$found"; exit 1; }; done
 
 .PHONY: all
-all: fmt-check vet lint api tidy-check generate-check fix-check readme-test test bench-check
+all: fmt-check vet lint api tidy-check generate-check readme-test test bench-check
 
 # One build serves all tools and all modules.
 $(BIN)/.built: tools/go.mod tools/go.sum tools/vet/main.go tools/vet/style.go
@@ -49,17 +46,20 @@ $(BIN)/.built: tools/go.mod tools/go.sum tools/vet/main.go tools/vet/style.go
 
 .PHONY: fmt-check
 fmt-check: $(BIN)/.built
-	@$(call silent,$(BIN)/gofumpt -l .)
+	@found=$$($(BIN)/gofumpt -extra=group_params,clothe_returns -l .); \
+	[ -z "$$found" ] || { echo "$$found"; exit 1; }
 
+WINDOWS := GOOS=windows GOARCH=386 GOFLAGS="$(GOFLAGS) -tags=soak"
 .PHONY: vet
 vet: $(BIN)/.built # for other systems: Windows, where int has 32 bits here, with the long tests, and a browser
-	@$(call each,GOOS=windows GOARCH=386 GOFLAGS="$$GOFLAGS -tags=soak" $(BIN)/vet ./...)
+	GOWORK=$(CURDIR)/go.work $(WINDOWS) $(BIN)/vet work # all modules at once, with one copy of what they import
+	cd internal/conformance && $(WINDOWS) $(BIN)/vet ./... # which is not in the workspace
 	GOOS=js GOARCH=wasm $(BIN)/vet -tests=false ./... # tests of sockets do not compile for it
 	$(BIN)/vet -style # the rules of this project, in all files of all modules
 	go -C tools test ./vet
 
 .PHONY: lint
-lint: $(BIN)/.built # with all analyzers of go vet
+lint: $(BIN)/.built # with all analyzers of go vet and go fix
 	@$(call each,GOGC=400 GOMEMLIMIT=4GiB $(BIN)/golangci-lint run --allow-parallel-runners ./...)
 
 .PHONY: tidy-check
@@ -73,10 +73,6 @@ generate-check:
 	before=$$(state); \
 	$(call each,go generate ./...); \
 	diff <(echo "$$before") <(state) || { echo "generated files were stale" >&2; exit 1; }
-
-.PHONY: fix-check
-fix-check:
-	@$(call silent,go fix -diff ./...)
 
 .PHONY: test
 test: # side by side: the tests of programs wait for processes most of the time

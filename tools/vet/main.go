@@ -1,4 +1,4 @@
-// Command vet runs the analyzers of go vet on packages of the current module. It reads them
+// Command vet runs the analyzers of go vet, and one more, on packages of the current module. It reads them
 // and all that they import as source: to check them for another system with GOOS and GOARCH,
 // nothing is compiled for it. With -style it checks the rules of this project in all Go files below the current
 // directory instead; see style.go.
@@ -9,8 +9,10 @@ import (
 	"fmt"
 	"log"
 	"os"
+	"slices"
 
 	"golang.org/x/tools/go/analysis/checker"
+	"golang.org/x/tools/go/analysis/passes/modernize"
 	"golang.org/x/tools/go/analysis/suite/vet"
 	"golang.org/x/tools/go/packages"
 )
@@ -32,7 +34,8 @@ func main() {
 	if packages.PrintErrors(found) > 0 {
 		os.Exit(1)
 	}
-	result, err := checker.Analyze(vet.Suite, found, nil)
+	analyzers := append(slices.Clone(vet.Suite), modernize.FmtAppendfAnalyzer) // of go fix, but not of golangci-lint
+	result, err := checker.Analyze(analyzers, found, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
