@@ -109,7 +109,8 @@ func (s *Service) Batch(
 			Field: "file_" + strconv.Itoa(i), Name: f.Name, Content: api.Bytes("", f.Content),
 		})
 	}
-	switch args := input.Parameters(op); {
+	args := input.Parameters(op)
+	switch {
 	case len(files) == 0 || len(files) > MaxBatch:
 		return nil, args.Refuse("files", "must be 1 to 200", strconv.Itoa(len(files)))
 	case total > MaxBatchBytes:

@@ -41,7 +41,8 @@ func (k *Chunks) Send(ctx context.Context, upload api.OpaqueID, chunk Chunk, opt
 
 func (k *Chunks) send(ctx context.Context, upload api.OpaqueID, c Chunk, sum uint32, opts []api.CallOption) error {
 	const op = "uploads.Chunks.Send"
-	switch args := input.Fields[Chunk](op); {
+	args := input.Fields[Chunk](op)
+	switch {
 	case c.Order < 1:
 		return args.Refuse("order", "must be 1 or more", strconv.Itoa(c.Order))
 	case len(c.Content) == 0:

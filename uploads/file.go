@@ -235,7 +235,8 @@ func (s *Service) newFile(op string, content io.ReaderAt, o *FileOptions, opts [
 
 // run uploads the content and returns the node.
 func (f *file) run(ctx context.Context, upload func(context.Context) error) (*storage.Node, error) {
-	switch target := input.Fields[Target](f.op); {
+	target := input.Fields[Target](f.op)
+	switch {
 	case f.Target.Profile == api.Profile{}:
 		return nil, target.Refuse("instance_id", "must be a workspace, share or File Share", "")
 	case f.swaps() && f.Target.File.Plain() == "":

@@ -97,7 +97,8 @@ func (g *Group) advance() {
 		if len(g.waiting[class]) == 0 {
 			return
 		}
-		if w := g.waiting[class][0]; !at.After(now) {
+		w := g.waiting[class][0]
+		if !at.After(now) {
 			w.next = cmp.Or(w.next, now)
 			c, o := g.admit(w.turn, class, now, w.next, w.maxWait)
 			if !o.at.After(now) {
