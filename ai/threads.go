@@ -143,7 +143,7 @@ func (t *Threads) Create(
 }
 
 // check rejects a name or a kind that is not valid.
-func (r *CreateThreadRequest) check(args input.Args) error {
+func (r CreateThreadRequest) check(args input.Args) error {
 	if r.Kind == ThreadKindAll {
 		return args.Refuse("kind", "must be user or agent", strconv.Quote(string(r.Kind)))
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"math/rand/v2"
@@ -14,6 +13,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -173,6 +173,7 @@ type generator struct {
 
 // call calls a method with arguments at random and returns its error.
 func (g generator) call(t *testing.T, method reflect.Value, names []string) (err error) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	defer func() {
@@ -285,7 +286,7 @@ func (g generator) fill(v reflect.Value) {
 			case f.IsExported():
 				g.fill(field)
 			case whole:
-				g.fill(reflect.NewAt(f.Type, unsafe.Pointer(field.UnsafeAddr())).Elem()) //nolint:gosec // no other way
+				g.fill(reflect.NewAt(f.Type, unsafe.Pointer(field.UnsafeAddr())).Elem())
 			}
 		}
 	default:
@@ -328,7 +329,7 @@ func (g generator) implement(v reflect.Value) bool {
 		return false
 	}
 	for _, value := range []any{
-		strings.NewReader("content"), new(bytes.Buffer), fs.FS(fstest.MapFS{"a": {Data: []byte("a")}}), fmt.Sprint(g.IntN(5)),
+		strings.NewReader("content"), new(bytes.Buffer), fs.FS(fstest.MapFS{"a": {Data: []byte("a")}}), strconv.Itoa(g.IntN(5)),
 	} {
 		if g.IntN(4) > 0 && reflect.TypeOf(value).Implements(v.Type()) {
 			v.Set(reflect.ValueOf(value))
