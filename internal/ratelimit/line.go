@@ -54,6 +54,9 @@ func (g *Group) finish(w *caller, c Call, err error) {
 	g.waiting[w.class] = slices.Delete(g.waiting[w.class], i, i+1)
 	c.Ordered = w.ordered
 	w.call, w.err = c, err
+	if err != nil {
+		w.turn.change(func(t *Turn) { t.asked = time.Time{} })
+	}
 	close(w.expected)
 }
 

@@ -98,6 +98,9 @@ type Waiting func(wait time.Duration, ordered bool)
 // wraps both. A window learned from announcements delays a call by maxWait at
 // most: that call verifies the window.
 func (g *Group) Acquire(ctx context.Context, maxWait time.Duration, waiting Waiting) (Call, error) {
+	if err := ctx.Err(); err != nil {
+		return Call{}, err
+	}
 	class := Program
 	turn, _ := ctx.Value(turnKey{}).(*Turn)
 	if turn != nil {
@@ -105,9 +108,6 @@ func (g *Group) Acquire(ctx context.Context, maxWait time.Duration, waiting Wait
 			return c, nil
 		}
 		class = turn.ask()
-	}
-	if err := ctx.Err(); err != nil {
-		return Call{}, err
 	}
 	g.mu.Lock()
 	now := time.Now()

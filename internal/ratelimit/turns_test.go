@@ -117,6 +117,28 @@ func TestCanceledLoopsLeaveTheLine(t *testing.T) {
 	})
 }
 
+// A loop whose wait has failed does not wait any longer.
+func TestFailedWaitIsOver(t *testing.T) {
+	t.Parallel()
+	contexts := map[string]time.Duration{"canceled while it waits": time.Second, "canceled before": 0}
+	table.Bubbles(t, contexts, func(t *testing.T, after time.Duration) {
+		g, loop := ratelimit.New(api.RateWindow{Max: 1, Size: time.Minute}), turn(ratelimit.Rest)
+		g.Release(acquire(t, g))
+		ctx, cancel := context.WithCancel(ratelimit.With(t.Context(), loop))
+		if after == 0 {
+			cancel()
+		}
+		time.AfterFunc(after, cancel)
+		if _, err := g.Acquire(ctx, forever, nil); !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Hour)
+		if waited := loop.State().Waited; waited > 0 {
+			t.Errorf("the loop waits for %s", waited)
+		}
+	})
+}
+
 func deadline(ctx context.Context) time.Time {
 	at, _ := ctx.Deadline()
 	return at
