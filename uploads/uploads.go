@@ -140,8 +140,8 @@ type Target struct {
 	File api.OpaqueID `json:"file,omitzero" wire:"file_id"`
 
 	// IfVersion is the version that the upload replaces, "" for any: the one that the content
-	// is based on. In a workspace or share it requires File, and [Service.ReaderAt], which
-	// assembles the upload and then calls storage.Service.Update.
+	// is based on. In a workspace or share it requires File, and [Service.ReaderAt] or
+	// [Service.File], which assemble the upload and then call storage.Service.Update.
 	IfVersion api.OpaqueID `json:"if_version,omitzero" wire:"if_version_id"`
 }
 
