@@ -24,8 +24,8 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := all
 
-# Every module is checked alone, as its users get it. Only readme-test runs in the
-# workspace, as a reader of the README does.
+# Every module is tested alone, as its users get it. In the workspace run readme-test, as
+# a reader of the README does, and vet and lint, which read what modules share once.
 export GOWORK := off
 # A clone that belongs to somebody else has no version control status to stamp.
 export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false)
@@ -58,9 +58,11 @@ vet: $(BIN)/.built # for other systems: Windows, where int has 32 bits here, wit
 	$(BIN)/vet -style # the rules of this project, in all files of all modules
 	go -C tools test ./vet
 
+LINT := GOGC=400 GOMEMLIMIT=4GiB $(BIN)/golangci-lint run --allow-parallel-runners
 .PHONY: lint
 lint: $(BIN)/.built # with all analyzers of go vet and go fix
-	@$(call each,GOGC=400 GOMEMLIMIT=4GiB $(BIN)/golangci-lint run --allow-parallel-runners ./...)
+	GOWORK=$(CURDIR)/go.work $(LINT) $(patsubst %,./%/...,$(filter-out internal/conformance,$(MODULES))) # at once
+	cd internal/conformance && $(LINT) ./...
 
 .PHONY: tidy-check
 tidy-check:
