@@ -69,6 +69,8 @@ func Example() {
 }
 
 // Each run continues behind the last event of the one before, which may have been killed.
+//
+//nolint:testableexamples,contextcheck // it requires a token; files are opened without a context
 func ExampleJournal_Follow() {
 	ctx := context.Background()
 	client, err := fastio.New()
