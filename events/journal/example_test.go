@@ -68,25 +68,31 @@ func Example() {
 	// workspace,comment_created
 }
 
-// Each run continues behind the last event of the one before, which may have been killed.
-//
-//nolint:testableexamples,contextcheck // it requires a token; files are opened without a context
+// A file of JSON lines. Another run continues behind the last event.
 func ExampleJournal_Follow() {
+	platform := fastiotest.New()
+	design := platform.AddWorkspace(seed.Workspace{Name: "Design"}).ID
+	platform.AddEvent(seed.Event{Name: "comment_created", Workspace: design})
+	client, err := fastio.New(platform.ClientOptions()...)
+	if err != nil {
+		log.Fatal(err)
+	}
+	dir, err := os.MkdirTemp("", "events")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+
 	ctx := context.Background()
-	client, err := fastio.New()
+	path := filepath.Join(dir, "events.jsonl")
+	query := events.Query{Profile: api.Workspace(api.ID(design))}
+	j, err := journal.Open(path, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
-	nightly := func(query events.Query) error {
-		j, err := journal.Open("events.jsonl", nil)
-		if err != nil {
-			return err
-		}
-		defer j.Close()
-		return j.Follow(ctx, client.Events, query, &events.FollowOptions{Until: time.Now()})
-	}
-	err = nightly(events.Query{Profile: api.Org("4012345678901234567")})
-	if err != nil {
-		log.Fatal(err)
-	}
+	defer j.Close()
+	err = j.Follow(ctx, client.Events, query, &events.FollowOptions{Until: time.Now()})
+	fmt.Println(j.Rows(), "event", err)
+	// Output:
+	// 1 event <nil>
 }

@@ -1,12 +1,12 @@
 // Package journal appends events to a file, each exactly once, over any number of runs
 // that may be killed at any moment. Only events without an ID may be in it twice.
 //
-//	j, err := journal.Open("events.jsonl", nil)
+//	j, err := journal.Open(path, nil)
 //	if err != nil {
-//		return err
+//		log.Fatal(err)
 //	}
 //	defer j.Close()
-//	return j.Follow(ctx, client.Events, query, &events.FollowOptions{Until: time.Now()})
+//	err = j.Follow(ctx, client.Events, query, &events.FollowOptions{Until: time.Now()})
 //
 // The file is the caller's: it has one row for each event, in JSON, CSV or any other
 // format. What the journal needs to go on is in the directory PATH.progress.
