@@ -2,7 +2,9 @@ package realtime_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -10,7 +12,9 @@ import (
 
 	"github.com/fastio-go/fastio/ai"
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/op"
 	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/table"
 	"github.com/fastio-go/fastio/internal/wait"
@@ -63,15 +67,17 @@ func TestPollsAreDividedByUse(t *testing.T) {
 		beside  bool          // uploads and turns
 		worst   time.Duration // wait of a busy one
 		polls   int           // of a busy one in an hour, at least
+		logs    int           // that are followed beside
 	}
 	table.Bubbles(t, map[string]row{
-		"2 busy":                       {2, 2, 4 * time.Second, false, 9 * time.Second, 480},
-		"15 busy":                      {15, 15, 15 * time.Second, false, time.Minute, 63},
-		"50 busy":                      {50, 50, time.Minute, false, 7 * time.Minute, 18},
-		"100 busy":                     {100, 100, 2 * time.Minute, false, 12 * time.Minute, 9},
-		"1 of 15 busy":                 {15, 1, 2 * time.Second, false, 8 * time.Second, 720},
-		"15 busy, uploads and turns":   {15, 15, 15 * time.Second, true, 150 * time.Second, 42},
-		"1 of 15 busy, uploads, turns": {15, 1, 2 * time.Second, true, 12 * time.Second, 600},
+		"2 busy":                       {2, 2, 4 * time.Second, false, 9 * time.Second, 480, 0},
+		"15 busy":                      {15, 15, 15 * time.Second, false, time.Minute, 63, 0},
+		"50 busy":                      {50, 50, time.Minute, false, 7 * time.Minute, 18, 0},
+		"100 busy":                     {100, 100, 2 * time.Minute, false, 12 * time.Minute, 9, 0},
+		"1 of 15 busy":                 {15, 1, 2 * time.Second, false, 8 * time.Second, 720, 0},
+		"50 busy, 10 followed logs":    {50, 50, time.Minute, false, 9 * time.Minute, 12, 10},
+		"15 busy, uploads and turns":   {15, 15, 15 * time.Second, true, 150 * time.Second, 42, 0},
+		"1 of 15 busy, uploads, turns": {15, 1, 2 * time.Second, true, 12 * time.Second, 600, 0},
 	}, func(t *testing.T, test row) {
 		if test.n > 15 {
 			table.Large(t)
@@ -85,6 +91,7 @@ func TestPollsAreDividedByUse(t *testing.T) {
 		if test.beside {
 			workBeside(t, w)
 		}
+		followLogs(t, w, test.logs)
 		time.Sleep(10 * time.Minute)
 		tick := max(time.Second, test.each/20)
 		const rare = 29 * time.Minute
@@ -123,6 +130,27 @@ func TestPollsAreDividedByUse(t *testing.T) {
 			t.Errorf("%d polls in an hour, %d refused", busiest, s.Refusals())
 		}
 	})
+}
+
+// followLogs follows logs in which nothing happens, without sockets.
+func followLogs(t *testing.T, w *crowd, n int) {
+	t.Helper()
+	w.server.Fail(seed.Fault{Op: op.RealtimeSocket, Status: http.StatusNotFound})
+	ctx, cancel := context.WithCancel(t.Context())
+	var following sync.WaitGroup
+	t.Cleanup(func() {
+		cancel()
+		following.Wait()
+	})
+	for i := range n {
+		room := api.Workspace(api.ID(w.server.AddWorkspace(seed.Workspace{Name: fmt.Sprint("Log ", i)}).ID))
+		following.Go(func() {
+			err := w.client.Events.Follow(ctx, events.Query{Profile: room}, func(context.Context, *events.Event) error { return nil }, nil)
+			if !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+		})
+	}
 }
 
 // workBeside uploads a file twice a minute, and waits for a turn most of the time.
