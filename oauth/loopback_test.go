@@ -279,13 +279,13 @@ func TestCrowdsOfSlowConnectionsDoNotDelayTheAnswer(t *testing.T) {
 		"that owe the rest of a chunk":   "POST /" + toReceiver + "Transfer-Encoding: chunked\r\n\r\nff\r\n",
 		"that wait to be asked for more": "POST /" + toReceiver + "Content-Length: 9\r\nExpect: 100-continue\r\n\r\n",
 	}, func(t *testing.T, part string) {
-		const crowd, exchange = 1000, 200 * time.Millisecond
+		const exchange = 200 * time.Millisecond
 		s := newScene()
 		s.Fail(seed.Fault{Op: "oauth.Token", Delay: exchange})
 		u := startLogin(t, s)
 		ctx, stop := context.WithCancel(t.Context())
 		var attackers sync.WaitGroup
-		for range crowd {
+		for range table.Rounds(1000, 1000) {
 			attackers.Go(func() {
 				for ctx.Err() == nil {
 					conn, err := u.dial(ctx, "tcp", receiverHost)
