@@ -74,7 +74,7 @@ func localFile(t *testing.T, size int) (path string, content []byte) {
 // session the platform does not have, is sent from its beginning. No session is left.
 func TestInterruptedUploadContinues(t *testing.T) {
 	t.Parallel()
-	const chunks, arrived = 5, 2
+	const chunks, arrived = 8, 4
 	type row struct {
 		change func(t *testing.T, w *world, path string, from uploads.Session)
 		over   bool // it starts over
