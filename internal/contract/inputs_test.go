@@ -236,14 +236,14 @@ func (g generator) fill(v reflect.Value) {
 	case reflect.Bool:
 		v.SetBool(g.IntN(2) == 0)
 	case reflect.Int, reflect.Int64, reflect.Uint32:
-		n := pick(g, 0, 0, 1, 2, 100, 1<<20, -1, 1<<40)
+		n := pick[int64](g, 0, 0, 1, 2, 100, 1<<20, -1, 1<<40)
 		if v.Type() == reflect.TypeFor[time.Duration]() {
-			n *= int(time.Second)
+			n *= int64(time.Second)
 		}
 		if v.Kind() == reflect.Uint32 {
 			v.SetUint(uint64(g.Uint32()))
 		} else {
-			v.SetInt(int64(n))
+			v.SetInt(n)
 		}
 	case reflect.Uint8: // the state of an api.Opt
 		v.SetUint(g.Uint64N(3))
