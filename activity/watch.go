@@ -198,7 +198,7 @@ func (w *watch) fresh(r *Report) bool {
 
 // classify sets the class of the next poll: Woken if one after the other has changes.
 func (w *watch) classify(fresh bool, held time.Duration) {
-	const most, busy = 4, 3 // a single change is no load
+	const most, busy = 4, 3 // one change scores 2: it is not yet busy
 	switch {
 	case fresh:
 		w.score = min(w.score+2, most)

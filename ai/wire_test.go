@@ -213,8 +213,8 @@ var errReached = errors.New("the call was sent")
 
 func unreachable() *ai.Service { return ai.New(script(errReached)) }
 
-// refusedField returns the argument of an InputError that is no TurnError, as on the wire
-// or else in Go, or the error itself.
+// refusedField returns the argument that an InputError names, as on the wire or else in
+// Go. It returns the text of a TurnError, which means that the call was made.
 func refusedField(err error) string {
 	if _, ok := errors.AsType[*ai.TurnError](err); ok {
 		return fmt.Sprint(err)

@@ -97,8 +97,8 @@ type Hash struct {
 // the same: [Service.Get] reports that. Content is closed if it is an [io.Closer], and must
 // not be used before a Read that was under way has returned.
 //
-// Errors: [api.ErrNotFound] if there is no such upload; [api.ErrInvalid] for an upload in
-// chunks, and for one whose content was sent before.
+// Errors: [api.ErrNotFound] if there is no such upload; [api.ErrInvalid] if it has a
+// size, and so is sent in chunks, or if its content was sent before.
 //
 // It calls POST /current/upload/{upload_id}/stream/.
 func (s *Service) Stream(

@@ -219,8 +219,8 @@ func setMarkdown(e *api.Error, name, value string, param bool) {
 	}
 }
 
-// splitCells returns the cells of a table row. A bar, a backslash and a backtick are
-// escaped in a cell; an escaped bar is no separator.
+// splitCells returns the cells of a table row, which bars separate. Within a cell a bar, a
+// backslash and a backtick follow a backslash.
 func splitCells(line string) []string {
 	const backslash, bar, backtick = "\x00", "\x01", "\x02" // do not occur in text
 	line = strings.NewReplacer(`\\`, backslash, `\|`, bar, "\\`", backtick).Replace(line)

@@ -10,7 +10,7 @@ import (
 // line is the callers of a Group that wait.
 type line struct {
 	waiting [classes][]*caller
-	passed  [classes]int // starts of lower classes while a caller of the class waits
+	passed  [classes]int // starts of the classes before it while a caller of the class waits
 	running []Call       // of Woken and Rest, unless they are spread
 	alarm   *time.Timer  // for the next start
 }
@@ -131,8 +131,8 @@ func (w *caller) expect(o opening) {
 	}
 }
 
-// overdue reports whether the first caller of a class comes before those of lower ones:
-// after three of them, or one of Rest that was patient.
+// overdue reports whether the first caller of a class starts before those of the classes
+// before it: they have passed it three times, or it is of Rest and has waited for Patience.
 func (g *Group) overdue(c Class) bool {
 	woken := g.waiting[Woken]
 	patient := c == Rest && len(woken) > 0 && g.waiting[c][0].asked.Add(Patience).Before(woken[0].asked)

@@ -8,8 +8,9 @@ import (
 	"github.com/fastio-go/fastio/api"
 )
 
-// Class says for whom a call is. Of the callers of a Group that wait, one of a lower class
-// starts first, but every fourth start is for a higher one that waits.
+// Class says for whom a call is. Of the callers of a Group that wait, those of Program start
+// first, then those of Woken, then those of Rest. A class that waits is passed by three
+// starts at most.
 //
 // Of the calls of the classes Woken and Rest, two run at a time, so that the program finds
 // room; those of a window of half an hour or longer are spread over it instead.
@@ -24,7 +25,7 @@ const (
 )
 
 const (
-	mostPassed  = 3           // starts of lower classes while a caller waits
+	mostPassed  = 3           // starts of classes before it while a caller of a class waits
 	mostRunning = 2           // calls of the classes Woken and Rest
 	longestRun  = time.Minute // after which a call does not delay others
 )

@@ -21,7 +21,7 @@ func turn(c ratelimit.Class) *ratelimit.Turn {
 	return t
 }
 
-// Callers of lower classes start first, but every fourth start is for a higher class.
+// Callers start in the order of their classes, but at most three pass a class that waits.
 func TestClassesStartInOrder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
