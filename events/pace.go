@@ -18,6 +18,7 @@ const searchGroup = "events.search"
 const (
 	idleShare = 0.3                     // of each rate window, for searches of logs at rest
 	settle    = 1500 * time.Millisecond // from a change to its search, which ends at the second that has passed
+	together  = 100 * time.Millisecond  // reports of one change
 	longGap   = 5 * time.Second         // for each round of a log that is woken again and again
 	soon      = 30 * time.Second
 )
@@ -124,7 +125,7 @@ func (p *pace) begin(ctx context.Context) error {
 	if now.Sub(p.reported) >= settle {
 		p.woken, p.called = false, false
 	}
-	p.busy = now.Sub(p.began) < soon || p.reported.Sub(p.first) > settle
+	p.busy = now.Sub(p.began) < soon || p.reported.Sub(p.first) > together
 	p.first = p.reported
 	p.began, p.paid = now, times.Later(p.paid, now).Add(p.gap)
 	return nil
