@@ -84,7 +84,7 @@ type AvailableProfiles struct {
 //
 // It calls GET /current/user/available_profiles/.
 func (s *Service) Profiles(ctx context.Context, opts ...api.CallOption) (*AvailableProfiles, error) {
-	return call.One[AvailableProfiles](ctx, s.c, endpoint.AccountProfiles(), "", opts)
+	return call.Payload[AvailableProfiles](ctx, s.c, endpoint.AccountProfiles(), opts)
 }
 
 // Permit reports whether the platform serves the country of the caller.
@@ -99,7 +99,7 @@ type Permit struct {
 //
 // It calls GET /current/user/me/allowed/.
 func (s *Service) Allowed(ctx context.Context, opts ...api.CallOption) (*Permit, error) {
-	return call.One[Permit](ctx, s.c, endpoint.AccountAllowed(), "", opts)
+	return call.Payload[Permit](ctx, s.c, endpoint.AccountAllowed(), opts)
 }
 
 // Users reads other persons and agents.
@@ -129,10 +129,10 @@ func (u *Users) Search(ctx context.Context, search string, opts ...api.CallOptio
 		return nil, input.Parameters("account.Users.Search").Refuse("search", "must not be blank", "")
 	}
 	// The map is in users, or in the envelope.
-	a, err := call.One[struct {
+	a, err := call.Payload[struct {
 		Users  api.Map[string]            `json:"users"` // (assumed name)
 		Beside map[string]json.RawMessage `json:",embed,unknown"`
-	}](ctx, u.c, endpoint.AccountUsersSearch(url.Values{"search": {search}}), "", opts)
+	}](ctx, u.c, endpoint.AccountUsersSearch(url.Values{"search": {search}}), opts)
 	if err != nil {
 		return nil, err
 	}

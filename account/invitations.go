@@ -139,7 +139,7 @@ func (i *Invitations) List(
 		r.Hop = true // a redirect is not followed
 	}
 	r.Query = query
-	return call.One[InvitationPage](ctx, i.c, r, "", opts)
+	return call.Payload[InvitationPage](ctx, i.c, r, opts)
 }
 
 // All returns the invitations of all pages of [Invitations.List], from list.Offset on.
@@ -178,10 +178,10 @@ func (i *Invitations) get(
 	if err := input.Parameters(r.Op, "invitation_id", name).Key("invitation_id", api.NewSecret(idOrKey)); err != nil {
 		return nil, err
 	}
-	a, err := call.One[struct {
+	a, err := call.Payload[struct {
 		Invitation *Invitation `json:"invitation"` // (assumed name)
 		Root       Invitation  `json:",embed,inline"`
-	}](ctx, i.c, r, "", opts)
+	}](ctx, i.c, r, opts)
 	if err != nil {
 		return nil, err
 	}

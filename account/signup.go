@@ -64,10 +64,10 @@ func (s *Service) SignUp(ctx context.Context, r SignUpRequest, opts ...api.CallO
 		body["agent"] = []string{"true"}
 	}
 	sent := time.Now()
-	a, err := call.One[struct {
+	a, err := call.Payload[struct {
 		AuthToken api.Secret `json:"auth_token"`
 		ExpiresIn int64      `json:"expires_in"` // seconds
-	}](ctx, s.c, endpoint.AccountSignUp(body), "", append(slices.Clip(opts), api.WithAttempts(1)))
+	}](ctx, s.c, endpoint.AccountSignUp(body), append(slices.Clip(opts), api.WithAttempts(1)))
 	if err != nil {
 		return nil, err
 	}

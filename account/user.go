@@ -133,7 +133,7 @@ func (s *Service) CheckPhone(
 	if _, err := phone("account.CheckPhone", countryCode, phoneNumber); err != nil {
 		return nil, err
 	}
-	return call.One[PhoneCheck](ctx, s.c, endpoint.AccountCheckPhone(countryCode, phoneNumber), "", opts)
+	return call.Payload[PhoneCheck](ctx, s.c, endpoint.AccountCheckPhone(countryCode, phoneNumber), opts)
 }
 
 // phone returns the form of a phone number. Its errors do not contain the number.
@@ -188,7 +188,7 @@ type ResetTarget struct {
 //
 // It calls GET /current/user/password/{code}/details/.
 func (p *PasswordReset) Check(ctx context.Context, code api.Secret, opts ...api.CallOption) (*ResetTarget, error) {
-	return call.One[ResetTarget](ctx, p.c, endpoint.AccountPasswordResetCheck(pasted(code)), "", opts)
+	return call.Payload[ResetTarget](ctx, p.c, endpoint.AccountPasswordResetCheck(pasted(code)), opts)
 }
 
 // Complete replaces the password of the account of a code, which is valid once. The
@@ -239,7 +239,7 @@ type OrgLimits struct {
 //
 // It calls GET /current/user/me/limits/orgs/.
 func (s *Service) OrgLimits(ctx context.Context, opts ...api.CallOption) (*OrgLimits, error) {
-	return call.One[OrgLimits](ctx, s.c, endpoint.AccountOrgLimits(), "", opts)
+	return call.Payload[OrgLimits](ctx, s.c, endpoint.AccountOrgLimits(), opts)
 }
 
 // SupportPIN identifies the signed-in user to the support of the platform. All of it is
@@ -258,7 +258,7 @@ type SupportPIN struct {
 //
 // It calls GET /current/user/pin/.
 func (s *Service) SupportPIN(ctx context.Context, opts ...api.CallOption) (*SupportPIN, error) {
-	return call.One[SupportPIN](ctx, s.c, endpoint.AccountSupportPIN(), "", opts)
+	return call.Payload[SupportPIN](ctx, s.c, endpoint.AccountSupportPIN(), opts)
 }
 
 // AutoSyncPhoto sets whether the picture of the signed-in user follows that of the

@@ -104,7 +104,7 @@ func (s *Service) poll(ctx context.Context, r *api.Request, o *PollOptions, opts
 		return nil, err
 	}
 	r.Query, r.Attempt = q, o.Wait+cmp.Or(o.Slack, slack)
-	return call.One[Report](ctx, s.c, r, "", opts)
+	return call.Payload[Report](ctx, s.c, r, opts)
 }
 
 func (o *PollOptions) query(op string) (url.Values, error) {

@@ -100,7 +100,7 @@ func (d *Dashboard) List(
 			}
 		}
 	}
-	return call.One[CardPage](ctx, d.c, endpoint.ActivityDashboardList(workspace, q), "", opts)
+	return call.Payload[CardPage](ctx, d.c, endpoint.ActivityDashboardList(workspace, q), opts)
 }
 
 // All returns the cards of all pages of [Dashboard.List], from o.Offset on.

@@ -89,10 +89,10 @@ func (n *Intents) Allocate(
 
 // one returns the intent in a response, which may be at its root, or have no ID.
 func (n *Intents) one(ctx context.Context, r *api.Request, opts []api.CallOption) (*Intent, error) {
-	a, err := call.One[struct {
+	a, err := call.Payload[struct {
 		Intent *Intent `json:"intent"` // (assumed name)
 		Root   Intent  `json:",embed,inline"`
-	}](ctx, n.c, r, "", opts)
+	}](ctx, n.c, r, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +125,7 @@ func (n *Intents) List(
 	if o != nil && o.Cursor != "" {
 		q.Set("cursor", o.Cursor)
 	}
-	return call.One[IntentPage](ctx, n.c, endpoint.ActivityIntentsList(workspace, q), "", opts)
+	return call.Payload[IntentPage](ctx, n.c, endpoint.ActivityIntentsList(workspace, q), opts)
 }
 
 // All returns the intents of all pages of [Intents.List], from o.Cursor on, each once.

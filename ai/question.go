@@ -329,7 +329,7 @@ func keyed(ctx context.Context, c api.Client, r *api.Request, key string, opts [
 	}
 	conflict := wait.Backoff{Base: 500 * time.Millisecond, Cap: 3 * time.Second}
 	for attempt := 1; ; attempt++ {
-		a, err := call.One[sent](ctx, c, r, "", opts)
+		a, err := call.Payload[sent](ctx, c, r, opts)
 		if err == nil {
 			return a, nil
 		}
@@ -342,10 +342,10 @@ func keyed(ctx context.Context, c api.Client, r *api.Request, key string, opts [
 		}
 		pause := conflict.Longest(attempt)
 		if at, ok := ctx.Deadline(); ok && time.Until(at) < pause { // the pause would exceed the deadline
-			return nil, &SendError{key, call.Failed(r.Op, "", joined(r.Op, context.DeadlineExceeded, err))}
+			return nil, &SendError{key, call.Failed(r.Op, joined(r.Op, context.DeadlineExceeded, err))}
 		}
 		if ended := wait.Sleep(ctx, pause); ended != nil {
-			return nil, &SendError{key, call.Failed(r.Op, "", joined(r.Op, ended, err))}
+			return nil, &SendError{key, call.Failed(r.Op, joined(r.Op, ended, err))}
 		}
 	}
 }

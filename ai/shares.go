@@ -40,7 +40,7 @@ func (s *Service) AutoTitle(
 	if o != nil && o.UserContext != "" {
 		form["user_context"] = []string{o.UserContext}
 	}
-	return call.One[AutoTitle](ctx, s.c, endpoint.AIAutoTitle(share, form), "", opts)
+	return call.Payload[AutoTitle](ctx, s.c, endpoint.AIAutoTitle(share, form), opts)
 }
 
 // OGImage returns the Open Graph image of a share: the picture shown where its
@@ -87,9 +87,9 @@ func (t *transactions) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 //
 // It calls GET /current/workspace/{workspace_id}/ai/transactions/.
 func (t *Transactions) List(ctx context.Context, workspace api.ID, opts ...api.CallOption) ([]*Transaction, error) {
-	a, err := call.One[struct {
+	a, err := call.Payload[struct {
 		Transactions transactions `json:"transactions"`
-	}](ctx, t.c, endpoint.AITransactionsList(workspace), "", opts)
+	}](ctx, t.c, endpoint.AITransactionsList(workspace), opts)
 	if err != nil {
 		return nil, err
 	}

@@ -212,12 +212,12 @@ func (t *Threads) List(
 			r.Query.Set("kind", string(list.Kind))
 		}
 	}
-	a, err := call.One[struct {
+	a, err := call.Payload[struct {
 		Chats struct {
 			Count int       `json:"count"`
 			Items []*Thread `json:"items"`
 		} `json:"chats"`
-	}](ctx, t.c, r, "", opts)
+	}](ctx, t.c, r, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -251,13 +251,13 @@ func (t *Threads) All(
 func (t *Threads) Get(
 	ctx context.Context, in api.Profile, thread api.OpaqueID, opts ...api.CallOption,
 ) (*ThreadTurns, error) {
-	a, err := call.One[struct {
+	a, err := call.Payload[struct {
 		Thread *Thread `json:"thread"`
 		Turns  struct {
 			Count int     `json:"count"`
 			Items []*Turn `json:"items"`
 		} `json:"turns"`
-	}](ctx, t.c, endpoint.AIThreadsGet(in, thread), "", opts)
+	}](ctx, t.c, endpoint.AIThreadsGet(in, thread), opts)
 	if err != nil {
 		return nil, err
 	}
@@ -281,9 +281,9 @@ func (t *Threads) Update(
 	if err := characters(args, "name", name, 1, maxThreadName, "must be 1 to 100 characters"); err != nil {
 		return nil, err
 	}
-	a, err := call.One[struct {
+	a, err := call.Payload[struct {
 		Thread *Thread `json:"thread"`
-	}](ctx, t.c, endpoint.AIThreadsUpdate(in, thread, api.Form{"name": {name}}), "", opts)
+	}](ctx, t.c, endpoint.AIThreadsUpdate(in, thread, api.Form{"name": {name}}), opts)
 	if err != nil {
 		return nil, err
 	}

@@ -87,10 +87,10 @@ func (t *Turns) List(
 		Count int     `json:"count"`
 		Items []*Turn `json:"items"`
 	}
-	a, err := call.One[struct {
+	a, err := call.Payload[struct {
 		Messages rows `json:"messages"`
 		Turns    rows `json:"turns"`
-	}](ctx, t.c, r, "", opts)
+	}](ctx, t.c, r, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -155,11 +155,11 @@ func unique[T any](
 func (t *Turns) Get(
 	ctx context.Context, in api.Profile, thread, turn api.OpaqueID, opts ...api.CallOption,
 ) (*Turn, error) {
-	a, err := call.One[struct {
+	a, err := call.Payload[struct {
 		Message *Turn `json:"message"` // of a workspace
 		Turn    *Turn `json:"turn"`    // of a share
 		Flat    Turn  `json:",embed,inline"`
-	}](ctx, t.c, endpoint.AITurnsGet(in, thread, turn), "", opts)
+	}](ctx, t.c, endpoint.AITurnsGet(in, thread, turn), opts)
 	if err != nil {
 		return nil, err
 	}
@@ -185,9 +185,9 @@ func (t *Turns) Get(
 // It calls POST /current/workspace/{workspace_id}/ai/agent/{chat_id}/cancel/.
 // It calls POST /current/share/{share_id}/ai/agent/{chat_id}/cancel/.
 func (t *Turns) Cancel(ctx context.Context, in api.Profile, thread api.OpaqueID, opts ...api.CallOption) error {
-	a, err := call.One[struct {
+	a, err := call.Payload[struct {
 		Success *api.Bool `json:"success"` // of the older form
-	}](ctx, t.c, endpoint.AITurnsCancel(in, thread), "", opts)
+	}](ctx, t.c, endpoint.AITurnsCancel(in, thread), opts)
 	if err == nil && a.Success != nil && !bool(*a.Success) {
 		return errors.New("fastio: ai.Turns.Cancel: the server did not cancel the turn")
 	}

@@ -119,7 +119,7 @@ func (s *Service) Access(ctx context.Context, org api.ID, opts ...api.CallOption
 	return func(yield func(*Access, error) bool) {
 		w := walk{s: s, ctx: ctx, opts: opts, yield: yield}
 		if err := w.org(org); err != nil && !errors.Is(err, errLeft) {
-			yield(nil, call.Failed(opAccess, "", err))
+			yield(nil, call.Failed(opAccess, err))
 		}
 	}
 }

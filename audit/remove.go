@@ -80,7 +80,7 @@ func (s *Service) RemovePerson(
 	return func(yield func(*Removal, error) bool) {
 		err := s.removePerson(ctx, org, person, o != nil && o.DryRun, opts, func(r Removal) bool { return yield(&r, nil) })
 		if err != nil && !errors.Is(err, errLeft) {
-			yield(nil, call.Failed(opRemove, "", err))
+			yield(nil, call.Failed(opRemove, err))
 		}
 	}
 }

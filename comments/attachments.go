@@ -46,7 +46,7 @@ type AttachmentList struct {
 //
 // It calls GET /current/comments/{comment_id}/attachments/.
 func (a *Attachments) List(ctx context.Context, comment api.OpaqueID, opts ...api.CallOption) (*AttachmentList, error) {
-	return call.One[AttachmentList](ctx, a.c, endpoint.CommentsAttachmentsList(comment), "", opts)
+	return call.Payload[AttachmentList](ctx, a.c, endpoint.CommentsAttachmentsList(comment), opts)
 }
 
 // Attach attaches objects to a comment of the caller and returns all its
@@ -68,7 +68,7 @@ func (a *Attachments) Attach(
 	if err != nil {
 		return nil, err
 	}
-	return call.One[AttachmentList](ctx, a.c, endpoint.CommentsAttachmentsAttach(comment, api.JSON(body)), "", opts)
+	return call.Payload[AttachmentList](ctx, a.c, endpoint.CommentsAttachmentsAttach(comment, api.JSON(body)), opts)
 }
 
 // DetachResult is the result of [Attachments.Detach].
@@ -93,5 +93,5 @@ func (a *Attachments) Detach(
 		args := input.Parameters("comments.Attachments.Detach", "target_id", "object")
 		return nil, args.Refuse("target_id", "must not be blank", strconv.Quote(string(object)))
 	}
-	return call.One[DetachResult](ctx, a.c, endpoint.CommentsAttachmentsDetach(comment, api.JSON(body)), "", opts)
+	return call.Payload[DetachResult](ctx, a.c, endpoint.CommentsAttachmentsDetach(comment, api.JSON(body)), opts)
 }

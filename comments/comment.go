@@ -127,7 +127,7 @@ type reacted struct {
 func (s *Service) react(
 	ctx context.Context, comment api.OpaqueID, r *api.Request, opts []api.CallOption,
 ) (*Reactions, error) {
-	a, err := call.One[reacted](ctx, s.c, r, "", opts)
+	a, err := call.Payload[reacted](ctx, s.c, r, opts)
 	switch {
 	case call.Gone(err):
 		a = new(reacted)

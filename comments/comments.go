@@ -108,10 +108,10 @@ type DeleteResult struct {
 //
 // It calls DELETE /current/comments/{comment_id}/delete/.
 func (s *Service) Delete(ctx context.Context, comment api.OpaqueID, opts ...api.CallOption) (*DeleteResult, error) {
-	a, err := call.One[struct {
+	a, err := call.Payload[struct {
 		Comment *Comment `json:"comment"`
 		Message string   `json:"message"`
-	}](ctx, s.c, endpoint.CommentsDelete(comment), "", opts)
+	}](ctx, s.c, endpoint.CommentsDelete(comment), opts)
 	switch {
 	case call.Gone(err):
 		return &DeleteResult{Comment: &Comment{ID: comment}}, nil
@@ -126,9 +126,9 @@ func (s *Service) Delete(ctx context.Context, comment api.OpaqueID, opts ...api.
 //
 // It calls POST /current/comments/{comment_id}/unlink/.
 func (s *Service) Unlink(ctx context.Context, comment api.OpaqueID, opts ...api.CallOption) (*Comment, error) {
-	a, err := call.One[struct {
+	a, err := call.Payload[struct {
 		Comment *Comment `json:"comment"`
-	}](ctx, s.c, endpoint.CommentsUnlink(comment), "", opts)
+	}](ctx, s.c, endpoint.CommentsUnlink(comment), opts)
 	if err != nil {
 		return nil, err
 	}
@@ -170,9 +170,9 @@ func (s *Service) DeleteMany(ctx context.Context, comments []api.OpaqueID, opts 
 	if err != nil {
 		return nil, err
 	}
-	a, err := call.One[struct {
+	a, err := call.Payload[struct {
 		Members map[string]json.RawMessage `json:",embed,unknown"`
-	}](ctx, s.c, endpoint.CommentsDeleteMany(api.JSON(map[string][]string{"comment_ids": plain})), "", opts)
+	}](ctx, s.c, endpoint.CommentsDeleteMany(api.JSON(map[string][]string{"comment_ids": plain})), opts)
 	if err != nil {
 		return nil, err
 	}

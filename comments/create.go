@@ -70,10 +70,10 @@ func (s *Service) Create(ctx context.Context, on Target, r CreateRequest, opts .
 		return nil, err
 	}
 	req.Body = api.JSON(body)
-	a, err := call.One[struct {
+	a, err := call.Payload[struct {
 		Comment *Comment `json:"comment"`
 		AttachmentList
-	}](ctx, s.c, req, "", opts)
+	}](ctx, s.c, req, opts)
 	if err != nil {
 		return nil, err
 	}

@@ -163,7 +163,7 @@ func (s *Service) list(ctx context.Context, on Target, list ListOptions, opts []
 	if err != nil {
 		return nil, err
 	}
-	return call.One[Page](ctx, s.c, r, "", opts)
+	return call.Payload[Page](ctx, s.c, r, opts)
 }
 
 // All returns the comments of [Service.List], each once. Default: 200 a page,

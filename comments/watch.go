@@ -74,7 +74,7 @@ func (s *Service) Watch(
 			w.o = *o
 		}
 		if err := w.run(ctx, yield); err != nil && !errors.Is(err, errLeft) {
-			yield(nil, call.Failed(opWatch, "", err))
+			yield(nil, call.Failed(opWatch, err))
 		}
 	}
 }

@@ -79,7 +79,7 @@ func (s *Service) Changes(
 			q.Set("cursor", list.Cursor)
 		}
 	}
-	return call.One[ChangePage](ctx, s.c, endpoint.EventsChanges(org, q), "", opts)
+	return call.Payload[ChangePage](ctx, s.c, endpoint.EventsChanges(org, q), opts)
 }
 
 // errNoPosition rejects a page without a cursor: to resume from it would start a new

@@ -99,7 +99,7 @@ func (s *Service) Search(ctx context.Context, q Query, opts ...api.CallOption) (
 	if err != nil {
 		return nil, err
 	}
-	return call.One[Page](ctx, s.c, endpoint.EventsSearch(values), "", opts)
+	return call.Payload[Page](ctx, s.c, endpoint.EventsSearch(values), opts)
 }
 
 // Values of [api.Error].Reason.
@@ -233,7 +233,7 @@ func (s *Service) Summarize(ctx context.Context, q Query, about string, opts ...
 	if about != "" {
 		values.Set("user_context", about)
 	}
-	return call.One[Summary](ctx, s.c, endpoint.EventsSummarize(values), "", opts)
+	return call.Payload[Summary](ctx, s.c, endpoint.EventsSummarize(values), opts)
 }
 
 // Event is an entry of the log. Which fields are set depends on the output level,

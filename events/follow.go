@@ -142,11 +142,11 @@ func (s *Service) Follow(
 	}
 	for _, one := range all {
 		if err := one.load(ctx); err != nil {
-			return call.Failed(opFollow, "", err)
+			return call.Failed(opFollow, err)
 		}
 	}
 	if err = f.run(ctx, all); err != nil {
-		err = call.Failed(opFollow, "", err)
+		err = call.Failed(opFollow, err)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTimeout)
 	defer cancel()

@@ -176,7 +176,7 @@ func (w *Walk) Events(ctx context.Context) iter.Seq2[*Event, error] {
 				err = w.retreat(ctx, err)
 			}
 			if err != nil {
-				yield(nil, call.Failed(opWalk, "", err))
+				yield(nil, call.Failed(opWalk, err))
 				return
 			}
 		}

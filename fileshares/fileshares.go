@@ -145,11 +145,11 @@ type Metadata struct {
 //
 // It calls GET /current/fileshare/{fileshare_id}/storage/metadata/details/.
 func (s *Service) Metadata(ctx context.Context, fileshare api.ID, opts ...api.CallOption) (*Metadata, error) {
-	a, err := call.One[struct {
+	a, err := call.Payload[struct {
 		Node            *storage.Node              `json:"node" also:"file,node_id"` // (assumed name)
 		AutoExtractable *bool                      `json:"autoextractable"`          // (assumed name)
 		Extra           map[string]json.RawMessage `json:",embed,unknown"`
-	}](ctx, s.c, endpoint.FileSharesMetadata(fileshare), "", opts)
+	}](ctx, s.c, endpoint.FileSharesMetadata(fileshare), opts)
 	if err != nil {
 		return nil, err
 	}

@@ -91,11 +91,11 @@ func (g *Grants) Set(
 		return nil, input.Parameters(op).Refuse("capability", rule, strconv.Quote(string(capability)))
 	}
 	body.Set("capability", string(capability))
-	a, err := call.One[struct {
+	a, err := call.Payload[struct {
 		User  json.RawMessage            `json:"user"`
 		Grant *Grant                     `json:"grant"`
 		Extra map[string]json.RawMessage `json:",embed,unknown"` // the grant was made, whatever the response holds
-	}](ctx, g.c, endpoint.FileSharesGrantsSet(fileshare, api.Form(body)), "", opts)
+	}](ctx, g.c, endpoint.FileSharesGrantsSet(fileshare, api.Form(body)), opts)
 	switch {
 	case err != nil:
 		return nil, err

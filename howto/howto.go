@@ -175,7 +175,7 @@ func (s *Service) Ask(ctx context.Context, q Question, opts ...api.CallOption) (
 		return nil, ctx.Err()
 	}
 	r := endpoint.HowToAsk(q.form())
-	a, err := call.One[replyWire](ctx, s.c, r, "", opts)
+	a, err := call.Payload[replyWire](ctx, s.c, r, opts)
 	if err != nil {
 		return nil, busy(err)
 	}

@@ -128,11 +128,11 @@ func (s *Service) Get(
 	if err := input.Parameters(r.Op, "user_id", "person").Person("user_id", person); err != nil {
 		return nil, err
 	}
-	a, err := call.One[struct {
+	a, err := call.Payload[struct {
 		Member *Member `json:"member"` // (assumed name)
 		User   *Member `json:"user"`   // (assumed name)
 		Root   Member  `json:",embed,inline"`
-	}](ctx, s.c, r, "", opts)
+	}](ctx, s.c, r, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -203,9 +203,9 @@ func (s *Service) Add(
 		return nil, err
 	}
 	request.Body = body
-	a, err := call.One[struct {
+	a, err := call.Payload[struct {
 		Invitation *Invitation `json:"invitation"`
-	}](ctx, s.c, request, "", opts)
+	}](ctx, s.c, request, opts)
 	switch {
 	case err != nil:
 		return nil, err
@@ -304,9 +304,9 @@ func (s *Service) TransferOwnership(
 	if err := input.Parameters(r.Op).NumericID("user_id", user); err != nil {
 		return nil, err
 	}
-	a, err := call.One[struct {
+	a, err := call.Payload[struct {
 		Ownership *Ownership `json:"ownership"` // of a share; assumed for the others (assumed name)
-	}](ctx, s.c, r, "", opts)
+	}](ctx, s.c, r, opts)
 	if err != nil {
 		return nil, err
 	}

@@ -58,7 +58,7 @@ func (s *Service) Extract(
 		}
 		form["fields"] = []string{text}
 	}
-	return call.One[Extraction](ctx, s.c, endpoint.MetadataExtract(workspace, node, form), "", opts)
+	return call.Payload[Extraction](ctx, s.c, endpoint.MetadataExtract(workspace, node, form), opts)
 }
 
 // ExtractAll starts the extraction from all files and notes of a folder;
@@ -69,7 +69,7 @@ func (s *Service) Extract(
 func (s *Service) ExtractAll(
 	ctx context.Context, workspace api.ID, node api.OpaqueID, opts ...api.CallOption,
 ) (*Extraction, error) {
-	return call.One[Extraction](ctx, s.c, endpoint.MetadataExtractAll(workspace, node, api.Form{}), "", opts)
+	return call.Payload[Extraction](ctx, s.c, endpoint.MetadataExtractAll(workspace, node, api.Form{}), opts)
 }
 
 // JobList holds the current jobs of a workspace, and those that ended within

@@ -55,7 +55,7 @@ func (f *Facts) Get(
 	if len(api.Resolve(opts).Output) == 0 { // lower levels omit the values or their provenance
 		opts = append(slices.Clip(opts), api.WithOutput(api.Full))
 	}
-	return call.One[FactSet](ctx, f.c, endpoint.MetadataFactsGet(workspace, node, nil), "", opts)
+	return call.Payload[FactSet](ctx, f.c, endpoint.MetadataFactsGet(workspace, node, nil), opts)
 }
 
 // ErrAmbiguous reports that a write of facts was rejected and may have been carried
@@ -99,7 +99,7 @@ func (f *Facts) Set(
 		return nil, err
 	}
 	body := api.JSON(map[string]any{"facts": facts})
-	set, err := call.One[FactSet](ctx, f.c, endpoint.MetadataFactsSet(workspace, node, body), "", opts)
+	set, err := call.Payload[FactSet](ctx, f.c, endpoint.MetadataFactsSet(workspace, node, body), opts)
 	if e, refused := errors.AsType[*api.Error](err); refused && e.Status == http.StatusNotAcceptable &&
 		len(e.Params) == 0 {
 		return nil, fmt.Errorf("%w: %w", err, ErrAmbiguous)

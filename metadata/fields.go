@@ -123,7 +123,7 @@ func (f *Fields) Values(
 		return nil, err
 	}
 	q.Set("field", field)
-	a, err := call.One[rows[json.RawMessage]](ctx, f.c, endpoint.MetadataFieldsValues(workspace, q), "", opts)
+	a, err := call.Payload[rows[json.RawMessage]](ctx, f.c, endpoint.MetadataFieldsValues(workspace, q), opts)
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +165,7 @@ func (f *Fields) Declare(
 		return nil, args.Refuse("declared_type", rule, strconv.Quote(string(declared)))
 	}
 	body := api.Form{"name": {name}, "declared_type": {string(declared)}}
-	a, err := call.One[Declaration](ctx, f.c, endpoint.MetadataFieldsDeclare(workspace, body), "", opts)
+	a, err := call.Payload[Declaration](ctx, f.c, endpoint.MetadataFieldsDeclare(workspace, body), opts)
 	if err != nil {
 		return nil, err
 	}

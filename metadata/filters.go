@@ -278,7 +278,7 @@ type filterAnswer struct {
 
 // one sends a request for one filter.
 func (f *Filters) one(ctx context.Context, r *api.Request, opts []api.CallOption) (*SavedFilter, error) {
-	a, err := call.One[filterAnswer](ctx, f.c, r, "", opts)
+	a, err := call.Payload[filterAnswer](ctx, f.c, r, opts)
 	if err != nil {
 		return nil, err
 	}

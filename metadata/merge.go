@@ -147,7 +147,7 @@ func mergeRequest(workspace api.ID, body mergeBody) (*api.Request, error) {
 }
 
 func (f *Fields) merge(ctx context.Context, r *api.Request, confirmed bool, opts []api.CallOption) (*Merging, error) {
-	a, err := call.One[mergeWire](ctx, f.c, r, "", opts)
+	a, err := call.Payload[mergeWire](ctx, f.c, r, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -251,7 +251,7 @@ func (f *Fields) MergeCandidates(
 	if offset > 0 {
 		q.Set("offset", strconv.Itoa(offset))
 	}
-	return call.One[CandidatePage](ctx, f.c, endpoint.MetadataFieldsMergeCandidates(workspace, q), "", opts)
+	return call.Payload[CandidatePage](ctx, f.c, endpoint.MetadataFieldsMergeCandidates(workspace, q), opts)
 }
 
 // AllMergeCandidates returns the pairs of all pages of

@@ -65,10 +65,10 @@ func (s *Service) Eligible(
 		}
 	}
 	r := endpoint.MetadataEligible(workspace, q)
-	a, err := call.One[struct {
+	a, err := call.Payload[struct {
 		rows[*storage.Node]
 		Filter *FilterReport `json:"metadata_filter"`
-	}](ctx, s.c, r, "", opts)
+	}](ctx, s.c, r, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +138,7 @@ func (s *Service) Details(
 	if len(ids) == 1 {
 		ids = append(ids, ids[0]) // a single ID would get another form of response
 	}
-	a, err := call.One[Batch](ctx, s.c, endpoint.MetadataDetails(workspace, ids, nil), "", opts)
+	a, err := call.Payload[Batch](ctx, s.c, endpoint.MetadataDetails(workspace, ids, nil), opts)
 	if err != nil {
 		a = call.Partial[Batch](err)
 		if a == nil || len(a.Errors) == 0 {
@@ -160,9 +160,9 @@ type VersionList struct {
 func (s *Service) Versions(
 	ctx context.Context, workspace api.ID, node api.OpaqueID, opts ...api.CallOption,
 ) (*VersionList, error) {
-	a, err := call.One[struct {
+	a, err := call.Payload[struct {
 		Members map[string]json.RawMessage `json:",embed,unknown"`
-	}](ctx, s.c, endpoint.MetadataVersions(workspace, node, nil), "", opts)
+	}](ctx, s.c, endpoint.MetadataVersions(workspace, node, nil), opts)
 	if err != nil {
 		return nil, err
 	}

@@ -61,7 +61,7 @@ func (s *Service) StartAuthorization(
 		return nil, err
 	}
 	q.Set("response_format", "json")
-	a, err := call.One[Authorization](ctx, s.c, endpoint.OAuthStartAuthorization(q), "", opts)
+	a, err := call.Payload[Authorization](ctx, s.c, endpoint.OAuthStartAuthorization(q), opts)
 	if err != nil {
 		return nil, asError(err)
 	}
@@ -137,7 +137,7 @@ func (s *Service) AuthorizationInfo(
 	if err := require(args, query, param{"auth_request_id", id}); err != nil { // (assumed name)
 		return nil, err
 	}
-	return call.One[AuthorizationInfo](ctx, s.c, endpoint.OAuthAuthorizationInfo(query), "", opts)
+	return call.Payload[AuthorizationInfo](ctx, s.c, endpoint.OAuthAuthorizationInfo(query), opts)
 }
 
 // CompleteAuthorizationRequest is the answer of a user to an authorization.
@@ -182,7 +182,7 @@ func (s *Service) CompleteAuthorization(
 	if err != nil {
 		return nil, err
 	}
-	a, err := call.One[CompletedAuthorization](ctx, s.c, endpoint.OAuthCompleteAuthorization(form), "", opts)
+	a, err := call.Payload[CompletedAuthorization](ctx, s.c, endpoint.OAuthCompleteAuthorization(form), opts)
 	if err != nil {
 		return nil, asError(err)
 	}

@@ -63,7 +63,7 @@ func (k *Keys) Create(ctx context.Context, r CreateKeyRequest, opts ...api.CallO
 	); err != nil {
 		return nil, err
 	}
-	a, err := call.One[keyAnswer](ctx, k.c, endpoint.OAuthKeysCreate(form), "", opts)
+	a, err := call.Payload[keyAnswer](ctx, k.c, endpoint.OAuthKeysCreate(form), opts)
 	if err != nil {
 		return nil, err
 	}
@@ -78,9 +78,9 @@ func (k *Keys) Create(ctx context.Context, r CreateKeyRequest, opts ...api.CallO
 //
 // It calls GET /current/user/auth/keys/.
 func (k *Keys) List(ctx context.Context, opts ...api.CallOption) ([]*Key, error) {
-	a, err := call.One[struct {
+	a, err := call.Payload[struct {
 		Rows []*keyAnswer `json:"api_keys"`
-	}](ctx, k.c, endpoint.OAuthKeysList(), "", opts)
+	}](ctx, k.c, endpoint.OAuthKeysList(), opts)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func (k *Keys) List(ctx context.Context, opts ...api.CallOption) ([]*Key, error)
 //
 // It calls GET /current/user/auth/key/{id}/.
 func (k *Keys) Get(ctx context.Context, id string, opts ...api.CallOption) (*Key, error) {
-	a, err := call.One[keyAnswer](ctx, k.c, endpoint.OAuthKeysGet(id), "", opts)
+	a, err := call.Payload[keyAnswer](ctx, k.c, endpoint.OAuthKeysGet(id), opts)
 	if err != nil {
 		return nil, err
 	}
@@ -241,7 +241,7 @@ type Session struct {
 //
 // It calls GET /current/oauth/sessions/.
 func (s *Sessions) List(ctx context.Context, opts ...api.CallOption) ([]*Session, error) {
-	a, err := call.One[sessionList](ctx, s.c, endpoint.OAuthSessionsList(), "", opts)
+	a, err := call.Payload[sessionList](ctx, s.c, endpoint.OAuthSessionsList(), opts)
 	if err != nil {
 		return nil, err
 	}
@@ -264,7 +264,7 @@ func (s *Sessions) List(ctx context.Context, opts ...api.CallOption) ([]*Session
 //
 // It calls GET /current/oauth/sessions/{id}/.
 func (s *Sessions) Get(ctx context.Context, id string, opts ...api.CallOption) (*Session, error) {
-	a, err := call.One[sessionAnswer](ctx, s.c, endpoint.OAuthSessionsGet(id), "", opts)
+	a, err := call.Payload[sessionAnswer](ctx, s.c, endpoint.OAuthSessionsGet(id), opts)
 	if err != nil {
 		return nil, err
 	}
@@ -300,7 +300,7 @@ func (s *Sessions) Update(
 	); err != nil {
 		return nil, err
 	}
-	a, err := call.One[sessionAnswer](ctx, s.c, endpoint.OAuthSessionsUpdate(id, form), "", opts)
+	a, err := call.Payload[sessionAnswer](ctx, s.c, endpoint.OAuthSessionsUpdate(id, form), opts)
 	if err != nil {
 		return nil, err
 	}

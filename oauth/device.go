@@ -100,10 +100,10 @@ func (s *signIn) startDevice(ctx context.Context) (*deviceAuthorization, error) 
 	}
 	var a *answer
 	err = s.step(ctx, "asking for a device code", func(ctx context.Context) (err error) {
-		a, err = call.One[answer](ctx, service.c, &api.Request{
+		a, err = call.Payload[answer](ctx, service.c, &api.Request{
 			Op: s.op, Method: http.MethodPost, Path: api.Path("/"), Body: api.Form(form),
 			Auth: api.AuthNone, Replay: api.ReplayOnce,
-		}, "", nil)
+		}, nil)
 		return asError(err)
 	})
 	if err != nil {

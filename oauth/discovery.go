@@ -271,7 +271,7 @@ type ServerMetadata struct {
 //
 // It calls GET /.well-known/oauth-authorization-server/.
 func (s *Service) ServerMetadata(ctx context.Context, opts ...api.CallOption) (*ServerMetadata, error) {
-	return call.One[ServerMetadata](ctx, s.c, endpoint.OAuthServerMetadata(), "", opts)
+	return call.Payload[ServerMetadata](ctx, s.c, endpoint.OAuthServerMetadata(), opts)
 }
 
 // ProtectedResource names the authorization servers of the API (RFC 9728).
@@ -289,5 +289,5 @@ type ProtectedResource struct {
 //
 // It calls GET /.well-known/oauth-protected-resource/.
 func (s *Service) ProtectedResource(ctx context.Context, opts ...api.CallOption) (*ProtectedResource, error) {
-	return call.One[ProtectedResource](ctx, s.c, endpoint.OAuthProtectedResource(), "", opts)
+	return call.Payload[ProtectedResource](ctx, s.c, endpoint.OAuthProtectedResource(), opts)
 }

@@ -177,7 +177,7 @@ func listen(ctx context.Context, c Config, op string, m machine) (net.Listener, 
 	}
 	ln, err := m.listen(ctx, c.RedirectPort)
 	if err != nil && (!another || ctx.Err() != nil) {
-		return nil, call.Failed(op, "", err)
+		return nil, call.Failed(op, err)
 	}
 	return ln, nil
 }
@@ -237,9 +237,9 @@ func (s *signIn) undiscovered(err error) error {
 	_, unnamed := errors.AsType[*IssuerError](err)
 	switch {
 	case unnamed:
-		return call.Failed(s.op, "the metadata cannot be used", err)
+		return call.FailedWith(s.op, "the metadata cannot be used", err)
 	case outage(err):
-		return call.Failed(s.op, "the server does not return its metadata now, so try again later", err)
+		return call.FailedWith(s.op, "the server does not return its metadata now, so try again later", err)
 	}
 	return err
 }
@@ -251,9 +251,9 @@ func (s *signIn) step(ctx context.Context, what string, request func(ctx context
 	err := request(bounded)
 	switch {
 	case err != nil && bounded.Err() != nil && ctx.Err() == nil:
-		return call.Failed(s.op, fmt.Sprintf("%s took longer than %v", what, requestTime), err)
+		return call.FailedWith(s.op, fmt.Sprintf("%s took longer than %v", what, requestTime), err)
 	case errors.Is(err, api.ErrNotFound) && s.server.Issuer == "":
-		return call.Failed(s.op, s.base.Origin()+" publishes no metadata of an authorization server", err)
+		return call.FailedWith(s.op, s.base.Origin()+" publishes no metadata of an authorization server", err)
 	}
 	return err
 }
@@ -317,7 +317,7 @@ func aside(ctx context.Context, use func() error) error {
 	}
 }
 
-func (s *signIn) fail(err error) error { return call.Failed(s.op, "", err) }
+func (s *signIn) fail(err error) error { return call.Failed(s.op, err) }
 
 // identified makes a request with the client id. A stored client that the server
 // does not know is registered again, once.
@@ -457,7 +457,7 @@ func (s *signIn) receive(ctx context.Context, r *receiver, b *opener, pkce PKCE)
 		}
 		return nil, err
 	case a.foreign != nil:
-		return nil, call.Failed(s.op, "the redirect is from another server", a.foreign)
+		return nil, call.FailedWith(s.op, "the redirect is from another server", a.foreign)
 	case a.refusal != nil:
 		s.forgetRefused(ctx, a.refusal)
 		return nil, a.refusal
@@ -638,7 +638,7 @@ func readPasted(op, pasted string, want expected) (api.Secret, error) {
 	a, genuine := want.read(query)
 	switch {
 	case a.foreign != nil && genuine:
-		return api.Secret{}, call.Failed(op, "the code is from another server", a.foreign)
+		return api.Secret{}, call.FailedWith(op, "the code is from another server", a.foreign)
 	case !genuine && !a.stateless:
 		return api.Secret{}, &api.InputError{Op: op, Field: "code", Rule: "must be the code of this sign-in"}
 	case a.refusal != nil:

@@ -71,7 +71,7 @@ func (s *Service) register(
 	if err != nil {
 		return nil, err
 	}
-	a, err := call.One[Registration](ctx, s.c, endpoint.OAuthRegister(body), "", opts)
+	a, err := call.Payload[Registration](ctx, s.c, endpoint.OAuthRegister(body), opts)
 	if err != nil {
 		return nil, asError(err)
 	}
@@ -120,7 +120,7 @@ func (s *Service) UpdateRegistration(
 	if err != nil {
 		return nil, err
 	}
-	a, err := call.One[Registration](ctx, s.c, endpoint.OAuthUpdateRegistration(credential, body), "", opts)
+	a, err := call.Payload[Registration](ctx, s.c, endpoint.OAuthUpdateRegistration(credential, body), opts)
 	err = asError(err)
 	if e, ok := errors.AsType[*Error](err); ok && e.Status == http.StatusBadRequest && e.Code == CodeInvalidRequest {
 		// The other causes of this code were checked before.

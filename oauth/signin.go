@@ -50,11 +50,11 @@ func (s *Service) SignIn(
 // signedIn sends a request whose response is the token of an account.
 func signedIn(ctx context.Context, c api.Client, r *api.Request, opts []api.CallOption) (*Token, error) {
 	sent := time.Now()
-	a, err := call.One[struct {
+	a, err := call.Payload[struct {
 		AuthToken api.Secret `json:"auth_token"`
 		ExpiresIn lifetime   `json:"expires_in"`
 		TwoFactor bool       `json:"2factor"`
-	}](ctx, c, r, "", opts)
+	}](ctx, c, r, opts)
 	switch {
 	case err != nil:
 		return nil, err
@@ -75,9 +75,9 @@ func signedIn(ctx context.Context, c api.Client, r *api.Request, opts []api.Call
 //
 // It calls GET /current/user/auth/check/.
 func (s *Service) CheckToken(ctx context.Context, opts ...api.CallOption) (api.ID, error) {
-	a, err := call.One[struct {
+	a, err := call.Payload[struct {
 		ID *api.ID `json:"id"`
-	}](ctx, s.c, endpoint.OAuthCheckToken(), "", opts)
+	}](ctx, s.c, endpoint.OAuthCheckToken(), opts)
 	if err != nil {
 		return "", err
 	}
@@ -138,7 +138,7 @@ const (
 //
 // It calls GET /current/user/auth/2factor/.
 func (f *TwoFactor) Status(ctx context.Context, opts ...api.CallOption) (*TwoFactorStatus, error) {
-	return call.One[TwoFactorStatus](ctx, f.c, endpoint.OAuthTwoFactorStatus(), "", opts)
+	return call.Payload[TwoFactorStatus](ctx, f.c, endpoint.OAuthTwoFactorStatus(), opts)
 }
 
 // TwoFactorSetup holds what a user needs to complete the setup.
@@ -157,7 +157,7 @@ func (f *TwoFactor) Enable(ctx context.Context, channel Channel, opts ...api.Cal
 	if err := checkOneOf(input.Parameters(op), "channel", rule, channel, ChannelSMS, ChannelTOTP, ChannelWhatsApp); err != nil {
 		return nil, err
 	}
-	return call.One[TwoFactorSetup](ctx, f.c, endpoint.OAuthTwoFactorEnable(string(channel)), "", opts)
+	return call.Payload[TwoFactorSetup](ctx, f.c, endpoint.OAuthTwoFactorEnable(string(channel)), opts)
 }
 
 // VerifySetup completes the setup with a code of the second factor. Blanks in the

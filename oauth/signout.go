@@ -81,7 +81,7 @@ func (c *Config) endUnlocked(ctx context.Context, op string, request ending, unl
 	if ended := ctx.Err(); ended != nil && !errors.Is(unlocked, ended) {
 		unlocked = fmt.Errorf("%w (%w)", unlocked, ended)
 	}
-	err := call.Failed(op, "the token was not removed from the store", unlocked)
+	err := call.FailedWith(op, "the token was not removed from the store", unlocked)
 	b, loadErr := c.Store.Load(ctx, c.account())
 	if loadErr != nil {
 		return err

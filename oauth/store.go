@@ -360,7 +360,7 @@ func UserStore(program string) FileStore {
 	}
 	dir, err := os.UserConfigDir()
 	if err != nil {
-		return FileStore{Keys: noKeys{err: call.Failed(op, "", err)}}
+		return FileStore{Keys: noKeys{err: call.Failed(op, err)}}
 	}
 	dir = filepath.Join(dir, program)
 	return FileStore{Path: filepath.Join(dir, "tokens"), Keys: KeyFile(filepath.Join(dir, "key"))}
@@ -606,7 +606,7 @@ func (s FileStore) keys(ctx context.Context, sealed []byte) (k fileKeys, err err
 	if err != nil && s.Former != nil && bytes.HasPrefix(sealed, []byte(header)) {
 		k.former, err = loadKey(ctx, s.Former)
 		if err != nil {
-			return k, call.Failed("oauth", s.Path+" has another key, and FileStore.Former fails", err)
+			return k, call.FailedWith("oauth", s.Path+" has another key, and FileStore.Former fails", err)
 		}
 	}
 	if k.own == nil && k.former == nil {

@@ -112,7 +112,7 @@ func (s *Service) token(ctx context.Context, r *api.Request, form api.Form, opts
 	op := r.Op
 	opts = append(slices.Clip(opts), api.WithAttempts(1))
 	received := time.Now()
-	a, err := call.One[struct {
+	a, err := call.Payload[struct {
 		AccessToken  api.Secret    `json:"access_token"`
 		TokenType    string        `json:"token_type"`
 		ExpiresIn    lifetime      `json:"expires_in"`
@@ -121,7 +121,7 @@ func (s *Service) token(ctx context.Context, r *api.Request, form api.Form, opts
 		Scopes       grantedScopes `json:"scopes"`
 
 		rawError
-	}](ctx, s.c, r, "", opts)
+	}](ctx, s.c, r, opts)
 	switch {
 	case err != nil:
 		return nil, asError(err)
@@ -197,7 +197,7 @@ func (s *Service) revoke(ctx context.Context, refreshToken api.Secret, clientID 
 		answer = new(api.Response)
 		opts = append(slices.Clip(opts), api.WithResponse(answer))
 	}
-	a, err := call.One[rawError](ctx, s.c, endpoint.OAuthRevoke(form), "", opts)
+	a, err := call.Payload[rawError](ctx, s.c, endpoint.OAuthRevoke(form), opts)
 	_, refused := errors.AsType[*api.Error](err)
 	switch {
 	case err == nil && a.Name != "":
@@ -313,11 +313,11 @@ type TokenScopes struct {
 //
 // It calls GET /current/auth/scopes/.
 func (s *Service) TokenScopes(ctx context.Context, opts ...api.CallOption) (*TokenScopes, error) {
-	a, err := call.One[struct {
+	a, err := call.Payload[struct {
 		TokenScopes
 		Scopes grantedScopes `json:"scopes"`
 		Admin  literalTrue   `json:"admin"`
-	}](ctx, s.c, endpoint.OAuthTokenScopes(), "", opts)
+	}](ctx, s.c, endpoint.OAuthTokenScopes(), opts)
 	if err != nil {
 		return nil, err
 	}

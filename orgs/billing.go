@@ -101,9 +101,7 @@ func (b *Billing) ChangePlan(
 	if strings.TrimSpace(string(plan)) == "" {
 		return nil, input.Parameters("orgs.Billing.ChangePlan", field, "plan").Refuse(field, "must be given", "")
 	}
-	return call.One[Subscription](
-		ctx, b.c, endpoint.OrgsBillingChangePlan(org, api.Form{field: {string(plan)}}), "", opts,
-	)
+	return call.Payload[Subscription](ctx, b.c, endpoint.OrgsBillingChangePlan(org, api.Form{field: {string(plan)}}), opts)
 }
 
 // BillingDetails are the subscription of an organization and its open payments. Extra
@@ -165,7 +163,7 @@ func masked(extra map[string]json.RawMessage) map[string]json.RawMessage {
 //
 // It calls GET /current/org/{org_id}/billing/details/.
 func (b *Billing) Details(ctx context.Context, org api.ID, opts ...api.CallOption) (*BillingDetails, error) {
-	return call.One[BillingDetails](ctx, b.c, endpoint.OrgsBillingDetails(org), "", opts)
+	return call.Payload[BillingDetails](ctx, b.c, endpoint.OrgsBillingDetails(org), opts)
 }
 
 // Renewal reports whether a subscription is renewed or ends with its period.
@@ -186,7 +184,7 @@ type Renewal struct {
 //
 // It calls DELETE /current/org/{org_id}/billing/.
 func (b *Billing) Cancel(ctx context.Context, org api.ID, opts ...api.CallOption) (*Renewal, error) {
-	return call.One[Renewal](ctx, b.c, endpoint.OrgsBillingCancel(org), "", opts)
+	return call.Payload[Renewal](ctx, b.c, endpoint.OrgsBillingCancel(org), opts)
 }
 
 // Reactivate undoes [Billing.Cancel] before the end of the paid period. It requires the
@@ -198,5 +196,5 @@ func (b *Billing) Cancel(ctx context.Context, org api.ID, opts ...api.CallOption
 //
 // It calls PUT /current/org/{org_id}/billing/.
 func (b *Billing) Reactivate(ctx context.Context, org api.ID, opts ...api.CallOption) (*Renewal, error) {
-	return call.One[Renewal](ctx, b.c, endpoint.OrgsBillingReactivate(org), "", opts)
+	return call.Payload[Renewal](ctx, b.c, endpoint.OrgsBillingReactivate(org), opts)
 }

@@ -214,10 +214,10 @@ func (s *Service) GetPublic(ctx context.Context, org api.ID, opts ...api.CallOpt
 
 // get reads an organization, which stands under either of two names.
 func (s *Service) get(ctx context.Context, r *api.Request, opts []api.CallOption) (*Org, error) {
-	a, err := call.One[struct {
+	a, err := call.Payload[struct {
 		Org          *Org `json:"org"`          // (assumed name)
 		Organization *Org `json:"organization"` // (assumed name)
-	}](ctx, s.c, r, "", opts)
+	}](ctx, s.c, r, opts)
 	if err != nil {
 		return nil, err
 	}

@@ -56,7 +56,7 @@ func (p *TransferTokenPage) rows() ([]*TransferToken, *api.Pagination) { return 
 // It calls POST /current/org/{org_id}/transfer/token/create/.
 func (t *TransferTokens) Create(ctx context.Context, org api.ID, opts ...api.CallOption) (*TransferToken, error) {
 	r := endpoint.OrgsTransferTokensCreate(org)
-	made, err := call.One[TransferToken](ctx, t.c, r, "", opts)
+	made, err := call.Payload[TransferToken](ctx, t.c, r, opts)
 	if err == nil && made.Token.IsZero() {
 		return call.Found[TransferToken](r.Op, "token", nil)
 	}

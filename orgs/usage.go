@@ -31,7 +31,7 @@ type Credits struct {
 //
 // It calls GET /current/org/{org_id}/billing/usage/limits/credits/.
 func (b *Billing) Credits(ctx context.Context, org api.ID, opts ...api.CallOption) (*Credits, error) {
-	return call.One[Credits](ctx, b.c, endpoint.OrgsBillingCredits(org), "", opts)
+	return call.Payload[Credits](ctx, b.c, endpoint.OrgsBillingCredits(org), opts)
 }
 
 // Meter is a kind of usage. Unknown values are kept.
@@ -105,7 +105,7 @@ func (b *Billing) Meters(ctx context.Context, org api.ID, q MeterQuery, opts ...
 	if err != nil {
 		return nil, err
 	}
-	return call.One[Usage](ctx, b.c, endpoint.OrgsBillingMeters(org, query), "", opts)
+	return call.Payload[Usage](ctx, b.c, endpoint.OrgsBillingMeters(org, query), opts)
 }
 
 // BillableMember is a user for whom an organization pays.

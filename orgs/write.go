@@ -186,10 +186,10 @@ type IndustryList struct {
 //
 // It calls GET /current/orgs/industries/.
 func (s *Service) Industries(ctx context.Context, opts ...api.CallOption) (*IndustryList, error) {
-	a, err := call.One[struct {
+	a, err := call.Payload[struct {
 		Industries json.RawMessage            `json:"industries"` // (assumed name)
 		Beside     map[string]json.RawMessage `json:",embed,unknown"`
-	}](ctx, s.c, endpoint.OrgsIndustries(), "", opts)
+	}](ctx, s.c, endpoint.OrgsIndustries(), opts)
 	if err != nil {
 		return nil, err
 	}

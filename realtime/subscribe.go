@@ -236,11 +236,11 @@ func (s *Subscription) identify(ctx context.Context) error {
 	if s.profile != api.User(api.Me) {
 		return nil
 	}
-	me, err := call.One[struct {
+	me, err := call.Payload[struct {
 		User struct {
 			ID api.ID `json:"id"`
 		} `json:"user"`
-	}](ctx, s.s.c, endpoint.AccountMe(nil), "", s.opts)
+	}](ctx, s.s.c, endpoint.AccountMe(nil), s.opts)
 	if err == nil && me.User.ID != "" {
 		s.profile.ID = me.User.ID
 	}

@@ -89,11 +89,11 @@ func (s *Service) mint(
 ) (*SocketToken, error) {
 	asked := time.Now()
 	r.Attempt = mintTimeout
-	a, err := call.One[struct {
+	a, err := call.Payload[struct {
 		AuthToken api.Secret `json:"auth_token"`
 		Token     api.Secret `json:"token"`
 		ExpiresIn int64      `json:"expires_in"`
-	}](ctx, s.c, r, "", opts)
+	}](ctx, s.c, r, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +159,7 @@ func (s *Service) ValidateRoomToken(ctx context.Context, token api.Secret, opts 
 	if err != nil {
 		return nil, err
 	}
-	return call.One[Room](ctx, s.c, endpoint.RealtimeValidateRoomToken(credential), "", opts)
+	return call.Payload[Room](ctx, s.c, endpoint.RealtimeValidateRoomToken(credential), opts)
 }
 
 // NotePermission is what a token allows with its note. Unknown values are
@@ -189,7 +189,7 @@ func (s *Service) ValidateNoteToken(ctx context.Context, token api.Secret, opts 
 	if err != nil {
 		return nil, err
 	}
-	return call.One[Note](ctx, s.c, endpoint.RealtimeValidateNoteToken(credential), "", opts)
+	return call.Payload[Note](ctx, s.c, endpoint.RealtimeValidateNoteToken(credential), opts)
 }
 
 func bearer(op string, token api.Secret) (api.Secret, error) {

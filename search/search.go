@@ -146,7 +146,7 @@ func (s *Service) Files(ctx context.Context, in api.Profile, q Query, opts ...ap
 		return nil, err
 	}
 	r := endpoint.SearchFiles(in, query)
-	a, err := call.One[resultWire](ctx, s.c, r, "", opts)
+	a, err := call.Payload[resultWire](ctx, s.c, r, opts)
 	if err != nil {
 		return nil, err
 	}

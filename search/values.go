@@ -53,7 +53,7 @@ func (s *Service) Metadata(
 	if err != nil {
 		return nil, err
 	}
-	return call.One[Values](ctx, s.c, endpoint.SearchMetadata(workspace, q), "", opts)
+	return call.Payload[Values](ctx, s.c, endpoint.SearchMetadata(workspace, q), opts)
 }
 
 func (o *ValuesOptions) query(op, text string) (url.Values, error) {
@@ -149,5 +149,5 @@ func (s *Service) Compound(
 		form.Set("content_query", q.Text)
 	}
 	setInt(form, "limit", q.Limit)
-	return call.One[Compound](ctx, s.c, endpoint.SearchCompound(workspace, api.Form(form)), "", opts)
+	return call.Payload[Compound](ctx, s.c, endpoint.SearchCompound(workspace, api.Form(form)), opts)
 }

@@ -85,7 +85,7 @@ func (s *Service) Create(
 	if err := f.Err(); err != nil {
 		return nil, err
 	}
-	a, err := call.One[shareAnswer](ctx, s.c, endpoint.SharesCreate(workspace, f.Form), "", opts)
+	a, err := call.Payload[shareAnswer](ctx, s.c, endpoint.SharesCreate(workspace, f.Form), opts)
 	if err != nil {
 		return nil, err
 	}

@@ -108,7 +108,7 @@ func (s *Service) List(ctx context.Context, list *ListOptions, opts ...api.CallO
 	if err != nil {
 		return nil, err
 	}
-	return call.One[Page](ctx, s.c, r, "", opts)
+	return call.Payload[Page](ctx, s.c, r, opts)
 }
 
 // All returns the shares of all pages of [Service.List], from list.Offset on. Default:
@@ -157,7 +157,7 @@ func (s *Service) ListByWorkspace(
 	if err := window(input.Fields[ByWorkspaceOptions](r.Op), r, o.Archived, o.Limit, o.Offset); err != nil {
 		return nil, err
 	}
-	return call.One[Page](ctx, s.c, r, "", opts)
+	return call.Payload[Page](ctx, s.c, r, opts)
 }
 
 // AllByWorkspace returns the shares of all pages of [Service.ListByWorkspace], from

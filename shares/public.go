@@ -54,14 +54,14 @@ type Org struct {
 //
 // It calls GET /current/share/{share_id}/public/details/.
 func (s *Service) GetPublic(ctx context.Context, share api.ID, opts ...api.CallOption) (*Public, error) {
-	a, err := call.One[struct {
+	a, err := call.Payload[struct {
 		Share    *Share             `json:"share"`
 		Owner    *User              `json:"owner"`
 		Nodes    rows[storage.Node] `json:"nodes"`
 		Users    rows[User]         `json:"users"`
 		Org      *Org               `json:"org"`
 		Comments json.RawMessage    `json:"comments"` // always empty
-	}](ctx, s.c, endpoint.SharesGetPublic(share, nil), "", opts)
+	}](ctx, s.c, endpoint.SharesGetPublic(share, nil), opts)
 	if err != nil {
 		return nil, err
 	}
@@ -104,12 +104,12 @@ func (s *Service) AuthGuest(ctx context.Context, share api.ID, opts ...api.CallO
 // documented, so the names that other endpoints use are tried.
 func (s *Service) mint(ctx context.Context, r *api.Request, opts []api.CallOption) (*api.LinkToken, error) {
 	sent := time.Now()
-	a, err := call.One[struct {
+	a, err := call.Payload[struct {
 		AuthToken api.Secret `json:"auth_token"` // (assumed name)
 		Token     api.Secret `json:"token"`      // (assumed name)
 		JWT       api.Secret `json:"jwt"`        // (assumed name)
 		ExpiresIn int64      `json:"expires_in"` // seconds (assumed name)
-	}](ctx, s.c, r, "", opts)
+	}](ctx, s.c, r, opts)
 	if err != nil {
 		return nil, err
 	}

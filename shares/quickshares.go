@@ -154,10 +154,10 @@ func (q *QuickShares) Preview(
 //
 // It calls GET /current/quickshare/{quickshare_id}/storage/readnote/.
 func (q *QuickShares) ReadNote(ctx context.Context, quickshare api.OpaqueID, opts ...api.CallOption) (*storage.Note, error) {
-	a, err := call.One[struct {
+	a, err := call.Payload[struct {
 		Content *string       `json:"content"`
 		Note    *storage.Node `json:"note"`
-	}](ctx, q.c, endpoint.SharesQuickSharesReadNote(quickshare), "", opts)
+	}](ctx, q.c, endpoint.SharesQuickSharesReadNote(quickshare), opts)
 	if err != nil {
 		return nil, err
 	}

@@ -58,7 +58,7 @@ const ReasonSharingDisabled = "policy_sharing_disabled"
 //
 // It calls GET /current/share/{share_id}/details/.
 func (s *Service) Get(ctx context.Context, share api.ID, opts ...api.CallOption) (*Share, error) {
-	a, err := call.One[shareAnswer](ctx, s.c, endpoint.SharesGet(share, nil), "", opts)
+	a, err := call.Payload[shareAnswer](ctx, s.c, endpoint.SharesGet(share, nil), opts)
 	if err != nil {
 		return nil, err
 	}

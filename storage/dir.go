@@ -96,12 +96,12 @@ func (s *Service) DownloadDir(
 		d.rules.Clean = d.clean
 	}
 	if err := os.MkdirAll(local, 0o750); err != nil {
-		return nil, call.Failed(opDownloadDir, "", err)
+		return nil, call.Failed(opDownloadDir, err)
 	}
 	var err error
 	d.local, err = os.OpenRoot(local)
 	if err != nil {
-		return nil, call.Failed(opDownloadDir, "", err)
+		return nil, call.Failed(opDownloadDir, err)
 	}
 	defer func() { _ = d.local.Close() }()
 	d.Transfer = dirs.Transfer{BytesPerSecond: d.o.BytesPerSecond, OnProgress: d.o.OnProgress, OnEntry: d.o.OnEntry}

@@ -137,7 +137,7 @@ func (s *Service) List(
 	if err != nil {
 		return nil, err
 	}
-	a, err := call.One[pageWire](ctx, s.c, endpoint.StorageList(in, parent, q), "", opts)
+	a, err := call.Payload[pageWire](ctx, s.c, endpoint.StorageList(in, parent, q), opts)
 	if err != nil {
 		return nil, err
 	}
@@ -202,7 +202,7 @@ func (s *Service) Recent(
 	if list.Type != "" {
 		q.Set("type", string(list.Type))
 	}
-	a, err := call.One[pageWire](ctx, s.c, endpoint.StorageRecent(in, q), "", opts)
+	a, err := call.Payload[pageWire](ctx, s.c, endpoint.StorageRecent(in, q), opts)
 	if err != nil {
 		return nil, err
 	}

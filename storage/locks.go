@@ -105,7 +105,7 @@ func (l *Locks) Acquire(
 	if err != nil {
 		return nil, err
 	}
-	lock, err := call.One[Lock](ctx, l.c, endpoint.StorageLocksAcquire(in, node, form), "", opts)
+	lock, err := call.Payload[Lock](ctx, l.c, endpoint.StorageLocksAcquire(in, node, form), opts)
 	switch {
 	case err != nil:
 		return nil, locked(err)
@@ -133,7 +133,7 @@ func locked(err error) error {
 // It calls GET /current/workspace/{workspace_id}/storage/{node_id}/lock/.
 // It calls GET /current/share/{share_id}/storage/{node_id}/lock/.
 func (l *Locks) Get(ctx context.Context, in api.Profile, node api.OpaqueID, opts ...api.CallOption) (*Lock, error) {
-	return call.One[Lock](ctx, l.c, endpoint.StorageLocksGet(in, node), "", opts)
+	return call.Payload[Lock](ctx, l.c, endpoint.StorageLocksGet(in, node), opts)
 }
 
 const fieldLockToken = "lock_token"

@@ -115,12 +115,12 @@ func checkMarkdown(args input.Args, content string) error {
 
 // write sends a request whose answer is a node, as node, note or at the root.
 func (n *Notes) write(ctx context.Context, r *api.Request, opts []api.CallOption) (*Node, error) {
-	a, err := call.One[struct {
+	a, err := call.Payload[struct {
 		Node  *Node                      `json:"node"` // (assumed name)
 		Note  *Node                      `json:"note"` // (assumed name)
 		ID    api.OpaqueID               `json:"id"`   // (assumed name)
 		Extra map[string]json.RawMessage `json:",embed,unknown"`
-	}](ctx, n.c, r, "", opts)
+	}](ctx, n.c, r, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -153,11 +153,11 @@ func (n *Notes) write(ctx context.Context, r *api.Request, opts []api.CallOption
 func (n *Notes) Get(
 	ctx context.Context, in api.Profile, node, version api.OpaqueID, opts ...api.CallOption,
 ) (*Note, error) {
-	a, err := call.One[struct {
+	a, err := call.Payload[struct {
 		Content *string `json:"content"`
 		Note    *Node   `json:"note"`
 		Node    *Node   `json:"node"`
-	}](ctx, n.c, endpoint.StorageNotesGet(in, node, readQuery(version, api.Secret{})), "", opts)
+	}](ctx, n.c, endpoint.StorageNotesGet(in, node, readQuery(version, api.Secret{})), opts)
 	if err != nil {
 		return nil, err
 	}

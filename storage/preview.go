@@ -38,7 +38,7 @@ type PreviewAccess struct {
 func (p *Previews) Authorize(
 	ctx context.Context, in api.Profile, node api.OpaqueID, kind PreviewType, opts ...api.CallOption,
 ) (*PreviewAccess, error) {
-	return call.One[PreviewAccess](ctx, p.c, endpoint.StoragePreviewsAuthorize(in, node, string(kind)), "", opts)
+	return call.Payload[PreviewAccess](ctx, p.c, endpoint.StoragePreviewsAuthorize(in, node, string(kind)), opts)
 }
 
 // Read returns a file of a preview; "" means the first one. The others, of

@@ -111,7 +111,7 @@ func (s *Service) GetMany(
 	if len(ids) == 1 {
 		ids = append(ids, ids[0]) // a single ID would get another form of response
 	}
-	a, err := call.One[batch](ctx, s.c, endpoint.StorageGetMany(in, ids, nil), "", opts)
+	a, err := call.Payload[batch](ctx, s.c, endpoint.StorageGetMany(in, ids, nil), opts)
 	if err != nil {
 		a = call.Partial[batch](err)
 		if a == nil || len(a.Errors) == 0 {

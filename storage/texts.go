@@ -156,7 +156,7 @@ func (t *Texts) Get(
 	if err != nil {
 		return nil, err
 	}
-	return call.One[Text](ctx, t.c, endpoint.StorageTextsGet(in, node, q), "", opts)
+	return call.Payload[Text](ctx, t.c, endpoint.StorageTextsGet(in, node, q), opts)
 }
 
 // All returns the chunks of the pages of [Texts.Get].
@@ -239,5 +239,5 @@ func (t *Texts) Search(
 		return nil, err
 	}
 	q := url.Values{"nodes": {strings.Join(ids, ",")}, "q": {query}}
-	return call.One[TextMatches](ctx, t.c, endpoint.StorageTextsSearch(workspace, q), "", opts)
+	return call.Payload[TextMatches](ctx, t.c, endpoint.StorageTextsSearch(workspace, q), opts)
 }

@@ -69,9 +69,9 @@ func (s *Service) CreateFolder(
 // write sends a request that changes a node. It returns the node of the response, or
 // known if the response has none.
 func (s *Service) write(ctx context.Context, r *api.Request, known Node, opts []api.CallOption) (*Node, error) {
-	a, err := call.One[struct {
+	a, err := call.Payload[struct {
 		Node *Node `json:"node"` // (assumed name)
-	}](ctx, s.c, r, "", opts)
+	}](ctx, s.c, r, opts)
 	if err != nil {
 		return nil, err
 	}

@@ -37,14 +37,14 @@ type Health struct {
 //
 // It calls GET /current/ping/.
 func (s *Service) Ping(ctx context.Context, opts ...api.CallOption) (*Health, error) {
-	return call.One[Health](ctx, s.c, endpoint.SystemPing(), "", opts)
+	return call.Payload[Health](ctx, s.c, endpoint.SystemPing(), opts)
 }
 
 // Status asks how the platform is. It requires no token.
 //
 // It calls GET /current/system/status/.
 func (s *Service) Status(ctx context.Context, opts ...api.CallOption) (*Health, error) {
-	return call.One[Health](ctx, s.c, endpoint.SystemStatus(), "", opts)
+	return call.Payload[Health](ctx, s.c, endpoint.SystemStatus(), opts)
 }
 
 // Docs returns the index of the platform's own documentation, as text. It needs

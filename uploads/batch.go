@@ -129,5 +129,5 @@ func (s *Service) Batch(
 	}
 	r := endpoint.UploadsBatch(api.Multipart(form, parts...))
 	r.Attempt = sending(total)
-	return call.One[BatchResult](ctx, s.c, r, "", opts)
+	return call.Payload[BatchResult](ctx, s.c, r, opts)
 }

@@ -67,9 +67,9 @@ func hexadecimal(sum uint32) string { return fmt.Sprintf("%08x", sum) }
 //
 // It calls GET /current/upload/{upload_id}/chunk/.
 func (k *Chunks) List(ctx context.Context, upload api.OpaqueID, opts ...api.CallOption) (api.Map[int64], error) {
-	a, err := call.One[struct {
+	a, err := call.Payload[struct {
 		Chunks api.Map[int64] `json:"chunks"`
-	}](ctx, k.c, endpoint.UploadsChunksList(upload), "", opts)
+	}](ctx, k.c, endpoint.UploadsChunksList(upload), opts)
 	if err != nil {
 		return nil, err
 	}

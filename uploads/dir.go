@@ -79,7 +79,7 @@ func (s *Service) Dir(
 ) (*api.DirResult, error) {
 	root, err := os.OpenRoot(folder)
 	if err != nil {
-		return nil, call.Failed(opDir, "", err)
+		return nil, call.Failed(opDir, err)
 	}
 	defer func() { _ = root.Close() }()
 	return s.FS(ctx, t, rootFS{root}, o, opts...)

@@ -15,7 +15,7 @@ import (
 // compare finds the files that need not be sent, level by level.
 func (d *dir) compare(ctx context.Context) error {
 	if err := d.resolve(ctx, d.root); err != nil {
-		return call.Failed(opDir, "", err)
+		return call.Failed(opDir, err)
 	}
 	for level := []*folder{d.root}; len(level) > 0 && ctx.Err() == nil; {
 		dirs.Each(ctx, d.o.Parallel, level, func(f *folder) {

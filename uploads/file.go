@@ -181,7 +181,7 @@ func (s *Service) Reader(
 	head, err := wait.Call(ctx, func() ([]byte, error) { return io.ReadAll(io.LimitReader(in, MaxSingle+1)) })
 	if err != nil {
 		go func() { _ = in.Close() }() // it may block like Read
-		return nil, call.Failed(op, "reading the content", err)
+		return nil, call.FailedWith(op, "reading the content", err)
 	}
 	f := s.newFile(op, bytes.NewReader(head), o, opts)
 	f.Target, f.Name, f.Size = t, name, int64(len(head))

@@ -37,10 +37,10 @@ func (s *Service) Limits(ctx context.Context, t Target, opts ...api.CallOption) 
 	} else if t.Folder != "" {
 		q.Set("folder_id", t.Folder.Plain())
 	}
-	a, err := call.One[struct {
+	a, err := call.Payload[struct {
 		Limits *Limits `json:"limits"`
 		Bare   Limits  `json:",embed,inline"`
-	}](ctx, s.c, endpoint.UploadsLimits(q), "", opts)
+	}](ctx, s.c, endpoint.UploadsLimits(q), opts)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func (s *Service) Extensions(ctx context.Context, plan string, opts ...api.CallO
 	if plan != "" {
 		q.Set("plan", plan)
 	}
-	return call.One[Extensions](ctx, s.c, endpoint.UploadsExtensions(q), "", opts)
+	return call.Payload[Extensions](ctx, s.c, endpoint.UploadsExtensions(q), opts)
 }
 
 // Algorithms returns the names of the hashes that uploads may have.

@@ -66,7 +66,7 @@ func (f *file) begin(ctx context.Context) error {
 	}
 	if err := f.save(ctx); err != nil {
 		f.discard(ctx)
-		return call.Failed(f.op, "saving the session", err)
+		return call.FailedWith(f.op, "saving the session", err)
 	}
 	return f.send(ctx, nil)
 }
@@ -447,7 +447,7 @@ func (f *file) read(ctx context.Context, p []byte, at int64) error {
 	case err == nil, errors.Is(err, io.EOF):
 		err = api.ErrChanged
 	}
-	return call.Failed(f.op, "reading the content", err)
+	return call.FailedWith(f.op, "reading the content", err)
 }
 
 // verify returns an error if the content is longer than the upload, or has changed.
@@ -458,7 +458,7 @@ func (f *file) verify(ctx context.Context) error {
 		return n == 0 && f.unchanged(), nil
 	})
 	if err == nil && !same {
-		return call.Failed(f.op, "", api.ErrChanged)
+		return call.Failed(f.op, api.ErrChanged)
 	}
 	return err
 }

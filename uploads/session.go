@@ -235,7 +235,7 @@ func (f *file) saved(ctx context.Context) (Session, error) {
 	}
 	from, err := f.o.Sessions.Load(ctx, f.storeName())
 	if err != nil {
-		return Session{}, call.Failed(f.op, "loading the session", err)
+		return Session{}, call.FailedWith(f.op, "loading the session", err)
 	}
 	if from.ID == "" || !f.claim(from.ID) {
 		return Session{}, nil

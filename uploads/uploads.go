@@ -290,7 +290,7 @@ func (s *Service) Put(ctx context.Context, r StartRequest, content []byte, opts 
 }
 
 func (s *Service) start(ctx context.Context, r *api.Request, opts []api.CallOption) (*Upload, error) {
-	a, err := call.One[answer](ctx, s.c, r, "", opts)
+	a, err := call.Payload[answer](ctx, s.c, r, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -325,7 +325,7 @@ func (s *Service) Complete(ctx context.Context, upload api.OpaqueID, opts ...api
 //
 // It calls GET /current/upload/{upload_id}/details/.
 func (s *Service) Get(ctx context.Context, upload api.OpaqueID, opts ...api.CallOption) (*Upload, error) {
-	a, err := call.One[answer](ctx, s.c, endpoint.UploadsGet(upload), "", opts)
+	a, err := call.Payload[answer](ctx, s.c, endpoint.UploadsGet(upload), opts)
 	if err != nil {
 		return nil, err
 	}

@@ -68,7 +68,7 @@ func (a *webAnswer) found() *WebImport {
 }
 
 func (w *Web) one(ctx context.Context, r *api.Request, opts []api.CallOption) (*WebImport, error) {
-	a, err := call.One[webAnswer](ctx, w.c, r, "", opts)
+	a, err := call.Payload[webAnswer](ctx, w.c, r, opts)
 	if err != nil {
 		return nil, err
 	}

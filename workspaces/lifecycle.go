@@ -60,5 +60,5 @@ type Limits struct {
 //
 // It calls GET /current/workspace/{workspace_id}/limits/.
 func (s *Service) Limits(ctx context.Context, workspace api.ID, opts ...api.CallOption) (*Limits, error) {
-	return call.One[Limits](ctx, s.c, endpoint.WorkspacesLimits(workspace), "", opts)
+	return call.Payload[Limits](ctx, s.c, endpoint.WorkspacesLimits(workspace), opts)
 }

@@ -202,7 +202,7 @@ func (s *Service) ListByOrg(
 		return nil, input.Fields[ByOrgOptions](r.Op).Refuse("archived", rule, string(o.Archived))
 	}
 	r.Query = q
-	return call.One[Page](ctx, s.c, r, "", opts)
+	return call.Payload[Page](ctx, s.c, r, opts)
 }
 
 // AllByOrg returns the workspaces of all pages of [Service.ListByOrg], from list.Offset

@@ -182,7 +182,7 @@ func (s *Service) CheckName(
 	type suggestion struct {
 		Suggestion string `json:"suggestion"` // (assumed name)
 	}
-	a, err := call.One[suggestion](ctx, s.c, endpoint.WorkspacesCheckName(name, q), "", opts)
+	a, err := call.Payload[suggestion](ctx, s.c, endpoint.WorkspacesCheckName(name, q), opts)
 	e, refused := errors.AsType[*api.Error](err)
 	switch about := func(p api.ParamError) bool { return p.Name != "name" }; {
 	case err == nil:

@@ -20,21 +20,23 @@ import (
 )
 
 // One sends r with opts and returns the record in the member of the response. A
-// response without that member is an error. If member is "", the members of T
-// stand beside those of the envelope: T must then have no JSON methods and no
-// members called result or response.
+// response without that member is an error.
 func One[T any](ctx context.Context, c api.Caller, r *api.Request, member string, opts []api.CallOption) (*T, error) {
-	if path, _ := r.Path.Split(); ctx == nil || c == nil || path == "" {
-		return nil, CheckRequest(ctx, c, r)
-	}
 	e := &decode.Envelope[T]{Member: member}
-	if err := c.Call(ctx, r, e, opts...); err != nil {
+	if err := receive(ctx, c, r, e, opts); err != nil {
 		return nil, err
 	}
-	if member != "" && !e.Found {
+	if !e.Found {
 		return nil, missing(r.Op, member)
 	}
-	if err := decode.Finish(r, &e.Data, true); err != nil {
+	return &e.Data, nil
+}
+
+// Payload is One for a record whose members stand beside those of the envelope. T must
+// have no JSON methods and no members called result or response.
+func Payload[T any](ctx context.Context, c api.Caller, r *api.Request, opts []api.CallOption) (*T, error) {
+	e := new(decode.Envelope[T])
+	if err := receive(ctx, c, r, e, opts); err != nil {
 		return nil, err
 	}
 	return &e.Data, nil
@@ -42,20 +44,27 @@ func One[T any](ctx context.Context, c api.Caller, r *api.Request, member string
 
 // List is One for a list of records, which may be missing.
 func List[T any](ctx context.Context, c api.Caller, r *api.Request, member string, opts []api.CallOption) ([]T, error) {
-	if err := CheckRequest(ctx, c, r); err != nil {
-		return nil, err
-	}
 	e := &decode.Envelope[[]T]{Member: member}
-	if err := c.Call(ctx, r, e, opts...); err != nil {
-		return nil, err
-	}
-	if err := decode.Finish(r, &e.Data, true); err != nil {
+	if err := receive(ctx, c, r, e, opts); err != nil {
 		return nil, err
 	}
 	return e.Data, nil
 }
 
-// Page is One for a page of a list. query checks the parameters and returns them.
+// receive sends r with opts and decodes the response into e.
+func receive[T any](
+	ctx context.Context, c api.Caller, r *api.Request, e *decode.Envelope[T], opts []api.CallOption,
+) error {
+	if err := CheckRequest(ctx, c, r); err != nil {
+		return err
+	}
+	if err := c.Call(ctx, r, e, opts...); err != nil {
+		return err
+	}
+	return decode.Finish(r, &e.Data, decode.DropNulls)
+}
+
+// Page is Payload for a page of a list. query checks the parameters and returns them.
 func Page[T any](
 	ctx context.Context, c api.Caller, r *api.Request, query func(op string) (url.Values, error), opts []api.CallOption,
 ) (_ *T, err error) {
@@ -63,7 +72,7 @@ func Page[T any](
 	if err != nil {
 		return nil, err
 	}
-	return One[T](ctx, c, r, "", opts)
+	return Payload[T](ctx, c, r, opts)
 }
 
 // Do is One for a response without a payload.
@@ -147,26 +156,28 @@ func Found[T any](op, name string, record *T) (*T, error) {
 // prefix begins the text of an error of the SDK, before the name of the operation.
 const prefix = "fastio: "
 
-// Failed returns err with the name of the operation and, unless doing is empty, what it
-// was doing. An error that names an operation already keeps that name alone.
-func Failed(op, doing string, err error) error {
-	if doing == "" && strings.HasPrefix(err.Error(), prefix) {
+// Failed returns err with the name of the operation, unless it names one already.
+func Failed(op string, err error) error {
+	if strings.HasPrefix(err.Error(), prefix) {
 		return err
 	}
-	return &failedError{op, doing, err}
+	return &failedError{op, "", err}
 }
 
+// FailedWith returns err with the name of the operation and a text that says what failed.
+func FailedWith(op, text string, err error) error { return &failedError{op, text, err} }
+
 type failedError struct {
-	op, doing string
-	err       error
+	op, text string // the text may be empty
+	err      error
 }
 
 func (e *failedError) Error() string {
-	text := prefix + e.op + ": "
-	if e.doing != "" {
-		text += e.doing + ": "
+	before := prefix + e.op + ": "
+	if e.text != "" {
+		before += e.text + ": "
 	}
-	return text + Within(e.op, e.err)
+	return before + Within(e.op, e.err)
 }
 
 func (e *failedError) Unwrap() error { return e.err }

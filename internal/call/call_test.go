@@ -55,7 +55,7 @@ func TestOne(t *testing.T) {
 		"empty":                {`{"result":true}`, thing{}},
 		"empty under response": {`{"result":true,"response":{}}`, thing{}},
 	}, func(t *testing.T, test row) {
-		got, err := call.One[thing](t.Context(), stub.Answer(test.answer), request(), "", nil)
+		got, err := call.Payload[thing](t.Context(), stub.Answer(test.answer), request(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -139,12 +139,12 @@ func TestInvalidPathIsRejected(t *testing.T) {
 func TestResultsDoNotShareMemory(t *testing.T) {
 	t.Parallel()
 	c := stub.Answer(`{"result":true,"name":"a"}`)
-	first, err := call.One[thing](t.Context(), c, request(), "", nil)
+	first, err := call.Payload[thing](t.Context(), c, request(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.Answer = `{"result":true,"count":7}`
-	second, err := call.One[thing](t.Context(), c, request(), "", nil)
+	second, err := call.Payload[thing](t.Context(), c, request(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func TestOptionsAndErrors(t *testing.T) {
 	opts := []api.CallOption{api.WithOutput(api.Terse), api.WithTimeout(time.Second)}
 	want, broken := api.Resolve(opts), errors.New("broken")
 	for name, way := range map[string]func(c api.Caller) (any, error){
-		"One":  func(c api.Caller) (any, error) { return call.One[thing](t.Context(), c, request(), "", opts) },
+		"One":  func(c api.Caller) (any, error) { return call.Payload[thing](t.Context(), c, request(), opts) },
 		"List": func(c api.Caller) (any, error) { return call.List[*thing](t.Context(), c, request(), "a", opts) },
 		"Do":   func(c api.Caller) (any, error) { return nil, call.Do(t.Context(), c, request(), opts) },
 		"Text": func(c api.Caller) (any, error) { return call.Text(t.Context(), c, request(), opts) },

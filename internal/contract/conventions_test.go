@@ -128,8 +128,7 @@ func TestResultsFitTheEnvelope(t *testing.T) {
 		for _, f := range p.files {
 			ast.Inspect(f, func(n ast.Node) bool {
 				c, ok := n.(*ast.CallExpr)
-				if ok && (exprString(c.Fun) == "call.One" && exprString(c.Args[3]) == `""` ||
-					exprString(c.Fun) == "call.Page") {
+				if ok && (exprString(c.Fun) == "call.Payload" || exprString(c.Fun) == "call.Page") {
 					check(c.Fun.(*ast.IndexExpr).Index)
 				}
 				return true

@@ -42,7 +42,7 @@ func Response[T any](answer []byte) (*T, error) {
 	if _, err := e.Decode(answer); err != nil {
 		return nil, err
 	}
-	_ = Finish(nil, &e.Data, true) // never fails: only a request bounds the number of rows
+	_ = Finish(nil, &e.Data, DropNulls) // never fails: only a request bounds the number of rows
 	return &e.Data, nil
 }
 
@@ -149,7 +149,7 @@ func Plain(b []byte, out any, reset func(), more ...jsonv2.Options) error {
 		}
 	}
 	if err == nil {
-		_ = Finish(nil, out, false) // zero elements of the program's lists are kept
+		_ = Finish(nil, out, KeepNulls) // never fails
 	}
 	return err
 }
@@ -219,7 +219,7 @@ func Value[T any](b []byte) (*T, error) {
 	if err != nil {
 		return nil, err
 	}
-	_ = Finish(nil, out, true) // never fails: only a request bounds the number of rows
+	_ = Finish(nil, out, DropNulls) // never fails: only a request bounds the number of rows
 	return out, nil
 }
 

@@ -81,7 +81,7 @@ type recordList struct {
 
 func decoded(t *testing.T, answer string) (*recordPage, error) {
 	t.Helper()
-	return call.One[recordPage](t.Context(), stub.Answer(answer), request(), "", nil)
+	return call.Payload[recordPage](t.Context(), stub.Answer(answer), request(), nil)
 }
 
 // sameRecords checks that err is nil and that got holds the records want.
@@ -132,7 +132,7 @@ func TestRecordsWithoutNameAreFound(t *testing.T) {
 		`[{"id":"a","size":1},null,{"id":"b"}]`, ` [{"id":"a","size":"1"},{"id":"b"}]`,
 		`{"response":[{"id":"a","size":1},{"id":"b"}]}`,
 	} {
-		got, err := call.One[recordList](t.Context(), stub.Answer(answer), request(), "", nil)
+		got, err := call.Payload[recordList](t.Context(), stub.Answer(answer), request(), nil)
 		if got == nil {
 			got = new(recordList)
 		}
@@ -221,7 +221,7 @@ func TestPageWithTooManyRowsIsRejected(t *testing.T) {
 	} {
 		r := request()
 		r.Query = tc.query
-		got, err := call.One[recordPage](t.Context(), stub.Answer(page(tc.rows)), r, "", nil)
+		got, err := call.Payload[recordPage](t.Context(), stub.Answer(page(tc.rows)), r, nil)
 		if errors.Is(err, api.ErrTooLarge) != tc.fails || !tc.fails && (err != nil || len(got.Records) != tc.rows) {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -19,9 +19,18 @@ const (
 	spareRows = 1_000  // beyond those requested: no page of any list is larger
 )
 
+// Nulls says what becomes of null elements of lists and maps.
+type Nulls bool
+
+// The choices: records of responses are never nil, lists of the program keep their length.
+const (
+	DropNulls Nulls = true
+	KeepNulls Nulls = false
+)
+
 // Finish completes the decoded value at a pointer: see [shape.finish]. It returns an error
-// for a page of far more rows than r requests.
-func Finish(r *api.Request, pointer any, drop bool) error {
+// for a page of far more rows than r requests; a nil r requests any number.
+func Finish(r *api.Request, pointer any, nulls Nulls) error {
 	v := reflect.ValueOf(pointer).Elem()
 	t := v.Type()
 	found, known := shapes.Load(t)
@@ -30,7 +39,7 @@ func Finish(r *api.Request, pointer any, drop bool) error {
 		shapes.Store(t, found)
 	}
 	s, _ := found.(*shape)
-	most := s.finish(v, drop)
+	most := s.finish(v, nulls)
 	if r == nil || most == 0 {
 		return nil
 	}
@@ -167,18 +176,17 @@ func (s *shape) add(f reflect.StructField, building map[reflect.Type]*shape) {
 }
 
 // finish fills fields from their aliases and calls the registered functions,
-// inner values first. With drop it removes null elements of lists and maps, so
-// that no caller gets a nil record. It returns the length of the longest list
-// that is not part of a record of another list.
-func (s *shape) finish(v reflect.Value, drop bool) (longest int) {
+// inner values first. It returns the length of the longest list that is not part
+// of a record of another list.
+func (s *shape) finish(v reflect.Value, nulls Nulls) (longest int) {
 	switch {
 	case s == nil:
 		return 0
 	case s.kind == reflect.Pointer && !v.IsNil():
-		return s.elem.finish(v.Elem(), drop)
+		return s.elem.finish(v.Elem(), nulls)
 	case s.kind != reflect.Struct:
 		if s.kind != reflect.Pointer && v.Len() != 0 {
-			longest = s.finishElements(v, drop)
+			longest = s.finishElements(v, nulls)
 		}
 		return longest
 	}
@@ -192,7 +200,7 @@ func (s *shape) finish(v reflect.Value, drop bool) (longest int) {
 		}
 	}
 	for i, f := range s.fields {
-		longest = max(longest, s.shapes[i].finish(v.Field(f), drop))
+		longest = max(longest, s.shapes[i].finish(v.Field(f), nulls))
 	}
 	if s.fix != nil {
 		s.fix(v.Addr().Interface())
@@ -204,24 +212,24 @@ func (s *shape) finish(v reflect.Value, drop bool) (longest int) {
 }
 
 // finishElements is finish for a list or a map, which returns the length of a list.
-func (s *shape) finishElements(v reflect.Value, drop bool) (longest int) {
+func (s *shape) finishElements(v reflect.Value, nulls Nulls) (longest int) {
 	if s.kind == reflect.Slice {
 		longest = v.Len()
-		if s.records && drop {
+		if s.records && nulls == DropNulls {
 			dropZero(v)
 		}
 		for i := 0; s.elem != nil && i < v.Len(); i++ {
-			s.elem.finish(v.Index(i), drop)
+			s.elem.finish(v.Index(i), nulls)
 		}
 		return longest
 	}
 	for name, elem := range v.Seq2() {
-		if drop && elem.Kind() == reflect.Pointer && elem.IsNil() {
+		if nulls == DropNulls && elem.Kind() == reflect.Pointer && elem.IsNil() {
 			v.SetMapIndex(name, reflect.Value{})
 		} else if s.elem != nil {
 			finished := reflect.New(elem.Type()).Elem()
 			finished.Set(elem)
-			s.elem.finish(finished, drop)
+			s.elem.finish(finished, nulls)
 			v.SetMapIndex(name, finished)
 		}
 	}

@@ -20,12 +20,12 @@ func OpenFile(op, path string) (*os.File, int64, error) {
 		local, err = os.Open(path) //nolint:gosec // the path is the caller's
 	}
 	if err != nil {
-		return nil, 0, call.Failed(op, "", err)
+		return nil, 0, call.Failed(op, err)
 	}
 	info, err = local.Stat()
 	if err != nil {
 		_ = local.Close()
-		return nil, 0, call.Failed(op, "", err)
+		return nil, 0, call.Failed(op, err)
 	}
 	return local, info.Size(), nil
 }

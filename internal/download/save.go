@@ -85,16 +85,16 @@ type Source struct {
 func (s *Source) Save(ctx context.Context, path string) (saved string, n int64, err error) {
 	path, err = s.target(ctx, path)
 	if err != nil {
-		return "", 0, call.Failed(s.Op, "", err)
+		return "", 0, call.Failed(s.Op, err)
 	}
 	dir, err := os.OpenRoot(filepath.Dir(path))
 	if err != nil {
-		return "", 0, call.Failed(s.Op, "", err)
+		return "", 0, call.Failed(s.Op, err)
 	}
 	defer func() { _ = dir.Close() }() // nothing was written through it
 	n, err = s.SaveIn(ctx, dir, filepath.Base(path), durable.Partials)
 	if err != nil {
-		return "", 0, call.Failed(s.Op, "", err)
+		return "", 0, call.Failed(s.Op, err)
 	}
 	return path, n, nil
 }

@@ -247,4 +247,4 @@ func (s *stream) Close() error {
 	return s.body.Close()
 }
 
-func (s *stream) named(err error) error { return call.Failed(s.request.Op, "", err) }
+func (s *stream) named(err error) error { return call.Failed(s.request.Op, err) }

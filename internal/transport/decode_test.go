@@ -211,7 +211,7 @@ func TestAnotherTypeThanDocumented(t *testing.T) {
 				if err := c.Call(t.Context(), get(), plain); want == nil && err == nil {
 					t.Errorf("%s is read, want an error", answer)
 				} else if want != nil {
-					enveloped, e := call.One[values](t.Context(), c, get(), "", nil)
+					enveloped, e := call.Payload[values](t.Context(), c, get(), nil)
 					if diff := cmp.Diff([]*values{want, want}, []*values{plain, enveloped}); diff != "" ||
 						err != nil || e != nil {
 						t.Errorf("%s: %v, %v (-want +got):\n%s", answer, err, e, diff)
@@ -238,7 +238,7 @@ func TestLenientDecodeStartsFromZero(t *testing.T) {
 	if err := c.Call(t.Context(), get(), plain); err != nil {
 		t.Fatal(err)
 	}
-	enveloped, err := call.One[page](t.Context(), c, get(), "", nil)
+	enveloped, err := call.Payload[page](t.Context(), c, get(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
