@@ -194,9 +194,7 @@ func (g *Group) admit(turn *Turn, class Class, now, since time.Time, maxWait tim
 	for i := range g.windows {
 		*g.windows[i].slot(c.number) = busy
 	}
-	if turn != nil || g.long > 0 {
-		g.begin(c, class)
-	}
+	g.begin(c, class)
 	return c, o
 }
 
@@ -241,9 +239,7 @@ func (g *Group) Release(c Call) {
 	if c.turn != nil {
 		g.end(c)
 	}
-	if len(g.waiting[Program])+len(g.waiting[Woken])+len(g.waiting[Rest]) > 0 {
-		g.advance()
-	}
+	g.advance()
 }
 
 // Close starts no call before until, the end of a Retry-After. If the window of the
